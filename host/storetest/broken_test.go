@@ -17,9 +17,6 @@ type mutant struct {
 	fault func(*lease) store.Lease
 
 	holders sync.Map // id by name, of the last that acquired
-	held    sync.Map // all ids that have acquired
-	lengths sync.Map // of the first lease, by name
-	shelf   sync.Map // checkpoints by label
 }
 
 func newMutant(fault func(*lease) store.Lease) *mutant {

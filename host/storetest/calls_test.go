@@ -83,13 +83,6 @@ func unmarked(ctx context.Context, _ *lease, do call) (store.Revision, error) {
 	return stamp, err
 }
 
-// stamped gives the call an ETag of its own.
-func stamped(ctx context.Context, _ *lease, do call) (store.Revision, error) {
-	stamp, err := do(ctx)
-	stamp.ETag += "renewed"
-	return stamp, err
-}
-
 // renewed renews on the way.
 func renewed(ctx context.Context, l *lease, do call) (store.Revision, error) {
 	_, _ = l.Renew(ctx)

@@ -3,12 +3,8 @@ package storetest_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io/fs"
-	"path"
-	"strings"
 	"sync"
 	"time"
 
@@ -76,43 +72,6 @@ func transfers(ctx context.Context, m *local.Memory, name, _ string) (store.Docu
 	return m.ReadDocument(ctx, name, "")
 }
 
-// takesForOld says that nothing has changed, whatever ETag the reader has.
-func takesForOld(ctx context.Context, m *local.Memory, name, etag string) (store.Document, error) {
-	d, err := m.ReadDocument(ctx, name, "")
-	if err == nil && etag != "" {
-		return store.Document{Revision: d.Revision}, store.ErrUnchanged
-	}
-	return d, err
-}
-
-// emptyForNone takes a document that is not there for one that is empty.
-func emptyForNone(ctx context.Context, m *local.Memory, name, etag string) (store.Document, error) {
-	d, err := m.ReadDocument(ctx, name, etag)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return d, err
-}
-
-// undated gives no Date where there is no new document.
-func undated(ctx context.Context, m *local.Memory, name, etag string) (store.Document, error) {
-	d, err := m.ReadDocument(ctx, name, etag)
-	if err != nil {
-		return store.Document{}, err
-	}
-	return d, nil
-}
-
-// asText keeps what is text.
-func asText(ctx context.Context, m *local.Memory, name, etag string, body []byte) (store.Revision, error) {
-	return m.WriteDocument(ctx, name, etag, bytes.ToValidUTF8(body, []byte("?")))
-}
-
-// cutShort cuts what is too long in silence.
-func cutShort(ctx context.Context, m *local.Memory, name, etag string, body []byte) (store.Revision, error) {
-	return m.WriteDocument(ctx, name, etag, body[:min(len(body), store.MaxDocument)])
-}
-
 // writesChanges makes no new ETag for the same document.
 func writesChanges(ctx context.Context, m *local.Memory, name, etag string, body []byte) (store.Revision, error) {
 	d, err := m.ReadDocument(ctx, name, "")
@@ -120,73 +79,6 @@ func writesChanges(ctx context.Context, m *local.Memory, name, etag string, body
 		return d.Revision, nil
 	}
 	return m.WriteDocument(ctx, name, etag, body)
-}
-
-// unheededWrite does what was asked whatever the context says.
-func unheededWrite(ctx context.Context, m *local.Memory, name, etag string, body []byte) (store.Revision, error) {
-	return m.WriteDocument(context.WithoutCancel(ctx), name, etag, body)
-}
-
-// oneForAll keeps one document for all apps.
-type oneForAll struct{ *local.Memory }
-
-func (s oneForAll) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
-	return s.Memory.ReadDocument(ctx, "app/"+path.Base(name), etag)
-}
-
-func (s oneForAll) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
-	return s.Memory.WriteDocument(ctx, "app/"+path.Base(name), etag, body)
-}
-
-// hashes takes a hash of the document for its ETag.
-type hashes struct{ *local.Memory }
-
-func hashOf(body []byte) string { return fmt.Sprintf("%x", sha256.Sum256(body)) }
-
-func (s hashes) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
-	d, err := s.Memory.ReadDocument(ctx, name, "")
-	if err != nil {
-		return d, err
-	}
-	if d.ETag = hashOf(d.Body); d.ETag == etag {
-		return store.Document{Revision: d.Revision}, store.ErrUnchanged
-	}
-	return d, nil
-}
-
-func (s hashes) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
-	d, err := s.Memory.ReadDocument(ctx, name, "")
-	if etag != "" && (err != nil || hashOf(d.Body) != etag) {
-		return store.Revision{}, store.ErrChanged
-	}
-	if etag != "" {
-		etag = d.ETag
-	}
-	r, err := s.Memory.WriteDocument(ctx, name, etag, body)
-	r.ETag = hashOf(body)
-	return r, err
-}
-
-// borrows keeps the caller's bytes for its own.
-type borrows struct {
-	*local.Memory
-	bytes *sync.Map // by ETag
-}
-
-func (s borrows) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
-	d, err := s.Memory.ReadDocument(ctx, name, etag)
-	if body, ok := s.bytes.Load(d.ETag); ok && err == nil {
-		d.Body = body.([]byte)
-	}
-	return d, err
-}
-
-func (s borrows) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
-	r, err := s.Memory.WriteDocument(ctx, name, etag, body)
-	if err == nil {
-		s.bytes.Store(r.ETag, body)
-	}
-	return r, err
 }
 
 // recites remembers the documents that it has read.
@@ -207,15 +99,4 @@ func (s recites) ReadDocument(ctx context.Context, name, etag string) (store.Doc
 func (s recites) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
 	s.seen.Delete(name)
 	return s.Memory.WriteDocument(ctx, name, etag, body)
-}
-
-// dotless confuses "app/.name" with "app/name".
-type dotless struct{ *local.Memory }
-
-func (s dotless) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
-	return s.Memory.ReadDocument(ctx, strings.Replace(name, "/.", "/", 1), etag)
-}
-
-func (s dotless) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
-	return s.Memory.WriteDocument(ctx, strings.Replace(name, "/.", "/", 1), etag, body)
 }

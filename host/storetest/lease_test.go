@@ -13,47 +13,6 @@ type renewsAny struct{ *lease }
 
 func (l renewsAny) Renew(ctx context.Context) (store.Revision, error) { return l.holder().Renew(ctx) }
 
-// renewsFirst gives a renewal the length of the entry's first lease.
-type renewsFirst struct{ *lease }
-
-func (l renewsFirst) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	stamp, err := l.lease.Acquire(ctx, d, etag)
-	if err == nil {
-		l.store.lengths.LoadOrStore(l.name, d)
-	}
-	return stamp, err
-}
-
-func (l renewsFirst) Renew(ctx context.Context) (store.Revision, error) {
-	stamp, err := l.lease.Renew(ctx)
-	if d, ok := l.store.lengths.Load(l.name); ok && err == nil {
-		return l.lease.Acquire(ctx, d.(time.Duration), stamp.ETag)
-	}
-	return stamp, err
-}
-
-// renewsEarlier lets each earlier holder renew a lease that has run out.
-type renewsEarlier struct{ *lease }
-
-func (l renewsEarlier) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	stamp, err := l.lease.Acquire(ctx, d, etag)
-	if err == nil {
-		l.store.held.Store(l.id, true)
-	}
-	return stamp, err
-}
-
-func (l renewsEarlier) Renew(ctx context.Context) (store.Revision, error) {
-	stamp, err := l.lease.Renew(ctx)
-	if _, held := l.store.held.Load(l.id); !held || !errors.Is(err, store.ErrLost) {
-		return stamp, err
-	}
-	if e, readErr := l.store.Read(ctx, l.name); readErr == nil && e.State == store.Expired {
-		return l.lease.Acquire(ctx, local.Shortest, e.ETag)
-	}
-	return stamp, err
-}
-
 type writesOver struct{ *lease }
 
 func (l writesOver) Write(ctx context.Context, _ string, record []byte) (store.Revision, error) {
@@ -63,21 +22,6 @@ func (l writesOver) Write(ctx context.Context, _ string, record []byte) (store.R
 			return stamp, err
 		}
 	}
-}
-
-type acquiresAnyway struct{ *lease }
-
-func (l acquiresAnyway) Acquire(ctx context.Context, d time.Duration, _ string) (store.Revision, error) {
-	return l.lease.Acquire(ctx, d, l.etag(ctx))
-}
-
-type acquiresExpired struct{ *lease }
-
-func (l acquiresExpired) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	if e, err := l.store.Read(ctx, l.name); err == nil && e.State == store.Expired {
-		etag = e.ETag
-	}
-	return l.lease.Acquire(ctx, d, etag)
 }
 
 type releasesAny struct{ *lease }
@@ -129,18 +73,6 @@ func (l acquiresOnce) Acquire(ctx context.Context, d time.Duration, etag string)
 	return l.lease.Acquire(ctx, d, etag)
 }
 
-// keepsLength renews where it should acquire anew.
-type keepsLength struct{ *lease }
-
-func (l keepsLength) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	if e, err := l.store.Read(ctx, l.name); err == nil && e.State == store.Leased && e.ETag == etag {
-		if stamp, err := l.lease.Renew(ctx); err == nil {
-			return stamp, nil
-		}
-	}
-	return l.lease.Acquire(ctx, d, etag)
-}
-
 // acquiresFresh thinks that a lease which ended by itself is still there.
 type acquiresFresh struct{ *lease }
 
@@ -176,4 +108,10 @@ func (l renewsLive) Renew(ctx context.Context) (store.Revision, error) {
 		return store.Revision{}, store.ErrLost
 	}
 	return l.lease.Renew(ctx)
+}
+
+type acquiresAnyway struct{ *lease }
+
+func (l acquiresAnyway) Acquire(ctx context.Context, d time.Duration, _ string) (store.Revision, error) {
+	return l.lease.Acquire(ctx, d, l.etag(ctx))
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io/fs"
 	"sync"
 
 	"github.com/soloist-go/soloist/host/local"
@@ -87,72 +86,9 @@ func asLines(ctx context.Context, m *local.Memory, name string, size int64, b []
 	return m.Append(ctx, name, size, bytes.ReplaceAll(b, []byte{0}, []byte(" ")))
 }
 
-// small keeps logs of a hundredth of the size.
-func small(ctx context.Context, m *local.Memory, name string, size int64, b []byte) error {
-	if size > 4*store.MaxAppend {
-		return errors.New("the log is full")
-	}
-	return m.Append(ctx, name, size, b)
-}
-
-// fromTheStart reads from the start.
-func fromTheStart(ctx context.Context, m *local.Memory, name string, _ int64, n int) ([]byte, error) {
-	return m.ReadLog(ctx, name, 0, n)
-}
-
-// emptyLog takes a log that is not there for an empty one.
-func emptyLog(ctx context.Context, m *local.Memory, name string, offset int64, n int) ([]byte, error) {
-	b, err := m.ReadLog(ctx, name, offset, n)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return b, err
-}
-
-// unheededAppend appends whatever the context says.
-func unheededAppend(ctx context.Context, m *local.Memory, name string, size int64, b []byte) error {
-	return m.Append(context.WithoutCancel(ctx), name, size, b)
-}
-
-// emptied keeps the log and drops what it holds.
-func emptied() journal {
-	var gone sync.Map
-	return journal{
-		remove: func(ctx context.Context, m *local.Memory, name string) error {
-			gone.Store(name, true)
-			return m.RemoveLog(ctx, name)
-		},
-		read: func(ctx context.Context, m *local.Memory, name string, offset int64, n int) ([]byte, error) {
-			if _, ok := gone.Load(name); ok {
-				return nil, nil
-			}
-			return m.ReadLog(ctx, name, offset, n)
-		},
-	}
-}
-
 // allLogs lists the logs of a similar entry too.
 func allLogs(ctx context.Context, m *local.Memory, entry string, f func(string, int64) bool) error {
 	return errors.Join(m.Logs(ctx, entry, f), m.Logs(ctx, entry+"-2", f))
-}
-
-// asEntry keeps an entry beside the log.
-func asEntry(ctx context.Context, m *local.Memory, name string, size int64, b []byte) error {
-	_, _ = m.Create(ctx, entryOf(name), []byte("log"))
-	return m.Append(ctx, name, size, b)
-}
-
-// lendsLogs gives all readers the same bytes.
-func lendsLogs() func(ctx context.Context, m *local.Memory, name string, offset int64, n int) ([]byte, error) {
-	var lent sync.Map
-	return func(ctx context.Context, m *local.Memory, name string, offset int64, n int) ([]byte, error) {
-		b, err := m.ReadLog(ctx, name, offset, n)
-		old, _ := lent.LoadOrStore(string(b), b)
-		if len(b) == 5 && err == nil {
-			return old.([]byte), nil
-		}
-		return b, err
-	}
 }
 
 // recalls remembers what it has read of a log.
@@ -175,22 +111,8 @@ var logSuites = map[string]suite{
 		fails: "Log/limits", passes: "Log/kept Log/full"},
 	"logs are text": {harness: journals(journal{append: asLines}),
 		fails: "Log/kept", passes: "Log/size"},
-	"logs are small": {harness: journals(journal{append: small}),
-		fails: "Log/full", passes: "Log/kept"},
-	"logs are read from the start": {harness: journals(journal{read: fromTheStart}),
-		fails: "Log/parts", passes: "Log/kept"},
-	"no log is an empty one": {harness: journals(journal{read: emptyLog}),
-		fails: "Log/missing Log/remove", passes: "Log/kept"},
-	"a removed log is an empty one": {harness: journals(emptied()),
-		fails: "Log/remove", passes: "Log/missing"},
-	"appends ignore contexts": {harness: journals(journal{append: unheededAppend}),
-		fails: "Context/log", passes: "Log/kept Context/save"},
 	"logs of others are listed": {harness: journals(journal{logs: allLogs}),
 		fails: "Log/list", passes: "Log/kept"},
-	"a log is an entry": {harness: journals(journal{append: asEntry}),
-		fails: "Log/apart Log/list", passes: "Log/kept"},
-	"readers of a log share their bytes": {harness: journals(journal{read: lendsLogs()}),
-		fails: "Log/own-copy", passes: "Log/kept"},
 	"an instance remembers a log": {harness: twoOf(recalls),
 		fails: "Log/twins", passes: "Log/kept"},
 }

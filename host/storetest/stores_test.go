@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"regexp"
-	"strings"
 	"sync"
 	"time"
 
@@ -77,13 +76,6 @@ func (s squeezes) Create(ctx context.Context, name string, record []byte) (store
 
 var repeated = regexp.MustCompile("  +")
 
-// trims does what HTTP does to the value of a header.
-type trims struct{ *local.Memory }
-
-func (s trims) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
-	return s.Memory.Create(ctx, name, []byte(strings.TrimSpace(string(record))))
-}
-
 // measures tells the length of all that an entry holds.
 type measures struct{ *local.Memory }
 
@@ -98,9 +90,6 @@ type cuts struct {
 	*local.Memory
 	cut func(name string) string
 }
-
-// withoutSuffix confuses "app/job" with "app/job-2".
-func withoutSuffix(name string) string { return strings.TrimSuffix(name, "-2") }
 
 // first64 keeps 64 bytes of a name, as a column of a table may.
 func first64(name string) string { return name[:min(len(name), 64)] }
@@ -210,15 +199,6 @@ func (s silent) Create(ctx context.Context, name string, record []byte) (store.E
 	return e, err
 }
 
-// createsUnmarked does not tell the ETag of what it created.
-type createsUnmarked struct{ *local.Memory }
-
-func (s createsUnmarked) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
-	e, err := s.Memory.Create(ctx, name, record)
-	e.ETag = ""
-	return e, err
-}
-
 // shares keeps the caller's bytes for its own.
 type shares struct {
 	*local.Memory
@@ -253,19 +233,4 @@ func (l sharing) Write(ctx context.Context, etag string, record []byte) (store.R
 		l.store.bytes.Store(st.ETag, record)
 	}
 	return st, err
-}
-
-// lends gives all readers the same bytes.
-type lends struct {
-	*local.Memory
-	bytes *sync.Map // by ETag
-}
-
-func (s lends) Read(ctx context.Context, name string) (store.Entry, error) {
-	e, err := s.Memory.Read(ctx, name)
-	if err == nil {
-		record, _ := s.bytes.LoadOrStore(e.ETag, e.Record)
-		e.Record = record.([]byte)
-	}
-	return e, err
 }

@@ -83,13 +83,3 @@ func (l remembersLease) Write(ctx context.Context, etag string, record []byte) (
 	l.store.seen.Delete(l.name)
 	return stamp, err
 }
-
-// brief is a store whose leases end after five seconds, whatever was asked for.
-type brief struct{ *lease }
-
-func (l brief) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	if d > local.Shortest && d <= local.Longest {
-		d = min(d, 5*time.Second)
-	}
-	return l.lease.Acquire(ctx, d, etag)
-}

@@ -33,14 +33,6 @@ func breaksAny(ctx context.Context, m *local.Memory, name, _ string) error {
 // breaksNone says that it did.
 func breaksNone(context.Context, *local.Memory, string, string) error { return nil }
 
-// breaksLater leaves the holder the rest of its time.
-func breaksLater(ctx context.Context, m *local.Memory, name, etag string) error {
-	if e, err := m.Read(ctx, name); err != nil || e.ETag != etag {
-		return m.BreakUnchanged(ctx, name, etag)
-	}
-	return m.Break(ctx, name, -1)
-}
-
 // comparesFirst looks at the ETag, and then breaks the lease of whatever is there.
 func comparesFirst(ctx context.Context, m *local.Memory, name, etag string) error {
 	if e, err := m.Read(ctx, name); err != nil || e.ETag != etag {
@@ -50,76 +42,12 @@ func comparesFirst(ctx context.Context, m *local.Memory, name, etag string) erro
 	return m.Break(ctx, name, 0)
 }
 
-// comparesLive looks at the ETag of a lease that has a holder only.
-func comparesLive(ctx context.Context, m *local.Memory, name, etag string) error {
-	if e, err := m.Read(ctx, name); err == nil && !e.State.Live() {
-		etag = e.ETag
-	}
-	return m.BreakUnchanged(ctx, name, etag)
-}
-
-// comparesLeased looks at the ETag of a lease that nobody breaks only.
-func comparesLeased(ctx context.Context, m *local.Memory, name, etag string) error {
-	if e, err := m.Read(ctx, name); err == nil && e.State == store.Breaking {
-		etag = e.ETag
-	}
-	return m.BreakUnchanged(ctx, name, etag)
-}
-
-// comparesIfAsked takes an empty ETag for any, as a header that is not sent.
-func comparesIfAsked(ctx context.Context, m *local.Memory, name, etag string) error {
-	if etag == "" {
-		return m.Break(ctx, name, 0)
-	}
-	return m.BreakUnchanged(ctx, name, etag)
-}
-
 // breaksLive refuses what has ended by itself or by an earlier break.
 func breaksLive(ctx context.Context, m *local.Memory, name, etag string) error {
 	if e, err := m.Read(ctx, name); err == nil && e.ETag == etag && !e.State.Live() {
 		return store.ErrLost
 	}
 	return m.BreakUnchanged(ctx, name, etag)
-}
-
-// releases leaves the entry free, as if the holder had given it up.
-func releases(ctx context.Context, m *local.Memory, name, etag string) error {
-	err := m.BreakUnchanged(ctx, name, etag)
-	if err == nil {
-		l := m.Lease(name, "00000000-0000-4000-8000-000000000000")
-		_, _ = l.Acquire(ctx, local.Shortest, etag)
-		_ = l.Release(ctx)
-	}
-	return err
-}
-
-// rewrites gives the entry a new ETag.
-func rewrites(ctx context.Context, m *local.Memory, name, etag string) error {
-	err := m.BreakUnchanged(ctx, name, etag)
-	if e, readErr := m.Read(ctx, name); err == nil && readErr == nil {
-		l := m.Lease(name, "00000000-0000-4000-8000-000000000000")
-		_, _ = l.Acquire(ctx, local.Shortest, etag)
-		_, _ = l.Write(ctx, etag, e.Record)
-		_ = m.Break(ctx, name, 0)
-	}
-	return err
-}
-
-// sparesNext breaks one lease for each ETag, and says that it has broken the next too.
-type sparesNext struct {
-	*local.Memory
-	broken *sync.Map // ETags
-}
-
-func (s sparesNext) BreakUnchanged(ctx context.Context, name, etag string) error {
-	if _, again := s.broken.Load(etag); again {
-		return nil
-	}
-	err := s.Memory.BreakUnchanged(ctx, name, etag)
-	if err == nil {
-		s.broken.Store(etag, true)
-	}
-	return err
 }
 
 // rejoins lets the holder whose lease was broken save.
@@ -168,31 +96,15 @@ var unchangedSuites = map[string]suite{
 		fails: "Outcome/leased/break-unchanged Outcome/expired/break-unchanged BreakUnchanged/successor BreakUnchanged/save " +
 			"BreakUnchanged/repeated BreakUnchanged/missing BreakUnchanged/race BreakUnchanged/context",
 		passes: "Outcome/broken/break-unchanged"},
-	"a conditional break takes its time": {harness: breakers(breaksLater),
-		fails: "Outcome/leased/break-unchanged Outcome/breaking/break-unchanged BreakUnchanged/successor BreakUnchanged/race", passes: "BreakUnchanged/changed"},
 	"a conditional break looks first": {harness: breakers(comparesFirst),
 		fails: "BreakUnchanged/race", passes: "BreakUnchanged/changed BreakUnchanged/successor BreakUnchanged/late BreakUnchanged/context"},
-	"a conditional break of an expired lease has no condition": {harness: breakers(comparesLive),
-		fails: "BreakUnchanged/changed-expired", passes: "BreakUnchanged/changed BreakUnchanged/changed-breaking BreakUnchanged/late"},
-	"a conditional break of a broken lease has no condition": {harness: breakers(comparesLeased),
-		fails: "BreakUnchanged/changed-breaking", passes: "BreakUnchanged/changed BreakUnchanged/changed-expired"},
-	"an empty condition is none": {harness: breakers(comparesIfAsked),
-		fails: "BreakUnchanged/no-etag", passes: "BreakUnchanged/changed BreakUnchanged/anew"},
 	"a lease is broken but once": {harness: breakers(breaksLive),
 		fails:  "Outcome/broken/break-unchanged Outcome/expired/break-unchanged BreakUnchanged/repeated",
 		passes: "Outcome/leased/break-unchanged Outcome/breaking/break-unchanged BreakUnchanged/late"},
-	"a conditional break frees the entry": {harness: breakers(releases),
-		fails: "Outcome/leased/break-unchanged BreakUnchanged/repeated", passes: "BreakUnchanged/changed BreakUnchanged/successor"},
-	"a conditional break changes the ETag": {harness: breakers(rewrites),
-		fails: "Outcome/leased/break-unchanged BreakUnchanged/successor BreakUnchanged/repeated", passes: "BreakUnchanged/changed"},
-	"a conditional break spares the next lease": {harness: virtual(func() store.Store { return sparesNext{new(local.Memory), new(sync.Map)} }),
-		fails: "BreakUnchanged/late", passes: "BreakUnchanged/repeated BreakUnchanged/successor"},
 	"a broken holder saves": {harness: leases[rejoins](),
 		fails: "BreakUnchanged/save", passes: "BreakUnchanged/successor"},
 	"a conditional break ignores contexts": {harness: memory[deaf](),
 		fails: "BreakUnchanged/context", passes: "BreakUnchanged/changed"},
-	"a conditional break of no entry is unclear": {harness: virtual(func() store.Store { return vague{newMutant(sound)} }),
-		fails: "BreakUnchanged/missing", passes: "BreakUnchanged/changed"},
 	"an instance compares the ETag that it remembers": {harness: twoOf(func(m *local.Memory) store.Store { return recollects{m, new(sync.Map)} }),
 		fails: "BreakUnchanged/twins", passes: "Twins/record Twins/lease"},
 	"the break is conditional only": {harness: virtual(func() store.Store { m := new(local.Memory); return half{m, m} }),
