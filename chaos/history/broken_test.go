@@ -33,7 +33,7 @@ func rejected(t *testing.T, record func(seed uint64) *history) int {
 	for seed := range uint64(within) {
 		var h *history
 		synctest.Test(t, func(*testing.T) { h = record(seed) })
-		if h.check(model{}, time.Second) == porcupine.Illegal {
+		if h.check(time.Second) == porcupine.Illegal {
 			return int(seed)
 		}
 	}

@@ -57,8 +57,10 @@ func (a answer) word() string {
 	return cmp.Or(string(a.state), "done")
 }
 
-// errUnclear stands for all errors that are no sentinels.
-var errUnclear = errors.New("unclear")
+// unclear is the answer of calls whose error is no sentinel.
+const unclear = "unclear"
+
+var errUnclear = errors.New(unclear)
 
 // meaning is the sentinel that err is.
 func meaning(err error) error {
@@ -73,19 +75,22 @@ func meaning(err error) error {
 	return errUnclear
 }
 
-// A history is what was called and answered of one entry.
+// A history is what was called and answered of one entry, or met by the callers of one lock.
 type history struct {
+	model porcupine.Model // what is to have answered so
 	start time.Time
 	late  time.Duration // what was answered unclearly may be applied until so long after its begin
 
-	mu   sync.Mutex
-	met  map[string]int // by call and answer
-	tags map[string]tag
-	ops  []porcupine.Operation
+	mu     sync.Mutex
+	met    map[string]int // by call and answer
+	tags   map[string]tag
+	ops    []porcupine.Operation
+	holds  int  // of a lock, so far
+	failed bool // a call of a lock
 }
 
-func newHistory(late time.Duration) *history {
-	return &history{start: time.Now(), late: late, met: map[string]int{}, tags: map[string]tag{"": 0}}
+func newHistory(m porcupine.Model, late time.Duration) *history {
+	return &history{model: m, start: time.Now(), late: late, met: map[string]int{}, tags: map[string]tag{"": 0}}
 }
 
 // tag numbers an ETag.
@@ -100,6 +105,11 @@ func (h *history) tag(etag string) tag {
 	return n
 }
 
+// add notes what was at some instant between two times.
+func (h *history) add(client int, in, out any, from, to time.Duration) {
+	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: in, Output: out, Call: int64(from), Return: int64(to)})
+}
+
 // do has a client make a call.
 func (h *history) do(client int, c call, f func() (store.Entry, string, error)) error {
 	c.from = time.Since(h.start)
@@ -111,25 +121,28 @@ func (h *history) do(client int, c call, f func() (store.Entry, string, error)) 
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if a.err == errUnclear {
+		h.met[unclear]++
+	}
 	if h.met[c.op+": "+a.word()]++; a.err == errUnclear && (c.op == "read" || c.op == "load") {
 		return err // it has told nothing and changed nothing
 	}
-	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: c, Output: a, Call: int64(c.from), Return: int64(c.to)})
+	h.add(client, c, a, c.from, c.to)
 	return err
 }
 
-// check has the checker decide whether a store as m says can have answered so.
-func (h *history) check(m model, patience time.Duration) porcupine.CheckResult {
+// check has the checker decide whether what the model describes can have answered so.
+func (h *history) check(patience time.Duration) porcupine.CheckResult {
 	if len(h.tags) > maxTags {
 		panic(fmt.Sprintf("%d ETags are more than the model can number", len(h.tags)))
 	}
-	return porcupine.CheckOperationsTimeout(m.porcupine(), h.ops, patience)
+	return porcupine.CheckOperationsTimeout(h.model, h.ops, patience)
 }
 
 // text is the history for a reader, in the order of the calls' ends.
 func (h *history) text() (lines string) {
 	for _, op := range h.ops {
-		lines += fmt.Sprintf("client %d: %s\n", op.ClientId, describe(op.Input, op.Output))
+		lines += fmt.Sprintf("client %d: %s\n", op.ClientId, h.model.DescribeOperation(op.Input, op.Output))
 	}
 	return lines
 }

@@ -15,7 +15,6 @@ type Front struct {
 	mu      sync.Mutex
 	refusal *Refusal
 	share   float64 // of the answers that are lost
-	renewed int     // requests for that which were refused, of the last refusal
 }
 
 // A Refusal is the answer of a service that throttles
@@ -30,9 +29,7 @@ type Refusal struct {
 func (f *Front) Refuse(r *Refusal) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.refusal = r; r != nil {
-		f.renewed = 0
-	}
+	f.refusal = r
 }
 
 // Lose has a share of the answers lost: the service has done what was asked.
@@ -42,15 +39,8 @@ func (f *Front) Lose(share float64) {
 	f.share = share
 }
 
-// Renewals is how often the replica tried to renew while it was refused.
-func (f *Front) Renewals() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.renewed
-}
-
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	refusal, lost := f.decide(r)
+	refusal, lost := f.decide()
 	switch {
 	case refusal != nil:
 		if refusal.After > 0 {
@@ -66,14 +56,11 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (f *Front) decide(r *http.Request) (refusal *Refusal, lost bool) {
+func (f *Front) decide() (refusal *Refusal, lost bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if refusal = f.refusal; refusal != nil && refusal.Share > 0 && rand.Float64() >= refusal.Share {
 		refusal = nil
-	}
-	if refusal != nil && r.Header.Get("x-ms-lease-action") == "renew" {
-		f.renewed++
 	}
 	return refusal, rand.Float64() < f.share
 }
