@@ -3,7 +3,6 @@
 package functions_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,22 +12,11 @@ import (
 	"github.com/soloist-go/soloist/internal/proctest"
 )
 
-func TestThreeInstances(t *testing.T) {
-	t.Parallel()
-	furtherCase(t) // of one tick over several replicas
-	t.Run("directory", func(t *testing.T) {
-		t.Parallel()
-		threeInstances(t, storage(t))
-	})
-	t.Run("azurite", func(t *testing.T) {
-		t.Parallel()
-		threeInstances(t, proctest.Azurite(t))
-	})
-}
-
 // Three timers fire at once for one tick, as they do where instances do not
 // share a host id: one runs it, two say who does.
-func threeInstances(t *testing.T, storage proctest.Storage) {
+func TestThreeInstances(t *testing.T) {
+	t.Parallel()
+	storage := proctest.Azurite(t)
 	tick, schedule := soon(4 * time.Second)
 	hosts, consoles := make([]*functions.Host, 3), make([]*console, 3)
 	for i := range hosts {
@@ -126,17 +114,4 @@ func TestOverrun(t *testing.T) {
 		t.Errorf("got %q", c.all())
 	}
 	invoke(t, h, "work", timer(time.Now()))
-}
-
-// The host stops without a word; what ran is settled as that of any dead runner.
-func TestHostStopsMidRun(t *testing.T) {
-	t.Parallel()
-	store := storage(t)
-	h, c := soloistHost(t, store, takesEnv+"=1h")
-	go h.Invoke(context.Background(), "work", functions.HTTP("POST", "http://localhost/api/work", ""))
-	c.await(t, "begin work")
-	h.Stop() // which waits for nobody: the run takes an hour
-	if c.has("stopping") || c.has("ended work") {
-		t.Error("it had notice, which the platform does not give")
-	}
 }
