@@ -3,60 +3,11 @@
 package functions_test
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/functions"
-	"github.com/soloist-go/soloist/internal/proctest"
 )
-
-// Three timers fire at once for one tick, as they do where instances do not
-// share a host id: one runs it, two say who does.
-func TestThreeInstances(t *testing.T) {
-	t.Parallel()
-	storage := proctest.Azurite(t)
-	tick, schedule := soon(4 * time.Second)
-	hosts, consoles := make([]*functions.Host, 3), make([]*console, 3)
-	for i := range hosts {
-		hosts[i], consoles[i] = soloistHost(t, storage, schedule, takesEnv+"=16s", // longer than any other answer may take
-			fmt.Sprintf("WEBSITE_INSTANCE_ID=instance%d", i))
-	}
-	time.Sleep(time.Until(tick))
-	answers := make(chan told)
-	for _, h := range hosts {
-		go func() {
-			v, _ := invoke(t, h, "work", timer(tick))
-			answers <- v
-		}()
-	}
-	var ranBy string
-	var holders []string
-	for range hosts {
-		ran, holder, err := (<-answers).of("work")
-		switch {
-		case err != "":
-			t.Errorf("got the error %s", err)
-		case len(ran) == 1 && ran[0].Status == "succeeded" && ran[0].Tick.Equal(tick):
-			ranBy += ran[0].Replica
-		case len(ran) > 0:
-			t.Errorf("got %+v", ran)
-		default:
-			holders = append(holders, holder)
-		}
-	}
-	if len(holders) != 2 || holders[0] != ranBy || holders[1] != ranBy {
-		t.Errorf("it was run by %q, and the others say %q", ranBy, holders)
-	}
-	begun := 0
-	for _, c := range consoles {
-		begun += strings.Count(strings.Join(c.all(), "\n"), "stdout: begin work@"+tick.Format(time.RFC3339))
-	}
-	if begun != 1 {
-		t.Errorf("the tick was begun %d times", begun)
-	}
-}
 
 // A handler is killed while it runs a job. The next invocation gives the tick its
 // outcome, or its next attempt.
