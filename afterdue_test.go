@@ -12,6 +12,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -260,7 +261,7 @@ func TestFollowerAcquiresWhenItIsDue(t *testing.T) {
 		"among three":    {"*/10 * * * *", 3 * time.Minute, 6, []string{"a", "b", "c"}},
 		"ticks are near": {"@every 2s", time.Second, 1800, []string{"a"}},
 	} {
-		if testing.Short() && tt.ticks > 100 {
+		if !nightly.Runs() && tt.ticks > 100 {
 			continue
 		}
 		inCase(t, name, func(t *testing.T, c *cluster) {

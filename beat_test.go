@@ -14,6 +14,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -314,7 +315,7 @@ func TestShortLeaseCosts(t *testing.T) {
 	}
 	for _, row := range rows {
 		length, replicas, want := number(t, row[1]), int(number(t, row[2])), number(t, strings.ReplaceAll(row[3], ",", ""))
-		if testing.Short() && replicas > 3 {
+		if !nightly.Runs() && replicas > 3 {
 			continue
 		}
 		inCase(t, row[1]+"s of "+row[2], func(t *testing.T, c *cluster) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -473,22 +473,19 @@ func (l *ledger) check(every time.Duration, r store.Record) map[store.Status]int
 	return counts
 }
 
-var month = flag.Bool("month", false, "have TestEachTickHasOneOutcome pass a month instead of two days")
-
-// Two days with restarts, kills and outages, and one under each other pair of policies, or
-// with -month a month and three days: every tick has one outcome, and nothing is silent.
+// A day with restarts, kills and outages, each night a month and under each other pair of policies three days: every tick
+// has one outcome, and nothing is silent.
 func TestEachTickHasOneOutcome(t *testing.T) {
 	const every = 5 * time.Minute
 	for _, missed := range []soloist.MissedPolicy{soloist.RunLatest, soloist.RunAll, soloist.SkipMissed} {
 		for _, interrupted := range []soloist.InterruptedPolicy{soloist.Abandon, soloist.Rerun} {
-			days, long := 1, 2
-			if *month {
-				days, long = 3, 30
-			}
-			switch first := missed == soloist.RunLatest && interrupted == soloist.Abandon; {
-			case first && !testing.Short():
-				days = long
-			case !first && testing.Short():
+			days, first := 1, missed == soloist.RunLatest && interrupted == soloist.Abandon
+			switch {
+			case nightly.Runs() && first:
+				days = 30
+			case nightly.Runs():
+				days = 3
+			case !first:
 				continue
 			}
 			beside(t, fmt.Sprintf("missed %q interrupted %q", missed, interrupted), func(t *testing.T, c *cluster) {

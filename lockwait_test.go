@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/nightly"
 )
 
 // The longer a lock was held, the longer it may take until a caller sees that it is free: after a
@@ -96,7 +97,7 @@ func TestNoReplicaStarvesForLock(t *testing.T) {
 		{*contended, 5 * time.Millisecond, 100 * time.Millisecond},
 		{*contended / 2, 5 * time.Millisecond, 2 * time.Second},
 	} {
-		if testing.Short() && tt.held != 100*time.Millisecond {
+		if !nightly.Runs() && tt.held != 100*time.Millisecond {
 			continue
 		}
 		inCase(t, fmt.Sprintf("calls take %s, held for %s", tt.latency, tt.held), func(t *testing.T, c *cluster) {

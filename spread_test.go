@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -130,7 +131,7 @@ func TestShardsKnowWhichTheyAre(t *testing.T) {
 // shards are followed by reads, many by listings.
 func TestSpreadFollowsTheReplicas(t *testing.T) {
 	phases := []time.Duration{0, D / 4, D / 2, 3 * D / 4}
-	if testing.Short() {
+	if !nightly.Runs() {
 		phases = phases[1:2]
 	}
 	for _, n := range []int{8, 16} {

@@ -9,14 +9,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 // A log whose reader has gone ends no program that runs jobs: a signal
 // still stops it gracefully.
 func TestLogWithoutReaderEndsNoProgram(t *testing.T) {
-	if runtime.GOOS == "windows" || testing.Short() {
-		t.Skip("starts the program as a process, and there is no SIGPIPE on Windows")
+	nightly.Only(t, "starts the program as a process")
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no SIGPIPE on Windows")
 	}
 	t.Parallel()
 	r, w, err := os.Pipe()

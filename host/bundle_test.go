@@ -17,6 +17,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/internal/nightly"
 )
 
 // tree is a directory's files.
@@ -239,9 +240,7 @@ func TestWriteFunctionsFollowsNoLink(t *testing.T) {
 // A program for another system is warned of, and one whose name a folder has
 // gets another.
 func TestWriteFunctionsChecksProgram(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds programs: run it without -short")
-	}
+	nightly.Only(t, "builds programs")
 	environment(t)
 	src := t.TempDir()
 	file(t, filepath.Join(src, "main.go"), "package main\n\nfunc main() {}\n")

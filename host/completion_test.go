@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/internal/proctest"
 )
 
@@ -59,9 +60,7 @@ func TestCompletions(t *testing.T) {
 // editor: it sets what the editor sets, and takes what it is given.
 func TestCompletionScripts(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("starts shells")
-	}
+	nightly.Only(t, "starts shells")
 	dir := t.TempDir()
 	if err := os.Symlink(proctest.Self(), filepath.Join(dir, "demo.v2")); err != nil {
 		t.Skip(err) // as on Windows

@@ -156,3 +156,41 @@ func TestHTTPTriggerAnswersWithoutControlCharacters(t *testing.T) {
 		s.wait()
 	})
 }
+
+// A run that takes longer than an invocation is ended before the host would kill the process; one that cannot fit is not
+// begun. A run that failed fails its call where the setting says so.
+func TestRunsFitTheirInvocation(t *testing.T) {
+	for setting, broke := range map[string]int{"log": 200, "error": 500} {
+		environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_TIMEOUT=60s", "SOLOIST_FUNCTION_FAILURE="+setting)
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{
+				soloist.Job{Name: "endless", Schedule: "@every 1h", Do: func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }},
+				soloist.Job{Name: "long", Schedule: "@every 1h", Timeout: time.Hour, Do: do},
+				soloist.Job{Name: "broke", Schedule: "@every 1h", Do: fail},
+				soloist.Singleton{Name: "leader", Do: do},
+			}})
+			s.invoke(t, "tick", "{}")
+			time.Sleep(time.Hour + time.Second)
+			begin := time.Now()
+			if _, logs := s.invoke(t, "endless", "{}"); len(logs) != 1 || !strings.HasSuffix(logs[0], "abandoned: out of time, stopped") || time.Since(begin) > time.Minute {
+				t.Errorf("an endless run: got %q after %s", logs, time.Since(begin))
+			}
+			if _, logs := s.invoke(t, "long", strings.ReplaceAll(byHTTP, "beat", "long")); len(logs) != 1 || !strings.Contains(logs[0], "not started: it may take 1h0m0s") {
+				t.Errorf("a run that does not fit: got %q", logs)
+			}
+			if code, logs := s.invoke(t, "broke", "{}"); code != broke || !strings.HasSuffix(logs[0], "failed: no paper") {
+				t.Errorf("%s: a run that failed: got code %d, %q", setting, code, logs)
+			}
+			if code, logs := s.invoke(t, "broke", "{}"); code != 200 || len(logs) != 0 {
+				t.Errorf("the platform's retry: got code %d, %q", code, logs)
+			}
+			for name, payload := range map[string]string{"leader": "{}", "healthz": "{}", "endless": "[]"} {
+				want := map[bool]int{true: 400, false: 404}[name == "endless"]
+				if code, _ := s.invoke(t, name, payload); code != want {
+					t.Errorf("%s with %s: got code %d, want %d", name, payload, code, want)
+				}
+			}
+			s.wait()
+		})
+	}
+}

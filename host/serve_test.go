@@ -21,6 +21,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/internal/proctest"
 )
 
@@ -119,10 +120,13 @@ func start(t *testing.T, program string, env ...string) process {
 	return startCommand(t, exec.Command(proctest.Self()), append([]string{"TEST_PROGRAM=" + program}, env...))
 }
 
+// smoke is the one test with processes of go test ./...
+const smoke = "TestThreeProcesses"
+
 func startCommand(t *testing.T, cmd *exec.Cmd, env []string) process {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts the program as a process: run it without -short")
+	if t.Name() != smoke {
+		nightly.Only(t, "starts the program as a process")
 	}
 	cmd.Env = append(proctest.Environ(), env...)
 	cmd.Stderr = t.Output()
@@ -137,12 +141,10 @@ func startCommand(t *testing.T, cmd *exec.Cmd, env []string) process {
 	return process{cmd, messages(out)}
 }
 
-// inRealTime skips a test with -short: it waits for a second or more.
+// inRealTime leaves a test to the nightly run: it waits for a second or more.
 func inRealTime(t *testing.T) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("waits for seconds of real time: run it without -short")
-	}
+	nightly.Only(t, "waits for seconds of real time")
 }
 
 // end signals the process and returns its exit code.

@@ -6,9 +6,8 @@ import (
 	"testing"
 
 	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/internal/nightly"
 )
-
-var tokens = flag.Bool("tokens", false, "also wait for tokens of an identity to run out, for a minute")
 
 // TestMain lets more tests run at once than there are cores: those that are parallel wait
 // for tokens.
@@ -25,12 +24,10 @@ func TestInRealTime(t *testing.T) {
 	t.Run("token source breaks", withTokens(breaksDuringARun))
 }
 
-// withTokens skips a test without -tokens: it takes a minute, nearly all of it waiting.
+// withTokens leaves a test to the nightly run: it takes a minute, nearly all of it waiting.
 func withTokens(test func(t *testing.T)) func(t *testing.T) {
 	return func(t *testing.T) {
-		if !*tokens {
-			t.Skip("waits a minute for tokens to run out: run it with -tokens")
-		}
+		nightly.Only(t, "waits a minute for tokens to run out")
 		t.Parallel()
 		test(t)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/elapsed"
+	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -35,7 +36,7 @@ var roles = map[string]func(d local.Dir) error{
 	"behind": func(d local.Dir) error { return await(d, -time.Hour) },
 }
 
-var kills = flag.Int("kills", 4, "how often a process is killed in TestDirKilled: about a second each")
+var kills = flag.Int("kills", 12, "how often a process is killed in TestDirKilled: about a second each")
 
 // TestMain lets more tests run at once than there are cores: those that are parallel
 // wait for leases.
@@ -62,9 +63,7 @@ type child struct {
 
 func start(t *testing.T, role, path string) *child {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("waits for processes and their leases: run it without -short")
-	}
+	nightly.Only(t, "waits for processes and their leases")
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), roleVariable+"="+role, pathVariable+"="+path)
 	cmd.Stderr = os.Stderr

@@ -16,6 +16,7 @@ import (
 	"github.com/soloist-go/soloist/internal/alarm"
 	"github.com/soloist-go/soloist/internal/alarm/alarmtest"
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/nightly"
 )
 
 const (
@@ -256,7 +257,7 @@ func TestKilledAtAnyCallAnAlarmIsPending(t *testing.T) {
 			t.Run(fmt.Sprintf("pass %d, %s", victim, fate), func(t *testing.T) {
 				t.Parallel()
 				fatal, step := 1, 1
-				if testing.Short() {
+				if !nightly.Runs() {
 					step = 5
 				}
 				for !t.Failed() && trial(t, victim, fatal, fate) >= fatal {

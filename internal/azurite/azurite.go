@@ -21,6 +21,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/nightly"
 )
 
 // A Server is an Azurite with the Blob and the Queue service.
@@ -47,9 +49,9 @@ var ErrNoNode = errors.New("azurite needs node and npm on the PATH")
 // patience bounds the installation and the start: far more than either takes.
 const patience = 5 * time.Minute
 
-// Start runs a server until the test has ended. With -short it skips the test,
-// since Node takes seconds to start. Where Node is not installed it skips the test
-// too, except in CI (environment CI=true), where it fails it.
+// Start runs a server until the test has ended. Tests over it run each night: see
+// package nightly. Where Node is not installed it skips the test, except in CI
+// (environment CI=true), where it fails it.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	return start(t)
@@ -102,9 +104,7 @@ func inMemory(options ...string) (*Server, error) {
 // need skips the test where there is to be no server.
 func need(t testing.TB, launch func() (*Server, error)) *Server {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts Azurite, a process of Node: run it without -short")
-	}
+	nightly.Only(t, "starts Azurite, a process of Node")
 	s, err := launch()
 	if errors.Is(err, ErrNoNode) && os.Getenv("CI") != "true" {
 		t.Skip(err)

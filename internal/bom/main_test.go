@@ -10,15 +10,15 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/soloist-go/soloist/internal/nightly"
 )
 
 // The program of this module: each module in it is in both files, and a second
 // call writes the same bytes.
 func TestEachLinkedModuleIsTold(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "program")
-	if testing.Short() {
-		t.Skip("builds a program: run it without -short")
-	}
+	nightly.Only(t, "builds a program")
 	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, "../../jobs").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -11,15 +11,14 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/functions"
+	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 // What the program of this repository writes, the host can run; and the files
 // that the repository has for the host are the ones that it writes.
 func TestDeployment(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds and starts a program: run it without -short")
-	}
+	nightly.Only(t, "builds and starts a program")
 	t.Parallel()
 	root, dir := filepath.Join("..", ".."), filepath.Join(t.TempDir(), "app")
 	program := proctest.Build(t, "jobs", false)

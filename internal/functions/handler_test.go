@@ -2,7 +2,6 @@ package functions_test
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -14,16 +13,6 @@ import (
 
 	"github.com/soloist-go/soloist/internal/proctest"
 )
-
-var each = flag.Bool("each", false, "run each case of a test, also those that wait for 20 s")
-
-// furtherCase skips a case that another test has much of.
-func furtherCase(t *testing.T) {
-	t.Helper()
-	if !*each {
-		t.Skip("a further case that waits for long: run it with -each")
-	}
-}
 
 // What this test binary is when it is started again says its order: a program
 // of a user, or a tiny handler.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/functions"
+	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/internal/proctest"
 )
 
@@ -55,9 +56,7 @@ func (c *console) await(t *testing.T, text string) {
 // newHost is a host with a handler of this role, not started yet.
 func newHost(t *testing.T, role string, env ...string) (*functions.Host, *console) {
 	t.Helper()
-	if role == "program" && testing.Short() {
-		t.Skip("starts a real program and waits for its ticks: run it without -short")
-	}
+	nightly.Only(t, "starts processes as the Functions host does")
 	h := &functions.Host{Command: []string{proctest.Self()}, Root: t.TempDir(), Env: append([]string{proctest.As(role)}, env...), Timeout: time.Minute}
 	return h, watch(t, h)
 }

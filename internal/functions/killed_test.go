@@ -3,72 +3,11 @@
 package functions_test
 
 import (
-	"context"
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/functions"
-	"github.com/soloist-go/soloist/internal/proctest"
 )
-
-func TestThreeInstances(t *testing.T) {
-	t.Parallel()
-	furtherCase(t) // of one tick over several replicas
-	t.Run("directory", func(t *testing.T) {
-		t.Parallel()
-		threeInstances(t, storage(t))
-	})
-	t.Run("azurite", func(t *testing.T) {
-		t.Parallel()
-		threeInstances(t, proctest.Azurite(t))
-	})
-}
-
-// Three timers fire at once for one tick, as they do where instances do not
-// share a host id: one runs it, two say who does.
-func threeInstances(t *testing.T, storage proctest.Storage) {
-	tick, schedule := soon(4 * time.Second)
-	hosts, consoles := make([]*functions.Host, 3), make([]*console, 3)
-	for i := range hosts {
-		hosts[i], consoles[i] = soloistHost(t, storage, schedule, takesEnv+"=16s", // longer than any other answer may take
-			fmt.Sprintf("WEBSITE_INSTANCE_ID=instance%d", i))
-	}
-	time.Sleep(time.Until(tick))
-	answers := make(chan told)
-	for _, h := range hosts {
-		go func() {
-			v, _ := invoke(t, h, "work", timer(tick))
-			answers <- v
-		}()
-	}
-	var ranBy string
-	var holders []string
-	for range hosts {
-		ran, holder, err := (<-answers).of("work")
-		switch {
-		case err != "":
-			t.Errorf("got the error %s", err)
-		case len(ran) == 1 && ran[0].Status == "succeeded" && ran[0].Tick.Equal(tick):
-			ranBy += ran[0].Replica
-		case len(ran) > 0:
-			t.Errorf("got %+v", ran)
-		default:
-			holders = append(holders, holder)
-		}
-	}
-	if len(holders) != 2 || holders[0] != ranBy || holders[1] != ranBy {
-		t.Errorf("it was run by %q, and the others say %q", ranBy, holders)
-	}
-	begun := 0
-	for _, c := range consoles {
-		begun += strings.Count(strings.Join(c.all(), "\n"), "stdout: begin work@"+tick.Format(time.RFC3339))
-	}
-	if begun != 1 {
-		t.Errorf("the tick was begun %d times", begun)
-	}
-}
 
 // A handler is killed while it runs a job. The next invocation gives the tick its
 // outcome, or its next attempt.
@@ -126,17 +65,4 @@ func TestOverrun(t *testing.T) {
 		t.Errorf("got %q", c.all())
 	}
 	invoke(t, h, "work", timer(time.Now()))
-}
-
-// The host stops without a word; what ran is settled as that of any dead runner.
-func TestHostStopsMidRun(t *testing.T) {
-	t.Parallel()
-	store := storage(t)
-	h, c := soloistHost(t, store, takesEnv+"=1h")
-	go h.Invoke(context.Background(), "work", functions.HTTP("POST", "http://localhost/api/work", ""))
-	c.await(t, "begin work")
-	h.Stop() // which waits for nobody: the run takes an hour
-	if c.has("stopping") || c.has("ended work") {
-		t.Error("it had notice, which the platform does not give")
-	}
 }

@@ -48,9 +48,7 @@ func HTTP(method, url, text string) []byte {
 	})
 }
 
-// OfQueue is the body for a message, which comes as JSON within JSON.
-func OfQueue(message string) []byte { return namedQueue("myqueueItem", message) }
-
+// namedQueue is the body for a message, which comes as JSON within JSON.
 func namedQueue(binding, message string) []byte {
 	text, _ := json.Marshal(message)
 	return body(map[string]any{"Data": map[string]any{binding: string(text)}, "Metadata": sys(binding)})

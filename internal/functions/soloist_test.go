@@ -4,8 +4,6 @@ package functions_test
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -120,73 +118,15 @@ func TestProgramAnswersTheHost(t *testing.T) {
 	}
 }
 
-// The first invocation ever runs the tick that it comes for.
-func TestFirstInvocation(t *testing.T) {
+// An HTTP trigger runs its job, once for each invocation, and its answer says what became of the run.
+func TestRunByHTTP(t *testing.T) {
 	t.Parallel()
-	for _, function := range []string{"tick", "work"} {
-		tick, schedule := soon(2 * time.Second)
-		h, _ := soloistHost(t, storage(t), schedule)
-		time.Sleep(time.Until(tick))
-		v, _ := invoke(t, h, function, timer(tick))
-		if ran, _, _ := v.of("work"); len(ran) != 1 || !ran[0].Tick.Equal(tick) || ran[0].Status != "succeeded" {
-			t.Errorf("%s: got %+v, want a run of %s", function, ran, tick)
+	h, _ := soloistHost(t, storage(t))
+	for _, call := range []struct{ job, status, code string }{{"work", "succeeded", "200"}, {"work", "succeeded", "200"}, {"broke", "failed", "500"}} {
+		v, res := invoke(t, h, call.job, functions.HTTP("POST", "http://localhost/api/"+call.job, "hello"))
+		ran, _, _ := v.of(call.job)
+		if len(ran) != 1 || ran[0].Request != res.ID || ran[0].Status != call.status || !strings.Contains(string(res.Outputs["res"]), `"statusCode":"`+call.code+`"`) {
+			t.Errorf("%s: got %+v and %s, want the request %s", call.job, v, res.Outputs["res"], res.ID)
 		}
-	}
-}
-
-// A catch-up of a timer names a tick that is over: what is due by the records is
-// done.
-func TestPastDue(t *testing.T) {
-	t.Parallel()
-	for after := 4 * time.Second; ; after *= 2 {
-		tick, schedule := soon(after)
-		h, _ := soloistHost(t, storage(t), schedule)
-		old := tick.Add(-time.Hour)
-		past := functions.Timer{Next: old, Last: old, PastDue: true}.Payload()
-		v, _ := invoke(t, h, "work", past)
-		if time.Now().After(tick) && after < time.Minute {
-			continue // a busy machine: the job may be as old as the tick
-		}
-		if ran, _, err := v.of("work"); len(ran) != 0 || err != "" {
-			t.Errorf("a new job owes nothing: %+v, %s", ran, err)
-		}
-		time.Sleep(time.Until(tick))
-		v, _ = invoke(t, h, "work", past)
-		if ran, _, _ := v.of("work"); len(ran) != 1 || ran[0].Status != "succeeded" || !ran[0].Tick.Equal(tick) {
-			t.Errorf("got %+v, want the tick that is due", ran)
-		}
-		return
-	}
-}
-
-// A run that does not fit is not begun; one that is too long is ended before the
-// host would kill the process.
-func TestDeadline(t *testing.T) {
-	t.Parallel()
-	tick, schedule := soon(5 * time.Second)
-	h, c := soloistHost(t, storage(t), schedule, takesEnv+"=1h")
-	os.WriteFile(filepath.Join(h.Root, "host.json"), []byte("\ufeff"+`{"version":"2.0","functionTimeout":"00:00:10"}`), 0o644)
-	pid := h.Pid()
-	h.Kill() // the file is read at the start
-	wantRestart(t, h, pid, 1)
-	h.Timeout, pid = 30*time.Second, h.Pid() // on a busy machine it is late
-	time.Sleep(time.Until(tick))
-	begin := time.Now()
-	v, _ := invoke(t, h, "work", timer(tick))
-	if ran, _, _ := v.of("work"); len(ran) != 1 || ran[0].Status != "abandoned" || ran[0].Reason != "out of time, stopped" {
-		t.Errorf("got %+v", v)
-	}
-	if took := time.Since(begin); took < 3*time.Second || took > 20*time.Second {
-		t.Errorf("it was told to stop after %s", took)
-	}
-	if !c.has("ended work@") || h.Pid() != pid {
-		t.Errorf("it was killed: %q", c.all())
-	}
-	v, res := invoke(t, h, "long", functions.HTTP("POST", "http://localhost/api/long", ""))
-	if _, _, err := v.of("long"); !strings.Contains(err, "not started: it may take 1h0m0s") || !strings.Contains(string(res.Outputs["res"]), `"statusCode":"500"`) {
-		t.Errorf("got %+v", v)
-	}
-	if !c.has("is never started") {
-		t.Errorf("nothing is said of a job that never fits: %q", c.all())
 	}
 }

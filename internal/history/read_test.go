@@ -11,6 +11,7 @@ import (
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/history"
+	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -49,9 +50,7 @@ func newPast(start time.Time) *past {
 
 // To read a day of ninety takes two calls, and one more if it is in two logs.
 func TestReadOfADay(t *testing.T) {
-	if testing.Short() {
-		t.Skip("writes and reads 75 MB: run it without -short")
-	}
+	nightly.Only(t, "writes and reads 75 MB")
 	const day = 24 * 60 * 3
 	p := newPast(time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC))
 	p.grow(t, 90*day)

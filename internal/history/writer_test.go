@@ -3,7 +3,6 @@ package history_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/history"
+	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -210,8 +210,6 @@ func (r *replica) end() {
 	r.way.late.Wait()
 }
 
-var mostRuns = flag.Int("runs", 2000, "of TestKilledWritersLeaveEachOutcomeOnce; with -short 1000")
-
 // Replicas die at any instant, calls and answers get lost and calls arrive late: the log
 // has each of thousands of outcomes once.
 func TestKilledWritersLeaveEachOutcomeOnce(t *testing.T) {
@@ -219,9 +217,9 @@ func TestKilledWritersLeaveEachOutcomeOnce(t *testing.T) {
 		dice := rand.New(rand.NewPCG(1, 2))
 		seeded := func(seed int) *replica { return w.replica(rand.New(rand.NewPCG(uint64(seed), 1))) }
 		replicas := []*replica{seeded(1), seeded(2), seeded(3)}
-		now, kills, runs := 0, 0, *mostRuns
-		if testing.Short() {
-			runs = 1000
+		now, kills, runs := 0, 0, 1000
+		if nightly.Runs() {
+			runs = 10000
 		}
 		for i := range runs {
 			if dice.IntN(8) == 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/host/storetest"
 	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -40,12 +41,10 @@ func TestDirConforms(t *testing.T) {
 	})
 }
 
-// inRealTime runs a test beside the others, and not with -short.
+// inRealTime runs a test beside the others, each night.
 func inRealTime(t *testing.T) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("waits for real leases to run out: run it without -short")
-	}
+	nightly.Only(t, "waits for real leases to run out")
 	t.Parallel()
 }
 

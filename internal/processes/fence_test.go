@@ -4,7 +4,6 @@ package processes
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,20 +14,18 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A sink takes effects, but none of a run whose token is smaller than one that
-// it has seen.
+// An effect is what a run sends to a sink, which refuses tokens that are smaller than one it has seen.
+type effect struct {
+	Token int64
+	Beat  time.Time // when the heartbeat was called that it follows
+}
+
 type sink struct {
 	*proctest.Sink
 
 	mu    sync.Mutex
 	fence proctest.Fence
-	all   []effect // in the order in which they came
-}
-
-type effect struct {
-	Token    int64
-	Beat     time.Time // when the heartbeat was called that it follows on
-	accepted bool
+	all   []effect
 }
 
 func newSink(t *testing.T) *sink {
@@ -45,89 +42,71 @@ func newSink(t *testing.T) *sink {
 func (s *sink) take(e effect) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e.accepted = s.fence.Pass("work", e.Token)
 	s.all = append(s.all, e)
-	return e.accepted
+	return s.fence.Pass("work", e.Token)
 }
 
-// await waits for an effect that is accepted, after a heartbeat since then.
-func (s *sink) await(t *testing.T, token int64, since time.Time) {
+// effects returns those of a run.
+func (s *sink) effects(token int64) (of []effect) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.all {
+		if e.Token == token {
+			of = append(of, e)
+		}
+	}
+	return of
+}
+
+func (s *sink) await(t *testing.T, token int64) {
 	t.Helper()
-	proctest.Poll(t, fmt.Sprintf("an effect of token %d", token), patience, func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return slices.ContainsFunc(s.all, func(e effect) bool { return e.Token == token && e.accepted && e.Beat.After(since) })
-	})
+	begun := len(s.effects(token))
+	proctest.Poll(t, fmt.Sprintf("an effect of token %d", token), patience, func() bool { return len(s.effects(token)) > begun })
 }
 
-func TestFrozenRunnerHasNoEffect(t *testing.T) {
+// SIGSTOP under a run, and SIGCONT once another replica runs: no heartbeat of the old run counts any more, so it has no
+// effect but one that was on its way, and the sink refuses that. It ends, and its outcome does not replace the new run.
+func TestSIGSTOP(t *testing.T) {
 	t.Parallel()
-	for name, job := range map[string]bool{"a singleton": false, "a job": true} {
-		t.Run(name, func(t *testing.T) {
+	for _, lease := range []time.Duration{15 * time.Second, 3 * time.Second} { // the service's shortest, and one kept by beats
+		t.Run(lease.String(), func(t *testing.T) {
 			t.Parallel()
-			if job {
-				furtherCase(t)
+			s := newSink(t)
+			f := newFleet(t, order{Singleton: true, Sink: s.URL})
+			f.Env = append(f.Env, "SOLOIST_LEASE="+lease.String())
+			f.start("a")
+			old := f.have("a run", is("start", "a"))
+			f.start("b")
+			f.awaitReady("b")
+			s.await(t, old.Token)
+			f.signal("a", syscall.SIGSTOP)
+			next := f.have("a run elsewhere", is("start", "b"))
+			s.await(t, next.Token)
+			thawed := time.Now()
+			f.signal("a", syscall.SIGCONT)
+			for what, e := range map[string]event{
+				"a heartbeat": f.have("the refusal of a heartbeat", func(e event) bool { return e.What == "refused" && e.Token == old.Token }),
+				"the context": f.have("the end of the old run", func(e event) bool { return e.What == "end" && e.Token == old.Token }),
+			} {
+				if !strings.HasPrefix(e.Cause, store.ErrLost.Error()) {
+					t.Errorf("%s said %q, want %q", what, e.Cause, store.ErrLost)
+				}
 			}
-			freeze(t, job)
+			s.await(t, next.Token)
+			if r := f.record(); r.Run.Replica != "b" || r.Token != next.Token || r.Run.Status != store.Running {
+				t.Errorf("the record has %s, token %d, %s", r.Run.Replica, r.Token, r.Run.Status)
+			}
+			s.judge(t, old.Token, thawed)
 		})
 	}
 }
 
-func freeze(t *testing.T, job bool) {
-	s := newSink(t)
-	f := newFleet(t, order{Program: fenced, Job: job, Sink: s.URL})
-	f.start("a", 0)
-	old := f.await("the first run", started("a"))
-	f.startReady("b")
-	s.await(t, old.Token, old.At.Add(lease/3)) // by then the lease was renewed
-	f.signal("a", syscall.SIGSTOP)
-	frozen := time.Now()
-	next := f.await("a run elsewhere", started("b"))
-	t.Logf("replaced after %s", next.At.Sub(frozen))
-	s.await(t, next.Token, next.At)
-	thawed := time.Now()
-	f.signal("a", syscall.SIGCONT)
-	refused := f.await("the refusal of a heartbeat", func(e event) bool { return e.Replica == "a" && e.What == "refused" })
-	end := f.await("the end of the old run", ended("a"))
-	t.Logf("cancelled %s after it went on", end.At.Sub(thawed))
-	for what, cause := range map[string]string{"the first heartbeat that failed": refused.Cause, "the context": end.Cause} {
-		if !strings.HasPrefix(cause, store.ErrLost.Error()) {
-			t.Errorf("%s said %q, want %q", what, cause, store.ErrLost)
-		}
-	}
-	f.have("the refusal of the outcome", logged("a", "the outcome was refused"))
-	if r := f.record(); r.Run.Replica != "b" || r.Token != next.Token || r.Run.Status != store.Running {
-		t.Errorf("the record tells of %s, token %d, %s", r.Run.Replica, r.Token, r.Run.Status)
-	}
-	s.await(t, next.Token, time.Now())
-	s.check(t, old.Token, next.Token, thawed)
-}
-
-// check checks that the old run had no effect once the new one had its first,
-// and that no heartbeat of it counted that was called after the thaw.
-func (s *sink) check(t *testing.T, old, next int64, thawed time.Time) {
+// judge checks that no heartbeat of the old run counted that was called after the thaw.
+func (s *sink) judge(t *testing.T, old int64, thawed time.Time) {
 	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	taken := false
-	var before, after, refused int
-	for _, e := range s.all {
-		switch taken = taken || e.Token == next; {
-		case e.Token != old:
-			continue
-		case !e.accepted:
-			refused++
-		case taken:
-			after++
-		default:
-			before++
-		}
+	for _, e := range s.effects(old) {
 		if e.Beat.After(thawed) {
 			t.Errorf("a heartbeat counted %s after the thaw", e.Beat.Sub(thawed))
 		}
 	}
-	if after != 0 {
-		t.Errorf("%d effects of the old run were accepted after the first of the new one", after)
-	}
-	t.Logf("of the old run: %d effects before the new one's first, %d refused after it", before, refused)
 }

@@ -5,7 +5,7 @@ package processes
 import (
 	"encoding/json"
 	"os"
-	"strings"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -14,43 +14,53 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A fleet is the replicas of one test over a container of their own.
+// patience is how long a test waits for what has to come, on any machine.
+const patience = 5 * time.Minute
+
+// A fleet is the replicas of one test, over a container of their own.
 type fleet struct {
 	proctest.Fleet
 	t       *testing.T
 	storage proctest.Storage
-	order   order // of all; Name and Skew are each one's own
+	order   order   // of those that are started from now on
+	killed  []event // the replica, and when it was gone
 }
 
 func newFleet(t *testing.T, o order) *fleet {
 	t.Helper()
 	f := &fleet{t: t, storage: proctest.Azurite(t), order: o}
-	f.Env = append(f.storage.Env(), "SOLOIST_APP=e2e", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE="+o.Grace.String())
+	f.Env = append(f.storage.Env(), "SOLOIST_APP=smoke", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=30s")
 	t.Cleanup(func() { f.End(t) })
 	return f
 }
 
-// start starts a replica; it is killed at the end of the test.
-func (f *fleet) start(name string, skew time.Duration) {
+func (f *fleet) start(names ...string) {
 	f.t.Helper()
-	o := f.order
-	o.Name, o.Skew = name, skew
-	text, err := json.Marshal(o)
-	if err == nil {
-		err = f.Start(name, proctest.As(string(text)), "CONTAINER_APP_REPLICA_NAME="+name)
-	}
+	text, err := json.Marshal(f.order)
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	for _, name := range names {
+		if err := f.Start(name, proctest.As(string(text)), "CONTAINER_APP_REPLICA_NAME="+name); err != nil {
+			f.t.Fatal(err)
+		}
+	}
 }
 
-// startReady is start of a program under host.Main that returns when the replica
-// has reached the storage.
-func (f *fleet) startReady(name string) {
+// awaitReady waits until the newest process of each replica says that it is ready.
+func (f *fleet) awaitReady(names ...string) {
 	f.t.Helper()
-	f.start(name, 0)
-	url := f.have("the address of "+name, func(e event) bool { return e.Replica == name && e.Msg == "listening" }).URL
-	proctest.Poll(f.t, name+" as it should be", patience, func() bool { return proctest.Well(url) == nil })
+	for _, name := range names {
+		proctest.Poll(f.t, name+" to be ready", patience, func() bool {
+			url := ""
+			for _, e := range f.Events() {
+				if e.Replica == name && (e.What == proctest.Begins || e.Msg == "listening") {
+					url = e.URL
+				}
+			}
+			return url != "" && proctest.Well(url) == nil
+		})
+	}
 }
 
 func (f *fleet) signal(name string, s os.Signal) {
@@ -60,17 +70,25 @@ func (f *fleet) signal(name string, s os.Signal) {
 	}
 }
 
-// await returns the first event from now on that ok accepts.
-func (f *fleet) await(what string, ok func(event) bool) event {
+// kill kills a replica and returns when it is gone.
+func (f *fleet) kill(name string) {
 	f.t.Helper()
-	e, err := f.Await(what, patience, ok)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return e
+	f.signal(name, syscall.SIGKILL)
+	<-f.Replica(name).Gone()
+	f.killed = append(f.killed, event{Replica: name, At: time.Now()})
 }
 
-// have is await that takes an event of before, too.
+// stop ends replicas as a platform does: each with code 0.
+func (f *fleet) stop(names ...string) {
+	f.t.Helper()
+	for _, name := range names {
+		if err := f.Replica(name).Stop(patience); err != nil {
+			f.t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// have waits for the first event of all that is so.
 func (f *fleet) have(what string, ok func(event) bool) event {
 	f.t.Helper()
 	e, err := f.Have(what, patience, ok)
@@ -80,110 +98,33 @@ func (f *fleet) have(what string, ok func(event) bool) event {
 	return e
 }
 
-// exit waits for the end of a process, and returns when that was.
-func (f *fleet) exit(name string) (at time.Time, code int) {
-	f.t.Helper()
-	if !f.Replica(name).GoneWithin(patience) {
-		f.t.Fatalf("%s did not exit within %s", name, patience)
-	}
-	return time.Now(), f.Replica(name).Code()
+func (f *fleet) record() store.Record { return f.storage.Record(f.t, "smoke/work") }
+
+// is accepts events of one kind, of one replica or of any.
+func is(what, replica string) func(event) bool {
+	return func(e event) bool { return e.What == what && (replica == "" || e.Replica == replica) }
 }
 
-// starts returns the starts of runs so far.
-func (f *fleet) starts() (all []event) {
+// after accepts starts with a larger token.
+func after(run event) func(event) bool {
+	return func(e event) bool { return e.What == "start" && e.Token > run.Token }
+}
+
+// all returns the events that are so, in the order of time.
+func (f *fleet) all(ok func(event) bool) (all []event) {
 	for _, e := range f.Events() {
-		if e.What == "start" {
+		if ok(e) {
 			all = append(all, e)
 		}
 	}
+	slices.SortFunc(all, func(a, b event) int { return a.At.Compare(b.At) })
 	return all
 }
 
-// endOf returns the return of a run.
-func (f *fleet) endOf(run event) (end event, ok bool) {
-	for _, e := range f.Events() {
-		if e.What == "end" && e.Token == run.Token {
-			return e, true
-		}
-	}
-	return event{}, false
-}
-
-// killRun kills the replica that begins the next run, in the middle of that run, and returns the run. A busy machine may
-// be so late that the run has returned: that replica is started again, and returned holds the run.
-func (f *fleet) killRun() (killed event, returned []event) {
+// judge checks what holds in each of these tests.
+func (f *fleet) judge() {
 	f.t.Helper()
-	for range 5 {
-		begun := len(f.starts())
-		proctest.Poll(f.t, "a run to kill", patience, func() bool { return len(f.starts()) > begun })
-		victim := f.newest().Replica
-		f.signal(victim, syscall.SIGKILL)
-		<-f.Replica(victim).Gone()
-		killed = f.newestOf(victim)
-		if _, over := f.endOf(killed); !over {
-			return killed, returned
-		}
-		returned = append(returned, killed)
-		f.start(victim, 0)
+	for _, fault := range faults(f.all(is("start", "")), f.all(is("end", "")), f.killed) {
+		f.t.Error(fault)
 	}
-	f.t.Fatal("each run had returned when its replica was gone")
-	return killed, returned
-}
-
-// newest returns the newest start, and newestOf that of one replica.
-func (f *fleet) newest() event { return f.newestOf("") }
-
-func (f *fleet) newestOf(replica string) (last event) {
-	for _, e := range f.starts() {
-		if e.At.After(last.At) && started(replica)(e) {
-			last = e
-		}
-	}
-	return last
-}
-
-func ended(by string) func(event) bool {
-	return func(e event) bool { return e.What == "end" && e.Replica == by }
-}
-
-func started(by string) func(event) bool {
-	return func(e event) bool { return e.What == "start" && (by == "" || e.Replica == by) }
-}
-
-func logged(by, text string) func(event) bool {
-	return func(e event) bool { return e.What == proctest.Log && e.Replica == by && strings.Contains(e.Text, text) }
-}
-
-// A tick is one of one job.
-type tick struct {
-	job string
-	at  int64
-}
-
-func tickOf(e event) tick { return tick{e.Job, e.Tick.UnixNano()} }
-
-// ticks returns how often each tick was started.
-func (f *fleet) ticks() map[tick]int {
-	n := map[tick]int{}
-	for _, e := range f.starts() {
-		n[tickOf(e)]++
-	}
-	return n
-}
-
-// checkOnce checks that each tick of a job from one to another ran once.
-func (f *fleet) checkOnce(job string, every time.Duration, from, to time.Time) {
-	f.t.Helper()
-	ticks := f.ticks()
-	for at := from; !at.After(to); at = at.Add(every) {
-		if n := ticks[tick{job, at.UnixNano()}]; n != 1 {
-			f.t.Errorf("tick %s of %s ran %d times", at.Format(time.TimeOnly), job, n)
-		}
-	}
-}
-
-// record returns the job's record.
-func (f *fleet) record() store.Record {
-	f.t.Helper()
-	return f.storage.Record(f.t, "e2e/work")
 }

@@ -63,26 +63,6 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Lead is work that tells its start, beats until it has to end, needs a while for
-// that, and tells its end.
-func Lead(windUp time.Duration) func(context.Context, *soloist.Run) error {
-	return func(ctx context.Context, run *soloist.Run) error {
-		Tell(Of("start", run))
-		beat := time.NewTicker(500 * time.Millisecond)
-		defer beat.Stop()
-		for ctx.Err() == nil {
-			run.Heartbeat("leading")
-			select {
-			case <-beat.C:
-			case <-ctx.Done():
-			}
-		}
-		time.Sleep(windUp)
-		TellEnd(run, context.Cause(ctx))
-		return ctx.Err()
-	}
-}
-
 // Well asks the probes of the replica that listens at url, as its log tells it,
 // and returns what they have against it.
 func Well(url string) error {

@@ -32,7 +32,7 @@ func Directory(path string) Storage {
 
 // Azurite is a storage in an Azurite that some tests of this process share: in a
 // container of its own, with the shortest lease that Azure gives. The test is
-// skipped where there is none, and with -short.
+// skipped where there is none, and but for the nightly run.
 func Azurite(t testing.TB) Storage {
 	t.Helper()
 	s := Storage{Server: azurite.Next(t), Container: fmt.Sprintf("fleet-%d", containers.Add(1)), Lease: 15 * time.Second}

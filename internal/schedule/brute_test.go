@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/internal/schedule"
 )
 
 var (
-	wide = flag.Bool("wide", false, "compare two years with the oracle, not one")
 	full = flag.Bool("full", false, "compare all zones and 2000 random texts with the oracle, for some minutes")
 )
 
@@ -328,15 +328,11 @@ func TestBruteForce(t *testing.T) {
 	switch {
 	case *full:
 		sweep(t, &c, strings.Fields(zoneList), year(2000), year(2038), texts, fine, randomTexts(2000, rnd))
-	case testing.Short():
-		t.Log("6 zones of one year: run it without -short for 18")
+	case !nightly.Runs():
+		t.Log("6 zones of one year: SOLOIST_NIGHTLY=1 takes 18, of two")
 		sweep(t, &c, awkward[:6], year(2025), year(2026), texts, fine[2:5], randomTexts(10, rnd))
 	default:
-		last := year(2026)
-		if *wide {
-			last = year(2027)
-		}
-		sweep(t, &c, awkward, year(2025), last, texts, fine[2:5], randomTexts(50, rnd))
+		sweep(t, &c, awkward, year(2025), year(2027), texts, fine[2:5], randomTexts(50, rnd))
 		sweep(t, &c, []string{"Pacific/Apia", "Asia/Pyongyang", "America/Sao_Paulo"}, year(2011), year(2019), texts, nil, nil)
 	}
 	t.Log(c.String())

@@ -11,6 +11,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/alert"
+	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -109,9 +110,7 @@ func TestUnclaimedLeaseIsNoticedAtDifferentTimes(t *testing.T) {
 
 // The document has a limit. What does not fit is told when there is room.
 func TestManyIncidents(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds of CPU: run it without -short")
-	}
+	nightly.Only(t, "takes seconds of CPU")
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 2)
 		var first, rest []string

@@ -10,15 +10,14 @@ import (
 	"testing"
 
 	"github.com/soloist-go/soloist/host/internal/azd"
+	"github.com/soloist-go/soloist/internal/nightly"
 )
 
 // What azd runs before it packs a Functions app builds the program, for the
 // system of the platform, and the functions of an alarm, also in a directory whose name a shell could take for more.
 func TestHook(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("builds programs for seconds: run it without -short")
-	}
+	nightly.Only(t, "builds programs")
 	shell, err := exec.LookPath("sh")
 	if err != nil {
 		t.Skip(err)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/soloist-go/soloist/host/internal/presence"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -321,9 +322,7 @@ func TestForeignDocumentThatIsCorrected(t *testing.T) {
 
 // Of three hundred replicas that start at the same time two hundred are shown.
 func TestThreeHundredReplicas(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds of CPU: run it without -short")
-	}
+	nightly.Only(t, "takes seconds of CPU")
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, slow: 5 * time.Millisecond}
 		for i := range 300 {

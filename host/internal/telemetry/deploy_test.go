@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/soloist-go/soloist/internal/nightly"
 )
 
 const deploy = "../../../deploy/"
@@ -105,9 +107,7 @@ func TestAzureAlertsLookForTextsOfTheLog(t *testing.T) {
 
 // What Prometheus says of the metrics and of the rules.
 func TestPromtool(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts promtool for seconds: run it without -short")
-	}
+	nightly.Only(t, "starts promtool")
 	tool, err := exec.LookPath("promtool")
 	if err != nil {
 		t.Skip("needs promtool: apt-get install prometheus")
