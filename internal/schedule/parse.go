@@ -28,18 +28,11 @@ func Parse(text, zone, name string) (*Schedule, error) {
 	if len(text) > maxText {
 		return nil, fmt.Errorf("%d bytes, allowed are %d", len(text), maxText)
 	}
-	s, err := parse(text, zone, name, false)
-	if err == nil {
-		return s, nil
+	s, err := parse(text, zone, name)
+	if err != nil {
+		return nil, fmt.Errorf("%w%s", err, advice(text, zone, name))
 	}
-	other := ""
-	if _, err := parse(text, zone, name, true); err == nil {
-		other = "; valid in the ncrontab dialect only: put the word ncrontab before it"
-		if h, _ := split(text); h.and {
-			other = "; valid in the cron dialect only: leave out the word ncrontab"
-		}
-	}
-	return nil, fmt.Errorf("%w%s", err, other)
+	return s, nil
 }
 
 // head is what stands before the fields.
@@ -70,15 +63,19 @@ func split(text string) (h head, pos int) {
 
 func skip(text string) int { return len(text) - len(strings.TrimLeft(text, " ")) }
 
-// parse reads text in its own dialect, or for the sake of a better error in the other one.
-func parse(text, zone, name string, swap bool) (*Schedule, error) {
+// parse is Parse without advice.
+func parse(text, zone, name string) (*Schedule, error) {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' {
 			return nil, fmt.Errorf("byte %d: %#02x is not allowed, only printable ASCII and spaces", i, c)
 		}
 	}
 	h, pos := split(text)
-	h.and = h.and != swap
+	return h.parse(text, pos, zone, name)
+}
+
+// parse reads what follows the prefixes, from byte pos on.
+func (h head) parse(text string, pos int, zone, name string) (*Schedule, error) {
 	s, err := h.open(zone)
 	if err != nil {
 		return nil, err

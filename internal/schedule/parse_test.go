@@ -110,7 +110,7 @@ func TestRefused(t *testing.T) {
 		{"@every 5m ; @every 5", "", "byte 19: \"5\" is not a duration"},
 		{"5-1 * * * *", "", "range 5-1 ends before it begins"},
 		{"0 0 * * fri-mon", "", "range fri-mon ends before it begins"},
-		{"0 0 * * sat-sun", "", "Sunday at the end of a range is 7"},
+		{"0 0 * * sat-sun", "", "range sat-sun ends before it begins"},
 		{"1-2-3 * * * *", "", "\"2-3\" is not a value"},
 		{"*-5 * * * *", "", "\"*\" is not a value"},
 		{"1,,2 * * * *", "", "an item is empty"},
@@ -150,31 +150,61 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestOneDialect has texts that one dialect accepts: the error names it.
-func TestOneDialect(t *testing.T) {
-	const cron, ncrontab = "valid in the cron dialect only", "valid in the ncrontab dialect only"
+// TestAdvice has refused texts, and the text that can only mean the same. What is valid in the other dialect with another
+// meaning gets no advice to change the dialect.
+func TestAdvice(t *testing.T) {
+	const cron, none = "valid in the cron dialect only: leave out the word ncrontab", ""
 	for _, test := range []struct{ text, want string }{
-		{"0 0 * * friday", ncrontab},
-		{"0 0 1 M *", ncrontab},
-		{"0 0 * * fri-mon", ncrontab},
-		{"5-1 * * * *", ncrontab},
-		{"ncrontab 0 0 * * 7", cron},
-		{"ncrontab 0 0 ? * *", cron},
-		{"ncrontab @daily", cron},
+		{"0 22-2 * * *", "write 0 22,23,0-2 * * *"},
+		{"50-9/10 * * * *", "write 50,0 * * * *"},
+		{"22-2/2,5 30 4 * * *", "write 22-58/2,0,2,5 30 4 * * *"},
+		{"0 0 28-3 nov-feb *", "write 0 0 28-31,1-3 nov,dec,jan,feb *"},
+		{"0 0 * * fri-mon", "write 0 0 * * fri,sat,sun,mon"},
+		{"0 0 * * sat-sun", "write 0 0 * * sat,sun"},
+		{"0 0 * * wed-tue", "write 0 0 * * wed-sat,sun-tue"},
+		{"TZ=Asia/Tokyo  0 0  * *  6-1 ; @daily", "write TZ=Asia/Tokyo 0 0 * * 6,0,1 ; @daily"},
+		{"0 9 1 * Monday", "write 0 9 1 * mon"},
+		{"0 9 * Sept Tues-Thursday", "write 0 9 * sep tue-thu"},
+		{"0 0 1 M *", none}, // March or May
+		{"0 0 * * T", none},
+		{"0 22-2 1 M *", none},
+		{"0 0 * * mondays", none},
+		{"*/60 * * * *", none},
+		{"0 0 30-29 2 *", "write 0 0 30,31,1-29 2 *"},
+		{"0 0 31-30 2 * ; 0 0 30 2 *", none},
+		{"ncrontab 0 7 13 * 7", "write ncrontab 0 7 13 * 0"},
+		{"ncrontab 0 0 * * 5-7", "write ncrontab 0 0 * * 5,6,0"},
+		{"ncrontab 0 0 * * 1-7", "write ncrontab 0 0 * * 1-6,0"},
+		{"ncrontab 0 0 * * 0-7", "write ncrontab 0 0 * * 0-6"},
+		{"ncrontab 0 0 ? * 1", "write ncrontab 0 0 * * 1"},
+		{"ncrontab @daily", "write ncrontab 0 0 * * *"},
+		{"ncrontab TZ=UTC @every 5m", cron},
 		{"ncrontab 0 0 L * *", cron},
 		{"ncrontab 0 0 15W * *", cron},
 		{"ncrontab 0 0 * * 5#3", cron},
+		{"ncrontab 0 0 * * 7L", cron},
 		{"ncrontab 0 0 * * friL ; 0 0 1 * *", cron},
-		{"ncrontab @every 5m", cron},
-		{"ncrontab 0 0 30 2 5", cron},
+		{"ncrontab 0 0 * * friL ; 0 0 1 * 5", none}, // the 1st if it is a Friday, or either
+		{"ncrontab 0 0 L * 5", none},
+		{"ncrontab 0 0 30 2 5", none},
 	} {
 		_, err := schedule.Parse(test.text, "", "job")
-		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%q: got %v, want %s", test.text, err, test.want)
+		if err == nil {
+			t.Errorf("%q is accepted", test.text)
+			continue
 		}
-	}
-	if _, err := schedule.Parse("*/60 * * * *", "", "job"); strings.Contains(err.Error(), "dialect only") {
-		t.Errorf("valid in neither: got %v", err)
+		advice := ""
+		for _, begin := range []string{"write ", "valid in"} {
+			if _, found, ok := strings.Cut(err.Error(), "; "+begin); ok {
+				advice = begin + found
+			}
+		}
+		if advice != test.want {
+			t.Errorf("%q: got advice %q of %v, want %q", test.text, advice, err, test.want)
+		}
+		if text, ok := strings.CutPrefix(advice, "write "); ok {
+			parse(t, text, "")
+		}
 	}
 }
 
