@@ -19,7 +19,7 @@ type fields struct {
 // the time of day must be *, since a day is excluded as a whole; those of the day mean what they mean in a schedule.
 // Several texts with " ; " between them are the days of all of them.
 func Fields(text string) Calendar {
-	f := &fields{text: strings.TrimSpace(text)}
+	f := &fields{text: strings.Join(strings.Fields(text), " ")}
 	if len(text) > maxText {
 		f.err = fmt.Errorf("has %d bytes: allowed are %d", len(text), maxText)
 		return f
