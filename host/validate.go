@@ -14,7 +14,7 @@ type verdict struct {
 	App      string   `json:"app"`
 	Store    string   `json:"store,omitempty"`
 	Mistakes []string `json:"mistakes"`
-	Warnings []string `json:"warnings"`        // variables that look like settings and are none
+	Warnings []string `json:"warnings"`        // variables without effect, and what people often get wrong about such schedules
 	Beats    []string `json:"beats,omitempty"` // what short leases cost
 }
 
@@ -34,6 +34,9 @@ func (c *validateCommand) run(_ context.Context, p *Program) int {
 			for _, line := range a.Beats() {
 				fmt.Fprintln(a.Console.Stdout, line)
 			}
+			for _, text := range a.ScheduleWarnings() {
+				fmt.Fprintf(a.Console.Stdout, "warning: %s\n", text)
+			}
 		}
 		return code
 	}
@@ -43,7 +46,7 @@ func (c *validateCommand) run(_ context.Context, p *Program) int {
 	if err != nil {
 		v.Mistakes, code = format.Lines(err), exitUsage
 	} else {
-		v.Beats = a.Beats()
+		v.Beats, v.Warnings = a.Beats(), append(v.Warnings, a.ScheduleWarnings()...)
 	}
 	return max(code, printed(a.Console.JSON(v)))
 }

@@ -267,6 +267,7 @@ func TestStringAndWords(t *testing.T) {
 		{"ncrontab 0 0 * * 5-1", "", "CRON_TZ=UTC ncrontab 0 0 * * 1-5", "at 00:00 on Monday to Friday, UTC"},
 		{"@every 90m", "Asia/Tokyo", "@every 1h30m0s", "every 90 minutes, counted from 1970-01-01 00:00 UTC"},
 		{"@every  24h", "", "@every 24h0m0s", "every day, counted from 1970-01-01 00:00 UTC"},
+		{"@every 336h", "", "@every 336h0m0s", "every 14 days, counted from Thursday 1970-01-01 00:00 UTC"},
 		{"@every 3601s", "", "@every 1h0m1s", "every 1h0m1s, counted from 1970-01-01 00:00 UTC"},
 	} {
 		s := parse(t, test.text, test.zone)
