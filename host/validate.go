@@ -24,7 +24,7 @@ type validateCommand struct{ jsonFlag }
 
 func (c *validateCommand) run(_ context.Context, p *Program) int {
 	if !c.JSON {
-		a, code := p.openOr(mode{})
+		a, code := p.openOr(mode{checks: true})
 		if code == exitOK {
 			what := []string{format.Plural(len(a.Scheduler.Jobs), "job"), format.Plural(len(a.Scheduler.Singletons), "singleton")}
 			if before := a.Before.Names(); before != nil {
@@ -40,7 +40,7 @@ func (c *validateCommand) run(_ context.Context, p *Program) int {
 		}
 		return code
 	}
-	a, err := p.open(mode{})
+	a, err := p.open(mode{checks: true})
 	v := verdict{OK: err == nil, App: a.Settings.App, Store: a.Place, Mistakes: []string{}, Warnings: append([]string{}, a.Strange...)}
 	code := exitOK
 	if err != nil {
