@@ -24,7 +24,7 @@ func TestContains(t *testing.T) {
 		{calendar.Weekends(), "2026-11-21 2026-11-22", "2026-11-20 2026-11-23"},
 		{calendar.Dates("d", "2026-05-01", " 2026-12-24 .. 2026-12-26 "), "2026-05-01 2026-12-24 2026-12-25 2026-12-26", "2026-04-30 2026-05-02 2026-12-23 2026-12-27 2027-05-01"},
 		{calendar.Fields("* * 25 12 *"), "2026-12-25 2027-12-25", "2026-12-24 2026-12-26"},
-		{calendar.Fields("* * * * fri"), "2026-11-27", "2026-11-26"},
+		{calendar.Fields(" *\t* * *\tfri\r\n"), "2026-11-27", "2026-11-26"},
 		{calendar.Fields("* * * 13 * 5"), "2026-11-13 2026-11-27", "2026-11-12"}, // either will do, as in a schedule
 		{calendar.Fields("ncrontab * * 13 * 5"), "2026-11-13", "2026-11-27"},
 		{calendar.Fields("* * 25 12 * ; * * 1 1 *"), "2026-12-25 2027-01-01", "2026-12-31"},
@@ -57,7 +57,8 @@ func TestWrongTexts(t *testing.T) {
 		{calendar.Fields(""), "0 fields, want 5"},
 		{calendar.Fields("25 12"), "2 fields, want 5"},
 		{calendar.Fields("0 0 25 12 *"), `"0" in a field of the time of day, want *`},
-		{calendar.Fields("* * 30 2 *"), "never fires"},
+		{calendar.Fields("* * 30 2 *"), "byte 4: never fires"},
+		{calendar.Fields("* * * * * fri-mon"), "write * * * * * fri,sat,sun,mon"},
 		{calendar.Fields("* * 25 12 * ;"), "0 fields, want 5"},
 		{calendar.Fields(strings.Repeat("*", 600)), "has 600 bytes: allowed are 512"},
 	} {

@@ -11,7 +11,7 @@ import (
 // fields has the days of cron text.
 type fields struct {
 	text string
-	days []*schedule.Schedule // each is due at midnight, UTC, of its days
+	days []*schedule.Schedule // each is due all day, so also at midnight, UTC, of its days
 	err  error
 }
 
@@ -19,7 +19,7 @@ type fields struct {
 // the time of day must be *, since a day is excluded as a whole; those of the day mean what they mean in a schedule.
 // Several texts with " ; " between them are the days of all of them.
 func Fields(text string) Calendar {
-	f := &fields{text: strings.TrimSpace(text)}
+	f := &fields{text: strings.Join(strings.Fields(text), " ")}
 	if len(text) > maxText {
 		f.err = fmt.Errorf("has %d bytes: allowed are %d", len(text), maxText)
 		return f
@@ -35,23 +35,21 @@ func Fields(text string) Calendar {
 	return f
 }
 
-// readFields reads one text, as that of a schedule which is due at midnight.
+// readFields reads one text.
 func readFields(text string) (*schedule.Schedule, error) {
 	words := strings.Fields(text)
-	prefix := ""
 	if len(words) > 0 && words[0] == "ncrontab" {
-		prefix, words = "ncrontab ", words[1:]
+		words = words[1:]
 	}
 	if len(words) != 5 && len(words) != 6 {
 		return nil, fmt.Errorf("%d fields, want 5 (minute hour day-of-month month day-of-week) or 6 (second first)", len(words))
 	}
-	at := len(words) - 3
-	for _, word := range words[:at] {
+	for _, word := range words[:len(words)-3] {
 		if word != "*" {
 			return nil, fmt.Errorf("%q in a field of the time of day, want *: a day is excluded as a whole", word)
 		}
 	}
-	return schedule.Parse(prefix+"0 0 "+strings.Join(words[at:], " "), "UTC", "")
+	return schedule.Parse(text, "UTC", "")
 }
 
 func (f *fields) Name() string { return f.text }

@@ -377,8 +377,9 @@ func TestKeyBeforeIsVersion(t *testing.T) {
 	environment(t)
 	defer host.WithVersion("v1.2.3")()
 	p := host.Program{Store: &local.Memory{}, Work: work(), Before: []*soloist.Once{{Name: "migrate", Do: func(context.Context, *soloist.Run) error { return nil }}}}
-	wantRun(t, p, "validate", 0, `ok: 2 jobs, 1 singleton, before them migrate for v1.2.3, app demo on *local.Memory
-`)
+	if got := run(t.Context(), p, "validate"); !strings.HasPrefix(got.out, "ok: 2 jobs, 1 singleton, before them migrate for v1.2.3, app demo on *local.Memory\n") {
+		t.Errorf("got %+v", got)
+	}
 }
 
 // migrates hangs where it is told to.

@@ -12,7 +12,7 @@ import (
 type doctorCommand struct{ jsonFlag }
 
 func (c *doctorCommand) run(ctx context.Context, p *Program) int {
-	a, wrong := p.open(mode{})
+	a, wrong := p.open(mode{checks: true})
 	o := doctor.Options{Hurry: p.hurry}
 	if !c.JSON {
 		o.Tell = func(f doctor.Finding) { printFinding(a.Console, f) }

@@ -70,6 +70,7 @@ type mode struct {
 	byOperator bool // records name the operator in place of the replica
 	ticks      bool // it makes a pass, in the time that the platform gives
 	apart      bool // it only writes files, for other machines
+	checks     bool // it is asked for mistakes, also for those that harm no other job
 }
 
 // statusTime bounds the calls of a command to the store: somebody waits for it.
@@ -104,6 +105,9 @@ func (p *Program) open(m mode) (*app.App, error) {
 		a.Scheduler.Overrun = overrun{log: a.Scheduler.Logger, exit: p.exit}.end
 	}
 	invalid := a.Scheduler.Validate()
+	if m.checks {
+		invalid = errors.Join(invalid, checkDeadlines(a))
+	}
 	var mistakes error
 	a.Before, mistakes = before.New(before.Config{Given: p.Before, Scheduler: a.Scheduler, Log: a.Log, Lease: a.Settings.Lease, Version: app.Version(), Begins: functions.Begins})
 	return a, errors.Join(err, invalid, mistakes)

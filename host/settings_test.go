@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -192,5 +193,35 @@ func TestUnknownSettingsAreWarnedOf(t *testing.T) {
 	got = run(t.Context(), host.Program{Work: work()}, "validate")
 	if want := "\n  SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?\n"; !strings.Contains(got.err, want) {
 		t.Errorf("got\n%swant among the mistakes %q", got.err, want)
+	}
+}
+
+// TestScheduleWarnings has them where a program is checked, and at the start: next alone is asked too late.
+func TestScheduleWarnings(t *testing.T) {
+	environment(t, "SOLOIST_STORAGE=memory:", "SOLOIST_LOG_FORMAT=text", "SOLOIST_ADDR=127.0.0.1:0", "TZ=America/Denver")
+	jobs := []soloist.Work{
+		soloist.Job{Name: "fine", Schedule: "@every 1m", Do: do},
+		soloist.Job{Name: "often", Schedule: "* */15 * * * *", Do: do},
+		soloist.Job{Name: "either", Schedule: "0 0 1-7 * 1", TimeZone: "UTC", Do: do},
+	}
+	const (
+		often  = "often: * in the second field: 60 runs in each minute that matches"
+		either = "either: both day-of-month and day-of-week are set: either will do"
+		zone   = `TZ is \"America/Denver\", which has no effect: a schedule without a time zone is in UTC, such as that of often; set TimeZone, or SOLOIST_JOB_OFTEN_TIMEZONE`
+	)
+	got := run(t.Context(), host.Program{Work: jobs}, "validate")
+	if !strings.Contains(got.out, "warning: "+often) || !strings.Contains(got.out, "warning: "+either) || strings.Count(got.err, zone) != 1 {
+		t.Errorf("validate: got %+v", got)
+	}
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	got = run(over, host.Program{Work: jobs}, "serve")
+	for _, want := range []string{often, either, zone} {
+		if strings.Count(got.out, want) != 1 {
+			t.Errorf("serve: got\n%swant once %s", got.out, want)
+		}
+	}
+	if got = run(t.Context(), host.Program{Work: jobs[:1]}, "validate"); strings.Contains(got.out+got.err, "TZ") || strings.Contains(got.out, "warning") {
+		t.Errorf("of @every: got %+v", got)
 	}
 }

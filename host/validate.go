@@ -14,7 +14,7 @@ type verdict struct {
 	App      string   `json:"app"`
 	Store    string   `json:"store,omitempty"`
 	Mistakes []string `json:"mistakes"`
-	Warnings []string `json:"warnings"`        // variables that look like settings and are none
+	Warnings []string `json:"warnings"`        // variables without effect, and what people often get wrong about such schedules
 	Beats    []string `json:"beats,omitempty"` // what short leases cost
 }
 
@@ -24,7 +24,7 @@ type validateCommand struct{ jsonFlag }
 
 func (c *validateCommand) run(_ context.Context, p *Program) int {
 	if !c.JSON {
-		a, code := p.openOr(mode{})
+		a, code := p.openOr(mode{checks: true})
 		if code == exitOK {
 			what := []string{format.Plural(len(a.Scheduler.Jobs), "job"), format.Plural(len(a.Scheduler.Singletons), "singleton")}
 			if before := a.Before.Names(); before != nil {
@@ -34,16 +34,19 @@ func (c *validateCommand) run(_ context.Context, p *Program) int {
 			for _, line := range a.Beats() {
 				fmt.Fprintln(a.Console.Stdout, line)
 			}
+			for _, text := range a.ScheduleWarnings() {
+				fmt.Fprintf(a.Console.Stdout, "warning: %s\n", text)
+			}
 		}
 		return code
 	}
-	a, err := p.open(mode{})
+	a, err := p.open(mode{checks: true})
 	v := verdict{OK: err == nil, App: a.Settings.App, Store: a.Place, Mistakes: []string{}, Warnings: append([]string{}, a.Strange...)}
 	code := exitOK
 	if err != nil {
 		v.Mistakes, code = format.Lines(err), exitUsage
 	} else {
-		v.Beats = a.Beats()
+		v.Beats, v.Warnings = a.Beats(), append(v.Warnings, a.ScheduleWarnings()...)
 	}
 	return max(code, printed(a.Console.JSON(v)))
 }

@@ -20,18 +20,13 @@ import (
 	"strings"
 	"time"
 
-	ics "github.com/arran4/golang-ical"
-
 	"github.com/soloist-go/soloist/calendar"
 )
 
 const (
-	maxSize   = 1 << 20 // bytes of a file
-	maxEvents = 10_000
-	maxDays   = 366     // of one event
-	maxAll    = 200_000 // days of all events together, as they recur
-	maxRule   = 500     // bytes
-	maxRules  = 2 << 20 // see reader; the library takes about a second for them
+	maxSize = 1 << 20 // bytes of a file
+	maxDays = 366     // of one event
+	maxAll  = 200_000 // days of all events together, as they recur
 
 	firstYear, lastYear = 1900, 2199 // of the dates in a file
 )
@@ -51,16 +46,23 @@ func (d *days) Err() error { return d.err }
 
 // File reads a file, of up to 1 MiB and 10,000 events.
 func File(name, path string) calendar.Calendar {
-	f, err := os.Open(path)
-	if err != nil {
-		return &days{name: name, err: fmt.Errorf("cannot be read: %w", err)}
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	text, err := readFile(path)
 	if err != nil {
 		return &days{name: name, err: fmt.Errorf("cannot be read: %w", err)}
 	}
 	return Parse(name, text)
+}
+
+func readFile(path string) ([]byte, error) {
+	if i, err := os.Stat(path); err == nil && !i.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", path) // a pipe may never be opened
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxSize+1))
 }
 
 // Parse reads the text of such a file.
@@ -77,7 +79,7 @@ type reader struct {
 	has map[calendar.Day]bool
 	all int // days so far, also those that are there twice
 
-	rules int // bytes of rules, each for each year: how long the library takes for them
+	steps int // of the library, for all rules so far
 }
 
 func (r *reader) read(text []byte) (err error) {
@@ -86,49 +88,28 @@ func (r *reader) read(text []byte) (err error) {
 			err = fmt.Errorf("it cannot be understood: %.200v", p)
 		}
 	}()
-	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	switch {
-	case len(text) > maxSize:
+	if len(text) > maxSize {
 		return fmt.Errorf("it is larger than %d bytes", maxSize)
-	case !strings.HasSuffix(strings.ToUpper(strings.TrimSpace(string(text))), "END:VCALENDAR"):
-		return errors.New("it does not end with END:VCALENDAR")
 	}
-	parsed, err := ics.ParseCalendar(bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
-	n := 0
-	for _, c := range parsed.Components {
-		switch c := c.(type) {
-		case *ics.VTimezone:
-		case *ics.VEvent:
-			if n++; n > maxEvents {
-				return fmt.Errorf("it has more than %d events", maxEvents)
-			}
-			if err := r.event(c); err != nil {
-				return fmt.Errorf("event %d, %.60q: %w", n, value(c, ics.ComponentPropertySummary), err)
-			}
-		default:
-			return fmt.Errorf("it has a %T, want events alone", c)
+	return scan(bytes.TrimPrefix(text, []byte("\ufeff")), func(n int, e event) error {
+		if err := r.event(e); err != nil {
+			return fmt.Errorf("event %d, %.60q: %w", n, e.value("SUMMARY"), err)
 		}
-	}
-	if n == 0 {
-		return errors.New("it has no events")
-	}
-	return nil
+		return nil
+	})
 }
 
 // event adds the days of an event.
-func (r *reader) event(e *ics.VEvent) error {
-	for _, name := range []ics.ComponentProperty{"RECURRENCE-ID", "EXRULE"} {
-		if e.GetProperty(name) != nil {
+func (r *reader) event(e event) error {
+	for _, name := range []string{"RECURRENCE-ID", "EXRULE"} {
+		if e[name] != nil {
 			return fmt.Errorf("%s is not supported", name)
 		}
 	}
-	if strings.EqualFold(value(e, ics.ComponentPropertyStatus), "CANCELLED") {
+	if strings.EqualFold(e.value("STATUS"), "CANCELLED") {
 		return nil
 	}
-	first, err := dateOf(e, ics.ComponentPropertyDtStart)
+	first, err := dateOf(e, "DTSTART")
 	if err != nil {
 		return err
 	}
@@ -151,20 +132,12 @@ func (r *reader) event(e *ics.VEvent) error {
 	return nil
 }
 
-// value is empty for a property that is not there.
-func value(e *ics.VEvent, name ics.ComponentProperty) string {
-	if p := e.GetProperty(name); p != nil {
-		return p.Value
-	}
-	return ""
-}
-
 // dateOf reads a property that has to be a date without a time of day.
-func dateOf(e *ics.VEvent, name ics.ComponentProperty) (time.Time, error) {
-	if n := len(e.GetProperties(name)); n != 1 {
+func dateOf(e event, name string) (time.Time, error) {
+	if n := len(e[name]); n != 1 {
 		return time.Time{}, fmt.Errorf("it has %d of %s, want one", n, name)
 	}
-	return readDate(string(name), value(e, name))
+	return readDate(name, e.value(name))
 }
 
 func readDate(name, text string) (time.Time, error) {
@@ -179,13 +152,13 @@ func readDate(name, text string) (time.Time, error) {
 }
 
 // lengthOf returns how many days an event lasts: one, unless it has an end or a duration. An end is the first day after it.
-func lengthOf(e *ics.VEvent, first time.Time) (days int, err error) {
-	end, duration := e.GetProperty(ics.ComponentPropertyDtEnd), value(e, ics.ComponentPropertyDuration)
+func lengthOf(e event, first time.Time) (days int, err error) {
+	ended, duration := e["DTEND"] != nil, e.value("DURATION")
 	switch {
-	case end != nil && duration != "":
+	case ended && duration != "":
 		return 0, errors.New("it has both DTEND and DURATION")
-	case end != nil:
-		after, err := dateOf(e, ics.ComponentPropertyDtEnd)
+	case ended:
+		after, err := dateOf(e, "DTEND")
 		if err != nil {
 			return 0, err
 		}

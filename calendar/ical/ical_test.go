@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,11 +15,12 @@ import (
 
 // file is an iCalendar file with one event of each list of lines.
 func file(events ...string) string {
-	text := "BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:test\n"
+	var text strings.Builder
+	text.WriteString("BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:test\n")
 	for _, e := range events {
-		text += "BEGIN:VEVENT\nUID:1\nSUMMARY:a day\n" + e + "\nEND:VEVENT\n"
+		text.WriteString("BEGIN:VEVENT\nUID:1\nSUMMARY:a day\n" + e + "\nEND:VEVENT\n")
 	}
-	return strings.ReplaceAll(text+"END:VCALENDAR\n", "\n", "\r\n")
+	return strings.ReplaceAll(text.String()+"END:VCALENDAR\n", "\n", "\r\n")
 }
 
 func days(text string) (all []calendar.Day) {
@@ -44,6 +46,15 @@ func TestParse(t *testing.T) {
 		{"each month", file("DTSTART;VALUE=DATE:20260131\nRRULE:FREQ=MONTHLY;BYMONTHDAY=-1"), "2026-02-28 2026-04-30", "2026-03-30"},
 		{"less and more", file("DTSTART;VALUE=DATE:20200501\nRRULE:FREQ=YEARLY\nEXDATE;VALUE=DATE:20260501,20270501\nRDATE;VALUE=DATE:20260504"), "2025-05-01 2026-05-04", "2026-05-01 2027-05-01"},
 		{"cancelled", file("DTSTART;VALUE=DATE:20260501\nSTATUS:CANCELLED", "DTSTART;VALUE=DATE:20260502"), "2026-05-02", "2026-05-01"},
+		{"each leap year", file("DTSTART:20040229\nRRULE:FREQ=YEARLY"), "2028-02-29 2096-02-29", "2027-02-28 2027-03-01"},
+		{"every other week", file("DTSTART:20260102\nRRULE:FREQ=WEEKLY;INTERVAL=2;BYDAY=FR"), "2026-11-20 2026-12-04", "2026-11-27"},
+		{"of a week of the year", file("DTSTART:20000103\nRRULE:FREQ=YEARLY;BYWEEKNO=53;BYDAY=MO"), "2026-12-28", "2027-01-04 2025-12-29"},
+		{"the last weekday", file("DTSTART:20260130\nRRULE:FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1,-1,99"), "2026-01-30 2026-05-29", "2026-05-31"},
+		{"lines that go on", strings.Replace(file("DTSTART;X=\"a:b;c\";VALUE=DATE:20260501"), "2026", "20\r\n 26", 1), "2026-05-01", ""},
+		{"parts of an event and zones", file("BEGIN:VALARM\nDTSTART:20270501\nEND:VALARM\nDTSTART:20260501\nEND:VEVENT\nBEGIN:VTIMEZONE\nBEGIN:DAYLIGHT\n" +
+			"DTSTART:20270502T000000\nEND:DAYLIGHT\nEND:VTIMEZONE\nBEGIN:VEVENT\nDTSTART:20260503"), "2026-05-01 2026-05-03", "2027-05-01 2027-05-02"},
+		{"small letters", strings.ToLower(file("DTSTART:20260501")), "2026-05-01", ""},
+		{"40,000 parameters", file("DTSTART" + strings.Repeat(";A=b", 40_000) + ":20260501"), "2026-05-01", ""},
 		{"a mark before it", "\ufeff" + file("DTSTART:20260501"), "2026-05-01", ""},
 	} {
 		c := ical.Parse("days", []byte(tt.text))
@@ -96,14 +107,36 @@ func TestNotUnderstood(t *testing.T) {
 		{file("DTSTART:20260501\nRRULE:FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30"), `event 1, "a day": RRULE is "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30": no day until 2099 matches it`},
 		{file("DTSTART:20260501\nRRULE:FREQ=YEARLY;UNTIL=18000101"), "no day until 2099 matches it"},
 		{file("DTSTART:20260501\nRRULE:FREQ=YEARLY;BYSETPOS=1" + strings.Repeat(",1", 300)), "it has 622 bytes, want 500 at most"},
-		{file(slices.Repeat([]string{"DTSTART:19000101\nRRULE:FREQ=YEARLY;COUNT=1;BYMONTHDAY=1" + strings.Repeat(",1", 200)}, 30)...), "the rules until there are too many to be worked out"},
+		{file(slices.Repeat([]string{"DTSTART:19000101\nRRULE:FREQ=YEARLY;BYMONTH=1;BYYEARDAY=" + numbers(1, 110)}, 30)...), "the rules until there are too many to be worked out"},
+		{file(slices.Repeat([]string{"DTSTART:20400101\nRRULE:FREQ=YEARLY;BYSETPOS=" + numbers(1, 145)}, 70)...), "the rules until there are too many to be worked out"},
+		{file("DTSTART:19000101\nRRULE:FREQ=DAILY;BYSETPOS=" + numbers(2, 120)), "no day until 2099 matches it"},
+		{file("DTSTART:19000101\nRRULE:FREQ=MONTHLY;BYSETPOS=" + numbers(-150, -50)), "no day until 2099 matches it"},
+		{file("DTSTART:19000101\nRRULE:FREQ=YEARLY;BYMONTH=1;BYSETPOS=" + numbers(250, 360)), "no day until 2099 matches it"},
+		{file("DTSTART:20260501\nRRULE:FREQ=YEARLY;BYEASTER=1"), "want one of whole days"},
+		{"BEGIN:VCALENDAR\r\n" + strings.Repeat("BEGIN:VEVENT\r\n", 20_000) + "END:VCALENDAR\r\n", "components within components, 9 deep"},
+		{"BEGIN:VCALENDAR\nBEGIN:VEVENT\nEND:VCALENDAR", "it has END:VCALENDAR, and that has not begun, or something within it has not ended"},
+		{"BEGIN:VEVENT\nEND:VEVENT\nEND:VCALENDAR", "it does not begin with BEGIN:VCALENDAR"},
+		{"VERSION:2.0\nEND:VCALENDAR", "it does not begin with BEGIN:VCALENDAR"},
+		{file("DTSTART:20260501") + "X:1", "it goes on after END:VCALENDAR"},
+		{file("DTSTART" + strings.Repeat("x", 115_000)), "want a property such as DTSTART:20260501"},
+		{file(strings.Repeat("X:1\nEND:VEVENT\nBEGIN:VEVENT\nDTSTART:20260501\n", 10_001)), `event 1, "a day": it has 0 of DTSTART`},
+		{file(slices.Repeat([]string{"DTSTART:20260501"}, 10_001)...), "it has more than 10000 events"},
 		{file("DTSTART:20000101\nDTEND:20010101\nRRULE:FREQ=DAILY"), "the events have more than 200000 days"},
 	} {
 		err := ical.Parse("days", []byte(tt.text)).(interface{ Err() error }).Err()
-		if err == nil || !strings.Contains(err.Error(), tt.want) {
+		if err == nil || !strings.Contains(err.Error(), tt.want) || len(err.Error()) > 300 {
 			t.Errorf("%.60q: got %v, want %q", tt.text, err, tt.want)
 		}
 	}
+}
+
+// numbers lists all numbers from one to another.
+func numbers(from, to int) string {
+	var all []string
+	for n := from; n <= to; n++ {
+		all = append(all, strconv.Itoa(n))
+	}
+	return strings.Join(all, ",")
 }
 
 func TestFile(t *testing.T) {
@@ -113,6 +146,9 @@ func TestFile(t *testing.T) {
 	}
 	if err := os.WriteFile(path, []byte(file("DTSTART:20260501")), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	if err := ical.File("days", filepath.Dir(path)).(interface{ Err() error }).Err(); err == nil || !strings.Contains(err.Error(), "is no regular file") {
+		t.Errorf("of a directory: %v", err)
 	}
 	if c := ical.File("days", path); c.Name() != "days" || !c.Contains(days("2026-05-01")[0]) {
 		t.Error("the file was not read")

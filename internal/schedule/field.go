@@ -125,11 +125,7 @@ func (p *fieldReader) reversed(k *kind, base string, it item) (item, error) {
 		p.notes = append(p.notes, fmt.Sprintf("%s field: the ncrontab dialect reads %s as %d-%d, not around the end", k.name, base, it.lo, it.hi))
 		return it, nil
 	}
-	hint := ""
-	if k.week() && it.hi == 0 {
-		hint = "; Sunday at the end of a range is 7"
-	}
-	return it, fmt.Errorf("range %s ends before it begins, want two ranges such as a-%d,%d-b%s", base, k.max, k.min, hint)
+	return it, fmt.Errorf("range %s ends before it begins", base)
 }
 
 func (p *fieldReader) step(k *kind, text string) (int, error) {

@@ -22,24 +22,21 @@ var descriptors = map[string]string{
 	"@annually": "0 0 1 1 *",
 }
 
+// blanks makes spaces of what separates words in files and variables. No byte changes its place.
+var blanks = strings.NewReplacer("\t", " ", "\r", " ", "\n", " ")
+
 // Parse reads cron text. An empty zone means UTC; the name is the job's, for H. An error says which part of the text is
 // refused, at which byte, and what is allowed; the caller names the setting and the text.
 func Parse(text, zone, name string) (*Schedule, error) {
 	if len(text) > maxText {
 		return nil, fmt.Errorf("%d bytes, allowed are %d", len(text), maxText)
 	}
-	s, err := parse(text, zone, name, false)
-	if err == nil {
-		return s, nil
+	text = blanks.Replace(text)
+	s, err := parse(text, zone, name)
+	if err != nil {
+		return nil, fmt.Errorf("%w%s", err, advice(text, zone, name))
 	}
-	other := ""
-	if _, err := parse(text, zone, name, true); err == nil {
-		other = "; valid in the ncrontab dialect only: put the word ncrontab before it"
-		if h, _ := split(text); h.and {
-			other = "; valid in the cron dialect only: leave out the word ncrontab"
-		}
-	}
-	return nil, fmt.Errorf("%w%s", err, other)
+	return s, nil
 }
 
 // head is what stands before the fields.
@@ -70,15 +67,19 @@ func split(text string) (h head, pos int) {
 
 func skip(text string) int { return len(text) - len(strings.TrimLeft(text, " ")) }
 
-// parse reads text in its own dialect, or for the sake of a better error in the other one.
-func parse(text, zone, name string, swap bool) (*Schedule, error) {
+// parse is Parse without advice.
+func parse(text, zone, name string) (*Schedule, error) {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' {
-			return nil, fmt.Errorf("byte %d: %#02x is not allowed, only printable ASCII and spaces", i, c)
+			return nil, fmt.Errorf("byte %d: %#02x is not allowed, only printable ASCII and white space", i, c)
 		}
 	}
 	h, pos := split(text)
-	h.and = h.and != swap
+	return h.parse(text, pos, zone, name)
+}
+
+// parse reads what follows the prefixes, from byte pos on.
+func (h head) parse(text string, pos int, zone, name string) (*Schedule, error) {
 	s, err := h.open(zone)
 	if err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ func parse(text, zone, name string, swap bool) (*Schedule, error) {
 		return nil, errors.New("byte 0: no text, want 5 fields, 6 with seconds first, or @daily and the like")
 	}
 	r := reader{name: name, and: h.and, zoned: zone != "" || h.has}
-	if strings.Contains(rest, ";") {
+	if strings.Contains(rest, ";") && !commanded(strings.Fields(rest), r) {
 		return s, s.union(rest, pos, r)
 	}
 	return s, s.one(rest, pos, r)
@@ -168,6 +169,10 @@ const starBit = 1 << 63 // set by robfig/cron in a field that restricts nothing
 // fields reads 5 or 6 fields that begin at byte pos of the text.
 func (s *Schedule) fields(text string, pos int, r reader) error {
 	words := strings.Fields(text)
+	if commanded(words, r) {
+		at := strings.Index(text, " "+words[5]) + 1
+		return fmt.Errorf("byte %d: %.80q follows the five fields, as in a crontab: want the fields alone, as Do is what the job does", pos+at, words[5])
+	}
 	if len(words) != 5 && len(words) != 6 {
 		return fmt.Errorf("byte %d: %d fields, want 5 (minute hour day-of-month month day-of-week) or 6 (second first)", pos, len(words))
 	}
@@ -189,8 +194,29 @@ func (s *Schedule) fields(text string, pos int, r reader) error {
 	if err := s.set(all[len(all)-6:], &p); err != nil {
 		return fmt.Errorf("byte %d: %w", pos, err)
 	}
-	s.static = append(p.notes, s.notes(all[len(all)-6:], words[len(words)-3:])...)
+	s.static = append(p.notes, s.notes(all[len(all)-6:], words)...)
 	return s.fires(dom)
+}
+
+// commanded reports whether a command follows five fields.
+func commanded(words []string, r reader) bool {
+	if len(words) < 6 {
+		return false
+	}
+	letters := len(words[5]) - len(strings.TrimLeft(words[5], "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))
+	if n, _ := kinds[5].meant(words[5][:letters]); n >= 0 || strings.ContainsAny(words[5][:1], "0123456789*?,-#;") {
+		return false
+	}
+	p := fieldReader{name: r.name, and: r.and}
+	if _, err := p.read(&kinds[5], words[5]); err == nil {
+		return false
+	}
+	for i, word := range words[:5] {
+		if _, err := p.read(&kinds[i+1], word); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // set takes over what the six fields say.

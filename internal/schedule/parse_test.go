@@ -34,8 +34,14 @@ func TestRefused(t *testing.T) {
 		{"0 0 * * *", strings.Repeat("x", 5000), "not an IANA name"},
 		{strings.Repeat("* ", 5000), "", "10000 bytes, allowed are 512"},
 		{"\x000 0 * * *", "", "byte 0: 0x00 is not allowed"},
-		{"0 0 * *\t*", "", "byte 7: 0x09 is not allowed"},
-		{"0 0 * * *\n", "", "byte 9: 0x0a is not allowed"},
+		{"0 0 * * *\v", "", "byte 9: 0x0b is not allowed"},
+		{"0 2 * * * /usr/bin/backup.sh", "", "byte 10: \"/usr/bin/backup.sh\" follows the five fields, as in a crontab: want the fields alone"},
+		{"TZ=UTC 30 2 * * 0\troot  [ -x /bin/a ] ; b", "", "byte 18: \"root\" follows the five fields"},
+		{"0 2 * * sun curl -s x", "", "byte 12: \"curl\" follows the five fields"},
+		{"0 2 * * sun tue", "", "byte 8, month field: \"sun\" is not a value"},
+		{"0 2 * * * 9", "", "byte 10, day-of-week field: 9 is out of range"},
+		{"0 2 * * x /bin/a", "", "byte 8, month field: \"x\" is not a value"},
+		{"@daily /usr/bin/backup.sh", "", "byte 6: \"/usr/bin/backup.sh\" after @daily, want nothing"},
 		{"0 0 * * é", "", "byte 8: 0xc3 is not allowed"},
 		{"0 0 * * \x7f", "", "byte 8: 0x7f is not allowed"},
 		{"0 0 * *", "", first + "4 fields, want 5"},
@@ -110,7 +116,7 @@ func TestRefused(t *testing.T) {
 		{"@every 5m ; @every 5", "", "byte 19: \"5\" is not a duration"},
 		{"5-1 * * * *", "", "range 5-1 ends before it begins"},
 		{"0 0 * * fri-mon", "", "range fri-mon ends before it begins"},
-		{"0 0 * * sat-sun", "", "Sunday at the end of a range is 7"},
+		{"0 0 * * sat-sun", "", "range sat-sun ends before it begins"},
 		{"1-2-3 * * * *", "", "\"2-3\" is not a value"},
 		{"*-5 * * * *", "", "\"*\" is not a value"},
 		{"1,,2 * * * *", "", "an item is empty"},
@@ -150,31 +156,61 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestOneDialect has texts that one dialect accepts: the error names it.
-func TestOneDialect(t *testing.T) {
-	const cron, ncrontab = "valid in the cron dialect only", "valid in the ncrontab dialect only"
+// TestAdvice has refused texts, and the text that can only mean the same. What is valid in the other dialect with another
+// meaning gets no advice to change the dialect.
+func TestAdvice(t *testing.T) {
+	const cron, none = "valid in the cron dialect only: leave out the word ncrontab", ""
 	for _, test := range []struct{ text, want string }{
-		{"0 0 * * friday", ncrontab},
-		{"0 0 1 M *", ncrontab},
-		{"0 0 * * fri-mon", ncrontab},
-		{"5-1 * * * *", ncrontab},
-		{"ncrontab 0 0 * * 7", cron},
-		{"ncrontab 0 0 ? * *", cron},
-		{"ncrontab @daily", cron},
+		{"0 22-2 * * *", "write 0 22,23,0-2 * * *"},
+		{"50-9/10 * * * *", "write 50,0 * * * *"},
+		{"22-2/2,5 30 4 * * *", "write 22-58/2,0,2,5 30 4 * * *"},
+		{"0 0 28-3 nov-feb *", "write 0 0 28-31,1-3 nov,dec,jan,feb *"},
+		{"0 0 * * fri-mon", "write 0 0 * * fri,sat,sun,mon"},
+		{"0 0 * * sat-sun", "write 0 0 * * sat,sun"},
+		{"0 0 * * wed-tue", "write 0 0 * * wed-sat,sun-tue"},
+		{"TZ=Asia/Tokyo  0 0  * *  6-1 ; @daily", "write TZ=Asia/Tokyo 0 0 * * 6,0,1 ; @daily"},
+		{"0 9 1 * Monday", "write 0 9 1 * mon"},
+		{"0 9 * Sept Tues-Thursday", "write 0 9 * sep tue-thu"},
+		{"0 0 1 M *", none}, // March or May
+		{"0 0 * * T", none},
+		{"0 22-2 1 M *", none},
+		{"0 0 * * mondays", none},
+		{"*/60 * * * *", none},
+		{"0 0 30-29 2 *", "write 0 0 30,31,1-29 2 *"},
+		{"0 0 31-30 2 * ; 0 0 30 2 *", none},
+		{"ncrontab 0 7 13 * 7", "write ncrontab 0 7 13 * 0"},
+		{"ncrontab 0 0 * * 5-7", "write ncrontab 0 0 * * 5,6,0"},
+		{"ncrontab 0 0 * * 1-7", "write ncrontab 0 0 * * 1-6,0"},
+		{"ncrontab 0 0 * * 0-7", "write ncrontab 0 0 * * 0-6"},
+		{"ncrontab 0 0 ? * 1", "write ncrontab 0 0 * * 1"},
+		{"ncrontab @daily", "write ncrontab 0 0 * * *"},
+		{"ncrontab TZ=UTC @every 5m", cron},
 		{"ncrontab 0 0 L * *", cron},
 		{"ncrontab 0 0 15W * *", cron},
 		{"ncrontab 0 0 * * 5#3", cron},
+		{"ncrontab 0 0 * * 7L", cron},
 		{"ncrontab 0 0 * * friL ; 0 0 1 * *", cron},
-		{"ncrontab @every 5m", cron},
-		{"ncrontab 0 0 30 2 5", cron},
+		{"ncrontab 0 0 * * friL ; 0 0 1 * 5", none}, // the 1st if it is a Friday, or either
+		{"ncrontab 0 0 L * 5", none},
+		{"ncrontab 0 0 30 2 5", none},
 	} {
 		_, err := schedule.Parse(test.text, "", "job")
-		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%q: got %v, want %s", test.text, err, test.want)
+		if err == nil {
+			t.Errorf("%q is accepted", test.text)
+			continue
 		}
-	}
-	if _, err := schedule.Parse("*/60 * * * *", "", "job"); strings.Contains(err.Error(), "dialect only") {
-		t.Errorf("valid in neither: got %v", err)
+		advice := ""
+		for _, begin := range []string{"write ", "valid in"} {
+			if _, found, ok := strings.Cut(err.Error(), "; "+begin); ok {
+				advice = begin + found
+			}
+		}
+		if advice != test.want {
+			t.Errorf("%q: got advice %q of %v, want %q", test.text, advice, err, test.want)
+		}
+		if text, ok := strings.CutPrefix(advice, "write "); ok {
+			parse(t, text, "")
+		}
 	}
 }
 
@@ -182,6 +218,8 @@ func TestStringAndWords(t *testing.T) {
 	for _, test := range []struct{ text, zone, canon, words string }{
 		{"30 2 * * *", "Europe/Berlin", "CRON_TZ=Europe/Berlin 30 2 * * *", "at 02:30 every day, Europe/Berlin"},
 		{"  30  2 * * ?  ", "", "CRON_TZ=UTC 30 2 * * *", "at 02:30 every day, UTC"},
+		{"\t25 6\t* *\t*\r\n", "", "CRON_TZ=UTC 25 6 * * *", "at 06:25 every day, UTC"},
+		{"TZ=UTC\t@every\t5m\n;\n@daily", "", "CRON_TZ=UTC @every 5m0s ; 0 0 * * *", "every 5 minutes, counted from 1970-01-01 00:00 UTC; and at 00:00 every day, UTC"},
 		{"TZ=Asia/Tokyo 0 30 2 * * *", "", "CRON_TZ=Asia/Tokyo 30 2 * * *", "at 02:30 every day, Asia/Tokyo"},
 		{"TZ=Asia/Tokyo 30 2 * * *", "Asia/Tokyo", "CRON_TZ=Asia/Tokyo 30 2 * * *", "at 02:30 every day, Asia/Tokyo"},
 		{"5 30 2 * * *", "", "CRON_TZ=UTC 5 30 2 * * *", "at 02:30:05 every day, UTC"},
@@ -229,6 +267,7 @@ func TestStringAndWords(t *testing.T) {
 		{"ncrontab 0 0 * * 5-1", "", "CRON_TZ=UTC ncrontab 0 0 * * 1-5", "at 00:00 on Monday to Friday, UTC"},
 		{"@every 90m", "Asia/Tokyo", "@every 1h30m0s", "every 90 minutes, counted from 1970-01-01 00:00 UTC"},
 		{"@every  24h", "", "@every 24h0m0s", "every day, counted from 1970-01-01 00:00 UTC"},
+		{"@every 336h", "", "@every 336h0m0s", "every 14 days, counted from Thursday 1970-01-01 00:00 UTC"},
 		{"@every 3601s", "", "@every 1h0m1s", "every 1h0m1s, counted from 1970-01-01 00:00 UTC"},
 	} {
 		s := parse(t, test.text, test.zone)
@@ -334,6 +373,13 @@ func TestWarnings(t *testing.T) {
 		{"@every 5m ; @every 15m", "", "\"@every 15m0s\" adds no tick to \"@every 5m0s\""},
 		{"30 2 * * 0 ; 0 12 * * *", "Europe/Berlin", "\"30 2 * * 0\": 02:30 on 2026-03-29 does not exist in Europe/Berlin, where clocks go forward: it runs at 03:00 on 2026-03-29" +
 			" | \"30 2 * * 0\": 02:30 on 2026-10-25 occurs twice in Europe/Berlin, where clocks go back: it runs the first time only"},
+		{"0 15 10 ? * 2-6", "", "day-of-week field: with ? it may be Quartz's, where Sunday is 1; here 2-6 is Tuesday to Saturday: write names"},
+		{"0 15 10 ? * mon,6#3", "", "day-of-week field: with ? it may be Quartz's, where Sunday is 1; here mon,6#3 is Monday and the 3rd Saturday of the month: write names"},
+		{"0 15 10 ? * mon-fri", "", ""},
+		{"0 15 10 ? * fri#3", "", ""},
+		{"0 15 10 1 * ?", "", ""},
+		{"15 10 ? * 2-6", "", ""},
+		{"0 15 10 * * 2-6", "", ""},
 		{"ncrontab 0 0 * * fri-mon", "", "day-of-week field: the ncrontab dialect reads fri-mon as 1-5, not around the end"},
 		{"@every 5m", "Europe/Berlin", "@every counts from 1970-01-01 00:00 UTC: the zone Europe/Berlin has no effect"},
 	} {

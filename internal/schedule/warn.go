@@ -3,6 +3,7 @@ package schedule
 import (
 	"fmt"
 	"math/bits"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -56,16 +57,23 @@ func (s *Schedule) fold(w int64) string {
 // wall formats a wall reading.
 func wall(w int64, layout string) string { return time.Unix(w, 0).UTC().Format(layout) }
 
-// notes warns about a whole text, given its six fields and its last three words as they were written.
+// quartzDay finds a number of a day of the week.
+var quartzDay = regexp.MustCompile(`(^|[,-])[0-9]`)
+
+// notes warns about a whole text, given its six fields and the words as they were written.
 func (s *Schedule) notes(all []field, words []string) []string {
 	var list []string
 	add := func(format string, a ...any) { list = append(list, fmt.Sprintf(format, a...)) }
 	and := strings.HasPrefix(s.canon, "ncrontab ")
+	dow := words[len(words)-1]
+	if len(words) == 6 && words[3] == "?" && quartzDay.MatchString(dow) {
+		add("day-of-week field: with ? it may be Quartz's, where Sunday is 1; here %s is %s: write names", dow, s.dates.dow.words())
+	}
 	switch {
 	case s.anyDom || s.anyDow:
 	case and:
 		add("both day-of-month and day-of-week are set: both must match, in cron either would do")
-	case words[0][0] == '*' || words[2][0] == '*':
+	case words[len(words)-3][0] == '*' || dow[0] == '*':
 		add("both day-of-month and day-of-week are set: either will do, as in robfig/cron; crontab(5) wants both, since one begins with *")
 	default:
 		add("both day-of-month and day-of-week are set: either will do, in ncrontab both must match")

@@ -22,7 +22,11 @@ func (s *Schedule) words() string {
 	case s.parts != nil:
 		return s.wordsOfParts()
 	case s.every > 0:
-		return interval(s.every) + ", counted from 1970-01-01 00:00 UTC"
+		from := "1970-01-01 00:00 UTC"
+		if s.every%(7*day) == 0 {
+			from = "Thursday " + from
+		}
+		return interval(s.every) + ", counted from " + from
 	}
 	text := s.clock.words()
 	if days := s.dates.words(s.anyDom, s.anyDow); days != "" {

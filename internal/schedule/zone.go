@@ -1,16 +1,12 @@
 package schedule
 
 import (
-	_ "embed"
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"sync"
 	"time"
 	_ "time/tzdata" // a container from scratch has no zones of its own
-
-	"github.com/soloist-go/soloist/internal/near"
 )
 
 // span says: from this instant on, the zone's clock shows UTC plus off seconds.
@@ -122,30 +118,15 @@ func openZone(name string) (*zone, error) {
 	case strings.HasPrefix(name, "posix/"), strings.HasPrefix(name, "right/"):
 		return nil, errors.New("is not known everywhere; leave out what stands before the first /")
 	case len(name) > 64, strings.ContainsFunc(name, func(r rune) bool { return !strings.ContainsRune(letters, r) }):
-		return nil, errors.New("is not an IANA name such as Europe/Berlin")
+		return nil, errors.New("is not an IANA name such as Europe/Berlin" + meantZone(name[:min(len(name), 64)]))
 	}
 	loc, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, unknownZone(name)
+		if meant := meantZone(name); meant != "" {
+			return nil, errors.New("is unknown" + meant)
+		}
+		return nil, errors.New("is unknown; want an IANA name such as Europe/Berlin, or UTC")
 	}
 	z, _ := zones.LoadOrStore(name, &zone{loc, newSpans(loc)})
 	return z.(*zone), nil
-}
-
-// zoneList has the names of all zones, to find the one that was meant.
-//
-//go:embed zones.txt
-var zoneList string
-
-func unknownZone(name string) error {
-	all := strings.Fields(zoneList)
-	for _, zone := range all {
-		if _, city, _ := strings.Cut(zone, "/"); strings.EqualFold(city, name) {
-			return fmt.Errorf("is unknown; did you mean %s?", zone)
-		}
-	}
-	if zone := near.Name(name, all); zone != "" {
-		return fmt.Errorf("is unknown; did you mean %s?", zone)
-	}
-	return errors.New("is unknown; want an IANA name such as Europe/Berlin, or UTC")
 }

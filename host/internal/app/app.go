@@ -29,7 +29,7 @@ type App struct {
 	Now       func() time.Time
 	Place     string            // the store, for people
 	Notes     []string          // what an operator should know, though it is no mistake
-	Strange   []string          // variables that look like settings and are none
+	Strange   []string          // variables that look like settings and are none, or have no effect
 	Pings     map[string]string // the URLs of jobs that hear of their runs; secret
 	Serves    bool              // it runs jobs by these settings until it is stopped
 
@@ -59,6 +59,11 @@ type Config struct {
 func (a *App) Warn() {
 	for _, text := range a.Strange {
 		a.Log.Warn(text)
+	}
+	if a.Serves {
+		for _, text := range a.ScheduleWarnings() {
+			a.Log.Warn(text)
+		}
 	}
 	for _, text := range a.Notes {
 		a.Log.Info(text)

@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,7 +26,7 @@ func Open(c Config) (*App, error) {
 	a.paused, a.work = pausedOf(a.Scheduler.Jobs), sync.OnceValue(a.define)
 	errs = append(errs, a.open(c.Store))
 	errs = append(errs, a.setLease(), a.checkAlerts())
-	a.Strange = append(unknown(a.Jobs()), a.Settings.idle()...)
+	a.Strange = slices.Concat(unknown(a.Jobs()), a.Settings.idle(), idleZone(a.Scheduler.Jobs))
 	a.SetLog(newLog(c, &a.Settings))
 	errs = append(errs, a.openAlarm(c))
 	if a.Alarm != nil {

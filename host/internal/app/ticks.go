@@ -1,6 +1,11 @@
 package app
 
 import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/schedule"
 	"github.com/soloist-go/soloist/internal/ticks"
@@ -13,4 +18,31 @@ func TicksOf(j soloist.Job) (*ticks.Ticks, error) {
 		return nil, err
 	}
 	return ticks.New(s, ticks.Limits{From: j.From, Until: j.Until, Except: j.Except, Only: j.Only, Shift: ticks.Shift(j.Shift)})
+}
+
+// ScheduleWarnings returns what people often get wrong about schedules such as those of the jobs.
+func (a *App) ScheduleWarnings() (all []string) {
+	for _, j := range a.Scheduler.Jobs {
+		if s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name); err == nil {
+			for _, text := range s.Warnings(a.Now()) {
+				all = append(all, j.Name+": "+text)
+			}
+		}
+	}
+	return all
+}
+
+// idleZone warns of the variable TZ, which other schedulers read, where a job has no time zone.
+func idleZone(jobs []soloist.Job) []string {
+	zone := os.Getenv("TZ")
+	if zone == "" || slices.Contains([]string{"UTC", "Etc/UTC", "GMT", "UTC0"}, strings.TrimPrefix(zone, ":")) {
+		return nil
+	}
+	for _, j := range jobs {
+		s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name)
+		if err == nil && j.TimeZone == "" && !strings.Contains(j.Schedule, "TZ=") && !s.Interval() {
+			return []string{fmt.Sprintf("TZ is %.60q, which has no effect: a schedule without a time zone is in UTC, such as that of %s; set TimeZone, or %s_TIMEZONE", zone, j.Name, jobPrefix(j.Name))}
+		}
+	}
+	return nil
 }

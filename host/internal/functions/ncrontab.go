@@ -29,6 +29,12 @@ func ncrontab(j soloist.Job, now time.Time) (text string, ok bool) {
 	return text, err == nil && sameTicks(want, got, now, compareMost)
 }
 
+// OwnTimer reports whether a timer of its own can fire at the ticks of a job.
+func OwnTimer(j soloist.Job, now time.Time) bool {
+	_, ok := ncrontab(j, now)
+	return ok
+}
+
 // wakeUps returns the ticks that a timer of the job fires at. Ticks that From, Until, Except and Only leave out are
 // among them: a timer cannot leave them out, and a wake-up at one finds nothing to do. A moved tick needs its own.
 func wakeUps(j soloist.Job) (*ticks.Ticks, error) {
