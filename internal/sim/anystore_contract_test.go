@@ -11,7 +11,7 @@ import (
 
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/sim"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/judge"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
@@ -173,7 +173,7 @@ func troubled(t *testing.T, seed uint64, backend store.Store) (bad []trace.Viola
 			{To: far, Slot: -1, Share: 0.3, Fault: trace.Slow},
 			{To: far, Slot: -1, Share: 0.05},
 		}})
-		bad = check.Judge(l)
+		bad = judge.Judge(l)
 	})
 	return bad
 }
@@ -213,7 +213,7 @@ func TestContractChecker(t *testing.T) {
 			var bad []trace.Violation
 			for _, seed := range []uint64{7, 10} {
 				for _, v := range troubled(t, seed, one.store()) {
-					told = told || v.Invariant == "I0 contract" && strings.Contains(v.Text, one.says)
+					told = told || v.Invariant == "S0 contract" && strings.Contains(v.Text, one.says)
 					bad = append(bad, v)
 				}
 				if told && one.says != "" {
@@ -221,7 +221,7 @@ func TestContractChecker(t *testing.T) {
 				}
 			}
 			if one.says != "" || bad != nil {
-				t.Errorf("the contract checker should say %q: %.400v", one.says, bad)
+				t.Errorf("the judge should say of the contract %q: %.400v", one.says, bad)
 			}
 		})
 	}
