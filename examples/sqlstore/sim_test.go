@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/judge"
 )
 
 var (
@@ -26,7 +26,7 @@ func TestSimulation(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				log, tally := sim.Simulate(sim.Config{Seed: uint64(seed), Length: *length, Store: openSQLite(t)})
 				t.Logf("%d ticks claimed, %d calls", tally.Ticks, tally.Requests)
-				bad := check.Judge(log)
+				bad := judge.Judge(log)
 				for _, violation := range bad[:min(len(bad), 5)] {
 					t.Error(violation)
 				}

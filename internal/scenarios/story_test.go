@@ -1,6 +1,6 @@
 // Package scenarios_test tells what may happen to replicas, one thing at a time, in
 // virtual time on the cluster of the simulation, with the real store and client
-// library; its checker judges each.
+// library; its judge judges each.
 //
 // A [story] is an interleaving of replicas, service and operator that is known by
 // name: who does what when. The index says which test tells which. A [world] is a
@@ -21,7 +21,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/sim"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/judge"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
@@ -82,7 +82,7 @@ func (s *story) end() {
 	log := s.script.End()
 	s.late.Wait()
 	time.Sleep(time.Minute) // a fetch of a token may outlive its replica
-	for i, v := range check.Judge(log) {
+	for i, v := range judge.Judge(log) {
 		if i == 10 {
 			s.Error("...")
 			break

@@ -10,7 +10,7 @@ import (
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/internal/sim"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/judge"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
@@ -34,7 +34,7 @@ func TestStores(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					l, _ := sim.Simulate(sim.Config{Seed: s, Length: one.length, Store: one.open(t)})
-					for _, v := range check.Judge(l) {
+					for _, v := range judge.Judge(l) {
 						t.Error(v)
 					}
 				})

@@ -316,17 +316,14 @@ func (c *Cluster) examine() {
 			continue
 		}
 		h := r.Health()
-		for job, err := range h.Broken {
+		for job := range h.Broken {
 			c.log.Add(trace.Event{What: trace.Health, Replica: r.name, Job: job, Op: "broken"})
-			c.log.Add(trace.Event{What: trace.Said, Replica: r.name, Job: job, Note: "health: broken", Cause: unsure.Replace(err.Error())})
 		}
 		for job := range h.Overrun {
 			c.log.Add(trace.Event{What: trace.Health, Replica: r.name, Job: job, Op: "overrun"})
-			c.log.Add(trace.Event{What: trace.Said, Replica: r.name, Job: job, Note: "health: overrun"})
 		}
 		for _, job := range h.Stuck {
 			c.log.Add(trace.Event{What: trace.Health, Replica: r.name, Job: job, Op: "stuck"})
-			c.log.Add(trace.Event{What: trace.Said, Replica: r.name, Job: job, Note: "health: stuck"})
 		}
 	}
 }

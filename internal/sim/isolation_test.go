@@ -1,13 +1,16 @@
 package sim_test
 
 import (
+	"fmt"
+	"maps"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/judge"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/store"
 )
 
 // What is wrong with one job, or with its entry, is no other's trouble.
@@ -32,7 +35,7 @@ func TestOneJobsFaultIsNoOthers(t *testing.T) {
 	}
 	const s = 40 // in which there is the entry of a newer program
 	calm := run(t, sim.Config{Seed: s, NetworkFaults: []sim.NetworkFault{}, Program: program()})
-	for _, v := range check.Judge(calm) {
+	for _, v := range judge.Judge(calm) {
 		t.Error(v)
 	}
 	faults := map[string]sim.Config{
@@ -59,9 +62,68 @@ func TestOneJobsFaultIsNoOthers(t *testing.T) {
 				c.Program = program()
 			}
 			faulty := run(t, c)
-			for _, v := range append(check.Judge(faulty), check.Isolated(calm, faulty, "ill")...) {
+			for _, v := range append(judge.Judge(faulty), isolated(calm, faulty, "ill")...) {
 				t.Error(v)
 			}
 		})
 	}
+}
+
+// isolated compares two simulations of one seed, of which the second had faults in one job more. All other jobs have the same ticks
+// claimed in both, none more than a second later for that, with the same outcomes. The first claim of an entry may wait for its
+// token, in one of them alone.
+func isolated(calm, faulty *trace.Log, job string) (all []trace.Violation) {
+	const firstToken = 1100 * time.Millisecond
+	a, b := courses(calm), courses(faulty)
+	for other, course := range a {
+		if other == job {
+			continue
+		}
+		bad := func(at time.Time, format string, args ...any) {
+			all = append(all, trace.Violation{Invariant: "isolation", Time: at, Text: other + ": " + fmt.Sprintf(format, args...)})
+		}
+		if got := b[other].outcomes; !maps.Equal(got, course.outcomes) {
+			bad(faulty.Events[len(faulty.Events)-1].Time, "the outcomes are %v without the fault, and %v with it", course.outcomes, got)
+		}
+		for tick, at := range course.claims {
+			late, claimed := b[other].claims[tick]
+			if !claimed {
+				bad(at, "tick %s is claimed only without the fault", trace.TimeOfDay(tick))
+			} else if late.Sub(at) > time.Second+firstToken || late.Sub(at) > time.Second && !at.Equal(course.first) {
+				bad(late, "tick %s is claimed %s late for the fault", trace.TimeOfDay(tick), late.Sub(at))
+			}
+		}
+	}
+	return all
+}
+
+// A course is what became of the ticks of a job.
+type course struct {
+	first    time.Time // claim
+	claims   map[time.Time]time.Time
+	outcomes map[time.Time]store.Status
+}
+
+func courses(l *trace.Log) map[string]*course {
+	all := map[string]*course{}
+	for _, e := range l.Events {
+		if e.What != trace.Request || !e.OK() || e.Record == nil || trace.IsSlot(e.Job) {
+			continue
+		}
+		c := all[e.Job]
+		if c == nil {
+			c = &course{e.Time, map[time.Time]time.Time{}, map[time.Time]store.Status{}}
+			all[e.Job] = c
+		}
+		if e.Op == "claim" {
+			if len(c.claims) == 0 {
+				c.first = e.Time
+			}
+			c.claims[e.Record.Run.Tick.UTC()] = e.Time
+		}
+		for _, o := range e.Record.History {
+			c.outcomes[o.Tick.UTC()] = o.Status
+		}
+	}
+	return all
 }

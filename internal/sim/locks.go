@@ -2,14 +2,12 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/entry"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/store"
 )
 
 // A lockPlan is a lock as a seed draws it, and how it is used.
@@ -203,23 +201,10 @@ func (c *Cluster) called(ctx context.Context, m *machine, e trace.Event, call fu
 		return err
 	}
 	c.log.Edit(func() {
-		noted.End, noted.Note, noted.Result = time.Now(), returned(err), kindOf(err)
+		noted.End, noted.Result = time.Now(), kindOf(err)
 		if ctx.Err() != nil && noted.Cancelled.IsZero() {
 			noted.Cancelled = noted.End
 		}
 	})
 	return err
-}
-
-// returned is what a call has returned, as far as it is the same each time that a seed is simulated.
-func returned(err error) string {
-	switch {
-	case err == nil:
-		return ""
-	case errors.Is(err, store.ErrHeld):
-		return trace.IsHeld
-	case errors.Is(err, store.ErrLost):
-		return trace.IsLost
-	}
-	return unsure.Replace(err.Error())
 }

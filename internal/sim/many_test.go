@@ -7,7 +7,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim"
-	"github.com/soloist-go/soloist/internal/sim/check"
+	"github.com/soloist-go/soloist/internal/sim/judge"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
@@ -25,7 +25,7 @@ func TestJobsThatAreListed(t *testing.T) {
 		t.Run(fmt.Sprint(seed+1), func(t *testing.T) {
 			t.Parallel()
 			l, _ := simulate(t, sim.Config{Seed: seed + 1, Length: 20 * time.Minute, Program: program})
-			for _, v := range check.Judge(l) {
+			for _, v := range judge.Judge(l) {
 				t.Error(v)
 			}
 		})

@@ -150,12 +150,11 @@ func (r *replica) runNow(job, request string) {
 	r.c.ring(ctx, job) // a replica that is asked to stop takes no more calls
 	outcome, err := r.RunNow(ctx, job, request)
 	if !r.gone() {
-		note, result := trace.ByHand+string(outcome.Status), trace.Result(outcome.Status)
+		result := trace.Result(outcome.Status)
 		if err != nil {
-			note, result = trace.ByHand+"refused", trace.Refused
+			result = trace.Refused
 		}
 		r.c.log.Add(trace.Event{What: trace.Answered, Replica: r.name, Job: job, Request: request, Result: result})
-		r.c.log.Add(trace.Event{What: trace.Said, Replica: r.name, Job: job, Request: request, Note: note})
 	}
 }
 

@@ -12,48 +12,7 @@ import (
 
 // What has to come, and how soon, is judged only once nothing goes wrong any more.
 
-const (
-	rests  = 2 * time.Minute  // until a healed cluster has left behind what befell it
-	starts = 10 * time.Second // from a tick to its start
-)
-
-// findCalm finds when all faults were over, from when on progress is judged, and when everything due has its outcome. A log in
-// which nothing heals has no tasks. Others respect the definition of an aborted deploy for a while.
-func (w *world) findCalm() {
-	for _, u := range w.of[trace.Up] {
-		if u.Cause == trace.Aborted {
-			w.aborted, w.calm = true, u.Time.Add(trace.Patience+time.Minute)
-		}
-	}
-	for _, e := range w.of[trace.Healed] {
-		w.healed, w.calm, w.settled = e.Time, later(w.calm, e.Time.Add(rests)), later(e.End, e.Time.Add(trace.Settling))
-	}
-	for _, e := range w.jobs {
-		if d := w.latest(e.name); !w.healed.IsZero() && d != nil && !d.EveryReplica && e.name != trace.Foreign {
-			w.tasks = append(w.tasks, task{e, d})
-		}
-	}
-}
-
-// upAt are the replicas that are up to stay.
-func (w *world) upAt(at time.Time) (all []*trace.Event) {
-	for _, u := range w.of[trace.Up] {
-		if u.Cause == "" && w.isUp(u, at) {
-			all = append(all, u)
-		}
-	}
-	return all
-}
-
-// pausedItself reports whether a job, or one that it follows, is paused by its record in the end.
-func (w *world) pausedItself(job string) bool {
-	d, e := w.latest(job), w.entries[job]
-	if e == nil || d == nil {
-		return false
-	}
-	last := e.last()
-	return last != nil && !last.Orders.Paused.At.IsZero() || slices.ContainsFunc(d.Before(), w.pausedItself)
-}
+const starts = 10 * time.Second // from a tick to its start
 
 // settled: each tick that came due while faults went on has its outcome, unless the job is still busy with one after the other.
 func settled(w *world, bad report) {

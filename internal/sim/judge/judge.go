@@ -16,17 +16,15 @@ import (
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
-// A report says that a property does not hold at a time.
-type report func(at time.Time, format string, args ...any)
-
 // A property is something that holds in every log.
 type property struct {
 	name  string
 	judge func(w *world, bad report)
 }
 
-// Safety is judged at every step, S; progress after all faults, L; and clusters that scale to zero, Z.
+// Safety is judged at every step, S, and that the store keeps its contract; progress after all faults, L; and clusters that scale to zero, Z.
 var properties = []property{
+	{"S0 contract", contract},
 	{"S1 exclusive", exclusive},
 	{"S1 covered", covered},
 	{"S2 lease", leases},

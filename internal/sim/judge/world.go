@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -12,10 +11,8 @@ import (
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
-const (
-	slack   = 15 * time.Millisecond // timers go by true time, and clocks do not
-	noticed = time.Second + slack   // until a machine sees that it was suspended
-)
+// A report says that a property does not hold at a time.
+type report func(at time.Time, format string, args ...any)
 
 // A world is an index of a log.
 type world struct {
@@ -203,27 +200,40 @@ func (w *world) isTick(e *entryLog, r *run) bool {
 	return d != nil && d.Every > 0 && r.Request == "" && r.claim != nil
 }
 
-// first is the first of two times, of which a may be zero.
-func first(a, b time.Time) time.Time {
-	if a.IsZero() || b.Before(a) {
-		return b
+// findCalm finds when all faults were over, from when on progress is judged, and when everything due has its outcome. A log in
+// which nothing heals has no tasks. Others respect the definition of an aborted deploy for a while.
+func (w *world) findCalm() {
+	for _, u := range w.of[trace.Up] {
+		if u.Cause == trace.Aborted {
+			w.aborted, w.calm = true, u.Time.Add(trace.Patience+time.Minute)
+		}
 	}
-	return a
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
+	for _, e := range w.of[trace.Healed] {
+		w.healed, w.calm, w.settled = e.Time, later(w.calm, e.Time.Add(rests)), later(e.End, e.Time.Add(trace.Settling))
 	}
-	return b
+	for _, e := range w.jobs {
+		if d := w.latest(e.name); !w.healed.IsZero() && d != nil && !d.EveryReplica && e.name != trace.Foreign {
+			w.tasks = append(w.tasks, task{e, d})
+		}
+	}
 }
 
-// after is the index of the first of the events that comes after a time.
-func after[T any](all []T, t time.Time, of func(T) time.Time) int {
-	n, _ := slices.BinarySearchFunc(all, t, func(x T, t time.Time) int { return cmp.Or(of(x).Compare(t), -1) })
-	return n
+// upAt are the replicas that are up to stay.
+func (w *world) upAt(at time.Time) (all []*trace.Event) {
+	for _, u := range w.of[trace.Up] {
+		if u.Cause == "" && w.isUp(u, at) {
+			all = append(all, u)
+		}
+	}
+	return all
 }
 
-func timeOf(e *trace.Event) time.Time { return e.Time }
-
-func clock(t time.Time) string { return trace.TimeOfDay(t) }
+// pausedItself reports whether a job, or one that it follows, is paused by its record in the end.
+func (w *world) pausedItself(job string) bool {
+	d, e := w.latest(job), w.entries[job]
+	if e == nil || d == nil {
+		return false
+	}
+	last := e.last()
+	return last != nil && !last.Orders.Paused.At.IsZero() || slices.ContainsFunc(d.Before(), w.pausedItself)
+}

@@ -1,6 +1,7 @@
-package check
+package trace
 
 import (
+	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -50,6 +51,17 @@ type Definition struct {
 	Saves       bool          // it keeps a counter as its checkpoint
 	Padding     int           // bytes of the checkpoint beside the counter
 	Behaviors   []Behavior    // of a run, one of them; none: it is fine
+}
+
+// Spread reports whether the shards of a singleton are shared out among the replicas.
+func (d *Definition) Spread() bool { return d.Shards > 0 && d.Every == 0 }
+
+// Before are the jobs that a follower follows.
+func (d *Definition) Before() []string {
+	if d.Follows == "" {
+		return nil
+	}
+	return strings.Split(d.Follows, ", ")
 }
 
 // Limits are what a program says of the ticks of a job beside its schedule.

@@ -1,4 +1,4 @@
-package check
+package trace
 
 import "time"
 
@@ -6,6 +6,7 @@ import "time"
 const (
 	Operator = "operator"          // the replica of a request that an operator sends
 	Unlocker = "ann@desk"          // the operator who unlocks jobs, as records name it
+	Orderer  = "olivia"            // who orders
 	Foreign  = "foreign"           // the job whose entry was made by a newer program: it has to be left alone
 	Aborted  = "an aborted deploy" // of Up: why the replica does not stay
 	Older    = "older"             // of Corrupted: the entry is a version of the record that there was before
@@ -39,3 +40,21 @@ const Patience = 12 * time.Minute
 // Spreading is how much longer it gets where shards are spread: replicas keep for ten leases what they
 // hold beyond their parts.
 const Spreading = 2 * time.Minute
+
+// A Lock is what is known of a lock.
+type Lock struct {
+	Slots int           // of the replica that has the most
+	Lease time.Duration // the longest
+	Users int           // goroutines on all replicas, one after the other
+}
+
+// A Once is what is known of work that is done once.
+type Once struct {
+	Lease    time.Duration
+	MaxTries int
+	Backoff  time.Duration
+}
+
+// IsSlot reports whether an entry is that of a slot of a lock or a group, of what is done once for a
+// key, or of a replica that is up, and of no job.
+func IsSlot(name string) bool { return name != "" && name[0] >= '0' && name[0] <= '9' }

@@ -1,4 +1,4 @@
-package check
+package trace
 
 import "time"
 
@@ -35,9 +35,6 @@ const (
 
 // HandedOver is the Op of Handed when a replica has cleared the queue too.
 const HandedOver = "over"
-
-// AlarmNote is the document that says which alarm is pending.
-const AlarmNote = ".alarm"
 
 // What befalls a message.
 const (

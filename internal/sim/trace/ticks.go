@@ -1,13 +1,11 @@
-package check
+package trace
 
 import (
 	"slices"
 	"time"
-
-	"github.com/soloist-go/soloist/store"
 )
 
-// The ticks of a job as the checker knows them. It has no schedule and no calendar: ticks are the multiples of
+// The ticks of a job as the judge knows them. It has no schedule and no calendar: ticks are the multiples of
 // a period, within the times that the simulation has written down.
 
 // A Time is one in which a job has ticks: from the one instant, before the other. Zero: without that bound.
@@ -75,45 +73,9 @@ func (d *Definition) multiple(t time.Time, n int64) time.Time {
 	return time.Unix(0, (t.UnixNano()/int64(d.Every)+n)*int64(d.Every))
 }
 
-// count is the number of ticks after a, up to b.
-func (d *Definition) count(a, b time.Time) (n int) {
-	for _, o := range d.times() {
-		from, to := later(a, o.From.Add(-1)), b
-		if !o.Before.IsZero() && !to.Before(o.Before) {
-			to = o.Before.Add(-1)
-		}
-		n += max(0, int(to.UnixNano()/int64(d.Every)-from.UnixNano()/int64(d.Every)))
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
 	}
-	return n
-}
-
-// has reports whether an instant is a tick of a job with limits.
-func (d *Definition) has(t time.Time) bool { return len(d.Open) == 0 || d.Last(t).Equal(t) }
-
-// named: each tick that a replica claims, or whose outcome it writes, is one of its definition, where that
-// has limits. How many ticks there are others judge.
-func named(l *Log, bad report) {
-	for _, job := range l.index.jobs {
-		if len(l.of(job, Corrupted)) > 0 {
-			continue // an operator may have written any tick
-		}
-		for _, e := range l.claimed(job) {
-			d, r := l.definition(e.Replica, job), &e.Record.Run
-			if d != nil && d.Every > 0 && r.Request == "" && r.Attempt <= 1 && !d.has(r.Tick) {
-				bad(e.Time, "%s claims %s of %s, which is no tick of it", e.Replica, TimeOfDay(r.Tick), job)
-			}
-		}
-		for _, n := range l.index.told[job] {
-			d, f := l.definition(n.write.Replica, job), n.outcome
-			if d != nil && d.Every > 0 && f.Request == "" && f.Token == 0 && f.Status != store.Abandoned && !n.changes() && !d.has(f.Tick) {
-				bad(n.write.Time, "%s writes that %s of %s is %s, which is no tick of it", n.write.Replica, TimeOfDay(f.Tick), job, f.Status)
-			}
-		}
-	}
-}
-
-// changes reports whether a write told an outcome in bringing another definition into force. It covers the time until then,
-// which is no tick.
-func (n *told) changes() bool {
-	return n.before != nil && n.before.Definition.Spec != n.write.Record.Definition.Spec
+	return b
 }
