@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -13,8 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/soloist-go/soloist/bench/internal/calls"
-	"github.com/soloist-go/soloist/bench/internal/runs"
+	"github.com/soloist-go/soloist/bench/internal/replica"
 )
 
 // A table has the rows of all repeats.
@@ -22,7 +20,6 @@ type table struct {
 	keys              []key // in the order of their first row
 	rows              map[key][]row
 	metadata, acquire []time.Duration // what one call takes
-	many              []time.Duration // what each of twenty calls takes that are sent at once
 	markdown          bool
 }
 
@@ -42,7 +39,7 @@ func (t *table) add(rows ...row) {
 	}
 }
 
-// print prints the table, what a call of the storage takes, and the targets.
+// print prints the table, and what a call of the storage takes.
 func (t *table) print(out io.Writer) error {
 	lines := [][]string{{"scenario", "peer", "ticks", "twice", "lost", "median", "95th", "99th", "max", "to client-go", "share", "CPU", "RSS", "calls a tick", "notes"}}
 	for _, k := range t.keys {
@@ -63,12 +60,7 @@ func (t *table) print(out io.Writer) error {
 		return err
 	}
 	if len(t.metadata) > 0 {
-		fmt.Fprintf(out, "\none call of the storage, median of %d: Set Metadata %s, acquire %s; each of %d calls of Set Metadata at once: %s\n",
-			len(t.metadata), show(median(t.metadata)), show(median(t.acquire)), atOnce, show(median(t.many)))
-	}
-	fmt.Fprintln(out)
-	for _, line := range t.targets() {
-		fmt.Fprintln(out, line)
+		fmt.Fprintf(out, "\none call of the storage, median of %d: Set Metadata %s, acquire %s\n", len(t.metadata), show(median(t.metadata)), show(median(t.acquire)))
 	}
 	return nil
 }
@@ -80,9 +72,6 @@ func (t *table) line(k key) []string {
 		cells = append(cells, show(t.delay(k, p)))
 	}
 	cells = append(cells, t.ratio(k))
-	if k.label == "cold" {
-		return append(cells, "", "", "", "", "")
-	}
 	return append(cells, fmt.Sprintf("%.0f %%", 100*t.middle(k, func(r row) float64 { return r.Share() })),
 		fmt.Sprintf("%.1f %%", t.middle(k, func(r row) float64 { return r.cpu })), fmt.Sprintf("%.0f MiB", t.middle(k, func(r row) float64 { return r.rss })),
 		t.callsText(k), strings.Join(t.notes(k), "; "))
@@ -120,9 +109,6 @@ func (t *table) delay(k key, percentile float64) time.Duration {
 // ratio compares a median with that of client-go.
 func (t *table) ratio(k key) string {
 	other := key{k.label, "clientgo"}
-	if k.label == "cold" {
-		other.peer = "empty"
-	}
 	if len(t.rows[other]) == 0 || t.delay(other, 50) <= 0 {
 		return ""
 	}
@@ -147,7 +133,7 @@ func (t *table) callsText(k key) string {
 		return ""
 	}
 	var all []string
-	for _, kind := range calls.Kinds {
+	for _, kind := range callKinds {
 		if n := t.middle(k, func(r row) float64 { return r.calls[kind] }); n > 0 {
 			all = append(all, fmt.Sprintf("%s %.2f", kind, n))
 		}
@@ -155,52 +141,25 @@ func (t *table) callsText(k key) string {
 	return fmt.Sprintf("%.2f: %s", t.callsATick(k), strings.Join(all, ", "))
 }
 
-// notes tell what followed faults, and what records say.
+// notes tell what followed faults.
 func (t *table) notes(k key) (notes []string) {
 	next := map[string][]time.Duration{}
-	outcomes, changes := map[string]int{}, 0
+	changes := 0
 	for _, r := range t.rows[k] {
 		for _, f := range r.Faults {
 			next[f.What] = append(next[f.What], f.Next)
 		}
 		changes += r.Changes()
-		for what, n := range r.outcomes {
-			outcomes[what] += n
-		}
 	}
-	for _, what := range []string{runs.Kill, runs.Term, runs.Stop} {
+	for _, what := range []string{replica.Kill, replica.Term, replica.Stop} {
 		if m := median(next[what]); m > 0 { // below: mostly none has followed
 			notes = append(notes, fmt.Sprintf("next run after %s %.1f s", what, m.Seconds()))
 		}
 	}
-	if k.label == "kill" {
-		in, of := t.onTime(k)
-		notes = append(notes, fmt.Sprintf("%d of %d next ticks within twice the usual median", in, of))
-	}
 	if t.rows[k][0].lease > 0 && changes > 0 {
 		notes = append(notes, fmt.Sprintf("%d changes of the leader without a kill", changes))
 	}
-	for _, what := range slices.Sorted(maps.Keys(outcomes)) {
-		notes = append(notes, fmt.Sprintf("%d %s", outcomes[what], what))
-	}
 	return notes
-}
-
-// onTime counts the kills after which the next tick was at most twice as late as usual.
-func (t *table) onTime(k key) (in, of int) {
-	var calm []time.Duration
-	for _, r := range t.rows[k] {
-		calm = append(calm, r.Calm...)
-	}
-	usual := median(calm)
-	for _, r := range t.rows[k] {
-		for _, f := range r.Faults {
-			if of++; f.Late >= 0 && f.Late <= 2*usual {
-				in++
-			}
-		}
-	}
-	return in, of
 }
 
 // peersOf names the peers of a batch, once each.

@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist/bench/internal/blob"
-	"github.com/soloist-go/soloist/bench/internal/runs"
 	"github.com/soloist-go/soloist/internal/proctest"
 )
 
@@ -50,43 +48,6 @@ func (b *bench) price(ctx context.Context, t *table) error {
 		}
 		t.acquire, t.metadata = append(t.acquire, acquire), append(t.metadata, metadata)
 	}
-	return b.priceOfMany(ctx, t, c)
-}
-
-// atOnce is how many calls are measured that are sent at the same moment: as many as claims in the
-// scenario twenty.
-const atOnce = 20
-
-// priceOfMany measures calls that are sent at the same moment: no start that needs a call each
-// can be sooner.
-func (b *bench) priceOfMany(ctx context.Context, t *table, c *blob.Container) error {
-	var blobs []*blob.Blob
-	for i := range atOnce {
-		one, err := c.Blob(ctx, fmt.Sprintf("many-%d-%d", i, time.Now().UnixNano()))
-		if err != nil {
-			return err
-		}
-		blobs = append(blobs, one)
-	}
-	for range 4 {
-		if err := proctest.Pause(ctx, time.Second); err != nil {
-			return err
-		}
-		took, failed := make([]time.Duration, atOnce), make([]error, atOnce)
-		var all sync.WaitGroup
-		began := time.Now()
-		for i, one := range blobs {
-			all.Go(func() {
-				failed[i] = one.SetMetadata(ctx, "record", "one")
-				took[i] = time.Since(began)
-			})
-		}
-		all.Wait()
-		if err := errors.Join(failed...); err != nil {
-			return err
-		}
-		t.many = append(t.many, took...)
-	}
 	return nil
 }
 
@@ -102,5 +63,5 @@ func timed(ctx context.Context, call func() error) (time.Duration, error) {
 
 // median of durations in any order.
 func median(all []time.Duration) time.Duration {
-	return runs.Percentile(slices.Sorted(slices.Values(all)), 50)
+	return percentile(slices.Sorted(slices.Values(all)), 50)
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/soloist-go/soloist/bench/internal/blob"
 	"github.com/soloist-go/soloist/bench/internal/replica"
-	"github.com/soloist-go/soloist/bench/internal/runs"
 )
 
 func main() { replica.Main(serve) }
@@ -40,7 +39,7 @@ func serve(ctx context.Context, w *replica.Worker) error {
 }
 
 // run runs a tick if the lease is free.
-func run(ctx context.Context, w *replica.Worker, b *blob.Blob, j runs.Job, tick time.Time) error {
+func run(ctx context.Context, w *replica.Worker, b *blob.Blob, j replica.Job, tick time.Time) error {
 	const seconds = 15
 	ok, err := b.Acquire(ctx, seconds)
 	if err != nil || !ok {
