@@ -22,7 +22,6 @@ func TestWrongArgumentsSayWhatIsAllowed(t *testing.T) {
 		{"-scenarios two", "want some of one,twenty"},
 		{"-peers cron", "want some of soloist,ahead,clientgo"},
 		{"-ticks -1", "want 1 to 3600"},
-		{"-repeats 0", "want 1 to 100"},
 		{"-lease 3s,500ms", `"500ms": want whole seconds from 1s to 60s`},
 		{"-lease 3", `"3": want whole seconds`},
 		{"one", "-h lists them"},
@@ -43,34 +42,21 @@ func TestWrongArgumentsSayWhatIsAllowed(t *testing.T) {
 	}
 }
 
-// planted is a table in which a tick of Soloist ran twice, one was lost, and it was slow.
-func planted() *table {
-	t := &table{metadata: []time.Duration{ms}, acquire: []time.Duration{ms}}
-	of := func(peer string, delay time.Duration, change func(*row)) {
-		r := row{spec: spec{scenario: "one", peer: peer}, Report: Report{Ticks: 3, Runs: 3, Delays: []time.Duration{delay, delay, 2 * delay}, Shares: map[string]int{"r0": 3}}}
-		change(&r)
-		t.add(r)
-	}
-	of("clientgo", 2*ms, func(*row) {})
-	of("soloist", 4*ms, func(r *row) {
-		r.Twice, r.Lost, r.calls = 1, 2, map[string]float64{"acquire": 3, "read": 4, "document": 9}
-	})
-	of("soloist", 5*ms, func(r *row) { r.calls = map[string]float64{"acquire": 3, "read": 4} })
-	return t
-}
-
 func TestTable(t *testing.T) {
-	var b strings.Builder
-	if err := planted().print(&b); err != nil {
-		t.Fatal(err)
+	of := func(peer string, delay time.Duration) row {
+		return row{spec: spec{scenario: "one", peer: peer}, Report: Report{Ticks: 3, Runs: 3, Delays: []time.Duration{delay, delay, 2 * delay}, Shares: map[string]int{"r0": 3}}}
 	}
-	text := strings.Join(strings.Fields(b.String()), " ")
+	all := table{of("clientgo", 2*ms), of("soloist", 5*ms)}
+	all[1].Twice, all[1].Lost, all[1].calls = 1, 2, map[string]float64{"acquire": 3, "read": 4, "document": 9}
+	all[1].Faults = []Fault{{What: "kill", Next: 3 * time.Second}, {What: "kill", Next: 5 * time.Second}, {What: "term", Next: -1}}
+	var b strings.Builder
+	all.print(&b)
 	for _, want := range []string{
-		"one clientgo 3 0 0 2.0 ms 4.0 ms 4.0 ms 4.0 ms 1.0 x 100 %",
-		"one soloist 6 1 2 5.0 ms 10.0 ms 10.0 ms 10.0 ms 2.5 x",
-		"7.00: acquire 3.00, read 4.00",
+		"| one | clientgo | 3 | 0 | 0 | 2.0 ms | 4.0 ms | 4.0 ms | 4.0 ms | 1.0 x | 100 % |",
+		"| one | soloist | 3 | 1 | 2 | 5.0 ms | 10.0 ms | 10.0 ms | 10.0 ms | 2.5 x |",
+		"| 7.00: acquire 3.00, read 4.00, document 9.00 | next run after kill 3.0 s |",
 	} {
-		if !strings.Contains(text, want) {
+		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
 	}

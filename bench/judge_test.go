@@ -17,7 +17,7 @@ func at(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.
 
 // ran is a run of a second's tick that starts so late.
 func ran(job string, tick int, late time.Duration, on string) []replica.Line {
-	start := replica.Line{replica.Start, at(tick).Add(late), at(tick), job, on, 7}
+	start := replica.Line{What: replica.Start, Wall: at(tick).Add(late), Tick: at(tick), Job: job, Replica: on, Pid: 7}
 	end := start
 	end.What, end.Wall = replica.End, start.Wall.Add(ms)
 	return []replica.Line{start, end}
@@ -119,7 +119,7 @@ func TestJudge(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	fault := func(what string, wall time.Time) replica.Line {
-		return replica.Line{what, wall, time.Unix(0, 0), "-", "a", 7}
+		return replica.Line{What: what, Wall: wall, Tick: time.Unix(0, 0), Job: "-", Replica: "a", Pid: 7}
 	}
 	lines := append(good(), fault(replica.Kill, at(1).Add(400*ms)), fault(replica.Term, at(9)))
 	want := []Fault{{replica.Kill, "a", 603 * ms}, {replica.Term, "a", -1}}

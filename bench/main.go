@@ -50,29 +50,23 @@ func run(ctx context.Context, o options) (err error) {
 	if err = b.prepare(ctx); err != nil {
 		return err
 	}
-	t := table{markdown: o.markdown}
-	for range o.repeats {
-		if err = b.repeat(ctx, &t); err != nil {
-			break
-		}
-	}
+	var t table
+	err = b.all(ctx, &t)
 	fmt.Printf("%s, %s\n\n", machine(), time.Since(began).Round(time.Second))
-	return errors.Join(err, t.print(os.Stdout))
+	t.print(os.Stdout)
+	return err
 }
 
-// repeat measures each scenario once.
-func (b *bench) repeat(ctx context.Context, t *table) error {
+// all measures each scenario.
+func (b *bench) all(ctx context.Context, t *table) error {
 	for _, s := range b.scenarios {
 		for _, specs := range s.batches(b.options) {
 			fmt.Fprintf(os.Stderr, "%s  %s: %s\n", time.Now().Format(time.TimeOnly), s.name, peersOf(specs))
-			if err := b.price(ctx, t); err != nil {
-				return err
-			}
 			rows, err := b.batch(ctx, specs)
 			if err != nil {
 				return err
 			}
-			t.add(rows...)
+			*t = append(*t, rows...)
 		}
 	}
 	return nil

@@ -18,8 +18,6 @@ type options struct {
 	peers     []string        // empty: those of each scenario
 	leases    []time.Duration // of a leader
 	ticks     int             // zero: as many as the scenario says
-	repeats   int
-	markdown  bool
 }
 
 // parse reads the command line.
@@ -30,8 +28,6 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	peersText := set.String("peers", "", "whom to measure: some of "+strings.Join(peerNames(), ",")+"; empty: as each scenario says")
 	lease := set.String("lease", "3s,1s", "the leases of a leader, of the scenario leader; etcd has its shortest one beside each")
 	set.IntVar(&o.ticks, "ticks", 0, "how many ticks, or faults, a scenario has; 0: as it says")
-	set.IntVar(&o.repeats, "repeats", 1, "how often everything is measured; the table has the medians")
-	set.BoolVar(&o.markdown, "markdown", false, "print the table in Markdown, for docs/speed.md")
 	set.Usage = func() { usage(set) }
 	if err := set.Parse(args); err != nil {
 		return o, err
@@ -63,8 +59,6 @@ func (o options) check(rest []string) error {
 		return fmt.Errorf("unknown argument %q: want flags alone; -h lists them", rest[0])
 	case o.ticks < 0 || o.ticks > 3600:
 		return fmt.Errorf("-ticks %d: want 1 to 3600, or 0 for as many as each scenario says", o.ticks)
-	case o.repeats < 1 || o.repeats > 100:
-		return fmt.Errorf("-repeats %d: want 1 to 100", o.repeats)
 	}
 	return nil
 }
