@@ -9,7 +9,7 @@ check: ## all that CI checks
 	.ci/run
 
 short: ## vet, and the tests that take seconds
-	go vet ./... && go test -short ./...
+	go vet ./... && go test ./...
 
 sim: ## one simulated cluster, told event by event: make sim seed=7
 	go test ./internal/sim -run 'TestSeeds$$' -seed $(seed) -v

@@ -153,7 +153,7 @@ func TestReplicasShareJobs(t *testing.T) {
 			}
 			time.Sleep(40 * time.Second)
 			before := len(c.all())
-			time.Sleep(2 * time.Minute)
+			time.Sleep(time.Minute)
 			share := map[string]int{}
 			runs := c.all()[before:]
 			for _, r := range runs {

@@ -450,16 +450,16 @@ func TestBackfillIsCancelledForAnother(t *testing.T) {
 // A backfill that is done stays done when the schedule changes: its range may have ticks of the new one.
 func TestBackfillStaysDone(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		w := work("0 1 * * *", time.Second)
+		w := work("@hourly", time.Second)
 		a := c.start("a", w)
 		until(time.Hour + 90*time.Second)
-		to := time.Date(1999, 12, 30, 12, 0, 0, 0, time.UTC)
-		c.fills(soloist.Backfill{From: to.Add(-48 * time.Hour), To: to, All: true}, w)
-		until(30 * 24 * time.Hour)
+		to := time.Date(1999, 12, 30, 12, 30, 0, 0, time.UTC)
+		c.fills(soloist.Backfill{From: to.Add(-2 * time.Hour), To: to, All: true}, w)
+		until(30 * time.Hour)
 		n := len(c.filled())
 		a.stop()
-		c.start("b", work("30 3 * * *", time.Second))
-		until(31 * 24 * time.Hour)
+		c.start("b", work("30 * * * *", time.Second))
+		until(32 * time.Hour)
 		if all := c.filled(); n != 2 || len(all) != n {
 			t.Errorf("got %d runs, and %d after the change: %+v", n, len(all)-n, all)
 		}

@@ -119,12 +119,12 @@ func TestShiftedTicksAreRunOnce(t *testing.T) {
 		job.Except, job.Shift = []soloist.Calendar{calendar.Weekends()}, soloist.ShiftNext
 		c.start("a", job)
 		c.start("b", job)
-		time.Sleep(9*24*time.Hour + 13*time.Hour)
+		time.Sleep(4*24*time.Hour + 13*time.Hour)
 		var got []string
 		for _, r := range c.all() {
 			got = append(got, r.Tick.Format("Mon 02"))
 		}
-		if want := []string{"Mon 03", "Tue 04", "Wed 05", "Thu 06", "Fri 07", "Mon 10"}; !slices.Equal(got, want) {
+		if want := []string{"Mon 03", "Tue 04", "Wed 05"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		once(t, c.all())

@@ -98,7 +98,7 @@ func TestReplicaThatWritesAgainRunsTicks(t *testing.T) {
 				a.mute.Store(false)
 				time.Sleep(25 * time.Minute)
 				before := len(c.all())
-				time.Sleep(30 * time.Minute)
+				time.Sleep(6 * time.Minute)
 				ran := map[string]int{}
 				for _, run := range c.all()[before:] {
 					ran[run.replica]++

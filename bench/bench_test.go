@@ -15,9 +15,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/soloist-go/soloist/bench/internal/runs"
-	"github.com/soloist-go/soloist/store"
 )
 
 func TestWrongArgumentsSayWhatIsAllowed(t *testing.T) {
@@ -25,7 +22,6 @@ func TestWrongArgumentsSayWhatIsAllowed(t *testing.T) {
 		{"-scenarios two", "want some of one,twenty"},
 		{"-peers cron", "want some of soloist,ahead,clientgo"},
 		{"-ticks -1", "want 1 to 3600"},
-		{"-repeats 0", "want 1 to 100"},
 		{"-lease 3s,500ms", `"500ms": want whole seconds from 1s to 60s`},
 		{"-lease 3", `"3": want whole seconds`},
 		{"one", "-h lists them"},
@@ -34,72 +30,34 @@ func TestWrongArgumentsSayWhatIsAllowed(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", c.args, err, c.want)
 		}
 	}
-	o, err := parse(strings.Fields("-scenarios skew,lead -peers soloist,blob -ticks 3"), io.Discard)
+	o, err := parse(strings.Fields("-scenarios skew,leader -peers soloist,blob -ticks 3 -lease 5s,2s"), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := o.scenarios[0].batches(o); len(got) != 2 || len(got[0]) != 5 || got[0][4].skew != 2*time.Second || got[1][0].peer != "blob" || got[0][0].ticks != 3 {
 		t.Errorf("got %+v of skew, want five fleets of each peer", got)
 	}
-	if got := o.scenarios[1].batches(o); len(got) != 1 || len(got[0]) != 10 {
-		t.Errorf("got %+v of lead, want five fleets of both peers at once", got)
-	}
-	if o, err = parse(strings.Fields("-scenarios leader -lease 5s,2s"), io.Discard); err != nil {
-		t.Fatal(err)
-	}
-	if got := o.scenarios[0].batches(o); len(got) != 1 || len(got[0]) != 6 || got[0][3].lease != 2*time.Second || got[0][3].label() != "leader 2s" {
-		t.Errorf("got %+v of leader, want two fleets of three peers at once", got)
+	if got := o.scenarios[1].batches(o); len(got) != 1 || len(got[0]) != 4 || got[0][3].lease != 2*time.Second || got[0][3].label() != "leader 2s" {
+		t.Errorf("got %+v of leader, want two fleets of two peers at once", got)
 	}
 }
 
-// planted is a table in which a tick of Soloist ran twice, one was lost, and it was slow.
-func planted() *table {
-	t := &table{metadata: []time.Duration{ms}, acquire: []time.Duration{ms}}
-	of := func(peer string, delay time.Duration, change func(*row)) {
-		r := row{spec: spec{scenario: "one", peer: peer}, Report: runs.Report{Ticks: 3, Runs: 3, Delays: []time.Duration{delay, delay, 2 * delay}, Shares: map[string]int{"r0": 3}}}
-		change(&r)
-		t.add(r)
+func TestTable(t *testing.T) {
+	of := func(peer string, delay time.Duration) row {
+		return row{spec: spec{scenario: "one", peer: peer}, Report: Report{Ticks: 3, Runs: 3, Delays: []time.Duration{delay, delay, 2 * delay}, Shares: map[string]int{"r0": 3}}}
 	}
-	of("clientgo", 2*ms, func(*row) {})
-	of("soloist", 4*ms, func(r *row) {
-		r.Twice, r.Lost, r.calls = 1, 2, map[string]float64{"acquire": 3, "read": 4, "document": 9}
-	})
-	of("soloist", 5*ms, func(r *row) { r.calls = map[string]float64{"acquire": 3, "read": 4} })
-	return t
-}
-
-func TestTableAndTargets(t *testing.T) {
+	all := table{of("clientgo", 2*ms), of("soloist", 5*ms)}
+	all[1].Twice, all[1].Lost, all[1].calls = 1, 2, map[string]float64{"acquire": 3, "read": 4, "document": 9}
+	all[1].Faults = []Fault{{What: "kill", Next: 3 * time.Second}, {What: "kill", Next: 5 * time.Second}, {What: "term", Next: -1}}
 	var b strings.Builder
-	if err := planted().print(&b); err != nil {
-		t.Fatal(err)
-	}
-	text := strings.Join(strings.Fields(b.String()), " ")
+	all.print(&b)
 	for _, want := range []string{
-		"one clientgo 3 0 0 2.0 ms 4.0 ms 4.0 ms 4.0 ms 1.0 x 100 %",
-		"one soloist 6 1 2 5.0 ms 10.0 ms 10.0 ms 10.0 ms 2.5 x",
-		"7.00: acquire 3.00, read 4.00",
-		"DOES NOT HOLD: one, soloist, median: client-go's + 1.3 x Set Metadata: 5.00 ms, at most 3.30",
-		"DOES NOT HOLD: one, soloist: 1 ticks twice",
-		"DOES NOT HOLD: one, soloist: 2 ticks lost",
-		"DOES NOT HOLD: one, soloist: 7.00 calls a tick, at most 6.0",
+		"| one | clientgo | 3 | 0 | 0 | 2.0 ms | 4.0 ms | 4.0 ms | 4.0 ms | 1.0 x | 100 % |",
+		"| one | soloist | 3 | 1 | 2 | 5.0 ms | 10.0 ms | 10.0 ms | 10.0 ms | 2.5 x |",
+		"| 7.00: acquire 3.00, read 4.00, document 9.00 | next run after kill 3.0 s |",
 	} {
-		if !strings.Contains(text, want) {
+		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
-		}
-	}
-}
-
-func TestOutcomesOfTicks(t *testing.T) {
-	at := func(minute int) time.Time { return time.Date(2026, 11, 23, 12, minute, 0, 0, time.UTC) }
-	r := store.Record{History: []store.Outcome{
-		{Tick: at(9), Status: store.Succeeded}, {Tick: at(9), Status: store.Abandoned},
-		{Tick: at(8), Status: store.Succeeded, Request: "by hand"},
-		{From: at(4), Tick: at(7), Count: 3, Status: store.Missed},
-		{Tick: at(4), Status: store.Succeeded},
-	}}
-	for minute, want := range map[int]string{3: "none", 4: "succeeded", 5: "missed", 7: "missed", 8: "none", 9: "several"} {
-		if got := outcome(r, at(minute)); got != want {
-			t.Errorf("minute %d: got %s, want %s", minute, got, want)
 		}
 	}
 }

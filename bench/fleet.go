@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/bench/internal/replica"
-	"github.com/soloist-go/soloist/bench/internal/runs"
 	"github.com/soloist-go/soloist/internal/proctest"
 )
 
@@ -28,7 +27,7 @@ type fleet struct {
 	spec
 	program  string
 	settings replica.Settings
-	log      *runs.Log
+	log      *replica.Log
 	replicas map[string]*proctest.Process
 
 	mu     sync.Mutex
@@ -44,7 +43,7 @@ func open(ctx context.Context, s *services, dir, space string, of spec) (*fleet,
 	f := &fleet{spec: of, program: program, replicas: map[string]*proctest.Process{}}
 	f.settings = replica.Settings{Log: filepath.Join(dir, space+".log"), Service: address, Space: space, Ahead: of.peer == "ahead", Jobs: of.jobs,
 		Lease: of.lease, Leads: of.lease > 0}
-	f.log, err = runs.Open(f.settings.Log)
+	f.log, err = replica.Open(f.settings.Log)
 	return f, err
 }
 
@@ -85,12 +84,12 @@ func (f *fleet) said() string {
 
 // note logs a fault.
 func (f *fleet) note(what, name string) error {
-	return f.log.Write(runs.Line{What: what, Wall: time.Now(), Tick: time.Unix(0, 0), Job: "-", Replica: name, Pid: f.replicas[name].Pid()})
+	return f.log.Write(replica.Line{What: what, Wall: time.Now(), Tick: time.Unix(0, 0), Job: "-", Replica: name, Pid: f.replicas[name].Pid()})
 }
 
 // signal sends a signal and notes it.
 func (f *fleet) signal(what, name string) error {
-	signals := map[string]syscall.Signal{runs.Kill: syscall.SIGKILL, runs.Term: syscall.SIGTERM, runs.Stop: syscall.SIGSTOP, runs.Cont: syscall.SIGCONT}
+	signals := map[string]syscall.Signal{replica.Kill: syscall.SIGKILL, replica.Term: syscall.SIGTERM, replica.Stop: syscall.SIGSTOP, replica.Cont: syscall.SIGCONT}
 	return errors.Join(f.note(what, name), f.replicas[name].Signal(signals[what]))
 }
 

@@ -5,8 +5,7 @@
 //
 //	go run .
 //
-// -h lists the scenarios and flags, and docs/speed.md says what is measured and how. PROFILE=dir writes
-// profiles of the replicas.
+// -h lists the scenarios and flags, and docs/speed.md says what is measured and how.
 package main
 
 import (
@@ -16,7 +15,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -47,52 +45,28 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if profiles := os.Getenv("PROFILE"); profiles != "" {
-		if profiles, err = filepath.Abs(profiles); err != nil {
-			return err
-		}
-		os.Setenv("PROFILE", profiles)
-	}
 	b := &bench{options: o, services: newServices(dir), dir: dir}
-	if o.keep != "" {
-		b.dir = o.keep
-		if err := os.MkdirAll(o.keep, 0o755); err != nil {
-			return fmt.Errorf("-keep: %w", err)
-		}
-	}
 	defer func() { err = errors.Join(err, b.services.Close()) }()
 	if err = b.prepare(ctx); err != nil {
 		return err
 	}
-	t := table{markdown: o.markdown}
-	for range o.repeats {
-		if err = b.repeat(ctx, &t); err != nil {
-			break
-		}
-	}
+	var t table
+	err = b.all(ctx, &t)
 	fmt.Printf("%s, %s\n\n", machine(), time.Since(began).Round(time.Second))
-	return errors.Join(err, t.print(os.Stdout))
+	t.print(os.Stdout)
+	return err
 }
 
-// repeat measures each scenario once.
-func (b *bench) repeat(ctx context.Context, t *table) error {
+// all measures each scenario.
+func (b *bench) all(ctx context.Context, t *table) error {
 	for _, s := range b.scenarios {
-		if s.name == "cold" {
-			if err := b.cold(ctx, s, t); err != nil {
-				return err
-			}
-			continue
-		}
 		for _, specs := range s.batches(b.options) {
 			fmt.Fprintf(os.Stderr, "%s  %s: %s\n", time.Now().Format(time.TimeOnly), s.name, peersOf(specs))
-			if err := b.price(ctx, t); err != nil {
-				return err
-			}
 			rows, err := b.batch(ctx, specs)
 			if err != nil {
 				return err
 			}
-			t.add(rows...)
+			*t = append(*t, rows...)
 		}
 	}
 	return nil

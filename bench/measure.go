@@ -9,17 +9,16 @@ import (
 	"maps"
 	"time"
 
-	"github.com/soloist-go/soloist/bench/internal/runs"
+	"github.com/soloist-go/soloist/bench/internal/replica"
 )
 
 // A row is what was seen of one fleet.
 type row struct {
 	spec
-	runs.Report
-	cpu      float64            // of one processor, of all replicas, in percent
-	rss      float64            // of one replica, MiB
-	calls    map[string]float64 // of the storage for each tick of a job, by kind; nil: it is not the peer's
-	outcomes map[string]int     // ticks by what the record says; nil: it was not asked
+	Report
+	cpu   float64            // of one processor, of all replicas, in percent
+	rss   float64            // of one replica, MiB
+	calls map[string]float64 // of the storage for each tick of a job, by kind; nil: it is not the peer's
 }
 
 // A bench measures.
@@ -75,7 +74,7 @@ func (b *bench) measure(ctx context.Context, f *fleet, r *row) error {
 	}
 	j := f.jobs[0]
 	warm := warmUp + time.Duration(f.size)*100*ms + time.Duration(len(f.jobs))*20*ms
-	w := runs.Window{Jobs: f.jobs, Begin: j.Next(time.Now().Add(warm))}
+	w := Window{Jobs: f.jobs, Begin: j.Next(time.Now().Add(warm))}
 	if err := until(ctx, w.Begin.Add(-min(j.Every/2, time.Second*5/2))); err != nil {
 		return err
 	}
@@ -97,7 +96,7 @@ func (b *bench) measure(ctx context.Context, f *fleet, r *row) error {
 		return err
 	}
 	f.stop()
-	return b.judge(ctx, f, w, before, after, r)
+	return b.judge(f, w, before, after, r)
 }
 
 // pass lets the ticks pass, with their faults, and returns when the window ends.
@@ -135,15 +134,15 @@ func (b *bench) sample(f *fleet) (s sample, err error) {
 }
 
 // judge makes the row of a fleet that has ended.
-func (b *bench) judge(ctx context.Context, f *fleet, w runs.Window, before, after sample, r *row) (err error) {
-	lines, err := runs.Read(f.settings.Log)
+func (b *bench) judge(f *fleet, w Window, before, after sample, r *row) (err error) {
+	lines, err := replica.Read(f.settings.Log)
 	if err != nil {
 		return err
 	}
 	if r.spec = f.spec; f.lease > 0 {
-		r.Report = runs.JudgeLeader(lines, w)
+		r.Report = judgeLeader(lines)
 	} else {
-		r.Report = runs.Judge(lines, w)
+		r.Report = judge(lines, w)
 	}
 	for pid, cpu := range after.cpu {
 		r.cpu += 100 * (cpu - before.cpu[pid]) / w.End.Sub(w.Begin).Seconds()
@@ -154,9 +153,6 @@ func (b *bench) judge(ctx context.Context, f *fleet, w runs.Window, before, afte
 		for kind := range maps.Keys(after.calls) {
 			r.calls[kind] = float64(after.calls[kind]-before.calls[kind]) / float64(r.Ticks)
 		}
-	}
-	if f.scenario == "lead" && f.program == b.services.ready["the program peers/soloist"] {
-		r.outcomes, err = outcomes(ctx, f, w)
 	}
 	return err
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -17,10 +18,6 @@ type options struct {
 	peers     []string        // empty: those of each scenario
 	leases    []time.Duration // of a leader
 	ticks     int             // zero: as many as the scenario says
-	repeats   int
-	long      bool
-	markdown  bool
-	keep      string
 }
 
 // parse reads the command line.
@@ -31,10 +28,6 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	peersText := set.String("peers", "", "whom to measure: some of "+strings.Join(peerNames(), ",")+"; empty: as each scenario says")
 	lease := set.String("lease", "3s,1s", "the leases of a leader, of the scenario leader; etcd has its shortest one beside each")
 	set.IntVar(&o.ticks, "ticks", 0, "how many ticks, or faults, a scenario has; 0: as it says")
-	set.IntVar(&o.repeats, "repeats", 1, "how often everything is measured; the table has the medians")
-	set.BoolVar(&o.long, "long", false, "the longer lengths of the scenarios: three quarters of an hour for each repeat")
-	set.BoolVar(&o.markdown, "markdown", false, "print the table in Markdown, for docs/speed.md")
-	set.StringVar(&o.keep, "keep", "", "a directory for the logs of the runs, which are kept; empty: they are not")
 	set.Usage = func() { usage(set) }
 	if err := set.Parse(args); err != nil {
 		return o, err
@@ -66,20 +59,30 @@ func (o options) check(rest []string) error {
 		return fmt.Errorf("unknown argument %q: want flags alone; -h lists them", rest[0])
 	case o.ticks < 0 || o.ticks > 3600:
 		return fmt.Errorf("-ticks %d: want 1 to 3600, or 0 for as many as each scenario says", o.ticks)
-	case o.repeats < 1 || o.repeats > 100:
-		return fmt.Errorf("-repeats %d: want 1 to 100", o.repeats)
 	}
 	return nil
 }
 
 // usage prints the flags and the scenarios.
 func usage(set *flag.FlagSet) {
-	fmt.Fprintln(set.Output(), "go run . [flags]: Soloist beside others, as processes over one storage. PROFILE=dir writes profiles of the replicas.")
+	fmt.Fprintln(set.Output(), "go run . [flags]: Soloist beside others, as processes over one storage.")
 	set.PrintDefaults()
 	fmt.Fprintln(set.Output(), "\nScenarios:")
 	for _, s := range scenarios {
 		fmt.Fprintf(set.Output(), "  %-8s  %s (%s)\n", s.name, s.about, strings.Join(s.peers, ","))
 	}
+}
+
+// leases reads the lengths of the lease of a leader, such as 3s,1s.
+func leases(text string) (all []time.Duration, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		d, perr := time.ParseDuration(part)
+		if perr != nil || d < time.Second || d > time.Minute || d%time.Second != 0 {
+			err = errors.Join(err, fmt.Errorf("-lease: %q: want whole seconds from 1s to 60s, with commas between them", part))
+		}
+		all = append(all, d)
+	}
+	return all, err
 }
 
 func scenarioNames() (names []string) {

@@ -4,10 +4,9 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
-	"github.com/soloist-go/soloist/bench/internal/runs"
+	"github.com/soloist-go/soloist/bench/internal/replica"
 )
 
 // A scenario is what happens to the fleets of peers.
@@ -19,9 +18,8 @@ type scenario struct {
 	works       []time.Duration // of the jobs, in turn
 	replicas    int             // zero: three
 	skews       []time.Duration // each in a fleet of its own, all at once
-	copies      int             // of the fleet, all at once; zero: one
 	together    bool            // all peers at once, at different seconds
-	ticks, long int             // how many; of a scenario with faults, how many faults
+	ticks       int             // how many; of a scenario with faults, how many faults
 	faults      func(n int) faults
 	leads       bool // there is one leader, and no ticks: a fleet for each lease of the options
 }
@@ -31,29 +29,25 @@ const ms = time.Millisecond
 // soloists are the two ways of Soloist.
 var soloists = []string{"soloist", "ahead"}
 
-// scenarios are in the order of the table. No storage is asked by cold.
+// scenarios are in the order of the table.
 var scenarios = []scenario{
-	{name: "one", about: "one job a second", peers: peerNames(), jobs: 1, every: time.Second, ticks: 12, long: 60},
-	{name: "twenty", about: "20 jobs in each second", peers: peerNames(), jobs: 20, every: time.Second, ticks: 7, long: 30},
-	{name: "hundred", about: "100 jobs in each second", peers: []string{"soloist", "ahead", "etcd"}, jobs: 100, every: time.Second, ticks: 10, long: 60},
-	{name: "minute", about: "one job a minute, all peers at once", peers: peerNames(), jobs: 1, every: time.Minute, together: true, ticks: 2, long: 5},
+	{name: "one", about: "one job a second", peers: peerNames(), jobs: 1, every: time.Second, ticks: 12},
+	{name: "twenty", about: "20 jobs in each second", peers: peerNames(), jobs: 20, every: time.Second, ticks: 7},
+	{name: "hundred", about: "100 jobs in each second", peers: []string{"soloist", "ahead", "etcd"}, jobs: 100, every: time.Second, ticks: 10},
+	{name: "minute", about: "one job a minute, all peers at once", peers: peerNames(), jobs: 1, every: time.Minute, together: true, ticks: 2},
 	{name: "skew", about: "clocks that differ, and jobs of 0, 10 and 200 ms", peers: []string{"soloist", "ahead", "gocron", "blob"}, jobs: 3, every: time.Second,
-		works: []time.Duration{0, 10 * ms, 200 * ms}, skews: []time.Duration{0, 5 * ms, 50 * ms, 400 * ms, 2 * time.Second}, ticks: 8, long: 60},
-	{name: "kill", about: "kill -9 of the last runner, between the ticks", peers: soloists, jobs: 1, every: 5 * time.Second, ticks: 5, long: 20, faults: killBetween},
-	{name: "lead", about: "kill -9 of the last runner, in the two seconds before a tick", peers: soloists, jobs: 1, every: 20 * time.Second, copies: 5, together: true,
-		ticks: 1, long: 4, faults: killInLead},
-	{name: "recover", about: "kill -9, SIGTERM, SIGSTOP and SIGCONT of the last runner, all peers at once", peers: peerNames(), jobs: 1, every: time.Second, together: true, ticks: 1, long: 1, faults: eachSignal},
+		works: []time.Duration{0, 10 * ms, 200 * ms}, skews: []time.Duration{0, 5 * ms, 50 * ms, 400 * ms, 2 * time.Second}, ticks: 8},
+	{name: "recover", about: "kill -9, SIGTERM, SIGSTOP and SIGCONT of the last runner, all peers at once", peers: peerNames(), jobs: 1, every: time.Second, together: true, ticks: 1, faults: eachSignal},
 	{name: "leader", about: "kill -9 of a leader, all peers and leases at once", peers: []string{"soloist", "clientgo", "etcd"}, jobs: 1, every: time.Second, together: true,
-		ticks: 5, long: 20, faults: killLeader, leads: true},
-	{name: "fifty", about: "50 replicas", peers: soloists, jobs: 1, every: 5 * time.Second, replicas: 50, ticks: 3, long: 10},
-	{name: "balance", about: "20 jobs in each second, and a rolling restart", peers: soloists, jobs: 20, every: time.Second, ticks: 24, long: 60, faults: rollingRestart},
-	{name: "cold", about: "from the start of a program to its first answer over HTTP", peers: []string{"empty", "hosted"}, ticks: 7, long: 21},
+		ticks: 5, faults: killLeader, leads: true},
+	{name: "fifty", about: "50 replicas", peers: soloists, jobs: 1, every: 5 * time.Second, replicas: 50, ticks: 3},
+	{name: "balance", about: "20 jobs in each second, and a rolling restart", peers: soloists, jobs: 20, every: time.Second, ticks: 24, faults: rollingRestart},
 }
 
 // A spec is one fleet of a scenario.
 type spec struct {
 	scenario, variant, peer string
-	jobs                    []runs.Job
+	jobs                    []replica.Job
 	size                    int // how many replicas
 	skew                    time.Duration
 	ticks                   int
@@ -72,7 +66,7 @@ func (s spec) label() string {
 // batches are the fleets of a scenario: those of a batch run at once.
 func (s scenario) batches(o options) (batches [][]spec) {
 	peers := s.peers
-	if o.peers != nil && s.name != "cold" {
+	if o.peers != nil {
 		peers = o.peers
 	}
 	for i, peer := range peers {
@@ -98,10 +92,7 @@ func (s scenario) second(i int) time.Duration {
 
 // fleets are those of one peer.
 func (s scenario) fleets(o options, peer string, at time.Duration) (all []spec) {
-	one := spec{scenario: s.name, peer: peer, jobs: runs.Jobs(s.jobs, s.every, at, s.works...), size: max(3, s.replicas), ticks: s.ticks}
-	if o.long {
-		one.ticks = s.long
-	}
+	one := spec{scenario: s.name, peer: peer, jobs: replica.Jobs(s.jobs, s.every, at, s.works...), size: max(3, s.replicas), ticks: s.ticks}
 	if o.ticks > 0 {
 		one.ticks = o.ticks
 	}
@@ -117,7 +108,7 @@ func (s scenario) fleets(o options, peer string, at time.Duration) (all []spec) 
 		return leading(one, o.leases)
 	}
 	if s.skews == nil {
-		all = slices.Repeat([]spec{one}, max(1, s.copies))
+		all = []spec{one}
 	}
 	return all
 }

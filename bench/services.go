@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/soloist-go/soloist/bench/internal/calls"
-	"github.com/soloist-go/soloist/bench/internal/kubelease"
 	"github.com/soloist-go/soloist/internal/azurite"
 	"github.com/soloist-go/soloist/internal/proctest"
 )
@@ -45,7 +43,7 @@ func peerNames() (names []string) {
 // services are what the peers need, each started for the first one that asks.
 type services struct {
 	dir     string // for programs and data
-	proxy   *calls.Proxy
+	proxy   *proxy
 	ready   map[string]string // addresses by name
 	closers []func() error
 }
@@ -60,14 +58,9 @@ func (s *services) Close() (err error) {
 	return err
 }
 
-// of returns the program of a peer, and where its replicas meet. The two programs of cold are their
-// own peers, and meet nowhere.
+// of returns the program of a peer, and where its replicas meet.
 func (s *services) of(ctx context.Context, name string) (program, address string, err error) {
 	i := slices.IndexFunc(peers, func(p peer) bool { return p.name == name })
-	if i < 0 {
-		program, err = s.build("cold/" + name)
-		return program, "", err
-	}
 	if program, err = s.build("peers/" + peers[i].program); err == nil {
 		address, err = peers[i].service(s, ctx)
 	}
@@ -95,7 +88,7 @@ func (s *services) storage(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("%w: install node 20 or newer, with npm; -peers clientgo,etcd,gocron does without", err)
 		}
 		s.closers = append(s.closers, server.Close)
-		if s.proxy, err = calls.Start(server.URL); err != nil {
+		if s.proxy, err = startProxy(server.URL); err != nil {
 			return "", err
 		}
 		s.closers = append(s.closers, s.proxy.Close)
@@ -106,7 +99,7 @@ func (s *services) storage(ctx context.Context) (string, error) {
 // kubernetes is the API of leases.
 func (s *services) kubernetes(context.Context) (string, error) {
 	return s.once("the API of leases", func() (string, error) {
-		server, err := kubelease.Start()
+		server, err := startKubelease()
 		if err != nil {
 			return "", err
 		}

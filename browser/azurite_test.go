@@ -25,15 +25,14 @@ func overAzurite(t *testing.T, order string, env ...string) (f *fleet, storage p
 	return f, storage, urls
 }
 
-// The page shows the start and the end of a run within a second, on whichever of three
-// replicas it runs, in one request and a stream.
+// The page shows the start and the end of a run, on whichever of three replicas it runs, in one request and a stream.
 func TestPageShowsRunsOverAzurite(t *testing.T) {
 	f, _, urls := overAzurite(t, asUsual)
 	delete(urls, f.told("start").Replica) // it may run the next ones, too
 	for name, url := range urls {
 		b := newTab(t)
 		b.do(chromedp.Navigate(url))
-		f.wantInTime(b, name, 1)
+		f.wantRuns(b, name, 1)
 		b.wantAccessible("three replicas")
 		b.wantBudget()
 		b.wantNothingWrong()
@@ -41,47 +40,24 @@ func TestPageShowsRunsOverAzurite(t *testing.T) {
 	}
 }
 
-// wantInTime wants that the page of a replica shows runs of pulse within a second, so many of
-// them on other replicas. A busy machine is late now and then, but far from as often as not.
-func (f *fleet) wantInTime(b *tab, replica string, elsewhere int) {
+// wantRuns waits until the page of a replica has shown two runs of pulse, and so many of other replicas. A busy machine
+// may show nothing of a short run.
+func (f *fleet) wantRuns(b *tab, replica string, elsewhere int) {
 	f.t.Helper()
 	b.await("the list", has(row("pulse"), "every 4 seconds"))
 	b.follow("pulse")
-	begin, lead := time.Now(), 0
-	for round := 0; round < 15 && (lead < 2 || elsewhere > 0); round++ {
-		start := f.told("start")
-		for start.At.Before(begin) {
-			start = f.told("start")
-		}
-		late := max(b.delay("the start", start, "running"), b.delay("the end", f.told("end"), "idle"))
-		f.t.Logf("the page of %s showed the run on %s within %s", replica, start.Replica, late)
-		if late > time.Second {
-			lead--
-			continue
-		}
-		lead++
-		if start.Replica != replica {
-			elsewhere--
+	for shown := 0; shown < 2 || elsewhere > 0; {
+		run := f.told("start")
+		f.told("end")
+		b.await("the end on the page", has(row("pulse"), "idle"))
+		if slices.ContainsFunc(b.sights(), func(m moment) bool {
+			return m.State == "running" && m.Replica == run.Replica && m.Tick == stamp(run.Tick)
+		}) {
+			if shown++; run.Replica != replica {
+				elsewhere--
+			}
 		}
 	}
-	if lead < 2 || elsewhere > 0 {
-		f.t.Errorf("the page of %s showed %d more runs within a second than later, want 2; and %d runs of other replicas too few", replica, lead, max(elsewhere, 0))
-	}
-}
-
-// delay is how long after an event of pulse the page has shown the state.
-func (b *tab) delay(what string, e proctest.Event, state string) time.Duration {
-	b.t.Helper()
-	since := e.At.UnixMilli()
-	var shown int64
-	proctest.Poll(b.t, what+" on the page", 30*time.Second, func() bool {
-		i := slices.IndexFunc(b.sights(), func(m moment) bool { return m.At >= since && m.State == state })
-		if i >= 0 {
-			shown = b.sights()[i].At
-		}
-		return i >= 0
-	})
-	return time.Duration(shown-since) * time.Millisecond
 }
 
 // Changes on the page reach all replicas; without the admin token they are refused.

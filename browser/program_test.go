@@ -28,10 +28,9 @@ func TestMain(m *testing.M) {
 
 // The orders of a process: which program it is.
 const (
-	asUsual  = "usual"
-	asIngest = "ingest"
-	asShow   = "show"
-	asLocks  = "locks"
+	asUsual = "usual"
+	asShow  = "show"
+	asLocks = "locks"
 )
 
 // programs are the jobs of each.
@@ -43,20 +42,6 @@ var programs = map[string][]soloist.Work{
 		soloist.Job{Name: "night", Schedule: "30 2 * * *", TimeZone: "Europe/Berlin", Do: func(ctx context.Context, _ *soloist.Run) error { return proctest.Pause(ctx, time.Minute) }},
 		soloist.Job{Name: "rested", Schedule: "@every 5s", Paused: true, Do: func(context.Context, *soloist.Run) error { return nil }},
 		soloist.Singleton{Name: "leader", Do: func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return nil }},
-	},
-
-	// One run goes on until its process is killed. The next attempt ends.
-	asIngest: {
-		soloist.Job{Name: "pulse", Schedule: "@every 4s", Do: pulse},
-		soloist.Job{Name: "ingest", Schedule: "@every 5s", Interrupted: soloist.Rerun, Do: func(ctx context.Context, run *soloist.Run) error {
-			proctest.Tell(proctest.Of("start", run))
-			defer func() { proctest.Tell(proctest.Of("end", run)) }()
-			if run.Attempt > 1 {
-				return proctest.Pause(ctx, 4*time.Second)
-			}
-			<-ctx.Done()
-			return context.Cause(ctx)
-		}},
 	},
 
 	// One holds a lock, whose name is text.

@@ -67,13 +67,7 @@ func (f *fleet) start(name string) (url string) {
 // told waits for what pulse tells.
 func (f *fleet) told(what string) proctest.Event {
 	f.t.Helper()
-	return f.toldOf("pulse", what)
-}
-
-// toldOf waits for what a job tells.
-func (f *fleet) toldOf(job, what string) proctest.Event {
-	f.t.Helper()
-	e, err := f.Await(what+" of "+job, time.Minute, func(e proctest.Event) bool { return e.What == what && e.Job == job })
+	e, err := f.Await(what+" of pulse", time.Minute, func(e proctest.Event) bool { return e.What == what && e.Job == "pulse" })
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -8,6 +8,14 @@ import (
 	"time"
 )
 
+// A result is what a load took. The delays are after a tick, medians of all ticks.
+type result struct {
+	Median, Last, Outcome time.Duration // of starts, of the last start, and of the last outcome
+	CPU, Wall             time.Duration
+	Runs, Twice, Lost     int
+	Bytes                 int64 // of all jobs, in the scheduler
+}
+
 // A watch notes when jobs start at each tick that is measured. It takes no lock: 10,000 runs that
 // start at once would wait for it.
 type watch struct {
@@ -22,7 +30,7 @@ type watch struct {
 func newWatch(l load) *watch {
 	if l.Busy == 0 {
 		begin := time.Now().Add(settle + time.Second)
-		return &watch{begin: begin, end: begin.Add(l.Quiet)}
+		return &watch{begin: begin, end: begin.Add(l.Period)}
 	}
 	first := time.Now().Add(settle + l.Period).Truncate(l.Period).Add(l.Period)
 	w := &watch{period: l.Period, begin: first.Add(-l.Period / 2), late: make([][]atomic.Int64, l.Ticks), written: make([]atomic.Int64, l.Ticks)}
@@ -68,6 +76,7 @@ func (w *watch) wrote(now time.Time) {
 // judge adds to a result what was noted.
 func (w *watch) judge(r *result) {
 	r.Twice = int(w.twice.Load())
+	var medians, lasts, outcomes []time.Duration
 	for n := range w.late {
 		var all []time.Duration
 		for job := range w.late[n] {
@@ -75,10 +84,19 @@ func (w *watch) judge(r *result) {
 				all = append(all, time.Duration(late))
 			}
 		}
-		slices.Sort(all)
 		r.Runs, r.Lost = r.Runs+len(all), r.Lost+len(w.late[n])-len(all)
 		if len(all) > 0 {
-			r.Late = append(r.Late, delay{Median: all[len(all)/2], First: all[0], Last: all[len(all)-1], Outcome: time.Duration(w.written[n].Load())})
+			medians, lasts = append(medians, middle(all)), append(lasts, slices.Max(all))
+			outcomes = append(outcomes, time.Duration(w.written[n].Load()))
 		}
 	}
+	r.Median, r.Last, r.Outcome = middle(medians), middle(lasts), middle(outcomes)
+}
+
+// middle is the median of durations in any order; of none it is zero.
+func middle(all []time.Duration) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	return slices.Sorted(slices.Values(all))[len(all)/2]
 }

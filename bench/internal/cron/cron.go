@@ -8,7 +8,6 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/soloist-go/soloist/bench/internal/replica"
-	"github.com/soloist-go/soloist/bench/internal/runs"
 )
 
 // A skewed schedule is that of a machine whose clock is wrong: the library asks the real one.
@@ -42,6 +41,6 @@ func Run(ctx context.Context, w *replica.Worker, leads func() bool) error {
 }
 
 // Parse parses the schedule of a job.
-func Parse(j runs.Job) (cron.Schedule, error) {
+func Parse(j replica.Job) (cron.Schedule, error) {
 	return cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(j.Cron())
 }

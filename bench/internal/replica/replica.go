@@ -1,5 +1,5 @@
-// Package replica is what the replicas of all peers share: what they are told, the log of their
-// runs, their end. It imports nothing of the peers, so that each program is as large as it would be
+// Package replica is what the replicas of all peers share: what they are told, one log of the runs of their jobs, and
+// their end. It imports nothing of the peers, so that each program is as large as it would be
 // by itself.
 package replica
 
@@ -13,9 +13,6 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
-
-	"github.com/soloist-go/soloist/bench/internal/profile"
-	"github.com/soloist-go/soloist/bench/internal/runs"
 )
 
 // variable carries the settings.
@@ -31,7 +28,7 @@ type Settings struct {
 	Ahead   bool          // claim ahead
 	Lease   time.Duration // of a leader
 	Leads   bool          // the work is that of one leader, in place of jobs; see Lead
-	Jobs    []runs.Job
+	Jobs    []Job
 }
 
 // Env is the setting under which a program is this replica.
@@ -46,12 +43,12 @@ func (s Settings) Now() time.Time { return time.Now().Add(s.Skew) }
 // A Worker does the work of the jobs and logs it.
 type Worker struct {
 	Settings
-	log *runs.Log
+	log *Log
 }
 
 // Do is the run of a job at a tick.
-func (w *Worker) Do(ctx context.Context, j runs.Job, tick time.Time) error {
-	line := runs.Line{What: runs.Start, Wall: time.Now(), Tick: tick, Job: j.Name, Replica: w.Name, Pid: os.Getpid()}
+func (w *Worker) Do(ctx context.Context, j Job, tick time.Time) error {
+	line := Line{What: Start, Wall: time.Now(), Tick: tick, Job: j.Name, Replica: w.Name, Pid: os.Getpid()}
 	err := w.log.Write(line)
 	if j.Work > 0 {
 		t := time.NewTimer(j.Work)
@@ -62,16 +59,16 @@ func (w *Worker) Do(ctx context.Context, j runs.Job, tick time.Time) error {
 			err = errors.Join(err, context.Cause(ctx))
 		}
 	}
-	line.What, line.Wall = runs.End, time.Now()
+	line.What, line.Wall = End, time.Now()
 	return errors.Join(err, w.log.Write(line))
 }
 
 // Lead is what a leader does: it logs when it begins to lead, and when it ends.
 func (w *Worker) Lead(ctx context.Context) error {
-	line := runs.Line{What: runs.Start, Wall: time.Now(), Tick: time.Unix(0, 0), Job: w.Jobs[0].Name, Replica: w.Name, Pid: os.Getpid()}
+	line := Line{What: Start, Wall: time.Now(), Tick: time.Unix(0, 0), Job: w.Jobs[0].Name, Replica: w.Name, Pid: os.Getpid()}
 	err := w.log.Write(line)
 	<-ctx.Done()
-	line.What, line.Wall = runs.End, time.Now()
+	line.What, line.Wall = End, time.Now()
 	return errors.Join(err, w.log.Write(line))
 }
 
@@ -92,16 +89,12 @@ func run(serve func(ctx context.Context, w *Worker) error) error {
 	if err := json.Unmarshal([]byte(os.Getenv(variable)), &w.Settings); err != nil {
 		return fmt.Errorf("%s: want the settings of a replica: this program is started by the bench: go run . in bench: %w", variable, err)
 	}
-	log, err := runs.Open(w.Log)
+	log, err := Open(w.Log)
 	if err != nil {
 		return err
 	}
 	w.log = log
-	stop, err := profile.Start(fmt.Sprintf("%s-%s-%d", w.Space, w.Name, os.Getpid()))
-	if err != nil {
-		return err
-	}
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer cancel()
-	return errors.Join(serve(ctx, &w), stop(), log.Close())
+	return errors.Join(serve(ctx, &w), log.Close())
 }

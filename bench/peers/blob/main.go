@@ -9,15 +9,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/soloist-go/soloist/bench/internal/blob"
 	"github.com/soloist-go/soloist/bench/internal/replica"
-	"github.com/soloist-go/soloist/bench/internal/runs"
 )
 
 func main() { replica.Main(serve) }
 
 func serve(ctx context.Context, w *replica.Worker) error {
-	c, err := blob.Open(ctx, w.Service, w.Space)
+	c, err := openBlobs(ctx, w.Service, w.Space)
 	if err != nil {
 		return err
 	}
@@ -40,7 +38,7 @@ func serve(ctx context.Context, w *replica.Worker) error {
 }
 
 // run runs a tick if the lease is free.
-func run(ctx context.Context, w *replica.Worker, b *blob.Blob, j runs.Job, tick time.Time) error {
+func run(ctx context.Context, w *replica.Worker, b *leasedBlob, j replica.Job, tick time.Time) error {
 	const seconds = 15
 	ok, err := b.Acquire(ctx, seconds)
 	if err != nil || !ok {

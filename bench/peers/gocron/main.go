@@ -39,7 +39,7 @@ func serve(ctx context.Context, w *replica.Worker) error {
 	return s.Shutdown()
 }
 
-// A locker locks a job while it runs.
+// A locker locks a job while it replica.
 type locker struct {
 	sync  *redsync.Redsync
 	space string

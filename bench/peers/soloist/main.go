@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/bench/internal/ahead"
 	"github.com/soloist-go/soloist/bench/internal/replica"
 	"github.com/soloist-go/soloist/host/azure"
 )
@@ -30,10 +29,9 @@ func serve(ctx context.Context, w *replica.Worker) error {
 	}
 	for _, j := range w.Jobs {
 		job := soloist.Job{
-			Name: j.Name, Schedule: j.Cron(), Lease: 15 * time.Second,
+			Name: j.Name, Schedule: j.Cron(), Lease: 15 * time.Second, ClaimAhead: w.Ahead,
 			Do: func(ctx context.Context, run *soloist.Run) error { return w.Do(ctx, j, run.Tick) },
 		}
-		ahead.Claim(&job, w.Ahead)
 		s.Jobs = append(s.Jobs, job)
 	}
 	return s.Run(ctx)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/soloist-go/soloist/internal/nightly"
 )
 
 // A node is one of a syntax tree, as testdata/parse.mjs writes it.
@@ -41,6 +43,7 @@ var installed = sync.OnceValue(func() error {
 // parse reads Bicep files, by path, with a grammar of Bicep.
 func parse(t *testing.T, files map[string][]byte) map[string]node {
 	t.Helper()
+	nightly.Only(t, "starts Node")
 	if _, err := exec.LookPath("npm"); err != nil {
 		t.Skip("needs node and npm: apt-get install nodejs npm")
 	}

@@ -1,6 +1,4 @@
-// Package runs is what the replicas of all peers write about the runs of their jobs, into one log,
-// and what that says: which ticks ran, where, when, how often.
-package runs
+package replica
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
-// Package calls is a reverse proxy before the Blob service that counts the calls by container and
-// kind.
-package calls
+//go:build linux
+
+package main
 
 import (
 	"context"
@@ -16,12 +16,12 @@ import (
 	"time"
 )
 
-// Kinds are what calls are counted as. A document is the content of a blob: operators' orders, and
+// callKinds are what calls are counted as. A document is the content of a blob: operators' orders, and
 // what a replica tells of itself.
-var Kinds = []string{"acquire", "renew", "release", "read", "metadata", "list", "document", "other"}
+var callKinds = []string{"acquire", "renew", "release", "read", "metadata", "list", "document", "other"}
 
-// A Proxy counts what passes through it.
-type Proxy struct {
+// A proxy is before the Blob service and counts the calls by container and kind.
+type proxy struct {
 	Address string
 
 	server *http.Server
@@ -29,8 +29,8 @@ type Proxy struct {
 	counts map[string]map[string]int // by container and kind
 }
 
-// Start starts a proxy before the service at the URL of an account.
-func Start(account string) (*Proxy, error) {
+// startProxy starts a proxy before the service at the URL of an account.
+func startProxy(account string) (*proxy, error) {
 	target, err := url.Parse(account)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func Start(account string) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{Address: ln.Addr().String(), counts: map[string]map[string]int{}}
+	p := &proxy{Address: ln.Addr().String(), counts: map[string]map[string]int{}}
 	forward := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host
@@ -58,9 +58,9 @@ func Start(account string) (*Proxy, error) {
 }
 
 // Close ends the proxy.
-func (p *Proxy) Close() error { return p.server.Close() }
+func (p *proxy) Close() error { return p.server.Close() }
 
-func (p *Proxy) count(r *http.Request) {
+func (p *proxy) count(r *http.Request) {
 	parts := strings.Split(r.URL.Path, "/") // "", account, container, and the blob
 	if len(parts) < 3 {
 		return
@@ -92,7 +92,7 @@ func kind(r *http.Request, ofBlob bool) string {
 }
 
 // Of returns the calls so far of a container, by kind.
-func (p *Proxy) Of(container string) map[string]int {
+func (p *proxy) Of(container string) map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.counts[container])

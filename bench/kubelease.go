@@ -1,7 +1,6 @@
-// Package kubelease is as much of the Kubernetes API as leader election needs, in memory: get,
-// create and update of a Lease of coordination.k8s.io/v1, where an update of an old version is a
-// conflict.
-package kubelease
+//go:build linux
+
+package main
 
 import (
 	"encoding/json"
@@ -12,8 +11,9 @@ import (
 	"sync"
 )
 
-// A Server serves leases.
-type Server struct {
+// A kubelease is as much of the Kubernetes API as leader election needs, in memory: get, create and update of a Lease of
+// coordination.k8s.io/v1, where an update of an old version is a conflict.
+type kubelease struct {
 	URL string
 
 	server   *http.Server
@@ -34,13 +34,13 @@ func (o object) metadata() map[string]any {
 	return m
 }
 
-// Start starts a server.
-func Start() (*Server, error) {
+// startKubelease starts a server.
+func startKubelease() (*kubelease, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{URL: "http://" + ln.Addr().String(), leases: map[string]object{}}
+	s := &kubelease{URL: "http://" + ln.Addr().String(), leases: map[string]object{}}
 	const path = "/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+path+"/{name}", s.get)
@@ -52,9 +52,9 @@ func Start() (*Server, error) {
 }
 
 // Close ends the server.
-func (s *Server) Close() error { return s.server.Close() }
+func (s *kubelease) Close() error { return s.server.Close() }
 
-func (s *Server) get(w http.ResponseWriter, r *http.Request) {
+func (s *kubelease) get(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o := s.leases[r.PathValue("name")]; o != nil {
@@ -64,8 +64,8 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 	refuse(w, http.StatusNotFound, "NotFound")
 }
 
-func (s *Server) create(w http.ResponseWriter, r *http.Request) {
-	o, ok := read(w, r)
+func (s *kubelease) create(w http.ResponseWriter, r *http.Request) {
+	o, ok := readObject(w, r)
 	if !ok {
 		return
 	}
@@ -79,8 +79,8 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusCreated, s.keep(name, o))
 }
 
-func (s *Server) update(w http.ResponseWriter, r *http.Request) {
-	o, ok := read(w, r)
+func (s *kubelease) update(w http.ResponseWriter, r *http.Request) {
+	o, ok := readObject(w, r)
 	if !ok {
 		return
 	}
@@ -100,14 +100,14 @@ func (s *Server) update(w http.ResponseWriter, r *http.Request) {
 }
 
 // keep stores an object under a new version. The lock is held.
-func (s *Server) keep(name string, o object) object {
+func (s *kubelease) keep(name string, o object) object {
 	s.versions++
 	o.metadata()["resourceVersion"] = strconv.Itoa(s.versions)
 	s.leases[name] = o
 	return o
 }
 
-func read(w http.ResponseWriter, r *http.Request) (o object, ok bool) {
+func readObject(w http.ResponseWriter, r *http.Request) (o object, ok bool) {
 	if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
 		refuse(w, http.StatusBadRequest, fmt.Sprintf("not JSON: %s", err))
 		return nil, false

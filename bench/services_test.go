@@ -1,4 +1,6 @@
-package calls
+//go:build linux
+
+package main
 
 import (
 	"net/http"
@@ -9,7 +11,7 @@ import (
 func TestCallsAreCountedByKind(t *testing.T) {
 	service := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer service.Close()
-	p, err := Start(service.URL + "/account")
+	p, err := startProxy(service.URL + "/account")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +43,7 @@ func TestCallsAreCountedByKind(t *testing.T) {
 		want[c.kind]++
 	}
 	got := p.Of("box")
-	for _, kind := range Kinds {
+	for _, kind := range callKinds {
 		if got[kind] != want[kind] {
 			t.Errorf("%s: got %d, want %d", kind, got[kind], want[kind])
 		}

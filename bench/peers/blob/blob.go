@@ -1,6 +1,4 @@
-// Package blob is the Blob service as a program uses it by hand: a lease and metadata of a blob, by
-// the client library, with its defaults.
-package blob
+package main
 
 import (
 	"context"
@@ -12,11 +10,11 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 )
 
-// A Container has blobs.
-type Container struct{ client *container.Client }
+// Blobs are those of a container, as a program uses them by hand: by the client library, with its defaults.
+type blobs struct{ client *container.Client }
 
-// Open returns a container, which it creates if there is none.
-func Open(ctx context.Context, connection, name string) (*Container, error) {
+// openBlobs returns a container, which it creates if there is none.
+func openBlobs(ctx context.Context, connection, name string) (*blobs, error) {
 	client, err := container.NewClientFromConnectionString(connection, name, nil)
 	if err != nil {
 		return nil, err
@@ -24,24 +22,24 @@ func Open(ctx context.Context, connection, name string) (*Container, error) {
 	if _, err := client.Create(ctx, nil); err != nil && !bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
 		return nil, err
 	}
-	return &Container{client}, nil
+	return &blobs{client}, nil
 }
 
-// A Blob is one blob, and one lease that this client may have on it.
-type Blob struct {
+// A leasedBlob is one blob, and one lease that this client may have on it.
+type leasedBlob struct {
 	client *blockblob.Client
 	lease  *lease.BlobClient
 }
 
 // Blob returns a blob, which it creates if there is none.
-func (c *Container) Blob(ctx context.Context, name string) (*Blob, error) {
+func (c *blobs) Blob(ctx context.Context, name string) (*leasedBlob, error) {
 	client := c.client.NewBlockBlobClient(name)
 	_, err := client.Upload(ctx, nopCloser{strings.NewReader("")}, nil)
 	if err != nil && !bloberror.HasCode(err, bloberror.BlobAlreadyExists, bloberror.LeaseIDMissing) {
 		return nil, err
 	}
 	l, err := lease.NewBlobClient(client, nil)
-	return &Blob{client, l}, err
+	return &leasedBlob{client, l}, err
 }
 
 // nopCloser is a body of a request.
@@ -50,7 +48,7 @@ type nopCloser struct{ *strings.Reader }
 func (nopCloser) Close() error { return nil }
 
 // Acquire acquires the lease for so many seconds. False: another client has it.
-func (b *Blob) Acquire(ctx context.Context, seconds int32) (ok bool, err error) {
+func (b *leasedBlob) Acquire(ctx context.Context, seconds int32) (ok bool, err error) {
 	_, err = b.lease.AcquireLease(ctx, seconds, nil)
 	if bloberror.HasCode(err, bloberror.LeaseAlreadyPresent) {
 		return false, nil
@@ -59,13 +57,7 @@ func (b *Blob) Acquire(ctx context.Context, seconds int32) (ok bool, err error) 
 }
 
 // Release gives the lease back.
-func (b *Blob) Release(ctx context.Context) error {
+func (b *leasedBlob) Release(ctx context.Context) error {
 	_, err := b.lease.ReleaseLease(ctx, nil)
-	return err
-}
-
-// SetMetadata replaces the metadata.
-func (b *Blob) SetMetadata(ctx context.Context, key, value string) error {
-	_, err := b.client.SetMetadata(ctx, map[string]*string{key: &value}, nil)
 	return err
 }
