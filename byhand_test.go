@@ -47,6 +47,32 @@ func TestRunNowRunsOnceForRequest(t *testing.T) {
 	})
 }
 
+// A job without a tick runs when that is ordered. It is idle, neither over nor overdue.
+func TestManualJobRunsWhenOrdered(t *testing.T) {
+	for _, text := range []string{"@manual", ""} {
+		inCluster(t, func(c *cluster) {
+			a := c.start("a", work(text, 10*time.Second))
+			time.Sleep(24 * time.Hour)
+			all, err := a.Status(c.t.Context())
+			if err != nil || len(all) != 1 {
+				t.Fatal(all, err)
+			}
+			st := all[0]
+			if !st.Next.IsZero() || !st.Over.IsZero() || !st.Begins.IsZero() || st.Err != nil || st.Schedule != "by hand alone" {
+				t.Errorf("%q: got %+v", text, st)
+			}
+			if outcome, err := a.RunNow(c.t.Context(), "work", "now"); err != nil || outcome.Status != store.Succeeded {
+				t.Errorf("%q: got %+v, %v", text, outcome, err)
+			}
+			time.Sleep(time.Hour)
+			if due, err := a.NextDue(c.t.Context()); err != nil || !due.IsZero() {
+				t.Errorf("%q: due at %v, %v", text, due, err)
+			}
+			c.wantRuns(1)
+		})
+	}
+}
+
 // While the job runs, nobody runs it by hand, and a tick that comes due under a
 // run by hand is skipped.
 func TestRunNowAndTickDoNotOverlap(t *testing.T) {

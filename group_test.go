@@ -207,7 +207,7 @@ func TestGroupIsRefused(t *testing.T) {
 		"zero":          {map[string]int{"imports": 0}, job, `Groups["imports"] is 0`},
 		"negative":      {map[string]int{"imports": -1}, job, `Groups["imports"] is -1`},
 		"huge":          {map[string]int{"imports": 1e6}, job, `1 to 100`},
-		"a name":        {map[string]int{"imports": 1, strings.Repeat("ü", 99): 1}, job, "allowed are 48"},
+		"a name":        {map[string]int{"imports": 1, strings.Repeat("ü", 299): 1}, job, "allowed are 512"},
 		"every replica": {map[string]int{"imports": 1}, soloist.Job{Name: "work", Schedule: "@hourly", Group: "imports", EveryReplica: true, Do: do}, "Group is"},
 		"no job":        {map[string]int{"imports": 1, "import": 3}, job, `Groups["import"] is 3, and no job has the Group "import": the groups of jobs are "imports"`},
 		"no group":      {map[string]int{"import": 3}, soloist.Job{Name: "work", Schedule: "@hourly", Do: do}, `no job has the Group "import": no job has a group`},

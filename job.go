@@ -17,7 +17,8 @@ type Job struct {
 	// Schedule is cron text of five fields, or six with seconds first; a
 	// descriptor such as @hourly; or "@every 5m", anchored to the Unix epoch.
 	// "L", "15W", "friL" and "fri#3" are days of a month. Several texts with
-	// " ; " between them are their union. docs/schedules.md explains them.
+	// " ; " between them are their union. docs/schedules.md explains them. Empty, or "@manual": the job
+	// has no tick, and runs when that is ordered.
 	Schedule string
 
 	// TimeZone is the IANA zone that Schedule is meant in. Empty: UTC.

@@ -22,8 +22,8 @@ func TestLockRefusesBadInput(t *testing.T) {
 		want []string
 	}{
 		"no name":              {&soloist.Lock{Store: memory}, []string{"Name", `""`, "empty"}},
-		"a long name":          {&soloist.Lock{Store: memory, Name: strings.Repeat("x", 300)}, []string{"Name", "xxx", "300", "48"}},
-		"a name that is cut":   {&soloist.Lock{Store: memory, Name: strings.Repeat("Ü", 7)}, []string{"Name", "ÜÜ", "56", "48"}},
+		"a long name":          {&soloist.Lock{Store: memory, Name: strings.Repeat("x", 600)}, []string{"Name", "xxx", "600", "512"}},
+		"a name that is cut":   {&soloist.Lock{Store: memory, Name: strings.Repeat("Ü", 257)}, []string{"Name", "ÜÜ", "514", "512"}},
 		"control characters":   {&soloist.Lock{Store: memory, Name: "a\x00b"}, []string{"Name", `"a\x00b"`, "printable"}},
 		"a line break":         {&soloist.Lock{Store: memory, Name: "a\nb"}, []string{"Name", `"a\nb"`, "printable"}},
 		"no UTF-8":             {&soloist.Lock{Store: memory, Name: "a\xff"}, []string{"Name", `"a\xff"`, "printable"}},

@@ -39,7 +39,7 @@ func TestValidateTellsAllMistakes(t *testing.T) {
 	}
 	for _, want := range []string{
 		`App is "Größe"`, "Grace is -1s", `"Upper"`, `"tick": allowed is any but tick, warmup`,
-		`job "empty": Schedule is ""`, "Do is nil", `"twice" is used more than once`,
+		`job "empty": Do is nil`, `"twice" is used more than once`,
 		"Timeout is -1ns", "StartingDeadline is -1h0m0s", "FinishBy is -1m0s: allowed is zero, or 1s or more", "Retry.MaxTries is -1: allowed is zero or more", "Lease is 2h0m0s: allowed is whole seconds from 1s to 1m0s",
 		"Lease is 1.5s", `Missed is "sometimes": allowed is RunLatest, RunAll or SkipMissed`,
 		`Overlap is "seldom": allowed is SkipOverlap, QueueOne or Replace`, `Interrupted is "maybe"`, "Mars/Olympus", "No/Where", `"61 * * * *"`, "minute", `job "never"`, `singleton "lead": Do is nil`, "Backoff is -1ns",
@@ -99,7 +99,6 @@ func TestValidateRefusesDurationWithoutUnit(t *testing.T) {
 func TestValidateTellsMistakeOnce(t *testing.T) {
 	for _, test := range []struct{ text, zone, want string }{
 		{"61 * * * *", "", `job "job": Schedule is "61 * * * *": byte 0, minute field: 61 is out of range, want 0-59`},
-		{"", "", `job "job": Schedule is "": byte 0: no text, want 5 fields, 6 with seconds first, or @daily and the like`},
 		{"@hourly", "Mars/Olympus", `job "job": TimeZone "Mars/Olympus" is unknown; want an IANA name such as Europe/Berlin, or UTC`},
 		{"@hourly", "Europe/Berln", `job "job": TimeZone "Europe/Berln" is unknown; did you mean Europe/Berlin?`},
 		{"@hourly", "tokyo", `job "job": TimeZone "tokyo" is unknown; did you mean Asia/Tokyo?`},

@@ -49,10 +49,12 @@ func checkDeadlines(a *app.App) error {
 // latest returns one of the next ticks of a job that is the furthest before a whole minute, and how far that is.
 func latest(j soloist.Job, now time.Time) (tick time.Time, late time.Duration) {
 	s, err := app.TicksOf(j)
-	if err != nil { // it follows another job, or is wrong
+	if err == nil {
+		tick = s.Next(now)
+	}
+	if tick.IsZero() { // it follows another job, is wrong, or runs by hand
 		return tick, -containerStart
 	}
-	tick = s.Next(now)
 	for n, at := 0, tick; n < ticksSampled && !at.IsZero(); n, at = n+1, s.Next(at) {
 		if wait := at.Add(time.Minute - 1).Truncate(time.Minute).Sub(at); wait > late {
 			tick, late = at, wait

@@ -302,11 +302,11 @@ func TestHistoryOfNoLock(t *testing.T) {
 		says string
 	}{
 		"lock:tenant-1":               {1, `no record of lock:tenant-1 of app "demo" in *local.Memory: it was never held there`},
-		"lock:":                       {2, "the name after lock: is \"\": it is empty: allowed is text of up to 48 bytes"},
+		"lock:":                       {2, "the name after lock: is \"\": it is empty: allowed is text of up to 512 bytes"},
 		"once:" + longName():          {2, "allowed are 32"},
 		"group:a\nb":                  {2, "printable"},
 		"fish:tenant-1":               {2, `there is no job "fish:tenant-1"`},
-		"lock:" + longName() + "@now": {2, "allowed are 48"},
+		"lock:" + longName() + "@now": {2, "allowed are 512"},
 	} {
 		got := run(t.Context(), p, "history", name)
 		if got.code != want.code || !strings.Contains(got.err, want.says) {
@@ -318,7 +318,7 @@ func TestHistoryOfNoLock(t *testing.T) {
 	}
 }
 
-func longName() string { return strings.Repeat("a", 49) }
+func longName() string { return strings.Repeat("a", 513) }
 
 // A store that does not list, and one that does not answer, tell of their jobs all the same.
 func TestStatusWithoutListing(t *testing.T) {

@@ -216,7 +216,7 @@ func TestNextOfWrongArguments(t *testing.T) {
 		{[]string{"--tz", "Mars/Olympus"}, `next: --tz "Mars/Olympus" is unknown; want an IANA name such as Europe/Berlin, or UTC`},
 		{[]string{"--tz", ""}, `next: --tz "" is empty; want an IANA name`},
 		{[]string{"--schedule", "60 * * * *"}, `next: --schedule "60 * * * *": byte 0, minute field: 60 is out of range, want 0-59`},
-		{[]string{"--schedule", ""}, `next: --schedule "": byte 0: no text`},
+		{[]string{"--schedule", "TZ=UTC"}, `next: --schedule "TZ=UTC": byte 6: nothing after the prefix`},
 		{[]string{"--schedule", "TZ=UTC @daily", "--tz", "Asia/Tokyo"}, `next: --schedule "TZ=UTC @daily": byte 3: zone "UTC" in the text`},
 		{[]string{"-n", "0"}, "next: -n is 0: want 1 to 1000\n"},
 		{[]string{"leader"}, `there is no job "leader": want one of beat, night-report`},

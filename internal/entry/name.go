@@ -4,7 +4,8 @@
 // The names of locks are data, such as "tenant-42" or "Kunde/Müller", and a store takes lower-case
 // letters, digits and hyphens. So a name is escaped: lower-case letters, digits and single hyphens
 // stand for themselves, and every other byte becomes "--" and two hexadecimal digits. A hyphen before
-// such a byte, or before another hyphen, is escaped too. No two names become the same.
+// such a byte, or before another hyphen, is escaped too. A name that is too long for a store becomes its beginning, "--x" and
+// a digest of the whole, as no other escaped name has an "x" there. No two names become the same.
 package entry
 
 import (
@@ -29,10 +30,22 @@ const (
 	Member Kind = "member" // a replica that is up
 )
 
-// How long a name may be, in bytes, once it is escaped: that of a lock or a group, and that of Once.
+// How long a name may be, in bytes: that of a lock or a group, and that of Once once it is escaped.
 const (
-	MaxEscaped = 48
-	MaxOnce    = 32
+	MaxName = 512
+	MaxOnce = 32
+)
+
+// How long an escaped name of a lock or a group is at most, and its beginning where it is cut.
+const (
+	maxEscaped = 48
+	maxHead    = maxEscaped - len(cutMark) - cutDigest
+)
+
+// What is between the beginning and the digest of a name that is cut, and how many characters of five bits each the digest has.
+const (
+	cutMark   = "--x"
+	cutDigest = 26
 )
 
 // MaxSlots is how many slots a lock or a group may have.
@@ -43,15 +56,36 @@ const MaxKey = 200
 
 // OfSlot returns the name of the entry of one slot of a lock or a group.
 func OfSlot(kind Kind, slot int, name string) string {
-	return strconv.Itoa(slot) + "-" + string(kind) + "-" + escape(name)
+	return strconv.Itoa(slot) + "-" + string(kind) + "-" + fit(name)
+}
+
+// fit escapes the name of a lock or a group, and cuts it if it is too long.
+func fit(name string) string {
+	whole := escape(name)
+	if len(whole) <= maxEscaped {
+		return whole
+	}
+	cut := 0
+	for i, c := range name {
+		if len(escape(name[:i])) > maxHead {
+			break
+		}
+		if c != '-' {
+			cut = i
+		}
+	}
+	return escape(strings.TrimRight(name[:cut], "-")) + cutMark + digest(name, cutDigest)
+}
+
+func digest(text string, length int) string {
+	sum := sha256.Sum256([]byte(text))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:length]
 }
 
 // OfKey returns the name of the entry for one key of Once. The number is always zero. The key is a
 // digest in it, since a key may be long.
 func OfKey(name, key string) string {
-	sum := sha256.Sum256([]byte(key))
-	digest := strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:digestLen]
-	return "0-" + string(Once) + "-" + escape(name) + "-" + digest
+	return "0-" + string(Once) + "-" + escape(name) + "-" + digest(key, digestLen)
 }
 
 // digestLen is how many characters of a digest a name has, of five bits each.
@@ -61,7 +95,7 @@ const digestLen = 20
 type Name struct {
 	Kind   Kind
 	Number int    // of the slot; zero for a job
-	Name   string // of the job, lock, group or Once, not escaped; of Member: what the entry's name has
+	Name   string // of the job, lock, group or Once, not escaped, see Shown; of Member: what the entry's name has
 }
 
 // Parse takes the name of an entry apart. It returns false if nothing here has made it.
@@ -78,7 +112,7 @@ func Parse(name string) (n Name, ok bool) {
 	}
 	switch n.Kind {
 	case Lock, Group:
-		n.Name, ok = unescape(rest)
+		n.Name, ok = shown(rest)
 		return n, ok
 	case Once:
 		cut := len(rest) - digestLen - 1
@@ -93,21 +127,44 @@ func Parse(name string) (n Name, ok bool) {
 	return Name{}, false
 }
 
+// Shown returns what [Parse] has of the name of a lock or a group: all of it, or its beginning and a digest.
+func Shown(name string) string {
+	text, _ := shown(fit(name))
+	return text
+}
+
+func shown(fitted string) (string, bool) {
+	head, sum, cut := strings.Cut(fitted, cutMark)
+	text, ok := unescape(head)
+	if !cut {
+		return text, ok
+	}
+	return text + "..." + sum, ok && len(sum) == cutDigest && strings.Trim(sum, "abcdefghijklmnopqrstuvwxyz234567") == ""
+}
+
 // Check returns what is wrong with the name of a lock or a group, nil if nothing is.
-func Check(name string) error { return check(name, MaxEscaped) }
+func Check(name string) error {
+	if len(name) > MaxName {
+		return fmt.Errorf("it has %d bytes: allowed are %d", len(name), MaxName)
+	}
+	return check(name, MaxName)
+}
 
 // CheckOnce returns what is wrong with the name of a Once, nil if nothing is.
-func CheckOnce(name string) error { return check(name, MaxOnce) }
+func CheckOnce(name string) error {
+	const counted = "lower-case letters, digits and single hyphens count as one, other bytes as four"
+	if n := len(escape(name)); n > MaxOnce {
+		return fmt.Errorf("it has %d bytes where %s: allowed are %d", n, counted, MaxOnce)
+	}
+	return check(name, MaxOnce)
+}
 
 func check(name string, longest int) error {
-	const counted = "lower-case letters, digits and single hyphens count as one, other bytes as four"
-	switch n := len(escape(name)); {
+	switch {
 	case name == "":
 		return fmt.Errorf("it is empty: allowed is text of up to %d bytes", longest)
 	case !printable(name):
 		return fmt.Errorf("it is not printable: allowed is text of up to %d bytes", longest)
-	case n > longest:
-		return fmt.Errorf("it has %d bytes where %s: allowed are %d", n, counted, longest)
 	}
 	return nil
 }

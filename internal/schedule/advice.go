@@ -30,7 +30,7 @@ func (s *Schedule) bothDays() bool {
 			return true
 		}
 	}
-	return s.parts == nil && s.every == 0 && !s.anyDom && !s.anyDow
+	return s.parts == nil && !s.Interval() && !s.anyDom && !s.anyDow
 }
 
 // mendAll mends what follows the prefixes.

@@ -9,6 +9,7 @@
 //	0 30 2 * * *            the same, seconds first
 //	@hourly @daily @midnight @weekly @monthly @yearly @annually
 //	@every 5m               multiples of a whole number of seconds since the Unix epoch, whatever the zone
+//	@manual                 no tick at all, as an empty text; it runs when that is ordered
 //	CRON_TZ=Europe/Berlin 30 2 * * *        (or TZ=) the zone within the text
 //	ncrontab 0 0 0 13 * 5   the dialect of Azure Functions
 //	30 2 * * 1-5 ; 0 9 * * sat              several texts: a tick of one of them is a tick

@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -22,10 +21,13 @@ var descriptors = map[string]string{
 	"@annually": "0 0 1 1 *",
 }
 
+// manualText is the schedule of a job that runs when an operator or a program orders it, and never else.
+const manualText = "@manual"
+
 // blanks makes spaces of what separates words in files and variables. No byte changes its place.
 var blanks = strings.NewReplacer("\t", " ", "\r", " ", "\n", " ")
 
-// Parse reads cron text. An empty zone means UTC; the name is the job's, for H. An error says which part of the text is
+// Parse reads cron text; empty text is that of no tick, as @manual is. An empty zone means UTC; the name is the job's, for H. An error says which part of the text is
 // refused, at which byte, and what is allowed; the caller names the setting and the text.
 func Parse(text, zone, name string) (*Schedule, error) {
 	if len(text) > maxText {
@@ -89,7 +91,11 @@ func (h head) parse(text string, pos int, zone, name string) (*Schedule, error) 
 	case rest == "" && (h.has || h.and):
 		return nil, fmt.Errorf("byte %d: nothing after the prefix, want 5 fields, 6 with seconds first, or @daily and the like", len(text))
 	case rest == "":
-		return nil, errors.New("byte 0: no text, want 5 fields, 6 with seconds first, or @daily and the like")
+		s.static = []string{"no schedule: it runs when that is ordered, and never else; @manual says that it is meant"}
+		fallthrough
+	case rest == manualText:
+		s.manual, s.canon = true, manualText
+		return s, nil
 	}
 	r := reader{name: name, and: h.and, zoned: zone != "" || h.has}
 	if strings.Contains(rest, ";") && !commanded(strings.Fields(rest), r) {
@@ -143,7 +149,7 @@ func (s *Schedule) descriptor(text string, pos int, r reader) error {
 		return s.fields(fields, pos, r)
 	}
 	if word != "@every" {
-		return fmt.Errorf("byte %d: %s is unknown; want @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually or @every 5m", pos, word)
+		return fmt.Errorf("byte %d: %s is unknown; want @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually, @every 5m or @manual, which stands alone", pos, word)
 	}
 	pos += len(word) + skip(text[len(word):])
 	arg = strings.TrimSpace(arg)

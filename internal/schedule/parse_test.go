@@ -11,8 +11,9 @@ import (
 func TestRefused(t *testing.T) {
 	const first = "byte 0: "
 	for _, test := range []struct{ text, zone, want string }{
-		{"", "", first + "no text"},
-		{"   ", "", first + "no text"},
+		{"@manual ; @daily", "", first + "@manual is unknown"},
+		{"@daily ; @manual", "", "@manual, which stands alone"},
+		{"@manual 5", "", "@manual is unknown"},
 		{"TZ=UTC", "", "byte 6: nothing after the prefix"},
 		{"TZ=0", "", "byte 3: zone \"0\" is unknown"},
 		{"TZ=", "", "byte 3: zone \"\" is empty"},
@@ -267,6 +268,8 @@ func TestStringAndWords(t *testing.T) {
 		{"ncrontab 0 0 * * 5-1", "", "CRON_TZ=UTC ncrontab 0 0 * * 1-5", "at 00:00 on Monday to Friday, UTC"},
 		{"@every 90m", "Asia/Tokyo", "@every 1h30m0s", "every 90 minutes, counted from 1970-01-01 00:00 UTC"},
 		{"@every  24h", "", "@every 24h0m0s", "every day, counted from 1970-01-01 00:00 UTC"},
+		{"@manual", "Asia/Tokyo", "@manual", "by hand alone"},
+		{"  ", "", "@manual", "by hand alone"},
 		{"@every 336h", "", "@every 336h0m0s", "every 14 days, counted from Thursday 1970-01-01 00:00 UTC"},
 		{"@every 3601s", "", "@every 1h0m1s", "every 1h0m1s, counted from 1970-01-01 00:00 UTC"},
 	} {
@@ -329,6 +332,8 @@ func TestWarnings(t *testing.T) {
 		{"0 0 28 * *", "", ""},
 		{"0 0 1-31 * *", "", ""},
 		{"@every 5m", "", ""},
+		{"@manual", "", ""},
+		{"", "Europe/Berlin", "no schedule: it runs when that is ordered, and never else; @manual says that it is meant"},
 		{"30 2 * * *", "Europe/Berlin", "02:30 on 2026-03-29 does not exist in Europe/Berlin, where clocks go forward: it runs at 03:00 on 2026-03-29" +
 			" | 02:30 on 2026-10-25 occurs twice in Europe/Berlin, where clocks go back: it runs the first time only"},
 		{"*/30 2 * * *", "Europe/Berlin", "02:00 on 2026-03-29 does not exist in Europe/Berlin, where clocks go forward: no run for it" +

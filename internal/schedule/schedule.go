@@ -12,6 +12,7 @@ type Schedule struct {
 	loc    *time.Location
 	spans  spans
 	every  int64 // seconds; 0 for a schedule of fields
+	manual bool  // there is no tick
 	clock  clock
 	dates  dates
 	fixed  bool        // see the package comment: fixed or elapsed time
@@ -39,6 +40,8 @@ func (s *Schedule) Next(after time.Time) time.Time {
 // next is Next in seconds, i being the span of t.
 func (s *Schedule) next(t int64, i int) (int64, bool) {
 	switch {
+	case s.manual:
+		return 0, false
 	case s.parts != nil:
 		return s.nextOfParts(t, i)
 	case s.every > 0:
@@ -61,6 +64,8 @@ func (s *Schedule) Last(at time.Time) time.Time {
 // last is Last in seconds, i being the span of t.
 func (s *Schedule) last(t int64, i int) (int64, bool) {
 	switch {
+	case s.manual:
+		return 0, false
 	case s.parts != nil:
 		return s.lastOfParts(t, i)
 	case s.every > 0:
@@ -103,7 +108,7 @@ func (s *Schedule) zoneless() bool {
 			return false
 		}
 	}
-	return s.every > 0 || s.parts != nil
+	return s.manual || s.every > 0 || s.parts != nil
 }
 
 // Location returns the zone that the text is meant in, be it named there or beside it.

@@ -73,10 +73,10 @@ func (w Wall) Missing(f func(d int64)) {
 	}
 }
 
-// Interval reports whether all ticks are those of @every, which are the same in all zones.
+// Interval reports whether all ticks are those of @every, which are the same in all zones, or there is none.
 func (s *Schedule) Interval() bool {
 	if s.parts != nil {
 		return !slices.ContainsFunc(s.parts, func(p *Schedule) bool { return !p.Interval() })
 	}
-	return s.every > 0
+	return s.manual || s.every > 0
 }

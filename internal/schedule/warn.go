@@ -20,7 +20,7 @@ func (s *Schedule) Warnings(now time.Time) []string {
 	if s.parts != nil {
 		return list
 	}
-	if s.every > 0 || !s.fixed && bits.OnesCount64(s.clock.hour) == 24 {
+	if s.Interval() || !s.fixed && bits.OnesCount64(s.clock.hour) == 24 {
 		return list // elapsed time through all hours is what anybody expects
 	}
 	var gap, fold bool

@@ -19,6 +19,8 @@ func (s *Schedule) Words() string {
 // words leaves out the zone.
 func (s *Schedule) words() string {
 	switch {
+	case s.manual:
+		return "by hand alone"
 	case s.parts != nil:
 		return s.wordsOfParts()
 	case s.every > 0:

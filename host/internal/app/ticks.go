@@ -23,7 +23,7 @@ func TicksOf(j soloist.Job) (*ticks.Ticks, error) {
 // ScheduleWarnings returns what people often get wrong about schedules such as those of the jobs.
 func (a *App) ScheduleWarnings() (all []string) {
 	for _, j := range a.Scheduler.Jobs {
-		if s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name); err == nil {
+		if s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name); err == nil && j.After == "" {
 			for _, text := range s.Warnings(a.Now()) {
 				all = append(all, j.Name+": "+text)
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/functions"
 	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/schedule"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -85,6 +86,7 @@ func Examine(ctx context.Context, a *app.App, settings error, o Options) Diagnos
 	d := &doctor{app: a, ctx: ctx, options: o}
 	d.checkSettings(settings)
 	d.add(passes, "platform", fmt.Sprintf("%s; app %s, replica %s", platformName(), a.Settings.App, a.Scheduler.Replica), "")
+	d.add(passes, "zones", schedule.ZoneData(), "")
 	d.checkFunctions()
 	if a.Place == "" {
 		d.skip("storage", "nothing is known of it")

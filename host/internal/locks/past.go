@@ -56,7 +56,7 @@ func PastOf(ctx context.Context, from store.Lister, app string, named Named) (al
 		if ok && n.Kind == entry.Job {
 			return false
 		}
-		if ok && n.Kind == named.Kind && n.Name == named.Name {
+		if ok && n.Kind == named.Kind && (n.Name == named.Name || n.Kind != entry.Once && n.Name == entry.Shown(named.Name)) {
 			p := pastOf(named, n.Number, b.decode(name, &e))
 			slots[p.Name] = n.Number
 			all = append(all, p)
