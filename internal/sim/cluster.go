@@ -54,6 +54,7 @@ type Cluster struct {
 	platform   *platform      // of a cluster that scales to zero; nil: of any other
 	corrupting sync.Map       // the jobs whose entries are, or were not mended yet
 	beside     sync.Map       // the numbers of backfills that run several ticks at a time
+	turned     sync.Map       // the jobs of which a run is to behave in another way, and how
 	ordered    bool           // operators give orders, and replicas read them
 	piped      bool           // replicas have the client library and host/azure
 	wg         sync.WaitGroup // whatever was started
@@ -126,8 +127,12 @@ func newCluster(cfg Config) *Cluster {
 	cfg.Length = cmp.Or(cfg.Length, 2*time.Hour)
 	var locks []lockPlan
 	var onces []oncePlan
-	if cfg.Program == nil && cfg.Zero {
+	if cfg.Program == nil && cfg.Zero && cfg.Single {
+		cfg.Program = soloistsAtZero(cfg.Seed)
+	} else if cfg.Program == nil && cfg.Zero {
 		cfg.Program = zeroProgram(cfg.Seed)
+	} else if cfg.Program == nil && cfg.Single {
+		cfg.Program = soloists(cfg.Seed)
 	} else if cfg.Program == nil {
 		cfg.Program, locks, onces = Program(cfg.Seed), drawLocks(cfg.Seed), drawOnces(cfg.Seed)
 	}
@@ -143,7 +148,7 @@ func newCluster(cfg Config) *Cluster {
 		c.slots = append(c.slots, &slot{Cluster: c, index: i, orders: make(chan string)})
 	}
 	c.piped = cfg.Store == nil && newRoll(cfg.Seed, 0, "client library").below(8) == 0
-	c.ordered = keepsDocuments(cfg.Store) && newRoll(cfg.Seed, 0, "ordered").chance(0.5)
+	c.ordered = keepsDocuments(cfg.Store) && (cfg.Single || newRoll(cfg.Seed, 0, "ordered").chance(0.5))
 	if !c.ordered { // a job that pauses itself needs the orders, to be resumed
 		c.Program = slices.Clone(c.Program)
 		for i := range c.Program {

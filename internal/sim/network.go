@@ -49,13 +49,17 @@ func (s *NetworkFault) hits(slot int, e *trace.Event) bool {
 // fault is what one request meets.
 func (n *Network) fault(slot int, e *trace.Event, r *roll) trace.Fault {
 	now := time.Now()
-	if !now.Before(n.calm) {
-		return trace.None
-	}
+	calm := !now.Before(n.calm)
 	n.mu.Lock()
 	more := n.more
 	n.mu.Unlock()
+	if calm && len(more) == 0 {
+		return trace.None
+	}
 	for _, s := range slices.Concat(n.faults, more) {
+		if calm && s.From.Before(n.calm) {
+			continue // what was to come before
+		}
 		if !now.Before(s.From) && now.Before(s.To) && s.hits(slot, e) && r.chance(s.Share) {
 			if s.Fault != trace.None {
 				return s.Fault

@@ -109,7 +109,7 @@ func (r *replica) overran(job string, cause error) {
 // endAfterOverrun ends the process of a replica soon, unless it stays.
 func (r *replica) endAfterOverrun(job string, e *trace.Event) {
 	after := newRoll(r.c.Seed, 0, "overrun", r.machine.name, job, trace.TimeOfDay(e.Time)).between(0, 3*time.Second)
-	if !r.stays && time.Now().Add(after).Before(r.c.end) {
+	if !r.stays && (r.c.Single || time.Now().Add(after).Before(r.c.end)) {
 		time.AfterFunc(after, func() { r.crash("overrun") })
 	}
 }
