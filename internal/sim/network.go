@@ -37,13 +37,14 @@ type NetworkFault struct {
 	From, To time.Time
 	Slot     int         // whose; negative: everybody's
 	Job      string      // about which; empty: any
+	Op       string      // which part of a tick; empty: any
 	Fault    trace.Fault // empty: any
 	Share    float64
 }
 
 // hits reports whether a request from a slot can meet the fault.
 func (s *NetworkFault) hits(slot int, e *trace.Event) bool {
-	return (s.Slot < 0 || s.Slot == slot) && (s.Job == "" || s.Job == e.Job) && (s.Fault != trace.ReadOnly || e.Writes())
+	return (s.Slot < 0 || s.Slot == slot) && (s.Job == "" || s.Job == e.Job) && (s.Op == "" || s.Op == e.Op) && (s.Fault != trace.ReadOnly || e.Writes())
 }
 
 // fault is what one request meets.

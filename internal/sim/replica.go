@@ -80,6 +80,9 @@ func (c *Cluster) newReplica(m *machine, defs []trace.Definition, grace time.Dur
 	c.log.Edit(func() { c.log.Fleet[m.name], c.log.Drift[m.name] = defs, m.drift })
 	c.addTo(one.Scheduler, m, defs)
 	one.ctx, one.cancel = context.WithCancel(context.Background())
+	if c.Draw == historyDraw {
+		one.keepHistory()
+	}
 	m.mu.Lock()
 	m.halt = one.cancel
 	m.mu.Unlock()
