@@ -255,19 +255,20 @@ func TestBoundsOfSingles(t *testing.T) {
 		}},
 	} {
 		t.Run(c.rule+" "+c.what, func(t *testing.T) {
-			if said := complaints(c.tell(c.fine), c.rule); len(said) > 0 {
+			if said := reported(c.tell(c.fine), c.rule, Judge); len(said) > 0 {
 				t.Errorf("what is within the bound is reported: %s", said)
 			}
-			if said := complaints(c.tell(c.late), c.rule); len(said) == 0 {
+			if said := reported(c.tell(c.late), c.rule, Judge); len(said) == 0 {
 				t.Errorf("what comes after the bound is not")
 			}
 		})
 	}
 }
 
-func complaints(l *tale, rule string) (all []string) {
+// reported is what a judge says of a rule.
+func reported(l *tale, rule string, judge func(*trace.Log) []trace.Violation) (all []string) {
 	l.Sort()
-	for _, v := range Judge(l.Log) {
+	for _, v := range judge(l.Log) {
 		if strings.HasPrefix(v.Invariant, rule) {
 			all = append(all, v.String())
 		}
