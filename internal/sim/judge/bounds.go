@@ -272,21 +272,22 @@ func (w *world) recovered(f *fault) {
 	}
 }
 
-// awoken: when all replicas of a cluster that scales to zero are gone, an alarm brings one up for each tick.
+// awoken: when all replicas of a cluster that scales to zero are gone, an alarm brings one up before each tick, by its lead; the
+// first one perhaps only when the message is no longer hidden that a dead one had taken.
 func (w *world) awoken(f *fault) {
 	z := w.Zero
-	starts := z.Poll + z.Start
+	up := z.Poll + z.Start // after a message is visible
 	if z.Kind == trace.AsApp {
-		starts += 5 * time.Minute // a platform waits so long at most until it restarts a process that has ended
+		up += 5 * time.Minute // a platform waits so long at most until it restarts a process that has ended
 	}
 	for _, name := range w.names {
 		e, d := w.entries[name], w.latest(name)
 		if d == nil || d.EveryReplica || d.Follows != "" {
 			continue
 		}
-		late := starts + d.Lease + d.Lease/3 + calls(4)
-		for tick := d.After(f.Time); tick.Add(late).Before(f.until); tick = d.After(tick) {
-			by := later(tick, f.Time.Add(z.Hold)).Add(late)
+		soon := starts + calls(4)
+		for tick := d.After(f.Time); tick.Add(up + soon).Before(f.until); tick = d.After(tick) {
+			by := later(tick.Add(max(0, up-z.Lead)), f.Time.Add(z.Hold+up)).Add(soon)
 			if !slices.ContainsFunc(e.runs, func(r *run) bool { return !r.Tick.Before(tick) && !r.Time.After(by) }) {
 				w.bad("P alarm", by, "all replicas were killed at %s, and tick %s of %s has not begun", clock(f.Time), clock(tick), name)
 			}

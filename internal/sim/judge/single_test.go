@@ -239,11 +239,12 @@ func TestBoundsOfSingles(t *testing.T) {
 			l.claims("b", 4, 181)
 			return l
 		}},
-		{"P alarm", trace.KillAll, 127, 128, func(x float64) *tale {
+		{"P alarm", trace.KillAll, 87.1, 87.3, func(x float64) *tale {
 			l := tell(repeated)
-			l.Zero = &trace.Zero{Poll: 30 * time.Second, Start: 10 * time.Second, Hold: time.Second}
+			l.Zero = &trace.Zero{Poll: 30 * time.Second, Start: 10 * time.Second, Lead: 30 * time.Second, Hold: time.Second}
 			l.meets(trace.KillAll, 0)
 			l.claims("b", 2, x)
+			l.claims("b", 3, 121)
 			return l
 		}},
 		{"P hit", "nothing", 5, 4, func(x float64) *tale { l := ends(repeated, trace.CancelRun, 0, nothing)(x); return l }},
