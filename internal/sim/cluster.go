@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
@@ -30,6 +31,7 @@ type Config struct {
 	NoFaultPlan   bool               // no crashes, operators, deploys, suspensions
 	Zero          bool               // replicas are started by alarms, and end by themselves
 	Single        bool               // once all is well, one thing at a time goes wrong
+	Draw          string             // once all is well, what no seed draws: one of [Draws]
 
 	// Store is what the replicas share. Its clock has to be time.Now. Nil: a
 	// [blobtest.Blob]. One seed in eight has the client library and host/azure over that,
@@ -54,6 +56,8 @@ type Cluster struct {
 	platform   *platform      // of a cluster that scales to zero; nil: of any other
 	corrupting sync.Map       // the jobs whose entries are, or were not mended yet
 	beside     sync.Map       // the numbers of backfills that run several ticks at a time
+	turned     sync.Map       // the jobs of which a run is to behave in another way, and how
+	logs       local.Memory   // of the histories of a draw
 	ordered    bool           // operators give orders, and replicas read them
 	piped      bool           // replicas have the client library and host/azure
 	wg         sync.WaitGroup // whatever was started
@@ -99,7 +103,9 @@ func Simulate(cfg Config) (*trace.Log, Tally) {
 	c.log.Add(trace.Event{What: trace.Healed, End: time.Now().Add(rest)})
 	time.Sleep(rest)
 	c.examine()
-	if c.Single {
+	if c.Draw != "" {
+		c.drawn()
+	} else if c.Single {
 		c.singles()
 	}
 	close(c.over)
@@ -116,18 +122,27 @@ func (c *Cluster) bringUp() {
 		c.wg.Go(c.platform.live)
 		return
 	}
+	if c.asleep() {
+		c.log.Zero = &trace.Zero{}
+		return
+	}
 	for _, s := range c.slots {
 		c.wg.Go(s.live)
 	}
 }
 
 func newCluster(cfg Config) *Cluster {
+	cfg = cfg.prepared()
 	cfg.Replicas = cmp.Or(cfg.Replicas, 3)
 	cfg.Length = cmp.Or(cfg.Length, 2*time.Hour)
 	var locks []lockPlan
 	var onces []oncePlan
-	if cfg.Program == nil && cfg.Zero {
+	if cfg.Program == nil && cfg.Zero && cfg.Single {
+		cfg.Program = soloistsAtZero(cfg.Seed)
+	} else if cfg.Program == nil && cfg.Zero {
 		cfg.Program = zeroProgram(cfg.Seed)
+	} else if cfg.Program == nil && cfg.Single {
+		cfg.Program = soloists(cfg.Seed)
 	} else if cfg.Program == nil {
 		cfg.Program, locks, onces = Program(cfg.Seed), drawLocks(cfg.Seed), drawOnces(cfg.Seed)
 	}
@@ -143,7 +158,7 @@ func newCluster(cfg Config) *Cluster {
 		c.slots = append(c.slots, &slot{Cluster: c, index: i, orders: make(chan string)})
 	}
 	c.piped = cfg.Store == nil && newRoll(cfg.Seed, 0, "client library").below(8) == 0
-	c.ordered = keepsDocuments(cfg.Store) && newRoll(cfg.Seed, 0, "ordered").chance(0.5)
+	c.ordered = keepsDocuments(cfg.Store) && (cfg.Single || newRoll(cfg.Seed, 0, "ordered").chance(0.5))
 	if !c.ordered { // a job that pauses itself needs the orders, to be resumed
 		c.Program = slices.Clone(c.Program)
 		for i := range c.Program {

@@ -44,6 +44,11 @@ func (w *lockWork) do(ctx context.Context, run *soloist.Run, e trace.Event) erro
 	if w.c.calm() {
 		w.behavior, w.takes = trace.Fine, min(w.takes, time.Second)
 	}
+	return w.hold(ctx, run, e)
+}
+
+// hold does the work, and notes that.
+func (w *lockWork) hold(ctx context.Context, run *soloist.Run, e trace.Event) error {
 	e.What, e.Replica, e.Token, e.Attempt, e.Try, e.ID, e.Slot = trace.Ran, w.m.name, run.Token, run.Attempt, run.Try, run.ID(), slotIn(run.ID())
 	return w.c.observed(ctx, w.m, w.c.log.Add(e), func() error { return w.behave(ctx, run, e) })
 }

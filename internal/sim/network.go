@@ -37,25 +37,30 @@ type NetworkFault struct {
 	From, To time.Time
 	Slot     int         // whose; negative: everybody's
 	Job      string      // about which; empty: any
+	Op       string      // which part of a tick; empty: any
 	Fault    trace.Fault // empty: any
 	Share    float64
 }
 
 // hits reports whether a request from a slot can meet the fault.
 func (s *NetworkFault) hits(slot int, e *trace.Event) bool {
-	return (s.Slot < 0 || s.Slot == slot) && (s.Job == "" || s.Job == e.Job) && (s.Fault != trace.ReadOnly || e.Writes())
+	return (s.Slot < 0 || s.Slot == slot) && (s.Job == "" || s.Job == e.Job) && (s.Op == "" || s.Op == e.Op) && (s.Fault != trace.ReadOnly || e.Writes())
 }
 
 // fault is what one request meets.
 func (n *Network) fault(slot int, e *trace.Event, r *roll) trace.Fault {
 	now := time.Now()
-	if !now.Before(n.calm) {
-		return trace.None
-	}
+	calm := !now.Before(n.calm)
 	n.mu.Lock()
 	more := n.more
 	n.mu.Unlock()
+	if calm && len(more) == 0 {
+		return trace.None
+	}
 	for _, s := range slices.Concat(n.faults, more) {
+		if calm && s.From.Before(n.calm) {
+			continue // what was to come before
+		}
 		if !now.Before(s.From) && now.Before(s.To) && s.hits(slot, e) && r.chance(s.Share) {
 			if s.Fault != trace.None {
 				return s.Fault

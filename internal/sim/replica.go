@@ -80,6 +80,9 @@ func (c *Cluster) newReplica(m *machine, defs []trace.Definition, grace time.Dur
 	c.log.Edit(func() { c.log.Fleet[m.name], c.log.Drift[m.name] = defs, m.drift })
 	c.addTo(one.Scheduler, m, defs)
 	one.ctx, one.cancel = context.WithCancel(context.Background())
+	if c.Draw == historyDraw {
+		one.keepHistory()
+	}
 	m.mu.Lock()
 	m.halt = one.cancel
 	m.mu.Unlock()
@@ -109,7 +112,7 @@ func (r *replica) overran(job string, cause error) {
 // endAfterOverrun ends the process of a replica soon, unless it stays.
 func (r *replica) endAfterOverrun(job string, e *trace.Event) {
 	after := newRoll(r.c.Seed, 0, "overrun", r.machine.name, job, trace.TimeOfDay(e.Time)).between(0, 3*time.Second)
-	if !r.stays && time.Now().Add(after).Before(r.c.end) {
+	if !r.stays && (r.c.Single || time.Now().Add(after).Before(r.c.end)) {
 		time.AfterFunc(after, func() { r.crash("overrun") })
 	}
 }

@@ -2,19 +2,53 @@ package sim_test
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/sim/judge"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
-// TestSingles judges a cluster that meets one thing at a time after all faults.
-func TestSingles(t *testing.T) {
-	for s := *from; s < *from+uint64(min(*seeds, 2)); s++ {
+// TestSingles judges settled clusters that meet one thing at a time. Two seeds that follow each other meet all of them.
+func TestSingles(t *testing.T) { testSingles(t, sim.Config{}, 8) }
+
+// TestSinglesAtZero has all replicas of a cluster that scales to zero die, again and again.
+func TestSinglesAtZero(t *testing.T) { testSingles(t, sim.Config{Zero: true}, 4) }
+
+func testSingles(t *testing.T, c sim.Config, befallen int) {
+	first, n := *from, *seeds
+	switch {
+	case *seed != 0:
+		first, n = *seed, 1
+	case n == unlessShort(6, 3): // as many as other tests have by themselves
+		n = 2
+	}
+	c.Length, c.Single, c.NoFaultPlan = 2*time.Minute, true, true
+	for s := first; s < first+uint64(n); s++ {
 		t.Run(fmt.Sprint(s), func(t *testing.T) {
 			t.Parallel()
-			l, _ := simulate(t, sim.Config{Seed: s, Length: 2 * time.Minute, Single: true})
-			holds(t, s, l)
+			c := c
+			if c.Seed = s; s%2 == 0 { // the others have a network that fails before
+				c.NetworkFaults = []sim.NetworkFault{}
+			}
+			l, _ := simulate(t, c)
+			for _, v := range judge.Judge(l) {
+				t.Error(v)
+			}
+			all := 0
+			for _, e := range l.Events {
+				if e.What == trace.Single && e.Op != trace.Over {
+					all++
+				}
+			}
+			if all < befallen {
+				t.Errorf("%d things have befallen the cluster, want %d", all, befallen)
+			}
+			if *seed != 0 && testing.Verbose() {
+				l.Write(os.Stdout)
+			}
 		})
 	}
 }

@@ -230,6 +230,9 @@ func (w *worker) labour(ctx context.Context, takes time.Duration) error {
 		if w.gone() {
 			return errGone
 		}
+		if w.turns() {
+			return w.turn(ctx)
+		}
 		w.beat(w.run.Heartbeat("on my way"))
 		if w.roll.chance(0.1) {
 			w.run.Check(ctx)

@@ -1,0 +1,273 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/history"
+	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A draw is what operators or a platform do to a settled cluster and no seed draws by itself, since each of them shows a
+// defect of the program that is not mended yet. Then it becomes one of all that seeds draw.
+type draw struct {
+	name     string
+	replicas int // that are up; none: each is woken up for a call
+	program  []trace.Definition
+	does     func(c *Cluster, r *roll)
+}
+
+// work is a job of a draw, and how long it takes.
+func work(every time.Duration, takes time.Duration) trace.Definition {
+	return trace.Definition{Name: "work", Every: every, Schedule: "@every " + every.String(), Lease: fence, Interrupted: soloist.Rerun, Lengthy: takes}
+}
+
+const historyDraw = "the history of a backfill"
+
+// Draws are the names of all draws.
+func Draws() (all []string) {
+	for _, d := range draws() {
+		all = append(all, d.name)
+	}
+	return all
+}
+
+func draws() []draw {
+	ahead, grouped, before, after := work(time.Hour, 0), work(2*time.Hour, 0), work(4*time.Hour, 0), work(4*time.Hour, 0)
+	ahead.ClaimAhead = true
+	grouped.Group, grouped.Slots, grouped.Missed = aGroup, 1, soloist.SkipMissed
+	after.Name, after.Follows, after.FollowsAny = "after", "work", true
+	slow := work(time.Hour, 20*time.Minute)
+	slow.Lease = time.Minute // its claims may take long
+	return []draw{
+		{"a backfill whose definition changes", 2, []trace.Definition{work(30*time.Minute, 5*time.Minute)}, (*Cluster).changesUnderBackfill},
+		{historyDraw, 1, []trace.Definition{work(10*time.Minute, 0)}, (*Cluster).readsHistory},
+		{"an order beside a claim", 2, []trace.Definition{slow}, (*Cluster).cancelsBesideClaim},
+		{"ClaimAhead at a wake-up", 0, []trace.Definition{ahead}, (*Cluster).wakesJustBefore},
+		{"short calls after an unlock", 0, []trace.Definition{work(time.Hour, 10*time.Hour)}, (*Cluster).callsBriefly},
+		{"a name that is used again", 1, []trace.Definition{work(24*time.Hour, 0)}, (*Cluster).ordersAgain},
+		{"a flood of orders", 2, []trace.Definition{work(2*time.Hour, 10*time.Minute)}, (*Cluster).ordersMany},
+		{"an order for a paused job with an open tick", 2, []trace.Definition{work(time.Hour, 10*time.Minute)}, (*Cluster).ordersWhilePaused},
+		{"a sweep beside a group", 2, []trace.Definition{grouped}, (*Cluster).sweepsBesideGroup},
+		{"a pause of a predecessor at zero", 0, []trace.Definition{before, after}, (*Cluster).pausesPredecessor},
+	}
+}
+
+// prepared is the configuration with what its draw needs.
+func (cfg Config) prepared() Config {
+	for _, d := range draws() {
+		if d.name == cfg.Draw {
+			cfg.Replicas, cfg.Program, cfg.Single, cfg.NoFaultPlan, cfg.NetworkFaults = max(1, d.replicas), d.program, true, true, []NetworkFault{}
+		}
+	}
+	return cfg
+}
+
+// asleep reports whether no replica is up by itself.
+func (c *Cluster) asleep() bool {
+	for _, d := range draws() {
+		if d.name == c.Draw {
+			return d.replicas == 0
+		}
+	}
+	return false
+}
+
+// drawn does what the draw says, and lets the cluster settle after that.
+func (c *Cluster) drawn() {
+	for _, d := range draws() {
+		if d.name == c.Draw {
+			d.does(c, newRoll(c.Seed, 0, "draw", d.name))
+		}
+	}
+	c.log.Add(trace.Event{What: trace.Single, Op: trace.Over})
+}
+
+// orderWork gives an order for the work.
+func (c *Cluster) orderWork(o soloist.Order) {
+	o.Job, o.By = "work", trace.Orderer
+	_ = c.note(context.Background(), c.desk("work", newRoll(c.Seed, 0, "order", trace.TimeOfDay(time.Now()))), o, func() bool { return false })
+}
+
+// whileWorkRuns waits for the next tick and a run of it, and returns its replica.
+func (c *Cluster) whileWorkRuns(r *roll) *replica {
+	time.Sleep(time.Until(c.Program[0].After(time.Now())))
+	one, _ := whileItRuns(c, "work", r)
+	return one
+}
+
+func (c *Cluster) changesUnderBackfill(r *roll) {
+	now := time.Now()
+	c.orderWork(soloist.Order{Kind: store.OrderBackfill, Backfill: soloist.Backfill{From: now.Add(-4*time.Hour - 10*time.Minute), To: now.Add(-time.Hour), All: true, Parallel: pick(r, 1, 3)}})
+	time.Sleep(r.between(30*time.Second, 4*time.Minute))
+	c.version.Lock()
+	c.version.now = []trace.Definition{work(time.Hour, 5*time.Minute)}
+	c.version.Unlock()
+	for _, s := range c.slots {
+		s.order("restart")
+	}
+	time.Sleep(90 * time.Minute)
+}
+
+// withLogs is the store, and logs beside it, on which nothing goes wrong.
+func (c *Cluster) withLogs(r *roll) logging { return logging{c.overHands(r, false), &c.logs} }
+
+type logging struct {
+	store.Store
+	store.Appender
+}
+
+// keepHistory has a replica keep the outcomes in the store.
+func (r *replica) keepHistory() {
+	h := &history.Writer{Store: r.c.withLogs(newRoll(r.c.Seed, 0, "history")), App: "sim"}
+	emitted := r.Events
+	r.Events = func(e event.Event) { emitted(e); h.Take(e) }
+	r.c.wg.Go(func() { h.Run(r.ctx) })
+}
+
+func (c *Cluster) readsHistory(r *roll) {
+	now := time.Now()
+	c.orderWork(soloist.Order{Kind: store.OrderBackfill, Backfill: soloist.Backfill{From: now.Add(-time.Hour), To: now.Add(-r.between(time.Minute, 20*time.Minute)), All: true}})
+	time.Sleep(3 * time.Hour)
+	lines, err := history.Read(context.Background(), &c.logs, "sim/work", time.Time{}, nil)
+	if err != nil {
+		panic(err)
+	}
+	for _, l := range lines {
+		c.log.Add(trace.Event{What: trace.Kept, Job: "work", Tick: l.Tick, Request: l.Request, Token: l.Token})
+	}
+}
+
+// cancelsBesideClaim has an operator cancel a tick whose runner has died, while the claim of the next attempt is under way.
+func (c *Cluster) cancelsBesideClaim(r *roll) {
+	one := c.whileWorkRuns(r)
+	begin := time.Now()
+	c.net.add(NetworkFault{From: begin, To: begin.Add(5 * time.Minute), Slot: -1, Op: "claim", Fault: trace.Slow, Share: 1})
+	one.crash("single")
+	for c.claimUnderWay(begin) == nil && time.Since(begin) < 5*time.Minute {
+		time.Sleep(50 * time.Millisecond)
+	}
+	time.Sleep(r.between(0, time.Second))
+	c.orderWork(soloist.Order{Kind: store.OrderCancel})
+	time.Sleep(30 * time.Minute)
+}
+
+// claimUnderWay is a claim that was sent after a time and is not answered yet.
+func (c *Cluster) claimUnderWay(since time.Time) (claim *trace.Event) {
+	c.log.Edit(func() {
+		for _, e := range c.log.Events {
+			if e.What == trace.Request && e.Op == "claim" && e.Sent.After(since) && e.Done.IsZero() {
+				claim = e
+			}
+		}
+	})
+	return claim
+}
+
+// call is one process that is woken up, perhaps for a tick, and has some time.
+func (c *Cluster) call(name string, tick time.Time, within time.Duration) {
+	one := c.newReplica(newMachine(name, 0, NewClock(0, 0), c.log, &traps{}), c.Program, 0)
+	ctx, cancel := context.WithTimeout(one.ctx, within)
+	defer cancel()
+	e := c.log.Add(trace.Event{What: trace.Woken, Replica: name, Job: "work", Tick: tick, Sent: time.Now()})
+	_, err := one.RunDue(ctx, soloist.Wake{Tick: tick})
+	c.log.Edit(func() {
+		if e.End = time.Now(); err != nil {
+			e.Note = "refused"
+		}
+	})
+}
+
+func (c *Cluster) wakesJustBefore(r *roll) {
+	for n := range 4 {
+		tick := c.Program[0].After(time.Now().Add(time.Minute))
+		time.Sleep(time.Until(tick) - r.between(-time.Second, time.Second))
+		c.call(fmt.Sprint("w", n), tick, 5*time.Minute)
+		time.Sleep(time.Minute)
+		c.operate(plannedFault{what: "delete", job: "work"})
+	}
+}
+
+// callsBriefly ends the lease of a run whose runner has died, and wakes processes up for less time than a lease.
+func (c *Cluster) callsBriefly(r *roll) {
+	c.call("first", time.Time{}, time.Minute)
+	time.Sleep(time.Until(c.Program[0].After(time.Now())))
+	hang := c.newReplica(newMachine("hang", 0, NewClock(0, 0), c.log, &traps{}), c.Program, 0)
+	go func() { _, _ = hang.RunDue(hang.ctx, soloist.Wake{}) }()
+	time.Sleep(2*time.Second + fence/2)
+	e := c.log.Add(trace.Event{What: trace.Single, Op: trace.ShortCalls, Replica: "hang", Job: "work"})
+	hang.crash("single")
+	c.operate(plannedFault{what: "break now", job: "work"})
+	for n := range 60 {
+		c.call(fmt.Sprint("p", n), time.Time{}, fence-r.between(time.Second, 4*time.Second))
+		time.Sleep(time.Minute)
+	}
+	c.log.Edit(func() { e.End = time.Now() })
+}
+
+func (c *Cluster) ordersAgain(r *roll) {
+	c.orderWork(soloist.Order{Kind: store.OrderRun, Request: "hook"})
+	for n := range 100 + r.below(10) {
+		time.Sleep(6 * time.Minute)
+		c.orderWork(soloist.Order{Kind: store.OrderRun, Request: fmt.Sprint("hook-", n)})
+	}
+	time.Sleep(time.Minute)
+	c.orderWork(soloist.Order{Kind: store.OrderRun, Request: "hook"})
+	time.Sleep(time.Minute)
+}
+
+func (c *Cluster) ordersMany(r *roll) {
+	c.whileWorkRuns(r)
+	for n := range 25 {
+		c.orderWork(soloist.Order{Kind: store.OrderRun, Request: fmt.Sprint("many-", n)})
+	}
+	time.Sleep(30 * time.Minute)
+}
+
+func (c *Cluster) ordersWhilePaused(r *roll) {
+	one := c.whileWorkRuns(r)
+	c.orderWork(soloist.Order{Kind: store.OrderPause})
+	one.crash("single")
+	time.Sleep(r.between(0, 2*time.Minute))
+	c.orderWork(soloist.Order{Kind: store.OrderRun, Request: "please"})
+	time.Sleep(90 * time.Minute)
+}
+
+// sweepsBesideGroup removes the slots that nobody has used for an hour, soon before the next tick of the group.
+func (c *Cluster) sweepsBesideGroup(r *roll) {
+	tick := c.Program[0].After(time.Now())
+	time.Sleep(time.Until(tick.Add(100 * time.Minute)))
+	removed, err := soloist.Sweep(context.Background(), c.overHands(r, false), "sim", time.Hour)
+	if err != nil {
+		panic(err)
+	}
+	for _, name := range removed {
+		c.log.Add(trace.Event{What: trace.Swept, Job: name})
+	}
+	time.Sleep(time.Until(tick.Add(2*time.Hour + 10*time.Minute)))
+}
+
+// pausesPredecessor asks when a replica is wanted, while a job that another one follows is paused for some hours, and wakes one
+// up just before that, and then for it.
+func (c *Cluster) pausesPredecessor(r *roll) {
+	c.call("first", time.Time{}, 5*time.Minute)
+	tick := c.Program[0].After(time.Now())
+	time.Sleep(time.Until(tick) - r.between(time.Minute, time.Hour))
+	c.orderWork(soloist.Order{Kind: store.OrderPause, Until: tick.Add(r.between(10*time.Minute, 2*time.Hour))})
+	for n, end := 0, time.Now().Add(12*time.Hour); time.Now().Before(end); n++ {
+		asker := c.newReplica(newMachine(fmt.Sprint("asker", n), 0, NewClock(0, 0), c.log, &traps{}), c.Program, 0)
+		at, err := asker.NextDue(context.Background())
+		if err != nil || at.IsZero() {
+			panic(fmt.Sprint(at, err))
+		}
+		c.log.Add(trace.Event{What: trace.Wanted, End: at})
+		time.Sleep(max(0, time.Until(at)-time.Minute))
+		c.call(fmt.Sprint("early", n), time.Time{}, 5*time.Minute)
+		time.Sleep(max(time.Second, time.Until(at)))
+		c.call(fmt.Sprint("due", n), time.Time{}, 5*time.Minute)
+	}
+}

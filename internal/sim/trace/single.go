@@ -1,0 +1,34 @@
+package trace
+
+// Single is the one thing that befalls a settled cluster: Op says what, to a Job and to the Replica that runs it, until End.
+const Single What = "single"
+
+// What the draws note beside that.
+const (
+	Kept   What = "kept"   // the history has a line about a run of Job
+	Wanted What = "wanted" // a program says that no replica is wanted before End
+)
+
+// What can befall it.
+const (
+	Kill       = "kill"            // the replica that runs a job
+	KillAhead  = "kill ahead"      // the replica that holds the lease of a job, just before the tick End
+	KillAll    = "kill all"        // all replicas, of a cluster that scales to zero
+	Terminate  = "terminate"       // the replica is told to stop
+	Suspend    = "suspend"         // its machine, for two leases
+	Unlock     = "unlock"          // the lease ends when it would expire
+	UnlockNow  = "unlock now"      // the lease ends at once
+	UnlockDeaf = "unlock the deaf" // likewise, and the run does not obey its context
+	Stall      = "stall"           // the run tells no progress any more
+	StallDeaf  = "stall of the deaf"
+	CutOne     = "cut one"     // the replica reaches nothing
+	CutAll     = "cut all"     // no replica does
+	DenyOne    = "deny one"    // the replica may read and lease, and not write
+	AbortOther = "abort"       // a replica with another definition of the job, up to End
+	PauseJob   = "pause"       // and its end at End
+	CancelRun  = "cancel"      // of the job
+	RunOrdered = "run"         // the job once, for Request
+	HandOver   = "hand over"   // the run
+	ShortCalls = "short calls" // the replica dies, its lease is ended, and others have less than a lease each until End
+	Over       = "over"        // nothing more befalls the cluster
+)
