@@ -57,6 +57,11 @@ func BuildIn(dir, pkg string, test bool, edits ...Edit) (program string, err err
 	if err != nil {
 		return "", err
 	}
+	return BuildOver(dir, pkg, test, edited)
+}
+
+// BuildOver is BuildIn with these texts in place of the files of those paths.
+func BuildOver(dir, pkg string, test bool, edited map[string][]byte) (program string, err error) {
 	overlay, err := Overlay(dir, edited)
 	if err != nil {
 		return "", err
