@@ -18,7 +18,7 @@ var (
 
 // TestSimulation simulates replicas that share the store: with a network that
 // loses, delays and repeats, crashes, suspensions, clocks that are wrong,
-// operators and deploys; and checks every invariant.
+// operators and deploys; and judges them by every property.
 func TestSimulation(t *testing.T) {
 	for seed := 1; seed <= *seeds; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

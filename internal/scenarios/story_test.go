@@ -1,6 +1,6 @@
 // Package scenarios_test tells what may happen to replicas, one thing at a time, in
 // virtual time on the cluster of the simulation, with the real store and client
-// library; its judge judges each.
+// library; each log is judged.
 //
 // A [story] is an interleaving of replicas, service and operator that is known by
 // name: who does what when. The index says which test tells which. A [world] is a
@@ -49,7 +49,7 @@ type story struct {
 	networks map[string]network // by replica
 }
 
-// runScenario plays a story and has the checker judge it.
+// runScenario plays a story and has it judged.
 func runScenario(t *testing.T, f func(s *story)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

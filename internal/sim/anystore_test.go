@@ -15,7 +15,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// Every invariant holds over any store that keeps the contract.
+// Every property holds over any store that keeps the contract.
 func TestStores(t *testing.T) {
 	for name, one := range map[string]struct {
 		seeds  uint64

@@ -19,7 +19,7 @@ import (
 
 // A Script is a cluster that nothing befalls but what a test says: no
 // chance, no faults, clocks that are right. It is for stories of one
-// interleaving each, which the checker judges like a simulation. As that, it
+// interleaving each, which is judged like a simulation. As that, it
 // belongs in a bubble of testing/synctest.
 type Script struct {
 	// Direct takes a request to the service and its answer back. Nil: [RPC.Go].
@@ -115,7 +115,7 @@ func (s *Script) Events() (all []trace.Event) {
 }
 
 // End gives the replicas that are up, if any, the time to settle what is due,
-// stops all, and returns the log. Where the checker does not know when ticks are
+// stops all, and returns the log. Where the judge does not know when ticks are
 // due, it cannot ask for that.
 func (s *Script) End() *trace.Log {
 	up := slices.DeleteFunc(slices.Clone(s.c.slots), func(s *slot) bool { return s.current.gone() || s.current.ended() })

@@ -11,7 +11,7 @@ import (
 )
 
 // TestSeedsAtZero simulates clusters that a platform scales to zero: it starts a replica when a message is visible in the
-// queue of alarms, and loses, delays and repeats messages. Every invariant is checked. A simulated hour without a replica
+// queue of alarms, and loses, delays and repeats messages. Every property is judged. A simulated hour without a replica
 // costs next to nothing, so each is 18 times as long as -length says.
 func TestSeedsAtZero(t *testing.T) {
 	first, n := *from, *seeds

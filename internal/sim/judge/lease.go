@@ -8,13 +8,6 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// contract: the store answers as store.Store says.
-func contract(w *world, bad report) {
-	for _, e := range w.of[trace.Broke] {
-		bad(e.Time, "%s", e.Note)
-	}
-}
-
 // leases: a replica writes only under the lease that it holds, and on the version that it has read; it makes an entry only
 // where there is none. A lease id serves one replica and one acquisition.
 func leases(w *world, bad report) {

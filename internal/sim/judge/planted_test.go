@@ -16,7 +16,6 @@ var planted = []struct {
 	property, name string
 	bad, fine      func(s *story)
 }{
-	{"S0 contract", "an answer that the contract does not allow", func(s *story) { s.tick("a", "x", 10).add(13, trace.Event{What: trace.Broke, Note: "two holders"}) }, func(s *story) { s.tick("a", "x", 10) }},
 	{"S1 exclusive", "two replicas run a job", func(s *story) { s.overlap(18) }, func(s *story) { s.overlap(15) }},
 	{"S1 exclusive", "two replicas run a job, and neither was suspended long enough", func(s *story) {
 		s.overlap(18)

@@ -29,7 +29,6 @@ const (
 	Asked     What = "asked"    // a call of HealthCheck, from Time to End
 	Down      What = "down"     // all replicas are, until End
 	Stepped   What = "stepped"  // its wall clock was set
-	Broke     What = "broke"    // the store has answered what its contract does not allow
 	Blocked   What = "blocked"  // its log takes no line until End
 	Overran   What = "overran"  // Overrun was called
 	Yield     What = "yield"    // it is asked to hand a job over
