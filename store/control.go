@@ -51,12 +51,6 @@ type Resume struct {
 	Token int64     `json:"token,omitzero"` // in the job's record by then
 }
 
-// A Span is the time of a pause that is over: after From, up to To.
-type Span struct {
-	From time.Time `json:"from"`
-	To   time.Time `json:"to"`
-}
-
 // A Request asks for one run by hand, on whichever replica is first.
 type Request struct {
 	Seq   int64     `json:"seq"`  // of the order
@@ -66,10 +60,19 @@ type Request struct {
 	Until time.Time `json:"until"` // it is not started later
 }
 
+// An About says what a run is for: a tick, a run that was ordered, or a tick of a backfill. A later claim of the same has
+// another token.
+type About struct {
+	Tick    time.Time `json:"tick,omitzero"`
+	Order   int64     `json:"order,omitzero"` // that has asked for the run, or of its backfill
+	Attempt int       `json:"attempt,omitzero"`
+}
+
 // An End asks the holder of a job to end one run.
 type End struct {
 	Seq    int64  `json:"seq"`
 	Token  int64  `json:"token"`           // of the run
+	About  About  `json:"about,omitzero"`  // what that run is for: a later claim of the same obeys too
 	Cancel bool   `json:"cancel,omitzero"` // it is cancelled, and its tick not run again; otherwise it is handed over
 	By     string `json:"by"`
 	Reason string `json:"reason,omitzero"`
@@ -121,7 +124,8 @@ type Order struct {
 	By     string    `json:"by"`
 	Reason string    `json:"reason,omitzero"`
 	Until  time.Time `json:"until,omitzero"`
-	Token  int64     `json:"token,omitzero"`   // in the job's record: cancel and step-down are for that run alone
+	Token  int64     `json:"token,omitzero"`   // in the job's record: cancel and step-down are for that run
+	About  About     `json:"about,omitzero"`   // and for a later claim of the same
 	Name   string    `json:"request,omitzero"` // run, backfill and its cancellation: the request of the runs
 
 	Backfill Backfill `json:"backfill,omitzero"` // backfill: its ticks; cancel-backfill: which one

@@ -18,13 +18,14 @@ func (r *Record) EncodeWithin(limit int) ([]byte, error) {
 	r.Run.Error = cut(r.Run.Error, maxErrorLen)
 	r.Run.Progress.Note = cut(r.Run.Progress.Note, maxNoteLen)
 	r.Run.Unlocked.By = cut(r.Run.Unlocked.By, maxNameLen)
-	r.History = r.History[:min(len(r.History), maxHistory)]
 	r.cutReasons()
 	for {
 		b, err := r.marshal()
 		switch {
 		case err != nil:
 			return nil, err
+		case len(r.History) > maxHistory && len(b) > small:
+			r.History = r.History[:max(maxHistory, len(r.History)-1-(len(b)-small)/usualOutcome)]
 		case len(b) <= limit:
 			return b, nil
 		case !r.shorten():

@@ -145,6 +145,12 @@ type Returned struct {
 	Order int64     `json:"order,omitzero"`
 }
 
+// A Span is the time of a pause that is over: after From, up to To.
+type Span struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
 // A SelfPause says that a job has paused itself after too many failures in a row. It goes on
 // once an operator has resumed it.
 type SelfPause struct {
@@ -225,11 +231,12 @@ func (s *Seconds) UnmarshalJSON(b []byte) error {
 
 const (
 	schema       = 1
-	maxHistory   = 20
-	maxErrorLen  = 500 // runes; an escaped one takes up to 12 bytes
-	maxNoteLen   = 100 // likewise
-	maxReasonLen = 100 // likewise
-	maxNameLen   = 100 // of who unlocked the job
+	maxHistory   = 20   // of a record of more than small bytes
+	small        = 4000 // bytes
+	maxErrorLen  = 500  // runes; an escaped one takes up to 12 bytes
+	maxNoteLen   = 100  // likewise
+	maxReasonLen = 100  // likewise
+	maxNameLen   = 100  // of who unlocked the job
 
 	MaxToken = math.MaxInt64 / 2 // half of the range, so that counting on from it never overflows
 
@@ -335,3 +342,30 @@ func (r *Record) Beats() time.Duration {
 // which are therefore never changed in place: a step copies a record more often than it settles
 // a tick.
 func (r *Record) Clone() Record { return *r }
+
+// checkInstants refuses an instant whose year in UTC is beyond what JSON can write. It can be
+// read in another zone, but then no answer that contains it can be written: one such record
+// would make the status of all jobs fail.
+func (r *Record) checkInstants() error {
+	for _, at := range r.instants() {
+		if year := at.UTC().Year(); year < 1 || year > 9999 {
+			return fmt.Errorf("the record has the instant %s: want the years 1 to 9999 in UTC: correct the record", at.Format(time.RFC3339))
+		}
+	}
+	return nil
+}
+
+// instants returns all instants in the record.
+func (r *Record) instants() []time.Time {
+	all := []time.Time{r.Created, r.Definition.Since, r.Definition.Mark.Since, r.Watermark, r.Due, r.Succeeded, r.Past.Succeeded, r.Past.Judged, r.Past.Late.Since, r.Past.Late.Tick, r.Past.Told, r.Run.Tick, r.Run.Claimed, r.Run.Finished, r.Run.Progress.At, r.Run.Unlocked.At, r.Orders.Paused.At, r.Orders.Returned.Tick, r.Backfill.Through, r.Backfill.Failed}
+	for _, o := range r.Backfill.Open {
+		all = append(all, o.Tick)
+	}
+	for _, s := range r.Orders.Pauses {
+		all = append(all, s.From, s.To)
+	}
+	for _, f := range r.History {
+		all = append(all, f.Tick, f.From, f.Start, f.End)
+	}
+	return all
+}
