@@ -17,25 +17,26 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/store"
 )
 
 const (
 	maxAudit    = 100            // orders that are kept
 	maxPauses   = 10             // pauses of a job that are kept after their end
-	maxRequests = 100            // of one job
-	keepRequest = 24 * time.Hour // a request that no replica has served is kept this long after its end, so that its outcome can still be written
+	maxRequests = 100            // of one job that wait for a replica
+	maxNames    = 1000           // of requests of one job that are kept
+	keepName    = 24 * time.Hour // after the end of a request that is served: its name is not used again
 )
 
 // Apply changes the document by one order, which gets the next number, or keeps its own if that
-// is larger. The order was checked by its caller. An error leaves the document half changed: it
+// is larger. The order was checked by its caller. served is the last request of the job that has its run or its outcome. An error leaves the document half changed: it
 // must not be written then.
-func Apply(c *store.Control, o *store.Order) error {
+func Apply(c *store.Control, o *store.Order, served int64) error {
 	o.Seq = max(c.Seq+1, o.Seq)
 	if o.Seq > store.MaxToken {
 		return fmt.Errorf("the control document has the order %d, the largest there is: correct the document", c.Seq)
 	}
-	forget(c, o.At)
 	j := c.Jobs[o.Job]
 	j.Pauses, j.Requests = slices.Clone(j.Pauses), slices.Clone(j.Requests) // others may read the old ones
 	switch o.Kind {
@@ -47,14 +48,14 @@ func Apply(c *store.Control, o *store.Order) error {
 			j.Resumed = store.Resume{At: o.At, Token: o.Token}
 		}
 	case store.OrderRun:
-		if err := request(&j, o); err != nil {
+		if err := request(&j, o, served); err != nil {
 			return err
 		}
 	case store.OrderCancel, store.OrderStepDown:
 		if o.Kind == store.OrderStepDown && j.End.Cancel && j.End.Token == o.Token {
 			return errors.New("the run is cancelled already")
 		}
-		j.End = store.End{Seq: o.Seq, Token: o.Token, Cancel: o.Kind == store.OrderCancel, By: o.By, Reason: o.Reason}
+		j.End = store.End{Seq: o.Seq, Token: o.Token, About: o.About, Cancel: o.Kind == store.OrderCancel, By: o.By, Reason: o.Reason}
 	case store.OrderBackfill:
 		if err := backfill(&j, o); err != nil {
 			return err
@@ -103,26 +104,34 @@ func resume(j *store.JobControl, at time.Time) {
 	j.Pause = store.Pause{}
 }
 
-// forget drops the requests of all jobs that are long over, or a full document would refuse
-// each further order.
-func forget(c *store.Control, now time.Time) {
+// makeRoom drops the requests of all jobs that are long over, served or not: a full document would refuse each further order.
+func makeRoom(c *store.Control, now time.Time) {
 	for name, j := range c.Jobs {
-		j.Requests = slices.DeleteFunc(slices.Clone(j.Requests), func(q store.Request) bool { return now.Sub(q.Until) > keepRequest })
+		j.Requests = slices.DeleteFunc(slices.Clone(j.Requests), func(q store.Request) bool { return now.Sub(q.Until) > keepName })
 		c.Jobs[name] = j
 	}
 }
 
-// request adds a request. A name is used once, so that a person who repeats an order whose answer
-// was lost does not get a second run.
-func request(j *store.JobControl, o *store.Order) error {
-	if len(j.Requests) >= maxRequests {
-		j.Requests = slices.DeleteFunc(j.Requests, func(q store.Request) bool { return o.At.After(q.Until) })
+// request adds a request. A name is used once, so that a person who repeats an order whose answer was lost does not get a
+// second run. A request that is not served is kept, since its outcome is still to be written.
+func request(j *store.JobControl, o *store.Order, served int64) error {
+	j.Requests = slices.DeleteFunc(j.Requests, func(q store.Request) bool { return q.Seq <= served && o.At.Sub(q.Until) > keepName })
+	waiting, first := 0, o.At
+	for _, q := range j.Requests {
+		if q.Name == o.Name {
+			return fmt.Errorf("a run of %s under the name %q is ordered already: choose another name", o.Job, o.Name)
+		}
+		if q.Seq > served && q.Until.After(o.At) {
+			waiting++
+		}
+		first = instant.Earlier(first, q.Until)
 	}
 	switch {
-	case len(j.Requests) >= maxRequests:
-		return fmt.Errorf("%d runs of %s are ordered already: wait until they are over", maxRequests, o.Job)
-	case slices.ContainsFunc(j.Requests, func(q store.Request) bool { return q.Name == o.Name }):
-		return fmt.Errorf("a run of %s under the name %q is ordered already: choose another name", o.Job, o.Name)
+	case waiting >= maxRequests:
+		return fmt.Errorf("%d runs of %s are ordered already: wait until they are over", waiting, o.Job)
+	case len(j.Requests) >= maxNames:
+		return fmt.Errorf("%d runs of %s were ordered of late, and their names are kept for a day: order the next one after %s",
+			len(j.Requests), o.Job, first.Add(keepName).UTC().Format(time.RFC3339))
 	}
 	j.Requests = append(j.Requests, store.Request{Seq: o.Seq, Name: o.Name, By: o.By, At: o.At, Until: o.Until})
 	return nil

@@ -77,7 +77,7 @@ type version struct {
 //
 // The first try is based on v if that is known: the store refuses it if the document has
 // changed since. Each other try reads the document. In the end v is the last version.
-func (c *Client) order(ctx context.Context, o store.Order, v *version, known bool) (store.Order, error) {
+func (c *Client) order(ctx context.Context, o store.Order, served int64, v *version, known bool) (store.Order, error) {
 	o.ID = rand.Text()[:12]
 	var doubt error // of a write that may have been applied
 	for try := 1; ; try++ {
@@ -90,7 +90,7 @@ func (c *Client) order(ctx context.Context, o store.Order, v *version, known boo
 			if i := slices.IndexFunc(v.doc.Audit, func(old store.Order) bool { return old.ID == o.ID }); i >= 0 {
 				return v.doc.Audit[i], nil // an earlier try was applied, and only its answer was lost
 			}
-			if err = c.write(ctx, v, &o); err == nil {
+			if err = c.write(ctx, v, &o, served); err == nil {
 				return o, nil
 			}
 			if !lease.Definite(err) && !refused(err) {
@@ -143,7 +143,7 @@ func refused(err error) bool {
 }
 
 // write applies the order to the document as it was read, and writes that.
-func (c *Client) write(ctx context.Context, v *version, o *store.Order) error {
+func (c *Client) write(ctx context.Context, v *version, o *store.Order, served int64) error {
 	lo, hi, known := c.Clock.Now()
 	if !known { // the store gives no dates
 		lo, hi = c.Clock.Wall(), c.Clock.Wall()
@@ -152,10 +152,14 @@ func (c *Client) write(ctx context.Context, v *version, o *store.Order) error {
 	o.At = lo.UTC().Truncate(time.Millisecond)
 	// The number is larger than that of an entry that was made before: see plan.Policy.New.
 	o.Seq = hi.UnixMicro() + 1
-	if err := Apply(&v.doc, o); err != nil {
+	if err := Apply(&v.doc, o, served); err != nil {
 		return Refuse(err)
 	}
 	b, err := v.doc.Encode()
+	if err != nil {
+		makeRoom(&v.doc, o.At)
+		b, err = v.doc.Encode()
+	}
 	if err != nil {
 		return Refuse(err)
 	}
