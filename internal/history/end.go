@@ -16,6 +16,7 @@ type end struct {
 	size   int64        // of it
 	torn   bool         // it ends in the middle of a line
 	token  int64        // the largest there
+	ticks  bool         // the end has outcomes that are not of a backfill
 	known  map[key]bool // the last outcomes, at least those that the record has
 	parts  []extent     // all logs, the oldest first
 }
@@ -73,10 +74,12 @@ func (e *end) learn(lines []Line) {
 	for i := range lines {
 		e.known[keyOf(&lines[i].Outcome)] = true
 		e.token = max(e.token, lines[i].Token)
+		e.ticks = e.ticks || store.BackfillOf(lines[i].Request) == 0
 	}
 }
 
-// missing returns the outcomes of a record that the log lacks, the oldest first.
+// missing returns the outcomes of a record that the log lacks, the oldest first. The log has the order of the record, so
+// if its end has outcomes of a backfill alone, it has those up to its largest token.
 func (e *end) missing(rec *store.Record) (news []Line) {
 	met := false
 	for _, o := range slices.Backward(rec.History) {
@@ -84,6 +87,12 @@ func (e *end) missing(rec *store.Record) (news []Line) {
 			met = true
 		} else {
 			news = append(news, Line{Outcome: o})
+		}
+	}
+	if !met && !e.ticks {
+		last := slices.IndexFunc(rec.History, func(o store.Outcome) bool { return o.Token != 0 && o.Token <= e.token })
+		if met = last >= 0; met {
+			news = news[len(rec.History)-last:]
 		}
 	}
 	if len(news) > 0 && !met && e.written() {
@@ -101,6 +110,23 @@ func complete(news []Line, rec *store.Record) []Line {
 		return news
 	}
 	return news[:i]
+}
+
+// with adds to the news of a record what it does not have, of the outcomes that this replica kept: those that it has forgotten
+// before they were logged, and those of a backfill, which it only counts.
+func (e *end) with(kept, news []Line, rec *store.Record) []Line {
+	var older, filled []Line
+	for _, l := range kept {
+		k := keyOf(&l.Outcome)
+		switch has := slices.ContainsFunc(rec.History, func(o store.Outcome) bool { return keyOf(&o) == k }); {
+		case has || e.known[k]:
+		case store.BackfillOf(l.Request) != 0:
+			filled = append(filled, l)
+		case l.Token > e.token: // else another replica has logged it
+			older = append(older, l)
+		}
+	}
+	return slices.Concat(older, news, filled)
 }
 
 // written reports whether a log has anything. An empty one was created by an append that got

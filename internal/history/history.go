@@ -8,9 +8,11 @@
 // writes mends the log. An append is made at the size that the log had when its end was
 // read, and fails if another replica was faster: no outcome is there twice.
 //
-// What is not promised: that the log is complete. If more than twenty outcomes came while
-// no replica could write the log, the ones before those of the record are lost; the line
-// after them says that some may be. Nor that an outcome is in the log soon: they are written in batches
+// Each replica also keeps its own last outcomes until they are in the log: a record has none of a backfill, and twenty of
+// the others.
+//
+// What is not promised: that the log is complete. If more outcomes came while no replica could write the log, or their replica
+// died, the ones before those of the record are lost; the line after them says that some may be. Nor that an outcome is in the log soon: they are written in batches
 // of about ten. [Read] adds what only the record has yet.
 package history
 
@@ -28,6 +30,16 @@ type Line struct {
 	store.Outcome
 	Gap bool `json:"gap,omitempty"` // outcomes before this one may be lost
 }
+
+// shortened returns an outcome whose reason is no longer than one of a record.
+func shortened(o store.Outcome) store.Outcome {
+	if r := []rune(o.Reason); len(r) > longestReason {
+		o.Reason = string(r[:longestReason])
+	}
+	return o
+}
+
+const longestReason = 100
 
 // At is when the outcome came about: the end of the run, as far as it is known.
 func (l *Line) At() time.Time {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ const (
 	tidying  = 24 * time.Hour   // between two looks at what is too old
 	patience = 10 * time.Second // with one job
 	farewell = 5 * time.Second  // at the end, with all jobs
+	mostKept = 100              // outcomes of a job in memory
 )
 
 // A Writer writes the logs of one replica's jobs. Give its Take to the Scheduler's Events,
@@ -45,6 +47,7 @@ type waiting struct {
 	count  int       // outcomes that this replica has ended and not seen in the log
 	since  time.Time // the first of them
 	token  int64     // the largest of them
+	kept   []Line    // those, the oldest first: the record may forget some before the log can be written, and has none of a backfill
 	known  bool      // the end of the log is
 	logged int64     // the largest token that is in the log, or in count
 	tries  time.Time // not before this instant, after a failure
@@ -72,6 +75,7 @@ func (w *Writer) Take(e event.Event) {
 	}
 	j.count++
 	j.token = max(j.token, e.Run.Token)
+	j.kept = append(j.kept[max(0, len(j.kept)+1-mostKept):], Line{Outcome: shortened(e.Outcome)})
 	if j.due(time.Now()) {
 		select {
 		case w.wake <- struct{}{}:
@@ -147,12 +151,12 @@ func (w *Writer) write(ctx context.Context, job string) {
 	defer cancel()
 	w.mu.Lock()
 	j := w.jobs[job]
-	before, least := j.count, 1
+	before, least, kept := j.count, 1, slices.Clone(j.kept)
 	if j.known && before < batch && j.token-j.logged >= batch && time.Since(j.since) < longest {
 		j.end, least = nil, batch
 	}
 	w.mu.Unlock()
-	left, err := w.bring(ctx, job, j, least)
+	left, err := w.bring(ctx, job, j, kept, least)
 	now, brought := time.Now(), err == nil
 	if brought && now.Sub(j.tidy) >= tidying {
 		j.tidy, err = now, w.Keep.tidy(ctx, w.Store, j.end, now)
@@ -167,7 +171,7 @@ func (w *Writer) write(ctx context.Context, job string) {
 		j.count, j.logged = j.count-before+left, max(j.end.token, j.token-int64(left))
 	}
 	if brought && left == 0 {
-		j.since = now
+		j.since, j.kept = now, slices.DeleteFunc(j.kept, func(l Line) bool { return slices.Contains(kept, l) })
 	}
 	if err != nil {
 		j.tries = now.Add(again)
@@ -175,9 +179,9 @@ func (w *Writer) write(ctx context.Context, job string) {
 }
 
 // bring appends what the log lacks, if that is not less than least, and returns how much
-// it has left. An append that another replica was faster than, and one whose outcome is
+// it has left. kept are outcomes of this replica. An append that another replica was faster than, and one whose outcome is
 // unclear, have the end of the log read again.
-func (w *Writer) bring(ctx context.Context, job string, j *waiting, least int) (left int, err error) {
+func (w *Writer) bring(ctx context.Context, job string, j *waiting, kept []Line, least int) (left int, err error) {
 	entry := w.App + "/" + job
 	for range 5 {
 		rec, err := w.record(ctx, job)
@@ -189,7 +193,7 @@ func (w *Writer) bring(ctx context.Context, job string, j *waiting, least int) (
 				return 0, err
 			}
 		}
-		news := complete(j.end.missing(&rec), &rec)
+		news := j.end.with(kept, complete(j.end.missing(&rec), &rec), &rec)
 		if left = len(news); left >= least {
 			left, err = 0, j.end.append(ctx, w.Store, entry, news)
 		}
