@@ -94,27 +94,11 @@ func (s *Scheduler) Order(ctx context.Context, o Order) (store.Order, error) {
 		order.Until = cmp.Or(order.Until, now.Add(requestLife)).UTC()
 		order.Name = cmp.Or(order.Name, "ordered-"+now.UTC().Format("20060102-150405-")+strings.ToLower(rand.Text()[:6]))
 	}
-	if order, err = s.give(ctx, r, target, order); err != nil {
+	order.Token, order.About = target.Token, target.About
+	if order, err = s.core.replica.Orders.Order(ctx, order, target.Served); err != nil {
 		return order, fmt.Errorf("%s %s: %w", o.Kind, o.Job, err)
 	}
 	return order, nil
-}
-
-// give writes an order. The run of a cancellation may die before the order is written, and the
-// next attempt of its tick begin: then that one is cancelled too.
-func (s *Scheduler) give(ctx context.Context, r *runner.Runner, target runner.Target, o store.Order) (store.Order, error) {
-	for {
-		o.Token = target.Token
-		written, err := s.core.replica.Orders.Order(ctx, o)
-		if err != nil || o.Kind != store.OrderCancel {
-			return written, err
-		}
-		next, gone := r.Orderable(ctx, o.Kind)
-		if again := gone == nil && target.RepeatedAs(next); !again {
-			return written, nil
-		}
-		target = next
-	}
 }
 
 // Control returns what operators have ordered. It reads the store.

@@ -167,11 +167,11 @@ func TestPausedJobWantsNoReplica(t *testing.T) {
 		a.wake()
 		a.wanted("never")
 		c.order(soloist.Order{Kind: store.OrderPause, Until: time.Now().Add(20 * time.Minute)}, w)
-		a.wanted("00:50:00")
+		a.wanted("00:45:00")
 		c.order(soloist.Order{Kind: store.OrderRun, Job: "off"}, off)
 		a.wanted("now")
 		a.wake()
-		a.wanted("00:50:00")
+		a.wanted("00:45:00")
 		until(45*time.Minute + time.Second)
 		a.wanted("now") // the ticks of the pause are to be recorded
 		a.wake()

@@ -29,25 +29,19 @@ func (p *Policy) claimAfter(next *Claim, v View) bool {
 	if len(all) == 0 {
 		return false
 	}
+	w := next.writing(v)
 	if p.Paused {
-		passed := p.joined(all, time.Time{})
-		p.passFates(r, passed[:min(len(passed), maxFates)], fate{status: store.Skipped, reason: Paused}, nil)
+		p.passFates(w, p.joined(all, time.Time{}), fate{status: store.Skipped, reason: Paused}, nil)
 		return true
 	}
 	pauses := Pauses(r, v.Control, v.Now)
 	tick, reason := p.chooseAfter(all, v.Now, pauses)
 	passed, left := p.joined(all, tick), fate{status: store.Missed, reason: reason, waited: v.Waited}
-	if len(passed) > maxFates {
-		p.passFates(r, passed[:maxFates], left, pauses)
+	if !p.passFates(w, passed, left, pauses) {
 		return true
 	}
-	p.passFates(r, passed, left, pauses)
 	return p.claimChosen(next, v, tick, len(passed) > 0)
 }
-
-// maxFates is how many fates one write settles; the next write goes on. The history of a record has
-// room for few more, and what it has no room for would be told nowhere.
-const maxFates = 10
 
 // chooseAfter is choose for a follower. The starting deadline counts from the last outcome that
 // the tick waited for.
@@ -76,15 +70,21 @@ func (p *Policy) chooseAfter(all []fate, now time.Time, pauses []store.Span) (ti
 	return tick, "past the starting deadline"
 }
 
-// passFates settles ticks. Those that might be run are settled as left says.
-func (p *Policy) passFates(r *store.Record, all []fate, left fate, pauses []store.Span) {
+// passFates settles ticks. Those that might be run are settled as left says. It returns false if the write has no room for all.
+func (p *Policy) passFates(w *write, all []fate, left fate, pauses []store.Span) bool {
 	for _, f := range all {
-		if f.status != "" {
-			p.pass(r, f.to, f.status, f.reason)
-		} else {
-			p.passLeft(r, f.to, left, pauses)
+		switch {
+		case w.full():
+			return false
+		case f.status != "":
+			p.pass(w.Record, f.to, f.status, f.reason)
+		case left.status != store.Missed:
+			p.pass(w.Record, f.to, left.status, left.reason)
+		case !p.passAll(w, f.to, left.reason, pauses, left.waited):
+			return false
 		}
 	}
+	return true
 }
 
 // joined returns the fates of the ticks before one, or all of them if that is zero, with one fate
@@ -105,13 +105,4 @@ func (p *Policy) joined(all []fate, before time.Time) (out []fate) {
 		}
 	}
 	return out
-}
-
-// passLeft settles ticks that might be run and are not: those of a pause are skipped.
-func (p *Policy) passLeft(r *store.Record, to time.Time, left fate, pauses []store.Span) {
-	if left.status == store.Missed {
-		p.passAll(r, to, left.reason, pauses, left.waited)
-	} else {
-		p.pass(r, to, left.status, left.reason)
-	}
 }

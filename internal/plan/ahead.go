@@ -53,25 +53,25 @@ func (p *Policy) Upcoming(v View, o *Observation) time.Time {
 
 // ahead returns what to do before the next tick, if anything is left to find out about it.
 func (p *Policy) ahead(v View, o *Observation, next time.Time) (a Action, ok bool) {
-	if v.Lead == 0 || v.Record.MayRun() || next.IsZero() {
+	if v.Ahead.Lead == 0 || v.Record.MayRun() || next.IsZero() {
 		return Action{}, false
 	}
 	// The answer to the look may show that the clock of this replica is fast. That look counts
 	// all the same: another one would follow as soon as the service's date leaves room for it.
-	switch wait := next.Sub(v.Now) - v.Lead; {
+	switch wait := next.Sub(v.Now) - v.Ahead.Lead; {
 	case wait > 0 && !(o.Fresh && wait <= p.Lead()/2):
 		return Action{After: max(wait, minIdle)}, true
 	case o.Fresh && v.State.Live():
 		// The ticks of a job may be so near to each other that this was the look before the
 		// one after next.
-		if second := p.Upcoming(v, o); second.Sub(v.Now) <= v.Lead {
+		if second := p.Upcoming(v, o); second.Sub(v.Now) <= v.Ahead.Lead {
 			next = instant.Later(next, second)
 		}
 		return Action{What: Expect, Tick: next}, true
-	case !o.Fresh && !v.Last && !p.hasLooked(v, o, next):
+	case !o.Fresh && !v.Ahead.Last && !p.hasLooked(v, o, next):
 		return Action{Read: true}, true
 	}
-	if wait := next.Sub(v.Now) - v.Grab; wait > 0 {
+	if wait := next.Sub(v.Now) - v.Ahead.Grab; wait > 0 {
 		return Action{After: wait}, true
 	}
 	return Action{What: Acquire, Tick: next, Lease: p.LeaseAfter(v.Record, v.State)}, true
@@ -81,14 +81,14 @@ func (p *Policy) ahead(v View, o *Observation, next time.Time) (a Action, ok boo
 // shortly before that.
 func (p *Policy) hasLooked(v View, o *Observation, tick time.Time) bool {
 	ago := o.At.Sub(o.LookedAt)
-	return tick.Sub(v.Now)+ago <= v.Lead+p.Lead()/2
+	return tick.Sub(v.Now)+ago <= v.Ahead.Lead+p.Lead()/2
 }
 
 // expect waits while another replica is expected to run what is due next. It reads the
 // entry before the tick after that one. If that is further away than a lease, it looks once
 // more when the claim should be there: the holder may have died before it, or stopped.
 func (p *Policy) expect(v View, o *Observation) (a Action, ok bool) {
-	if v.Lead == 0 || o.Fresh || !p.expected(v, o) {
+	if v.Ahead.Lead == 0 || o.Fresh || !p.expected(v, o) {
 		return Action{}, false
 	}
 	return Action{After: max(0, p.lookAgain(v, o, o.Expected)), Read: true}, true
@@ -97,7 +97,7 @@ func (p *Policy) expect(v View, o *Observation) (a Action, ok bool) {
 // lookAgain returns how long it is until the look that follows the one before tick.
 func (p *Policy) lookAgain(v View, o *Observation, tick time.Time) time.Duration {
 	if next := p.Upcoming(v, o); next.IsZero() || next.Sub(tick) > p.Lease {
-		return tick.Sub(v.Now) + p.Lease/6 + v.Lead/2
+		return tick.Sub(v.Now) + p.Lease/6 + v.Ahead.Lead/2
 	}
 	return p.untilLook(v, o)
 }
@@ -136,10 +136,10 @@ func (p *Policy) ClaimEarly(v View, tick time.Time) (next Claim, ok bool) {
 // or less: it does not, or has.
 func (p *Policy) untilLook(v View, o *Observation) time.Duration {
 	next := p.Upcoming(v, o)
-	if v.Lead == 0 || next.IsZero() {
+	if v.Ahead.Lead == 0 || next.IsZero() {
 		return 0
 	}
-	return next.Sub(v.Now) - v.Lead
+	return next.Sub(v.Now) - v.Ahead.Lead
 }
 
 // TooLate reports whether a run must not start so long after its tick.

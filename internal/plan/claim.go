@@ -15,6 +15,9 @@ type Claim struct {
 	Backfilled []store.Outcome // of a backfill: those that the record counts, which its history does not have
 }
 
+// writing returns the write of a claim, after what was settled so far.
+func (c *Claim) writing(v View) *write { return &write{&c.Record, len(v.Record.History)} }
+
 // Claim returns what is to be written if the lease of the entry is free, or held by this
 // replica. It returns false if there is nothing to write. The order is that of time: first
 // what becomes of the run before, then ticks that were missed, then the tick to run. One
@@ -80,8 +83,7 @@ func (p *Policy) claimTerm(next *Claim, v View) bool {
 // deadline of its tick.
 func (p *Policy) settleDead(next *Claim, v View) bool {
 	r := v.Record
-	isOpen := open(r)
-	if r.Run.Status != store.Running && !isOpen && !leftBeside(r) {
+	if r.Run.Status != store.Running && !open(r) && !leftBeside(r) {
 		return false
 	}
 	if isBackfill(r) {
@@ -105,16 +107,33 @@ func (p *Policy) settleDead(next *Claim, v View) bool {
 			return true
 		}
 	}
+	p.abandon(next, v, why)
+	return true
+}
+
+// abandon settles the tick of a run that was interrupted: it gets no further attempt. why says the reason, if there is one
+// but the policy.
+func (p *Policy) abandon(next *Claim, v View, why string) {
+	r := v.Record
 	status, reason, joint := store.Abandoned, endReason(v), ", and "
-	if isOpen {
+	if open(r) {
 		status, reason, joint = r.Run.Status, "not run again", ": "
 	}
 	if why != "" {
 		reason += joint + why
 	}
-	next.Record.Run.Status = status
+	next.Record.Run.Status, next.Record.Run.Deaths, next.Record.Run.Unlocked = status, deaths(r), store.Unlocked{}
 	p.settleRun(&next.Record, LastOutcome(r, status, reason))
 	p.pauseSelf(&next.Record, v.Now)
+}
+
+// abandonInPause settles the tick that waits for the end of a pause, and reports whether there was one. A run that is ordered
+// meanwhile takes its place: the record has room for one run.
+func (p *Policy) abandonInPause(next *Claim, v View) bool {
+	if isBackfill(v.Record) || !p.PausedAt(v) || !p.mayRepeat(v.Record) {
+		return false
+	}
+	p.abandon(next, v, "a run was ordered in the pause")
 	return true
 }
 
@@ -183,16 +202,16 @@ func (p *Policy) claimDue(next *Claim, v View) bool {
 		p.pass(r, newest, store.Skipped, Paused)
 		return true
 	}
-	pauses := Pauses(r, v.Control, v.Now)
+	w, pauses := next.writing(v), Pauses(r, v.Control, v.Now)
 	tick, reason := p.choose(r.Watermark, newest, v.Now, pauses)
 	if tick.IsZero() {
-		p.passAll(r, newest, reason, pauses, v.Waited)
+		p.passAll(w, newest, reason, pauses, v.Waited)
 		return true
 	}
 	before := p.Ticks.Last(tick.Add(-1))
 	passed := before.After(r.Watermark)
-	if passed {
-		p.passAll(r, before, reason, pauses, v.Waited)
+	if passed && !p.passAll(w, before, reason, pauses, v.Waited) {
+		return true
 	}
 	return p.claimChosen(next, v, tick, passed)
 }
@@ -251,7 +270,7 @@ func (p *Policy) claimRequest(next *Claim, v View) bool {
 	if r.Run.Request == v.Request { // its runner died: there is only its outcome to write
 		return r.Run.Status == store.Running
 	}
-	if unsettled(&next.Record) {
+	if unsettled(&next.Record) && !p.abandonInPause(next, v) {
 		return false
 	}
 	p.settleCancelled(next, v)

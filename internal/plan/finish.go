@@ -153,7 +153,7 @@ func (p *Policy) missBefore(r *store.Record, last time.Time, pauses []store.Span
 		return false
 	}
 	if before := p.Ticks.Last(r.Run.Claimed); before.After(r.Watermark) {
-		p.passAll(r, before, "a newer one was due", pauses, store.Span{})
+		return p.passAll(writing(r), before, "a newer one was due", pauses, store.Span{})
 	}
 	return true
 }

@@ -139,7 +139,7 @@ func (p *Policy) follow(v View, o *Observation, c Clock) Action {
 	if early(v) { // the claim may be taken back
 		wait = p.lookAgain(v, o, v.Record.Run.Tick)
 	}
-	if v.Lead > 0 && wait > 0 && wait < a.After {
+	if v.Ahead.Lead > 0 && wait > 0 && wait < a.After {
 		a.After, a.Jitter = wait, 0
 	}
 	return p.often(a, v)

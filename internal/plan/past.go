@@ -53,6 +53,21 @@ func Due(r *store.Record) time.Time {
 	return r.Due
 }
 
+// A write is a record that is about to be written, and how many outcomes it had before. One write settles maxSettled, or a few
+// more; the next write goes on. The history has room for twice as many, so that each of them is in the record at some time, and
+// those that were there before it for one write more: followers read them there.
+type write struct {
+	*store.Record
+	had int
+}
+
+const maxSettled = 10
+
+func writing(r *store.Record) *write { return &write{r, len(r.History)} }
+
+// full reports whether what is still to be settled is left to the next write.
+func (w *write) full() bool { return len(w.History)-w.had >= maxSettled }
+
 // settle writes the outcome of a tick or of a range of ticks, and moves the watermark over
 // them. The outcome of a run by hand settles no tick.
 func settle(r *store.Record, f store.Outcome) {

@@ -96,10 +96,14 @@ func (p *Policy) lastOutside(at time.Time, pauses []store.Span) time.Time {
 	return tick
 }
 
-// passAll settles the ticks up to last, which no replica runs: those of a pause as skipped,
-// the others as missed for the reason, or as skipped if they have waited for a slot of their group.
-func (p *Policy) passAll(r *store.Record, last time.Time, reason string, pauses []store.Span, waited store.Span) {
+// passAll settles the ticks up to last, which no replica runs: those of a pause as skipped, the others as missed for the
+// reason, or as skipped if they have waited for a slot of their group. It returns false if the write has no room for all.
+func (p *Policy) passAll(w *write, last time.Time, reason string, pauses []store.Span, waited store.Span) bool {
+	r := w.Record
 	for through := r.Watermark; through.Before(last); {
+		if w.full() {
+			return false
+		}
 		from, to := nextPause(through, last, pauses)
 		if outside := p.Ticks.Last(from); outside.After(r.Watermark) {
 			p.passMissed(r, outside, reason, waited)
@@ -109,6 +113,7 @@ func (p *Policy) passAll(r *store.Record, last time.Time, reason string, pauses 
 		}
 		through = to
 	}
+	return true
 }
 
 // passMissed settles the ticks up to last, which came due in no pause.

@@ -101,12 +101,11 @@ type View struct {
 	Now    time.Time // ticks up to Now are due
 	Since  time.Time // the definition of this replica counts from here: its start, or when it took the job back
 
-	Lead time.Duration // how long before the next tick this replica acts; zero: it waits until the tick is due
-	Last bool          // this replica ran the last tick, so it need not read the entry before it acquires
-	Grab time.Duration // how long before that tick it acquires a lease that it has found free; at most Lead
+	Ahead Ahead
 
 	Control store.JobControl // what operators have ordered for the job
 	Before  []Predecessor    // of a follower: what is known of the jobs in After, in that order
+	Awaited bool             // a follower with AfterAny waits for each outcome of this job, also that it was skipped
 
 	// LookBy is when the entry is read again at the latest, so that the entries of many jobs are
 	// read together. Zero: LookEvery after the last look.
@@ -120,6 +119,13 @@ type View struct {
 	Waited store.Span
 
 	Claims Claims // which runs there may be
+}
+
+// Ahead is what a replica does before the next tick.
+type Ahead struct {
+	Lead time.Duration // how long before the tick it acts; zero: it waits until the tick is due
+	Last bool          // it ran the last tick, so it need not read the entry before it acquires
+	Grab time.Duration // how long before the tick it acquires a lease that it has found free; at most Lead
 }
 
 // A Break says who can end a lease before its time, and who has.

@@ -21,11 +21,13 @@ func (p *Policy) Ordered(v View) bool {
 // requests that cannot be run any more, and those that were made while the job was running:
 // they are skipped, as a tick is, unless the job makes up for all its ticks.
 func (p *Policy) claimOrdered(next *Claim, v View) (changed bool) {
-	r := &next.Record
+	r, w := &next.Record, next.writing(v)
 	for _, q := range v.Control.Requests {
 		switch {
 		case q.Seq <= r.Orders.Served:
 			continue
+		case w.full():
+			return changed
 		case knows(r, q.Name):
 			// RunNow has run it
 		case v.Now.After(q.Until):
@@ -34,7 +36,7 @@ func (p *Policy) claimOrdered(next *Claim, v View) (changed bool) {
 			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Skipped, Reason: "overlap"})
 		case !next.Run && r.Orders.Returned.Order == q.Seq && cancelled(v):
 			settleReturned(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Attempt: 1}, v.Control.End)
-		case next.Run || v.Claims == NoRun || unsettled(r):
+		case next.Run || v.Claims == NoRun || unsettled(r) && !p.abandonInPause(next, v):
 			return changed
 		default:
 			p.settleCancelled(next, v)
@@ -102,9 +104,35 @@ func MayBeCancelled(r *store.Record) bool {
 	return unsettled(r) || leftBeside(r) || r.Orders.Returned != store.Returned{}
 }
 
-// cancelled reports whether an operator has cancelled the run of the last claim.
+// cancelled reports whether an operator has cancelled the run of the last claim, or what that claim was for.
 func cancelled(v View) bool {
-	return v.Control.End.Cancel && v.Control.End.Token == v.Record.Token
+	return v.Control.End.Cancel && Ends(&v.Control.End, v.Record.Token, AboutLast(v.Record))
+}
+
+// AboutLast returns what the last claim was for. A run by hand that was not ordered is known by its token alone.
+func AboutLast(r *store.Record) (a store.About) {
+	switch back := r.Orders.Returned; {
+	case back.Order != 0 && !back.Tick.IsZero():
+		return store.About{Tick: back.Tick, Order: back.Order, Attempt: r.Backfill.Attempt + 1}
+	case back != store.Returned{}:
+		return store.About{Tick: back.Tick, Order: back.Order, Attempt: 1}
+	case r.Run.Request != "" && r.Run.Order == 0:
+		return a
+	case r.Run.Order != 0 && !isBackfill(r):
+		return store.About{Order: r.Run.Order, Attempt: 1}
+	}
+	return store.About{Tick: r.Run.Tick, Order: r.Run.Order, Attempt: r.Run.Attempt}
+}
+
+// Ends reports whether an order is for the run of a claim. The order names the claim that its operator has seen. Until the
+// order is written, another replica may claim the same: the same attempt, if the claim was given up, or the next one, if the
+// runner has died. What is cancelled is not run at all; only the same attempt is handed over, or each would be.
+func Ends(e *store.End, token int64, a store.About) bool {
+	if e.Token >= token {
+		return e.Token == token
+	}
+	same := (!a.Tick.IsZero() || a.Order != 0) && a.Order == e.About.Order && a.Tick.Equal(e.About.Tick)
+	return same && (a.Attempt == e.About.Attempt || e.Cancel && a.Attempt > e.About.Attempt)
 }
 
 // settleCancelled settles a tick whose claim was given up and cancelled, before a run by hand is

@@ -21,6 +21,7 @@ type facts struct {
 	selfs   []store.Span             // of the job by itself
 	full    []store.Span             // the ticks that found no free slot
 	cancels map[int64]bool           // by token
+	called  map[work]bool            // off: what the run of that token was for
 	resumed int64                    // the token of the last resume: a failure up to it pauses nothing
 	streak  int64                    // failures since a success, or since the job went on after it had paused itself
 	changed bool                     // the schedule has changed
@@ -117,6 +118,11 @@ func (w *world) ordered(o store.Order) {
 		w.asked = append(w.asked, o)
 	case store.OrderCancel:
 		w.cancels[o.Token] = true
+		for _, r := range w.runs {
+			if r.token == o.Token {
+				w.called[r.work] = true
+			}
+		}
 	case store.OrderBackfill:
 		w.fill, w.fills[o.Seq] = o.Seq, o.Backfill
 	case store.OrderCancelBackfill:

@@ -165,7 +165,7 @@ func (w *world) judgeRun(f store.Outcome) {
 	all, dead := w.attempts(r.work)
 	if f.Status == store.Cancelled && (r.back || r.end == "" || r.broke()) { // no function has returned that
 		goesOn := fill == 0 || fill == w.fill && w.fills[fill].Cancelled.Seq == 0
-		if !w.cancels[f.Token] && goesOn || !strings.HasPrefix(f.Reason, "by ann") {
+		if !w.cancels[f.Token] && !w.called[workOf(f.Request, f.Tick)] && goesOn || !strings.HasPrefix(f.Reason, "by ann") {
 			w.fail("%s is cancelled (%s), and was not", f.Tick, f.Reason)
 		}
 		return
@@ -176,6 +176,7 @@ func (w *world) judgeRun(f store.Outcome) {
 	}
 	cause, newer := strings.CutSuffix(f.Reason, "a newer tick was due")
 	cause, late := strings.CutSuffix(cause, "the starting deadline has passed")
+	cause, ordered := strings.CutSuffix(cause, "a run was ordered in the pause")
 	cause = strings.TrimSuffix(strings.TrimSuffix(cause, ", and "), ": ")
 	status := r.end
 	if r.died && r.end == "" {
@@ -188,9 +189,10 @@ func (w *world) judgeRun(f store.Outcome) {
 	case f.Status != status || cause != r.reason && !open:
 		w.fail("%s is %s (%s), and its run is %q (%s)", f.Tick, f.Status, f.Reason, r.end, r.reason)
 	case newer && (w.p.Overlap != Replace || !w.newest().After(f.Tick)),
+		ordered && !w.paused(),
 		late && (w.p.StartingDeadline == 0 || w.now.Sub(ready) <= w.p.StartingDeadline):
 		w.fail("%s is %s (%s), which it is not", f.Tick, f.Status, f.Reason)
-	case mayRepeat && f.Status == store.Abandoned && !newer && !late:
+	case mayRepeat && f.Status == store.Abandoned && !newer && !late && !ordered:
 		w.fail("%s is %s (%s), and it may be repeated", f.Tick, f.Status, f.Reason)
 	}
 }

@@ -119,7 +119,7 @@ func (w *world) run() {
 	switch n := w.IntN(12); {
 	case w.odd(5):
 		w.die("dies")
-	case end.Token == w.rec.Token && end.Cancel && n > 1:
+	case end.Cancel && Ends(&end, w.rec.Token, AboutLast(&w.rec)) && n > 1:
 		w.ends(store.Cancelled, CancelledBy(end))
 	case !replaced.IsZero() && n > 2:
 		w.ends(store.Cancelled, Replaced+" by the next")

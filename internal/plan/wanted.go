@@ -83,10 +83,10 @@ func (p *Policy) wantedForTick(v View) time.Time {
 	}
 	next := p.Ticks.Next(instant.Later(r.Watermark, claimed(r)))
 	switch {
-	case p.Paused:
+	case p.Paused && !v.Awaited:
 		return time.Time{}
 	case p.PausedAt(v):
-		return p.wantedAfterPause(v, next)
+		return p.wantedAfterPause(v)
 	case p.Follows() && !next.After(v.Now): // the jobs before it wake the app up
 		return p.Ticks.Next(v.Now)
 	}
@@ -96,29 +96,23 @@ func (p *Policy) wantedForTick(v View) time.Time {
 // onlySkips reports whether the job is paused by its settings, and all there is to write is that its ticks were skipped. The
 // next run by hand, or the next program, writes that too.
 func (p *Policy) onlySkips(v View) bool {
-	return p.Paused && !v.Record.MayRun() && !open(v.Record) && !p.Ordered(v)
+	return p.Paused && !v.Awaited && !v.Record.MayRun() && !open(v.Record) && !p.Ordered(v)
 }
 
-// wantedAfterPause is wantedForTick of a job that an order has paused, or that has paused itself. next is its next tick
-// without an outcome. Ticks of the pause are skipped by the first claim after it.
-func (p *Policy) wantedAfterPause(v View, next time.Time) time.Time {
-	pause := v.Control.Pause
-	if selfPaused(v.Record, v.Control) || pause.Until.IsZero() {
+// wantedAfterPause is wantedForTick of a job that an order has paused, or that has paused itself. The end of the pause is
+// when the first claim can write: it skips the ticks of the pause, for which followers may wait.
+func (p *Policy) wantedAfterPause(v View) time.Time {
+	if selfPaused(v.Record, v.Control) || v.Control.Pause.Until.IsZero() {
 		return time.Time{} // its resume is an order, which wakes the app up
 	}
-	waits := !next.IsZero() && !next.After(pause.At) // from before the pause
-	filled, _ := p.nextBackfilled(v.Record, v)
-	if waits || !filled.IsZero() || v.Record.MayRun() || open(v.Record) {
-		return pause.Until
-	}
-	return p.Ticks.Next(instant.Later(pause.Until.Add(-1), instant.Later(v.Record.Watermark, claimed(v.Record))))
+	v.Now = v.Control.Pause.Until
+	return p.wantedForTick(v)
 }
 
-// wantedForLate returns when a tick becomes late that has not succeeded, which a replica has to tell; zero: none does. A
-// pause tells of no further ones.
+// wantedForLate returns when a tick becomes late that has not succeeded, which a replica has to tell; zero: none does.
 func (p *Policy) wantedForLate(v View) time.Time {
 	wait := p.UntilTell(v.Record, v.Now, v.Control)
-	if wait == never || v.Record.MayRun() || v.State.Live() || wait > 0 && (p.Paused || p.PausedAt(v)) {
+	if wait == never || v.Record.MayRun() || v.State.Live() {
 		return time.Time{}
 	}
 	return v.Now.Add(wait)

@@ -23,16 +23,16 @@ func (r *Runner) lookAhead(c *call, v *plan.View) {
 		return
 	}
 	if next.Sub(v.Now) > farAway && !r.awaitsOther(v) {
-		v.Lead, v.Grab = r.job.Policy.Lead(), r.job.Policy.Lead()
+		v.Ahead.Lead, v.Ahead.Grab = r.job.Policy.Lead(), r.job.Policy.Lead()
 		return
 	}
 	l := &r.view.lead
-	v.Last = r.ranLast() && !l.outrun.Equal(next)
-	if !l.tick.Equal(next) || l.last != v.Last {
-		*l = lead{tick: next, last: v.Last, outrun: l.outrun}
-		l.d, l.grab = r.drawLead(v.Last, next)
+	v.Ahead.Last = r.ranLast() && !l.outrun.Equal(next)
+	if !l.tick.Equal(next) || l.last != v.Ahead.Last {
+		*l = lead{tick: next, last: v.Ahead.Last, outrun: l.outrun}
+		l.d, l.grab = r.drawLead(v.Ahead.Last, next)
 	}
-	v.Lead, v.Grab = l.d, l.grab
+	v.Ahead.Lead, v.Ahead.Grab = l.d, l.grab
 }
 
 // mayActAhead reports whether the job is claimed by the replica that was first before its tick.

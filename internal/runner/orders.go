@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"time"
 
 	"github.com/soloist-go/soloist/internal/control"
 	"github.com/soloist-go/soloist/internal/lease"
@@ -32,7 +31,7 @@ func (r *Runner) obey() {
 	if by, over := plan.EndOfBackfill(n.run.backfill, &orders.Backfill); over && n.run.backfill != 0 {
 		n.run.cancel(supervise.Cancelled(by))
 	}
-	if n.run.token == 0 || n.run.token != end.Token {
+	if n.run.token == 0 || !plan.Ends(&end, n.run.token, n.run.about) {
 		return
 	}
 	if end.Cancel {
@@ -51,7 +50,7 @@ func (r *Runner) obeying(stop context.Context, c *call, a *supervise.Attempt, re
 	if rec.Run.Request == "" || fill != 0 {
 		a.Under.Barred = r.barred
 	}
-	r.source.state.set(func(n *snapshot) { n.run = claimed{token, fill, cancel} })
+	r.source.state.set(func(n *snapshot) { n.run = claimed{token, plan.AboutLast(rec), fill, cancel} })
 	r.obey() // the order may have come before the claim was known here
 	replaced := r.replacing(rec, r.now, func() error { return r.cannotFollow(stop, c) }, cancel)
 	return func() {
@@ -98,16 +97,11 @@ func (r *Runner) ordersOfDead(stop context.Context, s *lease.Session) error {
 // ErrNotRunning says that there is no run to end.
 var ErrNotRunning = errors.New("nothing runs")
 
-// A Target is the run that an order is about: the last one, by its token.
+// A Target is what an order is about: the last run, by its token and by what it is for.
 type Target struct {
-	Token   int64
-	tick    time.Time
-	attempt int
-}
-
-// RepeatedAs reports whether u is a further attempt of the same tick.
-func (t Target) RepeatedAs(u Target) bool {
-	return !t.tick.IsZero() && u.tick.Equal(t.tick) && u.attempt > t.attempt
+	Token  int64
+	About  store.About
+	Served int64 // the last request with an outcome
 }
 
 // Orderable returns what the order is about, or why the order is not possible now. A resume is
@@ -126,7 +120,7 @@ func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind) (Target, e
 		return Target{}, err
 	}
 	rec := &b.view.rec
-	last := Target{rec.Token, rec.Run.Tick, rec.Run.Attempt}
+	last := Target{rec.Token, plan.AboutLast(rec), rec.Orders.Served}
 	ends := kind == store.OrderCancel || kind == store.OrderStepDown
 	switch {
 	case kind == store.OrderResume && rec.Run.Status == store.Running && rec.Orders.Paused.At.IsZero():

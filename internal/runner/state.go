@@ -68,6 +68,7 @@ type snapshot struct {
 // A claimed is a run with a claim, as an operator's order names it.
 type claimed struct {
 	token    int64
+	about    store.About
 	backfill int64 // that it is of; zero: of none
 	cancel   context.CancelCauseFunc
 }

@@ -31,17 +31,28 @@ type wish struct {
 func Wanted(ctx context.Context, runners []*Runner) (next time.Time) {
 	replica := runners[0].replica
 	orders := knowOrders(ctx, replica)
-	wishes := readWishes(ctx, runners)
+	wishes, awaited := readWishes(ctx, runners), awaited(runners)
 	now := replica.Clock.Best()
 	for _, r := range runners {
 		if !r.job.EveryReplica && !r.Singleton() {
-			next = sooner(next, r.wanted(wishes, now))
+			next = sooner(next, r.wanted(wishes, awaited[r.Name()], now))
 		}
 	}
 	if !orders { // an order may be newer than what is known
 		next = sooner(next, now.Add(wantedUnread))
 	}
 	return next
+}
+
+// awaited returns the jobs of which a follower with AfterAny waits for each outcome.
+func awaited(runners []*Runner) map[string]bool {
+	all := map[string]bool{}
+	for _, r := range runners {
+		for _, name := range r.job.Policy.After {
+			all[name] = all[name] || r.job.Policy.AfterAny
+		}
+	}
+	return all
 }
 
 // knowOrders reads the orders of operators, and reports whether it could. What was known before says nothing of an order
@@ -90,7 +101,7 @@ func (r *Runner) readWish(ctx context.Context, known *listing, w *wish) {
 
 // wanted returns when a replica is wanted for this job. A record that cannot be used stays as it is until a person corrects
 // it, so there is nothing to look for before the next tick.
-func (r *Runner) wanted(all map[string]*wish, now time.Time) time.Time {
+func (r *Runner) wanted(all map[string]*wish, awaited bool, now time.Time) time.Time {
 	p, w := &r.job.Policy, all[r.Name()]
 	switch {
 	case w.read != nil:
@@ -98,7 +109,7 @@ func (r *Runner) wanted(all map[string]*wish, now time.Time) time.Time {
 	case w.bad != nil:
 		return p.Ticks.Next(now)
 	}
-	v := plan.View{Record: &w.rec, State: w.entry.State, ETag: w.entry.ETag, Now: now, Since: r.replica.Started(), Control: r.orders()}
+	v := plan.View{Record: &w.rec, State: w.entry.State, ETag: w.entry.ETag, Now: now, Since: r.replica.Started(), Control: r.orders(), Awaited: awaited}
 	_, v.Break.Able = r.client.Store.(store.ConditionalBreaker)
 	for _, name := range p.After {
 		before := plan.Predecessor{Job: name}
