@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 )
 
@@ -34,7 +35,7 @@ func (c *validateCommand) run(_ context.Context, p *Program) int {
 			for _, line := range a.Beats() {
 				fmt.Fprintln(a.Console.Stdout, line)
 			}
-			for _, text := range a.ScheduleWarnings() {
+			for _, text := range app.ScheduleWarnings(a.Scheduler.Jobs, a.Now()) {
 				fmt.Fprintf(a.Console.Stdout, "warning: %s\n", text)
 			}
 		}
@@ -46,7 +47,7 @@ func (c *validateCommand) run(_ context.Context, p *Program) int {
 	if err != nil {
 		v.Mistakes, code = format.Lines(err), exitUsage
 	} else {
-		v.Beats, v.Warnings = a.Beats(), append(v.Warnings, a.ScheduleWarnings()...)
+		v.Beats, v.Warnings = a.Beats(), append(v.Warnings, app.ScheduleWarnings(a.Scheduler.Jobs, a.Now())...)
 	}
 	return max(code, printed(a.Console.JSON(v)))
 }

@@ -61,7 +61,7 @@ func (a *App) Warn() {
 		a.Log.Warn(text)
 	}
 	if a.Serves {
-		for _, text := range a.ScheduleWarnings() {
+		for _, text := range ScheduleWarnings(a.Scheduler.Jobs, a.Now()) {
 			a.Log.Warn(text)
 		}
 	}

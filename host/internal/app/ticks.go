@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/schedule"
@@ -21,10 +22,10 @@ func TicksOf(j soloist.Job) (*ticks.Ticks, error) {
 }
 
 // ScheduleWarnings returns what people often get wrong about schedules such as those of the jobs.
-func (a *App) ScheduleWarnings() (all []string) {
-	for _, j := range a.Scheduler.Jobs {
+func ScheduleWarnings(jobs []soloist.Job, now time.Time) (all []string) {
+	for _, j := range jobs {
 		if s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name); err == nil && j.After == "" {
-			for _, text := range s.Warnings(a.Now()) {
+			for _, text := range s.Warnings(now) {
 				all = append(all, j.Name+": "+text)
 			}
 		}
