@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"encoding/json"
 	"path"
 	"reflect"
 	"strconv"
@@ -122,11 +121,11 @@ func tellsBefore(rec, claim *store.Record) bool {
 	return !rec.Run.Claimed.Equal(claim.Run.Claimed)
 }
 
-// decode is what encoding/json makes of a record, nil if it makes nothing.
+// decode is the record in a text, also one that no replica may use; nil if there is none.
 func decode(text string) *store.Record {
-	rec := new(store.Record)
-	if json.Unmarshal([]byte(text), rec) != nil {
+	rec, _ := store.DecodeRecord([]byte(text), "", "")
+	if rec.App == "" {
 		return nil
 	}
-	return rec
+	return &rec
 }

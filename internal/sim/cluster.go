@@ -34,7 +34,7 @@ type Config struct {
 	Draw          string             // once all is well, what no seed draws: one of [Draws]
 
 	// Store is what the replicas share. Its clock has to be time.Now. Nil: a
-	// [blobtest.Blob]. One seed in eight has the client library and host/azure over that,
+	// [blobtest.Blob]. One seed in sixteen has the client library and host/azure over that,
 	// which take longer than all else.
 	Store store.Store
 }
@@ -157,7 +157,7 @@ func newCluster(cfg Config) *Cluster {
 	for i := range cfg.Replicas {
 		c.slots = append(c.slots, &slot{Cluster: c, index: i, orders: make(chan string)})
 	}
-	c.piped = cfg.Store == nil && newRoll(cfg.Seed, 0, "client library").below(8) == 0
+	c.piped = cfg.Store == nil && newRoll(cfg.Seed, 0, "client library").below(16) == 0
 	c.ordered = keepsDocuments(cfg.Store) && (cfg.Single || newRoll(cfg.Seed, 0, "ordered").chance(0.5))
 	if !c.ordered { // a job that pauses itself needs the orders, to be resumed
 		c.Program = slices.Clone(c.Program)
