@@ -1,8 +1,10 @@
 package sim
 
 import (
-	"github.com/soloist-go/soloist/internal/sim/trace"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/sim/draw"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // liveBefore has one replica run the most frequent job, in every tenth seed, and
@@ -13,13 +15,13 @@ func (c *Cluster) liveBefore() {
 	if c.NoFaultPlan || c.Seed%10 != 3 || len(often) == 0 {
 		return
 	}
-	r := newRoll(c.Seed, 0, "before")
+	r := draw.New(c.Seed, 0, "before")
 	s := &slot{Cluster: c, index: c.Replicas}
 	one := s.startWith("b1.1", often, "")
-	time.Sleep(r.between(20*time.Second, time.Minute))
+	time.Sleep(r.Between(20*time.Second, time.Minute))
 	one.stop()
-	days := pick(r, 12, 11, 14)
-	gap := time.Duration(days)*24*time.Hour + r.between(0, time.Hour)
+	days := draw.Pick(r, 12, 11, 14)
+	gap := time.Duration(days)*24*time.Hour + r.Between(0, time.Hour)
 	c.log.Add(trace.Event{What: trace.Down, End: time.Now().Add(gap)})
 	time.Sleep(gap)
 }

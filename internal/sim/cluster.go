@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
@@ -23,15 +24,15 @@ import (
 // A Config says what to simulate. It is meant for a bubble of testing/synctest;
 // elsewhere it takes as long as it says.
 type Config struct {
-	Seed          uint64             // of all that is decided by chance
-	Replicas      int                // zero: 3
-	Length        time.Duration      // of the time with faults; zero: two hours. It begins at some time of an hour
-	Program       []trace.Definition // its first version; nil: that of the seed
-	NetworkFaults []NetworkFault     // nil: as the seed says
-	NoFaultPlan   bool               // no crashes, operators, deploys, suspensions
-	Zero          bool               // replicas are started by alarms, and end by themselves
-	Single        bool               // once all is well, one thing at a time goes wrong
-	Draw          string             // once all is well, what no seed draws: one of [Draws]
+	Seed          uint64              // of all that is decided by chance
+	Replicas      int                 // zero: 3
+	Length        time.Duration       // of the time with faults; zero: two hours. It begins at some time of an hour
+	Program       []trace.Definition  // its first version; nil: that of the seed
+	NetworkFaults []draw.NetworkFault // nil: as the seed says
+	NoFaultPlan   bool                // no crashes, operators, deploys, suspensions
+	Zero          bool                // replicas are started by alarms, and end by themselves
+	Single        bool                // once all is well, one thing at a time goes wrong
+	Draw          string              // once all is well, what no seed draws: one of [Draws]
 
 	// Store is what the replicas share. Its clock has to be time.Now. Nil: a
 	// [blobtest.Blob]. One seed in sixteen has the client library and host/azure over that,
@@ -51,8 +52,8 @@ type Cluster struct {
 	healed     chan struct{} // closed at end
 	over       chan struct{} // closed: all are to stop
 	slots      []*slot
-	locks      []lockPlan
-	onces      []oncePlan
+	locks      []draw.LockPlan
+	onces      []draw.OncePlan
 	platform   *platform      // of a cluster that scales to zero; nil: of any other
 	corrupting sync.Map       // the jobs whose entries are, or were not mended yet
 	beside     sync.Map       // the numbers of backfills that run several ticks at a time
@@ -86,13 +87,13 @@ func Simulate(cfg Config) (*trace.Log, Tally) {
 		c.plantForeign()
 	}
 	all := c.plan()
-	if len(all) > 0 && all[0].what == "arm" {
+	if len(all) > 0 && all[0].What == "arm" {
 		c.carryOut(all[0])
 		all = all[1:]
 	}
 	c.bringUp()
 	for _, d := range all {
-		time.Sleep(time.Until(d.at))
+		time.Sleep(time.Until(d.At))
 		c.carryOut(d)
 	}
 	time.Sleep(time.Until(c.end))
@@ -135,21 +136,21 @@ func newCluster(cfg Config) *Cluster {
 	cfg = cfg.prepared()
 	cfg.Replicas = cmp.Or(cfg.Replicas, 3)
 	cfg.Length = cmp.Or(cfg.Length, 2*time.Hour)
-	var locks []lockPlan
-	var onces []oncePlan
+	var locks []draw.LockPlan
+	var onces []draw.OncePlan
 	if cfg.Program == nil && cfg.Zero && cfg.Single {
 		cfg.Program = soloistsAtZero(cfg.Seed)
 	} else if cfg.Program == nil && cfg.Zero {
-		cfg.Program = zeroProgram(cfg.Seed)
+		cfg.Program = draw.ZeroProgram(cfg.Seed)
 	} else if cfg.Program == nil && cfg.Single {
 		cfg.Program = soloists(cfg.Seed)
 	} else if cfg.Program == nil {
-		cfg.Program, locks, onces = Program(cfg.Seed), drawLocks(cfg.Seed), drawOnces(cfg.Seed)
+		cfg.Program, locks, onces = draw.Program(cfg.Seed), draw.Locks(cfg.Seed), draw.Onces(cfg.Seed)
 	}
-	if limited(cfg.Program) {
+	if draw.Limited(cfg.Program) {
 		time.Sleep(24 * time.Hour)
 	}
-	time.Sleep(newRoll(cfg.Seed, 0, "start").between(0, time.Hour))
+	time.Sleep(draw.New(cfg.Seed, 0, "start").Between(0, time.Hour))
 	c := &Cluster{Config: cfg, log: newLog(), locks: locks, onces: onces,
 		healed: make(chan struct{}), over: make(chan struct{})}
 	c.net = &Network{seed: cfg.Seed, service: serviceOf(cfg.Store), log: c.log}
@@ -157,8 +158,8 @@ func newCluster(cfg Config) *Cluster {
 	for i := range cfg.Replicas {
 		c.slots = append(c.slots, &slot{Cluster: c, index: i, orders: make(chan string)})
 	}
-	c.piped = cfg.Store == nil && newRoll(cfg.Seed, 0, "client library").below(16) == 0
-	c.ordered = keepsDocuments(cfg.Store) && (cfg.Single || newRoll(cfg.Seed, 0, "ordered").chance(0.5))
+	c.piped = cfg.Store == nil && draw.New(cfg.Seed, 0, "client library").Below(16) == 0
+	c.ordered = keepsDocuments(cfg.Store) && (cfg.Single || draw.New(cfg.Seed, 0, "ordered").Chance(0.5))
 	if !c.ordered { // a job that pauses itself needs the orders, to be resumed
 		c.Program = slices.Clone(c.Program)
 		for i := range c.Program {
@@ -172,11 +173,11 @@ func newCluster(cfg Config) *Cluster {
 	start := time.Now()
 	c.end = start.Add(cfg.Length)
 	if cfg.NetworkFaults == nil {
-		c.NetworkFaults = networkFaults(cfg.Seed, start, c.end, cfg.Replicas)
+		c.NetworkFaults = draw.NetworkFaults(cfg.Seed, start, c.end, cfg.Replicas)
 	}
 	c.net.faults, c.net.calm, c.traps.end = c.NetworkFaults, c.end, c.end
 	if cfg.Zero {
-		c.log.Zero = drawZero(cfg.Seed)
+		c.log.Zero = draw.Zero(cfg.Seed)
 		c.log.Zero.Most = c.Replicas
 		c.platform = newPlatform(c)
 	}
@@ -190,33 +191,33 @@ func newLog() *trace.Log {
 // calm reports whether nothing goes wrong any more.
 func (c *Cluster) calm() bool { return !time.Now().Before(c.end) }
 
-func (c *Cluster) plan() []plannedFault {
+func (c *Cluster) plan() []draw.PlannedFault {
 	if c.NoFaultPlan {
 		return nil
 	}
 	start := time.Now()
-	all := faultPlan(c.Seed, start, c.end, c.Replicas, c.Program)
-	all = append(all, deedsInLead(c.Seed, start, c.end, c.Replicas, c.Program)...)
-	all = append(all, upheavals(c.Seed, start, c.end, c.Replicas, c.Program)...)
+	all := draw.FaultPlan(c.Seed, start, c.end, c.Replicas, c.Program)
+	all = append(all, draw.DeedsInLead(c.Seed, start, c.end, c.Replicas, c.Program)...)
+	all = append(all, draw.Upheavals(c.Seed, start, c.end, c.Replicas, c.Program)...)
 	if c.ordered {
-		all = append(all, orderPlan(c.Seed, start, c.end, c.Replicas, c.Program)...)
-		all = append(all, backfillPlan(c.Seed, start, c.end, c.Replicas, c.Program)...)
+		all = append(all, draw.OrderPlan(c.Seed, start, c.end, c.Replicas, c.Program)...)
+		all = append(all, draw.BackfillPlan(c.Seed, start, c.end, c.Replicas, c.Program)...)
 	}
-	all = append(all, lockFaults(c.Seed, start, c.end, c.locks)...)
-	all = append(all, groupFaults(c.Seed, start, c.end, c.Program)...)
+	all = append(all, draw.LockFaults(c.Seed, start, c.end, c.locks)...)
+	all = append(all, draw.GroupFaults(c.Seed, start, c.end, c.Program)...)
 	all = c.planAtZero(all, start)
-	all = append(all, memberFaults(c.Seed, start, c.end, c.Program)...)
-	slices.SortStableFunc(all, func(a, b plannedFault) int { return a.at.Compare(b.at) })
+	all = append(all, draw.MemberFaults(c.Seed, start, c.end, c.Program)...)
+	slices.SortStableFunc(all, func(a, b draw.PlannedFault) int { return a.At.Compare(b.At) })
 	return all
 }
 
 // askAgain has another replica asked for the same run by hand again and again, while
 // the first one may still run it, and after that.
-func (c *Cluster) askAgain(d plannedFault, request string) {
-	roll := newRoll(c.Seed, 0, "again "+request)
+func (c *Cluster) askAgain(d draw.PlannedFault, request string) {
+	roll := draw.New(c.Seed, 0, "again "+request)
 	for range 6 {
-		time.Sleep(roll.between(0, 20*time.Second))
-		r := c.slots[(d.slot+1)%len(c.slots)].now()
+		time.Sleep(roll.Between(0, 20*time.Second))
+		r := c.slots[(d.Slot+1)%len(c.slots)].now()
 		if c.calm() {
 			return
 		}
@@ -226,55 +227,55 @@ func (c *Cluster) askAgain(d plannedFault, request string) {
 		asked := make(chan struct{})
 		r.byHand.Go(func() {
 			defer close(asked)
-			r.runNow(d.job, request)
+			r.runNow(d.Job, request)
 		})
 		<-asked // a replica that goes on after a suspension would have many calls at once
 	}
 }
 
 // carryOut has a planned fault happen, or begin.
-func (c *Cluster) carryOut(d plannedFault) {
-	s := c.slots[d.slot]
+func (c *Cluster) carryOut(d draw.PlannedFault) {
+	s := c.slots[d.Slot]
 	r := s.now()
 	switch {
-	case d.what == "arm":
-		c.traps.arm(d.job, d.d)
-	case d.what == "break now" || d.what == "break" || d.what == "delete" || d.what == "delete container":
+	case d.What == "arm":
+		c.traps.arm(d.Job, d.For)
+	case d.What == "break now" || d.What == "break" || d.What == "delete" || d.What == "delete container":
 		c.operate(d)
-	case d.what == "spoil":
-		if c.Store == nil && d.job != trace.Foreign {
+	case d.What == "spoil":
+		if c.Store == nil && d.Job != trace.Foreign {
 			c.wg.Go(func() { c.corrupt(d) })
 		}
-	case d.what == sweeps:
+	case d.What == draw.Sweeps:
 		c.wg.Go(func() { c.sweep(d) })
-	case d.what == "deploy":
+	case d.What == "deploy":
 		c.wg.Go(c.deploy)
-	case d.what == "restart":
+	case d.What == "restart":
 		s.order("restart")
 	case c.upheaval(d):
-	case d.what == inLead:
+	case d.What == draw.InLead:
 		c.befallInLead(d)
-	case d.what == backfills:
+	case d.What == draw.Backfills:
 		c.wg.Go(func() { c.backfill(d) })
-	case d.what == orders:
+	case d.What == draw.Orders:
 		c.wg.Go(func() { c.giveOrder(d) })
 	case r == nil || r.gone():
-	case d.what == "crash":
+	case d.What == "crash":
 		r.crash("any time")
-	case d.what == "step":
-		r.Step(d.d)
+	case d.What == "step":
+		r.Step(d.For)
 		c.log.Add(trace.Event{What: trace.Stepped, Replica: r.machine.name})
-	case d.what == "freeze":
-		r.suspend(min(d.d, time.Until(c.end)), "any time")
-	case d.what == "run now":
+	case d.What == "freeze":
+		r.suspend(min(d.For, time.Until(c.end)), "any time")
+	case d.What == "run now":
 		request := c.newRequest("wish-%d")
-		r.byHand.Go(func() { r.runNow(d.job, request) })
+		r.byHand.Go(func() { r.runNow(d.Job, request) })
 		c.wg.Go(func() { c.askAgain(d, request) })
-	case d.what == "step down":
-		c.log.Add(trace.Event{What: trace.Yield, Job: d.job})
+	case d.What == "step down":
+		c.log.Add(trace.Event{What: trace.Yield, Job: d.Job})
 		for _, s := range c.slots {
 			if r := s.now(); r != nil && !r.gone() {
-				c.wg.Go(func() { r.stepDown(d.job) })
+				c.wg.Go(func() { r.stepDown(d.Job) })
 			}
 		}
 	}
@@ -290,18 +291,18 @@ func (c *Cluster) newRequest(format string) string {
 
 // edit makes the next version of the program, which replicas start with from now
 // on.
-func (c *Cluster) edit() *roll {
+func (c *Cluster) edit() *draw.Roll {
 	c.version.Lock()
 	defer c.version.Unlock()
 	var n int // of replicas so far
 	c.log.Edit(func() { n = len(c.log.Fleet) })
-	r := newRoll(c.Seed, n, "deploy", trace.TimeOfDay(time.Now()))
+	r := draw.New(c.Seed, n, "deploy", trace.TimeOfDay(time.Now()))
 	before := c.version.now
-	c.version.now = next(before, r)
+	c.version.now = draw.Next(before, r)
 	if c.platform != nil {
-		c.version.now = anew(before, c.version.now, newRoll(c.Seed, n, "anew", trace.TimeOfDay(time.Now())))
+		c.version.now = draw.Anew(before, c.version.now, draw.New(c.Seed, n, "anew", trace.TimeOfDay(time.Now())))
 	}
-	redate(c.version.now, newRoll(c.Seed, n, "closed", trace.TimeOfDay(time.Now())))
+	draw.Redate(c.version.now, draw.New(c.Seed, n, "closed", trace.TimeOfDay(time.Now())))
 	c.version.deploys++
 	return r
 }
@@ -316,7 +317,7 @@ func (c *Cluster) deploy() {
 	for _, s := range c.slots {
 		s.order("restart")
 		select {
-		case <-time.After(r.between(time.Second, 40*time.Second)):
+		case <-time.After(r.Between(time.Second, 40*time.Second)):
 		case <-c.healed:
 			time.Sleep(time.Second) // those that come back up at that instant have to be there
 		}
@@ -419,20 +420,20 @@ func (s *slot) order(what string) {
 
 // live has one replica up after the other, until the cluster is over.
 func (s *slot) live() {
-	time.Sleep(newRoll(s.Seed, s.index, "first start").between(0, 10*time.Second))
+	time.Sleep(draw.New(s.Seed, s.index, "first start").Between(0, 10*time.Second))
 	for n := 1; ; n++ {
 		r := s.start(fmt.Sprintf("r%d.%d", s.index, n))
 		s.mu.Lock()
 		s.current = r
 		s.mu.Unlock()
-		roll := newRoll(s.Seed, n, "pause", r.name)
+		roll := draw.New(s.Seed, n, "pause", r.name)
 		var wait time.Duration
 		select {
 		case <-r.dead:
-			wait = roll.between(time.Second, 3*time.Minute)
+			wait = roll.Between(time.Second, 3*time.Minute)
 		case <-s.orders:
 			r.stop()
-			wait = roll.between(0, 20*time.Second)
+			wait = roll.Between(0, 20*time.Second)
 		case <-s.over:
 			r.stop()
 			return

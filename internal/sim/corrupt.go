@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
@@ -44,35 +45,35 @@ const (
 // corrupt overwrites the entry of a job, and mends it after a while: by what there
 // was, or by deleting it. An entry that is being mended is left alone: what there was is
 // not known then.
-func (c *Cluster) corrupt(d plannedFault) {
-	if _, on := c.corrupting.LoadOrStore(d.job, true); on {
+func (c *Cluster) corrupt(d draw.PlannedFault) {
+	if _, on := c.corrupting.LoadOrStore(d.Job, true); on {
 		return
 	}
-	defer c.corrupting.Delete(d.job)
-	r := newRoll(c.Seed, 0, "spoil", d.job, trace.TimeOfDay(d.at))
-	kind := corruptions[r.below(len(corruptions))]
-	before, _ := c.entry(d.job)
-	if kind == trace.Older && !c.idle(r.between(time.Minute, 6*time.Minute)) {
+	defer c.corrupting.Delete(d.Job)
+	r := draw.New(c.Seed, 0, "spoil", d.Job, trace.TimeOfDay(d.At))
+	kind := corruptions[r.Below(len(corruptions))]
+	before, _ := c.entry(d.Job)
+	if kind == trace.Older && !c.idle(r.Between(time.Minute, 6*time.Minute)) {
 		return
 	}
 	var text string
-	kept, e := c.overwrite(d.job, func(now string) string {
+	kept, e := c.overwrite(d.Job, func(now string) string {
 		text = corrupted(kind, now, before)
 		return text
 	})
 	if e == nil {
 		return
 	}
-	s := c.log.AddWith(e, trace.Event{What: trace.Corrupted, Job: d.job, Note: kind, Record: e.Record})
-	if !c.idle(r.between(10*time.Second, 5*time.Minute)) {
-		time.Sleep(r.between(0, time.Second)) // all are at it now, one after the other
+	s := c.log.AddWith(e, trace.Event{What: trace.Corrupted, Job: d.Job, Note: kind, Record: e.Record})
+	if !c.idle(r.Between(10*time.Second, 5*time.Minute)) {
+		time.Sleep(r.Between(0, time.Second)) // all are at it now, one after the other
 	}
-	c.askHealth(d.job)
+	c.askHealth(d.Job)
 	c.log.Edit(func() { s.End = time.Now() })
-	if kind == trace.Older || r.chance(0.5) {
-		c.operate(plannedFault{what: "delete", job: d.job})
+	if kind == trace.Older || r.Chance(0.5) {
+		c.operate(draw.PlannedFault{What: "delete", Job: d.Job})
 	} else {
-		c.overwrite(d.job, func(now string) string {
+		c.overwrite(d.Job, func(now string) string {
 			if now == text || now == "" && text == none {
 				return kept
 			}
@@ -185,7 +186,7 @@ func (c *Cluster) deleteContainer() {
 		return
 	}
 	c.log.Add(trace.Event{What: trace.Deleted, Note: "container"})
-	names := append(entries(c.locks), slotsOfGroup(c.Program)...)
+	names := append(draw.Entries(c.locks), draw.SlotsOfGroup(c.Program)...)
 	for _, d := range c.Program {
 		names = append(names, d.Name)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
@@ -25,7 +26,7 @@ type call struct {
 	*line
 	*trace.Event
 	request *blobtest.Request
-	roll    *roll
+	roll    *draw.Roll
 }
 
 // A reply is an answer as it comes back.
@@ -66,15 +67,15 @@ func (c *call) goesOn() bool { return c.machine.sleep(context.Background(), 0, c
 // and returns the roll of this call. Calls of one kind that begin at one instant have equal rolls: they are
 // answered at one instant, so that it does not matter which goroutine was first. The orders of operators are
 // read by one caller at a time, for all, which may be any of them.
-func (l *line) begin(ctx context.Context, job, op string) (*roll, error) {
+func (l *line) begin(ctx context.Context, job, op string) (*draw.Roll, error) {
 	if what, apart := ctx.Value(apart{}).(string); apart && job != ofOrders {
 		op += what
 	}
 	if err := l.machine.awake(ctx); err != nil {
 		return nil, err
 	}
-	r := newRoll(l.seed, int(time.Now().UnixNano()), l.machine.name, job, op)
-	if err := pause(ctx, r.between(0, 100*time.Microsecond)); err != nil {
+	r := draw.New(l.seed, int(time.Now().UnixNano()), l.machine.name, job, op)
+	if err := pause(ctx, r.Between(0, 100*time.Microsecond)); err != nil {
 		return nil, err
 	}
 	return r, l.machine.awake(ctx)
@@ -103,7 +104,7 @@ func (c *call) travel(ctx context.Context) (reply, error) {
 		raw, err := c.direct(ctx, c)
 		return reply{raw: raw}, err
 	}
-	there, back := c.roll.latency(), c.roll.latency()
+	there, back := c.roll.Latency(), c.roll.Latency()
 	fault := c.fault(c.machine.slot, c.Event, c.roll)
 	c.count(fault)
 	if fault != trace.None {
@@ -115,16 +116,16 @@ func (c *call) travel(ctx context.Context) (reply, error) {
 	case trace.Refuse:
 		return reply{}, errors.Join(pause(ctx, there), syscall.ECONNREFUSED)
 	case trace.Late:
-		c.deliver(c.roll.between(0, 3*longest))
+		c.deliver(c.roll.Between(0, 3*longest))
 		return reply{}, hang(ctx)
 	case trace.Throttle, trace.Internal, trace.Busy, trace.Denied, trace.ReadOnly:
 		return c.refuse(ctx, fault, there+back)
 	case trace.Page:
-		which, now := c.roll.stranger()
+		which, now := stranger(c.roll)
 		return reply{Answer: blobtest.ByStranger(now, which)}, pause(ctx, there+back)
 	case trace.Slow:
-		there += c.roll.between(0, longest)
-		back += c.roll.between(0, longest)
+		there += c.roll.Between(0, longest)
+		back += c.roll.Between(0, longest)
 	}
 	a, err := c.reach(ctx, there)
 	if err != nil {
@@ -146,8 +147,8 @@ var wrongBy = []time.Duration{0, time.Second, -time.Minute, 10 * time.Minute, -t
 
 // stranger is which answer of another server a request gets, and what the clock of
 // that server shows.
-func (r *roll) stranger() (which int, now time.Time) {
-	n := r.below(blobtest.Strangers * len(wrongBy))
+func stranger(r *draw.Roll) (which int, now time.Time) {
+	n := r.Below(blobtest.Strangers * len(wrongBy))
 	return n % blobtest.Strangers, time.Now().Add(wrongBy[n/blobtest.Strangers])
 }
 
@@ -207,8 +208,8 @@ func (c *call) refuse(ctx context.Context, f trace.Fault, d time.Duration) (repl
 		return reply{}, err
 	}
 	a := blobtest.Refused(time.Now(), refusals[f].status, refusals[f].code)
-	if c.roll.chance(0.5) && (f == trace.Throttle || f == trace.Busy) {
-		a.Header.Set("Retry-After", strconv.Itoa([]int{1, 50, 300}[c.roll.below(3)]))
+	if c.roll.Chance(0.5) && (f == trace.Throttle || f == trace.Busy) {
+		a.Header.Set("Retry-After", strconv.Itoa([]int{1, 50, 300}[c.roll.Below(3)]))
 	}
 	return reply{Answer: a}, nil
 }

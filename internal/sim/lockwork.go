@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
@@ -19,7 +20,7 @@ type lockWork struct {
 	m        *machine
 	lease    time.Duration
 	takes    time.Duration
-	roll     *roll
+	roll     *draw.Roll
 	behavior trace.Behavior
 	effects  bool // it writes to a resource that fences
 }
@@ -28,10 +29,10 @@ type lockWork struct {
 var lockBehaviors = []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine,
 	trace.Fails, trace.Panics, trace.Exits, trace.Deaf, trace.Nothing}
 
-func newLockWork(c *Cluster, m *machine, longest, lease time.Duration, r *roll) *lockWork {
-	w := &lockWork{c: c, m: m, lease: lease, takes: r.between(time.Millisecond, longest), roll: r, behavior: pick(r, lockBehaviors...)}
-	if r.chance(0.05) {
-		w.takes = r.between(0, 4*lease)
+func newLockWork(c *Cluster, m *machine, longest, lease time.Duration, r *draw.Roll) *lockWork {
+	w := &lockWork{c: c, m: m, lease: lease, takes: r.Between(time.Millisecond, longest), roll: r, behavior: draw.Pick(r, lockBehaviors...)}
+	if r.Chance(0.05) {
+		w.takes = r.Between(0, 4*lease)
 	}
 	return w
 }
@@ -63,10 +64,10 @@ func slotIn(id string) (n int) {
 
 func (w *lockWork) behave(ctx context.Context, run *soloist.Run, e trace.Event) error {
 	w.effect(run, e)
-	defer time.AfterFunc(w.roll.between(0, w.takes), func() { w.m.at(ofLock + "running") }).Stop()
+	defer time.AfterFunc(w.roll.Between(0, w.takes), func() { w.m.at(draw.OfLock + "running") }).Stop()
 	err := w.labour(ctx, run, w.takes)
 	if err != nil && w.behavior == trace.Deaf {
-		_ = w.labour(context.Background(), run, w.roll.between(0, 2*w.lease))
+		_ = w.labour(context.Background(), run, w.roll.Between(0, 2*w.lease))
 	}
 	w.effect(run, e)
 	switch {
@@ -90,11 +91,11 @@ func (w *lockWork) behave(ctx context.Context, run *soloist.Run, e trace.Event) 
 func (w *lockWork) labour(ctx context.Context, run *soloist.Run, takes time.Duration) error {
 	rough := !w.c.calm()
 	for end := time.Now().Add(takes); time.Now().Before(end) && rough != w.c.calm() && !w.m.gone(); {
-		w.m.sleep(ctx, min(5*time.Second, time.Until(end))+time.Duration(w.roll.below(1e6)), w.roll)
+		w.m.sleep(ctx, min(5*time.Second, time.Until(end))+time.Duration(w.roll.Below(1e6)), w.roll)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if w.roll.chance(0.1) {
+		if w.roll.Chance(0.1) {
 			_ = run.Check(ctx) // it tells of a loss by the end of ctx, too
 		}
 	}

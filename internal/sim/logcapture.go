@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
@@ -82,10 +83,10 @@ func (h *logCapture) block(message string) {
 		return
 	}
 	now := time.Now()
-	r := newRoll(h.seed, 0, "log", h.name, h.job, message, fmt.Sprint(h.token), trace.TimeOfDay(now))
+	r := draw.New(h.seed, 0, "log", h.name, h.job, message, fmt.Sprint(h.token), trace.TimeOfDay(now))
 	wait := time.Duration(0)
-	if message == "run started" && r.chance(0.01) {
-		wait = r.between(0, 20*time.Second)
+	if message == "run started" && r.Chance(0.01) {
+		wait = r.Between(0, 20*time.Second)
 	}
 	if from, to := h.mute(); !now.Before(from) && now.Before(to) {
 		wait = to.Sub(now)
@@ -99,12 +100,12 @@ func (h *logCapture) block(message string) {
 
 // mute is when the log of this replica takes no line.
 func (h *logCapture) mute() (from, to time.Time) {
-	r := newRoll(h.seed, 0, "mute log", h.name)
-	if !r.chance(0.1) {
+	r := draw.New(h.seed, 0, "mute log", h.name)
+	if !r.Chance(0.1) {
 		return from, to
 	}
-	from = h.up.Add(r.between(0, 20*time.Minute))
-	return from, from.Add(r.between(time.Minute, time.Hour))
+	from = h.up.Add(r.Between(0, 20*time.Minute))
+	return from, from.Add(r.Between(time.Minute, time.Hour))
 }
 
 // WithAttrs implements [slog.Handler].
@@ -115,9 +116,9 @@ func (h *logCapture) WithAttrs(attrs []slog.Attr) slog.Handler {
 		case "job":
 			c.job = a.Value.String()
 		case "lock", "once":
-			c.area = ofLock
+			c.area = draw.OfLock
 		case "group":
-			c.area = ofGroup
+			c.area = draw.OfGroup
 		case "token":
 			c.token = a.Value.Int64()
 		case "tick":

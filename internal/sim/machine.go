@@ -3,12 +3,14 @@ package sim
 import (
 	"context"
 	"errors"
-	"github.com/soloist-go/soloist/host/azure"
-	"github.com/soloist-go/soloist/internal/sim/trace"
 	"log/slog"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/internal/sim/draw"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // A machine is what one replica lives on: it can be suspended, and it can end.
@@ -81,12 +83,12 @@ func (m *machine) rest(ctx context.Context, d time.Duration) {
 
 // sleep is rest on a machine that may be suspended; it returns false if that is
 // gone. What goes on when it does, does so one after the other, as r says.
-func (m *machine) sleep(ctx context.Context, d time.Duration, r *roll) bool {
+func (m *machine) sleep(ctx context.Context, d time.Duration, r *draw.Roll) bool {
 	if d > 0 {
 		m.rest(ctx, d)
 	}
 	for d := m.Frozen(); d > 0 && !m.gone(); d = m.Frozen() {
-		m.rest(context.Background(), d+r.between(0, time.Millisecond))
+		m.rest(context.Background(), d+r.Between(0, time.Millisecond))
 	}
 	return !m.gone()
 }
@@ -95,9 +97,9 @@ func (m *machine) sleep(ctx context.Context, d time.Duration, r *roll) bool {
 // suspended or stopped.
 func (m *machine) at(point string) {
 	switch d, sprung := m.trap.spring(point); {
-	case sprung && d == stopping && m.quit != nil:
+	case sprung && d == draw.Stopping && m.quit != nil:
 		m.quit()
-	case sprung && d == stopping:
+	case sprung && d == draw.Stopping:
 	case sprung && d == 0:
 		m.crash(point)
 	case sprung:
@@ -143,7 +145,7 @@ func (t *traps) spring(point string) (d time.Duration, sprung bool) {
 	t.armed = slices.Delete(t.armed, i, i+1)
 	if d > 0 {
 		return min(d, time.Until(t.end)), true
-	} else if d == stopping {
+	} else if d == draw.Stopping {
 		return d, true
 	}
 	if t.hit == nil {
@@ -157,17 +159,4 @@ func (t *traps) disarm() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.armed = nil
-}
-
-// Points are all points at which a simulation crashes a machine: before a
-// request is sent, when it is applied and the answer under way, and when the
-// answer has come; and where it waits for something else.
-func Points() []string {
-	all := []string{"running", "hold-off"}
-	for _, op := range []string{"read", "create", "acquire", "claim", "settle", "progress", "beat", "save", "load", "renew", "replace", "finish", "release"} {
-		for _, when := range []string{" before", " applied", " after"} {
-			all = append(all, op+when)
-		}
-	}
-	return all
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
@@ -100,13 +101,13 @@ func (b *mailbox) seen() (some []mail) {
 }
 
 // any returns the nth message, by chance; false: there is none.
-func (b *mailbox) any(r *roll) (mail, bool) {
+func (b *mailbox) any(r *draw.Roll) (mail, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.all) == 0 {
 		return mail{}, false
 	}
-	return *b.all[r.below(len(b.all))], true
+	return *b.all[r.Below(len(b.all))], true
 }
 
 func (b *mailbox) find(id string) int {

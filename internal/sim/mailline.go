@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/alarm"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
@@ -16,7 +17,7 @@ import (
 type mailLine struct {
 	*line
 	box  *mailbox
-	ills []NetworkFault // what befalls calls to the queue
+	ills []draw.NetworkFault // what befalls calls to the queue
 }
 
 // Put implements [alarm.Queue].
@@ -87,8 +88,8 @@ func (l *mailLine) call(ctx context.Context, op, about string, apply func()) err
 }
 
 // way is the way there and back.
-func (l *mailLine) way(ctx context.Context, r *roll, op string, apply func()) error {
-	there, back := r.latency(), r.latency()
+func (l *mailLine) way(ctx context.Context, r *draw.Roll, op string, apply func()) error {
+	there, back := r.Latency(), r.Latency()
 	fault := l.ill(r)
 	l.count(fault)
 	broken := fmt.Errorf("the network: %s", fault)
@@ -104,10 +105,10 @@ func (l *mailLine) way(ctx context.Context, r *roll, op string, apply func()) er
 	case trace.Refuse, trace.Throttle, trace.Internal, trace.Busy, trace.Page, trace.ReadOnly:
 		return errors.Join(pause(ctx, there), broken)
 	case trace.Late:
-		l.later(r.between(0, 3*longest), apply)
+		l.later(r.Between(0, 3*longest), apply)
 		return hang(ctx)
 	case trace.Slow:
-		there += r.between(0, mailPatience/2)
+		there += r.Between(0, mailPatience/2)
 	}
 	sent := time.Now()
 	if err := pause(ctx, there); err != nil {
@@ -136,28 +137,18 @@ func (l *mailLine) later(d time.Duration, apply func()) {
 }
 
 // ill is what a call meets.
-func (l *mailLine) ill(r *roll) trace.Fault {
+func (l *mailLine) ill(r *draw.Roll) trace.Fault {
 	now := time.Now()
 	if !now.Before(l.calm) {
 		return trace.None
 	}
 	for _, f := range l.ills {
-		if !now.Before(f.From) && now.Before(f.To) && (f.Slot < 0 || f.Slot == l.machine.slot) && r.chance(f.Share) {
+		if !now.Before(f.From) && now.Before(f.To) && (f.Slot < 0 || f.Slot == l.machine.slot) && r.Chance(f.Share) {
 			if f.Fault != trace.None {
 				return f.Fault
 			}
-			return ills[r.below(len(ills))]
+			return ills[r.Below(len(ills))]
 		}
 	}
 	return trace.None
-}
-
-// MailPoints are the points of calls to the queue of alarms, and to its note, at which a simulation crashes a machine.
-func MailPoints() (all []string) {
-	for _, op := range []string{"put mail", "take mail", "drop mail", "read document", "write document"} {
-		for _, when := range []string{" before", " applied", " after"} {
-			all = append(all, op+when)
-		}
-	}
-	return all
 }

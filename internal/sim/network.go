@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
@@ -18,37 +19,22 @@ type Network struct {
 	seed    uint64
 	service service
 	log     *trace.Log
-	faults  []NetworkFault
+	faults  []draw.NetworkFault
 	calm    time.Time                                            // from then on nothing goes wrong
 	direct  func(context.Context, *call) (*http.Response, error) // instead of chance; nil: nobody does
 
 	late sync.WaitGroup // requests that are still under way though nobody waits
 	mu   sync.Mutex
 	met  map[trace.Fault]int
-	more []NetworkFault // beside faults: what was not planned
+	more []draw.NetworkFault // beside faults: what was not planned
 }
 
 // ills are the faults that a request may meet by itself. Whoever is denied has
 // a reason for longer.
 var ills = []trace.Fault{trace.Drop, trace.DropReply, trace.Late, trace.Refuse, trace.Reset, trace.Throttle, trace.Internal, trace.Applied500, trace.Busy, trace.Slow, trace.CutOff}
 
-// A NetworkFault is a time in which a share of all requests meets a fault.
-type NetworkFault struct {
-	From, To time.Time
-	Slot     int         // whose; negative: everybody's
-	Job      string      // about which; empty: any
-	Op       string      // which part of a tick; empty: any
-	Fault    trace.Fault // empty: any
-	Share    float64
-}
-
-// hits reports whether a request from a slot can meet the fault.
-func (s *NetworkFault) hits(slot int, e *trace.Event) bool {
-	return (s.Slot < 0 || s.Slot == slot) && (s.Job == "" || s.Job == e.Job) && (s.Op == "" || s.Op == e.Op) && (s.Fault != trace.ReadOnly || e.Writes())
-}
-
 // fault is what one request meets.
-func (n *Network) fault(slot int, e *trace.Event, r *roll) trace.Fault {
+func (n *Network) fault(slot int, e *trace.Event, r *draw.Roll) trace.Fault {
 	now := time.Now()
 	calm := !now.Before(n.calm)
 	n.mu.Lock()
@@ -61,11 +47,11 @@ func (n *Network) fault(slot int, e *trace.Event, r *roll) trace.Fault {
 		if calm && s.From.Before(n.calm) {
 			continue // what was to come before
 		}
-		if !now.Before(s.From) && now.Before(s.To) && s.hits(slot, e) && r.chance(s.Share) {
+		if !now.Before(s.From) && now.Before(s.To) && s.Hits(slot, e) && r.Chance(s.Share) {
 			if s.Fault != trace.None {
 				return s.Fault
 			}
-			return ills[r.below(len(ills))]
+			return ills[r.Below(len(ills))]
 		}
 	}
 	return trace.None

@@ -5,27 +5,28 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // operate ends leases and deletes entries.
-func (c *Cluster) operate(d plannedFault) {
-	switch d.what {
+func (c *Cluster) operate(d draw.PlannedFault) {
+	switch d.What {
 	case "break":
-		c.request("break", d.job)
+		c.request("break", d.Job)
 	case "break now":
-		c.breakNow(d.job)
+		c.breakNow(d.Job)
 	case "delete container":
 		if c.Store == nil && !c.foreign() {
 			c.deleteContainer()
 		}
 	case "delete":
-		if d.job == trace.Foreign {
+		if d.Job == trace.Foreign {
 			return
 		}
-		c.breakNow(d.job)
-		if e := c.request("delete", d.job); e.OK() {
-			c.log.Add(trace.Event{What: trace.Deleted, Job: d.job})
+		c.breakNow(d.Job)
+		if e := c.request("delete", d.Job); e.OK() {
+			c.log.Add(trace.Event{What: trace.Deleted, Job: d.Job})
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/alarm"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
@@ -30,14 +31,14 @@ func (p *platform) begins(s *slot, name, why string, called mail) *replica {
 	p.version.Lock()
 	defs, version := p.version.now, p.version.deploys
 	p.version.Unlock()
-	r := newRoll(p.Seed, 0, "replica", name)
-	skew := r.between(-2*time.Second, 2*time.Second)
-	if r.chance(0.3) {
-		skew = r.between(-2*time.Hour, 2*time.Hour)
+	r := draw.New(p.Seed, 0, "replica", name)
+	skew := r.Between(-2*time.Second, 2*time.Second)
+	if r.Chance(0.3) {
+		skew = r.Between(-2*time.Hour, 2*time.Hour)
 	}
-	m := newMachine(name, s.index, NewClock(skew, int64(r.below(19_001))-9500), p.log, &p.traps)
-	one := p.newReplica(m, defs, drawGrace(r))
-	one.stays = r.chance(0.3)
+	m := newMachine(name, s.index, NewClock(skew, int64(r.Below(19_001))-9500), p.log, &p.traps)
+	one := p.newReplica(m, defs, draw.Grace(r))
+	one.stays = r.Chance(0.3)
 	m.quit = func() { s.order("restart") }
 	p.log.Add(trace.Event{What: trace.Up, Replica: name, Op: why, ID: fmt.Sprint("version ", version), Note: fmt.Sprintf("%s skew %s drift %d grace %s", why, skew, m.drift, one.Grace), Cause: trace.AtZero})
 	x := &process{replica: one, platform: p, alarm: p.clock(one.Scheduler, m, version), defs: defs, called: called}
@@ -86,7 +87,7 @@ type passes struct {
 	n       int       // so far
 	start   time.Time // of the last one
 	quiet   time.Time // when something has run last, or the beginning
-	roll    *roll
+	roll    *draw.Roll
 }
 
 // pass does what is due, and what comes to be due while something runs or within the patience, and hands over to the next
@@ -94,7 +95,7 @@ type passes struct {
 func (x *process) pass() error {
 	ctx, cancel := context.WithTimeout(x.ctx, trace.LongestPass)
 	defer cancel()
-	p := &passes{process: x, ended: make(chan struct{}, 1), start: time.Now(), quiet: time.Now(), roll: newRoll(x.Seed, 0, "passes", x.machine.name)}
+	p := &passes{process: x, ended: make(chan struct{}, 1), start: time.Now(), quiet: time.Now(), roll: draw.New(x.Seed, 0, "passes", x.machine.name)}
 	release := x.alarm.Guard(ctx, guardSpan)
 	err := p.run(ctx, time.Now().Add(trace.LongestPass/2))
 	p.all.Wait()
@@ -106,13 +107,13 @@ func (x *process) pass() error {
 }
 
 // guardSpan is how long after the death of a process its guard wakes the app up.
-const guardSpan = 45*time.Second + 3*odd
+const guardSpan = 45*time.Second + 3*draw.Odd
 
 // run goes on until nothing is due within the patience: after enough, which is when there may be too little time for a run,
 // only while something runs.
 func (p *passes) run(ctx context.Context, enough time.Time) error {
 	p.begin(ctx)
-	for pause := time.Second + odd; ; {
+	for pause := time.Second + draw.Odd; ; {
 		if ctx.Err() != nil || p.gone() {
 			p.all.Wait()
 		}
@@ -133,7 +134,7 @@ func (p *passes) run(ctx context.Context, enough time.Time) error {
 		case wait <= 0:
 			wait, pause = pause, min(2*pause, 15*time.Second)
 		default:
-			wait, pause = max(wait, leastPause), time.Second+odd
+			wait, pause = max(wait, leastPause), time.Second+draw.Odd
 		}
 		if tick := p.nextTick(now); !tick.IsZero() { // due may be that of another job, which cannot be begun
 			wait = min(wait, max(tick.Sub(now), leastPause))
@@ -161,10 +162,10 @@ func (x *process) nextTick(after time.Time) (next time.Time) {
 }
 
 // leastPause is how long a pass waits at least for a tick: the service's clock may be a little behind.
-const leastPause = 50*time.Millisecond + odd
+const leastPause = 50*time.Millisecond + draw.Odd
 
 // lookPause is how often a pass is begun at least while an earlier one waits for its runs.
-const lookPause = 30*time.Second + odd
+const lookPause = 30*time.Second + draw.Odd
 
 // begin begins a pass, and gives it a moment.
 func (p *passes) begin(ctx context.Context) {
@@ -184,7 +185,7 @@ func (p *passes) begin(ctx context.Context) {
 		default:
 		}
 	})
-	p.until(ctx, time.Second+odd)
+	p.until(ctx, time.Second+draw.Odd)
 }
 
 // until waits, and reports whether that time is over. The end of a pass, of the machine or of ctx ends it early. It goes on a
@@ -199,7 +200,7 @@ func (p *passes) until(ctx context.Context, d time.Duration) bool {
 	case <-p.dead:
 	case <-ctx.Done():
 	}
-	p.machine.sleep(context.Background(), p.roll.between(0, time.Millisecond), p.roll)
+	p.machine.sleep(context.Background(), p.roll.Between(0, time.Millisecond), p.roll)
 	return !time.Now().Before(end) && !p.gone() && ctx.Err() == nil
 }
 
@@ -287,7 +288,7 @@ func (x *process) serve() {
 			panic(err)
 		}
 	})
-	x.rest(x.ctx, odd) // of two reads of the orders at one instant, nobody could tell whether the second one has to be made
+	x.rest(x.ctx, draw.Odd) // of two reads of the orders at one instant, nobody could tell whether the second one has to be made
 	x.set(x.alarm.Renew)
 	x.untilIdle()
 	x.cancel()
@@ -301,7 +302,7 @@ func (x *process) serve() {
 func (x *process) untilIdle() {
 	quiet, next := time.Now(), time.Time{}
 	for {
-		if x.rest(x.ctx, time.Second+odd); x.ctx.Err() != nil || x.gone() {
+		if x.rest(x.ctx, time.Second+draw.Odd); x.ctx.Err() != nil || x.gone() {
 			return
 		}
 		if len(x.Health().Running) > 0 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
@@ -17,7 +18,7 @@ type platform struct {
 	*Cluster
 	*trace.Zero
 	box      *mailbox
-	mailIlls []NetworkFault
+	mailIlls []draw.NetworkFault
 	others   []string // messages of another app
 
 	mu     sync.Mutex
@@ -31,8 +32,8 @@ type platform struct {
 // newPlatform makes the platform of a cluster.
 func newPlatform(c *Cluster) *platform {
 	z := c.log.Zero
-	box := &mailbox{log: c.log, whole: newRoll(c.Seed, 0, "mailbox").chance(0.5)}
-	return &platform{Cluster: c, Zero: z, box: box, taken: make([]bool, len(c.slots)), mailIlls: mailFaults(c.Seed, time.Now(), c.end, len(c.slots))}
+	box := &mailbox{log: c.log, whole: draw.New(c.Seed, 0, "mailbox").Chance(0.5)}
+	return &platform{Cluster: c, Zero: z, box: box, taken: make([]bool, len(c.slots)), mailIlls: draw.MailFaults(c.Seed, time.Now(), c.end, len(c.slots))}
 }
 
 // live has the platform look at the queue until the cluster is over.
@@ -41,8 +42,8 @@ func (p *platform) live() {
 	p.wg.Go(p.sleepAtTimes)
 	p.wg.Go(p.netDaily)
 	p.start(trace.ByDeploy)
-	r := newRoll(p.Seed, 0, "polls")
-	for p.pausing(r.between(p.Poll*8/10, p.Poll)) {
+	r := draw.New(p.Seed, 0, "polls")
+	for p.pausing(r.Between(p.Poll*8/10, p.Poll)) {
 		p.mu.Lock()
 		asleep := time.Now().Before(p.asleep)
 		p.mu.Unlock()
@@ -92,7 +93,7 @@ func (p *platform) scale(n int) {
 	}
 	for i, s := range p.slots {
 		r := s.now()
-		if r != nil && !p.calm() && newRoll(p.Seed, i, "scaled in", trace.TimeOfDay(time.Now())).chance(0.15) {
+		if r != nil && !p.calm() && draw.New(p.Seed, i, "scaled in", trace.TimeOfDay(time.Now())).Chance(0.15) {
 			r.crash("scaled in")
 		} else {
 			s.order("restart")
@@ -140,8 +141,8 @@ func (p *platform) start(why string) {
 		defer p.free(s)
 		for try := 1; ; try++ {
 			name := fmt.Sprintf("z%d.%d", n, try)
-			r := newRoll(p.Seed, 0, "start", name)
-			if !p.pausing(max(r.between(p.Start/4, p.Start), time.Until(p.downUntil()))) || !p.calm() && r.chance(0.03) {
+			r := draw.New(p.Seed, 0, "start", name)
+			if !p.pausing(max(r.Between(p.Start/4, p.Start), time.Until(p.downUntil()))) || !p.calm() && r.Chance(0.03) {
 				return
 			}
 			p.occupy(s, p.begins(s, name, why, mail{}))
@@ -184,7 +185,7 @@ func (p *platform) invoke(m mail) bool {
 	p.wg.Go(func() {
 		defer p.free(s)
 		name := fmt.Sprintf("z%d.1", n)
-		if !p.pausing(newRoll(p.Seed, 0, "start", name).between(p.Start/4, p.Start)) {
+		if !p.pausing(draw.New(p.Seed, 0, "start", name).Between(p.Start/4, p.Start)) {
 			return
 		}
 		r := p.begins(s, name, trace.ByAlarm, m)
@@ -222,8 +223,8 @@ func (p *platform) hold(id string, stop chan struct{}) {
 
 // netDaily starts a replica each day, and once when all faults are over.
 func (p *platform) netDaily() {
-	r, healed := newRoll(p.Seed, 0, "net"), p.healed
-	first := r.between(0, p.Net)
+	r, healed := draw.New(p.Seed, 0, "net"), p.healed
+	first := r.Between(0, p.Net)
 	for wait := first; ; wait = p.Net {
 		select {
 		case <-time.After(wait):
@@ -245,9 +246,9 @@ func (p *platform) netDaily() {
 
 // sleepAtTimes has the platform do nothing for minutes, now and then.
 func (p *platform) sleepAtTimes() {
-	r := newRoll(p.Seed, 0, "platform asleep")
-	for r.chance(0.9) && p.idle(r.around(3*time.Hour)) {
-		d := min(r.around(8*time.Minute), time.Until(p.end))
+	r := draw.New(p.Seed, 0, "platform asleep")
+	for r.Chance(0.9) && p.idle(r.Around(3*time.Hour)) {
+		d := min(r.Around(8*time.Minute), time.Until(p.end))
 		p.mu.Lock()
 		p.asleep = time.Now().Add(d)
 		p.mu.Unlock()
@@ -258,15 +259,15 @@ func (p *platform) sleepAtTimes() {
 // deployed starts a replica of the new version, as a platform does to see that it comes up; or, where it does not, somebody
 // wakes the new version up.
 func (p *platform) deployed() {
-	if p.Kind != trace.AsApp && newRoll(p.Seed, 0, "woken", trace.TimeOfDay(time.Now())).chance(0.6) {
+	if p.Kind != trace.AsApp && draw.New(p.Seed, 0, "woken", trace.TimeOfDay(time.Now())).Chance(0.6) {
 		p.wake()
 		return
 	}
 	for _, s := range p.slots {
 		s.order("restart")
 	}
-	if r := newRoll(p.Seed, 0, "deployed", trace.TimeOfDay(time.Now())); !r.chance(0.1) {
-		p.pausing(r.between(0, 20*time.Second))
+	if r := draw.New(p.Seed, 0, "deployed", trace.TimeOfDay(time.Now())); !r.Chance(0.1) {
+		p.pausing(r.Between(0, 20*time.Second))
 		p.start(trace.ByDeploy)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
@@ -35,18 +36,18 @@ func (s *slot) start(name string) *replica {
 // startWith brings a replica up. A visitor has a reason why it does not stay.
 func (s *slot) startWith(name string, defs []trace.Definition, visitor string) *replica {
 	c := s.Cluster
-	r := newRoll(c.Seed, 0, "replica", name)
-	skew := r.between(-2*time.Second, 2*time.Second)
-	if r.chance(0.3) {
-		skew = r.between(-2*time.Hour, 2*time.Hour)
+	r := draw.New(c.Seed, 0, "replica", name)
+	skew := r.Between(-2*time.Second, 2*time.Second)
+	if r.Chance(0.3) {
+		skew = r.Between(-2*time.Hour, 2*time.Hour)
 	}
-	m := newMachine(name, s.index, NewClock(skew, int64(r.below(19_001))-9500), c.log, &c.traps)
-	grace := drawGrace(r)
+	m := newMachine(name, s.index, NewClock(skew, int64(r.Below(19_001))-9500), c.log, &c.traps)
+	grace := draw.Grace(r)
 	one := c.newReplica(m, defs, grace)
-	one.stays = r.chance(0.3)
+	one.stays = r.Chance(0.3)
 	up := trace.Event{What: trace.Up, Replica: name, Note: fmt.Sprintf("skew %s drift %d grace %s", skew, m.drift, one.Grace), Cause: visitor}
 	m.quit = func() { s.order("restart") }
-	onWakeUps := s.index == 0 && r.chance(0.2) && !c.calm()
+	onWakeUps := s.index == 0 && r.Chance(0.2) && !c.calm()
 	if onWakeUps {
 		up.Cause = "woken up"
 	}
@@ -66,8 +67,6 @@ func (s *slot) startWith(name string, defs []trace.Definition, visitor string) *
 	return one
 }
 
-func drawGrace(r *roll) time.Duration { return pick(r, 0, 5*time.Second+odd, 25*time.Second+odd) }
-
 // newReplica makes a replica that does not run yet.
 func (c *Cluster) newReplica(m *machine, defs []trace.Definition, grace time.Duration) *replica {
 	one := &replica{machine: m, c: c, done: make(chan struct{})}
@@ -76,7 +75,7 @@ func (c *Cluster) newReplica(m *machine, defs []trace.Definition, grace time.Dur
 		handler = slog.NewMultiHandler(handler, m.logs)
 	}
 	one.Scheduler = &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: m.name, Logger: slog.New(handler),
-		Grace: grace, Groups: groupsOf(defs), Now: m.Now, Elapsed: m.Elapsed, Overrun: one.overran, Events: m.emitted}
+		Grace: grace, Groups: draw.GroupsOf(defs), Now: m.Now, Elapsed: m.Elapsed, Overrun: one.overran, Events: m.emitted}
 	c.log.Edit(func() { c.log.Fleet[m.name], c.log.Drift[m.name] = defs, m.drift })
 	c.addTo(one.Scheduler, m, defs)
 	one.ctx, one.cancel = context.WithCancel(context.Background())
@@ -111,7 +110,7 @@ func (r *replica) overran(job string, cause error) {
 
 // endAfterOverrun ends the process of a replica soon, unless it stays.
 func (r *replica) endAfterOverrun(job string, e *trace.Event) {
-	after := newRoll(r.c.Seed, 0, "overrun", r.machine.name, job, trace.TimeOfDay(e.Time)).between(0, 3*time.Second)
+	after := draw.New(r.c.Seed, 0, "overrun", r.machine.name, job, trace.TimeOfDay(e.Time)).Between(0, 3*time.Second)
 	if !r.stays && (r.c.Single || time.Now().Add(after).Before(r.c.end)) {
 		time.AfterFunc(after, func() { r.crash("overrun") })
 	}
@@ -128,12 +127,12 @@ func (r *replica) ended() bool {
 }
 
 // wakeUps is a replica that a platform wakes up now and then.
-func (r *replica) wakeUps(roll *roll) {
+func (r *replica) wakeUps(roll *draw.Roll) {
 	for r.ctx.Err() == nil {
 		ctx, cancel := context.WithTimeout(r.ctx, 5*time.Minute)
 		_, _ = r.RunDue(ctx, soloist.Wake{}) // what went wrong shows in the record
 		cancel()
-		r.rest(r.ctx, roll.between(0, time.Minute))
+		r.rest(r.ctx, roll.Between(0, time.Minute))
 	}
 }
 

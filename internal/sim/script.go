@@ -14,6 +14,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
@@ -98,7 +99,7 @@ func (s *Script) Start(p Part) *Replica {
 func (s *Script) Watch(w func(*trace.Event)) { s.c.log.Watch = w }
 
 // Operate has an operator do "break", "break now" or "delete" to a job's entry.
-func (s *Script) Operate(what, job string) { s.c.operate(plannedFault{what: what, job: job}) }
+func (s *Script) Operate(what, job string) { s.c.operate(draw.PlannedFault{What: what, Job: job}) }
 
 // TakeOrders has the replicas that are started from now on read the orders of operators.
 func (s *Script) TakeOrders() { s.c.ordered = true }
@@ -168,7 +169,7 @@ func (p *Replica) KillAt(point string) { p.FreezeAt(point, 0) }
 
 // FreezeAt is KillAt with a suspension.
 func (p *Replica) FreezeAt(point string, d time.Duration) {
-	if !slices.Contains(Points(), point) {
+	if !slices.Contains(draw.Points(), point) {
 		panic(fmt.Sprintf("there is no point %q", point))
 	}
 	p.r.trap.arm(point, d)

@@ -5,18 +5,15 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
-// sweeps is what an operator does with locks that nobody uses: their entries go. For those who use
-// them, nothing may come of that: it is no deletion that excuses anything.
-const sweeps = "sweep"
-
-func (c *Cluster) sweep(d plannedFault) {
+func (c *Cluster) sweep(d draw.PlannedFault) {
 	if c.Store != nil {
 		return
 	}
-	r := newRoll(c.Seed, 0, sweeps, trace.TimeOfDay(d.at))
+	r := draw.New(c.Seed, 0, draw.Sweeps, trace.TimeOfDay(d.At))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	removed, _ := soloist.Sweep(ctx, c.overHands(r, false), "sim", 10*time.Minute) // the container may be gone

@@ -2,16 +2,17 @@ package sim
 
 import (
 	"context"
-	"github.com/soloist-go/soloist/internal/sim/trace"
 	"runtime"
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // hurry saves ten times a second for a while, as a leader with much to keep does.
 func (w *worker) hurry(ctx context.Context) {
-	end := time.Now().Add(w.roll.between(time.Second, 20*time.Second))
+	end := time.Now().Add(w.roll.Between(time.Second, 20*time.Second))
 	for n := 0; time.Now().Before(end) && w.rough != w.c.calm(); n++ {
 		if w.beat(w.run.Save(ctx, "hurry "+strconv.Itoa(n))) != nil || !w.sleep(ctx, 100*time.Millisecond) || ctx.Err() != nil {
 			return

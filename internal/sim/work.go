@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
@@ -44,7 +45,7 @@ type worker struct {
 	*trace.Definition
 	c        *Cluster
 	run      *soloist.Run
-	roll     *roll
+	roll     *draw.Roll
 	rough    bool // it began before the cluster was healed
 	event    *trace.Event
 	behavior trace.Behavior
@@ -56,12 +57,12 @@ const noReturn = "did not return"
 // do is what a job does.
 func (c *Cluster) do(m *machine, whole *trace.Definition) func(context.Context, *soloist.Run) error {
 	return func(ctx context.Context, run *soloist.Run) error {
-		d := shardOf(whole, run)
+		d := draw.ShardOf(whole, run)
 		which := fmt.Sprint(run.Token)
 		if _, beside := c.beside.Load(run.Backfill); beside { // others have the token too
 			which += run.Tick.String()
 		}
-		r := newRoll(c.Seed, run.Try, "run", m.name, d.Name, which)
+		r := draw.New(c.Seed, run.Try, "run", m.name, d.Name, which)
 		if !m.sleep(ctx, 0, r) {
 			return errGone
 		}
@@ -151,16 +152,16 @@ func (w *worker) behave(ctx context.Context) error {
 	if act := w.acts[w.Name]; act != nil {
 		return act(ctx, &RunContext{w.run, w})
 	}
-	takes := w.roll.between(w.Least, w.Most)
+	takes := w.roll.Between(w.Least, w.Most)
 	w.behavior = trace.Fine
 	if len(w.Behaviors) > 0 && w.rough {
-		w.behavior = w.Behaviors[w.roll.below(len(w.Behaviors))]
+		w.behavior = w.Behaviors[w.roll.Below(len(w.Behaviors))]
 	}
 	if !w.rough {
 		takes = max(min(takes, 5*time.Second), w.Lengthy)
 	}
 	w.effect()
-	defer time.AfterFunc(w.roll.between(0, takes), func() { w.at("running") }).Stop()
+	defer time.AfterFunc(w.roll.Between(0, takes), func() { w.at("running") }).Stop()
 	if w.Saves {
 		return w.count(ctx, takes)
 	}
@@ -178,13 +179,13 @@ func (w *worker) behave(ctx context.Context) error {
 		return soloist.Skip("nothing to do")
 	}
 	err := w.labour(ctx, takes)
-	if err == nil && w.roll.chance(0.3) {
+	if err == nil && w.roll.Chance(0.3) {
 		err = w.run.Check(ctx)
 	}
 	if err != nil && w.behavior == trace.Deaf {
-		w.goOn(w.roll.between(0, 2*w.Lease))
+		w.goOn(w.roll.Between(0, 2*w.Lease))
 	} else if err != nil && w.behavior == trace.Stubborn {
-		w.goOn(w.roll.between(w.Lease, 3*time.Minute))
+		w.goOn(w.roll.Between(w.Lease, 3*time.Minute))
 	}
 	w.effect()
 	switch w.behavior {
@@ -193,7 +194,7 @@ func (w *worker) behave(ctx context.Context) error {
 	case trace.Forever:
 		return soloist.Permanent(errors.New("failed for good"))
 	case trace.Later:
-		return soloist.RetryAfter(errors.New("throttled"), w.roll.between(0, w.Lease))
+		return soloist.RetryAfter(errors.New("throttled"), w.roll.Between(0, w.Lease))
 	case trace.Panics:
 		panic("out of order")
 	case trace.Exits:
@@ -205,7 +206,7 @@ func (w *worker) behave(ctx context.Context) error {
 // goOn works for d, whatever has ended the context.
 func (w *worker) goOn(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end) && !w.c.calm() && !w.gone(); {
-		w.sleep(context.Background(), min(5*time.Second, time.Until(end))+time.Duration(w.roll.below(1e6)))
+		w.sleep(context.Background(), min(5*time.Second, time.Until(end))+time.Duration(w.roll.Below(1e6)))
 	}
 }
 
@@ -223,7 +224,7 @@ func (w *worker) labour(ctx context.Context, takes time.Duration) error {
 		if left := time.Until(end); left > 0 {
 			pace = min(step, left)
 		}
-		w.sleep(ctx, pace+time.Duration(w.roll.below(1e6)))
+		w.sleep(ctx, pace+time.Duration(w.roll.Below(1e6)))
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -234,7 +235,7 @@ func (w *worker) labour(ctx context.Context, takes time.Duration) error {
 			return w.turn(ctx)
 		}
 		w.beat(w.run.Heartbeat("on my way"))
-		if w.roll.chance(0.1) {
+		if w.roll.Chance(0.1) {
 			w.run.Check(ctx)
 		}
 	}
@@ -265,17 +266,17 @@ func (w *worker) effect() {
 }
 
 // effect writes to the resource of a job, or of a lock.
-func (c *Cluster) effect(m *machine, what trace.Event, r *roll) {
+func (c *Cluster) effect(m *machine, what trace.Event, r *draw.Roll) {
 	what.What, what.Replica, what.Sent = trace.Effect, m.name, time.Now()
 	e := c.log.Add(what)
-	time.Sleep(r.latency())
+	time.Sleep(r.Latency())
 	ok := c.sink.take(cmp.Or(what.Job, what.Lock), what.Token)
 	c.log.Edit(func() {
 		if e.Time, e.Note, e.Result = time.Now(), "accepted", trace.Well; !ok {
 			e.Note, e.Result = "refused", trace.Refused
 		}
 	})
-	m.sleep(context.Background(), r.latency(), r)
+	m.sleep(context.Background(), r.Latency(), r)
 }
 
 // A savings is a checkpoint: a counter and some bytes.
@@ -294,7 +295,7 @@ func (w *worker) count(ctx context.Context, takes time.Duration) error {
 	w.c.log.Add(trace.Event{What: trace.Loaded, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Note: kept.note()})
 	w.saveTooMuch(ctx)
 	for end := time.Now().Add(takes); time.Now().Before(end) && w.rough != w.c.calm(); {
-		if err := w.labour(ctx, min(w.roll.between(2*time.Second, 9*time.Second), time.Until(end))); err != nil {
+		if err := w.labour(ctx, min(w.roll.Between(2*time.Second, 9*time.Second), time.Until(end))); err != nil {
 			return err
 		}
 		kept = savings{kept.N + 1, strings.Repeat("x", w.Padding)}
@@ -308,7 +309,7 @@ func (w *worker) count(ctx context.Context, takes time.Duration) error {
 
 // saveTooMuch tries to save more than is allowed, which has to be refused.
 func (w *worker) saveTooMuch(ctx context.Context) {
-	if w.MaxCheckpoint == 0 || !w.roll.chance(0.2) {
+	if w.MaxCheckpoint == 0 || !w.roll.Chance(0.2) {
 		return
 	}
 	if w.run.Save(ctx, strings.Repeat("x", w.MaxCheckpoint)) == nil {
