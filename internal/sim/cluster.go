@@ -18,6 +18,7 @@ import (
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -44,9 +45,9 @@ type Config struct {
 type Cluster struct {
 	Config
 	log   *trace.Log
-	net   *Network
+	net   *world.Network
 	sink  sink
-	traps traps
+	traps world.Traps
 	end   time.Time // of the faults
 
 	healed     chan struct{} // closed at end
@@ -56,6 +57,7 @@ type Cluster struct {
 	onces      []draw.OncePlan
 	platform   *platform      // of a cluster that scales to zero; nil: of any other
 	corrupting sync.Map       // the jobs whose entries are, or were not mended yet
+	acts       sync.Map       // by replica: what runs of a job do in a script, by job
 	beside     sync.Map       // the numbers of backfills that run several ticks at a time
 	turned     sync.Map       // the jobs of which a run is to behave in another way, and how
 	logs       local.Memory   // of the histories of a draw
@@ -98,7 +100,7 @@ func Simulate(cfg Config) (*trace.Log, Tally) {
 	}
 	time.Sleep(time.Until(c.end))
 	c.resumeAll()
-	c.traps.disarm()
+	c.traps.Disarm()
 	close(c.healed)
 	rest := c.settling()
 	c.log.Add(trace.Event{What: trace.Healed, End: time.Now().Add(rest)})
@@ -111,7 +113,7 @@ func Simulate(cfg Config) (*trace.Log, Tally) {
 	}
 	close(c.over)
 	c.wg.Wait()
-	c.net.late.Wait()
+	c.net.Late.Wait()
 	time.Sleep(time.Minute)
 	c.log.Sort()
 	return c.log, c.tally()
@@ -153,7 +155,7 @@ func newCluster(cfg Config) *Cluster {
 	time.Sleep(draw.New(cfg.Seed, 0, "start").Between(0, time.Hour))
 	c := &Cluster{Config: cfg, log: newLog(), locks: locks, onces: onces,
 		healed: make(chan struct{}), over: make(chan struct{})}
-	c.net = &Network{seed: cfg.Seed, service: serviceOf(cfg.Store), log: c.log}
+	c.net = &world.Network{Seed: cfg.Seed, Service: serviceOf(cfg.Store), Log: c.log}
 	c.version.now = cfg.Program
 	for i := range cfg.Replicas {
 		c.slots = append(c.slots, &slot{Cluster: c, index: i, orders: make(chan string)})
@@ -175,7 +177,7 @@ func newCluster(cfg Config) *Cluster {
 	if cfg.NetworkFaults == nil {
 		c.NetworkFaults = draw.NetworkFaults(cfg.Seed, start, c.end, cfg.Replicas)
 	}
-	c.net.faults, c.net.calm, c.traps.end = c.NetworkFaults, c.end, c.end
+	c.net.Faults, c.net.Calm, c.traps.End = c.NetworkFaults, c.end, c.end
 	if cfg.Zero {
 		c.log.Zero = draw.Zero(cfg.Seed)
 		c.log.Zero.Most = c.Replicas
@@ -221,7 +223,7 @@ func (c *Cluster) askAgain(d draw.PlannedFault, request string) {
 		if c.calm() {
 			return
 		}
-		if r == nil || r.gone() {
+		if r == nil || r.Gone() {
 			continue
 		}
 		asked := make(chan struct{})
@@ -239,7 +241,7 @@ func (c *Cluster) carryOut(d draw.PlannedFault) {
 	r := s.now()
 	switch {
 	case d.What == "arm":
-		c.traps.arm(d.Job, d.For)
+		c.traps.Arm(d.Job, d.For)
 	case d.What == "break now" || d.What == "break" || d.What == "delete" || d.What == "delete container":
 		c.operate(d)
 	case d.What == "spoil":
@@ -259,14 +261,14 @@ func (c *Cluster) carryOut(d draw.PlannedFault) {
 		c.wg.Go(func() { c.backfill(d) })
 	case d.What == draw.Orders:
 		c.wg.Go(func() { c.giveOrder(d) })
-	case r == nil || r.gone():
+	case r == nil || r.Gone():
 	case d.What == "crash":
-		r.crash("any time")
+		r.Crash("any time")
 	case d.What == "step":
 		r.Step(d.For)
-		c.log.Add(trace.Event{What: trace.Stepped, Replica: r.machine.name})
+		c.log.Add(trace.Event{What: trace.Stepped, Replica: r.Machine.Name})
 	case d.What == "freeze":
-		r.suspend(min(d.For, time.Until(c.end)), "any time")
+		r.Suspend(min(d.For, time.Until(c.end)), "any time")
 	case d.What == "run now":
 		request := c.newRequest("wish-%d")
 		r.byHand.Go(func() { r.runNow(d.Job, request) })
@@ -274,7 +276,7 @@ func (c *Cluster) carryOut(d draw.PlannedFault) {
 	case d.What == "step down":
 		c.log.Add(trace.Event{What: trace.Yield, Job: d.Job})
 		for _, s := range c.slots {
-			if r := s.now(); r != nil && !r.gone() {
+			if r := s.now(); r != nil && !r.Gone() {
 				c.wg.Go(func() { r.stepDown(d.Job) })
 			}
 		}
@@ -333,13 +335,13 @@ func (c *Cluster) examine() {
 		}
 		h := r.Health()
 		for job := range h.Broken {
-			c.log.Add(trace.Event{What: trace.Health, Replica: r.name, Job: job, Op: "broken"})
+			c.log.Add(trace.Event{What: trace.Health, Replica: r.Name, Job: job, Op: "broken"})
 		}
 		for job := range h.Overrun {
-			c.log.Add(trace.Event{What: trace.Health, Replica: r.name, Job: job, Op: "overrun"})
+			c.log.Add(trace.Event{What: trace.Health, Replica: r.Name, Job: job, Op: "overrun"})
 		}
 		for _, job := range h.Stuck {
-			c.log.Add(trace.Event{What: trace.Health, Replica: r.name, Job: job, Op: "stuck"})
+			c.log.Add(trace.Event{What: trace.Health, Replica: r.Name, Job: job, Op: "stuck"})
 		}
 	}
 }
@@ -357,8 +359,8 @@ func (t *Tally) Add(o Tally) {
 }
 
 func (c *Cluster) tally() Tally {
-	t := Tally{Faults: map[string]int{}, Crashes: c.traps.hit}
-	for f, n := range c.net.met {
+	t := Tally{Faults: map[string]int{}, Crashes: c.traps.Hit}
+	for f, n := range c.net.Met {
 		t.Faults[string(f)] += n
 	}
 	for _, e := range c.log.Events {
@@ -426,10 +428,10 @@ func (s *slot) live() {
 		s.mu.Lock()
 		s.current = r
 		s.mu.Unlock()
-		roll := draw.New(s.Seed, n, "pause", r.name)
+		roll := draw.New(s.Seed, n, "pause", r.Name)
 		var wait time.Duration
 		select {
-		case <-r.dead:
+		case <-r.Dead:
 			wait = roll.Between(time.Second, 3*time.Minute)
 		case <-s.orders:
 			r.stop()

@@ -9,6 +9,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 )
 
 // wakeCold has a platform start a process for each tick of the job that runs
@@ -40,7 +41,7 @@ func (c *Cluster) wakeCold(d draw.PlannedFault) {
 func (c *Cluster) wake(name string, defs []trace.Definition, here *trace.Definition, tick time.Time) {
 	r := draw.New(c.Seed, 0, "wake", name)
 	skew := draw.Pick(r, 0, r.Between(-20*time.Second, 20*time.Second), r.Between(-time.Hour, time.Hour))
-	m := newMachine(name, c.Replicas, NewClock(skew, int64(r.Below(19_001))-9500), c.log, &traps{end: c.end})
+	m := world.NewMachine(name, c.Replicas, world.NewClock(skew, int64(r.Below(19_001))-9500), c.log, &world.Traps{End: c.end})
 	one := c.newReplica(m, defs, 0)
 	wake := soloist.Wake{Jobs: []string{here.Name}}
 	if r.Chance(0.6) {

@@ -11,6 +11,7 @@ import (
 	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -86,10 +87,10 @@ func (c *Cluster) corrupt(d draw.PlannedFault) {
 func (c *Cluster) askHealth(job string) {
 	for _, s := range c.slots {
 		r := s.now()
-		if r == nil || r.gone() || r.ended() {
+		if r == nil || r.Gone() || r.ended() {
 			continue
 		}
-		e := trace.Event{What: trace.Fared, Replica: r.machine.name, Job: job, Note: trace.IsWell}
+		e := trace.Event{What: trace.Fared, Replica: r.Machine.Name, Job: job, Note: trace.IsWell}
 		if r.Health().Broken[job] != nil {
 			e.Note = trace.IsBroken
 		}
@@ -151,7 +152,7 @@ func corrupted(kind, now, before string) string {
 
 // entry is the record of a job and its ETag, as they are.
 func (c *Cluster) entry(job string) (record, etag string) {
-	a := c.net.service.Answer(blobtest.NewRequest("head", box, "sim/"+job, nil))
+	a := c.net.Service.Answer(blobtest.NewRequest("head", world.Container, "sim/"+job, nil))
 	if a.Status != http.StatusOK {
 		return "", ""
 	}
@@ -168,7 +169,7 @@ func (c *Cluster) overwrite(job string, change func(now string) string) (before 
 			return "", nil
 		}
 		c.breakNow(job)
-		headers := []string{ifMatch, etag, metaKey, text}
+		headers := []string{world.IfMatch, etag, world.MetaKey, text}
 		if text == none {
 			headers = headers[:2]
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/soloist-go/soloist/internal/history"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -147,8 +148,8 @@ func (c *Cluster) readsHistory(r *draw.Roll) {
 func (c *Cluster) cancelsBesideClaim(r *draw.Roll) {
 	one := c.whileWorkRuns(r)
 	begin := time.Now()
-	c.net.add(draw.NetworkFault{From: begin, To: begin.Add(5 * time.Minute), Slot: -1, Op: "claim", Fault: trace.Slow, Share: 1})
-	one.crash("single")
+	c.net.Add(draw.NetworkFault{From: begin, To: begin.Add(5 * time.Minute), Slot: -1, Op: "claim", Fault: trace.Slow, Share: 1})
+	one.Crash("single")
 	for c.claimUnderWay(begin) == nil && time.Since(begin) < 5*time.Minute {
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -171,7 +172,7 @@ func (c *Cluster) claimUnderWay(since time.Time) (claim *trace.Event) {
 
 // call is one process that is woken up, perhaps for a tick, and has some time.
 func (c *Cluster) call(name string, tick time.Time, within time.Duration) {
-	one := c.newReplica(newMachine(name, 0, NewClock(0, 0), c.log, &traps{}), c.Program, 0)
+	one := c.newReplica(world.NewMachine(name, 0, world.NewClock(0, 0), c.log, &world.Traps{}), c.Program, 0)
 	ctx, cancel := context.WithTimeout(one.ctx, within)
 	defer cancel()
 	e := c.log.Add(trace.Event{What: trace.Woken, Replica: name, Job: "work", Tick: tick, Sent: time.Now()})
@@ -197,11 +198,11 @@ func (c *Cluster) wakesJustBefore(r *draw.Roll) {
 func (c *Cluster) callsBriefly(r *draw.Roll) {
 	c.call("first", time.Time{}, time.Minute)
 	time.Sleep(time.Until(c.Program[0].After(time.Now())))
-	hang := c.newReplica(newMachine("hang", 0, NewClock(0, 0), c.log, &traps{}), c.Program, 0)
+	hang := c.newReplica(world.NewMachine("hang", 0, world.NewClock(0, 0), c.log, &world.Traps{}), c.Program, 0)
 	go func() { _, _ = hang.RunDue(hang.ctx, soloist.Wake{}) }()
 	time.Sleep(2*time.Second + draw.Fence/2)
 	e := c.log.Add(trace.Event{What: trace.Single, Op: trace.ShortCalls, Replica: "hang", Job: "work"})
-	hang.crash("single")
+	hang.Crash("single")
 	c.operate(draw.PlannedFault{What: "break now", Job: "work"})
 	for n := range 60 {
 		c.call(fmt.Sprint("p", n), time.Time{}, draw.Fence-r.Between(time.Second, 4*time.Second))
@@ -232,7 +233,7 @@ func (c *Cluster) ordersMany(r *draw.Roll) {
 func (c *Cluster) ordersWhilePaused(r *draw.Roll) {
 	one := c.whileWorkRuns(r)
 	c.orderWork(soloist.Order{Kind: store.OrderPause})
-	one.crash("single")
+	one.Crash("single")
 	time.Sleep(r.Between(0, 2*time.Minute))
 	c.orderWork(soloist.Order{Kind: store.OrderRun, Request: "please"})
 	time.Sleep(90 * time.Minute)
@@ -260,7 +261,7 @@ func (c *Cluster) pausesPredecessor(r *draw.Roll) {
 	time.Sleep(time.Until(tick) - r.Between(time.Minute, time.Hour))
 	c.orderWork(soloist.Order{Kind: store.OrderPause, Until: tick.Add(r.Between(10*time.Minute, 2*time.Hour))})
 	for n, end := 0, time.Now().Add(12*time.Hour); time.Now().Before(end); n++ {
-		asker := c.newReplica(newMachine(fmt.Sprint("asker", n), 0, NewClock(0, 0), c.log, &traps{}), c.Program, 0)
+		asker := c.newReplica(world.NewMachine(fmt.Sprint("asker", n), 0, world.NewClock(0, 0), c.log, &world.Traps{}), c.Program, 0)
 		at, err := asker.NextDue(context.Background())
 		if err != nil || at.IsZero() {
 			panic(fmt.Sprint(at, err))

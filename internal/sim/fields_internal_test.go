@@ -11,6 +11,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 )
 
 // notDrawn are the fields that are the same in each seed, or that no seed can
@@ -47,7 +48,7 @@ func fieldsOf(values map[string]map[string]bool, kind string, v reflect.Value) {
 func TestEachFieldIsDrawnOrListed(t *testing.T) {
 	values := map[string]map[string]bool{}
 	c := &Cluster{log: &trace.Log{}}
-	m := newMachine("r", 0, NewClock(0, 0), c.log, &traps{})
+	m := world.NewMachine("r", 0, world.NewClock(0, 0), c.log, &world.Traps{})
 	for seed := uint64(1); seed <= 100; seed++ {
 		program := draw.Program(seed)
 		for version := range 3 {
@@ -61,7 +62,7 @@ func TestEachFieldIsDrawnOrListed(t *testing.T) {
 			program = draw.Next(program, draw.New(seed, version, "fields"))
 		}
 		s := &soloist.Scheduler{Jobs: make([]soloist.Job, len(program)), Singletons: make([]soloist.Singleton, seed%2), Grace: draw.Grace(draw.New(seed, 0, "grace")), Groups: draw.GroupsOf(program),
-			Overrun: func(string, error) {}, Events: m.emitted, Logger: slog.New(slog.DiscardHandler)}
+			Overrun: func(string, error) {}, Events: m.Emitted, Logger: slog.New(slog.DiscardHandler)}
 		fieldsOf(values, "Scheduler", reflect.ValueOf(s).Elem())
 		for _, p := range draw.Locks(seed) {
 			fieldsOf(values, "Lock", reflect.ValueOf(&soloist.Lock{Name: p.Name, Slots: p.Slots, Lease: p.Lease}).Elem())

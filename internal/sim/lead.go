@@ -23,7 +23,7 @@ func (c *Cluster) befallInLead(d draw.PlannedFault) {
 	switch deed {
 	case "lost", "lost and restart":
 		now := time.Now()
-		c.net.add(draw.NetworkFault{From: now, To: now.Add(r.Between(200*time.Millisecond, 4*time.Second)), Slot: d.Slot, Job: d.Job, Share: 1,
+		c.net.Add(draw.NetworkFault{From: now, To: now.Add(r.Between(200*time.Millisecond, 4*time.Second)), Slot: d.Slot, Job: d.Job, Share: 1,
 			Fault: draw.Pick(r, trace.DropReply, trace.DropReply, trace.Drop, trace.Late, trace.Slow, trace.Reset, trace.Applied500, trace.None)})
 		if deed == "lost" {
 			return
@@ -81,16 +81,9 @@ func (c *Cluster) holder(job string) (slot int) {
 		}
 	})
 	for i, s := range c.slots {
-		if r := s.now(); r != nil && r.machine.name == name && !r.gone() {
+		if r := s.now(); r != nil && r.Machine.Name == name && !r.Gone() {
 			return i
 		}
 	}
 	return -1
-}
-
-// add has the network meet a fault from now on.
-func (n *Network) add(f draw.NetworkFault) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.more = append(n.more, f)
 }

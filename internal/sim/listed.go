@@ -9,6 +9,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 )
 
 // fewest is more jobs than a program reads one by one. What a seed has less than that
@@ -45,7 +46,7 @@ func (c *Cluster) onlooker(slot int, id string) *soloist.Scheduler {
 	c.version.Lock()
 	defs := c.version.now
 	c.version.Unlock()
-	m := newMachine(trace.Operator, slot, NewClock(0, 0), c.log, &traps{})
+	m := world.NewMachine(trace.Operator, slot, world.NewClock(0, 0), c.log, &world.Traps{})
 	s := &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: "onlooker " + id, Groups: draw.GroupsOf(defs), Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
 	c.addTo(s, m, defs)
 	for i := range fewest {

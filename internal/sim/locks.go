@@ -6,30 +6,15 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/entry"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 )
-
-// at is machine.at for one part of a call.
-func (c *call) at(when string) { c.machine.at(pointOf(c.Job, c.Op+when)) }
-
-func pointOf(job, point string) string {
-	switch n, _ := entry.Parse(job); {
-	case n.Kind == entry.Group:
-		return draw.OfGroup + point
-	case n.Kind == entry.Member:
-		return draw.OfMember + point
-	case trace.IsSlot(job):
-		return draw.OfLock + point
-	}
-	return point
-}
 
 // useLocks has a replica use its locks until it stops, or has made its last calls in a healed cluster.
 func (r *replica) useLocks() {
 	for _, p := range r.c.locks {
-		dice := draw.New(r.c.Seed, 0, "lock of", r.machine.name, p.Name)
+		dice := draw.New(r.c.Seed, 0, "lock of", r.Machine.Name, p.Name)
 		l := r.Lock(p.Name)
 		l.Slots, l.Lease = p.Slots, p.Lease
 		if dice.Chance(0.2) { // of an older or a younger version of the program
@@ -42,7 +27,7 @@ func (r *replica) useLocks() {
 			r.c.log.Locks[p.Name] = d
 		})
 		for n := range p.Users {
-			u := &lockUser{r, p, l, fmt.Sprintf("%s/%s/%d", r.machine.name, p.Name, n)}
+			u := &lockUser{r, p, l, fmt.Sprintf("%s/%s/%d", r.Machine.Name, p.Name, n)}
 			r.byHand.Go(u.live)
 		}
 	}
@@ -50,8 +35,8 @@ func (r *replica) useLocks() {
 
 // overranLock is overran for a lock.
 func (r *replica) overranLock(lock string, cause error) {
-	if !r.gone() {
-		e := r.log.Add(trace.Event{What: trace.Overran, Replica: r.machine.name, Lock: lock, Note: why(cause)})
+	if !r.Gone() {
+		e := r.Log.Add(trace.Event{What: trace.Overran, Replica: r.Machine.Name, Lock: lock, Note: why(cause)})
 		r.endAfterOverrun(lock, e)
 	}
 }
@@ -69,7 +54,7 @@ func (u *lockUser) live() {
 	for n := 1; ; n++ {
 		r := draw.New(u.c.Seed, n, "lock call", u.id)
 		last := !u.rests(r)
-		if u.ctx.Err() != nil || !u.machine.sleep(u.ctx, 0, r) {
+		if u.ctx.Err() != nil || !u.Machine.Sleep(u.ctx, 0, r) {
 			return
 		}
 		if u.call(r, fmt.Sprint(u.id, "/", n)); last {
@@ -88,7 +73,7 @@ func (u *lockUser) rests(r *draw.Roll) bool {
 	case <-time.After(d):
 	case <-u.ctx.Done():
 	case <-u.c.healed:
-		u.machine.rest(u.ctx, r.Between(time.Millisecond, 3*time.Second))
+		u.Machine.Rest(u.ctx, r.Between(time.Millisecond, 3*time.Second))
 	}
 	return !u.c.calm()
 }
@@ -104,9 +89,9 @@ func (u *lockUser) call(r *draw.Roll, id string) {
 		ctx, cancel = context.WithTimeout(u.ctx, draw.Pick(r, r.Between(time.Millisecond, 2*time.Second), r.Between(time.Second, 2*time.Minute)))
 	}
 	defer cancel()
-	w := newLockWork(u.c, u.machine, u.plan.Longest, u.plan.Lease, r)
+	w := newLockWork(u.c, u.Machine, u.plan.Longest, u.plan.Lease, r)
 	w.effects = u.plan.Slots == 1
-	u.c.called(ctx, u.machine, trace.Event{Op: op, Lock: u.plan.Name, Call: id}, func() error {
+	u.c.called(ctx, u.Machine, trace.Event{Op: op, Lock: u.plan.Name, Call: id}, func() error {
 		return by(ctx, func(ctx context.Context, run *soloist.Run) error {
 			return w.do(ctx, run, trace.Event{Lock: u.plan.Name, Call: id})
 		})
@@ -115,8 +100,8 @@ func (u *lockUser) call(r *draw.Roll, id string) {
 
 // called makes one call for a lock, or for what is done once, and notes what came of it. Of a
 // replica that is gone, nothing is heard.
-func (c *Cluster) called(ctx context.Context, m *machine, e trace.Event, call func() error) error {
-	e.What, e.Replica = trace.Called, m.name
+func (c *Cluster) called(ctx context.Context, m *world.Machine, e trace.Event, call func() error) error {
+	e.What, e.Replica = trace.Called, m.Name
 	noted := c.log.Add(e)
 	stop := context.AfterFunc(ctx, func() {
 		c.log.Edit(func() {
@@ -127,7 +112,7 @@ func (c *Cluster) called(ctx context.Context, m *machine, e trace.Event, call fu
 	})
 	defer stop()
 	err := call()
-	if m.gone() {
+	if m.Gone() {
 		return err
 	}
 	c.log.Edit(func() {

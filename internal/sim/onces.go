@@ -22,13 +22,13 @@ func (r *replica) doOnces(version int) {
 // doOnce asks until it is done, and now and then after that.
 func (r *replica) doOnce(p draw.OncePlan, key string) {
 	name := entry.OfKey(p.Name, key)
-	id := fmt.Sprintf("%s/%s", r.machine.name, name)
+	id := fmt.Sprintf("%s/%s", r.Machine.Name, name)
 	var dice *draw.Roll
 	var ask int
 	o := &soloist.Once{Name: p.Name, Key: key, Lease: p.Lease, Retry: p.Retry,
 		Overrun: func(_ string, cause error) { r.overranLock(name, cause) },
 		Do: func(ctx context.Context, run *soloist.Run) error {
-			w := newLockWork(r.c, r.machine, p.Longest, p.Lease, draw.New(r.c.Seed, int(run.Token), "once work", id))
+			w := newLockWork(r.c, r.Machine, p.Longest, p.Lease, draw.New(r.c.Seed, int(run.Token), "once work", id))
 			w.effects = true
 			return w.do(ctx, run, trace.Event{Job: name, Call: fmt.Sprint(id, "/", ask)})
 		}}
@@ -38,7 +38,7 @@ func (r *replica) doOnce(p draw.OncePlan, key string) {
 	})
 	for ask = 1; r.ctx.Err() == nil; ask++ {
 		dice = draw.New(r.c.Seed, ask, "once call", id)
-		if !r.machine.sleep(r.ctx, dice.Between(0, time.Second), dice) || r.ctx.Err() != nil {
+		if !r.Machine.Sleep(r.ctx, dice.Between(0, time.Second), dice) || r.ctx.Err() != nil {
 			return
 		}
 		last, err := r.c.calm(), r.askOnce(o, trace.Event{Op: "once", Job: name, Call: fmt.Sprint(id, "/", ask)}, dice)
@@ -64,5 +64,5 @@ func (r *replica) askOnce(o *soloist.Once, e trace.Event, dice *draw.Roll) error
 		ctx, cancel = context.WithTimeout(r.ctx, dice.Between(10*time.Millisecond, time.Minute))
 	}
 	defer cancel()
-	return r.c.called(ctx, r.machine, e, func() error { return o.Run(ctx) })
+	return r.c.called(ctx, r.Machine, e, func() error { return o.Run(ctx) })
 }

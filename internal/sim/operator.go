@@ -7,6 +7,7 @@ import (
 	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 )
 
 // operate ends leases and deletes entries.
@@ -39,15 +40,15 @@ func (c *Cluster) request(op, job string, headers ...string) *trace.Event {
 	if job != "" {
 		job = "sim/" + job
 	}
-	r := blobtest.NewRequest(op, box, job, nil, headers...)
-	e := c.log.Add(c.byOperator(new(classifier), r))
-	c.net.apply(e, r)
+	r := blobtest.NewRequest(op, world.Container, job, nil, headers...)
+	e := c.log.Add(c.byOperator(new(world.Classifier), r))
+	c.net.Apply(e, r)
 	return e
 }
 
 // byOperator is the event of an operator's request.
-func (c *Cluster) byOperator(t *classifier, r *blobtest.Request) trace.Event {
-	e := t.event(r)
+func (c *Cluster) byOperator(t *world.Classifier, r *blobtest.Request) trace.Event {
+	e := t.Event(r)
 	e.What, e.Replica, e.Sent, e.Time = trace.Request, trace.Operator, time.Now(), time.Now()
 	if e.Writes() {
 		e.Op = "write"
@@ -64,7 +65,7 @@ func (c *Cluster) foreign() bool {
 // plantForeign makes an entry of a newer program.
 func (c *Cluster) plantForeign() {
 	c.request("create container", "")
-	c.request("put", trace.Foreign, noneMatch, "*", blobType, blockBlob, metaKey, foreignRecord)
+	c.request("put", trace.Foreign, world.NoneMatch, "*", world.BlobType, world.BlockBlob, world.MetaKey, foreignRecord)
 }
 
 const foreignRecord = `{"schema":99,"app":"sim","job":"foreign","created":"1999-01-01T00:00:00Z","watermark":"1999-01-01T00:00:00Z","run":{"status":"idle"}}`

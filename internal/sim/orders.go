@@ -40,11 +40,11 @@ func (c *Cluster) giveOrder(d draw.PlannedFault) {
 		}
 	}
 	at, one := c.desk(d.Job, r), c.slots[d.Slot].now()
-	if r.Chance(0.4) && one != nil && !one.gone() && !one.ended() {
+	if r.Chance(0.4) && one != nil && !one.Gone() && !one.ended() {
 		done := make(chan struct{})
 		one.byHand.Go(func() {
 			defer close(done)
-			c.note(one.ctx, one.Scheduler, o, one.gone)
+			c.note(one.ctx, one.Scheduler, o, one.Gone)
 		})
 		<-done
 		return
@@ -73,13 +73,13 @@ func (c *Cluster) askForServed(d draw.PlannedFault, request string) {
 			return
 		}
 		r := c.slots[roll.Below(len(c.slots))].now()
-		if r == nil || r.gone() || r.ended() {
+		if r == nil || r.Gone() || r.ended() {
 			continue
 		}
 		asked := make(chan struct{})
 		r.byHand.Go(func() {
 			defer close(asked)
-			c.log.Add(trace.Event{What: trace.Again, Replica: r.machine.name, Job: d.Job, Request: request})
+			c.log.Add(trace.Event{What: trace.Again, Replica: r.Machine.Name, Job: d.Job, Request: request})
 			r.runNow(d.Job, request)
 		})
 		<-asked

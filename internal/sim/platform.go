@@ -10,6 +10,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 )
 
 // A platform starts replicas when a message is visible in the queue of alarms, and ends those that are idle. It is what
@@ -17,7 +18,7 @@ import (
 type platform struct {
 	*Cluster
 	*trace.Zero
-	box      *mailbox
+	box      *world.Mailbox
 	mailIlls []draw.NetworkFault
 	others   []string // messages of another app
 
@@ -32,7 +33,7 @@ type platform struct {
 // newPlatform makes the platform of a cluster.
 func newPlatform(c *Cluster) *platform {
 	z := c.log.Zero
-	box := &mailbox{log: c.log, whole: draw.New(c.Seed, 0, "mailbox").Chance(0.5)}
+	box := &world.Mailbox{Log: c.log, Whole: draw.New(c.Seed, 0, "mailbox").Chance(0.5)}
 	return &platform{Cluster: c, Zero: z, box: box, taken: make([]bool, len(c.slots)), mailIlls: draw.MailFaults(c.Seed, time.Now(), c.end, len(c.slots))}
 }
 
@@ -55,7 +56,7 @@ func (p *platform) live() {
 
 // look is one look at the queue.
 func (p *platform) look() {
-	n := min(len(p.box.seen()), len(p.slots))
+	n := min(len(p.box.Seen()), len(p.slots))
 	switch p.Kind {
 	case trace.AsJob:
 		for range n - p.busy() {
@@ -64,9 +65,9 @@ func (p *platform) look() {
 	case trace.AsApp:
 		p.scale(n)
 	case trace.AsFunctions:
-		for _, m := range p.box.take(trace.Platform, len(p.slots), p.Hold) {
+		for _, m := range p.box.Take(trace.Platform, len(p.slots), p.Hold) {
 			if !p.invoke(m) {
-				p.box.show(m.id, time.Now())
+				p.box.Show(m.Id, time.Now())
 			}
 		}
 	}
@@ -94,7 +95,7 @@ func (p *platform) scale(n int) {
 	for i, s := range p.slots {
 		r := s.now()
 		if r != nil && !p.calm() && draw.New(p.Seed, i, "scaled in", trace.TimeOfDay(time.Now())).Chance(0.15) {
-			r.crash("scaled in")
+			r.Crash("scaled in")
 		} else {
 			s.order("restart")
 		}
@@ -145,7 +146,7 @@ func (p *platform) start(why string) {
 			if !p.pausing(max(r.Between(p.Start/4, p.Start), time.Until(p.downUntil()))) || !p.calm() && r.Chance(0.03) {
 				return
 			}
-			p.occupy(s, p.begins(s, name, why, mail{}))
+			p.occupy(s, p.begins(s, name, why, world.Mail{}))
 			p.mu.Lock()
 			again := p.Kind == trace.AsApp && p.wants > 0
 			p.mu.Unlock()
@@ -163,7 +164,7 @@ func (p *platform) occupy(s *slot, r *replica) {
 	s.current = r
 	s.mu.Unlock()
 	select {
-	case <-r.dead:
+	case <-r.Dead:
 	case <-r.done:
 	case <-s.orders:
 		r.stop()
@@ -177,7 +178,7 @@ func (p *platform) occupy(s *slot, r *replica) {
 
 // invoke runs a function for a message, and deletes that when it has succeeded. What fails is repeated, and what fails
 // five times is put aside. It returns false if there is no room.
-func (p *platform) invoke(m mail) bool {
+func (p *platform) invoke(m world.Mail) bool {
 	s, n := p.take()
 	if s == nil {
 		return false
@@ -190,17 +191,17 @@ func (p *platform) invoke(m mail) bool {
 		}
 		r := p.begins(s, name, trace.ByAlarm, m)
 		stop := make(chan struct{})
-		p.wg.Go(func() { p.hold(m.id, stop) })
+		p.wg.Go(func() { p.hold(m.Id, stop) })
 		p.occupy(s, r)
 		close(stop)
 		switch {
-		case r.gone(): // the message is visible again when the time has passed for which it is hidden
+		case r.Gone(): // the message is visible again when the time has passed for which it is hidden
 		case r.served:
-			p.box.drop(trace.Platform, m.id, m.pop())
-		case m.pops >= mostPops && !p.calm():
-			p.box.lose(m.id)
+			p.box.Drop(trace.Platform, m.Id, m.Pop())
+		case m.Pops >= mostPops && !p.calm():
+			p.box.Lose(m.Id)
 		default:
-			p.box.show(m.id, time.Now())
+			p.box.Show(m.Id, time.Now())
 		}
 	})
 	return true
@@ -214,7 +215,7 @@ func (p *platform) hold(id string, stop chan struct{}) {
 	for {
 		select {
 		case <-time.After(p.Hold / 2):
-			p.box.hold(id, p.Hold)
+			p.box.Hold(id, p.Hold)
 		case <-stop:
 			return
 		}
@@ -277,7 +278,7 @@ func (p *platform) wake() {
 	p.version.Lock()
 	version := p.version.deploys
 	p.version.Unlock()
-	m := newMachine(trace.Orderer+" "+trace.TimeOfDay(time.Now()), -1, NewClock(0, 0), p.log, &traps{})
+	m := world.NewMachine(trace.Orderer+" "+trace.TimeOfDay(time.Now()), -1, world.NewClock(0, 0), p.log, &world.Traps{})
 	c := p.clock(&soloist.Scheduler{}, m, version)
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

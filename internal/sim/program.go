@@ -5,10 +5,11 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 )
 
 // addTo gives a scheduler the jobs and singletons of some definitions, each whole once.
-func (c *Cluster) addTo(s *soloist.Scheduler, m *machine, defs []trace.Definition) {
+func (c *Cluster) addTo(s *soloist.Scheduler, m *world.Machine, defs []trace.Definition) {
 	wholes := map[string]bool{}
 	for i := range defs {
 		d := &defs[i]
@@ -23,7 +24,7 @@ func (c *Cluster) addTo(s *soloist.Scheduler, m *machine, defs []trace.Definitio
 	}
 }
 
-func (c *Cluster) job(m *machine, d *trace.Definition) soloist.Job {
+func (c *Cluster) job(m *world.Machine, d *trace.Definition) soloist.Job {
 	text := d.Schedule
 	if d.Follows != "" {
 		text = ""
@@ -35,7 +36,7 @@ func (c *Cluster) job(m *machine, d *trace.Definition) soloist.Job {
 	return j
 }
 
-func (c *Cluster) singleton(m *machine, d *trace.Definition) soloist.Singleton {
+func (c *Cluster) singleton(m *world.Machine, d *trace.Definition) soloist.Singleton {
 	return soloist.Singleton{Name: cmp.Or(d.Whole, d.Name), Shards: d.Shards, Lease: c.leaseOf(d), HeartbeatTimeout: d.HeartbeatTimeout, Backoff: d.Backoff,
 		HealthCheck: soloist.HealthCheck{Check: c.healthy(m, d), Interval: d.HealthInterval, FailureThreshold: d.FailureThreshold}, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
 }

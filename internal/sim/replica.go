@@ -10,11 +10,12 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 )
 
 // A replica is a scheduler on a machine.
 type replica struct {
-	*machine
+	*world.Machine
 	*soloist.Scheduler
 	c      *Cluster
 	ctx    context.Context
@@ -41,12 +42,12 @@ func (s *slot) startWith(name string, defs []trace.Definition, visitor string) *
 	if r.Chance(0.3) {
 		skew = r.Between(-2*time.Hour, 2*time.Hour)
 	}
-	m := newMachine(name, s.index, NewClock(skew, int64(r.Below(19_001))-9500), c.log, &c.traps)
+	m := world.NewMachine(name, s.index, world.NewClock(skew, int64(r.Below(19_001))-9500), c.log, &c.traps)
 	grace := draw.Grace(r)
 	one := c.newReplica(m, defs, grace)
 	one.stays = r.Chance(0.3)
-	up := trace.Event{What: trace.Up, Replica: name, Note: fmt.Sprintf("skew %s drift %d grace %s", skew, m.drift, one.Grace), Cause: visitor}
-	m.quit = func() { s.order("restart") }
+	up := trace.Event{What: trace.Up, Replica: name, Note: fmt.Sprintf("skew %s drift %d grace %s", skew, m.Drift, one.Grace), Cause: visitor}
+	m.Quit = func() { s.order("restart") }
 	onWakeUps := s.index == 0 && r.Chance(0.2) && !c.calm()
 	if onWakeUps {
 		up.Cause = "woken up"
@@ -68,23 +69,23 @@ func (s *slot) startWith(name string, defs []trace.Definition, visitor string) *
 }
 
 // newReplica makes a replica that does not run yet.
-func (c *Cluster) newReplica(m *machine, defs []trace.Definition, grace time.Duration) *replica {
-	one := &replica{machine: m, c: c, done: make(chan struct{})}
-	var handler slog.Handler = &logCapture{machine: m, seed: c.Seed, calm: func() bool { return c.NoFaultPlan || c.calm() }, up: time.Now(), end: c.end}
-	if m.logs != nil {
-		handler = slog.NewMultiHandler(handler, m.logs)
+func (c *Cluster) newReplica(m *world.Machine, defs []trace.Definition, grace time.Duration) *replica {
+	one := &replica{Machine: m, c: c, done: make(chan struct{})}
+	var handler slog.Handler = &logCapture{Machine: m, seed: c.Seed, calm: func() bool { return c.NoFaultPlan || c.calm() }, up: time.Now(), end: c.end}
+	if m.Logs != nil {
+		handler = slog.NewMultiHandler(handler, m.Logs)
 	}
-	one.Scheduler = &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: m.name, Logger: slog.New(handler),
-		Grace: grace, Groups: draw.GroupsOf(defs), Now: m.Now, Elapsed: m.Elapsed, Overrun: one.overran, Events: m.emitted}
-	c.log.Edit(func() { c.log.Fleet[m.name], c.log.Drift[m.name] = defs, m.drift })
+	one.Scheduler = &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: m.Name, Logger: slog.New(handler),
+		Grace: grace, Groups: draw.GroupsOf(defs), Now: m.Now, Elapsed: m.Elapsed, Overrun: one.overran, Events: m.Emitted}
+	c.log.Edit(func() { c.log.Fleet[m.Name], c.log.Drift[m.Name] = defs, m.Drift })
 	c.addTo(one.Scheduler, m, defs)
 	one.ctx, one.cancel = context.WithCancel(context.Background())
 	if c.Draw == historyDraw {
 		one.keepHistory()
 	}
-	m.mu.Lock()
-	m.halt = one.cancel
-	m.mu.Unlock()
+	m.Mu.Lock()
+	m.Halt = one.cancel
+	m.Mu.Unlock()
 	return one
 }
 
@@ -94,25 +95,25 @@ func (c *Cluster) begin(one *replica, run func()) {
 		defer close(one.done)
 		run()
 		one.byHand.Wait()
-		if !one.gone() {
-			c.log.Add(trace.Event{What: trace.Gone, Replica: one.name})
+		if !one.Gone() {
+			c.log.Add(trace.Event{What: trace.Gone, Replica: one.Name})
 		}
 	})
 }
 
 // overran is the replica's Overrun: its process ends soon after, or not at all.
 func (r *replica) overran(job string, cause error) {
-	if r.gone() {
+	if r.Gone() {
 		return
 	}
-	r.endAfterOverrun(job, r.log.Add(trace.Event{What: trace.Overran, Replica: r.machine.name, Job: job, Note: why(cause)}))
+	r.endAfterOverrun(job, r.Log.Add(trace.Event{What: trace.Overran, Replica: r.Machine.Name, Job: job, Note: why(cause)}))
 }
 
 // endAfterOverrun ends the process of a replica soon, unless it stays.
 func (r *replica) endAfterOverrun(job string, e *trace.Event) {
-	after := draw.New(r.c.Seed, 0, "overrun", r.machine.name, job, trace.TimeOfDay(e.Time)).Between(0, 3*time.Second)
+	after := draw.New(r.c.Seed, 0, "overrun", r.Machine.Name, job, trace.TimeOfDay(e.Time)).Between(0, 3*time.Second)
 	if !r.stays && (r.c.Single || time.Now().Add(after).Before(r.c.end)) {
-		time.AfterFunc(after, func() { r.crash("overrun") })
+		time.AfterFunc(after, func() { r.Crash("overrun") })
 	}
 }
 
@@ -132,17 +133,17 @@ func (r *replica) wakeUps(roll *draw.Roll) {
 		ctx, cancel := context.WithTimeout(r.ctx, 5*time.Minute)
 		_, _ = r.RunDue(ctx, soloist.Wake{}) // what went wrong shows in the record
 		cancel()
-		r.rest(r.ctx, roll.Between(0, time.Minute))
+		r.Rest(r.ctx, roll.Between(0, time.Minute))
 	}
 }
 
 // stop asks the replica to stop and waits until it has, or has crashed.
 func (r *replica) stop() {
-	r.c.log.Add(trace.Event{What: trace.Stop, Replica: r.name, End: time.Now().Add(r.Grace)})
+	r.c.log.Add(trace.Event{What: trace.Stop, Replica: r.Name, End: time.Now().Add(r.Grace)})
 	r.cancel()
 	select {
 	case <-r.done:
-	case <-r.dead:
+	case <-r.Dead:
 	}
 }
 
@@ -151,12 +152,12 @@ func (r *replica) runNow(job, request string) {
 	defer cancel()
 	r.c.ring(ctx, job) // a replica that is asked to stop takes no more calls
 	outcome, err := r.RunNow(ctx, job, request)
-	if !r.gone() {
+	if !r.Gone() {
 		result := trace.Result(outcome.Status)
 		if err != nil {
 			result = trace.Refused
 		}
-		r.c.log.Add(trace.Event{What: trace.Answered, Replica: r.name, Job: job, Request: request, Result: result})
+		r.c.log.Add(trace.Event{What: trace.Answered, Replica: r.Name, Job: job, Request: request, Result: result})
 	}
 }
 

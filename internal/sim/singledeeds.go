@@ -40,7 +40,7 @@ func (c *Cluster) underWay(job string, while time.Duration) (one *replica) {
 		return nil
 	}
 	for _, s := range c.slots {
-		if r := s.now(); last.End.IsZero() && last.Cancelled.IsZero() && r != nil && r.machine.name == last.Replica && !r.gone() {
+		if r := s.now(); last.End.IsZero() && last.Cancelled.IsZero() && r != nil && r.Machine.Name == last.Replica && !r.Gone() {
 			return r
 		}
 	}
@@ -64,29 +64,29 @@ func anyReplica(c *Cluster, _ string, r *draw.Roll) (*replica, time.Time) {
 	return c.slots[r.Below(len(c.slots))].now(), time.Time{}
 }
 
-func (c *Cluster) kills(one *replica, _ *trace.Event, _ *draw.Roll) { one.crash("single") }
+func (c *Cluster) kills(one *replica, _ *trace.Event, _ *draw.Roll) { one.Crash("single") }
 
 func (c *Cluster) terminates(one *replica, _ *trace.Event, _ *draw.Roll) {
-	c.slots[one.machine.slot].order("restart")
+	c.slots[one.Machine.Slot].order("restart")
 }
 
 func (c *Cluster) suspends(one *replica, e *trace.Event, _ *draw.Roll) {
 	const d = 2 * longestLease
 	c.log.Edit(func() { e.End = e.Time.Add(d) })
-	one.suspend(d, "single")
+	one.Suspend(d, "single")
 	time.Sleep(d)
 }
 
 // cutsOff has the network fail for one replica, or for all.
 func (c *Cluster) cutsOff(one *replica, e *trace.Event, r *draw.Roll) {
-	f := draw.NetworkFault{From: e.Time, To: e.Time.Add(outage), Slot: one.machine.slot, Fault: draw.Pick(r, trace.Drop, trace.Refuse, trace.Busy), Share: 1}
+	f := draw.NetworkFault{From: e.Time, To: e.Time.Add(outage), Slot: one.Machine.Slot, Fault: draw.Pick(r, trace.Drop, trace.Refuse, trace.Busy), Share: 1}
 	switch e.Op {
 	case trace.CutAll:
 		f.Slot = -1
 	case trace.DenyOne:
 		f.Fault, f.To = trace.ReadOnly, e.Time.Add(4*time.Minute)
 	}
-	c.net.add(f)
+	c.net.Add(f)
 	c.log.Edit(func() { e.End = f.To })
 	time.Sleep(time.Until(f.To))
 }
@@ -118,7 +118,7 @@ func (c *Cluster) turn(e *trace.Event, b trace.Behavior) {
 
 // turns reports whether a single fault has the run behave in another way from now on.
 func (w *worker) turns() bool {
-	b, ok := w.c.turned.LoadAndDelete(w.Name)
+	b, ok := w.c.turned.LoadAndDelete(w.Definition.Name)
 	if ok {
 		w.behavior = b.(trace.Behavior)
 	}
@@ -127,7 +127,7 @@ func (w *worker) turns() bool {
 
 // turn is the rest of a run that does: it waits for the end of its context, and obeys it or goes on for three leases.
 func (w *worker) turn(ctx context.Context) error {
-	for ctx.Err() == nil && !w.gone() {
+	for ctx.Err() == nil && !w.Gone() {
 		w.sleep(ctx, time.Second+time.Duration(w.roll.Below(1e6)))
 		if w.behavior == trace.Deaf && ctx.Err() == nil {
 			w.beat(w.run.Heartbeat("on my way"))
@@ -136,7 +136,7 @@ func (w *worker) turn(ctx context.Context) error {
 	if w.behavior == trace.Silent {
 		return ctx.Err()
 	}
-	for end := time.Now().Add(3 * w.Lease); time.Now().Before(end) && !w.gone(); {
+	for end := time.Now().Add(3 * w.Lease); time.Now().Before(end) && !w.Gone(); {
 		w.sleep(context.Background(), time.Second+time.Duration(w.roll.Below(1e6)))
 	}
 	return ctx.Err()
@@ -149,7 +149,7 @@ func (c *Cluster) aborts(_ *replica, e *trace.Event, r *draw.Roll) {
 	one := (&slot{Cluster: c, index: c.Replicas + 1}).startWith("v1.1", defs, trace.Aborted)
 	time.Sleep(r.Between(5*time.Second, time.Minute))
 	if r.Chance(0.5) {
-		one.crash(trace.Aborted)
+		one.Crash(trace.Aborted)
 	} else {
 		one.stop()
 	}
@@ -200,10 +200,10 @@ func (r *replica) holdSolo(nth int) {
 	l := r.Lock(solo)
 	l.Lease = draw.Fence
 	takes := time.Minute / time.Duration(1+5*nth)
-	roll := draw.New(r.c.Seed, nth, solo, r.machine.name, trace.TimeOfDay(time.Now()))
-	w := &lockWork{c: r.c, m: r.machine, lease: draw.Fence, takes: takes, roll: roll, behavior: trace.Fine, effects: true}
-	id := r.machine.name + "/" + solo + "/" + trace.TimeOfDay(time.Now())
-	_ = r.c.called(r.ctx, r.machine, trace.Event{Op: "do", Lock: solo, Call: id}, func() error {
+	roll := draw.New(r.c.Seed, nth, solo, r.Machine.Name, trace.TimeOfDay(time.Now()))
+	w := &lockWork{c: r.c, m: r.Machine, lease: draw.Fence, takes: takes, roll: roll, behavior: trace.Fine, effects: true}
+	id := r.Machine.Name + "/" + solo + "/" + trace.TimeOfDay(time.Now())
+	_ = r.c.called(r.ctx, r.Machine, trace.Event{Op: "do", Lock: solo, Call: id}, func() error {
 		return l.Do(r.ctx, func(ctx context.Context, run *soloist.Run) error {
 			return w.hold(ctx, run, trace.Event{Lock: solo, Call: id})
 		})
@@ -215,14 +215,14 @@ func (r *replica) holdSolo(nth int) {
 func (c *Cluster) endAll() {
 	r := draw.New(c.Seed, 0, "single", trace.KillAll)
 	for range 4 {
-		for !slices.ContainsFunc(c.slots, func(s *slot) bool { return s.now() != nil && !s.now().gone() }) {
+		for !slices.ContainsFunc(c.slots, func(s *slot) bool { return s.now() != nil && !s.now().Gone() }) {
 			time.Sleep(time.Second)
 		}
 		time.Sleep(r.Between(0, time.Minute))
 		c.log.Add(trace.Event{What: trace.Single, Op: trace.KillAll})
 		for _, s := range c.slots {
 			if one := s.now(); one != nil {
-				one.crash("single")
+				one.Crash("single")
 			}
 		}
 		time.Sleep(r.Between(30*time.Minute, 3*time.Hour))

@@ -8,6 +8,7 @@ import (
 	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 )
 
 // tool is the name of a program that leases entries and claims nothing.
@@ -35,7 +36,7 @@ func (c *Cluster) holdByTool(d draw.PlannedFault) {
 	case span == blobtest.Forever && r.Chance(0.5):
 		c.operate(draw.PlannedFault{What: "break now", Job: d.Job})
 	case span == blobtest.Forever || r.Chance(0.5) || c.calm():
-		c.request("release", d.Job, leaseID, id)
+		c.request("release", d.Job, world.LeaseID, id)
 	default:
 		c.idle(span)
 	}
@@ -52,7 +53,7 @@ func (c *Cluster) keepByTool(job, id string, span time.Duration, end time.Time) 
 		if !c.idle(step) {
 			return
 		}
-		if span != blobtest.Forever && !c.request("renew", job, leaseID, id).OK() {
+		if span != blobtest.Forever && !c.request("renew", job, world.LeaseID, id).OK() {
 			return
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -90,7 +91,7 @@ func (c *Cluster) desk(job string, r *draw.Roll) *soloist.Scheduler {
 	if n < 0 {
 		return nil
 	}
-	m := newMachine(trace.Unlocker, -1, NewClock(0, 0), c.log, &traps{})
+	m := world.NewMachine(trace.Unlocker, -1, world.NewClock(0, 0), c.log, &world.Traps{})
 	backend := c.overHands(r, defs[n].Shards > 0)
 	some := draw.Lineage(defs, defs[n])
 	s := &soloist.Scheduler{App: "sim", Store: backend, Replica: trace.Unlocker, Groups: draw.GroupsOf(some), Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
@@ -99,7 +100,7 @@ func (c *Cluster) desk(job string, r *draw.Roll) *soloist.Scheduler {
 }
 
 // overHands is what an operator has of the store.
-func (c *Cluster) overHands(r *draw.Roll, shards bool) client {
+func (c *Cluster) overHands(r *draw.Roll, shards bool) world.Client {
 	return c.client((&hands{Cluster: c, roll: r, shards: shards}).send)
 }
 
@@ -108,22 +109,22 @@ type hands struct {
 	*Cluster
 	roll       *draw.Roll
 	shards     bool // it is for all shards of a job
-	classifier classifier
+	classifier world.Classifier
 }
 
-func (h *hands) send(ctx context.Context, r *blobtest.Request) (reply, error) {
+func (h *hands) send(ctx context.Context, r *blobtest.Request) (world.Reply, error) {
 	one := h.log.Add(h.byOperator(&h.classifier, r))
 	roll := h.roll
 	if h.shards { // several of them are read at one instant
 		roll = draw.New(uint64(*h.roll), 0, one.Job, one.Op, trace.TimeOfDay(one.Sent))
 	}
-	if err := pause(ctx, roll.Latency()); err != nil {
-		return reply{}, err
+	if err := world.Pause(ctx, roll.Latency()); err != nil {
+		return world.Reply{}, err
 	}
-	a := h.net.apply(one, r)
-	if err := pause(ctx, roll.Latency()); err != nil {
-		return reply{}, err
+	a := h.net.Apply(one, r)
+	if err := world.Pause(ctx, roll.Latency()); err != nil {
+		return world.Reply{}, err
 	}
 	h.log.Edit(func() { one.Heard = time.Now() })
-	return reply{Answer: a}, nil
+	return world.Reply{Answer: a}, nil
 }

@@ -55,7 +55,7 @@ func (c *Cluster) goDown(d draw.PlannedFault) {
 		if draw.New(c.Seed, i, draw.Downtime, trace.TimeOfDay(d.At)).Chance(0.5) {
 			s.order("restart")
 		} else if r := s.now(); r != nil {
-			r.crash(draw.Downtime)
+			r.Crash(draw.Downtime)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func (c *Cluster) visit(d draw.PlannedFault, n int, defs []trace.Definition) {
 	s := &slot{Cluster: c, index: c.Replicas + n}
 	one := s.startWith(fmt.Sprintf("v%d.1", n), defs, trace.Aborted)
 	if c.idle(d.For); r.Chance(0.5) {
-		one.crash(trace.Aborted)
+		one.Crash(trace.Aborted)
 	} else {
 		one.stop()
 	}
@@ -89,7 +89,7 @@ func (c *Cluster) visit(d draw.PlannedFault, n int, defs []trace.Definition) {
 func (c *Cluster) chase(job string) {
 	for stops := 0; stops < 6; {
 		for _, s := range c.slots {
-			if r := s.now(); r != nil && !r.gone() && slices.Contains(r.Health().Running, job) {
+			if r := s.now(); r != nil && !r.Gone() && slices.Contains(r.Health().Running, job) {
 				s.order("restart")
 				stops++
 			}

@@ -32,5 +32,5 @@ func (s *RunContext) Weigh(saves int) {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	l.Add(trace.Event{What: trace.Weighed, Replica: s.w.machine.name, Job: s.w.Name, Token: s.Token, Saves: saves, Size: int64(m.HeapAlloc)})
+	l.Add(trace.Event{What: trace.Weighed, Replica: s.w.Machine.Name, Job: s.w.Definition.Name, Token: s.Token, Saves: saves, Size: int64(m.HeapAlloc)})
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"runtime"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
 )
@@ -41,7 +41,7 @@ func (s *sink) take(job string, token int64) bool {
 
 // A worker is one run of one job on one machine.
 type worker struct {
-	*machine
+	*world.Machine
 	*trace.Definition
 	c        *Cluster
 	run      *soloist.Run
@@ -55,22 +55,22 @@ type worker struct {
 const noReturn = "did not return"
 
 // do is what a job does.
-func (c *Cluster) do(m *machine, whole *trace.Definition) func(context.Context, *soloist.Run) error {
+func (c *Cluster) do(m *world.Machine, whole *trace.Definition) func(context.Context, *soloist.Run) error {
 	return func(ctx context.Context, run *soloist.Run) error {
 		d := draw.ShardOf(whole, run)
 		which := fmt.Sprint(run.Token)
 		if _, beside := c.beside.Load(run.Backfill); beside { // others have the token too
 			which += run.Tick.String()
 		}
-		r := draw.New(c.Seed, run.Try, "run", m.name, d.Name, which)
-		if !m.sleep(ctx, 0, r) {
-			return errGone
+		r := draw.New(c.Seed, run.Try, "run", m.Name, d.Name, which)
+		if !m.Sleep(ctx, 0, r) {
+			return world.ErrGone
 		}
 		request := run.Request
 		if run.Backfill != 0 {
 			request = store.BackfillRequest(run.Backfill)
 		}
-		e := c.log.Add(trace.Event{What: trace.Ran, Replica: m.name, Job: d.Name, Token: run.Token, Tick: run.Tick, Previous: run.Previous, Next: run.Next,
+		e := c.log.Add(trace.Event{What: trace.Ran, Replica: m.Name, Job: d.Name, Token: run.Token, Tick: run.Tick, Previous: run.Previous, Next: run.Next,
 			Request: request, Attempt: run.Attempt, Try: run.Try})
 		w := &worker{m, d, c, run, r, !c.calm(), e, ""}
 		return c.observed(ctx, m, e, func() error { return w.behave(ctx) })
@@ -78,7 +78,7 @@ func (c *Cluster) do(m *machine, whole *trace.Definition) func(context.Context, 
 }
 
 // observed calls what a run does, and notes in its event how that ended, and its context.
-func (c *Cluster) observed(ctx context.Context, m *machine, e *trace.Event, behave func() error) error {
+func (c *Cluster) observed(ctx context.Context, m *world.Machine, e *trace.Event, behave func() error) error {
 	stop := context.AfterFunc(ctx, func() {
 		c.log.Edit(func() {
 			if e.End.IsZero() {
@@ -100,7 +100,7 @@ func (c *Cluster) observed(ctx context.Context, m *machine, e *trace.Event, beha
 	}()
 	err := behave()
 	returned = true
-	if !m.gone() {
+	if !m.Gone() {
 		c.log.Edit(func() {
 			if e.Result = kindOf(err); err != nil {
 				e.Note = err.Error()
@@ -144,12 +144,14 @@ func why(cause error) string {
 }
 
 func (w *worker) sleep(ctx context.Context, d time.Duration) bool {
-	return w.machine.sleep(ctx, d, w.roll)
+	return w.Machine.Sleep(ctx, d, w.roll)
 }
 
 // behave does the work as this run is to behave.
 func (w *worker) behave(ctx context.Context) error {
-	if act := w.acts[w.Name]; act != nil {
+	acts, _ := w.c.acts.Load(w.Machine.Name)
+	if acts, _ := acts.(map[string]Act); acts[w.Definition.Name] != nil {
+		act := acts[w.Definition.Name]
 		return act(ctx, &RunContext{w.run, w})
 	}
 	takes := w.roll.Between(w.Least, w.Most)
@@ -161,7 +163,7 @@ func (w *worker) behave(ctx context.Context) error {
 		takes = max(min(takes, 5*time.Second), w.Lengthy)
 	}
 	w.effect()
-	defer time.AfterFunc(w.roll.Between(0, takes), func() { w.at("running") }).Stop()
+	defer time.AfterFunc(w.roll.Between(0, takes), func() { w.At("running") }).Stop()
 	if w.Saves {
 		return w.count(ctx, takes)
 	}
@@ -205,7 +207,7 @@ func (w *worker) behave(ctx context.Context) error {
 
 // goOn works for d, whatever has ended the context.
 func (w *worker) goOn(d time.Duration) {
-	for end := time.Now().Add(d); time.Now().Before(end) && !w.c.calm() && !w.gone(); {
+	for end := time.Now().Add(d); time.Now().Before(end) && !w.c.calm() && !w.Gone(); {
 		w.sleep(context.Background(), min(5*time.Second, time.Until(end))+time.Duration(w.roll.Below(1e6)))
 	}
 }
@@ -228,8 +230,8 @@ func (w *worker) labour(ctx context.Context, takes time.Duration) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if w.gone() {
-			return errGone
+		if w.Gone() {
+			return world.ErrGone
 		}
 		if w.turns() {
 			return w.turn(ctx)
@@ -262,12 +264,12 @@ func (w *worker) effect() {
 	if w.EveryReplica || !w.sleep(context.Background(), 0) {
 		return
 	}
-	w.c.effect(w.machine, trace.Event{Job: w.Name, Token: w.run.Token, Tick: w.run.Tick}, w.roll)
+	w.c.effect(w.Machine, trace.Event{Job: w.Definition.Name, Token: w.run.Token, Tick: w.run.Tick}, w.roll)
 }
 
 // effect writes to the resource of a job, or of a lock.
-func (c *Cluster) effect(m *machine, what trace.Event, r *draw.Roll) {
-	what.What, what.Replica, what.Sent = trace.Effect, m.name, time.Now()
+func (c *Cluster) effect(m *world.Machine, what trace.Event, r *draw.Roll) {
+	what.What, what.Replica, what.Sent = trace.Effect, m.Name, time.Now()
 	e := c.log.Add(what)
 	time.Sleep(r.Latency())
 	ok := c.sink.take(cmp.Or(what.Job, what.Lock), what.Token)
@@ -276,7 +278,7 @@ func (c *Cluster) effect(m *machine, what trace.Event, r *draw.Roll) {
 			e.Note, e.Result = "refused", trace.Refused
 		}
 	})
-	m.sleep(context.Background(), r.Latency(), r)
+	m.Sleep(context.Background(), r.Latency(), r)
 }
 
 // A savings is a checkpoint: a counter and some bytes.
@@ -292,7 +294,7 @@ func (w *worker) count(ctx context.Context, takes time.Duration) error {
 	if err := w.run.Load(ctx, &kept); err != nil {
 		return err
 	}
-	w.c.log.Add(trace.Event{What: trace.Loaded, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Note: kept.note()})
+	w.c.log.Add(trace.Event{What: trace.Loaded, Replica: w.Machine.Name, Job: w.Definition.Name, Token: w.run.Token, Note: kept.note()})
 	w.saveTooMuch(ctx)
 	for end := time.Now().Add(takes); time.Now().Before(end) && w.rough != w.c.calm(); {
 		if err := w.labour(ctx, min(w.roll.Between(2*time.Second, 9*time.Second), time.Until(end))); err != nil {
@@ -313,7 +315,7 @@ func (w *worker) saveTooMuch(ctx context.Context) {
 		return
 	}
 	if w.run.Save(ctx, strings.Repeat("x", w.MaxCheckpoint)) == nil {
-		w.c.log.Add(trace.Event{What: trace.Said, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Note: trace.TookTooMuch})
+		w.c.log.Add(trace.Event{What: trace.Said, Replica: w.Machine.Name, Job: w.Definition.Name, Token: w.run.Token, Note: trace.TookTooMuch})
 	}
 }
 
@@ -326,15 +328,5 @@ func (s savings) note() string {
 	if err != nil {
 		panic(err)
 	}
-	return brief(string(b))
-}
-
-// brief keeps long texts out of a log, and different ones apart.
-func brief(text string) string {
-	if len(text) <= 40 {
-		return text
-	}
-	h := fnv.New32a()
-	h.Write([]byte(text))
-	return fmt.Sprintf("%.20s... %d bytes, hash %x", text, len(text), h.Sum32())
+	return world.Brief(string(b))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 )
 
 // Kinds of trouble that the queue of alarms makes.
@@ -29,27 +30,27 @@ func (p *platform) troubleMail() {
 	}
 	defer p.dropOthers()
 	for p.idle(r.Around(40 * time.Minute)) {
-		m, ok := p.box.any(r)
+		m, ok := p.box.Any(r)
 		what := draw.Pick(r, losesMail, losesMail, delaysMail, delaysMail, repeatsMail, repeatsMail, garbageMail, othersMail, floodMail)
 		late := r.Around(10 * time.Minute)
 		switch {
 		case what == garbageMail:
-			p.box.put(trace.Platform, []byte(draw.Pick(r, "", "hello", "{", "null", "\xff\xfe", `{"schema":99,"app":"sim"}`)), 0)
+			p.box.Put(trace.Platform, []byte(draw.Pick(r, "", "hello", "{", "null", "\xff\xfe", `{"schema":99,"app":"sim"}`)), 0)
 		case what == othersMail:
-			p.others = append(p.others, p.box.put(trace.Platform, p.letter("other", late), 0).id)
+			p.others = append(p.others, p.box.Put(trace.Platform, p.letter("other", late), 0).Id)
 		case what == floodMail:
 			for range 1 + r.Below(150) {
-				p.box.put(trace.Platform, p.letter("sim", -late), 0)
+				p.box.Put(trace.Platform, p.letter("sim", -late), 0)
 			}
 		case !ok:
 		case what == losesMail:
-			p.box.lose(m.id)
-		case what == delaysMail && m.visible.After(time.Now()):
-			p.box.show(m.id, m.visible.Add(late))
+			p.box.Lose(m.Id)
+		case what == delaysMail && m.Visible.After(time.Now()):
+			p.box.Show(m.Id, m.Visible.Add(late))
 		case what == repeatsMail:
-			again := p.box.put(trace.Platform, m.body, max(0, time.Until(m.visible)+late))
-			if slices.Contains(p.others, m.id) {
-				p.others = append(p.others, again.id)
+			again := p.box.Put(trace.Platform, m.Body, max(0, time.Until(m.Visible)+late))
+			if slices.Contains(p.others, m.Id) {
+				p.others = append(p.others, again.Id)
 			}
 		}
 	}
@@ -59,7 +60,7 @@ func (p *platform) troubleMail() {
 // starting replicas.
 func (p *platform) dropOthers() {
 	for _, id := range p.others {
-		p.box.lose(id)
+		p.box.Lose(id)
 	}
 }
 
@@ -88,7 +89,7 @@ func (c *Cluster) ring(ctx context.Context, job string) {
 	if c.platform == nil {
 		return
 	}
-	m := newMachine(trace.Orderer+" "+trace.TimeOfDay(time.Now()), -1, NewClock(0, 0), c.log, &traps{})
+	m := world.NewMachine(trace.Orderer+" "+trace.TimeOfDay(time.Now()), -1, world.NewClock(0, 0), c.log, &world.Traps{})
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	e := trace.Event{What: trace.Rung, Job: job, Replica: trace.Orderer}

@@ -1,4 +1,4 @@
-package sim
+package world
 
 import (
 	"context"
@@ -13,23 +13,23 @@ import (
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
-// A mailLine is one replica's way to the queue of alarms.
-type mailLine struct {
-	*line
-	box  *mailbox
-	ills []draw.NetworkFault // what befalls calls to the queue
+// A MailLine is one replica's way to the queue of alarms.
+type MailLine struct {
+	*Line
+	Box  *Mailbox
+	Ills []draw.NetworkFault // what befalls calls to the queue
 }
 
 // Put implements [alarm.Queue].
-func (l *mailLine) Put(ctx context.Context, body []byte, hidden time.Duration) (alarm.Receipt, error) {
+func (l *MailLine) Put(ctx context.Context, body []byte, hidden time.Duration) (alarm.Receipt, error) {
 	body = slices.Clone(body)
 	if hidden < 0 || hidden > 7*24*time.Hour {
 		return alarm.Receipt{}, fmt.Errorf("the queue hides no message for %s", hidden)
 	}
 	var r alarm.Receipt // a call that is applied late sets it when nobody reads it any more
 	err := l.call(ctx, "put mail", "", func() {
-		m := l.box.put(l.machine.name, body, hidden)
-		r = alarm.Receipt{ID: m.id, Pop: m.pop()}
+		m := l.Box.Put(l.Machine.Name, body, hidden)
+		r = alarm.Receipt{ID: m.Id, Pop: m.Pop()}
 	})
 	if err != nil {
 		return alarm.Receipt{}, err
@@ -38,18 +38,18 @@ func (l *mailLine) Put(ctx context.Context, body []byte, hidden time.Duration) (
 }
 
 // Receive implements [alarm.Queue].
-func (l *mailLine) Receive(ctx context.Context, most int, hide time.Duration) ([]alarm.Message, error) {
+func (l *MailLine) Receive(ctx context.Context, most int, hide time.Duration) ([]alarm.Message, error) {
 	if most < 1 || most > 32 || hide < time.Second {
 		return nil, fmt.Errorf("the queue gives no %d messages for %s", most, hide)
 	}
 	var all []alarm.Message // see Put
 	err := l.call(ctx, "take mail", "", func() {
-		for _, m := range l.box.take(l.machine.name, most, hide) {
-			inserted := m.inserted
-			if l.box.whole {
+		for _, m := range l.Box.Take(l.Machine.Name, most, hide) {
+			inserted := m.Inserted
+			if l.Box.Whole {
 				inserted = inserted.Truncate(time.Second)
 			}
-			all = append(all, alarm.Message{Receipt: alarm.Receipt{ID: m.id, Pop: m.pop()}, Body: m.body, Inserted: inserted, Dequeued: m.pops})
+			all = append(all, alarm.Message{Receipt: alarm.Receipt{ID: m.Id, Pop: m.Pop()}, Body: m.Body, Inserted: inserted, Dequeued: m.Pops})
 		}
 	})
 	if err != nil {
@@ -59,42 +59,42 @@ func (l *mailLine) Receive(ctx context.Context, most int, hide time.Duration) ([
 }
 
 // Delete implements [alarm.Queue].
-func (l *mailLine) Delete(ctx context.Context, r alarm.Receipt) error {
-	return l.call(ctx, "drop mail", r.ID, func() { l.box.drop(l.machine.name, r.ID, r.Pop) })
+func (l *MailLine) Delete(ctx context.Context, r alarm.Receipt) error {
+	return l.call(ctx, "drop mail", r.ID, func() { l.Box.Drop(l.Machine.Name, r.ID, r.Pop) })
 }
 
 // patience is how long a client waits for an answer of the queue.
 const mailPatience = 10 * time.Second
 
 // call takes a call to the queue and its answer back, as the network pleases.
-func (l *mailLine) call(ctx context.Context, op, about string, apply func()) error {
+func (l *MailLine) call(ctx context.Context, op, about string, apply func()) error {
 	ctx, cancel := context.WithTimeout(ctx, mailPatience)
 	defer cancel()
 	r, err := l.begin(ctx, about, op)
 	if err != nil {
 		return err
 	}
-	m := l.machine
-	if m.at(op + " before"); !m.sleep(context.Background(), 0, r) {
+	m := l.Machine
+	if m.At(op + " before"); !m.Sleep(context.Background(), 0, r) {
 		return m.awake(ctx)
 	}
 	if err := l.way(ctx, r, op, apply); err != nil {
 		return errors.Join(err, m.awake(ctx))
 	}
-	if m.at(op + " after"); !m.sleep(context.Background(), 0, r) {
+	if m.At(op + " after"); !m.Sleep(context.Background(), 0, r) {
 		return m.awake(ctx)
 	}
 	return nil
 }
 
 // way is the way there and back.
-func (l *mailLine) way(ctx context.Context, r *draw.Roll, op string, apply func()) error {
+func (l *MailLine) way(ctx context.Context, r *draw.Roll, op string, apply func()) error {
 	there, back := r.Latency(), r.Latency()
 	fault := l.ill(r)
 	l.count(fault)
 	broken := fmt.Errorf("the network: %s", fault)
 	if fault != trace.None {
-		l.log.Add(trace.Event{What: trace.Mail, Replica: l.machine.name, Op: trace.MailFault, Cause: string(fault), Note: op})
+		l.Log.Add(trace.Event{What: trace.Mail, Replica: l.Machine.Name, Op: trace.MailFault, Cause: string(fault), Note: op})
 	}
 	switch fault {
 	case trace.Drop:
@@ -103,7 +103,7 @@ func (l *mailLine) way(ctx context.Context, r *draw.Roll, op string, apply func(
 		broken = fs.ErrPermission
 		fallthrough
 	case trace.Refuse, trace.Throttle, trace.Internal, trace.Busy, trace.Page, trace.ReadOnly:
-		return errors.Join(pause(ctx, there), broken)
+		return errors.Join(Pause(ctx, there), broken)
 	case trace.Late:
 		l.later(r.Between(0, 3*longest), apply)
 		return hang(ctx)
@@ -111,39 +111,39 @@ func (l *mailLine) way(ctx context.Context, r *draw.Roll, op string, apply func(
 		there += r.Between(0, mailPatience/2)
 	}
 	sent := time.Now()
-	if err := pause(ctx, there); err != nil {
+	if err := Pause(ctx, there); err != nil {
 		l.later(there-time.Since(sent), apply)
 		return err
 	}
 	apply()
-	l.machine.at(op + " applied")
+	l.Machine.At(op + " applied")
 	switch fault {
 	case trace.DropReply:
 		return hang(ctx)
 	case trace.Reset, trace.Applied500, trace.CutOff:
-		return errors.Join(pause(ctx, back), broken)
+		return errors.Join(Pause(ctx, back), broken)
 	}
-	return pause(ctx, back)
+	return Pause(ctx, back)
 }
 
 // later applies a call when nobody waits for it any more.
-func (l *mailLine) later(d time.Duration, apply func()) {
-	l.late.Go(func() {
+func (l *MailLine) later(d time.Duration, apply func()) {
+	l.Late.Go(func() {
 		time.Sleep(d)
-		if time.Now().Before(l.calm) {
+		if time.Now().Before(l.Calm) {
 			apply()
 		}
 	})
 }
 
 // ill is what a call meets.
-func (l *mailLine) ill(r *draw.Roll) trace.Fault {
+func (l *MailLine) ill(r *draw.Roll) trace.Fault {
 	now := time.Now()
-	if !now.Before(l.calm) {
+	if !now.Before(l.Calm) {
 		return trace.None
 	}
-	for _, f := range l.ills {
-		if !now.Before(f.From) && now.Before(f.To) && (f.Slot < 0 || f.Slot == l.machine.slot) && r.Chance(f.Share) {
+	for _, f := range l.Ills {
+		if !now.Before(f.From) && now.Before(f.To) && (f.Slot < 0 || f.Slot == l.Machine.Slot) && r.Chance(f.Share) {
 			if f.Fault != trace.None {
 				return f.Fault
 			}

@@ -1,4 +1,4 @@
-package sim
+package world
 
 import (
 	"context"
@@ -12,20 +12,27 @@ import (
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
+// Add has the network meet a fault from now on.
+func (n *Network) Add(f draw.NetworkFault) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.more = append(n.more, f)
+}
+
 // A Network lies between the replicas and the one service. What it does to a
 // request follows from the seed, the replica, the job, the operation and how
 // many of them there were.
 type Network struct {
-	seed    uint64
-	service service
-	log     *trace.Log
-	faults  []draw.NetworkFault
-	calm    time.Time                                            // from then on nothing goes wrong
-	direct  func(context.Context, *call) (*http.Response, error) // instead of chance; nil: nobody does
+	Seed    uint64
+	Service Service
+	Log     *trace.Log
+	Faults  []draw.NetworkFault
+	Calm    time.Time                                            // from then on nothing goes wrong
+	Direct  func(context.Context, *Call) (*http.Response, error) // instead of chance; nil: nobody does
 
-	late sync.WaitGroup // requests that are still under way though nobody waits
+	Late sync.WaitGroup // requests that are still under way though nobody waits
 	mu   sync.Mutex
-	met  map[trace.Fault]int
+	Met  map[trace.Fault]int
 	more []draw.NetworkFault // beside faults: what was not planned
 }
 
@@ -36,15 +43,15 @@ var ills = []trace.Fault{trace.Drop, trace.DropReply, trace.Late, trace.Refuse, 
 // fault is what one request meets.
 func (n *Network) fault(slot int, e *trace.Event, r *draw.Roll) trace.Fault {
 	now := time.Now()
-	calm := !now.Before(n.calm)
+	calm := !now.Before(n.Calm)
 	n.mu.Lock()
 	more := n.more
 	n.mu.Unlock()
 	if calm && len(more) == 0 {
 		return trace.None
 	}
-	for _, s := range slices.Concat(n.faults, more) {
-		if calm && s.From.Before(n.calm) {
+	for _, s := range slices.Concat(n.Faults, more) {
+		if calm && s.From.Before(n.Calm) {
 			continue // what was to come before
 		}
 		if !now.Before(s.From) && now.Before(s.To) && s.Hits(slot, e) && r.Chance(s.Share) {
@@ -63,21 +70,21 @@ func (n *Network) count(f trace.Fault) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.met == nil {
-		n.met = map[trace.Fault]int{}
+	if n.Met == nil {
+		n.Met = map[trace.Fault]int{}
 	}
-	n.met[f]++
+	n.Met[f]++
 }
 
-// A service answers requests: a [blobtest.Blob], or a store in its place.
-type service interface {
+// A Service answers requests: a [blobtest.Blob], or a store in its place.
+type Service interface {
 	Answer(*blobtest.Request) blobtest.Answer
 }
 
-// apply has the service do what the request of an event asks for.
-func (n *Network) apply(e *trace.Event, r *blobtest.Request) (a blobtest.Answer) {
-	n.log.Apply(e, func() (int, string) {
-		a = n.service.Answer(r)
+// Apply has the service do what the request of an event asks for.
+func (n *Network) Apply(e *trace.Event, r *blobtest.Request) (a blobtest.Answer) {
+	n.Log.Apply(e, func() (int, string) {
+		a = n.Service.Answer(r)
 		return a.Status, a.Code
 	})
 	return a
