@@ -2,10 +2,8 @@ package sim
 
 import (
 	"encoding/json"
-	"maps"
 	"math"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/blobtest"
@@ -98,16 +96,6 @@ func (c *Cluster) askHealth(job string) {
 	}
 }
 
-// idle waits for d; it returns false when the cluster is healed before.
-func (c *Cluster) idle(d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-c.healed:
-		return false
-	}
-}
-
 // corrupted is what an entry gets in the place of now, "" to leave it. There was
 // another version of it before.
 func corrupted(kind, now, before string) string {
@@ -178,22 +166,4 @@ func (c *Cluster) overwrite(job string, change func(now string) string) (before 
 		}
 	}
 	return "", nil
-}
-
-// deleteContainer deletes the entries of all jobs with it. Its name is refused
-// for half a minute.
-func (c *Cluster) deleteContainer() {
-	if e := c.request("delete container", ""); !e.OK() {
-		return
-	}
-	c.log.Add(trace.Event{What: trace.Deleted, Note: "container"})
-	names := append(draw.Entries(c.locks), draw.SlotsOfGroup(c.Program)...)
-	for _, d := range c.Program {
-		names = append(names, d.Name)
-	}
-	c.log.Edit(func() { names = append(names, slices.Sorted(maps.Keys(c.log.Onces))...) })
-	for _, name := range names {
-		c.log.Add(trace.Event{What: trace.Request, Replica: trace.Operator, Job: name, Op: "delete", Status: http.StatusAccepted, Sent: time.Now()})
-		c.log.Add(trace.Event{What: trace.Deleted, Job: name})
-	}
 }

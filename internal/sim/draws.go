@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/history"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
@@ -27,8 +26,6 @@ type special struct {
 func work(every time.Duration, takes time.Duration) trace.Definition {
 	return trace.Definition{Name: "work", Every: every, Schedule: "@every " + every.String(), Lease: draw.Fence, Interrupted: soloist.Rerun, Lengthy: takes}
 }
-
-const historyDraw = "the history of a backfill"
 
 // Draws are the names of all draws.
 func Draws() (all []string) {
@@ -113,22 +110,6 @@ func (c *Cluster) changesUnderBackfill(r *draw.Roll) {
 		s.order("restart")
 	}
 	time.Sleep(90 * time.Minute)
-}
-
-// withLogs is the store, and logs beside it, on which nothing goes wrong.
-func (c *Cluster) withLogs(r *draw.Roll) logging { return logging{c.overHands(r, false), &c.logs} }
-
-type logging struct {
-	store.Store
-	store.Appender
-}
-
-// keepHistory has a replica keep the outcomes in the store.
-func (r *replica) keepHistory() {
-	h := &history.Writer{Store: r.c.withLogs(draw.New(r.c.Seed, 0, "history")), App: "sim"}
-	emitted := r.Events
-	r.Events = func(e event.Event) { emitted(e); h.Take(e) }
-	r.c.wg.Go(func() { h.Run(r.ctx) })
 }
 
 func (c *Cluster) readsHistory(r *draw.Roll) {

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"maps"
+	"net/http"
 	"slices"
 	"time"
 
@@ -69,3 +71,21 @@ func (c *Cluster) plantForeign() {
 }
 
 const foreignRecord = `{"schema":99,"app":"sim","job":"foreign","created":"1999-01-01T00:00:00Z","watermark":"1999-01-01T00:00:00Z","run":{"status":"idle"}}`
+
+// deleteContainer deletes the entries of all jobs with it. Its name is refused
+// for half a minute.
+func (c *Cluster) deleteContainer() {
+	if e := c.request("delete container", ""); !e.OK() {
+		return
+	}
+	c.log.Add(trace.Event{What: trace.Deleted, Note: "container"})
+	names := append(draw.Entries(c.locks), draw.SlotsOfGroup(c.Program)...)
+	for _, d := range c.Program {
+		names = append(names, d.Name)
+	}
+	c.log.Edit(func() { names = append(names, slices.Sorted(maps.Keys(c.log.Onces))...) })
+	for _, name := range names {
+		c.log.Add(trace.Event{What: trace.Request, Replica: trace.Operator, Job: name, Op: "delete", Status: http.StatusAccepted, Sent: time.Now()})
+		c.log.Add(trace.Event{What: trace.Deleted, Job: name})
+	}
+}

@@ -143,3 +143,39 @@ func (c *Cluster) resumeAll() {
 		}
 	}
 }
+
+// leadDeeds are what befalls in the lead. The network's are said by leadFaults.
+var leadDeeds = []string{"restart", "restart", "restart", "step down", "pause", "resume", "run", "run now", "unlock", "break now", "break", "freeze", "freeze", "crash", "crash", "delete", "step", "lost", "lost", "lost and restart", "lost and restart"}
+
+// orderInLead gives an order of a kind.
+func (c *Cluster) orderInLead(d draw.PlannedFault, kind string, r *draw.Roll) {
+	o := soloist.Order{Kind: store.OrderKind(kind), Job: d.Job, By: trace.Orderer, Reason: "as drawn"}
+	switch o.Kind {
+	case store.OrderPause:
+		o.Until = time.Now().Add(r.Between(10*time.Second, 40*time.Second))
+	case store.OrderRun:
+		o.Request = c.newRequest("ordered-%d")
+	}
+	if at := c.desk(d.Job, r); at != nil {
+		_ = c.note(context.Background(), at, o, func() bool { return false })
+	}
+}
+
+// holder is the slot of the replica that acquired the lease of a job last, -1 if there is
+// none, or it is gone.
+func (c *Cluster) holder(job string) (slot int) {
+	name := ""
+	c.log.Edit(func() {
+		for i := len(c.log.Events) - 1; i >= 0 && name == ""; i-- {
+			if e := c.log.Events[i]; e.Job == job && e.Op == "acquire" && e.OK() {
+				name = e.Replica
+			}
+		}
+	})
+	for i, s := range c.slots {
+		if r := s.now(); r != nil && r.Machine.Name == name && !r.Gone() {
+			return i
+		}
+	}
+	return -1
+}

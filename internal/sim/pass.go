@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -46,13 +45,6 @@ func (p *platform) begins(s *slot, name, why string, called world.Mail) *replica
 	x.serves = p.Kind == trace.AsApp
 	p.Cluster.begin(one, x.live)
 	return one
-}
-
-// clock is the alarm of a replica of a version, or of an operator.
-func (p *platform) clock(s *soloist.Scheduler, m *world.Machine, version int) *alarm.Clock {
-	l := &world.Line{Network: p.net, Machine: m}
-	return &alarm.Clock{App: "sim", Queue: &world.MailLine{Line: l, Box: p.box, Ills: p.mailIlls}, Notes: p.whole(l), Lead: p.Lead, Log: slog.New(slog.DiscardHandler),
-		Now: func() time.Time { return m.Now().Add(-s.Health().Skew) }, Work: fmt.Sprint("version ", version), Started: time.Now()}
 }
 
 // live is what the process does until it ends.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -12,23 +11,6 @@ import (
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/internal/sim/world"
 )
-
-// A platform starts replicas when a message is visible in the queue of alarms, and ends those that are idle. It is what
-// keeps a cluster up that scales to zero.
-type platform struct {
-	*Cluster
-	*trace.Zero
-	box      *world.Mailbox
-	mailIlls []draw.NetworkFault
-	others   []string // messages of another app
-
-	mu     sync.Mutex
-	taken  []bool    // by slot
-	starts int       // so far
-	wants  int       // replicas: what ends is started again; of an app
-	seen   time.Time // when a message was visible last
-	asleep time.Time // until then it does nothing
-}
 
 // newPlatform makes the platform of a cluster.
 func newPlatform(c *Cluster) *platform {

@@ -2,8 +2,14 @@ package sim
 
 import (
 	"cmp"
+	"context"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/calendar"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/internal/sim/world"
 )
@@ -39,4 +45,70 @@ func (c *Cluster) job(m *world.Machine, d *trace.Definition) soloist.Job {
 func (c *Cluster) singleton(m *world.Machine, d *trace.Definition) soloist.Singleton {
 	return soloist.Singleton{Name: cmp.Or(d.Whole, d.Name), Shards: d.Shards, Lease: c.leaseOf(d), HeartbeatTimeout: d.HeartbeatTimeout, Backoff: d.Backoff,
 		HealthCheck: soloist.HealthCheck{Check: c.healthy(m, d), Interval: d.HealthInterval, FailureThreshold: d.FailureThreshold}, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
+}
+
+// leaseOf is the lease that a program asks for. A store of [Config] takes what the definition says.
+func (c *Cluster) leaseOf(d *trace.Definition) time.Duration {
+	if c.Store != nil {
+		return d.Lease
+	}
+	return cmp.Or(d.Beat, d.Lease)
+}
+
+// closed returns the calendar of an edition.
+func closed(d *trace.Definition) []soloist.Calendar {
+	if d.Closed == "" || d.Follows != "" {
+		return nil
+	}
+	return []soloist.Calendar{dates("closed", d.Closed)}
+}
+
+// limits gives a job what limits its ticks.
+func limits(j *soloist.Job, d *trace.Definition) {
+	if d.Follows != "" { // it has the ticks of another job
+		return
+	}
+	l := &d.Limits
+	j.From, j.Until, j.Shift = l.From, l.Until, l.Shift
+	if l.Except != "" {
+		j.Except = append(j.Except, dates("except", l.Except))
+	}
+	if l.Only != "" {
+		j.Only = append(j.Only, dates("only", l.Only))
+	}
+}
+
+// dates is a calendar of days. It is the same one each time: a program asks a new calendar for each day of a century.
+func dates(name, days string) soloist.Calendar {
+	c, ok := calendars.Load(name + " " + days)
+	if !ok {
+		c, _ = calendars.LoadOrStore(name+" "+days, calendar.Dates(name, strings.Fields(days)...))
+	}
+	return c.(soloist.Calendar)
+}
+
+var calendars sync.Map
+
+// healthy is the HealthCheck of a job, nil for none.
+func (c *Cluster) healthy(m *world.Machine, d *trace.Definition) func(context.Context) error {
+	if d.Pulse == trace.NoPulse {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		start := time.Now()
+		r := draw.New(c.Seed, 0, "healthy", m.Name, d.Name, trace.TimeOfDay(start))
+		m.Sleep(ctx, r.Between(time.Millisecond, 50*time.Millisecond), r)
+		if time.Now().Equal(start) { // the run ended at that instant: whether it was asked, nobody can tell
+			return ctx.Err()
+		}
+		e := c.log.Add(trace.Event{What: trace.Asked, Time: start, Replica: m.Name, Job: d.Name, Note: noReturn})
+		defer func() { c.log.Edit(func() { e.End = time.Now() }) }()
+		err := m.Answer(ctx, d.Pulse, r, c.calm())
+		c.log.Edit(func() {
+			if e.Note = ""; err != nil {
+				e.Note = err.Error()
+			}
+		})
+		return err
+	}
 }

@@ -2,71 +2,17 @@ package sim
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/history"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/internal/sim/world"
+	"github.com/soloist-go/soloist/store"
 )
-
-// A replica is a scheduler on a machine.
-type replica struct {
-	*world.Machine
-	*soloist.Scheduler
-	c      *Cluster
-	ctx    context.Context
-	cancel context.CancelFunc
-	done   chan struct{} // Run has returned, and what was run by hand
-	byHand sync.WaitGroup
-	stays  bool // its process goes on after Overrun
-	served bool // it has done what it was started for
-}
-
-// start brings a replica up with the program's version of now.
-func (s *slot) start(name string) *replica {
-	s.version.Lock()
-	defs := s.version.now
-	s.version.Unlock()
-	return s.startWith(name, defs, "")
-}
-
-// startWith brings a replica up. A visitor has a reason why it does not stay.
-func (s *slot) startWith(name string, defs []trace.Definition, visitor string) *replica {
-	c := s.Cluster
-	r := draw.New(c.Seed, 0, "replica", name)
-	skew := r.Between(-2*time.Second, 2*time.Second)
-	if r.Chance(0.3) {
-		skew = r.Between(-2*time.Hour, 2*time.Hour)
-	}
-	m := world.NewMachine(name, s.index, world.NewClock(skew, int64(r.Below(19_001))-9500), c.log, &c.traps)
-	grace := draw.Grace(r)
-	one := c.newReplica(m, defs, grace)
-	one.stays = r.Chance(0.3)
-	up := trace.Event{What: trace.Up, Replica: name, Note: fmt.Sprintf("skew %s drift %d grace %s", skew, m.Drift, one.Grace), Cause: visitor}
-	m.Quit = func() { s.order("restart") }
-	onWakeUps := s.index == 0 && r.Chance(0.2) && !c.calm()
-	if onWakeUps {
-		up.Cause = "woken up"
-	}
-	c.log.Add(up)
-	c.version.Lock()
-	version := c.version.deploys
-	c.version.Unlock()
-	c.begin(one, func() {
-		one.useLocks()
-		one.doOnces(version)
-		if onWakeUps {
-			one.wakeUps(r)
-		} else if err := one.Run(one.ctx); err != nil {
-			panic(err)
-		}
-	})
-	return one
-}
 
 // newReplica makes a replica that does not run yet.
 func (c *Cluster) newReplica(m *world.Machine, defs []trace.Definition, grace time.Duration) *replica {
@@ -117,26 +63,6 @@ func (r *replica) endAfterOverrun(job string, e *trace.Event) {
 	}
 }
 
-// ended reports whether it has stopped.
-func (r *replica) ended() bool {
-	select {
-	case <-r.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// wakeUps is a replica that a platform wakes up now and then.
-func (r *replica) wakeUps(roll *draw.Roll) {
-	for r.ctx.Err() == nil {
-		ctx, cancel := context.WithTimeout(r.ctx, 5*time.Minute)
-		_, _ = r.RunDue(ctx, soloist.Wake{}) // what went wrong shows in the record
-		cancel()
-		r.Rest(r.ctx, roll.Between(0, time.Minute))
-	}
-}
-
 // stop asks the replica to stop and waits until it has, or has crashed.
 func (r *replica) stop() {
 	r.c.log.Add(trace.Event{What: trace.Stop, Replica: r.Name, End: time.Now().Add(r.Grace)})
@@ -165,4 +91,22 @@ func (r *replica) stepDown(job string) {
 	ctx, cancel := context.WithTimeout(r.ctx, 2*time.Minute)
 	defer cancel()
 	_ = r.StepDown(ctx, job) // most do not run it
+}
+
+const historyDraw = "the history of a backfill"
+
+// keepHistory has a replica keep the outcomes in the store.
+func (r *replica) keepHistory() {
+	h := &history.Writer{Store: r.c.withLogs(draw.New(r.c.Seed, 0, "history")), App: "sim"}
+	emitted := r.Events
+	r.Events = func(e event.Event) { emitted(e); h.Take(e) }
+	r.c.wg.Go(func() { h.Run(r.ctx) })
+}
+
+// withLogs is the store, and logs beside it, on which nothing goes wrong.
+func (c *Cluster) withLogs(r *draw.Roll) logging { return logging{c.overHands(r, false), &c.logs} }
+
+type logging struct {
+	store.Store
+	store.Appender
 }

@@ -33,9 +33,6 @@ type Script struct {
 	starting sync.Mutex // replicas may be started side by side
 }
 
-// An Act is what a run does in a story.
-type Act func(context.Context, *RunContext) error
-
 // A Work is a job or singleton in a story.
 type Work struct {
 	trace.Definition
@@ -180,24 +177,6 @@ func (p *Replica) FreezeAt(point string, d time.Duration) {
 
 // Health is what the replica says of itself.
 func (p *Replica) Health() soloist.Health { return p.r.Health() }
-
-// A RunContext is one run in a script.
-type RunContext struct {
-	*soloist.Run
-	w *worker
-}
-
-// Sleep waits for d, or for the end of ctx, whose cause it then returns; on a
-// machine that is suspended meanwhile, until that goes on.
-func (s *RunContext) Sleep(ctx context.Context, d time.Duration) error {
-	if !s.w.sleep(ctx, d) {
-		return world.ErrGone
-	}
-	return context.Cause(ctx)
-}
-
-// Effect writes to a resource that fences.
-func (s *RunContext) Effect() { s.w.effect() }
 
 // Leg is how long a request needs to the service, and its answer back, unless the
 // script says otherwise.

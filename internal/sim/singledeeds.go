@@ -116,32 +116,6 @@ func (c *Cluster) turn(e *trace.Event, b trace.Behavior) {
 	c.log.Edit(func() { e.Time = time.Now() })
 }
 
-// turns reports whether a single fault has the run behave in another way from now on.
-func (w *worker) turns() bool {
-	b, ok := w.c.turned.LoadAndDelete(w.Definition.Name)
-	if ok {
-		w.behavior = b.(trace.Behavior)
-	}
-	return ok
-}
-
-// turn is the rest of a run that does: it waits for the end of its context, and obeys it or goes on for three leases.
-func (w *worker) turn(ctx context.Context) error {
-	for ctx.Err() == nil && !w.Gone() {
-		w.sleep(ctx, time.Second+time.Duration(w.roll.Below(1e6)))
-		if w.behavior == trace.Deaf && ctx.Err() == nil {
-			w.beat(w.run.Heartbeat("on my way"))
-		}
-	}
-	if w.behavior == trace.Silent {
-		return ctx.Err()
-	}
-	for end := time.Now().Add(3 * w.Lease); time.Now().Before(end) && !w.Gone(); {
-		w.sleep(context.Background(), time.Second+time.Duration(w.roll.Below(1e6)))
-	}
-	return ctx.Err()
-}
-
 // aborts has a replica with another definition of the job up for a while.
 func (c *Cluster) aborts(_ *replica, e *trace.Event, r *draw.Roll) {
 	defs := slices.Clone(c.Program)
@@ -228,3 +202,12 @@ func (c *Cluster) endAll() {
 		time.Sleep(r.Between(30*time.Minute, 3*time.Hour))
 	}
 }
+
+const (
+	longestLease = 30 * time.Second
+	outage       = 30 * time.Second
+	leaves       = 150 * time.Second // until most singles are left behind
+)
+
+// solo is a lock that two replicas ask for.
+const solo = "solo"

@@ -9,41 +9,6 @@ import (
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
-// upheaval begins one; it returns false if the planned fault is none.
-func (c *Cluster) upheaval(d draw.PlannedFault) bool {
-	switch {
-	case d.What == draw.Downtime:
-		c.goDown(d)
-	case d.What == draw.Redeploy:
-		c.edit()
-		c.goDown(d)
-		if c.platform != nil {
-			c.wg.Go(c.platform.deployed)
-		}
-	case d.What == draw.AbortDeploy:
-		c.version.Lock()
-		c.version.visitors++
-		n, defs := c.version.visitors, slices.Clone(c.version.now)
-		c.version.Unlock()
-		c.wg.Go(func() { c.visit(d, n, defs) })
-	case d.What == draw.WakeCold:
-		c.wg.Go(func() { c.wakeCold(d) })
-	case d.What == draw.Looks:
-		c.wg.Go(func() { c.look(d) })
-	case d.What == draw.Chase:
-		c.wg.Go(func() { c.chase(d.Job) })
-	case d.What == draw.ToolLeases && c.Store == nil && d.Job != trace.Foreign:
-		c.wg.Go(func() { c.holdByTool(d) })
-	case d.What == draw.DeleteTwice && c.Store == nil && d.Job != trace.Foreign:
-		c.wg.Go(func() { c.deleteTwice(d) })
-	case d.What == draw.Unlocks && c.Store == nil && d.Job != trace.Foreign:
-		c.wg.Go(func() { c.unlock(d) })
-	default:
-		return d.What == draw.ToolLeases || d.What == draw.DeleteTwice || d.What == draw.Unlocks
-	}
-	return true
-}
-
 // goDown ends all replicas, each in its way, and lets none start for a while.
 func (c *Cluster) goDown(d draw.PlannedFault) {
 	until := d.At.Add(d.For)
@@ -58,16 +23,6 @@ func (c *Cluster) goDown(d draw.PlannedFault) {
 			r.Crash(draw.Downtime)
 		}
 	}
-}
-
-// downUntil is when replicas may start again: no downtime outlasts the faults.
-func (c *Cluster) downUntil() time.Time {
-	c.version.Lock()
-	defer c.version.Unlock()
-	if c.version.down.After(c.end) {
-		return c.end
-	}
-	return c.version.down
 }
 
 // visit has the nth replica of an aborted deploy up for a while.
@@ -114,30 +69,4 @@ func (c *Cluster) deleteTwice(d draw.PlannedFault) {
 	if c.idle(d.For) {
 		c.operate(draw.PlannedFault{What: "delete", Job: d.Job})
 	}
-}
-
-// settling is how long the cluster gets after all faults: longer where the
-// youngest definition is that of an aborted deploy, which others respect for
-// some minutes, and where shards are to be spread evenly.
-func (c *Cluster) settling() time.Duration {
-	youngest := ""
-	c.log.Edit(func() {
-		var at time.Time
-		for _, e := range c.log.Events {
-			if e.What == trace.Up && e.Time.After(at) && e.Time.Before(c.end) {
-				at, youngest = e.Time, e.Cause
-			}
-		}
-	})
-	rest := trace.Settling
-	if c.platform != nil {
-		rest += draw.New(c.Seed, 0, "calm at zero").Between(2*time.Hour, 8*time.Hour)
-	}
-	if youngest == trace.Aborted {
-		rest += trace.Patience
-	}
-	if slices.ContainsFunc(c.Program, func(d trace.Definition) bool { return d.Spread() }) {
-		rest += trace.Spreading
-	}
-	return rest
 }

@@ -1,14 +1,12 @@
 package sim
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -18,41 +16,6 @@ import (
 	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
 )
-
-// A sink is a resource that fences: it refuses a token that is smaller than one
-// that it has seen.
-type sink struct {
-	mu   sync.Mutex
-	most map[string]int64
-}
-
-func (s *sink) take(job string, token int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.most == nil {
-		s.most = map[string]int64{}
-	}
-	if token < s.most[job] {
-		return false
-	}
-	s.most[job] = token
-	return true
-}
-
-// A worker is one run of one job on one machine.
-type worker struct {
-	*world.Machine
-	*trace.Definition
-	c        *Cluster
-	run      *soloist.Run
-	roll     *draw.Roll
-	rough    bool // it began before the cluster was healed
-	event    *trace.Event
-	behavior trace.Behavior
-}
-
-// noReturn is the note of a run that panicked or ended its goroutine.
-const noReturn = "did not return"
 
 // do is what a job does.
 func (c *Cluster) do(m *world.Machine, whole *trace.Definition) func(context.Context, *soloist.Run) error {
@@ -141,10 +104,6 @@ func why(cause error) string {
 		}
 	}
 	return fmt.Sprint(cause)
-}
-
-func (w *worker) sleep(ctx context.Context, d time.Duration) bool {
-	return w.Machine.Sleep(ctx, d, w.roll)
 }
 
 // behave does the work as this run is to behave.
@@ -249,36 +208,6 @@ func (w *worker) labour(ctx context.Context, takes time.Duration) error {
 func (w *worker) goesOn(end time.Time) bool {
 	calm := w.c.calm()
 	return calm && w.Spread() || time.Now().Before(end) && w.rough != calm
-}
-
-// beat notes that the run has told its progress, unless that did not count.
-func (w *worker) beat(err error) error {
-	if err == nil {
-		w.c.log.Edit(func() { w.event.Beat = time.Now() })
-	}
-	return err
-}
-
-// effect writes to the resource.
-func (w *worker) effect() {
-	if w.EveryReplica || !w.sleep(context.Background(), 0) {
-		return
-	}
-	w.c.effect(w.Machine, trace.Event{Job: w.Definition.Name, Token: w.run.Token, Tick: w.run.Tick}, w.roll)
-}
-
-// effect writes to the resource of a job, or of a lock.
-func (c *Cluster) effect(m *world.Machine, what trace.Event, r *draw.Roll) {
-	what.What, what.Replica, what.Sent = trace.Effect, m.Name, time.Now()
-	e := c.log.Add(what)
-	time.Sleep(r.Latency())
-	ok := c.sink.take(cmp.Or(what.Job, what.Lock), what.Token)
-	c.log.Edit(func() {
-		if e.Time, e.Note, e.Result = time.Now(), "accepted", trace.Well; !ok {
-			e.Note, e.Result = "refused", trace.Refused
-		}
-	})
-	m.Sleep(context.Background(), r.Latency(), r)
 }
 
 // A savings is a checkpoint: a counter and some bytes.

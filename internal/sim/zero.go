@@ -1,15 +1,12 @@
 package sim
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/internal/sim/world"
 )
 
 // Kinds of trouble that the queue of alarms makes.
@@ -82,19 +79,4 @@ func (c *Cluster) planAtZero(all []draw.PlannedFault, start time.Time) []draw.Pl
 	}
 	all = slices.DeleteFunc(all, func(d draw.PlannedFault) bool { return d.What == draw.AbortDeploy || d.What == draw.WakeCold })
 	return append(all, draw.MailTraps(c.Seed, start, c.end)...)
-}
-
-// ring has an operator, or who asks for a run by hand, wake a cluster up that scales to zero. The end of ctx ends that.
-func (c *Cluster) ring(ctx context.Context, job string) {
-	if c.platform == nil {
-		return
-	}
-	m := world.NewMachine(trace.Orderer+" "+trace.TimeOfDay(time.Now()), -1, world.NewClock(0, 0), c.log, &world.Traps{})
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	e := trace.Event{What: trace.Rung, Job: job, Replica: trace.Orderer}
-	if c.platform.clock(&soloist.Scheduler{}, m, 0).Ring(ctx) != nil {
-		e.Note = "failed"
-	}
-	c.log.Add(e)
 }

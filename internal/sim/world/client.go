@@ -14,28 +14,12 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// box is the container of all entries.
-const Container = "soloist"
-
 // A Client is a store over the service without the client library and HTTP: each method makes the
 // request that host/azure makes. Its errors are those of host/azure.
 type Client struct {
 	Send              Sender
 	Shortest, Longest time.Duration // of a lease
 }
-
-// A Sender takes a request to the service and its answer back.
-type Sender func(context.Context, *blobtest.Request) (Reply, error)
-
-// Parts of a request.
-const (
-	LeaseID   = "x-ms-lease-id"
-	IfMatch   = "if-match"
-	NoneMatch = "if-none-match"
-	MetaKey   = "x-ms-meta-record"
-	BlobType  = "x-ms-blob-type"
-	BlockBlob = "BlockBlob"
-)
 
 // ask sends a request. What it is for decides what a refusal means.
 func (s Client) ask(ctx context.Context, what, op, name string, body []byte, headers ...string) (blobtest.Answer, store.Revision, error) {

@@ -34,13 +34,6 @@ type Call struct {
 	roll    *draw.Roll
 }
 
-// A Reply is an answer as it comes back.
-type Reply struct {
-	blobtest.Answer
-	cutOff bool           // its body, if it has one, cannot be read to its end
-	raw    *http.Response // what a script has made of it; nil: nothing
-}
-
 // Send takes a request to the service and its answer back.
 func (l *Line) Send(ctx context.Context, r *blobtest.Request) (Reply, error) {
 	c, err := l.open(ctx, r)
@@ -217,34 +210,6 @@ func (c *Call) refuse(ctx context.Context, f trace.Fault, d time.Duration) (Repl
 		a.Header.Set("Retry-After", strconv.Itoa([]int{1, 50, 300}[c.roll.Below(3)]))
 	}
 	return Reply{Answer: a}, nil
-}
-
-func hang(ctx context.Context) error {
-	<-ctx.Done()
-	return ended(ctx)
-}
-
-// ended is why ctx has ended. Where it was cancelled at its deadline, it is that:
-// which came first, nobody can tell.
-func ended(ctx context.Context) error {
-	if at, ok := ctx.Deadline(); ok && ctx.Err() != nil && !time.Now().Before(at) {
-		return context.DeadlineExceeded
-	}
-	return ctx.Err()
-}
-
-func Pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ended(ctx)
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ended(ctx)
-	}
 }
 
 // at is machine.at for one part of a call.

@@ -7,8 +7,31 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 )
+
+// An Act is what a run does in a story.
+type Act func(context.Context, *RunContext) error
+
+// A RunContext is one run in a script.
+type RunContext struct {
+	*soloist.Run
+	w *worker
+}
+
+// Sleep waits for d, or for the end of ctx, whose cause it then returns; on a
+// machine that is suspended meanwhile, until that goes on.
+func (s *RunContext) Sleep(ctx context.Context, d time.Duration) error {
+	if !s.w.sleep(ctx, d) {
+		return world.ErrGone
+	}
+	return context.Cause(ctx)
+}
+
+// Effect writes to a resource that fences.
+func (s *RunContext) Effect() { s.w.effect() }
 
 // hurry saves ten times a second for a while, as a leader with much to keep does.
 func (w *worker) hurry(ctx context.Context) {
