@@ -127,7 +127,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/runner":      {"event", "store", "internal/control", "internal/instant", "internal/lease", "internal/ontime", "internal/plan", "internal/supervise"},
 		"internal/safefile":    {},
 		"internal/schedule":    {"internal/near"},
-		"internal/sim":         {".", "calendar", "internal/alarm", "internal/alarm/alarmtest", "event", "store", "host/azure", "internal/blobtest", "internal/entry", "internal/sim/draw", "internal/sim/trace", "internal/sim/world", "internal/supervise"},
+		"internal/sim":         {".", "calendar", "internal/alarm", "internal/alarm/alarmtest", "event", "store", "host/azure", "host/local", "internal/blobtest", "internal/entry", "internal/history", "internal/sim/draw", "internal/sim/trace", "internal/sim/world", "internal/supervise"},
 		"internal/sim/world":   {"event", "store", "host/azure", "internal/alarm", "internal/blobtest", "internal/entry", "internal/sim/draw", "internal/sim/trace"},
 		"internal/sim/draw":    {".", "internal/entry", "internal/sim/trace"},
 		"internal/sim/judge":   {".", "event", "store", "internal/entry", "internal/sim/trace"},
