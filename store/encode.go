@@ -94,17 +94,6 @@ func (r Record) MarshalJSON() ([]byte, error) {
 	}{schema, plain(r)})
 }
 
-// UnmarshalJSON reads the fields of the record that this program knows.
-func (r *Record) UnmarshalJSON(b []byte) error {
-	*r = Record{}
-	if _, ok := r.readJSON(b); ok {
-		return nil
-	}
-	*r = Record{}
-	type plain Record // without this method
-	return json.Unmarshal(b, (*plain)(r))
-}
-
 // How many bytes most records take at most, and each outcome in their history.
 const (
 	usual        = 900

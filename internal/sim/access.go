@@ -5,15 +5,16 @@ import (
 
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/sim/world"
 	"github.com/soloist-go/soloist/store"
 )
 
 // serviceOf is the service of a cluster over [Config.Store].
-func serviceOf(s store.Store) service {
+func serviceOf(s store.Store) world.Service {
 	if s == nil {
 		return &blobtest.Blob{Tell: func(blobtest.Op) {}}
 	}
-	return anyStore{s}
+	return world.AnyStore{Store: s}
 }
 
 func keepsDocuments(s store.Store) bool {
@@ -22,20 +23,20 @@ func keepsDocuments(s store.Store) bool {
 }
 
 // client is a store whose requests go by send.
-func (c *Cluster) client(send sender) client {
-	one := client{send, 15 * time.Second, time.Minute}
+func (c *Cluster) client(send world.Sender) world.Client {
+	one := world.Client{Send: send, Shortest: 15 * time.Second, Longest: time.Minute}
 	if c.Store != nil {
-		one.shortest, one.longest = c.Store.Limits()
+		one.Shortest, one.Longest = c.Store.Limits()
 	}
 	return one
 }
 
 // whole is what a machine has of the store that all share, with documents.
-func (c *Cluster) whole(l *line) wholeStore {
+func (c *Cluster) whole(l *world.Line) wholeStore {
 	if !c.piped {
-		return c.client(l.send)
+		return c.client(l.Send)
 	}
-	config := l.machine.azure
+	config := l.Machine.Azure
 	if config.Transport = l; config.AccountName == "" && config.ConnectionString == "" {
 		config.ConnectionString = bySignature
 	}
@@ -59,8 +60,8 @@ type wholeStore interface {
 
 // store is whole without what the replicas of this cluster do not have: documents where there are no orders of operators,
 // breaks under a condition where [Config.Store] has none.
-func (c *Cluster) store(m *machine) store.Store {
-	s := c.whole(&line{Network: c.net, machine: m})
+func (c *Cluster) store(m *world.Machine) store.Store {
+	s := c.whole(&world.Line{Network: c.net, Machine: m})
 	_, breaks := c.Store.(store.ConditionalBreaker)
 	switch breaks = breaks || c.Store == nil; {
 	case c.ordered && breaks:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/host/storetest"
+	"github.com/soloist-go/soloist/internal/sim/world"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -19,9 +20,9 @@ func TestClient(t *testing.T) {
 				if shared != nil {
 					c.Store = new(local.Memory) // with the clock of this bubble
 				}
-				c.net = &Network{log: c.log, calm: time.Now(), service: serviceOf(c.Store)}
-				t.Cleanup(c.net.late.Wait)
-				return c.client((&line{Network: c.net, machine: newMachine("r", 0, NewClock(0, 0), c.log, new(traps))}).send)
+				c.net = &world.Network{Log: c.log, Calm: time.Now(), Service: serviceOf(c.Store)}
+				t.Cleanup(c.net.Late.Wait)
+				return c.client((&world.Line{Network: c.net, Machine: world.NewMachine("r", 0, world.NewClock(0, 0), c.log, new(world.Traps))}).Send)
 			}})
 		})
 	}

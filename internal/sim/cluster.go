@@ -1,40 +1,42 @@
 // Package sim simulates a cluster.
 //
-// [Simulate] runs real schedulers, over the real store and client library, to one
-// [blobtest.Blob]: with clocks that are wrong, a network that loses, delays and
-// refuses, machines that crash and are suspended, operators and deploys. All of it
-// follows from a seed. It leaves a [trace.Log], which package check judges.
-// [Config.Store] puts any other store in the place of all that is below the
-// schedulers; its answers are then held to the contract of stores, too.
+// [Simulate] runs real schedulers over one service, [blobtest.Blob], in most seeds without the
+// client library and HTTP: see package world for what they have below them, with clocks that are
+// wrong, a network that loses, delays and refuses, and machines that crash and are suspended. Package
+// draw has what is drawn from the seed. Here is what a replica does, and its operators and deploys.
+// It leaves a [trace.Log], which package judge judges. [Config.Store] puts any other store in the
+// place of the service.
 package sim
 
 import (
-	"cmp"
+	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 	"github.com/soloist-go/soloist/store"
 )
 
 // A Config says what to simulate. It is meant for a bubble of testing/synctest;
 // elsewhere it takes as long as it says.
 type Config struct {
-	Seed          uint64             // of all that is decided by chance
-	Replicas      int                // zero: 3
-	Length        time.Duration      // of the time with faults; zero: two hours. It begins at some time of an hour
-	Program       []trace.Definition // its first version; nil: that of the seed
-	NetworkFaults []NetworkFault     // nil: as the seed says
-	NoFaultPlan   bool               // no crashes, operators, deploys, suspensions
-	Zero          bool               // replicas are started by alarms, and end by themselves
-	Single        bool               // once all is well, one thing at a time goes wrong
-	Draw          string             // once all is well, what no seed draws: one of [Draws]
+	Seed          uint64              // of all that is decided by chance
+	Replicas      int                 // zero: 3
+	Length        time.Duration       // of the time with faults; zero: two hours. It begins at some time of an hour
+	Program       []trace.Definition  // its first version; nil: that of the seed
+	NetworkFaults []draw.NetworkFault // nil: as the seed says
+	NoFaultPlan   bool                // no crashes, operators, deploys, suspensions
+	Zero          bool                // replicas are started by alarms, and end by themselves
+	Single        bool                // once all is well, one thing at a time goes wrong
+	Draw          string              // once all is well, what no seed draws: one of [Draws]
 
 	// Store is what the replicas share. Its clock has to be time.Now. Nil: a
-	// [blobtest.Blob]. One seed in eight has the client library and host/azure over that,
+	// [blobtest.Blob]. One seed in sixteen has the client library and host/azure over that,
 	// which take longer than all else.
 	Store store.Store
 }
@@ -43,18 +45,19 @@ type Config struct {
 type Cluster struct {
 	Config
 	log   *trace.Log
-	net   *Network
+	net   *world.Network
 	sink  sink
-	traps traps
+	traps world.Traps
 	end   time.Time // of the faults
 
 	healed     chan struct{} // closed at end
 	over       chan struct{} // closed: all are to stop
 	slots      []*slot
-	locks      []lockPlan
-	onces      []oncePlan
+	locks      []draw.LockPlan
+	onces      []draw.OncePlan
 	platform   *platform      // of a cluster that scales to zero; nil: of any other
 	corrupting sync.Map       // the jobs whose entries are, or were not mended yet
+	acts       sync.Map       // by replica: what runs of a job do in a script, by job
 	beside     sync.Map       // the numbers of backfills that run several ticks at a time
 	turned     sync.Map       // the jobs of which a run is to behave in another way, and how
 	logs       local.Memory   // of the histories of a draw
@@ -71,118 +74,6 @@ type Cluster struct {
 	}
 }
 
-// A Tally is what a simulation was made of.
-type Tally struct {
-	Requests int
-	Ticks    int
-	Faults   map[string]int
-	Crashes  map[string]int // by the point at which
-}
-
-// Simulate runs a cluster to its end and returns what happened.
-func Simulate(cfg Config) (*trace.Log, Tally) {
-	c := newCluster(cfg)
-	if c.foreign() {
-		c.plantForeign()
-	}
-	all := c.plan()
-	if len(all) > 0 && all[0].what == "arm" {
-		c.carryOut(all[0])
-		all = all[1:]
-	}
-	c.bringUp()
-	for _, d := range all {
-		time.Sleep(time.Until(d.at))
-		c.carryOut(d)
-	}
-	time.Sleep(time.Until(c.end))
-	c.resumeAll()
-	c.traps.disarm()
-	close(c.healed)
-	rest := c.settling()
-	c.log.Add(trace.Event{What: trace.Healed, End: time.Now().Add(rest)})
-	time.Sleep(rest)
-	c.examine()
-	if c.Draw != "" {
-		c.drawn()
-	} else if c.Single {
-		c.singles()
-	}
-	close(c.over)
-	c.wg.Wait()
-	c.net.late.Wait()
-	time.Sleep(time.Minute)
-	c.log.Sort()
-	return c.log, c.tally()
-}
-
-// bringUp has replicas up from now on: all the time, or when there is something to do.
-func (c *Cluster) bringUp() {
-	if c.platform != nil {
-		c.wg.Go(c.platform.live)
-		return
-	}
-	if c.asleep() {
-		c.log.Zero = &trace.Zero{}
-		return
-	}
-	for _, s := range c.slots {
-		c.wg.Go(s.live)
-	}
-}
-
-func newCluster(cfg Config) *Cluster {
-	cfg = cfg.prepared()
-	cfg.Replicas = cmp.Or(cfg.Replicas, 3)
-	cfg.Length = cmp.Or(cfg.Length, 2*time.Hour)
-	var locks []lockPlan
-	var onces []oncePlan
-	if cfg.Program == nil && cfg.Zero && cfg.Single {
-		cfg.Program = soloistsAtZero(cfg.Seed)
-	} else if cfg.Program == nil && cfg.Zero {
-		cfg.Program = zeroProgram(cfg.Seed)
-	} else if cfg.Program == nil && cfg.Single {
-		cfg.Program = soloists(cfg.Seed)
-	} else if cfg.Program == nil {
-		cfg.Program, locks, onces = Program(cfg.Seed), drawLocks(cfg.Seed), drawOnces(cfg.Seed)
-	}
-	if limited(cfg.Program) {
-		time.Sleep(24 * time.Hour)
-	}
-	time.Sleep(newRoll(cfg.Seed, 0, "start").between(0, time.Hour))
-	c := &Cluster{Config: cfg, log: newLog(), locks: locks, onces: onces,
-		healed: make(chan struct{}), over: make(chan struct{})}
-	c.net = &Network{seed: cfg.Seed, service: serviceOf(cfg.Store), log: c.log}
-	c.version.now = cfg.Program
-	for i := range cfg.Replicas {
-		c.slots = append(c.slots, &slot{Cluster: c, index: i, orders: make(chan string)})
-	}
-	c.piped = cfg.Store == nil && newRoll(cfg.Seed, 0, "client library").below(8) == 0
-	c.ordered = keepsDocuments(cfg.Store) && (cfg.Single || newRoll(cfg.Seed, 0, "ordered").chance(0.5))
-	if !c.ordered { // a job that pauses itself needs the orders, to be resumed
-		c.Program = slices.Clone(c.Program)
-		for i := range c.Program {
-			c.Program[i].PauseAfter = 0
-		}
-		c.version.now = c.Program
-	}
-	if !cfg.Zero {
-		c.liveBefore()
-	}
-	start := time.Now()
-	c.end = start.Add(cfg.Length)
-	if cfg.NetworkFaults == nil {
-		c.NetworkFaults = networkFaults(cfg.Seed, start, c.end, cfg.Replicas)
-	}
-	c.net.faults, c.net.calm, c.traps.end = c.NetworkFaults, c.end, c.end
-	if cfg.Zero {
-		c.log.Zero = drawZero(cfg.Seed)
-		c.log.Zero.Most = c.Replicas
-		c.platform = newPlatform(c)
-	}
-	return c
-}
-
 func newLog() *trace.Log {
 	return &trace.Log{Fleet: map[string][]trace.Definition{}, Drift: map[string]int64{}, Emits: true, Around: true, Locks: map[string]trace.Lock{}, Onces: map[string]trace.Once{}}
 }
@@ -190,207 +81,12 @@ func newLog() *trace.Log {
 // calm reports whether nothing goes wrong any more.
 func (c *Cluster) calm() bool { return !time.Now().Before(c.end) }
 
-func (c *Cluster) plan() []plannedFault {
-	if c.NoFaultPlan {
-		return nil
-	}
-	start := time.Now()
-	all := faultPlan(c.Seed, start, c.end, c.Replicas, c.Program)
-	all = append(all, deedsInLead(c.Seed, start, c.end, c.Replicas, c.Program)...)
-	all = append(all, upheavals(c.Seed, start, c.end, c.Replicas, c.Program)...)
-	if c.ordered {
-		all = append(all, orderPlan(c.Seed, start, c.end, c.Replicas, c.Program)...)
-		all = append(all, backfillPlan(c.Seed, start, c.end, c.Replicas, c.Program)...)
-	}
-	all = append(all, lockFaults(c.Seed, start, c.end, c.locks)...)
-	all = append(all, groupFaults(c.Seed, start, c.end, c.Program)...)
-	all = c.planAtZero(all, start)
-	all = append(all, memberFaults(c.Seed, start, c.end, c.Program)...)
-	slices.SortStableFunc(all, func(a, b plannedFault) int { return a.at.Compare(b.at) })
-	return all
-}
-
-// askAgain has another replica asked for the same run by hand again and again, while
-// the first one may still run it, and after that.
-func (c *Cluster) askAgain(d plannedFault, request string) {
-	roll := newRoll(c.Seed, 0, "again "+request)
-	for range 6 {
-		time.Sleep(roll.between(0, 20*time.Second))
-		r := c.slots[(d.slot+1)%len(c.slots)].now()
-		if c.calm() {
-			return
-		}
-		if r == nil || r.gone() {
-			continue
-		}
-		asked := make(chan struct{})
-		r.byHand.Go(func() {
-			defer close(asked)
-			r.runNow(d.job, request)
-		})
-		<-asked // a replica that goes on after a suspension would have many calls at once
-	}
-}
-
-// carryOut has a planned fault happen, or begin.
-func (c *Cluster) carryOut(d plannedFault) {
-	s := c.slots[d.slot]
-	r := s.now()
-	switch {
-	case d.what == "arm":
-		c.traps.arm(d.job, d.d)
-	case d.what == "break now" || d.what == "break" || d.what == "delete" || d.what == "delete container":
-		c.operate(d)
-	case d.what == "spoil":
-		if c.Store == nil && d.job != trace.Foreign {
-			c.wg.Go(func() { c.corrupt(d) })
-		}
-	case d.what == sweeps:
-		c.wg.Go(func() { c.sweep(d) })
-	case d.what == "deploy":
-		c.wg.Go(c.deploy)
-	case d.what == "restart":
-		s.order("restart")
-	case c.upheaval(d):
-	case d.what == inLead:
-		c.befallInLead(d)
-	case d.what == backfills:
-		c.wg.Go(func() { c.backfill(d) })
-	case d.what == orders:
-		c.wg.Go(func() { c.giveOrder(d) })
-	case r == nil || r.gone():
-	case d.what == "crash":
-		r.crash("any time")
-	case d.what == "step":
-		r.Step(d.d)
-		c.log.Add(trace.Event{What: trace.Stepped, Replica: r.machine.name})
-	case d.what == "freeze":
-		r.suspend(min(d.d, time.Until(c.end)), "any time")
-	case d.what == "run now":
-		request := c.newRequest("wish-%d")
-		r.byHand.Go(func() { r.runNow(d.job, request) })
-		c.wg.Go(func() { c.askAgain(d, request) })
-	case d.what == "step down":
-		c.log.Add(trace.Event{What: trace.Yield, Job: d.job})
-		for _, s := range c.slots {
-			if r := s.now(); r != nil && !r.gone() {
-				c.wg.Go(func() { r.stepDown(d.job) })
-			}
-		}
-	}
-}
-
 // newRequest names a run by hand.
 func (c *Cluster) newRequest(format string) string {
 	c.version.Lock()
 	defer c.version.Unlock()
 	c.version.requests++
 	return fmt.Sprintf(format, c.version.requests)
-}
-
-// edit makes the next version of the program, which replicas start with from now
-// on.
-func (c *Cluster) edit() *roll {
-	c.version.Lock()
-	defer c.version.Unlock()
-	var n int // of replicas so far
-	c.log.Edit(func() { n = len(c.log.Fleet) })
-	r := newRoll(c.Seed, n, "deploy", trace.TimeOfDay(time.Now()))
-	before := c.version.now
-	c.version.now = next(before, r)
-	if c.platform != nil {
-		c.version.now = anew(before, c.version.now, newRoll(c.Seed, n, "anew", trace.TimeOfDay(time.Now())))
-	}
-	redate(c.version.now, newRoll(c.Seed, n, "closed", trace.TimeOfDay(time.Now())))
-	c.version.deploys++
-	return r
-}
-
-// deploy restarts one replica after the other with the next version.
-func (c *Cluster) deploy() {
-	r := c.edit()
-	if c.platform != nil {
-		c.platform.deployed()
-		return
-	}
-	for _, s := range c.slots {
-		s.order("restart")
-		select {
-		case <-time.After(r.between(time.Second, 40*time.Second)):
-		case <-c.healed:
-			time.Sleep(time.Second) // those that come back up at that instant have to be there
-		}
-	}
-}
-
-// examine asks all replicas how they fare.
-func (c *Cluster) examine() {
-	for _, s := range c.slots {
-		r := s.now()
-		if r == nil {
-			continue
-		}
-		h := r.Health()
-		for job := range h.Broken {
-			c.log.Add(trace.Event{What: trace.Health, Replica: r.name, Job: job, Op: "broken"})
-		}
-		for job := range h.Overrun {
-			c.log.Add(trace.Event{What: trace.Health, Replica: r.name, Job: job, Op: "overrun"})
-		}
-		for _, job := range h.Stuck {
-			c.log.Add(trace.Event{What: trace.Health, Replica: r.name, Job: job, Op: "stuck"})
-		}
-	}
-}
-
-// Add adds another simulation.
-func (t *Tally) Add(o Tally) {
-	t.Requests += o.Requests
-	t.Ticks += o.Ticks
-	for k, n := range o.Faults {
-		t.Faults[k] += n
-	}
-	for k, n := range o.Crashes {
-		t.Crashes[k] += n
-	}
-}
-
-func (c *Cluster) tally() Tally {
-	t := Tally{Faults: map[string]int{}, Crashes: c.traps.hit}
-	for f, n := range c.net.met {
-		t.Faults[string(f)] += n
-	}
-	for _, e := range c.log.Events {
-		switch e.What {
-		case trace.Request:
-			t.Requests++
-			if e.Op == "claim" && e.OK() {
-				t.Ticks++
-			}
-			if e.Replica == trace.Operator && e.Job != "" {
-				t.Faults["operator's "+e.Op]++
-			}
-		case trace.Deleted:
-			if e.Job == "" {
-				t.Faults["container deleted"]++
-			}
-		case trace.Corrupted:
-			t.Faults["entry spoilt: "+e.Note]++
-		case trace.Swept:
-			t.Faults["unused lock removed"]++
-		case trace.Again:
-			t.Faults["by hand: an order that has left the record"]++
-		case trace.Ordered:
-			t.Faults["ordered: "+e.Op]++
-		case trace.Unlocked:
-			t.Faults["unlocked, and then "+e.Note]++
-		case trace.Fared:
-			t.Faults["health of a spoilt entry: "+e.Note]++
-		case trace.Freeze, trace.Crash, trace.Overran, trace.Leased, trace.Down, trace.Blocked, trace.Woken:
-			t.Faults[string(e.What)]++
-		}
-	}
-	return t
 }
 
 // A slot is the place of one replica after the other.
@@ -417,26 +113,82 @@ func (s *slot) order(what string) {
 	}
 }
 
-// live has one replica up after the other, until the cluster is over.
-func (s *slot) live() {
-	time.Sleep(newRoll(s.Seed, s.index, "first start").between(0, 10*time.Second))
-	for n := 1; ; n++ {
-		r := s.start(fmt.Sprintf("r%d.%d", s.index, n))
-		s.mu.Lock()
-		s.current = r
-		s.mu.Unlock()
-		roll := newRoll(s.Seed, n, "pause", r.name)
-		var wait time.Duration
-		select {
-		case <-r.dead:
-			wait = roll.between(time.Second, 3*time.Minute)
-		case <-s.orders:
-			r.stop()
-			wait = roll.between(0, 20*time.Second)
-		case <-s.over:
-			r.stop()
-			return
-		}
-		s.idle(max(wait, time.Until(s.downUntil())))
+// idle waits for d; it returns false when the cluster is healed before.
+func (c *Cluster) idle(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-c.healed:
+		return false
 	}
+}
+
+// A platform starts replicas when a message is visible in the queue of alarms, and ends those that are idle. It is what
+// keeps a cluster up that scales to zero.
+type platform struct {
+	*Cluster
+	*trace.Zero
+	box      *world.Mailbox
+	mailIlls []draw.NetworkFault
+	others   []string // messages of another app
+
+	mu     sync.Mutex
+	taken  []bool    // by slot
+	starts int       // so far
+	wants  int       // replicas: what ends is started again; of an app
+	seen   time.Time // when a message was visible last
+	asleep time.Time // until then it does nothing
+}
+
+// A replica is a scheduler on a machine.
+type replica struct {
+	*world.Machine
+	*soloist.Scheduler
+	c      *Cluster
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   chan struct{} // Run has returned, and what was run by hand
+	byHand sync.WaitGroup
+	stays  bool // its process goes on after Overrun
+	served bool // it has done what it was started for
+}
+
+// ended reports whether it has stopped.
+func (r *replica) ended() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// downUntil is when replicas may start again: no downtime outlasts the faults.
+func (c *Cluster) downUntil() time.Time {
+	c.version.Lock()
+	defer c.version.Unlock()
+	if c.version.down.After(c.end) {
+		return c.end
+	}
+	return c.version.down
+}
+
+// A sink is a resource that fences: it refuses a token that is smaller than one
+// that it has seen.
+type sink struct {
+	mu   sync.Mutex
+	most map[string]int64
+}
+
+func (s *sink) take(job string, token int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.most == nil {
+		s.most = map[string]int64{}
+	}
+	if token < s.most[job] {
+		return false
+	}
+	s.most[job] = token
+	return true
 }

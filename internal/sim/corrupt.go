@@ -2,14 +2,14 @@ package sim
 
 import (
 	"encoding/json"
-	"maps"
 	"math"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -44,35 +44,35 @@ const (
 // corrupt overwrites the entry of a job, and mends it after a while: by what there
 // was, or by deleting it. An entry that is being mended is left alone: what there was is
 // not known then.
-func (c *Cluster) corrupt(d plannedFault) {
-	if _, on := c.corrupting.LoadOrStore(d.job, true); on {
+func (c *Cluster) corrupt(d draw.PlannedFault) {
+	if _, on := c.corrupting.LoadOrStore(d.Job, true); on {
 		return
 	}
-	defer c.corrupting.Delete(d.job)
-	r := newRoll(c.Seed, 0, "spoil", d.job, trace.TimeOfDay(d.at))
-	kind := corruptions[r.below(len(corruptions))]
-	before, _ := c.entry(d.job)
-	if kind == trace.Older && !c.idle(r.between(time.Minute, 6*time.Minute)) {
+	defer c.corrupting.Delete(d.Job)
+	r := draw.New(c.Seed, 0, "spoil", d.Job, trace.TimeOfDay(d.At))
+	kind := corruptions[r.Below(len(corruptions))]
+	before, _ := c.entry(d.Job)
+	if kind == trace.Older && !c.idle(r.Between(time.Minute, 6*time.Minute)) {
 		return
 	}
 	var text string
-	kept, e := c.overwrite(d.job, func(now string) string {
+	kept, e := c.overwrite(d.Job, func(now string) string {
 		text = corrupted(kind, now, before)
 		return text
 	})
 	if e == nil {
 		return
 	}
-	s := c.log.AddWith(e, trace.Event{What: trace.Corrupted, Job: d.job, Note: kind, Record: e.Record})
-	if !c.idle(r.between(10*time.Second, 5*time.Minute)) {
-		time.Sleep(r.between(0, time.Second)) // all are at it now, one after the other
+	s := c.log.AddWith(e, trace.Event{What: trace.Corrupted, Job: d.Job, Note: kind, Record: e.Record})
+	if !c.idle(r.Between(10*time.Second, 5*time.Minute)) {
+		time.Sleep(r.Between(0, time.Second)) // all are at it now, one after the other
 	}
-	c.askHealth(d.job)
+	c.askHealth(d.Job)
 	c.log.Edit(func() { s.End = time.Now() })
-	if kind == trace.Older || r.chance(0.5) {
-		c.operate(plannedFault{what: "delete", job: d.job})
+	if kind == trace.Older || r.Chance(0.5) {
+		c.operate(draw.PlannedFault{What: "delete", Job: d.Job})
 	} else {
-		c.overwrite(d.job, func(now string) string {
+		c.overwrite(d.Job, func(now string) string {
 			if now == text || now == "" && text == none {
 				return kept
 			}
@@ -85,24 +85,14 @@ func (c *Cluster) corrupt(d plannedFault) {
 func (c *Cluster) askHealth(job string) {
 	for _, s := range c.slots {
 		r := s.now()
-		if r == nil || r.gone() || r.ended() {
+		if r == nil || r.Gone() || r.ended() {
 			continue
 		}
-		e := trace.Event{What: trace.Fared, Replica: r.machine.name, Job: job, Note: trace.IsWell}
+		e := trace.Event{What: trace.Fared, Replica: r.Machine.Name, Job: job, Note: trace.IsWell}
 		if r.Health().Broken[job] != nil {
 			e.Note = trace.IsBroken
 		}
 		c.log.Add(e)
-	}
-}
-
-// idle waits for d; it returns false when the cluster is healed before.
-func (c *Cluster) idle(d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-c.healed:
-		return false
 	}
 }
 
@@ -150,7 +140,7 @@ func corrupted(kind, now, before string) string {
 
 // entry is the record of a job and its ETag, as they are.
 func (c *Cluster) entry(job string) (record, etag string) {
-	a := c.net.service.Answer(blobtest.NewRequest("head", box, "sim/"+job, nil))
+	a := c.net.Service.Answer(blobtest.NewRequest("head", world.Container, "sim/"+job, nil))
 	if a.Status != http.StatusOK {
 		return "", ""
 	}
@@ -167,7 +157,7 @@ func (c *Cluster) overwrite(job string, change func(now string) string) (before 
 			return "", nil
 		}
 		c.breakNow(job)
-		headers := []string{ifMatch, etag, metaKey, text}
+		headers := []string{world.IfMatch, etag, world.MetaKey, text}
 		if text == none {
 			headers = headers[:2]
 		}
@@ -176,22 +166,4 @@ func (c *Cluster) overwrite(job string, change func(now string) string) (before 
 		}
 	}
 	return "", nil
-}
-
-// deleteContainer deletes the entries of all jobs with it. Its name is refused
-// for half a minute.
-func (c *Cluster) deleteContainer() {
-	if e := c.request("delete container", ""); !e.OK() {
-		return
-	}
-	c.log.Add(trace.Event{What: trace.Deleted, Note: "container"})
-	names := append(entries(c.locks), slotsOfGroup(c.Program)...)
-	for _, d := range c.Program {
-		names = append(names, d.Name)
-	}
-	c.log.Edit(func() { names = append(names, slices.Sorted(maps.Keys(c.log.Onces))...) })
-	for _, name := range names {
-		c.log.Add(trace.Event{What: trace.Request, Replica: trace.Operator, Job: name, Op: "delete", Status: http.StatusAccepted, Sent: time.Now()})
-		c.log.Add(trace.Event{What: trace.Deleted, Job: name})
-	}
 }

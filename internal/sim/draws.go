@@ -6,27 +6,26 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/history"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 	"github.com/soloist-go/soloist/store"
 )
 
-// A draw is what operators or a platform do to a settled cluster and no seed draws by itself, since each of them shows a
+// A special draw is what operators or a platform do to a settled cluster and no seed draws by itself, since each of them shows a
 // defect of the program that is not mended yet. Then it becomes one of all that seeds draw.
-type draw struct {
+type special struct {
 	name     string
 	replicas int // that are up; none: each is woken up for a call
 	program  []trace.Definition
-	does     func(c *Cluster, r *roll)
+	does     func(c *Cluster, r *draw.Roll)
 }
 
 // work is a job of a draw, and how long it takes.
 func work(every time.Duration, takes time.Duration) trace.Definition {
-	return trace.Definition{Name: "work", Every: every, Schedule: "@every " + every.String(), Lease: fence, Interrupted: soloist.Rerun, Lengthy: takes}
+	return trace.Definition{Name: "work", Every: every, Schedule: "@every " + every.String(), Lease: draw.Fence, Interrupted: soloist.Rerun, Lengthy: takes}
 }
-
-const historyDraw = "the history of a backfill"
 
 // Draws are the names of all draws.
 func Draws() (all []string) {
@@ -36,14 +35,14 @@ func Draws() (all []string) {
 	return all
 }
 
-func draws() []draw {
+func draws() []special {
 	ahead, grouped, before, after := work(time.Hour, 0), work(2*time.Hour, 0), work(4*time.Hour, 0), work(4*time.Hour, 0)
 	ahead.ClaimAhead = true
-	grouped.Group, grouped.Slots, grouped.Missed = aGroup, 1, soloist.SkipMissed
+	grouped.Group, grouped.Slots, grouped.Missed = draw.AGroup, 1, soloist.SkipMissed
 	after.Name, after.Follows, after.FollowsAny = "after", "work", true
 	slow := work(time.Hour, 20*time.Minute)
 	slow.Lease = time.Minute // its claims may take long
-	return []draw{
+	return []special{
 		{"a backfill whose definition changes", 2, []trace.Definition{work(30*time.Minute, 5*time.Minute)}, (*Cluster).changesUnderBackfill},
 		{historyDraw, 1, []trace.Definition{work(10*time.Minute, 0)}, (*Cluster).readsHistory},
 		{"an order beside a claim", 2, []trace.Definition{slow}, (*Cluster).cancelsBesideClaim},
@@ -61,7 +60,7 @@ func draws() []draw {
 func (cfg Config) prepared() Config {
 	for _, d := range draws() {
 		if d.name == cfg.Draw {
-			cfg.Replicas, cfg.Program, cfg.Single, cfg.NoFaultPlan, cfg.NetworkFaults = max(1, d.replicas), d.program, true, true, []NetworkFault{}
+			cfg.Replicas, cfg.Program, cfg.Single, cfg.NoFaultPlan, cfg.NetworkFaults = max(1, d.replicas), d.program, true, true, []draw.NetworkFault{}
 		}
 	}
 	return cfg
@@ -81,7 +80,7 @@ func (c *Cluster) asleep() bool {
 func (c *Cluster) drawn() {
 	for _, d := range draws() {
 		if d.name == c.Draw {
-			d.does(c, newRoll(c.Seed, 0, "draw", d.name))
+			d.does(c, draw.New(c.Seed, 0, "draw", d.name))
 		}
 	}
 	c.log.Add(trace.Event{What: trace.Single, Op: trace.Over})
@@ -90,20 +89,20 @@ func (c *Cluster) drawn() {
 // orderWork gives an order for the work.
 func (c *Cluster) orderWork(o soloist.Order) {
 	o.Job, o.By = "work", trace.Orderer
-	_ = c.note(context.Background(), c.desk("work", newRoll(c.Seed, 0, "order", trace.TimeOfDay(time.Now()))), o, func() bool { return false })
+	_ = c.note(context.Background(), c.desk("work", draw.New(c.Seed, 0, "order", trace.TimeOfDay(time.Now()))), o, func() bool { return false })
 }
 
 // whileWorkRuns waits for the next tick and a run of it, and returns its replica.
-func (c *Cluster) whileWorkRuns(r *roll) *replica {
+func (c *Cluster) whileWorkRuns(r *draw.Roll) *replica {
 	time.Sleep(time.Until(c.Program[0].After(time.Now())))
 	one, _ := whileItRuns(c, "work", r)
 	return one
 }
 
-func (c *Cluster) changesUnderBackfill(r *roll) {
+func (c *Cluster) changesUnderBackfill(r *draw.Roll) {
 	now := time.Now()
-	c.orderWork(soloist.Order{Kind: store.OrderBackfill, Backfill: soloist.Backfill{From: now.Add(-4*time.Hour - 10*time.Minute), To: now.Add(-time.Hour), All: true, Parallel: pick(r, 1, 3)}})
-	time.Sleep(r.between(30*time.Second, 4*time.Minute))
+	c.orderWork(soloist.Order{Kind: store.OrderBackfill, Backfill: soloist.Backfill{From: now.Add(-4*time.Hour - 10*time.Minute), To: now.Add(-time.Hour), All: true, Parallel: draw.Pick(r, 1, 3)}})
+	time.Sleep(r.Between(30*time.Second, 4*time.Minute))
 	c.version.Lock()
 	c.version.now = []trace.Definition{work(time.Hour, 5*time.Minute)}
 	c.version.Unlock()
@@ -113,25 +112,9 @@ func (c *Cluster) changesUnderBackfill(r *roll) {
 	time.Sleep(90 * time.Minute)
 }
 
-// withLogs is the store, and logs beside it, on which nothing goes wrong.
-func (c *Cluster) withLogs(r *roll) logging { return logging{c.overHands(r, false), &c.logs} }
-
-type logging struct {
-	store.Store
-	store.Appender
-}
-
-// keepHistory has a replica keep the outcomes in the store.
-func (r *replica) keepHistory() {
-	h := &history.Writer{Store: r.c.withLogs(newRoll(r.c.Seed, 0, "history")), App: "sim"}
-	emitted := r.Events
-	r.Events = func(e event.Event) { emitted(e); h.Take(e) }
-	r.c.wg.Go(func() { h.Run(r.ctx) })
-}
-
-func (c *Cluster) readsHistory(r *roll) {
+func (c *Cluster) readsHistory(r *draw.Roll) {
 	now := time.Now()
-	c.orderWork(soloist.Order{Kind: store.OrderBackfill, Backfill: soloist.Backfill{From: now.Add(-time.Hour), To: now.Add(-r.between(time.Minute, 20*time.Minute)), All: true}})
+	c.orderWork(soloist.Order{Kind: store.OrderBackfill, Backfill: soloist.Backfill{From: now.Add(-time.Hour), To: now.Add(-r.Between(time.Minute, 20*time.Minute)), All: true}})
 	time.Sleep(3 * time.Hour)
 	lines, err := history.Read(context.Background(), &c.logs, "sim/work", time.Time{}, nil)
 	if err != nil {
@@ -143,15 +126,15 @@ func (c *Cluster) readsHistory(r *roll) {
 }
 
 // cancelsBesideClaim has an operator cancel a tick whose runner has died, while the claim of the next attempt is under way.
-func (c *Cluster) cancelsBesideClaim(r *roll) {
+func (c *Cluster) cancelsBesideClaim(r *draw.Roll) {
 	one := c.whileWorkRuns(r)
 	begin := time.Now()
-	c.net.add(NetworkFault{From: begin, To: begin.Add(5 * time.Minute), Slot: -1, Op: "claim", Fault: trace.Slow, Share: 1})
-	one.crash("single")
+	c.net.Add(draw.NetworkFault{From: begin, To: begin.Add(5 * time.Minute), Slot: -1, Op: "claim", Fault: trace.Slow, Share: 1})
+	one.Crash("single")
 	for c.claimUnderWay(begin) == nil && time.Since(begin) < 5*time.Minute {
 		time.Sleep(50 * time.Millisecond)
 	}
-	time.Sleep(r.between(0, time.Second))
+	time.Sleep(r.Between(0, time.Second))
 	c.orderWork(soloist.Order{Kind: store.OrderCancel})
 	time.Sleep(30 * time.Minute)
 }
@@ -170,7 +153,7 @@ func (c *Cluster) claimUnderWay(since time.Time) (claim *trace.Event) {
 
 // call is one process that is woken up, perhaps for a tick, and has some time.
 func (c *Cluster) call(name string, tick time.Time, within time.Duration) {
-	one := c.newReplica(newMachine(name, 0, NewClock(0, 0), c.log, &traps{}), c.Program, 0)
+	one := c.newReplica(world.NewMachine(name, 0, world.NewClock(0, 0), c.log, &world.Traps{}), c.Program, 0)
 	ctx, cancel := context.WithTimeout(one.ctx, within)
 	defer cancel()
 	e := c.log.Add(trace.Event{What: trace.Woken, Replica: name, Job: "work", Tick: tick, Sent: time.Now()})
@@ -182,36 +165,36 @@ func (c *Cluster) call(name string, tick time.Time, within time.Duration) {
 	})
 }
 
-func (c *Cluster) wakesJustBefore(r *roll) {
+func (c *Cluster) wakesJustBefore(r *draw.Roll) {
 	for n := range 4 {
 		tick := c.Program[0].After(time.Now().Add(time.Minute))
-		time.Sleep(time.Until(tick) - r.between(-time.Second, time.Second))
+		time.Sleep(time.Until(tick) - r.Between(-time.Second, time.Second))
 		c.call(fmt.Sprint("w", n), tick, 5*time.Minute)
 		time.Sleep(time.Minute)
-		c.operate(plannedFault{what: "delete", job: "work"})
+		c.operate(draw.PlannedFault{What: "delete", Job: "work"})
 	}
 }
 
 // callsBriefly ends the lease of a run whose runner has died, and wakes processes up for less time than a lease.
-func (c *Cluster) callsBriefly(r *roll) {
+func (c *Cluster) callsBriefly(r *draw.Roll) {
 	c.call("first", time.Time{}, time.Minute)
 	time.Sleep(time.Until(c.Program[0].After(time.Now())))
-	hang := c.newReplica(newMachine("hang", 0, NewClock(0, 0), c.log, &traps{}), c.Program, 0)
+	hang := c.newReplica(world.NewMachine("hang", 0, world.NewClock(0, 0), c.log, &world.Traps{}), c.Program, 0)
 	go func() { _, _ = hang.RunDue(hang.ctx, soloist.Wake{}) }()
-	time.Sleep(2*time.Second + fence/2)
+	time.Sleep(2*time.Second + draw.Fence/2)
 	e := c.log.Add(trace.Event{What: trace.Single, Op: trace.ShortCalls, Replica: "hang", Job: "work"})
-	hang.crash("single")
-	c.operate(plannedFault{what: "break now", job: "work"})
+	hang.Crash("single")
+	c.operate(draw.PlannedFault{What: "break now", Job: "work"})
 	for n := range 60 {
-		c.call(fmt.Sprint("p", n), time.Time{}, fence-r.between(time.Second, 4*time.Second))
+		c.call(fmt.Sprint("p", n), time.Time{}, draw.Fence-r.Between(time.Second, 4*time.Second))
 		time.Sleep(time.Minute)
 	}
 	c.log.Edit(func() { e.End = time.Now() })
 }
 
-func (c *Cluster) ordersAgain(r *roll) {
+func (c *Cluster) ordersAgain(r *draw.Roll) {
 	c.orderWork(soloist.Order{Kind: store.OrderRun, Request: "hook"})
-	for n := range 100 + r.below(10) {
+	for n := range 100 + r.Below(10) {
 		time.Sleep(6 * time.Minute)
 		c.orderWork(soloist.Order{Kind: store.OrderRun, Request: fmt.Sprint("hook-", n)})
 	}
@@ -220,7 +203,7 @@ func (c *Cluster) ordersAgain(r *roll) {
 	time.Sleep(time.Minute)
 }
 
-func (c *Cluster) ordersMany(r *roll) {
+func (c *Cluster) ordersMany(r *draw.Roll) {
 	c.whileWorkRuns(r)
 	for n := range 25 {
 		c.orderWork(soloist.Order{Kind: store.OrderRun, Request: fmt.Sprint("many-", n)})
@@ -228,17 +211,17 @@ func (c *Cluster) ordersMany(r *roll) {
 	time.Sleep(30 * time.Minute)
 }
 
-func (c *Cluster) ordersWhilePaused(r *roll) {
+func (c *Cluster) ordersWhilePaused(r *draw.Roll) {
 	one := c.whileWorkRuns(r)
 	c.orderWork(soloist.Order{Kind: store.OrderPause})
-	one.crash("single")
-	time.Sleep(r.between(0, 2*time.Minute))
+	one.Crash("single")
+	time.Sleep(r.Between(0, 2*time.Minute))
 	c.orderWork(soloist.Order{Kind: store.OrderRun, Request: "please"})
 	time.Sleep(90 * time.Minute)
 }
 
 // sweepsBesideGroup removes the slots that nobody has used for an hour, soon before the next tick of the group.
-func (c *Cluster) sweepsBesideGroup(r *roll) {
+func (c *Cluster) sweepsBesideGroup(r *draw.Roll) {
 	tick := c.Program[0].After(time.Now())
 	time.Sleep(time.Until(tick.Add(100 * time.Minute)))
 	removed, err := soloist.Sweep(context.Background(), c.overHands(r, false), "sim", time.Hour)
@@ -253,13 +236,13 @@ func (c *Cluster) sweepsBesideGroup(r *roll) {
 
 // pausesPredecessor asks when a replica is wanted, while a job that another one follows is paused for some hours, and wakes one
 // up just before that, and then for it.
-func (c *Cluster) pausesPredecessor(r *roll) {
+func (c *Cluster) pausesPredecessor(r *draw.Roll) {
 	c.call("first", time.Time{}, 5*time.Minute)
 	tick := c.Program[0].After(time.Now())
-	time.Sleep(time.Until(tick) - r.between(time.Minute, time.Hour))
-	c.orderWork(soloist.Order{Kind: store.OrderPause, Until: tick.Add(r.between(10*time.Minute, 2*time.Hour))})
+	time.Sleep(time.Until(tick) - r.Between(time.Minute, time.Hour))
+	c.orderWork(soloist.Order{Kind: store.OrderPause, Until: tick.Add(r.Between(10*time.Minute, 2*time.Hour))})
 	for n, end := 0, time.Now().Add(12*time.Hour); time.Now().Before(end); n++ {
-		asker := c.newReplica(newMachine(fmt.Sprint("asker", n), 0, NewClock(0, 0), c.log, &traps{}), c.Program, 0)
+		asker := c.newReplica(world.NewMachine(fmt.Sprint("asker", n), 0, world.NewClock(0, 0), c.log, &world.Traps{}), c.Program, 0)
 		at, err := asker.NextDue(context.Background())
 		if err != nil || at.IsZero() {
 			panic(fmt.Sprint(at, err))

@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 )
 
 // notDrawn are the fields that are the same in each seed, or that no seed can
@@ -46,9 +48,9 @@ func fieldsOf(values map[string]map[string]bool, kind string, v reflect.Value) {
 func TestEachFieldIsDrawnOrListed(t *testing.T) {
 	values := map[string]map[string]bool{}
 	c := &Cluster{log: &trace.Log{}}
-	m := newMachine("r", 0, NewClock(0, 0), c.log, &traps{})
+	m := world.NewMachine("r", 0, world.NewClock(0, 0), c.log, &world.Traps{})
 	for seed := uint64(1); seed <= 100; seed++ {
-		program := Program(seed)
+		program := draw.Program(seed)
 		for version := range 3 {
 			for i := range program {
 				if d := &program[i]; d.Schedule == "" {
@@ -57,16 +59,16 @@ func TestEachFieldIsDrawnOrListed(t *testing.T) {
 					fieldsOf(values, "Job", reflect.ValueOf(c.job(m, d)))
 				}
 			}
-			program = next(program, newRoll(seed, version, "fields"))
+			program = draw.Next(program, draw.New(seed, version, "fields"))
 		}
-		s := &soloist.Scheduler{Jobs: make([]soloist.Job, len(program)), Singletons: make([]soloist.Singleton, seed%2), Grace: drawGrace(newRoll(seed, 0, "grace")), Groups: groupsOf(program),
-			Overrun: func(string, error) {}, Events: m.emitted, Logger: slog.New(slog.DiscardHandler)}
+		s := &soloist.Scheduler{Jobs: make([]soloist.Job, len(program)), Singletons: make([]soloist.Singleton, seed%2), Grace: draw.Grace(draw.New(seed, 0, "grace")), Groups: draw.GroupsOf(program),
+			Overrun: func(string, error) {}, Events: m.Emitted, Logger: slog.New(slog.DiscardHandler)}
 		fieldsOf(values, "Scheduler", reflect.ValueOf(s).Elem())
-		for _, p := range drawLocks(seed) {
-			fieldsOf(values, "Lock", reflect.ValueOf(&soloist.Lock{Name: p.name, Slots: p.slots, Lease: p.lease}).Elem())
+		for _, p := range draw.Locks(seed) {
+			fieldsOf(values, "Lock", reflect.ValueOf(&soloist.Lock{Name: p.Name, Slots: p.Slots, Lease: p.Lease}).Elem())
 		}
-		for i, p := range drawOnces(seed) {
-			fieldsOf(values, "Once", reflect.ValueOf(&soloist.Once{Name: p.name, Key: fmt.Sprint("v", i), Lease: p.lease, Retry: p.retry}).Elem())
+		for i, p := range draw.Onces(seed) {
+			fieldsOf(values, "Once", reflect.ValueOf(&soloist.Once{Name: p.Name, Key: fmt.Sprint("v", i), Lease: p.Lease, Retry: p.Retry}).Elem())
 		}
 	}
 	docs, err := os.ReadFile("../../docs/correctness.md")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/judge"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
@@ -30,11 +31,11 @@ func TestOneJobsFaultIsNoOthers(t *testing.T) {
 		l, _ := simulate(t, c)
 		return l
 	}
-	always := func(f trace.Fault) []sim.NetworkFault {
-		return []sim.NetworkFault{{To: time.Now().Add(1e6 * time.Hour), Slot: -1, Job: "ill", Fault: f, Share: 1}}
+	always := func(f trace.Fault) []draw.NetworkFault {
+		return []draw.NetworkFault{{To: time.Now().Add(1e6 * time.Hour), Slot: -1, Job: "ill", Fault: f, Share: 1}}
 	}
 	const s = 40 // in which there is the entry of a newer program
-	calm := run(t, sim.Config{Seed: s, NetworkFaults: []sim.NetworkFault{}, Program: program()})
+	calm := run(t, sim.Config{Seed: s, NetworkFaults: []draw.NetworkFault{}, Program: program()})
 	for _, v := range judge.Judge(calm) {
 		t.Error(v)
 	}
@@ -45,15 +46,15 @@ func TestOneJobsFaultIsNoOthers(t *testing.T) {
 		"throttled":      {NetworkFaults: always(trace.Busy)},
 		"delivered late": {NetworkFaults: always(trace.Late)},
 		"slow":           {NetworkFaults: always(trace.Slow)},
-		"another's entry": {NetworkFaults: []sim.NetworkFault{}, Program: append(program(),
+		"another's entry": {NetworkFaults: []draw.NetworkFault{}, Program: append(program(),
 			trace.Definition{Name: trace.Foreign, Every: 10 * time.Second, Schedule: "*/10 * * * * *", Lease: 15 * time.Second})},
-		"panics":        {NetworkFaults: []sim.NetworkFault{}, Program: program(trace.Panics)},
-		"never ends":    {NetworkFaults: []sim.NetworkFault{}, Program: program(trace.Hangs)},
-		"tells nothing": {NetworkFaults: []sim.NetworkFault{}, Program: program(trace.Silent)},
-		"everywhere, and goes on": {NetworkFaults: []sim.NetworkFault{}, Program: append(program()[1:],
+		"panics":        {NetworkFaults: []draw.NetworkFault{}, Program: program(trace.Panics)},
+		"never ends":    {NetworkFaults: []draw.NetworkFault{}, Program: program(trace.Hangs)},
+		"tells nothing": {NetworkFaults: []draw.NetworkFault{}, Program: program(trace.Silent)},
+		"everywhere, and goes on": {NetworkFaults: []draw.NetworkFault{}, Program: append(program()[1:],
 			trace.Definition{Name: "ill", Every: 10 * time.Second, Schedule: "*/10 * * * * *", EveryReplica: true, Timeout: 5 * time.Second,
 				Least: time.Second, Most: 3 * time.Second, Behaviors: []trace.Behavior{trace.Stubborn}})},
-		"ends goroutines": {NetworkFaults: []sim.NetworkFault{}, Program: program(trace.Exits)},
+		"ends goroutines": {NetworkFaults: []draw.NetworkFault{}, Program: program(trace.Exits)},
 	}
 	for name, c := range faults {
 		t.Run(name, func(t *testing.T) {

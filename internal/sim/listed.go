@@ -7,12 +7,10 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 )
-
-// looks is an upheaval that changes nothing: a program that runs nothing, such as the
-// one behind a page, asks for the status of all jobs.
-const looks = "look"
 
 // fewest is more jobs than a program reads one by one. What a seed has less than that
 // is made up by jobs that no replica has.
@@ -20,8 +18,8 @@ const fewest = 15
 
 // look asks for the status of all jobs, which is read by one listing, and notes what it
 // says of each.
-func (c *Cluster) look(d plannedFault) {
-	s := c.onlooker(d.slot, trace.TimeOfDay(d.at))
+func (c *Cluster) look(d draw.PlannedFault) {
+	s := c.onlooker(d.Slot, trace.TimeOfDay(d.At))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	asked := time.Now()
@@ -48,8 +46,8 @@ func (c *Cluster) onlooker(slot int, id string) *soloist.Scheduler {
 	c.version.Lock()
 	defs := c.version.now
 	c.version.Unlock()
-	m := newMachine(trace.Operator, slot, NewClock(0, 0), c.log, &traps{})
-	s := &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: "onlooker " + id, Groups: groupsOf(defs), Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
+	m := world.NewMachine(trace.Operator, slot, world.NewClock(0, 0), c.log, &world.Traps{})
+	s := &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: "onlooker " + id, Groups: draw.GroupsOf(defs), Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
 	c.addTo(s, m, defs)
 	for i := range fewest {
 		s.Jobs = append(s.Jobs, soloist.Job{Name: fmt.Sprintf("spare-%d", i), Schedule: "@hourly", Do: func(context.Context, *soloist.Run) error { return nil }})

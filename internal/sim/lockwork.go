@@ -9,17 +9,19 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 )
 
 // A lockWork is what one function does while it holds a lock, or does once: how long, and how it
 // behaves.
 type lockWork struct {
 	c        *Cluster
-	m        *machine
+	m        *world.Machine
 	lease    time.Duration
 	takes    time.Duration
-	roll     *roll
+	roll     *draw.Roll
 	behavior trace.Behavior
 	effects  bool // it writes to a resource that fences
 }
@@ -28,18 +30,18 @@ type lockWork struct {
 var lockBehaviors = []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine,
 	trace.Fails, trace.Panics, trace.Exits, trace.Deaf, trace.Nothing}
 
-func newLockWork(c *Cluster, m *machine, longest, lease time.Duration, r *roll) *lockWork {
-	w := &lockWork{c: c, m: m, lease: lease, takes: r.between(time.Millisecond, longest), roll: r, behavior: pick(r, lockBehaviors...)}
-	if r.chance(0.05) {
-		w.takes = r.between(0, 4*lease)
+func newLockWork(c *Cluster, m *world.Machine, longest, lease time.Duration, r *draw.Roll) *lockWork {
+	w := &lockWork{c: c, m: m, lease: lease, takes: r.Between(time.Millisecond, longest), roll: r, behavior: draw.Pick(r, lockBehaviors...)}
+	if r.Chance(0.05) {
+		w.takes = r.Between(0, 4*lease)
 	}
 	return w
 }
 
 // do is the function. E says what it is called for.
 func (w *lockWork) do(ctx context.Context, run *soloist.Run, e trace.Event) error {
-	if !w.m.sleep(ctx, 0, w.roll) {
-		return errGone
+	if !w.m.Sleep(ctx, 0, w.roll) {
+		return world.ErrGone
 	}
 	if w.c.calm() {
 		w.behavior, w.takes = trace.Fine, min(w.takes, time.Second)
@@ -49,7 +51,7 @@ func (w *lockWork) do(ctx context.Context, run *soloist.Run, e trace.Event) erro
 
 // hold does the work, and notes that.
 func (w *lockWork) hold(ctx context.Context, run *soloist.Run, e trace.Event) error {
-	e.What, e.Replica, e.Token, e.Attempt, e.Try, e.ID, e.Slot = trace.Ran, w.m.name, run.Token, run.Attempt, run.Try, run.ID(), slotIn(run.ID())
+	e.What, e.Replica, e.Token, e.Attempt, e.Try, e.ID, e.Slot = trace.Ran, w.m.Name, run.Token, run.Attempt, run.Try, run.ID(), slotIn(run.ID())
 	return w.c.observed(ctx, w.m, w.c.log.Add(e), func() error { return w.behave(ctx, run, e) })
 }
 
@@ -63,15 +65,15 @@ func slotIn(id string) (n int) {
 
 func (w *lockWork) behave(ctx context.Context, run *soloist.Run, e trace.Event) error {
 	w.effect(run, e)
-	defer time.AfterFunc(w.roll.between(0, w.takes), func() { w.m.at(ofLock + "running") }).Stop()
+	defer time.AfterFunc(w.roll.Between(0, w.takes), func() { w.m.At(draw.OfLock + "running") }).Stop()
 	err := w.labour(ctx, run, w.takes)
 	if err != nil && w.behavior == trace.Deaf {
-		_ = w.labour(context.Background(), run, w.roll.between(0, 2*w.lease))
+		_ = w.labour(context.Background(), run, w.roll.Between(0, 2*w.lease))
 	}
 	w.effect(run, e)
 	switch {
-	case w.m.gone():
-		return errGone
+	case w.m.Gone():
+		return world.ErrGone
 	case w.behavior == trace.Fails:
 		return errors.New("failed")
 	case w.behavior == trace.Nothing:
@@ -89,12 +91,12 @@ func (w *lockWork) behave(ctx context.Context, run *soloist.Run, e trace.Event) 
 // labour takes its time and obeys ctx.
 func (w *lockWork) labour(ctx context.Context, run *soloist.Run, takes time.Duration) error {
 	rough := !w.c.calm()
-	for end := time.Now().Add(takes); time.Now().Before(end) && rough != w.c.calm() && !w.m.gone(); {
-		w.m.sleep(ctx, min(5*time.Second, time.Until(end))+time.Duration(w.roll.below(1e6)), w.roll)
+	for end := time.Now().Add(takes); time.Now().Before(end) && rough != w.c.calm() && !w.m.Gone(); {
+		w.m.Sleep(ctx, min(5*time.Second, time.Until(end))+time.Duration(w.roll.Below(1e6)), w.roll)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if w.roll.chance(0.1) {
+		if w.roll.Chance(0.1) {
 			_ = run.Check(ctx) // it tells of a loss by the end of ctx, too
 		}
 	}
@@ -103,7 +105,7 @@ func (w *lockWork) labour(ctx context.Context, run *soloist.Run, takes time.Dura
 
 // effect writes to the resource of the lock.
 func (w *lockWork) effect(run *soloist.Run, e trace.Event) {
-	if w.effects && w.m.sleep(context.Background(), 0, w.roll) {
+	if w.effects && w.m.Sleep(context.Background(), 0, w.roll) {
 		w.c.effect(w.m, trace.Event{Lock: e.Lock, Call: e.Call, Token: run.Token}, w.roll)
 	}
 }

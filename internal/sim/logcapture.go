@@ -7,13 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 )
 
 // A logCapture is the handler of what a replica logs: each line is an event.
 type logCapture struct {
-	*machine
+	*world.Machine
 	seed  uint64
 	calm  func() bool
 	up    time.Time // when the replica started
@@ -24,17 +25,6 @@ type logCapture struct {
 	tick  time.Time
 }
 
-// emitted keeps the events of a replica that tell what has become of a tick.
-func (m *machine) emitted(e event.Event) {
-	switch e.Kind {
-	case event.Ended, event.Settled, event.Stalled, event.Unrecorded, event.NotClaimed, event.Late:
-		if !m.gone() {
-			m.log.Add(trace.Event{What: trace.Emitted, Replica: m.name, Job: e.Job, Op: string(e.Kind), Token: e.Run.Token, Tick: e.Run.Tick, Request: e.Run.Request,
-				Attempt: e.Run.Attempt, Note: string(e.Outcome.Status)})
-		}
-	}
-}
-
 // unsure leaves open which was first: where a context is cancelled at its deadline,
 // nobody can tell.
 var unsure = strings.NewReplacer(context.Canceled.Error(), "context ended", context.DeadlineExceeded.Error(), "context ended")
@@ -42,23 +32,23 @@ var unsure = strings.NewReplacer(context.Canceled.Error(), "context ended", cont
 // Enabled implements [slog.Handler]. It is called by the goroutine that logs, at
 // that instant. A machine that is gone logs nothing.
 func (h *logCapture) Enabled(_ context.Context, l slog.Level) bool {
-	return l >= slog.LevelInfo && !h.gone()
+	return l >= slog.LevelInfo && !h.Gone()
 }
 
 // Handle implements [slog.Handler]. A line counts from when it was logged, and is
 // lost where the machine goes before it is written.
 func (h *logCapture) Handle(_ context.Context, rec slog.Record) error {
 	h.block(rec.Message)
-	if h.gone() && rec.Time.Before(time.Now()) {
+	if h.Gone() && rec.Time.Before(time.Now()) {
 		return nil
 	}
-	e := trace.Event{Time: rec.Time, What: trace.Said, Replica: h.name, Job: h.job, Token: h.token, Tick: h.tick, Note: rec.Message}
+	e := trace.Event{Time: rec.Time, What: trace.Said, Replica: h.Name, Job: h.job, Token: h.token, Tick: h.tick, Note: rec.Message}
 	rec.Attrs(func(a slog.Attr) bool {
 		switch a.Key {
 		case "token":
 			e.Token = a.Value.Int64()
 		case "wait": // in a hold-off
-			time.AfterFunc(a.Value.Duration()/3, func() { h.at(h.area + "hold-off") })
+			time.AfterFunc(a.Value.Duration()/3, func() { h.At(h.area + "hold-off") })
 		case "tick", "after":
 			if text := a.Value.String(); strings.HasPrefix(text, trace.NoTick) {
 				e.Cause += fmt.Sprint(a.Key, "=", text, " ")
@@ -70,7 +60,7 @@ func (h *logCapture) Handle(_ context.Context, rec slog.Record) error {
 		}
 		return true
 	})
-	h.log.Add(e)
+	h.Log.Add(e)
 	return nil
 }
 
@@ -82,29 +72,29 @@ func (h *logCapture) block(message string) {
 		return
 	}
 	now := time.Now()
-	r := newRoll(h.seed, 0, "log", h.name, h.job, message, fmt.Sprint(h.token), trace.TimeOfDay(now))
+	r := draw.New(h.seed, 0, "log", h.Name, h.job, message, fmt.Sprint(h.token), trace.TimeOfDay(now))
 	wait := time.Duration(0)
-	if message == "run started" && r.chance(0.01) {
-		wait = r.between(0, 20*time.Second)
+	if message == "run started" && r.Chance(0.01) {
+		wait = r.Between(0, 20*time.Second)
 	}
 	if from, to := h.mute(); !now.Before(from) && now.Before(to) {
 		wait = to.Sub(now)
 	}
 	if wait = min(wait, h.end.Sub(now)); wait > 0 {
-		e := h.log.Add(trace.Event{What: trace.Blocked, Replica: h.name, Job: h.job, Token: h.token})
-		h.sleep(context.Background(), wait, r)
-		h.log.Edit(func() { e.End = time.Now() })
+		e := h.Log.Add(trace.Event{What: trace.Blocked, Replica: h.Name, Job: h.job, Token: h.token})
+		h.Sleep(context.Background(), wait, r)
+		h.Log.Edit(func() { e.End = time.Now() })
 	}
 }
 
 // mute is when the log of this replica takes no line.
 func (h *logCapture) mute() (from, to time.Time) {
-	r := newRoll(h.seed, 0, "mute log", h.name)
-	if !r.chance(0.1) {
+	r := draw.New(h.seed, 0, "mute log", h.Name)
+	if !r.Chance(0.1) {
 		return from, to
 	}
-	from = h.up.Add(r.between(0, 20*time.Minute))
-	return from, from.Add(r.between(time.Minute, time.Hour))
+	from = h.up.Add(r.Between(0, 20*time.Minute))
+	return from, from.Add(r.Between(time.Minute, time.Hour))
 }
 
 // WithAttrs implements [slog.Handler].
@@ -115,9 +105,9 @@ func (h *logCapture) WithAttrs(attrs []slog.Attr) slog.Handler {
 		case "job":
 			c.job = a.Value.String()
 		case "lock", "once":
-			c.area = ofLock
+			c.area = draw.OfLock
 		case "group":
-			c.area = ofGroup
+			c.area = draw.OfGroup
 		case "token":
 			c.token = a.Value.Int64()
 		case "tick":

@@ -7,55 +7,44 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
-
-// orders is what operators order for a job.
-const orders = "order"
 
 // orderKinds are drawn from. What begins is drawn as often as what ends.
 var orderKinds = []store.OrderKind{store.OrderPause, store.OrderPause, store.OrderResume, store.OrderResume, store.OrderRun, store.OrderRun,
 	store.OrderRun, store.OrderCancel, store.OrderCancel, store.OrderStepDown}
 
-// orderPlan is what the operators of a seed order, and when.
-func orderPlan(seed uint64, start, end time.Time, slots int, jobs []trace.Definition) (all []plannedFault) {
-	r := newRoll(seed, 0, "orders")
-	for t := start.Add(r.around(2 * time.Minute)); t.Before(end); t = t.Add(r.around(3 * time.Minute)) {
-		all = append(all, plannedFault{at: t, what: orders, slot: r.below(slots), job: jobs[r.below(len(jobs))].Name})
-	}
-	return all
-}
-
 // giveOrder draws an order and gives it: at a desk, or on a replica, whose calls may fail. One
 // that ends a run comes while the job runs.
-func (c *Cluster) giveOrder(d plannedFault) {
-	r := newRoll(c.Seed, 0, orders, d.job, trace.TimeOfDay(d.at))
-	o := soloist.Order{Kind: pick(r, orderKinds...), Job: d.job, By: trace.Orderer, Reason: "as drawn"}
+func (c *Cluster) giveOrder(d draw.PlannedFault) {
+	r := draw.New(c.Seed, 0, draw.Orders, d.Job, trace.TimeOfDay(d.At))
+	o := soloist.Order{Kind: draw.Pick(r, orderKinds...), Job: d.Job, By: trace.Orderer, Reason: "as drawn"}
 	switch o.Kind {
 	case store.OrderPause:
-		if r.chance(0.3) {
-			o.Until = time.Now().Add(r.between(5*time.Second, 10*time.Minute))
+		if r.Chance(0.3) {
+			o.Until = time.Now().Add(r.Between(5*time.Second, 10*time.Minute))
 		}
 	case store.OrderRun:
 		o.Request = c.newRequest("ordered-%d")
-		if r.chance(0.5) {
-			o.Until = time.Now().Add(r.between(5*time.Second, 10*time.Minute))
+		if r.Chance(0.5) {
+			o.Until = time.Now().Add(r.Between(5*time.Second, 10*time.Minute))
 		}
-		if r.chance(0.5) {
+		if r.Chance(0.5) {
 			c.wg.Go(func() { c.askForServed(d, o.Request) })
 		}
 	case store.OrderCancel, store.OrderStepDown:
-		if !c.untilItRuns(d.job, r) {
+		if !c.untilItRuns(d.Job, r) {
 			return
 		}
 	}
-	at, one := c.desk(d.job, r), c.slots[d.slot].now()
-	if r.chance(0.4) && one != nil && !one.gone() && !one.ended() {
+	at, one := c.desk(d.Job, r), c.slots[d.Slot].now()
+	if r.Chance(0.4) && one != nil && !one.Gone() && !one.ended() {
 		done := make(chan struct{})
 		one.byHand.Go(func() {
 			defer close(done)
-			c.note(one.ctx, one.Scheduler, o, one.gone)
+			c.note(one.ctx, one.Scheduler, o, one.Gone)
 		})
 		<-done
 		return
@@ -67,31 +56,31 @@ func (c *Cluster) giveOrder(d plannedFault) {
 
 // askForServed asks a replica to run by hand what was ordered, once its outcome has left the
 // record: nothing there shows any more that it ran.
-func (c *Cluster) askForServed(d plannedFault, request string) {
+func (c *Cluster) askForServed(d draw.PlannedFault, request string) {
 	for shown := false; ; {
 		if !c.idle(5 * time.Second) {
 			return
 		}
-		now := c.shows(d.job, request)
+		now := c.shows(d.Job, request)
 		if shown && !now {
 			break
 		}
 		shown = now
 	}
-	roll := newRoll(c.Seed, 0, "served "+request)
+	roll := draw.New(c.Seed, 0, "served "+request)
 	for range 3 {
-		if !c.idle(roll.between(0, 20*time.Second)) {
+		if !c.idle(roll.Between(0, 20*time.Second)) {
 			return
 		}
-		r := c.slots[roll.below(len(c.slots))].now()
-		if r == nil || r.gone() || r.ended() {
+		r := c.slots[roll.Below(len(c.slots))].now()
+		if r == nil || r.Gone() || r.ended() {
 			continue
 		}
 		asked := make(chan struct{})
 		r.byHand.Go(func() {
 			defer close(asked)
-			c.log.Add(trace.Event{What: trace.Again, Replica: r.machine.name, Job: d.job, Request: request})
-			r.runNow(d.job, request)
+			c.log.Add(trace.Event{What: trace.Again, Replica: r.Machine.Name, Job: d.Job, Request: request})
+			r.runNow(d.Job, request)
 		})
 		<-asked
 	}
@@ -146,11 +135,47 @@ func (c *Cluster) resumeAll() {
 	defs := c.version.now
 	c.version.Unlock()
 	for _, d := range defs {
-		if s := c.desk(d.Name, newRoll(c.Seed, 0, "resume all", d.Name)); s != nil && d.Name != trace.Foreign {
+		if s := c.desk(d.Name, draw.New(c.Seed, 0, "resume all", d.Name)); s != nil && d.Name != trace.Foreign {
 			o := soloist.Order{Kind: store.OrderResume, Job: d.Name, By: trace.Orderer}
 			for tries := 0; c.note(context.Background(), s, o, func() bool { return false }) != nil && tries < 40; tries++ {
 				time.Sleep(5 * time.Second)
 			}
 		}
 	}
+}
+
+// leadDeeds are what befalls in the lead. The network's are said by leadFaults.
+var leadDeeds = []string{"restart", "restart", "restart", "step down", "pause", "resume", "run", "run now", "unlock", "break now", "break", "freeze", "freeze", "crash", "crash", "delete", "step", "lost", "lost", "lost and restart", "lost and restart"}
+
+// orderInLead gives an order of a kind.
+func (c *Cluster) orderInLead(d draw.PlannedFault, kind string, r *draw.Roll) {
+	o := soloist.Order{Kind: store.OrderKind(kind), Job: d.Job, By: trace.Orderer, Reason: "as drawn"}
+	switch o.Kind {
+	case store.OrderPause:
+		o.Until = time.Now().Add(r.Between(10*time.Second, 40*time.Second))
+	case store.OrderRun:
+		o.Request = c.newRequest("ordered-%d")
+	}
+	if at := c.desk(d.Job, r); at != nil {
+		_ = c.note(context.Background(), at, o, func() bool { return false })
+	}
+}
+
+// holder is the slot of the replica that acquired the lease of a job last, -1 if there is
+// none, or it is gone.
+func (c *Cluster) holder(job string) (slot int) {
+	name := ""
+	c.log.Edit(func() {
+		for i := len(c.log.Events) - 1; i >= 0 && name == ""; i-- {
+			if e := c.log.Events[i]; e.Job == job && e.Op == "acquire" && e.OK() {
+				name = e.Replica
+			}
+		}
+	})
+	for i, s := range c.slots {
+		if r := s.now(); r != nil && r.Machine.Name == name && !r.Gone() {
+			return i
+		}
+	}
+	return -1
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,7 +11,9 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/alarm"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 )
 
 // A process is a replica that ends by itself when an alarm is pending for what comes next.
@@ -21,36 +22,29 @@ type process struct {
 	*platform
 	alarm  *alarm.Clock
 	defs   []trace.Definition
-	called mail // the message for which a function is called; without an ID: there is none
-	serves bool // until nothing is due for the stay
+	called world.Mail // the message for which a function is called; without an ID: there is none
+	serves bool       // until nothing is due for the stay
 }
 
 // begins brings a replica up that lives until nothing is due; called for a message, if it is a function.
-func (p *platform) begins(s *slot, name, why string, called mail) *replica {
+func (p *platform) begins(s *slot, name, why string, called world.Mail) *replica {
 	p.version.Lock()
 	defs, version := p.version.now, p.version.deploys
 	p.version.Unlock()
-	r := newRoll(p.Seed, 0, "replica", name)
-	skew := r.between(-2*time.Second, 2*time.Second)
-	if r.chance(0.3) {
-		skew = r.between(-2*time.Hour, 2*time.Hour)
+	r := draw.New(p.Seed, 0, "replica", name)
+	skew := r.Between(-2*time.Second, 2*time.Second)
+	if r.Chance(0.3) {
+		skew = r.Between(-2*time.Hour, 2*time.Hour)
 	}
-	m := newMachine(name, s.index, NewClock(skew, int64(r.below(19_001))-9500), p.log, &p.traps)
-	one := p.newReplica(m, defs, drawGrace(r))
-	one.stays = r.chance(0.3)
-	m.quit = func() { s.order("restart") }
-	p.log.Add(trace.Event{What: trace.Up, Replica: name, Op: why, ID: fmt.Sprint("version ", version), Note: fmt.Sprintf("%s skew %s drift %d grace %s", why, skew, m.drift, one.Grace), Cause: trace.AtZero})
+	m := world.NewMachine(name, s.index, world.NewClock(skew, int64(r.Below(19_001))-9500), p.log, &p.traps)
+	one := p.newReplica(m, defs, draw.Grace(r))
+	one.stays = r.Chance(0.3)
+	m.Quit = func() { s.order("restart") }
+	p.log.Add(trace.Event{What: trace.Up, Replica: name, Op: why, ID: fmt.Sprint("version ", version), Note: fmt.Sprintf("%s skew %s drift %d grace %s", why, skew, m.Drift, one.Grace), Cause: trace.AtZero})
 	x := &process{replica: one, platform: p, alarm: p.clock(one.Scheduler, m, version), defs: defs, called: called}
 	x.serves = p.Kind == trace.AsApp
 	p.Cluster.begin(one, x.live)
 	return one
-}
-
-// clock is the alarm of a replica of a version, or of an operator.
-func (p *platform) clock(s *soloist.Scheduler, m *machine, version int) *alarm.Clock {
-	l := &line{Network: p.net, machine: m}
-	return &alarm.Clock{App: "sim", Queue: &mailLine{line: l, box: p.box, ills: p.mailIlls}, Notes: p.whole(l), Lead: p.Lead, Log: slog.New(slog.DiscardHandler),
-		Now: func() time.Time { return m.Now().Add(-s.Health().Skew) }, Work: fmt.Sprint("version ", version), Started: time.Now()}
 }
 
 // live is what the process does until it ends.
@@ -59,20 +53,20 @@ func (x *process) live() {
 		x.serve()
 		return
 	}
-	if x.called.id != "" {
-		x.alarm.Taken(string(x.called.body))
+	if x.called.Id != "" {
+		x.alarm.Taken(string(x.called.Body))
 	}
-	x.served = x.pass() == nil && x.giveBack() == nil && !x.gone()
+	x.served = x.pass() == nil && x.giveBack() == nil && !x.Gone()
 }
 
 // giveBack leaves the message of a function to the version for which it is.
 func (x *process) giveBack() error {
-	if x.called.id == "" {
+	if x.called.Id == "" {
 		return nil
 	}
 	ctx, cancel := x.lastCalls()
 	defer cancel()
-	return x.alarm.GiveBack(ctx, string(x.called.body), x.called.inserted)
+	return x.alarm.GiveBack(ctx, string(x.called.Body), x.called.Inserted)
 }
 
 // passes are the passes of a process: one does not wait for the runs of another.
@@ -86,7 +80,7 @@ type passes struct {
 	n       int       // so far
 	start   time.Time // of the last one
 	quiet   time.Time // when something has run last, or the beginning
-	roll    *roll
+	roll    *draw.Roll
 }
 
 // pass does what is due, and what comes to be due while something runs or within the patience, and hands over to the next
@@ -94,11 +88,11 @@ type passes struct {
 func (x *process) pass() error {
 	ctx, cancel := context.WithTimeout(x.ctx, trace.LongestPass)
 	defer cancel()
-	p := &passes{process: x, ended: make(chan struct{}, 1), start: time.Now(), quiet: time.Now(), roll: newRoll(x.Seed, 0, "passes", x.machine.name)}
+	p := &passes{process: x, ended: make(chan struct{}, 1), start: time.Now(), quiet: time.Now(), roll: draw.New(x.Seed, 0, "passes", x.Machine.Name)}
 	release := x.alarm.Guard(ctx, guardSpan)
 	err := p.run(ctx, time.Now().Add(trace.LongestPass/2))
 	p.all.Wait()
-	release(err == nil && !x.gone())
+	release(err == nil && !x.Gone())
 	if failed := p.failed.Load(); failed != nil {
 		err = errors.Join(*failed, err)
 	}
@@ -106,14 +100,14 @@ func (x *process) pass() error {
 }
 
 // guardSpan is how long after the death of a process its guard wakes the app up.
-const guardSpan = 45*time.Second + 3*odd
+const guardSpan = 45*time.Second + 3*draw.Odd
 
 // run goes on until nothing is due within the patience: after enough, which is when there may be too little time for a run,
 // only while something runs.
 func (p *passes) run(ctx context.Context, enough time.Time) error {
 	p.begin(ctx)
-	for pause := time.Second + odd; ; {
-		if ctx.Err() != nil || p.gone() {
+	for pause := time.Second + draw.Odd; ; {
+		if ctx.Err() != nil || p.Gone() {
 			p.all.Wait()
 		}
 		idle := p.idle()
@@ -124,7 +118,7 @@ func (p *passes) run(ctx context.Context, enough time.Time) error {
 		}
 		wait, quiet := due.Sub(now), now.Add(-time.Since(p.quiet))
 		over := due.IsZero() || due.Sub(quiet) > p.patience() || now.Sub(quiet) > p.patience()
-		if p.gone() || idle && (err != nil || ctx.Err() != nil || over) {
+		if p.Gone() || idle && (err != nil || ctx.Err() != nil || over) {
 			return p.handOver(due, err, now.Add(-time.Since(p.start)))
 		}
 		switch { // only what was due before has waits grow
@@ -133,7 +127,7 @@ func (p *passes) run(ctx context.Context, enough time.Time) error {
 		case wait <= 0:
 			wait, pause = pause, min(2*pause, 15*time.Second)
 		default:
-			wait, pause = max(wait, leastPause), time.Second+odd
+			wait, pause = max(wait, leastPause), time.Second+draw.Odd
 		}
 		if tick := p.nextTick(now); !tick.IsZero() { // due may be that of another job, which cannot be begun
 			wait = min(wait, max(tick.Sub(now), leastPause))
@@ -161,17 +155,17 @@ func (x *process) nextTick(after time.Time) (next time.Time) {
 }
 
 // leastPause is how long a pass waits at least for a tick: the service's clock may be a little behind.
-const leastPause = 50*time.Millisecond + odd
+const leastPause = 50*time.Millisecond + draw.Odd
 
 // lookPause is how often a pass is begun at least while an earlier one waits for its runs.
-const lookPause = 30*time.Second + odd
+const lookPause = 30*time.Second + draw.Odd
 
 // begin begins a pass, and gives it a moment.
 func (p *passes) begin(ctx context.Context) {
 	p.start = time.Now()
 	p.running.Add(1)
 	p.n++
-	one := context.WithValue(ctx, apart{}, fmt.Sprint(" in pass ", p.n))
+	one := context.WithValue(ctx, world.Apart{}, fmt.Sprint(" in pass ", p.n))
 	p.all.Go(func() {
 		report, err := p.RunDue(one, soloist.Wake{})
 		if slices.ContainsFunc(report.Jobs, func(j soloist.JobReport) bool { return len(j.Ran) > 0 }) {
@@ -184,7 +178,7 @@ func (p *passes) begin(ctx context.Context) {
 		default:
 		}
 	})
-	p.until(ctx, time.Second+odd)
+	p.until(ctx, time.Second+draw.Odd)
 }
 
 // until waits, and reports whether that time is over. The end of a pass, of the machine or of ctx ends it early. It goes on a
@@ -196,11 +190,11 @@ func (p *passes) until(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-t.C:
 	case <-p.ended:
-	case <-p.dead:
+	case <-p.Dead:
 	case <-ctx.Done():
 	}
-	p.machine.sleep(context.Background(), p.roll.between(0, time.Millisecond), p.roll)
-	return !time.Now().Before(end) && !p.gone() && ctx.Err() == nil
+	p.Machine.Sleep(context.Background(), p.roll.Between(0, time.Millisecond), p.roll)
+	return !time.Now().Before(end) && !p.Gone() && ctx.Err() == nil
 }
 
 // idle reports whether all have ended that were begun.
@@ -219,12 +213,8 @@ func (p *platform) patience() time.Duration { return max(p.Stay, p.Lead) }
 func (x *process) due() (time.Time, error) {
 	ctx, cancel := x.lastCalls()
 	defer cancel()
-	return x.NextDue(context.WithValue(ctx, apart{}, " for the alarm"))
+	return x.NextDue(context.WithValue(ctx, world.Apart{}, " for the alarm"))
 }
-
-// apart is a value of the contexts of calls that are made for the alarm, or by one of several passes: they are apart from
-// those of the others, since of two reads of one entry at one instant, nobody could tell which is first.
-type apart struct{}
 
 // lastCalls is the context of calls that are made at the end, also after a stop.
 func (x *process) lastCalls() (context.Context, context.CancelFunc) {
@@ -232,7 +222,7 @@ func (x *process) lastCalls() (context.Context, context.CancelFunc) {
 	stop := make(chan struct{})
 	x.platform.wg.Go(func() {
 		select {
-		case <-x.dead:
+		case <-x.Dead:
 			cancel()
 		case <-stop:
 		}
@@ -257,10 +247,10 @@ func (x *process) handOver(due time.Time, unknown error, began time.Time) error 
 
 // tell notes that the process says that an alarm is pending.
 func (x *process) tell(op string, err error) {
-	if x.gone() {
+	if x.Gone() {
 		return
 	}
-	e := trace.Event{What: trace.Handed, Op: op, Replica: x.machine.name}
+	e := trace.Event{What: trace.Handed, Op: op, Replica: x.Machine.Name}
 	if err != nil && !errors.Is(err, alarm.ErrPending) {
 		e.Note = "failed"
 	}
@@ -287,12 +277,12 @@ func (x *process) serve() {
 			panic(err)
 		}
 	})
-	x.rest(x.ctx, odd) // of two reads of the orders at one instant, nobody could tell whether the second one has to be made
+	x.Rest(x.ctx, draw.Odd) // of two reads of the orders at one instant, nobody could tell whether the second one has to be made
 	x.set(x.alarm.Renew)
 	x.untilIdle()
 	x.cancel()
 	<-done
-	if !x.gone() {
+	if !x.Gone() {
 		x.set(x.alarm.Set) // what has run to the end of a stop may have to be run again
 	}
 }
@@ -301,7 +291,7 @@ func (x *process) serve() {
 func (x *process) untilIdle() {
 	quiet, next := time.Now(), time.Time{}
 	for {
-		if x.rest(x.ctx, time.Second+odd); x.ctx.Err() != nil || x.gone() {
+		if x.Rest(x.ctx, time.Second+draw.Odd); x.ctx.Err() != nil || x.Gone() {
 			return
 		}
 		if len(x.Health().Running) > 0 {
@@ -315,7 +305,7 @@ func (x *process) untilIdle() {
 		due, err := x.due()
 		now := x.alarm.Now()
 		next = start.Add(30 * time.Second)
-		if x.ctx.Err() != nil || x.gone() {
+		if x.ctx.Err() != nil || x.Gone() {
 			return
 		}
 		if err == nil && !due.IsZero() && due.Sub(now) <= x.patience() {

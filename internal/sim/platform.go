@@ -4,35 +4,19 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 )
-
-// A platform starts replicas when a message is visible in the queue of alarms, and ends those that are idle. It is what
-// keeps a cluster up that scales to zero.
-type platform struct {
-	*Cluster
-	*trace.Zero
-	box      *mailbox
-	mailIlls []NetworkFault
-	others   []string // messages of another app
-
-	mu     sync.Mutex
-	taken  []bool    // by slot
-	starts int       // so far
-	wants  int       // replicas: what ends is started again; of an app
-	seen   time.Time // when a message was visible last
-	asleep time.Time // until then it does nothing
-}
 
 // newPlatform makes the platform of a cluster.
 func newPlatform(c *Cluster) *platform {
 	z := c.log.Zero
-	box := &mailbox{log: c.log, whole: newRoll(c.Seed, 0, "mailbox").chance(0.5)}
-	return &platform{Cluster: c, Zero: z, box: box, taken: make([]bool, len(c.slots)), mailIlls: mailFaults(c.Seed, time.Now(), c.end, len(c.slots))}
+	box := &world.Mailbox{Log: c.log, Whole: draw.New(c.Seed, 0, "mailbox").Chance(0.5)}
+	return &platform{Cluster: c, Zero: z, box: box, taken: make([]bool, len(c.slots)), mailIlls: draw.MailFaults(c.Seed, time.Now(), c.end, len(c.slots))}
 }
 
 // live has the platform look at the queue until the cluster is over.
@@ -41,8 +25,8 @@ func (p *platform) live() {
 	p.wg.Go(p.sleepAtTimes)
 	p.wg.Go(p.netDaily)
 	p.start(trace.ByDeploy)
-	r := newRoll(p.Seed, 0, "polls")
-	for p.pausing(r.between(p.Poll*8/10, p.Poll)) {
+	r := draw.New(p.Seed, 0, "polls")
+	for p.pausing(r.Between(p.Poll*8/10, p.Poll)) {
 		p.mu.Lock()
 		asleep := time.Now().Before(p.asleep)
 		p.mu.Unlock()
@@ -54,7 +38,7 @@ func (p *platform) live() {
 
 // look is one look at the queue.
 func (p *platform) look() {
-	n := min(len(p.box.seen()), len(p.slots))
+	n := min(len(p.box.Seen()), len(p.slots))
 	switch p.Kind {
 	case trace.AsJob:
 		for range n - p.busy() {
@@ -63,9 +47,9 @@ func (p *platform) look() {
 	case trace.AsApp:
 		p.scale(n)
 	case trace.AsFunctions:
-		for _, m := range p.box.take(trace.Platform, len(p.slots), p.Hold) {
+		for _, m := range p.box.Take(trace.Platform, len(p.slots), p.Hold) {
 			if !p.invoke(m) {
-				p.box.show(m.id, time.Now())
+				p.box.Show(m.Id, time.Now())
 			}
 		}
 	}
@@ -92,8 +76,8 @@ func (p *platform) scale(n int) {
 	}
 	for i, s := range p.slots {
 		r := s.now()
-		if r != nil && !p.calm() && newRoll(p.Seed, i, "scaled in", trace.TimeOfDay(time.Now())).chance(0.15) {
-			r.crash("scaled in")
+		if r != nil && !p.calm() && draw.New(p.Seed, i, "scaled in", trace.TimeOfDay(time.Now())).Chance(0.15) {
+			r.Crash("scaled in")
 		} else {
 			s.order("restart")
 		}
@@ -140,11 +124,11 @@ func (p *platform) start(why string) {
 		defer p.free(s)
 		for try := 1; ; try++ {
 			name := fmt.Sprintf("z%d.%d", n, try)
-			r := newRoll(p.Seed, 0, "start", name)
-			if !p.pausing(max(r.between(p.Start/4, p.Start), time.Until(p.downUntil()))) || !p.calm() && r.chance(0.03) {
+			r := draw.New(p.Seed, 0, "start", name)
+			if !p.pausing(max(r.Between(p.Start/4, p.Start), time.Until(p.downUntil()))) || !p.calm() && r.Chance(0.03) {
 				return
 			}
-			p.occupy(s, p.begins(s, name, why, mail{}))
+			p.occupy(s, p.begins(s, name, why, world.Mail{}))
 			p.mu.Lock()
 			again := p.Kind == trace.AsApp && p.wants > 0
 			p.mu.Unlock()
@@ -162,7 +146,7 @@ func (p *platform) occupy(s *slot, r *replica) {
 	s.current = r
 	s.mu.Unlock()
 	select {
-	case <-r.dead:
+	case <-r.Dead:
 	case <-r.done:
 	case <-s.orders:
 		r.stop()
@@ -176,7 +160,7 @@ func (p *platform) occupy(s *slot, r *replica) {
 
 // invoke runs a function for a message, and deletes that when it has succeeded. What fails is repeated, and what fails
 // five times is put aside. It returns false if there is no room.
-func (p *platform) invoke(m mail) bool {
+func (p *platform) invoke(m world.Mail) bool {
 	s, n := p.take()
 	if s == nil {
 		return false
@@ -184,22 +168,22 @@ func (p *platform) invoke(m mail) bool {
 	p.wg.Go(func() {
 		defer p.free(s)
 		name := fmt.Sprintf("z%d.1", n)
-		if !p.pausing(newRoll(p.Seed, 0, "start", name).between(p.Start/4, p.Start)) {
+		if !p.pausing(draw.New(p.Seed, 0, "start", name).Between(p.Start/4, p.Start)) {
 			return
 		}
 		r := p.begins(s, name, trace.ByAlarm, m)
 		stop := make(chan struct{})
-		p.wg.Go(func() { p.hold(m.id, stop) })
+		p.wg.Go(func() { p.hold(m.Id, stop) })
 		p.occupy(s, r)
 		close(stop)
 		switch {
-		case r.gone(): // the message is visible again when the time has passed for which it is hidden
+		case r.Gone(): // the message is visible again when the time has passed for which it is hidden
 		case r.served:
-			p.box.drop(trace.Platform, m.id, m.pop())
-		case m.pops >= mostPops && !p.calm():
-			p.box.lose(m.id)
+			p.box.Drop(trace.Platform, m.Id, m.Pop())
+		case m.Pops >= mostPops && !p.calm():
+			p.box.Lose(m.Id)
 		default:
-			p.box.show(m.id, time.Now())
+			p.box.Show(m.Id, time.Now())
 		}
 	})
 	return true
@@ -213,7 +197,7 @@ func (p *platform) hold(id string, stop chan struct{}) {
 	for {
 		select {
 		case <-time.After(p.Hold / 2):
-			p.box.hold(id, p.Hold)
+			p.box.Hold(id, p.Hold)
 		case <-stop:
 			return
 		}
@@ -222,8 +206,8 @@ func (p *platform) hold(id string, stop chan struct{}) {
 
 // netDaily starts a replica each day, and once when all faults are over.
 func (p *platform) netDaily() {
-	r, healed := newRoll(p.Seed, 0, "net"), p.healed
-	first := r.between(0, p.Net)
+	r, healed := draw.New(p.Seed, 0, "net"), p.healed
+	first := r.Between(0, p.Net)
 	for wait := first; ; wait = p.Net {
 		select {
 		case <-time.After(wait):
@@ -245,9 +229,9 @@ func (p *platform) netDaily() {
 
 // sleepAtTimes has the platform do nothing for minutes, now and then.
 func (p *platform) sleepAtTimes() {
-	r := newRoll(p.Seed, 0, "platform asleep")
-	for r.chance(0.9) && p.idle(r.around(3*time.Hour)) {
-		d := min(r.around(8*time.Minute), time.Until(p.end))
+	r := draw.New(p.Seed, 0, "platform asleep")
+	for r.Chance(0.9) && p.idle(r.Around(3*time.Hour)) {
+		d := min(r.Around(8*time.Minute), time.Until(p.end))
 		p.mu.Lock()
 		p.asleep = time.Now().Add(d)
 		p.mu.Unlock()
@@ -258,15 +242,15 @@ func (p *platform) sleepAtTimes() {
 // deployed starts a replica of the new version, as a platform does to see that it comes up; or, where it does not, somebody
 // wakes the new version up.
 func (p *platform) deployed() {
-	if p.Kind != trace.AsApp && newRoll(p.Seed, 0, "woken", trace.TimeOfDay(time.Now())).chance(0.6) {
+	if p.Kind != trace.AsApp && draw.New(p.Seed, 0, "woken", trace.TimeOfDay(time.Now())).Chance(0.6) {
 		p.wake()
 		return
 	}
 	for _, s := range p.slots {
 		s.order("restart")
 	}
-	if r := newRoll(p.Seed, 0, "deployed", trace.TimeOfDay(time.Now())); !r.chance(0.1) {
-		p.pausing(r.between(0, 20*time.Second))
+	if r := draw.New(p.Seed, 0, "deployed", trace.TimeOfDay(time.Now())); !r.Chance(0.1) {
+		p.pausing(r.Between(0, 20*time.Second))
 		p.start(trace.ByDeploy)
 	}
 }
@@ -276,7 +260,7 @@ func (p *platform) wake() {
 	p.version.Lock()
 	version := p.version.deploys
 	p.version.Unlock()
-	m := newMachine(trace.Orderer+" "+trace.TimeOfDay(time.Now()), -1, NewClock(0, 0), p.log, &traps{})
+	m := world.NewMachine(trace.Orderer+" "+trace.TimeOfDay(time.Now()), -1, world.NewClock(0, 0), p.log, &world.Traps{})
 	c := p.clock(&soloist.Scheduler{}, m, version)
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

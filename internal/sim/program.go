@@ -2,87 +2,20 @@ package sim
 
 import (
 	"cmp"
-	"slices"
+	"context"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/calendar"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 )
 
-// Program is the first version of what the replicas of a seed do: a job of each
-// pace and a singleton; in every tenth seed, one of each other kind too.
-func Program(seed uint64) []trace.Definition {
-	all := []trace.Definition{
-		{Name: "often", Every: 10 * time.Second, Schedule: "*/10 * * * * *", Lease: 15 * time.Second,
-			Least: 20 * time.Millisecond, Most: 900 * time.Millisecond, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Panics}},
-		{Name: "minute", Every: time.Minute, Schedule: "* * * * *", Lease: 30 * time.Second, Interrupted: soloist.Rerun, HeartbeatTimeout: 12 * time.Second, MaxTries: 2,
-			Least: time.Second, Most: 25 * time.Second, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Later, trace.Forever, trace.Silent, trace.Deaf, trace.Nothing, trace.Exits}},
-		{Name: "count", Every: 5 * time.Minute, Schedule: "*/5 * * * *", Lease: 15 * time.Second, Interrupted: soloist.Rerun,
-			Least: 20 * time.Second, Most: 90 * time.Second, Saves: true},
-		{Name: "hourly", Every: time.Hour, Schedule: "@hourly", Lease: 60 * time.Second, StartingDeadline: 20 * time.Minute, Missed: soloist.SkipMissed,
-			Least: time.Minute, Most: 10 * time.Minute, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Deaf}},
-		{Name: "leader", Lease: 30 * time.Second, HeartbeatTimeout: 10 * time.Second,
-			Least: time.Minute, Most: time.Hour, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Hasty, trace.Hangs, trace.Deaf, trace.Silent}},
-	}
-	if seed%10 == 0 {
-		all = append(all, others()...)
-	}
-	drawStalls(all, newRoll(seed, 0, "stalls"))
-	all = vary(all, newRoll(seed, 0, "program"))
-	drawAhead(all, seed)
-	drawGroup(all, seed)
-	all = withFollowers(all, seed)
-	drawFinishBy(all, newRoll(seed, 0, "finish by"))
-	all = withShards(all, seed)
-	drawOverlap(all, seed)
-	drawBeats(all, newRoll(seed, 0, "beats"))
-	redate(all, newRoll(seed, 0, "closed"))
-	limitTicks(all, seed)
-	return all
-}
-
-func others() []trace.Definition {
-	return []trace.Definition{
-		{Name: "abandon", Every: time.Minute, Schedule: "* * * * *", Lease: 20 * time.Second, HeartbeatTimeout: 12 * time.Second, MaxTries: 2,
-			Least: time.Second, Most: 25 * time.Second, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Later, trace.Forever, trace.Silent, trace.Deaf, trace.Nothing, trace.Exits}},
-		{Name: "rerun", Every: 2 * time.Minute, Schedule: "@every 2m", Lease: 30 * time.Second, Interrupted: soloist.Rerun, Missed: soloist.RunAll,
-			HeartbeatTimeout: 20 * time.Second, Least: time.Second, Most: 50 * time.Second, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Silent, trace.Panics, trace.Deaf}},
-		{Name: "slow", Every: 2 * time.Minute, Schedule: "*/2 * * * *", Lease: 15 * time.Second, Timeout: 4 * time.Minute,
-			Least: 10 * time.Second, Most: 5 * time.Minute, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Hangs, trace.Deaf, trace.Fails}},
-		{Name: trace.Foreign, Every: time.Minute, Schedule: "* * * * *", Lease: 15 * time.Second},
-	}
-}
-
-// next is a later version of a program: leases change, one schedule, and when a tick is claimed.
-func next(old []trace.Definition, r *roll) []trace.Definition {
-	v := slices.Clone(old)
-	for i := range v {
-		d := &v[i]
-		if d.Name == trace.Foreign {
-			continue
-		}
-		if r.chance(0.4) && !d.EveryReplica {
-			d.Lease = []time.Duration{15, 20, 30, 60}[r.below(4)] * time.Second
-		}
-		if d.Every > 0 {
-			d.Paused = r.chance(0.15)
-			d.ClaimAhead = r.chance(0.5) && !d.EveryReplica && d.Follows == "" && d.Group == ""
-		}
-		if d.Name == "rerun" || d.Name == "minute" || d.Name == "abandon" {
-			d.Every = []time.Duration{time.Minute, 2 * time.Minute, 3 * time.Minute}[r.below(3)]
-			d.Schedule = "@every " + d.Every.String()
-		}
-	}
-	follow(v)
-	nextGroup(v, r)
-	nextOverlap(v, r)
-	keepAlike(v)
-	drawBeats(v, r)
-	return v
-}
-
 // addTo gives a scheduler the jobs and singletons of some definitions, each whole once.
-func (c *Cluster) addTo(s *soloist.Scheduler, m *machine, defs []trace.Definition) {
+func (c *Cluster) addTo(s *soloist.Scheduler, m *world.Machine, defs []trace.Definition) {
 	wholes := map[string]bool{}
 	for i := range defs {
 		d := &defs[i]
@@ -97,7 +30,7 @@ func (c *Cluster) addTo(s *soloist.Scheduler, m *machine, defs []trace.Definitio
 	}
 }
 
-func (c *Cluster) job(m *machine, d *trace.Definition) soloist.Job {
+func (c *Cluster) job(m *world.Machine, d *trace.Definition) soloist.Job {
 	text := d.Schedule
 	if d.Follows != "" {
 		text = ""
@@ -109,7 +42,73 @@ func (c *Cluster) job(m *machine, d *trace.Definition) soloist.Job {
 	return j
 }
 
-func (c *Cluster) singleton(m *machine, d *trace.Definition) soloist.Singleton {
+func (c *Cluster) singleton(m *world.Machine, d *trace.Definition) soloist.Singleton {
 	return soloist.Singleton{Name: cmp.Or(d.Whole, d.Name), Shards: d.Shards, Lease: c.leaseOf(d), HeartbeatTimeout: d.HeartbeatTimeout, Backoff: d.Backoff,
 		HealthCheck: soloist.HealthCheck{Check: c.healthy(m, d), Interval: d.HealthInterval, FailureThreshold: d.FailureThreshold}, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
+}
+
+// leaseOf is the lease that a program asks for. A store of [Config] takes what the definition says.
+func (c *Cluster) leaseOf(d *trace.Definition) time.Duration {
+	if c.Store != nil {
+		return d.Lease
+	}
+	return cmp.Or(d.Beat, d.Lease)
+}
+
+// closed returns the calendar of an edition.
+func closed(d *trace.Definition) []soloist.Calendar {
+	if d.Closed == "" || d.Follows != "" {
+		return nil
+	}
+	return []soloist.Calendar{dates("closed", d.Closed)}
+}
+
+// limits gives a job what limits its ticks.
+func limits(j *soloist.Job, d *trace.Definition) {
+	if d.Follows != "" { // it has the ticks of another job
+		return
+	}
+	l := &d.Limits
+	j.From, j.Until, j.Shift = l.From, l.Until, l.Shift
+	if l.Except != "" {
+		j.Except = append(j.Except, dates("except", l.Except))
+	}
+	if l.Only != "" {
+		j.Only = append(j.Only, dates("only", l.Only))
+	}
+}
+
+// dates is a calendar of days. It is the same one each time: a program asks a new calendar for each day of a century.
+func dates(name, days string) soloist.Calendar {
+	c, ok := calendars.Load(name + " " + days)
+	if !ok {
+		c, _ = calendars.LoadOrStore(name+" "+days, calendar.Dates(name, strings.Fields(days)...))
+	}
+	return c.(soloist.Calendar)
+}
+
+var calendars sync.Map
+
+// healthy is the HealthCheck of a job, nil for none.
+func (c *Cluster) healthy(m *world.Machine, d *trace.Definition) func(context.Context) error {
+	if d.Pulse == trace.NoPulse {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		start := time.Now()
+		r := draw.New(c.Seed, 0, "healthy", m.Name, d.Name, trace.TimeOfDay(start))
+		m.Sleep(ctx, r.Between(time.Millisecond, 50*time.Millisecond), r)
+		if time.Now().Equal(start) { // the run ended at that instant: whether it was asked, nobody can tell
+			return ctx.Err()
+		}
+		e := c.log.Add(trace.Event{What: trace.Asked, Time: start, Replica: m.Name, Job: d.Name, Note: noReturn})
+		defer func() { c.log.Edit(func() { e.End = time.Now() }) }()
+		err := m.Answer(ctx, d.Pulse, r, c.calm())
+		c.log.Edit(func() {
+			if e.Note = ""; err != nil {
+				e.Note = err.Error()
+			}
+		})
+		return err
+	}
 }

@@ -14,7 +14,9 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 )
 
 // A Script is a cluster that nothing befalls but what a test says: no
@@ -30,9 +32,6 @@ type Script struct {
 	c        *Cluster
 	starting sync.Mutex // replicas may be started side by side
 }
-
-// An Act is what a run does in a story.
-type Act func(context.Context, *RunContext) error
 
 // A Work is a job or singleton in a story.
 type Work struct {
@@ -59,8 +58,8 @@ func NewScript() *Script {
 	s := &Script{There: Leg, Back: Leg}
 	c := &Cluster{log: newLog(), piped: true,
 		end: time.Now().Add(1e6 * time.Hour), healed: make(chan struct{})}
-	c.net = &Network{service: &blobtest.Blob{Tell: func(blobtest.Op) {}}, log: c.log, calm: c.end}
-	c.net.direct = func(ctx context.Context, one *call) (*http.Response, error) {
+	c.net = &world.Network{Service: &blobtest.Blob{Tell: func(blobtest.Op) {}}, Log: c.log, Calm: c.end}
+	c.net.Direct = func(ctx context.Context, one *world.Call) (*http.Response, error) {
 		if s.Direct == nil {
 			return (&RPC{one, s}).Go(ctx)
 		}
@@ -74,16 +73,18 @@ func NewScript() *Script {
 func (s *Script) Start(p Part) *Replica {
 	s.starting.Lock()
 	defer s.starting.Unlock()
-	m := newMachine(p.Name, len(s.c.slots), NewClock(p.Skew, p.Drift), s.c.log, &traps{end: s.c.end})
-	m.acts, m.azure, m.logs = map[string]Act{}, p.Azure, p.Logs
+	m := world.NewMachine(p.Name, len(s.c.slots), world.NewClock(p.Skew, p.Drift), s.c.log, &world.Traps{End: s.c.end})
+	m.Azure, m.Logs = p.Azure, p.Logs
+	acts := map[string]Act{}
 	var defs []trace.Definition
 	for _, w := range p.Work {
-		defs, m.acts[w.Name] = append(defs, w.Definition), w.Act
+		defs, acts[w.Name] = append(defs, w.Definition), w.Act
 	}
+	s.c.acts.Store(p.Name, acts)
 	s.c.version.now = defs
 	r := s.c.newReplica(m, defs, p.Grace)
 	r.stays = true
-	s.c.slots = append(s.c.slots, &slot{Cluster: s.c, index: m.slot, current: r})
+	s.c.slots = append(s.c.slots, &slot{Cluster: s.c, index: m.Slot, current: r})
 	s.c.log.Add(trace.Event{What: trace.Up, Replica: p.Name})
 	s.c.begin(r, func() {
 		if err := r.Run(r.ctx); err != nil {
@@ -98,7 +99,7 @@ func (s *Script) Start(p Part) *Replica {
 func (s *Script) Watch(w func(*trace.Event)) { s.c.log.Watch = w }
 
 // Operate has an operator do "break", "break now" or "delete" to a job's entry.
-func (s *Script) Operate(what, job string) { s.c.operate(plannedFault{what: what, job: job}) }
+func (s *Script) Operate(what, job string) { s.c.operate(draw.PlannedFault{What: what, Job: job}) }
 
 // TakeOrders has the replicas that are started from now on read the orders of operators.
 func (s *Script) TakeOrders() { s.c.ordered = true }
@@ -118,19 +119,19 @@ func (s *Script) Events() (all []trace.Event) {
 // stops all, and returns the log. Where the judge does not know when ticks are
 // due, it cannot ask for that.
 func (s *Script) End() *trace.Log {
-	up := slices.DeleteFunc(slices.Clone(s.c.slots), func(s *slot) bool { return s.current.gone() || s.current.ended() })
+	up := slices.DeleteFunc(slices.Clone(s.c.slots), func(s *slot) bool { return s.current.Gone() || s.current.ended() })
 	if s.c.slots, up = up, s.c.slots; len(s.c.slots) > 0 && s.c.countable() {
 		s.c.log.Add(trace.Event{What: trace.Healed})
 		time.Sleep(trace.Settling)
 		s.c.examine()
 	}
 	for _, s := range up {
-		if !s.current.gone() && !s.current.ended() {
+		if !s.current.Gone() && !s.current.ended() {
 			s.current.stop()
 		}
 	}
 	s.c.wg.Wait()
-	s.c.net.late.Wait()
+	s.c.net.Late.Wait()
 	s.c.log.Sort()
 	return s.c.log
 }
@@ -149,14 +150,14 @@ func (c *Cluster) countable() bool {
 func (p *Replica) Stop() { p.r.stop() }
 
 // Kill ends it, as kill -9 does.
-func (p *Replica) Kill() { p.r.crash("any time") }
+func (p *Replica) Kill() { p.r.Crash("any time") }
 
 // Freeze suspends its machine for d.
-func (p *Replica) Freeze(d time.Duration) { p.r.suspend(d, "any time") }
+func (p *Replica) Freeze(d time.Duration) { p.r.Suspend(d, "any time") }
 
 // Order gives an order on the replica, as its page does.
 func (p *Replica) Order(o soloist.Order) error {
-	return p.r.c.note(p.r.ctx, p.r.Scheduler, o, p.r.gone)
+	return p.r.c.note(p.r.ctx, p.r.Scheduler, o, p.r.Gone)
 }
 
 // Step moves its wall clock.
@@ -168,32 +169,14 @@ func (p *Replica) KillAt(point string) { p.FreezeAt(point, 0) }
 
 // FreezeAt is KillAt with a suspension.
 func (p *Replica) FreezeAt(point string, d time.Duration) {
-	if !slices.Contains(Points(), point) {
+	if !slices.Contains(draw.Points(), point) {
 		panic(fmt.Sprintf("there is no point %q", point))
 	}
-	p.r.trap.arm(point, d)
+	p.r.Trap.Arm(point, d)
 }
 
 // Health is what the replica says of itself.
 func (p *Replica) Health() soloist.Health { return p.r.Health() }
-
-// A RunContext is one run in a script.
-type RunContext struct {
-	*soloist.Run
-	w *worker
-}
-
-// Sleep waits for d, or for the end of ctx, whose cause it then returns; on a
-// machine that is suspended meanwhile, until that goes on.
-func (s *RunContext) Sleep(ctx context.Context, d time.Duration) error {
-	if !s.w.sleep(ctx, d) {
-		return errGone
-	}
-	return context.Cause(ctx)
-}
-
-// Effect writes to a resource that fences.
-func (s *RunContext) Effect() { s.w.effect() }
 
 // Leg is how long a request needs to the service, and its answer back, unless the
 // script says otherwise.
@@ -201,7 +184,7 @@ const Leg = 10 * time.Millisecond
 
 // An RPC is one request under way, and then its answer.
 type RPC struct {
-	c *call
+	c *world.Call
 	s *Script
 }
 
@@ -212,10 +195,10 @@ func (p *RPC) Replica() string { return p.c.Replica }
 func (p *RPC) Op() string { return p.c.Op }
 
 // HTTP is the request itself.
-func (p *RPC) HTTP() *http.Request { return p.c.request.HTTP }
+func (p *RPC) HTTP() *http.Request { return p.c.Request.HTTP }
 
 // Meets notes the fault that the request meets.
-func (p *RPC) Meets(fault string) { p.c.log.Edit(func() { p.c.Cause = fault }) }
+func (p *RPC) Meets(fault string) { p.c.Log.Edit(func() { p.c.Cause = fault }) }
 
 // Go is the way there and back, undisturbed.
 func (p *RPC) Go(ctx context.Context) (*http.Response, error) {
@@ -229,7 +212,7 @@ func (p *RPC) Go(ctx context.Context) (*http.Response, error) {
 // There brings the request to the service, also if its caller gives up
 // meanwhile.
 func (p *RPC) There(ctx context.Context) (*http.Response, error) {
-	a, err := p.c.reach(ctx, p.s.There)
+	a, err := p.c.Reach(ctx, p.s.There)
 	if err != nil {
 		return nil, err
 	}
@@ -238,15 +221,15 @@ func (p *RPC) There(ctx context.Context) (*http.Response, error) {
 
 // Back brings the answer back.
 func (p *RPC) Back(ctx context.Context, resp *http.Response) (*http.Response, error) {
-	return resp, p.c.wait(ctx, p.s.Back)
+	return resp, p.c.Wait(ctx, p.s.Back)
 }
 
 // Apply has the service do what the request asks for at this instant, whether
 // anybody waits or not.
-func (p *RPC) Apply() *http.Response { return p.c.apply(p.c.Event, p.c.request).Response(p.HTTP()) }
+func (p *RPC) Apply() *http.Response { return p.c.Apply(p.c.Event, p.c.Request).Response(p.HTTP()) }
 
 // ApplyAfter is Apply after d.
-func (p *RPC) ApplyAfter(d time.Duration) { p.c.deliver(d) }
+func (p *RPC) ApplyAfter(d time.Duration) { p.c.Deliver(d) }
 
 // Garble gives the answer another body. The request goes on while that is read.
 func (p *RPC) Garble(resp *http.Response, length int64, body io.Reader) *http.Response {
@@ -259,12 +242,12 @@ func (p *RPC) Garble(resp *http.Response, length int64, body io.Reader) *http.Re
 
 type garbled struct {
 	io.Reader
-	c *call
+	c *world.Call
 }
 
 func (g *garbled) Read(p []byte) (int, error) {
 	n, err := g.Reader.Read(p)
-	g.c.log.Edit(func() { g.c.Done = time.Now() })
+	g.c.Log.Edit(func() { g.c.Done = time.Now() })
 	return n, err
 }
 
@@ -272,8 +255,8 @@ func (g *garbled) Close() error { return nil }
 
 // Refuse answers in the service's stead.
 func (p *RPC) Refuse(ctx context.Context, status int, code string) (*http.Response, error) {
-	if err := pause(ctx, p.s.There); err != nil {
+	if err := world.Pause(ctx, p.s.There); err != nil {
 		return nil, err
 	}
-	return p.Back(ctx, blobtest.Refusal(p.c.request.HTTP, time.Now(), status, code))
+	return p.Back(ctx, blobtest.Refusal(p.c.Request.HTTP, time.Now(), status, code))
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/judge"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
@@ -81,7 +82,7 @@ func TestSeeds(t *testing.T) {
 	if n < 100 || *length < 2*time.Hour {
 		return // some faults are rare
 	}
-	for _, p := range sim.Points() {
+	for _, p := range draw.Points() {
 		if total.Crashes[p] == 0 {
 			t.Errorf("no replica crashed at %q", p)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/judge"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
@@ -31,7 +32,7 @@ func testSingles(t *testing.T, c sim.Config, befallen int) {
 			t.Parallel()
 			c := c
 			if c.Seed = s; s%2 == 0 { // the others have a network that fails before
-				c.NetworkFaults = []sim.NetworkFault{}
+				c.NetworkFaults = []draw.NetworkFault{}
 			}
 			l, _ := simulate(t, c)
 			for _, v := range judge.Judge(l) {

@@ -6,17 +6,18 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
 
 // whileItRuns waits for a run of the job, or for a function that holds the lock, and returns its replica.
-func whileItRuns(c *Cluster, job string, r *roll) (*replica, time.Time) {
-	for end := time.Now().Add(10 * time.Minute); time.Now().Before(end); time.Sleep(r.between(0, time.Second)) {
+func whileItRuns(c *Cluster, job string, r *draw.Roll) (*replica, time.Time) {
+	for end := time.Now().Add(10 * time.Minute); time.Now().Before(end); time.Sleep(r.Between(0, time.Second)) {
 		if c.underWay(job, 10*time.Second) == nil {
 			continue
 		}
-		time.Sleep(r.between(0, 4*time.Second))
+		time.Sleep(r.Between(0, 4*time.Second))
 		if one := c.underWay(job, time.Minute); one != nil {
 			return one, time.Time{}
 		}
@@ -39,7 +40,7 @@ func (c *Cluster) underWay(job string, while time.Duration) (one *replica) {
 		return nil
 	}
 	for _, s := range c.slots {
-		if r := s.now(); last.End.IsZero() && last.Cancelled.IsZero() && r != nil && r.machine.name == last.Replica && !r.gone() {
+		if r := s.now(); last.End.IsZero() && last.Cancelled.IsZero() && r != nil && r.Machine.Name == last.Replica && !r.Gone() {
 			return r
 		}
 	}
@@ -47,10 +48,10 @@ func (c *Cluster) underWay(job string, while time.Duration) (one *replica) {
 }
 
 // beforeItsTick waits for the second before a tick of the job, and returns the replica that holds the lease for it.
-func beforeItsTick(c *Cluster, job string, r *roll) (*replica, time.Time) {
+func beforeItsTick(c *Cluster, job string, r *draw.Roll) (*replica, time.Time) {
 	for range 10 {
 		tick := time.Now().Truncate(time.Minute).Add(time.Minute)
-		time.Sleep(time.Until(tick) - r.between(50*time.Millisecond, 900*time.Millisecond))
+		time.Sleep(time.Until(tick) - r.Between(50*time.Millisecond, 900*time.Millisecond))
 		if i := c.holder(job); i >= 0 && c.underWay(job, time.Minute) == nil {
 			return c.slots[i].now(), tick
 		}
@@ -59,39 +60,39 @@ func beforeItsTick(c *Cluster, job string, r *roll) (*replica, time.Time) {
 	return nil, time.Time{}
 }
 
-func anyReplica(c *Cluster, _ string, r *roll) (*replica, time.Time) {
-	return c.slots[r.below(len(c.slots))].now(), time.Time{}
+func anyReplica(c *Cluster, _ string, r *draw.Roll) (*replica, time.Time) {
+	return c.slots[r.Below(len(c.slots))].now(), time.Time{}
 }
 
-func (c *Cluster) kills(one *replica, _ *trace.Event, _ *roll) { one.crash("single") }
+func (c *Cluster) kills(one *replica, _ *trace.Event, _ *draw.Roll) { one.Crash("single") }
 
-func (c *Cluster) terminates(one *replica, _ *trace.Event, _ *roll) {
-	c.slots[one.machine.slot].order("restart")
+func (c *Cluster) terminates(one *replica, _ *trace.Event, _ *draw.Roll) {
+	c.slots[one.Machine.Slot].order("restart")
 }
 
-func (c *Cluster) suspends(one *replica, e *trace.Event, _ *roll) {
+func (c *Cluster) suspends(one *replica, e *trace.Event, _ *draw.Roll) {
 	const d = 2 * longestLease
 	c.log.Edit(func() { e.End = e.Time.Add(d) })
-	one.suspend(d, "single")
+	one.Suspend(d, "single")
 	time.Sleep(d)
 }
 
 // cutsOff has the network fail for one replica, or for all.
-func (c *Cluster) cutsOff(one *replica, e *trace.Event, r *roll) {
-	f := NetworkFault{From: e.Time, To: e.Time.Add(outage), Slot: one.machine.slot, Fault: pick(r, trace.Drop, trace.Refuse, trace.Busy), Share: 1}
+func (c *Cluster) cutsOff(one *replica, e *trace.Event, r *draw.Roll) {
+	f := draw.NetworkFault{From: e.Time, To: e.Time.Add(outage), Slot: one.Machine.Slot, Fault: draw.Pick(r, trace.Drop, trace.Refuse, trace.Busy), Share: 1}
 	switch e.Op {
 	case trace.CutAll:
 		f.Slot = -1
 	case trace.DenyOne:
 		f.Fault, f.To = trace.ReadOnly, e.Time.Add(4*time.Minute)
 	}
-	c.net.add(f)
+	c.net.Add(f)
 	c.log.Edit(func() { e.End = f.To })
 	time.Sleep(time.Until(f.To))
 }
 
 // unlocksIt has an operator end the lease of the run. One that is deaf goes on for a while.
-func (c *Cluster) unlocksIt(_ *replica, e *trace.Event, r *roll) {
+func (c *Cluster) unlocksIt(_ *replica, e *trace.Event, r *draw.Roll) {
 	if e.Op == trace.UnlockDeaf {
 		c.turn(e, trace.Deaf)
 	}
@@ -102,7 +103,7 @@ func (c *Cluster) unlocksIt(_ *replica, e *trace.Event, r *roll) {
 }
 
 // silences has the run tell no progress from some moment on.
-func (c *Cluster) silences(_ *replica, e *trace.Event, _ *roll) {
+func (c *Cluster) silences(_ *replica, e *trace.Event, _ *draw.Roll) {
 	c.turn(e, map[string]trace.Behavior{trace.Stall: trace.Silent, trace.StallDeaf: trace.Stubborn}[e.Op])
 }
 
@@ -115,40 +116,14 @@ func (c *Cluster) turn(e *trace.Event, b trace.Behavior) {
 	c.log.Edit(func() { e.Time = time.Now() })
 }
 
-// turns reports whether a single fault has the run behave in another way from now on.
-func (w *worker) turns() bool {
-	b, ok := w.c.turned.LoadAndDelete(w.Name)
-	if ok {
-		w.behavior = b.(trace.Behavior)
-	}
-	return ok
-}
-
-// turn is the rest of a run that does: it waits for the end of its context, and obeys it or goes on for three leases.
-func (w *worker) turn(ctx context.Context) error {
-	for ctx.Err() == nil && !w.gone() {
-		w.sleep(ctx, time.Second+time.Duration(w.roll.below(1e6)))
-		if w.behavior == trace.Deaf && ctx.Err() == nil {
-			w.beat(w.run.Heartbeat("on my way"))
-		}
-	}
-	if w.behavior == trace.Silent {
-		return ctx.Err()
-	}
-	for end := time.Now().Add(3 * w.Lease); time.Now().Before(end) && !w.gone(); {
-		w.sleep(context.Background(), time.Second+time.Duration(w.roll.below(1e6)))
-	}
-	return ctx.Err()
-}
-
 // aborts has a replica with another definition of the job up for a while.
-func (c *Cluster) aborts(_ *replica, e *trace.Event, r *roll) {
+func (c *Cluster) aborts(_ *replica, e *trace.Event, r *draw.Roll) {
 	defs := slices.Clone(c.Program)
-	redefine(defs, e.Job, r)
+	draw.Redefine(defs, e.Job, r)
 	one := (&slot{Cluster: c, index: c.Replicas + 1}).startWith("v1.1", defs, trace.Aborted)
-	time.Sleep(r.between(5*time.Second, time.Minute))
-	if r.chance(0.5) {
-		one.crash(trace.Aborted)
+	time.Sleep(r.Between(5*time.Second, time.Minute))
+	if r.Chance(0.5) {
+		one.Crash(trace.Aborted)
 	} else {
 		one.stop()
 	}
@@ -156,19 +131,19 @@ func (c *Cluster) aborts(_ *replica, e *trace.Event, r *roll) {
 }
 
 // pauses has an operator pause the job for some ticks.
-func (c *Cluster) pauses(_ *replica, e *trace.Event, r *roll) {
+func (c *Cluster) pauses(_ *replica, e *trace.Event, r *draw.Roll) {
 	c.orderFor(e, store.OrderPause, r)
 	time.Sleep(150 * time.Second)
 	c.log.Edit(func() { e.End = time.Now() })
 	c.orderFor(e, store.OrderResume, r)
 }
 
-func (c *Cluster) ordersIt(_ *replica, e *trace.Event, r *roll) {
+func (c *Cluster) ordersIt(_ *replica, e *trace.Event, r *draw.Roll) {
 	c.orderFor(e, map[string]store.OrderKind{trace.CancelRun: store.OrderCancel, trace.HandOver: store.OrderStepDown, trace.RunOrdered: store.OrderRun}[e.Op], r)
 }
 
 // orderFor gives an order for the job of a single fault.
-func (c *Cluster) orderFor(e *trace.Event, kind store.OrderKind, r *roll) {
+func (c *Cluster) orderFor(e *trace.Event, kind store.OrderKind, r *draw.Roll) {
 	o := soloist.Order{Kind: kind, Job: e.Job, By: trace.Orderer}
 	if kind == store.OrderRun {
 		o.Request = c.newRequest("ordered-%d")
@@ -186,7 +161,7 @@ func (c *Cluster) orderFor(e *trace.Event, kind store.OrderKind, r *roll) {
 
 // askForSolo has two replicas ask for a lock, one after the other.
 func (c *Cluster) askForSolo() {
-	c.log.Edit(func() { c.log.Locks[solo] = trace.Lock{Slots: 1, Lease: fence, Users: 2} })
+	c.log.Edit(func() { c.log.Locks[solo] = trace.Lock{Slots: 1, Lease: draw.Fence, Users: 2} })
 	for i, s := range c.slots[:2] {
 		one := s.now()
 		one.byHand.Go(func() { one.holdSolo(i) })
@@ -197,12 +172,12 @@ func (c *Cluster) askForSolo() {
 // holdSolo calls a function under the lock, for a minute or less.
 func (r *replica) holdSolo(nth int) {
 	l := r.Lock(solo)
-	l.Lease = fence
+	l.Lease = draw.Fence
 	takes := time.Minute / time.Duration(1+5*nth)
-	roll := newRoll(r.c.Seed, nth, solo, r.machine.name, trace.TimeOfDay(time.Now()))
-	w := &lockWork{c: r.c, m: r.machine, lease: fence, takes: takes, roll: roll, behavior: trace.Fine, effects: true}
-	id := r.machine.name + "/" + solo + "/" + trace.TimeOfDay(time.Now())
-	_ = r.c.called(r.ctx, r.machine, trace.Event{Op: "do", Lock: solo, Call: id}, func() error {
+	roll := draw.New(r.c.Seed, nth, solo, r.Machine.Name, trace.TimeOfDay(time.Now()))
+	w := &lockWork{c: r.c, m: r.Machine, lease: draw.Fence, takes: takes, roll: roll, behavior: trace.Fine, effects: true}
+	id := r.Machine.Name + "/" + solo + "/" + trace.TimeOfDay(time.Now())
+	_ = r.c.called(r.ctx, r.Machine, trace.Event{Op: "do", Lock: solo, Call: id}, func() error {
 		return l.Do(r.ctx, func(ctx context.Context, run *soloist.Run) error {
 			return w.hold(ctx, run, trace.Event{Lock: solo, Call: id})
 		})
@@ -212,18 +187,27 @@ func (r *replica) holdSolo(nth int) {
 // endAll has all replicas of a cluster that scales to zero end at once, when one of them is up: then it is the queue of alarms
 // alone that brings the next one up.
 func (c *Cluster) endAll() {
-	r := newRoll(c.Seed, 0, "single", trace.KillAll)
+	r := draw.New(c.Seed, 0, "single", trace.KillAll)
 	for range 4 {
-		for !slices.ContainsFunc(c.slots, func(s *slot) bool { return s.now() != nil && !s.now().gone() }) {
+		for !slices.ContainsFunc(c.slots, func(s *slot) bool { return s.now() != nil && !s.now().Gone() }) {
 			time.Sleep(time.Second)
 		}
-		time.Sleep(r.between(0, time.Minute))
+		time.Sleep(r.Between(0, time.Minute))
 		c.log.Add(trace.Event{What: trace.Single, Op: trace.KillAll})
 		for _, s := range c.slots {
 			if one := s.now(); one != nil {
-				one.crash("single")
+				one.Crash("single")
 			}
 		}
-		time.Sleep(r.between(30*time.Minute, 3*time.Hour))
+		time.Sleep(r.Between(30*time.Minute, 3*time.Hour))
 	}
 }
+
+const (
+	longestLease = 30 * time.Second
+	outage       = 30 * time.Second
+	leaves       = 150 * time.Second // until most singles are left behind
+)
+
+// solo is a lock that two replicas ask for.
+const solo = "solo"

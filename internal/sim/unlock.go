@@ -9,34 +9,32 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 	"github.com/soloist-go/soloist/store"
 )
 
-// unlocks is an upheaval: an operator unlocks a job with this program, and then
-// asks for its status.
-const unlocks = "unlock"
-
 // unlock waits until the job runs, unlocks it at once or when its lease ends, and
 // notes what the status says then. The entry is not corrupted meanwhile.
-func (c *Cluster) unlock(d plannedFault) {
-	if _, on := c.corrupting.LoadOrStore(d.job, true); on {
+func (c *Cluster) unlock(d draw.PlannedFault) {
+	if _, on := c.corrupting.LoadOrStore(d.Job, true); on {
 		return
 	}
-	defer c.corrupting.Delete(d.job)
-	r := newRoll(c.Seed, 0, unlocks, d.job, trace.TimeOfDay(d.at))
-	if !c.untilItRuns(d.job, r) {
+	defer c.corrupting.Delete(d.Job)
+	r := draw.New(c.Seed, 0, draw.Unlocks, d.Job, trace.TimeOfDay(d.At))
+	if !c.untilItRuns(d.Job, r) {
 		return
 	}
-	s := c.desk(d.job, r)
+	s := c.desk(d.Job, r)
 	if s == nil || len(s.Jobs) == 1 && s.Jobs[0].EveryReplica {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	now := r.chance(0.8)
-	e := c.log.Add(trace.Event{What: trace.Unlocked, Replica: trace.Unlocker, Job: d.job})
-	err := s.Unlock(ctx, d.job, now)
+	now := r.Chance(0.8)
+	e := c.log.Add(trace.Event{What: trace.Unlocked, Replica: trace.Unlocker, Job: d.Job})
+	err := s.Unlock(ctx, d.Job, now)
 	asked := time.Now()
 	all, invalid := s.Status(ctx)
 	c.log.Edit(func() {
@@ -48,7 +46,7 @@ func (c *Cluster) unlock(d plannedFault) {
 			e.Cause = "not told"
 		}
 		if invalid == nil {
-			tellStatus(e, &all[slices.IndexFunc(all, func(st soloist.JobStatus) bool { return st.Name == d.job })])
+			tellStatus(e, &all[slices.IndexFunc(all, func(st soloist.JobStatus) bool { return st.Name == d.Job })])
 		}
 	})
 }
@@ -69,14 +67,14 @@ func tellStatus(e *trace.Event, st *soloist.JobStatus) {
 
 // untilItRuns waits until a record says that the job runs, and a while longer. It
 // returns false if that takes too long.
-func (c *Cluster) untilItRuns(job string, r *roll) bool {
+func (c *Cluster) untilItRuns(job string, r *draw.Roll) bool {
 	for range 40 {
 		var rec store.Record
 		text, _ := c.entry(job)
 		if json.Unmarshal([]byte(text), &rec) == nil && rec.Run.Status == store.Running {
-			return c.idle(r.between(0, 3*time.Second))
+			return c.idle(r.Between(0, 3*time.Second))
 		}
-		if !c.idle(r.between(time.Second, 4*time.Second)) {
+		if !c.idle(r.Between(time.Second, 4*time.Second)) {
 			return false
 		}
 	}
@@ -85,7 +83,7 @@ func (c *Cluster) untilItRuns(job string, r *roll) bool {
 
 // desk is an operator's program, which runs nothing. It returns nil if there is
 // no such job.
-func (c *Cluster) desk(job string, r *roll) *soloist.Scheduler {
+func (c *Cluster) desk(job string, r *draw.Roll) *soloist.Scheduler {
 	c.version.Lock()
 	defs := c.version.now
 	c.version.Unlock()
@@ -93,40 +91,53 @@ func (c *Cluster) desk(job string, r *roll) *soloist.Scheduler {
 	if n < 0 {
 		return nil
 	}
-	m := newMachine(trace.Unlocker, -1, NewClock(0, 0), c.log, &traps{})
+	m := world.NewMachine(trace.Unlocker, -1, world.NewClock(0, 0), c.log, &world.Traps{})
 	backend := c.overHands(r, defs[n].Shards > 0)
-	some := lineage(defs, defs[n])
-	s := &soloist.Scheduler{App: "sim", Store: backend, Replica: trace.Unlocker, Groups: groupsOf(some), Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
+	some := draw.Lineage(defs, defs[n])
+	s := &soloist.Scheduler{App: "sim", Store: backend, Replica: trace.Unlocker, Groups: draw.GroupsOf(some), Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
 	c.addTo(s, m, some)
 	return s
 }
 
 // overHands is what an operator has of the store.
-func (c *Cluster) overHands(r *roll, shards bool) client {
+func (c *Cluster) overHands(r *draw.Roll, shards bool) world.Client {
 	return c.client((&hands{Cluster: c, roll: r, shards: shards}).send)
 }
 
 // hands are an operator's way to the service, on which nothing goes wrong.
 type hands struct {
 	*Cluster
-	roll       *roll
+	roll       *draw.Roll
 	shards     bool // it is for all shards of a job
-	classifier classifier
+	classifier world.Classifier
 }
 
-func (h *hands) send(ctx context.Context, r *blobtest.Request) (reply, error) {
+func (h *hands) send(ctx context.Context, r *blobtest.Request) (world.Reply, error) {
 	one := h.log.Add(h.byOperator(&h.classifier, r))
 	roll := h.roll
 	if h.shards { // several of them are read at one instant
-		roll = newRoll(uint64(*h.roll), 0, one.Job, one.Op, trace.TimeOfDay(one.Sent))
+		roll = draw.New(uint64(*h.roll), 0, one.Job, one.Op, trace.TimeOfDay(one.Sent))
 	}
-	if err := pause(ctx, roll.latency()); err != nil {
-		return reply{}, err
+	if err := world.Pause(ctx, roll.Latency()); err != nil {
+		return world.Reply{}, err
 	}
-	a := h.net.apply(one, r)
-	if err := pause(ctx, roll.latency()); err != nil {
-		return reply{}, err
+	a := h.net.Apply(one, r)
+	if err := world.Pause(ctx, roll.Latency()); err != nil {
+		return world.Reply{}, err
 	}
 	h.log.Edit(func() { one.Heard = time.Now() })
-	return reply{Answer: a}, nil
+	return world.Reply{Answer: a}, nil
+}
+
+func (c *Cluster) sweep(d draw.PlannedFault) {
+	if c.Store != nil {
+		return
+	}
+	r := draw.New(c.Seed, 0, draw.Sweeps, trace.TimeOfDay(d.At))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	removed, _ := soloist.Sweep(ctx, c.overHands(r, false), "sim", 10*time.Minute) // the container may be gone
+	for _, name := range removed {
+		c.log.Add(trace.Event{What: trace.Swept, Job: name})
+	}
 }

@@ -1,75 +1,39 @@
 package sim
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
 )
 
-// A sink is a resource that fences: it refuses a token that is smaller than one
-// that it has seen.
-type sink struct {
-	mu   sync.Mutex
-	most map[string]int64
-}
-
-func (s *sink) take(job string, token int64) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.most == nil {
-		s.most = map[string]int64{}
-	}
-	if token < s.most[job] {
-		return false
-	}
-	s.most[job] = token
-	return true
-}
-
-// A worker is one run of one job on one machine.
-type worker struct {
-	*machine
-	*trace.Definition
-	c        *Cluster
-	run      *soloist.Run
-	roll     *roll
-	rough    bool // it began before the cluster was healed
-	event    *trace.Event
-	behavior trace.Behavior
-}
-
-// noReturn is the note of a run that panicked or ended its goroutine.
-const noReturn = "did not return"
-
 // do is what a job does.
-func (c *Cluster) do(m *machine, whole *trace.Definition) func(context.Context, *soloist.Run) error {
+func (c *Cluster) do(m *world.Machine, whole *trace.Definition) func(context.Context, *soloist.Run) error {
 	return func(ctx context.Context, run *soloist.Run) error {
-		d := shardOf(whole, run)
+		d := draw.ShardOf(whole, run)
 		which := fmt.Sprint(run.Token)
 		if _, beside := c.beside.Load(run.Backfill); beside { // others have the token too
 			which += run.Tick.String()
 		}
-		r := newRoll(c.Seed, run.Try, "run", m.name, d.Name, which)
-		if !m.sleep(ctx, 0, r) {
-			return errGone
+		r := draw.New(c.Seed, run.Try, "run", m.Name, d.Name, which)
+		if !m.Sleep(ctx, 0, r) {
+			return world.ErrGone
 		}
 		request := run.Request
 		if run.Backfill != 0 {
 			request = store.BackfillRequest(run.Backfill)
 		}
-		e := c.log.Add(trace.Event{What: trace.Ran, Replica: m.name, Job: d.Name, Token: run.Token, Tick: run.Tick, Previous: run.Previous, Next: run.Next,
+		e := c.log.Add(trace.Event{What: trace.Ran, Replica: m.Name, Job: d.Name, Token: run.Token, Tick: run.Tick, Previous: run.Previous, Next: run.Next,
 			Request: request, Attempt: run.Attempt, Try: run.Try})
 		w := &worker{m, d, c, run, r, !c.calm(), e, ""}
 		return c.observed(ctx, m, e, func() error { return w.behave(ctx) })
@@ -77,7 +41,7 @@ func (c *Cluster) do(m *machine, whole *trace.Definition) func(context.Context, 
 }
 
 // observed calls what a run does, and notes in its event how that ended, and its context.
-func (c *Cluster) observed(ctx context.Context, m *machine, e *trace.Event, behave func() error) error {
+func (c *Cluster) observed(ctx context.Context, m *world.Machine, e *trace.Event, behave func() error) error {
 	stop := context.AfterFunc(ctx, func() {
 		c.log.Edit(func() {
 			if e.End.IsZero() {
@@ -99,7 +63,7 @@ func (c *Cluster) observed(ctx context.Context, m *machine, e *trace.Event, beha
 	}()
 	err := behave()
 	returned = true
-	if !m.gone() {
+	if !m.Gone() {
 		c.log.Edit(func() {
 			if e.Result = kindOf(err); err != nil {
 				e.Note = err.Error()
@@ -142,25 +106,23 @@ func why(cause error) string {
 	return fmt.Sprint(cause)
 }
 
-func (w *worker) sleep(ctx context.Context, d time.Duration) bool {
-	return w.machine.sleep(ctx, d, w.roll)
-}
-
 // behave does the work as this run is to behave.
 func (w *worker) behave(ctx context.Context) error {
-	if act := w.acts[w.Name]; act != nil {
+	acts, _ := w.c.acts.Load(w.Machine.Name)
+	if acts, _ := acts.(map[string]Act); acts[w.Definition.Name] != nil {
+		act := acts[w.Definition.Name]
 		return act(ctx, &RunContext{w.run, w})
 	}
-	takes := w.roll.between(w.Least, w.Most)
+	takes := w.roll.Between(w.Least, w.Most)
 	w.behavior = trace.Fine
 	if len(w.Behaviors) > 0 && w.rough {
-		w.behavior = w.Behaviors[w.roll.below(len(w.Behaviors))]
+		w.behavior = w.Behaviors[w.roll.Below(len(w.Behaviors))]
 	}
 	if !w.rough {
 		takes = max(min(takes, 5*time.Second), w.Lengthy)
 	}
 	w.effect()
-	defer time.AfterFunc(w.roll.between(0, takes), func() { w.at("running") }).Stop()
+	defer time.AfterFunc(w.roll.Between(0, takes), func() { w.At("running") }).Stop()
 	if w.Saves {
 		return w.count(ctx, takes)
 	}
@@ -178,13 +140,13 @@ func (w *worker) behave(ctx context.Context) error {
 		return soloist.Skip("nothing to do")
 	}
 	err := w.labour(ctx, takes)
-	if err == nil && w.roll.chance(0.3) {
+	if err == nil && w.roll.Chance(0.3) {
 		err = w.run.Check(ctx)
 	}
 	if err != nil && w.behavior == trace.Deaf {
-		w.goOn(w.roll.between(0, 2*w.Lease))
+		w.goOn(w.roll.Between(0, 2*w.Lease))
 	} else if err != nil && w.behavior == trace.Stubborn {
-		w.goOn(w.roll.between(w.Lease, 3*time.Minute))
+		w.goOn(w.roll.Between(w.Lease, 3*time.Minute))
 	}
 	w.effect()
 	switch w.behavior {
@@ -193,7 +155,7 @@ func (w *worker) behave(ctx context.Context) error {
 	case trace.Forever:
 		return soloist.Permanent(errors.New("failed for good"))
 	case trace.Later:
-		return soloist.RetryAfter(errors.New("throttled"), w.roll.between(0, w.Lease))
+		return soloist.RetryAfter(errors.New("throttled"), w.roll.Between(0, w.Lease))
 	case trace.Panics:
 		panic("out of order")
 	case trace.Exits:
@@ -204,8 +166,8 @@ func (w *worker) behave(ctx context.Context) error {
 
 // goOn works for d, whatever has ended the context.
 func (w *worker) goOn(d time.Duration) {
-	for end := time.Now().Add(d); time.Now().Before(end) && !w.c.calm() && !w.gone(); {
-		w.sleep(context.Background(), min(5*time.Second, time.Until(end))+time.Duration(w.roll.below(1e6)))
+	for end := time.Now().Add(d); time.Now().Before(end) && !w.c.calm() && !w.Gone(); {
+		w.sleep(context.Background(), min(5*time.Second, time.Until(end))+time.Duration(w.roll.Below(1e6)))
 	}
 }
 
@@ -223,18 +185,18 @@ func (w *worker) labour(ctx context.Context, takes time.Duration) error {
 		if left := time.Until(end); left > 0 {
 			pace = min(step, left)
 		}
-		w.sleep(ctx, pace+time.Duration(w.roll.below(1e6)))
+		w.sleep(ctx, pace+time.Duration(w.roll.Below(1e6)))
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if w.gone() {
-			return errGone
+		if w.Gone() {
+			return world.ErrGone
 		}
 		if w.turns() {
 			return w.turn(ctx)
 		}
 		w.beat(w.run.Heartbeat("on my way"))
-		if w.roll.chance(0.1) {
+		if w.roll.Chance(0.1) {
 			w.run.Check(ctx)
 		}
 	}
@@ -246,36 +208,6 @@ func (w *worker) labour(ctx context.Context, takes time.Duration) error {
 func (w *worker) goesOn(end time.Time) bool {
 	calm := w.c.calm()
 	return calm && w.Spread() || time.Now().Before(end) && w.rough != calm
-}
-
-// beat notes that the run has told its progress, unless that did not count.
-func (w *worker) beat(err error) error {
-	if err == nil {
-		w.c.log.Edit(func() { w.event.Beat = time.Now() })
-	}
-	return err
-}
-
-// effect writes to the resource.
-func (w *worker) effect() {
-	if w.EveryReplica || !w.sleep(context.Background(), 0) {
-		return
-	}
-	w.c.effect(w.machine, trace.Event{Job: w.Name, Token: w.run.Token, Tick: w.run.Tick}, w.roll)
-}
-
-// effect writes to the resource of a job, or of a lock.
-func (c *Cluster) effect(m *machine, what trace.Event, r *roll) {
-	what.What, what.Replica, what.Sent = trace.Effect, m.name, time.Now()
-	e := c.log.Add(what)
-	time.Sleep(r.latency())
-	ok := c.sink.take(cmp.Or(what.Job, what.Lock), what.Token)
-	c.log.Edit(func() {
-		if e.Time, e.Note, e.Result = time.Now(), "accepted", trace.Well; !ok {
-			e.Note, e.Result = "refused", trace.Refused
-		}
-	})
-	m.sleep(context.Background(), r.latency(), r)
 }
 
 // A savings is a checkpoint: a counter and some bytes.
@@ -291,10 +223,10 @@ func (w *worker) count(ctx context.Context, takes time.Duration) error {
 	if err := w.run.Load(ctx, &kept); err != nil {
 		return err
 	}
-	w.c.log.Add(trace.Event{What: trace.Loaded, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Note: kept.note()})
+	w.c.log.Add(trace.Event{What: trace.Loaded, Replica: w.Machine.Name, Job: w.Definition.Name, Token: w.run.Token, Note: kept.note()})
 	w.saveTooMuch(ctx)
 	for end := time.Now().Add(takes); time.Now().Before(end) && w.rough != w.c.calm(); {
-		if err := w.labour(ctx, min(w.roll.between(2*time.Second, 9*time.Second), time.Until(end))); err != nil {
+		if err := w.labour(ctx, min(w.roll.Between(2*time.Second, 9*time.Second), time.Until(end))); err != nil {
 			return err
 		}
 		kept = savings{kept.N + 1, strings.Repeat("x", w.Padding)}
@@ -308,11 +240,11 @@ func (w *worker) count(ctx context.Context, takes time.Duration) error {
 
 // saveTooMuch tries to save more than is allowed, which has to be refused.
 func (w *worker) saveTooMuch(ctx context.Context) {
-	if w.MaxCheckpoint == 0 || !w.roll.chance(0.2) {
+	if w.MaxCheckpoint == 0 || !w.roll.Chance(0.2) {
 		return
 	}
 	if w.run.Save(ctx, strings.Repeat("x", w.MaxCheckpoint)) == nil {
-		w.c.log.Add(trace.Event{What: trace.Said, Replica: w.machine.name, Job: w.Name, Token: w.run.Token, Note: trace.TookTooMuch})
+		w.c.log.Add(trace.Event{What: trace.Said, Replica: w.Machine.Name, Job: w.Definition.Name, Token: w.run.Token, Note: trace.TookTooMuch})
 	}
 }
 
@@ -325,15 +257,5 @@ func (s savings) note() string {
 	if err != nil {
 		panic(err)
 	}
-	return brief(string(b))
-}
-
-// brief keeps long texts out of a log, and different ones apart.
-func brief(text string) string {
-	if len(text) <= 40 {
-		return text
-	}
-	h := fnv.New32a()
-	h.Write([]byte(text))
-	return fmt.Sprintf("%.20s... %d bytes, hash %x", text, len(text), h.Sum32())
+	return world.Brief(string(b))
 }

@@ -1,15 +1,34 @@
-package sim
+package draw
 
 import (
+	"cmp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/calendar"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
+
+// Redate draws which edition of a calendar some jobs of a version have. The editions have one name and other days, all of them
+// far away: the ticks of a seed are the same, and the definitions are not.
+func Redate(all []trace.Definition, r *Roll) {
+	edition := Pick(r, "", "2050-01-01", "2050-01-02", "2051-01-01..2051-12-31")
+	for i := range all {
+		d := &all[i]
+		switch name := cmp.Or(d.Whole, d.Name); {
+		case d.Follows != "": // it has the days of the job whose ticks it has
+			first, _, _ := strings.Cut(d.Follows, ", ")
+			if n := slices.IndexFunc(all[:i], func(o trace.Definition) bool { return cmp.Or(o.Whole, o.Name) == first }); n >= 0 {
+				d.Closed = all[n].Closed
+			}
+		case d.Every > 0 && slices.Contains([]string{"count", "drawn", "hourly"}, name):
+			d.Closed = edition
+		default:
+			d.Closed = ""
+		}
+	}
+}
 
 // west is a zone whose midnight is within many simulations, which begin in the first hour of UTC.
 const west = "Etc/GMT+1"
@@ -27,10 +46,10 @@ var farOff = time.Date(2060, 1, 1, 1, 0, 0, 0, time.UTC)
 
 // limitTicks draws bounds and days of the ticks of some jobs. Whatever has other ticks in another version has none.
 func limitTicks(all []trace.Definition, seed uint64) {
-	r := newRoll(seed, 0, "limits")
-	begin := turn.Add(-time.Hour).Add(newRoll(seed, 0, "start").between(0, time.Hour))
+	r := New(seed, 0, "limits")
+	begin := turn.Add(-time.Hour).Add(New(seed, 0, "start").Between(0, time.Hour))
 	for i := range all {
-		some, days, bounds, from, until := r.chance(0.3), r.below(8), r.below(4), begin.Add(r.between(0, 20*time.Minute)), begin.Add(r.between(20*time.Minute, 40*time.Minute))
+		some, days, bounds, from, until := r.Chance(0.3), r.Below(8), r.Below(4), begin.Add(r.Between(0, 20*time.Minute)), begin.Add(r.Between(20*time.Minute, 40*time.Minute))
 		d := &all[i]
 		if !some || d.Follows != "" || !slices.Contains([]string{"often", "count", "hourly", "drawn", "slow"}, d.Name) {
 			continue
@@ -53,7 +72,7 @@ func limitTicks(all []trace.Definition, seed uint64) {
 		*d = bounded
 	}
 	keepAlike(all)
-	follow(all)
+	Follow(all)
 }
 
 // limitDays gives a job no ticks on one of the days. Its ticks are the same on each day, so that those that
@@ -90,36 +109,10 @@ func limitDays(d *trace.Definition, days int) {
 	}
 }
 
-// limited reports whether a program has such a job.
-func limited(all []trace.Definition) bool {
+// Limited reports whether a program has such a job.
+func Limited(all []trace.Definition) bool {
 	return slices.ContainsFunc(all, func(d trace.Definition) bool { return d.Limits != trace.Limits{} })
 }
-
-// limits gives a job what limits its ticks.
-func limits(j *soloist.Job, d *trace.Definition) {
-	if d.Follows != "" { // it has the ticks of another job
-		return
-	}
-	l := &d.Limits
-	j.From, j.Until, j.Shift = l.From, l.Until, l.Shift
-	if l.Except != "" {
-		j.Except = append(j.Except, dates("except", l.Except))
-	}
-	if l.Only != "" {
-		j.Only = append(j.Only, dates("only", l.Only))
-	}
-}
-
-// dates is a calendar of days. It is the same one each time: a program asks a new calendar for each day of a century.
-func dates(name, days string) soloist.Calendar {
-	c, ok := calendars.Load(name + " " + days)
-	if !ok {
-		c, _ = calendars.LoadOrStore(name+" "+days, calendar.Dates(name, strings.Fields(days)...))
-	}
-	return c.(soloist.Calendar)
-}
-
-var calendars sync.Map
 
 // unlimited has a job its ticks always.
 func unlimited(d *trace.Definition) { d.Zone, d.Open, d.Limits = "", nil, trace.Limits{} }

@@ -1,7 +1,6 @@
-package sim
+package world
 
 import (
-	"encoding/json"
 	"path"
 	"reflect"
 	"strconv"
@@ -14,15 +13,15 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A classifier understands the requests of one replica by their part in a tick.
-type classifier struct {
+// A Classifier understands the requests of one replica by their part in a tick.
+type Classifier struct {
 	mu     sync.Mutex
 	claims map[string]*store.Record // by lease id: what its claim wrote
 	last   map[string]*store.Record // by lease id: what was written last
 }
 
-// event is what a request says of itself.
-func (t *classifier) event(r *blobtest.Request) trace.Event {
+// Event is what a request says of itself.
+func (t *Classifier) Event(r *blobtest.Request) trace.Event {
 	e := trace.Event{Op: r.Op, Job: path.Base(r.Blob), Lease: r.LeaseID(), Match: r.Header["if-match"] != ""}
 	switch document := strings.HasPrefix(e.Job, "."); r.Op {
 	case "": // not for the service: a fetch of a token
@@ -53,14 +52,14 @@ func (t *classifier) event(r *blobtest.Request) trace.Event {
 			e.Op = "write document"
 			break
 		}
-		e.Record = decode(r.Header[metaKey])
+		e.Record = decode(r.Header[MetaKey])
 		e.Op = t.write(&e, r)
 	}
 	return e
 }
 
 // write tells what a write is for.
-func (t *classifier) write(e *trace.Event, r *blobtest.Request) string {
+func (t *Classifier) write(e *trace.Event, r *blobtest.Request) string {
 	switch {
 	case r.Header["if-none-match"] == "*":
 		return "create"
@@ -76,7 +75,7 @@ func (t *classifier) write(e *trace.Event, r *blobtest.Request) string {
 }
 
 // part tells what a write of nothing but a record is for.
-func (t *classifier) part(e *trace.Event) string {
+func (t *Classifier) part(e *trace.Event) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.claims == nil {
@@ -122,11 +121,11 @@ func tellsBefore(rec, claim *store.Record) bool {
 	return !rec.Run.Claimed.Equal(claim.Run.Claimed)
 }
 
-// decode is what encoding/json makes of a record, nil if it makes nothing.
+// decode is the record in a text, also one that no replica may use; nil if there is none.
 func decode(text string) *store.Record {
-	rec := new(store.Record)
-	if json.Unmarshal([]byte(text), rec) != nil {
+	rec, _ := store.DecodeRecord([]byte(text), "", "")
+	if rec.App == "" {
 		return nil
 	}
-	return rec
+	return &rec
 }

@@ -1,4 +1,4 @@
-package sim
+package draw
 
 import (
 	"slices"
@@ -12,34 +12,34 @@ import (
 // withFollowers adds jobs that follow others, in half of the seeds: one, a chain, or one that
 // follows two.
 func withFollowers(all []trace.Definition, seed uint64) []trace.Definition {
-	r := newRoll(seed, 0, "after")
-	if !r.chance(0.5) {
+	r := New(seed, 0, "after")
+	if !r.Chance(0.5) {
 		return all
 	}
-	first := pick(r, "often", "minute", "minute", "count", "drawn")
+	first := Pick(r, "often", "minute", "minute", "count", "drawn")
 	all = append(all, follower("then", first, r))
-	switch last := r.below(3); {
+	switch last := r.Below(3); {
 	case roomFor(all) < 1:
 	case last == 0:
 		all = append(all, follower("last", "then", r))
 	case last == 1:
 		all = append(all, follower("last", "then, "+first, r))
 	}
-	follow(all)
+	Follow(all)
 	return all
 }
 
-func follower(name, after string, r *roll) trace.Definition {
-	return trace.Definition{Name: name, Follows: after, FollowsAny: r.chance(0.25), Lease: pick(r, 15*time.Second, 20*time.Second, 30*time.Second),
-		StartingDeadline: pick(r, 0, 0, 5*time.Second, 10*time.Minute), Missed: pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed),
-		Interrupted: pick(r, soloist.Abandon, soloist.Abandon, soloist.Rerun), Paused: r.chance(0.03),
-		Least: 20 * time.Millisecond, Most: pick(r, time.Second, 10*time.Second, 100*time.Second),
+func follower(name, after string, r *Roll) trace.Definition {
+	return trace.Definition{Name: name, Follows: after, FollowsAny: r.Chance(0.25), Lease: Pick(r, 15*time.Second, 20*time.Second, 30*time.Second),
+		StartingDeadline: Pick(r, 0, 0, 5*time.Second, 10*time.Minute), Missed: Pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed),
+		Interrupted: Pick(r, soloist.Abandon, soloist.Abandon, soloist.Rerun), Paused: r.Chance(0.03),
+		Least: 20 * time.Millisecond, Most: Pick(r, time.Second, 10*time.Second, 100*time.Second),
 		Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Nothing, trace.Deaf, trace.Exits}}
 }
 
-// follow gives each follower the ticks of the jobs before it. One that would follow what has no
+// Follow gives each follower the ticks of the jobs before it. One that would follow what has no
 // ticks, or two of different schedules, has a schedule of its own.
-func follow(all []trace.Definition) {
+func Follow(all []trace.Definition) {
 	for i := range all {
 		d := &all[i]
 		if d.Follows == "" {
@@ -58,12 +58,12 @@ func follow(all []trace.Definition) {
 	}
 }
 
-// lineage returns a job and those that it follows, the job first.
-func lineage(all []trace.Definition, d trace.Definition) (jobs []trace.Definition) {
+// Lineage returns a job and those that it follows, the job first.
+func Lineage(all []trace.Definition, d trace.Definition) (jobs []trace.Definition) {
 	jobs = []trace.Definition{d}
 	for _, name := range d.Before() {
 		if n := slices.IndexFunc(all, func(o trace.Definition) bool { return o.Name == name }); n >= 0 {
-			for _, o := range lineage(all, all[n]) {
+			for _, o := range Lineage(all, all[n]) {
 				if !slices.ContainsFunc(jobs, func(j trace.Definition) bool { return j.Name == o.Name }) {
 					jobs = append(jobs, o)
 				}

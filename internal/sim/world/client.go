@@ -1,4 +1,4 @@
-package sim
+package world
 
 import (
 	"context"
@@ -14,32 +14,16 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// box is the container of all entries.
-const box = "soloist"
-
-// A client is a store over the service without the client library and HTTP: each method makes the
+// A Client is a store over the service without the client library and HTTP: each method makes the
 // request that host/azure makes. Its errors are those of host/azure.
-type client struct {
-	send              sender
-	shortest, longest time.Duration // of a lease
+type Client struct {
+	Send              Sender
+	Shortest, Longest time.Duration // of a lease
 }
 
-// A sender takes a request to the service and its answer back.
-type sender func(context.Context, *blobtest.Request) (reply, error)
-
-// Parts of a request.
-const (
-	leaseID   = "x-ms-lease-id"
-	ifMatch   = "if-match"
-	noneMatch = "if-none-match"
-	metaKey   = "x-ms-meta-record"
-	blobType  = "x-ms-blob-type"
-	blockBlob = "BlockBlob"
-)
-
 // ask sends a request. What it is for decides what a refusal means.
-func (s client) ask(ctx context.Context, what, op, name string, body []byte, headers ...string) (blobtest.Answer, store.Revision, error) {
-	a, err := s.send(ctx, blobtest.NewRequest(op, box, name, body, headers...))
+func (s Client) ask(ctx context.Context, what, op, name string, body []byte, headers ...string) (blobtest.Answer, store.Revision, error) {
+	a, err := s.Send(ctx, blobtest.NewRequest(op, Container, name, body, headers...))
 	if err == nil {
 		err = meaning(what, &a)
 	}
@@ -58,7 +42,7 @@ var (
 )
 
 // meaning is what the answer to a request means: nil, a sentinel of the contract, or an error of unclear outcome.
-func meaning(what string, a *reply) error {
+func meaning(what string, a *Reply) error {
 	code, refused := a.Code, fmt.Errorf("%d %s", a.Status, a.Code)
 	ofLease, document := strings.HasPrefix(code, "Lease"), strings.HasSuffix(what, " document")
 	switch status := a.Status; {
@@ -89,8 +73,8 @@ func meaning(what string, a *reply) error {
 }
 
 // insert makes a blob. If only the container is missing, it makes that first.
-func (s client) insert(ctx context.Context, what, name string, body []byte, headers ...string) (store.Revision, error) {
-	headers = append(headers, blobType, blockBlob)
+func (s Client) insert(ctx context.Context, what, name string, body []byte, headers ...string) (store.Revision, error) {
+	headers = append(headers, BlobType, BlockBlob)
 	a, rev, err := s.ask(ctx, what, "put", name, body, headers...)
 	if a.Code != "ContainerNotFound" || what == "write document" {
 		return rev, err
@@ -102,17 +86,17 @@ func (s client) insert(ctx context.Context, what, name string, body []byte, head
 	return rev, err
 }
 
-func (s client) Limits() (shortest, longest time.Duration) { return s.shortest, s.longest }
+func (s Client) Limits() (shortest, longest time.Duration) { return s.Shortest, s.Longest }
 
-func (s client) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
-	rev, err := s.insert(ctx, "create", name, nil, noneMatch, "*", metaKey, string(record))
+func (s Client) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
+	rev, err := s.insert(ctx, "create", name, nil, NoneMatch, "*", MetaKey, string(record))
 	if err != nil {
 		return store.Entry{}, err
 	}
 	return store.Entry{Revision: rev, Record: []byte(string(record)), State: store.Available}, nil
 }
 
-func (s client) Read(ctx context.Context, name string) (store.Entry, error) {
+func (s Client) Read(ctx context.Context, name string) (store.Entry, error) {
 	a, _, err := s.ask(ctx, "read", "head", name, nil)
 	if err != nil {
 		return store.Entry{Revision: refusedAt(&a)}, err
@@ -138,7 +122,7 @@ func entryOf(a *blobtest.Answer) store.Entry {
 	return e
 }
 
-func (s client) List(ctx context.Context, app string, f func(name string, e store.Entry) bool) error {
+func (s Client) List(ctx context.Context, app string, f func(name string, e store.Entry) bool) error {
 	a, _, err := s.ask(ctx, "list", "list", app+"/", nil)
 	if a.Code == "ContainerNotFound" {
 		return nil
@@ -152,7 +136,7 @@ func (s client) List(ctx context.Context, app string, f func(name string, e stor
 	return err
 }
 
-func (s client) Break(ctx context.Context, name string, period time.Duration) error {
+func (s Client) Break(ctx context.Context, name string, period time.Duration) error {
 	headers := []string{}
 	if period >= 0 {
 		headers = append(headers, "x-ms-lease-break-period", strconv.Itoa(int(period/time.Second)))
@@ -161,26 +145,26 @@ func (s client) Break(ctx context.Context, name string, period time.Duration) er
 	return err
 }
 
-func (s client) BreakUnchanged(ctx context.Context, name, etag string) error {
+func (s Client) BreakUnchanged(ctx context.Context, name, etag string) error {
 	if etag == "" {
 		return errNoETag
 	}
-	_, _, err := s.ask(ctx, "break", "break", name, nil, "x-ms-lease-break-period", "0", ifMatch, etag)
+	_, _, err := s.ask(ctx, "break", "break", name, nil, "x-ms-lease-break-period", "0", IfMatch, etag)
 	return err
 }
 
-func (s client) Delete(ctx context.Context, name string) error {
+func (s Client) Delete(ctx context.Context, name string) error {
 	_, _, err := s.ask(ctx, "delete", "delete", name, nil)
 	return err
 }
 
-func (s client) Remove(ctx context.Context, name, etag string) error {
-	_, _, err := s.ask(ctx, "delete", "delete", name, nil, ifMatch, etag)
+func (s Client) Remove(ctx context.Context, name, etag string) error {
+	_, _, err := s.ask(ctx, "delete", "delete", name, nil, IfMatch, etag)
 	return err
 }
 
-func (s client) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
-	headers := []string{noneMatch, etag}
+func (s Client) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
+	headers := []string{NoneMatch, etag}
 	if etag == "" {
 		headers = nil
 	}
@@ -194,13 +178,15 @@ func (s client) ReadDocument(ctx context.Context, name, etag string) (store.Docu
 	return store.Document{Revision: rev, Body: []byte(string(a.Body))}, nil
 }
 
-func (s client) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
+func (s Client) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
 	if len(body) > store.MaxDocument {
 		return store.Revision{}, errTooLong
 	}
-	what, header, value := "write document", ifMatch, etag
+	what, header, value := "write document", IfMatch, etag
 	if etag == "" {
-		what, header, value = "create document", noneMatch, "*"
+		what, header, value = "create document", NoneMatch, "*"
 	}
 	return s.insert(ctx, what, name, []byte(string(body)), header, value)
 }
+
+func (s Client) Lease(name, id string) store.Lease { return clientLease{s, name, id} }

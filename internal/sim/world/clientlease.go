@@ -1,4 +1,4 @@
-package sim
+package world
 
 import (
 	"context"
@@ -11,18 +11,16 @@ import (
 
 // A clientLease is a lease of a client.
 type clientLease struct {
-	client
+	Client
 	name, id string
 }
-
-func (s client) Lease(name, id string) store.Lease { return clientLease{s, name, id} }
 
 // change sends what is done under the lease, and names the version of the entry that the caller has seen.
 func (l clientLease) change(ctx context.Context, what, op, etag string, body []byte, headers ...string) (store.Revision, error) {
 	if etag == "" {
 		return store.Revision{}, errNoETag
 	}
-	_, rev, err := l.ask(ctx, what, op, l.name, body, append(headers, ifMatch, etag)...)
+	_, rev, err := l.ask(ctx, what, op, l.name, body, append(headers, IfMatch, etag)...)
 	return rev, err
 }
 
@@ -34,31 +32,31 @@ func (l clientLease) Acquire(ctx context.Context, d time.Duration, etag string) 
 }
 
 func (l clientLease) Renew(ctx context.Context) (store.Revision, error) {
-	_, rev, err := l.ask(ctx, "renew", "renew", l.name, nil, leaseID, l.id)
+	_, rev, err := l.ask(ctx, "renew", "renew", l.name, nil, LeaseID, l.id)
 	return rev, err
 }
 
 func (l clientLease) Release(ctx context.Context) error {
-	_, _, err := l.ask(ctx, "release", "release", l.name, nil, leaseID, l.id)
+	_, _, err := l.ask(ctx, "release", "release", l.name, nil, LeaseID, l.id)
 	return err
 }
 
 func (l clientLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	return l.change(ctx, "write", "metadata", etag, nil, leaseID, l.id, metaKey, string(record))
+	return l.change(ctx, "write", "metadata", etag, nil, LeaseID, l.id, MetaKey, string(record))
 }
 
 func (l clientLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
 	if len(checkpoint) > store.MaxCheckpoint {
 		return store.Revision{}, errTooLong
 	}
-	return l.change(ctx, "save", "put", etag, []byte(string(checkpoint)), leaseID, l.id, metaKey, string(record), blobType, blockBlob)
+	return l.change(ctx, "save", "put", etag, []byte(string(checkpoint)), LeaseID, l.id, MetaKey, string(record), BlobType, BlockBlob)
 }
 
 func (l clientLease) Load(ctx context.Context, etag string) ([]byte, error) {
 	if etag == "" {
 		return nil, errNoETag
 	}
-	a, _, err := l.ask(ctx, "load", "get", l.name, nil, leaseID, l.id, ifMatch, etag)
+	a, _, err := l.ask(ctx, "load", "get", l.name, nil, LeaseID, l.id, IfMatch, etag)
 	if err != nil {
 		return nil, err
 	}

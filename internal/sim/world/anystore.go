@@ -1,4 +1,4 @@
-package sim
+package world
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// An anyStore makes a service of [Config.Store], so that the same clients and the same network
+// An AnyStore makes a service of [Config.Store], so that the same clients and the same network
 // are over it. An operator can do with it what the store has a method for.
-type anyStore struct{ store.Store }
+type AnyStore struct{ store.Store }
 
 // deleter is a store in which an operator can delete an entry that nobody holds.
 type deleter interface {
@@ -23,9 +23,9 @@ type deleter interface {
 }
 
 // Answer implements service.
-func (s anyStore) Answer(r *blobtest.Request) blobtest.Answer {
+func (s AnyStore) Answer(r *blobtest.Request) blobtest.Answer {
 	ctx := context.Background()
-	document := strings.Contains(r.Blob, "/.") && (r.Op == "get" || r.Op == "put" && r.Header[metaKey] == "")
+	document := strings.Contains(r.Blob, "/.") && (r.Op == "get" || r.Op == "put" && r.Header[MetaKey] == "")
 	switch {
 	case r.Op == "list":
 		return s.list(ctx, strings.TrimSuffix(r.Blob, "/"))
@@ -39,7 +39,7 @@ func (s anyStore) Answer(r *blobtest.Request) blobtest.Answer {
 	return s.onEntry(ctx, r)
 }
 
-func (s anyStore) list(ctx context.Context, app string) blobtest.Answer {
+func (s AnyStore) list(ctx context.Context, app string) blobtest.Answer {
 	lister, ok := s.Store.(store.Lister)
 	if !ok {
 		return answered(store.Entry{}, errors.ErrUnsupported)
@@ -54,24 +54,24 @@ func (s anyStore) list(ctx context.Context, app string) blobtest.Answer {
 	return a
 }
 
-func (s anyStore) onDocument(ctx context.Context, r *blobtest.Request) blobtest.Answer {
+func (s AnyStore) onDocument(ctx context.Context, r *blobtest.Request) blobtest.Answer {
 	keeper, ok := s.Store.(store.Documenter)
 	switch {
 	case !ok:
 		return answered(store.Entry{}, errors.ErrUnsupported)
 	case r.Op == "get":
-		d, err := keeper.ReadDocument(ctx, r.Blob, r.Header[noneMatch])
+		d, err := keeper.ReadDocument(ctx, r.Blob, r.Header[NoneMatch])
 		a := answered(store.Entry{Revision: d.Revision}, err)
 		a.Body = d.Body
 		return a
 	}
-	rev, err := keeper.WriteDocument(ctx, r.Blob, r.Header[ifMatch], r.Body)
+	rev, err := keeper.WriteDocument(ctx, r.Blob, r.Header[IfMatch], r.Body)
 	return answered(store.Entry{Revision: rev}, err)
 }
 
 // onLease does what names the id of a lease.
-func (s anyStore) onLease(ctx context.Context, r *blobtest.Request) blobtest.Answer {
-	l, etag, record := s.Store.Lease(r.Blob, r.LeaseID()), r.Header[ifMatch], []byte(r.Header[metaKey])
+func (s AnyStore) onLease(ctx context.Context, r *blobtest.Request) blobtest.Answer {
+	l, etag, record := s.Store.Lease(r.Blob, r.LeaseID()), r.Header[IfMatch], []byte(r.Header[MetaKey])
 	keeper, keeps := l.(store.Checkpointer)
 	var e store.Entry
 	var body []byte
@@ -97,18 +97,18 @@ func (s anyStore) onLease(ctx context.Context, r *blobtest.Request) blobtest.Ans
 }
 
 // onEntry does what needs no lease.
-func (s anyStore) onEntry(ctx context.Context, r *blobtest.Request) blobtest.Answer {
+func (s AnyStore) onEntry(ctx context.Context, r *blobtest.Request) blobtest.Answer {
 	breaker, breaks := s.Store.(store.LeaseBreaker)
 	conditional, _ := s.Store.(store.ConditionalBreaker)
 	remover, removes := s.Store.(store.Remover)
 	deleter, deletes := s.Store.(deleter)
 	var e store.Entry
 	err := errors.ErrUnsupported
-	switch etag := r.Header[ifMatch]; {
+	switch etag := r.Header[IfMatch]; {
 	case r.Op == "head":
 		e, err = s.Store.Read(ctx, r.Blob)
 	case r.Op == "put":
-		e, err = s.Store.Create(ctx, r.Blob, []byte(r.Header[metaKey]))
+		e, err = s.Store.Create(ctx, r.Blob, []byte(r.Header[MetaKey]))
 	case r.Op == "break" && etag != "" && conditional != nil:
 		err = conditional.BreakUnchanged(ctx, r.Blob, etag)
 	case r.Op == "break" && etag == "" && breaks:

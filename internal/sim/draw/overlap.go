@@ -1,4 +1,4 @@
-package sim
+package draw
 
 import (
 	"time"
@@ -11,12 +11,12 @@ import (
 // the runs of such a job take longer than its period at times. Its dice are its own, so the jobs of a seed are
 // otherwise what they are without it.
 func drawOverlap(all []trace.Definition, seed uint64) {
-	r := newRoll(seed, 0, "overlap")
-	if !r.chance(0.7) {
+	r := New(seed, 0, "overlap")
+	if !r.Chance(0.7) {
 		return
 	}
 	for i := range all {
-		some, policy, longer := r.chance(0.5), pick(r, soloist.QueueOne, soloist.Replace), pick(r, 1, 2, 3)
+		some, policy, longer := r.Chance(0.5), Pick(r, soloist.QueueOne, soloist.Replace), Pick(r, 1, 2, 3)
 		if d := &all[i]; some && mayOverlap(d, policy) {
 			// A job that is always at it would keep the slot of its group from the others.
 			if d.Overlap = policy; d.Every <= 5*time.Minute && d.Every >= time.Minute && d.Group == "" {
@@ -28,10 +28,10 @@ func drawOverlap(all []trace.Definition, seed uint64) {
 }
 
 // nextOverlap is what becomes of such ticks under a later version of a program. It leaves the dice as they are.
-func nextOverlap(all []trace.Definition, dice *roll) {
-	r := newRoll(uint64(*dice), 0, "overlap")
+func nextOverlap(all []trace.Definition, dice *Roll) {
+	r := New(uint64(*dice), 0, "overlap")
 	for i := range all {
-		another, policy := r.chance(0.1), pick(r, soloist.SkipOverlap, soloist.QueueOne, soloist.Replace)
+		another, policy := r.Chance(0.1), Pick(r, soloist.SkipOverlap, soloist.QueueOne, soloist.Replace)
 		if d := &all[i]; another && mayOverlap(d, policy) {
 			d.Overlap = policy
 		}

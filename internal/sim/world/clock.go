@@ -1,4 +1,4 @@
-package sim
+package world
 
 import (
 	"sync"
@@ -15,14 +15,14 @@ type Clock struct {
 	mu     sync.Mutex
 	start  time.Time
 	skew   time.Duration // of the wall clock
-	drift  int64         // of both clocks, in millionths
+	Drift  int64         // of both clocks, in millionths
 	frozen time.Time     // since then the machine is suspended
 	thaw   time.Time     // until then
 }
 
 // NewClock starts a clock that is ahead by skew and gains drift millionths.
 func NewClock(skew time.Duration, drift int64) *Clock {
-	return &Clock{start: time.Now(), skew: skew, drift: drift}
+	return &Clock{start: time.Now(), skew: skew, Drift: drift}
 }
 
 // Now is the wall clock.
@@ -47,7 +47,7 @@ func (c *Clock) elapsed() time.Duration {
 		now = c.frozen
 	}
 	gone := now.Sub(c.start)
-	return gone + time.Duration(int64(gone/1_000_000)*c.drift)
+	return gone + time.Duration(int64(gone/1_000_000)*c.Drift)
 }
 
 // Step moves the wall clock.

@@ -1,0 +1,91 @@
+package world
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/sim/draw"
+	"github.com/soloist-go/soloist/internal/sim/trace"
+)
+
+// Add has the network meet a fault from now on.
+func (n *Network) Add(f draw.NetworkFault) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.more = append(n.more, f)
+}
+
+// A Network lies between the replicas and the one service. What it does to a
+// request follows from the seed, the replica, the job, the operation and how
+// many of them there were.
+type Network struct {
+	Seed    uint64
+	Service Service
+	Log     *trace.Log
+	Faults  []draw.NetworkFault
+	Calm    time.Time                                            // from then on nothing goes wrong
+	Direct  func(context.Context, *Call) (*http.Response, error) // instead of chance; nil: nobody does
+
+	Late sync.WaitGroup // requests that are still under way though nobody waits
+	mu   sync.Mutex
+	Met  map[trace.Fault]int
+	more []draw.NetworkFault // beside faults: what was not planned
+}
+
+// ills are the faults that a request may meet by itself. Whoever is denied has
+// a reason for longer.
+var ills = []trace.Fault{trace.Drop, trace.DropReply, trace.Late, trace.Refuse, trace.Reset, trace.Throttle, trace.Internal, trace.Applied500, trace.Busy, trace.Slow, trace.CutOff}
+
+// fault is what one request meets.
+func (n *Network) fault(slot int, e *trace.Event, r *draw.Roll) trace.Fault {
+	now := time.Now()
+	calm := !now.Before(n.Calm)
+	n.mu.Lock()
+	more := n.more
+	n.mu.Unlock()
+	if calm && len(more) == 0 {
+		return trace.None
+	}
+	for _, s := range slices.Concat(n.Faults, more) {
+		if calm && s.From.Before(n.Calm) {
+			continue // what was to come before
+		}
+		if !now.Before(s.From) && now.Before(s.To) && s.Hits(slot, e) && r.Chance(s.Share) {
+			if s.Fault != trace.None {
+				return s.Fault
+			}
+			return ills[r.Below(len(ills))]
+		}
+	}
+	return trace.None
+}
+
+func (n *Network) count(f trace.Fault) {
+	if f == trace.None {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.Met == nil {
+		n.Met = map[trace.Fault]int{}
+	}
+	n.Met[f]++
+}
+
+// A Service answers requests: a [blobtest.Blob], or a store in its place.
+type Service interface {
+	Answer(*blobtest.Request) blobtest.Answer
+}
+
+// Apply has the service do what the request of an event asks for.
+func (n *Network) Apply(e *trace.Event, r *blobtest.Request) (a blobtest.Answer) {
+	n.Log.Apply(e, func() (int, string) {
+		a = n.Service.Answer(r)
+		return a.Status, a.Code
+	})
+	return a
+}
