@@ -1,12 +1,43 @@
 package soloist_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/history"
 	"github.com/soloist-go/soloist/store"
 )
+
+// The log of outcomes has those of a backfill, which the record only counts.
+func TestBackfillIsInHistory(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 10m", time.Second)
+		a := c.replica("a", w)
+		h := &history.Writer{Store: c.store, App: "soloist", Failed: func(job string, err error) { t.Error(job, err) }}
+		a.Events = h.Take
+		ctx, cancel := context.WithCancel(c.t.Context())
+		done := make(chan struct{})
+		go func() { h.Run(ctx); close(done) }()
+		c.launch(a)
+		time.Sleep(65 * time.Minute)
+		c.fills(soloist.Backfill{From: time.Now().Add(-time.Hour), To: time.Now(), All: true}, w)
+		time.Sleep(3 * time.Hour)
+		rec, filled := c.record("work"), 0
+		lines, err := history.Read(c.t.Context(), c.store, "soloist/work", time.Time{}, &rec)
+		for _, l := range lines {
+			if store.BackfillOf(l.Request) != 0 {
+				filled++
+			}
+		}
+		if err != nil || filled != 6 {
+			t.Errorf("%d of %d outcomes are of the backfill, want 6, %v", filled, len(lines), err)
+		}
+		cancel()
+		<-done
+	})
+}
 
 // Each shard has a backfill of its own.
 func TestBackfillOfShards(t *testing.T) {

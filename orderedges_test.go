@@ -259,6 +259,32 @@ func TestCancelOfAttemptThatBegins(t *testing.T) {
 	})
 }
 
+// The claim of the next attempt is on its way while an operator cancels: its replica has read the orders before, and the
+// operator sees the attempt before.
+func TestCancelOfTickWhoseClaimIsOnItsWay(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := rerun(work("@every 1h", 10*time.Minute))
+		a := c.start("a", w)
+		until(time.Hour + 20*time.Second)
+		a.kill()
+		var writes atomic.Int64
+		b := c.replica("b", w).meets(func(op string, apply func() error) error {
+			if op == "write" && writes.Add(1) == 1 {
+				time.Sleep(2 * time.Second)
+			}
+			return apply()
+		})
+		c.launch(b)
+		for writes.Load() == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(500 * time.Millisecond)
+		c.order(soloist.Order{Kind: store.OrderCancel, Reason: "wrong data"}, w)
+		time.Sleep(30 * time.Minute)
+		c.wantOutcomes("work", "cancelled 01:00:00 by anna: wrong data")
+	})
+}
+
 // A tick waits for another attempt until a pause is over, and is given up meanwhile.
 func TestCancelOfWaitingAttempt(t *testing.T) {
 	inCluster(t, func(c *cluster) {

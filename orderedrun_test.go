@@ -1,6 +1,8 @@
 package soloist_test
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -161,5 +163,66 @@ func TestOrderedRunOfJobThatIsBehind(t *testing.T) {
 		until(12 * time.Minute)
 		c.wantOutcomes("work", "succeeded 00:01:00", "succeeded 00:02:00", "succeeded 00:03:00", "succeeded 00:04:00", "succeeded 00:05:00",
 			"succeeded 00:06:50", "succeeded 00:06:00", "succeeded 00:09:10", "succeeded 00:07:00")
+	})
+}
+
+// Requests of a webhook, ten an hour: a name is used once, for a day after its time is up, however many come after it.
+func TestNameOfOrderedRunIsKeptForADay(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 24h", time.Second)
+		c.start("a", w)
+		time.Sleep(time.Minute)
+		c.order(soloist.Order{Kind: store.OrderRun, Request: "webhook-4711"}, w)
+		for i := range 100 {
+			time.Sleep(6 * time.Minute)
+			c.order(soloist.Order{Kind: store.OrderRun, Request: fmt.Sprint("webhook-", 5000+i)}, w)
+		}
+		again := soloist.Order{Kind: store.OrderRun, Job: "work", Request: "webhook-4711"}
+		if _, err := c.replica("desk", w).Order(c.t.Context(), again); !errors.Is(err, soloist.ErrRefused) {
+			t.Errorf("the second order of the name: %v", err)
+		}
+		time.Sleep(24 * time.Hour)
+		c.order(again, w)
+		time.Sleep(time.Minute)
+		c.wantRuns(102 + 1) // and a tick
+	})
+}
+
+// Runs that were ordered during a run are settled together, ten in one write: none of them, nor the outcome of the tick for
+// which a follower waits, leaves the record before it can be read.
+func TestManyOrdersAtOnce(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w, f := named("import", work("0 */2 * * *", 10*time.Minute)), following("clean", "import", time.Second)
+		most := 0
+		grows := func(op string, apply func() error) error {
+			if op != "write" {
+				return apply()
+			}
+			before := len(c.record("import").History)
+			err := apply()
+			most = max(most, len(c.record("import").History)-before)
+			return err
+		}
+		c.launch(c.replica("a", w).meets(grows)) // of the version before, which has no follower
+		time.Sleep(time.Minute)
+		c.launch(c.replica("b", w, f).meets(grows))
+		time.Sleep(2*time.Hour + time.Minute)
+		for i := range 25 {
+			c.order(soloist.Order{Kind: store.OrderRun, Job: "import", Request: fmt.Sprint("r", i)}, w)
+		}
+		time.Sleep(30 * time.Minute)
+		known := map[string]bool{}
+		for _, o := range c.record("import").History {
+			known[o.Request] = true
+		}
+		for i := range 25 {
+			if !known[fmt.Sprint("r", i)] {
+				t.Errorf("the outcome of r%d is not in the record", i)
+			}
+		}
+		if !known[""] || most > 11 {
+			t.Errorf("the outcome of the tick is there: %t; %d outcomes in one write", known[""], most)
+		}
+		c.wantOutcomes("clean", "succeeded 02:00:00")
 	})
 }
