@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -17,17 +18,18 @@ func claims(w *world, bad report) {
 		tick  int64 // a claim of a backfill may have several
 	}
 	tried := map[try]bool{}
-	for e, r := range w.runs() {
+	for _, r := range w.runs {
 		key := try{r.claim, r.Try, r.Tick.UnixNano()}
 		switch c := r.claim; {
 		case c == nil:
-			bad(r.Time, "%s begins %s with token %d, which it has not claimed", r.Replica, e.name, r.Token)
+			bad(r.Time, "%s which it has not claimed", r)
 		case !c.back.IsZero() && c.back.Before(r.Time):
-			bad(r.Time, "%s begins %s with token %d, whose claim it has taken back", r.Replica, e.name, r.Token)
+			bad(r.Time, "%s whose claim it has taken back", r)
 		case tried[key]:
-			bad(r.Time, "%s begins try %d of %s with token %d again", r.Replica, r.Try, e.name, r.Token)
-		case !trace.IsSlot(e.name) && !c.Record.Backfill.Several && (c.Record.Run.Attempt != r.Attempt || r.Request == "" && !c.Record.Run.Tick.Equal(r.Tick)):
-			bad(r.Time, "%s begins %s with token %d for another tick or attempt than it has claimed", r.Replica, e.name, r.Token)
+			bad(r.Time, "%s again", r)
+		case !trace.IsSlot(r.e.name) && !c.Record.Backfill.Several &&
+			(c.Record.Run.Attempt != r.Attempt || r.Request == "" && !c.Record.Run.Tick.Equal(r.Tick)):
+			bad(r.Time, "%s attempt %d, and %s", r, r.Attempt, c)
 		}
 		tried[key] = true
 	}
@@ -36,27 +38,29 @@ func claims(w *world, bad report) {
 // tokens: the token grows with each claim in the order of the service, also after an entry was deleted and made again, but not
 // after an older version was put back. A token is of one run: no write makes it another's.
 func tokens(w *world, bad report) {
-	for _, name := range w.names {
-		e := w.entries[name]
+	for _, e := range w.logs {
 		for i, c := range e.claims {
 			if i == 0 {
 				continue
 			}
 			before := e.claims[i-1]
-			if c.Record.Token <= before.Record.Token && (before.epoch == c.epoch || !e.restored(before.Time, c.Time)) {
-				bad(c.Time, "%s claims %s with token %d after %d", c.Replica, name, c.Record.Token, before.Record.Token)
+			restored := slices.ContainsFunc(e.of[trace.Corrupted], func(o *trace.Event) bool {
+				return !o.Time.After(c.Time) && !o.End.Before(before.Time)
+			})
+			if c.Record.Token <= before.Record.Token && (before.epoch == c.epoch || !restored) {
+				bad(c.Time, "%s with token %d after %d", c, c.Record.Token, before.Record.Token)
 			}
 		}
-		if trace.IsSlot(name) {
-			continue
-		}
+	}
+	for _, e := range w.jobs {
 		for _, q := range e.writes {
-			r, last := q.Record, e.before[q]
-			if r == nil || last == nil || q.Replica == trace.Operator || q.Op == "create" || q.Op == "take back" || last.Backfill.Several || r.Token != last.Token {
+			r, last := q.Record, q.last
+			if r == nil || last == nil || q.Replica == trace.Operator || q.Op == "create" || q.Op == "take back" ||
+				last.Backfill.Several || r.Token != last.Token {
 				continue
 			}
 			if !r.Run.Tick.Equal(last.Run.Tick) || r.Run.Attempt != last.Run.Attempt || r.Run.Status == store.Running && last.Run.Status != store.Running {
-				bad(q.Time, "%s writes another run of %s with token %d", q.Replica, name, r.Token)
+				bad(q.Time, "%s writes another run of %s with token %d", q.Replica, e.name, r.Token)
 			}
 		}
 	}
@@ -65,31 +69,30 @@ func tokens(w *world, bad report) {
 // attempts: a tick is claimed once for each attempt, without gaps, in the order of ticks; a further attempt needs Rerun, and
 // another lease than the one before.
 func attempts(w *world, bad report) {
-	for _, e := range w.jobs {
-		var before *claim // of a tick
-		for _, c := range e.claims {
-			run, last, d := &c.Record.Run, e.before[c.Event], w.definition(c.Replica, e.name)
-			if !c.back.IsZero() || d == nil || d.Every == 0 || run.Request != "" || run.Tick.IsZero() {
-				continue
-			}
-			if before != nil && before.epoch != c.epoch {
-				before = nil
-			}
-			if why := wrongAttempt(run, c, before, last, d); why != "" {
-				bad(c.Time, "%s claims tick %s of %s, attempt %d, %s", c.Replica, clock(run.Tick), e.name, run.Attempt, why)
-			}
-			before = c
+	before := map[*entryLog]*claim{} // of a tick
+	for _, c := range w.claims {
+		if !c.ofTick() {
+			continue
 		}
+		b := before[c.e]
+		if b != nil && b.epoch != c.epoch {
+			b = nil
+		}
+		if why := c.wrongAttempt(b); why != "" {
+			bad(c.Time, "%s %s", c, why)
+		}
+		before[c.e] = c
 	}
 }
 
 // wrongAttempt is what is wrong with an attempt, empty if it follows the claim of a tick before, and what the record said.
-func wrongAttempt(run *store.Run, c, before *claim, last *store.Record, d *trace.Definition) string {
+func (c *claim) wrongAttempt(before *claim) string {
+	run, last := &c.Record.Run, c.last
 	switch {
 	case last == nil:
 	case run.Attempt > 1 && (!last.Run.Tick.Equal(run.Tick) || last.Run.Attempt != run.Attempt-1):
 		return "which is not the next one"
-	case run.Attempt > 1 && d.Interrupted != soloist.Rerun:
+	case run.Attempt > 1 && c.d.Interrupted != soloist.Rerun:
 		return "which has no Rerun"
 	case before == nil:
 	case run.Attempt > 1 && before.Lease == c.Lease:
@@ -104,15 +107,13 @@ func wrongAttempt(run *store.Run, c, before *claim, last *store.Record, d *trace
 
 // early: no tick begins while an answer of the service, under the lease of its claim, proves that it is not due yet.
 func early(w *world, bad report) {
-	for e, r := range w.runs() {
-		if r.Try != 1 || !r.Time.Before(r.Tick) || !w.isTick(e, r) {
+	for _, r := range w.runs {
+		if r.Try != 1 || !r.Time.Before(r.Tick) || !r.isTick() {
 			continue
 		}
-		for _, q := range e.find.requests[r.claim.Lease] {
-			if w.proves(q, r) {
-				bad(r.Time, "%s begins tick %s of %s %s before it is due, as the answer to its %s proves", r.Replica, clock(r.Tick), e.name, r.Tick.Sub(r.Time), q.Op)
-				break
-			}
+		all := r.e.requestsBy[r.claim.Lease]
+		if i := slices.IndexFunc(all, func(q *trace.Event) bool { return w.proves(q, r) }); i >= 0 {
+			bad(r.Time, "%s %s before it is due, as the answer to its %s proves", r, r.Tick.Sub(r.Time), all[i].Op)
 		}
 	}
 }

@@ -190,13 +190,6 @@ func TestBoundsOfSingles(t *testing.T) {
 			l.asks("b", "claim", 3, x, trace.Event{Record: &store.Record{Token: 3}})
 			return l
 		}},
-		{"P control", trace.PauseJob, 14, 14.2, func(x float64) *tale {
-			l := tell(repeated)
-			l.ends(4, 4)
-			l.meets(trace.PauseJob, 150)
-			l.claims("b", 2, x)
-			return l
-		}},
 		{"P control", trace.CancelRun, 14, 14.2, ends(repeated, trace.CancelRun, 0, nothing)},
 		{"P control", "hand over a job", 40, 40.2, ends(repeated, trace.HandOver, 0, nothing)},
 		{"P control", "hand over a singleton", 20, 20.2, ends(singleton, trace.HandOver, 0, nothing)},

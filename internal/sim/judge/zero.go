@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim/trace"
@@ -13,10 +12,6 @@ import (
 type letter struct {
 	put, visible, gone time.Time // gone: deleted or lost; zero: it is still there
 	lost               bool      // by the platform, or moved to another time
-}
-
-func (m *letter) there(t time.Time) bool {
-	return !m.put.After(t) && (m.gone.IsZero() || m.gone.After(t))
 }
 
 // letters are all messages that there ever were.
@@ -40,6 +35,19 @@ func (w *world) letters() (all []*letter) {
 	return all
 }
 
+// inQueue counts the messages that are in the queue at a time, and were put there between two times.
+func (w *world) inQueue(t, from, to time.Time) (n int) {
+	for _, m := range w.letters() {
+		if !m.put.Before(from) && !m.put.After(to) && (m.gone.IsZero() || m.gone.After(t)) {
+			n++
+		}
+	}
+	return n
+}
+
+// rested is from when a cluster that scales to zero is judged: a replica has been up that knows what is in force.
+func (w *world) rested() time.Time { return w.calm.Add(2 * trace.Settling) }
+
 // late is how long after a tick a run begins at most: the platform looks, starts a replica, and perhaps another one after it,
 // when the first one's pass was about to end. It starts one that has ended by itself again later and later.
 func late(z *trace.Zero) time.Duration {
@@ -54,7 +62,7 @@ func late(z *trace.Zero) time.Duration {
 // for it, unless its job runs already. It is judged from when a replica has handed over that knows its schedule, after all
 // faults, until an alarm would come that the platform has lost.
 func wakes(w *world, bad report) {
-	from, to := w.calm.Add(2*trace.Settling), w.settled.Add(-time.Minute)
+	from, to := w.rested(), w.settled.Add(-time.Minute)
 	for _, m := range w.letters() {
 		if past := later(m.gone, m.visible).Add(time.Minute); m.lost && past.Before(from.Add(time.Hour)) {
 			from = later(from, past)
@@ -63,10 +71,8 @@ func wakes(w *world, bad report) {
 		}
 	}
 	for _, t := range w.tasks {
-		if w.Zero != nil && t.Every > 0 && t.Follows == "" && t.Group == "" && !t.Paused && !w.pausedItself(t.name) {
-			if known := w.handedOver(t.Definition); !known.IsZero() {
-				begins(t, later(known, from), to, late(w.Zero), bad)
-			}
+		if known := w.handedOver(t.Definition); w.Zero != nil && t.due() && !t.Paused && !known.IsZero() {
+			t.begins(later(known, from), to, late(w.Zero), bad)
 		}
 	}
 }
@@ -85,25 +91,11 @@ func (w *world) handedOver(d *trace.Definition) time.Time {
 // fewMessages: in the end no more than two messages are in the queue for longer than a pass, besides those that the faults have
 // left.
 func fewMessages(w *world, bad report) {
-	if w.Zero == nil || w.healed.IsZero() {
-		return
-	}
-	all, from, to := w.letters(), w.calm.Add(2*trace.Settling), w.settled
-	old := slices.DeleteFunc(slices.Clone(all), func(m *letter) bool {
-		return m.put.Before(from) || m.put.After(to.Add(-trace.LongestPass-5*time.Minute))
-	})
-	if n, most := inQueue(old, to), 2+inQueue(all, from); n > most {
+	from, to := w.rested(), w.settled
+	n := w.inQueue(to, from, to.Add(-trace.LongestPass-5*time.Minute))
+	if most := 2 + w.inQueue(from, time.Time{}, from); w.Zero != nil && n > most {
 		bad(to, "%d messages are in the queue, at most %d", n, most)
 	}
-}
-
-func inQueue(all []*letter, t time.Time) (n int) {
-	for _, m := range all {
-		if m.there(t) {
-			n++
-		}
-	}
-	return n
 }
 
 // fewStarts: once all faults are over, replicas are started about as often as ticks are due: an alarm for nothing is not followed
@@ -112,17 +104,14 @@ func fewStarts(w *world, bad report) {
 	if w.Zero == nil || w.healed.IsZero() {
 		return
 	}
-	from, to := w.calm.Add(2*trace.Settling), w.settled
+	from, to := w.rested(), w.settled
 	due := map[int64]bool{}
 	for _, t := range w.tasks {
 		if t.Every == 0 || t.Follows != "" {
 			continue
 		}
 		for tick := t.After(from.Add(-time.Hour)); tick.Before(to); tick = t.After(tick) {
-			due[tick.Unix()] = true
-			if t.FinishBy > 0 {
-				due[tick.Add(t.FinishBy).Unix()] = true // it may be late then
-			}
+			due[tick.Unix()], due[tick.Add(t.FinishBy).Unix()] = true, true // it may be late then
 		}
 	}
 	n, up := 0, time.Time{} // up: until when a replica is
@@ -130,14 +119,13 @@ func fewStarts(w *world, bad report) {
 		if u.Time.After(up) && u.Time.After(from) && u.Time.Before(to) && u.Op == trace.ByAlarm {
 			n++
 		}
-		gone := w.gone(u.Replica)
-		if gone.IsZero() {
-			gone = to
+		if gone := w.left[u.Replica]; gone.IsZero() {
+			up = later(up, to)
+		} else {
+			up = later(up, gone)
 		}
-		up = later(up, gone)
 	}
-	left := inQueue(w.letters(), from)
-	if most := 2*len(due) + left + 6; n > most {
-		bad(to, "replicas were started %d times since %s; %d messages were left, and ticks were due at %d instants", n, clock(from), left, len(due))
+	if most := 2*len(due) + w.inQueue(from, time.Time{}, from) + 6; n > most {
+		bad(to, "replicas were started %d times since %s, and ticks were due at %d instants", n, clock(from), len(due))
 	}
 }
