@@ -2,6 +2,7 @@ package judge
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -98,19 +99,19 @@ func spread(w *world, bad report) {
 		}
 		if held[t.Whole] == nil {
 			held[t.Whole] = map[string]int{}
+			for _, u := range w.upAt(at) {
+				held[t.Whole][u.Replica] = 0
+			}
 		}
 		for _, r := range t.runs {
-			if r.lives(at, at) {
+			if _, up := held[t.Whole][r.Replica]; up && r.lives(at, at) {
 				held[t.Whole][r.Replica]++
 			}
 		}
 	}
 	for whole, n := range held {
-		var counts []int
-		for _, u := range w.upAt(at) {
-			counts = append(counts, n[u.Replica])
-		}
-		if len(counts) > 1 && slices.Max(counts)-slices.Min(counts) > 1 {
+		counts := slices.Sorted(maps.Values(n))
+		if len(counts) > 1 && counts[len(counts)-1]-counts[0] > 1 {
 			bad(at, "the shards of %s are held so: %v", whole, n)
 		}
 	}

@@ -39,11 +39,8 @@ func claims(w *world, bad report) {
 // after an older version was put back. A token is of one run: no write makes it another's.
 func tokens(w *world, bad report) {
 	for _, e := range w.logs {
-		for i, c := range e.claims {
-			if i == 0 {
-				continue
-			}
-			before := e.claims[i-1]
+		for i, c := range e.claims[min(1, len(e.claims)):] {
+			before := e.claims[i]
 			restored := slices.ContainsFunc(e.of[trace.Corrupted], func(o *trace.Event) bool {
 				return !o.Time.After(c.Time) && !o.End.Before(before.Time)
 			})
@@ -55,11 +52,12 @@ func tokens(w *world, bad report) {
 	for _, e := range w.jobs {
 		for _, q := range e.writes {
 			r, last := q.Record, q.last
-			if r == nil || last == nil || q.Replica == trace.Operator || q.Op == "create" || q.Op == "take back" ||
-				last.Backfill.Several || r.Token != last.Token {
+			if r == nil || last == nil || q.Replica == trace.Operator || q.Op == "create" || q.Op == "take back" {
 				continue
 			}
-			if !r.Run.Tick.Equal(last.Run.Tick) || r.Run.Attempt != last.Run.Attempt || r.Run.Status == store.Running && last.Run.Status != store.Running {
+			revived := r.Run.Status == store.Running && last.Run.Status != store.Running
+			other := !r.Run.Tick.Equal(last.Run.Tick) || r.Run.Attempt != last.Run.Attempt || revived
+			if other && r.Token == last.Token && !last.Backfill.Several {
 				bad(q.Time, "%s writes another run of %s with token %d", q.Replica, e.name, r.Token)
 			}
 		}
@@ -78,52 +76,32 @@ func attempts(w *world, bad report) {
 		if b != nil && b.epoch != c.epoch {
 			b = nil
 		}
-		if why := c.wrongAttempt(b); why != "" {
-			bad(c.Time, "%s %s", c, why)
+		run, last, first := &c.Record.Run, c.last, c.Record.Run.Attempt == 1
+		switch {
+		case last == nil:
+		case !first && (!last.Run.Tick.Equal(run.Tick) || last.Run.Attempt != run.Attempt-1 || c.d.Interrupted != soloist.Rerun):
+			bad(c.Time, "%s which is not the next one, or has no Rerun", c)
+		case b == nil:
+		case !first && b.Lease == c.Lease, run.Tick.Before(b.Record.Run.Tick), first && run.Tick.Equal(b.Record.Run.Tick):
+			bad(c.Time, "%s after that %s, or under the same lease", c, b)
 		}
 		before[c.e] = c
 	}
 }
 
-// wrongAttempt is what is wrong with an attempt, empty if it follows the claim of a tick before, and what the record said.
-func (c *claim) wrongAttempt(before *claim) string {
-	run, last := &c.Record.Run, c.last
-	switch {
-	case last == nil:
-	case run.Attempt > 1 && (!last.Run.Tick.Equal(run.Tick) || last.Run.Attempt != run.Attempt-1):
-		return "which is not the next one"
-	case run.Attempt > 1 && c.d.Interrupted != soloist.Rerun:
-		return "which has no Rerun"
-	case before == nil:
-	case run.Attempt > 1 && before.Lease == c.Lease:
-		return "under the lease of the one before"
-	case run.Tick.Before(before.Record.Run.Tick):
-		return "after a later tick"
-	case run.Attempt == 1 && run.Tick.Equal(before.Record.Run.Tick):
-		return "again"
-	}
-	return ""
-}
-
-// early: no tick begins while an answer of the service, under the lease of its claim, proves that it is not due yet.
+// early: no tick begins while an answer of the service, under the lease of its claim, proves that it is not due yet: its date is
+// of whole seconds, and the replica's clocks may be fast by a fiftieth since.
 func early(w *world, bad report) {
 	for _, r := range w.runs {
 		if r.Try != 1 || !r.Time.Before(r.Tick) || !r.isTick() {
 			continue
 		}
-		all := r.e.requestsBy[r.claim.Lease]
-		if i := slices.IndexFunc(all, func(q *trace.Event) bool { return w.proves(q, r) }); i >= 0 {
-			bad(r.Time, "%s %s before it is due, as the answer to its %s proves", r, r.Tick.Sub(r.Time), all[i].Op)
+		if slices.ContainsFunc(r.e.requestsBy[r.claim.Lease], func(q *trace.Event) bool {
+			latest := q.Time.Truncate(time.Second).Add(time.Second + r.Time.Sub(q.Sent)*51/50 + slack)
+			known := q.Replica == r.Replica && q.OK() && q.Cause == "" && !q.Heard.IsZero() && q.Heard.Before(r.Time)
+			return known && latest.Before(r.Tick) && !w.sleeps(r.Replica, q.Sent.Add(-slack), r.Time)
+		}) {
+			bad(r.Time, "%s %s before it is due, as an answer proves", r, r.Tick.Sub(r.Time))
 		}
 	}
-}
-
-// proves reports whether an answer shows that the tick of a run was not due when that began: its date is of whole seconds, and
-// the replica's clocks may be fast by a fiftieth since.
-func (w *world) proves(q *trace.Event, r *run) bool {
-	if q.Replica != r.Replica || !q.OK() || q.Cause != "" || q.Heard.IsZero() || !q.Heard.Before(r.Time) || w.sleeps(r.Replica, q.Sent.Add(-slack), r.Time) {
-		return false
-	}
-	latest := q.Time.Truncate(time.Second).Add(time.Second + r.Time.Sub(q.Sent)*51/50 + slack)
-	return latest.Before(r.Tick)
 }

@@ -12,10 +12,19 @@ import (
 // where there is none. A lease id serves one replica and one acquisition.
 func leases(w *world, bad report) {
 	for _, e := range w.logs {
-		ids(e, bad)
 		exists := false
+		owner, used := map[string]string{}, map[string]time.Time{} // used: when it was first named after its acquisition
 		for _, q := range e.requests {
-			switch mine := q.Replica != trace.Operator; {
+			mine, u, o := q.Replica != trace.Operator, used[q.Lease], owner[q.Lease]
+			if mine && q.Lease != "" {
+				if o != "" && o != q.Replica || q.Op == "acquire" && !u.IsZero() && q.Sent.After(u) {
+					bad(q.Time, "%s asks for %s of %s by a lease id that it, or %s, has used", q.Replica, q.Op, e.name, o)
+				}
+				if owner[q.Lease] = q.Replica; q.Op != "acquire" {
+					used[q.Lease] = first(u, q.Sent)
+				}
+			}
+			switch {
 			case !q.OK():
 			case q.Op == "delete":
 				exists = false
@@ -33,22 +42,6 @@ func leases(w *world, bad report) {
 // held reports whether the lease that a request names was in force.
 func (e *entryLog) held(q *trace.Event) bool {
 	return slices.ContainsFunc(e.termsBy[q.Lease], func(t *term) bool { return !q.Time.Before(t.from) && !q.Time.After(t.to) })
-}
-
-func ids(e *entryLog, bad report) {
-	owner, used := map[string]string{}, map[string]time.Time{} // used: when it was first named after its acquisition
-	for _, q := range e.requests {
-		if q.Lease == "" || q.Replica == trace.Operator {
-			continue
-		}
-		u, acquires := used[q.Lease], q.Op == "acquire"
-		if o := owner[q.Lease]; o != "" && o != q.Replica || acquires && !u.IsZero() && q.Sent.After(u) {
-			bad(q.Time, "%s asks for %s of %s by a lease id that it, or %s, has used", q.Replica, q.Op, e.name, o)
-		}
-		if owner[q.Lease] = q.Replica; !acquires {
-			used[q.Lease] = first(u, q.Sent)
-		}
-	}
 }
 
 // releases: no replica releases a lease while a function runs under it, nor while the record says that its run goes on.

@@ -30,7 +30,8 @@ func ledger(w *world, bad report) {
 			continue
 		}
 		run, mark, same := &c.Record.Run, c.Record.Watermark, c.Record.Definition.Spec == c.last.Definition.Spec
-		if !run.Tick.After(c.last.Watermark) || run.Attempt == 1 && (!c.d.Last(run.Tick).Equal(run.Tick) || same && !c.d.After(mark).Equal(run.Tick)) {
+		next := c.d.Last(run.Tick).Equal(run.Tick) && (!same || c.d.After(mark).Equal(run.Tick))
+		if !run.Tick.After(c.last.Watermark) || run.Attempt == 1 && !next {
 			bad(c.Time, "%s which is no tick, or not the first one after %s, or %s", c, clock(mark), clock(c.last.Watermark))
 		}
 	}
@@ -43,34 +44,32 @@ func (q *write) passes(bad report) {
 		if f.Request != "" || f.Tick.IsZero() {
 			continue
 		}
-		if why := f.wrong(); why != "" {
-			bad(q.Time, "%s, after %s: %s", f, clock(f.mark), why)
+		if f.wrong() {
+			bad(q.Time, "%s, %d in all, and that is not what comes after %s", f, f.Count, clock(f.mark))
 		}
 		mark = later(mark, f.Tick)
 	}
 	if !mark.Equal(q.Record.Watermark) {
-		bad(q.Time, "%s moves the watermark of %s to %s, and its outcomes reach to %s", q.Replica, q.e.name, clock(q.Record.Watermark), clock(mark))
+		bad(q.Time, "%s moves the watermark of %s to %s, and outcomes reach to %s", q.Replica, q.e.name, clock(q.Record.Watermark), clock(mark))
 	}
 }
 
-// wrong is what is wrong with an outcome after those before it, empty for nothing. What is written as the definition changes may
-// leave ticks out.
-func (o outcome) wrong() string {
+// wrong reports whether an outcome is not that of the next tick or of a counted range. What is written as the definition changes
+// may leave ticks out.
+func (o outcome) wrong() bool {
 	d, single := o.write.d, o.From.IsZero()
 	switch {
 	case single && !o.Tick.After(o.mark), !single && !o.From.Equal(o.mark):
-		return "it has one, or some ticks have none"
+		return true
 	case o.write.last.Definition.Spec != o.write.Record.Definition.Spec:
-	case single && !d.After(o.mark).Equal(o.Tick):
-		return "ticks before it have none"
-	case o.Token == 0 && o.Status != store.Abandoned && !d.Last(o.Tick).Equal(o.Tick):
-		return "it is no tick"
-	case !single && o.Count > 0:
-		if n := ticksIn(d, o.mark, o.Tick, mostCounted+1); o.Count != min(n, mostCounted) || o.AtLeast != (n > mostCounted) {
-			return "its count is wrong"
-		}
+		return false
+	case single && !d.After(o.mark).Equal(o.Tick), o.Token == 0 && o.Status != store.Abandoned && !d.Last(o.Tick).Equal(o.Tick):
+		return true
+	case single || o.Count == 0:
+		return false
 	}
-	return ""
+	n := ticksIn(d, o.mark, o.Tick, mostCounted+1)
+	return o.Count != min(n, mostCounted) || o.AtLeast != (n > mostCounted)
 }
 
 // ticksIn counts the ticks of a definition after a time, up to another one, or to a limit.
@@ -123,15 +122,9 @@ func (o outcome) happened() bool {
 			r = one
 		}
 	}
-	switch o.Status {
-	case store.Succeeded:
-		return r.Result == trace.Well
-	case store.Skipped:
-		return r.Result == trace.Skipped
-	case store.Failed:
-		return r.Result != "" && !r.returned()
-	}
-	return true
+	return o.Status != store.Succeeded && o.Status != store.Skipped && o.Status != store.Failed ||
+		o.Status == store.Succeeded && r.Result == trace.Well || o.Status == store.Skipped && r.Result == trace.Skipped ||
+		o.Status == store.Failed && r.Result != "" && !r.returned()
 }
 
 // once: what has succeeded does not begin again: a tick once its success is written, the work of a key once it is done.

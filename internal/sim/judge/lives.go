@@ -92,15 +92,12 @@ func (w *world) limit(group string, at time.Time) (most int) {
 // covered: a context lives only while the service has its lease given to its claim, unless an operator has ended that.
 func covered(w *world, bad report) {
 	for _, r := range w.runs {
-		if r.claim == nil || len(r.live) == 0 {
+		if r.claim == nil {
 			continue
 		}
 		all := r.e.termsBy[r.claim.Lease]
-		if len(all) == 0 || all[len(all)-1].forced {
-			continue
-		}
-		if to, end := all[len(all)-1].to, r.live[len(r.live)-1].to; end.After(to) {
-			bad(to, "%s lives for %s after the end of its lease", r, end.Sub(to))
+		if n := len(all) - 1; n >= 0 && !all[n].forced && r.lives(all[n].to, w.end()) {
+			bad(all[n].to, "%s lives for longer than its lease", r)
 		}
 	}
 }

@@ -21,9 +21,11 @@ func orders(w *world, bad report) {
 		}
 		from, to := w.pauseOf(o)
 		for _, r := range e.runs {
-			switch own := r.Request == "" || store.BackfillOf(r.Request) != 0; {
+			own := r.Request == "" || store.BackfillOf(r.Request) != 0
+			within := r.Time.After(from) && !r.Time.After(to)
+			switch {
 			case r.Try != 1 || w.containerLost(o.Time, r.Time):
-			case o.Op == string(store.OrderPause) && own && r.Time.After(from) && !r.Time.After(to) && !w.sleeps(r.Replica, o.Heard, r.Time):
+			case o.Op == string(store.OrderPause) && own && within && !w.sleeps(r.Replica, o.Heard, r.Time):
 				bad(r.Time, "%s and it is paused since %s", r, clock(o.Heard))
 			case o.Op == string(store.OrderRun) && r.Request == o.Request && e.epoch(o.Time) == e.epoch(r.Time):
 				if begun++; begun > 1 {

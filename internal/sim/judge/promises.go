@@ -29,8 +29,9 @@ func backfilled(w *world, bad report) {
 func kept(w *world, bad report) {
 	lines := w.of[trace.Kept]
 	for _, r := range w.runs {
+		has := func(k *trace.Event) bool { return k.Job == r.e.name && k.Request == r.Request && k.Tick.Equal(r.Tick) }
 		if len(lines) > 0 && store.BackfillOf(r.Request) != 0 && !r.goesOn(lines[0].Time.Add(-10*time.Minute-1)) &&
-			!slices.ContainsFunc(lines, func(k *trace.Event) bool { return k.Job == r.e.name && k.Request == r.Request && k.Tick.Equal(r.Tick) }) {
+			!slices.ContainsFunc(lines, has) {
 			bad(lines[0].Time, "the history of %s does not have tick %s of %s", r.e.name, clock(r.Tick), r.Request)
 		}
 	}
@@ -86,10 +87,8 @@ func names(w *world, bad report) {
 func woken(w *world, bad report) {
 	for _, c := range w.of[trace.Woken] {
 		e, d := w.entries[c.Job], w.definition(c.Replica, c.Job)
-		if e == nil || d == nil || d.EveryReplica || c.Tick.IsZero() || c.End.IsZero() {
-			continue
-		}
-		if !slices.ContainsFunc(e.runs, func(r *run) bool { return r.Tick.Equal(c.Tick) && r.Request == "" && !r.Time.After(c.End) }) {
+		if e != nil && d != nil && !d.EveryReplica && !c.Tick.IsZero() && !c.End.IsZero() &&
+			!e.begun(c.End, func(r *run) bool { return r.Tick.Equal(c.Tick) && r.Request == "" }) {
 			bad(c.End, "%s was woken up for tick %s of %s, and no replica has begun it", c.Replica, clock(c.Tick), c.Job)
 		}
 	}

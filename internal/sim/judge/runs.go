@@ -42,19 +42,14 @@ func fences(w *world, bad report) {
 				bad(f.Time, "the resource of %s takes token %d of %s after %d", e.name, f.Token, f.Replica, most)
 			case f.Result == trace.Well:
 				most = f.Token
-			case f.Result == trace.Refused && e.lived(f):
+			case f.Result == trace.Refused && slices.ContainsFunc(e.runsBy[f.Token], func(r *run) bool {
+				return r.Replica == f.Replica && r.inEpoch(f.Time) &&
+					slices.ContainsFunc(r.live, func(s span) bool { return !s.from.After(f.Sent) && s.to.After(f.Time) })
+			}):
 				bad(f.Time, "the resource of %s refuses what %s, token %d, sends while its context lives", e.name, f.Replica, f.Token)
 			}
 		}
 	}
-}
-
-// lived reports whether the context of a run lived all the time in which an effect of it was under way.
-func (e *entryLog) lived(f *trace.Event) bool {
-	return slices.ContainsFunc(e.runsBy[f.Token], func(r *run) bool {
-		return r.Replica == f.Replica && r.inEpoch(f.Time) &&
-			slices.ContainsFunc(r.live, func(s span) bool { return !s.from.After(f.Sent) && s.to.After(f.Time) })
-	})
 }
 
 // previous: a run is given the newest tick whose success was written before it was claimed.
@@ -145,8 +140,8 @@ func timeOf(q *write) time.Time { return q.Time }
 // whose log takes no line says that a run begins before it does.
 func stops(w *world, bad report) {
 	for _, r := range w.runs {
-		stop := w.stopping[r.Replica]
-		if stop == nil || trace.IsSlot(r.e.name) || !r.Time.After(stop.Time.Add(slack)) || r.Try != 1 || r.Request != "" && store.BackfillOf(r.Request) == 0 {
+		stop, ordered := w.stopping[r.Replica], r.Request != "" && store.BackfillOf(r.Request) == 0
+		if stop == nil || trace.IsSlot(r.e.name) || !r.Time.After(stop.Time.Add(slack)) || r.Try != 1 || ordered {
 			continue
 		}
 		due := r.Tick.IsZero() || r.Tick.Before(stop.Time.Add(-4*time.Second)) || r.Time.After(stop.End.Add(slack))

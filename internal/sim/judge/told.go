@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -93,33 +94,23 @@ func statuses(w *world, bad report) {
 
 // events: what a replica emits of an outcome it has written before, and it emits it once.
 func events(w *world, bad report) {
-	type telling struct {
-		replica, job, status string
-		tick, token          int64
-	}
-	written, emitted := map[telling]time.Time{}, map[telling]bool{}
-	for _, e := range w.jobs {
-		note := func(q *write, status store.Status, tick time.Time, token int64) {
-			key := telling{q.Replica, e.name, string(status), tick.UnixNano(), token}
-			written[key] = first(written[key], q.Time)
-		}
-		for _, q := range e.writes {
-			if q.Record != nil { // what another replica repeats has no outcome
-				note(q, q.Record.Run.Status, q.Record.Run.Tick, q.Record.Token)
-			}
-			for _, o := range q.outcomes {
-				note(q, o.Status, o.Tick, o.Token)
-			}
-		}
-	}
+	emitted := map[string]bool{}
 	for _, e := range w.of[trace.Emitted] {
 		on, kind, d := w.entries[e.Job], event.Kind(e.Op), w.definition(e.Replica, e.Job)
-		if kind != event.Ended && kind != event.Settled || on == nil || d == nil || d.EveryReplica || len(on.of[trace.Corrupted]) > 0 || e.Request != "" {
+		spoilt := on == nil || d == nil || len(on.of[trace.Corrupted]) > 0
+		if kind != event.Ended && kind != event.Settled || spoilt || d.EveryReplica || e.Request != "" {
 			continue
 		}
-		key := telling{e.Replica, e.Job, e.Note, e.Tick.UnixNano(), e.Token}
-		at := written[key]
-		if key.status = e.Op; at.IsZero() || at.After(e.Time) || emitted[key] {
+		is := func(o outcome) bool { return string(o.Status) == e.Note && o.Tick.Equal(e.Tick) && o.Token == e.Token }
+		wrote := slices.ContainsFunc(on.writes, func(q *write) bool {
+			if q.Replica != e.Replica || q.Time.After(e.Time) || q.Record == nil {
+				return false
+			}
+			run := &q.Record.Run // what another replica repeats has no outcome
+			return is(outcome{Outcome: store.Outcome{Status: run.Status, Tick: run.Tick, Token: q.Record.Token}}) || slices.ContainsFunc(q.outcomes, is)
+		})
+		key := fmt.Sprint(e.Replica, e.Job, e.Op, e.Tick, e.Token)
+		if !wrote || emitted[key] {
 			bad(e.Time, "%s emits that tick %s of %s has %s, which it has not written, or again", e.Replica, clock(e.Tick), e.Job, e.Note)
 		}
 		emitted[key] = true

@@ -54,11 +54,10 @@ func newWorld(l *trace.Log) *world {
 	for _, e := range l.Events {
 		w.of[e.What] = append(w.of[e.What], e)
 		switch e.What {
-		case trace.Crash:
-			w.crashed[e.Replica] = e.Time
-			w.left[e.Replica] = first(w.left[e.Replica], e.Time)
-		case trace.Gone:
-			w.left[e.Replica] = first(w.left[e.Replica], e.Time)
+		case trace.Crash, trace.Gone:
+			if w.left[e.Replica] = first(w.left[e.Replica], e.Time); e.What == trace.Crash {
+				w.crashed[e.Replica] = e.Time
+			}
 		case trace.Stop:
 			w.stopping[e.Replica] = e
 		case trace.Freeze:
@@ -67,24 +66,19 @@ func newWorld(l *trace.Log) *world {
 			w.addRequest(e)
 		}
 	}
-	for _, what := range []trace.What{trace.Corrupted, trace.Loaded, trace.Effect} {
-		for _, e := range w.of[what] {
-			if on := w.entries[nameOf(e)]; on != nil {
-				on.of[what] = append(on.of[what], e)
-			}
+	for _, e := range slices.Concat(w.of[trace.Corrupted], w.of[trace.Loaded], w.of[trace.Effect]) {
+		if on := w.entries[nameOf(e)]; on != nil {
+			on.of[e.What] = append(on.of[e.What], e)
 		}
 	}
 	slices.SortFunc(w.logs, func(a, b *entryLog) int { return cmp.Compare(a.name, b.name) })
 	for _, e := range w.logs {
-		e.follow(w)
-	}
-	w.addRuns()
-	for _, e := range w.logs {
-		w.runs, w.claims = append(w.runs, e.runs...), append(w.claims, e.claims...)
-		if !trace.IsSlot(e.name) {
+		if e.follow(w); !trace.IsSlot(e.name) {
 			w.jobs = append(w.jobs, e)
 		}
+		w.claims = append(w.claims, e.claims...)
 	}
+	w.addRuns()
 	w.findCalm()
 	return w
 }
@@ -121,6 +115,9 @@ func (w *world) addRuns() {
 		}
 		r.live = w.lives(r)
 		on.addRun(r)
+	}
+	for _, e := range w.logs {
+		w.runs = append(w.runs, e.runs...)
 	}
 }
 

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim/trace"
@@ -48,20 +49,18 @@ func (w *world) inQueue(t, from, to time.Time) (n int) {
 // rested is from when a cluster that scales to zero is judged: a replica has been up that knows what is in force.
 func (w *world) rested() time.Time { return w.calm.Add(2 * trace.Settling) }
 
-// late is how long after a tick a run begins at most: the platform looks, starts a replica, and perhaps another one after it,
-// when the first one's pass was about to end. It starts one that has ended by itself again later and later.
-func late(z *trace.Zero) time.Duration {
-	d := 2*(z.Poll+z.Start) + 25*time.Second
-	if z.Kind == trace.AsApp && z.Stay > 0 {
-		d += 5 * time.Minute
-	}
-	return d
-}
-
 // wakes: a wake-up is pending at or before the next thing to do. So each tick begins as soon as the platform can start a replica
-// for it, unless its job runs already. It is judged from when a replica has handed over that knows its schedule, after all
-// faults, until an alarm would come that the platform has lost.
+// for it, unless its job runs already: it looks, starts a replica, and perhaps another one after it, when the first one's pass
+// was about to end, and one that has ended by itself again later and later. It is judged from when a replica has handed over
+// that knows its schedule, after all faults, until an alarm would come that the platform has lost.
 func wakes(w *world, bad report) {
+	if w.Zero == nil {
+		return
+	}
+	late := 2*(w.Zero.Poll+w.Zero.Start) + 25*time.Second
+	if w.Zero.Kind == trace.AsApp && w.Zero.Stay > 0 {
+		late += 5 * time.Minute
+	}
 	from, to := w.rested(), w.settled.Add(-time.Minute)
 	for _, m := range w.letters() {
 		if past := later(m.gone, m.visible).Add(time.Minute); m.lost && past.Before(from.Add(time.Hour)) {
@@ -71,21 +70,15 @@ func wakes(w *world, bad report) {
 		}
 	}
 	for _, t := range w.tasks {
-		if known := w.handedOver(t.Definition); w.Zero != nil && t.due() && !t.Paused && !known.IsZero() {
-			t.begins(later(known, from), to, late(w.Zero), bad)
+		all := w.of[trace.Handed]
+		known := slices.IndexFunc(all, func(h *trace.Event) bool {
+			its := w.definition(h.Replica, t.Name)
+			return h.Note == "" && its != nil && its.Schedule == t.Schedule && its.Every == t.Every && its.Closed == t.Closed && its.Limits == t.Limits
+		})
+		if t.due() && !t.Paused && known >= 0 {
+			t.begins(later(all[known].Time, from), to, late, bad)
 		}
 	}
-}
-
-// handedOver is when a replica with the ticks of a definition first said that an alarm is pending, zero if none did.
-func (w *world) handedOver(d *trace.Definition) time.Time {
-	for _, h := range w.of[trace.Handed] {
-		its := w.definition(h.Replica, d.Name)
-		if h.Note == "" && its != nil && its.Schedule == d.Schedule && its.Every == d.Every && its.Closed == d.Closed && its.Limits == d.Limits {
-			return h.Time
-		}
-	}
-	return time.Time{}
 }
 
 // fewMessages: in the end no more than two messages are in the queue for longer than a pass, besides those that the faults have
