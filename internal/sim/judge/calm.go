@@ -21,7 +21,7 @@ func settled(w *world, bad report) {
 		if t.Every == 0 || t.paused {
 			continue
 		}
-		last := t.last()
+		last := t.last(forever)
 		busy := t.Missed == soloist.RunAll && len(t.runs) > 0 && t.runs[len(t.runs)-1].Time.After(w.settled.Add(-time.Minute))
 		if last == nil || t.After(last.Watermark).Before(w.healed) && !busy {
 			bad(w.settled, "ticks of %s up to %s have no outcome", t.name, clock(w.healed))

@@ -11,28 +11,24 @@ import (
 
 // claims: each call of a function belongs to a claim that its replica wrote before, that was not taken back, and that is of its
 // tick and attempt. A claim begins each of its tries once.
-func claims(w *world, bad report) {
-	type try struct {
-		claim *claim
-		n     int
-		tick  int64 // a claim of a backfill may have several
+func claims(_ *world, r *run) string {
+	c := r.claim
+	if c == nil {
+		return "which it has not claimed"
 	}
-	tried := map[try]bool{}
-	for _, r := range w.runs {
-		key := try{r.claim, r.Try, r.Tick.UnixNano()}
-		switch c := r.claim; {
-		case c == nil:
-			bad(r.Time, "%s which it has not claimed", r)
-		case !c.back.IsZero() && c.back.Before(r.Time):
-			bad(r.Time, "%s whose claim it has taken back", r)
-		case tried[key]:
-			bad(r.Time, "%s again", r)
-		case !trace.IsSlot(r.e.name) && !c.Record.Backfill.Several &&
-			(c.Record.Run.Attempt != r.Attempt || r.Request == "" && !c.Record.Run.Tick.Equal(r.Tick)):
-			bad(r.Time, "%s attempt %d, and %s", r, r.Attempt, c)
+	for _, o := range r.e.runsBy[r.Token] { // a claim of a backfill may have several ticks
+		if o == r {
+			break
+		} else if o.claim == c && o.Try == r.Try && o.Tick.Equal(r.Tick) {
+			return "again"
 		}
-		tried[key] = true
 	}
+	run := &c.Record.Run
+	other := run.Attempt != r.Attempt || r.Request == "" && !run.Tick.Equal(r.Tick)
+	if !c.back.IsZero() && c.back.Before(r.Time) || other && !trace.IsSlot(r.e.name) && !c.Record.Backfill.Several {
+		return "and has taken its claim back, or has claimed another tick or attempt: " + c.String()
+	}
+	return ""
 }
 
 // tokens: the token grows with each claim in the order of the service, also after an entry was deleted and made again, but not
@@ -91,17 +87,13 @@ func attempts(w *world, bad report) {
 
 // early: no tick begins while an answer of the service, under the lease of its claim, proves that it is not due yet: its date is
 // of whole seconds, and the replica's clocks may be fast by a fiftieth since.
-func early(w *world, bad report) {
-	for _, r := range w.runs {
-		if r.Try != 1 || !r.Time.Before(r.Tick) || !r.isTick() {
-			continue
-		}
-		if slices.ContainsFunc(r.e.requestsBy[r.claim.Lease], func(q *trace.Event) bool {
-			latest := q.Time.Truncate(time.Second).Add(time.Second + r.Time.Sub(q.Sent)*51/50 + slack)
-			known := q.Replica == r.Replica && q.OK() && q.Cause == "" && !q.Heard.IsZero() && q.Heard.Before(r.Time)
-			return known && latest.Before(r.Tick) && !w.sleeps(r.Replica, q.Sent.Add(-slack), r.Time)
-		}) {
-			bad(r.Time, "%s %s before it is due, as an answer proves", r, r.Tick.Sub(r.Time))
-		}
+func early(w *world, r *run) string {
+	if r.Try == 1 && r.isTick() && r.Time.Before(r.Tick) && slices.ContainsFunc(r.e.requestsBy[r.claim.Lease], func(q *trace.Event) bool {
+		latest := q.Time.Truncate(time.Second).Add(time.Second + r.Time.Sub(q.Sent)*51/50 + slack)
+		known := q.Replica == r.Replica && q.OK() && q.Cause == "" && !q.Heard.IsZero() && q.Heard.Before(r.Time)
+		return known && latest.Before(r.Tick) && !w.sleeps(r.Replica, q.Sent.Add(-slack), r.Time)
+	}) {
+		return "before it is due, as an answer proves, by " + r.Tick.Sub(r.Time).String()
 	}
+	return ""
 }

@@ -222,10 +222,10 @@ func (e *entryLog) epoch(t time.Time) int {
 	return after(e.epochs, t, func(t time.Time) time.Time { return t })
 }
 
-// last is the record as the entry has it in the end, nil if it has none.
-func (e *entryLog) last() *store.Record {
+// last is the record that was written last before a time, nil for none.
+func (e *entryLog) last(before time.Time) *store.Record {
 	for _, q := range slices.Backward(e.writes) {
-		if q.Record != nil {
+		if q.Record != nil && q.Time.Before(before) {
 			return q.Record
 		}
 	}

@@ -27,16 +27,16 @@ type property struct {
 
 // Safety is judged at every step, S; progress after all faults, L; and clusters that scale to zero, Z.
 var properties = []property{
-	{"S1 exclusive", exclusive}, {"S1 covered", covered},
+	{"S1 exclusive", exclusive}, {"S1 covered", ofRuns(covered)},
 	{"S2 lease", leases}, {"S2 release", releases},
-	{"S3 claim", claims}, {"S3 token", tokens},
-	{"S4 attempt", attempts}, {"S4 once", once},
+	{"S3 claim", ofRuns(claims)}, {"S3 token", tokens},
+	{"S4 attempt", attempts}, {"S4 once", ofRuns(once)},
 	{"S5 ledger", ledger}, {"S5 facts", facts},
-	{"S6 early", early},
+	{"S6 early", ofRuns(early)},
 	{"S7 checkpoint", checkpoints}, {"S7 fence", fences},
 	{"S8 told", callers}, {"S8 status", statuses}, {"S8 events", events},
 	{"S9 orders", orders}, {"S9 closed", closed},
-	{"S10 after", followers}, {"S11 stop", stops}, {"S12 previous", previous}, {"S13 cause", causes},
+	{"S10 after", ofRuns(followers)}, {"S11 stop", ofRuns(stops)}, {"S12 previous", ofRuns(previous)}, {"S13 cause", ofRuns(causes)},
 	{"L1 settled", settled}, {"L1 in time", inTime}, {"L2 runs", singletons}, {"L3 served", waiters},
 	{"L4 orders", ordered}, {"L5 spread", spread}, {"L6 health", health}, {"L7 budget", budget},
 	{"Z1 wakes", wakes}, {"Z2 few", fewMessages}, {"Z3 quiet", fewStarts},
@@ -55,6 +55,17 @@ func Drawn(l *trace.Log) []trace.Violation {
 	w := newWorld(l)
 	w.hold(promises)
 	return w.all
+}
+
+// ofRuns judges each run: why is what is wrong with it, empty for nothing.
+func ofRuns(why func(w *world, r *run) string) func(*world, report) {
+	return func(w *world, bad report) {
+		for _, r := range w.runs {
+			if said := why(w, r); said != "" {
+				bad(r.Time, "%s %s", r, said)
+			}
+		}
+	}
 }
 
 func (w *world) hold(all []property) {

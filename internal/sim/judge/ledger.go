@@ -128,18 +128,15 @@ func (o outcome) happened() bool {
 }
 
 // once: what has succeeded does not begin again: a tick once its success is written, the work of a key once it is done.
-func once(w *world, bad report) {
-	for _, r := range w.runs {
-		_, isKey := w.Onces[r.e.name]
-		if !r.inEpoch(r.Time) || !isKey && (r.Tick.IsZero() || r.Request != "") {
-			continue
-		}
-		if slices.ContainsFunc(r.e.outcomesBy[r.Tick.UnixNano()], func(o outcome) bool {
-			done := o.Status == store.Succeeded && (isKey || o.Request == "") || isKey && o.Status == store.Skipped
-			at := o.write.Time
-			return done && r.Time.After(at) && o.write.epoch == r.claim.epoch && !w.sleeps(r.Replica, at, r.Time)
-		}) {
-			bad(r.Time, "%s which has succeeded", r)
-		}
+func once(w *world, r *run) string {
+	_, isKey := w.Onces[r.e.name]
+	own := r.inEpoch(r.Time) && (isKey || !r.Tick.IsZero() && r.Request == "")
+	if own && slices.ContainsFunc(r.e.outcomesBy[r.Tick.UnixNano()], func(o outcome) bool {
+		done := o.Status == store.Succeeded && (isKey || o.Request == "") || isKey && o.Status == store.Skipped
+		at := o.write.Time
+		return done && r.Time.After(at) && o.write.epoch == r.claim.epoch && !w.sleeps(r.Replica, at, r.Time)
+	}) {
+		return "which has succeeded"
 	}
+	return ""
 }

@@ -41,7 +41,17 @@ func exclusive(w *world, bad report) {
 	}
 	for group, runs := range groups {
 		same := func(a, b *run) bool { return a == b }
-		crowded("group "+group, w.untilLost(group, livesOf(runs)), same, func(at time.Time) int { return w.limit(group, at) }, bad)
+		limit := func(at time.Time) (most int) { // the largest that a replica has which is up
+			for _, u := range w.of[trace.Up] {
+				for _, d := range w.Fleet[u.Replica] {
+					if d.Group == group && w.isUp(u, at) {
+						most = max(most, d.Slots)
+					}
+				}
+			}
+			return most
+		}
+		crowded("group "+group, w.untilLost(group, livesOf(runs)), same, limit, bad)
 	}
 }
 
@@ -77,27 +87,13 @@ func (w *world) untilLost(group string, all []life) []life {
 	})
 }
 
-// limit is the largest limit of a group that a replica has which is up.
-func (w *world) limit(group string, at time.Time) (most int) {
-	for _, u := range w.of[trace.Up] {
-		for _, d := range w.Fleet[u.Replica] {
-			if d.Group == group && w.isUp(u, at) {
-				most = max(most, d.Slots)
-			}
-		}
-	}
-	return most
-}
-
 // covered: a context lives only while the service has its lease given to its claim, unless an operator has ended that.
-func covered(w *world, bad report) {
-	for _, r := range w.runs {
-		if r.claim == nil {
-			continue
-		}
+func covered(w *world, r *run) string {
+	if r.claim != nil {
 		all := r.e.termsBy[r.claim.Lease]
 		if n := len(all) - 1; n >= 0 && !all[n].forced && r.lives(all[n].to, w.end()) {
-			bad(all[n].to, "%s lives for longer than its lease", r)
+			return "and lives for longer than its lease, which ends at " + clock(all[n].to)
 		}
 	}
+	return ""
 }

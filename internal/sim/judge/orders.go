@@ -74,7 +74,7 @@ func ordered(w *world, bad report) {
 // filled judges a backfill that was not cancelled, of a job whose ticks no version of the program has changed, and which is not
 // behind with its own ticks.
 func (w *world) filled(o *trace.Event, t task, bad report) {
-	seq, last := store.BackfillOf(o.Request), t.last()
+	seq, last := store.BackfillOf(o.Request), t.last(forever)
 	cancelled := w.order(o.Job, o.Time, w.end(), store.OrderCancelBackfill)
 	if cancelled || seq == 0 || last == nil || t.After(t.After(last.Watermark)).Before(w.settled) || w.changed(t.Definition) {
 		return

@@ -84,6 +84,7 @@ func statuses(w *world, bad report) {
 		if e == nil || e.epoch(s.Heard) > 0 || w.containerLost(time.Time{}, s.Heard) {
 			continue
 		}
+		timeOf := func(q *write) time.Time { return q.Time }
 		first, last := after(e.writes, s.Sent, timeOf), after(e.writes, s.Heard, timeOf)
 		is := func(q *write) bool { return q.Record != nil && q.Record.Writer == s.Record.Writer }
 		if s.Record == nil && first > 0 || s.Record != nil && !slices.ContainsFunc(e.writes[max(0, first-1):last], is) {

@@ -17,6 +17,9 @@ const (
 	rests   = 2 * time.Minute       // until a healed cluster has left behind what befell it
 )
 
+// forever comes after each log.
+var forever = time.Unix(1<<40, 0)
+
 // A world is an index of a log.
 type world struct {
 	*trace.Log
@@ -224,7 +227,7 @@ func (w *world) pausedItself(job string) bool {
 	if e == nil || d == nil {
 		return false
 	}
-	last := e.last()
+	last := e.last(forever)
 	return last != nil && !last.Orders.Paused.At.IsZero() || slices.ContainsFunc(d.Before(), w.pausedItself)
 }
 
