@@ -11,24 +11,17 @@ import (
 
 // claims: each call of a function belongs to a claim that its replica wrote before, that was not taken back, and that is of its
 // tick and attempt. A claim begins each of its tries once.
-func claims(_ *world, r *run) string {
+func claims(_ *world, r *run) bool {
 	c := r.claim
 	if c == nil {
-		return "which it has not claimed"
+		return true
 	}
-	for _, o := range r.e.runsBy[r.Token] { // a claim of a backfill may have several ticks
-		if o == r {
-			break
-		} else if o.claim == c && o.Try == r.Try && o.Tick.Equal(r.Tick) {
-			return "again"
-		}
-	}
+	again := slices.ContainsFunc(r.e.runsBy[r.Token], func(o *run) bool { // a claim of a backfill may have several ticks
+		return o != r && o.claim == c && o.Try == r.Try && o.Tick.Equal(r.Tick)
+	})
 	run := &c.Record.Run
 	other := run.Attempt != r.Attempt || r.Request == "" && !run.Tick.Equal(r.Tick)
-	if !c.back.IsZero() && c.back.Before(r.Time) || other && !trace.IsSlot(r.e.name) && !c.Record.Backfill.Several {
-		return "and has taken its claim back, or has claimed another tick or attempt: " + c.String()
-	}
-	return ""
+	return again || !c.back.IsZero() && c.back.Before(r.Time) || other && !trace.IsSlot(r.e.name) && !c.Record.Backfill.Several
 }
 
 // tokens: the token grows with each claim in the order of the service, also after an entry was deleted and made again, but not
@@ -37,9 +30,8 @@ func tokens(w *world, bad report) {
 	for _, e := range w.logs {
 		for i, c := range e.claims[min(1, len(e.claims)):] {
 			before := e.claims[i]
-			restored := slices.ContainsFunc(e.of[trace.Corrupted], func(o *trace.Event) bool {
-				return !o.Time.After(c.Time) && !o.End.Before(before.Time)
-			})
+			restores := func(o *trace.Event) bool { return !o.Time.After(c.Time) && !o.End.Before(before.Time) }
+			restored := slices.ContainsFunc(e.of[trace.Corrupted], restores)
 			if c.Record.Token <= before.Record.Token && (before.epoch == c.epoch || !restored) {
 				bad(c.Time, "%s with token %d after %d", c, c.Record.Token, before.Record.Token)
 			}
@@ -87,13 +79,10 @@ func attempts(w *world, bad report) {
 
 // early: no tick begins while an answer of the service, under the lease of its claim, proves that it is not due yet: its date is
 // of whole seconds, and the replica's clocks may be fast by a fiftieth since.
-func early(w *world, r *run) string {
-	if r.Try == 1 && r.isTick() && r.Time.Before(r.Tick) && slices.ContainsFunc(r.e.requestsBy[r.claim.Lease], func(q *trace.Event) bool {
+func early(w *world, r *run) bool {
+	return r.Try == 1 && r.isTick() && r.Time.Before(r.Tick) && slices.ContainsFunc(r.e.requestsBy[r.claim.Lease], func(q *trace.Event) bool {
 		latest := q.Time.Truncate(time.Second).Add(time.Second + r.Time.Sub(q.Sent)*51/50 + slack)
 		known := q.Replica == r.Replica && q.OK() && q.Cause == "" && !q.Heard.IsZero() && q.Heard.Before(r.Time)
 		return known && latest.Before(r.Tick) && !w.sleeps(r.Replica, q.Sent.Add(-slack), r.Time)
-	}) {
-		return "before it is due, as an answer proves, by " + r.Tick.Sub(r.Time).String()
-	}
-	return ""
+	})
 }

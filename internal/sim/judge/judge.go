@@ -27,16 +27,19 @@ type property struct {
 
 // Safety is judged at every step, S; progress after all faults, L; and clusters that scale to zero, Z.
 var properties = []property{
-	{"S1 exclusive", exclusive}, {"S1 covered", ofRuns(covered)},
+	{"S1 exclusive", exclusive}, {"S1 covered", ofRuns(covered, "and lives for longer than its lease")},
 	{"S2 lease", leases}, {"S2 release", releases},
-	{"S3 claim", ofRuns(claims)}, {"S3 token", tokens},
-	{"S4 attempt", attempts}, {"S4 once", ofRuns(once)},
+	{"S3 claim", ofRuns(claims, "which it has not claimed so")}, {"S3 token", tokens},
+	{"S4 attempt", attempts}, {"S4 once", ofRuns(once, "which has succeeded")},
 	{"S5 ledger", ledger}, {"S5 facts", facts},
-	{"S6 early", ofRuns(early)},
+	{"S6 early", ofRuns(early, "and an answer proves that it is not due yet")},
 	{"S7 checkpoint", checkpoints}, {"S7 fence", fences},
 	{"S8 told", callers}, {"S8 status", statuses}, {"S8 events", events},
 	{"S9 orders", orders}, {"S9 closed", closed},
-	{"S10 after", ofRuns(followers)}, {"S11 stop", ofRuns(stops)}, {"S12 previous", ofRuns(previous)}, {"S13 cause", ofRuns(causes)},
+	{"S10 after", ofRuns(followers, "and a job before it has not ended for it")},
+	{"S11 stop", ofRuns(stops, "and was asked to stop")},
+	{"S12 previous", ofRuns(previous, "and is not given the last success")},
+	{"S13 cause", ofRuns(causes, "and ends for something that has not happened")},
 	{"L1 settled", settled}, {"L1 in time", inTime}, {"L2 runs", singletons}, {"L3 served", waiters},
 	{"L4 orders", ordered}, {"L5 spread", spread}, {"L6 health", health}, {"L7 budget", budget},
 	{"Z1 wakes", wakes}, {"Z2 few", fewMessages}, {"Z3 quiet", fewStarts},
@@ -57,12 +60,12 @@ func Drawn(l *trace.Log) []trace.Violation {
 	return w.all
 }
 
-// ofRuns judges each run: why is what is wrong with it, empty for nothing.
-func ofRuns(why func(w *world, r *run) string) func(*world, report) {
+// ofRuns judges each run: no is what holds for none of them.
+func ofRuns(no func(w *world, r *run) bool, what string) func(*world, report) {
 	return func(w *world, bad report) {
 		for _, r := range w.runs {
-			if said := why(w, r); said != "" {
-				bad(r.Time, "%s %s", r, said)
+			if no(w, r) {
+				bad(r.Time, "%s %s", r, what)
 			}
 		}
 	}

@@ -86,32 +86,20 @@ func facts(w *world, bad report) {
 	for _, e := range w.jobs {
 		byTick := slices.Clone(e.claims)
 		slices.SortStableFunc(byTick, func(a, b *claim) int { return a.Record.Run.Tick.Compare(b.Record.Run.Tick) })
+		tickOf := func(c *claim) time.Time { return c.Record.Run.Tick }
 		for _, o := range e.outcomes {
-			switch d := o.write.d; {
-			case d == nil || d.Every == 0 || o.Request != "":
-			case o.Token != 0 && !o.happened():
-				bad(o.write.Time, "%s, and that is not so", o)
-			case o.Token == 0:
-				if c := o.claimed(byTick); c != nil {
-					bad(o.write.Time, "%s, and %s", o, c)
-				}
+			if d := o.write.d; d == nil || d.Every == 0 || o.Request != "" {
+				continue
+			}
+			within := byTick[after(byTick, o.mark, tickOf):max(after(byTick, o.mark, tickOf), after(byTick, o.Tick, tickOf))]
+			claimed := o.Token == 0 && slices.ContainsFunc(within, func(c *claim) bool {
+				return c.back.IsZero() && c.epoch == o.write.epoch && c.Record.Run.Request == "" && c.Time.Before(o.write.Time)
+			})
+			if claimed || o.Token != 0 && !o.happened() {
+				bad(o.write.Time, "%s, and that is not so, or it was claimed", o)
 			}
 		}
 	}
-}
-
-// claimed is a claim of a tick in the range of an outcome without a run, written before it in the same epoch.
-func (o outcome) claimed(byTick []*claim) *claim {
-	first := after(byTick, o.mark, func(c *claim) time.Time { return c.Record.Run.Tick })
-	for _, c := range byTick[first:] {
-		if c.Record.Run.Tick.After(o.Tick) {
-			return nil
-		}
-		if c.back.IsZero() && c.epoch == o.write.epoch && c.Record.Run.Request == "" && c.Time.Before(o.write.Time) {
-			return c
-		}
-	}
-	return nil
 }
 
 // happened reports whether an outcome is how the last call of its function ended which had ended when that was written.
@@ -128,15 +116,12 @@ func (o outcome) happened() bool {
 }
 
 // once: what has succeeded does not begin again: a tick once its success is written, the work of a key once it is done.
-func once(w *world, r *run) string {
+func once(w *world, r *run) bool {
 	_, isKey := w.Onces[r.e.name]
 	own := r.inEpoch(r.Time) && (isKey || !r.Tick.IsZero() && r.Request == "")
-	if own && slices.ContainsFunc(r.e.outcomesBy[r.Tick.UnixNano()], func(o outcome) bool {
+	return own && slices.ContainsFunc(r.e.outcomesBy[r.Tick.UnixNano()], func(o outcome) bool {
 		done := o.Status == store.Succeeded && (isKey || o.Request == "") || isKey && o.Status == store.Skipped
 		at := o.write.Time
 		return done && r.Time.After(at) && o.write.epoch == r.claim.epoch && !w.sleeps(r.Replica, at, r.Time)
-	}) {
-		return "which has succeeded"
-	}
-	return ""
+	})
 }

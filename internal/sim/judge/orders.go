@@ -71,12 +71,16 @@ func ordered(w *world, bad report) {
 	}
 }
 
-// filled judges a backfill that was not cancelled, of a job whose ticks no version of the program has changed, and which is not
-// behind with its own ticks.
+// filled judges a backfill that was not cancelled, of a job whose ticks no version of the program has changed or paused, and which
+// is not behind with its own ticks.
 func (w *world) filled(o *trace.Event, t task, bad report) {
 	seq, last := store.BackfillOf(o.Request), t.last(forever)
-	cancelled := w.order(o.Job, o.Time, w.end(), store.OrderCancelBackfill)
-	if cancelled || seq == 0 || last == nil || t.After(t.After(last.Watermark)).Before(w.settled) || w.changed(t.Definition) {
+	changed := w.order(o.Job, o.Time, w.end(), store.OrderCancelBackfill)
+	for replica := range w.Fleet {
+		its := w.definition(replica, t.Name)
+		changed = changed || its != nil && (its.Every != t.Every || its.Limits != t.Limits || its.Paused)
+	}
+	if changed || seq == 0 || last == nil || t.After(t.After(last.Watermark)).Before(w.settled) {
 		return
 	}
 	want, done := 0, int64(0)
@@ -92,14 +96,4 @@ func (w *world) filled(o *trace.Event, t task, bad report) {
 	if done != int64(want) {
 		bad(w.settled, "%s of %s has %d ticks, and %d have an outcome", o.Request, o.Job, want, done)
 	}
-}
-
-// changed reports whether a replica had other ticks for a job, or had it paused.
-func (w *world) changed(d *trace.Definition) bool {
-	for replica := range w.Fleet {
-		if its := w.definition(replica, d.Name); its != nil && (its.Every != d.Every || its.Limits != d.Limits || its.Paused) {
-			return true
-		}
-	}
-	return false
 }

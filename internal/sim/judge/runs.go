@@ -53,41 +53,28 @@ func fences(w *world, bad report) {
 }
 
 // previous: a run is given the newest tick whose success was written before it was claimed.
-func previous(w *world, r *run) string {
-	if len(r.e.epochs) > 0 || !w.Around || !r.isTick() {
-		return ""
-	}
+func previous(w *world, r *run) bool {
 	var newest time.Time
 	for _, o := range r.e.outcomes {
-		if o.Status == store.Succeeded && o.Request == "" && !o.write.Time.After(r.claim.Time) {
+		if w.Around && r.isTick() && o.Status == store.Succeeded && o.Request == "" && !o.write.Time.After(r.claim.Time) {
 			newest = later(newest, o.Tick)
 		}
 	}
-	if r.Previous.Equal(newest) {
-		return ""
-	}
-	return "and is given " + clock(r.Previous) + " as the last success, which was " + clock(newest)
+	return w.Around && len(r.e.epochs) == 0 && r.isTick() && !r.Previous.Equal(newest)
 }
 
 // causes: the context of a run ends only for what has happened: it is replaced when a newer tick is due, cancelled when that was
 // ordered, stalled if its job has a limit to its silence.
-func causes(w *world, r *run) string {
-	if r.d == nil || r.Cancelled.IsZero() || r.claim == nil {
-		return ""
+func causes(w *world, r *run) bool {
+	switch known := r.d != nil && !r.Cancelled.IsZero() && r.claim != nil; {
+	case known && r.Why == trace.Replaced:
+		return r.d.Overlap != soloist.Replace || r.d.After(r.Tick).After(r.Cancelled.Add(r.doubt()))
+	case known && r.Why == trace.Cancelled:
+		return !w.order(r.e.name, time.Time{}, r.Cancelled, store.OrderCancel, store.OrderCancelBackfill)
+	case known && r.Why == trace.Stalled:
+		return r.d.Pulse == trace.NoPulse && r.d.HeartbeatTimeout == 0
 	}
-	ok := true
-	switch r.Why {
-	case trace.Replaced:
-		ok = r.d.Overlap == soloist.Replace && !r.d.After(r.Tick).After(r.Cancelled.Add(r.doubt()))
-	case trace.Cancelled:
-		ok = w.order(r.e.name, time.Time{}, r.Cancelled, store.OrderCancel, store.OrderCancelBackfill)
-	case trace.Stalled:
-		ok = r.d.Pulse != trace.NoPulse || r.d.HeartbeatTimeout > 0
-	}
-	if ok {
-		return ""
-	}
-	return "and ends as " + string(r.Why) + ", and nothing of the kind has happened"
+	return false
 }
 
 // doubt is by how much the clock of who runs may be wrong: the second that dates leave out, the way of the answer to its
@@ -104,16 +91,11 @@ func (r *run) doubt() time.Duration {
 
 // followers: a run of a follower begins only when the service had taken that each job before it has returned well for its tick;
 // under AfterAny, that the tick has an outcome.
-func followers(w *world, r *run) string {
-	if !r.isTick() {
-		return ""
-	}
-	for _, name := range r.d.Before() {
-		if e := w.entries[name]; e != nil && len(e.of[trace.Corrupted]) == 0 && !e.endedBefore(r) {
-			return "and " + name + " has not ended for it"
-		}
-	}
-	return ""
+func followers(w *world, r *run) bool {
+	return r.isTick() && slices.ContainsFunc(r.d.Before(), func(name string) bool {
+		e := w.entries[name]
+		return e != nil && len(e.of[trace.Corrupted]) == 0 && !e.endedBefore(r)
+	})
 }
 
 // endedBefore reports whether a job had ended for the tick of a follower when that began.
@@ -129,16 +111,13 @@ func (e *entryLog) endedBefore(r *run) bool {
 
 // stops: a replica that is asked to stop begins nothing that was due before, and nothing at all once its grace is over. A replica
 // whose log takes no line says that a run begins before it does.
-func stops(w *world, r *run) string {
+func stops(w *world, r *run) bool {
 	stop, ordered := w.stopping[r.Replica], r.Request != "" && store.BackfillOf(r.Request) == 0
 	if stop == nil || trace.IsSlot(r.e.name) || !r.Time.After(stop.Time.Add(slack)) || r.Try != 1 || ordered {
-		return ""
+		return false
 	}
 	due := r.Tick.IsZero() || r.Tick.Before(stop.Time.Add(-4*time.Second)) || r.Time.After(stop.End.Add(slack))
-	if !due || w.sleeps(r.Replica, stop.Time, r.Time) || slices.ContainsFunc(w.of[trace.Blocked], func(b *trace.Event) bool {
+	return due && !w.sleeps(r.Replica, stop.Time, r.Time) && !slices.ContainsFunc(w.of[trace.Blocked], func(b *trace.Event) bool {
 		return b.Replica == r.Replica && b.Time.Before(r.Time) && b.End.Add(slack).After(r.Time)
-	}) {
-		return ""
-	}
-	return "and was asked to stop at " + clock(stop.Time)
+	})
 }

@@ -35,18 +35,14 @@ func callers(w *world, bad report) {
 		if e == nil || d == nil || d.EveryReplica || a.Result == trace.Refused || status == store.Running {
 			continue
 		}
+		is := func(f store.Outcome) bool { return f.Request == a.Request && f.Status == status }
 		if !slices.ContainsFunc(e.writes, func(q *write) bool {
-			return q.Record != nil && !q.Time.After(a.Time) && says(q.Record, a.Request, status)
+			return q.Record != nil && !q.Time.After(a.Time) && (is(store.Outcome{Request: q.Record.Run.Request, Status: q.Record.Run.Status}) ||
+				slices.ContainsFunc(q.Record.History, is))
 		}) {
 			bad(a.Time, "%s answers that %s of %s has %s, which is not written", a.Replica, a.Request, a.Job, status)
 		}
 	}
-}
-
-// says reports whether a record has a status of what was requested.
-func says(r *store.Record, request string, status store.Status) bool {
-	return r.Run.Request == request && r.Run.Status == status ||
-		slices.ContainsFunc(r.History, func(f store.Outcome) bool { return f.Request == request && f.Status == status })
 }
 
 // wrongAnswer is what is wrong with the answer to a call of a lock, whose runs are these, or of once.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/entry"
+	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/store"
 )
@@ -107,17 +108,15 @@ func (w *world) addRuns() {
 			continue
 		}
 		r := &run{Event: *e, e: on, d: w.definition(e.Replica, on.name)}
-		if r.d != nil && r.d.EveryReplica {
-			continue
-		}
 		if !c.IsZero() && r.goesOn(c) {
 			r.End, r.Result = c, ""
 		}
 		if !c.IsZero() && r.Cancelled.After(c) {
 			r.Cancelled, r.Why = time.Time{}, ""
 		}
-		r.live = w.lives(r)
-		on.addRun(r)
+		if r.live = w.lives(r); r.d == nil || !r.d.EveryReplica {
+			on.addRun(r)
+		}
 	}
 	for _, e := range w.logs {
 		w.runs = append(w.runs, e.runs...)
@@ -171,10 +170,9 @@ func (w *world) upAt(at time.Time) []*trace.Event {
 
 // definition is what a replica has of a job, nil for nothing.
 func (w *world) definition(replica, job string) *trace.Definition {
-	for i, d := range w.Fleet[replica] {
-		if d.Name == job {
-			return &w.Fleet[replica][i]
-		}
+	all := w.Fleet[replica]
+	if i := slices.IndexFunc(all, func(d trace.Definition) bool { return d.Name == job }); i >= 0 {
+		return &all[i]
 	}
 	return nil
 }
@@ -239,12 +237,7 @@ func first(a, b time.Time) time.Time {
 	return a
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
+func later(a, b time.Time) time.Time { return instant.Later(a, b) }
 
 // after is the index of the first of the events that comes after a time.
 func after[T any](all []T, t time.Time, of func(T) time.Time) int {
