@@ -122,11 +122,9 @@ func spread(w *world, bad report) {
 func health(w *world, bad report) {
 	for _, h := range w.of[trace.Health] {
 		refused := false
-		if e := w.entries[h.Job]; e != nil {
-			for _, q := range e.requests {
-				if q.Replica == h.Replica && q.Writes() {
-					refused = !q.OK() || q.Heard.IsZero()
-				}
+		for _, q := range w.of[trace.Request] {
+			if q.Job == h.Job && q.Replica == h.Replica && q.Writes() {
+				refused = !q.OK() || q.Heard.IsZero()
 			}
 		}
 		if !w.aborted && h.Job != trace.Foreign && !(refused && h.Op == "broken") {

@@ -192,11 +192,12 @@ func (e *entryLog) followWrite(q *write) {
 
 // news is what stands in front of the old history. The end of a run may be added later.
 func news(old, now []store.Outcome) []store.Outcome {
+	same := func(a, b store.Outcome) bool {
+		a.End, b.End = time.Time{}, time.Time{}
+		return a == b
+	}
 	for n := range now {
-		if rest := now[n:]; len(rest) <= len(old) && slices.EqualFunc(rest, old[:len(rest)], func(a, b store.Outcome) bool {
-			a.End, b.End = time.Time{}, time.Time{}
-			return a == b
-		}) {
+		if rest := now[n:]; len(rest) <= len(old) && slices.EqualFunc(rest, old[:len(rest)], same) {
 			return now[:n]
 		}
 	}
@@ -210,10 +211,9 @@ func (e *entryLog) addRun(r *run) {
 			r.claim = c
 		}
 	}
-	if r.claim != nil {
+	if e.runs = append(e.runs, r); r.claim != nil {
 		e.under.add(r.claim.Lease, r)
 	}
-	e.runs = append(e.runs, r)
 	e.runsBy.add(r.Token, r)
 }
 

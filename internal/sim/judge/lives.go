@@ -39,8 +39,8 @@ func exclusive(w *world, bad report) {
 			}
 		}
 	}
+	same := func(a, b *run) bool { return a == b }
 	for group, runs := range groups {
-		same := func(a, b *run) bool { return a == b }
 		limit := func(at time.Time) (most int) { // the largest that a replica has which is up
 			for _, u := range w.of[trace.Up] {
 				for _, d := range w.Fleet[u.Replica] {

@@ -69,13 +69,11 @@ func (e *entryLog) obeys(o *trace.Event, by time.Time) bool {
 
 // names: a name of a run that was ordered is taken once within a day.
 func names(w *world, bad report) {
-	taken := map[[2]string]time.Time{}
-	for _, o := range w.of[trace.Ordered] {
-		if key := [2]string{o.Job, o.Request}; o.Op == string(store.OrderRun) && !o.Heard.IsZero() {
-			if before, ok := taken[key]; ok && o.Time.Before(before.Add(24*time.Hour)) {
-				bad(o.Heard, "%s of %s was ordered at %s, and is again", o.Request, o.Job, clock(before))
-			}
-			taken[key] = o.Heard
+	for i, o := range w.of[trace.Ordered] {
+		if o.Op == string(store.OrderRun) && !o.Heard.IsZero() && slices.ContainsFunc(w.of[trace.Ordered][:i], func(b *trace.Event) bool {
+			return b.Op == o.Op && b.Job == o.Job && b.Request == o.Request && !b.Heard.IsZero() && o.Time.Before(b.Heard.Add(24*time.Hour))
+		}) {
+			bad(o.Heard, "%s of %s was ordered before, and is again", o.Request, o.Job)
 		}
 	}
 }

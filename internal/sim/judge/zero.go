@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -112,11 +113,7 @@ func fewStarts(w *world, bad report) {
 		if u.Time.After(up) && u.Time.After(from) && u.Time.Before(to) && u.Op == trace.ByAlarm {
 			n++
 		}
-		if gone := w.left[u.Replica]; gone.IsZero() {
-			up = later(up, to)
-		} else {
-			up = later(up, gone)
-		}
+		up = later(up, cmp.Or(w.left[u.Replica], to))
 	}
 	if most := 2*len(due) + w.inQueue(from, time.Time{}, from) + 6; n > most {
 		bad(to, "replicas were started %d times since %s, and ticks were due at %d instants", n, clock(from), len(due))
