@@ -30,7 +30,7 @@ func (w *world) failoverAhead(f *fault) {
 	by := f.Tick.Add(f.d.Lease + f.d.Lease/3 + 300*time.Millisecond + calls(4))
 	if !f.e.begun(by, func(r *run) bool { return !r.Tick.Before(f.Tick) }) &&
 		!slices.ContainsFunc(f.e.outcomes, func(t outcome) bool { return !t.Tick.Before(f.Tick) && !t.write.Time.After(by) }) {
-		w.bad("P failover", by, "%s dies at %s, just before tick %s of %s, which does not begin", f.Replica, clock(f.Time), clock(f.Tick), f.Job)
+		w.bad("P failover", by, "%s dies just before tick %s of %s, which does not begin", f.Replica, clock(f.Tick), f.Job)
 	}
 }
 
@@ -181,7 +181,7 @@ func (w *world) awoken(f *fault) {
 		for tick := d.After(f.Time); tick.Add(up + soon).Before(f.until); tick = d.After(tick) {
 			by := later(tick.Add(max(0, up-z.Lead)), f.Time.Add(z.Hold+up)).Add(soon)
 			if !e.begun(by, func(r *run) bool { return !r.Tick.Before(tick) }) {
-				w.bad("P alarm", by, "all replicas were killed at %s, and tick %s of %s has not begun", clock(f.Time), clock(tick), e.name)
+				w.bad("P alarm", by, "all replicas were killed, and tick %s of %s has not begun", clock(tick), e.name)
 			}
 		}
 	}

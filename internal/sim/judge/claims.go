@@ -80,7 +80,8 @@ func attempts(w *world, bad report) {
 // early: no tick begins while an answer of the service, under the lease of its claim, proves that it is not due yet: its date is
 // of whole seconds, and the replica's clocks may be fast by a fiftieth since.
 func early(w *world, r *run) bool {
-	return r.Try == 1 && r.isTick() && r.Time.Before(r.Tick) && slices.ContainsFunc(r.e.requestsBy[r.claim.Lease], func(q *trace.Event) bool {
+	begins := r.Try == 1 && r.isTick() && r.Time.Before(r.Tick)
+	return begins && slices.ContainsFunc(r.e.requestsBy[r.claim.Lease], func(q *trace.Event) bool {
 		latest := q.Time.Truncate(time.Second).Add(time.Second + r.Time.Sub(q.Sent)*51/50 + slack)
 		known := q.Replica == r.Replica && q.OK() && q.Cause == "" && !q.Heard.IsZero() && q.Heard.Before(r.Time)
 		return known && latest.Before(r.Tick) && !w.sleeps(r.Replica, q.Sent.Add(-slack), r.Time)

@@ -84,7 +84,8 @@ type outcome struct {
 }
 
 func (o outcome) String() string {
-	return fmt.Sprintf("%s writes that tick %s of %s, from %s, is %s", o.write.Replica, clock(o.Tick), o.write.e.name, clock(o.From), o.Status)
+	q := o.write
+	return fmt.Sprintf("%s writes that tick %s of %s, from %s, is %s", q.Replica, clock(o.Tick), q.e.name, clock(o.From), o.Status)
 }
 
 // by finds what belongs to a token, a lease or a tick.
@@ -114,7 +115,8 @@ type entryLog struct {
 
 func newEntryLog(name string) *entryLog {
 	return &entryLog{name: name, of: map[trace.What][]*trace.Event{}, claimsBy: by[int64, *claim]{}, runsBy: by[int64, *run]{},
-		outcomesBy: by[int64, outcome]{}, requestsBy: by[string, *trace.Event]{}, termsBy: by[string, *term]{}, under: by[string, *run]{}}
+		outcomesBy: by[int64, outcome]{}, requestsBy: by[string, *trace.Event]{}, termsBy: by[string, *term]{},
+		under: by[string, *run]{}}
 }
 
 // follow goes through the requests as the service applied them.

@@ -50,7 +50,7 @@ func (q *write) passes(bad report) {
 		mark = later(mark, f.Tick)
 	}
 	if !mark.Equal(q.Record.Watermark) {
-		bad(q.Time, "%s moves the watermark of %s to %s, and outcomes reach to %s", q.Replica, q.e.name, clock(q.Record.Watermark), clock(mark))
+		bad(q.Time, "%s moves the watermark of %s to %s, not %s", q.Replica, q.e.name, clock(q.Record.Watermark), clock(mark))
 	}
 }
 

@@ -26,7 +26,8 @@ var planted = []struct{ property, name, text, bad, fine string }{
 	{"S3 claim", "another tick than the claim's", "hold a x 10; run 11 12 a Attempt=$", "2", "1"},
 	{"S3 claim", "a claim that was taken back", "hold a x 10; $; write 11 a take_back x Record.Run.Status=idle Record.Run.Tick=0",
 		"run 12 13 a", ""},
-	{"S3 token", "a token that does not grow", "tick a x 10; req 19 operator delete -; write 19.1 b create - Record.Token=$; hold b y 20",
+	{"S3 token", "a token that does not grow", "tick a x 10; req 19 operator delete -; write 19.1 b create - Record.Token=$; " +
+		"hold b y 20",
 		"90", "101"},
 	{"S3 token", "another run under a token", "tick a x 10; req 20 a acquire y; write 20.2 a settle y Record.$=2",
 		"Run.Attempt", "Failures"},
@@ -55,9 +56,11 @@ var planted = []struct{ property, name, text, bad, fine string }{
 		"well", "skipped"},
 	{"S5 facts", "a tick is missed that was claimed", "$; miss 11 a x 10", "hold a x 10", "req 9 a acquire x"},
 	{"S6 early", "an answer proves that it is too early", "req $+-0.6 a acquire x; claim $+-0.4 a x 10; run $ 11 a", "8", "9.9"},
-	{"S7 checkpoint", "not what was saved last", "hold a x 10; write 11 a save x Note=1; write 12 a save x Note=2; 13 loaded Replica=a Note=$",
+	{"S7 checkpoint", "not what was saved last", "hold a x 10; write 11 a save x Note=1; write 12 a save x Note=2; " +
+		"13 loaded Replica=a Note=$",
 		"1", "2"},
-	{"S7 fence", "a living context is refused", "hold a x 10; run 11 15 a Cancelled=$; 13 effect Replica=a Token=101 Sent=12.9 Result=refused",
+	{"S7 fence", "a living context is refused", "hold a x 10; run 11 15 a Cancelled=$; " +
+		"13 effect Replica=a Token=101 Sent=12.9 Result=refused",
 		"14", "12"},
 	{"S7 fence", "an older token is taken", "tick a x 10; tick b y 20; 21 effect Replica=a Token=102 Sent=20.9 Result=well; " +
 		"22 effect Replica=a Token=101 Sent=21.9 Result=$", "well", "refused"},
@@ -69,7 +72,8 @@ var planted = []struct{ property, name, text, bad, fine string }{
 	{"S8 told", "held before the caller's time is over", returns + " Result=held $", "", "Cancelled=9"},
 	{"S8 told", "one ID for two functions", "lock 2 8 c1 0; lock 2 8 c2 1 ID=$", "c1", "c2"},
 	{"S8 told", "done, and no replica has done it", "of key; holds 10 11 a x Result=$; req 11.4 a release x; " +
-		"1 called Op=once Call=c1 Replica=a End=20 Result=well", "failed; finish 11.2 a x failed", "well; finish 11.2 a x succeeded"},
+		"1 called Op=once Call=c1 Replica=a End=20 Result=well", "failed; finish 11.2 a x failed", "well; " +
+		"finish 11.2 a x succeeded"},
 	{"S8 told", "given up too soon", "$of key; holds 10 11 a x Result=failed; finish 11.2 a x failed; req 11.4 a release x; " +
 		"1 called Op=once Call=c1 Replica=a End=20 Result=failed", "", "tries; "},
 	{"S8 told", "an outcome on demand that is not written", "demand 2 a x r1 2; finish 3.2 a x succeeded; " +
@@ -83,7 +87,8 @@ var planted = []struct{ property, name, text, bad, fine string }{
 	{"S9 closed", "a spoilt entry is written", "tick a x 10; 14 spoilt Note=garbage End=$; req 14 operator write -; " +
 		"write $ operator write -; hold b y 20", "60", "16"},
 	{"S10 after", "a follower before its predecessor", "tick a x 10; of after; tick b y 10 $", "10", "14"},
-	{"S10 after", "a follower after a failure", "hold a x 10; run 11 12 a Result=failed; finish 12.2 a x failed; of $; tick b y 10 14",
+	{"S10 after", "a follower after a failure", "hold a x 10; run 11 12 a Result=failed; finish 12.2 a x failed; of $; " +
+		"tick b y 10 14",
 		"after", "any"},
 	{"S11 stop", "a run begins after a stop", "tick a x 10; 5 stop Replica=$ End=9", "a", "b"},
 	{"S12 previous", "not the last success", "around; tick a x 10; hold a y 20; run 20.7 22 a Previous=$", "0", "10"},
@@ -101,14 +106,16 @@ var planted = []struct{ property, name, text, bad, fine string }{
 	{"L4 orders", "an order without an outcome", "order 40 run r1; ticks 10 40; $; ticks 50 280; " + heals,
 		"", "demand 43 b d r1 43; finish 44.2 b d succeeded; req 44.4 b release d"},
 	{"L4 orders", "a backfill with a tick left out", "order 35 backfill backfill/7; ticks 10 40; demand 43 b f backfill/7 -20; " +
-		"finish 44.2 b f succeeded Record.Backfill.Seq=7 Record.Backfill.Counts.succeeded=$; req 44.4 b release f; ticks 50 280; " + heals,
+		"finish 44.2 b f succeeded Record.Backfill.Seq=7 Record.Backfill.Counts.succeeded=$; req 44.4 b release f; ticks 50 280; " +
+		"" + heals,
 		"1", "2"},
 	{"L5 spread", "one replica holds both shards", "of s-0; holds 10 280 a x; of s-1; holds 10 280 $ y; " + heals, "a", "b"},
 	{"L6 health", "a job is broken", "hold a x 10 Status=$; 280 health Replica=a Op=broken", "200", "403"},
 	{"L7 budget", "too many requests", "ticks 10 280; each $ 200 0.1 req @ b read -; " + heals, "300", "100"},
 	{"Z1 wakes", "no alarm for a tick", "zero; tick a x 3600; $; tick a z 10800",
 		"req 7208 a acquire s; miss 7208.2 a s 7200; req 7208.4 a release s", "tick a y 7200"},
-	{"Z2 few", "messages that are left", "zero; 4400 mail Replica=a Op=put ID=z End=14400; each $ 800 1 @ mail Replica=a Op=put ID=@ End=14400",
+	{"Z2 few", "messages that are left", "zero; 4400 mail Replica=a Op=put ID=z End=14400; " +
+		"each $ 800 1 @ mail Replica=a Op=put ID=@ End=14400",
 		"3", "1"},
 	{"Z3 quiet", "starts for nothing", "zero; each $ 1000 100 @ up Replica=@ Op=for_an_alarm Cause=started_from_zero, @+5 gone Replica=@",
 		"40", "4"},
@@ -122,7 +129,8 @@ var planted = []struct{ property, name, text, bad, fine string }{
 	{"P cut short", "cut all", "of work; take a 0 Cancelled=$ End=90; meets cut_all 35; take b $+1", "17.6", "17.4"},
 	{"P outage", "a call takes long", cut + "req 10 a renew x Cause=drop Sent=10 Done=10+$", "2.6", "2.5"},
 	{"P outage", "many calls", cut + "each $ 10 0.01 req @ a read - Cause=refuse Done=@", "21", "20"},
-	{"P outage", "no further renewal", cut + "req 12 a renew x Cause=refuse Sent=12 Done=12; req 14 a renew x Cause=refuse Sent=12+$ Done=14",
+	{"P outage", "no further renewal", cut + "req 12 a renew x Cause=refuse Sent=12 Done=12; " +
+		"req 14 a renew x Cause=refuse Sent=12+$ Done=14",
 		"1.6", "1.5"},
 	{"P outage", "cut all", "of work; take a 0 Cancelled=17 End=17; meets cut_all 35; take b $", "60.8", "60.6"},
 	{"P denied", "the lease is kept", "of work; take a 0 Cancelled=10 End=10; meets deny_one 180; take b $", "95.8", "95.6"},
@@ -138,17 +146,21 @@ var planted = []struct{ property, name, text, bad, fine string }{
 	{"P replaced", "stall of the deaf", "of work; take a 0 Cancelled=12 End=90; meets stall_of_the_deaf 0; take b $",
 		"37.8", "37.6"},
 	{"P handed over", "hand over", "of work; take a 0 Cancelled=8 End=9; meets hand_over 0; take b $", "18", "17.8"},
-	{"P handed over", "terminate", "of work; take a 0 Cancelled=8 End=9; meets terminate 0; take b $; " + stop + "10 gone Replica=a",
+	{"P handed over", "terminate", "of work; take a 0 Cancelled=8 End=9; meets terminate 0; take b $; " +
+		"" + stop + "10 gone Replica=a",
 		"18", "17.8"},
 	{"P shutdown", "a job goes on", "of work; take a 0 End=$; meets terminate 0; take b $+1; " + stop + "31 gone Replica=a",
 		"30.1", "30"},
-	{"P shutdown", "a singleton goes on", "of one; take a 0 End=$; meets terminate 0; take b $+1; req 11 a release a0; " + stop + "31 gone Replica=a",
+	{"P shutdown", "a singleton goes on", "of one; take a 0 End=$; meets terminate 0; take b $+1; req 11 a release a0; " +
+		"" + stop + "31 gone Replica=a",
 		"11.1", "11"},
 	{"P shutdown", "the replica stays", "of work; take a 0 End=10; meets terminate 0; take b 11; " + stop + "$ gone Replica=a",
 		"37.3", "37.1"},
-	{"P shutdown", "it acquires", "of work; take a 0 End=10; meets terminate 0; take b 11; req $ a acquire z; " + stop + "31 gone Replica=a",
+	{"P shutdown", "it acquires", "of work; take a 0 End=10; meets terminate 0; take b 11; req $ a acquire z; " +
+		"" + stop + "31 gone Replica=a",
 		"5.1", "5"},
-	{"P shutdown", "it leaves a lease", "of work; take a 0 End=10; meets terminate 0; req 14 a renew a0; req 28 a renew a0; req $ a release a0; " +
+	{"P shutdown", "it leaves a lease", "of work; take a 0 End=10; meets terminate 0; req 14 a renew a0; req 28 a renew a0; " +
+		"req $ a release a0; " +
 		stop + "31 gone Replica=a", "32", "30"},
 	{"P deploy", "abort", "of work; take a 0 End=4; meets abort 60; write 30 v claim y; write $ b claim z", "781", "779"},
 	{"P control", "cancel", "of work; take a 0 End=$; meets cancel 0; take b $+1", "14.2", "14"},

@@ -31,7 +31,8 @@ func backfilled(w *world, bad report) {
 func kept(w *world, r *run) bool {
 	lines := w.of[trace.Kept]
 	has := func(k *trace.Event) bool { return k.Job == r.e.name && k.Request == r.Request && k.Tick.Equal(r.Tick) }
-	return len(lines) > 0 && store.BackfillOf(r.Request) != 0 && !r.goesOn(lines[0].Time.Add(-10*time.Minute-1)) && !slices.ContainsFunc(lines, has)
+	due := len(lines) > 0 && store.BackfillOf(r.Request) != 0 && !r.goesOn(lines[0].Time.Add(-10*time.Minute-1))
+	return due && !slices.ContainsFunc(lines, has)
 }
 
 // obeyed: an order that was confirmed is obeyed. A run begins within seconds; where its job runs then, it begins later or has an
@@ -70,8 +71,10 @@ func (e *entryLog) obeys(o *trace.Event, by time.Time) bool {
 // names: a name of a run that was ordered is taken once within a day.
 func names(w *world, bad report) {
 	for i, o := range w.of[trace.Ordered] {
-		if o.Op == string(store.OrderRun) && !o.Heard.IsZero() && slices.ContainsFunc(w.of[trace.Ordered][:i], func(b *trace.Event) bool {
-			return b.Op == o.Op && b.Job == o.Job && b.Request == o.Request && !b.Heard.IsZero() && o.Time.Before(b.Heard.Add(24*time.Hour))
+		runs := o.Op == string(store.OrderRun) && !o.Heard.IsZero()
+		if runs && slices.ContainsFunc(w.of[trace.Ordered][:i], func(b *trace.Event) bool {
+			known := !b.Heard.IsZero() && o.Time.Before(b.Heard.Add(24*time.Hour))
+			return known && b.Op == o.Op && b.Job == o.Job && b.Request == o.Request
 		}) {
 			bad(o.Heard, "%s of %s was ordered before, and is again", o.Request, o.Job)
 		}

@@ -53,10 +53,12 @@ func (w *world) single() {
 
 // hits returns the runs that a fault has hit: of its job alone, or all of its replica, or all.
 func (w *world) hits(f *fault) (all []*fault) {
-	cluster := slices.Contains([]string{trace.KillAll, trace.AbortOther, trace.PauseJob, trace.RunOrdered, trace.ShortCalls, trace.Over}, f.Op)
-	machine := slices.Contains([]string{trace.Kill, trace.KillAhead, trace.Terminate, trace.Suspend, trace.CutOne, trace.DenyOne}, f.Op)
+	of := func(all ...string) bool { return slices.Contains(all, f.Op) }
+	cluster := of(trace.KillAll, trace.AbortOther, trace.PauseJob, trace.RunOrdered, trace.ShortCalls, trace.Over)
+	machine := of(trace.Kill, trace.KillAhead, trace.Terminate, trace.Suspend, trace.CutOne, trace.DenyOne)
 	for _, r := range w.runs {
-		under := r.claim != nil && !r.Time.After(f.Time) && r.goesOn(f.Time.Add(-1)) && (r.Cancelled.IsZero() || !r.Cancelled.Before(f.Time))
+		lives := r.goesOn(f.Time.Add(-1)) && (r.Cancelled.IsZero() || !r.Cancelled.Before(f.Time))
+		under := r.claim != nil && !r.Time.After(f.Time) && lives
 		its := f.Op == trace.CutAll || r.Replica == f.Replica && (machine || r.e.name == f.Job)
 		if under && its && !cluster {
 			all = append(all, &fault{f.Event, f.until, r.e, w.latest(r.e.name), r})
@@ -128,7 +130,7 @@ func (w *world) ends(f *fault) {
 		end = first(end, f.r.Cancelled)
 	}
 	if rule != "" && (end.IsZero() || end.After(by)) {
-		w.bad(rule, by, "%s of %s meets %q at %s, and its context lives until %s", f.Replica, f.e.name, f.Op, clock(f.Time), clock(end))
+		w.bad(rule, by, "%s meets %q at %s, and its context lives until %s", f.r, f.Op, clock(f.Time), clock(end))
 	}
 }
 
@@ -164,8 +166,11 @@ func (w *world) goesOn(f *fault) {
 	if rule == "" {
 		return
 	}
-	if d := f.d; d != nil && d.Every > 0 && (d.Interrupted != soloist.Rerun || d.StartingDeadline > 0 && from.After(f.r.Tick.Add(d.StartingDeadline))) {
-		from = later(from, d.After(f.Time))
+	if d := f.d; d != nil && d.Every > 0 {
+		late := d.StartingDeadline > 0 && from.After(f.r.Tick.Add(d.StartingDeadline))
+		if late || d.Interrupted != soloist.Rerun {
+			from = later(from, d.After(f.Time))
+		}
 	}
 	by := from.Add(within)
 	if by.After(f.until) {
@@ -173,7 +178,7 @@ func (w *world) goesOn(f *fault) {
 	}
 	if !slices.ContainsFunc(f.e.runs, func(o *run) bool { return o.Token > f.r.Token && !o.Time.After(by) }) &&
 		!slices.ContainsFunc(f.e.outcomes, func(t outcome) bool { return t.Token == f.r.Token && !t.write.Time.After(by) }) {
-		w.bad(rule, by, "%s of %s meets %q at %s, and no replica goes on with token %d", f.Replica, f.e.name, f.Op, clock(f.Time), f.r.Token)
+		w.bad(rule, by, "%s meets %q at %s, and no replica goes on", f.r, f.Op, clock(f.Time))
 	}
 }
 
@@ -183,6 +188,6 @@ func (w *world) overrun(f *fault) {
 	if !slices.ContainsFunc(w.of[trace.Overran], func(o *trace.Event) bool {
 		return o.Replica == f.Replica && o.Job == f.Job && !o.Time.Before(from) && !o.Time.After(by)
 	}) {
-		w.bad("P overrun", by, "%s of %s goes on since %s without its lease, and nothing ends its process", f.Replica, f.Job, clock(from))
+		w.bad("P overrun", by, "%s goes on since %s without its lease, and nothing ends its process", f.r, clock(from))
 	}
 }

@@ -37,8 +37,8 @@ func callers(w *world, bad report) {
 		}
 		is := func(f store.Outcome) bool { return f.Request == a.Request && f.Status == status }
 		if !slices.ContainsFunc(e.writes, func(q *write) bool {
-			return q.Record != nil && !q.Time.After(a.Time) && (is(store.Outcome{Request: q.Record.Run.Request, Status: q.Record.Run.Status}) ||
-				slices.ContainsFunc(q.Record.History, is))
+			return q.Record != nil && !q.Time.After(a.Time) && (slices.ContainsFunc(q.Record.History, is) ||
+				is(store.Outcome{Request: q.Record.Run.Request, Status: q.Record.Run.Status}))
 		}) {
 			bad(a.Time, "%s answers that %s of %s has %s, which is not written", a.Replica, a.Request, a.Job, status)
 		}
@@ -104,7 +104,8 @@ func events(w *world, bad report) {
 				return false
 			}
 			run := &q.Record.Run // what another replica repeats has no outcome
-			return is(outcome{Outcome: store.Outcome{Status: run.Status, Tick: run.Tick, Token: q.Record.Token}}) || slices.ContainsFunc(q.outcomes, is)
+			return slices.ContainsFunc(q.outcomes, is) ||
+				is(outcome{Outcome: store.Outcome{Status: run.Status, Tick: run.Tick, Token: q.Record.Token}})
 		})
 		key := fmt.Sprint(e.Replica, e.Job, e.Op, e.Tick, e.Token)
 		if !wrote || emitted[key] {

@@ -74,7 +74,8 @@ func wakes(w *world, bad report) {
 		all := w.of[trace.Handed]
 		known := slices.IndexFunc(all, func(h *trace.Event) bool {
 			its := w.definition(h.Replica, t.Name)
-			return h.Note == "" && its != nil && its.Schedule == t.Schedule && its.Every == t.Every && its.Closed == t.Closed && its.Limits == t.Limits
+			return h.Note == "" && its != nil && its.Schedule == t.Schedule && its.Every == t.Every &&
+				its.Closed == t.Closed && its.Limits == t.Limits
 		})
 		if t.due() && !t.Paused && known >= 0 {
 			t.begins(later(all[known].Time, from), to, late, bad)
