@@ -266,25 +266,19 @@ func (w *world) judgeTick(rec *store.Record, newest time.Time) {
 	ready, _ := w.ready(tick)
 	isCancelled := slices.ContainsFunc(w.runs, func(r *run) bool { return r.work == work{"", tick} && w.cancels[r.token] })
 	switch {
-	case isCancelled, !tick.After(rec.Watermark):
-		w.fail("%s is claimed, and is cancelled, or has its outcome", tick)
-	case tick.After(now) || tick.Sub(w.now) > w.p.Lead() || !w.p.Ticks.Last(tick).Equal(tick):
-		w.fail("%s is claimed, which is no tick that is due", tick)
+	case isCancelled, !tick.After(rec.Watermark), tick.After(now) || tick.Sub(w.now) > w.p.Lead() || !w.p.Ticks.Last(tick).Equal(tick):
+		w.fail("%s is claimed, and is cancelled, has its outcome, or is no tick that is due", tick)
 	case w.paused() || w.p.Paused || first && w.inPause(tick):
 		w.fail("%s is claimed, and is paused", tick)
-	case first && w.passedOver():
-		w.fail("%s is claimed, and an order has waited for another tick", tick)
-	case first && ready.IsZero():
-		w.fail("%s is claimed, and the jobs before are not over, or have failed", tick)
-	case first && w.p.Missed != RunAll && !tick.Equal(newest):
+	case first && (w.passedOver() || ready.IsZero()):
+		w.fail("%s is claimed, and an order has waited for another tick, or jobs before are not over", tick)
+	case first && w.p.Missed != RunAll && !tick.Equal(newest), !first && w.p.Overlap == Replace && newest.After(tick) && !w.inPause(newest):
 		w.fail("%s is claimed, and %s is due", tick, newest)
 	case first && w.deadline() > 0 && now.Sub(ready) > w.deadline(),
 		!first && w.p.StartingDeadline > 0 && !ready.IsZero() && now.Sub(ready) > w.p.StartingDeadline:
 		w.fail("%s is claimed too late", tick)
 	case first && w.p.Overlap == SkipOverlap && w.p.Missed != RunAll && !w.p.Follows() && w.under(tick, true):
 		w.fail("%s is claimed, and came due under a run", tick)
-	case !first && w.p.Overlap == Replace && newest.After(tick) && !w.inPause(newest):
-		w.fail("%s is claimed again, and %s has its place", tick, newest)
 	}
 }
 
@@ -292,10 +286,9 @@ func (w *world) judgeTick(rec *store.Record, newest time.Time) {
 func (w *world) judgeFill(rec *store.Record, tick, newest time.Time) {
 	b := w.fills[rec.Run.Order]
 	switch {
-	case rec.Run.Order != w.fill || b.Cancelled.Seq != 0 || !within(tick, b.Spans) || !w.changed && !w.p.Ticks.Last(tick).Equal(tick):
-		w.fail("%s is claimed for the backfill %d", tick, rec.Run.Order)
-	case w.paused() || w.p.Paused:
-		w.fail("%s is claimed for a backfill, and the job is paused", tick)
+	case rec.Run.Order != w.fill || b.Cancelled.Seq != 0 || !within(tick, b.Spans) || !w.changed && !w.p.Ticks.Last(tick).Equal(tick),
+		w.paused() || w.p.Paused:
+		w.fail("%s is claimed for the backfill %d, or the job is paused", tick, rec.Run.Order)
 	case newest.After(rec.Watermark) && !w.p.Follows(): // one write settles few ticks of a follower
 		w.fail("%s is claimed for a backfill, and %s is due", tick, newest)
 	}

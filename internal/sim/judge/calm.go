@@ -2,6 +2,7 @@ package judge
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -17,10 +18,10 @@ const starts = 10 * time.Second // from a tick to its start
 // settled: each tick that came due while faults went on has its outcome, unless the job is still busy with one after the other.
 func settled(w *world, bad report) {
 	for _, t := range w.tasks {
-		if t.Every == 0 || w.pausedItself(t.name) {
+		if t.Every == 0 || t.paused {
 			continue
 		}
-		last := t.last()
+		last := t.last(forever)
 		busy := t.Missed == soloist.RunAll && len(t.runs) > 0 && t.runs[len(t.runs)-1].Time.After(w.settled.Add(-time.Minute))
 		if last == nil || t.After(last.Watermark).Before(w.healed) && !busy {
 			bad(w.settled, "ticks of %s up to %s have no outcome", t.name, clock(w.healed))
@@ -30,18 +31,15 @@ func settled(w *world, bad report) {
 
 // inTime: each tick begins within ten seconds, unless its job runs when it is due.
 func inTime(w *world, bad report) {
-	if w.Zero != nil {
-		return
-	}
 	for _, t := range w.tasks {
-		if t.Every > 0 && t.Follows == "" && t.Group == "" && !t.Paused && !w.pausedItself(t.name) {
-			begins(t, w.calm, w.settled, starts, bad)
+		if w.Zero == nil && t.due() && !t.Paused {
+			t.begins(w.calm, w.settled, starts, bad)
 		}
 	}
 }
 
 // begins judges the ticks between two times: each begins soon, or a newer one in its place, or its job runs already.
-func begins(t task, from, to time.Time, soon time.Duration, bad report) {
+func (t task) begins(from, to time.Time, soon time.Duration, bad report) {
 	for tick := t.After(from); tick.Add(soon + time.Second).Before(to); tick = t.After(tick) {
 		by, under, started := tick.Add(soon), false, false
 		first := after(t.runs, tick.Add(-3*time.Second), func(r *run) time.Time { return r.Time })
@@ -55,7 +53,7 @@ func begins(t task, from, to time.Time, soon time.Duration, bad report) {
 			}
 			newer := r.Tick.After(tick) && (t.Overlap == soloist.Replace || t.Every < soon && t.Missed != soloist.RunAll)
 			started = started || r.Request == "" && (r.Tick.Equal(tick) || newer) && !r.Time.After(by)
-			under = under || !r.Tick.Equal(tick) && claimed.Before(tick.Add(time.Second)) && (r.End.IsZero() || r.End.After(tick.Add(-3*time.Second)))
+			under = under || !r.Tick.Equal(tick) && claimed.Before(tick.Add(time.Second)) && r.goesOn(tick.Add(-3*time.Second))
 		}
 		if !started && (!under || t.Overlap == soloist.Replace) {
 			bad(by, "tick %s of %s does not begin, and the job does not run", clock(tick), t.name)
@@ -63,37 +61,29 @@ func begins(t task, from, to time.Time, soon time.Duration, bad report) {
 	}
 }
 
-// inTime is what single.go needs of it.
-func (w *world) inTime(e *entryLog, d *trace.Definition, from, to time.Time) {
-	begins(task{e, d}, from, to, starts, func(at time.Time, format string, args ...any) { w.bad("P1 in time", at, format, args...) })
-}
-
 // singletons: each singleton runs.
 func singletons(w *world, bad report) {
 	for _, t := range w.tasks {
-		to := w.settled
-		alive := slices.ContainsFunc(t.runs, func(r *run) bool {
-			return slices.ContainsFunc(r.live, func(s span) bool { return s.from.Before(to) && s.to.After(to.Add(-time.Minute)) })
-		})
-		if t.Every == 0 && !alive && cmp.Or(t.Backoff, 5*time.Second) <= time.Minute {
-			bad(to, "%s does not run", t.name)
+		if t.Every == 0 && !t.runsAt(w.settled, time.Minute) && cmp.Or(t.Backoff, 5*time.Second) <= time.Minute {
+			bad(w.settled, "%s does not run", t.name)
 		}
 	}
 }
 
-// waiters: who waits for a lock, or for what is done once, is served.
+// runsAt reports whether a run lives at a time, or shortly before.
+func (e *entryLog) runsAt(to time.Time, before time.Duration) bool {
+	return slices.ContainsFunc(e.runs, func(r *run) bool { return r.lives(to.Add(-before), to.Add(-1)) })
+}
+
+// waiters: who waits for a lock, or for what is done once, is served. What has failed is tried again after a pause, up to five
+// minutes.
 func waiters(w *world, bad report) {
-	healed, settled := w.healed, w.settled
-	if healed.IsZero() {
-		return
-	}
 	for _, c := range w.of[trace.Called] {
 		o, e := w.Onces[c.Job], w.entries[c.Job]
-		if o.Backoff > time.Second || o.MaxTries > 0 || e != nil && slices.ContainsFunc(e.outcomes, func(f outcome) bool { return f.Status == store.Failed }) {
-			continue // what has failed is tried again after a pause, up to five minutes
-		}
-		gone, by := w.gone(c.Replica), later(healed, c.Time).Add(3*cmp.Or(w.Locks[c.Lock].Lease, o.Lease)+30*time.Second)
-		if by.Before(settled) && (c.End.IsZero() || c.End.After(by)) && (gone.IsZero() || gone.After(settled)) {
+		fails := e != nil && slices.ContainsFunc(e.outcomes, func(f outcome) bool { return f.Status == store.Failed })
+		gone, by := w.left[c.Replica], later(w.healed, c.Time).Add(3*cmp.Or(w.Locks[c.Lock].Lease, o.Lease)+30*time.Second)
+		pauses := o.Backoff > time.Second || o.MaxTries > 0 || fails
+		if !pauses && by.Before(w.settled) && (c.End.IsZero() || c.End.After(by)) && (gone.IsZero() || gone.After(w.settled)) {
 			bad(by, "%s waits since %s, and goes on until %s", c.Call, clock(c.Time), clock(c.End))
 		}
 	}
@@ -109,40 +99,35 @@ func spread(w *world, bad report) {
 		}
 		if held[t.Whole] == nil {
 			held[t.Whole] = map[string]int{}
+			for _, u := range w.upAt(at) {
+				held[t.Whole][u.Replica] = 0
+			}
 		}
 		for _, r := range t.runs {
-			if r.alive(at) {
+			if _, up := held[t.Whole][r.Replica]; up && r.lives(at, at) {
 				held[t.Whole][r.Replica]++
 			}
 		}
 	}
 	for whole, n := range held {
-		var counts []int
-		for _, u := range w.upAt(at) {
-			counts = append(counts, n[u.Replica])
-		}
-		if len(counts) > 1 && slices.Max(counts)-slices.Min(counts) > 1 {
+		counts := slices.Sorted(maps.Values(n))
+		if len(counts) > 1 && counts[len(counts)-1]-counts[0] > 1 {
 			bad(at, "the shards of %s are held so: %v", whole, n)
 		}
 	}
 }
 
 // health: once all faults are over, Health says nothing of a job. A replica whose last write of an entry was refused says so
-// until one is taken.
+// until one is taken. The definition of an aborted deploy is in force still.
 func health(w *world, bad report) {
-	if w.aborted {
-		return // its definition is in force still
-	}
 	for _, h := range w.of[trace.Health] {
 		refused := false
-		if e := w.entries[h.Job]; e != nil {
-			for _, q := range e.requests {
-				if q.Replica == h.Replica && q.Writes() {
-					refused = !q.OK() || q.Heard.IsZero()
-				}
+		for _, q := range w.of[trace.Request] {
+			if q.Job == h.Job && q.Replica == h.Replica && q.Writes() {
+				refused = !q.OK() || q.Heard.IsZero()
 			}
 		}
-		if h.Job != trace.Foreign && !(refused && h.Op == "broken") {
+		if !w.aborted && h.Job != trace.Foreign && !(refused && h.Op == "broken") {
 			bad(h.Time, "%s says that %s is %s", h.Replica, h.Job, h.Op)
 		}
 	}
@@ -153,15 +138,12 @@ func budget(w *world, bad report) {
 	from, to := w.calm, w.settled.Add(-starts)
 	replicas := len(w.upAt(to))
 	for _, t := range w.tasks {
-		if w.Zero != nil || t.Every == 0 || t.Beat > 0 || t.Follows != "" || t.Group != "" || w.pausedItself(t.name) {
+		if w.Zero != nil || t.Beat > 0 || !t.due() {
 			continue
 		}
-		ticks, n, took := 0, 0, time.Duration(0)
-		for tick := t.After(from); tick.Before(to); tick = t.After(tick) {
-			ticks++
-		}
+		n, took := 0, time.Duration(0)
 		for _, q := range t.requests {
-			ofRun := q.Op == "renew" || q.Op == "save" || q.Op == "load" || q.Op == "progress"
+			ofRun := slices.Contains([]string{"renew", "save", "load", "progress"}, q.Op)
 			if q.Sent.After(from) && q.Sent.Before(to) && !ofRun && q.Replica != trace.Operator {
 				n++
 			}
@@ -171,6 +153,7 @@ func budget(w *world, bad report) {
 				took += r.live[len(r.live)-1].to.Sub(r.Time)
 			}
 		}
+		ticks := ticksIn(t.Definition, from, to.Add(-1), 1<<30)
 		if most := ticks*(7+4*replicas) + replicas*(int(took/(t.Lease/3))+4); ticks >= 6 && n > most {
 			bad(to, "%d ticks of %s took %d requests of %d replicas, at most %d", ticks, t.name, n, replicas, most)
 		}

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -10,53 +11,42 @@ import (
 
 // claims: each call of a function belongs to a claim that its replica wrote before, that was not taken back, and that is of its
 // tick and attempt. A claim begins each of its tries once.
-func claims(w *world, bad report) {
-	type try struct {
-		claim *claim
-		n     int
-		tick  int64 // a claim of a backfill may have several
+func claims(_ *world, r *run) bool {
+	c := r.claim
+	if c == nil {
+		return true
 	}
-	tried := map[try]bool{}
-	for e, r := range w.runs() {
-		key := try{r.claim, r.Try, r.Tick.UnixNano()}
-		switch c := r.claim; {
-		case c == nil:
-			bad(r.Time, "%s begins %s with token %d, which it has not claimed", r.Replica, e.name, r.Token)
-		case !c.back.IsZero() && c.back.Before(r.Time):
-			bad(r.Time, "%s begins %s with token %d, whose claim it has taken back", r.Replica, e.name, r.Token)
-		case tried[key]:
-			bad(r.Time, "%s begins try %d of %s with token %d again", r.Replica, r.Try, e.name, r.Token)
-		case !trace.IsSlot(e.name) && !c.Record.Backfill.Several && (c.Record.Run.Attempt != r.Attempt || r.Request == "" && !c.Record.Run.Tick.Equal(r.Tick)):
-			bad(r.Time, "%s begins %s with token %d for another tick or attempt than it has claimed", r.Replica, e.name, r.Token)
-		}
-		tried[key] = true
-	}
+	again := slices.ContainsFunc(r.e.runsBy[r.Token], func(o *run) bool { // a claim of a backfill may have several ticks
+		return o != r && o.claim == c && o.Try == r.Try && o.Tick.Equal(r.Tick)
+	})
+	run := &c.Record.Run
+	other := run.Attempt != r.Attempt || r.Request == "" && !run.Tick.Equal(r.Tick)
+	return again || !c.back.IsZero() && c.back.Before(r.Time) || other && !trace.IsSlot(r.e.name) && !c.Record.Backfill.Several
 }
 
 // tokens: the token grows with each claim in the order of the service, also after an entry was deleted and made again, but not
 // after an older version was put back. A token is of one run: no write makes it another's.
 func tokens(w *world, bad report) {
-	for _, name := range w.names {
-		e := w.entries[name]
-		for i, c := range e.claims {
-			if i == 0 {
-				continue
-			}
-			before := e.claims[i-1]
-			if c.Record.Token <= before.Record.Token && (before.epoch == c.epoch || !e.restored(before.Time, c.Time)) {
-				bad(c.Time, "%s claims %s with token %d after %d", c.Replica, name, c.Record.Token, before.Record.Token)
+	for _, e := range w.logs {
+		for i, c := range e.claims[min(1, len(e.claims)):] {
+			before := e.claims[i]
+			restores := func(o *trace.Event) bool { return !o.Time.After(c.Time) && !o.End.Before(before.Time) }
+			restored := slices.ContainsFunc(e.of[trace.Corrupted], restores)
+			if c.Record.Token <= before.Record.Token && (before.epoch == c.epoch || !restored) {
+				bad(c.Time, "%s with token %d after %d", c, c.Record.Token, before.Record.Token)
 			}
 		}
-		if trace.IsSlot(name) {
-			continue
-		}
+	}
+	for _, e := range w.jobs {
 		for _, q := range e.writes {
-			r, last := q.Record, e.before[q]
-			if r == nil || last == nil || q.Replica == trace.Operator || q.Op == "create" || q.Op == "take back" || last.Backfill.Several || r.Token != last.Token {
+			r, last := q.Record, q.last
+			if r == nil || last == nil || q.Replica == trace.Operator || q.Op == "create" || q.Op == "take back" {
 				continue
 			}
-			if !r.Run.Tick.Equal(last.Run.Tick) || r.Run.Attempt != last.Run.Attempt || r.Run.Status == store.Running && last.Run.Status != store.Running {
-				bad(q.Time, "%s writes another run of %s with token %d", q.Replica, name, r.Token)
+			revived := r.Run.Status == store.Running && last.Run.Status != store.Running
+			other := !r.Run.Tick.Equal(last.Run.Tick) || r.Run.Attempt != last.Run.Attempt || revived
+			if other && r.Token == last.Token && !last.Backfill.Several {
+				bad(q.Time, "%s writes another run of %s with token %d", q.Replica, e.name, r.Token)
 			}
 		}
 	}
@@ -65,64 +55,35 @@ func tokens(w *world, bad report) {
 // attempts: a tick is claimed once for each attempt, without gaps, in the order of ticks; a further attempt needs Rerun, and
 // another lease than the one before.
 func attempts(w *world, bad report) {
-	for _, e := range w.jobs {
-		var before *claim // of a tick
-		for _, c := range e.claims {
-			run, last, d := &c.Record.Run, e.before[c.Event], w.definition(c.Replica, e.name)
-			if !c.back.IsZero() || d == nil || d.Every == 0 || run.Request != "" || run.Tick.IsZero() {
-				continue
-			}
-			if before != nil && before.epoch != c.epoch {
-				before = nil
-			}
-			if why := wrongAttempt(run, c, before, last, d); why != "" {
-				bad(c.Time, "%s claims tick %s of %s, attempt %d, %s", c.Replica, clock(run.Tick), e.name, run.Attempt, why)
-			}
-			before = c
-		}
-	}
-}
-
-// wrongAttempt is what is wrong with an attempt, empty if it follows the claim of a tick before, and what the record said.
-func wrongAttempt(run *store.Run, c, before *claim, last *store.Record, d *trace.Definition) string {
-	switch {
-	case last == nil:
-	case run.Attempt > 1 && (!last.Run.Tick.Equal(run.Tick) || last.Run.Attempt != run.Attempt-1):
-		return "which is not the next one"
-	case run.Attempt > 1 && d.Interrupted != soloist.Rerun:
-		return "which has no Rerun"
-	case before == nil:
-	case run.Attempt > 1 && before.Lease == c.Lease:
-		return "under the lease of the one before"
-	case run.Tick.Before(before.Record.Run.Tick):
-		return "after a later tick"
-	case run.Attempt == 1 && run.Tick.Equal(before.Record.Run.Tick):
-		return "again"
-	}
-	return ""
-}
-
-// early: no tick begins while an answer of the service, under the lease of its claim, proves that it is not due yet.
-func early(w *world, bad report) {
-	for e, r := range w.runs() {
-		if r.Try != 1 || !r.Time.Before(r.Tick) || !w.isTick(e, r) {
+	before := map[*entryLog]*claim{} // of a tick
+	for _, c := range w.claims {
+		if !c.ofTick() {
 			continue
 		}
-		for _, q := range e.find.requests[r.claim.Lease] {
-			if w.proves(q, r) {
-				bad(r.Time, "%s begins tick %s of %s %s before it is due, as the answer to its %s proves", r.Replica, clock(r.Tick), e.name, r.Tick.Sub(r.Time), q.Op)
-				break
-			}
+		b := before[c.e]
+		if b != nil && b.epoch != c.epoch {
+			b = nil
 		}
+		run, last, first := &c.Record.Run, c.last, c.Record.Run.Attempt == 1
+		switch {
+		case last == nil:
+		case !first && (!last.Run.Tick.Equal(run.Tick) || last.Run.Attempt != run.Attempt-1 || c.d.Interrupted != soloist.Rerun):
+			bad(c.Time, "%s which is not the next one, or has no Rerun", c)
+		case b == nil:
+		case !first && b.Lease == c.Lease, run.Tick.Before(b.Record.Run.Tick), first && run.Tick.Equal(b.Record.Run.Tick):
+			bad(c.Time, "%s after that %s, or under the same lease", c, b)
+		}
+		before[c.e] = c
 	}
 }
 
-// proves reports whether an answer shows that the tick of a run was not due when that began: its date is of whole seconds, and
-// the replica's clocks may be fast by a fiftieth since.
-func (w *world) proves(q *trace.Event, r *run) bool {
-	if q.Replica != r.Replica || !q.OK() || q.Cause != "" || q.Heard.IsZero() || !q.Heard.Before(r.Time) || w.sleeps(r.Replica, q.Sent.Add(-slack), r.Time) {
-		return false
-	}
-	latest := q.Time.Truncate(time.Second).Add(time.Second + r.Time.Sub(q.Sent)*51/50 + slack)
-	return latest.Before(r.Tick)
+// early: no tick begins while an answer of the service, under the lease of its claim, proves that it is not due yet: its date is
+// of whole seconds, and the replica's clocks may be fast by a fiftieth since.
+func early(w *world, r *run) bool {
+	begins := r.Try == 1 && r.isTick() && r.Time.Before(r.Tick)
+	return begins && slices.ContainsFunc(r.e.requestsBy[r.claim.Lease], func(q *trace.Event) bool {
+		latest := q.Time.Truncate(time.Second).Add(time.Second + r.Time.Sub(q.Sent)*51/50 + slack)
+		known := q.Replica == r.Replica && q.OK() && q.Cause == "" && !q.Heard.IsZero() && q.Heard.Before(r.Time)
+		return known && latest.Before(r.Tick) && !w.sleeps(r.Replica, q.Sent.Add(-slack), r.Time)
+	})
 }

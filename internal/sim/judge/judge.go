@@ -16,6 +16,9 @@ import (
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
+// A report says that a property does not hold at a time.
+type report func(at time.Time, format string, args ...any)
+
 // A property is something that holds in every log.
 type property struct {
 	name  string
@@ -24,49 +27,60 @@ type property struct {
 
 // Safety is judged at every step, S; progress after all faults, L; and clusters that scale to zero, Z.
 var properties = []property{
-	{"S1 exclusive", exclusive},
-	{"S1 covered", covered},
-	{"S2 lease", leases},
-	{"S2 release", releases},
-	{"S3 claim", claims},
-	{"S3 token", tokens},
-	{"S4 attempt", attempts},
-	{"S4 once", once},
-	{"S5 ledger", ledger},
-	{"S5 facts", facts},
-	{"S6 early", early},
-	{"S7 checkpoint", checkpoints},
-	{"S7 fence", fences},
-	{"S8 told", callers},
-	{"S8 status", statuses},
-	{"S8 events", events},
-	{"S9 orders", orders},
-	{"S9 closed", closed},
-	{"S10 after", followers},
-	{"S11 stop", stops},
-	{"S12 previous", previous},
-	{"S13 cause", causes},
-	{"L1 settled", settled},
-	{"L1 in time", inTime},
-	{"L2 runs", singletons},
-	{"L3 served", waiters},
-	{"L4 orders", ordered},
-	{"L5 spread", spread},
-	{"L6 health", health},
-	{"L7 budget", budget},
-	{"Z1 wakes", wakes},
-	{"Z2 few", fewMessages},
-	{"Z3 quiet", fewStarts},
+	{"S1 exclusive", exclusive}, {"S1 covered", ofRuns(covered, "and lives for longer than its lease")},
+	{"S2 lease", leases}, {"S2 release", releases},
+	{"S3 claim", ofRuns(claims, "which it has not claimed so")}, {"S3 token", tokens},
+	{"S4 attempt", attempts}, {"S4 once", ofRuns(once, "which has succeeded")},
+	{"S5 ledger", ledger}, {"S5 facts", facts},
+	{"S6 early", ofRuns(early, "and an answer proves that it is not due yet")},
+	{"S7 checkpoint", checkpoints}, {"S7 fence", fences},
+	{"S8 told", callers}, {"S8 status", statuses}, {"S8 events", events},
+	{"S9 orders", orders}, {"S9 closed", closed},
+	{"S10 after", ofRuns(followers, "and a job before it has not ended for it")},
+	{"S11 stop", ofRuns(stops, "and was asked to stop")},
+	{"S12 previous", ofRuns(previous, "and is not given the last success")},
+	{"S13 cause", ofRuns(causes, "and ends for something that has not happened")},
+	{"L1 settled", settled}, {"L1 in time", inTime}, {"L2 runs", singletons}, {"L3 served", waiters},
+	{"L4 orders", ordered}, {"L5 spread", spread}, {"L6 health", health}, {"L7 budget", budget},
+	{"Z1 wakes", wakes}, {"Z2 few", fewMessages}, {"Z3 quiet", fewStarts},
 }
 
 // Judge returns what contradicts a property, in the order of the properties.
 func Judge(l *trace.Log) []trace.Violation {
 	w := newWorld(l)
-	for _, p := range properties {
-		p.judge(w, func(at time.Time, format string, args ...any) {
-			w.all = append(w.all, trace.Violation{Invariant: p.name, Time: at, Text: fmt.Sprintf(format, args...)})
-		})
-	}
+	w.hold(properties)
 	w.single()
 	return w.all
+}
+
+// Drawn returns what contradicts one of the promises.
+func Drawn(l *trace.Log) []trace.Violation {
+	w := newWorld(l)
+	w.hold(promises)
+	return w.all
+}
+
+// ofRuns judges each run: no is what holds for none of them.
+func ofRuns(no func(w *world, r *run) bool, what string) func(*world, report) {
+	return func(w *world, bad report) {
+		for _, r := range w.runs {
+			if no(w, r) {
+				bad(r.Time, "%s %s", r, what)
+			}
+		}
+	}
+}
+
+func (w *world) hold(all []property) {
+	for _, p := range all {
+		p.judge(w, w.report(p.name))
+	}
+}
+
+func (w *world) report(name string) report {
+	return func(at time.Time, format string, args ...any) { w.bad(name, at, format, args...) }
+}
+
+func (w *world) bad(name string, at time.Time, format string, args ...any) {
+	w.all = append(w.all, trace.Violation{Invariant: name, Time: at, Text: fmt.Sprintf(format, args...)})
 }

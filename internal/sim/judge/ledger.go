@@ -15,83 +15,69 @@ const mostCounted = 100_000
 // the definition. A claim is of the first tick after the watermark, or of one that was claimed before.
 func ledger(w *world, bad report) {
 	for _, e := range w.jobs {
-		w.settledTicks(e, bad)
-		for _, c := range e.claims {
-			run, last, d := &c.Record.Run, e.before[c.Event], w.definition(c.Replica, e.name)
-			if !c.back.IsZero() || last == nil || d == nil || d.Every == 0 || run.Request != "" || run.Tick.IsZero() {
-				continue
-			}
-			mark, same := c.Record.Watermark, c.Record.Definition.Spec == last.Definition.Spec
+		for _, q := range e.writes {
 			switch {
-			case !run.Tick.After(last.Watermark):
-				bad(c.Time, "%s claims tick %s of %s, which has its outcome", c.Replica, clock(run.Tick), e.name)
-			case run.Attempt == 1 && !d.Last(run.Tick).Equal(run.Tick):
-				bad(c.Time, "%s claims %s, which is no tick of %s", c.Replica, clock(run.Tick), e.name)
-			case run.Attempt == 1 && same && !d.After(mark).Equal(run.Tick):
-				bad(c.Time, "%s claims tick %s of %s, and leaves out those after %s", c.Replica, clock(run.Tick), e.name, clock(mark))
+			case q.Replica == trace.Operator:
+			case q.Record == nil:
+				bad(q.Time, "%s leaves no record of %s", q.Replica, e.name)
+			case q.last != nil && q.Op != "create" && q.d != nil && q.d.Every > 0:
+				q.passes(bad)
 			}
 		}
 	}
-}
-
-// settledTicks goes through the writes of an entry, with the outcomes that each brings.
-func (w *world) settledTicks(e *entryLog, bad report) {
-	next := 0
-	for _, q := range e.writes {
-		first := next
-		for next < len(e.outcomes) && e.outcomes[next].write == q {
-			next++
+	for _, c := range w.claims {
+		if c.last == nil || !c.ofTick() {
+			continue
 		}
-		d, last := w.definition(q.Replica, e.name), e.before[q]
-		switch {
-		case q.Replica == trace.Operator:
-		case q.Record == nil:
-			bad(q.Time, "%s leaves no record of %s", q.Replica, e.name)
-		case last != nil && q.Op != "create" && d != nil && d.Every > 0:
-			passes(e.name, q, last, d, e.outcomes[first:next], bad)
+		run, mark, same := &c.Record.Run, c.Record.Watermark, c.Record.Definition.Spec == c.last.Definition.Spec
+		next := c.d.Last(run.Tick).Equal(run.Tick) && (!same || c.d.After(mark).Equal(run.Tick))
+		if !run.Tick.After(c.last.Watermark) || run.Attempt == 1 && !next {
+			bad(c.Time, "%s which is no tick, or not the first one after %s, or %s", c, clock(mark), clock(c.last.Watermark))
 		}
 	}
 }
 
 // passes judges the outcomes of ticks that one write brings.
-func passes(name string, q *trace.Event, last *store.Record, d *trace.Definition, all []outcome, bad report) {
-	mark, same := last.Watermark, last.Definition.Spec == q.Record.Definition.Spec
-	for _, f := range all {
+func (q *write) passes(bad report) {
+	mark := q.last.Watermark
+	for _, f := range q.outcomes {
 		if f.Request != "" || f.Tick.IsZero() {
 			continue
 		}
-		if why := wrongOutcome(f, d, same); why != "" {
-			bad(q.Time, "%s writes that tick %s of %s is %s, from %s, after %s: %s", q.Replica, clock(f.Tick), name, f.Status, clock(f.From), clock(f.mark), why)
+		if f.wrong() {
+			bad(q.Time, "%s, %d in all, and that is not what comes after %s", f, f.Count, clock(f.mark))
 		}
 		mark = later(mark, f.Tick)
 	}
 	if !mark.Equal(q.Record.Watermark) {
-		bad(q.Time, "%s moves the watermark of %s from %s to %s, and its outcomes reach to %s", q.Replica, name, clock(last.Watermark), clock(q.Record.Watermark), clock(mark))
+		bad(q.Time, "%s moves the watermark of %s to %s, not %s", q.Replica, q.e.name, clock(q.Record.Watermark), clock(mark))
 	}
 }
 
-// wrongOutcome is what is wrong with an outcome after those before it, empty for nothing. Same: it is written under the
-// definition of the record before.
-func wrongOutcome(f outcome, d *trace.Definition, same bool) string {
+// wrong reports whether an outcome is not that of the next tick or of a counted range. What is written as the definition changes
+// may leave ticks out.
+func (o outcome) wrong() bool {
+	d, single := o.write.d, o.From.IsZero()
 	switch {
-	case f.From.IsZero() && !f.Tick.After(f.mark), !f.From.IsZero() && !f.From.Equal(f.mark):
-		return "it has one, or some ticks have none"
-	case !same:
-		return ""
-	case f.From.IsZero() && !d.After(f.mark).Equal(f.Tick):
-		return "ticks before it have none"
-	case f.Token == 0 && f.Status != store.Abandoned && !d.Last(f.Tick).Equal(f.Tick):
-		return "it is no tick"
-	case !f.From.IsZero() && f.Count > 0:
-		n := 0
-		for tick := d.After(f.mark); !tick.After(f.Tick) && n <= mostCounted; tick = d.After(tick) {
-			n++
-		}
-		if f.Count != min(n, mostCounted) || f.AtLeast != (n > mostCounted) {
-			return "its count is wrong"
-		}
+	case single && !o.Tick.After(o.mark), !single && !o.From.Equal(o.mark):
+		return true
+	case o.write.last.Definition.Spec != o.write.Record.Definition.Spec:
+		return false
+	case single && !d.After(o.mark).Equal(o.Tick), o.Token == 0 && o.Status != store.Abandoned && !d.Last(o.Tick).Equal(o.Tick):
+		return true
+	case single || o.Count == 0:
+		return false
 	}
-	return ""
+	n := ticksIn(d, o.mark, o.Tick, mostCounted+1)
+	return o.Count != min(n, mostCounted) || o.AtLeast != (n > mostCounted)
+}
+
+// ticksIn counts the ticks of a definition after a time, up to another one, or to a limit.
+func ticksIn(d *trace.Definition, from, to time.Time, most int) (n int) {
+	for tick := d.After(from); !tick.After(to) && n < most; tick = d.After(tick) {
+		n++
+	}
+	return n
 }
 
 // facts: an outcome is what happened. A tick has succeeded, failed or been skipped only as its function returned before that was
@@ -100,75 +86,42 @@ func facts(w *world, bad report) {
 	for _, e := range w.jobs {
 		byTick := slices.Clone(e.claims)
 		slices.SortStableFunc(byTick, func(a, b *claim) int { return a.Record.Run.Tick.Compare(b.Record.Run.Tick) })
+		tickOf := func(c *claim) time.Time { return c.Record.Run.Tick }
 		for _, o := range e.outcomes {
-			d := w.definition(o.write.Replica, e.name)
-			if d == nil || d.Every == 0 || o.Request != "" {
+			if d := o.write.d; d == nil || d.Every == 0 || o.Request != "" {
 				continue
 			}
-			if o.Token == 0 {
-				if c := e.claimedIn(byTick, o); c != nil {
-					bad(o.write.Time, "%s writes that tick %s of %s is %s, and it was claimed", o.write.Replica, clock(c.Record.Run.Tick), e.name, o.Status)
-				}
-				continue
-			}
-			if !happened(o, e.ended(o)) {
-				bad(o.write.Time, "%s writes that tick %s of %s has %s, and that is not so", o.write.Replica, clock(o.Tick), e.name, o.Status)
+			within := byTick[after(byTick, o.mark, tickOf):max(after(byTick, o.mark, tickOf), after(byTick, o.Tick, tickOf))]
+			claimed := o.Token == 0 && slices.ContainsFunc(within, func(c *claim) bool {
+				return c.back.IsZero() && c.epoch == o.write.epoch && c.Record.Run.Request == "" && c.Time.Before(o.write.Time)
+			})
+			if claimed || o.Token != 0 && !o.happened() {
+				bad(o.write.Time, "%s, and that is not so, or it was claimed", o)
 			}
 		}
 	}
 }
 
-// claimedIn is a claim of a tick in the range of an outcome without a run, written before it in the same epoch.
-func (e *entryLog) claimedIn(byTick []*claim, o outcome) *claim {
-	epoch := e.epoch(o.write.Time)
-	first := after(byTick, o.mark, func(c *claim) time.Time { return c.Record.Run.Tick })
-	for _, c := range byTick[first:] {
-		if c.Record.Run.Tick.After(o.Tick) {
-			return nil
-		}
-		if c.back.IsZero() && c.epoch == epoch && c.Record.Run.Request == "" && c.Time.Before(o.write.Time) {
-			return c
+// happened reports whether an outcome is how the last call of its function ended which had ended when that was written.
+func (o outcome) happened() bool {
+	r := &run{}
+	for _, one := range o.write.e.runsBy[o.Token] {
+		if one.inEpoch(o.write.Time) && !one.goesOn(o.write.Time) {
+			r = one
 		}
 	}
-	return nil
-}
-
-// ended is the last call of the function that an outcome is of which had ended when that was written, nil for none.
-func (e *entryLog) ended(o outcome) (last *run) {
-	for _, r := range e.find.runs[o.Token] {
-		if e.inEpoch(r, o.write.Time) && !r.End.IsZero() && !r.End.After(o.write.Time) {
-			last = r
-		}
-	}
-	return last
-}
-
-// happened reports whether an outcome is how the last call of its function ended; r is nil if none had.
-func happened(o outcome, r *run) bool {
-	switch o.Status {
-	case store.Succeeded:
-		return r != nil && r.Result == trace.Well
-	case store.Skipped:
-		return r != nil && r.Result == trace.Skipped
-	case store.Failed:
-		return r != nil && r.Result != "" && !r.returned()
-	}
-	return true
+	return o.Status != store.Succeeded && o.Status != store.Skipped && o.Status != store.Failed ||
+		o.Status == store.Succeeded && r.Result == trace.Well || o.Status == store.Skipped && r.Result == trace.Skipped ||
+		o.Status == store.Failed && r.Result != "" && !r.returned()
 }
 
 // once: what has succeeded does not begin again: a tick once its success is written, the work of a key once it is done.
-func once(w *world, bad report) {
-	for e, r := range w.runs() {
-		_, isKey := w.Onces[e.name]
-		if r.claim == nil || !isKey && (r.Tick.IsZero() || r.Request != "") {
-			continue
-		}
-		for _, o := range e.find.outcomes[r.Tick.UnixNano()] {
-			done := o.Status == store.Succeeded && (isKey || o.Request == "") || isKey && o.Status == store.Skipped
-			if done && r.Time.After(o.write.Time) && e.epoch(o.write.Time) == e.epoch(r.Time) && e.inEpoch(r, r.Time) && !w.sleeps(r.Replica, o.write.Time, r.Time) {
-				bad(r.Time, "%s begins tick %s of %s, which has succeeded", r.Replica, clock(r.Tick), e.name)
-				break
-			}
-		}
-	}
+func once(w *world, r *run) bool {
+	_, isKey := w.Onces[r.e.name]
+	own := r.inEpoch(r.Time) && (isKey || !r.Tick.IsZero() && r.Request == "")
+	return own && slices.ContainsFunc(r.e.outcomesBy[r.Tick.UnixNano()], func(o outcome) bool {
+		done := o.Status == store.Succeeded && (isKey || o.Request == "") || isKey && o.Status == store.Skipped
+		at := o.write.Time
+		return done && r.Time.After(at) && o.write.epoch == r.claim.epoch && !w.sleeps(r.Replica, at, r.Time)
+	})
 }

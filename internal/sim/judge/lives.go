@@ -27,16 +27,31 @@ func livesOf(runs []*run) (all []life) {
 // exclusive: of the runs of a job, or of a slot of a lock, only those of one token have a living context at a time. A group has
 // no more runs than the limit in force, whichever slots they hold.
 func exclusive(w *world, bad report) {
-	for _, name := range w.names {
-		e := w.entries[name]
+	groups := map[string][]*run{}
+	for _, e := range w.logs {
 		alone := func(a, b *run) bool {
 			return a.Token == b.Token || a.claim == nil || b.claim == nil || a.claim.epoch != b.claim.epoch
 		}
-		crowded(name, livesOf(e.runs), alone, func(time.Time) int { return 1 }, bad)
+		crowded(e.name, livesOf(e.runs), alone, func(time.Time) int { return 1 }, bad)
+		for _, r := range e.runs {
+			if r.d != nil && r.d.Group != "" {
+				groups[r.d.Group] = append(groups[r.d.Group], r)
+			}
+		}
 	}
-	for group, runs := range w.groups() {
-		same := func(a, b *run) bool { return a == b }
-		crowded("group "+group, w.untilLost(group, livesOf(runs)), same, func(at time.Time) int { return w.limit(group, at) }, bad)
+	same := func(a, b *run) bool { return a == b }
+	for group, runs := range groups {
+		limit := func(at time.Time) (most int) { // the largest that a replica has which is up
+			for _, u := range w.of[trace.Up] {
+				for _, d := range w.Fleet[u.Replica] {
+					if d.Group == group && w.isUp(u, at) {
+						most = max(most, d.Slots)
+					}
+				}
+			}
+			return most
+		}
+		crowded("group "+group, w.untilLost(group, livesOf(runs)), same, limit, bad)
 	}
 }
 
@@ -52,7 +67,7 @@ func crowded(name string, all []life, apart func(a, b *run) bool, limit func(tim
 			}
 		}
 		if others > 0 && others >= limit(x.from) {
-			bad(x.from, "%s with token %d of %s lives while %d others do, the first until %s", x.run.Replica, x.run.Token, name, others, clock(now[0].to))
+			bad(x.from, "%s lives while %d others of %s do, the first until %s", x.run, others, name, clock(now[0].to))
 		}
 		now = append(now, x)
 	}
@@ -62,9 +77,9 @@ func crowded(name string, all []life, apart func(a, b *run) bool, limit func(tim
 // shows the slot as taken then.
 func (w *world) untilLost(group string, all []life) []life {
 	var lost []time.Time
-	for _, name := range w.names {
-		if n, _ := entry.Parse(name); n.Kind == entry.Group && n.Name == group {
-			lost = append(lost, w.entries[name].epochs...)
+	for _, e := range w.logs {
+		if n, _ := entry.Parse(e.name); n.Kind == entry.Group && n.Name == group {
+			lost = append(lost, e.epochs...)
 		}
 	}
 	return slices.DeleteFunc(all, func(x life) bool {
@@ -72,43 +87,12 @@ func (w *world) untilLost(group string, all []life) []life {
 	})
 }
 
-// groups are the runs of each group of jobs.
-func (w *world) groups() map[string][]*run {
-	all := map[string][]*run{}
-	for _, e := range w.jobs {
-		for _, r := range e.runs {
-			if d := w.definition(r.Replica, e.name); d != nil && d.Group != "" {
-				all[d.Group] = append(all[d.Group], r)
-			}
-		}
-	}
-	return all
-}
-
-// limit is the largest limit of a group that a replica has which is up.
-func (w *world) limit(group string, at time.Time) (most int) {
-	for _, u := range w.of[trace.Up] {
-		for _, d := range w.Fleet[u.Replica] {
-			if d.Group == group && d.Slots > most && w.isUp(u, at) {
-				most = d.Slots
-			}
-		}
-	}
-	return most
-}
-
 // covered: a context lives only while the service has its lease given to its claim, unless an operator has ended that.
-func covered(w *world, bad report) {
-	for e, r := range w.runs() {
-		if r.claim == nil || len(r.live) == 0 {
-			continue
-		}
-		all := e.find.terms[r.claim.Lease]
-		if len(all) == 0 || all[len(all)-1].forced {
-			continue
-		}
-		if to, end := all[len(all)-1].to, r.live[len(r.live)-1].to; end.After(to) {
-			bad(to, "the lease of %s for %s ends, and the context of its run with token %d lives for %s more", r.Replica, e.name, r.Token, end.Sub(to))
-		}
+func covered(w *world, r *run) bool {
+	if r.claim == nil {
+		return false
 	}
+	all := r.e.termsBy[r.claim.Lease]
+	n := len(all) - 1
+	return n >= 0 && !all[n].forced && r.lives(all[n].to, w.end())
 }

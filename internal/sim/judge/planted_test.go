@@ -1,468 +1,204 @@
 package judge
 
-import (
-	"maps"
-	"slices"
-	"testing"
-	"time"
+// planted are logs that violate one property each with one text in the place of $, and are fine with another one. Those of single
+// faults hold to the tenth of a second.
+var planted = []struct{ property, name, text, bad, fine string }{
+	{"S1 exclusive", "two replicas run a job", again + "run 16 19 b", "18", "15"},
+	{"S1 exclusive", "neither was suspended long enough", "$; of rerun; hold a x 10; run 11 18 a; " + further + "run 16 19 b",
+		"4 freeze Replica=a End=5", "13 freeze Replica=a End=19"},
+	{"S1 exclusive", "a slot of a lock has one holder", "lock 1 9 c1 0; lock $", "3 9 c3 0", "2 9 c2 1"},
+	{"S1 exclusive", "a group has one", "of g1; tick a x 10; of g2; tick b y 10 $", "10", "14"},
+	{"S1 covered", "a context outlives its lease", "hold a x 10; run 11 26 a; $; 40 asked", "", "req 20 a renew x"},
+	{"S1 covered", "unless an operator ends that", "hold a x 10; req 11.5 operator $; run 11 20 a", "release x", "break -"},
+	{"S2 lease", "a write without a lease", "$; miss 10 a x 10", "", "req 9 a acquire x"},
+	{"S2 lease", "a write that names no version", "hold a x 10 Match=$", "false", "true"},
+	{"S2 lease", "an id of two replicas", "tick a x 10; tick b $ 20", "x", "y"},
+	{"S2 lease", "an id for two acquisitions", "$; req 20 a acquire x", "tick a x 10", "req 19.5 a acquire x"},
+	{"S2 lease", "an entry made over one", "tick a x 10; write 20 b create - Status=$", "200", "409"},
+	{"S2 release", "a release under a run", "hold a x 10; run 11 12 a; $", "req 11.9 a release x Status=0",
+		"finish 12.1 a x succeeded; req 12.2 a release x"},
+	{"S2 release", "before the outcome is written", "hold a x 10 Record.Run.Armed=$; run 11 12 a; req 12.2 a release x",
+		"false", "true"},
 
-	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/store"
+	{"S3 claim", "a run without a claim", "hold a x 10; run 11 12 a Token=$", "102", "101"},
+	{"S3 claim", "a run of another's claim", "hold a x 10; run 11 12 $", "b", "a"},
+	{"S3 claim", "a claim runs once", "hold a x 10; run 11 12 a; run 13 14 a Try=$", "1", "2"},
+	{"S3 claim", "another tick than the claim's", "hold a x 10; run 11 12 a Attempt=$", "2", "1"},
+	{"S3 claim", "a claim that was taken back", "hold a x 10; $; write 11 a take_back x Record.Run.Status=idle Record.Run.Tick=0",
+		"run 12 13 a", ""},
+	{"S3 token", "a token that does not grow", "tick a x 10; req 19 operator delete -; write 19.1 b create - Record.Token=$; " +
+		"hold b y 20",
+		"90", "101"},
+	{"S3 token", "another run under a token", "tick a x 10; req 20 a acquire y; write 20.2 a settle y Record.$=2",
+		"Run.Attempt", "Failures"},
+
+	{"S4 attempt", "a tick is claimed again without Rerun", "of $; " + second + "claim 15.3 b y 10 Record.Run.Attempt=2",
+		"job", "rerun"},
+	{"S4 attempt", "an attempt is left out", "of rerun; " + second + "claim 15.3 b y 10 Record.Run.Attempt=$", "3", "2"},
+	{"S4 attempt", "an attempt is claimed twice", "of rerun; " + second + "claim 15.3 b y 10 Record.Run.Attempt=$", "1", "2"},
+	{"S4 attempt", "an attempt under the same lease", "of rerun; hold a x 10; run 11 12 a; $ 10 Record.Run.Attempt=2",
+		"claim 15.3 a x", "req 14 operator break -; req 15 b acquire y; claim 15.3 b y"},
+	{"S4 once", "a tick that has succeeded begins again", "hold a x 10; run 11 12 a; finish $ a x succeeded; run 13 14 a Try=2",
+		"12.2", "14.2"},
+	{"S4 once", "the work of a key begins again", "of key; holds 10 11 a x Result=$; req 11.4 a release x; holds 20 21 b y; " +
+		"finish 21.2 b y succeeded; req 21.4 b release y", "well; finish 11.2 a x succeeded", "failed; finish 11.2 a x failed"},
+
+	{"S5 ledger", "the watermark goes back", "tick a x 10; req 20 a acquire y; write 20.2 a settle y Record.Watermark=$",
+		"0", "10"},
+	{"S5 ledger", "a claim leaves a tick out", "tick a x $", "20", "10"},
+	{"S5 ledger", "a claim of what is no tick", "hold a x $ Record.Definition.Spec=new", "12", "20"},
+	{"S5 ledger", "a range is counted wrongly", "req 39 a acquire x; range 40 a x 30 $", "2", "3"},
+	{"S5 ledger", "an outcome of what is no tick", "req 9 a acquire x; range 10 a x $ 0", "12", "20"},
+	{"S5 facts", "a success of a run that failed", "hold a x 10; run 11 12 a Result=failed; finish 12.2 a x $",
+		"succeeded", "failed"},
+	{"S5 facts", "a failure of a run that succeeded", "hold a x 10; run 11 12 a; finish 12.2 a x $", "failed", "succeeded"},
+	{"S5 facts", "a skip of a run that did not skip", "hold a x 10; run 11 12 a Result=$; finish 12.2 a x skipped",
+		"well", "skipped"},
+	{"S5 facts", "a tick is missed that was claimed", "$; miss 11 a x 10", "hold a x 10", "req 9 a acquire x"},
+	{"S6 early", "an answer proves that it is too early", "req $+-0.6 a acquire x; claim $+-0.4 a x 10; run $ 11 a", "8", "9.9"},
+	{"S7 checkpoint", "not what was saved last", "hold a x 10; write 11 a save x Note=1; write 12 a save x Note=2; " +
+		"13 loaded Replica=a Note=$",
+		"1", "2"},
+	{"S7 fence", "a living context is refused", "hold a x 10; run 11 15 a Cancelled=$; " +
+		"13 effect Replica=a Token=101 Sent=12.9 Result=refused",
+		"14", "12"},
+	{"S7 fence", "an older token is taken", "tick a x 10; tick b y 20; 21 effect Replica=a Token=102 Sent=20.9 Result=well; " +
+		"22 effect Replica=a Token=101 Sent=21.9 Result=$", "well", "refused"},
+
+	{"S8 told", "nil without a call", "$; " + returns, "", "lock 2 8 c1 0"},
+	{"S8 told", "two calls", "lock 2 4 c1 0; $; " + returns, "lock 5 8 c1 1 ID=d", ""},
+	{"S8 told", "a return before the function's", "lock 2 $ c1 0; " + returns, "10", "9"},
+	{"S8 told", "nil of a function that failed", "lock 2 8 c1 0 Result=failed; " + returns + " Result=$", "well", "failed"},
+	{"S8 told", "held before the caller's time is over", returns + " Result=held $", "", "Cancelled=9"},
+	{"S8 told", "one ID for two functions", "lock 2 8 c1 0; lock 2 8 c2 1 ID=$", "c1", "c2"},
+	{"S8 told", "done, and no replica has done it", "of key; holds 10 11 a x Result=$; req 11.4 a release x; " +
+		"1 called Op=once Call=c1 Replica=a End=20 Result=well", "failed; finish 11.2 a x failed", "well; " +
+		"finish 11.2 a x succeeded"},
+	{"S8 told", "given up too soon", "$of key; holds 10 11 a x Result=failed; finish 11.2 a x failed; req 11.4 a release x; " +
+		"1 called Op=once Call=c1 Replica=a End=20 Result=failed", "", "tries; "},
+	{"S8 told", "an outcome on demand that is not written", "demand 2 a x r1 2; finish 3.2 a x succeeded; " +
+		"4 answered Replica=a Request=r1 Result=$", "failed", "succeeded"},
+	{"S8 status", "a status of another record", "hold a x 10 Record.Writer=mine; 12 listed Record.Writer=$ Sent=11 Heard=12",
+		"other", "mine"},
+	{"S8 events", "an event without a write", "emits; tick a x 10; " + ended + "Note=$", "failed", "succeeded"},
+	{"S8 events", "an event twice", "emits; tick a x 10; " + ended + "Note=succeeded; $", ended + "Note=succeeded", ""},
+	{"S9 orders", "a paused job begins", "order $ pause -; tick a x 10", "1", "5"},
+	{"S9 orders", "what was ordered runs twice", "order 1 run r1; demand 2 a x r1 2; demand 20 b y $ 20", "r1", "r2"},
+	{"S9 closed", "a spoilt entry is written", "tick a x 10; 14 spoilt Note=garbage End=$; req 14 operator write -; " +
+		"write $ operator write -; hold b y 20", "60", "16"},
+	{"S10 after", "a follower before its predecessor", "tick a x 10; of after; tick b y 10 $", "10", "14"},
+	{"S10 after", "a follower after a failure", "hold a x 10; run 11 12 a Result=failed; finish 12.2 a x failed; of $; " +
+		"tick b y 10 14",
+		"after", "any"},
+	{"S11 stop", "a run begins after a stop", "tick a x 10; 5 stop Replica=$ End=9", "a", "b"},
+	{"S12 previous", "not the last success", "around; tick a x 10; hold a y 20; run 20.7 22 a Previous=$", "0", "10"},
+	{"S13 cause", "cancelled, and that was not ordered", "$; hold a x 10; run 11 25 a Cancelled=21 Why=cancelled",
+		"", "order 11 cancel -"},
+	{"S13 cause", "replaced by nothing", "of $; hold a x 10; run 11 25 a Cancelled=21 Why=replaced", "job", "replace"},
+	{"S13 cause", "stalled without a limit", "hold a x 10; run 11 25 a Cancelled=21 Why=$", "stalled", "lost"},
+
+	{"L1 settled", "old ticks have no outcome", "of g1; ticks 10 $; " + heals, "10", "30"},
+	{"L1 in time", "a tick does not begin", "ticks 10 190; $; ticks 210 280; " + heals,
+		"req 208 a acquire s; miss 208.2 a s 200; req 208.4 a release s", "tick a x 200"},
+	{"L2 runs", "a singleton does not run", "of one; holds 10 $ a x; " + heals, "100", "280"},
+	{"L3 served", "a caller waits", "40 called Replica=a Op=do Lock=lock Call=c1 Result=held End=$ Cancelled=$; " + heals,
+		"200", "60"},
+	{"L4 orders", "an order without an outcome", "order 40 run r1; ticks 10 40; $; ticks 50 280; " + heals,
+		"", "demand 43 b d r1 43; finish 44.2 b d succeeded; req 44.4 b release d"},
+	{"L4 orders", "a backfill with a tick left out", "order 35 backfill backfill/7; ticks 10 40; demand 43 b f backfill/7 -20; " +
+		"finish 44.2 b f succeeded Record.Backfill.Seq=7 Record.Backfill.Counts.succeeded=$; req 44.4 b release f; ticks 50 280; " +
+		"" + heals,
+		"1", "2"},
+	{"L5 spread", "one replica holds both shards", "of s-0; holds 10 280 a x; of s-1; holds 10 280 $ y; " + heals, "a", "b"},
+	{"L6 health", "a job is broken", "hold a x 10 Status=$; 280 health Replica=a Op=broken", "200", "403"},
+	{"L7 budget", "too many requests", "ticks 10 280; each $ 200 0.1 req @ b read -; " + heals, "300", "100"},
+	{"Z1 wakes", "no alarm for a tick", "zero; tick a x 3600; $; tick a z 10800",
+		"req 7208 a acquire s; miss 7208.2 a s 7200; req 7208.4 a release s", "tick a y 7200"},
+	{"Z2 few", "messages that are left", "zero; 4400 mail Replica=a Op=put ID=z End=14400; " +
+		"each $ 800 1 @ mail Replica=a Op=put ID=@ End=14400",
+		"3", "1"},
+	{"Z3 quiet", "starts for nothing", "zero; each $ 1000 100 @ up Replica=@ Op=for_an_alarm Cause=started_from_zero, @+5 gone Replica=@",
+		"40", "4"},
+
+	{"P failover", "kill", "of work; take a 0; meets kill 0; 5 crash Replica=a; take b $", "30.8", "30.6"},
+	{"P failover", "suspend", "of work; take a 0 Cancelled=65 End=65; meets suspend 65; take b $", "30.8", "30.6"},
+	{"P failover", "cut one", "of work; take a 0 Cancelled=17 End=17; meets cut_one 35; take b $", "30.8", "30.6"},
+	{"P failover", "kill ahead", "of work; take a 0 End=1; meets kill_ahead 0 Tick=60; take b $", "87.6", "87.4"},
+	{"P thaw", "suspend", "of work; take a 0 End=$; meets suspend 65; take b $+1", "66.1", "66"},
+	{"P cut short", "cut one", "of work; take a 0 End=$; meets cut_one 35; take b $+1", "17.6", "17.4"},
+	{"P cut short", "cut all", "of work; take a 0 Cancelled=$ End=90; meets cut_all 35; take b $+1", "17.6", "17.4"},
+	{"P outage", "a call takes long", cut + "req 10 a renew x Cause=drop Sent=10 Done=10+$", "2.6", "2.5"},
+	{"P outage", "many calls", cut + "each $ 10 0.01 req @ a read - Cause=refuse Done=@", "21", "20"},
+	{"P outage", "no further renewal", cut + "req 12 a renew x Cause=refuse Sent=12 Done=12; " +
+		"req 14 a renew x Cause=refuse Sent=12+$ Done=14",
+		"1.6", "1.5"},
+	{"P outage", "cut all", "of work; take a 0 Cancelled=17 End=17; meets cut_all 35; take b $", "60.8", "60.6"},
+	{"P denied", "the lease is kept", "of work; take a 0 Cancelled=10 End=10; meets deny_one 180; take b $", "95.8", "95.6"},
+	{"P denied", "a tick is missed", "of work; take a 0 End=10; meets deny_one 180; take b 90; miss 130 b b101 $", "120", "60"},
+	{"P revoked", "unlock", "of work; take a 0 End=$; meets unlock 0; take b $+1", "12.9", "12.7"},
+	{"P revoked", "unlock now", "of work; take a 0 End=$; meets unlock_now 0; take b $+1", "12.9", "12.7"},
+	{"P unlock", "unlock now", "of work; take a 0 End=10; meets unlock_now 0; take b $", "37.1", "36.9"},
+	{"P unlock", "unlock", "of work; take a 0 End=10; meets unlock 0; take b $", "52.1", "51.9"},
+	{"P overrun", "of the deaf", "of work; take a 0 Cancelled=10 End=50; meets unlock_the_deaf 0; $ overran Replica=a",
+		"13.6", "13.5"},
+	{"P stall", "stall", "of work; take a 0 Cancelled=$ End=$; meets stall 0; take b $+1", "13.1", "12.9"},
+	{"P replaced", "stall", "of work; take a 0 Cancelled=12 End=21; meets stall 0; take b $", "26.8", "26.6"},
+	{"P replaced", "stall of the deaf", "of work; take a 0 Cancelled=12 End=90; meets stall_of_the_deaf 0; take b $",
+		"37.8", "37.6"},
+	{"P handed over", "hand over", "of work; take a 0 Cancelled=8 End=9; meets hand_over 0; take b $", "18", "17.8"},
+	{"P handed over", "terminate", "of work; take a 0 Cancelled=8 End=9; meets terminate 0; take b $; " +
+		"" + stop + "10 gone Replica=a",
+		"18", "17.8"},
+	{"P shutdown", "a job goes on", "of work; take a 0 End=$; meets terminate 0; take b $+1; " + stop + "31 gone Replica=a",
+		"30.1", "30"},
+	{"P shutdown", "a singleton goes on", "of one; take a 0 End=$; meets terminate 0; take b $+1; req 11 a release a0; " +
+		"" + stop + "31 gone Replica=a",
+		"11.1", "11"},
+	{"P shutdown", "the replica stays", "of work; take a 0 End=10; meets terminate 0; take b 11; " + stop + "$ gone Replica=a",
+		"37.3", "37.1"},
+	{"P shutdown", "it acquires", "of work; take a 0 End=10; meets terminate 0; take b 11; req $ a acquire z; " +
+		"" + stop + "31 gone Replica=a",
+		"5.1", "5"},
+	{"P shutdown", "it leaves a lease", "of work; take a 0 End=10; meets terminate 0; req 14 a renew a0; req 28 a renew a0; " +
+		"req $ a release a0; " +
+		stop + "31 gone Replica=a", "32", "30"},
+	{"P deploy", "abort", "of work; take a 0 End=4; meets abort 60; write 30 v claim y; write $ b claim z", "781", "779"},
+	{"P control", "cancel", "of work; take a 0 End=$; meets cancel 0; take b $+1", "14.2", "14"},
+	{"P control", "hand over a job", "of work; take a 0 End=$; meets hand_over 0; take b $+1", "40.2", "40"},
+	{"P control", "hand over a singleton", "of one; take a 0 End=$; meets hand_over 0; take b $+1", "20.2", "20"},
+	{"P control", "run", "of work; take a 0 End=4; meets run 0 Request=please; take b $ Request=please", "19.6", "19.4"},
+	{"P deadline", "a late claim", "of prompt; take a 0 End=4; meets run 0; take b $", "72.9", "72.7"},
+	{"P deadline", "a late begin", "of work; take a 0 End=4; meets run 0; take b 60 Time=$", "72.6", "72.4"},
+	{"P recovered", "a singleton", "of one; take a 0; meets kill 0; 5 crash Replica=a; take b 20 End=$; 210 asked", "189", "200"},
+	{"P1 in time", "a job", "of work; take a 0; meets kill 0; 5 crash Replica=a; take b 20 End=30; take b $ End=$+1; take b 181",
+		"131", "129"},
+	{"P alarm", "kill all", "alarm; of work; take a 0; meets kill_all 0; take b $; take b 121", "87.3", "87.1"},
+	{"P hit", "nothing", "of work; take a 0 End=$; meets cancel 0; take b $+1", "4", "5"},
+	{"P rest", "the next fault", "of work; take a 0; meets kill 0; 5 crash Replica=a; take b 20; $ single Op=over", "30", "31"},
+
+	{"S5 backfilled", "a tick of another schedule", "of work; demand 100 b x backfill/7 $", "30", "60"},
+	{"S8 history", "no line", "of work; demand 100 b x backfill/7 60; 1000 kept Tick=$ Request=backfill/7", "0", "60"},
+	{"S8 obeyed", "a run begins late", "of work; take a 0 End=4; order 6 run please; take b $ Request=please", "19.6", "19.4"},
+	{"S8 obeyed", "what was ordered under another has no outcome", "of work; take a 0 End=60; order 6 run please; $",
+		"", "write 61 a claim x Record.Run.Request=please; finish 62 a x skipped"},
+	{"S8 obeyed", "another attempt of what was cancelled", "of work; take a 0 End=4; order 6 cancel - Token=101; take b 7 End=$",
+		"15", "14"},
+	{"S9 name", "it is taken twice", "of work; order 6 run please; order $ run please", "46000", "92000"},
+	{"L1 woken", "for another tick", "of work; take b 60; 60 woken Replica=b Tick=$ End=70", "120", "60"},
+	{"L1 wanted", "before that time", "of work; 10 wanted End=60; take b $", "59", "60"},
+	{"L1 called", "the others do not go on", "of work; take a 0; meets short_calls 100; take b $", "4", "20"},
+	{"L1 swept", "late", "of grouped; take a 0 End=4; 5 healed End=60; 70 swept; take b $ End=140; 150 asked", "131", "128"},
+}
+
+// What several of them say.
+const (
+	again   = "of rerun; hold a x 10; run 11 $ a; " + further
+	second  = "hold a x 10; run 11 12 a; " + taken
+	taken   = "req 14 operator break -; req 15 b acquire y; "
+	further = taken + "claim 15.3 b y 10 Record.Run.Attempt=2; "
+	returns = "1 called Replica=a Op=do Lock=lock Call=c1 End=9 Result=well Job="
+	ended   = "13 emitted Replica=a Job=job Op=ended Tick=10 Token=101 "
+	heals   = "30 healed; 280 asked"
+	cut     = "of work; take a 0 End=6; meets cut_one 35; "
+	stop    = "5 stop Replica=a End=30; "
 )
-
-// planted are logs that violate one property each, and beside each a log that is nearly the same, and fine.
-var planted = []struct {
-	property, name string
-	bad, fine      func(s *story)
-}{
-	{"S1 exclusive", "two replicas run a job", func(s *story) { s.overlap(18) }, func(s *story) { s.overlap(15) }},
-	{"S1 exclusive", "two replicas run a job, and neither was suspended long enough", func(s *story) {
-		s.overlap(18)
-		s.add(4, trace.Event{What: trace.Freeze, Replica: "a", End: at(5)})
-	}, func(s *story) {
-		s.overlap(18)
-		s.add(13, trace.Event{What: trace.Freeze, Replica: "a", End: at(19)})
-	}},
-	{"S1 exclusive", "a slot of a lock has one holder", func(s *story) { s.locks(1, 9, "c1", 0); s.locks(3, 9, "c3", 0) },
-		func(s *story) { s.locks(1, 9, "c1", 0); s.locks(2, 9, "c2", 1) }},
-	{"S1 exclusive", "a group has one", func(s *story) { s.of("g1").tick("a", "x", 10); s.of("g2").tick("b", "y", 10) },
-		func(s *story) { s.of("g1").tick("a", "x", 10); s.of("g2").tickAt(14, "b", "y", 10) }},
-	{"S1 covered", "a context outlives its lease", func(s *story) { s.hold("a", "x", 10); s.runs(11, 26, "a"); s.add(40, trace.Event{What: trace.Asked}) },
-		func(s *story) {
-			s.hold("a", "x", 10)
-			s.request(20, "a", "renew", "x")
-			s.runs(11, 26, "a")
-		}},
-	{"S1 covered", "unless an operator ends that", func(s *story) {
-		s.hold("a", "x", 10)
-		s.request(11.5, trace.Operator, "release", "x")
-		s.runs(11, 20, "a")
-	},
-		func(s *story) {
-			s.hold("a", "x", 10)
-			s.request(11.5, trace.Operator, "break", "")
-			s.runs(11, 20, "a")
-		}},
-
-	{"S2 lease", "a write without a lease", func(s *story) { s.settle(10, "a", "x", store.Outcome{Tick: at(10), Status: store.Missed}) },
-		func(s *story) {
-			s.acquire(9, "a", "x")
-			s.settle(10, "a", "x", store.Outcome{Tick: at(10), Status: store.Missed})
-		}},
-	{"S2 lease", "a write that names no version", func(s *story) { s.hold("a", "x", 10).Match = false }, func(s *story) { s.hold("a", "x", 10) }},
-	{"S2 lease", "an id of two replicas", func(s *story) { s.tick("a", "x", 10); s.tick("b", "x", 20) }, func(s *story) { s.tick("a", "x", 10); s.tick("b", "y", 20) }},
-	{"S2 lease", "an id for two acquisitions", func(s *story) { s.tick("a", "x", 10); s.acquire(20, "a", "x") },
-		func(s *story) { s.acquire(9, "a", "x"); s.acquire(9.5, "a", "x") }},
-	{"S2 lease", "an entry made over one", func(s *story) { s.tick("a", "x", 10); s.write(20, "b", "create", "", func(*store.Record) {}) },
-		func(s *story) {
-			s.tick("a", "x", 10)
-			s.write(20, "b", "create", "", func(*store.Record) {}).Status = 409
-		}},
-	{"S2 release", "a release under a run", func(s *story) {
-		s.hold("a", "x", 10)
-		s.runs(11, 12, "a")
-		s.request(11.9, "a", "release", "x").Status = 0
-	},
-		func(s *story) {
-			s.hold("a", "x", 10)
-			s.runs(11, 12, "a")
-			s.finish(12.1, "a", "x", store.Succeeded)
-			s.request(12.2, "a", "release", "x")
-		}},
-	{"S2 release", "a release before the outcome is written", func(s *story) { s.hold("a", "x", 10); s.runs(11, 12, "a"); s.request(12.2, "a", "release", "x") },
-		func(s *story) { s.hold("a", "x", 10).Record.Run.Armed = true; s.request(12.2, "a", "release", "x") }},
-
-	{"S3 claim", "a run without a claim", func(s *story) { s.hold("a", "x", 10); s.runs(11, 12, "a").Token++ }, func(s *story) { s.hold("a", "x", 10); s.runs(11, 12, "a") }},
-	{"S3 claim", "a run of another's claim", func(s *story) { s.hold("a", "x", 10); s.runs(11, 12, "b") }, func(s *story) { s.hold("a", "x", 10) }},
-	{"S3 claim", "a claim runs once", func(s *story) { s.hold("a", "x", 10); s.runs(11, 12, "a"); s.runs(13, 14, "a") },
-		func(s *story) { s.hold("a", "x", 10); s.runs(11, 12, "a"); s.runs(13, 14, "a").Try = 2 }},
-	{"S3 claim", "another tick than the claim's", func(s *story) { s.hold("a", "x", 10); s.runs(11, 12, "a").Attempt = 2 }, func(s *story) { s.hold("a", "x", 10); s.runs(11, 12, "a") }},
-	{"S3 claim", "a claim that was taken back", func(s *story) { s.takenBack(); s.runs(12, 13, "a") }, func(s *story) { s.takenBack() }},
-	{"S3 token", "a token that does not grow", func(s *story) { s.tick("a", "x", 10); s.anew(19, 90); s.hold("b", "y", 20) }, func(s *story) { s.tick("a", "x", 10); s.anew(19, 101); s.hold("b", "y", 20) }},
-	{"S3 token", "another run under a token", func(s *story) {
-		s.tick("a", "x", 10).acquire(20, "a", "y")
-		s.write(20.2, "a", "settle", "y", func(r *store.Record) { r.Run.Attempt = 2 })
-	}, func(s *story) {
-		s.tick("a", "x", 10).acquire(20, "a", "y")
-		s.write(20.2, "a", "settle", "y", func(r *store.Record) { r.Failures = 2 })
-	}},
-
-	{"S4 attempt", "a tick is claimed again without Rerun", func(s *story) { s.of("job").again(2, "y") }, func(s *story) { s.of("rerun").again(2, "y") }},
-	{"S4 attempt", "an attempt is left out", func(s *story) { s.of("rerun").again(3, "y") }, func(s *story) { s.of("rerun").again(2, "y") }},
-	{"S4 attempt", "an attempt is claimed twice", func(s *story) { s.of("rerun").again(1, "y") }, func(s *story) { s.of("rerun").again(2, "y") }},
-	{"S4 attempt", "an attempt under the same lease", func(s *story) { s.of("rerun").again(2, "x") }, func(s *story) { s.of("rerun").again(2, "y") }},
-	{"S4 once", "a tick that has succeeded begins again", func(s *story) {
-		s.hold("a", "x", 10)
-		s.runs(11, 12, "a")
-		s.finish(12.2, "a", "x", store.Succeeded)
-		s.runs(13, 14, "a").Try = 2
-	},
-		func(s *story) {
-			s.hold("a", "x", 10)
-			s.runs(11, 12, "a")
-			s.runs(12.3, 14, "a").Try = 2
-			s.finish(14.2, "a", "x", store.Succeeded)
-		}},
-	{"S4 once", "the work of a key begins again", func(s *story) { s.keyed(10, "a", "x", trace.Well); s.keyed(20, "b", "y", trace.Well) },
-		func(s *story) { s.keyed(10, "a", "x", trace.Failed); s.keyed(20, "b", "y", trace.Well) }},
-
-	{"S5 ledger", "the watermark goes back", func(s *story) {
-		s.tick("a", "x", 10).acquire(20, "a", "y")
-		s.write(20.2, "a", "settle", "y", func(r *store.Record) { r.Watermark = at(0) })
-	}, func(s *story) { s.tick("a", "x", 10).tick("a", "y", 20) }},
-	{"S5 ledger", "a claim leaves a tick out", func(s *story) { s.tick("a", "x", 20) }, func(s *story) { s.tick("a", "x", 10) }},
-	{"S5 ledger", "a claim of what is no tick", func(s *story) { s.hold("a", "x", 12).Record.Definition.Spec = "new" }, func(s *story) { s.hold("a", "x", 20).Record.Definition.Spec = "new" }},
-	{"S5 ledger", "a range is counted wrongly", func(s *story) { s.ranges(2) }, func(s *story) { s.ranges(3) }},
-	{"S5 ledger", "an outcome of what is no tick", func(s *story) {
-		s.acquire(9, "a", "x")
-		s.settle(10, "a", "x", store.Outcome{From: at(0), Tick: at(12), Status: store.Missed})
-	},
-		func(s *story) {
-			s.acquire(9, "a", "x")
-			s.settle(10, "a", "x", store.Outcome{From: at(0), Tick: at(20), Status: store.Missed})
-		}},
-	{"S5 facts", "a success of a run that failed", func(s *story) { s.ends(trace.Failed, store.Succeeded) }, func(s *story) { s.ends(trace.Failed, store.Failed) }},
-	{"S5 facts", "a failure of a run that succeeded", func(s *story) { s.ends(trace.Well, store.Failed) }, func(s *story) { s.ends(trace.Well, store.Succeeded) }},
-	{"S5 facts", "a skip of a run that did not skip", func(s *story) { s.ends(trace.Well, store.Skipped) }, func(s *story) { s.ends(trace.Skipped, store.Skipped) }},
-	{"S5 facts", "a tick is missed that was claimed", func(s *story) {
-		s.hold("a", "x", 10)
-		s.settle(11, "a", "x", store.Outcome{Tick: at(10), Status: store.Missed})
-	},
-		func(s *story) {
-			s.acquire(9, "a", "x")
-			s.settle(11, "a", "x", store.Outcome{Tick: at(10), Status: store.Missed})
-		}},
-
-	{"S6 early", "an answer proves that it is too early", func(s *story) { s.ahead(8) }, func(s *story) { s.ahead(9.9) }},
-	{"S7 checkpoint", "not what was saved last", func(s *story) { s.loads("1") }, func(s *story) { s.loads("2") }},
-	{"S7 fence", "a living context is refused", func(s *story) { s.hold("a", "x", 10); s.runs(11, 15, "a"); s.effect(12, 101, trace.Refused) },
-		func(s *story) {
-			s.hold("a", "x", 10)
-			s.runs(11, 15, "a").Cancelled = at(12)
-			s.effect(13, 101, trace.Refused)
-		}},
-	{"S7 fence", "an older token is taken", func(s *story) {
-		s.tick("a", "x", 10).tick("b", "y", 20)
-		s.effect(21, 102, trace.Well)
-		s.effect(22, 101, trace.Well)
-	},
-		func(s *story) {
-			s.tick("a", "x", 10).tick("b", "y", 20)
-			s.effect(21, 102, trace.Well)
-			s.effect(22, 101, trace.Refused)
-		}},
-
-	{"S8 told", "nil without a call", func(s *story) { s.calls(1, 9, "do", "c1", trace.Well) }, func(s *story) { s.locks(2, 8, "c1", 0); s.calls(1, 9, "do", "c1", trace.Well) }},
-	{"S8 told", "two calls", func(s *story) {
-		s.locks(2, 4, "c1", 0)
-		s.locks(5, 8, "c1", 1).ID = "d"
-		s.calls(1, 9, "do", "c1", trace.Well)
-	},
-		func(s *story) { s.locks(2, 4, "c1", 0); s.calls(1, 9, "do", "c1", trace.Well) }},
-	{"S8 told", "a return before the function's", func(s *story) { s.locks(2, 10, "c1", 0); s.calls(1, 9, "do", "c1", trace.Well) }, func(s *story) { s.locks(2, 9, "c1", 0); s.calls(1, 9, "do", "c1", trace.Well) }},
-	{"S8 told", "nil of a function that failed", func(s *story) { s.locks(2, 8, "c1", 0).Result = trace.Failed; s.calls(1, 9, "do", "c1", trace.Well) },
-		func(s *story) { s.locks(2, 8, "c1", 0).Result = trace.Failed; s.calls(1, 9, "do", "c1", trace.Failed) }},
-	{"S8 told", "held before the caller's time is over", func(s *story) { s.calls(1, 9, "do", "c1", trace.Held) }, func(s *story) { s.calls(1, 9, "do", "c1", trace.Held).Cancelled = at(9) }},
-	{"S8 told", "one ID for two functions", func(s *story) { s.locks(2, 8, "c1", 0); s.locks(2, 8, "c2", 1).ID = "c1" }, func(s *story) { s.locks(2, 8, "c1", 0); s.locks(2, 8, "c2", 1) }},
-	{"S8 told", "done, and no replica has done it", func(s *story) {
-		s.keyed(10, "a", "x", trace.Failed)
-		s.calls(1, 20, "once", "c1", trace.Well).Job = key
-	},
-		func(s *story) { s.keyed(10, "a", "x", trace.Well); s.calls(1, 20, "once", "c1", trace.Well).Job = key }},
-	{"S8 told", "given up too soon", func(s *story) {
-		s.keyed(10, "a", "x", trace.Failed)
-		s.calls(1, 20, "once", "c1", trace.Failed).Job = key
-	},
-		func(s *story) {
-			s.Onces[key] = trace.Once{MaxTries: 1}
-			s.keyed(10, "a", "x", trace.Failed)
-			s.calls(1, 20, "once", "c1", trace.Failed).Job = key
-		}},
-	{"S8 told", "an outcome on demand that is not written", func(s *story) { s.answers(trace.Result(store.Failed)) }, func(s *story) { s.answers(trace.Result(store.Succeeded)) }},
-	{"S8 status", "a status of another record", func(s *story) { s.listed("other") }, func(s *story) { s.listed("mine") }},
-	{"S8 events", "an event without a write", func(s *story) { s.tick("a", "x", 10); s.emits(13, 10, store.Failed) }, func(s *story) { s.tick("a", "x", 10); s.emits(13, 10, store.Succeeded) }},
-	{"S8 events", "an event twice", func(s *story) {
-		s.tick("a", "x", 10)
-		s.emits(13, 10, store.Succeeded)
-		s.emits(14, 10, store.Succeeded)
-	},
-		func(s *story) { s.tick("a", "x", 10); s.emits(13, 10, store.Succeeded) }},
-
-	{"S9 orders", "a paused job begins", func(s *story) { s.order(1, store.OrderPause, ""); s.tick("a", "x", 10) }, func(s *story) { s.order(5, store.OrderPause, ""); s.tick("a", "x", 10) }},
-	{"S9 orders", "what was ordered runs twice", func(s *story) {
-		s.order(1, store.OrderRun, "r1")
-		s.demanded(2, "a", "x", "r1")
-		s.demanded(20, "b", "y", "r1")
-	},
-		func(s *story) {
-			s.order(1, store.OrderRun, "r1")
-			s.demanded(2, "a", "x", "r1")
-			s.demanded(20, "b", "y", "r2")
-		}},
-	{"S9 closed", "a spoilt entry is written", func(s *story) { s.tick("a", "x", 10); s.spoil(14, 60); s.hold("b", "y", 20) },
-		func(s *story) { s.tick("a", "x", 10); s.spoil(14, 16); s.hold("b", "y", 20) }},
-	{"S10 after", "a follower before its predecessor", func(s *story) { s.of("after").tick("a", "y", 10).of("job").tick("a", "x", 10) }, func(s *story) { s.follows("after", store.Succeeded) }},
-	{"S10 after", "a follower after a failure", func(s *story) { s.follows("after", store.Failed) }, func(s *story) { s.follows("any", store.Failed) }},
-	{"S11 stop", "a run begins after a stop", func(s *story) {
-		s.tick("a", "x", 10)
-		s.add(5, trace.Event{What: trace.Stop, Replica: "a", End: at(9)})
-	},
-		func(s *story) {
-			s.tick("a", "x", 10)
-			s.add(5, trace.Event{What: trace.Stop, Replica: "b", End: at(9)})
-		}},
-	{"S12 previous", "not the last success", func(s *story) { s.given(0) }, func(s *story) { s.given(10) }},
-	{"S13 cause", "cancelled, and that was not ordered", func(s *story) { s.cancelled("job", trace.Cancelled) },
-		func(s *story) { s.order(11, store.OrderCancel, ""); s.cancelled("job", trace.Cancelled) }},
-	{"S13 cause", "replaced by nothing", func(s *story) { s.cancelled("job", trace.Replaced) }, func(s *story) { s.cancelled("replace", trace.Replaced) }},
-	{"S13 cause", "stalled without a limit", func(s *story) { s.cancelled("job", trace.Stalled) }, func(s *story) { s.cancelled("job", trace.Lost) }},
-
-	{"L1 settled", "old ticks have no outcome", func(s *story) { s.of("g1").ticks(10, 10).heals() }, func(s *story) { s.of("g1").ticks(10, 30).heals() }},
-	{"L1 in time", "a tick does not begin", func(s *story) { s.ticks(10, 190).skips(200).ticks(210, 280).heals() }, func(s *story) { s.ticks(10, 280).heals() }},
-	{"L2 runs", "a singleton does not run", func(s *story) { s.of("one").holds(10, 100, "a", "x"); s.heals() }, func(s *story) { s.of("one").holds(10, 280, "a", "x"); s.heals() }},
-	{"L3 served", "a caller waits", func(s *story) { s.heals(); s.calls(40, 200, "do", "c1", trace.Held).Cancelled = at(200) }, func(s *story) { s.heals(); s.calls(40, 60, "do", "c1", trace.Held).Cancelled = at(60) }},
-	{"L4 orders", "an order without an outcome", func(s *story) { s.ticks(10, 280).heals().order(40, store.OrderRun, "r1") },
-		func(s *story) { s.order(40, store.OrderRun, "r1"); s.demands("r1").heals() }},
-	{"L4 orders", "a backfill with a tick left out", func(s *story) { s.fills(1) }, func(s *story) { s.fills(2) }},
-	{"L5 spread", "one replica holds both shards", func(s *story) { s.heals().of("s-0").holds(10, 280, "a", "x"); s.of("s-1").holds(10, 280, "a", "y") },
-		func(s *story) { s.heals().of("s-0").holds(10, 280, "a", "x"); s.of("s-1").holds(10, 280, "b", "y") }},
-	{"L6 health", "a job is broken", func(s *story) { s.add(280, trace.Event{What: trace.Health, Replica: "a", Job: "job", Op: "broken"}) },
-		func(s *story) {
-			s.hold("a", "x", 10).Status = 403
-			s.add(280, trace.Event{What: trace.Health, Replica: "a", Job: "job", Op: "broken"})
-		}},
-	{"L7 budget", "too many requests", func(s *story) { s.ticks(10, 280).heals().reads(300) }, func(s *story) { s.ticks(10, 280).heals().reads(100) }},
-	{"Z1 wakes", "no alarm for a tick", func(s *story) { s.zero().tick("a", "x", 3600).skips(7200).tick("a", "y", 10800) }, func(s *story) { s.zero().tick("a", "x", 3600).tick("a", "y", 7200).tick("a", "z", 10800) }},
-	{"Z2 few", "messages that are left", func(s *story) { s.zero().letters(3) }, func(s *story) { s.zero().letters(1) }},
-	{"Z3 quiet", "starts for nothing", func(s *story) { s.zero().awakes(40) }, func(s *story) { s.zero().awakes(4) }},
-}
-
-// TestPlanted judges the logs that were made by hand.
-func TestPlanted(t *testing.T) {
-	shown := map[string]bool{}
-	for _, p := range planted {
-		shown[p.property] = true
-		t.Run(p.property+"/"+p.name, func(t *testing.T) {
-			if got := judged(p.bad); !slices.Equal(slices.Collect(maps.Keys(got)), []string{p.property}) {
-				t.Errorf("the bad log: got %v, want %s alone", got, p.property)
-			}
-			if got := judged(p.fine); len(got) > 0 {
-				t.Errorf("the fine log: got %v", got)
-			}
-		})
-	}
-	for _, p := range properties {
-		if !shown[p.name] {
-			t.Errorf("no log shows that %s is judged", p.name)
-		}
-	}
-}
-
-func judged(plant func(s *story)) map[string][]string {
-	s, got := newStory(), map[string][]string{}
-	plant(s)
-	for _, v := range Judge(&s.Log) {
-		got[v.Invariant] = append(got[v.Invariant], v.String())
-	}
-	return got
-}
-
-// again claims the first tick again, after its first run: under another lease, of b, or under the first one.
-func (s *story) again(attempt int, id string) {
-	s.hold("a", "x", 10)
-	s.runs(11, 12, "a")
-	who := "a"
-	if id != "x" {
-		who = "b"
-		s.request(14, trace.Operator, "break", "")
-		s.acquire(15, who, id)
-	}
-	s.write(15.3, who, "claim", id, func(r *store.Record) {
-		r.Token++
-		r.Run = store.Run{Tick: at(10), Attempt: attempt, Status: store.Running}
-	})
-}
-
-// overlap is a second attempt that begins at 16, and a first one that goes on until then or longer.
-func (s *story) overlap(until float64) {
-	s.of("rerun").again(2, "y")
-	s.runs(16, 19, "b")
-	for _, e := range s.Events {
-		if e.What == trace.Ran && e.Replica == "a" {
-			e.End = at(until)
-		}
-	}
-}
-
-func (s *story) takenBack() {
-	s.hold("a", "x", 10)
-	s.write(11, "a", "take back", "x", func(r *store.Record) { r.Run = store.Run{Status: store.Idle} })
-}
-
-// anew deletes the entry and makes it again.
-func (s *story) anew(t float64, token int64) {
-	s.request(t, trace.Operator, "delete", "")
-	s.write(t+0.1, "b", "create", "", func(r *store.Record) {
-		*r = store.Record{Token: token, Watermark: r.Watermark, Run: store.Run{Status: store.Idle}}
-	})
-}
-
-// keyed does the work of a key.
-func (s *story) keyed(t float64, replica, id string, result trace.Result) {
-	status := store.Failed
-	if result == trace.Well {
-		status = store.Succeeded
-	}
-	s.of(key).holds(t, t+1, replica, id).Result = result
-	s.finish(t+1.2, replica, id, status)
-	s.request(t+1.4, replica, "release", id)
-}
-
-func (s *story) ranges(count int) {
-	s.acquire(39, "a", "x")
-	s.settle(40, "a", "x", store.Outcome{From: at(0), Tick: at(30), Count: count, Status: store.Missed})
-}
-
-func (s *story) ends(result trace.Result, status store.Status) *trace.Event {
-	s.hold("a", "x", 10)
-	s.runs(11, 12, "a").Result = result
-	return s.finish(12.2, "a", "x", status)
-}
-
-// ahead runs the first tick at a time, which was claimed just before.
-func (s *story) ahead(t float64) {
-	s.acquire(t-0.6, "a", "x")
-	s.claim(t-0.4, "a", "x", 10)
-	s.runs(t, 11, "a")
-}
-
-func (s *story) loads(n string) {
-	s.hold("a", "x", 10)
-	for i, kept := range []string{"1", "2"} {
-		s.write(float64(11+i), "a", "save", "x", func(*store.Record) {}).Note = kept
-	}
-	s.add(13, trace.Event{What: trace.Loaded, Replica: "a", Job: s.job, Note: n})
-}
-
-func (s *story) effect(t float64, token int64, result trace.Result) {
-	s.add(t, trace.Event{What: trace.Effect, Replica: "a", Job: s.job, Token: token, Sent: at(t - 0.1), Result: result})
-}
-
-func (s *story) answers(result trace.Result) {
-	s.demanded(2, "a", "x", "r1")
-	s.finish(3.2, "a", "x", store.Succeeded)
-	s.add(4, trace.Event{What: trace.Answered, Replica: "a", Job: s.job, Request: "r1", Result: result})
-}
-
-func (s *story) listed(writer string) {
-	s.hold("a", "x", 10).Record.Writer = "mine"
-	s.add(12, trace.Event{What: trace.Listed, Job: s.job, Record: &store.Record{Writer: writer}, Sent: at(11), Heard: at(12)})
-}
-
-func (s *story) emits(t float64, tick float64, status store.Status) {
-	s.Emits = true
-	s.add(t, trace.Event{What: trace.Emitted, Replica: "a", Job: "job", Op: string(event.Ended), Tick: at(tick), Token: 100 + int64(tick)/10, Note: string(status)})
-}
-
-// spoil has an operator overwrite the entry, and mend it later.
-func (s *story) spoil(t float64, until float64) {
-	s.add(t, trace.Event{What: trace.Corrupted, Job: s.job, Note: "garbage", End: at(until)})
-	s.request(t, trace.Operator, "write", "")
-	r := s.saved[s.job]
-	s.request(until, trace.Operator, "write", "").Record = &r
-}
-
-// follows runs a follower after a run of its predecessor.
-func (s *story) follows(job string, status store.Status) {
-	result := trace.Well
-	if status == store.Failed {
-		result = trace.Failed
-	}
-	s.ends(result, status)
-	s.of(job).tickAt(14, "b", "y", 10)
-}
-
-// given is a second run that is given a tick as the last success.
-func (s *story) given(tick float64) {
-	s.Around = true
-	s.tick("a", "x", 10).hold("a", "y", 20)
-	s.runs(20.7, 22, "a").Previous = at(tick)
-}
-
-func (s *story) cancelled(job string, why trace.Result) {
-	s.of(job).hold("a", "x", 10)
-	r := s.runs(11, 25, "a")
-	r.Cancelled, r.Why = at(21), why
-}
-
-// skips is a tick that does not run.
-func (s *story) skips(tick float64) *story {
-	s.acquire(tick+8, "a", "skips")
-	s.settle(tick+8.2, "a", "skips", store.Outcome{Tick: at(tick), Status: store.Missed})
-	s.request(tick+8.4, "a", "release", "skips")
-	return s
-}
-
-// demands runs all ticks, and one run on demand between them.
-func (s *story) demands(request string) *story {
-	s.ticks(10, 40).demanded(43, "b", "d", request)
-	s.finish(44.2, "b", "d", store.Succeeded)
-	s.request(44.4, "b", "release", "d")
-	return s.ticks(50, 280)
-}
-
-// fills runs some of the two ticks of a backfill.
-func (s *story) fills(n int) {
-	const seq = 7
-	o := s.order(35, store.OrderBackfill, store.BackfillRequest(seq))
-	o.Spans = []store.Span{{From: at(-25), To: at(-10)}}
-	s.ticks(10, 40)
-	for i := range n {
-		t, id := float64(43+i*3), []string{"f", "g"}[i]
-		s.acquire(t, "b", id)
-		s.write(t+0.1, "b", "claim", id, func(r *store.Record) {
-			r.Token++
-			r.Run = store.Run{Tick: at(float64(-20 + 10*i)), Request: o.Request, Attempt: 1, Status: store.Running}
-		})
-		s.runs(t+0.2, t+1, "b")
-		s.finish(t+1.2, "b", id, store.Succeeded).Record.Backfill = store.Backfilled{Seq: seq, Counts: map[store.Status]int64{store.Succeeded: int64(i + 1)}}
-		s.request(t+1.4, "b", "release", id)
-	}
-	s.ticks(50, 280).heals()
-}
-
-func (s *story) reads(n int) {
-	for i := range n {
-		s.request(200+float64(i)/10, "b", "read", "")
-	}
-}
-
-// zero is a cluster that is scaled to zero, of a job that is due every hour. All is well from the start for four hours.
-func (s *story) zero() *story {
-	s.Zero = &trace.Zero{Kind: trace.AsJob, Poll: 30 * time.Second, Start: 10 * time.Second, Lead: time.Minute, Stay: time.Minute}
-	s.add(30, trace.Event{What: trace.Healed, End: at(4 * 3600)})
-	for _, replica := range []string{"a", "b"} {
-		s.add(700, trace.Event{What: trace.Gone, Replica: replica})
-	}
-	s.add(600, trace.Event{What: trace.Handed, Op: trace.HandedOver, Replica: "a"})
-	return s.of("hourly")
-}
-
-func (s *story) letters(n int) {
-	for i := range n + 1 {
-		t := float64(800 + i)
-		if i == n {
-			t += 3600
-		}
-		s.add(t, trace.Event{What: trace.Mail, Replica: "a", Op: trace.MailPut, ID: string(rune('a' + i)), End: at(4 * 3600)})
-	}
-}
-
-func (s *story) awakes(n int) {
-	for i := range n {
-		t, replica := float64(1000+100*i), string(rune('A'+i))
-		s.add(t, trace.Event{What: trace.Up, Replica: replica, Op: trace.ByAlarm, Cause: trace.AtZero})
-		s.add(t+5, trace.Event{What: trace.Gone, Replica: replica})
-	}
-}

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -13,69 +12,43 @@ import (
 // when the defect is mended that it shows.
 var promises = []property{
 	{"S5 backfilled", backfilled},
-	{"S8 history", kept},
-	{"S8 obeyed", obeyed},
-	{"S9 name", names},
-	{"L1 woken", woken},
-	{"L1 wanted", wanted},
-	{"L1 called", called},
-	{"L1 swept", swept},
-}
-
-// Drawn returns what contradicts one of them.
-func Drawn(l *trace.Log) []trace.Violation {
-	w := newWorld(l)
-	for _, p := range promises {
-		p.judge(w, func(at time.Time, format string, args ...any) {
-			w.all = append(w.all, trace.Violation{Invariant: p.name, Time: at, Text: fmt.Sprintf(format, args...)})
-		})
-	}
-	return w.all
+	{"S8 history", ofRuns(kept, "and the history does not have it")},
+	{"S8 obeyed", obeyed}, {"S9 name", names},
+	{"L1 woken", woken}, {"L1 wanted", wanted}, {"L1 called", called}, {"L1 swept", swept},
 }
 
 // backfilled: a tick that is claimed for a backfill is one of the definition of who claims it.
 func backfilled(w *world, bad report) {
-	for _, e := range w.jobs {
-		for _, c := range e.claims {
-			run, d := &c.Record.Run, w.definition(c.Replica, e.name)
-			if d != nil && d.Every > 0 && store.BackfillOf(run.Request) != 0 && !d.Last(run.Tick).Equal(run.Tick) {
-				bad(c.Time, "%s claims %s of %s for %s, which is no tick of it", c.Replica, clock(run.Tick), run.Request, e.name)
-			}
+	for _, c := range w.claims {
+		run := &c.Record.Run
+		if c.d != nil && c.d.Every > 0 && store.BackfillOf(run.Request) != 0 && !c.d.Last(run.Tick).Equal(run.Tick) {
+			bad(c.Time, "%s, which is no tick of it", c)
 		}
 	}
 }
 
 // kept: where replicas keep a history, it has each run of a backfill that has returned, some minutes later.
-func kept(w *world, bad report) {
+func kept(w *world, r *run) bool {
 	lines := w.of[trace.Kept]
-	if len(lines) == 0 {
-		return
-	}
-	for e, r := range w.runs() {
-		if store.BackfillOf(r.Request) != 0 && !r.End.IsZero() && r.End.Before(lines[0].Time.Add(-10*time.Minute)) &&
-			!slices.ContainsFunc(lines, func(k *trace.Event) bool { return k.Job == e.name && k.Request == r.Request && k.Tick.Equal(r.Tick) }) {
-			bad(lines[0].Time, "the history of %s does not have tick %s of %s", e.name, clock(r.Tick), r.Request)
-		}
-	}
+	has := func(k *trace.Event) bool { return k.Job == r.e.name && k.Request == r.Request && k.Tick.Equal(r.Tick) }
+	due := len(lines) > 0 && store.BackfillOf(r.Request) != 0 && !r.goesOn(lines[0].Time.Add(-10*time.Minute-1))
+	return due && !slices.ContainsFunc(lines, has)
 }
 
 // obeyed: an order that was confirmed is obeyed. A run begins within seconds; where its job runs then, it begins later or has an
 // outcome. What was cancelled lives no longer than some seconds, in whichever attempt.
 func obeyed(w *world, bad report) {
 	for _, o := range w.of[trace.Ordered] {
-		e := w.entries[o.Job]
-		if e == nil || o.Heard.IsZero() {
-			continue
-		}
-		switch store.OrderKind(o.Op) {
-		case store.OrderRun:
-			if !e.obeys(o) {
-				bad(o.Heard.Add(binds), "%s of %s was ordered at %s, and has not begun, or has no outcome", o.Request, e.name, clock(o.Heard))
-			}
-		case store.OrderCancel:
-			for _, c := range e.find.claims[o.Token] {
-				if r := e.livesOn(c.Record.Run.Tick, o.Heard.Add(binds)); r != nil {
-					bad(o.Heard.Add(binds), "tick %s of %s was cancelled at %s, and %s runs it, attempt %d", clock(r.Tick), e.name, clock(o.Heard), r.Replica, r.Attempt)
+		e, by := w.entries[o.Job], o.Heard.Add(binds)
+		switch {
+		case e == nil || o.Heard.IsZero():
+		case o.Op == string(store.OrderRun) && !e.obeys(o, by.Add(calls(3))):
+			bad(by, "%s of %s was ordered at %s, and has not begun, or has no outcome", o.Request, e.name, clock(o.Heard))
+		case o.Op == string(store.OrderCancel):
+			for _, r := range e.runs {
+				was := func(c *claim) bool { return r.Tick.Equal(c.Record.Run.Tick) }
+				if r.Request == "" && slices.ContainsFunc(e.claimsBy[o.Token], was) && r.lives(by, w.end()) {
+					bad(by, "%s attempt %d, and was cancelled at %s", r, r.Attempt, clock(o.Heard))
 				}
 			}
 		}
@@ -83,38 +56,27 @@ func obeyed(w *world, bad report) {
 }
 
 // obeys reports whether a run begins as ordered.
-func (e *entryLog) obeys(o *trace.Event) bool {
-	by, busy, begins := o.Heard.Add(binds+calls(3)), false, time.Time{}
+func (e *entryLog) obeys(o *trace.Event, by time.Time) bool {
+	busy, begins := false, time.Time{}
 	for _, r := range e.runs {
 		if r.Request == o.Request {
 			begins = first(begins, r.Time)
 		} else {
-			busy = busy || r.Time.Before(by) && (r.End.IsZero() || r.End.After(o.Time))
+			busy = busy || r.Time.Before(by) && r.goesOn(o.Time)
 		}
 	}
-	settled := slices.ContainsFunc(e.outcomes, func(f outcome) bool { return f.Request == o.Request })
-	return !begins.IsZero() && (busy || begins.Before(by)) || busy && settled
-}
-
-// livesOn is a run of a tick whose context lives after a time, nil for none.
-func (e *entryLog) livesOn(tick, t time.Time) *run {
-	for _, r := range e.runs {
-		if r.Request == "" && r.Tick.Equal(tick) && slices.ContainsFunc(r.live, func(s span) bool { return s.to.After(t) }) {
-			return r
-		}
-	}
-	return nil
+	return !begins.IsZero() && (busy || begins.Before(by)) || busy && e.answered(o.Request)
 }
 
 // names: a name of a run that was ordered is taken once within a day.
 func names(w *world, bad report) {
-	taken := map[[2]string]time.Time{}
-	for _, o := range w.of[trace.Ordered] {
-		if key := [2]string{o.Job, o.Request}; o.Op == string(store.OrderRun) && !o.Heard.IsZero() {
-			if before, ok := taken[key]; ok && o.Time.Before(before.Add(24*time.Hour)) {
-				bad(o.Heard, "%s of %s was ordered at %s, and is again", o.Request, o.Job, clock(before))
-			}
-			taken[key] = o.Heard
+	for i, o := range w.of[trace.Ordered] {
+		runs := o.Op == string(store.OrderRun) && !o.Heard.IsZero()
+		if runs && slices.ContainsFunc(w.of[trace.Ordered][:i], func(b *trace.Event) bool {
+			known := !b.Heard.IsZero() && o.Time.Before(b.Heard.Add(24*time.Hour))
+			return known && b.Op == o.Op && b.Job == o.Job && b.Request == o.Request
+		}) {
+			bad(o.Heard, "%s of %s was ordered before, and is again", o.Request, o.Job)
 		}
 	}
 }
@@ -123,11 +85,9 @@ func names(w *world, bad report) {
 func woken(w *world, bad report) {
 	for _, c := range w.of[trace.Woken] {
 		e, d := w.entries[c.Job], w.definition(c.Replica, c.Job)
-		if e == nil || d == nil || d.EveryReplica || c.Tick.IsZero() || c.End.IsZero() {
-			continue
-		}
-		if !slices.ContainsFunc(e.runs, func(r *run) bool { return r.Tick.Equal(c.Tick) && r.Request == "" && !r.Time.After(c.End) }) {
-			bad(c.End, "%s was woken up for tick %s of %s, and nobody has begun it", c.Replica, clock(c.Tick), c.Job)
+		if e != nil && d != nil && !d.EveryReplica && !c.Tick.IsZero() && !c.End.IsZero() &&
+			!e.begun(c.End, func(r *run) bool { return r.Tick.Equal(c.Tick) && r.Request == "" }) {
+			bad(c.End, "%s was woken up for tick %s of %s, and no replica has begun it", c.Replica, clock(c.Tick), c.Job)
 		}
 	}
 }
@@ -136,16 +96,14 @@ func woken(w *world, bad report) {
 func wanted(w *world, bad report) {
 	for _, n := range w.of[trace.Wanted] {
 		until := n.End.Add(-slack)
-		for _, what := range []trace.What{trace.Wanted, trace.Ordered} {
-			for _, o := range w.of[what] {
-				if o.Time.After(n.Time) {
-					until = first(until, o.Time)
-				}
+		for _, o := range slices.Concat(w.of[trace.Wanted], w.of[trace.Ordered]) {
+			if o.Time.After(n.Time) {
+				until = first(until, o.Time)
 			}
 		}
-		for e, r := range w.runs() {
+		for _, r := range w.runs {
 			if r.Time.After(n.Time) && r.Time.Before(until) {
-				bad(r.Time, "%s begins tick %s of %s, and at %s no replica was wanted before %s", r.Replica, clock(r.Tick), e.name, clock(n.Time), clock(n.End))
+				bad(r.Time, "%s and at %s no replica was wanted before %s", r, clock(n.Time), clock(n.End))
 			}
 		}
 	}
@@ -154,7 +112,7 @@ func wanted(w *world, bad report) {
 // called: calls that are shorter than a lease get on, too: one of them goes on with a run whose lease was ended.
 func called(w *world, bad report) {
 	for _, s := range w.of[trace.Single] {
-		if s.Op == trace.ShortCalls && !slices.ContainsFunc(w.entries[s.Job].writes, func(q *trace.Event) bool {
+		if s.Op == trace.ShortCalls && !slices.ContainsFunc(w.entries[s.Job].writes, func(q *write) bool {
 			return q.Time.After(s.Time) && q.Replica != trace.Operator && (q.Op == "claim" || q.Op == "settle")
 		}) {
 			bad(s.End, "calls of less than a lease each, from %s to %s, do not go on with %s", clock(s.Time), clock(s.End), s.Job)
@@ -162,12 +120,12 @@ func called(w *world, bad report) {
 	}
 }
 
-// swept: after a slot was removed that nobody used, the jobs of its group begin in time.
+// swept: after a slot was removed that no replica used, the jobs of its group begin in time.
 func swept(w *world, bad report) {
 	for _, s := range w.of[trace.Swept] {
 		for _, t := range w.tasks {
 			if t.Group != "" {
-				begins(t, s.Time, w.end(), starts, bad)
+				t.begins(s.Time, w.end(), starts, bad)
 			}
 		}
 	}

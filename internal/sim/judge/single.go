@@ -27,52 +27,23 @@ type fault struct {
 	r     *run // that it has hit
 }
 
-// ofRuns are what is promised of each run that a fault has hit, ofAll what is promised of the cluster.
-var (
-	ofRuns = map[string][]func(*world, *fault){
-		trace.Kill:       {(*world).failover},
-		trace.KillAhead:  {(*world).failover},
-		trace.Terminate:  {(*world).stopped, (*world).goneOver},
-		trace.Suspend:    {(*world).failover, (*world).thaw},
-		trace.Unlock:     {(*world).revoked, (*world).unlocked},
-		trace.UnlockNow:  {(*world).revoked, (*world).unlocked},
-		trace.UnlockDeaf: {(*world).revoked, (*world).unlocked, (*world).overrun},
-		trace.Stall:      {(*world).stalled, (*world).replaced},
-		trace.StallDeaf:  {(*world).stalled, (*world).overrun, (*world).replacedLate},
-		trace.CutOne:     {(*world).cutShort, (*world).failover},
-		trace.CutAll:     {(*world).cutShort, (*world).afterOutage},
-		trace.DenyOne:    {(*world).givenUp},
-		trace.CancelRun:  {(*world).cancelled},
-		trace.HandOver:   {(*world).yielded, (*world).goneOver},
-	}
-	ofAll = map[string][]func(*world, *fault){
-		trace.KillAhead:  {(*world).failoverAhead},
-		trace.KillAll:    {(*world).awoken},
-		trace.Terminate:  {(*world).shutdown},
-		trace.CutOne:     {(*world).outage},
-		trace.CutAll:     {(*world).outage},
-		trace.DenyOne:    {(*world).denied},
-		trace.AbortOther: {(*world).takenBack},
-		trace.PauseJob:   {(*world).paused},
-		trace.RunOrdered: {(*world).orderedRun},
-	}
-)
-
 // single judges each fault: what it has hit, the cluster meanwhile, and a while later.
 func (w *world) single() {
 	all := w.of[trace.Single]
 	for i, s := range all[:max(0, len(all)-1)] { // the last one is none
-		f := fault{Event: s, until: all[i+1].Time, e: w.entries[s.Job], d: w.latest(s.Job)}
+		f := &fault{Event: s, until: all[i+1].Time, e: w.entries[s.Job], d: w.latest(s.Job)}
 		for _, hit := range w.hits(f) {
-			for _, holds := range ofRuns[s.Op] {
-				holds(w, &hit)
+			w.ends(hit)
+			w.goesOn(hit)
+			if s.Op == trace.UnlockDeaf || s.Op == trace.StallDeaf {
+				w.overrun(hit)
 			}
 		}
-		for _, holds := range ofAll[s.Op] {
-			holds(w, &f)
+		if holds := ofAll[s.Op]; holds != nil {
+			holds(w, f)
 		}
 		if s.Op != trace.KillAll {
-			w.recovered(&f)
+			w.recovered(f)
 		}
 	}
 	if len(all) > 0 {
@@ -81,20 +52,19 @@ func (w *world) single() {
 }
 
 // hits returns the runs that a fault has hit: of its job alone, or all of its replica, or all.
-func (w *world) hits(f fault) (all []fault) {
-	machine := slices.Contains([]string{trace.Kill, trace.KillAhead, trace.Terminate, trace.Suspend, trace.CutOne, trace.DenyOne}, f.Op)
-	for _, name := range w.names {
-		for _, r := range w.entries[name].runs {
-			under := r.claim != nil && !r.Time.After(f.Time) && (r.End.IsZero() || !r.End.Before(f.Time)) && (r.Cancelled.IsZero() || !r.Cancelled.Before(f.Time))
-			its := f.Op == trace.CutAll || r.Replica == f.Replica && (machine || name == f.Job)
-			if under && its {
-				one := f
-				one.e, one.d, one.r = w.entries[name], w.latest(name), r
-				all = append(all, one)
-			}
+func (w *world) hits(f *fault) (all []*fault) {
+	of := func(all ...string) bool { return slices.Contains(all, f.Op) }
+	cluster := of(trace.KillAll, trace.AbortOther, trace.PauseJob, trace.RunOrdered, trace.ShortCalls, trace.Over)
+	machine := of(trace.Kill, trace.KillAhead, trace.Terminate, trace.Suspend, trace.CutOne, trace.DenyOne)
+	for _, r := range w.runs {
+		lives := r.goesOn(f.Time.Add(-1)) && (r.Cancelled.IsZero() || !r.Cancelled.Before(f.Time))
+		under := r.claim != nil && !r.Time.After(f.Time) && lives
+		its := f.Op == trace.CutAll || r.Replica == f.Replica && (machine || r.e.name == f.Job)
+		if under && its && !cluster {
+			all = append(all, &fault{f.Event, f.until, r.e, w.latest(r.e.name), r})
 		}
 	}
-	if len(all) == 0 && ofRuns[f.Op] != nil && f.Op != trace.KillAhead {
+	if len(all) == 0 && !cluster && f.Op != trace.KillAhead {
 		w.bad("P hit", f.Time, "%q at %s has hit no run of %s on %s", f.Op, clock(f.Time), f.Job, f.Replica)
 	}
 	return all
@@ -109,22 +79,6 @@ func (f *fault) look() time.Duration { return f.length()/3 + 300*time.Millisecon
 
 func calls(n time.Duration) time.Duration { return n * roundTrip }
 
-// goesOn: some time after from, when others have something to do, another run has begun in the place of what was hit, or its
-// tick has its outcome. What is not run again has it before the next tick.
-func (w *world) goesOn(f *fault, rule string, from time.Time, within time.Duration) {
-	if d := f.d; d != nil && d.Every > 0 && (d.Interrupted != soloist.Rerun || d.StartingDeadline > 0 && from.After(f.r.Tick.Add(d.StartingDeadline))) {
-		from = later(from, d.After(f.Time))
-	}
-	by := from.Add(within)
-	if by.After(f.until) {
-		w.bad("P rest", f.Time, "the next fault comes before the bound of %q is over: %s", f.Op, clock(by))
-	}
-	if !slices.ContainsFunc(f.e.runs, func(o *run) bool { return o.Token > f.r.Token && !o.Time.After(by) }) &&
-		!slices.ContainsFunc(f.e.outcomes, func(t outcome) bool { return t.Token == f.r.Token && !t.write.Time.After(by) }) {
-		w.bad(rule, by, "%s of %s meets %q at %s, and nobody goes on with token %d", f.Replica, f.e.name, f.Op, clock(f.Time), f.r.Token)
-	}
-}
-
 // takeOver is how long others take to find a lease that is over, and to claim: what beats has to be broken first, and who takes
 // a shard has to have seen that a replica is gone.
 func (f *fault) takeOver() time.Duration {
@@ -138,17 +92,102 @@ func (f *fault) takeOver() time.Duration {
 	return d
 }
 
-// end is when the context of the run that was hit ended, or the run.
-func (f *fault) end() time.Time {
-	if end := f.r.End; f.r.Cancelled.IsZero() || !end.IsZero() && end.Before(f.r.Cancelled) {
-		return end
+// endsBy is by when the context of a run ends that a fault has hit, zero for never.
+func (w *world) endsBy(f *fault) (rule string, by time.Time) {
+	single := f.d != nil && f.d.Every == 0
+	near := f.length()/3 + time.Second // until others have come near
+	switch f.Op {
+	case trace.Suspend: // the machine knows that within a second
+		return "P thaw", f.End.Add(noticed)
+	case trace.CutOne, trace.CutAll: // who cannot renew gives up a sixth of the lease before its end
+		return "P cut short", f.Time.Add(f.length() * 5 / 6)
+	case trace.Unlock, trace.UnlockNow, trace.UnlockDeaf: // its next renewal shows that
+		return "P revoked", f.Heard.Add(f.length()/3 + calls(1))
+	case trace.Stall, trace.StallDeaf: // the next check after its time shows that
+		return "P stall", later(f.r.Beat, f.r.Time).Add(f.d.HeartbeatTimeout + time.Second)
+	case trace.CancelRun:
+		return "P control", f.Heard.Add(binds)
+	case trace.HandOver:
+		if !single {
+			near = longestGrace
+		}
+		return "P control", f.Heard.Add(binds + near)
+	case trace.Terminate: // within the grace of its replica
+		if stop := w.stopping[f.Replica]; stop != nil && single {
+			return "P shutdown", first(stop.End, f.Time.Add(near)).Add(slack)
+		} else if stop != nil {
+			return "P shutdown", stop.End.Add(slack)
+		}
 	}
-	return f.r.Cancelled
+	return "", time.Time{}
 }
 
-// ends: the context of the run that was hit ends by a time.
-func (w *world) ends(f *fault, rule string, by time.Time) {
-	if end := f.end(); end.IsZero() || end.After(by) {
-		w.bad(rule, by, "%s of %s meets %q at %s, and its context lives until %s", f.Replica, f.Job, f.Op, clock(f.Time), clock(end))
+// ends: the context of the run that was hit ends in time.
+func (w *world) ends(f *fault) {
+	rule, by := w.endsBy(f)
+	end := f.r.End
+	if !f.r.Cancelled.IsZero() {
+		end = first(end, f.r.Cancelled)
+	}
+	if rule != "" && (end.IsZero() || end.After(by)) {
+		w.bad(rule, by, "%s meets %q at %s, and its context lives until %s", f.r, f.Op, clock(f.Time), clock(end))
+	}
+}
+
+// free is from when others have something to do, and within what time they do it. A hold-off after an unlock is a lease.
+func (f *fault) free() (rule string, from time.Time, within time.Duration) {
+	switch n := f.length(); f.Op {
+	case trace.Kill, trace.KillAhead, trace.Suspend, trace.CutOne:
+		return "P failover", f.Time.Add(n), f.takeOver()
+	case trace.CutAll:
+		return "P outage", f.End.Add(n), f.takeOver()
+	case trace.Unlock:
+		return "P unlock", f.Heard.Add(2 * n), f.look() + f.takeOver()
+	case trace.UnlockNow, trace.UnlockDeaf:
+		return "P unlock", f.Heard.Add(n), f.look() + f.takeOver()
+	case trace.Stall: // others are near
+		return "P replaced", f.r.End, 300*time.Millisecond + calls(3)
+	case trace.StallDeaf:
+		return "P replaced", f.r.Cancelled.Add(n), f.takeOver()
+	case trace.HandOver, trace.Terminate:
+		return "P handed over", f.r.End, f.look() + calls(2)
+	case trace.DenyOne: // who may not write the outcome of a run gives its lease up after four
+		if !f.r.End.IsZero() && f.r.End.Before(f.End) {
+			return "P denied", f.r.End.Add(5 * n), f.takeOver()
+		}
+	}
+	return "", time.Time{}, 0
+}
+
+// goesOn: when others have something to do, another run has soon begun in the place of what was hit, or its tick has its outcome.
+// What is not run again has it before the next tick.
+func (w *world) goesOn(f *fault) {
+	rule, from, within := f.free()
+	if rule == "" {
+		return
+	}
+	if d := f.d; d != nil && d.Every > 0 {
+		late := d.StartingDeadline > 0 && from.After(f.r.Tick.Add(d.StartingDeadline))
+		if late || d.Interrupted != soloist.Rerun {
+			from = later(from, d.After(f.Time))
+		}
+	}
+	by := from.Add(within)
+	if by.After(f.until) {
+		w.bad("P rest", f.Time, "the next fault comes before the bound of %q is over: %s", f.Op, clock(by))
+	}
+	if !slices.ContainsFunc(f.e.runs, func(o *run) bool { return o.Token > f.r.Token && !o.Time.After(by) }) &&
+		!slices.ContainsFunc(f.e.outcomes, func(t outcome) bool { return t.Token == f.r.Token && !t.write.Time.After(by) }) {
+		w.bad(rule, by, "%s meets %q at %s, and no replica goes on", f.r, f.Op, clock(f.Time))
+	}
+}
+
+// overrun: a run that goes on without its lease is reported within a sixth of it.
+func (w *world) overrun(f *fault) {
+	from, by := f.r.Cancelled, f.r.Cancelled.Add(f.length()/6+noticed)
+	if !slices.ContainsFunc(w.of[trace.Overran], func(o *trace.Event) bool {
+		return o.Replica == f.Replica && o.Job == f.Job && !o.Time.Before(from) && !o.Time.After(by)
+	}) {
+		w.bad("P overrun", by, "%s goes on since %s without its lease, and nothing ends its process", f.r, clock(from))
 	}
 }

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -13,14 +14,20 @@ import (
 // Once.Run returns nil only after a success, and gives up only after as many tries as it may make. RunNow returns an outcome that
 // is written. The functions of a lock have IDs of their own.
 func callers(w *world, bad report) {
-	runs := w.calls(bad)
+	ids, runs := map[[2]string]string{}, by[string, *run]{}
+	for _, r := range w.runs {
+		if r.Call != "" {
+			runs.add(r.Call, r)
+		}
+		id := [2]string{r.Lock, r.ID}
+		if r.Lock != "" && ids[id] != "" {
+			bad(r.Time, "%s is given the ID %s of %s", r.Call, r.ID, ids[id])
+		}
+		ids[id] = r.Call
+	}
 	for _, c := range w.of[trace.Called] {
-		switch {
-		case c.End.IsZero():
-		case c.Op == "once":
-			w.onceTold(c, bad)
-		default:
-			w.lockTold(c, runs[c.Call], bad)
+		if why := w.wrongAnswer(c, runs[c.Call]); !c.End.IsZero() && why != "" {
+			bad(c.End, "%s of %s%s returns as %q, and %s", c.Call, c.Lock, c.Job, c.Result, why)
 		}
 	}
 	for _, a := range w.of[trace.Answered] {
@@ -28,69 +35,42 @@ func callers(w *world, bad report) {
 		if e == nil || d == nil || d.EveryReplica || a.Result == trace.Refused || status == store.Running {
 			continue
 		}
-		if !slices.ContainsFunc(e.writes, func(q *trace.Event) bool {
-			return q.Record != nil && !q.Time.After(a.Time) && says(q.Record, a.Request, status)
+		is := func(f store.Outcome) bool { return f.Request == a.Request && f.Status == status }
+		if !slices.ContainsFunc(e.writes, func(q *write) bool {
+			return q.Record != nil && !q.Time.After(a.Time) && (slices.ContainsFunc(q.Record.History, is) ||
+				is(store.Outcome{Request: q.Record.Run.Request, Status: q.Record.Run.Status}))
 		}) {
 			bad(a.Time, "%s answers that %s of %s has %s, which is not written", a.Replica, a.Request, a.Job, status)
 		}
 	}
 }
 
-// says reports whether a record has a status of what was requested.
-func says(r *store.Record, request string, status store.Status) bool {
-	return r.Run.Request == request && r.Run.Status == status ||
-		slices.ContainsFunc(r.History, func(f store.Outcome) bool { return f.Request == request && f.Status == status })
-}
-
-// calls are the runs of each call of a lock, or of what is done once.
-func (w *world) calls(bad report) map[string][]*run {
-	ids, runs := map[[2]string]string{}, map[string][]*run{}
-	for _, name := range w.names {
-		for _, r := range w.entries[name].runs {
-			if r.Call != "" {
-				runs[r.Call] = append(runs[r.Call], r)
-			}
-			id := [2]string{r.Lock, r.ID}
-			if r.Lock != "" && ids[id] != "" {
-				bad(r.Time, "%s is given the ID %s of %s", r.Call, r.ID, ids[id])
-			}
-			ids[id] = r.Call
-		}
-	}
-	return runs
-}
-
-func (w *world) lockTold(c *trace.Event, runs []*run, bad report) {
-	if len(runs) > 1 {
-		bad(c.End, "%s calls its function %d times", c.Call, len(runs))
-		return
-	}
-	if len(runs) == 1 {
-		switch r := runs[0]; {
-		case r.End.IsZero() || r.End.After(c.End):
-			bad(c.End, "%s returns before its function does", c.Call)
-		case c.Result == trace.Held || c.Result == trace.Well && (r.Result != trace.Well || r.Why == trace.Lost):
-			bad(c.End, "%s returns as %s, and its function as %s", c.Call, c.Result, r.Result)
-		}
-		return
-	}
-	switch {
-	case c.Result == trace.Well:
-		bad(c.End, "%s returns nil, and has not called its function", c.Call)
-	case c.Result == trace.Held && c.Op == "do" && c.Cancelled.IsZero():
-		bad(c.End, "%s says that %s is held before its context has ended", c.Call, c.Lock)
-	}
-}
-
-func (w *world) onceTold(c *trace.Event, bad report) {
+// wrongAnswer is what is wrong with the answer to a call of a lock, whose runs are these, or of once.
+func (w *world) wrongAnswer(c *trace.Event, runs []*run) string {
 	e, most := w.entries[c.Job], w.Onces[c.Job].MaxTries
 	switch {
-	case e == nil:
-	case c.Result == trace.Well && !slices.ContainsFunc(e.runs, func(r *run) bool { return r.returned() && !r.End.After(c.End) }):
-		bad(c.End, "%s returns nil, and no replica has done %s", c.Call, c.Job)
-	case c.Result != trace.Well && c.Cancelled.IsZero() && (most == 0 || len(e.claims) < most):
-		bad(c.End, "%s gives %s up after %d claims of %d", c.Call, c.Job, len(e.claims), most)
+	case c.Op == "once" && e == nil:
+	case c.Op == "once" && c.Result == trace.Well:
+		if !slices.ContainsFunc(e.runs, func(r *run) bool { return r.returned() && !r.End.After(c.End) }) {
+			return "no replica has done it"
+		}
+	case c.Op == "once":
+		if c.Cancelled.IsZero() && (most == 0 || len(e.claims) < most) {
+			return "may make more tries"
+		}
+	case len(runs) > 1:
+		return "its function was called again"
+	case len(runs) == 0 && c.Result == trace.Well:
+		return "its function was not called"
+	case len(runs) == 0 && c.Result == trace.Held && c.Op == "do" && c.Cancelled.IsZero():
+		return "its context has not ended"
+	case len(runs) == 0:
+	case runs[0].goesOn(c.End):
+		return "its function has not returned"
+	case c.Result == trace.Held || c.Result == trace.Well && (runs[0].Result != trace.Well || runs[0].Why == trace.Lost):
+		return "its function as " + string(runs[0].Result)
 	}
+	return ""
 }
 
 // statuses: a status says of a job what its record said at some moment between the question and the answer.
@@ -100,9 +80,10 @@ func statuses(w *world, bad report) {
 		if e == nil || e.epoch(s.Heard) > 0 || w.containerLost(time.Time{}, s.Heard) {
 			continue
 		}
+		timeOf := func(q *write) time.Time { return q.Time }
 		first, last := after(e.writes, s.Sent, timeOf), after(e.writes, s.Heard, timeOf)
-		all := e.writes[max(0, first-1):last]
-		if s.Record == nil && first > 0 || s.Record != nil && !slices.ContainsFunc(all, func(q *trace.Event) bool { return q.Record != nil && q.Record.Writer == s.Record.Writer }) {
+		is := func(q *write) bool { return q.Record != nil && q.Record.Writer == s.Record.Writer }
+		if s.Record == nil && first > 0 || s.Record != nil && !slices.ContainsFunc(e.writes[max(0, first-1):last], is) {
 			bad(s.Heard, "a status says of %s what its record did not say from %s on", s.Job, clock(s.Sent))
 		}
 	}
@@ -110,34 +91,25 @@ func statuses(w *world, bad report) {
 
 // events: what a replica emits of an outcome it has written before, and it emits it once.
 func events(w *world, bad report) {
-	type telling struct {
-		replica, job, status string
-		tick, token          int64
-	}
-	written, emitted := map[telling]time.Time{}, map[telling]bool{}
-	for _, e := range w.jobs {
-		for _, q := range e.writes {
-			if r := q.Record; r != nil { // what another replica repeats has no outcome
-				key := telling{q.Replica, e.name, string(r.Run.Status), r.Run.Tick.UnixNano(), r.Token}
-				written[key] = first(written[key], q.Time)
-			}
-		}
-		for _, o := range e.outcomes {
-			key := telling{o.write.Replica, e.name, string(o.Status), o.Tick.UnixNano(), o.Token}
-			written[key] = first(written[key], o.write.Time)
-		}
-	}
+	emitted := map[string]bool{}
 	for _, e := range w.of[trace.Emitted] {
 		on, kind, d := w.entries[e.Job], event.Kind(e.Op), w.definition(e.Replica, e.Job)
-		if kind != event.Ended && kind != event.Settled || on == nil || d == nil || d.EveryReplica || len(on.of[trace.Corrupted]) > 0 || e.Request != "" {
+		spoilt := on == nil || d == nil || len(on.of[trace.Corrupted]) > 0
+		if kind != event.Ended && kind != event.Settled || spoilt || d.EveryReplica || e.Request != "" {
 			continue
 		}
-		key := telling{e.Replica, e.Job, e.Note, e.Tick.UnixNano(), e.Token}
-		if at := written[key]; at.IsZero() || at.After(e.Time) {
-			bad(e.Time, "%s emits that tick %s of %s has %s, which it has not written", e.Replica, clock(e.Tick), e.Job, e.Note)
-		}
-		if key.status = e.Op; emitted[key] {
-			bad(e.Time, "%s emits twice what became of tick %s of %s", e.Replica, clock(e.Tick), e.Job)
+		is := func(o outcome) bool { return string(o.Status) == e.Note && o.Tick.Equal(e.Tick) && o.Token == e.Token }
+		wrote := slices.ContainsFunc(on.writes, func(q *write) bool {
+			if q.Replica != e.Replica || q.Time.After(e.Time) || q.Record == nil {
+				return false
+			}
+			run := &q.Record.Run // what another replica repeats has no outcome
+			return slices.ContainsFunc(q.outcomes, is) ||
+				is(outcome{Outcome: store.Outcome{Status: run.Status, Tick: run.Tick, Token: q.Record.Token}})
+		})
+		key := fmt.Sprint(e.Replica, e.Job, e.Op, e.Tick, e.Token)
+		if !wrote || emitted[key] {
+			bad(e.Time, "%s emits that tick %s of %s has %s, which it has not written, or again", e.Replica, clock(e.Tick), e.Job, e.Note)
 		}
 		emitted[key] = true
 	}

@@ -1,25 +1,34 @@
 package judge
 
 import (
-	"fmt"
-	"iter"
+	"cmp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/entry"
+	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/store"
 )
 
-// A report says that a property does not hold at a time.
-type report func(at time.Time, format string, args ...any)
+const (
+	slack   = 15 * time.Millisecond // timers go by true time, and clocks do not
+	noticed = time.Second + slack   // until a machine sees that it was suspended
+	rests   = 2 * time.Minute       // until a healed cluster has left behind what befell it
+)
+
+// forever comes after each log.
+var forever = time.Unix(1<<40, 0)
 
 // A world is an index of a log.
 type world struct {
 	*trace.Log
 	entries  map[string]*entryLog
-	names    []string    // of the entries
+	logs     []*entryLog // all entries, by name
 	jobs     []*entryLog // those that are of no lock, group or key
+	runs     []*run      // of all entries
+	claims   []*claim
 	of       map[trace.What][]*trace.Event
 	frozen   map[string][]span // by replica, each with the time until that is noticed
 	crashed  map[string]time.Time
@@ -36,7 +45,11 @@ type world struct {
 type task struct {
 	*entryLog
 	*trace.Definition
+	paused bool // by its record in the end, or one that it follows is
 }
+
+// due reports whether ticks come due for a task by its own schedule alone.
+func (t *task) due() bool { return t.Every > 0 && t.Follows == "" && t.Group == "" && !t.paused }
 
 func newWorld(l *trace.Log) *world {
 	w := &world{Log: l, entries: map[string]*entryLog{}, of: map[trace.What][]*trace.Event{}, frozen: map[string][]span{},
@@ -45,11 +58,10 @@ func newWorld(l *trace.Log) *world {
 	for _, e := range l.Events {
 		w.of[e.What] = append(w.of[e.What], e)
 		switch e.What {
-		case trace.Crash:
-			w.crashed[e.Replica] = e.Time
-			w.left[e.Replica] = first(w.left[e.Replica], e.Time)
-		case trace.Gone:
-			w.left[e.Replica] = first(w.left[e.Replica], e.Time)
+		case trace.Crash, trace.Gone:
+			if w.left[e.Replica] = first(w.left[e.Replica], e.Time); e.What == trace.Crash {
+				w.crashed[e.Replica] = e.Time
+			}
 		case trace.Stop:
 			w.stopping[e.Replica] = e
 		case trace.Freeze:
@@ -58,19 +70,17 @@ func newWorld(l *trace.Log) *world {
 			w.addRequest(e)
 		}
 	}
-	for _, what := range []trace.What{trace.Corrupted, trace.Loaded, trace.Effect} {
-		for _, e := range w.of[what] {
-			if on := w.entries[nameOf(e)]; on != nil {
-				on.of[what] = append(on.of[what], e)
-			}
+	for _, e := range slices.Concat(w.of[trace.Corrupted], w.of[trace.Loaded], w.of[trace.Effect]) {
+		if on := w.entries[nameOf(e)]; on != nil {
+			on.of[e.What] = append(on.of[e.What], e)
 		}
 	}
-	slices.Sort(w.names)
-	for _, name := range w.names {
-		w.entries[name].follow()
-		if !trace.IsSlot(name) {
-			w.jobs = append(w.jobs, w.entries[name])
+	slices.SortFunc(w.logs, func(a, b *entryLog) int { return cmp.Compare(a.name, b.name) })
+	for _, e := range w.logs {
+		if e.follow(w); !trace.IsSlot(e.name) {
+			w.jobs = append(w.jobs, e)
 		}
+		w.claims = append(w.claims, e.claims...)
 	}
 	w.addRuns()
 	w.findCalm()
@@ -82,29 +92,34 @@ func (w *world) addRequest(e *trace.Event) {
 	if e.Job == "" || e.OfDocument() || strings.HasPrefix(e.Job, ".") {
 		return
 	}
-	if w.entries[e.Job] == nil {
-		w.entries[e.Job] = newEntryLog(e.Job)
-		w.names = append(w.names, e.Job)
+	on := w.entries[e.Job]
+	if on == nil {
+		on = newEntryLog(e.Job)
+		w.entries[e.Job], w.logs = on, append(w.logs, on)
 	}
-	w.entries[e.Job].requests = append(w.entries[e.Job].requests, e)
+	on.requests = append(on.requests, e)
 }
 
 // addRuns finds the calls of functions. What a replica goes on with in our memory after its crash does not count.
 func (w *world) addRuns() {
 	for _, e := range w.of[trace.Ran] {
-		name, r, c := nameOf(e), &run{Event: *e}, w.crashed[e.Replica]
-		on := w.entries[name]
-		if d := w.definition(e.Replica, name); d != nil && d.EveryReplica || on == nil || !c.IsZero() && e.Time.After(c) {
+		on, c := w.entries[nameOf(e)], w.crashed[e.Replica]
+		if on == nil || !c.IsZero() && e.Time.After(c) {
 			continue
 		}
-		if !c.IsZero() && (r.End.IsZero() || r.End.After(c)) {
+		r := &run{Event: *e, e: on, d: w.definition(e.Replica, on.name)}
+		if !c.IsZero() && r.goesOn(c) {
 			r.End, r.Result = c, ""
 		}
 		if !c.IsZero() && r.Cancelled.After(c) {
 			r.Cancelled, r.Why = time.Time{}, ""
 		}
-		r.live = w.lives(r)
-		on.addRun(r)
+		if r.live = w.lives(r); r.d == nil || !r.d.EveryReplica {
+			on.addRun(r)
+		}
+	}
+	for _, e := range w.logs {
+		w.runs = append(w.runs, e.runs...)
 	}
 }
 
@@ -119,8 +134,8 @@ func nameOf(e *trace.Event) string {
 // lives returns when the context of a run lives, less the suspensions of its machine.
 func (w *world) lives(r *run) (all []span) {
 	life := span{r.Time, r.End}
-	if life.to.IsZero() || !r.Cancelled.IsZero() && r.Cancelled.Before(life.to) {
-		life.to = r.Cancelled
+	if !r.Cancelled.IsZero() {
+		life.to = first(life.to, r.Cancelled)
 	}
 	if life.to.IsZero() {
 		life.to = w.end()
@@ -134,11 +149,6 @@ func (w *world) lives(r *run) (all []span) {
 	return slices.DeleteFunc(append(all, life), func(s span) bool { return !s.from.Before(s.to) })
 }
 
-// bad is for single.go.
-func (w *world) bad(rule string, at time.Time, format string, args ...any) {
-	w.all = append(w.all, trace.Violation{Invariant: rule, Time: at, Text: fmt.Sprintf(format, args...)})
-}
-
 // end is the time of the last event.
 func (w *world) end() time.Time { return w.Events[len(w.Events)-1].Time }
 
@@ -147,21 +157,22 @@ func (w *world) sleeps(replica string, from, to time.Time) bool {
 	return slices.ContainsFunc(w.frozen[replica], func(f span) bool { return !f.from.After(to) && !f.to.Before(from) })
 }
 
-// gone is when a replica was killed or had stopped, zero if it was not.
-func (w *world) gone(replica string) time.Time { return w.left[replica] }
-
 // isUp reports whether a replica that came up is still there at a time.
 func (w *world) isUp(u *trace.Event, at time.Time) bool {
-	gone := w.gone(u.Replica)
+	gone := w.left[u.Replica]
 	return !u.Time.After(at) && (gone.IsZero() || gone.After(at))
+}
+
+// upAt are the replicas that are up to stay.
+func (w *world) upAt(at time.Time) []*trace.Event {
+	return slices.DeleteFunc(slices.Clone(w.of[trace.Up]), func(u *trace.Event) bool { return u.Cause != "" || !w.isUp(u, at) })
 }
 
 // definition is what a replica has of a job, nil for nothing.
 func (w *world) definition(replica, job string) *trace.Definition {
-	for i, d := range w.Fleet[replica] {
-		if d.Name == job {
-			return &w.Fleet[replica][i]
-		}
+	all := w.Fleet[replica]
+	if i := slices.IndexFunc(all, func(d trace.Definition) bool { return d.Name == job }); i >= 0 {
+		return &all[i]
 	}
 	return nil
 }
@@ -178,26 +189,16 @@ func (w *world) latest(job string) (d *trace.Definition) {
 
 // containerLost reports whether an operator deleted all entries, and all orders, between two times.
 func (w *world) containerLost(from, to time.Time) bool {
-	return slices.ContainsFunc(w.of[trace.Deleted], func(d *trace.Event) bool { return d.Job == "" && d.Time.After(from) && !d.Time.After(to) })
+	return slices.ContainsFunc(w.of[trace.Deleted], func(d *trace.Event) bool {
+		return d.Job == "" && d.Time.After(from) && !d.Time.After(to)
+	})
 }
 
-// runs goes through all runs of functions, of each entry in turn.
-func (w *world) runs() iter.Seq2[*entryLog, *run] {
-	return func(yield func(*entryLog, *run) bool) {
-		for _, name := range w.names {
-			for _, r := range w.entries[name].runs {
-				if !yield(w.entries[name], r) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// isTick reports whether a run is of a tick of its job, and neither on demand nor of a backfill.
-func (w *world) isTick(e *entryLog, r *run) bool {
-	d := w.definition(r.Replica, e.name)
-	return d != nil && d.Every > 0 && r.Request == "" && r.claim != nil
+// order reports whether an operator has given an order for a job between two times.
+func (w *world) order(job string, from, to time.Time, kinds ...store.OrderKind) bool {
+	return slices.ContainsFunc(w.of[trace.Ordered], func(o *trace.Event) bool {
+		return o.Job == job && slices.Contains(kinds, store.OrderKind(o.Op)) && o.Time.After(from) && o.Time.Before(to)
+	})
 }
 
 // findCalm finds when all faults were over, from when on progress is judged, and when everything due has its outcome. A log in
@@ -213,19 +214,9 @@ func (w *world) findCalm() {
 	}
 	for _, e := range w.jobs {
 		if d := w.latest(e.name); !w.healed.IsZero() && d != nil && !d.EveryReplica && e.name != trace.Foreign {
-			w.tasks = append(w.tasks, task{e, d})
+			w.tasks = append(w.tasks, task{e, d, w.pausedItself(e.name)})
 		}
 	}
-}
-
-// upAt are the replicas that are up to stay.
-func (w *world) upAt(at time.Time) (all []*trace.Event) {
-	for _, u := range w.of[trace.Up] {
-		if u.Cause == "" && w.isUp(u, at) {
-			all = append(all, u)
-		}
-	}
-	return all
 }
 
 // pausedItself reports whether a job, or one that it follows, is paused by its record in the end.
@@ -234,6 +225,24 @@ func (w *world) pausedItself(job string) bool {
 	if e == nil || d == nil {
 		return false
 	}
-	last := e.last()
+	last := e.last(forever)
 	return last != nil && !last.Orders.Paused.At.IsZero() || slices.ContainsFunc(d.Before(), w.pausedItself)
 }
+
+// first is the first of two times, of which a may be zero.
+func first(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time { return instant.Later(a, b) }
+
+// after is the index of the first of the events that comes after a time.
+func after[T any](all []T, t time.Time, of func(T) time.Time) int {
+	n, _ := slices.BinarySearchFunc(all, t, func(x T, t time.Time) int { return cmp.Or(of(x).Compare(t), -1) })
+	return n
+}
+
+func clock(t time.Time) string { return trace.TimeOfDay(t) }

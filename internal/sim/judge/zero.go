@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -13,10 +14,6 @@ import (
 type letter struct {
 	put, visible, gone time.Time // gone: deleted or lost; zero: it is still there
 	lost               bool      // by the platform, or moved to another time
-}
-
-func (m *letter) there(t time.Time) bool {
-	return !m.put.After(t) && (m.gone.IsZero() || m.gone.After(t))
 }
 
 // letters are all messages that there ever were.
@@ -40,21 +37,32 @@ func (w *world) letters() (all []*letter) {
 	return all
 }
 
-// late is how long after a tick a run begins at most: the platform looks, starts a replica, and perhaps another one after it,
-// when the first one's pass was about to end. It starts one that has ended by itself again later and later.
-func late(z *trace.Zero) time.Duration {
-	d := 2*(z.Poll+z.Start) + 25*time.Second
-	if z.Kind == trace.AsApp && z.Stay > 0 {
-		d += 5 * time.Minute
+// inQueue counts the messages that are in the queue at a time, and were put there between two times.
+func (w *world) inQueue(t, from, to time.Time) (n int) {
+	for _, m := range w.letters() {
+		if !m.put.Before(from) && !m.put.After(to) && (m.gone.IsZero() || m.gone.After(t)) {
+			n++
+		}
 	}
-	return d
+	return n
 }
 
+// rested is from when a cluster that scales to zero is judged: a replica has been up that knows what is in force.
+func (w *world) rested() time.Time { return w.calm.Add(2 * trace.Settling) }
+
 // wakes: a wake-up is pending at or before the next thing to do. So each tick begins as soon as the platform can start a replica
-// for it, unless its job runs already. It is judged from when a replica has handed over that knows its schedule, after all
-// faults, until an alarm would come that the platform has lost.
+// for it, unless its job runs already: it looks, starts a replica, and perhaps another one after it, when the first one's pass
+// was about to end, and one that has ended by itself again later and later. It is judged from when a replica has handed over
+// that knows its schedule, after all faults, until an alarm would come that the platform has lost.
 func wakes(w *world, bad report) {
-	from, to := w.calm.Add(2*trace.Settling), w.settled.Add(-time.Minute)
+	if w.Zero == nil {
+		return
+	}
+	late := 2*(w.Zero.Poll+w.Zero.Start) + 25*time.Second
+	if w.Zero.Kind == trace.AsApp && w.Zero.Stay > 0 {
+		late += 5 * time.Minute
+	}
+	from, to := w.rested(), w.settled.Add(-time.Minute)
 	for _, m := range w.letters() {
 		if past := later(m.gone, m.visible).Add(time.Minute); m.lost && past.Before(from.Add(time.Hour)) {
 			from = later(from, past)
@@ -63,47 +71,26 @@ func wakes(w *world, bad report) {
 		}
 	}
 	for _, t := range w.tasks {
-		if w.Zero != nil && t.Every > 0 && t.Follows == "" && t.Group == "" && !t.Paused && !w.pausedItself(t.name) {
-			if known := w.handedOver(t.Definition); !known.IsZero() {
-				begins(t, later(known, from), to, late(w.Zero), bad)
-			}
+		all := w.of[trace.Handed]
+		known := slices.IndexFunc(all, func(h *trace.Event) bool {
+			its := w.definition(h.Replica, t.Name)
+			return h.Note == "" && its != nil && its.Schedule == t.Schedule && its.Every == t.Every &&
+				its.Closed == t.Closed && its.Limits == t.Limits
+		})
+		if t.due() && !t.Paused && known >= 0 {
+			t.begins(later(all[known].Time, from), to, late, bad)
 		}
 	}
-}
-
-// handedOver is when a replica with the ticks of a definition first said that an alarm is pending, zero if none did.
-func (w *world) handedOver(d *trace.Definition) time.Time {
-	for _, h := range w.of[trace.Handed] {
-		its := w.definition(h.Replica, d.Name)
-		if h.Note == "" && its != nil && its.Schedule == d.Schedule && its.Every == d.Every && its.Closed == d.Closed && its.Limits == d.Limits {
-			return h.Time
-		}
-	}
-	return time.Time{}
 }
 
 // fewMessages: in the end no more than two messages are in the queue for longer than a pass, besides those that the faults have
 // left.
 func fewMessages(w *world, bad report) {
-	if w.Zero == nil || w.healed.IsZero() {
-		return
-	}
-	all, from, to := w.letters(), w.calm.Add(2*trace.Settling), w.settled
-	old := slices.DeleteFunc(slices.Clone(all), func(m *letter) bool {
-		return m.put.Before(from) || m.put.After(to.Add(-trace.LongestPass-5*time.Minute))
-	})
-	if n, most := inQueue(old, to), 2+inQueue(all, from); n > most {
+	from, to := w.rested(), w.settled
+	n := w.inQueue(to, from, to.Add(-trace.LongestPass-5*time.Minute))
+	if most := 2 + w.inQueue(from, time.Time{}, from); w.Zero != nil && n > most {
 		bad(to, "%d messages are in the queue, at most %d", n, most)
 	}
-}
-
-func inQueue(all []*letter, t time.Time) (n int) {
-	for _, m := range all {
-		if m.there(t) {
-			n++
-		}
-	}
-	return n
 }
 
 // fewStarts: once all faults are over, replicas are started about as often as ticks are due: an alarm for nothing is not followed
@@ -112,17 +99,14 @@ func fewStarts(w *world, bad report) {
 	if w.Zero == nil || w.healed.IsZero() {
 		return
 	}
-	from, to := w.calm.Add(2*trace.Settling), w.settled
+	from, to := w.rested(), w.settled
 	due := map[int64]bool{}
 	for _, t := range w.tasks {
 		if t.Every == 0 || t.Follows != "" {
 			continue
 		}
 		for tick := t.After(from.Add(-time.Hour)); tick.Before(to); tick = t.After(tick) {
-			due[tick.Unix()] = true
-			if t.FinishBy > 0 {
-				due[tick.Add(t.FinishBy).Unix()] = true // it may be late then
-			}
+			due[tick.Unix()], due[tick.Add(t.FinishBy).Unix()] = true, true // it may be late then
 		}
 	}
 	n, up := 0, time.Time{} // up: until when a replica is
@@ -130,14 +114,9 @@ func fewStarts(w *world, bad report) {
 		if u.Time.After(up) && u.Time.After(from) && u.Time.Before(to) && u.Op == trace.ByAlarm {
 			n++
 		}
-		gone := w.gone(u.Replica)
-		if gone.IsZero() {
-			gone = to
-		}
-		up = later(up, gone)
+		up = later(up, cmp.Or(w.left[u.Replica], to))
 	}
-	left := inQueue(w.letters(), from)
-	if most := 2*len(due) + left + 6; n > most {
-		bad(to, "replicas were started %d times since %s; %d messages were left, and ticks were due at %d instants", n, clock(from), left, len(due))
+	if most := 2*len(due) + w.inQueue(from, time.Time{}, from) + 6; n > most {
+		bad(to, "replicas were started %d times since %s, and ticks were due at %d instants", n, clock(from), len(due))
 	}
 }
