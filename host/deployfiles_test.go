@@ -93,7 +93,7 @@ func TestDeployFilesFitSettings(t *testing.T) {
 				if !given {
 					value = strings.Trim(string(m[2]), "'")
 				}
-				env = append(env, string(m[1])+"="+strings.ReplaceAll(value, "${replicaTimeout}", "1800"))
+				env = append(env, string(m[1])+"="+strings.ReplaceAll(value, "${tickTimeout}", "1800"))
 			}
 		}
 		environment(t, env...)

@@ -69,3 +69,20 @@ func TestDeployPageGrantsBeforeWake(t *testing.T) {
 		at += i
 	}
 }
+
+// az containerapp update sets cooldownPeriod to 300 again, so no command of a page is that; the page says so, and which
+// version of the command line it was written for.
+func TestNoCommandResetsCoolDown(t *testing.T) {
+	t.Parallel()
+	files := shipped(t)
+	for name, text := range files {
+		if regexp.MustCompile(`(?m)^ *az containerapp update`).MatchString(text) {
+			t.Errorf("%s has az containerapp update as a command", name)
+		}
+	}
+	for _, text := range []string{"`az containerapp update`", "`cooldownPeriod`", "az 2.87.0"} {
+		if !strings.Contains(files["deploy/README.md"], text) {
+			t.Errorf("deploy/README.md does not name %s", text)
+		}
+	}
+}
