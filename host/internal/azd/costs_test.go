@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/soloist-go/soloist/host/internal/azd"
 )
 
 // Prices, as docs/costs.md has them with their sources.
@@ -18,6 +20,8 @@ const (
 	functionCall = 0.40 / 1e6
 	freeGB       = 100_000
 	freeCalls    = 250_000
+	alertRule    = 1.50 // a month, asked each five minutes, for one series, here a job
+	alertSeries  = 0.15 // a month, for each further series
 )
 
 // What the templates and the defaults of the settings say.
@@ -95,6 +99,10 @@ func TestCosts(t *testing.T) {
 		if row += " |"; !strings.Contains(string(page), row+"\n") {
 			t.Errorf("docs/costs.md has no row\n%s", row)
 		}
+	}
+	rules := strings.Count(string(filesOf(t, program(azd.App))["infra/modules/alerts.bicep"]), "    where: ")
+	if want := fmt.Sprintf("%d rules, $%.2f, and $%.2f more for each further job", rules, float64(rules)*alertRule, float64(rules)*alertSeries); !strings.Contains(string(page), want) {
+		t.Errorf("docs/costs.md does not say %q", want)
 	}
 	var infra strings.Builder
 	for _, kind := range kinds {
