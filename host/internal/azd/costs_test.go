@@ -29,6 +29,7 @@ const (
 	vcpus, gib   = 0.25, 0.5
 	instanceGB   = 0.5
 	lead         = time.Minute
+	flexLead     = 150 * time.Second // of functions.bicep
 	polling      = 30 * time.Second
 	coolDown     = time.Minute
 	month        = 30 * 24 * time.Hour
@@ -66,7 +67,7 @@ var ways = []way{
 		return time.Duration(passesAMonth-ticks(p))*idlePass + within(run, p), 0
 	}},
 	{"Functions with an alarm", true, func(p time.Duration) (time.Duration, int) {
-		return min(month, within(lead+run, p)+30*idlePass), ticks(p) + 30
+		return min(month, within(flexLead+run, p)+30*idlePass), ticks(p) + 30
 	}},
 	{"Functions with a timer", true, func(p time.Duration) (time.Duration, int) { return within(run, p), ticks(p) }},
 }
