@@ -173,7 +173,8 @@ func TestFunctionsFitPlan(t *testing.T) {
 		}
 		said := strings.Contains(got.err, "Flex Consumption")
 		if got.code != 0 || !slices.Equal(functions, test.files) || !strings.Contains(files["host.json"], `"functionTimeout": "`+test.timeout+`"`) ||
-			!strings.Contains(got.err, test.says) || said != (test.says != "") {
+			!strings.Contains(files["host.json"], `"samplingSettings": {
+        "isEnabled": false`) || !strings.Contains(got.err, test.says) || said != (test.says != "") {
 			t.Errorf("%s: got %q, %s and %+v", test.name, functions, files["host.json"], got)
 		}
 	}
