@@ -34,6 +34,7 @@ const (
 	coolDown     = time.Minute
 	month        = 30 * 24 * time.Hour
 	run          = 10 * time.Second
+	leastCall    = time.Second     // of a call that finds nothing due
 	idlePass     = 3 * time.Second // of a program that is started and finds nothing due
 	dailyWindow  = 5*time.Minute + polling + coolDown
 	passesAMonth = int(month / time.Minute)
@@ -69,7 +70,9 @@ var ways = []way{
 	{"Functions with an alarm", true, func(p time.Duration) (time.Duration, int) {
 		return min(month, within(flexLead+run, p)+30*idlePass), ticks(p) + 30
 	}},
-	{"Functions with a timer", true, func(p time.Duration) (time.Duration, int) { return within(run, p), ticks(p) }},
+	{"Functions with a timer", true, func(p time.Duration) (time.Duration, int) {
+		return time.Duration(passesAMonth-ticks(p))*leastCall + within(run, p), passesAMonth
+	}},
 }
 
 // dollars is what that costs, without and with what is free in a month.
