@@ -4,7 +4,12 @@
 #   docker build --build-arg PACKAGE=./mine -t mine .    # another main package of the module
 #
 # No instruction needs BuildKit: registries that build images do not all have it. .ci/image builds and runs this file.
-FROM golang:1.26 AS build
+#
+# Where the addresses that pull are shared, as those of a registry that builds, Docker Hub may refuse: name a copy of your own
+# with --build-arg BUILD_IMAGE=REGISTRY/golang:1.26, and BASE_IMAGE likewise.
+ARG BUILD_IMAGE=golang:1.26
+ARG BASE_IMAGE=gcr.io/distroless/static-debian12:nonroot
+FROM $BUILD_IMAGE AS build
 WORKDIR /src
 # On their own, so that the modules are downloaded again only when these two change.
 COPY go.mod go.sum ./
@@ -17,7 +22,7 @@ RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags="-s -w -buildid=" 
 RUN go run ./internal/bom /soloist /licenses && cp LICENSE /licenses/LICENSE
 
 # It has CA certificates. Time zones are in the program.
-FROM gcr.io/distroless/static-debian12:nonroot
+FROM $BASE_IMAGE
 COPY --from=build /soloist /soloist
 COPY --from=build /licenses /licenses
 # A number, since a platform that refuses root cannot look up a name.

@@ -60,10 +60,10 @@ func stand(t *testing.T) string {
 	return path
 }
 
-// write calls the command functions.
+// write calls the command functions, for a plan on which each job can have a timer.
 func write(t *testing.T, work []soloist.Work, program, dir string, more ...string) result {
 	t.Helper()
-	return run(t.Context(), host.Program{Work: work}, append([]string{"functions", dir, "--binary", program}, more...)...)
+	return run(t.Context(), host.Program{Work: work}, append([]string{"functions", dir, "--binary", program, "--plan", "consumption"}, more...)...)
 }
 
 func jobs(list ...soloist.Job) (all []soloist.Work) {
@@ -137,6 +137,46 @@ func TestWriteFunctions(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// On Flex Consumption each timer has an instance of its own, so one looks after all jobs. An invocation may take half an hour,
+// and no run more than 55 minutes.
+func TestFunctionsFitPlan(t *testing.T) {
+	environment(t)
+	two := jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", Timeout: 20 * time.Minute})
+	long := jobs(soloist.Job{Name: "night", Timeout: 56 * time.Minute})
+	for _, test := range []struct {
+		name    string
+		work    []soloist.Work
+		args    []string
+		files   []string
+		timeout string
+		says    string // of the limit of Flex Consumption
+	}{
+		{"by default", two, nil, []string{"tick"}, "00:30:00", ""},
+		{"flex", two, []string{"--plan", "flex"}, []string{"tick"}, "00:30:00", ""},
+		{"consumption", jobs(soloist.Job{Name: "a"}), []string{"--plan", "consumption"}, []string{"a"}, "00:10:00", ""},
+		{"other", two, []string{"--plan", "other"}, []string{"a", "b"}, "00:30:00", ""},
+		{"a long run", long, nil, []string{"tick"}, "00:58:00", "job night may take 56m0s: Flex Consumption takes"},
+		{"a long run elsewhere", long, []string{"--plan", "other"}, []string{"night"}, "00:58:00", ""},
+		{"just not too long", jobs(soloist.Job{Name: "night", Timeout: 55 * time.Minute}), nil, []string{"tick"}, "00:57:00", ""},
+	} {
+		dir := t.TempDir()
+		got := run(t.Context(), host.Program{Work: test.work}, append([]string{"functions", dir, "--binary", stand(t)}, test.args...)...)
+		var functions []string
+		files := tree(t, dir)
+		for _, name := range names(files) {
+			if function, ok := strings.CutSuffix(name, "/function.json"); ok {
+				functions = append(functions, function)
+			}
+		}
+		said := strings.Contains(got.err, "Flex Consumption")
+		if got.code != 0 || !slices.Equal(functions, test.files) || !strings.Contains(files["host.json"], `"functionTimeout": "`+test.timeout+`"`) ||
+			!strings.Contains(files["host.json"], `"samplingSettings": {
+        "isEnabled": false`) || !strings.Contains(got.err, test.says) || said != (test.says != "") {
+			t.Errorf("%s: got %q, %s and %+v", test.name, functions, files["host.json"], got)
+		}
 	}
 }
 

@@ -99,6 +99,9 @@ func (c *deploymentCommand) warnings(a *app.App) []string {
 			all = append(all, "job "+j.Name+" runs on each replica: its ticks wake nobody up")
 		}
 	}
+	if c.Kind == azd.Functions {
+		all = append(all, functions.TooLongForFlex(a)...)
+	}
 	if jobs := functions.Frequent(a); jobs != nil {
 		all = append(all, format.Join(jobs...)+": ticks are nearer than "+a.Settings.Patience().String()+", so something is up all the time and the alarm saves nothing; docs/costs.md says what to take")
 	}

@@ -6,7 +6,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 )
 
@@ -42,6 +44,17 @@ func TestDeployFiles(t *testing.T) {
 		}
 		if got := deploy("--overwrite"); got.code != 0 || !strings.Contains(got.out, "1 file in ") {
 			t.Errorf("%s with --overwrite: got %+v", kind, got)
+		}
+	}
+}
+
+// A run that Flex Consumption may kill is warned of where the app is one of Functions.
+func TestDeployFilesWarnOfLongRuns(t *testing.T) {
+	environment(t)
+	for kind, want := range map[string]bool{"functions": true, "containerapp": false, "containerapp-job": false} {
+		got := run(t.Context(), host.Program{Work: jobs(soloist.Job{Name: "night", Timeout: time.Hour})}, "deploy-files", kind, moduleDir(t), "--package", "./jobs")
+		if said := strings.Contains(got.err, "job night may take 1h0m0s: Flex Consumption takes"); got.code != 0 || said != want {
+			t.Errorf("%s: got %+v", kind, got)
 		}
 	}
 }
@@ -93,7 +106,7 @@ func TestDeployFilesFitSettings(t *testing.T) {
 				if !given {
 					value = strings.Trim(string(m[2]), "'")
 				}
-				env = append(env, string(m[1])+"="+strings.ReplaceAll(value, "${replicaTimeout}", "1800"))
+				env = append(env, string(m[1])+"="+strings.ReplaceAll(value, "${tickTimeout}", "1800"))
 			}
 		}
 		environment(t, env...)

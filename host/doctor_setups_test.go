@@ -114,9 +114,9 @@ var setups = []setup{
 		return nil
 	}, 1, "credentials", []string{"no token for the identity: its source has not answered: no answer within 1s", "az containerapp identity show"}},
 	{"a container that is missing and may not be created", withSignature(toMakeContainers(403, "AuthorizationPermissionMismatch"), ""),
-		1, "container", []string{"is missing, and it cannot be created", "az storage container create --name soloist --account-name shopstore"}},
+		1, "container", []string{"is missing, and it cannot be created", "az storage container-rm create --name soloist --storage-account shopstore"}},
 	{"a container that an identity may not create", withIdentity(toMakeContainers(403, "AuthorizationPermissionMismatch")),
-		1, "container", []string{"az storage container create", `--scope "$(az storage account show --name shopstore --query id -o tsv)"`}},
+		1, "container", []string{"az storage container-rm create", `--scope "$(az storage account show --name shopstore --query id -o tsv)"`}},
 	{"a container under an immutability policy", withKey(toWriteRecords(409, "BlobImmutableDueToPolicy")),
 		1, "claim", []string{"immutability policy", "SOLOIST_CONTAINER"}},
 	{"a service that is busy", withKey(authorized(503, "ServerBusy")), 1, "container", []string{"503 ServerBusy", "try again"}},

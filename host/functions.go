@@ -10,7 +10,8 @@ import (
 type functionsCommand struct {
 	Dir    string `arg:"" name:"DIR" missing:"into which directory?" help:"the directory: a new or empty one, or one that this command has written"`
 	Binary string `placeholder:"FILE" help:"the program to deploy; not given: this one"`
-	Tick   bool   `help:"one timer for all jobs"`
+	Plan   string `enum:"flex,consumption,other" default:"flex" help:"where the app runs: flex (Flex Consumption), consumption or other (Premium, Dedicated); on flex there is one timer for all jobs, and host.json has what the plan takes"`
+	Tick   bool   `help:"one timer for all jobs on other plans, too"`
 	Warmup bool   `help:"with a warm-up trigger"`
 	jsonFlag
 }
@@ -20,7 +21,7 @@ func (c *functionsCommand) run(_ context.Context, p *Program) int {
 	if code != exitOK {
 		return code
 	}
-	b, err := functions.NewBundle(a, functions.BundleOptions{Program: c.Binary, OneTimer: c.Tick, Warmup: c.Warmup})
+	b, err := functions.NewBundle(a, functions.BundleOptions{Program: c.Binary, Plan: c.Plan, OneTimer: c.Tick, Warmup: c.Warmup})
 	if err == nil {
 		err = b.Write(c.Dir)
 	}

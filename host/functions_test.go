@@ -106,27 +106,6 @@ func TestNoTickFunctionElsewhere(t *testing.T) {
 	}
 }
 
-// The files that the repository gives the Functions host say what the program does.
-func TestFunctionFiles(t *testing.T) {
-	var function struct {
-		Bindings []struct{ Type, Direction, Name, Schedule string }
-	}
-	readJSON(t, "../function.json", &function)
-	if b := function.Bindings; len(b) != 1 || b[0].Type != "timerTrigger" || b[0].Schedule != "0 * * * * *" || b[0].Name == "" {
-		t.Errorf("function.json: got %+v", b)
-	}
-	var settings struct {
-		Version       string
-		CustomHandler struct {
-			Description struct{ DefaultExecutablePath string }
-		}
-	}
-	readJSON(t, "../host.json", &settings)
-	if settings.Version != "2.0" || settings.CustomHandler.Description.DefaultExecutablePath != "jobs" {
-		t.Errorf("host.json: got %+v", settings)
-	}
-}
-
 func readJSON(t *testing.T, path string, v any) {
 	t.Helper()
 	b, err := os.ReadFile(path)

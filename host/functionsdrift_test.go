@@ -94,6 +94,8 @@ func TestDrift(t *testing.T) {
 		{"a time-out of the host that a variable makes shorter", jobs(night), nil, nil, settings("SOLOIST_FUNCTION_TIMEOUT=8m", "AzureFunctionsJobHost__functionTimeout=00:05:00"),
 			"an invocation has lasted 5m0s", true},
 		{"a time-out of the host that is as long", jobs(night), nil, nil, settings("SOLOIST_FUNCTION_TIMEOUT=10m"), "", false},
+		{"a run that is too long for Flex Consumption", jobs(soloist.Job{Name: "night", Timeout: 56 * 60e9}), nil, nil, settings("WEBSITE_SKU=FlexConsumption"),
+			"job night may take 56m0s: Flex Consumption takes an instance away while a run goes on", false},
 		{"a host without a time-out", jobs(night), nil, nil, settings("SOLOIST_FUNCTION_TIMEOUT=2h", "AzureFunctionsJobHost__functionTimeout=-1"), "", false},
 		{"no app", jobs(night), nil, jobs(other), func(t *testing.T, root string) []string { os.Remove(filepath.Join(root, "host.json")); return nil }, "", false},
 	} {

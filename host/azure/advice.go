@@ -127,9 +127,10 @@ func (s *Store) signedAdvice(r *refusal) string {
 	return s.common(r.code)
 }
 
-// containerAdvice is for who may not create the container.
+// containerAdvice is for who may not create the container. The command goes
+// through the control plane: an owner of the account has no role for its data.
 func (s *Store) containerAdvice() string {
-	create := fmt.Sprintf("create it: az storage container create --name %s --account-name %s --auth-mode login", s.name, s.account())
+	create := fmt.Sprintf("create it: az storage container-rm create --name %s --storage-account %s", s.name, s.account())
 	if s.way.id == nil {
 		return create
 	}

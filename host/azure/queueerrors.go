@@ -75,7 +75,11 @@ func (q *Queue) Explain(err error) (text, advice string) {
 	case bloberror.AuthorizationPermissionMismatch, bloberror.InsufficientAccountPermissions, bloberror.AuthorizationFailure:
 		switch {
 		case q.way.id != nil && r.code != bloberror.AuthorizationFailure:
-			return r.detail, "grant the identity " + queueRole + " and wait, up to 10 minutes: " + q.grant(r.op == createQueue)
+			advice := "grant the identity " + queueRole + " and wait, up to 10 minutes: " + q.grant(r.op == createQueue)
+			if r.op == createQueue {
+				advice = q.creation() + "; or " + advice
+			}
+			return r.detail, advice
 		case q.way.kind == bySignature:
 			return r.detail, "the signature does not allow this: want one of the account for blobs and queues (ss=bq, srt=sco, sp=rwdlacup)"
 		case strings.Contains(q.way.box.Host, ".queue."):
@@ -88,6 +92,13 @@ func (q *Queue) Explain(err error) (text, advice string) {
 		return r.detail, "something between here and the Queue service answers, such as a proxy: look there"
 	}
 	return r.detail, "try again; if it stays so, see the health of the account, and whether the queue is being deleted"
+}
+
+// creation is how to make the queue through the control plane. The command line
+// has a command for the data plane only, where an owner of the account has no role.
+func (q *Queue) creation() string {
+	return fmt.Sprintf(`create it: az rest --method put --url "$(az storage account show --name %s --query id -o tsv)/queueServices/default/queues/%s?api-version=2024-01-01" --body '{}'`,
+		cmp.Or(q.way.account, "ACCOUNT"), q.name)
 }
 
 // grant is the command that grants the role.

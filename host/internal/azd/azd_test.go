@@ -91,25 +91,6 @@ func TestReadmeHasWhatIsNeeded(t *testing.T) {
 	}
 }
 
-// The alerts of the manifests look at the same lines of the log, also those of a job.
-func TestAlertsFitManifests(t *testing.T) {
-	t.Parallel()
-	b, err := os.ReadFile("../../../deploy/azuremonitor.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var template struct{ Variables struct{ Lines string } }
-	if err := json.Unmarshal(b, &template); err != nil {
-		t.Fatal(err)
-	}
-	got := strings.NewReplacer("[concat('", "lines: '", "')]", "'", "', parameters('appName'), '", "${resourceName}").Replace(template.Variables.Lines)
-	for _, kind := range []string{azd.App, azd.Job} {
-		if !bytes.Contains(filesOf(t, program(kind))["infra/main.bicep"], []byte(got+"\n")) {
-			t.Errorf("%s has no %s", kind, got)
-		}
-	}
-}
-
 // YAML and JSON are what they should be, whatever the names are.
 func TestNamesAreEscaped(t *testing.T) {
 	t.Parallel()

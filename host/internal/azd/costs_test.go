@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/soloist-go/soloist/host/internal/azd"
 )
 
 // Prices, as docs/costs.md has them with their sources.
@@ -18,6 +20,8 @@ const (
 	functionCall = 0.40 / 1e6
 	freeGB       = 100_000
 	freeCalls    = 250_000
+	alertRule    = 1.50 // a month, asked each five minutes, for one series, here a job
+	alertSeries  = 0.15 // a month, for each further series
 )
 
 // What the templates and the defaults of the settings say.
@@ -25,10 +29,12 @@ const (
 	vcpus, gib   = 0.25, 0.5
 	instanceGB   = 0.5
 	lead         = time.Minute
+	flexLead     = 150 * time.Second // of functions.bicep
 	polling      = 30 * time.Second
 	coolDown     = time.Minute
 	month        = 30 * 24 * time.Hour
 	run          = 10 * time.Second
+	leastCall    = time.Second     // of a call that finds nothing due
 	idlePass     = 3 * time.Second // of a program that is started and finds nothing due
 	dailyWindow  = 5*time.Minute + polling + coolDown
 	passesAMonth = int(month / time.Minute)
@@ -62,9 +68,11 @@ var ways = []way{
 		return time.Duration(passesAMonth-ticks(p))*idlePass + within(run, p), 0
 	}},
 	{"Functions with an alarm", true, func(p time.Duration) (time.Duration, int) {
-		return min(month, within(lead+run, p)+30*idlePass), ticks(p) + 30
+		return min(month, within(flexLead+run, p)+30*idlePass), ticks(p) + 30
 	}},
-	{"Functions with a timer", true, func(p time.Duration) (time.Duration, int) { return within(run, p), ticks(p) }},
+	{"Functions with a timer", true, func(p time.Duration) (time.Duration, int) {
+		return time.Duration(passesAMonth-ticks(p))*leastCall + within(run, p), passesAMonth
+	}},
 }
 
 // dollars is what that costs, without and with what is free in a month.
@@ -95,6 +103,10 @@ func TestCosts(t *testing.T) {
 		if row += " |"; !strings.Contains(string(page), row+"\n") {
 			t.Errorf("docs/costs.md has no row\n%s", row)
 		}
+	}
+	rules := strings.Count(string(filesOf(t, program(azd.App))["infra/modules/alerts.bicep"]), "    where: ")
+	if want := fmt.Sprintf("%d rules, $%.2f, and $%.2f more for each further job", rules, float64(rules)*alertRule, float64(rules)*alertSeries); !strings.Contains(string(page), want) {
+		t.Errorf("docs/costs.md does not say %q", want)
 	}
 	var infra strings.Builder
 	for _, kind := range kinds {

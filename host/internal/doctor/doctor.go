@@ -188,7 +188,15 @@ func (d *doctor) checkFunctions() {
 	for _, text := range late {
 		d.add(fails, "functions", text, "raise functionTimeout in host.json, or SOLOIST_FUNCTION_TIMEOUT if that is what says less; or lower the job's Timeout")
 	}
-	if len(all)+len(late) == 0 {
+	var long []string
+	if functions.OnFlex() {
+		long = functions.TooLongForFlex(d.app)
+	}
+	for _, text := range long {
+		what, advice, _ := strings.Cut(text, ". ")
+		d.add(warns, "functions", what, advice)
+	}
+	if len(all)+len(late)+len(long) == 0 {
 		d.add(passes, "functions", "those in "+root+" are what the jobs need", "")
 	}
 }

@@ -1,6 +1,7 @@
 package functions
 
 import (
+	"cmp"
 	"debug/buildinfo"
 	"errors"
 	"fmt"
@@ -15,13 +16,10 @@ import (
 	"github.com/soloist-go/soloist/host/internal/format"
 )
 
-// consumptionMost is the longest functionTimeout of the Consumption plan, and
-// what host.json has unless a job needs more.
-const consumptionMost = 10 * time.Minute
-
 // A Bundle is a Functions app as files.
 type Bundle struct {
 	app      *app.App
+	hosting  string // the plan
 	timers   []timer
 	files    map[string][]byte // by path, with slashes; the program is apart, since it is large
 	program  string            // where it is
@@ -35,13 +33,14 @@ type Bundle struct {
 // BundleOptions say how a bundle differs from the usual one.
 type BundleOptions struct {
 	Program  string // the file of the program; empty: this one
-	OneTimer bool   // one timer looks after all jobs
+	Plan     string // empty: Flex Consumption, where one timer looks after all jobs, since each has an instance of its own
+	OneTimer bool   // one timer looks after all jobs, whatever the plan is
 	Warmup   bool   // there is a function for the warm-up of an instance
 }
 
 // NewBundle makes the files for the jobs of a program.
 func NewBundle(a *app.App, o BundleOptions) (*Bundle, error) {
-	b := &Bundle{app: a, files: map[string][]byte{}, program: o.Program}
+	b := &Bundle{app: a, hosting: cmp.Or(o.Plan, FlexConsumption), files: map[string][]byte{}, program: o.Program}
 	if len(a.Scheduler.Jobs) == 0 {
 		return b, errors.New("there is no job, and a singleton does not run in Functions: nothing runs there between two calls")
 	}
@@ -51,7 +50,7 @@ func NewBundle(a *app.App, o BundleOptions) (*Bundle, error) {
 			return b, fmt.Errorf("which program this is cannot be told, so name it with --binary: %w", err)
 		}
 	}
-	b.plan(o.OneTimer)
+	b.plan(o.OneTimer || b.hosting == FlexConsumption)
 	if err := b.checkNames(); err != nil {
 		return b, err
 	}
@@ -178,8 +177,8 @@ func (b *Bundle) inspect() {
 
 // timeout is long enough for each job.
 func (b *Bundle) timeout() time.Duration {
-	most, around := consumptionMost, b.app.Settings.Grace+maxMargin+b.app.Settings.Lease // a lease, as it may have to be waited for
-	if b.alarms() {                                                                      // a tick, too
+	most, around := leastTimeout(b.hosting), b.app.Settings.Grace+maxMargin+b.app.Settings.Lease // a lease, as it may have to be waited for
+	if b.alarms() {                                                                              // a tick, too
 		around += b.app.Settings.Patience()
 	}
 	for _, j := range b.app.Scheduler.Jobs {
@@ -187,11 +186,13 @@ func (b *Bundle) timeout() time.Duration {
 			continue
 		}
 		span := (j.Timeout + around + time.Minute - 1).Truncate(time.Minute)
-		if span > consumptionMost {
-			b.warnings = append(b.warnings, fmt.Sprintf("job %s may take %s, which needs a functionTimeout of %s: an app on the Consumption plan, whose most is %s, would not start. "+
-				"Deploy to another plan, or give the job a Timeout of at most %s", j.Name, j.Timeout, hostSpan(span), hostSpan(consumptionMost), max(0, consumptionMost-around)))
+		if span > consumptionMost && b.hosting == Consumption {
+			b.warnings = append(b.warnings, tooLongForConsumption(j, span, around))
 		}
 		most = max(most, span)
+	}
+	if b.hosting == FlexConsumption {
+		b.warnings = append(b.warnings, TooLongForFlex(b.app)...)
 	}
 	return most
 }

@@ -66,13 +66,19 @@ func hostFile(program string, timeout time.Duration, alarms bool) any {
 	type handler struct {
 		Description description `json:"description"`
 	}
+	// The alerts count lines of the log: sampling would leave some out.
+	type sampling struct {
+		Enabled bool `json:"isEnabled"`
+	}
 	file := struct {
 		Version    string  `json:"version"`
 		Handler    handler `json:"customHandler"`
 		Timeout    string  `json:"functionTimeout"`
+		Logging    any     `json:"logging"`
 		Bundle     any     `json:"extensionBundle,omitempty"`
 		Extensions any     `json:"extensions,omitempty"`
-	}{Version: "2.0", Handler: handler{description{program}}, Timeout: hostSpan(timeout)}
+	}{Version: "2.0", Handler: handler{description{program}}, Timeout: hostSpan(timeout),
+		Logging: map[string]any{"applicationInsights": map[string]any{"samplingSettings": sampling{}}}}
 	if alarms {
 		file.Bundle, file.Extensions = extensionBundle, map[string]any{"queues": queueOptions}
 	}

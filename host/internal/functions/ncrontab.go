@@ -16,7 +16,7 @@ const everyMinute = "0 * * * * *"
 
 // ncrontab returns the text by which a timer trigger fires at the ticks of the
 // job, if there is one. A timer counts in UTC: another zone would be a setting
-// of the whole app, which Linux Consumption does not have.
+// of the whole app, which Flex Consumption does not have.
 func ncrontab(j soloist.Job, now time.Time) (text string, ok bool) {
 	want, err := wakeUps(j)
 	if err != nil {

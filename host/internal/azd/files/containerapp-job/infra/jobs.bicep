@@ -13,8 +13,8 @@ param resourceName string
 @description('Name of the records: programs of one name share their ticks.')
 param app string
 
-@description('Seconds after which the platform ends a pass.')
-param replicaTimeout int
+@description('Seconds in which a pass ends.')
+param tickTimeout int
 
 param queueName string
 param environmentId string
@@ -23,6 +23,9 @@ param identityId string
 param identityClientId string
 param storageName string
 param storageUrl string
+
+// The platform counts from before the container's start, and the program ends a pass itself.
+var replicaTimeout = tickTimeout + 120
 
 var env = [
   {
@@ -49,7 +52,7 @@ var env = [
   {
     // Before that a pass leaves the rest to the next one.
     name: 'SOLOIST_TICK_TIMEOUT'
-    value: '${replicaTimeout}s'
+    value: '${tickTimeout}s'
   }
   {
     name: 'AZURE_CLIENT_ID'

@@ -21,6 +21,9 @@ param app string
 @maxLength(63)
 param queueName string
 
+@description('Recreate, or RollingUpdate, which is a preview of the platform.')
+param updateStrategy string = 'Recreate'
+
 @description('Who gets a mail when an alert fires; empty: nobody.')
 param alertEmail string = ''
 
@@ -89,6 +92,7 @@ module functions 'modules/functions.bicep' = {
     blobEndpoint: storage.outputs.blobEndpoint
     queueEndpoint: storage.outputs.queueEndpoint
     packages: packages
+    updateStrategy: updateStrategy
   }
 }
 

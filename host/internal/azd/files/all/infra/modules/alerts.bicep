@@ -1,4 +1,4 @@
-// Alerts on what the program logs. Each looks at the last five minutes.
+// Alerts on what the program logs. Each looks at the last 15 minutes every 5, since lines take some minutes to get there.
 
 param location string
 param tags object
@@ -65,7 +65,7 @@ resource alerts 'Microsoft.Insights/scheduledQueryRules@2023-12-01' = [
       // The table is made with the first line that is logged.
       skipQueryValidation: true
       evaluationFrequency: 'PT5M'
-      windowSize: 'PT5M'
+      windowSize: 'PT15M'
       criteria: {
         allOf: [
           {

@@ -19,6 +19,9 @@ param queueEndpoint string
 @description('Blob container that azd deploys the program to.')
 param packages string
 
+@description('What a deployment, or a changed setting, does with runs: Recreate ends them, RollingUpdate lets them go on for an hour.')
+param updateStrategy string
+
 resource insights 'Microsoft.Insights/components@2020-02-02' = {
   name: 'appi-${uniqueString(resourceGroup().id)}'
   location: location
@@ -77,6 +80,9 @@ resource site 'Microsoft.Web/sites@2024-04-01' = {
           }
         }
       }
+      siteUpdateStrategy: {
+        type: updateStrategy
+      }
       scaleAndConcurrency: {
         instanceMemoryMB: 512
         maximumInstanceCount: 40
@@ -120,6 +126,15 @@ resource site 'Microsoft.Web/sites@2024-04-01' = {
         {
           name: 'SOLOIST_ALARM_QUEUE'
           value: queueName
+        }
+        {
+          // The first message after zero may take two minutes until it is handed over.
+          name: 'SOLOIST_ALARM_LEAD'
+          value: '150s'
+        }
+        {
+          name: 'SOLOIST_STAY'
+          value: '180s'
         }
       ]
     }
