@@ -111,7 +111,7 @@ var answerTypes = map[string]any{
 	"App": appInfo{}, "Jobs": jobsAnswer{}, "Job": jobAnswer{}, "Problem": problem{}, "Change": change{}, "Changed": changed{}, "Orders": ordersAnswer{}, "History": historyAnswer{}, "Past": past.Run{}, "Replicas": replicasAnswer{}, "Locks": locksAnswer{}, "Lock": locks.Lock{}, "Holder": locks.Holder{}, "Once": locks.Once{}, "Replica": view.Replica{}, "Order": store.Order{}, "Pause": view.Pause{}, "SignIn": signIn{}, "SignedIn": signedIn{},
 	"Row": view.Row{}, "Detail": view.Detail{}, "Recent": view.Outcome{}, "Outlook": view.Outlook{}, "Shard": view.Shard{}, "Upcoming": view.Upcoming{}, "LeftDay": view.LeftDay{},
 	"Outcome": store.Outcome{}, "Progress": store.Progress{}, "Late": store.Late{},
-	"BackfillOrder": store.Backfill{}, "Backfill": view.Backfill{}, "Span": store.Span{}, "End": store.End{},
+	"BackfillOrder": store.Backfill{}, "Backfill": view.Backfill{}, "Span": store.Span{}, "End": store.End{}, "About": store.About{},
 }
 
 // fieldsOf returns the names in JSON of the fields that are always there, and of those
