@@ -110,7 +110,10 @@ func (c *Cluster) silences(_ *replica, e *trace.Event, _ *draw.Roll) {
 // turn has the run of a job behave in another way from now on, and waits until it does.
 func (c *Cluster) turn(e *trace.Event, b trace.Behavior) {
 	c.turned.Store(e.Job, b)
-	for _, still := c.turned.Load(e.Job); still; _, still = c.turned.Load(e.Job) {
+	for range 6000 {
+		if _, still := c.turned.Load(e.Job); !still {
+			break
+		}
 		time.Sleep(100 * time.Millisecond)
 	}
 	c.log.Edit(func() { e.Time = time.Now() })

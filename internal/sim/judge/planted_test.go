@@ -162,7 +162,7 @@ var planted = []struct{ property, name, text, bad, fine string }{
 	{"P shutdown", "it leaves a lease", "of work; take a 0 End=10; meets terminate 0; req 14 a renew a0; req 28 a renew a0; " +
 		"req $ a release a0; " +
 		stop + "31 gone Replica=a", "32", "30"},
-	{"P deploy", "abort", "of work; take a 0 End=4; meets abort 60; write 30 v claim y; write $ b claim z", "781", "779"},
+	{"P deploy", "abort", "of work; take a 0 End=4; meets abort 60; write 30 v claim y other; write 300 b progress y other; write $ b claim z", "781", "779"},
 	{"P control", "cancel", "of work; take a 0 End=$; meets cancel 0; take b $+1", "14.2", "14"},
 	{"P control", "hand over a job", "of work; take a 0 End=$; meets hand_over 0; take b $+1", "40.2", "40"},
 	{"P control", "hand over a singleton", "of one; take a 0 End=$; meets hand_over 0; take b $+1", "20.2", "20"},
