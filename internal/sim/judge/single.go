@@ -106,8 +106,8 @@ func (w *world) endsBy(f *fault) (rule string, by time.Time) {
 		return "P revoked", f.Heard.Add(f.lease()/3 + calls(1))
 	case trace.UnlockNow, trace.UnlockDeaf:
 		return "P revoked", f.Heard.Add(f.length()/3 + calls(1))
-	case trace.Stall, trace.StallDeaf: // the next check after its time shows that
-		return "P stall", later(f.r.Beat, f.r.Time).Add(f.d.HeartbeatTimeout + time.Second)
+	case trace.Stall, trace.StallDeaf: // the next check after its time shows that, which may wait for a write
+		return "P stall", later(f.r.Beat, f.r.Time).Add(f.d.HeartbeatTimeout + calls(1))
 	case trace.CancelRun:
 		return "P control", f.Heard.Add(binds)
 	case trace.HandOver:
