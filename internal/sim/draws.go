@@ -13,8 +13,8 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A special draw is what operators or a platform do to a settled cluster and no seed draws by itself, since each of them shows a
-// defect of the program that is not mended yet. Then it becomes one of all that seeds draw.
+// A special draw is what operators or a platform do to a settled cluster and no seed draws by itself, and that has shown a
+// defect of the program.
 type special struct {
 	name     string
 	replicas int // that are up; none: each is woken up for a call
@@ -127,16 +127,17 @@ func (c *Cluster) readsHistory(r *draw.Roll) {
 
 // cancelsBesideClaim has an operator cancel a tick whose runner has died, while the claim of the next attempt is under way.
 func (c *Cluster) cancelsBesideClaim(r *draw.Roll) {
-	one := c.whileWorkRuns(r)
-	begin := time.Now()
-	c.net.Add(draw.NetworkFault{From: begin, To: begin.Add(5 * time.Minute), Slot: -1, Op: "claim", Fault: trace.Slow, Share: 1})
-	one.Crash("single")
-	for c.claimUnderWay(begin) == nil && time.Since(begin) < 5*time.Minute {
-		time.Sleep(50 * time.Millisecond)
+	for range 4 {
+		one, begin := c.whileWorkRuns(r), time.Now()
+		c.net.Add(draw.NetworkFault{From: begin, To: begin.Add(5 * time.Minute), Slot: -1, Op: "claim", Fault: trace.Slow, Share: 1})
+		one.Crash("single")
+		for c.claimUnderWay(begin) == nil && time.Since(begin) < 5*time.Minute {
+			time.Sleep(50 * time.Millisecond)
+		}
+		time.Sleep(r.Between(0, time.Second))
+		c.orderWork(soloist.Order{Kind: store.OrderCancel})
+		time.Sleep(30 * time.Minute)
 	}
-	time.Sleep(r.Between(0, time.Second))
-	c.orderWork(soloist.Order{Kind: store.OrderCancel})
-	time.Sleep(30 * time.Minute)
 }
 
 // claimUnderWay is a claim that was sent after a time and is not answered yet.

@@ -3,54 +3,73 @@ package sim_test
 import (
 	"flag"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/soloist-go/soloist/internal/sim"
 	"github.com/soloist-go/soloist/internal/sim/judge"
 )
 
-var draws = flag.Bool("draws", false, "have clusters meet what no seed draws yet")
+var draws = flag.Bool("draws", false, "show the defects that are known and not mended yet")
 
-// shownBy names the property that reports the defect that a draw shows. It is empty once that is mended: then nothing may be
-// reported, and the draw becomes one of the seeds.
-var shownBy = map[string]string{
-	"a backfill whose definition changes":         "S5 backfilled",
-	"the history of a backfill":                   "S8 history",
-	"an order beside a claim":                     "S8 obeyed",
-	"ClaimAhead at a wake-up":                     "L1 woken",
-	"short calls after an unlock":                 "L1 called",
-	"a name that is used again":                   "S9 name",
-	"a flood of orders":                           "S8 obeyed",
-	"an order for a paused job with an open tick": "S8 obeyed",
-	"a sweep beside a group":                      "L1 swept",
-	"a pause of a predecessor at zero":            "L1 wanted",
+// A shown defect is one that a draw shows, by a property.
+type shown struct {
+	property string
+	open     bool // it is not mended yet
 }
 
-// TestDraws shows that each defect that is known would have been seen by a property, had it been drawn.
+// shownBy are the defects that were known before anything drew them. Of one that is mended, nothing may be reported.
+var shownBy = map[string]shown{
+	"a backfill whose definition changes":         {"S5 backfilled", true},
+	"the history of a backfill":                   {"S8 history", false},
+	"an order beside a claim":                     {"S8 obeyed", false},
+	"ClaimAhead at a wake-up":                     {"L1 woken", true},
+	"short calls after an unlock":                 {"L1 called", true},
+	"a name that is used again":                   {"S9 name", false},
+	"a flood of orders":                           {"S8 obeyed", false},
+	"an order for a paused job with an open tick": {"S8 obeyed", false},
+	"a sweep beside a group":                      {"L1 swept", true},
+	"a pause of a predecessor at zero":            {"L1 wanted", false},
+}
+
+// TestDraws has settled clusters meet what no seed draws. With -draws it demands that each defect that is known is shown.
 func TestDraws(t *testing.T) {
-	if !*draws {
-		t.Skip("run it with -draws")
-	}
 	for _, name := range sim.Draws() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l, _ := simulate(t, sim.Config{Seed: max(*from, *seed), Draw: name})
-			said := false
-			for _, v := range append(judge.Judge(l), judge.Drawn(l)...) {
-				said = said || v.Invariant == shownBy[name]
-				if t.Log(v); shownBy[name] == "" {
-					t.Fail()
+			defect := shownBy[name]
+			switch {
+			case defect.property == "":
+				t.Fatal("nothing says what it shows")
+			case defect.open && !*draws:
+				t.Skip("it is known, and not mended yet")
+			}
+			first := max(*from, *seed)
+			for s := first; s < first+4; s++ { // some take a coincidence
+				said := reports(t, s, name)
+				if !defect.open && len(said) > 0 {
+					t.Error(said)
+				}
+				if defect.open && said[defect.property] > 0 {
+					return
 				}
 			}
-			if !said && shownBy[name] != "" {
-				t.Errorf("%s reports nothing", shownBy[name])
-			}
-			if *seed != 0 && testing.Verbose() {
-				var b strings.Builder
-				l.Write(&b)
-				os.Stdout.WriteString(b.String())
+			if defect.open {
+				t.Errorf("%s reports nothing: is it mended?", defect.property)
 			}
 		})
 	}
+}
+
+// reports counts what is reported of a draw, by property.
+func reports(t *testing.T, s uint64, name string) map[string]int {
+	l, _ := simulate(t, sim.Config{Seed: s, Draw: name})
+	said := map[string]int{}
+	for _, v := range append(judge.Judge(l), judge.Drawn(l)...) {
+		t.Log(v)
+		said[v.Invariant]++
+	}
+	if *seed != 0 && testing.Verbose() {
+		l.Write(os.Stdout)
+	}
+	return said
 }

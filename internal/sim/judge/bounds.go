@@ -13,6 +13,7 @@ var ofAll = map[string]func(*world, *fault){
 	trace.KillAhead:  (*world).failoverAhead,
 	trace.KillAll:    (*world).awoken,
 	trace.Terminate:  (*world).shutdown,
+	trace.TermAhead:  (*world).shutdown,
 	trace.CutOne:     (*world).outage,
 	trace.CutAll:     (*world).outage,
 	trace.DenyOne:    (*world).denied,
@@ -110,15 +111,20 @@ func (w *world) denied(f *fault) {
 	}
 }
 
-// takenBack: once the replica of an aborted deploy is gone, others take the job back within minutes.
+// takenBack: once the replica of an aborted deploy is gone, others take what it has written back within minutes: the record has
+// their definition again, and not only a mark that asks whether it may.
 func (w *world) takenBack(f *fault) {
-	by, back := f.End.Add(trace.Patience), true
+	by, other := f.End.Add(trace.Patience), ""
 	for _, q := range f.e.writes {
-		if q.Record != nil && !q.Time.After(by) && (q.Time.Before(f.End) || !back) {
-			back = q.d != nil && q.d.Every == f.d.Every
+		switch {
+		case q.Record == nil || q.Time.After(by):
+		case q.d != nil && q.d.Every != f.d.Every:
+			other = q.Record.Definition.Spec
+		case q.Record.Definition.Spec != other:
+			other = ""
 		}
 	}
-	if !back {
+	if other != "" {
 		w.bad("P deploy", by, "the replica of an aborted deploy is gone since %s, and no other takes %s back", clock(f.End), f.Job)
 	}
 }

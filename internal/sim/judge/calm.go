@@ -123,7 +123,7 @@ func health(w *world, bad report) {
 	for _, h := range w.of[trace.Health] {
 		refused := false
 		for _, q := range w.of[trace.Request] {
-			if q.Job == h.Job && q.Replica == h.Replica && q.Writes() {
+			if q.Job == h.Job && q.Replica == h.Replica && q.Writes() && q.Sent.Before(h.Time) {
 				refused = !q.OK() || q.Heard.IsZero()
 			}
 		}

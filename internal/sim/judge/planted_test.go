@@ -141,7 +141,7 @@ var planted = []struct{ property, name, text, bad, fine string }{
 	{"P unlock", "unlock", "of work; take a 0 End=10; meets unlock 0; take b $", "52.1", "51.9"},
 	{"P overrun", "of the deaf", "of work; take a 0 Cancelled=10 End=50; meets unlock_the_deaf 0; $ overran Replica=a",
 		"13.6", "13.5"},
-	{"P stall", "stall", "of work; take a 0 Cancelled=$ End=$; meets stall 0; take b $+1", "13.1", "12.9"},
+	{"P stall", "stall", "of work; take a 0 Cancelled=$ End=$; meets stall 0; take b $+1", "13.9", "13.7"},
 	{"P replaced", "stall", "of work; take a 0 Cancelled=12 End=21; meets stall 0; take b $", "26.8", "26.6"},
 	{"P replaced", "stall of the deaf", "of work; take a 0 Cancelled=12 End=90; meets stall_of_the_deaf 0; take b $",
 		"37.8", "37.6"},
@@ -162,7 +162,7 @@ var planted = []struct{ property, name, text, bad, fine string }{
 	{"P shutdown", "it leaves a lease", "of work; take a 0 End=10; meets terminate 0; req 14 a renew a0; req 28 a renew a0; " +
 		"req $ a release a0; " +
 		stop + "31 gone Replica=a", "32", "30"},
-	{"P deploy", "abort", "of work; take a 0 End=4; meets abort 60; write 30 v claim y; write $ b claim z", "781", "779"},
+	{"P deploy", "abort", "of work; take a 0 End=4; meets abort 60; write 30 v claim y other; write 300 b progress y other; write $ b claim z", "781", "779"},
 	{"P control", "cancel", "of work; take a 0 End=$; meets cancel 0; take b $+1", "14.2", "14"},
 	{"P control", "hand over a job", "of work; take a 0 End=$; meets hand_over 0; take b $+1", "40.2", "40"},
 	{"P control", "hand over a singleton", "of one; take a 0 End=$; meets hand_over 0; take b $+1", "20.2", "20"},

@@ -8,8 +8,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// Properties that the program does not have yet where something happens that seeds do not draw. Each of them moves to the others
-// when the defect is mended that it shows.
+// Properties that the program did not have where something happened that no seed draws, or does not have yet.
 var promises = []property{
 	{"S5 backfilled", backfilled},
 	{"S8 history", ofRuns(kept, "and the history does not have it")},

@@ -55,7 +55,7 @@ func (w *world) single() {
 func (w *world) hits(f *fault) (all []*fault) {
 	of := func(all ...string) bool { return slices.Contains(all, f.Op) }
 	cluster := of(trace.KillAll, trace.AbortOther, trace.PauseJob, trace.RunOrdered, trace.ShortCalls, trace.Over)
-	machine := of(trace.Kill, trace.KillAhead, trace.Terminate, trace.Suspend, trace.CutOne, trace.DenyOne)
+	machine := of(trace.Kill, trace.KillAhead, trace.Terminate, trace.TermAhead, trace.Suspend, trace.CutOne, trace.DenyOne)
 	for _, r := range w.runs {
 		lives := r.goesOn(f.Time.Add(-1)) && (r.Cancelled.IsZero() || !r.Cancelled.Before(f.Time))
 		under := r.claim != nil && !r.Time.After(f.Time) && lives
@@ -64,16 +64,17 @@ func (w *world) hits(f *fault) (all []*fault) {
 			all = append(all, &fault{f.Event, f.until, r.e, w.latest(r.e.name), r})
 		}
 	}
-	if len(all) == 0 && !cluster && f.Op != trace.KillAhead {
+	if len(all) == 0 && !cluster && !of(trace.KillAhead, trace.TermAhead) {
 		w.bad("P hit", f.Time, "%q at %s has hit no run of %s on %s", f.Op, clock(f.Time), f.Job, f.Replica)
 	}
 	return all
 }
 
-// length is the lease of what was hit, look how often others look at it, and calls how long n calls take.
-func (f *fault) length() time.Duration {
-	return cmp.Or(f.r.claim.Record.Beats(), time.Duration(f.r.claim.Record.Run.Lease))
-}
+// lease is that of the store of what was hit, length the shorter one if it beats, look how often others look at it, and calls how
+// long n calls take.
+func (f *fault) lease() time.Duration { return time.Duration(f.r.claim.Record.Run.Lease) }
+
+func (f *fault) length() time.Duration { return cmp.Or(f.r.claim.Record.Beats(), f.lease()) }
 
 func (f *fault) look() time.Duration { return f.length()/3 + 300*time.Millisecond }
 
@@ -101,10 +102,12 @@ func (w *world) endsBy(f *fault) (rule string, by time.Time) {
 		return "P thaw", f.End.Add(noticed)
 	case trace.CutOne, trace.CutAll: // who cannot renew gives up a sixth of the lease before its end
 		return "P cut short", f.Time.Add(f.length() * 5 / 6)
-	case trace.Unlock, trace.UnlockNow, trace.UnlockDeaf: // its next renewal shows that
+	case trace.Unlock: // its next renewal shows that; the store takes beats until its lease ends
+		return "P revoked", f.Heard.Add(f.lease()/3 + calls(1))
+	case trace.UnlockNow, trace.UnlockDeaf:
 		return "P revoked", f.Heard.Add(f.length()/3 + calls(1))
-	case trace.Stall, trace.StallDeaf: // the next check after its time shows that
-		return "P stall", later(f.r.Beat, f.r.Time).Add(f.d.HeartbeatTimeout + time.Second)
+	case trace.Stall, trace.StallDeaf: // the next check after its time shows that, which may wait for a write
+		return "P stall", later(f.r.Beat, f.r.Time).Add(f.d.HeartbeatTimeout + calls(1))
 	case trace.CancelRun:
 		return "P control", f.Heard.Add(binds)
 	case trace.HandOver:
@@ -112,7 +115,7 @@ func (w *world) endsBy(f *fault) (rule string, by time.Time) {
 			near = longestGrace
 		}
 		return "P control", f.Heard.Add(binds + near)
-	case trace.Terminate: // within the grace of its replica
+	case trace.Terminate, trace.TermAhead: // within the grace of its replica
 		if stop := w.stopping[f.Replica]; stop != nil && single {
 			return "P shutdown", first(stop.End, f.Time.Add(near)).Add(slack)
 		} else if stop != nil {
@@ -142,14 +145,14 @@ func (f *fault) free() (rule string, from time.Time, within time.Duration) {
 	case trace.CutAll:
 		return "P outage", f.End.Add(n), f.takeOver()
 	case trace.Unlock:
-		return "P unlock", f.Heard.Add(2 * n), f.look() + f.takeOver()
+		return "P unlock", f.Heard.Add(f.lease() + n), f.look() + f.takeOver()
 	case trace.UnlockNow, trace.UnlockDeaf:
 		return "P unlock", f.Heard.Add(n), f.look() + f.takeOver()
 	case trace.Stall: // others are near
 		return "P replaced", f.r.End, 300*time.Millisecond + calls(3)
 	case trace.StallDeaf:
 		return "P replaced", f.r.Cancelled.Add(n), f.takeOver()
-	case trace.HandOver, trace.Terminate:
+	case trace.HandOver, trace.Terminate, trace.TermAhead:
 		return "P handed over", f.r.End, f.look() + calls(2)
 	case trace.DenyOne: // who may not write the outcome of a run gives its lease up after four
 		if !f.r.End.IsZero() && f.r.End.Before(f.End) {

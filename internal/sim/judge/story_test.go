@@ -129,8 +129,8 @@ func (s *story) do(verb string, n func(i int) float64, a []string) *trace.Event 
 		return s.claim(n(0), a[1], a[2], at(n(3)), "")
 	case "run":
 		return s.runs(n(0), n(1), a[2])
-	case "write":
-		return s.write(n(0), a[1], a[2], a[3], func(*store.Record) {})
+	case "write": // perhaps under another definition
+		return s.write(n(0), a[1], a[2], a[3], func(r *store.Record) { r.Definition.Spec = strings.Join(a[4:], "") })
 	case "finish":
 		return s.settle(n(0), a[1], "finish", a[2], store.Outcome{Status: store.Status(a[3])})
 	case "miss": // one tick

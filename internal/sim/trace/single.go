@@ -12,9 +12,10 @@ const (
 // What can befall it.
 const (
 	Kill       = "kill"            // the replica that runs a job
-	KillAhead  = "kill ahead"      // the replica that holds the lease of a job, just before the tick End
+	KillAhead  = "kill ahead"      // the replica that holds the lease of a job, just before its Tick
 	KillAll    = "kill all"        // all replicas, of a cluster that scales to zero
 	Terminate  = "terminate"       // the replica is told to stop
+	TermAhead  = "terminate ahead" // the replica that holds the lease of a job, just before its Tick
 	Suspend    = "suspend"         // its machine, for two leases
 	Unlock     = "unlock"          // the lease ends when it would expire
 	UnlockNow  = "unlock now"      // the lease ends at once
