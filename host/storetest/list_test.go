@@ -25,13 +25,6 @@ func indexes(list func(ctx context.Context, m *local.Memory, app string, f func(
 	return virtual(func() store.Store { return index{new(local.Memory), list} })
 }
 
-// told is a harness for a store that lists entries which a function changes.
-func told(change func(e *store.Entry)) storetest.Harness {
-	return indexes(func(ctx context.Context, m *local.Memory, app string, f func(string, store.Entry) bool) error {
-		return m.List(ctx, app, func(name string, e store.Entry) bool { change(&e); return f(name, e) })
-	})
-}
-
 // similar lists all apps whose names begin like this one.
 func similar(ctx context.Context, m *local.Memory, app string, f func(string, store.Entry) bool) error {
 	return errors.Join(m.List(ctx, app, f), m.List(ctx, app+"-2", f))

@@ -186,7 +186,7 @@ func (s *story) do(verb string, n func(i int) float64, a []string) *trace.Event 
 
 // tell adds what a text says. A word that is - is empty, and one in which _ is has a space there.
 func (s *story) tell(text string) {
-	for _, command := range strings.Split(text, ";") {
+	for command := range strings.SplitSeq(text, ";") {
 		var words, sets []string
 		all := strings.Fields(command)
 		if len(all) > 0 && all[0] == "each" { // so many times, from a time on with steps
@@ -220,7 +220,7 @@ func (s *story) tell(text string) {
 
 // number reads a sum of numbers.
 func number(text string) (sum float64) {
-	for _, part := range strings.Split(text, "+") {
+	for part := range strings.SplitSeq(text, "+") {
 		n, err := strconv.ParseFloat(part, 64)
 		if err != nil {
 			panic(err)
@@ -238,7 +238,7 @@ func assign(v reflect.Value, path []string, value string) {
 		}
 		v = v.Elem()
 	}
-	switch _, isTime := v.Interface().(time.Time); {
+	switch _, isTime := reflect.TypeAssert[time.Time](v); {
 	case v.Kind() == reflect.Map:
 		v.Set(reflect.MakeMap(v.Type()))
 		v.SetMapIndex(reflect.ValueOf(path[0]).Convert(v.Type().Key()), reflect.ValueOf(int64(number(value))))
@@ -293,7 +293,7 @@ func TestPlanted(t *testing.T) {
 func logOf(text string) *trace.Log {
 	s := newStory()
 	for name, change := range settings {
-		if rest := strings.TrimPrefix(text, name+"; "); rest != text {
+		if rest, ok := strings.CutPrefix(text, name+"; "); ok {
 			change(s)
 			text = rest
 		}
