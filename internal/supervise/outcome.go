@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,10 +57,21 @@ type permanentError struct{ error }
 func (e *permanentError) Unwrap() error { return e.error }
 
 // IsPermanent reports whether an error is one of Permanent. It also finds one that the user has wrapped
-// once more.
-func IsPermanent(err error) bool {
-	_, ok := errors.AsType[*permanentError](err)
-	return ok
+// once more. Of joined errors each has to be one: another try may help the others.
+func IsPermanent(err error) bool { return each[*permanentError](err) }
+
+// each reports whether an error has the type, or wraps one, or joins errors all of which do.
+func each[T error](err error) bool {
+	switch e := err.(type) {
+	case nil:
+		return false
+	case T:
+		return true
+	case interface{ Unwrap() []error }:
+		all := e.Unwrap()
+		return len(all) > 0 && !slices.ContainsFunc(all, func(one error) bool { return !each[T](one) })
+	}
+	return each[T](errors.Unwrap(err))
 }
 
 // RetryAfter wraps the error of a task whose next try should come no earlier than d
@@ -91,11 +103,8 @@ func AskedPause(err error) (time.Duration, bool) {
 // Skip returns the error of a task that found nothing to do.
 func Skip(reason string) error { return &skipError{reason} }
 
-// Skips reports whether err is that of a task that found nothing to do.
-func Skips(err error) bool {
-	_, skips := errors.AsType[*skipError](err)
-	return skips
-}
+// Skips reports whether err is that of a task that found nothing to do. A failure that is joined with a skip is a failure.
+func Skips(err error) bool { return each[*skipError](err) }
 
 // A skipError is an error only by its type: the tick counts as skipped, which is
 // neither a success nor a failure.
@@ -123,7 +132,19 @@ func fixed(err error) error {
 	}
 	_ = errors.Is(err, errGoexit)
 	_, _ = errors.AsType[*skipError](err)
-	return &fixedError{err, err.Error()}
+	_, _ = Skips(err), IsPermanent(err)
+	return &fixedError{err, short(err.Error())}
+}
+
+// longestError is how many bytes of the text of an error are logged. A record keeps less.
+const longestError = 16 << 10
+
+// short returns a text of at most about longestError bytes, and says if it is cut.
+func short(text string) string {
+	if len(text) <= longestError {
+		return text
+	}
+	return fmt.Sprintf("%s... (cut: the error has %d bytes)", strings.ToValidUTF8(text[:longestError], ""), len(text))
 }
 
 // outcome derives the status and the reason of a try from the error that it returned
@@ -131,7 +152,6 @@ func fixed(err error) error {
 // the rule: a run that succeeded in spite of a stop has succeeded; one that failed
 // after a stop was stopped; and so on.
 func outcome(err, cause error) (store.Status, string) {
-	skip, skipped := errors.AsType[*skipError](err)
 	switch {
 	// The record already says so, and other replicas act on it. A nil error that
 	// comes later does not change that.
@@ -139,7 +159,8 @@ func outcome(err, cause error) (store.Status, string) {
 		return store.Stalled, stallReason(cause)
 	case err == nil:
 		return store.Succeeded, ""
-	case skipped:
+	case Skips(err):
+		skip, _ := errors.AsType[*skipError](err)
 		return store.Skipped, skip.reason
 	case errors.Is(cause, ErrCancelled), errors.Is(cause, ErrReplaced):
 		return store.Cancelled, cancelledWith(cause, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +44,10 @@ func TestOutcome(t *testing.T) {
 		{"skip after the time-out", Skip("nothing to do"), timeout, store.Skipped, "nothing to do"},
 		{"skip after a stop", Skip("nothing to do"), ErrStopped, store.Skipped, "nothing to do"},
 		{"skip after a stall", Skip("nothing to do"), stalled, store.Stalled, "no heartbeat for 20s"},
+		{"skip that is wrapped", fmt.Errorf("tenant a: %w", Skip("nothing to do")), nil, store.Skipped, "nothing to do"},
+		{"skips alone", errors.Join(Skip("nothing to do"), Skip("closed")), nil, store.Skipped, "nothing to do"},
+		{"failure with a skip", errors.Join(Skip("nothing to do"), boom), nil, store.Failed, "skipped: nothing to do\nboom"},
+		{"failure with a skip, wrapped", fmt.Errorf("all: %w", errors.Join(boom, Skip("closed"))), nil, store.Failed, "all: boom\nskipped: closed"},
 		{"permanent", Permanent(boom), nil, store.Failed, "boom"},
 		{"retry after", RetryAfter(boom, time.Second), nil, store.Failed, "boom"},
 	} {
@@ -51,6 +56,36 @@ func TestOutcome(t *testing.T) {
 				t.Errorf("got %s %q, want %s %q", status, reason, test.status, test.reason)
 			}
 		})
+	}
+}
+
+// One permanent error among others does not end the tries of these.
+func TestPermanentOfJoinedErrors(t *testing.T) {
+	bad := errors.New("bad")
+	for _, test := range []struct {
+		err  error
+		want bool
+	}{
+		{Permanent(bad), true},
+		{fmt.Errorf("a: %w", Permanent(bad)), true},
+		{errors.Join(Permanent(bad), Permanent(bad)), true},
+		{errors.Join(Permanent(bad), bad), false},
+		{fmt.Errorf("all: %w", errors.Join(bad, Permanent(bad))), false},
+		{Permanent(errors.Join(bad, bad)), true},
+		{bad, false},
+		{nil, false},
+	} {
+		if got := IsPermanent(test.err); got != test.want {
+			t.Errorf("%v: got %t", test.err, got)
+		}
+	}
+}
+
+// The text of an error is cut before it is logged.
+func TestErrorIsCut(t *testing.T) {
+	err := fixed(errors.New(strings.Repeat("ä", longestError)))
+	if n := len(err.Error()); n > longestError+60 || !strings.HasSuffix(err.Error(), "... (cut: the error has 32768 bytes)") {
+		t.Errorf("%d bytes: %.20s", n, err.Error()[n-40:])
 	}
 }
 
