@@ -3,6 +3,7 @@ package plan
 import (
 	"time"
 
+	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -14,10 +15,11 @@ const WakeSpan = time.Minute
 // older tick, except the tick of the wake-up in which it was created: the platform has started
 // the program for that one.
 func (p *Policy) FirstWatermark(date, wake time.Time) time.Time {
-	if d := date.Sub(wake); d < 0 || d > WakeSpan || !p.Ticks.Last(wake).Equal(wake) {
-		return date.Add(p.claimedAhead())
+	from := date.Add(p.claimedAhead())
+	if date.Sub(wake).Abs() <= WakeSpan && p.Ticks.Last(wake).Equal(wake) {
+		from = instant.Earlier(from, wake.Add(-time.Nanosecond).UTC())
 	}
-	return wake.Add(-time.Nanosecond).UTC()
+	return from
 }
 
 // claimedAhead returns for how long after the creation of an entry a tick may be one that was

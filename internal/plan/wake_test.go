@@ -39,6 +39,19 @@ func TestFirstWatermark(t *testing.T) {
 	}
 }
 
+// A job with ClaimAhead that has no entry yet runs the tick that it is woken for, also a moment early: the tick would else be one
+// that a holder of a deleted entry may have claimed.
+func TestFirstWatermarkAhead(t *testing.T) {
+	p := Policy{Ticks: every10s(t), ClaimAhead: true, Lease: 15 * time.Second}
+	date, wake := clockTime("00:00:09"), clockTime("00:00:10")
+	if got := p.FirstWatermark(date, wake); !p.Ticks.Next(got).Equal(wake) {
+		t.Errorf("the first tick is %s, want that of the wake-up", p.Ticks.Next(got))
+	}
+	if got := p.FirstWatermark(date, time.Time{}); p.Ticks.Next(got).Equal(wake) {
+		t.Errorf("without a wake-up the first tick is %s, which may be claimed", p.Ticks.Next(got))
+	}
+}
+
 func TestEarly(t *testing.T) {
 	for name, tt := range map[string]struct {
 		record    store.Record

@@ -49,12 +49,11 @@ func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session
 	wait := r.job.Policy.HoldOff(v, &r.view.seen)
 	if wait > 0 && !r.holdOff(stop, s, wait) {
 		// The lease is left to expire. By then the previous holder's trust has ended
-		// too, so the next replica need not hold off. A call of RunDue releases it:
-		// the process remembers when it saw the break, and its next call goes on
-		// with the rest of the hold-off. A caller of a lock or a group remembers
-		// nothing: if it released, calls that end early would hold off for ever.
+		// too, so the next replica need not hold off. If it were released, calls that
+		// end early, each in a process of its own, would hold off for ever.
 		if c.bounded && c.take == nil {
-			r.release(s)
+			c.undone = errors.Join(c.undone, fmt.Errorf("the last lease did not expire by itself, so its holder may still work: "+
+				"a run begins %s later at the earliest, and this call ended before", wait.Round(time.Second)))
 		}
 		return max(r.readAgain(0), r.restAfter(ctx, stop, c)), false
 	}
