@@ -130,7 +130,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/sim":         {".", "calendar", "internal/alarm", "internal/alarm/alarmtest", "event", "store", "host/azure", "host/local", "internal/blobtest", "internal/entry", "internal/history", "internal/sim/draw", "internal/sim/trace", "internal/sim/world", "internal/supervise"},
 		"internal/sim/world":   {"event", "store", "host/azure", "internal/alarm", "internal/blobtest", "internal/entry", "internal/sim/draw", "internal/sim/trace"},
 		"internal/sim/draw":    {".", "internal/entry", "internal/sim/trace"},
-		"internal/sim/judge":   {".", "event", "store", "internal/entry", "internal/sim/trace"},
+		"internal/sim/judge":   {".", "event", "store", "internal/entry", "internal/instant", "internal/sim/trace"},
 		"internal/sim/trace":   {".", "store"},
 		"internal/spread":      {"event", "store", "internal/instant", "internal/lease"},
 		"internal/ticks":       {"calendar", "internal/schedule"},

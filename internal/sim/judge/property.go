@@ -1,0 +1,42 @@
+package judge
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/sim/trace"
+)
+
+// A report says that a property does not hold at a time.
+type report func(at time.Time, format string, args ...any)
+
+// A property is something that holds in every log.
+type property struct {
+	name  string
+	judge func(w *world, bad report)
+}
+
+// ofRuns judges each run: no is what holds for none of them.
+func ofRuns(no func(w *world, r *run) bool, what string) func(*world, report) {
+	return func(w *world, bad report) {
+		for _, r := range w.runs {
+			if no(w, r) {
+				bad(r.Time, "%s %s", r, what)
+			}
+		}
+	}
+}
+
+func (w *world) hold(all []property) {
+	for _, p := range all {
+		p.judge(w, w.report(p.name))
+	}
+}
+
+func (w *world) report(name string) report {
+	return func(at time.Time, format string, args ...any) { w.bad(name, at, format, args...) }
+}
+
+func (w *world) bad(name string, at time.Time, format string, args ...any) {
+	w.all = append(w.all, trace.Violation{Invariant: name, Time: at, Text: fmt.Sprintf(format, args...)})
+}
