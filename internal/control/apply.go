@@ -30,8 +30,8 @@ const (
 )
 
 // Apply changes the document by one order, which gets the next number, or keeps its own if that
-// is larger. The order was checked by its caller. served is the last request of the job that has its run or its outcome. An error leaves the document half changed: it
-// must not be written then.
+// is larger. The order was checked by its caller. served is the last request of the job that has its run or its outcome.
+// An error leaves the document half changed: it must not be written then.
 func Apply(c *store.Control, o *store.Order, served int64) error {
 	o.Seq = max(c.Seq+1, o.Seq)
 	if o.Seq > store.MaxToken {

@@ -11,8 +11,9 @@
 // Each replica also keeps its own last outcomes until they are in the log: a record has none of a backfill, and twenty of
 // the others.
 //
-// What is not promised: that the log is complete. If more outcomes came while no replica could write the log, or their replica
-// died, the ones before those of the record are lost; the line after them says that some may be. Nor that an outcome is in the log soon: they are written in batches
+// What is not promised: that the log is complete. If more outcomes came while no replica could write the log, or their
+// replica died, the ones before those of the record are lost; the line after them says that some may be. Nor that an
+// outcome is in the log soon: they are written in batches
 // of about ten. [Read] adds what only the record has yet.
 package history
 

@@ -149,7 +149,7 @@ type call struct {
 	ran    []store.Outcome // what was run here, in order
 	holder string          // the other replica that runs the job now, as far as known
 	short  error           // why a tick that is due was not started: too little time is left
-	undone error           // why this call claimed something and wrote no outcome for it
+	undone error           // why this call claimed something and wrote no outcome for it, or could not wait until it may claim
 }
 
 // A wakeUp is what a call of RunDue was called for.
