@@ -116,6 +116,26 @@ func TestALateWriteIsKnown(t *testing.T) {
 	})
 }
 
+// A write that is sent again may be refused since its first sending was applied just before: nothing is lost by that.
+func TestARefusalByTheFirstSending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sheet{}
+		h := s.session()
+		var first func() error
+		s.meet = func(apply func() error) error {
+			if first == nil {
+				first = apply
+				return errNetwork
+			}
+			s.meet = nil
+			return errors.Join(first(), apply())
+		}
+		if err := h.WriteUntilKnown(t.Context(), func(*store.Record) {}, nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Of writes that come to nothing only so many are remembered. An older one that
 // is applied late counts as another replica's.
 func TestUnclearWritesAreLimited(t *testing.T) {
