@@ -1,8 +1,13 @@
 package lease
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A renewal moves the deadline forward only: by when it was sent, and only while
@@ -25,4 +30,40 @@ func TestExtend(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A slowLease answers its first renewal after three seconds, and no other.
+type slowLease struct {
+	store.Lease
+	asked bool
+}
+
+func (l *slowLease) Renew(ctx context.Context) (store.Revision, error) {
+	if l.asked {
+		<-ctx.Done()
+		return store.Revision{}, ctx.Err()
+	}
+	l.asked = true
+	time.Sleep(3 * time.Second)
+	return store.Revision{ETag: "1"}, nil
+}
+
+// A renewal whose answer was slow counts from when it was sent, and so it does if another one was asked for after that.
+func TestARenewalCountsFromItsSending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := (&sheet{}).session()
+		s.lease, s.renewing, s.news.emit = &slowLease{}, make(chan struct{}, 1), func(event.Event) {}
+		sent := s.client.Clock.Elapsed()
+		s.trust.until = sent + 5*time.Second
+		go func() {
+			time.Sleep(time.Second)
+			_ = s.Renew(t.Context())
+		}()
+		if err := s.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := s.Until(), sent+trusted(s.Length); got != want {
+			t.Errorf("trusted until %s, want %s", got-sent, want-sent)
+		}
+	})
 }
