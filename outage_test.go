@@ -337,6 +337,33 @@ func TestReaderCostsNoTick(t *testing.T) {
 	})
 }
 
+// Nor does a replica that loses the right to write, again and again. Its pause after a failure may end while the tick that it
+// could not claim still waits for the next look of the others.
+func TestLostRightToWriteCostsNoTick(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := leased(20*time.Second, work("@every 20s", time.Second))
+		all := c.startAll(job, "a", "b", "c")
+		time.Sleep(27 * time.Second)
+		for range 40 {
+			time.Sleep(20 * time.Second) // between two runs
+			one := all[c.record("work").Run.Replica]
+			one.meets(func(op string, apply func() error) error {
+				if op != "write" {
+					return apply()
+				}
+				time.Sleep(500 * time.Millisecond)
+				return fs.ErrPermission
+			})
+			time.Sleep(3 * time.Minute)
+			one.meets(nil)
+			time.Sleep(3 * time.Minute)
+		}
+		if n := c.record("work").Counts[store.Missed]; n > 0 {
+			t.Errorf("%d ticks are missed", n)
+		}
+	})
+}
+
 // It runs ticks again once it may write.
 func TestReaderRunsOnceItMayWrite(t *testing.T) {
 	inCluster(t, func(c *cluster) {

@@ -44,7 +44,7 @@ func (p *Policy) Claim(v View) (next Claim, todo bool) {
 		next.Record.Run.Finished = v.Now.UTC()
 	}
 	defer func() { next.Record.Due = p.due(&next.Record) }()
-	settled := p.settleLeftBackfilled(&next, v)
+	settled := !unsettled(r) && !leftBeside(r) && p.settleLeftBackfilled(&next, v)
 	if v.Request != "" {
 		todo = p.claimRequest(&next, v)
 		return next, todo

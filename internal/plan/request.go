@@ -92,10 +92,19 @@ func passedOver(v View) bool {
 }
 
 // under reports whether an order surely came during the last run. The time of an order is the
-// earliest that it can have been, and the end of a run is the latest.
+// earliest that it can have been, and the end of a run is the latest. That of a run which has stalled and was not known to
+// return is not known: its outcome has none, and Finished is when it was settled.
 func under(r *store.Record, at time.Time) bool {
 	const doubt = 2 * time.Second
-	return at.After(r.Run.Claimed) && at.Add(doubt).Before(r.Run.Finished)
+	end := r.Run.Finished
+	if r.Run.Status == store.Stalled {
+		i := slices.IndexFunc(r.History, func(f store.Outcome) bool { return f.Status == store.Stalled && f.Start.Equal(r.Run.Claimed) })
+		if i < 0 {
+			return false
+		}
+		end = r.History[i].End
+	}
+	return at.After(r.Run.Claimed) && at.Add(doubt).Before(end)
 }
 
 // MayBeCancelled reports whether an order to cancel the run of the last claim may still come:
@@ -168,15 +177,20 @@ func CancelledBy(e store.End) string {
 	return "by " + e.By + ": " + e.Reason
 }
 
-// claimBackfill claims the next tick of the backfill that is in force.
-func (p *Policy) claimBackfill(next *Claim, v View) bool {
+// claimBackfill claims the next tick of the backfill that is in force. The run before has been settled, and a changed definition
+// is in force by now, so what waits of the backfill is looked at once more.
+func (p *Policy) claimBackfill(next *Claim, v View) (changed bool) {
 	r := &next.Record
-	tick, attempt := p.nextBackfilled(r, v)
-	if tick.IsZero() || next.Run || v.Claims != AnyRun || unsettled(r) || p.Paused || p.PausedAt(v) || selfPaused(r, v.Control) {
+	if next.Run || unsettled(r) {
 		return false
 	}
-	if !p.Follows() && p.Ticks.Last(v.Now).After(r.Watermark) { // one that is due comes first
-		return false
+	changed = p.settleLeftBackfilled(next, v)
+	tick, attempt := p.nextBackfilled(r, v)
+	if tick.IsZero() || v.Claims != AnyRun || p.Paused || p.PausedAt(v) || selfPaused(r, v.Control) {
+		return changed
+	}
+	if next.writing(v).full() || !p.Follows() && p.Ticks.Last(v.Now).After(r.Watermark) { // one that is due comes first
+		return changed
 	}
 	was, seq := r.Backfill, v.Control.Backfill.Seq
 	p.claim(next, v, tick, attempt)
@@ -255,14 +269,14 @@ func EndOfBackfill(seq int64, last *store.Backfill) (by store.End, ok bool) {
 }
 
 // settleLeftBackfilled settles the tick of a backfill that waits for a claim, and is not to have one: an
-// operator has cancelled the claim of it that was given up, or the backfill, or the job repeats nothing any more.
-// An order that is older than what the record says decides nothing.
+// operator has cancelled the claim of it that was given up, or the backfill, or the job repeats nothing any more, or does
+// not have that tick any more. An order that is older than what the record says decides nothing.
 func (p *Policy) settleLeftBackfilled(next *Claim, v View) (changed bool) {
 	r, b := &next.Record, &v.Control.Backfill
 	fill, back := &r.Backfill, r.Orders.Returned
 	f := store.Outcome{Tick: fill.Through, Request: store.BackfillRequest(fill.Seq), Status: store.Cancelled, Attempt: max(1, fill.Attempt)}
 	switch waits := fill.Attempt > 0 && b.Seq >= fill.Seq; {
-	case fill.Seq == 0 || p.Ticks == nil || unsettled(r) || leftBeside(v.Record):
+	case fill.Seq == 0 || p.Ticks == nil:
 		return false
 	case len(fill.Open) > 0:
 		return p.settleLeftOpen(next, v)
@@ -272,8 +286,8 @@ func (p *Policy) settleLeftBackfilled(next *Claim, v View) (changed bool) {
 		f.Reason = "another backfill was ordered"
 	case waits && !b.On():
 		f.Reason = CancelledBy(b.Cancelled)
-	case waits && p.Interrupted != Rerun && r.Definition.Spec == p.Spec:
-		f.Status, f.Reason = store.Abandoned, "not run again"
+	case waits && p.notBackfilled(r, fill.Through) != "":
+		f.Status, f.Reason = store.Abandoned, p.notBackfilled(r, fill.Through)
 	default:
 		return false
 	}
@@ -285,24 +299,37 @@ func (p *Policy) settleLeftBackfilled(next *Claim, v View) (changed bool) {
 	return true
 }
 
+// notBackfilled returns why a tick of a backfill that waits gets no further attempt under the definition in force; empty: it gets one.
+func (p *Policy) notBackfilled(r *store.Record, tick time.Time) string {
+	switch {
+	case r.Definition.Spec != p.Spec:
+	case !p.Ticks.Last(tick).Equal(tick):
+		return ScheduleChanged
+	case p.Interrupted != Rerun:
+		return "not run again"
+	}
+	return ""
+}
+
 // settleLeftOpen is settleLeftBackfilled for a claim of several ticks. One that has never begun has no outcome when its backfill is
-// cancelled, as those after the cursor have none.
+// cancelled, or when the schedule does not have it any more, as those after the cursor have none.
 func (p *Policy) settleLeftOpen(next *Claim, v View) (changed bool) {
 	r, b, n := &next.Record, &v.Control.Backfill, len(next.Record.Backfill.Open)
 	seq, back := r.Backfill.Seq, r.Orders.Returned.Order == r.Backfill.Seq && cancelled(v)
 	over := b.Seq > seq || b.Seq == seq && !b.On()
 	told := settleOpen(r, func(o *store.OpenTick) openFate {
+		why := p.notBackfilled(r, o.Tick)
 		switch {
 		case back && o.Token == r.Token:
 			return openFate{status: store.Cancelled, reason: CancelledBy(v.Control.End), token: r.Token}
-		case over && o.Attempt == 0:
+		case o.Attempt == 0 && (over || why == ScheduleChanged):
 			return openFate{}
 		case b.Seq > seq:
 			return openFate{status: store.Cancelled, reason: "another backfill was ordered"}
 		case over:
 			return openFate{status: store.Cancelled, reason: CancelledBy(b.Cancelled)}
-		case b.Seq == seq && o.Attempt > 0 && p.Interrupted != Rerun && r.Definition.Spec == p.Spec:
-			return openFate{status: store.Abandoned, reason: "not run again"}
+		case b.Seq == seq && o.Attempt > 0 && why != "":
+			return openFate{status: store.Abandoned, reason: why}
 		}
 		return openFate{again: true}
 	})

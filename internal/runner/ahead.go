@@ -57,8 +57,8 @@ func (r *Runner) drawLead(last bool, tick time.Time) (look, grab time.Duration) 
 	p, load := &r.job.Policy, r.replica.jobs.load.share()
 	first, window := p.Lead(), p.Lead()-p.LookFirst()
 	switch {
-	case r.denial.unproved: // the others come at p.Cede() at the latest, or at an eighth of it: see keeps
-		return p.Cede() / 10, p.Cede() / 10
+	case r.denial.unproved:
+		return r.lastOfAll(), r.lastOfAll()
 	case last && r.replica.jobs.load.cedes(r.client.Jitter):
 		return p.Cede(), p.Cede()
 	case last:

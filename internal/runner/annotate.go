@@ -100,10 +100,8 @@ func (r *Runner) inherit(since time.Time) {
 // free again when the others look before the next one. It returns how long to wait: as long as it
 // would without that, if there is nothing to find out.
 func (r *Runner) tryToProve(ctx context.Context, v plan.View, what plan.What, wait time.Duration) time.Duration {
-	p := &r.job.Policy
-	next := p.Upcoming(v, &r.view.seen)
-	left := next.Sub(v.Now)
-	room := left - p.Lead()*5/4
+	next := r.job.Policy.Upcoming(v, &r.view.seen)
+	left, room := next.Sub(v.Now), r.room(next, v.Now)
 	switch {
 	// Without an entry it is about to be read again.
 	case next.IsZero() || r.view.entry == nil || time.Now().Before(r.denial.until):
@@ -111,7 +109,7 @@ func (r *Runner) tryToProve(ctx context.Context, v plan.View, what plan.What, wa
 	case what == plan.Expect:
 		return r.readAgain(min(max(firstLook, left/3), plan.LookEvery))
 	// If the release gets no answer either, the next read releases the lease.
-	case what != plan.Wait || v.State.Live() || room < p.Lead()/4 || left < min(p.Lease, p.Gap(next)/2):
+	case what != plan.Wait || v.State.Live() || room <= 0:
 		return wait
 	}
 	brief, cancel := context.WithTimeout(ctx, room)

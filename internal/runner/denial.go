@@ -17,11 +17,9 @@ func (d *denial) lasting() bool {
 	return errors.Is(d.err, fs.ErrPermission) || errors.Is(d.err, lease.ErrNotEncoded)
 }
 
-// bars reports whether this replica does nothing before a tick, since it cannot write. One
-// without the permission tries again now and then.
-func (d *denial) bars(now time.Time) bool {
-	return d.err != nil && (!d.lasting() || now.Before(d.until))
-}
+// bars reports whether this replica does nothing before a tick, since it cannot write. It
+// tries again now and then.
+func (d *denial) bars(now time.Time) bool { return d.err != nil && now.Before(d.until) }
 
 // A deniedError says that this replica can lease an entry and not write it, as with a
 // role that lacks the right to write. Without this pause such a replica would lease the
@@ -48,7 +46,7 @@ func (e *deniedError) Error() string {
 // A successful read does not end that: the credentials may be read-only. Only a write
 // that succeeds does; see mayWrite and forgive.
 func (r *Runner) standBack(err error) time.Duration {
-	r.denial.err, r.denial.etag = &deniedError{err}, r.view.etag
+	r.denial.err, r.denial.etag, r.denial.unproved = &deniedError{err}, r.view.etag, true
 	r.note(r.denial.err)
 	pause := r.denial.pause.Next()
 	r.denial.until = time.Now().Add(pause)
@@ -95,12 +93,49 @@ func (d *denial) doubt() {
 	}
 }
 
-// giveWay reports whether the others get a head start for what is due, once. After a
-// claim or an acquisition without a clear answer this replica may be one whose writes
-// never arrive: it would win half of the races for a tick, and hold the lease in vain
-// each time. Its own writes alone prove that they arrive.
-func (r *Runner) giveWay() bool {
+// giveWay returns for how long the others get a head start for what is due; zero: they have
+// had it. After a claim or an acquisition that failed, or got no clear answer, this replica may
+// be one whose writes never arrive: it would win half of the races for a tick, and hold the
+// lease in vain each time. Its own writes alone prove that they arrive.
+func (r *Runner) giveWay(c *call, v *plan.View) time.Duration {
 	d := &r.denial
-	d.gaveWay = d.unproved && !d.gaveWay
-	return d.gaveWay
+	if d.gaveWay = d.unproved && !d.gaveWay; d.gaveWay {
+		return r.headStart()
+	}
+	if !d.unproved || c.bounded || !r.mayActAhead() || r.Singleton() {
+		return 0
+	}
+	wait := r.untilLooked(v)
+	d.gaveWay = wait > 0
+	return wait
 }
+
+// untilLooked returns how long it takes until the others have looked before the next tick, if that
+// is near: to hold the lease in vain while they look would cost them what is due, and that tick.
+func (r *Runner) untilLooked(v *plan.View) time.Duration {
+	p := &r.job.Policy
+	next := p.Ticks.Next(v.Now)
+	wait := next.Sub(v.Now) - r.lastOfAll()
+	if next.IsZero() || wait <= 0 || r.room(next, v.Now) > 0 {
+		return 0
+	}
+	if !r.denial.lasting() && p.TooLate(v.Now.Add(wait).Sub(p.Ticks.Last(v.Now))) { // there may be no others
+		return 0
+	}
+	return wait
+}
+
+// room returns how much time a replica that may not be able to write has for a write in vain, so that
+// it is over before the others look; zero or less: the next tick is too near.
+func (r *Runner) room(next, now time.Time) time.Duration {
+	p, left := &r.job.Policy, next.Sub(now)
+	room := left - p.Lead()*5/4
+	if next.IsZero() || room < p.Lead()/4 || left < min(p.Lease, p.Gap(next)/2) {
+		return 0
+	}
+	return room
+}
+
+// lastOfAll is how long before a tick such a replica acts: the others come at p.Cede() at the latest, or
+// at an eighth of it; see keeps.
+func (r *Runner) lastOfAll() time.Duration { return r.job.Policy.Cede() / 10 }

@@ -113,7 +113,7 @@ type denial struct {
 	until time.Time      // monotonic: the end of that pause, or of the first one in doubt
 	left  unanswered     // what this replica may have left at the entry
 
-	unproved bool      // a claim or acquisition here got no clear answer, and no write has succeeded since
+	unproved bool      // a claim or acquisition here failed or got no clear answer, and no write has succeeded since
 	gaveWay  bool      // the others have had their head start for what is due
 	tried    time.Time // the tick before which the last such acquisition was sent; zero: it was sent at its tick
 }

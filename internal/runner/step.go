@@ -96,9 +96,9 @@ func (r *Runner) act(ctx context.Context, c *call, v plan.View, a plan.Action, f
 		if !r.hasTime(ctx, c, &v) {
 			return maxSleep
 		}
-		if r.giveWay() {
+		if wait := r.giveWay(c, &v); wait > 0 {
 			c.again = true
-			return r.readAgain(r.headStart())
+			return r.readAgain(wait)
 		}
 		// A successful read does not end the trouble with the store: the
 		// credentials may be read-only. The acquisition and the claim will show it.
@@ -110,7 +110,7 @@ func (r *Runner) act(ctx context.Context, c *call, v plan.View, a plan.Action, f
 	if fresh && !r.triesAgain(v) && !r.waitsInVain() {
 		r.reached()
 	}
-	if fresh && (r.denial.lasting() || r.denial.unproved) && !c.bounded {
+	if fresh && r.denial.unproved && !c.bounded {
 		return r.tryToProve(ctx, v, a.What, wait)
 	}
 	if a.What == plan.Answer {

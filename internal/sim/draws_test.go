@@ -19,7 +19,7 @@ type shown struct {
 
 // shownBy are the defects that were known before anything drew them. Of one that is mended, nothing may be reported.
 var shownBy = map[string]shown{
-	"a backfill whose definition changes":         {"S5 backfilled", true},
+	"a backfill whose definition changes":         {"S5 backfilled", false},
 	"the history of a backfill":                   {"S8 history", false},
 	"an order beside a claim":                     {"S8 obeyed", false},
 	"ClaimAhead at a wake-up":                     {"L1 woken", false},
