@@ -15,8 +15,8 @@ import (
 // A Violation is a property that a log contradicts.
 type Violation struct {
 	Property string
-	Time      time.Time
-	Text      string
+	Time     time.Time
+	Text     string
 }
 
 func (v Violation) String() string { return v.Property + " at " + TimeOfDay(v.Time) + ": " + v.Text }
