@@ -27,9 +27,5 @@ func (c *Cluster) ring(ctx context.Context, job string) {
 	m := world.NewMachine(trace.Orderer+" "+trace.TimeOfDay(time.Now()), -1, world.NewClock(0, 0), c.log, &world.Traps{})
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	e := trace.Event{What: trace.Rung, Job: job, Replica: trace.Orderer}
-	if c.platform.clock(&soloist.Scheduler{}, m, 0).Ring(ctx) != nil {
-		e.Note = "failed"
-	}
-	c.log.Add(e)
+	_ = c.platform.clock(&soloist.Scheduler{}, m, 0).Ring(ctx)
 }

@@ -61,7 +61,6 @@ func (c *Cluster) carryOut(d draw.PlannedFault) {
 		r.Crash("any time")
 	case d.What == "step":
 		r.Step(d.For)
-		c.log.Add(trace.Event{What: trace.Stepped, Replica: r.Machine.Name})
 	case d.What == "freeze":
 		r.Suspend(min(d.For, time.Until(c.end)), "any time")
 	case d.What == "run now":
@@ -69,7 +68,6 @@ func (c *Cluster) carryOut(d draw.PlannedFault) {
 		r.byHand.Go(func() { r.runNow(d.Job, request) })
 		c.wg.Go(func() { c.askAgain(d, request) })
 	case d.What == "step down":
-		c.log.Add(trace.Event{What: trace.Yield, Job: d.Job})
 		for _, s := range c.slots {
 			if r := s.now(); r != nil && !r.Gone() {
 				c.wg.Go(func() { r.stepDown(d.Job) })

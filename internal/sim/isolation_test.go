@@ -28,7 +28,7 @@ func TestOneJobsFaultIsNoOthers(t *testing.T) {
 	}
 	run := func(t *testing.T, c sim.Config) *trace.Log {
 		c.Length, c.NoFaultPlan = length, true
-		l, _ := simulate(t, c)
+		l := simulate(t, c)
 		return l
 	}
 	always := func(f trace.Fault) []draw.NetworkFault {

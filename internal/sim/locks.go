@@ -20,10 +20,10 @@ func (r *replica) useLocks() {
 		if dice.Chance(0.2) { // of an older or a younger version of the program
 			l.Slots, l.Lease = 1+dice.Below(p.Slots), draw.Pick(dice, 5*time.Second, 15*time.Second, 30*time.Second, 45*time.Second)
 		}
-		l.Overrun = func(name string, cause error) { r.overranLock(p.Name, cause) }
+		l.Overrun = func(string, error) { r.overranLock(p.Name) }
 		r.c.log.Edit(func() {
 			d := r.c.log.Locks[p.Name]
-			d.Slots, d.Lease, d.Users = max(d.Slots, l.Slots), max(d.Lease, l.Lease, draw.Fence), d.Users+p.Users
+			d.Slots, d.Lease = max(d.Slots, l.Slots), max(d.Lease, l.Lease, draw.Fence)
 			r.c.log.Locks[p.Name] = d
 		})
 		for n := range p.Users {
@@ -34,9 +34,9 @@ func (r *replica) useLocks() {
 }
 
 // overranLock is overran for a lock.
-func (r *replica) overranLock(lock string, cause error) {
+func (r *replica) overranLock(lock string) {
 	if !r.Gone() {
-		e := r.Log.Add(trace.Event{What: trace.Overran, Replica: r.Machine.Name, Lock: lock, Note: why(cause)})
+		e := r.Log.Add(trace.Event{What: trace.Overran, Replica: r.Machine.Name, Lock: lock})
 		r.endAfterOverrun(lock, e)
 	}
 }

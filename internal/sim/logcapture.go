@@ -81,9 +81,7 @@ func (h *logCapture) block(message string) {
 		wait = to.Sub(now)
 	}
 	if wait = min(wait, h.end.Sub(now)); wait > 0 {
-		e := h.Log.Add(trace.Event{What: trace.Blocked, Replica: h.Name, Job: h.job, Token: h.token})
 		h.Sleep(context.Background(), wait, r)
-		h.Log.Edit(func() { e.End = time.Now() })
 	}
 }
 

@@ -26,7 +26,7 @@ func (r *replica) doOnce(p draw.OncePlan, key string) {
 	var dice *draw.Roll
 	var ask int
 	o := &soloist.Once{Name: p.Name, Key: key, Lease: p.Lease, Retry: p.Retry,
-		Overrun: func(_ string, cause error) { r.overranLock(name, cause) },
+		Overrun: func(string, error) { r.overranLock(name) },
 		Do: func(ctx context.Context, run *soloist.Run) error {
 			w := newLockWork(r.c, r.Machine, p.Longest, p.Lease, draw.New(r.c.Seed, int(run.Token), "once work", id))
 			w.effects = true

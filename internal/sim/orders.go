@@ -79,7 +79,6 @@ func (c *Cluster) askForServed(d draw.PlannedFault, request string) {
 		asked := make(chan struct{})
 		r.byHand.Go(func() {
 			defer close(asked)
-			c.log.Add(trace.Event{What: trace.Again, Replica: r.Machine.Name, Job: d.Job, Request: request})
 			r.runNow(d.Job, request)
 		})
 		<-asked
@@ -116,7 +115,7 @@ func (c *Cluster) note(ctx context.Context, s *soloist.Scheduler, o soloist.Orde
 			if written.Backfill.Parallel > 1 {
 				c.beside.Store(seq, true)
 			}
-			e.Request, e.Spans, e.Parallel = store.BackfillRequest(seq), written.Backfill.Spans, written.Backfill.Parallel
+			e.Request, e.Spans = store.BackfillRequest(seq), written.Backfill.Spans
 		}
 		if o.Kind == store.OrderRun {
 			e.End = written.Until

@@ -217,7 +217,6 @@ func (p *platform) netDaily() {
 		case <-p.over:
 			return
 		}
-		p.log.Add(trace.Event{What: trace.Netted})
 		p.mu.Lock()
 		if p.Kind == trace.AsApp { // a rule of the clock keeps one up for a while
 			p.wants, p.seen = max(1, p.wants), time.Now()
@@ -235,7 +234,6 @@ func (p *platform) sleepAtTimes() {
 		p.mu.Lock()
 		p.asleep = time.Now().Add(d)
 		p.mu.Unlock()
-		p.log.Add(trace.Event{What: trace.Asleep, End: time.Now().Add(d)})
 	}
 }
 

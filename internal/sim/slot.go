@@ -26,7 +26,6 @@ func (c *Cluster) liveBefore() {
 	one.stop()
 	days := draw.Pick(r, 12, 11, 14)
 	gap := time.Duration(days)*24*time.Hour + r.Between(0, time.Hour)
-	c.log.Add(trace.Event{What: trace.Down, End: time.Now().Add(gap)})
 	time.Sleep(gap)
 }
 

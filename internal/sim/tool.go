@@ -27,7 +27,6 @@ func (c *Cluster) holdByTool(d draw.PlannedFault) {
 			return
 		}
 	}
-	e := c.log.Add(trace.Event{What: trace.Leased, Job: d.Job})
 	c.keepByTool(d.Job, id, span, time.Now().Add(d.For))
 	if c.calm() {
 		time.Sleep(r.Between(0, time.Second)) // all tools stop now, one after the other
@@ -40,7 +39,6 @@ func (c *Cluster) holdByTool(d draw.PlannedFault) {
 	default:
 		c.idle(span)
 	}
-	c.log.Edit(func() { e.End = time.Now() })
 }
 
 // keepByTool renews until end, or until the lease is lost.

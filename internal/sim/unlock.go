@@ -15,8 +15,8 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// unlock waits until the job runs, unlocks it at once or when its lease ends, and
-// notes what the status says then. The entry is not corrupted meanwhile.
+// unlock waits until the job runs, and unlocks it at once or when its lease ends. The
+// entry is not corrupted meanwhile.
 func (c *Cluster) unlock(d draw.PlannedFault) {
 	if _, on := c.corrupting.LoadOrStore(d.Job, true); on {
 		return
@@ -33,36 +33,7 @@ func (c *Cluster) unlock(d draw.PlannedFault) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	now := r.Chance(0.8)
-	e := c.log.Add(trace.Event{What: trace.Unlocked, Replica: trace.Unlocker, Job: d.Job})
-	err := s.Unlock(ctx, d.Job, now)
-	asked := time.Now()
-	all, invalid := s.Status(ctx)
-	c.log.Edit(func() {
-		e.Sent, e.Heard, e.Note = asked, time.Now(), trace.IsUnknown
-		if !now {
-			e.Span = -1
-		}
-		if err != nil {
-			e.Cause = "not told"
-		}
-		if invalid == nil {
-			tellStatus(e, &all[slices.IndexFunc(all, func(st soloist.JobStatus) bool { return st.Name == d.Job })])
-		}
-	})
-}
-
-// tellStatus notes what a status says.
-func tellStatus(e *trace.Event, st *soloist.JobStatus) {
-	r := &st.Record
-	switch {
-	case st.Err != nil || st.Lease == "":
-	case r.Run.Status != store.Running && !(r.Run.Status == store.Stalled && r.Run.Finished.IsZero()):
-		e.Note = trace.IsOver
-	case !st.Waits.IsZero():
-		e.Note, e.Token, e.End = trace.IsWaiting, r.Token, st.Waits
-	default:
-		e.Note, e.Token = trace.IsRunning, r.Token
-	}
+	_ = s.Unlock(ctx, d.Job, now) // the next holder may be first to write
 }
 
 // untilItRuns waits until a record says that the job runs, and a while longer. It
@@ -136,8 +107,5 @@ func (c *Cluster) sweep(d draw.PlannedFault) {
 	r := draw.New(c.Seed, 0, draw.Sweeps, trace.TimeOfDay(d.At))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	removed, _ := soloist.Sweep(ctx, c.overHands(r, false), "sim", 10*time.Minute) // the container may be gone
-	for _, name := range removed {
-		c.log.Add(trace.Event{What: trace.Swept, Job: name})
-	}
+	_, _ = soloist.Sweep(ctx, c.overHands(r, false), "sim", 10*time.Minute) // the container may be gone
 }

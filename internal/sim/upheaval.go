@@ -15,7 +15,6 @@ func (c *Cluster) goDown(d draw.PlannedFault) {
 	c.version.Lock()
 	c.version.down = until
 	c.version.Unlock()
-	c.log.Add(trace.Event{What: trace.Down, End: until})
 	for i, s := range c.slots {
 		if draw.New(c.Seed, i, draw.Downtime, trace.TimeOfDay(d.At)).Chance(0.5) {
 			s.order("restart")

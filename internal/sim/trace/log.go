@@ -25,7 +25,6 @@ func (v Violation) String() string { return v.Property + " at " + TimeOfDay(v.Ti
 type Log struct {
 	Events []*Event
 	Fleet  map[string][]Definition // by replica: what it does
-	Drift  map[string]int64        // by replica: what its clocks gain, in millionths
 
 	Locks map[string]Lock // by name
 	Onces map[string]Once // by entry

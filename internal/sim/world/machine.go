@@ -132,8 +132,7 @@ func (m *Machine) Suspend(d time.Duration, at string) {
 type Traps struct {
 	mu    sync.Mutex
 	armed []trap
-	Hit   map[string]int // crashes
-	End   time.Time      // of all suspensions
+	End   time.Time // of all suspensions
 }
 
 type trap struct {
@@ -154,18 +153,11 @@ func (t *Traps) spring(point string) (d time.Duration, sprung bool) {
 	if i < 0 {
 		return 0, false
 	}
-	d = t.armed[i].d
+	if d = t.armed[i].d; d > 0 {
+		d = min(d, time.Until(t.End))
+	}
 	t.armed = slices.Delete(t.armed, i, i+1)
-	if d > 0 {
-		return min(d, time.Until(t.End)), true
-	} else if d == draw.Stopping {
-		return d, true
-	}
-	if t.Hit == nil {
-		t.Hit = map[string]int{}
-	}
-	t.Hit[point]++
-	return 0, true
+	return d, true
 }
 
 func (t *Traps) Disarm() {

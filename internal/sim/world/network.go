@@ -32,7 +32,6 @@ type Network struct {
 
 	Late sync.WaitGroup // requests that are still under way though nobody waits
 	mu   sync.Mutex
-	Met  map[trace.Fault]int
 	more []draw.NetworkFault // beside faults: what was not planned
 }
 
@@ -62,18 +61,6 @@ func (n *Network) fault(slot int, e *trace.Event, r *draw.Roll) trace.Fault {
 		}
 	}
 	return trace.None
-}
-
-func (n *Network) count(f trace.Fault) {
-	if f == trace.None {
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.Met == nil {
-		n.Met = map[trace.Fault]int{}
-	}
-	n.Met[f]++
 }
 
 // A Service answers requests: a [blobtest.Blob], or a store in its place.
