@@ -9,12 +9,7 @@
 // cut out of the lives of its runs. Progress is judged only once all faults are over.
 package judge
 
-import (
-	"fmt"
-	"time"
-
-	"github.com/soloist-go/soloist/internal/sim/trace"
-)
+import "github.com/soloist-go/soloist/internal/sim/trace"
 
 // Safety is judged at every step, S; progress after all faults, L; and clusters that scale to zero, Z.
 var properties = []property{
@@ -48,9 +43,6 @@ func Judge(l *trace.Log) []trace.Violation {
 	return w.all
 }
 
-// A report says that a property does not hold at a time.
-type report func(at time.Time, format string, args ...any)
-
 // A property is something that holds in every log.
 type property struct {
 	name  string
@@ -72,12 +64,4 @@ func (w *world) hold(all []property) {
 	for _, p := range all {
 		p.judge(w, w.report(p.name))
 	}
-}
-
-func (w *world) report(name string) report {
-	return func(at time.Time, format string, args ...any) { w.bad(name, at, format, args...) }
-}
-
-func (w *world) bad(name string, at time.Time, format string, args ...any) {
-	w.all = append(w.all, trace.Violation{Property: name, Time: at, Text: fmt.Sprintf(format, args...)})
 }
