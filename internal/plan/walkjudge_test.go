@@ -283,19 +283,6 @@ func (w *world) passedOver() bool {
 		slices.ContainsFunc(w.asked, func(o store.Order) bool { return w.waits(o) && o.At.Before(w.runs[n].from) })
 }
 
-// replaces judges which tick takes the place of the run that is under way.
-func (w *world) replaces(tick time.Time) {
-	var want time.Time
-	r, newest := &w.rec.Run, w.p.Ticks.Last(w.now)
-	late := w.deadline() > 0 && w.now.Sub(newest) > w.deadline()
-	if w.p.Overlap == Replace && r.Request == "" && newest.After(r.Tick) && !late && !w.p.Paused && !w.paused() && !w.inPause(newest) {
-		want = newest
-	}
-	if !tick.Equal(want) {
-		w.fail("%s takes the place of %s, want %s", tick, r.Tick, want)
-	}
-}
-
 // sleeps judges until when plan says that nothing is due: asked again just before, there is nothing to run.
 func (w *world) sleeps(v View) {
 	a := w.p.Next(v, &Observation{At: w.now, LookedAt: w.now, Fresh: true}, Clock{Low: w.now, Drift: 100})

@@ -15,9 +15,8 @@ import (
 // wakeCold has a platform start a process for each tick of the job that runs
 // everywhere, for a while. The process does what is due, and ends.
 func (c *Cluster) wakeCold(d draw.PlannedFault) {
-	c.version.Lock()
-	defs := slices.Clone(c.version.now)
-	c.version.Unlock()
+	defs, _ := c.program()
+	defs = slices.Clone(defs)
 	i := slices.IndexFunc(defs, func(d trace.Definition) bool { return d.EveryReplica })
 	if i < 0 {
 		return

@@ -255,9 +255,7 @@ func (p *platform) deployed() {
 
 // wake puts a message for the version that was deployed, until that succeeds. Replicas of the version before go on.
 func (p *platform) wake() {
-	p.version.Lock()
-	version := p.version.deploys
-	p.version.Unlock()
+	_, version := p.program()
 	m := world.NewMachine(trace.Orderer+" "+trace.TimeOfDay(time.Now()), -1, world.NewClock(0, 0), p.log, &world.Traps{})
 	c := p.clock(&soloist.Scheduler{}, m, version)
 	for {

@@ -152,7 +152,7 @@ func (c *Cluster) orderFor(e *trace.Event, kind store.OrderKind, r *draw.Roll) {
 		o.Request = c.newRequest("ordered-%d")
 		c.log.Edit(func() { e.Request = o.Request })
 	}
-	if err := c.note(context.Background(), c.desk(e.Job, r), o, func() bool { return false }); err != nil {
+	if err := c.atDesk(o, r); err != nil {
 		panic(err)
 	}
 	c.log.Edit(func() {

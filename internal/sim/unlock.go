@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -55,14 +56,12 @@ func (c *Cluster) untilItRuns(job string, r *draw.Roll) bool {
 // desk is an operator's program, which runs nothing. It returns nil if there is
 // no such job.
 func (c *Cluster) desk(job string, r *draw.Roll) *soloist.Scheduler {
-	c.version.Lock()
-	defs := c.version.now
-	c.version.Unlock()
+	defs, _ := c.program()
 	n := slices.IndexFunc(defs, func(d trace.Definition) bool { return d.Name == job })
 	if n < 0 {
 		return nil
 	}
-	m := world.NewMachine(trace.Unlocker, -1, world.NewClock(0, 0), c.log, &world.Traps{})
+	m := c.machine(trace.Unlocker, -1)
 	backend := c.overHands(r, defs[n].Shards > 0)
 	some := draw.Lineage(defs, defs[n])
 	s := &soloist.Scheduler{App: "sim", Store: backend, Replica: trace.Unlocker, Groups: draw.GroupsOf(some), Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
@@ -108,4 +107,45 @@ func (c *Cluster) sweep(d draw.PlannedFault) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	_, _ = soloist.Sweep(ctx, c.overHands(r, false), "sim", 10*time.Minute) // the container may be gone
+}
+
+// fewest is more jobs than a program reads one by one. What a seed has less than that
+// is made up by jobs that no replica has.
+const fewest = 15
+
+// look asks for the status of all jobs, which is read by one listing, and notes what it
+// says of each.
+func (c *Cluster) look(d draw.PlannedFault) {
+	s := c.onlooker(d.Slot, trace.TimeOfDay(d.At))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	asked := time.Now()
+	all, err := s.Status(ctx)
+	if err != nil {
+		panic(err)
+	}
+	for i := range all {
+		st := &all[i]
+		if st.Err != nil || st.EveryReplica || i >= len(all)-fewest && st.Lease == "" {
+			continue
+		}
+		e := trace.Event{What: trace.Listed, Replica: trace.Operator, Job: st.Name, Sent: asked, Time: time.Now(), Heard: time.Now()}
+		if st.Lease != "" {
+			e.Record = &st.Record
+		}
+		c.log.Add(e)
+	}
+}
+
+// onlooker is a program with all jobs, on a machine of its own. Its network has the faults of
+// a replica's.
+func (c *Cluster) onlooker(slot int, id string) *soloist.Scheduler {
+	defs, _ := c.program()
+	m := c.machine(trace.Operator, slot)
+	s := &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: "onlooker " + id, Groups: draw.GroupsOf(defs), Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
+	c.addTo(s, m, defs)
+	for i := range fewest {
+		s.Jobs = append(s.Jobs, soloist.Job{Name: fmt.Sprintf("spare-%d", i), Schedule: "@hourly", Do: func(context.Context, *soloist.Run) error { return nil }})
+	}
+	return s
 }

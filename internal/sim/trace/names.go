@@ -10,8 +10,6 @@ const (
 	Foreign  = "foreign"           // the job whose entry was made by a newer program: it has to be left alone
 	Aborted  = "an aborted deploy" // of Up: why the replica does not stay
 	Older    = "older"             // of Corrupted: the entry is a version of the record that there was before
-
-	NoTick = "0001-01-01" // how a log shows the tick of a run that has none
 )
 
 // Settling is how long a healed cluster has until everything due has its outcome:
