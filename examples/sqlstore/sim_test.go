@@ -24,8 +24,7 @@ func TestSimulation(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				log, tally := sim.Simulate(sim.Config{Seed: uint64(seed), Length: *length, Store: openSQLite(t)})
-				t.Logf("%d ticks claimed, %d calls", tally.Ticks, tally.Requests)
+				log := sim.Simulate(sim.Config{Seed: uint64(seed), Length: *length, Store: openSQLite(t)})
 				bad := judge.Judge(log)
 				for _, violation := range bad[:min(len(bad), 5)] {
 					t.Error(violation)

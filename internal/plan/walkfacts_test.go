@@ -12,19 +12,17 @@ import (
 // Facts are what has really happened in a world. They are noted by the moves, and never read from the record.
 type facts struct {
 	runs    []*run
-	told    []store.Outcome          // of ticks, oldest first; From is always set
-	answers map[work]store.Outcome   // of runs by hand and of ticks of backfills
-	asked   []store.Order            // runs by hand
-	fills   map[int64]store.Backfill // by number
-	fill    int64                    // the last one
-	pauses  []store.Span             // To is zero while nothing ends one
-	selfs   []store.Span             // of the job by itself
-	full    []store.Span             // the ticks that found no free slot
-	cancels map[int64]bool           // by token
-	called  map[work]bool            // off: what the run of that token was for
-	resumed int64                    // the token of the last resume: a failure up to it pauses nothing
-	streak  int64                    // failures since a success, or since the job went on after it had paused itself
-	changed bool                     // the schedule has changed
+	told    []store.Outcome        // of ticks, oldest first; From is always set
+	answers map[work]store.Outcome // of runs by hand and of ticks of backfills
+	asked   []store.Order          // runs by hand
+	fill    store.Backfill         // the last one
+	pauses  []store.Span           // To is later than any walk while nothing ends one
+	selfs   []store.Span           // of the job by itself
+	cancels map[int64]bool         // by token
+	called  map[work]bool          // off: what the run of that token was for
+	resumed int64                  // the token of the last resume: a failure up to it pauses nothing
+	streak  int64                  // failures since a success, or since the job went on after it had paused itself
+	changed bool                   // the schedule has changed
 }
 
 // A work is what a run is about, in all its attempts.
@@ -59,40 +57,21 @@ func (r *run) dead() bool  { return r.broke() && !strings.HasPrefix(r.reason, St
 // attempts returns the attempts of a work that were not given up, and how many of them were deaths.
 func (w *world) attempts(of work) (all []*run, dead int) {
 	for _, r := range w.runs {
-		if r.work != of || r.back {
-			continue
-		}
-		if all = append(all, r); r.dead() {
-			dead++
+		if r.work == of && !r.back {
+			if all = append(all, r); r.dead() {
+				dead++
+			}
 		}
 	}
 	return all, dead
 }
 
-// last returns the attempt of a tick under the last claim.
-func (w *world) last(tick time.Time) *run {
-	of := func(r *run) bool { return r.token == w.rec.Token && r.work == workOf(r.request, tick) }
-	return w.runs[slices.IndexFunc(w.runs, of)]
-}
+// last is the run of the last claim.
+func (w *world) last() *run { return w.runs[len(w.runs)-1] }
 
-// underWay changes the runs of the last claim that have not returned.
-func (w *world) underWay(change func(*run)) {
-	for _, r := range w.runs {
-		if r.token == w.rec.Token && !r.back && (r.end == "" || r.end == store.Stalled) {
-			change(r)
-		}
-	}
-}
-
-func (w *world) ended(tick time.Time, status store.Status, reason string) *run {
-	r := w.last(tick)
+func (w *world) ended(status store.Status, reason string) {
+	r := w.last()
 	r.end, r.reason, r.to = status, reason, w.now
-	return r
-}
-
-// outcome is what the world has the record say of a run.
-func (r *run) outcome() store.Outcome {
-	return store.Outcome{Tick: r.tick, Request: r.request, Status: r.end, Reason: r.reason, Token: r.token}
 }
 
 // ordered notes an order.
@@ -119,16 +98,13 @@ func (w *world) ordered(o store.Order) {
 	case store.OrderCancel:
 		w.cancels[o.Token] = true
 		for _, r := range w.runs {
-			if r.token == o.Token {
-				w.called[r.work] = true
-			}
+			w.called[r.work] = w.called[r.work] || r.token == o.Token
 		}
 	case store.OrderBackfill:
-		w.fill, w.fills[o.Seq] = o.Seq, o.Backfill
+		w.fill = o.Backfill
+		w.fill.Seq = o.Seq
 	case store.OrderCancelBackfill:
-		b := w.fills[w.fill]
-		b.Cancelled.Seq = o.Seq
-		w.fills[w.fill] = b
+		w.fill.Cancelled.Seq = o.Seq
 	}
 }
 
@@ -158,6 +134,45 @@ func (w *world) deadline() time.Duration {
 		return w.p.Lease
 	}
 	return w.p.StartingDeadline
+}
+
+// waits reports whether an order has no run and no outcome. The orders keep it for a day after its end.
+func (w *world) waits(o store.Order) bool {
+	_, answered := w.answers[work{request: o.Name}]
+	all, _ := w.attempts(work{request: o.Name})
+	kept := slices.ContainsFunc(w.orders().Requests, func(q store.Request) bool { return q.Seq == o.Seq })
+	return !answered && kept && len(all) == 0
+}
+
+// A prior is a job that this one follows, which does whatever it likes.
+type prior struct {
+	rec store.Record
+	all []store.Outcome // of its ticks, oldest first; Start is when it was written
+}
+
+// precede lets the jobs before this one have outcomes.
+func (w *world) precede() {
+	for i := range w.prior {
+		b := &w.prior[i]
+		for w.calm || w.IntN(3) > 0 {
+			tick, through := w.p.Ticks.Next(b.rec.Watermark), w.p.Ticks.Last(w.now)
+			if tick.After(w.now) {
+				break
+			}
+			f := store.Outcome{Tick: tick, Status: pick(w, store.Succeeded, store.Succeeded, store.Failed, store.Cancelled), Start: w.now, End: w.now}
+			if w.IntN(8) == 0 {
+				f.Request, f.Status = "by hand", store.Succeeded
+			} else if w.IntN(5) == 0 || w.now.Sub(tick) > time.Hour {
+				f = store.Outcome{From: b.rec.Watermark, Tick: through, Count: 2, Status: pick(w, store.Missed, store.Skipped), Start: w.now}
+			}
+			b.rec.History = append([]store.Outcome{f}, b.rec.History[:min(len(b.rec.History), 19)]...)
+			if f.Request == "" {
+				b.all, b.rec.Watermark = append(b.all, f), f.Tick
+			}
+			w.say("%s: %s %s", b.rec.Job, f.Status, f.Tick.Format(time.TimeOnly))
+		}
+		w.before[i] = w.before[i].Updated(&b.rec, w.now)
+	}
 }
 
 // of returns the outcome of a tick of a job before this one, and whether its record still has it.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -12,11 +13,10 @@ import (
 // record only counts.
 func (w *world) write(what string, next store.Record, also ...store.Outcome) {
 	last := w.rec
-	w.p.Judge(&next, w.now, w.orders())
 	news := next.History[:len(next.History)-len(last.History)]
-	r := &next.Run
-	w.say("%s: token %d, %s %s/%d %s, through %s, %q %d", what, next.Token-last.Created.UnixMicro(), r.Status, r.Tick.Format(time.TimeOnly), r.Attempt, r.Request,
-		next.Watermark.Format(time.TimeOnly), told(&store.Record{History: news}), len(also))
+	w.say("%s: token %d, %s %s/%d %s, through %s, %q %d", what, next.Token-last.Created.UnixMicro(), next.Run.Status,
+		next.Run.Tick.Format(time.TimeOnly), next.Run.Attempt, next.Run.Request, next.Watermark.Format(time.TimeOnly),
+		told(&store.Record{History: news}), len(also))
 	switch filled := next.Backfill.Done() - last.Backfill.Done(); {
 	case next.Token != last.Token && (what != "claims" || next.Token != last.Token+1):
 		w.fail("the token goes from %d to %d", last.Token, next.Token)
@@ -25,11 +25,10 @@ func (w *world) write(what string, next store.Record, also ...store.Outcome) {
 	}
 	mark, ticks := last.Watermark, w.kinds[last.Definition.Spec]
 	for _, f := range slices.Backward(news) {
-		if f.Request != "" {
+		switch changed := next.Definition.Spec != last.Definition.Spec; {
+		case f.Request != "":
 			w.judgeAnswer(f)
 			continue
-		}
-		switch changed := next.Definition.Spec != last.Definition.Spec; {
 		case f.Token != 0 && !ticks.Next(mark).Equal(f.Tick):
 			w.fail("%s has its outcome, and the tick after %s has none", f.Tick, mark)
 		case f.Token != 0:
@@ -67,8 +66,7 @@ func (w *world) judgeRecord(what string, last, next *store.Record, mark time.Tim
 	if was && !is || !is && w.streak >= w.p.PauseAfter && w.resumed >= last.Token {
 		w.streak = 0
 	}
-	tooMany := w.p.PauseAfter > 0 && w.streak >= w.p.PauseAfter
-	switch {
+	switch tooMany := w.p.PauseAfter > 0 && w.streak >= w.p.PauseAfter; {
 	case !next.Watermark.Equal(mark) || mark.After(w.now) && mark.After(last.Watermark):
 		w.fail("the watermark is %s, and outcomes reach to %s", next.Watermark, mark)
 	case !LastSuccess(next).Equal(succeeded):
@@ -119,40 +117,28 @@ func (w *world) judgePassed(f store.Outcome, mark time.Time, ticks grid) {
 }
 
 // judgeReason returns what a tick is that was not run for a reason; empty: the reason is not true.
-func (w *world) judgeReason(tick time.Time, reason string) store.Status {
+func (w *world) judgeReason(tick time.Time, reason string) (status store.Status) {
 	ready, _ := w.ready(tick)
-	newest, paused, missed, skipped := w.newest(), w.inPause(tick), false, false
-	switch reason {
-	case "a newer one was due":
-		waited := within(tick, []store.Span{w.waited}) && w.rec.Run.Attempt <= 1
-		missed = w.p.Missed != RunAll && newest.After(tick) && !paused && !waited
-	case "past the starting deadline":
-		missed = w.deadline() > 0 && w.now.Sub(ready) > w.deadline() && !paused
-	case "too many were due":
-		missed = w.p.Missed == RunAll && w.p.Ticks.Count(tick, w.now, maxBacklog) == maxBacklog && !paused
-	case Paused:
-		skipped = paused || w.p.Paused
-	case "overlap":
-		waits := w.p.Overlap != SkipOverlap && !newest.After(tick)
-		skipped = w.under(tick, false) && w.p.Missed != RunAll && !w.p.Follows() && !waits
-	case "group g":
-		skipped = within(tick, w.full)
-	}
-	lost := ""
-	for i := range w.prior {
-		f, known := w.prior[i].of(tick)
-		missed = missed || !known && reason == "the outcome of "+w.p.After[i]+" is not known"
-		if lost == "" && !w.p.AfterAny && f.Status != store.Succeeded {
-			lost = w.p.After[i] + " " + string(f.Status)
+	newest, paused := w.newest(), w.inPause(tick)
+	says := func(text string, is store.Status, holds bool) {
+		if reason == text && holds {
+			status = is
 		}
 	}
-	switch {
-	case missed:
-		return store.Missed
-	case skipped || lost != "" && lost == reason:
-		return store.Skipped
+	says("a newer one was due", store.Missed, w.p.Missed != RunAll && newest.After(tick) && !paused)
+	says("past the starting deadline", store.Missed, w.deadline() > 0 && w.now.Sub(ready) > w.deadline() && !paused)
+	says("too many were due", store.Missed, w.p.Missed == RunAll && w.p.Ticks.Count(tick, w.now, maxBacklog) == maxBacklog && !paused)
+	says(Paused, store.Skipped, paused || w.p.Paused)
+	waits := w.p.Overlap != SkipOverlap && !newest.After(tick)
+	says("overlap", store.Skipped, w.under(tick, false) && w.p.Missed != RunAll && !w.p.Follows() && !waits)
+	lost := w.p.AfterAny
+	for i, name := range w.p.After {
+		f, known := w.prior[i].of(tick)
+		says("the outcome of "+name+" is not known", store.Missed, !known)
+		says(name+" "+string(f.Status), store.Skipped, !lost && f.Status != store.Succeeded)
+		lost = lost || f.Status != store.Succeeded
 	}
-	return ""
+	return status
 }
 
 // judgeRun judges the outcome of a run.
@@ -161,35 +147,33 @@ func (w *world) judgeRun(f store.Outcome) {
 	if i < 0 {
 		w.fail("%s %s has the outcome of another run", f.Tick, f.Request)
 	}
-	r, fill := w.runs[i], store.BackfillOf(f.Request)
+	r := w.runs[i]
 	all, dead := w.attempts(r.work)
+	fill := store.BackfillOf(f.Request)
+	inForce := f.Request == "" || fill != 0 && fill == w.fill.Seq && w.fill.Cancelled.Seq == 0
 	if f.Status == store.Cancelled && (r.back || r.end == "" || r.broke()) { // no function has returned that
-		goesOn := fill == 0 || fill == w.fill && w.fills[fill].Cancelled.Seq == 0
-		if !w.cancels[f.Token] && !w.called[workOf(f.Request, f.Tick)] && goesOn || !strings.HasPrefix(f.Reason, "by ann") {
+		goesOn := inForce || fill == 0
+		if !w.cancels[f.Token] && !w.called[r.work] && goesOn || !strings.HasPrefix(f.Reason, "by ann") {
 			w.fail("%s is cancelled (%s), and was not", f.Tick, f.Reason)
 		}
 		return
 	}
-	back := r.back // another attempt was given up: its token is spent, and the outcome is that of the attempt before
-	if back && len(all) > 0 {
+	if r.back && len(all) > 0 { // another attempt was given up: its token is spent, and the outcome is that of the attempt before
 		r = all[len(all)-1]
 	}
-	cause, newer := strings.CutSuffix(f.Reason, "a newer tick was due")
-	cause, late := strings.CutSuffix(cause, "the starting deadline has passed")
-	cause, ordered := strings.CutSuffix(cause, "a run was ordered in the pause")
-	cause = strings.TrimSuffix(strings.TrimSuffix(cause, ", and "), ": ")
 	status := r.end
 	if r.died && r.end == "" {
 		status = store.Abandoned
 	}
-	open := cause == "not run again" && r.broke() && (r.end != "" || back)
-	ready, _ := w.ready(f.Tick)
-	inForce := f.Request == "" || fill != 0 && fill == w.fill && w.fills[fill].Cancelled.Seq == 0
+	newer, late := strings.HasSuffix(f.Reason, "a newer tick was due"), strings.HasSuffix(f.Reason, "the starting deadline has passed")
+	ordered, ready := strings.HasSuffix(f.Reason, "a run was ordered in the pause"), f.Tick
+	if len(w.prior) > 0 {
+		ready, _ = w.ready(f.Tick)
+	}
 	switch mayRepeat := w.p.Interrupted == Rerun && dead < maxDeaths && !w.p.Paused && !w.changed && inForce; {
-	case f.Status != status || cause != r.reason && !open:
+	case f.Status != status, !strings.HasPrefix(f.Reason, r.reason) && !(r.broke() && strings.HasPrefix(f.Reason, "not run again")):
 		w.fail("%s is %s (%s), and its run is %q (%s)", f.Tick, f.Status, f.Reason, r.end, r.reason)
-	case newer && (w.p.Overlap != Replace || !w.newest().After(f.Tick)),
-		ordered && !w.paused(),
+	case newer && (w.p.Overlap != Replace || !w.newest().After(f.Tick)), ordered && !w.paused(),
 		late && (w.p.StartingDeadline == 0 || w.now.Sub(ready) <= w.p.StartingDeadline):
 		w.fail("%s is %s (%s), which it is not", f.Tick, f.Status, f.Reason)
 	case mayRepeat && f.Status == store.Abandoned && !newer && !late && !ordered:
@@ -218,43 +202,27 @@ func (w *world) judgeAnswer(f store.Outcome) {
 	}
 }
 
-// judgeClaim judges a claim.
+// judgeClaim judges a claim, and notes the run.
 func (w *world) judgeClaim(rec *store.Record) {
-	works := []store.OpenTick{{Tick: rec.Run.Tick, Attempt: rec.Run.Attempt}}
-	if Several(rec) {
-		if works = UnderWay(rec); len(works) > max(1, w.fills[w.fill].Parallel) {
-			w.fail("%d ticks are claimed at a time", len(works))
-		}
-	}
 	for _, r := range w.runs { // what has died is known to be over by now
-		if r.to.IsZero() {
-			r.to = w.now
-		}
+		r.to = cmp.Or(r.to, w.now)
 	}
-	newest := w.newest()
-	for _, o := range works {
-		of := workOf(rec.Run.Request, o.Tick)
-		before, dead := w.attempts(of)
-		f, answered := w.answers[of]
-		switch {
-		case answered:
-			w.fail("%v is claimed, and is %s", of, f.Status)
-		case o.Attempt != len(before)+1:
-			w.fail("%v is claimed as attempt %d, and has had %d", of, o.Attempt, len(before))
-		case o.Attempt > 1 && (w.p.Interrupted != Rerun || dead >= maxDeaths || !before[len(before)-1].broke()):
-			w.fail("%v is claimed again, and was %s", of, before[len(before)-1].end)
-		case of.request == "":
-			w.judgeTick(rec, newest)
-		case !of.tick.IsZero():
-			w.judgeFill(rec, o.Tick, newest)
-		default:
-			w.judgeByHand(rec)
-		}
-		w.runs = append(w.runs, &run{work: of, token: rec.Token, from: w.now, free: of.request == "" || !newest.After(rec.Watermark)})
+	newest, of, attempt := w.newest(), workOf(rec.Run.Request, rec.Run.Tick), rec.Run.Attempt
+	before, dead := w.attempts(of)
+	_, answered := w.answers[of]
+	switch {
+	case answered || attempt != len(before)+1:
+		w.fail("%v is claimed as attempt %d, and has had %d, or its outcome", of, attempt, len(before))
+	case attempt > 1 && (w.p.Interrupted != Rerun || dead >= maxDeaths || !before[len(before)-1].broke()):
+		w.fail("%v is claimed again, and was %s", of, before[len(before)-1].end)
+	case of.request == "":
+		w.judgeTick(rec, newest)
+	case !of.tick.IsZero():
+		w.judgeFill(rec, newest)
+	default:
+		w.judgeByHand(rec)
 	}
-	if (rec.Beat.Token == rec.Token) != (w.p.Beat > 0) {
-		w.fail("the claim of %d has the beat of %d", rec.Token, rec.Beat.Token)
-	}
+	w.runs = append(w.runs, &run{work: of, token: rec.Token, from: w.now, free: of.request == "" || !newest.After(rec.Watermark)})
 }
 
 // judgeTick judges the claim of a tick.
@@ -264,9 +232,9 @@ func (w *world) judgeTick(rec *store.Record, newest time.Time) {
 		now, newest = tick, tick
 	}
 	ready, _ := w.ready(tick)
-	isCancelled := slices.ContainsFunc(w.runs, func(r *run) bool { return r.work == work{"", tick} && w.cancels[r.token] })
 	switch {
-	case isCancelled, !tick.After(rec.Watermark), tick.After(now) || tick.Sub(w.now) > w.p.Lead() || !w.p.Ticks.Last(tick).Equal(tick):
+	case !tick.After(rec.Watermark), tick.After(now) || tick.Sub(w.now) > w.p.Lead() || !w.p.Ticks.Last(tick).Equal(tick),
+		slices.ContainsFunc(w.runs, func(r *run) bool { return r.work == work{"", tick} && w.cancels[r.token] }):
 		w.fail("%s is claimed, and is cancelled, has its outcome, or is no tick that is due", tick)
 	case w.paused() || w.p.Paused || first && w.inPause(tick):
 		w.fail("%s is claimed, and is paused", tick)
@@ -283,10 +251,10 @@ func (w *world) judgeTick(rec *store.Record, newest time.Time) {
 }
 
 // judgeFill judges the claim of a tick of a backfill.
-func (w *world) judgeFill(rec *store.Record, tick, newest time.Time) {
-	b := w.fills[rec.Run.Order]
+func (w *world) judgeFill(rec *store.Record, newest time.Time) {
+	tick, b := rec.Run.Tick, w.fill
 	switch {
-	case rec.Run.Order != w.fill || b.Cancelled.Seq != 0 || !within(tick, b.Spans) || !w.changed && !w.p.Ticks.Last(tick).Equal(tick),
+	case rec.Run.Order != b.Seq || b.Cancelled.Seq != 0 || !within(tick, b.Spans) || !w.changed && !w.p.Ticks.Last(tick).Equal(tick),
 		w.paused() || w.p.Paused:
 		w.fail("%s is claimed for the backfill %d, or the job is paused", tick, rec.Run.Order)
 	case newest.After(rec.Watermark) && !w.p.Follows(): // one write settles few ticks of a follower
@@ -315,10 +283,52 @@ func (w *world) passedOver() bool {
 		slices.ContainsFunc(w.asked, func(o store.Order) bool { return w.waits(o) && o.At.Before(w.runs[n].from) })
 }
 
-// waits reports whether an order has no run and no outcome. The orders keep it for a day after its end.
-func (w *world) waits(o store.Order) bool {
-	_, answered := w.answers[work{request: o.Name}]
-	all, _ := w.attempts(work{request: o.Name})
-	kept := slices.ContainsFunc(w.orders().Requests, func(q store.Request) bool { return q.Seq == o.Seq })
-	return !answered && kept && len(all) == 0
+// sleeps judges until when plan says that nothing is due: asked again just before, there is nothing to run.
+func (w *world) sleeps(v View) {
+	a := w.p.Next(v, &Observation{At: w.now, LookedAt: w.now, Fresh: true}, Clock{Low: w.now, Drift: 100})
+	if _, todo := w.p.Claim(v); todo != (a.What == Acquire) {
+		w.fail("there is something to do: %t, and a replica does %+v", todo, a)
+	}
+	wanted := cmp.Or(w.p.Wanted(v), w.now.Add(30*24*time.Hour))
+	for _, v.Now = range []time.Time{wanted.Add(-1), w.now.Add(a.After - 1)} {
+		if next, _ := w.p.Claim(v); (a.What == Wait || a.What == Await) && v.Now.After(w.now) && next.Run {
+			w.fail("nothing is said to be due until %s, and %s is run before", v.Now, next.Record.Run.Tick)
+		}
+	}
+}
+
+// idle judges that there is nothing to do.
+func (w *world) idle(v View) {
+	if early(v) || v.Request != "" || v.Claims == NoRun {
+		return
+	}
+	if newest := w.newest(); newest.After(w.rec.Watermark) && !w.paused() {
+		w.fail("%s is due, and there is nothing to do", newest)
+	}
+	if !w.rec.Orders.Paused.At.IsZero() && !within(w.now.Add(1), w.selfs) {
+		w.fail("the job was resumed, the record says that it is paused, and there is nothing to do")
+	}
+	for _, o := range w.asked {
+		if w.waits(o) && !unsettled(&w.rec) {
+			w.fail("%s is ordered, and there is nothing to do", o.Name)
+		}
+	}
+}
+
+// over judges what has become of everything, once there is nothing left to do.
+func (w *world) over() {
+	for _, o := range w.asked {
+		if all, _ := w.attempts(work{request: o.Name}); w.waits(o) || len(all) > 0 && w.answers[work{request: o.Name}].Status == "" {
+			w.fail("%s was ordered, and has no outcome", o.Name)
+		}
+	}
+	n := 0
+	for of := range w.answers {
+		if of.request == store.BackfillRequest(w.fill.Seq) {
+			n++
+		}
+	}
+	if w.fill.Cancelled.Seq == 0 && !w.p.Paused && !w.changed && n != w.fill.Ticks {
+		w.fail("the backfill has %d ticks, and %d outcomes", w.fill.Ticks, n)
+	}
 }

@@ -31,7 +31,7 @@ func TestPauseInsideDoSideEffectWithTheOldTokenRefused(t *testing.T) {
 		a.Freeze(30 * time.Second)
 		s.until("01:01:00")
 		s.ran("a 01:00:00 lost", "b 01:00:00/2")
-		s.effects("a accepted", "b accepted", "b accepted", "a refused")
+		s.effects("a well", "b well", "b well", "a refused")
 		s.outcomes("succeeded 01:00:00")
 	})
 }

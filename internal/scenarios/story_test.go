@@ -170,19 +170,17 @@ func (s *story) ran(want ...string) {
 		if e.Attempt > 1 {
 			run += fmt.Sprintf("/%d", e.Attempt)
 		}
-		got = append(got, strings.TrimSpace(run+" "+cause(e.Cause+e.Note)))
+		got = append(got, strings.TrimSpace(run+" "+cause(e)))
 	}
 	s.same("runs", got, want)
 }
 
-// cause is a word for why a run ended, if its context did.
-func cause(text string) string {
-	for word, err := range map[string]error{"lost": store.ErrLost, "stalled": soloist.ErrStalled, "stopped": soloist.ErrStopped} {
-		if strings.HasPrefix(text, err.Error()) {
-			return word
-		}
+// cause is a word for why the context of a run ended, or for what it has returned, if that was no success.
+func cause(e trace.Event) string {
+	if e.Why == "" && e.Result != trace.Well {
+		return string(e.Result)
 	}
-	return text
+	return string(e.Why)
 }
 
 // outcomes demands that these are all outcomes in the record, oldest first.
@@ -236,7 +234,7 @@ func (s *story) effects(want ...string) {
 	s.Helper()
 	var got []string
 	for _, e := range s.events(trace.Effect, "") {
-		got = append(got, e.Replica+" "+e.Note)
+		got = append(got, e.Replica+" "+string(e.Result))
 	}
 	s.same("effects", got, want)
 }

@@ -150,7 +150,7 @@ func (w *world) running() trace.Event {
 func (w *world) lost(run trace.Event) bool {
 	runs := w.runs()
 	run = runs[slices.IndexFunc(runs, func(r trace.Event) bool { return r.Token == run.Token })]
-	return cause(run.Cause+run.Note) == "lost"
+	return cause(run) == "lost"
 }
 
 // wellAfter gives the world the time that it may take to go on after a fault,
@@ -160,7 +160,7 @@ func (w *world) wellAfter(over time.Time) {
 	time.Sleep(time.Until(over.Add(soon + w.job.every + w.job.takes)))
 	runs := w.runs()
 	good := func(r trace.Event) bool {
-		return r.Time.After(over) && !r.End.IsZero() && r.Cause == "" && r.Note == ""
+		return r.Time.After(over) && r.Why == "" && r.Result == trace.Well
 	}
 	if i := slices.IndexFunc(runs, good); i < 0 {
 		w.Errorf("no run went well since %s", over.Format(time.TimeOnly))

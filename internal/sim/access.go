@@ -51,39 +51,23 @@ const bySignature = "BlobEndpoint=https://sim.blob.core.windows.net;SharedAccess
 
 // A wholeStore is all that a replica can make use of.
 type wholeStore interface {
+	bareStore
+	store.Documenter
+}
+
+// A bareStore has no documents.
+type bareStore interface {
 	store.Store
 	store.LeaseBreaker
 	store.ConditionalBreaker
 	store.Lister
-	store.Documenter
 }
 
-// store is whole without what the replicas of this cluster do not have: documents where there are no orders of operators,
-// breaks under a condition where [Config.Store] has none.
+// store is whole, without documents where there are no orders of operators.
 func (c *Cluster) store(m *world.Machine) store.Store {
 	s := c.whole(&world.Line{Network: c.net, Machine: m})
-	_, breaks := c.Store.(store.ConditionalBreaker)
-	switch breaks = breaks || c.Store == nil; {
-	case c.ordered && breaks:
+	if c.ordered {
 		return s
-	case c.ordered:
-		return struct {
-			store.Store
-			store.LeaseBreaker
-			store.Lister
-			store.Documenter
-		}{s, s, s, s}
-	case breaks:
-		return struct {
-			store.Store
-			store.LeaseBreaker
-			store.ConditionalBreaker
-			store.Lister
-		}{s, s, s, s}
 	}
-	return struct {
-		store.Store
-		store.LeaseBreaker
-		store.Lister
-	}{s, s, s}
+	return struct{ bareStore }{s}
 }

@@ -33,7 +33,7 @@ func TestStores(t *testing.T) {
 			t.Run(fmt.Sprint(name, s), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					l, _ := sim.Simulate(sim.Config{Seed: s, Length: one.length, Store: one.open(t)})
+					l := sim.Simulate(sim.Config{Seed: s, Length: one.length, Store: one.open(t)})
 					for _, v := range judge.Judge(l) {
 						t.Error(v)
 					}
@@ -65,7 +65,7 @@ func TestStoresDoNotDiffer(t *testing.T) {
 		func(t *testing.T) store.Store { return local.Dir{Path: t.TempDir(), Now: time.Now} },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			l, _ := sim.Simulate(sim.Config{Seed: 3, Length: 2 * time.Minute, Store: open(t)})
+			l := sim.Simulate(sim.Config{Seed: 3, Length: 2 * time.Minute, Store: open(t)})
 			if first == nil {
 				first = l
 			} else if l.Hash() != first.Hash() {

@@ -75,11 +75,23 @@ type Cluster struct {
 }
 
 func newLog() *trace.Log {
-	return &trace.Log{Fleet: map[string][]trace.Definition{}, Drift: map[string]int64{}, Emits: true, Around: true, Locks: map[string]trace.Lock{}, Onces: map[string]trace.Once{}}
+	return &trace.Log{Fleet: map[string][]trace.Definition{}, Locks: map[string]trace.Lock{}, Onces: map[string]trace.Once{}}
 }
 
 // calm reports whether nothing goes wrong any more.
 func (c *Cluster) calm() bool { return !time.Now().Before(c.end) }
+
+// program is the program's version of now, and how many deploys there were.
+func (c *Cluster) program() ([]trace.Definition, int) {
+	c.version.Lock()
+	defer c.version.Unlock()
+	return c.version.now, c.version.deploys
+}
+
+// machine is one without faults of its own, whose clock is right.
+func (c *Cluster) machine(name string, slot int) *world.Machine {
+	return world.NewMachine(name, slot, world.NewClock(0, 0), c.log, &world.Traps{})
+}
 
 // newRequest names a run by hand.
 func (c *Cluster) newRequest(format string) string {

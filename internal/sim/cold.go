@@ -15,9 +15,8 @@ import (
 // wakeCold has a platform start a process for each tick of the job that runs
 // everywhere, for a while. The process does what is due, and ends.
 func (c *Cluster) wakeCold(d draw.PlannedFault) {
-	c.version.Lock()
-	defs := slices.Clone(c.version.now)
-	c.version.Unlock()
+	defs, _ := c.program()
+	defs = slices.Clone(defs)
 	i := slices.IndexFunc(defs, func(d trace.Definition) bool { return d.EveryReplica })
 	if i < 0 {
 		return
@@ -49,11 +48,5 @@ func (c *Cluster) wake(name string, defs []trace.Definition, here *trace.Definit
 	}
 	ctx, cancel := context.WithTimeout(one.ctx, 5*time.Minute)
 	defer cancel()
-	e := c.log.Add(trace.Event{What: trace.Woken, Replica: name, Job: here.Name, Tick: wake.Tick, Sent: m.Now()})
-	_, err := one.RunDue(ctx, wake)
-	c.log.Edit(func() {
-		if e.End = time.Now(); err != nil {
-			e.Note = "refused"
-		}
-	})
+	_, _ = one.RunDue(ctx, wake)
 }

@@ -16,19 +16,11 @@ import (
 // An operator may also do what nobody should: write the entry of a job, or
 // delete the container of all.
 
-// corruptions are what becomes of an entry: half a record, none at all, another
+// Corruptions are what becomes of an entry: half a record, none at all, another
 // program's, one that is ahead of time, in one of its instants or in several, one
 // with a lease that no store takes, or with the largest token that there is, or a
 // version of the same that there was before.
-var corruptions = []string{"garbage", none, "other", "ahead", tickAhead, claimAhead, sinceAhead, markAhead, lastToken, endless, trace.Older}
-
-// Corruptions is what operators do of that, as a [Tally] counts it.
-func Corruptions() (all []string) {
-	for _, kind := range corruptions {
-		all = append(all, "entry spoilt: "+kind)
-	}
-	return append(all, "container deleted")
-}
+var Corruptions = []string{"garbage", none, "other", "ahead", tickAhead, claimAhead, sinceAhead, markAhead, lastToken, endless, trace.Older}
 
 const (
 	none    = "none"
@@ -50,7 +42,7 @@ func (c *Cluster) corrupt(d draw.PlannedFault) {
 	}
 	defer c.corrupting.Delete(d.Job)
 	r := draw.New(c.Seed, 0, "spoil", d.Job, trace.TimeOfDay(d.At))
-	kind := corruptions[r.Below(len(corruptions))]
+	kind := draw.Pick(r, Corruptions...)
 	before, _ := c.entry(d.Job)
 	if kind == trace.Older && !c.idle(r.Between(time.Minute, 6*time.Minute)) {
 		return
@@ -67,7 +59,6 @@ func (c *Cluster) corrupt(d draw.PlannedFault) {
 	if !c.idle(r.Between(10*time.Second, 5*time.Minute)) {
 		time.Sleep(r.Between(0, time.Second)) // all are at it now, one after the other
 	}
-	c.askHealth(d.Job)
 	c.log.Edit(func() { s.End = time.Now() })
 	if kind == trace.Older || r.Chance(0.5) {
 		c.operate(draw.PlannedFault{What: "delete", Job: d.Job})
@@ -78,21 +69,6 @@ func (c *Cluster) corrupt(d draw.PlannedFault) {
 			}
 			return "" // it was deleted meanwhile
 		})
-	}
-}
-
-// askHealth notes what the Health of each replica says of a job.
-func (c *Cluster) askHealth(job string) {
-	for _, s := range c.slots {
-		r := s.now()
-		if r == nil || r.Gone() || r.ended() {
-			continue
-		}
-		e := trace.Event{What: trace.Fared, Replica: r.Machine.Name, Job: job, Note: trace.IsWell}
-		if r.Health().Broken[job] != nil {
-			e.Note = trace.IsBroken
-		}
-		c.log.Add(e)
 	}
 }
 

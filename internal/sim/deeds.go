@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim/draw"
@@ -21,55 +20,64 @@ func (c *Cluster) askAgain(d draw.PlannedFault, request string) {
 		if r == nil || r.Gone() {
 			continue
 		}
-		asked := make(chan struct{})
-		r.byHand.Go(func() {
-			defer close(asked)
-			r.runNow(d.Job, request)
-		})
-		<-asked // a replica that goes on after a suspension would have many calls at once
+		r.byHand.Add(1) // it waits: a replica that goes on after a suspension would have many calls at once
+		r.runNow(d.Job, request)
+		r.byHand.Done()
 	}
 }
 
 // carryOut has a planned fault happen, or begin.
 func (c *Cluster) carryOut(d draw.PlannedFault) {
-	s := c.slots[d.Slot]
-	r := s.now()
-	switch {
-	case d.What == "arm":
+	side := map[string]func(draw.PlannedFault){draw.Sweeps: c.sweep, draw.WakeCold: c.wakeCold, draw.Looks: c.look,
+		draw.Chase: c.chase, draw.Backfills: c.backfill, draw.Orders: c.giveOrder}
+	if c.Store == nil && d.Job != trace.Foreign { // an operator has the entry within reach
+		side["spoil"], side[draw.ToolLeases], side[draw.DeleteTwice], side[draw.Unlocks] = c.corrupt, c.holdByTool, c.deleteTwice, c.unlock
+	}
+	switch d.What {
+	case "arm":
 		c.traps.Arm(d.Job, d.For)
-	case d.What == "break now" || d.What == "break" || d.What == "delete" || d.What == "delete container":
+	case "break now", "break", "delete", "delete container":
 		c.operate(d)
-	case d.What == "spoil":
-		if c.Store == nil && d.Job != trace.Foreign {
-			c.wg.Go(func() { c.corrupt(d) })
-		}
-	case d.What == draw.Sweeps:
-		c.wg.Go(func() { c.sweep(d) })
-	case d.What == "deploy":
+	case "deploy":
 		c.wg.Go(c.deploy)
-	case d.What == "restart":
-		s.order("restart")
-	case c.upheaval(d):
-	case d.What == draw.InLead:
+	case "restart":
+		c.slots[d.Slot].order("restart")
+	case draw.InLead:
 		c.befallInLead(d)
-	case d.What == draw.Backfills:
-		c.wg.Go(func() { c.backfill(d) })
-	case d.What == draw.Orders:
-		c.wg.Go(func() { c.giveOrder(d) })
-	case r == nil || r.Gone():
-	case d.What == "crash":
+	case draw.Downtime:
+		c.goDown(d)
+	case draw.Redeploy:
+		c.edit()
+		c.goDown(d)
+		if c.platform != nil {
+			c.wg.Go(c.platform.deployed)
+		}
+	case draw.AbortDeploy:
+		defs, n := c.visitor()
+		c.wg.Go(func() { c.visit(d, n, defs) })
+	default:
+		if does := side[d.What]; does != nil {
+			c.wg.Go(func() { does(d) })
+		} else if r := c.slots[d.Slot].now(); r != nil && !r.Gone() {
+			c.befall(r, d)
+		}
+	}
+}
+
+// befall has something happen to a replica, or by it.
+func (c *Cluster) befall(r *replica, d draw.PlannedFault) {
+	switch d.What {
+	case "crash":
 		r.Crash("any time")
-	case d.What == "step":
+	case "step":
 		r.Step(d.For)
-		c.log.Add(trace.Event{What: trace.Stepped, Replica: r.Machine.Name})
-	case d.What == "freeze":
+	case "freeze":
 		r.Suspend(min(d.For, time.Until(c.end)), "any time")
-	case d.What == "run now":
+	case "run now":
 		request := c.newRequest("wish-%d")
 		r.byHand.Go(func() { r.runNow(d.Job, request) })
 		c.wg.Go(func() { c.askAgain(d, request) })
-	case d.What == "step down":
-		c.log.Add(trace.Event{What: trace.Yield, Job: d.Job})
+	case "step down":
 		for _, s := range c.slots {
 			if r := s.now(); r != nil && !r.Gone() {
 				c.wg.Go(func() { r.stepDown(d.Job) })
@@ -118,39 +126,4 @@ func (c *Cluster) befallInLead(d draw.PlannedFault) {
 		d.What = deed
 	}
 	c.carryOut(d)
-}
-
-// upheaval begins one; it returns false if the planned fault is none.
-func (c *Cluster) upheaval(d draw.PlannedFault) bool {
-	switch {
-	case d.What == draw.Downtime:
-		c.goDown(d)
-	case d.What == draw.Redeploy:
-		c.edit()
-		c.goDown(d)
-		if c.platform != nil {
-			c.wg.Go(c.platform.deployed)
-		}
-	case d.What == draw.AbortDeploy:
-		c.version.Lock()
-		c.version.visitors++
-		n, defs := c.version.visitors, slices.Clone(c.version.now)
-		c.version.Unlock()
-		c.wg.Go(func() { c.visit(d, n, defs) })
-	case d.What == draw.WakeCold:
-		c.wg.Go(func() { c.wakeCold(d) })
-	case d.What == draw.Looks:
-		c.wg.Go(func() { c.look(d) })
-	case d.What == draw.Chase:
-		c.wg.Go(func() { c.chase(d.Job) })
-	case d.What == draw.ToolLeases && c.Store == nil && d.Job != trace.Foreign:
-		c.wg.Go(func() { c.holdByTool(d) })
-	case d.What == draw.DeleteTwice && c.Store == nil && d.Job != trace.Foreign:
-		c.wg.Go(func() { c.deleteTwice(d) })
-	case d.What == draw.Unlocks && c.Store == nil && d.Job != trace.Foreign:
-		c.wg.Go(func() { c.unlock(d) })
-	default:
-		return d.What == draw.ToolLeases || d.What == draw.DeleteTwice || d.What == draw.Unlocks
-	}
-	return true
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/soloist-go/soloist/internal/history"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/internal/sim/world"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -89,7 +88,7 @@ func (c *Cluster) drawn() {
 // orderWork gives an order for the work.
 func (c *Cluster) orderWork(o soloist.Order) {
 	o.Job, o.By = "work", trace.Orderer
-	_ = c.note(context.Background(), c.desk("work", draw.New(c.Seed, 0, "order", trace.TimeOfDay(time.Now()))), o, func() bool { return false })
+	_ = c.atDesk(o, draw.New(c.Seed, 0, "order", trace.TimeOfDay(time.Now())))
 }
 
 // whileWorkRuns waits for the next tick and a run of it, and returns its replica.
@@ -154,7 +153,7 @@ func (c *Cluster) claimUnderWay(since time.Time) (claim *trace.Event) {
 
 // call is one process that is woken up, perhaps for a tick, and has some time.
 func (c *Cluster) call(name string, tick time.Time, within time.Duration) {
-	one := c.newReplica(world.NewMachine(name, 0, world.NewClock(0, 0), c.log, &world.Traps{}), c.Program, 0)
+	one := c.newReplica(c.machine(name, 0), c.Program, 0)
 	ctx, cancel := context.WithTimeout(one.ctx, within)
 	defer cancel()
 	e := c.log.Add(trace.Event{What: trace.Woken, Replica: name, Job: "work", Tick: tick, Sent: time.Now()})
@@ -180,7 +179,7 @@ func (c *Cluster) wakesJustBefore(r *draw.Roll) {
 func (c *Cluster) callsBriefly(r *draw.Roll) {
 	c.call("first", time.Time{}, time.Minute)
 	time.Sleep(time.Until(c.Program[0].After(time.Now())))
-	hang := c.newReplica(world.NewMachine("hang", 0, world.NewClock(0, 0), c.log, &world.Traps{}), c.Program, 0)
+	hang := c.newReplica(c.machine("hang", 0), c.Program, 0)
 	go func() { _, _ = hang.RunDue(hang.ctx, soloist.Wake{}) }()
 	time.Sleep(2*time.Second + draw.Fence/2)
 	e := c.log.Add(trace.Event{What: trace.Single, Op: trace.ShortCalls, Replica: "hang", Job: "work"})
@@ -243,7 +242,7 @@ func (c *Cluster) pausesPredecessor(r *draw.Roll) {
 	time.Sleep(time.Until(tick) - r.Between(time.Minute, time.Hour))
 	c.orderWork(soloist.Order{Kind: store.OrderPause, Until: tick.Add(r.Between(10*time.Minute, 2*time.Hour))})
 	for n, end := 0, time.Now().Add(12*time.Hour); time.Now().Before(end); n++ {
-		asker := c.newReplica(world.NewMachine(fmt.Sprint("asker", n), 0, world.NewClock(0, 0), c.log, &world.Traps{}), c.Program, 0)
+		asker := c.newReplica(c.machine(fmt.Sprint("asker", n), 0), c.Program, 0)
 		at, err := asker.NextDue(context.Background())
 		if err != nil || at.IsZero() {
 			panic(fmt.Sprint(at, err))

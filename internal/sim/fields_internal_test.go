@@ -11,7 +11,6 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/internal/sim/world"
 )
 
 // notDrawn are the fields that are the same in each seed, or that no seed can
@@ -48,7 +47,7 @@ func fieldsOf(values map[string]map[string]bool, kind string, v reflect.Value) {
 func TestEachFieldIsDrawnOrListed(t *testing.T) {
 	values := map[string]map[string]bool{}
 	c := &Cluster{log: &trace.Log{}}
-	m := world.NewMachine("r", 0, world.NewClock(0, 0), c.log, &world.Traps{})
+	m := c.machine("r", 0)
 	for seed := uint64(1); seed <= 100; seed++ {
 		program := draw.Program(seed)
 		for version := range 3 {

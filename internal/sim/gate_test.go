@@ -31,7 +31,7 @@ func TestGate(t *testing.T) {
 		for i := range n {
 			t.Run(fmt.Sprint(i+1), func(t *testing.T) {
 				t.Parallel()
-				l, _ := simulate(t, sim.Config{Seed: uint64(i + 1), Length: 20 * time.Minute})
+				l := simulate(t, sim.Config{Seed: uint64(i + 1), Length: 20 * time.Minute})
 				all.Lock()
 				defer all.Unlock()
 				hashes[i] = [2]string{l.Hash(), l.Structure()}

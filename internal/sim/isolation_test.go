@@ -28,7 +28,7 @@ func TestOneJobsFaultIsNoOthers(t *testing.T) {
 	}
 	run := func(t *testing.T, c sim.Config) *trace.Log {
 		c.Length, c.NoFaultPlan = length, true
-		l, _ := simulate(t, c)
+		l := simulate(t, c)
 		return l
 	}
 	always := func(f trace.Fault) []draw.NetworkFault {
@@ -81,7 +81,7 @@ func isolated(calm, faulty *trace.Log, job string) (all []trace.Violation) {
 			continue
 		}
 		bad := func(at time.Time, format string, args ...any) {
-			all = append(all, trace.Violation{Invariant: "isolation", Time: at, Text: other + ": " + fmt.Sprintf(format, args...)})
+			all = append(all, trace.Violation{Property: "isolation", Time: at, Text: other + ": " + fmt.Sprintf(format, args...)})
 		}
 		if got := b[other].outcomes; !maps.Equal(got, course.outcomes) {
 			bad(faulty.Events[len(faulty.Events)-1].Time, "the outcomes are %v without the fault, and %v with it", course.outcomes, got)

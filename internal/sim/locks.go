@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/entry"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/internal/sim/world"
@@ -20,10 +21,10 @@ func (r *replica) useLocks() {
 		if dice.Chance(0.2) { // of an older or a younger version of the program
 			l.Slots, l.Lease = 1+dice.Below(p.Slots), draw.Pick(dice, 5*time.Second, 15*time.Second, 30*time.Second, 45*time.Second)
 		}
-		l.Overrun = func(name string, cause error) { r.overranLock(p.Name, cause) }
+		l.Overrun = func(string, error) { r.overranLock(p.Name) }
 		r.c.log.Edit(func() {
 			d := r.c.log.Locks[p.Name]
-			d.Slots, d.Lease, d.Users = max(d.Slots, l.Slots), max(d.Lease, l.Lease, draw.Fence), d.Users+p.Users
+			d.Slots, d.Lease = max(d.Slots, l.Slots), max(d.Lease, l.Lease, draw.Fence)
 			r.c.log.Locks[p.Name] = d
 		})
 		for n := range p.Users {
@@ -34,9 +35,9 @@ func (r *replica) useLocks() {
 }
 
 // overranLock is overran for a lock.
-func (r *replica) overranLock(lock string, cause error) {
+func (r *replica) overranLock(lock string) {
 	if !r.Gone() {
-		e := r.Log.Add(trace.Event{What: trace.Overran, Replica: r.Machine.Name, Lock: lock, Note: why(cause)})
+		e := r.Log.Add(trace.Event{What: trace.Overran, Replica: r.Machine.Name, Lock: lock})
 		r.endAfterOverrun(lock, e)
 	}
 }
@@ -122,4 +123,60 @@ func (c *Cluster) called(ctx context.Context, m *world.Machine, e trace.Event, c
 		}
 	})
 	return err
+}
+
+// doOnces has a replica see to it that what is to be done once for a version is done.
+func (r *replica) doOnces(version int) {
+	for _, p := range r.c.onces {
+		key := fmt.Sprint("v", version)
+		r.byHand.Go(func() { r.doOnce(p, key) })
+	}
+}
+
+// doOnce asks until it is done, and now and then after that.
+func (r *replica) doOnce(p draw.OncePlan, key string) {
+	name := entry.OfKey(p.Name, key)
+	id := fmt.Sprintf("%s/%s", r.Machine.Name, name)
+	var dice *draw.Roll
+	var ask int
+	o := &soloist.Once{Name: p.Name, Key: key, Lease: p.Lease, Retry: p.Retry,
+		Overrun: func(string, error) { r.overranLock(name) },
+		Do: func(ctx context.Context, run *soloist.Run) error {
+			w := newLockWork(r.c, r.Machine, p.Longest, p.Lease, draw.New(r.c.Seed, int(run.Token), "once work", id))
+			w.effects = true
+			return w.do(ctx, run, trace.Event{Job: name, Call: fmt.Sprint(id, "/", ask)})
+		}}
+	r.Bind(o)
+	r.c.log.Edit(func() {
+		r.c.log.Onces[name] = trace.Once{Lease: max(p.Lease, draw.Fence), MaxTries: p.Retry.MaxTries, Backoff: p.Retry.Backoff}
+	})
+	for ask = 1; r.ctx.Err() == nil; ask++ {
+		dice = draw.New(r.c.Seed, ask, "once call", id)
+		if !r.Machine.Sleep(r.ctx, dice.Between(0, time.Second), dice) || r.ctx.Err() != nil {
+			return
+		}
+		last, err := r.c.calm(), r.askOnce(o, trace.Event{Op: "once", Job: name, Call: fmt.Sprint(id, "/", ask)}, dice)
+		if last {
+			return
+		}
+		pause := dice.Around(5 * time.Minute)
+		if err != nil {
+			pause = dice.Around(30 * time.Second)
+		}
+		select {
+		case <-time.After(pause):
+		case <-r.ctx.Done():
+		case <-r.c.healed:
+		}
+	}
+}
+
+// askOnce makes one call of Run. Some do not wait for long.
+func (r *replica) askOnce(o *soloist.Once, e trace.Event, dice *draw.Roll) error {
+	ctx, cancel := r.ctx, context.CancelFunc(func() {})
+	if dice.Chance(0.2) && !r.c.calm() {
+		ctx, cancel = context.WithTimeout(r.ctx, dice.Between(10*time.Millisecond, time.Minute))
+	}
+	defer cancel()
+	return r.c.called(ctx, r.Machine, e, func() error { return o.Run(ctx) })
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim/draw"
@@ -22,12 +21,7 @@ type logCapture struct {
 	job   string
 	area  string // of the points that it comes to: ofLock, or empty
 	token int64
-	tick  time.Time
 }
-
-// unsure leaves open which was first: where a context is cancelled at its deadline,
-// nobody can tell.
-var unsure = strings.NewReplacer(context.Canceled.Error(), "context ended", context.DeadlineExceeded.Error(), "context ended")
 
 // Enabled implements [slog.Handler]. It is called by the goroutine that logs, at
 // that instant. A machine that is gone logs nothing.
@@ -42,21 +36,13 @@ func (h *logCapture) Handle(_ context.Context, rec slog.Record) error {
 	if h.Gone() && rec.Time.Before(time.Now()) {
 		return nil
 	}
-	e := trace.Event{Time: rec.Time, What: trace.Said, Replica: h.Name, Job: h.job, Token: h.token, Tick: h.tick, Note: rec.Message}
+	e := trace.Event{Time: rec.Time, What: trace.Said, Replica: h.Name, Job: h.job, Token: h.token, Note: rec.Message}
 	rec.Attrs(func(a slog.Attr) bool {
 		switch a.Key {
 		case "token":
 			e.Token = a.Value.Int64()
 		case "wait": // in a hold-off
 			time.AfterFunc(a.Value.Duration()/3, func() { h.At(h.area + "hold-off") })
-		case "tick", "after":
-			if text := a.Value.String(); strings.HasPrefix(text, trace.NoTick) {
-				e.Cause += fmt.Sprint(a.Key, "=", text, " ")
-			}
-		case "reason", "outcome", "error":
-			if rec.Message != "a call to the store failed: trying again" {
-				e.Cause += fmt.Sprint(a.Key, "=", unsure.Replace(a.Value.String()), " ")
-			}
 		}
 		return true
 	})
@@ -81,9 +67,7 @@ func (h *logCapture) block(message string) {
 		wait = to.Sub(now)
 	}
 	if wait = min(wait, h.end.Sub(now)); wait > 0 {
-		e := h.Log.Add(trace.Event{What: trace.Blocked, Replica: h.Name, Job: h.job, Token: h.token})
 		h.Sleep(context.Background(), wait, r)
-		h.Log.Edit(func() { e.End = time.Now() })
 	}
 }
 
@@ -110,8 +94,6 @@ func (h *logCapture) WithAttrs(attrs []slog.Attr) slog.Handler {
 			c.area = draw.OfGroup
 		case "token":
 			c.token = a.Value.Int64()
-		case "tick":
-			c.tick, _ = time.Parse(time.RFC3339, a.Value.String())
 		}
 	}
 	return &c

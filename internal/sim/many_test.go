@@ -24,7 +24,7 @@ func TestJobsThatAreListed(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed+1), func(t *testing.T) {
 			t.Parallel()
-			l, _ := simulate(t, sim.Config{Seed: seed + 1, Length: 20 * time.Minute, Program: program})
+			l := simulate(t, sim.Config{Seed: seed + 1, Length: 20 * time.Minute, Program: program})
 			for _, v := range judge.Judge(l) {
 				t.Error(v)
 			}

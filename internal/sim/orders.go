@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -41,16 +42,11 @@ func (c *Cluster) giveOrder(d draw.PlannedFault) {
 	}
 	at, one := c.desk(d.Job, r), c.slots[d.Slot].now()
 	if r.Chance(0.4) && one != nil && !one.Gone() && !one.ended() {
-		done := make(chan struct{})
-		one.byHand.Go(func() {
-			defer close(done)
-			c.note(one.ctx, one.Scheduler, o, one.Gone)
-		})
-		<-done
-		return
-	}
-	if at != nil {
-		c.note(context.Background(), at, o, func() bool { return false })
+		one.byHand.Add(1)
+		defer one.byHand.Done()
+		_ = c.note(one.ctx, one.Scheduler, o, one.Gone)
+	} else if at != nil {
+		_ = c.note(context.Background(), at, o, func() bool { return false })
 	}
 }
 
@@ -76,13 +72,9 @@ func (c *Cluster) askForServed(d draw.PlannedFault, request string) {
 		if r == nil || r.Gone() || r.ended() {
 			continue
 		}
-		asked := make(chan struct{})
-		r.byHand.Go(func() {
-			defer close(asked)
-			c.log.Add(trace.Event{What: trace.Again, Replica: r.Machine.Name, Job: d.Job, Request: request})
-			r.runNow(d.Job, request)
-		})
-		<-asked
+		r.byHand.Add(1)
+		r.runNow(d.Job, request)
+		r.byHand.Done()
 	}
 }
 
@@ -93,6 +85,17 @@ func (c *Cluster) shows(job, request string) bool {
 	return json.Unmarshal([]byte(text), &rec) == nil &&
 		slices.ContainsFunc(rec.History, func(f store.Outcome) bool { return f.Request == request })
 }
+
+// atDesk has an operator give an order for a job, if there is such a job.
+func (c *Cluster) atDesk(o soloist.Order, r *draw.Roll) error {
+	at := c.desk(o.Job, r)
+	if at == nil {
+		return errNoJob
+	}
+	return c.note(context.Background(), at, o, func() bool { return false })
+}
+
+var errNoJob = errors.New("there is no such job")
 
 // note gives an order and notes it. Of a replica that is gone, no answer counts.
 func (c *Cluster) note(ctx context.Context, s *soloist.Scheduler, o soloist.Order, gone func() bool) (err error) {
@@ -116,7 +119,7 @@ func (c *Cluster) note(ctx context.Context, s *soloist.Scheduler, o soloist.Orde
 			if written.Backfill.Parallel > 1 {
 				c.beside.Store(seq, true)
 			}
-			e.Request, e.Spans, e.Parallel = store.BackfillRequest(seq), written.Backfill.Spans, written.Backfill.Parallel
+			e.Request, e.Spans = store.BackfillRequest(seq), written.Backfill.Spans
 		}
 		if o.Kind == store.OrderRun {
 			e.End = written.Until
@@ -131,15 +134,11 @@ func (c *Cluster) resumeAll() {
 	if !c.ordered || c.NoFaultPlan {
 		return
 	}
-	c.version.Lock()
-	defs := c.version.now
-	c.version.Unlock()
+	defs, _ := c.program()
 	for _, d := range defs {
-		if s := c.desk(d.Name, draw.New(c.Seed, 0, "resume all", d.Name)); s != nil && d.Name != trace.Foreign {
-			o := soloist.Order{Kind: store.OrderResume, Job: d.Name, By: trace.Orderer}
-			for tries := 0; c.note(context.Background(), s, o, func() bool { return false }) != nil && tries < 40; tries++ {
-				time.Sleep(5 * time.Second)
-			}
+		o, r := soloist.Order{Kind: store.OrderResume, Job: d.Name, By: trace.Orderer}, draw.New(c.Seed, 0, "resume all", d.Name)
+		for tries := 0; d.Name != trace.Foreign && c.atDesk(o, r) != nil && tries < 40; tries++ {
+			time.Sleep(5 * time.Second)
 		}
 	}
 }
@@ -156,9 +155,7 @@ func (c *Cluster) orderInLead(d draw.PlannedFault, kind string, r *draw.Roll) {
 	case store.OrderRun:
 		o.Request = c.newRequest("ordered-%d")
 	}
-	if at := c.desk(d.Job, r); at != nil {
-		_ = c.note(context.Background(), at, o, func() bool { return false })
-	}
+	_ = c.atDesk(o, r)
 }
 
 // holder is the slot of the replica that acquired the lease of a job last, -1 if there is
@@ -178,4 +175,42 @@ func (c *Cluster) holder(job string) (slot int) {
 		}
 	}
 	return -1
+}
+
+// backfill orders that some ticks are run again: before the present, also from before the job, or those
+// that were missed. Some backfills are cancelled.
+func (c *Cluster) backfill(d draw.PlannedFault) {
+	r := draw.New(c.Seed, 0, draw.Backfills, d.Job, trace.TimeOfDay(d.At))
+	def := c.drawnNow(d.Job)
+	if def == nil {
+		return
+	}
+	to := time.Now().Add(-r.Between(2*time.Minute, time.Hour))
+	o := soloist.Order{Kind: store.OrderBackfill, Job: d.Job, By: trace.Orderer,
+		Backfill: soloist.Backfill{From: to.Add(-time.Duration(1+r.Below(10)) * def.Every), To: to, All: r.Chance(0.7)}}
+	if !o.Backfill.All {
+		o.Backfill.From = to.Add(-r.Between(5*time.Minute, time.Hour))
+	}
+	o.Backfill.Parallel = c.parallel(d)
+	if c.atDesk(o, r) == nil && r.Chance(0.3) && c.idle(r.Between(0, 2*time.Minute)) {
+		_ = c.atDesk(soloist.Order{Kind: store.OrderCancelBackfill, Job: d.Job, By: trace.Orderer}, r)
+	}
+}
+
+// parallel is how many ticks of a backfill are run at a time. Those of a group are run one at a time.
+func (c *Cluster) parallel(d draw.PlannedFault) int {
+	r := draw.New(c.Seed, 0, "parallel", d.Job, trace.TimeOfDay(d.At))
+	if def := c.drawnNow(d.Job); def.Group != "" || r.Chance(0.4) {
+		return 0
+	}
+	return 1 + r.Below(5)
+}
+
+// drawnNow returns the definition of a job in the version of now, nil if it has none.
+func (c *Cluster) drawnNow(job string) *trace.Definition {
+	defs, _ := c.program()
+	if d := pickJob(defs, job); len(d) > 0 {
+		return &d[0]
+	}
+	return nil
 }

@@ -28,20 +28,9 @@ type process struct {
 
 // begins brings a replica up that lives until nothing is due; called for a message, if it is a function.
 func (p *platform) begins(s *slot, name, why string, called world.Mail) *replica {
-	p.version.Lock()
-	defs, version := p.version.now, p.version.deploys
-	p.version.Unlock()
-	r := draw.New(p.Seed, 0, "replica", name)
-	skew := r.Between(-2*time.Second, 2*time.Second)
-	if r.Chance(0.3) {
-		skew = r.Between(-2*time.Hour, 2*time.Hour)
-	}
-	m := world.NewMachine(name, s.index, world.NewClock(skew, int64(r.Below(19_001))-9500), p.log, &p.traps)
-	one := p.newReplica(m, defs, draw.Grace(r))
-	one.stays = r.Chance(0.3)
-	m.Quit = func() { s.order("restart") }
-	p.log.Add(trace.Event{What: trace.Up, Replica: name, Op: why, ID: fmt.Sprint("version ", version), Note: fmt.Sprintf("%s skew %s drift %d grace %s", why, skew, m.Drift, one.Grace), Cause: trace.AtZero})
-	x := &process{replica: one, platform: p, alarm: p.clock(one.Scheduler, m, version), defs: defs, called: called}
+	defs, version := p.program()
+	one, _, _ := s.bring(trace.Event{Replica: name, Op: why, ID: fmt.Sprint("version ", version), Note: why + " ", Cause: trace.AtZero}, defs)
+	x := &process{replica: one, platform: p, alarm: p.clock(one.Scheduler, one.Machine, version), defs: defs, called: called}
 	x.serves = p.Kind == trace.AsApp
 	p.Cluster.begin(one, x.live)
 	return one

@@ -217,7 +217,6 @@ func (p *platform) netDaily() {
 		case <-p.over:
 			return
 		}
-		p.log.Add(trace.Event{What: trace.Netted})
 		p.mu.Lock()
 		if p.Kind == trace.AsApp { // a rule of the clock keeps one up for a while
 			p.wants, p.seen = max(1, p.wants), time.Now()
@@ -235,7 +234,6 @@ func (p *platform) sleepAtTimes() {
 		p.mu.Lock()
 		p.asleep = time.Now().Add(d)
 		p.mu.Unlock()
-		p.log.Add(trace.Event{What: trace.Asleep, End: time.Now().Add(d)})
 	}
 }
 
@@ -257,9 +255,7 @@ func (p *platform) deployed() {
 
 // wake puts a message for the version that was deployed, until that succeeds. Replicas of the version before go on.
 func (p *platform) wake() {
-	p.version.Lock()
-	version := p.version.deploys
-	p.version.Unlock()
+	_, version := p.program()
 	m := world.NewMachine(trace.Orderer+" "+trace.TimeOfDay(time.Now()), -1, world.NewClock(0, 0), p.log, &world.Traps{})
 	c := p.clock(&soloist.Scheduler{}, m, version)
 	for {

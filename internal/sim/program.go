@@ -101,14 +101,6 @@ func (c *Cluster) healthy(m *world.Machine, d *trace.Definition) func(context.Co
 		if time.Now().Equal(start) { // the run ended at that instant: whether it was asked, nobody can tell
 			return ctx.Err()
 		}
-		e := c.log.Add(trace.Event{What: trace.Asked, Time: start, Replica: m.Name, Job: d.Name, Note: noReturn})
-		defer func() { c.log.Edit(func() { e.End = time.Now() }) }()
-		err := m.Answer(ctx, d.Pulse, r, c.calm())
-		c.log.Edit(func() {
-			if e.Note = ""; err != nil {
-				e.Note = err.Error()
-			}
-		})
-		return err
+		return m.Answer(ctx, d.Pulse, r, c.calm())
 	}
 }

@@ -23,7 +23,7 @@ func (c *Cluster) newReplica(m *world.Machine, defs []trace.Definition, grace ti
 	}
 	one.Scheduler = &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: m.Name, Logger: slog.New(handler),
 		Grace: grace, Groups: draw.GroupsOf(defs), Now: m.Now, Elapsed: m.Elapsed, Overrun: one.overran, Events: m.Emitted}
-	c.log.Edit(func() { c.log.Fleet[m.Name], c.log.Drift[m.Name] = defs, m.Drift })
+	c.log.Edit(func() { c.log.Fleet[m.Name] = defs })
 	c.addTo(one.Scheduler, m, defs)
 	one.ctx, one.cancel = context.WithCancel(context.Background())
 	if c.Draw == historyDraw {
@@ -48,11 +48,11 @@ func (c *Cluster) begin(one *replica, run func()) {
 }
 
 // overran is the replica's Overrun: its process ends soon after, or not at all.
-func (r *replica) overran(job string, cause error) {
+func (r *replica) overran(job string, _ error) {
 	if r.Gone() {
 		return
 	}
-	r.endAfterOverrun(job, r.Log.Add(trace.Event{What: trace.Overran, Replica: r.Machine.Name, Job: job, Note: why(cause)}))
+	r.endAfterOverrun(job, r.Log.Add(trace.Event{What: trace.Overran, Replica: r.Machine.Name, Job: job}))
 }
 
 // endAfterOverrun ends the process of a replica soon, unless it stays.

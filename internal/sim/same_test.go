@@ -34,7 +34,7 @@ func TestSeedIsRepeatable(t *testing.T) {
 			t.Parallel()
 			var first *trace.Log
 			for n := range one.times {
-				l, _ := simulate(t, sim.Config{Seed: s, Length: one.length})
+				l := simulate(t, sim.Config{Seed: s, Length: one.length})
 				if first == nil {
 					first = l
 				} else if l.Hash() != first.Hash() {
@@ -49,7 +49,7 @@ func TestSeedIsRepeatable(t *testing.T) {
 func TestSeedsDiffer(t *testing.T) {
 	seen := map[string]uint64{}
 	for s := uint64(1); s <= 3; s++ {
-		l, _ := simulate(t, sim.Config{Seed: s, Length: time.Minute})
+		l := simulate(t, sim.Config{Seed: s, Length: time.Minute})
 		if other, ok := seen[l.Hash()]; ok {
 			t.Errorf("seeds %d and %d are the same", s, other)
 		}

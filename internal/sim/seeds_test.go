@@ -45,51 +45,71 @@ func unlessShort[T any](full, short T) T {
 }
 
 // simulate runs a cluster in a bubble of its own.
-func simulate(t *testing.T, c sim.Config) (l *trace.Log, tally sim.Tally) {
-	synctest.Test(t, func(*testing.T) { l, tally = sim.Simulate(c) })
-	return l, tally
+func simulate(t *testing.T, c sim.Config) (l *trace.Log) {
+	synctest.Test(t, func(*testing.T) { l = sim.Simulate(c) })
+	return l
 }
 
 // TestSeeds simulates clusters that meet all that the seed draws, and judges them by every property.
 func TestSeeds(t *testing.T) {
+	met := testSeeds(t, sim.Config{Length: *length})
+	if *seeds < 100 || *length < 2*time.Hour {
+		return // some faults are rare
+	}
+	for _, p := range draw.Points() {
+		if met["crash: "+p] == 0 {
+			t.Errorf("no replica crashed at %q", p)
+		}
+	}
+	for _, kind := range sim.Corruptions {
+		if met["spoilt: "+kind] == 0 {
+			t.Errorf("nowhere: %s", kind)
+		}
+	}
+}
+
+// testSeeds simulates and judges the seeds that the flags name, and returns what they have met.
+func testSeeds(t *testing.T, c sim.Config) map[string]int {
 	first, n := *from, *seeds
 	if *seed != 0 {
 		first, n = *seed, 1
 	}
 	begin := time.Now()
 	var mu sync.Mutex
-	total := sim.Tally{Faults: map[string]int{}, Crashes: map[string]int{}}
+	met := map[string]int{}
 	t.Run("seed", func(t *testing.T) {
 		for s := first; s < first+uint64(n); s++ {
 			t.Run(fmt.Sprint(s), func(t *testing.T) {
 				t.Parallel()
-				l, tally := simulate(t, sim.Config{Seed: s, Length: *length})
+				c := c
+				c.Seed = s
+				l := simulate(t, c)
 				holds(t, s, l)
 				mu.Lock()
 				defer mu.Unlock()
-				total.Add(tally)
+				count(met, l)
 			})
 		}
 	})
-	took := time.Since(begin)
-	if testing.Short() {
-		t.Log("4 seeds: run it without -short for 12, with -seeds 100 for as many as CI has")
-	}
-	t.Logf("%d seeds of %s in %s: %d ticks claimed, %d storage calls, %.0f a second",
-		n, *length, took.Round(time.Millisecond), total.Ticks, total.Requests, float64(total.Requests)/took.Seconds())
-	t.Logf("faults: %s", list(total.Faults))
-	t.Logf("crashes: %s", list(total.Crashes))
-	if n < 100 || *length < 2*time.Hour {
-		return // some faults are rare
-	}
-	for _, p := range draw.Points() {
-		if total.Crashes[p] == 0 {
-			t.Errorf("no replica crashed at %q", p)
-		}
-	}
-	for _, m := range sim.Corruptions() {
-		if total.Faults[m] == 0 {
-			t.Errorf("nowhere: %s", m)
+	t.Logf("%d seeds of %s in %s: %s", n, c.Length, time.Since(begin).Round(time.Millisecond), list(met))
+	return met
+}
+
+// count adds what a simulation has met.
+func count(met map[string]int, l *trace.Log) {
+	for _, e := range l.Events {
+		switch e.What {
+		case trace.Request:
+			met[map[bool]string{true: "operator's ", false: ""}[e.Replica == trace.Operator]+e.Op]++
+			if e.Cause != "" {
+				met["fault: "+e.Cause]++
+			}
+		case trace.Crash, trace.Corrupted:
+			met[string(e.What)+": "+e.Note]++
+		case trace.Ordered:
+			met["ordered: "+e.Op]++
+		default:
+			met[string(e.What)]++
 		}
 	}
 }

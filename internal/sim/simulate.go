@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // Simulate runs a cluster to its end and returns what happened.
-func Simulate(cfg Config) (*trace.Log, Tally) {
+func Simulate(cfg Config) *trace.Log {
 	c := newCluster(cfg)
 	if c.foreign() {
 		c.plantForeign()
@@ -44,7 +45,7 @@ func Simulate(cfg Config) (*trace.Log, Tally) {
 	c.net.Late.Wait()
 	time.Sleep(time.Minute)
 	c.log.Sort()
-	return c.log, c.tally()
+	return c.log
 }
 
 // bringUp has replicas up from now on: all the time, or when there is something to do.
@@ -158,4 +159,18 @@ func (c *Cluster) settling() time.Duration {
 		rest += trace.Spreading
 	}
 	return rest
+}
+
+// examine notes what the Health of each replica says.
+func (c *Cluster) examine() {
+	for _, s := range c.slots {
+		if r := s.now(); r != nil {
+			h := r.Health()
+			for op, jobs := range map[string][]string{"broken": slices.Collect(maps.Keys(h.Broken)), "overrun": slices.Collect(maps.Keys(h.Overrun)), "stuck": h.Stuck} {
+				for _, job := range jobs {
+					c.log.Add(trace.Event{What: trace.Health, Replica: r.Name, Job: job, Op: op})
+				}
+			}
+		}
+	}
 }

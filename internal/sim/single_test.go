@@ -34,7 +34,7 @@ func testSingles(t *testing.T, c sim.Config, befallen int) {
 			if c.Seed = s; s%2 == 0 { // the others have a network that fails before
 				c.NetworkFaults = []draw.NetworkFault{}
 			}
-			l, _ := simulate(t, c)
+			l := simulate(t, c)
 			for _, v := range judge.Judge(l) {
 				t.Error(v)
 			}

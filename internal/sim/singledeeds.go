@@ -152,7 +152,7 @@ func (c *Cluster) orderFor(e *trace.Event, kind store.OrderKind, r *draw.Roll) {
 		o.Request = c.newRequest("ordered-%d")
 		c.log.Edit(func() { e.Request = o.Request })
 	}
-	if err := c.note(context.Background(), c.desk(e.Job, r), o, func() bool { return false }); err != nil {
+	if err := c.atDesk(o, r); err != nil {
 		panic(err)
 	}
 	c.log.Edit(func() {
@@ -164,7 +164,7 @@ func (c *Cluster) orderFor(e *trace.Event, kind store.OrderKind, r *draw.Roll) {
 
 // askForSolo has two replicas ask for a lock, one after the other.
 func (c *Cluster) askForSolo() {
-	c.log.Edit(func() { c.log.Locks[solo] = trace.Lock{Slots: 1, Lease: draw.Fence, Users: 2} })
+	c.log.Edit(func() { c.log.Locks[solo] = trace.Lock{Slots: 1, Lease: draw.Fence} })
 	for i, s := range c.slots[:2] {
 		one := s.now()
 		one.byHand.Go(func() { one.holdSolo(i) })

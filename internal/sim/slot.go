@@ -26,7 +26,6 @@ func (c *Cluster) liveBefore() {
 	one.stop()
 	days := draw.Pick(r, 12, 11, 14)
 	gap := time.Duration(days)*24*time.Hour + r.Between(0, time.Hour)
-	c.log.Add(trace.Event{What: trace.Down, End: time.Now().Add(gap)})
 	time.Sleep(gap)
 }
 
@@ -101,35 +100,34 @@ func (s *slot) live() {
 
 // start brings a replica up with the program's version of now.
 func (s *slot) start(name string) *replica {
-	s.version.Lock()
-	defs := s.version.now
-	s.version.Unlock()
+	defs, _ := s.program()
 	return s.startWith(name, defs, "")
 }
 
-// startWith brings a replica up. A visitor has a reason why it does not stay.
-func (s *slot) startWith(name string, defs []trace.Definition, visitor string) *replica {
-	c := s.Cluster
-	r := draw.New(c.Seed, 0, "replica", name)
+// bring makes the replica of an event, whose clock is wrong. It does not run yet.
+func (s *slot) bring(up trace.Event, defs []trace.Definition) (one *replica, r *draw.Roll, e *trace.Event) {
+	r = draw.New(s.Seed, 0, "replica", up.Replica)
 	skew := r.Between(-2*time.Second, 2*time.Second)
 	if r.Chance(0.3) {
 		skew = r.Between(-2*time.Hour, 2*time.Hour)
 	}
-	m := world.NewMachine(name, s.index, world.NewClock(skew, int64(r.Below(19_001))-9500), c.log, &c.traps)
-	grace := draw.Grace(r)
-	one := c.newReplica(m, defs, grace)
+	m := world.NewMachine(up.Replica, s.index, world.NewClock(skew, int64(r.Below(19_001))-9500), s.log, &s.traps)
+	one = s.newReplica(m, defs, draw.Grace(r))
 	one.stays = r.Chance(0.3)
-	up := trace.Event{What: trace.Up, Replica: name, Note: fmt.Sprintf("skew %s drift %d grace %s", skew, m.Drift, one.Grace), Cause: visitor}
 	m.Quit = func() { s.order("restart") }
-	onWakeUps := s.index == 0 && r.Chance(0.2) && !c.calm()
+	up.What, up.Note = trace.Up, fmt.Sprintf("%sskew %s drift %d grace %s", up.Note, skew, m.Drift, one.Grace)
+	return one, r, s.log.Add(up)
+}
+
+// startWith brings a replica up. A visitor has a reason why it does not stay.
+func (s *slot) startWith(name string, defs []trace.Definition, visitor string) *replica {
+	one, r, up := s.bring(trace.Event{Replica: name, Cause: visitor}, defs)
+	onWakeUps := s.index == 0 && r.Chance(0.2) && !s.calm()
 	if onWakeUps {
-		up.Cause = "woken up"
+		s.log.Edit(func() { up.Cause = "woken up" })
 	}
-	c.log.Add(up)
-	c.version.Lock()
-	version := c.version.deploys
-	c.version.Unlock()
-	c.begin(one, func() {
+	_, version := s.program()
+	s.begin(one, func() {
 		one.useLocks()
 		one.doOnces(version)
 		if onWakeUps {

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -15,8 +16,8 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// unlock waits until the job runs, unlocks it at once or when its lease ends, and
-// notes what the status says then. The entry is not corrupted meanwhile.
+// unlock waits until the job runs, and unlocks it at once or when its lease ends. The
+// entry is not corrupted meanwhile.
 func (c *Cluster) unlock(d draw.PlannedFault) {
 	if _, on := c.corrupting.LoadOrStore(d.Job, true); on {
 		return
@@ -33,36 +34,7 @@ func (c *Cluster) unlock(d draw.PlannedFault) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	now := r.Chance(0.8)
-	e := c.log.Add(trace.Event{What: trace.Unlocked, Replica: trace.Unlocker, Job: d.Job})
-	err := s.Unlock(ctx, d.Job, now)
-	asked := time.Now()
-	all, invalid := s.Status(ctx)
-	c.log.Edit(func() {
-		e.Sent, e.Heard, e.Note = asked, time.Now(), trace.IsUnknown
-		if !now {
-			e.Span = -1
-		}
-		if err != nil {
-			e.Cause = "not told"
-		}
-		if invalid == nil {
-			tellStatus(e, &all[slices.IndexFunc(all, func(st soloist.JobStatus) bool { return st.Name == d.Job })])
-		}
-	})
-}
-
-// tellStatus notes what a status says.
-func tellStatus(e *trace.Event, st *soloist.JobStatus) {
-	r := &st.Record
-	switch {
-	case st.Err != nil || st.Lease == "":
-	case r.Run.Status != store.Running && !(r.Run.Status == store.Stalled && r.Run.Finished.IsZero()):
-		e.Note = trace.IsOver
-	case !st.Waits.IsZero():
-		e.Note, e.Token, e.End = trace.IsWaiting, r.Token, st.Waits
-	default:
-		e.Note, e.Token = trace.IsRunning, r.Token
-	}
+	_ = s.Unlock(ctx, d.Job, now) // the next holder may be first to write
 }
 
 // untilItRuns waits until a record says that the job runs, and a while longer. It
@@ -84,14 +56,12 @@ func (c *Cluster) untilItRuns(job string, r *draw.Roll) bool {
 // desk is an operator's program, which runs nothing. It returns nil if there is
 // no such job.
 func (c *Cluster) desk(job string, r *draw.Roll) *soloist.Scheduler {
-	c.version.Lock()
-	defs := c.version.now
-	c.version.Unlock()
+	defs, _ := c.program()
 	n := slices.IndexFunc(defs, func(d trace.Definition) bool { return d.Name == job })
 	if n < 0 {
 		return nil
 	}
-	m := world.NewMachine(trace.Unlocker, -1, world.NewClock(0, 0), c.log, &world.Traps{})
+	m := c.machine(trace.Unlocker, -1)
 	backend := c.overHands(r, defs[n].Shards > 0)
 	some := draw.Lineage(defs, defs[n])
 	s := &soloist.Scheduler{App: "sim", Store: backend, Replica: trace.Unlocker, Groups: draw.GroupsOf(some), Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
@@ -136,8 +106,46 @@ func (c *Cluster) sweep(d draw.PlannedFault) {
 	r := draw.New(c.Seed, 0, draw.Sweeps, trace.TimeOfDay(d.At))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	removed, _ := soloist.Sweep(ctx, c.overHands(r, false), "sim", 10*time.Minute) // the container may be gone
-	for _, name := range removed {
-		c.log.Add(trace.Event{What: trace.Swept, Job: name})
+	_, _ = soloist.Sweep(ctx, c.overHands(r, false), "sim", 10*time.Minute) // the container may be gone
+}
+
+// fewest is more jobs than a program reads one by one. What a seed has less than that
+// is made up by jobs that no replica has.
+const fewest = 15
+
+// look asks for the status of all jobs, which is read by one listing, and notes what it
+// says of each.
+func (c *Cluster) look(d draw.PlannedFault) {
+	s := c.onlooker(d.Slot, trace.TimeOfDay(d.At))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	asked := time.Now()
+	all, err := s.Status(ctx)
+	if err != nil {
+		panic(err)
 	}
+	for i := range all {
+		st := &all[i]
+		if st.Err != nil || st.EveryReplica || i >= len(all)-fewest && st.Lease == "" {
+			continue
+		}
+		e := trace.Event{What: trace.Listed, Replica: trace.Operator, Job: st.Name, Sent: asked, Time: time.Now(), Heard: time.Now()}
+		if st.Lease != "" {
+			e.Record = &st.Record
+		}
+		c.log.Add(e)
+	}
+}
+
+// onlooker is a program with all jobs, on a machine of its own. Its network has the faults of
+// a replica's.
+func (c *Cluster) onlooker(slot int, id string) *soloist.Scheduler {
+	defs, _ := c.program()
+	m := c.machine(trace.Operator, slot)
+	s := &soloist.Scheduler{App: "sim", Store: c.store(m), Replica: "onlooker " + id, Groups: draw.GroupsOf(defs), Logger: slog.New(slog.DiscardHandler), Now: m.Now, Elapsed: m.Elapsed}
+	c.addTo(s, m, defs)
+	for i := range fewest {
+		s.Jobs = append(s.Jobs, soloist.Job{Name: fmt.Sprintf("spare-%d", i), Schedule: "@hourly", Do: func(context.Context, *soloist.Run) error { return nil }})
+	}
+	return s
 }

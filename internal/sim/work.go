@@ -33,7 +33,7 @@ func (c *Cluster) do(m *world.Machine, whole *trace.Definition) func(context.Con
 		if run.Backfill != 0 {
 			request = store.BackfillRequest(run.Backfill)
 		}
-		e := c.log.Add(trace.Event{What: trace.Ran, Replica: m.Name, Job: d.Name, Token: run.Token, Tick: run.Tick, Previous: run.Previous, Next: run.Next,
+		e := c.log.Add(trace.Event{What: trace.Ran, Replica: m.Name, Job: d.Name, Token: run.Token, Tick: run.Tick, Previous: run.Previous,
 			Request: request, Attempt: run.Attempt, Try: run.Try})
 		w := &worker{m, d, c, run, r, !c.calm(), e, ""}
 		return c.observed(ctx, m, e, func() error { return w.behave(ctx) })
@@ -45,7 +45,7 @@ func (c *Cluster) observed(ctx context.Context, m *world.Machine, e *trace.Event
 	stop := context.AfterFunc(ctx, func() {
 		c.log.Edit(func() {
 			if e.End.IsZero() {
-				e.Cancelled, e.Cause, e.Why = time.Now(), cause(ctx), kindOf(context.Cause(ctx))
+				e.Cancelled, e.Why = time.Now(), kindOf(context.Cause(ctx))
 			}
 		})
 	})
@@ -54,21 +54,17 @@ func (c *Cluster) observed(ctx context.Context, m *world.Machine, e *trace.Event
 		stop()
 		c.log.Edit(func() {
 			if !returned {
-				e.Note, e.Result = noReturn, trace.Failed
+				e.Result = trace.Failed
 			}
 			if e.End = time.Now(); e.End.Equal(e.Cancelled) { // which came first, nobody can tell
-				e.Cancelled, e.Cause, e.Why = time.Time{}, "", ""
+				e.Cancelled, e.Why = time.Time{}, ""
 			}
 		})
 	}()
 	err := behave()
 	returned = true
 	if !m.Gone() {
-		c.log.Edit(func() {
-			if e.Result = kindOf(err); err != nil {
-				e.Note = err.Error()
-			}
-		})
+		c.log.Edit(func() { e.Result = kindOf(err) })
 	}
 	return err
 }
@@ -92,18 +88,6 @@ func kindOf(err error) trace.Result {
 		return trace.Skipped
 	}
 	return trace.Failed
-}
-
-func cause(ctx context.Context) string { return why(context.Cause(ctx)) }
-
-// why is which of the reasons to end a run an error is.
-func why(cause error) string {
-	for _, err := range []error{store.ErrLost, soloist.ErrStalled, soloist.ErrTimeout, soloist.ErrCancelled, soloist.ErrReplaced, soloist.ErrStopped} {
-		if errors.Is(cause, err) {
-			return err.Error()
-		}
-	}
-	return fmt.Sprint(cause)
 }
 
 // behave does the work as this run is to behave.
@@ -240,11 +224,8 @@ func (w *worker) count(ctx context.Context, takes time.Duration) error {
 
 // saveTooMuch tries to save more than is allowed, which has to be refused.
 func (w *worker) saveTooMuch(ctx context.Context) {
-	if w.MaxCheckpoint == 0 || !w.roll.Chance(0.2) {
-		return
-	}
-	if w.run.Save(ctx, strings.Repeat("x", w.MaxCheckpoint)) == nil {
-		w.c.log.Add(trace.Event{What: trace.Said, Replica: w.Machine.Name, Job: w.Definition.Name, Token: w.run.Token, Note: trace.TookTooMuch})
+	if w.MaxCheckpoint > 0 && w.roll.Chance(0.2) {
+		_ = w.run.Save(ctx, strings.Repeat("x", w.MaxCheckpoint))
 	}
 }
 

@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -49,9 +50,6 @@ type worker struct {
 	behavior trace.Behavior
 }
 
-// noReturn is the note of a run that panicked or ended its goroutine.
-const noReturn = "did not return"
-
 func (w *worker) sleep(ctx context.Context, d time.Duration) bool {
 	return w.Machine.Sleep(ctx, d, w.roll)
 }
@@ -79,9 +77,40 @@ func (c *Cluster) effect(m *world.Machine, what trace.Event, r *draw.Roll) {
 	time.Sleep(r.Latency())
 	ok := c.sink.take(cmp.Or(what.Job, what.Lock), what.Token)
 	c.log.Edit(func() {
-		if e.Time, e.Note, e.Result = time.Now(), "accepted", trace.Well; !ok {
-			e.Note, e.Result = "refused", trace.Refused
+		if e.Time, e.Result = time.Now(), trace.Well; !ok {
+			e.Result = trace.Refused
 		}
 	})
 	m.Sleep(context.Background(), r.Latency(), r)
+}
+
+// An Act is what a run does in a story.
+type Act func(context.Context, *RunContext) error
+
+// A RunContext is one run in a script.
+type RunContext struct {
+	*soloist.Run
+	w *worker
+}
+
+// Sleep waits for d, or for the end of ctx, whose cause it then returns; on a
+// machine that is suspended meanwhile, until that goes on.
+func (s *RunContext) Sleep(ctx context.Context, d time.Duration) error {
+	if !s.w.sleep(ctx, d) {
+		return world.ErrGone
+	}
+	return context.Cause(ctx)
+}
+
+// Effect writes to a resource that fences.
+func (s *RunContext) Effect() { s.w.effect() }
+
+// hurry saves ten times a second for a while, as a leader with much to keep does.
+func (w *worker) hurry(ctx context.Context) {
+	end := time.Now().Add(w.roll.Between(time.Second, 20*time.Second))
+	for n := 0; time.Now().Before(end) && w.rough != w.c.calm(); n++ {
+		if w.beat(w.run.Save(ctx, "hurry "+strconv.Itoa(n))) != nil || !w.sleep(ctx, 100*time.Millisecond) || ctx.Err() != nil {
+			return
+		}
+	}
 }

@@ -1,12 +1,18 @@
 package sim
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/alarm"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 )
 
 // Kinds of trouble that the queue of alarms makes.
@@ -79,4 +85,22 @@ func (c *Cluster) planAtZero(all []draw.PlannedFault, start time.Time) []draw.Pl
 	}
 	all = slices.DeleteFunc(all, func(d draw.PlannedFault) bool { return d.What == draw.AbortDeploy || d.What == draw.WakeCold })
 	return append(all, draw.MailTraps(c.Seed, start, c.end)...)
+}
+
+// clock is the alarm of a replica of a version, or of an operator.
+func (p *platform) clock(s *soloist.Scheduler, m *world.Machine, version int) *alarm.Clock {
+	l := &world.Line{Network: p.net, Machine: m}
+	return &alarm.Clock{App: "sim", Queue: &world.MailLine{Line: l, Box: p.box, Ills: p.mailIlls}, Notes: p.whole(l), Lead: p.Lead, Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return m.Now().Add(-s.Health().Skew) }, Work: fmt.Sprint("version ", version), Started: time.Now()}
+}
+
+// ring has an operator, or who asks for a run by hand, wake a cluster up that scales to zero. The end of ctx ends that.
+func (c *Cluster) ring(ctx context.Context, job string) {
+	if c.platform == nil {
+		return
+	}
+	m := world.NewMachine(trace.Orderer+" "+trace.TimeOfDay(time.Now()), -1, world.NewClock(0, 0), c.log, &world.Traps{})
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	_ = c.platform.clock(&soloist.Scheduler{}, m, 0).Ring(ctx)
 }

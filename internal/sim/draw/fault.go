@@ -80,54 +80,68 @@ func FaultPlan(seed uint64, start, end time.Time, slots int, jobs []trace.Defini
 	if quiet(seed) != "" {
 		return nil
 	}
-	r := New(seed, 0, "deeds")
-	points := Points()
-	nth := int(seed)
+	r, points, nth := New(seed, 0, "deeds"), Points(), int(seed)
 	all = append(all, PlannedFault{At: start, What: "arm", Job: points[nth%len(points)]})
 	if seed%10 == 4 { // few come to one
 		all = append(all, PlannedFault{At: start, What: "arm", Job: "hold-off"})
 	}
-	every := func(mean time.Duration, f func(d PlannedFault) PlannedFault) {
-		if r.Chance(0.15) {
-			return // not this one, in this seed
-		}
-		for t := start.Add(r.Around(mean)); t.Before(end); t = t.Add(r.Around(mean)) {
-			all = append(all, f(PlannedFault{At: t, Slot: r.Below(slots), Job: jobs[r.Below(len(jobs))].Name}))
-		}
-	}
-	kind := func(what string) func(PlannedFault) PlannedFault {
-		return func(d PlannedFault) PlannedFault { d.What = what; return d }
-	}
-	every(7*time.Minute, func(d PlannedFault) PlannedFault {
+	p := planner{r, start, end, 0.15, slots, namesOf(jobs), all}
+	p.every(7*time.Minute, "arm", func(d *PlannedFault) {
 		nth += 11
-		d.What, d.Job = "arm", points[nth%len(points)]
-		return d
+		d.Job = points[nth%len(points)]
 	})
-	every(10*time.Minute, func(d PlannedFault) PlannedFault {
-		d.What, d.Job, d.For = "arm", points[r.Below(len(points))], r.Between(time.Second, 75*time.Second)
-		return d
-	})
-	every(20*time.Minute, kind("crash"))
-	every(15*time.Minute, func(d PlannedFault) PlannedFault {
-		d.What, d.For = "freeze", r.Between(time.Second, 75*time.Second)
-		return d
-	})
-	every(20*time.Minute, func(d PlannedFault) PlannedFault {
-		d.What, d.For = "step", r.Between(-30*time.Second, 30*time.Second)
+	p.every(10*time.Minute, "arm", func(d *PlannedFault) { d.Job, d.For = Pick(r, points...), r.Between(time.Second, 75*time.Second) })
+	p.every(20*time.Minute, "crash", nil)
+	p.every(15*time.Minute, "freeze", func(d *PlannedFault) { d.For = r.Between(time.Second, 75*time.Second) })
+	p.every(20*time.Minute, "step", func(d *PlannedFault) {
+		d.For = r.Between(-30*time.Second, 30*time.Second)
 		if r.Chance(0.3) {
 			d.For = r.Between(-3*time.Hour, 3*time.Hour)
 		}
-		return d
 	})
-	every(12*time.Minute, kind("break now"))
-	every(15*time.Minute, kind("break"))
-	every(90*time.Minute, kind("delete"))
-	every(8*time.Minute, kind("run now"))
-	every(10*time.Minute, kind("step down"))
-	every(15*time.Minute, kind("restart"))
-	every(35*time.Minute, kind("deploy"))
-	every(45*time.Minute, kind("spoil"))
-	every(3*time.Hour, kind("delete container"))
+	p.every(12*time.Minute, "break now", nil)
+	p.every(15*time.Minute, "break", nil)
+	p.every(90*time.Minute, "delete", nil)
+	p.every(8*time.Minute, "run now", nil)
+	p.every(10*time.Minute, "step down", nil)
+	p.every(15*time.Minute, "restart", nil)
+	p.every(35*time.Minute, "deploy", nil)
+	p.every(45*time.Minute, "spoil", nil)
+	p.every(3*time.Hour, "delete container", nil)
+	return p.all
+}
+
+// A planner plans what comes at random moments between two times.
+type planner struct {
+	r          *Roll
+	start, end time.Time
+	without    float64 // the chance that a seed has none of a kind
+	slots      int     // zero: it is about no slot
+	names      []string
+	all        []PlannedFault
+}
+
+// every plans what comes so far apart, on average, and what is set in it beside its slot and job.
+func (p *planner) every(mean time.Duration, what string, set func(d *PlannedFault)) {
+	if p.without > 0 && p.r.Chance(p.without) {
+		return
+	}
+	for t := p.start.Add(p.r.Around(mean)); t.Before(p.end); t = t.Add(p.r.Around(mean)) {
+		d := PlannedFault{At: t, What: what}
+		if p.slots > 0 {
+			d.Slot = p.r.Below(p.slots)
+		}
+		if d.Job = Pick(p.r, p.names...); set != nil {
+			set(&d)
+		}
+		p.all = append(p.all, d)
+	}
+}
+
+func namesOf(jobs []trace.Definition) (all []string) {
+	for _, d := range jobs {
+		all = append(all, d.Name)
+	}
 	return all
 }
 

@@ -53,25 +53,16 @@ func slotFaults(seed uint64, start, end time.Time, names []string, dice, area st
 		return nil
 	}
 	r := New(seed, 0, dice)
-	every := func(mean time.Duration, draw func(d *PlannedFault)) {
-		if r.Chance(0.15) {
-			return
-		}
-		for t := start.Add(r.Around(mean)); t.Before(end); t = t.Add(r.Around(mean)) {
-			d := PlannedFault{At: t, Job: names[r.Below(len(names))]}
-			draw(&d)
-			all = append(all, d)
-		}
-	}
-	point := func() string { return area + Points()[r.Below(len(Points()))] }
-	every(8*time.Minute, func(d *PlannedFault) { d.What, d.Job = "arm", point() })
-	every(6*time.Minute, func(d *PlannedFault) { d.What, d.Job, d.For = "arm", point(), r.Between(time.Second, 75*time.Second) })
-	every(20*time.Minute, func(d *PlannedFault) { d.What, d.Job, d.For = "arm", point(), Stopping })
-	every(10*time.Minute, func(d *PlannedFault) { d.What = "break now" })
-	every(12*time.Minute, func(d *PlannedFault) { d.What = "break" })
-	every(60*time.Minute, func(d *PlannedFault) { d.What = "delete" })
-	every(5*time.Minute, func(d *PlannedFault) { d.What = Sweeps })
-	return all
+	point := func() string { return area + Pick(r, Points()...) }
+	p := planner{r, start, end, 0.15, 0, names, nil}
+	p.every(8*time.Minute, "arm", func(d *PlannedFault) { d.Job = point() })
+	p.every(6*time.Minute, "arm", func(d *PlannedFault) { d.Job, d.For = point(), r.Between(time.Second, 75*time.Second) })
+	p.every(20*time.Minute, "arm", func(d *PlannedFault) { d.Job, d.For = point(), Stopping })
+	p.every(10*time.Minute, "break now", nil)
+	p.every(12*time.Minute, "break", nil)
+	p.every(60*time.Minute, "delete", nil)
+	p.every(5*time.Minute, Sweeps, nil)
+	return p.all
 }
 
 // OfLock begins the points at which a machine comes by for a lock, or for what is done once. They

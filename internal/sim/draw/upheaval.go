@@ -47,17 +47,12 @@ func quiet(seed uint64) string {
 // Upheavals is the plan of a seed's upheavals.
 func Upheavals(seed uint64, start, end time.Time, slots int, jobs []trace.Definition) (all []PlannedFault) {
 	r, only := New(seed, 0, "upheavals"), quiet(seed)
-	every := func(what string, mean time.Duration, f func(d *PlannedFault)) {
-		if only != "" && only != what || only == "" && r.Chance(0.4) {
-			return
-		}
-		if only != "" {
-			mean /= 3
-		}
-		for t := start.Add(r.Around(mean)); t.Before(end); t = t.Add(r.Around(mean)) {
-			d := PlannedFault{At: t, What: what, Slot: r.Below(slots), Job: jobs[r.Below(len(jobs))].Name}
-			f(&d)
-			all = append(all, d)
+	p := planner{r, start, end, 0.4, slots, namesOf(jobs), nil}
+	every := func(what string, mean time.Duration, set func(d *PlannedFault)) {
+		if only == "" {
+			p.every(mean, what, set)
+		} else if p.without = 0; only == what {
+			p.every(mean/3, what, set)
 		}
 	}
 	every(Downtime, 90*time.Minute, func(d *PlannedFault) { d.For = Pick(r, 30*time.Second, 2*time.Minute, 12*time.Minute, 45*time.Minute) })
@@ -72,10 +67,10 @@ func Upheavals(seed uint64, start, end time.Time, slots int, jobs []trace.Defini
 		d.At = d.At.Truncate(commonEvery).Add(commonEvery - r.Between(time.Second, 15*time.Second))
 		d.For = r.Between(5*time.Second, 40*time.Second)
 	})
-	every(Unlocks, 8*time.Minute, func(*PlannedFault) {})
+	every(Unlocks, 8*time.Minute, nil)
 	every(WakeCold, 40*time.Minute, func(d *PlannedFault) { d.For = Pick(r, 3*time.Minute, 10*time.Minute) })
-	every(Looks, time.Minute, func(*PlannedFault) {})
-	return slices.DeleteFunc(all, func(d PlannedFault) bool { return !d.At.Before(end) })
+	every(Looks, time.Minute, nil)
+	return slices.DeleteFunc(p.all, func(d PlannedFault) bool { return !d.At.Before(end) })
 }
 
 // commonEvery is how often all schedules that a deploy may choose from have a tick

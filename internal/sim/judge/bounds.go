@@ -18,7 +18,6 @@ var ofAll = map[string]func(*world, *fault){
 	trace.CutAll:     (*world).outage,
 	trace.DenyOne:    (*world).denied,
 	trace.AbortOther: (*world).takenBack,
-	trace.RunOrdered: (*world).orderedRun,
 }
 
 // begun reports whether a run that is meant has begun by a time.
@@ -61,37 +60,40 @@ func (w *world) shutdown(f *fault) {
 	}
 }
 
+const mostInASecond = 20 // requests of a replica for one job
+
 // outage: while the store does not answer, calls are given up in time, are few, and a renewal is sent again soon.
 func (w *world) outage(f *fault) {
-	for _, e := range w.logs {
-		d, sent := w.latest(e.name), by[string, *trace.Event]{}
-		for _, q := range e.requests {
-			if d != nil && !d.EveryReplica && q.Cause != "" && !q.Sent.Before(f.Time) && q.Sent.Before(f.End) {
+	for _, t := range w.tasks {
+		sent := by[string, *trace.Event]{}
+		for _, q := range t.requests {
+			if q.Cause != "" && !q.Sent.Before(f.Time) && q.Sent.Before(f.End) {
 				sent.add(q.Replica, q)
 			}
 		}
 		for _, all := range sent {
-			w.patient(f, d, all)
+			for i, q := range all {
+				w.patient(f, t.Lease, q, all[:i])
+			}
 		}
 	}
 }
 
-const mostInASecond = 20 // requests of a replica for one job
-
-func (w *world) patient(f *fault, d *trace.Definition, all []*trace.Event) {
-	for i, q := range all {
-		if longest := max(d.Lease/6, 2500*time.Millisecond); q.Done.Sub(q.Sent) > longest+slack {
-			w.bad("P outage", q.Sent, "%s waits %s for its %s of %s", q.Replica, q.Done.Sub(q.Sent), q.Op, q.Job)
-		}
-		if i >= mostInASecond && q.Sent.Sub(all[i-mostInASecond].Sent) < time.Second {
-			w.bad("P outage", q.Sent, "%s sends more than %d requests for %s in a second", q.Replica, mostInASecond, q.Job)
-		}
-		next := slices.IndexFunc(all[i+1:], func(n *trace.Event) bool { return n.Op == "renew" && n.Lease == q.Lease })
-		if q.Op != "renew" || next < 0 || !q.Sent.After(f.Time.Add(d.Lease*2/5)) { // one was due by then
-			continue
-		}
-		if pause := all[i+1+next].Sent.Sub(q.Done); pause > d.Lease/10+slack {
-			w.bad("P outage", q.Sent, "%s renews the lease of %s again %s after a failure", q.Replica, q.Job, pause)
+// patient judges a call that failed, after others of its replica for the same job.
+func (w *world) patient(f *fault, lease time.Duration, q *trace.Event, before []*trace.Event) {
+	if longest := max(lease/6, 2500*time.Millisecond); q.Done.Sub(q.Sent) > longest+slack {
+		w.bad("P outage", q.Sent, "%s waits %s for its %s of %s", q.Replica, q.Done.Sub(q.Sent), q.Op, q.Job)
+	}
+	if i := len(before) - mostInASecond; i >= 0 && q.Sent.Sub(before[i].Sent) < time.Second {
+		w.bad("P outage", q.Sent, "%s sends more than %d requests for %s in a second", q.Replica, mostInASecond, q.Job)
+	}
+	for _, b := range slices.Backward(before) {
+		if b.Op == "renew" && q.Op == "renew" && b.Lease == q.Lease {
+			late := b.Sent.After(f.Time.Add(lease * 2 / 5)) // one was due by then
+			if pause := q.Sent.Sub(b.Done); late && pause > lease/10+slack {
+				w.bad("P outage", q.Sent, "%s renews the lease of %s again %s after a failure", q.Replica, q.Job, pause)
+			}
+			return
 		}
 	}
 }
@@ -129,14 +131,6 @@ func (w *world) takenBack(f *fault) {
 	}
 }
 
-// orderedRun: a run that was ordered begins within seconds.
-func (w *world) orderedRun(f *fault) {
-	by := f.Heard.Add(binds + calls(3))
-	if !f.e.begun(by, func(r *run) bool { return r.Request == f.Request }) {
-		w.bad("P control", by, "%s of %s was ordered at %s, and has not begun", f.Request, f.Job, clock(f.Heard))
-	}
-}
-
 // deadlines: from the first fault on, nothing is claimed after its starting deadline, and what was claimed begins within five
 // sixths of its lease.
 func (w *world) deadlines(from time.Time) {
@@ -159,13 +153,11 @@ func (w *world) recovered(f *fault) {
 	if f.Op == trace.AbortOther {
 		from = from.Add(trace.Patience)
 	}
-	for _, e := range w.logs {
-		switch d := w.latest(e.name); {
-		case d == nil || d.EveryReplica:
-		case d.Every > 0:
-			task{e, d, false}.begins(from, f.until, starts, w.report("P1 in time"))
-		case !e.runsAt(f.until, 10*time.Second):
-			w.bad("P recovered", f.until, "%s does not run after %q at %s", e.name, f.Op, clock(f.Time))
+	for _, t := range w.tasks {
+		if t.Every > 0 {
+			t.begins(from, f.until, starts, w.report("P1 in time"))
+		} else if !t.runsAt(f.until, 10*time.Second) {
+			w.bad("P recovered", f.until, "%s does not run after %q at %s", t.name, f.Op, clock(f.Time))
 		}
 	}
 }
@@ -179,15 +171,11 @@ func (w *world) awoken(f *fault) {
 		up += 5 * time.Minute // a platform waits so long at most until it restarts a process that has ended
 	}
 	soon := starts + calls(4)
-	for _, e := range w.logs {
-		d := w.latest(e.name)
-		if d == nil || d.EveryReplica || d.Follows != "" {
-			continue
-		}
-		for tick := d.After(f.Time); tick.Add(up + soon).Before(f.until); tick = d.After(tick) {
+	for _, t := range w.tasks {
+		for tick := t.After(f.Time); t.Follows == "" && tick.Add(up+soon).Before(f.until); tick = t.After(tick) {
 			by := later(tick.Add(max(0, up-z.Lead)), f.Time.Add(z.Hold+up)).Add(soon)
-			if !e.begun(by, func(r *run) bool { return !r.Tick.Before(tick) }) {
-				w.bad("P alarm", by, "all replicas were killed, and tick %s of %s has not begun", clock(tick), e.name)
+			if !t.begun(by, func(r *run) bool { return !r.Tick.Before(tick) }) {
+				w.bad("P alarm", by, "all replicas were killed, and tick %s of %s has not begun", clock(tick), t.name)
 			}
 		}
 	}

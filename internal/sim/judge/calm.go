@@ -92,27 +92,23 @@ func waiters(w *world, bad report) {
 // spread: no replica holds two more shards of a singleton than another.
 func spread(w *world, bad report) {
 	at := w.settled.Add(-time.Second)
-	held := map[string]map[string]int{} // of each whole, by replica
-	for _, t := range w.tasks {
-		if !t.Spread() || t.Backoff > time.Minute || t.Beat > 0 {
+	for _, whole := range w.tasks {
+		if !whole.Spread() || whole.Shard > 0 || whole.Backoff > time.Minute || whole.Beat > 0 {
 			continue
 		}
-		if held[t.Whole] == nil {
-			held[t.Whole] = map[string]int{}
-			for _, u := range w.upAt(at) {
-				held[t.Whole][u.Replica] = 0
+		held := map[string]int{} // by replica
+		for _, u := range w.upAt(at) {
+			held[u.Replica] = 0
+		}
+		for _, t := range w.tasks {
+			for _, r := range t.runs {
+				if _, up := held[r.Replica]; up && t.Whole == whole.Whole && r.lives(at, at) {
+					held[r.Replica]++
+				}
 			}
 		}
-		for _, r := range t.runs {
-			if _, up := held[t.Whole][r.Replica]; up && r.lives(at, at) {
-				held[t.Whole][r.Replica]++
-			}
-		}
-	}
-	for whole, n := range held {
-		counts := slices.Sorted(maps.Values(n))
-		if len(counts) > 1 && counts[len(counts)-1]-counts[0] > 1 {
-			bad(at, "the shards of %s are held so: %v", whole, n)
+		if n := slices.Sorted(maps.Values(held)); len(n) > 1 && n[len(n)-1]-n[0] > 1 {
+			bad(at, "the shards of %s are held so: %v", whole.Whole, held)
 		}
 	}
 }

@@ -31,17 +31,37 @@ var properties = []property{
 	{"Z1 wakes", wakes}, {"Z2 few", fewMessages}, {"Z3 quiet", fewStarts},
 }
 
-// Judge returns what contradicts a property, in the order of the properties.
+// Judge returns what contradicts a property, in the order of the properties. The promises are judged where a settled cluster
+// meets one thing at a time.
 func Judge(l *trace.Log) []trace.Violation {
 	w := newWorld(l)
 	w.hold(properties)
-	w.single()
+	if len(w.of[trace.Single]) > 0 {
+		w.hold(promises)
+		w.single()
+	}
 	return w.all
 }
 
-// Drawn returns what contradicts one of the promises.
-func Drawn(l *trace.Log) []trace.Violation {
-	w := newWorld(l)
-	w.hold(promises)
-	return w.all
+// A property is something that holds in every log.
+type property struct {
+	name  string
+	judge func(w *world, bad report)
+}
+
+// ofRuns judges each run: no is what holds for none of them.
+func ofRuns(no func(w *world, r *run) bool, what string) func(*world, report) {
+	return func(w *world, bad report) {
+		for _, r := range w.runs {
+			if no(w, r) {
+				bad(r.Time, "%s %s", r, what)
+			}
+		}
+	}
+}
+
+func (w *world) hold(all []property) {
+	for _, p := range all {
+		p.judge(w, w.report(p.name))
+	}
 }

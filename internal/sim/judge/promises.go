@@ -8,7 +8,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// Properties that the program did not have where something happened that no seed draws, or does not have yet.
+// Promises are judged where a settled cluster meets one thing at a time. The program did not keep them at first, or does not yet.
 var promises = []property{
 	{"S5 backfilled", backfilled},
 	{"S8 history", ofRuns(kept, "and the history does not have it")},
@@ -46,7 +46,7 @@ func obeyed(w *world, bad report) {
 		case o.Op == string(store.OrderCancel):
 			for _, r := range e.runs {
 				was := func(c *claim) bool { return r.Tick.Equal(c.Record.Run.Tick) }
-				if r.Request == "" && slices.ContainsFunc(e.claimsBy[o.Token], was) && r.lives(by, w.end()) {
+				if r.isTick() && slices.ContainsFunc(e.claimsBy[o.Token], was) && r.lives(by, w.end()) {
 					bad(by, "%s attempt %d, and was cancelled at %s", r, r.Attempt, clock(o.Heard))
 				}
 			}

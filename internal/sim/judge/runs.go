@@ -53,14 +53,14 @@ func fences(w *world, bad report) {
 }
 
 // previous: a run is given the newest tick whose success was written before it was claimed.
-func previous(w *world, r *run) bool {
+func previous(_ *world, r *run) bool {
 	var newest time.Time
 	for _, o := range r.e.outcomes {
-		if w.Around && r.isTick() && o.Status == store.Succeeded && o.Request == "" && !o.write.Time.After(r.claim.Time) {
+		if r.isTick() && o.Status == store.Succeeded && o.Request == "" && !o.write.Time.After(r.claim.Time) {
 			newest = later(newest, o.Tick)
 		}
 	}
-	return w.Around && len(r.e.epochs) == 0 && r.isTick() && !r.Previous.Equal(newest)
+	return r.isTick() && len(r.e.epochs) == 0 && !r.Previous.Equal(newest)
 }
 
 // causes: the context of a run ends only for what has happened: it is replaced when a newer tick is due, cancelled when that was
@@ -109,15 +109,16 @@ func (e *entryLog) endedBefore(r *run) bool {
 	return last != nil && !last.Watermark.Before(r.Tick)
 }
 
-// stops: a replica that is asked to stop begins nothing that was due before, and nothing at all once its grace is over. A replica
-// whose log takes no line says that a run begins before it does.
+// stops: a replica that is asked to stop begins only what it has claimed, or a tick for which it had asked for the lease before
+// that was due by its clock; and none of that lives once its grace is over.
 func stops(w *world, r *run) bool {
 	stop, ordered := w.stopping[r.Replica], r.Request != "" && store.BackfillOf(r.Request) == 0
-	if stop == nil || trace.IsSlot(r.e.name) || !r.Time.After(stop.Time.Add(slack)) || r.Try != 1 || ordered {
+	if stop == nil || r.claim == nil || trace.IsSlot(r.e.name) || !r.Time.After(stop.Time.Add(slack)) || r.Try != 1 || ordered {
 		return false
 	}
-	due := r.Tick.IsZero() || r.Tick.Before(stop.Time.Add(-4*time.Second)) || r.Time.After(stop.End.Add(slack))
-	return due && !w.sleeps(r.Replica, stop.Time, r.Time) && !slices.ContainsFunc(w.of[trace.Blocked], func(b *trace.Event) bool {
-		return b.Replica == r.Replica && b.Time.Before(r.Time) && b.End.Add(slack).After(r.Time)
+	claimed := !r.claim.Heard.IsZero() && r.claim.Heard.Before(stop.Time.Add(slack))
+	ahead := slices.ContainsFunc(r.e.requestsBy[r.claim.Lease], func(q *trace.Event) bool {
+		return q.Op == "acquire" && q.Sent.Before(r.Tick.Add(r.doubt()))
 	})
+	return !claimed && !ahead || r.lives(stop.End.Add(slack), w.end())
 }

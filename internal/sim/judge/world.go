@@ -2,6 +2,7 @@ package judge
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -227,6 +228,17 @@ func (w *world) pausedItself(job string) bool {
 	}
 	last := e.last(forever)
 	return last != nil && !last.Orders.Paused.At.IsZero() || slices.ContainsFunc(d.Before(), w.pausedItself)
+}
+
+// A report says that a property does not hold at a time.
+type report func(at time.Time, format string, args ...any)
+
+func (w *world) report(name string) report {
+	return func(at time.Time, format string, args ...any) { w.bad(name, at, format, args...) }
+}
+
+func (w *world) bad(name string, at time.Time, format string, args ...any) {
+	w.all = append(w.all, trace.Violation{Property: name, Time: at, Text: fmt.Sprintf(format, args...)})
 }
 
 // first is the first of two times, of which a may be zero.

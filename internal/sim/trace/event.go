@@ -26,28 +26,15 @@ const (
 	Answered  What = "answered" // RunNow has returned Result for a Request
 	Health    What = "health"   // of a replica: Op says what is wrong with Job
 	Emitted   What = "emitted"  // an event of a replica: Op is its kind, Note the status of its outcome
-	Asked     What = "asked"    // a call of HealthCheck, from Time to End
-	Down      What = "down"     // all replicas are, until End
-	Stepped   What = "stepped"  // its wall clock was set
-	Blocked   What = "blocked"  // its log takes no line until End
 	Overran   What = "overran"  // Overrun was called
-	Yield     What = "yield"    // it is asked to hand a job over
 	Woken     What = "woken"    // a platform starts a process for Tick, which has done what is due at End; its clock shows Sent
-	Weighed   What = "weighed"  // the memory in use, Size, after so many Saves of a run
-	Leased    What = "leased"   // the entry of a job, until End, by a tool that claims nothing
-	Unlocked  What = "unlocked" // an operator has unlocked a job; Note: what a status says then, asked at Sent
-	Fared     What = "fared"    // what the Health of a replica says of a job whose entry an operator has corrupted
 	Deleted   What = "deleted"  // the entry of a job, by somebody
 	Swept     What = "swept"    // the entry of a slot that nobody has used for long: nobody may notice
 	Corrupted What = "spoilt"   // the entry of a job, until End: it says what Record does, nil for nothing
 	Ordered   What = "ordered"  // by an operator: Op for a Job, in force at the latest when it is Heard; zero: it is not known to be written
-	Again     What = "again"    // a replica is asked to run by hand what was ordered and whose outcome has left the record
 	Listed    What = "listed"   // a status, asked at Sent and told at Heard, says Record of a job; nil: that there is no entry
 	Mail      What = "mail"     // the message ID of the queue of alarms: Op is what befalls it, End when it is visible from now on
-	Rung      What = "rung"     // somebody who has ordered something for a job has put a message; Note: or could not
 	Handed    What = "handed"   // a replica says that an alarm is pending for what it is to do next; Note: or that it could not see to that
-	Netted    What = "netted"   // the platform starts a replica whether there is a message or not
-	Asleep    What = "asleep"   // the platform starts nothing until End
 	Healed    What = "healed"   // from here on nothing goes wrong
 )
 
@@ -69,13 +56,13 @@ type Event struct {
 	Sent   time.Time
 	Heard  time.Time // zero: the answer did not come
 	Done   time.Time // when its caller waited no longer; zero: not known
+	Cause  string    // the fault that it meets; of Up: why the replica does not stay
 	order  int       // in which the service applied requests
 
 	// Of a run, and what it did.
 	Token     int64
 	Tick      time.Time
 	Previous  time.Time // what it was given as the last tick that had succeeded
-	Next      time.Time // and as the next tick
 	Request   string
 	Attempt   int
 	Try       int
@@ -83,18 +70,13 @@ type Event struct {
 	Cancelled time.Time // zero: its context did not end before it returned
 	End       time.Time // zero: it has not returned
 	Result    Result    // what it has returned; also of a call, and of a run on demand
-	Cause     string    // of the end of its context
-	Why       Result    // the same as a kind
+	Why       Result    // of the end of its context
 	Lock      string    // that it holds, or that is called; empty: it is a run of Job
 	Slot      int       // of Lock
 	ID        string    // that the function of a lock is told
 	Call      string    // which call of Do, TryDo or Once.Run it belongs to
 
-	Saves int
-	Size  int64
-
-	Spans    []store.Span // of an order: where the ticks of a backfill are
-	Parallel int          // of such an order: how many of them are run at a time
+	Spans []store.Span // of an order: where the ticks of a backfill are
 
 	Note string
 }

@@ -14,25 +14,21 @@ import (
 
 // A Violation is a property that a log contradicts.
 type Violation struct {
-	Invariant string
-	Time      time.Time
-	Text      string
+	Property string
+	Time     time.Time
+	Text     string
 }
 
-func (v Violation) String() string { return v.Invariant + " at " + TimeOfDay(v.Time) + ": " + v.Text }
+func (v Violation) String() string { return v.Property + " at " + TimeOfDay(v.Time) + ": " + v.Text }
 
 // A Log is all that a simulation leaves behind.
 type Log struct {
 	Events []*Event
 	Fleet  map[string][]Definition // by replica: what it does
-	Drift  map[string]int64        // by replica: what its clocks gain, in millionths
 
 	Locks map[string]Lock // by name
 	Onces map[string]Once // by entry
 	Zero  *Zero           // the platform that scales the cluster to zero; nil: replicas are up all the time
-
-	Emits  bool // Emitted is in the log for each replica
-	Around bool // each run has what it was given as the ticks around its own
 
 	// Watch gets each request once the service has applied it, in the order of the
 	// service. The log then keeps no events. Nil: it keeps them all.

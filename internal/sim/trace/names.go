@@ -10,23 +10,6 @@ const (
 	Foreign  = "foreign"           // the job whose entry was made by a newer program: it has to be left alone
 	Aborted  = "an aborted deploy" // of Up: why the replica does not stay
 	Older    = "older"             // of Corrupted: the entry is a version of the record that there was before
-
-	NoTick      = "0001-01-01" // how a log shows the tick of a run that has none
-	TookTooMuch = "a checkpoint beyond MaxCheckpoint was saved"
-)
-
-// Notes of Unlocked: what a status says of a run.
-const (
-	IsWaiting = "waiting after unlock"
-	IsRunning = "running"
-	IsOver    = "over"
-	IsUnknown = "unknown"
-)
-
-// Notes of Fared: what Health says of a job.
-const (
-	IsWell   = "well"
-	IsBroken = "broken"
 )
 
 // Settling is how long a healed cluster has until everything due has its outcome:
@@ -45,7 +28,6 @@ const Spreading = 2 * time.Minute
 type Lock struct {
 	Slots int           // of the replica that has the most
 	Lease time.Duration // the longest
-	Users int           // goroutines on all replicas, one after the other
 }
 
 // A Once is what is known of work that is done once.

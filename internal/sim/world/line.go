@@ -104,7 +104,6 @@ func (c *Call) travel(ctx context.Context) (Reply, error) {
 	}
 	there, back := c.roll.Latency(), c.roll.Latency()
 	fault := c.fault(c.Machine.Slot, c.Event, c.roll)
-	c.count(fault)
 	if fault != trace.None {
 		c.Log.Edit(func() { c.Cause = string(fault) })
 	}

@@ -132,8 +132,7 @@ func (m *Machine) Suspend(d time.Duration, at string) {
 type Traps struct {
 	mu    sync.Mutex
 	armed []trap
-	Hit   map[string]int // crashes
-	End   time.Time      // of all suspensions
+	End   time.Time // of all suspensions
 }
 
 type trap struct {
@@ -154,18 +153,11 @@ func (t *Traps) spring(point string) (d time.Duration, sprung bool) {
 	if i < 0 {
 		return 0, false
 	}
-	d = t.armed[i].d
+	if d = t.armed[i].d; d > 0 {
+		d = min(d, time.Until(t.End))
+	}
 	t.armed = slices.Delete(t.armed, i, i+1)
-	if d > 0 {
-		return min(d, time.Until(t.End)), true
-	} else if d == draw.Stopping {
-		return d, true
-	}
-	if t.Hit == nil {
-		t.Hit = map[string]int{}
-	}
-	t.Hit[point]++
-	return 0, true
+	return d, true
 }
 
 func (t *Traps) Disarm() {
@@ -190,4 +182,32 @@ func (m *Machine) Answer(ctx context.Context, p trace.Pulse, r *draw.Roll, calm 
 		panic("out of order")
 	}
 	return errIll
+}
+
+func hang(ctx context.Context) error {
+	<-ctx.Done()
+	return ended(ctx)
+}
+
+// ended is why ctx has ended. Where it was cancelled at its deadline, it is that:
+// which came first, nobody can tell.
+func ended(ctx context.Context) error {
+	if at, ok := ctx.Deadline(); ok && ctx.Err() != nil && !time.Now().Before(at) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
+}
+
+func Pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ended(ctx)
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ended(ctx)
+	}
 }

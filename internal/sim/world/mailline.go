@@ -91,7 +91,6 @@ func (l *MailLine) call(ctx context.Context, op, about string, apply func()) err
 func (l *MailLine) way(ctx context.Context, r *draw.Roll, op string, apply func()) error {
 	there, back := r.Latency(), r.Latency()
 	fault := l.ill(r)
-	l.count(fault)
 	broken := fmt.Errorf("the network: %s", fault)
 	if fault != trace.None {
 		l.Log.Add(trace.Event{What: trace.Mail, Replica: l.Machine.Name, Op: trace.MailFault, Cause: string(fault), Note: op})

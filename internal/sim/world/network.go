@@ -2,7 +2,9 @@ package world
 
 import (
 	"context"
+	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -32,7 +34,6 @@ type Network struct {
 
 	Late sync.WaitGroup // requests that are still under way though nobody waits
 	mu   sync.Mutex
-	Met  map[trace.Fault]int
 	more []draw.NetworkFault // beside faults: what was not planned
 }
 
@@ -64,18 +65,6 @@ func (n *Network) fault(slot int, e *trace.Event, r *draw.Roll) trace.Fault {
 	return trace.None
 }
 
-func (n *Network) count(f trace.Fault) {
-	if f == trace.None {
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.Met == nil {
-		n.Met = map[trace.Fault]int{}
-	}
-	n.Met[f]++
-}
-
 // A Service answers requests: a [blobtest.Blob], or a store in its place.
 type Service interface {
 	Answer(*blobtest.Request) blobtest.Answer
@@ -89,3 +78,35 @@ func (n *Network) Apply(e *trace.Event, r *blobtest.Request) (a blobtest.Answer)
 	})
 	return a
 }
+
+// box is the container of all entries.
+const Container = "soloist"
+
+// A Sender takes a request to the service and its answer back.
+type Sender func(context.Context, *blobtest.Request) (Reply, error)
+
+// Parts of a request.
+const (
+	LeaseID   = "x-ms-lease-id"
+	IfMatch   = "if-match"
+	NoneMatch = "if-none-match"
+	MetaKey   = "x-ms-meta-record"
+	BlobType  = "x-ms-blob-type"
+	BlockBlob = "BlockBlob"
+)
+
+// A Reply is an answer as it comes back.
+type Reply struct {
+	blobtest.Answer
+	cutOff bool           // its body, if it has one, cannot be read to its end
+	raw    *http.Response // what a script has made of it; nil: nothing
+}
+
+// failed is how net/http tells a failure.
+func failed(r *http.Request, err error) error {
+	return &url.Error{Op: r.Method, URL: r.URL.String(), Err: err}
+}
+
+type brokenBody struct{}
+
+func (brokenBody) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
