@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/soloist-go/soloist/chaos/line"
 	"github.com/soloist-go/soloist/internal/azurite"
 	"github.com/soloist-go/soloist/internal/proctest"
 	"github.com/soloist-go/soloist/store"
@@ -42,7 +41,7 @@ func (v *service) close() { v.server.Close() }
 
 // open lets requests through.
 func (v *service) open() error {
-	forward, err := line.To(v.server.URL)
+	forward, err := azurite.Forward(v.server.URL)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.forward = forward
