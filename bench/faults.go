@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/bench/internal/replica"
@@ -16,45 +17,49 @@ import (
 // faults happen to a fleet. They return when they are over and their effects can be seen.
 type faults func(ctx context.Context, f *fleet) error
 
-// runner waits for a run of the first job that begins after a time, by another replica than the
-// one of that name, and returns its replica.
-func (f *fleet) runner(ctx context.Context, after time.Time, not string, patience time.Duration) (name string, err error) {
+const patience = time.Minute
+
+// runner waits for a run of the first job that begins after a time, by another replica than the one of that name, and returns the
+// replica of the last one.
+func (f *fleet) runner(ctx context.Context, after time.Time, not string) (string, error) {
 	for late := time.Now().Add(patience); time.Now().Before(late); {
-		lines, err := replica.Read(f.settings.Log)
-		if err != nil {
-			return "", err
-		}
-		for _, l := range lines {
-			if l.What == replica.Start && l.Wall.After(after) && l.Replica != not && l.Job == f.jobs[0].Name {
-				name = l.Replica
+		for _, e := range slices.Backward(f.Events()) {
+			if e.What == replica.Start && e.At.After(after) && e.Replica != not && e.Job == f.jobs[0].Name {
+				return e.Replica, nil
 			}
-		}
-		if name != "" {
-			return name, nil
 		}
 		if err := proctest.Pause(ctx, 20*ms); err != nil {
 			return "", err
 		}
 	}
-	return "", fmt.Errorf("%s in %s: no run of %s within %s:\n%s", f.peer, f.scenario, f.jobs[0].Name, patience, f.said())
+	return "", fmt.Errorf("%s in %s: no run of %s within %s", f.peer, f.scenario, f.jobs[0].Name, patience)
 }
 
-// eachSignal does to the last runner what can happen to one, and waits each time until another
-// replica has run.
+// hit sends a signal to the last runner since a time, and waits until another replica has run.
+func (f *fleet) hit(ctx context.Context, what string, since time.Time) (name string, err error) {
+	if name, err = f.runner(ctx, since, ""); err != nil {
+		return name, err
+	}
+	began := time.Now()
+	if err := f.signal(what, name); err != nil {
+		return name, err
+	}
+	not := name
+	if f.lease > 0 { // the same one may lead again
+		not = ""
+	}
+	_, err = f.runner(ctx, began, not)
+	return name, err
+}
+
+// eachSignal does to the last runner what can happen to one.
 func eachSignal(n int) faults {
-	const patience = time.Minute
 	return func(ctx context.Context, f *fleet) error {
 		for range n {
-			for _, what := range []string{replica.Kill, replica.Term, replica.Stop} {
-				name, err := f.runner(ctx, time.Now().Add(-f.jobs[0].Every), "", patience)
-				if err != nil {
-					return err
-				}
+			for _, what := range []string{"kill", "term", "stop"} {
 				began := time.Now()
-				if err := f.signal(what, name); err != nil {
-					return err
-				}
-				if _, err := f.runner(ctx, began, name, patience); err != nil {
+				name, err := f.hit(ctx, what, began.Add(-f.jobs[0].Every))
+				if err != nil {
 					return err
 				}
 				if err := f.mend(ctx, what, name, began); err != nil {
@@ -69,10 +74,10 @@ func eachSignal(n int) faults {
 // mend has a replica go on, or starts it again, and leaves the fleet some seconds to settle.
 func (f *fleet) mend(ctx context.Context, what, name string, since time.Time) error {
 	const frozen, settles = 20 * time.Second, 4 * time.Second
-	if what == replica.Stop {
-		return errors.Join(until(ctx, since.Add(frozen)), f.signal(replica.Cont, name), proctest.Pause(ctx, settles))
+	if what == "stop" {
+		return errors.Join(until(ctx, since.Add(frozen)), f.signal("cont", name), proctest.Pause(ctx, settles))
 	}
-	f.replicas[name].GoneWithin(stops)
+	f.Replica(name).GoneWithin(stops)
 	return errors.Join(f.start(name), proctest.Pause(ctx, settles))
 }
 
@@ -84,10 +89,10 @@ func rollingRestart(n int) faults {
 			if err := until(ctx, begin.Add(f.jobs[0].Every*time.Duration((i+1)*n/(2*f.size)))); err != nil {
 				return err
 			}
-			if err := f.signal(replica.Term, name); err != nil {
+			if err := f.signal("term", name); err != nil {
 				return err
 			}
-			f.replicas[name].GoneWithin(stops)
+			f.Replica(name).GoneWithin(stops)
 			if err := f.start(name); err != nil {
 				return err
 			}
@@ -105,16 +110,8 @@ func killLeader(n int) faults {
 			if err := proctest.Pause(ctx, 2*time.Second+lease+rand.N(lease)); err != nil {
 				return err
 			}
-			name, err := f.runner(ctx, time.Time{}, "", time.Minute)
+			name, err := f.hit(ctx, "kill", time.Time{})
 			if err != nil {
-				return err
-			}
-			killed := time.Now()
-			if err := f.signal(replica.Kill, name); err != nil {
-				return err
-			}
-			<-f.replicas[name].Gone()
-			if _, err := f.runner(ctx, killed, "", time.Minute); err != nil {
 				return err
 			}
 			if err := f.start(name); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/bench/internal/replica"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 // A Window is the ticks that are judged: those of the jobs from Begin to before End.
@@ -16,7 +17,7 @@ type Window struct {
 	Begin, End time.Time
 }
 
-// A Report is what the log says about a window.
+// A Report is what the events say about a window.
 type Report struct {
 	Ticks  int             // that there are in the window, of all jobs
 	Runs   int             // that were started for them
@@ -40,13 +41,13 @@ type tickOf struct {
 	tick int64
 }
 
-// judge looks at the ticks of a window.
-func judge(lines []replica.Line, w Window) Report {
-	starts := map[tickOf][]replica.Line{}
-	for _, l := range lines {
-		if l.What == replica.Start {
-			k := tickOf{l.Job, l.Tick.UnixNano()}
-			starts[k] = append(starts[k], l)
+// judge looks at the ticks of a window, and at the faults in it.
+func judge(events, faults []proctest.Event, w Window) Report {
+	starts := map[tickOf][]proctest.Event{}
+	for _, e := range events {
+		if e.What == replica.Start {
+			k := tickOf{e.Job, e.Tick.UnixNano()}
+			starts[k] = append(starts[k], e)
 		}
 	}
 	r := Report{Shares: map[string]int{}}
@@ -55,17 +56,15 @@ func judge(lines []replica.Line, w Window) Report {
 			r.add(tick, starts[tickOf{j.Name, tick.UnixNano()}])
 		}
 	}
-	for _, l := range lines {
-		if l.What != replica.Start && l.What != replica.End {
-			r.Faults = append(r.Faults, follow(lines, l))
-		}
+	for _, f := range faults {
+		r.Faults = append(r.Faults, follow(events, f))
 	}
 	slices.Sort(r.Delays)
 	return r
 }
 
 // add adds a tick and its starts.
-func (r *Report) add(tick time.Time, starts []replica.Line) {
+func (r *Report) add(tick time.Time, starts []proctest.Event) {
 	r.Ticks++
 	r.Runs += len(starts)
 	if len(starts) == 0 {
@@ -75,64 +74,58 @@ func (r *Report) add(tick time.Time, starts []replica.Line) {
 	if len(starts) > 1 {
 		r.Twice++
 	}
-	first := starts[0].Wall
+	first := starts[0].At
 	for _, s := range starts {
 		r.Shares[s.Replica]++
-		if s.Wall.Before(first) {
-			first = s.Wall
+		if s.At.Before(first) {
+			first = s.At
 		}
 	}
 	r.Delays = append(r.Delays, first.Sub(tick))
 }
 
 // follow finds what came after a fault.
-func follow(lines []replica.Line, fault replica.Line) Fault {
+func follow(events []proctest.Event, fault proctest.Event) Fault {
 	f := Fault{What: fault.What, Replica: fault.Replica, Next: -1}
-	for _, l := range lines {
-		if next := l.Wall.Sub(fault.Wall); l.What == replica.Start && next > 0 && (f.Next < 0 || next < f.Next) {
+	for _, e := range events {
+		if next := e.At.Sub(fault.At); e.What == replica.Start && next > 0 && (f.Next < 0 || next < f.Next) {
 			f.Next = next
 		}
 	}
 	return f
 }
 
-// judgeLeader looks at who led, where the log has a start and an end for each time that a replica leads: Delays and Faults
-// are from each kill to the next start, Lost are the kills that none followed, and Twice are the starts while another
-// replica led.
-func judgeLeader(lines []replica.Line) Report {
+// judgeLeader looks at who led, where there is a start and an end for each time that a replica leads: Delays and Faults are from
+// each kill to the next start, Lost are the kills that none followed, and Twice are the starts while another replica led.
+func judgeLeader(events, kills []proctest.Event) Report {
 	r := Report{Shares: map[string]int{}}
-	for _, l := range lines {
-		switch l.What {
-		case replica.Start:
+	for _, e := range events {
+		if e.What == replica.Start {
 			r.Runs++
-			r.Shares[l.Replica]++
-			if leads(lines, l) {
+			if r.Shares[e.Replica]++; leads(slices.Concat(events, kills), e) {
 				r.Twice++
 			}
-		case replica.Kill:
-			f := follow(lines, l)
-			r.Ticks++
-			r.Faults = append(r.Faults, f)
-			if f.Next < 0 {
-				r.Lost++
-			} else {
-				r.Delays = append(r.Delays, f.Next)
-			}
+		}
+	}
+	for _, k := range kills {
+		f := follow(events, k)
+		r.Ticks++
+		if r.Faults = append(r.Faults, f); f.Next < 0 {
+			r.Lost++
+		} else {
+			r.Delays = append(r.Delays, f.Next)
 		}
 	}
 	slices.Sort(r.Delays)
 	return r
 }
 
-// leads reports whether another replica leads when one starts to.
-func leads(lines []replica.Line, start replica.Line) bool {
-	over := func(of replica.Line) bool {
-		return slices.ContainsFunc(lines, func(l replica.Line) bool {
-			return l.Pid == of.Pid && (l.What == replica.End || l.What == replica.Kill) && !l.Wall.Before(of.Wall) && !l.Wall.After(start.Wall)
+// leads reports whether another replica leads when one starts to: what has begun was not followed by its end or a kill.
+func leads(events []proctest.Event, start proctest.Event) bool {
+	return slices.ContainsFunc(events, func(b proctest.Event) bool {
+		return b.What == replica.Start && b.Replica != start.Replica && b.At.Before(start.At) && !slices.ContainsFunc(events, func(e proctest.Event) bool {
+			return e.Replica == b.Replica && (e.What == replica.End || e.What == "kill") && !e.At.Before(b.At) && !e.At.After(start.At)
 		})
-	}
-	return slices.ContainsFunc(lines, func(l replica.Line) bool {
-		return l.What == replica.Start && l.Pid != start.Pid && l.Wall.Before(start.Wall) && !over(l)
 	})
 }
 
@@ -148,10 +141,7 @@ func (r Report) Share() float64 {
 	return float64(most) / float64(max(1, r.Runs))
 }
 
-// Percentile is the delay that so many percent do not exceed; zero if nothing ran.
-func (r Report) Percentile(p float64) time.Duration { return percentile(r.Delays, p) }
-
-// percentile is that of durations, the shortest first, by the nearest rank.
+// percentile is that of durations, the shortest first, by the nearest rank; zero if there are none.
 func percentile(sorted []time.Duration, p float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0

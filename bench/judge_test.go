@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/bench/internal/replica"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 var begin = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
@@ -16,15 +17,15 @@ var begin = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 func at(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second) }
 
 // ran is a run of a second's tick that starts so late.
-func ran(job string, tick int, late time.Duration, on string) []replica.Line {
-	start := replica.Line{What: replica.Start, Wall: at(tick).Add(late), Tick: at(tick), Job: job, Replica: on, Pid: 7}
+func ran(job string, tick int, late time.Duration, on string) []proctest.Event {
+	start := proctest.Event{What: replica.Start, At: at(tick).Add(late), Tick: at(tick), Job: job, Replica: on}
 	end := start
-	end.What, end.Wall = replica.End, start.Wall.Add(ms)
-	return []replica.Line{start, end}
+	end.What, end.At = replica.End, start.At.Add(ms)
+	return []proctest.Event{start, end}
 }
 
 // good is a log of two jobs in four seconds, without a mistake, and of ticks that do not count.
-func good() (lines []replica.Line) {
+func good() (lines []proctest.Event) {
 	lines = append(lines, ran("job-0", -1, 500*ms, "c")...)
 	for tick := range 4 {
 		lines = append(lines, ran("job-0", tick, time.Duration(tick+1)*ms, "a")...)
@@ -36,7 +37,7 @@ func good() (lines []replica.Line) {
 func window() Window { return Window{replica.Jobs(2, time.Second, 0), begin, at(4)} }
 
 func TestNothingWrong(t *testing.T) {
-	r := judge(good(), window())
+	r := judge(good(), nil, window())
 	if r.Ticks != 8 || r.Runs != 8 || r.Twice != 0 || r.Lost != 0 || r.Share() != 0.5 || !maps.Equal(r.Shares, map[string]int{"a": 4, "b": 4}) {
 		t.Errorf("got %+v", r)
 	}
@@ -45,7 +46,7 @@ func TestNothingWrong(t *testing.T) {
 		t.Errorf("got delays %v, want %v", r.Delays, want)
 	}
 	for p, want := range map[float64]time.Duration{0: ms, 50: 4 * ms, 51: 5 * ms, 95: 8 * ms, 100: 8 * ms} {
-		if got := r.Percentile(p); got != want {
+		if got := percentile(r.Delays, p); got != want {
 			t.Errorf("percentile %v: got %s, want %s", p, got, want)
 		}
 	}
@@ -54,40 +55,40 @@ func TestNothingWrong(t *testing.T) {
 // TestJudge has one mistake in each log.
 func TestJudge(t *testing.T) {
 	for name, c := range map[string]struct {
-		plant func([]replica.Line) []replica.Line
+		plant func([]proctest.Event) []proctest.Event
 		want  func(Report) bool
 	}{
 		"a tick twice, on two replicas": {
-			func(l []replica.Line) []replica.Line { return append(l, ran("job-0", 2, 900*ms, "b")...) },
+			func(l []proctest.Event) []proctest.Event { return append(l, ran("job-0", 2, 900*ms, "b")...) },
 			func(r Report) bool { return r.Twice == 1 && r.Lost == 0 && r.Runs == 9 && r.Delays[7] == 8*ms },
 		},
 		"a tick three times is one tick": {
-			func(l []replica.Line) []replica.Line {
+			func(l []proctest.Event) []proctest.Event {
 				return slices.Concat(l, ran("job-0", 2, 90*ms, "a"), ran("job-0", 2, 91*ms, "a"))
 			},
 			func(r Report) bool { return r.Twice == 1 && r.Runs == 10 },
 		},
 		"the second start is told first": {
-			func(l []replica.Line) []replica.Line { return append(ran("job-0", 2, 900*ms, "b"), l...) },
+			func(l []proctest.Event) []proctest.Event { return append(ran("job-0", 2, 900*ms, "b"), l...) },
 			func(r Report) bool { return r.Twice == 1 && r.Delays[7] == 8*ms },
 		},
 		"a tick lost": {
-			func(l []replica.Line) []replica.Line {
-				return slices.DeleteFunc(l, func(l replica.Line) bool { return l.Job == "job-1" && l.Tick.Equal(at(3)) })
+			func(l []proctest.Event) []proctest.Event {
+				return slices.DeleteFunc(l, func(l proctest.Event) bool { return l.Job == "job-1" && l.Tick.Equal(at(3)) })
 			},
 			func(r Report) bool { return r.Lost == 1 && r.Twice == 0 && r.Runs == 7 && len(r.Delays) == 7 },
 		},
 		"an end without a start is no run": {
-			func(l []replica.Line) []replica.Line {
-				return slices.DeleteFunc(l, func(l replica.Line) bool { return l.What == replica.Start && l.Job == "job-0" && l.Tick.Equal(at(0)) })
+			func(l []proctest.Event) []proctest.Event {
+				return slices.DeleteFunc(l, func(l proctest.Event) bool { return l.What == replica.Start && l.Job == "job-0" && l.Tick.Equal(at(0)) })
 			},
 			func(r Report) bool { return r.Lost == 1 },
 		},
 		"a late start": {
-			func(l []replica.Line) []replica.Line {
+			func(l []proctest.Event) []proctest.Event {
 				for i := range l {
 					if l[i].Job == "job-0" && l[i].Tick.Equal(at(1)) {
-						l[i].Wall = l[i].Wall.Add(3 * time.Second)
+						l[i].At = l[i].At.Add(3 * time.Second)
 					}
 				}
 				return l
@@ -95,14 +96,14 @@ func TestJudge(t *testing.T) {
 			func(r Report) bool { return r.Lost == 0 && r.Delays[7] == 3*time.Second+2*ms },
 		},
 		"a start before its tick": {
-			func(l []replica.Line) []replica.Line {
-				l[2].Wall = at(0).Add(-400 * ms)
+			func(l []proctest.Event) []proctest.Event {
+				l[2].At = at(0).Add(-400 * ms)
 				return l
 			},
 			func(r Report) bool { return r.Lost == 0 && r.Delays[0] == -400*ms },
 		},
 		"runs on one replica alone": {
-			func(l []replica.Line) []replica.Line {
+			func(l []proctest.Event) []proctest.Event {
 				for i := range l {
 					l[i].Replica = "a"
 				}
@@ -111,19 +112,41 @@ func TestJudge(t *testing.T) {
 			func(r Report) bool { return r.Share() == 1 },
 		},
 	} {
-		if r := judge(c.plant(good()), window()); !c.want(r) {
+		if r := judge(c.plant(good()), nil, window()); !c.want(r) {
 			t.Errorf("%s: got %+v", name, r)
 		}
 	}
 }
 
 func TestFaults(t *testing.T) {
-	fault := func(what string, wall time.Time) replica.Line {
-		return replica.Line{What: what, Wall: wall, Tick: time.Unix(0, 0), Job: "-", Replica: "a", Pid: 7}
-	}
-	lines := append(good(), fault(replica.Kill, at(1).Add(400*ms)), fault(replica.Term, at(9)))
-	want := []Fault{{replica.Kill, "a", 603 * ms}, {replica.Term, "a", -1}}
-	if r := judge(lines, window()); !slices.Equal(r.Faults, want) || r.Lost != 0 {
+	faults := []proctest.Event{{What: "kill", At: at(1).Add(400 * ms), Replica: "a"}, {What: "term", At: at(9), Replica: "a"}}
+	want := []Fault{{"kill", "a", 603 * ms}, {"term", "a", -1}}
+	if r := judge(good(), faults, window()); !slices.Equal(r.Faults, want) || r.Lost != 0 {
 		t.Errorf("got %+v, want %+v", r.Faults, want)
+	}
+}
+
+// TestLeaders has one mistake in each log.
+func TestLeaders(t *testing.T) {
+	event := func(what string, second int, on string) proctest.Event {
+		return proctest.Event{What: what, At: at(second), Job: "job-0", Replica: on}
+	}
+	good := []proctest.Event{event("start", 0, "a"), event("start", 13, "b"), event("start", 22, "c"), event("end", 30, "c")}
+	kills := []proctest.Event{event("kill", 10, "a"), event("kill", 20, "b")}
+	both := []time.Duration{2 * time.Second, 3 * time.Second}
+	for name, c := range map[string]struct {
+		events               []proctest.Event
+		twice, lost, changes int
+		delays               []time.Duration
+	}{
+		"nothing wrong":          {good, 0, 0, 0, both},
+		"two lead":               {append(slices.Clone(good), event("start", 15, "c")), 1, 0, 1, both},
+		"nobody follows":         {good[:2], 0, 1, 0, both[1:]},
+		"a change for no reason": {append(slices.Clone(good), event("start", 31, "a")), 0, 0, 1, both},
+	} {
+		r := judgeLeader(c.events, kills)
+		if r.Twice != c.twice || r.Lost != c.lost || r.Changes() != c.changes || !slices.Equal(r.Delays, c.delays) {
+			t.Errorf("%s: got %+v, %d changes", name, r, r.Changes())
+		}
 	}
 }

@@ -45,7 +45,7 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	b := &bench{options: o, services: newServices(dir), dir: dir}
+	b := &bench{options: o, services: &services{dir: dir, ready: map[string]string{}}}
 	defer func() { err = errors.Join(err, b.services.Close()) }()
 	if err = b.prepare(ctx); err != nil {
 		return err

@@ -6,10 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
-	"github.com/soloist-go/soloist/bench/internal/replica"
+	"github.com/prometheus/procfs"
 )
 
 // A row is what was seen of one fleet.
@@ -25,12 +24,10 @@ type row struct {
 type bench struct {
 	options
 	services *services
-	dir      string // for logs
-	spaces   int    // so many fleets so far
+	spaces   int // so many fleets so far
 }
 
-// prepare builds the programs and starts the services of all that will be measured: it would
-// disturb what is measured first.
+// prepare builds the programs and starts the services of all that will be measured: it would disturb what is measured first.
 func (b *bench) prepare(ctx context.Context) error {
 	for _, s := range b.scenarios {
 		for _, specs := range s.batches(b.options) {
@@ -52,7 +49,7 @@ func (b *bench) batch(ctx context.Context, specs []spec) ([]row, error) {
 	for i, of := range specs {
 		b.spaces++
 		var f *fleet
-		if f, err = open(ctx, b.services, b.dir, fmt.Sprintf("%s-%s-%d", of.peer, of.scenario, b.spaces), of); err != nil {
+		if f, err = open(ctx, b.services, fmt.Sprintf("%s-%s-%d", of.peer, of.scenario, b.spaces), of); err != nil {
 			break
 		}
 		started++
@@ -66,7 +63,7 @@ func (b *bench) batch(ctx context.Context, specs []spec) ([]row, error) {
 
 // measure runs a fleet for as long as it takes.
 func (b *bench) measure(ctx context.Context, f *fleet, r *row) error {
-	defer f.stop()
+	defer f.Close()
 	for _, name := range f.names() {
 		if err := f.start(name); err != nil {
 			return err
@@ -95,8 +92,9 @@ func (b *bench) measure(ctx context.Context, f *fleet, r *row) error {
 	if err := until(ctx, w.End.Add(-j.Every+max(j.Every/2, drain)+f.skew)); err != nil {
 		return err
 	}
-	f.stop()
-	return b.judge(f, w, before, after, r)
+	_ = f.Stop(stops) // one that does not stop is killed
+	r.fill(f, w, before, after)
+	return nil
 }
 
 // pass lets the ticks pass, with their faults, and returns when the window ends.
@@ -114,18 +112,24 @@ func (f *fleet) pass(ctx context.Context, begin time.Time) (end time.Time, err e
 
 // A sample is what a fleet has taken so far.
 type sample struct {
-	cpu, rss map[int]float64 // by process
-	calls    map[string]int
+	cpu   map[int]float64 // seconds by process
+	rss   float64         // MiB of all
+	calls map[string]int
 }
 
-func (b *bench) sample(f *fleet) (s sample, err error) {
-	s = sample{cpu: map[int]float64{}, rss: map[int]float64{}}
-	for _, p := range f.replicas {
-		t, err := look(p.Pid())
+func (b *bench) sample(f *fleet) (sample, error) {
+	s := sample{cpu: map[int]float64{}}
+	for _, name := range f.names() {
+		pid := f.Replica(name).Pid()
+		p, err := procfs.NewProc(pid)
 		if err != nil {
 			return s, errors.Join(err, f.check())
 		}
-		s.cpu[p.Pid()], s.rss[p.Pid()] = t.cpu.Seconds(), t.rss
+		stat, err := p.Stat()
+		if err != nil {
+			return s, errors.Join(err, f.check())
+		}
+		s.cpu[pid], s.rss = stat.CPUTime(), s.rss+float64(stat.ResidentMemory())/(1<<20)
 	}
 	if p := b.services.proxy; p != nil {
 		s.calls = p.Of(f.settings.Space)
@@ -133,26 +137,21 @@ func (b *bench) sample(f *fleet) (s sample, err error) {
 	return s, nil
 }
 
-// judge makes the row of a fleet that has ended.
-func (b *bench) judge(f *fleet, w Window, before, after sample, r *row) (err error) {
-	lines, err := replica.Read(f.settings.Log)
-	if err != nil {
-		return err
-	}
+// fill makes the row of a fleet that has ended.
+func (r *row) fill(f *fleet, w Window, before, after sample) {
 	if r.spec = f.spec; f.lease > 0 {
-		r.Report = judgeLeader(lines)
+		r.Report = judgeLeader(f.Events(), f.done)
 	} else {
-		r.Report = judge(lines, w)
+		r.Report = judge(f.Events(), f.done, w)
 	}
 	for pid, cpu := range after.cpu {
 		r.cpu += 100 * (cpu - before.cpu[pid]) / w.End.Sub(w.Begin).Seconds()
-		r.rss += after.rss[pid] / float64(len(after.rss))
 	}
+	r.rss = after.rss / float64(f.size)
 	if len(after.calls) > 0 && f.lease == 0 {
 		r.calls = map[string]float64{}
-		for kind := range maps.Keys(after.calls) {
-			r.calls[kind] = float64(after.calls[kind]-before.calls[kind]) / float64(r.Ticks)
+		for kind, n := range after.calls {
+			r.calls[kind] = float64(n-before.calls[kind]) / float64(r.Ticks)
 		}
 	}
-	return err
 }

@@ -3,17 +3,12 @@
 package main
 
 import (
-	"context"
-	"io"
-	"log"
 	"maps"
-	"net"
 	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync"
-	"time"
+
+	"github.com/soloist-go/soloist/internal/azurite"
 )
 
 // callKinds are what calls are counted as. A document is the content of a blob: operators' orders, and
@@ -22,43 +17,21 @@ var callKinds = []string{"acquire", "renew", "release", "read", "metadata", "lis
 
 // A proxy is before the Blob service and counts the calls by container and kind.
 type proxy struct {
-	Address string
-
-	server *http.Server
-	mu     sync.Mutex
-	counts map[string]map[string]int // by container and kind
+	forward http.Handler
+	mu      sync.Mutex
+	counts  map[string]map[string]int // by container and kind
 }
 
-// startProxy starts a proxy before the service at the URL of an account.
-func startProxy(account string) (*proxy, error) {
-	target, err := url.Parse(account)
-	if err != nil {
-		return nil, err
-	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	p := &proxy{Address: ln.Addr().String(), counts: map[string]map[string]int{}}
-	forward := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host
-			r.Out = r.Out.WithContext(context.WithoutCancel(r.Out.Context())) // the service does what it has got
-		},
-		// Azurite ends connections that were idle for 5 s.
-		Transport: &http.Transport{IdleConnTimeout: 2 * time.Second, MaxIdleConnsPerHost: 512},
-		ErrorLog:  log.New(io.Discard, "", 0),
-	}
-	p.server = &http.Server{ErrorLog: forward.ErrorLog, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.count(r)
-		forward.ServeHTTP(w, r)
-	})}
-	go p.server.Serve(ln) // until Close
-	return p, nil
+// newProxy makes a proxy before the service at the URL of an account.
+func newProxy(account string) (*proxy, error) {
+	forward, err := azurite.Forward(account)
+	return &proxy{forward: forward, counts: map[string]map[string]int{}}, err
 }
 
-// Close ends the proxy.
-func (p *proxy) Close() error { return p.server.Close() }
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.count(r)
+	p.forward.ServeHTTP(w, r)
+}
 
 func (p *proxy) count(r *http.Request) {
 	parts := strings.Split(r.URL.Path, "/") // "", account, container, and the blob

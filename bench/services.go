@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/azurite"
@@ -47,8 +49,6 @@ type services struct {
 	ready   map[string]string // addresses by name
 	closers []func() error
 }
-
-func newServices(dir string) *services { return &services{dir: dir, ready: map[string]string{}} }
 
 // Close ends all of them.
 func (s *services) Close() (err error) {
@@ -88,23 +88,30 @@ func (s *services) storage(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("%w: install node 20 or newer, with npm; -peers clientgo,etcd,gocron does without", err)
 		}
 		s.closers = append(s.closers, server.Close)
-		if s.proxy, err = startProxy(server.URL); err != nil {
+		if s.proxy, err = newProxy(server.URL); err != nil {
 			return "", err
 		}
-		s.closers = append(s.closers, s.proxy.Close)
-		return (&azurite.Server{URL: "http://" + s.proxy.Address + "/" + azurite.Account}).ConnectionString(), nil
+		address, err := s.listen(s.proxy)
+		return (&azurite.Server{URL: address + "/" + azurite.Account}).ConnectionString(), err
 	})
+}
+
+// listen serves in this process, and returns the URL.
+func (s *services) listen(h http.Handler) (string, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	server := &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0)}
+	s.closers = append(s.closers, server.Close)
+	go server.Serve(ln) // until it is closed
+	return "http://" + ln.Addr().String(), nil
 }
 
 // kubernetes is the API of leases.
 func (s *services) kubernetes(context.Context) (string, error) {
 	return s.once("the API of leases", func() (string, error) {
-		server, err := startKubelease()
-		if err != nil {
-			return "", err
-		}
-		s.closers = append(s.closers, server.Close)
-		return server.URL, nil
+		return s.listen(&kubelease{leases: map[string]object{}})
 	})
 }
 
@@ -141,10 +148,12 @@ func (s *services) redis(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%w: install it (apt-get install redis-server), or leave gocron out of -peers", err)
 		}
-		address, err := freeAddress()
+		free, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return "", err
 		}
+		address := free.Addr().String()
+		free.Close()
 		_, port, _ := net.SplitHostPort(address)
 		p, err := proctest.Command{Program: program, Stdout: func(string) {}, Dir: s.dir,
 			Args: []string{"--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no"}}.Start()
@@ -152,7 +161,14 @@ func (s *services) redis(ctx context.Context) (string, error) {
 			return "", err
 		}
 		s.closers = append(s.closers, kill(p))
-		return address, answers(ctx, address, p)
+		for {
+			if conn, err := net.Dial("tcp", address); err == nil {
+				return address, conn.Close()
+			}
+			if ctx.Err() != nil || p.GoneWithin(time.Millisecond) {
+				return "", errors.Join(ctx.Err(), errors.New("it does not answer"))
+			}
+		}
 	})
 }
 
@@ -162,32 +178,6 @@ func kill(p *proctest.Process) func() error {
 		p.Kill()
 		return nil
 	}
-}
-
-// answers waits until a server accepts connections.
-func answers(ctx context.Context, address string, p *proctest.Process) error {
-	for {
-		conn, err := net.Dial("tcp", address)
-		if err == nil {
-			return conn.Close()
-		}
-		select {
-		case <-p.Gone():
-			return fmt.Errorf("it ended at once, with code %s", strconv.Itoa(p.Code()))
-		case <-time.After(time.Millisecond):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// freeAddress returns an address of this machine that is free now.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 // build makes a program of this module, once.

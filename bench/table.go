@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/soloist-go/soloist/bench/internal/replica"
 )
 
 // A table has a row for each fleet.
@@ -24,7 +22,7 @@ func (t table) print(out io.Writer) {
 	for _, r := range t {
 		cells := []string{r.label(), r.peer, fmt.Sprint(r.Ticks), fmt.Sprint(r.Twice), fmt.Sprint(r.Lost)}
 		for _, p := range []float64{50, 95, 99, 100} {
-			cells = append(cells, fmt.Sprintf("%.1f ms", r.Percentile(p).Seconds()*1e3))
+			cells = append(cells, fmt.Sprintf("%.1f ms", percentile(r.Delays, p).Seconds()*1e3))
 		}
 		lines = append(lines, append(cells, t.ratio(r), fmt.Sprintf("%.0f %%", 100*r.Share()), fmt.Sprintf("%.1f %%", r.cpu), fmt.Sprintf("%.0f MiB", r.rss),
 			r.callsText(), strings.Join(r.notes(), "; ")))
@@ -37,10 +35,10 @@ func (t table) print(out io.Writer) {
 // ratio compares a median with that of client-go.
 func (t table) ratio(r row) string {
 	i := slices.IndexFunc(t, func(o row) bool { return o.peer == "clientgo" && o.label() == r.label() })
-	if i < 0 || t[i].Percentile(50) <= 0 {
+	if i < 0 || percentile(t[i].Delays, 50) <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.1f x", float64(r.Percentile(50))/float64(t[i].Percentile(50)))
+	return fmt.Sprintf("%.1f x", float64(percentile(r.Delays, 50))/float64(percentile(t[i].Delays, 50)))
 }
 
 // callsText has the calls for each tick of a job by kind, and their sum without those of documents, which replicas read at
@@ -65,7 +63,7 @@ func (r row) callsText() string {
 
 // notes tell what followed faults.
 func (r row) notes() (notes []string) {
-	for _, what := range []string{replica.Kill, replica.Term, replica.Stop} {
+	for _, what := range []string{"kill", "term", "stop"} {
 		var next []time.Duration
 		for _, f := range r.Faults {
 			if f.What == what {

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -34,52 +33,42 @@ func measure(ctx context.Context, o options) (story judge.Story, failures []stri
 		return story, nil, err
 	}
 	defer os.RemoveAll(dir)
-	program, err := proctest.BuildIn(dir, "zero/program", false)
-	if err != nil {
+	r := &recorder{gone: map[string]time.Time{}, Fleet: proctest.Fleet{Env: o.env(storage.ConnectionString())}}
+	defer r.Close()
+	if r.Program, err = proctest.BuildIn(dir, "zero/program", false); err != nil {
 		return story, nil, err
 	}
-	scaler, err := keda.Open(keda.Rule{Connection: storage.ConnectionString(), Queue: queue})
-	if err != nil {
+	if r.scaler, err = keda.Open(keda.Rule{Connection: storage.ConnectionString(), Queue: queue}); err != nil {
 		return story, nil, err
 	}
-	log, err := os.Create(cmp.Or(o.log, os.DevNull))
-	if err != nil {
-		return story, nil, err
-	}
-	defer log.Close()
-	r := &recorder{command: o.command(program, storage.ConnectionString()), scaler: scaler, log: log}
-	if err := r.run(ctx, o); err != nil {
-		return story, nil, err
-	}
-	r.mu.Lock() // a replica may be ending
-	defer r.mu.Unlock()
-	return r.story, r.failures, nil
-}
-
-// command is a replica.
-func (o options) command(program, connection string) proctest.Command {
-	order, _ := json.Marshal(map[string]any{"Schedules": o.jobs(), "Takes": o.takes}) // of texts and a number
-	c := proctest.Command{Program: program, Args: []string{"serve"}, Env: []string{
-		proctest.As(string(order)), "SOLOIST_APP=zero", "SOLOIST_STORAGE=" + connection, "SOLOIST_ADDR=127.0.0.1:0",
-		"SOLOIST_ALARM=queue", "SOLOIST_ALARM_QUEUE=" + queue,
-		"SOLOIST_ALARM_LEAD=" + o.each(o.lead).String(), "SOLOIST_STAY=" + o.each(o.stay).String(),
-	}}
-	if o.job {
-		c.Args = []string{"tick"}
-	}
-	return c
-}
-
-// run has the platform for the length, and for the ticks due in it.
-func (r *recorder) run(ctx context.Context, o options) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	p := &platform.Platform{Rules: o.rules(), Scaler: r.scaler, Start: r.start, Tell: r.tell}
-	done := make(chan error, 1)
-	go func() { done <- p.Run(ctx) }()
 	from := time.Now().Add(settle)
 	to := from.Add(o.each(o.length))
-	err := proctest.Pause(ctx, time.Until(to)+o.late+o.each(o.polling)+settle)
+	err = r.run(ctx, o.rules(), to.Add(late+o.each(polling)+settle))
+	return r.story(o, from, to), r.failures, err
+}
+
+// env is that of a replica.
+func (o options) env(connection string) []string {
+	command := "serve"
+	if o.job {
+		command = "tick"
+	}
+	order, _ := json.Marshal(map[string]any{"Schedules": o.jobs(), "Command": command}) // of texts
+	return []string{
+		proctest.As(string(order)), "SOLOIST_APP=zero", "SOLOIST_STORAGE=" + connection, "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_LOG_LEVEL=warn",
+		"SOLOIST_ALARM=queue", "SOLOIST_ALARM_QUEUE=" + queue,
+		"SOLOIST_ALARM_LEAD=" + o.each(lead).String(), "SOLOIST_STAY=" + o.each(o.stay).String(),
+	}
+}
+
+// run has the platform until a time.
+func (r *recorder) run(ctx context.Context, rules platform.Rules, until time.Time) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	p := &platform.Platform{Rules: rules, Scaler: r.scaler, Start: r.start, Tell: r.tell}
+	done := make(chan error, 1)
+	go func() { done <- p.Run(ctx) }()
+	err := proctest.Pause(ctx, time.Until(until))
 	stop()
 	if end := <-done; err == nil {
 		err = end
@@ -87,8 +76,5 @@ func (r *recorder) run(ctx context.Context, o options) error {
 	if err != nil {
 		return fmt.Errorf("platform: %w", err)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.story.From, r.story.To, r.story.Polling, r.story.Jobs = from, to, o.each(o.polling), o.jobs()
 	return nil
 }

@@ -15,14 +15,21 @@ import (
 	"github.com/soloist-go/soloist/zero/platform"
 )
 
+// What is the same in each measurement, before -pace.
+const (
+	polling = 30 * time.Second // from one look of the scaler to the next
+	lead    = time.Minute      // SOLOIST_ALARM_LEAD
+)
+
+// late is how late a tick may start, without the platform's part, whatever the pace is.
+const late = 2 * time.Second
+
 // options are those of the command line. All times are before -pace.
 type options struct {
-	length, polling, coolDown, lead, stay time.Duration
-	late, takes                           time.Duration // are not divided by the pace
-	pace                                  int
-	job                                   bool
-	schedules                             []string
-	log                                   string
+	length, coolDown, stay time.Duration
+	pace                   int
+	job                    bool
+	schedules              []string
 }
 
 // parse reads the arguments and checks them.
@@ -32,13 +39,8 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	flags.DurationVar(&o.length, "for", 24*time.Hour, "how long")
 	flags.IntVar(&o.pace, "pace", 1, "how many times as fast all is, 1 to 60")
 	flags.BoolVar(&o.job, "job", false, "an event-driven job that runs tick, and not an app that runs serve")
-	flags.DurationVar(&o.polling, "polling", 30*time.Second, "from one look of the scaler to the next")
 	flags.DurationVar(&o.coolDown, "cooldown", 5*time.Minute, "from the scaler's last message to no replica, of an app")
-	flags.DurationVar(&o.lead, "lead", time.Minute, "SOLOIST_ALARM_LEAD")
 	flags.DurationVar(&o.stay, "stay", 2*time.Minute, "SOLOIST_STAY")
-	flags.DurationVar(&o.late, "late", 2*time.Second, "how late a tick may start, without the platform's part; whatever the pace is")
-	flags.DurationVar(&o.takes, "takes", 100*time.Millisecond, "what a run takes, whatever the pace is")
-	flags.StringVar(&o.log, "log", "", "a file for what the replicas print")
 	flags.Func("schedule", "of a job; once for each (default @every 15m, @every 1h, @every 24h)", func(text string) error {
 		o.schedules = append(o.schedules, text)
 		return nil
@@ -61,8 +63,8 @@ func (o options) check() error {
 		return fmt.Errorf("-pace %d: want 1 to 60", o.pace)
 	case o.each(o.length) < 10*time.Second:
 		return fmt.Errorf("-for %s: want at least 10s after it is divided by the pace", o.length)
-	case min(o.polling, o.coolDown, o.lead, o.late) <= 0 || o.stay < 0:
-		return errors.New("-polling, -cooldown, -lead and -late have to be above zero, and -stay not below")
+	case o.coolDown <= 0 || o.stay < 0:
+		return errors.New("-cooldown has to be above zero, and -stay not below")
 	}
 	for name, text := range o.jobs() {
 		if _, err := schedule.Parse(text, "", name); err != nil {
@@ -92,7 +94,7 @@ func (o options) jobs() map[string]string {
 func (o options) rules() platform.Rules {
 	return platform.Rules{
 		Job: o.job, Most: 1, Grace: 30 * time.Second, // as real time: processes do not end sooner
-		Polling: o.each(o.polling), CoolDown: o.each(o.coolDown), Restart: o.each(10 * time.Second),
+		Polling: o.each(polling), CoolDown: o.each(o.coolDown), Restart: o.each(10 * time.Second),
 	}
 }
 
@@ -103,14 +105,14 @@ func (o options) verdict(out io.Writer, story judge.Story, ticks []judge.Tick, f
 		kind = "event-driven job with tick"
 	}
 	fmt.Fprintf(out, "an %s, %s at a pace of %d: polling %s, cool-down %s, lead %s, stay %s\n\n", kind, o.length, o.pace,
-		o.each(o.polling), o.each(o.coolDown), o.each(o.lead), o.each(o.stay))
+		o.each(polling), o.each(o.coolDown), o.each(lead), o.each(o.stay))
 	story.Report(out, ticks)
 	if len(ticks) == 0 {
 		failures = append(failures, "no tick was due")
 	}
-	if failures = append(failures, judge.Faults(ticks, o.late)...); len(failures) > 0 {
+	if failures = append(failures, judge.Faults(ticks, late)...); len(failures) > 0 {
 		return fmt.Errorf("%d faults:\n%s", len(failures), strings.Join(failures, "\n"))
 	}
-	fmt.Fprintf(out, "\neach tick was run once, and started at most %s after it was due, without the platform's part\n", o.late)
+	fmt.Fprintf(out, "\neach tick was run once, and started at most %s after it was due, without the platform's part\n", late)
 	return nil
 }

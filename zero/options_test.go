@@ -20,7 +20,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		{"-for,1m,-pace,60", "-for 1m0s"},
 		{"-stay,0s", ""},
 		{"-stay,-1s", "-stay"},
-		{"-polling,-1s", "-polling"},
+		{"-cooldown,0s", "-cooldown"},
 		{"-schedule,soon", "-schedule of job-1"},
 		{"-pace,60,-schedule,@every 90s", "-schedule of job-1"}, // 1.5 s
 		{"more", `unexpected argument "more"`},
@@ -41,8 +41,8 @@ func TestPaceDividesTimes(t *testing.T) {
 	if jobs["job-1"] != "@every 15s" || jobs["job-2"] != "7,33 * * * * *" || len(jobs) != 2 {
 		t.Errorf("got jobs %v", jobs)
 	}
-	if rules.Polling != 500*time.Millisecond || rules.CoolDown != 5*time.Second || o.late != 2*time.Second {
-		t.Errorf("got %+v, late by %s", rules, o.late)
+	if rules.Polling != 500*time.Millisecond || rules.CoolDown != 5*time.Second {
+		t.Errorf("got %+v", rules)
 	}
 }
 

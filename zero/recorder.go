@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"sync"
@@ -19,33 +18,35 @@ import (
 
 // A recorder starts replicas and keeps what happens.
 type recorder struct {
-	command proctest.Command
-	scaler  *keda.Scaler
-	log     *os.File
+	proctest.Fleet
+	scaler *keda.Scaler
 
 	mu       sync.Mutex
-	story    judge.Story
+	started  int
+	gone     map[string]time.Time
+	wakes    []judge.Wake
 	failures []string
 }
 
 // start starts a replica.
 func (r *recorder) start() (platform.Replica, error) {
 	r.mu.Lock()
-	n := len(r.story.Replicas)
-	r.story.Replicas = append(r.story.Replicas, judge.Replica{Begun: time.Now()})
+	r.started++
+	name := fmt.Sprintf("replica-%d", r.started)
 	r.mu.Unlock()
-	c := r.command
-	name := fmt.Sprintf("replica-%d", n+1)
-	c.Env = append(c.Env[:len(c.Env):len(c.Env)], "CONTAINER_APP_REPLICA_NAME="+name)
-	c.Stdout = func(line string) { r.line(n, name, line) }
-	c.Stderr = c.Stdout
-	p, err := c.Start()
-	if err != nil {
+	begun := time.Now()
+	if err := r.Start(name, "CONTAINER_APP_REPLICA_NAME="+name); err != nil {
 		return nil, err
 	}
+	p := r.Replica(name)
 	go func() {
 		<-p.Gone()
-		r.gone(n, name, p.Code())
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.gone[name] = time.Now()
+		if code := p.Code(); code != 0 && !(code == -1 && time.Since(begun) < settle) { // SIGTERM ends a process that does not handle it yet
+			r.failures = append(r.failures, fmt.Sprintf("%s ended with code %d", name, code))
+		}
 	}()
 	return replica{p}, nil
 }
@@ -63,46 +64,37 @@ func (r replica) Stop(patience time.Duration) error {
 	return nil
 }
 
-// line keeps what a replica tells.
-func (r *recorder) line(n int, name, line string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	fmt.Fprintln(r.log, time.Now().Format("15:04:05.000"), name, line)
-	var e proctest.Event
-	if json.Unmarshal([]byte(line), &e) != nil {
-		return // of its log
-	}
-	switch e.What {
-	case "up":
-		r.story.Replicas[n].Up = e.At
-	case "start":
-		r.story.Starts = append(r.story.Starts, judge.Start{Job: e.Job, Tick: e.Tick, At: e.At})
-	}
-}
-
-func (r *recorder) gone(n int, name string, code int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	fmt.Fprintln(r.log, time.Now().Format("15:04:05.000"), name, "ends with code", code)
-	one := &r.story.Replicas[n]
-	one.Gone = time.Now()
-	if code != 0 && !(code == -1 && one.Gone.Sub(one.Begun) < settle) { // SIGTERM ends a process that does not handle it yet
-		r.failures = append(r.failures, fmt.Sprintf("%s ended with code %d", name, code))
-	}
-}
-
 // tell keeps what the platform does.
 func (r *recorder) tell(e platform.Event) {
-	var since time.Time
-	if e.What == platform.Woken {
+	switch e.What {
+	case platform.Failed:
+		fmt.Fprintln(os.Stderr, "platform:", e.Err)
+	case platform.Woken:
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		since, _ = r.scaler.Visible(ctx) // an alarm that cannot be read is none
+		since, _ := r.scaler.Visible(ctx) // an alarm that cannot be read is none
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.wakes = append(r.wakes, judge.Wake{Visible: since, Seen: e.At})
 	}
-	r.mu.Lock()
+}
+
+// story makes of what happened between two times what is judged.
+func (r *recorder) story(o options, from, to time.Time) judge.Story {
+	r.mu.Lock() // a replica may be ending
 	defer r.mu.Unlock()
-	fmt.Fprintln(r.log, e.At.Format("15:04:05.000"), "platform", e.What, e.Wanted, e.Err)
-	if e.What == platform.Woken {
-		r.story.Wakes = append(r.story.Wakes, judge.Wake{Visible: since, Seen: e.At})
+	s := judge.Story{From: from, To: to, Polling: o.each(polling), Jobs: o.jobs(), Wakes: r.wakes}
+	number := map[string]int{}
+	for _, e := range r.Events() {
+		switch e.What {
+		case proctest.Begins:
+			number[e.Replica] = len(s.Replicas)
+			s.Replicas = append(s.Replicas, judge.Replica{Begun: e.At, Gone: r.gone[e.Replica]})
+		case "up":
+			s.Replicas[number[e.Replica]].Up = e.At
+		case "start":
+			s.Starts = append(s.Starts, judge.Start{Job: e.Job, Tick: e.Tick, At: e.At})
+		}
 	}
+	return s
 }

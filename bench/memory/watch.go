@@ -16,38 +16,32 @@ type result struct {
 	Bytes                 int64 // of all jobs, in the scheduler
 }
 
-// A watch notes when jobs start at each tick that is measured. It takes no lock: 10,000 runs that
-// start at once would wait for it.
+// A watch notes when jobs start at each tick that is measured. It takes no lock: 10,000 runs that start at once would wait for it.
 type watch struct {
-	period     time.Duration
+	load
 	begin, end time.Time        // half a period before the first tick, and before the first one that does not count
 	late       [][]atomic.Int64 // of the runs, by tick and job, in nanoseconds; zero: it has not started
-	written    []atomic.Int64   // when the last record was written after each tick, as late
+	written    []atomic.Int64   // when a record was written last after each tick, likewise
 	twice      atomic.Int64
 }
 
 // newWatch returns a watch whose first tick is the second one after the replica has settled.
 func newWatch(l load) *watch {
-	if l.Busy == 0 {
-		begin := time.Now().Add(settle + time.Second)
-		return &watch{begin: begin, end: begin.Add(l.Period)}
+	w := &watch{load: l, begin: time.Now().Add(settle + time.Second), late: make([][]atomic.Int64, l.Ticks), written: make([]atomic.Int64, l.Ticks)}
+	if l.Busy > 0 {
+		w.begin = time.Now().Add(settle + l.Period).Truncate(l.Period).Add(l.Period / 2)
 	}
-	first := time.Now().Add(settle + l.Period).Truncate(l.Period).Add(l.Period)
-	w := &watch{period: l.Period, begin: first.Add(-l.Period / 2), late: make([][]atomic.Int64, l.Ticks), written: make([]atomic.Int64, l.Ticks)}
-	w.end = w.begin.Add(time.Duration(l.Ticks) * l.Period)
+	w.end = w.begin.Add(time.Duration(max(1, l.Ticks)) * l.Period)
 	for i := range w.late {
 		w.late[i] = make([]atomic.Int64, l.Busy)
 	}
 	return w
 }
 
-// at returns the number of a tick, and whether it counts.
+// at returns the number of a tick that counts; false: it does not.
 func (w *watch) at(tick time.Time) (n int, ok bool) {
 	since := tick.Sub(w.begin)
-	if w.period == 0 || since < 0 || !tick.Before(w.end) {
-		return 0, false
-	}
-	return int(since / w.period), true
+	return int(since / w.Period), w.Busy > 0 && since >= 0 && tick.Before(w.end)
 }
 
 // started notes that a job starts.
@@ -64,12 +58,8 @@ func (w *watch) wrote(now time.Time) {
 	if !ok {
 		return
 	}
-	tick := w.begin.Add(w.period/2 + time.Duration(n)*w.period)
-	for late := int64(now.Sub(tick)); ; {
-		old := w.written[n].Load()
-		if old >= late || w.written[n].CompareAndSwap(old, late) {
-			return
-		}
+	late := int64(now.Sub(w.begin) - w.Period/2 - time.Duration(n)*w.Period)
+	for old := w.written[n].Load(); old < late && !w.written[n].CompareAndSwap(old, late); old = w.written[n].Load() {
 	}
 }
 
@@ -77,14 +67,14 @@ func (w *watch) wrote(now time.Time) {
 func (w *watch) judge(r *result) {
 	r.Twice = int(w.twice.Load())
 	var medians, lasts, outcomes []time.Duration
-	for n := range w.late {
+	for n, tick := range w.late {
 		var all []time.Duration
-		for job := range w.late[n] {
-			if late := w.late[n][job].Load(); late > 0 {
+		for job := range tick {
+			if late := tick[job].Load(); late > 0 {
 				all = append(all, time.Duration(late))
 			}
 		}
-		r.Runs, r.Lost = r.Runs+len(all), r.Lost+len(w.late[n])-len(all)
+		r.Runs, r.Lost = r.Runs+len(all), r.Lost+len(tick)-len(all)
 		if len(all) > 0 {
 			medians, lasts = append(medians, middle(all)), append(lasts, slices.Max(all))
 			outcomes = append(outcomes, time.Duration(w.written[n].Load()))

@@ -12,7 +12,7 @@ func TestWatch(t *testing.T) {
 	begin := time.Now().Add(-2 * time.Second)
 	w := newWatch(load{Busy: 2, Period: time.Second, Ticks: 3})
 	w.begin, w.end = begin, begin.Add(3*time.Second)
-	first := begin.Add(w.period / 2)
+	first := begin.Add(w.Period / 2)
 	for _, run := range []struct {
 		job  int
 		tick time.Time

@@ -75,18 +75,16 @@ func meaning(err error) error {
 	return errUnclear
 }
 
-// A history is what was called and answered of one entry, or met by the callers of one lock.
+// A history is what was called and answered of one entry.
 type history struct {
 	model porcupine.Model // what is to have answered so
 	start time.Time
 	late  time.Duration // what was answered unclearly may be applied until so long after its begin
 
-	mu     sync.Mutex
-	met    map[string]int // by call and answer
-	tags   map[string]tag
-	ops    []porcupine.Operation
-	holds  int  // of a lock, so far
-	failed bool // a call of a lock
+	mu   sync.Mutex
+	met  map[string]int // by call and answer
+	tags map[string]tag
+	ops  []porcupine.Operation
 }
 
 func newHistory(m porcupine.Model, late time.Duration) *history {
@@ -103,11 +101,6 @@ func (h *history) tag(etag string) tag {
 		h.tags[etag] = n
 	}
 	return n
-}
-
-// add notes what was at some instant between two times.
-func (h *history) add(client int, in, out any, from, to time.Duration) {
-	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: in, Output: out, Call: int64(from), Return: int64(to)})
 }
 
 // do has a client make a call.
@@ -127,7 +120,7 @@ func (h *history) do(client int, c call, f func() (store.Entry, string, error)) 
 	if h.met[c.op+": "+a.word()]++; a.err == errUnclear && (c.op == "read" || c.op == "load") {
 		return err // it has told nothing and changed nothing
 	}
-	h.add(client, c, a, c.from, c.to)
+	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: c, Output: a, Call: int64(c.from), Return: int64(c.to)})
 	return err
 }
 
@@ -149,19 +142,6 @@ func (h *history) text() (lines string) {
 
 func describe(in, out any) string {
 	c, a := in.(call), out.(answer)
-	text := fmt.Sprintf("%v to %v: %s", c.from, c.to, c.op)
-	for _, part := range []struct {
-		name  string
-		value any
-		told  bool
-	}{
-		{"id", c.id, c.id != ""}, {"if", c.etag, c.etag != 0}, {"record", c.record, c.record != ""}, {"span", c.span, c.span != 0},
-		{"->", a.err, a.err != nil}, {"-> etag", a.etag, a.etag != 0}, {"record", a.record, a.record != ""},
-		{"checkpoint", a.checkpoint, a.checkpoint != ""}, {"state", a.state, a.state != ""},
-	} {
-		if part.told {
-			text += fmt.Sprintf(" %s %v", part.name, part.value)
-		}
-	}
-	return text
+	return fmt.Sprintf("%v to %v: %s id %q if %d record %q span %v -> %v etag %d record %q checkpoint %q state %q",
+		c.from, c.to, c.op, c.id, c.etag, c.record, c.span, a.err, a.etag, a.record, a.checkpoint, a.state)
 }

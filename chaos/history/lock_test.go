@@ -1,207 +1,204 @@
 package history_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net/http"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/anishathalye/porcupine"
-
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/azurite"
 	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
-// A safeSource lets several goroutines of one client draw.
-type safeSource struct {
-	mu sync.Mutex
-	of rand.PCG
+// A turn is a call of Do or TryDo. Times are since the begin of the session.
+type turn struct {
+	slot             int
+	token            int64 // zero: the function was not called
+	called, returned time.Duration
+	begun, let       time.Duration // of the function
+	held             bool          // it was refused, since another had the lock
 }
 
-func (s *safeSource) Uint64() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.of.Uint64()
-}
-
-func safeDice(seed, n uint64) *rand.Rand {
-	s := &safeSource{}
-	s.of.Seed(seed, n)
-	return rand.New(s)
+// wrong returns what no lock does: two holders of a slot at once, a token that is not larger than the one before, and, if nothing
+// else can have kept the lock from its callers, a refusal while no call had it.
+func wrong(turns []turn, reliable bool) (faults []string) {
+	holds := slices.DeleteFunc(slices.Clone(turns), func(t turn) bool { return t.token == 0 })
+	slices.SortFunc(holds, func(a, b turn) int { return cmp.Or(cmp.Compare(a.slot, b.slot), cmp.Compare(a.begun, b.begun)) })
+	for i, next := range holds {
+		if i == 0 || holds[i-1].slot != next.slot {
+			continue
+		}
+		if last := holds[i-1]; next.begun < last.let || next.token <= last.token {
+			faults = append(faults, fmt.Sprintf("%+v after %+v", next, last))
+		}
+	}
+	for _, t := range turns {
+		if reliable && t.held && !slices.ContainsFunc(holds, func(h turn) bool { return h.called <= t.returned && h.returned >= t.called }) {
+			faults = append(faults, fmt.Sprintf("held by none: %+v", t))
+		}
+	}
+	return faults
 }
 
 // A lockSession is what the callers of one lock do.
 type lockSession struct {
-	seed    uint64
 	name    string
+	slots   int
 	calls   int // of each client
-	lease   time.Duration
-	longest time.Duration // that it is held, most of the time
-	ills    bool          // answers get lost
+	longest time.Duration
+	ills    bool // answers get lost, and some functions take longer than the lease
+
+	mu     sync.Mutex
+	turns  []turn
+	failed bool // a call
 }
 
-func (s lockSession) slots() int { return 1 + int(s.seed%2) }
+const lockLease = 15 * time.Second
 
-// record has each client call a lock of its own, as a replica would.
-func (s lockSession) record(backend func(n int) store.Store) *history {
-	h := newHistory(lockModel(s.slots()), 0)
+// record has each client call a lock of its own, as a replica would, and returns what no lock does.
+func (s *lockSession) record(seed uint64, backend func(n int) store.Store) []string {
+	start := time.Now()
 	var all sync.WaitGroup
-	for n := range 2 + int(s.seed%3) {
-		b := backend(n)
-		l := &soloist.Lock{Name: s.name, Store: b, Slots: s.slots(), Lease: s.lease, Replica: fmt.Sprint("r", n), Logger: slog.New(slog.DiscardHandler)}
+	for n := range 2 + int(seed%3) {
+		l := &soloist.Lock{Name: s.name, Store: backend(n), Slots: s.slots, Lease: lockLease, Replica: fmt.Sprint("r", n), Logger: slog.New(slog.DiscardHandler)}
 		all.Go(func() {
-			dice := rand.New(rand.NewPCG(s.seed, uint64(n)))
+			dice := rand.New(rand.NewPCG(seed, uint64(n)))
 			for range s.calls {
 				time.Sleep(time.Duration(dice.Int64N(int64(s.longest) + 1)))
-				h.call(n, l, dice, s.longest, s.ills)
+				s.call(l, dice, start)
 			}
 		})
 	}
 	all.Wait()
-	if s.ills || h.failed {
-		return h.forgiving()
-	}
-	return h
+	// A call that failed, or whose answers were lost, may keep the lock from others until its lease runs out. Of several slots,
+	// each may have been held at another time.
+	return wrong(s.turns, !s.ills && !s.failed && s.slots == 1)
 }
 
-// call makes one call of Do or TryDo. If long, some functions take longer than the lease.
-func (h *history) call(client int, l *soloist.Lock, dice *rand.Rand, longest time.Duration, long bool) {
-	from, takes := time.Since(h.start), time.Duration(dice.Int64N(int64(longest)+1))
-	by, trying := l.Do, dice.IntN(3) == 0
-	if trying {
+// call makes one call of Do or TryDo.
+func (s *lockSession) call(l *soloist.Lock, dice *rand.Rand, start time.Time) {
+	t, takes := turn{called: time.Since(start)}, time.Duration(dice.Int64N(int64(s.longest)+1))
+	by := l.Do
+	if dice.IntN(3) == 0 {
 		by = l.TryDo
 	}
-	if long && dice.IntN(5) == 0 {
-		takes += l.Lease
+	if s.ills && dice.IntN(5) == 0 {
+		takes += lockLease
 	}
-	var hold turn
-	var let time.Duration
 	err := by(context.Background(), func(ctx context.Context, run *soloist.Run) error {
-		hold = h.begun(run.ID(), run.Token)
-		h.turn(client, hold, from, time.Since(h.start))
+		_, slot, _ := strings.Cut(run.ID(), "/") // "north@token" or "north@token/slot"
+		t.slot, _ = strconv.Atoi(slot)           // none: the first
+		t.token, t.begun = run.Token, time.Since(start)
 		select {
 		case <-time.After(takes):
 		case <-ctx.Done():
 		}
-		let = time.Since(h.start)
+		t.let = time.Since(start)
 		return context.Cause(ctx)
 	})
-	switch to := time.Since(h.start); {
-	case hold.what != "":
-		hold.what = "end"
-		h.turn(client, hold, let, to)
-	case trying && errors.Is(err, store.ErrHeld) && l.Slots == 1: // of several slots, each may have been held at another time
-		h.turn(client, turn{what: "held"}, from, to)
-		return
+	t.returned, t.held = time.Since(start), errors.Is(err, store.ErrHeld)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turns = append(s.turns, t)
+	s.failed = s.failed || err != nil && !t.held
+}
+
+// A tallyOfLocks makes sure that a test has met calls that hold a lock and calls that are refused.
+type tallyOfLocks struct{ holds, refusals int }
+
+func (y *tallyOfLocks) check(t *testing.T, seed uint64, s *lockSession, faults []string) {
+	t.Helper()
+	for _, one := range s.turns {
+		if one.held {
+			y.refusals++
+		} else if one.token > 0 {
+			y.holds++
+		}
 	}
-	if err != nil {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.failed = true
+	if len(faults) > 0 {
+		t.Errorf("seed %d:\n%s", seed, strings.Join(faults, "\n"))
 	}
 }
 
-// holds are what histories of locks have to have.
-var holds = []string{"begin", "held"}
-
-// virtualTime is a session in virtual time. Answers get lost in two of three.
-func virtualTime(seed uint64) lockSession {
-	return lockSession{seed: seed, name: "north", calls: 12, lease: 15 * time.Second, longest: 2 * time.Second, ills: seed%3 > 0}
+func (y *tallyOfLocks) end(t *testing.T) {
+	t.Helper()
+	if t.Logf("%+v", *y); y.holds == 0 || y.refusals == 0 {
+		t.Errorf("got %+v: want some of both", *y)
+	}
 }
 
-func (s lockSession) fromAfar(backend store.Store) *history {
-	return s.record(func(n int) store.Store {
-		return far{Store: backend, dice: safeDice(s.seed, uint64(most+n)), most: 60 * time.Millisecond, ills: int(s.seed%3) * 8}
-	})
-}
-
-func TestLockOverMemory(t *testing.T) {
-	inBubble(t, 100, holds, func(seed uint64) *history { return virtualTime(seed).fromAfar(new(local.Memory)) })
-}
-
+// TestLockOverDocumentedService has answers that get lost in two of three sessions.
 func TestLockOverDocumentedService(t *testing.T) {
-	inBubble(t, 60, holds, func(seed uint64) *history {
-		service, late := new(blobtest.Blob), new(sync.WaitGroup)
-		defer late.Wait()
-		return virtualTime(seed).record(func(n int) store.Store {
-			backend, err := azure.Open(azure.Config{ServiceURL: "https://sim.blob.core.windows.net/?sig=x", Transport: &line{
-				service: service, late: late, most: 100 * time.Millisecond, ills: int(seed%3) * 8, dice: safeDice(seed, uint64(most+n))}})
-			if err != nil {
-				panic(err)
-			}
-			return backend
+	var y tallyOfLocks
+	for seed := range uint64(60) {
+		s := &lockSession{name: "north", slots: 1 + int(seed%2), calls: 12, longest: 2 * time.Second, ills: seed%3 > 0}
+		var faults []string
+		bubble(t, func() {
+			n := network{seed: seed, service: new(blobtest.Blob), most: 100 * time.Millisecond, ills: int(seed%3) * 8}
+			faults = s.record(seed, n.open)
+			n.late.Wait()
 		})
-	})
+		y.check(t, seed, s, faults)
+	}
+	y.end(t)
 }
 
-// realTime is a session in real time.
-func realTime(seed uint64) lockSession {
-	return lockSession{seed: seed, name: fmt.Sprint("north-", seed), calls: 10, lease: 15 * time.Second, longest: 50 * time.Millisecond}
+func lockInReality(t *testing.T, backend func() store.Store) {
+	t.Helper()
+	var y tallyOfLocks
+	var all sync.WaitGroup
+	sessions, faults := make([]*lockSession, 12), make([][]string, 12)
+	for seed := range sessions {
+		s := &lockSession{name: fmt.Sprint("north-", seed), slots: 1 + seed%2, calls: 10, longest: 50 * time.Millisecond}
+		sessions[seed] = s
+		all.Go(func() { faults[seed] = s.record(uint64(seed), func(int) store.Store { return backend() }) })
+	}
+	all.Wait()
+	for seed, s := range sessions {
+		y.check(t, uint64(seed), s, faults[seed])
+	}
+	y.end(t)
 }
 
 func TestLockOverDir(t *testing.T) {
 	alone(t)
-	backend := local.Dir{Path: t.TempDir()}
-	inReality(t, 12, holds, func(seed uint64) *history { return realTime(seed).record(func(int) store.Store { return backend }) })
+	dir := local.Dir{Path: t.TempDir()}
+	lockInReality(t, func() store.Store { return dir })
 }
 
 func TestLockOverAzurite(t *testing.T) {
 	alone(t)
 	server := azurite.Start(t)
-	inReality(t, 12, holds, func(seed uint64) *history {
-		return realTime(seed).record(func(int) store.Store {
-			backend, err := azure.Open(azure.Config{ConnectionString: server.ConnectionString(), Transport: &http.Client{Transport: &http.Transport{IdleConnTimeout: 2 * time.Second}}})
-			if err != nil {
-				t.Error(err)
-			}
-			return backend
-		})
-	})
+	lockInReality(t, func() store.Store { return overAzurite(t, server, &deaf{}) })
 }
 
-// The checker is checked: of these histories it takes the first alone for that of a lock.
-func TestLockHistories(t *testing.T) {
-	begin := func(hold, slot int, token int64) turn { return turn{"begin", hold, slot, token} }
-	end := func(hold, slot int, token int64) turn { return turn{"end", hold, slot, token} }
-	for name, told := range map[string]struct {
-		want  porcupine.CheckResult
-		slots int
-		turns []turn // one in each second
+// TestLockFaults plants one fault in each session.
+func TestLockFaults(t *testing.T) {
+	const s = time.Second
+	first := turn{slot: 0, token: 7, called: 0, begun: s, let: 3 * s, returned: 4 * s}
+	second := turn{slot: 0, token: 8, called: 2 * s, begun: 3 * s, let: 5 * s, returned: 6 * s}
+	for name, c := range map[string]struct {
+		turns []turn
+		want  int
 	}{
-		"one after the other, and two at once": {porcupine.Ok, 2, []turn{begin(1, 0, 7), begin(2, 1, 7), {what: "held"}, end(2, 1, 7), end(1, 0, 7), begin(3, 0, 8), end(3, 0, 8)}},
-		"two holders":                          {porcupine.Illegal, 1, []turn{begin(1, 0, 7), begin(2, 0, 8), end(2, 0, 8), end(1, 0, 7)}},
-		"a token that comes again":             {porcupine.Illegal, 1, []turn{begin(1, 0, 7), end(1, 0, 7), begin(2, 0, 7), end(2, 0, 7)}},
-		"held by nobody":                       {porcupine.Illegal, 1, []turn{begin(1, 0, 7), end(1, 0, 7), {what: "held"}}},
-		"held though a slot is free":           {porcupine.Illegal, 2, []turn{begin(1, 0, 7), {what: "held"}, end(1, 0, 7)}},
+		"one after the other":      {[]turn{second, first, {held: true, called: 2 * s, returned: 2 * s}, {slot: 1, token: 3, begun: 2 * s, let: 3 * s}}, 0},
+		"two holders":              {[]turn{first, {token: 8, called: 1 * s, begun: 2 * s, let: 5 * s, returned: 6 * s}}, 1},
+		"a token that comes again": {[]turn{first, {token: 7, called: 4 * s, begun: 4 * s, let: 5 * s, returned: 6 * s}}, 1},
+		"held by none":             {[]turn{first, {held: true, called: 7 * s, returned: 8 * s}}, 1},
 	} {
-		h := newHistory(lockModel(told.slots), 0)
-		for i, one := range told.turns {
-			h.turn(i, one, time.Duration(i)*time.Second, time.Duration(i)*time.Second+1)
-		}
-		if got := h.check(patience); got != told.want {
-			t.Errorf("%s: got %s, want %s", name, got, told.want)
-		}
-	}
-}
-
-// A store whose leases stay after their release keeps a lock from all, and the histories show it.
-func TestLockOverBrokenStore(t *testing.T) {
-	for fault, want := range map[string]porcupine.CheckResult{"": porcupine.Ok, "release does nothing": porcupine.Illegal} {
-		s := lockSession{name: "north", calls: 30, lease: 15 * time.Second, longest: time.Second}
-		var h *history
-		synctest.Test(t, func(*testing.T) { h = s.fromAfar(&toy{fault: fault}) })
-		if got := h.check(patience); got != want {
-			t.Errorf("%s: got %s, want %s", fault, got, want)
+		if got := wrong(c.turns, true); len(got) != c.want {
+			t.Errorf("%s: got %q", name, got)
 		}
 	}
 }

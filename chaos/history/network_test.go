@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/internal/proctest"
 	"github.com/soloist-go/soloist/store"
@@ -24,14 +25,43 @@ type transport interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
-// A line is the way of one client to the service in a bubble: it takes its time,
-// and may lose what is sent or answered, or deliver it when nobody waits any more.
-type line struct {
+// A network is the way of all clients of a session to the service, in virtual time: it takes its time, and may lose what is sent
+// or answered, or deliver it when nobody waits any more.
+type network struct {
+	seed    uint64
 	service transport
-	dice    *rand.Rand
-	most    time.Duration   // one way
-	ills    int             // one request in so many meets one; zero: none
-	late    *sync.WaitGroup // requests under way that nobody waits for
+	most    time.Duration  // one way
+	ills    int            // one request in so many meets one; zero: none
+	late    sync.WaitGroup // requests under way that nobody waits for
+}
+
+// open returns the store of a client.
+func (n *network) open(client int) store.Store {
+	dice := &safeSource{}
+	dice.of.Seed(n.seed, uint64(most+client))
+	s, err := azure.Open(azure.Config{ServiceURL: "https://sim.blob.core.windows.net/?sig=x", Transport: &line{n, rand.New(dice)}})
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// A safeSource lets several goroutines of one client draw.
+type safeSource struct {
+	mu sync.Mutex
+	of rand.PCG
+}
+
+func (s *safeSource) Uint64() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.of.Uint64()
+}
+
+// A line is that of one client.
+type line struct {
+	*network
+	dice *rand.Rand
 }
 
 // Do makes it a transport of the client library.

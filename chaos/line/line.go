@@ -3,15 +3,11 @@
 package line
 
 import (
-	"context"
 	"io"
 	"log"
 	"net"
 	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"sync/atomic"
-	"time"
 
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
@@ -71,22 +67,4 @@ func (l *Line) Up() error {
 		return nil
 	}
 	return l.proxy.Start()
-}
-
-// To forwards requests to the account at the URL. What the service has got it
-// does, though nobody waits for the answer.
-func To(account string) (*httputil.ReverseProxy, error) {
-	target, err := url.Parse(account)
-	if err != nil {
-		return nil, err
-	}
-	return &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host
-			r.Out = r.Out.WithContext(context.WithoutCancel(r.Out.Context()))
-		},
-		// Azurite ends connections that were idle for 5 s.
-		Transport: &http.Transport{IdleConnTimeout: 2 * time.Second, MaxIdleConnsPerHost: 32},
-		ErrorLog:  log.New(io.Discard, "", 0),
-	}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -105,26 +106,38 @@ func (s *storm) begin(ctx context.Context, dice *rand.Rand, kinds []kind) bool {
 			i = l
 		}
 	}
-	who, names, f := s.replicas[i:i+1], []string{k.of}, Fault{Kind: k.name}
+	who, f := s.replicas[i:i+1], Fault{Kind: k.name}
+	var taken []*sync.Mutex
 	switch k.of {
+	case ofService:
+		taken = append(taken, &s.ofService)
+	case ofProgram:
+		taken = append(taken, &s.ofProgram)
 	case ofProcess:
-		if s.count(ofProcess) >= (len(s.replicas)+1)/2 {
+		if s.ofProcesses.Load() >= int64(len(s.replicas)+1)/2 {
 			return false // some are to do the work
 		}
-		f.Replica, names = who[0].name, who[0].owns(ofProcess)
+		f.Replica, taken = who[0].name, append(taken, &who[0].ofProcess)
 	case ofLine:
-		if f.Replica, names = who[0].name, who[0].owns(ofLine); all {
-			f.Kind, f.Replica, who, names = k.name+", all", "", s.replicas, nil
-			for _, n := range who {
-				names = append(names, n.owns(ofLine)...)
-			}
+		if f.Replica = who[0].name; all {
+			f.Kind, f.Replica, who = k.name+", all", "", s.replicas
+		}
+		for _, n := range who {
+			taken = append(taken, &n.ofLine)
 		}
 	}
-	if !s.take(names) {
+	if !take(taken) {
 		return false
 	}
+	if k.of == ofProcess {
+		s.ofProcesses.Add(1)
+	}
 	s.faults.Go(func() {
-		defer s.leave(names)
+		defer func() {
+			if leave(taken); k.of == ofProcess {
+				s.ofProcesses.Add(-1)
+			}
+		}()
 		f.Begin = time.Now()
 		happened, err := s.suffer(ctx, k, d, who, x)
 		if s.fail(err); happened {
@@ -177,15 +190,13 @@ func (s *storm) spoil(ctx context.Context, k kind, d time.Duration, who []*node,
 func (s *storm) deploy(ctx context.Context, between time.Duration) error {
 	version := s.next()
 	for _, n := range s.replicas {
-		for names := n.owns(ofProcess); ctx.Err() == nil; proctest.Pause(ctx, 100*time.Millisecond) {
-			if s.take(names) {
-				if !n.has(version) {
-					n.stop()
-				}
-				s.leave(names)
-				break
-			}
+		n.ofProcess.Lock()
+		s.ofProcesses.Add(1)
+		if ctx.Err() == nil && !n.has(version) {
+			n.stop()
 		}
+		s.ofProcesses.Add(-1)
+		n.ofProcess.Unlock()
 		proctest.Pause(ctx, between)
 	}
 	return nil

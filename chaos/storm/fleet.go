@@ -47,6 +47,8 @@ type node struct {
 	log  *os.File
 	down atomic.Bool // not to be started again yet
 
+	ofProcess, ofLine sync.Mutex // held while a fault goes on
+
 	mu      sync.Mutex
 	process *proctest.Process // nil: there is none
 	version string
@@ -197,9 +199,6 @@ func (n *node) has(version string) bool {
 	defer n.mu.Unlock()
 	return n.version == version
 }
-
-// owns names what a fault of the node takes.
-func (n *node) owns(what string) []string { return []string{n.name + " " + what} }
 
 // unwell is what the replica's own probes say, nil if all is well.
 func (n *node) unwell() error {

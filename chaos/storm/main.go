@@ -9,7 +9,7 @@
 // All effects of the program go to a sink that refuses stale tokens. What the
 // sink was told and what the service has accepted decides whether a tick ran
 // twice, got no outcome or two, whether two replicas believed in one lease, and so
-// on: see judge.go and ledger.go. It prints counts, then violations. Code 1: there are
+// on: see judge.go. It prints counts, then violations. Code 1: there are
 // some, or nothing happened.
 package main
 
@@ -23,7 +23,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/proctest"
 )
 
@@ -61,7 +60,7 @@ func storms(ctx context.Context, o options, out io.Writer) (ok bool, err error) 
 			return false, err
 		}
 	}
-	every, err := specs()
+	versions, err := specs()
 	if err != nil {
 		return false, err
 	}
@@ -72,7 +71,7 @@ func storms(ctx context.Context, o options, out io.Writer) (ok bool, err error) 
 	}
 	fmt.Fprintf(out, "%d replicas, lease %s, seed %d, faults for %s, %s in all\n\n", o.replicas, o.lease, o.seed, o.length, time.Since(began).Round(time.Second))
 	report(out, story)
-	bad := violations(story, every, reruns())
+	bad := violations(story, versions)
 	fmt.Fprintf(out, "VIOLATIONS, %d\n", len(bad))
 	for _, text := range bad {
 		fmt.Fprintln(out, text)
@@ -83,13 +82,4 @@ func storms(ctx context.Context, o options, out io.Writer) (ok bool, err error) 
 		err = os.RemoveAll(o.dir)
 	}
 	return len(bad) == 0, err
-}
-
-// reruns are the jobs of all versions whose ticks may be started again.
-func reruns() map[string]bool {
-	out := map[string]bool{}
-	for _, j := range of[soloist.Job]("2") {
-		out[j.Name] = j.Interrupted == soloist.Rerun
-	}
-	return out
 }

@@ -58,6 +58,16 @@ func (p *program) works(version string) []soloist.Work {
 	if version == "2" {
 		all = append(all, soloist.Job{Name: "added", Schedule: "@every 8s", Do: p.takes(time.Second, 2*time.Second)})
 	}
+	for i, w := range all {
+		switch w := w.(type) {
+		case soloist.Job:
+			w.Do = p.tells(w.Do)
+			all[i] = w
+		case soloist.Singleton:
+			w.Do = p.tells(w.Do)
+			all[i] = w
+		}
+	}
 	return all
 }
 
@@ -76,35 +86,30 @@ func (p *program) send(run *soloist.Run, e Effect) error {
 	return proctest.Send(p.sink, e)
 }
 
-// start tells of every start, also of one that comes too late to believe.
-func (p *program) start(run *soloist.Run) error {
-	err := p.effect(run, Started, 0)
-	if err != nil && !errors.Is(err, proctest.ErrStale) {
-		p.send(run, Effect{What: Late, Cause: err.Error()})
+// tells has a run tell its start, also one that comes too late to believe, and why it is over.
+func (p *program) tells(do func(context.Context, *soloist.Run) error) func(context.Context, *soloist.Run) error {
+	return func(ctx context.Context, run *soloist.Run) error {
+		err := p.effect(run, Started, 0)
+		if err != nil && !errors.Is(err, proctest.ErrStale) {
+			p.send(run, Effect{What: Late, Cause: err.Error()})
+		}
+		if err == nil {
+			err = do(ctx, run)
+		}
+		e := Effect{What: Ended, Failed: err != nil}
+		if cause := cmp.Or(context.Cause(ctx), err); cause != nil {
+			e.Cause = cause.Error()
+		}
+		p.send(run, e)
+		return err
 	}
-	return err
-}
-
-// end tells why the run is over.
-func (p *program) end(ctx context.Context, run *soloist.Run, err error) {
-	e := Effect{What: Ended}
-	if cause := context.Cause(ctx); cause != nil {
-		e.Cause = cause.Error()
-	} else if err != nil {
-		e.Cause = err.Error()
-	}
-	p.send(run, e)
 }
 
 const step = 400 * time.Millisecond
 
 // takes has effects for a while, and then the one that counts.
 func (p *program) takes(least, most time.Duration) func(context.Context, *soloist.Run) error {
-	return func(ctx context.Context, run *soloist.Run) (err error) {
-		defer func() { p.end(ctx, run, err) }()
-		if err := p.start(run); err != nil {
-			return err
-		}
+	return func(ctx context.Context, run *soloist.Run) error {
 		for end := time.Now().Add(least + rand.N(most-least)); time.Now().Before(end); {
 			if err := p.effect(run, Beat, 0); err != nil {
 				return err
@@ -134,9 +139,7 @@ func (p *program) fails(share float64, do func(context.Context, *soloist.Run) er
 		if rand.Float64() >= share {
 			return do(ctx, run)
 		}
-		err := errors.Join(p.start(run), errors.New("fails now and then"))
-		p.end(ctx, run, err)
-		return err
+		return errors.New("fails now and then")
 	}
 }
 
@@ -147,25 +150,17 @@ func (p *program) blocks(share float64, do func(context.Context, *soloist.Run) e
 		if rand.Float64() >= share {
 			return do(ctx, run)
 		}
-		if err := p.start(run); err != nil {
-			return err
-		}
 		if rand.IntN(2) == 0 {
 			p.send(run, Effect{What: Blocks})
 			select {}
 		}
 		<-ctx.Done()
-		p.end(ctx, run, nil)
 		return context.Cause(ctx)
 	}
 }
 
 // pages goes on where the last run has saved that it was.
-func (p *program) pages(ctx context.Context, run *soloist.Run) (err error) {
-	defer func() { p.end(ctx, run, err) }()
-	if err := p.start(run); err != nil {
-		return err
-	}
+func (p *program) pages(ctx context.Context, run *soloist.Run) error {
 	var at struct{ Next int }
 	if err := run.Load(ctx, &at); err != nil {
 		return err
@@ -178,9 +173,6 @@ func (p *program) pages(ctx context.Context, run *soloist.Run) (err error) {
 		if err := run.Save(ctx, at); err != nil {
 			return err
 		}
-		if err := p.send(run, Effect{What: Saved, Position: at.Next}); err != nil {
-			return err
-		}
 		if err := proctest.Pause(ctx, step); err != nil {
 			return err
 		}
@@ -189,11 +181,7 @@ func (p *program) pages(ctx context.Context, run *soloist.Run) (err error) {
 }
 
 // lead goes on until it has to end.
-func (p *program) lead(ctx context.Context, run *soloist.Run) (err error) {
-	defer func() { p.end(ctx, run, err) }()
-	if err := p.start(run); err != nil {
-		return err
-	}
+func (p *program) lead(ctx context.Context, run *soloist.Run) error {
 	for {
 		if err := p.effect(run, Beat, 0); err != nil {
 			return err

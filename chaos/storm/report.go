@@ -55,22 +55,12 @@ func reportExits(w io.Writer, s Story) {
 
 var outcomes = []store.Status{store.Succeeded, store.Failed, store.Stalled, store.Abandoned, store.Skipped, store.Missed}
 
-// reportOutcomes counts a range by its ticks; one whose ticks were not counted,
-// since the schedule changed, is none.
+// reportOutcomes prints what the last records count.
 func reportOutcomes(w io.Writer, s Story) {
-	counts := map[string]map[store.Status]int{}
-	for _, write := range s.Writes {
-		job := write.Record.Job
-		if counts[job] == nil {
-			counts[job] = map[store.Status]int{}
-		}
-		for _, f := range write.News {
-			switch {
-			case f.From.IsZero():
-				counts[job][f.Status]++
-			default:
-				counts[job][f.Status] += f.Count
-			}
+	counts := map[string]map[store.Status]int64{}
+	for _, q := range s.Requests {
+		if q.Record != nil {
+			counts[q.Job] = q.Record.Counts
 		}
 	}
 	fmt.Fprint(w, "TICKS BY FATE")
@@ -167,8 +157,6 @@ func between(s Story, last, end, next *Effect) gap {
 	return gap{"frozen, or went with its process", next.Got.Sub(last.Got)}
 }
 
-var buckets = []time.Duration{time.Second, 5 * time.Second, 10 * time.Second, shortest, shortest + 2*time.Second, 20 * time.Second, 30 * time.Second, time.Minute}
-
 func reportLeaders(w io.Writer, s Story) {
 	by := map[string][]time.Duration{}
 	var sum time.Duration
@@ -176,21 +164,10 @@ func reportLeaders(w io.Writer, s Story) {
 		by[g.how] = append(by[g.how], g.d)
 		sum += g.d
 	}
-	fmt.Fprint(w, "TIME WITHOUT A LEADER")
-	for _, b := range buckets {
-		fmt.Fprintf(w, "\t<= %s", b)
-	}
-	fmt.Fprintln(w, "\tMORE\tMEDIAN\tMAX")
+	fmt.Fprintln(w, "TIME WITHOUT A LEADER\tCOUNT\tMEDIAN\tMAX")
 	for _, how := range slices.Sorted(maps.Keys(by)) {
 		all := slices.Sorted(slices.Values(by[how]))
-		fmt.Fprint(w, how)
-		n := 0
-		for _, b := range buckets {
-			m, _ := slices.BinarySearch(all, b+1)
-			fmt.Fprintf(w, "\t%d", m-n)
-			n = m
-		}
-		fmt.Fprintf(w, "\t%d\t%s\t%s\n", len(all)-n, all[len(all)/2].Round(time.Millisecond), all[len(all)-1].Round(time.Millisecond))
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", how, len(all), all[len(all)/2].Round(time.Millisecond), all[len(all)-1].Round(time.Millisecond))
 	}
-	fmt.Fprintf(w, "in all\t%s\n\n", sum.Round(time.Second))
+	fmt.Fprintf(w, "in all\t\t\t%s\n\n", sum.Round(time.Second))
 }

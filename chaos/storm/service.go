@@ -5,18 +5,14 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httputil"
 	"sync"
 	"time"
 
-	"github.com/soloist-go/soloist/chaos/line"
 	"github.com/soloist-go/soloist/internal/azurite"
 	"github.com/soloist-go/soloist/internal/proctest"
-	"github.com/soloist-go/soloist/store"
 )
 
 // A service is an Azurite that can be killed. What it has answered it keeps:
@@ -42,7 +38,7 @@ func (v *service) close() { v.server.Close() }
 
 // open lets requests through.
 func (v *service) open() error {
-	forward, err := line.To(v.server.URL)
+	forward, err := azurite.Forward(v.server.URL)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.forward = forward
@@ -81,21 +77,13 @@ func (v *service) of(replica string) http.Handler {
 		if v.forward == nil {
 			panic(http.ErrAbortHandler)
 		}
-		v.forward.ServeHTTP(&witness{w, func(code int) { v.note(replica, r, code) }}, r)
+		v.forward.ServeHTTP(&witness{w, func(code int) {
+			if seen := r.Clone(r.Context()); code >= 200 && code <= 299 {
+				seen.Body = io.NopCloser(bytes.NewReader(body))
+				v.request(replica, seen)
+			}
+		}}, r)
 	})
-}
-
-// note keeps the record that an accepted request has written, if any.
-func (v *service) note(replica string, r *http.Request, code int) {
-	text := r.Header.Get("x-ms-meta-record")
-	if text == "" || code < 200 || code > 299 {
-		return
-	}
-	var record store.Record
-	if err := json.Unmarshal([]byte(text), &record); err != nil {
-		panic(fmt.Sprintf("a record that is none: %v: %s", err, text))
-	}
-	v.write(Write{Replica: replica, Lease: r.Header.Get("x-ms-lease-id"), Record: record})
 }
 
 // A witness sees the status of an answer before its receiver does.

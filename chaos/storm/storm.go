@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -33,9 +33,11 @@ type storm struct {
 	*scribe
 	faults sync.WaitGroup
 
-	mu    sync.Mutex
-	taken map[string]bool
-	err   error // of the storm itself
+	ofService, ofProgram sync.Mutex
+	ofProcesses          atomic.Int64 // faults of processes that go on
+
+	mu  sync.Mutex
+	err error // of the storm itself
 }
 
 // run has a storm pass over a fleet and returns what happened.
@@ -45,7 +47,7 @@ func run(ctx context.Context, o options) (story Story, err error) {
 		return story, err
 	}
 	defer events.Close()
-	s := &storm{scribe: newScribe(events), taken: map[string]bool{}}
+	s := &storm{scribe: newScribe(events)}
 	data := filepath.Join(o.dir, "azurite")
 	if err := os.Mkdir(data, 0o700); err != nil {
 		return story, err
@@ -111,10 +113,10 @@ const patience = shortest + time.Minute + shortest/3
 func (s *storm) calm(ctx context.Context, healed time.Time) (unwell []string) {
 	for late := healed.Add(patience); ; {
 		unwell = nil
-		for name, every := range schedules(s.now()) {
-			if due, through := healed.Truncate(every), s.record(name).Watermark; through.Before(due) {
+		for _, d := range definitions(s.now()) {
+			if due, through := healed.Truncate(d.Every), s.record(d.Name).Watermark; d.Every > 0 && through.Before(due) {
 				unwell = append(unwell, fmt.Sprintf("%s: the tick %s has no outcome %s after the last fault: the watermark is %s",
-					name, clock(due), patience, clock(through)))
+					d.Name, clock(due), patience, clock(through)))
 			}
 		}
 		if s.heard(leader).Got.Before(healed) {
@@ -159,39 +161,21 @@ func (s *storm) compare() error {
 	return err
 }
 
-// take claims what a fault is to happen to.
-func (s *storm) take(names []string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, name := range names {
-		if s.taken[name] {
+// take claims what a fault is to happen to: nothing else happens to it meanwhile.
+func take(all []*sync.Mutex) bool {
+	for i, one := range all {
+		if !one.TryLock() {
+			leave(all[:i])
 			return false
 		}
-	}
-	for _, name := range names {
-		s.taken[name] = true
 	}
 	return true
 }
 
-func (s *storm) leave(names []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, name := range names {
-		delete(s.taken, name)
+func leave(all []*sync.Mutex) {
+	for _, one := range all {
+		one.Unlock()
 	}
-}
-
-// count is how many of a kind are taken.
-func (s *storm) count(of string) (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for name := range s.taken {
-		if strings.HasSuffix(name, " "+of) {
-			n++
-		}
-	}
-	return n
 }
 
 // fail notes what went wrong with the storm itself.
@@ -206,5 +190,3 @@ func (s *storm) broken() error {
 	defer s.mu.Unlock()
 	return s.err
 }
-
-func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }

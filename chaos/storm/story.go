@@ -4,21 +4,26 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
+	"net/http"
 	"sync"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/internal/proctest"
+	"github.com/soloist-go/soloist/internal/sim/trace"
+	"github.com/soloist-go/soloist/internal/sim/world"
 	"github.com/soloist-go/soloist/store"
 )
 
 // A Story is what happened, as the sink, the service and whoever starts the
 // processes saw it: all that is judged.
 type Story struct {
-	Effects []Effect
-	Writes  []Write
-	Faults  []Fault
-	Exits   []Exit
+	Effects  []Effect
+	Requests []*trace.Event // that the service has accepted, but for what only reads
+	Faults   []Fault
+	Exits    []Exit
 
 	Healed time.Time // when the last fault was over
 	Unwell []string  // what had not recovered when patience ended
@@ -35,14 +40,13 @@ const (
 	Loaded  What = "loaded"
 
 	// These are no effects: the sink only notes them.
-	Saved  What = "saved"  // Run.Save has returned without an error
 	Blocks What = "blocks" // the run is about to ignore its context
 	Late   What = "late"   // a run began that may not believe in its lease
 	Ended  What = "ended"
 )
 
 // note reports whether w has no effect that could be refused.
-func (w What) note() bool { return w == Saved || w == Blocks || w == Late || w == Ended }
+func (w What) note() bool { return w == Blocks || w == Late || w == Ended }
 
 // An Effect is what a run told the sink.
 type Effect struct {
@@ -55,19 +59,22 @@ type Effect struct {
 	Token    int64
 	Position int       `json:",omitzero"` // of the checkpoint
 	Asked    time.Time `json:",omitzero"` // the run believed in its lease after this
+	Failed   bool      `json:",omitzero"` // of the end: with an error
 	Cause    string    `json:",omitzero"` // of the end
 
 	Got   time.Time // when it came, by the sink
 	Stale bool      // refused: the sink had seen a larger token of the job
 }
 
-// A Write is a record that the service has accepted, and who sent it.
-type Write struct {
-	At      time.Time // of the answer, or somewhat later
-	Replica string
-	Lease   string // id; empty: it made the entry
-	Record  store.Record
-	News    []store.Outcome // those in Record that the write before does not have, newest first
+// began reports whether e is the start of a run.
+func (e *Effect) began() bool { return e.What == Started || e.What == Late }
+
+// String says whose effect it is.
+func (e *Effect) String() string {
+	if e.Tick.IsZero() {
+		return fmt.Sprintf("%s token %d on %s", e.Job, e.Token, e.Replica)
+	}
+	return fmt.Sprintf("%s@%s attempt %d try %d token %d on %s", e.Job, e.Tick.UTC().Format(time.TimeOnly), e.Attempt, e.Try, e.Token, e.Replica)
 }
 
 // A Fault is one that was injected.
@@ -90,16 +97,17 @@ type Exit struct {
 
 // A scribe writes the story, and a line of JSON for each event.
 type scribe struct {
-	mu    sync.Mutex
-	story Story
-	lines *json.Encoder
-	last  map[string]store.Record // by job
-	told  map[string]Effect       // the last that was accepted, by job
-	fence proctest.Fence
+	mu         sync.Mutex
+	story      Story
+	lines      *json.Encoder
+	classifier world.Classifier
+	last       map[string]*store.Record // by job
+	told       map[string]Effect        // the last that was accepted, by job
+	fence      proctest.Fence
 }
 
 func newScribe(w io.Writer) *scribe {
-	return &scribe{lines: json.NewEncoder(w), last: map[string]store.Record{}, told: map[string]Effect{}, fence: proctest.Fence{}}
+	return &scribe{lines: json.NewEncoder(w), last: map[string]*store.Record{}, told: map[string]Effect{}, fence: proctest.Fence{}}
 }
 
 // effect notes what came to the sink, which accepts it unless it is stale.
@@ -118,27 +126,52 @@ func (s *scribe) effect(e Effect) (accepted bool) {
 	return !e.Stale
 }
 
-// write notes what the service has accepted. Of the history the news are kept.
-func (s *scribe) write(w Write) {
+// recent is how many outcomes of a record are kept: more than one write adds.
+const recent = 10
+
+// request notes what the service has accepted, but for reads and documents.
+func (s *scribe) request(replica string, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w.At = time.Now()
-	whole := w.Record
-	w.News = whole.History
-	if last, ok := s.last[whole.Job]; ok {
-		w.News = news(last.History, whole.History)
+	q, err := blobtest.Parse(r)
+	if err != nil {
+		panic(err) // its body is in memory
 	}
-	s.last[whole.Job] = whole
-	w.Record.History, w.Record.Counts = nil, nil
-	s.story.Writes = append(s.story.Writes, w)
-	s.lines.Encode(w)
+	e := s.classifier.Event(q)
+	e.What, e.Replica, e.Status, e.Time = trace.Request, replica, http.StatusOK, time.Now()
+	switch {
+	case e.Job == "", e.OfDocument(), e.Op == "read", e.Op == "load":
+		return
+	case e.Op == "save":
+		e.Note = position(q.Body)
+	}
+	if e.Record != nil {
+		s.last[e.Job] = e.Record
+		short := *e.Record
+		short.History = short.History[:min(recent, len(short.History))]
+		e.Record = &short
+	}
+	s.story.Requests = append(s.story.Requests, &e)
+	s.lines.Encode(e)
+}
+
+// position is what a checkpoint says.
+func position(checkpoint []byte) string {
+	var at struct{ Next int }
+	if err := json.Unmarshal(checkpoint, &at); err != nil {
+		panic(fmt.Sprintf("a checkpoint that is none: %v: %q", err, checkpoint))
+	}
+	return fmt.Sprint(at.Next)
 }
 
 // record is the one of a job that the service accepted last; zero: none.
 func (s *scribe) record(job string) store.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.last[job]
+	if r := s.last[job]; r != nil {
+		return *r
+	}
+	return store.Record{}
 }
 
 // heard is the effect of a job that the sink accepted last.

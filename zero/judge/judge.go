@@ -52,12 +52,14 @@ func (t Tick) Own() time.Duration { return t.Late - t.Waited }
 
 // Ticks returns the ticks that were due from From until before To, by job and time.
 func (s Story) Ticks() (all []Tick, err error) {
-	starts := map[string]map[int64][]time.Time{}
+	type tickOf struct {
+		job string
+		due int64
+	}
+	starts := map[tickOf][]time.Time{}
 	for _, one := range s.Starts {
-		if starts[one.Job] == nil {
-			starts[one.Job] = map[int64][]time.Time{}
-		}
-		starts[one.Job][one.Tick.UnixNano()] = append(starts[one.Job][one.Tick.UnixNano()], one.At)
+		key := tickOf{one.Job, one.Tick.UnixNano()}
+		starts[key] = append(starts[key], one.At)
 	}
 	for job, text := range s.Jobs {
 		times, err := schedule.Parse(text, "", job)
@@ -66,7 +68,7 @@ func (s Story) Ticks() (all []Tick, err error) {
 		}
 		for due := times.Next(s.From.Add(-1)); !due.IsZero() && due.Before(s.To); due = times.Next(due) {
 			t := Tick{Job: job, Due: due}
-			if at := starts[job][due.UnixNano()]; len(at) > 0 {
+			if at := starts[tickOf{job, due.UnixNano()}]; len(at) > 0 {
 				t.Starts, t.Late = len(at), slices.MinFunc(at, time.Time.Compare).Sub(due)
 				t.Waited = min(s.absent(due, due.Add(t.Late)), s.Polling+s.longestStart())
 			}

@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -13,8 +14,9 @@ func (s Story) Report(out io.Writer, ticks []Tick) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	defer w.Flush()
 	fmt.Fprintln(w, "JOB\tSCHEDULE\tTICKS\tLOST\tTWICE\tSTARTED AFTER DUE: MEDIAN\t95TH\tLONGEST\tWITHOUT THE PLATFORM'S PART")
-	for job := range slices.Values(names(ticks)) {
-		reportJob(w, job, s.Jobs[job], of(ticks, job))
+	for _, job := range slices.Sorted(maps.Keys(s.Jobs)) {
+		of := slices.DeleteFunc(slices.Clone(ticks), func(t Tick) bool { return t.Job != job })
+		reportJob(w, job, s.Jobs[job], of)
 	}
 	fmt.Fprintln(w, "\nOF THE PLATFORM\tCOUNT\tMEDIAN\t95TH\tLONGEST")
 	reportTimes(w, "from a visible alarm to the look that sees it", s.Polls())
@@ -53,20 +55,4 @@ func at(all []time.Duration, percent int) string {
 	slices.Sort(all)
 	d := all[max(0, (len(all)*percent+99)/100-1)]
 	return fmt.Sprintf("%.3f s", d.Seconds())
-}
-
-func names(ticks []Tick) (all []string) {
-	for _, t := range ticks {
-		all = append(all, t.Job)
-	}
-	return slices.Compact(all)
-}
-
-func of(ticks []Tick, job string) (all []Tick) {
-	for _, t := range ticks {
-		if t.Job == job {
-			all = append(all, t)
-		}
-	}
-	return all
 }

@@ -5,9 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -20,26 +20,24 @@ func main() {
 	proctest.Tell(proctest.Event{What: "up"})
 	var o struct {
 		Schedules map[string]string // by job
-		Takes     time.Duration     // of each run
+		Command   string            // of the program
 	}
 	if err := json.Unmarshal([]byte(order), &o); err != nil {
 		fmt.Fprintln(os.Stderr, "program: want an order with its schedules:", err)
 		os.Exit(2)
 	}
+	os.Args = []string{os.Args[0], o.Command}
 	var all []soloist.Work
-	for name, schedule := range o.Schedules {
-		all = append(all, soloist.Job{Name: name, Schedule: schedule, Do: do(o.Takes)})
+	for _, name := range slices.Sorted(maps.Keys(o.Schedules)) {
+		all = append(all, soloist.Job{Name: name, Schedule: o.Schedules[name], Do: do})
 	}
-	slices.SortFunc(all, func(a, b soloist.Work) int { return strings.Compare(a.(soloist.Job).Name, b.(soloist.Job).Name) })
 	host.Main(all...)
 }
 
 // do takes its time.
-func do(takes time.Duration) func(context.Context, *soloist.Run) error {
-	return func(ctx context.Context, run *soloist.Run) error {
-		proctest.Tell(proctest.Of("start", run))
-		err := proctest.Pause(ctx, takes)
-		proctest.TellEnd(run, err)
-		return err
-	}
+func do(ctx context.Context, run *soloist.Run) error {
+	proctest.Tell(proctest.Of("start", run))
+	err := proctest.Pause(ctx, 100*time.Millisecond)
+	proctest.TellEnd(run, err)
+	return err
 }

@@ -20,27 +20,24 @@ func (s skewed) Next(now time.Time) time.Time {
 	return s.Schedule.Next(now.Add(s.ahead)).Add(-s.ahead)
 }
 
-// Run has the jobs of a replica run at their ticks while it leads, until ctx ends.
-func Run(ctx context.Context, w *replica.Worker, leads func() bool) error {
+// Run has the jobs of a replica run at their ticks while it leads, until ctx ends. A fleet that only leads has none.
+func Run(ctx context.Context, w replica.Settings, leads func() bool) error {
 	c := cron.New(cron.WithLocation(time.UTC))
 	for _, j := range w.Jobs {
-		schedule, err := Parse(j)
+		schedule, err := cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(j.Cron())
 		if err != nil {
 			return err
 		}
 		c.Schedule(skewed{schedule, w.Skew}, cron.FuncJob(func() {
 			if leads() {
-				_ = w.Do(ctx, j, j.Tick(w.Now())) // a replica whose log is full shows as ticks that are lost
+				_ = w.Do(ctx, j, j.Tick(w.Now())) // it ends early only as ctx does
 			}
 		}))
 	}
-	c.Start()
+	if !w.Leads {
+		c.Start()
+	}
 	<-ctx.Done()
 	<-c.Stop().Done()
 	return nil
-}
-
-// Parse parses the schedule of a job.
-func Parse(j replica.Job) (cron.Schedule, error) {
-	return cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(j.Cron())
 }

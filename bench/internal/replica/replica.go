@@ -1,12 +1,10 @@
-// Package replica is what the replicas of all peers share: what they are told, one log of the runs of their jobs, and
-// their end. It imports nothing of the peers, so that each program is as large as it would be
-// by itself.
+// Package replica is what the replicas of all peers share: what they are told, the lines that they print about the runs of their
+// jobs, and their end. It imports nothing of the peers, so that each program is as large as it would be by itself.
 package replica
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,8 +18,6 @@ const variable = "BENCH_REPLICA"
 
 // Settings are what a replica is told.
 type Settings struct {
-	Name    string
-	Log     string        // the file for its runs
 	Skew    time.Duration // by how much its wall clock is ahead
 	Service string        // where it meets the others: a connection string, an address or a URL
 	Space   string        // what separates its fleet from others at the service
@@ -29,6 +25,7 @@ type Settings struct {
 	Lease   time.Duration // of a leader
 	Leads   bool          // the work is that of one leader, in place of jobs; see Lead
 	Jobs    []Job
+	Name    string
 }
 
 // Env is the setting under which a program is this replica.
@@ -40,61 +37,64 @@ func (s Settings) Env() string {
 // Now is the wall clock of the replica.
 func (s Settings) Now() time.Time { return time.Now().Add(s.Skew) }
 
-// A Worker does the work of the jobs and logs it.
-type Worker struct {
-	Settings
-	log *Log
+// What replicas print.
+const (
+	Start = "start"
+	End   = "end"
+)
+
+// say prints a line about a run, by one call of the system. The bench reads it as an event of proctest.
+func say(what, job string, tick time.Time) {
+	b, _ := json.Marshal(map[string]any{"What": what, "Job": job, "Tick": tick, "At": time.Now()}) // of texts and times
+	os.Stdout.Write(append(b, '\n'))
 }
 
 // Do is the run of a job at a tick.
-func (w *Worker) Do(ctx context.Context, j Job, tick time.Time) error {
-	line := Line{What: Start, Wall: time.Now(), Tick: tick, Job: j.Name, Replica: w.Name, Pid: os.Getpid()}
-	err := w.log.Write(line)
-	if j.Work > 0 {
-		t := time.NewTimer(j.Work)
-		defer t.Stop()
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			err = errors.Join(err, context.Cause(ctx))
-		}
+func (s Settings) Do(ctx context.Context, j Job, tick time.Time) error {
+	say(Start, j.Name, tick)
+	defer say(End, j.Name, tick)
+	if j.Work == 0 {
+		return nil
 	}
-	line.What, line.Wall = End, time.Now()
-	return errors.Join(err, w.log.Write(line))
+	return Wait(ctx, j.Work)
 }
 
-// Lead is what a leader does: it logs when it begins to lead, and when it ends.
-func (w *Worker) Lead(ctx context.Context) error {
-	line := Line{What: Start, Wall: time.Now(), Tick: time.Unix(0, 0), Job: w.Jobs[0].Name, Replica: w.Name, Pid: os.Getpid()}
-	err := w.log.Write(line)
+// Wait waits, and returns an error if ctx ends.
+func Wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Lead is what a leader does: it says when it begins to lead, and when it ends.
+func (s Settings) Lead(ctx context.Context) {
+	say(Start, s.Jobs[0].Name, time.Time{})
 	<-ctx.Done()
-	line.What, line.Wall = End, time.Now()
-	return errors.Join(err, w.log.Write(line))
+	say(End, s.Jobs[0].Name, time.Time{})
 }
 
 // Main runs a replica until SIGTERM, or until the bench has ended.
-func Main(serve func(ctx context.Context, w *Worker) error) {
-	if err := run(serve); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-func run(serve func(ctx context.Context, w *Worker) error) error {
+func Main(serve func(ctx context.Context, s Settings) error) {
 	go func() {
 		io.Copy(io.Discard, os.Stdin) // which the bench holds open while it lives
 		os.Exit(1)
 	}()
-	var w Worker
-	if err := json.Unmarshal([]byte(os.Getenv(variable)), &w.Settings); err != nil {
-		return fmt.Errorf("%s: want the settings of a replica: this program is started by the bench: go run . in bench: %w", variable, err)
-	}
-	log, err := Open(w.Log)
+	var s Settings
+	err := json.Unmarshal([]byte(os.Getenv(variable)), &s)
 	if err != nil {
-		return err
+		err = fmt.Errorf("%s: want the settings of a replica: this program is started by the bench: go run . in bench: %w", variable, err)
+	} else {
+		ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		defer cancel()
+		err = serve(ctx, s)
 	}
-	w.log = log
-	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer cancel()
-	return errors.Join(serve(ctx, &w), log.Close())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }

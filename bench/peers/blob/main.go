@@ -1,34 +1,46 @@
-// Blob is a replica of the bench: a blob lease for each tick, as people write it by hand. Whoever
-// gets the lease runs the tick, and gives the lease back.
+// Blob is a replica of the bench: a blob lease for each tick, as people write it by hand, by the client library with its
+// defaults. Whoever gets the lease runs the tick, and gives the lease back.
 package main
 
 import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
-	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
 
 	"github.com/soloist-go/soloist/bench/internal/replica"
 )
 
 func main() { replica.Main(serve) }
 
-func serve(ctx context.Context, w *replica.Worker) error {
-	c, err := openBlobs(ctx, w.Service, w.Space)
+func serve(ctx context.Context, w replica.Settings) error {
+	c, err := container.NewClientFromConnectionString(w.Service, w.Space, nil)
 	if err != nil {
+		return err
+	}
+	if _, err := c.Create(ctx, nil); err != nil && !bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
 		return err
 	}
 	var all sync.WaitGroup
 	defer all.Wait()
 	for _, j := range w.Jobs {
-		b, err := c.Blob(ctx, j.Name)
+		l, err := leaseOf(ctx, c, j.Name)
 		if err != nil {
 			return err
 		}
 		all.Go(func() {
-			for tick := j.Next(w.Now()); wait(ctx, tick.Sub(w.Now())); tick = j.Next(tick) {
-				if err := run(ctx, w, b, j, tick); err != nil && ctx.Err() == nil {
+			for tick := j.Next(w.Now()); replica.Wait(ctx, tick.Sub(w.Now())) == nil; tick = j.Next(tick) {
+				_, err := l.AcquireLease(ctx, 15, nil)
+				if err == nil {
+					_ = w.Do(ctx, j, tick) // it ends early only as ctx does
+					_, err = l.ReleaseLease(context.WithoutCancel(ctx), nil)
+				}
+				if err != nil && ctx.Err() == nil && !bloberror.HasCode(err, bloberror.LeaseAlreadyPresent) {
 					fmt.Fprintln(os.Stderr, err)
 				}
 			}
@@ -37,25 +49,17 @@ func serve(ctx context.Context, w *replica.Worker) error {
 	return nil
 }
 
-// run runs a tick if the lease is free.
-func run(ctx context.Context, w *replica.Worker, b *leasedBlob, j replica.Job, tick time.Time) error {
-	const seconds = 15
-	ok, err := b.Acquire(ctx, seconds)
-	if err != nil || !ok {
-		return err
+// leaseOf returns the lease of a blob, which it creates if there is none.
+func leaseOf(ctx context.Context, c *container.Client, name string) (*lease.BlobClient, error) {
+	blob := c.NewBlockBlobClient(name)
+	_, err := blob.Upload(ctx, body{strings.NewReader("")}, nil)
+	if err != nil && !bloberror.HasCode(err, bloberror.BlobAlreadyExists, bloberror.LeaseIDMissing) {
+		return nil, err
 	}
-	defer b.Release(context.WithoutCancel(ctx))
-	return w.Do(ctx, j, tick)
+	return lease.NewBlobClient(blob, nil)
 }
 
-// wait waits, and returns false if ctx ends.
-func wait(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
+// A body is that of a request.
+type body struct{ *strings.Reader }
+
+func (body) Close() error { return nil }

@@ -20,7 +20,7 @@ import (
 
 func main() { replica.Main(serve) }
 
-func serve(ctx context.Context, w *replica.Worker) error {
+func serve(ctx context.Context, w replica.Settings) error {
 	client, err := coordination.NewForConfig(&rest.Config{Host: w.Service, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
 	if err != nil {
 		return err
@@ -38,7 +38,7 @@ func serve(ctx context.Context, w *replica.Worker) error {
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) {
 				if leads.Store(true); w.Leads {
-					_ = w.Lead(ctx) // a log that is full shows as a leader that is lost
+					w.Lead(ctx)
 				}
 			},
 			OnStoppedLeading: func() { leads.Store(false) },
@@ -54,11 +54,7 @@ func serve(ctx context.Context, w *replica.Worker) error {
 			elector.Run(ctx) // which returns when the lease is lost
 		}
 	}()
-	if w.Leads {
-		<-ctx.Done()
-	} else {
-		err = cron.Run(ctx, w, leads.Load)
-	}
+	err = cron.Run(ctx, w, leads.Load)
 	<-elected
 	return err
 }

@@ -18,7 +18,7 @@ import (
 
 func main() { replica.Main(serve) }
 
-func serve(ctx context.Context, w *replica.Worker) error {
+func serve(ctx context.Context, w replica.Settings) error {
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{w.Service}, DialTimeout: 5 * time.Second})
 	if err != nil {
 		return err
@@ -34,17 +34,13 @@ func serve(ctx context.Context, w *replica.Worker) error {
 			}
 		}
 	}()
-	if w.Leads {
-		<-ctx.Done()
-	} else {
-		err = cron.Run(ctx, w, leads.Load)
-	}
+	err = cron.Run(ctx, w, leads.Load)
 	<-elected
 	return err
 }
 
 // campaign leads once, until ctx ends or the session does.
-func campaign(ctx context.Context, client *clientv3.Client, w *replica.Worker, leads *atomic.Bool) (err error) {
+func campaign(ctx context.Context, client *clientv3.Client, w replica.Settings, leads *atomic.Bool) (err error) {
 	seconds := 15
 	if w.Leads {
 		seconds = 1 // the server gives its shortest
@@ -59,21 +55,15 @@ func campaign(ctx context.Context, client *clientv3.Client, w *replica.Worker, l
 	}
 	leads.Store(true)
 	defer leads.Store(false)
+	leading, end := context.WithCancel(ctx)
+	defer end()
+	go func() {
+		<-session.Done() // at the latest when it is closed
+		end()
+	}()
 	if w.Leads {
-		leading, end := context.WithCancel(ctx)
-		defer end()
-		go func() {
-			select {
-			case <-session.Done():
-				end()
-			case <-leading.Done():
-			}
-		}()
-		return w.Lead(leading)
+		w.Lead(leading)
 	}
-	select {
-	case <-ctx.Done():
-	case <-session.Done():
-	}
+	<-leading.Done()
 	return nil
 }

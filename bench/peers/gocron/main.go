@@ -17,7 +17,7 @@ import (
 
 func main() { replica.Main(serve) }
 
-func serve(ctx context.Context, w *replica.Worker) error {
+func serve(ctx context.Context, w replica.Settings) error {
 	client := redis.NewClient(&redis.Options{Addr: w.Service})
 	defer client.Close()
 	s, err := gocron.NewScheduler(
@@ -39,7 +39,7 @@ func serve(ctx context.Context, w *replica.Worker) error {
 	return s.Shutdown()
 }
 
-// A locker locks a job while it replica.
+// A locker locks a job while it runs.
 type locker struct {
 	sync  *redsync.Redsync
 	space string

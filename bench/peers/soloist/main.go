@@ -14,7 +14,7 @@ import (
 
 func main() { replica.Main(serve) }
 
-func serve(ctx context.Context, w *replica.Worker) error {
+func serve(ctx context.Context, w replica.Settings) error {
 	store, err := azure.Open(azure.Config{ConnectionString: w.Service, Container: w.Space})
 	if err != nil {
 		return err
@@ -24,7 +24,10 @@ func serve(ctx context.Context, w *replica.Worker) error {
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 	if w.Leads {
-		s.Singletons = []soloist.Singleton{{Name: "leader", Lease: w.Lease, Do: func(ctx context.Context, _ *soloist.Run) error { return w.Lead(ctx) }}}
+		s.Singletons = []soloist.Singleton{{Name: "leader", Lease: w.Lease, Do: func(ctx context.Context, _ *soloist.Run) error {
+			w.Lead(ctx)
+			return nil
+		}}}
 		return s.Run(ctx)
 	}
 	for _, j := range w.Jobs {
