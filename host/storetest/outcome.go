@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"slices"
+
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -26,6 +28,10 @@ var before = []struct {
 	{"broken", 3, store.Broken, breaker, func(s *subject) {
 		s.acquire(s.own, s.longest())
 		s.must("break", s.breakLease(0))
+	}},
+	{"broken-unchanged", 3, store.Broken, conditional, func(s *subject) {
+		s.acquire(s.own, s.longest())
+		s.must("break", s.breakUnchanged(s.etag))
 	}},
 	{"expired", 4, store.Expired, nothing, (*subject).expire},
 }
@@ -89,6 +95,22 @@ func (s *subject) put(l store.Lease) error {
 	return err
 }
 
+// each makes a test of each state: the body gets an entry in it, and an ETag from before its last write.
+func each(prefix string, needs need, body func(s *subject, state store.LeaseState, old string), states ...store.LeaseState) (all []property) {
+	for _, b := range before {
+		if len(states) > 0 && !slices.Contains(states, b.state) {
+			continue
+		}
+		all = append(all, property{prefix + b.name, b.needs | needs, func(c *check) {
+			s := c.subject()
+			old := s.newer()
+			b.reach(s)
+			body(s, b.state, old)
+		}})
+	}
+	return all
+}
+
 // outcomes makes a test of each cell, and one of a second release in each state
 // that knows a first.
 func outcomes() []property {
@@ -114,6 +136,13 @@ func outcomes() []property {
 	return all
 }
 
+// untouched checks that an entry has the first record, the known ETag and a state.
+func (s *subject) untouched(when string, state store.LeaseState) {
+	if e := s.read(); e.State != state || string(e.Record) != first || e.ETag != s.etag {
+		s.errorf("%s: got %s, record %s, ETag %s, want %s, %s, %s", when, e.State, e.Record, e.ETag, state, first, s.etag)
+	}
+}
+
 // cell makes the call and then finds out whether the entry is in the state that
 // it should be in; an error should have left it in the state before.
 func (s *subject) cell(call string, do func(*subject) error, want after, before store.LeaseState) {
@@ -121,13 +150,7 @@ func (s *subject) cell(call string, do func(*subject) error, want after, before 
 	if want.err != nil {
 		want.state = before
 	}
-	e := s.read()
-	if e.State != want.state {
-		s.errorf("state after %s: got %q, want %q", call, e.State, want.state)
-	}
-	if string(e.Record) != first || e.ETag != s.etag {
-		s.errorf("after %s: got record %s, ETag %s, want %s, %s", call, e.Record, e.ETag, first, s.etag)
-	}
+	s.untouched("after "+call, want.state)
 	s.probe(call, want)
 }
 

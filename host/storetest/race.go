@@ -46,21 +46,12 @@ var races = []property{
 		s.write("winner's write", leases[winner], nil)
 	}},
 	{"Race/acquire-expired", nothing, func(c *check) {
-		s := c.subject()
-		s.expire()
+		s := c.expired()
 		c.race(16, store.ErrHeld, func(int) error {
 			_, err := s.lease().Acquire(c.ctx, s.longest(), s.etag)
 			return err
 		})
 		s.renew("old renew", s.own, store.ErrLost)
-	}},
-	{"Race/write", nothing, func(c *check) { // one holder, many calls with one ETag
-		s := c.subject()
-		s.acquire(s.own, s.longest())
-		c.race(16, store.ErrChanged, func(i int) error {
-			_, err := s.own.Write(c.ctx, s.etag, []byte(strconv.Itoa(i)))
-			return err
-		})
 	}},
 	{"Race/counter", nothing, counter},
 	{"Race/view", nothing, func(c *check) {

@@ -115,11 +115,12 @@ func TestDifferences(t *testing.T) {
 		New:     func(*testing.T) store.Store { return plain{creates{new(local.Memory)}} },
 		Virtual: true,
 		Differences: map[string]string{
-			"Create/twice":   "a create replaces the record",
-			"Create/leased":  "a create replaces the record",
-			"Create/expired": "a create replaces the record",
-			"Race/create":    "a create replaces the record",
-			"Context/create": "a create asks no context",
+			"Create/available": "a create replaces the record",
+			"Create/released":  "a create replaces the record",
+			"Create/leased":    "a create replaces the record",
+			"Create/expired":   "a create replaces the record",
+			"Race/create":      "a create replaces the record",
+			"Context/create":   "a create asks no context",
 		},
 	})
 }

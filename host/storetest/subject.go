@@ -44,6 +44,27 @@ func (c *check) subject() *subject {
 	return s
 }
 
+// leased returns a subject that own has leased.
+func (c *check) leased() *subject {
+	s := c.subject()
+	s.acquire(s.own, s.longest())
+	return s
+}
+
+// saved returns a subject that own has leased, with a checkpoint.
+func (c *check) saved() *subject {
+	s := c.leased()
+	c.must("save", s.keep(s.own, "checkpoint"))
+	return s
+}
+
+// expired returns a subject whose lease under own has run out.
+func (c *check) expired() *subject {
+	s := c.subject()
+	s.expire()
+	return s
+}
+
 // lease returns a lease under a new id.
 func (s *subject) lease() store.Lease { return s.store.Lease(s.name, newID()) }
 

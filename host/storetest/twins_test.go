@@ -25,18 +25,25 @@ func robbed() storetest.Harness {
 	return h
 }
 
-// remembers keeps the record and the ETag that it has read until it writes.
+// remembers keeps the record, the ETag and the checkpoint that it has read until it writes.
 type remembers struct {
 	*mutant
 	seen *sync.Map // entries by name
 }
 
 func newRemembers(m *local.Memory) store.Store {
-	var seen sync.Map
+	var seen, loaded sync.Map
 	return remembers{mutate(m, func(ctx context.Context, c *call) (store.Revision, error) {
+		if c.op == "load" {
+			r, err := c.run(ctx)
+			old, _ := loaded.LoadOrStore(c.name, c.checkpoint)
+			c.checkpoint = old.([]byte)
+			return r, err
+		}
 		defer seen.Delete(c.name)
+		loaded.Delete(c.name)
 		return c.run(ctx)
-	}, "write"), &seen}
+	}, "write", "save", "load"), &seen}
 }
 
 func (s remembers) Read(ctx context.Context, name string) (store.Entry, error) {
