@@ -79,17 +79,6 @@ var keeps = []property{
 		one.holds("saved", first, "checkpoint")
 		other.holds("of another entry", first, "")
 	}},
-	{"Keep/deleted", keeper | deleter, func(c *check) {
-		s := c.saved()
-		c.must("release", s.own.Release(c.ctx))
-		c.must("delete", c.store.(Deleter).Delete(c.ctx, s.name))
-		e, err := c.store.Create(c.ctx, s.name, []byte(first))
-		c.must("create again", err)
-		s.etag = e.ETag
-		s.acquire(s.rest, s.longest())
-		s.own = s.rest
-		s.holds("made again", first, "")
-	}},
 }
 
 // outlives: a checkpoint outlives each end of a lease, and only the holder saves or loads.

@@ -68,17 +68,11 @@ var documents = []property{
 		}
 	}},
 	{"Document/counter", documenter, func(c *check) { // no addition gets lost
-		const goroutines, rounds = 5, 6
 		p := c.paper()
 		p.put("0")
-		together(goroutines, func(int) {
-			for range rounds {
-				for !p.add() && c.pause() {
-				}
-			}
-		})
+		c.count(p.add)
 		d, err := p.fetch("")
-		if want := strconv.Itoa(goroutines * rounds); err != nil || string(d.Body) != want {
+		if want := strconv.Itoa(additions); err != nil || string(d.Body) != want {
 			c.errorf("the document counts %s, %v, want %s", d.Body, err, want)
 		}
 	}},

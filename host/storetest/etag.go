@@ -57,7 +57,7 @@ func (s *subject) newer() (old string) {
 	l := s.lease()
 	old = s.etag
 	s.acquire(l, s.longest())
-	if _, ok := l.(store.Checkpointer); ok {
+	if is[store.Checkpointer](l) {
 		s.must("save", s.keep(l, "checkpoint"))
 	} else {
 		s.must("write", s.put(l))

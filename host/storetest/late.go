@@ -52,7 +52,7 @@ func overtaken(s *subject, _ store.LeaseState, _ string) {
 func (s *subject) oldIsLost(when string) {
 	s.write("old write "+when, s.own, store.ErrLost)
 	s.renew("old renew "+when, s.own, store.ErrLost)
-	if _, ok := s.own.(store.Checkpointer); ok {
+	if is[store.Checkpointer](s.own) {
 		s.want("old save "+when, s.keep(s.own, "late"), store.ErrLost)
 		_, err := s.load(s.own)
 		s.want("old load "+when, err, store.ErrLost)

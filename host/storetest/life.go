@@ -45,7 +45,12 @@ var lives = []property{
 		s.want("delete", c.store.(Deleter).Delete(c.ctx, s.name), store.ErrLost)
 		s.write("own write", s.own, nil)
 	}},
-	{"Delete/again", deleter, recreated},
+	{"Delete/again", deleter, func(c *check) {
+		c.recreated(func(name, _ string) error { return c.store.(Deleter).Delete(c.ctx, name) })
+	}},
+	{"Remove/again", remover, func(c *check) {
+		c.recreated(func(name, etag string) error { return c.store.(store.Remover).Remove(c.ctx, name, etag) })
+	}},
 	{"Apart", nothing, func(c *check) {
 		job := strings.TrimPrefix(newName(), "storetest/")
 		c.apart("storetest/"+job, "storetest/"+job+"-2", "storetest-2/"+job, "storetest/."+job)
@@ -85,22 +90,40 @@ func missing(c *check) {
 	}
 }
 
-// recreated: an ETag or a lease from before a deletion is worth nothing.
-func recreated(c *check) {
+// recreated: nothing from before the end of an entry is worth anything.
+func (c *check) recreated(end func(name, etag string) error) {
 	s := c.subject()
+	old := s.newer()
 	s.expire()
-	old := s.etag
-	s.must("delete", c.store.(Deleter).Delete(c.ctx, s.name))
+	last := s.etag
+	s.must("end", end(s.name, s.etag))
 	_, err := c.store.Read(c.ctx, s.name)
-	c.want("read after delete", err, fs.ErrNotExist)
+	c.want("read after it", err, fs.ErrNotExist)
+	if is[store.ConditionalBreaker](c.store) {
+		s.wantGone("break of none", s.breakUnchanged(last))
+	}
 	e, err := c.store.Create(c.ctx, s.name, []byte(first))
 	c.must("create again", err)
-	if e.ETag == old || e.State != store.Available {
-		c.errorf("made again: got ETag %s, %s, want another ETag than %s, available", e.ETag, e.State, old)
+	if s.etag = e.ETag; e.ETag == old || e.ETag == last {
+		c.errorf("made again: got ETag %s, which the one before had", e.ETag)
+	}
+	for _, old := range []string{old, last} {
+		_, err = s.rest.Acquire(c.ctx, s.shortest(), old)
+		c.want("acquire with the old ETag", err, store.ErrChanged)
+		if is[store.Remover](c.store) {
+			c.want("remove with the old ETag", s.remove(old), store.ErrChanged)
+		}
 	}
 	s.renew("old renew", s.own, store.ErrLost)
-	_, err = s.rest.Acquire(c.ctx, s.shortest(), old)
-	c.want("acquire with the old ETag", err, store.ErrChanged)
+	s.untouched("after it", store.Available)
+	s.acquire(s.rest, s.longest())
+	if is[store.ConditionalBreaker](c.store) {
+		c.want("break with the old ETag", s.breakUnchanged(last), store.ErrChanged)
+	}
+	if is[store.Checkpointer](s.rest) {
+		s.own = s.rest
+		s.holds("made again", first, "")
+	}
 }
 
 // longPart returns a part of a name that is as long as may be.

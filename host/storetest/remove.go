@@ -13,30 +13,6 @@ var removals = []property{
 		s := c.subject()
 		c.wantGone("remove", c.store.(store.Remover).Remove(c.ctx, newName(), s.etag))
 	}},
-	{"Remove/anew", remover, func(c *check) {
-		s := c.subject()
-		old := s.etag
-		s.must("remove", s.remove(old))
-		e, err := c.store.Create(c.ctx, s.name, []byte(first))
-		c.must("create again", err)
-		if e.ETag == old {
-			c.errorf("made again: got the ETag %s that it had", e.ETag)
-		}
-		s.want("remove with the old ETag", s.remove(old), store.ErrChanged)
-	}},
-	{"Remove/checkpoint", remover | keeper, func(c *check) {
-		s := c.leased()
-		c.must("save", s.keep(s.own, "a checkpoint"))
-		s.release("own release", s.own, nil)
-		s.must("remove", s.remove(s.etag))
-		e, err := c.store.Create(c.ctx, s.name, []byte(first))
-		c.must("create again", err)
-		s.etag = e.ETag
-		s.acquire(s.rest, s.longest())
-		if checkpoint, err := s.load(s.rest); err != nil || checkpoint != "" {
-			c.errorf("made again: got the checkpoint %q, %v", checkpoint, err)
-		}
-	}},
 	{"Remove/context", remover, func(c *check) {
 		s := c.subject()
 		s.promptly("remove", func(ctx context.Context) error {

@@ -24,9 +24,10 @@ type subject struct {
 }
 
 // newName returns a name that nobody has used.
-func newName() string {
-	return "storetest/t" + strings.ToLower(rand.Text())
-}
+func newName() string { return "storetest/t" + strings.ToLower(rand.Text()) }
+
+// newApp is the name of an app that nobody has used.
+func newApp() string { return strings.Replace(newName(), "/", "-", 1) }
 
 // newID returns a random UUID.
 func newID() string {
@@ -37,7 +38,7 @@ func newID() string {
 }
 
 func (c *check) subject() *subject {
-	s := &subject{check: c, store: c.store, name: newName()}
+	s := &subject{check: c, store: c.store, name: newApp() + "/job"}
 	e, err := c.store.Create(c.ctx, s.name, []byte(first))
 	c.must("create", err)
 	s.etag, s.own, s.rest = e.ETag, s.lease(), s.lease()

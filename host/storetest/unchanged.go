@@ -32,18 +32,6 @@ var unchanged = []property{
 		_, err := c.store.Read(c.ctx, name)
 		c.want("read after it", err, fs.ErrNotExist)
 	}},
-	{"BreakUnchanged/anew", conditional | deleter, func(c *check) {
-		s := c.subject()
-		old := s.etag
-		c.must("delete", c.store.(Deleter).Delete(c.ctx, s.name))
-		c.wantGone("break of none", s.breakUnchanged(old))
-		e, err := c.store.Create(c.ctx, s.name, []byte(first))
-		c.must("create again", err)
-		s.etag = e.ETag
-		s.acquire(s.own, s.longest())
-		s.want("break", s.breakUnchanged(old), store.ErrChanged)
-		s.write("write", s.own, nil)
-	}},
 	{"BreakUnchanged/race", conditional, func(c *check) {
 		for i := range 12 {
 			c.subject().overtake(i)
