@@ -58,3 +58,12 @@ func (s *subject) oldIsLost(when string) {
 		s.want("old load "+when, err, store.ErrLost)
 	}
 }
+
+// conditions: a lease is acquired for what was seen.
+func conditions(s *subject, state store.LeaseState, old string) {
+	_, err := s.rest.Acquire(s.ctx, s.longest(), old)
+	s.want("acquire with an old ETag", err, store.ErrChanged)
+	s.untouched("after it", state)
+	s.probe("it", after{state: state})
+	s.acquire(s.own, s.longest())
+}
