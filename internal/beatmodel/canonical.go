@@ -16,8 +16,8 @@ func (m *Model) canonical(s *State) {
 	for i := range m.Beats {
 		m.tidy(s, i)
 	}
-	if q := s.Late; q.ETag == stale || q.ID != 0 && q.Op != Acquire && !s.mayLease(q.ID) {
-		s.Late = Request{} // refused whenever it arrives: an old ETag never comes back
+	if s.Late.ETag == stale { // it never comes back, so the request will be refused
+		s.Late = Request{}
 	}
 	s.rename()
 }
@@ -73,16 +73,6 @@ func (m *Model) ageLimit(op Op, i int) uint8 {
 		return m.Beats[i]
 	}
 	return 0
-}
-
-// mayLease reports whether a lease has an id, or can still get it.
-func (s *State) mayLease(id uint8) bool {
-	for _, r := range s.Replicas {
-		if r.ID == id && r.Call.Op == Acquire {
-			return true
-		}
-	}
-	return s.Blob.Lease.ID == id
 }
 
 // newETag makes each ETag that a replica or a request knows an old one.

@@ -6,9 +6,9 @@ func (m *Model) follow(o *moves, i int) {
 	r := &o.from.Replicas[i]
 	switch {
 	case r.Call.Op == Acquire:
-		m.giveUp(o, i)
+		o.add(i, "gives its acquisition up").startOver(i)
 	case r.Mode == Acquired && r.Call.Op == None:
-		m.giveUp(o, i)
+		o.add(i, "gives its acquisition up").startOver(i)
 		if m.mayClaim(r, i) {
 			m.readAgain(o.send(i, Claim), o)
 		}
@@ -41,11 +41,6 @@ func (m *Model) read(o *moves, i int) {
 	} else {
 		m.look(o.add(i, "reads the blob"), i)
 	}
-}
-
-// giveUp adds that a replica leaves a lease that it has, or may get.
-func (m *Model) giveUp(o *moves, i int) {
-	o.add(i, "gives its acquisition up").startOver(i)
 }
 
 // look is the service's answer to a read.
