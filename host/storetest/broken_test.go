@@ -2,6 +2,7 @@ package storetest_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -11,16 +12,19 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// mutant is a Memory whose leases have one fault, with what the faults remember.
+// mutant is a Memory whose leases have a fault in some operations; in all if none is named.
 type mutant struct {
 	*local.Memory
-	fault func(*lease) store.Lease
-
+	fault   fault
+	ops     []string
 	holders sync.Map // id by name, of the last that acquired
 }
 
-func newMutant(fault func(*lease) store.Lease) *mutant {
-	return &mutant{Memory: new(local.Memory), fault: fault}
+// A fault stands in place of a call of a lease.
+type fault func(ctx context.Context, c *call) (store.Revision, error)
+
+func mutate(m *local.Memory, f fault, ops ...string) *mutant {
+	return &mutant{Memory: m, fault: f, ops: ops}
 }
 
 func virtual(backend func() store.Store) storetest.Harness {
@@ -35,60 +39,104 @@ func memory[S interface {
 	return virtual(func() store.Store { return S{new(local.Memory)} })
 }
 
-// leases is a harness for a store whose leases have the fault of type L.
-func leases[L interface {
-	~struct{ *lease }
-	store.Lease
-}]() storetest.Harness {
-	return broken(func(l *lease) store.Lease { return L{l} })
+// leases is a harness for a store whose leases have a fault.
+func leases(f fault, ops ...string) storetest.Harness {
+	return virtual(func() store.Store { return mutate(new(local.Memory), f, ops...) })
 }
 
-func broken(fault func(*lease) store.Lease) storetest.Harness {
-	return virtual(func() store.Store { return newMutant(fault) })
+// twoOf is a harness for a store of which two instances share one place.
+func twoOf(backend func(*local.Memory) store.Store) storetest.Harness {
+	h := virtual(func() store.Store { return backend(new(local.Memory)) })
+	h.Two = func(*testing.T) (one, other store.Store) {
+		place := new(local.Memory)
+		return backend(place), backend(place)
+	}
+	return h
 }
 
-// sound is no fault.
-func sound(l *lease) store.Lease { return l }
+func (m *mutant) Lease(name, id string) store.Lease { return lease{m, name, id} }
 
-func (m *mutant) Lease(name, id string) store.Lease {
-	return m.fault(&lease{Lease: m.Memory.Lease(name, id), store: m, name: name, id: id})
+// holder is the id of whoever acquired the lease last, or else this one.
+func (m *mutant) holder(name, id string) string {
+	last, _ := m.holders.LoadOrStore(name, id)
+	return last.(string)
 }
 
-// lease is as it should be; each fault embeds it and spoils one method.
+// A call is one call of a lease, with its arguments; the checkpoint of a load is its result.
+type call struct {
+	store              *mutant
+	name, id, op       string
+	length             time.Duration
+	etag               string
+	record, checkpoint []byte
+}
+
+// run does what the call asks for. That of a load or a release tells no revision.
+func (c *call) run(ctx context.Context) (r store.Revision, err error) {
+	switch l := c.lease(); c.op {
+	case "acquire":
+		if r, err = l.Acquire(ctx, c.length, c.etag); err == nil {
+			c.store.holders.Store(c.name, c.id)
+		}
+	case "renew":
+		r, err = l.Renew(ctx)
+	case "write":
+		r, err = l.Write(ctx, c.etag, c.record)
+	case "release":
+		err = l.Release(ctx)
+	case "save":
+		r, err = l.(store.Checkpointer).Save(ctx, c.etag, c.record, c.checkpoint)
+	case "load":
+		c.checkpoint, err = l.(store.Checkpointer).Load(ctx, c.etag)
+	}
+	return r, err
+}
+
+// lease is the one without the fault.
+func (c *call) lease() store.Lease { return c.store.Memory.Lease(c.name, c.id) }
+
+// present is the entry as it is.
+func (c *call) present(ctx context.Context) store.Entry {
+	e, _ := c.store.Memory.Read(ctx, c.name)
+	return e
+}
+
 type lease struct {
-	store.Lease
 	store    *mutant
 	name, id string
 }
 
-func (l *lease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	stamp, err := l.Lease.Acquire(ctx, d, etag)
-	if err == nil {
-		l.store.holders.Store(l.name, l.id)
+func (l lease) do(ctx context.Context, c *call) (store.Revision, error) {
+	c.store, c.name, c.id = l.store, l.name, l.id
+	if len(l.store.ops) == 0 || slices.Contains(l.store.ops, c.op) {
+		return l.store.fault(ctx, c)
 	}
-	return stamp, err
+	return c.run(ctx)
 }
 
-func (l *lease) keeper() store.Checkpointer { return l.Lease.(store.Checkpointer) }
-
-func (l *lease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
-	return l.keeper().Save(ctx, etag, record, checkpoint)
+func (l lease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
+	return l.do(ctx, &call{op: "acquire", length: d, etag: etag})
 }
 
-func (l *lease) Load(ctx context.Context, etag string) ([]byte, error) {
-	return l.keeper().Load(ctx, etag)
+func (l lease) Renew(ctx context.Context) (store.Revision, error) {
+	return l.do(ctx, &call{op: "renew"})
 }
 
-// holder is the lease of whoever acquired it last.
-func (l *lease) holder() store.Lease {
-	if id, ok := l.store.holders.Load(l.name); ok {
-		return l.store.Memory.Lease(l.name, id.(string))
-	}
-	return l.Lease
+func (l lease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
+	return l.do(ctx, &call{op: "write", etag: etag, record: record})
 }
 
-// etag is the present one.
-func (l *lease) etag(ctx context.Context) string {
-	e, _ := l.store.Read(ctx, l.name)
-	return e.ETag
+func (l lease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
+	return l.do(ctx, &call{op: "save", etag: etag, record: record, checkpoint: checkpoint})
+}
+
+func (l lease) Load(ctx context.Context, etag string) ([]byte, error) {
+	c := call{op: "load", etag: etag}
+	_, err := l.do(ctx, &c)
+	return c.checkpoint, err
+}
+
+func (l lease) Release(ctx context.Context) error {
+	_, err := l.do(ctx, &call{op: "release"})
+	return err
 }

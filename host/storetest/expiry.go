@@ -70,27 +70,15 @@ var expiries = []property{
 		s.write("write after expiry", s.own, store.ErrLost)
 	}},
 	{"Expiry/revived", nothing, func(c *check) {
-		s := c.subject()
-		s.expire()
+		s := c.expired()
 		s.write("write before renewal", s.own, store.ErrLost)
 		s.renew("renew", s.own, nil)
 		s.state("after renewal", store.Leased)
 		s.write("write after renewal", s.own, nil)
 		s.release("release", s.own, nil)
 	}},
-	{"Expiry/taken", nothing, func(c *check) {
-		s := c.subject()
-		s.expire()
-		s.acquire(s.rest, s.longest())
-		s.oldIsLost("under the new holder")
-		s.write("new holder's write", s.rest, nil)
-		s.oldIsLost("after the new holder's write")
-		s.release("new holder's release", s.rest, nil)
-		s.oldIsLost("after the new holder's release")
-	}},
 	{"Expiry/taken-expired", nothing, func(c *check) { // the next holder's lease has run out too
-		s := c.subject()
-		s.expire()
+		s := c.expired()
 		s.acquire(s.rest, s.shortest())
 		s.await(store.Expired)
 		s.oldIsLost("after the new holder's lease has run out")
@@ -125,10 +113,4 @@ var expiries = []property{
 			c.errorf("broken after %v, want about %v", took, s.shortest())
 		}
 	}},
-}
-
-// oldIsLost checks that own has no rights, even if it knows the present ETag.
-func (s *subject) oldIsLost(when string) {
-	s.write("old write "+when, s.own, store.ErrLost)
-	s.renew("old renew "+when, s.own, store.ErrLost)
 }

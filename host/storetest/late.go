@@ -8,8 +8,7 @@ import (
 // they themselves were delayed on the way.
 var lates = []property{
 	{"Repeat/acquire", nothing, func(c *check) {
-		s := c.subject()
-		s.acquire(s.own, s.longest())
+		s := c.leased()
 		s.acquire(s.own, s.longest())
 		s.write("write", s.own, nil)
 		s.release("release", s.own, nil)
@@ -24,21 +23,6 @@ var lates = []property{
 		c.want("acquire with the ETag from before", err, store.ErrChanged)
 		s.write("write after it", s.own, nil)
 	}},
-	{"Repeat/write", nothing, func(c *check) {
-		s := c.subject()
-		old := s.etag
-		s.acquire(s.own, s.longest())
-		c.must("write", s.put(s.own))
-		_, err := s.own.Write(c.ctx, old, []byte(first))
-		c.want("the same write again", err, store.ErrChanged)
-	}},
-	{"Orphan/release", nothing, func(c *check) { // the acquire's answer was lost
-		s := c.subject()
-		s.acquire(s.own, s.longest())
-		s.release("release under an id that did not", s.rest, store.ErrLost)
-		s.release("release", s.own, nil)
-		s.acquire(s.rest, s.longest())
-	}},
 	{"Handle", nothing, func(c *check) { // the id is the lease, not the handle
 		s := c.subject()
 		id := newID()
@@ -47,56 +31,39 @@ var lates = []property{
 		s.renew("renew by another handle", s.store.Lease(s.name, id), nil)
 		s.release("release by another handle", s.store.Lease(s.name, id), nil)
 	}},
-	{"Late/release", nothing, func(c *check) {
-		s := c.subject()
-		s.handOver()
-		s.release("late release", s.own, store.ErrLost)
-		s.write("holder's write", s.rest, nil)
-	}},
-	{"Late/release-expired", nothing, func(c *check) {
-		s := c.subject()
-		s.expire()
-		s.acquire(s.rest, s.longest())
-		s.release("late release", s.own, store.ErrLost)
-		s.write("holder's write", s.rest, nil)
-	}},
-	{"Late/renew", nothing, func(c *check) {
-		s := c.subject()
-		s.handOver()
-		s.renew("late renew", s.own, store.ErrLost)
-		s.write("holder's write", s.rest, nil)
-	}},
-	{"Late/write", nothing, func(c *check) {
-		s := c.subject()
-		s.handOver()
-		s.write("late write with the present ETag", s.own, store.ErrLost)
-		if e := s.read(); string(e.Record) != first || e.ETag != s.etag {
-			c.errorf("after it: got record %s, ETag %s, want %s, %s", e.Record, e.ETag, first, s.etag)
-		}
-		s.write("holder's write", s.rest, nil)
-	}},
-	{"Late/acquire-held", nothing, func(c *check) {
-		s := c.subject()
-		s.handOver()
-		_, err := s.own.Acquire(c.ctx, s.longest(), s.etag)
-		c.want("late acquire", err, store.ErrHeld)
-		s.write("holder's write", s.rest, nil)
-	}},
-	{"Late/acquire-written", nothing, func(c *check) {
-		s := c.subject()
-		old := s.etag
-		s.handOver()
-		s.write("holder's write", s.rest, nil)
-		s.release("holder's release", s.rest, nil)
-		_, err := s.own.Acquire(c.ctx, s.longest(), old)
-		c.want("late acquire", err, store.ErrChanged)
-		s.state("after it", store.Available)
-	}},
 }
 
-// handOver lets own have the lease and give it up, and other take it.
-func (s *subject) handOver() {
-	s.acquire(s.own, s.longest())
-	s.must("release", s.own.Release(s.ctx))
+// overtaken: who had the lease has no rights under the next holder.
+func overtaken(s *subject, _ store.LeaseState, _ string) {
 	s.acquire(s.rest, s.longest())
+	for _, when := range []string{"before the new holder's write", "after it"} {
+		s.oldIsLost(when)
+		s.release("old release "+when, s.own, store.ErrLost)
+		s.want("old acquire "+when, s.acquireOwn(), store.ErrHeld)
+		s.untouched(when, store.Leased)
+		s.must("new holder's write", s.put(s.rest))
+	}
+	s.renew("new holder's renew", s.rest, nil)
+	s.release("new holder's release", s.rest, nil)
+	s.oldIsLost("after the new holder's release")
+}
+
+// oldIsLost checks that own has no rights, even if it knows the present ETag.
+func (s *subject) oldIsLost(when string) {
+	s.write("old write "+when, s.own, store.ErrLost)
+	s.renew("old renew "+when, s.own, store.ErrLost)
+	if is[store.Checkpointer](s.own) {
+		s.want("old save "+when, s.keep(s.own, "late"), store.ErrLost)
+		_, err := s.load(s.own)
+		s.want("old load "+when, err, store.ErrLost)
+	}
+}
+
+// conditions: a lease is acquired for what was seen.
+func conditions(s *subject, state store.LeaseState, old string) {
+	_, err := s.rest.Acquire(s.ctx, s.longest(), old)
+	s.want("acquire with an old ETag", err, store.ErrChanged)
+	s.untouched("after it", state)
+	s.probe("it", after{state: state})
+	s.acquire(s.own, s.longest())
 }

@@ -1,6 +1,7 @@
 package storetest_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -9,109 +10,168 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-type renewsAny struct{ *lease }
+// lost calls everybody lost.
+func lost(context.Context, *call) (store.Revision, error) { return store.Revision{}, store.ErrLost }
 
-func (l renewsAny) Renew(ctx context.Context) (store.Revision, error) { return l.holder().Renew(ctx) }
+// nothing says it did.
+func nothing(context.Context, *call) (store.Revision, error) { return store.Revision{}, nil }
 
-type writesOver struct{ *lease }
+// anybody acts for the holder.
+func anybody(ctx context.Context, c *call) (store.Revision, error) {
+	c.id = c.store.holder(c.name, c.id)
+	return c.run(ctx)
+}
 
-func (l writesOver) Write(ctx context.Context, _ string, record []byte) (store.Revision, error) {
+// unconditional ignores the ETag.
+func unconditional(ctx context.Context, c *call) (store.Revision, error) {
 	for {
-		stamp, err := l.lease.Write(ctx, l.etag(ctx), record)
+		c.etag = c.present(ctx).ETag
+		r, err := c.run(ctx)
 		if !errors.Is(err, store.ErrChanged) {
-			return stamp, err
+			return r, err
 		}
 	}
 }
 
-type releasesAny struct{ *lease }
-
-func (l releasesAny) Release(ctx context.Context) error {
-	err := l.holder().Release(ctx)
-	if errors.Is(err, store.ErrLost) {
-		return nil
-	}
-	return err
+// unheard does what was asked, whatever the context says.
+func unheard(ctx context.Context, c *call) (store.Revision, error) {
+	return c.run(context.WithoutCancel(ctx))
 }
 
-type writesLate struct{ *lease }
+// unmarked succeeds without an ETag.
+func unmarked(ctx context.Context, c *call) (store.Revision, error) {
+	r, err := c.run(ctx)
+	r.ETag = ""
+	return r, err
+}
 
-func (l writesLate) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	stamp, err := l.lease.Write(ctx, etag, record)
-	if errors.Is(err, store.ErrLost) {
-		if _, err := l.lease.Renew(ctx); err == nil {
-			return l.lease.Write(ctx, etag, record)
+// renewing renews on the way.
+func renewing(ctx context.Context, c *call) (store.Revision, error) {
+	_, _ = c.lease().Renew(ctx)
+	return c.run(ctx)
+}
+
+// hidden answers every refusal with success.
+func hidden(ctx context.Context, c *call) (store.Revision, error) {
+	r, err := c.run(ctx)
+	for _, refusal := range []error{store.ErrHeld, store.ErrLost, store.ErrChanged} {
+		if errors.Is(err, refusal) {
+			return store.Revision{ETag: c.present(ctx).ETag}, nil
 		}
 	}
-	return stamp, err
+	return r, err
 }
 
-type writesForAny struct{ *lease }
-
-func (l writesForAny) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	return l.holder().Write(ctx, etag, record)
+// releasesAny frees whoever holds it.
+func releasesAny(ctx context.Context, c *call) (store.Revision, error) {
+	r, err := anybody(ctx, c)
+	if errors.Is(err, store.ErrLost) {
+		err = nil
+	}
+	return r, err
 }
 
-type acquiresHeld struct{ *lease }
+// late writes under a lease that has expired.
+func late(ctx context.Context, c *call) (store.Revision, error) {
+	r, err := c.run(ctx)
+	if errors.Is(err, store.ErrLost) {
+		if _, err := c.lease().Renew(ctx); err == nil {
+			return c.run(ctx)
+		}
+	}
+	return r, err
+}
 
-func (l acquiresHeld) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	stamp, err := l.lease.Acquire(ctx, d, etag)
+func acquiresHeld(ctx context.Context, c *call) (store.Revision, error) {
+	r, err := c.run(ctx)
 	if errors.Is(err, store.ErrHeld) {
-		_ = l.store.Break(ctx, l.name, 0)
-		return l.lease.Acquire(ctx, d, etag)
+		_ = c.store.Break(ctx, c.name, 0)
+		return c.run(ctx)
 	}
-	return stamp, err
+	return r, err
 }
 
 // acquiresOnce refuses the holder itself.
-type acquiresOnce struct{ *lease }
-
-func (l acquiresOnce) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	if _, err := l.lease.Write(ctx, etag, []byte("x")); err == nil || errors.Is(err, store.ErrChanged) {
+func acquiresOnce(ctx context.Context, c *call) (store.Revision, error) {
+	if _, err := c.lease().Write(ctx, c.etag, []byte("x")); err == nil || errors.Is(err, store.ErrChanged) {
 		return store.Revision{}, store.ErrHeld
 	}
-	return l.lease.Acquire(ctx, d, etag)
+	return c.run(ctx)
 }
 
 // acquiresFresh thinks that a lease which ended by itself is still there.
-type acquiresFresh struct{ *lease }
-
-func (l acquiresFresh) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	if e, err := l.store.Read(ctx, l.name); err == nil && (e.State == store.Expired || e.State == store.Broken) {
+func acquiresFresh(ctx context.Context, c *call) (store.Revision, error) {
+	if state := c.present(ctx).State; state == store.Expired || state == store.Broken {
 		return store.Revision{}, store.ErrHeld
 	}
-	return l.lease.Acquire(ctx, d, etag)
+	return c.run(ctx)
 }
 
 // acquiresAnyLength cuts a length to the limits in silence.
-type acquiresAnyLength struct{ *lease }
-
-func (l acquiresAnyLength) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	return l.lease.Acquire(ctx, min(max(d, local.Shortest), local.Longest), etag)
-}
-
-// writesNews makes no new ETag for a record that is there already.
-type writesNews struct{ *lease }
-
-func (l writesNews) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	if e, err := l.store.Read(ctx, l.name); err == nil && string(e.Record) == string(record) && e.State.Live() {
-		return e.Revision, nil
-	}
-	return l.lease.Write(ctx, etag, record)
+func acquiresAnyLength(ctx context.Context, c *call) (store.Revision, error) {
+	c.length = min(max(c.length, local.Shortest), local.Longest)
+	return c.run(ctx)
 }
 
 // renewsLive cannot revive an expired lease.
-type renewsLive struct{ *lease }
-
-func (l renewsLive) Renew(ctx context.Context) (store.Revision, error) {
-	if e, err := l.store.Read(ctx, l.name); err == nil && e.State != store.Leased {
+func renewsLive(ctx context.Context, c *call) (store.Revision, error) {
+	if e := c.present(ctx); e.ETag != "" && e.State != store.Leased {
 		return store.Revision{}, store.ErrLost
 	}
-	return l.lease.Renew(ctx)
+	return c.run(ctx)
 }
 
-type acquiresAnyway struct{ *lease }
+// news makes no new ETag for what is there already.
+func news(ctx context.Context, c *call) (store.Revision, error) {
+	old, err := c.lease().(store.Checkpointer).Load(ctx, c.etag)
+	e := c.present(ctx)
+	if err == nil && bytes.Equal(e.Record, c.record) && (c.op == "write" || bytes.Equal(old, c.checkpoint)) {
+		return e.Revision, nil
+	}
+	return c.run(ctx)
+}
 
-func (l acquiresAnyway) Acquire(ctx context.Context, d time.Duration, _ string) (store.Revision, error) {
-	return l.lease.Acquire(ctx, d, l.etag(ctx))
+// forgets saves but the record.
+func forgets(ctx context.Context, c *call) (store.Revision, error) {
+	c.op = "write"
+	return c.run(ctx)
+}
+
+// empties does on a write what Put Blob does.
+func empties(ctx context.Context, c *call) (store.Revision, error) {
+	c.op = "save"
+	return c.run(ctx)
+}
+
+// nulls finds something where there is nothing.
+func nulls(ctx context.Context, c *call) (store.Revision, error) {
+	r, err := c.run(ctx)
+	if err == nil && len(c.checkpoint) == 0 {
+		c.checkpoint = []byte("null")
+	}
+	return r, err
+}
+
+// rejoins lets the holder whose lease was broken save.
+func rejoins(ctx context.Context, c *call) (store.Revision, error) {
+	if e := c.present(ctx); e.State == store.Broken && e.ETag == c.etag {
+		_, _ = c.lease().Acquire(ctx, local.Shortest, c.etag)
+	}
+	return c.run(ctx)
+}
+
+// robs takes the lease from whoever has it.
+func robs(ctx context.Context, c *call) (store.Revision, error) {
+	_ = c.store.Break(ctx, c.name, 0)
+	return c.run(ctx)
+}
+
+// generous gives the holder a whole lease before it breaks it.
+type generous struct{ *mutant }
+
+func (s generous) Break(ctx context.Context, name string, period time.Duration) error {
+	if e, err := s.Read(ctx, name); err == nil && e.State == store.Leased {
+		_, _ = s.Memory.Lease(name, s.holder(name, "")).Acquire(ctx, local.Longest, e.ETag)
+	}
+	return s.Memory.Break(ctx, name, period)
 }

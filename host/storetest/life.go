@@ -24,19 +24,6 @@ var lives = []property{
 			}
 		}
 	}},
-	{"Create/twice", nothing, func(c *check) { c.subject().again("available") }},
-	{"Create/leased", nothing, func(c *check) {
-		s := c.subject()
-		s.acquire(s.own, s.longest())
-		s.again("leased")
-		s.write("own write", s.own, nil)
-	}},
-	{"Create/expired", nothing, func(c *check) {
-		s := c.subject()
-		s.expire()
-		s.again("expired")
-		s.renew("own renew", s.own, nil)
-	}},
 	{"Missing", nothing, missing},
 	{"Missing/break", breaker, func(c *check) {
 		c.want("break", c.store.(store.LeaseBreaker).Break(c.ctx, newName(), 0), fs.ErrNotExist)
@@ -54,12 +41,16 @@ var lives = []property{
 		c.want("delete", c.store.(Deleter).Delete(c.ctx, newName()), fs.ErrNotExist)
 	}},
 	{"Delete/leased", deleter, func(c *check) {
-		s := c.subject()
-		s.acquire(s.own, s.longest())
+		s := c.leased()
 		s.want("delete", c.store.(Deleter).Delete(c.ctx, s.name), store.ErrLost)
 		s.write("own write", s.own, nil)
 	}},
-	{"Delete/again", deleter, recreated},
+	{"Delete/again", deleter, func(c *check) {
+		c.recreated(func(name, _ string) error { return c.store.(Deleter).Delete(c.ctx, name) })
+	}},
+	{"Remove/again", remover, func(c *check) {
+		c.recreated(func(name, etag string) error { return c.store.(store.Remover).Remove(c.ctx, name, etag) })
+	}},
 	{"Apart", nothing, func(c *check) {
 		job := strings.TrimPrefix(newName(), "storetest/")
 		c.apart("storetest/"+job, "storetest/"+job+"-2", "storetest-2/"+job, "storetest/."+job)
@@ -73,12 +64,11 @@ var lives = []property{
 }
 
 // again creates the entry a second time, which has to change nothing.
-func (s *subject) again(state store.LeaseState) {
+func again(s *subject, state store.LeaseState, _ string) {
 	_, err := s.store.Create(s.ctx, s.name, []byte("second"))
 	s.want("second create", err, fs.ErrExist)
-	if e := s.read(); string(e.Record) != first || e.ETag != s.etag || e.State != state {
-		s.errorf("after a second create: got %+v, want record %s, ETag %s, %s", e, first, s.etag, state)
-	}
+	s.untouched("after a second create", state)
+	s.probe("it", after{state: state})
 }
 
 func missing(c *check) {
@@ -100,22 +90,40 @@ func missing(c *check) {
 	}
 }
 
-// recreated: an ETag or a lease from before a deletion is worth nothing.
-func recreated(c *check) {
+// recreated: nothing from before the end of an entry is worth anything.
+func (c *check) recreated(end func(name, etag string) error) {
 	s := c.subject()
+	old := s.newer()
 	s.expire()
-	old := s.etag
-	s.must("delete", c.store.(Deleter).Delete(c.ctx, s.name))
+	last := s.etag
+	s.must("end", end(s.name, s.etag))
 	_, err := c.store.Read(c.ctx, s.name)
-	c.want("read after delete", err, fs.ErrNotExist)
+	c.want("read after it", err, fs.ErrNotExist)
+	if is[store.ConditionalBreaker](c.store) {
+		s.wantGone("break of none", s.breakUnchanged(last))
+	}
 	e, err := c.store.Create(c.ctx, s.name, []byte(first))
 	c.must("create again", err)
-	if e.ETag == old || e.State != store.Available {
-		c.errorf("made again: got ETag %s, %s, want another ETag than %s, available", e.ETag, e.State, old)
+	if s.etag = e.ETag; e.ETag == old || e.ETag == last {
+		c.errorf("made again: got ETag %s, which the one before had", e.ETag)
+	}
+	for _, old := range []string{old, last} {
+		_, err = s.rest.Acquire(c.ctx, s.shortest(), old)
+		c.want("acquire with the old ETag", err, store.ErrChanged)
+		if is[store.Remover](c.store) {
+			c.want("remove with the old ETag", s.remove(old), store.ErrChanged)
+		}
 	}
 	s.renew("old renew", s.own, store.ErrLost)
-	_, err = s.rest.Acquire(c.ctx, s.shortest(), old)
-	c.want("acquire with the old ETag", err, store.ErrChanged)
+	s.untouched("after it", store.Available)
+	s.acquire(s.rest, s.longest())
+	if is[store.ConditionalBreaker](c.store) {
+		c.want("break with the old ETag", s.breakUnchanged(last), store.ErrChanged)
+	}
+	if is[store.Checkpointer](s.rest) {
+		s.own = s.rest
+		s.holds("made again", first, "")
+	}
 }
 
 // longPart returns a part of a name that is as long as may be.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/soloist-go/soloist/store"
 )
@@ -56,41 +55,6 @@ var lists = []property{
 		}
 		sh.lists("records of all kinds")
 	}},
-	{"List/states", lister, func(c *check) {
-		sh := c.shelf(3)
-		one := sh.subject(0)
-		one.acquire(one.own, one.longest())
-		two := sh.subject(1)
-		two.expire()
-		sh.lists("an expired lease, and a longer one")
-		c.must("release", one.own.Release(c.ctx))
-		sh.lists("a lease that was released")
-	}},
-	{"List/broken", lister | breaker, func(c *check) {
-		sh := c.shelf(2)
-		for i, period := range []time.Duration{-1, 0} {
-			s := sh.subject(i)
-			s.acquire(s.own, s.longest())
-			c.must("break", s.breakLease(period))
-		}
-		sh.lists("a lease that ends, and one that has ended")
-	}},
-	{"List/written", lister, func(c *check) {
-		sh := c.shelf(2)
-		s := sh.subject(0)
-		s.acquire(s.own, s.longest())
-		for range 3 {
-			c.must("write", s.put(s.own))
-			sh.lists("after a write")
-		}
-	}},
-	{"List/checkpoints", lister | keeper, func(c *check) {
-		sh := c.shelf(2)
-		s := sh.subject(1)
-		s.acquire(s.own, s.longest())
-		c.must("save", s.keep(s.own, "a checkpoint"))
-		sh.lists("an entry with a checkpoint")
-	}},
 	{"List/deleted", lister | deleter, func(c *check) {
 		sh := c.shelf(3)
 		c.must("delete", c.store.(Deleter).Delete(c.ctx, sh.names[1]))
@@ -114,9 +78,11 @@ var lists = []property{
 		far := *sh
 		far.store = c.other.(store.Lister)
 		far.lists("made by another instance")
-		s := sh.subject(0)
-		s.acquire(s.own, s.longest())
-		s.write("write", s.own, nil)
+		s := &subject{check: c, store: c.store, name: sh.names[0]}
+		s.etag = s.read().ETag
+		l := s.lease()
+		s.acquire(l, s.longest())
+		s.write("write", l, nil)
 		far.lists("written by another instance")
 	}},
 }
@@ -131,7 +97,7 @@ type shelf struct {
 
 // shelf makes an app with n entries, the last one first.
 func (c *check) shelf(n int) *shelf {
-	sh := &shelf{check: c, store: c.store.(store.Lister), app: strings.Replace(newName(), "/", "-", 1)}
+	sh := &shelf{check: c, store: c.store.(store.Lister), app: newApp()}
 	for i := range n {
 		sh.names = append(sh.names, fmt.Sprintf("%s/job-%d", sh.app, i))
 	}
@@ -142,11 +108,16 @@ func (c *check) shelf(n int) *shelf {
 	return sh
 }
 
-// subject is one entry of the shelf.
-func (sh *shelf) subject(i int) *subject {
-	s := &subject{check: sh.check, store: sh.check.store, name: sh.names[i]}
-	s.etag, s.own, s.rest = s.read().ETag, s.lease(), s.lease()
-	return s
+// listed: an entry is listed as it is, in each state, after a write under its lease, and after the lease.
+func listed(s *subject, state store.LeaseState, _ string) {
+	sh := &shelf{check: s.check, store: s.store.(store.Lister), app: strings.TrimSuffix(s.name, "/job"), names: []string{s.name}}
+	sh.lists("in the state")
+	if state.Live() {
+		s.must("write", s.put(s.own))
+		sh.lists("after a write")
+		s.must("release", s.own.Release(s.ctx))
+		sh.lists("after a release")
+	}
 }
 
 // lists checks that a listing tells of each entry what a read tells.

@@ -46,21 +46,12 @@ var races = []property{
 		s.write("winner's write", leases[winner], nil)
 	}},
 	{"Race/acquire-expired", nothing, func(c *check) {
-		s := c.subject()
-		s.expire()
+		s := c.expired()
 		c.race(16, store.ErrHeld, func(int) error {
 			_, err := s.lease().Acquire(c.ctx, s.longest(), s.etag)
 			return err
 		})
 		s.renew("old renew", s.own, store.ErrLost)
-	}},
-	{"Race/write", nothing, func(c *check) { // one holder, many calls with one ETag
-		s := c.subject()
-		s.acquire(s.own, s.longest())
-		c.race(16, store.ErrChanged, func(i int) error {
-			_, err := s.own.Write(c.ctx, s.etag, []byte(strconv.Itoa(i)))
-			return err
-		})
 	}},
 	{"Race/counter", nothing, counter},
 	{"Race/view", nothing, func(c *check) {
@@ -114,24 +105,25 @@ func (s *subject) view(turn int) {
 // counter lets many add to the record and to a number that nothing but the
 // lease protects.
 func counter(c *check) {
-	const goroutines, rounds = 5, 6
 	s := c.subject()
 	s.acquire(s.own, s.longest())
 	_, err := s.own.Write(c.ctx, s.etag, []byte("0"))
 	c.must("first write", err)
 	c.must("first release", s.own.Release(c.ctx))
 	var inside, total atomic.Int64 // atomic to please the race detector; the sum is not
+	c.count(func() bool { return s.add(&inside, &total) })
+	if got := string(s.read().Record); got != strconv.Itoa(additions) || total.Load() != additions {
+		c.errorf("the record counts %s, the memory %d, want %d", got, total.Load(), additions)
+	}
+}
+
+const goroutines, rounds, additions = 5, 6, 5 * 6
+
+// count has many add until each has done so often enough.
+func (c *check) count(add func() (done bool)) {
 	together(goroutines, func(int) {
 		for range rounds {
-			for {
-				again, err := s.add(&inside, &total)
-				if err != nil {
-					c.errorf("add: %v", err)
-					return
-				}
-				if !again {
-					break
-				}
+			for !add() {
 				if !c.pause() {
 					c.errorf("no turn came")
 					return
@@ -139,26 +131,16 @@ func counter(c *check) {
 			}
 		}
 	})
-	const want = goroutines * rounds
-	if got := string(s.read().Record); got != strconv.Itoa(want) || total.Load() != want {
-		c.errorf("the record counts %s, the memory %d, want %d", got, total.Load(), want)
-	}
 }
 
-// add is one turn at the counter; again says that another was faster.
-func (s *subject) add(inside, total *atomic.Int64) (again bool, err error) {
-	e, err := s.store.Read(s.ctx, s.name)
-	if err != nil {
-		return false, err
-	}
-	l := s.lease()
-	_, err = l.Acquire(s.ctx, s.longest(), e.ETag)
+// add is one turn at the counter. False: another was faster.
+func (s *subject) add(inside, total *atomic.Int64) (done bool) {
+	e, l := s.read(), s.lease()
+	_, err := l.Acquire(s.ctx, s.longest(), e.ETag)
 	if errors.Is(err, store.ErrHeld) || errors.Is(err, store.ErrChanged) {
-		return true, nil
+		return false
 	}
-	if err != nil {
-		return false, err
-	}
+	s.must("acquire", err)
 	if n := inside.Add(1); n != 1 {
 		s.errorf("%d hold the lease at once", n)
 	}
@@ -170,5 +152,6 @@ func (s *subject) add(inside, total *atomic.Int64) (again bool, err error) {
 	}
 	total.Store(seen + 1)
 	inside.Add(-1)
-	return false, errors.Join(err, l.Release(s.ctx))
+	s.want("write and release", errors.Join(err, l.Release(s.ctx)), nil)
+	return true
 }

@@ -34,7 +34,7 @@ func (s creates) Create(_ context.Context, name string, record []byte) (store.En
 	return e, err
 }
 
-// deaf reads whatever the context says.
+// deaf does what was asked, whatever the context says.
 type deaf struct{ *local.Memory }
 
 func (s deaf) Break(ctx context.Context, name string, period time.Duration) error {
@@ -47,6 +47,10 @@ func (s deaf) BreakUnchanged(ctx context.Context, name, etag string) error {
 
 func (s deaf) Remove(ctx context.Context, name, etag string) error {
 	return s.Memory.Remove(context.WithoutCancel(ctx), name, etag)
+}
+
+func (s deaf) List(ctx context.Context, app string, f func(string, store.Entry) bool) error {
+	return s.Memory.List(context.WithoutCancel(ctx), app, f)
 }
 
 func (s deaf) Read(ctx context.Context, name string) (store.Entry, error) {
@@ -85,42 +89,25 @@ func (s measures) Read(ctx context.Context, name string) (store.Entry, error) {
 	return e, err
 }
 
-// cuts knows a part of each name.
-type cuts struct {
-	*local.Memory
-	cut func(name string) string
-}
+// cuts keeps 64 bytes of each name, as a column of a table may.
+type cuts struct{ *local.Memory }
 
-// first64 keeps 64 bytes of a name, as a column of a table may.
-func first64(name string) string { return name[:min(len(name), 64)] }
+func cut(name string) string { return name[:min(len(name), 64)] }
 
 func (s cuts) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
-	return s.Memory.Create(ctx, s.cut(name), record)
+	return s.Memory.Create(ctx, cut(name), record)
 }
 
 func (s cuts) Read(ctx context.Context, name string) (store.Entry, error) {
-	return s.Memory.Read(ctx, s.cut(name))
+	return s.Memory.Read(ctx, cut(name))
 }
 
-func (s cuts) Lease(name, id string) store.Lease { return s.Memory.Lease(s.cut(name), id) }
+func (s cuts) Lease(name, id string) store.Lease { return s.Memory.Lease(cut(name), id) }
 
 // firm cannot be broken, but says it can.
 type firm struct{ *local.Memory }
 
 func (s firm) Break(context.Context, string, time.Duration) error { return nil }
-
-// generous gives the holder a whole lease before it breaks it.
-type generous struct {
-	*mutant
-}
-
-func (s generous) Break(ctx context.Context, name string, period time.Duration) error {
-	if e, err := s.Read(ctx, name); err == nil && e.State == store.Leased {
-		l := s.mutant.Lease(name, "").(*lease).holder()
-		_, _ = l.Acquire(ctx, local.Longest, e.ETag)
-	}
-	return s.mutant.Break(ctx, name, period)
-}
 
 // marks shows in the ETag what happened to the lease.
 type marks struct{ *local.Memory }
@@ -134,9 +121,9 @@ func (s marks) Read(ctx context.Context, name string) (store.Entry, error) {
 }
 
 // vague does not say that an entry is missing.
-type vague struct{ *mutant }
+type vague struct{ *local.Memory }
 
-func (s vague) blur(err error) error {
+func blur(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errors.New("something went wrong")
 	}
@@ -144,24 +131,24 @@ func (s vague) blur(err error) error {
 }
 
 func (s vague) Read(ctx context.Context, name string) (store.Entry, error) {
-	e, err := s.mutant.Read(ctx, name)
-	return e, s.blur(err)
+	e, err := s.Memory.Read(ctx, name)
+	return e, blur(err)
 }
 
 func (s vague) Break(ctx context.Context, name string, period time.Duration) error {
-	return s.blur(s.mutant.Break(ctx, name, period))
+	return blur(s.Memory.Break(ctx, name, period))
 }
 
 func (s vague) BreakUnchanged(ctx context.Context, name, etag string) error {
-	return s.blur(s.mutant.BreakUnchanged(ctx, name, etag))
+	return blur(s.Memory.BreakUnchanged(ctx, name, etag))
 }
 
 func (s vague) Delete(ctx context.Context, name string) error {
-	return s.blur(s.mutant.Delete(ctx, name))
+	return blur(s.Memory.Delete(ctx, name))
 }
 
 func (s vague) Remove(ctx context.Context, name, etag string) error {
-	return s.blur(s.mutant.Remove(ctx, name, etag))
+	return blur(s.Memory.Remove(ctx, name, etag))
 }
 
 // forces deletes what is leased.
@@ -199,10 +186,28 @@ func (s silent) Create(ctx context.Context, name string, record []byte) (store.E
 	return e, err
 }
 
+// shortens creates what fits.
+type shortens struct{ *local.Memory }
+
+func (s shortens) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
+	return s.Memory.Create(ctx, name, record[:min(len(record), 1000)])
+}
+
 // shares keeps the caller's bytes for its own.
 type shares struct {
-	*local.Memory
+	*mutant
 	bytes *sync.Map // by name when created, by ETag when written
+}
+
+func newShares() store.Store {
+	var kept sync.Map
+	return shares{mutate(new(local.Memory), func(ctx context.Context, c *call) (store.Revision, error) {
+		r, err := c.run(ctx)
+		if err == nil {
+			kept.Store(r.ETag, c.record)
+		}
+		return r, err
+	}, "write"), &kept}
 }
 
 func (s shares) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
@@ -220,17 +225,58 @@ func (s shares) Read(ctx context.Context, name string) (store.Entry, error) {
 	return e, err
 }
 
-func (s shares) Lease(name, id string) store.Lease { return sharing{s.Memory.Lease(name, id), s} }
-
-type sharing struct {
-	store.Lease
-	store shares
+// limited has limits of its own.
+type limited struct {
+	*mutant
+	shortest, longest time.Duration
 }
 
-func (l sharing) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	st, err := l.Lease.Write(ctx, etag, record)
-	if err == nil {
-		l.store.bytes.Store(st.ETag, record)
+func newLimited(shortest, longest time.Duration) store.Store {
+	return limited{mutate(new(local.Memory), func(ctx context.Context, c *call) (store.Revision, error) {
+		if c.length < shortest || c.length > longest {
+			return store.Revision{}, errors.New("no such length")
+		}
+		return c.run(ctx)
+	}, "acquire"), shortest, longest}
+}
+
+func (s limited) Limits() (shortest, longest time.Duration) { return s.shortest, s.longest }
+
+// half has a conditional break and no other.
+type half struct {
+	store.Store
+	store.ConditionalBreaker
+}
+
+// breaksAny asks for no ETag.
+type breaksAny struct{ *local.Memory }
+
+func (s breaksAny) BreakUnchanged(ctx context.Context, name, _ string) error {
+	return s.Break(ctx, name, 0)
+}
+
+// breaksNone says that it did.
+type breaksNone struct{ *local.Memory }
+
+func (breaksNone) BreakUnchanged(context.Context, string, string) error { return nil }
+
+// comparesFirst looks at the ETag, and then breaks the lease of whatever is there.
+type comparesFirst struct{ *local.Memory }
+
+func (s comparesFirst) BreakUnchanged(ctx context.Context, name, etag string) error {
+	if e, err := s.Read(ctx, name); err != nil || e.ETag != etag {
+		return s.Memory.BreakUnchanged(ctx, name, etag)
 	}
-	return st, err
+	time.Sleep(time.Millisecond)
+	return s.Break(ctx, name, 0)
+}
+
+// breaksLive refuses what has ended by itself or by an earlier break.
+type breaksLive struct{ *local.Memory }
+
+func (s breaksLive) BreakUnchanged(ctx context.Context, name, etag string) error {
+	if e, err := s.Read(ctx, name); err == nil && e.ETag == etag && !e.State.Live() {
+		return store.ErrLost
+	}
+	return s.Memory.BreakUnchanged(ctx, name, etag)
 }

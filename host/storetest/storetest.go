@@ -98,9 +98,17 @@ func Test(t *testing.T, h Harness) {
 	}
 }
 
+func suite() []property {
+	over := []store.LeaseState{store.Available, store.Expired, store.Broken}
+	return slices.Concat(outcomes(), contents(), calls(), lives, removals, unchanged, expiries, lates, races, records, keeps,
+		documents, lists, logs, pairs, each("Create/", nothing, again), each("Keep/", keeper, outlives), each("Remove/", remover, removed), each("List/", lister, listed),
+		each("ETag/acquire-", nothing, conditions, over...), each("Late/", nothing, overtaken, over...),
+		each("BreakUnchanged/changed-", conditional, spared, store.Leased, store.Breaking, store.Expired, store.Broken))
+}
+
 // plan sorts the suite into what can be run with these powers and what cannot.
 func plan(has need) (covered []property, missing []string) {
-	for _, p := range slices.Concat(outcomes(), lives, removals, unchanged, etags, expiries, lates, races, records, keeps, documents, lists, logs, calls, pairs) {
+	for _, p := range suite() {
 		if p.needs&^has == 0 {
 			covered = append(covered, p)
 		} else {
@@ -110,42 +118,34 @@ func plan(has need) (covered []property, missing []string) {
 	return covered, missing
 }
 
-func (h Harness) powers(t *testing.T) need {
-	has, backend := nothing, h.New(t)
-	if h.Two != nil {
-		has |= twins
-	}
-	if shortest, longest := backend.Limits(); longest >= shortest*3/2 {
-		has |= lengths
-	}
-	if _, ok := backend.(store.LeaseBreaker); ok {
-		has |= breaker
-	}
-	if _, ok := backend.(store.ConditionalBreaker); ok {
-		has |= conditional
-		if has&breaker == 0 {
-			t.Error("the store has BreakUnchanged and no Break: a ConditionalBreaker has to be a LeaseBreaker")
+func (h Harness) powers(t *testing.T) (has need) {
+	backend := h.New(t)
+	shortest, longest := backend.Limits()
+	for power, ok := range map[need]bool{
+		twins:       h.Two != nil,
+		lengths:     longest >= shortest*3/2,
+		breaker:     is[store.LeaseBreaker](backend),
+		conditional: is[store.ConditionalBreaker](backend),
+		documenter:  is[store.Documenter](backend),
+		lister:      is[store.Lister](backend),
+		appender:    is[store.Appender](backend),
+		remover:     is[store.Remover](backend),
+		deleter:     is[Deleter](backend),
+		keeper:      is[store.Checkpointer](backend.Lease(newName(), newID())),
+	} {
+		if ok {
+			has |= power
 		}
 	}
-	if _, ok := backend.(store.Documenter); ok {
-		has |= documenter
-	}
-	if _, ok := backend.(store.Lister); ok {
-		has |= lister
-	}
-	if _, ok := backend.(store.Appender); ok {
-		has |= appender
-	}
-	if _, ok := backend.(store.Remover); ok {
-		has |= remover
-	}
-	if _, ok := backend.(Deleter); ok {
-		has |= deleter
-	}
-	if _, ok := backend.Lease(newName(), newID()).(store.Checkpointer); ok {
-		has |= keeper
+	if has&(conditional|breaker) == conditional {
+		t.Error("the store has BreakUnchanged and no Break: a ConditionalBreaker has to be a LeaseBreaker")
 	}
 	return has
+}
+
+func is[T any](v any) bool {
+	_, ok := v.(T)
+	return ok
 }
 
 func (p property) start(t *testing.T, h Harness) *check {

@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/host/storetest"
@@ -113,11 +115,12 @@ func TestDifferences(t *testing.T) {
 		New:     func(*testing.T) store.Store { return plain{creates{new(local.Memory)}} },
 		Virtual: true,
 		Differences: map[string]string{
-			"Create/twice":   "a create replaces the record",
-			"Create/leased":  "a create replaces the record",
-			"Create/expired": "a create replaces the record",
-			"Race/create":    "a create replaces the record",
-			"Context/create": "a create asks no context",
+			"Create/available": "a create replaces the record",
+			"Create/released":  "a create replaces the record",
+			"Create/leased":    "a create replaces the record",
+			"Create/expired":   "a create replaces the record",
+			"Race/create":      "a create replaces the record",
+			"Context/create":   "a create asks no context",
 		},
 	})
 }
@@ -125,4 +128,13 @@ func TestDifferences(t *testing.T) {
 // No record has two spaces in a row, so a store need not keep them.
 func TestSpacesInARow(t *testing.T) {
 	storetest.Test(t, virtual(func() store.Store { return squeezes{new(local.Memory)} }))
+}
+
+// A store may have one length of leases, or two that are near each other.
+func TestNearLimits(t *testing.T) {
+	for _, limits := range [][2]time.Duration{{30 * time.Second, 30 * time.Second}, {20 * time.Second, 21 * time.Second}, {time.Second, time.Minute}} {
+		t.Run(fmt.Sprint(limits[0], " to ", limits[1]), func(t *testing.T) {
+			storetest.Test(t, virtual(func() store.Store { return newLimited(limits[0], limits[1]) }))
+		})
+	}
 }

@@ -24,9 +24,10 @@ type subject struct {
 }
 
 // newName returns a name that nobody has used.
-func newName() string {
-	return "storetest/t" + strings.ToLower(rand.Text())
-}
+func newName() string { return "storetest/t" + strings.ToLower(rand.Text()) }
+
+// newApp is the name of an app that nobody has used.
+func newApp() string { return strings.Replace(newName(), "/", "-", 1) }
 
 // newID returns a random UUID.
 func newID() string {
@@ -37,10 +38,31 @@ func newID() string {
 }
 
 func (c *check) subject() *subject {
-	s := &subject{check: c, store: c.store, name: newName()}
+	s := &subject{check: c, store: c.store, name: newApp() + "/job"}
 	e, err := c.store.Create(c.ctx, s.name, []byte(first))
 	c.must("create", err)
 	s.etag, s.own, s.rest = e.ETag, s.lease(), s.lease()
+	return s
+}
+
+// leased returns a subject that own has leased.
+func (c *check) leased() *subject {
+	s := c.subject()
+	s.acquire(s.own, s.longest())
+	return s
+}
+
+// saved returns a subject that own has leased, with a checkpoint.
+func (c *check) saved() *subject {
+	s := c.leased()
+	c.must("save", s.keep(s.own, "checkpoint"))
+	return s
+}
+
+// expired returns a subject whose lease under own has run out.
+func (c *check) expired() *subject {
+	s := c.subject()
+	s.expire()
 	return s
 }
 

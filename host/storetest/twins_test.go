@@ -4,21 +4,11 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/host/storetest"
 	"github.com/soloist-go/soloist/store"
 )
-
-func twoOf(backend func(*local.Memory) store.Store) storetest.Harness {
-	h := virtual(func() store.Store { return backend(new(local.Memory)) })
-	h.Two = func(*testing.T) (one, other store.Store) {
-		place := new(local.Memory)
-		return backend(place), backend(place)
-	}
-	return h
-}
 
 // A store without a cache passes: what one instance writes, the other sees.
 func TestTwoInstances(t *testing.T) {
@@ -30,56 +20,98 @@ func robbed() storetest.Harness {
 	h := virtual(func() store.Store { return new(local.Memory) })
 	h.Two = func(*testing.T) (one, other store.Store) {
 		place := new(local.Memory)
-		return place, robs{place}
+		return place, mutate(place, robs, "acquire")
 	}
 	return h
 }
 
-type robs struct{ *local.Memory }
-
-func (r robs) Lease(name, id string) store.Lease {
-	return robsLease{r.Memory.Lease(name, id), r, name}
-}
-
-type robsLease struct {
-	store.Lease
-	store robs
-	name  string
-}
-
-func (l robsLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	_ = l.store.Break(ctx, l.name, 0)
-	return l.Lease.Acquire(ctx, d, etag)
-}
-
-// remembers keeps the record and the ETag that it has read until it writes.
+// remembers keeps the record, the ETag and the checkpoint that it has read until it writes.
 type remembers struct {
-	*local.Memory
+	*mutant
 	seen *sync.Map // entries by name
 }
 
-func (r remembers) Read(ctx context.Context, name string) (store.Entry, error) {
-	e, err := r.Memory.Read(ctx, name)
+func newRemembers(m *local.Memory) store.Store {
+	var seen, loaded sync.Map
+	return remembers{mutate(m, func(ctx context.Context, c *call) (store.Revision, error) {
+		if c.op == "load" {
+			r, err := c.run(ctx)
+			old, _ := loaded.LoadOrStore(c.name, c.checkpoint)
+			c.checkpoint = old.([]byte)
+			return r, err
+		}
+		defer seen.Delete(c.name)
+		loaded.Delete(c.name)
+		return c.run(ctx)
+	}, "write", "save", "load"), &seen}
+}
+
+func (s remembers) Read(ctx context.Context, name string) (store.Entry, error) {
+	e, err := s.Memory.Read(ctx, name)
 	if err != nil {
 		return e, err
 	}
-	old, _ := r.seen.LoadOrStore(name, e)
+	old, _ := s.seen.LoadOrStore(name, e)
 	e.Record, e.ETag = append([]byte{}, old.(store.Entry).Record...), old.(store.Entry).ETag
 	return e, nil
 }
 
-func (r remembers) Lease(name, id string) store.Lease {
-	return remembersLease{r.Memory.Lease(name, id), r, name}
+// recalls remembers the documents, listings and logs that it has read, and for its conditional breaks the first
+// ETags. What it writes itself it knows.
+type recalls struct {
+	*local.Memory
+	documents, entries, logs, etags *sync.Map // by name
 }
 
-type remembersLease struct {
-	store.Lease
-	store remembers
-	name  string
+func newRecalls(m *local.Memory) store.Store {
+	return recalls{m, new(sync.Map), new(sync.Map), new(sync.Map), new(sync.Map)}
 }
 
-func (l remembersLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	stamp, err := l.Lease.Write(ctx, etag, record)
-	l.store.seen.Delete(l.name)
-	return stamp, err
+func (s recalls) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
+	d, err := s.Memory.ReadDocument(ctx, name, etag)
+	if err != nil || etag != "" {
+		return d, err
+	}
+	old, _ := s.documents.LoadOrStore(name, d)
+	return old.(store.Document), nil
+}
+
+func (s recalls) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
+	s.documents.Delete(name)
+	return s.Memory.WriteDocument(ctx, name, etag, body)
+}
+
+func (s recalls) List(ctx context.Context, app string, f func(string, store.Entry) bool) error {
+	return s.Memory.List(ctx, app, func(name string, e store.Entry) bool {
+		old, _ := s.entries.LoadOrStore(name, e)
+		known := old.(store.Entry)
+		known.Checkpoint = e.Checkpoint
+		return f(name, known)
+	})
+}
+
+func (s recalls) ReadLog(ctx context.Context, name string, offset int64, n int) ([]byte, error) {
+	b, err := s.Memory.ReadLog(ctx, name, offset, n)
+	old, _ := s.logs.LoadOrStore(name, b)
+	return old.([]byte), err
+}
+
+func (s recalls) Append(ctx context.Context, name string, size int64, b []byte) error {
+	s.logs.Delete(name)
+	return s.Memory.Append(ctx, name, size, b)
+}
+
+func (s recalls) Read(ctx context.Context, name string) (store.Entry, error) {
+	e, err := s.Memory.Read(ctx, name)
+	if err == nil {
+		s.etags.LoadOrStore(name, e.ETag)
+	}
+	return e, err
+}
+
+func (s recalls) BreakUnchanged(ctx context.Context, name, etag string) error {
+	if seen, known := s.etags.Load(name); known && seen == etag {
+		return s.Break(ctx, name, 0)
+	}
+	return s.Memory.BreakUnchanged(ctx, name, etag)
 }

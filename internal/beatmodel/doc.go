@@ -38,6 +38,7 @@
 //
 // More than one job, and what a record says of ticks; breaks that wait for the lease's end; refusals for other
 // reasons than lease and ETag, such as 429, which are like requests that are lost; a service that takes an ETag
-// back (H2); replicas with unequal D. Time is discrete: what needs instants nearer to each other than a tick is
-// found only with a larger L, and with L of one tick three of the mistakes are not found.
+// back (H2); replicas with unequal D. The simulation judges deletions, three replicas, and how soon a dead holder
+// has a successor. Time is discrete: what needs instants nearer to each other than a tick is found only with a
+// larger L, and with L of one tick three of the mistakes are not found.
 package beatmodel

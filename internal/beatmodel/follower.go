@@ -1,16 +1,14 @@
 package beatmodel
 
-import "slices"
-
 // follow adds what a replica without a claim may begin: it reads, breaks a lease whose holder's trust
 // is over, acquires, and claims. When it does so is left open.
 func (m *Model) follow(o *moves, i int) {
 	r := &o.from.Replicas[i]
 	switch {
 	case r.Call.Op == Acquire:
-		m.giveUp(o, i)
+		o.add(i, "gives its acquisition up").startOver(i)
 	case r.Mode == Acquired && r.Call.Op == None:
-		m.giveUp(o, i)
+		o.add(i, "gives its acquisition up").startOver(i)
 		if m.mayClaim(r, i) {
 			m.readAgain(o.send(i, Claim), o)
 		}
@@ -38,20 +36,10 @@ func (m *Model) campaign(o *moves, i int) {
 // read adds a read. Unless its time matters, it is one step: a replica that has its answer later
 // knows less, and acts later.
 func (m *Model) read(o *moves, i int) {
-	r := &o.from.Replicas[i]
-	switch {
-	case m.Prompt > 0 && (r.Rest == 0 || m.mayBreak(r, i) || m.mayAcquire(r, i)):
-	case m.Prompt > 0 || m.is(ObservesFromSending):
-		o.send(i, Read).Rest = 0
-	default:
+	if m.is(ObservesFromSending) {
+		o.send(i, Read)
+	} else {
 		m.look(o.add(i, "reads the blob"), i)
-	}
-}
-
-// giveUp adds that a replica leaves a lease that it has, or may get.
-func (m *Model) giveUp(o *moves, i int) {
-	if m.Prompt == 0 {
-		o.add(i, "gives its acquisition up").startOver(i)
 	}
 }
 
@@ -59,17 +47,11 @@ func (m *Model) giveUp(o *moves, i int) {
 func (m *Model) look(s *State, i int) {
 	r, b := &s.Replicas[i], &s.Blob
 	sent, before := r.Call.Age, r.Seen
-	r.Call, r.Seen = Call{}, Sight{}
-	if b.Deleted {
-		return
-	}
-	if r.Made != 0 && r.Made != b.Made {
-		r.HoldOff = m.longest()
-	}
-	r.Made, r.Seen = b.Made, Sight{ETag: b.ETag, Record: b.Record, Lease: b.Lease.Now()}
+	r.Call = Call{}
+	r.Seen = Sight{ETag: current, Record: b.Record, Lease: b.Lease.Now()}
 	r.Seen.Record.Writer = 0
 	switch {
-	case before.ETag == b.ETag && m.counts(&b.Record),
+	case before.ETag == current && m.counts(&b.Record),
 		before.ETag != 0 && m.is(ObservesOnThoughWritten):
 		r.Seen.Age = before.Age
 	case m.is(ObservesFromSending):
@@ -120,36 +102,18 @@ func (m *Model) mayBreak(r *Replica, i int) bool {
 // mayAcquire: if a break has no answer, the lease may be free although it was not seen so. To acquire
 // before the claim is allowed is safe, but takes the lease from a replica that may claim.
 func (m *Model) mayAcquire(r *Replica, i int) bool {
-	switch early := r.Seen.Lease != Leased; {
-	case r.Seen.ETag == 0:
-		return false
-	case m.Prompt > 0:
-		return early && (m.mayClaim(r, i) || m.is(AcquiresEarly))
-	default:
-		return early || m.mayClaim(r, i)
-	}
+	return r.Seen.ETag != 0 && (r.Seen.Lease != Leased || m.mayClaim(r, i))
 }
 
 // mayClaim is the rule for each claim: there is no run, or the lease had expired when the ETag was read,
 // or the holder's trust is over: its ETag was observed for long enough, or an operator has ended its lease
 // long enough ago, so that it could neither beat nor renew since.
 func (m *Model) mayClaim(r *Replica, i int) bool {
-	if r.HoldOff > 0 && !m.is(NoHoldOffAfterDeletion) {
-		return false
-	}
 	return !r.Seen.Record.Running ||
 		r.Seen.Lease == Expired ||
 		m.observed(r, i) ||
 		r.Ended > m.wait(&r.Seen.Record, i) ||
 		r.Ended > 0 && m.is(NoHoldOffAfterBreak)
-}
-
-// longest returns how long a holder may trust itself of whom nothing is known.
-func (m *Model) longest() uint8 {
-	if slices.Contains(m.Beats, 0) {
-		return m.Lease
-	}
-	return slices.Max(m.Beats)
 }
 
 // afterBreak: a break that was refused was about an old ETag.
@@ -165,11 +129,7 @@ func (s *State) afterBreak(i int, ok bool) {
 // followers could break each other's leases for ever.
 func (m *Model) afterAcquire(s *State, i int, ok bool) {
 	r := &s.Replicas[i]
-	switch {
-	case !ok && m.is(KeepsObservation):
-		r.Call, r.Seen.Lease = Call{}, Leased
-		return
-	case !ok:
+	if !ok {
 		s.startOver(i)
 		return
 	}
@@ -179,6 +139,6 @@ func (m *Model) afterAcquire(s *State, i int, ok bool) {
 // readAgain is the mistake to take the newest ETag for the one that was observed.
 func (m *Model) readAgain(r *Replica, o *moves) {
 	if m.is(BreaksAnyETag) || m.is(ClaimsRereadETag) {
-		r.Seen.ETag, r.Seen.Record.Token = o.from.Blob.ETag, o.from.Blob.Record.Token
+		r.Seen.ETag, r.Seen.Record.Token = current, o.from.Blob.Record.Token
 	}
 }

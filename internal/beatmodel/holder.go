@@ -14,7 +14,7 @@ func (m *Model) hold(o *moves, i int) {
 		m.readBack(o, i)
 	}
 	if r.Mode == Holding && r.Renewal.Op == None {
-		o.add(i, sends[Renew]).Replicas[i].Renewal = Call{Op: Renew}
+		o.of(i, Renew, "is sent").Replicas[i].Renewal = Call{Op: Renew}
 	}
 }
 
@@ -43,7 +43,7 @@ func (m *Model) confirm(s *State, i int) {
 		return
 	}
 	if s.Blob.Record.Writer == nonce(i) { // nothing was written since
-		known.ETag = s.Blob.ETag
+		known.ETag = current
 	}
 	r.Mode, r.ByBeat, r.Seen, r.Call = Holding, m.trust(r.Call.Age, i), known, Call{}
 }
@@ -70,8 +70,6 @@ func (m *Model) afterRefusal(s *State, i int) {
 	switch {
 	case s.written(i) || m.is(TrustsRefusal) && r.Call.Op == Write:
 		m.confirm(s, i)
-	case m.is(KeepsObservation) && r.Call.Op == Claim:
-		r.Mode, r.Call = Following, Call{}
 	default:
 		s.startOver(i)
 	}
@@ -96,7 +94,7 @@ func (m *Model) readBack(o *moves, i int) {
 			s.Replicas[i].Call.Age = 0
 		}
 		m.confirm(s, i)
-	case o.from.Blob.ETag != r.Seen.ETag:
+	case r.Seen.ETag != current:
 		o.add(i, "reads another's write, and stops").startOver(i)
 	}
 }
@@ -115,9 +113,8 @@ func (m *Model) afterRenewal(s *State, i int, ok bool) {
 
 // startOver has a replica follow from zero: it observes no ETag.
 func (s *State) startOver(i int) {
-	r := s.Replicas[i]
 	s.forget(i)
-	s.Replicas[i] = Replica{Made: r.Made, HoldOff: r.HoldOff, Ended: r.Ended, Rest: r.Rest}
+	s.Replicas[i] = Replica{Ended: s.Replicas[i].Ended}
 }
 
 // forget makes the nonce of a replica's write that of another.
@@ -125,9 +122,7 @@ func (s *State) forget(i int) {
 	if s.Blob.Record.Writer == nonce(i) {
 		s.Blob.Record.Writer = 0
 	}
-	for k := range s.Late {
-		if s.Late[k].Writer == nonce(i) {
-			s.Late[k].Writer = 0
-		}
+	if s.Late.Writer == nonce(i) {
+		s.Late.Writer = 0
 	}
 }

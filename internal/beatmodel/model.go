@@ -5,14 +5,10 @@ package beatmodel
 type Model struct {
 	Beats   []uint8 // of each replica, how long its beats are trusted: L; 0: it sends none
 	Lease   uint8   // how long the service's lease lasts: D
-	Late    int     // how many requests may be late or repeated at once
+	Late    bool    // a request may be late or repeated
 	Finish  bool    // holders come to an end
 	Breaks  bool    // an operator breaks leases
 	Crashes bool    // processes die, and start anew with an empty memory
-	Deletes bool    // an operator deletes the blob
-	Prompt  uint8   // see prompt.go; 0: requests take any time
-	Within  uint8   // in a prompt model: how long it may take until a dead holder has a successor
-	Swap    bool    // states are one that differ in which replica is which; a reader can follow no steps then
 	Mistake Mistake // that the program makes
 }
 
@@ -38,10 +34,7 @@ const (
 	TrustsReadBack                  // a read-back counts as a beat
 	TrustsLateAnswer                // an answer revives a trust that is over
 	NoHoldOffAfterBreak             // a lease that was broken counts as one that expired
-	NoHoldOffAfterDeletion          // a blob that was made anew counts as one without a holder
 	BeatsAnyETag                    // a beat has no If-Match
-	KeepsObservation                // an observation goes on after an acquisition or a claim that was refused
-	AcquiresEarly                   // a lease that has ended is acquired before the claim is allowed
 	BareBeat                        // the beats' length counts, whichever token they were announced for
 )
 
@@ -58,18 +51,9 @@ func (m *Model) trusts(r *Replica, i int) bool {
 	return r.ByBeat > 0 && r.ByLease > 0
 }
 
-// start returns the first state: an entry without a run. Each replica has seen it if it may be deleted.
-func (m *Model) start() State {
-	if m.Prompt > 0 {
-		return m.crashed()
-	}
-	var s State
-	s.Blob = Blob{Made: current, ETag: current, Record: Record{Token: baseToken}}
-	for i := range m.Beats {
-		if m.Deletes {
-			s.Replicas[i].Made = current
-		}
-	}
+// start returns the first state: an entry without a run.
+func (m *Model) start() (s State) {
+	s.Blob = Blob{Record: Record{Token: baseToken}}
 	return s
 }
 
@@ -81,15 +65,8 @@ func (m *Model) wrong(s *State) string {
 			acting++
 		}
 	}
-	switch {
-	case acting > 1:
+	if acting > 1 {
 		return "two replicas act at once"
-	case s.Fault == TokenTwice:
-		return "a token is claimed twice"
-	case s.Fault == NotItsRun:
-		return "a write hits the record of another run, or of a finished one"
-	case m.Prompt > 0 && s.Alone > 1+m.Within:
-		return "there is no successor in time"
 	}
-	return ""
+	return s.Fault
 }

@@ -1,10 +1,9 @@
 package beatmodel
 
-import "strings"
-
 // A Move is one step from a state to another.
 type Move struct {
 	Who  int // the replica, from 0; -1: none
+	Op   Op
 	What string
 	To   State
 }
@@ -16,14 +15,17 @@ type moves struct {
 }
 
 // add adds a step and returns the state after it, for the caller to change.
-func (o *moves) add(who int, what string) *State {
-	o.all = append(o.all, Move{who, what, o.from})
+func (o *moves) add(who int, what string) *State { return o.of(who, None, what) }
+
+// of adds a step of a request.
+func (o *moves) of(who int, op Op, what string) *State {
+	o.all = append(o.all, Move{who, op, what, o.from})
 	return &o.all[len(o.all)-1].To
 }
 
 // send adds the sending of a replica's next call, and returns the replica for further changes.
 func (o *moves) send(i int, op Op) *Replica {
-	s := o.add(i, sends[op])
+	s := o.of(i, op, "is sent")
 	if op == Claim || op == Write || op == Finish {
 		s.forget(i) // a new nonce: the replica waits for no older write any more
 	}
@@ -64,20 +66,14 @@ func (m *Model) travel(o *moves, i int, c Call) {
 		return
 	}
 	q := m.request(&o.from.Replicas[i], i, c.Op)
-	s := o.add(i, arrives[c.Op])
+	s := o.of(i, c.Op, "arrives")
 	m.answered(s, i, c, m.serve(s, q))
-	if m.Prompt > 0 {
-		return
-	}
-	s = o.add(i, unanswered[c.Op])
+	s = o.of(i, c.Op, "arrives, and its answer is lost")
 	m.serve(s, q)
 	s.timeOut(i, c.Op)
-	o.add(i, lost[c.Op]).timeOut(i, c.Op)
-	for k := range m.Late {
-		if o.from.Late[k].Op == None {
-			o.add(i, copied[c.Op]).Late[k] = q
-			return
-		}
+	o.of(i, c.Op, "is lost").timeOut(i, c.Op)
+	if m.Late && o.from.Late.Op == None {
+		o.of(i, c.Op, "is copied, and the copy is late").Late = q
 	}
 }
 
@@ -116,33 +112,14 @@ func (s *State) timeOut(i int, op Op) {
 	}
 }
 
-// arrive adds what may become of requests whose answers are of no use to any replica.
+// arrive adds what may become of a request whose answer is of no use to any replica.
 func (m *Model) arrive(o *moves) {
-	for k, q := range o.from.Late[:m.Late] {
-		if q.Op == None {
-			continue
-		}
-		o.add(-1, lost[q.Op]).Late[k] = Request{}
-		s := o.add(-1, late[q.Op])
-		s.Late[k] = Request{}
-		m.serve(s, q)
+	q := o.from.Late
+	if q.Op == None {
+		return
 	}
-}
-
-// The steps of requests, by operation.
-var (
-	ops        = [...]string{"", "read", "break", "acquisition", "claim", "beat", "outcome", "release", "renewal"}
-	sends      = label("sends its %")
-	arrives    = label("the % arrives, and its answer is sent")
-	unanswered = label("the % arrives, and its answer is lost")
-	lost       = label("the % is lost")
-	copied     = label("the % is copied, and the copy is late")
-	late       = label("a late % arrives")
-)
-
-func label(text string) (all [len(ops)]string) {
-	for k := range ops {
-		all[k] = strings.Replace(text, "%", ops[k], 1)
-	}
-	return all
+	o.of(-1, q.Op, "is lost, late").Late = Request{}
+	s := o.of(-1, q.Op, "arrives late")
+	s.Late = Request{}
+	m.serve(s, q)
 }

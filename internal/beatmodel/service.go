@@ -4,7 +4,7 @@ package beatmodel
 // has expired can be renewed until it is acquired.
 func (m *Model) serve(s *State, q Request) bool {
 	b := &s.Blob
-	if b.Deleted || q.ETag != 0 && q.ETag != b.ETag {
+	if q.ETag == stale {
 		return false
 	}
 	lease, ours := b.Lease.Now(), b.Lease.ID == q.ID
@@ -43,12 +43,11 @@ func write(s *State, q Request) {
 	r := &s.Blob.Record
 	switch {
 	case q.Op == Claim && q.Token <= r.Token:
-		s.Fault = TokenTwice
+		s.Fault = "a token is claimed twice"
 	case q.Op != Claim && (q.Token != r.Token || !r.Running):
-		s.Fault = NotItsRun
+		s.Fault = "a write hits the record of another run, or of a finished one"
 	}
 	if q.Op == Claim {
-		s.Alone = 0
 		for i := range s.Replicas {
 			s.Replicas[i].Ended = 0 // it was about the token before
 		}

@@ -1,28 +1,18 @@
 package beatmodel
 
-// Limits of one state. A model uses the first of its replicas and late requests.
-const (
-	maxReplicas = 3
-	maxLate     = 2
-)
-
 // A State is all that there is at one instant. Times are ticks that have passed or are left, so
 // states that differ in the date alone are one.
 type State struct {
 	Blob     Blob
-	Replicas [maxReplicas]Replica
-	Late     [maxLate]Request // in the network, and their answers are of no use to any replica
-	Fault    Fault            // what a write did that no write may do
-	Alone    uint8            // in a prompt model: 1 + the ticks since the holder's crash, 0: there is a successor
+	Replicas [2]Replica
+	Late     Request // in the network, and its answer is of no use to any replica; Op None: there is none
+	Fault    string  // what a write did that no write may do
 }
 
 // A Blob is the entry of one job at the service.
 type Blob struct {
-	Deleted bool
-	Made    uint8 // which creation of the blob it is; see canonical
-	ETag    uint8
-	Record  Record
-	Lease   Lease
+	Record Record // of the ETag that is the current one
+	Lease  Lease
 }
 
 // A Record is what the blob's metadata says.
@@ -69,8 +59,6 @@ func (l *Lease) Now() LeaseState {
 // A Replica is one process that follows or holds.
 type Replica struct {
 	Mode    Mode
-	Made    uint8 // the creation of the blob that it saw last, 0: it has seen none
-	HoldOff uint8 // ticks until it may claim in a blob that was made anew
 	Seen    Sight
 	Ended   uint8 // 1 + the ticks since it first saw the lease ended early under the record's token, 0: it has not
 	ID      uint8 // of its lease
@@ -78,7 +66,6 @@ type Replica struct {
 	ByLease uint8 // ticks of trust left by the last renewal
 	Call    Call  // a read, or a write of blob or lease; one at a time
 	Renewal Call
-	Rest    uint8 // in a prompt model: ticks since it sent a read
 }
 
 // A Mode is what a replica does.
@@ -144,13 +131,3 @@ type Request struct {
 	Writer uint8
 	Length uint8 // of the beats that a claim announces, 0: the writer sends none, and copies the field
 }
-
-// A Fault is a write that no write may be.
-type Fault uint8
-
-// The faults of a write.
-const (
-	NoFault    Fault = iota
-	TokenTwice       // a claim with a token that was claimed before
-	NotItsRun        // a beat or an outcome in the record of another run, or of a finished one
-)

@@ -2,19 +2,10 @@ package beatmodel
 
 // disturb adds what operators and machines do to a cluster.
 func (m *Model) disturb(o *moves) {
-	b := &o.from.Blob
 	if m.Breaks {
 		m.unlock(o)
 	}
-	if m.Deletes && !b.Deleted {
-		o.add(-1, "an operator deletes the blob").newBlob(Blob{Deleted: true, Made: b.Made})
-	}
 	for i := range m.Beats {
-		if r := &o.from.Replicas[i]; b.Deleted && r.Mode == Following && r.Call.Op == None {
-			s := o.add(i, "makes the blob anew")
-			s.newBlob(Blob{Made: anew})
-			m.look(s, i)
-		}
 		if m.Crashes {
 			s := o.add(i, "dies and starts anew")
 			s.forget(i)
@@ -42,13 +33,6 @@ func (s *State) note(after Lease) {
 	s.newETag()
 }
 
-// newBlob puts another in the blob's place. The tokens of a new one begin above those of the one before.
-func (s *State) newBlob(b Blob) {
-	b.Record.Token = s.Blob.Record.Token
-	s.Blob = b
-	s.newETag()
-}
-
 // tick adds that time passes, by clocks that are as wrong as H1 allows.
 func (m *Model) tick(o *moves) {
 	s := o.add(-1, "a tick passes")
@@ -56,17 +40,12 @@ func (m *Model) tick(o *moves) {
 	for i := range m.Beats {
 		r := &s.Replicas[i]
 		r.Ended += min(r.Ended, 1)
-		count(&r.HoldOff)
 		count(&r.ByBeat)
 		count(&r.ByLease)
 		r.Seen.Age++
 		r.Call.Age++
 		r.Renewal.Age++
-		if m.Prompt > 0 {
-			r.Rest++
-		}
 	}
-	s.Alone += min(s.Alone, 1)
 }
 
 // count counts a number of ticks down.

@@ -2,7 +2,6 @@ package blobtest
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -157,108 +156,6 @@ func (l *lease) describe(h http.Header) {
 			h.Set("X-Ms-Lease-Duration", "infinite")
 		}
 	}
-}
-
-// onLease does the Lease Blob operation. Its headers are judged first, then
-// its conditions, then the state of the lease.
-func (b *Blob) onLease(r *Request) Answer {
-	if code := r.leaseHeaders(); code != "" {
-		return refuse(code)
-	}
-	c, o := b.find(r)
-	switch {
-	case c == nil:
-		return refuse("ContainerNotFound")
-	case o == nil:
-		return refuse("BlobNotFound")
-	}
-	if code := r.conditions(o); code != "" {
-		return refuse(code)
-	}
-	id := guid(r.Header["x-ms-lease-id"])
-	proposed := guid(r.Header["x-ms-proposed-lease-id"])
-	var status, code = http.StatusOK, ""
-	var left time.Duration
-	switch r.Op {
-	case "acquire":
-		if status = http.StatusCreated; proposed == "" {
-			b.etags++
-			proposed = invented(b.etags)
-		}
-		seconds, _ := strconv.Atoi(r.Header["x-ms-lease-duration"])
-		code = o.lease.acquire(r.now, proposed, time.Duration(seconds)*time.Second)
-	case "renew":
-		code = o.lease.renew(r.now, id)
-	case "change":
-		code = o.lease.change(id, proposed)
-	case "release":
-		code = o.lease.release(id)
-	case "break":
-		status = http.StatusAccepted
-		left, code = o.lease.breakUp(r.now, r.breakPeriod())
-	}
-	if code != "" {
-		return refuse(code)
-	}
-	a := accept(status).of(o)
-	if r.Op == "break" {
-		whole := (left + time.Second - 1) / time.Second
-		a.Header.Set("X-Ms-Lease-Time", strconv.Itoa(int(whole)))
-	} else if o.lease.id != "" {
-		a.Header.Set("X-Ms-Lease-Id", o.lease.id)
-	}
-	return a
-}
-
-// leaseHeaders checks what an operation must and may bring.
-func (r *Request) leaseHeaders() string {
-	span, id := r.Header["x-ms-lease-duration"], r.Header["x-ms-lease-id"]
-	proposed, period := r.Header["x-ms-proposed-lease-id"], r.Header["x-ms-lease-break-period"]
-	switch r.Op {
-	case "acquire":
-		id = ""
-		if span == "" {
-			return "MissingRequiredHeader"
-		}
-	case "break":
-		id = ""
-	case "change":
-		if proposed == "" {
-			return "MissingRequiredHeader"
-		}
-		fallthrough
-	default:
-		if id == "" {
-			return "MissingRequiredHeader"
-		}
-	}
-	if id != "" && guid(id) == "" || proposed != "" && guid(proposed) == "" ||
-		span != "" && span != "-1" && !within(span, 15, 60) || period != "" && !within(period, 0, 60) {
-		return "InvalidHeaderValue"
-	}
-	return ""
-}
-
-// breakPeriod is negative when the request has none.
-func (r *Request) breakPeriod() time.Duration {
-	seconds, err := strconv.Atoi(r.Header["x-ms-lease-break-period"])
-	if err != nil {
-		return -1
-	}
-	return time.Duration(seconds) * time.Second
-}
-
-// LeaseID is the lease id in the request; of acquire the proposed one.
-func (r *Request) LeaseID() string {
-	if r.Op == "acquire" {
-		return r.Header["x-ms-proposed-lease-id"]
-	}
-	return r.Header["x-ms-lease-id"]
-}
-
-func within(text string, low, high int) bool {
-	n, err := strconv.Atoi(text)
-	return err == nil && n >= low && n <= high
 }
 
 // guid returns a lease id in its canonical form, or nothing. The service takes

@@ -121,7 +121,7 @@ func (o *object) listed(r *Request, name string, metadata bool) listed {
 func (p *page) answer() Answer {
 	a := accept(http.StatusOK)
 	a.Header.Set("Content-Type", "application/xml")
-	a.page = p
+	a.text = p.text
 	return a
 }
 

@@ -83,7 +83,6 @@ func (w *world) judge(t *testing.T) map[string]int {
 	for _, v := range judge.Judge(l) {
 		t.Error(v)
 	}
-	w.looks(t, l)
 	calendars, accounts, met := w.calendars(), map[string]*account{}, map[string]int{}
 	for _, e := range l.Events {
 		if !e.OK() || !e.Writes() || e.Record == nil {
@@ -110,26 +109,4 @@ func (w *world) calendars() map[string]calendar {
 		all[r.text] = r.write(w.from.Add(-48*time.Hour), w.to.Add(48*time.Hour), w.change.Location())
 	}
 	return all
-}
-
-// looks counts how often a replica looks twice whether a long run of another has ended: faults alone make it do so.
-func (w *world) looks(t *testing.T, l *trace.Log) {
-	n, twice, last := 0, 0, map[string]time.Time{}
-	var run *trace.Event
-	for _, e := range l.Events {
-		switch {
-		case e.Job == slow && e.What == trace.Ran:
-			run = e
-			clear(last)
-		case e.Job == slow && e.Op == "read" && run != nil && e.Replica != run.Replica && e.Time.After(run.Time.Add(time.Minute)) && e.Time.Before(run.End):
-			if n++; e.Time.Sub(last[e.Replica]) < 2*time.Second {
-				twice++
-			}
-			last[e.Replica] = e.Time
-		}
-	}
-	t.Logf("%d looks, %d of them just after another", n, twice)
-	if n < 100 || twice > n/8 {
-		t.Errorf("of %d looks %d come just after another, want an eighth at most", n, twice)
-	}
 }

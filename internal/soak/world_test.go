@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -27,14 +27,18 @@ type world struct {
 	program []trace.Definition
 	changes []func([]trace.Definition) []trace.Definition // versions to come
 
-	mu    sync.Mutex
-	fault map[byte]string // by the first letter of replicas: what their requests meet
+	down atomic.Bool // the service refuses all
 }
 
 func newWorld(seed uint64, change time.Time) *world {
 	w := &world{Script: sim.NewScript(), seed: seed, dice: rand.New(rand.NewPCG(seed, 1)), change: change,
-		from: change.Add(-24 * time.Hour), to: change.Add(20 * time.Hour), fault: map[byte]string{}}
-	w.Direct = w.carry
+		from: change.Add(-24 * time.Hour), to: change.Add(20 * time.Hour)}
+	w.Direct = func(ctx context.Context, p *sim.RPC) (*http.Response, error) {
+		if w.down.Load() {
+			return p.Refuse(ctx, http.StatusServiceUnavailable, "ServerBusy")
+		}
+		return p.Go(ctx)
+	}
 	w.program = []trace.Definition{
 		{Name: "report", Schedule: nightly.text, Timeout: 2 * time.Hour, Least: time.Hour, Most: time.Hour},
 		{Name: "sync", Schedule: onTheHour.text, Missed: soloist.SkipMissed, StartingDeadline: 10 * time.Minute, HeartbeatTimeout: time.Minute,
@@ -42,7 +46,7 @@ func newWorld(seed uint64, change time.Time) *world {
 		{Name: "poll", Schedule: everyFive.text, Missed: soloist.RunAll, MaxTries: 2, Backoff: 4 * time.Second, Least: time.Second, Most: 9 * time.Second,
 			Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Nothing}},
 		{Name: "billing", Schedule: afterMidnight.text, Interrupted: soloist.Rerun, Missed: soloist.RunAll, Least: 20 * time.Minute, Most: time.Hour, Saves: true},
-		{Name: slow, Schedule: atNight.text, Lease: time.Minute, Least: 25 * time.Minute, Most: 25 * time.Minute},
+		{Name: "slow", Schedule: atNight.text, Lease: time.Minute, Least: 25 * time.Minute, Most: 25 * time.Minute},
 		{Name: "seasonal", Schedule: atHalfPast.text, Most: time.Minute},
 	}
 	seasonal := w.program[5]
@@ -63,9 +67,6 @@ func edit(job string, f func(*trace.Definition)) func([]trace.Definition) []trac
 	}
 }
 
-// slow is the job whose runs take longer than its ticks are apart.
-const slow = "slow"
-
 // calm is for how long nothing goes wrong before the end of the time that counts. After as much again each tick of it has
 // its outcome.
 const calm = 2 * time.Hour
@@ -74,8 +75,13 @@ const calm = 2 * time.Hour
 func (w *world) live() {
 	time.Sleep(time.Until(w.from))
 	w.up()
-	deck := []func(){w.killRunner, w.killRunner, w.restart, w.freeze, w.step, w.step, w.cut, w.cut,
-		func() { w.outage(time.Minute) }, func() { w.outage(10 * time.Minute) }, func() { w.outage(time.Hour) }, w.close}
+	restart := func() { w.end(w.one(), (*sim.Replica).Stop) }
+	freeze := func() { w.places[w.one()].Freeze(w.upTo(10 * time.Minute)) }
+	step := func() { w.places[w.one()].Step(w.upTo(6*time.Hour) - 3*time.Hour) }
+	deck := []func(){w.killRunner, w.killRunner, restart, freeze, step, step, w.close}
+	for _, d := range []time.Duration{time.Minute, 10 * time.Minute, time.Hour} {
+		deck = append(deck, func() { w.outage(d) })
+	}
 	for range w.changes {
 		deck = append(deck, w.deploy)
 	}
@@ -130,18 +136,12 @@ func (w *world) end(i int, how func(*sim.Replica)) {
 	w.places[i] = nil
 }
 
-func (w *world) restart() { w.end(w.one(), (*sim.Replica).Stop) }
-
 // killRunner kills a replica that runs something, and leaves its place empty for a while.
 func (w *world) killRunner() {
 	i := slices.IndexFunc(w.places[:], func(r *sim.Replica) bool { return len(r.Health().Running) > 0 })
 	w.end(max(i, 0), (*sim.Replica).Kill)
 	time.Sleep(w.upTo(3 * time.Minute))
 }
-
-func (w *world) freeze() { w.places[w.one()].Freeze(w.upTo(10 * time.Minute)) }
-
-func (w *world) step() { w.places[w.one()].Step(w.upTo(6*time.Hour) - 3*time.Hour) }
 
 // deploy restarts one replica after the other with the next version.
 func (w *world) deploy() {
@@ -162,40 +162,9 @@ func (w *world) close() {
 	time.Sleep(4 * time.Hour)
 }
 
-// cut has the service out of reach of one replica, outage of all.
-func (w *world) cut() { w.without(string(rune('a'+w.one())), w.upTo(20*time.Minute)) }
-
-func (w *world) outage(d time.Duration) { w.without("abc", d/2+w.upTo(d)) }
-
-func (w *world) without(letters string, d time.Duration) {
-	how := []string{"busy", "lost", "mute"}[w.dice.IntN(3)]
-	for _, now := range []string{how, ""} {
-		w.mu.Lock()
-		for i := range len(letters) {
-			w.fault[letters[i]] = now
-		}
-		w.mu.Unlock()
-		if now != "" {
-			time.Sleep(d)
-		}
-	}
-}
-
-// carry answers a request, or not: under mute the service does what is asked, and its answer is lost.
-func (w *world) carry(ctx context.Context, p *sim.RPC) (*http.Response, error) {
-	w.mu.Lock()
-	fault := w.fault[p.Replica()[0]]
-	w.mu.Unlock()
-	switch fault {
-	case "":
-		return p.Go(ctx)
-	case "busy":
-		return p.Refuse(ctx, http.StatusServiceUnavailable, "ServerBusy")
-	case "mute":
-		if _, err := p.There(ctx); err != nil {
-			return nil, err
-		}
-	}
-	<-ctx.Done()
-	return nil, ctx.Err()
+// outage has the service refuse all requests.
+func (w *world) outage(d time.Duration) {
+	w.down.Store(true)
+	time.Sleep(d/2 + w.upTo(d))
+	w.down.Store(false)
 }
