@@ -75,7 +75,7 @@ type Cluster struct {
 }
 
 func newLog() *trace.Log {
-	return &trace.Log{Fleet: map[string][]trace.Definition{}, Locks: map[string]trace.Lock{}, Onces: map[string]trace.Once{}}
+	return &trace.Log{Fleet: map[string][]trace.Definition{}, Around: true, Locks: map[string]trace.Lock{}, Onces: map[string]trace.Once{}}
 }
 
 // calm reports whether nothing goes wrong any more.

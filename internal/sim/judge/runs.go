@@ -53,14 +53,14 @@ func fences(w *world, bad report) {
 }
 
 // previous: a run is given the newest tick whose success was written before it was claimed.
-func previous(_ *world, r *run) bool {
+func previous(w *world, r *run) bool {
 	var newest time.Time
 	for _, o := range r.e.outcomes {
 		if r.isTick() && o.Status == store.Succeeded && o.Request == "" && !o.write.Time.After(r.claim.Time) {
 			newest = later(newest, o.Tick)
 		}
 	}
-	return r.isTick() && len(r.e.epochs) == 0 && !r.Previous.Equal(newest)
+	return w.Around && r.isTick() && len(r.e.epochs) == 0 && !r.Previous.Equal(newest)
 }
 
 // causes: the context of a run ends only for what has happened: it is replaced when a newer tick is due, cancelled when that was

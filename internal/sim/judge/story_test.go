@@ -34,7 +34,7 @@ type story struct {
 // newStory has jobs that are due every ten seconds, some that are due each minute, singletons, shards, a group, a lock of two
 // slots and work that is done once.
 func newStory() *story {
-	s := &story{job: "job", saved: map[string]store.Record{}, Log: trace.Log{Fleet: map[string][]trace.Definition{},
+	s := &story{job: "job", saved: map[string]store.Record{}, Log: trace.Log{Around: true, Fleet: map[string][]trace.Definition{},
 		Locks: map[string]trace.Lock{"lock": {Slots: 2, Lease: lease}}, Onces: map[string]trace.Once{key: {Lease: lease}}}}
 	often, work := 10*time.Second, trace.Definition{Every: time.Minute, Interrupted: soloist.Rerun, HeartbeatTimeout: 12 * time.Second}
 	prompt, grouped := work, work

@@ -30,6 +30,8 @@ type Log struct {
 	Onces map[string]Once // by entry
 	Zero  *Zero           // the platform that scales the cluster to zero; nil: replicas are up all the time
 
+	Around bool // each run has what it was given as the last success
+
 	// Watch gets each request once the service has applied it, in the order of the
 	// service. The log then keeps no events. Nil: it keeps them all.
 	Watch func(*Event)
