@@ -1,5 +1,7 @@
 package storetest
 
+import "context"
+
 // A property is one test.
 type property struct {
 	name  string
@@ -23,3 +25,17 @@ const (
 	twins   // of the harness
 	lengths // of leases: two that can be told apart
 )
+
+// Deleter is the power to remove an entry that nobody holds: otherwise
+// store.ErrLost, and fs.ErrNotExist. Like [store.LeaseBreaker], [store.ConditionalBreaker], [store.Documenter],
+// [store.Lister], [store.Appender], [store.Remover], and [store.Checkpointer] of its leases, it is tested in a store
+// that has it; otherwise the tests that need it are logged as not covered. A [store.ConditionalBreaker] that is no
+// [store.LeaseBreaker] fails.
+type Deleter interface {
+	Delete(ctx context.Context, name string) error
+}
+
+func is[T any](v any) bool {
+	_, ok := v.(T)
+	return ok
+}

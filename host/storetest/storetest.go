@@ -56,15 +56,6 @@ type Harness struct {
 	Differences map[string]string
 }
 
-// Deleter is the power to remove an entry that nobody holds: otherwise
-// store.ErrLost, and fs.ErrNotExist. Like [store.LeaseBreaker], [store.ConditionalBreaker], [store.Documenter],
-// [store.Lister], [store.Appender], [store.Remover], and [store.Checkpointer] of its leases, it is tested in a store
-// that has it; otherwise the tests that need it are logged as not covered. A [store.ConditionalBreaker] that is no
-// [store.LeaseBreaker] fails.
-type Deleter interface {
-	Delete(ctx context.Context, name string) error
-}
-
 // patience bounds what one test may take, in the store's time: the longest
 // lease, the minute that the service may take to let go of one, and room.
 const patience = 10 * time.Minute
@@ -96,14 +87,6 @@ func Test(t *testing.T, h Harness) {
 			c.report(t, listed, reason)
 		})
 	}
-}
-
-func suite() []property {
-	over := []store.LeaseState{store.Available, store.Expired, store.Broken}
-	return slices.Concat(outcomes(), contents(), calls(), lives, removals, unchanged, expiries, lates, races, records, keeps,
-		documents, lists, logs, pairs, each("Create/", nothing, again), each("Keep/", keeper, outlives), each("Remove/", remover, removed), each("List/", lister, listed),
-		each("ETag/acquire-", nothing, conditions, over...), each("Late/", nothing, overtaken, over...),
-		each("BreakUnchanged/changed-", conditional, spared, store.Leased, store.Breaking, store.Expired, store.Broken))
 }
 
 // plan sorts the suite into what can be run with these powers and what cannot.
@@ -141,11 +124,6 @@ func (h Harness) powers(t *testing.T) (has need) {
 		t.Error("the store has BreakUnchanged and no Break: a ConditionalBreaker has to be a LeaseBreaker")
 	}
 	return has
-}
-
-func is[T any](v any) bool {
-	_, ok := v.(T)
-	return ok
 }
 
 func (p property) start(t *testing.T, h Harness) *check {

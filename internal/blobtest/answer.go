@@ -47,6 +47,12 @@ type Answer struct {
 	text     func() []byte // makes the body, if somebody reads it
 }
 
+// An Entry is a blob in a listing that comes by no HTTP: an answer to a read of it.
+type Entry struct {
+	Name string
+	Answer
+}
+
 func accept(status int) Answer { return Answer{Status: status, Header: http.Header{}} }
 
 func refuse(code string) Answer {

@@ -134,12 +134,6 @@ func (p *page) text() []byte {
 	return text.Bytes()
 }
 
-// An Entry is a blob in a listing that comes by no HTTP: an answer to a read of it.
-type Entry struct {
-	Name string
-	Answer
-}
-
 // entries has all blobs directly below the prefix, which ends with a slash.
 func (c *container) entries(r *Request) Answer {
 	a := accept(http.StatusOK)

@@ -101,11 +101,8 @@ func source(name string) string {
 
 // Main runs the tests of a package, so many at once: their processes wait nearly
 // all the time.
-func Main(m *testing.M, parallel int) { os.Exit(Run(m, parallel)) }
-
-// Run is Main that returns the code to exit with.
-func Run(m *testing.M, parallel int) (code int) {
+func Main(m *testing.M, parallel int) {
 	flag.Parse()
 	flag.Set("test.parallel", fmt.Sprint(parallel))
-	return m.Run()
+	os.Exit(m.Run())
 }
