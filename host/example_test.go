@@ -52,6 +52,6 @@ func ExampleProgram_Run() {
 	//
 	// TICK                  Europe/Berlin                   FROM NOW
 	// 2026-11-23 05:30:00Z  Mon 2026-11-23 06:30:00 +01:00  in 41h
-	// 2026-11-24 05:30:00Z  Tue 2026-11-24 06:30:00 +01:00  in 2d
+	// 2026-11-24 05:30:00Z  Tue 2026-11-24 06:30:00 +01:00  in 2d17h
 	// exit code 0
 }

@@ -162,12 +162,12 @@ func TestUnlock(t *testing.T) {
 			lease: ended now
 			next: another replica can run it from about 2026-03-28 12:00:20Z on, in 20s; one that starts later, 20s after its start
 		`, "demo: unlock --now: replica-b may still work until it notices, up to 6.7s, a third of its lease; the next holder waits for 20s, one lease, before it does anything\n"},
-		{"a holder that has claimed nothing", true, idle, "beat", store.Breaking, `
+		{"a holder that has claimed nothing", true, idle, "beat --yes", store.Breaking, `
 			beat: the lease was leased, held by a replica that has claimed nothing
 			lease: it cannot be renewed any more, which its holder notices within 6.7s; it ends by 2026-03-28 12:00:20Z, in 20s
 			next: another replica can run it from then on
 		`, ""},
-		{"a holder that has claimed nothing, at once", true, idle, "beat --now", store.Broken, `
+		{"a holder that has claimed nothing, at once", true, idle, "beat --now --yes", store.Broken, `
 			beat: the lease was leased, held by a replica that has claimed nothing
 			lease: ended now
 			next: another replica can run it now

@@ -18,13 +18,13 @@ import (
 
 // unlockCommand ends the lease of a job, whichever replica has it. It asks the store
 // alone: no replica has to be up. That no replica has the lease is what was
-// wanted, and no failure. Where a run loses its lease by this, its process may
-// end: then it tells so first, and wants --yes. Where the app has no record at
+// wanted, and no failure. A run that loses its lease by this may end its process, so
+// it tells first who has the lease, and wants --yes. Where the app has no record at
 // all, it has probably looked in the wrong place, which is a failure.
 type unlockCommand struct {
 	Job string `arg:"" name:"JOB" complete:"work" missing:"of which job?" help:"the job or singleton"`
 	Now bool   `help:"end the lease at once, while its holder may still work"`
-	Yes bool   `help:"also where a run loses its lease by this"`
+	Yes bool   `help:"do it, though a replica has the lease: its run loses it"`
 	jsonFlag
 }
 
@@ -71,7 +71,7 @@ func (c *unlockCommand) unlock(ctx context.Context, a *app.App) int {
 	if !st.Lease.Live() {
 		return c.free(a, l)
 	}
-	if l.runs() && !c.Yes {
+	if !c.Yes {
 		c.failed(a, fmt.Sprintf("%s\nNothing is done yet. To unlock it: %s unlock %s --yes", l.cost(a.Now()), a.Console.Name, c.again()))
 		return exitUsage
 	}
@@ -159,13 +159,10 @@ func (l lock) holder() string {
 	return format.Line(l.job.Replica)
 }
 
-// runs reports whether the holder may be running the job.
-func (l lock) runs() bool { return !l.sure && l.job.State != view.Waiting }
-
-// cost is what an unlock of a job that runs may cost.
+// cost is what an unlock may cost. Also a holder that has claimed nothing may do so at any moment.
 func (l lock) cost(now time.Time) string {
 	text := l.holder() + " may run it"
-	if l.job.Error == "" {
+	if l.job.Error == "" && !l.sure && l.job.State != view.Waiting {
 		text = l.holder() + " runs it since " + format.Roughly(now.Sub(l.job.Claimed))
 	}
 	return fmt.Sprintf("%s. The run loses its lease: its context ends within %s. If the run does not return within %s after that, its process exits with code %d, %d in Functions, and its other jobs end too",

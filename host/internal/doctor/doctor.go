@@ -325,7 +325,10 @@ func (d *doctor) record(st soloist.JobStatus) {
 	case st.Lease == "":
 		d.add(passes, "record", st.Name+": none yet; the first replica makes it", "")
 	default:
-		v := view.Of(d.app, st)
-		d.add(passes, "record", st.Name+": "+v.StateWords(d.app.Now()), "")
+		v, r, advice := view.Of(d.app, st), passes, ""
+		if v.Tone() != format.Normal {
+			r, advice = warns, d.app.Console.Name+" history "+st.Name+" shows its last outcomes"
+		}
+		d.add(r, "record", st.Name+": "+v.StateWords(d.app.Now()), advice)
 	}
 }

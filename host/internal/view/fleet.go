@@ -121,7 +121,7 @@ func (f *Fleet) compareJobs(a *app.App) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(some)) {
 		slices.Sort(some[key])
-		f.Differs = append(f.Differs, "jobs differ: "+nameList(some[key])+" "+key)
+		f.Differs = append(f.Differs, "jobs differ: "+format.Names(some[key])+" "+key)
 	}
 }
 
@@ -202,11 +202,11 @@ func where(names []string) string {
 	rest := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == here })
 	switch {
 	case len(rest) == len(names):
-		return "on " + nameList(rest)
+		return "on " + format.Names(rest)
 	case len(rest) == 0:
 		return "in " + here
 	}
-	return "in " + here + " and on " + nameList(rest)
+	return "in " + here + " and on " + format.Names(rest)
 }
 
 // compareNames orders lists of names; this program comes first.
@@ -218,18 +218,4 @@ func compareNames(a, b []string) int {
 		return 1
 	}
 	return slices.Compare(a, b)
-}
-
-// nameList names the first few.
-func nameList(names []string) string {
-	const most = 5
-	var all []string
-	for i, name := range names {
-		if i == most {
-			all = append(all, format.Plural(len(names)-most, "other"))
-			break
-		}
-		all = append(all, format.Brief(name))
-	}
-	return strings.Join(all, ", ")
 }

@@ -20,14 +20,15 @@
   let ahead = 0; // of this machine's clock
   const now = () => Date.now() - ahead;
   const stamp = (at) => new Date(at).toISOString().replace('T', ' ').replace(/\.\d+/, '');
-  const backfilled = (b) => b.state + ', ' + b.done + ' of ' + b.ticks + ' ticks from ' + stamp(b.from) + ' to ' + stamp(b.to) + ', by ' + b.by + (b.reason ? ': ' + b.reason : '');
+  const backfilled = (b) => b.state + ', ' + b.done + ' of ' + counted(b.ticks, 'tick') + ' from ' + stamp(b.from) + ' to ' + stamp(b.to) + ', by ' + b.by + (b.reason ? ': ' + b.reason : '');
   const awaits = (j) => j.awaits ? ', waits for ' + j.awaits : '';
+  const counted = (n, thing) => n + ' ' + thing + (n === 1 ? '' : 's');
   const roughly = (ms) => {
     const s = Math.max(0, Math.floor(ms / 1000));
     if (s < 60) return s + 's';
     if (s < 3600) return Math.floor(s / 60) + 'm ' + s % 60 + 's';
     if (s < 48 * 3600) return Math.floor(s / 3600) + 'h ' + Math.floor(s % 3600 / 60) + 'm';
-    return Math.floor(s / 86400) + 'd';
+    return Math.floor(s / 86400) + 'd ' + Math.floor(s % 86400 / 3600) + 'h';
   };
   const took = (seconds) => seconds < 1 ? Math.round(seconds * 1000) + ' ms' : seconds < 60 ? +seconds.toFixed(1) + ' s' : roughly(seconds * 1000);
   const forms = {
@@ -163,7 +164,7 @@
     j.over ? el('small', {}, 'over since ' + stamp(j.over)) : null,
     j.waits ? el('small', {}, 'after unlock, until about ' + stamp(j.waits)) : null,
     j.pause ? el('small', {}, 'paused by ' + (j.pause.by || 'itself') + (j.pause.reason ? ': ' + j.pause.reason : '') + ', ', timed(j.pause.at, 'ago'), j.pause.until ? ', until ' + stamp(j.pause.until) : '') : null,
-    j.ordered ? el('small', {}, j.ordered + (j.ordered === 1 ? ' run is' : ' runs are') + ' ordered') : null,
+    j.ordered ? el('small', {}, counted(j.ordered, 'run') + ' ordered') : null,
     j.late ? el('small', { class: 'tone-bad' }, 'late since ' + stamp(j.late.since) + (j.late.count > 1 ? ' with ' + j.late.count + ' ticks' : '')) : null,
     j.error ? el('small', { class: 'tone-bad' }, j.error) : null,
     ...(j.differs || []).map((text) => el('small', {}, text)),
@@ -196,7 +197,7 @@
     const made = bars(recent, 560, 110);
     if (!made) return [el('p', { class: 'help' }, 'No run has ended yet.')];
     const sorted = made.runs.map((o) => o.seconds).sort((a, b) => a - b);
-    const label = made.runs.length + ' runs: shortest ' + took(sorted[0]) + ', median ' + took(sorted[sorted.length >> 1]) + ', longest ' + took(made.most);
+    const label = counted(made.runs.length, 'run') + ': shortest ' + took(sorted[0]) + ', median ' + took(sorted[sorted.length >> 1]) + ', longest ' + took(made.most);
     return [el('<svg', { width: 640, height: 140, viewBox: '0 0 640 140', role: 'img', 'aria-label': label },
       el('<line', { x1: 0, x2: 560, y1: 10, y2: 10 }), el('<line', { x1: 0, x2: 560, y1: 120, y2: 120 }),
       el('<g', { transform: 'translate(0 10)' }, ...made.all), el('<text', { x: 568, y: 14 }, took(made.most)), el('<text', { x: 568, y: 124 }, '0')),
@@ -207,7 +208,7 @@
   const renderApp = (a) => {
     ahead = Date.now() - Date.parse(a.time);
     set($('home'), a.name);
-    set($('facts'), a.jobs + (a.jobs === 1 ? ' job' : ' jobs') + (a.trouble ? ', ' + a.trouble + ' in trouble' : '') + ' · replica ' + a.replica + ' · ' + a.store);
+    set($('facts'), counted(a.jobs, 'job') + (a.trouble ? ', ' + a.trouble + ' in trouble' : '') + ' · replica ' + a.replica + ' · ' + a.store);
     set($('version'), [a.version, a.revision].filter(Boolean).join(', '));
     const notes = [a.note, a.storage && 'The store is out of reach: ' + a.storage, a.clock, a.orders && 'The orders of operators cannot be read, so nothing starts: ' + a.orders, a.log && 'On this replica ' + a.log,
       ...(a.stuck || []).map((job) => job + ' is stuck on this replica: only a restart helps'),
@@ -282,7 +283,7 @@
   const renderList = (d) => {
     const shownRows = d.jobs.length, last = d.offset + shownRows;
     sync($('rows'), d.jobs, (j) => j.job, makeRow, updateRow);
-    set($('count'), d.matched === d.app.jobs ? '' : d.matched + ' of ' + d.app.jobs + ' jobs');
+    set($('count'), d.matched === d.app.jobs ? '' : d.matched + ' of ' + counted(d.app.jobs, 'job'));
     $('empty').hidden = shownRows > 0;
     set($('empty'), d.app.note || (d.app.jobs ? 'No job matches.' : 'This program has no jobs.'));
     $('pager').hidden = d.matched <= shownRows && d.offset === 0;

@@ -1,0 +1,83 @@
+package host_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+)
+
+// A setting that differs does so for each shard, and makes none of them unknown.
+func TestShardsOfReplicasWithOtherSettings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := split(&runsLog{})
+		defer beginServing(t, p, replicaName+"a")()
+		time.Sleep(3 * time.Second)
+		environment(t, "SOLOIST_LEASE=20s", "SOLOIST_JOB_IMPORT_PAUSED=true")
+		got := run(t.Context(), p, "status").out
+		for _, want := range []string{
+			"\nimport-0, import-1, import-2: paused by settings: true in this environment; false on a\n",
+			"\nimport-0, import-1, import-2: settings differ: shards 3, lease 20s in this environment; shards 3, lease 30s on a\n",
+			"\nfeed-0, feed-1: settings differ: singleton, shards 2, lease 20s in this environment; singleton, shards 2, lease 30s on a\n",
+		} {
+			if strings.Count(got, want) != 1 || strings.Contains(got, "not known") || strings.Contains(got, "  paused  ") {
+				t.Errorf("got %s, want once %q", got, want)
+			}
+		}
+		s := open(t, p)
+		wantAnswer(t, "the list", s.get("/api/v1/jobs?limit=1"), 200, `"jobs":5`, `"matched":5`)
+		s.wait()
+	})
+}
+
+// A difference between replicas is printed once, however many jobs have it.
+func TestStatusTellsOneDifferenceOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := host.Program{Store: &local.Memory{}}
+		for i := range 30 {
+			p.Work = append(p.Work, soloist.Job{Name: fmt.Sprintf("job-%02d", i), Schedule: "@hourly", Do: do})
+		}
+		defer beginServing(t, p, replicaName+"a")()
+		time.Sleep(3 * time.Second)
+		environment(t, "SOLOIST_LEASE=20s")
+		got := run(t.Context(), p, "status").out
+		const want = "\njob-00, job-01, job-02, job-03, job-04, 25 others: settings differ: lease 20s in this environment; lease 30s on a\n"
+		if strings.Count(got, "settings differ") != 1 || !strings.Contains(got, want) {
+			t.Errorf("got %s, want once %s", got, want)
+		}
+	})
+}
+
+func TestPauseTellsWhatItReplaces(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		p := steered(&runsLog{})
+		wantLines(t, p, "pause beat --until 90m --reason disk --by ann", 0, "beat: paused by ann until 2000-01-01 01:30:00Z, in 1h30m")
+		const replaced = "this takes the place of the pause by ann until 2000-01-01 01:30:00Z: disk"
+		wantLines(t, p, "pause beat --by bob --json", 0, replaced, `"by": "bob"`)
+		wantLines(t, p, "pause beat --by eve", 0, "the place of the pause by bob until a resume: no reason given")
+		if got := run(t.Context(), p, "pause", "sad"); strings.Contains(got.err, "takes the place") {
+			t.Errorf("a first pause: got %+v", got)
+		}
+	})
+}
+
+func TestDoctorWarnsOfFailingJob(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "sad", Schedule: "@every 1m", Do: fail}}}
+		for range 3 {
+			run(t.Context(), p, "tick")
+			time.Sleep(time.Minute)
+		}
+		got := run(t.Context(), p, "doctor")
+		if got.code != 0 || !strings.Contains(got.out, "warn  record") || !strings.Contains(got.out, "sad: failing x2") || !strings.Contains(got.out, "demo history sad") {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
