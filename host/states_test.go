@@ -2,6 +2,8 @@ package host_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -80,4 +82,27 @@ func TestDoctorWarnsOfFailingJob(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	})
+}
+
+// Rules of time zones change: whoever asks about ticks in a zone sees how old the rules are.
+func TestZoneDataAreTold(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "+VERSION"), []byte("2024b\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	environment(t, "ZONEINFO="+dir)
+	p := host.Program{Work: work(), Store: &local.Memory{}, Now: spring}
+	run(t.Context(), p, "tick")
+	want := "zone data 2024b, 2 years old, in " + dir
+	for _, command := range []string{"status", "next", "next night-report", "next beat --tz Asia/Tokyo", "doctor", "status --json", "next --json"} {
+		if got := run(t.Context(), p, strings.Fields(command)...); strings.Count(got.out, want) != 1 {
+			t.Errorf("%s: got %s, want %s", command, got.out, want)
+		}
+	}
+	p.Work = work()[:1]
+	for _, command := range []string{"status", "next", "next --json"} {
+		if got := run(t.Context(), p, strings.Fields(command)...); strings.Contains(got.out, "zone") && strings.Contains(got.out, dir) {
+			t.Errorf("%s of jobs in UTC: got %s", command, got.out)
+		}
+	}
 }

@@ -120,6 +120,9 @@ func printStatus(a *app.App, c app.Console, views []view.Job, drift []string, fl
 	if text := format.SkewNote(a.Skew()); text != "" {
 		fmt.Fprintln(c.Stdout, text)
 	}
+	if text := a.ZoneWords(); text != "" {
+		fmt.Fprintln(c.Stdout, text)
+	}
 	printDrift(c, drift)
 	fmt.Fprintln(c.Stdout)
 	colour := c.OnTerminal(c.Stdout) && format.WantsColour()

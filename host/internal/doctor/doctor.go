@@ -86,7 +86,7 @@ func Examine(ctx context.Context, a *app.App, settings error, o Options) Diagnos
 	d := &doctor{app: a, ctx: ctx, options: o}
 	d.checkSettings(settings)
 	d.add(passes, "platform", fmt.Sprintf("%s; app %s, replica %s", platformName(), a.Settings.App, a.Scheduler.Replica), "")
-	d.add(passes, "zones", schedule.ZoneData(), "")
+	d.add(passes, "zones", schedule.ZoneData(d.app.Now()), "")
 	d.checkFunctions()
 	if a.Place == "" {
 		d.skip("storage", "nothing is known of it")
