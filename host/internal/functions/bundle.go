@@ -14,6 +14,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/internal/safefile"
 )
 
 // A Bundle is a Functions app as files.
@@ -49,6 +50,9 @@ func NewBundle(a *app.App, o BundleOptions) (*Bundle, error) {
 		if b.program, err = os.Executable(); err != nil {
 			return b, fmt.Errorf("which program this is cannot be told, so name it with --binary: %w", err)
 		}
+	}
+	if err := safefile.Leads(b.program); err != nil {
+		return b, fmt.Errorf("the program: %w", err)
 	}
 	b.plan(o.OneTimer || b.hosting == FlexConsumption)
 	if err := b.checkNames(); err != nil {
