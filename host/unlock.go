@@ -48,7 +48,7 @@ func (c *unlockCommand) run(ctx context.Context, p *Program) int {
 
 func (c *unlockCommand) unlock(ctx context.Context, a *app.App) int {
 	if err := unlockable(a, c.Job); err != nil {
-		fmt.Fprintf(a.Console.Stderr, "%s: %v\n", a.Console.Name, err)
+		a.Console.Tell("%v", err)
 		return exitUsage
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
@@ -76,12 +76,12 @@ func (c *unlockCommand) unlock(ctx context.Context, a *app.App) int {
 		return exitUsage
 	}
 	if c.Now {
-		fmt.Fprintf(a.Console.Stderr, "%s: unlock --now: %s\n", a.Console.Name, l.warning())
+		a.Console.Tell("unlock --now: %s", l.warning())
 	}
 	err = a.Scheduler.Unlock(ctx, c.Job, c.Now)
 	switch {
 	case errors.Is(err, soloist.ErrUntold):
-		fmt.Fprintf(a.Console.Stderr, "%s: unlock %s: %s\n", a.Console.Name, c.Job, format.Line(err.Error()))
+		a.Console.Tell("unlock %s: %s", c.Job, format.Line(err.Error()))
 	case errors.Is(err, store.ErrLost), errors.Is(err, fs.ErrNotExist): // it was given back just now
 		l.state = store.Available
 		return c.free(a, l)

@@ -19,7 +19,7 @@ func TestUnlockWantsYes(t *testing.T) {
 		backend := claimed(t, true, func(*store.Record) {})
 		p := host.Program{Work: work(), Store: backend, Now: spring}
 		got := run(t.Context(), p, append([]string{"unlock"}, strings.Fields(args)...)...)
-		want := "demo: unlock beat: " + costs + "Nothing is done yet. To unlock it: demo unlock " + again + " --yes\n"
+		want := "demo: unlock beat: " + costs + "    Nothing is done yet. To unlock it: demo unlock " + again + " --yes\n"
 		if got.code != 2 || got.out != "" || got.err != want {
 			t.Errorf("%s: got %+v, want %s", args, got, want)
 		}

@@ -249,16 +249,16 @@ func (b *Bundle) Answer() Written {
 // Print tells what was written, and what an operator should know about it.
 func (b *Bundle) Print() {
 	all := b.all()
-	fmt.Fprintf(b.app.Console.Stdout, "%s in %s\n\n", format.Plural(len(all), "function"), b.where)
+	fmt.Fprintf(b.app.Console.Stdout, "%s in %s\n\n", format.Plural(len(all), "function"), format.Escape(b.where))
 	w := format.Table(b.app.Console.Stdout, "FUNCTION\tTIMER (UTC)\t")
 	for _, t := range all {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", t.name, t.schedule, t.why)
 	}
 	w.Flush()
 	for _, path := range b.removed {
-		fmt.Fprintf(b.app.Console.Stdout, "removed %s\n", path)
+		fmt.Fprintf(b.app.Console.Stdout, "removed %s\n", format.Escape(path))
 	}
 	for _, text := range b.notes() {
-		fmt.Fprintf(b.app.Console.Stderr, "%s: %s\n", b.app.Console.Name, text)
+		b.app.Console.Tell("%s", text)
 	}
 }
