@@ -83,6 +83,7 @@ const (
 	Panicked    Kind = "panicked"     // the user's function has: the try, or the health check, has failed
 	HandingOver Kind = "handing-over" // the record announces the end of the run to the other replicas; a late heartbeat may take that back
 	Stalled     Kind = "stalled"      // no progress: the run gives up its lease
+	TimedOut    Kind = "timed-out"    // the time-out of the try has ended its context; the run may go on
 	Lost        Kind = "lost"         // the lease cannot be trusted any more
 	Overrun     Kind = "overrun"      // the run goes on though its context has ended
 	Ended       Kind = "ended"        // the outcome is in the record; of a job of EveryReplica: it has returned. Without Started: it was cancelled before

@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -105,4 +106,33 @@ func TestZoneDataAreTold(t *testing.T) {
 			t.Errorf("%s of jobs in UTC: got %s", command, got.out)
 		}
 	}
+}
+
+// A run that goes on after its time-out is in trouble while it does, and both facts are in its outcome.
+func TestRunOverItsTimeout(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		deaf := soloist.Job{Name: "deaf", Schedule: "@every 1h", Timeout: 10 * time.Second, Do: func(context.Context, *soloist.Run) error { time.Sleep(100 * time.Second); return nil }}
+		tries := soloist.Job{Name: "tries", Schedule: "@every 1h", Timeout: 10 * time.Second, Retry: soloist.Retry{MaxTries: 3}, Do: deaf.Do}
+		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{deaf, tries}}
+		defer replica(t, p, "replica-a")()
+		time.Sleep(time.Hour + 9*time.Second)
+		status := func(want ...string) {
+			t.Helper()
+			got := run(t.Context(), p, "status").out
+			for _, text := range want {
+				if !strings.Contains(got, text) {
+					t.Errorf("got %s, want %q", got, text)
+				}
+			}
+		}
+		status("running on replica-a since 8s  ")
+		time.Sleep(82 * time.Second)
+		status("running on replica-a since 1m30s, over its time-out by 1m20s  ", "running on replica-a since 1m30s  ")
+		s := open(t, p)
+		wantAnswer(t, "the list", s.get("/api/v1/jobs?trouble=true"), 200, `"matched":1`, `"job":"deaf"`, `"timesOut":"2000-01-01T01:00:1`)
+		s.wait()
+		time.Sleep(time.Minute)
+		status("succeeded in 1m40s (after the end of its context: timed out after 10s) on replica-a")
+	})
 }

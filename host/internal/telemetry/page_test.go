@@ -93,7 +93,9 @@ func TestSlowScrapesKeepFewRenderings(t *testing.T) {
 		read := make(chan struct{})
 		var all sync.WaitGroup
 		for range 10 {
-			all.Go(func() { m.ServeHTTP(slowReader{httptest.NewRecorder(), read}, httptest.NewRequest("GET", "/metrics", nil)) })
+			all.Go(func() {
+				m.ServeHTTP(slowReader{httptest.NewRecorder(), read}, httptest.NewRequest("GET", "/metrics", nil))
+			})
 			synctest.Wait()
 		}
 		l.want(t, "slow", 2)

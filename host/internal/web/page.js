@@ -35,6 +35,7 @@
     next: (at) => at > now() ? 'in ' + roughly(at - now()) : 'due',
     ago: (at) => at > now() ? 'in ' + roughly(at - now()) : roughly(now() - at) + ' ago',
     since: (at) => 'for ' + roughly(now() - at),
+    over: (at) => 'over its time-out by ' + roughly(now() - at),
   };
   const timed = (at, form) => el('time', { datetime: at, title: stamp(at), 'data-form': form }, forms[form](Date.parse(at)));
   setInterval(() => {
@@ -151,7 +152,8 @@
   };
 
   const tones = { succeeded: 'good', failed: 'bad', stalled: 'bad', abandoned: 'wait', missed: 'wait', cancelled: 'wait', skipped: 'none' };
-  const stateTone = (j) => j.trouble ? 'bad' : ({ armed: 'busy', running: 'busy', stopping: 'busy', interrupted: 'wait', waiting: 'wait', unknown: 'wait', 'no record': 'wait' })[j.state] || 'none';
+  const timedOut = (j) => !!j.timesOut && Date.parse(j.timesOut) < now();
+  const stateTone = (j) => j.trouble || timedOut(j) ? 'bad' : ({ armed: 'busy', running: 'busy', stopping: 'busy', interrupted: 'wait', waiting: 'wait', unknown: 'wait', 'no record': 'wait' })[j.state] || 'none';
   const stateText = (j) => j.state === 'failing' ? 'failing ×' + j.failures : j.state + (j.failures ? ', failing ×' + j.failures : '');
 
   const stateNodes = (j) => [
@@ -159,6 +161,7 @@
     j.here ? ' here' : null,
     j.replica ? el('small', {}, 'on ' + j.replica, j.attempt > 1 ? ', attempt ' + j.attempt : null) : null,
     j.claimed ? el('small', {}, timed(j.claimed, 'since'), j.tick ? ', tick ' + stamp(j.tick) : null) : null,
+    timedOut(j) ? el('small', { class: 'tone-bad' }, timed(j.timesOut, 'over')) : null,
     j.progress ? el('small', {}, (j.progress.note || 'heartbeat') + ', ', timed(j.progress.at, 'ago')) : null,
     j.begins ? el('small', {}, 'begins ' + stamp(j.begins)) : null,
     j.over ? el('small', {}, 'over since ' + stamp(j.over)) : null,
@@ -274,7 +277,7 @@
     const [name, state, last, durations, next] = tr.children;
     tr.className = j.trouble ? 'trouble' : '';
     set(name.lastChild, j.kind === 'singleton' ? 'singleton: one replica runs it all the time' : j.schedule || '');
-    replace(state, JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.tick, j.progress, j.begins, j.over, j.waits, j.pause, j.ordered, j.late, j.error, j.differs]), ...stateNodes(j));
+    replace(state, JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.tick, timedOut(j), j.progress, j.begins, j.over, j.waits, j.pause, j.ordered, j.late, j.error, j.differs]), ...stateNodes(j));
     const recent = JSON.stringify(j.recent), newest = j.recent[0];
     replace(last, recent, newest ? strip(j.recent) : null, newest ? el('small', {}, outcomeText(newest) + ', ', newest.at ? timed(newest.at, 'ago') : '') : el('span', { class: 'tone-none' }, '–'));
     replace(durations, recent, ...spark(j.recent));
@@ -314,7 +317,7 @@
     const j = d.job, o = j.outlook;
     set($('job-title'), j.job);
     $('job-title').className = j.trouble ? 'trouble' : '';
-    replace($('job-state'), JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.tick, j.progress, j.begins, j.over, j.waits, j.pause, j.ordered, j.late, j.error, j.differs]), ...stateNodes(j));
+    replace($('job-state'), JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.tick, timedOut(j), j.progress, j.begins, j.over, j.waits, j.pause, j.ordered, j.late, j.error, j.differs]), ...stateNodes(j));
     replace($('job-facts'), JSON.stringify([j.kind, j.schedule, o, j.next, j.begins, j.over, j.awaits, j.backfill, j.counts, j.checkpoint, j.token, j.lease]),
       ...fact('Schedule', j.kind === 'singleton' ? 'always, on one replica' : j.schedule || '–'),
       ...(o ? [...fact('As cron', o.text), ...fact('Time zone', o.zone)] : []),
@@ -498,6 +501,11 @@
     const trouble = d.app.trouble ? '(' + d.app.trouble + ' in trouble) ' : '';
     document.title = plain(d.job ? (d.job.trouble ? '(' + stateText(d.job) + ') ' : trouble) + d.job.job + ' – ' + d.app.name : trouble + d.app.name);
   };
+  let late = 0; // how many runs are over their time-outs, of which the server sends no news
+  setInterval(() => {
+    const is = shown ? (shown.job ? [shown.job] : shown.jobs || []).filter(timedOut).length : late;
+    if (!document.hidden && is !== late) { late = is; render(shown); }
+  }, 1000);
   const wrong = (text) => {
     show('');
     sync($('notes'), [text], (t) => t, (t) => el('li', {}, t), () => {});
