@@ -54,7 +54,7 @@ type Run struct {
 // A Former is what another replica did or decided before.
 type Former struct {
 	Replica string    // TookOver: the replica that ran the job before
-	Since   time.Time // Inherited: from when the definition was in force that gives way
+	Since   time.Time // TookOver: when its run began; Inherited: from when the definition was in force that gives way
 }
 
 // Late returns how long after its tick a run was claimed, or a try of it began. It is zero for a

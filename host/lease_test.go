@@ -82,7 +82,7 @@ func TestStatesOfRun(t *testing.T) {
 		{"told", true, told("page 3 of\n9"), "running", since + " (page 3 of 9, 20s ago)"},
 		{"told no note", true, told(""), "running", since + " (heartbeat, 20s ago)"},
 		{"stopping", true, func(r *store.Record) { r.Run.Stopping = true }, "stopping", since},
-		{"interrupted", false, func(r *store.Record) { told("page 3")(r); r.Run.Stopping = true }, "interrupted", " since 2m (page 3, 20s ago)"},
+		{"interrupted", false, func(r *store.Record) { told("page 3")(r); r.Run.Stopping = true }, "interrupted", " since 20s (page 3, 20s ago)"},
 		{"stalled", true, stall, "stalled", since + " (page 3 of 9, 20s ago)"},
 		{"stalled, lease lapsed", false, stall, "stalled", since + " (page 3 of 9, 20s ago)"},
 		{"stalled, then returned", false, func(r *store.Record) { stall(r); r.Run.Stopping, r.Run.Finished = false, spring() }, "idle", ""},

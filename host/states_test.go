@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -135,4 +136,47 @@ func TestRunOverItsTimeout(t *testing.T) {
 		time.Sleep(time.Minute)
 		status("succeeded in 1m40s (after the end of its context: timed out after 10s) on replica-a")
 	})
+}
+
+// A replica whose run was interrupted is not up until it writes again.
+func TestReplicaOfInterruptedRunIsLost(t *testing.T) {
+	for _, test := range []struct {
+		name        string
+		interrupted soloist.InterruptedPolicy
+		other       bool // another replica is up
+	}{{"settled", "", true}, {"run again", soloist.Rerun, true}, {"alone", "", false}} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				shared := &local.Memory{}
+				long := soloist.Job{Name: "long", Schedule: "@every 1h", Interrupted: test.interrupted, Do: untilStopped}
+				p := host.Program{Store: shared, Work: []soloist.Work{long}}
+				mine := newGated(shared, nil)
+				mine.set(func(string, string) error { return nil })
+				first := host.Program{Store: mine, Work: p.Work}
+				defer beginServing(t, first, replicaName+"a")()
+				time.Sleep(time.Hour + 5*time.Second)
+				if test.other {
+					defer beginServing(t, p, replicaName+"b")()
+				}
+				environment(t)
+				time.Sleep(8 * time.Minute)
+				wantLines(t, p, "status", 0, "running on a since 8m", "a        up ")
+				mine.set(refuse(errDown))
+				time.Sleep(50 * time.Second)
+				wantLines(t, p, "status", 0, "a        lost ")
+				if !test.other {
+					got := run(t.Context(), p, "status").out
+					if !regexp.MustCompile(`interrupted since [0-2]m\d+s `).MatchString(got) {
+						t.Errorf("got %s, want it since the last sign of the replica", got)
+					}
+					s := open(t, p)
+					wantAnswer(t, "replicas", s.get("/api/v1/replicas"), 200, `"replica":"a","state":"lost"`)
+					s.wait()
+				}
+				mine.set(func(string, string) error { return nil })
+				time.Sleep(2 * time.Minute)
+				wantLines(t, p, "status", 0, "a        up ")
+			})
+		})
+	}
 }

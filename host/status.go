@@ -39,7 +39,7 @@ func (c *statusCommand) show(ctx context.Context, a *app.App) int {
 		a.Console.Complain(err)
 		return exitFail
 	}
-	drift, fleet := functions.DriftWords(a), fleetOf(ctx, a, replicaReader(a))
+	drift, fleet := functions.DriftWords(a), fleetOf(ctx, a, replicaReader(a), all)
 	views, code := view.AllOrdered(a, all, ordersOf(ctx, a), fleet), exitOK
 	shown := locks.Reading{}.Shown(0)
 	if reached(all) {

@@ -25,6 +25,7 @@ type Job struct {
 	Tick     time.Time              `json:"tick,omitzero"`      // that runs; zero for a singleton
 	Waits    time.Time              `json:"waits,omitzero"`     // about when another replica can take over a job that was unlocked
 	Claimed  time.Time              `json:"claimed,omitzero"`   // when that run began
+	Lost     time.Time              `json:"lost,omitzero"`      // the last sign of that run, if it is interrupted
 	TimesOut time.Time              `json:"timesOut,omitzero"`  // when the time-out of that run is over, as far as known
 	Progress *store.Progress        `json:"progress,omitempty"` // what that run has told last
 	Last     *store.Outcome         `json:"last,omitempty"`     // the newest
@@ -49,7 +50,8 @@ type Job struct {
 
 	Foreign bool `json:"-"` // the schedule in force is another one
 
-	TimedOut bool `json:"-"` // TimesOut has passed, and the run goes on
+	Runner   string `json:"-"` // who ran the run that is interrupted
+	TimedOut bool   `json:"-"` // TimesOut has passed, and the run goes on
 }
 
 // A Shard says which part of a job or singleton another one is, from zero.
@@ -130,6 +132,9 @@ func of(a *app.App, st soloist.JobStatus, h soloist.Health) Job {
 		if v.State = runState(r, st.Lease); v.State != interrupted {
 			v.Replica = r.Run.Replica
 			v.setTimeout(r, a.LimitOf(st.Name), a.Now())
+		} else {
+			v.Runner, v.Lost = r.Run.Replica, v.Claimed
+			v.sign(r.Run.Progress.At)
 		}
 	case pausedNow(a, st):
 		v.State = paused
@@ -142,6 +147,13 @@ func of(a *app.App, st soloist.JobStatus, h soloist.Health) Job {
 		v.Error = format.Line(st.Occupied.Error())
 	}
 	return v
+}
+
+// sign notes a sign of the run that is interrupted.
+func (v *Job) sign(at time.Time) {
+	if at.After(v.Lost) {
+		v.Lost = format.UTC(at)
+	}
 }
 
 // setTimeout says when the run has to be over.
@@ -229,8 +241,8 @@ func (v Job) StateWords(now time.Time) string {
 	if v.Replica != "" {
 		text += " on " + format.Line(v.Replica)
 	}
-	if !v.Claimed.IsZero() {
-		text += " since " + format.Roughly(now.Sub(v.Claimed))
+	if since := cmp.Or(v.Lost, v.Claimed); !since.IsZero() {
+		text += " since " + format.Roughly(now.Sub(since))
 	}
 	if v.TimedOut {
 		text += ", over its time-out by " + format.Roughly(now.Sub(v.TimesOut))

@@ -28,6 +28,9 @@ func (v *Job) meet(a *app.App, fleet *Fleet) {
 		v.meetPause(fleet, job)
 	}
 	v.Differs = append(v.Differs, fleet.DiffersIn(job)...)
+	if v.State == interrupted {
+		v.sign(fleet.seen(v.Runner, v.Claimed))
+	}
 }
 
 // meetPause shows a pause by the settings of the replicas. Where those are known, it does not

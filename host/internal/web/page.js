@@ -160,7 +160,7 @@
     el('span', { class: 'state tone-' + stateTone(j) }, stateText(j)),
     j.here ? ' here' : null,
     j.replica ? el('small', {}, 'on ' + j.replica, j.attempt > 1 ? ', attempt ' + j.attempt : null) : null,
-    j.claimed ? el('small', {}, timed(j.claimed, 'since'), j.tick ? ', tick ' + stamp(j.tick) : null) : null,
+    j.claimed ? el('small', {}, timed(j.lost || j.claimed, 'since'), j.tick ? ', tick ' + stamp(j.tick) : null) : null,
     timedOut(j) ? el('small', { class: 'tone-bad' }, timed(j.timesOut, 'over')) : null,
     j.progress ? el('small', {}, (j.progress.note || 'heartbeat') + ', ', timed(j.progress.at, 'ago')) : null,
     j.begins ? el('small', {}, 'begins ' + stamp(j.begins)) : null,
@@ -224,7 +224,7 @@
   };
 
   // The replicas, by what each has written of itself last.
-  const replicaTone = (r) => r.state === 'silent' ? 'wait' : r.state === 'up' && r.health !== 'ok' ? 'bad' : r.state === 'up' ? 'good' : 'none';
+  const replicaTone = (r) => r.state === 'silent' || r.state === 'lost' ? 'wait' : r.state === 'up' && r.health !== 'ok' ? 'bad' : r.state === 'up' ? 'good' : 'none';
   const clock = (skew) => Math.abs(skew) < 0.05 ? '–' : Math.abs(skew).toFixed(1) + ' s ' + (skew > 0 ? 'ahead' : 'behind');
   const renderFleet = (a) => {
     sync($('replicas').tBodies[0], a.replicas, (r) => JSON.stringify(r), (r) => el('tr', {}, el('th', { scope: 'row' }, r.replica + (r.replica === a.replica ? ' (this page)' : '')),
@@ -277,7 +277,7 @@
     const [name, state, last, durations, next] = tr.children;
     tr.className = j.trouble ? 'trouble' : '';
     set(name.lastChild, j.kind === 'singleton' ? 'singleton: one replica runs it all the time' : j.schedule || '');
-    replace(state, JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.tick, timedOut(j), j.progress, j.begins, j.over, j.waits, j.pause, j.ordered, j.late, j.error, j.differs]), ...stateNodes(j));
+    replace(state, JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.lost, j.tick, timedOut(j), j.progress, j.begins, j.over, j.waits, j.pause, j.ordered, j.late, j.error, j.differs]), ...stateNodes(j));
     const recent = JSON.stringify(j.recent), newest = j.recent[0];
     replace(last, recent, newest ? strip(j.recent) : null, newest ? el('small', {}, outcomeText(newest) + ', ', newest.at ? timed(newest.at, 'ago') : '') : el('span', { class: 'tone-none' }, '–'));
     replace(durations, recent, ...spark(j.recent));
@@ -317,7 +317,7 @@
     const j = d.job, o = j.outlook;
     set($('job-title'), j.job);
     $('job-title').className = j.trouble ? 'trouble' : '';
-    replace($('job-state'), JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.tick, timedOut(j), j.progress, j.begins, j.over, j.waits, j.pause, j.ordered, j.late, j.error, j.differs]), ...stateNodes(j));
+    replace($('job-state'), JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.lost, j.tick, timedOut(j), j.progress, j.begins, j.over, j.waits, j.pause, j.ordered, j.late, j.error, j.differs]), ...stateNodes(j));
     replace($('job-facts'), JSON.stringify([j.kind, j.schedule, o, j.next, j.begins, j.over, j.awaits, j.backfill, j.counts, j.checkpoint, j.token, j.lease]),
       ...fact('Schedule', j.kind === 'singleton' ? 'always, on one replica' : j.schedule || '–'),
       ...(o ? [...fact('As cron', o.text), ...fact('Time zone', o.zone)] : []),
