@@ -180,3 +180,21 @@ func TestReplicaOfInterruptedRunIsLost(t *testing.T) {
 		})
 	}
 }
+
+// A job that has no record yet can be tried out: the record is made.
+func TestRunHereMakesRecord(t *testing.T) {
+	environment(t)
+	synctest.Test(t, func(t *testing.T) {
+		runs := &runsLog{}
+		p := split(runs)
+		p.Work = append(p.Work, soloist.Job{Name: "sad", Schedule: "@hourly", Do: fail})
+		wantLines(t, p, "run import --here --request try", 0, "import-0@try: succeeded", "import-2@try: succeeded", "there is no record of it in *local.Memory, of app demo: it is made now")
+		wantLines(t, p, "run import-1 --here --json", 0, `"job": "import-1"`, `"status": "succeeded"`) // by an order, since there is a record now
+		wantLines(t, p, "run sad --here", 1, "sad@here-", "failed (no paper)")
+		if got := runs.all(); len(got) != 4 {
+			t.Errorf("ran %q, want four", got)
+		}
+		wantLines(t, p, "run typo --here", 2, "there is no job")
+		wantLines(t, p, "history sad", 0, "failed")
+	})
+}
