@@ -36,7 +36,7 @@ func ScheduleWarnings(jobs []soloist.Job, now time.Time) (all []string) {
 // ZoneWords says which data of time zones are in use, and how old they are; empty: each job is in UTC.
 func (a *App) ZoneWords() string {
 	for _, j := range a.Scheduler.Jobs {
-		if s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name); err == nil && s.Location() != time.UTC {
+		if s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name); err == nil && slices.ContainsFunc(s.Zones(), func(zone string) bool { return zone != "UTC" }) {
 			return schedule.ZoneData(a.Now())
 		}
 	}
