@@ -49,14 +49,16 @@ func TestCommandsEscapeTheirArguments(t *testing.T) {
 	file(t, filepath.Join(dir, "go.mod"), "module example.org/x\n")
 	named := filepath.Join(dir, "a\x1b[31mb")
 	p := host.Program{Work: jobs(soloist.Job{Name: "night"}), Store: &local.Memory{}}
-	for _, args := range [][]string{
+	for i, args := range [][]string{
 		{"functions", named, "--binary", stand(t)},
 		{"functions", named, "--binary", named},
-		{"deploy-files", "containerapp", named, "--package", "./jobs"},
-		{"deploy-files", "containerapp", named, "--package", "./jobs"}, // nothing is left to write
+		{"deploy-files", "containerapp", named, "--package", "./jobs"}, // which refuses such a name
 		{"status", "--\x1b[31mx"}, {"\x1b[31m"}, {"pause", "\x1b[31m"}, {"run", "\x1b[31m", "--here"}, {"pause", "night", "--until", "\x1b[31m"},
 	} {
 		got := run(t.Context(), p, args...)
+		if (i == 0) != (got.code == 0) {
+			t.Errorf("%q: got %+v", args, got)
+		}
 		if wantPlain(t, strings.Join(args, " "), got.out+got.err); !strings.Contains(got.out+got.err, `\x1b[31m`) {
 			t.Errorf("%q: got %+v, want the name escaped", args, got)
 		}
