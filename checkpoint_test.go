@@ -429,3 +429,28 @@ func TestSaveIsHeartbeat(t *testing.T) {
 		}
 	})
 }
+
+// A checkpoint outlives the success of its tick, and Clear ends it.
+func TestClearEndsCheckpoint(t *testing.T) {
+	inCase(t, "clear", func(t *testing.T, c *cluster) {
+		var loaded []string
+		c.start("a", soloist.Job{Name: "work", Schedule: "0 * * * * *", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+			at := "none"
+			if err := run.Load(ctx, &at); err != nil {
+				return err
+			}
+			if loaded = append(loaded, at); len(loaded) == 2 {
+				return run.Clear(ctx)
+			}
+			return run.Save(ctx, fmt.Sprint(len(loaded)))
+		}})
+		time.Sleep(4*time.Minute + 30*time.Second)
+		c.stopAll()
+		if got := strings.Join(loaded, " "); got != "none 1 none 3" {
+			t.Errorf("loaded %q, want what the tick before saved, and nothing after a Clear", got)
+		}
+		if err := new(soloist.Run).Clear(t.Context()); err == nil {
+			t.Error("a run that no scheduler made has cleared a checkpoint")
+		}
+	})
+}

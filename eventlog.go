@@ -32,6 +32,7 @@ var (
 		},
 		event.Panicked:   func(e *event.Event) line { return failed("panicked", "panic", e.Err.Error(), "stack", e.Stack) },
 		event.Stalled:    func(e *event.Event) line { return failed("the run has stalled", "error", e.Err, "goroutines", e.Stack) },
+		event.TimedOut:   func(e *event.Event) line { return warn("the context of the run has ended", "cause", e.Err) },
 		event.Overrun:    func(e *event.Event) line { return failed(e.Note, "cause", e.Err) },
 		event.Ended:      endedLine,
 		event.Unrecorded: func(e *event.Event) line { return failed(e.Note, "outcome", e.Outcome.Status, "error", e.Err) },

@@ -150,9 +150,16 @@ func TestEventsOfTrouble(t *testing.T) {
 				}
 			}},
 		"it ignores its time-out": {soloist.Job{Timeout: time.Second, Do: func(context.Context, *soloist.Run) error { time.Sleep(18 * time.Second); return nil }},
-			[]event.Kind{event.Claimed, event.Started, event.Overrun, event.Ended}, func(t *testing.T, _ *cluster, a *eventBook) {
+			[]event.Kind{event.Claimed, event.Started, event.TimedOut, event.Overrun, event.Ended}, func(t *testing.T, _ *cluster, a *eventBook) {
 				if e := a.only(t, "work", event.Overrun); !errors.Is(e.Err, soloist.ErrTimeout) || e.Note == "" {
 					t.Errorf("got %+v", e)
+				}
+				begun, over := a.only(t, "work", event.Started), a.only(t, "work", event.TimedOut)
+				if !errors.Is(over.Err, soloist.ErrTimeout) || over.Time.Sub(begun.Time) != time.Second {
+					t.Errorf("got %+v, want it a second after the start", over)
+				}
+				if o := a.only(t, "work", event.Ended).Outcome; o.Status != store.Succeeded || o.Reason != "after the end of its context: timed out after 1s" {
+					t.Errorf("got %+v, want both facts", o)
 				}
 			}},
 		"ticks are skipped": {soloist.Job{Paused: true, Do: hang}, []event.Kind{event.Settled}, func(t *testing.T, c *cluster, a *eventBook) {

@@ -235,6 +235,41 @@ func ExampleRun_Load() {
 	// tuesday {2 500}
 }
 
+// The checkpoint of another tick is not gone on with: what it is of is a field of it.
+func ExampleRun_Load_tick() {
+	type progress struct {
+		Run  string
+		Page int
+	}
+	s := importer(func(ctx context.Context, run *soloist.Run) error {
+		at := progress{}
+		if err := run.Load(ctx, &at); err != nil {
+			return err
+		}
+		if at.Run != run.ID() { // which each attempt of the tick has
+			at = progress{Run: run.ID()}
+		}
+		for at.Page < 2 {
+			at.Page++
+			fmt.Println(run.Request, "imports page", at.Page)
+			if err := run.Save(ctx, at); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, request := range []string{"monday", "tuesday"} {
+		if _, err := s.RunNow(context.Background(), "import", request); err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// monday imports page 1
+	// monday imports page 2
+	// tuesday imports page 1
+	// tuesday imports page 2
+}
+
 // importer is a replica with one job.
 func importer(do func(context.Context, *soloist.Run) error) *soloist.Scheduler {
 	return &soloist.Scheduler{

@@ -120,8 +120,20 @@ func (r *Run) Save(ctx context.Context, v any) error {
 	return r.handle.Save(ctx, b)
 }
 
+// Clear removes the checkpoint, so that the next Load finds none. In all else it is a Save.
+func (r *Run) Clear(ctx context.Context) error {
+	if r.handle == nil {
+		return supervise.ErrNoEntry
+	}
+	return r.handle.Save(ctx, []byte{})
+}
+
 // Load reads what was saved last into v, as json.Unmarshal does. It leaves v unchanged if nothing
 // was saved. It tries until ctx ends or the lease is lost.
+//
+// The checkpoint belongs to the job and not to the tick, and a success does not end it: the next tick loads
+// what this one has saved. A job whose work begins anew with each tick keeps [Run.ID] as a field of v,
+// and does not go on with a checkpoint of another tick; or it calls Clear as the last thing that it does.
 func (r *Run) Load(ctx context.Context, v any) error {
 	if r.handle == nil {
 		return supervise.ErrNoEntry

@@ -34,7 +34,7 @@ func TestRunOutcomes(t *testing.T) {
 		"timeout": {func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }, "failed 00:00:10 timed out after 4s"},
 		"late": {func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return boom },
 			"failed 00:00:10 timed out after 4s: boom"},
-		"in time after all": {func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return nil }, "succeeded 00:00:10"},
+		"in time after all": {func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return nil }, "succeeded 00:00:10 after the end of its context: timed out after 4s"},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			fine := named("fine", work("@every 10s", time.Second))

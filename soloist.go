@@ -32,7 +32,8 @@
 //     [Scheduler.Grace] the other replicas read the record ten times a second, so one
 //     of them starts a moment after the run has returned. With a Grace of zero they
 //     read it at each third of the lease, as before. A checkpoint, [Run.Save],
-//     survives a stall and a stop.
+//     survives a stall and a stop, and also a success: it is the job's and not the
+//     tick's, so [Run.Load] gives the next tick what the last one saved.
 //
 // # What is not promised
 //

@@ -54,7 +54,7 @@ type Run struct {
 // A Former is what another replica did or decided before.
 type Former struct {
 	Replica string    // TookOver: the replica that ran the job before
-	Since   time.Time // Inherited: from when the definition was in force that gives way
+	Since   time.Time // TookOver: when its run began; Inherited: from when the definition was in force that gives way
 }
 
 // Late returns how long after its tick a run was claimed, or a try of it began. It is zero for a
@@ -83,6 +83,7 @@ const (
 	Panicked    Kind = "panicked"     // the user's function has: the try, or the health check, has failed
 	HandingOver Kind = "handing-over" // the record announces the end of the run to the other replicas; a late heartbeat may take that back
 	Stalled     Kind = "stalled"      // no progress: the run gives up its lease
+	TimedOut    Kind = "timed-out"    // the time-out of the try has ended its context; the run may go on
 	Lost        Kind = "lost"         // the lease cannot be trusted any more
 	Overrun     Kind = "overrun"      // the run goes on though its context has ended
 	Ended       Kind = "ended"        // the outcome is in the record; of a job of EveryReplica: it has returned. Without Started: it was cancelled before

@@ -151,7 +151,7 @@ func TestJobsAsJSON(t *testing.T) {
 		time.Sleep(time.Minute)
 		answer := make(chan struct{})
 		backend.set(wait(answer))
-		wantAnswer(t, "old", s.get("/api/v1/jobs"), 200, `"note":"The store does not answer: this is what it told 1m ago."`, "succeeded")
+		wantAnswer(t, "old", s.get("/api/v1/jobs"), 200, `"note":"The store does not answer: this is what it told 1m1s ago."`, "succeeded")
 		close(answer)
 		s.wait()
 	})

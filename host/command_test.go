@@ -58,10 +58,10 @@ func TestTickAndStatus(t *testing.T) {
 		wantRun(t, p, "status", 0, `
 			app demo on *local.Memory, 2000-01-01 01:31:32Z
 
-			NAME          SCHEDULE                                         STATE       LAST                                                         NEXT                         COUNTS
-			beat          every minute, counted from 1970-01-01 00:00 UTC  idle        2000-01-01 01:31:00Z succeeded on replica-a, 32s ago         2000-01-01 01:32:00Z in 27s  2 succeeded, 89 missed
-			night-report  at 02:30 every day, Europe/Berlin                failing x1  2000-01-01 01:30:00Z failed (no paper) on replica-a, 1m ago  2000-01-02 01:30:00Z in 23h  1 failed
-			leader        (singleton)                                      no record   -                                                            -                            -
+			NAME          SCHEDULE                                         STATE       LAST                                                            NEXT                         COUNTS
+			beat          every minute, counted from 1970-01-01 00:00 UTC  idle        2000-01-01 01:31:00Z succeeded on replica-a, 32s ago            2000-01-01 01:32:00Z in 27s  2 succeeded, 89 missed
+			night-report  at 02:30 every day, Europe/Berlin                failing x1  2000-01-01 01:30:00Z failed (no paper) on replica-a, 1m32s ago  2000-01-02 01:30:00Z in 23h  1 failed
+			leader        (singleton)                                      no record   -                                                               -                            -
 		`)
 	})
 }
@@ -85,9 +85,9 @@ func TestStatusOfRunningJob(t *testing.T) {
 		wantRun(t, p, "status", 0, `
 			app demo on *local.Memory, 2000-01-01 00:02:30Z
 
-			NAME  SCHEDULE                                         STATE                          LAST                                           NEXT                      COUNTS
-			long  every minute, counted from 1970-01-01 00:00 UTC  running on replica-a since 1m  -                                              2000-01-01 00:02:00Z due  -
-			beat  every minute, counted from 1970-01-01 00:00 UTC  paused                         2000-01-01 00:01:00Z skipped (paused), 1m ago  2000-01-01 00:02:00Z due  1 skipped
+			NAME  SCHEDULE                                         STATE                             LAST                                              NEXT                      COUNTS
+			long  every minute, counted from 1970-01-01 00:00 UTC  running on replica-a since 1m27s  -                                                 2000-01-01 00:02:00Z due  -
+			beat  every minute, counted from 1970-01-01 00:00 UTC  paused                            2000-01-01 00:01:00Z skipped (paused), 1m30s ago  2000-01-01 00:02:00Z due  1 skipped
 		`)
 		got := run(t.Context(), p, "tick")
 		if want := "runs on replica-a"; got.code != 0 || !strings.Contains(got.out, want) {
@@ -242,7 +242,7 @@ func wantCut(t *testing.T, got result, want string) {
 func TestCommandsFailInAnOutage(t *testing.T) {
 	environment(t)
 	for command, says := range map[string]map[string]int{
-		"status":         {"unknown": 3, "\nbeat: no route to the storage\n": 1},
+		"status":         {"unknown": 3, "\nbeat, night-report, leader: no route to the storage\n": 1},
 		"tick":           {"error: the orders of operators cannot be read, so nothing starts: no route to the storage": 2},
 		"tick --json":    {`nothing starts: no route to the storage"`: 2, `"ran": []`: 2},
 		"history":        {"unknown": 3, "no route to the storage": 3},
@@ -328,11 +328,11 @@ func TestHelpOfOneCommand(t *testing.T) {
 		wantRun(t, host.Program{}, args, 0, `
 			usage: demo unlock JOB [--now] [--yes] [--json]
 
-			free a hung job: when its lease expires, or --now, while its holder may still work. Where that can end the holder's process it tells so and wants --yes; 0: done, or no replica has the lease
+			free a hung job: when its lease expires, or --now, while its holder may still work. It tells first who has the lease, and wants --yes; 0: done, or no replica has the lease
 
 			  JOB     the job or singleton
 			  --now   end the lease at once, while its holder may still work
-			  --yes   also where a run loses its lease by this
+			  --yes   do it, though a replica has the lease: its run loses it
 			  --json  answer with one JSON value
 		`)
 	}

@@ -54,16 +54,16 @@ func (c *deploymentCommand) run(_ context.Context, p *Program) int {
 
 func (d *deployment) print(a *app.App) {
 	if len(d.Written) == 0 {
-		fmt.Fprintf(a.Console.Stdout, "all files are in %s as they should be\n", d.Directory)
+		fmt.Fprintf(a.Console.Stdout, "all files are in %s as they should be\n", format.Escape(d.Directory))
 	} else {
-		fmt.Fprintf(a.Console.Stdout, "%s in %s\n\n", format.Plural(len(d.Written), "file"), d.Directory)
+		fmt.Fprintf(a.Console.Stdout, "%s in %s\n\n", format.Plural(len(d.Written), "file"), format.Escape(d.Directory))
 	}
 	for _, name := range d.Written {
-		fmt.Fprintf(a.Console.Stdout, "  %s\n", name)
+		fmt.Fprintf(a.Console.Stdout, "  %s\n", format.Escape(name))
 	}
-	fmt.Fprintf(a.Console.Stdout, "\nthe commands are in %s\n", filepath.Join(d.Directory, "README.md"))
+	fmt.Fprintf(a.Console.Stdout, "\nthe commands are in %s\n", format.Escape(filepath.Join(d.Directory, "README.md")))
 	for _, text := range d.Warnings {
-		fmt.Fprintf(a.Console.Stderr, "%s: %s\n", a.Console.Name, text)
+		a.Console.Tell("%s", text)
 	}
 }
 

@@ -32,8 +32,8 @@ func TestStatusTellsWhatIsInForce(t *testing.T) {
 		wantRun(t, host.Program{Work: hourly, Store: backend}, "status", 0, `
 			app demo on *local.Memory, 2000-01-01 00:02:01Z
 
-			NAME  SCHEDULE   STATE  LAST                                           NEXT                      COUNTS
-			beat  (differs)  idle   2000-01-01 00:01:00Z succeeded on r-a, 1m ago  2000-01-01 00:02:00Z due  1 succeeded
+			NAME  SCHEDULE   STATE  LAST                                             NEXT                      COUNTS
+			beat  (differs)  idle   2000-01-01 00:01:00Z succeeded on r-a, 1m1s ago  2000-01-01 00:02:00Z due  1 succeeded
 
 			beat: this environment's schedule (every hour, UTC) is not the one in force, whose next tick is 2000-01-01 00:02:00Z
 		`)

@@ -40,18 +40,18 @@ func ExampleMain() {
 // command "next" prints.
 func ExampleProgram_Run() {
 	p := host.Program{
-		Work:  []soloist.Work{reporting},
+		Work:  []soloist.Work{soloist.Job{Name: "report", Schedule: "30 6 * * 1-5", Do: reporting.Do}},
 		Store: &local.Memory{},
 		Args:  []string{"next", "-n", "2"},
 		Now:   func() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) },
 	}
 	fmt.Println("exit code", p.Run(context.Background()))
 	// Output:
-	// report: at 06:30 on Monday to Friday, Europe/Berlin
-	// text: CRON_TZ=Europe/Berlin 30 6 * * 1-5
+	// report: at 06:30 on Monday to Friday, UTC
+	// text: CRON_TZ=UTC 30 6 * * 1-5
 	//
-	// TICK                  Europe/Berlin                   FROM NOW
-	// 2026-11-23 05:30:00Z  Mon 2026-11-23 06:30:00 +01:00  in 41h
-	// 2026-11-24 05:30:00Z  Tue 2026-11-24 06:30:00 +01:00  in 2d
+	// TICK                  FROM NOW
+	// 2026-11-23 06:30:00Z  in 42h
+	// 2026-11-24 06:30:00Z  in 2d18h
 	// exit code 0
 }

@@ -82,7 +82,7 @@ func TestStatesOfRun(t *testing.T) {
 		{"told", true, told("page 3 of\n9"), "running", since + " (page 3 of 9, 20s ago)"},
 		{"told no note", true, told(""), "running", since + " (heartbeat, 20s ago)"},
 		{"stopping", true, func(r *store.Record) { r.Run.Stopping = true }, "stopping", since},
-		{"interrupted", false, func(r *store.Record) { told("page 3")(r); r.Run.Stopping = true }, "interrupted", " since 2m (page 3, 20s ago)"},
+		{"interrupted", false, func(r *store.Record) { told("page 3")(r); r.Run.Stopping = true }, "interrupted", " since 20s (page 3, 20s ago)"},
 		{"stalled", true, stall, "stalled", since + " (page 3 of 9, 20s ago)"},
 		{"stalled, lease lapsed", false, stall, "stalled", since + " (page 3 of 9, 20s ago)"},
 		{"stalled, then returned", false, func(r *store.Record) { stall(r); r.Run.Stopping, r.Run.Finished = false, spring() }, "idle", ""},
@@ -162,12 +162,12 @@ func TestUnlock(t *testing.T) {
 			lease: ended now
 			next: another replica can run it from about 2026-03-28 12:00:20Z on, in 20s; one that starts later, 20s after its start
 		`, "demo: unlock --now: replica-b may still work until it notices, up to 6.7s, a third of its lease; the next holder waits for 20s, one lease, before it does anything\n"},
-		{"a holder that has claimed nothing", true, idle, "beat", store.Breaking, `
+		{"a holder that has claimed nothing", true, idle, "beat --yes", store.Breaking, `
 			beat: the lease was leased, held by a replica that has claimed nothing
 			lease: it cannot be renewed any more, which its holder notices within 6.7s; it ends by 2026-03-28 12:00:20Z, in 20s
 			next: another replica can run it from then on
 		`, ""},
-		{"a holder that has claimed nothing, at once", true, idle, "beat --now", store.Broken, `
+		{"a holder that has claimed nothing, at once", true, idle, "beat --now --yes", store.Broken, `
 			beat: the lease was leased, held by a replica that has claimed nothing
 			lease: ended now
 			next: another replica can run it now

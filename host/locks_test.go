@@ -74,8 +74,8 @@ func TestStatusShowsLocks(t *testing.T) {
 		goldenWant(t, "status", withoutTokens("LOCK"+tables), `
 			LOCK          HELD    HOLDER                SINCE                 TOKEN  LAST USED
 			tenant-42     1 of 1  replica-a             2000-01-01 00:00:06Z  TOKEN  59s ago
-			pool          2 of 2  replica-a, replica-a  2000-01-01 00:00:04Z  TOKEN  1m ago
-			Kunde/Müller  0 of 1  -                     -                     TOKEN  1m ago
+			pool          2 of 2  replica-a, replica-a  2000-01-01 00:00:04Z  TOKEN  1m1s ago
+			Kunde/Müller  0 of 1  -                     -                     TOKEN  1m4s ago
 
 			ONCE     KEY  STATE                      REPLICA    SINCE
 			migrate  v2   failed x1 (no such table)  replica-o  2000-01-01 00:00:03Z

@@ -73,7 +73,8 @@ func (p *Program) Run(ctx context.Context) int {
 	p = p.filled()
 	c, err := parse(p)
 	if err != nil {
-		fmt.Fprintf(p.Stderr, "%s: %v\n%s help lists the commands\n", p.Name, err, p.Name)
+		p.console().Tell("%v", err)
+		fmt.Fprintf(p.Stderr, "%s help lists the commands\n", p.Name)
 		return exitUsage
 	}
 	return c.run(ctx, p)

@@ -59,10 +59,17 @@ func (c *nextCommand) run(_ context.Context, p *Program) int {
 		o.Job, o.EveryReplica, o.Paused = j.Name, j.EveryReplica, j.Paused
 		all = append(all, o)
 	}
+	body := view.New(a, all)
+	if slices.ContainsFunc(all, func(o view.Outlook) bool { return o.Zone != "UTC" }) {
+		body.Zones = schedule.ZoneData(a.Now())
+	}
 	if c.JSON {
-		return printed(a.Console.JSON(view.New(a, all)))
+		return printed(a.Console.JSON(body))
 	}
 	printNext(a, all)
+	if body.Zones != "" {
+		fmt.Fprintf(a.Console.Stdout, "\n%s\n", body.Zones)
+	}
 	return exitOK
 }
 

@@ -139,15 +139,15 @@ func TestNextOfText(t *testing.T) {
 			text: CRON_TZ=UTC 2 20 * * *
 
 			TICK                  FROM NOW
-			2026-03-28 20:02:00Z  in 8h
+			2026-03-28 20:02:00Z  in 8h2m
 		`},
 		{[]string{"--schedule", "30 2 LW * * ; 0 9 * * sat", "--tz", "Europe/Berlin", "-n", "3"}, `
 			at 02:30 on the last weekday of the month; and at 09:00 on Saturday, Europe/Berlin
 			text: CRON_TZ=Europe/Berlin 30 2 LW * * ; 0 9 * * 6
 
 			TICK                  Europe/Berlin                   FROM NOW
-			2026-03-31 00:30:00Z  Tue 2026-03-31 02:30:00 +02:00  in 2d
-			2026-04-04 07:00:00Z  Sat 2026-04-04 09:00:00 +02:00  in 6d
+			2026-03-31 00:30:00Z  Tue 2026-03-31 02:30:00 +02:00  in 2d12h
+			2026-04-04 07:00:00Z  Sat 2026-04-04 09:00:00 +02:00  in 6d19h
 			2026-04-11 07:00:00Z  Sat 2026-04-11 09:00:00 +02:00  in 13d
 		`},
 		{[]string{"--schedule", "0 0 */2 * mon", "-n", "1"}, `

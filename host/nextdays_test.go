@@ -29,7 +29,7 @@ func TestNextTellsExcludedDays(t *testing.T) {
 		text: CRON_TZ=UTC 0 9,17 * * * | until 2026-04-10T12:00:00Z | except closed | except weekends | days of UTC
 
 		TICK                  FROM NOW
-		2026-04-07 09:00:00Z  in 9d
+		2026-04-07 09:00:00Z  in 9d21h
 		2026-04-07 17:00:00Z  in 10d
 
 		excluded days:

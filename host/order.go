@@ -12,6 +12,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/past"
+	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -57,7 +58,11 @@ func (c *pauseCommand) run(ctx context.Context, p *Program) int {
 				return exitUsage
 			}
 		}
+		before := ordersOf(ctx, a)
 		return c.order(ctx, a, o, func(o store.Order) string {
+			if old := view.PauseReplaced(before.Jobs[o.Job], a.Now()); old != "" {
+				a.Console.Tell("pause %s: %s", o.Job, old)
+			}
 			end := "until " + a.Console.Name + " resume " + c.Job
 			if !o.Until.IsZero() {
 				end = "until " + format.Stamp(o.Until) + ", " + format.Relative(o.Until, a.Now())
@@ -126,15 +131,16 @@ func (f *orderFlags) order(ctx context.Context, a *app.App, o soloist.Order, wor
 // orderOne writes one order and tells it.
 func (f *orderFlags) orderOne(ctx context.Context, a *app.App, o soloist.Order, words func(store.Order) string) int {
 	written, code := f.write(ctx, a, o)
-	switch {
-	case code != exitOK:
+	if code != exitOK {
 		return code
-	case f.JSON:
+	}
+	text := words(written)
+	if f.JSON {
 		body := newOrderAnswer(a, o.Job)
 		body.Order = &written
 		return printed(a.Console.JSON(body))
 	}
-	fmt.Fprintf(a.Console.Stdout, "%s: %s\n", o.Job, words(written))
+	fmt.Fprintf(a.Console.Stdout, "%s: %s\n", o.Job, text)
 	return exitOK
 }
 

@@ -86,7 +86,7 @@ func TestPauseAndResume(t *testing.T) {
 		p := steered(runs)
 		// No replica is up, and none has ever been: the job has no record yet.
 		wantRun(t, p, "pause beat --until 90m --reason late", 0, `
-			beat: paused by ann@desk until 2000-01-01 01:30:00Z, in 1h: its ticks are skipped; within 8s every replica obeys; a run that is under way goes on, and demo cancel beat ends it
+			beat: paused by ann@desk until 2000-01-01 01:30:00Z, in 1h30m: its ticks are skipped; within 8s every replica obeys; a run that is under way goes on, and demo cancel beat ends it
 		`)
 		stop := replica(t, p, "replica-a")
 		time.Sleep(65 * time.Minute)

@@ -17,6 +17,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/before"
+	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/functions"
 	"github.com/soloist-go/soloist/internal/alarm"
 	"github.com/soloist-go/soloist/store"
@@ -126,7 +127,7 @@ func (p *Program) openOr(m mode) (*app.App, int) {
 	}
 	a.Console.Complain(err)
 	for _, text := range a.Strange { // perhaps the cause
-		fmt.Fprintf(p.Stderr, "  %s\n", text)
+		fmt.Fprintf(p.Stderr, "  %s\n", format.Hanging(text))
 	}
 	return a, exitUsage
 }

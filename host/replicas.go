@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
+	"time"
 
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/presence"
@@ -21,8 +25,25 @@ func newBeacon(a *app.App) *presence.Beacon {
 		return nil
 	}
 	work, _ := a.Work()
-	return presence.New(presence.Config{App: a.Scheduler.App, Replica: a.Scheduler.Replica, Store: documents, Every: a.Settings.Presence,
+	b := presence.New(presence.Config{App: a.Scheduler.App, Replica: a.Scheduler.Replica, Store: documents, Every: a.Settings.Presence,
 		Woken: app.InFunctions(), Self: a.Self, Work: work, Log: a.Log})
+	a.Listen(func(e event.Event) {
+		if replica, begun := lostBy(&e); replica != "" && replica != a.Scheduler.Replica {
+			b.Lose(replica, begun)
+		}
+	})
+	return b
+}
+
+// lostBy returns the replica that died in a run which this one has settled, and when that run began.
+func lostBy(e *event.Event) (replica string, begun time.Time) {
+	switch o := &e.Outcome; {
+	case e.Kind == event.TookOver && e.Note == "died":
+		return e.Former.Replica, e.Former.Since
+	case e.Kind == event.Settled && o.Status == store.Abandoned && strings.HasPrefix(o.Reason, "its runner died"):
+		return o.Replica, o.Start
+	}
+	return "", time.Time{}
 }
 
 // beUp writes in the background that this replica is up; in Functions each call does. leave,
@@ -54,7 +75,7 @@ func replicaReader(a *app.App) *presence.Reader {
 }
 
 // fleetOf is what the replicas have told; nil: that cannot be read.
-func fleetOf(ctx context.Context, a *app.App, reader *presence.Reader) *view.Fleet {
+func fleetOf(ctx context.Context, a *app.App, reader *presence.Reader, all []soloist.JobStatus) *view.Fleet {
 	if reader == nil {
 		return nil
 	}
@@ -65,7 +86,7 @@ func fleetOf(ctx context.Context, a *app.App, reader *presence.Reader) *view.Fle
 	case err != nil: // the records tell that, too
 		return nil
 	}
-	return view.FleetOf(a, r)
+	return view.FleetOf(a, r, all)
 }
 
 // printReplicas shows a table of the replicas, and what differs between them.

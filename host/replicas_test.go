@@ -88,9 +88,9 @@ func TestStatusShowsReplicas(t *testing.T) {
 			NAME   SCHEDULE         STATE         LAST  NEXT                         COUNTS
 			cache  every hour, UTC  each replica  -     2000-01-01 01:00:00Z in 58m  -
 
-			REPLICA  STATE  VERSION  PLATFORM        SEEN    SKEW
-			a        up     demo--1  Container Apps  1m ago  -
-			b        left   -        Kubernetes      8s ago  -
+			REPLICA  STATE  VERSION  PLATFORM        SEEN      SKEW
+			a        up     demo--1  Container Apps  1m9s ago  -
+			b        left   -        Kubernetes      8s ago    -
 		`)
 		stopA()
 		time.Sleep(24 * time.Hour)

@@ -1,8 +1,11 @@
 package host
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -50,6 +53,10 @@ func (c *runCommand) each(ctx context.Context, a *app.App, o soloist.Order) (cod
 	for _, name := range a.Shards(c.Job) {
 		one := *c
 		one.Job, o.Job = name, name
+		if c.Here && one.isNew(ctx, a) {
+			ordered = append(ordered, func() int { return one.first(ctx, a) })
+			continue
+		}
 		written, failed := one.write(ctx, a, o)
 		if code = max(code, failed); failed == exitOK {
 			ordered = append(ordered, func() int { return one.follow(ctx, a, &written) })
@@ -59,6 +66,26 @@ func (c *runCommand) each(ctx context.Context, a *app.App, o soloist.Order) (cod
 		code = max(code, follow())
 	}
 	return code
+}
+
+// isNew reports whether the job has no record: nothing can be ordered for it then.
+func (c *runCommand) isNew(ctx context.Context, a *app.App) bool {
+	if a.One(c.Job) != nil {
+		return false
+	}
+	st, err := readStatusOf(ctx, a, c.Job)
+	return err == nil && st.Err == nil && st.Lease == "" && !st.EveryReplica
+}
+
+// first makes the record of a job, and runs it in this process.
+func (c *runCommand) first(ctx context.Context, a *app.App) int {
+	request := cmp.Or(c.Request, "here-"+strings.ToLower(rand.Text()[:12]))
+	a.Console.Tell("run %s: there is no record of it in %s, of app %s: it is made now", c.Job, a.Place, a.Settings.App)
+	outcome, err := a.Scheduler.RunNow(ctx, c.Job, request)
+	if err != nil {
+		return c.refused(a, c.Job, fmt.Errorf("run %s: %w", c.Job, err))
+	}
+	return c.tell(a, nil, &past.Run{ID: c.Job + "@" + request, Outcome: format.PlainOutcomes([]store.Outcome{outcome})[0]})
 }
 
 // follow waits for the outcome of an order, unless told otherwise.

@@ -71,6 +71,7 @@ func TestSettings(t *testing.T) {
 		{name: "addr too large", env: []string{"SOLOIST_ADDR=:70000"}, bad: []string{`SOLOIST_ADDR is ":70000": want host:port or :port`}},
 		{name: "grace", env: []string{"SOLOIST_GRACE=0s"}, ok: "demo"},
 		{name: "history", env: []string{"SOLOIST_HISTORY=2160h"}, ok: "demo"},
+		{name: "history in days", env: []string{"SOLOIST_HISTORY=90d"}, ok: "demo"},
 		{name: "history too short", env: []string{"SOLOIST_HISTORY=90"}, bad: []string{`SOLOIST_HISTORY is "90": want a duration of an hour or more`}},
 		{name: "history of a minute", env: []string{"SOLOIST_HISTORY=1m"}, bad: []string{`SOLOIST_HISTORY is "1m": want a duration of an hour or more`}},
 		{name: "grace negative", env: []string{"SOLOIST_GRACE=-2s"}, bad: []string{`SOLOIST_GRACE is "-2s": want a duration of zero or more`}},

@@ -39,7 +39,7 @@ func (c *statusCommand) show(ctx context.Context, a *app.App) int {
 		a.Console.Complain(err)
 		return exitFail
 	}
-	drift, fleet := functions.DriftWords(a), fleetOf(ctx, a, replicaReader(a))
+	drift, fleet := functions.DriftWords(a), fleetOf(ctx, a, replicaReader(a), all)
 	views, code := view.AllOrdered(a, all, ordersOf(ctx, a), fleet), exitOK
 	shown := locks.Reading{}.Shown(0)
 	if reached(all) {
@@ -120,6 +120,9 @@ func printStatus(a *app.App, c app.Console, views []view.Job, drift []string, fl
 	if text := format.SkewNote(a.Skew()); text != "" {
 		fmt.Fprintln(c.Stdout, text)
 	}
+	if text := a.ZoneWords(); text != "" {
+		fmt.Fprintln(c.Stdout, text)
+	}
 	printDrift(c, drift)
 	fmt.Fprintln(c.Stdout)
 	colour := c.OnTerminal(c.Stdout) && format.WantsColour()
@@ -139,15 +142,39 @@ func printStatus(a *app.App, c app.Console, views []view.Job, drift []string, fl
 	}
 	w.Flush()
 	printReplicas(c, fleet, colour)
+	var n notes
 	for _, v := range views {
 		if v.Backfill != nil && v.Backfill.State != "cancelled" {
-			fmt.Fprintf(c.Stdout, "\n%s: %s\n", v.Name, v.Backfill.Words())
+			n.add(v.Name, v.Backfill.Words())
 		}
 		if v.Error != "" {
-			fmt.Fprintf(c.Stdout, "\n%s: %s\n", v.Name, v.Error)
+			n.add(v.Name, v.Error)
 		}
 		for _, text := range v.Differs {
-			fmt.Fprintf(c.Stdout, "\n%s: %s\n", v.Name, text)
+			n.add(v.Name, text)
 		}
+	}
+	n.print(c)
+}
+
+// notes are texts about jobs. A text that is the same for many jobs is printed once.
+type notes struct {
+	texts []string // in the order in which they came
+	jobs  map[string][]string
+}
+
+func (n *notes) add(job, text string) {
+	if n.jobs == nil {
+		n.jobs = map[string][]string{}
+	}
+	if n.jobs[text] == nil {
+		n.texts = append(n.texts, text)
+	}
+	n.jobs[text] = append(n.jobs[text], job)
+}
+
+func (n *notes) print(c app.Console) {
+	for _, text := range n.texts {
+		fmt.Fprintf(c.Stdout, "\n%s: %s\n", format.Names(n.jobs[text]), text)
 	}
 }

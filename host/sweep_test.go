@@ -63,7 +63,7 @@ func TestSweepSettingInFunctions(t *testing.T) {
 func TestSweepSettingIsRefused(t *testing.T) {
 	environment(t, "SOLOIST_SWEEP=5m")
 	p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Do: do}}}
-	if got := run(t.Context(), p, "validate"); got.code != 2 || !strings.Contains(got.err, "SOLOIST_SWEEP") || !strings.Contains(got.err, "720h") {
+	if got := run(t.Context(), p, "validate"); got.code != 2 || !strings.Contains(got.err, "SOLOIST_SWEEP") || !strings.Contains(got.err, "30d") {
 		t.Errorf("got %+v", got)
 	}
 }

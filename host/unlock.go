@@ -18,13 +18,13 @@ import (
 
 // unlockCommand ends the lease of a job, whichever replica has it. It asks the store
 // alone: no replica has to be up. That no replica has the lease is what was
-// wanted, and no failure. Where a run loses its lease by this, its process may
-// end: then it tells so first, and wants --yes. Where the app has no record at
+// wanted, and no failure. A run that loses its lease by this may end its process, so
+// it tells first who has the lease, and wants --yes. Where the app has no record at
 // all, it has probably looked in the wrong place, which is a failure.
 type unlockCommand struct {
 	Job string `arg:"" name:"JOB" complete:"work" missing:"of which job?" help:"the job or singleton"`
 	Now bool   `help:"end the lease at once, while its holder may still work"`
-	Yes bool   `help:"also where a run loses its lease by this"`
+	Yes bool   `help:"do it, though a replica has the lease: its run loses it"`
 	jsonFlag
 }
 
@@ -48,7 +48,7 @@ func (c *unlockCommand) run(ctx context.Context, p *Program) int {
 
 func (c *unlockCommand) unlock(ctx context.Context, a *app.App) int {
 	if err := unlockable(a, c.Job); err != nil {
-		fmt.Fprintf(a.Console.Stderr, "%s: %v\n", a.Console.Name, err)
+		a.Console.Tell("%v", err)
 		return exitUsage
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
@@ -71,17 +71,17 @@ func (c *unlockCommand) unlock(ctx context.Context, a *app.App) int {
 	if !st.Lease.Live() {
 		return c.free(a, l)
 	}
-	if l.runs() && !c.Yes {
+	if !c.Yes {
 		c.failed(a, fmt.Sprintf("%s\nNothing is done yet. To unlock it: %s unlock %s --yes", l.cost(a.Now()), a.Console.Name, c.again()))
 		return exitUsage
 	}
 	if c.Now {
-		fmt.Fprintf(a.Console.Stderr, "%s: unlock --now: %s\n", a.Console.Name, l.warning())
+		a.Console.Tell("unlock --now: %s", l.warning())
 	}
 	err = a.Scheduler.Unlock(ctx, c.Job, c.Now)
 	switch {
 	case errors.Is(err, soloist.ErrUntold):
-		fmt.Fprintf(a.Console.Stderr, "%s: unlock %s: %s\n", a.Console.Name, c.Job, format.Line(err.Error()))
+		a.Console.Tell("unlock %s: %s", c.Job, format.Line(err.Error()))
 	case errors.Is(err, store.ErrLost), errors.Is(err, fs.ErrNotExist): // it was given back just now
 		l.state = store.Available
 		return c.free(a, l)
@@ -159,13 +159,10 @@ func (l lock) holder() string {
 	return format.Line(l.job.Replica)
 }
 
-// runs reports whether the holder may be running the job.
-func (l lock) runs() bool { return !l.sure && l.job.State != view.Waiting }
-
-// cost is what an unlock of a job that runs may cost.
+// cost is what an unlock may cost. Also a holder that has claimed nothing may do so at any moment.
 func (l lock) cost(now time.Time) string {
 	text := l.holder() + " may run it"
-	if l.job.Error == "" {
+	if l.job.Error == "" && !l.sure && l.job.State != view.Waiting {
 		text = l.holder() + " runs it since " + format.Roughly(now.Sub(l.job.Claimed))
 	}
 	return fmt.Sprintf("%s. The run loses its lease: its context ends within %s. If the run does not return within %s after that, its process exits with code %d, %d in Functions, and its other jobs end too",

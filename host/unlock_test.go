@@ -19,7 +19,7 @@ func TestUnlockWantsYes(t *testing.T) {
 		backend := claimed(t, true, func(*store.Record) {})
 		p := host.Program{Work: work(), Store: backend, Now: spring}
 		got := run(t.Context(), p, append([]string{"unlock"}, strings.Fields(args)...)...)
-		want := "demo: unlock beat: " + costs + "Nothing is done yet. To unlock it: demo unlock " + again + " --yes\n"
+		want := "demo: unlock beat: " + costs + "    Nothing is done yet. To unlock it: demo unlock " + again + " --yes\n"
 		if got.code != 2 || got.out != "" || got.err != want {
 			t.Errorf("%s: got %+v, want %s", args, got, want)
 		}
@@ -68,8 +68,8 @@ func TestStatusAfterUnlock(t *testing.T) {
 func TestUnlockTellsOfTheHolder(t *testing.T) {
 	// A run is claimed by the store's clock, which may be ahead of this machine's.
 	ahead := func(r *store.Record) { r.Run.Claimed = spring().Add(1500 * time.Millisecond) }
-	// A second unlock meets the next holder, which waits: no run can end by that.
 	waits := func(r *store.Record) { r.Run.Unlocked = store.Unlocked{By: "ann@desk", At: spring()} }
+	idle := func(r *store.Record) { r.Run.Status, r.Run.Finished = store.Succeeded, spring() }
 	for _, test := range []struct {
 		args string
 		f    func(*store.Record)
@@ -78,7 +78,10 @@ func TestUnlockTellsOfTheHolder(t *testing.T) {
 	}{
 		{"beat", ahead, 2, "replica-b runs it since 0s. The run"},
 		{"beat --yes", ahead, 0, "state: running on replica-b since 0s\n"},
-		{"beat --now", waits, 0, "held by a replica that waits after an earlier unlock"},
+		{"beat --now", waits, 2, "a replica that waits after an earlier unlock may run it. The run"},
+		{"beat --now --yes", waits, 0, "held by a replica that waits after an earlier unlock"},
+		// The holder of a job that is idle may claim a tick at any moment.
+		{"beat", idle, 2, "a replica that has claimed nothing may run it. The run"},
 	} {
 		environment(t)
 		p := host.Program{Work: work(), Store: claimed(t, true, test.f), Now: spring}

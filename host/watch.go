@@ -34,7 +34,7 @@ func (c *statusCommand) watch(ctx context.Context, a *app.App) int {
 		if ctx.Err() != nil { // what it has read may be no more than that
 			return exitOK
 		}
-		fleet := fleetOf(ctx, a, reader)
+		fleet := fleetOf(ctx, a, reader, all)
 		if !show(view.AllOrdered(a, all, orders, fleet), fleet) {
 			return exitFail
 		}

@@ -70,7 +70,7 @@ func (r *Runner) emitClaim(rec *store.Record, news []store.Outcome, runs bool) {
 		}
 	}
 	if last.MayRun() && last.Run.Replica != r.replica.Name {
-		r.emit(event.Event{Kind: event.TookOver, Run: run, Former: event.Former{Replica: last.Run.Replica}, Note: fateOf(&last.Run)})
+		r.emit(event.Event{Kind: event.TookOver, Run: run, Former: event.Former{Replica: last.Run.Replica, Since: last.Run.Claimed}, Note: fateOf(&last.Run)})
 	}
 	r.run.Store(&run)
 }

@@ -97,7 +97,7 @@ func (h head) parse(text string, pos int, zone, name string) (*Schedule, error) 
 		s.manual, s.canon = true, manualText
 		return s, nil
 	}
-	r := reader{name: name, and: h.and, zoned: zone != "" || h.has}
+	r := reader{name: name, and: h.and, zoned: zone != "" || h.has, given: zone}
 	if strings.Contains(rest, ";") && !commanded(strings.Fields(rest), r) {
 		return s, s.union(rest, pos, r)
 	}
@@ -109,6 +109,7 @@ type reader struct {
 	name  string // the job's, for H
 	and   bool   // the ncrontab dialect
 	zoned bool   // a zone is given
+	given string // the zone beside the text
 }
 
 // one reads a single text that begins at byte pos.

@@ -111,13 +111,20 @@ func (s *Schedule) zoneless() bool {
 	return s.manual || s.every > 0 || s.parts != nil
 }
 
-// Location returns the zone that the text is meant in, be it named there or beside it.
+// Location returns the zone that the text is meant in, be it named there or beside it; of several texts, that of those without one of their own.
 func (s *Schedule) Location() *time.Location { return s.loc }
 
-// The parts have one zone, so i is found once for all of them.
+// spanOf returns the span of t in the zone of a part, i being that in the zone of the whole.
+func (s *Schedule) spanOf(p *Schedule, t int64, i int) int {
+	if p.zone != s.zone {
+		return p.spans.index(t)
+	}
+	return i
+}
+
 func (s *Schedule) nextOfParts(t int64, i int) (first int64, ok bool) {
 	for _, p := range s.parts {
-		if at, found := p.next(t, i); found && (!ok || at < first) {
+		if at, found := p.next(t, s.spanOf(p, t, i)); found && (!ok || at < first) {
 			first, ok = at, true
 		}
 	}
@@ -126,7 +133,7 @@ func (s *Schedule) nextOfParts(t int64, i int) (first int64, ok bool) {
 
 func (s *Schedule) lastOfParts(t int64, i int) (newest int64, ok bool) {
 	for _, p := range s.parts {
-		if at, found := p.last(t, i); found && (!ok || at > newest) {
+		if at, found := p.last(t, s.spanOf(p, t, i)); found && (!ok || at > newest) {
 			newest, ok = at, true
 		}
 	}

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -18,11 +19,11 @@ func (s *Schedule) union(text string, pos int, r reader) error {
 		if err := part.member(strings.TrimSpace(piece), at, r); err != nil {
 			return err
 		}
-		if first, ok := begins[part.canon]; ok {
+		if first, ok := begins[part.prefix(s)+part.canon]; ok {
 			return fmt.Errorf("byte %d: this text says the same as the text at byte %d, want it once", at, first)
 		}
-		begins[part.canon] = at
-		s.parts, canons = append(s.parts, part), append(canons, strings.TrimPrefix(part.canon, "ncrontab "))
+		begins[part.prefix(s)+part.canon] = at
+		s.parts, canons = append(s.parts, part), append(canons, part.prefix(s)+strings.TrimPrefix(part.canon, "ncrontab "))
 	}
 	s.canon = strings.Join(canons, " ; ")
 	if r.and {
@@ -39,12 +40,47 @@ func noText(at int, first bool) error {
 	return fmt.Errorf("byte %d: no text after ;, want one such as 30 2 * * * or @daily", at)
 }
 
-// member reads one text of a union.
+// member reads one text of a union, which may have a zone of its own.
 func (s *Schedule) member(text string, at int, r reader) error {
-	if h, _ := split(text); h.has || h.and {
-		return fmt.Errorf("byte %d: CRON_TZ=, TZ= and ncrontab count for all texts, want them once, before the first", at)
+	h, n := split(text)
+	switch {
+	case h.and:
+		return fmt.Errorf("byte %d: ncrontab counts for all texts, want it once, before the first", at)
+	case !h.has:
+		return s.one(text, at, r)
+	case n == len(text):
+		return noText(at+n, false)
 	}
-	return s.one(text, at, r)
+	h.at += at
+	own, err := h.open(r.given)
+	if err != nil {
+		return err
+	}
+	s.zone, s.loc, s.spans, r.zoned = own.zone, own.loc, own.spans, true
+	return s.one(text[n:], at+n, r)
+}
+
+// prefix is what the canonical text of a part begins with if its zone is not that of the whole.
+func (s *Schedule) prefix(whole *Schedule) string {
+	if s.zone == whole.zone || s.zoneless() {
+		return ""
+	}
+	return "CRON_TZ=" + s.zone + " "
+}
+
+// Zones returns the zones that matter to the ticks, each once; none if they are the same in all zones.
+func (s *Schedule) Zones() (zones []string) {
+	for _, p := range s.parts {
+		for _, zone := range p.Zones() {
+			if !slices.Contains(zones, zone) {
+				zones = append(zones, zone)
+			}
+		}
+	}
+	if s.parts == nil && !s.zoneless() {
+		zones = []string{s.zone}
+	}
+	return zones
 }
 
 // idle warns of texts that add no tick to another one.
@@ -67,7 +103,7 @@ func (s *Schedule) covers(o *Schedule) bool {
 	if s.every > 0 || o.every > 0 {
 		return s.every > 0 && o.every > 0 && o.every%s.every == 0
 	}
-	if s.fixed != o.fixed {
+	if s.fixed != o.fixed || s.zone != o.zone {
 		return false
 	}
 	more := o.clock.sec&^s.clock.sec | o.clock.min&^s.clock.min | o.clock.hour&^s.clock.hour | o.dates.month&^s.dates.month

@@ -10,10 +10,13 @@ import (
 
 // Words explains the schedule in English, as in "at 02:30 every day, Europe/Berlin".
 func (s *Schedule) Words() string {
-	if s.zoneless() {
+	switch zones := s.Zones(); {
+	case len(zones) == 0:
 		return s.words()
+	case len(zones) == 1:
+		return s.words() + ", " + zones[0]
 	}
-	return s.words() + ", " + s.zone
+	return s.wordsOfParts((*Schedule).Words)
 }
 
 // words leaves out the zone.
@@ -22,7 +25,7 @@ func (s *Schedule) words() string {
 	case s.manual:
 		return "by hand alone"
 	case s.parts != nil:
-		return s.wordsOfParts()
+		return s.wordsOfParts((*Schedule).words)
 	case s.every > 0:
 		from := "1970-01-01 00:00 UTC"
 		if s.every%(7*day) == 0 {
@@ -39,10 +42,10 @@ func (s *Schedule) words() string {
 	return text
 }
 
-func (s *Schedule) wordsOfParts() string {
+func (s *Schedule) wordsOfParts(words func(*Schedule) string) string {
 	list := make([]string, len(s.parts))
 	for i, p := range s.parts {
-		list[i] = p.words()
+		list[i] = words(p)
 	}
 	list[len(list)-1] = "and " + list[len(list)-1]
 	return strings.Join(list, "; ")

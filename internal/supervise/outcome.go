@@ -158,10 +158,10 @@ func outcome(err, cause error) (store.Status, string) {
 	case errors.Is(cause, ErrStalled):
 		return store.Stalled, stallReason(cause)
 	case err == nil:
-		return store.Succeeded, ""
+		return store.Succeeded, inSpiteOf(cause)
 	case Skips(err):
 		skip, _ := errors.AsType[*skipError](err)
-		return store.Skipped, skip.reason
+		return store.Skipped, strings.Trim(skip.reason+"; "+inSpiteOf(cause), "; ")
 	case errors.Is(cause, ErrCancelled), errors.Is(cause, ErrReplaced):
 		return store.Cancelled, cancelledWith(cause, err)
 	case errors.Is(cause, ErrStopped):
@@ -175,6 +175,14 @@ func outcome(err, cause error) (store.Status, string) {
 		return store.Failed, fmt.Sprintf("%v: %v", cause, err)
 	}
 	return store.Failed, err.Error()
+}
+
+// inSpiteOf is the reason of a run that returned as if nothing had ended its context. Both are facts.
+func inSpiteOf(cause error) string {
+	if cause == nil {
+		return ""
+	}
+	return "after the end of its context: " + cause.Error()
 }
 
 // stoppedWith is the reason of a run that a stop has ended. It includes what the

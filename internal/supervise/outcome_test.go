@@ -25,9 +25,10 @@ func TestOutcome(t *testing.T) {
 		reason     string
 	}{
 		{"nil", nil, nil, store.Succeeded, ""},
-		{"nil after the time-out", nil, timeout, store.Succeeded, ""},
-		{"nil after a stop", nil, ErrStopped, store.Succeeded, ""},
-		{"nil after the loss of the lease", nil, lost, store.Succeeded, ""},
+		{"nil after the time-out", nil, timeout, store.Succeeded, "after the end of its context: timed out after 10s"},
+		{"nil after a cancellation", nil, Cancelled(store.End{By: "ann"}), store.Succeeded, "after the end of its context: cancelled by ann"},
+		{"nil after a stop", nil, ErrStopped, store.Succeeded, "after the end of its context: the replica is stopping"},
+		{"nil after the loss of the lease", nil, lost, store.Succeeded, "after the end of its context: " + lost.Error()},
 		{"nil after a stall", nil, stalled, store.Stalled, "no heartbeat for 20s"}, // other replicas know it
 		{"error", boom, nil, store.Failed, "boom"},
 		{"error after the time-out", boom, timeout, store.Failed, timeout.Error() + ": boom"},
@@ -41,8 +42,8 @@ func TestOutcome(t *testing.T) {
 		{"its cause after the time-out", timeout, timeout, store.Failed, timeout.Error()},
 		{"its cause after a stop", ErrStopped, ErrStopped, store.Abandoned, "stopped"},
 		{"skip", Skip("nothing to do"), nil, store.Skipped, "nothing to do"},
-		{"skip after the time-out", Skip("nothing to do"), timeout, store.Skipped, "nothing to do"},
-		{"skip after a stop", Skip("nothing to do"), ErrStopped, store.Skipped, "nothing to do"},
+		{"skip after the time-out", Skip("nothing to do"), timeout, store.Skipped, "nothing to do; after the end of its context: timed out after 10s"},
+		{"skip after a stop", Skip("nothing to do"), ErrStopped, store.Skipped, "nothing to do; after the end of its context: the replica is stopping"},
 		{"skip after a stall", Skip("nothing to do"), stalled, store.Stalled, "no heartbeat for 20s"},
 		{"skip that is wrapped", fmt.Errorf("tenant a: %w", Skip("nothing to do")), nil, store.Skipped, "nothing to do"},
 		{"skips alone", errors.Join(Skip("nothing to do"), Skip("closed")), nil, store.Skipped, "nothing to do"},

@@ -42,6 +42,9 @@ func (w *watchdog) reportOverrun(over context.Context) (reported <-chan struct{}
 // A run without a lease that has stalled gets a sixth of that: it had its time.
 func (w *watchdog) watchReturn(over context.Context) {
 	cause, patience := context.Cause(w.handle.ctx), w.under.Length
+	if errors.Is(cause, ErrTimeout) {
+		w.emit(event.Event{Kind: event.TimedOut, Err: cause})
+	}
 	switch {
 	case !endsLease(cause):
 	case w.under.Lease != nil:

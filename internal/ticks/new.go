@@ -42,9 +42,20 @@ func New(s *schedule.Schedule, l Limits) (*Ticks, error) {
 		t.days, t.calendars, t.sums.days = &days{base: s, wall: t.wall, out: out, shift: l.Shift}, calendars, sum
 	}
 	if t.days != nil || !s.Interval() {
-		t.sums.zone = sumOfRules(t.wall)
+		t.sums.zone = sumOfRules(t.walls()...)
 	}
 	return t, t.fires()
+}
+
+// walls are those of the zones whose rules matter: that of the days, and those of the texts.
+func (t *Ticks) walls() []schedule.Wall {
+	all := []schedule.Wall{t.wall}
+	for _, zone := range t.Schedule.Zones() {
+		if w, err := schedule.WallOf(zone); err == nil && zone != t.Location().String() { // it has been read before
+			all = append(all, w)
+		}
+	}
+	return all
 }
 
 // Check returns what is wrong with the limits whatever the schedule is.

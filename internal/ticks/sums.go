@@ -21,14 +21,16 @@ var (
 	sumsTo   = time.Date(calendar.LastYear+1, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 )
 
-// sumOfRules returns the sum of the offsets of a zone, empty for one that is always UTC.
-func sumOfRules(w schedule.Wall) string {
+// sumOfRules returns the sum of the offsets of zones, empty if all are always UTC.
+func sumOfRules(walls ...schedule.Wall) string {
 	var b []byte
 	constant := true
-	w.Rules(sumsFrom, sumsTo, func(at, off int64) {
-		b = binary.AppendVarint(binary.AppendVarint(b, at), off)
-		constant = constant && off == 0
-	})
+	for _, w := range walls {
+		w.Rules(sumsFrom, sumsTo, func(at, off int64) {
+			b = binary.AppendVarint(binary.AppendVarint(b, at), off)
+			constant = constant && off == 0
+		})
+	}
 	if constant {
 		return ""
 	}

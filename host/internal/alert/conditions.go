@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -39,7 +40,7 @@ func ofRecord(st *soloist.JobStatus, most int, now time.Time) []condition {
 	pause := condition{Kind: Paused, On: !r.Orders.Paused.At.IsZero()}
 	if pause.On {
 		pause.About = about(r.Orders.Paused.Token)
-		pause.facts = facts{Text: fmt.Sprintf("has paused itself after %d failures in a row: resume it when it can succeed", r.Failures),
+		pause.facts = facts{Text: fmt.Sprintf("has paused itself after %s in a row: resume it when it can succeed", format.Plural(int(r.Failures), "failure")),
 			Failures: r.Failures, Token: r.Orders.Paused.Token, Error: r.Run.Error}
 	}
 	return append(all, pause)

@@ -3,6 +3,7 @@ package alert
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -120,8 +121,9 @@ func (p *Pings) add(job string, one ping) {
 		queue = make(chan ping, mostPings)
 		p.queues[job] = queue
 		p.senders.Go(func() {
+			to := receiver{Pings: p, job: job, unknown: map[string]bool{}}
 			for one := range queue {
-				p.send(job, one)
+				to.send(one)
 			}
 		})
 	}
@@ -132,22 +134,49 @@ func (p *Pings) add(job string, one ping) {
 	}
 }
 
-// send makes the calls of one ping until one is taken.
-func (p *Pings) send(job string, one ping) {
-	for try := 1; ; try++ {
-		err := p.call(p.urls[job], one)
-		if err == nil || p.ctx.Err() != nil {
+// A receiver is what the pings of one job go to. Some take GET alone, and hear of successes alone.
+type receiver struct {
+	*Pings
+	job     string
+	get     bool            // it takes GET, and not POST
+	unknown map[string]bool // paths that it does not have, besides that of a success
+}
+
+// send makes the calls of one ping until one is taken. That a run began or failed is not told to a receiver that has no
+// path for it: it misses the success.
+func (r *receiver) send(one ping) {
+	for try := 1; !r.unknown[one.path]; try++ {
+		err := r.call(one)
+		if err == nil || r.ctx.Err() != nil {
 			return
 		}
-		if try == pingTries || !sleep(p.ctx, pingPause<<(try-1)) {
-			p.log.Warn("a ping was not taken", "job", job, "ping", strings.TrimPrefix(one.path, "/"), "error", err)
+		if one.path != "" && errors.Is(err, errNoSuchCall) {
+			r.unknown[one.path] = true
+			r.log.Info("the receiver of pings has no such call, so it hears of successes", "job", r.job, "ping", strings.TrimPrefix(one.path, "/"), "answer", err)
+			return
+		}
+		if try == pingTries || !sleep(r.ctx, pingPause<<(try-1)) {
+			r.log.Warn("a ping was not taken", "job", r.job, "ping", strings.TrimPrefix(one.path, "/"), "error", err)
 			return
 		}
 	}
 }
 
-func (p *Pings) call(base string, one ping) error {
-	u, err := url.Parse(base)
+// call makes one call: by POST, which has room for an error, or by GET to who takes no POST.
+func (r *receiver) call(one ping) error {
+	if !r.get {
+		err := r.ask(http.MethodPost, one)
+		if !errors.Is(err, errNoSuchCall) {
+			return err
+		}
+	}
+	err := r.ask(http.MethodGet, one)
+	r.get = r.get || err == nil
+	return err
+}
+
+func (r *receiver) ask(method string, one ping) error {
+	u, err := url.Parse(r.urls[r.job])
 	if err != nil {
 		return errNoURL
 	}
@@ -155,13 +184,17 @@ func (p *Pings) call(base string, one ping) error {
 	query := u.Query()
 	query.Set("rid", one.run)
 	u.RawQuery = query.Encode()
-	ctx, cancel := context.WithTimeout(p.ctx, sendTime)
+	ctx, cancel := context.WithTimeout(r.ctx, sendTime)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), strings.NewReader(one.body))
+	body := one.body
+	if method == http.MethodGet {
+		body = ""
+	}
+	q, err := http.NewRequestWithContext(ctx, method, u.String(), strings.NewReader(body))
 	if err != nil {
 		return errNoURL
 	}
-	return do(p.client, r)
+	return do(r.client, q)
 }
 
 // Close waits for the pings that are on their way, for so long at most.

@@ -111,3 +111,44 @@ func TestPingIsTriedThreeTimes(t *testing.T) {
 		}
 	})
 }
+
+// A narrow receiver takes GET alone, and successes alone.
+type narrow struct {
+	mu  sync.Mutex
+	got []string
+}
+
+func (n *narrow) RoundTrip(r *http.Request) (*http.Response, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	body, _ := io.ReadAll(r.Body)
+	n.got = append(n.got, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+string(body)))
+	code := http.StatusOK
+	switch {
+	case r.URL.Path != "/api/push/TOKEN":
+		code = http.StatusNotFound
+	case r.Method != http.MethodGet:
+		code = http.StatusMethodNotAllowed
+	case r.URL.Query().Get("status") != "up":
+		code = http.StatusBadRequest
+	}
+	return &http.Response{StatusCode: code, Body: http.NoBody}, nil
+}
+
+func TestPingOfNarrowReceiver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &narrow{}
+		p := alert.NewPings("demo", map[string]string{"report": "https://up.example/api/push/TOKEN?status=up&msg=OK"}, &http.Client{Transport: n}, slog.New(slog.DiscardHandler))
+		for token, end := range []store.Status{store.Succeeded, store.Failed, store.Failed, store.Succeeded} {
+			for _, e := range runEvents(int64(token), end, "boom") {
+				p.Hear(e)
+			}
+		}
+		p.Close(time.Minute)
+		const base = " /api/push/TOKEN"
+		want := []string{"POST" + base + "/start", "GET" + base + "/start", "POST" + base, "GET" + base, "GET" + base + "/fail", "GET" + base}
+		if !slices.Equal(n.got, want) {
+			t.Errorf("got %q, want %q", n.got, want)
+		}
+	})
+}

@@ -125,5 +125,16 @@ func do(client *http.Client, r *http.Request) error {
 	case answer.StatusCode/100 == 3:
 		return fmt.Errorf("the answer is %d, a redirect, which is not followed: set the URL that it leads to", answer.StatusCode)
 	}
-	return fmt.Errorf("the answer is %d %s", answer.StatusCode, cmp.Or(http.StatusText(answer.StatusCode), "of its own"))
+	err = fmt.Errorf("the answer is %d %s", answer.StatusCode, cmp.Or(http.StatusText(answer.StatusCode), "of its own"))
+	if answer.StatusCode == http.StatusNotFound || answer.StatusCode == http.StatusMethodNotAllowed {
+		err = errNoSuch{err}
+	}
+	return err
 }
+
+// errNoSuchCall: the receiver has no such path or method.
+var errNoSuchCall = errors.New("no such call")
+
+type errNoSuch struct{ error }
+
+func (e errNoSuch) Is(target error) bool { return target == errNoSuchCall }

@@ -19,9 +19,9 @@ type Console struct {
 // OnTerminal reports whether w is a terminal.
 func (c Console) OnTerminal(w io.Writer) bool { return c.Terminal || logging.IsTerminal(w) }
 
-// Tell writes a line to Stderr that begins with the program's name.
+// Tell writes a line to Stderr that begins with the program's name. Arguments may be text of any kind.
 func (c Console) Tell(layout string, args ...any) {
-	fmt.Fprintf(c.Stderr, "%s: %s\n", c.Name, fmt.Sprintf(layout, args...))
+	fmt.Fprintf(c.Stderr, "%s: %s\n", c.Name, format.Hanging(fmt.Sprintf(layout, args...)))
 }
 
 // Complain lists all mistakes, a line each.

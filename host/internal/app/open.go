@@ -23,7 +23,7 @@ func Open(c Config) (*App, error) {
 	errs = append(errs, a.Settings.read(c.Console.Name)...)
 	pings, mistakes := override(a.Scheduler.Jobs)
 	a.Pings, errs = pings, append(errs, mistakes...)
-	a.paused, a.work = pausedOf(a.Scheduler.Jobs), sync.OnceValue(a.define)
+	a.paused, a.limits, a.work = pausedOf(a.Scheduler.Jobs), limitsOf(a.Scheduler.Jobs), sync.OnceValue(a.define)
 	errs = append(errs, a.open(c.Store))
 	errs = append(errs, a.setLease(), a.checkAlerts())
 	a.Strange = slices.Concat(unknown(a.Jobs()), a.Settings.idle(), idleZone(a.Scheduler.Jobs))

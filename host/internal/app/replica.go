@@ -68,24 +68,29 @@ func (a *App) Condition(h soloist.Health) string {
 // words: the text of an error may have a secret in it.
 func (a *App) Self() presence.Self {
 	h, self := a.Scheduler.Health(), a.work().still
-	self.Health, self.Skew = a.Condition(h), format.SkewSeconds(h.Skew)
+	self.Health, self.Skew, self.Reasons = a.Condition(h), format.SkewSeconds(h.Skew), reasons(h, a.LogBlocked(h))
+	return self
+}
+
+// reasons are why a replica is not ok. They complete the word of [App.Condition], and do not repeat it.
+func reasons(h soloist.Health, log error) (all []string) {
 	for _, reason := range []struct {
 		words string
 		jobs  []string
-	}{{"overrun: ", slices.Sorted(maps.Keys(h.Overrun))}, {"stuck: ", h.Stuck}, {"cannot be run: ", slices.Sorted(maps.Keys(h.Broken))}} {
+	}{{"runs go on though their context has ended: ", slices.Sorted(maps.Keys(h.Overrun))}, {"nothing looks after ", h.Stuck}, {"cannot be run: ", slices.Sorted(maps.Keys(h.Broken))}} {
 		if len(reason.jobs) > 0 {
-			self.Reasons = append(self.Reasons, reason.words+strings.Join(reason.jobs, ", "))
+			all = append(all, reason.words+strings.Join(reason.jobs, ", "))
 		}
 	}
 	for _, reason := range []struct {
 		words string
 		err   error
-	}{{"the store does not answer", h.Storage}, {"the log is blocked", a.LogBlocked(h)}, {"the receiver of events is blocked", h.Events}} {
+	}{{"the store does not answer", h.Storage}, {"the log is blocked", log}, {"the receiver of events is blocked", h.Events}} {
 		if reason.err != nil {
-			self.Reasons = append(self.Reasons, reason.words)
+			all = append(all, reason.words)
 		}
 	}
-	return self
+	return all
 }
 
 // defined is what does not change while the program runs.

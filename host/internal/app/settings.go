@@ -16,6 +16,7 @@ import (
 
 	"github.com/kelseyhightower/envconfig"
 
+	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/logging"
 )
 
@@ -29,9 +30,9 @@ type Settings struct {
 	Lease           time.Duration  `envconfig:"SOLOIST_LEASE" doc:"how long a dead replica keeps the others away" unset:"30s" want:"whole seconds within what the store takes, such as 30s"`
 	Addr            string         `envconfig:"SOLOIST_ADDR" doc:"where HTTP listens" unset:"127.0.0.1:8080, which only this machine reaches, or the next free port; :8080 on Container Apps, App Service and Kubernetes, and as the first process of a container; in Functions the port that the host names" want:"host:port or :port, with a port up to 65535"`
 	Grace           time.Duration  `envconfig:"SOLOIST_GRACE" doc:"time for running jobs after SIGTERM" unset:"25s" want:"a duration of zero or more, such as 25s"`
-	History         time.Duration  `envconfig:"SOLOIST_HISTORY" doc:"for how long to keep all outcomes in a log beside each record, which costs a write for each ten of them" unset:"the record keeps the last 20" want:"a duration of an hour or more, such as 2160h for 90 days"`
+	History         time.Duration  `envconfig:"SOLOIST_HISTORY" doc:"for how long to keep all outcomes in a log beside each record, which costs a write for each ten of them" unset:"the record keeps the last 20" want:"a duration of an hour or more, such as 36h or 90d"`
 	Presence        time.Duration  `envconfig:"SOLOIST_PRESENCE" doc:"how often at least a replica that serves writes that it is up, for the list of replicas; 0: never" unset:"2m" want:"0, or a duration from 10s to 20m"`
-	Sweep           time.Duration  `envconfig:"SOLOIST_SWEEP" doc:"a replica that serves, outside of Functions, removes once a day locks that nobody has held for so long" unset:"they stay" want:"a duration of an hour or more, such as 720h for 30 days"`
+	Sweep           time.Duration  `envconfig:"SOLOIST_SWEEP" doc:"a replica that serves, outside of Functions, removes once a day locks that nobody has held for so long" unset:"they stay" want:"a duration of an hour or more, such as 36h or 30d"`
 	Alarm           Alarm          `envconfig:"SOLOIST_ALARM" doc:"queue: a message in Azure Queue Storage wakes the app up before its next tick, so that no replica has to be up between two ticks" unset:"a replica is up all the time, or a timer of the platform wakes the app up" want:"queue, or not set"`
 	AlarmQueue      string         `envconfig:"SOLOIST_ALARM_QUEUE" doc:"that queue, in the storage account of the records" unset:"the app's name with -alarm" want:"3 to 56 lower-case letters, digits and single hyphens between them"`
 	AlarmLead       time.Duration  `envconfig:"SOLOIST_ALARM_LEAD" doc:"how long before a tick the app is woken up, for the platform to notice and to start it" unset:"60s" want:"a duration from 0 to 1h, such as 60s"`
@@ -140,14 +141,28 @@ func readFields(prefix string, spec any) (errs []error) {
 		if os.Getenv(name) == "" {
 			continue
 		}
-		one := reflect.New(reflect.StructOf([]reflect.StructField{f}))
-		if err := envconfig.Process(prefix, one.Interface()); err != nil {
+		if err := readField(prefix, f, v.Field(i)); err != nil {
 			errs = append(errs, mistake(name, f.Tag.Get("want")))
-			continue
 		}
-		v.Field(i).Set(one.Elem().Field(0))
 	}
 	return errs
+}
+
+// readField fills the field f, which is to, from its variable. A duration may be in days.
+func readField(prefix string, f reflect.StructField, to reflect.Value) error {
+	if f.Type == reflect.TypeFor[time.Duration]() {
+		d, err := format.Duration(os.Getenv(variable(prefix, f)))
+		if err == nil {
+			to.SetInt(int64(d))
+		}
+		return err
+	}
+	one := reflect.New(reflect.StructOf([]reflect.StructField{f}))
+	err := envconfig.Process(prefix, one.Interface())
+	if err == nil {
+		to.Set(one.Elem().Field(0))
+	}
+	return err
 }
 
 func variable(prefix string, f reflect.StructField) string {

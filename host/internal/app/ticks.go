@@ -33,6 +33,16 @@ func ScheduleWarnings(jobs []soloist.Job, now time.Time) (all []string) {
 	return all
 }
 
+// ZoneWords says which data of time zones are in use, and how old they are; empty: each job is in UTC.
+func (a *App) ZoneWords() string {
+	for _, j := range a.Scheduler.Jobs {
+		if s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name); err == nil && slices.ContainsFunc(s.Zones(), func(zone string) bool { return zone != "UTC" }) {
+			return schedule.ZoneData(a.Now())
+		}
+	}
+	return ""
+}
+
 // idleZone warns of the variable TZ, which other schedulers read, where a job has no time zone.
 func idleZone(jobs []soloist.Job) []string {
 	zone := os.Getenv("TZ")

@@ -66,6 +66,22 @@ func pausedOf(jobs []soloist.Job) map[string]bool {
 	return paused
 }
 
+// LimitOf is how long a run of a job may take; zero: that is not known.
+func (a *App) LimitOf(name string) time.Duration { return a.limits[name] }
+
+// limitsOf are the time-outs of jobs with one try. Of several tries the record does not say when the last one began.
+func limitsOf(jobs []soloist.Job) map[string]time.Duration {
+	limits := map[string]time.Duration{}
+	for i := range jobs {
+		for _, name := range soloist.ShardNames(jobs[i].Name, jobs[i].Shards) {
+			if jobs[i].Timeout > 0 && jobs[i].Retry.MaxTries <= 1 {
+				limits[name] = jobs[i].Timeout
+			}
+		}
+	}
+	return limits
+}
+
 // EveryReplica reports whether each replica runs a job. Such a job has no lease.
 func (a *App) EveryReplica(name string) bool {
 	return slices.ContainsFunc(a.Scheduler.Jobs, func(j soloist.Job) bool { return j.Name == name && j.EveryReplica })

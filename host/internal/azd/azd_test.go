@@ -3,6 +3,7 @@ package azd_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -202,6 +203,28 @@ func TestLinkOutside(t *testing.T) {
 	}
 	if there, _ := os.ReadDir(outside); len(there) != 0 {
 		t.Errorf("got %v outside", there)
+	}
+}
+
+// A link in place of a file is refused, and a file with a second name is replaced: what that name leads to stays.
+func TestWriteReplacesFiles(t *testing.T) {
+	t.Parallel()
+	dir, other := t.TempDir(), filepath.Join(t.TempDir(), "other")
+	if err := errors.Join(os.WriteFile(other, []byte("mine"), 0o600), os.Link(other, filepath.Join(dir, "azure.yaml"))); err != nil {
+		t.Skip(err)
+	}
+	files := filesOf(t, program(azd.App))
+	if _, err := azd.Write(dir, files, true); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(os.Remove(filepath.Join(dir, "azure.yaml")), os.Symlink("Dockerfile", filepath.Join(dir, "azure.yaml"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := azd.Write(dir, files, true); err == nil || !strings.Contains(err.Error(), "azure.yaml is a symbolic link") {
+		t.Errorf("a link: got %v", err)
+	}
+	if text, err := os.ReadFile(other); err != nil || string(text) != "mine" {
+		t.Errorf("the other file has %q, %v", text, err)
 	}
 }
 

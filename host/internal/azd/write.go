@@ -7,9 +7,10 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"slices"
 	"strings"
+
+	"github.com/soloist-go/soloist/internal/safefile"
 )
 
 // Write puts files into a directory, which is made if it is not there, and
@@ -26,7 +27,7 @@ func Write(dir string, files map[string][]byte, overwrite bool) (written []strin
 	defer root.Close()
 	var differ []string
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		text, err := root.ReadFile(name)
+		text, err := safefile.ReadIn(root, name)
 		switch {
 		case err == nil && bytes.Equal(text, files[name]):
 			continue
@@ -41,16 +42,9 @@ func Write(dir string, files map[string][]byte, overwrite bool) (written []strin
 		return nil, fmt.Errorf("%s in %s would be overwritten: move it away, or give --overwrite", strings.Join(differ, ", "), dir)
 	}
 	for _, name := range written {
-		if err := put(root, name, files[name]); err != nil {
+		if err := safefile.WriteIn(root, name, files[name], 0o644); err != nil {
 			return nil, err
 		}
 	}
 	return written, nil
-}
-
-func put(root *os.Root, name string, text []byte) error {
-	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return err
-	}
-	return root.WriteFile(name, text, 0o644)
 }

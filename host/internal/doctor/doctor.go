@@ -86,7 +86,7 @@ func Examine(ctx context.Context, a *app.App, settings error, o Options) Diagnos
 	d := &doctor{app: a, ctx: ctx, options: o}
 	d.checkSettings(settings)
 	d.add(passes, "platform", fmt.Sprintf("%s; app %s, replica %s", platformName(), a.Settings.App, a.Scheduler.Replica), "")
-	d.add(passes, "zones", schedule.ZoneData(), "")
+	d.add(passes, "zones", schedule.ZoneData(d.app.Now()), "")
 	d.checkFunctions()
 	if a.Place == "" {
 		d.skip("storage", "nothing is known of it")
@@ -325,7 +325,10 @@ func (d *doctor) record(st soloist.JobStatus) {
 	case st.Lease == "":
 		d.add(passes, "record", st.Name+": none yet; the first replica makes it", "")
 	default:
-		v := view.Of(d.app, st)
-		d.add(passes, "record", st.Name+": "+v.StateWords(d.app.Now()), "")
+		v, r, advice := view.Of(d.app, st), passes, ""
+		if v.Tone() != format.Normal {
+			r, advice = warns, d.app.Console.Name+" history "+st.Name+" shows its last outcomes"
+		}
+		d.add(r, "record", st.Name+": "+v.StateWords(d.app.Now()), advice)
 	}
 }

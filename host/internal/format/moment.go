@@ -44,16 +44,20 @@ func readMoment(text string, now time.Time, direction time.Duration) (time.Time,
 	return time.Time{}, errors.New("want a span such as 90m, 24h or 7d, a date such as 2026-03-29, or an instant such as 2026-03-29T01:00:00Z")
 }
 
-// ReadSpan reads a duration of more than zero. In days too, which [time.ParseDuration]
-// does not know.
+// ReadSpan reads a duration of more than zero.
 func ReadSpan(text string) (time.Duration, bool) {
-	d, err := time.ParseDuration(text)
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		var n uint64
-		n, err = strconv.ParseUint(days, 10, 16)
-		d = min(time.Duration(n)*24*time.Hour, maxSpan+1)
-	}
+	d, err := Duration(text)
 	return d, err == nil && d > 0 && d <= maxSpan
+}
+
+// Duration is [time.ParseDuration] which also knows days, such as 30d.
+func Duration(text string) (time.Duration, error) {
+	days, ok := strings.CutSuffix(text, "d")
+	if !ok {
+		return time.ParseDuration(text)
+	}
+	n, err := strconv.ParseUint(days, 10, 16)
+	return min(time.Duration(n)*24*time.Hour, maxSpan+1), err
 }
 
 // Instant reads an instant as JSON or as a table shows it.

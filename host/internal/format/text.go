@@ -69,3 +69,17 @@ func Plural(n int, thing string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
 }
+
+// Names lists the first few names, and how many more there are.
+func Names(names []string) string {
+	const most = 5
+	var all []string
+	for i, name := range names {
+		if i == most {
+			all = append(all, Plural(len(names)-most, "other"))
+			break
+		}
+		all = append(all, Brief(name))
+	}
+	return strings.Join(all, ", ")
+}

@@ -32,19 +32,28 @@ func Ahead(t, now time.Time) string {
 	return Relative(t, now)
 }
 
-// Roughly tells a duration in its largest unit, as people do. A negative one comes
-// from two clocks that differ, and is shown as 0s.
+// Roughly tells a duration in its largest unit; of less than ten of these also in the next one, 1h59m, since
+// what is left out would matter. A negative duration comes from two clocks that differ, and is shown as 0s.
 func Roughly(d time.Duration) string {
 	d = max(0, d)
 	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", d/time.Second)
 	case d < time.Hour:
-		return fmt.Sprintf("%dm", d/time.Minute)
+		return units(d, time.Minute, "m", time.Second, "s")
 	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", d/time.Hour)
+		return units(d, time.Hour, "h", time.Minute, "m")
 	}
-	return fmt.Sprintf("%dd", d/(24*time.Hour))
+	return units(d, 24*time.Hour, "d", time.Hour, "h")
+}
+
+// units tells a duration in a large unit and perhaps a small one.
+func units(d, large time.Duration, big string, small time.Duration, little string) string {
+	text := fmt.Sprint(int64(d/large), big)
+	if rest := d % large / small; rest > 0 && d < 10*large {
+		text += fmt.Sprint(int64(rest), little)
+	}
+	return text
 }
 
 // Utc is how JSON tells an instant.

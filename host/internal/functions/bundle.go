@@ -14,6 +14,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/internal/safefile"
 )
 
 // A Bundle is a Functions app as files.
@@ -49,6 +50,9 @@ func NewBundle(a *app.App, o BundleOptions) (*Bundle, error) {
 		if b.program, err = os.Executable(); err != nil {
 			return b, fmt.Errorf("which program this is cannot be told, so name it with --binary: %w", err)
 		}
+	}
+	if err := safefile.Leads(b.program); err != nil {
+		return b, fmt.Errorf("the program: %w", err)
 	}
 	b.plan(o.OneTimer || b.hosting == FlexConsumption)
 	if err := b.checkNames(); err != nil {
@@ -245,16 +249,16 @@ func (b *Bundle) Answer() Written {
 // Print tells what was written, and what an operator should know about it.
 func (b *Bundle) Print() {
 	all := b.all()
-	fmt.Fprintf(b.app.Console.Stdout, "%s in %s\n\n", format.Plural(len(all), "function"), b.where)
+	fmt.Fprintf(b.app.Console.Stdout, "%s in %s\n\n", format.Plural(len(all), "function"), format.Escape(b.where))
 	w := format.Table(b.app.Console.Stdout, "FUNCTION\tTIMER (UTC)\t")
 	for _, t := range all {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", t.name, t.schedule, t.why)
 	}
 	w.Flush()
 	for _, path := range b.removed {
-		fmt.Fprintf(b.app.Console.Stdout, "removed %s\n", path)
+		fmt.Fprintf(b.app.Console.Stdout, "removed %s\n", format.Escape(path))
 	}
 	for _, text := range b.notes() {
-		fmt.Fprintf(b.app.Console.Stderr, "%s: %s\n", b.app.Console.Name, text)
+		b.app.Console.Tell("%s", text)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/soloist-go/soloist/host/internal/format"
 )
 
 // maxPayload bounds what the host sends: a timer's payload has a few hundred bytes.
@@ -31,7 +33,7 @@ type call struct {
 // is neither that nor from a trigger that a job can have is refused: a message
 // from a queue would be lost without a word.
 func readCall(w http.ResponseWriter, r *http.Request, function string) (c call, code int, err error) {
-	c.id = r.Header.Get("X-Azure-Functions-InvocationId")
+	c.id = format.Brief(r.Header.Get("X-Azure-Functions-InvocationId")) // it goes to the log
 	if c.id == "" {
 		c.id = newRequest()
 	}

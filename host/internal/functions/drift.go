@@ -16,6 +16,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/internal/safefile"
 	"github.com/soloist-go/soloist/internal/schedule"
 )
 
@@ -101,7 +102,7 @@ func alarmDrifts(a *app.App, root string, timers map[string][]string, all []Drif
 
 // queuesOf are the queues that trigger a function.
 func queuesOf(root, function string) (queues []string) {
-	text, _ := os.ReadFile(filepath.Join(root, function, "function.json")) // timersIn tells the error
+	text, _ := safefile.Read(filepath.Join(root, function, "function.json")) // timersIn tells the error
 	var f struct {
 		Bindings []struct{ Type, QueueName string }
 	}
@@ -202,7 +203,7 @@ func timersIn(root string) (timers map[string][]string, all []Drift) {
 		all = append(all, Drift{function: "host.json", text: format.Line(err.Error()), Late: true})
 	}
 	for _, d := range dirs {
-		text, err := os.ReadFile(filepath.Join(root, d.Name(), "function.json"))
+		text, err := safefile.Read(filepath.Join(root, d.Name(), "function.json"))
 		if errors.Is(err, fs.ErrNotExist) || !d.IsDir() {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/internal/safefile"
 )
 
 // How long an invocation lasts unless host.json says otherwise
@@ -85,7 +86,7 @@ func defaultTimeout() time.Duration {
 
 // timeoutIn reads a host.json.
 func timeoutIn(path string) (time.Duration, error) {
-	text, err := os.ReadFile(path)
+	text, err := safefile.Read(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return defaultTimeout(), nil
 	}

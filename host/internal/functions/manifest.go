@@ -1,7 +1,6 @@
 package functions
 
 import (
-	"crypto/rand"
 	"errors"
 	"io/fs"
 	"maps"
@@ -24,9 +23,7 @@ type manifest struct {
 
 const manifestBy = "the command functions of a soloist program: it overwrites and removes these files, unless they have been edited"
 
-// temporary returns a new name for p while p is written.
-func temporary(p string) string { return p + "." + rand.Text()[:8] + ".new" }
-
+// temporaryEnd is what [safefile.Temporary] adds to a name.
 var temporaryEnd = regexp.MustCompile(`^\.[A-Z2-7]{8}\.new$`)
 
 // isLeft reports whether the name is one that a call had for p while it wrote

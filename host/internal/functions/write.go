@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -15,13 +14,14 @@ import (
 	"slices"
 
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/internal/safefile"
 )
 
 // Write puts the bundle into a directory: a new one, an empty one, or one that it
 // has written before.
 func (b *Bundle) Write(dir string) error {
 	b.where = dir
-	program, err := os.ReadFile(b.program)
+	program, err := safefile.Read(b.program)
 	if err != nil {
 		return fmt.Errorf("the program: %w", err)
 	}
@@ -47,7 +47,7 @@ func (b *Bundle) Write(dir string) error {
 // readManifest returns the manifest of a directory that this command may write to.
 func (b *Bundle) readManifest(root *os.Root) (manifest, error) {
 	old := manifest{Files: map[string][]string{}}
-	text, err := root.ReadFile(manifestFile)
+	text, err := safefile.ReadIn(root, manifestFile)
 	if err == nil {
 		if err := json.Unmarshal(text, &old); err != nil || old.Files == nil {
 			return old, fmt.Errorf("%s is damaged: write to another directory", manifestFile)
@@ -81,8 +81,12 @@ func (b *Bundle) isOurs(root *os.Root, name string) bool {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		text, err := root.ReadFile(p)
-		if want, known := b.files[p]; err != nil || !known || !bytes.Equal(text, want) {
+		want, known := b.files[p]
+		if !known {
+			ours = false
+			return fs.SkipAll
+		}
+		if text, err := safefile.ReadIn(root, p); err != nil || !bytes.Equal(text, want) {
 			ours = false
 			return fs.SkipAll
 		}
@@ -95,7 +99,7 @@ func (b *Bundle) isOurs(root *os.Root, name string) bool {
 // this command's stands in the way.
 func (b *Bundle) keepEdited(root *os.Root, old manifest) error {
 	for _, p := range slices.Sorted(maps.Keys(b.files)) {
-		text, err := root.ReadFile(p)
+		text, err := safefile.ReadIn(root, p)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
@@ -134,7 +138,7 @@ func (b *Bundle) replace(root *os.Root, old manifest) error {
 	if err := both.sweep(root); err != nil {
 		return err
 	}
-	if err := put(root, manifestFile, indented(both), 0o644); err != nil {
+	if err := safefile.WriteIn(root, manifestFile, indented(both), 0o644); err != nil {
 		return err
 	}
 	for _, p := range slices.Sorted(maps.Keys(b.files)) {
@@ -142,7 +146,7 @@ func (b *Bundle) replace(root *os.Root, old manifest) error {
 		if p == b.target {
 			mode = 0o755
 		}
-		if err := put(root, p, b.files[p], mode); err != nil {
+		if err := safefile.WriteIn(root, p, b.files[p], mode); err != nil {
 			return err
 		}
 	}
@@ -153,12 +157,12 @@ func (b *Bundle) replace(root *os.Root, old manifest) error {
 			}
 		}
 	}
-	return put(root, manifestFile, indented(now), 0o644)
+	return safefile.WriteIn(root, manifestFile, indented(now), 0o644)
 }
 
 // remove takes away a file of an earlier call unless it was edited.
 func (b *Bundle) remove(root *os.Root, p string, hashes []string) error {
-	text, err := root.ReadFile(p)
+	text, err := safefile.ReadIn(root, p)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -177,28 +181,6 @@ func (b *Bundle) remove(root *os.Root, p string, hashes []string) error {
 		root.Remove(dir) // unless somebody else has something there
 	}
 	return nil
-}
-
-// put replaces a file at once: the program may be running.
-func put(root *os.Root, p string, text []byte, mode fs.FileMode) error {
-	if dir := path.Dir(p); dir != "." {
-		if err := root.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-	}
-	temp := temporary(p)
-	f, err := root.OpenFile(temp, os.O_CREATE|os.O_WRONLY|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, bytes.NewReader(text))
-	if err = errors.Join(err, f.Chmod(mode), f.Close()); err == nil { // Chmod, as the umask may have taken bits away
-		err = root.Rename(temp, p)
-	}
-	if err != nil {
-		root.Remove(temp)
-	}
-	return err
 }
 
 func hash(text []byte) string {

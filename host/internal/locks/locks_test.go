@@ -35,7 +35,7 @@ func TestManyLocksHideNothing(t *testing.T) {
 	if err != nil || len(r.Locks) != mostRead || r.Unread != 7 || len(r.Once) != 1 || s.listed != mostRead+9 {
 		t.Errorf("got %d locks, %d unread, %d once of %d listed, %v", len(r.Locks), r.Unread, len(r.Once), s.listed, err)
 	}
-	if shown := r.Shown(20); len(shown.Locks) != 20 || shown.MoreLocks != mostRead-20 || shown.LocksNote != "there are 7 entries of locks more, which were not read for this" {
+	if shown := r.Shown(20); len(shown.Locks) != 20 || shown.MoreLocks != mostRead-20 || shown.LocksNote != "entries of locks that were not read for this: 7" {
 		t.Errorf("got %d, %d, %q", len(shown.Locks), shown.MoreLocks, shown.LocksNote)
 	}
 }

@@ -1,7 +1,7 @@
 package locks
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -22,7 +22,7 @@ func (r Reading) Shown(most int) Shown {
 	locks, once := r.Locks[:min(most, len(r.Locks))], r.Once[:min(most, len(r.Once))]
 	s := Shown{Locks: append([]Lock{}, locks...), MoreLocks: len(r.Locks) - len(locks), Once: append([]Once{}, once...), MoreOnce: len(r.Once) - len(once)}
 	if r.Unread > 0 {
-		s.LocksNote = fmt.Sprintf("there are %d entries of locks more, which were not read for this", r.Unread)
+		s.LocksNote = "entries of locks that were not read for this: " + strconv.Itoa(r.Unread)
 	}
 	return s
 }

@@ -43,6 +43,7 @@ type Replica struct {
 	Started time.Time `json:"started"`
 	Seen    time.Time `json:"seen"`          // when it has written this
 	Left    time.Time `json:"left,omitzero"` // when it has stopped in an orderly way
+	Lost    time.Time `json:"lost,omitzero"` // when another replica has settled a run of it that has no end; it writes no more, or drops this
 	Every   int       `json:"every"`         // seconds until it writes again, at the latest
 	Woken   bool      `json:"woken,omitzero"`
 
@@ -105,7 +106,7 @@ func decode(body []byte, app string) (*Document, error) {
 
 // plausible reports whether the times can be shown and computed with.
 func (r *Replica) plausible() bool {
-	for _, at := range []time.Time{r.Started, r.Seen, r.Left} {
+	for _, at := range []time.Time{r.Started, r.Seen, r.Left, r.Lost} {
 		if at.Year() > 9000 || at.Year() < 1970 && !at.IsZero() {
 			return false
 		}
@@ -123,6 +124,15 @@ func (d *Document) put(name string, r Replica, work Work) {
 			d.Work = map[string]Work{}
 		}
 		d.Work[r.Work] = work
+	}
+}
+
+// lose marks a replica whose run was settled by another one. A process that has its name since then is not meant.
+func (d *Document) lose(name string, run, at time.Time) {
+	name = clip(name, longName)
+	if r, ok := d.Replicas[name]; ok && !r.Started.After(run) {
+		r.Lost = at
+		d.Replicas[name] = r
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"maps"
 	mathrand "math/rand/v2"
 	"slices"
 	"sync"
@@ -56,6 +57,9 @@ type Beacon struct {
 	next    time.Time // when to write again
 	least   time.Time // not before, even if the health changes
 	told    string    // the trouble that was logged last
+
+	lossy sync.Mutex           // never held during a call
+	lost  map[string]time.Time // replicas to be marked as lost, and when the run began that was settled
 }
 
 // New returns a Beacon that writes nothing before Run or Pass.
@@ -74,17 +78,43 @@ func (b *Beacon) Pass(ctx context.Context) {
 		return
 	}
 	defer b.mu.Unlock()
-	self, now := b.c.Self(), time.Now()
-	if now.Before(b.next) && (now.Before(b.least) || b.said.looks(self)) {
+	self, now, lost := b.c.Self(), time.Now(), b.losses(nil)
+	if len(lost) == 0 && now.Before(b.next) && (now.Before(b.least) || b.said.looks(self)) {
 		return
 	}
 	b.next = time.Now().Add(b.c.Every - upTo(b.c.Every/4))
 	err := b.update(ctx, self, false)
+	if err == nil {
+		b.losses(lost)
+	}
 	if err != nil && !errors.Is(err, ErrForeign) {
 		b.next = time.Now().Add(min(b.c.Every, repeatTime) - upTo(repeatTime/4))
 	}
 	b.said, b.least = self, time.Now().Add(leastTime)
 	b.trouble(err)
+}
+
+// Lose says that this replica has settled a run of another one that has no end: it is shown as lost from the next Pass
+// on, until it writes again. run is when the run began.
+func (b *Beacon) Lose(replica string, run time.Time) {
+	b.lossy.Lock()
+	defer b.lossy.Unlock()
+	if b.lost == nil {
+		b.lost = map[string]time.Time{}
+	}
+	b.lost[replica] = run
+}
+
+// losses returns the replicas that are to be marked, without those that are.
+func (b *Beacon) losses(marked map[string]time.Time) map[string]time.Time {
+	b.lossy.Lock()
+	defer b.lossy.Unlock()
+	for name, run := range marked {
+		if b.lost[name].Equal(run) {
+			delete(b.lost, name)
+		}
+	}
+	return maps.Clone(b.lost)
 }
 
 // looks reports whether two states differ in nothing that is worth a write before its time.
@@ -130,6 +160,9 @@ func (b *Beacon) write(ctx context.Context, self Self, leaves bool) error {
 			return nil // another process has the name by now
 		}
 		entry.Left = r.At
+	}
+	for name, run := range b.losses(nil) {
+		r.Doc.lose(name, run, r.At)
 	}
 	r.Doc.put(b.c.Replica, entry, b.c.Work)
 	body, err := r.Doc.encode()

@@ -19,6 +19,7 @@ const (
 	Up     State = "up"
 	Asleep State = "asleep" // a platform wakes it up for each tick, and has not done so for a while
 	Silent State = "silent" // it should have written again, and has not: it was killed, hangs, or cannot reach the store
+	Lost   State = "lost"   // its lease of a run has ended without the run's outcome, and it has not written since
 	Left   State = "left"   // it has stopped in an orderly way
 )
 
@@ -34,6 +35,8 @@ func (r Reading) State(replica Replica) State {
 	switch {
 	case !replica.Left.IsZero():
 		return Left
+	case !replica.Lost.IsZero():
+		return Lost
 	case r.At.Sub(replica.Seen).Abs() <= late:
 		return Up
 	case replica.Woken:

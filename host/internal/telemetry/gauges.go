@@ -66,8 +66,12 @@ func (g *gauges) observe(ctx context.Context, o metric.Observer) error {
 	h := g.scheduler.Health()
 	o.ObserveFloat64(g.skew, h.Skew.Seconds())
 	o.ObserveFloat64(g.up, one(h.Storage == nil && (h.Reached || !asksStore(g.scheduler))))
+	running := map[string]bool{}
+	for _, name := range h.Running {
+		running[name] = true
+	}
 	for name, job := range g.labels {
-		o.ObserveFloat64(g.running, one(slices.Contains(h.Running, name)), job)
+		o.ObserveFloat64(g.running, one(running[name]), job)
 		o.ObserveFloat64(g.overrun, one(h.Overrun[name] != nil), job)
 		o.ObserveFloat64(g.broken, one(h.Broken[name] != nil), job)
 	}

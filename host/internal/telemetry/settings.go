@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/safefile"
 )
 
 // settings are those of a collector, from the variables of
@@ -147,7 +149,7 @@ func certificates(signal string) (*tls.Config, error) {
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if authority != "" {
-		pem, err := os.ReadFile(authority)
+		pem, err := safefile.Read(authority)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", fromAuthority, err)
 		}

@@ -25,7 +25,7 @@ func TestSettingsOfACollector(t *testing.T) {
 		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://h OTEL_EXPORTER_OTLP_COMPRESSION=zstd", `OTEL_EXPORTER_OTLP_COMPRESSION is "zstd": want gzip or none`},
 		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://h OTEL_EXPORTER_OTLP_HEADERS=secret", "OTEL_EXPORTER_OTLP_HEADERS (not shown) is malformed"},
 		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://h OTEL_EXPORTER_OTLP_HEADERS=key=secret%0A", "OTEL_EXPORTER_OTLP_HEADERS (not shown) is malformed"},
-		{"OTEL_EXPORTER_OTLP_ENDPOINT=https://h OTEL_EXPORTER_OTLP_CERTIFICATE=nowhere.pem", "OTEL_EXPORTER_OTLP_CERTIFICATE: open nowhere.pem"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT=https://h OTEL_EXPORTER_OTLP_CERTIFICATE=nowhere.pem", "OTEL_EXPORTER_OTLP_CERTIFICATE: stat nowhere.pem"},
 		{"OTEL_EXPORTER_OTLP_ENDPOINT=https://h OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE=nowhere.pem", "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and _CLIENT_KEY: open nowhere.pem"},
 	} {
 		t.Run(c.env, func(t *testing.T) {

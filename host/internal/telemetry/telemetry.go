@@ -36,7 +36,7 @@ type Telemetry struct {
 	log        *slog.Logger
 	calls      recorder
 	gauges     *gauges
-	page       http.Handler
+	page       page
 	meters     provider
 	spans      tracerProvider // nil: no traces
 	collectors []*collector
@@ -61,7 +61,7 @@ func Open(s *soloist.Scheduler, log *slog.Logger) (*Telemetry, error) {
 	who := describe(s)
 	registry := prometheus.NewRegistry() // its own: the default one may have metrics of other programs in it
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	t.page = promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)})
+	t.page.render = promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)})
 	page, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo())
 	if err != nil {
 		return nil, err

@@ -16,6 +16,9 @@ type Answer[J any] struct {
 	Jobs  []J       `json:"jobs"`
 	Next  time.Time `json:"next,omitzero"` // of tick: when the next one of any job is due
 
+	// Of status and next: which data of time zones are in use, and how old they are; empty: all is in UTC.
+	Zones string `json:"zones,omitempty"`
+
 	// Of status: seconds that this machine's clock is ahead of the store's, as
 	// far as that is proved.
 	Skew float64 `json:"skew,omitzero"`
@@ -50,6 +53,6 @@ func Status(a *app.App, views []Job, functions []string, fleet *Fleet) Answer[Jo
 	if fleet != nil {
 		body.Replicas, body.Differs = fleet.Replicas, fleet.Differs
 	}
-	body.Skew, body.Functions = format.SkewSeconds(a.Skew()), functions
+	body.Skew, body.Functions, body.Zones = format.SkewSeconds(a.Skew()), functions, a.ZoneWords()
 	return body
 }

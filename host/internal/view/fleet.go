@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/presence"
@@ -40,8 +41,8 @@ func UnreadFleet(a *app.App, err error) *Fleet {
 
 // FleetOf compares the replicas of a reading. Those that are up count; if none is, the one
 // that was seen last.
-func FleetOf(a *app.App, r presence.Reading) *Fleet {
-	f := &Fleet{At: r.At, Replicas: Replicas(r)}
+func FleetOf(a *app.App, r presence.Reading, all []soloist.JobStatus) *Fleet {
+	f := &Fleet{At: r.At, Replicas: Replicas(r, interruptedOn(all))}
 	count := f.counted()
 	if len(count) == 0 {
 		return f
@@ -63,6 +64,34 @@ func FleetOf(a *app.App, r presence.Reading) *Fleet {
 	f.gather(a, r, digests)
 	f.compareJobs(a)
 	return f
+}
+
+// interruptedOn are the replicas with a run that is interrupted now, and when the newest of them began.
+func interruptedOn(all []soloist.JobStatus) map[string]time.Time {
+	lost := map[string]time.Time{}
+	for i := range all {
+		if r := &all[i].Record.Run; isInterrupted(&all[i]) && r.Claimed.After(lost[r.Replica]) {
+			lost[r.Replica] = r.Claimed
+		}
+	}
+	return lost
+}
+
+// isInterrupted reports whether the lease of a run has ended, and no replica has settled it yet.
+func isInterrupted(st *soloist.JobStatus) bool {
+	return st.Err == nil && st.Lease != "" && MayRun(&st.Record) && runState(&st.Record, st.Lease) == interrupted
+}
+
+// seen is when the process that began a run wrote last that it was up; zero: that is not known.
+func (f *Fleet) seen(replica string, begun time.Time) time.Time {
+	if f != nil {
+		for _, r := range f.Replicas {
+			if r.Name == replica && !r.Started.After(begun) {
+				return r.Seen
+			}
+		}
+	}
+	return time.Time{}
 }
 
 // counted are the names of the replicas that say what is in force.
@@ -121,7 +150,7 @@ func (f *Fleet) compareJobs(a *app.App) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(some)) {
 		slices.Sort(some[key])
-		f.Differs = append(f.Differs, "jobs differ: "+nameList(some[key])+" "+key)
+		f.Differs = append(f.Differs, "jobs differ: "+format.Names(some[key])+" "+key)
 	}
 }
 
@@ -202,11 +231,11 @@ func where(names []string) string {
 	rest := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == here })
 	switch {
 	case len(rest) == len(names):
-		return "on " + nameList(rest)
+		return "on " + format.Names(rest)
 	case len(rest) == 0:
 		return "in " + here
 	}
-	return "in " + here + " and on " + nameList(rest)
+	return "in " + here + " and on " + format.Names(rest)
 }
 
 // compareNames orders lists of names; this program comes first.
@@ -218,18 +247,4 @@ func compareNames(a, b []string) int {
 		return 1
 	}
 	return slices.Compare(a, b)
-}
-
-// nameList names the first few.
-func nameList(names []string) string {
-	const most = 5
-	var all []string
-	for i, name := range names {
-		if i == most {
-			all = append(all, format.Plural(len(names)-most, "other"))
-			break
-		}
-		all = append(all, format.Brief(name))
-	}
-	return strings.Join(all, ", ")
 }

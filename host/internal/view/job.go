@@ -25,6 +25,8 @@ type Job struct {
 	Tick     time.Time              `json:"tick,omitzero"`      // that runs; zero for a singleton
 	Waits    time.Time              `json:"waits,omitzero"`     // about when another replica can take over a job that was unlocked
 	Claimed  time.Time              `json:"claimed,omitzero"`   // when that run began
+	Lost     time.Time              `json:"lost,omitzero"`      // the last sign of that run, if it is interrupted
+	TimesOut time.Time              `json:"timesOut,omitzero"`  // when the time-out of that run is over, as far as known
 	Progress *store.Progress        `json:"progress,omitempty"` // what that run has told last
 	Last     *store.Outcome         `json:"last,omitempty"`     // the newest
 	Next     time.Time              `json:"next,omitzero"`
@@ -47,6 +49,9 @@ type Job struct {
 	Shard *Shard `json:"shard,omitempty"` // nil: it is not one of several
 
 	Foreign bool `json:"-"` // the schedule in force is another one
+
+	Runner   string `json:"-"` // who ran the run that is interrupted
+	TimedOut bool   `json:"-"` // TimesOut has passed, and the run goes on
 }
 
 // A Shard says which part of a job or singleton another one is, from zero.
@@ -126,6 +131,10 @@ func of(a *app.App, st soloist.JobStatus, h soloist.Health) Job {
 		v.Tick, v.Claimed, v.Progress = r.Run.Tick, r.Run.Claimed, progress(r)
 		if v.State = runState(r, st.Lease); v.State != interrupted {
 			v.Replica = r.Run.Replica
+			v.setTimeout(r, a.LimitOf(st.Name), a.Now())
+		} else {
+			v.Runner, v.Lost = r.Run.Replica, v.Claimed
+			v.sign(r.Run.Progress.At)
 		}
 	case pausedNow(a, st):
 		v.State = paused
@@ -138,6 +147,26 @@ func of(a *app.App, st soloist.JobStatus, h soloist.Health) Job {
 		v.Error = format.Line(st.Occupied.Error())
 	}
 	return v
+}
+
+// sign notes a sign of the run that is interrupted.
+func (v *Job) sign(at time.Time) {
+	if at.After(v.Lost) {
+		v.Lost = format.UTC(at)
+	}
+}
+
+// setTimeout says when the run has to be over.
+func (v *Job) setTimeout(r *store.Record, limit time.Duration, now time.Time) {
+	if limit == 0 || r.Run.Status == store.Stalled {
+		return
+	}
+	begun := r.Run.Claimed
+	if r.Run.Armed && r.Run.Tick.After(begun) {
+		begun = r.Run.Tick
+	}
+	v.TimesOut = format.UTC(begun.Add(limit))
+	v.TimedOut = now.After(v.TimesOut)
 }
 
 // MayRun reports whether a run is not known to have ended.
@@ -212,8 +241,11 @@ func (v Job) StateWords(now time.Time) string {
 	if v.Replica != "" {
 		text += " on " + format.Line(v.Replica)
 	}
-	if !v.Claimed.IsZero() {
-		text += " since " + format.Roughly(now.Sub(v.Claimed))
+	if since := cmp.Or(v.Lost, v.Claimed); !since.IsZero() {
+		text += " since " + format.Roughly(now.Sub(since))
+	}
+	if v.TimedOut {
+		text += ", over its time-out by " + format.Roughly(now.Sub(v.TimesOut))
 	}
 	if told := v.ProgressWords(now); told != "" {
 		text += " (" + told + ")"
@@ -251,7 +283,7 @@ func (v Job) FailureWords() string {
 // Tone is the colour of the state in a table.
 func (v Job) Tone() format.Tone {
 	switch {
-	case v.Failures > 0, v.Late != nil, v.State == broken, v.State == stalled:
+	case v.TimedOut, v.Failures > 0, v.Late != nil, v.State == broken, v.State == stalled:
 		return format.Red
 	case v.State == interrupted, v.State == Waiting, v.State == unknown, v.State == noRecord:
 		return format.Yellow

@@ -23,16 +23,20 @@ func AllOrdered(a *app.App, all []soloist.JobStatus, orders store.Control, fleet
 
 // meet shows the settings of the replicas.
 func (v *Job) meet(a *app.App, fleet *Fleet) {
+	job := a.Whole(v.Name) // settings are those of all shards
 	if !a.Serves {
-		v.meetPause(fleet)
+		v.meetPause(fleet, job)
 	}
-	v.Differs = append(v.Differs, fleet.DiffersIn(v.Name)...)
+	v.Differs = append(v.Differs, fleet.DiffersIn(job)...)
+	if v.State == interrupted {
+		v.sign(fleet.seen(v.Runner, v.Claimed))
+	}
 }
 
 // meetPause shows a pause by the settings of the replicas. Where those are known, it does not
 // matter what the record says of the last tick.
-func (v *Job) meetPause(fleet *Fleet) {
-	paused, known := fleet.paused(v.Name)
+func (v *Job) meetPause(fleet *Fleet, job string) {
+	paused, known := fleet.paused(job)
 	if !known {
 		return
 	}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -29,4 +30,17 @@ func pauseOf(st *soloist.JobStatus, ordered store.JobControl, now time.Time) *Pa
 		return &Pause{Reason: "failures in a row", At: format.UTC(at)}
 	}
 	return nil
+}
+
+// PauseReplaced says which pause a new one takes the place of; empty: none was in force.
+func PauseReplaced(ordered store.JobControl, now time.Time) string {
+	p := ordered.Pause
+	if !p.On(now) {
+		return ""
+	}
+	end := "a resume"
+	if !p.Until.IsZero() {
+		end = format.Stamp(p.Until)
+	}
+	return "this takes the place of the pause by " + format.Line(p.By) + " until " + end + ": " + cmp.Or(format.Line(p.Reason), "no reason given")
 }

@@ -25,17 +25,22 @@ type Replica struct {
 	Skew     float64        `json:"skew"`          // seconds that its clock was ahead of the store's
 }
 
-// Replicas are those of a reading: first those that are up, then those that should be.
-func Replicas(r presence.Reading) []Replica {
+// Replicas are those of a reading: first those that are up, then those that should be. lost are those with a run that
+// was interrupted, and when that run began.
+func Replicas(r presence.Reading, lost map[string]time.Time) []Replica {
 	all := []Replica{}
 	if r.Doc == nil {
 		return all
 	}
 	for name, entry := range r.Doc.Replicas {
-		all = append(all, Replica{Name: name, State: r.State(entry), Health: entry.Health, Reasons: entry.Reasons, Version: entry.Version, Revision: entry.Revision,
+		state := r.State(entry)
+		if begun, ok := lost[name]; ok && state == presence.Up && !entry.Started.After(begun) {
+			state = presence.Lost
+		}
+		all = append(all, Replica{Name: name, State: state, Health: entry.Health, Reasons: entry.Reasons, Version: entry.Version, Revision: entry.Revision,
 			Platform: entry.Platform, Started: format.UTC(entry.Started), Seen: format.UTC(entry.Seen), Skew: entry.Skew})
 	}
-	order := []presence.State{presence.Up, presence.Silent, presence.Asleep, presence.Left}
+	order := []presence.State{presence.Up, presence.Lost, presence.Silent, presence.Asleep, presence.Left}
 	slices.SortFunc(all, func(a, b Replica) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State)), cmp.Compare(a.Name, b.Name))
 	})
@@ -59,7 +64,7 @@ func (r Replica) Tone() format.Tone {
 	switch {
 	case r.State == presence.Up && r.Health != "ok":
 		return format.Red
-	case r.State == presence.Silent:
+	case r.State == presence.Silent, r.State == presence.Lost:
 		return format.Yellow
 	}
 	return format.Normal

@@ -20,7 +20,7 @@ type appInfo struct {
 	Time     time.Time `json:"time"`               // now
 	ReadAt   time.Time `json:"readAt,omitzero"`    // when the records were read; zero: not yet
 
-	Jobs    int `json:"jobs"`    // how many jobs and singletons there are
+	Jobs    int `json:"jobs"`    // how many jobs and singletons there are, each shard counted
 	Trouble int `json:"trouble"` // how many of them an operator should look at
 
 	Note      string            `json:"note,omitempty"`      // how old the answer is, if that is worth a word
@@ -66,7 +66,7 @@ type ordersAnswer struct {
 func (p *pages) infoFor(r *http.Request, n news) appInfo {
 	h := p.app.Scheduler.Health()
 	out := appInfo{Name: p.app.Settings.App, Replica: p.app.Scheduler.Replica, Store: p.app.Place, Version: app.Version(), Revision: app.RevisionName(),
-		Time: format.UTC(p.app.Now()), Jobs: len(p.app.Scheduler.Jobs) + len(p.app.Scheduler.Singletons),
+		Time: format.UTC(p.app.Now()), Jobs: len(p.app.Names()),
 		Note: n.old(), Skew: format.SkewSeconds(h.Skew), Clock: format.SkewNote(h.Skew),
 		Stuck: h.Stuck, Overrun: each(h.Overrun, text), Functions: p.functions, Changes: p.guard.changes(r), SignedIn: p.guard.signedIn(r)}
 	if !n.at.IsZero() { // by the clock of Time, whose steps do not touch the age

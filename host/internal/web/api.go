@@ -22,7 +22,11 @@ func (p *pages) info(w http.ResponseWriter, r *http.Request) {
 
 // jobs answers with one page of the list of jobs.
 func (p *pages) jobs(w http.ResponseWriter, r *http.Request) {
-	q, err := parseQuery(r.URL.Query())
+	var q query
+	values, err := parameters(r)
+	if err == nil {
+		q, err = parseQuery(values)
+	}
 	if err != nil {
 		fail(w, http.StatusBadRequest, err.Error())
 		return

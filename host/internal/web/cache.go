@@ -67,7 +67,7 @@ type rows struct {
 // make compares the replicas, and makes the rows.
 func (n news) make(a *app.App) {
 	n.made.once.Do(func() {
-		n.made.fleet = view.FleetOf(a, n.fleet.Reading)
+		n.made.fleet = view.FleetOf(a, n.fleet.Reading, n.all)
 		n.made.all = view.Rows(a, n.all, n.orders, n.made.fleet)
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -82,8 +83,12 @@ func (p *pages) order(kind store.OrderKind) http.HandlerFunc {
 			fail(w, http.StatusConflict, err.Error())
 			return
 		}
+		before := p.cache.now().orders.Jobs[job]
 		if written, ok := p.write(w, r, kind, job, c); ok {
 			out := changed{Job: job, Status: "ordered", Order: &written}
+			if kind == store.OrderPause {
+				out.Note = view.PauseReplaced(before, p.app.Now())
+			}
 			if kind == store.OrderResume && p.app.Paused(job) {
 				out.Note = fmt.Sprintf("the settings of this replica pause %s too: it stays paused until they are changed", job)
 			}

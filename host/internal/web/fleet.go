@@ -38,7 +38,7 @@ func readFleet(ctx context.Context, from *presence.Reader, last fleet) fleet {
 
 // looks reports whether two readings look the same in a list.
 func (f fleet) looks(other fleet) bool {
-	return f.Doc == other.Doc && (f.wrong == nil) == (other.wrong == nil) && reflect.DeepEqual(brief(view.Replicas(f.Reading)), brief(view.Replicas(other.Reading)))
+	return f.Doc == other.Doc && (f.wrong == nil) == (other.wrong == nil) && reflect.DeepEqual(brief(view.Replicas(f.Reading, nil)), brief(view.Replicas(other.Reading, nil)))
 }
 
 // brief leaves out when a replica that is up has written: an answer about jobs would be news

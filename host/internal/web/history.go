@@ -3,7 +3,6 @@ package web
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -44,7 +43,11 @@ func (p *pages) history(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, err.Error())
 		return
 	}
-	q, err := parsePast(r.URL.Query(), p.app.Now())
+	var q pastQuery
+	values, err := parameters(r)
+	if err == nil {
+		q, err = parsePast(values, p.app.Now())
+	}
 	if err != nil {
 		fail(w, http.StatusBadRequest, err.Error())
 		return
@@ -81,13 +84,9 @@ func (p *pages) pastOf(r *http.Request, st *soloist.JobStatus, f past.Filter) (l
 }
 
 // parsePast reads the parameters of a history.
-func parsePast(values url.Values, now time.Time) (q pastQuery, err error) {
+func parsePast(values map[string]string, now time.Time) (q pastQuery, err error) {
 	q.limit = mostRows
-	for name, all := range values {
-		value := all[0]
-		if len(all) > 1 {
-			return q, fmt.Errorf("the parameter %s is there %d times: want it once", format.Brief(name), len(all))
-		}
+	for name, value := range values {
 		switch name {
 		case "since":
 			if q.Since, err = format.Ago(value, now); err != nil {

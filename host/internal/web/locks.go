@@ -3,7 +3,6 @@ package web
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/locks"
@@ -17,29 +16,28 @@ type locksAnswer struct {
 
 // locks answers with the locks.
 func (p *pages) locks(w http.ResponseWriter, r *http.Request) {
-	text, err := parseLocks(r.URL.Query())
+	values, err := parameters(r)
+	if err == nil {
+		err = checkLocks(values)
+	}
 	if err != nil {
 		fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
 	reading, note := p.shelf.look(r.Context())
-	answer := locksAnswer{App: p.infoFor(r, p.cache.now()), Shown: reading.Matching(text).Shown(mostRows)}
+	answer := locksAnswer{App: p.infoFor(r, p.cache.now()), Shown: reading.Matching(values["q"]).Shown(mostRows)}
 	if note != "" {
 		answer.LocksNote = note
 	}
 	Reply(w, http.StatusOK, answer)
 }
 
-// parseLocks reads the parameters of a list of locks.
-func parseLocks(values url.Values) (text string, err error) {
-	for name, all := range values {
+// checkLocks returns what is wrong with the parameters of a list of locks.
+func checkLocks(values map[string]string) error {
+	for name := range values {
 		if name != "q" {
-			return "", fmt.Errorf("unknown parameter %q: want q", format.Brief(name))
+			return fmt.Errorf("unknown parameter %q: want q", format.Brief(name))
 		}
-		if len(all) > 1 {
-			return "", fmt.Errorf("the parameter q is there %d times: want it once", len(all))
-		}
-		text = all[0]
 	}
-	return text, nil
+	return nil
 }

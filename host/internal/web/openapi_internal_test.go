@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"maps"
+	"net/http/httptest"
 	"reflect"
 	"regexp"
 	"slices"
@@ -61,10 +62,10 @@ func TestDescriptionHasEachRoute(t *testing.T) {
 
 // Each parameter of a list or a history is read, and an error names all of them.
 func TestDescriptionHasEachParameter(t *testing.T) {
-	unknown := map[string][]string{"x": {""}}
+	unknown := map[string]string{"x": ""}
 	_, list := parseQuery(unknown)
 	_, history := parsePast(unknown, time.Time{})
-	_, ofLocks := parseLocks(unknown)
+	ofLocks := checkLocks(unknown)
 	for path, err := range map[string]error{"/jobs": list, "/jobs/{job}/history": history, "/locks": ofLocks} {
 		if err == nil {
 			t.Fatalf("%s: an unknown parameter is taken", path)
@@ -163,11 +164,9 @@ func TestOrderOfRows(t *testing.T) {
 
 func parsed(t *testing.T, text string) query {
 	t.Helper()
-	values := map[string][]string{}
-	for pair := range strings.SplitSeq(text, "&") {
-		if name, value, ok := strings.Cut(pair, "="); ok {
-			values[name] = append(values[name], value)
-		}
+	values, err := parameters(httptest.NewRequest("GET", "/?"+text, nil))
+	if err != nil {
+		t.Fatal(err)
 	}
 	q, err := parseQuery(values)
 	if err != nil {

@@ -20,20 +20,22 @@
   let ahead = 0; // of this machine's clock
   const now = () => Date.now() - ahead;
   const stamp = (at) => new Date(at).toISOString().replace('T', ' ').replace(/\.\d+/, '');
-  const backfilled = (b) => b.state + ', ' + b.done + ' of ' + b.ticks + ' ticks from ' + stamp(b.from) + ' to ' + stamp(b.to) + ', by ' + b.by + (b.reason ? ': ' + b.reason : '');
+  const backfilled = (b) => b.state + ', ' + b.done + ' of ' + counted(b.ticks, 'tick') + ' from ' + stamp(b.from) + ' to ' + stamp(b.to) + ', by ' + b.by + (b.reason ? ': ' + b.reason : '');
   const awaits = (j) => j.awaits ? ', waits for ' + j.awaits : '';
+  const counted = (n, thing) => n + ' ' + thing + (n === 1 ? '' : 's');
   const roughly = (ms) => {
     const s = Math.max(0, Math.floor(ms / 1000));
     if (s < 60) return s + 's';
     if (s < 3600) return Math.floor(s / 60) + 'm ' + s % 60 + 's';
     if (s < 48 * 3600) return Math.floor(s / 3600) + 'h ' + Math.floor(s % 3600 / 60) + 'm';
-    return Math.floor(s / 86400) + 'd';
+    return Math.floor(s / 86400) + 'd ' + Math.floor(s % 86400 / 3600) + 'h';
   };
   const took = (seconds) => seconds < 1 ? Math.round(seconds * 1000) + ' ms' : seconds < 60 ? +seconds.toFixed(1) + ' s' : roughly(seconds * 1000);
   const forms = {
     next: (at) => at > now() ? 'in ' + roughly(at - now()) : 'due',
     ago: (at) => at > now() ? 'in ' + roughly(at - now()) : roughly(now() - at) + ' ago',
     since: (at) => 'for ' + roughly(now() - at),
+    over: (at) => 'over its time-out by ' + roughly(now() - at),
   };
   const timed = (at, form) => el('time', { datetime: at, title: stamp(at), 'data-form': form }, forms[form](Date.parse(at)));
   setInterval(() => {
@@ -150,20 +152,22 @@
   };
 
   const tones = { succeeded: 'good', failed: 'bad', stalled: 'bad', abandoned: 'wait', missed: 'wait', cancelled: 'wait', skipped: 'none' };
-  const stateTone = (j) => j.trouble ? 'bad' : ({ armed: 'busy', running: 'busy', stopping: 'busy', interrupted: 'wait', waiting: 'wait', unknown: 'wait', 'no record': 'wait' })[j.state] || 'none';
+  const timedOut = (j) => !!j.timesOut && Date.parse(j.timesOut) < now();
+  const stateTone = (j) => j.trouble || timedOut(j) ? 'bad' : ({ armed: 'busy', running: 'busy', stopping: 'busy', interrupted: 'wait', waiting: 'wait', unknown: 'wait', 'no record': 'wait' })[j.state] || 'none';
   const stateText = (j) => j.state === 'failing' ? 'failing ×' + j.failures : j.state + (j.failures ? ', failing ×' + j.failures : '');
 
   const stateNodes = (j) => [
     el('span', { class: 'state tone-' + stateTone(j) }, stateText(j)),
     j.here ? ' here' : null,
     j.replica ? el('small', {}, 'on ' + j.replica, j.attempt > 1 ? ', attempt ' + j.attempt : null) : null,
-    j.claimed ? el('small', {}, timed(j.claimed, 'since'), j.tick ? ', tick ' + stamp(j.tick) : null) : null,
+    j.claimed ? el('small', {}, timed(j.lost || j.claimed, 'since'), j.tick ? ', tick ' + stamp(j.tick) : null) : null,
+    timedOut(j) ? el('small', { class: 'tone-bad' }, timed(j.timesOut, 'over')) : null,
     j.progress ? el('small', {}, (j.progress.note || 'heartbeat') + ', ', timed(j.progress.at, 'ago')) : null,
     j.begins ? el('small', {}, 'begins ' + stamp(j.begins)) : null,
     j.over ? el('small', {}, 'over since ' + stamp(j.over)) : null,
     j.waits ? el('small', {}, 'after unlock, until about ' + stamp(j.waits)) : null,
     j.pause ? el('small', {}, 'paused by ' + (j.pause.by || 'itself') + (j.pause.reason ? ': ' + j.pause.reason : '') + ', ', timed(j.pause.at, 'ago'), j.pause.until ? ', until ' + stamp(j.pause.until) : '') : null,
-    j.ordered ? el('small', {}, j.ordered + (j.ordered === 1 ? ' run is' : ' runs are') + ' ordered') : null,
+    j.ordered ? el('small', {}, counted(j.ordered, 'run') + ' ordered') : null,
     j.late ? el('small', { class: 'tone-bad' }, 'late since ' + stamp(j.late.since) + (j.late.count > 1 ? ' with ' + j.late.count + ' ticks' : '')) : null,
     j.error ? el('small', { class: 'tone-bad' }, j.error) : null,
     ...(j.differs || []).map((text) => el('small', {}, text)),
@@ -196,7 +200,7 @@
     const made = bars(recent, 560, 110);
     if (!made) return [el('p', { class: 'help' }, 'No run has ended yet.')];
     const sorted = made.runs.map((o) => o.seconds).sort((a, b) => a - b);
-    const label = made.runs.length + ' runs: shortest ' + took(sorted[0]) + ', median ' + took(sorted[sorted.length >> 1]) + ', longest ' + took(made.most);
+    const label = counted(made.runs.length, 'run') + ': shortest ' + took(sorted[0]) + ', median ' + took(sorted[sorted.length >> 1]) + ', longest ' + took(made.most);
     return [el('<svg', { width: 640, height: 140, viewBox: '0 0 640 140', role: 'img', 'aria-label': label },
       el('<line', { x1: 0, x2: 560, y1: 10, y2: 10 }), el('<line', { x1: 0, x2: 560, y1: 120, y2: 120 }),
       el('<g', { transform: 'translate(0 10)' }, ...made.all), el('<text', { x: 568, y: 14 }, took(made.most)), el('<text', { x: 568, y: 124 }, '0')),
@@ -207,7 +211,7 @@
   const renderApp = (a) => {
     ahead = Date.now() - Date.parse(a.time);
     set($('home'), a.name);
-    set($('facts'), a.jobs + (a.jobs === 1 ? ' job' : ' jobs') + (a.trouble ? ', ' + a.trouble + ' in trouble' : '') + ' · replica ' + a.replica + ' · ' + a.store);
+    set($('facts'), counted(a.jobs, 'job') + (a.trouble ? ', ' + a.trouble + ' in trouble' : '') + ' · replica ' + a.replica + ' · ' + a.store);
     set($('version'), [a.version, a.revision].filter(Boolean).join(', '));
     const notes = [a.note, a.storage && 'The store is out of reach: ' + a.storage, a.clock, a.orders && 'The orders of operators cannot be read, so nothing starts: ' + a.orders, a.log && 'On this replica ' + a.log,
       ...(a.stuck || []).map((job) => job + ' is stuck on this replica: only a restart helps'),
@@ -220,7 +224,7 @@
   };
 
   // The replicas, by what each has written of itself last.
-  const replicaTone = (r) => r.state === 'silent' ? 'wait' : r.state === 'up' && r.health !== 'ok' ? 'bad' : r.state === 'up' ? 'good' : 'none';
+  const replicaTone = (r) => r.state === 'silent' || r.state === 'lost' ? 'wait' : r.state === 'up' && r.health !== 'ok' ? 'bad' : r.state === 'up' ? 'good' : 'none';
   const clock = (skew) => Math.abs(skew) < 0.05 ? '–' : Math.abs(skew).toFixed(1) + ' s ' + (skew > 0 ? 'ahead' : 'behind');
   const renderFleet = (a) => {
     sync($('replicas').tBodies[0], a.replicas, (r) => JSON.stringify(r), (r) => el('tr', {}, el('th', { scope: 'row' }, r.replica + (r.replica === a.replica ? ' (this page)' : '')),
@@ -273,7 +277,7 @@
     const [name, state, last, durations, next] = tr.children;
     tr.className = j.trouble ? 'trouble' : '';
     set(name.lastChild, j.kind === 'singleton' ? 'singleton: one replica runs it all the time' : j.schedule || '');
-    replace(state, JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.tick, j.progress, j.begins, j.over, j.waits, j.pause, j.ordered, j.late, j.error, j.differs]), ...stateNodes(j));
+    replace(state, JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.lost, j.tick, timedOut(j), j.progress, j.begins, j.over, j.waits, j.pause, j.ordered, j.late, j.error, j.differs]), ...stateNodes(j));
     const recent = JSON.stringify(j.recent), newest = j.recent[0];
     replace(last, recent, newest ? strip(j.recent) : null, newest ? el('small', {}, outcomeText(newest) + ', ', newest.at ? timed(newest.at, 'ago') : '') : el('span', { class: 'tone-none' }, '–'));
     replace(durations, recent, ...spark(j.recent));
@@ -282,7 +286,7 @@
   const renderList = (d) => {
     const shownRows = d.jobs.length, last = d.offset + shownRows;
     sync($('rows'), d.jobs, (j) => j.job, makeRow, updateRow);
-    set($('count'), d.matched === d.app.jobs ? '' : d.matched + ' of ' + d.app.jobs + ' jobs');
+    set($('count'), d.matched === d.app.jobs ? '' : d.matched + ' of ' + counted(d.app.jobs, 'job'));
     $('empty').hidden = shownRows > 0;
     set($('empty'), d.app.note || (d.app.jobs ? 'No job matches.' : 'This program has no jobs.'));
     $('pager').hidden = d.matched <= shownRows && d.offset === 0;
@@ -313,7 +317,7 @@
     const j = d.job, o = j.outlook;
     set($('job-title'), j.job);
     $('job-title').className = j.trouble ? 'trouble' : '';
-    replace($('job-state'), JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.tick, j.progress, j.begins, j.over, j.waits, j.pause, j.ordered, j.late, j.error, j.differs]), ...stateNodes(j));
+    replace($('job-state'), JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.lost, j.tick, timedOut(j), j.progress, j.begins, j.over, j.waits, j.pause, j.ordered, j.late, j.error, j.differs]), ...stateNodes(j));
     replace($('job-facts'), JSON.stringify([j.kind, j.schedule, o, j.next, j.begins, j.over, j.awaits, j.backfill, j.counts, j.checkpoint, j.token, j.lease]),
       ...fact('Schedule', j.kind === 'singleton' ? 'always, on one replica' : j.schedule || '–'),
       ...(o ? [...fact('As cron', o.text), ...fact('Time zone', o.zone)] : []),
@@ -497,6 +501,11 @@
     const trouble = d.app.trouble ? '(' + d.app.trouble + ' in trouble) ' : '';
     document.title = plain(d.job ? (d.job.trouble ? '(' + stateText(d.job) + ') ' : trouble) + d.job.job + ' – ' + d.app.name : trouble + d.app.name);
   };
+  let late = 0; // how many runs are over their time-outs, of which the server sends no news
+  setInterval(() => {
+    const is = shown ? (shown.job ? [shown.job] : shown.jobs || []).filter(timedOut).length : late;
+    if (!document.hidden && is !== late) { late = is; render(shown); }
+  }, 1000);
   const wrong = (text) => {
     show('');
     sync($('notes'), [text], (t) => t, (t) => el('li', {}, t), () => {});

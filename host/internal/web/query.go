@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,13 +38,9 @@ var sorts = map[string]func(a, b *view.Row) int{
 
 // parseQuery reads the parameters of a list. An unknown one is an error: without it, a
 // mistyped filter would show all jobs.
-func parseQuery(values url.Values) (q query, err error) {
+func parseQuery(values map[string]string) (q query, err error) {
 	q = query{sort: "name", limit: mostRows}
-	for name, all := range values {
-		value := all[0]
-		if len(all) > 1 {
-			return q, fmt.Errorf("the parameter %s is there %d times: want it once", format.Brief(name), len(all))
-		}
+	for name, value := range values {
 		switch name {
 		case "q":
 			q.text = strings.ToLower(value)

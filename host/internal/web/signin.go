@@ -63,7 +63,13 @@ func readBody(w http.ResponseWriter, r *http.Request, body any, optional bool) b
 	}
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostBody))
 	d.DisallowUnknownFields()
-	if err := d.Decode(body); err != nil && !(errors.Is(err, io.EOF) && optional) {
+	err := d.Decode(body)
+	if err == nil {
+		if _, more := d.Token(); more != io.EOF {
+			err = errors.New("something follows the JSON value")
+		}
+	}
+	if err != nil && !(errors.Is(err, io.EOF) && optional) {
 		fail(w, http.StatusBadRequest, "the body cannot be read: "+err.Error())
 		return false
 	}

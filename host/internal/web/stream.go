@@ -64,15 +64,18 @@ func (p *pages) stream(w http.ResponseWriter, r *http.Request) {
 
 // viewOf reads the parameters of a stream.
 func (p *pages) viewOf(r *http.Request) (viewOf, error) {
-	values := r.URL.Query()
-	if !values.Has("job") {
+	values, err := parameters(r)
+	if err != nil {
+		return nil, err
+	}
+	name, one := values["job"]
+	if !one {
 		q, err := parseQuery(values)
 		return func(n news) (any, *appInfo) {
 			answer := p.jobsFor(r, n, q)
 			return &answer, &answer.App
 		}, err
 	}
-	name := values.Get("job")
 	if len(values) > 1 {
 		return nil, fmt.Errorf("job is there beside other parameters: want it alone")
 	}

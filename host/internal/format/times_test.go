@@ -1,0 +1,35 @@
+package format_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/host/internal/format"
+)
+
+// What is left out of a span is less than a tenth of it.
+func TestRoughly(t *testing.T) {
+	const day = 24 * time.Hour
+	for d, want := range map[time.Duration]string{
+		-time.Hour: "0s", 59 * time.Second: "59s", 90 * time.Second: "1m30s", 2 * time.Minute: "2m", 12*time.Minute + 59*time.Second: "12m",
+		time.Hour: "1h", time.Hour + 59*time.Minute: "1h59m", time.Hour + 59*time.Second: "1h", 23*time.Hour + 58*time.Minute: "23h", 47*time.Hour + 59*time.Minute: "47h",
+		2*day + 23*time.Hour: "2d23h", 13*day + 7*time.Hour: "13d",
+	} {
+		if got := format.Roughly(d); got != want {
+			t.Errorf("%s: got %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestDuration(t *testing.T) {
+	for text, want := range map[string]time.Duration{"30d": 720 * time.Hour, "36h": 36 * time.Hour, "0": 0, "-1s": -time.Second} {
+		if got, err := format.Duration(text); err != nil || got != want {
+			t.Errorf("%s: got %s, %v, want %s", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "d", "-1d", "1.5d", "1d12h", "30"} {
+		if got, err := format.Duration(text); err == nil {
+			t.Errorf("%q: got %s, want an error", text, got)
+		}
+	}
+}

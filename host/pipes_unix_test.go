@@ -1,0 +1,56 @@
+//go:build !windows
+
+package host_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/soloist-go/soloist"
+)
+
+// Nothing ever writes to these pipes, so a command that reads one would never end.
+func TestDeploymentFilesArePipes(t *testing.T) {
+	environment(t)
+	work := jobs(soloist.Job{Name: "night"})
+	for _, place := range []string{"strange", ".soloist-functions.json", "host.json", "night/function.json"} {
+		dir, program := t.TempDir(), stand(t)
+		if place != "strange" {
+			write(t, work, program, dir)
+			os.Remove(filepath.Join(dir, place))
+		}
+		fifo(t, filepath.Join(dir, place))
+		if got := write(t, work, program, dir); got.code != 1 || !strings.Contains(got.err, place) {
+			t.Errorf("%s: got %+v", place, got)
+		}
+	}
+	pipe := filepath.Join(t.TempDir(), "program")
+	fifo(t, pipe)
+	if got := write(t, work, pipe, t.TempDir()); got.code != 1 || !strings.Contains(got.err, pipe+" is a named pipe") {
+		t.Errorf("the program: got %+v", got)
+	}
+}
+
+// fifo makes a named pipe. Whoever reads from it finds its end at once, so that a test fails and does not hang.
+func fifo(t *testing.T, path string) {
+	t.Helper()
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if f, err := os.OpenFile(path, os.O_WRONLY, 0); err == nil {
+			f.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		if f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
+			<-done
+			f.Close()
+		}
+	})
+}
