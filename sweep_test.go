@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -68,6 +69,82 @@ func TestTokenGrowsOverSweeps(t *testing.T) {
 	})
 }
 
+// A sweep removes what nobody holds, so the next holder waits for nobody. A tick of a group that must not be late is run.
+func TestNobodyWaitsAfterSweep(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := inGroup(1, "0 */2 * * *", time.Minute)
+		j := w[0].(soloist.Job)
+		j.Missed, j.Lease = soloist.SkipMissed, D
+		a := c.limited("a", 1, j)
+		c.limited("b", 1, j)
+		time.Sleep(2*time.Hour + 10*time.Minute)
+		l := a.Lock("old")
+		l.Lease = D
+		c.holdsIt(a, l, time.Second)
+		time.Sleep(100 * time.Minute)
+		if got, err := soloist.Sweep(c.t.Context(), c.store, "soloist", time.Hour); err != nil || len(got) != 2 {
+			t.Fatal(got, err)
+		}
+		begin := time.Now()
+		c.holdsIt(a, l, 0)
+		if took := time.Since(begin); took > 3*time.Second { // a new entry waits for a token
+			t.Errorf("the lock is taken after %s", took)
+		}
+		time.Sleep(30 * time.Minute)
+		if got := c.outcomes("import-0"); len(got) != 2 || !strings.HasPrefix(got[1], "succeeded") {
+			t.Errorf("outcomes: %q", got)
+		}
+	})
+}
+
+// A replica that saw a lock free waits for a lease if the entry was deleted and not swept: another may have taken it since, and may
+// not know. So it does if the sweep was of an entry before that one, or if the store keeps no note of it.
+func TestSweepProvesNothingAboutDeletion(t *testing.T) {
+	for name, tt := range map[string]struct {
+		store       func(store.Store) store.Store
+		swept, seen bool // before the deletion; the entry that was made after the sweep
+	}{
+		"deleted":                   {nil, false, false},
+		"deleted after a sweep":     {nil, true, true},
+		"swept, without a document": {func(s store.Store) store.Store { return struct{ store.Store }{s} }, true, false},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			a, b := c.replica("a"), c.replica("b")
+			if tt.store != nil {
+				a.Store = tt.store(a.Store)
+			}
+			l := a.Lock("old")
+			l.Lease = D
+			c.holdsIt(a, l, time.Second)
+			time.Sleep(2 * time.Hour)
+			if tt.swept {
+				if got, err := soloist.Sweep(c.t.Context(), c.store, "soloist", time.Hour); err != nil || len(got) != 1 {
+					t.Fatal(got, err)
+				}
+			}
+			if tt.seen {
+				c.holdsIt(a, l, time.Second)
+			}
+			if tt.store == nil {
+				go c.holds(b, "old", time.Hour)
+				time.Sleep(time.Minute)
+				b.kill()
+				for _, err := range []error{c.store.Break(c.t.Context(), "soloist/0-lock-old", 0), c.store.Delete(c.t.Context(), "soloist/0-lock-old")} {
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			begin := time.Now()
+			c.holdsIt(a, l, 0)
+			if took := time.Since(begin); took < D {
+				t.Errorf("the lock is taken after %s, while its holder may go on", took)
+			}
+			time.Sleep(2 * time.Hour)
+		})
+	}
+}
+
 // An operator has ended the lease of a holder that may not know: its entry says for how long to wait.
 func TestSweepSparesBrokenLease(t *testing.T) {
 	inCluster(t, func(c *cluster) {
@@ -105,13 +182,18 @@ func second[A any](_ A, err error) error { return err }
 func (c *cluster) holds(r *replica, name string, d time.Duration) (token int64) {
 	l := r.Lock(name)
 	l.Lease = D
+	return c.holdsIt(r, l, d)
+}
+
+// holdsIt is holds for a lock that its replica has used before.
+func (c *cluster) holdsIt(r *replica, l *soloist.Lock, d time.Duration) (token int64) {
 	err := l.Do(c.t.Context(), func(ctx context.Context, run *soloist.Run) error {
 		token = run.Token
 		_ = pause(ctx, d)
 		return nil
 	})
 	if err != nil && c.t.Context().Err() == nil && !r.tap.cut.Load() {
-		c.t.Errorf("the lock %s: %v", name, err)
+		c.t.Errorf("the lock %s: %v", l.Name, err)
 	}
 	return token
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/soloist-go/soloist/internal/entry"
 	"github.com/soloist-go/soloist/internal/instant"
+	"github.com/soloist-go/soloist/internal/swept"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -19,26 +20,36 @@ type Sweeper interface {
 }
 
 // Sweep removes the entries of locks, groups and replicas of an app that nobody has used for so long,
-// and returns their names without the app. One that somebody uses meanwhile stays, since the store
+// and returns their names without the app. It notes them, so that the next holder need not hold off. One that somebody uses meanwhile stays, since the store
 // removes only what is as it was listed.
 //
 // No token comes twice: that of a new entry is the store's time in microseconds, which is later than
 // that of each claim of the one that was removed, and a token grows by one with a claim. Without dates
 // of the store that would not hold, so nothing is removed then.
 func Sweep(ctx context.Context, s Sweeper, app string, unused time.Duration) (removed []string, err error) {
-	type found struct{ name, etag string }
+	type found struct {
+		swept.Entry
+		etag string
+	}
 	var old []found
+	var gone []swept.Entry
 	err = s.List(ctx, app, func(name string, e store.Entry) bool {
-		if !e.Date.IsZero() && e.Date.Sub(lastUse(app, name, &e)) >= unused {
-			old = append(old, found{name, e.ETag})
+		if part := strings.TrimPrefix(name, app+"/"); !e.Date.IsZero() {
+			if used, created := lastUse(app, part, &e); e.Date.Sub(used) >= unused {
+				old = append(old, found{swept.Entry{Name: part, Created: created}, e.ETag})
+			}
 		}
 		return true
 	})
+	defer func() { err = errors.Join(err, swept.Note(context.WithoutCancel(ctx), s, app, gone)) }()
 	for _, o := range old {
-		failed := s.Remove(ctx, o.name, o.etag)
+		failed := s.Remove(ctx, app+"/"+o.Name, o.etag)
 		switch {
 		case failed == nil:
-			removed = append(removed, strings.TrimPrefix(o.name, app+"/"))
+			removed = append(removed, o.Name)
+			if !o.Created.IsZero() {
+				gone = append(gone, o.Entry)
+			}
 		case errors.Is(failed, store.ErrLost), errors.Is(failed, store.ErrChanged), errors.Is(failed, fs.ErrNotExist):
 			// It is in use, or gone.
 		case ctx.Err() != nil:
@@ -50,17 +61,20 @@ func Sweep(ctx context.Context, s Sweeper, app string, unused time.Duration) (re
 	return removed, err
 }
 
-// lastUse returns when an entry was last used. That of one which must stay is the time of the listing.
-func lastUse(app, name string, e *store.Entry) time.Time {
-	part := strings.TrimPrefix(name, app+"/")
-	n, ok := entry.Parse(part)
+// lastUse returns when an entry was last used, and when it was created. The use of one which must stay is the time of the listing. Nobody
+// holds off for the entry of a replica, so the date of its creation is zero.
+func lastUse(app, name string, e *store.Entry) (used, created time.Time) {
+	n, ok := entry.Parse(name)
 	if !ok || n.Kind != entry.Lock && n.Kind != entry.Group && n.Kind != entry.Member {
-		return e.Date
+		return e.Date, created
 	}
-	r, err := store.DecodeRecord(e.Record, app, part)
+	r, err := store.DecodeRecord(e.Record, app, name)
 	// Of a run whose lease has not expired by itself, the holder may still trust it.
 	if err != nil || e.State.Live() || r.MayRun() && e.State != store.Expired {
-		return e.Date
+		return e.Date, created
 	}
-	return instant.Later(r.Created, instant.Later(r.Run.Claimed, r.Run.Finished))
+	if used = instant.Later(r.Created, instant.Later(r.Run.Claimed, r.Run.Finished)); n.Kind != entry.Member {
+		created = r.Created
+	}
+	return used, created
 }

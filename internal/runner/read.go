@@ -9,6 +9,7 @@ import (
 
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/swept"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -45,10 +46,23 @@ func (r *Runner) read(ctx context.Context, wake Wake) error {
 	if err := plan.Unusable(&rec, boundsOf(r.client)); err != nil {
 		return &recordError{err}
 	}
-	r.source.state.set(func(n *snapshot) { n.entry.recall(&rec) })
+	r.recall(ctx, &rec)
 	r.keep(r.lean(&entry), rec)
 	r.see()
 	return nil
+}
+
+// recall takes in a record that was read. The entry that it has replaced counts as never seen if a sweep has removed that.
+func (r *Runner) recall(ctx context.Context, rec *store.Record) {
+	known := r.source.state.get().entry
+	if known.replacedBy(rec) {
+		ctx, cancel := context.WithTimeout(ctx, r.client.CallTimeout())
+		defer cancel()
+		if swept.Has(ctx, r.client.Store, r.replica.App, swept.Entry{Name: r.job.Name, Created: known.created}) {
+			r.source.state.set(func(n *snapshot) { n.entry.created = time.Time{} })
+		}
+	}
+	r.source.state.set(func(n *snapshot) { n.entry.recall(rec) })
 }
 
 // lean drops the bytes of a record that is decoded, unless freeUnanswered compares them: the

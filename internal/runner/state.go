@@ -81,10 +81,14 @@ type entryHistory struct {
 	lease     time.Duration // the longest lease of a holder seen since the last claim here: the holder of a deleted entry may trust its lease that long
 }
 
-// recall takes in a record that was read. An entry with another date of creation than
-// the last one has replaced it.
+// replacedBy reports whether the entry of a record has replaced the last one: it has another date of creation.
+func (h *entryHistory) replacedBy(r *store.Record) bool {
+	return !h.created.IsZero() && !r.Created.Equal(h.created)
+}
+
+// recall takes in a record that was read.
 func (h *entryHistory) recall(r *store.Record) {
-	if !h.created.IsZero() && !r.Created.Equal(h.created) {
+	if h.replacedBy(r) {
 		h.recreated = time.Now()
 	}
 	h.created, h.lease = r.Created, max(h.lease, time.Duration(r.Run.Lease))

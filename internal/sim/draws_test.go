@@ -27,7 +27,7 @@ var shownBy = map[string]shown{
 	"a name that is used again":                   {"S9 name", false},
 	"a flood of orders":                           {"S8 obeyed", false},
 	"an order for a paused job with an open tick": {"S8 obeyed", false},
-	"a sweep beside a group":                      {"L1 swept", true},
+	"a sweep beside a group":                      {"L1 swept", false},
 	"a pause of a predecessor at zero":            {"L1 wanted", false},
 }
 
