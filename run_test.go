@@ -204,7 +204,7 @@ func TestPageTellsEachCause(t *testing.T) {
 			}
 			outcome, _, _ := strings.Cut(test.outcome, " ")
 			if outcome == "" {
-				outcome = "told by the replica that takes over"
+				outcome = "written by the replica that takes over"
 			}
 			if shown = true; outcome != row[2] {
 				t.Errorf("%s: the page says %q, the test %q", row[1], row[2], outcome)
