@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A death is a failure also if it is the last one, and its pause is kept.
@@ -37,6 +38,34 @@ func TestDeathsCountAsTriesOfOnce(t *testing.T) {
 				if pause := begun[i].Sub(begun[i-1]); pause < time.Minute {
 					t.Errorf("begun again %s after the last time", pause)
 				}
+			}
+		})
+	}
+}
+
+// A holder that was cut off may go on. Who gives the work up because of it has written so before: nothing succeeds afterwards.
+func TestOnceIsGivenUpOnlyByItsRecord(t *testing.T) {
+	for _, cut := range []time.Duration{2 * time.Second, time.Minute} {
+		inCase(t, fmt.Sprint("cut off for ", cut), func(t *testing.T, c *cluster) {
+			a, b := c.replica("a"), c.replica("b")
+			once := func(r *replica) *soloist.Once {
+				o := &soloist.Once{Name: "m", Key: "v1", Lease: D, Retry: soloist.Retry{MaxTries: 1},
+					Do: func(context.Context, *soloist.Run) error { time.Sleep(50 * time.Second); return nil }}
+				r.Bind(o)
+				return o
+			}
+			ended := make(chan error)
+			go func() { ended <- once(a).Run(c.within(10 * time.Minute)) }()
+			time.Sleep(5 * time.Second)
+			a.tap.cut.Store(true)
+			time.AfterFunc(cut, func() { a.tap.cut.Store(false) })
+			err := once(b).Run(c.within(10 * time.Minute))
+			rec := c.record(strings.TrimPrefix(c.onlyEntry("soloist"), "soloist/"))
+			<-ended
+			time.Sleep(10 * time.Minute)
+			later := c.record(rec.Job)
+			if gaveUp := err != nil; gaveUp != (cut == time.Minute) || gaveUp == (later.Run.Status == store.Succeeded) || later.Run.Status != rec.Run.Status {
+				t.Errorf("got %v while the record said %s, and it says %s in the end", err, rec.Run.Status, later.Run.Status)
 			}
 		})
 	}

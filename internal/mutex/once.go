@@ -109,6 +109,9 @@ func (o *Once) bar(rec *store.Record) error {
 		return fmt.Errorf("it has failed on %s for good, and %w: %s", last.Replica, errGivenUp, last.Reason)
 	}
 	if o.Retry.Most > 0 && failures >= o.Retry.Most {
+		if rec.MayRun() { // its holder may go on, and succeed, until that is written
+			return runner.ErrUnsettled
+		}
 		return fmt.Errorf("it has failed %d times, the last time on %s, and %w: %s", failures, last.Replica, errGivenUp, last.Reason)
 	}
 	if last.End.IsZero() { // of a death: its lease has run out

@@ -263,12 +263,16 @@ func (p *Policy) claimRequest(next *Claim, v View) bool {
 	if p.Undecided(r) {
 		return false
 	}
-	if p.settleDead(next, v); next.Run {
+	settled := p.settleDead(next, v)
+	if next.Run {
 		next.Run = false
 		return false
 	}
 	if r.Run.Request == v.Request { // its runner died: there is only its outcome to write
 		return r.Run.Status == store.Running
+	}
+	if v.Claims == NoRun {
+		return settled
 	}
 	if unsettled(&next.Record) && !p.abandonInPause(next, v) {
 		return false

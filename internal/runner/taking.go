@@ -11,11 +11,15 @@ import (
 // ErrNotBegun is the error of a call that may have claimed something and has not run it.
 var ErrNotBegun = errors.New("it was claimed and not begun")
 
+// ErrUnsettled is what Bar returns if it cannot judge a record whose last run has no outcome.
+var ErrUnsettled = errors.New("its last run has no outcome yet")
+
 // Terms are what a caller of Take asks for.
 type Terms struct {
 	// Bar sees the record just before the lease is acquired. If it returns an error, Take returns
 	// that. The store refuses the lease if the record has changed since, so what Bar has seen is
-	// still so when the work begins. Nil: everything is allowed.
+	// still so when the work begins. After ErrUnsettled the last run, whose holder may only be cut off,
+	// gets its outcome, and Bar is asked again. Nil: everything is allowed.
 	Bar func(*store.Record) error
 
 	// Brief says that a failure of the store is not waited out: Take returns it. See Passing.

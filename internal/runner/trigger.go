@@ -125,9 +125,14 @@ func (r *Runner) hindered(ctx context.Context, c *call) error {
 		held.Silent = r.view.seen.UntilSilent(v)
 		return held
 	}
-	if err := c.take.barred(rec); err != nil {
+	c.claims = plan.AnyRun
+	switch err := c.take.barred(rec); {
+	case errors.Is(err, ErrUnsettled):
+		c.claims = plan.NoRun
+	case err != nil:
 		return err
 	}
+	v.Claims = c.claims
 	if r.job.Policy.Undecided(rec) {
 		return fmt.Errorf("%w: another schedule is in force for this job, and only that schedule says whether the last run is repeated: ask again after a replica with that schedule has decided it, or after the next tick of this replica's schedule", store.ErrHeld)
 	}
