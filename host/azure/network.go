@@ -52,6 +52,8 @@ func overNetwork(most int) *http.Client {
 			IdleConnTimeout:       time.Minute,
 			MaxIdleConnsPerHost:   32,
 			MaxConnsPerHost:       most,
+			// The service's headers have 16 KiB at most: a record, and little else.
+			MaxResponseHeaderBytes: 64 << 10,
 		},
 	}
 }

@@ -1,28 +1,30 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
-	"github.com/soloist-go/soloist/internal/filelock"
 	"github.com/soloist-go/soloist/store"
 )
 
 // Dir is a [store.Store] in a directory, for any number of processes of one
 // user on one machine. Root may take part, since what it makes there belongs to
-// the owner of the directory. An entry "app/job" is the file <Path>/app/job.json; the
-// job.lock beside it guards its updates and stays.
+// the owner of the directory. An entry "app/job" is the directory <Path>/app/job.d. The file in it whose
+// name begins with the highest number is the entry as it is; no file there changes.
 //
 // A process may die at any point, and the machine may lose power: the entry is
-// then as it was before the call or after it. A file that is not an entry is
+// then as it was before the call or after it. A process may also stop at any point, for as long as it likes: there are
+// no locks, so no other process waits for it. When it goes on, its call takes effect only if no other has changed the
+// entry meanwhile. A file that is not an entry is
 // never overwritten: each call on it fails with an error that names it. Files
-// are regular ones; pipes, symbolic links and the like are refused.
+// are regular ones; pipes, symbolic links and the like are refused. The file system needs hard links.
+//
+// Versions before this one kept an entry in the file <Path>/app/job.json. The first call on it makes a directory of
+// it; stop the processes of those versions first, since they would not find it any more.
 //
 // Errors tell the path and what to do about it. fs.ErrPermission: this user may
 // not use the directory.
@@ -40,6 +42,7 @@ type Dir struct {
 	Now func() time.Time
 
 	clock func() instant // nil: the machine's; for tests
+	disk  disk
 }
 
 var (
@@ -51,7 +54,7 @@ var (
 
 // Create implements [store.Store].
 func (d Dir) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
-	return update(d.insert).create(ctx, name, record)
+	return update(d.update).create(ctx, name, record)
 }
 
 // Read implements [store.Store].
@@ -77,51 +80,34 @@ func (d Dir) BreakUnchanged(ctx context.Context, name, etag string) error {
 	return update(d.update).endUnchanged(ctx, name, etag)
 }
 
-// Remove implements [store.Remover]. The empty lock file of the entry stays: another process may wait
-// for it.
+// Remove implements [store.Remover].
 func (d Dir) Remove(ctx context.Context, name, etag string) error {
 	return update(d.update).remove(ctx, name, func(now string) bool { return now == etag })
 }
 
-// insert is the update that may make the entry.
-func (d Dir) insert(ctx context.Context, name string, f change) (entry, time.Time, error) {
-	path, err := d.file(name)
-	if err == nil {
-		err = makeDir(filepath.Dir(path))
-	}
-	if err != nil {
-		return entry{}, time.Time{}, explain(err)
-	}
-	return d.locked(ctx, name, path, f)
-}
-
-// update leaves no trace of a name that has no entry.
+// update tries until no other process was faster. Each round of it that another one spoils is a step of that one's.
 func (d Dir) update(ctx context.Context, name string, f change) (entry, time.Time, error) {
-	path, err := d.file(name)
-	if err == nil {
-		_, err = os.Lstat(path)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return entry{}, d.instant().wall, fs.ErrNotExist
-	}
+	dir, err := d.place(name)
 	if err != nil {
-		return entry{}, time.Time{}, explain(err)
+		return entry{}, time.Time{}, err
 	}
-	return d.locked(ctx, name, path, f)
+	for {
+		e, now, err := d.round(name, dir, f)
+		if !errors.Is(err, errBeaten) {
+			return e, now, explain(err)
+		}
+		if err := ctx.Err(); err != nil {
+			return entry{}, time.Time{}, err
+		}
+	}
 }
 
-// locked lets one caller of the machine at a time read, change and replace the
-// file. Reads come here too: a read beside an update could see a lease as
-// expired that the update still honours.
-func (d Dir) locked(ctx context.Context, name, path string, f change) (_ entry, _ time.Time, err error) {
-	unlock, err := filelock.Lock(ctx, strings.TrimSuffix(path, ".json")+".lock")
+// round makes a change to the entry as it is. The answer is true of an instant at which no later generation was
+// there: a read that goes by an older one could see a lease as expired that was renewed in time.
+func (d Dir) round(name, dir string, f change) (entry, time.Time, error) {
+	g, e, err := d.find(name, dir)
 	if err != nil {
-		return entry{}, time.Time{}, explain(err)
-	}
-	defer func() { err = errors.Join(err, unlock()) }()
-	e, err := load(path, name)
-	if err != nil {
-		return entry{}, time.Time{}, explain(err)
+		return entry{}, time.Time{}, err
 	}
 	now := d.instant()
 	sighted := e.Lease.tell(now)
@@ -131,22 +117,51 @@ func (d Dir) locked(ctx context.Context, name, path string, f change) (_ entry, 
 		e.Lease.note(now)
 	}
 	switch {
-	case before.exists() && !e.exists():
-		err = errors.Join(err, explain(erase(path)))
+	case e != before && !before.exists():
+		return e, now.wall, cmp.Or(d.begin(name, dir, e), err)
 	case e != before:
-		err = errors.Join(err, explain(save(path, name, e)))
-	case sighted:
-		_ = save(path, name, e) // if it fails, the lease seems to last longer, which is safe
+		if failed := d.advance(g, name, e); failed != nil {
+			return e, now.wall, failed
+		}
+		if !e.exists() {
+			_ = d.bury(name, dir) // else whoever makes the entry again does it
+		}
+		return e, now.wall, err
+	case sighted && d.advance(g, name, e) == nil: // if it fails, the lease seems to last longer, which is safe
+		return e, now.wall, err
 	}
-	return e, now.wall, err
+	return e, now.wall, cmp.Or(d.check(g), err)
 }
 
-// file returns the path of an entry's file.
-func (d Dir) file(name string) (string, error) {
+// find returns the highest generation of an entry, and what it has: no entry if there is none.
+func (d Dir) find(name, dir string) (generation, entry, error) {
+	s, err := d.list(dir)
+	if err != nil {
+		return generation{}, entry{}, err
+	}
+	if !s.there {
+		old, err := d.disk.exists(legacy(dir))
+		if old {
+			err = d.adopt(name, dir)
+		}
+		return generation{dir: dir}, entry{}, err
+	}
+	g := s.highest(dir)
+	if g.n == 0 {
+		return g, entry{}, nil
+	}
+	e, err := d.load(g, name)
+	return g, e, beaten(err)
+}
+
+const suffix = ".d" // no part of a name has a dot inside
+
+// place returns the directory of an entry.
+func (d Dir) place(name string) (string, error) {
 	if d.Path == "" {
 		return "", errNoPath
 	}
-	rel := filepath.FromSlash(name) + ".json"
+	rel := filepath.FromSlash(name) + suffix
 	if !filepath.IsLocal(rel) { // such as NUL on Windows
 		return "", fmt.Errorf("%s is not a possible name of a file here: choose another app or job name", rel)
 	}

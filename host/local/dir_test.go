@@ -10,11 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/internal/filelock"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -24,9 +21,10 @@ func TestDirLayout(t *testing.T) {
 	wantError(t, "a directory made by a read", errOf(os.Stat(d.Path)), fs.ErrNotExist)
 	create(t, d, "app/job")
 	wantError(t, "read of another name", errOf(d.Read(t.Context(), "app/typo")), fs.ErrNotExist)
-	if got, want := files(t, d.Path+"/app"), "job.json job.lock"; got != want {
+	if got, want := files(t, d.Path+"/app"), "job.d"; got != want {
 		t.Errorf("files: got %s, want %s", got, want)
 	}
+	wantFiles(t, d, "1.json")
 	if _, err := (local.Dir{}).Create(t.Context(), "app/job", []byte("x")); err == nil || !strings.Contains(err.Error(), "no Path") {
 		t.Errorf("without a Path: got %v, want it said", err)
 	}
@@ -45,16 +43,42 @@ func files(t *testing.T, dir string) string {
 	return strings.Join(names, " ")
 }
 
-// What a process leaves that died before the rename: a temporary file, whole,
+// place is the directory of app/job.
+func place(d local.Dir) string { return filepath.Join(d.Path, "app", "job.d") }
+
+// wantFiles checks what the directory of app/job has, without the random parts of names.
+func wantFiles(t *testing.T, d local.Dir, want string) {
+	t.Helper()
+	var names []string
+	for _, name := range strings.Fields(files(t, place(d))) {
+		part := strings.Split(name, ".")
+		names = append(names, part[0]+"."+part[len(part)-1])
+	}
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("files: got %s, want %s", got, want)
+	}
+}
+
+// current is the file that has app/job as it is, if that is the only one.
+func current(t *testing.T, d local.Dir) string {
+	t.Helper()
+	name := files(t, place(d))
+	if strings.Contains(name, " ") {
+		t.Fatalf("there are %s, want one file", name)
+	}
+	return filepath.Join(place(d), name)
+}
+
+// What a process leaves that died before it could link its temporary file: whole,
 // torn or not even a file of ours. The entry is as before, and the next update
 // clears it away.
-func TestDirDiedBeforeRename(t *testing.T) {
+func TestDirDiedBeforeLink(t *testing.T) {
 	for what, left := range map[string]string{"empty": "", "torn": `{"schema":1,"ent`, "garbage": "\x00\xff"} {
 		t.Run(what, func(t *testing.T) {
 			d := local.Dir{Path: t.TempDir()}
 			e := create(t, d, "app/job")
-			path := filepath.Join(d.Path, "app", "job.json")
-			if err := os.WriteFile(path+".tmp", []byte(left), 0o400); err != nil {
+			temp := strings.Replace(strings.TrimSuffix(current(t, d), "json"), "job.d/1.", "job.d/2.", 1) + "NONCE.tmp"
+			if err := os.WriteFile(temp, []byte(left), 0o400); err != nil {
 				t.Fatal(err)
 			}
 			got, err := d.Read(t.Context(), "app/job")
@@ -62,28 +86,65 @@ func TestDirDiedBeforeRename(t *testing.T) {
 				t.Fatalf("read: got %v, %v, want the entry as before", got, err)
 			}
 			acquire(t, d.Lease("app/job", id1), local.Shortest, e.ETag)
-			if got, want := files(t, d.Path+"/app"), "job.json job.lock"; got != want {
-				t.Errorf("files after an update: got %s, want %s", got, want)
-			}
+			wantFiles(t, d, "2.json")
 		})
 	}
 }
 
-// A process that died after making the directory, the lock or the temporary
-// file of a new entry has not made the entry.
-func TestDirDiedInCreate(t *testing.T) {
+// A process that died in the midst of the first or the last update of an entry has left none: a directory that has
+// nothing, or a temporary file.
+func TestDirDiedInCreateOrRemove(t *testing.T) {
 	d := local.Dir{Path: t.TempDir()}
-	left := []string{"app", "app/job.lock", "app/job.json.tmp"}
-	for i, name := range left {
-		path := filepath.Join(d.Path, name)
-		err := os.WriteFile(path, nil, 0o600)
-		if i == 0 {
-			err = errors.Join(os.Remove(path), os.Mkdir(path, 0o700))
-		}
-		if err != nil {
+	for _, left := range []string{"", "3.LIFE.NONCE.tmp"} {
+		if err := os.MkdirAll(place(d), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		wantError(t, "read with "+name+" left", errOf(d.Read(t.Context(), "app/job")), fs.ErrNotExist)
+		if left != "" {
+			put(t, filepath.Join(place(d), left), "{")
+		}
+		wantError(t, "read with "+left+" left", errOf(d.Read(t.Context(), "app/job")), fs.ErrNotExist)
+		e := create(t, d, "app/job")
+		wantFiles(t, d, "1.json")
+		if err := d.Remove(t.Context(), "app/job", e.ETag); err != nil {
+			t.Fatal(err)
+		}
+		if got := files(t, d.Path+"/app"); got != "" {
+			t.Errorf("files: got %s, want none", got)
+		}
+	}
+}
+
+// An entry whose directory has a last generation is no entry, and can be made again.
+func TestDirDiedInRemove(t *testing.T) {
+	d := local.Dir{Path: t.TempDir()}
+	old := create(t, d, "app/job")
+	path := strings.Replace(current(t, d), "job.d/1.", "job.d/2.", 1)
+	put(t, path, `{"schema":1,"entry":"app/job","removed":true,"etag":"","record":""}`)
+	wantError(t, "read", errOf(d.Read(t.Context(), "app/job")), fs.ErrNotExist)
+	wantError(t, "acquire", errOf(d.Lease("app/job", id1).Acquire(t.Context(), local.Shortest, old.ETag)), fs.ErrNotExist)
+	if e := create(t, d, "app/job"); e.ETag == old.ETag {
+		t.Errorf("got the old ETag %s", e.ETag)
+	}
+	wantFiles(t, d, "1.json")
+}
+
+// A file that somebody has put there is in the way only when the directory has to go.
+func TestDirForeignFile(t *testing.T) {
+	d := local.Dir{Path: t.TempDir()}
+	e := create(t, d, "app/job")
+	foreign := filepath.Join(place(d), "notes.txt")
+	put(t, foreign, "x")
+	acquire(t, d.Lease("app/job", id1), local.Shortest, e.ETag)
+	if err := errors.Join(d.Lease("app/job", id1).Release(t.Context()), d.Remove(t.Context(), "app/job", e.ETag)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := d.Create(t.Context(), "app/job", []byte("x"))
+	wantRefusal(t, "create", err)
+	if err != nil && !strings.Contains(err.Error(), foreign+" is none of the store's files: move it away") {
+		t.Errorf("got %v", err)
+	}
+	if err := os.Remove(foreign); err != nil {
+		t.Fatal(err)
 	}
 	create(t, d, "app/job")
 }
@@ -115,7 +176,7 @@ func TestDirGarbage(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			d := local.Dir{Path: t.TempDir()}
 			create(t, d, "app/job")
-			path := filepath.Join(d.Path, "app", "job.json")
+			path := current(t, d)
 			put(t, path, text)
 			for call, err := range each(t.Context(), d, "e") {
 				wantRefusal(t, call, err)
@@ -174,32 +235,6 @@ func TestDirIsFile(t *testing.T) {
 			}
 		}
 	}
-}
-
-// While a process is stopped in the instant of an update, the calls of others
-// end with their contexts.
-func TestDirLocked(t *testing.T) {
-	d := local.Dir{Path: t.TempDir()}
-	e := create(t, d, "app/job")
-	synctest.Test(t, func(t *testing.T) {
-		unlock, err := filelock.Lock(t.Context(), filepath.Join(d.Path, "app", "job.lock"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		start := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		for call, err := range each(ctx, d, e.ETag) {
-			wantError(t, call, err, context.DeadlineExceeded)
-		}
-		if took := time.Since(start); took != time.Minute {
-			t.Errorf("took %v, want %v", took, time.Minute)
-		}
-		if err := unlock(); err != nil {
-			t.Fatal(err)
-		}
-		acquire(t, d.Lease("app/job", id1), local.Shortest, e.ETag)
-	})
 }
 
 // Somebody who empties the directory takes the entries, not the store.

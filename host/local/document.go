@@ -40,9 +40,6 @@ func (d Dir) ReadDocument(ctx context.Context, name, etag string) (store.Documen
 
 // WriteDocument implements [store.Documenter].
 func (d Dir) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
-	if etag == "" {
-		return update(d.insert).writeDocument(ctx, name, etag, body)
-	}
 	return update(d.update).writeDocument(ctx, name, etag, body)
 }
 
@@ -78,9 +75,6 @@ func (u update) writeDocument(ctx context.Context, name, etag string, body []byt
 		*e = entry{ETag: rand.Text(), Record: documentRecord, Checkpoint: content(body)}
 		return nil
 	})
-	if errors.Is(err, fs.ErrNotExist) { // of a Dir
-		err = store.ErrChanged
-	}
 	if err != nil {
 		return store.Revision{}, fmt.Errorf("write document %q: %w", name, err)
 	}

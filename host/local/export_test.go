@@ -14,3 +14,9 @@ func (d Dir) On(m Machine) Dir {
 	}
 	return d
 }
+
+// Stopping returns the directory with a function that is called before each of its file operations.
+func (d Dir) Stopping(before func(op, path string)) Dir {
+	d.disk.before = before
+	return d
+}

@@ -45,7 +45,10 @@ func (d Dir) List(ctx context.Context, app string, f func(name string, e store.E
 	}
 	var names []string
 	for _, file := range files {
-		job, ok := strings.CutSuffix(file.Name(), ".json")
+		job, ok := strings.CutSuffix(file.Name(), suffix)
+		if !ok { // perhaps an entry of a version before: see adopt
+			job, ok = strings.CutSuffix(file.Name(), ".json")
+		}
 		if name := app + "/" + job; ok && !strings.HasPrefix(job, ".") && checkName(name) == nil {
 			names = append(names, name)
 		}
@@ -56,6 +59,7 @@ func (d Dir) List(ctx context.Context, app string, f func(name string, e store.E
 // list reads entries one after the other, in the order of their names.
 func (u update) list(ctx context.Context, names []string, f func(name string, e store.Entry) bool) error {
 	slices.Sort(names)
+	names = slices.Compact(names)
 	failed := ctx.Err()
 	for _, name := range names {
 		e, err := u.read(ctx, name)
@@ -96,9 +100,10 @@ func (d Dir) Apps(context.Context) (apps []string, err error) {
 		return nil, explain(err)
 	}
 	for _, app := range all {
-		// The pattern leaves out .doctor.json, which is not a job's. A lock's begins with a digit.
-		files, err := fs.Glob(os.DirFS(filepath.Join(d.Path, app.Name())), "[a-z0-9]*.json")
-		if err == nil && len(files) > 0 {
+		// The pattern leaves out .doctor.d, which is not a job's. A lock's begins with a digit.
+		files, err := fs.Glob(os.DirFS(filepath.Join(d.Path, app.Name())), "[a-z0-9]*"+suffix)
+		old, _ := fs.Glob(os.DirFS(filepath.Join(d.Path, app.Name())), "[a-z0-9]*.json")
+		if err == nil && len(files)+len(old) > 0 {
 			apps = append(apps, app.Name())
 		}
 	}

@@ -17,13 +17,11 @@
 //
 // At most 65 machines may share a Dir: more of them do not free a dead one's lease.
 //
-// What is not promised: a Dir on a network file system, whose locks and renames
+// What is not promised: a Dir on a network file system, whose links and renames
 // differ; where the system does not tell the time since it started, a Dir that
 // two machines share, and a lease of a Dir that lasts its whole length while the
 // machine's clock is put forward (put back, it lasts its length again from the
-// next call on); and progress of others while a process is stopped in the
-// instant of an update of a Dir: their calls then end with their contexts,
-// until it goes on or dies.
+// next call on).
 package local
 
 import (

@@ -126,7 +126,7 @@ func countForever(d local.Dir) error {
 		_, err = l.Write(ctx, e.ETag, []byte(strconv.Itoa(n+1)))
 		if err == nil {
 			fmt.Println("wrote", n+1)
-		} else if !errors.Is(err, store.ErrLost) { // a slow machine
+		} else if !errors.Is(err, store.ErrLost) && !errors.Is(err, store.ErrChanged) { // a slow machine, or it was stopped
 			return err
 		}
 		fmt.Println("left", id, time.Now().UnixNano())

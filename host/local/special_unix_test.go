@@ -3,6 +3,7 @@
 package local_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/soloist-go/soloist/host/local"
 )
@@ -25,24 +27,24 @@ func TestDirRefusesSpecialFiles(t *testing.T) {
 		"a symbolic link": func(path string) error { return os.Symlink(elsewhere, path) },
 	}
 	for kind, put := range kinds {
-		for _, file := range []string{"job.lock", "job.json", "job.json.tmp"} {
+		for _, file := range []string{"job.d", "job.d/2.LIFE.json"} {
+			if kind == "a directory" && file == "job.d" {
+				continue
+			}
 			t.Run(kind+" as "+file, func(t *testing.T) {
 				d := local.Dir{Path: t.TempDir()}
 				e := create(t, d, "app/job")
 				path := filepath.Join(d.Path, "app", file)
-				if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				if err := os.RemoveAll(path); err != nil {
 					t.Fatal(err)
 				}
 				if err := put(path); err != nil {
 					t.Fatal(err)
 				}
-				calls := each(t.Context(), d, e.ETag)
-				if file == "job.json.tmp" { // only acquire gets as far as to change something
-					calls = map[string]error{"acquire": calls["acquire"]}
-				}
-				for call, err := range calls {
+				for call, err := range each(t.Context(), d, e.ETag) {
 					wantRefusal(t, call, err)
-					if err != nil && !strings.Contains(err.Error(), path+" is "+kind+", not a regular file: move it away") {
+					want := path + " is " + kind + ", not a "
+					if err != nil && !(strings.Contains(err.Error(), want) && strings.Contains(err.Error(), ": move it away")) {
 						t.Errorf("%s: got %v, want the path, what it is and what to do", call, err)
 					}
 				}
@@ -54,6 +56,27 @@ func TestDirRefusesSpecialFiles(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Locks that somebody else takes on the files of a store hold up no call.
+func TestDirKnowsNoLocks(t *testing.T) {
+	d := local.Dir{Path: t.TempDir()}
+	l, etag := held(t, d, local.Longest)
+	for _, path := range []string{d.Path, filepath.Join(d.Path, "app"), place(d), current(t, d)} {
+		f, err := os.Open(path)
+		if err == nil {
+			err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := l.Write(ctx, etag, []byte("x")); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -107,7 +130,7 @@ func TestDirStaysItsOwners(t *testing.T) {
 		found++
 		return nil
 	})
-	if err != nil || found != 6 {
+	if err != nil || found != 6 { // two above the app, it, the entry's, and the file in that
 		t.Errorf("found %d files and directories, want 6: %v", found, err)
 	}
 }

@@ -4,6 +4,7 @@ package local_test
 
 import (
 	"errors"
+	"math/rand/v2"
 	"syscall"
 	"testing"
 	"time"
@@ -36,7 +37,6 @@ func TestDirStopped(t *testing.T) {
 	if took := time.Since(began); took < local.Shortest {
 		t.Errorf("replaced after %v, want at least %v", took, local.Shortest)
 	}
-	// Not before: it would be stopped with the lock in its hands.
 	if _, err := c.in.Write([]byte("go on\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -49,6 +49,40 @@ func TestDirStopped(t *testing.T) {
 	if _, err := next.Write(t.Context(), e.ETag, []byte("next")); err != nil {
 		t.Errorf("write by the next: %v", err)
 	}
+}
+
+// A process is stopped at any instant, again and again. The other goes on when the lease is over, and no count is lost
+// or given twice.
+func TestDirStoppedAnywhere(t *testing.T) {
+	t.Parallel()
+	d := local.Dir{Path: t.TempDir()}
+	create(t, d, "app/job")
+	j := &journal{t: t, holds: make(map[string]*stretch), counts: make(map[int]bool)}
+	pair := []*child{start(t, "count", d.Path), start(t, "count", d.Path)}
+	watch := watch(t, d)
+	for turn := range *kills {
+		stopped, other := pair[turn%2], pair[1-turn%2]
+		<-time.After(time.Duration(rand.IntN(50)) * time.Millisecond)
+		signal(t, stopped, syscall.SIGSTOP)
+		for len(other.lines) > 0 {
+			j.note(<-other.lines)
+		}
+		late := time.After(local.Shortest + 2*time.Second)
+		for range 3 { // the first lines may be of a hold that it had
+			select {
+			case line := <-other.lines:
+				j.note(line)
+			case <-late:
+				t.Fatal("the other process does not go on")
+			}
+		}
+		signal(t, stopped, syscall.SIGCONT)
+	}
+	for _, c := range pair {
+		c.kill()
+		j.drain(c)
+	}
+	j.check(watch(), 2)
 }
 
 func signal(t *testing.T, c *child, s syscall.Signal) {

@@ -47,14 +47,32 @@ func latest(r *store.Record) (name string, at time.Time) {
 	look("date of creation", r.Created)
 	look("start of a replica (since)", r.Definition.Since)
 	look("start of a replica that asks (mark)", r.Definition.Mark.Since)
+	look("newest tick that has succeeded", r.Past.Succeeded)
+	look("newest tick judged", r.Past.Judged)
+	look("newest late tick", r.Past.Late.Tick)
+	look("time since when it is late", r.Past.Late.Since)
+	look("time when it was last told to be late", r.Past.Told)
 	look("tick", r.Run.Tick)
 	look("claim", r.Run.Claimed)
+	look("order of a run", ordered(r.Run.Order))
+	look("last order served", ordered(r.Orders.Served))
+	look("pause of itself", r.Orders.Paused.At)
+	look("claim given back", r.Orders.Returned.Tick)
+	look("order given back", ordered(r.Orders.Returned.Order))
+	look("backfill", ordered(r.Backfill.Seq))
+	look("last tick of a backfill", r.Backfill.Through)
+	for _, s := range r.Orders.Pauses {
+		look("end of a pause", s.To)
+	}
 	for _, f := range r.History {
 		look("tick in the history", f.Tick)
 		look("start of a run in the history", f.Start)
 	}
 	return name, at
 }
+
+// ordered returns when an order was given at the earliest by its number, which begins with that time.
+func ordered(seq int64) time.Time { return time.UnixMicro(seq).UTC() }
 
 // Exhausted returns what is wrong with a record whose token is the largest that can be read:
 // no claim can follow it.

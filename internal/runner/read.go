@@ -30,8 +30,11 @@ func (r *Runner) read(ctx context.Context, wake Wake) error {
 	if err != nil {
 		return err
 	}
-	// The same ETag is the same record, so the checks below are made already.
+	// The same ETag is the same record, so the checks below are made already, but for its instants: see ahead.
 	if r.view.known && entry.ETag == r.view.etag {
+		if err := r.ahead(); err != nil {
+			return err
+		}
 		r.view.entry = r.lean(&entry)
 		r.see()
 		return nil
@@ -63,6 +66,14 @@ func (r *Runner) recall(ctx context.Context, rec *store.Record) {
 		}
 	}
 	r.source.state.set(func(n *snapshot) { n.entry.recall(rec) })
+}
+
+// ahead returns that the record has an instant in the future. The service's clock may be put back while the record stays.
+func (r *Runner) ahead() error {
+	if err := plan.Unusable(&r.view.rec, boundsOf(r.client)); err != nil {
+		return &recordError{err}
+	}
+	return nil
 }
 
 // lean drops the bytes of a record that is decoded, unless freeUnanswered compares them: the

@@ -45,6 +45,9 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 			return r.standBack(err)
 		}
 	}
+	if err := r.ahead(); !fresh && err != nil {
+		return r.unusable(false, err)
+	}
 	c.short = nil
 	r.forgive()
 	if r.lookBefore(ctx, c, begin) && !fresh {

@@ -42,6 +42,8 @@ func kind(m fs.FileMode) string {
 	switch {
 	case m.IsDir():
 		return "a directory"
+	case m.IsRegular():
+		return "a file"
 	case m&fs.ModeSymlink != 0:
 		return "a symbolic link"
 	case m&fs.ModeNamedPipe != 0:
@@ -71,6 +73,22 @@ func Open(path string) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// List returns what is in a directory, in no order. It does not follow a symbolic link.
+func List(path string) (all []fs.DirEntry, err error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|Flags, 0)
+	if err == nil {
+		all, err = f.ReadDir(-1)
+		err = errors.Join(err, f.Close())
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return all, err
+	}
+	if info, look := os.Lstat(path); look == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is %s, not a directory: move it away", path, kind(info.Mode()))
+	}
+	return nil, err
 }
 
 // Create makes a file for writing that only its owner may use. fs.ErrExist:
