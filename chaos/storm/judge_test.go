@@ -74,10 +74,10 @@ func good() *maker {
 	m.tell(5.6, Ended, "a", five, at(5), 1, 2)
 	m.write(6, "finish", "a", "A", record(five, "s", 2, at(5), at(5), 1, ok), store.Outcome{Tick: at(5), Status: ok, Token: 2})
 	m.write(10, "claim", "b", "B", record(five, "s", 3, at(5), at(10), 1, runs))
-	m.tell(10.1, Started, "b", five, at(10), 1, 3)
+	m.tell(10.1, Started, "b", five, at(10), 1, 3).Previous = at(5)
 	m.write(30, "claim", "a", "C", record(five, "s", 4, at(25), at(30), 1, runs),
 		store.Outcome{From: at(10), Tick: at(25), Count: 3, Status: store.Missed}, store.Outcome{Tick: at(10), Status: store.Abandoned, Token: 3})
-	m.tell(30.1, Started, "a", five, at(30), 1, 4)
+	m.tell(30.1, Started, "a", five, at(30), 1, 4).Previous = at(5)
 	m.tell(30.5, Done, "a", five, at(30), 1, 4)
 	m.tell(30.6, Ended, "a", five, at(30), 1, 4)
 	m.write(31, "finish", "a", "C", record(five, "s", 4, at(30), at(30), 1, ok), store.Outcome{Tick: at(30), Status: ok, Token: 4})
@@ -113,7 +113,7 @@ func good() *maker {
 	m.write(60, "claim", "c", "L", record(pages, "s", 4, at(50), at(60), 1, runs), store.Outcome{From: at(10), Tick: at(50), Count: 4, Status: store.Missed})
 	m.write(60.1, "take back", "c", "L", record(pages, "s", 4, at(50), at(10), 2, ok))
 	m.write(61, "claim", "b", "M", record(pages, "s", 5, at(50), at(60), 1, runs))
-	m.tell(61.1, Started, "b", pages, at(60), 1, 5)
+	m.tell(61.1, Started, "b", pages, at(60), 1, 5).Previous = at(10)
 
 	m.write(0, "create", "a", "", record(leader, "one", 1, at(0), none, 0, store.Idle))
 	m.write(1, "claim", "b", "J", record(leader, "one", 2, at(0), none, 1, runs))
@@ -181,6 +181,7 @@ func TestViolations(t *testing.T) {
 		"S5 ledger at 12:00:31.000":     func(m *maker) { m.writeOf("five", 5).Record.Watermark = at(20) },
 		"S5 ledger at 12:00:15.000":     func(m *maker) { m.writeOf("ten", 2).Record.Run.Tick = at(20) },
 		"S5 facts at 12:00:06.000":      func(m *maker) { m.find(Ended, "five", 0).Failed = true },
+		"S12 previous at 12:00:30.100":  func(m *maker) { m.find(Started, "five", 2).Previous = at(0) },
 		"S7 checkpoint at 12:00:30.200": func(m *maker) { m.find(Loaded, pages, 0).Position = 0 },
 		"S7 fence at 12:00:36.200":      func(m *maker) { m.find(Blind, "rerun", 0).Stale = false },
 		"S7 fence at 12:00:38.000": func(m *maker) {

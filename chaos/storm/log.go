@@ -70,7 +70,7 @@ type teller struct {
 
 // tell returns the log.
 func tell(s Story, specs map[string]string) *trace.Log {
-	t := &teller{s, &trace.Log{Fleet: map[string][]trace.Definition{}}, map[string]string{}, map[string]map[int64]string{}}
+	t := &teller{s, &trace.Log{Around: true, Fleet: map[string][]trace.Definition{}}, map[string]string{}, map[string]map[int64]string{}}
 	for _, q := range s.Requests {
 		if q.Record == nil || q.Lease == "" {
 			continue
@@ -122,7 +122,7 @@ func (t *teller) runs() {
 		e := &t.Effects[i]
 		key := callOf{e.Replica, e.Job, e.Token, e.Tick.UnixNano(), e.Attempt, e.Try}
 		base := trace.Event{Replica: t.name(e.Replica, e.Job, t.leases[e.Job+" "+e.Replica][e.Token]), Job: e.Job, Token: e.Token,
-			Tick: e.Tick, Attempt: e.Attempt, Try: e.Try}
+			Tick: e.Tick, Previous: e.Previous, Attempt: e.Attempt, Try: e.Try}
 		if e.Tick.IsZero() {
 			base.Tick = time.Time{}
 		}

@@ -83,6 +83,7 @@ func (p *program) effect(run *soloist.Run, what What, position int) error {
 // send tells the sink.
 func (p *program) send(run *soloist.Run, e Effect) error {
 	e.Replica, e.Job, e.Tick, e.Attempt, e.Try, e.Token = p.replica, run.Job, run.Tick, run.Attempt, run.Try, run.Token
+	e.Previous = run.Previous
 	return proctest.Send(p.sink, e)
 }
 

@@ -54,6 +54,7 @@ type Effect struct {
 	Replica  string
 	Job      string
 	Tick     time.Time `json:",omitzero"` // zero for a singleton
+	Previous time.Time `json:",omitzero"` // what the run was given as the last tick that had succeeded
 	Attempt  int
 	Try      int
 	Token    int64
