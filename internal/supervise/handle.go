@@ -180,8 +180,7 @@ func (h *Handle) stopAfterGrace(end context.CancelCauseFunc) (cancel func()) {
 	returned, done := make(chan struct{}), make(chan struct{})
 	undo := context.AfterFunc(h.under.Stop, func() {
 		defer close(done)
-		h.stopped(h.under.Elapsed())
-		t := time.NewTimer(h.under.Grace)
+		t := time.NewTimer(max(0, h.beforeStop(h.under.Elapsed())))
 		defer t.Stop()
 		select {
 		case <-returned:

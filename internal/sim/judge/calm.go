@@ -129,7 +129,8 @@ func health(w *world, bad report) {
 	}
 }
 
-// budget: a tick costs few requests in the mean, of all replicas together. Those of a run that goes on do not count.
+// budget: a tick costs few requests in the mean, of all replicas together. Those of a run that goes on do not count, nor do the
+// reads of a job that others follow: they wait for its end.
 func budget(w *world, bad report) {
 	from, to := w.calm, w.settled.Add(-starts)
 	replicas := len(w.upAt(to))
@@ -138,9 +139,10 @@ func budget(w *world, bad report) {
 			continue
 		}
 		n, took := 0, time.Duration(0)
+		followed := slices.ContainsFunc(w.tasks, func(f task) bool { return slices.Contains(f.Before(), t.Name) })
 		for _, q := range t.requests {
 			ofRun := slices.Contains([]string{"renew", "save", "load", "progress"}, q.Op)
-			if q.Sent.After(from) && q.Sent.Before(to) && !ofRun && q.Replica != trace.Operator {
+			if q.Sent.After(from) && q.Sent.Before(to) && !ofRun && (q.Op != "read" || !followed) && q.Replica != trace.Operator {
 				n++
 			}
 		}

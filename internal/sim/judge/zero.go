@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
@@ -53,7 +54,8 @@ func (w *world) rested() time.Time { return w.calm.Add(2 * trace.Settling) }
 // wakes: a wake-up is pending at or before the next thing to do. So each tick begins as soon as the platform can start a replica
 // for it, unless its job runs already: it looks, starts a replica, and perhaps another one after it, when the first one's pass
 // was about to end, and one that has ended by itself again later and later. It is judged from when a replica has handed over
-// that knows its schedule, after all faults, until an alarm would come that the platform has lost.
+// that knows its schedule, after all faults, until an alarm would come that the platform has lost. A tick whose starting
+// deadline may be over before a replica is up need not begin.
 func wakes(w *world, bad report) {
 	if w.Zero == nil {
 		return
@@ -77,7 +79,11 @@ func wakes(w *world, bad report) {
 			return h.Note == "" && its != nil && its.Schedule == t.Schedule && its.Every == t.Every &&
 				its.Closed == t.Closed && its.Limits == t.Limits
 		})
-		if t.due() && !t.Paused && known >= 0 {
+		deadline := t.StartingDeadline
+		if deadline == 0 && t.Missed == soloist.SkipMissed {
+			deadline = t.Lease
+		}
+		if t.due() && !t.Paused && known >= 0 && (deadline == 0 || deadline >= late) {
 			t.begins(later(all[known].Time, from), to, late, bad)
 		}
 	}

@@ -1,0 +1,40 @@
+package supervise
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/elapsed"
+)
+
+// A slowLog takes as long as that to write the line that a try has started.
+type slowLog time.Duration
+
+func (l slowLog) Overrun(error)       {}
+func (l slowLog) Leaseless(error)     {}
+func (l slowLog) Flush(time.Duration) { time.Sleep(time.Duration(l)) }
+
+// A run that begins after a stop has what is left of the grace, though its log was slow in between.
+func TestGraceCountsFromTheStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stop, cancel := context.WithCancel(t.Context())
+		cancel()
+		stopped, took := elapsed.Now(), time.Duration(0)
+		a := &Attempt{
+			Task: &Task{MaxTries: 1, Do: func(ctx context.Context, _ *Handle) error {
+				<-ctx.Done()
+				took = elapsed.Now() - stopped
+				return nil
+			}},
+			Under:  &Conditions{Stop: stop, Grace: 5 * time.Second, Elapsed: elapsed.Now},
+			Status: slowLog(time.Second), Emit: func(event.Event) {},
+		}
+		a.Run()
+		if took != 5*time.Second {
+			t.Errorf("the context ends %s after the stop, want 5s", took)
+		}
+	})
+}
