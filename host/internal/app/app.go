@@ -9,6 +9,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/before"
+	"github.com/soloist-go/soloist/host/internal/presence"
 	"github.com/soloist-go/soloist/host/internal/telemetry"
 	"github.com/soloist-go/soloist/internal/alarm"
 	"github.com/soloist-go/soloist/internal/logqueue"
@@ -40,6 +41,12 @@ type App struct {
 
 	listeners listeners
 	ends      ends
+}
+
+// defined is what does not change while the program runs.
+type defined struct {
+	work  presence.Work
+	still presence.Self
 }
 
 // A Config is what a program says of itself. The environment says the rest.

@@ -93,12 +93,6 @@ func reasons(h soloist.Health, log error) (all []string) {
 	return all
 }
 
-// defined is what does not change while the program runs.
-type defined struct {
-	work  presence.Work
-	still presence.Self
-}
-
 // Work is what this program's settings say of its jobs and singletons, and its digest.
 func (a *App) Work() (presence.Work, string) {
 	d := a.work()
