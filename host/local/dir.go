@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/elapsed"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -131,6 +132,18 @@ func (d Dir) round(name, dir string, f change) (entry, time.Time, error) {
 		return e, now.wall, err
 	}
 	return e, now.wall, cmp.Or(d.check(g), err)
+}
+
+// instant reads the clocks of the store.
+func (d Dir) instant() instant {
+	if d.clock != nil {
+		return d.clock()
+	}
+	now := instant{wall: clock(d.Now).Round(0)} // a file keeps no monotonic reading
+	if d.Now == nil {
+		now.boot, now.start = elapsed.Boot()
+	}
+	return now
 }
 
 // find returns the highest generation of an entry, and what it has: no entry if there is none.

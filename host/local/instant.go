@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/soloist-go/soloist/internal/elapsed"
 )
 
 // instant is one moment by the clocks of a Dir. The wall clock tells the Date;
@@ -23,17 +21,6 @@ type instant struct {
 	wall  time.Time
 	boot  time.Duration
 	start string // the id; empty: not told
-}
-
-func (d Dir) instant() instant {
-	if d.clock != nil {
-		return d.clock()
-	}
-	now := instant{wall: clock(d.Now).Round(0)} // a file keeps no monotonic reading
-	if d.Now == nil {
-		now.boot, now.start = elapsed.Boot()
-	}
-	return now
 }
 
 // tell sets Until of a lease from a file to its end by the wall clock of now,
