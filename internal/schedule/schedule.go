@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"math/bits"
+	"slices"
 	"time"
 )
 
@@ -109,6 +110,21 @@ func (s *Schedule) zoneless() bool {
 		}
 	}
 	return s.manual || s.every > 0 || s.parts != nil
+}
+
+// Zones returns the zones that matter to the ticks, each once; none if they are the same in all zones.
+func (s *Schedule) Zones() (zones []string) {
+	for _, p := range s.parts {
+		for _, zone := range p.Zones() {
+			if !slices.Contains(zones, zone) {
+				zones = append(zones, zone)
+			}
+		}
+	}
+	if s.parts == nil && !s.zoneless() {
+		zones = []string{s.zone}
+	}
+	return zones
 }
 
 // Location returns the zone that the text is meant in, be it named there or beside it; of several texts, that of those without one of their own.

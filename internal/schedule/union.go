@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -15,8 +14,8 @@ func (s *Schedule) union(text string, pos int, r reader) error {
 		if pos += len(piece) + 1; strings.TrimSpace(piece) == "" {
 			return noText(at, len(canons) == 0)
 		}
-		part := &Schedule{zone: s.zone, loc: s.loc, spans: s.spans}
-		if err := part.member(strings.TrimSpace(piece), at, r); err != nil {
+		part, err := member(s, strings.TrimSpace(piece), at, r)
+		if err != nil {
 			return err
 		}
 		if first, ok := begins[part.prefix(s)+part.canon]; ok {
@@ -41,23 +40,24 @@ func noText(at int, first bool) error {
 }
 
 // member reads one text of a union, which may have a zone of its own.
-func (s *Schedule) member(text string, at int, r reader) error {
+func member(whole *Schedule, text string, at int, r reader) (*Schedule, error) {
 	h, n := split(text)
 	switch {
 	case h.and:
-		return fmt.Errorf("byte %d: ncrontab counts for all texts, want it once, before the first", at)
+		return nil, fmt.Errorf("byte %d: ncrontab counts for all texts, want it once, before the first", at)
 	case !h.has:
-		return s.one(text, at, r)
+		s := &Schedule{zone: whole.zone, loc: whole.loc, spans: whole.spans}
+		return s, s.one(text, at, r)
 	case n == len(text):
-		return noText(at+n, false)
+		return nil, noText(at+n, false)
 	}
 	h.at += at
-	own, err := h.open(r.given)
+	s, err := h.open(r.given)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.zone, s.loc, s.spans, r.zoned = own.zone, own.loc, own.spans, true
-	return s.one(text[n:], at+n, r)
+	r.zoned = true
+	return s, s.one(text[n:], at+n, r)
 }
 
 // prefix is what the canonical text of a part begins with if its zone is not that of the whole.
@@ -66,21 +66,6 @@ func (s *Schedule) prefix(whole *Schedule) string {
 		return ""
 	}
 	return "CRON_TZ=" + s.zone + " "
-}
-
-// Zones returns the zones that matter to the ticks, each once; none if they are the same in all zones.
-func (s *Schedule) Zones() (zones []string) {
-	for _, p := range s.parts {
-		for _, zone := range p.Zones() {
-			if !slices.Contains(zones, zone) {
-				zones = append(zones, zone)
-			}
-		}
-	}
-	if s.parts == nil && !s.zoneless() {
-		zones = []string{s.zone}
-	}
-	return zones
 }
 
 // idle warns of texts that add no tick to another one.
