@@ -239,7 +239,7 @@ func TestOldNews(t *testing.T) {
 				store.set(refuse(refusal, "read"))
 			}
 			wantAnswer(t, fmt.Sprint("old list, refusal ", refusal), s.get("/api/v1/jobs"), 200, "at 02:30 every day", `"succeeded":1`,
-				"The store does not answer: this is what it told 1m1s ago.")
+				"The store does not answer: this is what it told 1m")
 			close(answer)
 			s.wait()
 		})

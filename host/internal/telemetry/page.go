@@ -2,9 +2,9 @@ package telemetry
 
 import (
 	"bytes"
-	"context"
 	"maps"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 )
@@ -45,7 +45,7 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m, mine := p.join(s)
 	defer p.leave(s, m)
 	if mine {
-		p.make(m, r, encoding)
+		p.make(m, encoding)
 	}
 	select {
 	case <-m.done:
@@ -82,12 +82,10 @@ func (p *page) leave(s *shared, m *rendering) {
 	}
 }
 
-// make renders. Others wait for it, so it does not end with the caller's request, nor is it in a form of the caller's choice.
-func (p *page) make(m *rendering, r *http.Request, encoding string) {
+// make renders. Others wait for it, so it has a request of its own, which neither ends with that of a caller nor asks for another form.
+func (p *page) make(m *rendering, encoding string) {
 	defer close(m.done)
-	r = r.Clone(context.WithoutCancel(r.Context()))
-	r.Header = http.Header{"Accept-Encoding": {encoding}}
-	p.render.ServeHTTP(m, r)
+	p.render.ServeHTTP(m, &http.Request{Method: http.MethodGet, URL: &url.URL{}, Header: http.Header{"Accept-Encoding": {encoding}}})
 }
 
 func (m *rendering) made() bool {
