@@ -118,7 +118,7 @@ func TestReplacedRunThatGoesOn(t *testing.T) {
 		want string
 	}{
 		"fails":    {errors.New("boom"), "cancelled 00:01:00 replaced by the tick of 2000-01-01T00:02:00Z: boom"},
-		"succeeds": {nil, "succeeded 00:01:00"},
+		"succeeds": {nil, "succeeded 00:01:00 after the end of its context: replaced by the tick of 2000-01-01T00:02:00Z"},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			job := overlapping(soloist.Replace, "@every 1m", 0)
