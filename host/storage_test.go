@@ -23,7 +23,7 @@ func TestChdirLeavesStoreWhereItIs(t *testing.T) {
 		if all, err := os.ReadDir(elsewhere); err != nil || len(all) > 0 {
 			t.Errorf("%q: the new working directory has %v, %v, want nothing", setting, all, err)
 		}
-		if _, err := os.Stat(filepath.Join(home, dir, "demo", "beat.json")); err != nil {
+		if _, err := os.Stat(filepath.Join(home, dir, "demo", "beat.d")); err != nil {
 			t.Errorf("%q: the first working directory has no entry: %v", setting, err)
 		}
 	}

@@ -35,7 +35,7 @@ func ahead(r *store.Record, b Bounds) error {
 }
 
 // latest returns the latest of the instants in r that cannot lie in the future, and its name.
-// Due is one that can. So is the end of a run, by a little: it is the start and a duration by
+// Due is one that can, and so is Past.Late.Since: a tick may fail before it is late. So is the end of a run, by a little: it is the start and a duration by
 // the clock of its replica, which may be fast.
 func latest(r *store.Record) (name string, at time.Time) {
 	look := func(n string, t time.Time) {
@@ -50,7 +50,6 @@ func latest(r *store.Record) (name string, at time.Time) {
 	look("newest tick that has succeeded", r.Past.Succeeded)
 	look("newest tick judged", r.Past.Judged)
 	look("newest late tick", r.Past.Late.Tick)
-	look("time since when it is late", r.Past.Late.Since)
 	look("time when it was last told to be late", r.Past.Told)
 	look("tick", r.Run.Tick)
 	look("claim", r.Run.Claimed)
