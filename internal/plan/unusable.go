@@ -35,8 +35,8 @@ func ahead(r *store.Record, b Bounds) error {
 }
 
 // latest returns the latest of the instants in r that cannot lie in the future, and its name.
-// Due is one that can, and so is Past.Late.Since: a tick may fail before it is late. So is the end of a run, by a little: it is the start and a duration by
-// the clock of its replica, which may be fast.
+// Due is one that can, and Past.Late.Since, as a tick may fail before it is late. So is the end of a run, by a little:
+// it is the start and a duration by the clock of its replica, which may be fast.
 func latest(r *store.Record) (name string, at time.Time) {
 	look := func(n string, t time.Time) {
 		if t.After(at) {

@@ -28,7 +28,6 @@ func TestUnusable(t *testing.T) {
 		"a success ahead":                  {func(r *store.Record, _ *Bounds) { r.Past.Succeeded = beyond }, "newest tick that has succeeded"},
 		"a judgement ahead":                {func(r *store.Record, _ *Bounds) { r.Past.Judged = beyond }, "newest tick judged"},
 		"a late tick ahead":                {func(r *store.Record, _ *Bounds) { r.Past.Late.Tick = beyond }, "newest late tick"},
-		"late since a time ahead":          {func(r *store.Record, _ *Bounds) { r.Past.Late.Since = beyond }, "since when it is late"},
 		"told ahead":                       {func(r *store.Record, _ *Bounds) { r.Past.Told = beyond }, "last told to be late"},
 		"the order of a run ahead":         {func(r *store.Record, _ *Bounds) { r.Run.Order = beyond.UnixMicro() + 1 }, "order of a run"},
 		"an order served ahead":            {func(r *store.Record, _ *Bounds) { r.Orders.Served = beyond.UnixMicro() + 1 }, "last order served"},
