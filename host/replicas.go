@@ -26,13 +26,25 @@ func newBeacon(a *app.App) *presence.Beacon {
 	}
 	work, _ := a.Work()
 	b := presence.New(presence.Config{App: a.Scheduler.App, Replica: a.Scheduler.Replica, Store: documents, Every: a.Settings.Presence,
-		Woken: app.InFunctions(), Self: a.Self, Work: work, Log: a.Log})
+		Woken: app.InFunctions(), Self: a.Self, Work: work, Log: a.Log, Saw: sayPrograms(a)})
 	a.Listen(func(e event.Event) {
 		if replica, begun := lostBy(&e); replica != "" && replica != a.Scheduler.Replica {
 			b.Lose(replica, begun)
 		}
 	})
 	return b
+}
+
+// sayPrograms returns what logs that other programs use this app, once each time that they change.
+func sayPrograms(a *app.App) func(presence.Reading) {
+	said := ""
+	return func(r presence.Reading) {
+		text := view.Programs(a, r)
+		if text != "" && text != said {
+			a.Log.Warn(text, "advice", view.ProgramsAdvice)
+		}
+		said = text
+	}
 }
 
 // lostBy returns the replica that died in a run which this one has settled, and when that run began.
@@ -62,16 +74,6 @@ func beUp(ctx context.Context, b *presence.Beacon) (leave func()) {
 		all.Wait()
 		b.Leave()
 	}
-}
-
-// replicaReader returns what reads the replicas; nil: SOLOIST_PRESENCE is 0, or the store
-// keeps no documents.
-func replicaReader(a *app.App) *presence.Reader {
-	documents, ok := a.Scheduler.Store.(store.Documenter)
-	if a.Settings.Presence == 0 || !ok {
-		return nil
-	}
-	return &presence.Reader{Store: documents, App: a.Settings.App}
 }
 
 // fleetOf is what the replicas have told; nil: that cannot be read.

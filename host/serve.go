@@ -96,7 +96,7 @@ func newCache(a *app.App) *web.Cache {
 	if _, ok := a.Store.(store.Documenter); !ok {
 		orders = nil
 	}
-	cache := web.NewCache(a.Scheduler.Status, orders, replicaReader(a))
+	cache := web.NewCache(a.Scheduler.Status, orders, a.Replicas())
 	cache.Jobs = len(a.Names())
 	a.Listen(cache.Hear)
 	a.Telemetry.Watch(cache.Statuses)

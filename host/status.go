@@ -39,7 +39,7 @@ func (c *statusCommand) show(ctx context.Context, a *app.App) int {
 		a.Console.Complain(err)
 		return exitFail
 	}
-	drift, fleet := functions.DriftWords(a), fleetOf(ctx, a, replicaReader(a), all)
+	drift, fleet := functions.DriftWords(a), fleetOf(ctx, a, a.Replicas(), all)
 	views, code := view.AllOrdered(a, all, ordersOf(ctx, a), fleet), exitOK
 	shown := locks.Reading{}.Shown(0)
 	if reached(all) {

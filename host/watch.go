@@ -21,7 +21,7 @@ const watchInterval = 2 * time.Second
 // watch shows the status again and again until ctx ends. That is what its user
 // wants, and no failure; neither is a reading that fails, which it shows.
 func (c *statusCommand) watch(ctx context.Context, a *app.App) int {
-	show, reader := (&changes{a: a, json: c.JSON, shown: map[string]string{}}).show, replicaReader(a)
+	show, reader := (&changes{a: a, json: c.JSON, shown: map[string]string{}}).show, a.Replicas()
 	if !c.JSON && a.Console.OnTerminal(a.Console.Stdout) {
 		show = (&screen{a: a}).show
 	}

@@ -21,15 +21,20 @@ func Unusable(r *store.Record, b Bounds) error {
 	return cmp.Or(ahead(r, b), Exhausted(r), leaseOutOfBounds(r, b), beatOutOfBounds(r))
 }
 
+// fast is how far an instant may be in the future, since clocks differ.
+const fast = time.Minute
+
 // ahead returns what is wrong with a record that has an instant in the future: the job would
-// rest until then. A minute is allowed, since clocks differ.
+// rest until then. It is right by itself when that instant comes. No program takes the instant
+// back before: ticks that were claimed by a clock that was ahead would be claimed once more.
 func ahead(r *store.Record, b Bounds) error {
 	if b.Latest.IsZero() {
 		return nil
 	}
 	name, at := latest(r)
-	if at.After(b.Latest.Add(time.Minute)) {
-		return fmt.Errorf("the record's %s %s is in the future: correct the record", name, at.Format(time.RFC3339))
+	if at.After(b.Latest.Add(fast)) {
+		return fmt.Errorf("the record's %s %s is in the future: by the store's clock the record is right again from %s on; to run the job before that, "+
+			"delete its entry %s/%s while nothing runs it", name, at.Format(time.RFC3339), at.Add(-fast).Format(time.RFC3339), r.App, r.Job)
 	}
 	return nil
 }

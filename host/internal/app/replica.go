@@ -15,6 +15,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/presence"
+	"github.com/soloist-go/soloist/store"
 )
 
 // Version is what the build says of the program: the version of its module, else the
@@ -31,6 +32,15 @@ var Version = sync.OnceValue(func() string {
 		if s.Key == "vcs.revision" {
 			return s.Value[:min(len(s.Value), 12)]
 		}
+	}
+	return ""
+})
+
+// Path is what tells this program from others, whatever its version: the path of its main package, which begins with
+// that of its module. Empty: it was built from files, or without modules.
+var Path = sync.OnceValue(func() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Path != "command-line-arguments" {
+		return info.Path
 	}
 	return ""
 })
@@ -72,6 +82,15 @@ func (a *App) Self() presence.Self {
 	return self
 }
 
+// Replicas returns what reads the replicas; nil: SOLOIST_PRESENCE is 0, or the store keeps no documents.
+func (a *App) Replicas() *presence.Reader {
+	documents, ok := a.Scheduler.Store.(store.Documenter)
+	if a.Settings.Presence == 0 || !ok {
+		return nil
+	}
+	return &presence.Reader{Store: documents, App: a.Settings.App}
+}
+
 // reasons are why a replica is not ok. They complete the word of [App.Condition], and do not repeat it.
 func reasons(h soloist.Health, log error) (all []string) {
 	for _, reason := range []struct {
@@ -107,8 +126,11 @@ func (a *App) define() defined {
 	for _, g := range a.Scheduler.Singletons {
 		w[g.Name] = presence.Definition{Other: others("singleton", true, "shards", g.Shards, "lease", g.Lease, "heartbeat time-out", g.HeartbeatTimeout, "backoff", g.Backoff)}
 	}
-	return defined{w, presence.Self{Version: Version(), Revision: RevisionName(), Platform: platform(), Work: w.Digest()}}
+	return defined{w, presence.Self{Version: Version(), Revision: RevisionName(), Platform: platform(), Program: Path(), Work: w.Digest()}}
 }
+
+// Everywhere is what the settings of a job say first that each replica runs for itself.
+const Everywhere = "on each replica"
 
 // definitionOf is what the settings of a job say. Two texts of one schedule are the same.
 func definitionOf(j *soloist.Job) presence.Definition {
@@ -120,7 +142,7 @@ func definitionOf(j *soloist.Job) presence.Definition {
 		text = "after " + j.After
 	}
 	return presence.Definition{Schedule: text, Paused: j.Paused,
-		Other: others("on each replica", j.EveryReplica, "shards", j.Shards, "group", j.Group, "whatever the outcome", j.AfterAny, "claimed ahead", j.ClaimAhead, "lease", j.Lease, "time-out", j.Timeout, "heartbeat time-out", j.HeartbeatTimeout,
+		Other: others(Everywhere, j.EveryReplica, "shards", j.Shards, "group", j.Group, "whatever the outcome", j.AfterAny, "claimed ahead", j.ClaimAhead, "lease", j.Lease, "time-out", j.Timeout, "heartbeat time-out", j.HeartbeatTimeout,
 			"starting deadline", j.StartingDeadline, "finish by", j.FinishBy, "missed", string(j.Missed), "overlap", string(j.Overlap), "interrupted", string(j.Interrupted),
 			"tries", j.Retry.MaxTries, "backoff", j.Retry.Backoff, "pause after failures", j.Retry.PauseAfter)}
 }

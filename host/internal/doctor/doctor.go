@@ -94,6 +94,7 @@ func Examine(ctx context.Context, a *app.App, settings error, o Options) Diagnos
 		d.skip("storage", strings.Join(wrong, " and ")+" has to be right first: a check would test another place than the one that was meant")
 	} else if d.checkStorage(); d.checkService() && checkScratch(d) {
 		d.checkRecords(settings)
+		d.checkPrograms()
 		d.checkAlarm(settings)
 	}
 	return Diagnosis{OK: !d.failed(), App: a.Settings.App, Replica: a.Scheduler.Replica,
@@ -308,6 +309,23 @@ func (d *doctor) checkRecords(wrong error) {
 	for i := 0; ok && i < len(all); i++ {
 		d.record(all[i])
 	}
+}
+
+// checkPrograms looks for other programs under the name of this app. That the replicas cannot be read is no finding of
+// its own: the checks before this one tell what is wrong with the store.
+func (d *doctor) checkPrograms() {
+	reader := d.app.Replicas()
+	if reader == nil {
+		return
+	}
+	d.step("programs", stepTime, func(ctx context.Context) Finding {
+		if r, err := reader.Read(ctx); err == nil {
+			if text := view.Programs(d.app, r); text != "" {
+				return Finding{Result: warns, Text: text, Advice: view.ProgramsAdvice}
+			}
+		}
+		return Finding{Result: passes}
+	})
 }
 
 func (d *doctor) record(st soloist.JobStatus) {

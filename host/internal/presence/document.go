@@ -58,7 +58,8 @@ type Self struct {
 	Version  string   `json:"version,omitzero"`
 	Revision string   `json:"revision,omitzero"` // of the deployment
 	Platform string   `json:"platform,omitzero"`
-	Work     string   `json:"work,omitzero"` // the digest of its jobs
+	Program  string   `json:"program,omitzero"` // the path of its main package, the same in each version; empty: not known
+	Work     string   `json:"work,omitzero"`    // the digest of its jobs
 }
 
 // Work is what a program runs: the jobs and singletons by their names.
@@ -137,7 +138,7 @@ func (d *Document) lose(name string, run, at time.Time) {
 }
 
 func (r *Replica) clip() {
-	for _, text := range []*string{&r.Health, &r.Version, &r.Revision, &r.Platform} {
+	for _, text := range []*string{&r.Health, &r.Version, &r.Revision, &r.Platform, &r.Program} {
 		*text = clip(*text, longText)
 	}
 	r.Reasons = slices.Clone(r.Reasons[:min(len(r.Reasons), 8)])

@@ -34,7 +34,7 @@ const (
 	writeTries = 5                // several replicas may write at the same time
 )
 
-// A Config is what a Beacon needs to know. All fields but Woken are needed.
+// A Config is what a Beacon needs to know. All fields but Woken and Saw are needed.
 type Config struct {
 	App, Replica string
 	Store        store.Documenter
@@ -42,6 +42,7 @@ type Config struct {
 	Woken        bool          // a platform wakes the program up, and calls Pass
 	Self         func() Self   // this replica now, from memory
 	Work         Work
+	Saw          func(Reading) // gets what the document has, at each write
 	Log          *slog.Logger
 }
 
@@ -165,6 +166,9 @@ func (b *Beacon) write(ctx context.Context, self Self, leaves bool) error {
 		r.Doc.lose(name, run, r.At)
 	}
 	r.Doc.put(b.c.Replica, entry, b.c.Work)
+	if b.c.Saw != nil {
+		b.c.Saw(r)
+	}
 	body, err := r.Doc.encode()
 	if err != nil {
 		return err

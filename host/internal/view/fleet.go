@@ -61,6 +61,9 @@ func FleetOf(a *app.App, r presence.Reading, all []soloist.JobStatus) *Fleet {
 	if len(versions) > 1 {
 		f.Differs = append(f.Differs, "versions differ: "+sides(versions))
 	}
+	if text := Programs(a, r); text != "" {
+		f.Differs = append(f.Differs, text+": "+ProgramsAdvice)
+	}
 	f.gather(a, r, digests)
 	f.compareJobs(a)
 	return f
