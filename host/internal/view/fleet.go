@@ -1,7 +1,6 @@
 package view
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -29,9 +28,6 @@ type party struct {
 	names []string      // here is this program, if it is no replica
 	work  presence.Work // nil: not known in detail
 }
-
-// here names this program among replicas that it is none of.
-const here = "this environment"
 
 // UnreadFleet stands in for the replicas where the document is not one of replicas. It says
 // what an operator does about it.
@@ -217,37 +213,4 @@ func (f *Fleet) paused(job string) (paused, known bool) {
 		}
 	}
 	return paused, known
-}
-
-// sides tells values and who has them: "a on r1; b on r2 and r3".
-func sides(values map[string][]string) string {
-	keys := slices.SortedFunc(maps.Keys(values), func(a, b string) int { return compareNames(values[a], values[b]) })
-	var all []string
-	for _, key := range keys {
-		all = append(all, cmp.Or(format.Brief(key), "none")+" "+where(values[key]))
-	}
-	return strings.Join(all, "; ")
-}
-
-// where says where something is: "in this environment and on r1, r2".
-func where(names []string) string {
-	rest := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == here })
-	switch {
-	case len(rest) == len(names):
-		return "on " + format.Names(rest)
-	case len(rest) == 0:
-		return "in " + here
-	}
-	return "in " + here + " and on " + format.Names(rest)
-}
-
-// compareNames orders lists of names; this program comes first.
-func compareNames(a, b []string) int {
-	switch {
-	case slices.Contains(a, here):
-		return -1
-	case slices.Contains(b, here):
-		return 1
-	}
-	return slices.Compare(a, b)
 }
