@@ -110,6 +110,8 @@ func TestReplicaIsWantedAtTickUnderLeaseOfDeadReplica(t *testing.T) {
 		a.stop()
 		until(time.Minute + 10*time.Second)
 		c.wanted("00:01:20", w)
+		c.order(soloist.Order{Kind: store.OrderPause, Until: time.Now().Add(7 * time.Second)}, w)
+		c.wanted("00:01:20", w) // the pause is over by then, and so may be the lease
 		c.order(soloist.Order{Kind: store.OrderPause}, w)
 		c.wanted("00:01:25", w)
 	})

@@ -34,8 +34,12 @@ func (p *Policy) Wanted(v View) time.Time {
 // byNextTick returns when a replica is wanted that waits for the end of a lease: at its next tick, if that comes first. The
 // holder may have died a while ago, so its lease may be over by then.
 func (p *Policy) byNextTick(v View, at time.Time) time.Time {
-	next := p.Ticks.Next(v.Now)
-	if next.IsZero() || p.Paused || p.Follows() || p.PausedAt(v) {
+	from := v.Now
+	if p.PausedAt(v) { // the first tick after the pause
+		from = v.Control.Pause.Until.Add(-1)
+	}
+	next := p.Ticks.Next(from)
+	if next.IsZero() || p.Paused || p.Follows() || p.PausedAt(v) && (selfPaused(v.Record, v.Control) || v.Control.Pause.Until.IsZero()) {
 		return at
 	}
 	return instant.Earlier(at, next)
