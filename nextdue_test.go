@@ -112,6 +112,8 @@ func TestReplicaIsWantedAtTickUnderLeaseOfDeadReplica(t *testing.T) {
 		c.wanted("00:01:20", w)
 		c.order(soloist.Order{Kind: store.OrderPause, Until: time.Now().Add(7 * time.Second)}, w)
 		c.wanted("00:01:20", w) // the pause is over by then, and so may be the lease
+		c.order(soloist.Order{Kind: store.OrderPause, Until: time.Now().Add(12 * time.Second)}, w)
+		c.wanted("00:01:25", w) // the tick of 00:01:20 is one of the pause
 		c.order(soloist.Order{Kind: store.OrderPause}, w)
 		c.wanted("00:01:25", w)
 	})
