@@ -3,6 +3,7 @@ package supervise
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/soloist-go/soloist/event"
@@ -114,7 +115,11 @@ func (a *Attempt) unfinished(try int, reason string) (store.Status, string) {
 // the deadline of the lease. Nothing after that check may wait: a run that starts
 // after its lease has expired may run beside the next holder's.
 func (a *Attempt) try(n int) (err, cause error) {
-	stopped, asked := a.Under.Stop.Err() != nil, a.Under.Elapsed()
+	var stopped atomic.Pointer[time.Duration] // Grace counts from then, however long the log takes
+	defer context.AfterFunc(a.Under.Stop, func() {
+		at := a.Under.Elapsed()
+		stopped.Store(&at)
+	})()
 	// A run that may not begin is not told as started. A lost lease is told below.
 	if (a.Under.Lease == nil || a.Under.Lease.Left() > 0) && a.barred(n) != nil {
 		return errBarred, nil
@@ -141,8 +146,8 @@ func (a *Attempt) try(n int) (err, cause error) {
 	ctx, end := a.Under.live()
 	ctx = a.Under.asking(ctx)
 	h := newHandle(a, ctx, n)
-	if stopped { // Grace counts from then, however long the log has taken
-		h.stopped(asked)
+	if at := stopped.Load(); at != nil {
+		h.stopped(*at)
 	}
 	if a.Task.Timeout > 0 {
 		t := time.AfterFunc(a.Task.Timeout, func() { end(fmt.Errorf("%w after %s", ErrTimeout, a.Task.Timeout)) })

@@ -17,24 +17,26 @@ func (l slowLog) Overrun(error)       {}
 func (l slowLog) Leaseless(error)     {}
 func (l slowLog) Flush(time.Duration) { time.Sleep(time.Duration(l)) }
 
-// A run that begins after a stop has what is left of the grace, though its log was slow in between.
+// A run that begins after a stop has what is left of the grace, though its log was slow before or after the stop.
 func TestGraceCountsFromTheStop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		stop, cancel := context.WithCancel(t.Context())
-		cancel()
-		stopped, took := elapsed.Now(), time.Duration(0)
-		a := &Attempt{
-			Task: &Task{MaxTries: 1, Do: func(ctx context.Context, _ *Handle) error {
-				<-ctx.Done()
-				took = elapsed.Now() - stopped
-				return nil
-			}},
-			Under:  &Conditions{Stop: stop, Grace: 5 * time.Second, Elapsed: elapsed.Now},
-			Status: slowLog(time.Second), Emit: func(event.Event) {},
-		}
-		a.Run()
-		if took != 5*time.Second {
-			t.Errorf("the context ends %s after the stop, want 5s", took)
-		}
-	})
+	for _, after := range []time.Duration{0, 500 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			stop, cancel := context.WithTimeout(t.Context(), after)
+			defer cancel()
+			begun, took := elapsed.Now(), time.Duration(0)
+			a := &Attempt{
+				Task: &Task{MaxTries: 1, Do: func(ctx context.Context, _ *Handle) error {
+					<-ctx.Done()
+					took = elapsed.Now() - begun - after
+					return nil
+				}},
+				Under:  &Conditions{Stop: stop, Grace: 5 * time.Second, Elapsed: elapsed.Now},
+				Status: slowLog(time.Second), Emit: func(event.Event) {},
+			}
+			a.Run()
+			if took.Round(time.Millisecond) != 5*time.Second {
+				t.Errorf("the context ends %s after the stop, want 5s", took)
+			}
+		})
+	}
 }
