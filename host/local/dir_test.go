@@ -50,7 +50,7 @@ func place(d local.Dir) string { return filepath.Join(d.Path, "app", "job.d") }
 func wantFiles(t *testing.T, d local.Dir, want string) {
 	t.Helper()
 	var names []string
-	for _, name := range strings.Fields(files(t, place(d))) {
+	for name := range strings.FieldsSeq(files(t, place(d))) {
 		part := strings.Split(name, ".")
 		names = append(names, part[0]+"."+part[len(part)-1])
 	}
