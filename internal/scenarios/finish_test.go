@@ -61,7 +61,7 @@ func TestFinishAfterExpiryUntouched(t *testing.T) {
 		s.until("01:00:40")
 		s.ran("a 01:00:00 lost")
 		s.answers("a's finish", "412 LeaseLost", "200")
-		s.outcomes("succeeded 01:00:00")
+		s.outcomes("succeeded 01:00:00 after the end of its context: the lease is lost: no renewal in time")
 	})
 }
 
