@@ -88,7 +88,8 @@ func (r *Run) Heartbeat(note string) error {
 // Remaining is how long the run may go on for certain, even if no renewal succeeds from now on: the
 // time that a side effect may take. It is the least of what the lease leaves, what Timeout leaves,
 // and what Grace leaves after a stop or after the deadline of the caller's context. A stop may still
-// come and make it shorter. It is zero once the run has to end, and very long if nothing limits it.
+// come and make it shorter, and so may the answer of [Scheduler.Alone] after it. It is zero once the
+// run has to end, and very long if nothing limits it.
 func (r *Run) Remaining() time.Duration {
 	if r.handle == nil {
 		return math.MaxInt64

@@ -1,6 +1,7 @@
 package soloist
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -65,6 +66,12 @@ type Scheduler struct {
 	// read, within a third of its length.
 	Grace time.Duration
 
+	// Alone reports whether no other replica of the App is up; false if that is not known. It is called
+	// for each singleton that is to stop, which ends at once if it returns true, as no replica could take
+	// over. It must return when its context ends, with the Grace. If another replica is up all the
+	// same, that one finds the released lease within a third of its length. Nil: one is assumed to be up.
+	Alone func(context.Context) bool
+
 	// Overrun is called when a run has not returned a sixth of the lease after it lost its lease
 	// or stalled, even if its context had ended before that. By then the process has to end, since
 	// the lease can go to another replica. It is not called for a job of EveryReplica, which has
@@ -120,7 +127,7 @@ func (s *Scheduler) prepare() {
 	if s.Logger == nil {
 		s.Logger = slog.Default()
 	}
-	s.core.replica = &runner.Replica{App: s.App, Name: s.Replica, Store: s.Store, Grace: s.Grace, Overrun: s.Overrun,
+	s.core.replica = &runner.Replica{App: s.App, Name: s.Replica, Store: s.Store, Grace: s.Grace, Alone: s.Alone, Overrun: s.Overrun,
 		Wall: s.wall, Clock: &lease.Clock{Wall: s.wall, Elapsed: s.Elapsed}, Created: s.Elapsed()}
 	s.core.told = listen(s.core.replica, s.Logger, s.Events)
 	s.prepareOrders()

@@ -180,6 +180,50 @@ func TestLeaderIsHandedOver(t *testing.T) {
 	}
 }
 
+// A leader that nobody follows ends at once. A replica that is up all the same finds the released lease soon.
+func TestLoneLeaderEndsAtOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		alone func(context.Context) bool
+		takes time.Duration // from the stop to the end of the run
+	}{
+		"alone":             {func(context.Context) bool { return true }, 0},
+		"known after 2 s":   {func(context.Context) bool { time.Sleep(2 * time.Second); return true }, 2 * time.Second},
+		"another is up":     {func(context.Context) bool { return false }, D/3 + time.Second},
+		"no answer in time": {func(ctx context.Context) bool { <-ctx.Done(); return false }, D/3 + time.Second},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			a := c.replica("a", leader())
+			a.Grace, a.Alone = 25*time.Second, test.alone
+			c.launch(a)
+			time.Sleep(time.Minute)
+			c.start("b", leader())
+			time.Sleep(time.Second)
+			stopped := time.Now()
+			a.stop()
+			if took := c.all()[0].end.Sub(stopped); took < test.takes || took > test.takes+300*time.Millisecond {
+				t.Errorf("it ended after %s, want %s", took, test.takes)
+			}
+			if got := c.outcomes("lead"); len(got) != 1 || !strings.HasPrefix(got[0], "abandoned") || !strings.HasSuffix(got[0], " stopped") {
+				t.Errorf("outcomes: %q", got)
+			}
+			time.Sleep(D/3 + time.Second)
+			c.succession(2)
+		})
+	}
+}
+
+// A job has its grace, whether others are up or not.
+func TestLoneJobHasItsGrace(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("0 1 0 * * *", 20*time.Second))
+		a.Grace, a.Alone = 25*time.Second, func(context.Context) bool { return true }
+		c.launch(a)
+		time.Sleep(time.Minute + time.Second)
+		a.stop()
+		c.wantOutcomes("work", "succeeded 00:01:00")
+	})
+}
+
 // A run that goes on well until the end of its stop is handed over all the same.
 func TestHandoverIsNotTakenBack(t *testing.T) {
 	inCluster(t, func(c *cluster) {

@@ -15,6 +15,15 @@ func (r *Runner) grace() time.Duration {
 	return r.replica.Grace
 }
 
+// alone returns what says, at a stop, that the grace is not needed; nil: it is. A job goes on
+// to its own end, and not until others are near.
+func (r *Runner) alone() func(context.Context) bool {
+	if r.Singleton() {
+		return r.replica.Alone
+	}
+	return nil
+}
+
 // graceLeft returns for how long a run may go on if the replica is to stop. A run that begins
 // after the stop has what is left of the grace.
 func (r *Runner) graceLeft(stop context.Context, c *call) time.Duration {

@@ -9,6 +9,7 @@
 package runner
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -24,6 +25,7 @@ type Replica struct {
 	Name    string
 	Store   store.Store
 	Grace   time.Duration
+	Alone   func(context.Context) bool    // no other replica is up; nil: one is assumed to be
 	Overrun func(job string, cause error) // called when a run goes on without its lease; nil: it is not
 	Wall    func() time.Time              // the wall clock, without a monotonic reading
 	Clock   *lease.Clock

@@ -195,8 +195,8 @@ func (r *Runner) attempt(stop context.Context, tick time.Time, attempt int, toke
 	return &supervise.Attempt{
 		Task: &r.job.Task,
 		Info: run,
-		Under: &supervise.Conditions{Stop: stop, Grace: r.grace(), Length: cmp.Or(r.job.Policy.Beat, r.client.Length), Approach: r.approach(),
-			Elapsed: r.client.Clock.Elapsed},
+		Under: &supervise.Conditions{Stop: stop, Grace: r.grace(), Alone: r.alone(), Length: cmp.Or(r.job.Policy.Beat, r.client.Length),
+			Approach: r.approach(), Elapsed: r.client.Clock.Elapsed},
 		Jitter: r.client.Jitter,
 		Status: &overseer{r.job.Name, r.source, r.replica, started},
 		Emit:   func(e event.Event) { r.emit(ofRun(e, run)) },

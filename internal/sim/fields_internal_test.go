@@ -16,7 +16,7 @@ import (
 // notDrawn are the fields that are the same in each seed, or that no seed can
 // draw. docs/correctness.md says why.
 var notDrawn = []string{"Job.Do", "Job.Name", "Singleton.Do", "Singleton.Name",
-	"Scheduler.App", "Scheduler.Store", "Scheduler.Replica", "Scheduler.Logger", "Scheduler.Now", "Scheduler.Elapsed", "Scheduler.Overrun", "Scheduler.Events",
+	"Scheduler.App", "Scheduler.Store", "Scheduler.Replica", "Scheduler.Logger", "Scheduler.Now", "Scheduler.Elapsed", "Scheduler.Overrun", "Scheduler.Events", "Scheduler.Alone",
 	"Lock.Store", "Lock.App", "Lock.Replica", "Lock.Logger", "Lock.Overrun",
 	"Once.Do", "Once.Store", "Once.App", "Once.Replica", "Once.Logger", "Once.Overrun"}
 

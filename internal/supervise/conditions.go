@@ -43,6 +43,7 @@ type Conditions struct {
 	Stop  context.Context // ends when the replica stops or steps down; the run may then go on for Grace
 	Until time.Time       // when the call ends that runs it; zero: it has no end
 	Grace time.Duration
+	Alone func(context.Context) bool // called at the stop: no other replica is up, so Grace is not needed; nil: it is
 
 	// Cancelled ends when an operator cancels the run or a newer tick replaces it; nil: neither can. Barred returns why the
 	// run must not begin after all, nil if it may; a nil Barred never does.

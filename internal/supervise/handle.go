@@ -174,23 +174,26 @@ func (h *Handle) stopped(now time.Duration) time.Duration {
 }
 
 // stopAfterGrace ends the run's context with ErrStopped when Grace has passed since
-// a stop. The caller must call cancel when the function has returned; cancel waits
-// for what a stop has begun, so that nothing of a try outlives it.
+// a stop, or sooner if nobody waits for the run. The caller must call cancel when the
+// function has returned; cancel waits for what a stop has begun, so that nothing of a
+// try outlives it.
 func (h *Handle) stopAfterGrace(end context.CancelCauseFunc) (cancel func()) {
-	returned, done := make(chan struct{}), make(chan struct{})
+	running, returned := context.WithCancel(context.Background())
+	done := make(chan struct{})
 	undo := context.AfterFunc(h.under.Stop, func() {
 		defer close(done)
-		t := time.NewTimer(max(0, h.beforeStop(h.under.Elapsed())))
-		defer t.Stop()
-		select {
-		case <-returned:
-		case <-t.C:
+		wait, over := context.WithTimeout(running, h.beforeStop(h.under.Elapsed()))
+		defer over()
+		if h.under.Alone == nil || !h.under.Alone(wait) {
+			<-wait.Done()
+		}
+		if running.Err() == nil {
 			end(ErrStopped)
 		}
 	})
 	return func() {
+		returned()
 		if !undo() {
-			close(returned)
 			<-done
 		}
 	}

@@ -33,6 +33,7 @@ func Open(c Config) (*App, error) {
 		a.Listen(a.ends.hear)
 	}
 	a.Scheduler.App, a.Scheduler.Replica, a.Scheduler.Grace = a.Settings.App, c.Replica, a.Settings.Grace
+	a.Scheduler.Alone = a.alone
 	if c.Serves || c.Runs {
 		errs = append(errs, a.measure())
 		a.hear()

@@ -2,6 +2,7 @@ package app
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -89,6 +90,17 @@ func (a *App) Replicas() *presence.Reader {
 		return nil
 	}
 	return &presence.Reader{Store: documents, App: a.Settings.App}
+}
+
+// alone reports whether the replicas can be read and no other one is up. It reads them anew: one that takes over in a
+// deployment has started a moment ago.
+func (a *App) alone(ctx context.Context) bool {
+	reader := a.Replicas()
+	if reader == nil {
+		return false
+	}
+	r, err := reader.Read(ctx)
+	return err == nil && r.Alone(a.Scheduler.Replica)
 }
 
 // reasons are why a replica is not ok. They complete the word of [App.Condition], and do not repeat it.

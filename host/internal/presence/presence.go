@@ -7,9 +7,9 @@
 //
 // # What is not promised
 //
-// That the document is complete or new. Nothing is decided by it: which replica runs a tick
-// is a matter of leases and records alone. So a replica that cannot write it works on, and
-// tries again later.
+// That the document is complete or new. It decides only how long a singleton goes on after a
+// stop: which replica runs what is a matter of leases and records alone. So a replica that
+// cannot write it works on, and tries again later.
 package presence
 
 import (

@@ -197,6 +197,35 @@ func TestReplicasThatLeave(t *testing.T) {
 	})
 }
 
+// A replica is alone if all others have left or tell nothing any more, and not while one of them may be up.
+func TestReplicaIsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t}
+		long := strings.Repeat("a", 300)
+		want := func(when, name string, want bool) {
+			t.Helper()
+			r, err := (&presence.Reader{Store: &w.Memory, App: "demo"}).Read(t.Context())
+			if err != nil || r.Alone(name) != want {
+				t.Errorf("%s: alone is %t, want %t; %v", when, !want, want, err)
+			}
+		}
+		want("before the start", long, true)
+		w.start(long)
+		time.Sleep(3 * time.Second)
+		want("after the start", long, true)
+		want("after the start, for another one", "b", false)
+		b, c := w.start("b"), w.start("c")
+		time.Sleep(3 * time.Second)
+		want("with two others", long, false)
+		b.stop()
+		want("one has left", long, false)
+		c.kill()
+		want("the other was killed just now", long, false)
+		time.Sleep(4 * time.Minute)
+		want("the other is silent", long, true)
+	})
+}
+
 // A change of the health is written soon, and not each time if it changes again and again.
 func TestHealthIsWrittenSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -45,6 +45,16 @@ func (r Reading) State(replica Replica) State {
 	return Silent
 }
 
+// Alone reports whether no replica is up but the one of this name.
+func (r Reading) Alone(name string) bool {
+	for other, entry := range r.Doc.Replicas {
+		if other != clip(name, longName) && r.State(entry) == Up {
+			return false
+		}
+	}
+	return true
+}
+
 // A Reader reads the document of one app. It is for one goroutine at a time.
 type Reader struct {
 	Store store.Documenter
