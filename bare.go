@@ -16,11 +16,11 @@ import (
 func bareReplica(app, name string, backend store.Store, of *runner.Replica) *runner.Replica {
 	r := &runner.Replica{App: app, Name: name, Store: backend}
 	if of != nil {
-		r.Wall, r.Clock, r.Created = of.Wall, of.Clock, of.Created
+		r.Clock, r.Created = of.Clock, of.Created
 		return r
 	}
-	r.Wall = func() time.Time { return time.Now().Round(0) }
-	r.Clock, r.Created = &lease.Clock{Wall: r.Wall, Elapsed: elapsed.Now}, elapsed.Now()
+	wall := func() time.Time { return time.Now().Round(0) }
+	r.Clock, r.Created = &lease.Clock{Wall: wall, Elapsed: elapsed.Now}, elapsed.Now()
 	return r
 }
 

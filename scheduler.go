@@ -128,7 +128,7 @@ func (s *Scheduler) prepare() {
 		s.Logger = slog.Default()
 	}
 	s.core.replica = &runner.Replica{App: s.App, Name: s.Replica, Store: s.Store, Grace: s.Grace, Alone: s.Alone, Overrun: s.Overrun,
-		Wall: s.wall, Clock: &lease.Clock{Wall: s.wall, Elapsed: s.Elapsed}, Created: s.Elapsed()}
+		Clock: &lease.Clock{Wall: s.wall, Elapsed: s.Elapsed}, Created: s.Elapsed()}
 	s.core.told = listen(s.core.replica, s.Logger, s.Events)
 	s.prepareOrders()
 	var errs []error

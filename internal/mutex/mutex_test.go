@@ -27,7 +27,7 @@ func (hanging) Read(ctx context.Context, _ string) (store.Entry, error) {
 
 // newMutex returns a lock of one slot over a store that answers nothing.
 func newMutex() *mutex.Mutex {
-	r := &runner.Replica{App: "app", Name: "a", Store: hanging{}, Wall: time.Now, Clock: &lease.Clock{Wall: time.Now, Elapsed: elapsed.Now},
+	r := &runner.Replica{App: "app", Name: "a", Store: hanging{}, Clock: &lease.Clock{Wall: time.Now, Elapsed: elapsed.Now},
 		Events: func(event.Event) {}, Flush: func(time.Duration) {}}
 	slot := runner.New(r, &runner.Job{Name: "slot", Policy: plan.Policy{Lease: 30 * time.Second}})
 	return mutex.New(r, []*runner.Runner{slot}, 30*time.Second)

@@ -27,7 +27,6 @@ type Replica struct {
 	Grace   time.Duration
 	Alone   func(context.Context) bool    // no other replica is up; nil: one is assumed to be
 	Overrun func(job string, cause error) // called when a run goes on without its lease; nil: it is not
-	Wall    func() time.Time              // the wall clock, without a monotonic reading
 	Clock   *lease.Clock
 	Orders  *control.Watch // of operators; nil: the store keeps none
 
@@ -44,6 +43,9 @@ type Replica struct {
 	vitals vitals
 	reads  gathering
 }
+
+// Wall reads the wall clock, without a monotonic reading.
+func (r *Replica) Wall() time.Time { return r.Clock.Wall() }
 
 // A vitals is what keeps a replica from its work.
 type vitals struct {
