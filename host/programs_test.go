@@ -32,7 +32,7 @@ func withOther(t *testing.T, program, job string) *local.Memory {
 }
 
 // Two programs under one name of an app take each other's ticks of a job that both have: log, doctor, status and page say it.
-// Another version of this program has the same path, and is meant.
+// Another version of this program has the same path, and is meant; doctor says what differs in it.
 func TestProgramsWithOneApp(t *testing.T) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Path == "" {
@@ -67,6 +67,9 @@ func TestProgramsWithOneApp(t *testing.T) {
 				if !strings.Contains(text, cmp.Or(test.want, "demo")) || strings.Contains(text, says) != (test.want != "") {
 					t.Errorf("%s, with the job %s of %q: got %s, want %q", who, test.job, test.program, text, test.want)
 				}
+			}
+			if want := "ship known on b, and not in this environment"; !strings.Contains(told["doctor"], want) {
+				t.Errorf("doctor, with the job %s of %q: got %s, want %q", test.job, test.program, told["doctor"], want)
 			}
 			if got := strings.Count(told["log"], says); got > 1 {
 				t.Errorf("logged %d times", got)

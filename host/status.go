@@ -142,39 +142,19 @@ func printStatus(a *app.App, c app.Console, views []view.Job, drift []string, fl
 	}
 	w.Flush()
 	printReplicas(c, fleet, colour)
-	var n notes
+	var n view.Notes
 	for _, v := range views {
 		if v.Backfill != nil && v.Backfill.State != "cancelled" {
-			n.add(v.Name, v.Backfill.Words())
+			n.Add(v.Name, v.Backfill.Words())
 		}
 		if v.Error != "" {
-			n.add(v.Name, v.Error)
+			n.Add(v.Name, v.Error)
 		}
 		for _, text := range v.Differs {
-			n.add(v.Name, text)
+			n.Add(v.Name, text)
 		}
 	}
-	n.print(c)
-}
-
-// notes are texts about jobs. A text that is the same for many jobs is printed once.
-type notes struct {
-	texts []string // in the order in which they came
-	jobs  map[string][]string
-}
-
-func (n *notes) add(job, text string) {
-	if n.jobs == nil {
-		n.jobs = map[string][]string{}
-	}
-	if n.jobs[text] == nil {
-		n.texts = append(n.texts, text)
-	}
-	n.jobs[text] = append(n.jobs[text], job)
-}
-
-func (n *notes) print(c app.Console) {
-	for _, text := range n.texts {
-		fmt.Fprintf(c.Stdout, "\n%s: %s\n", format.Names(n.jobs[text]), text)
+	for _, line := range n.Lines() {
+		fmt.Fprintf(c.Stdout, "\n%s\n", line)
 	}
 }

@@ -94,7 +94,7 @@ func Examine(ctx context.Context, a *app.App, settings error, o Options) Diagnos
 		d.skip("storage", strings.Join(wrong, " and ")+" has to be right first: a check would test another place than the one that was meant")
 	} else if d.checkStorage(); d.checkService() && checkScratch(d) {
 		d.checkRecords(settings)
-		d.checkPrograms()
+		d.checkReplicas()
 		d.checkAlarm(settings)
 	}
 	return Diagnosis{OK: !d.failed(), App: a.Settings.App, Replica: a.Scheduler.Replica,
@@ -311,21 +311,24 @@ func (d *doctor) checkRecords(wrong error) {
 	}
 }
 
-// checkPrograms looks for other programs under the name of this app. That the replicas cannot be read is no finding of
+// checkReplicas says what differs between the replicas and this environment. That they cannot be read is no finding of
 // its own: the checks before this one tell what is wrong with the store.
-func (d *doctor) checkPrograms() {
+func (d *doctor) checkReplicas() {
 	reader := d.app.Replicas()
 	if reader == nil {
 		return
 	}
-	d.step("programs", stepTime, func(ctx context.Context) Finding {
+	var differs []string
+	if d.step("replicas", stepTime, func(ctx context.Context) Finding {
 		if r, err := reader.Read(ctx); err == nil {
-			if text := view.Programs(d.app, r); text != "" {
-				return Finding{Result: warns, Text: text, Advice: view.ProgramsAdvice}
-			}
+			differs = view.FleetOf(d.app, r, nil).All(d.app)
 		}
 		return Finding{Result: passes}
-	})
+	}) {
+		for _, text := range differs {
+			d.add(warns, "replicas", text, "")
+		}
+	}
 }
 
 func (d *doctor) record(st soloist.JobStatus) {

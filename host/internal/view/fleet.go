@@ -201,6 +201,18 @@ func (f *Fleet) DiffersIn(job string) (notes []string) {
 	return notes
 }
 
+// All says what differs between the replicas, and in which jobs of this program.
+func (f *Fleet) All(a *app.App) []string {
+	var n Notes
+	own, _ := a.Work()
+	for _, job := range slices.Sorted(maps.Keys(own)) {
+		for _, text := range f.DiffersIn(job) {
+			n.Add(job, text)
+		}
+	}
+	return append(slices.Clip(f.Differs), n.Lines()...)
+}
+
 // paused reports whether the settings of a replica that counts pause a job; known: whether
 // that is known.
 func (f *Fleet) paused(job string) (paused, known bool) {
