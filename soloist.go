@@ -60,6 +60,7 @@ import (
 	"sync"
 
 	"github.com/soloist-go/soloist/internal/runner"
+	"github.com/soloist-go/soloist/internal/strangers"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -72,13 +73,30 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 	defer s.core.told.flush()
 	defer s.core.replica.Orders.Use()()
-	var spreading sync.WaitGroup
+	var all sync.WaitGroup
 	if s.core.spread != nil {
-		spreading.Go(func() { s.core.spread.Run(ctx) })
+		all.Go(func() { s.core.spread.Run(ctx) })
 	}
+	all.Go(func() { s.sayStrangers(ctx) })
 	runner.Loop(ctx, s.core.runners)
-	spreading.Wait()
+	all.Wait()
 	return nil
+}
+
+// sayStrangers logs, once, that another program seems to use the App.
+func (s *Scheduler) sayStrangers(ctx context.Context) {
+	lister, ok := s.Store.(store.Lister)
+	if !ok {
+		return
+	}
+	own := map[string]bool{}
+	for _, r := range s.core.runners {
+		own[r.Name()] = true
+	}
+	if jobs, replicas := strangers.Find(ctx, lister, s.App, func(job string) bool { return own[job] }); len(jobs) > 0 {
+		s.core.told.log.Warn("other replicas of the app run jobs that this program does not have: give each program an App of its own, since two take each other's ticks of the jobs that both have",
+			"app", s.App, "jobs", jobs, "replicas", replicas)
+	}
 }
 
 // Run campaigns for the lease, does the task while it holds the lease, and campaigns again, until
