@@ -10,7 +10,7 @@ import (
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
-var often = flag.Bool("often", false, "have TestSeedIsRepeatable simulate each seed up to ten times, or for longer, and TestStores twice as many seeds")
+var often = flag.Bool("often", false, "have TestSeedIsRepeatable simulate each seed up to ten times, or for longer")
 
 // A seed is the same simulation each time, or a failure could not be looked at
 // again.
