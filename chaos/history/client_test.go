@@ -17,6 +17,7 @@ type client struct {
 	store store.Store
 	n     int
 	dice  *rand.Rand
+	far   *distance // nil: the calls take the time that they take
 
 	shortest time.Duration // lease
 	made     int           // records so far
@@ -33,6 +34,9 @@ func newClient(h *history, s store.Store, n int, plan session) *client {
 	c := &client{history: h, session: plan, store: s, n: n, dice: rand.New(rand.NewPCG(plan.seed, uint64(n)))}
 	c.shortest, _ = s.Limits()
 	c.id, c.other = c.newID(), c.newID()
+	if plan.oneWay > 0 {
+		c.far = &distance{rand.New(rand.NewPCG(plan.seed, uint64(most+n))), plan.oneWay, int(plan.seed%3) * 8}
+	}
 	return c
 }
 
@@ -88,7 +92,7 @@ func (c *client) act(ctx context.Context) {
 	case c.etag == "" && n < 60 || n < 2:
 		c.create(ctx)
 	case c.etag == "" || n < 14:
-		c.do(call{op: "read"}, func() (store.Entry, string, error) {
+		c.do(ctx, call{op: "read"}, func() (store.Entry, string, error) {
 			e, err := c.store.Read(ctx, c.name)
 			return e, "", err
 		})
@@ -104,9 +108,13 @@ func (c *client) act(ctx context.Context) {
 }
 
 // do keeps the ETag of an answer.
-func (c *client) do(what call, f func() (store.Entry, string, error)) error {
-	return c.history.do(c.n, what, func() (store.Entry, string, error) {
-		e, checkpoint, err := f()
+func (c *client) do(ctx context.Context, what call, f func() (store.Entry, string, error)) error {
+	return c.history.do(c.n, what, func() (e store.Entry, checkpoint string, err error) {
+		if c.far == nil {
+			e, checkpoint, err = f()
+		} else {
+			e, checkpoint, err = c.far.travel(ctx, f)
+		}
 		if err == nil && e.ETag != "" && e.ETag != c.etag {
 			c.old, c.etag = c.etag, e.ETag
 		}
@@ -115,8 +123,8 @@ func (c *client) do(what call, f func() (store.Entry, string, error)) error {
 }
 
 // stamped is do for a call that is answered with a stamp.
-func (c *client) stamped(what call, f func() (store.Revision, error)) error {
-	return c.do(what, func() (store.Entry, string, error) {
+func (c *client) stamped(ctx context.Context, what call, f func() (store.Revision, error)) error {
+	return c.do(ctx, what, func() (store.Entry, string, error) {
 		stamp, err := f()
 		return store.Entry{Revision: stamp}, "", err
 	})
@@ -124,7 +132,7 @@ func (c *client) stamped(what call, f func() (store.Revision, error)) error {
 
 func (c *client) create(ctx context.Context) {
 	record := c.text()
-	c.do(call{op: "create", record: record}, func() (store.Entry, string, error) {
+	c.do(ctx, call{op: "create", record: record}, func() (store.Entry, string, error) {
 		e, err := c.store.Create(ctx, c.name, []byte(record))
 		return e, "", err
 	})
@@ -132,14 +140,14 @@ func (c *client) create(ctx context.Context) {
 
 func (c *client) end(ctx context.Context) {
 	period := []time.Duration{-1, 0, c.shortest / 3, 2 * c.shortest}[c.dice.IntN(4)]
-	c.do(call{op: "break", span: period}, func() (store.Entry, string, error) {
+	c.do(ctx, call{op: "break", span: period}, func() (store.Entry, string, error) {
 		return store.Entry{}, "", c.store.(store.LeaseBreaker).Break(ctx, c.name, period)
 	})
 }
 
 // endUnchanged breaks the lease of the entry that it has seen.
 func (c *client) endUnchanged(ctx context.Context, seen tag, etag string) {
-	c.do(call{op: "break unchanged", etag: seen}, func() (store.Entry, string, error) {
+	c.do(ctx, call{op: "break unchanged", etag: seen}, func() (store.Entry, string, error) {
 		return store.Entry{}, "", c.store.(store.ConditionalBreaker).BreakUnchanged(ctx, c.name, etag)
 	})
 }
@@ -150,7 +158,7 @@ func (c *client) acquire(ctx context.Context, what call, etag string) {
 		what.id = c.newID()
 	}
 	what.op, what.span = "acquire", c.shortest+c.upTo(c.shortest/3).Truncate(time.Second)
-	err := c.stamped(what, func() (store.Revision, error) {
+	err := c.stamped(ctx, what, func() (store.Revision, error) {
 		return c.store.Lease(c.name, what.id).Acquire(ctx, what.span, etag)
 	})
 	if m := meaning(err); m != nil && m != errUnclear {
@@ -168,24 +176,24 @@ func (c *client) hold(ctx context.Context, what call, etag string) {
 	var err error
 	switch n := c.dice.IntN(100); {
 	case n < 22:
-		err = c.stamped(call{op: "renew", id: what.id}, func() (store.Revision, error) { return lease.Renew(ctx) })
+		err = c.stamped(ctx, call{op: "renew", id: what.id}, func() (store.Revision, error) { return lease.Renew(ctx) })
 	case n < 55:
 		what.op, what.record = "write", c.text()
-		err = c.stamped(what, func() (store.Revision, error) { return lease.Write(ctx, etag, []byte(what.record)) })
+		err = c.stamped(ctx, what, func() (store.Revision, error) { return lease.Write(ctx, etag, []byte(what.record)) })
 	case n < 70:
 		what.op, what.record, what.checkpoint = "save", c.text(), c.text()
-		err = c.stamped(what, func() (store.Revision, error) {
+		err = c.stamped(ctx, what, func() (store.Revision, error) {
 			return l.Save(ctx, etag, []byte(what.record), []byte(what.checkpoint))
 		})
 	case n < 87:
 		what.op = "load"
-		err = c.do(what, func() (store.Entry, string, error) {
+		err = c.do(ctx, what, func() (store.Entry, string, error) {
 			checkpoint, err := l.Load(ctx, etag)
 			return store.Entry{}, string(checkpoint), err
 		})
 	default:
 		c.mine = false
-		c.do(call{op: "release", id: what.id}, func() (store.Entry, string, error) { return store.Entry{}, "", lease.Release(ctx) })
+		c.do(ctx, call{op: "release", id: what.id}, func() (store.Entry, string, error) { return store.Entry{}, "", lease.Release(ctx) })
 	}
 	if meaning(err) == store.ErrLost {
 		c.mine = false

@@ -2,7 +2,6 @@ package history_test
 
 import (
 	"io/fs"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -27,6 +26,8 @@ type session struct {
 	lasts time.Duration // in real time: no call is made later
 	late  time.Duration // until so long after its begin, what was answered unclearly may be applied
 	model model
+
+	oneWay time.Duration // how far the clients are from the store at most; their answers get lost now and then. Zero: no distance
 }
 
 func (s session) clients() int { return 1 + int(s.seed%most) }
@@ -106,16 +107,13 @@ var every = func() (all []string) {
 	return append(all, unclear)
 }()
 
-// bubble has f in virtual time.
-func bubble(t *testing.T, f func()) { synctest.Test(t, func(*testing.T) { f() }) }
-
 // inBubble records histories in virtual time.
 func inBubble(t *testing.T, seeds uint64, record func(seed uint64) *history) {
 	t.Helper()
 	var y tally
 	for seed := range seeds {
 		var h *history
-		bubble(t, func() { h = record(seed) })
+		synctest.Test(t, func(*testing.T) { h = record(seed) })
 		if y.check(t, h, seed); t.Failed() {
 			return // one such history says enough
 		}
@@ -164,16 +162,13 @@ func TestDocumentedService(t *testing.T) {
 	inBubble(t, 200, func(seed uint64) *history { return overNetwork(seed, new(blobtest.Blob), int(seed%3)*10) })
 }
 
-// fromAfar has clients of one store so far from it, the answers of which get lost
-// now and then.
-func (s session) fromAfar(backend store.Store, oneWay time.Duration) *history {
-	return s.record(func(n int) store.Store {
-		return far{Store: backend, dice: rand.New(rand.NewPCG(s.seed, uint64(most+n))), most: oneWay, ills: int(s.seed%3) * 8}
-	})
+// of has the clients share one store.
+func (s session) of(backend store.Store) *history {
+	return s.record(func(int) store.Store { return backend })
 }
 
 func TestMemory(t *testing.T) {
 	inBubble(t, 400, func(seed uint64) *history {
-		return session{seed: seed, name: "app/job", calls: 96}.fromAfar(new(local.Memory), 60*time.Millisecond)
+		return session{seed: seed, name: "app/job", calls: 96, oneWay: 60 * time.Millisecond}.of(new(local.Memory))
 	})
 }

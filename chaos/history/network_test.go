@@ -125,85 +125,23 @@ func detached(r *http.Request) (*http.Request, error) {
 	return out, err
 }
 
-// far is a store whose calls take time there and back, and whose answers may get
-// lost on the way.
-type far struct {
-	store.Store
+// A distance is how far a client is from a store that it calls without a network.
+type distance struct {
 	dice *rand.Rand
 	most time.Duration // one way
 	ills int           // one answer in so many is lost; zero: none
 }
 
 // travel makes one call from afar.
-func travel[T any](f far, ctx context.Context, apply func(context.Context) (T, error)) (T, error) {
-	var none T
-	there, back := time.Duration(f.dice.Int64N(int64(f.most)+1)), time.Duration(f.dice.Int64N(int64(f.most)+1))
-	lost := f.ills > 0 && f.dice.IntN(f.ills) == 0
+func (d *distance) travel(ctx context.Context, call func() (store.Entry, string, error)) (e store.Entry, checkpoint string, err error) {
+	there, back := time.Duration(d.dice.Int64N(int64(d.most)+1)), time.Duration(d.dice.Int64N(int64(d.most)+1))
+	lost := d.ills > 0 && d.dice.IntN(d.ills) == 0
 	if proctest.Pause(ctx, there) != nil {
-		return none, ctx.Err()
+		return e, "", ctx.Err()
 	}
-	v, err := apply(ctx)
+	e, checkpoint, err = call()
 	if proctest.Pause(ctx, back) != nil || lost {
-		return none, context.DeadlineExceeded
+		return store.Entry{}, "", context.DeadlineExceeded
 	}
-	return v, err
-}
-
-func (f far) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
-	return travel(f, ctx, func(ctx context.Context) (store.Entry, error) { return f.Store.Create(ctx, name, record) })
-}
-
-func (f far) Read(ctx context.Context, name string) (store.Entry, error) {
-	return travel(f, ctx, func(ctx context.Context) (store.Entry, error) { return f.Store.Read(ctx, name) })
-}
-
-func (f far) Break(ctx context.Context, name string, period time.Duration) error {
-	_, err := travel(f, ctx, func(ctx context.Context) (bool, error) {
-		return true, f.Store.(store.LeaseBreaker).Break(ctx, name, period)
-	})
-	return err
-}
-
-func (f far) BreakUnchanged(ctx context.Context, name, etag string) error {
-	_, err := travel(f, ctx, func(ctx context.Context) (bool, error) {
-		return true, f.Store.(store.ConditionalBreaker).BreakUnchanged(ctx, name, etag)
-	})
-	return err
-}
-
-func (f far) Lease(name, id string) store.Lease {
-	return farLease{f, f.Store.Lease(name, id).(store.Checkpointer), f.Store.Lease(name, id)}
-}
-
-type farLease struct {
-	far    far
-	keeper store.Checkpointer
-	lease  store.Lease
-}
-
-func (l farLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	return travel(l.far, ctx, func(ctx context.Context) (store.Revision, error) { return l.lease.Acquire(ctx, d, etag) })
-}
-
-func (l farLease) Renew(ctx context.Context) (store.Revision, error) {
-	return travel(l.far, ctx, l.lease.Renew)
-}
-
-func (l farLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	return travel(l.far, ctx, func(ctx context.Context) (store.Revision, error) { return l.lease.Write(ctx, etag, record) })
-}
-
-func (l farLease) Release(ctx context.Context) error {
-	_, err := travel(l.far, ctx, func(ctx context.Context) (bool, error) { return true, l.lease.Release(ctx) })
-	return err
-}
-
-func (l farLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
-	return travel(l.far, ctx, func(ctx context.Context) (store.Revision, error) {
-		return l.keeper.Save(ctx, etag, record, checkpoint)
-	})
-}
-
-func (l farLease) Load(ctx context.Context, etag string) ([]byte, error) {
-	return travel(l.far, ctx, func(ctx context.Context) ([]byte, error) { return l.keeper.Load(ctx, etag) })
+	return e, checkpoint, err
 }

@@ -32,19 +32,11 @@ func (s session) named(seed uint64) session {
 	return s
 }
 
-func TestMemoryInReality(t *testing.T) {
-	alone(t)
-	backend := new(local.Memory)
-	inReality(t, 100, func(seed uint64) *history {
-		return session{calls: 120, lasts: 8 * time.Second}.named(seed).fromAfar(backend, time.Millisecond)
-	})
-}
-
 func TestDir(t *testing.T) {
 	alone(t)
 	backend := local.Dir{Path: t.TempDir()}
 	inReality(t, 50, func(seed uint64) *history {
-		return session{calls: 80, lasts: 12 * time.Second}.named(seed).fromAfar(backend, time.Millisecond)
+		return session{calls: 80, lasts: 12 * time.Second, oneWay: time.Millisecond}.named(seed).of(backend)
 	})
 }
 
@@ -82,16 +74,16 @@ func checkLateRenewal(t *testing.T, backend store.Store) {
 	c.create(ctx)
 	acquire := func(id string) store.Lease {
 		l := backend.Lease(c.name, id)
-		c.stamped(call{op: "acquire", id: id, etag: c.tag(c.etag), span: c.shortest}, func() (store.Revision, error) {
+		c.stamped(ctx, call{op: "acquire", id: id, etag: c.tag(c.etag), span: c.shortest}, func() (store.Revision, error) {
 			return l.Acquire(ctx, c.shortest, c.etag)
 		})
 		return l
 	}
 	old := acquire(c.other)
-	c.do(call{op: "release", id: c.other}, func() (store.Entry, string, error) { return store.Entry{}, "", old.Release(ctx) })
+	c.do(ctx, call{op: "release", id: c.other}, func() (store.Entry, string, error) { return store.Entry{}, "", old.Release(ctx) })
 	acquire(c.id)
 	time.Sleep(c.shortest + time.Second)
-	c.stamped(call{op: "renew", id: c.other}, func() (store.Revision, error) { return old.Renew(ctx) })
+	c.stamped(ctx, call{op: "renew", id: c.other}, func() (store.Revision, error) { return old.Renew(ctx) })
 	if got, want := c.check(patience), porcupine.Illegal; got != want {
 		t.Errorf("by the contract: got %s, want %s of\n%s", got, want, c.history.text())
 	}

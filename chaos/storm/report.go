@@ -12,7 +12,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -24,7 +23,6 @@ func report(out io.Writer, s Story) {
 	reportExits(w, s)
 	reportOutcomes(w, s)
 	reportEffects(w, s)
-	reportLeaders(w, s)
 }
 
 func reportFaults(w io.Writer, s Story) {
@@ -111,63 +109,4 @@ func reportEffects(w io.Writer, s Story) {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\n", job, accepted[job], stale[job], late[job], times[0], times[1], times[2])
 	}
 	fmt.Fprintln(w)
-}
-
-// A gap is the time between two leaders.
-type gap struct {
-	how string
-	d   time.Duration
-}
-
-// gaps are measured from the last effect of one leader, or from what is known to
-// have ended it, to the first of the next.
-func gaps(s Story) (out []gap) {
-	var last, end *Effect
-	for i := range s.Effects {
-		e := &s.Effects[i]
-		switch {
-		case e.Job != leader || e.Stale || e.What == Late:
-		case e.What == Ended:
-			if last != nil && e.Token == last.Token {
-				end = e
-			}
-		default:
-			if last != nil && e.Token != last.Token {
-				out = append(out, between(s, last, end, e))
-				end = nil
-			}
-			last = e
-		}
-	}
-	return out
-}
-
-func between(s Story, last, end, next *Effect) gap {
-	for _, x := range s.Exits {
-		if x.Asked == sigkill && x.Replica == last.Replica && x.At.After(last.Got.Add(-time.Second)) && x.At.Before(next.Got) && end == nil {
-			return gap{"killed", next.Got.Sub(x.At)}
-		}
-	}
-	if end != nil && end.Got.Before(next.Got) {
-		if end.Cause == soloist.ErrStopped.Error() {
-			return gap{"handed over", next.Got.Sub(end.Got)}
-		}
-		return gap{"lost its lease, and said so", next.Got.Sub(last.Got)}
-	}
-	return gap{"frozen, or went with its process", next.Got.Sub(last.Got)}
-}
-
-func reportLeaders(w io.Writer, s Story) {
-	by := map[string][]time.Duration{}
-	var sum time.Duration
-	for _, g := range gaps(s) {
-		by[g.how] = append(by[g.how], g.d)
-		sum += g.d
-	}
-	fmt.Fprintln(w, "TIME WITHOUT A LEADER\tCOUNT\tMEDIAN\tMAX")
-	for _, how := range slices.Sorted(maps.Keys(by)) {
-		all := slices.Sorted(slices.Values(by[how]))
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", how, len(all), all[len(all)/2].Round(time.Millisecond), all[len(all)-1].Round(time.Millisecond))
-	}
-	fmt.Fprintf(w, "in all\t\t\t%s\n\n", sum.Round(time.Second))
 }

@@ -1,15 +1,5 @@
 package beatmodel
 
-// An ETag is compared with the blob's alone, so two are enough: the blob's, and an old one.
-const (
-	current = 1
-	stale   = 2
-	fresh   = 15 // an id that nothing else has
-)
-
-// baseToken is the token of each record: the others count from it, so that there may be any number.
-const baseToken = 4
-
 // canonical gives states one form that differ in names alone, or in what can have no effect. Without it
 // there would be a new state for each beat.
 func (m *Model) canonical(s *State) {
@@ -73,15 +63,6 @@ func (m *Model) ageLimit(op Op, i int) uint8 {
 		return m.Beats[i]
 	}
 	return 0
-}
-
-// newETag makes each ETag that a replica or a request knows an old one.
-func (s *State) newETag() {
-	for _, etag := range []*uint8{&s.Replicas[0].Seen.ETag, &s.Replicas[1].Seen.ETag, &s.Late.ETag} {
-		if *etag != 0 {
-			*etag = stale
-		}
-	}
 }
 
 // rename counts tokens from the record's, and the ids of leases in the order in which the state has them.

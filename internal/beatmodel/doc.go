@@ -1,7 +1,7 @@
 // Package beatmodel is a model of one blob whose holder is replaced in less time than the service's
 // shortest lease takes to expire. Its tests visit every state that the model can reach, in any order of
 // events: see [Model.Explore]. Read it to learn the protocol: state.go has what there is, service.go what the
-// service does, follower.go and holder.go what the program does, network.go and trouble.go what goes wrong.
+// service does, follower.go and holder.go what the program does, network.go and trouble.go what goes wrong; move.go how a step is noted.
 //
 // # The protocol
 //

@@ -30,6 +30,12 @@ func (m *Model) Explore() Result {
 	return Result{States: len(states)}
 }
 
+// start returns the first state: an entry without a run.
+func (m *Model) start() (s State) {
+	s.Blob = Blob{Record: Record{Token: baseToken}}
+	return s
+}
+
 // next returns the steps from a state. The next call overwrites them.
 func (m *Model) next(o *moves, s State) []Move {
 	o.from, o.all = s, o.all[:0]

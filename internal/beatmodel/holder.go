@@ -110,19 +110,3 @@ func (m *Model) afterRenewal(s *State, i int, ok bool) {
 		r.ByLease = left(m.Lease, age)
 	}
 }
-
-// startOver has a replica follow from zero: it observes no ETag.
-func (s *State) startOver(i int) {
-	s.forget(i)
-	s.Replicas[i] = Replica{Ended: s.Replicas[i].Ended}
-}
-
-// forget makes the nonce of a replica's write that of another.
-func (s *State) forget(i int) {
-	if s.Blob.Record.Writer == nonce(i) {
-		s.Blob.Record.Writer = 0
-	}
-	if s.Late.Writer == nonce(i) {
-		s.Late.Writer = 0
-	}
-}

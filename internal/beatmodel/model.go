@@ -51,12 +51,6 @@ func (m *Model) trusts(r *Replica, i int) bool {
 	return r.ByBeat > 0 && r.ByLease > 0
 }
 
-// start returns the first state: an entry without a run.
-func (m *Model) start() (s State) {
-	s.Blob = Blob{Record: Record{Token: baseToken}}
-	return s
-}
-
 // wrong returns what must never be, or nothing.
 func (m *Model) wrong(s *State) string {
 	acting := 0

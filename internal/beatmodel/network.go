@@ -1,38 +1,5 @@
 package beatmodel
 
-// A Move is one step from a state to another.
-type Move struct {
-	Who  int // the replica, from 0; -1: none
-	Op   Op
-	What string
-	To   State
-}
-
-// moves are the steps from one state.
-type moves struct {
-	from State
-	all  []Move
-}
-
-// add adds a step and returns the state after it, for the caller to change.
-func (o *moves) add(who int, what string) *State { return o.of(who, None, what) }
-
-// of adds a step of a request.
-func (o *moves) of(who int, op Op, what string) *State {
-	o.all = append(o.all, Move{who, op, what, o.from})
-	return &o.all[len(o.all)-1].To
-}
-
-// send adds the sending of a replica's next call, and returns the replica for further changes.
-func (o *moves) send(i int, op Op) *Replica {
-	s := o.of(i, op, "is sent")
-	if op == Claim || op == Write || op == Finish {
-		s.forget(i) // a new nonce: the replica waits for no older write any more
-	}
-	s.Replicas[i].Call = Call{Op: op}
-	return &s.Replicas[i]
-}
-
 // request returns what a replica's call asks of the service.
 func (m *Model) request(r *Replica, i int, op Op) Request {
 	q := Request{Op: op, ETag: r.Seen.ETag, ID: r.ID}
@@ -51,9 +18,6 @@ func (m *Model) request(r *Replica, i int, op Op) Request {
 	}
 	return q
 }
-
-// nonce is the name of the write whose outcome a replica waits for.
-func nonce(i int) uint8 { return uint8(i + 1) }
 
 // travel adds what may become of a request: it is served, with or without an answer, copied or lost.
 // A request that is late has been copied and lost, and so has one that the client library repeats.

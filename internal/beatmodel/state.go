@@ -1,5 +1,15 @@
 package beatmodel
 
+// An ETag is compared with the blob's alone, so two are enough: the blob's, and an old one.
+const (
+	current = 1
+	stale   = 2
+	fresh   = 15 // an id that nothing else has
+)
+
+// baseToken is the token of each record: the others count from it, so that there may be any number.
+const baseToken = 4
+
 // A State is all that there is at one instant. Times are ticks that have passed or are left, so
 // states that differ in the date alone are one.
 type State struct {

@@ -35,7 +35,7 @@ type Blob struct {
 // An Op is one request, in the order in which the service applied them.
 type Op struct {
 	Time   time.Time
-	Op     string // "put", "get", "head", "append", "metadata", "delete", "acquire", "renew", "change", "release", "break", "create container", "delete container", "list", "unknown"
+	Op     string // "put", "get", "head", "append", "metadata", "delete", "acquire", "renew", "release", "break", "create container", "delete container", "list", "unknown"
 	Blob   string // container/blob
 	Lease  string // the lease id in the request; of acquire the proposed one
 	ETag   string // of the blob afterwards
@@ -136,7 +136,7 @@ func (b *Blob) apply(r *Request) Answer {
 		return b.list(r)
 	case "put", "get", "head", "delete", "metadata", "append":
 		return b.onBlob(r)
-	case "acquire", "renew", "change", "release", "break":
+	case "acquire", "renew", "release", "break":
 		return b.onLease(r)
 	}
 	r.Op = "unknown"

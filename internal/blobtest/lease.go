@@ -72,23 +72,6 @@ func (l *lease) renew(now time.Time, id string) string {
 	return ""
 }
 
-func (l *lease) change(id, proposed string) string {
-	switch l.state {
-	case available, broken, expired:
-		return "LeaseNotPresentWithLeaseOperation"
-	case breaking:
-		if id == l.id {
-			return "LeaseIsBreakingAndCannotBeChanged"
-		}
-		return "LeaseIdMismatchWithLeaseOperation"
-	}
-	if id != l.id && proposed != l.id { // the second makes a repetition harmless
-		return "LeaseIdMismatchWithLeaseOperation"
-	}
-	l.id = proposed
-	return ""
-}
-
 func (l *lease) release(id string) string {
 	if l.state == available || id != l.id {
 		return "LeaseIdMismatchWithLeaseOperation"

@@ -207,8 +207,6 @@ func (b *Blob) onLease(r *Request) Answer {
 		code = o.lease.acquire(r.now, proposed, time.Duration(seconds)*time.Second)
 	case "renew":
 		code = o.lease.renew(r.now, id)
-	case "change":
-		code = o.lease.change(id, proposed)
 	case "release":
 		code = o.lease.release(id)
 	case "break":

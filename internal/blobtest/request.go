@@ -176,11 +176,6 @@ func (r *Request) leaseHeaders() string {
 		}
 	case "break":
 		id = ""
-	case "change":
-		if proposed == "" {
-			return "MissingRequiredHeader"
-		}
-		fallthrough
 	default:
 		if id == "" {
 			return "MissingRequiredHeader"

@@ -1,40 +1,19 @@
 package sim
 
 import (
-	"time"
-
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/internal/sim/world"
 	"github.com/soloist-go/soloist/store"
 )
 
-// serviceOf is the service of a cluster over [Config.Store].
-func serviceOf(s store.Store) world.Service {
-	if s == nil {
-		return &blobtest.Blob{Tell: func(blobtest.Op) {}}
-	}
-	return world.AnyStore{Store: s}
-}
-
-func keepsDocuments(s store.Store) bool {
-	_, ok := s.(store.Documenter)
-	return s == nil || ok
-}
-
-// client is a store whose requests go by send.
-func (c *Cluster) client(send world.Sender) world.Client {
-	one := world.Client{Send: send, Shortest: 15 * time.Second, Longest: time.Minute}
-	if c.Store != nil {
-		one.Shortest, one.Longest = c.Store.Limits()
-	}
-	return one
-}
+// newService is the service of a cluster. It keeps no log of its own.
+func newService() *blobtest.Blob { return &blobtest.Blob{Tell: func(blobtest.Op) {}} }
 
 // whole is what a machine has of the store that all share, with documents.
 func (c *Cluster) whole(l *world.Line) wholeStore {
 	if !c.piped {
-		return c.client(l.Send)
+		return world.Client{Send: l.Send}
 	}
 	config := l.Machine.Azure
 	if config.Transport = l; config.AccountName == "" && config.ConnectionString == "" {

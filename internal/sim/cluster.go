@@ -4,8 +4,7 @@
 // client library and HTTP: see package world for what they have below them, with clocks that are
 // wrong, a network that loses, delays and refuses, and machines that crash and are suspended. Package
 // draw has what is drawn from the seed. Here is what a replica does, and its operators and deploys.
-// It leaves a [trace.Log], which package judge judges. [Config.Store] puts any other store in the
-// place of the service.
+// It leaves a [trace.Log], which package judge judges.
 package sim
 
 import (
@@ -19,7 +18,6 @@ import (
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/internal/sim/world"
-	"github.com/soloist-go/soloist/store"
 )
 
 // A Config says what to simulate. It is meant for a bubble of testing/synctest;
@@ -34,11 +32,6 @@ type Config struct {
 	Zero          bool                // replicas are started by alarms, and end by themselves
 	Single        bool                // once all is well, one thing at a time goes wrong
 	Draw          string              // once all is well, what no seed draws: one of [Draws]
-
-	// Store is what the replicas share. Its clock has to be time.Now. Nil: a
-	// [blobtest.Blob]. One seed in sixteen has the client library and host/azure over that,
-	// which take longer than all else.
-	Store store.Store
 }
 
 // A Cluster is some replicas of a program over one simulated service.
@@ -62,7 +55,7 @@ type Cluster struct {
 	turned     sync.Map       // the jobs of which a run is to behave in another way, and how
 	logs       local.Memory   // of the histories of a draw
 	ordered    bool           // operators give orders, and replicas read them
-	piped      bool           // replicas have the client library and host/azure
+	piped      bool           // replicas have the client library and host/azure: in one seed of sixteen, since these take longer than all else
 	wg         sync.WaitGroup // whatever was started
 	version    struct {
 		sync.Mutex

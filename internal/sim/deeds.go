@@ -30,7 +30,7 @@ func (c *Cluster) askAgain(d draw.PlannedFault, request string) {
 func (c *Cluster) carryOut(d draw.PlannedFault) {
 	side := map[string]func(draw.PlannedFault){draw.Sweeps: c.sweep, draw.WakeCold: c.wakeCold, draw.Looks: c.look,
 		draw.Chase: c.chase, draw.Backfills: c.backfill, draw.Orders: c.giveOrder}
-	if c.Store == nil && d.Job != trace.Foreign { // an operator has the entry within reach
+	if d.Job != trace.Foreign { // an operator has the entry within reach
 		side["spoil"], side[draw.ToolLeases], side[draw.DeleteTwice], side[draw.Unlocks] = c.corrupt, c.holdByTool, c.deleteTwice, c.unlock
 	}
 	switch d.What {

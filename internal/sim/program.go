@@ -35,7 +35,7 @@ func (c *Cluster) job(m *world.Machine, d *trace.Definition) soloist.Job {
 	if d.Follows != "" {
 		text = ""
 	}
-	j := soloist.Job{Name: cmp.Or(d.Whole, d.Name), Shards: d.Shards, Schedule: text, After: d.Follows, AfterAny: d.FollowsAny, TimeZone: d.Zone, Lease: c.leaseOf(d), Timeout: d.Timeout, HeartbeatTimeout: d.HeartbeatTimeout,
+	j := soloist.Job{Name: cmp.Or(d.Whole, d.Name), Shards: d.Shards, Schedule: text, After: d.Follows, AfterAny: d.FollowsAny, TimeZone: d.Zone, Lease: cmp.Or(d.Beat, d.Lease), Timeout: d.Timeout, HeartbeatTimeout: d.HeartbeatTimeout,
 		Retry: soloist.Retry{MaxTries: d.MaxTries, Backoff: d.Backoff, PauseAfter: d.PauseAfter}, StartingDeadline: d.StartingDeadline, FinishBy: d.FinishBy, Missed: d.Missed, Overlap: d.Overlap, Interrupted: d.Interrupted, Paused: d.Paused, EveryReplica: d.EveryReplica,
 		HealthCheck: soloist.HealthCheck{Check: c.healthy(m, d), Interval: d.HealthInterval, FailureThreshold: d.FailureThreshold}, MaxCheckpoint: d.MaxCheckpoint, ClaimAhead: d.ClaimAhead, Group: d.Group, Except: closed(d), Do: c.do(m, d)}
 	limits(&j, d)
@@ -43,16 +43,8 @@ func (c *Cluster) job(m *world.Machine, d *trace.Definition) soloist.Job {
 }
 
 func (c *Cluster) singleton(m *world.Machine, d *trace.Definition) soloist.Singleton {
-	return soloist.Singleton{Name: cmp.Or(d.Whole, d.Name), Shards: d.Shards, Lease: c.leaseOf(d), HeartbeatTimeout: d.HeartbeatTimeout, Backoff: d.Backoff,
+	return soloist.Singleton{Name: cmp.Or(d.Whole, d.Name), Shards: d.Shards, Lease: cmp.Or(d.Beat, d.Lease), HeartbeatTimeout: d.HeartbeatTimeout, Backoff: d.Backoff,
 		HealthCheck: soloist.HealthCheck{Check: c.healthy(m, d), Interval: d.HealthInterval, FailureThreshold: d.FailureThreshold}, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
-}
-
-// leaseOf is the lease that a program asks for. A store of [Config] takes what the definition says.
-func (c *Cluster) leaseOf(d *trace.Definition) time.Duration {
-	if c.Store != nil {
-		return d.Lease
-	}
-	return cmp.Or(d.Beat, d.Lease)
 }
 
 // closed returns the calendar of an edition.

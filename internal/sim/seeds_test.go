@@ -68,6 +68,11 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
+// TestSeedsAtZero simulates clusters that a platform scales to zero: it starts a replica when a message is visible in the
+// queue of alarms, and loses, delays and repeats messages. A simulated hour without a replica costs next to nothing, so
+// each is 18 times as long as -length says.
+func TestSeedsAtZero(t *testing.T) { testSeeds(t, sim.Config{Length: 18 * *length, Zero: true}) }
+
 // testSeeds simulates and judges the seeds that the flags name, and returns what they have met.
 func testSeeds(t *testing.T, c sim.Config) map[string]int {
 	first, n := *from, *seeds

@@ -2,13 +2,11 @@ package sim_test
 
 import (
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/sim"
 	"github.com/soloist-go/soloist/internal/sim/draw"
-	"github.com/soloist-go/soloist/internal/sim/judge"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
@@ -35,9 +33,7 @@ func testSingles(t *testing.T, c sim.Config, befallen int) {
 				c.NetworkFaults = []draw.NetworkFault{}
 			}
 			l := simulate(t, c)
-			for _, v := range judge.Judge(l) {
-				t.Error(v)
-			}
+			holds(t, s, l)
 			all := 0
 			for _, e := range l.Events {
 				if e.What == trace.Single && e.Op != trace.Over {
@@ -46,9 +42,6 @@ func testSingles(t *testing.T, c sim.Config, befallen int) {
 			}
 			if all < befallen {
 				t.Errorf("%d things have befallen the cluster, want %d", all, befallen)
-			}
-			if *seed != 0 && testing.Verbose() {
-				l.Write(os.Stdout)
 			}
 		})
 	}

@@ -71,7 +71,7 @@ func (c *Cluster) desk(job string, r *draw.Roll) *soloist.Scheduler {
 
 // overHands is what an operator has of the store.
 func (c *Cluster) overHands(r *draw.Roll, shards bool) world.Client {
-	return c.client((&hands{Cluster: c, roll: r, shards: shards}).send)
+	return world.Client{Send: (&hands{Cluster: c, roll: r, shards: shards}).send}
 }
 
 // hands are an operator's way to the service, on which nothing goes wrong.
@@ -100,9 +100,6 @@ func (h *hands) send(ctx context.Context, r *blobtest.Request) (world.Reply, err
 }
 
 func (c *Cluster) sweep(d draw.PlannedFault) {
-	if c.Store != nil {
-		return
-	}
 	r := draw.New(c.Seed, 0, draw.Sweeps, trace.TimeOfDay(d.At))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

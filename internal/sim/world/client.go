@@ -17,8 +17,7 @@ import (
 // A Client is a store over the service without the client library and HTTP: each method makes the
 // request that host/azure makes. Its errors are those of host/azure.
 type Client struct {
-	Send              Sender
-	Shortest, Longest time.Duration // of a lease
+	Send Sender
 }
 
 // ask sends a request. What it is for decides what a refusal means.
@@ -86,7 +85,7 @@ func (s Client) insert(ctx context.Context, what, name string, body []byte, head
 	return rev, err
 }
 
-func (s Client) Limits() (shortest, longest time.Duration) { return s.Shortest, s.Longest }
+func (s Client) Limits() (shortest, longest time.Duration) { return 15 * time.Second, time.Minute }
 
 func (s Client) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	rev, err := s.insert(ctx, "create", name, nil, NoneMatch, "*", MetaKey, string(record))

@@ -26,7 +26,7 @@ func (n *Network) Add(f draw.NetworkFault) {
 // many of them there were.
 type Network struct {
 	Seed    uint64
-	Service Service
+	Service *blobtest.Blob
 	Log     *trace.Log
 	Faults  []draw.NetworkFault
 	Calm    time.Time                                            // from then on nothing goes wrong
@@ -63,11 +63,6 @@ func (n *Network) fault(slot int, e *trace.Event, r *draw.Roll) trace.Fault {
 		}
 	}
 	return trace.None
-}
-
-// A Service answers requests: a [blobtest.Blob], or a store in its place.
-type Service interface {
-	Answer(*blobtest.Request) blobtest.Answer
 }
 
 // Apply has the service do what the request of an event asks for.
