@@ -2,6 +2,7 @@ package soloist_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,32 +11,47 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
+// keepHistory has replicas that are not started yet write the log of outcomes until stop.
+func (c *cluster) keepHistory(replicas ...*replica) (stop func()) {
+	ctx, cancel := context.WithCancel(c.t.Context())
+	var done sync.WaitGroup
+	for _, r := range replicas {
+		h := &history.Writer{Store: c.store, App: "soloist", Failed: func(job string, err error) { c.t.Error(job, err) }}
+		r.Events = h.Take
+		done.Go(func() { h.Run(ctx) })
+	}
+	return func() { cancel(); done.Wait() }
+}
+
+// logged returns the outcomes of a job in its log and in its record.
+func (c *cluster) logged(job string) []history.Line {
+	rec := c.record(job)
+	lines, err := history.Read(c.t.Context(), c.store, "soloist/"+job, time.Time{}, &rec)
+	if err != nil {
+		c.t.Error(err)
+	}
+	return lines
+}
+
 // The log of outcomes has those of a backfill, which the record only counts.
 func TestBackfillIsInHistory(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		w := work("@every 10m", time.Second)
 		a := c.replica("a", w)
-		h := &history.Writer{Store: c.store, App: "soloist", Failed: func(job string, err error) { t.Error(job, err) }}
-		a.Events = h.Take
-		ctx, cancel := context.WithCancel(c.t.Context())
-		done := make(chan struct{})
-		go func() { h.Run(ctx); close(done) }()
+		defer c.keepHistory(a)()
 		c.launch(a)
 		time.Sleep(65 * time.Minute)
 		c.fills(soloist.Backfill{From: time.Now().Add(-time.Hour), To: time.Now(), All: true}, w)
 		time.Sleep(3 * time.Hour)
-		rec, filled := c.record("work"), 0
-		lines, err := history.Read(c.t.Context(), c.store, "soloist/work", time.Time{}, &rec)
+		filled, lines := 0, c.logged("work")
 		for _, l := range lines {
 			if store.BackfillOf(l.Request) != 0 {
 				filled++
 			}
 		}
-		if err != nil || filled != 6 {
-			t.Errorf("%d of %d outcomes are of the backfill, want 6, %v", filled, len(lines), err)
+		if filled != 6 {
+			t.Errorf("%d of %d outcomes are of the backfill, want 6", filled, len(lines))
 		}
-		cancel()
-		<-done
 	})
 }
 

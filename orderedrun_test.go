@@ -3,7 +3,9 @@ package soloist_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -188,41 +190,52 @@ func TestNameOfOrderedRunIsKeptForADay(t *testing.T) {
 	})
 }
 
-// Runs that were ordered during a run are settled together, ten in one write: none of them, nor the outcome of the tick for
-// which a follower waits, leaves the record before it can be read.
+// Runs that were ordered during a run are settled together, ten in one write, and the next write follows at once. The outcome
+// of the tick stays in the record for the follower, which polls, and the log of outcomes has each of them once.
 func TestManyOrdersAtOnce(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w, f := named("import", work("0 */2 * * *", 10*time.Minute)), following("clean", "import", time.Second)
-		most := 0
-		grows := func(op string, apply func() error) error {
-			if op != "write" {
-				return apply()
+	for _, n := range []int{25, 60, 99} {
+		inCase(t, fmt.Sprint(n), func(t *testing.T, c *cluster) {
+			w, f := named("import", work("0 */2 * * *", 10*time.Minute)), following("clean", "import", time.Second)
+			var mu sync.Mutex
+			seen, most := map[string]bool{}, 0
+			grows := func(op string, apply func() error) error {
+				if op != "write" {
+					return apply()
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				before, err := len(seen), apply()
+				for _, o := range c.record("import").History {
+					seen[o.Request] = true
+				}
+				most = max(most, len(seen)-before)
+				return err
 			}
-			before := len(c.record("import").History)
-			err := apply()
-			most = max(most, len(c.record("import").History)-before)
-			return err
-		}
-		c.launch(c.replica("a", w).meets(grows)) // of the version before, which has no follower
-		time.Sleep(time.Minute)
-		c.launch(c.replica("b", w, f).meets(grows))
-		time.Sleep(2*time.Hour + time.Minute)
-		for i := range 25 {
-			c.order(soloist.Order{Kind: store.OrderRun, Job: "import", Request: fmt.Sprint("r", i)}, w)
-		}
-		time.Sleep(30 * time.Minute)
-		known := map[string]bool{}
-		for _, o := range c.record("import").History {
-			known[o.Request] = true
-		}
-		for i := range 25 {
-			if !known[fmt.Sprint("r", i)] {
-				t.Errorf("the outcome of r%d is not in the record", i)
+			a, b := c.replica("a", w).meets(grows), c.replica("b", w, f).meets(grows) // a is of the version before, which has no follower
+			defer c.keepHistory(a, b)()
+			c.launch(a)
+			time.Sleep(time.Minute)
+			c.launch(b)
+			time.Sleep(2*time.Hour + time.Minute)
+			want := []string{"succeeded"}
+			for i := range n {
+				c.order(soloist.Order{Kind: store.OrderRun, Job: "import", Request: fmt.Sprint("r", i)}, w)
+				want = append(want, fmt.Sprint("skipped r", i))
 			}
-		}
-		if !known[""] || most > 11 {
-			t.Errorf("the outcome of the tick is there: %t; %d outcomes in one write", known[""], most)
-		}
-		c.wantOutcomes("clean", "succeeded 02:00:00")
-	})
+			time.Sleep(30 * time.Minute)
+			c.wantOutcomes("clean", "succeeded 02:00:00")
+			if len(seen) != n+1 || most != 10 {
+				t.Errorf("%d outcomes were in the record, want %d; one write settles %d orders, want 10", len(seen), n+1, most)
+			}
+			var got []string
+			for _, l := range c.logged("import") {
+				if got = append(got, strings.TrimSpace(fmt.Sprint(l.Status, " ", l.Request))); l.Gap {
+					t.Errorf("a gap before %s", l.Request)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%d outcomes are in the log, want %d: %v", len(got), len(want), got)
+			}
+		})
+	}
 }

@@ -25,7 +25,7 @@ func (r *Record) EncodeWithin(limit int) ([]byte, error) {
 		case err != nil:
 			return nil, err
 		case len(r.History) > maxHistory && len(b) > small:
-			r.History = r.History[:max(maxHistory, len(r.History)-1-(len(b)-small)/usualOutcome)]
+			r.forget(max(maxHistory, len(r.History)-1-(len(b)-small)/usualOutcome))
 		case len(b) <= limit:
 			return b, nil
 		case !r.shorten():
@@ -44,13 +44,37 @@ func (r *Record) shorten() bool {
 	text := r.longest()
 	switch {
 	case len(r.History) > kept, *text == "" && len(r.History) > 1:
-		r.History = r.History[:len(r.History)-1]
+		r.forget(len(r.History) - 1)
 	case *text == "":
 		return false
 	default:
 		*text = half(*text)
 	}
 	return true
+}
+
+// forget leaves so many outcomes: the newest, of which a quarter may be the newest of ticks. Runs that operators have ordered are
+// settled by the dozen, and the jobs that follow this one have yet to read what became of its ticks.
+func (r *Record) forget(most int) {
+	ticks := 0 // that stay
+	for _, f := range r.History {
+		if f.Request == "" && ticks < most/4 {
+			ticks++
+		}
+	}
+	left, others := make([]Outcome, 0, most), most-ticks
+	for _, f := range r.History {
+		switch {
+		case f.Request == "" && ticks > 0:
+			ticks--
+		case others > 0:
+			others--
+		default:
+			continue
+		}
+		left = append(left, f)
+	}
+	r.History = left
 }
 
 // longest returns the longest text that may be cut. It clones the history, in which that may be: the record

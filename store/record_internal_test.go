@@ -96,6 +96,45 @@ func TestLongTextsCostNoneOfTwelveOutcomes(t *testing.T) {
 	}
 }
 
+// Runs by hand leave the newest ticks a quarter of the room, and take the rest.
+func TestRunsByHandLeaveTheNewestTicks(t *testing.T) {
+	for _, c := range []struct{ ticks, byHand, wantTicks int }{{20, 0, 20}, {0, 99, 0}, {20, 3, 17}, {20, 16, 5}, {20, 99, 5}, {2, 99, 2}} {
+		r := sample()
+		r.History = nil
+		for i := range c.ticks + c.byHand {
+			o := Outcome{Tick: r.Watermark.Add(time.Duration(i) * time.Second), Status: Failed, Reason: strings.Repeat("x", 60), Attempt: 1,
+				Token: int64(i + 1), Replica: "replica-1234567890", Start: r.Created, End: r.Created.Add(time.Millisecond)}
+			if i >= c.ticks {
+				o.Request = fmt.Sprint("request-", i)
+			}
+			r.History = slices.Insert(r.History, 0, o)
+			shared := slices.Clone(r.History)
+			copied := r.Clone()
+			if _, err := copied.Encode(); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(r.History, shared) {
+				t.Fatal("what a record shares with its copy has changed")
+			}
+			r = copied
+		}
+		var want []int64 // tokens
+		for i := range 20 - c.wantTicks {
+			want = append(want, int64(c.ticks+c.byHand-i))
+		}
+		for i := range c.wantTicks {
+			want = append(want, int64(c.ticks-i))
+		}
+		var got []int64
+		for _, o := range r.History {
+			got = append(got, o.Token)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d ticks and %d by hand: got %v, want %v", c.ticks, c.byHand, got, want)
+		}
+	}
+}
+
 func TestUnknownFieldsThatDoNotFitAreNotDropped(t *testing.T) {
 	r := sample()
 	big, _ := json.Marshal(strings.Repeat("x", MaxRecord))

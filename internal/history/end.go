@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/soloist-go/soloist/store"
 )
@@ -16,6 +17,7 @@ type end struct {
 	size   int64        // of it
 	torn   bool         // it ends in the middle of a line
 	token  int64        // the largest there
+	since  time.Time    // of the first outcome that was read; zero: all were
 	ticks  bool         // the end has outcomes that are not of a backfill
 	known  map[key]bool // the last outcomes, at least those that the record has
 	parts  []extent     // all logs, the oldest first
@@ -62,7 +64,13 @@ func look(ctx context.Context, s store.Appender, entry string) (*end, error) {
 			e.number, _ = strconv.Atoi(path.Base(p.name))
 			e.size, e.torn = p.size, len(b) > 0 && b[len(b)-1] != '\n'
 		}
-		e.learn(decode(b))
+		lines := decode(b)
+		if e.learn(lines); len(lines) > 0 {
+			e.since = lines[0].At()
+		}
+		if i == 0 && from == 0 {
+			e.since = time.Time{}
+		}
 	}
 	if e.size >= full {
 		e.number, e.size, e.torn = e.number+1, 0, false
@@ -78,27 +86,36 @@ func (e *end) learn(lines []Line) {
 	}
 }
 
-// missing returns the outcomes of a record that the log lacks, the oldest first. The log has the order of the record, so
-// if its end has outcomes of a backfill alone, it has those up to its largest token.
+// fewest is how many outcomes a record has at least once it has dropped some.
+const fewest = 12
+
+// missing returns the outcomes of a record that the log lacks, the oldest first. The log has the order of the record: what is older
+// than an outcome that it has, it has had. The oldest quarter of a record may be ticks alone, from before other outcomes that were
+// dropped: that the log has one of those does not show that it has the others.
 func (e *end) missing(rec *store.Record) (news []Line) {
-	met := false
-	for _, o := range slices.Backward(rec.History) {
-		if e.known[keyOf(&o)] {
-			met = true
-		} else {
-			news = append(news, Line{Outcome: o})
+	known, whole, ticks, n := false, false, 0, len(rec.History)
+	for _, o := range rec.History {
+		l := Line{Outcome: o}
+		if o.Request == "" {
+			ticks++
+		}
+		known = known || e.has(&o)
+		whole = whole || known && (o.Request != "" || ticks > n/4 || n < fewest)
+		if !known && !l.At().Before(e.since) {
+			news = append(news, l)
 		}
 	}
-	if !met && !e.ticks {
-		last := slices.IndexFunc(rec.History, func(o store.Outcome) bool { return o.Token != 0 && o.Token <= e.token })
-		if met = last >= 0; met {
-			news = news[len(rec.History)-last:]
-		}
-	}
-	if len(news) > 0 && !met && e.written() {
+	slices.Reverse(news)
+	if len(news) > 0 && !whole && e.written() {
 		news[0].Gap = true
 	}
 	return news
+}
+
+// has reports whether the log has an outcome of a record. If its end has outcomes of a backfill alone, it has those up to its
+// largest token.
+func (e *end) has(o *store.Outcome) bool {
+	return e.known[keyOf(o)] || !e.ticks && o.Token != 0 && o.Token <= e.token
 }
 
 // complete returns those of a record's outcomes that do not change any more. A stalled run may
@@ -112,21 +129,45 @@ func complete(news []Line, rec *store.Record) []Line {
 	return news[:i]
 }
 
-// with adds to the news of a record what it does not have, of the outcomes that this replica kept: those that it has forgotten
-// before they were logged, and those of a backfill, which it only counts.
+// with adds to the news of a record what it does not have, of the outcomes that this replica kept: those that it has dropped
+// before they were logged, in their place, and those of a backfill, which it only counts.
 func (e *end) with(kept, news []Line, rec *store.Record) []Line {
-	var older, filled []Line
+	var all, filled []Line
+	gap, dropped := len(news) > 0 && news[0].Gap, false
 	for _, l := range kept {
 		k := keyOf(&l.Outcome)
-		switch has := slices.ContainsFunc(rec.History, func(o store.Outcome) bool { return keyOf(&o) == k }); {
-		case has || e.known[k]:
+		is := func(o store.Outcome) bool { return keyOf(&o) == k }
+		if i := slices.IndexFunc(news, func(l Line) bool { return is(l.Outcome) }); i >= 0 {
+			all, news = append(all, news[:i+1]...), news[i+1:]
+		}
+		switch {
+		case e.known[k] || slices.ContainsFunc(rec.History, is):
 		case store.BackfillOf(l.Request) != 0:
 			filled = append(filled, l)
-		case l.Token > e.token: // else another replica has logged it
-			older = append(older, l)
+		case l.Token > e.token, l.Token == 0 && l.At().After(e.since): // else another replica has logged it
+			all, dropped = append(all, l), true
 		}
 	}
-	return slices.Concat(older, news, filled)
+	all = append(all, news...)
+	if gap && dropped {
+		for i := range all {
+			all[i].Gap = false
+		}
+		all[0].Gap = !e.reaches(all)
+	}
+	return append(all, filled...)
+}
+
+// reaches reports whether lines have an outcome of each claim after those of the log.
+func (e *end) reaches(lines []Line) bool {
+	token := e.token
+	for _, l := range lines {
+		if l.Token > token+1 {
+			return false
+		}
+		token = max(token, l.Token)
+	}
+	return true
 }
 
 // written reports whether a log has anything. An empty one was created by an append that got
@@ -135,13 +176,19 @@ func (e *end) written() bool {
 	return slices.ContainsFunc(e.parts, func(p extent) bool { return p.size > 0 })
 }
 
-// forget forgets what the record does not have any more.
-func (e *end) forget(rec *store.Record) {
+// forget forgets what neither the record has any more nor this replica has kept.
+func (e *end) forget(rec *store.Record, kept []Line) {
 	known := make(map[key]bool, len(rec.History))
-	for i := range rec.History {
-		if k := keyOf(&rec.History[i]); e.known[k] {
+	retain := func(o *store.Outcome) {
+		if k := keyOf(o); e.known[k] {
 			known[k] = true
 		}
+	}
+	for i := range rec.History {
+		retain(&rec.History[i])
+	}
+	for i := range kept {
+		retain(&kept[i].Outcome)
 	}
 	e.known = known
 }

@@ -198,7 +198,7 @@ func (w *Writer) bring(ctx context.Context, job string, j *waiting, kept []Line,
 			left, err = 0, j.end.append(ctx, w.Store, entry, news)
 		}
 		if err == nil {
-			j.end.forget(&rec)
+			j.end.forget(&rec, kept)
 			return left, nil
 		}
 		if j.end = nil; !errors.Is(err, store.ErrChanged) {

@@ -26,13 +26,14 @@ type world struct {
 	store *local.Memory
 	rec   store.Record
 	all   []store.Outcome
+	every time.Duration // between two runs
 }
 
 func inWorld(t *testing.T, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now().UTC()
-		w := &world{t: t, store: new(local.Memory), rec: store.Record{App: "app", Job: "job", Created: now, Watermark: now, Token: 1000, Run: store.Run{Status: store.Idle}}}
+		w := &world{t: t, store: new(local.Memory), every: 20 * time.Second, rec: store.Record{App: "app", Job: "job", Created: now, Watermark: now, Token: 1000, Run: store.Run{Status: store.Idle}}}
 		b, err := w.rec.Encode()
 		if err == nil {
 			_, err = w.store.Create(t.Context(), entry, b)
@@ -44,18 +45,27 @@ func inWorld(t *testing.T, f func(w *world)) {
 	})
 }
 
-// run lets the job run once, twenty seconds after the last time, and returns the event.
+// run lets the job run once, some time after the last time, and returns the event.
 func (w *world) run(status store.Status) event.Event {
 	w.t.Helper()
-	time.Sleep(20 * time.Second)
-	w.rec.Token++
-	now := time.Now().UTC()
-	o := store.Outcome{Tick: now, Status: status, Attempt: 1, Token: w.rec.Token, Replica: "replica", Start: now, End: now.Add(time.Second)}
-	w.rec.Run = store.Run{Tick: now, Attempt: 1, Status: status, Claimed: now, Finished: o.End}
+	return w.ends(store.Outcome{Status: status, Attempt: 1})
+}
+
+// ends is run with more of the outcome. Without an attempt it is settled without a run.
+func (w *world) ends(o store.Outcome) event.Event {
+	w.t.Helper()
+	time.Sleep(w.every)
+	o.Tick = time.Now().UTC()
+	kind := event.Settled
+	if o.Attempt > 0 {
+		w.rec.Token++
+		kind, o.Token, o.Replica, o.Start, o.End = event.Ended, w.rec.Token, "replica", o.Tick, o.Tick.Add(time.Second)
+		w.rec.Run = store.Run{Tick: o.Tick, Request: o.Request, Attempt: 1, Status: o.Status, Claimed: o.Tick, Finished: o.End}
+	}
 	w.rec.History = append([]store.Outcome{o}, w.rec.History...)
 	w.keep()
 	w.all = append(w.all, o)
-	return event.Event{Kind: event.Ended, Job: "job", Run: event.Run{Token: o.Token}, Outcome: o}
+	return event.Event{Kind: kind, Job: "job", Run: event.Run{Token: o.Token}, Outcome: o}
 }
 
 // keep writes the record.

@@ -192,18 +192,26 @@ func (e *entryLog) followWrite(q *write) {
 	}
 }
 
-// news is what stands in front of the old history. The end of a run may be added later.
+// news is what stands in front of the old history, of which some may be dropped. The end of a run may be added later.
 func news(old, now []store.Outcome) []store.Outcome {
-	same := func(a, b store.Outcome) bool {
-		a.End, b.End = time.Time{}, time.Time{}
-		return a == b
-	}
 	for n := range now {
-		if rest := now[n:]; len(rest) <= len(old) && slices.EqualFunc(rest, old[:len(rest)], same) {
+		if left(old, now[n:]) {
 			return now[:n]
 		}
 	}
 	return now
+}
+
+// left reports whether a history is what an older one has left.
+func left(old, now []store.Outcome) bool {
+	for _, f := range now {
+		i := slices.IndexFunc(old, func(o store.Outcome) bool { o.End = f.End; return o == f })
+		if i < 0 {
+			return false
+		}
+		old = old[i+1:]
+	}
+	return true
 }
 
 // addRun finds the claim of a run: the newest one of its replica and token.
