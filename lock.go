@@ -74,7 +74,8 @@ type Lock struct {
 // for a moment, so that other replicas see it free. The first holder of a new lock waits up to two
 // seconds, so that no token comes twice, also if its ctx ends meanwhile.
 //
-// If ctx ends first, the error has the cause of that end, and is ErrHeld if another holder was seen. If
+// If ctx ends first, the error has the cause of that end, and is ErrHeld if another holder was seen. A
+// call that has waited behind another one of this Lock, which has seen no holder, says so instead. If
 // the store does not answer, Do tries until ctx ends; if it refuses, or the record of the lock cannot be
 // used, Do returns that. A Do inside of f with the same lock is an error: it would wait for itself. Two
 // locks are the same if store, app and name are; stores that cannot be compared, as a struct with a map
@@ -83,10 +84,11 @@ func (l *Lock) Do(ctx context.Context, f func(ctx context.Context, run *Run) err
 	return l.do(ctx, f, (*mutex.Mutex).Do)
 }
 
-// TryDo is Do if the lock is free. If another caller has it, TryDo returns [ErrHeld] at once. It waits for
-// what is no other caller: a store that does not answer, the token of a new lock, and, if an operator
-// has ended the lease of the last holder, until that one must have given up. If one slot of several
-// cannot be read and the others are held, it returns both errors, and does not wait.
+// TryDo is Do if the lock is free. If another caller has it, TryDo returns [ErrHeld] at once, also if that
+// caller has only the lease so far and has yet to claim. It waits for what is no other caller: a store
+// that does not answer, the token of a new lock, and, if an operator has ended the lease of the last
+// holder, until that one must have given up. If one slot of several cannot be read and the others are
+// held, it returns both errors, and does not wait.
 func (l *Lock) TryDo(ctx context.Context, f func(ctx context.Context, run *Run) error) error {
 	return l.do(ctx, f, (*mutex.Mutex).TryDo)
 }

@@ -152,9 +152,9 @@ func TestContextEndsWhileWaiting(t *testing.T) {
 			end := c.held(a, a.guard(), 10*time.Minute)
 			b.meets(slow(answer, "read"))
 			shared := b.guard()
-			for range 3 { // one looks, the others wait for their turn
+			for i := range 3 { // one looks, the others wait for their turn, and end in their first look
 				why := errors.New("closing time")
-				ctx, cancel := context.WithTimeoutCause(c.t.Context(), time.Minute, why)
+				ctx, cancel := context.WithTimeoutCause(c.t.Context(), time.Minute+time.Duration(i)*time.Second, why)
 				defer cancel()
 				go func() {
 					if err := shared.Do(ctx, c.watch("b", nil)); !errors.Is(err, soloist.ErrHeld) || !errors.Is(err, why) {

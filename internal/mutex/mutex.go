@@ -27,6 +27,7 @@ type Mutex struct {
 	turn chan struct{} // has room for one: the caller that looks for a free slot
 
 	stint stint
+	seen  seen
 }
 
 // New returns the lock that has these slots, of one replica.
@@ -47,12 +48,12 @@ func (m *Mutex) DoWithin(ctx context.Context, patience time.Duration, work Work)
 	begin := m.clock.Elapsed()
 	entering, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	waited, err := enter(entering, m.room)
+	waited, err := m.enter(entering, m.room)
 	if err != nil {
 		return err
 	}
 	defer leave(m.room)
-	waitedMore, err := enter(entering, m.turn)
+	waitedMore, err := m.enter(entering, m.turn)
 	if err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func (m *Mutex) DoWithin(ctx context.Context, patience time.Duration, work Work)
 	t.late = func(d time.Duration) bool { return m.clock.Elapsed()-begin-d >= patience }
 	var last error
 	if waited || waitedMore {
-		last = store.ErrHeld
+		last = m.seen.why()
 	}
 	return m.until(ctx, patience, t, last)
 }
@@ -74,6 +75,7 @@ func (m *Mutex) until(ctx context.Context, patience time.Duration, t *try, last 
 	lease.Sleep(ctx, m.stint.pause(m.clock.Elapsed(), waits.longest))
 	for {
 		held, err := t.round(ctx, m.drawn())
+		m.seen.look(len(held) > 0, ctx.Err() == nil)
 		switch {
 		case t.began:
 			return err
@@ -111,12 +113,10 @@ func ended(ctx context.Context, last, err error) error {
 	return errors.Join(last, err, cause)
 }
 
-// TryDo does work if a slot is free, and returns store.ErrHeld otherwise.
+// TryDo does work if a slot is free, and returns store.ErrHeld otherwise. It does not wait for other calls
+// of this process that only try: it looks at the slots itself.
 func (m *Mutex) TryDo(ctx context.Context, work Work) error {
-	select {
-	case m.room <- struct{}{}:
-		defer leave(m.room)
-	default:
+	if m.seen.working() >= len(m.slots) {
 		return store.ErrHeld
 	}
 	t := m.newTry(work, func() {})
@@ -137,14 +137,14 @@ func (m *Mutex) TryDo(ctx context.Context, work Work) error {
 // newTry returns a call that has not begun.
 func (m *Mutex) newTry(work Work, endTurn func()) *try {
 	return &try{slots: m.slots, work: work, endTurn: endTurn, brief: len(m.slots) > 1, late: func(time.Duration) bool { return false },
-		longest: m.length, elapsed: m.clock.Elapsed, hold: m.stint.add}
+		longest: m.length, elapsed: m.clock.Elapsed, hold: m.stint.add, seen: &m.seen}
 }
 
 // drawn returns the slot that is tried first.
 func (m *Mutex) drawn() int { return int(m.jitter.UpTo(time.Duration(len(m.slots) - 1))) }
 
 // enter waits for room until ctx ends, and reports whether it had to wait.
-func enter(ctx context.Context, room chan struct{}) (waited bool, err error) {
+func (m *Mutex) enter(ctx context.Context, room chan struct{}) (waited bool, err error) {
 	select {
 	case room <- struct{}{}:
 		return false, nil
@@ -154,7 +154,7 @@ func enter(ctx context.Context, room chan struct{}) (waited bool, err error) {
 	case room <- struct{}{}:
 		return true, nil
 	case <-ctx.Done():
-		return true, errors.Join(store.ErrHeld, context.Cause(ctx))
+		return true, errors.Join(m.seen.why(), context.Cause(ctx))
 	}
 }
 

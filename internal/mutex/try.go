@@ -26,6 +26,7 @@ type try struct {
 	longest time.Duration            // for which a round goes on after that
 	elapsed func() time.Duration
 	hold    func(from, to time.Duration) // notes for how long a slot was held
+	seen    *seen
 
 	trouble error // why a slot could not be used last
 	began   bool  // the work has
@@ -79,6 +80,7 @@ var errNoReturn = errors.New("the function did not return (runtime.Goexit)")
 
 // do is what the run of the slot calls. A panic goes on to the run, which tells and records it.
 func (t *try) do(ctx context.Context, slot int, h *supervise.Handle) error {
+	defer t.seen.begin()()
 	t.endTurn()
 	t.began, t.err = true, errNoReturn
 	begin := t.elapsed()

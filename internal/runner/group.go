@@ -35,7 +35,7 @@ func (r *Runner) acquireInGroup(ctx context.Context, c *call, a plan.Action) (re
 		return rest
 	case ctx.Err() != nil:
 		return r.readAgain(0)
-	case err == nil || errors.Is(err, store.ErrHeld):
+	case err == nil || errors.Is(err, store.ErrHeld) || errors.Is(err, ErrTrying): // the job that tries reports what keeps it from the slot
 		if _, seen := errors.AsType[*HeldError](err); seen { // in a record, and not by another goroutine
 			r.reached()
 			r.note(nil)

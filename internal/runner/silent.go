@@ -13,7 +13,7 @@ import (
 // breakSilent ends the lease of a holder that has sent no beat for so long that it trusts the
 // lease no more. It returns false if the holder has, meanwhile. If the answer is lost it sends
 // the call once more. Then the acquisition shows whether the lease has ended: like the call it
-// names the ETag.
+// names the ETag, and so does the claim after it. One of the three conditions is enough.
 func (r *Runner) breakSilent(ctx context.Context, etag string) bool {
 	err := r.breakOnce(ctx, etag, r.client.Haste(&r.view.rec))
 	if err != nil && !lease.Definite(err) {

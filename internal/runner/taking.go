@@ -11,6 +11,10 @@ import (
 // ErrNotBegun is the error of a call that may have claimed something and has not run it.
 var ErrNotBegun = errors.New("it was claimed and not begun")
 
+// ErrTrying is the error of a call that has waited for another one of its process, which was not known to have
+// the lease, or to wait for a holder.
+var ErrTrying = errors.New("another call of this process still tries to take it")
+
 // ErrUnsettled is what Bar returns if it cannot judge a record whose last run has no outcome.
 var ErrUnsettled = errors.New("its last run has no outcome yet")
 
@@ -129,7 +133,7 @@ func newHeldError(rec *store.Record, now time.Time) *HeldError {
 
 func (h *HeldError) Error() string {
 	if h.Replica == "" {
-		return store.ErrHeld.Error()
+		return fmt.Sprintf("%v: leased, not claimed yet", store.ErrHeld)
 	}
 	return fmt.Sprintf("%v: %s runs it", store.ErrHeld, h.Replica)
 }

@@ -1,0 +1,54 @@
+package mutex
+
+import (
+	"sync"
+
+	"github.com/soloist-go/soloist/internal/runner"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A seen is what the calls of this process know of the slots. A call that waits for another one of its
+// process does not look at the store, so this is all that it can say when its wait ends.
+type seen struct {
+	mu    sync.Mutex
+	works int  // calls of this process whose work has begun and has not returned
+	held  bool // the last look has seen a holder
+}
+
+// begin notes that work begins. The caller calls end once it has returned.
+func (s *seen) begin() (end func()) {
+	s.add(1)
+	return func() { s.add(-1) }
+}
+
+func (s *seen) add(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.works += n
+}
+
+// look notes whether a look has seen a holder. One that the caller's context has ended may have seen only a part.
+func (s *seen) look(held, whole bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if held || whole {
+		s.held = held
+	}
+}
+
+func (s *seen) working() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.works
+}
+
+// why returns why a call waits for others of its process: they have the lock or wait for its holder, or
+// they only try, because the store does not answer, or because a slot cannot be used yet.
+func (s *seen) why() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.works > 0 || s.held {
+		return store.ErrHeld
+	}
+	return runner.ErrTrying
+}
