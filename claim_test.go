@@ -258,6 +258,22 @@ func TestUnclearClaimReleasesLease(t *testing.T) {
 	})
 }
 
+// A replica that could not write, and has created the entry since, can write.
+func TestCreationShowsThatWritesArrive(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		r := c.launch(c.replica("a", work("@every 1h", time.Second)).meets(inTurn("write", fs.ErrPermission)))
+		time.Sleep(time.Hour + 2*time.Second)
+		if why := r.Health().Broken["work"]; !errors.Is(why, fs.ErrPermission) {
+			t.Errorf("its health says %v after a claim that was refused", why)
+		}
+		c.deleteEntry()
+		time.Sleep(2 * time.Minute)
+		if why := r.Health().Broken["work"]; why != nil {
+			t.Errorf("its health says %v after it has created the entry", why)
+		}
+	})
+}
+
 // "A client may need to wait up to one minute before a new lease can be
 // acquired": it does not ask all the time.
 func TestRefusedAcquisitionsAreRare(t *testing.T) {

@@ -135,8 +135,11 @@ func (r *Runner) create(ctx context.Context, date time.Time, wake Wake) (store.E
 	done := r.replica.reads.gate.pass(ctx)
 	entry, err := r.client.Create(ctx, b)
 	done()
-	if errors.Is(err, fs.ErrExist) {
+	switch {
+	case errors.Is(err, fs.ErrExist):
 		return r.client.Read(ctx)
+	case err == nil:
+		r.mayWrite()
 	}
 	return entry, err
 }
