@@ -19,15 +19,15 @@ type shown struct {
 
 // shownBy are the defects that were known before anything drew them. Of one that is mended, nothing may be reported.
 var shownBy = map[string]shown{
-	"a backfill whose definition changes":         {"S5 backfilled", false},
+	"a backfill whose definition changes":         {"S5 ledger", false},
 	"the history of a backfill":                   {"S8 history", false},
 	"an order beside a claim":                     {"S8 obeyed", false},
 	"ClaimAhead at a wake-up":                     {"L1 woken", false},
-	"short calls after an unlock":                 {"L1 called", false},
-	"a name that is used again":                   {"S9 name", false},
+	"short calls after an unlock":                 {"P goes on", false},
+	"a name that is used again":                   {"S9 orders", false},
 	"a flood of orders":                           {"S8 obeyed", false},
 	"an order for a paused job with an open tick": {"S8 obeyed", false},
-	"a sweep beside a group":                      {"L1 swept", false},
+	"a sweep beside a group":                      {"P recovered", false},
 	"a pause of a predecessor at zero":            {"L1 wanted", false},
 }
 

@@ -38,7 +38,6 @@ func Judge(l *trace.Log) []trace.Violation {
 	w.hold(properties)
 	if len(w.of[trace.Single]) > 0 {
 		w.hold(promises)
-		w.single()
 	}
 	return w.all
 }

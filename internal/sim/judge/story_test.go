@@ -245,7 +245,7 @@ func TestPlanted(t *testing.T) {
 			for i := range last + 1 {
 				told := brackets.ReplaceAllStringFunc(text, func(s string) string { return strings.Split(strings.Trim(s, "[]"), "|")[i] })
 				if !always {
-					told = "-99 single Op=over; -50 healed; " + told
+					told = "-99 single Op=run; -50 healed; " + told
 				}
 				var got []string
 				for _, v := range Judge(&newStory(told).Log) {

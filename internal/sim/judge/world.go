@@ -40,6 +40,7 @@ type world struct {
 	healed, calm, settled time.Time // zero if faults go on to the end
 	aborted               bool      // a deploy was
 	tasks                 []task    // whose progress is judged
+	faults                []*fault  // where one comes at a time
 }
 
 // A task is a job or singleton of the last version of the program.
@@ -85,6 +86,7 @@ func newWorld(l *trace.Log) *world {
 	}
 	w.addRuns()
 	w.findCalm()
+	w.addFaults()
 	return w
 }
 
@@ -134,10 +136,7 @@ func nameOf(e *trace.Event) string {
 
 // lives returns when the context of a run lives, less the suspensions of its machine.
 func (w *world) lives(r *run) (all []span) {
-	life := span{r.Time, r.End}
-	if !r.Cancelled.IsZero() {
-		life.to = first(life.to, r.Cancelled)
-	}
+	life := span{r.Time, r.over()}
 	if life.to.IsZero() {
 		life.to = w.end()
 	}
@@ -234,11 +233,9 @@ func (w *world) pausedItself(job string) bool {
 type report func(at time.Time, format string, args ...any)
 
 func (w *world) report(name string) report {
-	return func(at time.Time, format string, args ...any) { w.bad(name, at, format, args...) }
-}
-
-func (w *world) bad(name string, at time.Time, format string, args ...any) {
-	w.all = append(w.all, trace.Violation{Property: name, Time: at, Text: fmt.Sprintf(format, args...)})
+	return func(at time.Time, format string, args ...any) {
+		w.all = append(w.all, trace.Violation{Property: name, Time: at, Text: fmt.Sprintf(format, args...)})
+	}
 }
 
 // first is the first of two times, of which a may be zero.
