@@ -13,7 +13,7 @@ var promises = []property{
 	{"S8 history", ofRuns(kept, "and the history does not have it")}, {"S8 obeyed", obeyed},
 	{"L1 woken", woken}, {"L1 wanted", wanted},
 	{"P hit", ofFaults(hitNone)}, {"P ends", ofFaults(ends)}, {"P goes on", ofFaults(goesOn)},
-	{"P ahead", ofFaults(failover, trace.KillAhead)},
+	{"P ahead", ofFaults(ahead, trace.KillAhead)},
 	{"P overrun", ofFaults(overrun, trace.UnlockDeaf, trace.StallDeaf)},
 	{"P shutdown", ofFaults(shutdown, trace.Terminate, trace.TermAhead)},
 	{"P outage", ofFaults(outage, trace.CutOne, trace.CutAll)},

@@ -156,8 +156,8 @@ func goesOn(w *world, f *fault, bad report) {
 			}
 		}
 		by, token := from.Add(within), hit.r.Token
-		if by.After(f.until) || !hit.e.begun(by, func(r *run) bool { return r.Token > token }) &&
-			!hit.e.settled(by, func(o outcome) bool { return o.Token == token }) {
+		settled := slices.ContainsFunc(hit.e.outcomes, func(o outcome) bool { return o.Token == token && !o.write.Time.After(by) })
+		if by.After(f.until) || !settled && !hit.e.begun(by, func(r *run) bool { return r.Token > token }) {
 			bad(by, "%s meets %q at %s, and no replica goes on before %s", hit.r, f.Op, clock(f.Time), clock(f.until))
 		}
 	}

@@ -2,7 +2,6 @@ package judge
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -35,7 +34,6 @@ type world struct {
 	crashed  map[string]time.Time
 	left     map[string]time.Time    // when a replica was killed or had stopped
 	stopping map[string]*trace.Event // when it was asked to
-	all      []trace.Violation
 
 	healed, calm, settled time.Time // zero if faults go on to the end
 	aborted               bool      // a deploy was
@@ -227,15 +225,6 @@ func (w *world) pausedItself(job string) bool {
 	}
 	last := e.last(forever)
 	return last != nil && !last.Orders.Paused.At.IsZero() || slices.ContainsFunc(d.Before(), w.pausedItself)
-}
-
-// A report says that a property does not hold at a time.
-type report func(at time.Time, format string, args ...any)
-
-func (w *world) report(name string) report {
-	return func(at time.Time, format string, args ...any) {
-		w.all = append(w.all, trace.Violation{Property: name, Time: at, Text: fmt.Sprintf(format, args...)})
-	}
 }
 
 // first is the first of two times, of which a may be zero.
