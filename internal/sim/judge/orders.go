@@ -12,19 +12,12 @@ import (
 // binds is how long after its confirmation each replica knows of an order.
 const binds = 8*time.Second + 100*time.Millisecond
 
-// orders: nothing of a paused job begins, but what is ordered. A run that was ordered begins once, and its name is not taken again
-// within a day.
+// orders: nothing of a paused job begins, but what is ordered; and a run that was ordered begins once.
 func orders(w *world, bad report) {
-	for i, o := range w.of[trace.Ordered] {
+	for _, o := range w.of[trace.Ordered] {
 		e, begun := w.entries[o.Job], 0
 		if e == nil {
 			continue
-		}
-		if slices.ContainsFunc(w.of[trace.Ordered][:i], func(b *trace.Event) bool {
-			same := o.Op == string(store.OrderRun) && b.Op == o.Op && b.Job == o.Job && b.Request == o.Request
-			return same && !o.Heard.IsZero() && !b.Heard.IsZero() && o.Time.Before(b.Heard.Add(24*time.Hour))
-		}) {
-			bad(o.Heard, "%s of %s was ordered before, and is again", o.Request, o.Job)
 		}
 		from, to := w.pauseOf(o)
 		for _, r := range e.runs {

@@ -124,7 +124,7 @@ S8 obeyed, a run begins late: of work; take a 0 End=4; order 6 run please; take 
 S8 obeyed, ordered under another, and without an outcome: of work; take a 0 End=60; order 6 run please;
 	[|write 61 a claim x Record.Run.Request=please; finish 62 a x skipped]
 S8 obeyed, another attempt of what was cancelled: of work; take a 0 End=4; order 6 cancel - Token=101; take b 7 End=[15|14]
-S9 orders, a name is taken twice in a day: tick a x 10; order 6 run please; order [46000|92000] run please
+S8 obeyed, a name again, and it does not run again: of work; order 6 run please; take b 7 Request=please; [order 100 run please|]
 L1 woken, for another tick: of work; take b 60; 60 woken Replica=b Tick=[120|60] End=70
 L1 wanted, before that time: of work; 10 wanted End=60; take b [59|60]
 P goes on, calls that are short: of work; take a 0; meets short_calls 100; crash; take b [101|99]

@@ -52,11 +52,11 @@ func obeyed(w *world, bad report) {
 	}
 }
 
-// obeys reports whether a run begins as ordered.
+// obeys reports whether a run begins as ordered, after that.
 func (e *entryLog) obeys(o *trace.Event, by time.Time) bool {
 	busy, begins := false, time.Time{}
 	for _, r := range e.runs {
-		if r.Request == o.Request {
+		if r.Request == o.Request && !r.Time.Before(o.Time) {
 			begins = first(begins, r.Time)
 		} else {
 			busy = busy || r.Time.Before(by) && r.goesOn(o.Time)
@@ -68,9 +68,9 @@ func (e *entryLog) obeys(o *trace.Event, by time.Time) bool {
 // woken: a process that is woken up for a tick runs it, or another one has.
 func woken(w *world, bad report) {
 	for _, c := range w.of[trace.Woken] {
-		e, d := w.entries[c.Job], w.definition(c.Replica, c.Job)
-		if e != nil && d != nil && !d.EveryReplica && !c.Tick.IsZero() && !c.End.IsZero() &&
-			!e.begun(c.End, func(r *run) bool { return r.Tick.Equal(c.Tick) && r.Request == "" }) {
+		if e := w.entries[c.Job]; e != nil && !c.Tick.IsZero() && !e.begun(c.End, func(r *run) bool {
+			return r.Tick.Equal(c.Tick) && r.Request == ""
+		}) {
 			bad(c.End, "%s was woken up for tick %s of %s, and no replica has begun it", c.Replica, clock(c.Tick), c.Job)
 		}
 	}
