@@ -224,13 +224,10 @@ func (c *Cluster) ordersWhilePaused(r *draw.Roll) {
 func (c *Cluster) sweepsBesideGroup(r *draw.Roll) {
 	tick := c.Program[0].After(time.Now())
 	time.Sleep(time.Until(tick.Add(100 * time.Minute)))
-	removed, err := soloist.Sweep(context.Background(), c.overHands(r, false), "sim", time.Hour)
-	if err != nil {
+	if _, err := soloist.Sweep(context.Background(), c.overHands(r, false), "sim", time.Hour); err != nil {
 		panic(err)
 	}
-	for _, name := range removed {
-		c.log.Add(trace.Event{What: trace.Swept, Job: name})
-	}
+	c.log.Add(trace.Event{What: trace.Single, Op: trace.Sweep})
 	time.Sleep(time.Until(tick.Add(2*time.Hour + 10*time.Minute)))
 }
 

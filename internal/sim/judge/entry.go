@@ -69,6 +69,14 @@ func (r *run) lives(from, to time.Time) bool {
 // goesOn reports whether a run has not returned by a time.
 func (r *run) goesOn(t time.Time) bool { return r.End.IsZero() || r.End.After(t) }
 
+// over is when the context of a run has ended, zero for never.
+func (r *run) over() time.Time {
+	if r.Cancelled.IsZero() {
+		return r.End
+	}
+	return first(r.End, r.Cancelled)
+}
+
 // inEpoch reports whether a run was claimed in the epoch of a time.
 func (r *run) inEpoch(t time.Time) bool { return r.claim != nil && r.claim.epoch == r.e.epoch(t) }
 

@@ -9,7 +9,13 @@
 // cut out of the lives of its runs. Progress is judged only once all faults are over.
 package judge
 
-import "github.com/soloist-go/soloist/internal/sim/trace"
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/soloist-go/soloist/internal/sim/trace"
+)
 
 // Safety is judged at every step, S; progress after all faults, L; and clusters that scale to zero, Z.
 var properties = []property{
@@ -33,15 +39,22 @@ var properties = []property{
 
 // Judge returns what contradicts a property, in the order of the properties. The promises are judged where a settled cluster
 // meets one thing at a time.
-func Judge(l *trace.Log) []trace.Violation {
+func Judge(l *trace.Log) (all []trace.Violation) {
 	w := newWorld(l)
-	w.hold(properties)
+	judged := properties
 	if len(w.of[trace.Single]) > 0 {
-		w.hold(promises)
-		w.single()
+		judged = slices.Concat(properties, promises)
 	}
-	return w.all
+	for _, p := range judged {
+		p.judge(w, func(at time.Time, format string, args ...any) {
+			all = append(all, trace.Violation{Property: p.name, Time: at, Text: fmt.Sprintf(format, args...)})
+		})
+	}
+	return all
 }
+
+// A report says that a property does not hold at a time.
+type report func(at time.Time, format string, args ...any)
 
 // A property is something that holds in every log.
 type property struct {
@@ -57,11 +70,5 @@ func ofRuns(no func(w *world, r *run) bool, what string) func(*world, report) {
 				bad(r.Time, "%s %s", r, what)
 			}
 		}
-	}
-}
-
-func (w *world) hold(all []property) {
-	for _, p := range all {
-		p.judge(w, w.report(p.name))
 	}
 }

@@ -104,9 +104,10 @@ func livesOf(runs []*run) (all []life) {
 }
 
 // exclusive: of the runs of a job, or of a slot of a lock, only those of one token have a living context at a time. A group has
-// no more runs than the limit in force, whichever slots they hold.
+// no more runs than the limit in force, whichever slots they hold: but a run does not count once a slot was deleted that it may
+// have, since nothing shows that slot as taken.
 func exclusive(w *world, bad report) {
-	groups := map[string][]*run{}
+	groups, lost := by[string, *run]{}, by[string, time.Time]{}
 	for _, e := range w.logs {
 		alone := func(a, b *run) bool {
 			return a.Token == b.Token || a.claim == nil || b.claim == nil || a.claim.epoch != b.claim.epoch
@@ -114,12 +115,19 @@ func exclusive(w *world, bad report) {
 		crowded(e.name, livesOf(e.runs), alone, func(time.Time) int { return 1 }, bad)
 		for _, r := range e.runs {
 			if r.d != nil && r.d.Group != "" {
-				groups[r.d.Group] = append(groups[r.d.Group], r)
+				groups.add(r.d.Group, r)
 			}
 		}
+		if n, _ := entry.Parse(e.name); n.Kind == entry.Group {
+			lost[n.Name] = append(lost[n.Name], e.epochs...)
+		}
 	}
-	same := func(a, b *run) bool { return a == b }
 	for group, runs := range groups {
+		apart := func(a, b *run) bool {
+			return a == b || slices.ContainsFunc(lost[group], func(t time.Time) bool {
+				return t.After(a.Time.Add(-20*time.Second)) && !t.After(b.Time)
+			})
+		}
 		limit := func(at time.Time) (most int) { // the largest that a replica has which is up
 			for _, u := range w.of[trace.Up] {
 				for _, d := range w.Fleet[u.Replica] {
@@ -130,7 +138,7 @@ func exclusive(w *world, bad report) {
 			}
 			return most
 		}
-		crowded("group "+group, w.untilLost(group, livesOf(runs)), same, limit, bad)
+		crowded("group "+group, livesOf(runs), apart, limit, bad)
 	}
 }
 
@@ -150,20 +158,6 @@ func crowded(name string, all []life, apart func(a, b *run) bool, limit func(tim
 		}
 		now = append(now, x)
 	}
-}
-
-// untilLost leaves out lives in whose time, or shortly before whose claim, an entry of a slot of the group was deleted: nothing
-// shows the slot as taken then.
-func (w *world) untilLost(group string, all []life) []life {
-	var lost []time.Time
-	for _, e := range w.logs {
-		if n, _ := entry.Parse(e.name); n.Kind == entry.Group && n.Name == group {
-			lost = append(lost, e.epochs...)
-		}
-	}
-	return slices.DeleteFunc(all, func(x life) bool {
-		return slices.ContainsFunc(lost, func(t time.Time) bool { return t.After(x.from.Add(-20*time.Second)) && !t.After(x.to) })
-	})
 }
 
 // covered: a context lives only while the service has its lease given to its claim, unless an operator has ended that.

@@ -92,7 +92,7 @@ func early(w *world, r *run) bool {
 const mostCounted = 100_000
 
 // ledger: the watermark never goes back. Each tick that it passes has one outcome, or is one of a counted range, and is a tick of
-// the definition. A claim is of the first tick after the watermark, or of one that was claimed before.
+// the definition. A claim is of the first tick after the watermark, or of one that was claimed before; or of any for a backfill.
 func ledger(w *world, bad report) {
 	for _, e := range w.jobs {
 		for _, q := range e.writes {
@@ -106,12 +106,14 @@ func ledger(w *world, bad report) {
 		}
 	}
 	for _, c := range w.claims {
-		if c.last == nil || !c.ofTick() {
-			continue
-		}
-		run, mark, same := &c.Record.Run, c.Record.Watermark, c.Record.Definition.Spec == c.last.Definition.Spec
-		next := c.d.Last(run.Tick).Equal(run.Tick) && (!same || c.d.After(mark).Equal(run.Tick))
-		if !run.Tick.After(c.last.Watermark) || run.Attempt == 1 && !next {
+		run, mark := &c.Record.Run, c.Record.Watermark
+		isTick := c.d != nil && c.d.Every > 0 && c.d.Last(run.Tick).Equal(run.Tick)
+		switch {
+		case c.d != nil && c.d.Every > 0 && store.BackfillOf(run.Request) != 0 && !isTick:
+			bad(c.Time, "%s which is no tick", c)
+		case c.last == nil || !c.ofTick():
+		case !run.Tick.After(c.last.Watermark), run.Attempt == 1 && !isTick,
+			run.Attempt == 1 && c.Record.Definition.Spec == c.last.Definition.Spec && !c.d.After(mark).Equal(run.Tick):
 			bad(c.Time, "%s which is no tick, or not the first one after %s, or %s", c, clock(mark), clock(c.last.Watermark))
 		}
 	}

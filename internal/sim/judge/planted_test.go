@@ -21,7 +21,7 @@ S3 claim, a claim runs once: ran; run 13 14 a Try=[1|2]
 S3 claim, it was taken back: hold a x 10; [run 12 13 a|]; write 11 a take_back x Record.Run.Status=idle Record.Run.Tick=0
 S3 token, it does not grow: tick a x 10; req 19 operator delete -; write 19.1 b create - Record.Token=[90|101]; hold b y 20
 S3 token, another run under it: tick a x 10; req 20 a acquire y; write 20.2 a settle y Record.[Run.Attempt|Failures]=2
-S4 attempt, without Rerun, one left out, one twice: of [job|rerun|rerun|rerun]; ran; further Record.Run.Attempt=[2|3|1|2]
+S4 attempt, without Rerun, one left out, one twice: of [job|rerun|rerun|rerun]; ran; taken; claim 15.3 b y 10 Record.Run.Attempt=[2|3|1|2]
 S4 attempt, under the same lease: of rerun; ran; [claim 15.3 a x 10|taken; claim 15.3 b y 10] Record.Run.Attempt=2
 S4 once, a tick that has succeeded begins again: ran; finish [12.2|14.2] a x succeeded; run 13 14 a Try=2
 S4 once, the work of a key begins again: of key; holds 10 11 a x Result=[well|failed]; finish 11.2 a x [succeeded|failed];
@@ -29,8 +29,8 @@ S4 once, the work of a key begins again: of key; holds 10 11 a x Result=[well|fa
 S5 ledger, the watermark goes back: tick a x 10; req 20 a acquire y; write 20.2 a settle y Record.Watermark=[0|10]
 S5 ledger, a claim leaves a tick out: tick a x [20|10]
 S5 ledger, a claim of what is no tick: hold a x [12|20] Record.Definition.Spec=new
-S5 ledger, a range is counted wrongly: req 39 a acquire x; range 40 a x 30 [2|3]
-S5 ledger, an outcome of what is no tick: req 9 a acquire x; range 10 a x [12|20] 0
+S5 ledger, a range is counted wrongly: req 39 a acquire x; outcome 40 a settle x missed 30 0 [2|3]
+S5 ledger, an outcome of what is no tick: req 9 a acquire x; outcome 10 a settle x missed [12|20] 0 0
 S5 facts, another outcome than the run's: hold a x 10; run 11 12 a Result=[failed|well|well|skipped];
 	finish 12.2 a x [succeeded|failed|skipped|skipped]
 S5 facts, a tick is missed that was claimed: [hold a x 10|req 9 a acquire x]; miss 11 a x 10
@@ -78,56 +78,55 @@ Z1 wakes, no alarm for a tick: zero; tick a x 3600; [skip 7200|tick a y 7200]; t
 Z2 few, messages that are left: zero; 4400 mail Replica=a Op=put ID=z End=14400;
 	each [3|1] 800 1 @ mail Replica=a Op=put ID=@ End=14400
 Z3 quiet, starts for nothing: zero; each [40|4] 1000 100 start @
-P failover: of work; take a 0; meets kill 0; crash; take b [30.8|30.6]
-P failover: of work; take a 0 Cancelled=65 End=65; meets suspend 65; take b [30.8|30.6]
-P failover: of work; take a 0 Cancelled=17 End=17; meets cut_one 35; take b [30.8|30.6]
-P failover: of work; take a 0 End=1; meets kill_ahead 0 Tick=60; take b [87.6|87.4]
-P thaw: of work; take a 0 End=[66.1|66]; meets suspend 65; take b 67
-P cut short: of work; take a 0 End=[17.6|17.4]; meets cut_one 35; take b 18
-P cut short: of work; take a 0 Cancelled=[17.6|17.4] End=90; meets cut_all 35; take b 18
+P goes on: of work; take a 0; meets kill 0; crash; take b [30.8|30.6]
+P goes on: of work; take a 0 Cancelled=65 End=65; meets suspend 65; take b [30.8|30.6]
+P goes on: of work; take a 0 Cancelled=17 End=17; meets cut_one 35; take b [30.8|30.6]
+P ahead: of work; take a 0 End=1; meets kill_ahead 0 Tick=60; take b [87.6|87.4]
+P ends: of work; take a 0 End=[66.1|66]; meets suspend 65; take b 67
+P ends: of work; take a 0 End=[17.6|17.4]; meets cut_one 35; take b 18
+P ends: of work; take a 0 Cancelled=[17.6|17.4] End=90; meets cut_all 35; take b 18
 P outage, a call takes long: cut; req 10 a renew x Cause=drop Sent=10 Done=10+[2.6|2.5]
 P outage, many calls: cut; each [21|20] 10 0.01 req @ a read - Cause=refuse Done=@
 P outage, no further renewal: cut; req 12 a renew x Cause=refuse Sent=12 Done=12;
 	req 14 a renew x Cause=refuse Sent=12+[1.6|1.5] Done=14
-P outage: of work; take a 0 Cancelled=17 End=17; meets cut_all 35; take b [60.8|60.6]
-P denied, the lease is kept: of work; take a 0 Cancelled=10 End=10; meets deny_one 180; take b [95.8|95.6]
+P goes on: of work; take a 0 Cancelled=17 End=17; meets cut_all 35; take b [60.8|60.6]
+P goes on, who may not write: of work; take a 0 Cancelled=10 End=10; meets deny_one 180; take b [95.8|95.6]
 P denied, a tick is missed: of work; take a 0 End=10; meets deny_one 180; take b 90; miss 130 b b90 [120|60]
-P revoked: of work; take a 0 End=[12.9|12.7]; meets unlock 0; take b 14
-P revoked: of work; take a 0 End=[12.9|12.7]; meets unlock_now 0; take b 14
-P unlock: of work; take a 0 End=10; meets unlock_now 0; take b [37.1|36.9]
-P unlock: of work; take a 0 End=10; meets unlock 0; take b [52.1|51.9]
+P ends: of work; take a 0 End=[12.9|12.7]; meets unlock 0; take b 14
+P ends: of work; take a 0 End=[12.9|12.7]; meets unlock_now 0; take b 14
+P goes on: of work; take a 0 End=10; meets unlock_now 0; take b [37.1|36.9]
+P goes on: of work; take a 0 End=10; meets unlock 0; take b [52.1|51.9]
 P overrun: of work; take a 0 Cancelled=10 End=50; meets unlock_the_deaf 0; [13.6|13.5] overran Replica=a
-P stall: of work; take a 0 End=[13.9|13.7]; meets stall 0; take b 15
-P replaced: of work; take a 0 Cancelled=12 End=21; meets stall 0; take b [26.8|26.6]
-P replaced: of work; take a 0 Cancelled=12 End=90; meets stall_of_the_deaf 0; take b [37.8|37.6]
-P handed over: of work; take a 0 Cancelled=8 End=9; meets hand_over 0; take b [18|17.8]
-P handed over: of work; take a 0 Cancelled=8 End=9; meets terminate 0; take b [18|17.8]; stop; 10 gone Replica=a
-P shutdown, a job goes on: of work; take a 0 End=[30.1|30]; meets terminate 0; take b 31; stopped
-P shutdown, a singleton does: of one; take a 0 End=[11.1|11]; meets terminate 0; take b 12; req 11 a release a0; stopped
+P ends: of work; take a 0 End=[13.9|13.7]; meets stall 0; take b 15
+P goes on: of work; take a 0 Cancelled=12 End=21; meets stall 0; take b [26.8|26.6]
+P goes on: of work; take a 0 Cancelled=12 End=90; meets stall_of_the_deaf 0; take b [37.8|37.6]
+P goes on: of work; take a 0 Cancelled=8 End=9; meets hand_over 0; take b [18|17.8]
+P goes on: of work; take a 0 Cancelled=8 End=9; meets terminate 0; take b [18|17.8]; stop; 10 gone Replica=a
+P ends, a job goes on: of work; take a 0 End=[30.1|30]; meets terminate 0; take b 31; stopped
+P ends, a singleton does: of one; take a 0 End=[11.1|11]; meets terminate 0; take b 12; req 11 a release a0; stopped
 P shutdown, the replica stays: of work; take a 0 End=10; meets terminate 0; take b 11; stop; [37.3|37.1] gone Replica=a
 P shutdown, it acquires: of work; take a 0 End=10; meets terminate 0; take b 11; req [5.1|5] a acquire z; stopped
 P shutdown, it leaves a lease: of work; take a 0 End=10; meets terminate 0; req 14 a renew a0; req 28 a renew a0;
 	req [32|30] a release a0; stopped
 P deploy: of work; take a 0 End=4; meets abort 60; write 30 v claim y other; write 300 b progress y other; write [781|779] b claim z
-P control: of work; take a 0 End=[14.2|14]; meets cancel 0; take b 15
-P control: of work; take a 0 End=[40.2|40]; meets hand_over 0; take b 41
-P control: of one; take a 0 End=[20.2|20]; meets hand_over 0; take b 21
+P ends: of work; take a 0 End=[40.2|40]; meets hand_over 0; take b 41
+P ends: of one; take a 0 End=[20.2|20]; meets hand_over 0; take b 21
 P deadline, a late claim: of prompt; take a 0 End=4; meets run 0; take b [72.9|72.7]
 P deadline, a late begin: of work; take a 0 End=4; meets run 0; take b 60 Time=[72.6|72.4]
 P recovered, a singleton: of one; take a 0; meets kill 0; crash; take b 20 End=[189|200]; 210 asked
-P1 in time, a job: of work; take a 0; meets kill 0; crash; take b 20 End=30; take b [131|129] End=140; take b 181
+P recovered, a job: of work; take a 0; meets kill 0; crash; take b 20 End=30; take b [131|129] End=140; take b 181
 P alarm: scaled; of work; take a 0; meets kill_all 0; take b [87.3|87.1]; take b 121
 P hit, nothing: of work; take a 0 End=[4|5]; meets cancel 0; take b 6
-P rest, the next fault: of work; take a 0; meets kill 0; crash; take b 20; [30|31] single Op=over
-S5 backfilled, a tick of another schedule: of work; demand 100 b x backfill/7 [30|60]
+P goes on, the next fault: of work; take a 0; meets kill 0; crash; take b 20; [30|31] single Op=over
+S5 ledger, a tick of another schedule: demand 100 b x backfill/7 [35|30]
 S8 history, no line: of work; demand 100 b x backfill/7 60; 1000 kept Tick=[0|60] Request=backfill/7
 S8 obeyed, a run begins late: of work; take a 0 End=4; order 6 run please; take b [19.6|19.4] Request=please
 S8 obeyed, ordered under another, and without an outcome: of work; take a 0 End=60; order 6 run please;
 	[|write 61 a claim x Record.Run.Request=please; finish 62 a x skipped]
 S8 obeyed, another attempt of what was cancelled: of work; take a 0 End=4; order 6 cancel - Token=101; take b 7 End=[15|14]
-S9 name, it is taken twice: of work; order 6 run please; order [46000|92000] run please
+S8 obeyed, a name again, and it does not run again: of work; order 6 run please; take b 7 Request=please; [order 100 run please|]
 L1 woken, for another tick: of work; take b 60; 60 woken Replica=b Tick=[120|60] End=70
 L1 wanted, before that time: of work; 10 wanted End=60; take b [59|60]
-L1 called, the others do not go on: of work; take a 0; meets short_calls 100; take b [4|20]
-L1 swept, late: of grouped; take a 0 End=4; 5 healed End=60; 70 swept; take b [131|128] End=140; 150 asked
+P goes on, calls that are short: of work; take a 0; meets short_calls 100; crash; take b [101|99]
+P recovered, a job of a group: of grouped; take a 0 End=4; meets sweep 0; take b [131|128] End=140; take b 181
 `

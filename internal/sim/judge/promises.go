@@ -8,22 +8,20 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// Promises are judged where a settled cluster meets one thing at a time. The program did not keep them at first, or does not yet.
+// Promises are judged where a settled cluster meets one thing at a time. A pause is judged by S9.
 var promises = []property{
-	{"S5 backfilled", backfilled},
-	{"S8 history", ofRuns(kept, "and the history does not have it")},
-	{"S8 obeyed", obeyed}, {"S9 name", names},
-	{"L1 woken", woken}, {"L1 wanted", wanted}, {"L1 called", called}, {"L1 swept", swept},
-}
-
-// backfilled: a tick that is claimed for a backfill is one of the definition of who claims it.
-func backfilled(w *world, bad report) {
-	for _, c := range w.claims {
-		run := &c.Record.Run
-		if c.d != nil && c.d.Every > 0 && store.BackfillOf(run.Request) != 0 && !c.d.Last(run.Tick).Equal(run.Tick) {
-			bad(c.Time, "%s, which is no tick of it", c)
-		}
-	}
+	{"S8 history", ofRuns(kept, "and the history does not have it")}, {"S8 obeyed", obeyed},
+	{"L1 woken", woken}, {"L1 wanted", wanted},
+	{"P hit", ofFaults(hitNone)}, {"P ends", ofFaults(ends)}, {"P goes on", ofFaults(goesOn)},
+	{"P ahead", ofFaults(ahead, trace.KillAhead)},
+	{"P overrun", ofFaults(overrun, trace.UnlockDeaf, trace.StallDeaf)},
+	{"P shutdown", ofFaults(shutdown, trace.Terminate, trace.TermAhead)},
+	{"P outage", ofFaults(outage, trace.CutOne, trace.CutAll)},
+	{"P denied", ofFaults(denied, trace.DenyOne)},
+	{"P deploy", ofFaults(takenBack, trace.AbortOther)},
+	{"P deadline", ofRuns(overdue, "and was claimed after its starting deadline, or long before")},
+	{"P recovered", ofFaults(recovered)},
+	{"P alarm", ofFaults(awoken, trace.KillAll)},
 }
 
 // kept: where replicas keep a history, it has each run of a backfill that has returned, some minutes later.
@@ -45,8 +43,8 @@ func obeyed(w *world, bad report) {
 			bad(by, "%s of %s was ordered at %s, and has not begun, or has no outcome", o.Request, e.name, clock(o.Heard))
 		case o.Op == string(store.OrderCancel):
 			for _, r := range e.runs {
-				was := func(c *claim) bool { return r.Tick.Equal(c.Record.Run.Tick) }
-				if r.isTick() && slices.ContainsFunc(e.claimsBy[o.Token], was) && r.lives(by, w.end()) {
+				was := func(c *claim) bool { return r.claim == c || r.isTick() && r.Tick.Equal(c.Record.Run.Tick) }
+				if slices.ContainsFunc(e.claimsBy[o.Token], was) && r.lives(by, w.end()) {
 					bad(by, "%s attempt %d, and was cancelled at %s", r, r.Attempt, clock(o.Heard))
 				}
 			}
@@ -54,11 +52,11 @@ func obeyed(w *world, bad report) {
 	}
 }
 
-// obeys reports whether a run begins as ordered.
+// obeys reports whether a run begins as ordered, after that.
 func (e *entryLog) obeys(o *trace.Event, by time.Time) bool {
 	busy, begins := false, time.Time{}
 	for _, r := range e.runs {
-		if r.Request == o.Request {
+		if r.Request == o.Request && !r.Time.Before(o.Time) {
 			begins = first(begins, r.Time)
 		} else {
 			busy = busy || r.Time.Before(by) && r.goesOn(o.Time)
@@ -67,25 +65,12 @@ func (e *entryLog) obeys(o *trace.Event, by time.Time) bool {
 	return !begins.IsZero() && (busy || begins.Before(by)) || busy && e.answered(o.Request)
 }
 
-// names: a name of a run that was ordered is taken once within a day.
-func names(w *world, bad report) {
-	for i, o := range w.of[trace.Ordered] {
-		runs := o.Op == string(store.OrderRun) && !o.Heard.IsZero()
-		if runs && slices.ContainsFunc(w.of[trace.Ordered][:i], func(b *trace.Event) bool {
-			known := !b.Heard.IsZero() && o.Time.Before(b.Heard.Add(24*time.Hour))
-			return known && b.Op == o.Op && b.Job == o.Job && b.Request == o.Request
-		}) {
-			bad(o.Heard, "%s of %s was ordered before, and is again", o.Request, o.Job)
-		}
-	}
-}
-
 // woken: a process that is woken up for a tick runs it, or another one has.
 func woken(w *world, bad report) {
 	for _, c := range w.of[trace.Woken] {
-		e, d := w.entries[c.Job], w.definition(c.Replica, c.Job)
-		if e != nil && d != nil && !d.EveryReplica && !c.Tick.IsZero() && !c.End.IsZero() &&
-			!e.begun(c.End, func(r *run) bool { return r.Tick.Equal(c.Tick) && r.Request == "" }) {
+		if e := w.entries[c.Job]; e != nil && !c.Tick.IsZero() && !e.begun(c.End, func(r *run) bool {
+			return r.Tick.Equal(c.Tick) && r.Request == ""
+		}) {
 			bad(c.End, "%s was woken up for tick %s of %s, and no replica has begun it", c.Replica, clock(c.Tick), c.Job)
 		}
 	}
@@ -103,28 +88,6 @@ func wanted(w *world, bad report) {
 		for _, r := range w.runs {
 			if r.Time.After(n.Time) && r.Time.Before(until) {
 				bad(r.Time, "%s and at %s no replica was wanted before %s", r, clock(n.Time), clock(n.End))
-			}
-		}
-	}
-}
-
-// called: calls that are shorter than a lease get on, too: one of them goes on with a run whose lease was ended.
-func called(w *world, bad report) {
-	for _, s := range w.of[trace.Single] {
-		if s.Op == trace.ShortCalls && !slices.ContainsFunc(w.entries[s.Job].writes, func(q *write) bool {
-			return q.Time.After(s.Time) && q.Replica != trace.Operator && (q.Op == "claim" || q.Op == "settle")
-		}) {
-			bad(s.End, "calls of less than a lease each, from %s to %s, do not go on with %s", clock(s.Time), clock(s.End), s.Job)
-		}
-	}
-}
-
-// swept: after a slot was removed that no replica used, the jobs of its group begin in time.
-func swept(w *world, bad report) {
-	for _, s := range w.of[trace.Swept] {
-		for _, t := range w.tasks {
-			if t.Group != "" {
-				t.begins(s.Time, w.end(), starts, bad)
 			}
 		}
 	}

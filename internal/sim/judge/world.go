@@ -2,7 +2,6 @@ package judge
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -35,11 +34,11 @@ type world struct {
 	crashed  map[string]time.Time
 	left     map[string]time.Time    // when a replica was killed or had stopped
 	stopping map[string]*trace.Event // when it was asked to
-	all      []trace.Violation
 
 	healed, calm, settled time.Time // zero if faults go on to the end
 	aborted               bool      // a deploy was
 	tasks                 []task    // whose progress is judged
+	faults                []*fault  // where one comes at a time
 }
 
 // A task is a job or singleton of the last version of the program.
@@ -85,6 +84,7 @@ func newWorld(l *trace.Log) *world {
 	}
 	w.addRuns()
 	w.findCalm()
+	w.addFaults()
 	return w
 }
 
@@ -134,10 +134,7 @@ func nameOf(e *trace.Event) string {
 
 // lives returns when the context of a run lives, less the suspensions of its machine.
 func (w *world) lives(r *run) (all []span) {
-	life := span{r.Time, r.End}
-	if !r.Cancelled.IsZero() {
-		life.to = first(life.to, r.Cancelled)
-	}
+	life := span{r.Time, r.over()}
 	if life.to.IsZero() {
 		life.to = w.end()
 	}
@@ -228,17 +225,6 @@ func (w *world) pausedItself(job string) bool {
 	}
 	last := e.last(forever)
 	return last != nil && !last.Orders.Paused.At.IsZero() || slices.ContainsFunc(d.Before(), w.pausedItself)
-}
-
-// A report says that a property does not hold at a time.
-type report func(at time.Time, format string, args ...any)
-
-func (w *world) report(name string) report {
-	return func(at time.Time, format string, args ...any) { w.bad(name, at, format, args...) }
-}
-
-func (w *world) bad(name string, at time.Time, format string, args ...any) {
-	w.all = append(w.all, trace.Violation{Property: name, Time: at, Text: fmt.Sprintf(format, args...)})
 }
 
 // first is the first of two times, of which a may be zero.

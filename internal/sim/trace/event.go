@@ -29,7 +29,6 @@ const (
 	Overran   What = "overran"  // Overrun was called
 	Woken     What = "woken"    // a platform starts a process for Tick, which has done what is due at End; its clock shows Sent
 	Deleted   What = "deleted"  // the entry of a job, by somebody
-	Swept     What = "swept"    // the entry of a slot that nobody has used for long: nobody may notice
 	Corrupted What = "spoilt"   // the entry of a job, until End: it says what Record does, nil for nothing
 	Ordered   What = "ordered"  // by an operator: Op for a Job, in force at the latest when it is Heard; zero: it is not known to be written
 	Listed    What = "listed"   // a status, asked at Sent and told at Heard, says Record of a job; nil: that there is no entry

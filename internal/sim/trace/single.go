@@ -31,5 +31,6 @@ const (
 	RunOrdered = "run"         // the job once, for Request
 	HandOver   = "hand over"   // the run
 	ShortCalls = "short calls" // the replica dies, its lease is ended, and others have less than a lease each until End
+	Sweep      = "sweep"       // the entries of slots that nobody has used for long are removed
 	Over       = "over"        // nothing more befalls the cluster
 )
