@@ -75,10 +75,10 @@ func (p *Policy) idle(v View, o *Observation) Action {
 	if stale <= 0 {
 		return Action{Read: true}
 	}
-	next := p.NextTick(v.Record)
-	if early(v) {
-		next = v.Record.Run.Tick
+	if early(v) { // its runner has died: at the tick a claim settles it, also in a pause, and may claim a run that was ordered
+		return Action{After: min(stale, max(v.Record.Run.Tick.Sub(v.Now), minIdle))}
 	}
+	next := p.NextTick(v.Record)
 	if next.IsZero() || p.PausedAt(v) {
 		return Action{After: min(stale, maxSleep, p.pauseLeft(v))}
 	}

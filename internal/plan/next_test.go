@@ -26,6 +26,13 @@ func running() store.Record {
 	return r
 }
 
+// armed is a record whose tick 00:00:20 is claimed ahead.
+func armed() store.Record {
+	r := running()
+	r.Watermark, r.Run.Tick, r.Run.Armed = clockTime("00:00:10"), clockTime("00:00:20"), true
+	return r
+}
+
 // foreign is a record of a replica that started at 00:00:05 with another definition.
 func foreign(mark store.Mark) store.Record {
 	r := ended()
@@ -88,6 +95,10 @@ func TestNext(t *testing.T) {
 			v.Now, o.Occupation.Since = clockTime("00:00:20"), ago(2*lease+5*time.Second+1)
 		}, Action{What: Blocked, After: 30 * time.Second, Read: true}},
 		"waits behind a lease when nothing is due": {ended(), store.Leased, nil, Action{After: 5 * time.Second}},
+		"waits for the tick of a dead runner":      {armed(), store.Expired, nil, Action{After: 5 * time.Second}},
+		"waits for that tick in a pause too": {armed(), store.Expired, func(_ *Policy, v *View, _ *Observation) {
+			v.Control.Pause.At = clockTime("00:00:12")
+		}, Action{After: 5 * time.Second}},
 		"answers a mark":                       {marked, store.Available, nil, Action{What: Answer}},
 		"answers a mark that it has just read": {marked, store.Available, func(_ *Policy, _ *View, o *Observation) { o.Fresh = false }, Action{After: 5 * time.Second}},
 		"answers a mark only on a free entry":  {marked, store.Leased, nil, Action{After: 5 * time.Second}},
