@@ -2,7 +2,9 @@ package plan
 
 import (
 	"slices"
+	"time"
 
+	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -26,6 +28,16 @@ func UnderWay(r *store.Record) (all []store.OpenTick) {
 
 func underWay(r *store.Record, o *store.OpenTick) bool {
 	return r.Run.Status == store.Running && Several(r) && o.Token == r.Token
+}
+
+// lastOpen returns the last tick of the last claim, if that is one of several ticks; else the tick that is given.
+func lastOpen(r *store.Record, tick time.Time) time.Time {
+	for _, o := range r.Backfill.Open {
+		if o.Token == r.Token {
+			tick = instant.Later(tick, o.Tick)
+		}
+	}
+	return tick
 }
 
 // leftBeside reports whether the last run is a claim of several ticks one of which has stalled, and others have no outcome. If

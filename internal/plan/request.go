@@ -122,7 +122,7 @@ func cancelled(v View) bool {
 func AboutLast(r *store.Record) (a store.About) {
 	switch back := r.Orders.Returned; {
 	case back.Order != 0 && !back.Tick.IsZero():
-		return store.About{Tick: back.Tick, Order: back.Order, Attempt: r.Backfill.Attempt + 1}
+		return store.About{Tick: lastOpen(r, back.Tick), Order: back.Order, Attempt: r.Backfill.Attempt + 1}
 	case back != store.Returned{}:
 		return store.About{Tick: back.Tick, Order: back.Order, Attempt: 1}
 	case r.Run.Request != "" && r.Run.Order == 0:
@@ -130,18 +130,25 @@ func AboutLast(r *store.Record) (a store.About) {
 	case r.Run.Order != 0 && !isBackfill(r):
 		return store.About{Order: r.Run.Order, Attempt: 1}
 	}
-	return store.About{Tick: r.Run.Tick, Order: r.Run.Order, Attempt: r.Run.Attempt}
+	return store.About{Tick: lastOpen(r, r.Run.Tick), Order: r.Run.Order, Attempt: r.Run.Attempt}
 }
 
 // Ends reports whether an order is for the run of a claim. The order names the claim that its operator has seen. Until the
 // order is written, another replica may claim the same: the same attempt, if the claim was given up, or the next one, if the
 // runner has died. What is cancelled is not run at all; only the same attempt is handed over, or each would be.
+//
+// The order names the last tick of a claim of several. A backfill claims its ticks in their order, and a claim with a further
+// attempt has no new tick. So a later claim of a tick that is not after the one named has ticks of the claim named alone.
 func Ends(e *store.End, token int64, a store.About) bool {
-	if e.Token >= token {
+	switch {
+	case e.Token >= token:
 		return e.Token == token
+	case a.Order != e.About.Order || a.Order == 0 && a.Tick.IsZero():
+		return false
+	case e.Cancel && a.Order != 0 && !a.Tick.IsZero():
+		return !a.Tick.After(e.About.Tick)
 	}
-	same := (!a.Tick.IsZero() || a.Order != 0) && a.Order == e.About.Order && a.Tick.Equal(e.About.Tick)
-	return same && (a.Attempt == e.About.Attempt || e.Cancel && a.Attempt > e.About.Attempt)
+	return a.Tick.Equal(e.About.Tick) && (a.Attempt == e.About.Attempt || e.Cancel && a.Attempt > e.About.Attempt)
 }
 
 // settleCancelled settles a tick whose claim was given up and cancelled, before a run by hand is

@@ -20,6 +20,8 @@ import (
 //     is repeated finds the tick open no more, and changes nothing.
 //   - An open tick is under way if it has the token of a claim that has not ended. Otherwise it waits, and
 //     comes before the ticks after the cursor.
+//   - A claim of ticks that have waited has no new ones, so that who cancels a claim cancels all later claims
+//     of its ticks, and nothing else.
 //   - When all runs have returned the claim has ended. Only then does the next claim decide: what is due, or was
 //     ordered by hand, comes first.
 //   - A tick whose runner died is run again alone, so that one which kills its runners costs the others
@@ -50,14 +52,13 @@ func (p *Policy) claimSeveral(r *store.Record, fill *store.Backfill) {
 			break
 		}
 	}
-	for n == len(open) && n < most && (n == 0 || open[n-1].Deaths == 0) {
+	for anew := n == 0; anew && n < most; n++ {
 		tick := p.backfilledAfter(r, fill, b.Through)
 		if tick.IsZero() {
 			break
 		}
 		open, b.Through = append(open, store.OpenTick{Tick: tick, Token: r.Token, Attempt: 1}), tick
 		b.Open = open
-		n++
 	}
 	b.Several, b.Open = true, open
 	r.Run.Tick, r.Run.Attempt, r.Run.Deaths = open[0].Tick, open[0].Attempt, open[0].Deaths
