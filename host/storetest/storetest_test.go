@@ -1,14 +1,13 @@
 package storetest_test
 
 import (
+	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"maps"
+	"io/fs"
 	"os"
 	"os/exec"
 	"regexp"
-	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +17,12 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
+// That each test of the suite fails with a mistake is shown in internal/mistakes, by mistakes in package local.
+
+func virtual(backend func() store.Store) storetest.Harness {
+	return storetest.Harness{Virtual: true, New: func(*testing.T) store.Store { return backend() }}
+}
+
 // plain hides what a store and its leases have beyond the interfaces.
 type plain struct{ store.Store }
 
@@ -25,87 +30,18 @@ func (s plain) Lease(name, id string) store.Lease {
 	return struct{ store.Lease }{s.Store.Lease(name, id)}
 }
 
-const suiteVariable = "STORETEST_SUITES"
+// creates replaces what is there.
+type creates struct{ *local.Memory }
 
-// TestSuite is what the processes run: one for all stores, which is five times as fast as one for each.
-func TestSuite(t *testing.T) {
-	if os.Getenv(suiteVariable) == "" {
-		t.Skip("run by TestSuiteFails")
+func (s creates) Create(_ context.Context, name string, record []byte) (store.Entry, error) {
+	ctx := context.Background()
+	e, err := s.Memory.Create(ctx, name, record)
+	if errors.Is(err, fs.ErrExist) {
+		_ = s.Memory.Break(ctx, name, 0)
+		_ = s.Memory.Delete(ctx, name)
+		return s.Memory.Create(ctx, name, record)
 	}
-	debug.SetGCPercent(1000)
-	for name, s := range suites {
-		t.Run(name, func(t *testing.T) { storetest.Test(t, s.harness) })
-	}
-}
-
-// suiteOutputs runs TestSuite in a process, and returns what it printed of each store.
-func suiteOutputs(t *testing.T, which ...string) map[string]string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], append(which, "-test.v=test2json")...) // each verdict comes with its test
-	cmd.Env = append(os.Environ(), suiteVariable+"=all")
-	out, err := cmd.CombinedOutput()
-	if exit := new(exec.ExitError); !errors.As(err, &exit) || strings.Contains(string(out), "panic:") {
-		t.Fatalf("got %v, want failed tests\n%s", err, out)
-	}
-	all := make(map[string]string)
-	for part := range strings.SplitSeq(string(out), "=== RUN   TestSuite/") {
-		name, _, _ := strings.Cut(part, "\n")
-		name, _, _ = strings.Cut(name, "/")
-		all[name] += part
-	}
-	return all
-}
-
-var runBroken = flag.Bool("broken", false, "run the suite on broken stores, which have to fail: seconds of a processor")
-
-// Each broken store fails the tests that are about its fault. Together they fail
-// every test of the suite: one that cannot fail shows nothing.
-func TestSuiteFails(t *testing.T) {
-	if !*runBroken {
-		t.Skip("runs the suite on each broken store: run it with -broken")
-	}
-	t.Parallel()
-	outputs := suiteOutputs(t, "-test.run=^TestSuite$", "-test.skip=^TestSuite$/^not_virtual$")
-	maps.Copy(outputs, suiteOutputs(t, "-test.run=^TestSuite$/^not_virtual$/^Create$")) // the rest of it takes real time
-	ever := make(map[string]bool)
-	for name, want := range suites {
-		out := outputs[strings.ReplaceAll(name, " ", "_")]
-		verdicts := verdicts(out)
-		for test, got := range verdicts {
-			ever[test] = ever[test] || got == "FAIL" && want.says == ""
-		}
-		t.Run(name, func(t *testing.T) { want.compare(t, verdicts, out) })
-	}
-	for test, failed := range ever {
-		if !failed {
-			t.Errorf("%s passes on every broken store", test)
-		}
-	}
-}
-
-func (s suite) compare(t *testing.T, verdicts map[string]string, out string) {
-	for test := range strings.FieldsSeq(s.fails) {
-		if got := verdicts[test]; got != "FAIL" {
-			t.Errorf("%s: got %q, want FAIL", test, got)
-		}
-	}
-	for test := range strings.FieldsSeq(s.passes) {
-		if got := verdicts[test]; got != "PASS" {
-			t.Errorf("%s: got %q, want PASS", test, got)
-		}
-	}
-	if !strings.Contains(out, s.says) {
-		t.Errorf("it does not say %q\n%s", s.says, out)
-	}
-}
-
-// verdicts reads the output of go test -v about one store.
-func verdicts(out string) map[string]string {
-	all := make(map[string]string)
-	for _, m := range regexp.MustCompile(`--- (PASS|FAIL|SKIP): TestSuite/[^/\s]+/(\S+)`).FindAllStringSubmatch(out, -1) {
-		all[m[2]] = m[1]
-	}
-	return all
+	return e, err
 }
 
 // A store that fails exactly as listed passes; one without Break, Delete or Save
@@ -125,16 +61,97 @@ func TestDifferences(t *testing.T) {
 	})
 }
 
+const harnessVariable = "STORETEST_HARNESS"
+
+// wrong are harnesses that fail, and what the suite says of them.
+var wrong = map[string]struct {
+	harness storetest.Harness
+	says    string
+}{
+	"gone":    {with("Date"), "passes, but is listed as a difference: no clock"},
+	"no test": {with("Dates"), `difference "Dates" is not a test`},
+	"half": {virtual(func() store.Store { m := new(local.Memory); return half{m, m} }),
+		"a ConditionalBreaker has to be a LeaseBreaker"},
+	"real time": {storetest.Harness{New: func(*testing.T) store.Store { return creates{new(local.Memory)} }}, "FAIL: TestHarness/Create/available"},
+}
+
+func with(difference string) storetest.Harness {
+	h := virtual(func() store.Store { return new(local.Memory) })
+	h.Differences = map[string]string{difference: "no clock"}
+	return h
+}
+
+// half has a conditional break and no other.
+type half struct {
+	store.Store
+	store.ConditionalBreaker
+}
+
+// TestHarness is what the processes of TestWrongHarnesses run.
+func TestHarness(t *testing.T) {
+	h, ok := wrong[os.Getenv(harnessVariable)]
+	if !ok {
+		t.Skip("run by TestWrongHarnesses")
+	}
+	storetest.Test(t, h.harness)
+}
+
+func TestWrongHarnesses(t *testing.T) {
+	for name, h := range wrong {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestHarness$/^(Create|Date)$")
+			cmd.Env = append(os.Environ(), harnessVariable+"="+name)
+			if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), h.says) {
+				t.Errorf("got %v, want a failed test that says %q:\n%s", err, h.says, out)
+			}
+		})
+	}
+}
+
+// squeezes leaves one space of several in a row.
+type squeezes struct{ *local.Memory }
+
+func (s squeezes) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
+	return s.Memory.Create(ctx, name, repeated.ReplaceAll(record, []byte(" ")))
+}
+
+var repeated = regexp.MustCompile("  +")
+
 // No record has two spaces in a row, so a store need not keep them.
 func TestSpacesInARow(t *testing.T) {
 	storetest.Test(t, virtual(func() store.Store { return squeezes{new(local.Memory)} }))
+}
+
+// limited has limits of its own.
+type limited struct {
+	*local.Memory
+	shortest, longest time.Duration
+}
+
+func (s limited) Limits() (shortest, longest time.Duration) { return s.shortest, s.longest }
+
+func (s limited) Lease(name, id string) store.Lease {
+	return limitedLease{s.Memory.Lease(name, id), s}
+}
+
+type limitedLease struct {
+	store.Lease
+	of limited
+}
+
+func (l limitedLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
+	if d < l.of.shortest || d > l.of.longest {
+		return store.Revision{}, errors.New("no such length")
+	}
+	return l.Lease.Acquire(ctx, d, etag)
 }
 
 // A store may have one length of leases, or two that are near each other.
 func TestNearLimits(t *testing.T) {
 	for _, limits := range [][2]time.Duration{{30 * time.Second, 30 * time.Second}, {20 * time.Second, 21 * time.Second}, {time.Second, time.Minute}} {
 		t.Run(fmt.Sprint(limits[0], " to ", limits[1]), func(t *testing.T) {
-			storetest.Test(t, virtual(func() store.Store { return newLimited(limits[0], limits[1]) }))
+			storetest.Test(t, virtual(func() store.Store { return limited{new(local.Memory), limits[0], limits[1]} }))
 		})
 	}
 }

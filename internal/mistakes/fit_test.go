@@ -48,7 +48,7 @@ func TestMistakesFit(t *testing.T) {
 // testFile is the file with the test that is to notice the mistake, from the root of the repository.
 func (m mistake) testFile() string {
 	files, _ := filepath.Glob(filepath.Join(root, m.pkg, "*_test.go")) // the pattern is right
-	head := regexp.MustCompile(`(?m)^func ` + m.test + `\(`)
+	head := regexp.MustCompile(`(?m)^func ` + m.function() + `\(`)
 	i := slices.IndexFunc(files, func(file string) bool {
 		text, err := os.ReadFile(file)
 		return err == nil && head.Match(text)

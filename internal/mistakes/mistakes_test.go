@@ -118,7 +118,7 @@ func none(t *testing.T, program string, all []mistake) {
 	var tests []string
 	for _, m := range all {
 		if m.property == "" {
-			tests = append(tests, m.test)
+			tests = append(tests, m.function())
 		}
 	}
 	if len(tests) == 0 {
@@ -135,7 +135,7 @@ func (m mistake) isNoticed(t *testing.T, program string) {
 		m.isNoticedBySeeds(t, program)
 		return
 	}
-	only := "-test.run=^" + m.test + "$"
+	only := "-test.run=^" + strings.ReplaceAll(m.test, "/", "$/^") + "$"
 	out, err := run(program, m.pkg, m.name, only, "-test.short")
 	if err == nil { // a test that takes long is left out then
 		out, err = run(program, m.pkg, m.name, only)

@@ -17,14 +17,21 @@ import (
 //	-text that is in the file once
 //	+text in its place
 //
-// PROPERTY is for a test that draws seeds: the property whose violation is reported within the first of
-// them. More than one stretch of text, also of more than one file, may be replaced. Those of drawn.txt were drawn at random.
+// TEST may have slashes, for a test in a test. PROPERTY is for a test that draws seeds: the property whose violation is
+// reported within the first of them. More than one stretch of text, also of more than one file, may be replaced. Those of
+// drawn.txt were drawn at random.
 type mistake struct {
 	name     string
 	pkg      string // a directory, from the root of the repository
-	test     string
+	test     string // with a slash: a test in one
 	property string
 	edits    []proctest.Edit
+}
+
+// function is the name of the test function.
+func (m mistake) function() string {
+	name, _, _ := strings.Cut(m.test, "/")
+	return name
 }
 
 // read returns all mistakes in testdata.

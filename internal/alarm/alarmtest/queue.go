@@ -149,19 +149,6 @@ func (q *Queue) now() time.Time {
 	return time.Now()
 }
 
-// Fail sets Meet so that the n-th call from now on fails, with ErrUnclear. done says whether it is applied.
-func (q *Queue) Fail(n int, done bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	n += q.calls
-	q.Meet = func(c Call) Fate {
-		if c.N != n {
-			return Fate{}
-		}
-		return Fate{Err: ErrUnclear, Done: done}
-	}
-}
-
 // Add puts a message that is not the caller's: anything, visible from an instant on, inserted at another.
 func (q *Queue) Add(body string, inserted, visible time.Time) {
 	q.mu.Lock()
