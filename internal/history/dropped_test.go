@@ -89,20 +89,43 @@ func TestGapBehindTicksThatStay(t *testing.T) {
 	}
 }
 
-// A replica keeps a skipped tick for an hour, until it has more to write. Another has logged it long before.
+// A replica keeps a skipped tick until it has more to write. Another has logged it long before.
 func TestSkippedTickIsLoggedOnce(t *testing.T) {
+	for _, runs := range [][]int{{2000}, {25, 10}} { // of the other one, and then of the first
+		inWorld(t, func(w *world) {
+			w.every = 2 * time.Second
+			a, b := w.replica(nil), w.replica(nil)
+			a.Take(w.run(store.Succeeded))
+			a.Take(w.ends(store.Outcome{Status: store.Skipped, Reason: "overlap"}))
+			for i, n := range runs {
+				for range n {
+					[]*replica{b, a}[i].Take(w.run(store.Failed))
+				}
+			}
+			a.end()
+			b.end()
+			if gaps := w.once(); len(gaps) > 0 {
+				t.Errorf("%d runs: gaps before %v", runs, gaps)
+			}
+		})
+	}
+}
+
+// Who reads no more of the log than the newest lines does not take ticks that stay in the record for new ones.
+func TestTicksThatStayAreNotReadAgain(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.every = 2 * time.Second
-		a, b := w.replica(nil), w.replica(nil)
-		a.Take(w.run(store.Succeeded))
-		a.Take(w.ends(store.Outcome{Status: store.Skipped, Reason: "overlap"}))
-		for range 2000 {
-			b.Take(w.run(store.Failed))
+		r := w.replica(nil)
+		for range 5 {
+			r.Take(w.run(store.Succeeded))
 		}
-		a.end()
-		b.end()
-		if gaps := w.once(); len(gaps) > 0 {
-			t.Errorf("gaps before %v", gaps)
+		w.ordered(60, r)
+		time.Sleep(2 * time.Hour)
+		r.end()
+		lines, _, err := history.Newest(t.Context(), w.store, entry, time.Time{}, 20, nil)
+		all, _, also := history.Newest(t.Context(), w.store, entry, time.Time{}, 20, &w.rec)
+		updated, ok := history.Update(lines, &w.rec)
+		if err != nil || also != nil || len(lines) != 20 || len(all) != 20 || len(updated) != 20 || !ok {
+			t.Errorf("%d lines, %d with the record, %d updated, %t; want 20 of each, %v, %v", len(lines), len(all), len(updated), ok, err, also)
 		}
 	})
 }

@@ -133,7 +133,6 @@ func complete(news []Line, rec *store.Record) []Line {
 // before they were logged, in their place, and those of a backfill, which it only counts.
 func (e *end) with(kept, news []Line, rec *store.Record) []Line {
 	var all, filled []Line
-	gap, dropped := len(news) > 0 && news[0].Gap, false
 	for _, l := range kept {
 		k := keyOf(&l.Outcome)
 		is := func(o store.Outcome) bool { return keyOf(&o) == k }
@@ -145,29 +144,10 @@ func (e *end) with(kept, news []Line, rec *store.Record) []Line {
 		case store.BackfillOf(l.Request) != 0:
 			filled = append(filled, l)
 		case l.Token > e.token, l.Token == 0 && l.At().After(e.since): // else another replica has logged it
-			all, dropped = append(all, l), true
+			all = append(all, l)
 		}
 	}
-	all = append(all, news...)
-	if gap && dropped {
-		for i := range all {
-			all[i].Gap = false
-		}
-		all[0].Gap = !e.reaches(all)
-	}
-	return append(all, filled...)
-}
-
-// reaches reports whether lines have an outcome of each claim after those of the log.
-func (e *end) reaches(lines []Line) bool {
-	token := e.token
-	for _, l := range lines {
-		if l.Token > token+1 {
-			return false
-		}
-		token = max(token, l.Token)
-	}
-	return true
+	return slices.Concat(all, news, filled)
 }
 
 // written reports whether a log has anything. An empty one was created by an append that got

@@ -9,7 +9,7 @@
 // read, and fails if another replica was faster: no outcome is there twice.
 //
 // Each replica also keeps its own last outcomes until they are in the log: a record has none of a backfill, and twenty of
-// the others.
+// the others. Up to five of those are the newest ticks, and may be older than runs by hand that the record has dropped.
 //
 // What is not promised: that the log is complete. If more outcomes came while no replica could write the log, or their
 // replica died, the ones before those of the record are lost; the line after them says that some may be. Nor that an

@@ -54,8 +54,8 @@ func Due(r *store.Record) time.Time {
 }
 
 // A write is a record that is about to be written, and how many outcomes it had before. One write settles maxSettled, or a few
-// more; the next write goes on. The history has room for twice as many, so that each of them is in the record at some time, and
-// those that were there before it for one write more: followers read them there.
+// more; the next write goes on. The history has room for twice as many, so that each of them is in the record at some time. Of what
+// was there before, orders leave a quarter of the history to the newest ticks, which followers read there.
 type write struct {
 	*store.Record
 	had int

@@ -111,13 +111,11 @@ func (r *Runner) settled(news []store.Outcome) {
 	}
 }
 
-// added returns the outcomes that history has before those of old, both newest first. A
-// record drops what it has no room for, so lengths cannot be compared.
+// added returns the outcomes that history has before those of old, both newest first. What a
+// record has no room for is cut from the end of its history, so lengths cannot be compared.
 func added(history, old []store.Outcome) []store.Outcome {
 	n := slices.IndexFunc(history, func(o store.Outcome) bool {
-		return slices.ContainsFunc(old, func(known store.Outcome) bool {
-			return known.Token == o.Token && known.Tick.Equal(o.Tick) && known.Request == o.Request
-		})
+		return slices.ContainsFunc(old, func(known store.Outcome) bool { return known.Token == o.Token && known.Tick.Equal(o.Tick) })
 	})
 	if n < 0 {
 		return history
