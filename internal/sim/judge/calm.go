@@ -33,7 +33,7 @@ func settled(w *world, bad report) {
 func inTime(w *world, bad report) {
 	for _, t := range w.tasks {
 		if w.Zero == nil && t.due() && !t.Paused {
-			t.begins(w.calm, w.settled, starts, bad)
+			t.begins(t.calm(w), w.settled, starts, bad)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func health(w *world, bad report) {
 				refused = !q.OK() || q.Heard.IsZero()
 			}
 		}
-		if !w.aborted && h.Job != trace.Foreign && !(refused && h.Op == "broken") {
+		if w.aborted.IsZero() && h.Job != trace.Foreign && !(refused && h.Op == "broken") {
 			bad(h.Time, "%s says that %s is %s", h.Replica, h.Job, h.Op)
 		}
 	}
@@ -132,13 +132,13 @@ func health(w *world, bad report) {
 // budget: a tick costs few requests in the mean, of all replicas together. Those of a run that goes on do not count, nor do the
 // reads of a job that others follow: they wait for its end.
 func budget(w *world, bad report) {
-	from, to := w.calm, w.settled.Add(-starts)
+	to := w.settled.Add(-starts)
 	replicas := len(w.upAt(to))
 	for _, t := range w.tasks {
 		if w.Zero != nil || t.Beat > 0 || !t.due() {
 			continue
 		}
-		n, took := 0, time.Duration(0)
+		from, n, took := t.calm(w), 0, time.Duration(0)
 		followed := slices.ContainsFunc(w.tasks, func(f task) bool { return slices.Contains(f.Before(), t.Name) })
 		for _, q := range t.requests {
 			ofRun := slices.Contains([]string{"renew", "save", "load", "progress"}, q.Op)

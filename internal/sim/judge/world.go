@@ -36,7 +36,7 @@ type world struct {
 	stopping map[string]*trace.Event // when it was asked to
 
 	healed, calm, settled time.Time // zero if faults go on to the end
-	aborted               bool      // a deploy was
+	aborted               time.Time // when the last replica of an aborted deploy came up; zero: there was none
 	tasks                 []task    // whose progress is judged
 	faults                []*fault  // where one comes at a time
 }
@@ -50,6 +50,15 @@ type task struct {
 
 // due reports whether ticks come due for a task by its own schedule alone.
 func (t *task) due() bool { return t.Every > 0 && t.Follows == "" && t.Group == "" && !t.paused }
+
+// calm is from when on the progress of a task is judged. Others notice by a tick that is not run that the replica of an
+// aborted deploy is gone, and take the job back minutes later.
+func (t *task) calm(w *world) time.Time {
+	if w.aborted.IsZero() {
+		return w.calm
+	}
+	return later(w.calm, t.After(w.aborted).Add(trace.Patience))
+}
 
 func newWorld(l *trace.Log) *world {
 	w := &world{Log: l, entries: map[string]*entryLog{}, of: map[trace.What][]*trace.Event{}, frozen: map[string][]span{},
@@ -200,15 +209,15 @@ func (w *world) order(job string, from, to time.Time, kinds ...store.OrderKind) 
 }
 
 // findCalm finds when all faults were over, from when on progress is judged, and when everything due has its outcome. A log in
-// which nothing heals has no tasks. Others respect the definition of an aborted deploy for a while.
+// which nothing heals has no tasks.
 func (w *world) findCalm() {
 	for _, u := range w.of[trace.Up] {
 		if u.Cause == trace.Aborted {
-			w.aborted, w.calm = true, u.Time.Add(trace.Patience+time.Minute)
+			w.aborted = u.Time
 		}
 	}
 	for _, e := range w.of[trace.Healed] {
-		w.healed, w.calm, w.settled = e.Time, later(w.calm, e.Time.Add(rests)), later(e.End, e.Time.Add(trace.Settling))
+		w.healed, w.calm, w.settled = e.Time, e.Time.Add(rests), later(e.End, e.Time.Add(trace.Settling))
 	}
 	for _, e := range w.jobs {
 		if d := w.latest(e.name); !w.healed.IsZero() && d != nil && !d.EveryReplica && e.name != trace.Foreign {
