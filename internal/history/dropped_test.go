@@ -63,7 +63,7 @@ func TestTicksThatStayAreNotWrittenAgain(t *testing.T) {
 }
 
 // Of many runs by hand that no writer has seen the record has dropped some, and ticks from before them are still there: that is a
-// gap. A short record has dropped none.
+// gap. If the first of them that are left comes next after those of the log, none was dropped.
 func TestGapBehindTicksThatStay(t *testing.T) {
 	for _, c := range []struct {
 		ticks, byHand, lost int

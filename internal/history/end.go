@@ -86,30 +86,34 @@ func (e *end) learn(lines []Line) {
 	}
 }
 
-// fewest is how many outcomes a record has at least once it has dropped some.
-const fewest = 12
-
 // missing returns the outcomes of a record that the log lacks, the oldest first. The log has the order of the record: what is older
 // than an outcome that it has, it has had. The oldest quarter of a record may be ticks alone, from before other outcomes that were
 // dropped: that the log has one of those does not show that it has the others.
 func (e *end) missing(rec *store.Record) (news []Line) {
-	known, whole, ticks, n := false, false, 0, len(rec.History)
+	known, whole, ticks := false, false, 0
 	for _, o := range rec.History {
 		l := Line{Outcome: o}
 		if o.Request == "" {
 			ticks++
 		}
 		known = known || e.has(&o)
-		whole = whole || known && (o.Request != "" || ticks > n/4 || n < fewest)
+		whole = whole || known && (o.Request != "" || ticks > len(rec.History)/4)
 		if !known && !l.At().Before(e.since) {
 			news = append(news, l)
 		}
 	}
 	slices.Reverse(news)
-	if len(news) > 0 && !whole && e.written() {
+	if len(news) > 0 && !whole && e.written() && !e.precedes(news) {
 		news[0].Gap = true
 	}
 	return news
+}
+
+// precedes reports whether the log has the claim before the first one of these outcomes. Those that were settled without a run
+// have no token.
+func (e *end) precedes(news []Line) bool {
+	i := slices.IndexFunc(news, func(l Line) bool { return l.Token != 0 })
+	return i < 0 || news[i].Token <= e.token+1
 }
 
 // has reports whether the log has an outcome of a record. If its end has outcomes of a backfill alone, it has those up to its

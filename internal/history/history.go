@@ -12,8 +12,8 @@
 // the others. Up to five of those are the newest ticks, and may be older than runs by hand that the record has dropped.
 //
 // What is not promised: that the log is complete. If more outcomes came while no replica could write the log, or their
-// replica died, the ones before those of the record are lost; the line after them says that some may be. Nor that an
-// outcome is in the log soon: they are written in batches
+// replica died, the ones before those of the record are lost; the line after them says that some may be, unless
+// all that the record has of them were settled without a run. Nor that an outcome is in the log soon: they are written in batches
 // of about ten. [Read] adds what only the record has yet.
 package history
 
