@@ -61,12 +61,10 @@ func (w *world) attempts(of work) (all []*run, dead int) {
 	return all, dead
 }
 
-// cancelled reports whether an operator has cancelled an attempt.
+// cancelled reports whether an operator has cancelled an attempt, and last returns the run of the last claim.
 func (w *world) cancelled(of work) bool {
 	return slices.ContainsFunc(w.runs, func(r *run) bool { return r.work == of && r.cancelled })
 }
-
-// last is the run of the last claim.
 func (w *world) last() *run { return w.runs[len(w.runs)-1] }
 
 // forever is when a pause ends that nothing ends.
@@ -89,46 +87,43 @@ func (w *world) under(at time.Time, sure bool) bool {
 	})
 }
 
-// against returns the true reasons not to run a tick that has not begun, and what it is then. sure: only those that no replica can
-// overlook.
-func (w *world) against(tick time.Time, sure bool) map[string]store.Status {
-	reasons := map[string]store.Status{}
-	is := func(status store.Status, reason string, holds bool) {
-		if holds {
-			reasons[reason] = status
-		}
+// A why is the true reasons not to run a tick now, and what the tick is then.
+type why map[string]store.Status
+
+func (y why) add(status store.Status, reason string, holds bool) {
+	if holds {
+		y[reason] = status
 	}
+}
+
+// against returns the reasons not to run a tick that has not begun. sure: only those that no replica can overlook.
+func (w *world) against(tick time.Time, sure bool) why {
+	y := why{}
 	ready, status, reason := w.ready(tick)
 	newer, paused, all, deadline := w.newest().After(tick), w.inPause(tick), w.p.Missed == RunAll, w.p.StartingDeadline
 	if deadline == 0 && w.p.Missed == SkipMissed {
 		deadline = w.p.Lease
 	}
-	is(status, reason, status != "")
-	is(store.Skipped, Paused, paused || w.p.Paused)
-	is(store.Missed, "a newer one was due", newer && !all && !paused)
-	is(store.Missed, "past the starting deadline", deadline > 0 && w.now.Sub(ready) > deadline && !paused)
-	is(store.Missed, "too many were due", all && !sure && w.p.Ticks.Count(tick, w.now, maxBacklog) == maxBacklog && !paused)
-	is(store.Skipped, "overlap", w.under(tick, sure) && !all && !w.p.Follows() && (newer || w.p.Overlap == SkipOverlap))
-	return reasons
+	y.add(status, reason, status != "")
+	y.add(store.Skipped, Paused, paused || w.p.Paused)
+	y.add(store.Missed, "a newer one was due", newer && !all && !paused)
+	y.add(store.Missed, "past the starting deadline", deadline > 0 && w.now.Sub(ready) > deadline && !paused)
+	y.add(store.Missed, "too many were due", all && !sure && w.p.Ticks.Count(tick, w.now, maxBacklog) == maxBacklog && !paused)
+	y.add(store.Skipped, "overlap", w.under(tick, sure) && !all && !w.p.Follows() && (newer || w.p.Overlap == SkipOverlap))
+	return y
 }
 
-// againstMore returns the true reasons not to run a tick once more whose run was interrupted.
-func (w *world) againstMore(tick time.Time) (reasons []string) {
-	ready, _, _ := w.ready(tick)
-	newer := w.p.Ticks.Last(w.now)
+// againstMore returns the reasons not to run a tick once more whose run was interrupted.
+func (w *world) againstMore(tick time.Time) why {
+	y, newer := why{}, w.p.Ticks.Last(w.now)
 	for newer.After(tick) && w.inPause(newer) {
 		newer = w.p.Ticks.Last(newer.Add(-1))
 	}
-	if w.p.Overlap == Replace && newer.After(tick) {
-		reasons = append(reasons, "a newer tick was due")
-	}
-	if w.p.StartingDeadline > 0 && w.now.Sub(ready) > w.p.StartingDeadline {
-		reasons = append(reasons, "the starting deadline has passed")
-	}
-	if w.paused() {
-		reasons = append(reasons, "a run was ordered in the pause")
-	}
-	return reasons
+	ready, _, _ := w.ready(tick)
+	y.add(store.Abandoned, "a newer tick was due", w.p.Overlap == Replace && newer.After(tick))
+	y.add(store.Abandoned, "the starting deadline has passed", w.p.StartingDeadline > 0 && w.now.Sub(ready) > w.p.StartingDeadline)
+	y.add(store.Abandoned, "a run was ordered in the pause", w.paused())
+	return y
 }
 
 // grid is a schedule: each multiple of a period since the day before.
@@ -164,15 +159,15 @@ func (w *world) precede() {
 				break
 			}
 			f := store.Outcome{Tick: tick, Status: pick(w, store.Succeeded, store.Succeeded, store.Failed, store.Cancelled), Start: w.now, End: w.now}
-			if w.IntN(8) == 0 {
-				f.Request, f.Status = "by hand", store.Succeeded
-			} else if w.IntN(5) == 0 || w.now.Sub(tick) > time.Hour {
+			if w.IntN(5) == 0 || w.now.Sub(tick) > time.Hour {
 				f = store.Outcome{From: b.rec.Watermark, Tick: through, Count: 2, Status: pick(w, store.Missed, store.Skipped), Start: w.now}
 			}
-			b.all, b.rec.History = append(b.all, f), append([]store.Outcome{f}, b.rec.History[:min(len(b.rec.History), 19)]...)
-			if f.Request == "" {
+			if w.IntN(8) == 0 {
+				f.Request = "by hand"
+			} else {
 				b.rec.Watermark = f.Tick
 			}
+			b.all, b.rec.History = append(b.all, f), append([]store.Outcome{f}, b.rec.History[:min(len(b.rec.History), 19)]...)
 			w.say("%s: %s %s", b.rec.Job, f.Status, f.Tick.Format(time.TimeOnly))
 		}
 		b.seen = b.seen.Updated(&b.rec, w.now)

@@ -61,25 +61,23 @@ func (w *world) write(what string, next store.Record, also ...store.Outcome) {
 	for _, f := range also {
 		w.judgeAnswer(f)
 	}
-	w.judgeRecord(&last, &next, mark)
+	w.never(!next.Watermark.Equal(mark) || mark.After(w.now) && mark.After(last.Watermark), "the watermark is not %s", mark)
+	w.never(!LastSuccess(&next).Equal(w.succeeded), "the newest success is %s, and the record says %s", w.succeeded, LastSuccess(&next))
+	w.never(next.Definition.Spec == w.p.Spec && !next.Due.Equal(w.p.Unclaimed(&next)), "the record says that %s is due", next.Due)
+	w.judgeSelfPause(last.Token, !last.Orders.Paused.At.IsZero(), !next.Orders.Paused.At.IsZero())
 	next.History = next.History[:min(len(next.History), 20)]
 	w.rec = next
 }
 
-// judgeRecord judges what a record says of all that came before. mark is the last tick that has its outcome.
-func (w *world) judgeRecord(last, next *store.Record, mark time.Time) {
-	was, is := !last.Orders.Paused.At.IsZero(), !next.Orders.Paused.At.IsZero()
-	if was && !is || !is && w.streak >= w.p.PauseAfter && w.orders().Resumed.Token >= last.Token {
+// judgeSelfPause judges whether a record says that the job has paused itself, and did so before.
+func (w *world) judgeSelfPause(token int64, was, is bool) {
+	if was && !is || !is && w.streak >= w.p.PauseAfter && w.orders().Resumed.Token >= token {
 		w.streak = 0
 	}
-	tooMany := w.p.PauseAfter > 0 && w.streak >= w.p.PauseAfter
-	w.never(is != tooMany, "the job has failed %d times in a row, and paused itself: %t", w.streak, is)
+	w.never(is != (w.p.PauseAfter > 0 && w.streak >= w.p.PauseAfter), "the job has failed %d times, and paused itself: %t", w.streak, is)
 	if is && !was {
 		w.selfs = append(w.selfs, store.Span{From: w.now, To: forever})
 	}
-	w.never(!next.Watermark.Equal(mark) || mark.After(w.now) && mark.After(last.Watermark), "the watermark is not %s", mark)
-	w.never(!LastSuccess(next).Equal(w.succeeded), "the newest success is %s, and the record says %s", w.succeeded, LastSuccess(next))
-	w.never(next.Definition.Spec == w.p.Spec && !next.Due.Equal(w.p.Unclaimed(next)), "the record says that %s is due", next.Due)
 }
 
 // judgePassed judges the outcome of ticks that no replica has run. Of very many only the first and the last are looked at.
@@ -128,7 +126,7 @@ func (w *world) judgeRun(f store.Outcome) {
 		r = all[len(all)-1]
 	}
 	reason := f.Reason
-	for _, why := range w.againstMore(f.Tick) {
+	for why := range w.againstMore(f.Tick) {
 		reason = strings.TrimSuffix(strings.TrimSuffix(reason, ", and "+why), ": "+why)
 	}
 	untrue := f.Status != r.end || reason != r.reason && !(r.broke() && reason == "not run again")
@@ -164,7 +162,7 @@ func (w *world) judgeClaim() {
 		w.never(!isOf || w.paused() || w.p.Paused, "%s is claimed for the backfill %d", of.tick, claim.Order)
 		w.never(due && !w.p.Follows(), "%s is claimed for a backfill, and %s is due", of.tick, newest) // one write settles few of a follower
 	}
-	w.runs = append(w.runs, &run{work: of, token: w.rec.Token, from: w.now, free: claim.Request == "" || !due})
+	w.runs = append(w.runs, &run{work: of, token: w.rec.Token, from: now, free: claim.Request == "" || !due})
 }
 
 // judgeTick judges the claim of a tick.
@@ -210,16 +208,10 @@ func (w *world) idle(v View) {
 
 // over judges what has become of everything, once there is nothing left to do.
 func (w *world) over() {
-	b, n := w.orders().Backfill, 0
-	for of := range w.answered {
-		if of.request == store.BackfillRequest(b.Seq) {
-			n++
-		}
-	}
-	w.never(b.On() && !w.p.Paused && !w.changed && n != b.Ticks, "the backfill has %d ticks, and %d outcomes", b.Ticks, n)
+	b, done := w.orders().Backfill, w.rec.Backfill
+	left := b.On() && (done.Seq != b.Seq || done.Done() != int64(b.Ticks))
+	w.never(left && !w.p.Paused && !w.changed, "the backfill has %d ticks, and %d outcomes", b.Ticks, done.Done())
 	for _, r := range w.runs {
 		w.never(r.request != "" && r.tick.IsZero() && !r.back && !w.answered[r.work], "%s has run, and has no outcome", r.request)
 	}
-	q, waits := w.waiting()
-	w.never(waits, "%s was ordered, and has no outcome", q.Name)
 }
