@@ -13,6 +13,7 @@ type facts struct {
 	runs      []*run
 	answered  map[work]bool // runs by hand and ticks of backfills that have their outcome
 	prior     []*prior      // the jobs that this one follows
+	seen      []Predecessor // what is known of them
 	pauses    []store.Span
 	selfs     []store.Span // pauses of the job by itself
 	succeeded time.Time    // the newest tick that has
@@ -145,14 +146,13 @@ func (g grid) Count(after, to time.Time, limit int) int {
 
 // A prior is a job that this one follows, which does whatever it likes.
 type prior struct {
-	rec  store.Record
-	all  []store.Outcome // oldest first; Start is when it was written
-	seen Predecessor     // what is known of it
+	rec store.Record
+	all []store.Outcome // oldest first; Start is when it was written
 }
 
 // precede lets the jobs before this one have outcomes.
 func (w *world) precede() {
-	for _, b := range w.prior {
+	for i, b := range w.prior {
 		for w.calm || w.IntN(3) > 0 {
 			tick, through := w.p.Ticks.Next(b.rec.Watermark), w.p.Ticks.Last(w.now)
 			if tick.After(w.now) {
@@ -170,7 +170,7 @@ func (w *world) precede() {
 			b.all, b.rec.History = append(b.all, f), append([]store.Outcome{f}, b.rec.History[:min(len(b.rec.History), 19)]...)
 			w.say("%s: %s %s", b.rec.Job, f.Status, f.Tick.Format(time.TimeOnly))
 		}
-		b.seen = b.seen.Updated(&b.rec, w.now)
+		w.seen[i] = w.seen[i].Updated(&b.rec, w.now)
 	}
 }
 

@@ -9,26 +9,16 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// never fails the walk if something is so that must not be.
-func (w *world) never(is bool, format string, args ...any) {
-	if is {
-		w.Helper()
-		w.Fatalf(format, args...)
-	}
-}
-
 // write puts a record in the place of the last one, and judges what is new in it. also are outcomes of a backfill, which a
 // record only counts.
 func (w *world) write(what string, next store.Record, also ...store.Outcome) {
 	last := w.rec
 	news := next.History[:len(next.History)-len(last.History)]
-	w.say("%s: token %d, %s %s/%d %s, through %s, %q %d", what, next.Token-last.Created.UnixMicro(), next.Run.Status,
-		next.Run.Tick.Format(time.TimeOnly), next.Run.Attempt, next.Run.Request, next.Watermark.Format(time.TimeOnly),
-		told(&store.Record{History: news}), len(also))
+	w.say("%s: token %d, %s %s/%d %s, through %s, %q %v", what, next.Token, next.Run.Status, next.Run.Tick.Format(time.TimeOnly),
+		next.Run.Attempt, next.Run.Request, next.Watermark.Format(time.TimeOnly), told(&store.Record{History: news}), also)
 	filled := next.Backfill.Done() - last.Backfill.Done()
 	if filled > 0 && (what == "stalls" || what == "ends") { // the run was one of a backfill
-		r := w.last()
-		also = append(also, store.Outcome{Tick: r.tick, Request: r.request, Status: r.end, Reason: r.reason, Token: r.token})
+		also = append(also, LastOutcome(&last, w.last().end, w.last().reason))
 	}
 	w.never(next.Token != last.Token && (what != "claims" || next.Token != last.Token+1), "the token goes from %d to %d", last.Token, next.Token)
 	w.never(next.Backfill.Seq == last.Backfill.Seq && filled != int64(len(also)), "the backfill counts %d outcomes: %v", filled, also)
