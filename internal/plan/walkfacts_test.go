@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -12,6 +13,7 @@ type facts struct {
 	runs      []*run
 	answered  map[work]bool // runs by hand and ticks of backfills that have their outcome
 	prior     []*prior      // the jobs that this one follows
+	seen      []Predecessor // what is known of them
 	pauses    []store.Span
 	selfs     []store.Span // pauses of the job by itself
 	succeeded time.Time    // the newest tick that has
@@ -60,13 +62,14 @@ func (w *world) attempts(of work) (all []*run, dead int) {
 	return all, dead
 }
 
-// cancelled reports whether an operator has cancelled an attempt.
+// cancelled reports whether an operator has cancelled an attempt, and last returns the run of the last claim.
 func (w *world) cancelled(of work) bool {
 	return slices.ContainsFunc(w.runs, func(r *run) bool { return r.work == of && r.cancelled })
 }
-
-// last is the run of the last claim.
 func (w *world) last() *run { return w.runs[len(w.runs)-1] }
+
+// forever is when a pause ends that nothing ends.
+var forever = midnight.AddDate(100, 0, 0)
 
 // within reports whether an instant is in one of some spans.
 func within(at time.Time, spans []store.Span) bool {
@@ -85,40 +88,123 @@ func (w *world) under(at time.Time, sure bool) bool {
 	})
 }
 
-// against returns the true reasons not to run a tick that has not begun, and what it is then. sure: only those that no replica can
-// overlook.
-func (w *world) against(tick time.Time, sure bool) map[string]store.Status {
-	reasons := map[string]store.Status{}
-	is := func(status store.Status, reason string, holds bool) {
-		if holds {
-			reasons[reason] = status
-		}
+// A why is the true reasons not to run a tick now, and what the tick is then.
+type why map[string]store.Status
+
+func (y why) add(status store.Status, reason string, holds bool) {
+	if holds {
+		y[reason] = status
 	}
+}
+
+// against returns the reasons not to run a tick that has not begun. sure: only those that no replica can overlook.
+func (w *world) against(tick time.Time, sure bool) why {
+	y := why{}
 	ready, status, reason := w.ready(tick)
 	newer, paused, all, deadline := w.newest().After(tick), w.inPause(tick), w.p.Missed == RunAll, w.p.StartingDeadline
 	if deadline == 0 && w.p.Missed == SkipMissed {
 		deadline = w.p.Lease
 	}
-	is(status, reason, status != "")
-	is(store.Skipped, Paused, paused || w.p.Paused)
-	is(store.Missed, "a newer one was due", newer && !all && !paused)
-	is(store.Missed, "past the starting deadline", deadline > 0 && w.now.Sub(ready) > deadline && !paused)
-	is(store.Missed, "too many were due", all && !sure && w.p.Ticks.Count(tick, w.now, maxBacklog) == maxBacklog && !paused)
-	is(store.Skipped, "overlap", w.under(tick, sure) && !all && !w.p.Follows() && (newer || w.p.Overlap == SkipOverlap))
-	return reasons
+	y.add(status, reason, status != "")
+	y.add(store.Skipped, Paused, paused || w.p.Paused)
+	y.add(store.Missed, "a newer one was due", newer && !all && !paused)
+	y.add(store.Missed, "past the starting deadline", deadline > 0 && w.now.Sub(ready) > deadline && !paused)
+	y.add(store.Missed, "too many were due", all && !sure && w.p.Ticks.Count(tick, w.now, maxBacklog) == maxBacklog && !paused)
+	y.add(store.Skipped, "overlap", w.under(tick, sure) && !all && !w.p.Follows() && (newer || w.p.Overlap == SkipOverlap))
+	return y
 }
 
-// againstMore returns the true reasons not to run a tick once more whose run was interrupted.
-func (w *world) againstMore(tick time.Time) (reasons []string) {
+// againstMore returns the reasons not to run a tick once more whose run was interrupted.
+func (w *world) againstMore(tick time.Time) why {
+	y, newer := why{}, w.p.Ticks.Last(w.now)
+	for newer.After(tick) && w.inPause(newer) {
+		newer = w.p.Ticks.Last(newer.Add(-1))
+	}
 	ready, _, _ := w.ready(tick)
-	if newest := w.newest(); w.p.Overlap == Replace && newest.After(tick) && !w.inPause(newest) {
-		reasons = append(reasons, "a newer tick was due")
+	y.add(store.Abandoned, "a newer tick was due", w.p.Overlap == Replace && newer.After(tick))
+	y.add(store.Abandoned, "the starting deadline has passed", w.p.StartingDeadline > 0 && w.now.Sub(ready) > w.p.StartingDeadline)
+	y.add(store.Abandoned, "a run was ordered in the pause", w.paused())
+	return y
+}
+
+// grid is a schedule: each multiple of a period since the day before.
+type grid time.Duration
+
+func every(period string) grid {
+	d, _ := time.ParseDuration(period)
+	return grid(d)
+}
+
+func (g grid) Last(at time.Time) time.Time {
+	first := midnight.AddDate(0, 0, -1)
+	return first.Add(at.Sub(first).Truncate(time.Duration(g)))
+}
+func (g grid) Next(after time.Time) time.Time { return g.Last(after).Add(time.Duration(g)) }
+func (g grid) Count(after, to time.Time, limit int) int {
+	return min(limit, max(0, int(g.Last(to).Sub(g.Last(after))/time.Duration(g))))
+}
+
+// A prior is a job that this one follows, which does whatever it likes.
+type prior struct {
+	rec store.Record
+	all []store.Outcome // oldest first; Start is when it was written
+}
+
+// precede lets the jobs before this one have outcomes.
+func (w *world) precede() {
+	for i, b := range w.prior {
+		for w.calm || w.IntN(3) > 0 {
+			tick, through := w.p.Ticks.Next(b.rec.Watermark), w.p.Ticks.Last(w.now)
+			if tick.After(w.now) {
+				break
+			}
+			f := store.Outcome{Tick: tick, Status: pick(w, store.Succeeded, store.Succeeded, store.Failed, store.Cancelled), Start: w.now, End: w.now}
+			if w.IntN(5) == 0 || w.now.Sub(tick) > time.Hour {
+				f = store.Outcome{From: b.rec.Watermark, Tick: through, Count: 2, Status: pick(w, store.Missed, store.Skipped), Start: w.now}
+			}
+			if w.IntN(8) == 0 {
+				f.Request = "by hand"
+			} else {
+				b.rec.Watermark = f.Tick
+			}
+			b.all, b.rec.History = append(b.all, f), append([]store.Outcome{f}, b.rec.History[:min(len(b.rec.History), 19)]...)
+			w.say("%s: %s %s", b.rec.Job, f.Status, f.Tick.Format(time.TimeOnly))
+		}
+		w.seen[i] = w.seen[i].Updated(&b.rec, w.now)
 	}
-	if w.p.StartingDeadline > 0 && w.now.Sub(ready) > w.p.StartingDeadline {
-		reasons = append(reasons, "the starting deadline has passed")
+}
+
+// ready returns when a tick could be run: when it came due, or when the last of the jobs before this one had its outcome. It is zero
+// if it could not; then status and reason say why, unless a job before is not that far.
+func (w *world) ready(tick time.Time) (at time.Time, status store.Status, reason string) {
+	at = tick
+	for _, b := range w.prior {
+		i := slices.IndexFunc(b.all, func(f store.Outcome) bool { return f.Request == "" && !f.Tick.Before(tick) })
+		switch {
+		case i < 0:
+			return time.Time{}, "", ""
+		case i < len(b.all)-len(b.rec.History):
+			return time.Time{}, store.Missed, "the outcome of " + b.rec.Job + " is not known"
+		case b.all[i].Status != store.Succeeded && !w.p.AfterAny:
+			return time.Time{}, store.Skipped, b.rec.Job + " " + string(b.all[i].Status)
+		}
+		at = instant.Later(at, b.all[i].Start)
 	}
-	if w.paused() {
-		reasons = append(reasons, "a run was ordered in the pause")
+	return at, "", ""
+}
+
+// newest returns the newest tick that could be run now, zero if there is none.
+func (w *world) newest() (tick time.Time) {
+	if !w.p.Follows() {
+		return w.p.Ticks.Last(w.now)
 	}
-	return reasons
+	for _, b := range w.prior { // what holds of a tick holds up to the next outcome of some job before
+		for _, f := range slices.Backward(b.all) {
+			if at, _, _ := w.ready(f.Tick); !at.IsZero() {
+				tick = instant.Later(tick, f.Tick)
+				break
+			}
+		}
+	}
+	return tick
 }

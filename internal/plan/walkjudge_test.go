@@ -2,7 +2,6 @@ package plan
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,33 +14,28 @@ import (
 func (w *world) write(what string, next store.Record, also ...store.Outcome) {
 	last := w.rec
 	news := next.History[:len(next.History)-len(last.History)]
-	w.say("%s: token %d, %s %s/%d %s, through %s, %q %d", what, next.Token-last.Created.UnixMicro(), next.Run.Status,
-		next.Run.Tick.Format(time.TimeOnly), next.Run.Attempt, next.Run.Request, next.Watermark.Format(time.TimeOnly),
-		told(&store.Record{History: news}), len(also))
+	w.say("%s: token %d, %s %s/%d %s, through %s, %q %v", what, next.Token, next.Run.Status, next.Run.Tick.Format(time.TimeOnly),
+		next.Run.Attempt, next.Run.Request, next.Watermark.Format(time.TimeOnly), told(&store.Record{History: news}), also)
 	filled := next.Backfill.Done() - last.Backfill.Done()
 	if filled > 0 && (what == "stalls" || what == "ends") { // the run was one of a backfill
-		r := w.last()
-		also = append(also, store.Outcome{Tick: r.tick, Request: r.request, Status: r.end, Reason: r.reason, Token: r.token})
+		also = append(also, LastOutcome(&last, w.last().end, w.last().reason))
 	}
-	switch {
-	case next.Token != last.Token && (what != "claims" || next.Token != last.Token+1):
-		w.Fatalf("the token goes from %d to %d", last.Token, next.Token)
-	case next.Backfill.Seq == last.Backfill.Seq && filled != int64(len(also)):
-		w.Fatalf("%d outcomes of the backfill are counted, and there are %d", filled, len(also))
-	}
+	w.never(next.Token != last.Token && (what != "claims" || next.Token != last.Token+1), "the token goes from %d to %d", last.Token, next.Token)
+	w.never(next.Backfill.Seq == last.Backfill.Seq && filled != int64(len(also)), "the backfill counts %d outcomes: %v", filled, also)
 	mark, ticks := last.Watermark, every(last.Definition.Spec)
 	for _, f := range slices.Backward(news) {
-		switch changes := next.Definition.Spec != last.Definition.Spec && f.Count == 0 && !f.From.IsZero(); {
-		case f.Request != "":
+		if f.Request != "" {
 			also = append(also, f)
 			continue
+		}
+		switch changes := next.Definition.Spec != last.Definition.Spec && f.Count == 0 && !f.From.IsZero(); {
 		case f.Token != 0:
-			if !ticks.Next(mark).Equal(f.Tick) {
-				w.Fatalf("%s has its outcome, and the tick after %s has none", f.Tick, mark)
-			}
+			w.never(!ticks.Next(mark).Equal(f.Tick), "%s has its outcome, and the tick after %s has none", f.Tick, mark)
 			w.judgeRun(f)
 		case changes:
-			w.judgeChange(f, ticks.Next(mark))
+			due := ticks.Next(mark)
+			w.never(due.Equal(w.p.Ticks.Last(w.now)) && !f.Tick.Before(due), "%s is dropped, which both schedules name", due)
+			w.never(f.Reason != ScheduleChanged && (f.Reason != Paused || !w.inPause(due)), "%s is not %s", due, f.Reason)
 		default:
 			ticks = every(next.Definition.Spec)
 			w.judgePassed(f, mark, ticks)
@@ -57,54 +51,33 @@ func (w *world) write(what string, next store.Record, also ...store.Outcome) {
 	for _, f := range also {
 		w.judgeAnswer(f)
 	}
-	w.judgeRecord(&last, &next, mark)
+	w.never(!next.Watermark.Equal(mark) || mark.After(w.now) && mark.After(last.Watermark), "the watermark is not %s", mark)
+	w.never(!LastSuccess(&next).Equal(w.succeeded), "the newest success is %s, and the record says %s", w.succeeded, LastSuccess(&next))
+	w.never(next.Definition.Spec == w.p.Spec && !next.Due.Equal(w.p.Unclaimed(&next)), "the record says that %s is due", next.Due)
+	w.judgeSelfPause(last.Token, !last.Orders.Paused.At.IsZero(), !next.Orders.Paused.At.IsZero())
 	next.History = next.History[:min(len(next.History), 20)]
 	w.rec = next
 }
 
-// judgeRecord judges what a record says of all that came before.
-func (w *world) judgeRecord(last, next *store.Record, mark time.Time) {
-	was, is := !last.Orders.Paused.At.IsZero(), !next.Orders.Paused.At.IsZero()
-	if was && !is || !is && w.streak >= w.p.PauseAfter && w.orders().Resumed.Token >= last.Token {
+// judgeSelfPause judges whether a record says that the job has paused itself, and did so before.
+func (w *world) judgeSelfPause(token int64, was, is bool) {
+	if was && !is || !is && w.streak >= w.p.PauseAfter && w.orders().Resumed.Token >= token {
 		w.streak = 0
 	}
-	switch tooMany := w.p.PauseAfter > 0 && w.streak >= w.p.PauseAfter; {
-	case !next.Watermark.Equal(mark) || mark.After(w.now) && mark.After(last.Watermark):
-		w.Fatalf("the watermark is %s, and outcomes reach to %s", next.Watermark, mark)
-	case !LastSuccess(next).Equal(w.succeeded):
-		w.Fatalf("the newest tick that has succeeded is %s, and the record says %s", w.succeeded, LastSuccess(next))
-	case next.Definition.Spec == w.p.Spec && !next.Due.Equal(w.p.Unclaimed(next)):
-		w.Fatalf("the record says that %s is due", next.Due)
-	case is != tooMany:
-		w.Fatalf("the job has failed %d times in a row, and paused itself: %t", w.streak, is)
-	case is && !was:
+	w.never(is != (w.p.PauseAfter > 0 && w.streak >= w.p.PauseAfter), "the job has failed %d times, and paused itself: %t", w.streak, is)
+	if is && !was {
 		w.selfs = append(w.selfs, store.Span{From: w.now, To: forever})
-	}
-}
-
-// judgeChange judges ticks that were due under the definition before: due is the first of them.
-func (w *world) judgeChange(f store.Outcome, due time.Time) {
-	switch {
-	case due.Equal(w.p.Ticks.Last(w.now)) && !f.Tick.Before(due):
-		w.Fatalf("%s is dropped, which both schedules name", due)
-	case f.Reason != ScheduleChanged && (f.Reason != Paused || !w.inPause(due)):
-		w.Fatalf("%s is %s (%s), and the schedule has changed", due, f.Status, f.Reason)
 	}
 }
 
 // judgePassed judges the outcome of ticks that no replica has run. Of very many only the first and the last are looked at.
 func (w *world) judgePassed(f store.Outcome, mark time.Time, ticks grid) {
 	n, some := ticks.Count(mark, f.Tick, 1e9), 100*time.Duration(ticks)
-	switch {
-	case n == 0 || !ticks.Last(f.Tick).Equal(f.Tick):
-		w.Fatalf("%s is no tick after %s", f.Tick, mark)
-	case n > 1 && (!f.From.Equal(mark) || f.Count != min(n, maxCount) || f.AtLeast != (n > maxCount)), n == 1 && !f.From.IsZero():
-		w.Fatalf("%d ticks after %s have the outcome %+v", n, mark, f)
-	}
+	several := n > 1 && f.From.Equal(mark) && f.Count == min(n, maxCount) && f.AtLeast == (n > maxCount)
+	w.never(!several && (n != 1 || !f.From.IsZero()) || !ticks.Last(f.Tick).Equal(f.Tick), "%d ticks after %s have %+v", n, mark, f)
 	for tick := ticks.Next(mark); !tick.After(f.Tick); tick = ticks.Next(tick) {
-		if all, _ := w.attempts(work{tick: tick}); len(all) > 0 || w.against(tick, false)[f.Reason] != f.Status {
-			w.Fatalf("%s is %s: %s, which it is not, or it was run", tick, f.Status, f.Reason)
-		}
+		runs, _ := w.attempts(work{tick: tick})
+		w.never(len(runs) > 0 || w.against(tick, false)[f.Reason] != f.Status, "%s is not %s (%s), or was run", tick, f.Status, f.Reason)
 		if tick.Sub(mark) > some && f.Tick.Sub(tick) > some {
 			tick = ticks.Last(f.Tick.Add(-some))
 		}
@@ -113,128 +86,101 @@ func (w *world) judgePassed(f store.Outcome, mark time.Time, ticks grid) {
 
 // judgeAnswer judges the outcome of a run by hand, or of a tick of a backfill.
 func (w *world) judgeAnswer(f store.Outcome) {
-	of, fill := workOf(f.Request, f.Tick), store.BackfillOf(f.Request)
-	if w.answered[of] {
-		w.Fatalf("%s has a second outcome: %s", f.Request, f.Status)
-	}
+	of := workOf(f.Request, f.Tick)
+	w.never(w.answered[of], "%s has a second outcome: %s", f.Request, f.Status)
 	w.answered[of] = true
 	if f.Token != 0 {
 		w.judgeRun(f)
-		return
-	} else if fill != 0 {
-		return
-	}
-	all := w.orders().Requests
-	q := all[slices.IndexFunc(all, func(q store.Request) bool { return q.Name == f.Request })]
-	runs, _ := w.attempts(of)
-	missed := f.Status == store.Missed && w.now.After(q.Until)
-	if overlap := f.Status == store.Skipped && w.p.Missed != RunAll && w.under(q.At, false); len(runs) > 0 || !missed && !overlap {
-		w.Fatalf("%s is %s (%s), and has %d runs", f.Request, f.Status, f.Reason, len(runs))
+	} else if of.tick.IsZero() {
+		runs, _ := w.attempts(of)
+		all := w.orders().Requests
+		q := all[slices.IndexFunc(all, func(q store.Request) bool { return q.Name == f.Request })]
+		missed := f.Status == store.Missed && w.now.After(q.Until)
+		overlap := f.Status == store.Skipped && w.p.Missed != RunAll && w.under(q.At, false)
+		w.never(len(runs) > 0 || !missed && !overlap, "%s is %s (%s), and has %d runs", f.Request, f.Status, f.Reason, len(runs))
 	}
 }
 
 // judgeRun judges the outcome of a run.
 func (w *world) judgeRun(f store.Outcome) {
 	i := slices.IndexFunc(w.runs, func(r *run) bool { return r.token == f.Token && r.work == workOf(f.Request, f.Tick) })
-	if i < 0 {
-		w.Fatalf("%s %s has the outcome of another run", f.Tick, f.Request)
-	}
-	r, fill := w.runs[i], w.orders().Backfill
+	w.never(i < 0, "%s %s has the outcome of another run", f.Tick, f.Request)
+	r, fill, of := w.runs[i], w.orders().Backfill, store.BackfillOf(f.Request)
 	all, dead := w.attempts(r.work)
-	over := store.BackfillOf(f.Request) != 0 && (store.BackfillOf(f.Request) != fill.Seq || !fill.On())
+	over := of != 0 && (of != fill.Seq || !fill.On())
 	if f.Status == store.Cancelled && (r.back || r.broke()) { // no function has returned that
-		if !w.cancelled(r.work) && !over || !strings.HasPrefix(f.Reason, "by ann") {
-			w.Fatalf("%s is cancelled (%s), and was not", f.Tick, f.Reason)
-		}
+		w.never(!w.cancelled(r.work) && !over || !strings.HasPrefix(f.Reason, "by ann"), "%s is not cancelled %s", f.Tick, f.Reason)
 		return
 	}
 	if r.back && len(all) > 0 { // another attempt was given up: its token is spent, and the outcome is that of the attempt before
 		r = all[len(all)-1]
 	}
 	reason := f.Reason
-	for _, why := range w.againstMore(f.Tick) {
+	for why := range w.againstMore(f.Tick) {
 		reason = strings.TrimSuffix(strings.TrimSuffix(reason, ", and "+why), ": "+why)
 	}
+	untrue := f.Status != r.end || reason != r.reason && !(r.broke() && reason == "not run again")
+	w.never(untrue, "%s is %s (%s), and its run is %q (%s)", f.Tick, f.Status, f.Reason, r.end, r.reason)
 	repeats := w.p.Interrupted == Rerun && dead < maxDeaths && !w.p.Paused && !w.changed && !over && !r.tick.IsZero()
-	switch {
-	case f.Status != r.end, reason != r.reason && !(r.broke() && reason == "not run again"):
-		w.Fatalf("%s is %s (%s), and its run is %q (%s)", f.Tick, f.Status, f.Reason, r.end, r.reason)
-	case repeats && r.broke() && reason == f.Reason:
-		w.Fatalf("%s is %s (%s), and it may be repeated", f.Tick, f.Status, f.Reason)
-	}
+	w.never(repeats && r.broke() && reason == f.Reason, "%s is %s (%s), and it may be repeated", f.Tick, f.Status, f.Reason)
 }
 
 // judgeClaim judges a claim, and notes the run. One ahead of its tick has to be right at the tick.
 func (w *world) judgeClaim() {
 	now, claim := w.now, &w.rec.Run
 	if claim.Armed {
+		w.never(claim.Tick.Sub(now) > w.p.Lead(), "%s is claimed at %s", claim.Tick, now)
 		w.now = claim.Tick
 		defer func() { w.now = now }()
 	}
-	of := workOf(claim.Request, claim.Tick)
-	newest, due := w.newest(), w.newest().After(w.rec.Watermark)
+	of, newest := workOf(claim.Request, claim.Tick), w.newest()
 	before, dead := w.attempts(of)
-	switch tick := of.tick; {
-	case w.answered[of] || claim.Request == "" && w.cancelled(of) || claim.Attempt != len(before)+1:
-		w.Fatalf("%v is claimed as attempt %d, and has had %d, or its outcome, or is cancelled", of, claim.Attempt, len(before))
-	case claim.Attempt > 1 && (w.p.Interrupted != Rerun || dead >= maxDeaths || !before[len(before)-1].broke()):
-		w.Fatalf("%v is claimed again, and was %s", of, before[len(before)-1].end)
-	case tick.IsZero():
-		if q, ok := w.waiting(); ok && claim.Order != 0 && (q.Name != claim.Request || q.Seq != claim.Order) {
-			w.Fatalf("%s is claimed, and %s was ordered before", claim.Request, q.Name)
-		}
-	case w.paused() || w.p.Paused:
-		w.Fatalf("%s is claimed in a pause", tick)
-	case claim.Request == "":
-		w.judgeTick(tick, now)
-	case due && !w.p.Follows(): // one write settles few ticks of a follower
-		w.Fatalf("%s is claimed for a backfill, and %s is due", tick, newest)
-	default:
-		w.judgeFill(claim)
-	}
-	w.runs = append(w.runs, &run{work: of, token: w.rec.Token, from: w.now, free: claim.Request == "" || !due})
-}
-
-// judgeTick judges the claim of a tick at an instant.
-func (w *world) judgeTick(tick, at time.Time) {
+	w.never(w.answered[of] || claim.Attempt != len(before)+1, "%v is claimed as attempt %d, not %d", of, claim.Attempt, len(before)+1)
+	again := claim.Attempt == 1 || w.p.Interrupted == Rerun && dead < maxDeaths && before[len(before)-1].broke()
+	w.never(!again, "%v is claimed again", of)
 	q, waits := w.waiting()
-	passedOver := waits && len(w.runs) > 0 && w.last().request == "" && !w.last().back && q.At.Before(w.last().from)
-	switch ready, _, _ := w.ready(tick); {
-	case !tick.After(w.rec.Watermark), tick.After(w.now) || tick.Sub(at) > w.p.Lead() || !w.p.Ticks.Last(tick).Equal(tick):
-		w.Fatalf("%s is claimed, and has its outcome, or is no tick that is due", tick)
-	case w.rec.Run.Attempt > 1:
-		if why := w.againstMore(tick); len(why) > 0 && !ready.IsZero() {
-			w.Fatalf("%s is claimed again, and %s", tick, why[0])
-		}
-	case passedOver || ready.IsZero():
-		w.Fatalf("%s is claimed, and %s has waited for another tick, or jobs before are not over", tick, q.Name)
-	case len(w.against(tick, true)) > 0:
-		w.Fatalf("%s is claimed, and is %v", tick, slices.Collect(maps.Keys(w.against(tick, true))))
+	due, passedOver := newest.After(w.rec.Watermark), waits && len(w.runs) > 0 && w.last().request == "" && !w.last().back && q.At.Before(w.last().from)
+	switch b := w.orders().Backfill; {
+	case of.tick.IsZero():
+		other := claim.Order != 0 && (q.Name != claim.Request || q.Seq != claim.Order)
+		w.never(other, "%s is claimed, and %s was ordered before", claim.Request, q.Name)
+	case claim.Request == "":
+		w.never(passedOver && claim.Attempt == 1, "%s is claimed, and %s has waited for another tick", of.tick, q.Name)
+		w.judgeTick(of.tick)
+	default:
+		isOf := claim.Order == b.Seq && b.On() && within(of.tick, b.Spans) && (w.changed || w.p.Ticks.Last(of.tick).Equal(of.tick))
+		w.never(!isOf || w.paused() || w.p.Paused, "%s is claimed for the backfill %d", of.tick, claim.Order)
+		w.never(due && !w.p.Follows(), "%s is claimed for a backfill, and %s is due", of.tick, newest) // one write settles few of a follower
 	}
+	w.runs = append(w.runs, &run{work: of, token: w.rec.Token, from: now, free: claim.Request == "" || !due})
 }
 
-// judgeFill judges the claim of a tick of a backfill.
-func (w *world) judgeFill(claim *store.Run) {
-	if b := w.orders().Backfill; claim.Order != b.Seq || !b.On() || !within(claim.Tick, b.Spans) || !w.changed && !w.p.Ticks.Last(claim.Tick).Equal(claim.Tick) {
-		w.Fatalf("%s is claimed for the backfill %d", claim.Tick, claim.Order)
+// judgeTick judges the claim of a tick.
+func (w *world) judgeTick(tick time.Time) {
+	due := tick.After(w.rec.Watermark) && !tick.After(w.now) && w.p.Ticks.Last(tick).Equal(tick)
+	w.never(!due || w.cancelled(work{tick: tick}), "%s is claimed, and is cancelled, has its outcome, or is no tick that is due", tick)
+	w.never(w.paused() || w.p.Paused, "%s is claimed in a pause", tick)
+	ready, _, _ := w.ready(tick)
+	if w.rec.Run.Attempt > 1 {
+		why := w.againstMore(tick)
+		w.never(len(why) > 0 && !ready.IsZero(), "%s is claimed again: %v", tick, why)
+		return
 	}
+	why := w.against(tick, true)
+	w.never(len(why) > 0 || ready.IsZero(), "%s is claimed, and jobs before are not over, or: %v", tick, why)
 }
 
 // sleeps judges until when plan says that nothing is due: asked again just before, there is nothing to run.
 func (w *world) sleeps(v View) {
 	a := w.p.Next(v, &Observation{At: w.now, LookedAt: w.now, Fresh: true}, Clock{Low: w.now, Drift: 100})
-	if _, todo := w.p.Claim(v); todo != (a.What == Acquire) {
-		w.Fatalf("there is something to do: %t, and a replica does %+v", todo, a)
-	}
-	if a.What != Wait && a.What != Await {
-		return
-	}
+	_, todo := w.p.Claim(v)
+	w.never(todo != (a.What == Acquire), "there is something to do: %t, and a replica does %+v", todo, a)
 	wanted := cmp.Or(w.p.Wanted(v), w.now.Add(30*24*time.Hour))
 	for _, until := range []time.Time{wanted, w.now.Add(a.After - minIdle)} { // no wait is shorter than minIdle
 		v.Now = until.Add(-1)
-		if next, _ := w.p.Claim(v); v.Now.After(w.now) && next.Run {
-			w.Fatalf("nothing is said to be due until %s, and %s is run before", until, next.Record.Run.Tick)
-		}
+		next, _ := w.p.Claim(v)
+		early := next.Run && v.Now.After(w.now) && (a.What == Wait || a.What == Await)
+		w.never(early, "nothing is said to be due until %s, and %s is run before", until, next.Record.Run.Tick)
 	}
 }
 
@@ -244,33 +190,18 @@ func (w *world) idle(v View) {
 		return
 	}
 	q, waits := w.waiting()
-	switch newest := w.newest(); {
-	case newest.After(w.rec.Watermark) && !w.paused():
-		w.Fatalf("%s is due, and there is nothing to do", newest)
-	case !w.rec.Orders.Paused.At.IsZero() && !within(w.now.Add(1), w.selfs):
-		w.Fatalf("the job was resumed, the record says that it is paused, and there is nothing to do")
-	case waits && !unsettled(&w.rec):
-		w.Fatalf("%s is ordered, and there is nothing to do", q.Name)
-	}
+	w.never(w.newest().After(w.rec.Watermark) && !w.paused(), "%s is due, and there is nothing to do", w.newest())
+	resumed := !w.rec.Orders.Paused.At.IsZero() && !within(w.now.Add(1), w.selfs)
+	w.never(resumed, "the job was resumed, the record says that it is paused, and there is nothing to do")
+	w.never(waits && !unsettled(&w.rec), "%s is ordered, and there is nothing to do", q.Name)
 }
 
 // over judges what has become of everything, once there is nothing left to do.
 func (w *world) over() {
-	b, n := w.orders().Backfill, 0
-	for of := range w.answered {
-		if of.request == store.BackfillRequest(b.Seq) {
-			n++
-		}
-	}
-	if b.On() && !w.p.Paused && !w.changed && n != b.Ticks {
-		w.Fatalf("the backfill has %d ticks, and %d outcomes", b.Ticks, n)
-	}
+	b, done := w.orders().Backfill, w.rec.Backfill
+	left := b.On() && (done.Seq != b.Seq || done.Done() != int64(b.Ticks))
+	w.never(left && !w.p.Paused && !w.changed, "the backfill has %d ticks, and %d outcomes", b.Ticks, done.Done())
 	for _, r := range w.runs {
-		if r.request != "" && r.tick.IsZero() && !r.back && !w.answered[r.work] {
-			w.Fatalf("%s has run, and has no outcome", r.request)
-		}
-	}
-	if q, ok := w.waiting(); ok {
-		w.Fatalf("%s was ordered, and has no outcome", q.Name)
+		w.never(r.request != "" && r.tick.IsZero() && !r.back && !w.answered[r.work], "%s has run, and has no outcome", r.request)
 	}
 }
