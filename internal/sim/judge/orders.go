@@ -75,7 +75,7 @@ func ordered(w *world, bad report) {
 // is not behind with its own ticks.
 func (w *world) filled(o *trace.Event, t task, bad report) {
 	seq, last := store.BackfillOf(o.Request), t.last(forever)
-	changed := w.order(o.Job, o.Time, w.end(), store.OrderCancelBackfill)
+	changed := w.befell(trace.Ordered, o.Job, o.Time, w.end(), string(store.OrderCancelBackfill))
 	for replica := range w.Fleet {
 		its := w.definition(replica, t.Name)
 		changed = changed || its != nil && (its.Every != t.Every || its.Limits != t.Limits || its.Paused)

@@ -21,7 +21,7 @@ S3 claim, a claim runs once: ran; run 13 14 a Try=[1|2]
 S3 claim, it was taken back: hold a x 10; [run 12 13 a|]; write 11 a take_back x Record.Run.Status=idle Record.Run.Tick=0
 S3 token, it does not grow: tick a x 10; req 19 operator delete -; write 19.1 b create - Record.Token=[90|101]; hold b y 20
 S3 token, another run under it: tick a x 10; req 20 a acquire y; write 20.2 a settle y Record.[Run.Attempt|Failures]=2
-S4 attempt, without Rerun, one left out, one twice: of [job|rerun|rerun|rerun]; ran; taken; claim 15.3 b y 10 Record.Run.Attempt=[2|3|1|2]
+S4 attempt, without Rerun, one left out, one twice: of [job|rerun|rerun|rerun]; ran; further Record.Run.Attempt=[2|3|1|2]
 S4 attempt, under the same lease: of rerun; ran; [claim 15.3 a x 10|taken; claim 15.3 b y 10] Record.Run.Attempt=2
 S4 once, a tick that has succeeded begins again: ran; finish [12.2|14.2] a x succeeded; run 13 14 a Try=2
 S4 once, the work of a key begins again: of key; holds 10 11 a x Result=[well|failed]; finish 11.2 a x [succeeded|failed];

@@ -70,7 +70,7 @@ func causes(w *world, r *run) bool {
 	case known && r.Why == trace.Replaced:
 		return r.d.Overlap != soloist.Replace || r.d.After(r.Tick).After(r.Cancelled.Add(r.doubt()))
 	case known && r.Why == trace.Cancelled:
-		return !w.order(r.e.name, time.Time{}, r.Cancelled, store.OrderCancel, store.OrderCancelBackfill)
+		return !w.befell(trace.Ordered, r.e.name, time.Time{}, r.Cancelled, string(store.OrderCancel), string(store.OrderCancelBackfill))
 	case known && r.Why == trace.Stalled:
 		return r.d.Pulse == trace.NoPulse && r.d.HeartbeatTimeout == 0
 	}

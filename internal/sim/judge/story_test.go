@@ -83,21 +83,22 @@ var macros = map[string]string{
 	"hold": "req $3+0.2 $1 acquire $2; claim $3+0.5 $1 $2 $3 -", // the lease, and the claim of a tick
 	"tick": "req $4+0.2 $1 acquire $2; claim $4+0.5 $1 $2 $3 -; run $4+0.7 $4+2 $1; finish $4+2.2 $1 $2 succeeded; " +
 		"req $4+2.4 $1 release $2", // from the claim of a tick to the release, at a time
-	"finish":  "outcome $1 $2 finish $3 $4 - - 0",                                                  // of the run
-	"miss":    "outcome $1 $2 settle $3 missed $4 - 0",                                             // one tick
-	"skip":    "req $1+8 a acquire s; miss $1+8.2 a s $1; req $1+8.4 a release s",                  // likewise
-	"holds":   "req $1 $3 acquire $4 Span=3600; claim $1+0.1 $3 $4 - -; run $1+0.2 $2 $3",          // a singleton, a shard or a slot
-	"lock":    "of slot$4; holds $1 $2 a $3 Job= Lock=lock Slot=$4 Call=$3 ID=$3",                  // the function of a call, under a slot
-	"demand":  "req $1 $2 acquire $3; claim $1+0.1 $2 $3 $5 $4; run $1+0.2 $1+1 $2",                // what was ordered, for a tick
-	"filled":  "demand 43 b d $1 $2; req 44.4 b release d; finish 44.2 b d succeeded",              // likewise, with its outcome
-	"take":    "req $2 $1 acquire $1$2; claim $2 $1 $1$2 minute+$2 -; run $2+0.01 - $1",            // the tick of a minute, from its claim on
-	"meets":   "200 single Op=over; 5 single Op=$1 Replica=a Heard=6 End=$2",                       // a single fault that hits a
-	"order":   "$1 ordered Op=$2 Request=$3 Heard=$1 End=$1+60",                                    // by an operator
-	"ran":     "hold a x 10; run 11 12 a",                                                          // and has no outcome yet
-	"taken":   "req 14 operator break -; req 15 b acquire y",                                       // the lease, by another replica
-	"again":   "of rerun; hold a x 10; run 11 $1 a; taken; claim 15.3 b y 10 Record.Run.Attempt=2", // while a may still run it
-	"returns": "1 called Replica=a Op=do Lock=lock Call=c1 End=9 Result=well Job=",                 // the call c1
-	"ended":   "13 emitted Replica=a Job=job Op=ended Tick=10 Token=101 Note=succeeded",            // an event of a tick
+	"finish":  "outcome $1 $2 finish $3 $4 - - 0",                                         // of the run
+	"miss":    "outcome $1 $2 settle $3 missed $4 - 0",                                    // one tick
+	"skip":    "req $1+8 a acquire s; miss $1+8.2 a s $1; req $1+8.4 a release s",         // likewise
+	"holds":   "req $1 $3 acquire $4 Span=3600; claim $1+0.1 $3 $4 - -; run $1+0.2 $2 $3", // a singleton, a shard or a slot
+	"lock":    "of slot$4; holds $1 $2 a $3 Job= Lock=lock Slot=$4 Call=$3 ID=$3",         // the function of a call, under a slot
+	"demand":  "req $1 $2 acquire $3; claim $1+0.1 $2 $3 $5 $4; run $1+0.2 $1+1 $2",       // what was ordered, for a tick
+	"filled":  "demand 43 b d $1 $2; req 44.4 b release d; finish 44.2 b d succeeded",     // likewise, with its outcome
+	"take":    "req $2 $1 acquire $1$2; claim $2 $1 $1$2 minute+$2 -; run $2+0.01 - $1",   // the tick of a minute, from its claim on
+	"meets":   "200 single Op=over; 5 single Op=$1 Replica=a Heard=6 End=$2",              // a single fault that hits a
+	"order":   "$1 ordered Op=$2 Request=$3 Heard=$1 End=$1+60",                           // by an operator
+	"ran":     "hold a x 10; run 11 12 a",                                                 // and has no outcome yet
+	"taken":   "req 14 operator break -; req 15 b acquire y",                              // the lease, by another replica
+	"further": "taken; claim 15.3 b y 10 Record.Run.Attempt=2",                            // an attempt, of that one
+	"again":   "of rerun; hold a x 10; run 11 $1 a; further",                              // while a may still run it
+	"returns": "1 called Replica=a Op=do Lock=lock Call=c1 End=9 Result=well Job=",        // the call c1
+	"ended":   "13 emitted Replica=a Job=job Op=ended Tick=10 Token=101 Note=succeeded",   // an event of a tick
 	"start":   "$1 up Replica=$1 Op=for_an_alarm Cause=started_from_zero; $1+5 gone Replica=$1",
 	"zero":    "scaled; of hourly; 30 healed End=14400; 600 handed Op=over Replica=a; 700 gone Replica=a; 700 gone Replica=b",
 	"heals":   "30 healed; 280 asked",

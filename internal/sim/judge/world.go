@@ -9,7 +9,6 @@ import (
 	"github.com/soloist-go/soloist/internal/entry"
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/store"
 )
 
 const (
@@ -196,15 +195,13 @@ func (w *world) latest(job string) (d *trace.Definition) {
 
 // containerLost reports whether an operator deleted all entries, and all orders, between two times.
 func (w *world) containerLost(from, to time.Time) bool {
-	return slices.ContainsFunc(w.of[trace.Deleted], func(d *trace.Event) bool {
-		return d.Job == "" && d.Time.After(from) && !d.Time.After(to)
-	})
+	return w.befell(trace.Deleted, "", from, to.Add(1), "")
 }
 
-// order reports whether an operator has given an order for a job between two times.
-func (w *world) order(job string, from, to time.Time, kinds ...store.OrderKind) bool {
-	return slices.ContainsFunc(w.of[trace.Ordered], func(o *trace.Event) bool {
-		return o.Job == job && slices.Contains(kinds, store.OrderKind(o.Op)) && o.Time.After(from) && o.Time.Before(to)
+// befell reports whether something of some kinds has happened to a job between two times.
+func (w *world) befell(what trace.What, job string, from, to time.Time, kinds ...string) bool {
+	return slices.ContainsFunc(w.of[what], func(e *trace.Event) bool {
+		return e.Job == job && slices.Contains(kinds, e.Op) && e.Time.After(from) && e.Time.Before(to)
 	})
 }
 
