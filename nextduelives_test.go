@@ -36,6 +36,29 @@ func TestReplicaIsWantedForFollowerAtEndOfPause(t *testing.T) {
 	}
 }
 
+// In a pause a tick from before it may become late. One of an earlier pause, which no claim has skipped yet, does not.
+func TestReplicaIsWantedForLateTickOfNoPause(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@hourly", time.Second)
+		w.FinishBy = 4 * time.Hour
+		until(9*time.Hour - time.Minute)
+		a := c.replica("a", w)
+		a.wake()
+		until(9*time.Hour + time.Second)
+		a.wake()
+		until(9*time.Hour + 30*time.Minute)
+		c.order(soloist.Order{Kind: store.OrderPause, Until: time.Now().Add(time.Hour)}, w)
+		until(11*time.Hour + 30*time.Minute)
+		c.order(soloist.Order{Kind: store.OrderPause}, w)
+		c.wanted("15:00:00", w)
+		until(15*time.Hour + time.Second)
+		c.wanted("now", w)
+		a.wake()
+		c.wanted("never", w)
+		c.wantOutcomes("work", "succeeded 09:00:00")
+	})
+}
+
 // wakeAsWanted has a new replica run what is due whenever one is wanted, and nothing else.
 func (c *cluster) wakeAsWanted(d time.Duration, jobs ...soloist.Work) {
 	c.t.Helper()

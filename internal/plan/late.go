@@ -229,7 +229,7 @@ func (p *Policy) untilLate(r *store.Record, now time.Time, c store.JobControl) t
 	if late := p.Judge(&judged, now, c); late.Count > 0 {
 		return 0
 	}
-	next := p.nextOwed(&judged, c)
+	next := p.nextOwed(&judged, now, c)
 	for _, f := range slices.Backward(judged.History) {
 		if f.Request == "" && f.Tick.After(judged.Past.Judged) && p.inVain(&f) {
 			next = p.first(instant.Later(before(&f), judged.Past.Judged), f.Tick)
@@ -242,21 +242,18 @@ func (p *Policy) untilLate(r *store.Record, now time.Time, c store.JobControl) t
 	return max(next.Add(p.FinishBy+1).Sub(now), minIdle)
 }
 
-// nextOwed returns the first tick after the judged ones that a run is owed for; zero: there is none. A tick of a pause is skipped.
-func (p *Policy) nextOwed(r *store.Record, c store.JobControl) time.Time {
+// nextOwed returns the first tick after the judged ones that a run is owed for; zero: there is none. A tick of a pause is
+// skipped, and what follows a pause without an end depends on its resume.
+func (p *Policy) nextOwed(r *store.Record, now time.Time, c store.JobControl) time.Time {
 	if p.Paused {
 		return time.Time{}
 	}
-	next := p.Ticks.Next(r.Past.Judged)
-	switch paused := r.Orders.Paused.At; {
-	case selfPaused(r, c) && next.After(paused):
-		return time.Time{} // a resume changes that
-	case c.Pause.At.IsZero() || !next.After(c.Pause.At) || !c.Pause.On(next):
-		return next
-	case c.Pause.Until.IsZero():
+	far := now.Add(never)
+	next := p.firstOutside(r.Past.Judged, p.pauses(r, c, far))
+	if next.After(far) {
 		return time.Time{}
 	}
-	return p.Ticks.Next(c.Pause.Until.Add(-1))
+	return next
 }
 
 // tellLate adds to what an idle replica does that ticks may be late, or become so before it acts. Just

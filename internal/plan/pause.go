@@ -54,7 +54,8 @@ func Pauses(r *store.Record, c store.JobControl, now time.Time) []store.Span {
 
 // pausedOn reports whether the job was paused at a tick, or is since before it.
 func (p *Policy) pausedOn(v View, tick time.Time) bool {
-	return slices.ContainsFunc(p.pauses(v.Record, v.Control, v.Now), func(s store.Span) bool { return tick.After(s.From) && !tick.After(s.To) })
+	_, in := pauseOf(tick, p.pauses(v.Record, v.Control, v.Now))
+	return in
 }
 
 // pauses returns the times in which the job of a record was paused, or is.
@@ -85,15 +86,29 @@ func resume(r *store.Record, c store.JobControl) (noted bool) {
 // lastOutside returns the last tick at or before an instant that came due in no pause.
 func (p *Policy) lastOutside(at time.Time, pauses []store.Span) time.Time {
 	tick := p.Ticks.Last(at)
-	for again := true; again; {
-		again = false
-		for _, s := range pauses {
-			if tick.After(s.From) && !tick.After(s.To) {
-				tick, again = p.Ticks.Last(s.From), true
-			}
-		}
+	for s, in := pauseOf(tick, pauses); in; s, in = pauseOf(tick, pauses) {
+		tick = p.Ticks.Last(s.From)
 	}
 	return tick
+}
+
+// firstOutside returns the first tick after an instant that comes due in no pause.
+func (p *Policy) firstOutside(after time.Time, pauses []store.Span) time.Time {
+	tick := p.Ticks.Next(after)
+	for s, in := pauseOf(tick, pauses); in; s, in = pauseOf(tick, pauses) {
+		tick = p.Ticks.Next(s.To)
+	}
+	return tick
+}
+
+// pauseOf returns a pause in which a tick comes due.
+func pauseOf(tick time.Time, pauses []store.Span) (s store.Span, ok bool) {
+	for _, s := range pauses {
+		if tick.After(s.From) && !tick.After(s.To) {
+			return s, true
+		}
+	}
+	return s, false
 }
 
 // passAll settles the ticks up to last, which no replica runs: those of a pause as skipped, the others as missed for the
