@@ -107,7 +107,9 @@ type Job struct {
 	// counts as a death in the run: the tick is abandoned, or run again under Rerun. A stop, a
 	// pause or a run by hand in these seconds takes the claim back. Zero: the lease is acquired
 	// before the tick and the claim is written at the tick, which costs one call. Not for a job
-	// of EveryReplica. [Scheduler.RunDue] always claims at the tick.
+	// of EveryReplica. [Scheduler.RunDue] always claims at the tick. The ticks of a new job count
+	// from three seconds after the creation of its entry at most, not at once: one before may have been
+	// claimed in an entry of that name which was deleted.
 	ClaimAhead bool
 
 	// Group is the group of jobs whose runs take place at most so many at a time, over all jobs and
