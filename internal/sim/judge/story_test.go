@@ -2,6 +2,7 @@ package judge
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -77,36 +78,28 @@ func (s *story) write(t float64, replica, op, id string, change func(r *store.Re
 	return q
 }
 
-// macros are commands that stand for others, in which $1 is the first word. The last word may be left out where it repeats the
-// one before.
-var macros = map[string]string{
-	"hold": "req $3+0.2 $1 acquire $2; claim $3+0.5 $1 $2 $3 -", // the lease, and the claim of a tick
-	"tick": "req $4+0.2 $1 acquire $2; claim $4+0.5 $1 $2 $3 -; run $4+0.7 $4+2 $1; finish $4+2.2 $1 $2 succeeded; " +
-		"req $4+2.4 $1 release $2", // from the claim of a tick to the release, at a time
-	"finish":  "outcome $1 $2 finish $3 $4 - - 0",                                         // of the run
-	"miss":    "outcome $1 $2 settle $3 missed $4 - 0",                                    // one tick
-	"skip":    "req $1+8 a acquire s; miss $1+8.2 a s $1; req $1+8.4 a release s",         // likewise
-	"holds":   "req $1 $3 acquire $4 Span=3600; claim $1+0.1 $3 $4 - -; run $1+0.2 $2 $3", // a singleton, a shard or a slot
-	"lock":    "of slot$4; holds $1 $2 a $3 Job= Lock=lock Slot=$4 Call=$3 ID=$3",         // the function of a call, under a slot
-	"demand":  "req $1 $2 acquire $3; claim $1+0.1 $2 $3 $5 $4; run $1+0.2 $1+1 $2",       // what was ordered, for a tick
-	"filled":  "demand 43 b d $1 $2; req 44.4 b release d; finish 44.2 b d succeeded",     // likewise, with its outcome
-	"take":    "req $2 $1 acquire $1$2; claim $2 $1 $1$2 minute+$2 -; run $2+0.01 - $1",   // the tick of a minute, from its claim on
-	"meets":   "200 single Op=over; 5 single Op=$1 Replica=a Heard=6 End=$2",              // a single fault that hits a
-	"order":   "$1 ordered Op=$2 Request=$3 Heard=$1 End=$1+60",                           // by an operator
-	"ran":     "hold a x 10; run 11 12 a",                                                 // and has no outcome yet
-	"taken":   "req 14 operator break -; req 15 b acquire y",                              // the lease, by another replica
-	"further": "taken; claim 15.3 b y 10 Record.Run.Attempt=2",                            // an attempt, of that one
-	"again":   "of rerun; hold a x 10; run 11 $1 a; further",                              // while a may still run it
-	"returns": "1 called Replica=a Op=do Lock=lock Call=c1 End=9 Result=well Job=",        // the call c1
-	"ended":   "13 emitted Replica=a Job=job Op=ended Tick=10 Token=101 Note=succeeded",   // an event of a tick
-	"start":   "$1 up Replica=$1 Op=for_an_alarm Cause=started_from_zero; $1+5 gone Replica=$1",
-	"zero":    "scaled; of hourly; 30 healed End=14400; 600 handed Op=over Replica=a; 700 gone Replica=a; 700 gone Replica=b",
-	"heals":   "30 healed; 280 asked",
-	"cut":     "of work; take a 0 End=6; meets cut_one 35",
-	"crash":   "5 crash Replica=a",
-	"stop":    "5 stop Replica=a End=30",
-	"stopped": "stop; 31 gone Replica=a",
+//go:embed testdata/planted.txt
+var planted string
+
+//go:embed testdata/macros.txt
+var macroText string
+
+// macros are the commands that stand for others, by their verb.
+var macros = func() map[string]string {
+	all := map[string]string{}
+	for line := range strings.Lines(told(macroText)) {
+		verb, text, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		all[verb] = text
+	}
+	return all
+}()
+
+// told is a text without its comments, and with a line for each entry.
+func told(text string) string {
+	return strings.TrimSpace(strings.ReplaceAll(comments.ReplaceAllString(text, ""), "\n\t", " "))
 }
+
+var comments = regexp.MustCompile(`(?m)^(#.*)?\n`)
 
 // do is what a verb says, which makes an event or changes what the next ones are about.
 func (s *story) do(verb string, n func(i int) float64, a []string) *trace.Event {
@@ -233,7 +226,7 @@ var brackets = regexp.MustCompile(`\[[^]]*\]`)
 // thing happens at a time is judged alone.
 func TestPlanted(t *testing.T) {
 	shown := map[string]bool{}
-	for line := range strings.Lines(strings.TrimSpace(strings.ReplaceAll(planted, "\n\t", " "))) {
+	for line := range strings.Lines(told(planted)) {
 		head, text, _ := strings.Cut(line, ": ")
 		name, _, _ := strings.Cut(head, ",")
 		shown[name] = true
@@ -244,16 +237,16 @@ func TestPlanted(t *testing.T) {
 		t.Run(head, func(t *testing.T) {
 			last := strings.Count(brackets.FindString(text), "|")
 			for i := range last + 1 {
-				told := brackets.ReplaceAllStringFunc(text, func(s string) string { return strings.Split(strings.Trim(s, "[]"), "|")[i] })
+				log := brackets.ReplaceAllStringFunc(text, func(s string) string { return strings.Split(strings.Trim(s, "[]"), "|")[i] })
 				var got []string
-				for _, v := range Judge(&newStory(told).Log) {
+				for _, v := range Judge(&newStory(log).Log) {
 					if always || v.Property == name {
 						got = append(got, v.Property)
 						t.Log(v)
 					}
 				}
 				if want := []string{name}[:min(1, last-i)]; !slices.Equal(slices.Compact(got), want) {
-					t.Errorf("%s: got %v, want %v alone", told, got, want)
+					t.Errorf("%s: got %v, want %v alone", log, got, want)
 				}
 			}
 		})
