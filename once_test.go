@@ -178,6 +178,9 @@ func TestOnceIsGivenUpEverywhere(t *testing.T) {
 		if errs := c.migrate(c.t.Context(), "v2", retry, nil, all...); errors.Join(errs...) != nil {
 			t.Error("the next key:", errs)
 		}
+		for _, err := range c.migrate(c.t.Context(), "v3", soloist.Retry{MaxTries: 1}, do, all...) {
+			wantError(t, err, "it has failed on ", "not tried again", "the column exists")
+		}
 	})
 }
 

@@ -78,6 +78,13 @@ var causes = map[string]causeTest{
 		},
 		cause: soloist.ErrStalled, text: "stalled: unhealthy 2 times in a row: no data", outcome: "stalled 00:01:00 unhealthy 2 times in a row: no data", after: 7 * time.Second,
 	},
+	"unhealthy once": {
+		job: func(j *soloist.Job) {
+			j.HealthCheck.Interval, j.HealthCheck.FailureThreshold = 4*time.Second, 1
+			j.HealthCheck.Check = func(context.Context) error { return errors.New("no data") }
+		},
+		cause: soloist.ErrStalled, text: "stalled: unhealthy: no data", outcome: "stalled 00:01:00 unhealthy: no data", after: 3 * time.Second,
+	},
 	"stop without a grace": {
 		meet:  func(_ *cluster, r *replica) { go r.stop() },
 		cause: soloist.ErrStopped, text: "the replica is stopping", outcome: "abandoned 00:01:00 stopped",

@@ -112,6 +112,9 @@ func (o *Once) bar(rec *store.Record) error {
 		if rec.MayRun() { // its holder may go on, and succeed, until that is written
 			return runner.ErrUnsettled
 		}
+		if failures == 1 {
+			return fmt.Errorf("it has failed on %s, and %w: %s", last.Replica, errGivenUp, last.Reason)
+		}
 		return fmt.Errorf("it has failed %d times, the last time on %s, and %w: %s", failures, last.Replica, errGivenUp, last.Reason)
 	}
 	if last.End.IsZero() { // of a death: its lease has run out

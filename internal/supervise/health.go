@@ -85,7 +85,11 @@ func (w *watchdog) judge(err error) {
 	w.failures++
 	w.emit(event.Event{Kind: event.Unhealthy, Count: w.failures, Of: w.task.FailureThreshold, Err: err})
 	if w.failures >= w.task.FailureThreshold {
-		w.stalled(fmt.Errorf("%w: unhealthy %d times in a row: %w", ErrStalled, w.failures, err))
+		why := "unhealthy"
+		if w.failures > 1 {
+			why = fmt.Sprintf("unhealthy %d times in a row", w.failures)
+		}
+		w.stalled(fmt.Errorf("%w: %s: %w", ErrStalled, why, err))
 		return
 	}
 	w.look()
