@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/calendar"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
 )
@@ -308,4 +311,164 @@ func ExampleScheduler_StepDown() {
 	// Output:
 	// the run ends: true
 	// another replica may lead
+}
+
+// Six imports are due at once, and the database stands two of them at a time, over all replicas.
+func ExampleScheduler_groups() {
+	var runs, now, most atomic.Int64
+	load := func(context.Context, *soloist.Run) error {
+		if n := now.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		defer now.Add(-1)
+		runs.Add(1)
+		time.Sleep(10 * time.Millisecond)
+		return nil
+	}
+	s := &soloist.Scheduler{Store: &local.Memory{}, Groups: map[string]int{"imports": 2}}
+	for i := range 6 {
+		s.Jobs = append(s.Jobs, soloist.Job{Name: fmt.Sprintf("import-%d", i), Schedule: "@every 1s", Group: "imports", Do: load})
+	}
+	tick := time.Now().Truncate(time.Second).Add(time.Second)
+	if _, err := s.RunDue(context.Background(), soloist.Wake{Tick: tick}); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println("each has run:", runs.Load() >= 6, "- more than two at once:", most.Load() > 2)
+	// Output: each has run: true - more than two at once: false
+}
+
+// One replica of all works for a tenant at a time. The database keeps the largest token that it has
+// seen, and refuses a smaller one: a holder that was suspended may not know yet that it has lost the
+// lock.
+func ExampleLock() {
+	store := &local.Memory{} // shared by all replicas, as an Azure container is
+	a := &soloist.Lock{Name: "tenant-42", Store: store, Replica: "a"}
+	b := &soloist.Lock{Name: "tenant-42", Store: store, Replica: "b"}
+	var largest int64 // in the database
+	write := func(_ context.Context, run *soloist.Run) error {
+		if run.Token < largest {
+			return errors.New("a later holder has written")
+		}
+		largest = run.Token
+		fmt.Println("the bills are written")
+		return nil
+	}
+	err := a.Do(context.Background(), func(ctx context.Context, run *soloist.Run) error {
+		fmt.Println("b finds it held:", errors.Is(b.TryDo(context.Background(), write), soloist.ErrHeld))
+		return write(ctx, run)
+	})
+	fmt.Println("a:", err)
+	fmt.Println("b:", b.Do(context.Background(), write))
+	// Output:
+	// b finds it held: true
+	// the bills are written
+	// a: <nil>
+	// the bills are written
+	// b: <nil>
+}
+
+// Three replicas of a new version start. One of them migrates the database, and the others wait for
+// it: all are ready only after that.
+func ExampleOnce() {
+	store := &local.Memory{}
+	var replicas sync.WaitGroup
+	for range 3 {
+		migration := &soloist.Once{
+			Name:  "migrate",
+			Key:   "v2.1.0", // the version of the build: the next one is another migration
+			Store: store,
+			Do: func(ctx context.Context, run *soloist.Run) error {
+				fmt.Println("the database is migrated by", run.ID())
+				return nil
+			},
+			Retry:  soloist.Retry{MaxTries: 3}, // on all replicas together
+			Logger: slog.New(slog.DiscardHandler),
+		}
+		replicas.Go(func() {
+			if err := migration.Run(context.Background()); err != nil {
+				fmt.Println(err)
+				return
+			}
+			fmt.Println("ready")
+		})
+	}
+	replicas.Wait()
+	// Output:
+	// the database is migrated by migrate@v2.1.0
+	// ready
+	// ready
+	// ready
+}
+
+// An API may be called by two callers of all replicas at a time. Three replicas with two workers each
+// keep to that together.
+func ExampleLock_slots() {
+	store := &local.Memory{}
+	var calls, now, most atomic.Int64
+	call := func(context.Context, *soloist.Run) error {
+		if n := now.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		defer now.Add(-1)
+		calls.Add(1)
+		return nil
+	}
+	var workers sync.WaitGroup
+	for range 3 {
+		api := &soloist.Lock{Name: "api", Store: store, Slots: 2}
+		for range 2 {
+			workers.Go(func() {
+				if err := api.Do(context.Background(), call); err != nil {
+					fmt.Println(err)
+				}
+			})
+		}
+	}
+	workers.Wait()
+	fmt.Println(calls.Load(), "calls, more than two at once:", most.Load() > 2)
+	// Output: 6 calls, more than two at once: false
+}
+
+// Each tick is done in four parts, by whichever replicas are up. Here it is one, as on a platform
+// that wakes the program up.
+func ExampleJob_shards() {
+	customers := []string{"Ada", "Bob", "Cleo", "Dan", "Eve", "Finn"}
+	var bills [4][]string
+	s := &soloist.Scheduler{
+		Store:  &local.Memory{},
+		Logger: slog.New(slog.DiscardHandler),
+		Jobs: []soloist.Job{{
+			Name: "billing", Schedule: "@every 1s", Shards: 4,
+			Do: func(_ context.Context, run *soloist.Run) error {
+				for id, name := range customers {
+					if id%run.Shards == run.Shard {
+						bills[run.Shard] = append(bills[run.Shard], name)
+					}
+				}
+				return nil
+			},
+		}},
+	}
+	report, err := s.RunDue(context.Background(), soloist.Wake{Tick: time.Now().Truncate(time.Second)})
+	for i, j := range report.Jobs {
+		fmt.Println(j.Job, j.Ran[0].Status, bills[i])
+	}
+	fmt.Println(err)
+	// Output:
+	// billing-0 succeeded [Ada Eve]
+	// billing-1 succeeded [Bob Finn]
+	// billing-2 succeeded [Cleo]
+	// billing-3 succeeded [Dan]
+	// <nil>
+}
+
+// Wages are paid on the last business day before a weekend or a holiday.
+func ExampleShift() {
+	pay := soloist.Job{Name: "pay", Schedule: "0 6 25 * *", Shift: soloist.ShiftPrevious,
+		Except: []soloist.Calendar{calendar.Weekends(), calendar.Fields("* * 25,26 12 *")},
+		Do:     func(context.Context, *soloist.Run) error { return nil }}
+	s := soloist.Scheduler{Jobs: []soloist.Job{pay}, Store: &local.Memory{}}
+	st, err := s.StatusOf(context.Background(), "pay")
+	fmt.Println(st.Schedule, err)
+	// Output: at 06:00 on day 25 of the month, UTC, except on days of * * 25,26 12 * or weekends, else on the last day before that is not excluded <nil>
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"regexp"
 	"runtime"
 	"slices"
@@ -193,13 +192,9 @@ func TestRunCauses(t *testing.T) {
 
 // The page's table names each cause with the outcome that the tests show.
 func TestPageTellsEachCause(t *testing.T) {
-	page, err := os.ReadFile("docs/runs.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	sentinels := map[string]error{"ErrLost": store.ErrLost, "ErrStalled": soloist.ErrStalled,
 		"ErrTimeout": soloist.ErrTimeout, "ErrCancelled": soloist.ErrCancelled, "ErrReplaced": soloist.ErrReplaced, "ErrStopped": soloist.ErrStopped}
-	rows := regexp.MustCompile("(?m)^\\| `(Err[A-Z][a-z]+)` \\|.*\\| ([a-z ]+) \\|$").FindAllStringSubmatch(string(page), -1)
+	rows := regexp.MustCompile("(?m)^\\| `(Err[A-Z][a-z]+)` \\|.*\\| ([a-z ]+) \\|$").FindAllStringSubmatch(readPage(t, "docs/runs.md"), -1)
 	if len(rows) != len(sentinels) {
 		t.Errorf("%d rows, want %d", len(rows), len(sentinels))
 	}

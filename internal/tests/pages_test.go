@@ -2,13 +2,15 @@ package soloist_test
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"testing"
 )
 
+// readPage reads a file by its path from the root of the module.
 func readPage(t *testing.T, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(path)
+	b, err := os.ReadFile(filepath.Join("..", "..", path))
 	if err != nil {
 		t.Fatal(err)
 	}

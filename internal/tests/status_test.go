@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -234,11 +233,7 @@ const pricePerOperation = 0.0044 / 10_000
 
 // The page on costs tells what is counted here, but for what depends on the jitter.
 func TestPageOnCosts(t *testing.T) {
-	page, err := os.ReadFile("docs/costs.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := regexp.MustCompile(`(?m)^\| (minute|hour|day) \| (always on|woken up) \| (\d+) \| ([\d.,]+) \| ([\d.,]+) \| \$([\d.]+) \|$`).FindAllStringSubmatch(string(page), -1)
+	rows := regexp.MustCompile(`(?m)^\| (minute|hour|day) \| (always on|woken up) \| (\d+) \| ([\d.,]+) \| ([\d.,]+) \| \$([\d.]+) \|$`).FindAllStringSubmatch(readPage(t, "docs/costs.md"), -1)
 	if len(rows) < 12 {
 		t.Fatalf("%d rows", len(rows))
 	}
