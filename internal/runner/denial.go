@@ -44,7 +44,7 @@ func (e *deniedError) Error() string {
 
 // standBack leaves the job to other replicas for a while, after a write that failed.
 // A successful read does not end that: the credentials may be read-only. Only a write
-// that succeeds does; see mayWrite and forgive.
+// that succeeds does; see lift and forgive.
 func (r *Runner) standBack(err error) time.Duration {
 	r.denial.err, r.denial.etag, r.denial.unproved = &deniedError{err}, r.view.etag, true
 	r.note(r.denial.err)
@@ -61,12 +61,6 @@ func (r *Runner) forgive() {
 	if d := &r.denial; d.err != nil && !d.lasting() && r.view.etag != d.etag {
 		d.err = nil
 	}
-}
-
-// mayWrite notes that a write of this replica has succeeded.
-func (r *Runner) mayWrite() {
-	r.denial.err, r.denial.unproved = nil, false
-	r.denial.pause.Reset()
 }
 
 // headStart is how long a replica waits before it acquires again after a stall, so that

@@ -118,6 +118,12 @@ type denial struct {
 	tried    time.Time // the tick before which the last such acquisition was sent; zero: it was sent at its tick
 }
 
+// lift notes that a write of this replica has succeeded.
+func (d *denial) lift() {
+	d.err, d.unproved = nil, false
+	d.pause.Reset()
+}
+
 // A here is the state of an EveryReplica job, which has no record to keep it in.
 type here struct {
 	settled time.Time // the ticks up to here are run, or are not to be run

@@ -20,11 +20,6 @@ func ofFaults(judge func(w *world, f *fault, bad report), kinds ...string) func(
 	}
 }
 
-// begun reports whether a run that is meant has begun by a time.
-func (e *entryLog) begun(by time.Time, meant func(r *run) bool) bool {
-	return slices.ContainsFunc(e.runs, func(r *run) bool { return meant(r) && !r.Time.After(by) })
-}
-
 // ahead: a tick whose replica died before it is late by a lease at most: that of the store, until it was claimed.
 func ahead(w *world, f *fault, bad report) {
 	for _, t := range w.tasks {

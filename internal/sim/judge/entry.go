@@ -254,3 +254,8 @@ func (e *entryLog) last(before time.Time) *store.Record {
 func (e *entryLog) answered(request string) bool {
 	return slices.ContainsFunc(e.outcomes, func(f outcome) bool { return f.Request == request })
 }
+
+// begun reports whether a run that is meant has begun by a time.
+func (e *entryLog) begun(by time.Time, meant func(r *run) bool) bool {
+	return slices.ContainsFunc(e.runs, func(r *run) bool { return meant(r) && !r.Time.After(by) })
+}

@@ -41,6 +41,7 @@ var properties = []property{
 // meets one thing at a time.
 func Judge(l *trace.Log) (all []trace.Violation) {
 	w := newWorld(l)
+	w.addFaults()
 	judged := properties
 	if len(w.of[trace.Single]) > 0 {
 		judged = slices.Concat(properties, promises)
@@ -51,24 +52,4 @@ func Judge(l *trace.Log) (all []trace.Violation) {
 		})
 	}
 	return all
-}
-
-// A report says that a property does not hold at a time.
-type report func(at time.Time, format string, args ...any)
-
-// A property is something that holds in every log.
-type property struct {
-	name  string
-	judge func(w *world, bad report)
-}
-
-// ofRuns judges each run: no is what holds for none of them.
-func ofRuns(no func(w *world, r *run) bool, what string) func(*world, report) {
-	return func(w *world, bad report) {
-		for _, r := range w.runs {
-			if no(w, r) {
-				bad(r.Time, "%s %s", r, what)
-			}
-		}
-	}
 }

@@ -18,16 +18,6 @@ const (
 	longestGrace = 26 * time.Second
 )
 
-// A fault is one thing that has befallen the cluster, or a job, or a run.
-type fault struct {
-	*trace.Event
-	until time.Time // the next one comes
-	e     *entryLog
-	d     *trace.Definition
-	r     *run // that it has hit
-	hits  []*fault
-}
-
 // addFaults finds what each single fault has hit. The last single is none.
 func (w *world) addFaults() {
 	all := w.of[trace.Single]

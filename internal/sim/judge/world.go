@@ -59,6 +59,16 @@ func (t *task) calm(w *world) time.Time {
 	return later(w.calm, t.After(w.aborted).Add(trace.Patience))
 }
 
+// A fault is one thing that has befallen the cluster, or a job, or a run.
+type fault struct {
+	*trace.Event
+	until time.Time // the next one comes
+	e     *entryLog
+	d     *trace.Definition
+	r     *run // that it has hit
+	hits  []*fault
+}
+
 func newWorld(l *trace.Log) *world {
 	w := &world{Log: l, entries: map[string]*entryLog{}, of: map[trace.What][]*trace.Event{}, frozen: map[string][]span{},
 		crashed: map[string]time.Time{}, left: map[string]time.Time{}, stopping: map[string]*trace.Event{}}
@@ -92,7 +102,6 @@ func newWorld(l *trace.Log) *world {
 	}
 	w.addRuns()
 	w.findCalm()
-	w.addFaults()
 	return w
 }
 
