@@ -152,7 +152,8 @@ func (w *world) judgeClaim() {
 		w.never(!isOf || w.paused() || w.p.Paused, "%s is claimed for the backfill %d", of.tick, claim.Order)
 		w.never(due && !w.p.Follows(), "%s is claimed for a backfill, and %s is due", of.tick, newest) // one write settles few of a follower
 	}
-	w.runs = append(w.runs, &run{work: of, token: w.rec.Token, from: now, free: claim.Request == "" || !due})
+	free := claim.Request == "" || !due && w.rec.Definition.Spec == w.p.Spec
+	w.runs = append(w.runs, &run{work: of, token: w.rec.Token, from: now, free: free})
 }
 
 // judgeTick judges the claim of a tick.
