@@ -158,7 +158,8 @@ func (w *world) precede() {
 			if tick.After(w.now) {
 				break
 			}
-			f := store.Outcome{Tick: tick, Status: pick(w, store.Succeeded, store.Succeeded, store.Failed, store.Cancelled), Start: w.now, End: w.now}
+			status := pick(w, store.Succeeded, store.Succeeded, store.Failed, store.Cancelled)
+			f := store.Outcome{Tick: tick, Status: status, Start: w.now, End: w.now}
 			if w.IntN(5) == 0 || w.now.Sub(tick) > time.Hour {
 				f = store.Outcome{From: b.rec.Watermark, Tick: through, Count: 2, Status: pick(w, store.Missed, store.Skipped), Start: w.now}
 			}
@@ -174,8 +175,8 @@ func (w *world) precede() {
 	}
 }
 
-// ready returns when a tick could be run: when it came due, or when the last of the jobs before this one had its outcome. It is zero
-// if it could not; then status and reason say why, unless a job before is not that far.
+// ready returns when a tick could be run: when it came due, or when the last of the jobs before this one had its outcome.
+// It is zero if it could not; then status and reason say why, unless a job before is not that far.
 func (w *world) ready(tick time.Time) (at time.Time, status store.Status, reason string) {
 	at = tick
 	for _, b := range w.prior {
