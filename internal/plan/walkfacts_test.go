@@ -43,7 +43,7 @@ type run struct {
 	reason    string
 	back      bool // its claim was given up
 	cancelled bool
-	free      bool // no tick waited when it was claimed
+	free      bool // at its claim no tick waited, and the definition of its replica was in force: its end skips ticks
 }
 
 // broke reports whether the run was ended before its time, and dead whether that has cost its runner.
@@ -80,7 +80,7 @@ func within(at time.Time, spans []store.Span) bool {
 func (w *world) inPause(tick time.Time) bool { return within(tick, w.pauses) || within(tick, w.selfs) }
 func (w *world) paused() bool                { return w.inPause(w.now.Add(1)) }
 
-// under reports whether an instant is in a run. sure: in one that has ended by itself, and before which no tick waited.
+// under reports whether an instant is in a run. sure: in one that has ended by itself, and is free.
 func (w *world) under(at time.Time, sure bool) bool {
 	return slices.ContainsFunc(w.runs, func(r *run) bool {
 		counts := !r.back && store.BackfillOf(r.request) == 0 && !(sure && (r.broke() || !r.free))
@@ -158,7 +158,8 @@ func (w *world) precede() {
 			if tick.After(w.now) {
 				break
 			}
-			f := store.Outcome{Tick: tick, Status: pick(w, store.Succeeded, store.Succeeded, store.Failed, store.Cancelled), Start: w.now, End: w.now}
+			status := pick(w, store.Succeeded, store.Succeeded, store.Failed, store.Cancelled)
+			f := store.Outcome{Tick: tick, Status: status, Start: w.now, End: w.now}
 			if w.IntN(5) == 0 || w.now.Sub(tick) > time.Hour {
 				f = store.Outcome{From: b.rec.Watermark, Tick: through, Count: 2, Status: pick(w, store.Missed, store.Skipped), Start: w.now}
 			}
@@ -174,8 +175,8 @@ func (w *world) precede() {
 	}
 }
 
-// ready returns when a tick could be run: when it came due, or when the last of the jobs before this one had its outcome. It is zero
-// if it could not; then status and reason say why, unless a job before is not that far.
+// ready returns when a tick could be run: when it came due, or when the last of the jobs before this one had its outcome.
+// It is zero if it could not; then status and reason say why, unless a job before is not that far.
 func (w *world) ready(tick time.Time) (at time.Time, status store.Status, reason string) {
 	at = tick
 	for _, b := range w.prior {

@@ -20,7 +20,8 @@ func (w *world) write(what string, next store.Record, also ...store.Outcome) {
 	if filled > 0 && (what == "stalls" || what == "ends") { // the run was one of a backfill
 		also = append(also, LastOutcome(&last, w.last().end, w.last().reason))
 	}
-	w.never(next.Token != last.Token && (what != "claims" || next.Token != last.Token+1), "the token goes from %d to %d", last.Token, next.Token)
+	claimed := what == "claims" && next.Token == last.Token+1
+	w.never(next.Token != last.Token && !claimed, "the token goes from %d to %d", last.Token, next.Token)
 	w.never(next.Backfill.Seq == last.Backfill.Seq && filled != int64(len(also)), "the backfill counts %d outcomes: %v", filled, also)
 	mark, ticks := last.Watermark, every(last.Definition.Spec)
 	for _, f := range slices.Backward(news) {
@@ -52,7 +53,7 @@ func (w *world) write(what string, next store.Record, also ...store.Outcome) {
 		w.judgeAnswer(f)
 	}
 	w.never(!next.Watermark.Equal(mark) || mark.After(w.now) && mark.After(last.Watermark), "the watermark is not %s", mark)
-	w.never(!LastSuccess(&next).Equal(w.succeeded), "the newest success is %s, and the record says %s", w.succeeded, LastSuccess(&next))
+	w.never(!LastSuccess(&next).Equal(w.succeeded), "the newest success is %s, not %s", w.succeeded, LastSuccess(&next))
 	w.never(next.Definition.Spec == w.p.Spec && !next.Due.Equal(w.p.Unclaimed(&next)), "the record says that %s is due", next.Due)
 	w.judgeSelfPause(last.Token, !last.Orders.Paused.At.IsZero(), !next.Orders.Paused.At.IsZero())
 	next.History = next.History[:min(len(next.History), 20)]
@@ -64,7 +65,7 @@ func (w *world) judgeSelfPause(token int64, was, is bool) {
 	if was && !is || !is && w.streak >= w.p.PauseAfter && w.orders().Resumed.Token >= token {
 		w.streak = 0
 	}
-	w.never(is != (w.p.PauseAfter > 0 && w.streak >= w.p.PauseAfter), "the job has failed %d times, and paused itself: %t", w.streak, is)
+	w.never(is != (w.p.PauseAfter > 0 && w.streak >= w.p.PauseAfter), "%d failures, and paused itself: %t", w.streak, is)
 	if is && !was {
 		w.selfs = append(w.selfs, store.Span{From: w.now, To: forever})
 	}
@@ -139,7 +140,8 @@ func (w *world) judgeClaim() {
 	again := claim.Attempt == 1 || w.p.Interrupted == Rerun && dead < maxDeaths && before[len(before)-1].broke()
 	w.never(!again, "%v is claimed again", of)
 	q, waits := w.waiting()
-	due, passedOver := newest.After(w.rec.Watermark), waits && len(w.runs) > 0 && w.last().request == "" && !w.last().back && q.At.Before(w.last().from)
+	due := newest.After(w.rec.Watermark)
+	passedOver := waits && len(w.runs) > 0 && w.last().request == "" && !w.last().back && q.At.Before(w.last().from)
 	switch b := w.orders().Backfill; {
 	case of.tick.IsZero():
 		other := claim.Order != 0 && (q.Name != claim.Request || q.Seq != claim.Order)
@@ -147,12 +149,13 @@ func (w *world) judgeClaim() {
 	case claim.Request == "":
 		w.never(passedOver && claim.Attempt == 1, "%s is claimed, and %s has waited for another tick", of.tick, q.Name)
 		w.judgeTick(of.tick)
-	default:
+	default: // one write settles few ticks of a follower
 		isOf := claim.Order == b.Seq && b.On() && within(of.tick, b.Spans) && (w.changed || w.p.Ticks.Last(of.tick).Equal(of.tick))
 		w.never(!isOf || w.paused() || w.p.Paused, "%s is claimed for the backfill %d", of.tick, claim.Order)
-		w.never(due && !w.p.Follows(), "%s is claimed for a backfill, and %s is due", of.tick, newest) // one write settles few of a follower
+		w.never(due && !w.p.Follows(), "%s is claimed for a backfill, and %s is due", of.tick, newest)
 	}
-	w.runs = append(w.runs, &run{work: of, token: w.rec.Token, from: now, free: claim.Request == "" || !due})
+	free := claim.Request == "" || !due && w.rec.Definition.Spec == w.p.Spec
+	w.runs = append(w.runs, &run{work: of, token: w.rec.Token, from: now, free: free})
 }
 
 // judgeTick judges the claim of a tick.
