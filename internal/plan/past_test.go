@@ -37,6 +37,28 @@ func TestARecordThatCannotHaveFollowed(t *testing.T) {
 	}
 }
 
+// The create of one replica arrives after the entry of another was deleted, which nothing has claimed. It is no old version.
+func TestACreateThatArrivesLate(t *testing.T) {
+	made := clockTime("00:10:00")
+	for name, tt := range map[string]struct {
+		ago  time.Duration // of the create that arrives late
+		runs int64         // of the entry that was deleted
+		want bool
+	}{
+		"sent a moment before":         {time.Second, 0, false},
+		"sent a minute before":         {time.Minute, 0, false},
+		"older than any call":          {time.Minute + 1, 0, true},
+		"what was deleted was claimed": {time.Second, 1, true},
+	} {
+		before := store.Record{Created: made, Watermark: made, Token: made.UnixMicro() + tt.runs}
+		sent := made.Add(-tt.ago)
+		late := store.Record{Created: sent, Watermark: sent, Token: sent.UnixMicro()}
+		if got := OlderThan(&late, &before); got != tt.want {
+			t.Errorf("%s: got %t, want %t", name, got, tt.want)
+		}
+	}
+}
+
 // The history keeps 20 outcomes, and a job may fail for longer than that.
 func TestFailuresAreCountedUntilASuccess(t *testing.T) {
 	r := store.Record{Created: midnight, Watermark: midnight}
