@@ -47,7 +47,7 @@ func TestStrangersAreTold(t *testing.T) {
 						ctx, end := context.WithTimeout(t.Context(), p.until-p.from)
 						defer end()
 						s := &soloist.Scheduler{App: "demo", Replica: string(rune('a' + i)), Store: &store, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
-						for _, job := range strings.Fields(p.jobs) {
+						for job := range strings.FieldsSeq(p.jobs) {
 							p.add(s, job, &all, ctx)
 						}
 						if err := s.Run(ctx); err != nil {
