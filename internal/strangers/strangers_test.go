@@ -21,20 +21,20 @@ type program struct {
 
 // Two programs with one App are told, each once. A deployment, a job that no longer runs and a lock are not.
 func TestStrangersAreTold(t *testing.T) {
-	const day = 24 * time.Hour
+	const day, late = 24 * time.Hour, 7 * time.Hour
 	for name, test := range map[string]struct {
 		all  []program
 		want int
 	}{
-		"two programs":             {[]program{{"clean ship", 0, day}, {"clean invoice", 0, day}}, 2},
-		"one comes later":          {[]program{{"clean ship", 0, day}, {"clean invoice", 5 * time.Hour, day}}, 1},
-		"one program":              {[]program{{"clean ship", 0, day}, {"clean ship", 0, day}}, 0},
-		"a deployment":             {[]program{{"clean ship", 0, 5*time.Hour + 14*time.Minute}, {"clean", 5 * time.Hour, day}}, 0},
-		"a job of an old program":  {[]program{{"clean ship", 0, time.Hour}, {"clean", 2 * time.Hour, day}}, 0},
-		"it ends before it knows":  {[]program{{"clean ship", 0, day}, {"clean invoice", 5 * time.Hour, 5*time.Hour + 15*time.Minute}}, 0},
-		"each night":               {[]program{{"clean", 0, 3 * day}, {"clean night-report", 0, 3 * day}}, 1},
-		"a singleton":              {[]program{{"clean", 0, day}, {"clean one-feed", 0, day}}, 1},
-		"a lock of the same store": {[]program{{"clean", 0, day}, {"clean lock-door", 0, day}}, 0},
+		"two programs":             {[]program{{"clean ship", 0, late}, {"clean invoice", 0, late}}, 2},
+		"one comes later":          {[]program{{"clean ship", 0, late}, {"clean invoice", 5 * time.Hour, late}}, 1},
+		"one program":              {[]program{{"clean ship", 0, late}, {"clean ship", 0, late}}, 0},
+		"a deployment":             {[]program{{"clean ship", 0, 5*time.Hour + 14*time.Minute}, {"clean", 5 * time.Hour, late}}, 0},
+		"a job of an old program":  {[]program{{"clean ship", 0, time.Hour}, {"clean", 2 * time.Hour, late}}, 0},
+		"it ends before it knows":  {[]program{{"clean ship", 0, late}, {"clean invoice", 5 * time.Hour, 5*time.Hour + 15*time.Minute}}, 0},
+		"each night":               {[]program{{"night-clean", 0, 3 * day}, {"night-report", 0, 3 * day}}, 2},
+		"a singleton":              {[]program{{"clean", 0, late}, {"clean one-feed", 0, late}}, 1},
+		"a lock of the same store": {[]program{{"clean", 0, late}, {"clean lock-door", 0, late}}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
