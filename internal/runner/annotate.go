@@ -41,7 +41,7 @@ func (r *Runner) annotate(ctx context.Context, draft lease.Draft) error {
 	r.view.entry = &store.Entry{Revision: store.Revision{ETag: s.ETag()}, State: store.Available}
 	r.see()
 	r.reached()
-	r.denial.lift()
+	r.mayWrite()
 	return nil
 }
 

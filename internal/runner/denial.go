@@ -44,9 +44,10 @@ func (e *deniedError) Error() string {
 
 // standBack leaves the job to other replicas for a while, after a write that failed.
 // A successful read does not end that: the credentials may be read-only. Only a write
-// that succeeds does; see lift and forgive.
+// that succeeds does; see mayWrite and forgive.
 func (r *Runner) standBack(err error) time.Duration {
 	r.denial.err, r.denial.etag, r.denial.unproved = &deniedError{err}, r.view.etag, true
+	r.denial.writes = r.source.state.get().writes
 	r.note(r.denial.err)
 	pause := r.denial.pause.Next()
 	r.denial.until = time.Now().Add(pause)
@@ -56,9 +57,13 @@ func (r *Runner) standBack(err error) time.Duration {
 // forgive forgets a failed write once the record has been written since: the store
 // takes writes again, and this replica may have nothing to write for long. It does not
 // forget a missing permission or a record that is too large, which concern this replica
-// however well others can write.
+// however well others can write; a write of this replica since, by whichever runner, shows that they have passed too.
 func (r *Runner) forgive() {
-	if d := &r.denial; d.err != nil && !d.lasting() && r.view.etag != d.etag {
+	switch d := &r.denial; {
+	case d.err == nil:
+	case r.source.state.get().writes != d.writes:
+		d.lift()
+	case !d.lasting() && r.view.etag != d.etag:
 		d.err = nil
 	}
 }

@@ -222,7 +222,7 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 	}
 	written := s.Record()
 	s.RenewFrom(written.Run.Claimed)
-	r.denial.lift()
+	r.mayWrite()
 	r.note(nil)
 	r.emitLate(late, nil)
 	r.emitClaim(&written, append(slices.Clip(news), next.Backfilled...), next.Run)

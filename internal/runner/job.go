@@ -107,21 +107,28 @@ type lead struct {
 // attempt: a replica that acquired the lease again at once, for nothing, would keep
 // it from replicas that can write.
 type denial struct {
-	err   error          // nil: the last write succeeded, or none was tried
-	etag  string         // of the record when the write failed; another one shows that some replica can write
-	pause *lease.Backoff // until this replica tries again
-	until time.Time      // monotonic: the end of that pause, or of the first one in doubt
-	left  unanswered     // what this replica may have left at the entry
+	err    error          // nil: the last write succeeded, or none was tried
+	etag   string         // of the record when the write failed; another one shows that some replica can write
+	pause  *lease.Backoff // until this replica tries again
+	writes int            // those of this process that had succeeded by then
+	until  time.Time      // monotonic: the end of that pause, or of the first one in doubt
+	left   unanswered     // what this replica may have left at the entry
 
 	unproved bool      // a claim or acquisition here failed or got no clear answer, and no write has succeeded since
 	gaveWay  bool      // the others have had their head start for what is due
 	tried    time.Time // the tick before which the last such acquisition was sent; zero: it was sent at its tick
 }
 
-// lift notes that a write of this replica has succeeded.
+// lift forgets why this replica could not write.
 func (d *denial) lift() {
 	d.err, d.unproved = nil, false
 	d.pause.Reset()
+}
+
+// mayWrite notes that a write of this replica has succeeded, also for the loop if this is a run by hand beside it.
+func (r *Runner) mayWrite() {
+	r.denial.lift()
+	r.source.state.set(func(n *snapshot) { n.writes++ })
 }
 
 // A here is the state of an EveryReplica job, which has no record to keep it in.

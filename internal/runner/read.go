@@ -139,7 +139,7 @@ func (r *Runner) create(ctx context.Context, date time.Time, wake Wake) (store.E
 	case errors.Is(err, fs.ErrExist):
 		return r.client.Read(ctx)
 	case err == nil:
-		r.denial.lift()
+		r.mayWrite()
 	}
 	return entry, err
 }

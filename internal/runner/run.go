@@ -161,7 +161,7 @@ func (r *Runner) disarm(ctx context.Context, s *lease.Session, before *store.Rec
 		return false
 	}
 	r.written(s)
-	r.denial.lift()
+	r.mayWrite()
 	return true
 }
 

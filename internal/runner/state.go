@@ -55,6 +55,7 @@ type snapshot struct {
 	beat    time.Time // when the loop last began a step
 	told    time.Time // when a heartbeat of a run was last told
 	broken  error     // why this job is left alone; nil: it is not
+	writes  int       // those of this process that have succeeded, without renewals and notes of runs
 	storage error     // why the store could not be used for this job; nil: it could
 	overrun []overrun // runs that go on though their context has ended; never changed in place
 

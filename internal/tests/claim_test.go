@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -258,20 +259,40 @@ func TestUnclearClaimReleasesLease(t *testing.T) {
 	})
 }
 
-// A replica that could not write, and has created the entry since, can write.
-func TestCreationShowsThatWritesArrive(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		r := c.launch(c.replica("a", work("@every 1h", time.Second)).meets(inTurn("write", fs.ErrPermission)))
-		time.Sleep(time.Hour + 2*time.Second)
-		if why := r.Health().Broken["work"]; !errors.Is(why, fs.ErrPermission) {
-			t.Errorf("its health says %v after a claim that was refused", why)
-		}
-		c.deleteEntry()
-		time.Sleep(2 * time.Minute)
-		if why := r.Health().Broken["work"]; why != nil {
-			t.Errorf("its health says %v after it has created the entry", why)
-		}
-	})
+// A replica that could not write, and has created the entry since or run the job by hand, can write.
+func TestAWriteShowsThatWritesArrive(t *testing.T) {
+	for name, write := range map[string]func(c *cluster, r *replica){
+		"it creates the entry": func(c *cluster, _ *replica) { c.deleteEntry() },
+		"it runs by hand": func(c *cluster, r *replica) {
+			if _, err := r.RunNow(c.t.Context(), "work", "please"); err != nil {
+				c.t.Error(err)
+			}
+		},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			job := work("@every 1h", time.Second)
+			var may atomic.Bool // while it is run by hand
+			a := c.launch(c.replica("a", job).meets(func(op string, apply func() error) error {
+				if op == "write" && !may.Load() {
+					return fs.ErrPermission
+				}
+				return apply()
+			}))
+			time.Sleep(time.Hour + 2*time.Second)
+			if why := a.Health().Broken["work"]; !errors.Is(why, fs.ErrPermission) {
+				t.Errorf("its health says %v after a claim that was refused", why)
+			}
+			c.start("b", job) // which runs the tick
+			time.Sleep(5 * time.Second)
+			may.Store(true)
+			write(c, a)
+			may.Store(false)
+			time.Sleep(2 * time.Minute)
+			if why := a.Health().Broken["work"]; why != nil {
+				t.Errorf("its health says %v after a write", why)
+			}
+		})
+	}
 }
 
 // "A client may need to wait up to one minute before a new lease can be

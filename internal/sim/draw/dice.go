@@ -59,12 +59,15 @@ func (r *Roll) Around(mean time.Duration) time.Duration {
 	return time.Duration(-math.Log(1-r.share()) * float64(mean))
 }
 
+// Usual is the longest usual latency.
+const Usual = 60 * time.Millisecond
+
 // Latency is one way through the network: mostly short, now and then not.
 func (r *Roll) Latency() time.Duration {
 	if r.Chance(0.02) {
 		return r.Between(80*time.Millisecond, 900*time.Millisecond)
 	}
-	return r.Between(2*time.Millisecond, 60*time.Millisecond)
+	return r.Between(2*time.Millisecond, Usual)
 }
 
 // Odd keeps the ends of two times apart: of two timers for one instant nobody can

@@ -102,7 +102,7 @@ func (c *Call) travel(ctx context.Context) (Reply, error) {
 		raw, err := c.Direct(ctx, c)
 		return Reply{raw: raw}, err
 	}
-	there, back := c.roll.Latency(), c.roll.Latency()
+	there, back := c.latency(c.roll)
 	fault := c.fault(c.Machine.Slot, c.Event, c.roll)
 	if fault != trace.None {
 		c.Log.Edit(func() { c.Cause = string(fault) })

@@ -41,16 +41,30 @@ type Network struct {
 // a reason for longer.
 var ills = []trace.Fault{trace.Drop, trace.DropReply, trace.Late, trace.Refuse, trace.Reset, trace.Throttle, trace.Internal, trace.Applied500, trace.Busy, trace.Slow, trace.CutOff}
 
+// calm reports whether all is over that was planned, and returns what was not.
+func (n *Network) calm() (bool, []draw.NetworkFault) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !time.Now().Before(n.Calm), n.more
+}
+
+// latency is how long a request and its answer take. Once all faults are over, none of them is slow: to a lease of a second that
+// would be a fault.
+func (n *Network) latency(r *draw.Roll) (there, back time.Duration) {
+	there, back = r.Latency(), r.Latency()
+	if calm, more := n.calm(); calm && len(more) == 0 {
+		there, back = min(there, draw.Usual), min(back, draw.Usual)
+	}
+	return there, back
+}
+
 // fault is what one request meets.
 func (n *Network) fault(slot int, e *trace.Event, r *draw.Roll) trace.Fault {
-	now := time.Now()
-	calm := !now.Before(n.Calm)
-	n.mu.Lock()
-	more := n.more
-	n.mu.Unlock()
+	calm, more := n.calm()
 	if calm && len(more) == 0 {
 		return trace.None
 	}
+	now := time.Now()
 	for _, s := range slices.Concat(n.Faults, more) {
 		if calm && s.From.Before(n.Calm) {
 			continue // what was to come before
