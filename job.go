@@ -83,8 +83,8 @@ type Job struct {
 	// for a Logger that blocks.
 	StartingDeadline time.Duration
 
-	// FinishBy is how long after its tick a run has to have succeeded. A late tick is reported once, when
-	// that time is over: by an event of the kind Late, in the log, and by JobStatus.Late,
+	// FinishBy is how long after its tick a run has to have succeeded. A late tick is reported
+	// once, when that time is over: by an event of the kind Late, in the log, and by JobStatus.Late,
 	// whether it failed, was missed or abandoned, came due under another run, still runs, or was never
 	// begun; if no replica is up then, by the first one that comes up. A tick that was skipped by a
 	// pause or by [Skip], or that an operator has cancelled, is not late. It changes nothing
@@ -122,9 +122,9 @@ type Job struct {
 	// EveryReplica runs the job on each replica instead of one, as for a cache that each of
 	// them keeps. Such a job needs no lease and leaves no record, so its ticks have no
 	// outcome: a tick that comes due while the replica is down is not made up for, nor a tick
-	// that comes due while the job runs here, except by Overlap. Under [Scheduler.RunDue] the process that is woken up runs it: the
-	// tick that the wake-up names, else the newest tick of the last minute, once in each
-	// process.
+	// that comes due while the job runs here, except by Overlap. Under [Scheduler.RunDue] the
+	// process that is woken up runs it: the tick that the wake-up names, else the newest tick of
+	// the last minute, once in each process.
 	EveryReplica bool
 
 	// Shards splits the work of each tick. With n shards each tick has n claims: one for each

@@ -58,8 +58,8 @@ func newRun(log *slog.Logger, p part, h *supervise.Handle) *Run {
 
 // ID names the tick. It is the same on every attempt, so it serves as an idempotency key:
 // "nightly-report@2026-11-21T02:30:00Z". A singleton's ID has its token instead of the tick, a
-// manual run's has its request; a run of a backfill has the ID of its tick. For a job of EveryReplica it is the same on all replicas. Shards
-// differ in their IDs.
+// manual run's has its request; a run of a backfill has the ID of its tick. For a job of EveryReplica
+// it is the same on all replicas. Shards differ in their IDs.
 func (r *Run) ID() string {
 	if r.Request != "" {
 		return r.Job + "@" + r.Request
