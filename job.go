@@ -86,7 +86,7 @@ type Job struct {
 	// FinishBy is how long after its tick a run has to have succeeded. A late tick is reported
 	// once, when that time is over: by an event of the kind Late, in the log, and by JobStatus.Late,
 	// whether it failed, was missed or abandoned, came due under another run, still runs, or was never
-	// begun; if no replica is up then, by the first one that comes up. A tick that was skipped by a
+	// begun; if no replica is up then, by the first replica that starts. A tick that was skipped by a
 	// pause or by [Skip], or that an operator has cancelled, is not late. It changes nothing
 	// about what is run. It may be longer than the period of Schedule. A job of EveryReplica has no
 	// record to judge by. Zero: no tick is late.

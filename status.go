@@ -28,7 +28,7 @@ type JobStatus struct {
 	Err          error            // why Record could not be read
 	Occupied     error            // why nothing runs: a client that claims nothing holds the lease
 	After        string           // the jobs that it follows, with commas between them; empty: none
-	Late         store.Late       // of Job.FinishBy: the ticks since the last success that are late now, also if not reported yet; zero: none
+	Late         store.Late       // of Job.FinishBy: the late ticks since the last success, reported or not; zero: none
 	Awaits       string           // the jobs of After whose outcome Next waits for, once it has come; empty: none
 	Begins       time.Time        // the first tick of all, while it is to come, as before Job.From; else zero
 	Over         time.Time        // the last tick of all, if it has its outcome, as after Job.Until: the job is over; else zero

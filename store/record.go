@@ -30,12 +30,12 @@ type Record struct {
 	Watermark time.Time `json:"watermark"`    // each tick up to it has its outcome
 	Due       time.Time `json:"due,omitzero"` // the next tick under Definition that is neither settled nor claimed
 
-	Succeeded time.Time `json:"succeeded,omitzero"` // end of the last run that succeeded, manual or not; History may not reach back to it
+	Succeeded time.Time `json:"succeeded,omitzero"` // end of the last success, manual or not; may be older than History
 
 	Past Past `json:"past,omitzero"` // what is known of ticks that History may have lost
 
 	Run      Run              `json:"run"`               // the last one
-	Failures int64            `json:"failures,omitzero"` // outcomes failed or stalled since the last succeeded one; manual runs leave it
+	Failures int64            `json:"failures,omitzero"` // outcomes failed or stalled since the last success; not of manual runs
 	Orders   Orders           `json:"orders,omitzero"`   // how far operators' orders are carried out
 	Backfill Backfilled       `json:"backfill,omitzero"` // how far the last backfill is; its outcomes are in neither Counts nor History
 	Counts   map[Status]int64 `json:"counts,omitzero"`
@@ -54,7 +54,7 @@ type Definition struct {
 // A Past is what is known of ticks whose outcomes History may have lost.
 type Past struct {
 	Succeeded time.Time `json:"succeeded,omitzero"` // the newest tick that has succeeded; a record of a program that does not know the field has it in History, if at all
-	Judged    time.Time `json:"judged,omitzero"`    // of each tick up to it is known, and reported, whether it has succeeded in time; zero: nothing says by when
+	Judged    time.Time `json:"judged,omitzero"`    // each tick up to it is judged, and reported if late; zero: no time limit
 	Late      Late      `json:"late,omitzero"`      // zero: the job is not late
 	Told      time.Time `json:"told,omitzero"`      // when late ticks were last reported by a write for that alone
 }
@@ -69,7 +69,7 @@ type Late struct {
 // A Run is what a record says of the last run that was claimed.
 type Run struct {
 	Tick     time.Time `json:"tick,omitzero"`    // zero for a singleton
-	Request  string    `json:"request,omitzero"` // who asked for this manual run; Tick is when, except for a backfill: see BackfillOf
+	Request  string    `json:"request,omitzero"` // who asked for this manual run, at Tick; of a backfill: see BackfillOf
 	Order    int64     `json:"order,omitzero"`   // of a manual run that was ordered, or of a backfill: the number of the order
 	Attempt  int       `json:"attempt,omitzero"`
 	Deaths   int       `json:"deaths,omitzero"` // attempts of Tick whose runner died, stalled or lost its lease, as far as written

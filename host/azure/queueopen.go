@@ -182,7 +182,7 @@ func queuesBeside(blobs *url.URL, setting string) (*url.URL, error) {
 // services (https://learn.microsoft.com/rest/api/storageservices/create-account-sas).
 func signedForQueues(u *url.URL) error {
 	v := u.Query()
-	if !v.Has("sig") || strings.Contains(v.Get("ss"), "q") || v.Get("sr") == "" && !v.Has("ss") { // the signature of a single queue has neither
+	if !v.Has("sig") || strings.Contains(v.Get("ss"), "q") || v.Get("sr") == "" && !v.Has("ss") { // a single queue's has neither
 		return nil
 	}
 	return errors.New("its shared access signature is not for queues, in which alarms are: want one of the account for blobs and queues (ss=bq), or an identity")

@@ -43,7 +43,7 @@ type signature struct {
 	sent   time.Duration // elapsed: when it was sent for the first time
 }
 
-// seed is the digests' seed, drawn by each process at its start.
+// seed is the digests' seed, drawn once by each process.
 var seed = maphash.MakeSeed()
 
 // maxUnclear limits how many writes of unclear outcome a session remembers, since a run

@@ -88,7 +88,7 @@ func (s *Spread) Run(ctx context.Context) {
 		return
 	}
 	defer s.moving.Wait()
-	defer s.leave() // first, so that the others take over what this replica hands over at its stop
+	defer s.leave() // first, so that the others take over what this replica hands over when it stops
 	for ctx.Err() == nil {
 		err := s.balance(ctx)
 		if err != nil {
