@@ -15,11 +15,11 @@ type Backfill struct {
 	From, To time.Time // the range, with both ends; it ends before the first tick without an outcome
 
 	// All takes all ticks of the range. Otherwise those that were missed, as far as the history of the
-	// record tells; a range that begins before its history is refused.
+	// record shows; a range that begins before its history is refused.
 	All bool
 
 	// Parallel is how many ticks are run at a time, from 1 to 16. Zero is 1. They are claimed together and run
-	// beside each other on one replica, under one lease and with one token, and the next ones are claimed when all of them
+	// in parallel on one replica, under one lease and with one token, and the next ones are claimed when all of them
 	// have returned; so a tick of the job that is due waits for the longest of them. Their runs share no checkpoint: Save
 	// and Load return an error. A job of a group runs one at a time.
 	Parallel int
@@ -34,7 +34,7 @@ type BackfillPlan struct {
 // PlanBackfill returns which ticks a backfill would run, and changes nothing. It reads the record.
 //
 // An [Order] of store.OrderBackfill has them run, on whichever replicas are up, in their order one at a
-// time or Parallel at a time. A tick that is due, and a run that was ordered by hand, come first. Each tick has one outcome,
+// time or Parallel at a time. A tick that is due, and a manual run that was ordered, come first. Each tick has one outcome,
 // also if replicas die in between: where the runner of a tick died, Interrupted says what becomes of it. The
 // outcomes are in events and logs and are counted in [JobStatus], and not in the history of the record. They move
 // no watermark, and neither StartingDeadline nor Retry.PauseAfter applies. While the job is paused the backfill waits.

@@ -11,8 +11,8 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// bareReplica returns the replica of what a program takes without a schedule. The clocks are those of
-// another replica, if there is one.
+// bareReplica returns the replica for locks that a program takes without a schedule. It shares the clocks
+// of another replica, if given.
 func bareReplica(app, name string, backend store.Store, of *runner.Replica) *runner.Replica {
 	r := &runner.Replica{App: app, Name: name, Store: backend}
 	if of != nil {

@@ -7,13 +7,13 @@ import (
 	"github.com/soloist-go/soloist/internal/runner"
 )
 
-// A beside is what is under way beside the jobs of a scheduler, in the same store, each by a replica of
-// its own. Jobs that wait for it ask the store nothing, so their replica knows of no outage. Its
+// A beside counts what is under way in addition to the jobs of a scheduler, in the same store, each by its
+// own replica. Jobs that wait for it ask the store nothing, so their replica knows of no outage. Its
 // methods may be called on nil.
 type beside struct {
 	mu      sync.Mutex
 	all     []*runner.Replica
-	reached bool // one that has left was answered
+	reached bool // a replica that has left was answered
 }
 
 // enter notes that r is under way until leave is called.

@@ -18,11 +18,11 @@ import (
 type Order struct {
 	// Kind is what to do.
 	//
-	//   - store.OrderPause: nothing of the job starts any more but runs by hand. It binds every
+	//   - store.OrderPause: nothing of the job starts any more except manual runs. It binds every
 	//     replica eight seconds after Order has returned, at the latest. A run that is under way
 	//     goes on. Ticks that come due are skipped.
 	//   - store.OrderResume: the end of a pause, also of one by [Retry.PauseAfter].
-	//   - store.OrderRun: one run, beside the ticks, on whichever replica is first. It waits for
+	//   - store.OrderRun: one run, in addition to the ticks, on whichever replica is first. It waits for
 	//     the end of a run that was under way before it, and is skipped if it was ordered during
 	//     that run, unless Missed is RunAll.
 	//   - store.OrderCancel: the context of the run that is under way ends with [ErrCancelled].

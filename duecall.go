@@ -22,7 +22,7 @@ type dueCall struct {
 	reports []JobReport // of jobs
 }
 
-// runTicks does what is due of a job, but for a backfill.
+// runTicks does what is due of a job, except a backfill.
 func (d *dueCall) runTicks(ctx context.Context, r *runner.Runner, wake Wake) {
 	d.add(r, JobReport(r.RunDue(ctx, d.heard, runner.Wake(wake))))
 }

@@ -27,7 +27,7 @@ var ErrNotRunning = runner.ErrNotRunning
 
 // ErrRefused is what [Scheduler.Order] returns for an order that is not possible, or while the
 // orders cannot be used before a person has corrected them. Nothing was written, and another
-// try would end likewise.
+// try would fail too.
 var ErrRefused = control.ErrRefused
 
 // ErrUntold is what [Scheduler.Unlock] returns if it has ended the lease and could not write

@@ -20,7 +20,7 @@ type line struct {
 	args  []any
 }
 
-// The lines of events, by what their attributes name beside those of the line. An event
+// The lines of events, by what their attributes name in addition to the line's. An event
 // whose kind is in none of the tables is not logged.
 var (
 	runLines = map[event.Kind]func(*event.Event) line{ // job and run
@@ -65,7 +65,7 @@ var (
 	}
 )
 
-// writeLine writes the line of an event to the log of the replica or to that of the job.
+// writeLine writes the line of an event to the log of the replica or of the job.
 func writeLine(e *event.Event, replica, job *slog.Logger) {
 	if of := replicaLines[e.Kind]; of != nil {
 		of(e).write(replica)
@@ -149,7 +149,7 @@ func settledLine(e *event.Event) line {
 	}
 	l := warn("not run to its end", args...)
 	switch {
-	case e.Note != "": // the line of the run tells enough
+	case e.Note != "": // the line of the run says enough
 		l.level = slog.LevelDebug
 	case o.Status == store.Skipped && o.Reason == plan.Paused: // on purpose
 		l.level = slog.LevelInfo

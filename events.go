@@ -49,7 +49,7 @@ func (l *listener) job(name string) *slog.Logger {
 	return log
 }
 
-// hear takes one event from the replica. It does not block.
+// hear receives one event from the replica. It does not block.
 func (l *listener) hear(e event.Event) {
 	log := l.log
 	if e.Job != "" {

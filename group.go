@@ -27,7 +27,7 @@ func (g *group) Do(ctx context.Context, patience time.Duration, f func(slot cont
 }
 
 // prepareGroups makes the groups that jobs use, by their names. Those that are wrong are left out, and
-// checkGroups tells why.
+// checkGroups reports why.
 func (s *Scheduler) prepareGroups() map[string]*group {
 	all := map[string]*group{}
 	for i := range s.Jobs {

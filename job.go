@@ -45,8 +45,8 @@ type Job struct {
 	// job. A tick is due once the runs of all of them for that tick have succeeded. If one of them
 	// ends otherwise, this job's tick is skipped; if its outcome has left its record before this
 	// job could read it, the tick is missed. StartingDeadline and Missed count from the last of
-	// the outcomes in place of the tick. Runs by hand of those jobs start nothing here. A job with
-	// TimeZone, ClaimAhead or EveryReplica cannot follow. Empty: the ticks are those of Schedule.
+	// the outcomes in place of the tick. Manual runs of those jobs start nothing here. A job with
+	// TimeZone, ClaimAhead or EveryReplica cannot follow. Empty: Schedule gives the ticks.
 	After string
 
 	// AfterAny makes a tick due whatever the outcome of the runs that it waited for, also if they
@@ -83,13 +83,13 @@ type Job struct {
 	// for a Logger that blocks.
 	StartingDeadline time.Duration
 
-	// FinishBy is how long after its tick a run has to have succeeded. A tick that has not is told
+	// FinishBy is how long after its tick a run has to have succeeded. A late tick is reported
 	// once, when that time is over: by an event of the kind Late, in the log, and by JobStatus.Late,
 	// whether it failed, was missed or abandoned, came due under another run, still runs, or was never
-	// begun; if no replica is up then, by the first one that comes up. A tick that was skipped for a
-	// pause or by [Skip], and one that an operator has cancelled, is not late. It changes nothing
+	// begun; if no replica is up then, by the first replica that starts. A tick that was skipped by a
+	// pause or by [Skip], or that an operator has cancelled, is not late. It changes nothing
 	// about what is run. It may be longer than the period of Schedule. A job of EveryReplica has no
-	// record to tell from. Zero: no tick is late.
+	// record to judge by. Zero: no tick is late.
 	FinishBy time.Duration
 
 	// Missed says what becomes of ticks that no replica ran in time. Zero: RunLatest.
@@ -105,7 +105,7 @@ type Job struct {
 	// ClaimAhead writes the claim of a tick up to two seconds before the tick, so that the run
 	// starts at the tick without a call to the store. If the runner dies in these seconds, that
 	// counts as a death in the run: the tick is abandoned, or run again under Rerun. A stop, a
-	// pause or a run by hand in these seconds takes the claim back. Zero: the lease is acquired
+	// pause or a manual run in these seconds takes the claim back. Zero: the lease is acquired
 	// before the tick and the claim is written at the tick, which costs one call. Not for a job
 	// of EveryReplica. [Scheduler.RunDue] always claims at the tick. The ticks of a new job count
 	// from three seconds after the creation of its entry at most, not at once: one before may have been
@@ -114,17 +114,17 @@ type Job struct {
 
 	// Group is the group of jobs whose runs take place at most so many at a time, over all jobs and
 	// replicas of the app, as [Scheduler.Groups] says. A tick waits for a slot of the group before it
-	// is claimed; one that gets none within StartingDeadline is skipped. A run that loses its slot
-	// ends as one that loses its lease. Empty: none. Not for a job of EveryReplica, and not with
+	// is claimed; a tick that gets none within StartingDeadline is skipped. A run that loses its slot
+	// ends as if it had lost its lease. Empty: none. Not for a job of EveryReplica, and not with
 	// ClaimAhead.
 	Group string
 
 	// EveryReplica runs the job on each replica instead of one, as for a cache that each of
 	// them keeps. Such a job needs no lease and leaves no record, so its ticks have no
-	// outcome: a tick that comes due while the replica is down is not made up for, nor one that
-	// comes due while the job runs here, but for Overlap. Under [Scheduler.RunDue] the process that is woken up runs it: the
-	// tick that the wake-up names, else the newest tick of the last minute, once in each
-	// process.
+	// outcome: a tick that comes due while the replica is down is not made up for, nor a tick
+	// that comes due while the job runs here, except by Overlap. Under [Scheduler.RunDue] the
+	// process that is woken up runs it: the tick that the wake-up names, else the newest tick of
+	// the last minute, once in each process.
 	EveryReplica bool
 
 	// Shards splits the work of each tick. With n shards each tick has n claims: one for each
@@ -216,8 +216,8 @@ const (
 	RunAll MissedPolicy = "all"
 
 	// SkipMissed runs a tick within StartingDeadline too, but its zero StartingDeadline is
-	// one lease, and at least the shortest lease that the store takes: a tick that is not run at its
-	// time is not run at all.
+	// one lease, and at least the shortest lease that the store takes: a tick that is not run on time
+	// is not run at all.
 	SkipMissed MissedPolicy = "skip"
 )
 
@@ -229,7 +229,7 @@ type OverlapPolicy string
 
 const (
 	// SkipOverlap skips them. Under RunAll they wait instead, all of them: that is the
-	// queue of all ticks, and neither QueueOne nor Replace is possible beside it.
+	// queue of all ticks, and neither QueueOne nor Replace is possible with it.
 	SkipOverlap OverlapPolicy = ""
 
 	// QueueOne has the newest of them wait. It is run once the run has ended, however that

@@ -13,10 +13,10 @@ import (
 type lineage struct {
 	jobs       map[string]*Job
 	singletons map[string]bool
-	found      map[string]*ticks.Ticks // ticks of jobs; nil: there are none, and an error tells why
+	found      map[string]*ticks.Ticks // ticks of jobs; nil: there are none, and an error says why
 }
 
-// newLineage returns that of the jobs of a scheduler.
+// newLineage returns the lineage of a scheduler's jobs.
 func newLineage(jobs []Job, singletons []Singleton) *lineage {
 	l := &lineage{jobs: map[string]*Job{}, singletons: map[string]bool{}, found: map[string]*ticks.Ticks{}}
 	for i := range jobs {
@@ -28,7 +28,7 @@ func newLineage(jobs []Job, singletons []Singleton) *lineage {
 	return l
 }
 
-// named returns the ticks of a job: those of its schedule or, of a follower, those of the jobs
+// named returns the ticks of a job: the ticks of its schedule or, for a follower, of the jobs
 // that it follows. The path has the followers of this job from which it was reached.
 func (l *lineage) named(j *Job, path ...string) (*ticks.Ticks, error) {
 	if j.After == "" {

@@ -31,7 +31,7 @@ type Lock struct {
 	// Store holds leases and records. Nil is an error.
 	Store store.Store
 
-	// App is the namespace of the entries, as that of a Scheduler. Empty: "soloist".
+	// App is the namespace of the entries, as in a Scheduler. Empty: "soloist".
 	App string
 
 	// Slots is how many callers may hold the lock at once, at most 100. If replicas with different
@@ -47,7 +47,7 @@ type Lock struct {
 	Replica string
 
 	// Logger receives trouble: a lost lease, a holder that died, a store that does not answer. It may
-	// block, as that of a Scheduler. Nil: slog.Default().
+	// block, as a Scheduler's may. Nil: slog.Default().
 	Logger *slog.Logger
 
 	// Overrun is called when a function has not returned a sixth of the lease after its lease was
@@ -106,7 +106,7 @@ func (l *Lock) do(ctx context.Context, f func(context.Context, *Run) error, by f
 	return by(l.mutex, ctx, func(ctx context.Context, slot int, h *supervise.Handle) error {
 		run := newRun(l.log, part{name: l.Name, shards: 1}, h)
 		run.slot = slot
-		run.Request, run.Tick = "", time.Time{} // of a run by hand, which this is in the record alone
+		run.Request, run.Tick = "", time.Time{} // of a manual run, which this is in the record alone
 		run.replica = l.of
 		return f(context.WithValue(ctx, l.heldKey(), true), run)
 	})

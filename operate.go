@@ -37,14 +37,14 @@ type Wake struct {
 // wake-up names, else the newest tick of the last minute, and no tick twice.
 //
 // A job whose Timeout is longer than what the deadline of ctx leaves is not started: the report
-// says so, and the tick stays due. Ticks that are not to be run are settled all the same.
+// says so, and the tick stays due. Ticks that are not to be run are settled anyway.
 //
 // A job that follows others is looked at once the call has done what is due of those, so a chain of
 // jobs runs in one call. If another replica runs one of them, a later call runs the follower. If
 // another call on this replica runs an older tick of the follower, one call waits for that.
 //
 // Ticks of a backfill are run last, while the call has time for them: also a follower's tick comes before
-// them. One that comes due meanwhile comes before the rest, and so does what follows it.
+// them. A tick that comes due meanwhile comes before the rest, and so does what follows it.
 func (s *Scheduler) RunDue(ctx context.Context, wake Wake) (Report, error) {
 	if err := s.Validate(); err != nil {
 		return Report{}, err
@@ -61,8 +61,8 @@ func (s *Scheduler) RunDue(ctx context.Context, wake Wake) (Report, error) {
 	return newReport(d.reports)
 }
 
-// woken returns the runners of jobs and of those that follow them, in the order of the scheduler's; of
-// a job with shards those of its shards. No names: of all jobs.
+// woken returns the runners of jobs and of those that follow them, in the order of the scheduler's; for
+// a job with shards, its shards' runners. No names: of all jobs.
 func (s *Scheduler) woken(names []string) (jobs []*runner.Runner, err error) {
 	for _, name := range names {
 		shards := s.whole(name)
@@ -130,7 +130,7 @@ func (s *Scheduler) inOrder(runners []*runner.Runner, f func(r *runner.Runner)) 
 	})
 }
 
-// RunNow runs a job once by hand, beside its ticks, on this replica. It returns when the run is
+// RunNow runs a job once, in addition to its ticks, on this replica. It returns when the run is
 // over, or when ctx, and after it Grace, has ended the run. The run is claimed as a tick is, so
 // only one replica runs the job at a time. Ticks that come due under the run are skipped, unless
 // a tick was due before the run began: then Missed says what becomes of that tick and of those
@@ -139,8 +139,8 @@ func (s *Scheduler) inOrder(runners []*runner.Runner, f func(r *runner.Runner)) 
 //
 // The request is the name of this run: up to 64 letters, digits, dots, colons, hyphens and
 // underscores. A name that reads as a tick in [Run.ID] is refused. A request that the record
-// still knows is not run again: RunNow returns its outcome. One that was ordered, and is known
-// by [Scheduler.Control], is not run again either: RunNow returns an error if its outcome has
+// still knows is not run again: RunNow returns its outcome. A request that was ordered, and is
+// known by [Scheduler.Control], is not run again either: RunNow returns an error if its outcome has
 // left the record. If the orders cannot be read, it waits, as for the record. A job whose Timeout is longer than
 // what the deadline of ctx leaves is not started. [ErrHeld]: another replica runs the job, or
 // its tick has to be run again first. If ctx ends before the run has begun, the request stays
@@ -184,7 +184,7 @@ func (s *Scheduler) StepDown(ctx context.Context, job string) error {
 // Unlock ends the lease of a job or singleton, whichever replica holds it: when it would have
 // expired or, if now is set, at once, while its holder may still work. The next holder waits for
 // the length of the lease before it claims, since the last one may trust its lease until then.
-// With now, the record names this Replica as the one that unlocked the job. [ErrLost]: there is no
+// With now, the record names this Replica as the unlocker. [ErrLost]: there is no
 // lease. [ErrUntold]: the lease is ended, and the record does not say so. fs.ErrNotExist: the job
 // has no entry.
 func (s *Scheduler) Unlock(ctx context.Context, job string, now bool) error {

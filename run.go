@@ -19,7 +19,7 @@ import (
 type Run struct {
 	Job      string       // the name of the job or singleton; of a shard, the name of the shard
 	Tick     time.Time    // the tick, UTC; zero for a singleton
-	Request  string       // of a run by hand: the name of the request; Tick is its time
+	Request  string       // of a manual run: the name of the request; Tick is its time
 	Backfill int64        // of a tick that is run again by a backfill: the number of its order; else zero
 	Attempt  int          // 1, and one more for each earlier runner of this tick that died or was stopped
 	Try      int          // 1, and one more for each earlier try of this attempt that failed
@@ -30,13 +30,13 @@ type Run struct {
 
 	// Previous is the newest tick of this job that had succeeded when the run was claimed, so that
 	// the run can do all since then; of a shard, the newest of that shard. It is the same on each
-	// attempt and each try. Runs by hand do not change it and get it too. A job of EveryReplica has no
+	// attempt and each try. Manual runs do not change it and get it too. A job of EveryReplica has no
 	// record: it is the newest tick that has succeeded in this process. For a run of a backfill it is
 	// the tick before Tick by the schedule, whatever became of that. Zero: none has, or the entry of the
 	// job was deleted since; always zero for a singleton and a lock.
 	Previous time.Time
 
-	// Next is the next tick after Tick by the schedule of this replica; for a run by hand, the next
+	// Next is the next tick after Tick by the schedule of this replica; for a manual run, the next
 	// after its time. Zero: there is none; always zero for a singleton and a lock.
 	Next time.Time
 
@@ -57,9 +57,9 @@ func newRun(log *slog.Logger, p part, h *supervise.Handle) *Run {
 }
 
 // ID names the tick. It is the same on every attempt, so it serves as an idempotency key:
-// "nightly-report@2026-11-21T02:30:00Z". A singleton's ID has its token instead of the tick, that
-// of a run by hand its request; a run of a backfill has the ID of its tick. For a job of EveryReplica it is the same on all replicas. Shards
-// differ in their IDs.
+// "nightly-report@2026-11-21T02:30:00Z". A singleton's ID has its token instead of the tick, a
+// manual run's has its request; a run of a backfill has the ID of its tick. For a job of EveryReplica
+// it is the same on all replicas. Shards differ in their IDs.
 func (r *Run) ID() string {
 	if r.Request != "" {
 		return r.Job + "@" + r.Request
@@ -133,7 +133,7 @@ func (r *Run) Clear(ctx context.Context) error {
 // was saved. It tries until ctx ends or the lease is lost.
 //
 // The checkpoint belongs to the job and not to the tick, and a success does not end it: the next tick loads
-// what this one has saved. A job whose work begins anew with each tick keeps [Run.ID] as a field of v,
+// what this one has saved. A job whose work starts over with each tick keeps [Run.ID] as a field of v,
 // and does not go on with a checkpoint of another tick; or it calls Clear as the last thing that it does.
 func (r *Run) Load(ctx context.Context, v any) error {
 	if r.handle == nil {

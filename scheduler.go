@@ -56,7 +56,7 @@ type Scheduler struct {
 	// to 5,000 events wait; further ones are dropped, and an event of the kind Dropped says how
 	// many. After three minutes [Health] reports it. If it panics, the panic is logged and the
 	// next event follows. Run, RunDue and RunNow wait for their events as they do for their lines.
-	// Nil: only the Logger tells what happens.
+	// Nil: only the Logger reports what happens.
 	Events func(event.Event)
 
 	// Grace is how long running jobs may go on after the context of Run has ended, before their
@@ -88,7 +88,7 @@ type Scheduler struct {
 	// the machine's clock for that, CLOCK_BOOTTIME. On other systems Go's
 	// monotonic clock, which may stand still in suspension
 	// (https://go.dev/issue/24595): a replica that was suspended for longer than
-	// its lease may then go on beside the next one, until its next renewal is
+	// its lease may then go on in parallel with the next holder, until its next renewal is
 	// refused.
 	Elapsed func() time.Duration
 
@@ -101,7 +101,7 @@ type core struct {
 	invalid error // what is wrong with the fields of the Scheduler
 	replica *runner.Replica
 	beside  beside           // what is bound and waited for
-	told    *listener        // has what is told of the work
+	told    *listener        // has the events of the work
 	runners []*runner.Runner // of Jobs, then of Singletons
 	spread  *spread.Spread   // of the shards of Singletons; nil: there are none, or the store cannot list
 }

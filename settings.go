@@ -119,7 +119,7 @@ func (j *Job) spec(due *ticks.Ticks, after []string) string {
 }
 
 // spec returns a hash of a job's definition. Replicas with another hash have other ticks, so only
-// those of one definition may decide about the job at a time.
+// replicas of one definition may decide about the job at a time.
 func spec(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:6])

@@ -65,7 +65,7 @@ import (
 )
 
 // Run does the work until ctx ends, then lets running jobs go on for Grace. It returns when
-// everything that it started has ended. Its error is that of Validate, else nil. Trouble with the
+// everything that it started has ended. Its error is Validate's, else nil. Trouble with the
 // store is logged, and the calls are repeated.
 func (s *Scheduler) Run(ctx context.Context) error {
 	if err := s.Validate(); err != nil {

@@ -28,8 +28,8 @@ type JobStatus struct {
 	Err          error            // why Record could not be read
 	Occupied     error            // why nothing runs: a client that claims nothing holds the lease
 	After        string           // the jobs that it follows, with commas between them; empty: none
-	Late         store.Late       // of Job.FinishBy: the ticks since the last success that are late now, also if that is not told yet; zero: none
-	Awaits       string           // those of After whose outcome Next waits for, once it has come; empty: none
+	Late         store.Late       // of Job.FinishBy: the late ticks since the last success, reported or not; zero: none
+	Awaits       string           // the jobs of After whose outcome Next waits for, once it has come; empty: none
 	Begins       time.Time        // the first tick of all, while it is to come, as before Job.From; else zero
 	Over         time.Time        // the last tick of all, if it has its outcome, as after Job.Until: the job is over; else zero
 
@@ -37,7 +37,7 @@ type JobStatus struct {
 }
 
 // Status reads every record once; many of them by a listing, if the store is a [store.Lister]. The
-// error is that of Validate; the error of a single read is in its JobStatus. Answers share what
+// error is Validate's; the error of a single read is in its JobStatus. Answers share what
 // has not changed between them: do not change Record.History or what is in it.
 func (s *Scheduler) Status(ctx context.Context) ([]JobStatus, error) {
 	if err := s.Validate(); err != nil {
@@ -51,8 +51,8 @@ func (s *Scheduler) Status(ctx context.Context) ([]JobStatus, error) {
 	return all, nil
 }
 
-// StatusOf is [Scheduler.Status] of one job or singleton, or of one shard. It reads no record but that
-// and those of the jobs that it follows.
+// StatusOf is [Scheduler.Status] of one job or singleton, or of one shard. It reads only the records of
+// that job and of the jobs that it follows.
 func (s *Scheduler) StatusOf(ctx context.Context, job string) (JobStatus, error) {
 	of, err := s.runner(job)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // minUnused is the least time after which a lock counts as unused. It is much longer than any lease.
 const minUnused = 10 * time.Minute
 
-// Sweep removes the entries of locks of an app that nobody has held for so long, at least ten minutes,
+// Sweep removes the entries of locks of an app that no caller has held for so long, at least ten minutes,
 // so that locks which are used once do not pile up, and returns their names. What [Run.Save] has put
 // there goes with them. It is safe while replicas are up. A lock that is used again starts with a
 // larger token than it ever had. Entries of jobs, singletons and [Once] stay. A document of the app notes what was

@@ -35,7 +35,7 @@ var (
 // with one of the program's or of the Functions host's.
 var reserved = []string{"tick", "warmup", "host", "api", "admin", "healthz", "readyz", "metrics"}
 
-// check returns everything that is wrong with a job, beside what is wrong with its ticks.
+// check returns everything that is wrong with a job, except with its ticks.
 func (j *Job) check(backend store.Store, wrongTicks error) error {
 	errs := []error{checkName(j.Name), checkShards(j.Name, j.Shards), checkLease(j.Lease, backend), wrongTicks, j.checkAfter()}
 	if j.Do == nil {
@@ -111,12 +111,12 @@ func (j *Job) checkTicks() (*ticks.Ticks, error) {
 	return all, errors.Join(wrongZone, err)
 }
 
-// limits returns what the job says of its ticks beside the schedule.
+// limits returns what the job says of its ticks in addition to the schedule.
 func (j *Job) limits() ticks.Limits {
 	return ticks.Limits{From: j.From, Until: j.Until, Except: j.Except, Only: j.Only, Shift: ticks.Shift(j.Shift)}
 }
 
-// checkAfter returns what is wrong with the fields beside After.
+// checkAfter returns what is wrong with the fields next to After.
 func (j *Job) checkAfter() error {
 	if j.After == "" {
 		if j.AfterAny {
@@ -275,7 +275,7 @@ func orDefault[T ~int | ~int64](v, def T) T {
 // and in [Run.ID].
 var requestRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
 
-// checkRequest returns what is wrong with the name of a run by hand.
+// checkRequest returns what is wrong with the name of a manual run.
 func checkRequest(name string) error {
 	switch {
 	case !requestRule.MatchString(name):

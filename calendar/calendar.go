@@ -35,7 +35,7 @@ const (
 	LastYear  = 2099
 )
 
-// A Day is a date, as the clock of the job's time zone shows it. Its fields are those of a date that exists.
+// A Day is a date, as the clock of the job's time zone shows it. The date must exist.
 type Day struct {
 	Year  int
 	Month time.Month

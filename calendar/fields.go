@@ -16,7 +16,7 @@ type fields struct {
 }
 
 // Fields returns the days of cron text, which is the calendar's name, too: "* * 25 12 *" is each 25 December. The fields of
-// the time of day must be *, since a day is excluded as a whole; those of the day mean what they mean in a schedule.
+// the time of day must be *, since a day is excluded as a whole; the day fields mean what they mean in a schedule.
 // Several texts with " ; " between them are the days of all of them.
 func Fields(text string) Calendar {
 	f := &fields{text: strings.Join(strings.Fields(text), " ")}

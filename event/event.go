@@ -1,10 +1,10 @@
-// Package event is what a [soloist.Scheduler] tells about the work of its replica, as it
+// Package event defines what a [soloist.Scheduler] reports about the work of its replica, as it
 // happens. Logs, metrics, traces and alerts are made from these events alone.
 //
 // A program receives them with Scheduler.Events. The page docs/events.md has a table of the
 // kinds and what each one carries.
 //
-// An outcome is told once, by the replica that wrote it, and only after the store has
+// An outcome is reported once, by the replica that wrote it, and only after the store has
 // confirmed the write: see [Ended] and [Settled]. Events are not stored, and those that a
 // receiver is too slow for are dropped and counted: see [Dropped]. What has to be complete
 // reads the record.
@@ -21,7 +21,7 @@ import (
 //
 // The events of one job come in the order of its record: Claimed before Started, Started
 // before Ended, Ended before the next Claimed. There is one exception: while the outcome of a run
-// that has lost its lease is still being written, a run by hand may be claimed. Events of
+// that has lost its lease is still being written, a manual run may be claimed. Events of
 // different jobs come in any order.
 type Event struct {
 	Kind    Kind
@@ -45,7 +45,7 @@ type Event struct {
 // A Run says which run an event is about.
 type Run struct {
 	Tick    time.Time // zero: a singleton
-	Request string    // of a run by hand; Tick is its time. Of a tick that a backfill runs again: see store.BackfillOf
+	Request string    // of a manual run; Tick is its time. Of a tick that a backfill runs again: see store.BackfillOf
 	Attempt int       // zero: not known
 	Try     int       // zero: not about a try
 	Token   int64     // the fencing token; zero: an EveryReplica job
@@ -54,11 +54,11 @@ type Run struct {
 // A Former is what another replica did or decided before.
 type Former struct {
 	Replica string    // TookOver: the replica that ran the job before
-	Since   time.Time // TookOver: when its run began; Inherited: from when the definition was in force that gives way
+	Since   time.Time // TookOver: when its run began; Inherited: since when the replaced definition was in force
 }
 
 // Late returns how long after its tick a run was claimed, or a try of it began. It is zero for a
-// singleton, for a run by hand, and if the event is neither Claimed nor Started.
+// singleton, for a manual run, and if the event is neither Claimed nor Started.
 func (e Event) Late() time.Duration {
 	if e.Kind != Claimed && e.Kind != Started || e.Run.Request != "" || e.Run.Tick.IsZero() {
 		return 0
@@ -94,7 +94,7 @@ const (
 // What happens to ticks that no replica runs to their end, to a job, and to a replica.
 const (
 	Settled         Kind = "settled"          // the outcome of a tick, or of a range of ticks, that did not run to its end here
-	Late            Kind = "late"             // a tick has not succeeded by Job.FinishBy; Count: with those before it that were not told; Note: what became of it
+	Late            Kind = "late"             // a tick missed Job.FinishBy; Count: it and earlier unreported ones; Note: what became of it
 	NotClaimed      Kind = "not-claimed"      // a claim was not confirmed, so nothing runs
 	HoldOff         Kind = "hold-off"         // the last lease did not expire by itself: it waits until its holder must have given up
 	ScheduleChanged Kind = "schedule-changed" // another definition of the job is in force

@@ -45,7 +45,7 @@ func lateness(a *app.App) func(job string) time.Duration {
 	return func(job string) time.Duration { return late[job] }
 }
 
-// sendPings tells the dead-man's switches of the program's jobs what runs here. done waits
+// sendPings notifies the dead-man's switches of the program's jobs of what runs here. done waits
 // for the last ones, not for long.
 func sendPings(a *app.App) (done func()) {
 	if len(a.Pings) == 0 {

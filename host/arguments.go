@@ -18,7 +18,7 @@ import (
 // name after two dashes. As with package flag, one dash will do for any flag, two
 // for one of a letter, and a value may follow after "=" in each case.
 func oneForm(k *kong.Kong, args []string) []string {
-	if len(args) == 0 || args[0] == "__complete" { // whose words are those of another call
+	if len(args) == 0 || args[0] == "__complete" { // whose words belong to another call
 		return args
 	}
 	long := map[string]string{"h": "help"}
@@ -113,7 +113,7 @@ func dashed(f *kong.Flag) string {
 	return "--" + f.Name
 }
 
-// commandNames are those of the commands that help shows.
+// commandNames returns the names of the commands that help shows.
 func commandNames(k *kong.Kong) (names []string) {
 	for _, c := range k.Model.Children {
 		if !c.Hidden {

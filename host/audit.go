@@ -10,7 +10,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// auditCommand tells who ordered what, and when: the last 100 orders.
+// auditCommand shows who ordered what, and when: the last 100 orders.
 type auditCommand struct {
 	Job   string  `arg:"" optional:"" name:"JOB" complete:"work" help:"this job or singleton alone"`
 	Limit number  `short:"n" default:"20" help:"how many orders, 1 to 1000; the last 100 are kept"`
@@ -18,7 +18,7 @@ type auditCommand struct {
 	jsonFlag
 }
 
-// An auditAnswer is what audit tells in JSON.
+// An auditAnswer is what audit prints in JSON.
 type auditAnswer struct {
 	App    string        `json:"app"`
 	Store  string        `json:"store"`

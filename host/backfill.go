@@ -25,7 +25,7 @@ type backfillCommand struct {
 	orderFlags
 }
 
-// A backfillAnswer is what a dry run tells in JSON of one job.
+// A backfillAnswer is what a dry run prints in JSON for one job.
 type backfillAnswer struct {
 	App   string    `json:"app"`
 	Store string    `json:"store"`
@@ -83,7 +83,7 @@ func readEnd(text *string, to *time.Time, now time.Time) (err error) {
 	return nil
 }
 
-// plan tells which ticks a backfill would run; of a job with shards, for each of them.
+// plan prints which ticks a backfill would run; for a job with shards, for each shard.
 func (c *backfillCommand) plan(ctx context.Context, a *app.App, of soloist.Backfill) (code int) {
 	for _, name := range a.Shards(c.Job) {
 		code = max(code, c.planOne(ctx, a, name, of))

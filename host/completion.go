@@ -92,7 +92,7 @@ func candidates(p *Program, before []string, last string) []string {
 
 // arguments counts the words that are neither flags nor values of flags.
 func arguments(c *kong.Node, words []string) (n int) {
-	value := false // the next word is that of a flag
+	value := false // the next word is the value of a flag
 	for _, word := range words {
 		isFlag := !value && strings.HasPrefix(word, "-")
 		if !isFlag && !value {

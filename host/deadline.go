@@ -52,7 +52,7 @@ func latest(j soloist.Job, now time.Time) (tick time.Time, late time.Duration) {
 	if err == nil {
 		tick = s.Next(now)
 	}
-	if tick.IsZero() { // it follows another job, is wrong, or runs by hand
+	if tick.IsZero() { // it follows another job, is wrong, or is a manual run
 		return tick, -containerStart
 	}
 	for n, at := 0, tick; n < ticksSampled && !at.IsZero(); n, at = n+1, s.Next(at) {

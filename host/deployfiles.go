@@ -25,7 +25,7 @@ type deploymentCommand struct {
 	jsonFlag
 }
 
-// A deployment is what the command deploy-files tells in JSON.
+// A deployment is what the command deploy-files prints in JSON.
 type deployment struct {
 	Kind      string   `json:"kind"`
 	Directory string   `json:"directory"`
@@ -117,7 +117,7 @@ func longestTimeout(a *app.App) (longest time.Duration) {
 }
 
 // builtFrom returns the directory of the main package in its module, empty where
-// the binary does not tell, and the release of Go, such as 1.26.
+// the binary does not say, and the release of Go, such as 1.26.
 func builtFrom() (dir, release string) {
 	release = "1.26"
 	info, ok := debug.ReadBuildInfo()

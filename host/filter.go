@@ -104,8 +104,8 @@ func (f filter) histories(ctx context.Context, a *app.App, all []soloist.JobStat
 	return pasts
 }
 
-// pastOf returns the outcomes of a job, newest first: those of its record and, where they
-// may be too few, those of its log.
+// pastOf returns the outcomes of a job, newest first: from its record and, where they may
+// be too few, from its log.
 func (f filter) pastOf(ctx context.Context, a *app.App, st *soloist.JobStatus) (past.Lines, error) {
 	few := f.Any() && f.limit <= len(st.Record.History)
 	if a.Logs == nil || few || st.Lease == "" {
@@ -114,7 +114,7 @@ func (f filter) pastOf(ctx context.Context, a *app.App, st *soloist.JobStatus) (
 	return past.Read(ctx, a, st, f.Since)
 }
 
-// missing tells that a run which was asked for is not in the history.
+// missing reports that a run which was asked for is not in the history.
 func (f filter) missing(a *app.App, pasts []jobHistory) int {
 	if f.Run == "" || slices.ContainsFunc(pasts, func(p jobHistory) bool { return len(p.History) > 0 || p.Error != "" }) {
 		return exitOK

@@ -14,13 +14,13 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A jobHistory is what history tells of one job or singleton.
+// A jobHistory is what history shows of one job or singleton.
 type jobHistory struct {
 	Name     string                 `json:"job"`
 	Kind     string                 `json:"kind"`               // job or singleton
-	State    view.State             `json:"state"`              // as status tells it
-	Failures int64                  `json:"failures,omitempty"` // as status tells it
-	Progress *store.Progress        `json:"progress,omitempty"` // as status tells it
+	State    view.State             `json:"state"`              // as status shows it
+	Failures int64                  `json:"failures,omitempty"` // as status shows it
+	Progress *store.Progress        `json:"progress,omitempty"` // as status shows it
 	History  []past.Run             `json:"history"`
 	Counts   map[store.Status]int64 `json:"counts"`
 	Error    string                 `json:"error,omitempty"` // why the record could not be read
@@ -30,8 +30,8 @@ type jobHistory struct {
 	words string // the state
 }
 
-// historyCommand shows the outcomes that the records keep, newest first, and those of
-// the logs beside them where more are asked for. It fails
+// historyCommand shows the outcomes that the records keep, newest first, and the outcomes
+// in their logs where more are asked for. It fails
 // if a record that was asked for could not be read.
 type historyCommand struct {
 	Job     string   `arg:"" optional:"" name:"JOB" complete:"work" help:"this job or singleton alone, or one run by its id, such as JOB@2026-03-29T01:00:00Z; lock:NAME or once:NAME, what became of those"`

@@ -30,7 +30,7 @@ func locksOf(ctx context.Context, a *app.App) (locks.Reading, string) {
 	return r, ""
 }
 
-// shownLocks is what status tells of them.
+// shownLocks is what status shows of them.
 func shownLocks(ctx context.Context, a *app.App, most int) locks.Shown {
 	r, note := locksOf(ctx, a)
 	shown := r.Shown(most)

@@ -6,7 +6,7 @@
 // is all of it. The program's help lists its commands and settings. A program that has something to
 // do before its jobs start, once over all replicas, such as a migration, is a [Program] with Before.
 //
-// Where a run has lost its lease, or has stalled, and goes on all the same, Main
+// Where a run has lost its lease, or has stalled, and goes on anyway, Main
 // ends the process a sixth of the lease after the run's context, before another
 // replica can have the lease: with code 3, in Functions with 200, after which
 // its host starts the program again.
@@ -20,10 +20,10 @@
 //     a probe has to restart the process. In Functions the host does when the
 //     invocation has lasted for functionTimeout.
 //   - That other jobs are spared when the process ends: their runs end with it,
-//     and are settled as those of a runner that died.
+//     and are settled as if their runner had died.
 //   - That [Program.Run] ends the process. Its caller has to look at /healthz.
 //   - That a clock which is wrong is noticed at once, or by less than the store
-//     can prove, a second on Azure. Ticks come by the store's clock all the same.
+//     can prove, a second on Azure. Ticks come by the store's clock anyway.
 package host
 
 import (
@@ -63,7 +63,7 @@ func (p *Program) Main() {
 	os.Exit(q.Run(ctx))
 }
 
-// sameSignal is for whoever signals both the process and its group, as
+// sameSignal is for senders that signal both the process and its group, as
 // timeout(1) does: that is one wish to stop, not two.
 const sameSignal = 500 * time.Millisecond
 

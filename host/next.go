@@ -17,8 +17,8 @@ import (
 	"github.com/soloist-go/soloist/internal/schedule"
 )
 
-// nextCommand tells ticks by the schedules alone: the records know which of them
-// are settled, and status tells that.
+// nextCommand shows ticks by the schedules alone: the records know which of them
+// are settled, and status shows that.
 type nextCommand struct {
 	Job      string  `arg:"" optional:"" name:"JOB" complete:"job" help:"this job alone"`
 	Limit    number  `short:"n" default:"10" help:"how many ticks of each job, 1 to 1000"`

@@ -30,7 +30,7 @@ type orderFlags struct {
 	jsonFlag
 }
 
-// An orderAnswer is what these commands tell in JSON.
+// An orderAnswer is what these commands print in JSON.
 type orderAnswer struct {
 	App     string       `json:"app"`
 	Store   string       `json:"store"`
@@ -119,7 +119,7 @@ func (c *stepDownCommand) run(ctx context.Context, p *Program) int {
 	})
 }
 
-// order writes an order and tells it; of a job with shards, one for each of them.
+// order writes an order and prints it; for a job with shards, one for each shard.
 func (f *orderFlags) order(ctx context.Context, a *app.App, o soloist.Order, words func(store.Order) string) (code int) {
 	for _, name := range a.Shards(o.Job) {
 		o.Job = name
@@ -128,7 +128,7 @@ func (f *orderFlags) order(ctx context.Context, a *app.App, o soloist.Order, wor
 	return code
 }
 
-// orderOne writes one order and tells it.
+// orderOne writes one order and prints it.
 func (f *orderFlags) orderOne(ctx context.Context, a *app.App, o soloist.Order, words func(store.Order) string) int {
 	written, code := f.write(ctx, a, o)
 	if code != exitOK {
@@ -144,7 +144,7 @@ func (f *orderFlags) orderOne(ctx context.Context, a *app.App, o soloist.Order, 
 	return exitOK
 }
 
-// write writes an order. An error is told, and is the code.
+// write writes an order. An error is printed, and the code returned.
 func (f *orderFlags) write(ctx context.Context, a *app.App, o soloist.Order) (store.Order, int) {
 	if err := a.One(o.Job); err != nil {
 		a.Console.Tell("%v", err)
@@ -163,7 +163,7 @@ func (f *orderFlags) write(ctx context.Context, a *app.App, o soloist.Order) (st
 	return written, exitOK
 }
 
-// refused tells why something ordered is not done.
+// refused prints why an order is not carried out.
 func (f *orderFlags) refused(a *app.App, job string, err error) int {
 	if !f.JSON {
 		a.Console.Tell("%s", format.Line(err.Error()))

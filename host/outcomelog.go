@@ -8,7 +8,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// keepHistory writes the outcomes of the jobs to logs beside their records, if
+// keepHistory writes the outcomes of the jobs to logs next to their records, if
 // SOLOIST_HISTORY says for how long to keep them. stop writes what waits.
 func keepHistory(a *app.App) (stop func()) {
 	if a.Settings.History == 0 {

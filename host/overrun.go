@@ -10,7 +10,7 @@ import (
 )
 
 // What an overrun may still say. By then a hundredth of the lease is left, and
-// the shortest on Azure has 15 s; a log that nobody reads must not hold it up.
+// the shortest on Azure has 15 s; a log without a reader must not delay it.
 // It goes past the queue of the log, so that what is said is written.
 const (
 	lastWords = 100 * time.Millisecond

@@ -33,8 +33,8 @@ type Program struct {
 	// replica of all; the others wait for it. Until then /readyz answers 503, and says what is
 	// waited for, and /healthz 200. If one is given up, the program ends with code 1, and says why;
 	// an invocation fails, and the next one tries again. An empty Key is the version of the build:
-	// that of the main module, else the revision, as debug.ReadBuildInfo has it. What has no Store
-	// gets that of the program, with its app and the lease of SOLOIST_LEASE.
+	// the main module's version, else the revision, as debug.ReadBuildInfo has it. A Once without a
+	// Store gets the program's, with its app and the lease of SOLOIST_LEASE.
 	Before []*soloist.Once
 
 	// Groups are how many runs of each [soloist.Job.Group] take place at a time, as in a Scheduler.
@@ -57,7 +57,7 @@ type Program struct {
 	// Now is the wall clock. Nil: time.Now.
 	Now func() time.Time
 
-	queue    alarm.Queue    // of alarms, if the settings ask for them; nil: that of the storage account; for tests
+	queue    alarm.Queue    // of alarms, if the settings ask for them; nil: the storage account's queue; for tests
 	terminal bool           // Stdout and Stderr are one, whatever they are; for tests
 	process  bool           // it is all there is in this process
 	exit     func(code int) // ends the process; nil: that is not ours to do
@@ -90,12 +90,12 @@ func (p *Program) open(m mode) (*app.App, error) {
 	a, err := app.Open(app.Config{Work: p.Work, Groups: p.Groups, Store: p.Store, Queue: p.queue, Console: p.console(), Now: p.Now, Replica: m.replica(), Serves: m.serves, Runs: m.runs, Apart: m.apart})
 	if p.process {
 		slog.SetDefault(a.Scheduler.Logger) // jobs that use it end up where they should
-		a.Telemetry.MakeDefault()           // likewise
+		a.Telemetry.MakeDefault()           // the same for telemetry
 	}
 	if app.InFunctions() {
 		functions.TellBegins(a.Scheduler.Jobs)
 		if m.serves {
-			limits, _ := functions.LimitsOf(a) // serve tells the error
+			limits, _ := functions.LimitsOf(a) // serve reports the error
 			a.Scheduler.Grace = limits.Grace
 		}
 	}
@@ -114,8 +114,8 @@ func (p *Program) open(m mode) (*app.App, error) {
 	return a, errors.Join(err, invalid, mistakes)
 }
 
-// openOr is open for a command that has no use for mistakes. They are told, and
-// are the code.
+// openOr is open for a command that has no use for mistakes. They are printed, and
+// their code returned.
 func (p *Program) openOr(m mode) (*app.App, int) {
 	a, err := p.open(m)
 	if err == nil {
@@ -132,8 +132,8 @@ func (p *Program) openOr(m mode) (*app.App, int) {
 	return a, exitUsage
 }
 
-// with opens the program for what a command does with it. Mistakes are told, and
-// are the code.
+// with opens the program for what a command does with it. Mistakes are printed, and
+// their code returned.
 func (p *Program) with(m mode, do func(a *app.App) int) int {
 	a, code := p.openOr(m)
 	defer a.Flush()

@@ -76,7 +76,7 @@ func beUp(ctx context.Context, b *presence.Beacon) (leave func()) {
 	}
 }
 
-// fleetOf is what the replicas have told; nil: that cannot be read.
+// fleetOf is what the replicas have reported; nil: that cannot be read.
 func fleetOf(ctx context.Context, a *app.App, reader *presence.Reader, all []soloist.JobStatus) *view.Fleet {
 	if reader == nil {
 		return nil
@@ -85,7 +85,7 @@ func fleetOf(ctx context.Context, a *app.App, reader *presence.Reader, all []sol
 	switch {
 	case errors.Is(err, presence.ErrForeign):
 		return view.UnreadFleet(a, err)
-	case err != nil: // the records tell that, too
+	case err != nil: // the records show that, too
 		return nil
 	}
 	return view.FleetOf(a, r, all)

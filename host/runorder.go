@@ -15,7 +15,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// runCommand orders one run of a job and, unless told otherwise, waits for its
+// runCommand orders one run of a job and, unless flags say otherwise, waits for its
 // outcome. Whichever replica reads the order first runs it, once.
 type runCommand struct {
 	Job     string  `arg:"" name:"JOB" complete:"job" missing:"which job?" help:"the job"`
@@ -88,7 +88,7 @@ func (c *runCommand) first(ctx context.Context, a *app.App) int {
 	return c.tell(a, nil, &past.Run{ID: c.Job + "@" + request, Outcome: format.PlainOutcomes([]store.Outcome{outcome})[0]})
 }
 
-// follow waits for the outcome of an order, unless told otherwise.
+// follow waits for the outcome of an order, unless flags say otherwise.
 func (c *runCommand) follow(ctx context.Context, a *app.App, o *store.Order) int {
 	if c.NoWait && !c.Here {
 		return c.tell(a, o, nil)
@@ -182,14 +182,14 @@ func (c *runCommand) serve(ctx context.Context, a *app.App, o *store.Order, note
 	}
 }
 
-// readStatusOf reads the record of the job, and no other one that it has nothing to do with.
+// readStatusOf reads the record of the job, and no unrelated record.
 func readStatusOf(ctx context.Context, a *app.App, job string) (soloist.JobStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
 	return a.Scheduler.StatusOf(ctx, job)
 }
 
-// outcomeOf is the outcome of a run by hand, nil if it has none yet.
+// outcomeOf returns the outcome of a manual run, nil if it has none yet.
 func outcomeOf(r *store.Record, job, request string) *past.Run {
 	for _, o := range format.PlainOutcomes(r.History) {
 		if o.Request == request {
@@ -199,7 +199,7 @@ func outcomeOf(r *store.Record, job, request string) *past.Run {
 	return nil
 }
 
-// tell tells the order and, if it is known, the outcome, which is the code: a run that
+// tell prints the order and, if it is known, the outcome, which is the code: a run that
 // was skipped came to no bad end.
 func (c *runCommand) tell(a *app.App, o *store.Order, found *past.Run) int {
 	code := exitOK

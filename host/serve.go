@@ -130,7 +130,7 @@ func routes(ctx context.Context, a *app.App, cache *web.Cache, beacon *presence.
 
 // serveHTTP serves HTTP in the background. Trouble with that stops the
 // scheduler; done ends it, and calls end for the answers that go on and on, and
-// tells the trouble.
+// returns the trouble.
 func serveHTTP(a *app.App, ln net.Listener, h http.Handler, end func(), stop context.CancelCauseFunc) (done func() error) {
 	s := web.NewServer(h, a.Log)
 	s.RegisterOnShutdown(end)

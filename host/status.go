@@ -15,7 +15,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// statusCommand shows what the records tell. It fails if one could not be read.
+// statusCommand shows what the records say. It fails if one could not be read.
 type statusCommand struct {
 	Watch bool `short:"w" help:"go on until interrupted: a terminal shows the newest status, other outputs get a line for each change of a job"`
 	Locks bool `help:"with all locks, and all that is done once; not given: 20 of each"`
@@ -80,13 +80,13 @@ func (c *statusCommand) mostLocks() int {
 	return fewLocks
 }
 
-// reached reports whether the store has told something of a job. If not, the jobs tell why.
+// reached reports whether the store has returned something about a job. If not, the jobs say why.
 func reached(all []soloist.JobStatus) bool {
 	return slices.ContainsFunc(all, func(st soloist.JobStatus) bool { return st.EveryReplica || view.Reached(st) })
 }
 
 // ordersOf are the orders of operators. Where they cannot be read the store does not
-// answer, which the records tell too, or it keeps none.
+// answer, which the records show too, or it keeps none.
 func ordersOf(ctx context.Context, a *app.App) store.Control {
 	control, err := a.Scheduler.Control(ctx)
 	if err != nil {

@@ -94,7 +94,7 @@ func (s *stay) run(ctx context.Context) {
 	if err := s.app.RenewAlarm(ctx); err != nil && ctx.Err() == nil {
 		s.app.Log.Error(format.Line(err.Error()))
 	}
-	var answered, next time.Time // the beginning of the quiet that was answered; when to look again all the same
+	var answered, next time.Time // the beginning of the quiet that was answered; when to look again anyway
 	var handed time.Time         // when the alarm was set last
 	leaves := false              // since then the replica ends as soon as nothing at all runs
 	for look := time.Tick(stayPace); ; {
@@ -137,8 +137,8 @@ func (s *stay) run(ctx context.Context) {
 	}
 }
 
-// wake is how long nothing is due within the patience, and no longer than a message may keep the app up that nothing has
-// answered: one of an order, or one that was too young to be cleared.
+// wake is how long nothing is due within the patience, and no longer than an unanswered message may keep the app up: a message
+// of an order, or a message too young to be cleared.
 func wake(due, now time.Time, patience time.Duration) time.Duration {
 	if due.IsZero() {
 		return stayClear

@@ -14,14 +14,14 @@ import (
 	"github.com/soloist-go/soloist/host/internal/format"
 )
 
-// sweepCommand removes the entries of locks that nobody uses any more. No replica has to be up, and
+// sweepCommand removes the entries of locks that are no longer used. No replica has to be up, and
 // those that are up are not disturbed.
 type sweepCommand struct {
 	Unused unused `default:"30d" help:"for how long nobody has held what is removed, such as 36h or 30d; at least 10m"`
 	jsonFlag
 }
 
-// An unused is for how long nobody has held what is removed.
+// An unused is the time for which a lock has had no holder when it is removed.
 type unused time.Duration
 
 // leastUnused is the least that soloist.Sweep takes.
@@ -39,7 +39,7 @@ func (u *unused) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// A sweeping is what sweep tells in JSON.
+// A sweeping is what sweep prints in JSON.
 type sweeping struct {
 	App     string   `json:"app"`
 	Store   string   `json:"store"`
@@ -97,7 +97,7 @@ func sweepDaily(ctx context.Context, a *app.App) {
 	}
 }
 
-// sweepOnce tells in the log what it has removed.
+// sweepOnce logs what it has removed.
 func sweepOnce(ctx context.Context, a *app.App) {
 	ctx, cancel := context.WithTimeout(ctx, sweepTime)
 	defer cancel()

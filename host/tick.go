@@ -14,7 +14,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/watch"
 )
 
-// tickCommand runs what is due and tells what was done.
+// tickCommand runs what is due and prints what was done.
 type tickCommand struct{ jsonFlag }
 
 func (c *tickCommand) run(ctx context.Context, p *Program) int {
@@ -54,7 +54,7 @@ func (c *tickCommand) tick(ctx context.Context, a *app.App) int {
 }
 
 // pass does what is due, in the time that the platform gives. With an alarm it waits for the ticks of the next minutes, and
-// hands over to the alarm. An error that is not in the report is told.
+// hands over to the alarm. An error that is not in the report is logged.
 func pass(ctx context.Context, a *app.App) (all soloist.Report, err error) {
 	if a.Alarm == nil {
 		return a.Scheduler.RunDue(ctx, soloist.Wake{})

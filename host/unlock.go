@@ -19,7 +19,7 @@ import (
 // unlockCommand ends the lease of a job, whichever replica has it. It asks the store
 // alone: no replica has to be up. That no replica has the lease is what was
 // wanted, and no failure. A run that loses its lease by this may end its process, so
-// it tells first who has the lease, and wants --yes. Where the app has no record at
+// it first shows who has the lease, and wants --yes. Where the app has no record at
 // all, it has probably looked in the wrong place, which is a failure.
 type unlockCommand struct {
 	Job string `arg:"" name:"JOB" complete:"work" missing:"of which job?" help:"the job or singleton"`
@@ -28,7 +28,7 @@ type unlockCommand struct {
 	jsonFlag
 }
 
-// An unlocking is what unlock tells in JSON.
+// An unlocking is what unlock prints in JSON.
 type unlocking struct {
 	App      string           `json:"app"`
 	Store    string           `json:"store"`
@@ -101,7 +101,7 @@ func unlockable(a *app.App, job string) error {
 	return nil
 }
 
-// statusOf picks one job. A record that makes no sense has a lease all the same.
+// statusOf picks one job. A record that makes no sense still has a lease.
 func statusOf(all []soloist.JobStatus, job string) (soloist.JobStatus, error) {
 	for _, st := range all {
 		switch {
@@ -115,12 +115,12 @@ func statusOf(all []soloist.JobStatus, job string) (soloist.JobStatus, error) {
 	return soloist.JobStatus{}, fs.ErrNotExist
 }
 
-// answer is what every outcome tells in JSON.
+// answer is what every outcome prints in JSON.
 func (c *unlockCommand) answer(a *app.App) unlocking {
 	return unlocking{App: a.Settings.App, Store: a.Place, Time: format.UTC(a.Now()), Job: c.Job}
 }
 
-// failed tells why the job is not unlocked.
+// failed prints why the job is not unlocked.
 func (c *unlockCommand) failed(a *app.App, why string) int {
 	if !c.JSON {
 		a.Console.Tell("unlock %s: %s", c.Job, why)
@@ -208,7 +208,7 @@ func (l lock) ends(at time.Time, now bool) (end, next time.Time) {
 	return end, end.Add(l.length)
 }
 
-// done tells what was ended.
+// done prints what was ended.
 func (c *unlockCommand) done(a *app.App, l lock) int {
 	if !c.JSON {
 		printUnlocked(a, l, c.Now)
@@ -221,7 +221,7 @@ func (c *unlockCommand) done(a *app.App, l lock) int {
 	return printed(a.Console.JSON(body))
 }
 
-// printUnlocked tells what the lease was, and when it matters no more.
+// printUnlocked prints what the lease was, and when it matters no more.
 func printUnlocked(a *app.App, l lock, now bool) {
 	at := a.Now()
 	fmt.Fprintf(a.Console.Stdout, "%s: the lease was %s, held by %s\n", l.job.Name, l.state, l.holder())

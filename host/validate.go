@@ -9,7 +9,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/format"
 )
 
-// A verdict is what validate tells in JSON.
+// A verdict is what validate prints in JSON.
 type verdict struct {
 	OK       bool     `json:"ok"`
 	App      string   `json:"app"`

@@ -13,7 +13,7 @@ import (
 // does not know.
 type wakeCommand struct{ jsonFlag }
 
-// A woke is what wake tells in JSON.
+// A woke is what wake prints in JSON.
 type woke struct {
 	App   string `json:"app"`
 	Queue string `json:"queue"`
@@ -48,7 +48,7 @@ func (c *wakeCommand) tell(a *app.App, err error) int {
 	return code
 }
 
-// printAlarm tells when the app is woken up next, where alarms are on.
+// printAlarm prints when the app is woken up next, where alarms are on.
 func printAlarm(ctx context.Context, a *app.App) {
 	if a.Alarm == nil {
 		return

@@ -11,7 +11,7 @@ import (
 
 // heartbeat logs one line every ten seconds: which run it is, on which host,
 // and how long that host's replica has been up. Start a second replica and the
-// lines still come one per tick; stop the one that logs and another goes on.
+// log still has one line per tick; stop the replica that logs and another continues.
 func heartbeat() soloist.Job {
 	started := time.Now()
 	return soloist.Job{

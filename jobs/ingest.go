@@ -26,7 +26,7 @@ const (
 )
 
 // ingest carries numbered pages from a source to a sink, in their order. None
-// is lost and none is applied twice, whoever dies when.
+// is lost and none is applied twice, whichever replica dies, and whenever.
 //
 //	INGEST_SOURCE  http or https URL; unset: the run is skipped. Page N, from 1
 //	               on, is GET INGEST_SOURCE/pages/N; 404 or 204: not there yet. A
@@ -210,7 +210,7 @@ type ingestAnswer struct {
 }
 
 // send sends one request and reads its whole answer. The token goes to the
-// source too: its log then tells the runs apart.
+// source too, so that its log distinguishes the runs.
 func (in *ingester) send(ctx context.Context, method string, base *url.URL, n int64, page ingestPage) (*ingestAnswer, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, ingestLimit, fmt.Errorf("no complete answer within %s", ingestLimit))
 	defer cancel()
@@ -256,7 +256,7 @@ func (a *ingestAnswer) refusal() error {
 	return soloist.Permanent(err)
 }
 
-// ingestRetryAfter is how long the server wants to be left alone: a number of
+// ingestRetryAfter is how long the server asks clients to wait: a number of
 // seconds, or a date, which counts from the server's own. The job keeps its
 // lease meanwhile, so what is long beyond reason is cut.
 func ingestRetryAfter(h http.Header) time.Duration {
@@ -273,7 +273,7 @@ func ingestRetryAfter(h http.Header) time.Duration {
 
 // ingestError makes an error fit to be logged. A *url.Error quotes the URL, and
 // what it wraps may quote what a server or a setting says; so only kinds known
-// to hold no more than a host or an address are told.
+// to hold no more than a host or an address are logged.
 func ingestError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -113,7 +113,7 @@ var errProbeRedirects = fmt.Errorf("more than %d redirects", probeRedirects)
 
 func probeClient() *http.Client {
 	return &http.Client{
-		// Each probe connects anew, as a new visitor does: an open connection
+		// Each probe opens a new connection, as a new visitor does: an open connection
 		// would hide a broken name, certificate or listener.
 		Transport: &http.Transport{
 			Proxy:             http.ProxyFromEnvironment,
@@ -175,7 +175,7 @@ func (p prober) get(ctx context.Context, u *url.URL) (int, error) {
 
 // probeError makes an error fit to be logged. A *url.Error quotes the URL, and
 // what it wraps may quote what the server sent, such as a Location with a
-// token; so only kinds known to hold no more than a host or an address are told.
+// token; so only kinds known to hold no more than a host or an address are logged.
 func probeError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

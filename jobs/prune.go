@@ -79,8 +79,8 @@ func pruneKeep(text string) (time.Duration, error) {
 	return keep, nil
 }
 
-// pruneDryRun takes no "0", "no" or "False": who wants files deleted spells it
-// exactly, and who misspells it hears of it.
+// pruneDryRun takes no "0", "no" or "False": to have files deleted, spell it
+// exactly; a misspelling is an error.
 func pruneDryRun(text string) (bool, error) {
 	switch text {
 	case "", "true":
@@ -185,7 +185,7 @@ type pruner struct {
 	errs  []error
 }
 
-// walk visits each file below the tree. One that cannot be deleted does not
+// walk visits each file below the tree. A file that cannot be deleted does not
 // stop the others.
 func (p *pruner) walk(ctx context.Context) error {
 	err := fs.WalkDir(p.tree.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
@@ -205,8 +205,8 @@ func (p *pruner) walk(ctx context.Context) error {
 	return errors.Join(append([]error{err}, p.errs...)...)
 }
 
-// file deletes the file at path if it is a regular one and old. It looks anew,
-// since the directory may have been listed minutes ago.
+// file deletes the file at path if it is a regular one and old. It stats it
+// again, since the directory may have been listed minutes ago.
 func (p *pruner) file(path string) error {
 	info, err := p.tree.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {

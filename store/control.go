@@ -26,12 +26,12 @@ type JobControl struct {
 	Pause    Pause     `json:"pause,omitzero"`    // zero: the job is not paused
 	Pauses   []Span    `json:"pauses,omitzero"`   // pauses that are over, oldest first
 	Resumed  Resume    `json:"resumed,omitzero"`  // the last one
-	Requests []Request `json:"requests,omitzero"` // runs by hand, oldest first; which of them are served is in the job's record
+	Requests []Request `json:"requests,omitzero"` // manual runs, oldest first; which of them are served is in the job's record
 	End      End       `json:"end,omitzero"`      // the run that was last ordered to end
 	Backfill Backfill  `json:"backfill,omitzero"` // the last one; how far it is says the job's record
 }
 
-// A Pause keeps a job from starting. A run that is under way goes on, and a run by hand is
+// A Pause keeps a job from starting. A run that is under way goes on, and a manual run is
 // possible.
 type Pause struct {
 	At     time.Time `json:"at"` // by the store's clock
@@ -51,7 +51,7 @@ type Resume struct {
 	Token int64     `json:"token,omitzero"` // in the job's record by then
 }
 
-// A Request asks for one run by hand, on whichever replica is first.
+// A Request asks for one manual run, on whichever replica is first.
 type Request struct {
 	Seq   int64     `json:"seq"`  // of the order
 	Name  string    `json:"name"` // Request of the run and of its outcome
@@ -117,7 +117,7 @@ const (
 // An Order is one line of the audit.
 type Order struct {
 	Seq    int64     `json:"seq"`
-	ID     string    `json:"id"` // a nonce: tells a writer whether a write of unclear outcome is its own
+	ID     string    `json:"id"` // a nonce: shows a writer whether a write of unclear outcome is its own
 	At     time.Time `json:"at"`
 	Kind   OrderKind `json:"kind"`
 	Job    string    `json:"job"`
@@ -131,8 +131,8 @@ type Order struct {
 	Backfill Backfill `json:"backfill,omitzero"` // backfill: its ticks; cancel-backfill: which one
 }
 
-// DecodeControl reads the control document of an app. One that it refuses must neither be
-// obeyed in part nor overwritten.
+// DecodeControl reads the control document of an app. A document that it refuses must neither
+// be obeyed in part nor overwritten.
 func DecodeControl(b []byte, app string) (Control, error) {
 	var c Control
 	if err := json.Unmarshal(b, &c); err != nil {

@@ -8,7 +8,7 @@ import (
 
 // A replica reads and writes the record of each job several times a tick, and package json takes
 // longer for that than all that decides what to write. So the known fields are listed here, once
-// for both ways, in the bytes that package json makes of them, but for what must be ASCII. A test
+// for both ways, in the bytes that package json makes of them, except what must be ASCII. A test
 // holds the two together, so that no new field is left out here.
 
 // appendJSON appends the record as JSON in ASCII. It returns false if that is not possible: the

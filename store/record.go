@@ -19,23 +19,23 @@ type Record struct {
 	App string `json:"app"`
 	Job string `json:"job"`
 
-	Created time.Time `json:"created"` // tells an entry from one made anew after a deletion
+	Created time.Time `json:"created"` // distinguishes an entry from another created after a deletion
 
 	Definition Definition `json:"definition"`
 
 	Token  int64  `json:"token"`         // the fencing token: +1 per claim, never reset
 	Beat   Beat   `json:"beat,omitzero"` // how often the holder of the run writes; zero: the lease alone shows that it is alive
-	Writer string `json:"writer"`        // a nonce: tells a writer whether a write of unclear outcome is its own
+	Writer string `json:"writer"`        // a nonce: shows a writer whether a write of unclear outcome is its own
 
 	Watermark time.Time `json:"watermark"`    // each tick up to it has its outcome
 	Due       time.Time `json:"due,omitzero"` // the next tick under Definition that is neither settled nor claimed
 
-	Succeeded time.Time `json:"succeeded,omitzero"` // end of the last run that succeeded, by hand or not; History may not reach back to it
+	Succeeded time.Time `json:"succeeded,omitzero"` // end of the last success, manual or not; may be older than History
 
 	Past Past `json:"past,omitzero"` // what is known of ticks that History may have lost
 
 	Run      Run              `json:"run"`               // the last one
-	Failures int64            `json:"failures,omitzero"` // outcomes failed or stalled since the last succeeded one; runs by hand leave it
+	Failures int64            `json:"failures,omitzero"` // outcomes failed or stalled since the last success; not of manual runs
 	Orders   Orders           `json:"orders,omitzero"`   // how far operators' orders are carried out
 	Backfill Backfilled       `json:"backfill,omitzero"` // how far the last backfill is; its outcomes are in neither Counts nor History
 	Counts   map[Status]int64 `json:"counts,omitzero"`
@@ -54,23 +54,23 @@ type Definition struct {
 // A Past is what is known of ticks whose outcomes History may have lost.
 type Past struct {
 	Succeeded time.Time `json:"succeeded,omitzero"` // the newest tick that has succeeded; a record of a program that does not know the field has it in History, if at all
-	Judged    time.Time `json:"judged,omitzero"`    // of each tick up to it is known, and told, whether it has succeeded in time; zero: nothing says by when
+	Judged    time.Time `json:"judged,omitzero"`    // each tick up to it is judged, and reported if late; zero: no time limit
 	Late      Late      `json:"late,omitzero"`      // zero: the job is not late
-	Told      time.Time `json:"told,omitzero"`      // when late ticks were last told by a write for that alone
+	Told      time.Time `json:"told,omitzero"`      // when late ticks were last reported by a write for that alone
 }
 
-// A Late is what is known of ticks that have not succeeded in time, since the last one that has succeeded.
+// A Late is what is known of ticks that have not succeeded in time, since the last success.
 type Late struct {
 	Since time.Time `json:"since"` // when the first of them should have succeeded
 	Tick  time.Time `json:"tick"`  // the newest
 	Count int64     `json:"count"` // how many they are
 }
 
-// A Run is what a record tells of the last run that was claimed.
+// A Run is what a record says of the last run that was claimed.
 type Run struct {
 	Tick     time.Time `json:"tick,omitzero"`    // zero for a singleton
-	Request  string    `json:"request,omitzero"` // who asked for this run by hand; Tick is when, but for a backfill: see BackfillOf
-	Order    int64     `json:"order,omitzero"`   // of a run by hand that was ordered, or of a backfill: the number of the order
+	Request  string    `json:"request,omitzero"` // who asked for this manual run, at Tick; of a backfill: see BackfillOf
+	Order    int64     `json:"order,omitzero"`   // of a manual run that was ordered, or of a backfill: the number of the order
 	Attempt  int       `json:"attempt,omitzero"`
 	Deaths   int       `json:"deaths,omitzero"` // attempts of Tick whose runner died, stalled or lost its lease, as far as written
 	Status   Status    `json:"status"`
@@ -100,7 +100,7 @@ type Outcome struct {
 	AtLeast bool      `json:"atLeast,omitzero"` // of a range: it has more ticks than Count, where the count stopped
 	Status  Status    `json:"status"`
 	Reason  string    `json:"reason,omitzero"`
-	Request string    `json:"request,omitzero"` // of a run by hand, which settles no tick
+	Request string    `json:"request,omitzero"` // of a manual run, which settles no tick
 	Attempt int       `json:"attempt,omitzero"`
 	Token   int64     `json:"token,omitzero"`
 	Replica string    `json:"replica,omitzero"`
@@ -178,7 +178,7 @@ type OpenTick struct {
 	Tick    time.Time `json:"tick"`
 	Token   int64     `json:"token"`            // of its last claim; the tick is under way while that is the claim of the run
 	Attempt int       `json:"attempt,omitzero"` // how many it has had, with that which is under way
-	Deaths  int       `json:"deaths,omitzero"`  // those of them whose runner died, stalled or lost its lease
+	Deaths  int       `json:"deaths,omitzero"`  // how many had a runner that died, stalled or lost its lease
 }
 
 // sound reports whether the open ticks can be counted on.
@@ -234,8 +234,8 @@ const (
 	maxHistory   = 20   // of a record of more than small bytes
 	small        = 4000 // bytes
 	maxErrorLen  = 500  // runes; an escaped one takes up to 12 bytes
-	maxNoteLen   = 100  // likewise
-	maxReasonLen = 100  // likewise
+	maxNoteLen   = 100  // also in runes
+	maxReasonLen = 100  // also in runes
 	maxNameLen   = 100  // of who unlocked the job
 
 	MaxToken = math.MaxInt64 / 2 // half of the range, so that counting on from it never overflows
@@ -302,8 +302,8 @@ func (r *Record) check(version int, app, job string) error {
 	return r.checkInstants()
 }
 
-// known reports whether this program knows the status. It cannot act on one that a newer
-// program has added.
+// known reports whether this program knows the status. It cannot act on a status that a
+// newer program has added.
 func (s Status) known() bool {
 	switch s {
 	case Idle, Running, Succeeded, Failed, Stalled, Abandoned, Skipped, Missed, Cancelled:

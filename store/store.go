@@ -36,7 +36,7 @@ type Store interface {
 
 	// Read returns record, ETag, state of the lease and the service's time as
 	// one consistent view. It needs no lease. fs.ErrNotExist: no such entry;
-	// the answer has a Date all the same, since a new entry starts from it. The
+	// the answer still has a Date, since a new entry starts from it. The
 	// Date of any other error is not used.
 	Read(ctx context.Context, name string) (Entry, error)
 
@@ -66,7 +66,7 @@ type Lease interface {
 	// fs.ErrNotExist. If d is not within the limits, it returns some error.
 	Acquire(ctx context.Context, d time.Duration, etag string) (Revision, error)
 
-	// Renew starts the time of the lease anew, with the length it was acquired
+	// Renew restarts the time of the lease, with the length it was acquired
 	// for. ErrLost: the lease is another id's, or was broken. fs.ErrNotExist.
 	Renew(ctx context.Context) (Revision, error)
 
@@ -81,8 +81,8 @@ type Lease interface {
 	Release(ctx context.Context) error
 }
 
-// A Checkpointer is a [Lease] whose entry can keep a checkpoint beside its record: up
-// to [MaxCheckpoint] bytes of any kind. That of a new entry is empty. A checkpoint
+// A Checkpointer is a [Lease] whose entry can keep a checkpoint next to its record: up
+// to [MaxCheckpoint] bytes of any kind. A new entry's is empty. A checkpoint
 // outlasts leases. With a Lease that is no Checkpointer, Save and Load of a run fail.
 type Checkpointer interface {
 	// Save is Write that also replaces the checkpoint: both or neither. Of an
@@ -90,19 +90,19 @@ type Checkpointer interface {
 	Save(ctx context.Context, etag string, record, checkpoint []byte) (Revision, error)
 
 	// Load returns the checkpoint if the lease is active under this id and the
-	// ETag is still etag; its errors are those of Write. ErrTooLarge: there is a
+	// ETag is still etag; it returns the errors of Write. ErrTooLarge: there is a
 	// checkpoint of more than MaxCheckpoint bytes; the run gets the error and
 	// nothing else is affected.
 	Load(ctx context.Context, etag string) ([]byte, error)
 }
 
-// A Documenter is a [Store] that keeps documents beside the entries: up to [MaxDocument]
+// A Documenter is a [Store] that keeps documents next to the entries: up to [MaxDocument]
 // bytes of any kind, under a name with a dot after the slash, "app/.document", which no job
 // has. A document has no lease: its ETag alone guards it. Operators' orders are in one; a store that is no Documenter
 // takes none.
 type Documenter interface {
 	// ReadDocument returns the document and its ETag. ErrUnchanged: its ETag is etag, and
-	// nothing is transferred; the Date is set all the same. An empty etag is no document's.
+	// nothing is transferred; the Date is still set. An empty etag is no document's.
 	// fs.ErrNotExist: there is none, with a Date. ErrTooLarge: it has more than MaxDocument
 	// bytes.
 	ReadDocument(ctx context.Context, name, etag string) (Document, error)
@@ -125,14 +125,14 @@ type Lister interface {
 	// List calls f for each entry of app, in the order of their names, until f returns
 	// false. It leaves out what has a dot after the slash, such as documents. An app
 	// without entries is no error. Each entry is what a read of it at some moment of the
-	// call would return, not all at the same moment; one that is made or removed during the
-	// call may be listed or not. f may call the store. If List fails, it has called f for
+	// call would return, not all at the same moment; an entry that is made or removed during
+	// the call may be listed or not. f may call the store. If List fails, it has called f for
 	// some entries.
 	List(ctx context.Context, app string, f func(name string, e Entry) bool) error
 }
 
-// An Appender is a [Store] that keeps logs beside the entries: bytes that are appended and
-// never changed. An entry has any number of logs; the name of one is that of [LogName].
+// An Appender is a [Store] that keeps logs next to the entries: bytes that are appended and
+// never changed. An entry has any number of logs; [LogName] returns a log's name.
 // Without an Appender, the history of a job is what its record has of it.
 type Appender interface {
 	// Append appends b, 1 to [MaxAppend] bytes, to a log that has size bytes. If size is
@@ -174,7 +174,7 @@ type LeaseBreaker interface {
 // has seen one ETag for long enough takes over with it, before the lease has expired.
 type ConditionalBreaker interface {
 	// BreakUnchanged ends the lease at once if the entry's ETag is still etag: an active
-	// lease, an expired one, and one that is being broken or was broken before. The lease is
+	// lease, an expired one, and a lease that is being broken or was broken before. The lease is
 	// then broken: it can not be renewed, and nothing is written under it. The ETag stays, so
 	// the lease can be acquired with it. ErrChanged: another ETag; the lease goes on.
 	// ErrLost: it is available, so there is no lease to end. fs.ErrNotExist.
@@ -198,8 +198,8 @@ func ShortestLease(s Store) time.Duration {
 	return shortest
 }
 
-// A Remover is a [Store] that removes entries which nobody needs any more, such as those of locks that
-// are not used. The entry of a job must stay: one made anew does not know which ticks were run.
+// A Remover is a [Store] that removes entries that are no longer needed, such as entries of locks that
+// are not used. The entry of a job must stay: a new one does not know which ticks were run.
 type Remover interface {
 	// Remove removes the entry and its checkpoint if its ETag is etag and no lease of it is
 	// live; what was written or leased since the caller has looked stays. ErrLost: it is leased.

@@ -5,7 +5,7 @@
 //	Except: []soloist.Calendar{holidays.Of("holidays", de.HolidaysBY...)}
 //
 // What a law changes reaches a program with a newer version of that module: replicas with different versions may have other
-// days, and are told apart by the definition of the job.
+// days, and are distinguished by the definition of the job.
 package holidays
 
 import (

@@ -2,13 +2,13 @@
 //
 //	Except: []soloist.Calendar{ical.File("school holidays", "holidays.ics")}
 //
-// The days of all events count, also those of events that last several days or that recur. Events have to last whole days:
+// The days of all events count, also if an event lasts several days or recurs. Events have to last whole days:
 // they begin at a date without a time of day, so no zone matters. What is not understood is an error, since a day that is
 // left out in silence would be a run on a holiday: events with a time of day, changed instances of a recurring event
 // (RECURRENCE-ID), tasks, journals. Events that are cancelled have no days, and descriptions of time zones and alarms do
 // not matter.
 //
-// Replicas that read files of their own may have other days. They are told apart by the definition of the job.
+// Replicas that read files of their own may have other days. The definition of the job distinguishes them.
 package ical
 
 import (

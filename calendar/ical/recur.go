@@ -14,7 +14,7 @@ import (
 // end is the last day that calendars are asked for.
 var end = time.Date(calendar.LastYear, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// recurrences returns the days on which an event begins: the first one, those of RRULE and RDATE, less those of EXDATE.
+// recurrences returns the days on which an event begins: the first day, and RRULE and RDATE without EXDATE.
 func (r *reader) recurrences(e event, first time.Time) (begins []time.Time, err error) {
 	begins = []time.Time{first}
 	switch rules := e["RRULE"]; {

@@ -62,7 +62,7 @@ const key = "record"
 // String says which container it is, for logs. It has no secrets.
 func (s *Store) String() string { return s.url }
 
-// Limits are those of a lease that is not infinite: 15 and 60 seconds.
+// Limits returns the limits of a lease that is not infinite: 15 and 60 seconds.
 func (s *Store) Limits() (shortest, longest time.Duration) {
 	return 15 * time.Second, 60 * time.Second
 }
@@ -147,7 +147,7 @@ func (s *Store) Lease(name, id string) store.Lease { return newHold(s, name, id)
 // (https://learn.microsoft.com/azure/storage/blobs/versioning-overview).
 func (s *Store) Versioned() bool { return s.versions.Load() }
 
-// noteVersion keeps what the answer to a write tells of versions.
+// noteVersion keeps what the answer to a write says about versions.
 func (s *Store) noteVersion(version *string) {
 	if version != nil {
 		s.versions.Store(true)

@@ -13,10 +13,10 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// contentType is for whoever looks at the blob: the core saves JSON.
+// contentType is for people who look at the blob: the core saves JSON.
 var contentType = "application/json"
 
-// Save puts the blob anew. That erases metadata which it does not bring
+// Save puts the whole blob again. That erases metadata which it does not bring
 // (https://learn.microsoft.com/rest/api/storageservices/put-blob), so the
 // record goes along; it keeps the lease.
 func (h *hold) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
@@ -63,8 +63,8 @@ func (h *hold) Load(ctx context.Context, etag string) ([]byte, error) {
 	return readBody(load, h.name, &resp, store.MaxCheckpoint)
 }
 
-// readBody reads the content of a blob, which is at most limit bytes long. Of a longer
-// one whose length the service tells, nothing is read.
+// readBody reads the content of a blob, which is at most limit bytes long. Nothing is read
+// of a longer one whose length the service reports.
 func readBody(o op, name string, resp *blob.DownloadStreamResponse, limit int64) ([]byte, error) {
 	if resp.ContentLength != nil && *resp.ContentLength > limit {
 		return nil, fmt.Errorf("azure: %s %s: %w", o, name, store.ErrTooLarge)

@@ -25,7 +25,7 @@ import (
 // key may go over http, since requests carry only what it has signed; records
 // can then be read and answers forged on the way.
 //
-//	Credential "managedidentity"       the platform's identity: the one that ClientID or
+//	Credential "managedidentity"       the platform's identity: which ClientID or
 //	                                   ManagedIdentityResourceID names, else the system's
 //	TenantID, ClientID, ClientSecret   a service principal
 //	none of them                       DefaultAzureCredential: environment, workload
@@ -35,7 +35,7 @@ import (
 type Config struct {
 	ConnectionString          string // SOLOIST_STORAGE or AzureWebJobsStorage
 	ServiceURL                string // SOLOIST_STORAGE or AzureWebJobsStorage__blobServiceUri; may carry a shared access signature
-	QueueURL                  string // AzureWebJobsStorage__queueServiceUri, for [OpenQueue] alone; empty: beside the blobs
+	QueueURL                  string // AzureWebJobsStorage__queueServiceUri, for [OpenQueue]; empty: from the blobs' address
 	AccountName               string // AzureWebJobsStorage__accountName, in the public cloud
 	Credential                string // AzureWebJobsStorage__credential: empty or "managedidentity"
 	ClientID                  string // AzureWebJobsStorage__clientId
@@ -91,7 +91,7 @@ func plainClient(url string, o azcore.ClientOptions) (*service.Client, error) {
 	return client, nil
 }
 
-// serviceURL checks a blob service URL. Its errors do not tell it.
+// serviceURL checks a blob service URL. Its errors do not quote it.
 func serviceURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {

@@ -11,11 +11,11 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 )
 
-// An account is what a connection string tells: a key or a signature, never
+// An account is what a connection string says: a key or a signature, never
 // both.
 type account struct {
 	url       string // of the blobs, with the signature
-	queue     string // of the queues, without it; empty: beside the blobs
+	queue     string // of the queues, without it; empty: from the blobs' address
 	name, key string
 }
 
@@ -96,7 +96,7 @@ func emulator(proxy string) (account, error) {
 	return a, nil
 }
 
-// splitPairs does not tell text in its errors: any part may be a key.
+// splitPairs does not quote text in its errors: any part may be a key.
 func splitPairs(text string) (map[string]string, error) {
 	pairs := map[string]string{}
 	for i, part := range strings.Split(text, ";") {

@@ -16,7 +16,7 @@ type credentials struct {
 	client  string     // the client id that the settings name, if they do
 	signed  url.Values // of a signature all but the signature itself
 	id      *identity  // nil: none is used
-	account string     // empty: the host does not tell it
+	account string     // empty: the host does not show it
 	box     *url.URL   // of the container, without the query
 	send    interface {
 		Do(*http.Request) (*http.Response, error)

@@ -6,8 +6,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 )
 
-// Delete removes an entry that nobody holds: otherwise [store.ErrLost], and
-// fs.ErrNotExist. It is for scratch entries. A job's must stay: one made anew
+// Delete removes an entry that has no holder: otherwise [store.ErrLost], and
+// fs.ErrNotExist. It is for scratch entries. A job's must stay: a new one
 // does not know which ticks were run.
 func (s *Store) Delete(ctx context.Context, name string) error {
 	_, err := s.container.NewBlobClient(name).Delete(ctx, nil)

@@ -19,7 +19,7 @@ import (
 // ReadDocument implements [store.Documenter]: one Get Blob. If the ETag is still etag,
 // the service answers 304, which has no content.
 func (s *Store) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
-	var raw *http.Response // the library does not tell the status
+	var raw *http.Response // the library does not return the status
 	ctx = policy.WithCaptureResponse(ctx, &raw)
 	resp, err := s.container.NewBlobClient(name).DownloadStream(ctx, &blob.DownloadStreamOptions{AccessConditions: unless(etag)})
 	if err != nil {

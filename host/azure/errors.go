@@ -110,9 +110,9 @@ func meaning(o op, resp *azcore.ResponseError) error {
 	return nil
 }
 
-// changed is the meaning of a refused write of a document or a log. One that is missing
-// is changed too where its ETag or size was given. That of a leased one is unclear: they
-// have no lease.
+// changed is the meaning of a refused write of a document or a log. A missing one
+// is changed too where its ETag or size was given. A leased one is unclear:
+// documents and logs have no lease.
 func changed(o op, code bloberror.Code) error {
 	switch {
 	case code == bloberror.ConditionNotMet || code == bloberror.AppendPositionConditionNotMet:
@@ -182,7 +182,7 @@ func hint(o op, name string, resp *azcore.ResponseError) string {
 	return ""
 }
 
-// answer tells a refusal in one short line. A proxy may send headers of any
+// answer describes a refusal in one short line. A proxy may send headers of any
 // length.
 func answer(resp *azcore.ResponseError, service string) string {
 	text := fmt.Sprintf("%d %.80s", resp.StatusCode, resp.ErrorCode)

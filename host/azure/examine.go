@@ -31,7 +31,7 @@ type Finding struct {
 	Advice string // what to do about it; empty: nothing
 }
 
-// Examine returns the checks that tell why a store does not work, each of which
+// Examine returns the checks that show why a store does not work, each of which
 // supposes that those before it found no failure. The last one looks for the
 // entry of the given name, of which it is not expected that it exists, and
 // creates the container if it is missing, as Create would. now is this machine's
@@ -238,7 +238,7 @@ func (e *examination) credentials(ctx context.Context) Finding {
 	return fine("%s", text)
 }
 
-// A principal is who a token is for. It is told, never believed.
+// A principal is who a token is for. It is shown, never trusted.
 type principal struct {
 	Object string `json:"oid"`
 	Tenant string `json:"tid"`
@@ -267,7 +267,7 @@ func plain(text string) string {
 // signatureSoon is how long before its end a signature is warned of.
 const signatureSoon = 7 * 24 * time.Hour
 
-// signature reads what a shared access signature tells of itself
+// signature reads what a shared access signature says about itself
 // (https://learn.microsoft.com/rest/api/storageservices/create-account-sas,
 // https://learn.microsoft.com/rest/api/storageservices/create-service-sas).
 func (e *examination) signature() Finding {

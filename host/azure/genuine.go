@@ -27,7 +27,7 @@ const (
 
 func (g genuine) Do(r *policy.Request) (*http.Response, error) {
 	if m := r.Raw().Method; m == http.MethodHead || m == http.MethodGet {
-		// A cache on the way would tell an ETag that the service refuses.
+		// A cache on the way would return an ETag that the service refuses.
 		r.Raw().Header.Set("Cache-Control", "no-cache")
 	}
 	resp, err := r.Next()
@@ -79,7 +79,7 @@ func (e *strangerError) Error() string {
 // strangerAdvice is what to do about a strangerError.
 const strangerAdvice = "check the URL, and whether a proxy or a sign-in page is on the way (HTTPS_PROXY, NO_PROXY)"
 
-// something tells an answer of something other than the service in a few words.
+// something describes an answer that is not the service's in a few words.
 func something(resp *http.Response) string {
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	return fmt.Sprintf("%d, %.40q, server %.40q", resp.StatusCode, kind, resp.Header.Get("Server"))

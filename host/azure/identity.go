@@ -63,8 +63,8 @@ func (c Config) managed(o azcore.ClientOptions) (azcore.TokenCredential, error) 
 
 // An identity keeps the token. One fetch serves all calls and may take longer
 // than any of them: a renewal waits for a few seconds only, which a cold fetch
-// can exceed each time. A token that is still good is never waited for. One that
-// the service refuses stays until it expires: the source has a cache too, and
+// can exceed each time. A token that is still good is never waited for. A token
+// that the service refuses stays until it expires: the source has a cache too, and
 // would return it again.
 type identity struct {
 	source azcore.TokenCredential

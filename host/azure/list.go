@@ -48,8 +48,8 @@ func (s *Store) List(ctx context.Context, app string, f func(name string, e stor
 	return nil
 }
 
-// listed is an entry as a page of a listing tells it. The ETags there have no quotation
-// marks, those of single answers have.
+// listed returns an entry from a page of a listing. The ETags there have no quotation marks; single
+// answers have them.
 func listed(item *container.BlobItem, date *time.Time) (store.Entry, error) {
 	p := item.Properties
 	if p == nil || p.ETag == nil || *p.ETag == "" || p.LeaseState == nil {

@@ -40,7 +40,7 @@ func (s *Store) Append(ctx context.Context, name string, size int64, b []byte) e
 	return err
 }
 
-// createLog makes an empty log. It leaves one that is there already as it is.
+// createLog makes an empty log. It does not touch an existing log.
 func (s *Store) createLog(ctx context.Context, name string) error {
 	none := azcore.ETagAny
 	put := func() error {

@@ -28,9 +28,9 @@ func mostConnections() int { return descriptors.Limit() / 2 }
 // that hang.
 func network(most int) *client { return &client{calls: overNetwork(most), renewals: overNetwork(0)} }
 
-// overNetwork returns an HTTP client. Its limits of time lie above those of any
-// caller's context; they are for what a context does not reach, such as idle
-// connections, and for calls without a deadline.
+// overNetwork returns an HTTP client. Its time limits are above any caller's deadline; they
+// are for what a context does not reach, such as idle connections, and for calls without
+// a deadline.
 //
 // HTTP/2 is off: the service does not offer it, and with one connection for
 // each request in flight a dead connection harms one call.
@@ -59,7 +59,7 @@ func overNetwork(most int) *http.Client {
 }
 
 // Do sends one request. After a failure the idle connections are as suspect as
-// the one that failed, and a renewal may have only one more try.
+// the failed one, and a renewal may have only one more try.
 func (c *client) Do(r *http.Request) (*http.Response, error) {
 	by := c.calls
 	if isRenewal(r) {

@@ -7,7 +7,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 )
 
-// Open checks the configuration and returns the store. It talks to nobody: the
+// Open checks the configuration and returns the store. It sends no request: the
 // first call shows whether the service is there and lets us in.
 func Open(c Config) (*Store, error) {
 	direct := c.Transport == nil

@@ -98,7 +98,7 @@ func (q *Queue) Receive(ctx context.Context, most int, hide time.Duration) ([]al
 	return all, nil
 }
 
-// received is a message as others see it. One that was not put by us may be anything: what is no base64 counts as it is.
+// received returns a message as others see it. A message of others may be anything: text that is not base64 is taken as it is.
 func received(m *azqueue.DequeuedMessage) alarm.Message {
 	out := alarm.Message{Receipt: alarm.Receipt{ID: *m.MessageID, Pop: *m.PopReceipt}}
 	if m.MessageText != nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 )
 
-// OpenQueue checks the configuration and returns a queue of the account in which the container is. It talks to nobody: the
+// OpenQueue checks the configuration and returns a queue of the account in which the container is. It sends no request: the
 // first Put creates the queue if it is missing. The name is 3 to 63 lower-case letters, digits and single hyphens between
 // them (https://learn.microsoft.com/rest/api/storageservices/naming-queues-and-metadata).
 //
-// Where the address of the queues is not given by QueueURL, or by QueueEndpoint of a connection string, it is that of the
-// blobs with ".queue." in place of ".blob."; of an emulator, port 10001 in place of 10000.
+// Where the address of the queues is not given by QueueURL, or by QueueEndpoint of a connection string, it is the address of
+// the blobs with ".queue." in place of ".blob."; of an emulator, port 10001 in place of 10000.
 func OpenQueue(c Config, name string) (*Queue, error) {
 	c.Transport = cutter{c.transport()}
 	if len(name) < 3 || len(name) > 63 || !containerName.MatchString(name) {
@@ -31,7 +31,7 @@ func OpenQueue(c Config, name string) (*Queue, error) {
 	return &Queue{client: client, name: name, url: addressOf(client.URL()), way: credentialsOf(c, client.URL(), id)}, nil
 }
 
-// addressOf is the one address of a queue by which processes tell that they have the same, however each of them was told it.
+// addressOf returns the address of a queue in one form, so that processes see that they share it, however each got it.
 func addressOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -48,7 +48,7 @@ func addressOf(text string) string {
 	return u.Scheme + "://" + host + u.Path
 }
 
-// transport is the one that is given, or else one over the network.
+// transport returns the given transport, or else a transport over the network.
 func (c Config) transport() policy.Transporter {
 	if c.Transport != nil {
 		return c.Transport
@@ -182,7 +182,7 @@ func queuesBeside(blobs *url.URL, setting string) (*url.URL, error) {
 // services (https://learn.microsoft.com/rest/api/storageservices/create-account-sas).
 func signedForQueues(u *url.URL) error {
 	v := u.Query()
-	if !v.Has("sig") || strings.Contains(v.Get("ss"), "q") || v.Get("sr") == "" && !v.Has("ss") { // that of a single queue has neither
+	if !v.Has("sig") || strings.Contains(v.Get("ss"), "q") || v.Get("sr") == "" && !v.Has("ss") { // a single queue's has neither
 		return nil
 	}
 	return errors.New("its shared access signature is not for queues, in which alarms are: want one of the account for blobs and queues (ss=bq), or an identity")
@@ -196,7 +196,7 @@ func (c Config) identify(o *azcore.ClientOptions) (*identity, error) {
 	}
 	id := &identity{source: source}
 	// Before the library's policy, which would make a call wait for a token that
-	// another call fetches without looking at its own context.
+	// another call fetches without checking its own context.
 	o.PerCallPolicies = append(o.PerCallPolicies, id)
 	// Not the policy of azblob or azqueue: it asks for tokens for whatever resource a 401
 	// names, from then on, and panics if the 401 names an authority without a tenant.

@@ -76,7 +76,7 @@ func checkCheckpoint(n int) error {
 
 // Shortest and Longest limit a lease, both inclusive. The shortest is short
 // because a lost holder of the same machine is not worth a longer wait; the
-// longest is that of Azure.
+// longest is Azure's.
 const (
 	Shortest = time.Second
 	Longest  = time.Minute

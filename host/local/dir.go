@@ -27,7 +27,7 @@ import (
 // Versions before this one kept an entry in the file <Path>/app/job.json. The first call on it makes a directory of
 // it; stop the processes of those versions first, since they would not find it any more.
 //
-// Errors tell the path and what to do about it. fs.ErrPermission: this user may
+// Errors name the path and what to do about it. fs.ErrPermission: this user may
 // not use the directory.
 type Dir struct {
 	// Path is the directory. Create makes it, and what is missing above it.
@@ -36,9 +36,9 @@ type Dir struct {
 	Path string
 
 	// Now, when set, is the only clock of the store: it judges when a lease
-	// ends, and tells the Date; all processes must have the same. Nil: time.Now
-	// tells the Date, and the time since the machine started ends leases, where
-	// the system tells that. That one is real in a bubble of testing/synctest
+	// ends, and gives the Date; all processes must have the same. Nil: time.Now
+	// gives the Date, and the time since the machine started ends leases, where
+	// the system has that. That time is real in a bubble of testing/synctest
 	// too: there, set Now to time.Now.
 	Now func() time.Time
 
@@ -125,7 +125,7 @@ func (d Dir) round(name, dir string, f change) (entry, time.Time, error) {
 			return e, now.wall, failed
 		}
 		if !e.exists() {
-			_ = d.bury(name, dir) // else whoever makes the entry again does it
+			_ = d.bury(name, dir) // else the process that makes the entry again does it
 		}
 		return e, now.wall, err
 	case sighted && d.advance(g, name, e) == nil: // if it fails, the lease seems to last longer, which is safe

@@ -22,15 +22,15 @@ import (
 //
 // The highest generation is the entry as it is. A writer reads it, writes a temporary file, and links that to the
 // name of the next generation: of all who do so from one generation, exactly one wins. So a process that stops
-// anywhere holds up nobody.
+// anywhere blocks no other.
 //
 // When a stopped process wakes up, its link must not take effect if others went on meanwhile, even if they have
 // removed the generation that its link would make. Three rules see to that:
 //
 //   - A writer makes its temporary file first, then checks that its generation is still the highest, then links.
-//   - Whoever removes old generations first lists the directory, with a higher generation there, and removes all
+//   - A process that removes old generations first lists the directory, with a higher generation there, and removes all
 //     temporary files for generations up to that one. A file that is made after the listing fails its writer's
-//     check, and one that was made before cannot be linked any more.
+//     check, and a file that was made before cannot be linked any more.
 //   - Generations are removed in their order. So if the next one is missing and this one is there, this one is the highest.
 //
 // An entry that is removed gets a last generation that says so, and then its directory goes. LIFE is drawn at random
@@ -52,7 +52,7 @@ func (g generation) temp() string {
 	return filepath.Join(g.dir, fmt.Sprintf("%d.%s.%s.tmp", g.n, g.life, rand.Text()))
 }
 
-// errBeaten is returned by a writer if another one was faster: it has changed nothing, and begins anew.
+// errBeaten is returned by a writer if another one was faster: it has changed nothing, and starts again.
 var errBeaten = errors.New("another process was faster")
 
 // beaten translates the errors of a file operation that another process has caused.

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// instant is one moment by the clocks of a Dir. The wall clock tells the Date;
+// instant is one moment by the clocks of a Dir. The wall clock gives the Date;
 // a step of it must not end a lease early, so the end of a lease is kept by the
 // time since the machine started, which includes suspension, along with an id
 // of that start.
 //
-// Files keep the end by the wall clock as well. Processes that cannot tell the
-// other one, of another system or of a version before it, go by that, and drop
+// Files keep the end by the wall clock as well. Processes that do not know
+// the other one, of another system or of a version before it, go by that, and drop
 // the other when they change the lease; so the fields of a file never disagree,
 // and what one process takes or breaks is taken or broken for all. Only while
 // such a process takes part is a step of the wall clock as bad as it was.
 type instant struct {
 	wall  time.Time
 	boot  time.Duration
-	start string // the id; empty: not told
+	start string // the id; empty: not known
 }
 
 // tell sets Until of a lease from a file to its end by the wall clock of now,
@@ -28,7 +28,7 @@ type instant struct {
 // which the file has to keep.
 //
 // A lease of another start of the machine may be one of another machine that
-// shares the directory; nothing tells the two cases apart. Clocks of two machines
+// shares the directory; nothing distinguishes the two cases. Clocks of two machines
 // are never compared: the lease lasts its length from when this machine saw it
 // first. After a restart that is how long a lease of the dead keeps others away.
 // The wall clock judges the end of a broken lease: the replica that takes it does

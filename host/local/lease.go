@@ -10,12 +10,12 @@ import (
 // Lease Blob operation (https://learn.microsoft.com/rest/api/storageservices/lease-blob).
 // A method that fails changes nothing. The zero value is available.
 type lease struct {
-	ID     string        `json:"id,omitempty"`        // who leased it last; empty: nobody since a release
+	ID     string        `json:"id,omitempty"`        // who leased it last; empty: no process since a release
 	Length time.Duration `json:"length_ns,omitempty"` // what the lease was acquired for
 	Until  time.Time     `json:"until,omitzero"`      // the first instant at which it is not live
 	Broken bool          `json:"broken,omitempty"`    // it was broken: Until cannot be moved forward
 
-	// In the file of a Dir, Until by a clock that nobody sets: see instant.
+	// In the file of a Dir, Until by a clock that cannot be set: see instant.
 	Boot string        `json:"boot,omitempty"`
 	End  time.Duration `json:"end_ns,omitempty"`
 	Seen sightings     `json:"seen,omitempty"`
@@ -54,7 +54,7 @@ func (l *lease) acquire(id string, d time.Duration, now time.Time) error {
 }
 
 // renew also revives an expired lease: that ID is still there proves that
-// nobody leased the entry in between.
+// no other process leased the entry in between.
 func (l *lease) renew(id string, now time.Time) error {
 	if l.ID != id || l.Broken {
 		return store.ErrLost

@@ -30,8 +30,8 @@ func (m *Memory) List(ctx context.Context, app string, f func(name string, e sto
 	return m.all().list(ctx, names, f)
 }
 
-// List implements [store.Lister]. It costs a read of each entry. One that cannot be read
-// keeps no other from being listed; the error names it.
+// List implements [store.Lister]. It costs a read of each entry. An entry that cannot be
+// read keeps no other from being listed; the error names it.
 func (d Dir) List(ctx context.Context, app string, f func(name string, e store.Entry) bool) error {
 	if d.Path == "" {
 		return errNoPath

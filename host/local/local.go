@@ -13,12 +13,12 @@
 // lease of another free only when it has seen it unchanged for its whole length.
 // The same machine after a restart counts as another: a lease of the dead keeps
 // the job waiting for its length once more, a minute at most. This takes a system
-// that tells when it started, which only Linux does, by /proc.
+// that reports when it started, which only Linux does, by /proc.
 //
 // At most 65 machines may share a Dir: more of them do not free a dead one's lease.
 //
 // What is not promised: a Dir on a network file system, whose links and renames
-// differ; where the system does not tell the time since it started, a Dir that
+// differ; where the system does not report the time since it started, a Dir that
 // two machines share, and a lease of a Dir that lasts its whole length while the
 // machine's clock is put forward (put back, it lasts its length again from the
 // next call on).
@@ -73,13 +73,13 @@ func (e *entry) guard(id, etag string, now time.Time) error {
 	return e.Lease.check(id, now)
 }
 
-// A change works on the entry at an instant of the store's clock. One that
-// fails has changed nothing.
+// A change works on the entry at an instant of the store's clock. A change
+// that fails has changed nothing.
 type change func(e *entry, now time.Time) error
 
 // An update is all that differs between the stores: it hands the entry, which
 // may not exist, to a change, alone, and keeps what became of it. It returns the
-// entry as it is now, and when, which it tells of no entry too.
+// entry as it is now, and when, which it also returns if there is none.
 type update func(ctx context.Context, name string, f change) (entry, time.Time, error)
 
 // apply is the part of an update that all stores share.
@@ -113,7 +113,7 @@ func (u update) try(ctx context.Context, name string, f change) (entry, time.Tim
 	return u(ctx, name, f)
 }
 
-// remove removes an entry that nobody leases, if ours says that its ETag is the one that was seen.
+// remove removes an entry without a lease, if ours says that its ETag is the one that was seen.
 func (u update) remove(ctx context.Context, name string, ours func(etag string) bool) error {
 	_, _, err := u.do(ctx, "delete", name, func(e *entry, now time.Time) error {
 		switch {

@@ -11,7 +11,7 @@ import (
 // Memory is a [store.Store] in memory. The zero value is an empty store,
 // ready for use. It must not be copied.
 type Memory struct {
-	// Now is the clock of the store: it judges when a lease ends, and tells
+	// Now is the clock of the store: it judges when a lease ends, and gives
 	// the Date. Nil: time.Now. Set it before the first call.
 	Now func() time.Time
 

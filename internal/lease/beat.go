@@ -16,8 +16,8 @@ import (
 //	when the last write that was applied was first sent + length of the beat
 //	- length/100 (the clocks' rates) - length/6 (time to stop)
 //
-// The time counts from the first sending: an earlier one of several may be the one that was
-// applied, and a follower counts from when it has seen that. Neither deadline does without the
+// The time counts from the first sending: an earlier one of several may have been applied,
+// and a follower counts from when it has seen that. Neither deadline does without the
 // other one. Renewals alone do not show followers that the holder is alive, and a lease that is
 // not renewed expires whatever is written. See internal/plan/beat.go for what the followers do.
 

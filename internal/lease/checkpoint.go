@@ -7,7 +7,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// Checkpoints reports whether the store can keep a checkpoint beside the record.
+// Checkpoints reports whether the store can keep a checkpoint with the record.
 func (s *Session) Checkpoints() bool {
 	_, ok := s.lease.(store.Checkpointer)
 	return ok
@@ -44,7 +44,7 @@ func (s *Session) tryLoad(ctx context.Context) ([]byte, error) {
 	defer s.endTurn()
 	b, err := s.loadOnce(ctx)
 	// A write of ours that seemed refused may have been applied late. Reading the
-	// entry back tells whether the change is ours.
+	// entry back shows whether the change is ours.
 	if errors.Is(err, store.ErrChanged) && !s.ledger.unclear {
 		s.ledger.unclear = true
 		b, err = s.loadOnce(ctx)

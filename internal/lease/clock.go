@@ -18,7 +18,7 @@ func dateStep(date time.Time) time.Duration {
 	return 0
 }
 
-// An error of the wall clock of more than skewWrong is told, and its end at skewRight: in
+// An error of the wall clock of more than skewWrong is reported, and its end at skewRight: in
 // between, an answer that took long must not make it seem right and wrong in turn.
 const (
 	skewWrong = 5 * time.Second

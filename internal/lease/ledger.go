@@ -43,7 +43,7 @@ type signature struct {
 	sent   time.Duration // elapsed: when it was sent for the first time
 }
 
-// seed is that of the digests, drawn anew by each process.
+// seed is the digests' seed, drawn once by each process.
 var seed = maphash.MakeSeed()
 
 // maxUnclear limits how many writes of unclear outcome a session remembers, since a run
@@ -69,7 +69,7 @@ func (l *ledger) remember(p *page, sent time.Duration) {
 	}
 }
 
-// wrote reports whether the record is one that this session has sent.
+// wrote reports whether this session has sent the record.
 func (l *ledger) wrote(record []byte) bool {
 	_, ours := l.find(writer(record), maphash.Bytes(seed, record))
 	return ours

@@ -10,7 +10,7 @@ import (
 )
 
 // renewAgain renews the lease, unless ctx has ended, and returns when to do so again. It is a
-// chore, but Check and settle may call Renew beside it.
+// chore, but Check and settle may call Renew at the same time.
 func (s *Session) renewAgain(ctx context.Context) (pause time.Duration, again bool) {
 	if err := s.renewInTime(ctx); err != nil {
 		s.lose(err)
@@ -33,7 +33,7 @@ func (s *Session) untilRenewal() time.Duration {
 		gone = hi.Sub(claimed)
 	}
 	wait := third - gone%third
-	if wait < third/5 { // the reading went back a little, so this third has had its renewal
+	if wait < third/5 { // the reading went back a little, so this third is already renewed
 		wait += third
 	}
 	// A wrong date must not postpone a renewal.

@@ -45,7 +45,7 @@ type Session struct {
 	claimed time.Time // as the record says: renewals come at thirds of the lease after it
 }
 
-// A news is where a session tells what happens to it; see Hold.
+// A news is where a session reports what happens to it; see Hold.
 type news struct {
 	trouble func(error)
 	emit    func(event.Event)

@@ -6,7 +6,7 @@ import "time"
 type trust struct {
 	until   time.Duration // its end, as far as renewals count
 	beating beating
-	watch   *chore // of its end; nil: nobody watches it
+	watch   *chore // of its end; nil: it is not watched
 }
 
 // A beating is what is known of the beats of a run.

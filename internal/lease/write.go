@@ -49,7 +49,7 @@ func (s *Session) WriteBestEffort(ctx context.Context, draft Draft) error {
 	return s.write(ctx, draft, nil, s.bestEffort)
 }
 
-// WriteOrForget is WriteBestEffort for news that counts as told once it was sent: if it was not, no later
+// WriteOrForget is WriteBestEffort for news that counts as reported once it was sent: if it was not, no later
 // write holds it.
 func (s *Session) WriteOrForget(ctx context.Context, draft Draft) error {
 	var was store.Record
@@ -339,7 +339,7 @@ func (s *Session) readBack(ctx context.Context, nonce string) (mine bool, err er
 	}
 	last := writer(entry.Record)
 	switch {
-	case entry.ETag == s.ledger.etag: // no write since; one that is in doubt may still be applied
+	case entry.ETag == s.ledger.etag: // no write since; a write in doubt may still be applied
 		s.ledger.unclear = false
 	case s.ledger.wrote(entry.Record):
 		s.applied(entry.Revision, last)
@@ -349,7 +349,7 @@ func (s *Session) readBack(ctx context.Context, nonce string) (mine bool, err er
 	return last == nonce, nil
 }
 
-// Wrote reports whether the record is one that this session has sent. No other goroutine
+// Wrote reports whether this session has sent the record. No other goroutine
 // may use the session.
 func (s *Session) Wrote(record []byte) bool { return s.ledger.wrote(record) }
 
@@ -361,8 +361,8 @@ func (s *Session) Record() store.Record {
 	return s.ledger.rec
 }
 
-// ETag returns the ETag of the last write whose answer is known, at first that of the entry
-// as it was acquired.
+// ETag returns the ETag of the last write whose answer is known, at first the ETag of the
+// entry as it was acquired.
 func (s *Session) ETag() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

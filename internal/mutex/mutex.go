@@ -1,6 +1,6 @@
 // Package mutex lets any code run under a lease of its own: one caller of all replicas at a time, or
 // as many as there are slots. Each slot has an entry as a job has one, and a caller takes it by the
-// acquisition, the record and the token of a run by hand: see runner.Runner.Take. What is new here is
+// acquisition, the record and the token of a manual run: see runner.Runner.Take. What is new here is
 // only how a caller waits for its turn.
 package mutex
 
@@ -36,7 +36,7 @@ func New(r *runner.Replica, slots []*runner.Runner, length time.Duration) *Mutex
 		room: make(chan struct{}, len(slots)), turn: make(chan struct{}, 1)}
 }
 
-// forEver is the patience of a caller that waits until its context ends.
+// forEver is for a caller that waits until its context ends.
 const forEver = math.MaxInt64
 
 // Do waits for a slot until ctx ends, does work under its lease, and returns the error of work.

@@ -54,8 +54,8 @@ type tooEarly struct {
 
 func (e *tooEarly) Error() string { return e.last.Error() }
 
-// Run returns nil once the work has succeeded, here or on another replica. Until then it tells what
-// keeps the work from being done.
+// Run returns nil once the work has succeeded, here or on another replica. Until then it reports what
+// prevents the work.
 func (o *Once) Run(ctx context.Context, work func(context.Context, *supervise.Handle) error, tell func(Trouble)) error {
 	waits := pace{clock: o.Clock, jitter: o.Jitter, longest: o.Length / 6}
 	for {
@@ -76,8 +76,8 @@ func (o *Once) Run(ctx context.Context, work func(context.Context, *supervise.Ha
 	}
 }
 
-// wait returns how long it is until the next try, after one that came to nothing or whose work has
-// failed. A replica that cannot do the work, or does not know whether it is recorded, waits as for
+// wait returns how long it is until the next try, after a try that did nothing or whose work
+// has failed. A replica that cannot do the work, or does not know whether it is recorded, waits as for
 // another holder: another replica may do it.
 func (o *Once) wait(err error, waits *pace, tell func(Trouble)) time.Duration {
 	if held, is := errors.AsType[*runner.HeldError](err); is {

@@ -13,7 +13,7 @@ const (
 
 	// part is which part of the time that the lock is held already a waiting caller lets pass
 	// until its next look. So a lock that is held for a second is free for about a tenth of one
-	// before it is seen, and one that is held for an hour costs few calls.
+	// before it is seen, and a lock that is held for an hour costs few calls.
 	part = 8
 
 	// lapseSlack is how long after the instant at which a lease can lapse it is looked at.
@@ -30,7 +30,7 @@ type pace struct {
 	since  time.Duration // elapsed time since which they are the same
 }
 
-// next returns the pause until the next look, after one that has shown these holders.
+// next returns the pause until the next look, after a look that has shown these holders.
 func (p *pace) next(held []*runner.HeldError) time.Duration {
 	now, tokens := p.clock.Elapsed(), int64(0)
 	for _, h := range held {

@@ -27,7 +27,7 @@ func (s *seen) add(n int) {
 	s.works += n
 }
 
-// look notes whether a look has seen a holder. One that the caller's context has ended may have seen only a part.
+// look notes whether a look has seen a holder. A look that the caller's context has ended may be partial.
 func (s *seen) look(held, whole bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,13 +19,13 @@ type Sweeper interface {
 	store.Remover
 }
 
-// Sweep removes the entries of locks, groups and replicas of an app that nobody has used for so long,
-// and returns their names without the app. It notes them, so that the next holder need not hold off. One that somebody uses meanwhile stays, since the store
-// removes only what is as it was listed.
+// Sweep removes the entries of locks, groups and replicas of an app that no caller has used for so long, and
+// returns their names without the app. It notes them, so that the next holder need not hold off. An entry
+// used meanwhile stays, since the store removes only what is as it was listed.
 //
-// No token comes twice: that of a new entry is the store's time in microseconds, which is later than
-// that of each claim of the one that was removed, and a token grows by one with a claim. Without dates
-// of the store that would not hold, so nothing is removed then.
+// No token comes twice: a new entry's token is the store's time in microseconds, which is later than each
+// claim of the removed entry, and a token grows by one with a claim. Without dates of the store that would
+// not hold, so nothing is removed then.
 func Sweep(ctx context.Context, s Sweeper, app string, unused time.Duration) (removed []string, err error) {
 	type found struct {
 		swept.Entry
@@ -61,8 +61,9 @@ func Sweep(ctx context.Context, s Sweeper, app string, unused time.Duration) (re
 	return removed, err
 }
 
-// lastUse returns when an entry was last used, and when it was created. The use of one which must stay is the time of the listing. Nobody
-// holds off for the entry of a replica, so the date of its creation is zero.
+// lastUse returns when an entry was last used, and when it was created. For an entry that must stay, the time
+// of the listing is its use. No caller holds off for the entry of a replica, so the date of its creation is
+// zero.
 func lastUse(app, name string, e *store.Entry) (used, created time.Time) {
 	n, ok := entry.Parse(name)
 	if !ok || n.Kind != entry.Lock && n.Kind != entry.Group && n.Kind != entry.Member {

@@ -21,8 +21,8 @@ type try struct {
 	slots   []*runner.Runner
 	work    Work
 	endTurn func()                   // lets another caller of this process look for a free slot; it may be called again
-	brief   bool                     // a failure of the store is not waited out: with several slots the entry of one may be the only one that fails
-	late    func(time.Duration) bool // reports whether the patience of the caller has been over for so long
+	brief   bool                     // a failure of the store is not waited out: with several slots perhaps only one entry fails
+	late    func(time.Duration) bool // reports whether the caller's time to wait has been over for so long
 	longest time.Duration            // for which a round goes on after that
 	elapsed func() time.Duration
 	hold    func(from, to time.Duration) // notes for how long a slot was held
@@ -53,7 +53,7 @@ func (t *try) round(ctx context.Context, first int) (held []*runner.HeldError, e
 	return held, t.told(ctx, err)
 }
 
-// told returns why a slot could not be used, as far as it is known: a call that ctx ends under way says nothing, so
+// told returns why a slot could not be used, if that is known: a call that ctx ends under way says nothing, so
 // then it is what the one before it has met.
 func (t *try) told(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
@@ -63,7 +63,7 @@ func (t *try) told(ctx context.Context, err error) error {
 	return err
 }
 
-// take does the work under one slot, unless another holds that. What became of the record is told as
+// take does the work under one slot, unless another holds that. What became of the record is reported as
 // an event.
 func (t *try) take(ctx context.Context, slot int) error {
 	_, err := t.slots[slot].Take(ctx, rand.Text(), func(ctx context.Context, h *supervise.Handle) error {
@@ -78,7 +78,7 @@ func (t *try) take(ctx context.Context, slot int) error {
 // errNoReturn is the error of work that has ended its goroutine.
 var errNoReturn = errors.New("the function did not return (runtime.Goexit)")
 
-// do is what the run of the slot calls. A panic goes on to the run, which tells and records it.
+// do is what the run of the slot calls. A panic goes on to the run, which reports and records it.
 func (t *try) do(ctx context.Context, slot int, h *supervise.Handle) error {
 	defer t.seen.begin()()
 	t.endTurn()
@@ -92,7 +92,7 @@ func (t *try) do(ctx context.Context, slot int, h *supervise.Handle) error {
 		}
 	}()
 	t.err = t.work(ctx, slot, h)
-	// Work that goes on to its end without the lease may have been beside that of another.
+	// Work that goes on to its end without the lease may have overlapped another's.
 	if lost := h.Leased(); lost != nil && !errors.Is(t.err, store.ErrLost) {
 		t.err = errors.Join(lost, t.err)
 	}

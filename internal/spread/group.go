@@ -33,15 +33,15 @@ type Holder interface {
 // A Group is the shards of one singleton on this replica.
 type Group struct {
 	length time.Duration // of a lease
-	key    string        // tells it from others, and from the same name with another number of shards
+	key    string        // distinguishes it from others, and from the same name with another number of shards
 	names  []string      // of the shards
 	ask    func()        // for a look at the store before its time; it does not block
 
 	mu      sync.Mutex
 	phase   phase
 	target  int      // how many shards this replica holds; meant for the phase known
-	members []member // likewise; the replicas that are up
-	stale   bool     // the last look has failed, so no look tells of a chance
+	members []member // also for the phase known; the replicas that are up
+	stale   bool     // the last look has failed, so no look shows a chance
 	places  []place
 }
 
@@ -178,7 +178,7 @@ func (g *Group) aim(target int) (surplus []int) {
 	return surplus
 }
 
-// hurry has all that wait look at their shards. The caller holds mu, and calls heed without it.
+// hurry makes all holders that wait look at their shards. The caller holds mu, and calls heed without it.
 func (g *Group) hurry() (hurried []Holder) {
 	for i := range g.places {
 		if p := &g.places[i]; p.hurry() {
@@ -209,7 +209,7 @@ func (g *Group) handOver(ctx context.Context, i int) {
 	if h == nil {
 		return
 	}
-	if held, _ := h.StepDown(ctx); held { // its end is that of the run, or of ctx
+	if held, _ := h.StepDown(ctx); held { // it ends with the run, or with ctx
 		return
 	}
 	g.mu.Lock()
@@ -218,7 +218,7 @@ func (g *Group) handOver(ctx context.Context, i int) {
 }
 
 // leaves returns the holder of a shard that is to be handed over now, nil if it is to stay: it was
-// acquired anew, or the target has risen since.
+// acquired again, or the target has risen since.
 func (g *Group) leaves(i int) Holder {
 	g.mu.Lock()
 	defer g.mu.Unlock()

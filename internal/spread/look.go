@@ -13,7 +13,7 @@ import (
 // lookTimeout bounds one listing.
 const lookTimeout = 10 * time.Second
 
-// A look is what one listing tells.
+// A look is what one listing shows.
 type look struct {
 	members []card         // replicas that are up
 	free    []card         // member entries that no replica has
@@ -47,7 +47,7 @@ func (s *Spread) look(ctx context.Context) (look, error) {
 		}
 		rec, err := store.DecodeRecord(e.Record, s.c.App, entry)
 		switch {
-		case err != nil: // of a shard, its runner tells
+		case err != nil: // of a shard, its runner reports it
 		case group == "" && e.State.Live():
 			l.members = append(l.members, card{entry, e.ETag, rec})
 		case group == "":

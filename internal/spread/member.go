@@ -23,7 +23,7 @@ type membership struct {
 	session *lease.Session
 }
 
-// join acquires a member entry: one that was left by a replica which is gone, or else a new one. So
+// join acquires a member entry: the entry of a replica that is gone, or else a new entry. So
 // there are as many as there were replicas within one lease at most.
 func (s *Spread) join(ctx context.Context, free []card) error {
 	for len(free) > 0 {
@@ -44,8 +44,8 @@ func (s *Spread) join(ctx context.Context, free []card) error {
 	return s.enter(ctx, c)
 }
 
-// sameIDs is how often in a row a replica draws another id if an entry has it already, as that of
-// another process of the same name may.
+// sameIDs is how often in a row a replica draws another id if an entry has it already, as another process
+// of the same name may.
 const sameIDs = 3
 
 // create creates a member entry with a random id.

@@ -45,7 +45,7 @@ func (s Seat) Take(failedOn string) bool {
 }
 
 // Leave says that the replica does not hold the shard any more, or has not acquired it, since another
-// one was first. Then there may be room for one that was refused meanwhile.
+// one was first. Then there may be room for a replica that was refused meanwhile.
 func (s Seat) Leave() {
 	g := s.group
 	g.mu.Lock()

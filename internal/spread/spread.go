@@ -3,17 +3,17 @@
 // Each replica keeps a lease on a member entry, "<app>/0-member-<id>", as long as it is up. Once a
 // lease, or three times if there are many shards, it lists the entries of the app. The listing has
 // the members, and who holds which shard; so each replica knows how many shards it is to hold; see
-// target. A replica that holds fewer acquires shards that are free. One that holds more hands some
-// over, as at a stop.
+// target. A replica that holds fewer acquires shards that are free. A replica that holds more hands
+// some over, as at a stop.
 //
 // A replica looks before its time, up to six times a lease, if the last look has shown a change, or
 // if a shard is free, or about to be, that it may not acquire: a replica may have gone.
 //
 // # What is not promised
 //
-// Anything but an even spread in time. That one replica holds a shard is a matter of its lease and
-// its record alone. A count that is wrong or old makes the spread uneven for a while. It leaves no
-// shard alone: one that has been free for a lease is acquired whatever the counts say, and one that
+// Anything but an even spread in time. That one replica holds a shard is a matter of its lease and its
+// record alone. A count that is wrong or old makes the spread uneven for a while. It leaves no shard
+// unheld: a shard that has been free for a lease is acquired whatever the counts say, and a shard that
 // has failed on another replica at once. For such a shard another one is handed over later.
 package spread
 
@@ -39,7 +39,7 @@ type Config struct {
 	Store        Store
 	Clock        *lease.Clock
 	Jitter       *lease.Jitter
-	IDs          *lease.Jitter // of member entries; two replicas that draw the same get different ones all the same
+	IDs          *lease.Jitter // of member entries; two replicas that draw the same get different ones anyway
 	Idle         func() bool   // this replica takes nothing new, so it is not to count
 	Tell         func(error)   // after each look: why it has failed; nil: it has not
 }
@@ -53,8 +53,8 @@ type Spread struct {
 	turn   chan struct{} // has room for one Run
 
 	membership membership     // of the goroutine of Run
-	last       look           // likewise; the last one that the store answered
-	calm       bool           // likewise; it was as the one before
+	last       look           // of Run alone; the last look with an answer
+	calm       bool           // of Run alone; it was as the one before
 	moving     sync.WaitGroup // shards that are being handed over
 }
 
@@ -88,7 +88,7 @@ func (s *Spread) Run(ctx context.Context) {
 		return
 	}
 	defer s.moving.Wait()
-	defer s.leave() // first of all, so that the others take over what this replica hands over at its stop
+	defer s.leave() // first, so that the others take over what this replica hands over when it stops
 	for ctx.Err() == nil {
 		err := s.balance(ctx)
 		if err != nil {
@@ -153,7 +153,7 @@ func (s *Spread) pause(ctx context.Context) {
 }
 
 // period returns how far apart two looks are: a lease; a third of it if there are many shards, and
-// if something has changed, since the other replicas decide anew, too.
+// if something has changed, since the other replicas decide again, too.
 func (s *Spread) period() time.Duration {
 	if !s.calm || slices.ContainsFunc(s.groups, (*Group).listed) {
 		return s.length / 3

@@ -7,7 +7,7 @@ import (
 
 // A member is a replica that is up, as one look at the store has it.
 type member struct {
-	entry   string // which tells it from all others
+	entry   string // which distinguishes it from all others
 	replica string // its name
 	held    int    // shards that it holds
 }

@@ -58,7 +58,7 @@ func (a *Attempt) Run() (status store.Status, reason string) {
 	}
 }
 
-// tryFailed tells that a try has failed, for the reason in the text, and when the next one begins.
+// tryFailed reports that a try has failed, for the reason in the text, and when the next one begins.
 func (a *Attempt) tryFailed(try int, err error, reason string, wait time.Duration) {
 	a.Emit(event.Event{Kind: event.TryFailed, Run: event.Run{Try: try}, Of: a.Task.MaxTries, Wait: wait, Err: &fixedError{err, reason}})
 }
@@ -113,14 +113,14 @@ func (a *Attempt) unfinished(try int, reason string) (store.Status, string) {
 // The order at the start is deliberate. First try waits until the log has written
 // its lines, which may take as long as a call to the store. Only then does it check
 // the deadline of the lease. Nothing after that check may wait: a run that starts
-// after its lease has expired may run beside the next holder's.
+// after its lease has expired may overlap the next holder's.
 func (a *Attempt) try(n int) (err, cause error) {
 	var stopped atomic.Pointer[time.Duration] // Grace counts from then, however long the log takes
 	defer context.AfterFunc(a.Under.Stop, func() {
 		at := a.Under.Elapsed()
 		stopped.Store(&at)
 	})()
-	// A run that may not begin is not told as started. A lost lease is told below.
+	// A run that may not begin is not reported as started. A lost lease is reported below.
 	if (a.Under.Lease == nil || a.Under.Lease.Left() > 0) && a.barred(n) != nil {
 		return errBarred, nil
 	}
@@ -129,7 +129,7 @@ func (a *Attempt) try(n int) (err, cause error) {
 		return cause, cause
 	}
 	a.Emit(event.Event{Kind: event.Started, Run: event.Run{Try: n}})
-	a.Status.Flush(a.Under.callTimeout()) // so that the line of this event precedes those of the run, whose log has no queue
+	a.Status.Flush(a.Under.callTimeout()) // so that the line of this event precedes the lines of the run, whose log has no queue
 	if a.Under.Lease != nil && a.Under.Lease.Expired() {
 		a.Emit(event.Event{Kind: event.NotStarted, Run: event.Run{Try: n}, Err: lease.ErrNotRenewed})
 		return errNotStarted, nil
@@ -173,7 +173,7 @@ func (a *Attempt) try(n int) (err, cause error) {
 }
 
 // newHandle returns the handle of one try. The first heartbeat is the start, so the
-// HeartbeatTimeout begins anew with each try.
+// HeartbeatTimeout begins again with each try.
 func newHandle(a *Attempt, ctx context.Context, try int) *Handle {
 	over, end := context.WithCancel(context.Background())
 	run := a.Info

@@ -11,7 +11,7 @@ import (
 type Lease interface {
 	Context() context.Context // ends when the lease can no longer be trusted
 	Left() time.Duration      // how long that takes if no renewal succeeds
-	// Expired is Left() <= 0, and ends Context if so. Left alone would not: the timer of
+	// Expired is Left() <= 0, and ends Context if so. Left itself would not: the timer of
 	// the deadline may be late.
 	Expired() bool
 	// Lose ends Context at once: the store has said that the lease is gone.
@@ -26,7 +26,7 @@ type Lease interface {
 	Load(ctx context.Context) ([]byte, error)
 }
 
-// A Record tells the other replicas how a run is going, through the record in the
+// A Record informs the other replicas how a run is going, through the record in the
 // store. Each method but Save sends one write and does not repeat it: the run must
 // not wait for news that the others can do without.
 type Record interface {
@@ -65,9 +65,9 @@ type Conditions struct {
 	announced atomic.Bool
 }
 
-// Around are the ticks before and after that of a run.
+// Around are the ticks before and after a run's.
 type Around struct {
-	Previous time.Time // the last one that had succeeded when the run was claimed; zero: none
+	Previous time.Time // the last tick that had succeeded when the run was claimed; zero: none
 	Next     time.Time // the next one by the schedule; zero: none
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // A Handle is one try as the user's function sees it: the methods of the public Run
-// call those of Handle. The user's goroutines and the watchdog may call them at the
+// call the Handle's. The user's goroutines and the watchdog may call them at the
 // same time, also after the function has returned; then they return an error.
 type Handle struct {
 	Run event.Run
@@ -43,7 +43,7 @@ type Handle struct {
 var (
 	// ErrNoEntry is what a run without a lease gets from Save and Load.
 	ErrNoEntry = errors.New("a run without a lease has no checkpoint")
-	// errBeside is what a run beside others gets from them: the entry has one checkpoint.
+	// errBeside is what a run in parallel with others gets from them: the entry has one checkpoint.
 	errBeside = errors.New("the runs of a backfill that are beside each other have no checkpoint: order it without parallel")
 	// errOver is what a method returns after the user's function has returned.
 	errOver = lease.ErrClosed
@@ -53,7 +53,7 @@ var (
 	errNoCheckpoints = errors.New("the store keeps no checkpoints: its Lease does not implement store.Checkpointer")
 )
 
-// Around returns the ticks around that of the run.
+// Around returns the ticks around the run's.
 func (h *Handle) Around() Around { return h.under.Around }
 
 // valid returns why the run has to end, or that it is over, or nil. Each method asks
@@ -174,7 +174,7 @@ func (h *Handle) stopped(now time.Duration) time.Duration {
 }
 
 // stopAfterGrace ends the run's context with ErrStopped when Grace has passed since
-// a stop, or sooner if nobody waits for the run. The caller must call cancel when the
+// a stop, or sooner if no caller waits for the run. The caller must call cancel when the
 // function has returned; cancel waits for what a stop has begun, so that nothing of a
 // try outlives it.
 func (h *Handle) stopAfterGrace(end context.CancelCauseFunc) (cancel func()) {

@@ -56,8 +56,8 @@ type permanentError struct{ error }
 
 func (e *permanentError) Unwrap() error { return e.error }
 
-// IsPermanent reports whether an error is one of Permanent. It also finds one that the user has wrapped
-// once more. Of joined errors each has to be one: another try may help the others.
+// IsPermanent reports whether an error is one of Permanent. It also finds one wrapped once more by the
+// user. Of joined errors, all have to be permanent: another try may help the others.
 func IsPermanent(err error) bool { return each[*permanentError](err) }
 
 // each reports whether an error has the type, or wraps one, or joins errors all of which do.
@@ -91,8 +91,8 @@ type retryError struct {
 
 func (e *retryError) Unwrap() error { return e.error }
 
-// AskedPause returns the pause that an error asks for. It also finds one that the user has
-// wrapped once more.
+// AskedPause returns the pause that an error asks for. It also finds one wrapped once more by
+// the user.
 func AskedPause(err error) (time.Duration, bool) {
 	if after, ok := errors.AsType[*retryError](err); ok {
 		return after.after, true
@@ -103,7 +103,7 @@ func AskedPause(err error) (time.Duration, bool) {
 // Skip returns the error of a task that found nothing to do.
 func Skip(reason string) error { return &skipError{reason} }
 
-// Skips reports whether err is that of a task that found nothing to do. A failure that is joined with a skip is a failure.
+// Skips reports whether err says that a task found nothing to do. A failure that is joined with a skip is a failure.
 func Skips(err error) bool { return each[*skipError](err) }
 
 // A skipError is an error only by its type: the tick counts as skipped, which is
@@ -149,8 +149,8 @@ func short(text string) string {
 
 // outcome derives the status and the reason of a try from the error that it returned
 // and the cause that ended its context, nil if none did. The order of the cases is
-// the rule: a run that succeeded in spite of a stop has succeeded; one that failed
-// after a stop was stopped; and so on.
+// the rule: a run that succeeded in spite of a stop has succeeded; a run that
+// failed after a stop was stopped; and so on.
 func outcome(err, cause error) (store.Status, string) {
 	switch {
 	// The record already says so, and other replicas act on it. A nil error that

@@ -39,7 +39,7 @@ func (w *watchdog) reportOverrun(over context.Context) (reported <-chan struct{}
 // watchReturn reports a run that does not return after its context has ended, while
 // it keeps its lease or has none: after a timeout, say. It waits for one length of
 // the lease first, since an orderly end takes time and endangers no other replica.
-// A run without a lease that has stalled gets a sixth of that: it had its time.
+// A run without a lease that has stalled gets a sixth of that: it has had time.
 func (w *watchdog) watchReturn(over context.Context) {
 	cause, patience := context.Cause(w.handle.ctx), w.under.Length
 	if errors.Is(cause, ErrTimeout) {
@@ -69,8 +69,8 @@ func (w *watchdog) watchReturn(over context.Context) {
 
 // watchLoss reports a run that goes on without its lease, whatever ended its context
 // first: a timeout may come long before the loss. The trust ends a sixth of the lease
-// before the lease does, so a run that has not returned by then may go on beside the
-// next holder's. That is when Leaseless lets the program end the process.
+// before the lease does, so a run that has not returned by then may overlap the next
+// holder's. That is when Leaseless lets the program end the process.
 func (w *watchdog) watchLoss(over context.Context) {
 	cause := context.Cause(w.handle.ctx)
 	if !endsLease(cause) {

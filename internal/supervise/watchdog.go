@@ -158,7 +158,7 @@ func (w *watchdog) look() {
 		w.announce(timeout > 0 && quiet >= timeout-w.lead() || w.lastChance())
 	}
 	// Without a new heartbeat there is nothing to write; the next look is an
-	// interval later all the same.
+	// interval later anyway.
 	if time.Since(w.written) >= w.progressEvery() {
 		if beat.After(w.written) && w.under.Lease != nil {
 			w.tell(w.under.Record.Progress(beat, note))
@@ -186,7 +186,7 @@ func (w *watchdog) announce(stopping bool) {
 	}
 }
 
-// tell tells of a write that failed. It is not repeated: other replicas learn the same a
+// tell reports a write that failed. It is not repeated: other replicas learn the same a
 // little later, from the next write or from the lease.
 func (w *watchdog) tell(err error) {
 	if err != nil {
