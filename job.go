@@ -262,3 +262,9 @@ const (
 	// abandoned. Without a StartingDeadline further attempts have no deadline.
 	Rerun InterruptedPolicy = "rerun"
 )
+
+// Work is a [Job] or a [Singleton].
+type Work interface{ work() }
+
+func (Job) work()       {}
+func (Singleton) work() {}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -165,4 +166,89 @@ func (l *Lock) check() error {
 		return fmt.Errorf("lock %s: %w", quote(l.Name), err)
 	}
 	return nil
+}
+
+// Lock returns the lock of that name, in the store and the app of the scheduler. Slots and Lease may be
+// set before its first use.
+func (s *Scheduler) Lock(name string) *Lock {
+	s.once.Do(s.prepare)
+	return &Lock{Name: name, Store: s.Store, App: s.App, Replica: s.Replica, Logger: s.Logger, Overrun: s.Overrun, of: s.core.replica}
+}
+
+// Lock returns the lock of that name, in the store and the app of the run, as [Scheduler.Lock] does. Its
+// lease and its token are its own. Give Do the context of the run, so that its function ends with the
+// run. If no Scheduler made the run, Do returns an error: there is no store.
+func (r *Run) Lock(name string) *Lock {
+	l := &Lock{Name: name, Logger: r.Log, of: r.replica}
+	if of := r.replica; of != nil {
+		l.Store, l.App, l.Replica, l.Overrun = of.Store, of.App, of.Name, of.Overrun
+	}
+	return l
+}
+
+// minUnused is the least time after which a lock counts as unused. It is much longer than any lease.
+const minUnused = 10 * time.Minute
+
+// Sweep removes the entries of locks of an app that no caller has held for so long, at least ten minutes,
+// so that locks which are used once do not pile up, and returns their names. What [Run.Save] has put
+// there goes with them. It is safe while replicas are up. A lock that is used again starts with a
+// larger token than it ever had. Entries of jobs, singletons and [Once] stay. A document of the app notes what was
+// removed; in a store without documents the first use of a process that knew a lock can take one lease longer.
+//
+// The store has to implement [store.Lister] and [store.Remover]. If the error is not nil, some entries
+// may be removed.
+func Sweep(ctx context.Context, backend store.Store, app string, unused time.Duration) (removed []string, err error) {
+	s, ok := backend.(mutex.Sweeper)
+	switch {
+	case backend == nil:
+		return nil, wrong("Store", "nil", "a place for leases and records")
+	case !ok:
+		return nil, errors.New("the store cannot remove entries: it does not implement store.Lister and store.Remover")
+	case !appRule.MatchString(app):
+		return nil, wrong("App", quote(app), "a lower-case letter or digit, then up to 62 of them or hyphens")
+	case unused < minUnused:
+		return nil, wrong("the time for which a lock was not used", unused, fmt.Sprintf("%s or more", minUnused))
+	}
+	return mutex.Sweep(ctx, s, app, unused)
+}
+
+// A beside counts what is under way in addition to the jobs of a scheduler, in the same store, each by its
+// own replica. Jobs that wait for it ask the store nothing, so their replica knows of no outage. Its
+// methods may be called on nil.
+type beside struct {
+	mu      sync.Mutex
+	all     []*runner.Replica
+	reached bool // a replica that has left was answered
+}
+
+// enter notes that r is under way until leave is called.
+func (b *beside) enter(r *runner.Replica) (leave func()) {
+	if b == nil {
+		return func() {}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all = append(b.all, r)
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.reached = b.reached || r.Health().Reached
+		i := slices.Index(b.all, r)
+		b.all = slices.Delete(b.all, i, i+1)
+	}
+}
+
+// storage returns why the store does not answer one of them, and whether it has ever answered.
+func (b *beside) storage() (trouble error, reached bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	reached = b.reached
+	for _, r := range b.all {
+		h := r.Health()
+		reached = reached || h.Reached
+		if h.Storage != nil {
+			trouble = h.Storage
+		}
+	}
+	return trouble, reached
 }

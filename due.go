@@ -2,12 +2,14 @@ package soloist
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/control"
 	"github.com/soloist-go/soloist/internal/runner"
-	"github.com/soloist-go/soloist/store"
 )
 
 // A Wake is what a platform woke the program up for. The zero value is enough: a call does
@@ -130,67 +132,70 @@ func (s *Scheduler) inOrder(runners []*runner.Runner, f func(r *runner.Runner)) 
 	})
 }
 
-// RunNow runs a job once, in addition to its ticks, on this replica. It returns when the run is
-// over, or when ctx, and after it Grace, has ended the run. The run is claimed as a tick is, so
-// only one replica runs the job at a time. Ticks that come due under the run are skipped, unless
-// a tick was due before the run began: then Missed says what becomes of that tick and of those
-// that came due under the run. If another schedule is in force, it stays in force, and its
-// replicas decide about all its ticks.
+// NextDue returns when a replica is wanted next, by the store's clock: now or before, if something is left to do; zero, if
+// nothing will ever be. It is for a platform that has no replica up until then. It reads every record once, as
+// [Scheduler.Status] does, and changes nothing.
 //
-// The request is the name of this run: up to 64 letters, digits, dots, colons, hyphens and
-// underscores. A name that reads as a tick in [Run.ID] is refused. A request that the record
-// still knows is not run again: RunNow returns its outcome. A request that was ordered, and is
-// known by [Scheduler.Control], is not run again either: RunNow returns an error if its outcome has
-// left the record. If the orders cannot be read, it waits, as for the record. A job whose Timeout is longer than
-// what the deadline of ctx leaves is not started. [ErrHeld]: another replica runs the job, or
-// its tick has to be run again first. If ctx ends before the run has begun, the request stays
-// unknown and may be made again. If the run was over and its outcome could not be written, the
-// error says whether it was refused, as another replica had settled the run, or not confirmed,
-// as the store did not answer.
-func (s *Scheduler) RunNow(ctx context.Context, job, request string) (store.Outcome, error) {
-	r, err := s.runner(job)
-	switch {
-	case err != nil:
-		return store.Outcome{}, err
-	case r.Singleton():
-		return store.Outcome{}, fmt.Errorf("%s is a singleton: it is not run by hand", job)
+// A replica is wanted at the next tick of each job, and at once for a tick that is due, for a run whose runner has died,
+// for a tick that waits for another attempt, for a run or a backfill that was ordered. While a run is under way,
+// wherever that is, one is wanted when its lease would end if its holder died now. A tick that has not succeeded by
+// FinishBy is to be reported. A job that is paused wants none, until the pause ends by itself; nor does a job that is
+// over. Nor do singletons and jobs of EveryReplica: they run on replicas that are up.
+//
+// If a record, or the operators' orders, cannot be read, a replica is wanted in a minute. A record that this program cannot
+// use wants none before the next tick: only a person can help. The error is Validate's; the time
+// returned with it means nothing.
+func (s *Scheduler) NextDue(ctx context.Context) (time.Time, error) {
+	if err := s.Validate(); err != nil {
+		return time.Time{}, err
 	}
-	if err := checkRequest(request); err != nil {
-		return store.Outcome{}, err
-	}
-	defer s.core.told.flush()
-	defer s.core.replica.Orders.Use()()
-	return r.RunNow(ctx, request)
+	return runner.Wanted(ctx, s.core.runners), nil
 }
 
-// StepDown hands over what this replica runs of a job or singleton, as a stop of the replica
-// would: the record announces it, other replicas read more often, the run's context ends with
-// [ErrStopped], and another replica may acquire the lease. It returns once the run is over or ctx
-// has ended; a run that calls it waits for itself. This replica then leaves the job alone for a
-// third of its lease and a second. An error: there is no such job, or this replica holds no lease
-// of it.
-func (s *Scheduler) StepDown(ctx context.Context, job string) error {
-	r, err := s.runner(job)
-	if err != nil {
-		return err
-	}
-	held, err := r.StepDown(ctx)
-	if !held {
-		return fmt.Errorf("%s holds no lease on this replica", job)
-	}
-	return err
+// A dueCall is one call of RunDue.
+type dueCall struct {
+	scheduler *Scheduler
+	jobs      []*runner.Runner // of the call
+	begin     time.Time
+	heard     control.Moment // the orders of operators are read unless they were since
+
+	mu      sync.Mutex
+	reports []JobReport // of jobs
 }
 
-// Unlock ends the lease of a job or singleton, whichever replica holds it: when it would have
-// expired or, if now is set, at once, while its holder may still work. The next holder waits for
-// the length of the lease before it claims, since the last one may trust its lease until then.
-// With now, the record names this Replica as the unlocker. [ErrLost]: there is no
-// lease. [ErrUntold]: the lease is ended, and the record does not say so. fs.ErrNotExist: the job
-// has no entry.
-func (s *Scheduler) Unlock(ctx context.Context, job string, now bool) error {
-	r, err := s.runner(job)
-	if err != nil {
-		return err
+// runTicks does what is due of a job, except a backfill.
+func (d *dueCall) runTicks(ctx context.Context, r *runner.Runner, wake Wake) {
+	d.add(r, JobReport(r.RunDue(ctx, d.heard, runner.Wake(wake))))
+}
+
+// runBackfill runs ticks of a backfill of a job while the call has time for them. After a tick of the job that
+// came due meanwhile, the jobs that follow it have their turn.
+func (d *dueCall) runBackfill(ctx context.Context, r *runner.Runner) {
+	for more := d.report(r).Err == nil; more; {
+		report, ticked := r.RunBackfilled(ctx, d.begin)
+		if report.Job != "" {
+			d.add(r, JobReport(report))
+		}
+		if more = ticked && report.Err == nil; more {
+			followers := d.scheduler.withFollowers([]string{r.Name()})
+			followers = slices.DeleteFunc(followers, func(f *runner.Runner) bool { return f == r })
+			d.scheduler.inOrder(followers, func(f *runner.Runner) { d.runTicks(ctx, f, Wake{}) })
+		}
 	}
-	return r.Unlock(ctx, now)
+}
+
+// report returns the report of a job, as it is by now.
+func (d *dueCall) report(r *runner.Runner) JobReport {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.reports[slices.Index(d.jobs, r)]
+}
+
+// add adds to the report of a job what the call has done since.
+func (d *dueCall) add(r *runner.Runner, since JobReport) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	report := &d.reports[slices.Index(d.jobs, r)]
+	since.Ran, since.Err = append(report.Ran, since.Ran...), errors.Join(report.Err, since.Err)
+	*report = since
 }

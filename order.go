@@ -148,3 +148,114 @@ func (s *Scheduler) checkOrder(o *Order, r *runner.Runner) error {
 	}
 	return checkRequest(o.Request)
 }
+
+// RunNow runs a job once, in addition to its ticks, on this replica. It returns when the run is
+// over, or when ctx, and after it Grace, has ended the run. The run is claimed as a tick is, so
+// only one replica runs the job at a time. Ticks that come due under the run are skipped, unless
+// a tick was due before the run began: then Missed says what becomes of that tick and of those
+// that came due under the run. If another schedule is in force, it stays in force, and its
+// replicas decide about all its ticks.
+//
+// The request is the name of this run: up to 64 letters, digits, dots, colons, hyphens and
+// underscores. A name that reads as a tick in [Run.ID] is refused. A request that the record
+// still knows is not run again: RunNow returns its outcome. A request that was ordered, and is
+// known by [Scheduler.Control], is not run again either: RunNow returns an error if its outcome has
+// left the record. If the orders cannot be read, it waits, as for the record. A job whose Timeout is longer than
+// what the deadline of ctx leaves is not started. [ErrHeld]: another replica runs the job, or
+// its tick has to be run again first. If ctx ends before the run has begun, the request stays
+// unknown and may be made again. If the run was over and its outcome could not be written, the
+// error says whether it was refused, as another replica had settled the run, or not confirmed,
+// as the store did not answer.
+func (s *Scheduler) RunNow(ctx context.Context, job, request string) (store.Outcome, error) {
+	r, err := s.runner(job)
+	switch {
+	case err != nil:
+		return store.Outcome{}, err
+	case r.Singleton():
+		return store.Outcome{}, fmt.Errorf("%s is a singleton: it is not run by hand", job)
+	}
+	if err := checkRequest(request); err != nil {
+		return store.Outcome{}, err
+	}
+	defer s.core.told.flush()
+	defer s.core.replica.Orders.Use()()
+	return r.RunNow(ctx, request)
+}
+
+// StepDown hands over what this replica runs of a job or singleton, as a stop of the replica
+// would: the record announces it, other replicas read more often, the run's context ends with
+// [ErrStopped], and another replica may acquire the lease. It returns once the run is over or ctx
+// has ended; a run that calls it waits for itself. This replica then leaves the job alone for a
+// third of its lease and a second. An error: there is no such job, or this replica holds no lease
+// of it.
+func (s *Scheduler) StepDown(ctx context.Context, job string) error {
+	r, err := s.runner(job)
+	if err != nil {
+		return err
+	}
+	held, err := r.StepDown(ctx)
+	if !held {
+		return fmt.Errorf("%s holds no lease on this replica", job)
+	}
+	return err
+}
+
+// Unlock ends the lease of a job or singleton, whichever replica holds it: when it would have
+// expired or, if now is set, at once, while its holder may still work. The next holder waits for
+// the length of the lease before it claims, since the last one may trust its lease until then.
+// With now, the record names this Replica as the unlocker. [ErrLost]: there is no
+// lease. [ErrUntold]: the lease is ended, and the record does not say so. fs.ErrNotExist: the job
+// has no entry.
+func (s *Scheduler) Unlock(ctx context.Context, job string, now bool) error {
+	r, err := s.runner(job)
+	if err != nil {
+		return err
+	}
+	return r.Unlock(ctx, now)
+}
+
+// A Backfill says which ticks of a job are to be run again. They have their outcome already: they were
+// missed, or their runs have to be repeated, or they are older than the job.
+type Backfill struct {
+	From, To time.Time // the range, with both ends; it ends before the first tick without an outcome
+
+	// All takes all ticks of the range. Otherwise those that were missed, as far as the history of the
+	// record shows; a range that begins before its history is refused.
+	All bool
+
+	// Parallel is how many ticks are run at a time, from 1 to 16. Zero is 1. They are claimed together and run
+	// in parallel on one replica, under one lease and with one token, and the next ones are claimed when all of them
+	// have returned; so a tick of the job that is due waits for the longest of them. Their runs share no checkpoint: Save
+	// and Load return an error. A job of a group runs one at a time.
+	Parallel int
+}
+
+// A BackfillPlan is what a backfill would do.
+type BackfillPlan struct {
+	Ticks       int // up to 100,000
+	First, Last time.Time
+}
+
+// PlanBackfill returns which ticks a backfill would run, and changes nothing. It reads the record.
+//
+// An [Order] of store.OrderBackfill has them run, on whichever replicas are up, in their order one at a
+// time or Parallel at a time. A tick that is due, and a manual run that was ordered, come first. Each tick has one outcome,
+// also if replicas die in between: where the runner of a tick died, Interrupted says what becomes of it. The
+// outcomes are in events and logs and are counted in [JobStatus], and not in the history of the record. They move
+// no watermark, and neither StartingDeadline nor Retry.PauseAfter applies. While the job is paused the backfill waits.
+//
+// [ErrRefused]: the range is wrong, has no such ticks or too many. fs.ErrNotExist: the job has no entry.
+func (s *Scheduler) PlanBackfill(ctx context.Context, job string, b Backfill) (BackfillPlan, error) {
+	r, err := s.runner(job)
+	switch {
+	case err != nil:
+		return BackfillPlan{}, err
+	case r.Singleton() || r.EveryReplica():
+		return BackfillPlan{}, control.Refuse(fmt.Errorf("%s has no ticks that are run once: it is a singleton, or runs on each replica", job))
+	}
+	plan, err := r.PlanBackfill(ctx, runner.Range(b))
+	if err != nil {
+		return BackfillPlan{}, fmt.Errorf("backfill %s: %w", job, err)
+	}
+	return BackfillPlan{plan.Ticks, plan.First, plan.Last}, nil
+}
