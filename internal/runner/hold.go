@@ -76,7 +76,7 @@ func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session
 		}
 		return r.unusable(ctx.Err() != nil, err), false
 	case !ok && c.take != nil && r.view.rec.MayRun():
-		return r.readAgain(0), false // the same
+		return r.readAgain(0), false // the lease is left to expire here too
 	case !ok:
 		return r.leave(ctx, stop, c, s), false
 	}

@@ -116,7 +116,7 @@ type denial struct {
 
 	unproved bool      // a claim or acquisition here failed or got no clear answer, and no write has succeeded since
 	gaveWay  bool      // the others have had their head start for what is due
-	tried    time.Time // the tick before which the last such acquisition was sent; zero: it was sent at that tick
+	tried    time.Time // the tick before which the last such acquisition was sent; zero: it was sent at the tick itself
 }
 
 // lift forgets why this replica could not write.

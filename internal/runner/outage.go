@@ -44,7 +44,7 @@ func (o *outage) begin(s *source, err error, emit func(event.Event)) {
 	t.err = err
 	o.hit[s] = t
 	// No source has had an answer since the trouble of s began. The renewals of a holder count only
-	// after a call that has failed, so a listing that is refused would look like a store out of reach.
+	// after a renewal that has failed, so a listing that is refused would look like a store out of reach.
 	if t.answers == o.answers && !s.lists {
 		o.err = err
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/soloist-go/soloist/internal/plan"
 )
 
-// owes returns up to when the ticks are due for a call of RunDue, zero for another one: those that were
+// owes returns up to when the ticks are due for a call of RunDue, zero for any other call: those that were
 // due when it began, and those up to the tick of its wake-up. Later ones wait for the next call. Else a
 // job whose run takes longer than its period would keep the call going forever.
 func (r *Runner) owes(c *call) time.Time {

@@ -61,7 +61,7 @@ type predecessor struct {
 // The facts about some predecessors. They are never changed in place.
 type facts struct {
 	known   []plan.Predecessor // in the order of After
-	seen    []sighting         // the same
+	seen    []sighting         // in the same order
 	by      time.Time          // all ticks up to here have outcomes
 	told    bool               // this replica has written the last of these outcomes itself
 	trouble error              // why one of them cannot be used; nil: none is known
