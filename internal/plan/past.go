@@ -189,7 +189,7 @@ const lateCreate = time.Minute
 // OlderThan reports whether r, which was read later than before, cannot have followed it:
 // tokens and watermarks never go back, so a person has put back an old version.
 //
-// A create may arrive late. If the entry was deleted meanwhile, that is a new one though its date is older than that of the entry
+// A create may arrive late. If the entry was deleted meanwhile, this is a new entry though its date is older than that of the entry
 // that was deleted. No run was claimed in that one, so nothing of it is lost.
 func OlderThan(r, before *store.Record) bool {
 	if unclaimed := before.Token == before.Created.UnixMicro(); unclaimed && r.Created.Before(before.Created) {

@@ -110,7 +110,7 @@ type denial struct {
 	err    error          // nil: the last write succeeded, or none was tried
 	etag   string         // of the record when the write failed; another one shows that some replica can write
 	pause  *lease.Backoff // until this replica tries again
-	writes int            // those of this process that had succeeded by then
+	writes int            // writes of this process that had succeeded by then
 	until  time.Time      // monotonic: the end of that pause, or of the first one in doubt
 	left   unanswered     // what this replica may have left at the entry
 
