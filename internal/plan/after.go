@@ -8,7 +8,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A follower is a job whose ticks are those of other jobs, its predecessors. A tick of a follower
+// A follower is a job whose ticks are its predecessors' ticks. A tick of a follower
 // is due once the run of each predecessor for that tick has succeeded or, under AfterAny, has its
 // outcome.
 //
@@ -16,7 +16,7 @@ import (
 //     there is final, so an old reading of such a record is never wrong: it only knows less.
 //   - The record of the follower alone says which ticks the follower has run. So each of them
 //     runs once, whatever becomes of its predecessors later.
-//   - Runs of a predecessor by hand settle no tick, so they count for nothing here.
+//   - Manual runs of a predecessor settle no tick, so they count for nothing here.
 //   - A tick for which some predecessor did not succeed is skipped. If its outcome has left the
 //     record of the predecessor, the tick is missed: a success is never guessed.
 //   - Ticks that become due while the follower runs are settled by its next claim, and not at the

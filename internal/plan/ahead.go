@@ -38,7 +38,7 @@ func (p *Policy) LookLast() time.Duration { return p.Lead() / 4 }
 // to another one: after those that would have it have looked.
 func (p *Policy) Cede() time.Duration { return p.Lead() / 5 }
 
-// Upcoming returns the tick before which this replica acts next: the first one that is not
+// Upcoming returns the tick before which this replica acts next: the first tick that is not
 // settled, claimed or expected. Zero: there is none.
 func (p *Policy) Upcoming(v View, o *Observation) time.Time {
 	if p.Ticks == nil {
@@ -57,7 +57,7 @@ func (p *Policy) ahead(v View, o *Observation, next time.Time) (a Action, ok boo
 		return Action{}, false
 	}
 	// The answer to the look may show that the clock of this replica is fast. That look counts
-	// all the same: another one would follow as soon as the service's date leaves room for it.
+	// anyway: another one would follow as soon as the service's date leaves room for it.
 	switch wait := next.Sub(v.Now) - v.Ahead.Lead; {
 	case wait > 0 && !(o.Fresh && wait <= p.Lead()/2):
 		return Action{After: max(wait, minIdle)}, true

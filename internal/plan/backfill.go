@@ -17,7 +17,7 @@ import (
 //     outcome. So each tick has one outcome, whatever becomes of the replicas in between. Under
 //     Rerun a tick whose runner died is claimed again.
 //   - A tick of the job that is due comes first, also before a further attempt of a tick of the
-//     backfill. What was ordered by hand does too.
+//     backfill. A manual run that was ordered does too.
 //   - It never moves the watermark. Ticks that come due under its run are not skipped: they are due.
 //   - While the job is paused it waits.
 
@@ -65,7 +65,7 @@ func (p *Policy) nextBackfilled(r *store.Record, v View) (tick time.Time, attemp
 }
 
 // backfilledAfter returns the first tick of a backfill after an instant, zero if there is none, or if as many were claimed
-// as a backfill may have: another schedule may have more of them than the one that it was ordered under.
+// as a backfill may have: another schedule may have more of them than the schedule under which it was ordered.
 func (p *Policy) backfilledAfter(r *store.Record, b *store.Backfill, through time.Time) time.Time {
 	if done := &r.Backfill; done.Seq == b.Seq && done.Done()+int64(len(done.Open)) >= maxCount {
 		return time.Time{}

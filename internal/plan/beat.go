@@ -15,7 +15,7 @@ import (
 // before the first answer that showed the ETag. So it breaks the lease, if the ETag is still the
 // same, and goes on as if the lease had expired.
 //
-// What counts is the length in the record, not that of this replica, which may have another one.
+// What counts is the length in the record, not this replica's, which may differ.
 
 // beatDrift is by how much longer than the length of a beat the ETag has to be seen: the rates of
 // two clocks may differ by one part in so many. It is lease.Drift.
@@ -66,7 +66,7 @@ func (o *Observation) Recall(s Sighting) {
 }
 
 // A lastWrite is after which instant the write was applied that gave the entry its ETag. It outlives
-// LookedAway: an ETag is that of one write, whatever came between two reads.
+// LookedAway: an ETag belongs to one write, whatever came between two reads.
 type lastWrite struct {
 	etag  string
 	after time.Time // zero: not known

@@ -8,7 +8,7 @@ import (
 )
 
 // startingDeadline returns how late a first attempt may start; zero: as late as Missed says.
-// Lease is that of the store: a job may ask for a shorter one, which its beats keep.
+// Lease is the store's: a job may ask for a shorter one, which its beats keep.
 func (p *Policy) startingDeadline() time.Duration {
 	if p.StartingDeadline == 0 && p.Missed == SkipMissed {
 		return p.Lease
@@ -32,7 +32,7 @@ func (p *Policy) choose(through, newest, now time.Time, pauses []store.Span) (ti
 	if deadline > 0 {
 		through = instant.Later(through, now.Add(-deadline-1))
 	}
-	// RunAll: go back from the newest tick to the oldest one that may still run.
+	// RunAll: go back from the newest tick to the oldest tick that may still run.
 	before := p.lastOutside(newest, pauses)
 	for n := 0; before.After(through); n++ {
 		if n == maxBacklog {

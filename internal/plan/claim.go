@@ -19,7 +19,7 @@ type Claim struct {
 func (c *Claim) writing(v View) *write { return &write{&c.Record, len(v.Record.History)} }
 
 // Claim returns what is to be written if the lease of the entry is free, or held by this
-// replica. It returns false if there is nothing to write. The order is that of time: first
+// replica. It returns false if there is nothing to write. The order is chronological: first
 // what becomes of the run before, then ticks that were missed, then the tick to run. One
 // write holds all of it, so that no reader sees a part.
 //
@@ -158,8 +158,8 @@ func (p *Policy) mayRepeat(r *store.Record) bool {
 	return ours && owed && p.Interrupted == Rerun && deaths(r) < maxDeaths
 }
 
-// adopt puts a changed definition into force. Ticks of the old one that were due before are
-// settled as missed, and none of the new one is made up for.
+// adopt puts a changed definition into force. Ticks of the old definition that were due before are
+// settled as missed, and none of the new definition is made up for.
 func (p *Policy) adopt(r *store.Record, v View) bool {
 	if r.Definition.Spec == p.Spec {
 		r.Definition.Since = instant.Later(r.Definition.Since, v.Since)
@@ -254,7 +254,7 @@ func (p *Policy) claim(next *Claim, v View, tick time.Time, attempt int) {
 	next.Run = true
 }
 
-// claimRequest claims a run by hand, beside the ticks, once for each request. It returns false
+// claimRequest claims a manual run, in addition to the ticks, once for each request. It returns false
 // if a tick is to be run again first: the record has room for one run, and the claim would
 // overwrite what it says about that tick. If another
 // definition is in force, it stays so, and it alone decides about its ticks.
@@ -281,7 +281,7 @@ func (p *Policy) claimRequest(next *Claim, v View) bool {
 	p.claim(next, v, v.Now.UTC().Truncate(time.Millisecond), 1)
 	next.Record.Run.Request = v.Request
 	serveByHand(&next.Record, v)
-	// A run by hand puts no definition into force.
+	// A manual run puts no definition into force.
 	if r.Definition.Spec != p.Spec {
 		next.Record.Definition = r.Definition
 	}

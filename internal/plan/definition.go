@@ -8,19 +8,19 @@ import (
 )
 
 // Two definitions of a job are up during a rolling deploy. The one in force is
-// that of the replica which started last; replicas of an older one yield. If
+// the definition of the replica which started last; replicas of an older one yield. If
 // the deploy is aborted, the older replicas take the job back:
 //
 //   - Mark: an older replica that has a tick overdue writes a mark into the
 //     record. Of several older definitions the youngest one replaces the marks of
 //     the others, and they leave its mark alone.
 //   - Answer: each replica of the definition in force looks at the record once
-//     a minute. One that finds a mark removes it, which changes the ETag.
+//     a minute. A replica that finds a mark removes it, which changes the ETag.
 //   - Inherit: if the marked record stands for InheritAfter, the older replica
 //     acquires the lease with the ETag of the mark and makes its definition the
 //     one in force.
 //
-// The ETag decides: as long as it is that of the mark, no replica has written, so none
+// The ETag decides: as long as it is the mark's, no replica has written, so none
 // has answered. A replica of the younger definition that is cut off from the store
 // for longer than InheritAfter loses the job until it restarts.
 
@@ -40,7 +40,7 @@ const (
 // definition returns the definition of this replica, in the form of a mark.
 func (p *Policy) definition(v View) store.Mark { return store.Mark{Spec: p.Spec, Since: v.Since} }
 
-// Outdated reports whether another definition is in force, that of a replica which started
+// Outdated reports whether another definition is in force, from a replica which started
 // later. Then this replica decides nothing about the job.
 func (p *Policy) Outdated(v View) bool {
 	return younger(store.Mark{Spec: v.Record.Definition.Spec, Since: v.Record.Definition.Since}, p.definition(v))

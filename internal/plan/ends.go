@@ -22,7 +22,7 @@ func (p *Policy) FinishSeveral(r *store.Record, all []Ended, end time.Time) stor
 	return f
 }
 
-// worst returns the end that the record shows as that of the run: of a stall, or else of the first that has not succeeded.
+// worst returns the end that the record shows for the run: of a stall, or else of the first that has not succeeded.
 func worst(all []Ended) Ended {
 	last := Ended{Status: store.Succeeded}
 	for _, e := range slices.Backward(all) {

@@ -115,14 +115,14 @@ func (p *Policy) pauseSelf(r *store.Record, at time.Time) {
 }
 
 // skipUnder settles the ticks up to lo as skipped, since they came due under the run, but the
-// one that waits for its end. It must not settle a tick that came due before the run, which is
+// a tick that waits for its end. It must not settle a tick that came due before the run, which is
 // missed or still owed.
 func (p *Policy) skipUnder(r *store.Record, lo time.Time, pauses []store.Span) {
 	if p.Ticks == nil || p.Follows() || p.Missed == RunAll || isBackfill(r) || p.offeredAgain(r) || r.Definition.Spec != p.Spec {
 		return
 	}
 	if r.Run.Request != "" && p.Ticks.Last(r.Run.Tick).After(r.Watermark) {
-		return // a tick was due before this run by hand, and still is
+		return // a tick was due before this manual run, and still is
 	}
 	last := p.Ticks.Last(lo)
 	if r.Run.Attempt > 1 && !p.missBefore(r, last, pauses) {
@@ -134,7 +134,7 @@ func (p *Policy) skipUnder(r *store.Record, lo time.Time, pauses []store.Span) {
 	r.Due = p.Unclaimed(r)
 }
 
-// lastSkipped returns up to which tick those that came due under a run are skipped at its end. The
+// lastSkipped returns up to which tick those that came due under a run are skipped when it ends. The
 // newest of them is last.
 func (p *Policy) lastSkipped(last time.Time) time.Time {
 	if p.Overlap == SkipOverlap {

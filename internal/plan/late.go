@@ -8,34 +8,34 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A tick that has not succeeded by FinishBy after it is late, and that is told once: the record says
+// A tick that has not succeeded by FinishBy after it is late, and that is reported once: the record says
 // up to which tick it is known of each whether it was late.
 //
-//   - A tick with an outcome is late if it did not succeed, or succeeded later. One that was skipped
-//     on purpose, for a pause or by the job itself, is not, nor is one that an operator has cancelled.
+//   - A tick with an outcome is late if it did not succeed, or succeeded later. A tick that was skipped
+//     on purpose, for a pause or by the job itself, is not, nor is a tick that an operator has cancelled.
 //   - A tick without an outcome is late whatever keeps it: its run goes on, it waits, or nothing has
-//     begun it. One that came due in a pause is not.
-//   - A tick is told when its time is over, though its outcome may have said so before. The history
-//     does not keep all outcomes: one that is about to leave it is told before its time.
-//   - The holder of a run tells, since no other replica can write meanwhile; else any replica does, in
+//     begun it. A tick that came due in a pause is not.
+//   - A tick is reported when its time is over, though its outcome may have said so before. The history
+//     does not keep all outcomes: an outcome about to leave it is reported before its time.
+//   - The holder of a run reports, since no other replica can write meanwhile; else any replica does, in
 //     its next claim or by a write of its own.
 //   - Writes for that alone are a minute apart, whichever replicas send them: a job of every second
-//     whose ticks are all late would cost one each second. What becomes late meanwhile is told by the next.
+//     whose ticks are all late would cost one each second. What becomes late meanwhile is reported by the next.
 
 // lateKept is how many outcomes wait for the time of their ticks. The history has room for twice as
 // many in most records, so that none is lost unseen.
 const lateKept = 10
 
-// LateAgain is how long the replicas of a job wait at least between two writes that only tell of late ticks.
+// LateAgain is how long the replicas of a job wait at least between two writes that only report late ticks.
 const LateAgain = time.Minute
 
-// lateJitter keeps the replicas apart that would all tell of one tick.
+// lateJitter keeps the replicas apart that would all report one tick.
 const lateJitter = 3 * time.Second
 
 // never is the wait for what does not come.
 const never = 365 * 24 * time.Hour
 
-// A Lateness is what a write tells of ticks that are late.
+// A Lateness is what a write reports about late ticks.
 type Lateness struct {
 	Tick  time.Time // the newest of them; zero: there are none
 	Count int       // how many they are
@@ -43,9 +43,9 @@ type Lateness struct {
 	Since time.Time // when the first of them should have succeeded
 }
 
-// Judge notes in the record which ticks are late at an instant, and returns those that were not told
+// Judge notes in the record which ticks are late at an instant, and returns those that were not reported
 // before. Only a replica of the definition in force knows the ticks. One without FinishBy leaves what others
-// note: they may be up beside it.
+// note: they may run at the same time.
 func (p *Policy) Judge(r *store.Record, now time.Time, c store.JobControl) (late Lateness) {
 	if !p.judges(r) {
 		return late
@@ -66,7 +66,7 @@ func (p *Policy) judges(r *store.Record) bool {
 	return p.FinishBy > 0 && p.Ticks != nil && r.Definition.Spec == p.Spec
 }
 
-// Tell is Judge for a write that is for that alone.
+// Tell is Judge for a write with no other purpose.
 func (p *Policy) Tell(r *store.Record, now time.Time, c store.JobControl) (late Lateness) {
 	if late = p.Judge(r, now, c); late.Count > 0 {
 		r.Past.Told = now.Truncate(time.Millisecond)
@@ -97,7 +97,7 @@ func (p *Policy) judgeSettled(r *store.Record, by time.Time, late *Lateness) (al
 	return true
 }
 
-// judgeOwed judges ticks without an outcome. Those of a pause will be skipped.
+// judgeOwed judges ticks without an outcome. Ticks of a pause will be skipped.
 func (p *Policy) judgeOwed(r *store.Record, by time.Time, pauses []store.Span, late *Lateness) {
 	last := p.Ticks.Last(by)
 	if p.Paused {
@@ -198,7 +198,7 @@ func (p *Policy) noteLate(r *store.Record, late *Lateness) {
 	r.Past.Late.Count += int64(late.Count)
 }
 
-// LateNow returns which ticks are late at an instant, whether that was told or not. Without FinishBy none is.
+// LateNow returns which ticks are late at an instant, whether reported or not. Without FinishBy none is.
 func (p *Policy) LateNow(r *store.Record, now time.Time, c store.JobControl) store.Late {
 	if p.FinishBy == 0 {
 		return store.Late{}
@@ -208,11 +208,11 @@ func (p *Policy) LateNow(r *store.Record, now time.Time, c store.JobControl) sto
 	return judged.Past.Late
 }
 
-// UntilTell returns how long it takes until a write is due that tells of late ticks, if nothing else
+// UntilTell returns how long it takes until a write is due that reports late ticks, if nothing else
 // happens. Zero or less: it is due.
 func (p *Policy) UntilTell(r *store.Record, now time.Time, c store.JobControl) time.Duration {
 	wait := p.untilLate(r, now, c)
-	// The clock that told may be a little ahead of this one. If it is by more than that, it was wrong.
+	// The clock that reported may be a little ahead of this one. If it is by more than that, it was wrong.
 	if again := r.Past.Told.Add(LateAgain).Sub(now); again <= 2*LateAgain {
 		wait = max(wait, min(again, LateAgain))
 	}
@@ -258,7 +258,7 @@ func (p *Policy) nextOwed(r *store.Record, now time.Time, c store.JobControl) ti
 
 // tellLate adds to what an idle replica does that ticks may be late, or become so before it acts. Just
 // before a tick it leaves that to the claim of the tick. So it does while the record shows a run without an
-// end, as in a pause: once its lease is released, nobody knows any more that it has expired.
+// end, as in a pause: once its lease is released, no replica knows any more that it has expired.
 func (p *Policy) tellLate(a Action, v View, o *Observation) Action {
 	if p.FinishBy == 0 || a.Read || a.What != Wait && a.What != Await {
 		return a

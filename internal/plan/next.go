@@ -64,9 +64,9 @@ func (p *Policy) yield(v View, o *Observation) Action {
 	return Action{What: Mark, After: maxSleep, Read: true}
 }
 
-// idle waits for the next tick. It reads the record once a minute all the same: a replica
+// idle waits for the next tick. It reads the record once a minute anyway: a replica
 // with an older definition may have left a mark, which must be answered. A younger definition that is not in force yet, as
-// that of a singleton that is paused, answers none: the answer would be that of the definition in force.
+// of a paused singleton, answers none: the answer would be from the definition in force.
 func (p *Policy) idle(v View, o *Observation) Action {
 	if o.Fresh && v.Record.Definition.Mark.Spec != "" && v.Record.Definition.Spec == p.Spec && !v.State.Live() {
 		return Action{What: Answer}
@@ -147,7 +147,7 @@ func (p *Policy) follow(v View, o *Observation, c Clock) Action {
 
 // often has a replica of a younger definition read a job often whose lease may be kept from
 // tick to tick: that lease is free for a moment only, now and then, and the ticks of this
-// definition do not tell when.
+// definition do not say when.
 func (p *Policy) often(a Action, v View) Action {
 	if p.Ticks != nil && v.Record.Definition.Spec != p.Spec && v.Now.Sub(v.Record.Run.Claimed) < 2*p.Lead() {
 		a.After, a.Jitter = min(a.After, 2*nearEvery), 2*nearEvery
@@ -166,7 +166,7 @@ func (p *Policy) urgent(r *store.Record, now time.Time) bool {
 
 // untilLapse returns when to read next: just after the next instant at which the lease of
 // the run could lapse. Renewals come at thirds of the lease after the claim, so a lapse
-// comes at such an instant too. The service's clock is taken at its earliest, and that
+// comes at such an instant too. The service's clock is taken as early as it can be, and that
 // reading falls behind by Drift while the replica waits; without allowance for that, the
 // replica would wake up too early and read twice.
 func (p *Policy) untilLapse(r *store.Record, c Clock) (after, jitter time.Duration) {

@@ -7,7 +7,7 @@ import (
 )
 
 // An Observation is what a replica has noticed over several reads of an entry. One read
-// cannot tell how long something has been so. Unless noted otherwise its instants are by
+// cannot know how long something has been so. Unless noted otherwise its instants are by
 // the replica's monotonic clock: they are used for how long ago something was.
 type Observation struct {
 	At       time.Time // now
@@ -31,7 +31,7 @@ type Observation struct {
 	tokens    tokens
 }
 
-// tokens are those of runs that were noticed something of.
+// tokens belong to runs of which something was noticed.
 type tokens struct {
 	broken int64 // the run that BrokenAt is about
 	handed int64 // the run that HandoverAt is about
@@ -55,7 +55,7 @@ type Occupation struct {
 
 // occupationGap is the time without a read after which a lease counts as another one: two
 // clients may have had it in turn. The reads of a job that waits for a lease are nearer to each
-// other; those of an idle job, a minute apart, are not.
+// other; writes of an idle job, a minute apart, are not.
 const occupationGap = maxSleep * 3 / 2
 
 // See adds one read of the entry. The caller has set At; now is the service's time, as well
@@ -150,7 +150,7 @@ func (p *Policy) HoldOff(v View, o *Observation) time.Duration {
 		return left
 	}
 	// The wait counts from the first read that showed the end of the lease, so that a
-	// hold-off which was cut short is not begun anew.
+	// hold-off which was cut short is not begun again.
 	if v.Record.MayRun() && v.State != store.Expired && !o.BrokenAt.IsZero() && o.tokens.broken == v.Record.Token {
 		return length - o.At.Sub(o.BrokenAt)
 	}

@@ -11,7 +11,7 @@ import (
 // isBackfill reports whether the last run is one of a backfill.
 func isBackfill(r *store.Record) bool { return store.BackfillOf(r.Run.Request) != 0 }
 
-// Several reports whether the last run is a claim of several ticks of a backfill. It may be one that has a single tick left.
+// Several reports whether the last run is a claim of several ticks of a backfill. It may have a single tick left.
 func Several(r *store.Record) bool {
 	return isBackfill(r) && r.Backfill.Several && r.Backfill.Seq == r.Run.Order
 }
@@ -41,7 +41,7 @@ func lastOpen(r *store.Record, tick time.Time) time.Time {
 }
 
 // leftBeside reports whether the last run is a claim of several ticks one of which has stalled, and others have no outcome. If
-// their lease is over, their runner died before it could tell of them.
+// their lease is over, their runner died before it could report them.
 func leftBeside(r *store.Record) bool {
 	return r.Run.Status == store.Stalled && r.MayRun() && Several(r) &&
 		slices.ContainsFunc(r.Backfill.Open, func(o store.OpenTick) bool { return o.Token == r.Token })

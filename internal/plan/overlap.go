@@ -14,7 +14,7 @@ import (
 //     as a tick is that came due a moment later, and whatever bounds such a tick bounds it:
 //     the starting deadline, pauses, a full group, a changed definition.
 //   - Under Replace too. Besides, the replica that runs the older tick ends that run as soon as the
-//     newer one is due and can start there. It knows the ticks, so no replica has to tell it, and no other replica
+//     newer one is due and can start there. It knows the ticks, so no replica has to notify it, and no other replica
 //     can claim the newer tick before the run has ended: there is one claim at a time. If the
 //     runner has died, the older tick gets no further attempt once a newer one is due.
 
@@ -34,14 +34,14 @@ func (p *Policy) ReplacedBy(v View) time.Time {
 	return tick
 }
 
-// Replaced begins the reason of a cancelled run whose place a newer tick has taken. That of a run which an
+// Replaced begins the reason of a cancelled run whose place a newer tick has taken. The reason of a run which an
 // operator has cancelled begins with "by".
 const Replaced = "replaced"
 
 // replaced reports whether a newer tick has taken the place of a cancelled run with the reason.
 func replaced(reason string) bool { return strings.HasPrefix(reason, Replaced+" ") }
 
-// outlived reports whether a tick came due after that of the last run and replaces it, also one that is too
+// outlived reports whether a tick came due after the tick of the last run and replaces it, even a tick that is too
 // late to be run itself: then the older one is not repeated.
 func (p *Policy) outlived(v View) bool {
 	return p.Overlap == Replace && p.lastOutside(v.Now, Pauses(v.Record, v.Control, v.Now)).After(v.Record.Run.Tick)

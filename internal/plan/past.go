@@ -15,7 +15,7 @@ import (
 const Stopped = "stopped"
 
 // deaths returns how many attempts of the last tick have ended by a death, where a run that
-// is still recorded as running counts as one. The number in the record may be that of another
+// is still recorded as running counts as one. The number in the record may be from another
 // tick, since a program that does not know the field leaves it as it is. So it is at most the
 // number of attempts that have ended.
 func deaths(r *store.Record) int {
@@ -35,7 +35,7 @@ func open(r *store.Record) bool {
 // so that no other run may take its place in the record.
 func unsettled(r *store.Record) bool { return r.Run.Status == store.Running || open(r) }
 
-// claimed returns the last tick that was claimed. It is zero after a run by hand, which
+// claimed returns the last tick that was claimed. It is zero after a manual run, which
 // claims no tick.
 func claimed(r *store.Record) time.Time {
 	if r.Run.Request != "" {
@@ -69,7 +69,7 @@ func writing(r *store.Record) *write { return &write{r, len(r.History)} }
 func (w *write) full() bool { return len(w.History)-w.had >= maxSettled }
 
 // settle writes the outcome of a tick or of a range of ticks, and moves the watermark over
-// them. The outcome of a run by hand settles no tick.
+// them. The outcome of a manual run settles no tick.
 func settle(r *store.Record, f store.Outcome) {
 	n := f.Count
 	if f.From.IsZero() {
@@ -100,8 +100,8 @@ func settle(r *store.Record, f store.Outcome) {
 	}
 }
 
-// LastSuccess returns the newest tick that has succeeded, as far as the record tells, zero if none
-// has. Runs by hand, and singletons, have no tick. The field may be missing, or older than what
+// LastSuccess returns the newest tick that has succeeded, as far as the record shows, zero if none
+// has. Manual runs, and singletons, have no tick. The field may be missing, or older than what
 // History has: a program that does not know it leaves it as it is.
 func LastSuccess(r *store.Record) time.Time {
 	last := r.Past.Succeeded
@@ -152,7 +152,7 @@ func LastOutcome(r *store.Record, status store.Status, reason string) store.Outc
 		Token: r.Token, Replica: r.Run.Replica, Start: begun(r), End: r.Run.Finished}
 }
 
-// OutcomeOfRequest returns the outcome of a run by hand, if the record has it. A run whose
+// OutcomeOfRequest returns the outcome of a manual run, if the record has it. A run whose
 // lease has ended has none before some replica has settled it: its runner may only have been
 // cut off, and write the outcome yet.
 func OutcomeOfRequest(r *store.Record, request string, lease store.LeaseState) (store.Outcome, bool) {
@@ -189,7 +189,7 @@ const lateCreate = time.Minute
 // OlderThan reports whether r, which was read later than before, cannot have followed it:
 // tokens and watermarks never go back, so a person has put back an old version.
 //
-// A create may arrive late. If the entry was deleted meanwhile, that is a new one though its date is older than that of the entry
+// A create may arrive late. If the entry was deleted meanwhile, this is a new entry though its date is older than that of the entry
 // that was deleted. No run was claimed in that one, so nothing of it is lost.
 func OlderThan(r, before *store.Record) bool {
 	if unclaimed := before.Token == before.Created.UnixMicro(); unclaimed && r.Created.Before(before.Created) {

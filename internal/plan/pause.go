@@ -11,13 +11,13 @@ import (
 // What operators order reaches a replica a few seconds later; see internal/control. Each
 // replica decides by what it has read, and the record makes one decision of it:
 //
-//   - While a job is paused nothing of it starts but a run by hand. Nothing is written for
+//   - While a job is paused nothing of it starts but a manual run. Nothing is written for
 //     the ticks that come due. A tick that waits for another attempt goes on waiting.
 //   - The first claim after the pause records its ticks as skipped. A pause that is over is
 //     kept for that: the ticks may have come due while no replica was up.
 //   - The first replica that reads the resume of a job which has paused itself notes it in the
 //     record. From then on the job goes on, also if the document of the orders is lost.
-//   - A run by hand that was ordered is claimed once: the record keeps the number of the last
+//   - A manual run that was ordered is claimed once: the record keeps the number of the last
 //     order that was served, and orders are served in their order.
 
 // PausedAt reports whether the job is paused, by an operator or by itself.
@@ -111,7 +111,7 @@ func pauseOf(tick time.Time, pauses []store.Span) (s store.Span, ok bool) {
 	return s, false
 }
 
-// passAll settles the ticks up to last, which no replica runs: those of a pause as skipped, the others as missed for the
+// passAll settles the ticks up to last, which no replica runs: ticks of a pause as skipped, the others as missed for the
 // reason, or as skipped if they have waited for a slot of their group. It returns false if the write has no room for all.
 func (p *Policy) passAll(w *write, last time.Time, reason string, pauses []store.Span, waited store.Span) bool {
 	r := w.Record

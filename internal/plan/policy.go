@@ -54,7 +54,7 @@ const (
 // A Policy is what the program says about the ticks of a job.
 type Policy struct {
 	Ticks            Ticks         // nil: a singleton, which has a claim and no ticks
-	StartingDeadline time.Duration // how late a run may start, from its tick on; zero: no limit but that of Missed
+	StartingDeadline time.Duration // how late a run may start, from its tick on; zero: only Missed limits it
 	Lease            time.Duration // the length that the store is asked for
 	Beat             time.Duration // the length that the program asks for, if the store takes none so short; else zero. See beat.go
 	Missed           Missed
@@ -63,7 +63,7 @@ type Policy struct {
 	FinishBy         time.Duration // after its tick: when it has to have succeeded; zero: whenever. See late.go
 	ClaimAhead       bool          // the claim is written before the tick; see ahead.go
 	Paused           bool
-	CountsByHand     bool   // Failures counts runs by hand, and deaths among them
+	CountsByHand     bool   // Failures counts manual runs, and deaths among them
 	Group            string // whose slots limit how many runs take place at a time; empty: none does
 	PauseAfter       int64  // failures in a row after which the job pauses itself; zero: it does not
 	Spec             string // hash of the definition: two replicas with the same one agree about every tick
@@ -111,7 +111,7 @@ type View struct {
 	// read together. Zero: LookEvery after the last look.
 	LookBy time.Time
 
-	// Request is the name of a run by hand. Then the claim is for that run alone.
+	// Request is the name of a manual run. Then the claim is for that run alone.
 	Request string
 
 	// Waited are the ticks that this replica could not claim, since its group had no free slot.
@@ -168,7 +168,7 @@ func (p *Policy) Gap(tick time.Time) time.Duration {
 	return time.Hour
 }
 
-// Over returns the last tick of a job that has no further one, and owes none; zero: it is not over.
+// Over returns the last tick of a job that has no further one, and none due; zero: it is not over.
 func (p *Policy) Over(r *store.Record, now time.Time) time.Time {
 	if p.Ticks == nil || r.MayRun() || !p.NextTick(r).IsZero() {
 		return time.Time{}

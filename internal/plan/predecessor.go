@@ -24,7 +24,7 @@ type Seen struct {
 
 // Updated returns what is known of the predecessor by its record as it is now.
 func (b Predecessor) Updated(r *store.Record, now time.Time) Predecessor {
-	if r.Watermark.Before(b.Watermark) { // of an entry that was made anew
+	if r.Watermark.Before(b.Watermark) { // of an entry that was created again
 		b.Watermark, b.Seen = time.Time{}, nil
 	}
 	isNew := func(o store.Outcome) bool { return o.Request == "" && o.End.IsZero() && o.Tick.After(b.Watermark) }
@@ -35,7 +35,7 @@ func (b Predecessor) Updated(r *store.Record, now time.Time) Predecessor {
 	return b
 }
 
-// PredecessorOf returns what a record tells of a job that others follow.
+// PredecessorOf returns what a record says about a job that others follow.
 func PredecessorOf(r *store.Record, now time.Time) Predecessor {
 	return Predecessor{Job: r.Job}.Updated(r, now)
 }

@@ -80,7 +80,7 @@ func (p *Policy) checkRange(r *store.Record, now time.Time, of Range) error {
 	return nil
 }
 
-// missedIn returns where the ticks are that the record tells as missed. Those that were missed while
+// missedIn returns where the ticks are that the record shows as missed. Ticks that were missed while
 // the schedule changed were of the schedule before, and do not count.
 func missedIn(r *store.Record, within store.Span) (spans []store.Span, err error) {
 	since, all := reach(r)
@@ -151,7 +151,7 @@ func spanOf(f *store.Outcome) store.Span {
 }
 
 // reach returns the instant after which the history has the outcome of each tick, and whether it has
-// those of all ticks that the job has ever had.
+// the outcomes of all ticks that the job has ever had.
 func reach(r *store.Record) (since time.Time, all bool) {
 	var counted, known int64
 	for _, n := range r.Counts {

@@ -7,7 +7,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// Ordered reports whether a run by hand was ordered that waits for a claim.
+// Ordered reports whether a manual run was ordered that waits for a claim.
 func (p *Policy) Ordered(v View) bool {
 	waits := slices.ContainsFunc(v.Control.Requests, func(q store.Request) bool { return q.Seq > v.Record.Orders.Served })
 	if !waits || p.Ticks == nil || p.Outdated(v) {
@@ -17,7 +17,7 @@ func (p *Policy) Ordered(v View) bool {
 	return p.claimOrdered(&next, v)
 }
 
-// claimOrdered claims the oldest run by hand that was ordered and not served. It settles
+// claimOrdered claims the oldest manual run that was ordered and not served. It settles
 // requests that cannot be run any more, and those that were made while the job was running:
 // they are skipped, as a tick is, unless the job makes up for all its ticks.
 func (p *Policy) claimOrdered(next *Claim, v View) (changed bool) {
@@ -54,7 +54,7 @@ func knows(r *store.Record, request string) bool {
 	return r.Run.Request == request || slices.ContainsFunc(r.History, func(f store.Outcome) bool { return f.Request == request })
 }
 
-// Served reports whether the request of a call by hand was ordered and is served, and the record
+// Served reports whether the request of a manual call was ordered and is served, and the record
 // does not show its run any more: history keeps the last outcomes alone.
 func Served(v View) bool {
 	return !knows(v.Record, v.Request) && slices.ContainsFunc(v.Control.Requests, func(q store.Request) bool {
@@ -62,8 +62,8 @@ func Served(v View) bool {
 	})
 }
 
-// serveByHand notes that a claim by hand serves the request of that name, if it was ordered and
-// is the next, and that those before it are served which were run by hand too. Once history has
+// serveByHand notes that a manual claim serves the request of that name, if it was ordered and
+// is the next, and that those before it are served which were run manually too. Once history has
 // forgotten their outcomes, nothing else would keep a replica from running them as ordered.
 func serveByHand(claim *store.Record, v View) {
 	for _, q := range v.Control.Requests {
@@ -92,7 +92,7 @@ func passedOver(v View) bool {
 }
 
 // under reports whether an order surely came during the last run. The time of an order is the
-// earliest that it can have been, and the end of a run is the latest. That of a run which has stalled and was not known to
+// earliest that it can have been, and the end of a run is the latest. The end of a run which has stalled and was not known to
 // return is not known: its outcome has none, and Finished is when it was settled.
 func under(r *store.Record, at time.Time) bool {
 	const doubt = 2 * time.Second
@@ -118,7 +118,7 @@ func cancelled(v View) bool {
 	return v.Control.End.Cancel && Ends(&v.Control.End, v.Record.Token, AboutLast(v.Record))
 }
 
-// AboutLast returns what the last claim was for. A run by hand that was not ordered is known by its token alone.
+// AboutLast returns what the last claim was for. A manual run that was not ordered is known by its token alone.
 func AboutLast(r *store.Record) (a store.About) {
 	switch back := r.Orders.Returned; {
 	case back.Order != 0 && !back.Tick.IsZero():
@@ -151,7 +151,7 @@ func Ends(e *store.End, token int64, a store.About) bool {
 	return a.Tick.Equal(e.About.Tick) && (a.Attempt == e.About.Attempt || e.Cancel && a.Attempt > e.About.Attempt)
 }
 
-// settleCancelled settles a tick whose claim was given up and cancelled, before a run by hand is
+// settleCancelled settles a tick whose claim was given up and cancelled, before a manual run is
 // claimed: after that the order to cancel names a claim that the record does not show any more.
 func (p *Policy) settleCancelled(next *Claim, v View) {
 	r := &next.Record
@@ -196,7 +196,7 @@ func (p *Policy) claimBackfill(next *Claim, v View) (changed bool) {
 	if tick.IsZero() || v.Claims != AnyRun || p.Paused || p.PausedAt(v) || selfPaused(r, v.Control) {
 		return changed
 	}
-	if next.writing(v).full() || !p.Follows() && p.Ticks.Last(v.Now).After(r.Watermark) { // one that is due comes first
+	if next.writing(v).full() || !p.Follows() && p.Ticks.Last(v.Now).After(r.Watermark) { // a due tick comes first
 		return changed
 	}
 	was, seq := r.Backfill, v.Control.Backfill.Seq
@@ -266,7 +266,7 @@ func endedBy(v View) (by store.End, ok bool) {
 	return EndOfBackfill(v.Record.Run.Order, &v.Control.Backfill)
 }
 
-// EndOfBackfill returns by which order a backfill is cancelled; last is the last one that was ordered. If that is another
+// EndOfBackfill returns by which order a backfill is cancelled; last is the last order. If that is another
 // one, this one was cancelled before: else the other would have been refused. Who cancelled it the orders do not say any more.
 func EndOfBackfill(seq int64, last *store.Backfill) (by store.End, ok bool) {
 	if last.Seq > seq {
@@ -318,7 +318,7 @@ func (p *Policy) notBackfilled(r *store.Record, tick time.Time) string {
 	return ""
 }
 
-// settleLeftOpen is settleLeftBackfilled for a claim of several ticks. One that has never begun has no outcome when its backfill is
+// settleLeftOpen is settleLeftBackfilled for several ticks. A tick that has never begun has no outcome when its backfill is
 // cancelled, or when the schedule does not have it any more, as those after the cursor have none.
 func (p *Policy) settleLeftOpen(next *Claim, v View) (changed bool) {
 	r, b, n := &next.Record, &v.Control.Backfill, len(next.Record.Backfill.Open)

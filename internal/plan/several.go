@@ -8,8 +8,8 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A backfill may run several ticks at a time. Then one claim has several ticks, which its holder runs beside
-// each other, under its lease and with its token. So whatever holds for the one run of a claim holds for all of
+// A backfill may run several ticks at a time. Then one claim has several ticks, which its holder runs in parallel,
+// under its lease and with its token. So whatever holds for the one run of a claim holds for all of
 // them: the trust in the lease bounds them, and no other run of the job begins before they are over.
 //
 //   - The claim moves the cursor over its ticks, and the same write makes them open: Backfilled.Open has them
@@ -23,7 +23,7 @@ import (
 //   - A claim of ticks that have waited has no new ones, so that who cancels a claim cancels all later claims
 //     of its ticks, and nothing else.
 //   - When all runs have returned the claim has ended. Only then does the next claim decide: what is due, or was
-//     ordered by hand, comes first.
+//     ordered manually, comes first.
 //   - A tick whose runner died is run again alone, so that one which kills its runners costs the others
 //     one attempt.
 
@@ -64,7 +64,7 @@ func (p *Policy) claimSeveral(r *store.Record, fill *store.Backfill) {
 	r.Run.Tick, r.Run.Attempt, r.Run.Deaths = open[0].Tick, open[0].Attempt, open[0].Deaths
 }
 
-// End notes how attempts of the ticks of a claim of several have ended. One that it has noted before stays as it is.
+// End notes how attempts of the ticks of a claim of several have ended. An end that it has noted before stays as it is.
 func (p *Policy) End(r *store.Record, all ...Ended) {
 	for _, e := range all {
 		open := slices.Clone(r.Backfill.Open)
@@ -105,7 +105,7 @@ type openFate struct {
 	again  bool  // it waits for another attempt, or goes on waiting
 }
 
-// settleOpen settles open ticks, none of which is under way, and returns their outcomes. One that has neither an outcome nor
+// settleOpen settles open ticks, none of which is under way, and returns their outcomes. A tick that has neither an outcome nor
 // waits is dropped.
 func settleOpen(r *store.Record, fateOf func(o *store.OpenTick) openFate) (told []store.Outcome) {
 	var open []store.OpenTick

@@ -2,7 +2,7 @@ package plan
 
 import "strings"
 
-// The hash of a definition has up to three parts: that of the texts, which every replica can read, and the sums of what
+// The hash of a definition has up to three parts: the hash of the texts, which every replica can read, and the sums of what
 // replicas may have under the same names: the rules of the time zone, and the days of the calendars. So two replicas
 // that differ can say in what.
 const (
@@ -11,7 +11,7 @@ const (
 )
 
 // SpecWith returns the hash of a definition from its parts. An empty sum is left out: without one the hash is
-// that of the texts alone.
+// the hash of the texts alone.
 func SpecWith(texts, zone, days string) string {
 	if zone != "" {
 		texts += zonePart + zone

@@ -40,7 +40,7 @@ func ahead(r *store.Record, b Bounds) error {
 }
 
 // latest returns the latest of the instants in r that cannot lie in the future, and its name.
-// Due is one that can, and Past.Late.Since, as a tick may fail before it is late. So is the end of a run, by a little:
+// Due is a field that can, and Past.Late.Since, as a tick may fail before it is late. So is the end of a run, by a little:
 // it is the start and a duration by the clock of its replica, which may be fast.
 func latest(r *store.Record) (name string, at time.Time) {
 	look := func(n string, t time.Time) {
@@ -89,8 +89,8 @@ func Exhausted(r *store.Record) error {
 
 // leaseOutOfBounds returns what is wrong with the lease in a record. Followers acquire the
 // lease of a dead runner for its old length, and hold off that long. If the store refuses that
-// length, the refusal looks like an outage. If it is too short, a follower starts beside a
-// runner that still trusts its lease. After the end of a run a short lease does neither.
+// length, the refusal looks like an outage. If it is too short, a follower starts while a
+// runner still trusts its lease. After the end of a run a short lease does neither.
 func leaseOutOfBounds(r *store.Record, b Bounds) error {
 	d := time.Duration(r.Run.Lease)
 	if d > b.Longest || r.MayRun() && (d < b.Shortest || d%time.Second != 0) {
@@ -99,7 +99,7 @@ func leaseOutOfBounds(r *store.Record, b Bounds) error {
 	return nil
 }
 
-// spare is by how many bytes the end of a run may lengthen the record of its claim, beside the
+// spare is by how many bytes the end of a run may lengthen the record of its claim, in addition to the
 // outcome: statuses that are counted for the first time, numbers with more digits, longer
 // dates, a due tick.
 const spare = 256
@@ -109,7 +109,7 @@ const spare = 256
 // counts as the death of the runner, and under Rerun a tick that has succeeded would run again.
 func RoomForOutcome(r *store.Record) error {
 	f := r.Clone()
-	f.Writer = rand.Text() // only its length counts: that of the nonce of a write
+	f.Writer = rand.Text() // only its length counts: the length of the nonce of a write
 	f.Run.Finished, f.Run.Progress.At, f.Run.Stopping = r.Run.Claimed, r.Run.Claimed, true
 	f.Succeeded, f.Past.Succeeded = r.Run.Claimed, r.Run.Claimed
 	if !f.Past.Judged.IsZero() {

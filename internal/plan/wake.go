@@ -11,8 +11,8 @@ import (
 // names a tick in the far future is not believed.
 const WakeSpan = time.Minute
 
-// FirstWatermark returns the watermark of a new job, which was created at date. The job owes no
-// older tick, except the tick of the wake-up in which it was created: the platform has started
+// FirstWatermark returns the watermark of a new job, which was created at date. The job has no
+// older tick due, except the tick of the wake-up in which it was created: the platform has started
 // the program for that one.
 func (p *Policy) FirstWatermark(date, wake time.Time) time.Time {
 	from := date.Add(p.claimedAhead())
@@ -22,7 +22,7 @@ func (p *Policy) FirstWatermark(date, wake time.Time) time.Time {
 	return from
 }
 
-// claimedAhead returns for how long after the creation of an entry a tick may be one that was
+// claimedAhead returns for how long after the creation of an entry a tick may have been
 // claimed ahead in an entry of that name which was deleted: its holder may run it. A date of the
 // service may leave out up to a second.
 func (p *Policy) claimedAhead() time.Duration {
@@ -59,7 +59,7 @@ func (p *Policy) AlmostDue(v View, wake time.Time) time.Duration {
 	return 0
 }
 
-// New returns the record of a new job, which owes nothing. Its token is the service's time, so
+// New returns the record of a new job, which has nothing due. Its token is the service's time, so
 // that it is larger than the tokens of an entry of that name which was deleted before. Runs by
 // hand that were ordered before count as served, as that entry may have had them.
 func (p *Policy) New(app, job string, date, since, wake time.Time) store.Record {

@@ -10,7 +10,7 @@ import (
 const wantedAgain = 30 * time.Second
 
 // Wanted returns when a replica is wanted next, if none is up until then and nothing else happens. Now or before: there is
-// something to do. Zero: never. A singleton wakes nobody up.
+// something to do. Zero: never. A singleton wakes no replica.
 func (p *Policy) Wanted(v View) time.Time {
 	if p.Ticks == nil {
 		return time.Time{}
@@ -31,7 +31,7 @@ func (p *Policy) Wanted(v View) time.Time {
 	return at
 }
 
-// byNextTick returns when a replica is wanted that waits for the end of a lease: at its next tick, if that comes first. The
+// byNextTick returns when a replica is wanted that waits for the end of a lease: by the next tick, if that comes first. The
 // holder may have died a while ago, so its lease may be over by then.
 func (p *Policy) byNextTick(v View, at time.Time) time.Time {
 	from := v.Now
@@ -98,7 +98,7 @@ func (p *Policy) wantedForTick(v View) time.Time {
 }
 
 // onlySkips reports whether the job is paused by its settings, and all there is to write is that its ticks were skipped. The
-// next run by hand, or the next program, writes that too.
+// next manual run, or the next program, writes that too.
 func (p *Policy) onlySkips(v View) bool {
 	return p.Paused && !v.Awaited && !v.Record.MayRun() && !open(v.Record) && !p.Ordered(v)
 }
@@ -113,7 +113,7 @@ func (p *Policy) wantedAfterPause(v View) time.Time {
 	return p.wantedForTick(v)
 }
 
-// wantedForLate returns when a tick becomes late that has not succeeded, which a replica has to tell; zero: none does.
+// wantedForLate returns when a tick becomes late that has not succeeded, which a replica has to report; zero: none does.
 func (p *Policy) wantedForLate(v View) time.Time {
 	wait := p.UntilTell(v.Record, v.Now, v.Control)
 	if wait == never || v.Record.MayRun() || v.State.Live() {

@@ -12,7 +12,7 @@ import (
 // A follower reads the entries of its predecessors, and never writes them: only while a tick of
 // its own has come and waits for them, ever more rarely. What this replica has settled of them it
 // knows without a read. A reading may be old. That is safe: an outcome up to a watermark does not
-// change any more, but for the end of a stalled run, so an old reading only knows less.
+// change any more, except for the end of a stalled run, so an old reading only knows less.
 
 // After returns the names of the jobs that this one follows.
 func (r *Runner) After() []string { return r.job.Policy.After }
@@ -98,7 +98,7 @@ func (r *Runner) noteUnread(err error) {
 	b.unread = err != nil
 }
 
-// await notes why a follower waits, and returns for how long: until it looks at its predecessors
+// await notes why a follower waits, and returns for how long: until it reads its predecessors
 // again, at most until its own entry is read.
 func (r *Runner) await(a plan.Action) time.Duration {
 	facts := r.view.before.jobs.get()
@@ -122,7 +122,7 @@ func (r *Runner) awaits() string {
 	return ""
 }
 
-// awaited returns the predecessors that a tick of the record waits for, as far as their records tell.
+// awaited returns the predecessors that a tick of the record waits for, as far as their records show.
 func (r *Runner) awaited(rec *store.Record, state store.LeaseState, records map[string]*store.Record) (names []string) {
 	p := &r.job.Policy
 	v := plan.View{Record: rec, State: state, Now: r.now(), Since: rec.Definition.Since, Control: r.orders()}

@@ -50,7 +50,7 @@ const farAway = 2 * plan.LookEvery
 
 // drawLead returns how long before a tick this replica looks, and acquires what it finds free.
 // The replica that ran the last tick does not look. The more jobs a replica runs, the later it
-// acquires, so that one that runs few of them is before it. One that runs more than half of all
+// acquires, so that a replica which runs few of them is before it. A replica that runs more than half of all
 // jobs leaves some ticks to others: it acquires after they have looked. One whose writes may not
 // arrive is last of all; see tryToProve.
 func (r *Runner) drawLead(last bool, tick time.Time) (look, grab time.Duration) {
@@ -94,8 +94,8 @@ const raceOver = 100 * time.Millisecond
 
 // keeps returns the tick before which this replica need not release the lease that it
 // holds: the next tick is so near that it would acquire the lease again at once. Once a
-// lease's length has passed it releases the lease all the same, and lets others be first:
-// a replica with another definition, or a run by hand, may wait for it.
+// lease's length has passed it releases the lease anyway, and lets others be first:
+// a replica with another definition, or a manual run, may wait for it.
 func (r *Runner) keeps(stop context.Context, c *call, s *lease.Session) (tick time.Time, ok bool) {
 	p, v := &r.job.Policy, r.decideBy(c)
 	next := p.NextTick(&r.view.rec)

@@ -12,7 +12,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// errOrdered says that a run by hand was ordered, which comes before the next tick.
+// errOrdered says that a manual run was ordered, which comes before the next tick.
 var errOrdered = errors.New("a run by hand was ordered")
 
 // Other reasons why a tick is not run under the lease that was acquired ahead of it.
@@ -22,7 +22,7 @@ var (
 )
 
 // awaitTick waits, under the lease, until a tick is due. It returns why the tick must not
-// be run under this lease after all: nothing of what ended the wait is told twice.
+// be run under this lease after all: nothing of what ended the wait is reported twice.
 //
 // before is the record without a claim of that tick.
 func (r *Runner) awaitTick(stop context.Context, c *call, s *lease.Session, before *store.Record) error {
@@ -79,7 +79,7 @@ func (r *Runner) hindrance(stop context.Context, c *call, s *lease.Session, befo
 // stops reports whether a stop keeps the next run from beginning. Once other replicas may
 // have looked before the tick of c, this one runs it within its grace: they expect it to,
 // and would find the tick only at their next look. The clocks of replicas may differ a
-// little; one that is fast by more has looked too early, and finds the tick late. At least
+// little; a clock that is fast by more has looked too early, and finds the tick late. At least
 // half of the grace is left for the run.
 func (r *Runner) stops(stop context.Context, c *call, tick time.Time) bool {
 	switch {
@@ -111,7 +111,7 @@ func (r *Runner) pauseUnder(stop context.Context, c *call, s *lease.Session, d t
 }
 
 // due waits until the tick of c is due, if the lease was acquired ahead. It returns false if
-// the lease is to be given up. A run by hand that was ordered is claimed instead of the tick.
+// the lease is to be given up. A manual run that was ordered is claimed instead of the tick.
 // In the wait what is known of the orders may have become too old.
 func (r *Runner) due(stop context.Context, c *call, s *lease.Session) bool {
 	if c.ahead.IsZero() {

@@ -15,7 +15,7 @@ import (
 // replica has read.
 func (r *Runner) backfill(rec *store.Record) (b store.BackfillProgress) {
 	b.Order = r.orders().Backfill
-	b.Order.Spans = slices.Clone(b.Order.Spans) // those of a status are the caller's
+	b.Order.Spans = slices.Clone(b.Order.Spans) // the spans of a status are the caller's
 	if b.Order.Seq == 0 || r.job.Policy.Ticks == nil {
 		return store.BackfillProgress{}
 	}
@@ -29,7 +29,7 @@ func (r *Runner) backfill(rec *store.Record) (b store.BackfillProgress) {
 	return b
 }
 
-// underWay returns the first tick of a run that has no outcome, zero if there is none, and how many there are beside it.
+// underWay returns the first tick of a run that has no outcome, zero if there is none, and how many others there are.
 func underWay(rec *store.Record) (first time.Time, beside int) {
 	if !plan.Several(rec) {
 		return rec.Run.Tick, 0

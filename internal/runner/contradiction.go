@@ -18,7 +18,7 @@ type contradiction struct {
 	lasts bool      // for longer than the store and other replicas can explain
 }
 
-// refuse adds the refusal of an acquisition at etag, after which the entry is read anew.
+// refuse adds the refusal of an acquisition at etag, after which the entry is read again.
 // A lease that is held says nothing of the ETag: a store may be late to free it.
 func (c *contradiction) refuse(etag string, err error, patience time.Duration) {
 	switch {

@@ -16,11 +16,11 @@ type degradation struct {
 	cause atomic.Pointer[error] // of the first of them; nil: there is none
 }
 
-// A stray is one such run. A job has more than one if it was run by hand as well.
+// A stray is one such run. A job has more than one if it was run manually as well.
 type stray struct {
 	overrun
 	job   string
-	place int // of the job among those of the replica
+	place int // of the job among the replica's jobs
 }
 
 // set replaces what is known of the runs of one origin; without a cause there is none.

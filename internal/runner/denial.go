@@ -74,7 +74,7 @@ func (r *Runner) forgive() {
 // poll every 100 ms by then, since the record said Stopping.
 const headStart = 1500 * time.Millisecond
 
-// headStart returns how long this replica gives way. A tick must not miss its starting
+// headStart returns how long this replica waits for others. A tick must not miss its starting
 // deadline for that, which is Lease under SkipMissed: there may be no other replica.
 func (r *Runner) headStart() time.Duration {
 	d := r.job.Policy.Lease

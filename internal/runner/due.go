@@ -50,7 +50,7 @@ func (r *Runner) RunDue(ctx context.Context, began control.Moment, wake Wake) Re
 	for more && ctx.Err() == nil {
 		c.again = false
 		// The call goes on if the step asked for it, if the tick of the wake-up is
-		// about to be due, or if ticks are left that this call owes.
+		// about to be due, or if ticks are left that this call has due.
 		wait := r.step(ctx, c)
 		if early := r.early(wake); !c.again && early > 0 {
 			more, wait = true, early
@@ -135,7 +135,7 @@ func (r *Runner) owed(c *call) bool {
 	return !next.IsZero() && !next.After(r.owes(c))
 }
 
-// owesQueued reports whether a tick is left for this call that has waited for its run. One that waits for
+// owesQueued reports whether a tick is left for this call that has waited for its run. A tick that waits for
 // that tick is left to the next call, for the same reason.
 func (r *Runner) owesQueued(c *call) bool {
 	p := &r.job.Policy

@@ -36,18 +36,18 @@ func ofRun(e event.Event, run event.Run) event.Event {
 	return e
 }
 
-// detail tells of a step that matters only to who follows the protocol.
+// detail reports a step that matters only to who follows the protocol.
 func (r *Runner) detail(what string, err error) {
 	r.emit(event.Event{Kind: event.Detail, Note: what, Err: err})
 }
 
-// notReleased tells of a lease that its holder could not release.
+// notReleased reports a lease that its holder could not release.
 func (r *Runner) notReleased(err error) {
 	r.detail("the lease was not released and will run out", err)
 }
 
-// emitClaim tells what a claim has written: the outcomes of ticks that did not run to their
-// end, news, and the run that it claims, if it claims one. Each outcome is told once, by the
+// emitClaim reports what a claim has written: the outcomes of ticks that did not run to their
+// end, news, and the run that it claims, if it claims one. Each outcome is reported once, by the
 // replica that wrote it. The view still holds the record before the claim.
 func (r *Runner) emitClaim(rec *store.Record, news []store.Outcome, runs bool) {
 	last := &r.view.rec
@@ -86,8 +86,8 @@ func fateOf(run *store.Run) string {
 	return "died"
 }
 
-// emitNotClaimed tells that a write was not confirmed that may have claimed a run. If it
-// claims none, the tick is that of the run before.
+// emitNotClaimed reports that a write was not confirmed that may have claimed a run. If it
+// claims none, the tick is the previous run's.
 func (r *Runner) emitNotClaimed(c *plan.Claim, err error) {
 	run := event.Run{Tick: c.Record.Run.Tick}
 	if c.Run {
@@ -96,13 +96,13 @@ func (r *Runner) emitNotClaimed(c *plan.Claim, err error) {
 	r.emit(event.Event{Kind: event.NotClaimed, Run: run, Err: err})
 }
 
-// emitSettled tells the outcome of a tick, or of a range of ticks.
+// emitSettled reports the outcome of a tick, or of a range of ticks.
 func (r *Runner) emitSettled(o store.Outcome, note string) {
 	r.emit(event.Event{Kind: event.Settled, Run: event.Run{Tick: o.Tick, Request: o.Request, Attempt: o.Attempt, Token: o.Token}, Outcome: o, Note: note})
 }
 
-// settled tells the outcomes that were written together with the end of a run, or with its
-// stall. That of the run itself is told by Ended.
+// settled reports the outcomes that were written together with the end of a run, or with its
+// stall. Ended reports the outcome of the run itself.
 func (r *Runner) settled(news []store.Outcome) {
 	for _, o := range slices.Backward(news) {
 		if o.Token == 0 {
@@ -111,7 +111,7 @@ func (r *Runner) settled(news []store.Outcome) {
 	}
 }
 
-// added returns the outcomes that history has before those of old, both newest first. What a
+// added returns the outcomes that history has before old's, both newest first. What a
 // record has no room for is cut from the end of its history, so lengths cannot be compared.
 func added(history, old []store.Outcome) []store.Outcome {
 	n := slices.IndexFunc(history, func(o store.Outcome) bool {

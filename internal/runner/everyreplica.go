@@ -35,7 +35,7 @@ func (r *Runner) stepHere(ctx context.Context, c *call) time.Duration {
 		r.runHere(ctx, c, tick)
 		now = r.replica.Wall()
 		r.here.settled = now
-		// The wake-up named an older tick than the newest. That of the newest is still
+		// The wake-up named an older tick than the newest. The newest tick's wake-up is still
 		// to come, in this process or not at all.
 		if older {
 			r.here.settled = tick
@@ -75,8 +75,8 @@ func (r *Runner) dueSince(c *call, now time.Time) (tick time.Time) {
 }
 
 // dueHere returns the tick that is to run here at now, zero if there is none. A replica
-// that has just started owes no older ticks; neither does one whose clock was put back.
-// A wake-up owes the tick that it names, else the newest tick of the last minute: the
+// that has just started has no older ticks due; neither has a replica whose clock was put back.
+// A wake-up is for the tick that it names, else the newest tick of the last minute: the
 // platform may have started the process for that one.
 func (r *Runner) dueHere(c *call, now time.Time) time.Time {
 	switch settled := &r.here.settled; {
@@ -105,7 +105,7 @@ func (r *Runner) dueHere(c *call, now time.Time) time.Time {
 
 // namedHere returns the tick that the wake-up names, zero if it is not believed: if the
 // job has no such tick, or if this replica's clock is more than a minute away from it. A
-// call of RunDue asks once, at its begin: after a run the clock may have come near a
+// call of RunDue asks once, when it begins: after a run the clock may have come near a
 // tick that was not believed.
 func (r *Runner) namedHere(wake Wake, now time.Time) (tick time.Time, ok bool) {
 	p := &r.job.Policy
@@ -127,7 +127,7 @@ func (r *Runner) earlyHere(wake Wake) time.Duration {
 }
 
 // runHere runs a tick without lease, claim and record. Only its events and the report of
-// the call tell its outcome.
+// the call report its outcome.
 func (r *Runner) runHere(ctx context.Context, c *call, tick time.Time) {
 	r.source.setBusy(true)
 	defer r.source.setBusy(false)

@@ -12,7 +12,7 @@ const (
 	// out of their time, and their ticks with them.
 	gateRoom = 64
 
-	// gateTime is how long a call counts. One that hangs, of a job whose entry hangs, makes no
+	// gateTime is how long a call counts. A call that hangs, of a job whose entry hangs, makes no
 	// other job wait for longer.
 	gateTime = time.Second
 )

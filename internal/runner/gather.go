@@ -43,7 +43,7 @@ type ask struct {
 	answer chan answer // has room for one
 }
 
-// An answer is that of a listing; zero: it has none.
+// An answer comes from a listing; zero: it has none.
 type answer struct {
 	listed bool
 	entry  store.Entry
@@ -173,7 +173,7 @@ func (g *gathering) wait(ctx context.Context) {
 // list answers what one listing can answer, and reports whether that has succeeded. The end of
 // ctx is no failure of the listing.
 func (g *gathering) list(ctx context.Context, c *lease.Client, asks []ask) bool {
-	names := make(map[string][]ask, len(asks)) // several may read one entry: that of a job which others follow
+	names := make(map[string][]ask, len(asks)) // several may read one entry: the entry of a job which others follow
 	for _, a := range asks {
 		names[a.name] = append(names[a.name], a)
 	}

@@ -40,7 +40,7 @@ func (r *Runner) acquireInGroup(ctx context.Context, c *call, a plan.Action) (re
 			r.reached()
 			r.note(nil)
 		}
-		if store.BackfillOf(next.Record.Run.Request) == 0 { // a backfill gives way
+		if store.BackfillOf(next.Record.Run.Request) == 0 { // a backfill yields
 			r.waits(c, next.Record.Run.Tick)
 		}
 		if c.request == "" && !r.view.rec.MayRun() && r.job.Policy.UntilTell(&r.view.rec, r.now(), r.orders()) <= 0 {
@@ -66,7 +66,7 @@ func (r *Runner) inSlot(ctx context.Context, c *call, f func()) (got bool, err e
 	go func() {
 		undo := stopped
 		err := r.job.Group.Do(waiting, r.groupPatience(c), func(slot context.Context) {
-			if !stopped() { // this context has ended too, and could not tell the loss of the slot
+			if !stopped() { // this context has ended too, and could not show the loss of the slot
 				return
 			}
 			s := newSlot(slot)
@@ -84,14 +84,14 @@ func (r *Runner) inSlot(ctx context.Context, c *call, f func()) (got bool, err e
 	}
 	f()
 	c.slot.free()
-	r.source.setBusy(true) // its outcome may take as long as that of a run
+	r.source.setBusy(true) // its outcome may take as long as a run's
 	defer r.source.setBusy(false)
 	<-ended
 	c.slot = slot{}
 	return true, nil
 }
 
-// groupPatience returns how long this call waits for a slot before it looks again. A run by hand waits
+// groupPatience returns how long this call waits for a slot before it looks again. A manual run waits
 // no longer than for a lease.
 func (r *Runner) groupPatience(c *call) time.Duration {
 	if c.request != "" {
@@ -100,7 +100,7 @@ func (r *Runner) groupPatience(c *call) time.Duration {
 	return groupPatience
 }
 
-// waits notes that the group had no free slot for a tick, or for a run by hand.
+// waits notes that the group had no free slot for a tick, or for a manual run.
 func (r *Runner) waits(c *call, tick time.Time) {
 	c.again = true
 	c.slot.full = fmt.Errorf("%w: the group %s has no free slot", store.ErrHeld, r.job.Policy.Group)

@@ -10,12 +10,12 @@ func (r *Runner) stoppable(ctx context.Context, c *call) (stop context.Context, 
 	hand := &handover{stop: cancel, over: make(chan struct{}), heed: make(chan struct{}, 1)}
 	undo := context.AfterFunc(stop, func() { hand.at.CompareAndSwap(0, int64(r.client.Clock.Elapsed())) })
 	c.hand = hand
-	var before *handover // of the loop, if this is a run by hand beside it
+	var before *handover // of the loop, if this is a manual run in parallel
 	r.source.state.set(func(n *snapshot) { before, n.hand = n.hand, hand })
 	return stop, func() {
 		r.source.state.set(func(n *snapshot) {
 			hand.ended = true
-			if n.hand != hand { // a run by hand beside this one has put its own there
+			if n.hand != hand { // a manual run in parallel has put its own there
 				return
 			}
 			if n.hand = before; before != nil && before.ended {

@@ -26,9 +26,9 @@ func (r *Replica) Health() Health {
 		if n.looping && !n.busy && time.Since(n.beat) > stuckAfter {
 			h.Stuck = append(h.Stuck, s.job)
 		}
-		// A job with a lease that overruns degrades the whole replica; one that runs on
+		// A job with a lease that overruns degrades the whole replica; a job that runs on
 		// each replica is only broken itself. An outage that hits all jobs is Storage;
-		// only one that hits this job alone is its own trouble.
+		// only trouble that hits this job alone is its own trouble.
 		cause := n.overruns()
 		if cause != nil && !s.everyReplica {
 			h.Overrun[s.job] = cause

@@ -50,7 +50,7 @@ func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session
 	if wait > 0 && !r.holdOff(stop, s, wait) {
 		// The lease is left to expire. By then the previous holder's trust has ended
 		// too, so the next replica need not hold off. If it were released, calls that
-		// end early, each in a process of its own, would hold off for ever.
+		// end early, each in a process of its own, would hold off forever.
 		if c.bounded && c.take == nil {
 			c.undone = errors.Join(c.undone, fmt.Errorf("the last lease did not expire by itself, so its holder may still work: "+
 				"a run begins %s later at the earliest, and this call ended before", wait.Round(time.Second)))
@@ -76,7 +76,7 @@ func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session
 		}
 		return r.unusable(ctx.Err() != nil, err), false
 	case !ok && c.take != nil && r.view.rec.MayRun():
-		return r.readAgain(0), false // likewise
+		return r.readAgain(0), false // the lease is left to expire here too
 	case !ok:
 		return r.leave(ctx, stop, c, s), false
 	}
@@ -100,7 +100,7 @@ func (r *Runner) prepare(stop context.Context, c *call, s *lease.Session, v plan
 		return claim, false, nil
 	}
 	reading := stop
-	if stop.Err() != nil { // and the tick is run all the same; see stops
+	if stop.Err() != nil { // and the tick is run anyway; see stops
 		reading = s.Context()
 	}
 	if err = r.ordersOfDead(reading, s); err != nil {
@@ -154,7 +154,7 @@ func (r *Runner) holdOff(stop context.Context, s *lease.Session, d time.Duration
 // decide asks plan for the claim, under the lease. The clock is read again, since a
 // hold-off may have taken long.
 //
-// An entry that was never claimed may replace one that was claimed and then deleted.
+// An entry that was never claimed may replace an entry that was claimed and then deleted.
 // Its first token must be larger than any token of the deleted one, which came from
 // the service's clock. So the holder waits until a second in which no older entry can
 // have been claimed, and takes the token from that second.
@@ -305,7 +305,7 @@ func (r *Runner) restAfter(ctx, stop context.Context, c *call) time.Duration {
 	return r.readAgain(pause)
 }
 
-// rest returns the pause of a singleton. A run by hand has none.
+// rest returns the pause of a singleton. A manual run has none.
 func (r *Runner) rest() time.Duration {
 	if r.source.byHand != "" {
 		return 0

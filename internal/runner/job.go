@@ -69,7 +69,7 @@ type Runner struct {
 	shown atomic.Pointer[decoded] // of Statuses, which any goroutine may call; nil: it was not called yet
 }
 
-// A rank decides which of two definitions of a job counts: that of the younger replica.
+// A rank decides which of two definitions of a job counts: the younger replica's.
 type rank struct {
 	since   time.Time // from when the definition of this replica counts; see plan.Policy.Outdated
 	adopted time.Time // when this replica took the job back from younger replicas that are gone, by the service's clock; zero: it did not
@@ -88,7 +88,7 @@ type view struct {
 	seen     plan.Observation // what has been noticed over several reads
 	lead     lead
 	waited   store.Span // the ticks for which the group of the job had no free slot
-	toldLate time.Time  // the newest late tick that this process has told
+	toldLate time.Time  // the newest late tick that this process has reported
 	before   *following // nil: the job follows none
 }
 
@@ -110,13 +110,13 @@ type denial struct {
 	err    error          // nil: the last write succeeded, or none was tried
 	etag   string         // of the record when the write failed; another one shows that some replica can write
 	pause  *lease.Backoff // until this replica tries again
-	writes int            // those of this process that had succeeded by then
+	writes int            // writes of this process that had succeeded by then
 	until  time.Time      // monotonic: the end of that pause, or of the first one in doubt
 	left   unanswered     // what this replica may have left at the entry
 
 	unproved bool      // a claim or acquisition here failed or got no clear answer, and no write has succeeded since
 	gaveWay  bool      // the others have had their head start for what is due
-	tried    time.Time // the tick before which the last such acquisition was sent; zero: it was sent at its tick
+	tried    time.Time // the tick before which the last such acquisition was sent; zero: it was sent at the tick itself
 }
 
 // lift forgets why this replica could not write.
@@ -195,8 +195,8 @@ func New(r *Replica, j *Job) *Runner {
 	return newRunner(r, j, client, &source{origin: &origin{}, state: st})
 }
 
-// beside returns a runner of the same job for a call by hand, while this one goes on
-// in its own goroutine. The two share the clock and the state, not the view, but for what is
+// beside returns a runner of the same job for a manual call, while this one goes on
+// in its own goroutine. The two share the clock and the state, not the view, except what is
 // known of the jobs before theirs.
 // The lease keeps their runs apart, as it does for two replicas.
 func (r *Runner) beside(request string) *Runner {

@@ -11,18 +11,18 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// lateSpread is how much later than its time a tick is told at most during a run.
+// lateSpread is how much later than its time a tick is reported at most during a run.
 const lateSpread = time.Second
 
 // judge notes in a record that is about to be written which ticks are late, and returns those that
-// were not told before. The view holds the record before that: what it has settled is told too if
+// were not reported before. The view holds the record before that: what it has settled is reported too if
 // no program before this one has asked for it.
 func (r *Runner) judge(rec *store.Record) plan.Lateness {
 	r.judged(rec)
 	return r.job.Policy.Judge(rec, r.now(), r.orders())
 }
 
-// tell is judge for a write that is for that alone.
+// tell is judge for a write with no other purpose.
 func (r *Runner) tell(rec *store.Record) plan.Lateness {
 	r.judged(rec)
 	return r.job.Policy.Tell(rec, r.now(), r.orders())
@@ -35,8 +35,8 @@ func (r *Runner) judged(rec *store.Record) {
 	}
 }
 
-// emitLate tells of late ticks, once the record says that they are told. err is that of the write: if
-// it may have been taken, they are told now, since nothing tells them later.
+// emitLate reports late ticks, once the record says that they are reported. err is the write's: if
+// it may have been taken, they are reported now, since nothing reports them later.
 func (r *Runner) emitLate(late plan.Lateness, err error) {
 	if late.Count == 0 || err != nil && surelyNotWritten(err) || !late.Tick.After(r.view.toldLate) {
 		return
@@ -59,7 +59,7 @@ func (r *Runner) tellLate(ctx context.Context, rest time.Duration) time.Duration
 	return 0
 }
 
-// watchLate tells of ticks that become late while this replica runs the job: no other replica can write
+// watchLate reports ticks that become late while this replica runs the job: no other replica can write
 // meanwhile. It returns what ends that, and waits for its end.
 func (r *Runner) watchLate(s *lease.Session) (end func()) {
 	if r.job.Policy.FinishBy == 0 {
@@ -91,10 +91,10 @@ func (r *Runner) watchLate(s *lease.Session) (end func()) {
 }
 
 // tellLateUnder writes which ticks are late under the lease of a run. If that fails, the end of the run
-// or the next claim tells.
+// or the next claim reports them.
 func (r *Runner) tellLateUnder(ctx context.Context, s *lease.Session) {
 	rec := s.Record()
-	if r.judge(&rec).Count == 0 || s.Expired() { // the next holder tells, or has told while this machine was suspended
+	if r.judge(&rec).Count == 0 || s.Expired() { // the next holder reports them, or did while this machine was suspended
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.CallTimeout())

@@ -13,10 +13,10 @@ import (
 // The Blob service bills a listing about like twelve reads of properties.
 const listedFrom = 12
 
-// listTimeout bounds a listing; what it has not told by then is read by itself.
+// listTimeout bounds a listing; what it has not returned by then is read by itself.
 const listTimeout = 10 * time.Second
 
-// A listing is what one listing of an app has told.
+// A listing is what one listing of an app has returned.
 type listing struct {
 	entries map[string]store.Entry // by name
 	whole   bool                   // an entry that is not in it does not exist

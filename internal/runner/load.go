@@ -14,7 +14,7 @@ type load struct {
 	mine atomic.Int64 // of these: their last tick was run here
 }
 
-// share returns the part of the jobs that this replica runs, beside the one that asks.
+// share returns the part of the jobs that this replica runs, in addition to the job that asks.
 func (l *load) share() float64 {
 	return float64(max(0, l.mine.Load()-1)) / float64(max(1, l.jobs))
 }

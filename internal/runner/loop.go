@@ -69,7 +69,7 @@ func (r *Runner) join(ctx context.Context, agenda *ontime.Agenda) {
 // begin is what comes before the first step.
 func (r *Runner) begin(ctx context.Context) {
 	if r.job.EveryReplica {
-		r.here.settled = r.replica.Wall() // a replica that starts owes no older tick, even if it has run before
+		r.here.settled = r.replica.Wall() // a replica that starts has no older tick due, even if it has run before
 		_ = r.replica.Orders.Refresh(ctx) // one try: the job may be paused
 	}
 	r.source.setLooping(true)

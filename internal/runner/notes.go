@@ -59,12 +59,12 @@ func (r *Runner) wait(a plan.Action) time.Duration {
 	return d
 }
 
-// note keeps why the job is left alone, for Health, and tells of a change. Nil means that
+// note keeps why the job is skipped, for Health, and reports a change. Nil means that
 // all is well; but a replica that cannot write the entry stays in trouble, however much
 // it can read.
 func (r *Runner) note(err error) { r.notice(false, err) }
 
-// notice is note for trouble that may be passing. The same text is told once and not at
+// notice is note for trouble that may be passing. The same text is reported once and not at
 // each step.
 func (r *Runner) notice(passing bool, err error) {
 	if err == nil {
@@ -124,7 +124,7 @@ func (r *Runner) readable() {
 	r.answered()
 }
 
-// A recordError says that the record must be left alone: it is damaged, foreign, or
+// A recordError says that the record must not be touched: it is damaged, foreign, or
 // from another time. The job is not run, and the record is not overwritten.
 type recordError struct{ err error }
 
@@ -168,7 +168,7 @@ func (r *Runner) written(s *lease.Session) {
 	r.view.seen.Dated(s.ETag(), s.WrittenAt())
 }
 
-// precede tells the followers of the job what a record says that this replica has written. settles
+// precede notifies the followers of the job of what a record says that this replica has written. settles
 // says that this write has settled ticks.
 func (r *Runner) precede(rec *store.Record, settles bool) {
 	for _, tell := range r.source.state.followed {

@@ -42,7 +42,7 @@ func (r *Runner) obey() {
 }
 
 // obeying lets operators, or a newer tick, end the run of an attempt until done is called, and keep it
-// from beginning. A run by hand begins also while its job is paused.
+// from beginning. A manual run begins also while its job is paused.
 func (r *Runner) obeying(stop context.Context, c *call, a *supervise.Attempt, rec *store.Record) (done func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	a.Under.Cancelled = ctx
@@ -56,7 +56,7 @@ func (r *Runner) obeying(stop context.Context, c *call, a *supervise.Attempt, re
 	return func() {
 		replaced()
 		r.source.state.set(func(n *snapshot) {
-			if n.run.token == token { // a run by hand beside this one may have put its own there
+			if n.run.token == token { // a manual run in parallel may have put its own there
 				n.run = claimed{}
 			}
 		})
@@ -79,7 +79,7 @@ func (r *Runner) barred() error {
 	return nil
 }
 
-// ordersOfDead reads the orders anew if the record shows a run whose runner is gone, or a claim
+// ordersOfDead reads the orders again if the record shows a run whose runner is gone, or a claim
 // that was given up: an operator may have cancelled it since, which decides what becomes of it.
 // A read that fails is repeated until what is known is too old to start anything. It returns nil
 // too if a stop or the loss of the lease comes first.
@@ -105,7 +105,7 @@ type Target struct {
 }
 
 // Orderable returns what the order is about, or why the order is not possible now. A resume is
-// about the runs that are over, since one that is under way may be the failure that pauses the
+// about the runs that are over, since a run under way may be the failure that pauses the
 // job. A tick that waits for another attempt can be cancelled too. A job of EveryReplica has no
 // record.
 func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind) (Target, error) {

@@ -8,8 +8,8 @@ import (
 )
 
 // An outage collects the trouble that the jobs of a replica have with the store, so
-// that it is told once when it begins and once when it is over, however many jobs it
-// hits. It also distinguishes a store that answers no job from one that refuses one job.
+// that it is reported once when it begins and once when it is over, however many jobs it
+// hits. It also distinguishes a store that answers no job from a store that refuses one job.
 type outage struct {
 	mu      sync.Mutex
 	hit     map[*source]trouble // the sources whose last call failed
@@ -19,7 +19,7 @@ type outage struct {
 	err     error               // why the store answers no source; nil: it does, as far as known
 }
 
-// A trouble is that of one source.
+// A trouble belongs to one source.
 type trouble struct {
 	answers int // the count of answers when it began
 	err     error
@@ -44,7 +44,7 @@ func (o *outage) begin(s *source, err error, emit func(event.Event)) {
 	t.err = err
 	o.hit[s] = t
 	// No source has had an answer since the trouble of s began. The renewals of a holder count only
-	// after one that has failed, so a listing that is refused would look like a store out of reach.
+	// after a renewal that has failed, so a listing that is refused would look like a store out of reach.
 	if t.answers == o.answers && !s.lists {
 		o.err = err
 	}
@@ -66,10 +66,10 @@ func (o *outage) end(s *source, emit func(event.Event)) {
 	}
 }
 
-// leave forgets the trouble of a source that is about to end, a run by hand: no call of
+// leave forgets the trouble of a source that is about to end, a manual run: no call of
 // it will be answered any more. The loop of the same job may have trouble of its own,
-// which then stands for the job. That of a source which has given up still tells of the
-// store: until another one is answered, it is neither over nor told again.
+// which then stands for the job. The trouble of a source which has given up still describes the
+// store: until another one is answered, it is neither over nor reported again.
 func (o *outage) leave(s *source, gaveUp bool, emit func(event.Event)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

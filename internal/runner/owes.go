@@ -7,9 +7,9 @@ import (
 	"github.com/soloist-go/soloist/internal/plan"
 )
 
-// owes returns up to when the ticks are those of a call of RunDue, zero for another one: those that were
+// owes returns up to when the ticks are due for a call of RunDue, zero for any other call: those that were
 // due when it began, and those up to the tick of its wake-up. Later ones wait for the next call. Else a
-// job whose run takes longer than its period would keep the call going for ever.
+// job whose run takes longer than its period would keep the call going forever.
 func (r *Runner) owes(c *call) time.Time {
 	if c.wake.begin.IsZero() {
 		return time.Time{}
@@ -23,7 +23,7 @@ func (r *Runner) owes(c *call) time.Time {
 }
 
 // leaveTo notes the first tick of a follower that the call leaves to others. It runs those that are
-// decided as far as it knows, up to what it owes.
+// decided as far as it knows, up to the last tick it has due.
 func (r *Runner) leaveTo(c *call) {
 	if b := r.view.before; b != nil {
 		left := r.job.Policy.Unclaimed(&r.view.rec)

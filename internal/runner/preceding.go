@@ -37,7 +37,7 @@ type preceding struct {
 type following struct {
 	jobs   *preceding
 	tick   time.Time                 // that waits for them; zero: none does
-	unread bool                      // an outage of the store was told, since one of them cannot be read
+	unread bool                      // an outage of the store was reported, since one of them cannot be read
 	left   atomic.Pointer[time.Time] // the first tick that the call which drives the runner leaves to others; nil: none has begun
 }
 
@@ -61,7 +61,7 @@ type predecessor struct {
 // The facts about some predecessors. They are never changed in place.
 type facts struct {
 	known   []plan.Predecessor // in the order of After
-	seen    []sighting         // likewise
+	seen    []sighting         // in the same order
 	by      time.Time          // all ticks up to here have outcomes
 	told    bool               // this replica has written the last of these outcomes itself
 	trouble error              // why one of them cannot be used; nil: none is known
@@ -154,7 +154,7 @@ func (b *preceding) begin() {
 }
 
 // read reads, all at once, the predecessors that are not known to have an outcome of a tick. This
-// replica need not read what it is about to write itself; its claim tells what has come before.
+// replica need not read what it is about to write itself; its claim shows what has come before.
 func (b *preceding) read(ctx context.Context, l *look) {
 	before, found := b.get(), make([]finding, len(b.jobs))
 	var all sync.WaitGroup

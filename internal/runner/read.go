@@ -30,7 +30,7 @@ func (r *Runner) read(ctx context.Context, wake Wake) error {
 	if err != nil {
 		return err
 	}
-	// The same ETag is the same record, so the checks below are made already, but for its instants: see ahead.
+	// The same ETag is the same record, so the checks below are made already, except for its instants: see ahead.
 	if r.view.known && entry.ETag == r.view.etag {
 		if err := r.ahead(); err != nil {
 			return err
@@ -173,7 +173,7 @@ func (r *Runner) decideBy(c *call) plan.View {
 	return v
 }
 
-// lookBy returns when the entry is read again at the latest, together with those of other jobs.
+// lookBy returns when the entry is read again at the latest, together with other jobs' entries.
 // It is zero if a tick comes before a read is due: such a job is not read between its ticks.
 func (r *Runner) lookBy(now time.Time) time.Time {
 	looked, due := r.view.seen.LookedAt, r.view.rec.Due

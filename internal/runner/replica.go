@@ -2,7 +2,7 @@
 // entry, lets internal/plan decide, acquires the lease, writes the claim, runs the
 // user's function by internal/supervise, writes the outcome and releases the lease.
 // [Loop] does that until the replica stops; [Runner.RunDue] does it once, for
-// a platform that wakes the program up; [Runner.RunNow] runs the job by hand.
+// a platform that wakes the program up; [Runner.RunNow] runs the job manually.
 //
 // A [Runner] belongs to one goroutine and needs no locks. What other goroutines ask
 // of it, such as Health and StepDown, goes through its state.
@@ -68,7 +68,7 @@ type birth struct {
 }
 
 // Started returns when this replica started, by the service's clock, so that replicas
-// can tell which of them is the younger. It is computed once, and only after the
+// can decide which of them is the younger. It is computed once, and only after the
 // first answer of the store: before that it could only come from the wall clock, and
 // a replica that started with a fast wall clock in an outage would keep younger
 // definitions away for hours.

@@ -66,7 +66,7 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 	}
 	// The call has run out of time, and the next call has no more. So the reason must
 	// not begin with plan.Stopped: this end counts as a death, or a job that is too long
-	// for its calls would be tried for ever.
+	// for its calls would be tried forever.
 	if strings.HasPrefix(reason, plan.Stopped) && status == store.Abandoned && c.bounded && errors.Is(stop.Err(), context.DeadlineExceeded) {
 		reason = "out of time, " + reason
 	}
@@ -104,7 +104,7 @@ func (r *Runner) finish(ctx context.Context, c *call, s *lease.Session, a *super
 	return true
 }
 
-// untold tells and returns that the outcome of a run is not known to be in the record,
+// untold reports and returns that the outcome of a run is not known to be in the record,
 // and says what happens then: a replica, perhaps this one, settles the run as one whose runner died,
 // unless the write arrives after all.
 func (r *Runner) untold(a *supervise.Attempt, outcome store.Outcome, took time.Duration, err error) error {
@@ -171,7 +171,7 @@ func surelyNotWritten(err error) bool {
 }
 
 // confirm writes the outcome and tries until it is known to be written, or WriteOutcome
-// gives up. Two more things end its patience. After a stop it tries no longer than the lease lasts: other replicas
+// gives up. Two more things end the retries. After a stop it tries no longer than the lease lasts: other replicas
 // settle the run from then on. And a call of RunDue or RunNow has to end some time: one
 // length of the lease after WriteOutcome has given up the renewals.
 func (r *Runner) confirm(ctx context.Context, c *call, s *lease.Session, outcome lease.Draft) error {
@@ -203,7 +203,7 @@ func (r *Runner) attempt(stop context.Context, tick time.Time, attempt int, toke
 	}
 }
 
-// around returns what a run knows of the ticks around its own. A run by hand has that of its time.
+// around returns what a run knows of the ticks around its own. A manual run has the tick of its time.
 func (r *Runner) around(tick, previous time.Time) supervise.Around {
 	a := supervise.Around{Previous: previous}
 	if ticks := r.job.Policy.Ticks; ticks != nil {
@@ -252,9 +252,9 @@ type notices struct {
 	clock   *lease.Clock
 	orders  func() store.JobControl
 
-	settled func([]store.Outcome)     // tells of ticks that came due under the run
-	precede func(*store.Record, bool) // tells the followers of the job of a stall
-	history []store.Outcome           // of the record, as far as its outcomes are told
+	settled func([]store.Outcome)     // reports ticks that came due under the run
+	precede func(*store.Record, bool) // notifies the job's followers of a stall
+	history []store.Outcome           // of the record, as far as its outcomes are reported
 }
 
 // Stopping implements [supervise.Record].
@@ -283,7 +283,7 @@ func (n *notices) Stalled(reason string) error {
 	return err
 }
 
-// tell tells of the ticks that came due under the run, once their outcomes are in the record.
+// tell reports the ticks that came due under the run, once their outcomes are in the record.
 func (n *notices) tell(history []store.Outcome) {
 	n.settled(added(history, n.history))
 	n.history = history

@@ -8,7 +8,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// Spreads adds a singleton whose shards are spread over the replicas to what Health tells.
+// Spreads adds a singleton whose shards are spread over the replicas to what Health reports.
 func (r *Replica) Spreads(singleton string) {
 	st := &state{job: singleton, place: len(r.jobs.states)}
 	r.jobs.states = append(r.jobs.states, st)
@@ -65,7 +65,7 @@ func (r *Runner) leftToOthers() time.Duration {
 }
 
 // follow has a replica that would not acquire a lease wait as for any run, also if the run is about
-// to be handed over. Where listings tell it of a chance, it looks no more than is needed to answer a
+// to be handed over. Where listings show it a chance, it looks no more than is needed to answer a
 // mark; see definition.go of internal/plan.
 func (r *Runner) follow(a plan.Action) plan.Action {
 	if a.What != plan.Follow || r.job.Seat == nil || r.job.Seat.Follow(r.view.rec.Run.Stopping) {

@@ -16,7 +16,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A several is the runs of a claim of several ticks of a backfill, which go on beside each other under one
+// A several is the runs of a claim of several ticks of a backfill, which go on in parallel under one
 // lease; see several.go of internal/plan.
 type several struct {
 	call    *call
@@ -32,7 +32,7 @@ type several struct {
 // A oneOf is the run of one of the ticks.
 type oneOf struct {
 	*supervise.Attempt
-	apart  time.Duration // from the others, by which it begins and ends later: an order that is drawn, and not that of goroutines
+	apart  time.Duration // how much later than the others it begins and ends: the order is drawn, not left to goroutines
 	status store.Status  // as it was returned
 	end    plan.Ended
 	took   time.Duration
@@ -121,7 +121,7 @@ func obey(cancelled context.Context, c *supervise.Conditions, barred func() erro
 }
 
 // runOne runs one of the ticks, and notes its outcome in the record unless it is the last to return. That is one write,
-// which is not repeated: the next one has the outcome too, and at the latest that of the end.
+// which is not repeated: the next one has the outcome too, and at the latest the write of the end.
 func (r *Runner) runOne(stop context.Context, g *several, one *oneOf) {
 	lease.Sleep(context.WithoutCancel(stop), one.apart)
 	r.source.setRunning(true)
@@ -166,7 +166,7 @@ func (g *several) ended() (all []plan.Ended) {
 	return all
 }
 
-// tellEnded tells the outcomes that are in the record, each once.
+// tellEnded reports the outcomes that are in the record, each once.
 func (r *Runner) tellEnded(g *several, written []plan.Ended) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -210,7 +210,7 @@ func (r *Runner) finishSeveral(ctx, stop context.Context, g *several) bool {
 	return true
 }
 
-// untoldOf tells which outcomes are not known to be in the record, since the last write has failed.
+// untoldOf reports which outcomes are not known to be in the record, since the last write has failed.
 func (r *Runner) untoldOf(g *several, err error) {
 	why := fmt.Errorf("the end was not confirmed: %w", err)
 	for _, one := range g.runs {

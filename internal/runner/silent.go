@@ -34,7 +34,7 @@ func (r *Runner) breakOnce(ctx context.Context, etag string, limit time.Duration
 
 // lookAnew has this replica see the last beat of a run for its whole length once more, before it
 // breaks another lease: an acquisition does not change the ETag, so two replicas could break
-// each other's leases for ever.
+// each other's leases forever.
 func (r *Runner) lookAnew() {
 	if r.view.rec.Beats() > 0 {
 		r.view.seen.LookedAway()

@@ -12,7 +12,7 @@ const (
 	startsCheck = 50 * time.Millisecond
 	startsMost  = time.Second
 
-	// Once all runs of this replica have started, those of others may have not: they share the
+	// Once all runs of this replica have started, other replicas' may have not: they share the
 	// store, and perhaps the machine. They take about as long as these did.
 	startsShortest = 5 * time.Millisecond
 	startsLongest  = 25 * time.Millisecond
@@ -28,7 +28,7 @@ type starts struct {
 
 // A rush is a time in which runs are about to start.
 type rush struct {
-	over  chan struct{} // closed at its end
+	over  chan struct{} // closed when it ends
 	timer *time.Timer   // has it looked at
 	begun time.Time
 	first time.Time // when the first run had started
@@ -92,7 +92,7 @@ func (s *starts) wakeIn(r *rush, d time.Duration) {
 	r.timer.Reset(min(d, left))
 }
 
-// end ends a rush: the next start begins another one, whatever has become of those of this one.
+// end ends a rush: the next start begins another one, whatever has become of the starts of this one.
 // The caller holds mu.
 func (s *starts) end(r *rush) {
 	r.timer.Stop()

@@ -18,7 +18,7 @@ import (
 const stuckAfter = 3 * time.Minute
 
 // A state is what other goroutines may see of a job on this replica: Health, StepDown,
-// and runs by hand beside the loop. The runners of the job write it.
+// and manual runs in parallel with the loop. The runners of the job write it.
 type state struct {
 	job          string
 	place        int // among the jobs of the replica
@@ -49,13 +49,13 @@ func (s *state) set(f func(*snapshot)) {
 // A snapshot is the content of a state.
 type snapshot struct {
 	running int       // calls of the user's function under way here
-	byHand  int       // runs by hand that are under a lease, beside the loop
+	byHand  int       // manual runs that are under a lease, in parallel with the loop
 	busy    bool      // the loop is under a lease, for as long as the run takes
 	looping bool      // Loop is running
 	beat    time.Time // when the loop last began a step
-	told    time.Time // when a heartbeat of a run was last told
-	broken  error     // why this job is left alone; nil: it is not
-	writes  int       // those of this process that have succeeded, without renewals and notes of runs
+	told    time.Time // when a heartbeat of a run was last reported
+	broken  error     // why this job is skipped; nil: it is not
+	writes  int       // writes of this process that have succeeded, without renewals and notes of runs
 	storage error     // why the store could not be used for this job; nil: it could
 	overrun []overrun // runs that go on though their context has ended; never changed in place
 
@@ -104,7 +104,7 @@ type handover struct {
 	ended bool          // the lease is given up; guarded by the state
 }
 
-// An origin is where runs come from: the loop of a job, or a request by hand. Its
+// An origin is where runs come from: the loop of a job, or a manual request. Its
 // address is its identity.
 type origin struct {
 	byHand string // the request; empty: the loop
@@ -141,13 +141,13 @@ func (s *source) setLooping(b bool) {
 	s.state.set(func(n *snapshot) { n.looping, n.beat = b, time.Now() })
 }
 
-// setRunning counts calls of the user's function: a run by hand of an EveryReplica job
-// may be under way beside a tick.
+// setRunning counts calls of the user's function: a manual run of an EveryReplica job
+// may be under way in parallel with a tick.
 func (s *source) setRunning(b bool) {
 	s.state.set(func(n *snapshot) { n.running += change(b) })
 }
 
-// setBusy notes that a time under a lease begins or ends. The time of a run by hand says
+// setBusy notes that a time under a lease begins or ends. The time of a manual run says
 // nothing about the loop, so it is counted apart.
 func (s *source) setBusy(b bool) {
 	s.state.set(func(n *snapshot) {

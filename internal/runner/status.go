@@ -105,7 +105,7 @@ func (r *Runner) status(ctx context.Context, known *listing) Status {
 	st := r.statusOf(known.entry(ctx, r.client))
 	st.Paused = st.Err == nil && r.pausedBy(&st.Record)
 	st.Backfill = r.backfill(&st.Record)
-	// Ticks of a pause do not count as due: whoever waits for the next one would not wait.
+	// Ticks of a pause do not count as due: a caller that waits for the next one would not wait.
 	if p := &r.job.Policy; st.Paused && !p.Paused && !st.Foreign && p.Ticks != nil && st.Next.Before(r.now()) {
 		st.Next = p.Ticks.Next(r.now())
 	}

@@ -62,7 +62,7 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 
 // next returns what to do about the entry as it was last seen, and the view that this
 // was decided from. If no replica of a younger definition answers any more, the
-// definition of this replica comes into force, and the decision is made anew by it.
+// definition of this replica comes into force, and the decision is made again by it.
 func (r *Runner) next(c *call, fresh bool) (plan.View, plan.Action) {
 	v := r.decideBy(c)
 	r.lookAhead(c, &v)
@@ -186,7 +186,7 @@ func (r *Runner) acquire(ctx context.Context, c *call, a plan.Action) time.Durat
 		// reads the entry once for this tick. If no replica was first, because the
 		// store does not free an expired lease at once, the reads become rarer.
 		r.detail("another replica was first", err)
-		if !errors.Is(err, fs.ErrNotExist) { // nobody has an entry that was removed: it is made anew
+		if !errors.Is(err, fs.ErrNotExist) { // no replica has an entry that was removed: it is created again
 			c.take.lost()
 		}
 		if !c.ahead.IsZero() {
@@ -218,13 +218,13 @@ func (r *Runner) clock() plan.Clock {
 
 // occupied returns why it is no use to wait for the lease that was seen last, nil if
 // it is of use. A lease without a claim is normal for a moment: its holder is about to
-// claim. If it lasts, the holder is no replica, or one that cannot write.
+// claim. If it lasts, the holder is no replica, or a replica that cannot write.
 func (r *Runner) occupied() error {
 	r.view.seen.At = time.Now()
 	if !r.job.Policy.Occupied(&r.view.rec, &r.view.seen) {
 		return nil
 	}
-	if r.denial.err != nil { // the lease may be one that this replica could not release, or that of another replica whose writes fail
+	if r.denial.err != nil { // this replica could not release the lease, or its holder is another replica whose writes fail
 		return r.denial.err
 	}
 	return &occupiedError{r.job.Name, r.view.seen.Occupation.Date}

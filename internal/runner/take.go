@@ -8,8 +8,8 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// Take does something once under the lease of the job, as a run by hand under a request that
-// nobody has made before. It does not wait for another holder: the error is then a HeldError. A
+// Take does something once under the lease of the job, as a manual run under a request that
+// no caller has made before. It does not wait for another holder: the error is then a HeldError. A
 // failure of the store that may pass is waited out until ctx ends, as RunNow does, unless terms say
 // otherwise. ErrNotBegun: a claim of this call may be in the record, and do was not called.
 func (r *Runner) Take(ctx context.Context, request string, do func(context.Context, *supervise.Handle) error, terms Terms) (store.Outcome, error) {
@@ -30,7 +30,7 @@ func (r *Runner) Take(ctx context.Context, request string, do func(context.Conte
 	switch {
 	case began:
 	case err == nil:
-		// Nobody else has made the request. So this is what became of a claim that was written here
+		// No other caller has made the request. So this is what became of a claim that was written here
 		// and not confirmed in time.
 		err = fmt.Errorf("%w: it was %s: %s", ErrNotBegun, outcome.Status, outcome.Reason)
 	case c.undone != nil:

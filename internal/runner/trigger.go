@@ -13,11 +13,11 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// keptLook is how often a run by hand looks whether a lease is free that no run has: a lease that is
+// keptLook is how often a manual run looks whether a lease is free that no run has: a lease that is
 // kept from tick to tick is free for less than a second, now and then; see keeps.
 const keptLook = 400 * time.Millisecond
 
-// RunNow runs the job once by hand, beside its ticks, and returns when that run is over
+// RunNow runs the job once manually, in addition to its ticks, and returns when that run is over
 // or ctx has ended. It uses a runner of its own: the loop may be in the middle of a step.
 func (r *Runner) RunNow(ctx context.Context, request string) (store.Outcome, error) {
 	b := r.beside(request)
@@ -36,7 +36,7 @@ func (r *Runner) RunNow(ctx context.Context, request string) (store.Outcome, err
 
 // runNow steps until the request has its outcome, or until it cannot have one. The
 // outcome may come from this replica or, if the request was made before, from another
-// one. A failure that may pass is waited out; one that lasts is returned.
+// one. A failure that may pass is waited out; a failure that lasts is returned.
 func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 	var err error
 	for ctx.Err() == nil {
@@ -48,7 +48,7 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 			}
 			wait = r.unusable(ctx.Err() != nil, err)
 		} else {
-			_ = r.freeUnanswered(ctx, c) // a call by hand does not stand back
+			_ = r.freeUnanswered(ctx, c) // a manual call does not yield
 			if c.undone != nil {         // the record shows a run of this call, which does not run
 				return store.Outcome{}, c.undone
 			}
@@ -95,7 +95,7 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 }
 
 // readAll reads the entry, and the orders if what is known of them is too old: the request may
-// be one that was ordered and is served. The entry is read first: if the request is served
+// have been ordered and served. The entry is read first: if the request is served
 // after that, the entry changes, and the store refuses the lease.
 func (r *Runner) readAll(ctx context.Context, c *call) error {
 	if err := r.read(ctx, c.wake.Wake); err != nil {
@@ -104,7 +104,7 @@ func (r *Runner) readAll(ctx context.Context, c *call) error {
 	return r.replica.Orders.Refresh(ctx)
 }
 
-// hindered returns why the job cannot be run by hand now, nil if it can. It never waits
+// hindered returns why the job cannot be run manually now, nil if it can. It never waits
 // for another replica's run: the person who asks decides whether to ask again.
 func (r *Runner) hindered(ctx context.Context, c *call) error {
 	if err := r.replica.degraded(); err != nil {

@@ -26,7 +26,7 @@ var errAcquisition = errors.New("the acquisition was not confirmed")
 // and a lease, the claim was not applied: the lease is released, as it would have been if
 // the store had answered in time. The release names the id of the session, so it ends no
 // other lease, and the store refuses a claim that is still under way from then on. It
-// returns why this replica should stand back: nil if the lease was not the session's.
+// returns why this replica should yield: nil if the lease was not the session's.
 //
 // With another ETag the claim may have been applied. Its lease then has to expire. If the
 // record is the claim itself, c learns that it names a run which will not be started.

@@ -25,7 +25,7 @@ type wish struct {
 	bad   error // its record cannot be used
 }
 
-// Wanted returns when a replica is wanted next for any job of the runners, which are all those of one replica; now or
+// Wanted returns when a replica is wanted next for any job of the runners, which all belong to one replica; now or
 // before: there is something to do. Zero: never. It changes neither the entries nor the views of the runners, so that any
 // goroutine may call it.
 func Wanted(ctx context.Context, runners []*Runner) (next time.Time) {
@@ -83,7 +83,7 @@ func readWishes(ctx context.Context, runners []*Runner) map[string]*wish {
 	return all
 }
 
-// readWish reads the entry. One that there is not yet counts as one that is made now: it is made by the next pass.
+// readWish reads the entry. A missing entry counts as made now: it is made by the next pass.
 func (r *Runner) readWish(ctx context.Context, known *listing, w *wish) {
 	w.entry, w.read = known.entry(ctx, r.client)
 	if errors.Is(w.read, fs.ErrNotExist) {
