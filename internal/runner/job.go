@@ -125,7 +125,7 @@ func (d *denial) lift() {
 	d.pause.Reset()
 }
 
-// mayWrite notes that a write of this replica has succeeded, also for the loop if this is a run by hand beside it.
+// mayWrite notes that a write of this replica has succeeded, also for the loop if this is a manual run in parallel.
 func (r *Runner) mayWrite() {
 	r.denial.lift()
 	r.source.state.set(func(n *snapshot) { n.writes++ })
