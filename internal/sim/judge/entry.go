@@ -203,23 +203,16 @@ func (e *entryLog) followWrite(q *write) {
 // news is what stands in front of the old history, of which some may be dropped. The end of a run may be added later.
 func news(old, now []store.Outcome) []store.Outcome {
 	for n := range now {
-		if left(old, now[n:]) {
+		rest := old
+		if !slices.ContainsFunc(now[n:], func(f store.Outcome) bool { // it is not in the old one, in its order
+			i := slices.IndexFunc(rest, func(o store.Outcome) bool { o.End = f.End; return o == f })
+			rest = rest[i+1:]
+			return i < 0
+		}) {
 			return now[:n]
 		}
 	}
 	return now
-}
-
-// left reports whether a history is what an older one has left.
-func left(old, now []store.Outcome) bool {
-	for _, f := range now {
-		i := slices.IndexFunc(old, func(o store.Outcome) bool { o.End = f.End; return o == f })
-		if i < 0 {
-			return false
-		}
-		old = old[i+1:]
-	}
-	return true
 }
 
 // addRun finds the claim of a run: the newest one of its replica and token.

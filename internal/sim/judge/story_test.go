@@ -81,25 +81,21 @@ func (s *story) write(t float64, replica, op, id string, change func(r *store.Re
 //go:embed testdata/planted.txt
 var planted string
 
-//go:embed testdata/macros.txt
-var macroText string
-
 // macros are the commands that stand for others, by their verb.
-var macros = func() map[string]string {
-	all := map[string]string{}
-	for line := range strings.Lines(told(macroText)) {
-		verb, text, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		all[verb] = text
+var macros = map[string]string{}
+
+// logs are the planted ones, a line each. It also reads the macros.
+func logs() (all []string) {
+	for line := range strings.Lines(strings.ReplaceAll(planted, "\n\t", " ")) {
+		verb, text, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "let "), ": ")
+		if strings.HasPrefix(line, "let ") {
+			macros[verb] = text
+		} else if text != "" && line[0] != '#' {
+			all = append(all, line)
+		}
 	}
 	return all
-}()
-
-// told is a text without its comments, and with a line for each entry.
-func told(text string) string {
-	return strings.TrimSpace(strings.ReplaceAll(comments.ReplaceAllString(text, ""), "\n\t", " "))
 }
-
-var comments = regexp.MustCompile(`(?m)^(#.*)?\n`)
 
 // do is what a verb says, which makes an event or changes what the next ones are about.
 func (s *story) do(verb string, n func(i int) float64, a []string) *trace.Event {
@@ -226,8 +222,8 @@ var brackets = regexp.MustCompile(`\[[^]]*\]`)
 // thing happens at a time is judged alone.
 func TestPlanted(t *testing.T) {
 	shown := map[string]bool{}
-	for line := range strings.Lines(told(planted)) {
-		head, text, _ := strings.Cut(line, ": ")
+	for _, line := range logs() {
+		head, text, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		name, _, _ := strings.Cut(head, ",")
 		shown[name] = true
 		always := slices.ContainsFunc(properties, func(p property) bool { return p.name == name })
