@@ -109,7 +109,7 @@ func TestFollower(t *testing.T) {
 		"died: abandoned": {tick: "00:00:20", before: []Predecessor{predecessor("a", o.one("00:00:20", won))}, told: []string{"abandoned 00:00:20 its runner died"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tt.p.Ticks = every10s(t)
+			tt.p.Ticks = every("10s")
 			for _, b := range tt.before {
 				tt.p.After = append(tt.p.After, b.Job)
 			}
@@ -141,7 +141,7 @@ func TestFollowerSettlesFewAtATime(t *testing.T) {
 	for i := range 19 {
 		o = o.one(clockTime("00:00:20").Add(time.Duration(i)*10*time.Second).Format(time.TimeOnly), []store.Status{won, lost}[i%2])
 	}
-	p := Policy{Ticks: every10s(t), After: []string{"a"}}
+	p := Policy{Ticks: every("10s"), After: []string{"a"}}
 	rec, settled := store.Record{Watermark: clockTime("00:00:10"), Token: 5, Run: store.Run{Status: store.Succeeded}}, 0
 	for range 3 {
 		next, _ := p.Claim(View{Record: &rec, Now: clockTime("00:10:00"), Before: []Predecessor{predecessor("a", o)}})
@@ -161,7 +161,7 @@ func TestFollowerSettlesFewAtATime(t *testing.T) {
 
 // The end of a run settles no tick that came due under it: it knows nothing of the predecessors.
 func TestFollowerSkipsNothingAtItsEnd(t *testing.T) {
-	p := Policy{Ticks: every10s(t), After: []string{"a"}}
+	p := Policy{Ticks: every("10s"), After: []string{"a"}}
 	r := &store.Record{Watermark: clockTime("00:00:10"), Token: 5, Run: store.Run{Status: store.Running, Tick: clockTime("00:00:20"), Attempt: 1}}
 	f := p.Finish(r, store.Succeeded, "", clockTime("00:01:00"), clockTime("00:01:00"), nil)
 	if got, want := told(&f), []string{"succeeded 00:00:20 "}; !slices.Equal(got, want) {
@@ -189,7 +189,7 @@ func TestFollowerAwaits(t *testing.T) {
 		"paused by command": {through: "00:00:10", now: "00:00:31", paused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := Policy{Ticks: every10s(t), After: []string{"a"}, Lease: 15 * time.Second}
+			p := Policy{Ticks: every("10s"), After: []string{"a"}, Lease: 15 * time.Second}
 			v := View{Record: &store.Record{Watermark: clockTime(tt.through), Run: store.Run{Status: tt.status}}, State: tt.state, Now: clockTime(tt.now), Before: tt.before}
 			if tt.paused {
 				v.Control.Pause = store.Pause{At: clockTime("00:00:01")}
@@ -216,7 +216,7 @@ func TestAwaitPace(t *testing.T) {
 // A tick of a follower whose claim was taken back and cancelled stays cancelled, whatever is run by
 // hand before a replica decides about it, also by a replica that knows nothing of the predecessors.
 func TestCancelledTickOfFollowerOutlivesRunByHand(t *testing.T) {
-	p := &Policy{Ticks: every10s(t), After: []string{"a"}}
+	p := &Policy{Ticks: every("10s"), After: []string{"a"}}
 	var o outcomes
 	a := []Predecessor{predecessor("a", o.one("00:00:20", won).one("00:00:30", lost).one("00:00:40", won))}
 	before := store.Record{Token: 7, Watermark: clockTime("00:00:10"), Run: store.Run{Status: store.Succeeded, Tick: clockTime("00:00:10"), Attempt: 1}}

@@ -11,7 +11,7 @@ import (
 
 // What was missed is what the history says, as far as it reaches.
 func TestRangeOfBackfill(t *testing.T) {
-	p := Policy{Ticks: every10s(t), Spec: "s"}
+	p := Policy{Ticks: every("10s"), Spec: "s"}
 	at := func(seconds int) time.Time { return midnight.Add(time.Duration(seconds) * time.Second) }
 	r := p.New("app", "job", midnight, midnight, time.Time{})
 	settle(&r, store.Outcome{From: r.Watermark, Tick: at(30), Count: 3, Status: store.Missed, Reason: "a newer one was due"})
@@ -57,7 +57,7 @@ func TestRangeOfBackfill(t *testing.T) {
 func TestBackfillEndsAtItsLimit(t *testing.T) {
 	for name, tt := range map[string]struct{ parallel, claims int }{"one at a time": {0, 1}, "some at a time": {4, 3}} {
 		t.Run(name, func(t *testing.T) {
-			p := Policy{Ticks: every10s(t)}
+			p := Policy{Ticks: every("10s")}
 			fill := store.Backfill{Seq: 9, Spans: []store.Span{{From: clockTime("00:00:00"), To: clockTime("00:01:40")}}, Parallel: tt.parallel}
 			r := store.Record{Watermark: clockTime("00:03:20"), Backfill: store.Backfilled{Seq: 9, Through: clockTime("00:00:10"), Several: tt.parallel > 1,
 				Counts: map[store.Status]int64{store.Succeeded: MaxBackfill - int64(tt.claims)}}}
@@ -96,7 +96,7 @@ func TestBackfillLeavesOutWhatIsMadeUp(t *testing.T) {
 			[]store.Span{{From: clockTime("00:00:10"), To: clockTime("00:00:30")}}, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := Policy{Ticks: every10s(t)}
+			p := Policy{Ticks: every("10s")}
 			if tt.done.Seq == 0 {
 				tt.done.Seq = 9
 			}
@@ -131,7 +131,7 @@ func TestBackfillBesideAStall(t *testing.T) {
 			[]store.OpenTick{{Tick: clockTime("00:00:30"), Token: 8, Attempt: 2, Deaths: 1}}, store.Cancelled, "by ann"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := Policy{Ticks: every10s(t), Spec: "s", Lease: 15 * time.Second, Interrupted: tt.interrupted}
+			p := Policy{Ticks: every("10s"), Spec: "s", Lease: 15 * time.Second, Interrupted: tt.interrupted}
 			fill := store.Backfill{Seq: 9, Spans: []store.Span{{From: clockTime("00:00:10"), To: clockTime("00:00:30")}}, Parallel: 4}
 			r := store.Record{Token: 7, Watermark: clockTime("00:03:20"), Definition: store.Definition{Spec: "s"},
 				Run: store.Run{Request: store.BackfillRequest(9), Order: 9, Tick: clockTime("00:00:20"), Attempt: 1, Status: store.Running},

@@ -29,16 +29,16 @@ func TestWaitingBackfillUnderAnotherDefinition(t *testing.T) {
 		attempt  int
 		told     []store.Outcome
 	}{
-		"the same":                     {Policy{Ticks: every10s(t), Spec: "old", Interrupted: Rerun}, waits, store.Run{}, 0, at(10), 2, nil},
-		"another that has it":          {Policy{Ticks: every10s(t), Spec: "new", Interrupted: Rerun}, waits, store.Run{}, 0, at(10), 2, nil},
+		"the same":                     {Policy{Ticks: every("10s"), Spec: "old", Interrupted: Rerun}, waits, store.Run{}, 0, at(10), 2, nil},
+		"another that has it":          {Policy{Ticks: every("10s"), Spec: "new", Interrupted: Rerun}, waits, store.Run{}, 0, at(10), 2, nil},
 		"another without it":           {Policy{Ticks: every30s, Spec: "new", Interrupted: Rerun}, waits, store.Run{}, 0, at(30), 1, []store.Outcome{{Tick: at(10), Reason: ScheduleChanged}}},
 		"another without it, later":    {Policy{Ticks: every30s, Spec: "old", Interrupted: Rerun}, waits, store.Run{}, 0, at(30), 1, []store.Outcome{{Tick: at(10), Reason: ScheduleChanged}}},
 		"another, after a death":       {Policy{Ticks: every30s, Spec: "new", Interrupted: Rerun}, waits, dead, 0, at(30), 1, []store.Outcome{{Tick: at(10), Reason: ScheduleChanged}}},
 		"several":                      {Policy{Ticks: every30s, Spec: "new", Interrupted: Rerun}, open, store.Run{}, 4, at(30), 2, []store.Outcome{{Tick: at(40), Reason: ScheduleChanged}}},
-		"several, all of which it has": {Policy{Ticks: every10s(t), Spec: "new", Interrupted: Rerun}, open, store.Run{}, 4, at(20), 1, nil},
-		"no repeats any more":          {Policy{Ticks: every10s(t), Spec: "old"}, waits, store.Run{}, 0, at(20), 1, []store.Outcome{{Tick: at(10), Reason: "not run again"}}},
-		"the same, after a death":      {Policy{Ticks: every10s(t), Spec: "old"}, waits, dead, 0, at(20), 1, []store.Outcome{{Tick: at(10), Reason: "not run again"}}},
-		"no repeats of several":        {Policy{Ticks: every10s(t), Spec: "old"}, open, dead, 4, at(20), 1, []store.Outcome{{Tick: at(30), Reason: "not run again"}, {Tick: at(40), Reason: "not run again"}}},
+		"several, all of which it has": {Policy{Ticks: every("10s"), Spec: "new", Interrupted: Rerun}, open, store.Run{}, 4, at(20), 1, nil},
+		"no repeats any more":          {Policy{Ticks: every("10s"), Spec: "old"}, waits, store.Run{}, 0, at(20), 1, []store.Outcome{{Tick: at(10), Reason: "not run again"}}},
+		"the same, after a death":      {Policy{Ticks: every("10s"), Spec: "old"}, waits, dead, 0, at(20), 1, []store.Outcome{{Tick: at(10), Reason: "not run again"}}},
+		"no repeats of several":        {Policy{Ticks: every("10s"), Spec: "old"}, open, dead, 4, at(20), 1, []store.Outcome{{Tick: at(30), Reason: "not run again"}, {Tick: at(40), Reason: "not run again"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := store.Record{Token: 7, Watermark: at(200), Definition: store.Definition{Spec: "old"}, Run: tt.run, Backfill: tt.fill}
@@ -83,7 +83,7 @@ func TestFollowerWithMuchToSettleBeginsNoBackfill(t *testing.T) {
 	for i := range 19 {
 		o = o.one(clockTime("00:00:20").Add(time.Duration(i)*10*time.Second).Format(time.TimeOnly), []store.Status{won, lost}[i%2])
 	}
-	p := Policy{Ticks: every10s(t), After: []string{"a"}}
+	p := Policy{Ticks: every("10s"), After: []string{"a"}}
 	rec := store.Record{Watermark: clockTime("00:00:10"), Token: 5, Run: store.Run{Status: store.Succeeded}}
 	fill := store.Backfill{Seq: 9, Spans: []store.Span{{From: midnight.Add(-time.Minute), To: midnight}}}
 	next, todo := p.Claim(View{Record: &rec, Now: clockTime("00:10:00"), Before: []Predecessor{predecessor("a", o)}, Control: store.JobControl{Backfill: fill}})
@@ -94,7 +94,7 @@ func TestFollowerWithMuchToSettleBeginsNoBackfill(t *testing.T) {
 
 // A run that was ordered after the death of a runner that was silent is no overlap, also once the end of that run was guessed.
 func TestOrderAfterDeathIsNoOverlap(t *testing.T) {
-	p := Policy{Ticks: every10s(t), Lease: 15 * time.Second}
+	p := Policy{Ticks: every("10s"), Lease: 15 * time.Second}
 	r := store.Record{Token: 7, Watermark: clockTime("00:00:10"), Run: store.Run{Status: store.Running, Tick: clockTime("00:00:20"), Attempt: 1, Replica: "a", Claimed: clockTime("00:00:20")}}
 	stalled := p.Stall(&r, "quiet", clockTime("00:00:25"), nil)
 	claim, todo := p.Claim(View{Record: &stalled, Now: clockTime("00:01:00")})

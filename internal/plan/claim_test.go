@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist/internal/schedule"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -18,15 +17,6 @@ func clockTime(s string) time.Time {
 		panic(err)
 	}
 	return midnight.Add(at.Sub(at.Truncate(24 * time.Hour)))
-}
-
-func every10s(t testing.TB) *schedule.Schedule {
-	t.Helper()
-	s, err := schedule.Parse("@every 10s", "", "job")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }
 
 // told is what was settled, newest first: "missed 00:00:10-00:00:30(2) reason".
@@ -87,7 +77,7 @@ func TestPlan(t *testing.T) {
 			told: []string{"abandoned 00:00:20 its runner died"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tt.p.Ticks = every10s(t)
+			tt.p.Ticks = every("10s")
 			r := &store.Record{Watermark: clockTime(tt.through), Token: 5, Run: store.Run{Status: store.Succeeded}}
 			if tt.tick != "" {
 				r.Run.Tick, r.Run.Attempt, r.Run.Deaths, r.Run.Status = clockTime(tt.tick), tt.attempt, tt.deaths, store.Running
@@ -123,7 +113,7 @@ func TestPlan(t *testing.T) {
 // exact.
 func TestTheCountOfALongRange(t *testing.T) {
 	for n, want := range map[int]store.Outcome{maxCount - 1: {Count: maxCount - 1}, maxCount: {Count: maxCount}, maxCount + 1: {Count: maxCount, AtLeast: true}} {
-		p := Policy{Ticks: every10s(t)}
+		p := Policy{Ticks: every("10s")}
 		r := &store.Record{Watermark: midnight, Run: store.Run{Status: store.Succeeded}}
 		next, _ := p.Claim(View{Record: r, Now: midnight.Add(time.Duration(n+1) * 10 * time.Second)})
 		if got := next.Record.History[0]; got.Count != want.Count || got.AtLeast != want.AtLeast {
@@ -133,7 +123,7 @@ func TestTheCountOfALongRange(t *testing.T) {
 }
 
 func TestTheYoungerDefinitionCounts(t *testing.T) {
-	p := Policy{Ticks: every10s(t), Spec: "mine"}
+	p := Policy{Ticks: every("10s"), Spec: "mine"}
 	r := &store.Record{Watermark: clockTime("00:00:10"), Definition: store.Definition{Spec: "theirs"}, Run: store.Run{Status: store.Succeeded}}
 	now := clockTime("00:05:03")
 	for since, yields := range map[string]bool{"00:04:00": false, "00:06:00": true, "00:05:00": true} {
@@ -158,9 +148,9 @@ func TestAClaimNeverMakesItsDefinitionOlder(t *testing.T) {
 		r       store.Record
 		request string
 	}{
-		"a tick is due":    {Policy{Ticks: every10s(t)}, store.Record{Run: store.Run{Status: store.Succeeded}}, ""},
-		"a run by hand":    {Policy{Ticks: every10s(t)}, store.Record{Run: store.Run{Status: store.Succeeded}}, "by hand"},
-		"a further run":    {Policy{Ticks: every10s(t), Interrupted: Rerun}, store.Record{Run: store.Run{Status: store.Running, Tick: clockTime("00:00:20"), Attempt: 1}}, ""},
+		"a tick is due":    {Policy{Ticks: every("10s")}, store.Record{Run: store.Run{Status: store.Succeeded}}, ""},
+		"a run by hand":    {Policy{Ticks: every("10s")}, store.Record{Run: store.Run{Status: store.Succeeded}}, "by hand"},
+		"a further run":    {Policy{Ticks: every("10s"), Interrupted: Rerun}, store.Record{Run: store.Run{Status: store.Running, Tick: clockTime("00:00:20"), Attempt: 1}}, ""},
 		"a singleton":      {Policy{}, store.Record{Run: store.Run{Status: store.Succeeded}}, ""},
 		"a dead singleton": {Policy{}, store.Record{Run: store.Run{Status: store.Running, Attempt: 1}}, ""},
 	} {

@@ -26,7 +26,7 @@ func TestMayMark(t *testing.T) {
 		"the tick in force is long overdue":       {store.Record{Due: clockTime("00:09:39")}, true},
 		"near, by the longer lease of the record": {store.Record{Due: clockTime("00:10:21"), Run: store.Run{Lease: store.Seconds(30 * time.Second)}}, false},
 	} {
-		p := Policy{Ticks: every10s(t), Spec: "mine", Lease: 15 * time.Second}
+		p := Policy{Ticks: every("10s"), Spec: "mine", Lease: 15 * time.Second}
 		if got := p.mayMark(View{Record: &tt.record, Now: now, Since: clockTime("00:05:00")}); got != tt.want {
 			t.Errorf("%s: got %t", name, got)
 		}
@@ -51,7 +51,7 @@ func TestPatience(t *testing.T) {
 }
 
 func TestWriterInForceClearsMark(t *testing.T) {
-	p := Policy{Ticks: every10s(t), Spec: "mine"}
+	p := Policy{Ticks: every("10s"), Spec: "mine"}
 	r := &store.Record{Watermark: clockTime("00:04:50"), Definition: store.Definition{Spec: "mine", Since: clockTime("00:05:00"), Mark: store.Mark{Spec: "older", Since: midnight}}, Run: store.Run{Status: store.Idle}}
 	if next, todo := p.Claim(View{Record: r, Now: clockTime("00:05:03"), Since: clockTime("00:05:00")}); !todo || next.Record.Definition.Mark != (store.Mark{}) {
 		t.Errorf("got %+v", next.Record.Definition.Mark)

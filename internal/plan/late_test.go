@@ -68,7 +68,7 @@ func TestJudge(t *testing.T) {
 			r.Run = store.Run{Tick: at("00:01:10"), Status: store.Abandoned, Attempt: 1, Claimed: at("00:01:10")}
 		}, want: "00:01:10*1 it waits for another attempt, judged 00:01:10"},
 	} {
-		p := Policy{Ticks: every10s(t), Spec: "job", FinishBy: 30 * time.Second}
+		p := Policy{Ticks: every("10s"), Spec: "job", FinishBy: 30 * time.Second}
 		r := store.Record{Created: midnight, Watermark: at(tt.through), Definition: store.Definition{Spec: "job"}, History: tt.history, Run: store.Run{Status: store.Idle}}
 		if tt.judged != "" {
 			r.Past.Judged = at(tt.judged)
@@ -100,7 +100,7 @@ func TestJudge(t *testing.T) {
 func TestEachLateTickIsToldOnce(t *testing.T) {
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 0))
-		p := Policy{Ticks: every10s(t), Spec: "job", FinishBy: time.Duration(1+r.IntN(90)) * time.Second}
+		p := Policy{Ticks: every("10s"), Spec: "job", FinishBy: time.Duration(1+r.IntN(90)) * time.Second}
 		rec := store.Record{Created: midnight, Watermark: midnight, Definition: store.Definition{Spec: "job"}, Run: store.Run{Status: store.Idle}}
 		rec.Past.Judged = midnight
 		var want, told int
@@ -162,7 +162,7 @@ func maxTime(a, b time.Time) time.Time {
 
 // The clock of who told may be ahead, but if it was by more than a minute, nobody waits for it.
 func TestUntilTellByAnotherClock(t *testing.T) {
-	p := Policy{Ticks: every10s(t), Spec: "job", FinishBy: time.Second}
+	p := Policy{Ticks: every("10s"), Spec: "job", FinishBy: time.Second}
 	now := midnight.Add(time.Hour)
 	for ahead, want := range map[time.Duration]time.Duration{
 		-2 * time.Minute: 0, -time.Minute: 0, -20 * time.Second: 40 * time.Second, 0: time.Minute,

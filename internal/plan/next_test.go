@@ -122,7 +122,7 @@ func TestNext(t *testing.T) {
 		}, Action{What: Yield, After: 30 * time.Second, Read: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := Policy{Ticks: every10s(t), Spec: "mine", Lease: lease}
+			p := Policy{Ticks: every("10s"), Spec: "mine", Lease: lease}
 			v := View{Record: &tt.record, State: tt.state, Now: clockTime("00:00:15"), Since: midnight}
 			o := Observation{At: looked, LookedAt: looked, HandoverAt: looked, UnchangedSince: looked, Fresh: true}
 			if tt.also != nil {
@@ -137,7 +137,7 @@ func TestNext(t *testing.T) {
 
 func TestFollowWithoutServiceClock(t *testing.T) {
 	r := running()
-	p := Policy{Ticks: every10s(t), Spec: "mine", Lease: 15 * time.Second}
+	p := Policy{Ticks: every("10s"), Spec: "mine", Lease: 15 * time.Second}
 	got := p.Next(View{Record: &r, State: store.Leased, Now: clockTime("00:00:21")}, &Observation{At: looked, Fresh: true}, Clock{Drift: 100})
 	if want := (Action{What: Follow, After: 5 * time.Second, Read: true}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -163,7 +163,7 @@ func TestWaits(t *testing.T) {
 		"it beats, and nothing is due":    {record: beats, p: Policy{Lease: 15 * time.Second}, now: "00:00:19", want: "00:01:33.030303030"},
 		"the lease of the program longer": {record: running(), p: Policy{Lease: time.Minute}, now: "00:00:35", want: "00:01:36"},
 	} {
-		tt.p.Ticks, tt.p.Spec = every10s(t), "mine"
+		tt.p.Ticks, tt.p.Spec = every("10s"), "mine"
 		want := time.Time{}
 		if tt.want != "" {
 			want, tt.record.Run.Unlocked = clockTime(tt.want), unlocked

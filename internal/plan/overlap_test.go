@@ -36,7 +36,7 @@ func TestEndOfRunUnderOverlap(t *testing.T) {
 			if tt.status == "" {
 				tt.status = store.Succeeded
 			}
-			tt.p.Ticks = every10s(t)
+			tt.p.Ticks = every("10s")
 			r := store.Record{Watermark: clockTime("00:00:10"), Token: 5, Run: store.Run{Status: store.Running, Tick: clockTime("00:00:20"),
 				Claimed: clockTime("00:00:20"), Attempt: max(1, tt.attempt), Request: tt.request}}
 			if tt.request != "" {
@@ -89,7 +89,7 @@ func TestReplacedBy(t *testing.T) {
 			if tt.p.Overlap == "" && tt.p.Lease == 0 {
 				tt.p.Overlap = Replace
 			}
-			tt.p.Ticks = every10s(t)
+			tt.p.Ticks = every("10s")
 			r := store.Record{Watermark: clockTime("00:00:10"), Run: store.Run{Status: store.Running, Tick: clockTime("00:00:20"), Claimed: clockTime("00:00:20"), Request: tt.request}}
 			got, want := tt.p.ReplacedBy(View{Record: &r, Control: tt.control, Now: clockTime(tt.now)}), time.Time{}
 			if tt.want != "" {
@@ -121,7 +121,7 @@ func TestInterruptedUnderOverlap(t *testing.T) {
 		"one: the old tick is first": {QueueOne, died, "00:00:31", "00:00:20", 2, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := Policy{Ticks: every10s(t), Overlap: tt.overlap, Interrupted: Rerun}
+			p := Policy{Ticks: every("10s"), Overlap: tt.overlap, Interrupted: Rerun}
 			r := store.Record{Watermark: clockTime("00:00:10"), Token: 5, Run: store.Run{Status: tt.status, Tick: clockTime("00:00:20"), Claimed: clockTime("00:00:20"), Attempt: 1, Deaths: 1}}
 			next, _ := p.Claim(View{Record: &r, Now: clockTime(tt.now)})
 			if got := told(&next.Record); !slices.Equal(got, tt.told) {

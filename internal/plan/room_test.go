@@ -37,7 +37,7 @@ func claimBeside(t *testing.T, size, attempt int, holder string) *store.Record {
 		t.Fatal(err)
 	}
 	next := Claim{Record: r}
-	p := Policy{Ticks: every10s(t), Spec: "s"}
+	p := Policy{Ticks: every("10s"), Spec: "s"}
 	p.claim(&next, View{}, tick, attempt)
 	next.Record.Run.Claimed, next.Record.Run.Replica, next.Record.Run.Lease = tick, holder, store.Seconds(15*time.Second)
 	return &next.Record
@@ -49,7 +49,7 @@ func writeAll(t *testing.T, claim *store.Record, reason string) {
 	for _, status := range []store.Status{store.Succeeded, store.Failed, store.Stalled, store.Abandoned, store.Skipped} {
 		for _, interrupted := range []Interrupted{Abandon, Rerun} {
 			for _, under := range []time.Duration{0, 15 * time.Minute} { // without and with ticks that are skipped
-				p := Policy{Ticks: every10s(t), Spec: "s", Interrupted: interrupted}
+				p := Policy{Ticks: every("10s"), Spec: "s", Interrupted: interrupted}
 				end := claim.Run.Claimed.Add(123 * time.Millisecond)
 				r := claim.Clone()
 				r.Writer, r.Run.Stopping, r.Run.Progress = strings.Repeat("W", 26), true, store.Progress{Note: strings.Repeat("🦊", 100), At: end}

@@ -12,7 +12,7 @@ import (
 // what later claims repeat of it, and nothing else.
 func TestCancelOfSeveralReachesAllItsTicks(t *testing.T) {
 	at := func(seconds int) time.Time { return midnight.Add(time.Duration(seconds) * time.Second) }
-	p := Policy{Ticks: every10s(t), Spec: "s", Interrupted: Rerun}
+	p := Policy{Ticks: every("10s"), Spec: "s", Interrupted: Rerun}
 	fill := store.Backfill{Seq: 9, Spans: []store.Span{{From: at(5), To: at(90)}}, Parallel: 3}
 	end := func(r *store.Record, status store.Status, reason string, ticks ...time.Time) (all []Ended) {
 		for _, o := range UnderWay(r) {

@@ -20,7 +20,7 @@ func TestFirstWatermark(t *testing.T) {
 		"of a tick to come":                {"00:00:15", "00:00:20", false},
 		"of no tick of this job":           {"00:00:15", "00:00:12", false},
 	} {
-		p := Policy{Ticks: every10s(t)}
+		p := Policy{Ticks: every("10s")}
 		date, wake := clockTime(tt.date), time.Time{}
 		if tt.wake != "" {
 			wake = clockTime(tt.wake)
@@ -42,7 +42,7 @@ func TestFirstWatermark(t *testing.T) {
 // A job with ClaimAhead that has no entry yet runs the tick that it is woken for, also a moment early: the tick would else be one
 // that a holder of a deleted entry may have claimed.
 func TestFirstWatermarkAhead(t *testing.T) {
-	p := Policy{Ticks: every10s(t), ClaimAhead: true, Lease: 15 * time.Second}
+	p := Policy{Ticks: every("10s"), ClaimAhead: true, Lease: 15 * time.Second}
 	date, wake := clockTime("00:00:09"), clockTime("00:00:10")
 	if got := p.FirstWatermark(date, wake); !p.Ticks.Next(got).Equal(wake) {
 		t.Errorf("the first tick is %s, want that of the wake-up", p.Ticks.Next(got))
@@ -71,7 +71,7 @@ func TestEarly(t *testing.T) {
 		"running, and the lease has expired":     {running(), store.Expired, "00:00:18", "00:00:20", 2 * time.Second},
 		"another client has leased a free entry": {ended(), store.Leased, "00:00:18", "00:00:20", 2 * time.Second},
 	} {
-		p := Policy{Ticks: every10s(t)}
+		p := Policy{Ticks: every("10s")}
 		got := p.Early(View{Record: &tt.record, State: tt.state, Now: clockTime(tt.now)}, clockTime(tt.wake))
 		if got != tt.want {
 			t.Errorf("%s: got %s, want %s", name, got, tt.want)
@@ -92,7 +92,7 @@ func TestAlmostDue(t *testing.T) {
 		"late":                    {clockTime("00:00:21"), "00:00:20", 0},
 		"for no tick of this job": {clockTime("00:00:16"), "00:00:18", 0},
 	} {
-		p := Policy{Ticks: every10s(t)}
+		p := Policy{Ticks: every("10s")}
 		if got := p.AlmostDue(View{Now: tt.now}, clockTime(tt.wake)); got != tt.want {
 			t.Errorf("%s: got %s, want %s", name, got, tt.want)
 		}
@@ -100,7 +100,7 @@ func TestAlmostDue(t *testing.T) {
 }
 
 func TestNewJobOwesNothing(t *testing.T) {
-	p := Policy{Ticks: every10s(t), Spec: "mine", Lease: 15 * time.Second}
+	p := Policy{Ticks: every("10s"), Spec: "mine", Lease: 15 * time.Second}
 	r := p.New("app", "job", clockTime("00:00:15"), midnight, time.Time{})
 	if _, todo := p.Claim(View{Record: &r, Now: clockTime("00:00:19")}); todo || !r.Due.Equal(clockTime("00:00:20")) {
 		t.Errorf("the new record owes a tick, or names the wrong one: %+v", r)
