@@ -2,15 +2,14 @@ package soloist_test
 
 import (
 	"os"
-	"path/filepath"
 	"regexp"
 	"testing"
 )
 
-// readPage reads a file by its path from the root of the module.
+// readPage reads a page.
 func readPage(t *testing.T, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("..", "..", path))
+	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
