@@ -72,7 +72,7 @@ func ordered(w *world, bad report) {
 }
 
 // filled judges a backfill that was not cancelled, of a job whose ticks no version of the program has changed or paused, and which
-// is not behind with its own ticks: they come first, so one that is due each second has no time for it.
+// is not behind with its own ticks: they come first, so one whose runs fill its period has no time for it.
 func (w *world) filled(o *trace.Event, t task, bad report) {
 	seq, last := store.BackfillOf(o.Request), t.last(forever)
 	changed := w.befell(trace.Ordered, o.Job, o.Time, w.end(), string(store.OrderCancelBackfill))
@@ -80,7 +80,7 @@ func (w *world) filled(o *trace.Event, t task, bad report) {
 		its := w.definition(replica, t.Name)
 		changed = changed || its != nil && (its.Every != t.Every || its.Limits != t.Limits || its.Paused)
 	}
-	if changed || t.Every <= 2*time.Second || seq == 0 || last == nil || t.After(t.After(last.Watermark)).Before(w.settled) {
+	if changed || t.Every < starts || seq == 0 || last == nil || t.After(t.After(last.Watermark)).Before(w.settled) {
 		return
 	}
 	want, done := 0, int64(0)
