@@ -300,3 +300,20 @@ func TestFollowerReadsNothingOfItsOwnReplica(t *testing.T) {
 		}
 	})
 }
+
+// The tick of a job that its settings pause is skipped for a follower with AfterAny, also if another job is between them.
+func TestPausedJobIsAwaitedThroughAnother(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		first, between, last := importing("0 2 * * *", time.Minute), following("between", "import", time.Minute), following("last", "between", time.Minute)
+		last.AfterAny = true
+		c.replica("first", first, between, last).wake()
+		until(2*time.Hour + 10*time.Minute) // no replica was up at the tick
+		first.Paused = true
+		at, err := c.replica("asks", first, between, last).NextDue(c.t.Context())
+		if err != nil || at.After(time.Now().Add(2*time.Second)) {
+			t.Errorf("wanted at %s, %v, want now: there is a tick to run", at, err)
+		}
+		c.replica("woken", first, between, last).wake()
+		c.wantRuns(1)
+	})
+}

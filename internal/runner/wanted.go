@@ -44,12 +44,25 @@ func Wanted(ctx context.Context, runners []*Runner) (next time.Time) {
 	return next
 }
 
-// awaited returns the jobs of which a follower with AfterAny waits for each outcome.
+// awaited returns the jobs whose outcomes a follower with AfterAny waits for, also through jobs that follow them:
+// what those skip is an outcome too.
 func awaited(runners []*Runner) map[string]bool {
-	all := map[string]bool{}
+	all, after := map[string]bool{}, map[string][]string{}
 	for _, r := range runners {
-		for _, name := range r.job.Policy.After {
-			all[name] = all[name] || r.job.Policy.AfterAny
+		after[r.Name()] = r.job.Policy.After
+	}
+	var add func(jobs []string)
+	add = func(jobs []string) {
+		for _, job := range jobs {
+			if !all[job] {
+				all[job] = true
+				add(after[job])
+			}
+		}
+	}
+	for _, r := range runners {
+		if r.job.Policy.AfterAny {
+			add(r.job.Policy.After)
 		}
 	}
 	return all
