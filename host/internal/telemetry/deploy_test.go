@@ -87,7 +87,7 @@ func TestAzureAlertsLookForTextsOfTheLog(t *testing.T) {
 	if err := json.Unmarshal([]byte(read(t, deploy+"azuremonitor.json")), &template); err != nil {
 		t.Fatal(err)
 	}
-	log := read(t, "../../../eventlog.go") + read(t, "../../../store/record.go") + `"WARN" "ERROR"`
+	log := read(t, "../../../event.go") + read(t, "../../../store/record.go") + `"WARN" "ERROR"`
 	texts := 0
 	for _, a := range template.Variables.Alerts {
 		if strings.Contains(a.Where, "'run ended'") && !strings.Contains(a.Where, "'WARN'") {
