@@ -40,13 +40,14 @@ func TestStrangersAreTold(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var store local.Memory
 				var log strings.Builder
+				logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})) // its handler has a lock
 				var all sync.WaitGroup
 				for i, p := range test.all {
 					all.Go(func() {
 						time.Sleep(p.from)
 						ctx, end := context.WithTimeout(t.Context(), p.until-p.from)
 						defer end()
-						s := &soloist.Scheduler{App: "demo", Replica: string(rune('a' + i)), Store: &store, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+						s := &soloist.Scheduler{App: "demo", Replica: string(rune('a' + i)), Store: &store, Logger: logger}
 						for job := range strings.FieldsSeq(p.jobs) {
 							p.add(s, job, &all, ctx)
 						}
