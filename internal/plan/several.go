@@ -52,7 +52,10 @@ func (p *Policy) claimSeveral(r *store.Record, fill *store.Backfill) {
 			break
 		}
 	}
-	for anew := n == 0; anew && n < most; n++ {
+	if n > 0 { // ticks that have waited are claimed without new ones
+		most = n
+	}
+	for ; n < most; n++ {
 		tick := p.backfilledAfter(r, fill, b.Through)
 		if tick.IsZero() {
 			break
