@@ -259,11 +259,11 @@ func TestUnclearClaimReleasesLease(t *testing.T) {
 	})
 }
 
-// A replica that could not write, and has created the entry since or run the job by hand, can write.
+// A replica could not write. Since then it has created the entry, or run the job manually: it can write.
 func TestAWriteShowsThatWritesArrive(t *testing.T) {
 	for name, write := range map[string]func(c *cluster, r *replica){
 		"it creates the entry": func(c *cluster, _ *replica) { c.deleteEntry() },
-		"it runs by hand": func(c *cluster, r *replica) {
+		"it runs manually": func(c *cluster, r *replica) {
 			if _, err := r.RunNow(c.t.Context(), "work", "please"); err != nil {
 				c.t.Error(err)
 			}
@@ -271,7 +271,7 @@ func TestAWriteShowsThatWritesArrive(t *testing.T) {
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			job := work("@every 1h", time.Second)
-			var may atomic.Bool // while it is run by hand
+			var may atomic.Bool // during the manual run
 			a := c.launch(c.replica("a", job).meets(func(op string, apply func() error) error {
 				if op == "write" && !may.Load() {
 					return fs.ErrPermission

@@ -94,8 +94,8 @@ func (s *Scheduler) sayStrangers(ctx context.Context) {
 		own[r.Name()] = true
 	}
 	if jobs, replicas := strangers.Find(ctx, lister, s.App, func(job string) bool { return own[job] }); len(jobs) > 0 {
-		s.core.told.log.Warn("other replicas of the app run jobs that this program does not have: give each program an App of its own, since two take each other's ticks of the jobs that both have",
-			"app", s.App, "jobs", jobs, "replicas", replicas)
+		s.core.told.log.Warn("other replicas of the app run jobs that this program does not have", "app", s.App, "jobs", jobs,
+			"replicas", replicas, "advice", "two programs take each other's ticks of the jobs that both have: give each an App of its own")
 	}
 }
 
