@@ -14,7 +14,8 @@
 // What is not promised: that the log is complete. If more outcomes came while no replica could write the log, or their
 // replica died, the ones before those of the record are lost; the line after them says that some may be, unless
 // all that the record has of them were settled without a run. Nor that an outcome is in the log soon: they are written in batches
-// of about ten. [Read] adds what only the record has yet.
+// of about ten. [Read] adds what only the record has yet. Nor the order of outcomes that the record had dropped before
+// they were logged: if two replicas wrote them, the one that is first with the log comes first.
 package history
 
 import (
