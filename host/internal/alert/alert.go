@@ -36,7 +36,7 @@ const (
 // A Notifier finds incidents and sends messages about them.
 type Notifier struct {
 	c     Config
-	me    string // tells the claims of this process from those of one before it with the same name
+	me    string // distinguishes the claims of this process from those of an earlier one with the same name
 	poked chan struct{}
 
 	// These belong to the goroutine of Run.
@@ -139,8 +139,8 @@ func (n *Notifier) step(ctx context.Context) {
 	n.remember()
 }
 
-// startAfresh raises the floors as at a first look if the document has forgotten something since the
-// last one: what is over by now was told.
+// startAfresh raises the floors as at a first look if the document has lost something since the last look:
+// what is over by now has been reported.
 func (n *Notifier) startAfresh(d *document, seen []condition) {
 	if d.Forgot == n.forgot {
 		return

@@ -4,7 +4,7 @@ import "time"
 
 const (
 	askAfter   = 5 * time.Minute // from the last reading of a record to the question whether any replica can still read it
-	answerTime = 2 * time.Minute // in which each living replica has looked at its records
+	answerTime = 2 * time.Minute // by then each living replica has read its records
 )
 
 // ask is how a replica that cannot read a record, though that is no incident any more, finds out

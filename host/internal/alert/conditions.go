@@ -46,8 +46,8 @@ func ofRecord(st *soloist.JobStatus, most int, now time.Time) []condition {
 	return append(all, pause)
 }
 
-// late is about ticks that have not succeeded in time. Such an incident may begin without a write of
-// the record since the end of the last one, so it counts as one that is newer than the record.
+// late is about ticks that have not succeeded in time. Such an incident may begin although the record has not been
+// written since the previous incident ended, so it counts as newer than the record.
 func late(st *soloist.JobStatus) condition {
 	l := st.Late
 	if l.Count == 0 {
@@ -105,7 +105,7 @@ func streak(history []store.Outcome, most int) (token int64, last *store.Outcome
 	return token, last
 }
 
-// badEnd is about the newest run that ended in a way, until one that is newer has succeeded.
+// badEnd is about the newest run that ended with this status, until a newer run has succeeded.
 // If the history has neither, nothing is known.
 func badEnd(st *soloist.JobStatus, kind Kind, end store.Status, now time.Time) []condition {
 	r := &st.Record

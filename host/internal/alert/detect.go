@@ -72,7 +72,7 @@ func (d *detector) detect(ctx context.Context) (seen []condition, suspect bool) 
 }
 
 // isLate reports whether a tick has been due for too long. Ticks that come due during a run
-// wait for its end, and those of a job that follows others for these.
+// wait until it ends, and the ticks of a job that follows others wait for those jobs.
 func (d *detector) isLate(st *soloist.JobStatus, now time.Time) bool {
 	if st.Next.IsZero() || st.Awaits != "" || st.Singleton || st.Record.MayRun() && st.Lease.Live() {
 		return false

@@ -31,7 +31,7 @@ func newLocal(c *Config) local {
 	return local{c: c, start: c.Now().Round(0).UTC().Add(-c.Elapsed())}
 }
 
-// hear takes by how much the clock of this replica is wrong.
+// hear notes by how much the clock of this replica is wrong.
 func (l *local) hear(skew time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,7 +64,7 @@ func (l *local) wall(now time.Time) time.Time {
 	return now.Add(l.c.Now().Sub(l.now())).Round(0).UTC()
 }
 
-// dated puts the times that messages tell in those of the wall clock.
+// dated converts the times in messages to the wall clock.
 func (l *local) dated(due []delivery) []delivery {
 	for n := range due {
 		i := &due[n].about

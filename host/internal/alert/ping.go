@@ -24,8 +24,8 @@ const (
 	pingBody  = 10000 // bytes of an error's end
 )
 
-// Pings tell a dead-man's switch for each run that it begins and how it ends, as
-// https://healthchecks.io/docs/http_api/ takes it. The replica that runs sends them. No run
+// Pings report to a dead-man's switch when each run begins and how it ends, in the format of
+// https://healthchecks.io/docs/http_api/. The replica that runs the job sends them. No run
 // waits for them.
 type Pings struct {
 	app    string
@@ -68,7 +68,7 @@ func (p *Pings) Hear(e event.Event) {
 			p.add(e.Job, ping{"", runID(p.app, &e), ""})
 		case store.Failed, store.Stalled, store.Cancelled:
 			if strings.HasPrefix(e.Outcome.Reason, soloist.ErrReplaced.Error()) {
-				return // a newer tick has its place, and tells how that ends
+				return // a newer tick takes its place, and that run's ping reports how it ends
 			}
 			p.add(e.Job, ping{"/fail", runID(p.app, &e), tail(failure(&e))})
 		}
@@ -134,16 +134,16 @@ func (p *Pings) add(job string, one ping) {
 	}
 }
 
-// A receiver is what the pings of one job go to. Some take GET alone, and hear of successes alone.
+// A receiver is the destination of one job's pings. Some accept only GET, and only pings of success.
 type receiver struct {
 	*Pings
 	job     string
 	get     bool            // it takes GET, and not POST
-	unknown map[string]bool // paths that it does not have, besides that of a success
+	unknown map[string]bool // paths that it does not have; the path of a success is never among them
 }
 
-// send makes the calls of one ping until one is taken. That a run began or failed is not told to a receiver that has no
-// path for it: it misses the success.
+// send makes the calls of one ping until one is accepted. A receiver that has no path for the start or the failure of
+// a run gets no such ping: it notices that the success is missing.
 func (r *receiver) send(one ping) {
 	for try := 1; !r.unknown[one.path]; try++ {
 		err := r.call(one)
