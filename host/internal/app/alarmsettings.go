@@ -53,11 +53,11 @@ const mostQueue = 63 - len("-poison")
 
 var hyphens = regexp.MustCompile(`-+`)
 
-// isQueue reports whether a queue can have the name: by the rule of containers, but for its length.
+// isQueue reports whether a queue can have the name: by the rule for containers, except for its length.
 func isQueue(name string) bool { return isContainer(name) && len(name) <= mostQueue }
 
-// queueOf is the queue of an app. Names of queues are shorter than those of apps, and know no two hyphens in a row: a name
-// that has to be changed ends in a hash, so that no two apps get one queue.
+// queueOf is the queue of an app. Names of queues are shorter than names of apps and cannot have two hyphens in a row:
+// a name that has to be changed ends in a hash, so that no two apps get one queue.
 func queueOf(app string) string {
 	const end = "-alarm"
 	if name := app + end; isQueue(name) {
@@ -70,6 +70,6 @@ func queueOf(app string) string {
 	return strings.TrimLeft(name+hash+end, "-")
 }
 
-// Patience is how long a replica waits for the next tick before it leaves that to the alarm. It is longer
-// than the lead: the app has just been woken up for a tick that is due then, by a message whose time is cut to a second.
+// Patience is how long a replica waits for the next tick before it leaves the tick to the alarm. It is longer
+// than the lead: the app may just have been woken up for that tick, by a message whose time is truncated to a second.
 func (s *Settings) Patience() time.Duration { return max(s.Stay, s.AlarmLead+5*time.Second) }

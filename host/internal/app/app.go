@@ -21,7 +21,7 @@ type App struct {
 	Console   Console
 	Settings  Settings
 	Scheduler *soloist.Scheduler
-	Store     store.Store          // as it was opened: that of Scheduler counts calls, and hides what is this store's alone
+	Store     store.Store          // as it was opened: Scheduler's store counts calls, and hides this store's further methods
 	Logs      store.Appender       // of that store; nil: it keeps none
 	Telemetry *telemetry.Telemetry // nil: nothing runs here, so nothing is measured
 	Alarm     *alarm.Clock         // wakes the app up when no replica is; nil: nothing does
@@ -31,7 +31,7 @@ type App struct {
 	Place     string            // the store, for people
 	Notes     []string          // what an operator should know, though it is no mistake
 	Strange   []string          // variables that look like settings and are none, or have no effect
-	Pings     map[string]string // the URLs of jobs that hear of their runs; secret
+	Pings     map[string]string // the URLs to which jobs report their runs; secret
 	Serves    bool              // it runs jobs by these settings until it is stopped
 
 	work   func() defined           // what does not change while it runs
@@ -54,7 +54,7 @@ type Config struct {
 	Work    []soloist.Work
 	Groups  map[string]int // as of a Scheduler
 	Store   store.Store    // nil: what SOLOIST_STORAGE says
-	Queue   alarm.Queue    // of alarms, if SOLOIST_ALARM asks for them; nil: that of the storage account
+	Queue   alarm.Queue    // of alarms, if SOLOIST_ALARM asks for them; nil: a queue of the storage account
 	Console Console
 	Now     func() time.Time
 	Replica string // what records name as the author of what is done

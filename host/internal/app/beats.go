@@ -10,8 +10,8 @@ import (
 // price is what 10,000 operations of the class Other cost, as docs/costs.md has it.
 const price = 0.0044
 
-// Beats tells, for people, what each lease costs that is shorter than the store's shortest: it
-// is kept by beats. Empty: none is.
+// Beats describes, for people, what each lease costs that is shorter than the store's shortest: it
+// is kept by beats. Empty: there is no such lease.
 func (a *App) Beats() (lines []string) {
 	shortest, _ := a.Scheduler.Store.Limits()
 	for _, g := range a.Scheduler.Singletons {

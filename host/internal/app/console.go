@@ -8,7 +8,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/logging"
 )
 
-// A Console is where a program answers, and where it tells mistakes.
+// A Console is where a program prints its answers and its mistakes.
 type Console struct {
 	Name     string    // of the program
 	Stdout   io.Writer // for answers, and the logs of serve

@@ -6,7 +6,7 @@ import (
 	"github.com/soloist-go/soloist/event"
 )
 
-// ends tells who listens that a run has ended.
+// ends notifies its listeners that a run has ended.
 type ends struct {
 	mu  sync.Mutex
 	all map[chan struct{}]bool

@@ -6,7 +6,7 @@ import (
 	"github.com/soloist-go/soloist/event"
 )
 
-// listeners are what hears of the scheduler's events. They are added after the scheduler
+// listeners receive the scheduler's events. They are added after the scheduler
 // has read its fields.
 type listeners struct {
 	mu  sync.Mutex

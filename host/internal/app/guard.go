@@ -9,8 +9,8 @@ import (
 // has to end before another replica takes over.
 const guardSpan = 45 * time.Second
 
-// guard keeps a message pending while this process works, which wakes the app up if it dies: the platform may have started
-// it for no message, or may hide that one, and has none for a run by hand.
+// guard keeps a message pending while this process works, which wakes the app up if the process dies: the platform may have
+// started it without a message, or may hide that message, and has none for a manual run.
 func (a *App) guard(ctx context.Context) (release func(done bool)) {
 	return a.Alarm.Guard(ctx, guardSpan)
 }

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// maxMargin is what is left of an execution for the records after the last run was told to stop, a tenth of short ones.
+// maxMargin is the time that an execution keeps for the records after the last run was stopped; a short one keeps a tenth.
 const maxMargin = 30 * time.Second
 
-// Limits are what of the time of an execution, or of an invocation of Functions, the runs may have. At its end the platform kills
+// Limits divide the time of an execution, or of an invocation of Functions. When that time is over, the platform kills
 // this process, with all that runs in it.
 type Limits struct {
 	Run   time.Duration // up to here runs are started; zero: no limit
@@ -24,7 +24,7 @@ func Divide(timeout, grace time.Duration) Limits {
 	return Limits{Run: timeout - min(timeout/10, maxMargin) - grace, Grace: grace}
 }
 
-// tickLimits are those of the command tick.
+// tickLimits are the limits of the command tick.
 func (s *Settings) tickLimits() Limits { return Divide(s.TickTimeout, s.Grace) }
 
 // LimitGrace gives the runs of the command tick the grace that the time of an execution has room for.

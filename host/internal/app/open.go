@@ -15,7 +15,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// Open reads everything that can be wrong and tells all of it at once. What
+// Open reads everything that can be wrong and reports all of it at once. What
 // the scheduler says of its jobs is for [soloist.Scheduler.Validate].
 func Open(c Config) (*App, error) {
 	a := &App{Console: c.Console, Now: c.Now, Serves: c.Serves, Scheduler: &soloist.Scheduler{Now: c.Now, Groups: c.Groups}}
@@ -41,7 +41,7 @@ func Open(c Config) (*App, error) {
 	return a, errors.Join(errs...)
 }
 
-// sort tells jobs from singletons. Pointers are taken too: they are Work, and
+// sort separates jobs from singletons. It accepts pointers too: they are Work, and
 // there is only one thing that they can mean.
 func (a *App) sort(work []soloist.Work) (errs []error) {
 	for i, w := range work {

@@ -13,8 +13,8 @@ import (
 	"github.com/soloist-go/soloist/internal/schedule"
 )
 
-// override applies the settings of single jobs, and returns the URLs that hear of their runs. Wrong ones are left out, so
-// that a mistake is told once, by the variable's name.
+// override applies the settings of single jobs, and returns the URLs to which they report their runs. Wrong ones are left out,
+// so that a mistake is reported once, by the variable's name.
 func override(jobs []soloist.Job) (pings map[string]string, errs []error) {
 	pings = map[string]string{}
 	for i := range jobs {
@@ -68,7 +68,7 @@ func jobPrefix(job string) string {
 }
 
 // unknown returns a warning for each variable that looks like a setting and is
-// none. It tells no values: a mistyped token is a token.
+// none. It shows no values: a mistyped token is a token.
 func unknown(jobs []string) (warnings []string) {
 	known := variables(jobs)
 	for _, pair := range os.Environ() {
@@ -102,7 +102,7 @@ func variables(jobs []string) (names []string) {
 	return names
 }
 
-// SettingsHelp lists the settings, as their tags tell.
+// SettingsHelp lists the settings, as their tags describe them.
 func SettingsHelp() string {
 	var b strings.Builder
 	b.WriteString("\nSettings are environment variables; an empty one counts as not set.\n\n")

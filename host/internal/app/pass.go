@@ -46,7 +46,7 @@ func (a *App) GiveBack(ctx context.Context, message string, inserted time.Time) 
 	return a.Alarm.GiveBack(ctx, message, inserted)
 }
 
-// unset is the error of an alarm that may not be set. If one is pending all the same, what is wrong is told, and no error.
+// unset is the error of an alarm that may not be set. If one is pending anyway, it logs what is wrong and returns nil.
 func (a *App) unset(err error) error {
 	if errors.Is(err, alarm.ErrPending) {
 		a.Log.Warn(format.Line(err.Error()))
@@ -88,8 +88,8 @@ type passes struct {
 }
 
 // Passes calls pass, which does what is due and reports whether it has run anything: at once, and for each tick that comes due
-// while an earlier call goes on, or within the patience after the last run. So ticks nearer to each other keep it going until
-// half of the time is over that ctx has. Then it hands over to the alarm. The end of ctx ends the waiting.
+// while an earlier call goes on or within patience after the last run. So frequent ticks keep it going until half of
+// ctx's time is over. Then it hands over to the alarm. It stops waiting when ctx ends.
 func (a *App) Passes(ctx context.Context, patience time.Duration, pass func() (ran bool)) error {
 	now := time.Now()
 	p := &passes{app: a, pass: pass, tick: a.ticks(), patience: patience, enough: a.enough(ctx), ended: make(chan struct{}, 1), quiet: now}
@@ -137,7 +137,7 @@ func (p *passes) run(ctx context.Context) error {
 		if !due.IsZero() {
 			wait, pause = between(due.Sub(now), pause)
 		}
-		if tick := p.tick(now); !tick.IsZero() { // due may be that of another job, which cannot be begun
+		if tick := p.tick(now); !tick.IsZero() { // due may be another job's tick, which cannot be begun
 			wait = min(wait, max(tick.Sub(now), leastPause))
 		}
 		if !idle {
@@ -166,8 +166,8 @@ func (p *passes) begin(ctx context.Context) {
 	p.rest(ctx, firstPause)
 }
 
-// rest waits, and reports whether a pass is to be begun: that time is over, or a run has ended for which another tick may have
-// waited. The end of a pass ends it early, and so does that of ctx.
+// rest waits, and reports whether to begin a pass: d is over, or a run has ended for which another tick may have
+// waited. It returns early when a pass ends or ctx does.
 func (p *passes) rest(ctx context.Context, d time.Duration) (begin bool) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -186,7 +186,7 @@ func (p *passes) rest(ctx context.Context, d time.Duration) (begin bool) {
 	}
 }
 
-// idle reports whether all have ended that were begun. One that ends after this call ends the next rest.
+// idle reports whether all passes have ended. A pass that ends after this call ends the next rest.
 func (p *passes) idle() bool {
 	select {
 	case <-p.ended:
@@ -236,7 +236,7 @@ func (a *App) handOver(ctx context.Context, due, began time.Time) error {
 	return err
 }
 
-// HandOver leaves the next tick to the alarm, unless one is due within the patience: then it returns when, and does nothing.
+// HandOver leaves the next tick to the alarm, unless one is due within patience: then it only returns when.
 func (a *App) HandOver(ctx context.Context, patience time.Duration) (due time.Time, done bool, err error) {
 	began := a.Alarm.Now()
 	if due, err = a.nextDue(ctx); err != nil {

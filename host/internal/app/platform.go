@@ -34,7 +34,7 @@ func defaultApp(program string) string {
 // maxApp is how long the name of an app can be: see [store.Store].
 const maxApp = 63
 
-// appName makes an app's name of any other. One that is too long is cut and ends
+// appName makes a valid name of an app from any text. A name that is too long is cut and ends
 // in a hash of the whole, so that two slots of a site keep their own records.
 func appName(text string) string {
 	text = strings.Map(func(c rune) rune {

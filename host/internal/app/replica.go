@@ -37,8 +37,8 @@ var Version = sync.OnceValue(func() string {
 	return ""
 })
 
-// Path is what tells this program from others, whatever its version: the path of its main package, which begins with
-// that of its module. Empty: it was built from files, or without modules.
+// Path identifies this program, whatever its version: the path of its main package, which begins with
+// its module's path. Empty: it was built from files, or without modules.
 var Path = sync.OnceValue(func() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Path != "command-line-arguments" {
 		return info.Path
@@ -92,8 +92,8 @@ func (a *App) Replicas() *presence.Reader {
 	return &presence.Reader{Store: documents, App: a.Settings.App}
 }
 
-// alone reports whether the replicas can be read and no other one is up. It reads them anew: one that takes over in a
-// deployment has started a moment ago.
+// alone reports whether the replicas can be read and no other one is up. It reads them again: the replica that takes over
+// in a deployment has started a moment ago.
 func (a *App) alone(ctx context.Context) bool {
 	reader := a.Replicas()
 	if reader == nil {

@@ -169,7 +169,7 @@ func variable(prefix string, f reflect.StructField) string {
 	return strings.TrimPrefix(prefix+"_"+f.Tag.Get("envconfig"), "_")
 }
 
-// mistake is one wrong variable. It is not for secrets: it tells the value.
+// mistake is one wrong variable. It is not for secrets: it shows the value.
 func mistake(name, want string) error {
 	return fmt.Errorf("%s is %.80q: want %s", name, os.Getenv(name), want)
 }
@@ -205,7 +205,7 @@ func checkURL(name, text string) error {
 	return nil
 }
 
-// checkTokens returns what is wrong with the tokens. It does not tell them.
+// checkTokens returns what is wrong with the tokens, without showing them.
 func (s *Settings) checkTokens() (errs []error) {
 	for _, token := range []struct{ name, value string }{{"SOLOIST_READ_TOKEN", s.ReadToken}, {"SOLOIST_ADMIN_TOKEN", s.AdminToken}, {"SOLOIST_ALERT_SECRET", s.AlertSecret}} {
 		switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/soloist-go/soloist"
 )
 
-// Shards are the names under which a job or singleton of this program runs: those of its shards, or
+// Shards are the names under which a job or singleton of this program runs: its shards' names, or
 // its own. A name that is none of the program's stands for itself.
 func (a *App) Shards(name string) []string {
 	for _, j := range a.Scheduler.Jobs {
@@ -38,7 +38,7 @@ func (a *App) Whole(name string) string {
 	return name
 }
 
-// One returns an error unless the name is that of one job, singleton or shard.
+// One returns an error unless exactly one job, singleton or shard has the name.
 func (a *App) One(name string) error {
 	if shards := a.Shards(name); shards[0] != name {
 		return fmt.Errorf("%s is split into shards, %s to %s: name one of them", name, shards[0], shards[len(shards)-1])

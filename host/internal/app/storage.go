@@ -12,19 +12,19 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A storage is a store, what to call it without telling secrets, and what an
+// A storage is a store, a name for it that shows no secrets, and what an
 // operator should know about the choice.
 type storage struct {
 	store.Store
 	name, note string
 }
 
-// defaultDir is where records go if nobody says where: on a machine of one's
-// own the program then runs as it is.
+// defaultDir is where records go if no setting says where: on a developer's machine
+// the program then runs as it is.
 const defaultDir = ".soloist"
 
 // storage opens what SOLOIST_STORAGE says, else the storage of the Functions
-// host. Errors never tell the value, which may be a secret.
+// host. Errors never show the value, which may be a secret.
 func (s *Settings) storage() (storage, error) {
 	path, isDir := strings.CutPrefix(s.Storage, "dir:")
 	switch {
@@ -54,9 +54,9 @@ func (s *Settings) account() (azure.Config, bool) {
 	case strings.HasPrefix(s.Storage, "dir:"), s.Storage == "memory:":
 		return azure.Config{}, false
 	case strings.HasPrefix(s.Storage, "https://"), strings.HasPrefix(s.Storage, "http://"):
-		// The identity stays that of the Functions host, if it has one.
+		// The identity of the Functions host, if it has one, is kept.
 		family.ConnectionString, family.AccountName, family.ServiceURL = "", "", s.Storage
-		if strings.Contains(s.Storage, ".blob.") { // which tells where its queues are; the family's may be another account
+		if strings.Contains(s.Storage, ".blob.") { // this names the account of its queues too; the family's may be another account
 			family.QueueURL = ""
 		}
 		return family, true

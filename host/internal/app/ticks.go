@@ -21,7 +21,7 @@ func TicksOf(j soloist.Job) (*ticks.Ticks, error) {
 	return ticks.New(s, ticks.Limits{From: j.From, Until: j.Until, Except: j.Except, Only: j.Only, Shift: ticks.Shift(j.Shift)})
 }
 
-// ScheduleWarnings returns what people often get wrong about schedules such as those of the jobs.
+// ScheduleWarnings returns what people often get wrong about schedules such as the jobs'.
 func ScheduleWarnings(jobs []soloist.Job, now time.Time) (all []string) {
 	for _, j := range jobs {
 		if s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name); err == nil && j.After == "" {

@@ -27,7 +27,7 @@ func (a *App) Wholes() []string {
 	return names
 }
 
-// Names are the names of jobs and singletons; of one with shards, those of its shards.
+// Names are the names of jobs and singletons; if they have shards, the names of the shards.
 func (a *App) Names() (names []string) {
 	for _, j := range a.Scheduler.Jobs {
 		names = append(names, soloist.ShardNames(j.Name, j.Shards)...)
@@ -38,7 +38,7 @@ func (a *App) Names() (names []string) {
 	return names
 }
 
-// Job finds a job by its name, or by that of a shard.
+// Job finds a job by its name, or by the name of one of its shards.
 func (a *App) Job(name string) (soloist.Job, error) {
 	name = a.Whole(name)
 	for _, j := range a.Scheduler.Jobs {
