@@ -32,7 +32,7 @@ var layers = map[string][]string{
 	Job:       {"all", "containers", "containerapp-job"},
 }
 
-// Files are those of a program, by path, with slashes.
+// Files are the files of a program, by path, with slashes.
 func (p *Program) Files() (map[string][]byte, error) {
 	if err := p.check(); err != nil {
 		return nil, err

@@ -22,9 +22,9 @@ type Program struct {
 	Timeout int    // seconds that a pass may take
 }
 
-// maxName is how long the name of a resource may be, so that the one of a
-// Functions app, with its suffix, has no more than the 32 characters that its
-// host tells apart
+// maxName is how long the name of a resource may be, so that the name of a
+// Functions app, with its suffix, has at most 32 characters: its host ignores
+// the rest
 // (https://learn.microsoft.com/azure/azure-functions/storage-considerations#host-id-considerations).
 const maxName = 18
 
@@ -42,7 +42,7 @@ func ReplicaTime(longest time.Duration) int {
 	return int(max(leastReplicaTime, longest+margin) / time.Second)
 }
 
-// Name is the name of the app as one that all kinds of resources take: two to
+// Name is the name of the app in a form that all kinds of resources accept: two to
 // 18 lower-case letters, digits and single hyphens, a letter first and no
 // hyphen last.
 func (p *Program) Name() string {
