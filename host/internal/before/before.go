@@ -92,10 +92,10 @@ func check(o *soloist.Once) error {
 // errNoReturn is the failure of work that has ended its goroutine.
 var errNoReturn = errors.New("the function did not return (runtime.Goexit)")
 
-// heard has a failure here be known to Waiting. A panic goes on to the run, which logs and records it.
+// heard reports a failure here to Waiting. A panic goes on to the run, which logs and records it.
 func (b *Before) heard(do func(context.Context, *soloist.Run) error) func(context.Context, *soloist.Run) error {
 	if do == nil {
-		return nil // a mistake, which Validate tells
+		return nil // a mistake, which Validate reports
 	}
 	return func(ctx context.Context, run *soloist.Run) (err error) {
 		failed := errNoReturn
