@@ -16,7 +16,7 @@ type peeker interface {
 	Visible(ctx context.Context) (int, error)
 }
 
-// farAway is how long the message of a check is hidden: one that cannot be deleted wakes the app up once, much later.
+// farAway is how long a check's message is hidden: if it cannot be deleted, it wakes the app up once, much later.
 const farAway = 6 * 24 * time.Hour
 
 // checkAlarm looks at what wakes the app up, if the settings ask for it.
@@ -46,7 +46,7 @@ func (d *doctor) checkAlarm(wrong error) {
 	d.checkRule()
 }
 
-// tryQueue puts a message and deletes it, and counts those that are visible; less than zero: that cannot be told.
+// tryQueue puts a message and deletes it, and counts the visible ones; less than zero: the count is not known.
 func tryQueue(ctx context.Context, q alarm.Queue) (visible int, err error) {
 	receipt, err := q.Put(ctx, []byte("a check of doctor, which could not delete it"), farAway)
 	if err != nil {
@@ -110,11 +110,11 @@ func (d *doctor) pending(ctx context.Context, visible int) Finding {
 		Advice: "if no replica is up, " + start}
 }
 
-// checkRule says what the environment tells of the platform's part.
+// checkRule reports what the environment shows of the platform's part.
 func (d *doctor) checkRule() {
 	switch name := os.Getenv("CONTAINER_APP_NAME"); {
 	case app.InFunctions():
-		// Its files tell, see checkFunctions.
+		// Its files show it: see checkFunctions.
 	case os.Getenv("CONTAINER_APP_JOB_NAME") != "":
 		d.add(passes, "rule", "the rule that starts the job cannot be seen from inside; see it with: az containerapp job show --query properties.configuration.eventTriggerConfig", "")
 	case name != "" && d.app.Settings.Stay > 0:

@@ -22,7 +22,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// Whatever hangs, doctor ends within a minute: checks have stepTime, that of a
+// Whatever hangs, doctor ends within a minute: each check has stepTime, the check of a
 // token more, since a cold one takes long, and all together doctorTime.
 const (
 	stepTime   = 5 * time.Second
@@ -49,7 +49,7 @@ const (
 	skips  result = "skip" // nothing to learn after a failure, or in use by another doctor
 )
 
-// A Diagnosis is what doctor tells in JSON.
+// A Diagnosis is doctor's report in JSON.
 type Diagnosis struct {
 	OK       bool      `json:"ok"`
 	App      string    `json:"app"`
@@ -70,7 +70,7 @@ type doctor struct {
 // Options say how the checks are done.
 type Options struct {
 	Hurry time.Duration // the most that a check has; zero: stepTime, or tokenTime
-	Tell  func(Finding) // gets each finding at once, as the next check may take its time; nil: none is told
+	Tell  func(Finding) // gets each finding at once, as the next check may take its time; nil: none is printed
 }
 
 // examiner is a store that knows what lies between it and its service.
@@ -101,7 +101,7 @@ func Examine(ctx context.Context, a *app.App, settings error, o Options) Diagnos
 		Platform: platformName(), Store: a.Place, Checks: d.found}
 }
 
-// add tells a finding at once: the next check may take its time.
+// add reports a finding at once: the next check may take its time.
 func (d *doctor) add(r result, check, text, advice string) {
 	f := Finding{Check: check, Result: r, Text: format.Line(text), Advice: format.Line(advice)}
 	d.found = append(d.found, f)
@@ -166,8 +166,8 @@ func platformName() string {
 	return "none is recognised"
 }
 
-// checkFunctions looks at the Functions app that lies beside the program, if one
-// does.
+// checkFunctions looks at the Functions app in the program's directory, if there
+// is one.
 func (d *doctor) checkFunctions() {
 	root := functions.AppRoot()
 	if root == "" {
@@ -248,7 +248,7 @@ func (d *doctor) checkService() bool {
 	return true
 }
 
-// step gives a check its time. One that overstays it is left behind: it may
+// step gives a check its time. If the check takes longer, step returns without it: it may
 // wait for what no context reaches, and the process ends soon.
 func (d *doctor) step(check string, limit time.Duration, look func(ctx context.Context) Finding) bool {
 	if d.options.Hurry > 0 {
@@ -274,7 +274,7 @@ func (d *doctor) step(check string, limit time.Duration, look func(ctx context.C
 		f.Text = cmp.Or(strings.ReplaceAll(f.Text, context.DeadlineExceeded.Error(), late), late)
 		f.Advice = cmp.Or(f.Advice, "look for what drops packets on the way: a firewall, a subnet's rules, a proxy")
 	}
-	if f.Text != "" { // else what was found is told otherwise
+	if f.Text != "" { // else what was found is reported elsewhere
 		d.add(f.Result, check, f.Text, f.Advice)
 	}
 	return f.Result != fails
@@ -311,8 +311,8 @@ func (d *doctor) checkRecords(wrong error) {
 	}
 }
 
-// checkReplicas says what differs between the replicas and this environment. That they cannot be read is no finding of
-// its own: the checks before this one tell what is wrong with the store.
+// checkReplicas says what differs between the replicas and this environment. It has no finding if they cannot be read:
+// the checks before this one report what is wrong with the store.
 func (d *doctor) checkReplicas() {
 	reader := d.app.Replicas()
 	if reader == nil {

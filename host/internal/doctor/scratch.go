@@ -14,7 +14,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// deleter is a store that can remove an entry which nobody holds.
+// deleter is a store that can remove an entry whose lease is free.
 type deleter interface {
 	Delete(ctx context.Context, name string) error
 }
@@ -33,7 +33,7 @@ type scratch struct {
 }
 
 // mostDoctors is how many doctors can be at work at once in a store that cannot
-// remove an entry. One that was killed counts until its lease has expired.
+// remove an entry. A doctor that was killed counts until its lease has expired.
 const mostDoctors = 9
 
 // checkScratch reports whether a run could do all that it has to. Where the store
@@ -74,7 +74,7 @@ type versioner interface {
 	Versioned() bool
 }
 
-// checkVersions looks at what the answers to the writes have told.
+// checkVersions looks at the versions in the answers to the writes.
 func (s *scratch) checkVersions() {
 	if v, ok := s.doctor.app.Store.(versioner); ok && v.Versioned() {
 		s.doctor.add(warns, "versions", "the account keeps a version of the blob for each write, which is two or more for each run",
@@ -124,7 +124,7 @@ type act struct {
 	do   func(ctx context.Context, etag string) (store.Revision, error)
 }
 
-// acts are those of a run, in its order.
+// acts are the calls of a run, in its order.
 func (s *scratch) acts() []act {
 	all := []act{{"create", s.create}, {"read", s.read}, {"acquire", s.acquire}, {"claim", s.write("claimed")}}
 	if k, ok := s.lease.(store.Checkpointer); ok {
@@ -148,7 +148,7 @@ func (s *scratch) text(what string) []byte { return fmt.Appendf(nil, `{"doctor":
 
 func (s *scratch) create(ctx context.Context, _ string) (store.Revision, error) {
 	e, err := s.doctor.app.Store.Create(ctx, s.name, s.text("created"))
-	if !s.once && errors.Is(err, fs.ErrExist) { // the read tells the rest
+	if !s.once && errors.Is(err, fs.ErrExist) { // the read reports the rest
 		err = nil
 	}
 	return e.Revision, err
@@ -181,8 +181,8 @@ func (s *scratch) release(ctx context.Context, _ string) (store.Revision, error)
 	return store.Revision{}, s.lease.Release(ctx)
 }
 
-// tidy removes the entry, also when time is up. Where creating it has failed it
-// may be there all the same, or not: that is not worth a word.
+// tidy removes the entry, also when time is up. After a failed create the entry
+// may exist or not: that is not worth reporting.
 func (s *scratch) tidy() {
 	if !s.once {
 		return
