@@ -14,7 +14,7 @@ func Hanging(text string) string {
 	return strings.Join(all, "\n    ")
 }
 
-// Lines takes joined errors apart, so that each line tells on its own what it
+// Lines separates joined errors, so that each line says by itself what it
 // is about.
 func Lines(err error) (all []string) {
 	if many, ok := err.(interface{ Unwrap() []error }); ok && isJoin(err, many.Unwrap()) {
@@ -34,7 +34,7 @@ func Lines(err error) (all []string) {
 	return []string{err.Error()}
 }
 
-// isJoin tells [errors.Join] from an error with several causes in one sentence.
+// isJoin distinguishes [errors.Join] from an error with several causes in one sentence.
 func isJoin(err error, parts []error) bool {
 	return err.Error() == errors.Join(parts...).Error()
 }

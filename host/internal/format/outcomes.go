@@ -38,7 +38,7 @@ func Moment(f *store.Outcome) time.Time {
 	return f.Tick
 }
 
-// PlainOutcomes are outcomes as JSON tells them, and a list even if there are none.
+// PlainOutcomes are outcomes as JSON shows them, and a list even if there are none.
 func PlainOutcomes(all []store.Outcome) []store.Outcome {
 	plain := make([]store.Outcome, 0, len(all))
 	for _, f := range all {
@@ -90,7 +90,7 @@ var outcomes = []store.Status{store.Succeeded, store.Failed, store.Stalled, stor
 // Outcomes are those that a tick can have, the wanted one first.
 func Outcomes() []store.Status { return slices.Clone(outcomes) }
 
-// Tally tells how often each outcome came.
+// Tally says how often each outcome came.
 func Tally(counts map[store.Status]int64) string {
 	var all []string
 	for _, s := range outcomes {

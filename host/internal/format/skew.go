@@ -27,5 +27,5 @@ func SkewNote(skew time.Duration) string {
 	return SkewWords(skew)
 }
 
-// SkewSeconds is how JSON tells it.
+// SkewSeconds is the skew in JSON.
 func SkewSeconds(skew time.Duration) float64 { return skew.Round(time.Millisecond).Seconds() }

@@ -24,7 +24,7 @@ func Relative(t, now time.Time) string {
 	return Roughly(now.Sub(t)) + " ago"
 }
 
-// Ahead is relative for what nobody has done yet.
+// Ahead is relative for what has not been done yet.
 func Ahead(t, now time.Time) string {
 	if !t.After(now) {
 		return "due"
@@ -32,7 +32,7 @@ func Ahead(t, now time.Time) string {
 	return Relative(t, now)
 }
 
-// Roughly tells a duration in its largest unit; of less than ten of these also in the next one, 1h59m, since
+// Roughly shows a duration in its largest unit; if that is less than ten of them, also in the next one, 1h59m, since
 // what is left out would matter. A negative duration comes from two clocks that differ, and is shown as 0s.
 func Roughly(d time.Duration) string {
 	d = max(0, d)
@@ -47,7 +47,7 @@ func Roughly(d time.Duration) string {
 	return units(d, 24*time.Hour, "d", time.Hour, "h")
 }
 
-// units tells a duration in a large unit and perhaps a small one.
+// units shows a duration in a large unit and perhaps a small one.
 func units(d, large time.Duration, big string, small time.Duration, little string) string {
 	text := fmt.Sprint(int64(d/large), big)
 	if rest := d % large / small; rest > 0 && d < 10*large {
@@ -56,5 +56,5 @@ func units(d, large time.Duration, big string, small time.Duration, little strin
 	return text
 }
 
-// Utc is how JSON tells an instant.
+// UTC is an instant as JSON shows it.
 func UTC(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
