@@ -36,7 +36,7 @@ const (
 // A Notifier finds incidents and sends messages about them.
 type Notifier struct {
 	c     Config
-	me    string // distinguishes the claims of this process from those of an earlier one with the same name
+	me    string // distinguishes the claims of this process from an earlier one's with the same name
 	poked chan struct{}
 
 	// These belong to the goroutine of Run.
