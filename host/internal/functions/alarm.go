@@ -8,7 +8,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/app"
 )
 
-// patience is the stay; half of what an invocation has for runs, if that is less.
+// patience is the stay; half of an invocation's time for runs, if that is less.
 func patience(a *app.App, limits Limits) time.Duration {
 	stay := a.Settings.Patience()
 	if limits.Run > 0 {
@@ -17,7 +17,7 @@ func patience(a *app.App, limits Limits) time.Duration {
 	return stay
 }
 
-// hearMessage says so if a message is none of this app's. The jobs are looked after all the same, and the host deletes it.
+// hearMessage logs a message that is not from this app. The jobs are served anyway, and the host deletes the message.
 func hearMessage(a *app.App, text string) {
 	a.Alarm.Taken(text)
 	var m struct{ App string }

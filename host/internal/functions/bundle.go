@@ -34,8 +34,8 @@ type Bundle struct {
 // BundleOptions say how a bundle differs from the usual one.
 type BundleOptions struct {
 	Program  string // the file of the program; empty: this one
-	Plan     string // empty: Flex Consumption, where one timer looks after all jobs, since each has an instance of its own
-	OneTimer bool   // one timer looks after all jobs, whatever the plan is
+	Plan     string // empty: Flex Consumption, where one timer serves all jobs, since each function has its own instances
+	OneTimer bool   // one timer serves all jobs, whatever the plan is
 	Warmup   bool   // there is a function for the warm-up of an instance
 }
 
@@ -74,7 +74,7 @@ func NewBundle(a *app.App, o BundleOptions) (*Bundle, error) {
 	return b, nil
 }
 
-// plan decides which functions there are; all: one timer is to look after all
+// plan decides which functions there are; all: one timer is to serve all
 // jobs.
 func (b *Bundle) plan(all bool) {
 	if b.alarms() {
@@ -222,14 +222,14 @@ func (b *Bundle) notes() []string {
 	return notes
 }
 
-// A Function is one that was written, as JSON tells it.
+// A Function is a written function in JSON.
 type Function struct {
 	Name     string `json:"function"`
 	Schedule string `json:"timer,omitempty"` // in UTC; empty: it has no timer
 	Why      string `json:"why,omitempty"`
 }
 
-// A Written is what the command functions tells in JSON.
+// A Written is the answer of the command functions in JSON.
 type Written struct {
 	Directory string     `json:"directory"`
 	Functions []Function `json:"functions"`
@@ -246,7 +246,7 @@ func (b *Bundle) Answer() Written {
 	return w
 }
 
-// Print tells what was written, and what an operator should know about it.
+// Print reports what was written, and what an operator should know about it.
 func (b *Bundle) Print() {
 	all := b.all()
 	fmt.Fprintf(b.app.Console.Stdout, "%s in %s\n\n", format.Plural(len(all), "function"), format.Escape(b.where))

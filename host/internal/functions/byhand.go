@@ -12,7 +12,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// runNow runs one job by hand.
+// runNow makes a manual run of one job.
 func (f *Handler) runNow(ctx context.Context, name, request string) result {
 	if err := f.before(ctx, name); err != nil {
 		return f.early(err)
@@ -30,7 +30,7 @@ func (f *Handler) runNow(ctx context.Context, name, request string) result {
 	return result{jobs: []view.Ticked{view.NewTicked(j)}, logs: reportLines(j), failed: view.Failed(j), unseen: err != nil, busy: errors.Is(err, store.ErrHeld)}
 }
 
-// before waits for what comes before the jobs, with a patience of its own.
+// before waits for the work that precedes the jobs. This wait has its own limit.
 func (f *Handler) before(ctx context.Context, job string) error {
 	ctx, done := f.orOutage(ctx, job)
 	defer done()
@@ -60,9 +60,9 @@ func (f *Handler) orOutage(ctx context.Context, job string) (context.Context, fu
 	return context.WithValue(ctx, runBegins{}, begins), func() { cancel(nil); watch.Wait() }
 }
 
-// outageBefore reports whether the storage is out of reach when the patience is
-// over, or later, with the run not begun. Where other records can be read, the
-// trouble is that of the job.
+// outageBefore reports whether the storage is out of reach when outagePatience is
+// over, or later, before the run has begun. If other records can be read, only
+// the job has the trouble.
 func (f *Handler) outageBefore(ctx context.Context, job string, begun <-chan struct{}) bool {
 	patience := time.NewTimer(outagePatience)
 	defer patience.Stop()
@@ -81,7 +81,7 @@ func (f *Handler) outageBefore(ctx context.Context, job string, begun <-chan str
 	}
 }
 
-// runBegins is the key of a func() in the context of a run by hand, and of what comes before it.
+// runBegins is the key of a func() in the context of a manual run, and of what precedes it.
 // Both call it when they begin.
 type runBegins struct{}
 
@@ -92,14 +92,14 @@ func Begins(ctx context.Context) {
 	}
 }
 
-// TellBegins makes each run call the function under runBegins. Health tells only
-// what runs now: a run that has returned and waits for the write of its outcome
-// looks there like one that has not begun.
+// TellBegins makes each run call the function under runBegins. Health shows only
+// what runs now: to it, a run that has returned and waits for the write of its
+// outcome looks like a run that has not begun.
 func TellBegins(jobs []soloist.Job) {
 	for i := range jobs {
 		do := jobs[i].Do
 		if do == nil {
-			continue // a mistake, which Validate tells
+			continue // a mistake, which Validate reports
 		}
 		jobs[i].Do = func(ctx context.Context, run *soloist.Run) error {
 			Begins(ctx)

@@ -131,5 +131,5 @@ func nextOf(status json.RawMessage) time.Time {
 	return time.Time{}
 }
 
-// newRequest names a run by hand whose caller has not.
+// newRequest names a manual run whose caller has given no name.
 func newRequest() string { return "http-" + strings.ToLower(rand.Text()[:12]) }

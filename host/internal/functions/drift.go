@@ -73,7 +73,7 @@ func advised(a *app.App, all []Drift) []Drift {
 	return all
 }
 
-// alarmDrifts compares where alarms are on: there is one function that their queue calls, and one that a timer calls.
+// alarmDrifts compares an app with alarms: one function is called by their queue, and one by a timer.
 func alarmDrifts(a *app.App, root string, timers map[string][]string, all []Drift) []Drift {
 	queues := queuesOf(root, alarmFunction)
 	switch _, deployed := timers[alarmFunction]; {
@@ -102,7 +102,7 @@ func alarmDrifts(a *app.App, root string, timers map[string][]string, all []Drif
 
 // queuesOf are the queues that trigger a function.
 func queuesOf(root, function string) (queues []string) {
-	text, _ := safefile.Read(filepath.Join(root, function, "function.json")) // timersIn tells the error
+	text, _ := safefile.Read(filepath.Join(root, function, "function.json")) // timersIn reports the error
 	var f struct {
 		Bindings []struct{ Type, QueueName string }
 	}
@@ -129,7 +129,7 @@ func timeoutDrift(s *app.Settings, root string) []Drift {
 		text: fmt.Sprintf("SOLOIST_FUNCTION_TIMEOUT is %s, and the host kills the program when an invocation has lasted %s", s.FunctionTimeout, most)}}
 }
 
-// strangers are functions of no job: one that is gone, or a singleton.
+// strangers are functions without a job: the job is gone, or it is a singleton.
 func strangers(a *app.App, timers map[string][]string) (all []Drift) {
 	known := append(a.Jobs(), tickFunction, warmupFunction)
 	for name := range timers {
@@ -143,8 +143,8 @@ func strangers(a *app.App, timers map[string][]string) (all []Drift) {
 // everyMinuteJob has the ticks of the function tick.
 var everyMinuteJob = soloist.Job{Name: tickFunction, Schedule: "* * * * *"}
 
-// jobDrift is what is wrong with the timers of one job; ticks: there is also one
-// that looks after all jobs.
+// jobDrift is what is wrong with the timers of one job; ticks: there is also a timer
+// that serves all jobs.
 func jobDrift(j soloist.Job, timers []string, ticks bool, now time.Time) string {
 	own := slices.ContainsFunc(timers, func(text string) bool { return firesAt(text, j, now) })
 	why := needsTick(j)
@@ -194,8 +194,8 @@ func firesAt(timer string, j soloist.Job, now time.Time) bool {
 	return err == nil && sameTicks(want, got, now, compareSome)
 }
 
-// timersIn reads the timers of all functions below root; a function without one
-// has none. What the host cannot read either is told.
+// timersIn reads the timers of all functions below root; a function without a timer
+// has an empty list. It also reports what the host cannot read.
 func timersIn(root string) (timers map[string][]string, all []Drift) {
 	timers = map[string][]string{}
 	dirs, err := os.ReadDir(root)
@@ -241,7 +241,7 @@ func switchedOff(function string) bool {
 }
 
 // setting resolves a schedule that is %NAME%, the value of an app setting. It is
-// compared and never shown: the name may be that of a secret.
+// compared and never shown: it may name a secret.
 func setting(text string) string {
 	if name, ok := strings.CutPrefix(text, "%"); ok {
 		if name, ok = strings.CutSuffix(name, "%"); ok {
@@ -259,8 +259,8 @@ func quoted(texts []string) string {
 	return cmp.Or(format.Join(all...), "none")
 }
 
-// checkDeployed looks at the functions once, at the start: a host that gets
-// others starts its handler anew.
+// checkDeployed looks at the functions once, at the start: when they change, the host
+// starts its handler again.
 func checkDeployed(a *app.App) (deployed []string) {
 	root := AppRoot()
 	if root == "" {

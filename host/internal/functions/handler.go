@@ -37,11 +37,11 @@ type Handler struct {
 	guess  error           // why the limits are a guess
 	life   context.Context // of serve: its end ends the runs
 
-	// Awake is called beside each invocation, which does not wait long for it. Nil: nothing is.
+	// Awake is called in parallel with each invocation, which does not wait long for it. Nil: nothing is called.
 	Awake func(context.Context)
 
 	mu    sync.Mutex
-	clock *watch.Clock // looks after each wake-up, whose answers are news of the clock
+	clock *watch.Clock // checked after each wake-up: the store's answers show the skew
 }
 
 // NewHandler is for a program that serves until life ends.
@@ -73,7 +73,7 @@ func awake(page http.Handler) http.HandlerFunc {
 	}
 }
 
-// Warn tells what this platform cannot do, and what is deployed and is not what
+// Warn logs what this platform cannot do, and what is deployed and is not what
 // the jobs need. It returns the latter.
 func (f *Handler) Warn() (deployed []string) {
 	if f.guess != nil {
@@ -108,8 +108,8 @@ func (f *Handler) route(rest http.Handler) http.Handler {
 	})
 }
 
-// call invokes the function. Only a caller that may invoke one hears which there
-// are.
+// call invokes the function. Only a caller that may invoke one learns which
+// functions there are.
 func (f *Handler) call(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !f.isFunction(functionName(r)):
@@ -122,7 +122,7 @@ func (f *Handler) call(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// functionName is the name of the function's folder, whose case nobody minds.
+// functionName is the name of the function's folder in lower case: the case does not matter.
 func functionName(r *http.Request) string { return strings.ToLower(r.PathValue("function")) }
 
 func (f *Handler) isFunction(name string) bool {
@@ -196,8 +196,8 @@ func (f *Handler) awake() (done func()) {
 	}
 }
 
-// context is that of one invocation. The host does not cancel one, and a
-// connection that breaks is no reason to abandon a run: a stop of this process
+// context is the context of one invocation. The host does not cancel one, and a
+// broken connection is no reason to abandon a run: only a stop of this process
 // is, and the instant at which the host would kill it.
 func (f *Handler) context(r *http.Request) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))

@@ -26,7 +26,7 @@ const (
 // maxMargin is what is left of an invocation for the records, at most: see [app.Divide].
 const maxMargin = 30 * time.Second
 
-// Limits are what of an invocation's time the runs may have. At its end the
+// Limits divide an invocation's time. When that time is over, the
 // host kills this process, without notice and with all that runs in it.
 type Limits = app.Limits
 

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// manifestFile says which files of a directory are this command's, by their
-// hashes. What has another hash was edited, and is nobody's to overwrite.
+// manifestFile says which files of a directory this command has written, with their
+// hashes. A file with another hash was edited, and is never overwritten.
 const manifestFile = ".soloist-functions.json"
 
 // A manifest is what it holds. A path has several hashes while it is written.
@@ -26,7 +26,7 @@ const manifestBy = "the command functions of a soloist program: it overwrites an
 // temporaryEnd is what [safefile.Temporary] adds to a name.
 var temporaryEnd = regexp.MustCompile(`^\.[A-Z2-7]{8}\.new$`)
 
-// isLeft reports whether the name is one that a call had for p while it wrote
+// isLeft reports whether a call used the name for p while it wrote
 // it. A call that is killed leaves such a file.
 func isLeft(name, p string) bool {
 	end, ok := strings.CutPrefix(name, p)

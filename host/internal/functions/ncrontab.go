@@ -11,7 +11,7 @@ import (
 	"github.com/soloist-go/soloist/internal/ticks"
 )
 
-// everyMinute is the timer of the function that looks after all jobs.
+// everyMinute is the timer of the function that serves all jobs.
 const everyMinute = "0 * * * * *"
 
 // ncrontab returns the text by which a timer trigger fires at the ticks of the
@@ -83,7 +83,7 @@ func plainItem(item, last string) string {
 	return item
 }
 
-// everyFields is for periods that begin anew with each minute, hour or day.
+// everyFields is for periods that begin again with each minute, hour or day.
 func everyFields(text string) (string, bool) {
 	d, err := time.ParseDuration(text)
 	if err != nil {

@@ -19,8 +19,8 @@ const (
 // consumptionMost is the longest functionTimeout of the Consumption plan.
 const consumptionMost = 10 * time.Minute
 
-// flexMost is how long a run may take on Flex Consumption. The platform scales by the messages that can be seen, and that of
-// a call that runs cannot: so it takes the instance away, and waits for 60 minutes at most
+// flexMost is how long a run may take on Flex Consumption. The platform scales by the visible messages, and the message of
+// a running call is hidden: so it takes the instance away, and waits for 60 minutes at most
 // (https://learn.microsoft.com/azure/azure-functions/functions-scale#timeout).
 const flexMost = 55 * time.Minute
 

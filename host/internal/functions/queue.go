@@ -48,10 +48,10 @@ func (b *Bundle) alarmFile() functionFile {
 // (https://learn.microsoft.com/azure/azure-functions/extension-bundles).
 var extensionBundle = map[string]string{"id": "Microsoft.Azure.Functions.ExtensionBundle", "version": "[4.0.0, 5.0.0)"}
 
-// queueOptions are those of the trigger
+// queueOptions are the options of the trigger
 // (https://learn.microsoft.com/azure/azure-functions/functions-bindings-storage-queue#host-json). One message at a time, as
-// each call looks after all jobs. A call that failed is made again a minute later, for an hour; after that the host moves
-// the message to a queue of its own, and the daily timer is what is left.
+// each call serves all jobs. The host repeats a call that failed a minute later, for an hour; after that it moves
+// the message to a poison queue, and only the daily timer is left.
 var queueOptions = struct {
 	Polling   string `json:"maxPollingInterval"`
 	Again     string `json:"visibilityTimeout"`

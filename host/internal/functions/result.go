@@ -24,14 +24,14 @@ type result struct {
 	next   time.Time
 	logs   []string
 	failed bool // a run failed, as its record says
-	unseen bool // a job could not be looked after, which no record says
-	busy   bool // another run has the job that was to run by hand
+	unseen bool // a job could not be served, which no record says
+	busy   bool // another run has the job of a manual run
 }
 
 // fails reports whether the platform is to see a failure. That a run failed is
-// in its record, so it depends on the setting. What kept a job from being looked
-// after is nowhere but in the log, and a retry by the platform helps there, since
-// the tick is still due; see passes for calls by an alarm. Whoever called an HTTP
+// in its record, so it depends on the setting. Why a job could not be served is
+// only in the log, and a retry by the platform helps, since
+// the tick is still due; see passes for calls by an alarm. The caller of an HTTP
 // trigger gets the answer itself.
 func (o result) fails(c call, setting app.Failure) bool {
 	if c.http {
@@ -183,7 +183,7 @@ func (f *Handler) lookAtClock(ctx context.Context) {
 	f.clock.Look(ctx)
 }
 
-// answer tells the host. It drops the body of any status but 200; what went
+// answer answers the host. The host drops the body of any status but 200; what went
 // wrong is in the log of the scheduler too.
 func (f *Handler) answer(w http.ResponseWriter, name string, c call, o result) {
 	if c.pastDue {
@@ -203,7 +203,7 @@ func (f *Handler) answer(w http.ResponseWriter, name string, c call, o result) {
 	web.Reply(w, code, in)
 }
 
-// httpOutput is what the host answers to whoever called the HTTP trigger, by the
+// httpOutput is what the host answers to the caller of the HTTP trigger, by the
 // output binding "res".
 func httpOutput(o result, body any) map[string]any {
 	code := http.StatusOK

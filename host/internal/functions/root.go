@@ -11,14 +11,14 @@ import (
 // The functions of every program. The others are its jobs: a job's name cannot
 // be one of these.
 const (
-	tickFunction   = "tick"            // looks after all jobs
-	alarmFunction  = app.AlarmFunction // likewise, when a message in the queue of alarms calls it; there is none without alarms
+	tickFunction   = "tick"            // serves all jobs
+	alarmFunction  = app.AlarmFunction // the same, called by a message in the queue of alarms; there is none without alarms
 	warmupFunction = "warmup"          // is called before an instance gets work
 )
 
-// AppRoot is the directory of the Functions app, empty where there is none to
-// be seen: in the handler's environment, in that of the platform's containers,
-// or, for doctor, where the command functions has written one.
+// AppRoot is the directory of the Functions app, empty if none is found:
+// in the handler's environment, in the environment of the platform's containers,
+// or, for doctor, where the command functions has written an app.
 func AppRoot() string {
 	root := cmp.Or(os.Getenv("FUNCTIONS_APP_ROOT_PATH"), os.Getenv("AzureWebJobsScriptRoot"))
 	if root == "" && (app.InFunctions() || isThere(manifestFile)) {

@@ -17,8 +17,8 @@ import (
 	"github.com/soloist-go/soloist/internal/safefile"
 )
 
-// Write puts the bundle into a directory: a new one, an empty one, or one that it
-// has written before.
+// Write puts the bundle into a directory, which must be new, empty, or written by
+// an earlier Write.
 func (b *Bundle) Write(dir string) error {
 	b.where = dir
 	program, err := safefile.Read(b.program)
@@ -118,8 +118,8 @@ func (b *Bundle) keepEdited(root *os.Root, old manifest) error {
 	return nil
 }
 
-// replace writes the files and removes those of jobs that are gone. The manifest
-// knows both old and new ones until all is done, so that a second call can
+// replace writes the files and removes the files of deleted jobs. The manifest
+// lists both old and new ones until all is done, so that a second call can
 // finish what a first has begun.
 func (b *Bundle) replace(root *os.Root, old manifest) error {
 	now := manifest{By: manifestBy, Files: map[string][]string{}}
