@@ -58,12 +58,12 @@ type Once struct {
 	Error    string    `json:"error,omitempty"`    // why the record cannot be read
 }
 
-// A Reading is what one listing has told. Zero: the app has none of it.
+// A Reading is the result of one listing. Zero: the app has no locks.
 type Reading struct {
 	Locks  []Lock // those that are held first, then those used last
 	Once   []Once // the newest first
 	Listed int    // how many entries the listing had, jobs left out
-	Unread int    // of them: those of locks that are so many that they were not read
+	Unread int    // how many of them were not read, since there are too many locks
 }
 
 // mostRead bounds how many entries of locks are read: their names are data.
@@ -138,7 +138,7 @@ func (l *Lock) addSlot(number int, s slot) {
 		l.Held, l.Holders = l.Held+1, append(l.Holders, h)
 	}
 	if run.Claimed.IsZero() {
-		return // its token is that of the record's making
+		return // its token dates from when the record was made
 	}
 	l.Token = max(l.Token, s.rec.Token)
 	for _, at := range []time.Time{run.Claimed, run.Finished} {
