@@ -88,7 +88,7 @@ func (t *terminal) Handle(_ context.Context, r slog.Record) error {
 		return true
 	})
 	if r.Message == runStarted && has(own, "try") && t.level > slog.LevelDebug {
-		return nil // the line at its end says how long it took
+		return nil // the line about the end says how long it took
 	}
 	text := t.paint(format.Faint, r.Time.Format(time.TimeOnly)) + " " + t.levelWord(r.Level) + " " + t.words(r, own) + "\n"
 	t.out.mu.Lock()
