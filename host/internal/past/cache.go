@@ -52,7 +52,7 @@ func (c *Cache) On() bool { return c.app.Logs != nil && c.app.Settings.History >
 
 // Of returns the newest outcomes of a job, the newest first: enough for the filter, or as
 // many as are read at most. whole reports whether there are no more of them. If the log
-// cannot be read, they are those of the record, and an error says so.
+// cannot be read, it returns the record's outcomes and an error.
 func (c *Cache) Of(ctx context.Context, st *soloist.JobStatus, f Filter) (lines Lines, whole bool, err error) {
 	k := c.known(st, f)
 	if k == nil {

@@ -1,5 +1,5 @@
-// Package past has the outcomes of a job: those of its record and, where they are too few,
-// those of its log.
+// Package past has the outcomes of a job: from its record and, where they are too few,
+// from its log.
 package past
 
 import (
@@ -36,9 +36,9 @@ type Filter struct {
 // Any reports whether all outcomes are wanted.
 func (f Filter) Any() bool { return f.Run == "" && f.Since.IsZero() && len(f.Outcomes) == 0 }
 
-// Select returns the outcomes of one job that are wanted, after leaving out as many as
+// Select returns the outcomes of one job that are wanted, after it skips as many as
 // offset, and how many there are in all. Lines are the newest first, and so is the result.
-// What may be lost before one that is left out may be lost before the one that is shown
+// A gap before an outcome that is left out counts as a gap before the outcome shown
 // after it.
 func (f Filter) Select(job string, lines Lines, offset, limit int) (page []Run, matched int) {
 	page = []Run{}
@@ -72,7 +72,7 @@ func (f Filter) wants(job string, o *store.Outcome) bool {
 	return runID(job, o) == job+"@"+f.Run || isTick && ofTick(o) && at.Equal(o.Tick)
 }
 
-// ofTick reports whether an outcome is that of a tick, also of one that a backfill has run again.
+// ofTick reports whether an outcome belongs to a tick, also to a tick that a backfill has run again.
 func ofTick(o *store.Outcome) bool { return o.Request == "" || store.BackfillOf(o.Request) != 0 }
 
 // runID is the [soloist.Run.ID] of an outcome. A range of ticks has none.
@@ -109,7 +109,7 @@ func OfRecord(st *soloist.JobStatus) (lines Lines) {
 }
 
 // Read returns the outcomes of a job's log and record since an instant, the newest first.
-// If the log cannot be read, they are those of the record, and an error says so.
+// If the log cannot be read, it returns the record's outcomes and an error.
 func Read(ctx context.Context, a *app.App, st *soloist.JobStatus, since time.Time) (Lines, error) {
 	lines, err := history.Read(ctx, a.Logs, entryOf(a, st), since, &st.Record)
 	if err != nil {
