@@ -37,7 +37,7 @@ type Document struct {
 	Work     map[string]Work    `json:"work,omitzero"`     // what they run, by Replica.Work; the jobs of a large program are left out
 }
 
-// A Replica is what one replica has told of itself. All times are by the store's clock.
+// A Replica is what one replica has written about itself. All times are by the store's clock.
 type Replica struct {
 	ID      string    `json:"id"` // of the process; another one may have the same name
 	Started time.Time `json:"started"`
@@ -72,7 +72,7 @@ type Definition struct {
 	Other    string `json:"other,omitzero"` // its other settings, as far as they are set
 }
 
-// Digest returns what tells this work from other work.
+// Digest returns a text that differs for different work.
 func (w Work) Digest() string {
 	b, _ := json.Marshal(w) // has no value that cannot be written; the names are in their order
 	sum := sha256.Sum256(b)

@@ -1,7 +1,7 @@
-// Package presence tells which replicas of an app are up.
+// Package presence shows which replicas of an app are up.
 //
 // Each replica that serves writes an entry about itself into one document of the store,
-// "<app>/.replicas": at its start, when its health changes, at a regular beat, and when it
+// "<app>/.replicas": when it starts, when its health changes, regularly, and when it
 // stops. A replica that is killed leaves an entry that grows old. All times in the document
 // are the store's, so no clocks of two machines are compared.
 //
@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	lookTime   = 5 * time.Second  // how often a replica looks at its own health, from memory
+	lookTime   = 5 * time.Second  // how often a replica checks its own health, from memory
 	leastTime  = 15 * time.Second // between two writes, however often its health changes
 	repeatTime = 15 * time.Second // after a write that has failed
 	leaveTime  = 2 * time.Second  // for the last write, which the end of the process waits for
@@ -95,8 +95,8 @@ func (b *Beacon) Pass(ctx context.Context) {
 	b.trouble(err)
 }
 
-// Lose says that this replica has settled a run of another one that has no end: it is shown as lost from the next Pass
-// on, until it writes again. run is when the run began.
+// Lose notes that this replica has settled another replica's run, which has no end: that replica is shown as lost
+// from the next Pass on, until it writes again. run is when the run began.
 func (b *Beacon) Lose(replica string, run time.Time) {
 	b.lossy.Lock()
 	defer b.lossy.Unlock()
