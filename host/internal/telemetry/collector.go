@@ -16,7 +16,7 @@ import (
 
 // A collector takes metrics or traces by OTLP over HTTP
 // (https://opentelemetry.io/docs/specs/otlp/#otlphttp). The exporters of OpenTelemetry
-// itself for that link gRPC all the same, which makes a program five megabytes larger.
+// itself for that link gRPC anyway, which makes a program five megabytes larger.
 type collector struct {
 	settings
 	signal string
@@ -51,8 +51,8 @@ func (c *collector) close() {
 }
 
 // send sends a message, again if the collector asks for that, for as long as its time-out
-// allows. What could not be sent is dropped, and the log says so once: an error that went
-// back to the SDK would be told for each batch.
+// allows. It drops what could not be sent, and logs so once: an error that went
+// back to the SDK would be logged for each batch.
 func (c *collector) send(ctx context.Context, message []byte) {
 	if !c.enter() {
 		return

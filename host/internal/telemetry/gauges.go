@@ -151,7 +151,7 @@ func (g *gauges) now() time.Time {
 	return time.Now()
 }
 
-// names are those of jobs and singletons, or of their shards.
+// names are the names of jobs and singletons, or of their shards.
 func names(s *soloist.Scheduler) (names []string) {
 	for _, j := range s.Jobs {
 		names = append(names, soloist.ShardNames(j.Name, j.Shards)...)

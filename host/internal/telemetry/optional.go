@@ -25,7 +25,7 @@ func counted(s store.Store, to *recorder) store.Store {
 	return c.withOptions(o)
 }
 
-// options are what a store has beside the breaking of leases.
+// options are what a store can do in addition to breaking leases.
 type options struct {
 	documenter       countedDocumenter
 	lister           countedLister

@@ -18,7 +18,7 @@ type page struct {
 	plain, small shared
 }
 
-// mostSent is how many renderings are being sent at a time in one form. Whoever asks then gets the newest of them.
+// mostSent is how many renderings are being sent at a time in one form. Further callers then get the newest of them.
 const mostSent = 2
 
 // shared are the renderings in one form that somebody reads.
@@ -70,7 +70,7 @@ func (p *page) join(s *shared) (m *rendering, mine bool) {
 	return s.newest, true
 }
 
-// leave forgets a rendering that nobody reads any more.
+// leave releases a rendering for one caller, and forgets it after the last one.
 func (p *page) leave(s *shared, m *rendering) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,7 +82,7 @@ func (p *page) leave(s *shared, m *rendering) {
 	}
 }
 
-// make renders. Others wait for it, so it has a request of its own, which neither ends with that of a caller nor asks for another form.
+// make renders. Others wait for it, so it makes its own request, which does not end with a caller's and asks for no other form.
 func (p *page) make(m *rendering, encoding string) {
 	defer close(m.done)
 	p.render.ServeHTTP(m, &http.Request{Method: http.MethodGet, URL: &url.URL{}, Header: http.Header{"Accept-Encoding": {encoding}}})

@@ -40,7 +40,7 @@ type run struct {
 	last time.Time // the latest end of what belongs to it: that is its end
 }
 
-// A runID tells the runs of one job apart.
+// A runID identifies a run of a job.
 type runID struct {
 	token   int64 // zero: EveryReplica
 	tick    int64
@@ -69,8 +69,8 @@ type call struct {
 // for long.
 const maxCalls = 32
 
-// called keeps or tells a call to the store. A call without a lease belongs to the span
-// of its context, if there is one: those of a replica that waits would be traces of
+// called keeps a call to the store or makes its span. A call without a lease belongs to the span
+// of its context, if there is one: calls of a waiting replica would be traces of
 // nothing.
 func (t *traces) called(ctx context.Context, s *session, c call) {
 	if t == nil {

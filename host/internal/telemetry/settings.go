@@ -17,7 +17,7 @@ import (
 	"github.com/soloist-go/soloist/internal/safefile"
 )
 
-// settings are those of a collector, from the variables of
+// settings are the settings of a collector, from the variables of
 // https://opentelemetry.io/docs/specs/otel/protocol/exporter/.
 type settings struct {
 	url     string
@@ -138,8 +138,8 @@ func isHeader(name, value string) bool {
 	return name != "" && !strings.ContainsFunc(name, odd) && !strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f })
 }
 
-// certificates are those of the collector, where the machine does not know its authority,
-// and of this program; nil: neither is set.
+// certificates are the collector's, if the machine does not know its authority,
+// and this program's; nil: neither is set.
 func certificates(signal string) (*tls.Config, error) {
 	authority, fromAuthority := variable(signal, "CERTIFICATE")
 	chain, fromChain := variable(signal, "CLIENT_CERTIFICATE")

@@ -22,7 +22,7 @@ func (c *countedStore) Read(ctx context.Context, name string) (store.Entry, erro
 	return measured(ctx, c.to, nil, call{op: "read"}, func() (store.Entry, error) { return c.Store.Read(ctx, name) })
 }
 
-// Lease returns a lease that has checkpoints if those of the store have.
+// Lease returns a lease that has checkpoints if the store's leases have them.
 func (c *countedStore) Lease(name, id string) store.Lease {
 	_, job, _ := strings.Cut(name, "/")
 	l := &countedLease{lease: c.Store.Lease(name, id), to: c.to, session: &session{job: job}}
