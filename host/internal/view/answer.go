@@ -8,7 +8,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/locks"
 )
 
-// An Answer is what commands tell in JSON: J is what they tell of one job.
+// An Answer is the JSON output of a command: J is its part about one job.
 type Answer[J any] struct {
 	App   string    `json:"app,omitempty"`   // of next --schedule: there is none
 	Store string    `json:"store,omitempty"` // of next: it asks none
@@ -26,8 +26,8 @@ type Answer[J any] struct {
 	// Of status, in Functions: what is deployed and is not what the jobs need.
 	Functions []string `json:"functions,omitempty"`
 
-	// Of status: the replicas by what they have told last, and where they, or this program,
-	// are not all the same.
+	// Of status: the replicas by what each has written last, and where they and this program
+	// differ.
 	Replicas []Replica `json:"replicas,omitempty"`
 	Differs  []string  `json:"differs,omitempty"`
 
@@ -41,12 +41,12 @@ type Answer[J any] struct {
 // New is an answer about these jobs.
 func New[J any](a *app.App, jobs []J) Answer[J] {
 	if jobs == nil {
-		jobs = []J{} // whoever reads it wants a list
+		jobs = []J{} // readers want a list
 	}
 	return Answer[J]{App: a.Settings.App, Store: a.Place, Time: format.UTC(a.Now()), Jobs: jobs}
 }
 
-// Status is what status --json tells: functions is what is
+// Status is the answer of status --json: functions is what is
 // deployed in Functions and is not what the jobs need.
 func Status(a *app.App, views []Job, functions []string, fleet *Fleet) Answer[Job] {
 	body := New(a, views)

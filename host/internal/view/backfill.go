@@ -49,7 +49,7 @@ func backfillOf(st *soloist.JobStatus) *Backfill {
 	return v
 }
 
-// Words tells how far it is.
+// Words says how far it is.
 func (b *Backfill) Words() string {
 	text := fmt.Sprintf("backfill %d by %s, from %s to %s: %s, %d of %s", b.Number, format.Line(b.By), format.Stamp(b.From), format.Stamp(b.To), b.State, b.Done, format.Plural(b.Ticks, "tick"))
 	if len(b.Counts) > 0 {

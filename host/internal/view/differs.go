@@ -52,7 +52,7 @@ func differsOf(a *app.App, st soloist.JobStatus) (notes []string) {
 	return notes
 }
 
-// foreignWords say which schedule is in force, as far as the record tells: it
+// foreignWords say which schedule is in force, as far as the record shows: it
 // has a hash of the schedule, not its text.
 func foreignWords(st soloist.JobStatus) string {
 	text := "this environment's schedule is not the one in force"

@@ -123,7 +123,7 @@ func (f *Fleet) gather(a *app.App, r presence.Reading, digests map[string][]stri
 	slices.SortFunc(f.parties, func(a, b party) int { return compareNames(a.names, b.names) })
 }
 
-// compareJobs tells which jobs some of them do not have, apart from jobs of this program,
+// compareJobs finds the jobs that some of them do not have, except for this program's jobs,
 // which are shown with what differs in them.
 func (f *Fleet) compareJobs(a *app.App) {
 	if len(f.parties) < 2 {

@@ -6,8 +6,8 @@ import (
 	"github.com/soloist-go/soloist"
 )
 
-// Root returns the job whose schedule names the ticks of a job: of one that follows others, the
-// first of those, or the first that this one follows, and so on; else the job itself.
+// Root returns the job whose schedule names the ticks of a job. If the job follows others, this is the
+// first job that it follows, or the first that this one follows, and so on; else the job itself.
 func Root(jobs []soloist.Job, j soloist.Job) soloist.Job {
 	for range jobs { // jobs that follow each other in a circle are refused at the start
 		first, _, _ := strings.Cut(j.After, ",")
@@ -21,5 +21,5 @@ func Root(jobs []soloist.Job, j soloist.Job) soloist.Job {
 	return j
 }
 
-// AwaitWords tells what a tick that has come waits for.
+// AwaitWords says what a tick that has come waits for.
 func AwaitWords(jobs string) string { return "waits for " + jobs }

@@ -27,11 +27,11 @@ type Job struct {
 	Claimed  time.Time              `json:"claimed,omitzero"`   // when that run began
 	Lost     time.Time              `json:"lost,omitzero"`      // the last sign of that run, if it is interrupted
 	TimesOut time.Time              `json:"timesOut,omitzero"`  // when the time-out of that run is over, as far as known
-	Progress *store.Progress        `json:"progress,omitempty"` // what that run has told last
+	Progress *store.Progress        `json:"progress,omitempty"` // the last progress report of that run
 	Last     *store.Outcome         `json:"last,omitempty"`     // the newest
 	Next     time.Time              `json:"next,omitzero"`
 	After    string                 `json:"after,omitempty"`  // the jobs that it follows
-	Awaits   string                 `json:"awaits,omitempty"` // those of After whose outcome Next waits for, once it has come
+	Awaits   string                 `json:"awaits,omitempty"` // the jobs of After whose outcome Next waits for, once it has come
 	Late     *store.Late            `json:"late,omitempty"`   // ticks since the last success that have not succeeded by FinishBy
 	Begins   time.Time              `json:"begins,omitzero"`  // the first tick of all, while it is to come
 	Over     time.Time              `json:"over,omitzero"`    // the last tick of all, once it has its outcome
@@ -77,10 +77,10 @@ const (
 	stopping    State = "stopping"     // it runs, and is about to be handed over
 	stalled     State = "stalled"      // its run was given up, and is not known to have ended
 	Waiting     State = "waiting"      // its job was unlocked at once, and its last runner may not know it yet
-	interrupted State = "interrupted"  // its lease has ended, as when its runner died, and nobody has settled it yet
-	broken      State = "broken"       // its record cannot be read, so it is left alone
+	interrupted State = "interrupted"  // its lease has ended, as when its runner died, and no replica has settled it yet
+	broken      State = "broken"       // its record cannot be read, so the job is skipped
 	unknown     State = "unknown"      // the store did not answer
-	onEach      State = "each replica" // runs it, and nobody records that
+	onEach      State = "each replica" // every replica runs it, without a record
 )
 
 // Of is what is shown of a job, by its record and what runs here.
@@ -188,7 +188,7 @@ func runState(r *store.Record, lease store.LeaseState) State {
 	return running
 }
 
-// progress is nil where the run has told nothing.
+// progress is nil if the run has reported nothing.
 func progress(r *store.Record) *store.Progress {
 	if r.Run.Progress.At.IsZero() {
 		return nil
@@ -228,8 +228,8 @@ func All(a *app.App, all []soloist.JobStatus) []Job {
 	return views
 }
 
-// Reached reports whether the store answered. The state of the lease is told
-// with the record, be it as it may. For a job on each replica nobody asks it.
+// Reached reports whether the store answered. It gives the state of the lease
+// with the record, even if that cannot be read. A job on each replica has no record to ask for.
 func Reached(st soloist.JobStatus) bool { return !st.EveryReplica && (st.Err == nil || st.Lease != "") }
 
 // StateWords is the state, and who runs what since when.
@@ -291,7 +291,7 @@ func (v Job) Tone() format.Tone {
 	return format.Normal
 }
 
-// WaitWords tells until when no replica takes over a job that was unlocked.
+// WaitWords says until when no replica takes over a job that was unlocked.
 func (v Job) WaitWords(now time.Time) string {
 	switch {
 	case v.Waits.IsZero():
@@ -302,7 +302,7 @@ func (v Job) WaitWords(now time.Time) string {
 	return " after unlock: no replica has taken over yet"
 }
 
-// ProgressWords is what the run has told last, and how long ago.
+// ProgressWords is the last progress report of the run, and how old it is.
 func (v Job) ProgressWords(now time.Time) string {
 	if v.Progress == nil {
 		return ""
@@ -334,7 +334,7 @@ func (v Job) NextWords(now time.Time) string {
 	return format.Stamp(v.Next) + " " + format.Ahead(v.Next, now)
 }
 
-// CountWords tells how often each outcome came.
+// CountWords says how often each outcome came.
 func (v Job) CountWords() string { return format.Tally(v.Counts) }
 
 // Recorded reports whether the failures of the job are known.

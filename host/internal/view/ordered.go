@@ -10,8 +10,8 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// AllOrdered is [All], with the pauses that operators have ordered, and what the replicas
-// have told of their settings; nil: that is not known.
+// AllOrdered is [All], with the pauses that operators have ordered, and the settings that the
+// replicas have published; nil: these are not known.
 func AllOrdered(a *app.App, all []soloist.JobStatus, orders store.Control, fleet *Fleet) []Job {
 	views := All(a, all)
 	for i := range views {
@@ -23,7 +23,7 @@ func AllOrdered(a *app.App, all []soloist.JobStatus, orders store.Control, fleet
 
 // meet shows the settings of the replicas.
 func (v *Job) meet(a *app.App, fleet *Fleet) {
-	job := a.Whole(v.Name) // settings are those of all shards
+	job := a.Whole(v.Name) // all shards share their settings
 	if !a.Serves {
 		v.meetPause(fleet, job)
 	}
@@ -71,7 +71,7 @@ func (v *Job) setPaused(on bool) {
 }
 
 // pausedByOrder reports whether the newest tick was skipped because of a pause that is
-// over: one that was ordered, or one of the job itself that was resumed.
+// over: a pause that an operator ordered, or the job's own pause after a resume.
 func pausedByOrder(st *soloist.JobStatus, ordered store.JobControl) bool {
 	if len(st.Record.History) == 0 {
 		return false

@@ -9,7 +9,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A Pause is one that an operator has ordered, or that the job has begun by itself.
+// A Pause was ordered by an operator, or begun by the job itself.
 type Pause struct {
 	By     string    `json:"by,omitempty"` // empty: the job itself, after failures in a row
 	Reason string    `json:"reason,omitempty"`

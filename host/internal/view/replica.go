@@ -25,8 +25,8 @@ type Replica struct {
 	Skew     float64        `json:"skew"`          // seconds that its clock was ahead of the store's
 }
 
-// Replicas are those of a reading: first those that are up, then those that should be. lost are those with a run that
-// was interrupted, and when that run began.
+// Replicas are the replicas of a reading: first those that are up, then those that should be. lost are the replicas with an
+// interrupted run, and when that run began.
 func Replicas(r presence.Reading, lost map[string]time.Time) []Replica {
 	all := []Replica{}
 	if r.Doc == nil {

@@ -17,7 +17,7 @@ type Row struct {
 	Attempt    int       `json:"attempt,omitempty"`    // of the run under way
 	Trouble    bool      `json:"trouble,omitempty"`    // an operator should look at it
 	Checkpoint int64     `json:"checkpoint,omitempty"` // its length in bytes
-	Ordered    int       `json:"ordered,omitzero"`     // runs by hand that were ordered and have not begun
+	Ordered    int       `json:"ordered,omitzero"`     // manual runs that were ordered and have not begun
 	Recent     []Outcome `json:"recent"`               // the outcomes that the record keeps, newest first; see Whole
 
 	Kept []store.Outcome `json:"-"` // the outcomes as the record has them
@@ -32,8 +32,8 @@ type Outcome struct {
 	Reason  string       `json:"reason,omitempty"`
 }
 
-// rowOf is a job in a list, by its record, what operators have ordered for it, the health
-// of this replica, and what all replicas have told of their settings. It is enough to choose and to sort by; [Row.Whole] has the rest.
+// rowOf is a job in a list, by its record, what operators have ordered for it, the health of this replica, and the
+// settings that all replicas have published. It is enough to choose and to sort by; [Row.Whole] has the rest.
 func rowOf(a *app.App, st soloist.JobStatus, ordered store.JobControl, h soloist.Health, fleet *Fleet) Row {
 	row := Row{Job: of(a, st, h), Here: slices.Contains(h.Running, st.Name), Checkpoint: st.Checkpoint}
 	row.Trouble = row.Tone() == format.Red || row.Error != "" && row.State != unknown || h.Overrun[st.Name] != nil || slices.Contains(h.Stuck, st.Name)
@@ -76,7 +76,7 @@ func (r *Row) Whole() Row {
 	return whole
 }
 
-// Took is how many seconds the newest run took that has told it; zero: none has.
+// Took is how many seconds the newest run took whose duration is known; zero: there is none.
 func (r *Row) Took() float64 {
 	for i := range r.Kept {
 		if took := seconds(&r.Kept[i]); took > 0 {

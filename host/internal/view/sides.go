@@ -12,7 +12,7 @@ import (
 // here names this program among replicas that it is none of.
 const here = "this environment"
 
-// sides tells values and who has them: "a on r1; b on r2 and r3".
+// sides lists values and who has them: "a on r1; b on r2 and r3".
 func sides(values map[string][]string) string {
 	keys := slices.SortedFunc(maps.Keys(values), func(a, b string) int { return compareNames(values[a], values[b]) })
 	var all []string

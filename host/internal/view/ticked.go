@@ -9,7 +9,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A Ticked is what tick tells of one job in JSON.
+// A Ticked is the JSON output of tick for one job.
 type Ticked struct {
 	Job     string          `json:"job"`
 	Ran     []store.Outcome `json:"ran"`               // what was run here, in order
@@ -35,7 +35,7 @@ func Failed(j soloist.JobReport) bool {
 	})
 }
 
-// Overrun says what an overrun is, wherever it is told.
+// Overrun says what an overrun is, wherever it is shown.
 func Overrun(cause error) string {
 	return "goes on though its context has ended (" + format.Line(cause.Error()) + "): only a restart helps"
 }
