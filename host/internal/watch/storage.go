@@ -15,7 +15,7 @@ import (
 
 const (
 	storageEvery = time.Second // how often the health is looked at
-	storageAgain = time.Minute // how often the same trouble is told
+	storageAgain = time.Minute // how often the same trouble is logged
 
 	defaultPatience = time.Minute
 )
@@ -36,7 +36,7 @@ type Storage struct {
 	patience time.Duration
 	end      context.CancelCauseFunc
 
-	told    time.Time // when the trouble was told last; zero: there is none
+	told    time.Time // when the trouble was logged last; zero: there is none
 	refused time.Time // when the present refusals were first seen; zero: there are none
 }
 
@@ -54,7 +54,7 @@ func NewStorage(log *slog.Logger, sched *soloist.Scheduler, backend store.Store,
 func (s *Storage) look() bool {
 	h := s.health()
 	if !errors.Is(h.Storage, fs.ErrPermission) {
-		s.refused = time.Time{} // the patience is with refusals that follow each other
+		s.refused = time.Time{} // only refusals in a row count
 	}
 	if h.Storage == nil {
 		s.told = time.Time{}
