@@ -13,7 +13,7 @@ const (
 type access string
 
 const (
-	accessOff access = "off" // nobody may: there is no admin token
+	accessOff access = "off" // there is no admin token, so no caller may
 	accessNo  access = "no"  // the caller has not shown the admin token
 	accessYes access = "yes"
 )

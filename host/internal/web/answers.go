@@ -10,7 +10,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// An appInfo is what each answer tells of the program and of the replica that answers.
+// An appInfo is what each answer says about the program and the replica that answers.
 type appInfo struct {
 	Name     string    `json:"name"`
 	Replica  string    `json:"replica"`
@@ -62,7 +62,7 @@ type ordersAnswer struct {
 	Orders []store.Order `json:"orders"` // newest first
 }
 
-// infoFor is what an answer to this request tells of the program.
+// infoFor is what an answer to this request says about the program.
 func (p *pages) infoFor(r *http.Request, n news) appInfo {
 	h := p.app.Scheduler.Health()
 	out := appInfo{Name: p.app.Settings.App, Replica: p.app.Scheduler.Replica, Store: p.app.Place, Version: app.Version(), Revision: app.RevisionName(),

@@ -54,7 +54,7 @@ func (p *pages) job(w http.ResponseWriter, r *http.Request) {
 	Reply(w, http.StatusOK, answer)
 }
 
-// jobFor returns false if the store has told nothing of the job yet.
+// jobFor returns false if the store has answered nothing about the job yet.
 func (p *pages) jobFor(r *http.Request, n news, name string) (jobAnswer, bool) {
 	rows, i := n.rows(p.app), n.index(name)
 	if i < 0 {

@@ -20,10 +20,10 @@ const (
 	freshFor     = 2 * time.Second // so long they are not read again, however many ask
 	waitTime     = time.Second     // for them: a page with old news is better than none
 	prepareAfter = time.Second     // of the start: the first ticks come before that
-	oldAfter     = 2 * quietPace   // news that is read again is told to be old from this age on
+	oldAfter     = 2 * quietPace   // from this age on, an answer says that its news is old while it is read again
 )
 
-// A Cache keeps what the records told last. At most one reading is under way,
+// A Cache keeps the last reading of the records. At most one reading is under way,
 // so that a page under load asks the store no more often than an idle one.
 type Cache struct {
 	Jobs int // how many there are: to read many takes longer
@@ -81,7 +81,7 @@ func (n news) rows(a *app.App) []view.Row {
 	return n.made.all
 }
 
-// index is the place of a job; -1 if the store has told nothing of it yet.
+// index is the place of a job; -1 if the store has answered nothing about it yet.
 func (n news) index(name string) int {
 	return slices.IndexFunc(n.all, func(st soloist.JobStatus) bool { return st.Name == name })
 }
@@ -94,7 +94,7 @@ func (n news) of(name string) *soloist.JobStatus {
 	return nil
 }
 
-// notYet is what is told of jobs before the first answer of the store.
+// notYet is shown before the first answer of the store.
 const notYet = "The store has not answered yet."
 
 // old says how old the news is, if that is worth a word.
@@ -110,8 +110,8 @@ func (n news) old() string {
 	return ""
 }
 
-// NewCache returns an empty cache of what read tells; of orders, nil if the store keeps no
-// orders of operators; and of the replicas, nil if they do not tell that they are up.
+// NewCache returns an empty cache of what read returns; of orders, nil if the store keeps no
+// orders of operators; and of the replicas, nil if they do not write that they are up.
 func NewCache(read func(context.Context) ([]soloist.JobStatus, error), orders func(context.Context) (store.Control, error), replicas *presence.Reader) *Cache {
 	return &Cache{read: read, orders: orders, beacon: replicas, watching: watching{all: map[chan struct{}]bool{}, poked: make(chan struct{}, 1), closed: make(chan struct{})}}
 }
@@ -184,8 +184,8 @@ func (c *Cache) reading() {
 	}
 }
 
-// keep ends a reading and keeps what it has told, unless that is less than the last one has. It
-// reports whether it did, and whether the store has begun or ceased to answer.
+// keep ends a reading and keeps its news, unless it has less than the last one. It
+// reports whether the store has begun or ceased to answer, and whether it kept the news.
 func (c *Cache) keep(next news, err error) (turned, kept bool) {
 	ok := err == nil && answered(next.all)
 	c.mu.Lock()
@@ -194,7 +194,7 @@ func (c *Cache) keep(next news, err error) (turned, kept bool) {
 	if kept = ok || err == nil && c.last.at.IsZero(); kept {
 		c.last = next
 	} else if !c.last.at.IsZero() {
-		c.last.made = new(rows) // the store tells nothing new, and this replica may: a run may go on without its lease
+		c.last.made = new(rows) // the store says nothing new, but this replica may: a run may go on without its lease
 	}
 	c.met = c.met || ok
 	close(c.pending)
@@ -202,7 +202,7 @@ func (c *Cache) keep(next news, err error) (turned, kept bool) {
 	return turned, kept
 }
 
-// same reports whether two readings tell the same.
+// same reports whether two readings say the same.
 func (n *news) same(o *news) bool {
 	return n.fleet.looks(o.fleet) && n.orders.Seq == o.orders.Seq && (n.deaf == nil) == (o.deaf == nil) && reflect.DeepEqual(n.all, o.all)
 }

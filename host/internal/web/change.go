@@ -23,7 +23,7 @@ const orderTime = 10 * time.Second
 
 // A change is what a request to change something says. All of it may be left out.
 type change struct {
-	By     string    `json:"by"`     // who wants it; empty: whoever has signed in
+	By     string    `json:"by"`     // who wants it; empty: the user who has signed in
 	Reason string    `json:"reason"` // it is kept with the order, and shown
 	Until  time.Time `json:"until"`  // pause: when it ends by itself; run: when it is given up
 	Now    bool      `json:"now"`    // unlock: at once, while the holder may still be working
@@ -178,8 +178,8 @@ func (p *pages) stepDown(w http.ResponseWriter, r *http.Request) {
 // endPace is how often a request looks whether the run that it waits for has ended.
 const endPace = 50 * time.Millisecond
 
-// awaitHandover waits for the end of a run here whose hand-over is ordered. The order names the
-// run: one that has begun since goes on.
+// awaitHandover waits until a run here whose hand-over is ordered has ended. The order names the
+// run: a run that has begun since goes on.
 func (p *pages) awaitHandover(w http.ResponseWriter, r *http.Request, out changed) {
 	if !p.runs(out.Job) {
 		out.Note = "its run is over"
@@ -195,7 +195,7 @@ func (p *pages) awaitHandover(w http.ResponseWriter, r *http.Request, out change
 			out.Status, out.Note = "stopping", fmt.Sprintf("its run has not returned after %s", patience)
 			Reply(w, http.StatusAccepted, out)
 			return
-		case <-r.Context().Done(): // nobody waits for the answer; the order stands
+		case <-r.Context().Done(): // the caller has gone; the order stands
 			return
 		}
 	}
@@ -209,8 +209,8 @@ func (p *pages) runs(job string) bool {
 	return slices.Contains(p.app.Scheduler.Health().Running, job)
 }
 
-// patience is how long a run that has to end may take for it: its grace, and then some writes
-// follow. The answer may take that long.
+// patience is how long a run may take to end when it has to: its grace, and then some writes.
+// The answer may take that long.
 func (p *pages) patience(w http.ResponseWriter, job string) time.Duration {
 	patience := p.app.Settings.Grace + 2*p.app.LeaseOf(job)
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience + 5*time.Second))

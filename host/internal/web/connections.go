@@ -31,8 +31,8 @@ func mostStreams() int { return connectionLimit() * 3 / 4 }
 //
 // A connection on which the Functions host calls is never closed to make room,
 // not even a new or an idle one: the next call may be on its way, and would be
-// lost. Only [NewServer]'s limits close it. Above the cap each answer tells the
-// host to close the connection, so the cap holds again after a crowd of calls.
+// lost. Only [NewServer]'s limits close it. Above the cap each answer makes the
+// host close the connection, so the cap holds again after a crowd of calls.
 type Connections struct {
 	most int
 	keep bool // the Functions host calls on them
@@ -108,7 +108,7 @@ func (c *Connections) add(conn net.Conn) {
 	}
 }
 
-// oldest returns the connection that has waited longest, else the one that has
+// oldest returns the connection that has waited longest, or else the connection that has
 // been active longest: clients that read slowly could keep all active.
 func (c *Connections) oldest() (old net.Conn) {
 	var found connection

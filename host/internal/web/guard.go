@@ -14,7 +14,7 @@ import (
 
 // A Guard decides which requests are answered.
 type Guard struct {
-	read, admin tokenGuard // without a token: all may read, and nobody may change anything
+	read, admin tokenGuard // without a token: all may read, and no caller may change anything
 	sessions    *sessions
 	addr        string // where the program listens
 	refused     *refusals
@@ -75,7 +75,7 @@ func IsLocal(addr string) bool {
 	return strings.EqualFold(name, "localhost") || net.ParseIP(name).IsLoopback()
 }
 
-// tokens are those of the roles.
+// tokens are the tokens of the roles.
 func (g *Guard) tokens() map[role]string {
 	return map[role]string{reader: g.read.token, adminRole: g.admin.token}
 }
@@ -97,7 +97,7 @@ func (g *Guard) roleOf(r *http.Request) role {
 	return nobody
 }
 
-// mayRead reports whether a request may be told everything.
+// mayRead reports whether a request may see everything.
 func (g *Guard) mayRead(r *http.Request) bool { return g.roleOf(r) != nobody }
 
 // changes reports whether a request may change something.

@@ -75,7 +75,7 @@ func (p *pages) readyz(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// words are how much a probe is told of errors: their texts may name accounts,
+// words are how much a probe learns about errors: their texts may name accounts,
 // or hold what a job has put there.
 type words struct{ storage, broken, cause func(error) string }
 
@@ -97,7 +97,7 @@ func each(errs map[string]error, words func(error) string) map[string]string {
 	return texts
 }
 
-// sentinel tells a cause in the words of this module alone.
+// sentinel describes a cause in the words of this module alone.
 func sentinel(cause error) string {
 	for _, err := range []error{store.ErrLost, soloist.ErrStalled, soloist.ErrTimeout, soloist.ErrStopped} {
 		if errors.Is(cause, err) {

@@ -11,7 +11,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/app"
 )
 
-// Where to listen when nobody has said where and port 8080 is taken, as on a
+// The ports to try when no address is set and port 8080 is taken, as on a
 // machine with several replicas.
 const firstPort, lastPort = 8081, 8099
 

@@ -17,7 +17,7 @@ const (
 	locksWait  = 5 * time.Second  // so long a request waits for it
 )
 
-// A lockShelf keeps what the last listing of the locks has told. At most one is under way.
+// A lockShelf keeps the last listing of the locks. At most one listing is under way.
 type lockShelf struct {
 	store  store.Store
 	app    string

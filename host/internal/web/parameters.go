@@ -8,8 +8,8 @@ import (
 	"github.com/soloist-go/soloist/host/internal/format"
 )
 
-// parameters returns those of a request, each of which may be there once. What cannot be parsed is an
-// error: taken for none, it would show all there is in place of what was asked for.
+// parameters returns the parameters of a request, each of which may be there once. What cannot be parsed is an
+// error: if it were ignored, the answer would show everything instead of what was asked for.
 func parameters(r *http.Request) (map[string]string, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

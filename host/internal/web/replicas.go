@@ -18,7 +18,7 @@ func (p *pages) fleetOf(n news) *view.Fleet {
 	return n.made.fleet
 }
 
-// tellFleet is what an answer about jobs tells of the replicas.
+// tellFleet adds the replicas to an answer about jobs.
 func (p *pages) tellFleet(n news, out *appInfo) {
 	f := p.fleetOf(n)
 	shown := min(len(f.Replicas), fleetMost)

@@ -22,7 +22,7 @@ const sessionTime = 12 * time.Hour
 type session struct {
 	role    role
 	expires time.Time
-	id      string // tells it from others, to end it
+	id      string // distinguishes it from others, to end it
 	name    string // who has signed in, by their own account
 }
 
@@ -48,7 +48,7 @@ func sign(app, token, text string) []byte {
 }
 
 // open returns the session of a request, false if it has none that counts. tokens are
-// those of the roles.
+// the tokens of the roles.
 func (all *sessions) open(r *http.Request, tokens map[role]string) (session, bool) {
 	cookie, err := r.Cookie(all.cookieName())
 	if err != nil {
@@ -77,9 +77,9 @@ func (all *sessions) begin(w http.ResponseWriter, r *http.Request, as role, toke
 	return s
 }
 
-// end ends the session of a browser, also for one who has copied the cookie. Other
-// replicas accept a copy until it expires: to tell them would take a call of the store for
-// each request, or for each few seconds.
+// end ends the session of a browser, also for other holders of the cookie. Other
+// replicas accept a copy until it expires: to notify them would take a call of the store for
+// each request, or every few seconds.
 func (all *sessions) end(w http.ResponseWriter, r *http.Request, s session) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -104,7 +104,7 @@ func (all *sessions) over(id string) bool {
 // cookieName has the name of the app, since ports of one machine share their cookies.
 func (all *sessions) cookieName() string { return "soloist-" + all.app }
 
-// cookie is one that no script can read, and that no other site makes a browser send.
+// cookie returns a cookie that scripts cannot read and that browsers do not send for other sites.
 func (all *sessions) cookie(r *http.Request, value string, age int) *http.Cookie {
 	return &http.Cookie{Name: all.cookieName(), Value: value, MaxAge: age, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"}

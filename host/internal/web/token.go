@@ -19,7 +19,7 @@ func (g tokenGuard) offered(r *http.Request) bool {
 	return g.token != "" && strings.EqualFold(scheme, "Bearer") && equal(offered, g.token)
 }
 
-// equal compares in a time that tells nothing of the token.
+// equal takes a time that does not depend on the token.
 func equal(offered, token string) bool {
 	got, want := sha256.Sum256([]byte(offered)), sha256.Sum256([]byte(token)) // of equal length, whatever is offered
 	return subtle.ConstantTimeCompare(got[:], want[:]) == 1

@@ -8,8 +8,8 @@ import (
 	"github.com/soloist-go/soloist/event"
 )
 
-// How often the records are read while somebody watches. A replica hears at once of what
-// happens on itself; of the others it learns from the records alone.
+// How often the records are read while a caller watches. A replica learns at once what
+// happens on itself; about other replicas it learns from the records alone.
 const (
 	busyPace  = 700 * time.Millisecond // while a job runs, or a tick is due
 	quietPace = 5 * time.Second
@@ -22,12 +22,12 @@ type watching struct {
 	all    map[chan struct{}]bool
 	cancel context.CancelFunc // ends keepFresh
 	poked  chan struct{}      // something has happened here
-	closed chan struct{}      // nobody may watch any more
+	closed chan struct{}      // the cache is closed, so no caller may watch any more
 }
 
-// watch returns a channel that gets a value after each reading that tells something new.
-// One who is slow misses some of the values, not the last. The records are read as long as
-// somebody watches.
+// watch returns a channel that gets a value after each reading that has something new.
+// A slow caller misses some of the values, but not the last. The records are read as long as
+// any caller watches.
 func (c *Cache) watch() (changed <-chan struct{}, stop func()) {
 	ch := make(chan struct{}, 1)
 	c.mu.Lock()
@@ -126,7 +126,7 @@ func paceOf(st *soloist.JobStatus, now time.Time) time.Duration {
 	return max(busyPace, st.Next.Sub(now)+tickDelay)
 }
 
-// Hear has those who watch see at once what has happened on this replica.
+// Hear lets watching callers see at once what has happened on this replica.
 func (c *Cache) Hear(e event.Event) {
 	switch e.Kind {
 	case event.Renewed, event.Detail, event.Skewed, event.Dropped:
