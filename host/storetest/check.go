@@ -15,7 +15,7 @@ import (
 )
 
 // check is a running test. It collects failures instead of passing them to
-// *testing.T at once, because those of a listed difference are none.
+// *testing.T at once, because a test that is a listed difference has to fail.
 type check struct {
 	ctx     context.Context
 	store   store.Store
@@ -46,7 +46,7 @@ func (c *check) notef(format string, args ...any) {
 	c.notes = append(c.notes, fmt.Sprintf(format, args...))
 }
 
-// report waits for the test and tells t how it went.
+// report waits for the test and reports its failures to t.
 func (c *check) report(t *testing.T, listed bool, reason string) {
 	t.Helper()
 	<-c.done
@@ -82,16 +82,16 @@ func (c *check) wantGone(what string, err error) {
 	}
 }
 
-// wantGoneOrLost is for calls that do not look for the entry first: nobody has
-// the lease of one that is not there.
+// wantGoneOrLost is for calls that do not look for the entry first: no caller has
+// the lease of a missing entry.
 func (c *check) wantGoneOrLost(what string, err error) {
 	if !errors.Is(err, store.ErrLost) {
 		c.wantGone(what, err)
 	}
 }
 
-// want checks an error: it has to be the wanted one, and no other that a caller
-// would tell apart from it.
+// want checks an error: it has to be the wanted one, and none of the other errors that
+// callers distinguish from it.
 func (c *check) want(what string, got, want error) {
 	if want == errAny && got != nil {
 		return

@@ -30,7 +30,7 @@ var keeps = []property{
 		s.write("write", s.own, nil)
 		s.holds("written", `{"by":"write"}`, "checkpoint")
 	}},
-	{"Keep/length", keeper, func(c *check) { // a store may leave it out, but not tell another
+	{"Keep/length", keeper, func(c *check) { // a store may leave it out, but not report another
 		s := c.leased()
 		for _, checkpoint := range []string{"", "a checkpoint", "x", ""} {
 			c.must("save", s.keep(s.own, checkpoint))

@@ -104,7 +104,7 @@ var expiries = []property{
 			c.errorf("broken after %v, want about %v", took, s.shortest())
 		}
 	}},
-	{"Expiry/broken-later", breaker | lengths, func(c *check) { // a break gives nobody more time
+	{"Expiry/broken-later", breaker | lengths, func(c *check) { // a break never extends a lease
 		s := c.subject()
 		sent := s.acquire(s.own, s.shortest())
 		s.must("break", s.breakLease(s.longest()))

@@ -10,7 +10,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// lives is how entries come and go, and what is told of them.
+// lives is about how entries come and go, and what the calls return about them.
 var lives = []property{
 	{"Create/entry", nothing, func(c *check) {
 		name := newName()

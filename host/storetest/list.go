@@ -10,7 +10,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// lists is about a listing: that it tells what a read of each entry tells.
+// lists is about a listing: that it agrees with a read of each entry.
 var lists = []property{
 	{"List/none", lister, func(c *check) {
 		c.shelf(0).lists("an app without entries")
@@ -120,7 +120,7 @@ func listed(s *subject, state store.LeaseState, _ string) {
 	}
 }
 
-// lists checks that a listing tells of each entry what a read tells.
+// lists checks that a listing agrees with a read of each entry.
 func (sh *shelf) lists(when string) {
 	var names []string
 	sh.must("list of "+when, sh.store.List(sh.ctx, sh.app, func(name string, got store.Entry) bool {

@@ -51,7 +51,7 @@ var (
 	breaking, broken     = after{state: store.Breaking}, after{state: store.Broken}
 )
 
-// table is that of Lease Blob, as far as a Store offers its calls
+// table is the outcome table of Lease Blob, as far as a Store offers its calls
 // (https://learn.microsoft.com/rest/api/storageservices/lease-blob).
 var table = []struct {
 	call  string
@@ -77,8 +77,8 @@ var table = []struct {
 	{"break-unchanged", conditional, func(s *subject) error { return s.breakUnchanged(s.etag) }, [5]after{lost, broken, broken, broken, broken}},
 }
 
-// told checks that a call of a lease tells the ETag that the entry had. The scheduler takes a success without one for
-// the answer of something other than the store.
+// told checks that a call of a lease returns the ETag that the entry had. The scheduler assumes that a success without an
+// ETag was not answered by the store.
 func (s *subject) told(r store.Revision, err error) error {
 	if err == nil && r.ETag != s.etag {
 		s.errorf("told is ETag %q, want %q", r.ETag, s.etag)

@@ -23,10 +23,10 @@ const (
 	lister
 	appender
 	twins   // of the harness
-	lengths // of leases: two that can be told apart
+	lengths // of leases: two different ones
 )
 
-// Deleter is the power to remove an entry that nobody holds: otherwise
+// Deleter is the power to remove an entry whose lease is free: otherwise
 // store.ErrLost, and fs.ErrNotExist. Like [store.LeaseBreaker], [store.ConditionalBreaker], [store.Documenter],
 // [store.Lister], [store.Appender], [store.Remover], and [store.Checkpointer] of its leases, it is tested in a store
 // that has it; otherwise the tests that need it are logged as not covered. A [store.ConditionalBreaker] that is no

@@ -7,7 +7,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// removals is about the end of an entry: only one that nobody has, and that is as it was seen, goes.
+// removals is about removing an entry: this succeeds only if its lease is free and the entry is unchanged.
 var removals = []property{
 	{"Remove/missing", remover, func(c *check) {
 		s := c.subject()

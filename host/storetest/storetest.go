@@ -1,4 +1,4 @@
-// Package storetest tells whether a [store.Store] keeps its contract: the
+// Package storetest checks whether a [store.Store] keeps its contract: the
 // outcome of every call in every state of a lease, ETags, expiry, late and
 // repeated calls, checkpoints, documents, listings, logs, and who wins when many want the same.
 //
@@ -29,7 +29,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// Harness tells the suite about the store under test.
+// Harness describes the store under test to the suite.
 type Harness struct {
 	// New returns the store, and cleans up after it with t.Cleanup. It is
 	// called for each test, and once before, to see what the store can do. It
@@ -50,14 +50,14 @@ type Harness struct {
 	Virtual bool
 
 	// Differences are the tests that this store is known to fail, with the
-	// reason. They are run all the same, and have to fail: a difference that is
+	// reason. They are run anyway, and have to fail: a difference that is
 	// gone, or that names no test, is an error, so that the list stays true.
 	// Nil: none.
 	Differences map[string]string
 }
 
 // patience bounds what one test may take, in the store's time: the longest
-// lease, the minute that the service may take to let go of one, and room.
+// lease, the minute that the service may take to release one, and room.
 const patience = 10 * time.Minute
 
 // Test runs the suite as subtests of t. In their names, own is the id that

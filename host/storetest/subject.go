@@ -23,10 +23,10 @@ type subject struct {
 	etag  string      // of the last write that the test knows of
 }
 
-// newName returns a name that nobody has used.
+// newName returns a name that was never used.
 func newName() string { return "storetest/t" + strings.ToLower(rand.Text()) }
 
-// newApp is the name of an app that nobody has used.
+// newApp is the name of an app that was never used.
 func newApp() string { return strings.Replace(newName(), "/", "-", 1) }
 
 // newID returns a random UUID.
@@ -160,7 +160,7 @@ func (s *subject) await(want store.LeaseState) {
 }
 
 // stays looks until an instant, before which the lease has to be in a state. A
-// look that ended later tells nothing.
+// look that ended later shows nothing.
 func (s *subject) stays(want store.LeaseState, until time.Time) {
 	for time.Now().Before(until) {
 		got := s.read().State
