@@ -126,8 +126,8 @@ func expand(text string, env []string) string {
 	})
 }
 
-// timeout reads hh:mm:ss, -1 being none. Without one it is that of the plans
-// that are not Consumption.
+// timeout reads hh:mm:ss, -1 being none. Without one it is the default of the plans
+// other than Consumption.
 func timeout(text string) (time.Duration, error) {
 	if text == "" {
 		return 30 * time.Minute, nil

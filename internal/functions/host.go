@@ -31,7 +31,7 @@ type Host struct {
 	Env     []string          // app settings, after the environment of this process
 	Timeout time.Duration     // functionTimeout; zero: none
 	Startup time.Duration     // how long a handler may take to answer; zero: 30 s
-	Log     func(Level, Line) // is told each line; nil: nobody is
+	Log     func(Level, Line) // is called with each line; nil: no log
 
 	mu      sync.Mutex
 	worker  *worker
@@ -106,7 +106,7 @@ func (h *Host) Await(ctx context.Context, not int) (int, error) {
 	return w.Pid(), nil
 }
 
-// await returns the first handler that ok accepts. One that has ended with code 0
+// await returns the first handler that ok accepts. A handler that has ended with code 0
 // stays the handler.
 func (h *Host) await(ctx context.Context, ok func(*worker) bool) (*worker, error) {
 	for ; ctx.Err() == nil; time.Sleep(pollEvery) {
@@ -153,8 +153,8 @@ func (h *Host) launch() error {
 	return nil
 }
 
-// disown takes note that the host ends this process, whose code then tells
-// nothing. It returns false if another call has.
+// disown notes that the host ends this process, whose exit code then
+// means nothing. It returns false if another call has.
 func (h *Host) disown(w *worker) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -30,10 +30,10 @@ var (
 )
 
 // Invoke calls a function and returns when the host has done with it. The
-// handler is told of no time-out: it is killed.
+// handler is not notified of a time-out: it is killed.
 func (h *Host) Invoke(ctx context.Context, function string, payload []byte) (Result, error) {
 	res := Result{ID: guid()}
-	// It waits while the handler is started again. One that has ended refuses the connection.
+	// It waits while the handler is started again. A handler that has ended refuses the connection.
 	w, err := h.await(ctx, func(w *worker) bool { return w.isReady() || w.isOver() })
 	if err != nil {
 		return res, err
@@ -93,7 +93,7 @@ func (h *Host) post(ctx context.Context, w *worker, function string, payload []b
 	}
 	answered, err := read(resp, body, res)
 	if err == nil && !answered {
-		<-ctx.Done() // the host waits for a result that nobody will set
+		<-ctx.Done() // the host waits for a result that never comes
 		return ctx.Err()
 	}
 	return err

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Timer is what a timer trigger tells. Zero times are those that .NET writes
+// A Timer is the data of a timer trigger. A zero time is sent as .NET writes it,
 // without a zone.
 type Timer struct {
 	Name       string // of the binding; empty: "timer"

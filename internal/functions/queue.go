@@ -20,7 +20,7 @@ type Queue struct {
 	Name      string
 }
 
-// A Message is one that was received.
+// A Message is a received message.
 type Message struct {
 	ID       string `xml:"MessageId"`
 	Pop      string `xml:"PopReceipt"`
@@ -142,7 +142,7 @@ func (q Queue) call(ctx context.Context, method, path string, v url.Values, body
 }
 
 // Drain calls the function with one message after the other until none is visible, and returns how many calls there were.
-// A message whose call succeeds is deleted. Of one that fails the message becomes visible again after a while, or goes to the
+// A message whose call succeeds is deleted. If the call fails, the message becomes visible again after a while, or goes to the
 // poison queue when it was received too often
 // (https://learn.microsoft.com/azure/azure-functions/functions-bindings-storage-queue-trigger#poison-messages).
 func (a *App) Drain(ctx context.Context, function string, q Queue) (calls int, err error) {

@@ -20,7 +20,7 @@ type worker struct {
 	url   string
 	ready chan struct{} // closed when it has answered
 	said  *lastLines    // on stderr
-	ours  bool          // the host has killed it: how it ended tells nothing
+	ours  bool          // the host has killed it: its exit code means nothing
 }
 
 func (w *worker) isReady() bool {
@@ -34,7 +34,7 @@ func (w *worker) isReady() bool {
 	}
 }
 
-// isOver reports whether the process has ended as one that is not started again.
+// isOver reports whether the process has ended and is not started again.
 func (w *worker) isOver() bool {
 	select {
 	case <-w.Gone():
@@ -75,9 +75,9 @@ func (h *Host) spawn() (*worker, error) {
 	return w, nil
 }
 
-// freePort is a port that nobody listened on a moment ago, which is all that
-// the host knows too. It is below those that systems hand out for connections (from
-// 32768 on Linux): beside other tests, one of these could have it before the handler.
+// freePort is a port that was free a moment ago, which is all that the host knows too.
+// It is below the ports that systems use for outgoing connections (from
+// 32768 on Linux): a parallel test could get one of these before the handler.
 func freePort() (port string, err error) {
 	const first, last, tries = 20000, 32767, 100
 	for range tries {
