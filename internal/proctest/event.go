@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// What of events that [Tell] did not print.
+// Values of What in events that [Tell] did not print.
 const (
 	Begins = "begins" // a process of the replica is about to be started
 	Log    = "log"    // a line of its log
 )
 
 // An Event is a line that a replica has printed: with [Tell], or into its log.
-// Of a log in JSON the attributes are taken over that have a field here.
+// A log line in JSON sets the fields for which it has attributes.
 type Event struct {
 	Replica string
-	What    string // what the replica tells, as "start", or Log
+	What    string // what the replica reports, as "start", or Log
 	Job     string
 	Tick    time.Time
 	Attempt int
@@ -28,7 +28,7 @@ type Event struct {
 	URL     string // where the replica listens, as its log says
 	Text    string // the whole line of a log
 
-	// At is when the replica told it, or when the line of a log was read. All
+	// At is when the replica printed it, or when the line of a log was read. All
 	// processes of a machine share the clock.
 	At time.Time
 }
@@ -63,7 +63,7 @@ func (f *Fleet) Await(what string, patience time.Duration, ok func(Event) bool) 
 	return f.search(&f.awaited, what, patience, ok)
 }
 
-// Have is [Fleet.Await] that takes an event of before, too: those of two replicas
+// Have is [Fleet.Await] that accepts earlier events, too: events of two replicas
 // may be read in either order.
 func (f *Fleet) Have(what string, patience time.Duration, ok func(Event) bool) (Event, error) {
 	return f.search(new(int), what, patience, ok)

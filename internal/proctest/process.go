@@ -28,7 +28,7 @@ type Command struct {
 	Stdout, Stderr func(line string)
 }
 
-// A Process is one that was started.
+// A Process is a started process.
 type Process struct {
 	cmd  *exec.Cmd
 	gone chan struct{}

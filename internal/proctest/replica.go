@@ -42,7 +42,7 @@ func Of(what string, run *soloist.Run) Event {
 	return Event{What: what, Job: run.Job, Tick: run.Tick, Attempt: run.Attempt, Token: run.Token}
 }
 
-// TellEnd tells the end of a run, and why it had to end.
+// TellEnd prints the end of a run, and why it had to end.
 func TellEnd(run *soloist.Run, cause error) {
 	e := Of("end", run)
 	if cause != nil {
@@ -63,7 +63,7 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Well asks the probes of the replica that listens at url, as its log tells it,
+// Well asks the probes of the replica that listens at url, which its log shows,
 // and returns what they have against it.
 func Well(url string) error {
 	for path, want := range map[string]string{"healthz": "ok", "readyz": "ready"} {

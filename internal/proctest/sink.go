@@ -43,7 +43,7 @@ func (s *Sink) Close() { s.server.Close() }
 // ErrStale is what [Send] returns of an effect that the sink does not accept.
 var ErrStale = errors.New("the sink has seen a larger token")
 
-// client keeps no connection of one that is dead for long.
+// client closes idle connections soon, since their sink may be dead.
 var client = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{IdleConnTimeout: 2 * time.Second}}
 
 // Send sends an effect to a sink. No context: it cannot be called back once it

@@ -18,7 +18,7 @@ import (
 type Storage struct {
 	Setting   string          // SOLOIST_STORAGE
 	Server    *azurite.Server // of a blob storage
-	Container string          // likewise
+	Container string          // of a blob storage, too
 	Lease     time.Duration
 	Store     interface {
 		Read(context.Context, string) (store.Entry, error)
@@ -32,7 +32,7 @@ func Directory(path string) Storage {
 
 // Azurite is a storage in an Azurite that some tests of this process share: in a
 // container of its own, with the shortest lease that Azure gives. The test is
-// skipped where there is none, and but for the nightly run.
+// skipped if there is none, or outside the nightly run.
 func Azurite(t testing.TB) Storage {
 	t.Helper()
 	s := Storage{Server: azurite.Next(t), Container: fmt.Sprintf("fleet-%d", containers.Add(1)), Lease: 15 * time.Second}
