@@ -94,7 +94,7 @@ func (a Answer) Response(r *http.Request) *http.Response {
 	return resp
 }
 
-// version is that of the service which a request names. The client library writes
+// version is the version of the service that a request names. The client library writes
 // the names of some headers in lower case.
 func version(r *http.Request) string {
 	for name, values := range r.Header {

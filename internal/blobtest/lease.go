@@ -119,14 +119,14 @@ func (l *lease) guard(id string, write bool) string {
 	return "LeaseNotPresentWithBlobOperation"
 }
 
-// written forgets a lease that nobody holds: it cannot be renewed any more.
+// written forgets a lease that is not live: it cannot be renewed any more.
 func (l *lease) written() {
 	if !l.live() {
 		*l = lease{state: available}
 	}
 }
 
-// describe tells what a read of the blob tells: never the id, nor the time left.
+// describe sets what a read of the blob shows: never the id, nor the time left.
 func (l *lease) describe(h http.Header) {
 	h.Set("X-Ms-Lease-State", l.state)
 	h.Set("X-Ms-Lease-Status", "unlocked")

@@ -102,7 +102,7 @@ func cut(name, prefix, delimiter string) (whole string, deeper bool) {
 	return name, false
 }
 
-// listed tells of a blob what a page tells. ETags have no quotation marks there.
+// listed is what a page shows of a blob. ETags have no quotation marks there.
 func (o *object) listed(r *Request, name string, metadata bool) listed {
 	o.lease.settle(r.now)
 	h := read(r, o).Header
@@ -129,7 +129,7 @@ func (p *page) text() []byte {
 	var text bytes.Buffer
 	text.WriteString("\ufeff" + xml.Header)
 	if err := xml.NewEncoder(&text).Encode(p); err != nil {
-		panic(err) // names and values are those of headers and paths
+		panic(err) // names and values come from headers and paths
 	}
 	return text.Bytes()
 }

@@ -28,7 +28,7 @@ func etagOf(o *object) string {
 	return o.etag
 }
 
-// answer is what every answer about the blob tells.
+// answer is what every answer about the blob contains.
 func (o *object) answer(status int) Answer {
 	a := accept(status)
 	a.Header.Set("Etag", o.etag)
