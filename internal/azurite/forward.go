@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Forward passes requests on to the account at a URL. The service does what it has got, though nobody waits for the answer.
+// Forward passes requests on to the account at a URL. The service executes a received request even if the caller has gone.
 func Forward(account string) (*httputil.ReverseProxy, error) {
 	target, err := url.Parse(account)
 	if err != nil {

@@ -26,8 +26,8 @@ import (
 )
 
 // StartSecure is [Start] of a server that speaks https and takes the tokens of
-// identities, which it does over https alone. It looks at the issuer, audience
-// and time of a token, not at its signature. The file has the certificate that
+// identities, which it does over https alone. It checks the issuer, audience
+// and time of a token, but not the signature. The file has the certificate that
 // its clients have to trust: SSL_CERT_FILE.
 func StartSecure(t testing.TB) (s *Server, certificate string) {
 	t.Helper()
@@ -117,13 +117,13 @@ func signature(services, permissions string, until time.Time) string {
 	}.Encode()
 }
 
-// Tenant and Principal are those of [Token].
+// Tenant and Principal are the ids in a [Token].
 const (
 	Tenant    = "11111111-2222-4333-8444-555555555555"
 	Principal = "99999999-8888-4777-8666-555555555555"
 )
 
-// Token returns an access token for storage that nobody has signed.
+// Token returns an unsigned access token for storage.
 func Token(life time.Duration) string {
 	now := time.Now()
 	part := func(v any) string {
@@ -158,7 +158,7 @@ func NewPlatform(t testing.TB) *Platform {
 	p := &Platform{life: time.Hour}
 	server := httptest.NewServer(p)
 	t.Cleanup(func() {
-		server.CloseClientConnections() // a fetch may outlive whoever wanted the token
+		server.CloseClientConnections() // a fetch may outlive its caller
 		server.Close()
 	})
 	p.url = server.URL + "/msi/token"
@@ -191,7 +191,7 @@ func (p *Platform) Asked() []url.Values {
 	return append([]url.Values(nil), p.asked...)
 }
 
-// Secrets are what nobody may tell: the header and all tokens.
+// Secrets must never be shown: the header and all tokens.
 func (p *Platform) Secrets() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

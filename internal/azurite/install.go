@@ -40,7 +40,7 @@ func installed(dir string) error {
 // mark is the last file of an installation: what an interrupted npm left does not have it.
 const mark = ".installed"
 
-// publish installs into a directory beside, which then takes the name node_modules.
+// publish installs into a temporary directory in dir, which then takes the name node_modules.
 func publish(ctx context.Context, dir string) (err error) {
 	temp, err := os.MkdirTemp(dir, ".install.")
 	if err != nil {
