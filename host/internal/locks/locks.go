@@ -58,7 +58,7 @@ type Once struct {
 	Error    string    `json:"error,omitempty"`    // why the record cannot be read
 }
 
-// A Reading is the result of one listing. Zero: the app has no locks.
+// A Reading is the result of one listing. Zero: the app has neither locks nor work that is done once.
 type Reading struct {
 	Locks  []Lock // those that are held first, then those used last
 	Once   []Once // the newest first
