@@ -26,7 +26,7 @@ type Config struct {
 	Seed          uint64              // of all that is decided by chance
 	Replicas      int                 // zero: 3
 	Length        time.Duration       // of the time with faults; zero: two hours. It begins at some time of an hour
-	Program       []trace.Definition  // its first version; nil: that of the seed
+	Program       []trace.Definition  // its first version; nil: the seed's
 	NetworkFaults []draw.NetworkFault // nil: as the seed says
 	NoFaultPlan   bool                // no crashes, operators, deploys, suspensions
 	Zero          bool                // replicas are started by alarms, and end by themselves
@@ -86,7 +86,7 @@ func (c *Cluster) machine(name string, slot int) *world.Machine {
 	return world.NewMachine(name, slot, world.NewClock(0, 0), c.log, &world.Traps{})
 }
 
-// newRequest names a run by hand.
+// newRequest returns an ID for a manual run.
 func (c *Cluster) newRequest(format string) string {
 	c.version.Lock()
 	defer c.version.Unlock()
@@ -110,7 +110,7 @@ func (s *slot) now() *replica {
 	return s.current
 }
 
-// order tells the slot something if it listens.
+// order sends an order to the slot, unless it is busy.
 func (s *slot) order(what string) {
 	select {
 	case s.orders <- what:
@@ -152,7 +152,7 @@ type replica struct {
 	c      *Cluster
 	ctx    context.Context
 	cancel context.CancelFunc
-	done   chan struct{} // Run has returned, and what was run by hand
+	done   chan struct{} // Run has returned, and so have the manual runs
 	byHand sync.WaitGroup
 	stays  bool // its process goes on after Overrun
 	served bool // it has done what it was started for

@@ -13,13 +13,12 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// An operator may also do what nobody should: write the entry of a job, or
-// delete the container of all.
+// An operator may also make grave mistakes: overwrite the entry of a job, or delete the
+// container of all entries.
 
-// Corruptions are what becomes of an entry: half a record, none at all, another
-// program's, one that is ahead of time, in one of its instants or in several, one
-// with a lease that no store takes, or with the largest token that there is, or a
-// version of the same that there was before.
+// Corruptions are what becomes of an entry: half a record, no record, another program's
+// record, an older version of the record, or a record with one or several of its times
+// in the future, a lease that no store accepts, or the largest possible token.
 var Corruptions = []string{"garbage", none, "other", "ahead", tickAhead, claimAhead, sinceAhead, markAhead, lastToken, endless, trace.Older}
 
 const (
@@ -33,9 +32,9 @@ const (
 	lastToken  = "last token"
 )
 
-// corrupt overwrites the entry of a job, and mends it after a while: by what there
-// was, or by deleting it. An entry that is being mended is left alone: what there was is
-// not known then.
+// corrupt overwrites the entry of a job, and mends it after a while: it restores the old
+// content, or deletes the entry. It skips an entry that is still corrupted, since the
+// old content is not known then.
 func (c *Cluster) corrupt(d draw.PlannedFault) {
 	if _, on := c.corrupting.LoadOrStore(d.Job, true); on {
 		return

@@ -7,8 +7,8 @@ import (
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
-// askAgain has another replica asked for the same run by hand again and again, while
-// the first one may still run it, and after that.
+// askAgain asks another replica for the same manual run again and again, while the
+// first replica may still run it, and after that.
 func (c *Cluster) askAgain(d draw.PlannedFault, request string) {
 	roll := draw.New(c.Seed, 0, "again "+request)
 	for range 6 {

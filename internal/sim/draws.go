@@ -220,7 +220,7 @@ func (c *Cluster) ordersWhilePaused(r *draw.Roll) {
 	time.Sleep(90 * time.Minute)
 }
 
-// sweepsBesideGroup removes the slots that nobody has used for an hour, soon before the next tick of the group.
+// sweepsBesideGroup removes the slots that no replica has used for an hour, soon before the next tick of the group.
 func (c *Cluster) sweepsBesideGroup(r *draw.Roll) {
 	tick := c.Program[0].After(time.Now())
 	time.Sleep(time.Until(tick.Add(100 * time.Minute)))

@@ -50,7 +50,7 @@ type lockUser struct {
 	id   string
 }
 
-// live makes call after call. The last one is the one that begins after all faults are over.
+// live makes call after call. The last call begins after all faults are over.
 func (u *lockUser) live() {
 	for n := 1; ; n++ {
 		r := draw.New(u.c.Seed, n, "lock call", u.id)
@@ -99,8 +99,8 @@ func (u *lockUser) call(r *draw.Roll, id string) {
 	})
 }
 
-// called makes one call for a lock, or for what is done once, and notes what came of it. Of a
-// replica that is gone, nothing is heard.
+// called makes one call for a lock, or for what is done once, and logs its result. If the replica is
+// gone by then, there is no result.
 func (c *Cluster) called(ctx context.Context, m *world.Machine, e trace.Event, call func() error) error {
 	e.What, e.Replica = trace.Called, m.Name
 	noted := c.log.Add(e)

@@ -55,7 +55,7 @@ func (w *lockWork) hold(ctx context.Context, run *soloist.Run, e trace.Event) er
 	return w.c.observed(ctx, w.m, w.c.log.Add(e), func() error { return w.behave(ctx, run, e) })
 }
 
-// slotIn is the slot of a lock that the ID of a run names. That of the first names none.
+// slotIn is the slot of a lock that the ID of a run names. The first slot's ID has no number.
 func slotIn(id string) (n int) {
 	if _, number, found := strings.Cut(id[strings.LastIndexByte(id, '@')+1:], "/"); found {
 		n, _ = strconv.Atoi(number)
@@ -97,7 +97,7 @@ func (w *lockWork) labour(ctx context.Context, run *soloist.Run, takes time.Dura
 			return ctx.Err()
 		}
 		if w.roll.Chance(0.1) {
-			_ = run.Check(ctx) // it tells of a loss by the end of ctx, too
+			_ = run.Check(ctx) // it also reports a loss by ending ctx
 		}
 	}
 	return nil

@@ -50,9 +50,9 @@ func (h *logCapture) Handle(_ context.Context, rec slog.Record) error {
 	return nil
 }
 
-// block keeps the goroutine that writes the log waiting, now and then: a log that
-// nobody reads does so. Once in the life of some replicas it takes up to an hour,
-// at whatever line.
+// block sometimes blocks the goroutine that writes the log, as a pipe without a
+// reader does. Once in the life of some replicas it takes up to an hour, at
+// whatever line.
 func (h *logCapture) block(message string) {
 	if h.calm() || h.seed == 0 {
 		return

@@ -50,8 +50,8 @@ func (c *Cluster) giveOrder(d draw.PlannedFault) {
 	}
 }
 
-// askForServed asks a replica to run by hand what was ordered, once its outcome has left the
-// record: nothing there shows any more that it ran.
+// askForServed asks a replica for a manual run with the ID of an order that was served, once the
+// outcome has left the record: nothing there shows any more that it ran.
 func (c *Cluster) askForServed(d draw.PlannedFault, request string) {
 	for shown := false; ; {
 		if !c.idle(5 * time.Second) {
@@ -128,8 +128,8 @@ func (c *Cluster) note(ctx context.Context, s *soloist.Scheduler, o soloist.Orde
 	return err
 }
 
-// resumeAll ends all pauses, so that what is due at the end has to run. A job whose entry is
-// spoilt is resumed once that is over.
+// resumeAll ends all pauses, so that what is due at the end has to run. A job whose entry is corrupted
+// is resumed once the entry has been mended.
 func (c *Cluster) resumeAll() {
 	if !c.ordered || c.NoFaultPlan {
 		return
@@ -143,7 +143,7 @@ func (c *Cluster) resumeAll() {
 	}
 }
 
-// leadDeeds are what befalls in the lead. The network's are said by leadFaults.
+// leadDeeds are what happens in the lead. See leadFaults for the faults of the network.
 var leadDeeds = []string{"restart", "restart", "restart", "step down", "pause", "resume", "run", "run now", "unlock", "break now", "break", "freeze", "freeze", "crash", "crash", "delete", "step", "lost", "lost", "lost and restart", "lost and restart"}
 
 // orderInLead gives an order of a kind.
@@ -197,7 +197,7 @@ func (c *Cluster) backfill(d draw.PlannedFault) {
 	}
 }
 
-// parallel is how many ticks of a backfill are run at a time. Those of a group are run one at a time.
+// parallel is how many ticks of a backfill run at a time. Ticks of a group run one at a time.
 func (c *Cluster) parallel(d draw.PlannedFault) int {
 	r := draw.New(c.Seed, 0, "parallel", d.Job, trace.TimeOfDay(d.At))
 	if def := c.drawnNow(d.Job); def.Group != "" || r.Chance(0.4) {

@@ -64,7 +64,7 @@ type passes struct {
 	all     sync.WaitGroup
 	running atomic.Int32
 	ran     atomic.Bool
-	failed  atomic.Pointer[error] // what was wrong with the one that has ended last
+	failed  atomic.Pointer[error] // the error of the pass that ended last
 	ended   chan struct{}
 	n       int       // so far
 	start   time.Time // of the last one
@@ -72,8 +72,8 @@ type passes struct {
 	roll    *draw.Roll
 }
 
-// pass does what is due, and what comes to be due while something runs or within the patience, and hands over to the next
-// alarm.
+// pass does what is due, and what comes due while something runs or while the process waits for the next tick. Then it hands
+// over to the next alarm.
 func (x *process) pass() error {
 	ctx, cancel := context.WithTimeout(x.ctx, trace.LongestPass)
 	defer cancel()
@@ -91,8 +91,8 @@ func (x *process) pass() error {
 // guardSpan is how long after the death of a process its guard wakes the app up.
 const guardSpan = 45*time.Second + 3*draw.Odd
 
-// run goes on until nothing is due within the patience: after enough, which is when there may be too little time for a run,
-// only while something runs.
+// run goes on until nothing comes due in the time that the process waits for a tick. After enough there may be too little
+// time for another run, so then it goes on only while something runs.
 func (p *passes) run(ctx context.Context, enough time.Time) error {
 	p.begin(ctx)
 	for pause := time.Second + draw.Odd; ; {
@@ -118,7 +118,7 @@ func (p *passes) run(ctx context.Context, enough time.Time) error {
 		default:
 			wait, pause = max(wait, leastPause), time.Second+draw.Odd
 		}
-		if tick := p.nextTick(now); !tick.IsZero() { // due may be that of another job, which cannot be begun
+		if tick := p.nextTick(now); !tick.IsZero() { // due may be the tick of another job, which cannot begin
 			wait = min(wait, max(tick.Sub(now), leastPause))
 		}
 		if !idle {
@@ -266,7 +266,7 @@ func (x *process) serve() {
 			panic(err)
 		}
 	})
-	x.Rest(x.ctx, draw.Odd) // of two reads of the orders at one instant, nobody could tell whether the second one has to be made
+	x.Rest(x.ctx, draw.Odd) // after a read of the orders at the same instant, a second read may or may not be necessary
 	x.set(x.alarm.Renew)
 	x.untilIdle()
 	x.cancel()
@@ -276,7 +276,7 @@ func (x *process) serve() {
 	}
 }
 
-// untilIdle returns when the process may end, or has to. One that stays hands over all the same.
+// untilIdle returns when the process may end, or has to. A process that stays up hands over nevertheless.
 func (x *process) untilIdle() {
 	quiet, next := time.Now(), time.Time{}
 	for {

@@ -114,7 +114,7 @@ func (p *platform) free(s *slot) {
 	p.taken[s.index] = false
 }
 
-// start starts a replica, in its time. One that was started in vain is started again at the next look.
+// start starts a replica after a random delay. If the start fails, the platform tries again at the next look.
 func (p *platform) start(why string) {
 	s, n := p.take()
 	if s == nil {

@@ -90,7 +90,7 @@ func (c *Cluster) healthy(m *world.Machine, d *trace.Definition) func(context.Co
 		start := time.Now()
 		r := draw.New(c.Seed, 0, "healthy", m.Name, d.Name, trace.TimeOfDay(start))
 		m.Sleep(ctx, r.Between(time.Millisecond, 50*time.Millisecond), r)
-		if time.Now().Equal(start) { // the run ended at that instant: whether it was asked, nobody can tell
+		if time.Now().Equal(start) { // the run ended at that instant: it may or may not have been asked
 			return ctx.Err()
 		}
 		return m.Answer(ctx, d.Pulse, r, c.calm())

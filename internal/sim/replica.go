@@ -103,7 +103,7 @@ func (r *replica) keepHistory() {
 	r.c.wg.Go(func() { h.Run(r.ctx) })
 }
 
-// withLogs is the store, and logs beside it, on which nothing goes wrong.
+// withLogs is the store together with logs, on which nothing goes wrong.
 func (c *Cluster) withLogs(r *draw.Roll) logging { return logging{c.overHands(r, false), &c.logs} }
 
 type logging struct {

@@ -19,10 +19,9 @@ import (
 	"github.com/soloist-go/soloist/internal/sim/world"
 )
 
-// A Script is a cluster that nothing befalls but what a test says: no
-// chance, no faults, clocks that are right. It is for stories of one
-// interleaving each, which is judged like a simulation. As that, it
-// belongs in a bubble of testing/synctest.
+// A Script is a cluster in which only what a test says happens: no chance, no faults,
+// clocks that are right. It is for stories of one interleaving each, which is judged
+// like a simulation. Like a simulation, it belongs in a bubble of testing/synctest.
 type Script struct {
 	// Direct takes a request to the service and its answer back. Nil: [RPC.Go].
 	Direct func(ctx context.Context, p *RPC) (*http.Response, error)
@@ -46,7 +45,7 @@ type Part struct {
 	Skew  time.Duration // of its wall clock
 	Drift int64         // of both its clocks, in millionths
 	Grace time.Duration
-	Azure azure.Config // how it opens the service, but for the Transport; zero: by a signature
+	Azure azure.Config // how it opens the service, except the Transport; zero: by a signature
 	Logs  slog.Handler // gets each line that it logs; nil: the log of the script alone has the lines
 }
 

@@ -135,9 +135,9 @@ func (c *Cluster) plan() []draw.PlannedFault {
 	return all
 }
 
-// settling is how long the cluster gets after all faults: longer where the
-// youngest definition is that of an aborted deploy, which others respect for
-// some minutes, and where shards are to be spread evenly.
+// settling is how long the cluster gets after all faults: longer where the youngest
+// definition is from an aborted deploy, which others respect for some minutes, and
+// where shards are to be spread evenly.
 func (c *Cluster) settling() time.Duration {
 	youngest := ""
 	c.log.Edit(func() {

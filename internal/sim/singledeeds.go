@@ -91,7 +91,7 @@ func (c *Cluster) cutsOff(one *replica, e *trace.Event, r *draw.Roll) {
 	time.Sleep(time.Until(f.To))
 }
 
-// unlocksIt has an operator end the lease of the run. One that is deaf goes on for a while.
+// unlocksIt has an operator end the lease of the run. A run that ignores its context goes on for a while.
 func (c *Cluster) unlocksIt(_ *replica, e *trace.Event, r *draw.Roll) {
 	if e.Op == trace.UnlockDeaf {
 		c.turn(e, trace.Deaf)
@@ -102,7 +102,7 @@ func (c *Cluster) unlocksIt(_ *replica, e *trace.Event, r *draw.Roll) {
 	c.log.Edit(func() { e.Heard = time.Now() })
 }
 
-// silences has the run tell no progress from some moment on.
+// silences has the run report no progress from some moment on.
 func (c *Cluster) silences(_ *replica, e *trace.Event, _ *draw.Roll) {
 	c.turn(e, map[string]trace.Behavior{trace.Stall: trace.Silent, trace.StallDeaf: trace.Stubborn}[e.Op])
 }

@@ -65,7 +65,7 @@ func (c *Cluster) chase(d draw.PlannedFault) {
 	}
 }
 
-// deleteTwice deletes an entry, and the one that is made in its place.
+// deleteTwice deletes an entry, and then the entry that is created in its place.
 func (c *Cluster) deleteTwice(d draw.PlannedFault) {
 	c.operate(draw.PlannedFault{What: "delete", Job: d.Job})
 	for range 100 {

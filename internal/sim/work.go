@@ -56,7 +56,7 @@ func (c *Cluster) observed(ctx context.Context, m *world.Machine, e *trace.Event
 			if !returned {
 				e.Result = trace.Failed
 			}
-			if e.End = time.Now(); e.End.Equal(e.Cancelled) { // which came first, nobody can tell
+			if e.End = time.Now(); e.End.Equal(e.Cancelled) { // their order is unknown
 				e.Cancelled, e.Why = time.Time{}, ""
 			}
 		})
@@ -155,7 +155,7 @@ func (w *worker) goOn(d time.Duration) {
 	}
 }
 
-// labour takes its time, tells its progress and obeys its context.
+// labour takes its time, reports its progress and obeys its context.
 func (w *worker) labour(ctx context.Context, takes time.Duration) error {
 	step := 5 * time.Second
 	if w.HeartbeatTimeout > 0 {
@@ -188,7 +188,7 @@ func (w *worker) labour(ctx context.Context, takes time.Duration) error {
 }
 
 // goesOn reports whether a run that takes until end does. After all faults a shard of a singleton goes on
-// until it has to end: if all were acquired anew then, no replica would have to hand one over.
+// until it has to end: if all shards were acquired again then, no replica would have to hand one over.
 func (w *worker) goesOn(end time.Time) bool {
 	calm := w.c.calm()
 	return calm && w.Spread() || time.Now().Before(end) && w.rough != calm
@@ -229,7 +229,7 @@ func (w *worker) saveTooMuch(ctx context.Context) {
 	}
 }
 
-// note is how a log tells a checkpoint: zero for none.
+// note is how a log shows a checkpoint: zero for none.
 func (s savings) note() string {
 	if s.N == 0 {
 		return "0"

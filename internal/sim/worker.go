@@ -54,7 +54,7 @@ func (w *worker) sleep(ctx context.Context, d time.Duration) bool {
 	return w.Machine.Sleep(ctx, d, w.roll)
 }
 
-// beat notes that the run has told its progress, unless that did not count.
+// beat logs that the run has reported its progress, unless the report did not count.
 func (w *worker) beat(err error) error {
 	if err == nil {
 		w.c.log.Edit(func() { w.event.Beat = time.Now() })

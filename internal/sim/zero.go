@@ -77,8 +77,8 @@ func (p *platform) letter(app string, in time.Duration) []byte {
 	return b
 }
 
-// planAtZero is the plan of a cluster that scales to zero: no replica of an aborted deploy is left behind, which nobody would
-// be up to take a job back from, and replicas meet trouble in their calls to the queue.
+// planAtZero is the plan of a cluster that scales to zero. It has no aborted deploys, since no replica would be up to take a
+// job back, and it has faults in calls to the queue.
 func (c *Cluster) planAtZero(all []draw.PlannedFault, start time.Time) []draw.PlannedFault {
 	if c.platform == nil {
 		return all
@@ -94,7 +94,7 @@ func (p *platform) clock(s *soloist.Scheduler, m *world.Machine, version int) *a
 		Now: func() time.Time { return m.Now().Add(-s.Health().Skew) }, Work: fmt.Sprint("version ", version), Started: time.Now()}
 }
 
-// ring has an operator, or who asks for a run by hand, wake a cluster up that scales to zero. The end of ctx ends that.
+// ring has an operator, or the caller of a manual run, wake up a cluster that scales to zero. It ends when ctx ends.
 func (c *Cluster) ring(ctx context.Context, job string) {
 	if c.platform == nil {
 		return
