@@ -9,8 +9,8 @@ import (
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
-// withFollowers adds jobs that follow others, in half of the seeds: one, a chain, or one that
-// follows two.
+// withFollowers adds jobs that follow others, in half of the seeds: a single follower, a chain,
+// or a follower of two jobs.
 func withFollowers(all []trace.Definition, seed uint64) []trace.Definition {
 	r := New(seed, 0, "after")
 	if !r.Chance(0.5) {
@@ -37,8 +37,8 @@ func follower(name, after string, r *Roll) trace.Definition {
 		Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Nothing, trace.Deaf, trace.Exits}}
 }
 
-// Follow gives each follower the ticks of the jobs before it. One that would follow what has no
-// ticks, or two of different schedules, has a schedule of its own.
+// Follow gives each follower the ticks of the jobs before it. A follower of a job without
+// ticks, or of two jobs with different schedules, gets a schedule of its own.
 func Follow(all []trace.Definition) {
 	for i := range all {
 		d := &all[i]

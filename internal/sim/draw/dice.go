@@ -70,8 +70,7 @@ func (r *Roll) Latency() time.Duration {
 	return r.Between(2*time.Millisecond, Usual)
 }
 
-// Odd keeps the ends of two times apart: of two timers for one instant nobody can
-// tell which is first.
+// Odd keeps the ends of two times apart: two timers for one instant have no defined order.
 const Odd = 137 * time.Microsecond
 
 // Pick draws one of some values.

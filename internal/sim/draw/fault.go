@@ -6,7 +6,7 @@ import (
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
-// A PlannedFault is what befalls a cluster at some time, or what its operators do to it.
+// A PlannedFault is what happens to a cluster at some time, or what its operators do to it.
 type PlannedFault struct {
 	At   time.Time
 	What string
@@ -75,7 +75,7 @@ func pages(seed uint64, start, end time.Time, slots int) (all []NetworkFault) {
 	return all
 }
 
-// FaultPlan is what befalls the cluster of a seed.
+// FaultPlan is what happens to the cluster of a seed.
 func FaultPlan(seed uint64, start, end time.Time, slots int, jobs []trace.Definition) (all []PlannedFault) {
 	if quiet(seed) != "" {
 		return nil
@@ -121,7 +121,8 @@ type planner struct {
 	all        []PlannedFault
 }
 
-// every plans what comes so far apart, on average, and what is set in it beside its slot and job.
+// every plans faults at random intervals of mean on average. It calls set for the fields other
+// than slot and job.
 func (p *planner) every(mean time.Duration, what string, set func(d *PlannedFault)) {
 	if p.without > 0 && p.r.Chance(p.without) {
 		return

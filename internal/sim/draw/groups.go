@@ -60,11 +60,11 @@ func GroupsOf(defs []trace.Definition) map[string]int {
 	return all
 }
 
-// OfGroup begins the points at which a machine comes by for a slot of a group. They are apart, as
-// those of locks are.
+// OfGroup is the prefix of the points that a machine passes in its calls for a slot of a group. They have
+// names of their own for the same reason as [OfLock].
 const OfGroup = "group "
 
-// GroupFaults is what befalls the slots of the group of a seed alone.
+// GroupFaults are the faults that hit only the slots of a seed's group.
 func GroupFaults(seed uint64, start, end time.Time, jobs []trace.Definition) []PlannedFault {
 	names := SlotsOfGroup(jobs)
 	return slotFaults(seed, start, end, names[:min(len(names), GroupsOf(jobs)[AGroup])], "group faults", OfGroup)
@@ -84,8 +84,8 @@ func SlotsOfGroup(jobs []trace.Definition) (names []string) {
 	return names
 }
 
-// OfMember begins the points at which a machine comes by for the member entry of a replica. They are
-// apart, as those of locks are.
+// OfMember is the prefix of the points that a machine passes in its calls for a replica's member entry.
+// They have names of their own for the same reason as [OfLock].
 const OfMember = "member "
 
 // MemberFaults are crashes, suspensions and stops of replicas in their calls for their member entries.

@@ -6,8 +6,8 @@ import (
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
-// InLead is what befalls a cluster in the last seconds before a tick of a job, or just after
-// it, when a replica has the lease of it, or has claimed it.
+// InLead is what happens to a cluster in the last seconds before a tick of a job, or just
+// after it, when a replica has the job's lease, or has claimed the tick.
 const InLead = "in the lead"
 
 // drawAhead draws which jobs claim their ticks ahead, and how often the most frequent job is

@@ -75,8 +75,8 @@ func limitTicks(all []trace.Definition, seed uint64) {
 	Follow(all)
 }
 
-// limitDays gives a job no ticks on one of the days. Its ticks are the same on each day, so that those that
-// move from there to the other day meet others; those of a date alone meet none.
+// limitDays gives a job no ticks on one of the days. Its ticks have the same times on each day, so that a tick which moves to
+// the other day meets a tick there, unless the schedule has a date.
 func limitDays(d *trace.Definition, days int) {
 	day := 24 * time.Hour
 	d.Zone = west

@@ -41,13 +41,13 @@ func Entries(locks []LockPlan) (all []string) {
 	return all
 }
 
-// LockFaults is what befalls the locks of a seed alone: operators who end leases and delete
-// entries, and replicas that crash, are suspended or stop at points of their calls.
+// LockFaults are the faults that hit only the locks of a seed: operators who end leases and
+// delete entries, and replicas that crash, are suspended or stop at points of their calls.
 func LockFaults(seed uint64, start, end time.Time, locks []LockPlan) []PlannedFault {
 	return slotFaults(seed, start, end, Entries(locks), "lock faults", OfLock)
 }
 
-// slotFaults is what befalls some slots. Their points begin with area.
+// slotFaults are the faults of some slots. The names of their points begin with area.
 func slotFaults(seed uint64, start, end time.Time, names []string, dice, area string) (all []PlannedFault) {
 	if quiet(seed) != "" || len(names) == 0 {
 		return nil
@@ -65,8 +65,9 @@ func slotFaults(seed uint64, start, end time.Time, names []string, dice, area st
 	return p.all
 }
 
-// OfLock begins the points at which a machine comes by for a lock, or for what is done once. They
-// are apart from those of jobs, so that locks take no fault away from those.
+// OfLock is the prefix of the points that a machine passes in its calls for a lock, or for what
+// is done once. Their names differ from the points of jobs, so that locks take no fault away from
+// jobs.
 const OfLock = "lock "
 
 // A OncePlan is what the replicas of a seed do once for each version of the program.

@@ -26,7 +26,7 @@ func withShards(all []trace.Definition, seed uint64) []trace.Definition {
 }
 
 // roomFor is how many entries more a program may have. From twelve entries on a replica reads and starts
-// several jobs at one instant. Of two such calls, nobody can tell which is first.
+// several jobs at one instant. Two such calls have no defined order.
 func roomFor(all []trace.Definition) int {
 	const mostEntries = 11
 	return mostEntries - len(slices.DeleteFunc(slices.Clone(all), func(d trace.Definition) bool { return d.EveryReplica }))
@@ -58,7 +58,7 @@ func ShardOf(d *trace.Definition, run *soloist.Run) *trace.Definition {
 	return &one
 }
 
-// keepAlike gives the shards of a whole one definition: that of the first.
+// keepAlike gives all shards of a whole the definition of the first.
 func keepAlike(all []trace.Definition) {
 	for i := range all {
 		if d := &all[i]; d.Shards > 0 {

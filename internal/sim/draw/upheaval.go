@@ -11,16 +11,16 @@ import (
 // one behind a page, asks for the status of all jobs.
 const Looks = "look"
 
-// Sweeps is what an operator does with locks that nobody uses: their entries go. For those who use
-// them, nothing may come of that: it is no deletion that excuses anything.
+// Sweeps is an operator's removal of the entries of unused locks. A sweep must not affect a lock's
+// callers: unlike a deletion, it permits no violation.
 const Sweeps = "sweep"
 
 // Unlocks is an upheaval: an operator unlocks a job with this program, and then
 // asks for its status.
 const Unlocks = "unlock"
 
-// Upheavals are what befalls a whole cluster or its operation, beside the
-// faults of single machines and requests.
+// Upheavals are what happens to a whole cluster or its operation, in addition to the faults of
+// single machines and requests.
 const (
 	Downtime    = "downtime"      // no replica is up for a while
 	ToolLeases  = "tool leases"   // a tool holds the lease of an entry and claims nothing

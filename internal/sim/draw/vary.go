@@ -8,8 +8,8 @@ import (
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
-// vary draws the fields of some jobs, and adds two jobs: one of which the seed
-// draws nearly every field, and one that runs on each replica.
+// vary draws the fields of some jobs, and adds two jobs: the seed draws nearly every field of the
+// first, and the second runs on each replica.
 func vary(all []trace.Definition, r *Roll) []trace.Definition {
 	for i := range all {
 		switch d := &all[i]; d.Name {

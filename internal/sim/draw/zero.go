@@ -38,7 +38,7 @@ func rarely(all []trace.Definition, r *Roll) []trace.Definition {
 	key := uint64(*r)
 	for i := range all {
 		d := &all[i]
-		unlimited(d) // limits are those of two days
+		unlimited(d) // limits are made for two days
 		if d.EveryReplica {
 			continue
 		}
@@ -92,7 +92,7 @@ func Anew(before, next []trace.Definition, r *Roll) []trace.Definition {
 	return next
 }
 
-// MailFaults is what befalls calls to the queue.
+// MailFaults are the faults of calls to the queue.
 func MailFaults(seed uint64, start, end time.Time, slots int) (all []NetworkFault) {
 	r := New(seed, 0, "mail faults")
 	for t := start.Add(r.Around(20 * time.Minute)); t.Before(end); t = t.Add(r.Around(40 * time.Minute)) {
