@@ -20,7 +20,7 @@ func ofFaults(judge func(w *world, f *fault, bad report), kinds ...string) func(
 	}
 }
 
-// ahead: a tick whose replica died before it is late by a lease at most: that of the store, until it was claimed.
+// ahead: a tick whose replica died before it is late by a lease at most: by the store's lease, until the tick was claimed.
 func ahead(w *world, f *fault, bad report) {
 	for _, t := range w.tasks {
 		if late := t.Lease*4/3 + near + calls(4); t.name == f.Job {
@@ -99,7 +99,7 @@ func (f *fault) patient(lease time.Duration, q *trace.Event, before []*trace.Eve
 	}
 }
 
-// denied: who may not write costs no tick beside those that came due before it gave up what it ran.
+// denied: a replica that may not write has no ticks missed except those that came due before it gave up what it ran.
 func denied(w *world, f *fault, bad report) {
 	held := map[string]time.Time{}
 	for _, hit := range f.hits {

@@ -129,8 +129,8 @@ func health(w *world, bad report) {
 	}
 }
 
-// budget: a tick costs few requests in the mean, of all replicas together. Those of a run that goes on do not count, nor do the
-// reads of a job that others follow: they wait for its end.
+// budget: a tick costs few requests on average, of all replicas together. The requests of a run that goes on do not count,
+// nor do the reads of a job that others follow: they wait for its end.
 func budget(w *world, bad report) {
 	to := w.settled.Add(-starts)
 	replicas := len(w.upAt(to))

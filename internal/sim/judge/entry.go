@@ -19,7 +19,7 @@ type term struct {
 	forced      bool // an operator has ended it
 }
 
-// A write is one that was taken.
+// A write is a write request that the service accepted.
 type write struct {
 	*trace.Event
 	e        *entryLog

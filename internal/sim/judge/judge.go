@@ -4,9 +4,9 @@
 // fault. A property is judged from these facts. It takes no record's word for what ran, and compares kinds and values, never
 // texts of the program.
 //
-// Two devices take the place of excuses. What an operator deletes or overwrites begins a new epoch of that entry: safety holds
-// within one epoch. And while a machine is suspended, and for a second after it, nothing on it counts as alive: that time is
-// cut out of the lives of its runs. Progress is judged only once all faults are over.
+// Two devices make exceptions unnecessary. What an operator deletes or overwrites begins a new epoch of that entry: safety
+// holds within one epoch. And while a machine is suspended, and for a second after it, nothing on it counts as alive: that
+// time is cut out of the lives of its runs. Progress is judged only once all faults are over.
 package judge
 
 import (

@@ -66,8 +66,8 @@ func releases(w *world, bad report) {
 	}
 }
 
-// closed: what an operator has made of an entry is left alone until it is mended: no replica writes there. An older version of
-// the record is one that they cannot know from the right one.
+// closed: after an operator has corrupted an entry, no replica writes to it until it is mended. An older version of the
+// record does not count: replicas cannot distinguish it from the right one.
 func closed(w *world, bad report) {
 	for _, e := range w.logs {
 		var spoilt *trace.Event
@@ -103,9 +103,9 @@ func livesOf(runs []*run) (all []life) {
 	return all
 }
 
-// exclusive: of the runs of a job, or of a slot of a lock, only those of one token have a living context at a time. A group has
-// no more runs than the limit in force, whichever slots they hold: but a run does not count once a slot was deleted that it may
-// have, since nothing shows that slot as taken.
+// exclusive: of the runs of a job, or of a slot of a lock, only the runs with one token have a living context at a time. A
+// group has no more runs than the limit in force, whichever slots they hold: but a run does not count once a slot was deleted
+// that it may have, since nothing shows that slot as taken.
 func exclusive(w *world, bad report) {
 	groups, lost := by[string, *run]{}, by[string, time.Time]{}
 	for _, e := range w.logs {
@@ -142,7 +142,7 @@ func exclusive(w *world, bad report) {
 	}
 }
 
-// crowded reports each life that begins while as many others as are allowed go on, but for those that do not count for it.
+// crowded reports each life that begins while as many others as are allowed go on, not counting the lives that apart exempts.
 func crowded(name string, all []life, apart func(a, b *run) bool, limit func(time.Time) int, bad report) {
 	var now []life
 	for _, x := range all {

@@ -92,7 +92,8 @@ func early(w *world, r *run) bool {
 const mostCounted = 100_000
 
 // ledger: the watermark never goes back. Each tick that it passes has one outcome, or is one of a counted range, and is a tick of
-// the definition. A claim is of the first tick after the watermark, or of one that was claimed before; or of any for a backfill.
+// the definition. A claim is of the first tick after the watermark, or of a tick that was claimed before; or, for a backfill,
+// of any tick.
 func ledger(w *world, bad report) {
 	for _, e := range w.jobs {
 		for _, q := range e.writes {
@@ -136,8 +137,8 @@ func (q *write) passes(bad report) {
 	}
 }
 
-// wrong reports whether an outcome is not that of the next tick or of a counted range. What is written as the definition changes
-// may leave ticks out.
+// wrong reports whether an outcome is neither for the next tick nor for a counted range. What is written as the definition
+// changes may leave ticks out.
 func (o outcome) wrong() bool {
 	d, single := o.write.d, o.From.IsZero()
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// checkpoints: a run loads what was saved last; nothing, if the entry was made anew.
+// checkpoints: a run loads what was saved last; nothing, if the entry was created again.
 func checkpoints(w *world, bad report) {
 	for _, e := range w.jobs {
 		kept, next := "0", e.writes

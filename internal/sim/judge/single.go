@@ -52,8 +52,8 @@ func hitNone(_ *world, f *fault, bad report) {
 	}
 }
 
-// lease is that of the store of what was hit, length the shorter one if it beats, look how often others look at it, and calls how
-// long n calls take.
+// lease is the store's lease of what was hit, length the shorter lease if it beats, look how often others look at it, and
+// calls how long n calls take.
 func (f *fault) lease() time.Duration { return time.Duration(f.r.claim.Record.Run.Lease) }
 
 func (f *fault) length() time.Duration { return cmp.Or(f.r.claim.Record.Beats(), f.lease()) }

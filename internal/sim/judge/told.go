@@ -10,9 +10,9 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// callers: who calls is told the truth. Do calls its function at most once, returns after it, and returns nil only if that did.
-// Once.Run returns nil only after a success, and gives up only after as many tries as it may make. RunNow returns an outcome that
-// is written. The functions of a lock have IDs of their own.
+// callers: what a call returns is true. Do calls its function at most once, returns after it, and returns nil only if that
+// did. Once.Run returns nil only after a success, and gives up only after as many tries as it may make. RunNow returns an
+// outcome that is written. The functions of a lock have IDs of their own.
 func callers(w *world, bad report) {
 	ids, runs := map[[2]string]string{}, by[string, *run]{}
 	for _, r := range w.runs {

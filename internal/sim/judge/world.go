@@ -44,7 +44,7 @@ type world struct {
 type task struct {
 	*entryLog
 	*trace.Definition
-	paused bool // by its record in the end, or one that it follows is
+	paused bool // by its record in the end, or a job that it follows is
 }
 
 // due reports whether ticks come due for a task by its own schedule alone.
@@ -59,7 +59,7 @@ func (t *task) calm(w *world) time.Time {
 	return later(w.calm, t.After(w.aborted).Add(trace.Patience))
 }
 
-// A fault is one thing that has befallen the cluster, or a job, or a run.
+// A fault is one thing that has happened to the cluster, or a job, or a run.
 type fault struct {
 	*trace.Event
 	until time.Time // the next one comes
@@ -232,7 +232,7 @@ func (w *world) findCalm() {
 	}
 }
 
-// pausedItself reports whether a job, or one that it follows, is paused by its record in the end.
+// pausedItself reports whether a job, or a job that it follows, is paused by its record in the end.
 func (w *world) pausedItself(job string) bool {
 	d, e := w.latest(job), w.entries[job]
 	if e == nil || d == nil {

@@ -11,7 +11,7 @@ import (
 
 // Progress of a cluster that a platform scales to zero: it starts a replica when a message is visible in the queue of alarms.
 
-// A letter is a message of the queue, as its own log tells.
+// A letter is a message of the queue, from the queue's own log.
 type letter struct {
 	put, visible, gone time.Time // gone: deleted or lost; zero: it is still there
 	lost               bool      // by the platform, or moved to another time
@@ -52,10 +52,10 @@ func (w *world) inQueue(t, from, to time.Time) (n int) {
 func (w *world) rested() time.Time { return w.calm.Add(2 * trace.Settling) }
 
 // wakes: a wake-up is pending at or before the next thing to do. So each tick begins as soon as the platform can start a replica
-// for it, unless its job runs already: it looks, starts a replica, and perhaps another one after it, when the first one's pass
-// was about to end, and one that has ended by itself again later and later. It is judged from when a replica has handed over
-// that knows its schedule, after all faults, until an alarm would come that the platform has lost. A tick whose starting
-// deadline may be over before a replica is up need not begin.
+// for it, unless its job runs already: it looks, starts a replica, and perhaps another one after it, when the first one's
+// pass was about to end; and it waits longer and longer before it starts a replica that ends by itself again. It is judged
+// from when a replica has handed over that knows its schedule, after all faults, until an alarm would come that the platform
+// has lost. A tick whose starting deadline may be over before a replica is up need not begin.
 func wakes(w *world, bad report) {
 	if w.Zero == nil {
 		return
