@@ -16,7 +16,7 @@ type Definition struct {
 	Zone             string        // that it is meant in
 	Open             []Time        // when the job has ticks; empty: always
 	Limits           Limits        // what the program says of that
-	Closed           string        // far days of its calendar, the name of which tells no edition; empty: it has none
+	Closed           string        // far days of its calendar, whose name has no edition; empty: it has no calendar
 	Lease            time.Duration // of the store
 	Beat             time.Duration // the lease that the program asks for, if the store takes none so short
 	Timeout          time.Duration
@@ -49,7 +49,7 @@ type Definition struct {
 	Least, Most time.Duration // that a run takes
 	Lengthy     time.Duration // that it takes once all faults are over, up to that; zero: seconds
 	Saves       bool          // it keeps a counter as its checkpoint
-	Padding     int           // bytes of the checkpoint beside the counter
+	Padding     int           // bytes of the checkpoint in addition to the counter
 	Behaviors   []Behavior    // of a run, one of them; none: it is fine
 }
 
@@ -64,11 +64,11 @@ func (d *Definition) Before() []string {
 	return strings.Split(d.Follows, ", ")
 }
 
-// Limits are what a program says of the ticks of a job beside its schedule.
+// Limits are what a program says about the ticks of a job in addition to its schedule.
 type Limits struct {
 	From, Until time.Time
 	Except      string // days with spaces between them; empty: none
-	Only        string // likewise
+	Only        string // also days; empty: none
 	Shift       soloist.Shift
 }
 

@@ -13,7 +13,7 @@ type What string
 // What can happen. Times are true ones.
 const (
 	Up        What = "up"       // a replica starts
-	Crash     What = "crash"    // it is gone: nothing of it is heard again
+	Crash     What = "crash"    // it is gone: nothing more comes from it
 	Stop      What = "stop"     // it is asked to stop
 	Gone      What = "gone"     // it has stopped
 	Freeze    What = "freeze"   // it is suspended until End
@@ -31,8 +31,8 @@ const (
 	Deleted   What = "deleted"  // the entry of a job, by somebody
 	Corrupted What = "spoilt"   // the entry of a job, until End: it says what Record does, nil for nothing
 	Ordered   What = "ordered"  // by an operator: Op for a Job, in force at the latest when it is Heard; zero: it is not known to be written
-	Listed    What = "listed"   // a status, asked at Sent and told at Heard, says Record of a job; nil: that there is no entry
-	Mail      What = "mail"     // the message ID of the queue of alarms: Op is what befalls it, End when it is visible from now on
+	Listed    What = "listed"   // a status, asked at Sent, answered at Heard, says Record of a job; nil: that there is no entry
+	Mail      What = "mail"     // the message ID of the alarm queue: Op is what happens to it, End when it is visible from now on
 	Handed    What = "handed"   // a replica says that an alarm is pending for what it is to do next; Note: or that it could not see to that
 	Healed    What = "healed"   // from here on nothing goes wrong
 )
@@ -44,7 +44,7 @@ type Event struct {
 	Job     string
 	What    What
 
-	// Of a request. One that never reached the service has no Status.
+	// Of a request. It has no Status if it never reached the service.
 	Op     string        // container, token, read, create, acquire, claim, take back, settle, progress, beat, save, load, renew, finish, release, break, replace, delete, read document, write document, list
 	Lease  string        // its id
 	Span   time.Duration // of an acquisition; of a break: zero at once, negative when its time is up
@@ -72,7 +72,7 @@ type Event struct {
 	Why       Result    // of the end of its context
 	Lock      string    // that it holds, or that is called; empty: it is a run of Job
 	Slot      int       // of Lock
-	ID        string    // that the function of a lock is told
+	ID        string    // that the function of a lock is given
 	Call      string    // which call of Do, TryDo or Once.Run it belongs to
 
 	Spans []store.Span // of an order: where the ticks of a backfill are
@@ -121,7 +121,7 @@ const (
 	None       Fault = ""
 	Drop       Fault = "request lost"        // and it hangs
 	DropReply  Fault = "reply lost"          // applied, and it hangs
-	Late       Fault = "delivered late"      // after up to three leases, when nobody waits any more
+	Late       Fault = "delivered late"      // after up to three leases, when no caller waits any more
 	Refuse     Fault = "connection refused"  // at once
 	Reset      Fault = "reset after applied" // at once
 	Throttle   Fault = "429"

@@ -59,8 +59,8 @@ func (l *Log) Edit(f func()) {
 	f()
 }
 
-// Apply has the service do what the request e asks for, which f does. No two
-// requests are applied at once: the order of the log is that of the service.
+// Apply has the service do what the request e asks for, which f does. No two requests are applied at
+// once: the log has the order of the service.
 func (l *Log) Apply(e *Event, f func() (status int, code string)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +71,7 @@ func (l *Log) Apply(e *Event, f func() (status int, code string)) {
 	}
 }
 
-// AddWith is add for what a request has brought about: at its time, in its order.
+// AddWith is Add for an effect of a request: the event gets the request's time and order.
 func (l *Log) AddWith(request *Event, e Event) *Event {
 	e.Time, e.order = request.Time, request.order
 	return l.Add(e)
@@ -188,7 +188,7 @@ func TimeOfDay(t time.Time) string {
 	return t.UTC().Format("15:04:05.000000000")
 }
 
-// Differs tells where two logs begin to differ.
+// Differs reports where two logs begin to differ.
 func (l *Log) Differs(o *Log) string {
 	var a, b strings.Builder
 	l.Write(&a)

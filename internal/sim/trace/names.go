@@ -7,7 +7,7 @@ const (
 	Operator = "operator"          // the replica of a request that an operator sends
 	Unlocker = "ann@desk"          // the operator who unlocks jobs, as records name it
 	Orderer  = "olivia"            // who orders
-	Foreign  = "foreign"           // the job whose entry was made by a newer program: it has to be left alone
+	Foreign  = "foreign"           // the job whose entry was made by a newer program: replicas must not touch it
 	Aborted  = "an aborted deploy" // of Up: why the replica does not stay
 	Older    = "older"             // of Corrupted: the entry is a version of the record that there was before
 )
@@ -37,6 +37,6 @@ type Once struct {
 	Backoff  time.Duration
 }
 
-// IsSlot reports whether an entry is that of a slot of a lock or a group, of what is done once for a
-// key, or of a replica that is up, and of no job.
+// IsSlot reports whether an entry belongs to a slot of a lock or a group, to what is done once for a
+// key, or to a replica that is up, and not to a job.
 func IsSlot(name string) bool { return name != "" && name[0] >= '0' && name[0] <= '9' }

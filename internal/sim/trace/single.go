@@ -1,26 +1,26 @@
 package trace
 
-// Single is the one thing that befalls a settled cluster: Op says what, to a Job and to the Replica that runs it, until End.
+// Single is the one fault or order in a settled cluster: Op says which, of a Job and the Replica that runs it, until End.
 const Single What = "single"
 
-// What the draws note beside that.
+// What the draws also note.
 const (
 	Kept   What = "kept"   // the history has a line about a run of Job
 	Wanted What = "wanted" // a program says that no replica is wanted before End
 )
 
-// What can befall it.
+// What can happen to it.
 const (
 	Kill       = "kill"            // the replica that runs a job
 	KillAhead  = "kill ahead"      // the replica that holds the lease of a job, just before its Tick
 	KillAll    = "kill all"        // all replicas, of a cluster that scales to zero
-	Terminate  = "terminate"       // the replica is told to stop
+	Terminate  = "terminate"       // the replica is asked to stop
 	TermAhead  = "terminate ahead" // the replica that holds the lease of a job, just before its Tick
 	Suspend    = "suspend"         // its machine, for two leases
 	Unlock     = "unlock"          // the lease ends when it would expire
 	UnlockNow  = "unlock now"      // the lease ends at once
-	UnlockDeaf = "unlock the deaf" // likewise, and the run does not obey its context
-	Stall      = "stall"           // the run tells no progress any more
+	UnlockDeaf = "unlock the deaf" // also at once, and the run does not obey its context
+	Stall      = "stall"           // the run reports no progress any more
 	StallDeaf  = "stall of the deaf"
 	CutOne     = "cut one"     // the replica reaches nothing
 	CutAll     = "cut all"     // no replica does
@@ -31,6 +31,6 @@ const (
 	RunOrdered = "run"         // the job once, for Request
 	HandOver   = "hand over"   // the run
 	ShortCalls = "short calls" // the replica dies, its lease is ended, and others have less than a lease each until End
-	Sweep      = "sweep"       // the entries of slots that nobody has used for long are removed
-	Over       = "over"        // nothing more befalls the cluster
+	Sweep      = "sweep"       // the entries of slots that no replica has used for long are removed
+	Over       = "over"        // nothing more happens to the cluster
 )

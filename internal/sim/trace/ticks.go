@@ -68,7 +68,7 @@ func (d *Definition) Last(t time.Time) time.Time {
 	return time.Time{}
 }
 
-// multiple is the last multiple of the period up to t, or one that comes n later.
+// multiple is the last multiple of the period up to t, or the n-th after it.
 func (d *Definition) multiple(t time.Time, n int64) time.Time {
 	return time.Unix(0, (t.UnixNano()/int64(d.Every)+n)*int64(d.Every))
 }

@@ -28,15 +28,15 @@ const (
 	Platform  = "platform"           // the replica of what the platform does to a message
 	AtZero    = "started from zero"  // of Up: why the replica does not stay
 	ByAlarm   = "for an alarm"       // of Up: what it was started for
-	ByNet     = "for the daily net"  // likewise
-	ByDeploy  = "for a deploy"       // likewise
-	ByRestart = "since it had ended" // likewise
+	ByNet     = "for the daily net"  // of Up
+	ByDeploy  = "for a deploy"       // of Up
+	ByRestart = "since it had ended" // of Up
 )
 
 // HandedOver is the Op of Handed when a replica has cleared the queue too.
 const HandedOver = "over"
 
-// What befalls a message.
+// What happens to a message.
 const (
 	MailPut     = "put"
 	MailTaken   = "taken"   // and hidden
