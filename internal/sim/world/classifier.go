@@ -58,7 +58,7 @@ func (t *Classifier) Event(r *blobtest.Request) trace.Event {
 	return e
 }
 
-// write tells what a write is for.
+// write returns what a write is for.
 func (t *Classifier) write(e *trace.Event, r *blobtest.Request) string {
 	switch {
 	case r.Header["if-none-match"] == "*":
@@ -74,7 +74,7 @@ func (t *Classifier) write(e *trace.Event, r *blobtest.Request) string {
 	return t.part(e)
 }
 
-// part tells what a write of nothing but a record is for.
+// part returns what a write of only a record is for.
 func (t *Classifier) part(e *trace.Event) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,8 +112,8 @@ func tellsNothing(rec, last *store.Record) bool {
 	return reflect.DeepEqual(*rec, same)
 }
 
-// tellsBefore reports whether a write tells of the run before a claim again. The outcome of
-// a run that was claimed before its tick shows the tick as the time of the claim.
+// tellsBefore reports whether a write repeats the run before a claim. The outcome of a run
+// that was claimed before its tick shows the tick as the time of the claim.
 func tellsBefore(rec, claim *store.Record) bool {
 	if claim.Run.Armed {
 		return !rec.Run.Tick.Equal(claim.Run.Tick) || rec.Run.Attempt != claim.Run.Attempt
@@ -121,7 +121,7 @@ func tellsBefore(rec, claim *store.Record) bool {
 	return !rec.Run.Claimed.Equal(claim.Run.Claimed)
 }
 
-// decode is the record in a text, also one that no replica may use; nil if there is none.
+// decode returns the record in a text, even if no replica may use it, or nil.
 func decode(text string) *store.Record {
 	rec, _ := store.DecodeRecord([]byte(text), "", "")
 	if rec.App == "" {

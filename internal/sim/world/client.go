@@ -14,8 +14,8 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A Client is a store over the service without the client library and HTTP: each method makes the
-// request that host/azure makes. Its errors are those of host/azure.
+// A Client is a store over the service without the client library and HTTP: each method makes the same requests
+// and returns the same errors as host/azure.
 type Client struct {
 	Send Sender
 }

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// A Clock is what one machine believes of time. True time, which is that of
-// the service, is time.Now: inside testing/synctest it is virtual.
+// A Clock is what one machine believes of time. True time, the service's time,
+// is time.Now: inside testing/synctest it is virtual.
 //
-// Timers of the machine go by true time all the same, since one bubble has one
+// Timers of the machine nevertheless go by true time, since one bubble has one
 // clock. What a replica reads is wrong by as much as it would be, so all that
 // it computes is; what it waits for is right within a hundredth.
 type Clock struct {
@@ -32,9 +32,9 @@ func (c *Clock) Now() time.Time {
 	return c.start.Add(c.elapsed() + c.skew)
 }
 
-// Elapsed counts the time since some instant, suspensions included. While the
-// machine is suspended nobody reads it; what reads it here gets the time at
-// which that began, and then all at once.
+// Elapsed counts the time since some instant, suspensions included. Nothing
+// runs on a suspended machine; a read meanwhile returns the time at which the
+// suspension began, and a later read includes all of it.
 func (c *Clock) Elapsed() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -61,10 +61,10 @@ func (l *Line) Send(ctx context.Context, r *blobtest.Request) (Reply, error) {
 // goesOn waits while the machine is suspended; false: it is gone.
 func (c *Call) goesOn() bool { return c.Machine.Sleep(context.Background(), 0, c.roll) }
 
-// begin waits for a moment, so that of the calls that a replica makes at one instant one is the first,
-// and returns the roll of this call. Calls of one kind that begin at one instant have equal rolls: they are
-// answered at one instant, so that it does not matter which goroutine was first. The orders of operators are
-// read by one caller at a time, for all, which may be any of them.
+// begin waits for a moment, so that the calls that a replica makes at one instant have an order, and returns the roll of
+// this call. Calls of one kind that begin at one instant have equal rolls: they are answered at one instant, so that it
+// does not matter which goroutine was first. The orders of operators are read by one caller at a time, for all, which may
+// be any of them.
 func (l *Line) begin(ctx context.Context, job, op string) (*draw.Roll, error) {
 	if what, apart := ctx.Value(Apart{}).(string); apart && job != ofOrders {
 		op += what
@@ -161,11 +161,10 @@ func (c *Call) Wait(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// longest is a long lease: delays are told in it.
+// longest is a long lease, the unit of delays.
 const longest = 20 * time.Second
 
-// Reach brings the request to the service. One whose caller gives up meanwhile
-// is on its way all the same.
+// Reach brings the request to the service. If the caller gives up meanwhile, the request arrives anyway.
 func (c *Call) Reach(ctx context.Context, there time.Duration) (blobtest.Answer, error) {
 	sent := time.Now()
 	if err := Pause(ctx, there); err != nil {
@@ -177,7 +176,7 @@ func (c *Call) Reach(ctx context.Context, there time.Duration) (blobtest.Answer,
 	return a, nil
 }
 
-// Deliver applies the request after d, when nobody waits for the answer.
+// Deliver applies the request after d, when no caller waits for the answer.
 func (c *Call) Deliver(d time.Duration) {
 	c.Late.Go(func() {
 		time.Sleep(d)
@@ -227,7 +226,7 @@ func pointOf(job, point string) string {
 }
 
 // Apart is a value of the contexts of calls that are made for the alarm, or by one of several passes: they are apart from
-// those of the others, since of two reads of one entry at one instant, nobody could tell which is first.
+// the calls of the others, since two reads of one entry at one instant have no defined order.
 type Apart struct{}
 
 // Do makes a line a transport below the real client library. A body is read now, since a late

@@ -1,5 +1,5 @@
 // Package world is what replicas have below them in a simulation: machines that are suspended and crash, clocks that are wrong,
-// a network that loses, delays and refuses, and at its end the service and the queue of alarms.
+// a network that loses, delays and refuses, and behind it the service and the queue of alarms.
 package world
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
-// Emitted keeps the events of a replica that tell what has become of a tick.
+// Emitted keeps the events of a replica that report what became of a tick.
 func (m *Machine) Emitted(e event.Event) {
 	switch e.Kind {
 	case event.Ended, event.Settled, event.Stalled, event.Unrecorded, event.NotClaimed, event.Late:
@@ -38,8 +38,8 @@ type Machine struct {
 	Mu    sync.Mutex
 	Dead  chan struct{} // closed: it is gone
 	Halt  func()        // lets what is left of it unwind
-	Quit  func()        // asks it to stop; nil: nobody can
-	Azure azure.Config  // how it opens the service, but for the transport
+	Quit  func()        // asks it to stop; nil: it cannot be asked
+	Azure azure.Config  // how it opens the service, except the transport
 	Logs  slog.Handler  // gets each line that it logs, too; nil: nothing does
 }
 
@@ -189,8 +189,7 @@ func hang(ctx context.Context) error {
 	return ended(ctx)
 }
 
-// ended is why ctx has ended. Where it was cancelled at its deadline, it is that:
-// which came first, nobody can tell.
+// ended is why ctx has ended. If it was cancelled at the instant of its deadline, that is the reason: the order is unknown.
 func ended(ctx context.Context) error {
 	if at, ok := ctx.Deadline(); ok && ctx.Err() != nil && !time.Now().Before(at) {
 		return context.DeadlineExceeded

@@ -14,7 +14,7 @@ import (
 // A Mailbox is the queue of alarms. What becomes of each message is in the log.
 type Mailbox struct {
 	Log   *trace.Log
-	Whole bool // it tells the time of a message in whole seconds
+	Whole bool // it reports the time of a message in whole seconds
 
 	mu  sync.Mutex
 	n   int

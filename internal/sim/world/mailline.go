@@ -17,7 +17,7 @@ import (
 type MailLine struct {
 	*Line
 	Box  *Mailbox
-	Ills []draw.NetworkFault // what befalls calls to the queue
+	Ills []draw.NetworkFault // the faults of calls to the queue
 }
 
 // Put implements [alarm.Queue].
@@ -26,7 +26,7 @@ func (l *MailLine) Put(ctx context.Context, body []byte, hidden time.Duration) (
 	if hidden < 0 || hidden > 7*24*time.Hour {
 		return alarm.Receipt{}, fmt.Errorf("the queue hides no message for %s", hidden)
 	}
-	var r alarm.Receipt // a call that is applied late sets it when nobody reads it any more
+	var r alarm.Receipt // a call that is applied late sets it when it is not read any more
 	err := l.call(ctx, "put mail", "", func() {
 		m := l.Box.Put(l.Machine.Name, body, hidden)
 		r = alarm.Receipt{ID: m.Id, Pop: m.Pop()}
@@ -63,7 +63,7 @@ func (l *MailLine) Delete(ctx context.Context, r alarm.Receipt) error {
 	return l.call(ctx, "drop mail", r.ID, func() { l.Box.Drop(l.Machine.Name, r.ID, r.Pop) })
 }
 
-// patience is how long a client waits for an answer of the queue.
+// mailPatience is how long a client waits for an answer of the queue.
 const mailPatience = 10 * time.Second
 
 // call takes a call to the queue and its answer back, as the network pleases.
@@ -125,7 +125,7 @@ func (l *MailLine) way(ctx context.Context, r *draw.Roll, op string, apply func(
 	return Pause(ctx, back)
 }
 
-// later applies a call when nobody waits for it any more.
+// later applies a call when no caller waits for it any more.
 func (l *MailLine) later(d time.Duration, apply func()) {
 	l.Late.Go(func() {
 		time.Sleep(d)

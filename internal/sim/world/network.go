@@ -30,15 +30,14 @@ type Network struct {
 	Log     *trace.Log
 	Faults  []draw.NetworkFault
 	Calm    time.Time                                            // from then on nothing goes wrong
-	Direct  func(context.Context, *Call) (*http.Response, error) // instead of chance; nil: nobody does
+	Direct  func(context.Context, *Call) (*http.Response, error) // instead of chance; nil: chance decides
 
-	Late sync.WaitGroup // requests that are still under way though nobody waits
+	Late sync.WaitGroup // requests that are still under way though no caller waits
 	mu   sync.Mutex
-	more []draw.NetworkFault // beside faults: what was not planned
+	more []draw.NetworkFault // in addition to Faults: what was not planned
 }
 
-// ills are the faults that a request may meet by itself. Whoever is denied has
-// a reason for longer.
+// ills are the faults that a single request may meet. A denial is not among them, since its cause lasts longer.
 var ills = []trace.Fault{trace.Drop, trace.DropReply, trace.Late, trace.Refuse, trace.Reset, trace.Throttle, trace.Internal, trace.Applied500, trace.Busy, trace.Slow, trace.CutOff}
 
 // calm reports whether all is over that was planned, and returns what was not.
@@ -111,7 +110,7 @@ type Reply struct {
 	raw    *http.Response // what a script has made of it; nil: nothing
 }
 
-// failed is how net/http tells a failure.
+// failed is how net/http reports a failure.
 func failed(r *http.Request, err error) error {
 	return &url.Error{Op: r.Method, URL: r.URL.String(), Err: err}
 }
