@@ -8,9 +8,9 @@
 // At the end of each pass over the jobs a replica does this, in this order:
 //
 //  1. It computes due: when a replica is wanted next, from the records of the jobs.
-//  2. HandOver reads the note, a document beside the records that says which message is pending, and in which queue. If that one
-//     becomes visible in time in this queue, it is put again, since nobody can see whether it is still there. Otherwise the
-//     new message is put, invisible until due less the lead.
+//  2. HandOver reads the note, a document next to the records that says which message is pending, and in which queue. If that
+//     message is in this queue and becomes visible in time, it is put again, since invisible messages cannot be listed: it
+//     may be gone. Otherwise the new message is put, invisible until due less the lead.
 //  3. The note is written to name the new message, if it has not changed since it was read. If it has, another replica
 //     was at it: the note is read again, and decides which of the two messages stays.
 //  4. The message that the note named before is deleted, if it is later than the new one, or if the new one is visible.
@@ -27,10 +27,10 @@
 //
 // # What is not promised
 //
-// That a message arrives: a queue may lose one, or a person may empty it. A platform's timer, once a day, is the net under
-// it, and sets the alarm anew. That a start follows at once: platforms look at the queue in intervals. That there is exactly one message: replicas
-// that die, or that end their passes together, leave a few, and a later pass deletes them. That the note is complete: it
-// names a message that was put, never one that was not, but the queue may have more, and may have lost this one.
+// That a message arrives: a queue may lose one, or a person may empty it. A platform's timer, once a day, is the fallback,
+// and sets the alarm again. That a start follows at once: platforms look at the queue in intervals. That there is exactly one
+// message: replicas that die, or that end their passes together, leave a few, and a later pass deletes them. That the note is
+// complete: it only ever names a message that was put, but the queue may have more, and may have lost this one.
 //
 // # Clocks
 //
@@ -55,7 +55,7 @@ import (
 // start of a replica.
 const DefaultLead = time.Minute
 
-// ErrPending is part of an error after which an alarm is pending all the same: what failed was the note, or the removal of
+// ErrPending is part of an error after which an alarm is pending nevertheless: what failed was the note, or the removal of
 // old messages.
 var ErrPending = errors.New("the alarm is set, but")
 
@@ -69,10 +69,10 @@ type Clock struct {
 	Now   func() time.Time // the store's time, as well as it is known
 	Log   *slog.Logger     // nil: nothing is logged
 
-	Work    string    // tells the jobs of this version of the program from those of others; empty: they are not compared
+	Work    string    // identifies the jobs of this version of the program; empty: versions are not compared
 	Started time.Time // when this process started, by the clock of its machine; zero: before any message
 
-	// What was put last while the note could not be used. Nobody else knows of it, so it is there until it has come.
+	// What was put last while the note could not be used. No other replica knows of it, so it stays until it is visible.
 	unnoted atomic.Pointer[Note]
 
 	taken atomic.Pointer[string] // the ID of the message that the platform has taken last
@@ -101,8 +101,8 @@ func (c *Clock) Ring(ctx context.Context) error {
 	return err
 }
 
-// Taken tells of a message of which the platform has handed over the text, and which it deletes itself. What the note says
-// of it does not count any more, also where it has come before its time.
+// Taken notes that the platform has received a message with this text, and deletes it itself. From then on the note does not
+// count if it names this message, even if the message was visible before its time.
 func (c *Clock) Taken(text string) {
 	if m, isAlarm := decodeMessage(&Message{Body: []byte(text)}); isAlarm && m.App == c.App {
 		c.taken.Store(&m.ID)
@@ -111,7 +111,7 @@ func (c *Clock) Taken(text string) {
 
 // Clear deletes the messages that were visible before began, the beginning of a pass that has done what was due, and
 // returns how many. It takes no longer than a quarter of a minute: of thousands of messages it leaves some to the next pass.
-// It leaves the messages of other apps, and those of Wake that are for another version. The log says so.
+// It leaves the messages of other apps, and the messages of Wake that are for another version, and logs that.
 func (c *Clock) Clear(ctx context.Context, began time.Time) (int, error) {
 	s := sweep{app: c.App, queue: c.Queue, began: began, now: c.Now, log: c.log(), note: c.Pending, another: c.isForAnother, seen: map[string]bool{}}
 	if err := s.run(ctx); err != nil {
@@ -146,7 +146,7 @@ func (c *Clock) Pending(ctx context.Context) (Note, error) {
 	return n.Note, err
 }
 
-// Elsewhere reports whether the alarm of a note is in another queue than that of the clock.
+// Elsewhere reports whether the alarm of a note is in another queue than the clock's.
 func (c *Clock) Elsewhere(n Note) bool { return n.Queue != "" && n.Queue != nameOf(c.Queue) }
 
 // notes returns where the note is kept.

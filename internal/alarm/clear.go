@@ -26,9 +26,9 @@ type sweep struct {
 	another func(m message, inserted time.Time) bool // whether a message is for another version
 
 	seen    map[string]bool // those that are left, by their IDs
-	foreign int             // those of other apps
-	other   string          // the last of these
-	later   int             // those for another version
+	foreign int             // messages of other apps
+	other   string          // the last of these apps
+	later   int             // messages for another version
 	deleted int
 }
 

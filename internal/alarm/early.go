@@ -9,8 +9,8 @@ import (
 // A message that is visible before its time would have the platform start a replica at each look until then. Its writer's
 // clock was fast, or the queue has repeated it. So it is put again for its time.
 //
-// It may also be our clock that is slow. So the first to come, and the one that the note names, which other replicas rely on,
-// are put off for some minutes, and twice as long each time.
+// Our own clock may also be slow. So the earliest message, and the message that the note names, on which other replicas
+// rely, are put off for some minutes only, and twice as long each time.
 const (
 	firstPutOff = 10 * time.Minute
 	mostPutOffs = 10 // after which the time does not grow: it is a week then

@@ -12,7 +12,7 @@ import (
 const margin = 5 * time.Second
 
 // A message is the body of a Message, as JSON. Whatever it says, a replica that finds it does what is due: the times only
-// tell for how long it was visible.
+// show for how long it was visible.
 type message struct {
 	Schema int       `json:"schema"`
 	App    string    `json:"app"`

@@ -20,7 +20,7 @@ type Note struct {
 	ID      string    `json:"id"`      // of the message
 	At      time.Time `json:"at"`      // when it becomes visible, or up to a second before
 	Tick    time.Time `json:"tick"`    // what it is for
-	Receipt Receipt   `json:"receipt"` // to delete it, as long as nobody has received it
+	Receipt Receipt   `json:"receipt"` // to delete it, as long as it was not received
 
 	Queue string `json:"queue,omitzero"` // that it is in; empty: an older program has written the note
 }
@@ -32,8 +32,8 @@ type document struct {
 	Note
 }
 
-// suffices reports whether the alarm is still to come, and comes in time. One that has come may be gone: where the platform
-// itself receives messages, it deletes them too.
+// suffices reports whether the alarm is still to come, and comes in time. An alarm that has come may be gone: where the
+// platform itself receives messages, it deletes them too.
 func (n Note) suffices(now, at time.Time) bool {
 	return n.ID != "" && n.At.After(now.Add(margin)) && !n.At.After(at)
 }
@@ -76,7 +76,7 @@ func (s notes) write(ctx context.Context, n Note, etag string) error {
 	return nil
 }
 
-// decodeNote reads a note. One that it refuses is not overwritten: its writer knows something that this program does not.
+// decodeNote reads a note. A note that it refuses is not overwritten: its writer knows more than this program.
 func decodeNote(b []byte, app string) (Note, error) {
 	var d document
 	err := json.Unmarshal(b, &d)

@@ -14,7 +14,8 @@ const Longest = 6 * 24 * time.Hour
 const callTimeout = 10 * time.Second
 
 // A Queue keeps messages, each of them invisible until its time. Methods may be called by many goroutines at once. A call
-// that fails may have been applied all the same. A String of it says where it is, so that two queues are told apart.
+// that fails may nevertheless have been applied. A String method of the queue says where it is, which distinguishes two
+// queues.
 type Queue interface {
 	// Put adds a message that becomes visible after hidden, which is zero to seven days. It never expires by itself.
 	Put(ctx context.Context, body []byte, hidden time.Duration) (Receipt, error)
@@ -23,7 +24,7 @@ type Queue interface {
 	// no error.
 	Receive(ctx context.Context, most int, hide time.Duration) ([]Message, error)
 
-	// Delete removes a message. One that is gone, or that was received by somebody since the receipt was made, is no error.
+	// Delete removes a message. It is no error if the message is gone, or was received since the receipt was made.
 	Delete(ctx context.Context, r Receipt) error
 }
 
@@ -41,7 +42,7 @@ type Receipt struct {
 	Pop string `json:"pop"`
 }
 
-// A Message is one that was received.
+// A Message is a received message.
 type Message struct {
 	Receipt
 	Body     []byte

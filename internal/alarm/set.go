@@ -10,7 +10,7 @@ import (
 
 const noteTries = 8 // other replicas may write the note at the same time
 
-// set is Set or, anew, Renew. It also says whether an alarm is pending, or none is needed.
+// set is Set or, if anew, Renew. It also reports whether an alarm is pending, or none is needed.
 func (c *Clock) set(ctx context.Context, due time.Time, anew bool) (pending bool, err error) {
 	if due.IsZero() {
 		return true, nil
@@ -51,14 +51,14 @@ func (c *Clock) set(ctx context.Context, due time.Time, anew bool) (pending bool
 	return true, err
 }
 
-// suffices reports whether the alarm is still to come, and comes in time. One that the platform has taken does not, nor does
-// one in another queue, at which the platform does not look any more.
+// suffices reports whether the alarm is still to come, and comes in time. An alarm that the platform has taken does not
+// suffice, nor does an alarm in another queue, which the platform no longer reads.
 func (c *Clock) suffices(n Note, now, by time.Time) bool {
 	taken := c.taken.Load()
 	return n.suffices(now, by) && n.Queue == nameOf(c.Queue) && (taken == nil || n.ID != *taken)
 }
 
-// put puts a message that is visible at an instant. A later one that no note names is not needed any more.
+// put puts a message that is visible at an instant. A later message that no note names is not needed any more.
 func (c *Clock) put(ctx context.Context, at, due time.Time, later *Note) (*Note, error) {
 	m := newMessage(c.App, at, due)
 	receipt, err := put(ctx, c.Queue, m, at, c.Now)
@@ -72,7 +72,7 @@ func (c *Clock) put(ctx context.Context, at, due time.Time, later *Note) (*Note,
 	return own, nil
 }
 
-// note has the note name an alarm that was put, unless that of another replica suffices, which is visible by then.
+// note has the note name an alarm that was put, unless another replica's alarm suffices, which is visible by then.
 func (c *Clock) note(ctx context.Context, own Note, by time.Time, before version) (err error) {
 	for range noteTries {
 		if err = c.notes().write(ctx, own, before.etag); err == nil {

@@ -9,9 +9,10 @@ import (
 // A message of Wake is for the version of the program that was deployed before it was put. A process of the version before may
 // be up, which knows nothing of new jobs and schedules. It leaves the message to a process of the new version.
 //
-// The program that puts the message may have other settings than the one that is to answer it. Then their work differs in
-// the same version. So a process that has started since answers the message whatever it says; and so does any process once the message
-// is an hour old. Its age is counted from when the queue took it, by the clock of the service: who deploys may have a clock that is wrong.
+// The program that puts the message may have other settings than the program that is to answer it. Then their work differs in
+// the same version. So a process that has started since answers the message whatever it says; and so does any process once
+// the message is an hour old. Its age is counted from when the queue took it, by the clock of the service: who deploys may
+// have a clock that is wrong.
 const (
 	rollout  = 2 * time.Minute // for so long after the message a process of the version before may still start
 	mostLeft = time.Hour

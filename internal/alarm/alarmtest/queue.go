@@ -24,7 +24,7 @@ type Call struct {
 // A Fate is what becomes of a call. The zero Fate: it succeeds.
 type Fate struct {
 	Err  error         // what the caller gets; nil: success
-	Done bool          // with an Err: the call is applied all the same
+	Done bool          // with an Err: the call is applied nevertheless
 	Lose bool          // put: the message is lost, and the caller gets no error
 	Late time.Duration // put: it becomes visible so much later
 	More int           // put: so many further messages with the same body
@@ -187,7 +187,7 @@ func (q *Queue) First() time.Time {
 	return time.Time{}
 }
 
-// Counts returns the calls so far by operation, and starts anew.
+// Counts returns the calls so far by operation, and resets them.
 func (q *Queue) Counts() map[string]int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
