@@ -5,9 +5,8 @@
 //
 // # The protocol
 //
-// The service's lease, of length D, stays the fence: each write of the record carries its id. Beside it the
-// holder keeps a shorter lease L of its own by beats: writes of the record each third of L, which change
-// the ETag.
+// The service's lease, of length D, stays the fence: each write of the record carries its id. The holder also keeps a shorter
+// lease L of its own by beats: writes of the record each third of L, which change the ETag.
 //
 //   - A holder acts until the end of its trust: the smaller of L after the first sending of its last beat that
 //     was applied, and D after the sending of its last renewal or acquisition. The claim is the first beat.
@@ -18,11 +17,11 @@
 //   - A follower that has seen one ETag for L, from the receipt of the first reading, knows that the trust of
 //     that beat is over. It breaks the lease, acquires it and claims, each with that ETag as If-Match.
 //     After a refusal it starts over. The L of the record counts.
-//   - A break that is due does not wait for a read under way, no read comes between break and acquisition, and
-//     nobody acquires before it may claim. Otherwise the next holder may come one L later.
-//   - An ETag that stays the same tells nothing if the record's current token has no beats: renewals do not
-//     change it. That is so for programs that know of no beats, which copy the field of the last holder, and for
-//     leases that are long enough without beats. They are replaced when their lease has expired.
+//   - A break that is due does not wait for a read under way, no read comes between break and acquisition, and no follower
+//     acquires before it may claim. Otherwise the next holder may come one L later.
+//   - An ETag that stays the same proves nothing if the record's current token has no beats: renewals do not change it. That
+//     is so for programs that know of no beats, which copy the field of the last holder, and for leases that are long enough
+//     without beats. They are replaced when their lease has expired.
 //   - If an operator breaks the lease, a claim waits for one L (or D, without beats) from the first reading
 //     that shows it, or for the observation. The operator leaves the record running.
 //

@@ -67,8 +67,8 @@ func (s *Sight) endedEarly() bool {
 	return s.Record.Running && (s.Lease == Broken || s.Lease == Available)
 }
 
-// counts reports whether an ETag that does not change tells that the trust of the record's holder is
-// over. If its token has no beats, it does not: renewals leave the ETag as it is.
+// counts reports whether an ETag that does not change proves that the trust of the record's holder is over.
+// If its token has no beats, it does not: renewals leave the ETag as it is.
 func (m *Model) counts(r *Record) bool {
 	return r.Beats() || m.is(ObservesWithoutBeats) || m.is(BareBeat) && r.Beat.Length > 0
 }
@@ -126,7 +126,7 @@ func (s *State) afterBreak(i int, ok bool) {
 }
 
 // afterAcquire: the observation is of no use after a refusal. Acquiring does not change the ETag, so two
-// followers could break each other's leases for ever.
+// followers could break each other's leases without end.
 func (m *Model) afterAcquire(s *State, i int, ok bool) {
 	r := &s.Replicas[i]
 	if !ok {
@@ -136,7 +136,7 @@ func (m *Model) afterAcquire(s *State, i int, ok bool) {
 	r.Mode, r.ByLease, r.Call = Acquired, left(m.Lease, r.Call.Age), Call{}
 }
 
-// readAgain is the mistake to take the newest ETag for the one that was observed.
+// readAgain is the mistake to take the newest ETag for the observed ETag.
 func (m *Model) readAgain(r *Replica, o *moves) {
 	if m.is(BreaksAnyETag) || m.is(ClaimsRereadETag) {
 		r.Seen.ETag, r.Seen.Record.Token = current, o.from.Blob.Record.Token

@@ -63,8 +63,8 @@ func (m *Model) trust(age uint8, i int) uint8 {
 // left returns what is left of a length after an age.
 func left(length, age uint8) uint8 { return length - min(length, age) }
 
-// afterRefusal is the read after a write that was refused. The write may be in the record all the same,
-// if the client library has sent it twice. Else the trust ends.
+// afterRefusal is the read after a write that was refused. The write may nevertheless be in the record, if
+// the client library has sent it twice. Otherwise the trust ends.
 func (m *Model) afterRefusal(s *State, i int) {
 	r := &s.Replicas[i]
 	switch {

@@ -8,7 +8,7 @@ type Model struct {
 	Late    bool    // a request may be late or repeated
 	Finish  bool    // holders come to an end
 	Breaks  bool    // an operator breaks leases
-	Crashes bool    // processes die, and start anew with an empty memory
+	Crashes bool    // processes die, and start again with an empty memory
 	Mistake Mistake // that the program makes
 }
 
@@ -33,14 +33,14 @@ const (
 	TrustsSecondSending             // a beat that is sent again counts from then
 	TrustsReadBack                  // a read-back counts as a beat
 	TrustsLateAnswer                // an answer revives a trust that is over
-	NoHoldOffAfterBreak             // a lease that was broken counts as one that expired
+	NoHoldOffAfterBreak             // a broken lease counts as expired
 	BeatsAnyETag                    // a beat has no If-Match
 	BareBeat                        // the beats' length counts, whichever token they were announced for
 )
 
 func (m *Model) is(x Mistake) bool { return m.Mistake == x }
 
-// trusts reports whether a replica believes that nobody else acts.
+// trusts reports whether a replica believes that no other replica acts.
 func (m *Model) trusts(r *Replica, i int) bool {
 	switch {
 	case m.is(TrustsRenewals) || m.Beats[i] == 0:

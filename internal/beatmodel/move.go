@@ -42,7 +42,7 @@ func (s *State) startOver(i int) {
 	s.Replicas[i] = Replica{Ended: s.Replicas[i].Ended}
 }
 
-// forget makes the nonce of a replica's write that of another.
+// forget replaces the nonce of a replica's write with another replica's nonce.
 func (s *State) forget(i int) {
 	if s.Blob.Record.Writer == nonce(i) {
 		s.Blob.Record.Writer = 0

@@ -20,7 +20,7 @@ func (m *Model) request(r *Replica, i int, op Op) Request {
 }
 
 // travel adds what may become of a request: it is served, with or without an answer, copied or lost.
-// A request that is late has been copied and lost, and so has one that the client library repeats.
+// A request that is late has been copied and lost, and so has a request that the client library repeats.
 func (m *Model) travel(o *moves, i int, c Call) {
 	if c.Op == None || c.Stage != Sent {
 		return

@@ -40,14 +40,14 @@ type Beat struct{ Token, Length uint8 }
 // Beats reports whether the record's current holder sends beats.
 func (r *Record) Beats() bool { return r.Beat.Length > 0 && r.Beat.Token == r.Token }
 
-// A Lease is the service's lease of the blob. One that is Leased and has no time left has expired.
+// A Lease is the service's lease of the blob. It has expired if it is Leased and has no time left.
 type Lease struct {
 	State LeaseState
 	ID    uint8
 	Left  uint8
 }
 
-// A LeaseState is what a read tells of the lease.
+// A LeaseState is what a read returns about the lease.
 type LeaseState uint8
 
 // The states of a lease.
@@ -58,7 +58,7 @@ const (
 	Broken
 )
 
-// Now returns the state that a read tells.
+// Now returns the state that a read returns.
 func (l *Lease) Now() LeaseState {
 	if l.State == Leased && l.Left == 0 {
 		return Expired
