@@ -1,4 +1,4 @@
-// Command bom tells what a Go binary is made of:
+// Command bom lists what a Go binary is made of:
 //
 //	go run ./internal/bom BINARY DIRECTORY
 //
@@ -64,8 +64,8 @@ func write(dir string, files map[string][]byte) error {
 }
 
 // linked returns the modules in the binary besides the main one, in the order
-// of the build info, which is sorted by path. Of one that go.mod replaces it is
-// the replacement: that is what was linked.
+// of the build info, which is sorted by path. If go.mod replaces a module, it
+// returns the replacement: that is what was linked.
 func linked(info *debug.BuildInfo) (modules []*debug.Module) {
 	for _, m := range info.Deps {
 		if m.Replace != nil {

@@ -15,7 +15,7 @@ import (
 var legal = regexp.MustCompile(`(?i)^(licen[sc]e|copying|notice|patents)(\.(txt|md))?$`)
 
 // notices returns the legal files of Go and of each linked module. A module
-// without any is an error: nobody may distribute a binary that contains it.
+// without any is an error: a binary that contains it may not be distributed.
 func notices(info *debug.BuildInfo, goRoot, cache string) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "Third-party software in %s\n", info.Path)
@@ -30,8 +30,8 @@ func notices(info *debug.BuildInfo, goRoot, cache string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// directory is where the sources of a module are. One that was replaced by a
-// directory has no version.
+// directory is where the sources of a module are. A module that was replaced by
+// a directory has no version.
 func directory(cache string, m *debug.Module) string {
 	if m.Version == "" {
 		return m.Path

@@ -41,8 +41,8 @@ type dependency struct {
 }
 
 // billOfMaterials lists the program, the Go standard library and each linked
-// module, with its checksum from go.sum. The build info does not tell which
-// module needs which, so all are told as needed by the program.
+// module, with its checksum from go.sum. The build info does not say which
+// module needs which, so all are listed as dependencies of the program.
 func billOfMaterials(info *debug.BuildInfo) ([]byte, error) {
 	program := newComponent("application", &debug.Module{Path: info.Path, Version: info.Main.Version})
 	for _, s := range info.Settings {
