@@ -29,7 +29,7 @@ func suspended() time.Duration {
 	return found
 }
 
-// A look is what the system calls have told, and how far the wall clock and the monotonic
+// A look is what the system calls have returned, and how far the wall clock and the monotonic
 // clock were apart before them.
 type look struct{ apart, at, suspended time.Duration }
 
@@ -58,8 +58,8 @@ func clocks() (apart, monotonic time.Duration) {
 // the machine has spent in suspension
 // (https://man7.org/linux/man-pages/man2/clock_gettime.2.html), and in a time
 // namespace the difference of two offsets too, which may be negative. The two
-// cannot be read at once: a reading between which this thread was held up tells
-// nothing, and the last good one serves.
+// cannot be read at once: a reading during which this thread was held up proves nothing, and the
+// last good one serves.
 func gap() (time.Duration, bool) {
 	const close = time.Millisecond
 	for range 3 {
@@ -75,7 +75,7 @@ func gap() (time.Duration, bool) {
 
 var sinceStart growth
 
-// A growth tells how much a duration has grown since it was first told.
+// A growth measures how much a duration has grown since its first value.
 type growth struct{ first atomic.Pointer[time.Duration] }
 
 func (g *growth) since(now time.Duration) time.Duration {
@@ -120,8 +120,8 @@ func shift(offsets string) (time.Duration, bool) {
 }
 
 // Boot returns the time since the machine started, suspension included, and an
-// id of that start: two processes of one machine can compare what they read. An
-// empty id: the system does not tell.
+// id of that start: two processes of one machine can compare what they read. An empty id: the
+// system does not report it.
 func Boot() (time.Duration, string) {
 	now, ok := read(unix.CLOCK_BOOTTIME)
 	id, off := machine()

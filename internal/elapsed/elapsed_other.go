@@ -6,5 +6,5 @@ import "time"
 
 func suspended() time.Duration { return 0 }
 
-// Boot returns an empty id: this system does not tell when it started.
+// Boot returns an empty id: this system does not report when it started.
 func Boot() (time.Duration, string) { return 0, "" }
