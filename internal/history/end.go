@@ -122,9 +122,8 @@ func (e *end) has(o *store.Outcome) bool {
 	return e.known[keyOf(o)] || !e.ticks && o.Token != 0 && o.Token <= e.token
 }
 
-// complete returns those of a record's outcomes that do not change any more. A stalled run may
-// not have returned yet, so its end is not known: it waits, and so do the ticks that were
-// skipped under it, since the log has the order of the record.
+// complete returns the outcomes of a record that do not change any more. A stalled run may not have returned yet, so its end
+// is not known: it waits, and so do the ticks that were skipped under it, since the log has the order of the record.
 func complete(news []Line, rec *store.Record) []Line {
 	i := slices.IndexFunc(news, func(l Line) bool { return rec.MayRun() && l.Token == rec.Token })
 	if i < 0 {
@@ -133,8 +132,8 @@ func complete(news []Line, rec *store.Record) []Line {
 	return news[:i]
 }
 
-// with adds to the news of a record what it does not have, of the outcomes that this replica kept: those that it has dropped
-// before they were logged, in their place, and those of a backfill, which it only counts.
+// with adds to the news of a record what it does not have, of the outcomes that this replica kept: outcomes that the record
+// has dropped before they were logged, in their place, and the outcomes of a backfill, which it only counts.
 func (e *end) with(kept, news []Line, rec *store.Record) []Line {
 	var all, filled []Line
 	for _, l := range kept {
@@ -177,8 +176,7 @@ func (e *end) forget(rec *store.Record, kept []Line) {
 	e.known = known
 }
 
-// append appends lines to the log, and learns what they say. They are those of one record,
-// so they are not too many for one append.
+// append appends lines to the log, and learns what they say. They are from one record, so they fit into one append.
 func (e *end) append(ctx context.Context, s store.Appender, entry string, lines []Line) error {
 	b, err := encode(lines)
 	if err != nil {

@@ -1,21 +1,19 @@
 // Package history keeps the outcomes of jobs for longer than their records do, which have
-// the last twenty. Each job has a log beside its entry, a line of JSON for each outcome,
-// in the order of the record.
+// the last twenty. Each job has a log next to its entry, a line of JSON for each outcome, in the order of the record.
 //
-// The record is the source of each line: a replica that has ended some runs reads the
-// record and appends those of its outcomes that the log lacks, whichever replica has
-// written them. So a replica that dies leaves nothing to be repaired; the next one that
-// writes mends the log. An append is made at the size that the log had when its end was
-// read, and fails if another replica was faster: no outcome is there twice.
+// The record is the source of each line: a replica that has ended some runs reads the record and appends the outcomes that
+// the log lacks, whichever replica has written them. So a replica that dies leaves nothing to be repaired; the next replica
+// that writes mends the log. An append is made at the size that the log had when its end was read, and fails if another
+// replica was faster: no outcome is there twice.
 //
-// Each replica also keeps its own last outcomes until they are in the log: a record has none of a backfill, and twenty of
-// the others. Up to five of those are the newest ticks, and may be older than runs by hand that the record has dropped.
+// Each replica also keeps its own last outcomes until they are in the log: a record has no outcomes of a backfill, and twenty
+// others. Up to five of these are the newest ticks, and may be older than manual runs that the record has dropped.
 //
 // What is not promised: that the log is complete. If more outcomes came while no replica could write the log, or their
-// replica died, the ones before those of the record are lost; the line after them says that some may be, unless
-// all that the record has of them were settled without a run. Nor that an outcome is in the log soon: they are written in batches
-// of about ten. [Read] adds what only the record has yet. Nor the order of outcomes that the record had dropped before
-// they were logged: if two replicas wrote them, the one that is first with the log comes first.
+// replica died, the outcomes before the record's are lost; the line after them says that some may be, unless all that the
+// record has of them were settled without a run. Nor that an outcome is in the log soon: they are written in batches of about
+// ten. [Read] adds what only the record has yet. Nor the order of outcomes that the record had dropped before they were
+// logged: if two replicas wrote them, the outcomes of the replica that logs first come first.
 package history
 
 import (
@@ -54,8 +52,8 @@ func (l *Line) At() time.Time {
 	return l.Tick
 }
 
-// A key tells outcomes of one job apart. It has what does not change: the end of a stalled
-// run is added later, and a long reason is shortened.
+// A key identifies an outcome of a job. It has what does not change: the end of a stalled run is added later, and a long
+// reason is shortened.
 type key struct {
 	token      int64
 	tick, from int64
@@ -93,7 +91,7 @@ func decode(b []byte) (lines []Line) {
 }
 
 // part names the logs of a job, which follow each other. All replicas begin a new one at
-// the same size, so there is one that is written.
+// the same size, so only one is written at a time.
 func part(n int) string { return fmt.Sprintf("%06d", n) }
 
 // full is the size from which on a log is not written any more. An append is at most

@@ -12,7 +12,7 @@ import (
 // A Keep says what of a job's logs is kept. A log is removed as a whole, and not while it
 // is written: what is older than Age stays as long as something in its log is not.
 type Keep struct {
-	Age   time.Duration // zero: for ever
+	Age   time.Duration // zero: forever
 	Bytes int64         // of all logs of one job; zero: any number
 }
 

@@ -24,7 +24,7 @@ const (
 )
 
 // A Writer writes the logs of one replica's jobs. Give its Take to the Scheduler's Events,
-// and run Run beside the Scheduler.
+// and run Run in parallel with the Scheduler.
 type Writer struct {
 	Store interface {
 		store.Store
@@ -33,8 +33,7 @@ type Writer struct {
 	App  string
 	Keep Keep
 
-	// Failed is told of each job whose log could not be written; the next try follows.
-	// Nil: no function is.
+	// Failed is called for each job whose log could not be written; the next try follows. It may be nil.
 	Failed func(job string, err error)
 
 	mu   sync.Mutex
@@ -91,8 +90,7 @@ func (w *Writer) prepare() {
 }
 
 // due reports whether it is time to write. The first outcome of a replica is written at
-// once, since one that died may have left a log to be mended; after that tokens count the
-// runs of all replicas.
+// once, since a replica that died may have left a log to be mended; after that tokens count the runs of all replicas.
 func (j *waiting) due(now time.Time) bool {
 	switch {
 	case j.count == 0 || now.Before(j.tries):
