@@ -33,7 +33,7 @@
 // # Unions
 //
 // Prefixes stand before the first text and count for all. Each text is of its own kind, see below. Instants that several texts
-// name are one tick. An empty text is refused, and so is one that says the same as another.
+// name are one tick. An empty text is refused, and so is a text that says the same as another.
 //
 // # Dialects
 //

@@ -27,8 +27,8 @@ const manualText = "@manual"
 // blanks makes spaces of what separates words in files and variables. No byte changes its place.
 var blanks = strings.NewReplacer("\t", " ", "\r", " ", "\n", " ")
 
-// Parse reads cron text; empty text is that of no tick, as @manual is. An empty zone means UTC; the name is the job's, for H. An error says which part of the text is
-// refused, at which byte, and what is allowed; the caller names the setting and the text.
+// Parse reads cron text; empty text has no ticks, as @manual. An empty zone means UTC; the name is the job's, for H. An error
+// says which part of the text is refused, at which byte, and what is allowed; the caller names the setting and the text.
 func Parse(text, zone, name string) (*Schedule, error) {
 	if len(text) > maxText {
 		return nil, fmt.Errorf("%d bytes, allowed are %d", len(text), maxText)
@@ -109,7 +109,7 @@ type reader struct {
 	name  string // the job's, for H
 	and   bool   // the ncrontab dialect
 	zoned bool   // a zone is given
-	given string // the zone beside the text
+	given string // the zone given with the text
 }
 
 // one reads a single text that begins at byte pos.

@@ -127,10 +127,11 @@ func (s *Schedule) Zones() (zones []string) {
 	return zones
 }
 
-// Location returns the zone that the text is meant in, be it named there or beside it; of several texts, that of those without one of their own.
+// Location returns the zone that the text is meant in, named in the text or given with it; for several texts, the zone of the
+// texts that name none.
 func (s *Schedule) Location() *time.Location { return s.loc }
 
-// spanOf returns the span of t in the zone of a part, i being that in the zone of the whole.
+// spanOf returns the span of t in the zone of a part, i being its span in the zone of the whole.
 func (s *Schedule) spanOf(p *Schedule, t int64, i int) int {
 	if p.zone != s.zone {
 		return p.spans.index(t)

@@ -60,7 +60,7 @@ func member(whole *Schedule, text string, at int, r reader) (*Schedule, error) {
 	return s, s.one(text[n:], at+n, r)
 }
 
-// prefix is what the canonical text of a part begins with if its zone is not that of the whole.
+// prefix is what the canonical text of a part begins with if its zone is not the whole's.
 func (s *Schedule) prefix(whole *Schedule) string {
 	if s.zone == whole.zone || s.zoneless() {
 		return ""

@@ -73,7 +73,7 @@ func (w Wall) Missing(f func(d int64)) {
 	}
 }
 
-// Interval reports whether all ticks are those of @every, which are the same in all zones, or there is none.
+// Interval reports whether all ticks are from @every, which has the same ticks in all zones, or there are no ticks.
 func (s *Schedule) Interval() bool {
 	if s.parts != nil {
 		return !slices.ContainsFunc(s.parts, func(p *Schedule) bool { return !p.Interval() })

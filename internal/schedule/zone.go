@@ -12,7 +12,7 @@ import (
 // span says: from this instant on, the zone's clock shows UTC plus off seconds.
 type span struct{ from, off int64 }
 
-// spans is a zone: its offsets in order. The first one reaches back for ever, the last one goes on for ever.
+// spans is a zone: its offsets in order. The first one has no beginning, the last one has no end.
 type spans []span
 
 // drift bounds how far two offsets of one zone lie apart, so also how far a fold or a gap reaches.
@@ -44,7 +44,8 @@ func (z spans) end(i int) int64 {
 	return math.MaxInt64
 }
 
-// peak returns the furthest wall reading shown up to an instant of span i: that of the instant, unless clocks went back.
+// peak returns the furthest wall reading shown up to an instant of span i: the reading at that instant, unless clocks
+// went back.
 func (z spans) peak(t int64, i int) int64 {
 	w := t + z[i].off
 	for ; i > 0 && z[i].from > t-drift; i-- {

@@ -123,7 +123,7 @@ func (n names) shown(key string) (zones []string) {
 	return zones
 }
 
-// slip is the place of that name, but for a slip of the pen.
+// slip returns the place whose name differs from key by a typing error only.
 func (n names) slip(key string) []string {
 	places := slices.DeleteFunc(slices.Clone(n.all), func(zone string) bool { return !isPlace(zone) })
 	if zone := near.Slip(key, places); zone != "" {
@@ -132,7 +132,7 @@ func (n names) slip(key string) []string {
 	return nil
 }
 
-// sampleYear is one whose rules tell zones apart. It is fixed, as nothing here asks a clock.
+// sampleYear is a year whose rules distinguish zones. It is fixed, as nothing here asks a clock.
 const sampleYear = 2026
 
 // distinct leaves out zones that show the same as one before, and more than are worth reading.
@@ -147,7 +147,7 @@ func distinct(zones []string) (few []string) {
 	return few
 }
 
-// offsets are those of a zone in each week of some years; nil: there is no such zone.
+// offsets returns the offsets of a zone in each week of some years; nil: there is no such zone.
 func offsets(zone string) (all []int) {
 	loc, err := time.LoadLocation(zone)
 	for week := 0; err == nil && week < 3*52; week++ {
