@@ -129,7 +129,7 @@ func (y *days) allowedUpTo(t int64) (int64, bool) {
 }
 
 // begins returns the first instant after another from which on a day is shown; false if there is none, or the day is
-// excluded. Asked at a tick for the day before that of the tick, it says whether clocks go back over midnight after the tick.
+// excluded. Asked at a tick for the day before the tick's, it says whether clocks go back over midnight after the tick.
 func (y *days) begins(d, after int64) (int64, bool) {
 	if y.out.has(d) {
 		return 0, false
@@ -143,7 +143,7 @@ func (y *days) begins(d, after int64) (int64, bool) {
 }
 
 // ends returns the last instant up to another at which a day is no longer shown; false if there is none, or the day is
-// excluded. Asked at a tick for the day after that of the tick, it says whether clocks went back over midnight before the tick.
+// excluded. Asked at a tick for the day after the tick's, it says whether clocks went back over midnight before the tick.
 func (y *days) ends(d, upTo int64) (end int64, found bool) {
 	if y.out.has(d) {
 		return 0, false
@@ -154,7 +154,7 @@ func (y *days) ends(d, upTo int64) (end int64, found bool) {
 	return end, found
 }
 
-// endOf returns the first instant after the last one that shows a day, or an earlier one.
+// endOf returns the first instant from which on the clock shows neither a day nor an earlier day.
 func (y *days) endOf(d int64) int64 {
 	end := y.wall.Reach((d + 1) * daySeconds)
 	for p := y.wall.Pieces(d); p.Next(); {
@@ -163,7 +163,7 @@ func (y *days) endOf(d int64) int64 {
 	return end
 }
 
-// groupAfter returns the first group after that of a day which may have a tick.
+// groupAfter returns the first group that may have a tick after a day's group.
 func (y *days) groupAfter(e int64) (int64, bool) {
 	t, ok := y.next(y.wall.Reach((e+1)*daySeconds) - 1)
 	for ok {
@@ -192,7 +192,7 @@ func (y *days) groupAfter(e int64) (int64, bool) {
 	return 0, false
 }
 
-// groupBefore returns the last group before that of a day which may have a tick.
+// groupBefore returns the last group that may have a tick before a day's group.
 func (y *days) groupBefore(e int64) (int64, bool) {
 	t, ok := y.last(y.endOf(e-1) - 1)
 	for ok {

@@ -1,5 +1,5 @@
-// Package ticks names the ticks of a job: those of its schedule, less those on days that calendars exclude, within the
-// bounds of the job.
+// Package ticks names the ticks of a job: the ticks of its schedule within the bounds of the job, except on days that
+// calendars exclude.
 //
 // The ticks are made in three steps, each of which follows from the one before alone:
 //
@@ -11,7 +11,7 @@
 //     zone leaves out counts as excluded.
 //  3. Ticks before From do not exist, nor do those at Until and later.
 //
-// So a tick that is moved out of the bounds does not exist, and one that is moved into them does.
+// So a tick that is moved out of the bounds does not exist, and a tick that is moved into them does.
 //
 // Calendars are asked once for each day, in [New]. What follows is a lookup of bits, so Next and Last do not depend on code
 // that may be slow, or that may panic, and they allocate nothing.

@@ -11,7 +11,7 @@ import (
 type Left struct {
 	Day   calendar.Day
 	Ticks int          // of the schedule on that day; at most countMost
-	By    []string     // the calendars that exclude it: those of Except that contain it, or all of Only
+	By    []string     // the calendars that exclude it: the calendars of Except that contain it, or all of Only
 	Only  bool         // By are calendars of Only, none of which contains it
 	To    calendar.Day // where its ticks move to; zero: they do not exist
 }
@@ -21,8 +21,8 @@ const (
 	lookMost  = 20_000 // ticks of a schedule that are looked at for the days which are excluded
 )
 
-// LeftOut returns the first excluded days after an instant on which the schedule has ticks, up to that of another instant: at
-// most so many.
+// LeftOut returns the first excluded days after an instant on which the schedule has ticks, up to the day of another instant:
+// at most so many.
 func (t *Ticks) LeftOut(after, to time.Time, most int) (all []Left) {
 	if t.days == nil {
 		return nil

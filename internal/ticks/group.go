@@ -57,5 +57,5 @@ func (y *days) step() int64 {
 	return 0
 }
 
-// moves reports whether the ticks of one day move to another, if those of the days between them do.
+// moves reports whether the ticks of one day move to another, if the ticks in between do.
 func (y *days) moves(d, e int64) bool { return y.out.has(d) && max(d-e, e-d) <= MaxShift }

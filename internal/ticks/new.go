@@ -47,7 +47,7 @@ func New(s *schedule.Schedule, l Limits) (*Ticks, error) {
 	return t, t.fires()
 }
 
-// walls are those of the zones whose rules matter: that of the days, and those of the texts.
+// walls returns the wall of each zone whose rules matter: the zone of the days, and the zones of the texts.
 func (t *Ticks) walls() []schedule.Wall {
 	all := []schedule.Wall{t.wall}
 	for _, zone := range t.Schedule.Zones() {
@@ -107,7 +107,7 @@ func (l *Limits) checkShift() error {
 	return fmt.Errorf("Shift is %.80q: allowed is none, ShiftNext or ShiftPrevious", l.Shift)
 }
 
-// A named calendar is one that has been asked for its name and its days.
+// A named calendar has been asked for its name and its days.
 type named struct {
 	name string
 	days *set

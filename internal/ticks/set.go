@@ -13,8 +13,8 @@ import (
 
 const daySeconds = 24 * 60 * 60
 
-// Days are numbered from 1970-01-01 on, as schedule.Wall numbers them. The first and the last one that calendars are asked
-// for:
+// Days are numbered from 1970-01-01 on, as schedule.Wall numbers them. Calendars are asked for these two and the days
+// between:
 var (
 	firstDay = time.Date(calendar.FirstYear, 1, 1, 0, 0, 0, 0, time.UTC).Unix() / daySeconds
 	lastDay  = time.Date(calendar.LastYear, 12, 31, 0, 0, 0, 0, time.UTC).Unix() / daySeconds
@@ -116,7 +116,7 @@ func ask(c calendar.Calendar) (*set, error) {
 	return s, err
 }
 
-// askAll asks a calendar for its error and for each day. One that does not come to an end keeps its goroutine: it cannot be ended.
+// askAll asks a calendar for its error and for each day. A calendar that hangs keeps its goroutine, which cannot be ended.
 func askAll(c calendar.Calendar, patience time.Duration) (*set, error) {
 	type answer struct {
 		set *set

@@ -11,9 +11,9 @@ import (
 	"github.com/soloist-go/soloist/internal/schedule"
 )
 
-// sums tell data apart that two replicas may have under the same names: the rules of a zone and the days of calendars.
-// They cover fixed years, so a replica that has run for months has the same sums as one which begins today. What is before
-// the first of them is past: files of holidays often leave out old years.
+// sums identify data that may differ between two replicas under the same names: the rules of a zone and the days of
+// calendars. They cover fixed years, so a replica that has run for months has the same sums as one which begins today.
+// Years before the first of them are past: files of holidays often leave out old years.
 type sums struct{ zone, days string }
 
 var (
@@ -81,11 +81,11 @@ func (c *named) field() string {
 	return "except"
 }
 
-// ZoneSum tells the rules of the zone apart from other ones under the same name; empty: they do not matter, or the zone is
-// always UTC.
+// ZoneSum distinguishes the rules of the zone from other rules under the same name; empty: they do not matter, or the zone
+// is always UTC.
 func (t *Ticks) ZoneSum() string { return t.sums.zone }
 
-// DaysSum tells the days of the calendars apart from others under the same names; empty: there are none.
+// DaysSum distinguishes the days of the calendars from others under the same names; empty: there are none.
 func (t *Ticks) DaysSum() string { return t.sums.days }
 
 // String returns the canonical text, with the sums: two jobs with the same one have the same ticks.

@@ -7,7 +7,8 @@ import (
 	"github.com/soloist-go/soloist/internal/schedule"
 )
 
-// Limits are what a job says of its ticks beside the schedule. The zero value limits nothing.
+// Limits are what a job says about its ticks in addition to the schedule. The zero value
+// limits nothing.
 type Limits struct {
 	From, Until time.Time           // zero: there is no such bound
 	Except      []calendar.Calendar // a tick on a day of one of them does not exist
