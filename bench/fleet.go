@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	warmUp = 4 * time.Second  // from the start of a fleet to its first tick that counts, at least: a new entry owes no tick of its first seconds
-	drain  = 2 * time.Second  // from its last one to its end: a run may be late
+	warmUp = 4 * time.Second  // from a fleet's start to its first tick that counts: a new entry is not due in its first seconds
+	drain  = 2 * time.Second  // from the last tick to the end of the fleet: a run may be late
 	stops  = 20 * time.Second // how long a replica may take to stop
 )
 
@@ -34,7 +34,7 @@ func open(ctx context.Context, s *services, space string, of spec) (*fleet, erro
 		Service: address, Space: space, Ahead: of.peer == "ahead", Jobs: of.jobs, Lease: of.lease, Leads: of.lease > 0}}, err
 }
 
-// names are those of the replicas.
+// names returns the names of the replicas.
 func (f *fleet) names() (all []string) {
 	for n := range f.size {
 		all = append(all, fmt.Sprint("r", n))
@@ -42,7 +42,7 @@ func (f *fleet) names() (all []string) {
 	return all
 }
 
-// start starts a replica, in the place of one that is gone. The clocks of the second and the third are ahead and behind.
+// start starts a replica, or replaces a replica that is gone. The clocks of the second and the third are ahead and behind.
 func (f *fleet) start(name string) error {
 	s := f.settings
 	s.Name = name

@@ -11,7 +11,7 @@ import (
 	"github.com/soloist-go/soloist/internal/proctest"
 )
 
-// A Window is the ticks that are judged: those of the jobs from Begin to before End.
+// A Window is the ticks that are judged: the ticks of the jobs from Begin to before End.
 type Window struct {
 	Jobs       []replica.Job
 	Begin, End time.Time
@@ -141,7 +141,7 @@ func (r Report) Share() float64 {
 	return float64(most) / float64(max(1, r.Runs))
 }
 
-// percentile is that of durations, the shortest first, by the nearest rank; zero if there are none.
+// percentile is a percentile of durations, sorted from the shortest, by the nearest rank; zero if there are none.
 func percentile(sorted []time.Duration, p float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Bench measures Soloist beside what else runs jobs on several replicas: real processes over one
-// storage, one log, one table.
+// Bench compares Soloist with other programs that run jobs on several replicas: real processes
+// over one storage, one log, one table.
 //
 //	go run .
 //

@@ -92,7 +92,7 @@ func (b *bench) measure(ctx context.Context, f *fleet, r *row) error {
 	if err := until(ctx, w.End.Add(-j.Every+max(j.Every/2, drain)+f.skew)); err != nil {
 		return err
 	}
-	_ = f.Stop(stops) // one that does not stop is killed
+	_ = f.Stop(stops) // a replica that does not stop is killed
 	r.fill(f, w, before, after)
 	return nil
 }

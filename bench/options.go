@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// options are those of the command line.
+// options are the flags of the command line.
 type options struct {
 	scenarios []scenario
-	peers     []string        // empty: those of each scenario
+	peers     []string        // empty: the peers of each scenario
 	leases    []time.Duration // of a leader
 	ticks     int             // zero: as many as the scenario says
 }

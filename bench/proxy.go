@@ -12,7 +12,7 @@ import (
 )
 
 // callKinds are what calls are counted as. A document is the content of a blob: operators' orders, and
-// what a replica tells of itself.
+// what a replica reports about itself.
 var callKinds = []string{"acquire", "renew", "release", "read", "metadata", "list", "document", "other"}
 
 // A proxy is before the Blob service and counts the calls by container and kind.

@@ -63,7 +63,7 @@ func (s spec) label() string {
 	return s.scenario
 }
 
-// batches are the fleets of a scenario: those of a batch run at once.
+// batches are the fleets of a scenario: the fleets of a batch run at the same time.
 func (s scenario) batches(o options) (batches [][]spec) {
 	peers := s.peers
 	if o.peers != nil {
@@ -80,8 +80,8 @@ func (s scenario) batches(o options) (batches [][]spec) {
 	return batches
 }
 
-// second is when the ticks of a peer are due, after the multiples of the period: apart from those
-// of the peers beside it.
+// second is when the ticks of a peer are due, after the multiples of the period: not at the same
+// time as the ticks of the peers that run in parallel.
 func (s scenario) second(i int) time.Duration {
 	if !s.together || s.every <= time.Second {
 		return 0
@@ -90,7 +90,7 @@ func (s scenario) second(i int) time.Duration {
 	return soon.Sub(soon.Truncate(s.every)).Truncate(time.Second)
 }
 
-// fleets are those of one peer.
+// fleets returns the fleets of one peer.
 func (s scenario) fleets(o options, peer string, at time.Duration) (all []spec) {
 	one := spec{scenario: s.name, peer: peer, jobs: replica.Jobs(s.jobs, s.every, at, s.works...), size: max(3, s.replicas), ticks: s.ticks}
 	if o.ticks > 0 {

@@ -42,7 +42,7 @@ func peerNames() (names []string) {
 	return names
 }
 
-// services are what the peers need, each started for the first one that asks.
+// services are what the peers need, each started for the first peer that asks.
 type services struct {
 	dir     string // for programs and data
 	proxy   *proxy

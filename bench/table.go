@@ -32,7 +32,7 @@ func (t table) print(out io.Writer) {
 	}
 }
 
-// ratio compares a median with that of client-go.
+// ratio compares a median with client-go's.
 func (t table) ratio(r row) string {
 	i := slices.IndexFunc(t, func(o row) bool { return o.peer == "clientgo" && o.label() == r.label() })
 	if i < 0 || percentile(t[i].Delays, 50) <= 0 {
@@ -41,8 +41,8 @@ func (t table) ratio(r row) string {
 	return fmt.Sprintf("%.1f x", float64(percentile(r.Delays, 50))/float64(percentile(t[i].Delays, 50)))
 }
 
-// callsText has the calls for each tick of a job by kind, and their sum without those of documents, which replicas read at
-// their own pace.
+// callsText has the calls for each tick of a job by kind, and their sum without the calls for documents, which replicas
+// read at their own pace.
 func (r row) callsText() string {
 	var all []string
 	var sum float64
@@ -61,7 +61,7 @@ func (r row) callsText() string {
 	return fmt.Sprintf("%.2f: %s", sum, strings.Join(all, ", "))
 }
 
-// notes tell what followed faults.
+// notes say what followed faults.
 func (r row) notes() (notes []string) {
 	for _, what := range []string{"kill", "term", "stop"} {
 		var next []time.Duration

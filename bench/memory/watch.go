@@ -19,9 +19,9 @@ type result struct {
 // A watch notes when jobs start at each tick that is measured. It takes no lock: 10,000 runs that start at once would wait for it.
 type watch struct {
 	load
-	begin, end time.Time        // half a period before the first tick, and before the first one that does not count
+	begin, end time.Time        // half a period before the first tick, and before the first tick that does not count
 	late       [][]atomic.Int64 // of the runs, by tick and job, in nanoseconds; zero: it has not started
-	written    []atomic.Int64   // when a record was written last after each tick, likewise
+	written    []atomic.Int64   // when a record was written last after each tick, also in nanoseconds
 	twice      atomic.Int64
 }
 

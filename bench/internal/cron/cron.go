@@ -10,7 +10,7 @@ import (
 	"github.com/soloist-go/soloist/bench/internal/replica"
 )
 
-// A skewed schedule is that of a machine whose clock is wrong: the library asks the real one.
+// A skewed schedule imitates a machine whose clock is wrong, since the library reads the real clock.
 type skewed struct {
 	cron.Schedule
 	ahead time.Duration

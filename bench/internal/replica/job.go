@@ -24,7 +24,8 @@ func (j Job) Cron() string {
 	return fmt.Sprintf("%d-59/%d * * * * *", j.At/time.Second, j.Every/time.Second)
 }
 
-// Tick is the tick of a run that starts now, on a replica that is not told its tick: the last one.
+// Tick is the tick of a run that starts now, on a replica that does not know the tick of a run:
+// the last one.
 func (j Job) Tick(now time.Time) time.Time {
 	return now.Add(early - j.At).Truncate(j.Every).Add(j.At)
 }

@@ -1,4 +1,4 @@
-// Package replica is what the replicas of all peers share: what they are told, the lines that they print about the runs of their
+// Package replica is what the replicas of all peers share: their settings, the lines that they print about the runs of their
 // jobs, and their end. It imports nothing of the peers, so that each program is as large as it would be by itself.
 package replica
 
@@ -16,14 +16,14 @@ import (
 // variable carries the settings.
 const variable = "BENCH_REPLICA"
 
-// Settings are what a replica is told.
+// Settings configure a replica.
 type Settings struct {
 	Skew    time.Duration // by how much its wall clock is ahead
 	Service string        // where it meets the others: a connection string, an address or a URL
 	Space   string        // what separates its fleet from others at the service
 	Ahead   bool          // claim ahead
 	Lease   time.Duration // of a leader
-	Leads   bool          // the work is that of one leader, in place of jobs; see Lead
+	Leads   bool          // one leader does the work, in place of jobs; see Lead
 	Jobs    []Job
 	Name    string
 }

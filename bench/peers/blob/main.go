@@ -1,5 +1,5 @@
-// Blob is a replica of the bench: a blob lease for each tick, as people write it by hand, by the client library with its
-// defaults. Whoever gets the lease runs the tick, and gives the lease back.
+// Blob is a replica of the bench: a blob lease for each tick, as people write it themselves, by the client library with
+// its defaults. The replica that gets the lease runs the tick, and releases the lease.
 package main
 
 import (
@@ -59,7 +59,7 @@ func leaseOf(ctx context.Context, c *container.Client, name string) (*lease.Blob
 	return lease.NewBlobClient(blob, nil)
 }
 
-// A body is that of a request.
+// A body is the body of a request.
 type body struct{ *strings.Reader }
 
 func (body) Close() error { return nil }
