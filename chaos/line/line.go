@@ -15,7 +15,7 @@ import (
 	"github.com/soloist-go/soloist/internal/azurite"
 )
 
-func init() { zerolog.SetGlobalLevel(zerolog.Disabled) } // Toxiproxy's, which tells of each connection
+func init() { zerolog.SetGlobalLevel(zerolog.Disabled) } // Toxiproxy's, which logs each connection
 
 // A Line passes on what a replica and the service say to each other.
 type Line struct {

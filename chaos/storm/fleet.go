@@ -177,8 +177,8 @@ func (n *node) signal(s syscall.Signal, asked string) bool {
 	return n.process.Signal(s) == nil
 }
 
-// stop ends the process as a platform does that has patience, and returns when
-// it is gone. It returns false if there was none.
+// stop ends the process as a platform does that waits long enough, and returns when it is
+// gone. It returns false if there was none.
 func (n *node) stop() bool {
 	n.mu.Lock()
 	p := n.process

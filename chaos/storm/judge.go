@@ -13,7 +13,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A judge finds in a story what must not happen, beside what the judge of the simulation finds in its log.
+// A judge finds in a story what must not happen, in addition to what the judge of the simulation finds in its log.
 type judge struct {
 	Story
 	faults []string
@@ -22,7 +22,7 @@ type judge struct {
 // maxDeaths is how many runners of a tick may die under Rerun.
 const maxDeaths = 5
 
-// violations are a line each; none is well. Specs are those of [specs].
+// violations returns a line for each violation. The argument specs is the result of [specs].
 func violations(s Story, specs map[string]string) []string {
 	j := &judge{Story: s}
 	done := slices.ContainsFunc(s.Effects, func(e Effect) bool { return e.What == Done && !e.Stale })
@@ -104,14 +104,14 @@ func (j *judge) takenBack() {
 }
 
 // processes: none ends by itself, except under a run that ignores its context or
-// was frozen when it had to obey; each stops when it is told to.
+// was frozen when it had to obey; each stops when it is asked to.
 func (j *judge) processes() {
 	for _, e := range j.Exits {
 		switch {
 		case e.Asked == tooLong:
 			j.bad("%s, started at %s, did not stop within %s", e.Replica, clock(e.Start), stops)
 		case e.Asked == sigkill && e.Code == -1, e.Asked == sigterm && e.Code == 0:
-		case e.Asked == sigterm && e.Code == -1 && !e.Listened: // nobody minded signals yet
+		case e.Asked == sigterm && e.Code == -1 && !e.Listened: // it did not handle signals yet
 		case e.Code == exitOverrun && j.excused(e):
 		case e.Code == exitOverrun:
 			j.bad("%s, started at %s, exited at %s as if a run ignored its context, and none did", e.Replica, clock(e.Start), clock(e.At))

@@ -36,7 +36,7 @@ func definitions(version string) (all []trace.Definition) {
 	return append(all, trace.Definition{Name: leader})
 }
 
-// specs are the versions by the job and the hash of its schedule in records: the first one that has it.
+// specs are the versions by the job and the hash of its schedule in records: the first version that has it.
 func specs() (map[string]string, error) {
 	out := map[string]string{}
 	for _, version := range []string{"2", "1"} {
@@ -59,8 +59,8 @@ func specs() (map[string]string, error) {
 	return out, nil
 }
 
-// A teller makes of a story the log that the judge of the simulation reads. In it a replica has its version in its name: that
-// of the last record that was written under a lease is the version of who had it.
+// A teller makes of a story the log that the judge of the simulation reads. In it a replica has its version in its name: the
+// version of the last record that was written under a lease is the version of the holder.
 type teller struct {
 	Story
 	log      *trace.Log
@@ -94,7 +94,7 @@ func tell(s Story, specs map[string]string) *trace.Log {
 	return t.log
 }
 
-// name is that of a replica, with its version.
+// name is the name of a replica, with its version.
 func (t *teller) name(replica, job, lease string) string {
 	version := t.versions[job+" "+lease]
 	if version == "" {

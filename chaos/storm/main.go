@@ -6,11 +6,11 @@
 //
 //	go run ./storm -for 10m -replicas 4 -seed 1
 //
-// All effects of the program go to a sink that refuses stale tokens. What the
-// sink was told and what the service has accepted decides whether a tick ran
-// twice, got no outcome or two, whether two replicas believed in one lease, and so
-// on: see judge.go. It prints counts, then violations. Code 1: there are
-// some, or nothing happened.
+// All effects of the program go to a sink that refuses stale tokens. What the sink
+// received and what the service has accepted decides whether a tick ran twice, got
+// no outcome or two, whether two replicas believed in one lease, and so on: see
+// judge.go. It prints counts, then violations. Code 1: there are some, or nothing
+// happened.
 package main
 
 import (

@@ -15,7 +15,7 @@ import (
 	"github.com/soloist-go/soloist/internal/proctest"
 )
 
-// What a replica gets in its environment, beside its name as its order.
+// What a replica gets in its environment, in addition to its name as its order.
 const (
 	versionEnv = "STORM_VERSION" // of the program, "1" or "2"
 	sinkEnv    = "STORM_SINK"    // URL
@@ -71,7 +71,7 @@ func (p *program) works(version string) []soloist.Work {
 	return all
 }
 
-// effect tells the sink, if the run may still believe in its lease.
+// effect notifies the sink, if the run may still believe in its lease.
 func (p *program) effect(run *soloist.Run, what What, position int) error {
 	asked := time.Now() // the belief that counts is later than this
 	if err := run.Heartbeat(string(what)); err != nil {
@@ -80,14 +80,14 @@ func (p *program) effect(run *soloist.Run, what What, position int) error {
 	return p.send(run, Effect{What: what, Asked: asked, Position: position})
 }
 
-// send tells the sink.
+// send sends an effect to the sink.
 func (p *program) send(run *soloist.Run, e Effect) error {
 	e.Replica, e.Job, e.Tick, e.Attempt, e.Try, e.Token = p.replica, run.Job, run.Tick, run.Attempt, run.Try, run.Token
 	e.Previous = run.Previous
 	return proctest.Send(p.sink, e)
 }
 
-// tells has a run tell its start, also one that comes too late to believe, and why it is over.
+// tells has a run report its start, also if it comes too late to believe, and why it is over.
 func (p *program) tells(do func(context.Context, *soloist.Run) error) func(context.Context, *soloist.Run) error {
 	return func(ctx context.Context, run *soloist.Run) error {
 		err := p.effect(run, Started, 0)
@@ -108,7 +108,7 @@ func (p *program) tells(do func(context.Context, *soloist.Run) error) func(conte
 
 const step = 400 * time.Millisecond
 
-// takes has effects for a while, and then the one that counts.
+// takes has effects for a while, and then the effect that counts.
 func (p *program) takes(least, most time.Duration) func(context.Context, *soloist.Run) error {
 	return func(ctx context.Context, run *soloist.Run) error {
 		for end := time.Now().Add(least + rand.N(most-least)); time.Now().Before(end); {
@@ -129,7 +129,7 @@ func (p *program) rest(ctx context.Context, run *soloist.Run, d time.Duration) e
 	proctest.Pause(ctx, d)
 	err := p.send(run, Effect{What: Blind})
 	if errors.Is(err, proctest.ErrStale) {
-		p.effect(run, Beat, 0) // what it believes is judged all the same
+		p.effect(run, Beat, 0) // what it believes is judged nevertheless
 	}
 	return cmp.Or(err, context.Cause(ctx))
 }
@@ -144,8 +144,7 @@ func (p *program) fails(share float64, do func(context.Context, *soloist.Run) er
 	}
 }
 
-// blocks has some runs block: half of them until the end of their context, the
-// others for ever.
+// blocks has some runs block: half of them until their context ends, the others forever.
 func (p *program) blocks(share float64, do func(context.Context, *soloist.Run) error) func(context.Context, *soloist.Run) error {
 	return func(ctx context.Context, run *soloist.Run) error {
 		if rand.Float64() >= share {

@@ -76,8 +76,8 @@ func reportOutcomes(w io.Writer, s Story) {
 	fmt.Fprintln(w)
 }
 
-// reportEffects tells how often ticks were started by another replica, and what
-// the sink has refused.
+// reportEffects reports how often ticks were started by another replica, and
+// what the sink has refused.
 func reportEffects(w io.Writer, s Story) {
 	accepted, stale, late := map[string]int{}, map[string]int{}, map[string]int{}
 	tokens := map[string]map[int64]map[int64]bool{} // by job and tick

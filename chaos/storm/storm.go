@@ -109,7 +109,7 @@ func (s *storm) settle(ctx context.Context) error {
 const patience = shortest + time.Minute + shortest/3
 
 // calm waits until all that was due has its outcome, somebody leads and each
-// replica is well, and returns what is not so when patience ends.
+// replica is well, and returns what is not so in time.
 func (s *storm) calm(ctx context.Context, healed time.Time) (unwell []string) {
 	for late := healed.Add(patience); ; {
 		unwell = nil

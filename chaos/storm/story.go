@@ -17,16 +17,16 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A Story is what happened, as the sink, the service and whoever starts the
+// A Story is what happened, as the sink, the service and the parent of the
 // processes saw it: all that is judged.
 type Story struct {
 	Effects  []Effect
-	Requests []*trace.Event // that the service has accepted, but for what only reads
+	Requests []*trace.Event // that the service has accepted, except reads
 	Faults   []Fault
 	Exits    []Exit
 
 	Healed time.Time // when the last fault was over
-	Unwell []string  // what had not recovered when patience ended
+	Unwell []string  // what had not recovered in time
 }
 
 // What an effect is.
@@ -48,7 +48,7 @@ const (
 // note reports whether w has no effect that could be refused.
 func (w What) note() bool { return w == Blocks || w == Late || w == Ended }
 
-// An Effect is what a run told the sink.
+// An Effect is what a run reported to the sink.
 type Effect struct {
 	What     What
 	Replica  string
@@ -78,7 +78,7 @@ func (e *Effect) String() string {
 	return fmt.Sprintf("%s@%s attempt %d try %d token %d on %s", e.Job, e.Tick.UTC().Format(time.TimeOnly), e.Attempt, e.Try, e.Token, e.Replica)
 }
 
-// A Fault is one that was injected.
+// A Fault is an injected fault.
 type Fault struct {
 	Kind       string
 	Replica    string // empty: all, or the service
@@ -130,7 +130,7 @@ func (s *scribe) effect(e Effect) (accepted bool) {
 // recent is how many outcomes of a record are kept: more than one write adds.
 const recent = 10
 
-// request notes what the service has accepted, but for reads and documents.
+// request notes what the service has accepted, except reads and documents.
 func (s *scribe) request(replica string, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
