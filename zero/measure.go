@@ -47,7 +47,7 @@ func measure(ctx context.Context, o options) (story judge.Story, failures []stri
 	return r.story(o, from, to), r.failures, err
 }
 
-// env is that of a replica.
+// env returns the environment of a replica.
 func (o options) env(connection string) []string {
 	command := "serve"
 	if o.job {

@@ -24,7 +24,7 @@ const (
 // late is how late a tick may start, without the platform's part, whatever the pace is.
 const late = 2 * time.Second
 
-// options are those of the command line. All times are before -pace.
+// options are the flags of the command line. All times are before -pace.
 type options struct {
 	length, coolDown, stay time.Duration
 	pace                   int

@@ -38,7 +38,7 @@ type Replica struct {
 // zero: there were only messages that an earlier pass had left, or that are no alarms.
 type Wake struct{ Visible, Seen time.Time }
 
-// A Tick is one that was due.
+// A Tick is a tick that was due.
 type Tick struct {
 	Job    string
 	Due    time.Time

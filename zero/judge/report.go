@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Report prints the ticks of each job, the platform's part, and the time of replicas against one that is always up.
+// Report prints the ticks of each job, the platform's part, and the time of replicas compared with one replica
+// always up.
 func (s Story) Report(out io.Writer, ticks []Tick) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	defer w.Flush()

@@ -66,8 +66,8 @@ func (s *Scaler) Look(ctx context.Context) (platform.Reading, error) {
 	return platform.Reading{Active: active, Messages: values[0].Value.AsApproximateFloat64(), Each: s.each}, nil
 }
 
-// Visible returns since when the first alarm has been visible of those that are, and that nobody has received yet. The zero
-// time: there is none. One that was received, and is visible again, does not say since when.
+// Visible returns since when the first of the visible alarms that were not received yet has been visible. The zero time:
+// there is none. An alarm that was received, and is visible again, does not say since when.
 func (s *Scaler) Visible(ctx context.Context) (since time.Time, err error) {
 	peeked, err := s.queue.PeekMessages(ctx, &azqueue.PeekMessagesOptions{NumberOfMessages: new(int32(32))})
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package platform starts and stops replicas as Azure Container Apps does by a scale rule: it asks a scaler again and again,
 // and has as many replicas as the answers say, none among them.
 //
-// The rules are those of KEDA v2.21.0, which the service is built on: RequestScale for an app and RequestJobScale for a job
+// The rules are from KEDA v2.21.0, which the service is built on: RequestScale for an app and RequestJobScale for a job
 // (github.com/kedacore/keda/v2/pkg/scaling/executor), with the service's polling interval of 30 s and cool-down of 300 s
 // (https://learn.microsoft.com/azure/container-apps/scale-app). What the service adds is left out: time to find a node and to
 // pull the image, and that it starts few replicas before many.
@@ -66,7 +66,7 @@ type Platform struct {
 	Rules
 	Scaler Scaler
 	Start  func() (Replica, error)
-	Tell   func(Event) // one after the other; nil: nobody is told
+	Tell   func(Event) // one after the other; may be nil
 
 	wanted   int
 	active   time.Time // when the scaler was last active

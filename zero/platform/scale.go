@@ -53,7 +53,7 @@ func (p *Platform) many(r Reading) int {
 // stopAll stops the replicas and does not wait for them: a look may be due before they have ended.
 func (p *Platform) stopAll() {
 	for r := range p.running {
-		go r.Stop(p.Grace) // that it is killed or fails is told by its end
+		go r.Stop(p.Grace) // its end reports whether it was killed or failed
 	}
 }
 

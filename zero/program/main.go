@@ -1,4 +1,4 @@
-// Program is what the platform of zero starts: jobs that tell when they start.
+// Program is what the platform of zero starts: jobs that report their starts.
 package main
 
 import (
