@@ -22,9 +22,9 @@ const tokenKey = "soloisttoken"
 // WriteBlob replaces content and metadata of a blob, or makes it, with the
 // token in its metadata. ErrStale: a newer run has written it.
 //
-// The service cannot compare tokens, but it can compare ETags: the write
-// carries that of the version whose token was looked at, and if another write
-// came between, it is refused and the new version is looked at.
+// The service cannot compare tokens, but it can compare ETags: the write carries the
+// ETag of the version whose token was read. If another write came between, the
+// service refuses it, and WriteBlob reads the new version.
 //
 // A write whose answer was lost is repeated by the client: it is the same
 // content. All who write the blob have to do so by WriteBlob, since a plain

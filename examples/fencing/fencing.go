@@ -10,10 +10,10 @@
 // whatever was accepted before has taken effect before. An equal token is
 // accepted, because a run writes more than once.
 //
-// What none of them can: tell a stale run from a slow one before a newer run
-// has written. A fence orders the writes of two runs; it does not undo those of
-// the first. Tokens of different jobs cannot be compared: a fence serves one
-// job.
+// What none of them can do: distinguish a stale run from a slow one before a
+// newer run has written. A fence orders the writes of two runs; it does not
+// undo the writes of the first. Tokens of different jobs cannot be compared: a
+// fence serves one job.
 package fencing
 
 import "errors"

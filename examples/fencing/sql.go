@@ -64,7 +64,7 @@ func Fenced(ctx context.Context, db *sql.DB, job string, token int64, effect fun
 	return tx.Commit()
 }
 
-// accepted tells a write whose WHERE was false by its count of rows. MySQL
+// accepted recognizes a write whose WHERE was false by its count of rows. MySQL
 // counts a row that already had these values as none: set clientFoundRows=true.
 func accepted(result sql.Result, err error) error {
 	if err != nil {

@@ -79,7 +79,7 @@ func (s *Store) both(ctx context.Context, otherwise error, changes ...func(*sql.
 	return tx.Commit()
 }
 
-// ReadLog returns the bytes of a log from offset on. The first row is read, too: it tells
+// ReadLog returns the bytes of a log from offset on. The first row is read, too: it shows
 // that there is a log.
 func (s *Store) ReadLog(ctx context.Context, name string, offset int64, n int) ([]byte, error) {
 	end := offset + int64(n)

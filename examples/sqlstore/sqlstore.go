@@ -13,8 +13,8 @@
 // How a call is made atomic: it looks at the row, decides in Go, and updates
 // the row if that has still the version that was looked at; each change gives
 // it a new one. An update that met another version has changed nothing, so the
-// call looks again. The time of a call is that of its last look: the update is
-// the proof that nothing has happened to the entry since.
+// call looks again. The time of a call is the time of its last look: the update
+// proves that nothing has happened to the entry since.
 //
 // What is not promised: the right length of a lease while the one clock that
 // judges is being set, and that a row outlasts what the database does not,
@@ -107,7 +107,7 @@ func (s *Store) Read(ctx context.Context, name string) (store.Entry, error) {
 	return r.entry(), err
 }
 
-// Delete removes an entry that nobody holds; otherwise store.ErrLost.
+// Delete removes an entry that no replica holds; otherwise store.ErrLost.
 func (s *Store) Delete(ctx context.Context, name string) error {
 	for {
 		r, err := s.look(ctx, name)
@@ -228,7 +228,7 @@ func (l *lease) Release(ctx context.Context) error {
 	return err
 }
 
-// row is an entry, and the time, as one look at it tells.
+// row is an entry, and the time, as read by one look.
 type row struct {
 	version, etag string
 	record        []byte
@@ -320,8 +320,8 @@ func (s *Store) now(ctx context.Context) (now int64, err error) {
 	return now, err
 }
 
-// change lets decide change what a look at the entry has told, and keeps that,
-// all or nothing.
+// change lets decide change what a look at the entry has read, and writes the
+// result, all or nothing.
 func (s *Store) change(ctx context.Context, name string, decide func(*row) error) (store.Revision, error) {
 	for {
 		r, err := s.look(ctx, name)
