@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -307,38 +308,58 @@ func TestDeadHolderOfShortLock(t *testing.T) {
 	}
 }
 
-// What a singleton costs is what docs/costs.md says.
+// What a singleton costs is what docs/costs.md says: its rule, and each row of its table.
 func TestShortLeaseCosts(t *testing.T) {
-	rows := regexp.MustCompile(`(?m)^\| (\d+) s \| (\d+) \| ([\d,]+) \| \$([\d.]+) \|$`).FindAllStringSubmatch(readPage(t, "docs/costs.md"), -1)
-	if len(rows) < 15 {
-		t.Fatalf("%d rows", len(rows))
+	page := readPage(t, "docs/costs.md")
+	rule := regexp.MustCompile(`takes ([\d,]+) operations a month times the replicas[^.]*below\s15 s ([\d,]+) more`).FindStringSubmatch(page)
+	rows := regexp.MustCompile(`(?m)^\| (\d+) s \| (\d+) \| ([\d,]+) \| \$([\d.]+) \|$`).FindAllStringSubmatch(page, -1)
+	if rule == nil || len(rows) < 4 {
+		t.Fatalf("the rule %q, and %d rows", rule, len(rows))
+	}
+	month := func(length, replicas float64) float64 {
+		beats := number(t, rule[1]) * replicas / length
+		if length < 15 {
+			return beats + number(t, rule[2])
+		}
+		return beats
 	}
 	for _, row := range rows {
-		length, replicas, want := number(t, row[1]), int(number(t, row[2])), number(t, strings.ReplaceAll(row[3], ",", ""))
-		if !nightly.Runs() && replicas > 3 {
-			continue
+		want := number(t, row[3])
+		if got := month(number(t, row[1]), number(t, row[2])); got != want {
+			t.Errorf("%s: the rule says %.0f", row[0], got)
 		}
-		inCase(t, row[1]+"s of "+row[2], func(t *testing.T, c *cluster) {
-			names := strings.Split("abcdefghij"[:replicas], "")
-			all := c.coarsely(brief(time.Duration(length)*time.Second), names...)
-			count := func() (n int) {
-				for _, r := range all {
-					for _, calls := range r.tap.counts() {
-						n += calls
-					}
-				}
-				return n
+		if price := want * pricePerOperation; math.Abs(price-number(t, row[4])) > 0.01 {
+			t.Errorf("%s: $%.2f", row[0], price)
+		}
+	}
+	for _, length := range []int{1, 3, 5, 15, 60} {
+		for _, replicas := range []int{1, 3, 10} {
+			if replicas <= 3 || nightly.Runs() {
+				inCase(t, fmt.Sprintf("%ds of %d", length, replicas), func(t *testing.T, c *cluster) {
+					wantOperations(t, c, time.Duration(length)*time.Second, replicas, month(float64(length), float64(replicas)))
+				})
 			}
-			time.Sleep(time.Minute)
-			count()
-			time.Sleep(20 * time.Minute)
-			if got := float64(count()) * 30 * 24 * 3; math.Abs(got-want) > want/10 {
-				t.Errorf("%.0f operations a month, and the page says %.0f", got, want)
+		}
+	}
+}
+
+// wantOperations wants so many operations a month of a singleton.
+func wantOperations(t *testing.T, c *cluster, lease time.Duration, replicas int, want float64) {
+	t.Helper()
+	all := c.coarsely(brief(lease), strings.Split("abcdefghij"[:replicas], "")...)
+	count := func() (n int) {
+		for _, r := range all {
+			for _, calls := range r.tap.counts() {
+				n += calls
 			}
-			if price := want * 0.0044 / 10_000; math.Abs(price-number(t, row[4])) > 0.01 {
-				t.Errorf("$%.2f, and the page says $%s", price, row[4])
-			}
-		})
+		}
+		return n
+	}
+	time.Sleep(time.Minute)
+	count()
+	time.Sleep(20 * time.Minute)
+	if got := float64(count()) * 30 * 24 * 3; math.Abs(got-want) > want/10 {
+		t.Errorf("%.0f operations a month, and the page says %.0f", got, want)
 	}
 }
 
