@@ -275,7 +275,7 @@ func (r *Runner) release(s *lease.Session) {
 		r.notReleased(err)
 	}
 	r.view.entry = &store.Entry{Revision: store.Revision{ETag: s.ETag()}, State: store.Available}
-	r.view.seen.LookedAt, r.view.seenAt = time.Now(), r.replica.Wall()
+	r.looked()
 }
 
 // restAfter returns how long this replica leaves the job alone after it had the lease.

@@ -241,6 +241,13 @@ func (r *Runner) Singleton() bool { return r.job.Policy.Ticks == nil }
 // ticks had come due under the run, and skip them.
 func (r *Runner) now() time.Time { return r.client.Clock.Best() }
 
+// looked notes that the entry was read or written now.
+func (r *Runner) looked() {
+	r.view.seen.LookedAt, r.view.seenAt = time.Now(), r.replica.Wall()
+	now := r.now()
+	r.source.state.set(func(n *snapshot) { n.entry.looked = now })
+}
+
 // approach is how long it takes until the other replicas have read that a run is to
 // be handed over. They read at each third of the lease, which may be the longer lease
 // of an older program.
