@@ -12,8 +12,8 @@ import (
 	"github.com/soloist-go/soloist/internal/runner"
 )
 
-// A Wake is what a platform woke the program up for. The zero value is enough: a call does
-// what is due, whatever woke the program up.
+// A Wake is what a platform woke the program up for. The zero value is enough for jobs that have an
+// entry: a call does what is due, whatever woke the program up. For a job that has none yet set Tick.
 type Wake struct {
 	// Jobs are the names of the jobs to run if they are due; those that follow them are run too,
 	// if they are due then; see [Job.After]. The name of a job with shards means all of them.
@@ -22,8 +22,9 @@ type Wake struct {
 
 	// Tick is the tick that a timer has fired for. A timer may fire a moment early: the call
 	// then waits, with an older tick too that is still due. A job that has no entry yet starts
-	// with this tick. A tick more than a minute from the store's time is ignored; for an
-	// EveryReplica job, more than a minute from this process's time. Zero: not known.
+	// with this tick. A tick more than a minute from the store's time is ignored; for an EveryReplica
+	// job, more than a minute from this process's time. Zero: not known; a job that has no entry yet
+	// gets one then, and starts with its next tick.
 	Tick time.Time
 }
 
