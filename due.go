@@ -32,9 +32,9 @@ type Wake struct {
 // for platforms that wake a program up: nothing goes on in the background, and singletons are
 // left out. It does not wait for a run of another replica: if that replica dies, a later call
 // settles the run. The error joins what prevented jobs from being checked, ticks whose lease
-// was lost before they ran, and outcomes that were refused or not confirmed. A run that failed
-// is in the report alone. A call tries to write an outcome for five lengths of the lease; then
-// it ends.
+// was lost before they ran, outcomes that were refused or not confirmed, and runs that need a longer
+// call: the first of a job, and one after a broken lease. A run that failed is in the report alone.
+// A call tries to write an outcome for five lengths of the lease; then it ends.
 //
 // An EveryReplica job has no record that says what is due: this process runs the tick that the
 // wake-up names, else the newest tick of the last minute, and no tick twice.

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -177,6 +178,13 @@ func (c *call) queuesNext() bool { return c.claims == plan.NoBackfill && len(c.r
 
 // isFirst reports whether the call has run one tick, and not yet a tick that waited for that.
 func (c *call) isFirst() bool { return len(c.ran) == 1 }
+
+// endedBefore notes that a call of RunDue or RunNow has ended before it could claim anything. The next one needs more time.
+func (c *call) endedBefore(what string) {
+	if c.bounded && c.take == nil {
+		c.undone = errors.Join(c.undone, fmt.Errorf("%s, and this call ended before", what))
+	}
+}
 
 // New returns the runner of a job and adds the job to those that r reports in its
 // Health. The jitter is seeded by what this replica is, so that replicas differ and a
