@@ -12,8 +12,8 @@ import (
 	"github.com/soloist-go/soloist/internal/runner"
 )
 
-// A Wake is what a platform woke the program up for. The zero value is enough: a call does
-// what is due, whatever woke the program up.
+// A Wake is what a platform woke the program up for. The zero value is enough for jobs that have an
+// entry: a call does what is due, whatever woke the program up. For a job that has none yet set Tick.
 type Wake struct {
 	// Jobs are the names of the jobs to run if they are due; those that follow them are run too,
 	// if they are due then; see [Job.After]. The name of a job with shards means all of them.
@@ -22,8 +22,9 @@ type Wake struct {
 
 	// Tick is the tick that a timer has fired for. A timer may fire a moment early: the call
 	// then waits, with an older tick too that is still due. A job that has no entry yet starts
-	// with this tick. A tick more than a minute from the store's time is ignored; for an
-	// EveryReplica job, more than a minute from this process's time. Zero: not known.
+	// with this tick. A tick more than a minute from the store's time is ignored; for an EveryReplica
+	// job, more than a minute from this process's time. Zero: not known; a job that has no entry yet
+	// gets one then, and starts with its next tick.
 	Tick time.Time
 }
 
@@ -31,9 +32,9 @@ type Wake struct {
 // for platforms that wake a program up: nothing goes on in the background, and singletons are
 // left out. It does not wait for a run of another replica: if that replica dies, a later call
 // settles the run. The error joins what prevented jobs from being checked, ticks whose lease
-// was lost before they ran, and outcomes that were refused or not confirmed. A run that failed
-// is in the report alone. A call tries to write an outcome for five lengths of the lease; then
-// it ends.
+// was lost before they ran, outcomes that were refused or not confirmed, and runs that need a longer
+// call: the first of a job, and one after a broken lease. A run that failed is in the report alone.
+// A call tries to write an outcome for five lengths of the lease; then it ends.
 //
 // An EveryReplica job has no record that says what is due: this process runs the tick that the
 // wake-up names, else the newest tick of the last minute, and no tick twice.

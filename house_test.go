@@ -135,7 +135,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/ticks":       {"calendar", "internal/schedule"},
 		"internal/supervise":   {"event", "store", "internal/instant", "internal/lease", "internal/plan"},
 		"internal/strangers":   {"store", "internal/entry"},
-		"internal/swept":       {"store"},
+		"internal/swept":       {"internal/entry", "store"},
 		"store":                {},
 
 		"internal/alarm/alarmtest": {"internal/alarm"},

@@ -192,8 +192,8 @@ const minUnused = 10 * time.Minute
 // Sweep removes the entries of locks of an app that no caller has held for so long, at least ten minutes,
 // so that locks which are used once do not pile up, and returns their names. What [Run.Save] has put
 // there goes with them. It is safe while replicas are up. A lock that is used again starts with a
-// larger token than it ever had. Entries of jobs, singletons and [Once] stay. A document of the app notes what was
-// removed; in a store without documents the first use of a process that knew a lock can take one lease longer.
+// larger token than it ever had. Entries of jobs, singletons and [Once] stay. A document of the app notes how far the
+// sweep goes; in a store without documents the first use of a process that knew a lock can take one lease longer.
 //
 // The store has to implement [store.Lister] and [store.Remover]. If the error is not nil, some entries
 // may be removed.

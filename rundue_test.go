@@ -3,6 +3,7 @@ package soloist_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"strings"
@@ -63,6 +64,25 @@ func TestRunDueFollowsDeadWinner(t *testing.T) {
 		if got := c.outcomes("work"); !strings.HasPrefix(got[0], "succeeded 01:00:00") {
 			t.Errorf("got %q", got)
 		}
+	})
+}
+
+// The first run of a job waits for its token. A call that is too short for that says so, whatever it has for the run.
+func TestCallTooShortForFirstRun(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("0 * * * *", 100*time.Millisecond)
+		c.replica("first", job).wake()
+		time.Sleep(time.Hour)
+		for _, name := range []string{"b", "c"} {
+			if _, err := c.replica(name, job).RunDue(c.within(900*time.Millisecond), soloist.Wake{}); !strings.Contains(fmt.Sprint(err), "first run") {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+		if _, err := c.replica("d", job).RunNow(c.within(900*time.Millisecond), "work", "now"); !strings.Contains(fmt.Sprint(err), "first run") {
+			t.Errorf("a manual run: got %v", err)
+		}
+		c.replica("e", job).wake()
+		once(t, c.all())
 	})
 }
 

@@ -97,8 +97,84 @@ func TestNobodyWaitsAfterSweep(t *testing.T) {
 	})
 }
 
+// A lock that is used again while its sweep still removes others waits for nobody.
+func TestNobodyWaitsDuringSweep(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a")
+		l := a.Lock("old")
+		l.Lease = D
+		c.holdsIt(a, l, time.Second)
+		c.holds(a, "old2", time.Second)
+		time.Sleep(2 * time.Hour)
+		slow := slowRemover{c.store, time.Minute}
+		var sweeping sync.WaitGroup
+		defer sweeping.Wait()
+		sweeping.Go(func() {
+			if got, err := soloist.Sweep(c.t.Context(), slow, "soloist", time.Hour); err != nil || len(got) != 2 {
+				t.Errorf("removed %q, %v", got, err)
+			}
+		})
+		time.Sleep(slow.each + slow.each/2)
+		begin := time.Now()
+		c.holdsIt(a, l, 0)
+		if took := time.Since(begin); took > 3*time.Second { // a new entry waits for a token
+			t.Errorf("the lock is taken after %s", took)
+		}
+	})
+}
+
+// A slowRemover takes so long for each removal.
+type slowRemover struct {
+	*local.Memory
+	each time.Duration
+}
+
+func (s slowRemover) Remove(ctx context.Context, name, etag string) error {
+	time.Sleep(s.each)
+	return s.Memory.Remove(ctx, name, etag)
+}
+
+// A replica that has looked at a lock since the time of a sweep knows that the sweep has not removed it: whoever deletes it then,
+// its holder may not know.
+func TestSweepForgetsOnlyWhatWasSeenBefore(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a, b := c.replica("a"), c.replica("b")
+		l := a.Lock("held")
+		l.Lease = D
+		c.holds(a, "old", 0)
+		go c.holds(b, "held", 3*time.Hour)
+		for range 2 {
+			time.Sleep(time.Hour + time.Minute)
+			if err := l.TryDo(c.t.Context(), func(context.Context, *soloist.Run) error { return nil }); !errors.Is(err, soloist.ErrHeld) {
+				t.Error(err)
+			}
+		}
+		if got, err := soloist.Sweep(c.t.Context(), c.store, "soloist", time.Hour); err != nil || len(got) != 1 {
+			t.Fatal(got, err)
+		}
+		b.kill()
+		c.deleteLock("held")
+		begin := time.Now()
+		c.holdsIt(a, l, 0)
+		if took := time.Since(begin); took < D {
+			t.Errorf("the lock is taken after %s, while its holder may go on", took)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+// deleteLock ends the lease of a lock and deletes its entry.
+func (c *cluster) deleteLock(name string) {
+	c.t.Helper()
+	for _, err := range []error{c.store.Break(c.t.Context(), "soloist/0-lock-"+name, 0), c.store.Delete(c.t.Context(), "soloist/0-lock-"+name)} {
+		if err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
 // A replica that saw a lock free waits for a lease if the entry was deleted and not swept: another may have taken it since, and may
-// not know. So it does if the sweep was of an entry before that one, or if the store keeps no note of it.
+// not know. So it does if it has seen the lock since the sweep, or if the store keeps no note of that.
 func TestSweepProvesNothingAboutDeletion(t *testing.T) {
 	for name, tt := range map[string]struct {
 		store       func(store.Store) store.Store
@@ -129,11 +205,7 @@ func TestSweepProvesNothingAboutDeletion(t *testing.T) {
 				go c.holds(b, "old", time.Hour)
 				time.Sleep(time.Minute)
 				b.kill()
-				for _, err := range []error{c.store.Break(c.t.Context(), "soloist/0-lock-old", 0), c.store.Delete(c.t.Context(), "soloist/0-lock-old")} {
-					if err != nil {
-						t.Fatal(err)
-					}
-				}
+				c.deleteLock("old")
 			}
 			begin := time.Now()
 			c.holdsIt(a, l, 0)

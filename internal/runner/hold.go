@@ -51,10 +51,8 @@ func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session
 		// The lease is left to expire. By then the previous holder's trust has ended
 		// too, so the next replica need not hold off. If it were released, calls that
 		// end early, each in a process of its own, would hold off forever.
-		if c.bounded && c.take == nil {
-			c.undone = errors.Join(c.undone, fmt.Errorf("the last lease did not expire by itself, so its holder may still work: "+
-				"a run begins %s later at the earliest, and this call ended before", wait.Round(time.Second)))
-		}
+		c.endedBefore(fmt.Sprintf("the last lease did not expire by itself, so its holder may still work: a run begins %s later at the earliest",
+			wait.Round(time.Second)))
 		return max(r.readAgain(0), r.restAfter(ctx, stop, c)), false
 	}
 	if c.ahead.IsZero() && !r.stillFits(ctx, c, &v) {
@@ -169,6 +167,9 @@ func (r *Runner) decide(stop context.Context, c *call, s *lease.Session, v plan.
 	}
 	now, ok := s.WaitPast(stop, r.existed(s).Add(time.Second))
 	if !ok {
+		if stop.Err() != nil { // after the loss of its lease a call goes on
+			c.endedBefore("the job has never run: its first run begins up to two seconds after a call has acquired the lease")
+		}
 		return plan.Claim{}, false
 	}
 	v.Now = r.now()
@@ -275,7 +276,7 @@ func (r *Runner) release(s *lease.Session) {
 		r.notReleased(err)
 	}
 	r.view.entry = &store.Entry{Revision: store.Revision{ETag: s.ETag()}, State: store.Available}
-	r.view.seen.LookedAt, r.view.seenAt = time.Now(), r.replica.Wall()
+	r.looked()
 }
 
 // restAfter returns how long this replica leaves the job alone after it had the lease.

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -178,6 +179,13 @@ func (c *call) queuesNext() bool { return c.claims == plan.NoBackfill && len(c.r
 // isFirst reports whether the call has run one tick, and not yet a tick that waited for that.
 func (c *call) isFirst() bool { return len(c.ran) == 1 }
 
+// endedBefore notes that a call of RunDue or RunNow has ended before it could claim anything. The next one needs more time.
+func (c *call) endedBefore(what string) {
+	if c.bounded && c.take == nil {
+		c.undone = errors.Join(c.undone, fmt.Errorf("%s, and this call ended before", what))
+	}
+}
+
 // New returns the runner of a job and adds the job to those that r reports in its
 // Health. The jitter is seeded by what this replica is, so that replicas differ and a
 // simulation can be repeated.
@@ -240,6 +248,13 @@ func (r *Runner) Singleton() bool { return r.job.Policy.Ticks == nil }
 // start ticks early; with a slow one it would find, at the end of each run, that newer
 // ticks had come due under the run, and skip them.
 func (r *Runner) now() time.Time { return r.client.Clock.Best() }
+
+// looked notes that the entry was read or written now.
+func (r *Runner) looked() {
+	r.view.seen.LookedAt, r.view.seenAt = time.Now(), r.replica.Wall()
+	now := r.now()
+	r.source.state.set(func(n *snapshot) { n.entry.looked = now })
+}
 
 // approach is how long it takes until the other replicas have read that a run is to
 // be handed over. They read at each third of the lease, which may be the longer lease

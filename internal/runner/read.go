@@ -55,13 +55,13 @@ func (r *Runner) read(ctx context.Context, wake Wake) error {
 	return nil
 }
 
-// recall takes in a record that was read. The entry that it has replaced counts as never seen if a sweep has removed that.
+// recall takes in a record that was read. Before it the entry counts as never seen if a sweep may have removed what was seen.
 func (r *Runner) recall(ctx context.Context, rec *store.Record) {
 	known := r.source.state.get().entry
 	if known.replacedBy(rec) {
 		ctx, cancel := context.WithTimeout(ctx, r.client.CallTimeout())
 		defer cancel()
-		if swept.Has(ctx, r.client.Store, r.replica.App, swept.Entry{Name: r.job.Name, Created: known.created}) {
+		if swept.Forgets(ctx, r.client.Store, r.replica.App, r.job.Name, known.looked) {
 			r.source.state.set(func(n *snapshot) { n.entry.created = time.Time{} })
 		}
 	}
@@ -147,7 +147,8 @@ func (r *Runner) create(ctx context.Context, date time.Time, wake Wake) (store.E
 // see adds one read to the observation. It counts from the first read that showed
 // something, so a hold-off that was cut short need not start again.
 func (r *Runner) see() {
-	r.view.seen.At, r.view.seenAt = time.Now(), r.replica.Wall()
+	r.view.seen.At = time.Now()
+	r.looked()
 	r.view.seen.See(r.view.entry, &r.view.rec, r.now())
 }
 

@@ -78,6 +78,7 @@ type claimed struct {
 // hand share it: each of them has to know of an entry that was replaced.
 type entryHistory struct {
 	created   time.Time     // of the entry that was last seen; zero: none was
+	looked    time.Time     // when it was last read or written here, by the service's clock; see swept
 	recreated time.Time     // when another entry was first seen in its place: the holder of the deleted one may not know
 	lease     time.Duration // the longest lease of a holder seen since the last claim here: the holder of a deleted entry may trust its lease that long
 }

@@ -50,7 +50,7 @@ func (r *Runner) freeUnanswered(ctx context.Context, c *call) error {
 		r.notReleased(err)
 	default:
 		r.view.entry.State = store.Available
-		r.view.seen.LookedAt, r.view.seenAt = time.Now(), r.replica.Wall()
+		r.looked()
 	}
 	return u.err
 }

@@ -1,11 +1,12 @@
-// Package swept notes which entries a sweep has removed, in one document of the app.
+// Package swept notes up to when the locks of an app were swept, in one document of the app.
 //
 // A replica that finds an entry made anew holds off for a lease, since the holder of the entry that it knew may not have noticed
-// that this was deleted. A sweep removes only what nobody has held for much longer than a lease, so after it there is no such
-// holder. That the entry was free when the replica last saw it would prove nothing: another replica may have leased it since.
+// that this was deleted. A sweep removes only what has no holder, but the replica cannot see who deleted the entry. So each sweep
+// notes a time: what it removes was not used since then. What a replica saw of a lock or a slot before that time counts as never
+// seen, as if the replica had started afterwards. If it has looked since, no sweep has removed what it saw, and it holds off.
 //
-// The note is written after the removal, with the date of creation of what was removed. So it is never wrong: an entry of that
-// date is gone. Where there is no note, because the sweep has died or its note is cut, the replica holds off.
+// The note is written before the first removal, so a replica that misses a removed entry finds it, however the sweep ends. If the
+// note cannot be read, the replica holds off.
 package swept
 
 import (
@@ -13,44 +14,39 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/entry"
 	"github.com/soloist-go/soloist/store"
 )
 
-const (
-	most  = 2000 // entries that the document has: the last that were removed
-	tries = 5    // to write it, beside another sweep
-)
-
-// An Entry is one that was removed.
-type Entry struct {
-	Name    string    `json:"name"` // without the app
-	Created time.Time `json:"created"`
-}
+const tries = 5 // to write the document while another sweep does
 
 type document struct {
-	Removed []Entry `json:"removed"` // the newest last
+	Before time.Time `json:"before"` // what was seen before that counts as never seen; by the service's clock
 }
 
 func name(app string) string { return app + "/.swept" }
 
-// Note notes entries that were removed. A store without documents has no note.
-func Note(ctx context.Context, s any, app string, removed []Entry) error {
+// Removes reports whether a sweep may remove an entry of that name, which is without the app.
+func Removes(name string) bool {
+	n, ok := entry.Parse(name)
+	return ok && (n.Kind == entry.Lock || n.Kind == entry.Group || n.Kind == entry.Member)
+}
+
+// Note notes that entries are about to be removed that were not used since before. A store without documents has no note.
+func Note(ctx context.Context, s any, app string, before time.Time) error {
 	docs, ok := s.(store.Documenter)
-	if !ok || len(removed) == 0 {
+	if !ok {
 		return nil
+	}
+	b, err := json.Marshal(document{before})
+	if err != nil {
+		return err
 	}
 	for n := 1; ; n++ {
 		doc, etag, err := read(ctx, docs, app)
-		if err != nil {
-			return err
-		}
-		doc.Removed = append(doc.Removed, removed...)
-		doc.Removed = doc.Removed[max(0, len(doc.Removed)-most):]
-		b, err := json.Marshal(doc)
-		if err != nil {
+		if err != nil || !doc.Before.Before(before) {
 			return err
 		}
 		if _, err = docs.WriteDocument(ctx, name(app), etag, b); err == nil || n == tries || !errors.Is(err, store.ErrChanged) {
@@ -59,14 +55,14 @@ func Note(ctx context.Context, s any, app string, removed []Entry) error {
 	}
 }
 
-// Has reports whether a sweep is known to have removed the entry of an app.
-func Has(ctx context.Context, s any, app string, e Entry) bool {
+// Forgets reports whether what was seen last of an entry of an app, at that time of the service, counts as never seen.
+func Forgets(ctx context.Context, s any, app, entry string, seen time.Time) bool {
 	docs, ok := s.(store.Documenter)
-	if !ok {
+	if !ok || !Removes(entry) {
 		return false
 	}
 	doc, _, err := read(ctx, docs, app)
-	return err == nil && slices.ContainsFunc(doc.Removed, func(r Entry) bool { return r.Name == e.Name && r.Created.Equal(e.Created) })
+	return err == nil && seen.Before(doc.Before)
 }
 
 // read returns the document. One that cannot be read as such is as good as none.
