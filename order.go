@@ -75,7 +75,7 @@ func (s *Scheduler) Order(ctx context.Context, o Order) (store.Order, error) {
 	}
 	now := s.core.replica.Clock.Best()
 	order := store.Order{Kind: o.Kind, Job: o.Job, By: cmp.Or(o.By, s.Replica), Reason: o.Reason, Until: o.Until, Name: o.Request}
-	target, err := r.Orderable(ctx, o.Kind)
+	target, err := r.Orderable(ctx, o.Kind, o.Request)
 	if err != nil {
 		return store.Order{}, fmt.Errorf("%s %s: %w", o.Kind, o.Job, err)
 	}

@@ -122,24 +122,31 @@ func TestOrderedRunInPauseReplacesAttempt(t *testing.T) {
 	}
 }
 
-// A request that was made by hand is not run again for an order of the same name.
+// A request that was made by hand is refused as an order. It is not run again either where it is made while the order is written.
 func TestRequestRunsOnceByHandOrOrder(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 24h", time.Second)
-		a := c.start("a", w)
-		time.Sleep(time.Minute)
-		if _, err := a.RunNow(c.t.Context(), "work", "please"); err != nil {
-			t.Fatal(err)
-		}
-		_, err := c.replica("desk", w).Order(c.t.Context(), soloist.Order{Kind: store.OrderRun, Job: "work", Request: "please"})
-		t.Log(err)
-		time.Sleep(time.Minute)
-		all := c.all()
-		for _, r := range all {
-			t.Log(r.ID())
-		}
-		c.wantRuns(1)
-	})
+	for _, name := range []string{"before", "meanwhile"} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			w := work("@every 24h", time.Second)
+			a, desk := c.start("a", w), c.replica("desk", w)
+			time.Sleep(time.Minute)
+			byHand := func() {
+				if _, err := a.RunNow(c.t.Context(), "work", "please"); err != nil {
+					t.Error(err)
+				}
+			}
+			if name == "before" {
+				byHand()
+			} else {
+				desk.meets(onNth("write document", 1, func(apply func() error) error { byHand(); return apply() }))
+			}
+			_, err := desk.Order(c.t.Context(), soloist.Order{Kind: store.OrderRun, Job: "work", Request: "please"})
+			if refused := errors.Is(err, soloist.ErrRefused); refused != (name == "before") || err != nil && !refused {
+				t.Errorf("the order: %v", err)
+			}
+			time.Sleep(time.Minute)
+			c.wantRuns(1)
+		})
+	}
 }
 
 // Two runs in one millisecond, without names.

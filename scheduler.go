@@ -168,7 +168,7 @@ func (s *Scheduler) prepareOrders() {
 	if !ok {
 		return
 	}
-	s.core.replica.Orders = control.NewWatch(&control.Client{Store: documents, App: s.App, Clock: s.core.replica.Clock,
+	s.core.replica.Orders = control.NewWatch(&control.Client{Store: documents, Entries: s.Store, App: s.App, Clock: s.core.replica.Clock,
 		Jitter: lease.NewJitter(fmt.Sprint(s.Replica, "orders", s.core.replica.Created))}, func() {
 		for _, r := range s.core.runners {
 			r.Heed()

@@ -124,7 +124,7 @@ func (c *runCommand) await(ctx context.Context, a *app.App, o *store.Order) int 
 		if err != nil { // waiting would not change it
 			return c.refused(a, c.Job, fmt.Errorf("run %s: %w", c.Job, err))
 		}
-		alone, begun := !st.Lease.Live(), st.Record.Orders.Served >= o.Seq
+		alone, begun := !st.Lease.Live(), st.Record.Orders.IsServed(o.Seq)
 		found := outcomeOf(&st.Record, o.Job, o.Name)
 		switch now := a.Now(); {
 		case found != nil:

@@ -119,6 +119,11 @@ func (c *codec) inside(from, to byte, members func()) {
 
 // list goes through a member that is an array of objects.
 func list[T any](c *codec, name string, all *[]T, wanted bool, fields func(*T, *codec)) {
+	array(c, name, all, wanted, func(one *T) { c.inside('{', '}', func() { fields(one, c) }) })
+}
+
+// array goes through a member that is an array.
+func array[T any](c *codec, name string, all *[]T, wanted bool, item func(*T)) {
 	if !c.reads && !wanted || !c.name(name) {
 		return
 	}
@@ -130,7 +135,7 @@ func list[T any](c *codec, name string, all *[]T, wanted bool, fields func(*T, *
 				if len(*all) > 1 {
 					c.expect(',')
 				}
-				c.inside('{', '}', func() { fields(&(*all)[len(*all)-1], c) })
+				item(&(*all)[len(*all)-1])
 			}
 			return
 		}
@@ -138,15 +143,19 @@ func list[T any](c *codec, name string, all *[]T, wanted bool, fields func(*T, *
 			if i > 0 {
 				c.b = append(c.b, ',')
 			}
-			c.inside('{', '}', func() { fields(&(*all)[i], c) })
+			item(&(*all)[i])
 		}
 	})
 }
 
 func number[T int | int64](c *codec, name string, n *T) {
-	if !c.must(name) {
-		return
+	if c.must(name) {
+		digits(c, n)
 	}
+}
+
+// digits goes through a number without a name.
+func digits[T int | int64](c *codec, n *T) {
 	if !c.reads {
 		c.b = strconv.AppendInt(c.b, int64(*n), 10)
 		return

@@ -113,6 +113,7 @@ func (u *Unlocked) fields(c *codec) {
 
 func (o *Orders) fields(c *codec) {
 	numberUnlessZero(c, "served", &o.Served)
+	array(c, "early", &o.Early, len(o.Early) > 0, func(early *int64) { digits(c, early) })
 	c.object("paused", o.Paused != SelfPause{}, o.Paused.fields)
 	list(c, "pauses", &o.Pauses, len(o.Pauses) > 0, (*Span).fields)
 	c.object("returned", o.Returned != Returned{}, o.Returned.fields)
@@ -121,7 +122,7 @@ func (o *Orders) fields(c *codec) {
 
 // zero reports whether no field is set.
 func (o *Orders) zero() bool {
-	return o.Served == 0 && o.Paused == SelfPause{} && o.Pauses == nil && o.Returned == Returned{} && o.Spared == 0
+	return o.Served == 0 && o.Early == nil && o.Paused == SelfPause{} && o.Pauses == nil && o.Returned == Returned{} && o.Spared == 0
 }
 
 func (p *SelfPause) fields(c *codec) {

@@ -131,11 +131,17 @@ type Unlocked struct {
 // Orders is what a record keeps because of the orders of operators.
 type Orders struct {
 	Served int64     `json:"served,omitzero"`  // the order of the last request that has its run or its outcome; older ones have theirs
+	Early  []int64   `json:"early,omitempty"`  // newer orders of requests that have theirs too: a manual call has run them before their turn
 	Paused SelfPause `json:"paused,omitzero"`  // zero: the job has not paused itself
 	Pauses []Span    `json:"pauses,omitempty"` // pauses of the job by itself that are over, while ticks from before them may wait
 	// Returned is the last claim, if it was given up before its run began.
 	Returned Returned `json:"returned,omitzero"`
 	Spared   int64    `json:"spared,omitzero"` // of the failures in a row: those from before the job was last resumed
+}
+
+// IsServed reports whether the request of an order has its run or its outcome.
+func (o *Orders) IsServed(order int64) bool {
+	return order <= o.Served || slices.Contains(o.Early, order)
 }
 
 // A Returned is a claim of a tick, or of a run that was ordered, that was given up. An order to

@@ -104,18 +104,13 @@ func resume(j *store.JobControl, at time.Time) {
 	j.Pause = store.Pause{}
 }
 
-// makeRoom drops the requests of all jobs that are long over, served or not: a full document would refuse each further order.
-func makeRoom(c *store.Control, now time.Time) {
-	for name, j := range c.Jobs {
-		j.Requests = slices.DeleteFunc(slices.Clone(j.Requests), func(q store.Request) bool { return now.Sub(q.Until) > keepName })
-		c.Jobs[name] = j
-	}
-}
+// isOld reports whether the name of a request may be used again once it is served.
+func isOld(q *store.Request, now time.Time) bool { return now.Sub(q.Until) > keepName }
 
 // request adds a request. A name is used once, so that a person who repeats an order whose answer was lost does not get a
 // second run. A request that is not served is kept, since its outcome is still to be written.
 func request(j *store.JobControl, o *store.Order, served int64) error {
-	j.Requests = slices.DeleteFunc(j.Requests, func(q store.Request) bool { return q.Seq <= served && o.At.Sub(q.Until) > keepName })
+	j.Requests = slices.DeleteFunc(j.Requests, func(q store.Request) bool { return q.Seq <= served && isOld(&q, o.At) })
 	waiting, first := 0, o.At
 	for _, q := range j.Requests {
 		if q.Name == o.Name {

@@ -22,10 +22,11 @@ const (
 
 // A Client reads and writes the document of one app.
 type Client struct {
-	Store  store.Documenter
-	App    string
-	Clock  *lease.Clock
-	Jitter *lease.Jitter
+	Store   store.Documenter
+	Entries store.Store // the same: the records say which requests are served
+	App     string
+	Clock   *lease.Clock
+	Jitter  *lease.Jitter
 }
 
 // read returns the document and its ETag: an empty one, with an empty ETag, if there is none.
@@ -155,11 +156,7 @@ func (c *Client) write(ctx context.Context, v *version, o *store.Order, served i
 	if err := Apply(&v.doc, o, served); err != nil {
 		return Refuse(err)
 	}
-	b, err := v.doc.Encode()
-	if err != nil {
-		makeRoom(&v.doc, o.At)
-		b, err = v.doc.Encode()
-	}
+	b, err := c.encode(ctx, &v.doc, o)
 	if err != nil {
 		return Refuse(err)
 	}

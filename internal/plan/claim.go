@@ -34,6 +34,7 @@ func (p *Policy) Claim(v View) (next Claim, todo bool) {
 	}
 	r := v.Record
 	next = Claim{Record: r.Clone()}
+	noteServed(&next.Record, v.Control.Requests)
 	next.Record.Run.Unlocked = store.Unlocked{}
 	next.Record.Run.Claimed, next.Record.Run.Armed = begun(r), false // the run that was armed is over
 	next.Record.Definition.Mark = store.Mark{}                       // a replica that writes has the definition in force, which answers the mark

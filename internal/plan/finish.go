@@ -63,7 +63,7 @@ func (p *Policy) TakeBack(before, claim *store.Record) store.Record {
 	case isBackfill(claim):
 		takeBackBackfilled(&r, &claim.Run)
 	case claim.Run.Order != 0:
-		r.Orders.Served = claim.Run.Order - 1 // another replica serves the request
+		unserve(&r.Orders, claim.Run.Order)
 		r.Orders.Returned = store.Returned{Order: claim.Run.Order}
 	case claim.Run.Request == "" && claim.Run.Attempt == 1:
 		r.Orders.Returned = store.Returned{Tick: claim.Run.Tick}

@@ -9,11 +9,12 @@ import (
 
 // Ordered reports whether a manual run was ordered that waits for a claim.
 func (p *Policy) Ordered(v View) bool {
-	waits := slices.ContainsFunc(v.Control.Requests, func(q store.Request) bool { return q.Seq > v.Record.Orders.Served })
+	waits := slices.ContainsFunc(v.Control.Requests, func(q store.Request) bool { return !v.Record.Orders.IsServed(q.Seq) })
 	if !waits || p.Ticks == nil || p.Outdated(v) {
 		return false
 	}
 	next := Claim{Record: v.Record.Clone()}
+	noteServed(&next.Record, v.Control.Requests)
 	return p.claimOrdered(&next, v)
 }
 
@@ -24,12 +25,10 @@ func (p *Policy) claimOrdered(next *Claim, v View) (changed bool) {
 	r, w := &next.Record, next.writing(v)
 	for _, q := range v.Control.Requests {
 		switch {
-		case q.Seq <= r.Orders.Served:
+		case r.Orders.IsServed(q.Seq):
 			continue
 		case w.full():
 			return changed
-		case knows(r, q.Name):
-			// RunNow has run it
 		case v.Now.After(q.Until):
 			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Missed, Reason: "no replica could run it in time"})
 		case p.Missed != RunAll && !isBackfill(v.Record) && under(v.Record, q.At):
@@ -41,50 +40,21 @@ func (p *Policy) claimOrdered(next *Claim, v View) (changed bool) {
 		default:
 			p.settleCancelled(next, v)
 			p.claim(next, v, v.Now.UTC().Truncate(time.Millisecond), 1)
-			r.Run.Request, r.Run.Order, r.Orders.Served = q.Name, q.Seq, q.Seq
+			r.Run.Request, r.Run.Order = q.Name, q.Seq
+			serve(&r.Orders, q.Seq)
 			return true
 		}
-		r.Orders.Served, changed = q.Seq, true
+		serve(&r.Orders, q.Seq)
+		changed = true
 	}
 	return changed
-}
-
-// knows reports whether the record shows the run or the outcome of a request.
-func knows(r *store.Record, request string) bool {
-	return r.Run.Request == request || slices.ContainsFunc(r.History, func(f store.Outcome) bool { return f.Request == request })
-}
-
-// Served reports whether the request of a manual call was ordered and is served, and the record
-// does not show its run any more: history keeps the last outcomes alone.
-func Served(v View) bool {
-	return !knows(v.Record, v.Request) && slices.ContainsFunc(v.Control.Requests, func(q store.Request) bool {
-		return q.Name == v.Request && q.Seq <= v.Record.Orders.Served
-	})
-}
-
-// serveByHand notes that a manual claim serves the request of that name, if it was ordered and
-// is the next, and that those before it are served which were run manually too. Once history has
-// forgotten their outcomes, nothing else would keep a replica from running them as ordered.
-func serveByHand(claim *store.Record, v View) {
-	for _, q := range v.Control.Requests {
-		switch {
-		case q.Seq <= claim.Orders.Served:
-		case q.Name == v.Request:
-			claim.Run.Order, claim.Orders.Served = q.Seq, q.Seq
-			return
-		case knows(claim, q.Name):
-			claim.Orders.Served = q.Seq
-		default:
-			return
-		}
-	}
 }
 
 // passedOver reports whether a run that was ordered has waited while a tick was run. Then it is
 // the next, or a job that is always behind with its ticks would never run it.
 func passedOver(v View) bool {
 	for _, q := range v.Control.Requests {
-		if q.Seq > v.Record.Orders.Served {
+		if !v.Record.Orders.IsServed(q.Seq) {
 			return v.Record.Run.Request == "" && q.At.Before(v.Record.Run.Claimed)
 		}
 	}

@@ -65,6 +65,9 @@ func latest(r *store.Record) (name string, at time.Time) {
 	look("order given back", ordered(r.Orders.Returned.Order))
 	look("backfill", ordered(r.Backfill.Seq))
 	look("last tick of a backfill", r.Backfill.Through)
+	for _, early := range r.Orders.Early {
+		look("order served early", ordered(early))
+	}
 	for _, s := range r.Orders.Pauses {
 		look("end of a pause", s.To)
 	}

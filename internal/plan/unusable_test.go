@@ -31,6 +31,7 @@ func TestUnusable(t *testing.T) {
 		"told ahead":                       {func(r *store.Record, _ *Bounds) { r.Past.Told = beyond }, "last told to be late"},
 		"the order of a run ahead":         {func(r *store.Record, _ *Bounds) { r.Run.Order = beyond.UnixMicro() + 1 }, "order of a run"},
 		"an order served ahead":            {func(r *store.Record, _ *Bounds) { r.Orders.Served = beyond.UnixMicro() + 1 }, "last order served"},
+		"an order served early, ahead":     {func(r *store.Record, _ *Bounds) { r.Orders.Early = []int64{beyond.UnixMicro() + 1} }, "order served early"},
 		"an order served now":              {func(r *store.Record, _ *Bounds) { r.Orders.Served = within.UnixMicro() }, ""},
 		"a pause of itself ahead":          {func(r *store.Record, _ *Bounds) { r.Orders.Paused.At = beyond }, "pause of itself"},
 		"the end of a pause ahead":         {func(r *store.Record, _ *Bounds) { r.Orders.Pauses = []store.Span{{To: beyond}} }, "end of a pause"},

@@ -126,8 +126,9 @@ func (w *world) judgeRun(f store.Outcome) {
 	w.never(repeats && r.broke() && reason == f.Reason, "%s is %s (%s), and it may be repeated", f.Tick, f.Status, f.Reason)
 }
 
-// judgeClaim judges a claim, and notes the run. One ahead of its tick has to be right at the tick.
-func (w *world) judgeClaim() {
+// judgeClaim judges a claim, and notes the run. One ahead of its tick has to be right at the tick. A manual call need not wait
+// for what was ordered before.
+func (w *world) judgeClaim(called string) {
 	now, claim := w.now, &w.rec.Run
 	if claim.Armed {
 		w.never(claim.Tick.Sub(now) > w.p.Lead(), "%s is claimed at %s", claim.Tick, now)
@@ -144,7 +145,7 @@ func (w *world) judgeClaim() {
 	passedOver := waits && len(w.runs) > 0 && w.last().request == "" && !w.last().back && q.At.Before(w.last().from)
 	switch b := w.orders().Backfill; {
 	case of.tick.IsZero():
-		other := claim.Order != 0 && (q.Name != claim.Request || q.Seq != claim.Order)
+		other := claim.Request != called && (q.Name != claim.Request || q.Seq != claim.Order)
 		w.never(other, "%s is claimed, and %s was ordered before", claim.Request, q.Name)
 	case claim.Request == "":
 		w.never(passedOver && claim.Attempt == 1, "%s is claimed, and %s has waited for another tick", of.tick, q.Name)

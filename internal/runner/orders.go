@@ -107,8 +107,8 @@ type Target struct {
 // Orderable returns what the order is about, or why the order is not possible now. A resume is
 // about the runs that are over, since a run under way may be the failure that pauses the
 // job. A tick that waits for another attempt can be cancelled too. A job of EveryReplica has no
-// record.
-func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind) (Target, error) {
+// record. A name of a run that the record knows would never be run.
+func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind, name string) (Target, error) {
 	if r.job.EveryReplica {
 		return Target{}, nil
 	}
@@ -123,6 +123,8 @@ func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind) (Target, e
 	last := Target{rec.Token, plan.AboutLast(rec), rec.Orders.Served}
 	ends := kind == store.OrderCancel || kind == store.OrderStepDown
 	switch {
+	case name != "" && plan.Knows(rec, name):
+		return Target{}, control.Refuse(fmt.Errorf("a run of %s under the name %q was run already: choose another name", r.job.Name, name))
 	case kind == store.OrderResume && rec.Run.Status == store.Running && rec.Orders.Paused.At.IsZero():
 		last.Token--
 	case kind == store.OrderCancel && plan.MayBeCancelled(rec):

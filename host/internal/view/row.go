@@ -40,7 +40,7 @@ func rowOf(a *app.App, st soloist.JobStatus, ordered store.JobControl, h soloist
 	row.heed(a, &st, ordered)
 	row.meet(a, fleet)
 	for _, r := range ordered.Requests {
-		if st.Err == nil && r.Seq > st.Record.Orders.Served && r.Until.After(a.Now()) {
+		if st.Err == nil && !st.Record.Orders.IsServed(r.Seq) && r.Until.After(a.Now()) {
 			row.Ordered++
 		}
 	}

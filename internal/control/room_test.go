@@ -1,0 +1,84 @@
+package control_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/control"
+	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/store"
+)
+
+// full is a document that runs of some jobs fill, with the numbers from 1 on, each of about 1,000 bytes.
+func full(t *testing.T, s *local.Memory, until time.Time, jobs map[string]int) {
+	t.Helper()
+	until = until.UTC().Truncate(time.Second)
+	doc := store.Control{App: "app", Seq: 1000, Jobs: map[string]store.JobControl{}}
+	for job, n := range jobs {
+		var j store.JobControl
+		for i := range n {
+			j.Requests = append(j.Requests, store.Request{Seq: int64(i + 1), Name: "n", By: strings.Repeat("x", 895), At: until, Until: until})
+		}
+		doc.Jobs[job] = j
+	}
+	b, err := doc.Encode()
+	if err == nil {
+		_, err = s.WriteDocument(t.Context(), store.ControlName("app"), "", b)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A full document drops runs that are over for a day: served by the record of their job, or of a job whose entry was deleted. Any
+// other run stays. If they fill the document, no further run is taken, but a pause is.
+func TestFullDocument(t *testing.T) {
+	before := map[string]int{"idle": 845, "half": 105, "busy": 45, "gone": 45} // all that is over has to go
+	for name, tt := range map[string]struct {
+		ago     time.Duration // since the runs were to begin
+		refused bool
+		want    map[string]int // how many runs of a job are kept
+	}{
+		"over for long": {48 * time.Hour, false, map[string]int{"idle": 845, "half": 60, "new": 1}},
+		"of today":      {20 * time.Hour, true, before},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &local.Memory{}
+			full(t, s, time.Now().Add(-tt.ago), before)
+			for job, served := range map[string]int64{"idle": 0, "half": 45, "busy": 45, "new": 0} {
+				r := store.Record{App: "app", Job: job, Created: time.Now(), Watermark: time.Now(), Token: 1, Orders: store.Orders{Served: served}}
+				r.Run.Status = store.Idle
+				b, err := r.Encode()
+				if err == nil {
+					_, err = s.Create(t.Context(), "app/"+job, b)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			begin := time.Now()
+			c := &control.Client{Store: s, Entries: s, App: "app", Jitter: lease.NewJitter("x"),
+				Clock: &lease.Clock{Wall: time.Now, Elapsed: func() time.Duration { return time.Since(begin) }}}
+			w := control.NewWatch(c, func() {})
+			_, err := w.Order(t.Context(), store.Order{Kind: store.OrderRun, Job: "new", Name: "one", Until: begin.Add(time.Hour)}, 0)
+			if refused := errors.Is(err, control.ErrRefused); refused != tt.refused || err != nil && !refused {
+				t.Errorf("a run: %v", err)
+			}
+			if _, err := w.Order(t.Context(), store.Order{Kind: store.OrderPause, Job: "new", Reason: strings.Repeat("x", 200)}, 0); err != nil {
+				t.Errorf("a pause: %v", err)
+			}
+			doc, err := c.Read(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for job, j := range doc.Jobs {
+				if len(j.Requests) != tt.want[job] {
+					t.Errorf("%d runs of %s are kept, want %d", len(j.Requests), job, tt.want[job])
+				}
+			}
+		})
+	}
+}
