@@ -30,8 +30,8 @@ func (c *cluster) holdNorth(replica string, slots int, d time.Duration) {
 	time.Sleep(5 * time.Second) // the first holder of a lock waits for its token
 }
 
-// away applies the first write, and answers nothing for two lengths of the lease from then on.
-func away() fault {
+// away applies the first write, and answers nothing for d from then on.
+func away(d time.Duration) fault {
 	var mu sync.Mutex
 	var until time.Time
 	return func(op string, apply func() error) error {
@@ -39,7 +39,7 @@ func away() fault {
 		defer mu.Unlock()
 		switch {
 		case op == "write" && until.IsZero():
-			until = time.Now().Add(2 * D)
+			until = time.Now().Add(d)
 			_ = apply()
 		case until.IsZero() || time.Now().After(until):
 			return apply()
@@ -54,7 +54,7 @@ func TestLockClaimThatOthersHaveSettled(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a, s := c.north("a", 1)
 		b, _ := c.north("b", 1)
-		s.meet(away())
+		s.meet(away(2 * D))
 		go func() {
 			time.Sleep(D + 5*time.Second)
 			if err := b.TryDo(c.t.Context(), func(context.Context, *soloist.Run) error { return nil }); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,6 +40,27 @@ func TestDeathsCountAsTriesOfOnce(t *testing.T) {
 					t.Errorf("begun again %s after the last time", pause)
 				}
 			}
+		})
+	}
+}
+
+// A claim whose work does not begin is no try, if its replica can take it back before another one settles it.
+func TestOnceThatDidNotBeginIsNoTry(t *testing.T) {
+	for name, meet := range map[string]func(*replica){
+		"no answer for 3 s":        func(r *replica) { r.meets(away(3 * time.Second)) },
+		"no answer for two leases": func(r *replica) { r.meets(away(2 * D)) },
+		"suspended before it begins": func(r *replica) {
+			var machine suspended
+			r.on(&machine).meets(after("write", sync.OnceFunc(func() { machine.slept.Store(int64(2 * D)) })))
+		},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			a := c.replica("a")
+			meet(a)
+			if errs := c.migrate(c.t.Context(), "v1", soloist.Retry{MaxTries: 1}, nil, a); errs[0] != nil {
+				t.Error(errs[0])
+			}
+			c.wantRuns(1)
 		})
 	}
 }

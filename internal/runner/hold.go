@@ -112,6 +112,9 @@ func (r *Runner) prepare(stop context.Context, c *call, s *lease.Session, v plan
 // released already, or has to expire, and how long this replica then leaves the job alone.
 func (r *Runner) carryOut(ctx, stop context.Context, c *call, s *lease.Session, claim *plan.Claim) (rest time.Duration, ok bool) {
 	before := r.view.rec // takeBack restores it
+	if claim.Run {
+		c.take.claims(s, &before)
+	}
 	if claim.Run && !claim.Record.Run.Armed {
 		r.willStart(c)
 	}
@@ -121,7 +124,7 @@ func (r *Runner) carryOut(ctx, stop context.Context, c *call, s *lease.Session, 
 		if !claim.Run || !claim.Record.Run.Armed || surelyNotWritten(err) {
 			return r.unclaimed(ctx, c, s, err), false
 		}
-		if !r.disarm(ctx, s, &before) {
+		if !r.takeBackBriefly(ctx, s, &before) {
 			r.denial.doubt()
 			return r.unusable(ctx.Err() != nil, err), false
 		}

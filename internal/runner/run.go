@@ -149,10 +149,10 @@ func (r *Runner) takeBack(ctx context.Context, c *call, s *lease.Session, before
 	return true
 }
 
-// disarm takes back a claim that was sent before its tick and got no clear answer. It must
-// not arrive after the lease is released: the record would name a run that no replica starts.
+// takeBackBriefly takes back a claim that was not begun: one that was sent before its tick and got no clear answer, or one
+// of Take. It must not arrive after the lease is released: the record would name a run that no replica starts.
 // It returns false if that cannot be ruled out: then the lease has to expire.
-func (r *Runner) disarm(ctx context.Context, s *lease.Session, before *store.Record) bool {
+func (r *Runner) takeBackBriefly(ctx context.Context, s *lease.Session, before *store.Record) bool {
 	// While the lease is renewed no other replica can run the job, so it is not tried for long.
 	trying, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.CallTimeout())
 	defer cancel()

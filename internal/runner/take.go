@@ -11,7 +11,7 @@ import (
 // Take does something once under the lease of the job, as a manual run under a request that
 // no caller has made before. It does not wait for another holder: the error is then a HeldError. A
 // failure of the store that may pass is waited out until ctx ends, as RunNow does, unless terms say
-// otherwise. ErrNotBegun: a claim of this call may be in the record, and do was not called.
+// otherwise. ErrNotBegun: a claim of this call may be in the record, and do was not called; it was taken back if possible.
 func (r *Runner) Take(ctx context.Context, request string, do func(context.Context, *supervise.Handle) error, terms Terms) (store.Outcome, error) {
 	job, began := *r.job, false
 	job.Task.Do = func(ctx context.Context, h *supervise.Handle) error {
@@ -24,6 +24,9 @@ func (r *Runner) Take(ctx context.Context, request string, do func(context.Conte
 		b.view.seen.Recall(*seen)
 	}
 	outcome, err := b.runNow(ctx, c)
+	if !began && c.undone != nil {
+		b.takeBackUnbegun(ctx, c.take)
+	}
 	seen := b.view.seen.Sighting()
 	r.source.state.sighting.Store(&seen)
 	r.replica.vitals.outage.leave(b.source, Passing(err), r.replica.Emit)
@@ -37,4 +40,12 @@ func (r *Runner) Take(ctx context.Context, request string, do func(context.Conte
 		err = fmt.Errorf("%w: %w", ErrNotBegun, err)
 	}
 	return outcome, err
+}
+
+// takeBackUnbegun takes back the last claim of a call that has begun nothing: nothing has failed, so it must not count as the
+// death of a runner. It may be too late: another replica that has the lease cannot know that the work was not begun.
+func (r *Runner) takeBackUnbegun(ctx context.Context, t *taking) {
+	if t.session != nil && r.takeBackBriefly(ctx, t.session, t.before) {
+		r.release(t.session)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -50,6 +51,16 @@ type taking struct {
 	Terms
 	behind bool // another replica was first with the lease
 	first  bool // the claim is the first one of its entry
+
+	session *lease.Session // of the last claim; nil: there was none
+	before  *store.Record  // that claim
+}
+
+// claims notes a claim that is about to be written.
+func (t *taking) claims(s *lease.Session, before *store.Record) {
+	if t != nil {
+		t.session, t.before = s, before
+	}
 }
 
 // begins notes that the claim is the first one of its entry, and reports whether it is for Take. Its
