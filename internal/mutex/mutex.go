@@ -33,7 +33,7 @@ type Mutex struct {
 // New returns the lock that has these slots, of one replica.
 func New(r *runner.Replica, slots []*runner.Runner, length time.Duration) *Mutex {
 	return &Mutex{slots: slots, clock: r.Clock, jitter: lease.NewJitter(r.Name + slots[0].Name()), length: length,
-		room: make(chan struct{}, len(slots)), turn: make(chan struct{}, 1)}
+		room: make(chan struct{}, len(slots)), turn: make(chan struct{}, 1), seen: seen{elapsed: r.Clock.Elapsed, length: length}}
 }
 
 // forEver is for a caller that waits until its context ends.

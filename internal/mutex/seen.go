@@ -2,6 +2,7 @@ package mutex
 
 import (
 	"sync"
+	"time"
 
 	"github.com/soloist-go/soloist/internal/runner"
 	"github.com/soloist-go/soloist/store"
@@ -10,9 +11,13 @@ import (
 // A seen is what the calls of this process know of the slots. A call that waits for another one of its
 // process does not look at the store, so this is all that it can say when its wait ends.
 type seen struct {
+	elapsed func() time.Duration
+	length  time.Duration // of a lease: an older look says nothing of who has the lock now
+
 	mu    sync.Mutex
-	works int  // calls of this process whose work has begun and has not returned
-	held  bool // the last look has seen a holder
+	works int           // calls of this process whose work has begun and has not returned
+	held  bool          // the last look has seen a holder
+	at    time.Duration // elapsed time of that
 }
 
 // begin notes that work begins. The caller calls end once it has returned.
@@ -32,7 +37,7 @@ func (s *seen) look(held, whole bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if held || whole {
-		s.held = held
+		s.held, s.at = held, s.elapsed()
 	}
 }
 
@@ -47,7 +52,7 @@ func (s *seen) working() int {
 func (s *seen) why() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.works > 0 || s.held {
+	if s.works > 0 || s.held && s.elapsed()-s.at < s.length {
 		return store.ErrHeld
 	}
 	return runner.ErrTrying
