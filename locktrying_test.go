@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -70,5 +71,50 @@ func TestTryDoUnderLeaseWithoutClaim(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
+	})
+}
+
+// Between the look of TryDo and its acquisition another replica has the lock for a moment: it is free again.
+func TestTryDoAfterBriefHolder(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		nothing := func(context.Context, *soloist.Run) error { return nil }
+		brief := func() {
+			b, _ := c.north("b", 1)
+			if err := b.Do(c.t.Context(), nothing); err != nil {
+				t.Error(err)
+			}
+		}
+		brief()
+		l, s := c.north("a", 1)
+		s.meet(before("acquire", sync.OnceFunc(brief)))
+		begin := time.Now()
+		if err := l.TryDo(c.t.Context(), nothing); err != nil || time.Since(begin) > 100*time.Millisecond {
+			t.Errorf("got %v after %s, want the lock", err, time.Since(begin))
+		}
+	})
+}
+
+// Who acquires the lock of a holder that has died has claimed nothing by then: TryDo does not name the dead one.
+func TestTryDoNamesNoDeadHolder(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		dead, lost := c.north("dead", 1)
+		go dead.Do(c.within(time.Hour), func(ctx context.Context, _ *soloist.Run) error {
+			lost.meet(fail(errNetwork))
+			return pause(ctx, time.Hour)
+		})
+		time.Sleep(2 * D)
+		l, s := c.north("a", 1)
+		s.meet(before("acquire", func() {
+			e, err := c.store.Read(c.t.Context(), northern)
+			if err == nil {
+				_, err = c.store.Lease(northern, "00000000-0000-4000-8000-000000000000").Acquire(c.t.Context(), D, e.ETag)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}))
+		err := l.TryDo(c.t.Context(), func(context.Context, *soloist.Run) error { return nil })
+		wantError(t, err, store.ErrHeld.Error(), "leased, not claimed yet")
+		time.Sleep(2 * time.Hour)
 	})
 }

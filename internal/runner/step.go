@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/store"
 )
 
 // step does what can be done now and returns for how long there is nothing more to
@@ -186,7 +186,7 @@ func (r *Runner) acquire(ctx context.Context, c *call, a plan.Action) time.Durat
 		// reads the entry once for this tick. If no replica was first, because the
 		// store does not free an expired lease at once, the reads become rarer.
 		r.detail("another replica was first", err)
-		if !errors.Is(err, fs.ErrNotExist) { // no replica has an entry that was removed: it is created again
+		if errors.Is(err, store.ErrHeld) { // after another refusal the lease may be free again
 			c.take.lost()
 		}
 		if !c.ahead.IsZero() {
@@ -196,6 +196,9 @@ func (r *Runner) acquire(ctx context.Context, c *call, a plan.Action) time.Durat
 		trouble := r.contradiction.of(etag)
 		r.notice(true, trouble)
 		c.again = trouble == nil // a call must end, and this trouble does not end by itself
+		if c.take != nil {       // its caller waits
+			return r.readAgain(r.losses.Next())
+		}
 		return r.readAgain(firstLook + r.losses.Next())
 	}
 	r.losses.Reset()

@@ -3,10 +3,15 @@ package runner
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
 )
+
+// lossPause is the first pause of a call of Take that has lost a race for the lease, and does not know that another
+// replica still has it.
+const lossPause = 50 * time.Millisecond
 
 // Take does something once under the lease of the job, as a manual run under a request that
 // no caller has made before. It does not wait for another holder: the error is then a HeldError. A
@@ -19,6 +24,7 @@ func (r *Runner) Take(ctx context.Context, request string, do func(context.Conte
 		return do(ctx, h)
 	}
 	b := newRunner(r.replica, &job, r.client, &source{origin: &origin{request}, state: r.source.state})
+	b.losses = b.client.Backoff(lossPause)
 	c := &call{request: request, bounded: true, take: &taking{Terms: terms}}
 	if seen := r.source.state.sighting.Load(); seen != nil {
 		b.view.seen.Recall(*seen)

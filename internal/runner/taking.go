@@ -99,7 +99,7 @@ func (t *taking) failed(err error) error {
 	return &passingError{err}
 }
 
-// lost notes that another replica was first with the lease.
+// lost notes that another replica was first with the lease, and still has it.
 func (t *taking) lost() {
 	if t != nil {
 		t.behind = true
@@ -114,12 +114,12 @@ func (t *taking) held(rec *store.Record, now time.Time) error {
 	return newHeldError(rec, now)
 }
 
-// outrun returns the error for a lease that another replica was first to acquire.
-func (t *taking) outrun(rec *store.Record, now time.Time) error {
+// outrun returns the error for a lease that another replica was first to acquire. The record is from before that.
+func (t *taking) outrun(rec *store.Record) error {
 	if t == nil || !t.behind {
 		return nil
 	}
-	return newHeldError(rec, now)
+	return &HeldError{Token: rec.Token}
 }
 
 // A HeldError says who has the lease. It is store.ErrHeld.

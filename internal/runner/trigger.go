@@ -80,7 +80,7 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 		if err = c.slot.full; err != nil {
 			return store.Outcome{}, err
 		}
-		if err = c.take.outrun(&r.view.rec, r.now()); err != nil {
+		if err = c.take.outrun(&r.view.rec); err != nil {
 			return store.Outcome{}, err
 		}
 		if r.denial.lasting() { // any other failure may pass
