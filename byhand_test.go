@@ -184,7 +184,8 @@ func TestRunNowOfPausedOpenAndEveryReplica(t *testing.T) {
 		time.Sleep(time.Hour + time.Second)
 		b.stop() // the tick is open
 		r := c.replica("r", open)
-		if _, err := r.RunNow(c.t.Context(), "work", "x"); !errors.Is(err, store.ErrHeld) {
+		_, err := r.RunNow(c.t.Context(), "work", "x")
+		if !errors.Is(err, store.ErrHeld) || err.Error() != "its tick 2000-01-01T01:00:00Z has to be run again first" {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -598,7 +599,7 @@ func TestRunNowOfOtherDefinitionSettlesNoRun(t *testing.T) {
 			time.Sleep(time.Minute)
 			tool := c.replica("tool", work("30 * * * *", time.Second))
 			_, err := tool.RunNow(c.t.Context(), "work", "x")
-			if !errors.Is(err, soloist.ErrHeld) || !strings.Contains(err.Error(), "another schedule is in force") {
+			if !errors.Is(err, soloist.ErrHeld) || !strings.HasPrefix(err.Error(), "another schedule is in force") {
 				t.Errorf("RunNow: %v", err)
 			}
 			c.start("b", job)

@@ -160,7 +160,7 @@ func TestGroupByHandAndByCall(t *testing.T) {
 		time.Sleep(time.Hour)
 		go func() {
 			time.Sleep(30 * time.Second)
-			if _, err := c.replicaOf(r, "b").RunNow(c.t.Context(), "import-0", "by-hand"); !errors.Is(err, store.ErrHeld) {
+			if _, err := c.replicaOf(r, "b").RunNow(c.t.Context(), "import-0", "by-hand"); !errors.Is(err, store.ErrHeld) || err.Error() != "the group imports has no free slot" {
 				t.Errorf("by hand: %v", err)
 			}
 		}()

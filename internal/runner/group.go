@@ -103,7 +103,7 @@ func (r *Runner) groupPatience(c *call) time.Duration {
 // waits notes that the group had no free slot for a tick, or for a manual run.
 func (r *Runner) waits(c *call, tick time.Time) {
 	c.again = true
-	c.slot.full = fmt.Errorf("%w: the group %s has no free slot", store.ErrHeld, r.job.Policy.Group)
+	c.slot.full = busyError(fmt.Sprintf("the group %s has no free slot", r.job.Policy.Group))
 	r.detail("the group of the job has no free slot", nil)
 	if c.request != "" {
 		return

@@ -134,10 +134,19 @@ func (r *Runner) hindered(ctx context.Context, c *call) error {
 	}
 	v.Claims = c.claims
 	if r.job.Policy.Undecided(rec) {
-		return fmt.Errorf("%w: another schedule is in force for this job, and only that schedule says whether the last run is repeated: ask again after a replica with that schedule has decided it, or after the next tick of this replica's schedule", store.ErrHeld)
+		return busyError("another schedule is in force for this job, and only that schedule says whether the last run is repeated: ask again after a replica with that schedule has decided it, or after the next tick of this replica's schedule")
 	}
 	if _, todo := r.job.Policy.Claim(v); !todo {
-		return fmt.Errorf("%w: its tick %s has to be run again first", store.ErrHeld, rec.Run.Tick.Format(time.RFC3339))
+		return busyError(fmt.Sprintf("its tick %s has to be run again first", rec.Run.Tick.Format(time.RFC3339)))
 	}
 	return nil
 }
+
+// A busyError says why a job cannot be run manually yet though no other replica may have its lease. It is store.ErrHeld, as
+// the caller does the same about it: ask again later.
+type busyError string
+
+func (e busyError) Error() string { return string(e) }
+
+// Is reports whether target is store.ErrHeld.
+func (e busyError) Is(target error) bool { return target == store.ErrHeld }
