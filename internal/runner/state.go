@@ -64,6 +64,8 @@ type snapshot struct {
 	entry entryHistory
 	hand  *handover // how to end what runs here under a lease; nil: nothing does
 	run   claimed   // the run that is under way here; zero: none is
+
+	unconfirmed []unconfirmed // writes of outcomes that no read has shown yet
 }
 
 // A claimed is a run with a claim, as an operator's order names it.

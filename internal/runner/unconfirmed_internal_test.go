@@ -1,0 +1,33 @@
+package runner
+
+import (
+	"testing"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// A read that does not show a write leaves it in doubt as long as there is a lease: the store may still apply it.
+func TestLateWriteIsReportedOnce(t *testing.T) {
+	for name, tt := range map[string]struct {
+		first store.LeaseState
+		want  int
+	}{
+		"under a lease":      {store.Leased, 1},
+		"after its lease":    {store.Expired, 0},
+		"after its release":  {store.Available, 0},
+		"under a broken one": {store.Breaking, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reported := 0
+			r := &Runner{source: &source{state: &state{}}}
+			r.source.state.now.unconfirmed = []unconfirmed{{writer: "this", report: func() { reported++ }}}
+			for _, read := range []store.Entry{{State: tt.first}, {State: store.Leased, Record: []byte("this")}, {State: store.Leased, Record: []byte("this")}} {
+				r.view.entry, r.view.rec.Writer = &read, string(read.Record)
+				r.reportApplied()
+			}
+			if reported != tt.want {
+				t.Errorf("reported %d times, want %d", reported, tt.want)
+			}
+		})
+	}
+}
