@@ -64,7 +64,8 @@ func TestOutcomesOfUnconfirmedBackfill(t *testing.T) {
 				c.replica("first", job).wake()
 				until(7*time.Hour + 10*time.Minute)
 				c.replica("first", job).wake()
-				c.order(soloist.Order{Kind: store.OrderBackfill, Backfill: soloist.Backfill{From: time.Now().Add(-7 * time.Hour), To: time.Now(), All: true, Parallel: parallel}}, job)
+				fill := soloist.Backfill{From: time.Now().Add(-7 * time.Hour), To: time.Now(), All: true, Parallel: parallel}
+				c.order(soloist.Order{Kind: store.OrderBackfill, Backfill: fill}, job)
 				dead := c.replica("dead", job)
 				c.launch(dead)
 				time.Sleep(30 * time.Second)

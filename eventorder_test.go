@@ -200,7 +200,7 @@ func outOfOrder(all []event.Event) string {
 	var tick time.Time // the last that was claimed or settled
 	open, tries := false, 0
 	leaseLost := false       // that of run
-	rest := map[int64]bool{} // tokens of runs whose outcome may come after the next claim: they have lost their lease, or were Unrecorded
+	rest := map[int64]bool{} // tokens of runs that have lost their lease, or were Unrecorded: their outcome may come after the next claim
 	for i, e := range all {
 		if rest[e.Run.Token] && (e.Kind == event.Ended || e.Kind == event.Unrecorded) {
 			rest[e.Run.Token] = e.Kind == event.Unrecorded // Ended follows if a read shows the outcome

@@ -68,6 +68,14 @@ type snapshot struct {
 	unconfirmed []unconfirmed // writes of outcomes that no read has shown yet
 }
 
+// An unconfirmed is a write of outcomes that got no clear answer. The next read of the record shows
+// whether it was applied, whichever runner of the job in this process reads it.
+type unconfirmed struct {
+	writer string        // of the record that was sent
+	run    store.Outcome // of the run that the write claims or ends; zero: of none
+	report func()        // emits the outcomes
+}
+
 // A claimed is a run with a claim, as an operator's order names it.
 type claimed struct {
 	token    int64

@@ -8,14 +8,6 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// An unconfirmed is a write of outcomes that got no clear answer. The next read of the record shows
-// whether it was applied, whichever runner of the job in this process reads it.
-type unconfirmed struct {
-	writer string        // of the record that was sent
-	run    store.Outcome // of the run that the write claims or ends; zero: of none
-	report func()        // emits the outcomes
-}
-
 // shownBy reports whether a record shows that the write was applied: the record is that write, or, if other
 // replicas have written since, it still shows the run. A run that was claimed has no status.
 func (u *unconfirmed) shownBy(rec *store.Record) bool {

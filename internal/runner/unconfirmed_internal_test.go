@@ -21,10 +21,13 @@ func TestLateWriteIsReportedOnce(t *testing.T) {
 			reported := 0
 			r := &Runner{source: &source{state: &state{}}}
 			r.source.state.now.unconfirmed = []unconfirmed{{writer: "this", report: func() { reported++ }}}
-			for _, read := range []store.Entry{{State: tt.first}, {State: store.Leased, Record: []byte("this")}, {State: store.Leased, Record: []byte("this")}} {
-				r.view.entry, r.view.rec.Writer = &read, string(read.Record)
+			reads := func(state store.LeaseState, writer string) {
+				r.view.entry, r.view.rec.Writer = &store.Entry{State: state}, writer
 				r.reportApplied()
 			}
+			reads(tt.first, "")
+			reads(store.Leased, "this")
+			reads(store.Leased, "this")
 			if reported != tt.want {
 				t.Errorf("reported %d times, want %d", reported, tt.want)
 			}
