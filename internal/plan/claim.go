@@ -286,6 +286,7 @@ func (p *Policy) claimRequest(next *Claim, v View) bool {
 	if unsettled(&next.Record) && !p.abandonInPause(next, v) {
 		return false
 	}
+	resume(&next.Record, v.Control) // now: the next resume counts the run that is claimed here, and would move the end of the pause
 	p.settleCancelled(next, v)
 	p.claim(next, v, v.Now.UTC().Truncate(time.Millisecond), 1)
 	next.Record.Run.Request = v.Request
