@@ -200,10 +200,10 @@ func outOfOrder(all []event.Event) string {
 	var tick time.Time // the last that was claimed or settled
 	open, tries := false, 0
 	leaseLost := false       // that of run
-	rest := map[int64]bool{} // tokens of runs that have lost their lease and whose outcome comes after the next claim
+	rest := map[int64]bool{} // tokens of runs that have lost their lease, or were Unrecorded: their outcome may come after the next claim
 	for i, e := range all {
 		if rest[e.Run.Token] && (e.Kind == event.Ended || e.Kind == event.Unrecorded) {
-			delete(rest, e.Run.Token)
+			rest[e.Run.Token] = e.Kind == event.Unrecorded // Ended follows if a read shows the outcome
 			continue
 		}
 		wrong := false
@@ -227,7 +227,7 @@ func outOfOrder(all []event.Event) string {
 		case event.Ended, event.Unrecorded, event.TakenBack:
 			cancelled := e.Outcome.Status == store.Cancelled // perhaps before it started
 			wrong = !open || e.Run.Token != run.Token || (tries == 0) != (e.Kind == event.TakenBack) && !cancelled
-			open = false
+			open, rest[e.Run.Token] = false, e.Kind == event.Unrecorded
 		case event.Settled:
 			wrong = e.Run.Request == "" && e.Run.Tick.Before(tick)
 		case event.Renewed, event.Lost:

@@ -87,7 +87,7 @@ const (
 	Lost        Kind = "lost"         // the lease cannot be trusted any more
 	Overrun     Kind = "overrun"      // the run goes on though its context has ended
 	Ended       Kind = "ended"        // the outcome is in the record; of a job of EveryReplica: it has returned. Without Started: it was cancelled before
-	Unrecorded  Kind = "unrecorded"   // the run has ended, and its outcome is not known to be in the record
+	Unrecorded  Kind = "unrecorded"   // the run has ended, and its outcome is not known to be in the record; if it is found there, Ended follows
 	TakenBack   Kind = "taken-back"   // the claim was given up before the run began; with Err, that is not known to be in the record
 )
 

@@ -15,6 +15,14 @@ type Claim struct {
 	Backfilled []store.Outcome // of a backfill: those that the record counts, which its history does not have
 }
 
+// Claimed returns the run that is claimed, as its outcome will name it; zero: none is.
+func (c *Claim) Claimed() (run store.Outcome) {
+	if c.Run {
+		run = LastOutcome(&c.Record, "", "")
+	}
+	return run
+}
+
 // writing returns the write of a claim, after what was settled so far.
 func (c *Claim) writing(v View) *write { return &write{&c.Record, len(v.Record.History)} }
 
@@ -278,6 +286,7 @@ func (p *Policy) claimRequest(next *Claim, v View) bool {
 	if unsettled(&next.Record) && !p.abandonInPause(next, v) {
 		return false
 	}
+	resume(&next.Record, v.Control) // now: the next resume counts the run that is claimed here, and would move the end of the pause
 	p.settleCancelled(next, v)
 	p.claim(next, v, v.Now.UTC().Truncate(time.Millisecond), 1)
 	next.Record.Run.Request = v.Request

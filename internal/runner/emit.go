@@ -54,9 +54,7 @@ func (r *Runner) emitClaim(rec *store.Record, news []store.Outcome, runs bool) {
 	if rec.Definition.Spec != last.Definition.Spec {
 		r.emit(event.Event{Kind: event.ScheduleChanged})
 	}
-	for _, o := range slices.Backward(news) {
-		r.emitSettled(o, "")
-	}
+	r.emitNews(news)
 	if !runs {
 		return
 	}
@@ -73,6 +71,13 @@ func (r *Runner) emitClaim(rec *store.Record, news []store.Outcome, runs bool) {
 		r.emit(event.Event{Kind: event.TookOver, Run: run, Former: event.Former{Replica: last.Run.Replica, Since: last.Run.Claimed}, Note: fateOf(&last.Run)})
 	}
 	r.run.Store(&run)
+}
+
+// emitNews reports what a claim has settled, newest first.
+func (r *Runner) emitNews(news []store.Outcome) {
+	for _, o := range slices.Backward(news) {
+		r.emitSettled(o, "")
+	}
 }
 
 // fateOf is what is known of a run without an end, in one word.

@@ -218,10 +218,13 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 			return fmt.Errorf("%w: %w", lease.ErrNotEncoded, err)
 		}
 	}
-	// What this claim adds to the history, newest first.
-	news := rec.History[:len(rec.History)-len(r.view.rec.History)]
+	// What this claim adds to the history, newest first, and to the counts of a backfill.
+	news := append(slices.Clip(rec.History[:len(rec.History)-len(r.view.rec.History)]), next.Backfilled...)
 	if err := s.WriteConfirmed(s.Context(), func(last *store.Record) { *last = *rec }); err != nil {
 		r.emitLate(late, err)
+		if len(news) > 0 && !surelyNotWritten(err) {
+			r.reportOnceRead(s, next.Claimed(), func() { r.emitNews(news) })
+		}
 		return err
 	}
 	written := s.Record()
@@ -229,7 +232,7 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 	r.mayWrite()
 	r.note(nil)
 	r.emitLate(late, nil)
-	r.emitClaim(&written, append(slices.Clip(news), next.Backfilled...), next.Run)
+	r.emitClaim(&written, news, next.Run)
 	r.written(s)
 	r.leaveTo(c)
 	r.source.state.set(func(n *snapshot) { n.entry = entryHistory{created: written.Created, lease: s.Length} })

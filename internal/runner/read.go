@@ -150,6 +150,7 @@ func (r *Runner) see() {
 	r.view.seen.At = time.Now()
 	r.looked()
 	r.view.seen.See(r.view.entry, &r.view.rec, r.now())
+	r.reportApplied()
 }
 
 // decideBy collects what plan decides by at this moment: the view, the clock, and what

@@ -92,15 +92,22 @@ func (r *Runner) finish(ctx context.Context, c *call, s *lease.Session, a *super
 		late = r.judge(last)
 	})
 	r.emitLate(late, err)
+	written := s.Record()
+	outcome := plan.LastOutcome(&written, status, reason)
+	report := func() {
+		a.Emit(event.Event{Kind: event.Ended, Outcome: outcome, Took: took})
+		told.tell(written.History)
+	}
 	if err != nil {
-		c.undone = fmt.Errorf("its tick %s has run, and %w", rec.Run.Tick.Format(time.RFC3339), r.untold(a, plan.LastOutcome(rec, status, reason), took, err))
+		c.undone = fmt.Errorf("its tick %s has run, and %w", rec.Run.Tick.Format(time.RFC3339), r.untold(a, outcome, took, err))
+		if mayBeApplied(err) {
+			r.reportOnceRead(s, outcome, report)
+		}
 		return false
 	}
 	r.written(s)
-	outcome := plan.LastOutcome(&r.view.rec, status, reason)
 	c.ran = append(c.ran, outcome)
-	a.Emit(event.Event{Kind: event.Ended, Outcome: outcome, Took: took})
-	told.tell(r.view.rec.History)
+	report()
 	return true
 }
 
@@ -118,6 +125,12 @@ func (r *Runner) untold(a *supervise.Attempt, outcome store.Outcome, took time.D
 	}
 	a.Emit(event.Event{Kind: event.Unrecorded, Note: "the outcome " + what + ": " + next, Outcome: outcome, Took: took, Err: err})
 	return fmt.Errorf("the outcome, %s, %s: %w", outcome.Status, what, err)
+}
+
+// mayBeApplied reports whether the outcome of a run may be in the record though its write has failed. If another replica has
+// changed the record, it may have done so after that write.
+func mayBeApplied(err error) bool {
+	return errors.Is(err, lease.ErrNotConfirmed) || errors.Is(err, store.ErrChanged)
 }
 
 // takeBack gives up a claim whose run has not started, because of a stop or a pause, so that

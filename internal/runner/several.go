@@ -25,8 +25,9 @@ type several struct {
 	start   time.Duration // elapsed
 	runs    []*oneOf
 
-	mu   sync.Mutex // guards what follows, and end and told of the runs
-	left int        // runs that have not returned
+	mu   sync.Mutex      // guards what follows, and end and told of the runs
+	left int             // runs that have not returned
+	ran  []store.Outcome // reported
 }
 
 // A oneOf is the run of one of the ticks.
@@ -144,9 +145,11 @@ func (r *Runner) runOne(stop context.Context, g *several, one *oneOf) {
 		return
 	}
 	// Those that have not begun are left to the last write: until then they are of this claim.
-	policy := &r.job.Policy
+	policy, report := &r.job.Policy, func() { r.tellEnded(g, ended) }
 	if err := g.told.once(func(last *store.Record) { policy.End(last, ended...) }); err == nil {
-		r.tellEnded(g, ended)
+		report()
+	} else if !surelyNotWritten(err) {
+		r.reportOnceRead(g.session, store.Outcome{}, report)
 	}
 }
 
@@ -170,17 +173,25 @@ func (g *several) ended() (all []plan.Ended) {
 func (r *Runner) tellEnded(g *several, written []plan.Ended) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	rec := g.session.Record()
 	for _, e := range written {
 		for _, one := range g.runs {
 			if one.told || !one.end.Tick.Equal(e.Tick) {
 				continue
 			}
 			one.told = true
-			f := plan.OutcomeOfSeveral(&r.view.rec, one.end, one.Info.Attempt)
-			g.call.ran = append(g.call.ran, f)
+			f := plan.OutcomeOfSeveral(&rec, one.end, one.Info.Attempt)
+			g.ran = append(g.ran, f)
 			one.Emit(event.Event{Kind: event.Ended, Outcome: f, Took: one.took})
 		}
 	}
+}
+
+// addToCall adds the outcomes that are reported to those of the call.
+func (g *several) addToCall() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.call.ran = append(g.call.ran, g.ran...)
 }
 
 // finishSeveral writes the end of the claim, with the outcomes that are not in the record yet. It returns false if it
@@ -203,10 +214,15 @@ func (r *Runner) finishSeveral(ctx, stop context.Context, g *several) bool {
 	r.emitLate(late, err)
 	if err != nil {
 		r.untoldOf(g, err)
+		g.addToCall()
+		if written := g.session.Record(); mayBeApplied(err) {
+			r.reportOnceRead(g.session, plan.LastOutcome(&written, written.Run.Status, ""), func() { r.tellEnded(g, g.ended()) })
+		}
 		return false
 	}
 	r.written(g.session)
 	r.tellEnded(g, g.ended())
+	g.addToCall()
 	return true
 }
 

@@ -64,6 +64,16 @@ type snapshot struct {
 	entry entryHistory
 	hand  *handover // how to end what runs here under a lease; nil: nothing does
 	run   claimed   // the run that is under way here; zero: none is
+
+	unconfirmed []unconfirmed // writes of outcomes that no read has shown yet
+}
+
+// An unconfirmed is a write of outcomes that got no clear answer. The next read of the record shows
+// whether it was applied, whichever runner of the job in this process reads it.
+type unconfirmed struct {
+	writer string        // of the record that was sent
+	run    store.Outcome // of the run that the write claims or ends; zero: of none
+	report func()        // emits the outcomes
 }
 
 // A claimed is a run with a claim, as an operator's order names it.
