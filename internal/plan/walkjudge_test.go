@@ -110,7 +110,7 @@ func (w *world) judgeRun(f store.Outcome) {
 	all, dead := w.attempts(r.work)
 	over := of != 0 && (of != fill.Seq || !fill.On())
 	if f.Status == store.Cancelled && (r.back || r.broke()) { // no function has returned that
-		w.never(!w.cancelled(r.work) && !over || !strings.HasPrefix(f.Reason, "by ann"), "%s is not cancelled %s", f.Tick, f.Reason)
+		w.never(!w.cancelled(r.work, false) && !over || !strings.HasPrefix(f.Reason, "by ann"), "%s is not cancelled %s", f.Tick, f.Reason)
 		return
 	}
 	if r.back && len(all) > 0 { // another attempt was given up: its token is spent, and the outcome is that of the attempt before
@@ -162,7 +162,7 @@ func (w *world) judgeClaim(called string) {
 // judgeTick judges the claim of a tick.
 func (w *world) judgeTick(tick time.Time) {
 	due := tick.After(w.rec.Watermark) && !tick.After(w.now) && w.p.Ticks.Last(tick).Equal(tick)
-	w.never(!due || w.cancelled(work{tick: tick}), "%s is claimed, and is cancelled, has its outcome, or is no tick that is due", tick)
+	w.never(!due || w.cancelled(work{tick: tick}, true), "%s is claimed, and is cancelled, has its outcome, or is no tick that is due", tick)
 	w.never(w.paused() || w.p.Paused, "%s is claimed in a pause", tick)
 	ready, _, _ := w.ready(tick)
 	if w.rec.Run.Attempt > 1 {
