@@ -62,12 +62,17 @@ func (w *world) write(what string, next store.Record, also ...store.Outcome) {
 
 // judgeSelfPause judges whether a record says that the job has paused itself, and did so before.
 func (w *world) judgeSelfPause(token int64, was, is bool) {
-	if was && !is || !is && w.streak >= w.p.PauseAfter && w.orders().Resumed.Token >= token {
+	resumed := w.orders().Resumed
+	if was && !is || !is && w.streak >= w.p.PauseAfter && resumed.Token >= token {
 		w.streak = 0
 	}
 	w.never(is != (w.p.PauseAfter > 0 && w.streak >= w.p.PauseAfter), "%d failures, and paused itself: %t", w.streak, is)
 	if is && !was {
-		w.selfs = append(w.selfs, store.Span{From: w.now, To: forever})
+		to := forever
+		if resumed.Token >= token { // the resume came before the outcome was known
+			to = resumed.At
+		}
+		w.selfs = append(w.selfs, store.Span{From: w.now, To: to})
 	}
 }
 
