@@ -98,6 +98,62 @@ func TestStepDownHidesNoCancel(t *testing.T) {
 	})
 }
 
+// Nor one that another attempt has to read which has begun since.
+func TestStepDownOfNextAttemptHidesNoCancel(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := rerun(work("@every 1h", 10*time.Minute))
+		a := c.start("a", w)
+		until(time.Hour + 20*time.Second)
+		a.kill()
+		c.launch(c.replica("b", w).meets(c.cancelledMeanwhile("wrong data", w)))
+		for len(c.all()) < 2 {
+			time.Sleep(100 * time.Millisecond)
+		}
+		_, err := c.replica("desk", w).Order(c.t.Context(), soloist.Order{Kind: store.OrderStepDown, Job: "work"})
+		if !errors.Is(err, soloist.ErrRefused) {
+			t.Errorf("the step-down: %v", err)
+		}
+		time.Sleep(30 * time.Minute)
+		c.wantOutcomes("work", "cancelled 01:00:00 by anna: wrong data")
+	})
+}
+
+// A tick whose claim was given up is cancelled, but first a manual run takes place, and is cancelled too.
+func TestCancelOfManualRunHidesNoCancel(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 1h", 10*time.Minute)
+		w.Missed = soloist.RunAll
+		c.replica("first", w).wake()
+		until(time.Hour - time.Second)
+		c.stopDuringAClaim(w)
+		time.Sleep(5 * time.Second)
+		manual, over := c.replica("manual", w).meets(c.cancelledMeanwhile("the tick", w)), make(chan error)
+		go func() {
+			_, err := manual.RunNow(c.within(time.Hour), "work", "x")
+			over <- err
+		}()
+		time.Sleep(time.Minute)
+		c.order(soloist.Order{Kind: store.OrderCancel, Reason: "the run"}, w)
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+		c.replica("next", w).wake()
+		c.wantOutcomes("work", "cancelled 01:00:05 by anna: the run", "cancelled 01:00:00 by anna: the tick")
+	})
+}
+
+// cancelledMeanwhile has an operator cancel a job while the first write of a replica is under way.
+func (c *cluster) cancelledMeanwhile(reason string, work ...soloist.Work) fault {
+	done := false
+	return func(op string, apply func() error) error {
+		if op == "write" && !done {
+			done = true
+			c.order(soloist.Order{Kind: store.OrderCancel, Reason: reason}, work...)
+		}
+		return apply()
+	}
+}
+
 // A run whose replica dies before it has read the cancellation is not run again.
 func TestCancelOutlivesDeath(t *testing.T) {
 	inCluster(t, func(c *cluster) {

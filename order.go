@@ -95,7 +95,7 @@ func (s *Scheduler) Order(ctx context.Context, o Order) (store.Order, error) {
 		order.Name = cmp.Or(order.Name, "ordered-"+now.UTC().Format("20060102-150405-")+strings.ToLower(rand.Text()[:6]))
 	}
 	order.Token, order.About = target.Token, target.About
-	if order, err = s.core.replica.Orders.Order(ctx, order, target.Served); err != nil {
+	if order, err = s.core.replica.Orders.Order(ctx, order, &target.Record); err != nil {
 		return order, fmt.Errorf("%s %s: %w", o.Kind, o.Job, err)
 	}
 	return order, nil

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -28,6 +29,7 @@ type JobControl struct {
 	Resumed  Resume    `json:"resumed,omitzero"`  // the last one
 	Requests []Request `json:"requests,omitzero"` // manual runs, oldest first; which of them are served is in the job's record
 	End      End       `json:"end,omitzero"`      // the run that was last ordered to end
+	Earlier  []End     `json:"earlier,omitempty"` // orders before it that may still have to be obeyed
 	Backfill Backfill  `json:"backfill,omitzero"` // the last one; how far it is says the job's record
 }
 
@@ -76,6 +78,34 @@ type End struct {
 	Cancel bool   `json:"cancel,omitzero"` // it is cancelled, and its tick not run again; otherwise it is handed over
 	By     string `json:"by"`
 	Reason string `json:"reason,omitzero"`
+}
+
+// EndOf returns the order that is for the run of a claim, zero if there is none. If there are several, a cancellation is obeyed.
+func (j *JobControl) EndOf(token int64, a About) (e End) {
+	for _, o := range append(slices.Clip(j.Earlier), j.End) {
+		if o.isFor(token, a) && !e.Cancel {
+			e = o
+		}
+	}
+	return e
+}
+
+// isFor reports whether an order is for the run of a claim. The order names the claim that its operator has seen. Until the
+// order is written, another replica may claim the same: the same attempt, if the claim was given up, or the next one, if the
+// runner has died. What is cancelled is not run at all; only the same attempt is handed over, or each would be.
+//
+// The order names the last tick of a claim of several. A backfill claims its ticks in their order, and a claim with a further
+// attempt has no new tick. So a later claim of a tick that is not after the one named has ticks of the claim named alone.
+func (e *End) isFor(token int64, a About) bool {
+	switch {
+	case e.Token >= token:
+		return e.Token == token
+	case a.Order != e.About.Order || a.Order == 0 && a.Tick.IsZero():
+		return false
+	case e.Cancel && a.Order != 0 && !a.Tick.IsZero():
+		return !a.Tick.After(e.About.Tick)
+	}
+	return a.Tick.Equal(e.About.Tick) && (a.Attempt == e.About.Attempt || e.Cancel && a.Attempt > e.About.Attempt)
 }
 
 // A Backfill is an order to run ticks again that have their outcome, in their order.

@@ -30,9 +30,9 @@ const (
 )
 
 // Apply changes the document by one order, which gets the next number, or keeps its own if that
-// is larger. The order was checked by its caller. served is the last request of the job that has its run or its outcome.
-// An error leaves the document half changed: it must not be written then.
-func Apply(c *store.Control, o *store.Order, served int64) error {
+// is larger. The order was checked by its caller, who has read the record of the job; a job that has none is given a
+// zero one. An error leaves the document half changed: it must not be written then.
+func Apply(c *store.Control, o *store.Order, r *store.Record) error {
 	o.Seq = max(c.Seq+1, o.Seq)
 	if o.Seq > store.MaxToken {
 		return fmt.Errorf("the control document has the order %d, the largest there is: correct the document", c.Seq)
@@ -44,18 +44,17 @@ func Apply(c *store.Control, o *store.Order, served int64) error {
 		pause(&j, o)
 	case store.OrderResume:
 		resume(&j, o.At)
-		if j.Resumed.Token != o.Token || o.Token == 0 { // else the job goes on since the resume before
+		if o.Token > j.Resumed.Token || o.Token == 0 { // else the job goes on since the resume before
 			j.Resumed = store.Resume{At: o.At, Token: o.Token}
 		}
 	case store.OrderRun:
-		if err := request(&j, o, served); err != nil {
+		if err := request(&j, o, r.Orders.Served); err != nil {
 			return err
 		}
 	case store.OrderCancel, store.OrderStepDown:
-		if o.Kind == store.OrderStepDown && j.End.Cancel && j.End.Token == o.Token {
-			return errors.New("the run is cancelled already")
+		if err := end(&j, o, r); err != nil {
+			return err
 		}
-		j.End = store.End{Seq: o.Seq, Token: o.Token, About: o.About, Cancel: o.Kind == store.OrderCancel, By: o.By, Reason: o.Reason}
 	case store.OrderBackfill:
 		if err := backfill(&j, o); err != nil {
 			return err
@@ -102,6 +101,38 @@ func resume(j *store.JobControl, at time.Time) {
 	j.Pauses = append(j.Pauses, store.Span{From: j.Pause.At, To: at})
 	j.Pauses = j.Pauses[max(0, len(j.Pauses)-maxPauses):]
 	j.Pause = store.Pause{}
+}
+
+// end orders the end of a run. The order before it is kept while it may have to be obeyed: a replica that has not read it may
+// have claimed another run in between, whose end is ordered now.
+func end(j *store.JobControl, o *store.Order, r *store.Record) error {
+	cancels := o.Kind == store.OrderCancel
+	switch before := j.EndOf(o.Token, o.About); {
+	case before.Cancel && cancels: // all that the order is for is cancelled
+		return nil
+	case before.Cancel:
+		return errors.New("the run is cancelled already")
+	}
+	j.Earlier = slices.DeleteFunc(append(slices.Clone(j.Earlier), j.End), func(e store.End) bool { return over(&e, r, &j.Backfill) })
+	j.End = store.End{Seq: o.Seq, Token: o.Token, About: o.About, Cancel: cancels, By: o.By, Reason: o.Reason}
+	return nil
+}
+
+// over reports whether an order has nothing left to end, by the record that the next order is based on. If two operators order at
+// once, that record may be older than the run which the order is for. A manual run that was not ordered is claimed once.
+func over(e *store.End, r *store.Record, fill *store.Backfill) bool {
+	switch a := e.About; {
+	case r.Token < e.Token:
+		return false
+	case !e.Cancel:
+		return true
+	case a.Order == 0:
+		return !a.Tick.After(r.Watermark)
+	case !a.Tick.IsZero():
+		return fill.Seq != a.Order || !fill.On()
+	default:
+		return r.Orders.IsServed(a.Order) && a.Order != r.Run.Order
+	}
 }
 
 // isOld reports whether the name of a request may be used again once it is served.

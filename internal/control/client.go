@@ -78,7 +78,7 @@ type version struct {
 //
 // The first try is based on v if that is known: the store refuses it if the document has
 // changed since. Each other try reads the document. In the end v is the last version.
-func (c *Client) order(ctx context.Context, o store.Order, served int64, v *version, known bool) (store.Order, error) {
+func (c *Client) order(ctx context.Context, o store.Order, r *store.Record, v *version, known bool) (store.Order, error) {
 	o.ID = rand.Text()[:12]
 	var doubt error // of a write that may have been applied
 	for try := 1; ; try++ {
@@ -91,7 +91,7 @@ func (c *Client) order(ctx context.Context, o store.Order, served int64, v *vers
 			if i := slices.IndexFunc(v.doc.Audit, func(old store.Order) bool { return old.ID == o.ID }); i >= 0 {
 				return v.doc.Audit[i], nil // an earlier try was applied, and only its answer was lost
 			}
-			if err = c.write(ctx, v, &o, served); err == nil {
+			if err = c.write(ctx, v, &o, r); err == nil {
 				return o, nil
 			}
 			if !lease.Definite(err) && !refused(err) {
@@ -144,7 +144,7 @@ func refused(err error) bool {
 }
 
 // write applies the order to the document as it was read, and writes that.
-func (c *Client) write(ctx context.Context, v *version, o *store.Order, served int64) error {
+func (c *Client) write(ctx context.Context, v *version, o *store.Order, r *store.Record) error {
 	lo, hi, known := c.Clock.Now()
 	if !known { // the store gives no dates
 		lo, hi = c.Clock.Wall(), c.Clock.Wall()
@@ -153,7 +153,7 @@ func (c *Client) write(ctx context.Context, v *version, o *store.Order, served i
 	o.At = lo.UTC().Truncate(time.Millisecond)
 	// The number is larger than that of an entry that was made before: see plan.Policy.New.
 	o.Seq = hi.UnixMicro() + 1
-	if err := Apply(&v.doc, o, served); err != nil {
+	if err := Apply(&v.doc, o, r); err != nil {
 		return Refuse(err)
 	}
 	b, err := c.encode(ctx, &v.doc, o)

@@ -63,11 +63,11 @@ func TestFullDocument(t *testing.T) {
 			c := &control.Client{Store: s, Entries: s, App: "app", Jitter: lease.NewJitter("x"),
 				Clock: &lease.Clock{Wall: time.Now, Elapsed: func() time.Duration { return time.Since(begin) }}}
 			w := control.NewWatch(c, func() {})
-			_, err := w.Order(t.Context(), store.Order{Kind: store.OrderRun, Job: "new", Name: "one", Until: begin.Add(time.Hour)}, 0)
+			_, err := w.Order(t.Context(), store.Order{Kind: store.OrderRun, Job: "new", Name: "one", Until: begin.Add(time.Hour)}, &store.Record{})
 			if refused := errors.Is(err, control.ErrRefused); refused != tt.refused || err != nil && !refused {
 				t.Errorf("a run: %v", err)
 			}
-			if _, err := w.Order(t.Context(), store.Order{Kind: store.OrderPause, Job: "new", Reason: strings.Repeat("x", 200)}, 0); err != nil {
+			if _, err := w.Order(t.Context(), store.Order{Kind: store.OrderPause, Job: "new", Reason: strings.Repeat("x", 200)}, &store.Record{}); err != nil {
 				t.Errorf("a pause: %v", err)
 			}
 			doc, err := c.Read(t.Context())

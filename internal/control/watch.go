@@ -191,14 +191,14 @@ func (w *Watch) take(doc store.Control, etag string, c call, err error) (changed
 // Order writes an order, and returns it with its number and time; see Client.order. Then the
 // watch knows the document as it was written. It reads the document only where what it knows is
 // too old, or another order came in between.
-func (w *Watch) Order(ctx context.Context, o store.Order, served int64) (store.Order, error) {
+func (w *Watch) Order(ctx context.Context, o store.Order, r *store.Record) (store.Order, error) {
 	known := w.Stale() == nil
 	w.mu.Lock()
 	w.now++
 	c, v := call{w.now, w.Client.Clock.Elapsed()}, version{doc: w.doc, etag: w.etag}
 	v.doc.Jobs = maps.Clone(v.doc.Jobs) // Apply changes it
 	w.mu.Unlock()
-	o, err := w.Client.order(ctx, o, served, &v, known)
+	o, err := w.Client.order(ctx, o, r, &v, known)
 	if err == nil && !w.follow(ctx, &v, c) {
 		w.Read(ctx, w.Now())
 	}

@@ -99,7 +99,7 @@ func (p *Policy) settleDead(next *Claim, v View) bool {
 		return p.settleDeadBackfilled(next, v)
 	}
 	next.Record.Run.Deaths = deaths(r)
-	if end := v.Control.End; cancelled(v) { // its runner may not have known
+	if end := v.end(); end.Cancel { // its runner may not have known
 		next.Record.Run.Status = store.Cancelled
 		settle(&next.Record, LastOutcome(r, store.Cancelled, CancelledBy(end)))
 		return true
@@ -233,7 +233,7 @@ func (p *Policy) claimChosen(next *Claim, v View, tick time.Time, passed bool) b
 	}
 	r := &next.Record
 	if returned := r.Orders.Returned; !returned.Tick.IsZero() && returned.Tick.Equal(tick) && cancelled(v) {
-		settleReturned(r, store.Outcome{Tick: tick, Attempt: 1}, v.Control.End)
+		settleReturned(r, store.Outcome{Tick: tick, Attempt: 1}, v.end())
 		return true
 	}
 	if v.Claims == NoRun {

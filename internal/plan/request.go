@@ -34,7 +34,7 @@ func (p *Policy) claimOrdered(next *Claim, v View) (changed bool) {
 		case p.Missed != RunAll && !isBackfill(v.Record) && under(v.Record, q.At):
 			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Skipped, Reason: "overlap"})
 		case !next.Run && r.Orders.Returned.Order == q.Seq && cancelled(v):
-			settleReturned(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Attempt: 1}, v.Control.End)
+			settleReturned(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Attempt: 1}, v.end())
 		case next.Run || v.Claims == NoRun || unsettled(r) && !p.abandonInPause(next, v):
 			return changed
 		default:
@@ -83,10 +83,11 @@ func MayBeCancelled(r *store.Record) bool {
 	return unsettled(r) || leftBeside(r) || r.Orders.Returned != store.Returned{}
 }
 
-// cancelled reports whether an operator has cancelled the run of the last claim, or what that claim was for.
-func cancelled(v View) bool {
-	return v.Control.End.Cancel && Ends(&v.Control.End, v.Record.Token, AboutLast(v.Record))
-}
+// end returns the order to end the run of the last claim, or what that claim was for; zero: there is none.
+func (v *View) end() store.End { return v.Control.EndOf(v.Record.Token, AboutLast(v.Record)) }
+
+// cancelled reports whether an operator has cancelled that.
+func cancelled(v View) bool { return v.end().Cancel }
 
 // AboutLast returns what the last claim was for. A manual run that was not ordered is known by its token alone.
 func AboutLast(r *store.Record) (a store.About) {
@@ -103,24 +104,6 @@ func AboutLast(r *store.Record) (a store.About) {
 	return store.About{Tick: lastOpen(r, r.Run.Tick), Order: r.Run.Order, Attempt: r.Run.Attempt}
 }
 
-// Ends reports whether an order is for the run of a claim. The order names the claim that its operator has seen. Until the
-// order is written, another replica may claim the same: the same attempt, if the claim was given up, or the next one, if the
-// runner has died. What is cancelled is not run at all; only the same attempt is handed over, or each would be.
-//
-// The order names the last tick of a claim of several. A backfill claims its ticks in their order, and a claim with a further
-// attempt has no new tick. So a later claim of a tick that is not after the one named has ticks of the claim named alone.
-func Ends(e *store.End, token int64, a store.About) bool {
-	switch {
-	case e.Token >= token:
-		return e.Token == token
-	case a.Order != e.About.Order || a.Order == 0 && a.Tick.IsZero():
-		return false
-	case e.Cancel && a.Order != 0 && !a.Tick.IsZero():
-		return !a.Tick.After(e.About.Tick)
-	}
-	return a.Tick.Equal(e.About.Tick) && (a.Attempt == e.About.Attempt || e.Cancel && a.Attempt > e.About.Attempt)
-}
-
 // settleCancelled settles a tick whose claim was given up and cancelled, before a manual run is
 // claimed: after that the order to cancel names a claim that the record does not show any more.
 func (p *Policy) settleCancelled(next *Claim, v View) {
@@ -131,7 +114,7 @@ func (p *Policy) settleCancelled(next *Claim, v View) {
 	}
 	if p.Follows() { // the claim has settled the ticks before it, and what it waited for need not be known any more
 		if p.Ticks.Next(r.Watermark).Equal(tick) {
-			settleReturned(r, store.Outcome{Tick: tick, Attempt: 1}, v.Control.End)
+			settleReturned(r, store.Outcome{Tick: tick, Attempt: 1}, v.end())
 		}
 		return
 	}
@@ -231,7 +214,7 @@ func (p *Policy) settleDeadBackfilled(next *Claim, v View) bool {
 // endedBy returns by which order the last run, one of a backfill, is cancelled: that run, or all of the backfill.
 func endedBy(v View) (by store.End, ok bool) {
 	if cancelled(v) {
-		return v.Control.End, true
+		return v.end(), true
 	}
 	return EndOfBackfill(v.Record.Run.Order, &v.Control.Backfill)
 }
@@ -258,7 +241,7 @@ func (p *Policy) settleLeftBackfilled(next *Claim, v View) (changed bool) {
 	case len(fill.Open) > 0:
 		return p.settleLeftOpen(next, v)
 	case back.Order == fill.Seq && cancelled(v):
-		f.Tick, f.Reason, f.Token = back.Tick, CancelledBy(v.Control.End), r.Token
+		f.Tick, f.Reason, f.Token = back.Tick, CancelledBy(v.end()), r.Token
 	case waits && b.Seq > fill.Seq:
 		f.Reason = "another backfill was ordered"
 	case waits && !b.On():
@@ -298,7 +281,7 @@ func (p *Policy) settleLeftOpen(next *Claim, v View) (changed bool) {
 		why := p.notBackfilled(r, o.Tick)
 		switch {
 		case back && o.Token == r.Token:
-			return openFate{status: store.Cancelled, reason: CancelledBy(v.Control.End), token: r.Token}
+			return openFate{status: store.Cancelled, reason: CancelledBy(v.end()), token: r.Token}
 		case o.Attempt == 0 && (over || why == ScheduleChanged):
 			return openFate{}
 		case b.Seq > seq:

@@ -57,7 +57,7 @@ func TestCancelOfSeveralReachesAllItsTicks(t *testing.T) {
 			claim(store.JobControl{}) // before the order arrives
 			for ok := true; ok; ok = claim(store.JobControl{End: order}) {
 				status := store.Succeeded
-				if Ends(&order, r.Token, AboutLast(&r)) {
+				if (&store.JobControl{End: order}).EndOf(r.Token, AboutLast(&r)).Cancel {
 					status = store.Cancelled
 				}
 				r = p.FinishSeveral(&r, end(&r, status, ""), at(300))

@@ -62,12 +62,17 @@ func (w *world) write(what string, next store.Record, also ...store.Outcome) {
 
 // judgeSelfPause judges whether a record says that the job has paused itself, and did so before.
 func (w *world) judgeSelfPause(token int64, was, is bool) {
-	if was && !is || !is && w.streak >= w.p.PauseAfter && w.orders().Resumed.Token >= token {
+	resumed := w.orders().Resumed
+	if was && !is || !is && w.streak >= w.p.PauseAfter && resumed.Token >= token {
 		w.streak = 0
 	}
 	w.never(is != (w.p.PauseAfter > 0 && w.streak >= w.p.PauseAfter), "%d failures, and paused itself: %t", w.streak, is)
 	if is && !was {
-		w.selfs = append(w.selfs, store.Span{From: w.now, To: forever})
+		to := forever
+		if resumed.Token >= token { // the resume came before the outcome was known
+			to = resumed.At
+		}
+		w.selfs = append(w.selfs, store.Span{From: w.now, To: to})
 	}
 }
 
@@ -110,7 +115,7 @@ func (w *world) judgeRun(f store.Outcome) {
 	all, dead := w.attempts(r.work)
 	over := of != 0 && (of != fill.Seq || !fill.On())
 	if f.Status == store.Cancelled && (r.back || r.broke()) { // no function has returned that
-		w.never(!w.cancelled(r.work) && !over || !strings.HasPrefix(f.Reason, "by ann"), "%s is not cancelled %s", f.Tick, f.Reason)
+		w.never(!w.cancelled(r.work, false) && !over || !strings.HasPrefix(f.Reason, "by ann"), "%s is not cancelled %s", f.Tick, f.Reason)
 		return
 	}
 	if r.back && len(all) > 0 { // another attempt was given up: its token is spent, and the outcome is that of the attempt before
@@ -162,7 +167,7 @@ func (w *world) judgeClaim(called string) {
 // judgeTick judges the claim of a tick.
 func (w *world) judgeTick(tick time.Time) {
 	due := tick.After(w.rec.Watermark) && !tick.After(w.now) && w.p.Ticks.Last(tick).Equal(tick)
-	w.never(!due || w.cancelled(work{tick: tick}), "%s is claimed, and is cancelled, has its outcome, or is no tick that is due", tick)
+	w.never(!due || w.cancelled(work{tick: tick}, true), "%s is claimed, and is cancelled, has its outcome, or is no tick that is due", tick)
 	w.never(w.paused() || w.p.Paused, "%s is claimed in a pause", tick)
 	ready, _, _ := w.ready(tick)
 	if w.rec.Run.Attempt > 1 {

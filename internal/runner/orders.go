@@ -27,16 +27,13 @@ func (r *Runner) Heed() {
 // obey ends the run that is under way here if an operator has ordered that.
 func (r *Runner) obey() {
 	n, orders := r.source.state.get(), r.orders()
-	end := orders.End
 	if by, over := plan.EndOfBackfill(n.run.backfill, &orders.Backfill); over && n.run.backfill != 0 {
 		n.run.cancel(supervise.Cancelled(by))
 	}
-	if n.run.token == 0 || !plan.Ends(&end, n.run.token, n.run.about) {
-		return
-	}
-	if end.Cancel {
+	switch end := orders.EndOf(n.run.token, n.run.about); {
+	case end.Cancel:
 		n.run.cancel(supervise.Cancelled(end))
-	} else if n.hand != nil {
+	case end.Token != 0 && n.hand != nil:
 		n.hand.stop()
 	}
 }
@@ -101,7 +98,7 @@ var ErrNotRunning = errors.New("nothing runs")
 type Target struct {
 	Token  int64
 	About  store.About
-	Served int64 // the last request with an outcome
+	Record store.Record // as it was read; zero: there is none
 }
 
 // Orderable returns what the order is about, or why the order is not possible now. A resume is
@@ -120,7 +117,7 @@ func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind, name strin
 		return Target{}, err
 	}
 	rec := &b.view.rec
-	last := Target{rec.Token, plan.AboutLast(rec), rec.Orders.Served}
+	last := Target{rec.Token, plan.AboutLast(rec), *rec}
 	ends := kind == store.OrderCancel || kind == store.OrderStepDown
 	switch {
 	case name != "" && plan.Knows(rec, name):

@@ -1,0 +1,92 @@
+package control
+
+import (
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+// An order to end a run that was confirmed is in force until there is nothing left to end, whatever is ordered after it.
+func TestEndIsKept(t *testing.T) {
+	const fill = 9
+	at := func(hour int) time.Time { return time.Date(2026, 11, 21, hour, 0, 0, 0, time.UTC) }
+	tick := store.About{Tick: at(1), Attempt: 1}
+	again := store.About{Tick: at(1), Attempt: 2}
+	manual := store.About{}
+	asked := store.About{Order: 7, Attempt: 1}
+	filled := store.About{Tick: at(1), Order: fill, Attempt: 1}
+	cancel, handOver := store.OrderCancel, store.OrderStepDown
+	type order struct {
+		kind  store.OrderKind
+		token int64
+		about store.About
+	}
+	settled := store.Record{Watermark: at(1), Orders: store.Orders{Served: 7}}
+	running := store.Record{Orders: store.Orders{Served: 7}, Run: store.Run{Order: 7}}
+	for name, tt := range map[string]struct {
+		first, second order
+		record        store.Record // that the second is based on
+		token         int64        // of the claim that is looked at
+		about         store.About
+		want          int64 // the order that ends it; zero: none
+		earlier       int   // how many orders are kept
+	}{
+		"a manual run is cancelled after a tick": {order{cancel, 1, tick}, order{cancel, 2, manual}, store.Record{}, 3, tick, 11, 1},
+		"and is ended too":                       {order{cancel, 1, tick}, order{cancel, 2, manual}, store.Record{}, 2, manual, 12, 1},
+		"the tick has its outcome":               {order{cancel, 1, tick}, order{cancel, 2, manual}, settled, 3, tick, 0, 0},
+		"a tick is handed over after a request":  {order{cancel, 1, asked}, order{handOver, 2, tick}, store.Record{}, 3, asked, 11, 1},
+		"the request has its outcome":            {order{cancel, 1, asked}, order{cancel, 2, tick}, settled, 3, asked, 0, 0},
+		"the request has none":                   {order{cancel, 1, asked}, order{cancel, 2, tick}, running, 3, asked, 11, 1},
+		"a tick is cancelled in a backfill":      {order{cancel, 1, filled}, order{cancel, 2, tick}, settled, 3, filled, 11, 1},
+		"the next attempt is cancelled":          {order{cancel, 1, tick}, order{cancel, 2, again}, store.Record{}, 2, again, 11, 0},
+		"what is handed over is cancelled":       {order{handOver, 1, tick}, order{cancel, 1, tick}, store.Record{}, 1, tick, 12, 0},
+		"the second sees an older run":           {order{handOver, 2, manual}, order{cancel, 1, tick}, store.Record{}, 2, manual, 11, 1},
+		"an older claim is handed over":          {order{cancel, 2, tick}, order{handOver, 1, tick}, store.Record{}, 3, tick, 11, 1},
+		"an older attempt is cancelled":          {order{handOver, 2, again}, order{cancel, 1, tick}, store.Record{}, 2, again, 12, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := store.Control{Seq: 10, Jobs: map[string]store.JobControl{"job": {Backfill: store.Backfill{Seq: fill}}}}
+			for _, o := range []order{tt.first, tt.second} {
+				tt.record.Token = o.token
+				if err := Apply(&c, &store.Order{Kind: o.kind, Job: "job", Token: o.token, About: o.about}, &tt.record); err != nil {
+					t.Fatal(err)
+				}
+			}
+			j := c.Jobs["job"]
+			if e := j.EndOf(tt.token, tt.about); e.Seq != tt.want || len(j.Earlier) != tt.earlier {
+				t.Errorf("the run is ended by %+v, want the order %d; kept: %+v", e, tt.want, j.Earlier)
+			}
+		})
+	}
+}
+
+// A run that is cancelled is not handed over, nor is a later attempt of the same.
+func TestCancelledRunIsNotHandedOver(t *testing.T) {
+	c, about := store.Control{Seq: 10}, store.About{Tick: time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC), Attempt: 1}
+	give := func(kind store.OrderKind, token int64) error {
+		return Apply(&c, &store.Order{Kind: kind, Job: "job", Token: token, About: about}, &store.Record{Token: token})
+	}
+	if err := give(store.OrderCancel, 1); err != nil {
+		t.Fatal(err)
+	}
+	for token := int64(1); token <= 2; token++ {
+		if err := give(store.OrderStepDown, token); err == nil {
+			t.Errorf("attempt %d is handed over", token)
+		}
+		about.Attempt++
+	}
+}
+
+// A resume that was confirmed is in force, though one that is based on an older record comes later.
+func TestResumeIsKept(t *testing.T) {
+	var c store.Control
+	for _, token := range []int64{5, 4} {
+		if err := Apply(&c, &store.Order{Kind: store.OrderResume, Job: "job", Token: token}, &store.Record{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := c.Jobs["job"].Resumed.Token; got != 5 {
+		t.Errorf("the runs up to %d count no more, want 5", got)
+	}
+}
