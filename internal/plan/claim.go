@@ -42,6 +42,7 @@ func (p *Policy) Claim(v View) (next Claim, todo bool) {
 	}
 	r := v.Record
 	next = Claim{Record: r.Clone()}
+	settled := settleCancelledOrder(&next.Record, v)
 	noteServed(&next.Record, v.Control.Requests)
 	next.Record.Run.Unlocked = store.Unlocked{}
 	next.Record.Run.Claimed, next.Record.Run.Armed = begun(r), false // the run that was armed is over
@@ -53,7 +54,10 @@ func (p *Policy) Claim(v View) (next Claim, todo bool) {
 		next.Record.Run.Finished = v.Now.UTC()
 	}
 	defer func() { next.Record.Due = p.due(&next.Record) }()
-	settled := !unsettled(r) && !leftBeside(r) && p.settleLeftBackfilled(&next, v)
+	if v.Request != "" && settled {
+		return next, true // it may be what the call is for
+	}
+	settled = !unsettled(r) && !leftBeside(r) && p.settleLeftBackfilled(&next, v) || settled
 	if v.Request != "" {
 		todo = p.claimRequest(&next, v)
 		return next, todo

@@ -33,8 +33,6 @@ func (p *Policy) claimOrdered(next *Claim, v View) (changed bool) {
 			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Missed, Reason: "no replica could run it in time"})
 		case p.Missed != RunAll && !isBackfill(v.Record) && under(v.Record, q.At):
 			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Skipped, Reason: "overlap"})
-		case !next.Run && r.Orders.Returned.Order == q.Seq && cancelled(v):
-			settleReturned(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Attempt: 1}, v.end())
 		case next.Run || v.Claims == NoRun || unsettled(r) && !p.abandonInPause(next, v):
 			return changed
 		default:
@@ -48,6 +46,19 @@ func (p *Policy) claimOrdered(next *Claim, v View) (changed bool) {
 		changed = true
 	}
 	return changed
+}
+
+// settleCancelledOrder settles an ordered run whose claim was given up and cancelled: after any other claim the record does not
+// show the claim that the order to cancel names.
+func settleCancelledOrder(r *store.Record, v View) bool {
+	i := slices.IndexFunc(v.Control.Requests, func(q store.Request) bool { return q.Seq == r.Orders.Returned.Order })
+	if i < 0 || r.Orders.IsServed(r.Orders.Returned.Order) || !cancelled(v) {
+		return false
+	}
+	q := &v.Control.Requests[i]
+	settleReturned(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Attempt: 1}, v.end())
+	serveEarly(&r.Orders, q.Seq)
+	return true
 }
 
 // passedOver reports whether a run that was ordered has waited while a tick was run. Then it is

@@ -152,6 +152,7 @@ func (w *world) judgeClaim(called string) {
 	case of.tick.IsZero():
 		other := claim.Request != called && (q.Name != claim.Request || q.Seq != claim.Order)
 		w.never(other, "%s is claimed, and %s was ordered before", claim.Request, q.Name)
+		w.never(w.cancelled(of, true), "%s is claimed, and is cancelled", claim.Request)
 	case claim.Request == "":
 		w.never(passedOver && claim.Attempt == 1, "%s is claimed, and %s has waited for another tick", of.tick, q.Name)
 		w.judgeTick(of.tick)
