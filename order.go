@@ -47,7 +47,7 @@ type Order struct {
 	// end, and a run is given up after an hour.
 	Until time.Time
 
-	// Request names a run; see [Scheduler.RunNow]. Empty: a new name.
+	// Request names a run; see [Scheduler.RunNow]. A name that was used is refused. Empty: a new name.
 	Request string
 
 	// Backfill says which ticks a backfill has.

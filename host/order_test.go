@@ -128,7 +128,7 @@ func TestRunByOrder(t *testing.T) {
 		if got = run(t.Context(), p, "run", "sad", "--request", "two"); got.code != 1 || got.out != "sad@two: failed (no paper) on replica-a\n" {
 			t.Errorf("a run that fails: got %+v", got)
 		}
-		if got = run(t.Context(), p, "run", "beat", "--request", "one"); got.code != 1 || got.out != "" || !strings.Contains(got.err, `"one" was run already`) {
+		if got = run(t.Context(), p, "run", "beat", "--request", "one"); got.code != 1 || got.out != "" || !strings.Contains(got.err, `"one" was used`) {
 			t.Errorf("the same name again: got %+v", got)
 		}
 		if got = run(t.Context(), p, "run", "beat", "--request", "three", "--no-wait", "--until", "5m"); got.code != 0 || got.err != "" || !strings.HasPrefix(got.out, "beat: ordered as beat@three by ") {

@@ -104,7 +104,7 @@ type Target struct {
 // Orderable returns what the order is about, or why the order is not possible now. A resume is
 // about the runs that are over, since a run under way may be the failure that pauses the
 // job. A tick that waits for another attempt can be cancelled too. A job of EveryReplica has no
-// record. A name of a run that the record knows would never be run.
+// record. An order under a name that the record shows would never be run.
 func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind, name string) (Target, error) {
 	if r.job.EveryReplica {
 		return Target{}, nil
@@ -121,7 +121,7 @@ func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind, name strin
 	ends := kind == store.OrderCancel || kind == store.OrderStepDown
 	switch {
 	case name != "" && plan.Knows(rec, name):
-		return Target{}, control.Refuse(fmt.Errorf("a run of %s under the name %q was run already: choose another name", r.job.Name, name))
+		return Target{}, control.Refuse(fmt.Errorf("the name %q was used for a run of %s already: choose another name", name, r.job.Name))
 	case kind == store.OrderResume && rec.Run.Status == store.Running && rec.Orders.Paused.At.IsZero():
 		last.Token--
 	case kind == store.OrderCancel && plan.MayBeCancelled(rec):
