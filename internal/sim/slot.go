@@ -122,7 +122,7 @@ func (s *slot) bring(up trace.Event, defs []trace.Definition) (one *replica, r *
 // startWith brings a replica up. A visitor has a reason why it does not stay.
 func (s *slot) startWith(name string, defs []trace.Definition, visitor string) *replica {
 	one, r, up := s.bring(trace.Event{Replica: name, Cause: visitor}, defs)
-	onWakeUps := s.index == 0 && r.Chance(0.2) && !s.calm()
+	onWakeUps := s.index == 0 && r.Chance(0.2) && !s.calm() && s.Draw == "" // a draw's replicas stay up
 	if onWakeUps {
 		s.log.Edit(func() { up.Cause = "woken up" })
 	}
