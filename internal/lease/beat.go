@@ -61,7 +61,7 @@ func (s *Session) beatInTime(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", ErrNotEncoded, err)
 	}
 	s.draft(rec)
-	p := &page{rec.Writer, rec.Beats(), b, nil}
+	p := newPage(&rec, b, nil)
 	for try := 1; ctx.Err() == nil; try++ {
 		if s.Left() <= 0 {
 			return ErrNotRenewed

@@ -18,6 +18,7 @@ type ledger struct {
 	rec     store.Record  // as last written, or perhaps written: the next draft starts from it, so it repeats what was lost
 	etag    string        // of the entry, by the last answer that is known
 	date    time.Time     // the service's, in that answer; zero: it had none
+	runs    bool          // the record under etag shows a run that may be under way
 	unclear bool          // the entry may have another ETag: a write has failed since, perhaps after it was applied
 	gaveUp  bool          // WriteOutcome has ended the renewals
 	revived bool          // and has revived the lease once since then
@@ -30,8 +31,14 @@ type ledger struct {
 type page struct {
 	nonce      string        // Writer of the record
 	beat       time.Duration // of the record; see store.Record.Beats
+	runs       bool          // see store.Record.MayRun
 	record     []byte
 	checkpoint []byte // nil: it stays as it is
+}
+
+// newPage returns the page of a record that is encoded.
+func newPage(rec *store.Record, encoded, checkpoint []byte) *page {
+	return &page{rec.Writer, rec.Beats(), rec.MayRun(), encoded, checkpoint}
 }
 
 // A signature identifies a write of this session when the entry is read back. The nonce
@@ -40,6 +47,7 @@ type signature struct {
 	nonce  string
 	digest uint64
 	beat   time.Duration // of its record
+	runs   bool          // its record shows a run that may be under way
 	sent   time.Duration // elapsed: when it was sent for the first time
 }
 
@@ -53,7 +61,7 @@ const maxUnclear = 100
 
 // newLedger returns the ledger of a session that has written nothing yet.
 func newLedger(etag string, rec *store.Record) ledger {
-	return ledger{turn: make(chan struct{}, 1), etag: etag, rec: *rec}
+	return ledger{turn: make(chan struct{}, 1), etag: etag, rec: *rec, runs: rec.MayRun()}
 }
 
 // remember keeps the signature of a page that is about to be sent: after that its answer
@@ -63,7 +71,7 @@ func (l *ledger) remember(p *page, sent time.Duration) {
 	if _, known := l.find(p.nonce, digest); known {
 		return
 	}
-	l.ours = append(l.ours, signature{p.nonce, digest, p.beat, sent})
+	l.ours = append(l.ours, signature{p.nonce, digest, p.beat, p.runs, sent})
 	if extra := len(l.ours) - maxUnclear; extra > 0 {
 		l.ours = slices.Delete(l.ours, 0, extra)
 	}
@@ -90,7 +98,13 @@ func (l *ledger) find(nonce string, digest uint64) (m signature, ok bool) {
 func (l *ledger) moved(answer store.Revision, nonce string) signature {
 	l.etag, l.date, l.unclear, l.doubt = answer.ETag, answer.Date, false, false
 	l.ours = slices.DeleteFunc(l.ours, func(m signature) bool { return m.nonce != nonce })
+	l.runs = l.ours[0].runs
 	return l.ours[0]
+}
+
+// mayRun reports whether a record that the entry may hold, by the last answer, shows a run that may be under way.
+func (l *ledger) mayRun() bool {
+	return l.runs || l.unclear && slices.ContainsFunc(l.ours, func(m signature) bool { return m.runs })
 }
 
 // writer returns the nonce of the write that left the record b, or nothing if b is no

@@ -154,8 +154,14 @@ func (s *Session) Age() time.Duration { return s.client.Clock.Elapsed() - s.star
 // Reusable reports whether another run may follow under this lease: its last write is
 // known, and its renewals go on. Only the goroutine that writes claim and outcome may call it.
 func (s *Session) Reusable() bool {
-	return !s.ledger.gaveUp && !s.ledger.unclear && !s.ledger.doubt && !s.Expired()
+	return !s.MustExpire() && !s.ledger.gaveUp && !s.ledger.unclear && !s.ledger.doubt && !s.Expired()
 }
+
+// MustExpire reports whether the lease has to expire and must not be released: the entry may show a run that may
+// be under way. A follower that sees the lease expired knows that the trust of all its holders has ended. A follower that
+// sees it free has to believe the record, and holds off for the length of a lease. Only the goroutine that writes claim and
+// outcome may call it, after Stop.
+func (s *Session) MustExpire() bool { return s.ledger.mayRun() }
 
 // WaitPast waits until the service's clock is certainly past t, and returns the earliest
 // time that it can show then. It returns false if a stop or the loss of the lease comes

@@ -135,7 +135,7 @@ func (s *Session) write(ctx context.Context, draft Draft, checkpoint []byte, sen
 		return fmt.Errorf("%w: %w", ErrNotEncoded, err)
 	}
 	s.draft(next)
-	return send(ctx, &page{next.Writer, next.Beats(), b, checkpoint})
+	return send(ctx, newPage(&next, b, checkpoint))
 }
 
 // draft notes the record that is written next. It has the turn, and mu is for those who ask for the record without it.

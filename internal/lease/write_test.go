@@ -18,9 +18,13 @@ type sheet struct {
 	record []byte
 	etag   int
 	meet   func(apply func() error) error // stands between the holder and a write; nil: nothing does
+	mute   bool                           // a read gets no answer
 }
 
 func (s *sheet) Read(context.Context, string) (store.Entry, error) {
+	if s.mute {
+		return store.Entry{}, errNetwork
+	}
 	return store.Entry{Revision: store.Revision{ETag: strconv.Itoa(s.etag)}, Record: s.record, State: store.Leased}, nil
 }
 
@@ -177,5 +181,44 @@ func TestNothingFollowsTheOutcome(t *testing.T) {
 	}
 	if _, err := s.Load(ctx); !errors.Is(err, ErrClosed) {
 		t.Errorf("Load: got %v", err)
+	}
+}
+
+// A lease must expire while the entry may show a run that may be under way, by the last answer.
+func TestLeaseThatMustExpire(t *testing.T) {
+	running := func(r *store.Record) { r.Run.Status = store.Running }
+	over := func(r *store.Record) { r.Run.Status = store.Succeeded }
+	lost := func(apply func() error) error { _ = apply(); return errNetwork }
+	refused := func(func() error) error { return store.ErrLost }
+	for _, c := range []struct {
+		name   string
+		before store.Status
+		draft  Draft // nil: nothing is written
+		meet   func(apply func() error) error
+		mute   bool // the reads after the write get no answer
+		want   bool
+	}{
+		{"nothing is written", store.Succeeded, nil, nil, false, false},
+		{"a dead run, and nothing is written", store.Running, nil, nil, false, true},
+		{"a claim", store.Succeeded, running, nil, false, true},
+		{"a claim without answer that is read back", store.Succeeded, running, lost, false, true},
+		{"a claim without any answer", store.Succeeded, running, lost, true, true},
+		{"a claim that is refused", store.Succeeded, running, refused, false, false},
+		{"a claim over a dead run that is refused", store.Running, running, refused, false, true},
+		{"an outcome", store.Running, over, nil, false, false},
+		{"an outcome without any answer", store.Running, over, lost, true, true},
+		{"settled ticks without any answer", store.Succeeded, over, lost, true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sheet := &sheet{meet: c.meet, mute: c.mute}
+			s := sheet.session()
+			s.ledger = newLedger("0", &store.Record{Run: store.Run{Status: c.before}})
+			if c.draft != nil {
+				_ = s.WriteConfirmed(t.Context(), c.draft)
+			}
+			if got := s.MustExpire(); got != c.want {
+				t.Errorf("it must expire: %v", got)
+			}
+		})
 	}
 }

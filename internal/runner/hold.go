@@ -37,49 +37,46 @@ func (r *Runner) runWithLease(ctx context.Context, c *call, s *lease.Session) ti
 }
 
 // underLease holds off if need be, settles and claims in one write, runs, and writes the
-// outcome. Then it releases the lease, or keeps it for the tick that is to come: c.ahead.
-//
-// Each return decides whether the lease is released or left to expire. It is left to
-// expire if the record may say that a run of this lease is under way. A follower that
-// sees the lease expired knows that the trust in it has ended. A follower that sees it
-// free has to believe the record, and would hold off.
+// outcome. Then it leaves the lease, or keeps it for the tick that is to come: c.ahead.
 func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session) (rest time.Duration, keeps bool) {
 	defer c.hasStarted() // or will not start
 	v := r.decideBy(c)
-	wait := r.job.Policy.HoldOff(v, &r.view.seen)
-	if wait > 0 && !r.holdOff(stop, s, wait) {
-		// The lease is left to expire. By then the previous holder's trust has ended
-		// too, so the next replica need not hold off. If it were released, calls that
-		// end early, each in a process of its own, would hold off forever.
+	if wait := r.job.Policy.HoldOff(v, &r.view.seen); wait > 0 && !r.holdOff(stop, s, wait) {
 		c.endedBefore(fmt.Sprintf("the last lease did not expire by itself, so its holder may still work: a run begins %s later at the earliest",
 			wait.Round(time.Second)))
-		return max(r.readAgain(0), r.restAfter(ctx, stop, c)), false
+		return r.leave(ctx, stop, c, s), false
 	}
 	if c.ahead.IsZero() && !r.stillFits(ctx, c, &v) {
-		// After a hold-off the lease is left to expire: the next call then finds an
-		// expired lease and need not hold off again.
-		if wait <= 0 {
-			r.release(s)
-		}
+		r.release(s)
 		return r.readAgain(maxSleep), false
 	}
 	claim, ok, err := r.prepare(stop, c, s, v)
-	switch {
-	case err != nil:
+	if err != nil {
 		r.lookAnew()
-		// If a run may be under way the lease is left to expire, or the next holder would
-		// have to hold off.
-		if !r.view.rec.MayRun() {
-			r.release(s)
-		}
+		r.release(s)
 		return r.unusable(ctx.Err() != nil, err), false
-	case !ok && c.take != nil && r.view.rec.MayRun():
-		return r.readAgain(0), false // the lease is left to expire here too
-	case !ok:
+	}
+	if !ok {
 		return r.leave(ctx, stop, c, s), false
 	}
-	if rest, ok = r.carryOut(ctx, stop, c, s, &claim); !ok {
-		return rest, false
+	before := r.view.rec // takeBack restores it
+	if claim.Run {
+		c.take.claims(s, &before)
+	}
+	if claim.Run && !claim.Record.Run.Armed {
+		r.willStart(c)
+	}
+	if err := r.claim(c, s, &claim); err != nil {
+		c.hasStarted()
+		r.emitNotClaimed(&claim, err)
+		if claim.Run && claim.Record.Run.Armed && !surelyNotWritten(err) && r.takeBackBriefly(ctx, s, &before) {
+			return r.leave(ctx, stop, c, s), false
+		}
+		return r.unclaimed(ctx, c, s, err), false
+	}
+	r.reached()
+	if claim.Run {
+		r.runClaimed(ctx, stop, c, s, &before)
 	}
 	if c.ahead, keeps = r.keeps(stop, c, s); keeps && claim.Run {
 		return 0, true
@@ -108,38 +105,11 @@ func (r *Runner) prepare(stop context.Context, c *call, s *lease.Session, v plan
 	return claim, ok && (c.take.isFirst() || !r.stops(stop, c, claim.Record.Run.Tick)), nil
 }
 
-// carryOut writes a claim, and does the run that it claims. It returns false if the lease is
-// released already, or has to expire, and how long this replica then leaves the job alone.
-func (r *Runner) carryOut(ctx, stop context.Context, c *call, s *lease.Session, claim *plan.Claim) (rest time.Duration, ok bool) {
-	before := r.view.rec // takeBack restores it
-	if claim.Run {
-		c.take.claims(s, &before)
-	}
-	if claim.Run && !claim.Record.Run.Armed {
-		r.willStart(c)
-	}
-	if err := r.claim(c, s, claim); err != nil {
-		c.hasStarted()
-		r.emitNotClaimed(claim, err)
-		if !claim.Run || !claim.Record.Run.Armed || surelyNotWritten(err) {
-			return r.unclaimed(ctx, c, s, err), false
-		}
-		if !r.takeBackBriefly(ctx, s, &before) {
-			r.denial.doubt()
-			return r.unusable(ctx.Err() != nil, err), false
-		}
-		return r.leave(ctx, stop, c, s), false
-	}
-	r.reached()
-	if claim.Run && !r.runClaimed(ctx, stop, c, s, &before) {
-		return r.readAgain(0), false
-	}
-	return 0, true
-}
-
-// leave releases the lease and returns how long this replica leaves the job alone.
+// leave releases the lease, if it may, and returns how long this replica leaves the job alone.
 func (r *Runner) leave(ctx, stop context.Context, c *call, s *lease.Session) time.Duration {
-	r.release(s)
+	if !r.release(s) {
+		return r.readAgain(0)
+	}
 	return r.restAfter(ctx, stop, c)
 }
 
@@ -245,18 +215,18 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 // lease if an answer has shown that the claim was not applied. A sending that is still
 // under way is refused after that, since its lease id is no longer active. If no answer
 // has shown it, the claim may name a run that no replica has started: then the next read
-// that is answered decides; see freeUnanswered. A replica that left each lease to expire
-// would keep a job from replicas that can claim it.
+// that is answered decides; see freeUnanswered. A replica which may not write releases even
+// the lease over the record of a dead run: a replica that may write waits for it.
 func (r *Runner) unclaimed(ctx context.Context, c *call, s *lease.Session, err error) time.Duration {
 	r.lookAnew()
-	if !errors.Is(err, lease.ErrNotReadBack) && (!errors.Is(err, store.ErrLost) || errors.Is(err, errSlotLost)) {
-		r.release(s)
-	}
-	if !lease.Definite(err) {
-		r.denial.doubt()
-	}
-	if errors.Is(err, lease.ErrNotReadBack) {
+	unread := errors.Is(err, lease.ErrNotReadBack)
+	switch {
+	case unread:
 		r.denial.left = unanswered{session: s, err: err}
+	case errors.Is(err, fs.ErrPermission):
+		r.giveBack(s)
+	case !errors.Is(err, store.ErrLost) || errors.Is(err, errSlotLost):
+		r.release(s)
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
@@ -265,17 +235,28 @@ func (r *Runner) unclaimed(ctx context.Context, c *call, s *lease.Session, err e
 		c.again = true
 		return r.readAgain(firstLook)
 	// Neither the claim nor the read after it was answered: an outage.
-	case errors.Is(err, lease.ErrNotReadBack):
+	case unread:
+		r.denial.doubt()
 		return r.unusable(ctx.Err() != nil, fmt.Errorf("the claim was not confirmed: %w", err))
 	}
 	r.reached() // the store answered the read after the claim
 	return r.standBack(err)
 }
 
-// release releases the lease. The view then holds what was last written, and the ETag
+// release releases the lease, unless it must expire.
+func (r *Runner) release(s *lease.Session) bool {
+	s.Stop()
+	if s.MustExpire() {
+		return false
+	}
+	r.giveBack(s)
+	return true
+}
+
+// giveBack releases the lease. The view then holds what was last written, and the ETag
 // of that write, so that the next tick needs no read. The renewals must end first: a
 // renewal after the release would fail, and would look like a lost lease.
-func (r *Runner) release(s *lease.Session) {
+func (r *Runner) giveBack(s *lease.Session) {
 	s.Stop()
 	r.reached() // the trouble of a renewal ends with its session: no later renewal would take it back
 	if err := s.Release(s.Context()); err != nil {

@@ -16,13 +16,12 @@ import (
 )
 
 // runClaimed runs the claimed tick and writes its outcome, or takes the claim back if
-// a stop came first; before is the record without the claim. It returns false if the
-// record may still say that the tick is running. Then the lease must not be released:
-// it has to expire, so that the next holder knows that our trust has ended too.
-func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session, before *store.Record) bool {
+// a stop came first; before is the record without the claim.
+func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session, before *store.Record) {
 	rec := &r.view.rec
 	if plan.Several(rec) {
-		return r.runSeveral(ctx, stop, c, s, before)
+		r.runSeveral(ctx, stop, c, s, before)
+		return
 	}
 	a := r.attempt(stop, rec.Run.Tick, rec.Run.Attempt, rec.Token, rec.Run.Request, c.hasStarted)
 	told := &notices{session: s, policy: &r.job.Policy, clock: r.client.Clock, orders: r.orders, settled: r.settled, precede: r.precede, history: rec.History}
@@ -34,16 +33,19 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 	// The stop came while the claim was written. Nothing may start after a stop.
 	if r.stops(stop, c, rec.Run.Tick) {
 		if c.take.isFirst() { // the entry has its first claim: the next one need not wait for a token
-			return r.finish(ctx, c, s, a, told, r.client.Clock.Elapsed(), store.Abandoned, plan.Stopped+" before it began")
+			r.finish(ctx, c, s, a, told, r.client.Clock.Elapsed(), store.Abandoned, plan.Stopped+" before it began")
+		} else {
+			r.takeBack(ctx, c, s, before, supervise.ErrStopped, a)
 		}
-		return r.takeBack(ctx, c, s, before, supervise.ErrStopped, a)
+		return
 	}
 	done := r.obeying(stop, c, a, rec)
 	a.Under.Grace = r.graceLeft(stop, c)
 	if rec.Run.Armed {
 		if err := r.awaitTick(stop, c, s, before); err != nil {
 			done()
-			return r.takeBack(ctx, c, s, before, err, a)
+			r.takeBack(ctx, c, s, before, err, a)
+			return
 		}
 		a.Under.Grace = r.graceLeft(stop, c)
 	}
@@ -56,13 +58,13 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 	c.slot.free()
 	r.source.setRunning(false)
 	done()
-	if status == supervise.Barred {
-		return r.takeBack(ctx, c, s, before, cmp.Or(r.barred(), errPaused), a)
-	}
-	// Nothing has run, but the record cannot be corrected without a lease.
-	if status == "" {
+	switch {
+	case status == supervise.Barred:
+		r.takeBack(ctx, c, s, before, cmp.Or(r.barred(), errPaused), a)
+		return
+	case status == "": // nothing has run, but the record cannot be corrected without a lease
 		c.undone = fmt.Errorf("its tick %s was claimed and not run: %w", rec.Run.Tick.Format(time.RFC3339), lease.ErrNotRenewed)
-		return false
+		return
 	}
 	// The call has run out of time, and the next call has no more. So the reason must
 	// not begin with plan.Stopped: this end counts as a death, or a job that is too long
@@ -70,12 +72,11 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 	if strings.HasPrefix(reason, plan.Stopped) && status == store.Abandoned && c.bounded && errors.Is(stop.Err(), context.DeadlineExceeded) {
 		reason = "out of time, " + reason
 	}
-	return r.finish(ctx, c, s, a, told, start, status, reason)
+	r.finish(ctx, c, s, a, told, start, status, reason)
 }
 
-// finish writes the outcome of a run that began at start and has returned, or was never called. It returns
-// false if the outcome is not known to be in the record.
-func (r *Runner) finish(ctx context.Context, c *call, s *lease.Session, a *supervise.Attempt, told *notices, start time.Duration, status store.Status, reason string) bool {
+// finish writes the outcome of a run that began at start and has returned, or was never called.
+func (r *Runner) finish(ctx context.Context, c *call, s *lease.Session, a *supervise.Attempt, told *notices, start time.Duration, status store.Status, reason string) {
 	rec := &r.view.rec
 	returned := cmp.Or(a.Returned, r.client.Clock.Elapsed())
 	took, end := (returned - start).Round(time.Millisecond), r.endAt(c, returned)
@@ -103,12 +104,11 @@ func (r *Runner) finish(ctx context.Context, c *call, s *lease.Session, a *super
 		if mayBeApplied(err) {
 			r.reportOnceRead(s, outcome, report)
 		}
-		return false
+		return
 	}
 	r.written(s)
 	c.ran = append(c.ran, outcome)
 	report()
-	return true
 }
 
 // untold reports and returns that the outcome of a run is not known to be in the record,
@@ -134,9 +134,8 @@ func mayBeApplied(err error) bool {
 }
 
 // takeBack gives up a claim whose run has not started, because of a stop or a pause, so that
-// another replica can run the tick and the attempt does not count. It returns false
-// if the record may still say that the tick is running.
-func (r *Runner) takeBack(ctx context.Context, c *call, s *lease.Session, before *store.Record, why error, all ...*supervise.Attempt) bool {
+// another replica can run the tick and the attempt does not count.
+func (r *Runner) takeBack(ctx context.Context, c *call, s *lease.Session, before *store.Record, why error, all ...*supervise.Attempt) {
 	c.hasStarted()
 	tick, note := all[0].Info.Tick.Format(time.RFC3339), why.Error()
 	switch why {
@@ -154,12 +153,9 @@ func (r *Runner) takeBack(ctx context.Context, c *call, s *lease.Session, before
 	}
 	if err != nil {
 		c.undone = fmt.Errorf("its tick %s was claimed and not run: %w", tick, err)
-		return false
-	}
-	if why != errPaused { // a call does what operators have ordered
+	} else if why != errPaused { // a call does what operators have ordered
 		c.undone = fmt.Errorf("its tick %s was given back before it ran: %w", tick, why)
 	}
-	return true
 }
 
 // takeBackBriefly takes back a claim that was not begun: one that was sent before its tick and got no clear answer, or one

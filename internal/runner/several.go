@@ -74,11 +74,12 @@ func (g *several) attempts() (all []*supervise.Attempt) {
 }
 
 // runSeveral is runClaimed for a claim of several ticks.
-func (r *Runner) runSeveral(ctx, stop context.Context, c *call, s *lease.Session, before *store.Record) bool {
+func (r *Runner) runSeveral(ctx, stop context.Context, c *call, s *lease.Session, before *store.Record) {
 	g := r.several(stop, c, s)
 	all := g.attempts()
 	if r.stops(stop, c, r.view.rec.Run.Tick) {
-		return r.takeBack(ctx, c, s, before, supervise.ErrStopped, all...)
+		r.takeBack(ctx, c, s, before, supervise.ErrStopped, all...)
+		return
 	}
 	first := all[0]
 	done := r.obeying(stop, c, first, &r.view.rec)
@@ -108,12 +109,12 @@ func (r *Runner) runSeveral(ctx, stop context.Context, c *call, s *lease.Session
 	}
 	switch {
 	case began:
-		return r.finishSeveral(ctx, stop, g)
+		r.finishSeveral(ctx, stop, g)
 	case lost: // nothing has run, but the record cannot be corrected without a lease
 		c.undone = fmt.Errorf("its tick %s and those beside it were claimed and not run: %w", first.Info.Tick.Format(time.RFC3339), lease.ErrNotRenewed)
-		return false
+	default:
+		r.takeBack(ctx, c, s, before, cmp.Or(r.barred(), errPaused), all...)
 	}
-	return r.takeBack(ctx, c, s, before, cmp.Or(r.barred(), errPaused), all...)
 }
 
 // obey has a run end and begin as all of the claim do.
@@ -194,9 +195,8 @@ func (g *several) addToCall() {
 	g.call.ran = append(g.call.ran, g.ran...)
 }
 
-// finishSeveral writes the end of the claim, with the outcomes that are not in the record yet. It returns false if it
-// is not known to be in the record.
-func (r *Runner) finishSeveral(ctx, stop context.Context, g *several) bool {
+// finishSeveral writes the end of the claim, with the outcomes that are not in the record yet.
+func (r *Runner) finishSeveral(ctx, stop context.Context, g *several) {
 	c, stalled := g.call, false
 	var all []plan.Ended
 	for _, one := range g.runs {
@@ -218,12 +218,11 @@ func (r *Runner) finishSeveral(ctx, stop context.Context, g *several) bool {
 		if written := g.session.Record(); mayBeApplied(err) {
 			r.reportOnceRead(g.session, plan.LastOutcome(&written, written.Run.Status, ""), func() { r.tellEnded(g, g.ended()) })
 		}
-		return false
+		return
 	}
 	r.written(g.session)
 	r.tellEnded(g, g.ended())
 	g.addToCall()
-	return true
 }
 
 // untoldOf reports which outcomes are not known to be in the record, since the last write has failed.
