@@ -11,7 +11,6 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/internal/azurite"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -107,29 +106,4 @@ func TestFileBesideAppsIsNoApp(t *testing.T) {
 	if !strings.Contains(got.err, "it has no records of any app") {
 		t.Errorf("got %+v", got)
 	}
-}
-
-// The typical slips: in the container and in the app.
-func TestStatusOfAnotherContainer(t *testing.T) {
-	t.Parallel()
-	env := []string{"AzureWebJobsStorage=" + azurite.Shared(t).ConnectionString(), "SOLOIST_CONTAINER=slips", "SOLOIST_APP=shop"}
-	ticked(t, env)
-	env[2] = "SOLOIST_APP=shpo"
-	if got := child(t, env, "status"); got.code != 1 || !strings.Contains(got.err, `no records of app "shpo" in http://127.0.0.1`) || !strings.Contains(got.err, "did you mean SOLOIST_APP=shop?") {
-		t.Errorf("app: got %+v", got)
-	}
-	env[1] = "SOLOIST_CONTAINER=tiks"
-	if got := child(t, env, "history"); got.code != 1 || !strings.Contains(got.err, "/tiks\n  it does not exist: check SOLOIST_APP, SOLOIST_CONTAINER") {
-		t.Errorf("container: got %+v", got)
-	}
-}
-
-// An account that does not exist is a name that cannot be looked up.
-func TestStatusOfAnotherAccount(t *testing.T) {
-	environment(t, bySignature("https://shpostore.invalid", ""))
-	got := run(t.Context(), host.Program{Work: work()}, "status")
-	if got.code != 1 || strings.Count(got.out, " unknown ") != 3 || !strings.Contains(got.err, "there is no such host: check the name of the account in SOLOIST_STORAGE") {
-		t.Errorf("got %+v", got)
-	}
-	secretless(t, got.out+got.err)
 }

@@ -113,6 +113,7 @@ func TestChangesNeedAdminToken(t *testing.T) {
 			{"no token", "", nil, nil, 401},
 			{"the read token", "", reader, nil, 401},
 			{"another site", "", admin, []string{"Sec-Fetch-Site", "cross-site"}, 403},
+			{"another site of the domain", "", admin, []string{"Sec-Fetch-Site", "same-site"}, 403},
 			{"another origin", "", admin, []string{"Sec-Fetch-Site", "", "Origin", "http://evil.example"}, 403},
 			{"a form", "by=Eve", admin, []string{"Content-Type", "application/x-www-form-urlencoded"}, 415},
 			{"two lines", `{"reason":"a\nb"}`, admin, nil, 400},

@@ -1,18 +1,26 @@
 package host_test
 
 import (
+	"context"
 	"encoding/json"
-	"io"
+	"errors"
+	"fmt"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/alarm/alarmtest"
 	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/store"
 )
 
 // diagnosis is what doctor prints as JSON.
@@ -47,11 +55,7 @@ func TestDoctor(t *testing.T) {
 			if tt.check == "" && failed != nil || tt.check != "" && !slices.Equal(failed, []string{tt.check}) {
 				t.Errorf("%q failed, want %q:\n%s", failed, tt.check, got.out)
 			}
-			for _, want := range tt.says {
-				if !strings.Contains(telling, want) {
-					t.Errorf("no %q in\n%s", want, got.out)
-				}
-			}
+			wantText(t, "doctor", telling, tt.says...)
 			secretless(t, got.out)
 			inJSON(t, run(t.Context(), p, "doctor", "--json"), tt.code, tt.check)
 		})
@@ -88,28 +92,12 @@ func secretless(t *testing.T, text string) {
 func TestDoctorOfManyMistakes(t *testing.T) {
 	environment(t, "SOLOIST_STORAGE=memory:", "SOLOIST_LEASE=3x", "SOLOIST_GRACE=-1s", "SOLOIST_LOG_LEVEL=loud", "SOLOIST_ADMIN_TOKEN="+hiddenSignature+" ")
 	got := run(t.Context(), host.Program{Work: work()}, "doctor")
-	for _, want := range []string{"SOLOIST_LEASE is \"3x\": want", "SOLOIST_GRACE is \"-1s\": want", "SOLOIST_LOG_LEVEL is \"loud\": want", "SOLOIST_ADMIN_TOKEN (not shown)", "ok    release"} {
-		if !strings.Contains(got.out, want) {
-			t.Errorf("no %q in\n%s", want, got.out)
-		}
-	}
+	wantText(t, "doctor", got.out, "SOLOIST_LEASE is \"3x\": want", "SOLOIST_GRACE is \"-1s\": want", "SOLOIST_LOG_LEVEL is \"loud\": want",
+		"SOLOIST_ADMIN_TOKEN (not shown)", "ok    release")
 	if got.code != 2 || strings.Count(got.out, "FAIL") != 4 {
 		t.Errorf("got %+v", got)
 	}
 	secretless(t, got.out)
-}
-
-// A service that takes the connection and says no more.
-func TestDoctorOfSilence(t *testing.T) {
-	inRealTime(t)
-	environment(t, bySignature(served(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body)
-		<-r.Context().Done()
-	})), ""))
-	got := run(t.Context(), host.Hurried(host.Program{Work: work()}, time.Second), "doctor")
-	if got.code != 1 || !strings.Contains(got.out, "FAIL  service      no answer: no answer within 1s") {
-		t.Errorf("got %+v", got)
-	}
 }
 
 // A default in the place of a wrong setting is another place, whose state is no
@@ -131,4 +119,232 @@ func TestDoctorTestsNoOtherPlace(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Nothing is left behind, and jobs' entries are as they were.
+func TestDoctorLeavesNothing(t *testing.T) {
+	s := withContainer(t, nil)
+	environment(t, byKey(served(t, s)))
+	p := host.Program{Work: work()}
+	if got := run(t.Context(), p, "tick"); got.code != 0 {
+		t.Fatal(got)
+	}
+	made := len(s.Log())
+	if got := run(t.Context(), p, "doctor"); got.code != 0 || strings.Count(got.out, "ok    record ") != 3 {
+		t.Fatalf("got %+v", got)
+	}
+	deleted := false
+	for _, op := range s.Log()[made:] {
+		reads := op.Op == "head" || op.Op == "get" && (op.Blob == "soloist/demo/.control" || op.Blob == "soloist/demo/.replicas")
+		if scratch := strings.HasPrefix(op.Blob, "soloist/demo/.doctor-"); !scratch && !reads && op.Op != "unknown" {
+			t.Errorf("%s of %s", op.Op, op.Blob)
+		} else if scratch && op.Op == "delete" {
+			deleted = op.Status == http.StatusAccepted
+		}
+	}
+	if !deleted {
+		t.Error("the scratch blob is left")
+	}
+}
+
+// In a directory, which cannot delete, one entry serves each call.
+func TestDoctorOfDirectory(t *testing.T) {
+	dir := t.TempDir()
+	environment(t, "SOLOIST_STORAGE=dir:"+dir)
+	for range 3 {
+		if got := run(t.Context(), host.Program{Work: work()}, "doctor"); got.code != 0 {
+			t.Errorf("got %+v", got)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "demo", "*"))
+	if err != nil || len(files) > 2 {
+		t.Errorf("%q are left: %v", files, err)
+	}
+}
+
+// slow is a gate at which everything takes its time, and hears of no end of a
+// context.
+func slow(takes time.Duration) gate {
+	return func(string, string) error { time.Sleep(takes); return nil }
+}
+
+// Whatever hangs, and however slowly all else goes, it takes less than a minute.
+func TestDoctorIsBounded(t *testing.T) {
+	environment(t)
+	for takes, want := range map[time.Duration]string{
+		time.Hour:               "FAIL  create       no answer within 5s",
+		4900 * time.Millisecond: "warn  create",
+		2 * time.Second:         "ok    create",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			check := azure.Check{Name: "check", Do: func(context.Context) azure.Finding {
+				time.Sleep(min(takes, 4900*time.Millisecond))
+				return azure.Finding{Text: "slow"}
+			}}
+			backend := examined{deletes{newGated(&local.Memory{}, slow(takes))}, []azure.Check{check, check, check}}
+			got := run(t.Context(), host.Program{Work: work(), Store: backend}, "doctor")
+			if took := time.Since(begin); took > time.Minute || !strings.Contains(got.out, want) {
+				t.Errorf("%s: took %s, want %q:\n%s", takes, took, want, got.out)
+			}
+			time.Sleep(4 * time.Hour) // what was left behind ends
+		})
+	}
+}
+
+// A stop ends it at once, and the scratch entry goes away all the same.
+func TestDoctorIsStopped(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		backend := &local.Memory{}
+		ctx, cancel := context.WithTimeout(t.Context(), 7500*time.Millisecond) // in the checkpoint
+		defer cancel()
+		var created string
+		names := newGated(backend, func(op, name string) error {
+			if op == "create" {
+				created = name
+			}
+			return slow(time.Second)(op, name)
+		})
+		got := run(ctx, host.Program{Work: work(), Store: deletes{names}}, "doctor")
+		if got.code != 1 || created == "" {
+			t.Errorf("got %+v", got)
+		}
+		time.Sleep(time.Minute)
+		if _, err := backend.Read(t.Context(), created); err == nil {
+			t.Errorf("%s is left", created)
+		}
+	})
+}
+
+// A cold token takes longer than an answer.
+func TestDoctorGivesTokenTime(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		begin := time.Now()
+		waits := azure.Check{Name: "credentials", Do: func(ctx context.Context) azure.Finding {
+			<-ctx.Done() // for a token that never comes
+			return azure.Finding{Fails: true, Text: ctx.Err().Error()}
+		}}
+		backend := examined{deletes{newGated(&local.Memory{}, nil)}, []azure.Check{waits}}
+		got := run(t.Context(), host.Program{Work: work(), Store: backend}, "doctor")
+		if took := time.Since(begin); took != 10*time.Second || !strings.Contains(got.out, "FAIL  credentials  no answer within 10s") {
+			t.Errorf("after %s: got %+v", took, got)
+		}
+	})
+}
+
+// Whenever a second doctor comes, both find that all is well.
+func TestDoctorBesideAnother(t *testing.T) {
+	environment(t)
+	fired := true
+	for n := 1; fired; n++ {
+		dir := local.Dir{Path: t.TempDir()}
+		calm := host.Program{Work: work(), Store: dir}
+		calls := 0
+		fired = false
+		both := host.Program{Work: work(), Store: newGated(dir, func(_, name string) error {
+			if !strings.Contains(name, "/.doctor") {
+				return nil // not doctor's own entry
+			}
+			if calls++; calls == n {
+				fired = true
+				if got := run(t.Context(), calm, "doctor"); got.code != 0 {
+					t.Errorf("before call %d of another: got %+v", n, got)
+				}
+			}
+			return nil
+		})}
+		if got := run(t.Context(), both, "doctor"); got.code != 0 || strings.Contains(got.out, "FAIL") {
+			t.Errorf("with another before call %d: got %+v", n, got)
+		}
+		if files, err := filepath.Glob(filepath.Join(dir.Path, "demo", "*")); err != nil || len(files) > 4 {
+			t.Errorf("with another before call %d: %q are left, %v", n, files, err)
+		}
+		if n > 100 {
+			t.Fatal("no end of calls")
+		}
+	}
+}
+
+// A killed doctor keeps its entry leased for a while. Where each entry is leased,
+// doctor fails and says so.
+func TestDoctorBesideTooMany(t *testing.T) {
+	environment(t)
+	backend := local.Dir{Path: t.TempDir()}
+	p := host.Program{Work: work(), Store: backend}
+	for n := range 9 {
+		if got := run(t.Context(), p, "doctor"); got.code != 0 {
+			t.Fatalf("beside %d others: got %+v", n, got)
+		}
+		name := "demo/.doctor"
+		if n > 0 {
+			name = fmt.Sprintf("demo/.doctor-%d", n+1)
+		}
+		e, err := backend.Read(t.Context(), name)
+		if err == nil {
+			_, err = backend.Lease(name, newUUID()).Acquire(t.Context(), time.Minute, e.ETag)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := run(t.Context(), p, "doctor")
+	if got.code != 1 || !strings.Contains(got.out, "FAIL  acquire") || !strings.Contains(got.out, store.ErrHeld.Error()) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// doctor looks at the queue, and compares the alarm that is pending with the next tick.
+func TestDoctorOfAlarm(t *testing.T) {
+	refused := func(alarmtest.Call) alarmtest.Fate { return alarmtest.Fate{Err: errors.New("refused")} }
+	for _, test := range []struct {
+		name string
+		env  []string
+		make func(t *testing.T, w *woken)
+		says []string
+		code int
+	}{
+		{"pending", nil, func(t *testing.T, w *woken) { run(t.Context(), w.Program, "tick") },
+			[]string{"ok    queue        ", "a message was put and deleted", "ok    alarm        pending for 2000-01-01 00:59:00Z, for the tick of 2000-01-01 01:00:00Z", "ok    rule"}, 0},
+		{"none yet", nil, func(*testing.T, *woken) {},
+			[]string{"FAIL  alarm        none is pending, and a replica is wanted at 2000-01-01 01:00:00Z", "start a replica once"}, 1},
+		{"queue refused", nil, func(_ *testing.T, w *woken) { w.queue.Meet = refused },
+			[]string{"FAIL  queue        refused", "skip  alarm        nothing to learn before the queue can be used"}, 1},
+		{"gone", nil, func(t *testing.T, w *woken) {
+			run(t.Context(), w.Program, "tick")
+			time.Sleep(59*time.Minute + 30*time.Second)
+		},
+			[]string{"warn  alarm        the last one was for 2000-01-01 00:59:00Z and is gone"}, 0},
+		{"another queue", nil, func(t *testing.T, w *woken) {
+			w.queue.Name = "https://a/before"
+			run(t.Context(), w.Program, "tick")
+			w.queue.Name = "https://a/after"
+		},
+			[]string{"FAIL  alarm        the one that was set last is in another queue, https://a/before, and a replica is wanted at 2000-01-01 01:00:00Z", "start a replica once"}, 1},
+		{"a container that ends", []string{"CONTAINER_APP_NAME=demo"}, func(t *testing.T, w *woken) { run(t.Context(), w.Program, "tick") },
+			[]string{"warn  rule         the platform starts a container of an app again", "set SOLOIST_STAY=0"}, 0},
+		{"a container that stays", []string{"CONTAINER_APP_NAME=demo", "SOLOIST_STAY=0"}, func(t *testing.T, w *woken) { run(t.Context(), w.Program, "tick") },
+			[]string{"ok    rule         the rule that starts a replica cannot be seen from inside; see it with: az containerapp show"}, 0},
+	} {
+		bubble(t, append(test.env, "SOLOIST_ALARM=queue"), func(t *testing.T) {
+			w := newWoken("@hourly")
+			test.make(t, w)
+			before := len(w.queue.All())
+			got := run(t.Context(), w.Program, "doctor")
+			wantText(t, test.name, got.out, test.says...)
+			if got.code != test.code || len(w.queue.All()) != before {
+				t.Errorf("%s: got %+v, and left the messages %+v", test.name, got, w.queue.All())
+			}
+		})
+	}
+}
+
+func TestDoctorWarnsOfFailingJob(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "sad", Schedule: "@every 1m", Do: fail}}}
+		for range 3 {
+			run(t.Context(), p, "tick")
+			time.Sleep(time.Minute)
+		}
+		wantLines(t, p, "doctor", 0, "warn  record", "sad: failing x2", "demo history sad")
+	})
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
@@ -85,4 +87,39 @@ func wantOut(t *testing.T, p host.Program, command string, code int, out string)
 		t.Errorf("%s: got %+v, want code %d", command, got, code)
 	}
 	return got.err
+}
+
+// wantLines wants a command to come to this code and to print all of these texts.
+func wantLines(t *testing.T, p host.Program, command string, code int, texts ...string) {
+	t.Helper()
+	got := run(t.Context(), p, strings.Fields(command)...)
+	wantText(t, command, got.out+got.err, texts...)
+	if got.code != code {
+		t.Errorf("%s: got %+v, want code %d", command, got, code)
+	}
+}
+
+// wantText wants each of these parts in a text.
+func wantText(t *testing.T, what, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s: got no %q in\n%s", what, part, text)
+		}
+	}
+}
+
+// wantEqual compares values of any kind.
+func wantEqual[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: got %+v, want %+v", what, got, want)
+	}
+}
+
+// bubble runs a test with these variables and in virtual time, which begins at midnight, 1 January 2000, UTC.
+func bubble(t *testing.T, variables []string, test func(t *testing.T)) {
+	t.Helper()
+	environment(t, variables...)
+	synctest.Test(t, test)
 }

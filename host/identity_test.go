@@ -6,13 +6,17 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/internal/azurite"
 	"github.com/soloist-go/soloist/internal/proctest"
 )
@@ -157,4 +161,86 @@ func TestDoctorOverAzurite(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The settings of the Functions host alone are enough for blobs. The clock goes
+// ahead by itself: a run needs a tick, and a tick needs time.
+func TestBlobs(t *testing.T) {
+	t.Parallel()
+	server := azurite.Shared(t)
+	env := []string{"AzureWebJobsStorage=" + server.ConnectionString(), "SOLOIST_CONTAINER=ticks", "CONTAINER_APP_NAME=shop"}
+	if got := child(t, env, "validate"); got.code != 0 || !strings.Contains(got.out, "/ticks\n") {
+		t.Errorf("validate: got %+v", got)
+	}
+	ticked(t, env)
+	got := child(t, env, "status")
+	if got.code != 0 || !strings.Contains(got.out, " succeeded") || strings.Contains(got.out, azurite.Key) {
+		t.Errorf("status: got %+v", got)
+	}
+	env[0] = strings.ReplaceAll(env[0], azurite.Key, hiddenKey)
+	got = child(t, env, "doctor")
+	if got.code != 1 || strings.Count(got.out, "FAIL") != 1 || !strings.Contains(got.out, "FAIL  container ") || !strings.Contains(got.out, "emulator says this of a wrong key") {
+		t.Errorf("doctor, with a wrong key: got %+v", got)
+	}
+	secretless(t, got.out+got.err)
+}
+
+// ticked calls the program until a tick has been run, a second after the other,
+// and returns what that call came to.
+func ticked(t *testing.T, env []string) result {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Second) {
+		got := child(t, env, "tick", "--json")
+		if got.code != 0 || time.Now().After(deadline) {
+			t.Fatalf("tick: got %+v", got)
+		}
+		if strings.Contains(got.out, "succeeded") {
+			return got
+		}
+	}
+}
+
+// A job may change the working directory of the process. The store has to stay
+// the one that the other replicas use, or each of them runs the tick.
+func TestChdirLeavesStoreWhereItIs(t *testing.T) {
+	for setting, dir := range map[string]string{"": ".soloist", "dir:records": "records"} {
+		environment(t, "SOLOIST_STORAGE="+setting)
+		home, elsewhere := t.TempDir(), t.TempDir()
+		t.Chdir(home)
+		s := open(t, host.Program{Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Do: do}}})
+		t.Chdir(elsewhere)
+		s.tick()
+		s.wait()
+		if all, err := os.ReadDir(elsewhere); err != nil || len(all) > 0 {
+			t.Errorf("%q: the new working directory has %v, %v, want nothing", setting, all, err)
+		}
+		if _, err := os.Stat(filepath.Join(home, dir, "demo", "beat.d")); err != nil {
+			t.Errorf("%q: the first working directory has no entry: %v", setting, err)
+		}
+	}
+}
+
+// The typical slips: in the container and in the app.
+func TestStatusOfAnotherContainer(t *testing.T) {
+	t.Parallel()
+	env := []string{"AzureWebJobsStorage=" + azurite.Shared(t).ConnectionString(), "SOLOIST_CONTAINER=slips", "SOLOIST_APP=shop"}
+	ticked(t, env)
+	env[2] = "SOLOIST_APP=shpo"
+	if got := child(t, env, "status"); got.code != 1 || !strings.Contains(got.err, `no records of app "shpo" in http://127.0.0.1`) || !strings.Contains(got.err, "did you mean SOLOIST_APP=shop?") {
+		t.Errorf("app: got %+v", got)
+	}
+	env[1] = "SOLOIST_CONTAINER=tiks"
+	if got := child(t, env, "history"); got.code != 1 || !strings.Contains(got.err, "/tiks\n  it does not exist: check SOLOIST_APP, SOLOIST_CONTAINER") {
+		t.Errorf("container: got %+v", got)
+	}
+}
+
+// An account that does not exist is a name that cannot be looked up.
+func TestStatusOfAnotherAccount(t *testing.T) {
+	environment(t, bySignature("https://shpostore.invalid", ""))
+	got := run(t.Context(), host.Program{Work: work()}, "status")
+	if got.code != 1 || strings.Count(got.out, " unknown ") != 3 || !strings.Contains(got.err, "there is no such host: check the name of the account in SOLOIST_STORAGE") {
+		t.Errorf("got %+v", got)
+	}
+	secretless(t, got.out+got.err)
 }

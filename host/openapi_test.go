@@ -167,7 +167,6 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			d.wantAsDescribed(t, "GET", path, got)
 		}
 		ended()
-		s.wait()
 	})
 }
 
@@ -188,67 +187,4 @@ func nameOf(w soloist.Work) string {
 		return j.Name
 	}
 	return w.(soloist.Singleton).Name
-}
-
-// The list is cut into pages, and each job is on one of them.
-func TestPagesOfJobs(t *testing.T) {
-	environment(t)
-	var all []soloist.Work
-	for i := range 250 {
-		all = append(all, soloist.Job{Name: fmt.Sprintf("job-%03d", i), Schedule: "@hourly", Do: do})
-	}
-	s := open(t, host.Program{Work: all, Store: &local.Memory{}})
-	names := map[string]bool{}
-	for offset, want := range map[int]int{0: 100, 100: 100, 200: 50} {
-		got := s.get(fmt.Sprintf("/api/v1/jobs?offset=%d", offset))
-		wantAnswer(t, "page", got, 200, `"matched":250`, fmt.Sprintf(`"offset":%d`, offset))
-		jobs := listed(t, got.Body.String())
-		if len(jobs) != want {
-			t.Errorf("offset %d: got %d jobs, want %d", offset, len(jobs), want)
-		}
-		for name := range jobs {
-			names[name] = true
-		}
-	}
-	if len(names) != 250 {
-		t.Errorf("got %d names", len(names))
-	}
-	wantAnswer(t, "filter", s.get("/api/v1/jobs?q=JOB-07&sort=-name&limit=3"), 200, `"matched":10`, `"job":"job-079"`)
-	s.wait()
-}
-
-// One job has its outcomes, the ticks to come and its record.
-func TestJobAsJSON(t *testing.T) {
-	environment(t)
-	s := open(t, host.Program{Work: work(), Now: spring, Store: claimed(t, true, stall)})
-	got := s.get("/api/v1/jobs/beat")
-	wantAnswer(t, "job", got, 200, `"history":[{"tick":"`, `"reason":"stalled: no heartbeat for 1m0s"`, `"record":{"schema":1,"app":"demo","job":"beat"`,
-		`"text":"@every 1m0s"`, `"trouble":true`, `"token":7`)
-	var answer struct {
-		Job struct {
-			Outlook struct{ Ticks []struct{ Tick time.Time } }
-		}
-	}
-	if err := json.Unmarshal(got.Body.Bytes(), &answer); err != nil {
-		t.Fatal(err)
-	}
-	ticks := answer.Job.Outlook.Ticks
-	if len(ticks) != 10 || !ticks[0].Tick.Equal(spring().Add(time.Minute)) || ticks[9].Tick.Sub(ticks[0].Tick) != 9*time.Minute {
-		t.Errorf("got the ticks %v", ticks)
-	}
-	wantAnswer(t, "night-report", s.get("/api/v1/jobs/night-report"), 200, `"zone":"Europe/Berlin"`, `"clock":"clock goes forward on 2026-03-29"`)
-	s.wait()
-}
-
-// A job that the store has told nothing of is not shown as one without a record.
-func TestJobBeforeStoreAnswers(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
-		hang := make(chan struct{})
-		s := open(t, host.Program{Work: work(), Store: newGated(&local.Memory{}, wait(hang))})
-		wantAnswer(t, "job", s.get("/api/v1/jobs/beat"), 503, "The store has not answered yet.")
-		wantAnswer(t, "jobs", s.get("/api/v1/jobs"), 200, `"note":"The store has not answered yet."`, `"jobs":[]`)
-		close(hang)
-		s.wait()
-	})
 }

@@ -5,7 +5,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist/host"
@@ -42,8 +41,7 @@ const (
 
 // A session may what its token may, as long as it lasts.
 func TestSessionMayWhatItsTokenMay(t *testing.T) {
-	environment(t, "SOLOIST_READ_TOKEN="+readToken, "SOLOIST_ADMIN_TOKEN="+adminToken)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_READ_TOKEN=" + readToken, "SOLOIST_ADMIN_TOKEN=" + adminToken}, func(t *testing.T) {
 		s := open(t, host.Program{Work: obedient(), Store: &local.Memory{}})
 		s.tick()
 		for token, change := range map[string]int{readToken: 401, adminToken: 409} {
@@ -53,13 +51,10 @@ func TestSessionMayWhatItsTokenMay(t *testing.T) {
 		}
 		wantAnswer(t, "no session", s.ask("GET", jobsPath, "", nil), 401)
 		cookies := signedIn(t, s, adminToken)
-		wantAnswer(t, "another site", s.ask("POST", stepDownPath, "", cookies, "Sec-Fetch-Site", "cross-site"), 403)
-		wantAnswer(t, "another origin", s.ask("POST", stepDownPath, "", cookies, "Sec-Fetch-Site", "", "Origin", "http://evil.example"), 403)
 		time.Sleep(12*time.Hour - time.Second)
 		wantAnswer(t, "before its end", s.ask("GET", jobsPath, "", cookies), 200)
 		time.Sleep(time.Second)
 		wantAnswer(t, "after 12 h", s.ask("GET", jobsPath, "", cookies), 401)
-		s.wait()
 	})
 }
 
@@ -81,10 +76,8 @@ func TestSessionEndsWithItsToken(t *testing.T) {
 		t.Run(test.variable, func(t *testing.T) {
 			name, value, _ := strings.Cut(test.variable, "=")
 			t.Setenv(name, value)
-			s := open(t, p)
 			cookies[0].Name = strings.Replace(cookies[0].Name, "demo", map[bool]string{true: "other", false: "demo"}[value == "other"], 1)
-			wantAnswer(t, test.variable, s.ask("GET", jobsPath, "", cookies), test.code)
-			s.wait()
+			wantAnswer(t, test.variable, open(t, p).ask("GET", jobsPath, "", cookies), test.code)
 		})
 	}
 }
@@ -110,7 +103,6 @@ func TestForgedSessionIsNone(t *testing.T) {
 		cookie.Value = value
 		wantAnswer(t, value, s.ask("GET", "/api/v1/app", "", []*http.Cookie{cookie}), 401)
 	}
-	s.wait()
 }
 
 // The cookie is out of reach for scripts and other sites, and for plain HTTP behind TLS.
@@ -126,7 +118,6 @@ func TestSessionCookieIsGuarded(t *testing.T) {
 			t.Error("the cookie has the token")
 		}
 	}
-	s.wait()
 }
 
 // A browser that has signed out has no session, also one that has kept the cookie.
@@ -144,14 +135,12 @@ func TestSignOut(t *testing.T) {
 	wantAnswer(t, "after", s.ask("GET", "/api/v1/app", "", cookies), 401)
 	wantAnswer(t, "another session", s.ask("GET", "/api/v1/app", "", others), 200)
 	wantAnswer(t, "without a session", s.ask("DELETE", "/api/v1/session", "", nil), 204)
-	s.wait()
 }
 
 // After a sign-out the other replicas accept a copy of the cookie until it expires, as docs/http.md
 // says: they ask no store about it. Another token ends it there at once.
 func TestSignOutOnOneReplica(t *testing.T) {
-	environment(t, "SOLOIST_READ_TOKEN="+readToken)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_READ_TOKEN=" + readToken}, func(t *testing.T) {
 		p := host.Program{Work: obedient(), Store: &local.Memory{}}
 		one, other := open(t, p), open(t, p)
 		cookies := signedIn(t, one, readToken)
@@ -164,9 +153,6 @@ func TestSignOutOnOneReplica(t *testing.T) {
 		wantAnswer(t, "a copy after another token", renewed.ask("GET", "/api/v1/app", "", cookies), 401)
 		time.Sleep(12 * time.Hour)
 		wantAnswer(t, "a copy after 12 h", other.ask("GET", "/api/v1/app", "", cookies), 401)
-		for _, s := range []site{one, other, renewed} {
-			s.wait()
-		}
 	})
 }
 
@@ -203,4 +189,124 @@ func TestSignInIsRefused(t *testing.T) {
 	s.wait()
 	environment(t)
 	wantAnswer(t, "no token is set", open(t, host.Program{Work: obedient(), Store: &local.Memory{}}).ask("POST", "/api/v1/session", `{"token":"","name":""}`, nil), 403)
+}
+
+// A guesser gets few answers and few lines of the log, and keeps out nobody
+// else, though all share the address of a proxy.
+func TestGuesserIsLimitedAndLogged(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ADMIN_TOKEN=" + adminToken, "SOLOIST_READ_TOKEN=" + readToken}, func(t *testing.T) {
+		s, log := logged(t, host.Program{Work: obedient(), Store: &local.Memory{}})
+		codes := map[int]int{}
+		guess := func() *httptest.ResponseRecorder {
+			got := s.send(http.MethodPost, "/api/v1/jobs/beat/step-down", "Bearer wrong-"+adminToken)
+			codes[got.Code]++
+			return got
+		}
+		for range 1000 {
+			guess()
+			wantAnswer(t, "the right token", s.send(http.MethodPost, "/api/v1/jobs/cache/step-down", "Bearer "+adminToken), 409)
+			wantAnswer(t, "the right token to read", s.get("/api/v1/jobs", "Bearer "+readToken), 200)
+			wantAnswer(t, "no token", s.get("/api/v1/jobs"), 401)
+		}
+		if codes[401] != 20 || codes[429] != 980 {
+			t.Errorf("got the codes %v, want 401 for 20 guesses and 429 for the others", codes)
+		}
+		if got := guess(); got.Header().Get("Retry-After") != "10" || got.Header().Get("Connection") != "close" || got.Header().Get("WWW-Authenticate") != "" {
+			t.Errorf("got %v, want the time to wait", got.Header())
+		}
+		wantAnswer(t, "a wrong token at a probe", s.get("/healthz", "Bearer wrong"), 200) // which is no guess: it would get nothing for it
+		time.Sleep(10 * time.Second)
+		wantAnswer(t, "after a while", guess(), 401)
+		s.wait()
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		var told int
+		for _, line := range lines {
+			if strings.Contains(line, "request refused: wrong token") {
+				told++
+			}
+		}
+		if last := lines[len(lines)-1]; told != 21 || !strings.Contains(last, `"remote":"192.0.2.1:1234"`) || !strings.Contains(last, `"unlogged":981`) || !strings.Contains(last, `"level":"WARN"`) {
+			t.Errorf("got %d lines, the last is %s, want 21 with the address, and what was not logged", told, last)
+		}
+		if strings.Contains(log.String(), adminToken) {
+			t.Error("the log tells what was offered")
+		}
+	})
+}
+
+func TestStepDownIsLoggedWithCaller(t *testing.T) {
+	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
+	s, log := logged(t, host.Program{Work: obedient(), Store: &local.Memory{}})
+	r := httptest.NewRequest(http.MethodPost, "http://localhost/api/v1/jobs/beat/step-down", nil)
+	r.Header.Set("Authorization", "Bearer "+adminToken)
+	r.Header.Set("X-Forwarded-For", "198.51.100.7,\x1b[2J")
+	s.ServeHTTP(httptest.NewRecorder(), r)
+	if want := `"msg":"order over HTTP refused","order":"step-down","job":"beat","by":"admin over HTTP","remote":"192.0.2.1:1234","forwarded":"198.51.100.7,\\x1b[2J"`; !strings.Contains(log.String(), want) {
+		t.Errorf("got %s, want %s", log, want)
+	}
+}
+
+// A page whose site has made a name of its own lead to this machine is told
+// nothing.
+func TestForeignHostNamesAreRefused(t *testing.T) {
+	for addr, foreign := range map[string]int{"": 403, "localhost:8080": 403, "[::1]:8080": 403, ":8080": 200, "192.0.2.9:80": 200} {
+		environment(t, "SOLOIST_ADDR="+addr)
+		s, log := logged(t, host.Program{Work: work(), Store: &local.Memory{}})
+		for name, want := range map[string]int{"127.0.0.1:8080": 200, "localhost": 200, "LOCALHOST:1": 200, "[::1]:8080": 200, "[::1]": 200, "::1": 200,
+			"evil.example:8080": foreign, "evil.example": foreign, "127.0.0.1.evil.example": foreign, "localhost.evil.example:80": foreign,
+			"192.0.2.9": foreign, "0.0.0.0:8080": foreign, "": foreign} {
+			for _, path := range []string{"/", "/healthz"} {
+				r := httptest.NewRequest(http.MethodGet, path, nil)
+				r.Host = name
+				w := httptest.NewRecorder()
+				s.ServeHTTP(w, r)
+				wantAnswer(t, addr+", "+name+path, w, want)
+			}
+		}
+		if told := strings.Contains(log.String(), `"host":"evil.example"`); told != (foreign == 403) {
+			t.Errorf("%s: got the log %s", addr, log)
+		}
+	}
+}
+
+// On somebody's own machine others see nothing unless it is asked for.
+func TestDefaultAddress(t *testing.T) {
+	for variable, want := range map[string]int{
+		"NONE=":                              403,
+		"SOLOIST_ADDR=":                      403,
+		"CONTAINER_APP_NAME=shop":            200,
+		"CONTAINER_APP_JOB_NAME=shop":        200,
+		"WEBSITE_SITE_NAME=shop":             200,
+		"KUBERNETES_SERVICE_HOST=10.0.0.1":   200,
+		"FUNCTIONS_CUSTOMHANDLER_PORT=34567": 403,
+	} {
+		environment(t, variable)
+		s := open(t, host.Program{Work: work(), Store: &local.Memory{}})
+		r := httptest.NewRequest(http.MethodGet, "/healthz", nil) // of example.com
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		wantAnswer(t, variable, w, want)
+	}
+}
+
+// A program that other machines reach says so, unless a token keeps them out.
+func TestOpenAddressIsWarnedOf(t *testing.T) {
+	for _, test := range []struct {
+		env  []string
+		want bool
+	}{
+		{nil, false},
+		{[]string{"SOLOIST_ADDR=:8080"}, true},
+		{[]string{"SOLOIST_ADDR=192.0.2.9:80"}, true},
+		{[]string{"CONTAINER_APP_NAME=demo"}, true},
+		{[]string{"SOLOIST_ADDR=:8080", "SOLOIST_READ_TOKEN=" + readToken}, false},
+		{[]string{"SOLOIST_ADDR=:8080", "SOLOIST_ADMIN_TOKEN=" + adminToken}, true},
+		{[]string{"SOLOIST_ADDR=[::1]:8080"}, false},
+	} {
+		environment(t, append(test.env, "SOLOIST_STORAGE=memory:")...)
+		_, log := logged(t, host.Program{Work: work(), Store: &local.Memory{}})
+		if got := strings.Contains(log.String(), "can read the API and the metrics: set SOLOIST_READ_TOKEN"); got != test.want {
+			t.Errorf("%q: warned is %t: %s", test.env, got, log)
+		}
+	}
 }

@@ -3,7 +3,6 @@ package host_test
 import (
 	"context"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,18 +42,4 @@ func TestOrdersOfTheWhole(t *testing.T) {
 		wantLines(t, p, "next import-1", 0, "import: ")
 		stop()
 	})
-}
-
-// wantLines runs a command that tells all of these texts.
-func wantLines(t *testing.T, p host.Program, command string, code int, texts ...string) {
-	t.Helper()
-	got := run(t.Context(), p, strings.Fields(command)...)
-	for _, text := range texts {
-		if !strings.Contains(got.out+got.err, text) {
-			t.Errorf("%s: %q is not in\n%s%s", command, text, got.out, got.err)
-		}
-	}
-	if got.code != code {
-		t.Errorf("%s: got %+v, want code %d", command, got, code)
-	}
 }

@@ -71,21 +71,6 @@ func TestPauseTellsWhatItReplaces(t *testing.T) {
 	})
 }
 
-func TestDoctorWarnsOfFailingJob(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
-		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "sad", Schedule: "@every 1m", Do: fail}}}
-		for range 3 {
-			run(t.Context(), p, "tick")
-			time.Sleep(time.Minute)
-		}
-		got := run(t.Context(), p, "doctor")
-		if got.code != 0 || !strings.Contains(got.out, "warn  record") || !strings.Contains(got.out, "sad: failing x2") || !strings.Contains(got.out, "demo history sad") {
-			t.Errorf("got %+v", got)
-		}
-	})
-}
-
 // Rules of time zones change: whoever asks about ticks in a zone sees how old the rules are.
 func TestZoneDataAreTold(t *testing.T) {
 	dir := t.TempDir()

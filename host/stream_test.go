@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -36,12 +38,15 @@ type streamed struct {
 }
 
 func (w *watcher) Header() http.Header { return w.header }
+
 func (w *watcher) WriteHeader(code int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.code = code
 }
+
 func (w *watcher) Flush() {}
+
 func (w *watcher) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,8 +102,7 @@ func counted() (*gated, *atomic.Int64) {
 
 // A stream begins with what is known, which says how old it is, and does not wait for the store.
 func TestStreamBeginsAtOnce(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		backend := newGated(&local.Memory{}, nil)
 		s := open(t, host.Program{Work: work(), Store: backend})
 		s.tick()
@@ -119,14 +123,12 @@ func TestStreamBeginsAtOnce(t *testing.T) {
 		}
 		w.stop()
 		<-w.ended
-		s.wait()
 	})
 }
 
 // A replica reads the records when it starts, so that the first page waits for nothing.
 func TestFirstPageIsPrepared(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		backend := newGated(&local.Memory{}, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		ln, code := newPiped(), make(chan int)
@@ -185,7 +187,6 @@ func TestHundredPagesCostOne(t *testing.T) {
 			if n := count.Load() - reads; n != 0 {
 				t.Errorf("got %d reads while nobody watched", n)
 			}
-			s.wait()
 		})
 		return reads
 	}
@@ -196,8 +197,7 @@ func TestHundredPagesCostOne(t *testing.T) {
 
 // What happens on this replica is shown at once, what happens on another within a second.
 func TestStreamTellsRunInTime(t *testing.T) {
-	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-a")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=replica-a"}, func(t *testing.T) {
 		store := &local.Memory{}
 		p := host.Program{Store: store, Work: []soloist.Work{soloist.Job{Name: "slow", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
 			time.Sleep(20 * time.Second)
@@ -221,8 +221,6 @@ func TestStreamTellsRunInTime(t *testing.T) {
 				wantSoon(t, query, w, end, `"status":"succeeded"`)
 			}
 		}
-		here.wait()
-		there.wait()
 	})
 }
 
@@ -239,8 +237,7 @@ func wantSoon(t *testing.T, query string, w *watcher, since time.Time, text stri
 
 // A message is what a GET of the same would answer, and comes only if something is new.
 func TestStreamSendsWhatGetAnswers(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		s := open(t, host.Program{Work: work(), Store: &local.Memory{}})
 		s.tick()
 		d := described(t, s)
@@ -266,7 +263,6 @@ func TestStreamSendsWhatGetAnswers(t *testing.T) {
 			wantAnswer(t, query, got, code)
 			d.wantAsDescribed(t, "GET", "/api/v1/stream", got)
 		}
-		s.wait()
 	})
 }
 
@@ -289,8 +285,7 @@ func timeless(t *testing.T, text string) string {
 
 // A stream ends with the session that it was opened by.
 func TestStreamEndsWithSession(t *testing.T) {
-	environment(t, "SOLOIST_READ_TOKEN="+readToken)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_READ_TOKEN=" + readToken}, func(t *testing.T) {
 		s := open(t, host.Program{Work: work()[:1], Store: &local.Memory{}})
 		cookies := signedIn(t, s, readToken)
 		w := watch(s, "", cookies...)
@@ -308,14 +303,12 @@ func TestStreamEndsWithSession(t *testing.T) {
 			t.Error("it goes on after the session")
 			w.stop()
 		}
-		s.wait()
 	})
 }
 
 // Those that are too many are told so, and can ask now and then.
 func TestStreamsAreLimited(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		s := open(t, host.Program{Work: work()[:1], Store: &local.Memory{}})
 		var all []*watcher
 		refused := 0
@@ -345,6 +338,75 @@ func TestStreamsAreLimited(t *testing.T) {
 		}
 		again.stop()
 		<-again.ended
-		s.wait()
+	})
+}
+
+// A heldConn is a server's connection that notes how long the first write waited that failed.
+type heldConn struct {
+	net.Conn
+	mu     sync.Mutex
+	waited time.Duration
+	closed bool
+}
+
+func (c *heldConn) Write(b []byte) (int, error) {
+	begin := time.Now()
+	n, err := c.Conn.Write(b)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil && c.waited == 0 {
+		c.waited = time.Since(begin)
+	}
+	return n, err
+}
+
+func (c *heldConn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	return c.Conn.Close()
+}
+
+// openStream connects to a server, asks for a stream, and reads it for so long.
+func openStream(t *testing.T, ln piped, d time.Duration) (there *heldConn, text func() string) {
+	here, server := net.Pipe()
+	there = &heldConn{Conn: server}
+	ln.conns <- there
+	fmt.Fprint(here, "GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	here.SetReadDeadline(time.Now().Add(d))
+	read := make(chan string, 1)
+	go func() {
+		b, _ := io.ReadAll(here)
+		read <- string(b)
+	}()
+	t.Cleanup(func() { here.Close() })
+	return there, func() string { return <-read }
+}
+
+// A reader that takes no message for ten seconds is cut off, and holds up no other reader.
+func TestSlowReaderIsCut(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		server, run, err := host.Server(host.Program{Name: "demo", Stdout: t.Output(), Store: &local.Memory{}, Work: work()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ln := newPiped()
+		go server.Serve(ln)
+		defer server.Close()
+		slow, first := openStream(t, ln, time.Second)
+		other, all := openStream(t, ln, time.Minute)
+		if text := first(); strings.Count(text, "event: news") != 1 {
+			t.Errorf("got %q, want the first message", text)
+		}
+		run()
+		text := all()
+		slow.mu.Lock()
+		defer slow.mu.Unlock()
+		if slow.waited != 10*time.Second || !slow.closed {
+			t.Errorf("a message waited %s for the slow reader, closed: %t; want 10s and true", slow.waited, slow.closed)
+		}
+		if n := strings.Count(text, "event: news"); n < 2 || other.waited != 0 {
+			t.Errorf("the other got %d messages, one failed after %s", n, other.waited)
+		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,21 +13,22 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // site is what serve answers HTTP with, without a network.
 type site struct {
 	http.Handler
 	tick func() // runs what is due
-	wait func()
+	wait func() // returns when no reading of records is under way, as the test does
 }
 
 func open(t *testing.T, p host.Program) site {
@@ -48,6 +50,7 @@ func openLogging(t *testing.T, p host.Program, log io.Writer) site {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(wait)
 	return site{h, tick, wait}
 }
 
@@ -83,11 +86,7 @@ func wantAnswer(t *testing.T, what string, got *httptest.ResponseRecorder, code 
 	if got.Code != code {
 		t.Errorf("%s: got code %d, want %d: %s", what, got.Code, code, got.Body)
 	}
-	for _, part := range parts {
-		if !strings.Contains(got.Body.String(), part) {
-			t.Errorf("%s: got no %q in\n%s", what, part, got.Body)
-		}
-	}
+	wantText(t, what, got.Body.String(), parts...)
 }
 
 // The page is one document for all jobs and programs: what it shows it asks the API for.
@@ -111,8 +110,6 @@ func TestPage(t *testing.T) {
 			t.Errorf("got %s %q, want %q", name, got, want)
 		}
 	}
-	first.wait()
-	second.wait()
 }
 
 // The policy allows the page's own style and script, by their hashes, and no other source.
@@ -155,44 +152,29 @@ func TestOtherPathsAndMethods(t *testing.T) {
 	for _, path := range []string{"/", "/jobs/beat", "/healthz", "/readyz", "/api/v1/jobs", "/api/v1/stream", "/metrics"} {
 		wantAnswer(t, "POST "+path, s.send(http.MethodPost, path), 405)
 	}
-	s.wait()
 }
 
 func TestListUnderLoadReadsNoMore(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
-		var reads atomic.Int32
-		store := newGated(&local.Memory{}, func(op, _ string) error {
-			if op == "read" {
-				reads.Add(1)
-			}
-			return nil
-		})
-		s := open(t, host.Program{Work: work(), Store: store})
+	bubble(t, nil, func(t *testing.T) {
+		backend, reads := counted()
+		s := open(t, host.Program{Work: work(), Store: backend})
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() { wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, "beat") })
 		}
 		all.Wait()
-		if n := reads.Load(); n != 3 {
-			t.Errorf("got %d reads for 50 requests at once, want one for each of 3 names", n)
-		}
+		wantEqual(t, "reads for 50 requests at once, one for each of 3 names", reads.Load(), 3)
 		time.Sleep(1900 * time.Millisecond)
 		s.get("/api/v1/jobs")
-		if n := reads.Load(); n != 3 {
-			t.Errorf("got %d reads after 1.9 s, want 3", n)
-		}
+		wantEqual(t, "reads after 1.9 s", reads.Load(), 3)
 		time.Sleep(200 * time.Millisecond)
 		s.get("/api/v1/jobs")
-		if n := reads.Load(); n != 6 {
-			t.Errorf("got %d reads after 2.1 s, want 6", n)
-		}
+		wantEqual(t, "reads after 2.1 s", reads.Load(), 6)
 	})
 }
 
 func TestStorageDown(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		s := open(t, host.Program{Work: work()[:2], Store: down()})
 		wantAnswer(t, "readyz before", s.get("/readyz"), 503, "it has not answered yet")
 		wantAnswer(t, "healthz before", s.get("/healthz"), 200, `"status":"ok"`)
@@ -200,26 +182,26 @@ func TestStorageDown(t *testing.T) {
 		wantAnswer(t, "healthz", s.get("/healthz"), 200, `"status":"degraded"`, `so nothing starts: no route to the storage"`)
 		wantAnswer(t, "readyz", s.get("/readyz"), 503, "no route to the storage")
 		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `so nothing starts: no route to the storage"`, "every minute", `"state":"unknown"`)
-		s.wait()
 	})
 }
 
+// A store that has not answered yet holds up no answer, and no job is shown as one without a record.
 func TestStoreThatHangs(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		hang := make(chan struct{})
 		s := open(t, host.Program{Work: work(), Store: newGated(down(), wait(hang))})
-		for _, path := range []string{"/", "/api/v1/jobs", "/readyz", "/healthz"} {
+		for path, code := range map[string]int{"/": 200, "/api/v1/jobs": 200, "/api/v1/jobs/beat": 503, "/readyz": 503, "/healthz": 200} {
 			start := time.Now()
 			got := s.get(path)
 			if d := time.Since(start); d > time.Second {
 				t.Errorf("%s answered after %s, want a second at most", path, d)
 			}
-			wantAnswer(t, path, got, map[string]int{"/": 200, "/api/v1/jobs": 200, "/readyz": 503, "/healthz": 200}[path])
+			wantAnswer(t, path, got, code)
 		}
-		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, "The store has not answered yet.", `"name":"demo"`)
+		const told = "The store has not answered yet."
+		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `"note":"`+told+`"`, `"name":"demo"`, `"jobs":[]`)
+		wantAnswer(t, "job", s.get("/api/v1/jobs/beat"), 503, told)
 		close(hang)
-		s.wait()
 	})
 }
 
@@ -241,7 +223,6 @@ func TestOldNews(t *testing.T) {
 			wantAnswer(t, fmt.Sprint("old list, refusal ", refusal), s.get("/api/v1/jobs"), 200, "at 02:30 every day", `"succeeded":1`,
 				"The store does not answer: this is what it told 1m")
 			close(answer)
-			s.wait()
 		})
 	}
 }
@@ -249,26 +230,22 @@ func TestOldNews(t *testing.T) {
 // What a job came to the last time it ran is not hidden by a tick that was
 // skipped under it.
 func TestFailureUnderOverlapIsShown(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
-		store := &local.Memory{}
+	bubble(t, nil, func(t *testing.T) {
 		slow := soloist.Job{Name: "slow", Schedule: "@every 2s", Do: func(ctx context.Context, run *soloist.Run) error {
 			time.Sleep(3 * time.Second)
 			return fail(ctx, run)
 		}}
-		s := open(t, host.Program{Work: []soloist.Work{slow}, Store: store})
+		s := open(t, host.Program{Work: []soloist.Work{slow}, Store: &local.Memory{}})
 		s.tick()
 		time.Sleep(2 * time.Second)
 		s.tick()
 		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `"last":{"tick":"2000-01-01T00:00:02Z","status":"failed"`, `"trouble":true`, `"status":"skipped"`)
-		s.wait()
 	})
 }
 
 // A replica that stops is no news for a singleton.
 func TestStoppedSingletonIsNoFailure(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		store := &local.Memory{}
 		s := open(t, host.Program{Work: led(t, store, time.Minute), Store: store})
 		got := s.get("/api/v1/jobs")
@@ -280,39 +257,114 @@ func TestStoppedSingletonIsNoFailure(t *testing.T) {
 }
 
 func TestBrokenRecord(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
-		store := &local.Memory{}
-		put(t, store, "demo/beat", `{"schema":99}`, false)
-		s := open(t, host.Program{Work: work(), Store: store})
+	bubble(t, nil, func(t *testing.T) {
+		backend := &local.Memory{}
+		put(t, backend, "demo/beat", `{"schema":99}`, false)
+		s := open(t, host.Program{Work: work(), Store: backend})
 		s.tick()
-		got := s.get("/healthz")
-		wantAnswer(t, "healthz", got, 200)
-		var h struct {
-			Status string
-			Broken map[string]string
-		}
-		if err := json.Unmarshal(got.Body.Bytes(), &h); err != nil || h.Status != "degraded" || !strings.Contains(h.Broken["beat"], "schema 99") {
-			t.Errorf("healthz: got %+v, %v", h, err)
-		}
+		wantAnswer(t, "healthz", s.get("/healthz"), 200, `"status":"degraded"`, `"broken":{"beat":"`, "schema 99")
 		wantAnswer(t, "readyz", s.get("/readyz"), 200)
 		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `"state":"broken"`, "the record has schema 99", `"trouble":true`)
 	})
 }
 
 func TestRunningHere(t *testing.T) {
-	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-a")
-	synctest.Test(t, func(t *testing.T) {
-		s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{
-			soloist.Job{Name: "long", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
-				time.Sleep(5 * time.Minute)
-				return nil
-			}},
-		}})
+	bubble(t, []string{replicaName + "replica-a"}, func(t *testing.T) {
+		s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{lasting(5 * time.Minute)}})
 		ended := s.underway(30 * time.Second)
-		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `"state":"running"`, `"here":true`, `"replica":"replica-a"`, `"tick":"2000-01-01T00:01:00Z"`,
-			`"attempt":1`, `"next":"2000-01-01T00:02:00Z"`)
+		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `"state":"running"`, `"here":true`, `"replica":"replica-a"`,
+			`"tick":"2000-01-01T00:01:00Z"`, `"attempt":1`, `"next":"2000-01-01T00:02:00Z"`)
 		wantAnswer(t, "healthz", s.get("/healthz"), 200, `"running":["long"]`)
 		ended()
 	})
+}
+
+// hostile sets a terminal's title and colour, by two kinds of escape sequence,
+// and turns the direction of what follows. Some of it cannot be seen.
+const hostile = "a\x1b]0;title\x07b\u009b31mc\u202egnp.exe\u2066d\u200b\ufeffe\x7ff"
+
+// escaped is what a terminal or browser gets instead.
+const escaped = `a\x1b]0;title\ab\u009b31mc\u202egnp.exe\u2066d\u200b\ufeffe\x7ff`
+
+// poisoned is a record whose texts are all hostile.
+func poisoned(r *store.Record) {
+	r.Run.Replica, r.Run.Error, r.Run.Request = hostile, hostile, hostile
+	told(hostile)(r)
+	r.History = []store.Outcome{{Tick: r.Run.Tick.Add(-time.Minute), Status: store.Failed, Reason: hostile, Request: hostile, Replica: hostile,
+		Token: 6, Attempt: 1, Start: r.Run.Claimed.Add(-time.Minute), End: r.Run.Claimed.Add(-time.Minute)}}
+	r.Counts = map[store.Status]int64{store.Failed: 1}
+}
+
+// wantPlain wants a text that moves no cursor and hides nothing.
+func wantPlain(t *testing.T, what, text string) {
+	t.Helper()
+	for _, c := range text {
+		if c != '\n' && unicode.In(c, unicode.Cc, unicode.Cf) {
+			t.Errorf("%s: got %q in %q", what, c, text)
+			return
+		}
+	}
+}
+
+func TestCommandsEscapeTextsOfRecords(t *testing.T) {
+	environment(t)
+	p := host.Program{Work: work()[:1], Store: claimed(t, true, poisoned), Now: spring}
+	for _, args := range []string{"status", "history", "doctor", "unlock beat --yes"} {
+		got := run(t.Context(), p, strings.Fields(args)...)
+		wantPlain(t, args, got.out+got.err)
+		wantText(t, args, got.out, escaped)
+	}
+}
+
+func TestJSONEscapesTextsOfRecords(t *testing.T) {
+	environment(t)
+	p := host.Program{Work: work()[:1], Store: claimed(t, true, poisoned), Now: spring}
+	s := open(t, p)
+	for what, text := range map[string]string{"status": run(t.Context(), p, "status", "--json").out,
+		"history": run(t.Context(), p, "history", "--json").out, "/api/v1/jobs": s.get("/api/v1/jobs").Body.String()} {
+		wantPlain(t, what, text)
+		var got struct {
+			Jobs []struct{ Progress store.Progress }
+		}
+		if err := json.Unmarshal([]byte(text), &got); err != nil || len(got.Jobs) != 1 || got.Jobs[0].Progress.Note != hostile {
+			t.Errorf("%s: got %+v, %v, want the text as it is", what, got, err)
+		}
+	}
+}
+
+// What a job returns reaches terminals at once too, without a record.
+func TestTextsOfErrorsAreEscaped(t *testing.T) {
+	broke := func(context.Context, *soloist.Run) error { return errors.New(hostile) }
+	bubble(t, []string{"SOLOIST_LOG_FORMAT=text"}, func(t *testing.T) {
+		p := host.Program{Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1m", Do: broke}}, Store: &local.Memory{}}
+		run(t.Context(), p, "tick")
+		time.Sleep(time.Minute)
+		got := run(t.Context(), p, "tick")
+		wantPlain(t, "tick", got.out+got.err)
+		if !strings.Contains(got.out, escaped) || !strings.Contains(got.err, escaped[1:]) {
+			t.Errorf("got %+v, want %s in answer and log", got, escaped)
+		}
+	})
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
+		s := open(t, host.Program{Work: work()[:1], Store: newGated(&local.Memory{}, refuse(errors.New(hostile)))})
+		s.tick()
+		for _, path := range []string{"/healthz", "/readyz"} {
+			wantPlain(t, path, s.get(path).Body.String())
+		}
+		r := s.send(http.MethodPost, "/tick")
+		wantPlain(t, "invocation", r.Body.String())
+	})
+}
+
+// A status is printed as it is, so it is one that this program knows.
+func TestUnknownStatusInHistoryIsRefused(t *testing.T) {
+	environment(t)
+	backend := claimed(t, false, func(r *store.Record) {
+		r.History = []store.Outcome{{Tick: r.Run.Tick, Status: hostile, Token: 6}}
+	})
+	got := run(t.Context(), host.Program{Work: work()[:1], Store: backend, Now: spring}, "history")
+	wantPlain(t, "history", got.out)
+	if got.code != 1 || !strings.Contains(got.out, "unknown status") {
+		t.Errorf("got %+v, want a word on the status", got)
+	}
 }
