@@ -317,14 +317,6 @@ func TestOrderOverHTTPPutsMessage(t *testing.T) {
 	})
 }
 
-// Settings that do nothing without alarms are told of.
-func TestSettingsWithoutAlarm(t *testing.T) {
-	environment(t, "SOLOIST_STAY=1m", "SOLOIST_STORAGE=memory:")
-	if got := run(t.Context(), host.Program{Work: work()}, "validate", "--json"); got.code != 0 || !strings.Contains(got.out, "SOLOIST_STAY has no effect without SOLOIST_ALARM=queue") {
-		t.Errorf("got %+v", got)
-	}
-}
-
 // wake puts a message that is visible at once, and status says which alarm is pending.
 func TestWakeAndStatusOfAlarm(t *testing.T) {
 	environment(t, "SOLOIST_ALARM=queue")

@@ -2,7 +2,6 @@ package host_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/store"
 )
 
 // In a bubble of synctest it is midnight, 1 January 2000, UTC.
@@ -21,8 +19,7 @@ import (
 // of a later second than any of a record of that name which was deleted: that is
 // why the second and the third tick take a second each.
 func TestTickAndStatus(t *testing.T) {
-	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-a")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=replica-a"}, func(t *testing.T) {
 		p := host.Program{Work: work(), Store: &local.Memory{}}
 		time.Sleep(30 * time.Second)
 
@@ -67,8 +64,7 @@ func TestTickAndStatus(t *testing.T) {
 }
 
 func TestStatusOfRunningJob(t *testing.T) {
-	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-a", "SOLOIST_JOB_BEAT_PAUSED=true")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=replica-a", "SOLOIST_JOB_BEAT_PAUSED=true"}, func(t *testing.T) {
 		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{
 			soloist.Job{Name: "long", Schedule: "@every 1m", Do: func(ctx context.Context, _ *soloist.Run) error {
 				time.Sleep(150 * time.Second)
@@ -99,38 +95,8 @@ func TestStatusOfRunningJob(t *testing.T) {
 	})
 }
 
-func TestStatusInJSON(t *testing.T) {
-	environment(t, "SOLOIST_LAESE=warned of")
-	synctest.Test(t, func(t *testing.T) {
-		p := host.Program{Work: work(), Store: &local.Memory{}}
-		run(t.Context(), p, "tick")
-		time.Sleep(time.Minute)
-		run(t.Context(), p, "tick")
-		got := run(t.Context(), p, "status", "--json")
-		var answer struct {
-			App, Store string
-			Time       time.Time
-			Jobs       []struct {
-				Job, Kind, State string
-				Last             *store.Outcome
-				Next             time.Time
-				Counts           map[store.Status]int
-			}
-		}
-		if err := json.Unmarshal([]byte(got.out), &answer); err != nil || got.code != 0 {
-			t.Fatalf("got %v of %+v", err, got)
-		}
-		j := answer.Jobs[0]
-		if answer.App != "demo" || len(answer.Jobs) != 3 || j.Job != "beat" || j.Kind != "job" || j.State != "idle" ||
-			j.Last.Status != store.Succeeded || j.Counts["succeeded"] != 1 || j.Next.Minute() != 2 || answer.Jobs[2].Kind != "singleton" {
-			t.Errorf("got %+v", answer)
-		}
-	})
-}
-
 func TestTickInJSON(t *testing.T) {
-	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-a")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=replica-a"}, func(t *testing.T) {
 		p := host.Program{Work: work(), Store: &local.Memory{}}
 		run(t.Context(), p, "tick")
 		time.Sleep(90 * time.Minute)
@@ -256,103 +222,5 @@ func TestCommandsFailInAnOutage(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestWrongArguments(t *testing.T) {
-	environment(t)
-	for _, test := range []struct{ args, want string }{
-		{"bogus", `demo: unknown command "bogus"`},
-		{"stauts", `demo: unknown command "stauts": did you mean status?`},
-		{"serve now", `demo: serve: unexpected argument "now"`},
-		{"status --jsno", "demo: status: unknown flag --jsno: did you mean --json?"},
-		{"serve --json", "demo: serve: unknown flag --json: it takes none"},
-		{"tick beat", `demo: tick: unexpected argument "beat"`},
-		{"unlock", "demo: unlock: of which job?"},
-		{"unlock --now", "demo: unlock: of which job?"},
-		{"unlock beat leader", `demo: unlock: unexpected argument "leader"`},
-		{"status --now", "demo: status: unknown flag --now: want --watch, --locks, --json"},
-		{"history --at 2026-03-29", "demo: history: unknown flag --at: want --job, --since, --outcome, -n, --json"},
-		{"validate -n 3", "demo: validate: unknown flag -n: want --json"},
-		{"next -n x", `demo: next: --limit: "x" is no number: want 1 to 1000`},
-		{"next --at", "demo: next: --at needs a value"},
-		{"next -é", "demo: next: unknown flag -é: want -n, --at, --tz, --schedule, --json"},
-		{"status --json=perhaps", `demo: status: --json: bool value must be true, 1, yes, false, 0 or no but got "perhaps"`},
-		{"--json", "demo: unknown flag --json: flags follow the command"},
-		{"-", `demo: unknown command "-"`},
-		{"next beat leader", `demo: next: unexpected argument "leader"`},
-	} {
-		got := run(t.Context(), host.Program{Work: work()}, strings.Fields(test.args)...)
-		if got.code != 2 || got.out != "" || got.err != test.want+"\ndemo help lists the commands\n" {
-			t.Errorf("%s: got %+v, want code 2, %q and where the commands are", test.args, got, test.want)
-		}
-	}
-	for args, want := range map[string]string{
-		"next leader":     "demo: there is no job \"leader\": want one of beat, night-report\n",
-		"history nobody":  "demo: there is no job \"nobody\": want one of beat, night-report, leader\n",
-		"history -n 1001": "demo: history: -n is 1001: want 1 to 1000\n",
-	} {
-		got := run(t.Context(), host.Program{Work: work(), Store: down()}, strings.Fields(args)...)
-		if got != (result{2, "", want}) {
-			t.Errorf("%s: got %+v, want code 2 and %q", args, got, want)
-		}
-	}
-}
-
-func TestHelp(t *testing.T) {
-	environment(t, "SOLOIST_LEASE=wrong") // who asks for help may have it wrong
-	for _, args := range []string{"help", "--help", "-h", "-help"} {
-		got := run(t.Context(), host.Program{}, strings.Fields(args)...)
-		if got.code != 0 || got.err != "" {
-			t.Errorf("%s: got %+v", args, got)
-		}
-		for _, want := range []string{"serve", "tick", "status", "history", "next", "unlock", "validate", "help", "SOLOIST_APP", "SOLOIST_STORAGE", "SOLOIST_CONTAINER",
-			"SOLOIST_LEASE", "SOLOIST_ADDR", "SOLOIST_GRACE", "SOLOIST_HISTORY", "SOLOIST_READ_TOKEN", "SOLOIST_ADMIN_TOKEN", "SOLOIST_LOG_FORMAT", "SOLOIST_LOG_LEVEL",
-			"SOLOIST_JOB_<NAME>_SCHEDULE", "SOLOIST_JOB_<NAME>_TIMEZONE", "SOLOIST_JOB_<NAME>_PAUSED", "SOLOIST_JOB_<NAME>_PING",
-			"SOLOIST_ALERT_WEBHOOK", "SOLOIST_ALERT_SECRET", "SOLOIST_ALERT_FAILURES"} {
-			if !strings.Contains(got.out, "\n  "+want+" ") {
-				t.Errorf("%s: got no %s in\n%s", args, want, got.out)
-			}
-		}
-		if !strings.Contains(got.out, "\n3, in Functions 200: ") || !strings.Contains(got.out, `"overrun"`) {
-			t.Errorf("%s: got no exit codes in\n%s", args, got.out)
-		}
-	}
-}
-
-// A command's own help has its arguments and flags. It comes whatever else is
-// wrong with the arguments.
-func TestHelpOfOneCommand(t *testing.T) {
-	environment(t, "SOLOIST_LEASE=wrong")
-	for _, args := range []string{"help unlock", "unlock --help", "unlock -h", "unlock beat --now -h leader"} {
-		wantRun(t, host.Program{}, args, 0, `
-			usage: demo unlock JOB [--now] [--yes] [--json]
-
-			free a hung job: when its lease expires, or --now, while its holder may still work. It tells first who has the lease, and wants --yes; 0: done, or no replica has the lease
-
-			  JOB     the job or singleton
-			  --now   end the lease at once, while its holder may still work
-			  --yes   do it, though a replica has the lease: its run loses it
-			  --json  answer with one JSON value
-		`)
-	}
-	got := run(t.Context(), host.Program{}, "help", "nxt")
-	if want := (result{2, "", "demo: help: unknown command \"nxt\": did you mean next?\n"}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-}
-
-// One dash or two, and a value after a blank or "=", are the same.
-func TestFormsOfFlags(t *testing.T) {
-	environment(t)
-	p := host.Program{Work: work(), Now: spring}
-	want := run(t.Context(), p, "next", "beat", "-n", "3", "--json")
-	if want.code != 0 {
-		t.Fatalf("got %+v", want)
-	}
-	for _, args := range []string{"-n=3 -json beat", "--n 3 beat --json=true", "--limit=3 --json beat", "--json --limit 3 -- beat", "beat -limit 3 -json=1"} {
-		if got := run(t.Context(), p, append([]string{"next"}, strings.Fields(args)...)...); got != want {
-			t.Errorf("%s: got %+v, want %+v", args, got, want)
-		}
 	}
 }

@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,8 +10,10 @@ import (
 	"testing"
 
 	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/internal/alarm/alarmtest"
 	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/internal/proctest"
+	"github.com/soloist-go/soloist/store"
 )
 
 // What may follow, by the words before: the last is empty where a blank is last.
@@ -118,5 +121,184 @@ func TestCompletionOfOddNames(t *testing.T) {
 	got := run(t.Context(), host.Program{}, "completion", "tcsh")
 	if want := `demo: completion: SHELL must be one of "bash","zsh","fish" but got "tcsh"`; got.code != 2 || !strings.HasPrefix(got.err, want) {
 		t.Errorf("got %+v, want %s", got, want)
+	}
+}
+
+func TestWrongArguments(t *testing.T) {
+	environment(t)
+	for _, test := range []struct{ args, want string }{
+		{"bogus", `demo: unknown command "bogus"`},
+		{"stauts", `demo: unknown command "stauts": did you mean status?`},
+		{"serve now", `demo: serve: unexpected argument "now"`},
+		{"status --jsno", "demo: status: unknown flag --jsno: did you mean --json?"},
+		{"serve --json", "demo: serve: unknown flag --json: it takes none"},
+		{"tick beat", `demo: tick: unexpected argument "beat"`},
+		{"unlock", "demo: unlock: of which job?"},
+		{"unlock --now", "demo: unlock: of which job?"},
+		{"unlock beat leader", `demo: unlock: unexpected argument "leader"`},
+		{"status --now", "demo: status: unknown flag --now: want --watch, --locks, --json"},
+		{"history --at 2026-03-29", "demo: history: unknown flag --at: want --job, --since, --outcome, -n, --json"},
+		{"validate -n 3", "demo: validate: unknown flag -n: want --json"},
+		{"next -n x", `demo: next: --limit: "x" is no number: want 1 to 1000`},
+		{"next --at", "demo: next: --at needs a value"},
+		{"next -é", "demo: next: unknown flag -é: want -n, --at, --tz, --schedule, --json"},
+		{"status --json=perhaps", `demo: status: --json: bool value must be true, 1, yes, false, 0 or no but got "perhaps"`},
+		{"--json", "demo: unknown flag --json: flags follow the command"},
+		{"-", `demo: unknown command "-"`},
+		{"next beat leader", `demo: next: unexpected argument "leader"`},
+	} {
+		got := run(t.Context(), host.Program{Work: work()}, strings.Fields(test.args)...)
+		if got.code != 2 || got.out != "" || got.err != test.want+"\ndemo help lists the commands\n" {
+			t.Errorf("%s: got %+v, want code 2, %q and where the commands are", test.args, got, test.want)
+		}
+	}
+	p := host.Program{Work: work(), Store: down(), Now: spring}
+	for args, want := range map[string]string{
+		"next leader":                         "there is no job \"leader\": want one of beat, night-report\n",
+		"history nobody":                      "there is no job \"nobody\": want one of beat, night-report, leader\n",
+		"history -n 1001":                     "history: -n is 1001: want 1 to 1000\n",
+		"history --since tomorrow":            `history: --since is "tomorrow": want a span such as 90m, 24h or 7d, a date such as 2026-03-29, or an instant such as 2026-03-29T01:00:00Z`,
+		"history --since=-5m":                 `history: --since is "-5m": want a span`,
+		"history --since 99999d":              `history: --since is "99999d": want a span`,
+		"history --since 0s":                  `history: --since is "0s": want a span`,
+		"history --since 2026-03-29":          `history: --since is "2026-03-29": want a time that has passed`,
+		"history --outcome succeed":           `history: --outcome is "succeed": want one of `,
+		"history --outcome x":                 `history: --outcome is "x": want one of `,
+		"history beat --job leader":           "history: JOB and --job name two jobs: want one",
+		"history --job betta":                 `there is no job "betta"`,
+		"history @2026-03-28T01:00:00Z":       `there is no job ""`,
+		"history --limit 0":                   "history: -n is 0: want 1 to 1000",
+		"history nobody@2026-03-28T01:00:00Z": `there is no job "nobody"`,
+	} {
+		got := run(t.Context(), p, strings.Fields(args)...)
+		if got.code != 2 || got.out != "" || !strings.HasPrefix(got.err, "demo: "+want) || strings.Count(got.err, "\n") != 1 {
+			t.Errorf("%s: got %+v, want code 2 and %q", args, got, want)
+		}
+	}
+	got := run(t.Context(), p, strings.Fields("history x --since y --outcome z -n 0")...)
+	if got.code != 2 || strings.Count(got.err, "\n") != 4 {
+		t.Errorf("all at once: got %+v", got)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	environment(t, "SOLOIST_LEASE=wrong") // who asks for help may have it wrong
+	for _, args := range []string{"help", "--help", "-h", "-help"} {
+		got := run(t.Context(), host.Program{}, strings.Fields(args)...)
+		if got.code != 0 || got.err != "" {
+			t.Errorf("%s: got %+v", args, got)
+		}
+		for _, want := range []string{"serve", "tick", "status", "history", "next", "unlock", "validate", "help", "SOLOIST_APP", "SOLOIST_STORAGE", "SOLOIST_CONTAINER",
+			"SOLOIST_LEASE", "SOLOIST_ADDR", "SOLOIST_GRACE", "SOLOIST_HISTORY", "SOLOIST_READ_TOKEN", "SOLOIST_ADMIN_TOKEN", "SOLOIST_LOG_FORMAT", "SOLOIST_LOG_LEVEL",
+			"SOLOIST_JOB_<NAME>_SCHEDULE", "SOLOIST_JOB_<NAME>_TIMEZONE", "SOLOIST_JOB_<NAME>_PAUSED", "SOLOIST_JOB_<NAME>_PING",
+			"SOLOIST_ALERT_WEBHOOK", "SOLOIST_ALERT_SECRET", "SOLOIST_ALERT_FAILURES"} {
+			wantText(t, args, got.out, "\n  "+want+" ")
+		}
+		wantText(t, args, got.out, "\n3, in Functions 200: ", `"overrun"`)
+	}
+}
+
+// A command's own help has its arguments and flags. It comes whatever else is
+// wrong with the arguments.
+func TestHelpOfOneCommand(t *testing.T) {
+	environment(t, "SOLOIST_LEASE=wrong")
+	for _, args := range []string{"help unlock", "unlock --help", "unlock -h", "unlock beat --now -h leader"} {
+		wantRun(t, host.Program{}, args, 0, `
+			usage: demo unlock JOB [--now] [--yes] [--json]
+
+			free a hung job: when its lease expires, or --now, while its holder may still work. It tells first who has the lease, and wants --yes; 0: done, or no replica has the lease
+
+			  JOB     the job or singleton
+			  --now   end the lease at once, while its holder may still work
+			  --yes   do it, though a replica has the lease: its run loses it
+			  --json  answer with one JSON value
+		`)
+	}
+	got := run(t.Context(), host.Program{}, "help", "nxt")
+	if want := (result{2, "", "demo: help: unknown command \"nxt\": did you mean next?\n"}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// One dash or two, and a value after a blank or "=", are the same.
+func TestFormsOfFlags(t *testing.T) {
+	environment(t)
+	p := host.Program{Work: work(), Now: spring}
+	want := run(t.Context(), p, "next", "beat", "-n", "3", "--json")
+	if want.code != 0 {
+		t.Fatalf("got %+v", want)
+	}
+	for _, args := range []string{"-n=3 -json beat", "--n 3 beat --json=true", "--limit=3 --json beat", "--json --limit 3 -- beat", "beat -limit 3 -json=1"} {
+		if got := run(t.Context(), p, append([]string{"next"}, strings.Fields(args)...)...); got != want {
+			t.Errorf("%s: got %+v, want %+v", args, got, want)
+		}
+	}
+}
+
+// answers is a call of each command that can answer in JSON, and fields of its answer.
+var answers = map[string]struct {
+	args []string
+	want map[string]any
+}{
+	"tick":         {nil, map[string]any{"app": "demo"}},
+	"status":       {nil, map[string]any{"app": "demo"}},
+	"history":      {[]string{"beat"}, map[string]any{"app": "demo"}},
+	"next":         {nil, map[string]any{"app": "demo"}},
+	"unlock":       {[]string{"beat", "--yes"}, map[string]any{"job": "beat", "unlocked": true, "lease": "leased"}},
+	"pause":        {[]string{"beat", "--until", "1h"}, map[string]any{"job": "beat"}},
+	"resume":       {[]string{"beat"}, map[string]any{"job": "beat"}},
+	"run":          {[]string{"beat", "--no-wait"}, map[string]any{"job": "beat"}},
+	"cancel":       {[]string{"beat"}, map[string]any{"job": "beat"}},
+	"backfill":     {[]string{"beat", "--from", "2h", "--to", "1h", "--all", "--dry-run"}, map[string]any{"job": "beat"}},
+	"step-down":    {[]string{"beat"}, map[string]any{"job": "beat"}},
+	"audit":        {nil, map[string]any{"app": "demo"}},
+	"wake":         {nil, map[string]any{"app": "demo", "queue": "demo-alarm", "error": nil}},
+	"sweep":        {nil, map[string]any{"app": "demo", "error": nil}},
+	"functions":    {[]string{"DIR"}, map[string]any{"directory": "DIR"}},
+	"deploy-files": {[]string{"containerapp", "MODULE", "--package", "./jobs"}, map[string]any{"kind": "containerapp", "app": "demo", "queue": "demo-alarm"}},
+	"validate":     {nil, map[string]any{"ok": true}},
+	"doctor":       {nil, map[string]any{"ok": true}},
+}
+
+// Each command that has --json answers with one JSON value and nothing else.
+func TestAnswersInJSON(t *testing.T) {
+	environment(t)
+	for command := range strings.Lines(run(t.Context(), host.Program{}, "__complete", "").out) {
+		command = strings.TrimSpace(command)
+		if !strings.Contains(run(t.Context(), host.Program{}, "__complete", command, "--").out, "--json\n") {
+			continue
+		}
+		test, ok := answers[command]
+		if !ok {
+			t.Errorf("%s has --json and no test of it", command)
+			continue
+		}
+		p := host.Program{Work: work()[:1], Store: claimed(t, true, func(*store.Record) {}), Now: spring}
+		if environment(t); command == "wake" {
+			environment(t, "SOLOIST_ALARM=queue")
+			p = host.WithQueue(p, &alarmtest.Queue{})
+		}
+		args := []string{command, "--json"}
+		for _, arg := range test.args {
+			if arg == "DIR" {
+				arg = t.TempDir()
+				test.want["directory"] = arg
+				args = append(args, "--binary", stand(t))
+			}
+			if arg == "MODULE" {
+				arg = moduleDir(t)
+			}
+			args = append(args, arg)
+		}
+		got := run(t.Context(), p, args...)
+		var body map[string]any
+		if err := json.Unmarshal([]byte(got.out), &body); err != nil || got.code != 0 {
+			t.Errorf("%s: got %+v, %v, want one JSON object", command, got, err)
+		}
+		for name, want := range test.want {
+			if body[name] != want {
+				t.Errorf("%s: got %v as %s, want %v", command, body[name], name, want)
+			}
+		}
 	}
 }

@@ -35,8 +35,7 @@ func aged(t *testing.T, backend store.Store) host.Program {
 }
 
 func TestHistory(t *testing.T) {
-	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-a")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=replica-a"}, func(t *testing.T) {
 		p := aged(t, &local.Memory{})
 		wantRun(t, p, "history", 0, `
 			app demo on *local.Memory, 2000-01-01 01:36:01Z
@@ -78,8 +77,7 @@ func TestHistory(t *testing.T) {
 
 // A range whose count stopped is told as such by log, history, JSON and page.
 func TestHistoryOfLongRange(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "often", Schedule: "@every 1s", Missed: soloist.SkipMissed, StartingDeadline: time.Millisecond, Do: do}}}
 		run(t.Context(), p, "tick")
 		time.Sleep(48*time.Hour + 500*time.Millisecond)
@@ -92,8 +90,7 @@ func TestHistoryOfLongRange(t *testing.T) {
 }
 
 func TestHistoryInJSON(t *testing.T) {
-	environment(t, "CONTAINER_APP_REPLICA_NAME=replica-a")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=replica-a"}, func(t *testing.T) {
 		got := run(t.Context(), aged(t, &local.Memory{}), "history", "night-report", "--json")
 		goldenWant(t, "history", got.out, `
 			{
@@ -147,8 +144,7 @@ func led(t *testing.T, backend store.Store, d time.Duration) []soloist.Work {
 
 // A singleton has terms and no ticks. The first one waits for its token.
 func TestHistoryOfSingleton(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		backend := &local.Memory{}
 		wantRun(t, host.Program{Work: led(t, backend, 90*time.Second), Store: backend}, "history", 0, `
 			app demo on *local.Memory, 2000-01-01 00:01:30Z
@@ -265,8 +261,7 @@ func TestHistoryOfSome(t *testing.T) {
 
 // The id in the history is the one that the run had, so a line of a log leads here.
 func TestHistoryByIDOfRun(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		var ids []string
 		note := func(_ context.Context, r *soloist.Run) error { ids = append(ids, r.ID()); return nil }
 		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1m", Do: note}}}
@@ -287,35 +282,4 @@ func TestHistoryByIDOfRun(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestHistoryOfWrongArguments(t *testing.T) {
-	environment(t)
-	for args, want := range map[string]string{
-		"--since tomorrow":            `history: --since is "tomorrow": want a span such as 90m, 24h or 7d, a date such as 2026-03-29, or an instant such as 2026-03-29T01:00:00Z`,
-		"--since -5m":                 `history: --since is "-5m": want a span`,
-		"--since 99999d":              `history: --since is "99999d": want a span`,
-		"--since 0s":                  `history: --since is "0s": want a span`,
-		"--since 2026-03-29":          `history: --since is "2026-03-29": want a time that has passed`,
-		"--outcome succeed":           `history: --outcome is "succeed": want one of `,
-		"--outcome x":                 `history: --outcome is "x": want one of `,
-		"beat --job leader":           "history: JOB and --job name two jobs: want one",
-		"--job betta":                 `there is no job "betta"`,
-		"@2026-03-28T01:00:00Z":       `there is no job ""`,
-		"--limit 0":                   "history: -n is 0: want 1 to 1000",
-		"nobody@2026-03-28T01:00:00Z": `there is no job "nobody"`,
-	} {
-		fields := strings.Fields(args)
-		if args == "--since -5m" {
-			fields = []string{"--since=-5m"}
-		}
-		got := run(t.Context(), host.Program{Work: work(), Store: down(), Now: spring}, append([]string{"history"}, fields...)...)
-		if got.code != 2 || got.out != "" || !strings.HasPrefix(got.err, "demo: "+want) || strings.Count(got.err, "\n") != 1 {
-			t.Errorf("%s: got %+v, want %s", args, got, want)
-		}
-	}
-	got := run(t.Context(), host.Program{Work: work(), Now: spring}, "history", "x", "--since", "y", "--outcome", "z", "-n", "0")
-	if got.code != 2 || strings.Count(got.err, "\n") != 4 {
-		t.Errorf("all at once: got %+v", got)
-	}
 }

@@ -1,11 +1,14 @@
 package host_test
 
 import (
+	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/calendar"
 	"github.com/soloist-go/soloist/host"
 )
 
@@ -34,14 +37,6 @@ func TestNext(t *testing.T) {
 			TICK                  Europe/Berlin                   FROM NOW
 			2026-03-29 01:00:00Z  Sun 2026-03-29 03:00:00 +02:00  in 13h  clock goes forward on 2026-03-29
 			2026-03-30 00:30:00Z  Mon 2026-03-30 02:30:00 +02:00  in 36h
-		`},
-		{"next beat -n=1", `
-			beat: every minute, counted from 1970-01-01 00:00 UTC
-			text: @every 1m0s
-			paused: its ticks are skipped
-
-			TICK                  FROM NOW
-			2026-03-28 12:01:00Z  in 1m
 		`},
 		{"next -n 1 beat --tz Asia/Tokyo", `
 			beat: every minute, counted from 1970-01-01 00:00 UTC
@@ -97,25 +92,6 @@ func TestNextOfText(t *testing.T) {
 			2026-03-08 07:00:00Z  Sun 2026-03-08 03:00:00 -04:00  20d ago  clock goes forward on 2026-03-08
 			2026-03-09 06:00:00Z  Mon 2026-03-09 02:00:00 -04:00  19d ago
 		`},
-		{[]string{"--schedule", "CRON_TZ=America/Havana @daily", "-n", "2", "--at", "2026-03-08"}, `
-			at 00:00 every day, America/Havana
-			text: CRON_TZ=America/Havana 0 0 * * *
-			warning: 00:00 on 2026-03-08 does not exist in America/Havana, where clocks go forward: it runs at 01:00 on 2026-03-08
-			warning: 00:00 on 2026-11-01 occurs twice in America/Havana, where clocks go back: it runs the first time only
-
-			TICK                  America/Havana                  FROM NOW
-			2026-03-08 05:00:00Z  Sun 2026-03-08 01:00:00 -04:00  20d ago  clock goes forward on 2026-03-08
-			2026-03-09 04:00:00Z  Mon 2026-03-09 00:00:00 -04:00  19d ago
-		`},
-		{[]string{"--schedule", "@daily", "--tz", "America/Santiago", "-n", "2", "--at", "2026-09-06"}, `
-			at 00:00 every day, America/Santiago
-			text: CRON_TZ=America/Santiago 0 0 * * *
-			warning: 00:00 on 2026-09-06 does not exist in America/Santiago, where clocks go forward: it runs at 01:00 on 2026-09-06
-
-			TICK                  America/Santiago                FROM NOW
-			2026-09-06 04:00:00Z  Sun 2026-09-06 01:00:00 -03:00  in 161d  clock goes forward on 2026-09-06
-			2026-09-07 03:00:00Z  Mon 2026-09-07 00:00:00 -03:00  in 162d
-		`},
 		{[]string{"--schedule", "0 12 * * *", "--tz", "Pacific/Apia", "-n", "3", "--at", "2011-12-29"}, `
 			at 12:00 every day, Pacific/Apia
 			text: CRON_TZ=Pacific/Apia 0 12 * * *
@@ -125,14 +101,6 @@ func TestNextOfText(t *testing.T) {
 			2011-12-29 22:00:00Z  Thu 2011-12-29 12:00:00 -10:00  5202d ago  clock goes forward on 2011-12-31
 			2011-12-30 10:00:00Z  Sat 2011-12-31 00:00:00 +14:00  5202d ago  clock goes forward on 2011-12-31
 			2011-12-30 22:00:00Z  Sat 2011-12-31 12:00:00 +14:00  5201d ago  clock goes forward on 2011-12-31
-		`},
-		{[]string{"--schedule", "0 12 * * *", "--tz", "Pacific/Apia", "-n", "1", "--at", "2011-12-30"}, `
-			at 12:00 every day, Pacific/Apia
-			text: CRON_TZ=Pacific/Apia 0 12 * * *
-			warning: 12:00 on 2011-12-30 does not exist in Pacific/Apia, where clocks go forward: it runs at 00:00 on 2011-12-31
-
-			TICK                  Pacific/Apia                    FROM NOW
-			2011-12-30 10:00:00Z  Sat 2011-12-31 00:00:00 +14:00  5202d ago  clock goes forward on 2011-12-31
 		`},
 		{[]string{"nightly", "--schedule", "H H * * *", "-n", "1"}, `
 			nightly: at 20:02 every day, UTC
@@ -236,4 +204,87 @@ func TestNextOfWrongArguments(t *testing.T) {
 	t.Setenv("SOLOIST_GRACE", "x")
 	got = run(t.Context(), host.Program{Work: work(), Now: spring}, "next")
 	checkMistakes(t, got, []string{`SOLOIST_GRACE is "x"`})
+}
+
+// What calendars leave out, or move, is told with the reason.
+func TestNextTellsExcludedDays(t *testing.T) {
+	environment(t, "CONTAINER_APP_NAME=shop")
+	do := func(context.Context, *soloist.Run) error { return nil }
+	closed := calendar.Dates("closed", "2026-03-30..2026-04-06")
+	p := host.Program{Now: spring, Work: []soloist.Work{
+		soloist.Job{Name: "report", Schedule: "0 9,17 * * *", Do: do, Until: spring().AddDate(0, 0, 13),
+			Except: []soloist.Calendar{calendar.Weekends(), closed}},
+		soloist.Job{Name: "pay", Schedule: "0 6 1 * *", Do: do, Except: []soloist.Calendar{closed}, Shift: soloist.ShiftPrevious},
+	}}
+	got := run(t.Context(), p, "next", "-n", "2")
+	goldenWant(t, "next", got.out, `
+		report: at 09:00 and 17:00 every day, UTC, except on days of closed or weekends, until 2026-04-10T12:00:00Z
+		text: CRON_TZ=UTC 0 9,17 * * * | until 2026-04-10T12:00:00Z | except closed | except weekends | days of UTC
+
+		TICK                  FROM NOW
+		2026-04-07 09:00:00Z  in 9d21h
+		2026-04-07 17:00:00Z  in 10d
+
+		excluded days:
+		  Sat 2026-03-28: 1 tick left out, a day of weekends
+		  Sun 2026-03-29: 2 ticks left out, a day of weekends
+		  Mon 2026-03-30: 2 ticks left out, a day of closed
+		  Tue 2026-03-31: 2 ticks left out, a day of closed
+		  Wed 2026-04-01: 2 ticks left out, a day of closed
+		  Thu 2026-04-02: 2 ticks left out, a day of closed
+		  Fri 2026-04-03: 2 ticks left out, a day of closed
+		  Sat 2026-04-04: 2 ticks left out, a day of closed, weekends
+		  Sun 2026-04-05: 2 ticks left out, a day of closed, weekends
+		  Mon 2026-04-06: 2 ticks left out, a day of closed
+
+		pay: at 06:00 on day 1 of the month, UTC, except on days of closed, else on the last day before that is not excluded
+		text: CRON_TZ=UTC 0 6 1 * * | except closed | days of UTC | shift previous
+
+		TICK                  FROM NOW
+		2026-03-29 06:00:00Z  in 18h  moved from Wed 2026-04-01
+		2026-05-01 06:00:00Z  in 33d
+
+		excluded days:
+		  Wed 2026-04-01: 1 tick moved to Sun 2026-03-29, a day of closed
+	`)
+	var answer struct {
+		Jobs []struct {
+			Ticks   []struct{ MovedFrom string }
+			LeftOut []struct {
+				Day     string
+				By      []string
+				MovedTo string
+			}
+		}
+	}
+	js := run(t.Context(), p, "next", "pay", "-n", "2", "--json")
+	if err := json.Unmarshal([]byte(js.out), &answer); err != nil {
+		t.Fatal(err)
+	}
+	if j := answer.Jobs[0]; j.Ticks[0].MovedFrom != "2026-04-01" || len(j.LeftOut) != 1 || j.LeftOut[0].Day != "2026-04-01" || j.LeftOut[0].By[0] != "closed" || j.LeftOut[0].MovedTo != "2026-03-29" {
+		t.Errorf("got %+v", j)
+	}
+}
+
+func TestNextOfAFollower(t *testing.T) {
+	environment(t, "CONTAINER_APP_NAME=shop")
+	wantRun(t, host.Program{Work: chain(), Now: spring}, "next report -n 1", 0, `
+		report: after import, every 10 minutes, counted from 1970-01-01 00:00 UTC
+		text: @every 10m0s
+
+		TICK                  FROM NOW
+		2026-03-28 12:10:00Z  in 10m
+	`)
+}
+
+func TestNextOfJobOnEachReplica(t *testing.T) {
+	environment(t)
+	wantRun(t, host.Program{Work: here(), Now: spring}, "next cache -n 1", 0, `
+		cache: every hour, UTC
+		text: CRON_TZ=UTC 0 * * * *
+		each replica runs it
+
+		TICK                  FROM NOW
+		2026-03-28 13:00:00Z  in 1h
+	`)
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
+	"unicode"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
 )
 
 const key = "c2VjcmV0c2VjcmV0c2VjcmV0" // of an account that does not exist
@@ -119,6 +122,12 @@ func TestSettings(t *testing.T) {
 		{name: "stay no duration", env: append(alarms, "SOLOIST_STAY=120"), bad: []string{`SOLOIST_STAY is "120": want 0, or a duration from 1s to 24h`}},
 		{name: "stay too short", env: append(alarms, "SOLOIST_STAY=500ms"), bad: []string{`SOLOIST_STAY is "500ms": want 0, or a duration from 1s to 24h`}},
 		{name: "stay shorter than the lead", env: append(alarms, "SOLOIST_ALARM_LEAD=3m"), bad: []string{"SOLOIST_ALARM_LEAD is 3m0s and SOLOIST_STAY 2m0s, so a replica would end before the tick that it was woken up for: want a stay of at least the lead, or 0"}},
+		{name: "presence too often", env: []string{"SOLOIST_PRESENCE=5s"}, bad: []string{`SOLOIST_PRESENCE is "5s": want 0, or a duration from 10s to 20m`}},
+		{name: "presence too seldom", env: []string{"SOLOIST_PRESENCE=21m"}, bad: []string{`SOLOIST_PRESENCE is "21m": want 0, or a duration from 10s to 20m`}},
+		{name: "presence negative", env: []string{"SOLOIST_PRESENCE=-1s"}, bad: []string{`SOLOIST_PRESENCE is "-1s": want 0, or a duration from 10s to 20m`}},
+		{name: "presence no duration", env: []string{"SOLOIST_PRESENCE=x"}, bad: []string{`SOLOIST_PRESENCE is "x": want 0, or a duration from 10s to 20m`}},
+		{name: "presence no unit", env: []string{"SOLOIST_PRESENCE=2"}, bad: []string{`SOLOIST_PRESENCE is "2": want 0, or a duration from 10s to 20m`}},
+		{name: "sweep of what is used", env: []string{"SOLOIST_SWEEP=5m"}, bad: []string{`SOLOIST_SWEEP is "5m": want a duration of an hour or more, such as 36h or 30d`}},
 		{name: "several", env: []string{"SOLOIST_GRACE=x", "SOLOIST_LEASE=y", "SOLOIST_STORAGE=" + key, "SOLOIST_JOB_BEAT_PAUSED=z"}, bad: []string{
 			"SOLOIST_GRACE is", "SOLOIST_LEASE is", "SOLOIST_STORAGE: want", "SOLOIST_JOB_BEAT_PAUSED is"}},
 	} {
@@ -171,7 +180,8 @@ func TestMistakesOfSettingsAndJobsComeTogether(t *testing.T) {
 }
 
 func TestUnknownSettingsAreWarnedOf(t *testing.T) {
-	environment(t, "SOLOIST_LAESE=1", "SOLOIST_READ_TOKENS="+key, "SOLOIST_ADMIN_TOKEN="+key, "SOLOIST_JOB_NIGHTREPORT_PAUSED=true", "SOLOIST_JOB_GONE_TIMEZONE=UTC", "SOLOIST_LOG_FORMAT=text")
+	environment(t, "SOLOIST_LAESE=1", "SOLOIST_READ_TOKENS="+key, "SOLOIST_ADMIN_TOKEN="+key, "SOLOIST_JOB_NIGHTREPORT_PAUSED=true", "SOLOIST_JOB_GONE_TIMEZONE=UTC", "SOLOIST_LOG_FORMAT=text",
+		"SOLOIST_STAY=1m")
 	got := run(t.Context(), host.Program{Work: work()}, "validate")
 	if got.code != 0 || strings.Contains(got.err, key) {
 		t.Errorf("got %+v", got)
@@ -181,6 +191,7 @@ func TestUnknownSettingsAreWarnedOf(t *testing.T) {
 		`msg="SOLOIST_READ_TOKENS is not a setting: did you mean SOLOIST_READ_TOKEN?"`,
 		`msg="SOLOIST_JOB_NIGHTREPORT_PAUSED is not a setting of any job of this program: did you mean SOLOIST_JOB_NIGHT_REPORT_PAUSED?"`,
 		`msg="SOLOIST_JOB_GONE_TIMEZONE is not a setting of any job of this program"`,
+		`msg="SOLOIST_STAY has no effect without SOLOIST_ALARM=queue"`,
 	} {
 		if strings.Count(got.err, want) != 1 {
 			t.Errorf("got\n%swant once %s", got.err, want)
@@ -225,4 +236,139 @@ func TestScheduleWarnings(t *testing.T) {
 	if got = run(t.Context(), host.Program{Work: jobs[:1]}, "validate"); strings.Contains(got.out+got.err, "TZ") || strings.Contains(got.out, "warning") {
 		t.Errorf("of @every: got %+v", got)
 	}
+}
+
+// shown are variables whose values may be told, secret those with a place for a
+// secret, which is %.
+var (
+	shown = []string{
+		"SOLOIST_APP", "SOLOIST_CONTAINER", "SOLOIST_LEASE", "SOLOIST_ADDR", "SOLOIST_GRACE", "SOLOIST_HISTORY", "SOLOIST_FUNCTION_TIMEOUT", "SOLOIST_TICK_TIMEOUT", "SOLOIST_FUNCTION_FAILURE",
+		"SOLOIST_LOG_FORMAT", "SOLOIST_LOG_LEVEL", "SOLOIST_JOB_BEAT_SCHEDULE", "SOLOIST_JOB_BEAT_TIMEZONE", "SOLOIST_JOB_BEAT_PAUSED", "SOLOIST_ALERT_FAILURES",
+		"FUNCTIONS_CUSTOMHANDLER_PORT", "WEBSITE_SITE_NAME", "WEBSITE_SLOT_NAME", "CONTAINER_APP_NAME", "AzureWebJobsStorage__accountName",
+	}
+	secret = []string{
+		"SOLOIST_ALERT_WEBHOOK=%", "SOLOIST_ALERT_WEBHOOK=https://me:%@hooks.example/", "SOLOIST_ALERT_SECRET=%", "SOLOIST_JOB_BEAT_PING=https://hc.example/%",
+		"SOLOIST_READ_TOKEN=%", "SOLOIST_ADMIN_TOKEN=%", "AzureWebJobsStorage__clientSecret=%",
+		"SOLOIST_STORAGE=AccountName=acct;AccountKey=%", "SOLOIST_STORAGE=BlobEndpoint=https://x;SharedAccessSignature=sig=%",
+		"SOLOIST_STORAGE=https://acct.blob.core.windows.net/?sig=%", "SOLOIST_STORAGE=https://me:%@acct.blob.core.windows.net/",
+		"AzureWebJobsStorage=AccountName=acct;AccountKey=%", "AzureWebJobsStorage=BlobEndpoint=https://x;SharedAccessSignature=sig=%",
+		"AzureWebJobsStorage__blobServiceUri=https://acct.blob.core.windows.net/?sig=%",
+	}
+)
+
+// Whatever a variable is set to is taken, or named as a mistake; what is secret
+// of it is told in neither case, and nothing that moves a terminal's cursor.
+func FuzzSettings(f *testing.F) {
+	for i := range shown {
+		for _, value := range []string{"", "x", "45s", "-1s", ":0", "\x1b[2J\r\n", "0 3 * * *", "TZ=UTC", "é", "true", strings.Repeat("9", 300)} {
+			f.Add(byte(i), "", value)
+		}
+	}
+	for i := range secret {
+		for _, more := range []string{"", ";", " ", "\n", "&", "%", "==", ";AccountKey=", ";BlobEndpoint=:", "/?"} {
+			f.Add(byte(len(shown)+i), "", more)
+			f.Add(byte(len(shown)+i), more, "")
+		}
+	}
+	f.Fuzz(func(t *testing.T, which byte, before, after string) {
+		n := int(which) % (len(shown) + len(secret))
+		var name, value string
+		if n < len(shown) {
+			name, value = shown[n], before+after
+		} else {
+			name, value, _ = strings.Cut(secret[n-len(shown)], "=")
+			value = strings.Replace(value, "%", before+key+after, 1)
+		}
+		if strings.ContainsRune(value, 0) {
+			return // none can have that
+		}
+		pairs := []string{name + "=" + value}
+		if !strings.Contains(name, "orage") {
+			pairs = append(pairs, "SOLOIST_STORAGE=memory:") // which the platforms ask for
+		}
+		environment(t, pairs...)
+		got := run(t.Context(), host.Program{Work: work()}, "validate")
+		told := got.out + got.err
+		if strings.Contains(told, key) {
+			t.Errorf("%s=%q: a secret is told: %s", name, value, told)
+		}
+		if i := strings.IndexFunc(told, func(c rune) bool { return c != '\n' && unicode.IsControl(c) }); i >= 0 {
+			t.Errorf("%s=%q: %q is told raw", name, value, told[i:])
+		}
+		family, _, _ := strings.Cut(name, "__")
+		if got.code != 0 && (got.code != 2 || !strings.Contains(told, family)) {
+			t.Errorf("%s=%q: got code %d, %s", name, value, got.code, told)
+		}
+	})
+}
+
+// validate and doctor tell what a lease costs that is shorter than the store's shortest, and no other.
+func TestPriceOfShortLease(t *testing.T) {
+	program := host.Program{Work: []soloist.Work{
+		soloist.Singleton{Name: "feed", Lease: 3 * time.Second, Do: do},
+		soloist.Singleton{Name: "parts", Lease: time.Second, Shards: 4, Do: do},
+		soloist.Job{Name: "report", Schedule: "@hourly", Lease: 5 * time.Second, Do: do},
+		soloist.Job{Name: "nightly", Schedule: "@daily", Do: do},
+	}}
+	environment(t, "SOLOIST_STORAGE=UseDevelopmentStorage=true")
+	wantRun(t, program, "validate", 0, `
+		ok: 2 jobs, 2 singletons, app demo on http://127.0.0.1:10000/devstoreaccount1/soloist
+		feed: lease 3s, shorter than the 15s of the store, so its holder beats: about $1.37 a month for the replica that runs it and $1.14 for each other one
+		parts: lease 1s, shorter than the 15s of the store, so its holder beats: about $3.65 a month for the replica that runs it and $3.42 for each other one, for each of 4 shards
+		report: lease 5s, shorter than the 15s of the store, so its holder beats: about $0.0013 for each hour of its runs, and as much at most for each other replica
+	`)
+	wantLines(t, program, "validate --json", 0, `"feed: lease 3s,`)
+	environment(t, "SOLOIST_STORAGE=UseDevelopmentStorage=true", "SOLOIST_LEASE=2s")
+	wantLines(t, program, "validate", 0, "nightly: lease 2s,")
+	environment(t, "SOLOIST_STORAGE=memory:")
+	if got := run(t.Context(), program, "validate"); strings.Contains(got.out, "beats") {
+		t.Errorf("a store that takes such leases: %+v", got)
+	}
+}
+
+// TestDeadlinesThatNothingKeeps has ways of running that look for ticks once a minute.
+func TestDeadlinesThatNothingKeeps(t *testing.T) {
+	const apps, functions, none = "CONTAINER_APP_JOB_NAME=demo", "FUNCTIONS_CUSTOMHANDLER_PORT=1", "X=1"
+	for _, tt := range []struct {
+		name, where string
+		job         soloist.Job
+		want        string // empty: it can be kept
+	}{
+		{"less than a start", apps, soloist.Job{Schedule: "* * * * *", StartingDeadline: 5 * time.Second}, "a run may start 5s after its tick"},
+		{"a start", apps, soloist.Job{Schedule: "* * * * *", StartingDeadline: 10 * time.Second}, ""},
+		{"between two looks", apps, soloist.Job{Schedule: "30 * * * * *", StartingDeadline: 39 * time.Second}, ":30Z 40s after it at the earliest"},
+		{"long enough", apps, soloist.Job{Schedule: "30 * * * * *", StartingDeadline: 40 * time.Second}, ""},
+		{"one lease, as late ones are skipped", apps, soloist.Job{Schedule: "@every 30s", Missed: soloist.SkipMissed}, "a run may start 30s after its tick"},
+		{"no deadline", apps, soloist.Job{Schedule: "30 * * * * *"}, ""},
+		{"a replica that serves", none, soloist.Job{Schedule: "* * * * *", StartingDeadline: time.Second}, ""},
+		{"a timer of its own", functions, soloist.Job{Schedule: "30 * * * * *", StartingDeadline: 5 * time.Second}, ""},
+		{"the timer for all", functions, soloist.Job{Schedule: "30 2 * * * ; 30 5 12 * * *", StartingDeadline: 5 * time.Second}, "the function tick looks for the tick of"},
+		{"the timer for all, at whole minutes", functions, soloist.Job{Schedule: "30 2 * * *", TimeZone: "Europe/Berlin", StartingDeadline: 5 * time.Second}, ""},
+	} {
+		environment(t, tt.where, "SOLOIST_STORAGE=memory:")
+		tt.job.Name, tt.job.Do = "x", do
+		p := host.Program{Work: []soloist.Work{tt.job}, Now: spring}
+		for _, command := range []string{"validate", "doctor"} {
+			got := run(t.Context(), p, command)
+			text := got.out + got.err
+			if told := strings.Contains(text, "a run may start"); told != (tt.want != "") || !strings.Contains(text, tt.want) || told && got.code != 2 {
+				t.Errorf("%s: %s: got %+v, want %q", tt.name, command, got, tt.want)
+			}
+		}
+		if got := run(t.Context(), p, "next"); got.code != 0 {
+			t.Errorf("%s: next: got %+v", tt.name, got)
+		}
+	}
+}
+
+func TestScheduleOfAFollowerIsRefused(t *testing.T) {
+	environment(t, "SOLOIST_STORAGE=memory:", "SOLOIST_JOB_REPORT_SCHEDULE=@daily")
+	wantLines(t, host.Program{Work: chain()}, "validate", 2,
+		"SOLOIST_JOB_REPORT_SCHEDULE is set: the ticks of report are those of the jobs that it follows, import")
+}
+
+func TestSweepSettingInFunctions(t *testing.T) {
+	environment(t, "SOLOIST_SWEEP=720h", "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	_, log := logged(t, host.Program{Store: &local.Memory{}, Work: work()[:1]})
+	wantText(t, "log", log.String(), "SOLOIST_SWEEP has no effect in Functions")
 }

@@ -51,19 +51,3 @@ func TestSweepCommand(t *testing.T) {
 		}
 	})
 }
-
-func TestSweepSettingInFunctions(t *testing.T) {
-	environment(t, "SOLOIST_SWEEP=720h", "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
-	_, log := logged(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Do: do}}})
-	if !strings.Contains(log.String(), "SOLOIST_SWEEP has no effect in Functions") {
-		t.Errorf("got %s", log)
-	}
-}
-
-func TestSweepSettingIsRefused(t *testing.T) {
-	environment(t, "SOLOIST_SWEEP=5m")
-	p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Do: do}}}
-	if got := run(t.Context(), p, "validate"); got.code != 2 || !strings.Contains(got.err, "SOLOIST_SWEEP") || !strings.Contains(got.err, "30d") {
-		t.Errorf("got %+v", got)
-	}
-}
