@@ -79,8 +79,7 @@ func (w *woken) serve(t *testing.T) (stop func(), code <-chan int) {
 
 // tick waits for ticks that are due within the stay, and then sets the alarm for the next one, less the lead.
 func TestTickHandsOverToTheAlarm(t *testing.T) {
-	environment(t, "SOLOIST_ALARM=queue")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ALARM=queue"}, func(t *testing.T) {
 		w := newWoken("1,2 0 * * *", "@hourly")
 		begin := time.Now()
 		got := run(t.Context(), w.Program, "tick")
@@ -99,8 +98,7 @@ func TestTickHandsOverToTheAlarm(t *testing.T) {
 
 // A stop while tick waits for the next tick is no failure: it sets the alarm, and does nothing else.
 func TestTickIsStoppedWhileItWaits(t *testing.T) {
-	environment(t, "SOLOIST_ALARM=queue")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ALARM=queue"}, func(t *testing.T) {
 		w := newWoken("1 * * * *")
 		ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
 		defer stop()
@@ -111,10 +109,10 @@ func TestTickIsStoppedWhileItWaits(t *testing.T) {
 	})
 }
 
-// If the alarm cannot be set, tick says so and exits with code 1, and the old message stays.
+// If the alarm cannot be set, tick exits with code 1, and the old message stays. The log says so as an error, which is what
+// alerts look for.
 func TestTickFailsWithoutAlarm(t *testing.T) {
-	environment(t, "SOLOIST_ALARM=queue")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_LOG_FORMAT=json"}, func(t *testing.T) {
 		w := newWoken("@hourly")
 		run(t.Context(), w.Program, "tick")
 		time.Sleep(time.Until(w.queue.First()))
@@ -124,40 +122,26 @@ func TestTickFailsWithoutAlarm(t *testing.T) {
 			}
 			return alarmtest.Fate{}
 		}
-		got := run(t.Context(), w.Program, "tick", "--json")
-		if got.code != 1 || !strings.Contains(got.err, "the alarm may not be set, so the next tick may wait for the platform's timer: ") || !strings.Contains(got.err, "AuthorizationPermissionMismatch") || !strings.Contains(got.out, "succeeded") {
-			t.Errorf("got %+v", got)
+		got, errs := run(t.Context(), w.Program, "tick", "--json"), 0
+		for text := range strings.Lines(got.err) {
+			var line struct{ Level, Msg, Error string }
+			if err := json.Unmarshal([]byte(text), &line); err != nil {
+				t.Errorf("got %s: %v", text, err)
+			}
+			if line.Level == "ERROR" && strings.HasPrefix(line.Msg, "the alarm may not be set, so the next tick may wait for the platform's timer") && strings.Contains(text, "AuthorizationPermissionMismatch") {
+				errs++
+			}
+		}
+		if got.code != 1 || errs != 1 || !strings.Contains(got.out, "succeeded") {
+			t.Errorf("got %+v, want one line of an error", got)
 		}
 		w.wantPending(t, "00:59:00")
 	})
 }
 
-// The log says so as an error, which is what alerts look for.
-func TestTickLogsThatItHasNoAlarm(t *testing.T) {
-	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_LOG_FORMAT=json")
-	synctest.Test(t, func(t *testing.T) {
-		w := newWoken("@hourly")
-		w.queue.Meet = func(alarmtest.Call) alarmtest.Fate { return alarmtest.Fate{Err: errors.New("403")} }
-		got, errs := run(t.Context(), w.Program, "tick"), 0
-		for text := range strings.Lines(got.err) {
-			var line struct{ Level, Msg string }
-			if err := json.Unmarshal([]byte(text), &line); err != nil {
-				t.Errorf("got %s: %v", text, err)
-			}
-			if line.Level == "ERROR" && strings.HasPrefix(line.Msg, "the alarm may not be set") {
-				errs++
-			}
-		}
-		if got.code != 1 || errs != 1 {
-			t.Errorf("got %+v, want one line of an error", got)
-		}
-	})
-}
-
 // A replica that serves ends by itself when nothing is due for its stay, and leaves one alarm.
 func TestServeEndsByItself(t *testing.T) {
-	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_STAY=3m")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_STAY=3m"}, func(t *testing.T) {
 		w := newWoken("2,4 * * * *")
 		stop, code := w.serve(t)
 		defer stop()
@@ -165,14 +149,7 @@ func TestServeEndsByItself(t *testing.T) {
 		if len(w.times()) != 2 || len(code) != 0 {
 			t.Errorf("after 6 min: ran at %q, and has ended: %t", w.times(), len(code) == 1)
 		}
-		select {
-		case got := <-code:
-			if got != 0 {
-				t.Errorf("it ended with code %d", got)
-			}
-		case <-time.After(time.Hour):
-			t.Error("it did not end")
-		}
+		wantEnd(t, code)
 		if at := time.Now().UTC().Format("15:04"); at != "00:07" {
 			t.Errorf("it ended at %s", at)
 		}
@@ -183,8 +160,7 @@ func TestServeEndsByItself(t *testing.T) {
 // SOLOIST_STAY=0, or a singleton, keeps it up: it hands over, and so it does after each alarm.
 func TestServeStays(t *testing.T) {
 	for _, test := range []struct{ name, stay string }{{"no stay", "0"}, {"singleton", "2m"}} {
-		environment(t, "SOLOIST_ALARM=queue", "SOLOIST_STAY="+test.stay)
-		synctest.Test(t, func(t *testing.T) {
+		bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_STAY=" + test.stay}, func(t *testing.T) {
 			w := newWoken("@hourly")
 			if test.name == "singleton" {
 				w.Work = append(w.Work, soloist.Singleton{Name: "leader", Do: untilStopped})
@@ -206,21 +182,14 @@ func TestServeStays(t *testing.T) {
 
 // A message that asks for nothing does not keep an app up until the next tick, as the first one of a day.
 func TestServeThatStaysClearsMessages(t *testing.T) {
-	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_STAY=0")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_STAY=0"}, func(t *testing.T) {
 		w := newWoken("@daily")
 		stop, code := w.serve(t)
 		time.Sleep(10 * time.Minute)
-		if got := run(t.Context(), w.Program, "wake"); got.code != 0 {
-			t.Fatalf("got %+v", got)
-		}
-		if n := w.queue.Visible(time.Now()); n != 1 {
-			t.Fatalf("got %d visible messages, want the one of wake", n)
-		}
+		wantLines(t, w.Program, "wake", 0)
+		wantEqual(t, "visible messages, with the one of wake", w.queue.Visible(time.Now()), 1)
 		time.Sleep(6 * time.Minute)
-		if n := w.queue.Visible(time.Now()); n != 0 {
-			t.Errorf("got %d visible messages six minutes later", n)
-		}
+		wantEqual(t, "visible messages six minutes later", w.queue.Visible(time.Now()), 0)
 		stop()
 		<-code
 	})
@@ -228,27 +197,19 @@ func TestServeThatStaysClearsMessages(t *testing.T) {
 
 // While a job runs nothing is handed over; a stop sets the alarm for what it has left.
 func TestServeSetsAlarmWhenStopped(t *testing.T) {
-	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_GRACE=1s")
-	synctest.Test(t, func(t *testing.T) {
-		w := newWoken()
-		w.Work = []soloist.Work{soloist.Job{Name: "long", Schedule: "1 0 * * *", Interrupted: soloist.Rerun, Do: func(ctx context.Context, _ *soloist.Run) error {
-			<-ctx.Done()
-			return context.Cause(ctx)
-		}}}
+	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_GRACE=1s"}, func(t *testing.T) {
+		w, long := newWoken(), lastingJob("long", "1 0 * * *", 24*time.Hour)
+		long.Interrupted = soloist.Rerun
+		w.Work = []soloist.Work{long}
 		stop, code := w.serve(t)
 		time.Sleep(20 * time.Minute)
 		if len(code) != 0 {
 			t.Fatal("it has ended under a run")
 		}
-		all, err := w.queue.Receive(t.Context(), 32, time.Hour) // somebody empties the queue
-		if err != nil || len(all) != 1 {
-			t.Fatalf("under a run got the messages %+v, %v", all, err)
-		}
-		w.queue.Delete(t.Context(), all[0].Receipt)
+		wantEqual(t, "messages under a run", len(w.queue.All()), 1)
+		w.empty(t)
 		stop()
-		if got := <-code; got != 0 {
-			t.Errorf("it ended with code %d", got)
-		}
+		wantCode(t, <-code, 0)
 		if n := w.queue.Visible(time.Now()); n == 0 {
 			t.Errorf("the run that was interrupted wakes nobody up: %+v", w.queue.All())
 		}
@@ -257,41 +218,27 @@ func TestServeSetsAlarmWhenStopped(t *testing.T) {
 
 // An order wakes the app up; if that fails, the order stands, and the command says so.
 func TestOrderRings(t *testing.T) {
-	environment(t, "SOLOIST_ALARM=queue")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ALARM=queue"}, func(t *testing.T) {
 		w := newWoken("@hourly")
 		run(t.Context(), w.Program, "tick")
 		for i, command := range []string{"run job-a --no-wait", "pause job-a", "resume job-a"} {
-			if got := run(t.Context(), w.Program, strings.Fields(command)...); got.code != 0 {
-				t.Errorf("%s: got %+v", command, got)
-			}
-			if n := w.queue.Visible(time.Now()); n != i+1 {
-				t.Errorf("after %s %d messages are visible", command, n)
-			}
+			wantLines(t, w.Program, command, 0)
+			wantEqual(t, "visible messages after "+command, w.queue.Visible(time.Now()), i+1)
 		}
 		time.Sleep(10 * time.Second)
-		got := run(t.Context(), w.Program, "tick")
-		if got.code != 0 || !strings.Contains(got.out, "succeeded") {
-			t.Errorf("got %+v, want the run that was ordered", got)
-		}
+		wantLines(t, w.Program, "tick", 0, "succeeded") // the run that was ordered
 		w.wantPending(t, "00:59:00")
-		w.queue.Meet = func(alarmtest.Call) alarmtest.Fate { return alarmtest.Fate{Err: errors.New("no queue")} }
-		got = run(t.Context(), w.Program, "run", "job-a", "--no-wait")
-		if got.code != 1 || !strings.Contains(got.err, "it is ordered, but no replica could be woken up: the next one that is up obeys") {
-			t.Errorf("got %+v", got)
-		}
+		w.queue.Meet = noQueue
+		wantLines(t, w.Program, "run job-a --no-wait", 1, "it is ordered, but no replica could be woken up: the next one that is up obeys")
 	})
 }
 
 // With no tick to come there is no alarm, and no error.
 func TestNoTickNoAlarm(t *testing.T) {
-	environment(t, "SOLOIST_ALARM=queue")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ALARM=queue"}, func(t *testing.T) {
 		w := newWoken()
 		w.Work = []soloist.Work{soloist.Job{Name: "over", Schedule: "@hourly", Until: time.Now().Add(time.Minute), Do: w.do}}
-		if got := run(t.Context(), w.Program, "tick"); got.code != 0 || !strings.Contains(got.err, "no tick is to come") {
-			t.Errorf("got %+v", got)
-		}
+		wantLines(t, w.Program, "tick", 0, "no tick is to come")
 		if all := w.queue.All(); len(all) != 0 {
 			t.Errorf("got %+v", all)
 		}
@@ -301,8 +248,7 @@ func TestNoTickNoAlarm(t *testing.T) {
 // An order over HTTP puts a message, as one by a command does: else the platform ends the replica that has taken it as one
 // that has nothing to do.
 func TestOrderOverHTTPPutsMessage(t *testing.T) {
-	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_STAY=0", "SOLOIST_ADMIN_TOKEN="+adminToken)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_STAY=0", "SOLOIST_ADMIN_TOKEN=" + adminToken}, func(t *testing.T) {
 		w := newWoken("@hourly")
 		s := open(t, w.Program)
 		s.tick()
@@ -313,41 +259,28 @@ func TestOrderOverHTTPPutsMessage(t *testing.T) {
 				t.Errorf("%d messages are visible after %s, want %d", n, order, i+1)
 			}
 		}
-		s.wait()
 	})
 }
 
 // wake puts a message that is visible at once, and status says which alarm is pending.
 func TestWakeAndStatusOfAlarm(t *testing.T) {
-	environment(t, "SOLOIST_ALARM=queue")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ALARM=queue"}, func(t *testing.T) {
 		w := newWoken("@hourly")
-		status := func(want string) {
-			t.Helper()
-			if got := run(t.Context(), w.Program, "status"); got.code != 0 || !strings.Contains(got.out, "\nalarm: "+want) {
-				t.Errorf("got %+v, want %q", got, want)
-			}
-		}
 		w.queue.Name = "https://a/before"
 		run(t.Context(), w.Program, "tick")
-		status("at 2000-01-01 00:59:00Z, in 59m, for the tick of 2000-01-01 01:00:00Z\n")
+		wantLines(t, w.Program, "status", 0, "\nalarm: at 2000-01-01 00:59:00Z, in 59m, for the tick of 2000-01-01 01:00:00Z\n")
 		w.queue.Name = "https://a/after"
-		status("none is set in this queue: the last one is in https://a/before\n")
+		wantLines(t, w.Program, "status", 0, "\nalarm: none is set in this queue: the last one is in https://a/before\n")
 		w.queue.Name = "https://a/before"
-		if got := run(t.Context(), w.Program, "wake"); got.code != 0 || !strings.Contains(got.out, "a message is in the queue demo-alarm") || w.queue.Visible(time.Now()) != 1 {
-			t.Errorf("got %+v", got)
-		}
+		wantLines(t, w.Program, "wake", 0, "a message is in the queue demo-alarm")
+		wantEqual(t, "visible messages", w.queue.Visible(time.Now()), 1)
 		time.Sleep(59*time.Minute + time.Second)
-		status("the last one was at 2000-01-01 00:59:00Z: a replica answers it, and sets the next one\n")
-		w.queue.Meet = func(alarmtest.Call) alarmtest.Fate { return alarmtest.Fate{Err: errors.New("no queue")} }
-		if got := run(t.Context(), w.Program, "wake", "--json"); got.code != 1 || !strings.Contains(got.out, `could not be put into the queue: no queue"`) {
-			t.Errorf("got %+v", got)
-		}
+		wantLines(t, w.Program, "status", 0, "\nalarm: the last one was at 2000-01-01 00:59:00Z: a replica answers it, and sets the next one\n")
+		w.queue.Meet = noQueue
+		wantLines(t, w.Program, "wake --json", 1, `could not be put into the queue: no queue"`)
 	})
 	environment(t)
-	if got := run(t.Context(), host.Program{Work: work()}, "wake"); got.code != 2 || !strings.Contains(got.err, "set SOLOIST_ALARM=queue") {
-		t.Errorf("got %+v", got)
-	}
+	wantLines(t, host.Program{Work: work()}, "wake", 2, "set SOLOIST_ALARM=queue")
 }
 
 // next is the next version of the program, with one job more.
@@ -360,8 +293,7 @@ func (w *woken) next(schedule string) host.Program {
 // An execution of the version before is in a long run while another version is deployed. It leaves the message of wake to that
 // version, whose new job it does not know.
 func TestWakeOutlastsExecutionOfOldVersion(t *testing.T) {
-	environment(t, "SOLOIST_ALARM=queue")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ALARM=queue"}, func(t *testing.T) {
 		w := newWoken()
 		w.Work = []soloist.Work{lastingJob("long", "0 6 * * *", 10*time.Minute)}
 		run(t.Context(), w.Program, "tick")
@@ -370,9 +302,7 @@ func TestWakeOutlastsExecutionOfOldVersion(t *testing.T) {
 		go func() { done <- run(t.Context(), w.Program, "tick") }()
 		time.Sleep(2 * time.Minute)
 		next := w.next("@hourly")
-		if got := run(t.Context(), next, "wake"); got.code != 0 {
-			t.Fatalf("got %+v", got)
-		}
+		wantLines(t, next, "wake", 0)
 		if got := <-done; got.code != 0 || !strings.Contains(got.err, "left to the version of the program that was deployed") {
 			t.Errorf("got %+v", got)
 		}
@@ -380,9 +310,7 @@ func TestWakeOutlastsExecutionOfOldVersion(t *testing.T) {
 		if n := w.queue.Visible(time.Now()); n != 1 {
 			t.Fatalf("%d messages are visible, want the one of wake: %+v", n, w.queue.All())
 		}
-		if got := run(t.Context(), next, "tick"); got.code != 0 {
-			t.Errorf("got %+v", got)
-		}
+		wantLines(t, next, "tick", 0)
 		w.wantPending(t, "06:59:00")
 	})
 }
@@ -438,15 +366,12 @@ func newerNote(t *testing.T) *woken {
 
 // With a note that cannot be used the alarm is set all the same, so a stop of serve is no failure.
 func TestServeWithNewerNote(t *testing.T) {
-	environment(t, "SOLOIST_ALARM=queue")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ALARM=queue"}, func(t *testing.T) {
 		w := newerNote(t)
 		stop, code := w.serve(t)
 		time.Sleep(time.Second)
 		stop()
-		if got := <-code; got != 0 {
-			t.Errorf("serve ended with code %d", got)
-		}
+		wantCode(t, <-code, 0)
 		w.wantPending(t, "23:59:00")
 	})
 }
@@ -458,14 +383,25 @@ func TestRunByTriggerWithNewerNote(t *testing.T) {
 		w := newerNote(t)
 		s, log := logged(t, w.Program)
 		for range 3 {
-			if code, logs := s.invoke(t, "job-a", byHTTP); code != 200 {
-				t.Errorf("got %d, %q", code, logs)
-			}
+			s.wantInvoked(t, "job-a", byHTTP, 200)
 		}
 		w.wantPending(t, "23:59:00")
 		if text := log.String(); !strings.Contains(text, "update the program") || strings.Contains(text, "ERROR") {
 			t.Errorf("the log has\n%s", text)
 		}
-		s.wait()
 	})
+}
+
+// noQueue is a queue out of reach.
+func noQueue(alarmtest.Call) alarmtest.Fate { return alarmtest.Fate{Err: errors.New("no queue")} }
+
+// wantEnd waits for the end of a program that ends by itself.
+func wantEnd(t *testing.T, code <-chan int) {
+	t.Helper()
+	select {
+	case got := <-code:
+		wantCode(t, got, 0)
+	case <-time.After(time.Hour):
+		t.Error("it did not end")
+	}
 }

@@ -5,7 +5,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,72 +44,6 @@ func obedient() []soloist.Work {
 func untilCancelled(ctx context.Context, _ *soloist.Run) error {
 	<-ctx.Done()
 	return ctx.Err()
-}
-
-func TestStepDown(t *testing.T) {
-	bubble(t, []string{"SOLOIST_ADMIN_TOKEN=" + adminToken, "CONTAINER_APP_REPLICA_NAME=replica-a"}, func(t *testing.T) {
-		backend := &local.Memory{}
-		s := open(t, host.Program{Work: obedient(), Store: backend})
-		ended := s.underway(5 * time.Second)
-		begin := time.Now()
-		got := s.send(http.MethodPost, "/api/v1/jobs/long/step-down", "Bearer "+adminToken)
-		wantAnswer(t, "step down", got, 200, `{"job":"long","status":"handed over"`, `"kind":"step-down","job":"long","by":"admin over HTTP"`)
-		synctest.Wait() // the answer comes at the end of the run; its outcome and the release follow
-		if e, err := backend.Read(t.Context(), "demo/long"); err != nil || e.State.Live() {
-			t.Errorf("got the lease %s, %v", e.State, err)
-		}
-		if took := time.Since(begin); took < 24*time.Second || took > 26*time.Second {
-			t.Errorf("took %s, want the grace", took)
-		}
-		ended()
-		wantAnswer(t, "again", s.send(http.MethodPost, "/api/v1/jobs/long/step-down", "Bearer "+adminToken), 409, "nothing runs")
-	})
-}
-
-func TestStepDownOfRunThatDoesNotReturn(t *testing.T) {
-	bubble(t, []string{"SOLOIST_ADMIN_TOKEN=" + adminToken}, func(t *testing.T) {
-		release := make(chan struct{})
-		s := open(t, host.Program{Work: late(release), Store: &local.Memory{}})
-		ended := s.underway(5 * time.Second)
-		got := s.send(http.MethodPost, "/api/v1/jobs/late/step-down", "Bearer "+adminToken)
-		wantAnswer(t, "step down", got, 202, `{"job":"late","status":"stopping"`, `"note":"its run has not returned after 1m25s"`)
-		close(release)
-		ended()
-	})
-}
-
-func TestWhoMaySendAStepDown(t *testing.T) {
-	for _, test := range []struct {
-		name, token, method, path, header string
-		code                              int
-	}{
-		{"no token is set", "", "POST", "/api/v1/jobs/long/step-down", "Bearer " + adminToken, 403},
-		{"no token is set, and none sent", "", "POST", "/api/v1/jobs/long/step-down", "", 403},
-		{"none", adminToken, "POST", "/api/v1/jobs/long/step-down", "", 401},
-		{"wrong", adminToken, "POST", "/api/v1/jobs/long/step-down", "Bearer wrong", 401},
-		{"longer", adminToken, "POST", "/api/v1/jobs/long/step-down", "Bearer " + adminToken + "x", 401},
-		{"the one for reading", adminToken, "POST", "/api/v1/jobs/long/step-down", "Bearer " + readToken, 401},
-		{"as a password", adminToken, "POST", "/api/v1/jobs/beat/step-down", basic("anybody", adminToken), 401},
-		{"none, of an unknown job", adminToken, "POST", "/api/v1/jobs/none/step-down", "", 401},
-		{"unknown job", adminToken, "POST", "/api/v1/jobs/none/step-down", "Bearer " + adminToken, 404},
-		{"has no record yet", adminToken, "POST", "/api/v1/jobs/beat/step-down", "Bearer " + adminToken, 404},
-		{"on each replica", adminToken, "POST", "/api/v1/jobs/cache/step-down", "Bearer " + adminToken, 409},
-		{"GET", adminToken, "GET", "/api/v1/jobs/long/step-down", "Bearer " + adminToken, 405},
-		{"PUT", adminToken, "PUT", "/api/v1/jobs/long/step-down", "Bearer " + adminToken, 405},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			environment(t, "SOLOIST_ADMIN_TOKEN="+test.token, "SOLOIST_READ_TOKEN="+readToken)
-			s := open(t, host.Program{Work: obedient(), Store: &local.Memory{}})
-			got := s.send(test.method, test.path, test.header)
-			wantAnswer(t, test.path, got, test.code)
-			if asks := got.Header().Get("WWW-Authenticate") == "Bearer"; asks != (test.code == 401) {
-				t.Errorf("got %q", got.Header())
-			}
-			if strings.Contains(got.Body.String(), adminToken) {
-				t.Error("the token is told")
-			}
-		})
-	}
 }
 
 // The list has of each job what status --json has, and more.
@@ -322,4 +259,62 @@ func TestJobAsJSON(t *testing.T) {
 		t.Errorf("got the ticks %v", ticks)
 	}
 	wantAnswer(t, "night-report", s.get("/api/v1/jobs/night-report"), 200, `"zone":"Europe/Berlin"`, `"clock":"clock goes forward on 2026-03-29"`)
+}
+
+// Parameters that cannot be read are no reason to answer as if there were none.
+func TestUnreadableParametersAreRefused(t *testing.T) {
+	environment(t)
+	s := open(t, host.Program{Work: work(), Store: &local.Memory{}})
+	over, cancel := context.WithCancel(t.Context())
+	cancel() // else a stream goes on
+	for _, path := range []string{"/api/v1/jobs", "/api/v1/jobs/beat/history", "/api/v1/locks", "/api/v1/stream"} {
+		for _, query := range []string{"?q=%zz", "?limit=1;offset=2", "?%q", "?q=a&q=b"} {
+			w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "http://localhost"+path, nil).WithContext(over)
+			r.URL.RawQuery = strings.TrimPrefix(query, "?")
+			s.ServeHTTP(w, r)
+			wantAnswer(t, path+query, w, 400, `"error":`)
+		}
+	}
+}
+
+// What follows the JSON of a body may be what the caller meant.
+func TestBodyIsOneJSONValue(t *testing.T) {
+	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
+	s := open(t, host.Program{Work: work(), Store: &local.Memory{}})
+	cookies := signedIn(t, s, adminToken)
+	for body, code := range map[string]int{`{"reason":"a"}{"reason":"b"}`: 400, `{} x`: 400, `{}]`: 400, "{}\n ": 200, "": 200} {
+		wantAnswer(t, body, s.ask("POST", "/api/v1/jobs/beat/pause", body, cookies), code)
+	}
+	for _, body := range []string{`{"token":"` + adminToken + `"} {}`, `{"token":"` + adminToken + `"}]`} {
+		wantAnswer(t, "sign in", s.ask("POST", "/api/v1/session", body, nil), 400)
+	}
+}
+
+// What a caller types is told to a terminal as it is, and moves no cursor.
+func TestCommandsEscapeTheirArguments(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no such names of files")
+	}
+	environment(t)
+	dir := t.TempDir()
+	file(t, filepath.Join(dir, "go.mod"), "module example.org/x\n")
+	named := filepath.Join(dir, "a\x1b[31mb")
+	p := host.Program{Work: jobs(soloist.Job{Name: "night"}), Store: &local.Memory{}}
+	for i, args := range [][]string{
+		{"functions", named, "--binary", stand(t)},
+		{"functions", named, "--binary", named},
+		{"deploy-files", "containerapp", named, "--package", "./jobs"}, // which refuses such a name
+		{"status", "--\x1b[31mx"}, {"\x1b[31m"}, {"pause", "\x1b[31m"}, {"run", "\x1b[31m", "--here"}, {"pause", "night", "--until", "\x1b[31m"},
+	} {
+		got := run(t.Context(), p, args...)
+		if (i == 0) != (got.code == 0) {
+			t.Errorf("%q: got %+v", args, got)
+		}
+		if wantPlain(t, strings.Join(args, " "), got.out+got.err); !strings.Contains(got.out+got.err, `\x1b[31m`) {
+			t.Errorf("%q: got %+v, want the name escaped", args, got)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(named, "host.json")); err != nil {
+		t.Error(err)
+	}
 }

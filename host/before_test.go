@@ -105,14 +105,11 @@ func TestStopWhileBeforeRuns(t *testing.T) {
 }
 
 func TestTickDoesWhatComesBefore(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		backend, n := &local.Memory{}, atomic.Int64{}
 		p := host.Program{Store: backend, Work: work(), Before: counting(&n)}
 		for range 2 {
-			if got := run(t.Context(), p, "tick"); got.code != 0 {
-				t.Errorf("got %+v", got)
-			}
+			wantLines(t, p, "tick", 0)
 		}
 		if n.Load() != 1 {
 			t.Errorf("it was done %d times, want once for its key", n.Load())
@@ -127,8 +124,7 @@ func TestTickDoesWhatComesBefore(t *testing.T) {
 }
 
 func TestTickWhenBeforeIsGivenUp(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		ran := false
 		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1s", Do: func(context.Context, *soloist.Run) error {
 			ran = true
@@ -151,8 +147,7 @@ func TestTickWhenBeforeIsGivenUp(t *testing.T) {
 }
 
 func TestInvocationsWaitForBefore(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
 		n, ran := atomic.Int64{}, atomic.Int64{}
 		release := make(chan struct{})
 		s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{
@@ -187,8 +182,7 @@ func TestInvocationsWaitForBefore(t *testing.T) {
 
 // An invocation that has no more time ends, and the next one goes on.
 func TestInvocationsWithinTheirTimeBefore(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_TIMEOUT=60s")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_TIMEOUT=60s"}, func(t *testing.T) {
 		tries := atomic.Int64{}
 		s := open(t, host.Program{Store: &local.Memory{}, Work: work(), Before: []*soloist.Once{{Name: "migrate", Key: "v2",
 			Do: func(ctx context.Context, _ *soloist.Run) error {
@@ -215,20 +209,15 @@ func TestInvocationsWithinTheirTimeBefore(t *testing.T) {
 		if took := time.Since(begin); took > time.Minute {
 			t.Errorf("they took %s", took)
 		}
-		if code, logs := s.invoke(t, "tick", `{}`); code != 200 {
-			t.Errorf("got %d, %q", code, logs)
-		}
+		s.wantInvoked(t, "tick", `{}`, 200)
 	})
 }
 
 func TestInvocationsFailWhenBeforeIsGivenUp(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
 		s := open(t, host.Program{Store: &local.Memory{}, Work: work(), Before: before(func(context.Context) error { return errors.New("no such table") })})
 		for range 2 {
-			if code, logs := s.invoke(t, "tick", `{}`); code != 500 || !strings.Contains(strings.Join(logs, ""), "no such table") {
-				t.Errorf("got %d, %q", code, logs)
-			}
+			s.wantInvoked(t, "tick", `{}`, 500, "no such table")
 		}
 		wantAnswer(t, "readyz", s.get("/readyz"), 503, "migrate for v2", "no such table")
 	})
@@ -236,15 +225,12 @@ func TestInvocationsFailWhenBeforeIsGivenUp(t *testing.T) {
 
 // A call of an HTTP trigger, which runs a job by hand, waits too.
 func TestCallByHandFailsBefore(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_FAILURE=error")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_FAILURE=error"}, func(t *testing.T) {
 		s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
 			t.Error("the job ran")
 			return nil
 		}}}, Before: before(func(context.Context) error { return errors.New("no such table") })})
-		if code, logs := s.invoke(t, "beat", `{"Data":{"req":{"Method":"POST"}}}`); code != 500 || !strings.Contains(strings.Join(logs, ""), "no such table") {
-			t.Errorf("got %d, %q", code, logs)
-		}
+		s.wantInvoked(t, "beat", `{"Data":{"req":{"Method":"POST"}}}`, 500, "no such table")
 	})
 }
 
@@ -285,8 +271,7 @@ func TestReadyTellsFailureBefore(t *testing.T) {
 
 // What the jobs wait for may be the store.
 func TestOutageBefore(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
 		backend := newGated(&local.Memory{}, refuse(errDown))
 		s := open(t, host.Program{Store: backend, Work: work(), Before: counting(new(atomic.Int64))})
 		codes := make(chan int)
@@ -306,8 +291,7 @@ func TestOutageBefore(t *testing.T) {
 
 // What comes before the jobs has the lease of the settings, unless it names one.
 func TestLeaseBefore(t *testing.T) {
-	environment(t, "SOLOIST_LEASE=20s")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_LEASE=20s"}, func(t *testing.T) {
 		backend := &local.Memory{}
 		p := host.Program{Store: backend, Work: work(), Before: counting(new(atomic.Int64))}
 		run(t.Context(), p, "tick")
@@ -332,8 +316,7 @@ func TestLeaseBefore(t *testing.T) {
 
 // A probe without the token is told no text of an error.
 func TestReadyTellsNoErrorBefore(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_READ_TOKEN="+readToken)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_READ_TOKEN=" + readToken}, func(t *testing.T) {
 		s := open(t, host.Program{Store: &local.Memory{}, Work: work(), Before: before(func(context.Context) error { return errors.New("no such table") })})
 		s.invoke(t, "tick", `{}`)
 		got := s.get("/readyz")
@@ -358,18 +341,12 @@ func TestMistakesBefore(t *testing.T) {
 	if got.code != 2 {
 		t.Errorf("got code %d", got.code)
 	}
-	for _, want := range []string{
-		"Before 1 of 5 is nil",
+	wantText(t, "mistakes", got.err, "Before 1 of 5 is nil",
 		`Before: once "migrate": Key is empty, and this build has no version in its place: set Key`,
 		`Before: once "seed" for "v2" is there twice`,
 		`Before: once "": Name is "": it is empty`,
 		`Key is "v\n2": it has 3 bytes, or is not printable`,
-		"Do is nil",
-	} {
-		if !strings.Contains(got.err, want) {
-			t.Errorf("got no %q in\n%s", want, got.err)
-		}
-	}
+		"Do is nil")
 }
 
 // The version of the build is the key of what has none.

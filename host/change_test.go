@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -19,8 +18,7 @@ import (
 
 // An operator does over HTTP what the commands do, and the orders say who it was.
 func TestOrdersOverHTTP(t *testing.T) {
-	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ADMIN_TOKEN=" + adminToken}, func(t *testing.T) {
 		cancelled := make(chan error, 1)
 		long := soloist.Job{Name: "long", Schedule: "@every 1m", Do: func(ctx context.Context, _ *soloist.Run) error {
 			select {
@@ -33,10 +31,7 @@ func TestOrdersOverHTTP(t *testing.T) {
 		}}
 		p := host.Program{Work: []soloist.Work{long}, Store: &local.Memory{}}
 		s := open(t, p)
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		replica := &soloist.Scheduler{App: "demo", Jobs: []soloist.Job{long}, Store: p.Store, Logger: slog.New(slog.DiscardHandler)}
-		go func() { ended <- replica.Run(ctx) }()
+		defer replica(t, p, "replica-a")()
 		d := described(t, s)
 		cookies := signedIn(t, s, adminToken)
 		order := func(what, body string, code int, parts ...string) {
@@ -71,11 +66,6 @@ func TestOrdersOverHTTP(t *testing.T) {
 		got = s.get("/api/v1/orders")
 		d.wantAsDescribed(t, "GET", "/api/v1/orders", got)
 		wantOrders(t, got.Body.String(), "resume by Ada", "cancel by Ada", "run by Grace", "pause by Ada")
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		s.wait()
 	})
 }
 
@@ -128,7 +118,6 @@ func TestChangesNeedAdminToken(t *testing.T) {
 		wantAnswer(t, "unknown job", s.ask("POST", "/api/v1/jobs/none/"+what, "", admin), 404)
 	}
 	wantAnswer(t, "no lease", s.ask("POST", "/api/v1/jobs/cache/cancel", "", admin), 409)
-	s.wait()
 }
 
 // A store that keeps no orders says so; a lease is ended all the same.
@@ -146,5 +135,153 @@ func TestUnlockOverHTTP(t *testing.T) {
 	s.wait()
 	plain := open(t, host.Program{Work: work()[:1], Store: struct{ store.Store }{&local.Memory{}}})
 	wantAnswer(t, "no orders", plain.send("POST", "/api/v1/jobs/beat/pause", "Bearer "+adminToken), 409, "keeps no orders")
-	plain.wait()
+}
+
+// A job that the settings pause stays shown as paused after an order to pause it and one to
+// resume it, and the answer to the resume says so.
+func TestResumeOfJobPausedBySettings(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ADMIN_TOKEN=" + adminToken}, func(t *testing.T) {
+		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{
+			soloist.Job{Name: "nightly", Schedule: "0 2 * * *", Do: do, Paused: true}, soloist.Job{Name: "free", Schedule: "0 2 * * *", Do: do}}}
+		s := open(t, p)
+		s.tick()
+		time.Sleep(26 * time.Hour)
+		s.tick() // the tick is skipped
+		change := func(job, what string) string {
+			t.Helper()
+			got := s.send("POST", "/api/v1/jobs/"+job+"/"+what, "Bearer "+adminToken)
+			wantAnswer(t, what, got, 200, `"kind":"`+what+`"`)
+			time.Sleep(time.Minute)
+			return got.Body.String()
+		}
+		change("nightly", "pause")
+		if note := change("nightly", "resume"); !strings.Contains(note, "the settings of this replica pause nightly too") {
+			t.Errorf("the resume answers %s", note)
+		}
+		change("free", "pause")
+		if note := change("free", "resume"); strings.Contains(note, `"note"`) {
+			t.Errorf("the resume of another job answers %s", note)
+		}
+		wantAnswer(t, "after the resume", s.get("/api/v1/jobs/nightly"), 200, `"state":"paused"`)
+		wantAnswer(t, "the other job", s.get("/api/v1/jobs/free"), 200, `"state":"idle"`)
+	})
+}
+
+// A run that ends while the order to hand it over is written is no reason to call the order
+// refused.
+func TestStepDownOfRunThatEnds(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ADMIN_TOKEN=" + adminToken}, func(t *testing.T) {
+		short := lastingJob("short", "@every 1m", 6*time.Second)
+		backend := newGated(&local.Memory{}, nil)
+		s := open(t, host.Program{Work: []soloist.Work{short}, Store: backend})
+		ended := s.underway(5 * time.Second)
+		backend.set(func(op, _ string) error {
+			if op == "write document" {
+				time.Sleep(2 * time.Second)
+			}
+			return nil
+		})
+		got := s.send(http.MethodPost, "/api/v1/jobs/short/step-down", "Bearer "+adminToken)
+		wantAnswer(t, "step down", got, 202, `"status":"ordered"`, `"kind":"step-down"`, `"note":"its run is over"`)
+		ended()
+	})
+}
+
+// What can never be done is no trouble with the store, which a client would ask for again.
+func TestOrdersRefusedForGood(t *testing.T) {
+	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
+	s := open(t, host.Program{Work: obedient(), Store: &local.Memory{}})
+	s.tick()
+	for range 100 {
+		wantAnswer(t, "run", s.send(http.MethodPost, "/api/v1/jobs/beat/run", "Bearer "+adminToken), 200)
+	}
+	wantAnswer(t, "one run too many", s.send(http.MethodPost, "/api/v1/jobs/beat/run", "Bearer "+adminToken), 409, "100 runs of beat are ordered already")
+}
+
+// In an outage a run that goes on without its lease is told as trouble, though the store tells
+// nothing new of its job.
+func TestOverrunInOutageIsTrouble(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		release := make(chan struct{})
+		deaf := soloist.Job{Name: "deaf", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error { <-release; return nil }}
+		backend := newGated(&local.Memory{}, nil)
+		s := open(t, host.Program{Work: []soloist.Work{deaf}, Store: backend})
+		ended := s.underway(5 * time.Second)
+		wantAnswer(t, "before", s.get("/api/v1/jobs"), 200, `"trouble":0`)
+		backend.set(refuse(errDown))
+		time.Sleep(2 * time.Minute)
+		wantAnswer(t, "healthz", s.get("/healthz"), 503, `"status":"overrun"`)
+		s.get("/api/v1/jobs") // has the records read
+		time.Sleep(5 * time.Second)
+		wantAnswer(t, "in the outage", s.get("/api/v1/jobs"), 200, `"trouble":1`, `"trouble":true`)
+		backend.set(nil)
+		close(release)
+		ended()
+	})
+}
+
+func TestStepDown(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ADMIN_TOKEN=" + adminToken, "CONTAINER_APP_REPLICA_NAME=replica-a"}, func(t *testing.T) {
+		backend := &local.Memory{}
+		s := open(t, host.Program{Work: obedient(), Store: backend})
+		ended := s.underway(5 * time.Second)
+		begin := time.Now()
+		got := s.send(http.MethodPost, "/api/v1/jobs/long/step-down", "Bearer "+adminToken)
+		wantAnswer(t, "step down", got, 200, `{"job":"long","status":"handed over"`, `"kind":"step-down","job":"long","by":"admin over HTTP"`)
+		synctest.Wait() // the answer comes at the end of the run; its outcome and the release follow
+		if e, err := backend.Read(t.Context(), "demo/long"); err != nil || e.State.Live() {
+			t.Errorf("got the lease %s, %v", e.State, err)
+		}
+		if took := time.Since(begin); took < 24*time.Second || took > 26*time.Second {
+			t.Errorf("took %s, want the grace", took)
+		}
+		ended()
+		wantAnswer(t, "again", s.send(http.MethodPost, "/api/v1/jobs/long/step-down", "Bearer "+adminToken), 409, "nothing runs")
+	})
+}
+
+func TestStepDownOfRunThatDoesNotReturn(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ADMIN_TOKEN=" + adminToken}, func(t *testing.T) {
+		release := make(chan struct{})
+		s := open(t, host.Program{Work: late(release), Store: &local.Memory{}})
+		ended := s.underway(5 * time.Second)
+		got := s.send(http.MethodPost, "/api/v1/jobs/late/step-down", "Bearer "+adminToken)
+		wantAnswer(t, "step down", got, 202, `{"job":"late","status":"stopping"`, `"note":"its run has not returned after 1m25s"`)
+		close(release)
+		ended()
+	})
+}
+
+func TestWhoMaySendAStepDown(t *testing.T) {
+	for _, test := range []struct {
+		name, token, method, path, header string
+		code                              int
+	}{
+		{"no token is set", "", "POST", "/api/v1/jobs/long/step-down", "Bearer " + adminToken, 403},
+		{"no token is set, and none sent", "", "POST", "/api/v1/jobs/long/step-down", "", 403},
+		{"none", adminToken, "POST", "/api/v1/jobs/long/step-down", "", 401},
+		{"wrong", adminToken, "POST", "/api/v1/jobs/long/step-down", "Bearer wrong", 401},
+		{"longer", adminToken, "POST", "/api/v1/jobs/long/step-down", "Bearer " + adminToken + "x", 401},
+		{"the one for reading", adminToken, "POST", "/api/v1/jobs/long/step-down", "Bearer " + readToken, 401},
+		{"as a password", adminToken, "POST", "/api/v1/jobs/beat/step-down", basic("anybody", adminToken), 401},
+		{"none, of an unknown job", adminToken, "POST", "/api/v1/jobs/none/step-down", "", 401},
+		{"unknown job", adminToken, "POST", "/api/v1/jobs/none/step-down", "Bearer " + adminToken, 404},
+		{"has no record yet", adminToken, "POST", "/api/v1/jobs/beat/step-down", "Bearer " + adminToken, 404},
+		{"on each replica", adminToken, "POST", "/api/v1/jobs/cache/step-down", "Bearer " + adminToken, 409},
+		{"GET", adminToken, "GET", "/api/v1/jobs/long/step-down", "Bearer " + adminToken, 405},
+		{"PUT", adminToken, "PUT", "/api/v1/jobs/long/step-down", "Bearer " + adminToken, 405},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			environment(t, "SOLOIST_ADMIN_TOKEN="+test.token, "SOLOIST_READ_TOKEN="+readToken)
+			s := open(t, host.Program{Work: obedient(), Store: &local.Memory{}})
+			got := s.send(test.method, test.path, test.header)
+			wantAnswer(t, test.path, got, test.code)
+			if asks := got.Header().Get("WWW-Authenticate") == "Bearer"; asks != (test.code == 401) {
+				t.Errorf("got %q", got.Header())
+			}
+			if strings.Contains(got.Body.String(), adminToken) {
+				t.Error("the token is told")
+			}
+		})
+	}
 }

@@ -54,9 +54,7 @@ func TestCompletions(t *testing.T) {
 			t.Errorf("%q: got %+v, want %q", line, got, want)
 		}
 	}
-	if got := run(t.Context(), p, "__complete"); got.code != 0 || !strings.HasPrefix(got.out, "serve\n") {
-		t.Errorf("without words: got %+v", got)
-	}
+	wantLines(t, p, "__complete", 0, "serve\n")
 }
 
 // In each shell the script asks the program. A test of zsh stands in for its

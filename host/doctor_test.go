@@ -152,9 +152,7 @@ func TestDoctorOfDirectory(t *testing.T) {
 	dir := t.TempDir()
 	environment(t, "SOLOIST_STORAGE=dir:"+dir)
 	for range 3 {
-		if got := run(t.Context(), host.Program{Work: work()}, "doctor"); got.code != 0 {
-			t.Errorf("got %+v", got)
-		}
+		wantLines(t, host.Program{Work: work()}, "doctor", 0)
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "demo", "*"))
 	if err != nil || len(files) > 2 {
@@ -247,9 +245,7 @@ func TestDoctorBesideAnother(t *testing.T) {
 			}
 			if calls++; calls == n {
 				fired = true
-				if got := run(t.Context(), calm, "doctor"); got.code != 0 {
-					t.Errorf("before call %d of another: got %+v", n, got)
-				}
+				wantLines(t, calm, "doctor", 0)
 			}
 			return nil
 		})}
@@ -272,9 +268,7 @@ func TestDoctorBesideTooMany(t *testing.T) {
 	backend := local.Dir{Path: t.TempDir()}
 	p := host.Program{Work: work(), Store: backend}
 	for n := range 9 {
-		if got := run(t.Context(), p, "doctor"); got.code != 0 {
-			t.Fatalf("beside %d others: got %+v", n, got)
-		}
+		wantLines(t, p, "doctor", 0)
 		name := "demo/.doctor"
 		if n > 0 {
 			name = fmt.Sprintf("demo/.doctor-%d", n+1)

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -40,8 +39,7 @@ func FuzzInvocation(f *testing.F) {
 	}
 	f.Add(byte(1), strings.Repeat("é\n", 5000), false, []byte(payloads[15]))
 	f.Fuzz(func(t *testing.T, function byte, id string, chunked bool, payload []byte) {
-		environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
-		synctest.Test(t, func(t *testing.T) {
+		bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
 			s := newSent(t)
 			s.send([]string{"tick", "beat", "warmup", "BEAT"}[function%4], id, chunked, payload)
 		})
@@ -49,8 +47,7 @@ func FuzzInvocation(f *testing.F) {
 }
 
 func TestLargePayloads(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
 		s := newSent(t)
 		for _, chunked := range []bool{false, true} {
 			for _, size := range []int{1 << 20, 1<<20 + 1, 10 << 20} {

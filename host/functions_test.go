@@ -3,12 +3,12 @@ package host_test
 import (
 	"context"
 	"encoding/json"
-	"io"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +16,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // invoke is one invocation as the Functions host makes it.
@@ -39,13 +40,11 @@ func (s site) invoke(t *testing.T, name, payload string) (int, []string) {
 }
 
 func TestTickFunction(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
 		store := &local.Memory{}
-		slow := func(ctx context.Context, _ *soloist.Run) error { time.Sleep(5 * time.Second); return nil }
 		program := func() site {
 			return open(t, host.Program{Store: store, Work: []soloist.Work{
-				soloist.Job{Name: "slow", Schedule: "@every 1m", Do: slow},
+				lastingJob("slow", "@every 1m", 5*time.Second),
 				soloist.Job{Name: "broke", Schedule: "@every 1m", Do: fail},
 			}})
 		}
@@ -62,20 +61,12 @@ func TestTickFunction(t *testing.T) {
 			t.Errorf("beside a run: %q", logs)
 		}
 		want := []string{"job slow: tick 2000-01-01T00:01:00Z succeeded", `job broke: tick 2000-01-01T00:01:00Z failed: no paper`}
-		if logs := <-first; !slices.Equal(logs, want) {
-			t.Errorf("got %q, want %q", logs, want)
-		}
+		wantEqual(t, "the runs", <-first, want)
 		if code, logs := b.invoke(t, "tick", ""); code != 200 || len(logs) != 0 {
 			t.Errorf("nothing left: %d, %q", code, logs)
 		}
-		if code, _ := b.invoke(t, "tick", strings.Repeat("x", 10<<20)); code != http.StatusRequestEntityTooLarge {
-			t.Errorf("10 MB: got code %d", code)
-		}
-		if code, _ := b.invoke(t, "tock", "{}"); code != http.StatusNotFound {
-			t.Errorf("no such function: got code %d", code)
-		}
-		a.wait()
-		b.wait()
+		b.wantInvoked(t, "tick", strings.Repeat("x", 10<<20), http.StatusRequestEntityTooLarge)
+		b.wantInvoked(t, "tock", "{}", http.StatusNotFound)
 	})
 }
 
@@ -95,7 +86,6 @@ func TestFunctionsAskForThisMachine(t *testing.T) {
 			t.Errorf("%s: got code %d, want %d", name, w.Code, want)
 		}
 	}
-	s.wait()
 }
 
 func TestNoTickFunctionElsewhere(t *testing.T) {
@@ -117,60 +107,195 @@ func readJSON(t *testing.T, path string, v any) {
 	}
 }
 
-// A stop gives the runs of an invocation their grace, then ends their contexts,
-// and the host has its answer.
-func TestStopDuringInvocation(t *testing.T) {
-	inRealTime(t)
-	t.Run("within the grace", func(t *testing.T) {
-		release := make(chan struct{})
-		stopDuringInvocation(t, "30s", "succeeded", func(ctx context.Context) error {
-			<-release
-			return ctx.Err()
-		}, func() { close(release) })
-	})
-	t.Run("without a grace", func(t *testing.T) {
-		stopDuringInvocation(t, "0s", "abandoned: stopped", func(ctx context.Context) error {
-			<-ctx.Done()
-			return ctx.Err()
-		}, func() {})
+// The Functions host passes the body on to the caller as it is.
+func TestHTTPTriggerAnswersWithoutControlCharacters(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
+		fails := soloist.Job{Name: "beat", Schedule: "@hourly", Do: func(context.Context, *soloist.Run) error { return errors.New("bad\u009b31m \u202e") }}
+		s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{fails}})
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://127.0.0.1:7071/beat", strings.NewReader(byHTTP)))
+		var answer struct {
+			Outputs struct{ Res struct{ Body string } }
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
+			t.Fatal(err)
+		}
+		body := answer.Outputs.Res.Body
+		if !json.Valid([]byte(body)) || strings.ContainsAny(body, "\u009b\u202e\n") || !strings.Contains(body, `\u009b31m`) {
+			t.Errorf("got %q", body)
+		}
 	})
 }
 
-func stopDuringInvocation(t *testing.T, grace, want string, run func(context.Context) error, stopping func()) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT="+freePort(t), "SOLOIST_GRACE="+grace)
-	started := make(chan struct{})
-	log, stop, code := serving(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{
-		soloist.Job{Name: "long", Schedule: "@every 1s", Do: func(ctx context.Context, _ *soloist.Run) error {
-			close(started)
-			return run(ctx)
-		}},
-	}})
-	answers := make(chan string, 1)
-	go invokeUntilRun(await(t, log, "listening").URL+"tick", answers)
-	<-started
-	stop()
-	await(t, log, "stopping")
-	stopping()
-	if got := <-answers; !strings.Contains(got, want) {
-		t.Errorf("got the answer %s, want %q", got, want)
+// A run that takes longer than an invocation is ended before the host would kill the process; one that cannot fit is not
+// begun. A run that failed fails its call where the setting says so.
+func TestRunsFitTheirInvocation(t *testing.T) {
+	for setting, broke := range map[string]int{"log": 200, "error": 500} {
+		environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_TIMEOUT=60s", "SOLOIST_FUNCTION_FAILURE="+setting)
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{
+				soloist.Job{Name: "endless", Schedule: "@every 1h", Do: func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }},
+				soloist.Job{Name: "long", Schedule: "@every 1h", Timeout: time.Hour, Do: do},
+				soloist.Job{Name: "broke", Schedule: "@every 1h", Do: fail},
+				soloist.Singleton{Name: "leader", Do: do},
+			}})
+			s.invoke(t, "tick", "{}")
+			time.Sleep(time.Hour + time.Second)
+			begin := time.Now()
+			if _, logs := s.invoke(t, "endless", "{}"); len(logs) != 1 || !strings.HasSuffix(logs[0], "abandoned: out of time, stopped") || time.Since(begin) > time.Minute {
+				t.Errorf("an endless run: got %q after %s", logs, time.Since(begin))
+			}
+			if _, logs := s.invoke(t, "long", strings.ReplaceAll(byHTTP, "beat", "long")); len(logs) != 1 || !strings.Contains(logs[0], "not started: it may take 1h0m0s") {
+				t.Errorf("a run that does not fit: got %q", logs)
+			}
+			s.wantInvoked(t, "broke", "{}", broke, "failed: no paper")
+			if code, logs := s.invoke(t, "broke", "{}"); code != 200 || len(logs) != 0 {
+				t.Errorf("the platform's retry: got code %d, %q", code, logs)
+			}
+			for name, payload := range map[string]string{"leader": "{}", "healthz": "{}", "endless": "[]"} {
+				want := map[bool]int{true: 400, false: 404}[name == "endless"]
+				s.wantInvoked(t, name, payload, want)
+			}
+		})
 	}
-	wantCode(t, <-code, 0)
 }
 
-// invokeUntilRun is the timer of a host in a hurry. It passes the first answer
-// that tells of a run.
-func invokeUntilRun(url string, answers chan<- string) {
-	for {
-		resp, err := http.Post(url, "application/json", strings.NewReader("{}"))
-		if err != nil {
-			answers <- err.Error()
-			return
+// A new instance has asked the storage before its first call, and is of use also
+// where that does not answer.
+func TestWarmup(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
+		store := newGated(&local.Memory{}, nil)
+		s := open(t, host.Program{Store: store, Work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b"})})
+		for want, err := range map[string]error{"2 records read": nil, errDown.Error(): errDown} {
+			store.set(refuse(err, "read"))
+			s.wantInvoked(t, "warmup", `{"Data":{"warmupContext":"{}"}}`, 200, want)
 		}
-		body, _ := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if strings.Contains(string(body), "job long") {
-			answers <- string(body)
-			return
+	})
+}
+
+// byHTTP is what an HTTP trigger sends.
+const byHTTP = `{"Data":{"req":{"Url":"http://localhost/api/beat","Method":"POST"}}}`
+
+// A wrong clock is told by the calls, once, since nothing goes on between them.
+func TestFunctionsTellOfWrongClock(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
+		off := time.Hour
+		s, log := logged(t, host.Program{Store: &local.Memory{}, Work: jobs(soloist.Job{Name: "night"}),
+			Now: func() time.Time { return time.Now().Add(off) }})
+		for _, want := range []string{"this machine's clock is 59m59s ahead", "", "this machine's clock is right again", ""} {
+			time.Sleep(time.Minute)
+			if strings.Contains(log.String(), "clock") {
+				t.Errorf("between two calls: %s", log.String())
+			}
+			s.invoke(t, "tick", "{}")
+			if got := log.String(); strings.Contains(got, "clock") != (want != "") || !strings.Contains(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			if want == "" {
+				off = 0
+			}
+			log.Reset()
 		}
+	})
+}
+
+// The id of an invocation is 36 characters long. Of another one the log has the beginning.
+func TestLongInvocationIsCut(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	h, log := logged(t, host.Program{Work: jobs(soloist.Job{Name: "night", Schedule: "@daily", Do: fail}), Store: &local.Memory{}})
+	r := httptest.NewRequest("POST", "http://localhost/night", strings.NewReader(`{"Data":{"req":{"Url":"http://x","Method":"POST"}},"Metadata":{}}`))
+	r.Header.Set("X-Azure-Functions-InvocationId", strings.Repeat("i", 20_000))
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if text := log.String(); strings.Contains(text, strings.Repeat("i", 200)) || !strings.Contains(text, "not run by hand") {
+		t.Errorf("got %d %s, and in the log %.500s", w.Code, w.Body, text)
+	}
+}
+
+// On a public address a caller without the token neither fills the log nor hears
+// the names of the jobs.
+func TestStrangerFillsNoLogAndHearsNoJobs(t *testing.T) {
+	const token = "0123456789abcdef"
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ADDR=:7071", "SOLOIST_ADMIN_TOKEN="+token)
+	s, log := logged(t, host.Program{Store: new(local.Memory), Work: work()})
+	log.Reset()
+	post := func(path, token string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodPost, "http://203.0.113.7:7071"+path, nil)
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		return w
+	}
+	for _, given := range []string{"", token} {
+		for range 1000 {
+			post("/"+strings.Repeat("x", 20000), given)
+		}
+		if log.Len() > 20000 {
+			t.Errorf("1000 calls with the token %q wrote %d bytes of log, want 20 KB at most", given, log.Len())
+		}
+		log.Reset()
+	}
+	if w := post("/nosuch", ""); w.Code != http.StatusUnauthorized && w.Code != http.StatusTooManyRequests || strings.Contains(w.Body.String(), "night-report") {
+		t.Errorf("without a token: got %d %s, want a refusal that names no job", w.Code, w.Body)
+	}
+	if w := post("/nosuch", token); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "night-report") {
+		t.Errorf("with the token: got %d %s, want 404 and the jobs", w.Code, w.Body)
+	}
+}
+
+// In Functions each call writes that the instance is up, if that is due. A store that hangs
+// holds up no call for long.
+func TestFunctionsWriteTheirPresence(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "WEBSITE_INSTANCE_ID=0123456789abcdef"}, func(t *testing.T) {
+		backend := &mute{Memory: &local.Memory{}}
+		p := host.Program{Store: backend, Work: work()[:1]}
+		s := open(t, p)
+		for range 5 {
+			s.wantInvoked(t, "tick", `{}`, 200)
+			time.Sleep(time.Minute)
+		}
+		states, differs := fleetOf(t, run(t.Context(), p, "status", "--json").out)
+		if len(states) != 1 || states[0] != "0123456789ab up ok" || len(differs) > 0 {
+			t.Errorf("got %q, %q", states, differs)
+		}
+		time.Sleep(30 * time.Minute)
+		if states, _ := fleetOf(t, run(t.Context(), p, "status", "--json").out); len(states) != 1 || states[0] != "0123456789ab asleep ok" {
+			t.Errorf("got %q", states)
+		}
+		backend.hangs.Store(true)
+		begin := time.Now()
+		if code, logs := s.invoke(t, "tick", `{}`); code != 200 || time.Since(begin) > 2500*time.Millisecond {
+			t.Errorf("with a document that hangs: got %d, %q after %s", code, logs, time.Since(begin))
+		}
+	})
+}
+
+// A mute store does not answer about the replicas, once hangs is set.
+type mute struct {
+	*local.Memory
+	hangs atomic.Bool
+}
+
+func (m *mute) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
+	if m.hangs.Load() && strings.HasSuffix(name, "/.replicas") {
+		<-ctx.Done()
+		return store.Document{}, ctx.Err()
+	}
+	return m.Memory.ReadDocument(ctx, name, etag)
+}
+
+// wantInvoked wants an invocation to come to this code, and one line for each of these texts, which has it. If there are
+// none, the lines do not matter.
+func (s site) wantInvoked(t *testing.T, name, payload string, code int, lines ...string) {
+	t.Helper()
+	got, logs := s.invoke(t, name, payload)
+	if got != code || len(lines) > 0 && len(logs) != len(lines) {
+		t.Errorf("%s: got code %d and %q, want %d and %q", name, got, logs, code, lines)
+		return
+	}
+	for i, text := range lines {
+		wantText(t, name, logs[i], text)
 	}
 }

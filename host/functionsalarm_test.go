@@ -14,7 +14,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/internal/alarm/alarmtest"
+	"github.com/soloist-go/soloist/internal/alarm"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -30,8 +30,7 @@ const ours = `{"schema":1,"app":"demo","id":"x"}`
 // A message has the invocation run what is due, wait for the ticks of the stay, and set the next alarm. A timer once a day
 // does the same.
 func TestAlarmFunction(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, inFunctions, func(t *testing.T) {
 		w := newWoken("1,2 * * * *")
 		s := open(t, w.Program)
 		code, logs := s.invoke(t, "alarm", byQueue(ours))
@@ -45,34 +44,28 @@ func TestAlarmFunction(t *testing.T) {
 			t.Errorf("the daily net: got %d, %q", code, logs)
 		}
 		w.wantPending(t, "02:00:00")
-		s.wait()
 	})
 }
 
 // Whatever is in the queue wakes the app up once, and the host may delete it.
 func TestAlarmFunctionAndForeignMessages(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, inFunctions, func(t *testing.T) {
 		w := newWoken("@hourly")
 		s, log := logged(t, w.Program)
 		for _, body := range []string{byQueue("garbage \x00"), byQueue(`{"app":"other"}`), byQueue("null"), byQueue(""), `{"Data":{"alarm":7}}`, `{"Data":{"item":{"app":"x"}}}`, ""} {
-			if code, _ := s.invoke(t, "alarm", body); code != 200 {
-				t.Errorf("%s: got code %d", body, code)
-			}
+			s.wantInvoked(t, "alarm", body, 200)
 		}
 		w.wantPending(t, "00:59:00")
 		if n := strings.Count(log.String(), "is not an alarm of this app"); n != 5 {
 			t.Errorf("%d messages were told, want 5:\n%s", n, log)
 		}
-		s.wait()
 	})
 }
 
 // The host deletes the message that has called. If that one came before its time, and the note says that it is still to
 // come, another one takes its place.
 func TestAlarmFunctionAndEarlyMessage(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, inFunctions, func(t *testing.T) {
 		w := newWoken("@hourly")
 		s := open(t, w.Program)
 		s.invoke(t, "alarm", byQueue(ours))
@@ -80,41 +73,29 @@ func TestAlarmFunctionAndEarlyMessage(t *testing.T) {
 		time.Sleep(20 * time.Minute)
 		early := w.queue.All()[0]
 		for range 2 { // the second time as another message with the same text
-			if code, logs := s.invoke(t, "alarm", byQueue(string(early.Body))); code != 200 {
-				t.Errorf("got %d, %q", code, logs)
-			}
+			s.wantInvoked(t, "alarm", byQueue(string(early.Body)), 200)
 			w.queue.Delete(t.Context(), early.Receipt)
 			w.wantPending(t, "00:59:00")
 		}
-		s.wait()
 	})
 }
 
 // An instance of the version before is up while another version is deployed. The host deletes the message of wake, so the
 // instance puts it again for that version.
 func TestAlarmFunctionLeavesWakeToNewVersion(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, inFunctions, func(t *testing.T) {
 		w := newWoken("@daily")
 		s := open(t, w.Program)
 		s.invoke(t, "alarm", byQueue(ours))
 		run(t.Context(), w.next("@hourly"), "wake")
-		got, err := w.queue.Receive(t.Context(), 1, 10*time.Minute)
-		if err != nil || len(got) != 1 {
-			t.Fatalf("got %+v, %v", got, err)
-		}
-		if code, logs := s.invoke(t, "alarm", byQueue(string(got[0].Body))); code != 200 {
-			t.Errorf("got %d, %q", code, logs)
-		}
-		w.queue.Delete(t.Context(), got[0].Receipt)
+		got := w.receive(t)
+		s.wantInvoked(t, "alarm", byQueue(string(got.Body)), 200)
+		w.queue.Delete(t.Context(), got.Receipt)
 		if first := time.Until(w.queue.First()); first > time.Minute || len(w.queue.All()) != 2 {
 			t.Errorf("got the messages %+v, want one within a minute and the alarm of the version before", w.queue.All())
 		}
-		w.queue.Meet = func(alarmtest.Call) alarmtest.Fate { return alarmtest.Fate{Err: errors.New("no queue")} }
-		if code, _ := s.invoke(t, "alarm", byQueue(string(got[0].Body))); code != 500 {
-			t.Errorf("with a message that is lost: got %d", code)
-		}
-		s.wait()
+		w.queue.Meet = noQueue
+		s.wantInvoked(t, "alarm", byQueue(string(got.Body)), 500)
 	})
 }
 
@@ -130,29 +111,22 @@ func TestAlarmFunctionWithShortTimeout(t *testing.T) {
 			calls := 0
 			for ; len(w.times()) == 0 && calls < 20; calls++ {
 				time.Sleep(time.Until(w.queue.First()) + 300*time.Millisecond) // the host's way to the message
-				got, err := w.queue.Receive(t.Context(), 1, 10*time.Minute)
-				if err != nil || len(got) != 1 {
-					t.Fatalf("got %+v, %v", got, err)
-				}
-				if code, logs := s.invoke(t, "alarm", byQueue(string(got[0].Body))); code != 200 {
-					t.Errorf("got %d, %q", code, logs)
-				}
-				w.queue.Delete(t.Context(), got[0].Receipt)
+				got := w.receive(t)
+				s.wantInvoked(t, "alarm", byQueue(string(got.Body)), 200)
+				w.queue.Delete(t.Context(), got.Receipt)
 			}
 			if ran := w.times(); calls != 1 || !slices.Equal(ran, []string{"01:00:00"}) {
 				t.Errorf("%s: %d calls, ran at %q", timeout, calls, ran)
 			}
-			s.wait()
 		})
 	}
 }
 
 // If the alarm cannot be set, the invocation fails, so the host keeps its message and calls again.
 func TestAlarmFunctionFails(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, inFunctions, func(t *testing.T) {
 		w := newWoken("@hourly")
-		w.queue.Meet = func(alarmtest.Call) alarmtest.Fate { return alarmtest.Fate{Err: errors.New("no queue")} }
+		w.queue.Meet = noQueue
 		s := open(t, w.Program)
 		for _, function := range []string{"alarm", "tick", "job-a"} {
 			code, logs := s.invoke(t, function, "")
@@ -160,10 +134,7 @@ func TestAlarmFunctionFails(t *testing.T) {
 				t.Errorf("%s: got %d, %q", function, code, logs)
 			}
 		}
-		if code, _ := s.invoke(t, "warmup", ""); code != 200 {
-			t.Errorf("warmup: got code %d", code)
-		}
-		s.wait()
+		s.wantInvoked(t, "warmup", "", 200)
 	})
 }
 
@@ -182,8 +153,7 @@ func TestAlarmFunctionWithUnusableRecord(t *testing.T) {
 		}, 24 * time.Hour},
 		{"unreadable", func(_ *testing.T, w *woken) { w.Store = unreadable{w.Store.(*local.Memory)} }, time.Minute},
 	} {
-		environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo")
-		synctest.Test(t, func(t *testing.T) {
+		bubble(t, inFunctions, func(t *testing.T) {
 			w := newWoken("@daily", "@daily")
 			test.make(t, w)
 			s := open(t, w.Program)
@@ -196,7 +166,6 @@ func TestAlarmFunctionWithUnusableRecord(t *testing.T) {
 					t.Errorf("%s: got the messages %+v", test.name, w.queue.All())
 				}
 			}
-			s.wait()
 		})
 	}
 }
@@ -215,13 +184,9 @@ func (s unreadable) Read(ctx context.Context, name string) (store.Entry, error) 
 func TestAlarmIsAFunctionOfAlarmsAlone(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_STORAGE=memory:")
 	s := open(t, host.Program{Work: jobs(soloist.Job{Name: "night"})})
-	if code, _ := s.invoke(t, "alarm", ""); code != 404 {
-		t.Errorf("got code %d", code)
-	}
+	s.wantInvoked(t, "alarm", "", 404)
 	work := jobs(soloist.Job{Name: "alarm"})
-	if got := run(t.Context(), host.Program{Work: work}, "validate"); got.code != 0 {
-		t.Errorf("got %+v", got)
-	}
+	wantLines(t, host.Program{Work: work}, "validate", 0)
 	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_STORAGE=UseDevelopmentStorage=true")
 	checkMistakes(t, run(t.Context(), host.Program{Work: work}, "validate"), []string{`job "alarm" has the name of the function that gets the alarms`})
 }
@@ -265,41 +230,15 @@ func TestWriteFunctionsWithAlarm(t *testing.T) {
 	}
 }
 
-// What is deployed is compared with what alarms need.
-func TestDriftOfAlarms(t *testing.T) {
-	night := jobs(soloist.Job{Name: "night"})
-	for _, test := range []struct {
-		name   string
-		before []string // settings when the functions were written
-		change change
-		says   string
-		fails  bool
-	}{
-		{"the same", []string{"SOLOIST_ALARM=queue"}, nothing, "", false},
-		{"timers", nil, nothing, "function alarm: it is missing, so no alarm wakes the app up", true},
-		{"another queue", []string{"SOLOIST_ALARM=queue"}, settings("SOLOIST_ALARM_QUEUE=wake-up"), `function alarm: its queue is "demo-alarm", and alarms are put into "wake-up" (SOLOIST_ALARM_QUEUE)`, true},
-		{"switched off", []string{"SOLOIST_ALARM=queue"}, settings("AzureWebJobs_alarm_Disabled=1"), "function alarm: it is missing", true},
-		{"a timer too many", []string{"SOLOIST_ALARM=queue"}, edited("night/function.json", timerFile("0 30 2 * * *")), `function night: its timer, "0 30 2 * * *", is not needed`, false},
-		{"no net", []string{"SOLOIST_ALARM=queue"}, settings("AzureWebJobs_tick_Disabled=1"), "function tick: it has no timer", false},
-	} {
-		environment(t, test.before...)
-		root := t.TempDir()
-		if got := write(t, night, stand(t), root); got.code != 0 {
-			t.Fatalf("got %+v", got)
-		}
-		environment(t, append(test.change(t, root), "SOLOIST_ALARM=queue", "FUNCTIONS_APP_ROOT_PATH="+root)...)
-		w := newWoken()
-		w.Work = night
-		run(t.Context(), w.Program, "tick")
-		got := run(t.Context(), w.Program, "doctor")
-		told := ""
-		for text := range strings.Lines(got.out) {
-			if strings.Contains(text, "  functions  ") && !strings.HasPrefix(text, "ok") {
-				told += text
-			}
-		}
-		if (test.says == "") != (told == "") || !strings.Contains(told, test.says) || strings.Contains(told, "FAIL") != test.fails {
-			t.Errorf("%s: got %s\nof %s", test.name, told, got.out)
-		}
+// inFunctions are the settings of an app of Functions with alarms.
+var inFunctions = []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo"}
+
+// receive is what the host does with the queue.
+func (w *woken) receive(t *testing.T) alarm.Message {
+	t.Helper()
+	got, err := w.queue.Receive(t.Context(), 1, 10*time.Minute)
+	if err != nil || len(got) != 1 {
+		t.Fatalf("got %+v, %v", got, err)
 	}
+	return got[0]
 }

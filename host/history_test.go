@@ -203,9 +203,7 @@ func TestHistoryThatCannotBeRead(t *testing.T) {
 		night-report  no record  -
 		leader        no record  -
 	`)
-	if got := run(t.Context(), p, "history", "night-report"); got.code != 0 {
-		t.Errorf("beside a broken one: got %+v, want code 0", got)
-	}
+	wantLines(t, p, "history night-report", 0)
 }
 
 // rows are the ticks and outcomes in a table of history.

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 // oneConn is a listener that has one connection.
@@ -92,8 +95,7 @@ func (c client) cutOff() (after time.Duration, text string) {
 // timer comes. A server that closes it then would fail that invocation, which
 // is under way already and is not sent again.
 func TestConnectionOutlivesMinute(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
 		c, _ := connected(t, work())
 		for _, idle := range []time.Duration{0, time.Minute, 2 * time.Minute, 4 * time.Minute} { // the last is for proxies
 			time.Sleep(idle)
@@ -106,8 +108,7 @@ func TestConnectionOutlivesMinute(t *testing.T) {
 
 // Elsewhere an idle connection is soon closed.
 func TestIdleConnectionIsClosed(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		c, _ := connected(t, work())
 		if code, _, err := c.post("/healthz"); err != nil || code != http.StatusMethodNotAllowed {
 			t.Fatalf("got code %d, %v", code, err)
@@ -137,8 +138,7 @@ func TestHalfRequestIsCutOff(t *testing.T) {
 
 // A client that does not read its answer keeps the connection for a while only.
 func TestSlowReaderIsCutOff(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		c, _ := connected(t, work())
 		fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		time.Sleep(16 * time.Second)
@@ -150,8 +150,7 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 
 // A run takes longer than other answers may.
 func TestLongInvocationIsAnswered(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
 		c, _ := connected(t, []soloist.Work{lasting(2 * time.Minute)})
 		if code, body, err := c.post("/tick"); err != nil || code != 200 || !strings.Contains(body, "succeeded") {
 			t.Errorf("got code %d, %s, %v, want the answer after two minutes", code, body, err)
@@ -169,8 +168,7 @@ func lasting(d time.Duration) soloist.Job {
 
 // The grace of a step-down is longer than other answers may take.
 func TestStepDownIsAnsweredAfterGrace(t *testing.T) {
-	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ADMIN_TOKEN=" + adminToken}, func(t *testing.T) {
 		c, run := connected(t, obedient()[:1])
 		var all sync.WaitGroup
 		defer all.Wait()
@@ -186,8 +184,7 @@ func TestStepDownIsAnsweredAfterGrace(t *testing.T) {
 
 // A connection that breaks is no stop.
 func TestBrokenConnectionEndsNoRun(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
 		ended := make(chan error, 1)
 		j := lasting(time.Minute)
 		long := j.Do
@@ -209,8 +206,7 @@ func TestBrokenConnectionEndsNoRun(t *testing.T) {
 
 // A stop in Functions waits for the invocation, however long its grace is.
 func TestStopWaitsForInvocation(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_GRACE=1m")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_GRACE=1m"}, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		c, ln := newPipe()
@@ -237,26 +233,21 @@ func TestStopWaitsForInvocation(t *testing.T) {
 // That a job goes on is in no record. No other job is there to fail the
 // invocation.
 func TestOverrunAloneFailsInvocation(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
 		release := make(chan struct{})
 		s := open(t, host.Program{Work: late(release)[:1], Store: &local.Memory{}})
 		ended := s.underway(time.Minute)
 		for _, name := range []string{"tick", "late"} {
-			if code, logs := s.invoke(t, name, "{}"); code != 500 || len(logs) != 1 || !strings.Contains(logs[0], "only a restart helps") {
-				t.Errorf("%s: got code %d and %q, want a failure", name, code, logs)
-			}
+			s.wantInvoked(t, name, "{}", 500, "only a restart helps")
 		}
 		close(release)
 		ended()
-		s.wait()
 	})
 }
 
 // An outage that comes later makes a replica unready as one at its start does.
 func TestNotReadyInLaterOutage(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		store := newGated(&local.Memory{}, nil)
 		s := open(t, host.Program{Work: work()[:1], Store: store})
 		for _, outage := range []error{nil, errDown, nil, errors.New("again")} {
@@ -270,6 +261,118 @@ func TestNotReadyInLaterOutage(t *testing.T) {
 				wantAnswer(t, "readyz in an outage", s.get("/readyz"), 503, `"status":"waiting"`, outage.Error())
 			}
 		}
-		s.wait()
 	})
+}
+
+// A client is one connection to a program.
+type client struct {
+	net.Conn
+	answers *bufio.Reader
+}
+
+func dial(t *testing.T, url string) client {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(url, "http://"), "/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return client{conn, bufio.NewReader(conn)}
+}
+
+// get sends a request and reads the answer. The connection is idle then.
+func (c client) get(path string) error {
+	c.SetDeadline(time.Now().Add(20 * time.Second))
+	fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path)
+	resp, err := http.ReadResponse(c.answers, nil)
+	if err != nil {
+		return err
+	}
+	if io.Copy(io.Discard, resp.Body); resp.StatusCode != 200 {
+		return errors.New(resp.Status)
+	}
+	return nil
+}
+
+func (c client) wantOK(t *testing.T) {
+	t.Helper()
+	if err := c.get("/healthz"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Which ones make room is tested beside the cap.
+func TestIdleConnectionsMakeRoom(t *testing.T) {
+	environment(t, "SOLOIST_ADDR=127.0.0.1:0")
+	log, stop, code := serving(t, host.Program{Work: work(), Store: &local.Memory{}})
+	url := await(t, log, "listening").URL
+	used := dial(t, url)
+	var idle []client
+	for range 209 {
+		idle = append(idle, dial(t, url))
+		idle[len(idle)-1].wantOK(t)
+		used.wantOK(t)
+	}
+	closed := 0
+	for _, c := range idle {
+		if c.get("/healthz") != nil {
+			closed++
+		}
+	}
+	if closed != 10 {
+		t.Errorf("got %d connections closed, want 10 of 210", closed)
+	}
+	stop()
+	wantCode(t, <-code, 0)
+}
+
+// Clients that are idle, send nothing at all or half a request take nothing that
+// the store needs.
+func TestIdleConnectionsLeaveDescriptorsToStore(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no limit to set on Windows")
+	}
+	t.Parallel()
+	p := startLimited(t, 64, "beat", "SOLOIST_STORAGE=dir:"+t.TempDir(), "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s")
+	url := await(t, p.log, "listening").URL
+	for i := range 500 {
+		c := dial(t, url)
+		switch {
+		case i < 300:
+			c.wantOK(t)
+		case i%2 == 0:
+			fmt.Fprint(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX")
+		}
+	}
+	for range 2 {
+		await(t, p.log, "run ended")
+		dial(t, url).wantOK(t)
+	}
+	wantCode(t, p.end(t), 0)
+}
+
+// More jobs are due at the same second than the process may have connections.
+func TestManyJobsHaveEnoughDescriptors(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no limit to set on Windows")
+	}
+	t.Parallel()
+	p := startLimited(t, 64, "crowd", "SOLOIST_STORAGE="+served(t, new(ruled))+"/account?sig=x", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s")
+	for ran := map[string]bool{}; len(ran) < len(crowd()); {
+		m := await(t, p.log, "")
+		if strings.Contains(m.Error, "too many open files") {
+			t.Fatalf("%s: %s: %s", m.Job, m.Msg, m.Error)
+		}
+		if m.Msg == "run ended" {
+			ran[m.Job] = true
+		}
+	}
+	wantCode(t, p.end(t), 0)
+}
+
+// startLimited starts a program with so many descriptors.
+func startLimited(t *testing.T, descriptors int, program string, env ...string) process {
+	t.Helper()
+	cmd := exec.Command("/bin/sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$0"`, descriptors), proctest.Self())
+	return startCommand(t, cmd, append([]string{"TEST_PROGRAM=" + program}, env...))
 }

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -39,8 +37,8 @@ func holds(t *testing.T, s store.Store, name, replica string, slots int) {
 // uses takes a lock of the app and gives it back.
 func uses(t *testing.T, s store.Store, name string) {
 	t.Helper()
-	l := &soloist.Lock{Name: name, Store: s, App: "demo", Replica: "replica-u"}
-	if err := l.Do(t.Context(), func(context.Context, *soloist.Run) error { return nil }); err != nil {
+	l := &soloist.Lock{Name: name, Store: s, App: "demo", Replica: "replica-u", Logger: slog.New(slog.DiscardHandler)}
+	if err := l.Do(t.Context(), do); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -56,8 +54,7 @@ func once(t *testing.T, s store.Store, name, key string, outcome error) {
 }
 
 func TestStatusShowsLocks(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		backend := &local.Memory{}
 		p := host.Program{Work: work()[:1], Store: backend}
 		uses(t, backend, "Kunde/Müller")
@@ -106,8 +103,7 @@ func withoutTokens(text string) string {
 }
 
 func TestStatusShowsLocksInJSON(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		backend := &local.Memory{}
 		p := host.Program{Work: work()[:1], Store: backend}
 		run(t.Context(), p, "tick")
@@ -142,8 +138,7 @@ func TestStatusShowsLocksInJSON(t *testing.T) {
 
 // A stop of the replica is no failure of what it does once.
 func TestStatusOfOnceThatWasStopped(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		backend := &local.Memory{}
 		ctx, stop := context.WithCancel(t.Context())
 		o := &soloist.Once{Name: "migrate", Key: "v1", Store: backend, App: "demo", Replica: "replica-o", Logger: slog.New(slog.DiscardHandler),
@@ -163,8 +158,7 @@ func TestStatusOfOnceThatWasStopped(t *testing.T) {
 
 // What a program does before its jobs makes the first record of an app: it is not absent.
 func TestAppWithLocksAlone(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		backend := &local.Memory{}
 		once(t, backend, "migrate", "v1", nil)
 		for _, command := range []string{"status", "history", "unlock beat"} {
@@ -191,8 +185,7 @@ func manyLocks(t *testing.T, backend store.Store, n int) {
 }
 
 func TestStatusShowsFewOfManyLocks(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		p := host.Program{Work: work()[:1], Store: &local.Memory{}}
 		run(t.Context(), p, "tick")
 		manyLocks(t, p.Store, 500)
@@ -213,8 +206,7 @@ func TestStatusShowsFewOfManyLocks(t *testing.T) {
 
 // Entries that are no job's change nothing of what is told of jobs, and what makes no sense hurts nobody.
 func TestOtherEntriesAreNoJobs(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		var many []soloist.Work // so that they are listed
 		for i := range 15 {
 			many = append(many, soloist.Job{Name: fmt.Sprintf("job-%d", i), Schedule: "@every 1m", Do: do})
@@ -243,16 +235,10 @@ func TestOtherEntriesAreNoJobs(t *testing.T) {
 				}
 				return lines
 			}
-			if got, want := jobs(b), jobs(a); !slices.Equal(got, want) {
-				t.Errorf("%s: got\n%s\nwant\n%s", command, got, want)
-			}
+			wantEqual(t, command, jobs(b), jobs(a))
 		}
 		got := run(t.Context(), host.Program{Work: many, Store: beside}, "status").out
-		for _, want := range []string{"import (group)  0 of 1", "b\\nc  ", "migrate  -  "} {
-			if !strings.Contains(got, want) {
-				t.Errorf("got no %q in\n%s", want, got)
-			}
-		}
+		wantText(t, "status", got, "import (group)  0 of 1", "b\\nc  ", "migrate  -  ")
 		for _, never := range []string{"fish", "member", "99999999"} {
 			if strings.Contains(got, never) {
 				t.Errorf("got %q in\n%s", never, got)
@@ -262,29 +248,18 @@ func TestOtherEntriesAreNoJobs(t *testing.T) {
 }
 
 func TestHistoryOfLock(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		p := host.Program{Work: work()[:1], Store: &local.Memory{}}
 		uses(t, p.Store, "a@b")
 		once(t, p.Store, "migrate", "v2", errors.New("no such table"))
 		holds(t, p.Store, "a@b", "replica-a", 1)
-		got := run(t.Context(), p, "history", "lock:a@b")
-		for _, want := range []string{"lock:a@b  -     succeeded  1        replica-u  2000-01-01 00:00:02Z  0s", "lock:a@b  held by replica-a  -\n"} {
-			if !strings.Contains(got.out, want) || got.code != 0 {
-				t.Errorf("got %+v, want %q", got, want)
-			}
-		}
-		got = run(t.Context(), p, "history", "once:migrate", "--outcome", "failed")
-		for _, want := range []string{"once:migrate for v2  -     failed", "no such table", "once:migrate for v2  failed  -\n"} {
-			if !strings.Contains(got.out, want) || got.code != 0 {
-				t.Errorf("got %+v, want %q", got, want)
-			}
-		}
-		got = run(t.Context(), p, "history", "lock:a@b", "--json")
+		wantLines(t, p, "history lock:a@b", 0, "lock:a@b  -     succeeded  1        replica-u  2000-01-01 00:00:02Z  0s", "lock:a@b  held by replica-a  -\n")
+		wantLines(t, p, "history once:migrate --outcome failed", 0, "once:migrate for v2  -     failed", "no such table", "once:migrate for v2  failed  -\n")
+		got := run(t.Context(), p, "history", "lock:a@b", "--json")
 		var answer struct {
 			Jobs []struct {
-				Job, Kind, State string
-				History          []store.Outcome
+				Kind, State string
+				History     []store.Outcome
 			}
 		}
 		if err := json.Unmarshal([]byte(got.out), &answer); err != nil || len(answer.Jobs) != 1 || answer.Jobs[0].Kind != "lock" || answer.Jobs[0].State != "held" ||
@@ -313,9 +288,7 @@ func TestHistoryOfNoLock(t *testing.T) {
 			t.Errorf("%q: got %+v, want %d, %s", name, got, want.code, want.says)
 		}
 	}
-	if got := run(t.Context(), host.Program{Work: work()[:1], Store: down()}, "history", "lock:a"); got.code != 1 || !strings.Contains(got.err, "the store does not list its entries") {
-		t.Errorf("got %+v", got)
-	}
+	wantLines(t, host.Program{Work: work()[:1], Store: down()}, "history lock:a", 1, "the store does not list its entries")
 }
 
 func longName() string { return strings.Repeat("a", 513) }
@@ -343,8 +316,7 @@ func (mayNotList) List(context.Context, string, func(string, store.Entry) bool) 
 
 // The answer of /locks is one listing in ten seconds, however many ask.
 func TestLocksOverHTTP(t *testing.T) {
-	environment(t, "SOLOIST_READ_TOKEN="+readToken)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_READ_TOKEN=" + readToken}, func(t *testing.T) {
 		backend := &countsLists{Memory: &local.Memory{}}
 		s := open(t, host.Program{Work: work()[:1], Store: backend})
 		once(t, backend, "migrate", "v1", nil)
@@ -369,7 +341,6 @@ func TestLocksOverHTTP(t *testing.T) {
 		if backend.lists != 2 {
 			t.Errorf("got %d listings, want 2", backend.lists)
 		}
-		s.wait()
 	})
 }
 
@@ -392,6 +363,22 @@ func TestLocksOverHTTPWithoutListing(t *testing.T) {
 	}{{down(), `"locks":[],"once":[]}`}, {mayNotList{&local.Memory{}}, `"locks":[],"once":[],"locksNote":"They cannot be listed: 403 no right"`}} {
 		s := open(t, host.Program{Work: work()[:1], Store: test.store})
 		wantAnswer(t, "locks", s.get("/api/v1/locks"), 200, test.want)
-		s.wait()
 	}
+}
+
+func TestSweepCommand(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Do: do}}}
+		uses(t, p.Store, "tenant-1")
+		uses(t, p.Store, "Tenant/2")
+		time.Sleep(48 * time.Hour)
+		uses(t, p.Store, "tenant-1")
+		wantEqual(t, "after two days", run(t.Context(), p, "sweep"), result{0, "", "demo: 0 removed\n"})
+		for unused, want := range map[string]string{"1m": "10m0s", "-1h": "such as 90m, 24h or 7d", "soon": "such as 90m, 24h or 7d"} {
+			wantLines(t, p, "sweep --json --unused="+unused, 2, want, unused)
+		}
+		wantLines(t, p, "sweep --unused 50h", 0)
+		wantEqual(t, "a day", run(t.Context(), p, "sweep", "--unused", "1d"), result{0, "0-lock---54enant--2f2\n", "demo: 1 removed\n"})
+		wantLines(t, p, "sweep --unused 10m --json", 0, `"removed": []`)
+	})
 }

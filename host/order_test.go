@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -80,8 +79,7 @@ func replica(t *testing.T, p host.Program, name string) (stop func()) {
 }
 
 func TestPauseAndResume(t *testing.T) {
-	environment(t, "SOLOIST_BY=ann@desk")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_BY=ann@desk"}, func(t *testing.T) {
 		runs := &runsLog{}
 		p := steered(runs)
 		// No replica is up, and none has ever been: the job has no record yet.
@@ -97,9 +95,7 @@ func TestPauseAndResume(t *testing.T) {
 			beat: resumed by bob; within 8s every replica obeys
 		`)
 		time.Sleep(time.Hour)
-		if got, want := runs.all(), []string{"beat@2000-01-01T02:00:00Z"}; !slices.Equal(got, want) {
-			t.Errorf("ran %q, want %q", got, want)
-		}
+		wantEqual(t, "ran", runs.all(), []string{"beat@2000-01-01T02:00:00Z"})
 		stop()
 		wantRun(t, p, "audit", 0, `
 			app demo on *local.Memory, 2000-01-01 02:05:00Z
@@ -115,43 +111,32 @@ func TestPauseAndResume(t *testing.T) {
 }
 
 func TestRunByOrder(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		runs := &runsLog{}
 		p := steered(runs)
 		stop := replica(t, p, "replica-a")
 		time.Sleep(10 * time.Second)
 		got := run(t.Context(), p, "run", "beat", "--request", "one", "--by", "ann")
-		if want := "demo: run beat: ordered as beat@one by ann; waiting for its outcome, which history shows too\n"; got != (result{0, "beat@one: succeeded in 10s on replica-a\n", want}) {
-			t.Errorf("got %+v", got)
-		}
-		if got = run(t.Context(), p, "run", "sad", "--request", "two"); got.code != 1 || got.out != "sad@two: failed (no paper) on replica-a\n" {
-			t.Errorf("a run that fails: got %+v", got)
-		}
-		if got = run(t.Context(), p, "run", "beat", "--request", "one"); got.code != 1 || got.out != "" || !strings.Contains(got.err, `"one" was used`) {
-			t.Errorf("the same name again: got %+v", got)
-		}
+		wantEqual(t, "a run that succeeds", got, result{0, "beat@one: succeeded in 10s on replica-a\n",
+			"demo: run beat: ordered as beat@one by ann; waiting for its outcome, which history shows too\n"})
+		wantLines(t, p, "run sad --request two", 1, "sad@two: failed (no paper) on replica-a\n")
+		wantLines(t, p, "run beat --request one", 1, `"one" was used`)
 		if got = run(t.Context(), p, "run", "beat", "--request", "three", "--no-wait", "--until", "5m"); got.code != 0 || got.err != "" || !strings.HasPrefix(got.out, "beat: ordered as beat@three by ") {
 			t.Errorf("without waiting: got %+v", got)
 		}
 		time.Sleep(time.Minute)
 		stop()
-		if got, want := runs.all(), []string{"beat@one", "beat@three"}; !slices.Equal(got, want) {
-			t.Errorf("ran %q, want %q", got, want)
-		}
+		wantEqual(t, "ran", runs.all(), []string{"beat@one", "beat@three"})
 	})
 }
 
 // Without a replica an order waits. The command says so, and runs it itself if it is
 // told to; a replica that starts later does not run it again.
 func TestRunByOrderWithoutReplica(t *testing.T) {
-	environment(t, "CONTAINER_APP_REPLICA_NAME=laptop")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=laptop"}, func(t *testing.T) {
 		runs := &runsLog{}
 		p := steered(runs)
-		if got := run(t.Context(), p, "run", "beat"); got.code != 1 || !strings.Contains(got.err, "there is no record of it in *local.Memory, so no replica has ever started it: check SOLOIST_APP (it is demo)") {
-			t.Errorf("without a record: got %+v", got)
-		}
+		wantLines(t, p, "run beat", 1, "there is no record of it in *local.Memory, so no replica has ever started it: check SOLOIST_APP (it is demo)")
 		run(t.Context(), p, "tick")
 		time.Sleep(time.Minute)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -168,17 +153,14 @@ func TestRunByOrderWithoutReplica(t *testing.T) {
 		stop := replica(t, p, "replica-a")
 		time.Sleep(time.Minute)
 		stop()
-		if got, want := runs.all(), []string{"beat@two", "beat@one"}; !slices.Equal(got, want) {
-			t.Errorf("ran %q, want each request once", got)
-		}
+		wantEqual(t, "ran", runs.all(), []string{"beat@two", "beat@one"})
 	})
 }
 
 // With --here the command runs what it has ordered and nothing else: a tick that is due, and
 // an older order, wait for a replica.
 func TestRunHereRunsOnlyWhatIsOrdered(t *testing.T) {
-	environment(t, "CONTAINER_APP_REPLICA_NAME=laptop")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=laptop"}, func(t *testing.T) {
 		runs := &runsLog{}
 		p := steered(runs)
 		run(t.Context(), p, "tick")
@@ -188,23 +170,18 @@ func TestRunHereRunsOnlyWhatIsOrdered(t *testing.T) {
 		if got.code != 0 || got.out != "beat@two: succeeded in 10s on laptop\n" {
 			t.Errorf("here: got %+v", got)
 		}
-		if got, want := runs.all(), []string{"beat@two"}; !slices.Equal(got, want) {
-			t.Errorf("ran %q here, want %q", got, want)
-		}
+		wantEqual(t, "ran", runs.all(), []string{"beat@two"})
 		stop := replica(t, p, "replica-a")
 		time.Sleep(time.Minute)
 		stop()
-		if got, want := runs.all(), []string{"beat@two", "beat@2000-01-01T01:00:00Z", "beat@one"}; !slices.Equal(got, want) {
-			t.Errorf("ran %q, want %q", got, want)
-		}
+		wantEqual(t, "ran", runs.all(), []string{"beat@two", "beat@2000-01-01T01:00:00Z", "beat@one"})
 	})
 }
 
 // While a replica runs the job nothing runs here. The command says so once, and then tells the
 // outcome of its order, which came under that run.
 func TestRunHereBesideReplica(t *testing.T) {
-	environment(t, "CONTAINER_APP_REPLICA_NAME=laptop")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=laptop"}, func(t *testing.T) {
 		runs := &runsLog{}
 		p := steered(runs)
 		stop := replica(t, p, "replica-a")
@@ -215,17 +192,14 @@ func TestRunHereBesideReplica(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		stop()
-		if got, want := runs.all(), []string{"beat@2000-01-01T01:00:00Z"}; !slices.Equal(got, want) {
-			t.Errorf("ran %q, want %q", got, want)
-		}
+		wantEqual(t, "ran", runs.all(), []string{"beat@2000-01-01T01:00:00Z"})
 	})
 }
 
 // An order that no replica has begun in time is given up, and the store's trouble is
 // told once.
 func TestRunByOrderGivenUp(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		p := steered(&runsLog{})
 		run(t.Context(), p, "tick")
 		backend := newGated(p.Store, nil)
@@ -239,13 +213,9 @@ func TestRunByOrderGivenUp(t *testing.T) {
 }
 
 func TestCancelAndStepDown(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		p := steered(&runsLog{})
-		p.Work = append(p.Work, soloist.Job{Name: "long", Schedule: "@every 1h", Do: func(ctx context.Context, _ *soloist.Run) error {
-			<-ctx.Done()
-			return context.Cause(ctx)
-		}})
+		p.Work = append(p.Work, lastingJob("long", "@every 1h", time.Hour))
 		stops := []func(){replica(t, p, "replica-a"), replica(t, p, "replica-b")}
 		time.Sleep(time.Minute)
 		for _, command := range []string{"cancel", "step-down"} {
@@ -326,14 +296,12 @@ func TestOrdersAreEscaped(t *testing.T) {
 }
 
 func TestRunByOrderInJSON(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		p := steered(&runsLog{})
-		stop := replica(t, p, "replica-a")
+		defer replica(t, p, "replica-a")()
 		time.Sleep(10 * time.Second)
 		got := run(t.Context(), p, "run", "beat", "--request", "one", "--json")
 		var answer struct {
-			Job     string
 			Order   store.Order
 			Outcome struct{ ID, Status string }
 		}
@@ -341,18 +309,17 @@ func TestRunByOrderInJSON(t *testing.T) {
 			answer.Order.Kind != store.OrderRun || answer.Order.Name != "one" || answer.Outcome.ID != "beat@one" || answer.Outcome.Status != "succeeded" {
 			t.Errorf("got %+v, %v", got, err)
 		}
-		if got := run(t.Context(), p, "cancel", "beat", "--json"); got.code != 1 || got.err != "" || !strings.Contains(got.out, `"error": "cancel beat: nothing runs: its last run is over"`) {
+		got = run(t.Context(), p, "cancel", "beat", "--json")
+		if got.code != 1 || got.err != "" || !strings.Contains(got.out, `"error": "cancel beat: nothing runs: its last run is over"`) {
 			t.Errorf("got %+v", got)
 		}
-		stop()
 	})
 }
 
 // While a pause is in force status tells who has ordered it, until when and why; after
 // it the ticks that it skipped are no pause.
 func TestStatusOfOrderedPause(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		p := steered(&runsLog{})
 		p.Work = p.Work[:1]
 		stop := replica(t, p, "replica-a")
@@ -378,19 +345,29 @@ func TestStatusOfOrderedPause(t *testing.T) {
 
 // A job that has paused itself says so, also where no replica is up.
 func TestStatusOfSelfPause(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		sad := soloist.Job{Name: "sad", Schedule: "@every 1m", Do: fail, Retry: soloist.Retry{PauseAfter: 2}}
 		p := host.Program{Work: []soloist.Work{sad}, Store: &local.Memory{}}
 		stop := replica(t, p, "replica-a")
 		time.Sleep(5 * time.Minute)
 		stop()
-		if got := run(t.Context(), p, "status"); !strings.Contains(got.out, "paused by itself: failures in a row, failing x2") {
-			t.Errorf("got %s", got.out)
-		}
+		wantLines(t, p, "status", 0, "paused by itself: failures in a row, failing x2")
 		run(t.Context(), p, "resume", "sad")
 		if got := run(t.Context(), p, "status"); strings.Contains(got.out, "paused") || !strings.Contains(got.out, "failing x2") {
 			t.Errorf("after resume: got %s", got.out)
+		}
+	})
+}
+
+func TestPauseTellsWhatItReplaces(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		p := steered(&runsLog{})
+		wantLines(t, p, "pause beat --until 90m --reason disk --by ann", 0, "beat: paused by ann until 2000-01-01 01:30:00Z, in 1h30m")
+		const replaced = "this takes the place of the pause by ann until 2000-01-01 01:30:00Z: disk"
+		wantLines(t, p, "pause beat --by bob --json", 0, replaced, `"by": "bob"`)
+		wantLines(t, p, "pause beat --by eve", 0, "the place of the pause by bob until a resume: no reason given")
+		if got := run(t.Context(), p, "pause", "sad"); strings.Contains(got.err, "takes the place") {
+			t.Errorf("a first pause: got %+v", got)
 		}
 	})
 }

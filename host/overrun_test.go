@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -126,8 +125,7 @@ func still(release <-chan struct{}) soloist.Job {
 }
 
 func TestTickExitsUnderStalledRun(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		release := make(chan struct{})
 		var codes []int
 		p := host.WithExit(host.Program{Work: []soloist.Work{still(release)}, Store: &local.Memory{}}, func(code int) {
@@ -158,8 +156,7 @@ func TestTickExitsUnderStalledRun(t *testing.T) {
 }
 
 func TestFunctionsRestartsOverrunProcess(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
 		release := make(chan struct{})
 		code := 0
 		s := open(t, host.WithExit(host.Program{Work: []soloist.Work{still(release)}, Store: &local.Memory{}}, func(c int) {
@@ -189,8 +186,7 @@ func TestWhoDoesNotExit(t *testing.T) {
 		}, 200, []string{`"status":"degraded"`, `"broken":{"still":"its run goes on though its context has ended (stalled: `}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			environment(t)
-			synctest.Test(t, func(t *testing.T) {
+			bubble(t, nil, func(t *testing.T) {
 				release := make(chan struct{})
 				p, j := host.Program{Store: &local.Memory{}}, still(release)
 				test.set(&p, &j)
@@ -255,8 +251,7 @@ func late(release <-chan struct{}) []soloist.Work {
 }
 
 func TestRunThatIgnoresTimeoutIsTold(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
 		release := make(chan struct{})
 		s := open(t, host.WithExit(host.Program{Work: late(release), Store: &local.Memory{}}, os.Exit))
 		s.tick()
@@ -282,6 +277,5 @@ func TestRunThatIgnoresTimeoutIsTold(t *testing.T) {
 		<-ended
 		s.tick()
 		wantAnswer(t, "healthz after", s.get("/healthz"), http.StatusOK, `"status":"ok"`)
-		s.wait()
 	})
 }

@@ -40,8 +40,7 @@ func (w *woken) wantAwake(t *testing.T, until time.Duration) {
 
 // A run of 25 minutes keeps no other job waiting whose ticks come meanwhile. An order is obeyed, too.
 func TestLongRunHoldsUpNoOtherJob(t *testing.T) {
-	environment(t, "SOLOIST_ALARM=queue")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ALARM=queue"}, func(t *testing.T) {
 		w := newWoken("*/5 * * * *", "@daily")
 		w.Work = append(w.Work, lastingJob("long", "0 1 * * *", 25*time.Minute))
 		time.Sleep(59 * time.Minute)
@@ -49,9 +48,7 @@ func TestLongRunHoldsUpNoOtherJob(t *testing.T) {
 		go func() { done <- run(t.Context(), w.Program, "tick") }()
 		time.Sleep(time.Minute + 30*time.Second)
 		w.wantAwake(t, 21*time.Minute)
-		if got := run(t.Context(), w.Program, "run", "job-b", "--no-wait"); got.code != 0 {
-			t.Errorf("got %+v", got)
-		}
+		wantLines(t, w.Program, "run job-b --no-wait", 0)
 		time.Sleep(time.Minute)
 		if n := len(w.times()); n != 6 {
 			t.Errorf("ran at %q, want the ticks of five minutes, and the order", w.times())
@@ -70,8 +67,7 @@ func TestLongRunHoldsUpNoOtherJob(t *testing.T) {
 // A tick that is due and cannot be begun, since it may take longer than what is left of the execution, keeps no other one
 // waiting.
 func TestTickThatCannotBeginHoldsUpNoOtherJob(t *testing.T) {
-	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=30m")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=30m"}, func(t *testing.T) {
 		w, n := newWoken(), 0
 		needs := lastingJob("needs", "11 1 * * *", time.Minute)
 		needs.Timeout = 20 * time.Minute
@@ -93,8 +89,7 @@ func TestTickThatCannotBeginHoldsUpNoOtherJob(t *testing.T) {
 
 // A tick that waits for a run of its job begins when that has ended, also while another job runs.
 func TestQueuedTickBesideLongRun(t *testing.T) {
-	environment(t, "SOLOIST_ALARM=queue")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ALARM=queue"}, func(t *testing.T) {
 		w, ended, queued := newWoken(), time.Time{}, 0
 		job := soloist.Job{Name: "queues", Schedule: "@every 1m", Overlap: soloist.QueueOne, Do: func(_ context.Context, run *soloist.Run) error {
 			if run.Tick.Before(ended) {
@@ -139,14 +134,12 @@ func TestLongRunHoldsUpNoOtherJobInFunctions(t *testing.T) {
 		if logs := <-done; strings.Count(strings.Join(logs, "\n"), "succeeded") != 6 {
 			t.Errorf("got %q", logs)
 		}
-		s.wait()
 	})
 }
 
 // A run that an HTTP trigger has asked for is found if its instance dies, and a short one wakes nobody up.
 func TestRunByTriggerIsFoundAgain(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, inFunctions, func(t *testing.T) {
 		w := newWoken("@daily")
 		w.Work = append(w.Work, lastingJob("long", "@daily", 10*time.Minute))
 		s := open(t, w.Program)
@@ -162,7 +155,6 @@ func TestRunByTriggerIsFoundAgain(t *testing.T) {
 		w.wantAwake(t, 9*time.Minute)
 		<-done
 		w.wantPending(t, "23:59:00")
-		s.wait()
 	})
 }
 
@@ -173,8 +165,7 @@ func TestLeadFitsExecution(t *testing.T) {
 		"a long lead":  {"SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=30m", "SOLOIST_ALARM_LEAD=20m", "SOLOIST_STAY=30m"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			environment(t, settings...)
-			synctest.Test(t, func(t *testing.T) {
+			bubble(t, settings, func(t *testing.T) {
 				w, n := newWoken("@hourly"), 0
 				for run(t.Context(), w.Program, "tick"); len(w.times()) == 0 && n < 100; n++ {
 					time.Sleep(max(0, time.Until(w.queue.First())) + time.Second)
@@ -191,16 +182,13 @@ func TestLeadFitsExecution(t *testing.T) {
 // An execution leaves what it has no time for to the next one: a backfill, and ticks nearer than the stay. The time that is
 // left is enough for a run.
 func TestPassesEndBeforeTheExecution(t *testing.T) {
-	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=30m")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=30m"}, func(t *testing.T) {
 		w := newWoken("*/5 * * * *", "@every 30s")
 		w.Work = append(w.Work, lastingJob("slow", "*/10 * * * *", 20*time.Second))
 		run(t.Context(), w.Program, "tick")
 		time.Sleep(24*time.Hour + time.Minute)
 		run(t.Context(), w.Program, "tick")
-		if got := run(t.Context(), w.Program, "backfill", "slow", "--from", "2000-01-01T00:00:00Z", "--to", "2000-01-02T00:00:00Z", "--all"); got.code != 0 {
-			t.Fatalf("got %+v", got)
-		}
+		wantLines(t, w.Program, "backfill slow --from 2000-01-01T00:00:00Z --to 2000-01-02T00:00:00Z --all", 0)
 		before, begin := len(w.times()), time.Now()
 		got := run(t.Context(), w.Program, "tick")
 		took := time.Since(begin)
@@ -218,8 +206,7 @@ func TestPassesEndBeforeTheExecution(t *testing.T) {
 
 // Ticks nearer than the stay keep the program up, so none is missed but between two executions.
 func TestFrequentTicksKeepExecutionUp(t *testing.T) {
-	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=30m")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=30m"}, func(t *testing.T) {
 		w := newWoken("* * * * *", "@every 10s")
 		executions := 0
 		for end := time.Now().Add(time.Hour); time.Now().Before(end); executions++ {
@@ -250,21 +237,16 @@ func TestFrequentTicksKeepExecutionUp(t *testing.T) {
 
 // At the end of its time a run gets the grace, and what is left wakes the app up again.
 func TestExecutionEndsUnderRun(t *testing.T) {
-	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=10m", "SOLOIST_GRACE=20s")
-	synctest.Test(t, func(t *testing.T) {
-		w := newWoken()
-		begun := 0
-		w.Work = []soloist.Work{soloist.Job{Name: "long", Schedule: "1 0 * * *", Interrupted: soloist.Rerun, Do: func(ctx context.Context, _ *soloist.Run) error {
-			begun++
-			<-ctx.Done()
-			return context.Cause(ctx)
-		}}}
+	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=10m", "SOLOIST_GRACE=20s"}, func(t *testing.T) {
+		w, long := newWoken(), lastingJob("long", "1 0 * * *", time.Hour)
+		long.Interrupted = soloist.Rerun
+		w.Work = []soloist.Work{long}
 		begin := time.Now()
 		run(t.Context(), w.Program, "tick")
 		if took := time.Since(begin); took < 8*time.Minute || took > 10*time.Minute-5*time.Second {
 			t.Errorf("it took %s", took)
 		}
-		if n := w.queue.Visible(time.Now().Add(time.Minute)); n == 0 || begun != 1 {
+		if n := w.queue.Visible(time.Now().Add(time.Minute)); n == 0 {
 			t.Errorf("the run that was interrupted wakes nobody up: %+v", w.queue.All())
 		}
 	})
@@ -272,16 +254,13 @@ func TestExecutionEndsUnderRun(t *testing.T) {
 
 // Without an alarm a pass ends in its time, too.
 func TestPassWithoutAlarmEndsInTime(t *testing.T) {
-	environment(t, "SOLOIST_TICK_TIMEOUT=10m")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_TICK_TIMEOUT=10m"}, func(t *testing.T) {
 		w := newWoken()
 		w.Work = []soloist.Work{lastingJob("long", "1 0 * * *", time.Hour)}
 		run(t.Context(), w.Program, "tick")
 		time.Sleep(2 * time.Minute)
 		begin := time.Now()
-		if got := run(t.Context(), w.Program, "tick"); got.code != 1 {
-			t.Errorf("got %+v", got)
-		}
+		wantLines(t, w.Program, "tick", 1)
 		if took := time.Since(begin); took < 8*time.Minute || took > 10*time.Minute-5*time.Second {
 			t.Errorf("it took %s", took)
 		}
@@ -290,8 +269,7 @@ func TestPassWithoutAlarmEndsInTime(t *testing.T) {
 
 // A stay that has waited for a run of a job of EveryReplica waits for a tick that is near by then, too.
 func TestStayLooksAgainAfterItHasWaited(t *testing.T) {
-	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_STAY=2m")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_STAY=2m"}, func(t *testing.T) {
 		w := newWoken("10 0 * * *")
 		cache := lastingJob("cache", "1 0 1 1 *", 8*time.Minute+50*time.Second)
 		cache.EveryReplica = true
@@ -307,8 +285,7 @@ func TestStayLooksAgainAfterItHasWaited(t *testing.T) {
 
 // The stay does not end under a run of a job of EveryReplica, whose runs do not prolong it either.
 func TestStayEndsUnderNoRun(t *testing.T) {
-	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_STAY=65s", "SOLOIST_GRACE=0s")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_STAY=65s", "SOLOIST_GRACE=0s"}, func(t *testing.T) {
 		w := newWoken("@yearly")
 		var ended, cut atomic.Int32
 		w.Work = append(w.Work, soloist.Job{Name: "cache", Schedule: "* * * * *", EveryReplica: true, Do: func(ctx context.Context, _ *soloist.Run) error {
@@ -322,14 +299,7 @@ func TestStayEndsUnderNoRun(t *testing.T) {
 		}})
 		stop, code := w.serve(t)
 		defer stop()
-		select {
-		case got := <-code:
-			if got != 0 {
-				t.Errorf("it ended with code %d", got)
-			}
-		case <-time.After(time.Hour):
-			t.Error("it did not end")
-		}
+		wantEnd(t, code)
 		if at := time.Now().UTC().Format("15:04:05"); ended.Load() != 1 || cut.Load() != 0 || at < "00:01:40" || at > "00:01:43" {
 			t.Errorf("it ended at %s: %d runs ended, %d were cut off; want one that ended at 00:01:40", at, ended.Load(), cut.Load())
 		}

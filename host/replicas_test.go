@@ -28,9 +28,9 @@ type deserted struct {
 
 func (l *deserted) Accept() (net.Conn, error) { <-l.closed; return nil, net.ErrClosed }
 
-func (l *deserted) Close() error              { l.once.Do(func() { close(l.closed) }); return nil }
+func (l *deserted) Close() error { l.once.Do(func() { close(l.closed) }); return nil }
 
-func (l *deserted) Addr() net.Addr            { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080} }
+func (l *deserted) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080} }
 
 // beginServing starts a replica with these settings. stop stops it in an orderly way.
 func beginServing(t *testing.T, p host.Program, settings ...string) (stop func()) {
@@ -150,22 +150,6 @@ func TestStatusComparesReplicas(t *testing.T) {
 	})
 }
 
-// A pause by the settings of the replicas shows before the first tick that it skips.
-func TestPauseComesFromReplicas(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := host.Program{Work: here(), Store: &local.Memory{}}
-		stop := beginServing(t, p, "SOLOIST_JOB_BEAT_PAUSED=true", "SOLOIST_JOB_CACHE_PAUSED=true", replicaName+"a")
-		defer stop()
-		time.Sleep(3 * time.Second)
-		environment(t)
-		_, got := fleetOf(t, run(t.Context(), p, "status", "--json").out)
-		want := []string{"cache paused: paused by settings: false in this environment; true on a", "beat paused: paused by settings: false in this environment; true on a"}
-		if !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	})
-}
-
 // With 0, nothing is written or shown.
 func TestPresenceCanBeTurnedOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -226,7 +210,6 @@ func TestReplicasAreEscaped(t *testing.T) {
 			t.Errorf("%s: got %s", path, got.Body)
 		}
 	}
-	s.wait()
 }
 
 // A document that is none is told and not overwritten, and hinders nothing.
@@ -249,15 +232,13 @@ func TestDocumentThatHasNoReplicas(t *testing.T) {
 		wantAnswer(t, "page", s.get("/api/v1/jobs"), 200, `"replicas":[]`, "the replicas cannot be shown: correct or delete demo/.replicas: ")
 		wantAnswer(t, "replicas", s.get("/api/v1/replicas"), 200, `"replicas":[]}`)
 		stop()
-		s.wait()
 	})
 }
 
 // Open pages read the replicas once in five seconds, however many they are, and a beat of a
 // replica is no news for them.
 func TestPagesReadReplicasSeldom(t *testing.T) {
-	environment(t, replicaName+"page")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{replicaName + "page"}, func(t *testing.T) {
 		var reads atomic.Int64
 		backend := newGated(&local.Memory{}, func(op, name string) error {
 			if op == "read document" && strings.HasSuffix(name, "/.replicas") {
@@ -293,52 +274,6 @@ func TestPagesReadReplicasSeldom(t *testing.T) {
 			w.stop()
 			<-w.ended
 		}
-		s.wait()
-	})
-}
-
-// A mute store does not answer about the replicas, once hangs is set.
-type mute struct {
-	*local.Memory
-	hangs atomic.Bool
-}
-
-func (m *mute) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
-	if m.hangs.Load() && strings.HasSuffix(name, "/.replicas") {
-		<-ctx.Done()
-		return store.Document{}, ctx.Err()
-	}
-	return m.Memory.ReadDocument(ctx, name, etag)
-}
-
-// In Functions each call writes that the instance is up, if that is due. A store that hangs
-// holds up no call for long.
-func TestFunctionsWriteTheirPresence(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "WEBSITE_INSTANCE_ID=0123456789abcdef")
-	synctest.Test(t, func(t *testing.T) {
-		backend := &mute{Memory: &local.Memory{}}
-		p := host.Program{Store: backend, Work: work()[:1]}
-		s := open(t, p)
-		for range 5 {
-			if code, logs := s.invoke(t, "tick", `{}`); code != 200 {
-				t.Errorf("got %d, %q", code, logs)
-			}
-			time.Sleep(time.Minute)
-		}
-		states, differs := fleetOf(t, run(t.Context(), p, "status", "--json").out)
-		if len(states) != 1 || states[0] != "0123456789ab up ok" || len(differs) > 0 {
-			t.Errorf("got %q, %q", states, differs)
-		}
-		time.Sleep(30 * time.Minute)
-		if states, _ := fleetOf(t, run(t.Context(), p, "status", "--json").out); len(states) != 1 || states[0] != "0123456789ab asleep ok" {
-			t.Errorf("got %q", states)
-		}
-		backend.hangs.Store(true)
-		begin := time.Now()
-		if code, logs := s.invoke(t, "tick", `{}`); code != 200 || time.Since(begin) > 2500*time.Millisecond {
-			t.Errorf("with a document that hangs: got %d, %q after %s", code, logs, time.Since(begin))
-		}
-		s.wait()
 	})
 }
 

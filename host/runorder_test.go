@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -89,8 +90,7 @@ func TestRunWhoseOutcomeIsForgotten(t *testing.T) {
 
 // A run whose replica has died was begun.
 func TestRunWhoseReplicaHasDied(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		runs := &runsLog{}
 		p := steered(runs)
 		run(t.Context(), p, "tick")
@@ -110,25 +110,132 @@ func TestRunWhoseReplicaHasDied(t *testing.T) {
 
 // A job that has to do with others is run by hand as any is.
 func TestRunOfAJobWithAGroupOrBeforeIt(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		p := host.Program{Store: &local.Memory{}, Groups: map[string]int{"db": 1}, Work: []soloist.Work{
 			soloist.Job{Name: "import", Schedule: "@every 1h", Do: do, Group: "db"},
 			soloist.Job{Name: "report", After: "import", Do: do, Group: "db"},
 		}}
 		run(t.Context(), p, "tick")
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		for _, job := range []string{"import", "report"} {
-			if got := run(ctx, p, "run", job, "--here", "--request", "one"); got.code != 0 || !strings.HasPrefix(got.out, job+"@one: succeeded ") {
-				t.Errorf("%s here: got %+v", job, got)
-			}
-		}
+		wantLines(t, p, "run import --here --request one", 0, "import@one: succeeded ")
+		wantLines(t, p, "run report --here --request one", 0, "report@one: succeeded ")
 		defer replica(t, p, "replica-a")()
-		for _, job := range []string{"import", "report"} {
-			if got := run(ctx, p, "run", job, "--request", "two"); got.code != 0 || !strings.HasPrefix(got.out, job+"@two: succeeded ") {
-				t.Errorf("%s: got %+v", job, got)
+		wantLines(t, p, "run import --request two", 0, "import@two: succeeded ")
+		wantLines(t, p, "run report --request two", 0, "report@two: succeeded ")
+	})
+}
+
+// The command orders a backfill, which the next replica that is up carries out; status shows how far
+// it is.
+func TestBackfillCommand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := frequent(new(local.Memory))
+		run(t.Context(), p, "tick")
+		time.Sleep(21 * time.Second)
+		run(t.Context(), p, "tick")
+		for want, args := range map[string]string{
+			"--from is missing":         "--to 1h",
+			"--to is \"soon\"":          "--from 2h --to soon",
+			"can't be used together":    "--from 2h --to 1h --all --missed",
+			"no tick of the range was":  "--from 15s --to 1s",
+			"no backfill that is under": "--cancel",
+			"want 1 to 16":              "--from 1h --to 59m --all --parallel 17",
+			"before from":               "--from 1h --to 2h --all",
+			"order it in parts":         "--from 365d --to 1h --all --dry-run",
+		} {
+			if got := run(t.Context(), p, strings.Fields("backfill often "+args)...); got.code == 0 || !strings.Contains(got.err, want) {
+				t.Errorf("%q: got %+v, want %q", args, got, want)
 			}
 		}
+		const minute = "backfill often --from 1h --to 59m --all"
+		wantLines(t, p, minute+" --dry-run", 0, "it would run 3 ticks again, from 1999-12-31 23:00:40")
+		wantLines(t, p, minute+" --dry-run --json", 0, `"ticks": 3`)
+		wantLines(t, p, minute+" --reason test", 0, "3 ticks from")
+		wantLines(t, p, "status", 0, "waiting, 0 of 3 ticks")
+		wantLines(t, p, "tick", 0)
+		wantLines(t, p, "status", 0, "done, 3 of 3 ticks (3 succeeded)")
+		wantLines(t, p, minute+" --parallel 2", 0, "2 at a time, in their order")
+		time.Sleep(10 * time.Second)
+		wantLines(t, p, "tick", 0)
+		wantLines(t, p, "status", 0, "done, 3 of 3 ticks (3 succeeded)")
+		wantLines(t, p, "audit", 0, "backfill")
+	})
+}
+
+func TestBackfillOverHTTP(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ADMIN_TOKEN=" + adminToken}, func(t *testing.T) {
+		s := open(t, frequent(new(local.Memory)))
+		s.tick()
+		const path, minute = "/api/v1/jobs/often/", `{"from":"1999-12-31T22:00:00Z","to":"1999-12-31T22:01:00Z"`
+		d := described(t, s)
+		post := func(name, body, want string, code int) {
+			t.Helper()
+			got := s.ask(http.MethodPost, path+name, body, nil, "Authorization", "Bearer "+adminToken)
+			wantAnswer(t, name, got, code, want)
+			d.wantAsDescribed(t, "POST", path+name, got)
+		}
+		post("backfill", `{"from":"1999-12-31T22:00:00Z"}`, "is missing", 409)
+		post("backfill", minute+`,"now":true,"until":"2001-01-01T00:00:00Z"}`, "leave out until", 409)
+		post("pause", `{"all":true}`, "leave out from, to, all and parallel", 409)
+		post("cancel-backfill", "", "no backfill that is under way", 409)
+		post("backfill", minute+`,"all":true,"parallel":-1}`, "want 1 to 16", 409)
+		post("backfill", minute+`,"all":true}`, `"ticks":4`, 200)
+		post("backfill", minute+`,"all":true}`, "is under way", 409)
+		time.Sleep(10 * time.Second)
+		s.tick()
+		time.Sleep(10 * time.Second)
+		got := s.get("/api/v1/jobs/often")
+		wantAnswer(t, "job", got, 200, `"state":"done"`, `"done":4`)
+		d.wantAsDescribed(t, "GET", "/api/v1/jobs/often", got)
+		post("backfill", minute+`,"all":true,"parallel":4}`, `"parallel":4`, 200)
+		post("cancel-backfill", "", `"kind":"cancel-backfill"`, 200)
+		time.Sleep(10 * time.Second)
+		wantAnswer(t, "job", s.get("/api/v1/jobs/often"), 200, `"state":"cancelled"`)
+		d.wantAsDescribed(t, "GET", "/api/v1/orders", s.get("/api/v1/orders"))
+	})
+}
+
+// split is a program with a job of three shards and a singleton of two.
+func split(runs *runsLog) host.Program {
+	return host.Program{Store: &local.Memory{}, Work: []soloist.Work{
+		soloist.Job{Name: "import", Schedule: "@every 1h", Shards: 3, Do: func(_ context.Context, r *soloist.Run) error { runs.add(r.ID()); return nil }},
+		soloist.Singleton{Name: "feed", Shards: 2, Do: untilStopped},
+	}}
+}
+
+// What is ordered for a job with shards is ordered for each of them.
+func TestOrdersOfTheWhole(t *testing.T) {
+	bubble(t, []string{"SOLOIST_BY=ann"}, func(t *testing.T) {
+		runs := &runsLog{}
+		p := split(runs)
+		stop := replica(t, p, "replica-a")
+		time.Sleep(time.Minute)
+		wantLines(t, p, "pause import", 0, "import-0: paused by ann", "import-1: paused by ann", "import-2: paused by ann")
+		wantLines(t, p, "resume import-1", 0, "import-1: resumed by ann")
+		time.Sleep(time.Hour)
+		wantEqual(t, "ran", runs.all(), []string{"import-1@2000-01-01T01:00:00Z"})
+		wantLines(t, p, "run import --request again", 0, "import-0@again: succeeded", "import-1@again: succeeded", "import-2@again: succeeded")
+		wantLines(t, p, "step-down feed-1", 0, "feed-1: its run is to be handed over")
+		wantLines(t, p, "history import", 0, "import-0  2000-01-01 01:01:0", "import-1  2000-01-01 01:00:00Z", "import-2  2000-01-01 01:01:0")
+		wantLines(t, p, "status", 0, "UTC, shard 2 of 3", "(singleton), shard 1 of 2")
+		wantLines(t, p, "unlock import", 2, "demo: import is split into shards, import-0 to import-2: name one of them")
+		wantLines(t, p, "next import-1", 0, "import: ")
+		stop()
+	})
+}
+
+// A job that has no record yet can be tried out: the record is made.
+func TestRunHereMakesRecord(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		runs := &runsLog{}
+		p := split(runs)
+		p.Work = append(p.Work, soloist.Job{Name: "sad", Schedule: "@hourly", Do: fail})
+		wantLines(t, p, "run import --here --request try", 0, "import-0@try: succeeded", "import-2@try: succeeded", "there is no record of it in *local.Memory, of app demo: it is made now")
+		wantLines(t, p, "run import-1 --here --json", 0, `"job": "import-1"`, `"status": "succeeded"`) // by an order, since there is a record now
+		wantLines(t, p, "run sad --here", 1, "sad@here-", "failed (no paper)")
+		if got := runs.all(); len(got) != 4 {
+			t.Errorf("ran %q, want four", got)
+		}
+		wantLines(t, p, "run typo --here", 2, "there is no job")
+		wantLines(t, p, "history sad", 0, "failed")
 	})
 }

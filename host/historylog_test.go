@@ -10,11 +10,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -65,10 +67,10 @@ func ticks(t *testing.T, p host.Program, n int) {
 	}
 }
 
-// The API has the outcomes of the log, in pages, by time and by outcome.
+// The API has the outcomes of the log, in pages, by time and by outcome, through the end of one process and the start of
+// the next. So has the command, which shows 20 where no number is given.
 func TestHistoryInAPI(t *testing.T) {
-	environment(t, "SOLOIST_HISTORY=24h")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_HISTORY=24h"}, func(t *testing.T) {
 		backend := new(local.Memory)
 		p := frequent(backend)
 		ticks(t, p, 240)
@@ -78,6 +80,8 @@ func TestHistoryInAPI(t *testing.T) {
 		if all.Source != "log" || all.Note != "" || all.Matched < 238 || len(all.Outcomes) != 100 || all.Outcomes[0].ID == "" {
 			t.Errorf("got %d of %d outcomes of the %s: %s", len(all.Outcomes), all.Matched, all.Source, all.Note)
 		}
+		wantEqual(t, "outcomes of the command", len(historyOf(t, p, "-n", "1000")), all.Matched)
+		wantEqual(t, "outcomes where no number is given", len(historyOf(t, p)), 20)
 		seen := 0
 		for offset := 0; offset < all.Matched; offset += 100 {
 			page := pastOf(t, s, fmt.Sprint("?offset=", offset))
@@ -100,11 +104,15 @@ func TestHistoryInAPI(t *testing.T) {
 		if failed.Matched < 23 || failed.Matched > 24 {
 			t.Errorf("got %d failures of 24", failed.Matched)
 		}
+		wantEqual(t, "failures of the command", len(historyOf(t, p, "-n", "100", "--outcome", "failed")), failed.Matched)
 		since := time.Now().Add(-30 * time.Minute).UTC().Format(time.RFC3339)
 		for _, query := range []string{"?since=30m", "?since=" + url.QueryEscape(since)} {
 			if got := pastOf(t, s, query); got.Matched < 88 || got.Matched > 91 {
 				t.Errorf("%s: got %d outcomes, want 90", query, got.Matched)
 			}
+		}
+		if recent := historyOf(t, p, "--since", "30m"); len(recent) < 88 || len(recent) > 91 {
+			t.Errorf("the command has %d outcomes of 30 minutes, want 90", len(recent))
 		}
 		for query, want := range map[string]string{"?since=x": "since is", "?since=2999-01-01": "has passed", "?outcome=failled": "failed", "?limit=101": "limit is", "?limit=0": "limit is",
 			"?offset=-1": "offset is", "?of=1": "want since, outcome, offset or limit", "?since=1h&since=2h": "2 times", "?outcome=": "want one of"} {
@@ -117,14 +125,12 @@ func TestHistoryInAPI(t *testing.T) {
 		d.wantAsDescribed(t, "GET", "/api/v1/jobs/often", s.get("/api/v1/jobs/often"))
 		wantAnswer(t, "the job", s.get("/api/v1/jobs/often"), http.StatusOK, `"log":true`)
 		wantMetrics(t, s, 0, `soloist_storage_call_duration_seconds_count{operation="list-logs",result="ok"} 1`, `soloist_storage_call_duration_seconds_count{operation="read-log",result="ok"} 1`)
-		s.wait()
 	})
 }
 
 // A log that was read to its beginning has no more, however much further back is asked for.
 func TestHistoryOfEverEarlierTimesIsReadOnce(t *testing.T) {
-	environment(t, "SOLOIST_HISTORY=24h")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_HISTORY=24h"}, func(t *testing.T) {
 		backend := &logs{Memory: new(local.Memory)}
 		p := frequent(backend)
 		ticks(t, p, 30)
@@ -139,15 +145,13 @@ func TestHistoryOfEverEarlierTimesIsReadOnce(t *testing.T) {
 		if n := backend.calls.Load(); n != 1 {
 			t.Errorf("the log was read %d times, want once", n)
 		}
-		s.wait()
 	})
 }
 
 // However many ask for however long, a log is read once in five minutes. What has happened
 // since is there all the same.
 func TestHistoryInAPICostsLittle(t *testing.T) {
-	environment(t, "SOLOIST_HISTORY=24h")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_HISTORY=24h"}, func(t *testing.T) {
 		backend := &logs{Memory: new(local.Memory)}
 		p := frequent(backend)
 		ticks(t, p, 60)
@@ -172,14 +176,12 @@ func TestHistoryInAPICostsLittle(t *testing.T) {
 		if n := backend.calls.Load(); n != 2 {
 			t.Errorf("600 requests in ten minutes read the log %d times, want 2", n)
 		}
-		s.wait()
 	})
 }
 
-// The answer marks what may be missing. It says if the log cannot be read, which is not tried again at once.
+// The answer, and the command, mark what may be missing. It says if the log cannot be read, which is not tried again at once.
 func TestHistoryInAPIWithTrouble(t *testing.T) {
-	environment(t, "SOLOIST_HISTORY=24h")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_HISTORY=24h"}, func(t *testing.T) {
 		backend := &logs{Memory: new(local.Memory)}
 		p := frequent(backend)
 		ticks(t, p, 5)
@@ -197,8 +199,9 @@ func TestHistoryInAPIWithTrouble(t *testing.T) {
 				}
 			}
 		}
-		if gaps != 1 {
-			t.Errorf("got %d gaps", gaps)
+		said := strings.Count(run(t.Context(), p, "history", "-n", "1000").out, "before this, outcomes may be lost")
+		if gaps != 1 || said != 1 {
+			t.Errorf("got %d gaps, and %d of the command, want one", gaps, said)
 		}
 		time.Sleep(10 * time.Minute)
 		err := errors.New("no route to the log")
@@ -217,30 +220,139 @@ func TestHistoryInAPIWithTrouble(t *testing.T) {
 		if got := pastOf(t, s, ""); got.Source != "log" || got.Matched < 24 {
 			t.Errorf("got %+v", got)
 		}
-		s.wait()
 	})
 }
 
-// Without a log the record has the last outcomes, and the answer says so.
-func TestHistoryInAPIWithoutLog(t *testing.T) {
-	for name, env := range map[string]string{"": "set", "24h": "keeps no logs"} {
-		environment(t, "SOLOIST_HISTORY="+name)
-		synctest.Test(t, func(t *testing.T) {
-			p := frequent(newGated(new(local.Memory), nil))
+// Without a log the record has the last outcomes, and the answer says so: without the setting, for which nothing is
+// written, and where the store keeps no logs, which is warned of.
+func TestHistoryWithoutLog(t *testing.T) {
+	for setting, note := range map[string]string{"": "set", "24h": "keeps no logs"} {
+		bubble(t, []string{"SOLOIST_HISTORY=" + setting}, func(t *testing.T) {
+			backend := new(local.Memory)
+			p := frequent(backend)
+			if setting != "" {
+				p.Store = newGated(backend, nil)
+			}
+			warned := strings.Contains(run(t.Context(), p, "tick").err, "SOLOIST_HISTORY has no effect")
+			wantEqual(t, "warned", warned, setting != "")
 			ticks(t, p, 30)
 			s := open(t, p)
 			got := pastOf(t, s, "?limit=5&offset=3")
-			if got.Source != "record" || got.Matched != 20 || len(got.Outcomes) != 5 || got.Offset != 3 || !strings.Contains(got.Note, env) {
-				t.Errorf("%q: got %+v", name, got)
+			if got.Source != "record" || got.Matched != 20 || len(got.Outcomes) != 5 || got.Offset != 3 || !strings.Contains(got.Note, note) {
+				t.Errorf("%q: got %+v", setting, got)
 			}
-			if failed := pastOf(t, s, "?outcome=failed"); failed.Matched != 2 {
-				t.Errorf("%q: got %d failures, want 2", name, failed.Matched)
+			wantEqual(t, "failures", pastOf(t, s, "?outcome=failed").Matched, 2)
+			wantEqual(t, "outcomes of the command", len(historyOf(t, p, "-n", "1000")), 20)
+			job := s.get("/api/v1/jobs/often")
+			wantAnswer(t, "the job", job, http.StatusOK, `"history":[`)
+			logs := 0
+			err := backend.Logs(t.Context(), "demo/often", func(string, int64) bool { logs++; return true })
+			if err != nil || logs > 0 || strings.Contains(job.Body.String(), `"log":true`) {
+				t.Errorf("%q: there are %d logs, %v, or the job has one", setting, logs, err)
 			}
-			wantAnswer(t, "the job", s.get("/api/v1/jobs/often"), http.StatusOK, `"history":[`)
-			if strings.Contains(s.get("/api/v1/jobs/often").Body.String(), `"log":true`) {
-				t.Errorf("%q: there is a log", name)
-			}
-			s.wait()
 		})
 	}
+}
+
+// frequent is a program whose job runs each 20 s, and fails each tenth time.
+func frequent(backend store.Store) host.Program {
+	n := 0
+	return host.Program{Store: backend, Work: []soloist.Work{soloist.Job{Name: "often", Schedule: "@every 20s",
+		Do: func(context.Context, *soloist.Run) error {
+			if n++; n%10 == 0 {
+				return errors.New("no paper")
+			}
+			return nil
+		}}}}
+}
+
+// historyOf is what history tells of the job, as JSON.
+func historyOf(t *testing.T, p host.Program, args ...string) (outcomes []struct {
+	Gap bool
+}) {
+	t.Helper()
+	got := run(t.Context(), p, append(append([]string{"history"}, args...), "--json")...)
+	var body struct {
+		Jobs []struct {
+			History json.RawMessage
+			Error   string
+		}
+	}
+	if err := json.Unmarshal([]byte(got.out), &body); err != nil || got.code != 0 || len(body.Jobs) != 1 || body.Jobs[0].Error != "" {
+		t.Fatalf("%v in %+v", err, got)
+	}
+	if err := json.Unmarshal(body.Jobs[0].History, &outcomes); err != nil {
+		t.Fatal(err)
+	}
+	return outcomes
+}
+
+// Over the Blob service, where the log is an append blob.
+func TestHistoryOverBlobs(t *testing.T) {
+	bubble(t, []string{"SOLOIST_HISTORY=24h"}, func(t *testing.T) {
+		service := new(blobtest.Blob)
+		backend, err := azure.Open(azure.Config{ConnectionString: "AccountName=sim;AccountKey=c2VjcmV0", Transport: service})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := frequent(backend)
+		ticks(t, p, 40)
+		before := len(service.Log())
+		all := historyOf(t, p, "-n", "1000")
+		if len(all) < 39 {
+			t.Errorf("got %d outcomes, want those of 40 ticks", len(all))
+		}
+		for i, o := range all {
+			if o.Gap {
+				t.Errorf("outcome %d shows a gap: %+v", i, o)
+			}
+		}
+		var asked []string
+		for _, op := range service.Log()[before:] {
+			asked = append(asked, op.Op)
+		}
+		wantEqual(t, "asked for orders, record, list of logs and one log", strings.Join(asked, " "), "get head list get")
+	})
+}
+
+// A pass ends while the first outcome is being written. The write goes on, so it is no failure.
+func TestTickEndsDuringAWriteOfTheHistory(t *testing.T) {
+	bubble(t, []string{"SOLOIST_HISTORY=24h", "SOLOIST_ADDR=127.0.0.1:0"}, func(t *testing.T) {
+		p := frequent(&distant{Memory: new(local.Memory)})
+		for range 20 {
+			if got := run(t.Context(), p, "tick"); strings.Contains(got.err, "could not be written") {
+				t.Fatal(got.err)
+			}
+			time.Sleep(20 * time.Second)
+		}
+		if all := historyOf(t, p, "-n", "1000"); len(all) < 18 {
+			t.Errorf("got %d outcomes, want those of 20 ticks", len(all))
+		}
+	})
+}
+
+// A distant store takes 20 ms for each read and each append.
+type distant struct{ *local.Memory }
+
+func (d *distant) wait(ctx context.Context) error {
+	select {
+	case <-time.After(20 * time.Millisecond):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (d *distant) Read(ctx context.Context, name string) (store.Entry, error) {
+	if err := d.wait(ctx); err != nil {
+		return store.Entry{}, err
+	}
+	return d.Memory.Read(ctx, name)
+}
+
+func (d *distant) Append(ctx context.Context, name string, size int64, b []byte) error {
+	if err := d.wait(ctx); err != nil {
+		return err
+	}
+	return d.Memory.Append(ctx, name, size, b)
 }

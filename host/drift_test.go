@@ -3,9 +3,11 @@ package host_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
@@ -107,12 +109,7 @@ func TestDrift(t *testing.T) {
 				test.now = test.written
 			}
 			got := run(t.Context(), host.Program{Work: test.now}, "doctor")
-			var told []string
-			for text := range strings.Lines(got.out) {
-				if strings.Contains(text, "  functions  ") && !strings.HasPrefix(text, "ok") {
-					told = append(told, text)
-				}
-			}
+			told := drift(got.out)
 			if len(told) > 1 && test.name != "a tick that is rare" && test.name != "a function that is damaged" || (test.says == "") != (told == nil) || !strings.Contains(strings.Join(told, ""), test.says) {
 				t.Errorf("got %q, want %q", told, test.says)
 			}
@@ -145,7 +142,6 @@ func TestDriftIsTold(t *testing.T) {
 		if want && (!strings.Contains(log.String(), `"level":"ERROR"`) || !strings.Contains(log.String(), "run demo functions DIR")) {
 			t.Errorf("got the log %s", log.String())
 		}
-		s.wait()
 	}
 }
 
@@ -164,4 +160,153 @@ func TestDriftInWorkingDirectory(t *testing.T) {
 	if !slices.Contains(names(tree(t, root)), "night/function.json") {
 		t.Error("doctor has changed the app")
 	}
+}
+
+// moduleDir returns a directory within a module.
+func moduleDir(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "go.mod"), []byte("module example.com/reports\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(root, "deploy")
+}
+
+func TestDeployFiles(t *testing.T) {
+	environment(t)
+	for kind, want := range map[string]string{"functions": "infra/modules/functions.bicep", "containerapp": "infra/jobs.bicep", "containerapp-job": "infra/jobs.bicep"} {
+		dir := moduleDir(t)
+		deploy := func(more ...string) result {
+			return run(t.Context(), host.Program{Work: work()}, append([]string{"deploy-files", kind, dir, "--package", "./jobs"}, more...)...)
+		}
+		got := deploy()
+		if got.code != 0 || !strings.Contains(got.out, want+"\n") || !strings.Contains(got.err, "singleton leader does not run there") || !strings.Contains(got.err, "demo: beat: ticks are nearer than 2m0s") {
+			t.Errorf("%s: got %+v", kind, got)
+		}
+		if got := deploy(); got.code != 0 || !strings.HasPrefix(got.out, "all files are in "+dir) {
+			t.Errorf("%s again: got %+v", kind, got)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "azure.yaml"), []byte("name: mine\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := deploy(); got.code != 1 || !strings.Contains(got.err, "azure.yaml in "+dir+" would be overwritten") {
+			t.Errorf("%s over a file of somebody's own: got %+v", kind, got)
+		}
+		if got := deploy("--overwrite"); got.code != 0 || !strings.Contains(got.out, "1 file in ") {
+			t.Errorf("%s with --overwrite: got %+v", kind, got)
+		}
+	}
+}
+
+// A run that Flex Consumption may kill is warned of where the app is one of Functions.
+func TestDeployFilesWarnOfLongRuns(t *testing.T) {
+	environment(t)
+	for kind, want := range map[string]bool{"functions": true, "containerapp": false, "containerapp-job": false} {
+		got := run(t.Context(), host.Program{Work: jobs(soloist.Job{Name: "night", Timeout: time.Hour})}, "deploy-files", kind, moduleDir(t), "--package", "./jobs")
+		if said := strings.Contains(got.err, "job night may take 1h0m0s: Flex Consumption takes"); got.code != 0 || said != want {
+			t.Errorf("%s: got %+v", kind, got)
+		}
+	}
+}
+
+func TestDeployFilesRefuses(t *testing.T) {
+	environment(t)
+	for _, test := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{nil, 2, "for what (functions, containerapp or containerapp-job), and into which directory?"},
+		{[]string{"functions"}, 2, "for what"},
+		{[]string{"vm", "DIR"}, 2, `KIND must be one of "functions"`},
+		{[]string{"functions", "DIR"}, 1, "name it with --package"},
+		{[]string{"functions", "DIR", "--package", "jobs"}, 1, `the main package is "jobs"`},
+		{[]string{"functions", t.TempDir(), "--package", "."}, 1, "not within a Go module"},
+	} {
+		args := []string{"deploy-files"}
+		for _, arg := range test.args {
+			if arg == "DIR" {
+				arg = moduleDir(t)
+			}
+			args = append(args, arg)
+		}
+		got := run(t.Context(), host.Program{Work: work()}, args...)
+		if got.code != test.code || !strings.Contains(got.err, test.want) {
+			t.Errorf("%q: got %+v, want %d and a word of %q", test.args, got, test.code, test.want)
+		}
+	}
+}
+
+// The program takes each setting that the files name, with the value that they
+// give it.
+func TestDeployFilesFitSettings(t *testing.T) {
+	values := map[string]string{"app": "demo", "queueName": "demo-alarm", "storageUrl": "https://example.blob.core.windows.net/"}
+	setting := regexp.MustCompile(`name: '(SOLOIST_\w+)'\s+value: ('[^']*'|\w+)`)
+	for _, kind := range []string{"functions", "containerapp", "containerapp-job"} {
+		dir := moduleDir(t)
+		environment(t)
+		if got := run(t.Context(), host.Program{Work: work()}, "deploy-files", kind, dir, "--package", "."); got.code != 0 {
+			t.Fatalf("%s: got %+v", kind, got)
+		}
+		env := []string{"SOLOIST_STORAGE=https://example.blob.core.windows.net"}
+		for _, name := range []string{"infra/jobs.bicep", "infra/modules/functions.bicep"} {
+			text, _ := os.ReadFile(filepath.Join(dir, name))
+			for _, m := range setting.FindAllSubmatch(text, -1) {
+				value, given := values[string(m[2])]
+				if !given {
+					value = strings.Trim(string(m[2]), "'")
+				}
+				env = append(env, string(m[1])+"="+strings.ReplaceAll(value, "${tickTimeout}", "1800"))
+			}
+		}
+		environment(t, env...)
+		got := run(t.Context(), host.Program{Work: work()}, "validate", "--json")
+		if got.code != 0 || strings.Contains(got.out, "SOLOIST_") || len(env) < 4 {
+			t.Errorf("%s: with %q got %+v", kind, env, got)
+		}
+	}
+}
+
+// What is deployed is compared with what alarms need.
+func TestDriftOfAlarms(t *testing.T) {
+	night := jobs(soloist.Job{Name: "night"})
+	for _, test := range []struct {
+		name   string
+		before []string // settings when the functions were written
+		change change
+		says   string
+		fails  bool
+	}{
+		{"the same", []string{"SOLOIST_ALARM=queue"}, nothing, "", false},
+		{"timers", nil, nothing, "function alarm: it is missing, so no alarm wakes the app up", true},
+		{"another queue", []string{"SOLOIST_ALARM=queue"}, settings("SOLOIST_ALARM_QUEUE=wake-up"), `function alarm: its queue is "demo-alarm", and alarms are put into "wake-up" (SOLOIST_ALARM_QUEUE)`, true},
+		{"switched off", []string{"SOLOIST_ALARM=queue"}, settings("AzureWebJobs_alarm_Disabled=1"), "function alarm: it is missing", true},
+		{"a timer too many", []string{"SOLOIST_ALARM=queue"}, edited("night/function.json", timerFile("0 30 2 * * *")), `function night: its timer, "0 30 2 * * *", is not needed`, false},
+		{"no net", []string{"SOLOIST_ALARM=queue"}, settings("AzureWebJobs_tick_Disabled=1"), "function tick: it has no timer", false},
+	} {
+		environment(t, test.before...)
+		root := t.TempDir()
+		if got := write(t, night, stand(t), root); got.code != 0 {
+			t.Fatalf("got %+v", got)
+		}
+		environment(t, append(test.change(t, root), "SOLOIST_ALARM=queue", "FUNCTIONS_APP_ROOT_PATH="+root)...)
+		w := newWoken()
+		w.Work = night
+		run(t.Context(), w.Program, "tick")
+		got := run(t.Context(), w.Program, "doctor")
+		told := strings.Join(drift(got.out), "")
+		if (test.says == "") != (told == "") || !strings.Contains(told, test.says) || strings.Contains(told, "FAIL") != test.fails {
+			t.Errorf("%s: got %s\nof %s", test.name, told, got.out)
+		}
+	}
+}
+
+// drift is what doctor says of the functions that are deployed.
+func drift(out string) (told []string) {
+	for text := range strings.Lines(out) {
+		if strings.Contains(text, "  functions  ") && !strings.HasPrefix(text, "ok") {
+			told = append(told, text)
+		}
+	}
+	return told
 }

@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -22,10 +24,13 @@ import (
 // A deadEnd is a log that blocks until it is opened.
 type deadEnd chan struct{}
 
-func (deadEnd) Enabled(context.Context, slog.Level) bool    { return true }
+func (deadEnd) Enabled(context.Context, slog.Level) bool { return true }
+
 func (d deadEnd) Handle(context.Context, slog.Record) error { <-d; return nil }
-func (d deadEnd) WithAttrs([]slog.Attr) slog.Handler        { return d }
-func (d deadEnd) WithGroup(string) slog.Handler             { return d }
+
+func (d deadEnd) WithAttrs([]slog.Attr) slog.Handler { return d }
+
+func (d deadEnd) WithGroup(string) slog.Handler { return d }
 
 // The liveness probe fails once the log has blocked for three minutes, and the
 // page says so.
@@ -52,8 +57,10 @@ func TestBlockedLogFailsLivenessProbe(t *testing.T) {
 type quiet chan struct{}
 
 func (q quiet) Accept() (net.Conn, error) { <-q; return nil, net.ErrClosed }
-func (q quiet) Close() error              { close(q); return nil }
-func (q quiet) Addr() net.Addr            { return &net.TCPAddr{} }
+
+func (q quiet) Close() error { close(q); return nil }
+
+func (q quiet) Addr() net.Addr { return &net.TCPAddr{} }
 
 // A log that has blocked since before the start keeps serve neither from its
 // jobs nor from its answers nor from its end, and fails the liveness probe.
@@ -160,5 +167,33 @@ func wantBlocked(t *testing.T, a *app.App, code int) {
 	}
 	if info := get("/api/v1/app").Body.String(); strings.Contains(info, "accepted no line since") != want {
 		t.Errorf("/api/v1/app says %s", info)
+	}
+}
+
+// A program that serves sweeps by itself, once a day, if it is told to.
+func TestSweepDaily(t *testing.T) {
+	for unused, want := range map[time.Duration]bool{10 * 24 * time.Hour: true, 0: false} {
+		synctest.Test(t, func(t *testing.T) {
+			var lines strings.Builder
+			a := &app.App{Store: &local.Memory{}, Log: slog.New(slog.NewTextHandler(&lines, nil))}
+			a.Settings.App, a.Settings.Sweep = "demo", unused
+			l := &soloist.Lock{Name: "tenant-1", Store: a.Store, App: "demo", Logger: slog.New(slog.DiscardHandler)}
+			if err := l.Do(t.Context(), func(context.Context, *soloist.Run) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			for _, days := range []int{9, 12} {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Until(time.Date(2000, 1, 1+days, 0, 0, 0, 0, time.UTC)))
+				sweepDaily(ctx, a)
+				<-ctx.Done()
+				cancel()
+				_, err := a.Store.Read(t.Context(), "demo/0-lock-tenant-1")
+				if got := errors.Is(err, fs.ErrNotExist); got != (want && days == 12) {
+					t.Errorf("unused for %s: on day %d: %v", unused, days, err)
+				}
+			}
+			if strings.Contains(lines.String(), "were removed") != want {
+				t.Errorf("the log says\n%s", &lines)
+			}
+		})
 	}
 }

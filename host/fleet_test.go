@@ -1,12 +1,17 @@
 package host_test
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,7 +40,6 @@ func TestShardsOfReplicasWithOtherSettings(t *testing.T) {
 		}
 		s := open(t, p)
 		wantAnswer(t, "the list", s.get("/api/v1/jobs?limit=1"), 200, `"jobs":5`, `"matched":5`)
-		s.wait()
 	})
 }
 
@@ -53,20 +57,6 @@ func TestStatusTellsOneDifferenceOnce(t *testing.T) {
 		const want = "\njob-00, job-01, job-02, job-03, job-04, 25 others: settings differ: lease 20s in this environment; lease 30s on a\n"
 		if strings.Count(got, "settings differ") != 1 || !strings.Contains(got, want) {
 			t.Errorf("got %s, want once %s", got, want)
-		}
-	})
-}
-
-func TestPauseTellsWhatItReplaces(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
-		p := steered(&runsLog{})
-		wantLines(t, p, "pause beat --until 90m --reason disk --by ann", 0, "beat: paused by ann until 2000-01-01 01:30:00Z, in 1h30m")
-		const replaced = "this takes the place of the pause by ann until 2000-01-01 01:30:00Z: disk"
-		wantLines(t, p, "pause beat --by bob --json", 0, replaced, `"by": "bob"`)
-		wantLines(t, p, "pause beat --by eve", 0, "the place of the pause by bob until a resume: no reason given")
-		if got := run(t.Context(), p, "pause", "sad"); strings.Contains(got.err, "takes the place") {
-			t.Errorf("a first pause: got %+v", got)
 		}
 	})
 }
@@ -96,30 +86,20 @@ func TestZoneDataAreTold(t *testing.T) {
 
 // A run that goes on after its time-out is in trouble while it does, and both facts are in its outcome.
 func TestRunOverItsTimeout(t *testing.T) {
-	environment(t)
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		deaf := soloist.Job{Name: "deaf", Schedule: "@every 1h", Timeout: 10 * time.Second, Do: func(context.Context, *soloist.Run) error { time.Sleep(100 * time.Second); return nil }}
 		tries := soloist.Job{Name: "tries", Schedule: "@every 1h", Timeout: 10 * time.Second, Retry: soloist.Retry{MaxTries: 3}, Do: deaf.Do}
 		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{deaf, tries}}
 		defer replica(t, p, "replica-a")()
 		time.Sleep(time.Hour + 9*time.Second)
-		status := func(want ...string) {
-			t.Helper()
-			got := run(t.Context(), p, "status").out
-			for _, text := range want {
-				if !strings.Contains(got, text) {
-					t.Errorf("got %s, want %q", got, text)
-				}
-			}
-		}
-		status("running on replica-a since 8s  ")
+		wantLines(t, p, "status", 0, "running on replica-a since 8s  ")
 		time.Sleep(82 * time.Second)
-		status("running on replica-a since 1m30s, over its time-out by 1m20s  ", "running on replica-a since 1m30s  ")
+		wantLines(t, p, "status", 0, "running on replica-a since 1m30s, over its time-out by 1m20s  ", "running on replica-a since 1m30s  ")
 		s := open(t, p)
 		wantAnswer(t, "the list", s.get("/api/v1/jobs?trouble=true"), 200, `"matched":1`, `"job":"deaf"`, `"timesOut":"2000-01-01T01:00:1`)
 		s.wait()
 		time.Sleep(time.Minute)
-		status("succeeded in 1m40s (after the end of its context: timed out after 10s) on replica-a")
+		wantLines(t, p, "status", 0, "succeeded in 1m40s (after the end of its context: timed out after 10s) on replica-a")
 	})
 }
 
@@ -156,7 +136,6 @@ func TestReplicaOfInterruptedRunIsLost(t *testing.T) {
 					}
 					s := open(t, p)
 					wantAnswer(t, "replicas", s.get("/api/v1/replicas"), 200, `"replica":"a","state":"lost"`)
-					s.wait()
 				}
 				mine.set(func(string, string) error { return nil })
 				time.Sleep(2 * time.Minute)
@@ -166,20 +145,116 @@ func TestReplicaOfInterruptedRunIsLost(t *testing.T) {
 	}
 }
 
-// A job that has no record yet can be tried out: the record is made.
-func TestRunHereMakesRecord(t *testing.T) {
-	environment(t)
+// withOther returns a store in which a replica of another program, or of another version of this one, is up.
+func withOther(t *testing.T, program, job string) *local.Memory {
+	t.Helper()
+	backend, now := &local.Memory{}, time.Now().UTC().Format(time.RFC3339)
+	body, err := json.Marshal(map[string]any{"schema": 1, "app": "demo",
+		"replicas": map[string]any{"b": map[string]any{"id": "b", "started": now, "seen": now, "every": 1200, "health": "ok", "version": "v9", "program": program, "work": "w"}},
+		"work":     map[string]any{"w": map[string]any{job: map[string]any{"schedule": "@every 1m0s"}, "ship": map[string]any{"schedule": "@every 1m0s"}}}})
+	if err == nil {
+		_, err = backend.WriteDocument(t.Context(), "demo/.replicas", "", body)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return backend
+}
+
+// Two programs under one name of an app take each other's ticks of a job that both have: log, doctor, status and page say it.
+// Another version of this program has the same path, and is meant; doctor says what differs in it.
+func TestProgramsWithOneApp(t *testing.T) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Path == "" {
+		t.Fatal("the path of this program is not known")
+	}
+	const says = "several programs use this app and take each other's ticks of "
+	for _, test := range []struct{ program, job, want string }{
+		{"example.com/billing", "beat", says + "beat: "},
+		{"example.com/billing", "invoice", ""},
+		{"example.com/billing", "cache", ""}, // which each replica runs for itself
+		{info.Path, "beat", ""},
+		{"", "beat", ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := host.Program{Name: "demo", Work: here(), Store: withOther(t, test.program, test.job)}
+			var logged strings.Builder
+			serving := p
+			serving.Stdout, serving.Stderr = &logged, t.Output()
+			environment(t, replicaName+"a", "SOLOIST_PRESENCE=10s")
+			ctx, cancel := context.WithCancel(t.Context())
+			var all sync.WaitGroup
+			all.Go(func() { _, _ = host.Serve(ctx, serving, &deserted{closed: make(chan struct{})}) })
+			time.Sleep(3 * time.Minute)
+			told := map[string]string{"doctor": run(t.Context(), p, "doctor").out, "status": run(t.Context(), p, "status").out}
+			s := open(t, p)
+			told["page"] = s.get("/api/v1/jobs").Body.String()
+			s.wait()
+			cancel()
+			all.Wait()
+			told["log"] = logged.String()
+			for who, text := range told {
+				if !strings.Contains(text, cmp.Or(test.want, "demo")) || strings.Contains(text, says) != (test.want != "") {
+					t.Errorf("%s, with the job %s of %q: got %s, want %q", who, test.job, test.program, text, test.want)
+				}
+			}
+			if want := "ship known on b, and not in this environment"; !strings.Contains(told["doctor"], want) {
+				t.Errorf("doctor, with the job %s of %q: got %s, want %q", test.job, test.program, told["doctor"], want)
+			}
+			if got := strings.Count(told["log"], says); got > 1 {
+				t.Errorf("logged %d times", got)
+			}
+		})
+	}
+}
+
+// A singleton waits at its stop for another replica if there is one, or nobody knows. One that is started just before
+// the stop counts.
+func TestLoneSingletonEndsAtOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		setting string
+		others  int
+		takes   time.Duration
+	}{
+		"alone":                      {"SOLOIST_PRESENCE=2m", 0, 0},
+		"another one":                {"SOLOIST_PRESENCE=2m", 1, 11 * time.Second},
+		"the replicas are not known": {"SOLOIST_PRESENCE=0", 0, 11 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				leader := soloist.Singleton{Name: "leader", Lease: 30 * time.Second, Do: untilCancelled}
+				p := host.Program{Work: []soloist.Work{leader}, Store: &local.Memory{}}
+				stop := beginServing(t, p, test.setting, replicaName+"a")
+				time.Sleep(time.Minute)
+				for range test.others {
+					defer beginServing(t, p, test.setting, replicaName+"b")()
+					time.Sleep(3 * time.Second)
+				}
+				stopped := time.Now()
+				stop()
+				if took := time.Since(stopped).Truncate(time.Second); took != test.takes {
+					t.Errorf("the stop took %s, want %s", took, test.takes)
+				}
+				if got := run(t.Context(), p, "history", "leader"); !strings.Contains(got.out, "abandoned") || !strings.Contains(got.out, "stopped") {
+					t.Errorf("the history says %+v", got)
+				}
+			})
+		})
+	}
+}
+
+// A pause by the settings of the replicas shows before the first tick that it skips.
+func TestPauseComesFromReplicas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		runs := &runsLog{}
-		p := split(runs)
-		p.Work = append(p.Work, soloist.Job{Name: "sad", Schedule: "@hourly", Do: fail})
-		wantLines(t, p, "run import --here --request try", 0, "import-0@try: succeeded", "import-2@try: succeeded", "there is no record of it in *local.Memory, of app demo: it is made now")
-		wantLines(t, p, "run import-1 --here --json", 0, `"job": "import-1"`, `"status": "succeeded"`) // by an order, since there is a record now
-		wantLines(t, p, "run sad --here", 1, "sad@here-", "failed (no paper)")
-		if got := runs.all(); len(got) != 4 {
-			t.Errorf("ran %q, want four", got)
+		p := host.Program{Work: here(), Store: &local.Memory{}}
+		stop := beginServing(t, p, "SOLOIST_JOB_BEAT_PAUSED=true", "SOLOIST_JOB_CACHE_PAUSED=true", replicaName+"a")
+		defer stop()
+		time.Sleep(3 * time.Second)
+		environment(t)
+		_, got := fleetOf(t, run(t.Context(), p, "status", "--json").out)
+		want := []string{"cache paused: paused by settings: false in this environment; true on a", "beat paused: paused by settings: false in this environment; true on a"}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
 		}
-		wantLines(t, p, "run typo --here", 2, "there is no job")
-		wantLines(t, p, "history sad", 0, "failed")
 	})
 }

@@ -1,0 +1,294 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
+)
+
+// The storage is away for a minute as the run ends. Its outcome is written when
+// the storage is back, and its caller gets it, by a timer and by an HTTP trigger
+// alike.
+func TestOutageAtEndOfRunLosesNoOutcome(t *testing.T) {
+	for _, payload := range []string{"{}", byHTTP} {
+		bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
+			backend := newGated(new(local.Memory), nil)
+			runs := 0
+			s := open(t, host.Program{Store: backend, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Do: func(context.Context, *soloist.Run) error {
+				if runs++; runs == 1 {
+					backend.away(time.Minute)
+				}
+				return nil
+			}}}})
+			s.invoke(t, "tick", "{}")
+			time.Sleep(time.Hour + time.Second)
+			s.wantInvoked(t, "beat", payload, 200, " succeeded")
+			wantEqual(t, "runs", runs, 1)
+			if got := lastOutcome(t, backend); got.Status != store.Succeeded {
+				t.Errorf("%.9s: the record says %+v, want succeeded", payload, got)
+			}
+		})
+	}
+}
+
+// The record of one job cannot be read, and those of others can: that is no outage of
+// the storage, and its caller gets an answer as soon as in one.
+func TestRunByHandWithUnreadableRecordIsAnswered(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
+		backend := newGated(new(local.Memory), func(op, name string) error {
+			if op == "read" && name == "demo/beat" {
+				return errDown
+			}
+			return nil
+		})
+		s := open(t, host.Program{Store: backend, Work: []soloist.Work{
+			soloist.Job{Name: "beat", Schedule: "@every 1h", Do: do},
+			soloist.Job{Name: "other", Schedule: "@every 1h", Do: do},
+		}})
+		go func() {
+			time.Sleep(5 * time.Second)
+			s.wantInvoked(t, "other", "{}", 200)
+		}()
+		begin := time.Now()
+		code, logs := s.invoke(t, "beat", byHTTP)
+		if took := time.Since(begin); code != 200 || took > 21*time.Second {
+			t.Errorf("got %d after %s", code, took)
+		}
+		if len(logs) != 1 || !strings.Contains(logs[0], "no route to the storage") || !strings.Contains(logs[0], "not begun within 20s") {
+			t.Errorf("got %q", logs)
+		}
+	})
+}
+
+// Whoever calls an HTTP trigger waits no longer for what comes before the jobs than for the job, if
+// the storage is out of reach.
+func TestRunByHandIsAnsweredInOutageBefore(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
+		backend := newGated(new(local.Memory), refuse(errDown))
+		s := open(t, host.Program{Store: backend, Work: work(), Before: counting(new(atomic.Int64))})
+		begin, codes := time.Now(), make(chan int)
+		for range 2 { // one waits for the other
+			go func() {
+				code, logs := s.invoke(t, "beat", byHTTP)
+				if text := strings.Join(logs, ""); !strings.Contains(text, "no job is started before this is done") || !strings.Contains(text, "not begun within 20s") {
+					t.Errorf("got %q", logs)
+				}
+				codes <- code
+			}()
+		}
+		for range 2 {
+			wantCode(t, <-codes, 200)
+		}
+		if took := time.Since(begin); took > 21*time.Second {
+			t.Errorf("they took %s", took)
+		}
+		backend.set(nil)
+		if got := s.get("/readyz"); strings.Contains(got.Body.String(), `"error"`) {
+			t.Errorf("nothing has failed: got %s", got.Body)
+		}
+		s.wantInvoked(t, "beat", byHTTP, 200, " succeeded")
+	})
+}
+
+// No outage cuts short what comes before the jobs, once it has begun.
+func TestOutageDuringWhatComesBefore(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
+		backend := newGated(new(local.Memory), nil)
+		s := open(t, host.Program{Store: backend, Work: work(), Before: []*soloist.Once{{Name: "migrate", Key: "v2", Lease: time.Minute,
+			Do: func(ctx context.Context, _ *soloist.Run) error {
+				backend.away(35 * time.Second)
+				select {
+				case <-ctx.Done():
+					t.Errorf("it was cut short: %v", context.Cause(ctx))
+				case <-time.After(40 * time.Second):
+				}
+				return nil
+			}}}})
+		s.wantInvoked(t, "beat", byHTTP, 200, " succeeded")
+	})
+}
+
+// lastOutcome is the newest outcome in the record of beat.
+func lastOutcome(t *testing.T, backend store.Store) store.Outcome {
+	e, err := backend.Read(t.Context(), "demo/beat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r store.Record
+	if err := json.Unmarshal(e.Record, &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.History) == 0 {
+		return store.Outcome{}
+	}
+	return r.History[0]
+}
+
+// Nothing runs between two calls of a function. A page that could read the
+// records then tells no outage that is over.
+func TestReadEndsOutageInFunctions(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
+		store := newGated(new(local.Memory), nil)
+		s := open(t, host.Program{Store: store, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "0 3 * * *", Do: do}}})
+		s.invoke(t, "beat", "{}")
+		time.Sleep(3*time.Hour + time.Minute)
+		store.away(time.Minute)
+		s.invoke(t, "beat", "{}")
+		time.Sleep(6 * time.Hour)
+		for _, path := range []string{"/api/v1/jobs", "/readyz"} {
+			wantAnswer(t, path+", hours after the outage", s.get(path), 200)
+		}
+	})
+}
+
+// A stop that cuts off a run is no success: the log names what runs.
+func TestStopThatCutsOffRunFails(t *testing.T) {
+	inRealTime(t)
+	began, release := make(chan struct{}), make(chan struct{})
+	code, log := stopUnder(t, new(local.Memory), soloist.Job{Do: func(context.Context, *soloist.Run) error {
+		close(began)
+		<-release // it ignores the end of its context
+		return nil
+	}}, began)
+	wantCode(t, <-code, 1)
+	close(release)
+	if got := (<-log.last).Error; !strings.Contains(got, "jobs that run: beat") {
+		t.Errorf("got the error %q, want the job that runs", got)
+	}
+}
+
+// The outcome of a run whose lease is longer than SOLOIST_LEASE is written in the
+// time that its own lease gives, and the host has its answer.
+func TestStopWaitsForLongestLease(t *testing.T) {
+	inRealTime(t)
+	backend := newGated(new(local.Memory), nil)
+	began := make(chan struct{})
+	code, log := stopUnder(t, backend, soloist.Job{Lease: 30 * time.Second, Do: func(ctx context.Context, _ *soloist.Run) error {
+		close(began)
+		<-ctx.Done()
+		backend.away(1500 * time.Millisecond) // more than grace and SOLOIST_LEASE
+		return context.Cause(ctx)
+	}}, began)
+	wantCode(t, <-code, 0)
+	if got := lastOutcome(t, backend); got.Status != store.Abandoned || got.Reason != "stopped" {
+		t.Errorf("got the outcome %+v, want abandoned, as the run was stopped", got)
+	}
+	wantText(t, "the answer", <-log.answer, "abandoned: stopped")
+}
+
+// stopUnder runs the job once in Functions and stops the program under the run.
+func stopUnder(t *testing.T, backend store.Store, job soloist.Job, began <-chan struct{}) (code <-chan int, log *lastError) {
+	t.Helper()
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_GRACE=0s", "SOLOIST_LEASE=1s")
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	job.Name, job.Schedule = "beat", "@every 1h"
+	log = &lastError{last: make(chan message, 1), answer: make(chan string, 1)}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan int, 1)
+	go func() {
+		c, err := host.Serve(ctx, host.Program{Name: "demo", Stdout: log, Store: backend, Work: []soloist.Work{job}}, ln)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- c
+	}()
+	go func() {
+		if resp, err := http.Post("http://"+ln.Addr().String()+"/beat", "application/json", strings.NewReader(byHTTP)); err == nil {
+			body, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			log.answer <- string(body)
+		}
+	}()
+	<-began
+	stop()
+	return done, log
+}
+
+// lastError keeps the line of the log that tells why the program stopped, and the answer of the invocation.
+type lastError struct {
+	last   chan message
+	answer chan string
+}
+
+func (l *lastError) Write(b []byte) (int, error) {
+	var m message
+	if json.Unmarshal(b, &m) == nil && m.Msg == "stopped" {
+		l.last <- m
+	}
+	return len(b), nil
+}
+
+// An outage is in no record, so the platform has to see it, whatever the
+// setting says of runs that fail. Whoever called an HTTP trigger gets an answer,
+// and does not wait for the end of the outage.
+func TestOutageFailsInvocation(t *testing.T) {
+	for setting, want := range map[string]struct{ timer, http int }{"log": {500, 200}, "error": {500, 500}} {
+		bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_FAILURE=" + setting}, func(t *testing.T) {
+			s := open(t, host.Program{Store: down(), Work: work()})
+			s.wantInvoked(t, "tick", "{}", want.timer)
+			s.wantInvoked(t, "beat", "{}", want.timer)
+			begin := time.Now()
+			code, logs := s.invoke(t, "beat", byHTTP)
+			if code != want.http || time.Since(begin) > 21*time.Second {
+				t.Errorf("%s, by HTTP: got code %d after %s, want %d", setting, code, time.Since(begin), want.http)
+			}
+			if code == 200 && (len(logs) != 1 || !strings.Contains(logs[0], "no route to the storage") || !strings.Contains(logs[0], "not begun within 20s")) {
+				t.Errorf("%s, by HTTP: got %q", setting, logs)
+			}
+		})
+	}
+}
+
+// A retry by the platform helps after an outage: the tick is still due.
+func TestRetryAfterOutage(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
+		store := newGated(&local.Memory{}, nil)
+		program := func() site {
+			return open(t, host.Program{Store: store, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Do: do}}})
+		}
+		program().invoke(t, "beat", "{}")
+		time.Sleep(time.Hour + time.Second)
+		s := program() // which has to read
+		store.set(refuse(errDown, "read"))
+		s.wantInvoked(t, "beat", "{}", 500)
+		store.set(nil)
+		time.Sleep(5 * time.Second)
+		s.wantInvoked(t, "beat", "{}", 200, "tick 2000-01-01T01:00:00Z succeeded")
+	})
+}
+
+// A run by hand that has begun is not ended by an outage that others meet.
+func TestOutageUnderRunByHand(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
+		store := newGated(&local.Memory{}, nil)
+		long := func(ctx context.Context, _ *soloist.Run) error { time.Sleep(time.Minute); return ctx.Err() }
+		s := open(t, host.Program{Store: store, Work: []soloist.Work{
+			soloist.Job{Name: "beat", Schedule: "@every 1h", Do: long},
+			soloist.Job{Name: "other", Schedule: "@every 1h", Do: do},
+		}})
+		over := make(chan []string)
+		go func() { _, logs := s.invoke(t, "beat", byHTTP); over <- logs }()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		store.set(refuse(errDown, "read"))
+		s.wantInvoked(t, "other", "{}", 500)
+		if logs := <-over; len(logs) != 1 || !strings.HasSuffix(logs[0], " succeeded") {
+			t.Errorf("got %q", logs)
+		}
+	})
+}
