@@ -150,9 +150,7 @@ func TestServeEndsByItself(t *testing.T) {
 			t.Errorf("after 6 min: ran at %q, and has ended: %t", w.times(), len(code) == 1)
 		}
 		wantEnd(t, code)
-		if at := time.Now().UTC().Format("15:04"); at != "00:07" {
-			t.Errorf("it ended at %s", at)
-		}
+		wantEqual(t, "it ended at", time.Now().UTC().Format("15:04"), "00:07")
 		w.wantPending(t, "01:01:00")
 	})
 }
@@ -255,9 +253,7 @@ func TestOrderOverHTTPPutsMessage(t *testing.T) {
 		cookies := signedIn(t, s, adminToken)
 		for i, order := range []string{"pause", "resume", "run"} {
 			wantAnswer(t, order, s.ask("POST", "/api/v1/jobs/job-a/"+order, "", cookies), 200)
-			if n := w.queue.Visible(time.Now()); n != i+1 {
-				t.Errorf("%d messages are visible after %s, want %d", n, order, i+1)
-			}
+			wantEqual(t, "visible messages after "+order, w.queue.Visible(time.Now()), i+1)
 		}
 	})
 }

@@ -35,9 +35,7 @@ func counting(n *atomic.Int64) []*soloist.Once {
 func wantURL(t *testing.T, url string, code int, part string) {
 	t.Helper()
 	resp, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(resp.Body)
 	if resp.StatusCode != code || !strings.Contains(string(body), part) {
@@ -111,9 +109,7 @@ func TestTickDoesWhatComesBefore(t *testing.T) {
 		for range 2 {
 			wantLines(t, p, "tick", 0)
 		}
-		if n.Load() != 1 {
-			t.Errorf("it was done %d times, want once for its key", n.Load())
-		}
+		wantEqual(t, "how often it was done for its key", n.Load(), 1)
 		for _, command := range []string{"status", "history", "next beat", "validate", "doctor", "audit"} {
 			q := p
 			q.Before = before(func(context.Context) error { t.Errorf("%s does what comes before the jobs", command); return nil })
@@ -135,9 +131,7 @@ func TestTickWhenBeforeIsGivenUp(t *testing.T) {
 			if want := "and is not tried again for this key: no such table"; got.code != 1 || !strings.Contains(got.out+got.err, want) || ran {
 				t.Errorf("%s: got %+v, want %s", command, got, want)
 			}
-			if strings.Contains(got.err, "mistake") {
-				t.Errorf("%s: the settings have no mistake: got %s", command, got.err)
-			}
+			wantNone(t, command, got.err, "mistake")
 			var answer struct{ Error string }
 			if strings.HasSuffix(command, "--json") && (json.Unmarshal([]byte(got.out), &answer) != nil || answer.Error == "") {
 				t.Errorf("%s: got %+v, want JSON with an error", command, got)
@@ -338,9 +332,7 @@ func TestMistakesBefore(t *testing.T) {
 		{Name: "", Key: "v\n2"},
 	}}
 	got := run(t.Context(), p, "validate")
-	if got.code != 2 {
-		t.Errorf("got code %d", got.code)
-	}
+	wantEqual(t, "code", got.code, 2)
 	wantText(t, "mistakes", got.err, "Before 1 of 5 is nil",
 		`Before: once "migrate": Key is empty, and this build has no version in its place: set Key`,
 		`Before: once "seed" for "v2" is there twice`,

@@ -33,9 +33,7 @@ func tree(t *testing.T, dir string) map[string]string {
 		files[filepath.ToSlash(name)] = string(b)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return files
 }
 
@@ -44,12 +42,8 @@ func names(files map[string]string) []string { return slices.Sorted(maps.Keys(fi
 // file writes a file, and makes its directory.
 func file(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 // stand is a small file in place of a program.
@@ -204,9 +198,7 @@ func TestWriteFunctionsAgain(t *testing.T) {
 	files := tree(t, dir)
 	for name, want := range map[string]string{"README": "mine", "b/sample.dat": "mine", "c/function.json": "mine", "host.json": "mine",
 		"local.settings.json": "mine", "demo": "a newer program", "b/function.json": ""} {
-		if files[name] != want {
-			t.Errorf("%s: got %q, want %q", name, files[name], want)
-		}
+		wantEqual(t, name, files[name], want)
 	}
 	if !strings.Contains(files["a/function.json"], `"0 0 * * * *"`) {
 		t.Errorf("got %s", files["a/function.json"])
@@ -268,9 +260,7 @@ func TestWriteFunctionsFollowsNoLink(t *testing.T) {
 	work := jobs(soloist.Job{Name: "night"})
 	write(t, work, program, dir)
 	os.RemoveAll(filepath.Join(dir, "night"))
-	if err := os.Symlink(elsewhere, filepath.Join(dir, "night")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(elsewhere, filepath.Join(dir, "night")))
 	got := write(t, work, program, dir)
 	if got.code == 0 || len(tree(t, elsewhere)) != 0 {
 		t.Errorf("got %+v, and %q elsewhere", got, names(tree(t, elsewhere)))

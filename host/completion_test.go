@@ -227,9 +227,7 @@ func TestFormsOfFlags(t *testing.T) {
 		t.Fatalf("got %+v", want)
 	}
 	for _, args := range []string{"-n=3 -json beat", "--n 3 beat --json=true", "--limit=3 --json beat", "--json --limit 3 -- beat", "beat -limit 3 -json=1"} {
-		if got := run(t.Context(), p, append([]string{"next"}, strings.Fields(args)...)...); got != want {
-			t.Errorf("%s: got %+v, want %+v", args, got, want)
-		}
+		wantEqual(t, args, run(t.Context(), p, append([]string{"next"}, strings.Fields(args)...)...), want)
 	}
 }
 
@@ -294,9 +292,7 @@ func TestAnswersInJSON(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, want one JSON object", command, got, err)
 		}
 		for name, want := range test.want {
-			if body[name] != want {
-				t.Errorf("%s: got %v as %s, want %v", command, body[name], name, want)
-			}
+			wantEqual(t, command, body[name], want)
 		}
 	}
 }

@@ -45,9 +45,7 @@ var setups = []setup{
 	{"an unknown host", withSettings(bySignature("https://shopstore.invalid", "")), 1, "dns", []string{"shopstore.invalid cannot be looked up"}},
 	{"a port where nothing listens", func(t *testing.T, _ *host.Program) []string {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ln.Close()
 		return []string{byKey("http://" + ln.Addr().String())}
 	}, 1, "connection", []string{"refused", "firewalls"}},
@@ -245,9 +243,7 @@ func encrypted(t *testing.T, until time.Time, host string) string {
 	t.Helper()
 	cert, key := azurite.Certificate(t, until, host)
 	pair, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := httptest.NewUnstartedServer(new(ruled))
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that fail, as they should
@@ -286,9 +282,7 @@ func opened(t *testing.T, c azure.Config, s *ruled) store.Store {
 		return s.Do(r)
 	})
 	backend, err := azure.Open(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return backend
 }
 
@@ -311,16 +305,12 @@ func withContainer(t *testing.T, then rule) *ruled {
 func (s *ruled) put(t *testing.T, path, content string, headers ...string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodPut, "https://shopstore.blob.core.windows.net/soloist"+path, strings.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	resp, err := s.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return resp
 }
 
@@ -392,9 +382,7 @@ func newUUID() string {
 func unwritable(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o500); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(dir, 0o500))
 	for _, dir := range []string{dir, "/sys"} {
 		if _, err := os.Stat(dir); err == nil && os.Mkdir(filepath.Join(dir, "try"), 0o700) != nil {
 			return dir

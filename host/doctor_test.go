@@ -82,9 +82,7 @@ func inJSON(t *testing.T, got result, code int, check string) {
 func secretless(t *testing.T, text string) {
 	t.Helper()
 	for _, secret := range []string{hiddenKey[:9], hiddenSignature, "DoNotTellThisIdentityHeader", "eyJ", azurite.Key[:20]} {
-		if strings.Contains(text, secret) {
-			t.Errorf("tells %q:\n%s", secret, text)
-		}
+		wantNone(t, "tells", text, secret)
 	}
 }
 
@@ -277,14 +275,9 @@ func TestDoctorBesideTooMany(t *testing.T) {
 		if err == nil {
 			_, err = backend.Lease(name, newUUID()).Acquire(t.Context(), time.Minute, e.ETag)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
-	got := run(t.Context(), p, "doctor")
-	if got.code != 1 || !strings.Contains(got.out, "FAIL  acquire") || !strings.Contains(got.out, store.ErrHeld.Error()) {
-		t.Errorf("got %+v", got)
-	}
+	wantLines(t, p, "doctor", 1, "FAIL  acquire", store.ErrHeld.Error())
 }
 
 // doctor looks at the queue, and compares the alarm that is pending with the next tick.

@@ -135,9 +135,7 @@ func TestDriftIsTold(t *testing.T) {
 			"status": run(t.Context(), host.Program{Work: work}, "status").out,
 		}
 		for where, got := range heard {
-			if strings.Contains(got, text) != want {
-				t.Errorf("%s, %s: got %s", schedule, where, got)
-			}
+			wantEqual(t, schedule+": told in "+where, strings.Contains(got, text), want)
 		}
 		if want && (!strings.Contains(log.String(), `"level":"ERROR"`) || !strings.Contains(log.String(), "run demo functions DIR")) {
 			t.Errorf("got the log %s", log.String())
@@ -166,9 +164,7 @@ func TestDriftInWorkingDirectory(t *testing.T) {
 func moduleDir(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	if err := os.WriteFile(filepath.Join(root, "go.mod"), []byte("module example.com/reports\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(root, "go.mod"), []byte("module example.com/reports\n"), 0o644))
 	return filepath.Join(root, "deploy")
 }
 
@@ -186,9 +182,7 @@ func TestDeployFiles(t *testing.T) {
 		if got := deploy(); got.code != 0 || !strings.HasPrefix(got.out, "all files are in "+dir) {
 			t.Errorf("%s again: got %+v", kind, got)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "azure.yaml"), []byte("name: mine\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, "azure.yaml"), []byte("name: mine\n"), 0o644))
 		if got := deploy(); got.code != 1 || !strings.Contains(got.err, "azure.yaml in "+dir+" would be overwritten") {
 			t.Errorf("%s over a file of somebody's own: got %+v", kind, got)
 		}

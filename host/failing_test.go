@@ -334,14 +334,10 @@ func TestAlertOfThreeProcesses(t *testing.T) {
 			"SOLOIST_ALERT_WEBHOOK="+r.URL+"/hook?key=secret", "SOLOIST_ALERT_SECRET="+key, "SOLOIST_JOB_FLAKY_PING="+r.URL+"/ping"))
 	}
 	r.want(t, "failures alert")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	r.want(t, "failures recovered")
 	for _, p := range all {
-		if code := p.end(t); code != 0 {
-			t.Errorf("got code %d", code)
-		}
+		wantEqual(t, "code", p.end(t), 0)
 	}
 	if len(r.got) > 0 {
 		t.Errorf("got %q more", <-r.got)
@@ -362,9 +358,7 @@ func TestNoAlertsNoDocument(t *testing.T) {
 	p := start(t, "flaky", "SOLOIST_STORAGE=dir:"+dir, "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_APP=demo", "TEST_FILE="+filepath.Join(dir, "none"))
 	await(t, p.log, "run ended")
 	await(t, p.log, "run ended")
-	if code := p.end(t); code != 0 {
-		t.Errorf("got code %d", code)
-	}
+	wantEqual(t, "code", p.end(t), 0)
 	if all, err := filepath.Glob(filepath.Join(dir, "demo", "*alerts*")); err != nil || len(all) > 0 {
 		t.Errorf("got %q, %v", all, err)
 	}

@@ -64,9 +64,7 @@ func TestStatusTellsOneDifferenceOnce(t *testing.T) {
 // Rules of time zones change: whoever asks about ticks in a zone sees how old the rules are.
 func TestZoneDataAreTold(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "+VERSION"), []byte("2024b\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "+VERSION"), []byte("2024b\n"), 0o600))
 	environment(t, "ZONEINFO="+dir)
 	p := host.Program{Work: work(), Store: &local.Memory{}, Now: spring}
 	run(t.Context(), p, "tick")
@@ -155,9 +153,7 @@ func withOther(t *testing.T, program, job string) *local.Memory {
 	if err == nil {
 		_, err = backend.WriteDocument(t.Context(), "demo/.replicas", "", body)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return backend
 }
 
@@ -232,9 +228,7 @@ func TestLoneSingletonEndsAtOnce(t *testing.T) {
 				}
 				stopped := time.Now()
 				stop()
-				if took := time.Since(stopped).Truncate(time.Second); took != test.takes {
-					t.Errorf("the stop took %s, want %s", took, test.takes)
-				}
+				wantEqual(t, "the stop took", time.Since(stopped).Truncate(time.Second), test.takes)
 				if got := run(t.Context(), p, "history", "leader"); !strings.Contains(got.out, "abandoned") || !strings.Contains(got.out, "stopped") {
 					t.Errorf("the history says %+v", got)
 				}

@@ -54,9 +54,7 @@ func TestLargePayloads(t *testing.T) {
 				s.send("beat", "", chunked, bytes.Repeat([]byte{' '}, size))
 			}
 		}
-		if len(s.runs) != 1 {
-			t.Errorf("%d runs began, want that of the largest ping", len(s.runs))
-		}
+		wantEqual(t, "runs, of the largest payload", len(s.runs), 1)
 	})
 }
 

@@ -32,9 +32,7 @@ func (s site) invoke(t *testing.T, name, payload string) (int, []string) {
 		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || answer.Outputs == nil || answer.Logs == nil {
 			t.Errorf("got %s, %v: the host would wait for an answer that it understands", w.Body, err)
 		}
-		if got := w.Header().Get("Content-Type"); got != "application/json" {
-			t.Errorf("got the type %q", got)
-		}
+		wantEqual(t, "the type", w.Header().Get("Content-Type"), "application/json")
 	}
 	return w.Code, answer.Logs
 }
@@ -102,9 +100,7 @@ func readJSON(t *testing.T, path string, v any) {
 	if err == nil {
 		err = json.Unmarshal(b, v)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // The Functions host passes the body on to the caller as it is.
@@ -117,9 +113,7 @@ func TestHTTPTriggerAnswersWithoutControlCharacters(t *testing.T) {
 		var answer struct {
 			Outputs struct{ Res struct{ Body string } }
 		}
-		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(w.Body.Bytes(), &answer))
 		body := answer.Outputs.Res.Body
 		if !json.Valid([]byte(body)) || strings.ContainsAny(body, "\u009b\u202e\n") || !strings.Contains(body, `\u009b31m`) {
 			t.Errorf("got %q", body)
@@ -184,9 +178,7 @@ func TestFunctionsTellOfWrongClock(t *testing.T) {
 			Now: func() time.Time { return time.Now().Add(off) }})
 		for _, want := range []string{"this machine's clock is 59m59s ahead", "", "this machine's clock is right again", ""} {
 			time.Sleep(time.Minute)
-			if strings.Contains(log.String(), "clock") {
-				t.Errorf("between two calls: %s", log.String())
-			}
+			wantNone(t, "between two calls", log.String(), "clock")
 			s.invoke(t, "tick", "{}")
 			if got := log.String(); strings.Contains(got, "clock") != (want != "") || !strings.Contains(got, want) {
 				t.Errorf("got %q, want %q", got, want)

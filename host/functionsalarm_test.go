@@ -56,9 +56,7 @@ func TestAlarmFunctionAndForeignMessages(t *testing.T) {
 			s.wantInvoked(t, "alarm", body, 200)
 		}
 		w.wantPending(t, "00:59:00")
-		if n := strings.Count(log.String(), "is not an alarm of this app"); n != 5 {
-			t.Errorf("%d messages were told, want 5:\n%s", n, log)
-		}
+		wantEqual(t, "messages that are told", strings.Count(log.String(), "is not an alarm of this app"), 5)
 	})
 }
 

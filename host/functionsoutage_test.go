@@ -123,13 +123,9 @@ func TestOutageDuringWhatComesBefore(t *testing.T) {
 // lastOutcome is the newest outcome in the record of beat.
 func lastOutcome(t *testing.T, backend store.Store) store.Outcome {
 	e, err := backend.Read(t.Context(), "demo/beat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var r store.Record
-	if err := json.Unmarshal(e.Record, &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(e.Record, &r))
 	if len(r.History) == 0 {
 		return store.Outcome{}
 	}
@@ -193,9 +189,7 @@ func stopUnder(t *testing.T, backend store.Store, job soloist.Job, began <-chan 
 	t.Helper()
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_GRACE=0s", "SOLOIST_LEASE=1s")
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	job.Name, job.Schedule = "beat", "@every 1h"
 	log = &lastError{last: make(chan message, 1), answer: make(chan string, 1)}
 	ctx, stop := context.WithCancel(t.Context())

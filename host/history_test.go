@@ -123,9 +123,7 @@ func TestHistoryInJSON(t *testing.T) {
 			  ]
 			}
 		`)
-		if got.code != 0 {
-			t.Errorf("got %+v", got)
-		}
+		wantEqual(t, "code", got.code, 0)
 	})
 }
 
@@ -136,9 +134,7 @@ func led(t *testing.T, backend store.Store, d time.Duration) []soloist.Work {
 	defer time.AfterFunc(d, cancel).Stop()
 	leader := soloist.Singleton{Name: "leader", Do: untilCancelled}
 	other := soloist.Scheduler{App: "demo", Replica: "replica-b", Store: backend, Singletons: []soloist.Singleton{leader}}
-	if err := other.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, other.Run(ctx))
 	return []soloist.Work{leader}
 }
 
@@ -171,9 +167,7 @@ func TestHistoryOfWhatIsNotKnown(t *testing.T) {
 				Start: now.Add(-2 * time.Hour)},
 		}}
 	b, err := json.Marshal(record)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	backend := &local.Memory{}
 	put(t, backend, "demo/beat", string(b), false)
 	p := host.Program{Work: work()[:1], Store: backend, Now: func() time.Time { return now }}

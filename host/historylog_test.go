@@ -37,9 +37,7 @@ func pastOf(t *testing.T, s site, query string) (answer pastAnswer) {
 	t.Helper()
 	got := s.get("/api/v1/jobs/often/history" + query)
 	wantAnswer(t, query, got, http.StatusOK)
-	if err := json.Unmarshal(got.Body.Bytes(), &answer); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(got.Body.Bytes(), &answer))
 	return answer
 }
 
@@ -92,14 +90,10 @@ func TestHistoryInAPI(t *testing.T) {
 			}
 			seen += len(page.Outcomes)
 		}
-		if seen != all.Matched {
-			t.Errorf("the pages have %d outcomes of %d", seen, all.Matched)
-		}
+		wantEqual(t, "outcomes on the pages", seen, all.Matched)
 		failed := pastOf(t, s, "?outcome=failed,stalled")
 		for _, o := range failed.Outcomes {
-			if o.Status != store.Failed {
-				t.Errorf("got %+v", o)
-			}
+			wantEqual(t, "status", o.Status, store.Failed)
 		}
 		if failed.Matched < 23 || failed.Matched > 24 {
 			t.Errorf("got %d failures of 24", failed.Matched)
@@ -142,9 +136,7 @@ func TestHistoryOfEverEarlierTimesIsReadOnce(t *testing.T) {
 				t.Fatalf("got %d outcomes of the %s, want 30 of the log", got.Matched, got.Source)
 			}
 		}
-		if n := backend.calls.Load(); n != 1 {
-			t.Errorf("the log was read %d times, want once", n)
-		}
+		wantEqual(t, "how often the log was read", backend.calls.Load(), 1)
 	})
 }
 
@@ -173,9 +165,7 @@ func TestHistoryInAPICostsLittle(t *testing.T) {
 			}
 			time.Sleep(17 * time.Second)
 		}
-		if n := backend.calls.Load(); n != 2 {
-			t.Errorf("600 requests in ten minutes read the log %d times, want 2", n)
-		}
+		wantEqual(t, "how often 600 requests in ten minutes read the log", backend.calls.Load(), 2)
 	})
 }
 
@@ -194,9 +184,7 @@ func TestHistoryInAPIWithTrouble(t *testing.T) {
 		for i, o := range pastOf(t, s, "").Outcomes {
 			if o.Gap {
 				gaps++
-				if i != 19 {
-					t.Errorf("outcome %d has a gap before it, want the oldest of a record", i)
-				}
+				wantEqual(t, "the outcome with a gap before it", i, 19)
 			}
 		}
 		said := strings.Count(run(t.Context(), p, "history", "-n", "1000").out, "before this, outcomes may be lost")
@@ -212,9 +200,7 @@ func TestHistoryInAPIWithTrouble(t *testing.T) {
 				t.Fatalf("got %+v", got)
 			}
 		}
-		if n := backend.calls.Load(); n != 1 {
-			t.Errorf("100 requests asked %d times for a log that cannot be read", n)
-		}
+		wantEqual(t, "how often 100 requests asked for a log that cannot be read", backend.calls.Load(), 1)
 		backend.err.Store(nil)
 		time.Sleep(10 * time.Second)
 		if got := pastOf(t, s, ""); got.Source != "log" || got.Matched < 24 {
@@ -281,9 +267,7 @@ func historyOf(t *testing.T, p host.Program, args ...string) (outcomes []struct 
 	if err := json.Unmarshal([]byte(got.out), &body); err != nil || got.code != 0 || len(body.Jobs) != 1 || body.Jobs[0].Error != "" {
 		t.Fatalf("%v in %+v", err, got)
 	}
-	if err := json.Unmarshal(body.Jobs[0].History, &outcomes); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(body.Jobs[0].History, &outcomes))
 	return outcomes
 }
 
@@ -292,9 +276,7 @@ func TestHistoryOverBlobs(t *testing.T) {
 	bubble(t, []string{"SOLOIST_HISTORY=24h"}, func(t *testing.T) {
 		service := new(blobtest.Blob)
 		backend, err := azure.Open(azure.Config{ConnectionString: "AccountName=sim;AccountKey=c2VjcmV0", Transport: service})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p := frequent(backend)
 		ticks(t, p, 40)
 		before := len(service.Log())

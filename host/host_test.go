@@ -109,6 +109,24 @@ func wantText(t *testing.T, what, text string, parts ...string) {
 	}
 }
 
+// wantNone wants none of these parts in a text.
+func wantNone(t *testing.T, what, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if strings.Contains(text, part) {
+			t.Errorf("%s: got %q in\n%s", what, part, text)
+		}
+	}
+}
+
+// must ends a test that cannot go on.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // wantEqual compares values of any kind.
 func wantEqual[T any](t *testing.T, what string, got, want T) {
 	t.Helper()

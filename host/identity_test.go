@@ -107,9 +107,7 @@ func TestIdentityInContainerApps(t *testing.T) {
 				t.Errorf("%d tokens asked for", len(asked))
 			}
 			for _, q := range asked {
-				if got := q.Get("client_id"); got != tt.client {
-					t.Errorf("token for client %q, want %q", got, tt.client)
-				}
+				wantEqual(t, "token for client", q.Get("client_id"), tt.client)
 			}
 		})
 	}
@@ -119,9 +117,7 @@ func untold(t *testing.T, got result, p *azurite.Platform) {
 	t.Helper()
 	secretless(t, got.out+got.err)
 	for _, secret := range p.Secrets() {
-		if strings.Contains(got.out+got.err, secret) {
-			t.Errorf("tells a token or what gets one: %+v", got)
-		}
+		wantNone(t, "tells a token or what gets one", got.out+got.err, secret)
 	}
 }
 

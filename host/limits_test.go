@@ -62,9 +62,7 @@ func newPipe() (client, *oneConn) {
 func connected(t *testing.T, work []soloist.Work) (c client, run func()) {
 	t.Helper()
 	server, run, err := host.Server(host.Program{Name: "demo", Stdout: t.Output(), Store: &local.Memory{}, Work: work})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	run()
 	time.Sleep(time.Minute)
 	c, ln := newPipe()
@@ -273,9 +271,7 @@ type client struct {
 func dial(t *testing.T, url string) client {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(url, "http://"), "/"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return client{conn, bufio.NewReader(conn)}
 }
@@ -296,9 +292,7 @@ func (c client) get(path string) error {
 
 func (c client) wantOK(t *testing.T) {
 	t.Helper()
-	if err := c.get("/healthz"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.get("/healthz"))
 }
 
 // Which ones make room is tested beside the cap.
@@ -319,9 +313,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 			closed++
 		}
 	}
-	if closed != 10 {
-		t.Errorf("got %d connections closed, want 10 of 210", closed)
-	}
+	wantEqual(t, "closed connections of 210", closed, 10)
 	stop()
 	wantCode(t, <-code, 0)
 }

@@ -38,9 +38,7 @@ func holds(t *testing.T, s store.Store, name, replica string, slots int) {
 func uses(t *testing.T, s store.Store, name string) {
 	t.Helper()
 	l := &soloist.Lock{Name: name, Store: s, App: "demo", Replica: "replica-u", Logger: slog.New(slog.DiscardHandler)}
-	if err := l.Do(t.Context(), do); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Do(t.Context(), do))
 }
 
 // once does something once for a key of the app, with this outcome.
@@ -78,9 +76,7 @@ func TestStatusShowsLocks(t *testing.T) {
 			migrate  v2   failed x1 (no such table)  replica-o  2000-01-01 00:00:03Z
 			migrate  v1   succeeded                  replica-o  2000-01-01 00:00:02Z
 		`)
-		if got.code != 0 {
-			t.Errorf("got %+v", got)
-		}
+		wantEqual(t, "code", got.code, 0)
 	})
 }
 
@@ -177,9 +173,7 @@ func manyLocks(t *testing.T, backend store.Store, n int) {
 		name := fmt.Sprintf("0-lock-tenant-%d", i)
 		rec := store.Record{App: "demo", Job: name, Created: at, Watermark: at, Token: 7, Run: store.Run{Status: store.Succeeded, Claimed: at, Finished: at, Replica: "replica-a"}}
 		b, err := rec.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		put(t, backend, "demo/"+name, string(b), false)
 	}
 }
@@ -191,9 +185,7 @@ func TestStatusShowsFewOfManyLocks(t *testing.T) {
 		manyLocks(t, p.Store, 500)
 		for command, want := range map[string]int{"status": 20, "status --locks": 500} {
 			got := run(t.Context(), p, strings.Fields(command)...)
-			if n := strings.Count(got.out, "\ntenant-"); n != want {
-				t.Errorf("%s: got %d locks, want %d", command, n, want)
-			}
+			wantEqual(t, command, strings.Count(got.out, "\ntenant-"), want)
 			if more := strings.Contains(got.out, "and 480 more: status --locks\n"); more != (want == 20) {
 				t.Errorf("%s: got\n%s", command, got.out)
 			}
@@ -240,9 +232,7 @@ func TestOtherEntriesAreNoJobs(t *testing.T) {
 		got := run(t.Context(), host.Program{Work: many, Store: beside}, "status").out
 		wantText(t, "status", got, "import (group)  0 of 1", "b\\nc  ", "migrate  -  ")
 		for _, never := range []string{"fish", "member", "99999999"} {
-			if strings.Contains(got, never) {
-				t.Errorf("got %q in\n%s", never, got)
-			}
+			wantNone(t, "status", got, never)
 		}
 	})
 }
@@ -327,9 +317,7 @@ func TestLocksOverHTTP(t *testing.T) {
 			wantAnswer(t, "locks", s.get("/api/v1/locks", "Bearer "+readToken), 200, `"name":"boss","kind":"lock","slots":1,"held":1,"holders":[{"slot":0,"replica":"replica-a"`,
 				`"moreLocks":51`, `"name":"migrate","key":"v1","state":"succeeded"`)
 		}
-		if backend.lists != 1 {
-			t.Errorf("got %d listings, want 1", backend.lists)
-		}
+		wantEqual(t, "listings", backend.lists, 1)
 		got := s.get("/api/v1/locks?q=REPLICA-A", "Bearer "+readToken)
 		if wantAnswer(t, "with q", got, 200, `"name":"boss"`, `"once":[]`); strings.Contains(got.Body.String(), "moreLocks") {
 			t.Errorf("got %s", got.Body)
@@ -338,9 +326,7 @@ func TestLocksOverHTTP(t *testing.T) {
 		wantAnswer(t, "with two", s.get("/api/v1/locks?q=1&q=2", "Bearer "+readToken), 400, "2 times")
 		time.Sleep(10 * time.Second)
 		s.get("/api/v1/locks", "Bearer "+readToken)
-		if backend.lists != 2 {
-			t.Errorf("got %d listings, want 2", backend.lists)
-		}
+		wantEqual(t, "listings", backend.lists, 2)
 	})
 }
 

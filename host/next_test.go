@@ -258,9 +258,7 @@ func TestNextTellsExcludedDays(t *testing.T) {
 		}
 	}
 	js := run(t.Context(), p, "next", "pay", "-n", "2", "--json")
-	if err := json.Unmarshal([]byte(js.out), &answer); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(js.out), &answer))
 	if j := answer.Jobs[0]; j.Ticks[0].MovedFrom != "2026-04-01" || len(j.LeftOut) != 1 || j.LeftOut[0].Day != "2026-04-01" || j.LeftOut[0].By[0] != "closed" || j.LeftOut[0].MovedTo != "2026-03-29" {
 		t.Errorf("got %+v", j)
 	}

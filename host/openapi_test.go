@@ -27,9 +27,7 @@ type schemas struct {
 func described(t *testing.T, s site, header ...string) schemas {
 	t.Helper()
 	var d map[string]any
-	if err := json.Unmarshal(s.get("/api/v1/openapi.json", header...).Body.Bytes(), &d); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(s.get("/api/v1/openapi.json", header...).Body.Bytes(), &d))
 	return schemas{d["paths"].(map[string]any), d["components"].(map[string]any)["schemas"].(map[string]any)}
 }
 
@@ -56,9 +54,7 @@ func (d schemas) wantAsDescribed(t *testing.T, method, path string, got *httptes
 		t.Errorf("%s %s: %v: %s", method, path, err, got.Body)
 		return
 	}
-	if kind := got.Header().Get("Content-Type"); kind != "application/json" {
-		t.Errorf("%s %s: got %s", method, path, kind)
-	}
+	wantEqual(t, method+" "+path, got.Header().Get("Content-Type"), "application/json")
 	for _, wrong := range d.check(value, schema, "answer") {
 		t.Errorf("%s %s: %s in %s", method, path, wrong, got.Body)
 	}

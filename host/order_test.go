@@ -337,9 +337,7 @@ func TestStatusOfOrderedPause(t *testing.T) {
 		time.Sleep(time.Hour + 10*time.Second)
 		stop()
 		got := run(t.Context(), p, "status")
-		if strings.Contains(got.out, "paused") {
-			t.Errorf("after the pause: got %s", got.out)
-		}
+		wantNone(t, "after the pause", got.out, "paused")
 	})
 }
 

@@ -80,17 +80,13 @@ func wantExit(t *testing.T, p process, code int) {
 func TestProcessThatLosesLeaseExits(t *testing.T) {
 	t.Parallel()
 	first, other, dir, beats := strays(t)
-	if err := (local.Dir{Path: dir}).Break(t.Context(), "demo/stray", 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, (local.Dir{Path: dir}).Break(t.Context(), "demo/stray", 0))
 	wantExit(t, first, 3)
 	await(t, other.log, "run started")
 	next := fmt.Sprint(other.Process.Pid)
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		b, err := os.ReadFile(beats)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all := strings.Fields(string(b))
 		if all[len(all)-1] == next {
 			wantOneAfterTheOther(t, all)
@@ -111,9 +107,7 @@ func wantOneAfterTheOther(t *testing.T, beats []string) {
 			changes++
 		}
 	}
-	if changes != 1 {
-		t.Errorf("the processes took turns %d times in %d beats, want once", changes, len(beats))
-	}
+	wantEqual(t, "how often the processes took turns", changes, 1)
 }
 
 // still is a job that is silent for too long and does not stop until released.

@@ -17,9 +17,7 @@ func TestSuspendedProcessWithoutLeaseExits(t *testing.T) {
 	first, other, dir, _ := strays(t)
 	suspend(t, first, dir)
 	await(t, other.log, "run started")
-	if err := first.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Process.Signal(syscall.SIGCONT))
 	woken := time.Now()
 	wantExit(t, first, 3)
 	if took := time.Since(woken); took > 30*time.Second { // else it would run on for a minute
@@ -32,18 +30,14 @@ func TestSuspendedProcessWithoutLeaseExits(t *testing.T) {
 func suspend(t *testing.T, p process, dir string) {
 	t.Helper()
 	for range 100 {
-		if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Process.Signal(syscall.SIGSTOP))
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		_, err := (local.Dir{Path: dir}).Read(ctx, "demo/stray")
 		cancel()
 		if err == nil {
 			return
 		}
-		if err := p.Process.Signal(syscall.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Process.Signal(syscall.SIGCONT))
 		<-time.After(5 * time.Millisecond)
 	}
 	t.Fatal("the process holds the lock whenever it is stopped")

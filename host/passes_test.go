@@ -50,9 +50,7 @@ func TestLongRunHoldsUpNoOtherJob(t *testing.T) {
 		w.wantAwake(t, 21*time.Minute)
 		wantLines(t, w.Program, "run job-b --no-wait", 0)
 		time.Sleep(time.Minute)
-		if n := len(w.times()); n != 6 {
-			t.Errorf("ran at %q, want the ticks of five minutes, and the order", w.times())
-		}
+		wantEqual(t, "runs, of each five minutes and of the order", len(w.times()), 6)
 		got := <-done
 		if at := time.Now().UTC().Format("15:04"); got.code != 0 || at != "01:25" || strings.Count(got.out, "succeeded") != 8 {
 			t.Errorf("got %+v at %s", got, at)
@@ -128,9 +126,7 @@ func TestLongRunHoldsUpNoOtherJobInFunctions(t *testing.T) {
 		}()
 		time.Sleep(90 * time.Second)
 		w.wantAwake(t, 18*time.Minute)
-		if len(w.times()) != 4 {
-			t.Errorf("ran at %q until 01:19", w.times())
-		}
+		wantEqual(t, "runs until 01:19", len(w.times()), 4)
 		if logs := <-done; strings.Count(strings.Join(logs, "\n"), "succeeded") != 6 {
 			t.Errorf("got %q", logs)
 		}
@@ -171,9 +167,7 @@ func TestLeadFitsExecution(t *testing.T) {
 					time.Sleep(max(0, time.Until(w.queue.First())) + time.Second)
 					run(t.Context(), w.Program, "tick")
 				}
-				if n != 1 {
-					t.Errorf("%d executions for one tick", n)
-				}
+				wantEqual(t, "executions for one tick", n, 1)
 			})
 		})
 	}
@@ -220,9 +214,7 @@ func TestFrequentTicksKeepExecutionUp(t *testing.T) {
 				Counts map[string]int
 			}
 		}
-		if err := json.Unmarshal([]byte(run(t.Context(), w.Program, "status", "--json").out), &s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(run(t.Context(), w.Program, "status", "--json").out), &s))
 		missed := map[string]int{"job-a": 0, "job-b": 4 * executions}
 		for _, j := range s.Jobs {
 			if n := j.Counts["missed"]; n > missed[j.Job] {
@@ -303,8 +295,6 @@ func TestStayEndsUnderNoRun(t *testing.T) {
 		if at := time.Now().UTC().Format("15:04:05"); ended.Load() != 1 || cut.Load() != 0 || at < "00:01:40" || at > "00:01:43" {
 			t.Errorf("it ended at %s: %d runs ended, %d were cut off; want one that ended at 00:01:40", at, ended.Load(), cut.Load())
 		}
-		if n := len(w.queue.All()); n != 1 {
-			t.Errorf("%d messages are left", n)
-		}
+		wantEqual(t, "messages that are left", len(w.queue.All()), 1)
 	})
 }

@@ -37,9 +37,7 @@ func TestDeploymentFilesArePipes(t *testing.T) {
 // fifo makes a named pipe. Whoever reads from it finds its end at once, so that a test fails and does not hang.
 func fifo(t *testing.T, path string) {
 	t.Helper()
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(path, 0o600))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -97,9 +97,7 @@ func TestStatusShowsReplicas(t *testing.T) {
 		stopA()
 		time.Sleep(24 * time.Hour)
 		states, _ := fleetOf(t, run(t.Context(), p, "status", "--json").out)
-		if got := strings.Join(states, ", "); got != "a left ok, b left ok" {
-			t.Errorf("with no replica up: got %s", got)
-		}
+		wantEqual(t, "with no replica up", strings.Join(states, ", "), "a left ok, b left ok")
 	})
 }
 
@@ -180,9 +178,7 @@ func strangers(t *testing.T, backend store.Documenter) {
 	if err == nil {
 		_, err = backend.WriteDocument(t.Context(), "demo/.replicas", "", body)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // What replicas say of themselves moves no cursor, and reaches the page as text.
@@ -262,9 +258,7 @@ func TestPagesReadReplicasSeldom(t *testing.T) {
 		if got := reads.Load(); got > 10+7 || got < 10 {
 			t.Errorf("the replicas were read %d times in 50 s", got)
 		}
-		if got := len(all[0].news()) - told; got != 0 {
-			t.Errorf("got %d messages in 50 s without news", got)
-		}
+		wantEqual(t, "messages in 50 s without news", len(all[0].news())-told, 0)
 		stop()
 		time.Sleep(15 * time.Second)
 		if news := all[0].news(); !strings.Contains(news[len(news)-1].data, `"replica":"b","state":"left"`) {
@@ -300,11 +294,7 @@ func TestReplicasOverAzurite(t *testing.T) {
 	want("a up ok", "b up ok", "c up ok", "beat paused: paused by settings: false in this environment and on a; true on b, c")
 	all[2].Process.Kill()
 	all[2].Wait()
-	if code := all[1].end(t); code != 0 {
-		t.Errorf("got code %d", code)
-	}
+	wantEqual(t, "code", all[1].end(t), 0)
 	want("a up ok", "c up ok", "b left ok", "beat paused: paused by settings: false in this environment and on a; true on c")
-	if code := all[0].end(t); code != 0 {
-		t.Errorf("got code %d", code)
-	}
+	wantEqual(t, "code", all[0].end(t), 0)
 }

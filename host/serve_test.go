@@ -131,12 +131,8 @@ func startCommand(t *testing.T, cmd *exec.Cmd, env []string) process {
 	cmd.Env = append(proctest.Environ(), env...)
 	cmd.Stderr = t.Output()
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill() })
 	return process{cmd, messages(out)}
 }
@@ -181,9 +177,7 @@ func TestThreeProcesses(t *testing.T) {
 		urls[await(t, p.log, "listening").URL] = true
 		all = append(all, p)
 	}
-	if len(urls) != 3 {
-		t.Errorf("got the addresses %v, want three", urls)
-	}
+	wantEqual(t, "addresses", len(urls), 3)
 	for url := range urls {
 		wantOK(t, url)
 		wantOK(t, url+"readyz")
@@ -203,9 +197,7 @@ func TestThreeProcesses(t *testing.T) {
 		}
 	}
 	for tick, n := range ran {
-		if n != 1 {
-			t.Errorf("%s was run %d times", tick, n)
-		}
+		wantEqual(t, "runs of "+tick, n, 1)
 	}
 	codes := make(chan int)
 	for _, p := range all { // at once: each hand-over would take its time
@@ -219,13 +211,9 @@ func TestThreeProcesses(t *testing.T) {
 func wantOK(t *testing.T, url string) {
 	t.Helper()
 	resp, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
-	if resp.StatusCode != 200 {
-		t.Errorf("%s: got %s, want 200", url, resp.Status)
-	}
+	wantEqual(t, url, resp.StatusCode, 200)
 }
 
 func TestSecondSignalEndsAtOnce(t *testing.T) {
@@ -299,9 +287,7 @@ func TestHTTPAnswersUntilLastJobIsDone(t *testing.T) {
 
 func TestAddressIsTaken(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer ln.Close()
 	_, port, _ := net.SplitHostPort(ln.Addr().String())
 	for variable, value := range map[string]string{"SOLOIST_ADDR": ln.Addr().String(), "FUNCTIONS_CUSTOMHANDLER_PORT": port} {
@@ -320,9 +306,7 @@ func TestAddressIsTaken(t *testing.T) {
 func freePort(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer ln.Close()
 	_, port, _ := net.SplitHostPort(ln.Addr().String())
 	return port
@@ -332,9 +316,7 @@ func TestFunctionsAddress(t *testing.T) {
 	port := freePort(t)
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT="+port, "SOLOIST_STORAGE=memory:")
 	log, stop, code := serving(t, host.Program{Work: work()})
-	if got, want := await(t, log, "listening").URL, "http://127.0.0.1:"+port+"/"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	wantEqual(t, "URL", await(t, log, "listening").URL, "http://127.0.0.1:"+port+"/")
 	stop()
 	wantCode(t, <-code, 0)
 }
@@ -369,15 +351,11 @@ func TestLogWithoutReaderEndsNoProgram(t *testing.T) {
 	}
 	t.Parallel()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.Command(proctest.Self())
 	cmd.Env = append(proctest.Environ(), "TEST_PROGRAM=beat", "SOLOIST_STORAGE=memory:", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s")
 	cmd.Stdout, cmd.Stderr = w, t.Output()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	kill := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
 	defer kill.Stop()
 	w.Close()

@@ -134,9 +134,7 @@ func TestSettings(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			environment(t, test.env...)
 			got := run(t.Context(), host.Program{Work: work()}, "validate")
-			if strings.Contains(got.out+got.err, key) {
-				t.Errorf("a secret is told: %s%s", got.out, got.err)
-			}
+			wantNone(t, "a secret is told", got.out+got.err, key)
 			if test.ok != "" {
 				if got.code != 0 || !strings.HasPrefix(got.out, "ok: 2 jobs, 1 singleton, app ") || !strings.Contains(got.out, test.ok) || got.err != "" {
 					t.Errorf("got %+v, want ok and %q", got, test.ok)
@@ -156,9 +154,7 @@ func checkMistakes(t *testing.T, got result, want []string) {
 		t.Errorf("got %+v, want code 2 and %d mistakes", got, len(want))
 	}
 	for _, w := range want {
-		if n := strings.Count(got.err, "\n  "+w); n != 1 {
-			t.Errorf("got %d times %q in\n%s", n, w, got.err)
-		}
+		wantEqual(t, "mistakes like "+w, strings.Count(got.err, "\n  "+w), 1)
 	}
 }
 
@@ -193,13 +189,9 @@ func TestUnknownSettingsAreWarnedOf(t *testing.T) {
 		`msg="SOLOIST_JOB_GONE_TIMEZONE is not a setting of any job of this program"`,
 		`msg="SOLOIST_STAY has no effect without SOLOIST_ALARM=queue"`,
 	} {
-		if strings.Count(got.err, want) != 1 {
-			t.Errorf("got\n%swant once %s", got.err, want)
-		}
+		wantEqual(t, "warnings like "+want, strings.Count(got.err, want), 1)
 	}
-	if strings.Contains(got.err, "ADMIN") {
-		t.Errorf("got\n%swant no word of a setting that there is", got.err)
-	}
+	wantNone(t, "warnings", got.err, "ADMIN") // a setting that there is
 
 	t.Setenv("SOLOIST_GRACE", "x")
 	got = run(t.Context(), host.Program{Work: work()}, "validate")
@@ -229,9 +221,7 @@ func TestScheduleWarnings(t *testing.T) {
 	stop()
 	got = run(over, host.Program{Work: jobs}, "serve")
 	for _, want := range []string{often, either, zone} {
-		if strings.Count(got.out, want) != 1 {
-			t.Errorf("serve: got\n%swant once %s", got.out, want)
-		}
+		wantEqual(t, "serve: "+want, strings.Count(got.out, want), 1)
 	}
 	if got = run(t.Context(), host.Program{Work: jobs[:1]}, "validate"); strings.Contains(got.out+got.err, "TZ") || strings.Contains(got.out, "warning") {
 		t.Errorf("of @every: got %+v", got)
@@ -289,9 +279,7 @@ func FuzzSettings(f *testing.F) {
 		environment(t, pairs...)
 		got := run(t.Context(), host.Program{Work: work()}, "validate")
 		told := got.out + got.err
-		if strings.Contains(told, key) {
-			t.Errorf("%s=%q: a secret is told: %s", name, value, told)
-		}
+		wantNone(t, name+": a secret is told", told, key)
 		if i := strings.IndexFunc(told, func(c rune) bool { return c != '\n' && unicode.IsControl(c) }); i >= 0 {
 			t.Errorf("%s=%q: %q is told raw", name, value, told[i:])
 		}
@@ -321,9 +309,7 @@ func TestPriceOfShortLease(t *testing.T) {
 	environment(t, "SOLOIST_STORAGE=UseDevelopmentStorage=true", "SOLOIST_LEASE=2s")
 	wantLines(t, program, "validate", 0, "nightly: lease 2s,")
 	environment(t, "SOLOIST_STORAGE=memory:")
-	if got := run(t.Context(), program, "validate"); strings.Contains(got.out, "beats") {
-		t.Errorf("a store that takes such leases: %+v", got)
-	}
+	wantNone(t, "validate", run(t.Context(), program, "validate").out, "beats")
 }
 
 // TestDeadlinesThatNothingKeeps has ways of running that look for ticks once a minute.

@@ -144,9 +144,7 @@ func TestFirstPageIsPrepared(t *testing.T) {
 		backend.set(wait(answer))
 		client := http.Client{Transport: &http.Transport{DialContext: ln.dial, DisableKeepAlives: true}}
 		got, err := client.Get("http://localhost/api/v1/stream")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for lines := bufio.NewScanner(got.Body); lines.Scan(); {
 			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
 				if took := time.Since(begin); took != 0 || !strings.Contains(data, `"note":"This is what the store told 59s ago. It is being read again."`) {
@@ -184,9 +182,7 @@ func TestHundredPagesCostOne(t *testing.T) {
 			synctest.Wait()
 			reads = count.Load()
 			time.Sleep(time.Hour)
-			if n := count.Load() - reads; n != 0 {
-				t.Errorf("got %d reads while nobody watched", n)
-			}
+			wantEqual(t, "reads while nobody watched", count.Load()-reads, 0)
 		})
 		return reads
 	}
@@ -277,9 +273,7 @@ func timeless(t *testing.T, text string) string {
 	delete(info, "time")
 	delete(info, "readAt")
 	b, err := json.Marshal(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(b)
 }
 
@@ -320,9 +314,7 @@ func TestStreamsAreLimited(t *testing.T) {
 			select {
 			case <-w.ended:
 				refused++
-				if w.code != http.StatusServiceUnavailable {
-					t.Errorf("got code %d", w.code)
-				}
+				wantEqual(t, "code", w.code, http.StatusServiceUnavailable)
 			default:
 				w.stop()
 				<-w.ended
@@ -333,9 +325,7 @@ func TestStreamsAreLimited(t *testing.T) {
 		}
 		again := watch(s, "")
 		time.Sleep(time.Second)
-		if len(again.news()) != 1 {
-			t.Error("there is no room after the others have gone")
-		}
+		wantEqual(t, "news after the others have gone", len(again.news()), 1)
 		again.stop()
 		<-again.ended
 	})
@@ -387,9 +377,7 @@ func openStream(t *testing.T, ln piped, d time.Duration) (there *heldConn, text 
 func TestSlowReaderIsCut(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
 		server, run, err := host.Server(host.Program{Name: "demo", Stdout: t.Output(), Store: &local.Memory{}, Work: work()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ln := newPiped()
 		go server.Serve(ln)
 		defer server.Close()

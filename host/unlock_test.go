@@ -23,9 +23,7 @@ func claimed(t *testing.T, leased bool, f func(*store.Record)) *local.Memory {
 			Claimed: now.Add(-2 * time.Minute)}}
 	f(&r)
 	b, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	put(t, backend, "demo/beat", ascii(b), leased)
 	return backend
 }
@@ -49,9 +47,7 @@ func put(t *testing.T, backend store.Store, name, record string, leased bool) {
 	if err == nil && leased {
 		_, err = backend.Lease(name, "5f1f3b6e-0b1c-4d2e-8f3a-9b7c6d5e4f30").Acquire(t.Context(), 20*time.Second, e.ETag)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 func told(note string) func(*store.Record) {
@@ -254,9 +250,7 @@ func TestStatusAfterUnlock(t *testing.T) {
 		wantAnswer(t, "list", s.get("/api/v1/jobs?q=beat"), 200, `"state":"waiting"`, `"waits":"2026-03-28T12:00:37`)
 	}
 	wantLines(t, p, "status --json", 0, `"state": "waiting"`, `"waits": "2026-03-28T12:0`)
-	if got := run(t.Context(), p, "history"); strings.Contains(got.out, "its runner died") {
-		t.Errorf("got %s", got.out)
-	}
+	wantNone(t, "history", run(t.Context(), p, "history").out, "its runner died")
 }
 
 func TestUnlockTellsOfTheHolder(t *testing.T) {

@@ -89,9 +89,7 @@ func leaderOf(t *testing.T, backend store.Store) string {
 		return ""
 	}
 	r, err := store.DecodeRecord(e.Record, "demo", "leader")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if r.Run.Status != store.Running || !e.State.Live() {
 		return ""
 	}

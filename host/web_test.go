@@ -47,9 +47,7 @@ func openLogging(t *testing.T, p host.Program, log io.Writer) site {
 	t.Helper()
 	p.Name, p.Stdout, p.Stderr = "demo", log, t.Output()
 	h, tick, wait, err := host.Handler(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(wait)
 	return site{h, tick, wait}
 }
@@ -106,9 +104,7 @@ func TestPage(t *testing.T) {
 	}
 	for name, want := range map[string]string{"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
 		"Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin", "Access-Control-Allow-Origin": ""} {
-		if got := got.Header().Get(name); got != want {
-			t.Errorf("got %s %q, want %q", name, got, want)
-		}
+		wantEqual(t, name, got.Header().Get(name), want)
 	}
 }
 
@@ -129,13 +125,9 @@ func TestPageAllowsNoOtherScript(t *testing.T) {
 		}
 	}
 	wantText(t, "policy", policy, "default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "require-trusted-types-for 'script'")
-	if strings.Contains(policy, "unsafe") {
-		t.Errorf("got the policy %s", policy)
-	}
+	wantNone(t, "the policy", policy, "unsafe")
 	for _, sink := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "style=", " onclick", "http://", "https://"} {
-		if strings.Contains(strings.ReplaceAll(body, "http://www.w3.org/2000/svg", ""), sink) {
-			t.Errorf("the page has %s", sink)
-		}
+		wantNone(t, "the page", strings.ReplaceAll(body, "http://www.w3.org/2000/svg", ""), sink)
 	}
 }
 
@@ -246,9 +238,7 @@ func TestStoppedSingletonIsNoFailure(t *testing.T) {
 		s := open(t, host.Program{Work: led(t, store, time.Minute), Store: store})
 		got := s.get("/api/v1/jobs")
 		wantAnswer(t, "list", got, 200, "abandoned", `"trouble":0`)
-		if strings.Contains(got.Body.String(), `"trouble":true`) {
-			t.Errorf("got\n%s\nwant nothing bad", got.Body)
-		}
+		wantNone(t, "nothing bad", got.Body.String(), `"trouble":true`)
 	})
 }
 
