@@ -61,20 +61,10 @@ func (w *woken) wantPending(t *testing.T, at string) {
 	}
 }
 
-// serve runs a replica in the background, which has read its environment when serve returns.
+// serve runs a replica in the background.
 func (w *woken) serve(t *testing.T) (stop func(), code <-chan int) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	done, p := make(chan int, 1), w.Program
-	p.Name, p.Stdout, p.Stderr = "demo", t.Output(), t.Output()
-	go func() {
-		code, err := host.Serve(ctx, p, &deserted{closed: make(chan struct{})})
-		if err != nil {
-			t.Error(err)
-		}
-		done <- code
-	}()
-	return cancel, done
+	return serveOn(t, w.Program, newPiped())
 }
 
 // tick waits for ticks that are due within the stay, and then sets the alarm for the next one, less the lead.
@@ -128,7 +118,8 @@ func TestTickFailsWithoutAlarm(t *testing.T) {
 			if err := json.Unmarshal([]byte(text), &line); err != nil {
 				t.Errorf("got %s: %v", text, err)
 			}
-			if line.Level == "ERROR" && strings.HasPrefix(line.Msg, "the alarm may not be set, so the next tick may wait for the platform's timer") && strings.Contains(text, "AuthorizationPermissionMismatch") {
+			if line.Level == "ERROR" && strings.HasPrefix(line.Msg,
+				"the alarm may not be set, so the next tick may wait for the platform's timer") && strings.Contains(text, "AuthorizationPermissionMismatch") {
 				errs++
 			}
 		}
@@ -227,7 +218,8 @@ func TestOrderRings(t *testing.T) {
 		wantLines(t, w.Program, "tick", 0, "succeeded") // the run that was ordered
 		w.wantPending(t, "00:59:00")
 		w.queue.Meet = noQueue
-		wantLines(t, w.Program, "run job-a --no-wait", 1, "it is ordered, but no replica could be woken up: the next one that is up obeys")
+		wantLines(t, w.Program, "run job-a --no-wait", 1,
+			"it is ordered, but no replica could be woken up: the next one that is up obeys")
 	})
 }
 
@@ -271,7 +263,8 @@ func TestWakeAndStatusOfAlarm(t *testing.T) {
 		wantLines(t, w.Program, "wake", 0, "a message is in the queue demo-alarm")
 		wantEqual(t, "visible messages", w.queue.Visible(time.Now()), 1)
 		time.Sleep(59*time.Minute + time.Second)
-		wantLines(t, w.Program, "status", 0, "\nalarm: the last one was at 2000-01-01 00:59:00Z: a replica answers it, and sets the next one\n")
+		wantLines(t, w.Program, "status", 0,
+			"\nalarm: the last one was at 2000-01-01 00:59:00Z: a replica answers it, and sets the next one\n")
 		w.queue.Meet = noQueue
 		wantLines(t, w.Program, "wake --json", 1, `could not be put into the queue: no queue"`)
 	})

@@ -31,6 +31,9 @@ func counting(n *atomic.Int64) []*soloist.Once {
 	return before(func(context.Context) error { n.Add(1); return nil })
 }
 
+// noTable is a migration that fails.
+func noTable(context.Context) error { return errors.New("no such table") }
+
 // wantURL wants this answer of a server.
 func wantURL(t *testing.T, url string, code int, part string) {
 	t.Helper()
@@ -80,7 +83,7 @@ func TestServeEndsWhenBeforeIsGivenUp(t *testing.T) {
 	environment(t, "SOLOIST_ADDR=127.0.0.1:0")
 	backend := &local.Memory{}
 	for range 2 { // the next process gets the same answer
-		got := run(t.Context(), host.Program{Store: backend, Work: work(), Before: before(func(context.Context) error { return errors.New("no such table") })}, "serve")
+		got := run(t.Context(), host.Program{Store: backend, Work: work(), Before: before(noTable)}, "serve")
 		if want := `no job is started before this is done: once \"migrate\" for \"v2\": it has failed on `; got.code != 1 || !strings.Contains(got.out, want) || !strings.Contains(got.out, "is not tried again for this key: no such table") {
 			t.Errorf("got %+v, want %s", got, want)
 		}
@@ -125,7 +128,7 @@ func TestTickWhenBeforeIsGivenUp(t *testing.T) {
 		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1s", Do: func(context.Context, *soloist.Run) error {
 			ran = true
 			return nil
-		}}}, Before: before(func(context.Context) error { return errors.New("no such table") })}
+		}}}, Before: before(noTable)}
 		for _, command := range []string{"tick", "tick --json", "run beat --here", "run beat --here --json"} {
 			got := run(t.Context(), p, strings.Fields(command)...)
 			if want := "and is not tried again for this key: no such table"; got.code != 1 || !strings.Contains(got.out+got.err, want) || ran {
@@ -190,9 +193,7 @@ func TestInvocationsWithinTheirTimeBefore(t *testing.T) {
 		for range 2 {
 			go func() {
 				code, logs := s.invoke(t, "tick", `{}`)
-				if !strings.Contains(strings.Join(logs, ""), "no job is started before this is done") {
-					t.Errorf("got %q", logs)
-				}
+				wantText(t, "the lines", strings.Join(logs, ""), "no job is started before this is done")
 				codes <- code
 			}()
 		}
@@ -207,25 +208,25 @@ func TestInvocationsWithinTheirTimeBefore(t *testing.T) {
 	})
 }
 
+// Each call fails, also one of an HTTP trigger, which runs a job by hand. A probe without the token is told no text of an
+// error.
 func TestInvocationsFailWhenBeforeIsGivenUp(t *testing.T) {
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-		s := open(t, host.Program{Store: &local.Memory{}, Work: work(), Before: before(func(context.Context) error { return errors.New("no such table") })})
-		for range 2 {
-			s.wantInvoked(t, "tick", `{}`, 500, "no such table")
-		}
-		wantAnswer(t, "readyz", s.get("/readyz"), 503, "migrate for v2", "no such table")
-	})
-}
-
-// A call of an HTTP trigger, which runs a job by hand, waits too.
-func TestCallByHandFailsBefore(t *testing.T) {
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_FAILURE=error"}, func(t *testing.T) {
-		s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
-			t.Error("the job ran")
-			return nil
-		}}}, Before: before(func(context.Context) error { return errors.New("no such table") })})
-		s.wantInvoked(t, "beat", `{"Data":{"req":{"Method":"POST"}}}`, 500, "no such table")
-	})
+	bubble(t,
+		[]string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_FAILURE=error", "SOLOIST_READ_TOKEN=" + readToken}, func(t *testing.T) {
+			never := soloist.Job{Name: "beat", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
+				t.Error("the job ran")
+				return nil
+			}}
+			s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{never}, Before: before(noTable)})
+			for range 2 {
+				s.wantInvoked(t, "tick", `{}`, 500, "no such table")
+			}
+			s.wantInvoked(t, "beat", byHTTP, 500, "no such table")
+			got := s.get("/readyz")
+			wantAnswer(t, "readyz", got, 503, "migrate for v2", "the log tells why")
+			wantNone(t, "readyz", got.Body.String(), "table")
+			wantAnswer(t, "readyz with the token", s.get("/readyz", "Bearer "+readToken), 503, "migrate for v2", "no such table")
+		})
 }
 
 // /readyz tells a failure on this replica, however the work ended, until the work is done. Work that
@@ -305,19 +306,6 @@ func TestLeaseBefore(t *testing.T) {
 		if !got[20*time.Second] || !got[40*time.Second] || len(got) != 2 {
 			t.Errorf("got %v, want 20 and 40 s", got)
 		}
-	})
-}
-
-// A probe without the token is told no text of an error.
-func TestReadyTellsNoErrorBefore(t *testing.T) {
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_READ_TOKEN=" + readToken}, func(t *testing.T) {
-		s := open(t, host.Program{Store: &local.Memory{}, Work: work(), Before: before(func(context.Context) error { return errors.New("no such table") })})
-		s.invoke(t, "tick", `{}`)
-		got := s.get("/readyz")
-		if wantAnswer(t, "readyz", got, 503, "migrate for v2", "the log tells why"); strings.Contains(got.Body.String(), "table") {
-			t.Errorf("got %s", got.Body)
-		}
-		wantAnswer(t, "readyz", s.get("/readyz", "Bearer "+readToken), 503, "no such table")
 	})
 }
 

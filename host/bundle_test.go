@@ -118,9 +118,7 @@ func TestWriteFunctions(t *testing.T) {
 				t.Errorf("the program: %v, %v", info.Mode(), err)
 			}
 			for _, f := range test.files {
-				if !strings.Contains(got.out, "\n"+filepath.Dir(f)+" ") {
-					t.Errorf("%s is not listed in %q", f, got.out)
-				}
+				wantText(t, "the list", got.out, "\n"+filepath.Dir(f)+" ")
 			}
 			if n, _, _ := strings.Cut(got.out, " function"); n != strconv.Itoa(len(test.files)) {
 				t.Errorf("got %q, want %d functions", got.out, len(test.files))
@@ -200,9 +198,7 @@ func TestWriteFunctionsAgain(t *testing.T) {
 		"local.settings.json": "mine", "demo": "a newer program", "b/function.json": ""} {
 		wantEqual(t, name, files[name], want)
 	}
-	if !strings.Contains(files["a/function.json"], `"0 0 * * * *"`) {
-		t.Errorf("got %s", files["a/function.json"])
-	}
+	wantText(t, "the timer", files["a/function.json"], `"0 0 * * * *"`)
 	file(t, filepath.Join(dir, "d/function.json"), "mine")
 	before := tree(t, dir)
 	if got := write(t, jobs(soloist.Job{Name: "d"}), program, dir); got.code != 1 || !strings.Contains(got.err, "d/function.json") || !maps.Equal(tree(t, dir), before) {
@@ -303,9 +299,7 @@ func TestWriteFunctionsChecksProgram(t *testing.T) {
 		if b, err := os.ReadFile(filepath.Join(dir, test.file)); err != nil || !bytes.Equal(b, want) {
 			t.Errorf("%+v: got %d bytes, %v", test, len(b), err)
 		}
-		if text := tree(t, dir)["host.json"]; !strings.Contains(text, `"`+test.file+`"`) {
-			t.Errorf("got %s", text)
-		}
+		wantText(t, "host.json", tree(t, dir)["host.json"], `"`+test.file+`"`)
 	}
 }
 

@@ -149,13 +149,9 @@ func TestResumeOfJobPausedBySettings(t *testing.T) {
 			return got.Body.String()
 		}
 		change("nightly", "pause")
-		if note := change("nightly", "resume"); !strings.Contains(note, "the settings of this replica pause nightly too") {
-			t.Errorf("the resume answers %s", note)
-		}
+		wantText(t, "the resume answers", change("nightly", "resume"), "the settings of this replica pause nightly too")
 		change("free", "pause")
-		if note := change("free", "resume"); strings.Contains(note, `"note"`) {
-			t.Errorf("the resume of another job answers %s", note)
-		}
+		wantNone(t, "the resume of another job answers", change("free", "resume"), `"note"`)
 		wantAnswer(t, "after the resume", s.get("/api/v1/jobs/nightly"), 200, `"state":"paused"`)
 		wantAnswer(t, "the other job", s.get("/api/v1/jobs/free"), 200, `"state":"idle"`)
 	})
@@ -189,7 +185,8 @@ func TestOrdersRefusedForGood(t *testing.T) {
 	for range 100 {
 		wantAnswer(t, "run", s.send(http.MethodPost, "/api/v1/jobs/beat/run", "Bearer "+adminToken), 200)
 	}
-	wantAnswer(t, "one run too many", s.send(http.MethodPost, "/api/v1/jobs/beat/run", "Bearer "+adminToken), 409, "100 runs of beat are ordered already")
+	wantAnswer(t, "one run too many", s.send(http.MethodPost, "/api/v1/jobs/beat/run", "Bearer "+adminToken), 409,
+		"100 runs of beat are ordered already")
 }
 
 // In an outage a run that goes on without its lease is told as trouble, though the store tells

@@ -90,7 +90,8 @@ func secretless(t *testing.T, text string) {
 func TestDoctorOfManyMistakes(t *testing.T) {
 	environment(t, "SOLOIST_STORAGE=memory:", "SOLOIST_LEASE=3x", "SOLOIST_GRACE=-1s", "SOLOIST_LOG_LEVEL=loud", "SOLOIST_ADMIN_TOKEN="+hiddenSignature+" ")
 	got := run(t.Context(), host.Program{Work: work()}, "doctor")
-	wantText(t, "doctor", got.out, "SOLOIST_LEASE is \"3x\": want", "SOLOIST_GRACE is \"-1s\": want", "SOLOIST_LOG_LEVEL is \"loud\": want",
+	wantText(t, "doctor", got.out, "SOLOIST_LEASE is \"3x\": want", "SOLOIST_GRACE is \"-1s\": want",
+		"SOLOIST_LOG_LEVEL is \"loud\": want",
 		"SOLOIST_ADMIN_TOKEN (not shown)", "ok    release")
 	if got.code != 2 || strings.Count(got.out, "FAIL") != 4 {
 		t.Errorf("got %+v", got)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -24,29 +23,12 @@ import (
 	"github.com/soloist-go/soloist/host/local"
 )
 
-// piped is a listener whose connections are pipes, which virtual time knows.
-type piped struct{ *oneConn }
-
-func newPiped() piped {
-	return piped{&oneConn{conns: make(chan net.Conn), closed: make(chan struct{})}}
-}
-
-func (l piped) dial(context.Context, string, string) (net.Conn, error) {
-	here, there := net.Pipe()
-	select {
-	case l.conns <- there:
-		return here, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
 // A member is a replica that serves in virtual time, with a browser that has its page open.
 type member struct {
 	t      *testing.T
 	client http.Client
-	cancel context.CancelFunc
-	code   chan int
+	cancel func()
+	code   <-chan int
 
 	mu   sync.Mutex
 	last string // of the stream
@@ -57,19 +39,10 @@ func join(t *testing.T, name string, p host.Program) *member {
 	t.Helper()
 	t.Setenv("CONTAINER_APP_REPLICA_NAME", name)
 	ln := newPiped()
-	ctx, cancel := context.WithCancel(t.Context())
-	m := &member{t: t, cancel: cancel, code: make(chan int, 1), client: http.Client{Transport: &http.Transport{DialContext: ln.dial, DisableKeepAlives: true}}}
-	p.Name, p.Stdout, p.Stderr = "demo", io.Discard, t.Output()
-	opened := make(chan struct{})
-	go func() {
-		code, err := host.Serve(ctx, p, ln)
-		if err != nil {
-			t.Error(err)
-		}
-		m.code <- code
-	}()
-	time.AfterFunc(time.Second, func() { close(opened) }) // it has read its environment
-	<-opened
+	m := &member{t: t, client: http.Client{Transport: &http.Transport{DialContext: ln.dial, DisableKeepAlives: true}}}
+	p.Stdout = io.Discard
+	m.cancel, m.code = serveOn(t, p, ln)
+	time.Sleep(time.Second) // it has read its environment
 	m.ends.Go(m.follow)
 	return m
 }

@@ -215,9 +215,7 @@ func TestWriteFunctionsWithAlarm(t *testing.T) {
 				t.Errorf("got %+v and %q", got, names(files))
 			}
 			for _, want := range append(test.want, `"type": "queueTrigger"`) {
-				if !strings.Contains(files["alarm/function.json"], want) {
-					t.Errorf("no %s in %s", want, files["alarm/function.json"])
-				}
+				wantText(t, "the function", files["alarm/function.json"], want)
 			}
 			for file, want := range map[string]string{"tick/function.json": `"0 17 3 * * *"`, "host.json": `"Microsoft.Azure.Functions.ExtensionBundle"`} {
 				if !strings.Contains(files[file], want) || !json.Valid([]byte(files[file])) {

@@ -82,9 +82,7 @@ func TestRunByHandIsAnsweredInOutageBefore(t *testing.T) {
 		for range 2 { // one waits for the other
 			go func() {
 				code, logs := s.invoke(t, "beat", byHTTP)
-				if text := strings.Join(logs, ""); !strings.Contains(text, "no job is started before this is done") || !strings.Contains(text, "not begun within 20s") {
-					t.Errorf("got %q", logs)
-				}
+				wantText(t, "the lines", strings.Join(logs, ""), "no job is started before this is done", "not begun within 20s")
 				codes <- code
 			}()
 		}
@@ -95,9 +93,7 @@ func TestRunByHandIsAnsweredInOutageBefore(t *testing.T) {
 			t.Errorf("they took %s", took)
 		}
 		backend.set(nil)
-		if got := s.get("/readyz"); strings.Contains(got.Body.String(), `"error"`) {
-			t.Errorf("nothing has failed: got %s", got.Body)
-		}
+		wantNone(t, "nothing has failed", s.get("/readyz").Body.String(), `"error"`)
 		s.wantInvoked(t, "beat", byHTTP, 200, " succeeded")
 	})
 }
@@ -160,9 +156,7 @@ func TestStopThatCutsOffRunFails(t *testing.T) {
 	}}, began)
 	wantCode(t, <-code, 1)
 	close(release)
-	if got := (<-log.last).Error; !strings.Contains(got, "jobs that run: beat") {
-		t.Errorf("got the error %q, want the job that runs", got)
-	}
+	wantText(t, "the error", (<-log.last).Error, "jobs that run: beat")
 }
 
 // The outcome of a run whose lease is longer than SOLOIST_LEASE is written in the
@@ -192,15 +186,7 @@ func stopUnder(t *testing.T, backend store.Store, job soloist.Job, began <-chan 
 	must(t, err)
 	job.Name, job.Schedule = "beat", "@every 1h"
 	log = &lastError{last: make(chan message, 1), answer: make(chan string, 1)}
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan int, 1)
-	go func() {
-		c, err := host.Serve(ctx, host.Program{Name: "demo", Stdout: log, Store: backend, Work: []soloist.Work{job}}, ln)
-		if err != nil {
-			t.Error(err)
-		}
-		done <- c
-	}()
+	stop, code := serveOn(t, host.Program{Stdout: log, Store: backend, Work: []soloist.Work{job}}, ln)
 	go func() {
 		if resp, err := http.Post("http://"+ln.Addr().String()+"/beat", "application/json", strings.NewReader(byHTTP)); err == nil {
 			body, _ := io.ReadAll(resp.Body)
@@ -210,7 +196,7 @@ func stopUnder(t *testing.T, backend store.Store, job soloist.Job, began <-chan 
 	}()
 	<-began
 	stop()
-	return done, log
+	return code, log
 }
 
 // lastError keeps the line of the log that tells why the program stopped, and the answer of the invocation.

@@ -224,7 +224,8 @@ func TestHistoryWithoutLog(t *testing.T) {
 			ticks(t, p, 30)
 			s := open(t, p)
 			got := pastOf(t, s, "?limit=5&offset=3")
-			if got.Source != "record" || got.Matched != 20 || len(got.Outcomes) != 5 || got.Offset != 3 || !strings.Contains(got.Note, note) {
+			if got.Source != "record" || got.Matched != 20 || len(got.Outcomes) != 5 || got.Offset != 3 ||
+				!strings.Contains(got.Note, note) {
 				t.Errorf("%q: got %+v", setting, got)
 			}
 			wantEqual(t, "failures", pastOf(t, s, "?outcome=failed").Matched, 2)

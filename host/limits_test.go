@@ -22,41 +22,6 @@ import (
 	"github.com/soloist-go/soloist/internal/proctest"
 )
 
-// oneConn is a listener that has one connection.
-type oneConn struct {
-	conns  chan net.Conn
-	closed chan struct{}
-}
-
-func (l *oneConn) Accept() (net.Conn, error) {
-	select {
-	case conn := <-l.conns:
-		return conn, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *oneConn) Close() error {
-	select {
-	case <-l.closed:
-	default:
-		close(l.closed)
-	}
-	return nil
-}
-
-func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
-
-// newPipe returns a client, and a listener that has its connection. What one
-// side writes waits until the other reads.
-func newPipe() (client, *oneConn) {
-	here, there := net.Pipe()
-	ln := &oneConn{conns: make(chan net.Conn, 1), closed: make(chan struct{})}
-	ln.conns <- there
-	return client{here, bufio.NewReader(here)}, ln
-}
-
 // connected is a client of a server with its limits, in virtual time. run runs
 // what is due, as it did a minute ago.
 func connected(t *testing.T, work []soloist.Work) (c client, run func()) {
@@ -65,10 +30,19 @@ func connected(t *testing.T, work []soloist.Work) (c client, run func()) {
 	must(t, err)
 	run()
 	time.Sleep(time.Minute)
-	c, ln := newPipe()
+	ln := newPiped()
 	go server.Serve(ln)
+	c = ln.client(t)
 	t.Cleanup(func() { c.Close(); server.Close() })
 	return c, run
+}
+
+// client is one of a server that listens.
+func (l piped) client(t *testing.T) client {
+	t.Helper()
+	here, err := l.dial(t.Context(), "", "")
+	must(t, err)
+	return client{here, bufio.NewReader(here)}
 }
 
 // post sends a request with a body of two bytes and reads the answer.
@@ -149,19 +123,11 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 // A run takes longer than other answers may.
 func TestLongInvocationIsAnswered(t *testing.T) {
 	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-		c, _ := connected(t, []soloist.Work{lasting(2 * time.Minute)})
+		c, _ := connected(t, []soloist.Work{lastingJob("long", "@every 1m", 2*time.Minute)})
 		if code, body, err := c.post("/tick"); err != nil || code != 200 || !strings.Contains(body, "succeeded") {
 			t.Errorf("got code %d, %s, %v, want the answer after two minutes", code, body, err)
 		}
 	})
-}
-
-// lasting is a job that takes so long, unless its context ends.
-func lasting(d time.Duration) soloist.Job {
-	return soloist.Job{Name: "long", Schedule: "@every 1m", Do: func(ctx context.Context, _ *soloist.Run) error {
-		time.Sleep(d)
-		return ctx.Err()
-	}}
 }
 
 // The grace of a step-down is longer than other answers may take.
@@ -184,7 +150,7 @@ func TestStepDownIsAnsweredAfterGrace(t *testing.T) {
 func TestBrokenConnectionEndsNoRun(t *testing.T) {
 	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
 		ended := make(chan error, 1)
-		j := lasting(time.Minute)
+		j := lastingJob("long", "@every 1m", time.Minute)
 		long := j.Do
 		j.Do = func(ctx context.Context, run *soloist.Run) error {
 			err := long(ctx, run)
@@ -205,17 +171,11 @@ func TestBrokenConnectionEndsNoRun(t *testing.T) {
 // A stop in Functions waits for the invocation, however long its grace is.
 func TestStopWaitsForInvocation(t *testing.T) {
 	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_GRACE=1m"}, func(t *testing.T) {
-		ctx, stop := context.WithCancel(t.Context())
+		ln := newPiped()
+		stop, code := serveOn(t,
+			host.Program{Store: &local.Memory{}, Work: []soloist.Work{lastingJob("long", "@every 1m", 50*time.Second)}}, ln)
 		defer stop()
-		c, ln := newPipe()
-		code := make(chan int, 1)
-		go func() {
-			got, err := host.Serve(ctx, host.Program{Name: "demo", Stdout: t.Output(), Store: &local.Memory{}, Work: []soloist.Work{lasting(50 * time.Second)}}, ln)
-			if err != nil {
-				t.Error(err)
-			}
-			code <- got
-		}()
+		c := ln.client(t)
 		if got, _, err := c.post("/tick"); err != nil || got != 200 {
 			t.Fatalf("got code %d, %v", got, err)
 		}

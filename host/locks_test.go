@@ -2,7 +2,6 @@ package host_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -77,6 +76,9 @@ func TestStatusShowsLocks(t *testing.T) {
 			migrate  v1   succeeded                  replica-o  2000-01-01 00:00:02Z
 		`)
 		wantEqual(t, "code", got.code, 0)
+		wantLines(t, p, "status --json", 0, `"name": "pool"`, `"kind": "lock"`, `"slots": 2`, `"held": 2`,
+			`"replica": "replica-a"`,
+			`"since": "2000-01-01T00:00:0`, `"key": "v1"`, `"state": "succeeded"`, `"replica": "replica-o"`)
 	})
 }
 
@@ -96,40 +98,6 @@ func withoutTokens(text string) string {
 		out.WriteString(line)
 	}
 	return out.String()
-}
-
-func TestStatusShowsLocksInJSON(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		backend := &local.Memory{}
-		p := host.Program{Work: work()[:1], Store: backend}
-		run(t.Context(), p, "tick")
-		holds(t, backend, "pool", "replica-a", 2)
-		once(t, backend, "migrate", "v1", nil)
-		got := run(t.Context(), p, "status", "--json")
-		var answer struct {
-			Locks []struct {
-				Name, Kind  string
-				Slots, Held int
-				Token       int64
-				Holders     []struct {
-					Slot    int
-					Replica string
-					Since   time.Time
-				}
-			}
-			Once []struct{ Name, Key, State, Replica string }
-		}
-		if err := json.Unmarshal([]byte(got.out), &answer); err != nil || got.code != 0 {
-			t.Fatalf("got %+v, %v", got, err)
-		}
-		l := answer.Locks[0]
-		if l.Name != "pool" || l.Kind != "lock" || l.Slots != 1 || l.Held != 1 || l.Token == 0 || l.Holders[0].Replica != "replica-a" || l.Holders[0].Since.IsZero() {
-			t.Errorf("got %+v", l)
-		}
-		if o := answer.Once[0]; o.Name != "migrate" || o.Key != "v1" || o.State != "succeeded" || o.Replica != "replica-o" {
-			t.Errorf("got %+v", o)
-		}
-	})
 }
 
 // A stop of the replica is no failure of what it does once.
@@ -243,19 +211,11 @@ func TestHistoryOfLock(t *testing.T) {
 		uses(t, p.Store, "a@b")
 		once(t, p.Store, "migrate", "v2", errors.New("no such table"))
 		holds(t, p.Store, "a@b", "replica-a", 1)
-		wantLines(t, p, "history lock:a@b", 0, "lock:a@b  -     succeeded  1        replica-u  2000-01-01 00:00:02Z  0s", "lock:a@b  held by replica-a  -\n")
-		wantLines(t, p, "history once:migrate --outcome failed", 0, "once:migrate for v2  -     failed", "no such table", "once:migrate for v2  failed  -\n")
-		got := run(t.Context(), p, "history", "lock:a@b", "--json")
-		var answer struct {
-			Jobs []struct {
-				Kind, State string
-				History     []store.Outcome
-			}
-		}
-		if err := json.Unmarshal([]byte(got.out), &answer); err != nil || len(answer.Jobs) != 1 || answer.Jobs[0].Kind != "lock" || answer.Jobs[0].State != "held" ||
-			len(answer.Jobs[0].History) != 1 || answer.Jobs[0].History[0].Replica != "replica-u" {
-			t.Errorf("got %+v, %v", got, err)
-		}
+		wantLines(t, p, "history lock:a@b", 0, "lock:a@b  -     succeeded  1        replica-u  2000-01-01 00:00:02Z  0s",
+			"lock:a@b  held by replica-a  -\n")
+		wantLines(t, p, "history lock:a@b --json", 0, `"kind": "lock"`, `"state": "held"`, `"replica": "replica-u"`)
+		wantLines(t, p, "history once:migrate --outcome failed", 0, "once:migrate for v2  -     failed", "no such table",
+			"once:migrate for v2  failed  -\n")
 	})
 }
 
@@ -284,17 +244,19 @@ func TestHistoryOfNoLock(t *testing.T) {
 func longName() string { return strings.Repeat("a", 513) }
 
 // A store that does not list, and one that does not answer, tell of their jobs all the same.
-func TestStatusWithoutListing(t *testing.T) {
+func TestWithoutListing(t *testing.T) {
 	environment(t)
 	backend := &local.Memory{}
 	run(t.Context(), host.Program{Work: work()[:1], Store: backend}, "tick")
-	if got := run(t.Context(), host.Program{Work: work()[:1], Store: newGated(backend, nil)}, "status"); got.code != 0 || strings.Contains(got.out, "LOCK") {
-		t.Errorf("got %+v", got)
-	}
-	got := run(t.Context(), host.Program{Work: work()[:1], Store: mayNotList{backend}}, "status")
-	if want := "locks and what is done once cannot be listed: 403 no right"; got.code != 0 || !strings.Contains(got.out, want) || !strings.Contains(got.out, "beat ") {
-		t.Errorf("got %+v, want %s", got, want)
-	}
+	p := host.Program{Work: work()[:1], Store: newGated(backend, nil)}
+	got := run(t.Context(), p, "status")
+	wantEqual(t, "code", got.code, 0)
+	wantNone(t, "status", got.out, "LOCK")
+	wantAnswer(t, "locks", open(t, p).get("/api/v1/locks"), 200, `"locks":[],"once":[]}`)
+	p.Store = mayNotList{backend}
+	wantLines(t, p, "status", 0, "locks and what is done once cannot be listed: 403 no right", "beat ")
+	wantAnswer(t, "locks", open(t, p).get("/api/v1/locks"), 200,
+		`"locks":[],"once":[],"locksNote":"They cannot be listed: 403 no right"`)
 }
 
 // mayNotList is a store whose credentials do not allow to list.
@@ -341,17 +303,6 @@ func (s *countsLists) List(ctx context.Context, app string, f func(string, store
 	return s.Memory.List(ctx, app, f)
 }
 
-func TestLocksOverHTTPWithoutListing(t *testing.T) {
-	environment(t)
-	for _, test := range []struct {
-		store store.Store
-		want  string
-	}{{down(), `"locks":[],"once":[]}`}, {mayNotList{&local.Memory{}}, `"locks":[],"once":[],"locksNote":"They cannot be listed: 403 no right"`}} {
-		s := open(t, host.Program{Work: work()[:1], Store: test.store})
-		wantAnswer(t, "locks", s.get("/api/v1/locks"), 200, test.want)
-	}
-}
-
 func TestSweepCommand(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
 		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Do: do}}}
@@ -364,7 +315,8 @@ func TestSweepCommand(t *testing.T) {
 			wantLines(t, p, "sweep --json --unused="+unused, 2, want, unused)
 		}
 		wantLines(t, p, "sweep --unused 50h", 0)
-		wantEqual(t, "a day", run(t.Context(), p, "sweep", "--unused", "1d"), result{0, "0-lock---54enant--2f2\n", "demo: 1 removed\n"})
+		wantEqual(t, "a day", run(t.Context(), p, "sweep", "--unused", "1d"),
+			result{0, "0-lock---54enant--2f2\n", "demo: 1 removed\n"})
 		wantLines(t, p, "sweep --unused 10m --json", 0, `"removed": []`)
 	})
 }

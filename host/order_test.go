@@ -2,7 +2,6 @@ package host_test
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"log/slog"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/store"
 )
 
 // A runsLog is what jobs have run, by the id of the run.
@@ -104,9 +102,7 @@ func TestPauseAndResume(t *testing.T) {
 			2000-01-01 01:05:00Z  bob       resume  beat  -                     -        -
 			2000-01-01 00:00:00Z  ann@desk  pause   beat  2000-01-01 01:30:00Z  -        late
 		`)
-		if got := run(t.Context(), p, "history", "beat", "--outcome", "skipped"); !strings.Contains(got.out, "skipped") || !strings.Contains(got.out, "paused") {
-			t.Errorf("got %+v, want the tick of 01:00 as skipped, paused", got)
-		}
+		wantText(t, "history", run(t.Context(), p, "history", "beat", "--outcome", "skipped").out, "skipped", "paused")
 	})
 }
 
@@ -136,7 +132,8 @@ func TestRunByOrderWithoutReplica(t *testing.T) {
 	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=laptop"}, func(t *testing.T) {
 		runs := &runsLog{}
 		p := steered(runs)
-		wantLines(t, p, "run beat", 1, "there is no record of it in *local.Memory, so no replica has ever started it: check SOLOIST_APP (it is demo)")
+		wantLines(t, p, "run beat", 1,
+			"there is no record of it in *local.Memory, so no replica has ever started it: check SOLOIST_APP (it is demo)")
 		run(t.Context(), p, "tick")
 		time.Sleep(time.Minute)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -287,9 +284,7 @@ func TestOrdersAreEscaped(t *testing.T) {
 	if got := run(t.Context(), p, "pause", "beat", "--by", "<b>ann", "--reason", "a\u202eb"); got.code != 0 {
 		t.Fatalf("got %+v", got)
 	}
-	if got := run(t.Context(), p, "audit"); !strings.Contains(got.out, `a\u202eb`) || !strings.Contains(got.out, "<b>ann") {
-		t.Errorf("got %s", got.out)
-	}
+	wantText(t, "audit", run(t.Context(), p, "audit").out, `a\u202eb`, "<b>ann")
 	if got := run(t.Context(), p, "pause", "beat", "--reason", "a\x1b[2Jb"); got.code == 0 || strings.Contains(got.err, "\x1b") {
 		t.Errorf("got %+v", got)
 	}
@@ -301,18 +296,11 @@ func TestRunByOrderInJSON(t *testing.T) {
 		defer replica(t, p, "replica-a")()
 		time.Sleep(10 * time.Second)
 		got := run(t.Context(), p, "run", "beat", "--request", "one", "--json")
-		var answer struct {
-			Order   store.Order
-			Outcome struct{ ID, Status string }
-		}
-		if err := json.Unmarshal([]byte(got.out), &answer); err != nil || got.code != 0 || got.err != "" ||
-			answer.Order.Kind != store.OrderRun || answer.Order.Name != "one" || answer.Outcome.ID != "beat@one" || answer.Outcome.Status != "succeeded" {
-			t.Errorf("got %+v, %v", got, err)
-		}
+		wantEqual(t, "code and error", result{code: got.code, err: got.err}, result{})
+		wantText(t, "run", got.out, `"kind": "run"`, `"request": "one"`, `"id": "beat@one"`, `"status": "succeeded"`)
 		got = run(t.Context(), p, "cancel", "beat", "--json")
-		if got.code != 1 || got.err != "" || !strings.Contains(got.out, `"error": "cancel beat: nothing runs: its last run is over"`) {
-			t.Errorf("got %+v", got)
-		}
+		wantEqual(t, "code and error", result{code: got.code, err: got.err}, result{code: 1})
+		wantText(t, "cancel", got.out, `"error": "cancel beat: nothing runs: its last run is over"`)
 	})
 }
 
@@ -364,8 +352,6 @@ func TestPauseTellsWhatItReplaces(t *testing.T) {
 		const replaced = "this takes the place of the pause by ann until 2000-01-01 01:30:00Z: disk"
 		wantLines(t, p, "pause beat --by bob --json", 0, replaced, `"by": "bob"`)
 		wantLines(t, p, "pause beat --by eve", 0, "the place of the pause by bob until a resume: no reason given")
-		if got := run(t.Context(), p, "pause", "sad"); strings.Contains(got.err, "takes the place") {
-			t.Errorf("a first pause: got %+v", got)
-		}
+		wantNone(t, "pause", run(t.Context(), p, "pause", "sad").err, "takes the place")
 	})
 }

@@ -1,13 +1,10 @@
 package host_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -20,32 +17,13 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A deserted listener is one that no client comes to.
-type deserted struct {
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (l *deserted) Accept() (net.Conn, error) { <-l.closed; return nil, net.ErrClosed }
-
-func (l *deserted) Close() error { l.once.Do(func() { close(l.closed) }); return nil }
-
-func (l *deserted) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080} }
-
 // beginServing starts a replica with these settings. stop stops it in an orderly way.
 func beginServing(t *testing.T, p host.Program, settings ...string) (stop func()) {
 	t.Helper()
 	environment(t, settings...)
-	p.Name, p.Stdout, p.Stderr = "demo", t.Output(), t.Output()
-	ctx, cancel := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	all.Go(func() {
-		if code, err := host.Serve(ctx, p, &deserted{closed: make(chan struct{})}); code != 0 || err != nil {
-			t.Errorf("serve: got code %d, %v", code, err)
-		}
-	})
+	cancel, code := serveOn(t, p, newPiped())
 	synctest.Wait() // it has read its settings
-	return func() { cancel(); all.Wait() }
+	return func() { cancel(); wantCode(t, <-code, 0) }
 }
 
 const replicaName = "CONTAINER_APP_REPLICA_NAME="
@@ -189,9 +167,7 @@ func TestReplicasAreEscaped(t *testing.T) {
 	p := host.Program{Work: work(), Store: backend}
 	for _, command := range []string{"status", "status --json"} {
 		got := run(t.Context(), p, strings.Fields(command)...)
-		if !strings.Contains(got.out, "schedules differ") {
-			t.Errorf("%s: got %+v", command, got)
-		}
+		wantText(t, command, got.out, "schedules differ")
 		if command == "status" {
 			wantPlain(t, command, got.out)
 		}
@@ -261,9 +237,8 @@ func TestPagesReadReplicasSeldom(t *testing.T) {
 		wantEqual(t, "messages in 50 s without news", len(all[0].news())-told, 0)
 		stop()
 		time.Sleep(15 * time.Second)
-		if news := all[0].news(); !strings.Contains(news[len(news)-1].data, `"replica":"b","state":"left"`) {
-			t.Errorf("got %s", news[len(news)-1].data)
-		}
+		news := all[0].news()
+		wantText(t, "the last message", news[len(news)-1].data, `"replica":"b","state":"left"`)
 		for _, w := range all {
 			w.stop()
 			<-w.ended

@@ -140,7 +140,8 @@ func TestBackfillCommand(t *testing.T) {
 			"before from":               "--from 1h --to 2h --all",
 			"order it in parts":         "--from 365d --to 1h --all --dry-run",
 		} {
-			if got := run(t.Context(), p, strings.Fields("backfill often "+args)...); got.code == 0 || !strings.Contains(got.err, want) {
+			if got := run(t.Context(), p, strings.Fields("backfill often "+args)...); got.code == 0 ||
+				!strings.Contains(got.err, want) {
 				t.Errorf("%q: got %+v, want %q", args, got, want)
 			}
 		}

@@ -302,6 +302,7 @@ func TestOpenAddressIsWarnedOf(t *testing.T) {
 	} {
 		environment(t, append(test.env, "SOLOIST_STORAGE=memory:")...)
 		_, log := logged(t, host.Program{Work: work(), Store: &local.Memory{}})
-		wantEqual(t, fmt.Sprintf("%q: warned", test.env), strings.Contains(log.String(), "can read the API and the metrics: set SOLOIST_READ_TOKEN"), test.want)
+		wantEqual(t, fmt.Sprintf("%q: warned", test.env),
+			strings.Contains(log.String(), "can read the API and the metrics: set SOLOIST_READ_TOKEN"), test.want)
 	}
 }

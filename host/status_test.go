@@ -119,9 +119,7 @@ func TestStatusTellsWhatIsInForce(t *testing.T) {
 			beat: this environment's schedule (every hour, UTC) is not the one in force, whose next tick is 2000-01-01 00:02:00Z
 		`)
 		got := run(t.Context(), host.Program{Work: hourly, Store: backend}, "status", "--json")
-		if !strings.Contains(got.out, `"next": "2000-01-01T00:02:00Z"`) || !strings.Contains(got.out, `"differs": [`) {
-			t.Errorf("in JSON: got %s", got.out)
-		}
+		wantText(t, "in JSON", got.out, `"next": "2000-01-01T00:02:00Z"`, `"differs": [`)
 	})
 }
 
@@ -146,13 +144,9 @@ func TestStatusTellsWhichPauseIsInForce(t *testing.T) {
 		if got := status(none); !strings.Contains(got, " idle ") || strings.Contains(got, "environment") {
 			t.Errorf("neither: got %s", got)
 		}
-		if got := status(pause); !strings.Contains(got, " idle ") || !strings.Contains(got, here) {
-			t.Errorf("here only: got %s", got)
-		}
+		wantText(t, "here only", status(pause), " idle ", here)
 		tick(pause)
-		if got := status(none); !strings.Contains(got, " paused ") || !strings.Contains(got, there) {
-			t.Errorf("there only: got %s", got)
-		}
+		wantText(t, "there only", status(none), " paused ", there)
 		if got := status(pause); !strings.Contains(got, " paused ") || strings.Contains(got, "environment") {
 			t.Errorf("both: got %s", got)
 		}
@@ -228,10 +222,8 @@ func TestJobOnEachReplica(t *testing.T) {
 
 func TestListOfJobOnEachReplica(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
-		slow := soloist.Job{Name: "slow", Schedule: "@every 1m", EveryReplica: true, Do: func(context.Context, *soloist.Run) error {
-			time.Sleep(20 * time.Second)
-			return nil
-		}}
+		slow := lastingJob("slow", "@every 1m", 20*time.Second)
+		slow.EveryReplica = true
 		s := open(t, host.Program{Work: append(here(), slow), Store: &local.Memory{}})
 		s.tick()
 		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `"state":"each replica"`, `"state":"paused"`)
@@ -247,7 +239,7 @@ func TestListOfJobOnEachReplica(t *testing.T) {
 // chain is a job that takes two minutes, and one that follows it.
 func chain() []soloist.Work {
 	return []soloist.Work{
-		soloist.Job{Name: "import", Schedule: "@every 10m", Do: func(context.Context, *soloist.Run) error { time.Sleep(2 * time.Minute); return nil }},
+		lastingJob("import", "@every 10m", 2*time.Minute),
 		soloist.Job{Name: "report", After: "import", Do: do},
 	}
 }

@@ -130,15 +130,8 @@ func TestStreamBeginsAtOnce(t *testing.T) {
 func TestFirstPageIsPrepared(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
 		backend := newGated(&local.Memory{}, nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		ln, code := newPiped(), make(chan int)
-		go func() {
-			c, err := host.Serve(ctx, host.Program{Name: "demo", Work: work(), Store: backend, Stdout: io.Discard, Stderr: t.Output()}, ln)
-			if err != nil {
-				t.Error(err)
-			}
-			code <- c
-		}()
+		ln := newPiped()
+		stop, code := serveOn(t, host.Program{Work: work(), Store: backend}, ln)
 		time.Sleep(time.Minute)
 		answer, begin := make(chan struct{}), time.Now()
 		backend.set(wait(answer))
@@ -155,7 +148,7 @@ func TestFirstPageIsPrepared(t *testing.T) {
 		}
 		close(answer)
 		got.Body.Close()
-		cancel()
+		stop()
 		wantCode(t, <-code, 0)
 	})
 }
@@ -195,10 +188,7 @@ func TestHundredPagesCostOne(t *testing.T) {
 func TestStreamTellsRunInTime(t *testing.T) {
 	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=replica-a"}, func(t *testing.T) {
 		store := &local.Memory{}
-		p := host.Program{Store: store, Work: []soloist.Work{soloist.Job{Name: "slow", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
-			time.Sleep(20 * time.Second)
-			return nil
-		}}}}
+		p := host.Program{Store: store, Work: []soloist.Work{lastingJob("slow", "@every 1m", 20*time.Second)}}
 		here := open(t, p)
 		t.Setenv("CONTAINER_APP_REPLICA_NAME", "replica-b")
 		there := open(t, p)

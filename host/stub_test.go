@@ -3,10 +3,14 @@ package host_test
 import (
 	"context"
 	"errors"
+	"net"
 	"slices"
+	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/store"
@@ -167,4 +171,57 @@ func (s deletes) Delete(ctx context.Context, name string) error {
 		return err
 	}
 	return s.Store.(*local.Memory).Delete(ctx, name)
+}
+
+// piped is a listener whose connections are pipes, which virtual time knows: what one side writes waits until the other
+// reads.
+type piped struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   *sync.Once
+}
+
+func newPiped() piped {
+	return piped{make(chan net.Conn), make(chan struct{}), new(sync.Once)}
+}
+
+func (l piped) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conns:
+		return conn, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l piped) Close() error   { l.once.Do(func() { close(l.closed) }); return nil }
+func (l piped) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080} }
+
+func (l piped) dial(context.Context, string, string) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case l.conns <- there:
+		return here, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// serveOn has a program serve on a listener until stop is called.
+func serveOn(t *testing.T, p host.Program, ln net.Listener) (stop func(), code <-chan int) {
+	t.Helper()
+	if p.Stdout == nil {
+		p.Stdout = t.Output()
+	}
+	p.Name, p.Stderr = "demo", t.Output()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan int, 1)
+	go func() {
+		code, err := host.Serve(ctx, p, ln)
+		if err != nil {
+			t.Error(err)
+		}
+		done <- code
+	}()
+	return cancel, done
 }

@@ -124,7 +124,8 @@ func TestPageAllowsNoOtherScript(t *testing.T) {
 			t.Errorf("got the policy %s, want %s", policy, want)
 		}
 	}
-	wantText(t, "policy", policy, "default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "require-trusted-types-for 'script'")
+	wantText(t, "policy", policy, "default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'",
+		"require-trusted-types-for 'script'")
 	wantNone(t, "the policy", policy, "unsafe")
 	for _, sink := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "style=", " onclick", "http://", "https://"} {
 		wantNone(t, "the page", strings.ReplaceAll(body, "http://www.w3.org/2000/svg", ""), sink)
@@ -256,7 +257,7 @@ func TestBrokenRecord(t *testing.T) {
 
 func TestRunningHere(t *testing.T) {
 	bubble(t, []string{replicaName + "replica-a"}, func(t *testing.T) {
-		s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{lasting(5 * time.Minute)}})
+		s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{lastingJob("long", "@every 1m", 5*time.Minute)}})
 		ended := s.underway(30 * time.Second)
 		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `"state":"running"`, `"here":true`, `"replica":"replica-a"`,
 			`"tick":"2000-01-01T00:01:00Z"`, `"attempt":1`, `"next":"2000-01-01T00:02:00Z"`)
