@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
@@ -96,85 +95,41 @@ func TestStatusOfRunningJob(t *testing.T) {
 }
 
 func TestTickInJSON(t *testing.T) {
-	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=replica-a"}, func(t *testing.T) {
+	bubble(t, []string{replicaName + "replica-a"}, func(t *testing.T) {
 		p := host.Program{Work: work(), Store: &local.Memory{}}
 		run(t.Context(), p, "tick")
 		time.Sleep(90 * time.Minute)
 		run(t.Context(), p, "tick") // the first runs, which wait for their tokens
 		time.Sleep(time.Until(time.Date(2000, 1, 2, 1, 30, 30, 0, time.UTC)))
-		wantOut(t, p, "tick --json", 1, `
-			{
-			  "app": "demo",
-			  "store": "*local.Memory",
-			  "time": "2000-01-02T01:30:30Z",
-			  "jobs": [
-			    {
-			      "job": "beat",
-			      "ran": [
-			        {
-			          "tick": "2000-01-02T01:30:00Z",
-			          "status": "succeeded",
-			          "attempt": 1,
-			          "token": 946690201000001,
-			          "replica": "replica-a",
-			          "start": "2000-01-02T01:30:31Z",
-			          "end": "2000-01-02T01:30:31Z"
-			        }
-			      ],
-			      "next": "2000-01-02T01:31:00Z"
-			    },
-			    {
-			      "job": "night-report",
-			      "ran": [
-			        {
-			          "tick": "2000-01-02T01:30:00Z",
-			          "status": "failed",
-			          "reason": "no\npaper",
-			          "attempt": 1,
-			          "token": 946690201000001,
-			          "replica": "replica-a",
-			          "start": "2000-01-02T01:30:31Z",
-			          "end": "2000-01-02T01:30:31Z"
-			        }
-			      ],
-			      "next": "2000-01-03T01:30:00Z"
-			    }
-			  ],
-			  "next": "2000-01-02T01:31:00Z"
-			}
+		wantJSON(t, p, "tick --json", 1, `
+			{"app":"demo","store":"*local.Memory","time":"2000-01-02T01:30:30Z","jobs":[
+			{"job":"beat","ran":[{"tick":"2000-01-02T01:30:00Z","status":"succeeded",
+			"attempt":1,"token":946690201000001,"replica":"replica-a",
+			"start":"2000-01-02T01:30:31Z","end":"2000-01-02T01:30:31Z"}],"next":"2000-01-02T01:31:00Z"},
+			{"job":"night-report","ran":[{"tick":"2000-01-02T01:30:00Z","status":"failed","reason":"no\npaper",
+			"attempt":1,"token":946690201000001,"replica":"replica-a",
+			"start":"2000-01-02T01:30:31Z","end":"2000-01-02T01:30:31Z"}],"next":"2000-01-03T01:30:00Z"}],
+			"next":"2000-01-02T01:31:00Z"}
 		`)
 	})
 }
 
 func TestValidateInJSON(t *testing.T) {
 	environment(t, "SOLOIST_LAESE=1", "SOLOIST_STORAGE=memory:")
-	wantRun(t, host.Program{Work: work(), Now: spring}, "validate --json", 0, `
-		{
-		  "ok": true,
-		  "app": "demo",
-		  "store": "memory of this process",
-		  "mistakes": [],
-		  "warnings": [
-		    "SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?",
-		    "night-report: 02:30 on 2026-03-29 does not exist in Europe/Berlin, where clocks go forward: it runs at 03:00 on 2026-03-29",
-		    "night-report: 02:30 on 2026-10-25 occurs twice in Europe/Berlin, where clocks go back: it runs the first time only"
-		  ]
-		}
+	errs := wantJSON(t, host.Program{Work: work(), Now: spring}, "validate --json", 0, `
+		{"ok":true,"app":"demo","store":"memory of this process","mistakes":[],"warnings":[
+		"SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?",
+		"night-report: 02:30 on 2026-03-29 does not exist in Europe/Berlin, where clocks go forward: it runs at 03:00 on 2026-03-29",
+		"night-report: 02:30 on 2026-10-25 occurs twice in Europe/Berlin, where clocks go back: it runs the first time only"]}
 	`)
 	environment(t, "SOLOIST_STORAGE="+key, "SOLOIST_GRACE=x")
-	wantRun(t, host.Program{Work: work()}, "validate --json", 2, `
-		{
-		  "ok": false,
-		  "app": "demo",
-		  "mistakes": [
-		    "SOLOIST_GRACE is \"x\": want a duration of zero or more, such as 25s",
-		    "SOLOIST_STORAGE: want memory:, dir:PATH, a blob service URL or a connection string"
-		  ],
-		  "warnings": [
-		    "SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?"
-		  ]
-		}
+	errs += wantJSON(t, host.Program{Work: work()}, "validate --json", 2, `
+		{"ok":false,"app":"demo","mistakes":[
+		"SOLOIST_GRACE is \"x\": want a duration of zero or more, such as 25s",
+		"SOLOIST_STORAGE: want memory:, dir:PATH, a blob service URL or a connection string"],
+		"warnings":["SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?"]}
 	`)
+	wantEqual(t, "standard error", errs, "")
 }
 
 // A long error stays in its line; the log and JSON have all of it.
@@ -306,33 +261,26 @@ func leaderOf(t *testing.T, backend store.Store) string {
 // the leader that the record names.
 func TestWatchAndPageAgreeThroughDeath(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
-		backend := &local.Memory{}
-		leader := soloist.Singleton{Name: "leader", Do: untilCancelled}
-		p := host.Program{Work: []soloist.Work{leader}, Store: backend}
+		p := host.Program{Work: []soloist.Work{soloist.Singleton{Name: "leader", Do: untilCancelled}}, Store: &local.Memory{}}
 		time.Sleep(500 * time.Millisecond)
 		page, end := open(t, p), watching(t, p)
-		ctx, cancel := context.WithCancel(t.Context())
-		var ended []chan error
 		wires := map[string]*gated{}
 		for _, name := range []string{"replica-a", "replica-b"} {
-			wires[name] = newGated(backend, nil)
-			s := &soloist.Scheduler{App: "demo", Replica: name, Store: wires[name], Logger: slog.New(slog.DiscardHandler), Singletons: []soloist.Singleton{leader}}
-			done := make(chan error, 1)
-			ended = append(ended, done)
-			go func() { done <- s.Run(ctx) }()
+			wires[name] = newGated(p.Store, nil)
+			defer replica(t, host.Program{Work: p.Work, Store: wires[name]}, name)()
 		}
 		var want []string
-		for range 180 {
+		for second := range 180 {
 			time.Sleep(time.Second)
-			who := leaderOf(t, backend)
+			who := leaderOf(t, p.Store)
 			if who != "" && !slices.Contains(want, who) {
 				want = append(want, who)
 			}
-			if at := time.Now().Second(); at == 55 && time.Now().Minute() == 0 {
+			if second == 55 {
 				wires[who].set(refuse(errDown)) // as if it were killed
 			}
 		}
-		last := leaderOf(t, backend)
+		last := leaderOf(t, p.Store)
 		if len(want) != 2 || last != want[1] {
 			t.Fatalf("the record named %q, and %q at last: want two leaders", want, last)
 		}
@@ -341,13 +289,7 @@ func TestWatchAndPageAgreeThroughDeath(t *testing.T) {
 		for _, m := range regexp.MustCompile(`leader  running on (\S+)`).FindAllStringSubmatch(end().out, -1) {
 			got = append(got, m[1])
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("status --watch named %q, the record %q", got, want)
-		}
-		cancel()
-		for _, done := range ended {
-			<-done
-		}
+		wantEqual(t, "leaders by status --watch", got, want)
 	})
 }
 
@@ -404,12 +346,13 @@ func wantSkew(t *testing.T, out string, want time.Duration) {
 }
 
 func TestServeWatchesTheClock(t *testing.T) {
-	inRealTime(t)
-	environment(t, "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_STORAGE=memory:")
-	log, stop, code := serving(t, host.Program{Work: work(), Now: func() time.Time { return time.Now().Add(time.Hour) }})
-	if m := await(t, log, "this machine's clock is 1h0m0s ahead of the store's"); m.Level != "WARN" {
-		t.Errorf("got %+v", m)
-	}
-	stop()
-	wantCode(t, <-code, 0)
+	bubble(t, nil, func(t *testing.T) {
+		var log strings.Builder
+		p := host.Program{Store: &local.Memory{}, Work: work(), Stdout: &log, Now: func() time.Time { return time.Now().Add(time.Hour) }}
+		stop, code := serveOn(t, p, newPiped())
+		time.Sleep(time.Minute)
+		stop()
+		wantCode(t, <-code, 0)
+		wantText(t, "log", log.String(), `"level":"WARN","msg":"this machine's clock is 59m59s ahead of the store's`)
+	})
 }

@@ -1,7 +1,9 @@
 package host_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"reflect"
@@ -140,4 +142,16 @@ func bubble(t *testing.T, variables []string, test func(t *testing.T)) {
 	t.Helper()
 	environment(t, variables...)
 	synctest.Test(t, test)
+}
+
+// wantJSON wants a command to come to this code and to print this value, which may be broken into lines anywhere. It
+// returns what the command writes to standard error, as wantOut does.
+func wantJSON(t *testing.T, p host.Program, command string, code int, want string) (errs string) {
+	t.Helper()
+	got := run(t.Context(), p, strings.Fields(command)...)
+	var compact bytes.Buffer
+	must(t, json.Compact(&compact, []byte(zoneData.ReplaceAllString(got.out, ""))))
+	wantEqual(t, command, compact.String(), strings.NewReplacer("\n", "", "\t", "").Replace(want))
+	wantCode(t, got.code, code)
+	return got.err
 }

@@ -144,31 +144,14 @@ func TestNextOfText(t *testing.T) {
 func TestNextInJSON(t *testing.T) {
 	environment(t)
 	zoned := soloist.Job{Name: "zoned", Schedule: "CRON_TZ=Europe/Berlin */30 2 * * *", Do: do}
-	p := host.Program{Work: []soloist.Work{zoned}, Now: spring}
-	wantRun(t, p, "next --json -n 1", 0, `
-		{
-		  "app": "demo",
-		  "time": "2026-03-28T12:00:00Z",
-		  "jobs": [
-		    {
-		      "job": "zoned",
-		      "schedule": "at 02:00 and 02:30 every day, Europe/Berlin",
-		      "text": "CRON_TZ=Europe/Berlin */30 2 * * *",
-		      "zone": "Europe/Berlin",
-		      "ticks": [
-		        {
-		          "tick": "2026-03-30T00:00:00Z",
-		          "local": "2026-03-30T02:00:00+02:00"
-		        }
-		      ],
-		      "warnings": [
-		        "02:00 on 2026-03-29 does not exist in Europe/Berlin, where clocks go forward: no run for it",
-		        "02:00 on 2026-10-25 occurs twice in Europe/Berlin, where clocks go back: it runs both times"
-		      ]
-		    }
-		  ]
-		}
+	errs := wantJSON(t, host.Program{Work: []soloist.Work{zoned}, Now: spring}, "next --json -n 1", 0, `
+		{"app":"demo","time":"2026-03-28T12:00:00Z","jobs":[{"job":"zoned",
+		"schedule":"at 02:00 and 02:30 every day, Europe/Berlin","text":"CRON_TZ=Europe/Berlin */30 2 * * *","zone":"Europe/Berlin",
+		"ticks":[{"tick":"2026-03-30T00:00:00Z","local":"2026-03-30T02:00:00+02:00"}],"warnings":[
+		"02:00 on 2026-03-29 does not exist in Europe/Berlin, where clocks go forward: no run for it",
+		"02:00 on 2026-10-25 occurs twice in Europe/Berlin, where clocks go back: it runs both times"]}]}
 	`)
+	wantEqual(t, "standard error", errs, "")
 }
 
 func TestNextOfWrongArguments(t *testing.T) {

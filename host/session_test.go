@@ -266,43 +266,33 @@ func TestForeignHostNamesAreRefused(t *testing.T) {
 	}
 }
 
-// On somebody's own machine others see nothing unless it is asked for.
+// On somebody's own machine others see nothing unless it is asked for. A program that other machines reach says so,
+// unless a token keeps them out.
 func TestDefaultAddress(t *testing.T) {
-	for variable, want := range map[string]int{
-		"NONE=":                              403,
-		"SOLOIST_ADDR=":                      403,
-		"CONTAINER_APP_NAME=shop":            200,
-		"CONTAINER_APP_JOB_NAME=shop":        200,
-		"WEBSITE_SITE_NAME=shop":             200,
-		"KUBERNETES_SERVICE_HOST=10.0.0.1":   200,
-		"FUNCTIONS_CUSTOMHANDLER_PORT=34567": 403,
-	} {
-		environment(t, variable)
-		s := open(t, host.Program{Work: work(), Store: &local.Memory{}})
-		r := httptest.NewRequest(http.MethodGet, "/healthz", nil) // of example.com
-		w := httptest.NewRecorder()
-		s.ServeHTTP(w, r)
-		wantAnswer(t, variable, w, want)
-	}
-}
-
-// A program that other machines reach says so, unless a token keeps them out.
-func TestOpenAddressIsWarnedOf(t *testing.T) {
 	for _, test := range []struct {
-		env  []string
-		want bool
+		env    []string
+		code   int // for another machine
+		warned bool
 	}{
-		{nil, false},
-		{[]string{"SOLOIST_ADDR=:8080"}, true},
-		{[]string{"SOLOIST_ADDR=192.0.2.9:80"}, true},
-		{[]string{"CONTAINER_APP_NAME=demo"}, true},
-		{[]string{"SOLOIST_ADDR=:8080", "SOLOIST_READ_TOKEN=" + readToken}, false},
-		{[]string{"SOLOIST_ADDR=:8080", "SOLOIST_ADMIN_TOKEN=" + adminToken}, true},
-		{[]string{"SOLOIST_ADDR=[::1]:8080"}, false},
+		{nil, 403, false},
+		{[]string{"SOLOIST_ADDR="}, 403, false},
+		{[]string{"FUNCTIONS_CUSTOMHANDLER_PORT=34567"}, 403, false},
+		{[]string{"SOLOIST_ADDR=[::1]:8080"}, 403, false},
+		{[]string{"CONTAINER_APP_NAME=shop"}, 200, true},
+		{[]string{"CONTAINER_APP_JOB_NAME=shop"}, 200, true},
+		{[]string{"WEBSITE_SITE_NAME=shop"}, 200, true},
+		{[]string{"KUBERNETES_SERVICE_HOST=10.0.0.1"}, 200, true},
+		{[]string{"SOLOIST_ADDR=:8080"}, 200, true},
+		{[]string{"SOLOIST_ADDR=192.0.2.9:80"}, 200, true},
+		{[]string{"SOLOIST_ADDR=:8080", "SOLOIST_ADMIN_TOKEN=" + adminToken}, 200, true},
+		{[]string{"SOLOIST_ADDR=:8080", "SOLOIST_READ_TOKEN=" + readToken}, 200, false},
 	} {
 		environment(t, append(test.env, "SOLOIST_STORAGE=memory:")...)
-		_, log := logged(t, host.Program{Work: work(), Store: &local.Memory{}})
-		wantEqual(t, fmt.Sprintf("%q: warned", test.env),
-			strings.Contains(log.String(), "can read the API and the metrics: set SOLOIST_READ_TOKEN"), test.want)
+		s, log := logged(t, host.Program{Work: work(), Store: &local.Memory{}})
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/healthz", nil)) // of example.com
+		wantAnswer(t, fmt.Sprint(test.env), w, test.code)
+		warned := strings.Contains(log.String(), "can read the API and the metrics: set SOLOIST_READ_TOKEN")
+		wantEqual(t, fmt.Sprint(test.env, ": warned"), warned, test.warned)
 	}
 }

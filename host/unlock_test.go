@@ -1,6 +1,7 @@
 package host_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -303,19 +304,9 @@ func TestUnlockInJSON(t *testing.T) {
 	} {
 		environment(t)
 		got := run(t.Context(), host.Program{Work: work()[:1], Store: test.store, Now: spring}, append([]string{"unlock", "--json"}, strings.Fields(test.args)...)...)
-		var compact strings.Builder
-		if err := compactJSON(&compact, got.out); err != nil || got.code != test.code || strings.ReplaceAll(compact.String(), "*host_test.gated", "*local.Memory") != head+test.want {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, []byte(got.out)); err != nil || got.code != test.code || strings.ReplaceAll(compact.String(), "*host_test.gated", "*local.Memory") != head+test.want {
 			t.Errorf("%s: got %d, %s%s, %v, want %s", test.args, got.code, compact.String(), got.err, err, head+test.want)
 		}
 	}
-}
-
-func compactJSON(b *strings.Builder, text string) error {
-	var plain json.RawMessage
-	if err := json.Unmarshal([]byte(text), &plain); err != nil {
-		return err
-	}
-	out, err := json.Marshal(plain)
-	b.Write(out)
-	return err
 }
