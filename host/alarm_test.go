@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,8 +20,7 @@ import (
 type woken struct {
 	host.Program
 	queue *alarmtest.Queue
-	mu    sync.Mutex
-	ran   []string
+	ran   noted
 }
 
 // newWoken makes one with jobs that take no time. In a bubble of synctest it is midnight, 1 January 2000, UTC.
@@ -37,18 +35,12 @@ func newWoken(schedules ...string) *woken {
 }
 
 func (w *woken) do(context.Context, *soloist.Run) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ran = append(w.ran, time.Now().UTC().Format("15:04:05"))
+	w.ran.add(time.Now().UTC().Format("15:04:05"))
 	return nil
 }
 
 // times are when the jobs have run.
-func (w *woken) times() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.ran)
-}
+func (w *woken) times() []string { return w.ran.all() }
 
 // wantPending wants exactly one message, which becomes visible at that time of day, or within the second before.
 func (w *woken) wantPending(t *testing.T, at string) {
@@ -279,31 +271,6 @@ func (w *woken) next(schedule string) host.Program {
 	return p
 }
 
-// An execution of the version before is in a long run while another version is deployed. It leaves the message of wake to that
-// version, whose new job it does not know.
-func TestWakeOutlastsExecutionOfOldVersion(t *testing.T) {
-	bubble(t, []string{"SOLOIST_ALARM=queue"}, func(t *testing.T) {
-		w := newWoken()
-		w.Work = []soloist.Work{lastingJob("long", "0 6 * * *", 10*time.Minute)}
-		run(t.Context(), w.Program, "tick")
-		time.Sleep(time.Until(w.queue.First()))
-		done := make(chan result, 1)
-		go func() { done <- run(t.Context(), w.Program, "tick") }()
-		time.Sleep(2 * time.Minute)
-		next := w.next("@hourly")
-		wantLines(t, next, "wake", 0)
-		if got := <-done; got.code != 0 || !strings.Contains(got.err, "left to the version of the program that was deployed") {
-			t.Errorf("got %+v", got)
-		}
-		time.Sleep(30 * time.Second)
-		if n := w.queue.Visible(time.Now()); n != 1 {
-			t.Fatalf("%d messages are visible, want the one of wake: %+v", n, w.queue.All())
-		}
-		wantLines(t, next, "tick", 0)
-		w.wantPending(t, "06:59:00")
-	})
-}
-
 // empty has somebody empty the queue.
 func (w *woken) empty(t *testing.T) {
 	for _, m := range w.queue.All() {
@@ -311,65 +278,14 @@ func (w *woken) empty(t *testing.T) {
 	}
 }
 
-// The net, once a day, and whatever else starts the program sets the alarm again that somebody has deleted.
-func TestLostAlarmIsSetAgain(t *testing.T) {
-	for name, start := range map[string]func(t *testing.T, w *woken){
-		"tick": func(t *testing.T, w *woken) { run(t.Context(), w.Program, "tick") },
-		"serve, at its start": func(t *testing.T, w *woken) {
-			stop, code := w.serve(t)
-			synctest.Wait()
-			stop()
-			<-code
-		},
-		"the timer of Functions": func(t *testing.T, w *woken) {
-			s := open(t, w.Program)
-			s.invoke(t, "tick", `{"Data":{"timer":{"IsPastDue":false}}}`)
-			s.wait()
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			environment(t, "SOLOIST_ALARM=queue")
-			if strings.Contains(name, "Functions") {
-				environment(t, "SOLOIST_ALARM=queue", "SOLOIST_APP=demo", "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
-			}
-			synctest.Test(t, func(t *testing.T) {
-				w := newWoken("@daily")
-				run(t.Context(), w.Program, "tick")
-				w.empty(t)
-				time.Sleep(3 * time.Hour)
-				start(t, w)
-				w.wantPending(t, "23:59:00")
-			})
-		})
-	}
-}
-
-// newerNote makes a program whose note a newer one has written.
-func newerNote(t *testing.T) *woken {
-	w := newWoken("@daily")
-	if _, err := w.Store.(*local.Memory).WriteDocument(t.Context(), "demo/.alarm", "", []byte(`{"schema":2,"app":"demo","id":"x"}`)); err != nil {
-		t.Fatal(err)
-	}
-	return w
-}
-
-// With a note that cannot be used the alarm is set all the same, so a stop of serve is no failure.
-func TestServeWithNewerNote(t *testing.T) {
-	bubble(t, []string{"SOLOIST_ALARM=queue"}, func(t *testing.T) {
-		w := newerNote(t)
-		stop, code := w.serve(t)
-		time.Sleep(time.Second)
-		stop()
-		wantCode(t, <-code, 0)
-		w.wantPending(t, "23:59:00")
-	})
-}
-
-// Nor does a run fail for it that an HTTP trigger has asked for. The log tells of the note.
+// With a note that a newer program has written the alarm is set all the same, so no run fails for it that an HTTP trigger
+// has asked for. The log tells of the note.
 func TestRunByTriggerWithNewerNote(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo", "SOLOIST_FUNCTION_FAILURE=error")
 	synctest.Test(t, func(t *testing.T) {
-		w := newerNote(t)
+		w := newWoken("@daily")
+		_, err := w.Store.(*local.Memory).WriteDocument(t.Context(), "demo/.alarm", "", []byte(`{"schema":2,"app":"demo","id":"x"}`))
+		must(t, err)
 		s, log := logged(t, w.Program)
 		for range 3 {
 			s.wantInvoked(t, "job-a", byHTTP, 200)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"os"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -336,43 +335,5 @@ func TestKeyBeforeIsVersion(t *testing.T) {
 	p := host.Program{Store: &local.Memory{}, Work: work(), Before: []*soloist.Once{{Name: "migrate", Do: func(context.Context, *soloist.Run) error { return nil }}}}
 	if got := run(t.Context(), p, "validate"); !strings.HasPrefix(got.out, "ok: 2 jobs, 1 singleton, before them migrate for v1.2.3, app demo on *local.Memory\n") {
 		t.Errorf("got %+v", got)
-	}
-}
-
-// migrates hangs where it is told to.
-func migrates(_ context.Context, run *soloist.Run) error {
-	run.Log.Info("migration begun")
-	if os.Getenv("TEST_HANGS") != "" {
-		select {}
-	}
-	return nil
-}
-
-// A replica that dies in the middle leaves the work to another one, which begins it again. One that
-// comes later finds it done.
-func TestProcessDiesBeforeItsJobs(t *testing.T) {
-	t.Parallel()
-	env := []string{"SOLOIST_STORAGE=dir:" + t.TempDir(), "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_LEASE=3s"}
-	first := start(t, "migrates", append(env, "TEST_HANGS=yes")...)
-	await(t, first.log, "migration begun")
-	second := start(t, "migrates", env...)
-	url := await(t, second.log, "listening").URL
-	wantURL(t, url+"readyz", 503, "migrate for v2")
-	wantURL(t, url+"healthz", 200, "ok")
-	first.Process.Kill()
-	await(t, second.log, "migration begun")
-	await(t, second.log, "run started")
-	wantURL(t, url+"readyz", 200, "ready")
-	third := start(t, "migrates", env...)
-	for m := range third.log {
-		if m.Msg == "migration begun" {
-			t.Error("it is done again")
-		}
-		if m.Msg == "done before the jobs start, here or on another replica" {
-			break
-		}
-	}
-	for _, p := range []process{second, third} {
-		wantCode(t, p.end(t), 0)
 	}
 }

@@ -122,7 +122,7 @@ func TestValidateInJSON(t *testing.T) {
 		"night-report: 02:30 on 2026-03-29 does not exist in Europe/Berlin, where clocks go forward: it runs at 03:00 on 2026-03-29",
 		"night-report: 02:30 on 2026-10-25 occurs twice in Europe/Berlin, where clocks go back: it runs the first time only"]}
 	`)
-	environment(t, "SOLOIST_STORAGE="+key, "SOLOIST_GRACE=x")
+	environment(t, "SOLOIST_LAESE=1", "SOLOIST_STORAGE="+key, "SOLOIST_GRACE=x")
 	errs += wantJSON(t, host.Program{Work: work()}, "validate --json", 2, `
 		{"ok":false,"app":"demo","mistakes":[
 		"SOLOIST_GRACE is \"x\": want a duration of zero or more, such as 25s",

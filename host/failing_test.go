@@ -8,14 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -131,44 +129,21 @@ func (m *member) wants(want colour) {
 	}
 }
 
-// inbox is what the receiver of alerts has got.
-type inbox struct {
-	mu  sync.Mutex
-	all []string
-}
-
-func (i *inbox) add(text string) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.all = append(i.all, text)
-}
-
-func (i *inbox) wants(t *testing.T, want ...string) {
-	t.Helper()
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if !slices.Equal(i.all, want) {
-		t.Errorf("the receiver of alerts has got %q, want %q", i.all, want)
-	}
-}
-
 // A job that fails 43 times in a row is red everywhere, whichever replica is asked, and
 // one alert is sent. After a success all is green again, and one message says so.
 func TestFailingJobIsRedEverywhere(t *testing.T) {
 	bubble(t, []string{"SOLOIST_ADMIN_TOKEN=" + adminToken}, func(t *testing.T) {
-		var got inbox
-		hooks := newPiped()
-		receiver := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var got noted
+		receive(t, "hooks.example", func(_ http.ResponseWriter, r *http.Request) {
 			var m struct{ Kind, Event string }
-			if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
-				t.Error(err)
+			err, signature := json.NewDecoder(r.Body).Decode(&m), r.Header.Get("Soloist-Signature")
+			if err != nil || !strings.HasPrefix(signature, "t=") {
+				t.Errorf("got %v, signature %q", err, signature)
 			}
 			got.add(m.Kind + " " + m.Event)
-		})}
-		go receiver.Serve(hooks)
-		defer receiver.Close()
-		defer network.divert("hooks.example", &http.Transport{DialContext: hooks.dial, DisableKeepAlives: true})()
-		t.Setenv("SOLOIST_ALERT_WEBHOOK", "http://hooks.example/x")
+		})
+		t.Setenv("SOLOIST_ALERT_WEBHOOK", "http://hooks.example/x?key=secret")
+		t.Setenv("SOLOIST_ALERT_SECRET", key)
 
 		var runs atomic.Int64
 		backend := new(local.Memory)
@@ -189,7 +164,7 @@ func TestFailingJobIsRedEverywhere(t *testing.T) {
 		for _, m := range all {
 			m.wants(red)
 		}
-		got.wants(t, "failures alert")
+		wantEqual(t, "the alerts", got.all(), []string{"failures alert"})
 		wantLines(t, p, "status", 0, "  failing x43  ", "failed")
 		wantLines(t, p, "history", 0, "  failing x43  ")
 		wantLines(t, p, "status --json", 0, `"state": "failing"`, `"failures": 43`)
@@ -201,14 +176,14 @@ func TestFailingJobIsRedEverywhere(t *testing.T) {
 		for _, m := range all {
 			m.wants(green)
 		}
-		got.wants(t, "failures alert", "failures recovered")
+		wantEqual(t, "the alerts", got.all(), []string{"failures alert", "failures recovered"})
 		wantLines(t, p, "status", 0, "  idle  ", "succeeded")
 		time.Sleep(time.Hour)
 		for _, m := range all {
 			m.wants(green)
 			m.leave()
 		}
-		got.wants(t, "failures alert", "failures recovered")
+		wantEqual(t, "the alerts", got.all(), []string{"failures alert", "failures recovered"})
 	})
 }
 
@@ -247,92 +222,43 @@ func (d *diverted) RoundTrip(r *http.Request) (*http.Response, error) {
 	return to.RoundTrip(r)
 }
 
-// flaky fails until there is a file.
-func flaky(context.Context, *soloist.Run) error {
-	if _, err := os.Stat(os.Getenv("TEST_FILE")); err != nil {
-		return errors.New("no paper")
-	}
-	return nil
-}
-
-// A receiver takes messages and pings, and says what it got: "failures alert", "start".
-type receiver struct {
-	*httptest.Server
-	got chan string
-
-	mu    sync.Mutex
-	pings map[string]bool
-}
-
-func newReceiver(t *testing.T) *receiver {
-	r := &receiver{got: make(chan string, 100), pings: map[string]bool{}}
-	r.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
-		if path, ok := strings.CutPrefix(q.URL.Path, "/ping"); ok {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.pings[path] = true
-			return
-		}
-		var m struct{ Event, Kind, Text string }
-		if err := json.NewDecoder(q.Body).Decode(&m); err != nil || !strings.HasPrefix(q.Header.Get("Soloist-Signature"), "t=") {
-			t.Errorf("got %v, signature %q", err, q.Header.Get("Soloist-Signature"))
-		}
-		r.got <- m.Kind + " " + m.Event
-	}))
-	t.Cleanup(r.Close)
-	return r
-}
-
-// want waits for the next message, and wants it to be this one.
-func (r *receiver) want(t *testing.T, want string) {
-	t.Helper()
-	select {
-	case got := <-r.got:
-		if got != want {
-			t.Fatalf("got %q, want %q", got, want)
-		}
-	case <-time.After(90 * time.Second):
-		t.Fatalf("no %q in 90 s", want)
-	}
-}
-
-// Three processes tell once that a job fails, and once that it has succeeded.
-func TestAlertOfThreeProcesses(t *testing.T) {
-	t.Parallel()
-	r, dir := newReceiver(t), t.TempDir()
-	file := filepath.Join(dir, "paper")
-	var all []process
-	for range 3 {
-		all = append(all, start(t, "flaky", "SOLOIST_STORAGE=dir:"+filepath.Join(dir, "store"), "SOLOIST_ADDR=127.0.0.1:0", "TEST_FILE="+file, "SOLOIST_GRACE=1s",
-			"SOLOIST_ALERT_WEBHOOK="+r.URL+"/hook?key=secret", "SOLOIST_ALERT_SECRET="+key, "SOLOIST_JOB_FLAKY_PING="+r.URL+"/ping"))
-	}
-	r.want(t, "failures alert")
-	must(t, os.WriteFile(file, nil, 0o600))
-	r.want(t, "failures recovered")
-	for _, p := range all {
-		wantEqual(t, "code", p.end(t), 0)
-	}
-	if len(r.got) > 0 {
-		t.Errorf("got %q more", <-r.got)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, path := range []string{"/start", "/fail", ""} {
-		if !r.pings[path] {
-			t.Errorf("got the pings %v, want %q too", r.pings, path)
-		}
-	}
-}
-
 // Without a receiver nothing is written.
 func TestNoAlertsNoDocument(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	p := start(t, "flaky", "SOLOIST_STORAGE=dir:"+dir, "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_APP=demo", "TEST_FILE="+filepath.Join(dir, "none"))
-	await(t, p.log, "run ended")
-	await(t, p.log, "run ended")
-	wantEqual(t, "code", p.end(t), 0)
-	if all, err := filepath.Glob(filepath.Join(dir, "demo", "*alerts*")); err != nil || len(all) > 0 {
-		t.Errorf("got %q, %v", all, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		backend := newGated(&local.Memory{}, func(op, name string) error {
+			if strings.Contains(name, "alerts") {
+				t.Errorf("%s of %s", op, name)
+			}
+			return nil
+		})
+		defer beginServing(t, host.Program{Store: backend, Work: []soloist.Work{soloist.Job{Name: "sad", Schedule: "@every 1m", Do: fail}}})()
+		time.Sleep(10 * time.Minute)
+	})
+}
+
+// receive answers the requests to a host name of a test's own.
+func receive(t *testing.T, name string, f http.HandlerFunc) {
+	t.Helper()
+	ln := newPiped()
+	server := &http.Server{Handler: f}
+	go server.Serve(ln)
+	restore := network.divert(name, &http.Transport{DialContext: ln.dial, DisableKeepAlives: true})
+	t.Cleanup(func() { restore(); server.Close() })
+}
+
+// The switch of a job gets each run, and how it ended.
+func TestPingsOfRuns(t *testing.T) {
+	const here = "_PING=http://pings.example/"
+	bubble(t, []string{"SOLOIST_JOB_BEAT" + here + "beat", "SOLOIST_JOB_SAD" + here + "sad"}, func(t *testing.T) {
+		var got noted
+		receive(t, "pings.example", func(_ http.ResponseWriter, r *http.Request) { got.add(r.URL.Path) })
+		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{
+			soloist.Job{Name: "beat", Schedule: "@every 1m", Do: do},
+			soloist.Job{Name: "sad", Schedule: "@every 1m", Do: fail},
+		}}
+		run(t.Context(), p, "tick")
+		time.Sleep(time.Minute)
+		run(t.Context(), p, "tick")
+		wantEqual(t, "pings", slices.Sorted(slices.Values(got.all())), []string{"/beat", "/beat/start", "/sad/fail", "/sad/start"})
+	})
 }

@@ -23,7 +23,7 @@ import (
 // A setting that differs does so for each shard, and makes none of them unknown.
 func TestShardsOfReplicasWithOtherSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := split(&runsLog{})
+		p := split(&noted{})
 		defer beginServing(t, p, replicaName+"a")()
 		time.Sleep(3 * time.Second)
 		environment(t, "SOLOIST_LEASE=20s", "SOLOIST_JOB_IMPORT_PAUSED=true")

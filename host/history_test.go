@@ -57,21 +57,6 @@ func TestHistory(t *testing.T) {
 			slow          idle        7 skipped, 89 missed
 			leader        no record   -
 		`)
-		wantRun(t, p, "history slow -n 1", 0, `
-			app demo on *local.Memory, 2000-01-01 01:36:01Z
-
-			JOB   TICK                                                    FATE     ATTEMPT  REPLICA  START  TOOK  TOKEN  REASON
-			slow  after 2000-01-01 01:33:00Z .. 2000-01-01 01:36:00Z (3)  skipped  -        -        -      -     -      overlap
-
-			JOB   STATE  COUNTS
-			slow  idle   7 skipped, 89 missed
-		`)
-		wantRun(t, p, "history leader", 0, `
-			app demo on *local.Memory, 2000-01-01 01:36:01Z
-
-			JOB     STATE      COUNTS
-			leader  no record  -
-		`)
 	})
 }
 

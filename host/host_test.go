@@ -19,13 +19,14 @@ import (
 )
 
 // environment gives the test these variables and none of the machine's that
-// matter. An empty one counts as not set.
+// matter, not even one that is empty: it would be a setting that there is not.
 func environment(t *testing.T, pairs ...string) {
 	t.Helper()
 	others := proctest.Environ()
 	for _, pair := range os.Environ() {
 		if name, _, _ := strings.Cut(pair, "="); !slices.Contains(others, pair) {
-			t.Setenv(name, "")
+			t.Setenv(name, "") // which sets it again after the test
+			os.Unsetenv(name)
 		}
 	}
 	for _, pair := range pairs {

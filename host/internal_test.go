@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,13 +21,15 @@ import (
 	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/host/internal/web"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/nightly"
 )
 
 // ran is the log of some runs, on a terminal or not.
 func ran(t *testing.T, terminal bool, env ...string) string {
 	t.Helper()
-	for _, name := range []string{"NO_COLOR", "SOLOIST_LOG_FORMAT", "SOLOIST_LOG_LEVEL", "SOLOIST_STORAGE", "SOLOIST_APP"} {
-		t.Setenv(name, "")
+	for _, name := range []string{"NO_COLOR", "SOLOIST_LOG_FORMAT", "SOLOIST_LOG_LEVEL", "SOLOIST_STORAGE", "SOLOIST_APP", nightly.Variable} {
+		t.Setenv(name, "") // which sets it again after the test
+		os.Unsetenv(name)
 	}
 	t.Setenv("TERM", "xterm")
 	for _, pair := range env {
@@ -246,12 +249,9 @@ func TestEventsThatWaitAreTold(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- a.Scheduler.Run(ctx) }()
-		cache := web.NewCache(a.Scheduler.Status, nil, nil)
-		defer cache.Wait()
 		for _, told := range []bool{false, true, false} {
 			time.Sleep(150 * time.Second)
-			r := httptest.NewRecorder()
-			web.Routes(a, web.NewGuard(&a.Settings, a.Log), cache, nil).ServeHTTP(r, httptest.NewRequest("GET", "/healthz", nil))
+			r := get(a, "/healthz")
 			body := r.Body.String()
 			if r.Code != http.StatusOK || strings.Contains(body, `"degraded"`) != told || strings.Contains(body, "Events function has not returned since") != told {
 				t.Errorf("/healthz says %d %s, want the events in it: %t", r.Code, body, told)
@@ -267,22 +267,24 @@ func TestEventsThatWaitAreTold(t *testing.T) {
 	})
 }
 
+// get has the app answer a request.
+func get(a *app.App, path string) *httptest.ResponseRecorder {
+	cache := web.NewCache(a.Scheduler.Status, nil, nil)
+	defer cache.Wait()
+	r := httptest.NewRecorder()
+	web.Routes(a, web.NewGuard(&a.Settings, a.Log), cache, nil).ServeHTTP(r, httptest.NewRequest("GET", path, nil))
+	return r
+}
+
 // wantBlocked checks what probe and API say of the log.
 func wantBlocked(t *testing.T, a *app.App, code int) {
 	t.Helper()
-	cache := web.NewCache(a.Scheduler.Status, nil, nil)
-	defer cache.Wait()
-	get := func(path string) *httptest.ResponseRecorder {
-		r := httptest.NewRecorder()
-		web.Routes(a, web.NewGuard(&a.Settings, a.Log), cache, nil).ServeHTTP(r, httptest.NewRequest("GET", path, nil))
-		return r
-	}
 	want := code != http.StatusOK
-	got := get("/healthz")
+	got := get(a, "/healthz")
 	if told := strings.Contains(got.Body.String(), "accepted no line since"); got.Code != code || told != want {
 		t.Errorf("/healthz says %d %s, want %d", got.Code, got.Body, code)
 	}
-	if info := get("/api/v1/app").Body.String(); strings.Contains(info, "accepted no line since") != want {
+	if info := get(a, "/api/v1/app").Body.String(); strings.Contains(info, "accepted no line since") != want {
 		t.Errorf("/api/v1/app says %s", info)
 	}
 }

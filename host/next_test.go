@@ -81,16 +81,6 @@ func TestNextOfText(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--schedule", "0 2 * * *", "--tz", "America/New_York", "-n", "3", "--at", "2026-03-07"}, `
-			at 02:00 every day, America/New_York
-			text: CRON_TZ=America/New_York 0 2 * * *
-			warning: 02:00 on 2026-03-08 does not exist in America/New_York, where clocks go forward: it runs at 03:00 on 2026-03-08
-
-			TICK                  America/New_York                FROM NOW
-			2026-03-07 07:00:00Z  Sat 2026-03-07 02:00:00 -05:00  21d ago
-			2026-03-08 07:00:00Z  Sun 2026-03-08 03:00:00 -04:00  20d ago  clock goes forward on 2026-03-08
-			2026-03-09 06:00:00Z  Mon 2026-03-09 02:00:00 -04:00  19d ago
-		`},
 		{[]string{"--schedule", "0 12 * * *", "--tz", "Pacific/Apia", "-n", "3", "--at", "2011-12-29"}, `
 			at 12:00 every day, Pacific/Apia
 			text: CRON_TZ=Pacific/Apia 0 12 * * *

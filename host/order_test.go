@@ -15,19 +15,19 @@ import (
 	"github.com/soloist-go/soloist/host/local"
 )
 
-// A runsLog is what jobs have run, by the id of the run.
-type runsLog struct {
+// noted is what jobs have noted, such as the ids of their runs.
+type noted struct {
 	mu  sync.Mutex
 	ids []string
 }
 
-func (l *runsLog) add(id string) {
+func (l *noted) add(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ids = append(l.ids, id)
 }
 
-func (l *runsLog) all() []string {
+func (l *noted) all() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.ids)
@@ -35,7 +35,7 @@ func (l *runsLog) all() []string {
 
 // steered is a program whose jobs note their runs: beat is due each hour and takes ten
 // seconds, sad fails.
-func steered(runs *runsLog) host.Program {
+func steered(runs *noted) host.Program {
 	beat := func(ctx context.Context, r *soloist.Run) error {
 		runs.add(r.ID())
 		select {
@@ -78,7 +78,7 @@ func replica(t *testing.T, p host.Program, name string) (stop func()) {
 
 func TestPauseAndResume(t *testing.T) {
 	bubble(t, []string{"SOLOIST_BY=ann@desk"}, func(t *testing.T) {
-		runs := &runsLog{}
+		runs := &noted{}
 		p := steered(runs)
 		// No replica is up, and none has ever been: the job has no record yet.
 		wantRun(t, p, "pause beat --until 90m --reason late", 0, `
@@ -108,7 +108,7 @@ func TestPauseAndResume(t *testing.T) {
 
 func TestRunByOrder(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
-		runs := &runsLog{}
+		runs := &noted{}
 		p := steered(runs)
 		stop := replica(t, p, "replica-a")
 		time.Sleep(10 * time.Second)
@@ -130,7 +130,7 @@ func TestRunByOrder(t *testing.T) {
 // told to; a replica that starts later does not run it again.
 func TestRunByOrderWithoutReplica(t *testing.T) {
 	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=laptop"}, func(t *testing.T) {
-		runs := &runsLog{}
+		runs := &noted{}
 		p := steered(runs)
 		wantLines(t, p, "run beat", 1,
 			"there is no record of it in *local.Memory, so no replica has ever started it: check SOLOIST_APP (it is demo)")
@@ -158,7 +158,7 @@ func TestRunByOrderWithoutReplica(t *testing.T) {
 // an older order, wait for a replica.
 func TestRunHereRunsOnlyWhatIsOrdered(t *testing.T) {
 	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=laptop"}, func(t *testing.T) {
-		runs := &runsLog{}
+		runs := &noted{}
 		p := steered(runs)
 		run(t.Context(), p, "tick")
 		run(t.Context(), p, "run", "beat", "--request", "one", "--no-wait", "--until", "3h")
@@ -179,7 +179,7 @@ func TestRunHereRunsOnlyWhatIsOrdered(t *testing.T) {
 // outcome of its order, which came under that run.
 func TestRunHereBesideReplica(t *testing.T) {
 	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=laptop"}, func(t *testing.T) {
-		runs := &runsLog{}
+		runs := &noted{}
 		p := steered(runs)
 		stop := replica(t, p, "replica-a")
 		time.Sleep(time.Hour + 2500*time.Millisecond) // its tick runs, and does not end as the command asks again: it could be first then
@@ -197,7 +197,7 @@ func TestRunHereBesideReplica(t *testing.T) {
 // told once.
 func TestRunByOrderGivenUp(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
-		p := steered(&runsLog{})
+		p := steered(&noted{})
 		run(t.Context(), p, "tick")
 		backend := newGated(p.Store, nil)
 		p.Store = backend
@@ -211,7 +211,7 @@ func TestRunByOrderGivenUp(t *testing.T) {
 
 func TestCancelAndStepDown(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
-		p := steered(&runsLog{})
+		p := steered(&noted{})
 		p.Work = append(p.Work, lastingJob("long", "@every 1h", time.Hour))
 		stops := []func(){replica(t, p, "replica-a"), replica(t, p, "replica-b")}
 		time.Sleep(time.Minute)
@@ -245,7 +245,7 @@ func TestCancelAndStepDown(t *testing.T) {
 
 func TestOrdersOfWrongArguments(t *testing.T) {
 	environment(t)
-	p := steered(&runsLog{})
+	p := steered(&noted{})
 	p.Now = spring
 	for args, want := range map[string]struct {
 		code int
@@ -280,7 +280,7 @@ func TestOrdersOfWrongArguments(t *testing.T) {
 // What operators write is shown in one line, and cannot move a cursor.
 func TestOrdersAreEscaped(t *testing.T) {
 	environment(t)
-	p := steered(&runsLog{})
+	p := steered(&noted{})
 	if got := run(t.Context(), p, "pause", "beat", "--by", "<b>ann", "--reason", "a\u202eb"); got.code != 0 {
 		t.Fatalf("got %+v", got)
 	}
@@ -292,7 +292,7 @@ func TestOrdersAreEscaped(t *testing.T) {
 
 func TestRunByOrderInJSON(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
-		p := steered(&runsLog{})
+		p := steered(&noted{})
 		defer replica(t, p, "replica-a")()
 		time.Sleep(10 * time.Second)
 		got := run(t.Context(), p, "run", "beat", "--request", "one", "--json")
@@ -308,7 +308,7 @@ func TestRunByOrderInJSON(t *testing.T) {
 // it the ticks that it skipped are no pause.
 func TestStatusOfOrderedPause(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
-		p := steered(&runsLog{})
+		p := steered(&noted{})
 		p.Work = p.Work[:1]
 		stop := replica(t, p, "replica-a")
 		time.Sleep(time.Minute)
@@ -347,7 +347,7 @@ func TestStatusOfSelfPause(t *testing.T) {
 
 func TestPauseTellsWhatItReplaces(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
-		p := steered(&runsLog{})
+		p := steered(&noted{})
 		wantLines(t, p, "pause beat --until 90m --reason disk --by ann", 0, "beat: paused by ann until 2000-01-01 01:30:00Z, in 1h30m")
 		const replaced = "this takes the place of the pause by ann until 2000-01-01 01:30:00Z: disk"
 		wantLines(t, p, "pause beat --by bob --json", 0, replaced, `"by": "bob"`)

@@ -2,7 +2,6 @@ package host_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -13,7 +12,6 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/internal/azurite"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -244,32 +242,4 @@ func TestPagesReadReplicasSeldom(t *testing.T) {
 			<-w.ended
 		}
 	})
-}
-
-// Three processes over a Blob service: one is stopped, one is killed.
-func TestReplicasOverAzurite(t *testing.T) {
-	t.Parallel()
-	server := azurite.Shared(t)
-	env := []string{"SOLOIST_STORAGE=" + server.ConnectionString(), "SOLOIST_CONTAINER=replicas", "SOLOIST_APP=demo", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s"}
-	var all []process
-	for _, name := range []string{"a", "b", "c"} {
-		all = append(all, start(t, "beat", append(env, replicaName+name, "SOLOIST_JOB_BEAT_PAUSED="+fmt.Sprint(name != "a"))...))
-	}
-	want := func(want ...string) {
-		t.Helper()
-		var states, differs []string
-		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
-			states, differs = fleetOf(t, child(t, env, "status", "--json").out)
-			if slices.Equal(states, want[:3]) && len(differs) > 0 && differs[0] == want[3] {
-				return
-			}
-		}
-		t.Errorf("got %q, %q, want %q", states, differs, want)
-	}
-	want("a up ok", "b up ok", "c up ok", "beat paused: paused by settings: false in this environment and on a; true on b, c")
-	all[2].Process.Kill()
-	all[2].Wait()
-	wantEqual(t, "code", all[1].end(t), 0)
-	want("a up ok", "c up ok", "b left ok", "beat paused: paused by settings: false in this environment and on a; true on c")
-	wantEqual(t, "code", all[0].end(t), 0)
 }

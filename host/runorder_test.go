@@ -21,7 +21,7 @@ type withLogs struct {
 }
 
 // noting has the first job of a program note its runs.
-func noting(p host.Program, runs *runsLog) host.Program {
+func noting(p host.Program, runs *noted) host.Program {
 	j := p.Work[0].(soloist.Job)
 	do := j.Do
 	j.Do = func(ctx context.Context, r *soloist.Run) error {
@@ -39,7 +39,7 @@ func noting(p host.Program, runs *runsLog) host.Program {
 func cutOff(t *testing.T, keepsLogs bool, args ...string) (times int, got result, took time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		backend := new(local.Memory)
-		runs := &runsLog{}
+		runs := &noted{}
 		p := noting(frequent(backend), runs)
 		run(t.Context(), p, "tick")
 		fleet, over := p, make(chan struct{})
@@ -89,7 +89,7 @@ func TestRunWhoseOutcomeIsForgotten(t *testing.T) {
 // A run whose replica has died was begun.
 func TestRunWhoseReplicaHasDied(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
-		runs := &runsLog{}
+		runs := &noted{}
 		p := steered(runs)
 		run(t.Context(), p, "tick")
 		dying := newGated(p.Store, nil)
@@ -194,7 +194,7 @@ func TestBackfillOverHTTP(t *testing.T) {
 }
 
 // split is a program with a job of three shards and a singleton of two.
-func split(runs *runsLog) host.Program {
+func split(runs *noted) host.Program {
 	return host.Program{Store: &local.Memory{}, Work: []soloist.Work{
 		soloist.Job{Name: "import", Schedule: "@every 1h", Shards: 3, Do: func(_ context.Context, r *soloist.Run) error { runs.add(r.ID()); return nil }},
 		soloist.Singleton{Name: "feed", Shards: 2, Do: untilStopped},
@@ -204,7 +204,7 @@ func split(runs *runsLog) host.Program {
 // What is ordered for a job with shards is ordered for each of them.
 func TestOrdersOfTheWhole(t *testing.T) {
 	bubble(t, []string{"SOLOIST_BY=ann"}, func(t *testing.T) {
-		runs := &runsLog{}
+		runs := &noted{}
 		p := split(runs)
 		stop := replica(t, p, "replica-a")
 		time.Sleep(time.Minute)
@@ -225,7 +225,7 @@ func TestOrdersOfTheWhole(t *testing.T) {
 // A job that has no record yet can be tried out: the record is made.
 func TestRunHereMakesRecord(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
-		runs := &runsLog{}
+		runs := &noted{}
 		p := split(runs)
 		p.Work = append(p.Work, soloist.Job{Name: "sad", Schedule: "@hourly", Do: fail})
 		wantLines(t, p, "run import --here --request try", 0, "import-0@try: succeeded", "import-2@try: succeeded", "there is no record of it in *local.Memory, of app demo: it is made now")

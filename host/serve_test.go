@@ -40,11 +40,6 @@ func TestMain(m *testing.M) {
 		host.Main(crowd()...)
 	case "deaf":
 		host.Main(soloist.Job{Name: "deaf", Schedule: "@every 1s", Do: func(context.Context, *soloist.Run) error { select {} }})
-	case "flaky":
-		host.Main(soloist.Job{Name: "flaky", Schedule: "@every 1s", Do: flaky})
-	case "migrates":
-		p := host.Program{Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1s", Do: do}}, Before: []*soloist.Once{{Name: "migrate", Key: "v2", Do: migrates}}}
-		p.Main()
 	case "stray":
 		host.Main(soloist.Job{Name: "stray", Schedule: "@every 1s", Do: stray})
 	}
