@@ -101,10 +101,6 @@ var setups = []setup{
 		1, "credentials", []string{"no token for the identity (400)", "az containerapp identity show", "AzureWebJobsStorage__clientId"}},
 	{"an app without an identity", withIdentity(nil, "IDENTITY_ENDPOINT=", "IDENTITY_HEADER="),
 		1, "credentials", []string{"no token for the identity", "IDENTITY_ENDPOINT is not set", "az containerapp identity assign"}},
-	{"an identity endpoint that is down", withPlatform(func(p *azurite.Platform) { p.Break(true) }),
-		1, "credentials", []string{"no token for the identity", "az containerapp identity show"}},
-	{"an identity endpoint that hangs", withPlatform(func(p *azurite.Platform) { p.Give(time.Hour, time.Minute) }),
-		1, "credentials", []string{"no token for the identity: its source has not answered: no answer within 1s", "az containerapp identity show"}},
 	{"a container that is missing and may not be created", withSignature(toMakeContainers(403, "AuthorizationPermissionMismatch"), ""),
 		1, "container", []string{"is missing, and it cannot be created", "az storage container-rm create --name soloist --storage-account shopstore"}},
 	{"a container that an identity may not create", withIdentity(toMakeContainers(403, "AuthorizationPermissionMismatch")),
@@ -379,15 +375,4 @@ func unwritable(t *testing.T) string {
 	}
 	t.Skip("this user writes everywhere, and there is no /sys")
 	return ""
-}
-
-// withPlatform is for a platform whose endpoint of identities is broken.
-func withPlatform(change func(*azurite.Platform)) maker {
-	return func(t *testing.T, p *host.Program) []string {
-		inRealTime(t)
-		platform := azurite.NewPlatform(t)
-		change(platform)
-		*p = host.Hurried(host.Program{Work: p.Work, Store: byIdentity(t, new(ruled), platform)}, time.Second)
-		return nil
-	}
 }

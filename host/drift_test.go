@@ -170,15 +170,18 @@ func moduleDir(t *testing.T) string {
 
 func TestDeployFiles(t *testing.T) {
 	environment(t)
+	all := append(work(), jobs(soloist.Job{Name: "night", Timeout: time.Hour})...)
 	for kind, want := range map[string]string{"functions": "infra/modules/functions.bicep", "containerapp": "infra/jobs.bicep", "containerapp-job": "infra/jobs.bicep"} {
 		dir := moduleDir(t)
 		deploy := func(more ...string) result {
-			return run(t.Context(), host.Program{Work: work()}, append([]string{"deploy-files", kind, dir, "--package", "./jobs"}, more...)...)
+			return run(t.Context(), host.Program{Work: all}, append([]string{"deploy-files", kind, dir, "--package", "./jobs"}, more...)...)
 		}
 		got := deploy()
 		if got.code != 0 || !strings.Contains(got.out, want+"\n") || !strings.Contains(got.err, "singleton leader does not run there") || !strings.Contains(got.err, "demo: beat: ticks are nearer than 2m0s") {
 			t.Errorf("%s: got %+v", kind, got)
 		}
+		warned := strings.Contains(got.err, "job night may take 1h0m0s: Flex Consumption takes")
+		wantEqual(t, kind+": warned of a run that may be killed", warned, kind == "functions")
 		if got := deploy(); got.code != 0 || !strings.HasPrefix(got.out, "all files are in "+dir) {
 			t.Errorf("%s again: got %+v", kind, got)
 		}
@@ -188,17 +191,6 @@ func TestDeployFiles(t *testing.T) {
 		}
 		if got := deploy("--overwrite"); got.code != 0 || !strings.Contains(got.out, "1 file in ") {
 			t.Errorf("%s with --overwrite: got %+v", kind, got)
-		}
-	}
-}
-
-// A run that Flex Consumption may kill is warned of where the app is one of Functions.
-func TestDeployFilesWarnOfLongRuns(t *testing.T) {
-	environment(t)
-	for kind, want := range map[string]bool{"functions": true, "containerapp": false, "containerapp-job": false} {
-		got := run(t.Context(), host.Program{Work: jobs(soloist.Job{Name: "night", Timeout: time.Hour})}, "deploy-files", kind, moduleDir(t), "--package", "./jobs")
-		if said := strings.Contains(got.err, "job night may take 1h0m0s: Flex Consumption takes"); got.code != 0 || said != want {
-			t.Errorf("%s: got %+v", kind, got)
 		}
 	}
 }
