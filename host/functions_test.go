@@ -88,14 +88,6 @@ func TestFunctionsAskForThisMachine(t *testing.T) {
 	}
 }
 
-func TestNoTickFunctionElsewhere(t *testing.T) {
-	environment(t)
-	s := open(t, host.Program{Store: &local.Memory{}, Work: work()})
-	if code, _ := s.invoke(t, "tick", "{}"); code != http.StatusMethodNotAllowed && code != http.StatusNotFound {
-		t.Errorf("got code %d", code)
-	}
-}
-
 func readJSON(t *testing.T, path string, v any) {
 	t.Helper()
 	b, err := os.ReadFile(path)

@@ -100,7 +100,8 @@ func withoutTokens(text string) string {
 	return out.String()
 }
 
-// A stop of the replica is no failure of what it does once.
+// A stop of the replica is no failure of what it does once. What a program does before its jobs makes the first record of
+// an app: it is not absent.
 func TestStatusOfOnceThatWasStopped(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
 		backend := &local.Memory{}
@@ -114,22 +115,10 @@ func TestStatusOfOnceThatWasStopped(t *testing.T) {
 		if err := o.Run(ctx); err == nil {
 			t.Error("it is done")
 		}
-		if got := run(t.Context(), host.Program{Work: work()[:1], Store: backend}, "status"); !strings.Contains(got.out, "migrate  v1   interrupted  replica-o") {
-			t.Errorf("got %+v", got)
-		}
-	})
-}
-
-// What a program does before its jobs makes the first record of an app: it is not absent.
-func TestAppWithLocksAlone(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		backend := &local.Memory{}
-		once(t, backend, "migrate", "v1", nil)
-		for _, command := range []string{"status", "history", "unlock beat"} {
-			if got := run(t.Context(), host.Program{Work: work()[:1], Store: backend}, strings.Fields(command)...); got.code != 0 {
-				t.Errorf("%s: got %+v", command, got)
-			}
-		}
+		p := host.Program{Work: work()[:1], Store: backend}
+		wantLines(t, p, "status", 0, "migrate  v1   interrupted  replica-o")
+		wantLines(t, p, "history", 0)
+		wantLines(t, p, "unlock beat", 0)
 	})
 }
 

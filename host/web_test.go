@@ -141,6 +141,7 @@ func TestOtherPathsAndMethods(t *testing.T) {
 	for _, path := range []string{"/", "/jobs/beat", "/healthz", "/readyz", "/api/v1/jobs", "/api/v1/stream", "/metrics"} {
 		wantAnswer(t, "POST "+path, s.send(http.MethodPost, path), 405)
 	}
+	wantAnswer(t, "a function, outside of Functions", s.send(http.MethodPost, "/tick"), 404)
 }
 
 func TestListUnderLoadReadsNoMore(t *testing.T) {
