@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"net/http"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -33,75 +31,52 @@ func counting(n *atomic.Int64) []*soloist.Once {
 // noTable is a migration that fails.
 func noTable(context.Context) error { return errors.New("no such table") }
 
-// wantURL wants this answer of a server.
-func wantURL(t *testing.T, url string, code int, part string) {
-	t.Helper()
-	resp, err := http.Get(url)
-	must(t, err)
-	defer resp.Body.Close()
-	body, _ := io.ReadAll(resp.Body)
-	if resp.StatusCode != code || !strings.Contains(string(body), part) {
-		t.Errorf("%s: got %s, %s, want %d with %s", url, resp.Status, body, code, part)
-	}
-}
-
 func TestServeIsNotReadyBefore(t *testing.T) {
-	inRealTime(t)
-	environment(t, "SOLOIST_ADDR=127.0.0.1:0")
-	var done atomic.Bool
-	started, release := make(chan struct{}), make(chan struct{})
-	ran := make(chan bool, 100)
-	log, stop, code := serving(t, host.Program{Store: &local.Memory{},
-		Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1s", Do: func(context.Context, *soloist.Run) error {
-			ran <- done.Load()
+	bubble(t, nil, func(t *testing.T) {
+		var done, ran atomic.Bool
+		release, ln := make(chan struct{}), newPiped()
+		beat := soloist.Job{Name: "beat", Schedule: "@every 1s", Do: func(context.Context, *soloist.Run) error {
+			if ran.Store(true); !done.Load() {
+				t.Error("a job ran before what comes before it was done")
+			}
 			return nil
-		}}},
-		Before: before(func(context.Context) error {
-			close(started)
-			<-release
-			done.Store(true)
-			return nil
-		})})
-	url := await(t, log, "listening").URL
-	<-started
-	wantURL(t, url+"healthz", 200, `"status":"ok"`)
-	wantURL(t, url+"readyz", 503, `"status":"waiting","before":"migrate for v2, for `)
-	wantURL(t, url+"api/v1/jobs", 200, `"beat"`)
-	close(release)
-	await(t, log, "done before the jobs start")
-	if !<-ran {
-		t.Error("a job ran before what comes before it was done")
-	}
-	wantURL(t, url+"readyz", 200, `"status":"ready"`)
-	stop()
-	wantCode(t, <-code, 0)
+		}}
+		stop, code := serveOn(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{beat},
+			Before: before(func(context.Context) error { <-release; done.Store(true); return nil })}, ln)
+		time.Sleep(time.Minute)
+		wantAnswer(t, "healthz", ln.get(t, "/healthz"), 200, `"status":"ok"`)
+		wantAnswer(t, "readyz", ln.get(t, "/readyz"), 503, `"status":"waiting","before":"migrate for v2, for `)
+		wantAnswer(t, "jobs", ln.get(t, "/api/v1/jobs"), 200, `"beat"`)
+		close(release)
+		time.Sleep(time.Minute)
+		wantEqual(t, "the job has run", ran.Load(), true)
+		wantAnswer(t, "readyz", ln.get(t, "/readyz"), 200, `"status":"ready"`)
+		stop()
+		wantCode(t, <-code, 0)
+	})
 }
 
 func TestServeEndsWhenBeforeIsGivenUp(t *testing.T) {
-	inRealTime(t)
-	environment(t, "SOLOIST_ADDR=127.0.0.1:0")
-	backend := &local.Memory{}
-	for range 2 { // the next process gets the same answer
-		got := run(t.Context(), host.Program{Store: backend, Work: work(), Before: before(noTable)}, "serve")
-		if want := `no job is started before this is done: once \"migrate\" for \"v2\": it has failed on `; got.code != 1 || !strings.Contains(got.out, want) || !strings.Contains(got.out, "is not tried again for this key: no such table") {
-			t.Errorf("got %+v, want %s", got, want)
+	bubble(t, nil, func(t *testing.T) {
+		backend := &local.Memory{}
+		for range 2 { // the next process gets the same answer
+			var log strings.Builder
+			_, code := serveOn(t, host.Program{Store: backend, Work: work(), Before: before(noTable), Stdout: &log}, newPiped())
+			wantCode(t, <-code, 1)
+			wantText(t, "log", log.String(), `no job is started before this is done: once \"migrate\" for \"v2\": it has failed on `,
+				"is not tried again for this key: no such table")
 		}
-	}
+	})
 }
 
 func TestStopWhileBeforeRuns(t *testing.T) {
-	inRealTime(t)
-	environment(t, "SOLOIST_ADDR=127.0.0.1:0")
-	started := make(chan struct{})
-	log, stop, code := serving(t, host.Program{Store: &local.Memory{}, Work: work(), Before: before(func(ctx context.Context) error {
-		close(started)
-		<-ctx.Done()
-		return ctx.Err()
-	})})
-	<-started
-	stop()
-	await(t, log, "stopped")
-	wantCode(t, <-code, 0)
+	bubble(t, nil, func(t *testing.T) {
+		p := host.Program{Store: &local.Memory{}, Work: work(), Before: before(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })}
+		stop, code := serveOn(t, p, newPiped())
+		time.Sleep(time.Minute)
+		stop()
+		wantCode(t, <-code, 0)
+	})
 }
 
 func TestTickDoesWhatComesBefore(t *testing.T) {

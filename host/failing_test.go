@@ -24,7 +24,7 @@ import (
 // A member is a replica that serves in virtual time, with a browser that has its page open.
 type member struct {
 	t      *testing.T
-	client http.Client
+	ln     piped
 	cancel func()
 	code   <-chan int
 
@@ -36,10 +36,9 @@ type member struct {
 func join(t *testing.T, name string, p host.Program) *member {
 	t.Helper()
 	t.Setenv("CONTAINER_APP_REPLICA_NAME", name)
-	ln := newPiped()
-	m := &member{t: t, client: http.Client{Transport: &http.Transport{DialContext: ln.dial, DisableKeepAlives: true}}}
+	m := &member{t: t, ln: newPiped()}
 	p.Stdout = io.Discard
-	m.cancel, m.code = serveOn(t, p, ln)
+	m.cancel, m.code = serveOn(t, p, m.ln)
 	time.Sleep(time.Second) // it has read its environment
 	m.ends.Go(m.follow)
 	return m
@@ -47,7 +46,7 @@ func join(t *testing.T, name string, p host.Program) *member {
 
 // follow reads the stream, as an open page does.
 func (m *member) follow() {
-	answer, err := m.client.Get("http://localhost/api/v1/stream")
+	answer, err := m.ln.web().Get("http://localhost/api/v1/stream")
 	if err != nil {
 		m.t.Error(err)
 		return
@@ -70,16 +69,9 @@ func (m *member) follow() {
 
 func (m *member) get(path string) string {
 	m.t.Helper()
-	answer, err := m.client.Get("http://localhost" + path)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		m.t.Errorf("%s: got code %d, %v: %s", path, answer.StatusCode, err, body)
-	}
-	return string(body)
+	got := m.ln.get(m.t, path)
+	wantAnswer(m.t, path, got, http.StatusOK)
+	return got.Body.String()
 }
 
 func (m *member) leave() {
@@ -242,7 +234,7 @@ func receive(t *testing.T, name string, f http.HandlerFunc) {
 	ln := newPiped()
 	server := &http.Server{Handler: f}
 	go server.Serve(ln)
-	restore := network.divert(name, &http.Transport{DialContext: ln.dial, DisableKeepAlives: true})
+	restore := network.divert(name, ln.web().Transport)
 	t.Cleanup(func() { restore(); server.Close() })
 }
 

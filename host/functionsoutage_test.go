@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net"
-	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -147,48 +145,51 @@ func TestReadEndsOutageInFunctions(t *testing.T) {
 
 // A stop that cuts off a run is no success: the log names what runs.
 func TestStopThatCutsOffRunFails(t *testing.T) {
-	inRealTime(t)
-	began, release := make(chan struct{}), make(chan struct{})
-	code, log := stopUnder(t, new(local.Memory), soloist.Job{Do: func(context.Context, *soloist.Run) error {
-		close(began)
-		<-release // it ignores the end of its context
-		return nil
-	}}, began)
-	wantCode(t, <-code, 1)
-	close(release)
-	wantText(t, "the error", (<-log.last).Error, "jobs that run: beat")
+	bubble(t, stopsAtOnce, func(t *testing.T) {
+		began, release := make(chan struct{}), make(chan struct{})
+		code, log := stopUnder(t, new(local.Memory), soloist.Job{Do: func(context.Context, *soloist.Run) error {
+			close(began)
+			<-release // it ignores the end of its context
+			return nil
+		}}, began)
+		wantCode(t, <-code, 1)
+		close(release)
+		wantText(t, "the error", (<-log.last).Error, "jobs that run: beat")
+	})
 }
 
 // The outcome of a run whose lease is longer than SOLOIST_LEASE is written in the
 // time that its own lease gives, and the host has its answer.
 func TestStopWaitsForLongestLease(t *testing.T) {
-	inRealTime(t)
-	backend := newGated(new(local.Memory), nil)
-	began := make(chan struct{})
-	code, log := stopUnder(t, backend, soloist.Job{Lease: 30 * time.Second, Do: func(ctx context.Context, _ *soloist.Run) error {
-		close(began)
-		<-ctx.Done()
-		backend.away(1500 * time.Millisecond) // more than grace and SOLOIST_LEASE
-		return context.Cause(ctx)
-	}}, began)
-	wantCode(t, <-code, 0)
-	if got := lastOutcome(t, backend); got.Status != store.Abandoned || got.Reason != "stopped" {
-		t.Errorf("got the outcome %+v, want abandoned, as the run was stopped", got)
-	}
-	wantText(t, "the answer", <-log.answer, "abandoned: stopped")
+	bubble(t, stopsAtOnce, func(t *testing.T) {
+		backend := newGated(new(local.Memory), nil)
+		began := make(chan struct{})
+		code, log := stopUnder(t, backend, soloist.Job{Lease: 30 * time.Second, Do: func(ctx context.Context, _ *soloist.Run) error {
+			close(began)
+			<-ctx.Done()
+			backend.away(1500 * time.Millisecond) // more than grace and SOLOIST_LEASE
+			return context.Cause(ctx)
+		}}, began)
+		wantCode(t, <-code, 0)
+		if got := lastOutcome(t, backend); got.Status != store.Abandoned || got.Reason != "stopped" {
+			t.Errorf("got the outcome %+v, want abandoned, as the run was stopped", got)
+		}
+		wantText(t, "the answer", <-log.answer, "abandoned: stopped")
+	})
 }
+
+// stopsAtOnce are the settings of an app of Functions whose runs have no grace.
+var stopsAtOnce = []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_GRACE=0s", "SOLOIST_LEASE=1s"}
 
 // stopUnder runs the job once in Functions and stops the program under the run.
 func stopUnder(t *testing.T, backend store.Store, job soloist.Job, began <-chan struct{}) (code <-chan int, log *lastError) {
 	t.Helper()
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_GRACE=0s", "SOLOIST_LEASE=1s")
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
 	job.Name, job.Schedule = "beat", "@every 1h"
-	log = &lastError{last: make(chan message, 1), answer: make(chan string, 1)}
+	ln, log := newPiped(), &lastError{last: make(chan message, 1), answer: make(chan string, 1)}
 	stop, code := serveOn(t, host.Program{Stdout: log, Store: backend, Work: []soloist.Work{job}}, ln)
 	go func() {
-		if resp, err := http.Post("http://"+ln.Addr().String()+"/beat", "application/json", strings.NewReader(byHTTP)); err == nil {
+		resp, err := ln.web().Post("http://127.0.0.1:7071/beat", "application/json", strings.NewReader(byHTTP))
+		if err == nil {
 			body, _ := io.ReadAll(resp.Body)
 			resp.Body.Close()
 			log.answer <- string(body)

@@ -213,24 +213,20 @@ func (s stuckPipe) Write(b []byte) (int, error) {
 
 // A log that nobody reads does not keep the process.
 func TestBlockedLogDoesNotHoldUpExit(t *testing.T) {
-	inRealTime(t)
-	environment(t, "SOLOIST_STORAGE=memory:", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_LEASE=1s")
-	exit, release := make(chan int, 1), make(chan struct{})
-	j := still(release)
-	j.Schedule, j.HeartbeatTimeout = "@every 1s", time.Second
-	p := host.WithExit(host.Program{Name: "demo", Args: []string{}, Work: []soloist.Work{j}, Stdout: stuckPipe{"the process exits", release}}, func(code int) { exit <- code })
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() { defer close(ended); p.Run(ctx) }()
-	select {
-	case code := <-exit:
-		wantCode(t, code, 3)
-	case <-time.After(20 * time.Second):
-		t.Error("the process goes on")
-	}
-	close(release)
-	stop()
-	<-ended
+	bubble(t, nil, func(t *testing.T) {
+		exit, release := make(chan int, 1), make(chan struct{})
+		p := host.Program{Work: []soloist.Work{still(release)}, Store: &local.Memory{}, Stdout: stuckPipe{"the process exits", release}}
+		stop, code := serveOn(t, host.WithExit(p, func(code int) { exit <- code }), newPiped())
+		select {
+		case code := <-exit:
+			wantCode(t, code, 3)
+		case <-time.After(10 * time.Minute):
+			t.Error("the process goes on")
+		}
+		close(release)
+		stop()
+		<-code
+	})
 }
 
 // late is a job that ignores its time-out, and keeps its lease.

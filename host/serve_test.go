@@ -21,6 +21,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/internal/proctest"
 )
@@ -254,30 +255,27 @@ func serving(t *testing.T, p host.Program) (log <-chan message, stop func(), cod
 }
 
 func TestHTTPAnswersUntilLastJobIsDone(t *testing.T) {
-	inRealTime(t)
-	environment(t, "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_STORAGE=memory:", "SOLOIST_GRACE=30s")
-	started, release := make(chan context.Context), make(chan struct{})
-	log, stop, code := serving(t, host.Program{Work: []soloist.Work{
-		soloist.Job{Name: "long", Schedule: "@every 1s", Do: func(ctx context.Context, _ *soloist.Run) error {
+	bubble(t, []string{"SOLOIST_GRACE=30s"}, func(t *testing.T) {
+		started, release, ln := make(chan context.Context, 1), make(chan struct{}), newPiped()
+		long := soloist.Job{Name: "long", Schedule: "@every 1m", Do: func(ctx context.Context, _ *soloist.Run) error {
 			started <- ctx
 			<-release
 			return ctx.Err()
-		}},
-	}})
-	url := await(t, log, "listening").URL
-	ctx := <-started
-	stop()
-	await(t, log, "stopping")
-	wantOK(t, url+"healthz")
-	if ctx.Err() != nil {
-		t.Errorf("got %v, want the job to have its grace", context.Cause(ctx))
-	}
-	close(release)
-	wantCode(t, <-code, 0)
-	if resp, err := http.Get(url); err == nil {
-		resp.Body.Close()
-		t.Error("HTTP answers after the end")
-	}
+		}}
+		stop, code := serveOn(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{long}}, ln)
+		ctx := <-started
+		stop()
+		time.Sleep(10 * time.Second)
+		wantAnswer(t, "healthz", ln.get(t, "/healthz"), 200)
+		if ctx.Err() != nil {
+			t.Errorf("got %v, want the job to have its grace", context.Cause(ctx))
+		}
+		close(release)
+		wantCode(t, <-code, 0)
+		if _, err := ln.dial(t.Context(), "", ""); err == nil {
+			t.Error("HTTP answers after the end")
+		}
+	})
 }
 
 func TestAddressIsTaken(t *testing.T) {
@@ -324,17 +322,15 @@ func (refusesAll) Explain(error) (text, advice string) { return "403", "replace 
 func (refusesAll) Patience() time.Duration { return 0 }
 
 func TestServeEndsWhenStoreRefusesIt(t *testing.T) {
-	inRealTime(t)
-	environment(t, "SOLOIST_ADDR=127.0.0.1:0")
-	refused := newGated(down(), refuse(fmt.Errorf("read: %w", fs.ErrPermission), "read", "read document"))
-	for what, before := range map[string][]*soloist.Once{"its jobs": nil, "what comes before them": counting(new(atomic.Int64))} {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		got := run(ctx, host.Program{Work: work(), Before: before, Store: refusesAll{refused}}, "serve")
-		if want := "the store has refused this program since it started, for 0s: 403: replace the key"; got.code != 1 || !strings.Contains(got.out, want) {
-			t.Errorf("%s: got %+v, want %q", what, got, want)
+	bubble(t, nil, func(t *testing.T) {
+		refused := newGated(down(), refuse(fmt.Errorf("read: %w", fs.ErrPermission), "read", "read document"))
+		for _, before := range [][]*soloist.Once{nil, counting(new(atomic.Int64))} {
+			var log strings.Builder
+			_, code := serveOn(t, host.Program{Work: work(), Before: before, Store: refusesAll{refused}, Stdout: &log}, newPiped())
+			wantCode(t, <-code, 1)
+			wantText(t, "log", log.String(), "the store has refused this program since it started, for 0s: 403: replace the key")
 		}
-		cancel()
-	}
+	})
 }
 
 // A log whose reader has gone ends no program that runs jobs: a signal

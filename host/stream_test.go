@@ -135,8 +135,7 @@ func TestFirstPageIsPrepared(t *testing.T) {
 		time.Sleep(time.Minute)
 		answer, begin := make(chan struct{}), time.Now()
 		backend.set(wait(answer))
-		client := http.Client{Transport: &http.Transport{DialContext: ln.dial, DisableKeepAlives: true}}
-		got, err := client.Get("http://localhost/api/v1/stream")
+		got, err := ln.web().Get("http://localhost/api/v1/stream")
 		must(t, err)
 		for lines := bufio.NewScanner(got.Body); lines.Scan(); {
 			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {

@@ -3,7 +3,10 @@ package host_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -205,6 +208,24 @@ func (l piped) dial(context.Context, string, string) (net.Conn, error) {
 	case <-l.closed:
 		return nil, net.ErrClosed
 	}
+}
+
+// web returns a browser that comes to the listener, whatever it asks for.
+func (l piped) web() *http.Client {
+	return &http.Client{Transport: &http.Transport{DialContext: l.dial, DisableKeepAlives: true}}
+}
+
+// get asks whoever serves on the listener.
+func (l piped) get(t *testing.T, path string) *httptest.ResponseRecorder {
+	t.Helper()
+	resp, err := l.web().Get("http://localhost" + path)
+	must(t, err)
+	defer resp.Body.Close()
+	got := httptest.NewRecorder()
+	got.Code = resp.StatusCode
+	_, err = io.Copy(got.Body, resp.Body)
+	must(t, err)
+	return got
 }
 
 // serveOn has a program serve on a listener until stop is called.
