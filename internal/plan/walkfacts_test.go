@@ -37,14 +37,13 @@ func workOf(request string, tick time.Time) work {
 // A run is one attempt.
 type run struct {
 	work
-	token      int64
-	from, to   time.Time    // from its claim to its end; to is zero if it has died
-	end        store.Status // as its function returned, or Abandoned if it has died
-	reason     string
-	back       bool // its claim was given up
-	cancelled  bool
-	overlooked bool // the next claim was under way when it was cancelled
-	free       bool // at its claim no tick waited, and the definition of its replica was in force: its end skips ticks
+	token     int64
+	from, to  time.Time    // from its claim to its end; to is zero if it has died
+	end       store.Status // as its function returned, or Abandoned if it has died
+	reason    string
+	back      bool  // its claim was given up
+	cancelled int64 // the token of the last claim when that was ordered; zero: it was not
+	free      bool  // at its claim no tick waited, and the definition of its replica was in force: its end skips ticks
 }
 
 // broke reports whether the run was ended before its time, and dead whether that has cost its runner.
@@ -63,10 +62,9 @@ func (w *world) attempts(of work) (all []*run, dead int) {
 	return all, dead
 }
 
-// cancelled reports whether an operator has cancelled an attempt, and last returns the run of the last claim. sure: in time for
-// the next claim.
+// cancelled reports whether an operator has cancelled an attempt. sure: in time for the next claim.
 func (w *world) cancelled(of work, sure bool) bool {
-	return slices.ContainsFunc(w.runs, func(r *run) bool { return r.work == of && r.cancelled && !(sure && r.overlooked) })
+	return slices.ContainsFunc(w.runs, func(r *run) bool { return r.work == of && r.cancelled != 0 && !(sure && r.cancelled > r.token) })
 }
 func (w *world) last() *run { return w.runs[len(w.runs)-1] }
 

@@ -67,12 +67,8 @@ func (w *world) judgeSelfPause(token int64, was, is bool) {
 		w.streak = 0
 	}
 	w.never(is != (w.p.PauseAfter > 0 && w.streak >= w.p.PauseAfter), "%d failures, and paused itself: %t", w.streak, is)
-	if is && !was {
-		to := forever
-		if resumed.Token >= token { // the resume came before the outcome was known
-			to = resumed.At
-		}
-		w.selfs = append(w.selfs, store.Span{From: w.now, To: to})
+	if is && !was && resumed.Token < token { // else the resume came before the outcome was known
+		w.selfs = append(w.selfs, store.Span{From: w.now, To: forever})
 	}
 }
 
@@ -145,9 +141,9 @@ func (w *world) judgeClaim(called string) {
 	w.never(w.answered[of] || claim.Attempt != len(before)+1, "%v is claimed as attempt %d, not %d", of, claim.Attempt, len(before)+1)
 	again := claim.Attempt == 1 || w.p.Interrupted == Rerun && dead < maxDeaths && before[len(before)-1].broke()
 	w.never(!again, "%v is claimed again", of)
-	q, waits := w.waiting()
+	q := append(w.waiting(), store.Request{})[0] // the first that waits
 	due := newest.After(w.rec.Watermark)
-	passedOver := waits && len(w.runs) > 0 && w.last().request == "" && !w.last().back && q.At.Before(w.last().from)
+	passedOver := q.Seq > 0 && len(w.runs) > 0 && w.last().request == "" && !w.last().back && q.At.Before(w.last().from)
 	switch b := w.orders().Backfill; {
 	case of.tick.IsZero():
 		other := claim.Request != called && (q.Name != claim.Request || q.Seq != claim.Order)
@@ -199,11 +195,10 @@ func (w *world) idle(v View) {
 	if early(v) || v.Request != "" || v.Claims == NoRun {
 		return
 	}
-	q, waits := w.waiting()
 	w.never(w.newest().After(w.rec.Watermark) && !w.paused(), "%s is due, and there is nothing to do", w.newest())
 	resumed := !w.rec.Orders.Paused.At.IsZero() && !within(w.now.Add(1), w.selfs)
 	w.never(resumed, "the job was resumed, the record says that it is paused, and there is nothing to do")
-	w.never(waits && !unsettled(&w.rec), "%s is ordered, and there is nothing to do", q.Name)
+	w.never(len(w.waiting()) > 0 && !unsettled(&w.rec), "%v are ordered, and there is nothing to do", w.waiting())
 }
 
 // over judges what has become of everything, once there is nothing left to do.
