@@ -22,32 +22,33 @@ var (
 )
 
 // awaitTick waits, under the lease, until a tick is due. It returns why the tick must not
-// be run under this lease after all: nothing of what ended the wait is reported twice.
+// be run under this lease after all: nothing of what ended the wait is reported twice. It asks for a
+// hindrance before the wait, when one may have come, and once the tick is due: the machine may have been suspended.
 //
 // before is the record without a claim of that tick.
 func (r *Runner) awaitTick(stop context.Context, c *call, s *lease.Session, before *store.Record) error {
-	for {
+	for asks := true; ; {
 		left := c.ahead.Sub(r.now())
-		// Also once the tick is due: the machine may have been suspended in the wait.
-		if err := r.hindrance(stop, c, s, before); err != nil || left <= 0 {
-			return err
+		if asks || left <= 0 {
+			if err := r.hindrance(stop, c, s, before); err != nil || left <= 0 {
+				return err
+			}
 		}
-		r.refreshOrders(s, left)
-		left = max(0, c.ahead.Sub(r.now()))
+		if r.replica.Orders.Stale() != nil {
+			r.refreshOrders(s, left)
+			left = max(0, c.ahead.Sub(r.now()))
+		}
 		nap := ontime.Nap(left)
 		if nap == left { // the last one
 			r.willStart(c)
 		}
-		r.pauseUnder(stop, c, s, nap)
+		asks = r.pauseUnder(stop, c, s, nap) || nap == ontime.Longest
 	}
 }
 
-// refreshOrders reads the orders if they are too old to start anything by. It takes no longer than
+// refreshOrders reads the orders, which are too old to start anything by. It takes no longer than
 // what is left until the tick. At the tick it would be too late: an armed claim would be taken back.
 func (r *Runner) refreshOrders(s *lease.Session, left time.Duration) {
-	if r.replica.Orders.Stale() == nil {
-		return
-	}
 	ctx, cancel := context.WithTimeout(s.Context(), left)
 	defer cancel()
 	_ = r.replica.Orders.Refresh(ctx) // who starts a run asks whether they are known
@@ -93,9 +94,9 @@ func (r *Runner) stops(stop context.Context, c *call, tick time.Time) bool {
 	return !expected || r.graceLeft(stop, c) <= max(0, left)+r.grace()/2
 }
 
-// pauseUnder returns after d, when an order has come, when the replica is to stop, or when
+// pauseUnder returns false after d. It returns true when an order has come, when the replica is to stop, or when
 // the lease is lost. A stop that has come already does not end it.
-func (r *Runner) pauseUnder(stop context.Context, c *call, s *lease.Session, d time.Duration) {
+func (r *Runner) pauseUnder(stop context.Context, c *call, s *lease.Session, d time.Duration) (cut bool) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	stopped := stop.Done()
@@ -104,10 +105,12 @@ func (r *Runner) pauseUnder(stop context.Context, c *call, s *lease.Session, d t
 	}
 	select {
 	case <-t.C:
+		return false
 	case <-c.hand.heed:
 	case <-stopped:
 	case <-s.Context().Done():
 	}
+	return true
 }
 
 // due waits until the tick of c is due, if the lease was acquired ahead. It returns false if
@@ -127,10 +130,11 @@ func (r *Runner) due(stop context.Context, c *call, s *lease.Session) bool {
 // have been cancelled since, so its next claim waits for the orders at the tick.
 func (r *Runner) claimAhead(stop context.Context, c *call, s *lease.Session) (claim plan.Claim, ok bool) {
 	rec := &r.view.rec
-	if c.ahead.IsZero() || rec.Run.Claimed.IsZero() || plan.MayBeCancelled(rec) || r.barred() != nil || r.hindrance(stop, c, s, rec) != nil || stop.Err() != nil {
+	if c.ahead.IsZero() || rec.Run.Claimed.IsZero() || plan.MayBeCancelled(rec) || stop.Err() != nil {
 		return plan.Claim{}, false
 	}
-	return r.job.Policy.ClaimEarly(r.decideBy(c), c.ahead)
+	claim, ok = r.job.Policy.ClaimEarly(r.decideBy(c), c.ahead)
+	return claim, ok && r.barred() == nil && r.hindrance(stop, c, s, rec) == nil
 }
 
 // willStart notes that the run of a call is about to start. A call that ends some time neither
