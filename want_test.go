@@ -2,12 +2,17 @@ package soloist_test
 
 import (
 	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -173,3 +178,168 @@ next:
 	}
 	return out
 }
+
+var lives = flag.Int("lives", 8, "of TestNextDueFindsNothingBefore: how many apps")
+
+// A follower with AfterAny is due at the end of its predecessor's pause, when the ticks of the pause are skipped.
+func TestReplicaIsWantedForFollowerAtEndOfPause(t *testing.T) {
+	for name, pause := range map[string]func(c *cluster, w *soloist.Job){
+		"ordered": func(c *cluster, w *soloist.Job) {
+			c.order(soloist.Order{Kind: store.OrderPause, Job: "import", Until: time.Now().Add(5 * time.Hour)}, *w)
+		},
+		"setting": func(_ *cluster, w *soloist.Job) { w.Paused = true },
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			w, f := importing("0 2 * * *", time.Minute), following("free", "import", time.Minute)
+			f.AfterAny = true
+			c.replica("first", w, f).wake()
+			time.Sleep(time.Hour)
+			pause(c, &w)
+			c.wakeAsWanted(30*time.Hour, w, f)
+			if got := c.outcomes("free"); len(got) == 0 || got[0] != "succeeded 02:00:00" {
+				t.Errorf("got %q, want that its first tick is run", got)
+			}
+		})
+	}
+}
+
+// In a pause a tick from before it may become late. One of an earlier pause, which no claim has skipped yet, does not.
+func TestReplicaIsWantedForLateTickOfNoPause(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@hourly", time.Second)
+		w.FinishBy = 4 * time.Hour
+		until(9*time.Hour - time.Minute)
+		a := c.replica("a", w)
+		a.wake()
+		until(9*time.Hour + time.Second)
+		a.wake()
+		until(9*time.Hour + 30*time.Minute)
+		c.order(soloist.Order{Kind: store.OrderPause, Until: time.Now().Add(time.Hour)}, w)
+		until(11*time.Hour + 30*time.Minute)
+		c.order(soloist.Order{Kind: store.OrderPause}, w)
+		c.wanted("15:00:00", w)
+		until(15*time.Hour + time.Second)
+		c.wanted("now", w)
+		a.wake()
+		c.wanted("never", w)
+		c.wantOutcomes("work", "succeeded 09:00:00")
+	})
+}
+
+// wakeAsWanted has a new replica run what is due whenever one is wanted, and nothing else.
+func (c *cluster) wakeAsWanted(d time.Duration, jobs ...soloist.Work) {
+	c.t.Helper()
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		at, err := c.replica("asks", jobs...).NextDue(c.t.Context())
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if at.IsZero() {
+			at = end
+		}
+		time.Sleep(max(time.Second, time.Until(at)))
+		c.replica("woken", jobs...).wake()
+	}
+}
+
+// If nothing happens meanwhile, there is nothing to do before the time that NextDue named: whoever sleeps until then
+// misses nothing. Random apps have pauses, followers, orders, backfills, deaths and FinishBy.
+func TestNextDueFindsNothingBefore(t *testing.T) {
+	for seed := range uint64(*lives) {
+		beside(t, fmt.Sprint(seed), func(t *testing.T, c *cluster) {
+			l := &life{cluster: c, Rand: rand.New(rand.NewPCG(seed, 0))}
+			l.draw()
+			for end := time.Now().Add(30 * time.Hour); time.Now().Before(end) && !t.Failed(); {
+				l.step()
+			}
+		})
+	}
+}
+
+// A life is an app that runs only when a replica is wanted.
+type life struct {
+	*cluster
+	*rand.Rand
+	jobs []soloist.Work
+	last string // what has happened last
+}
+
+// draw draws the jobs: up to three of their own, and followers of the first.
+func (l *life) draw() {
+	for i := range 1 + l.IntN(3) {
+		j := named(fmt.Sprint("own-", i), work(pick(l, "*/30 * * * *", "@hourly", "0 */3 * * *", "@daily"), pick(l, time.Second, 5*time.Minute, 40*time.Minute)))
+		j.Interrupted = pick(l, soloist.Abandon, soloist.Rerun)
+		j.Missed = pick(l, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed)
+		if j.Missed == soloist.RunLatest {
+			j.Overlap = pick(l, soloist.SkipOverlap, soloist.QueueOne)
+		}
+		j.FinishBy = pick(l, 0, 0, time.Minute, 2*time.Hour)
+		j.Paused = l.IntN(8) == 0
+		l.jobs = append(l.jobs, j)
+	}
+	for i := range l.IntN(3) {
+		f := following(fmt.Sprint("after-", i), "own-0", pick(l, time.Second, 5*time.Minute))
+		f.AfterAny = l.IntN(2) == 0
+		l.jobs = append(l.jobs, f)
+	}
+}
+
+// step asks when a replica is wanted, and either asks again just before, and wakes one up then, or has something happen.
+func (l *life) step() {
+	at, err := l.replica("asks", l.jobs...).NextDue(l.t.Context())
+	switch {
+	case err != nil:
+		l.t.Fatal(err)
+	case at.IsZero() || l.IntN(4) == 0:
+		if left := time.Until(at); at.IsZero() || left > 0 {
+			time.Sleep(min(time.Duration(l.Int64N(int64(max(left, time.Hour)))), max(left, time.Hour)))
+		}
+		l.happens()
+	case at.After(time.Now().Add(wantedDoubt)):
+		time.Sleep(time.Until(at) - wantedDoubt)
+		if again, _ := l.replica("asks again", l.jobs...).NextDue(l.t.Context()); !again.After(time.Now()) {
+			l.t.Errorf("at %s there is something to do, and a replica was wanted at %s; before that: %s", time.Now().Format(time.DateTime), at.Format(time.TimeOnly), l.last)
+		}
+		time.Sleep(time.Until(at))
+		fallthrough
+	default:
+		time.Sleep(time.Second)
+		l.wakes()
+	}
+}
+
+// wantedDoubt is by how much the time that is named may be late: dates of the service have whole seconds.
+const wantedDoubt = 2 * time.Second
+
+// wakes has a replica run what is due, or die meanwhile.
+func (l *life) wakes() {
+	r, d := l.replica("woken", l.jobs...), pick(l, time.Hour, time.Hour, 2*time.Minute)
+	if l.IntN(6) == 0 {
+		l.last = "a replica dies"
+		die := time.AfterFunc(time.Duration(l.Int64N(int64(time.Minute))), r.kill)
+		defer die.Stop()
+	} else {
+		l.last = "a replica runs for " + d.String()
+	}
+	ctx, cancel := context.WithTimeout(l.t.Context(), d)
+	defer cancel()
+	r.RunDue(ctx, soloist.Wake{}) // a death, or the end of its time, is an error
+	l.last += " until " + time.Now().Format(time.TimeOnly)
+	time.Sleep(D + time.Second) // what a live lease may become is not known: its holder may go on
+}
+
+// happens has an operator order something, which may be refused.
+func (l *life) happens() {
+	job := fmt.Sprint("own-", l.IntN(3))
+	o := soloist.Order{Job: job, By: "anna", Kind: pick(l, store.OrderPause, store.OrderPause, store.OrderResume, store.OrderRun, store.OrderCancel, store.OrderBackfill, store.OrderCancelBackfill)}
+	switch o.Kind {
+	case store.OrderPause:
+		o.Until = pick(l, time.Time{}, time.Now().Add(20*time.Minute), time.Now().Add(5*time.Hour))
+	case store.OrderBackfill:
+		o.Backfill = soloist.Backfill{From: time.Now().Add(-5 * time.Hour), To: time.Now().Add(-time.Hour), All: true}
+	}
+	_, err := l.replica("desk", l.jobs...).Order(l.t.Context(), o)
+	l.last = fmt.Sprintf("%s of %s: %v", o.Kind, job, err)
+}
+
+func pick[T any](r interface{ IntN(int) int }, of ...T) T { return of[r.IntN(len(of))] }
