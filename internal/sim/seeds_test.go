@@ -23,25 +23,23 @@ import (
 var (
 	seed   = flag.Uint64("seed", 0, "simulate this seed alone; with -v its events are told")
 	from   = flag.Uint64("from", 1, "the first seed")
-	seeds  = flag.Int("seeds", 0, "simulate so many seeds; 0: 6, with -short 3")
+	seeds  = flag.Int("seeds", 0, "simulate so many seeds; 0: a few")
 	length = flag.Duration("length", 20*time.Minute, "of the time with faults in each simulation")
 )
 
 // TestMain lets the heap grow: a simulation makes little that lasts.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	*seeds = cmp.Or(*seeds, unlessShort(6, 3))
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }
 
-// unlessShort returns less of a simulation with -short, which has to end within
-// seconds.
-func unlessShort[T any](full, short T) T {
-	if testing.Short() {
-		return short
+// named returns the first seed and how many seeds the flags name, or else so many.
+func named(byDefault int) (first uint64, n int) {
+	if *seed != 0 {
+		return *seed, 1
 	}
-	return full
+	return *from, cmp.Or(*seeds, byDefault)
 }
 
 // simulate runs a cluster in a bubble of its own.
@@ -52,7 +50,7 @@ func simulate(t *testing.T, c sim.Config) (l *trace.Log) {
 
 // TestSeeds simulates clusters that meet all that the seed draws, and judges them by every property.
 func TestSeeds(t *testing.T) {
-	met := testSeeds(t, sim.Config{Length: *length})
+	met := testSeeds(t, sim.Config{Length: *length}, 4)
 	if *seeds < 100 || *length < 2*time.Hour {
 		return // some faults are rare
 	}
@@ -71,14 +69,11 @@ func TestSeeds(t *testing.T) {
 // TestSeedsAtZero simulates clusters that a platform scales to zero: it starts a replica when a message is visible in the
 // queue of alarms, and loses, delays and repeats messages. A simulated hour without a replica costs next to nothing, so
 // each is 18 times as long as -length says.
-func TestSeedsAtZero(t *testing.T) { testSeeds(t, sim.Config{Length: 18 * *length, Zero: true}) }
+func TestSeedsAtZero(t *testing.T) { testSeeds(t, sim.Config{Length: 18 * *length, Zero: true}, 1) }
 
 // testSeeds simulates and judges the seeds that the flags name, and returns what they have met.
-func testSeeds(t *testing.T, c sim.Config) map[string]int {
-	first, n := *from, *seeds
-	if *seed != 0 {
-		first, n = *seed, 1
-	}
+func testSeeds(t *testing.T, c sim.Config, byDefault int) map[string]int {
+	first, n := named(byDefault)
 	begin := time.Now()
 	var mu sync.Mutex
 	met := map[string]int{}

@@ -17,13 +17,7 @@ func TestSingles(t *testing.T) { testSingles(t, sim.Config{}, 8) }
 func TestSinglesAtZero(t *testing.T) { testSingles(t, sim.Config{Zero: true}, 4) }
 
 func testSingles(t *testing.T, c sim.Config, befallen int) {
-	first, n := *from, *seeds
-	switch {
-	case *seed != 0:
-		first, n = *seed, 1
-	case n == unlessShort(6, 3): // as many as other tests have by themselves
-		n = 2
-	}
+	first, n := named(2)
 	c.Length, c.Single, c.NoFaultPlan = 2*time.Minute, true, true
 	for s := first; s < first+uint64(n); s++ {
 		t.Run(fmt.Sprint(s), func(t *testing.T) {
