@@ -34,7 +34,7 @@ func (p *Policy) claimAfter(next *Claim, v View) bool {
 		p.passFates(w, p.joined(all, time.Time{}), fate{status: store.Skipped, reason: Paused}, nil)
 		return true
 	}
-	pauses := Pauses(r, v.Control, v.Now)
+	pauses := pausesUntil(r, v.Control, v.Now)
 	tick, reason := p.chooseAfter(all, v.Now, pauses)
 	passed, left := p.joined(all, tick), fate{status: store.Missed, reason: reason, waited: v.Waited}
 	if !p.passFates(w, passed, left, pauses) {
@@ -78,9 +78,7 @@ func (p *Policy) passFates(w *write, all []fate, left fate, pauses []store.Span)
 			return false
 		case f.status != "":
 			p.pass(w.Record, f.to, f.status, f.reason)
-		case left.status != store.Missed:
-			p.pass(w.Record, f.to, left.status, left.reason)
-		case !p.passAll(w, f.to, left.reason, pauses, left.waited):
+		case !p.passAll(w, f.to, left, pauses):
 			return false
 		}
 	}

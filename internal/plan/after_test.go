@@ -163,7 +163,7 @@ func TestFollowerSettlesFewAtATime(t *testing.T) {
 func TestFollowerSkipsNothingAtItsEnd(t *testing.T) {
 	p := Policy{Ticks: every("10s"), After: []string{"a"}}
 	r := &store.Record{Watermark: clockTime("00:00:10"), Token: 5, Run: store.Run{Status: store.Running, Tick: clockTime("00:00:20"), Attempt: 1}}
-	f := p.Finish(r, store.Succeeded, "", clockTime("00:01:00"), clockTime("00:01:00"), nil)
+	f := p.Finish(r, store.Succeeded, "", clockTime("00:01:00"), clockTime("00:01:00"), store.JobControl{})
 	if got, want := told(&f), []string{"succeeded 00:00:20 "}; !slices.Equal(got, want) {
 		t.Errorf("settles %q, want %q", got, want)
 	}

@@ -96,7 +96,7 @@ func TestFollowerWithMuchToSettleBeginsNoBackfill(t *testing.T) {
 func TestOrderAfterDeathIsNoOverlap(t *testing.T) {
 	p := Policy{Ticks: every("10s"), Lease: 15 * time.Second}
 	r := store.Record{Token: 7, Watermark: clockTime("00:00:10"), Run: store.Run{Status: store.Running, Tick: clockTime("00:00:20"), Attempt: 1, Replica: "a", Claimed: clockTime("00:00:20")}}
-	stalled := p.Stall(&r, "quiet", clockTime("00:00:25"), nil)
+	stalled := p.Stall(&r, "quiet", clockTime("00:00:25"), store.JobControl{})
 	claim, todo := p.Claim(View{Record: &stalled, Now: clockTime("00:01:00")})
 	if !todo || !claim.Run {
 		t.Fatal("there is nothing to claim")
@@ -117,7 +117,7 @@ func TestOrderAfterDeathIsNoOverlap(t *testing.T) {
 		}
 	}
 	for _, end := range []string{"00:00:57", "00:00:51"} { // a run that has returned
-		finished := p.Finish(&stalled, store.Stalled, "quiet", clockTime(end), clockTime(end), nil)
+		finished := p.Finish(&stalled, store.Stalled, "quiet", clockTime(end), clockTime(end), store.JobControl{})
 		next, _ := p.Claim(View{Record: &finished, Now: clockTime("00:00:58"), Control: ordered})
 		if begun, want := next.Record.Run.Request == "please", end == "00:00:51"; begun != want {
 			t.Errorf("ordered at 00:00:50, and the run has returned at %s: begun %t", end, begun)

@@ -215,15 +215,16 @@ func (p *Policy) claimDue(next *Claim, v View) bool {
 		p.pass(r, newest, store.Skipped, Paused)
 		return true
 	}
-	w, pauses := next.writing(v), Pauses(r, v.Control, v.Now)
+	w, pauses := next.writing(v), pausesUntil(r, v.Control, v.Now)
 	tick, reason := p.choose(r.Watermark, newest, v.Now, pauses)
+	left := fate{status: store.Missed, reason: reason, waited: v.Waited}
 	if tick.IsZero() {
-		p.passAll(w, newest, reason, pauses, v.Waited)
+		p.passAll(w, newest, left, pauses)
 		return true
 	}
 	before := p.Ticks.Last(tick.Add(-1))
 	passed := before.After(r.Watermark)
-	if passed && !p.passAll(w, before, reason, pauses, v.Waited) {
+	if passed && !p.passAll(w, before, left, pauses) {
 		return true
 	}
 	return p.claimChosen(next, v, tick, passed)

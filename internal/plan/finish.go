@@ -16,8 +16,8 @@ const ScheduleChanged = "the schedule changed"
 
 // Finish returns the record with the outcome of its run, which ended at end. lo is the
 // earliest time that the service's clock can show: ticks up to it came due under the run for
-// certain. For pauses see [Pauses].
-func (p *Policy) Finish(r *store.Record, status store.Status, reason string, end, lo time.Time, pauses []store.Span) store.Record {
+// certain. c is what operators have ordered.
+func (p *Policy) Finish(r *store.Record, status store.Status, reason string, end, lo time.Time, c store.JobControl) store.Record {
 	f := r.Clone()
 	f.Run.Finished, f.Run.Stopping = end, false
 	f.Run.Claimed, f.Run.Armed = begun(&f), false
@@ -26,7 +26,8 @@ func (p *Policy) Finish(r *store.Record, status store.Status, reason string, end
 	} else {
 		p.conclude(&f, status, reason, end)
 	}
-	p.skipUnder(&f, lo, pauses)
+	p.skipUnder(&f, lo, c)
+	f.Due = p.due(&f)
 	return f
 }
 
@@ -43,12 +44,13 @@ func endStalled(r *store.Record, end time.Time) {
 
 // Stall returns the record that says that its run has stalled. The run may still go on, so
 // the record has no end of it yet: Finish adds that when the run has returned.
-func (p *Policy) Stall(r *store.Record, reason string, lo time.Time, pauses []store.Span) store.Record {
+func (p *Policy) Stall(r *store.Record, reason string, lo time.Time, c store.JobControl) store.Record {
 	f := r.Clone()
 	f.Run.Stopping = true
 	f.Run.Claimed, f.Run.Armed = begun(&f), false
 	p.conclude(&f, store.Stalled, reason, lo)
-	p.skipUnder(&f, lo, pauses)
+	p.skipUnder(&f, lo, c)
+	f.Due = p.due(&f)
 	return f
 }
 
@@ -103,7 +105,6 @@ func (p *Policy) conclude(r *store.Record, status store.Status, reason string, a
 		p.settleRun(r, LastOutcome(r, status, reason))
 	}
 	p.pauseSelf(r, at)
-	r.Due = p.due(r)
 }
 
 // pauseSelf pauses a job whose last run was one failure too many.
@@ -114,24 +115,23 @@ func (p *Policy) pauseSelf(r *store.Record, at time.Time) {
 	}
 }
 
-// skipUnder settles the ticks up to lo as skipped, since they came due under the run, but the
-// a tick that waits for its end. It must not settle a tick that came due before the run, which is
-// missed or still owed.
-func (p *Policy) skipUnder(r *store.Record, lo time.Time, pauses []store.Span) {
+// skipUnder settles the ticks up to lo as skipped, since they came due under the run, except a
+// tick that waits for its end. It must not settle a tick that came due before the run, which is
+// missed or still owed. Ticks of a pause are skipped for the pause. Those of the last pause are left to the first claim
+// after it, by which its end is known: a replica reads orders a little later.
+func (p *Policy) skipUnder(r *store.Record, lo time.Time, c store.JobControl) {
 	if p.Ticks == nil || p.Follows() || p.Missed == RunAll || isBackfill(r) || p.offeredAgain(r) || r.Definition.Spec != p.Spec {
 		return
 	}
 	if r.Run.Request != "" && p.Ticks.Last(r.Run.Tick).After(r.Watermark) {
 		return // a tick was due before this manual run, and still is
 	}
-	last := p.Ticks.Last(lo)
-	if r.Run.Attempt > 1 && !p.missBefore(r, last, pauses) {
+	w, pauses := writing(r), pausesUntil(r, c, lo)
+	last := p.lastOutside(lo, pauses)
+	if r.Run.Attempt > 1 && !p.missBefore(w, last, pauses) {
 		return
 	}
-	if last = p.lastSkipped(last); last.After(r.Watermark) {
-		p.pass(r, last, store.Skipped, "overlap")
-	}
-	r.Due = p.Unclaimed(r)
+	p.passAll(w, p.lastSkipped(last), fate{status: store.Skipped, reason: "overlap"}, pauses)
 }
 
 // lastSkipped returns up to which tick those that came due under a run are skipped when it ends. The
@@ -148,14 +148,11 @@ func (p *Policy) lastSkipped(last time.Time) time.Time {
 // will record all ticks up to last as skipped. Those from before the claim came due under no
 // run, so they are recorded here, first, as missed, or
 // as skipped if they came due in a pause.
-func (p *Policy) missBefore(r *store.Record, last time.Time, pauses []store.Span) bool {
-	if !last.After(r.Run.Claimed) {
+func (p *Policy) missBefore(w *write, last time.Time, pauses []store.Span) bool {
+	if !last.After(w.Run.Claimed) {
 		return false
 	}
-	if before := p.Ticks.Last(r.Run.Claimed); before.After(r.Watermark) {
-		return p.passAll(writing(r), before, "a newer one was due", pauses, store.Span{})
-	}
-	return true
+	return p.passAll(w, p.Ticks.Last(w.Run.Claimed), fate{status: store.Missed, reason: "a newer one was due"}, pauses)
 }
 
 // offeredAgain reports whether the tick stays open: its run was ended before its time, and

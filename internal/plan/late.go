@@ -55,7 +55,7 @@ func (p *Policy) Judge(r *store.Record, now time.Time, c store.JobControl) (late
 	}
 	by := now.Add(-p.FinishBy - 1) // the last instant of its time is in time
 	if p.judgeSettled(r, by, &late) {
-		p.judgeOwed(r, by, p.pauses(r, c, now), &late)
+		p.judgeOwed(r, by, pausesUntil(r, c, now), &late)
 	}
 	p.noteLate(r, &late)
 	return late
@@ -249,7 +249,7 @@ func (p *Policy) nextOwed(r *store.Record, now time.Time, c store.JobControl) ti
 		return time.Time{}
 	}
 	far := now.Add(never)
-	next := p.firstOutside(r.Past.Judged, p.pauses(r, c, far))
+	next := p.firstOutside(r.Past.Judged, pausesUntil(r, c, far))
 	if next.After(far) {
 		return time.Time{}
 	}

@@ -15,6 +15,7 @@ func TestEndOfRunUnderOverlap(t *testing.T) {
 		request string
 		attempt int
 		claimed string
+		control store.JobControl
 		status  store.Status
 		told    []string
 		due     string // the tick that is left
@@ -31,6 +32,12 @@ func TestEndOfRunUnderOverlap(t *testing.T) {
 			told: []string{"succeeded 00:00:20 "}, due: "00:00:30"},
 		"one, stopped": {p: Policy{Overlap: QueueOne}, status: store.Abandoned, told: []string{"skipped 00:00:20-00:00:40(2) overlap", "abandoned 00:00:20 "}, due: "00:00:50"},
 		"one, by hand": {p: Policy{Overlap: QueueOne}, request: "anna", told: []string{"skipped 00:00:20-00:00:40(2) overlap", "succeeded 00:00:20 "}, due: "00:00:50"},
+		"a pause that is over": {control: store.JobControl{Pauses: []store.Span{{From: clockTime("00:00:25"), To: clockTime("00:00:35")}}},
+			told: []string{"skipped 00:00:30-00:00:50(2) overlap", "skipped 00:00:30 paused", "succeeded 00:00:20 "}, due: "00:01:00"},
+		"a pause that goes on": {control: store.JobControl{Pause: store.Pause{At: clockTime("00:00:35")}},
+			told: []string{"skipped 00:00:30 overlap", "succeeded 00:00:20 "}, due: "00:00:40"},
+		"by hand, in a pause": {request: "anna", control: store.JobControl{Pause: store.Pause{At: clockTime("00:00:15")}},
+			told: []string{"succeeded 00:00:20 "}, due: "00:00:30"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.status == "" {
@@ -45,7 +52,7 @@ func TestEndOfRunUnderOverlap(t *testing.T) {
 			if tt.claimed != "" {
 				r.Run.Claimed = clockTime(tt.claimed)
 			}
-			got := tt.p.Finish(&r, tt.status, "", clockTime("00:00:55"), clockTime("00:00:55"), nil)
+			got := tt.p.Finish(&r, tt.status, "", clockTime("00:00:55"), clockTime("00:00:55"), tt.control)
 			if !slices.Equal(told(&got), tt.told) {
 				t.Errorf("settles %q, want %q", told(&got), tt.told)
 			}

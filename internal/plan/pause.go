@@ -12,7 +12,7 @@ import (
 // replica decides by what it has read, and the record makes one decision of it:
 //
 //   - While a job is paused nothing of it starts but a manual run. Nothing is written for
-//     the ticks that come due. A tick that waits for another attempt goes on waiting.
+//     the ticks that come due, also if they come due under a run. A tick that waits for another attempt goes on waiting.
 //   - The first claim after the pause records its ticks as skipped. A pause that is over is
 //     kept for that: the ticks may have come due while no replica was up.
 //   - The first replica that reads the resume of a job which has paused itself notes it in the
@@ -39,33 +39,26 @@ func (p *Policy) pauseLeft(v View) time.Duration {
 	return maxSleep
 }
 
-// Pauses returns the times in which the job of a record was paused and is not any more, the
-// newest last of those that operators have ordered.
-func Pauses(r *store.Record, c store.JobControl, now time.Time) []store.Span {
-	spans := slices.Clip(c.Pauses)
-	if pause := c.Pause; !pause.At.IsZero() && !pause.On(now) {
-		spans = append(spans, store.Span{From: pause.At, To: pause.Until.Add(-1)})
-	}
-	if at := r.Orders.Paused.At; !at.IsZero() {
-		spans = append(spans, store.Span{From: at, To: c.Resumed.At})
-	}
-	return append(spans, r.Orders.Pauses...)
-}
-
 // pausedOn reports whether the job was paused at a tick, or is since before it.
 func (p *Policy) pausedOn(v View, tick time.Time) bool {
-	_, in := pauseOf(tick, p.pauses(v.Record, v.Control, v.Now))
+	_, in := pauseOf(tick, pausesUntil(v.Record, v.Control, v.Now))
 	return in
 }
 
-// pauses returns the times in which the job of a record was paused, or is.
-func (p *Policy) pauses(r *store.Record, c store.JobControl, now time.Time) []store.Span {
-	spans := Pauses(r, c, now)
-	if c.Pause.On(now) {
-		spans = append(spans, store.Span{From: c.Pause.At, To: now})
+// pausesUntil returns the times in which the job of a record was paused, or is at an instant.
+func pausesUntil(r *store.Record, c store.JobControl, at time.Time) []store.Span {
+	spans := slices.Concat(c.Pauses, r.Orders.Pauses)
+	switch pause := c.Pause; {
+	case pause.On(at):
+		spans = append(spans, store.Span{From: pause.At, To: at})
+	case !pause.At.IsZero():
+		spans = append(spans, store.Span{From: pause.At, To: pause.Until.Add(-1)})
 	}
-	if selfPaused(r, c) {
-		spans = append(spans, store.Span{From: r.Orders.Paused.At, To: now})
+	switch pause := r.Orders.Paused; {
+	case selfPaused(r, c):
+		spans = append(spans, store.Span{From: pause.At, To: at})
+	case !pause.At.IsZero():
+		spans = append(spans, store.Span{From: pause.At, To: c.Resumed.At})
 	}
 	return spans
 }
@@ -111,9 +104,9 @@ func pauseOf(tick time.Time, pauses []store.Span) (s store.Span, ok bool) {
 	return s, false
 }
 
-// passAll settles the ticks up to last, which no replica runs: ticks of a pause as skipped, the others as missed for the
-// reason, or as skipped if they have waited for a slot of their group. It returns false if the write has no room for all.
-func (p *Policy) passAll(w *write, last time.Time, reason string, pauses []store.Span, waited store.Span) bool {
+// passAll settles the ticks up to last, which no replica runs: ticks of a pause as skipped, the others as left says. It returns
+// false if the write has no room for all.
+func (p *Policy) passAll(w *write, last time.Time, left fate, pauses []store.Span) bool {
 	r := w.Record
 	for through := r.Watermark; through.Before(last); {
 		if w.full() {
@@ -121,7 +114,7 @@ func (p *Policy) passAll(w *write, last time.Time, reason string, pauses []store
 		}
 		from, to := nextPause(through, last, pauses)
 		if outside := p.Ticks.Last(from); outside.After(r.Watermark) {
-			p.passMissed(r, outside, reason, waited)
+			p.passOutside(r, outside, left)
 		}
 		if in := p.Ticks.Last(to); in.After(r.Watermark) {
 			p.pass(r, in, store.Skipped, Paused)
@@ -131,18 +124,19 @@ func (p *Policy) passAll(w *write, last time.Time, reason string, pauses []store
 	return true
 }
 
-// passMissed settles the ticks up to last, which came due in no pause.
-func (p *Policy) passMissed(r *store.Record, last time.Time, reason string, waited store.Span) {
+// passOutside settles the ticks up to last, which came due in no pause. Those that have waited for a slot of their group are
+// skipped.
+func (p *Policy) passOutside(r *store.Record, last time.Time, left fate) {
 	upTo := func(at time.Time, status store.Status, reason string) {
 		if tick := p.Ticks.Last(instant.Earlier(at, last)); tick.After(r.Watermark) {
 			p.pass(r, tick, status, reason)
 		}
 	}
-	if !waited.To.IsZero() {
-		upTo(waited.From, store.Missed, reason)
+	if waited := left.waited; !waited.To.IsZero() {
+		upTo(waited.From, left.status, left.reason)
 		upTo(waited.To, store.Skipped, "group "+p.Group)
 	}
-	upTo(last, store.Missed, reason)
+	upTo(last, left.status, left.reason)
 }
 
 // nextPause returns the begin and the end of the first pause that has a part after through and

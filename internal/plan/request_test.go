@@ -56,7 +56,7 @@ func TestOrderServedBeforeItsTurn(t *testing.T) {
 				if i == tt.back {
 					r = p.TakeBack(&r, &next.Record)
 				} else {
-					r = p.Finish(&next.Record, store.Succeeded, "", now, now, nil)
+					r = p.Finish(&next.Record, store.Succeeded, "", now, now, store.JobControl{})
 				}
 				r.History = nil
 			}

@@ -55,10 +55,10 @@ func writeAll(t *testing.T, claim *store.Record, reason string) {
 				r.Writer, r.Run.Stopping, r.Run.Progress = strings.Repeat("W", 26), true, store.Progress{Note: strings.Repeat("🦊", 100), At: end}
 				writeOne(t, &r, "progress", status)
 				if status == store.Stalled {
-					r = p.Stall(&r, reason, claim.Run.Claimed.Add(under), nil)
+					r = p.Stall(&r, reason, claim.Run.Claimed.Add(under), store.JobControl{})
 					writeOne(t, &r, "stall", status)
 				}
-				r = p.Finish(&r, status, reason, end, claim.Run.Claimed.Add(under), nil)
+				r = p.Finish(&r, status, reason, end, claim.Run.Claimed.Add(under), store.JobControl{})
 				writeOne(t, &r, "outcome", status)
 			}
 		}

@@ -110,7 +110,7 @@ func (w *world) against(tick time.Time, sure bool) why {
 	y.add(store.Missed, "a newer one was due", newer && !all && !paused)
 	y.add(store.Missed, "past the starting deadline", deadline > 0 && w.now.Sub(ready) > deadline && !paused)
 	y.add(store.Missed, "too many were due", all && !sure && w.p.Ticks.Count(tick, w.now, maxBacklog) == maxBacklog && !paused)
-	y.add(store.Skipped, "overlap", w.under(tick, sure) && !all && !w.p.Follows() && (newer || w.p.Overlap == SkipOverlap))
+	y.add(store.Skipped, "overlap", w.under(tick, sure) && !all && !paused && !w.p.Follows() && (newer || w.p.Overlap == SkipOverlap))
 	return y
 }
 

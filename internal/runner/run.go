@@ -88,7 +88,7 @@ func (r *Runner) finish(ctx context.Context, c *call, s *lease.Session, a *super
 	// note may have done since the claim.
 	var late plan.Lateness
 	err := r.confirm(ctx, c, s, func(last *store.Record) {
-		*last = r.job.Policy.Finish(last, status, reason, end, earliest, plan.Pauses(last, r.orders(), r.now()))
+		*last = r.job.Policy.Finish(last, status, reason, end, earliest, r.orders())
 		c.take.ends(last)
 		late = r.judge(last)
 	})
@@ -282,7 +282,7 @@ func (n *notices) Stalled(reason string) error {
 	earliest, _, _ := n.clock.Now()
 	var stalled store.Record
 	err := n.once(func(r *store.Record) {
-		*r = n.policy.Stall(r, reason, earliest, plan.Pauses(r, n.orders(), n.clock.Best()))
+		*r = n.policy.Stall(r, reason, earliest, n.orders())
 		stalled = *r
 	})
 	if err == nil {
