@@ -172,21 +172,25 @@ func (p *Policy) mayRepeat(r *store.Record) bool {
 }
 
 // adopt puts a changed definition into force. Ticks of the old definition that were due before are
-// settled as missed, and none of the new definition is made up for.
+// settled as missed, and none of the new definition is made up for. Of the old ticks only the first is known. If it came
+// due in a pause, the ticks up to the end of that pause are skipped for it.
 func (p *Policy) adopt(r *store.Record, v View) bool {
 	if r.Definition.Spec == p.Spec {
 		r.Definition.Since = instant.Later(r.Definition.Since, v.Since)
 		return false
 	}
 	r.Definition.Spec, r.Definition.Since = p.Spec, v.Since
-	if from := p.countsFrom(r, v.Now); from.After(r.Watermark) {
-		f := store.Outcome{From: r.Watermark, Tick: from.UTC(), Status: store.Missed, Reason: ScheduleChanged}
-		if p.pausedOn(v, r.Due) {
-			f.Status, f.Reason = store.Skipped, Paused
-		}
-		settle(r, f)
-	}
+	from, pauses := p.countsFrom(r, v.Now), pausesUntil(r, v.Control, v.Now)
+	drop(r, instant.Earlier(pausedThrough(r.Due, pauses), from), store.Skipped, Paused)
+	drop(r, from, store.Missed, ScheduleChanged)
 	return true
+}
+
+// drop settles the ticks of another definition up to an instant. How many they are is not known.
+func drop(r *store.Record, to time.Time, status store.Status, reason string) {
+	if to.After(r.Watermark) {
+		settle(r, store.Outcome{From: r.Watermark, Tick: to.UTC(), Status: status, Reason: reason})
+	}
 }
 
 // countsFrom returns the instant after which the ticks of a changed definition count. That is

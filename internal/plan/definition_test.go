@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -47,6 +48,35 @@ func TestPatience(t *testing.T) {
 		if got, ok := p.patience(View{Record: &store.Record{Definition: store.Definition{Mark: mark}}, Since: clockTime("00:05:00")}); got != want || ok != (want > 0) {
 			t.Errorf("%+v: got %s, %t", mark, got, ok)
 		}
+	}
+}
+
+// What becomes of the ticks of an old schedule, the first of which came due at 00:00:20, if the new one counts from 00:01:05.
+func TestTicksOfOldSchedule(t *testing.T) {
+	span := func(from, to string) store.Span { return store.Span{From: clockTime(from), To: clockTime(to)} }
+	over := func(spans ...store.Span) store.JobControl { return store.JobControl{Pauses: spans} }
+	for name, tt := range map[string]struct {
+		control store.JobControl
+		told    []string
+	}{
+		"no pause": {told: []string{"missed 00:00:10-00:01:05 the schedule changed"}},
+		"a pause": {over(span("00:00:15", "00:00:35")),
+			[]string{"missed 00:00:35-00:01:05 the schedule changed", "skipped 00:00:10-00:00:35 paused"}},
+		"two without a gap": {over(span("00:00:15", "00:00:35"), span("00:00:35", "00:00:45")),
+			[]string{"missed 00:00:45-00:01:05 the schedule changed", "skipped 00:00:10-00:00:45 paused"}},
+		"a pause that goes on": {store.JobControl{Pause: store.Pause{At: clockTime("00:00:15")}},
+			[]string{"skipped 00:00:10-00:01:05 paused"}},
+		"a pause after the first": {over(span("00:00:25", "00:00:35")), []string{"missed 00:00:10-00:01:05 the schedule changed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := Policy{Ticks: every("10s"), Spec: "new"}
+			r := &store.Record{Watermark: clockTime("00:00:10"), Due: clockTime("00:00:20"), Run: store.Run{Status: store.Succeeded}}
+			r.Definition.Spec = "old"
+			next, _ := p.Claim(View{Record: r, Now: clockTime("00:01:05"), Since: clockTime("00:01:00"), Control: tt.control})
+			if got := told(&next.Record); !slices.Equal(got, tt.told) || next.Run {
+				t.Errorf("settles %q, want %q", got, tt.told)
+			}
+		})
 	}
 }
 

@@ -39,12 +39,6 @@ func (p *Policy) pauseLeft(v View) time.Duration {
 	return maxSleep
 }
 
-// pausedOn reports whether the job was paused at a tick, or is since before it.
-func (p *Policy) pausedOn(v View, tick time.Time) bool {
-	_, in := pauseOf(tick, pausesUntil(v.Record, v.Control, v.Now))
-	return in
-}
-
 // pausesUntil returns the times in which the job of a record was paused, or is at an instant.
 func pausesUntil(r *store.Record, c store.JobControl, at time.Time) []store.Span {
 	spans := slices.Concat(c.Pauses, r.Orders.Pauses)
@@ -102,6 +96,15 @@ func pauseOf(tick time.Time, pauses []store.Span) (s store.Span, ok bool) {
 		}
 	}
 	return s, false
+}
+
+// pausedThrough returns the last instant of the pause in which a tick came due, and of those that follow it without a gap.
+// It is zero if there is none.
+func pausedThrough(tick time.Time, pauses []store.Span) (last time.Time) {
+	for s, in := pauseOf(tick, pauses); in; s, in = pauseOf(last.Add(1), pauses) {
+		last = s.To
+	}
+	return last
 }
 
 // passAll settles the ticks up to last, which no replica runs: ticks of a pause as skipped, the others as left says. It returns

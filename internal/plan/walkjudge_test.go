@@ -20,10 +20,9 @@ func (w *world) write(what string, next store.Record, also ...store.Outcome) {
 	if filled > 0 && (what == "stalls" || what == "ends") { // the run was one of a backfill
 		also = append(also, LastOutcome(&last, w.last().end, w.last().reason))
 	}
-	claimed := what == "claims" && next.Token == last.Token+1
-	w.never(next.Token != last.Token && !claimed, "the token goes from %d to %d", last.Token, next.Token)
+	w.never(next.Token != last.Token && (what != "claims" || next.Token != last.Token+1), "the token goes from %d to %d", last.Token, next.Token)
 	w.never(next.Backfill.Seq == last.Backfill.Seq && filled != int64(len(also)), "the backfill counts %d outcomes: %v", filled, also)
-	mark, ticks := last.Watermark, every(last.Definition.Spec)
+	mark, ticks, due := last.Watermark, every(last.Definition.Spec), time.Time{}
 	for _, f := range slices.Backward(news) {
 		if f.Request != "" {
 			also = append(also, f)
@@ -34,9 +33,10 @@ func (w *world) write(what string, next store.Record, also ...store.Outcome) {
 			w.never(!ticks.Next(mark).Equal(f.Tick), "%s has its outcome, and the tick after %s has none", f.Tick, mark)
 			w.judgeRun(f)
 		case changes:
-			due := ticks.Next(mark)
+			due = cmp.Or(due, ticks.Next(mark)) // the first tick that is dropped
 			w.never(due.Equal(w.p.Ticks.Last(w.now)) && !f.Tick.Before(due), "%s is dropped, which both schedules name", due)
-			w.never(f.Reason != ScheduleChanged && (f.Reason != Paused || !w.inPause(due)), "%s is not %s", due, f.Reason)
+			paused := f.Reason == Paused && w.inPause(due) && w.inPause(f.Tick)
+			w.never(f.Reason != ScheduleChanged && !paused, "%s to %s are not %s", due, f.Tick, f.Reason)
 		default:
 			ticks = every(next.Definition.Spec)
 			w.judgePassed(f, mark, ticks)
