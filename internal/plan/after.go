@@ -29,12 +29,7 @@ func (p *Policy) claimAfter(next *Claim, v View) bool {
 	if len(all) == 0 {
 		return false
 	}
-	w := next.writing(v)
-	if p.Paused {
-		p.passFates(w, p.joined(all, time.Time{}), fate{status: store.Skipped, reason: Paused}, nil)
-		return true
-	}
-	pauses := pausesUntil(r, v.Control, v.Now)
+	w, pauses := next.writing(v), p.pausesUntil(r, v.Control, v.Now)
 	tick, reason := p.chooseAfter(all, v.Now, pauses)
 	passed, left := p.joined(all, tick), fate{status: store.Missed, reason: reason, waited: v.Waited}
 	if !p.passFates(w, passed, left, pauses) {

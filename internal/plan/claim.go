@@ -180,7 +180,7 @@ func (p *Policy) adopt(r *store.Record, v View) bool {
 		return false
 	}
 	r.Definition.Spec, r.Definition.Since = p.Spec, v.Since
-	from, pauses := p.countsFrom(r, v.Now), pausesUntil(r, v.Control, v.Now)
+	from, pauses := p.countsFrom(r, v.Now), p.pausesUntil(r, v.Control, v.Now)
 	drop(r, instant.Earlier(pausedThrough(r.Due, pauses), from), store.Skipped, Paused)
 	drop(r, from, store.Missed, ScheduleChanged)
 	return true
@@ -215,11 +215,7 @@ func (p *Policy) claimDue(next *Claim, v View) bool {
 	if !newest.After(r.Watermark) {
 		return false
 	}
-	if p.Paused {
-		p.pass(r, newest, store.Skipped, Paused)
-		return true
-	}
-	w, pauses := next.writing(v), pausesUntil(r, v.Control, v.Now)
+	w, pauses := next.writing(v), p.pausesUntil(r, v.Control, v.Now)
 	tick, reason := p.choose(r.Watermark, newest, v.Now, pauses)
 	left := fate{status: store.Missed, reason: reason, waited: v.Waited}
 	if tick.IsZero() {

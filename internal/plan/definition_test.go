@@ -58,18 +58,20 @@ func TestTicksOfOldSchedule(t *testing.T) {
 	for name, tt := range map[string]struct {
 		control store.JobControl
 		told    []string
+		paused  bool // by its settings
 	}{
-		"no pause": {told: []string{"missed 00:00:10-00:01:05 the schedule changed"}},
-		"a pause": {over(span("00:00:15", "00:00:35")),
-			[]string{"missed 00:00:35-00:01:05 the schedule changed", "skipped 00:00:10-00:00:35 paused"}},
-		"two without a gap": {over(span("00:00:15", "00:00:35"), span("00:00:35", "00:00:45")),
-			[]string{"missed 00:00:45-00:01:05 the schedule changed", "skipped 00:00:10-00:00:45 paused"}},
-		"a pause that goes on": {store.JobControl{Pause: store.Pause{At: clockTime("00:00:15")}},
-			[]string{"skipped 00:00:10-00:01:05 paused"}},
-		"a pause after the first": {over(span("00:00:25", "00:00:35")), []string{"missed 00:00:10-00:01:05 the schedule changed"}},
+		"no pause":               {told: []string{"missed 00:00:10-00:01:05 the schedule changed"}},
+		"paused by its settings": {told: []string{"skipped 00:00:10-00:01:05 paused"}, paused: true},
+		"a pause": {control: over(span("00:00:15", "00:00:35")),
+			told: []string{"missed 00:00:35-00:01:05 the schedule changed", "skipped 00:00:10-00:00:35 paused"}},
+		"two without a gap": {control: over(span("00:00:15", "00:00:35"), span("00:00:35", "00:00:45")),
+			told: []string{"missed 00:00:45-00:01:05 the schedule changed", "skipped 00:00:10-00:00:45 paused"}},
+		"a pause that goes on": {control: store.JobControl{Pause: store.Pause{At: clockTime("00:00:15")}},
+			told: []string{"skipped 00:00:10-00:01:05 paused"}},
+		"a pause after the first": {control: over(span("00:00:25", "00:00:35")), told: []string{"missed 00:00:10-00:01:05 the schedule changed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := Policy{Ticks: every("10s"), Spec: "new"}
+			p := Policy{Ticks: every("10s"), Spec: "new", Paused: tt.paused}
 			r := &store.Record{Watermark: clockTime("00:00:10"), Due: clockTime("00:00:20"), Run: store.Run{Status: store.Succeeded}}
 			r.Definition.Spec = "old"
 			next, _ := p.Claim(View{Record: r, Now: clockTime("00:01:05"), Since: clockTime("00:01:00"), Control: tt.control})

@@ -117,8 +117,8 @@ func (p *Policy) pauseSelf(r *store.Record, at time.Time) {
 
 // skipUnder settles the ticks up to lo as skipped, since they came due under the run, except a
 // tick that waits for its end. It must not settle a tick that came due before the run, which is
-// missed or still owed. Ticks of a pause are skipped for the pause. Those of the last pause are left to the first claim
-// after it, by which its end is known: a replica reads orders a little later.
+// missed or still owed. Ticks of a pause are skipped for the pause. Those of the last pause are left to the next
+// claim, by which its end is known: a replica reads orders a little later.
 func (p *Policy) skipUnder(r *store.Record, lo time.Time, c store.JobControl) {
 	if p.Ticks == nil || p.Follows() || p.Missed == RunAll || isBackfill(r) || p.offeredAgain(r) || r.Definition.Spec != p.Spec {
 		return
@@ -126,7 +126,7 @@ func (p *Policy) skipUnder(r *store.Record, lo time.Time, c store.JobControl) {
 	if r.Run.Request != "" && p.Ticks.Last(r.Run.Tick).After(r.Watermark) {
 		return // a tick was due before this manual run, and still is
 	}
-	w, pauses := writing(r), pausesUntil(r, c, lo)
+	w, pauses := writing(r), p.pausesUntil(r, c, lo)
 	last := p.lastOutside(lo, pauses)
 	if r.Run.Attempt > 1 && !p.missBefore(w, last, pauses) {
 		return

@@ -55,7 +55,7 @@ func (p *Policy) Judge(r *store.Record, now time.Time, c store.JobControl) (late
 	}
 	by := now.Add(-p.FinishBy - 1) // the last instant of its time is in time
 	if p.judgeSettled(r, by, &late) {
-		p.judgeOwed(r, by, pausesUntil(r, c, now), &late)
+		p.judgeOwed(r, by, p.pausesUntil(r, c, now), &late)
 	}
 	p.noteLate(r, &late)
 	return late
@@ -100,10 +100,6 @@ func (p *Policy) judgeSettled(r *store.Record, by time.Time, late *Lateness) (al
 // judgeOwed judges ticks without an outcome. Ticks of a pause will be skipped.
 func (p *Policy) judgeOwed(r *store.Record, by time.Time, pauses []store.Span, late *Lateness) {
 	last := p.Ticks.Last(by)
-	if p.Paused {
-		r.Past.Judged = instant.Later(r.Past.Judged, last)
-		return
-	}
 	for through := r.Past.Judged; through.Before(last); {
 		from, to := nextPause(through, last, pauses)
 		p.addLate(late, r, r.Past.Judged, p.Ticks.Last(from), maxCount, "")
@@ -245,11 +241,8 @@ func (p *Policy) untilLate(r *store.Record, now time.Time, c store.JobControl) t
 // nextOwed returns the first tick after the judged ones that a run is owed for; zero: there is none. A tick of a pause is
 // skipped, and what follows a pause without an end depends on its resume.
 func (p *Policy) nextOwed(r *store.Record, now time.Time, c store.JobControl) time.Time {
-	if p.Paused {
-		return time.Time{}
-	}
 	far := now.Add(never)
-	next := p.firstOutside(r.Past.Judged, pausesUntil(r, c, far))
+	next := p.firstOutside(r.Past.Judged, p.pausesUntil(r, c, far))
 	if next.After(far) {
 		return time.Time{}
 	}

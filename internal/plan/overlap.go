@@ -23,14 +23,14 @@ import (
 // hand is never replaced.
 func (p *Policy) ReplacedBy(v View) time.Time {
 	r := v.Record
-	if p.Overlap != Replace || p.Ticks == nil || p.Paused || r.Run.Request != "" || p.PausedAt(v) {
+	if p.Overlap != Replace || p.Ticks == nil || r.Run.Request != "" || p.PausedAt(v) {
 		return time.Time{}
 	}
 	newest := p.Ticks.Last(v.Now)
 	if !newest.After(instant.Later(r.Watermark, r.Run.Tick)) {
 		return time.Time{}
 	}
-	tick, _ := p.choose(r.Watermark, newest, v.Now, pausesUntil(r, v.Control, v.Now))
+	tick, _ := p.choose(r.Watermark, newest, v.Now, p.pausesUntil(r, v.Control, v.Now))
 	return tick
 }
 
@@ -44,7 +44,7 @@ func replaced(reason string) bool { return strings.HasPrefix(reason, Replaced+" 
 // outlived reports whether a tick came due after the tick of the last run and replaces it, even a tick that is too
 // late to be run itself: then the older one is not repeated.
 func (p *Policy) outlived(v View) bool {
-	return p.Overlap == Replace && p.lastOutside(v.Now, pausesUntil(v.Record, v.Control, v.Now)).After(v.Record.Run.Tick)
+	return p.Overlap == Replace && p.lastOutside(v.Now, p.pausesUntil(v.Record, v.Control, v.Now)).After(v.Record.Run.Tick)
 }
 
 // UntilReplaced returns for how long no tick takes the place of the last run.

@@ -38,6 +38,7 @@ func TestEndOfRunUnderOverlap(t *testing.T) {
 			told: []string{"skipped 00:00:30 overlap", "succeeded 00:00:20 "}, due: "00:00:40"},
 		"by hand, in a pause": {request: "anna", control: store.JobControl{Pause: store.Pause{At: clockTime("00:00:15")}},
 			told: []string{"succeeded 00:00:20 "}, due: "00:00:30"},
+		"by hand, paused by its settings": {p: Policy{Paused: true}, request: "anna", told: []string{"succeeded 00:00:20 "}, due: "00:00:30"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.status == "" {

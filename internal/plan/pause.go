@@ -39,9 +39,13 @@ func (p *Policy) pauseLeft(v View) time.Duration {
 	return maxSleep
 }
 
-// pausesUntil returns the times in which the job of a record was paused, or is at an instant.
-func pausesUntil(r *store.Record, c store.JobControl, at time.Time) []store.Span {
+// pausesUntil returns the times in which the job of a record was paused, or is at an instant. If its settings pause it, each
+// tick without an outcome is one of a pause.
+func (p *Policy) pausesUntil(r *store.Record, c store.JobControl, at time.Time) []store.Span {
 	spans := slices.Concat(c.Pauses, r.Orders.Pauses)
+	if p.Paused {
+		spans = append(spans, store.Span{From: r.Watermark, To: at})
+	}
 	switch pause := c.Pause; {
 	case pause.On(at):
 		spans = append(spans, store.Span{From: pause.At, To: at})

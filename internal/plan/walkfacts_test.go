@@ -101,12 +101,12 @@ func (y why) add(status store.Status, reason string, holds bool) {
 func (w *world) against(tick time.Time, sure bool) why {
 	y := why{}
 	ready, status, reason := w.ready(tick)
-	newer, paused, all, deadline := w.newest().After(tick), w.inPause(tick), w.p.Missed == RunAll, w.p.StartingDeadline
+	newer, paused, all, deadline := w.newest().After(tick), w.inPause(tick) || w.p.Paused, w.p.Missed == RunAll, w.p.StartingDeadline
 	if deadline == 0 && w.p.Missed == SkipMissed {
 		deadline = w.p.Lease
 	}
 	y.add(status, reason, status != "")
-	y.add(store.Skipped, Paused, paused || w.p.Paused)
+	y.add(store.Skipped, Paused, paused)
 	y.add(store.Missed, "a newer one was due", newer && !all && !paused)
 	y.add(store.Missed, "past the starting deadline", deadline > 0 && w.now.Sub(ready) > deadline && !paused)
 	y.add(store.Missed, "too many were due", all && !sure && w.p.Ticks.Count(tick, w.now, maxBacklog) == maxBacklog && !paused)

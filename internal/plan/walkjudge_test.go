@@ -35,7 +35,7 @@ func (w *world) write(what string, next store.Record, also ...store.Outcome) {
 		case changes:
 			due = cmp.Or(due, ticks.Next(mark)) // the first tick that is dropped
 			w.never(due.Equal(w.p.Ticks.Last(w.now)) && !f.Tick.Before(due), "%s is dropped, which both schedules name", due)
-			paused := f.Reason == Paused && w.inPause(due) && w.inPause(f.Tick)
+			paused := f.Reason == Paused && (w.p.Paused || w.inPause(due) && w.inPause(f.Tick))
 			w.never(f.Reason != ScheduleChanged && !paused, "%s to %s are not %s", due, f.Tick, f.Reason)
 		default:
 			ticks = every(next.Definition.Spec)
