@@ -127,7 +127,7 @@ func (r *Runner) create(ctx context.Context, date time.Time, wake Wake) (store.E
 	if date.IsZero() {
 		date = r.replica.Wall()
 	}
-	rec := r.job.Policy.New(r.replica.App, r.job.Name, date, r.rank.since, wake.Tick)
+	rec := r.job.Policy.New(r.replica.App, r.job.Name, plan.View{Now: date, Since: r.rank.since}, wake.Tick)
 	b, err := rec.Encode()
 	if err != nil {
 		return store.Entry{}, err
