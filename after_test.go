@@ -314,6 +314,41 @@ func TestFollowerOfRecreatedPredecessor(t *testing.T) {
 	})
 }
 
+// A new job with ClaimAhead does not have a tick that comes within three seconds, and its new follower does not miss it.
+func TestNewFollowerOfClaimAhead(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		told, imports := &lateLog{}, importing("@hourly", time.Second)
+		imports.ClaimAhead = true
+		until(time.Hour - 2*time.Second)
+		c.launch(told.of(c.replica("a", imports, finishBy(30*time.Minute, following("report", "import", time.Second)))))
+		until(2*time.Hour + time.Minute)
+		for _, job := range []string{"import", "report"} {
+			c.wantOutcomes(job, "succeeded 02:00:00")
+		}
+		told.want(c)
+	})
+}
+
+// The entries of the jobs before a new follower are made before its own, whichever of them is looked at first.
+func TestNewFollowerIsNoOlderThanItsPredecessors(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		told := &lateLog{}
+		work := []soloist.Work{importing("@hourly", time.Second), following("clean", "import", time.Second),
+			finishBy(30*time.Minute, following("report", "clean", time.Second))}
+		until(time.Hour - time.Second)
+		if _, err := c.replica("first", work...).RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"report"}}); err != nil {
+			t.Error(err)
+		}
+		until(time.Hour + time.Second)
+		c.launch(told.of(c.replica("a", work...)))
+		until(2*time.Hour - time.Minute)
+		for _, job := range []string{"import", "clean", "report"} {
+			c.wantOutcomes(job, "succeeded 01:00:00")
+		}
+		told.want(c)
+	})
+}
+
 // A changed After is a changed definition: it counts from now.
 func TestChangedAfter(t *testing.T) {
 	inCluster(t, func(c *cluster) {

@@ -13,7 +13,7 @@ import (
 func TestRangeOfBackfill(t *testing.T) {
 	p := Policy{Ticks: every("10s"), Spec: "s"}
 	at := func(seconds int) time.Time { return midnight.Add(time.Duration(seconds) * time.Second) }
-	r := p.New("app", "job", midnight, midnight, time.Time{})
+	r := p.New("app", "job", View{Now: midnight, Since: midnight}, time.Time{})
 	settle(&r, store.Outcome{From: r.Watermark, Tick: at(30), Count: 3, Status: store.Missed, Reason: "a newer one was due"})
 	settle(&r, store.Outcome{Tick: at(40), Status: store.Succeeded})
 	settle(&r, store.Outcome{Tick: at(41), Request: "please", Status: store.Missed})

@@ -11,13 +11,18 @@ import (
 // names a tick in the far future is not believed.
 const WakeSpan = time.Minute
 
-// FirstWatermark returns the watermark of a new job, which was created at date. The job has no
-// older tick due, except the tick of the wake-up in which it was created: the platform has started
-// the program for that one.
-func (p *Policy) FirstWatermark(date, wake time.Time) time.Time {
-	from := date.Add(p.claimedAhead())
-	if date.Sub(wake).Abs() <= WakeSpan && p.Ticks.Last(wake).Equal(wake) {
+// FirstWatermark returns the watermark of a new job, which is created now. The job has no
+// older tick due, except the tick of the wake-up in which it is created: the platform has started
+// the program for that one. A follower has no tick that comes before the first of a new predecessor.
+func (p *Policy) FirstWatermark(v View, wake time.Time) time.Time {
+	from := v.Now.Add(p.claimedAhead())
+	if v.Now.Sub(wake).Abs() <= WakeSpan && p.Ticks.Last(wake).Equal(wake) {
 		from = instant.Earlier(from, wake.Add(-time.Nanosecond).UTC())
+	}
+	for _, b := range v.Before {
+		if o, _ := b.outcome(b.Watermark); o == nil { // it has settled no tick yet
+			from = instant.Later(from, b.Watermark)
+		}
 	}
 	return from
 }
@@ -62,9 +67,10 @@ func (p *Policy) AlmostDue(v View, wake time.Time) time.Duration {
 // New returns the record of a new job, which has nothing due. Its token is the service's time, so
 // that it is larger than the tokens of an entry of that name which was deleted before. Runs by
 // hand that were ordered before count as served, as that entry may have had them.
-func (p *Policy) New(app, job string, date, since, wake time.Time) store.Record {
-	r := store.Record{App: app, Job: job, Created: date, Watermark: p.FirstWatermark(date, wake), Token: date.UnixMicro(), Orders: store.Orders{Served: date.UnixMicro()},
-		Definition: store.Definition{Spec: p.Spec, Since: since}, Run: store.Run{Status: store.Idle, Lease: store.Seconds(p.Lease)}}
+func (p *Policy) New(app, job string, v View, wake time.Time) store.Record {
+	r := store.Record{App: app, Job: job, Created: v.Now, Watermark: p.FirstWatermark(v, wake),
+		Token: v.Now.UnixMicro(), Orders: store.Orders{Served: v.Now.UnixMicro()},
+		Definition: store.Definition{Spec: p.Spec, Since: v.Since}, Run: store.Run{Status: store.Idle, Lease: store.Seconds(p.Lease)}}
 	r.Due = p.due(&r)
 	return r
 }

@@ -29,7 +29,7 @@ func TestFirstWatermark(t *testing.T) {
 		if tt.owed {
 			want = wake.Add(-1)
 		}
-		got := p.FirstWatermark(date, wake)
+		got := p.FirstWatermark(View{Now: date}, wake)
 		if !got.Equal(want) {
 			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
@@ -44,11 +44,38 @@ func TestFirstWatermark(t *testing.T) {
 func TestFirstWatermarkAhead(t *testing.T) {
 	p := Policy{Ticks: every("10s"), ClaimAhead: true, Lease: 15 * time.Second}
 	date, wake := clockTime("00:00:09"), clockTime("00:00:10")
-	if got := p.FirstWatermark(date, wake); !p.Ticks.Next(got).Equal(wake) {
+	if got := p.FirstWatermark(View{Now: date}, wake); !p.Ticks.Next(got).Equal(wake) {
 		t.Errorf("the first tick is %s, want that of the wake-up", p.Ticks.Next(got))
 	}
-	if got := p.FirstWatermark(date, time.Time{}); p.Ticks.Next(got).Equal(wake) {
+	if got := p.FirstWatermark(View{Now: date}, time.Time{}); p.Ticks.Next(got).Equal(wake) {
 		t.Errorf("without a wake-up the first tick is %s, which may be claimed", p.Ticks.Next(got))
+	}
+}
+
+// A new follower begins with the first tick that each job before it has.
+func TestFirstWatermarkOfFollower(t *testing.T) {
+	var o outcomes
+	for name, tt := range map[string]struct {
+		before []Predecessor
+		wake   string
+		want   string // the first tick
+	}{
+		"nothing known":     {[]Predecessor{{Job: "a"}}, "", "00:00:20"},
+		"older":             {[]Predecessor{{Job: "a", Watermark: clockTime("00:00:12")}}, "", "00:00:20"},
+		"newer":             {[]Predecessor{{Job: "a", Watermark: clockTime("00:00:21")}}, "", "00:00:30"},
+		"one of them newer": {[]Predecessor{{Job: "a", Watermark: clockTime("00:00:21")}, {Job: "b", Watermark: clockTime("00:00:12")}}, "", "00:00:30"},
+		"newer, woken":      {[]Predecessor{{Job: "a", Watermark: clockTime("00:00:11")}}, "00:00:10", "00:00:20"},
+		"it has run":        {[]Predecessor{predecessor("a", o.one("00:00:10", won))}, "00:00:10", "00:00:10"},
+		"it was skipped":    {[]Predecessor{predecessor("a", o.until("00:00:00", "00:00:10", store.Skipped))}, "00:00:10", "00:00:10"},
+	} {
+		p, wake := Policy{Ticks: every("10s"), After: []string{"a"}}, time.Time{}
+		if tt.wake != "" {
+			wake = clockTime(tt.wake)
+		}
+		got := p.FirstWatermark(View{Now: clockTime("00:00:15"), Before: tt.before}, wake)
+		if first := p.Ticks.Next(got); !first.Equal(clockTime(tt.want)) {
+			t.Errorf("%s: the first tick is %s, want %s", name, first.Format(time.TimeOnly), tt.want)
+		}
 	}
 }
 
@@ -101,7 +128,7 @@ func TestAlmostDue(t *testing.T) {
 
 func TestNewJobOwesNothing(t *testing.T) {
 	p := Policy{Ticks: every("10s"), Spec: "mine", Lease: 15 * time.Second}
-	r := p.New("app", "job", clockTime("00:00:15"), midnight, time.Time{})
+	r := p.New("app", "job", View{Now: clockTime("00:00:15"), Since: midnight}, time.Time{})
 	if _, todo := p.Claim(View{Record: &r, Now: clockTime("00:00:19")}); todo || !r.Due.Equal(clockTime("00:00:20")) {
 		t.Errorf("the new record owes a tick, or names the wrong one: %+v", r)
 	}

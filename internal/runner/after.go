@@ -39,7 +39,7 @@ func Follow(runners []*Runner) {
 func predecessors(byName map[string]*Runner, names []string) (jobs []predecessor) {
 	for _, name := range names {
 		r := byName[name]
-		jobs = append(jobs, predecessor{r.replica.App, name, r.client, r.source.state})
+		jobs = append(jobs, predecessor{r.replica.App, name, r.client, r.source.state, r.made})
 	}
 	return jobs
 }

@@ -203,8 +203,8 @@ func New(r *Replica, j *Job) *Runner {
 	return newRunner(r, j, client, &source{origin: &origin{}, state: st})
 }
 
-// beside returns a runner of the same job for a manual call, while this one goes on
-// in its own goroutine. The two share the clock and the state, not the view, except what is
+// beside returns a runner of the same job for a manual call, or for a new follower, while this one
+// goes on in its own goroutine. The two share the clock and the state, not the view, except what is
 // known of the jobs before theirs.
 // The lease keeps their runs apart, as it does for two replicas.
 func (r *Runner) beside(request string) *Runner {

@@ -15,8 +15,8 @@ import (
 
 // read reads the entry into the view, and creates it if there is none. A record that
 // cannot be used is an error, and the view stays as it was: nothing may run by it, and
-// nothing may overwrite it.
-func (r *Runner) read(ctx context.Context, wake Wake) error {
+// nothing may overwrite it. wake is the tick that the program was woken for; zero: not known.
+func (r *Runner) read(ctx context.Context, wake time.Time) error {
 	r.view.seen.Sends(time.Now())
 	entry, err := r.replica.reads.read(ctx, r.client.InHaste(&r.view.rec))
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -123,11 +123,15 @@ func (r *Runner) keep(e *store.Entry, rec store.Record) {
 
 // create creates the entry of a new job. If another replica was first, its entry is
 // read instead.
-func (r *Runner) create(ctx context.Context, date time.Time, wake Wake) (store.Entry, error) {
+func (r *Runner) create(ctx context.Context, date, wake time.Time) (store.Entry, error) {
 	if date.IsZero() {
 		date = r.replica.Wall()
 	}
-	rec := r.job.Policy.New(r.replica.App, r.job.Name, date, r.rank.since, wake.Tick)
+	before, err := r.view.before.made(ctx, wake)
+	if err != nil {
+		return store.Entry{}, err
+	}
+	rec := r.job.Policy.New(r.replica.App, r.job.Name, plan.View{Now: date, Since: r.rank.since, Before: before}, wake)
 	b, err := rec.Encode()
 	if err != nil {
 		return store.Entry{}, err
@@ -142,6 +146,20 @@ func (r *Runner) create(ctx context.Context, date time.Time, wake Wake) (store.E
 		r.mayWrite()
 	}
 	return entry, err
+}
+
+// made returns what the entry says to a new follower, and makes it if there is none. A record that cannot be used says
+// nothing. Any goroutine may call it.
+func (r *Runner) made(ctx context.Context, wake time.Time) (plan.Predecessor, error) {
+	other := r.beside("of a follower")
+	err := other.read(ctx, wake)
+	if _, bad := errors.AsType[*recordError](err); bad {
+		return plan.Predecessor{}, nil
+	}
+	if err != nil {
+		return plan.Predecessor{}, fmt.Errorf("it waits for %s, whose entry cannot be read: %w", r.Name(), err)
+	}
+	return plan.PredecessorOf(&other.view.rec, other.now()), nil
 }
 
 // see adds one read to the observation. It counts from the first read that showed

@@ -36,7 +36,7 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 		return r.unusable(ctx.Err() != nil, err)
 	}
 	if fresh {
-		if err := r.read(ctx, c.wake.Wake); err != nil {
+		if err := r.read(ctx, c.wake.Tick); err != nil {
 			return r.unusable(ctx.Err() != nil, err)
 		}
 		// A call has to do what is due, and the lease is free now: it goes on.
@@ -52,7 +52,7 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 	r.forgive()
 	if r.lookBefore(ctx, c, begin) && !fresh {
 		fresh = true
-		if err := r.read(ctx, c.wake.Wake); err != nil {
+		if err := r.read(ctx, c.wake.Tick); err != nil {
 			return r.unusable(ctx.Err() != nil, err)
 		}
 	}

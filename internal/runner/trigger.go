@@ -98,7 +98,7 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 // have been ordered and served. The entry is read first: if the request is served
 // after that, the entry changes, and the store refuses the lease.
 func (r *Runner) readAll(ctx context.Context, c *call) error {
-	if err := r.read(ctx, c.wake.Wake); err != nil {
+	if err := r.read(ctx, c.wake.Tick); err != nil {
 		return err
 	}
 	return r.replica.Orders.Refresh(ctx)

@@ -101,7 +101,7 @@ func (r *Runner) readWish(ctx context.Context, known *listing, w *wish) {
 	w.entry, w.read = known.entry(ctx, r.client)
 	if errors.Is(w.read, fs.ErrNotExist) {
 		w.read, w.entry.State = nil, store.Available
-		w.rec = r.job.Policy.New(r.replica.App, r.job.Name, r.now(), r.replica.Started(), time.Time{})
+		w.rec = r.job.Policy.New(r.replica.App, r.job.Name, plan.View{Now: r.now(), Since: r.replica.Started()}, time.Time{})
 		return
 	}
 	if w.read != nil {
