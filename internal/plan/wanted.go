@@ -117,7 +117,7 @@ func (p *Policy) wantedAfterPause(v View) time.Time {
 // now; zero: none does.
 func (p *Policy) wantedForLate(v View) time.Time {
 	wait := p.UntilTell(v.Record, v.Now, v.Control)
-	if wait == never || v.Record.MayRun() {
+	if wait == never {
 		return time.Time{}
 	}
 	return v.Now.Add(wait)

@@ -39,6 +39,7 @@ func TestWanted(t *testing.T) {
 		"a pause ends, and a client has the lease":        {now: "01:45:00", state: store.Leased, orders: paused("01:40:00", "02:20:00"), change: told, want: "02:20:00"},
 		"a run is under way":                              {now: "01:05:00", state: store.Leased, change: running, want: "01:05:15"},
 		"its runner has died":                             {now: "01:05:00", state: store.Expired, change: running, want: "01:05:00"},
+		"its runner has died, in a pause":                 {now: "01:05:00", state: store.Expired, orders: paused("01:01:00", ""), change: running, want: "01:30:00"},
 		"its runner has died, in a pause that ends":       {now: "01:05:00", state: store.Expired, orders: paused("01:01:00", "01:20:00"), change: running, want: "01:20:00"},
 	} {
 		p := Policy{Ticks: every("1h"), Spec: "job", Lease: 15 * time.Second, FinishBy: 30 * time.Minute, Interrupted: Rerun}
