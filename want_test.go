@@ -273,8 +273,11 @@ func (l *life) draw() {
 		if j.Missed == soloist.RunLatest {
 			j.Overlap = pick(l, soloist.SkipOverlap, soloist.QueueOne)
 		}
-		j.FinishBy = pick(l, 0, 0, time.Minute, 2*time.Hour)
+		j.FinishBy = pick(l, 0, time.Minute, 2*time.Hour)
 		j.Paused = l.IntN(8) == 0
+		if l.IntN(3) == 0 {
+			j.Do = func(context.Context, *soloist.Run) error { return errLate }
+		}
 		l.jobs = append(l.jobs, j)
 	}
 	for i := range l.IntN(3) {
@@ -286,36 +289,69 @@ func (l *life) draw() {
 
 // step asks when a replica is wanted, and either asks again just before, and wakes one up then, or has something happen.
 func (l *life) step() {
-	at, err := l.replica("asks", l.jobs...).NextDue(l.t.Context())
-	switch {
-	case err != nil:
-		l.t.Fatal(err)
-	case at.IsZero() || l.IntN(4) == 0:
-		if left := time.Until(at); at.IsZero() || left > 0 {
-			time.Sleep(min(time.Duration(l.Int64N(int64(max(left, time.Hour)))), max(left, time.Hour)))
+	at := l.asks()
+	switch left := time.Until(at); {
+	case l.IntN(4) == 0:
+		if left > 0 {
+			time.Sleep(time.Duration(l.Int64N(int64(max(left, time.Hour)))))
 		}
 		l.happens()
-	case at.After(time.Now().Add(wantedDoubt)):
-		time.Sleep(time.Until(at) - wantedDoubt)
-		if again, _ := l.replica("asks again", l.jobs...).NextDue(l.t.Context()); !again.After(time.Now()) {
-			l.t.Errorf("at %s there is something to do, and a replica was wanted at %s; before that: %s", time.Now().Format(time.DateTime), at.Format(time.TimeOnly), l.last)
+	case left > wantedSoon:
+		time.Sleep(left - wantedDoubt)
+		l.reported(at)
+		if again := l.asks(); again.Before(at) {
+			l.t.Errorf("at %s a replica is wanted at %s, and before that it was at %s; %s", time.Now().Format(time.DateTime), again.Format(time.TimeOnly), at.Format(time.TimeOnly), l.last)
 		}
-		time.Sleep(time.Until(at))
 		fallthrough
 	default:
+		time.Sleep(time.Until(at))
 		time.Sleep(time.Second)
 		l.wakes()
 	}
 }
 
-// wantedDoubt is by how much the time that is named may be late: dates of the service have whole seconds.
-const wantedDoubt = 2 * time.Second
+const (
+	wantedDoubt = 2 * time.Second // by how much the time that is named may be late: dates of the service have whole seconds
+	// wantedSoon is from when on a time that is named stays. Before that it may come of a live lease, which ends sooner if its
+	// holder has died, or of a report of late ticks, which is a minute after the last.
+	wantedSoon = time.Minute + wantedDoubt
+)
+
+// asks returns when a replica is wanted. Never is in two hours: until then nothing happens either.
+func (l *life) asks() time.Time {
+	at, err := l.replica("asks", l.jobs...).NextDue(l.t.Context())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if at.IsZero() {
+		at = time.Now().Add(2 * time.Hour)
+	}
+	return at
+}
+
+// reported checks that each tick that is late was reported, since no replica is wanted before at.
+func (l *life) reported(at time.Time) {
+	all, err := l.replica("status", l.jobs...).Status(l.t.Context())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, s := range all {
+		if told := s.Record.Past.Late; s.Late.Count > told.Count {
+			l.t.Errorf("at %s %s is late: %+v, of which %+v is reported, and a replica is wanted at %s; %s",
+				time.Now().Format(time.DateTime), s.Name, s.Late, told, at.Format(time.TimeOnly), l.last)
+		}
+	}
+}
 
 // wakes has a replica run what is due, or die meanwhile.
 func (l *life) wakes() {
 	r, d := l.replica("woken", l.jobs...), pick(l, time.Hour, time.Hour, 2*time.Minute)
+	if l.IntN(4) == 0 { // the lease of what it has run lasts a moment longer
+		r.meets(fail(errNetwork, "release"))
+	}
 	if l.IntN(6) == 0 {
 		l.last = "a replica dies"
+		defer l.happens() // before another one takes over
 		die := time.AfterFunc(time.Duration(l.Int64N(int64(time.Minute))), r.kill)
 		defer die.Stop()
 	} else {
@@ -325,7 +361,6 @@ func (l *life) wakes() {
 	defer cancel()
 	r.RunDue(ctx, soloist.Wake{}) // a death, or the end of its time, is an error
 	l.last += " until " + time.Now().Format(time.TimeOnly)
-	time.Sleep(D + time.Second) // what a live lease may become is not known: its holder may go on
 }
 
 // happens has an operator order something, which may be refused.

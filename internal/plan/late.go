@@ -250,8 +250,8 @@ func (p *Policy) nextOwed(r *store.Record, now time.Time, c store.JobControl) ti
 }
 
 // tellLate adds to what an idle replica does that ticks may be late, or become so before it acts. Just
-// before a tick it leaves that to the claim of the tick. So it does while the record shows a run without an
-// end, as in a pause: once its lease is released, no replica knows any more that it has expired.
+// before a tick it leaves that to the claim of the tick. It also reports the tick of a dead runner that waits for
+// the end of a pause. That releases the lease, so a replica that starts later cannot see that it had expired, and holds off once.
 func (p *Policy) tellLate(a Action, v View, o *Observation) Action {
 	if p.FinishBy == 0 || a.Read || a.What != Wait && a.What != Await {
 		return a
@@ -264,7 +264,7 @@ func (p *Policy) tellLate(a Action, v View, o *Observation) Action {
 		if a.What == Wait {
 			a.Jitter = lateJitter
 		}
-	case wait > 0 || v.State.Live() || v.Record.MayRun() || left > 0 && left <= 2*p.Lead() && !p.Follows() && !p.PausedAt(v):
+	case wait > 0 || v.State.Live() || left > 0 && left <= 2*p.Lead() && !p.Follows() && !p.PausedAt(v):
 	case !o.Fresh:
 		return Action{Read: true}
 	default:

@@ -15,10 +15,10 @@ func (p *Policy) Wanted(v View) time.Time {
 	if p.Ticks == nil {
 		return time.Time{}
 	}
-	r := v.Record
+	r, live := v.Record, v.State.Live()
 	switch {
-	case r.MayRun() && v.State.Live(): // a replica has to be there if its holder dies
-		return p.byNextTick(v, v.Now.Add(p.outlasts(v)))
+	case r.MayRun() && live: // a replica has to be there if its holder dies
+		return p.afterLease(v)
 	case p.Outdated(v):
 		return p.wantedByOthers(v)
 	case early(v):
@@ -28,13 +28,16 @@ func (p *Policy) Wanted(v View) time.Time {
 	if late := p.wantedForLate(v); at.IsZero() || late.Before(at) && !late.IsZero() {
 		at = late
 	}
+	if live && !at.IsZero() && !at.After(v.Now) { // its holder is about to claim, or died before it could
+		return p.afterLease(v)
+	}
 	return at
 }
 
-// byNextTick returns when a replica is wanted that waits for the end of a lease: by the next tick, if that comes first. The
+// afterLease returns when a replica is wanted that waits for the end of a lease: by the next tick, if that comes first. The
 // holder may have died a while ago, so its lease may be over by then.
-func (p *Policy) byNextTick(v View, at time.Time) time.Time {
-	from := v.Now
+func (p *Policy) afterLease(v View) time.Time {
+	from, at := v.Now, v.Now.Add(p.outlasts(v))
 	if p.PausedAt(v) { // the first tick after the pause
 		from = v.Control.Pause.Until.Add(-1)
 	}
@@ -76,13 +79,10 @@ func (p *Policy) wantedByOthers(v View) time.Time {
 	return instant.Later(at, v.Now.Add(wantedAgain))
 }
 
-// wantedForTick returns when there is something to run or to settle.
+// wantedForTick returns when there is something to run or to settle, whoever has the lease now.
 func (p *Policy) wantedForTick(v View) time.Time {
 	r := v.Record
 	if _, todo := p.Claim(v); todo && !p.onlySkips(v) {
-		if v.State.Live() { // its holder is about to claim, or died before it could
-			return p.byNextTick(v, v.Now.Add(p.Lease))
-		}
 		return v.Now
 	}
 	next := p.Ticks.Next(instant.Later(r.Watermark, claimed(r)))
@@ -113,10 +113,11 @@ func (p *Policy) wantedAfterPause(v View) time.Time {
 	return p.wantedForTick(v)
 }
 
-// wantedForLate returns when a tick becomes late that has not succeeded, which a replica has to report; zero: none does.
+// wantedForLate returns when a tick becomes late that has not succeeded, which a replica has to report, whoever has the lease
+// now; zero: none does.
 func (p *Policy) wantedForLate(v View) time.Time {
 	wait := p.UntilTell(v.Record, v.Now, v.Control)
-	if wait == never || v.Record.MayRun() || v.State.Live() {
+	if wait == never {
 		return time.Time{}
 	}
 	return v.Now.Add(wait)
