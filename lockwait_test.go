@@ -224,6 +224,8 @@ func TestBrokenLockOfCallersWithLittleTime(t *testing.T) {
 		}
 		l := c.replica("b").Lock("x")
 		l.Lease = D
+		err := l.Do(c.within(10*time.Second), func(context.Context, *soloist.Run) error { return nil })
+		wantError(t, err, "did not expire by itself", "deadline")
 		if begun := c.tries(l, 100, 10*time.Second); begun < 95 {
 			t.Errorf("%d of 100 calls were begun", begun)
 		}

@@ -134,7 +134,7 @@ func (r *Runner) waitFor(c *call, a plan.Action) time.Duration {
 		r.notice(true, r.occupied())
 		return r.wait(a)
 	case plan.Queue:
-		c.again = true
+		c.again, c.short = true, newHeldError(&r.view.rec, r.now())
 		r.note(nil)
 		return r.wait(a)
 	case plan.Await:

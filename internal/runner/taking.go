@@ -106,14 +106,6 @@ func (t *taking) lost() {
 	}
 }
 
-// held returns the error for a lease that another holder has, who has not claimed yet.
-func (t *taking) held(rec *store.Record, now time.Time) error {
-	if t == nil {
-		return nil
-	}
-	return newHeldError(rec, now)
-}
-
 // outrun returns the error for a lease that another replica was first to acquire. The record is from before that.
 func (t *taking) outrun(rec *store.Record) error {
 	if t == nil || !t.behind {
