@@ -296,6 +296,33 @@ func TestGroupOfSlotsThatHang(t *testing.T) {
 	})
 }
 
+// A call ends in the hold-off of its slot. The next one waits until the lease of that has expired, with few looks.
+func TestGroupAfterCallThatHeldOff(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
+		until(time.Hour + time.Minute)
+		a.kill()
+		if err := c.store.Break(t.Context(), "soloist/0-group-imports", 0); err != nil {
+			t.Fatal(err)
+		}
+		other := named("other", work("2 * * * *", time.Second))
+		other.Group = "imports"
+		b := c.replica("b", other)
+		b.Groups = map[string]int{"imports": 1}
+		until(2*time.Hour + time.Minute)
+		b.wake()
+		until(2*time.Hour + 2*time.Minute)
+		_, err := b.RunDue(c.within(5*time.Second), soloist.Wake{})
+		wantError(t, err, "no slot of the group imports", "did not expire by itself", "deadline")
+		if _, err := b.RunDue(c.within(time.Minute), soloist.Wake{}); err != nil {
+			t.Error(err)
+		}
+		if n := b.tap.counts()["read"]; c.countOf("other") != 1 || n > 40 {
+			t.Errorf("%d runs after %d reads", c.countOf("other"), n)
+		}
+	})
+}
+
 // One of two slots fails, and no job waits for it.
 func TestGroupPassesOverSlotThatFails(t *testing.T) {
 	inCluster(t, func(c *cluster) {

@@ -34,6 +34,9 @@ func (r *Runner) acquireInGroup(ctx context.Context, c *call, a plan.Action) (re
 	case got:
 		return rest
 	case ctx.Err() != nil:
+		if err != nil {
+			c.short = r.noSlot(err)
+		}
 		return r.readAgain(0)
 	case errors.Is(err, store.ErrHeld), errors.Is(err, ErrTrying): // the job that tries reports what keeps it from the slot
 		if _, seen := errors.AsType[*HeldError](err); seen { // in a record, and not by another goroutine

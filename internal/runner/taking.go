@@ -16,6 +16,9 @@ var ErrNotBegun = errors.New("it was claimed and not begun")
 // the lease, or to wait for a holder.
 var ErrTrying = errors.New("another call of this process still tries to take it")
 
+// errToExpire is the error of a call that finds a lease which an earlier one of its process has left to expire; see leftover.
+var errToExpire = fmt.Errorf("%w, or has ended before it could claim, and its lease has yet to expire", ErrTrying)
+
 // ErrUnsettled is what Bar returns if it cannot judge a record whose last run has no outcome.
 var ErrUnsettled = errors.New("its last run has no outcome yet")
 

@@ -122,6 +122,10 @@ func (r *Runner) hindered(ctx context.Context, c *call) error {
 		return errors.New("a replica that started later has another schedule for this job: ask that replica")
 	}
 	if rec.MayRun() && v.State.Live() && !r.view.seen.Silent(v) {
+		// The lease is over for whom the record names. Its successor may begin once that of an earlier call here has expired.
+		if left := r.source.state.left.Load(); left != nil && left.etag == v.ETag && r.client.Clock.Elapsed() < left.until {
+			return &passingError{errToExpire}
+		}
 		held := newHeldError(rec, r.now())
 		held.Silent = r.view.seen.UntilSilent(v)
 		return held
