@@ -263,6 +263,66 @@ func (s *slotless) Read(ctx context.Context, name string) (store.Entry, error) {
 	return s.Store.Read(ctx, name)
 }
 
+// No slot answers, and each job waits behind the one that tries: nobody is known to have a slot.
+func TestGroupOfSlotsThatHang(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		s := &faultyStore{Store: c.store}
+		s.meets(func(op, name string) error {
+			err := slotsFail(errNetwork)(op, name)
+			if err != nil {
+				time.Sleep(2 * time.Second)
+			}
+			return err
+		}, nil)
+		r := c.replica("a", inGroup(2, "* * * * *", 0)...)
+		r.Groups, r.Store = map[string]int{"imports": 4}, s
+		c.launch(r)
+		until(time.Minute + time.Second)
+		for i := range 5 {
+			_, err := r.RunNow(c.within(30*time.Second), "import-1", fmt.Sprint("now-", i))
+			if wantError(t, err, "no slot of the group imports can be used"); errors.Is(err, store.ErrHeld) {
+				t.Errorf("%s: %v", sinceMidnight(), err)
+			}
+			time.Sleep(1300 * time.Millisecond)
+		}
+		until(4*time.Minute + 30*time.Second)
+		s.meets(nil, nil)
+		until(6*time.Minute + 30*time.Second)
+		for _, job := range []string{"import-0", "import-1"} {
+			if got := fmt.Sprint(c.outcomes(job)); !strings.Contains(got, "missed") || strings.Contains(got, "imports") {
+				t.Errorf("%s: %s", job, got)
+			}
+		}
+	})
+}
+
+// A call ends in the hold-off of its slot. The next one waits until the lease of that has expired, with few looks.
+func TestGroupAfterCallThatHeldOff(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
+		until(time.Hour + time.Minute)
+		a.kill()
+		if err := c.store.Break(t.Context(), "soloist/0-group-imports", 0); err != nil {
+			t.Fatal(err)
+		}
+		other := named("other", work("2 * * * *", time.Second))
+		other.Group = "imports"
+		b := c.replica("b", other)
+		b.Groups = map[string]int{"imports": 1}
+		until(2*time.Hour + time.Minute)
+		b.wake()
+		until(2*time.Hour + 2*time.Minute)
+		_, err := b.RunDue(c.within(5*time.Second), soloist.Wake{})
+		wantError(t, err, "no slot of the group imports", "did not expire by itself", "deadline")
+		if _, err := b.RunDue(c.within(time.Minute), soloist.Wake{}); err != nil {
+			t.Error(err)
+		}
+		if n := b.tap.counts()["read"]; c.countOf("other") != 1 || n > 40 {
+			t.Errorf("%d runs after %d reads", c.countOf("other"), n)
+		}
+	})
+}
+
 // One of two slots fails, and no job waits for it.
 func TestGroupPassesOverSlotThatFails(t *testing.T) {
 	inCluster(t, func(c *cluster) {

@@ -224,8 +224,33 @@ func TestBrokenLockOfCallersWithLittleTime(t *testing.T) {
 		}
 		l := c.replica("b").Lock("x")
 		l.Lease = D
+		err := l.Do(c.within(10*time.Second), func(context.Context, *soloist.Run) error { return nil })
+		wantError(t, err, "did not expire by itself", "deadline")
 		if begun := c.tries(l, 100, 10*time.Second); begun < 95 {
 			t.Errorf("%d of 100 calls were begun", begun)
+		}
+	})
+}
+
+// A call of TryDo ends in its hold-off. Until its lease has expired the next one waits, and does not say that the dead holder holds it.
+func TestTryDoAfterCallThatHeldOff(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		defer c.holderDies("x").Wait()
+		if err := c.store.Break(t.Context(), "soloist/0-lock-x", 0); err != nil {
+			t.Fatal(err)
+		}
+		l := c.replica("b").Lock("x")
+		l.Lease = D
+		try := func(d time.Duration) error {
+			return l.TryDo(c.within(d), func(context.Context, *soloist.Run) error { return nil })
+		}
+		wantError(t, try(5*time.Second), "did not expire by itself")
+		if err := try(time.Second); errors.Is(err, store.ErrHeld) || !strings.Contains(err.Error(), "has yet to expire") {
+			t.Errorf("under the lease of the first call: %v", err)
+		}
+		begin := time.Now()
+		if err := try(time.Minute); err != nil || time.Since(begin) > D+D/6 {
+			t.Errorf("after %s: %v", time.Since(begin), err)
 		}
 	})
 }

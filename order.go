@@ -161,8 +161,8 @@ func (s *Scheduler) checkOrder(o *Order, r *runner.Runner) error {
 // still knows is not run again: RunNow returns its outcome. A request that was ordered, and is
 // known by [Scheduler.Control], is not run again either: RunNow returns an error if its outcome has
 // left the record. If the orders cannot be read, it waits, as for the record. A job whose Timeout is longer than
-// what the deadline of ctx leaves is not started. [ErrHeld]: another replica runs the job, or
-// its tick has to be run again first. If ctx ends before the run has begun, the request stays
+// what the deadline of ctx leaves is not started. [ErrHeld]: another replica runs the job or has its lease, its group
+// has no free slot, or its tick has to be run again first. If ctx ends before the run has begun, the request stays
 // unknown and may be made again. If the run was over and its outcome could not be written, the
 // error says whether it was refused, as another replica had settled the run, or not confirmed,
 // as the store did not answer.

@@ -86,6 +86,27 @@ func TestCallTooShortForFirstRun(t *testing.T) {
 	})
 }
 
+// A client has the lease and claims nothing. A call that ends meanwhile says so, also if it is shorter than what shows that the
+// client is no replica.
+func TestShortCallUnderLeaseWithoutClaim(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@hourly", 0)
+		c.replica("a", job).wake()
+		until(time.Hour)
+		e, err := c.store.Read(t.Context(), "soloist/work")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.store.Lease("soloist/work", "00000000-0000-4000-8000-000000000000").Acquire(t.Context(), D, e.ETag); err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.replica("b", job).RunNow(c.within(5*time.Second), "work", "now")
+		wantError(t, err, "leased, not claimed yet", "deadline")
+		_, err = c.replica("c", job).RunDue(c.within(5*time.Second), soloist.Wake{})
+		wantError(t, err, "leased, not claimed yet", "deadline")
+	})
+}
+
 // A claim that is not confirmed is no success.
 func TestRunDueTellsFailedClaim(t *testing.T) {
 	inCluster(t, func(c *cluster) {

@@ -82,7 +82,7 @@ func (m *Mutex) until(ctx context.Context, patience time.Duration, t *try, last 
 		case len(held) > 0:
 			last = held[0]
 			m.stint.end()
-		case errors.Is(err, runner.ErrNotBegun):
+		case errors.Is(err, runner.ErrNotBegun), errors.Is(err, runner.ErrTrying):
 			last = err
 		case ctx.Err() == nil && (patience < forEver || !runner.Passing(err)):
 			return err

@@ -34,21 +34,24 @@ func (r *Runner) acquireInGroup(ctx context.Context, c *call, a plan.Action) (re
 	case got:
 		return rest
 	case ctx.Err() != nil:
+		if err != nil {
+			c.short = r.noSlot(err)
+		}
 		return r.readAgain(0)
-	case err == nil || errors.Is(err, store.ErrHeld) || errors.Is(err, ErrTrying): // the job that tries reports what keeps it from the slot
+	case errors.Is(err, store.ErrHeld), errors.Is(err, ErrTrying): // the job that tries reports what keeps it from the slot
 		if _, seen := errors.AsType[*HeldError](err); seen { // in a record, and not by another goroutine
 			r.reached()
 			r.note(nil)
 		}
 		if store.BackfillOf(next.Record.Run.Request) == 0 { // a backfill yields
-			r.waits(c, next.Record.Run.Tick)
+			r.waits(c, next.Record.Run.Tick, err)
 		}
 		if c.request == "" && !r.view.rec.MayRun() && r.job.Policy.UntilTell(&r.view.rec, r.now(), r.orders()) <= 0 {
 			r.tellLate(ctx, 0)
 		}
 		return r.readAgain(0)
 	}
-	err = fmt.Errorf("no slot of the group %s can be used: %w", r.job.Policy.Group, err)
+	err = r.noSlot(err)
 	if c.request != "" { // who asks decides whether to ask again
 		c.slot.full = err
 	}
@@ -100,9 +103,14 @@ func (r *Runner) groupPatience(c *call) time.Duration {
 	return groupPatience
 }
 
-// waits notes that the group had no free slot for a tick, or for a manual run.
-func (r *Runner) waits(c *call, tick time.Time) {
+// waits notes that a tick, or a manual run, waits for a slot. If others are known to have the slots, the group is the reason of a
+// tick that is not run in its time.
+func (r *Runner) waits(c *call, tick time.Time, err error) {
 	c.again = true
+	if !errors.Is(err, store.ErrHeld) {
+		c.slot.full = r.noSlot(ErrTrying) // without the deadline of err, which is not that of the caller
+		return
+	}
 	c.slot.full = busyError(fmt.Sprintf("the group %s has no free slot", r.job.Policy.Group))
 	r.detail("the group of the job has no free slot", nil)
 	if c.request != "" {
@@ -113,4 +121,9 @@ func (r *Runner) waits(c *call, tick time.Time) {
 		w.From = tick.Add(-1)
 	}
 	w.To = tick
+}
+
+// noSlot is the error of a call that got no slot, though no other is known to hold all of them.
+func (r *Runner) noSlot(err error) error {
+	return fmt.Errorf("no slot of the group %s can be used: %w", r.job.Policy.Group, err)
 }

@@ -42,8 +42,8 @@ func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session
 	defer c.hasStarted() // or will not start
 	v := r.decideBy(c)
 	if wait := r.job.Policy.HoldOff(v, &r.view.seen); wait > 0 && !r.holdOff(stop, s, wait) {
-		c.endedBefore(fmt.Sprintf("the last lease did not expire by itself, so its holder may still work: a run begins %s later at the earliest",
-			wait.Round(time.Second)))
+		c.endedBefore(stop, fmt.Sprintf("the last lease did not expire by itself, so its holder may still work: "+
+			"a run begins %s later at the earliest", wait.Round(time.Second)))
 		return r.leave(ctx, stop, c, s), false
 	}
 	if c.ahead.IsZero() && !r.stillFits(ctx, c, &v) {
@@ -140,9 +140,7 @@ func (r *Runner) decide(stop context.Context, c *call, s *lease.Session, v plan.
 	}
 	now, ok := s.WaitPast(stop, r.existed(s).Add(time.Second))
 	if !ok {
-		if stop.Err() != nil { // after the loss of its lease a call goes on
-			c.endedBefore("the job has never run: its first run begins up to two seconds after a call has acquired the lease")
-		}
+		c.endedBefore(stop, "the job has never run: its first run begins up to two seconds after a call has acquired the lease")
 		return plan.Claim{}, false
 	}
 	v.Now = r.now()

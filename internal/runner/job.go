@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -162,7 +163,7 @@ type call struct {
 	again  bool            // RunDue must step once more, as this step left something unfinished that is due now
 	ran    []store.Outcome // what was run here, in order
 	holder string          // the other replica that runs the job now, as far as known
-	short  error           // why a tick that is due was not started: too little time is left
+	short  error           // why what is due was not started: too little time is left, or a client has the lease and claims nothing
 	undone error           // why this call claimed something and wrote no outcome for it, or could not wait until it may claim
 }
 
@@ -179,9 +180,10 @@ func (c *call) queuesNext() bool { return c.claims == plan.NoBackfill && len(c.r
 // isFirst reports whether the call has run one tick, and not yet a tick that waited for that.
 func (c *call) isFirst() bool { return len(c.ran) == 1 }
 
-// endedBefore notes that a call of RunDue or RunNow has ended before it could claim anything. The next one needs more time.
-func (c *call) endedBefore(what string) {
-	if c.bounded && c.take == nil {
+// endedBefore notes that a call which ends some time has ended before it could claim anything. The next one needs more time.
+// After the loss of its lease a call goes on.
+func (c *call) endedBefore(stop context.Context, what string) {
+	if c.bounded && stop.Err() != nil {
 		c.undone = errors.Join(c.undone, fmt.Errorf("%s, and this call ended before", what))
 	}
 }

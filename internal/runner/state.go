@@ -27,6 +27,7 @@ type state struct {
 	followed     []func(rec *store.Record, settles bool, now time.Time) // by jobs: this replica has written the record
 
 	sighting atomic.Pointer[plan.Sighting] // of the last Take; nil: there was none
+	left     atomic.Pointer[leftover]      // the last one; nil: there was none
 
 	mu  sync.Mutex
 	now snapshot
@@ -66,6 +67,13 @@ type snapshot struct {
 	run   claimed   // the run that is under way here; zero: none is
 
 	unconfirmed []unconfirmed // writes of outcomes that no read has shown yet
+}
+
+// A leftover is a lease that this process has acquired and left to expire without a claim: the run that the
+// record shows is another's, and its lease is over.
+type leftover struct {
+	etag  string        // of the entry, as long as nothing is claimed
+	until time.Duration // elapsed time by which it has expired
 }
 
 // An unconfirmed is a write of outcomes that got no clear answer. The next read of the record shows

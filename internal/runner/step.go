@@ -134,7 +134,7 @@ func (r *Runner) waitFor(c *call, a plan.Action) time.Duration {
 		r.notice(true, r.occupied())
 		return r.wait(a)
 	case plan.Queue:
-		c.again = true
+		c.again, c.short = true, newHeldError(&r.view.rec, r.now())
 		r.note(nil)
 		return r.wait(a)
 	case plan.Await:
@@ -207,7 +207,11 @@ func (r *Runner) acquire(ctx context.Context, c *call, a plan.Action) time.Durat
 	if !r.now().Before(c.ahead) { // the others looked before the tick, and do not count on this replica
 		c.ahead = time.Time{}
 	}
-	return r.runWithLease(ctx, c, s)
+	rest := r.runWithLease(ctx, c, s)
+	if s.MustExpire() {
+		r.source.state.left.Store(&leftover{etag, r.client.Clock.Elapsed() + s.Length})
+	}
+	return rest
 }
 
 // clock returns what decisions need to know of the service's clock.

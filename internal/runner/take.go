@@ -42,7 +42,7 @@ func (r *Runner) Take(ctx context.Context, request string, do func(context.Conte
 		// No other caller has made the request. So this is what became of a claim that was written here
 		// and not confirmed in time.
 		err = fmt.Errorf("%w: it was %s: %s", ErrNotBegun, outcome.Status, outcome.Reason)
-	case c.undone != nil:
+	case c.undone != nil && c.take.session != nil:
 		err = fmt.Errorf("%w: %w", ErrNotBegun, err)
 	}
 	return outcome, err

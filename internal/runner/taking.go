@@ -16,6 +16,9 @@ var ErrNotBegun = errors.New("it was claimed and not begun")
 // the lease, or to wait for a holder.
 var ErrTrying = errors.New("another call of this process still tries to take it")
 
+// errToExpire is the error of a call that finds a lease which an earlier one of its process has left to expire; see leftover.
+var errToExpire = fmt.Errorf("%w, or has ended before it could claim, and its lease has yet to expire", ErrTrying)
+
 // ErrUnsettled is what Bar returns if it cannot judge a record whose last run has no outcome.
 var ErrUnsettled = errors.New("its last run has no outcome yet")
 
@@ -104,14 +107,6 @@ func (t *taking) lost() {
 	if t != nil {
 		t.behind = true
 	}
-}
-
-// held returns the error for a lease that another holder has, who has not claimed yet.
-func (t *taking) held(rec *store.Record, now time.Time) error {
-	if t == nil {
-		return nil
-	}
-	return newHeldError(rec, now)
 }
 
 // outrun returns the error for a lease that another replica was first to acquire. The record is from before that.

@@ -59,9 +59,10 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 				return store.Outcome{}, err
 			}
 			silent := r.view.seen.Silent(r.decideBy(c))
+			c.short = nil
 			if r.view.entry.State.Live() && !silent { // its holder is about to claim, or died before it could
-				if err = c.take.held(&r.view.rec, r.now()); err != nil {
-					return store.Outcome{}, err
+				if c.short = newHeldError(&r.view.rec, r.now()); c.take != nil {
+					return store.Outcome{}, c.short
 				}
 				if err = r.occupied(); err != nil {
 					return store.Outcome{}, err
@@ -91,7 +92,7 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 		}
 		lease.Sleep(ctx, wait)
 	}
-	return store.Outcome{}, errors.Join(cmp.Or(r.source.state.lastErr(), err), context.Cause(ctx))
+	return store.Outcome{}, errors.Join(cmp.Or(r.source.state.lastErr(), c.short, err), context.Cause(ctx))
 }
 
 // readAll reads the entry, and the orders if what is known of them is too old: the request may
@@ -121,6 +122,10 @@ func (r *Runner) hindered(ctx context.Context, c *call) error {
 		return errors.New("a replica that started later has another schedule for this job: ask that replica")
 	}
 	if rec.MayRun() && v.State.Live() && !r.view.seen.Silent(v) {
+		// The lease is over for whom the record names. Its successor may begin once that of an earlier call here has expired.
+		if left := r.source.state.left.Load(); left != nil && left.etag == v.ETag && r.client.Clock.Elapsed() < left.until {
+			return &passingError{errToExpire}
+		}
 		held := newHeldError(rec, r.now())
 		held.Silent = r.view.seen.UntilSilent(v)
 		return held
