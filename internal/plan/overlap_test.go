@@ -86,6 +86,7 @@ func TestReplacedBy(t *testing.T) {
 		"one":                  {p: Policy{Overlap: QueueOne}, now: "00:00:51"},
 		"by hand":              {request: "anna", now: "00:00:51"},
 		"paused":               {control: pausedFrom("00:00:25"), now: "00:00:51"},
+		"due before a pause":   {control: pausedFrom("00:00:35"), now: "00:00:37"},
 		"a tick of a pause":    {control: store.JobControl{Pauses: []store.Span{{From: clockTime("00:00:25"), To: clockTime("00:00:35")}}}, now: "00:00:37"},
 		"a tick after a pause": {control: store.JobControl{Pauses: []store.Span{{From: clockTime("00:00:25"), To: clockTime("00:00:35")}}}, now: "00:00:41", want: "00:00:40"},
 		"the program pauses":   {p: Policy{Overlap: Replace, Paused: true}, now: "00:00:51"},
