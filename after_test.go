@@ -503,7 +503,7 @@ func (s *lamed) Lease(name, id string) store.Lease {
 	return s.Memory.Lease(name, id)
 }
 
-// That a predecessor cannot be read is told once, and so is its end.
+// A predecessor that cannot be read is reported once, and so is the end of that.
 func TestUnreadablePredecessorIsToldOnce(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		imports := importing("0 1 * * *", 10*time.Minute)
@@ -534,7 +534,7 @@ func TestUnreadablePredecessorIsToldOnce(t *testing.T) {
 	})
 }
 
-// A run of the predecessor has stalled and does not return: its outcome is known at once all the same.
+// A run of the predecessor has stalled and does not return: its outcome is known at once.
 func TestFollowerOfStalledRunOfItsOwnReplica(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		imports := named("import", doing("0 1 * * *", func(context.Context, *soloist.Run) error {

@@ -454,7 +454,7 @@ func TestCallThatWaitsInVainForRunOfFollower(t *testing.T) {
 	})
 }
 
-// A loop that drives a follower hears of the job before it, so no call waits for it.
+// A loop that drives a follower learns of the outcomes of the job before it, so no call waits for it.
 func TestCallWaitsForNoLoop(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		r := c.start("a", importing("*/10 * * * *", time.Second), following("report", "import", 15*time.Minute))

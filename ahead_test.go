@@ -415,7 +415,7 @@ func TestYoungerDefinitionOfKeptLease(t *testing.T) {
 	}
 }
 
-// An order to run by hand after a stop does not keep the holder from the tick that the others expect
+// An order for a manual run after a stop does not keep the holder from the tick that the others expect
 // it to run.
 func TestOrderAfterStop(t *testing.T) {
 	inBothModes(t, func(t *testing.T, c *cluster, claims bool) {

@@ -431,7 +431,7 @@ func TestBackfillOfShards(t *testing.T) {
 	})
 }
 
-// A run of a backfill takes a slot of the group of its job, and a tick that waits for one is told so.
+// A run of a backfill takes a slot of the group of its job, and a tick that waits for one has that as its reason.
 func TestBackfillInGroup(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		one, other := work("@every 1m", 5*time.Second), named("other", work("@every 1m", 20*time.Second))

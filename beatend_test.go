@@ -332,7 +332,7 @@ func TestBrokenShortLeaseIsTold(t *testing.T) {
 	}
 }
 
-// The outcome of a run whose runner died tells no unlock, also if another replica has broken its lease and died then.
+// The outcome of a run whose runner died names no unlock, also if another replica has broken its lease and then died.
 func TestDeadHolderOfShortLeaseIsNotToldAsUnlocked(t *testing.T) {
 	for _, length := range []time.Duration{time.Second, 3 * time.Second} {
 		for after := range 8 {
