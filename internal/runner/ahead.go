@@ -1,10 +1,8 @@
 package runner
 
 import (
-	"context"
 	"time"
 
-	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/store"
 )
@@ -96,22 +94,22 @@ const raceOver = 100 * time.Millisecond
 // holds: the next tick is so near that it would acquire the lease again at once. Once a
 // lease's length has passed it releases the lease anyway, and lets others be first:
 // a replica with another definition, or a manual run, may wait for it.
-func (r *Runner) keeps(stop context.Context, c *call, s *lease.Session) (tick time.Time, ok bool) {
-	p, v := &r.job.Policy, r.decideBy(c)
-	next := p.NextTick(&r.view.rec)
+func (h *hold) keeps() (tick time.Time, ok bool) {
+	p, c, s, v := &h.job.Policy, h.call, h.session, h.decideBy(h.call)
+	next := p.NextTick(&h.view.rec)
 	if _, todo := p.Claim(v); todo || next.IsZero() || next.Sub(v.Now) > p.Lead() || p.PausedAt(v) {
 		return time.Time{}, false
 	}
 	// Between two runs there is no beat, so the lease of a holder that dies would have to expire.
-	if p.Beat > 0 || c.bounded || !r.mayActAhead() || stop.Err() != nil || r.view.rec.Run.Status == store.Stalled || r.replica.degraded() != nil || !s.Reusable() {
+	if p.Beat > 0 || c.bounded || !h.mayActAhead() || h.stop.Err() != nil || h.view.rec.Run.Status == store.Stalled || h.replica.degraded() != nil || !s.Reusable() {
 		return time.Time{}, false
 	}
-	if s.Age() > s.Length || r.replica.jobs.load.cedes(r.client.Jitter) {
+	if s.Age() > s.Length || h.replica.jobs.load.cedes(h.client.Jitter) {
 		cede := p.Cede()
 		if next.Sub(v.Now) < cede*3/2 { // the lease has to be free for a moment
 			cede /= 8
 		}
-		r.view.lead = lead{tick: next, last: true, d: cede, grab: cede}
+		h.view.lead = lead{tick: next, last: true, d: cede, grab: cede}
 		return time.Time{}, false
 	}
 	s.Reopen()

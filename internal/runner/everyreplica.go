@@ -131,7 +131,7 @@ func (r *Runner) earlyHere(wake Wake) time.Duration {
 func (r *Runner) runHere(ctx context.Context, c *call, tick time.Time) {
 	r.source.setBusy(true)
 	defer r.source.setBusy(false)
-	a := r.attempt(ctx, tick, 1, 0, c.request, c.hasStarted)
+	a := r.attempt(ctx, tick, 1, 0, c.request, func() {})
 	a.Under.Around = r.around(tick, r.source.state.get().succeeded)
 	if c.bounded {
 		a.Under.Until, _ = ctx.Deadline()

@@ -26,12 +26,12 @@ func (r *Runner) hasTime(ctx context.Context, c *call, v *plan.View) bool {
 
 // stillFits is hasTime after a hold-off, which may have taken most of what was left of
 // the call.
-func (r *Runner) stillFits(ctx context.Context, c *call, v *plan.View) bool {
-	if c.request != "" {
-		return r.fits(ctx, c) == nil
+func (h *hold) stillFits(v *plan.View) bool {
+	if h.call.request != "" {
+		return h.fits(h.ctx, h.call) == nil
 	}
-	v.Now = r.now()
-	return r.hasTime(ctx, c, v)
+	v.Now = h.now()
+	return h.hasTime(h.ctx, h.call, v)
 }
 
 // fits returns why this call of RunDue or RunNow must not start a run: the job's

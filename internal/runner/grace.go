@@ -23,15 +23,3 @@ func (r *Runner) alone() func(context.Context) bool {
 	}
 	return nil
 }
-
-// graceLeft returns for how long a run may go on if the replica is to stop. A run that begins
-// after the stop has what is left of the grace.
-func (r *Runner) graceLeft(stop context.Context, c *call) time.Duration {
-	hand, grace := c.hand, r.grace()
-	if stop.Err() == nil || hand == nil {
-		return grace
-	}
-	now := r.client.Clock.Elapsed()
-	hand.at.CompareAndSwap(0, int64(now))
-	return max(0, grace-(now-time.Duration(hand.at.Load())))
-}

@@ -1,19 +1,32 @@
 package runner
 
-import "context"
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
 
-// stoppable returns a context that ends when the replica stops or when StepDown is
+// A handover lets StepDown end what runs here under a lease, and wait for that.
+type handover struct {
+	stop  func()
+	over  chan struct{} // closed when the lease is given up
+	heed  chan struct{} // has room for one: an order has come, or is over
+	at    atomic.Int64  // elapsed time when the stop came, in nanoseconds; zero: it has not
+	ended bool          // the lease is given up; guarded by the state
+}
+
+// stoppable makes the context that ends when the replica stops or when StepDown is
 // called. The caller must call done when it has given up the lease: StepDown waits for
 // that.
-func (r *Runner) stoppable(ctx context.Context, c *call) (stop context.Context, done func()) {
-	stop, cancel := context.WithCancel(ctx)
+func (h *hold) stoppable() (done func()) {
+	stop, cancel := context.WithCancel(h.ctx)
 	hand := &handover{stop: cancel, over: make(chan struct{}), heed: make(chan struct{}, 1)}
-	undo := context.AfterFunc(stop, func() { hand.at.CompareAndSwap(0, int64(r.client.Clock.Elapsed())) })
-	c.hand = hand
+	undo := context.AfterFunc(stop, func() { hand.at.CompareAndSwap(0, int64(h.client.Clock.Elapsed())) })
+	h.stop, h.hand = stop, hand
 	var before *handover // of the loop, if this is a manual run in parallel
-	r.source.state.set(func(n *snapshot) { before, n.hand = n.hand, hand })
-	return stop, func() {
-		r.source.state.set(func(n *snapshot) {
+	h.source.state.set(func(n *snapshot) { before, n.hand = n.hand, hand })
+	return func() {
+		h.source.state.set(func(n *snapshot) {
 			hand.ended = true
 			if n.hand != hand { // a manual run in parallel has put its own there
 				return
@@ -26,6 +39,18 @@ func (r *Runner) stoppable(ctx context.Context, c *call) (stop context.Context, 
 		cancel()
 		close(hand.over)
 	}
+}
+
+// graceLeft returns for how long a run may go on if the replica is to stop. A run that begins
+// after the stop has what is left of the grace.
+func (h *hold) graceLeft() time.Duration {
+	grace := h.grace()
+	if h.stop.Err() == nil {
+		return grace
+	}
+	now := h.client.Clock.Elapsed()
+	h.hand.at.CompareAndSwap(0, int64(now))
+	return max(0, grace-(now-time.Duration(h.hand.at.Load())))
 }
 
 // StepDown hands over what this replica runs of the job, as a stop would. It returns

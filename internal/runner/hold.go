@@ -15,20 +15,35 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// runWithLease does what is due under a lease that is being renewed. It returns
+// A hold is one time under a lease, from its acquisition until it is released or left to expire.
+// It belongs to the goroutine of the runner.
+type hold struct {
+	*Runner
+	ctx     context.Context // of the step
+	stop    context.Context // ends with ctx, and when StepDown is called
+	hand    *handover       // what may end the run, or hurry it
+	call    *call
+	session *lease.Session
+
+	before    store.Record  // without the claim of this pass; takeBack restores it
+	claimedAt time.Duration // elapsed time when the claim was drafted
+	started   func()        // the run is about to start, and counts in the starts of the replica; nil: it does not
+}
+
+// underLease does what is due under a lease that is being renewed. It returns
 // how long this replica then leaves the job alone. The deferred calls come in this
 // order: the renewals end, then the context of the session, then StepDown returns.
-func (r *Runner) runWithLease(ctx context.Context, c *call, s *lease.Session) time.Duration {
+func underLease(ctx context.Context, r *Runner, c *call, s *lease.Session) time.Duration {
 	r.source.setBusy(true)
 	defer r.source.setBusy(false)
-	stop, done := r.stoppable(ctx, c)
-	defer done()
+	h := &hold{Runner: r, ctx: ctx, call: c, session: s}
+	defer h.stoppable()()
 	defer r.run.Store(nil)
 	defer s.Lose(nil)
 	defer s.Stop()
 	defer c.slot.bind(s)()
 	for {
-		rest, keeps := r.underLease(ctx, stop, c, s)
+		rest, keeps := h.pass()
 		if !keeps {
 			return rest
 		}
@@ -36,90 +51,82 @@ func (r *Runner) runWithLease(ctx context.Context, c *call, s *lease.Session) ti
 	}
 }
 
-// underLease holds off if need be, settles and claims in one write, runs, and writes the
-// outcome. Then it leaves the lease, or keeps it for the tick that is to come: c.ahead.
-func (r *Runner) underLease(ctx, stop context.Context, c *call, s *lease.Session) (rest time.Duration, keeps bool) {
-	defer c.hasStarted() // or will not start
-	v := r.decideBy(c)
-	if wait := r.job.Policy.HoldOff(v, &r.view.seen); wait > 0 && !r.holdOff(stop, s, wait) {
-		c.endedBefore(stop, fmt.Sprintf("the last lease did not expire by itself, so its holder may still work: "+
+// pass holds off if need be, settles and claims in one write, runs, and writes the
+// outcome. Then it leaves the lease, or keeps it for the tick that is to come: call.ahead.
+func (h *hold) pass() (rest time.Duration, keeps bool) {
+	defer h.hasStarted() // or will not start
+	c, v := h.call, h.decideBy(h.call)
+	if wait := h.job.Policy.HoldOff(v, &h.view.seen); wait > 0 && !h.holdOff(wait) {
+		c.endedBefore(h.stop, fmt.Sprintf("the last lease did not expire by itself, so its holder may still work: "+
 			"a run begins %s later at the earliest", wait.Round(time.Second)))
-		return r.leave(ctx, stop, c, s), false
+		return h.leave(), false
 	}
-	if c.ahead.IsZero() && !r.stillFits(ctx, c, &v) {
-		r.release(s)
-		return r.readAgain(maxSleep), false
+	if c.ahead.IsZero() && !h.stillFits(&v) {
+		h.release()
+		return h.readAgain(maxSleep), false
 	}
-	claim, ok, err := r.prepare(stop, c, s, v)
+	h.before = h.view.rec
+	claim, ok, err := h.prepare(v)
 	if err != nil {
-		r.lookAnew()
-		r.release(s)
-		return r.unusable(ctx.Err() != nil, err), false
+		h.lookAnew()
+		h.release()
+		return h.unusable(h.ctx.Err() != nil, err), false
 	}
 	if !ok {
-		return r.leave(ctx, stop, c, s), false
+		return h.leave(), false
 	}
-	before := r.view.rec // takeBack restores it
 	if claim.Run {
-		c.take.claims(s, &before)
+		c.take.claims(h.session, &h.before)
 	}
 	if claim.Run && !claim.Record.Run.Armed {
-		r.willStart(c)
+		h.willStart()
 	}
-	if err := r.claim(c, s, &claim); err != nil {
-		c.hasStarted()
-		r.emitNotClaimed(&claim, err)
-		if claim.Run && claim.Record.Run.Armed && !surelyNotWritten(err) && r.takeBackBriefly(ctx, s, &before) {
-			return r.leave(ctx, stop, c, s), false
+	if err := h.claim(&claim); err != nil {
+		h.hasStarted()
+		h.emitNotClaimed(&claim, err)
+		if claim.Run && claim.Record.Run.Armed && !surelyNotWritten(err) && h.takeBackBriefly() {
+			return h.leave(), false
 		}
-		return r.unclaimed(ctx, c, s, err), false
+		return h.unclaimed(err), false
 	}
-	r.reached()
+	h.reached()
 	if claim.Run {
-		r.runClaimed(ctx, stop, c, s, &before)
+		h.runClaimed()
 	}
-	if c.ahead, keeps = r.keeps(stop, c, s); keeps && claim.Run {
+	if c.ahead, keeps = h.keeps(); keeps && claim.Run {
 		return 0, true
 	}
-	return r.leave(ctx, stop, c, s), false
+	return h.leave(), false
 }
 
 // prepare returns the claim that is to be written. If the lease was acquired before a tick, it
 // waits for that tick, unless the claim may be written before it. It returns false if there is
 // nothing to claim. The error says why it cannot know what operators have ordered.
-func (r *Runner) prepare(stop context.Context, c *call, s *lease.Session, v plan.View) (claim plan.Claim, ok bool, err error) {
-	if claim, ok = r.claimAhead(stop, c, s); ok {
+func (h *hold) prepare(v plan.View) (claim plan.Claim, ok bool, err error) {
+	if claim, ok = h.claimAhead(); ok {
 		return claim, true, nil
 	}
-	if !r.due(stop, c, s) {
+	if !h.due() {
 		return claim, false, nil
 	}
-	reading := stop
-	if stop.Err() != nil { // and the tick is run anyway; see stops
-		reading = s.Context()
+	reading := h.stop
+	if h.stop.Err() != nil { // and the tick is run anyway; see stops
+		reading = h.session.Context()
 	}
-	if err = r.ordersOfDead(reading, s); err != nil {
+	if err = h.ordersOfDead(reading); err != nil {
 		return claim, false, err
 	}
-	claim, ok = r.decide(stop, c, s, v)
-	return claim, ok && (c.take.isFirst() || !r.stops(stop, c, claim.Record.Run.Tick)), nil
-}
-
-// leave releases the lease, if it may, and returns how long this replica leaves the job alone.
-func (r *Runner) leave(ctx, stop context.Context, c *call, s *lease.Session) time.Duration {
-	if !r.release(s) {
-		return r.readAgain(0)
-	}
-	return r.restAfter(ctx, stop, c)
+	claim, ok = h.decide(v)
+	return claim, ok && (h.call.take.isFirst() || !h.stops(claim.Record.Run.Tick)), nil
 }
 
 // holdOff waits for d while the lease is renewed, so that the previous holder can no
 // longer trust its own lease: an operator broke that one, or deleted the entry, and
 // the holder may not have noticed. It returns false if a stop or the loss of our lease comes
 // first.
-func (r *Runner) holdOff(stop context.Context, s *lease.Session, d time.Duration) bool {
-	r.emit(event.Event{Kind: event.HoldOff, Wait: d})
-	return lease.WaitFor(stop, s.Context(), d)
+func (h *hold) holdOff(d time.Duration) bool {
+	h.emit(event.Event{Kind: event.HoldOff, Wait: d})
+	return lease.WaitFor(h.stop, h.session.Context(), d)
 }
 
 // decide asks plan for the claim, under the lease. The clock is read again, since a
@@ -129,22 +136,23 @@ func (r *Runner) holdOff(stop context.Context, s *lease.Session, d time.Duration
 // Its first token must be larger than any token of the deleted one, which came from
 // the service's clock. So the holder waits until a second in which no older entry can
 // have been claimed, and takes the token from that second.
-func (r *Runner) decide(stop context.Context, c *call, s *lease.Session, v plan.View) (next plan.Claim, todo bool) {
-	v.Now, v.Control = r.now(), r.orders()
-	next, todo = r.job.Policy.Claim(v)
-	if !next.Run || !r.view.rec.Run.Claimed.IsZero() || s.Dated.IsZero() {
+func (h *hold) decide(v plan.View) (next plan.Claim, todo bool) {
+	v.Now, v.Control = h.now(), h.orders()
+	next, todo = h.job.Policy.Claim(v)
+	if !next.Run || !h.view.rec.Run.Claimed.IsZero() || h.session.Dated.IsZero() {
 		return next, todo
 	}
-	if c.take.begins() {
+	stop := h.stop
+	if h.call.take.begins() {
 		stop = context.WithoutCancel(stop)
 	}
-	now, ok := s.WaitPast(stop, r.existed(s).Add(time.Second))
+	now, ok := h.session.WaitPast(stop, h.existed().Add(time.Second))
 	if !ok {
-		c.endedBefore(stop, "the job has never run: its first run begins up to two seconds after a call has acquired the lease")
+		h.call.endedBefore(stop, "the job has never run: its first run begins up to two seconds after a call has acquired the lease")
 		return plan.Claim{}, false
 	}
-	v.Now = r.now()
-	next, todo = r.job.Policy.Claim(v)
+	v.Now = h.now()
+	next, todo = h.job.Policy.Claim(v)
 	if next.Run {
 		plan.Retoken(&next.Record, max(next.Record.Token, now.Truncate(time.Second).UnixMicro()))
 	}
@@ -155,30 +163,30 @@ func (r *Runner) decide(stop context.Context, c *call, s *lease.Session, v plan.
 // that an older entry of that name was deleted before: the date of the answer to the
 // acquisition, or the first that showed the ETag which was acquired. The date
 // of the creation would not do: that request may have been under way for long.
-func (r *Runner) existed(s *lease.Session) time.Time {
-	if date, ok := r.view.seen.SeenFirst(s.ETag()); ok {
-		return instant.Earlier(date, s.Dated)
+func (h *hold) existed() time.Time {
+	if date, ok := h.view.seen.SeenFirst(h.session.ETag()); ok {
+		return instant.Earlier(date, h.session.Dated)
 	}
-	return s.Dated
+	return h.session.Dated
 }
 
 // claim writes what plan decided, in one write: what becomes of older ticks, and the
 // claim of the tick that runs now. It must be confirmed before anything runs. Only then
 // does the view take it over.
-func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
-	rec := &next.Record
+func (h *hold) claim(next *plan.Claim) error {
+	rec, s := &next.Record, h.session
 	if next.Run {
-		_, claimed, known := r.client.Clock.Now()
+		_, claimed, known := h.client.Clock.Now()
 		if !known {
-			claimed = r.replica.Wall().UTC()
+			claimed = h.replica.Wall().UTC()
 		}
 		// Claimed is the latest time that the service's clock can show now. So each tick
 		// later than Claimed certainly came due under this run. Followers count thirds of
 		// the lease from Claimed, so they do not look too early.
-		rec.Run.Claimed, c.claimedAt = claimed.Truncate(time.Millisecond), r.client.Clock.Elapsed()
-		rec.Run.Replica, rec.Run.Lease = r.replica.Name, store.Seconds(s.Length)
+		rec.Run.Claimed, h.claimedAt = claimed.Truncate(time.Millisecond), h.client.Clock.Elapsed()
+		rec.Run.Replica, rec.Run.Lease = h.replica.Name, store.Seconds(s.Length)
 	}
-	late := r.judge(rec)
+	late := h.judge(rec)
 	if next.Run {
 		// A run must not start if its outcome cannot be written: it would count as the
 		// death of its runner.
@@ -187,25 +195,25 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 		}
 	}
 	// What this claim adds to the history, newest first, and to the counts of a backfill.
-	news := append(slices.Clip(rec.History[:len(rec.History)-len(r.view.rec.History)]), next.Backfilled...)
+	news := append(slices.Clip(rec.History[:len(rec.History)-len(h.view.rec.History)]), next.Backfilled...)
 	if err := s.WriteConfirmed(s.Context(), func(last *store.Record) { *last = *rec }); err != nil {
-		r.emitLate(late, err)
+		h.emitLate(late, err)
 		if len(news) > 0 && !surelyNotWritten(err) {
-			r.reportOnceRead(s, next.Claimed(), func() { r.emitNews(news) })
+			h.reportOnceRead(next.Claimed(), func() { h.emitNews(news) })
 		}
 		return err
 	}
 	written := s.Record()
 	s.RenewFrom(written.Run.Claimed)
-	r.mayWrite()
-	r.note(nil)
-	r.emitLate(late, nil)
-	r.emitClaim(&written, news, next.Run)
-	r.written(s)
-	r.leaveTo(c)
-	r.source.state.set(func(n *snapshot) { n.entry = entryHistory{created: written.Created, lease: s.Length} })
+	h.mayWrite()
+	h.note(nil)
+	h.emitLate(late, nil)
+	h.emitClaim(&written, news, next.Run)
+	h.written(s)
+	h.leaveTo(h.call)
+	h.source.state.set(func(n *snapshot) { n.entry = entryHistory{created: written.Created, lease: s.Length} })
 	// The definition that this replica has taken back is now in force.
-	r.rank.adopted = instant.Later(r.rank.adopted, r.rank.since)
+	h.rank.adopted = instant.Later(h.rank.adopted, h.rank.since)
 	return nil
 }
 
@@ -215,80 +223,89 @@ func (r *Runner) claim(c *call, s *lease.Session, next *plan.Claim) error {
 // has shown it, the claim may name a run that no replica has started: then the next read
 // that is answered decides; see freeUnanswered. A replica which may not write releases even
 // the lease over the record of a dead run: a replica that may write waits for it.
-func (r *Runner) unclaimed(ctx context.Context, c *call, s *lease.Session, err error) time.Duration {
-	r.lookAnew()
+func (h *hold) unclaimed(err error) time.Duration {
+	h.lookAnew()
 	unread := errors.Is(err, lease.ErrNotReadBack)
 	switch {
 	case unread:
-		r.denial.left = unanswered{session: s, err: err}
+		h.denial.left = unanswered{session: h.session, err: err}
 	case errors.Is(err, fs.ErrPermission):
-		r.giveBack(s)
+		h.giveBack()
 	case !errors.Is(err, store.ErrLost) || errors.Is(err, errSlotLost):
-		r.release(s)
+		h.release()
 	}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return r.standBack(err)
+		return h.standBack(err)
 	case lease.Definite(err):
-		c.again = true
-		return r.readAgain(firstLook)
+		h.call.again = true
+		return h.readAgain(firstLook)
 	// Neither the claim nor the read after it was answered: an outage.
 	case unread:
-		r.denial.doubt()
-		return r.unusable(ctx.Err() != nil, fmt.Errorf("the claim was not confirmed: %w", err))
+		h.denial.doubt()
+		return h.unusable(h.ctx.Err() != nil, fmt.Errorf("the claim was not confirmed: %w", err))
 	}
-	r.reached() // the store answered the read after the claim
-	return r.standBack(err)
+	h.reached() // the store answered the read after the claim
+	return h.standBack(err)
+}
+
+// leave releases the lease, if it may, and returns how long this replica leaves the job alone.
+func (h *hold) leave() time.Duration {
+	if !h.release() {
+		return h.readAgain(0)
+	}
+	return h.restAfter()
 }
 
 // release releases the lease, unless it must expire.
-func (r *Runner) release(s *lease.Session) bool {
-	s.Stop()
-	if s.MustExpire() {
+func (h *hold) release() bool {
+	h.session.Stop()
+	if h.session.MustExpire() {
 		return false
 	}
-	r.giveBack(s)
+	h.giveBack()
 	return true
 }
 
 // giveBack releases the lease. The view then holds what was last written, and the ETag
 // of that write, so that the next tick needs no read. The renewals must end first: a
 // renewal after the release would fail, and would look like a lost lease.
-func (r *Runner) giveBack(s *lease.Session) {
+func (h *hold) giveBack() {
+	s := h.session
 	s.Stop()
-	r.reached() // the trouble of a renewal ends with its session: no later renewal would take it back
+	h.reached() // the trouble of a renewal ends with its session: no later renewal would take it back
 	if err := s.Release(s.Context()); err != nil {
-		r.notReleased(err)
+		h.notReleased(err)
 	}
-	r.view.entry = &store.Entry{Revision: store.Revision{ETag: s.ETag()}, State: store.Available}
-	r.looked()
+	h.view.entry = &store.Entry{Revision: store.Revision{ETag: s.ETag()}, State: store.Available}
+	h.looked()
 }
 
 // restAfter returns how long this replica leaves the job alone after it had the lease.
 // A singleton that fails at once must not fail all the time. After a stall, and when
 // this replica was asked to step down, the others get the first chance. A shard that
 // is handed over, or whose lease was lost, has not failed, so that is all.
-func (r *Runner) restAfter(ctx, stop context.Context, c *call) time.Duration {
+func (h *hold) restAfter() time.Duration {
 	var pause time.Duration
 	switch {
-	case ctx.Err() != nil:
+	case h.ctx.Err() != nil:
 		return 0
-	case stop.Err() != nil && r.job.Seat != nil && !plan.HasFailed(&r.view.rec):
-		pause = r.approach()
-	case stop.Err() != nil:
-		pause = max(r.rest(), r.approach())
-	case len(c.ran) == 0: // it was never called
-	case r.view.rec.Run.Status == store.Stalled:
-		pause = max(r.rest(), r.leftToOthers())
-	case r.view.rec.Run.Status == store.Abandoned && r.job.Seat != nil:
-		pause = r.approach()
-	case !r.view.rec.MayRun():
-		pause = r.rest()
+	case h.stop.Err() != nil && h.job.Seat != nil && !plan.HasFailed(&h.view.rec):
+		pause = h.approach()
+	case h.stop.Err() != nil:
+		pause = max(h.rest(), h.approach())
+	case len(h.call.ran) == 0: // it was never called
+	case h.view.rec.Run.Status == store.Stalled:
+		pause = max(h.rest(), h.leftToOthers())
+	case h.view.rec.Run.Status == store.Abandoned && h.job.Seat != nil:
+		pause = h.approach()
+	case !h.view.rec.MayRun():
+		pause = h.rest()
 	}
 	if pause == 0 {
 		return 0
 	}
-	return r.readAgain(pause)
+	return h.readAgain(pause)
 }
 
 // rest returns the pause of a singleton. A manual run has none.

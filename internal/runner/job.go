@@ -155,10 +155,7 @@ type call struct {
 	take    *taking     // Take: what differs from RunNow; nil: nothing
 	slot    slot        // of the group of the job
 
-	hand      *handover     // while it has a lease: what may end its run, or hurry it
-	ahead     time.Time     // the tick before which the lease is acquired, or kept; zero: something is due
-	claimedAt time.Duration // elapsed time when the claim was drafted
-	started   func()        // its run is about to start, and counts in the starts of the replica; nil: it does not
+	ahead time.Time // the tick before which the lease is acquired, or kept; zero: something is due
 
 	again  bool            // RunDue must step once more, as this step left something unfinished that is due now
 	ran    []store.Outcome // what was run here, in order

@@ -61,19 +61,20 @@ func (r *Runner) tellLate(ctx context.Context, rest time.Duration) time.Duration
 
 // watchLate reports ticks that become late while this replica runs the job: no other replica can write
 // meanwhile. It returns what ends that, and waits for its end.
-func (r *Runner) watchLate(s *lease.Session) (end func()) {
-	if r.job.Policy.FinishBy == 0 {
+func (h *hold) watchLate() (end func()) {
+	if h.job.Policy.FinishBy == 0 {
 		return func() {}
 	}
+	s := h.session
 	ctx, cancel := context.WithCancel(s.Context())
 	over := make(chan struct{})
 	rec := s.Record()
-	jitter := lease.NewJitter(fmt.Sprint(r.replica.Name, r.Name(), rec.Token)) // of its own: it does not matter what else draws meanwhile
+	jitter := lease.NewJitter(fmt.Sprint(h.replica.Name, h.Name(), rec.Token)) // of its own: it does not matter what else draws meanwhile
 	go func() {
 		defer close(over)
 		for least := time.Duration(0); ; {
 			rec := s.Record()
-			wait := r.job.Policy.UntilTell(&rec, r.now(), r.orders())
+			wait := h.job.Policy.UntilTell(&rec, h.now(), h.orders())
 			// A little later, so that the writes of jobs with one schedule do not come at one time.
 			lease.Sleep(ctx, min(max(wait, least), maxSleep)+jitter.UpTo(lateSpread))
 			if ctx.Err() != nil {
@@ -84,7 +85,7 @@ func (r *Runner) watchLate(s *lease.Session) (end func()) {
 				continue
 			}
 			least = maxSleep // if the write fails
-			r.tellLateUnder(ctx, s)
+			h.tellLateUnder(ctx)
 		}
 	}()
 	return func() { cancel(); <-over }
@@ -92,14 +93,15 @@ func (r *Runner) watchLate(s *lease.Session) (end func()) {
 
 // tellLateUnder writes which ticks are late under the lease of a run. If that fails, the end of the run
 // or the next claim reports them.
-func (r *Runner) tellLateUnder(ctx context.Context, s *lease.Session) {
+func (h *hold) tellLateUnder(ctx context.Context) {
+	s := h.session
 	rec := s.Record()
-	if r.judge(&rec).Count == 0 || s.Expired() { // the next holder reports them, or did while this machine was suspended
+	if h.judge(&rec).Count == 0 || s.Expired() { // the next holder reports them, or did while this machine was suspended
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.CallTimeout())
 	defer cancel()
 	var late plan.Lateness
-	err := s.WriteOrForget(ctx, func(rec *store.Record) { late = r.tell(rec) })
-	r.emitLate(late, err)
+	err := s.WriteOrForget(ctx, func(rec *store.Record) { late = h.tell(rec) })
+	h.emitLate(late, err)
 }

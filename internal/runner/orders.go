@@ -40,19 +40,20 @@ func (r *Runner) obey() {
 
 // obeying lets operators, or a newer tick, end the run of an attempt until done is called, and keep it
 // from beginning. A manual run begins also while its job is paused.
-func (r *Runner) obeying(stop context.Context, c *call, a *supervise.Attempt, rec *store.Record) (done func()) {
+func (h *hold) obeying(a *supervise.Attempt) (done func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	a.Under.Cancelled = ctx
+	rec := &h.view.rec
 	token, fill := rec.Token, store.BackfillOf(rec.Run.Request)
 	if rec.Run.Request == "" || fill != 0 {
-		a.Under.Barred = r.barred
+		a.Under.Barred = h.barred
 	}
-	r.source.state.set(func(n *snapshot) { n.run = claimed{token, plan.AboutLast(rec), fill, cancel} })
-	r.obey() // the order may have come before the claim was known here
-	replaced := r.replacing(rec, r.now, func() error { return r.cannotFollow(stop, c) }, cancel)
+	h.source.state.set(func(n *snapshot) { n.run = claimed{token, plan.AboutLast(rec), fill, cancel} })
+	h.obey() // the order may have come before the claim was known here
+	replaced := h.replacing(rec, h.now, func() error { return h.cannotFollow(h.stop, h.call) }, cancel)
 	return func() {
 		replaced()
-		r.source.state.set(func(n *snapshot) {
+		h.source.state.set(func(n *snapshot) {
 			if n.run.token == token { // a manual run in parallel may have put its own there
 				n.run = claimed{}
 			}
@@ -66,11 +67,11 @@ var errPaused = errors.New("the job is paused")
 
 // barred returns why a run must not begin: the job was paused while the claim was written, or
 // this replica cannot know whether it was.
-func (r *Runner) barred() error {
-	if err := r.replica.Orders.Stale(); err != nil {
+func (h *hold) barred() error {
+	if err := h.replica.Orders.Stale(); err != nil {
 		return err
 	}
-	if r.job.Policy.PausedAt(r.decideBy(&call{})) {
+	if h.job.Policy.PausedAt(h.decideBy(&call{})) {
 		return errPaused
 	}
 	return nil
@@ -80,13 +81,13 @@ func (r *Runner) barred() error {
 // that was given up: an operator may have cancelled it since, which decides what becomes of it.
 // A read that fails is repeated until what is known is too old to start anything. It returns nil
 // too if a stop or the loss of the lease comes first.
-func (r *Runner) ordersOfDead(stop context.Context, s *lease.Session) error {
-	orders, again := r.replica.Orders, plan.MayBeCancelled(&r.view.rec)
+func (h *hold) ordersOfDead(stop context.Context) error {
+	orders, again := h.replica.Orders, plan.MayBeCancelled(&h.view.rec)
 	for again && !orders.Read(stop, orders.Now()) {
 		if err := orders.Stale(); err != nil {
 			return err
 		}
-		again = lease.WaitFor(stop, s.Context(), control.Again)
+		again = lease.WaitFor(stop, h.session.Context(), control.Again)
 	}
 	return nil
 }

@@ -16,51 +16,51 @@ import (
 )
 
 // runClaimed runs the claimed tick and writes its outcome, or takes the claim back if
-// a stop came first; before is the record without the claim.
-func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session, before *store.Record) {
-	rec := &r.view.rec
+// a stop came first.
+func (h *hold) runClaimed() {
+	c, s, rec := h.call, h.session, &h.view.rec
 	if plan.Several(rec) {
-		r.runSeveral(ctx, stop, c, s, before)
+		runSeveral(h)
 		return
 	}
-	a := r.attempt(stop, rec.Run.Tick, rec.Run.Attempt, rec.Token, rec.Run.Request, c.hasStarted)
-	told := &notices{session: s, policy: &r.job.Policy, clock: r.client.Clock, orders: r.orders, settled: r.settled, precede: r.precede, history: rec.History}
+	a := h.attempt(h.stop, rec.Run.Tick, rec.Run.Attempt, rec.Token, rec.Run.Request, h.hasStarted)
+	told := h.notices()
 	a.Under.Lease, a.Under.Record = s, told
-	a.Under.Around = r.aroundOf(rec, rec.Run.Tick)
+	a.Under.Around = h.aroundOf(rec, rec.Run.Tick)
 	if c.bounded {
-		a.Under.Until, _ = stop.Deadline()
+		a.Under.Until, _ = h.stop.Deadline()
 	}
 	// The stop came while the claim was written. Nothing may start after a stop.
-	if r.stops(stop, c, rec.Run.Tick) {
+	if h.stops(rec.Run.Tick) {
 		if c.take.isFirst() { // the entry has its first claim: the next one need not wait for a token
-			r.finish(ctx, c, s, a, told, r.client.Clock.Elapsed(), store.Abandoned, plan.Stopped+" before it began")
+			h.finish(a, told, h.client.Clock.Elapsed(), store.Abandoned, plan.Stopped+" before it began")
 		} else {
-			r.takeBack(ctx, c, s, before, supervise.ErrStopped, a)
+			h.takeBack(supervise.ErrStopped, a)
 		}
 		return
 	}
-	done := r.obeying(stop, c, a, rec)
-	a.Under.Grace = r.graceLeft(stop, c)
+	done := h.obeying(a)
+	a.Under.Grace = h.graceLeft()
 	if rec.Run.Armed {
-		if err := r.awaitTick(stop, c, s, before); err != nil {
+		if err := h.awaitTick(); err != nil {
 			done()
-			r.takeBack(ctx, c, s, before, err, a)
+			h.takeBack(err, a)
 			return
 		}
-		a.Under.Grace = r.graceLeft(stop, c)
+		a.Under.Grace = h.graceLeft()
 	}
-	start := r.client.Clock.Elapsed()
-	r.source.setRunning(true)
-	endLate := r.watchLate(s)
+	start := h.client.Clock.Elapsed()
+	h.source.setRunning(true)
+	endLate := h.watchLate()
 	status, reason := a.Run()
 	endLate()
-	c.hasStarted()
+	h.hasStarted()
 	c.slot.free()
-	r.source.setRunning(false)
+	h.source.setRunning(false)
 	done()
 	switch {
 	case status == supervise.Barred:
-		r.takeBack(ctx, c, s, before, cmp.Or(r.barred(), errPaused), a)
+		h.takeBack(cmp.Or(h.barred(), errPaused), a)
 		return
 	case status == "": // nothing has run, but the record cannot be corrected without a lease
 		c.undone = fmt.Errorf("its tick %s was claimed and not run: %w", rec.Run.Tick.Format(time.RFC3339), lease.ErrNotRenewed)
@@ -69,30 +69,30 @@ func (r *Runner) runClaimed(ctx, stop context.Context, c *call, s *lease.Session
 	// The call has run out of time, and the next call has no more. So the reason must
 	// not begin with plan.Stopped: this end counts as a death, or a job that is too long
 	// for its calls would be tried forever.
-	if strings.HasPrefix(reason, plan.Stopped) && status == store.Abandoned && c.bounded && errors.Is(stop.Err(), context.DeadlineExceeded) {
+	if strings.HasPrefix(reason, plan.Stopped) && status == store.Abandoned && c.bounded && errors.Is(h.stop.Err(), context.DeadlineExceeded) {
 		reason = "out of time, " + reason
 	}
-	r.finish(ctx, c, s, a, told, start, status, reason)
+	h.finish(a, told, start, status, reason)
 }
 
 // finish writes the outcome of a run that began at start and has returned, or was never called.
-func (r *Runner) finish(ctx context.Context, c *call, s *lease.Session, a *supervise.Attempt, told *notices, start time.Duration, status store.Status, reason string) {
-	rec := &r.view.rec
-	returned := cmp.Or(a.Returned, r.client.Clock.Elapsed())
-	took, end := (returned - start).Round(time.Millisecond), r.endAt(c, returned)
-	earliest, _, _ := r.client.Clock.Now()
+func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, status store.Status, reason string) {
+	c, s, rec := h.call, h.session, &h.view.rec
+	returned := cmp.Or(a.Returned, h.client.Clock.Elapsed())
+	took, end := (returned - start).Round(time.Millisecond), h.endAt(returned)
+	earliest, _, _ := h.client.Clock.Now()
 	if status != store.Stalled && !c.bounded { // the lease is about to expire, or the call to end
-		r.replica.jobs.starts.wait(a.Under.Stop, s.Context())
+		h.replica.jobs.starts.wait(a.Under.Stop, s.Context())
 	}
 	// Finish changes the record as it was last written, which a Save or a progress
 	// note may have done since the claim.
 	var late plan.Lateness
-	err := r.confirm(ctx, c, s, func(last *store.Record) {
-		*last = r.job.Policy.Finish(last, status, reason, end, earliest, r.orders())
+	err := h.confirm(func(last *store.Record) {
+		*last = h.job.Policy.Finish(last, status, reason, end, earliest, h.orders())
 		c.take.ends(last)
-		late = r.judge(last)
+		late = h.judge(last)
 	})
-	r.emitLate(late, err)
+	h.emitLate(late, err)
 	written := s.Record()
 	outcome := plan.LastOutcome(&written, status, reason)
 	report := func() {
@@ -100,13 +100,13 @@ func (r *Runner) finish(ctx context.Context, c *call, s *lease.Session, a *super
 		told.tell(written.History)
 	}
 	if err != nil {
-		c.undone = fmt.Errorf("its tick %s has run, and %w", rec.Run.Tick.Format(time.RFC3339), r.untold(a, outcome, took, err))
+		c.undone = fmt.Errorf("its tick %s has run, and %w", rec.Run.Tick.Format(time.RFC3339), h.untold(a, outcome, took, err))
 		if mayBeApplied(err) {
-			r.reportOnceRead(s, outcome, report)
+			h.reportOnceRead(outcome, report)
 		}
 		return
 	}
-	r.written(s)
+	h.written(s)
 	c.ran = append(c.ran, outcome)
 	report()
 }
@@ -114,12 +114,12 @@ func (r *Runner) finish(ctx context.Context, c *call, s *lease.Session, a *super
 // untold reports and returns that the outcome of a run is not known to be in the record,
 // and says what happens then: a replica, perhaps this one, settles the run as one whose runner died,
 // unless the write arrives after all.
-func (r *Runner) untold(a *supervise.Attempt, outcome store.Outcome, took time.Duration, err error) error {
+func (h *hold) untold(a *supervise.Attempt, outcome store.Outcome, took time.Duration, err error) error {
 	what, next := "was not confirmed", "if it was not written, a replica settles this run as one whose runner died"
 	switch {
 	case errors.Is(err, lease.ErrNotEncoded):
 		what, next = "does not fit into the record", "shorten the record; a replica settles this run as one whose runner died"
-		r.standBack(err)
+		h.standBack(err)
 	case lease.Definite(err) && !errors.Is(err, lease.ErrNotConfirmed):
 		what, next = "was refused", "a replica settles this run"
 	}
@@ -135,8 +135,9 @@ func mayBeApplied(err error) bool {
 
 // takeBack gives up a claim whose run has not started, because of a stop or a pause, so that
 // another replica can run the tick and the attempt does not count.
-func (r *Runner) takeBack(ctx context.Context, c *call, s *lease.Session, before *store.Record, why error, all ...*supervise.Attempt) {
-	c.hasStarted()
+func (h *hold) takeBack(why error, all ...*supervise.Attempt) {
+	c := h.call
+	h.hasStarted()
 	tick, note := all[0].Info.Tick.Format(time.RFC3339), why.Error()
 	switch why {
 	case supervise.ErrStopped:
@@ -144,9 +145,9 @@ func (r *Runner) takeBack(ctx context.Context, c *call, s *lease.Session, before
 	case errPaused:
 		note = "paused"
 	}
-	err := r.confirm(ctx, c, s, func(claim *store.Record) { *claim = r.job.Policy.TakeBack(before, claim) })
+	err := h.confirm(func(claim *store.Record) { *claim = h.job.Policy.TakeBack(&h.before, claim) })
 	if err == nil {
-		r.written(s)
+		h.written(h.session)
 	}
 	for _, a := range all {
 		a.Emit(event.Event{Kind: event.TakenBack, Note: note, Err: err})
@@ -161,16 +162,17 @@ func (r *Runner) takeBack(ctx context.Context, c *call, s *lease.Session, before
 // takeBackBriefly takes back a claim that was not begun: one that was sent before its tick and got no clear answer, or one
 // of Take. It must not arrive after the lease is released: the record would name a run that no replica starts.
 // It returns false if that cannot be ruled out: then the lease has to expire.
-func (r *Runner) takeBackBriefly(ctx context.Context, s *lease.Session, before *store.Record) bool {
+func (h *hold) takeBackBriefly() bool {
+	s := h.session
 	// While the lease is renewed no other replica can run the job, so it is not tried for long.
-	trying, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*s.CallTimeout())
+	trying, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), 2*s.CallTimeout())
 	defer cancel()
-	err := s.WriteUntilKnown(trying, func(claim *store.Record) { *claim = r.job.Policy.TakeBack(before, claim) }, nil)
+	err := s.WriteUntilKnown(trying, func(claim *store.Record) { *claim = h.job.Policy.TakeBack(&h.before, claim) }, nil)
 	if err != nil {
 		return false
 	}
-	r.written(s)
-	r.mayWrite()
+	h.written(s)
+	h.mayWrite()
 	return true
 }
 
@@ -183,16 +185,17 @@ func surelyNotWritten(err error) bool {
 // gives up. Two more things end the retries. After a stop it tries no longer than the lease lasts: other replicas
 // settle the run from then on. And a call of RunDue or RunNow has to end some time: one
 // length of the lease after WriteOutcome has given up the renewals.
-func (r *Runner) confirm(ctx context.Context, c *call, s *lease.Session, outcome lease.Draft) error {
+func (h *hold) confirm(outcome lease.Draft) error {
+	s := h.session
 	// The outcome may be written after the trust has ended: the store refuses it if another
 	// replica has the lease, and accepts it otherwise.
 	writing, cancel := context.WithCancel(context.WithoutCancel(s.Context()))
 	defer cancel()
-	if c.bounded {
+	if h.call.bounded {
 		defer time.AfterFunc((lease.OutcomePatience+1)*s.Length, cancel).Stop()
 	}
-	defer context.AfterFunc(ctx, func() {
-		time.AfterFunc(max(r.client.CallTimeout(), s.Left()), cancel)
+	defer context.AfterFunc(h.ctx, func() {
+		time.AfterFunc(max(h.client.CallTimeout(), s.Left()), cancel)
 	})()
 	return s.WriteOutcome(writing, outcome)
 }
@@ -264,6 +267,11 @@ type notices struct {
 	settled func([]store.Outcome)     // reports ticks that came due under the run
 	precede func(*store.Record, bool) // notifies the job's followers of a stall
 	history []store.Outcome           // of the record, as far as its outcomes are reported
+}
+
+func (h *hold) notices() *notices {
+	return &notices{session: h.session, policy: &h.job.Policy, clock: h.client.Clock, orders: h.orders,
+		settled: h.settled, precede: h.precede, history: h.view.rec.History}
 }
 
 // Stopping implements [supervise.Record].

@@ -19,11 +19,10 @@ import (
 // A several is the runs of a claim of several ticks of a backfill, which go on in parallel under one
 // lease; see several.go of internal/plan.
 type several struct {
-	call    *call
-	session *lease.Session
-	told    *notices
-	start   time.Duration // elapsed
-	runs    []*oneOf
+	*hold
+	told  *notices
+	start time.Duration // elapsed
+	runs  []*oneOf
 
 	mu   sync.Mutex      // guards what follows, and end and told of the runs
 	left int             // runs that have not returned
@@ -40,24 +39,23 @@ type oneOf struct {
 	told   bool
 }
 
-// several returns the runs of the last claim. A call of RunDue ends them with its own end.
-func (r *Runner) several(stop context.Context, c *call, s *lease.Session) *several {
-	rec := &r.view.rec
-	g := &several{call: c, session: s}
-	g.told = &notices{session: s, policy: &r.job.Policy, clock: r.client.Clock, orders: r.orders, settled: r.settled, precede: r.precede, history: rec.History}
-	started := sync.OnceFunc(c.hasStarted)
+// newSeveral returns the runs of the last claim. A call of RunDue ends them with its own end.
+func newSeveral(h *hold) *several {
+	rec := &h.view.rec
+	g := &several{hold: h, told: h.notices()}
+	started := sync.OnceFunc(h.hasStarted)
 	for _, o := range plan.UnderWay(rec) {
-		a := r.attempt(stop, o.Tick, o.Attempt, rec.Token, rec.Run.Request, started)
-		apart := r.client.Jitter.UpTo(time.Millisecond)
-		a.Status = &overseer{r.job.Name, &source{origin: &origin{r.source.byHand}, state: r.source.state}, r.replica, func() {
-			lease.Sleep(context.WithoutCancel(stop), apart) // all have waited for one log
+		a := h.attempt(h.stop, o.Tick, o.Attempt, rec.Token, rec.Run.Request, started)
+		apart := h.client.Jitter.UpTo(time.Millisecond)
+		a.Status = &overseer{h.job.Name, &source{origin: &origin{h.source.byHand}, state: h.source.state}, h.replica, func() {
+			lease.Sleep(context.WithoutCancel(h.stop), apart) // all have waited for one log
 			started()
 		}}
-		a.Under.Lease, a.Under.Record = s, &noticesOfOne{g.told, o.Tick}
+		a.Under.Lease, a.Under.Record = h.session, &noticesOfOne{g.told, o.Tick}
 		a.Under.Beside = true
-		a.Under.Around = r.aroundOf(rec, o.Tick)
-		if c.bounded {
-			a.Under.Until, _ = stop.Deadline()
+		a.Under.Around = h.aroundOf(rec, o.Tick)
+		if h.call.bounded {
+			a.Under.Until, _ = h.stop.Deadline()
 		}
 		g.runs = append(g.runs, &oneOf{Attempt: a, apart: apart, end: plan.Ended{Tick: o.Tick}})
 	}
@@ -74,34 +72,34 @@ func (g *several) attempts() (all []*supervise.Attempt) {
 }
 
 // runSeveral is runClaimed for a claim of several ticks.
-func (r *Runner) runSeveral(ctx, stop context.Context, c *call, s *lease.Session, before *store.Record) {
-	g := r.several(stop, c, s)
+func runSeveral(h *hold) {
+	g := newSeveral(h)
 	all := g.attempts()
-	if r.stops(stop, c, r.view.rec.Run.Tick) {
-		r.takeBack(ctx, c, s, before, supervise.ErrStopped, all...)
+	if h.stops(h.view.rec.Run.Tick) {
+		h.takeBack(supervise.ErrStopped, all...)
 		return
 	}
 	first := all[0]
-	done := r.obeying(stop, c, first, &r.view.rec)
+	done := h.obeying(first)
 	var one sync.Mutex // barred looks at the view
 	barred := func() error {
 		one.Lock()
 		defer one.Unlock()
-		return r.barred()
+		return h.barred()
 	}
 	for _, a := range all {
-		obey(first.Under.Cancelled, a.Under, barred, r.graceLeft(stop, c))
+		obey(first.Under.Cancelled, a.Under, barred, h.graceLeft())
 	}
-	g.start = r.client.Clock.Elapsed()
-	endLate := r.watchLate(s)
+	g.start = h.client.Clock.Elapsed()
+	endLate := h.watchLate()
 	var wait sync.WaitGroup
 	for _, one := range g.runs {
-		wait.Go(func() { r.runOne(stop, g, one) })
+		wait.Go(func() { g.run(one) })
 	}
 	wait.Wait()
 	endLate()
-	c.hasStarted()
-	c.slot.free()
+	h.hasStarted()
+	h.call.slot.free()
 	done()
 	var began, lost bool
 	for _, one := range g.runs {
@@ -109,11 +107,11 @@ func (r *Runner) runSeveral(ctx, stop context.Context, c *call, s *lease.Session
 	}
 	switch {
 	case began:
-		r.finishSeveral(ctx, stop, g)
+		g.finish()
 	case lost: // nothing has run, but the record cannot be corrected without a lease
-		c.undone = fmt.Errorf("its tick %s and those beside it were claimed and not run: %w", first.Info.Tick.Format(time.RFC3339), lease.ErrNotRenewed)
+		h.call.undone = fmt.Errorf("its tick %s and those beside it were claimed and not run: %w", first.Info.Tick.Format(time.RFC3339), lease.ErrNotRenewed)
 	default:
-		r.takeBack(ctx, c, s, before, cmp.Or(r.barred(), errPaused), all...)
+		h.takeBack(cmp.Or(h.barred(), errPaused), all...)
 	}
 }
 
@@ -122,22 +120,22 @@ func obey(cancelled context.Context, c *supervise.Conditions, barred func() erro
 	c.Cancelled, c.Barred, c.Grace = cancelled, barred, grace
 }
 
-// runOne runs one of the ticks, and notes its outcome in the record unless it is the last to return. That is one write,
+// run runs one of the ticks, and notes its outcome in the record unless it is the last to return. That is one write,
 // which is not repeated: the next one has the outcome too, and at the latest the write of the end.
-func (r *Runner) runOne(stop context.Context, g *several, one *oneOf) {
-	lease.Sleep(context.WithoutCancel(stop), one.apart)
-	r.source.setRunning(true)
+func (g *several) run(one *oneOf) {
+	lease.Sleep(context.WithoutCancel(g.stop), one.apart)
+	g.source.setRunning(true)
 	status, reason := one.Run()
-	r.source.setRunning(false)
-	lease.Sleep(context.WithoutCancel(stop), one.apart)
-	if strings.HasPrefix(reason, plan.Stopped) && status == store.Abandoned && g.call.bounded && errors.Is(stop.Err(), context.DeadlineExceeded) {
+	g.source.setRunning(false)
+	lease.Sleep(context.WithoutCancel(g.stop), one.apart)
+	if strings.HasPrefix(reason, plan.Stopped) && status == store.Abandoned && g.call.bounded && errors.Is(g.stop.Err(), context.DeadlineExceeded) {
 		reason = "out of time, " + reason // this end counts as a death; see runClaimed
 	}
-	returned := cmp.Or(one.Returned, r.client.Clock.Elapsed())
+	returned := cmp.Or(one.Returned, g.client.Clock.Elapsed())
 	g.mu.Lock()
 	one.status, one.took = status, (returned - g.start).Round(time.Millisecond)
 	if status != "" && status != supervise.Barred {
-		one.end = plan.Ended{Tick: one.Info.Tick, Status: status, Reason: reason, End: r.endAt(g.call, returned)}
+		one.end = plan.Ended{Tick: one.Info.Tick, Status: status, Reason: reason, End: g.endAt(returned)}
 	}
 	g.left--
 	last, ended := g.left == 0, g.ended()
@@ -146,18 +144,18 @@ func (r *Runner) runOne(stop context.Context, g *several, one *oneOf) {
 		return
 	}
 	// Those that have not begun are left to the last write: until then they are of this claim.
-	policy, report := &r.job.Policy, func() { r.tellEnded(g, ended) }
+	policy, report := &g.job.Policy, func() { g.tellEnded(ended) }
 	if err := g.told.once(func(last *store.Record) { policy.End(last, ended...) }); err == nil {
 		report()
 	} else if !surelyNotWritten(err) {
-		r.reportOnceRead(g.session, store.Outcome{}, report)
+		g.reportOnceRead(store.Outcome{}, report)
 	}
 }
 
 // endAt returns when a run has ended: the service's time of the claim and the time that passed since, which does not depend
 // on the wall clock.
-func (r *Runner) endAt(c *call, returned time.Duration) time.Time {
-	return r.view.rec.Run.Claimed.Add((returned - c.claimedAt).Round(time.Millisecond))
+func (h *hold) endAt(returned time.Duration) time.Time {
+	return h.view.rec.Run.Claimed.Add((returned - h.claimedAt).Round(time.Millisecond))
 }
 
 // ended returns how the runs have ended that have begun and returned. The caller holds mu.
@@ -171,7 +169,7 @@ func (g *several) ended() (all []plan.Ended) {
 }
 
 // tellEnded reports the outcomes that are in the record, each once.
-func (r *Runner) tellEnded(g *several, written []plan.Ended) {
+func (g *several) tellEnded(written []plan.Ended) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	rec := g.session.Record()
@@ -195,42 +193,42 @@ func (g *several) addToCall() {
 	g.call.ran = append(g.call.ran, g.ran...)
 }
 
-// finishSeveral writes the end of the claim, with the outcomes that are not in the record yet.
-func (r *Runner) finishSeveral(ctx, stop context.Context, g *several) {
+// finish writes the end of the claim, with the outcomes that are not in the record yet.
+func (g *several) finish() {
 	c, stalled := g.call, false
 	var all []plan.Ended
 	for _, one := range g.runs {
 		all, stalled = append(all, one.end), stalled || one.end.Status == store.Stalled
 	}
-	if !stalled && !c.bounded { // see Runner.finish
-		r.replica.jobs.starts.wait(stop, g.session.Context())
+	if !stalled && !c.bounded { // see hold.finish
+		g.replica.jobs.starts.wait(g.stop, g.session.Context())
 	}
-	end := r.endAt(c, r.client.Clock.Elapsed())
+	end := g.endAt(g.client.Clock.Elapsed())
 	var late plan.Lateness
-	err := r.confirm(ctx, c, g.session, func(last *store.Record) {
-		*last = r.job.Policy.FinishSeveral(last, all, end)
-		late = r.judge(last)
+	err := g.confirm(func(last *store.Record) {
+		*last = g.job.Policy.FinishSeveral(last, all, end)
+		late = g.judge(last)
 	})
-	r.emitLate(late, err)
+	g.emitLate(late, err)
 	if err != nil {
-		r.untoldOf(g, err)
+		g.untoldAll(err)
 		g.addToCall()
 		if written := g.session.Record(); mayBeApplied(err) {
-			r.reportOnceRead(g.session, plan.LastOutcome(&written, written.Run.Status, ""), func() { r.tellEnded(g, g.ended()) })
+			g.reportOnceRead(plan.LastOutcome(&written, written.Run.Status, ""), func() { g.tellEnded(g.ended()) })
 		}
 		return
 	}
-	r.written(g.session)
-	r.tellEnded(g, g.ended())
+	g.written(g.session)
+	g.tellEnded(g.ended())
 	g.addToCall()
 }
 
-// untoldOf reports which outcomes are not known to be in the record, since the last write has failed.
-func (r *Runner) untoldOf(g *several, err error) {
+// untoldAll reports which outcomes are not known to be in the record, since the last write has failed.
+func (g *several) untoldAll(err error) {
 	why := fmt.Errorf("the end was not confirmed: %w", err)
 	for _, one := range g.runs {
 		if !one.told && one.end.Status != "" {
-			why = r.untold(one.Attempt, plan.OutcomeOfSeveral(&r.view.rec, one.end, one.Info.Attempt), one.took, err)
+			why = g.untold(one.Attempt, plan.OutcomeOfSeveral(&g.view.rec, one.end, one.Info.Attempt), one.took, err)
 		}
 	}
 	g.call.undone = fmt.Errorf("its tick %s and those beside it have run, and %w", g.runs[0].Info.Tick.Format(time.RFC3339), why)

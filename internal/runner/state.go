@@ -114,15 +114,6 @@ func (h *entryHistory) recall(r *store.Record) {
 	h.created, h.lease = r.Created, max(h.lease, time.Duration(r.Run.Lease))
 }
 
-// A handover lets StepDown end what runs here under a lease, and wait for that.
-type handover struct {
-	stop  func()
-	over  chan struct{} // closed when the lease is given up
-	heed  chan struct{} // has room for one: an order has come, or is over
-	at    atomic.Int64  // elapsed time when the stop came, in nanoseconds; zero: it has not
-	ended bool          // the lease is given up; guarded by the state
-}
-
 // An origin is where runs come from: the loop of a job, or a manual request. Its
 // address is its identity.
 type origin struct {

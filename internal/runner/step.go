@@ -207,7 +207,7 @@ func (r *Runner) acquire(ctx context.Context, c *call, a plan.Action) time.Durat
 	if !r.now().Before(c.ahead) { // the others looked before the tick, and do not count on this replica
 		c.ahead = time.Time{}
 	}
-	rest := r.runWithLease(ctx, c, s)
+	rest := underLease(ctx, r, c, s)
 	if s.MustExpire() {
 		r.source.state.left.Store(&leftover{etag, r.client.Clock.Elapsed() + s.Length})
 	}

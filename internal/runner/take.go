@@ -31,7 +31,7 @@ func (r *Runner) Take(ctx context.Context, request string, do func(context.Conte
 	}
 	outcome, err := b.runNow(ctx, c)
 	if !began && c.undone != nil {
-		b.takeBackUnbegun(ctx, c.take)
+		takeBackUnbegun(ctx, b, c)
 	}
 	seen := b.view.seen.Sighting()
 	r.source.state.sighting.Store(&seen)
@@ -50,8 +50,13 @@ func (r *Runner) Take(ctx context.Context, request string, do func(context.Conte
 
 // takeBackUnbegun takes back the last claim of a call that has begun nothing: nothing has failed, so it must not count as the
 // death of a runner. It may be too late: another replica that has the lease cannot know that the work was not begun.
-func (r *Runner) takeBackUnbegun(ctx context.Context, t *taking) {
-	if t.session != nil && r.takeBackBriefly(ctx, t.session, t.before) {
-		r.release(t.session)
+func takeBackUnbegun(ctx context.Context, r *Runner, c *call) {
+	t := c.take
+	if t.session == nil {
+		return
+	}
+	h := &hold{Runner: r, ctx: ctx, call: c, session: t.session, before: *t.before}
+	if h.takeBackBriefly() {
+		h.release()
 	}
 }

@@ -3,7 +3,6 @@ package runner
 import (
 	"slices"
 
-	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/store"
 )
@@ -19,10 +18,10 @@ func (u *unconfirmed) shownBy(rec *store.Record) bool {
 		u.run.Token != 0 && (is(plan.LastOutcome(rec, rec.Run.Status, "")) || slices.ContainsFunc(rec.History, is))
 }
 
-// reportOnceRead keeps the last write of a session until a read shows whether it was applied.
-func (r *Runner) reportOnceRead(s *lease.Session, run store.Outcome, report func()) {
-	u := unconfirmed{s.Record().Writer, run, report}
-	r.source.state.set(func(n *snapshot) { n.unconfirmed = append(n.unconfirmed, u) })
+// reportOnceRead keeps the last write under the lease until a read shows whether it was applied.
+func (h *hold) reportOnceRead(run store.Outcome, report func()) {
+	u := unconfirmed{h.session.Record().Writer, run, report}
+	h.source.state.set(func(n *snapshot) { n.unconfirmed = append(n.unconfirmed, u) })
 }
 
 // reportApplied follows a read. It reports the outcomes of writes that were applied, and forgets the others
