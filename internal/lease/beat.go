@@ -19,7 +19,7 @@ import (
 // The time counts from the first sending: an earlier one of several may have been applied,
 // and a follower counts from when it has seen that. Neither deadline does without the
 // other one. Renewals alone do not show followers that the holder is alive, and a lease that is
-// not renewed expires whatever is written. See internal/plan/beat.go for what the followers do.
+// not renewed expires whatever is written. See internal/plan/observation.go for what the followers do.
 
 // beatAgain sends a beat if one is due, and returns when the next one is. It is a chore.
 func (s *Session) beatAgain(ctx context.Context) (pause time.Duration, again bool) {

@@ -99,3 +99,156 @@ func (p *Policy) joined(all []fate, before time.Time) (out []fate) {
 	}
 	return out
 }
+
+// A Predecessor is what is known of a job that a follower waits for.
+type Predecessor struct {
+	Job       string
+	Watermark time.Time       // of its record; zero: the record is not known
+	History   []store.Outcome // of its record
+	Seen      []Seen          // oldest first: the time of outcomes that have no end; never changed in place
+}
+
+// A Seen says when outcomes without an end were first seen.
+type Seen struct {
+	Through time.Time // of the ticks after the Seen before, up to here
+	At      time.Time
+}
+
+// Updated returns what is known of the predecessor by its record as it is now.
+func (b Predecessor) Updated(r *store.Record, now time.Time) Predecessor {
+	if r.Watermark.Before(b.Watermark) { // of an entry that was created again
+		b.Watermark, b.Seen = time.Time{}, nil
+	}
+	isNew := func(o store.Outcome) bool { return o.Request == "" && o.End.IsZero() && o.Tick.After(b.Watermark) }
+	if slices.ContainsFunc(r.History, isNew) {
+		b.Seen = slices.Concat(b.Seen[max(0, len(b.Seen)+1-maxBacklog):], []Seen{{r.Watermark, now}})
+	}
+	b.Watermark, b.History = r.Watermark, slices.Clone(r.History)
+	return b
+}
+
+// PredecessorOf returns what a record says about a job that others follow.
+func PredecessorOf(r *store.Record, now time.Time) Predecessor {
+	return Predecessor{Job: r.Job}.Updated(r, now)
+}
+
+// seen returns when the outcome of a tick was seen that has no end, and until which tick it is the same.
+func (b *Predecessor) seen(tick time.Time) (at, through time.Time) {
+	for _, s := range b.Seen {
+		if !s.Through.Before(tick) {
+			return s.At, s.Through
+		}
+	}
+	return time.Time{}, b.Watermark
+}
+
+// DecidedBy returns the instant up to which all ticks of all predecessors have outcomes.
+func DecidedBy(before []Predecessor) (by time.Time) {
+	for i, b := range before {
+		if i == 0 || b.Watermark.Before(by) {
+			by = b.Watermark
+		}
+	}
+	return by
+}
+
+// outcome returns the outcome of a tick up to the watermark, nil if the record does not have it
+// any more, and until when the ticks that follow have the same.
+func (b *Predecessor) outcome(tick time.Time) (o *store.Outcome, until time.Time) {
+	until = b.Watermark
+	for i := range b.History {
+		o := &b.History[i]
+		switch {
+		case o.Request != "":
+		case o.From.IsZero() && o.Tick.Equal(tick):
+			return o, tick
+		case !o.From.IsZero() && tick.After(o.From) && !tick.After(o.Tick):
+			return o, o.Tick
+		case o.From.IsZero() && o.Tick.After(tick):
+			until = instant.Earlier(until, o.Tick.Add(-1))
+		case !o.From.IsZero() && !o.From.Before(tick): // its ticks come after From
+			until = instant.Earlier(until, o.From)
+		}
+	}
+	return nil, until
+}
+
+// A fate is what the outcomes of the predecessors make of some ticks in a row.
+type fate struct {
+	from, to time.Time    // the ticks after one instant and up to the other
+	status   store.Status // of ticks that are not to be run; empty: they may be
+	reason   string
+	since    time.Time  // they may be run from then on
+	waited   store.Span // of ticks that are left: those that waited for a slot of their group
+}
+
+// fates returns what is decided of the ticks after an instant, in their order.
+func (p *Policy) fates(v View, after time.Time) (all []fate) {
+	by := instant.Earlier(v.Now, DecidedBy(v.Before))
+	for tick := p.Ticks.Next(after); !tick.IsZero() && !tick.After(by); tick = p.Ticks.Next(after) {
+		f := p.fateOf(v.Before, tick)
+		f.from, f.to = after, p.Ticks.Last(instant.Earlier(f.to, by))
+		all, after = append(all, f), f.to
+	}
+	return all
+}
+
+// fateOf returns what is decided of a tick, and in to until when it is the same. If several
+// predecessors keep the tick from being run, the first of them is the reason.
+func (p *Policy) fateOf(before []Predecessor, tick time.Time) (f fate) {
+	f.to = before[0].Watermark
+	for _, b := range before {
+		f.to = instant.Earlier(f.to, b.Watermark)
+		o, until := b.outcome(tick)
+		f.to = instant.Earlier(f.to, until)
+		switch {
+		case f.status != "":
+		case o == nil:
+			f.status, f.reason = store.Missed, "the outcome of "+b.Job+" is not known"
+		case o.Status != store.Succeeded && !p.AfterAny:
+			f.status, f.reason = store.Skipped, b.Job+" "+string(o.Status)
+		case o.End.IsZero():
+			at, through := b.seen(tick)
+			f.since, f.to = instant.Later(f.since, at), instant.Earlier(f.to, through)
+		default:
+			f.since = instant.Later(f.since, o.End)
+		}
+	}
+	return f
+}
+
+// lateStart reports whether it is too late for a further attempt of the last run. For a follower
+// the deadline counts from what its tick waited for; if that is not known, from the last claim.
+func (p *Policy) lateStart(v View) bool {
+	from := v.Record.Run.Tick
+	if p.Follows() {
+		from = v.Record.Run.Claimed
+		if all := p.fates(v, v.Record.Run.Tick.Add(-1)); len(all) > 0 && all[0].status == "" {
+			from = all[0].since
+		}
+	}
+	return p.StartingDeadline > 0 && v.Now.Sub(from) > p.StartingDeadline
+}
+
+const (
+	minAwait = 300 * time.Millisecond
+	maxAwait = 10 * time.Second
+)
+
+// AwaitPace returns the pause between two reads of a predecessor, so long after its tick. The
+// longer a run has taken, the less it matters that its end is seen a little later.
+func AwaitPace(sinceTick time.Duration) time.Duration {
+	return min(max(sinceTick/8, minAwait), maxAwait)
+}
+
+// Awaits returns the first tick that has come and whose predecessors have no outcome for it, as
+// far as is known here: then their records are to be read. It returns false if there is none, or
+// if nothing can be run now whatever those records say.
+func (p *Policy) Awaits(v View) (tick time.Time, ok bool) {
+	r := v.Record
+	if !p.Follows() || p.Outdated(v) || p.PausedAt(v) || r.MayRun() && v.State.Live() {
+		return time.Time{}, false
+	}
+	tick = p.Ticks.Next(instant.Later(instant.Later(r.Watermark, claimed(r)), DecidedBy(v.Before)))
+	return tick, !tick.IsZero() && !tick.After(v.Now)
+}

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/store"
 )
 
 // lasting reports whether the cause does not pass by itself: this replica may not
@@ -138,3 +140,78 @@ func (r *Runner) room(next, now time.Time) time.Duration {
 // lastOfAll is how long before a tick such a replica acts: the others come at p.Cede() at the latest, or
 // at an eighth of it; see keeps.
 func (r *Runner) lastOfAll() time.Duration { return r.job.Policy.Cede() / 10 }
+
+// An unanswered is a session whose acquisition or write got no answer, and neither did the
+// call after it that would have shown or ended the lease. Nothing runs under it, but its
+// lease may last and keep the job from replicas that are answered.
+type unanswered struct {
+	session *lease.Session // nil: there is none
+	err     error          // of the acquisition or the claim
+	idle    bool           // it writes no claim
+}
+
+// errAcquisition wraps why the outcome of an acquisition is not known.
+var errAcquisition = errors.New("the acquisition was not confirmed")
+
+// freeUnanswered follows a read. If the entry still has the ETag that the session acquired,
+// and a lease, the claim was not applied: the lease is released, as it would have been if
+// the store had answered in time. The release names the id of the session, so it ends no
+// other lease, and the store refuses a claim that is still under way from then on. It
+// returns why this replica should yield: nil if the lease was not the session's.
+//
+// With another ETag the claim may have been applied. Its lease then has to expire. If the
+// record is the claim itself, c learns that it names a run which will not be started.
+func (r *Runner) freeUnanswered(ctx context.Context, c *call) error {
+	u := r.denial.left
+	r.denial.left = unanswered{}
+	if u.session == nil {
+		return nil
+	}
+	if run := &r.view.rec.Run; !u.idle && run.Status == store.Running && u.session.Wrote(r.view.entry.Record) {
+		c.undone = fmt.Errorf("its tick %s was claimed and not run: %w", run.Tick.Format(time.RFC3339), u.err)
+	}
+	if !u.idle && r.view.entry.ETag != u.session.ETag() || !r.view.entry.State.Live() {
+		return nil
+	}
+	err := u.session.Release(ctx)
+	switch {
+	case lease.Definite(err):
+		return nil
+	case err != nil:
+		r.notReleased(err)
+	default:
+		r.view.entry.State = store.Available
+		r.looked()
+	}
+	return u.err
+}
+
+// A contradiction is an ETag that reads of the entry show and that the store refuses in
+// each acquisition. At first other replicas may have changed the entry. Later no change
+// explains it, since no ETag comes back: something on the way changes ETags, or answers
+// reads from a cache. Without a word of it the job would not run, with all calls answered.
+type contradiction struct {
+	etag  string
+	since time.Time // monotonic: the first refusal
+	lasts bool      // for longer than the store and other replicas can explain
+}
+
+// refuse adds the refusal of an acquisition at etag, after which the entry is read again.
+// A lease that is held says nothing of the ETag: a store may be late to free it.
+func (c *contradiction) refuse(etag string, err error, patience time.Duration) {
+	switch {
+	case errors.Is(err, store.ErrHeld):
+	case c.etag != etag:
+		*c = contradiction{etag: etag, since: time.Now()}
+	default:
+		c.lasts = time.Since(c.since) > patience
+	}
+}
+
+// of returns the trouble with etag, nil if there is none.
+func (c *contradiction) of(etag string) error {
+	if !c.lasts || c.etag != etag {
+		return nil
+	}
+	return fmt.Errorf("the store refuses to lease the entry at the ETag that its reads show, %.80s: is a cache or a proxy on the way that changes or keeps answers?", etag)
+}

@@ -3,9 +3,11 @@ package runner
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/control"
+	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/store"
@@ -157,4 +159,68 @@ func (r *Runner) early(wake Wake) time.Duration {
 		return 0
 	}
 	return r.job.Policy.Early(r.decideBy(&call{}), wake.Tick)
+}
+
+// owes returns up to when the ticks are due for a call of RunDue, zero for any other call: those that were
+// due when it began, and those up to the tick of its wake-up. Later ones wait for the next call. Else a
+// job whose run takes longer than its period would keep the call going forever.
+func (r *Runner) owes(c *call) time.Time {
+	if c.wake.begin.IsZero() {
+		return time.Time{}
+	}
+	now := r.now()
+	last := now.Add(-time.Since(c.wake.begin))
+	if c.wake.Tick.Sub(now) <= plan.WakeSpan {
+		last = instant.Later(last, instant.Earlier(c.wake.Tick, now))
+	}
+	return last
+}
+
+// leaveTo notes the first tick of a follower that the call leaves to others. It runs those that are
+// decided as far as it knows, up to the last tick it has due.
+func (r *Runner) leaveTo(c *call) {
+	if b := r.view.before; b != nil {
+		left := r.job.Policy.Unclaimed(&r.view.rec)
+		if does := instant.Earlier(b.jobs.get().by, r.owes(c)); !left.IsZero() && !left.After(does) {
+			left = r.job.Policy.Ticks.Next(does)
+		}
+		b.left.Store(&left)
+	}
+}
+
+// RunBackfilled runs ticks of a backfill while a call that began at begin has time for them, and returns
+// what it did. A tick of the job that comes due meanwhile is run first; then it returns, and ticked is
+// true, since jobs that follow this one may be due now. If Loop or another call is driving this
+// runner, it does nothing.
+func (r *Runner) RunBackfilled(ctx context.Context, begin time.Time) (report Report, ticked bool) {
+	done, ok := r.turn.take(ctx, false)
+	if !ok {
+		return report, false
+	}
+	defer done()
+	c := &call{bounded: true}
+	if !r.goesOn(ctx, begin) {
+		return report, false
+	}
+	r.view.readAt = time.Time{}
+	more := true
+	for more && !ticked && ctx.Err() == nil {
+		c.again = false
+		wait := r.step(ctx, c)
+		ticked = slices.ContainsFunc(c.ran, func(f store.Outcome) bool { return f.Request == "" })
+		if more = c.again || wait == 0 && r.goesOn(ctx, begin); more && !ticked {
+			lease.Sleep(ctx, wait)
+		}
+	}
+	return r.report(ctx, c, more), ticked
+}
+
+// goesOn reports whether a call has time for the next tick of a backfill. It is not known how long a run
+// takes, unless the job has a Timeout, so half of the time of a call that ends is enough.
+func (r *Runner) goesOn(ctx context.Context, begin time.Time) bool {
+	end, ends := ctx.Deadline()
+	if ends && r.job.Task.Timeout == 0 && time.Since(begin) > time.Until(end) {
+		return false
+	}
+	return !r.job.EveryReplica && r.job.Policy.Backfills(r.decideBy(&call{}))
 }

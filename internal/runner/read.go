@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/instant"
+	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/swept"
 	"github.com/soloist-go/soloist/store"
@@ -204,4 +205,14 @@ func (r *Runner) lookBy(now time.Time) time.Time {
 		return time.Time{}
 	}
 	return r.replica.reads.lookBy(looked)
+}
+
+// boundsOf returns the limits that a record has to keep for the store and the clock of a client.
+func boundsOf(c *lease.Client) plan.Bounds {
+	shortest, longest := c.Store.Limits()
+	b := plan.Bounds{Shortest: shortest, Longest: longest}
+	if _, latest, ok := c.Clock.Now(); ok {
+		b.Latest = latest
+	}
+	return b
 }

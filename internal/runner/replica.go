@@ -10,7 +10,10 @@ package runner
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/soloist-go/soloist/event"
@@ -94,4 +97,199 @@ func (r *Replica) degraded() error {
 func (r *Replica) Emit(e event.Event) {
 	e.Time, e.Replica = r.Clock.Best().Round(0).UTC(), r.Name
 	r.Events(e)
+}
+
+// A degradation is why a replica starts nothing new: which runs under a lease go on though
+// their contexts have ended. Every step asks for it, so what it costs must not grow with the
+// number of jobs: only a run that begins or ends to go on so changes it.
+type degradation struct {
+	mu    sync.Mutex
+	runs  []stray               // in the order of the jobs
+	cause atomic.Pointer[error] // of the first of them; nil: there is none
+}
+
+// A stray is one such run. A job has more than one if it was run manually as well.
+type stray struct {
+	overrun
+	job   string
+	place int // of the job among the replica's jobs
+}
+
+// set replaces what is known of the runs of one origin; without a cause there is none.
+func (d *degradation) set(s stray) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.runs = slices.DeleteFunc(d.runs, func(old stray) bool { return old.of == s.of })
+	if s.cause != nil {
+		d.runs = append(d.runs, s)
+		slices.SortStableFunc(d.runs, func(a, b stray) int { return a.place - b.place })
+	}
+	if len(d.runs) == 0 {
+		d.cause.Store(nil)
+		return
+	}
+	// The cause is that run's: what is refused here has lost nothing.
+	err := fmt.Errorf("%s goes on though its context has ended (%v): this replica takes nothing new until it returns or the process is restarted", d.runs[0].job, d.runs[0].cause)
+	d.cause.Store(&err)
+}
+
+// A Health is the state of the jobs of a replica; the root explains the fields.
+type Health struct {
+	Running []string
+	Stuck   []string
+	Broken  map[string]error
+	Overrun map[string]error
+	Skew    time.Duration
+	Storage error
+	Reached bool
+}
+
+// Health returns the state of the replica's jobs from memory. It makes no storage call,
+// so it answers at once in an outage too.
+func (r *Replica) Health() Health {
+	h := Health{Broken: map[string]error{}, Overrun: map[string]error{}, Skew: r.Clock.Skew()}
+	h.Storage, h.Reached = r.vitals.outage.now()
+	for _, s := range r.jobs.states {
+		n := s.get()
+		if n.running > 0 {
+			h.Running = append(h.Running, s.job)
+		}
+		if n.looping && !n.busy && time.Since(n.beat) > stuckAfter {
+			h.Stuck = append(h.Stuck, s.job)
+		}
+		// A job with a lease that overruns degrades the whole replica; a job that runs on
+		// each replica is only broken itself. An outage that hits all jobs is Storage;
+		// only trouble that hits this job alone is its own trouble.
+		cause := n.overruns()
+		if cause != nil && !s.everyReplica {
+			h.Overrun[s.job] = cause
+		}
+		switch {
+		case n.broken != nil:
+			h.Broken[s.job] = n.broken
+		case cause != nil && s.everyReplica:
+			h.Broken[s.job] = cause
+		case n.storage != nil && h.Storage == nil:
+			h.Broken[s.job] = n.storage
+		}
+	}
+	return h
+}
+
+// A load is how much of the work of all replicas this one does. How many replicas there
+// are is not known, so it is compared with the jobs.
+type load struct {
+	jobs int          // that have ticks and leases
+	mine atomic.Int64 // of these: their last tick was run here
+}
+
+// share returns the part of the jobs that this replica runs, in addition to the job that asks.
+func (l *load) share() float64 {
+	return float64(max(0, l.mine.Load()-1)) / float64(max(1, l.jobs))
+}
+
+// cedes reports whether this replica leaves a tick to others. If it runs more than half of
+// the jobs it does so for as many as are above half, on average.
+func (l *load) cedes(j *lease.Jitter) bool {
+	mine := l.mine.Load()
+	above := mine - int64(l.jobs)/2
+	return above > 1 && j.UpTo(time.Duration(mine-1)) < time.Duration(above)
+}
+
+// count notes whether the last tick of a job was run here.
+func (l *load) count(was, is bool) {
+	if was != is {
+		l.mine.Add(int64(change(is)))
+	}
+}
+
+// An outage collects the trouble that the jobs of a replica have with the store, so
+// that it is reported once when it begins and once when it is over, however many jobs it
+// hits. It also distinguishes a store that answers no job from a store that refuses one job.
+type outage struct {
+	mu      sync.Mutex
+	hit     map[*source]trouble // the sources whose last call failed
+	since   time.Time           // when the first of them failed
+	left    bool                // a source whose last call failed has ended, and the store has answered none since
+	answers int                 // of the store to any source, counted
+	err     error               // why the store answers no source; nil: it does, as far as known
+}
+
+// A trouble belongs to one source.
+type trouble struct {
+	answers int // the count of answers when it began
+	err     error
+}
+
+// begin notes a call of s that failed. The store is out of reach only if it has
+// answered no source since: a blob that is refused is the trouble of one job.
+func (o *outage) begin(s *source, err error, emit func(event.Event)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.hit) == 0 {
+		o.hit = map[*source]trouble{}
+		if !o.left {
+			o.since = time.Now()
+			emit(event.Event{Kind: event.StoreTrouble, Note: s.state.job, Err: err})
+		}
+	}
+	t, again := o.hit[s]
+	if !again {
+		t.answers = o.answers
+	}
+	t.err = err
+	o.hit[s] = t
+	// No source has had an answer since the trouble of s began. The renewals of a holder count only
+	// after a renewal that has failed, so a listing that is refused would look like a store out of reach.
+	if t.answers == o.answers && !s.lists {
+		o.err = err
+	}
+}
+
+// end notes a call of s that was answered.
+func (o *outage) end(s *source, emit func(event.Event)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.answers++
+	o.err = nil
+	if len(o.hit) == 0 && !o.left {
+		return
+	}
+	delete(o.hit, s)
+	o.left = false
+	if len(o.hit) == 0 {
+		emit(event.Event{Kind: event.StoreBack, Took: time.Since(o.since).Round(time.Second)})
+	}
+}
+
+// leave forgets the trouble of a source that is about to end, a manual run: no call of
+// it will be answered any more. The loop of the same job may have trouble of its own,
+// which then stands for the job. The trouble of a source which has given up still describes the
+// store: until another one is answered, it is neither over nor reported again.
+func (o *outage) leave(s *source, gaveUp bool, emit func(event.Event)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, hit := o.hit[s]; !hit {
+		return
+	}
+	delete(o.hit, s)
+	var left error
+	for other, t := range o.hit {
+		if other.state == s.state {
+			left = t.err
+		}
+	}
+	s.state.set(func(n *snapshot) { n.storage = left })
+	o.left = o.left || gaveUp
+	if len(o.hit) == 0 && !o.left {
+		o.err = nil
+		emit(event.Event{Kind: event.StoreBack, Took: time.Since(o.since).Round(time.Second), Note: "the run by hand that asked the store is over"})
+	}
+}
+
+// now returns why the store is out of reach, and whether it has ever answered.
+func (o *outage) now() (unreachable error, reached bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err, o.answers > 0
 }

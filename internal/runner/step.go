@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/lease"
@@ -247,4 +248,75 @@ type occupiedError struct {
 
 func (e *occupiedError) Error() string {
 	return fmt.Sprintf("leased since %s, or longer, by a client that claims nothing: `unlock %s` frees it", e.since.UTC().Format(time.RFC3339), e.job)
+}
+
+// hasTime reports whether this call has time for what is due. If it has too little for
+// a run, it still settles the ticks that need no run; v then says so.
+func (r *Runner) hasTime(ctx context.Context, c *call, v *plan.View) bool {
+	err := r.fits(ctx, c)
+	if err == nil {
+		return true
+	}
+	if next, _ := r.job.Policy.Claim(*v); next.Run && store.BackfillOf(next.Record.Run.Request) == 0 {
+		c.short = err
+	}
+	v.Claims = plan.NoRun
+	_, todo := r.job.Policy.Claim(*v)
+	return todo
+}
+
+// stillFits is hasTime after a hold-off, which may have taken most of what was left of
+// the call.
+func (h *hold) stillFits(v *plan.View) bool {
+	if h.call.request != "" {
+		return h.fits(h.ctx, h.call) == nil
+	}
+	v.Now = h.now()
+	return h.hasTime(h.ctx, h.call, v)
+}
+
+// fits returns why this call of RunDue or RunNow must not start a run: the job's
+// Timeout is longer than what the call has left, so the platform could end the process
+// in the middle of the run. Loop has no such limit.
+func (r *Runner) fits(ctx context.Context, c *call) error {
+	deadline, limited := ctx.Deadline()
+	timeout := r.job.Task.Timeout
+	if !c.bounded || !limited || timeout == 0 {
+		return nil
+	}
+	if left := time.Until(deadline); left < timeout {
+		return fmt.Errorf("not started: it may take %s, and this call ends in %s", timeout, left.Round(time.Second))
+	}
+	return nil
+}
+
+// breakSilent ends the lease of a holder that has sent no beat for so long that it trusts the
+// lease no more. It returns false if the holder has, meanwhile. If the answer is lost it sends
+// the call once more. Then the acquisition shows whether the lease has ended: like the call it
+// names the ETag, and so does the claim after it. One of the three conditions is enough.
+func (r *Runner) breakSilent(ctx context.Context, etag string) bool {
+	err := r.breakOnce(ctx, etag, r.client.Haste(&r.view.rec))
+	if err != nil && !lease.Definite(err) {
+		err = r.breakOnce(ctx, etag, r.client.CallTimeout())
+	}
+	if errors.Is(err, store.ErrChanged) || errors.Is(err, fs.ErrNotExist) {
+		r.detail("the holder that seemed dead has written", err)
+		return false
+	}
+	return true
+}
+
+func (r *Runner) breakOnce(ctx context.Context, etag string, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return r.client.Store.(store.ConditionalBreaker).BreakUnchanged(ctx, r.client.Name, etag)
+}
+
+// lookAnew has this replica see the last beat of a run for its whole length once more, before it
+// breaks another lease: an acquisition does not change the ETag, so two replicas could break
+// each other's leases forever.
+func (r *Runner) lookAnew() {
+	if r.view.rec.Beats() > 0 {
+		r.view.seen.LookedAway()
+	}
 }
