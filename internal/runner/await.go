@@ -53,8 +53,7 @@ func (h *hold) refreshOrders(left time.Duration) {
 // hindrance returns why the tick that a lease was acquired ahead of must not be run here,
 // nil if it may.
 func (h *hold) hindrance() error {
-	v := h.decideBy(&call{})
-	v.Record = &h.before
+	v := h.ordered(&h.before)
 	p := &h.job.Policy
 	switch left := h.call.ahead.Sub(v.Now); {
 	case h.session.Expired():

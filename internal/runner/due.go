@@ -101,7 +101,7 @@ func (r *Runner) nextDue() time.Time {
 	case p.Outdated(r.decideBy(&call{})):
 		return plan.Due(&r.view.rec)
 	}
-	if p.PausedAt(r.decideBy(&call{})) {
+	if p.PausedAt(r.ordered(&r.view.rec)) {
 		return p.Ticks.Next(r.now())
 	}
 	return p.NextTick(&r.view.rec)
@@ -130,7 +130,7 @@ func (r *Runner) owed(c *call) bool {
 	if r.job.EveryReplica {
 		return false
 	}
-	if r.job.Policy.Ordered(r.decideBy(&call{})) {
+	if r.job.Policy.Ordered(r.ordered(&r.view.rec)) {
 		return true
 	}
 	next := r.job.Policy.NextTick(&r.view.rec)

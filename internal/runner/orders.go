@@ -72,7 +72,7 @@ func (h *hold) barred() error {
 	if err := h.replica.Orders.Stale(); err != nil {
 		return err
 	}
-	if h.job.Policy.PausedAt(h.decideBy(&call{})) {
+	if h.job.Policy.PausedAt(h.ordered(&h.view.rec)) {
 		return errPaused
 	}
 	return nil

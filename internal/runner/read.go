@@ -178,8 +178,7 @@ func (r *Runner) decideBy(c *call) plan.View {
 	n := r.source.state.get()
 	o := &r.view.seen
 	o.At, o.RecreatedAt, o.LastLease = time.Now(), n.entry.recreated, n.entry.lease
-	now := r.now()
-	v := plan.View{Record: &r.view.rec, Now: now, Since: r.rank.since, Request: c.request, Control: r.orders(), LookBy: r.lookBy(now), Waited: r.view.waited, Claims: c.claims}
+	v := plan.View{Record: &r.view.rec, Now: r.now(), Since: r.rank.since, Request: c.request, Control: r.orders(), Waited: r.view.waited, Claims: c.claims}
 	if c.slot.none {
 		v.Claims = plan.NoRun
 	}
@@ -192,6 +191,11 @@ func (r *Runner) decideBy(c *call) plan.View {
 		v.State, v.ETag = r.view.entry.State, r.view.entry.ETag
 	}
 	return v
+}
+
+// ordered is a view of a record for what depends on the time, on orders and on the definition in force alone.
+func (r *Runner) ordered(rec *store.Record) plan.View {
+	return plan.View{Record: rec, Now: r.now(), Since: r.rank.since, Control: r.orders()}
 }
 
 // lookBy returns when the entry is read again at the latest, together with other jobs' entries.

@@ -66,6 +66,7 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 // definition of this replica comes into force, and the decision is made again by it.
 func (r *Runner) next(c *call, fresh bool) (plan.View, plan.Action) {
 	v := r.decideBy(c)
+	v.LookBy = r.lookBy(v.Now)
 	r.lookAhead(c, &v)
 	r.view.seen.Fresh = fresh
 	action := r.job.Policy.Next(v, &r.view.seen, r.clock())
