@@ -17,7 +17,8 @@ func TestReplicaWithoutEntryProvesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Date(2026, 11, 21, 10, 10, 0, 0, time.UTC)
-	r := &Runner{job: &Job{Policy: plan.Policy{Ticks: hourly, Lease: 15 * time.Second}}}
+	r := &Runner{}
+	r.job = &Job{Policy: plan.Policy{Ticks: hourly, Lease: 15 * time.Second}}
 	r.denial.unproved = true
 	v := plan.View{Record: &store.Record{Watermark: now.Truncate(time.Hour)}, Now: now, State: store.Available}
 	if wait := r.tryToProve(t.Context(), v, plan.Wait, time.Minute); wait != time.Minute {

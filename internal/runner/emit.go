@@ -2,6 +2,7 @@ package runner
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/soloist-go/soloist/event"
@@ -9,8 +10,16 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
+// A reporter makes events of what happens to a job on this replica.
+type reporter struct {
+	job     *Job
+	replica *Replica
+	source  *source
+	run     atomic.Pointer[event.Run] // which run is under way under a lease, for events of the lease; nil: none
+}
+
 // emit hands over an event of this job.
-func (r *Runner) emit(e event.Event) {
+func (r *reporter) emit(e event.Event) {
 	e.Job = r.job.Name
 	switch {
 	case e.Kind == event.Heartbeat && !r.source.mayTellBeat():
@@ -22,7 +31,7 @@ func (r *Runner) emit(e event.Event) {
 }
 
 // emitOfRun hands over an event of the lease. Several goroutines call it.
-func (r *Runner) emitOfRun(e event.Event) {
+func (r *reporter) emitOfRun(e event.Event) {
 	if run := r.run.Load(); run != nil {
 		e = ofRun(e, *run)
 	}
@@ -37,20 +46,19 @@ func ofRun(e event.Event, run event.Run) event.Event {
 }
 
 // detail reports a step that matters only to who follows the protocol.
-func (r *Runner) detail(what string, err error) {
+func (r *reporter) detail(what string, err error) {
 	r.emit(event.Event{Kind: event.Detail, Note: what, Err: err})
 }
 
 // notReleased reports a lease that its holder could not release.
-func (r *Runner) notReleased(err error) {
+func (r *reporter) notReleased(err error) {
 	r.detail("the lease was not released and will run out", err)
 }
 
 // emitClaim reports what a claim has written: the outcomes of ticks that did not run to their
 // end, news, and the run that it claims, if it claims one. Each outcome is reported once, by the
-// replica that wrote it. The view still holds the record before the claim.
-func (r *Runner) emitClaim(rec *store.Record, news []store.Outcome, runs bool) {
-	last := &r.view.rec
+// replica that wrote it. last is the record before the claim.
+func (r *reporter) emitClaim(last, rec *store.Record, news []store.Outcome, runs bool) {
 	if rec.Definition.Spec != last.Definition.Spec {
 		r.emit(event.Event{Kind: event.ScheduleChanged})
 	}
@@ -74,7 +82,7 @@ func (r *Runner) emitClaim(rec *store.Record, news []store.Outcome, runs bool) {
 }
 
 // emitNews reports what a claim has settled, newest first.
-func (r *Runner) emitNews(news []store.Outcome) {
+func (r *reporter) emitNews(news []store.Outcome) {
 	for _, o := range slices.Backward(news) {
 		r.emitSettled(o, "")
 	}
@@ -93,7 +101,7 @@ func fateOf(run *store.Run) string {
 
 // emitNotClaimed reports that a write was not confirmed that may have claimed a run. If it
 // claims none, the tick is the previous run's.
-func (r *Runner) emitNotClaimed(c *plan.Claim, err error) {
+func (r *reporter) emitNotClaimed(c *plan.Claim, err error) {
 	run := event.Run{Tick: c.Record.Run.Tick}
 	if c.Run {
 		run.Request, run.Attempt, run.Token = c.Record.Run.Request, c.Record.Run.Attempt, c.Record.Token
@@ -102,13 +110,13 @@ func (r *Runner) emitNotClaimed(c *plan.Claim, err error) {
 }
 
 // emitSettled reports the outcome of a tick, or of a range of ticks.
-func (r *Runner) emitSettled(o store.Outcome, note string) {
+func (r *reporter) emitSettled(o store.Outcome, note string) {
 	r.emit(event.Event{Kind: event.Settled, Run: event.Run{Tick: o.Tick, Request: o.Request, Attempt: o.Attempt, Token: o.Token}, Outcome: o, Note: note})
 }
 
 // settled reports the outcomes that were written together with the end of a run, or with its
 // stall. Ended reports the outcome of the run itself.
-func (r *Runner) settled(news []store.Outcome) {
+func (r *reporter) settled(news []store.Outcome) {
 	for _, o := range slices.Backward(news) {
 		if o.Token == 0 {
 			r.emitSettled(o, "settled together with the end of a run")

@@ -208,7 +208,7 @@ func (h *hold) claim(next *plan.Claim) error {
 	h.mayWrite()
 	h.note(nil)
 	h.emitLate(late, nil)
-	h.emitClaim(&written, news, next.Run)
+	h.emitClaim(&h.view.rec, &written, news, next.Run)
 	h.written(s)
 	h.leaveTo(h.call)
 	h.source.state.set(func(n *snapshot) { n.entry = entryHistory{created: written.Created, lease: s.Length} })

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/ontime"
 	"github.com/soloist-go/soloist/internal/plan"
@@ -51,19 +50,14 @@ func (s *Shard) definition() string {
 // A Runner does one job, or one singleton, on one replica. One goroutine at a time
 // drives it: Loop, RunDue, or RunNow on a Runner of its own; see beside.
 type Runner struct {
-	job     *Job
-	replica *Replica
-	client  *lease.Client
-	source  *source
-	turn    turn
-	alarm   ontime.Alarm // has Loop make the next step
+	condition
+	client *lease.Client
+	turn   turn
+	alarm  ontime.Alarm // has Loop make the next step
 
-	pause         *lease.Backoff // between calls to a store that does not answer
 	losses        *lease.Backoff // between acquisitions that another replica won
 	contradiction contradiction  // between reads and acquisitions
-	denial        denial
 
-	run  atomic.Pointer[event.Run] // which run is under way under a lease, for events of the lease; nil: none
 	view view
 	rank rank
 	here *here // nil: the job is no EveryReplica job
@@ -218,9 +212,9 @@ func (r *Runner) beside(request string) *Runner {
 
 // newRunner returns a runner of its own view and pauses. Clock and state are shared.
 func newRunner(r *Replica, j *Job, c *lease.Client, s *source) *Runner {
-	n := &Runner{job: j, replica: r, client: c, source: s,
-		turn: newTurn(), pause: c.Backoff(c.Length / 30), losses: c.Backoff(firstLook),
-		denial: denial{pause: &lease.Backoff{First: c.Length, Longest: plan.LookEvery, Jitter: c.Jitter}}}
+	n := &Runner{client: c, turn: newTurn(), losses: c.Backoff(firstLook)}
+	n.job, n.replica, n.source, n.pause = j, r, s, c.Backoff(c.Length/30)
+	n.denial.pause = &lease.Backoff{First: c.Length, Longest: plan.LookEvery, Jitter: c.Jitter}
 	if j.EveryReplica {
 		n.here = &here{}
 	}

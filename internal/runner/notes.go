@@ -59,14 +59,21 @@ func (r *Runner) wait(a plan.Action) time.Duration {
 	return d
 }
 
+// A condition says whether this replica can do its part for a job, and what it has reported of that.
+type condition struct {
+	reporter
+	pause  *lease.Backoff // between calls to a store that does not answer
+	denial denial
+}
+
 // note keeps why the job is skipped, for Health, and reports a change. Nil means that
 // all is well; but a replica that cannot write the entry stays in trouble, however much
 // it can read.
-func (r *Runner) note(err error) { r.notice(false, err) }
+func (r *condition) note(err error) { r.notice(false, err) }
 
 // notice is note for trouble that may be passing. The same text is reported once and not at
 // each step.
-func (r *Runner) notice(passing bool, err error) {
+func (r *condition) notice(passing bool, err error) {
 	if err == nil {
 		err = r.denial.err
 	}
@@ -85,7 +92,7 @@ func (r *Runner) notice(passing bool, err error) {
 }
 
 // reached notes that the store has answered, whatever it said.
-func (r *Runner) reached() {
+func (r *condition) reached() {
 	r.pause.Reset()
 	r.answered()
 }
@@ -93,7 +100,7 @@ func (r *Runner) reached() {
 // tellTrouble receives trouble from a session, whose renewals and writes go on in other
 // goroutines: why a call has failed again, nil once one succeeds. It must not touch
 // r.pause, which belongs to the goroutine of the runner.
-func (r *Runner) tellTrouble(err error) {
+func (r *condition) tellTrouble(err error) {
 	if err != nil {
 		r.failed(err)
 	} else {
@@ -102,13 +109,13 @@ func (r *Runner) tellTrouble(err error) {
 }
 
 // failed notes a call that the store did not answer.
-func (r *Runner) failed(err error) {
+func (r *condition) failed(err error) {
 	r.source.state.set(func(n *snapshot) { n.storage = err })
 	r.replica.vitals.outage.begin(r.source, err, r.replica.Emit)
 }
 
 // answered notes a call that the store answered.
-func (r *Runner) answered() {
+func (r *condition) answered() {
 	r.source.state.set(func(n *snapshot) { n.storage = nil })
 	r.replica.vitals.outage.end(r.source, r.replica.Emit)
 }
@@ -116,7 +123,7 @@ func (r *Runner) answered() {
 // readable notes, for Status, that the store can be read. It ends an outage that was
 // seen by a call of RunDue, since no loop will ask the store before the next one. It
 // does not end a refusal: the credentials may be read-only.
-func (r *Runner) readable() {
+func (r *condition) readable() {
 	n := r.source.state.get()
 	if n.looping || n.busy || n.byHand > 0 || n.storage == nil || errors.Is(n.storage, fs.ErrPermission) {
 		return

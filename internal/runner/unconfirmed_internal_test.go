@@ -19,7 +19,8 @@ func TestLateWriteIsReportedOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			reported := 0
-			r := &Runner{source: &source{state: &state{}}}
+			r := &Runner{}
+			r.source = &source{state: &state{}}
 			r.source.state.now.unconfirmed = []unconfirmed{{writer: "this", report: func() { reported++ }}}
 			reads := func(state store.LeaseState, writer string) {
 				r.view.entry, r.view.rec.Writer = &store.Entry{State: state}, writer
