@@ -44,7 +44,7 @@ func (r *Runner) RunDue(ctx context.Context, began control.Moment, wake Wake) Re
 	}
 	c, more := &call{wake: wakeUp{wake, r.replica.Wall(), time.Now()}, claims: plan.NoBackfill, bounded: true}, true
 	if r.job.EveryReplica {
-		c.wake.Tick, _ = r.namedHere(wake, c.wake.now)
+		c.wake.Tick, _ = r.here.named(wake, c.wake.now)
 		wake = c.wake.Wake
 	}
 	r.readOrders(ctx, began)
@@ -153,7 +153,7 @@ func (r *Runner) owesQueued(c *call) bool {
 // the next timer.
 func (r *Runner) early(wake Wake) time.Duration {
 	if r.job.EveryReplica {
-		return r.earlyHere(wake)
+		return r.here.early(wake)
 	}
 	if wake.Tick.IsZero() || !r.view.known {
 		return 0

@@ -10,6 +10,18 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
+// A here has the ticks of a job of EveryReplica, which has no record to keep them in. They are due by this replica's wall
+// clock alone.
+type here struct {
+	policy *plan.Policy
+	wall   func() time.Time
+	now    func() time.Time // by the service's clock, for orders
+	orders func() store.JobControl
+
+	settled time.Time // the ticks up to here are run, or are not to be run
+	resting bool      // this replica starts nothing new; see degraded
+}
+
 // stepHere is the step of a job that runs on each replica. It makes no storage call,
 // so it also works in an outage; ticks are due by this replica's wall clock alone.
 func (r *Runner) stepHere(ctx context.Context, c *call) time.Duration {
@@ -17,7 +29,7 @@ func (r *Runner) stepHere(ctx context.Context, c *call) time.Duration {
 	now := r.replica.Wall()
 	if err := r.replica.degraded(); err != nil {
 		// These ticks are not run late: that is what "settled up to now" says.
-		*r.here = here{settled: now, resting: true}
+		r.here.settled, r.here.resting = now, true
 		r.note(err)
 		return restDegraded
 	}
@@ -27,7 +39,7 @@ func (r *Runner) stepHere(ctx context.Context, c *call) time.Duration {
 	}
 	r.replica.Orders.Awake(ctx)
 	ticks := r.job.Policy.Ticks
-	if tick := r.dueSince(c, now); !tick.IsZero() {
+	if tick := r.here.dueSince(c, now); !tick.IsZero() {
 		if c.short = r.fits(ctx, c); c.short != nil {
 			return maxSleep
 		}
@@ -40,7 +52,7 @@ func (r *Runner) stepHere(ctx context.Context, c *call) time.Duration {
 		if older {
 			r.here.settled = tick
 		}
-		if r.waitedHere(c, tick, now) {
+		if r.here.waited(c, tick, now) {
 			return 0
 		}
 	}
@@ -51,35 +63,35 @@ func (r *Runner) stepHere(ctx context.Context, c *call) time.Duration {
 	return next.Sub(now)
 }
 
-// waitedHere reports whether a tick has waited for the end of the run of tick, and is to be run now.
-func (r *Runner) waitedHere(c *call, tick, now time.Time) bool {
-	if !r.job.Policy.Queues() || !r.job.Policy.Ticks.Last(now).After(tick) {
+// waited reports whether a tick has waited for the end of the run of tick, and is to be run now.
+func (h *here) waited(c *call, tick, now time.Time) bool {
+	if !h.policy.Queues() || !h.policy.Ticks.Last(now).After(tick) {
 		return false
 	}
-	r.here.settled = tick
+	h.settled = tick
 	c.again, c.wake.Wake = c.isFirst(), Wake{}
 	return !c.bounded || c.again
 }
 
-// dueSince is dueHere for the time at which the call began, and then for now: the first step of
+// dueSince is due for the time at which the call began, and then for now: the first step of
 // a call has waited for the orders of operators, which must cost no tick.
-func (r *Runner) dueSince(c *call, now time.Time) (tick time.Time) {
+func (h *here) dueSince(c *call, now time.Time) (tick time.Time) {
 	if !c.wake.now.IsZero() {
-		tick = r.dueHere(c, c.wake.now)
+		tick = h.due(c, c.wake.now)
 		c.wake.now = time.Time{}
 	}
 	if tick.IsZero() {
-		tick = r.dueHere(c, now)
+		tick = h.due(c, now)
 	}
 	return tick
 }
 
-// dueHere returns the tick that is to run here at now, zero if there is none. A replica
+// due returns the tick that is to run here at now, zero if there is none. A replica
 // that has just started has no older ticks due; neither has a replica whose clock was put back.
 // A wake-up is for the tick that it names, else the newest tick of the last minute: the
 // platform may have started the process for that one.
-func (r *Runner) dueHere(c *call, now time.Time) time.Time {
-	switch settled := &r.here.settled; {
+func (h *here) due(c *call, now time.Time) time.Time {
+	switch settled := &h.settled; {
 	case settled.After(now):
 		*settled = now
 	// A call runs the tick of the last minute, if this process has not run it.
@@ -88,27 +100,27 @@ func (r *Runner) dueHere(c *call, now time.Time) time.Time {
 	case settled.IsZero():
 		*settled = now
 	}
-	tick := r.job.Policy.Ticks.Last(now)
-	if named, ok := r.namedHere(c.wake.Wake, now); ok {
+	tick := h.policy.Ticks.Last(now)
+	if named, ok := h.named(c.wake.Wake, now); ok {
 		tick = named
 	}
-	if r.job.Policy.Paused || tick.After(now) || !tick.After(r.here.settled) {
+	if h.policy.Paused || tick.After(now) || !tick.After(h.settled) {
 		return time.Time{}
 	}
 	// By what was last read: such a job needs no store, so it does not wait for a newer order.
-	if r.orders().Pause.On(r.now()) {
-		r.here.settled = tick
+	if h.orders().Pause.On(h.now()) {
+		h.settled = tick
 		return time.Time{}
 	}
 	return tick
 }
 
-// namedHere returns the tick that the wake-up names, zero if it is not believed: if the
+// named returns the tick that the wake-up names, zero if it is not believed: if the
 // job has no such tick, or if this replica's clock is more than a minute away from it. A
 // call of RunDue asks once, when it begins: after a run the clock may have come near a
 // tick that was not believed.
-func (r *Runner) namedHere(wake Wake, now time.Time) (tick time.Time, ok bool) {
-	p := &r.job.Policy
+func (h *here) named(wake Wake, now time.Time) (tick time.Time, ok bool) {
+	p := h.policy
 	tick = wake.Tick.UTC()
 	if p.Paused || now.Sub(tick).Abs() > plan.WakeSpan || !p.Ticks.Last(tick).Equal(tick) {
 		return time.Time{}, false
@@ -116,10 +128,10 @@ func (r *Runner) namedHere(wake Wake, now time.Time) (tick time.Time, ok bool) {
 	return tick, true
 }
 
-// earlyHere returns how long it takes until the tick that the wake-up names is due.
-func (r *Runner) earlyHere(wake Wake) time.Duration {
-	now := r.replica.Wall()
-	tick, ok := r.namedHere(wake, now)
+// early returns how long it takes until the tick that the wake-up names is due.
+func (h *here) early(wake Wake) time.Duration {
+	now := h.wall()
+	tick, ok := h.named(wake, now)
 	if !ok {
 		return 0
 	}

@@ -127,12 +127,6 @@ func (r *Runner) mayWrite() {
 	r.source.state.set(func(n *snapshot) { n.writes++ })
 }
 
-// A here is the state of an EveryReplica job, which has no record to keep it in.
-type here struct {
-	settled time.Time // the ticks up to here are run, or are not to be run
-	resting bool      // this replica starts nothing new; see degraded
-}
-
 // A Wake is what a platform woke the program up for.
 type Wake struct {
 	Jobs []string  // empty: all
@@ -216,7 +210,7 @@ func newRunner(r *Replica, j *Job, c *lease.Client, s *source) *Runner {
 	n.job, n.replica, n.source, n.pause = j, r, s, c.Backoff(c.Length/30)
 	n.denial.pause = &lease.Backoff{First: c.Length, Longest: plan.LookEvery, Jitter: c.Jitter}
 	if j.EveryReplica {
-		n.here = &here{}
+		n.here = &here{policy: &j.Policy, wall: r.Wall, orders: n.orders, now: n.now}
 	}
 	return n
 }
