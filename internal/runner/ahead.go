@@ -65,8 +65,8 @@ func (r *Runner) drawLead(last bool, tick time.Time) (look, grab time.Duration) 
 	}
 	window = p.LookFirst() - p.LookLast()
 	grab = p.LookFirst() - r.client.Jitter.UpTo(window/2) - time.Duration(float64(window/2)*min(1, 2*load))
-	if r.replica.reads.many { // jobs of one tick are looked at by one listing
-		return p.LookFirst() - r.replica.reads.within(window/8, tick), min(grab, p.LookFirst()-window/4)
+	if r.replica.reads.Many() { // jobs of one tick are looked at by one listing
+		return p.LookFirst() - r.replica.reads.Within(window/8, tick), min(grab, p.LookFirst()-window/4)
 	}
 	return grab, grab
 }

@@ -185,7 +185,7 @@ func New(r *Replica, j *Job) *Runner {
 	client := &lease.Client{Store: r.Store, Name: r.App + "/" + j.Name, Length: j.Policy.Lease, Beat: j.Policy.Beat, Clock: r.Clock,
 		Jitter: lease.NewJitter(fmt.Sprint(r.Name, j.Name, r.Created))}
 	if !j.EveryReplica {
-		r.reads.add(r.App, r.Store, client.Jitter)
+		r.reads.Add(r.App, r.Store, client.Jitter)
 	}
 	return newRunner(r, j, client, &source{origin: &origin{}, state: st})
 }

@@ -23,7 +23,7 @@ const (
 // which is usually how long the step waits. Where there are many jobs, d becomes a little longer,
 // so that their reads come together.
 func (r *Runner) readAgain(d time.Duration) time.Duration {
-	d = r.replica.reads.round(d)
+	d = r.replica.reads.Round(d)
 	r.view.entry, r.view.readAt = nil, time.Now().Add(d)
 	return d
 }
@@ -47,7 +47,7 @@ func (r *Runner) frozen() bool {
 // wait returns how long an action makes this replica wait, with its jitter.
 func (r *Runner) wait(a plan.Action) time.Duration {
 	d := a.After
-	if a.Jitter > 0 && !(a.Read && r.replica.reads.many) { // readAgain has instants that differ between replicas
+	if a.Jitter > 0 && !(a.Read && r.replica.reads.Many()) { // readAgain has instants that differ between replicas
 		d += r.client.Jitter.UpTo(a.Jitter)
 	}
 	if a.Most > 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/reads"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -22,7 +23,7 @@ import (
 // without a read.
 type preceding struct {
 	jobs  []predecessor // in the order of After
-	reads *gathering
+	reads *reads.Gathering
 	wake  []func()      // of the followers: a tick is decided
 	turn  chan struct{} // has room for the follower that reads
 
@@ -99,8 +100,8 @@ type finding struct {
 	unread  error
 }
 
-func newPreceding(jobs []predecessor, reads *gathering) *preceding {
-	b := &preceding{jobs: jobs, reads: reads, turn: make(chan struct{}, 1)}
+func newPreceding(jobs []predecessor, from *reads.Gathering) *preceding {
+	b := &preceding{jobs: jobs, reads: from, turn: make(chan struct{}, 1)}
 	b.facts.seen = make([]sighting, len(jobs))
 	for i, p := range jobs {
 		b.facts.seen[i].record = &store.Record{}
@@ -187,8 +188,8 @@ func (b *preceding) read(ctx context.Context, l *look) {
 }
 
 // find reads the entry. last is what was seen of it before.
-func (p *predecessor) find(ctx context.Context, reads *gathering, last *sighting) (f finding) {
-	entry, err := reads.read(ctx, p.client)
+func (p *predecessor) find(ctx context.Context, from *reads.Gathering, last *sighting) (f finding) {
+	entry, err := from.Read(ctx, p.client)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		f.trouble = fmt.Errorf("it waits for %s, which has no entry", p.job)

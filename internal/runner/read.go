@@ -19,7 +19,7 @@ import (
 // nothing may overwrite it. wake is the tick that the program was woken for; zero: not known.
 func (r *Runner) read(ctx context.Context, wake time.Time) error {
 	r.view.seen.Sends(time.Now())
-	entry, err := r.replica.reads.read(ctx, r.client.InHaste(&r.view.rec))
+	entry, err := r.replica.reads.Read(ctx, r.client.InHaste(&r.view.rec))
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		// Only an answer gives the service's time, on which the time of our start
 		// depends. The step afterwards needs that to compare definitions.
@@ -137,7 +137,7 @@ func (r *Runner) create(ctx context.Context, date, wake time.Time) (store.Entry,
 	if err != nil {
 		return store.Entry{}, err
 	}
-	done := r.replica.reads.gate.pass(ctx)
+	done := r.replica.reads.Pass(ctx)
 	entry, err := r.client.Create(ctx, b)
 	done()
 	switch {
@@ -202,13 +202,13 @@ func (r *Runner) ordered(rec *store.Record) plan.View {
 // It is zero if a tick comes before a read is due: such a job is not read between its ticks.
 func (r *Runner) lookBy(now time.Time) time.Time {
 	looked, due := r.view.seen.LookedAt, r.view.rec.Due
-	if !r.replica.reads.many {
+	if !r.replica.reads.Many() {
 		return time.Time{}
 	}
 	if !due.IsZero() && due.Sub(now) <= plan.LookEvery-time.Since(looked) {
 		return time.Time{}
 	}
-	return r.replica.reads.lookBy(looked)
+	return r.replica.reads.LookBy(looked)
 }
 
 // boundsOf returns the limits that a record has to keep for the store and the clock of a client.

@@ -19,6 +19,7 @@ import (
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/control"
 	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/reads"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -44,7 +45,7 @@ type Replica struct {
 	birth  birth // see Started
 	jobs   roster
 	vitals vitals
-	reads  gathering
+	reads  reads.Gathering
 }
 
 // Wall reads the wall clock, without a monotonic reading.

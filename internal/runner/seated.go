@@ -72,7 +72,7 @@ func (r *Runner) follow(a plan.Action) plan.Action {
 		return a
 	}
 	if a.Most = 0; r.job.Seat.Listed() {
-		a.After, a.Jitter = time.Until(r.replica.reads.lookBy(time.Now())), 0
+		a.After, a.Jitter = time.Until(r.replica.reads.LookBy(time.Now())), 0
 	}
 	return a
 }

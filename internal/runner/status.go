@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/control"
+	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/reads"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -45,11 +47,11 @@ type Status struct {
 // neither the entries nor the views of the runners, so that any goroutine may call it.
 func Statuses(ctx context.Context, runners []*Runner) []Status {
 	all, known := make([]Status, len(runners)), listAll(ctx, runners)
-	var reads sync.WaitGroup
+	var wait sync.WaitGroup
 	for i, r := range runners {
-		reads.Go(func() { all[i] = r.status(ctx, &known) })
+		wait.Go(func() { all[i] = r.status(ctx, &known) })
 	}
-	reads.Wait()
+	wait.Wait()
 	addAwaited(runners, all)
 	return all
 }
@@ -72,40 +74,25 @@ func addAwaited(runners []*Runner, all []Status) {
 	}
 }
 
-// listAll lists the app of the runners if that is cheaper than to read each entry. It
-// returns an empty listing otherwise, and what it has got if the listing fails, for
-// example for want of the right to list.
-func listAll(ctx context.Context, runners []*Runner) listing {
-	entries := map[string]store.Entry{}
+// listAll lists the entries of the runners, if that is cheaper than to read each.
+func listAll(ctx context.Context, runners []*Runner) reads.Listing {
+	var clients []*lease.Client
 	for _, r := range runners {
 		if !r.job.EveryReplica {
-			entries[r.client.Name] = store.Entry{}
+			clients = append(clients, r.client)
 		}
 	}
-	if len(entries) < listedFrom {
-		return listing{}
-	}
-	if _, lists := runners[0].client.Store.(store.Lister); !lists {
-		return listing{}
-	}
-	got := make(map[string]store.Entry, len(entries))
-	all := list(ctx, runners[0].replica.App, runners[0].client, func(name string, e store.Entry) {
-		if _, ours := entries[name]; ours {
-			got[name] = e
-		}
-	})
-	all.entries = got
-	return all
+	return reads.List(ctx, runners[0].replica.App, clients)
 }
 
 // status reads the entry once, unless it is listed.
-func (r *Runner) status(ctx context.Context, known *listing) Status {
+func (r *Runner) status(ctx context.Context, known *reads.Listing) Status {
 	if r.job.EveryReplica {
 		p, now := &r.job.Policy, r.replica.Wall()
 		return Status{Name: r.job.Name, Schedule: r.job.Schedule(), EveryReplica: true, Next: p.Ticks.Next(now), Paused: r.pausedBy(&store.Record{}),
 			Begins: p.Begins(now), Over: p.Over(&store.Record{Watermark: now}, now)}
 	}
-	st := r.statusOf(known.entry(ctx, r.client))
+	st := r.statusOf(known.Entry(ctx, r.client))
 	st.Paused = st.Err == nil && r.pausedBy(&st.Record)
 	st.Backfill = r.backfill(&st.Record)
 	// Ticks of a pause do not count as due: a caller that waits for the next one would not wait.

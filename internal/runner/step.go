@@ -164,7 +164,7 @@ func (r *Runner) acquire(ctx context.Context, c *call, a plan.Action) time.Durat
 	}
 	etag := r.view.entry.ETag
 	r.notice(true, r.contradiction.of(etag))
-	done := r.replica.reads.gate.pass(ctx)
+	done := r.replica.reads.Pass(ctx)
 	if a.Break && !r.breakSilent(ctx, etag) {
 		done()
 		r.lookAnew()

@@ -11,6 +11,7 @@ import (
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/reads"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -83,22 +84,22 @@ func knowOrders(ctx context.Context, r *Replica) bool {
 // readWishes reads the entries of the jobs that have one, each by its name.
 func readWishes(ctx context.Context, runners []*Runner) map[string]*wish {
 	all, known := map[string]*wish{}, listAll(ctx, runners)
-	var reads sync.WaitGroup
+	var wait sync.WaitGroup
 	for _, r := range runners {
 		if r.job.EveryReplica || r.Singleton() {
 			continue
 		}
 		w := &wish{}
 		all[r.Name()] = w
-		reads.Go(func() { r.readWish(ctx, &known, w) })
+		wait.Go(func() { r.readWish(ctx, &known, w) })
 	}
-	reads.Wait()
+	wait.Wait()
 	return all
 }
 
 // readWish reads the entry. A missing entry counts as made now: it is made by the next pass.
-func (r *Runner) readWish(ctx context.Context, known *listing, w *wish) {
-	w.entry, w.read = known.entry(ctx, r.client)
+func (r *Runner) readWish(ctx context.Context, known *reads.Listing, w *wish) {
+	w.entry, w.read = known.Entry(ctx, r.client)
 	if errors.Is(w.read, fs.ErrNotExist) {
 		w.read, w.entry.State = nil, store.Available
 		w.rec = r.job.Policy.New(r.replica.App, r.job.Name, plan.View{Now: r.now(), Since: r.replica.Started()}, time.Time{})

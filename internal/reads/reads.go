@@ -1,4 +1,6 @@
-package runner
+// Package reads reads the entries of a replica with many jobs: those that are read at the same moment by one
+// listing, and few of them each by itself. No job depends on a listing.
+package reads
 
 import (
 	"context"
@@ -22,11 +24,10 @@ const (
 	listAgain = 5 * time.Minute
 )
 
-// A gathering reads the entries of a replica with many jobs: those that are read at the same
-// moment by one listing, and few of them each by itself. What a listing has counts as read when
+// A Gathering reads the entries of one replica. What a listing has counts as read when
 // it began. An entry that it does not have, since it has failed or has come to no page for long,
 // is read by itself: no job depends on the listing.
-type gathering struct {
+type Gathering struct {
 	app   string
 	count int       // of the entries of the replica
 	many  bool      // they are so many, and the store lists
@@ -51,8 +52,8 @@ type answer struct {
 	err    error
 }
 
-// add counts another entry of the replica, before any is read.
-func (g *gathering) add(app string, s store.Store, jitter *lease.Jitter) {
+// Add counts another entry of the replica, before any is read.
+func (g *Gathering) Add(app string, s store.Store, jitter *lease.Jitter) {
 	if g.gate.room == nil {
 		g.gate = newGate()
 	}
@@ -66,11 +67,11 @@ func (g *gathering) add(app string, s store.Store, jitter *lease.Jitter) {
 
 // worth returns how many reads are worth a listing. One of thousands of entries is not worth a
 // dozen of them.
-func (g *gathering) worth() int { return max(listedFrom, g.count/200) }
+func (g *Gathering) worth() int { return max(listedFrom, g.count/200) }
 
 // together returns the first instant at or after another one at which this replica reads the
 // entries of its jobs that are read once in a period.
-func (g *gathering) together(at time.Time, period time.Duration) time.Time {
+func (g *Gathering) together(at time.Time, period time.Duration) time.Time {
 	gone := at.Sub(g.epoch)
 	return g.epoch.Add((gone + period - 1).Truncate(period))
 }
@@ -79,28 +80,34 @@ func (g *gathering) together(at time.Time, period time.Duration) time.Time {
 // that is shorter is left as it is: something is about to happen.
 const grid = 200 * time.Millisecond
 
-// round returns how long it is until the first of those instants after a wait.
-func (g *gathering) round(wait time.Duration) time.Duration {
+// Round returns how long it is until the first of those instants after a wait.
+func (g *Gathering) Round(wait time.Duration) time.Duration {
 	if !g.many || wait < grid {
 		return wait
 	}
 	return time.Until(g.together(time.Now().Add(wait), grid))
 }
 
-// lookBy returns when an entry is read again that was looked at at an instant and is not
+// LookBy returns when an entry is read again that was looked at at an instant and is not
 // expected to change.
-func (g *gathering) lookBy(looked time.Time) time.Time {
+func (g *Gathering) LookBy(looked time.Time) time.Time {
 	return g.together(looked.Add(1), plan.LookEvery)
 }
 
-// within returns a part of a window that is the same for all jobs with a tick at one instant.
+// Within returns a part of a window that is the same for all jobs with a tick at one instant.
 // The replicas differ in it.
-func (g *gathering) within(window time.Duration, tick time.Time) time.Duration {
+func (g *Gathering) Within(window time.Duration, tick time.Time) time.Duration {
 	return tick.Sub(g.epoch).Abs() % max(window, 1)
 }
 
-// read reads the entry of a client.
-func (g *gathering) read(ctx context.Context, c *lease.Client) (store.Entry, error) {
+// Many reports whether listings take the place of reads.
+func (g *Gathering) Many() bool { return g.many }
+
+// Pass waits until a call may begin something in the store: see gate. The caller calls done after it.
+func (g *Gathering) Pass(ctx context.Context) (done func()) { return g.gate.pass(ctx) }
+
+// Read reads the entry of a client.
+func (g *Gathering) Read(ctx context.Context, c *lease.Client) (store.Entry, error) {
 	if !g.many {
 		return g.readOne(ctx, c)
 	}
@@ -119,13 +126,13 @@ func (g *gathering) read(ctx context.Context, c *lease.Client) (store.Entry, err
 }
 
 // readOne reads one entry by itself.
-func (g *gathering) readOne(ctx context.Context, c *lease.Client) (store.Entry, error) {
+func (g *Gathering) readOne(ctx context.Context, c *lease.Client) (store.Entry, error) {
 	defer g.gate.pass(ctx)()
 	return c.Read(ctx)
 }
 
 // join adds a read to those that wait. The first of them leads the others.
-func (g *gathering) join(name string) (a ask, first bool) {
+func (g *Gathering) join(name string) (a ask, first bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	a = ask{name, make(chan answer, 1)}
@@ -134,7 +141,7 @@ func (g *gathering) join(name string) (a ask, first bool) {
 }
 
 // lead waits for the others, and lists if they are many enough. In the end all have an answer.
-func (g *gathering) lead(ctx context.Context, c *lease.Client) {
+func (g *Gathering) lead(ctx context.Context, c *lease.Client) {
 	g.wait(ctx)
 	g.mu.Lock()
 	asks := g.asks
@@ -155,7 +162,7 @@ func (g *gathering) lead(ctx context.Context, c *lease.Client) {
 }
 
 // wait returns when no more reads come.
-func (g *gathering) wait(ctx context.Context) {
+func (g *Gathering) wait(ctx context.Context) {
 	waiting := func() int {
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -173,7 +180,7 @@ func (g *gathering) wait(ctx context.Context) {
 
 // list answers what one listing can answer, and reports whether that has succeeded. The end of
 // ctx is no failure of the listing.
-func (g *gathering) list(ctx context.Context, c *lease.Client, asks []ask) bool {
+func (g *Gathering) list(ctx context.Context, c *lease.Client, asks []ask) bool {
 	names := make(map[string][]ask, len(asks)) // several may read one entry: the entry of a job which others follow
 	for _, a := range asks {
 		names[a.name] = append(names[a.name], a)
@@ -234,8 +241,8 @@ const listedFrom = 12
 // listTimeout bounds a listing; what it has not returned by then is read by itself.
 const listTimeout = 10 * time.Second
 
-// A listing is what one listing of an app has returned.
-type listing struct {
+// A Listing is what one listing of an app has returned.
+type Listing struct {
 	entries map[string]store.Entry // by name
 	whole   bool                   // an entry that is not in it does not exist
 	date    time.Time              // the store's, of its last entry, or the earliest that it can be; zero: not known
@@ -243,7 +250,7 @@ type listing struct {
 
 // list calls f for each entry of an app, over the store of a client, whose type is a
 // store.Lister. It gives up when nothing has come for as long as a call may take.
-func list(ctx context.Context, app string, c *lease.Client, f func(name string, e store.Entry)) (all listing) {
+func list(ctx context.Context, app string, c *lease.Client, f func(name string, e store.Entry)) (all Listing) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	hangs := time.AfterFunc(c.CallTimeout(), cancel)
@@ -270,12 +277,12 @@ func list(ctx context.Context, app string, c *lease.Client, f func(name string, 
 
 // missing is the answer for an entry that a whole listing does not have. It has the date of the
 // listing, from which a new entry starts.
-func (l *listing) missing() (store.Entry, error) {
+func (l *Listing) missing() (store.Entry, error) {
 	return store.Entry{Revision: store.Revision{Date: l.date}}, fs.ErrNotExist
 }
 
-// entry returns what the listing has of an entry, and reads the entry if that is nothing.
-func (l *listing) entry(ctx context.Context, c *lease.Client) (store.Entry, error) {
+// Entry returns what the listing has of an entry, and reads the entry if that is nothing.
+func (l *Listing) Entry(ctx context.Context, c *lease.Client) (store.Entry, error) {
 	if e, ok := l.entries[c.Name]; ok {
 		return e, nil
 	}
@@ -283,4 +290,27 @@ func (l *listing) entry(ctx context.Context, c *lease.Client) (store.Entry, erro
 		return l.missing()
 	}
 	return c.Read(ctx)
+}
+
+// List lists the entries of some clients of an app if that is cheaper than to read each of them. It
+// returns an empty listing otherwise, and what it has got if the listing fails, for
+// example for want of the right to list.
+func List(ctx context.Context, app string, clients []*lease.Client) Listing {
+	if len(clients) < listedFrom {
+		return Listing{}
+	}
+	if _, lists := clients[0].Store.(store.Lister); !lists {
+		return Listing{}
+	}
+	ours, got := make(map[string]bool, len(clients)), make(map[string]store.Entry, len(clients))
+	for _, c := range clients {
+		ours[c.Name] = true
+	}
+	all := list(ctx, app, clients[0], func(name string, e store.Entry) {
+		if ours[name] {
+			got[name] = e
+		}
+	})
+	all.entries = got
+	return all
 }

@@ -1,4 +1,4 @@
-package runner
+package reads
 
 import (
 	"context"
@@ -39,17 +39,17 @@ func TestListingAnswersAllReadsOfAnEntry(t *testing.T) {
 		begin := time.Now()
 		clock := &lease.Clock{Wall: time.Now, Elapsed: func() time.Duration { return time.Since(begin) }}
 		s, jitter := &listed{}, lease.NewJitter("a")
-		var g gathering
+		var g Gathering
 		for i := range listedFrom {
 			s.names = append(s.names, fmt.Sprintf("app/job-%d", i))
-			g.add("app", s, jitter)
+			g.Add("app", s, jitter)
 		}
 		var all sync.WaitGroup
 		for range 3 {
 			for _, name := range s.names {
 				c := &lease.Client{Store: s, Name: name, Length: 15 * time.Second, Clock: clock, Jitter: jitter}
 				all.Go(func() {
-					if e, err := g.read(t.Context(), c); err != nil || e.ETag != name {
+					if e, err := g.Read(t.Context(), c); err != nil || e.ETag != name {
 						t.Errorf("%s has the ETag %q, %v", name, e.ETag, err)
 					}
 				})
