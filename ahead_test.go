@@ -437,3 +437,25 @@ func TestOrderAfterStop(t *testing.T) {
 		}
 	})
 }
+
+// A claim that is armed is taken back by a step-down. The next claim of that tick is made in spite of the order, so its run
+// goes on.
+func TestStepDownOfArmedClaimEndsNoOther(t *testing.T) {
+	for _, grace := range []time.Duration{0, 5 * time.Second} {
+		inCase(t, grace.String(), func(t *testing.T, c *cluster) {
+			all := c.graceful(grace, ahead(true, work("0 * * * * *", 20*time.Second)), "a", "b")
+			until(2*time.Minute + 58300*time.Millisecond)
+			armed := c.record("work")
+			if !armed.Run.Armed {
+				t.Fatalf("not armed: %+v", armed.Run)
+			}
+			if _, err := all[armed.Run.Replica].Order(t.Context(), soloist.Order{Kind: store.OrderStepDown, Job: "work"}); err != nil {
+				t.Fatal(err)
+			}
+			until(3*time.Minute + 50*time.Second)
+			if last := c.record("work").History[0]; last.Status != store.Succeeded || last.Replica == armed.Run.Replica {
+				t.Errorf("%s was to hand over, and %s %s (%s)", armed.Run.Replica, last.Replica, last.Status, last.Reason)
+			}
+		})
+	}
+}

@@ -27,6 +27,7 @@ type hold struct {
 
 	before    store.Record  // without the claim of this pass; takeBack restores it
 	claimedAt time.Duration // elapsed time when the claim was drafted
+	known     int64         // the last order to end a run that was known then
 	started   func()        // the run is about to start, and counts in the starts of the replica; nil: it does not
 }
 
@@ -138,6 +139,7 @@ func (h *hold) holdOff(d time.Duration) bool {
 // have been claimed, and takes the token from that second.
 func (h *hold) decide(v plan.View) (next plan.Claim, todo bool) {
 	v.Now, v.Control = h.now(), h.orders()
+	h.known = v.Control.End.Seq
 	next, todo = h.job.Policy.Claim(v)
 	if !next.Run || !h.view.rec.Run.Claimed.IsZero() || h.session.Dated.IsZero() {
 		return next, todo

@@ -26,7 +26,8 @@ func (r *Runner) Heed() {
 	r.obey()
 }
 
-// obey ends the run that is under way here if an operator has ordered that.
+// obey ends the run that is under way here if an operator has ordered that. What was to be handed over and was given up
+// for that is handed over: the next claim of the same was made in spite of the order.
 func (r *Runner) obey() {
 	n, orders := r.source.state.get(), r.orders()
 	if by, over := plan.EndOfBackfill(n.run.backfill, &orders.Backfill); over && n.run.backfill != 0 {
@@ -35,7 +36,7 @@ func (r *Runner) obey() {
 	switch end := orders.EndOf(n.run.token, n.run.about); {
 	case end.Cancel:
 		n.run.cancel(supervise.Cancelled(end))
-	case end.Token != 0 && n.hand != nil:
+	case end.Seq > n.run.known && n.hand != nil:
 		n.hand.stop()
 	}
 }
@@ -50,7 +51,7 @@ func (h *hold) obeying(a *supervise.Attempt) (done func()) {
 	if rec.Run.Request == "" || fill != 0 {
 		a.Under.Barred = h.barred
 	}
-	h.source.state.set(func(n *snapshot) { n.run = claimed{token, plan.AboutLast(rec), fill, cancel} })
+	h.source.state.set(func(n *snapshot) { n.run = claimed{token, plan.AboutLast(rec), fill, h.known, cancel} })
 	h.obey() // the order may have come before the claim was known here
 	replaced := h.replacing(rec, h.now, func() error { return h.cannotFollow(h.stop, h.call) }, cancel)
 	return func() {

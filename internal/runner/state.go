@@ -89,6 +89,7 @@ type claimed struct {
 	token    int64
 	about    store.About
 	backfill int64 // that it is of; zero: of none
+	known    int64 // the last order to end a run that was known when it was claimed
 	cancel   context.CancelCauseFunc
 }
 
