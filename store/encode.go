@@ -34,9 +34,13 @@ func (r *Record) EncodeWithin(limit int) ([]byte, error) {
 	}
 }
 
-// kept is how many outcomes are needed more than long texts: which ticks are late is known from ten of them, and those
-// of a stall come first.
-const kept = 12
+const (
+	// keptTicks is how many of the newest outcomes of ticks stay: followers that were busy read them.
+	keptTicks = 5
+
+	// kept is how many outcomes are needed more than long texts: the ten that one write may add besides.
+	kept = keptTicks + 10
+)
 
 // shorten drops what is needed least: first the oldest of more outcomes than that, then half of the longest text and,
 // once no text is left, the oldest of more outcomes than one. It returns false if there is nothing more to drop.
@@ -53,12 +57,12 @@ func (r *Record) shorten() bool {
 	return true
 }
 
-// forget leaves so many outcomes: the newest, of which a quarter may be the newest of ticks. Runs that operators have ordered are
+// forget leaves so many outcomes: the newest, among them the newest of ticks. Runs that operators have ordered are
 // settled by the dozen, and the jobs that follow this one have yet to read what became of its ticks.
 func (r *Record) forget(most int) {
 	ticks := 0 // that stay
 	for _, f := range r.History {
-		if f.Request == "" && ticks < most/4 {
+		if f.Request == "" && ticks < min(keptTicks, most/2) {
 			ticks++
 		}
 	}

@@ -72,8 +72,8 @@ func TestARecordFitsIntoAHeader(t *testing.T) {
 	}
 }
 
-// Texts are cut before one of twelve outcomes is lost, and only as far as needed.
-func TestLongTextsCostNoneOfTwelveOutcomes(t *testing.T) {
+// Texts are cut before one of fifteen outcomes is lost, and only as far as needed.
+func TestLongTextsCostNoneOfFifteenOutcomes(t *testing.T) {
 	for _, text := range []string{strings.Repeat("é", 500), strings.Repeat("🦊", 500), strings.Repeat("\x00", 500), strings.Repeat("<a>", 200), "失败了"} {
 		r := sample()
 		r.Run.Error, r.Run.Progress.Note = text, text
@@ -84,7 +84,7 @@ func TestLongTextsCostNoneOfTwelveOutcomes(t *testing.T) {
 		before := slices.Clone(r.History)
 		copied := r.Clone()
 		_, err := copied.Encode()
-		if n := len(copied.History); err != nil || n < 12 {
+		if n := len(copied.History); err != nil || n < kept {
 			t.Errorf("%.9q: %d outcomes are left, %v", text, n, err)
 		}
 		if n := len([]rune(copied.History[0].Reason)); n < min(6, len([]rune(text))) {
@@ -96,7 +96,33 @@ func TestLongTextsCostNoneOfTwelveOutcomes(t *testing.T) {
 	}
 }
 
-// Runs by hand leave the newest ticks a quarter of the room, and take the rest.
+// Runs by hand leave the newest five ticks in a record that is too long for twenty outcomes, too.
+func TestLongRunsByHandLeaveTheNewestTicks(t *testing.T) {
+	r := sample()
+	r.History = nil
+	for i := range 40 {
+		o := Outcome{Tick: r.Watermark.Add(time.Duration(i) * time.Second), Status: Failed, Reason: strings.Repeat("ж", 100), Attempt: 1,
+			Token: int64(i + 1), Replica: "myapp-deployment-7d9f8b6c5d-x2k4p", Start: r.Created, End: r.Created.Add(time.Millisecond)}
+		if i >= 20 {
+			o.Request = fmt.Sprint("ordered-20261128-120000-abcde", i)
+		}
+		r.History = slices.Insert(r.History, 0, o)
+		if _, err := r.Encode(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ticks := 0
+	for _, o := range r.History {
+		if o.Request == "" {
+			ticks++
+		}
+	}
+	if ticks != keptTicks || len(r.History) < kept {
+		t.Errorf("%d of %d outcomes are of ticks, want the newest %d of at least %d", ticks, len(r.History), keptTicks, kept)
+	}
+}
+
+// Runs by hand leave the newest ticks five of twenty places, and take the rest.
 func TestRunsByHandLeaveTheNewestTicks(t *testing.T) {
 	for _, c := range []struct{ ticks, byHand, wantTicks int }{{20, 0, 20}, {0, 99, 0}, {20, 3, 17}, {20, 16, 5}, {20, 99, 5}, {2, 99, 2}} {
 		r := sample()

@@ -55,7 +55,7 @@ func Due(r *store.Record) time.Time {
 
 // A write is a record that is about to be written, and how many outcomes it had before. One write settles maxSettled, or a few
 // more; the next write goes on. The history has room for twice as many, so that each of them is in the record at some time. Of what
-// was there before, orders leave a quarter of the history to the newest ticks, which followers read there.
+// was there before, orders leave the newest five ticks in the history, where followers read them.
 type write struct {
 	*store.Record
 	had int
