@@ -526,3 +526,25 @@ func TestSlotsInsideThemselvesAreRefused(t *testing.T) {
 		wantError(t, err, "held by the caller already")
 	})
 }
+
+// A lease whose release got no answer has no holder: TryDo of that process waits for its end.
+func TestTryDoAfterReleaseWithoutAnswer(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		l, way := c.north("a", 1)
+		nothing := func(context.Context, *soloist.Run) error { return nil }
+		if err := l.Do(c.t.Context(), nothing); err != nil {
+			t.Fatal(err)
+		}
+		way.meet(func(op string, apply func() error) error {
+			if op == "release" {
+				return errNetwork
+			}
+			return apply()
+		})
+		for range 2 {
+			if err := l.TryDo(c.t.Context(), nothing); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

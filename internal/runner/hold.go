@@ -37,7 +37,12 @@ type hold struct {
 func underLease(ctx context.Context, r *Runner, c *call, s *lease.Session) time.Duration {
 	r.source.setBusy(true)
 	defer r.source.setBusy(false)
-	h := &hold{Runner: r, ctx: ctx, call: c, session: s}
+	h, etag := &hold{Runner: r, ctx: ctx, call: c, session: s}, s.ETag()
+	defer func() {
+		if s.MustExpire() {
+			h.leaves(etag)
+		}
+	}()
 	defer h.stoppable()()
 	defer r.run.Store(nil)
 	defer s.Lose(nil)
@@ -269,6 +274,11 @@ func (h *hold) release() bool {
 	return true
 }
 
+// leaves notes a lease that ends without a release, for the next call of this process, as long as the entry has an ETag.
+func (h *hold) leaves(etag string) {
+	h.source.state.left.Store(&leftover{etag, h.client.Clock.Elapsed() + h.session.Length})
+}
+
 // giveBack releases the lease. The view then holds what was last written, and the ETag
 // of that write, so that the next tick needs no read. The renewals must end first: a
 // renewal after the release would fail, and would look like a lost lease.
@@ -278,6 +288,7 @@ func (h *hold) giveBack() {
 	h.reached() // the trouble of a renewal ends with its session: no later renewal would take it back
 	if err := s.Release(s.Context()); err != nil {
 		h.notReleased(err)
+		h.leaves(s.ETag())
 	}
 	h.view.entry = &store.Entry{Revision: store.Revision{ETag: s.ETag()}, State: store.Available}
 	h.looked()

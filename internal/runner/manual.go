@@ -63,7 +63,7 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 			c.short = nil
 			if r.view.entry.State.Live() && !silent { // its holder is about to claim, or died before it could
 				if c.short = newHeldError(&r.view.rec, r.now()); c.take != nil {
-					return store.Outcome{}, c.short
+					return store.Outcome{}, cmp.Or(r.toExpire(), c.short)
 				}
 				if err = r.occupied(); err != nil {
 					return store.Outcome{}, err
@@ -123,9 +123,8 @@ func (r *Runner) hindered(ctx context.Context, c *call) error {
 		return errors.New("a replica that started later has another schedule for this job: ask that replica")
 	}
 	if rec.MayRun() && v.State.Live() && !r.view.seen.Silent(v) {
-		// The lease is over for whom the record names. Its successor may begin once that of an earlier call here has expired.
-		if left := r.source.state.left.Load(); left != nil && left.etag == v.ETag && r.client.Clock.Elapsed() < left.until {
-			return &passingError{errToExpire}
+		if err := r.toExpire(); err != nil { // the lease is over for whom the record names
+			return err
 		}
 		held := newHeldError(rec, r.now())
 		held.Silent = r.view.seen.UntilSilent(v)
@@ -148,6 +147,15 @@ func (r *Runner) hindered(ctx context.Context, c *call) error {
 	return nil
 }
 
+// toExpire returns the error of a call that finds a lease which an earlier call of its process has left, nil if it is another's.
+func (r *Runner) toExpire() error {
+	left := r.source.state.left.Load()
+	if left == nil || left.etag != r.view.entry.ETag || r.client.Clock.Elapsed() >= left.until {
+		return nil
+	}
+	return &passingError{errToExpire}
+}
+
 // A busyError says why a job cannot be run manually yet though no other replica may have its lease. It is store.ErrHeld, as
 // the caller does the same about it: ask again later.
 type busyError string
@@ -164,8 +172,8 @@ var ErrNotBegun = errors.New("it was claimed and not begun")
 // the lease, or to wait for a holder.
 var ErrTrying = errors.New("another call of this process still tries to take it")
 
-// errToExpire is the error of a call that finds a lease which an earlier one of its process has left to expire; see leftover.
-var errToExpire = fmt.Errorf("%w, or has ended before it could claim, and its lease has yet to expire", ErrTrying)
+// errToExpire is the error of a call that finds a lease which an earlier one of its process has left; see leftover.
+var errToExpire = fmt.Errorf("%w, or has ended, and its lease has yet to expire", ErrTrying)
 
 // ErrUnsettled is what Bar returns if it cannot judge a record whose last run has no outcome.
 var ErrUnsettled = errors.New("its last run has no outcome yet")

@@ -69,10 +69,9 @@ type snapshot struct {
 	unconfirmed []unconfirmed // writes of outcomes that no read has shown yet
 }
 
-// A leftover is a lease that this process has acquired and left to expire without a claim: the run that the
-// record shows is another's, and its lease is over.
+// A leftover is a lease that this process has left, to expire or since its release got no answer: nothing runs under it here.
 type leftover struct {
-	etag  string        // of the entry, as long as nothing is claimed
+	etag  string        // of the entry, as long as nothing is written
 	until time.Duration // elapsed time by which it has expired
 }
 

@@ -209,11 +209,7 @@ func (r *Runner) acquire(ctx context.Context, c *call, a plan.Action) time.Durat
 	if !r.now().Before(c.ahead) { // the others looked before the tick, and do not count on this replica
 		c.ahead = time.Time{}
 	}
-	rest := underLease(ctx, r, c, s)
-	if s.MustExpire() {
-		r.source.state.left.Store(&leftover{etag, r.client.Clock.Elapsed() + s.Length})
-	}
-	return rest
+	return underLease(ctx, r, c, s)
 }
 
 // clock returns what decisions need to know of the service's clock.
