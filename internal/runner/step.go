@@ -103,6 +103,9 @@ func (r *Runner) act(ctx context.Context, c *call, v plan.View, a plan.Action, f
 			c.again = true
 			return r.readAgain(wait)
 		}
+		if r.job.Policy.Adopts(v) { // if one cannot be read, its ticks are waited for
+			_, _ = r.view.before.made(ctx, c.wake.Tick, v.Now)
+		}
 		// A successful read does not end the trouble with the store: the
 		// credentials may be read-only. The acquisition and the claim will show it.
 		return r.seated(func() time.Duration { return r.acquire(ctx, c, a) })
