@@ -121,6 +121,9 @@ func (r *Runner) hindered(ctx context.Context, c *call) error {
 	if r.job.Policy.Outdated(v) {
 		return errors.New("a replica that started later has another schedule for this job: ask that replica")
 	}
+	if first := plan.BeforeTurn(v); first != "" {
+		return busyError(fmt.Sprintf("too many runs have begun before %s@%s, which was ordered first: run that, or start a replica", r.job.Name, first))
+	}
 	if rec.MayRun() && v.State.Live() && !r.view.seen.Silent(v) {
 		// The lease is over for whom the record names. Its successor may begin once that of an earlier call here has expired.
 		if left := r.source.state.left.Load(); left != nil && left.etag == v.ETag && r.client.Clock.Elapsed() < left.until {
