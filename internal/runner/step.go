@@ -143,7 +143,11 @@ func (r *Runner) waitFor(c *call, a plan.Action) time.Duration {
 	case plan.Await:
 		return r.await(a)
 	case plan.Follow:
-		c.holder = r.view.rec.Run.Replica
+		if r.leftToExpire() { // no replica runs the job, so the call waits
+			c.again, c.short = true, errToExpire
+		} else {
+			c.holder = r.view.rec.Run.Replica
+		}
 	case plan.Wait:
 		c.again = c.again || a.Read // a call of RunDue reads the entry now: the next call may come much later
 	}
@@ -215,6 +219,12 @@ func (r *Runner) acquire(ctx context.Context, c *call, a plan.Action) time.Durat
 		r.source.state.left.Store(&leftover{etag, r.client.Clock.Elapsed() + s.Length})
 	}
 	return rest
+}
+
+// leftToExpire reports whether the entry was last seen under a lease that this process has left to expire.
+func (r *Runner) leftToExpire() bool {
+	left := r.source.state.left.Load()
+	return left != nil && left.etag == r.view.etag && r.client.Clock.Elapsed() < left.until
 }
 
 // clock returns what decisions need to know of the service's clock.

@@ -126,7 +126,7 @@ func (r *Runner) hindered(ctx context.Context, c *call) error {
 	}
 	if rec.MayRun() && v.State.Live() && !r.view.seen.Silent(v) {
 		// The lease is over for whom the record names. Its successor may begin once that of an earlier call here has expired.
-		if left := r.source.state.left.Load(); left != nil && left.etag == v.ETag && r.client.Clock.Elapsed() < left.until {
+		if r.leftToExpire() {
 			return &passingError{errToExpire}
 		}
 		held := newHeldError(rec, r.now())
