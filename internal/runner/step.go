@@ -249,15 +249,3 @@ func (r *Runner) occupied() error {
 	}
 	return &occupiedError{r.job.Name, r.view.seen.Occupation.Date}
 }
-
-// An occupiedError says that a client has held the lease for longer than any replica
-// needs between acquisition and claim: a person with a storage tool, for example.
-// Only unlock, or the client itself, can end that.
-type occupiedError struct {
-	job   string
-	since time.Time
-}
-
-func (e *occupiedError) Error() string {
-	return fmt.Sprintf("leased since %s, or longer, by a client that claims nothing: `unlock %s` frees it", e.since.UTC().Format(time.RFC3339), e.job)
-}

@@ -126,6 +126,8 @@ type HeldError struct {
 	Stopping bool          // it is about to be given up
 	Beat     time.Duration // of the holder; zero: it sends none
 	Silent   time.Duration // after which the lease can be broken, if it sends no further beat
+
+	occupied *occupiedError // nil: as far as known the holder is a replica
 }
 
 func newHeldError(rec *store.Record, now time.Time) *HeldError {
@@ -138,7 +140,10 @@ func newHeldError(rec *store.Record, now time.Time) *HeldError {
 }
 
 func (h *HeldError) Error() string {
-	if h.Replica == "" {
+	switch {
+	case h.occupied != nil: // not what frees it: there is no unlock for locks
+		return h.occupied.what()
+	case h.Replica == "":
 		return fmt.Sprintf("%v: leased, not claimed yet", store.ErrHeld)
 	}
 	return fmt.Sprintf("%v: %s runs it", store.ErrHeld, h.Replica)
@@ -146,3 +151,19 @@ func (h *HeldError) Error() string {
 
 // Is reports whether target is store.ErrHeld.
 func (h *HeldError) Is(target error) bool { return target == store.ErrHeld }
+
+// An occupiedError says that a client has held the lease for longer than any replica
+// needs between acquisition and claim: a person with a storage tool, for example.
+// Only unlock, or the client itself, can end that.
+type occupiedError struct {
+	job   string
+	since time.Time
+}
+
+func (e *occupiedError) Error() string {
+	return fmt.Sprintf("%s: `unlock %s` frees it", e.what(), e.job)
+}
+
+func (e *occupiedError) what() string {
+	return fmt.Sprintf("leased since %s, or longer, by a client that claims nothing", e.since.UTC().Format(time.RFC3339))
+}

@@ -61,10 +61,13 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 			silent := r.view.seen.Silent(r.decideBy(c))
 			c.short = nil
 			if r.view.entry.State.Live() && !silent { // its holder is about to claim, or died before it could
-				if c.short = newHeldError(&r.view.rec, r.now()); c.take != nil {
-					return store.Outcome{}, c.short
+				held := newHeldError(&r.view.rec, r.now())
+				c.short, err = held, r.occupied()
+				if c.take != nil {
+					held.occupied, _ = errors.AsType[*occupiedError](err)
+					return store.Outcome{}, held
 				}
-				if err = r.occupied(); err != nil {
+				if err != nil {
 					return store.Outcome{}, err
 				}
 				wait = r.client.Jitter.Half(min(r.client.Length/6, keptLook))
