@@ -349,7 +349,8 @@ func TestNewFollowerIsNoOlderThanItsPredecessors(t *testing.T) {
 	})
 }
 
-// A follower whose changed After names a new job misses no tick that this job never had, by ClaimAhead or since it would be younger.
+// A follower whose changed After names a new job misses no tick that this job never had: with ClaimAhead, or since its entry
+// would be the younger one.
 func TestChangedAfterNamesANewJob(t *testing.T) {
 	for name, ahead := range map[string]bool{"": false, "with ClaimAhead": true} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
