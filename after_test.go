@@ -349,6 +349,38 @@ func TestNewFollowerIsNoOlderThanItsPredecessors(t *testing.T) {
 	})
 }
 
+// A follower whose changed After names a new job misses no tick that this job never had: with ClaimAhead, or since its entry
+// would be the younger one.
+func TestChangedAfterNamesANewJob(t *testing.T) {
+	for name, ahead := range map[string]bool{"": false, "with ClaimAhead": true} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			told, imports := &lateLog{}, importing("@hourly", time.Second)
+			loads := named("load", imports)
+			loads.ClaimAhead = ahead
+			old := c.start("old", imports, finishBy(30*time.Minute, following("report", "import", time.Second)))
+			until(time.Hour - 3*time.Second)
+			old.stop()
+			work := []soloist.Work{imports, loads, finishBy(30*time.Minute, following("report", "load", time.Second))}
+			until(time.Hour - 2*time.Second)
+			if _, err := c.replica("first", work...).RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"report"}}); err != nil {
+				t.Error(err)
+			}
+			until(time.Hour + time.Second)
+			c.launch(told.of(c.replica("new", work...)))
+			until(2*time.Hour + time.Minute)
+			want := []string{"succeeded 01:00:00", "succeeded 02:00:00"}
+			if ahead {
+				want = want[1:]
+			}
+			c.wantOutcomes("load", want...)
+			if report := c.outcomes("report"); !slices.Equal(report[1:], want) {
+				t.Errorf("the outcomes of report are %q", report)
+			}
+			told.want(c)
+		})
+	}
+}
+
 // A changed After is a changed definition: it counts from now.
 func TestChangedAfter(t *testing.T) {
 	inCluster(t, func(c *cluster) {

@@ -264,6 +264,30 @@ func TestHoldOffLeavesCallTooShort(t *testing.T) {
 	})
 }
 
+// A call ends in its hold-off and leaves its lease to expire. The next one waits for that, and does not say that the dead replica
+// runs the job.
+func TestRunDueAfterCallThatHeldOff(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := rerun(work("@hourly", 10*time.Second))
+		a := c.start("a", job)
+		until(time.Hour + time.Second)
+		a.kill()
+		c.breakLease()
+		b := c.replica("b", job)
+		_, err := b.RunDue(c.within(5*time.Second), soloist.Wake{})
+		wantError(t, err, "did not expire by itself")
+		got, err := b.RunDue(c.within(5*time.Second), soloist.Wake{})
+		wantError(t, err, "its lease has yet to expire", "deadline")
+		if got.Jobs[0].Replica != "" {
+			t.Errorf("got %+v", got)
+		}
+		got, err = b.RunDue(c.within(time.Minute), soloist.Wake{})
+		if err != nil || got.Jobs[0].Replica != "" || len(got.Jobs[0].Ran) != 1 {
+			t.Errorf("got %+v, %v", got, err)
+		}
+	})
+}
+
 func TestUnlockEndsRun(t *testing.T) {
 	for _, now := range []bool{true, false} {
 		inCluster(t, func(c *cluster) {

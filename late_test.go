@@ -201,6 +201,27 @@ func TestLateInGroup(t *testing.T) {
 	})
 }
 
+// A tick whose runner has died, and whose next attempt waits for a slot of its group, is late too.
+func TestLateInGroupOfADeadRunner(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var told lateLog
+		long, job := named("long", work("11 1 * * *", 50*time.Minute)), finishBy(20*time.Minute, rerun(work("0 1 * * *", 15*time.Minute)))
+		long.Group, job.Group = "imports", "imports"
+		a := c.limited("a", 1, job)
+		until(time.Hour + 10*time.Minute)
+		a.kill()
+		c.limited("b", 1, long)
+		until(time.Hour + 12*time.Minute)
+		r := told.of(c.replica("c", job))
+		r.Groups = map[string]int{"imports": 1}
+		c.launch(r)
+		until(2*time.Hour + 30*time.Minute)
+		c.stopAll()
+		told.want(c, "01:20 work: 01:00*1 its run has not ended")
+		c.wantOutcomes("work", "succeeded 01:00:00")
+	})
+}
+
 // Ticks of a pause are not late, those from before it are.
 func TestLateAndPaused(t *testing.T) {
 	inCluster(t, func(c *cluster) {

@@ -318,6 +318,33 @@ func TestRunByHandWithForeignOrders(t *testing.T) {
 	})
 }
 
+// A manual call runs no order before its turn once the record names too many of these.
+func TestOrderIsNotServedBeforeManyOthers(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		desk := c.replica("desk", work("@every 24h", time.Second))
+		desk.wake()
+		var err error
+		for n := range 22 {
+			name := fmt.Sprintf("run-%02d", n)
+			if _, err := desk.Order(c.t.Context(), soloist.Order{Kind: store.OrderRun, Job: "work", Request: name}); err != nil {
+				t.Fatal(err)
+			}
+			if n > 0 {
+				_, err = desk.RunNow(c.t.Context(), "work", name)
+			}
+		}
+		wantError(t, err, "too many runs have begun before work@run-00")
+		for _, name := range []string{"other", "run-00", "run-21"} {
+			if _, err := desk.RunNow(c.t.Context(), "work", name); err != nil {
+				t.Error(err)
+			}
+		}
+		if r := c.record("work"); len(r.Orders.Early) > 1 {
+			t.Errorf("the record has %+v", r.Orders)
+		}
+	})
+}
+
 // What was ordered and then run by hand is served, however many such runs follow before a
 // replica comes up.
 func TestOrderThatWasRunByHandIsServed(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 const (
 	maxAudit    = 100            // orders that are kept
 	maxPauses   = 10             // pauses of a job that are kept after their end
+	maxEnds     = 20             // orders to end runs of one job that are kept after a later one
 	maxRequests = 100            // of one job that wait for a replica
 	maxNames    = 1000           // of requests of one job that are kept
 	keepName    = 24 * time.Hour // after the end of a request that is served: its name is not used again
@@ -113,7 +114,14 @@ func end(j *store.JobControl, o *store.Order, r *store.Record) error {
 	case before.Cancel:
 		return errors.New("the run is cancelled already")
 	}
-	j.Earlier = slices.DeleteFunc(append(slices.Clone(j.Earlier), j.End), func(e store.End) bool { return over(&e, r, &j.Backfill) })
+	earlier := slices.DeleteFunc(append(slices.Clone(j.Earlier), j.End), func(e store.End) bool {
+		return over(&e, r, &j.Backfill)
+	})
+	if len(earlier) > maxEnds {
+		return fmt.Errorf("%d orders are kept to end runs of %s that have no outcome yet: start a replica, which writes them, and order this again",
+			len(earlier), o.Job)
+	}
+	j.Earlier = earlier
 	j.End = store.End{Seq: o.Seq, Token: o.Token, About: o.About, Cancel: cancels, By: o.By, Reason: o.Reason}
 	return nil
 }
@@ -129,10 +137,16 @@ func over(e *store.End, r *store.Record, fill *store.Backfill) bool {
 	case a.Order == 0:
 		return !a.Tick.After(r.Watermark)
 	case !a.Tick.IsZero():
-		return fill.Seq != a.Order || !fill.On()
+		return fill.Seq != a.Order || !fill.On() || past(&r.Backfill, &a)
 	default:
 		return r.Orders.IsServed(a.Order) && a.Order != r.Run.Order
 	}
+}
+
+// past reports whether all ticks of a backfill up to one have their outcome.
+func past(b *store.Backfilled, a *store.About) bool {
+	left := slices.ContainsFunc(b.Open, func(o store.OpenTick) bool { return !o.Tick.After(a.Tick) })
+	return b.Seq == a.Order && b.Through.After(a.Tick) && !left
 }
 
 // isOld reports whether the name of a request may be used again once it is served.

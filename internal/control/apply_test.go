@@ -23,6 +23,9 @@ func TestEndIsKept(t *testing.T) {
 		about store.About
 	}
 	settled := store.Record{Watermark: at(1), Orders: store.Orders{Served: 7}}
+	past := func(seq int64, through int, open ...store.OpenTick) store.Record {
+		return store.Record{Backfill: store.Backfilled{Seq: seq, Through: at(through), Open: open}}
+	}
 	running := store.Record{Orders: store.Orders{Served: 7}, Run: store.Run{Order: 7}}
 	for name, tt := range map[string]struct {
 		first, second order
@@ -39,6 +42,11 @@ func TestEndIsKept(t *testing.T) {
 		"the request has its outcome":            {order{cancel, 1, asked}, order{cancel, 2, tick}, settled, 3, asked, 0, 0},
 		"the request has none":                   {order{cancel, 1, asked}, order{cancel, 2, tick}, running, 3, asked, 11, 1},
 		"a tick is cancelled in a backfill":      {order{cancel, 1, filled}, order{cancel, 2, tick}, settled, 3, filled, 11, 1},
+		"the backfill is past the tick":          {order{cancel, 1, filled}, order{cancel, 2, tick}, past(fill, 2), 3, filled, 0, 0},
+		"the backfill is at the tick":            {order{cancel, 1, filled}, order{cancel, 2, tick}, past(fill, 1), 3, filled, 11, 1},
+		"an older tick of it is open":            {order{cancel, 1, filled}, order{cancel, 2, tick}, past(fill, 2, store.OpenTick{Tick: at(0)}), 3, filled, 11, 1},
+		"a later tick of it is open":             {order{cancel, 1, filled}, order{cancel, 2, tick}, past(fill, 2, store.OpenTick{Tick: at(2)}), 3, filled, 0, 0},
+		"the record is of an older backfill":     {order{cancel, 1, filled}, order{cancel, 2, tick}, past(fill-1, 2), 3, filled, 11, 1},
 		"the next attempt is cancelled":          {order{cancel, 1, tick}, order{cancel, 2, again}, store.Record{}, 2, again, 11, 0},
 		"what is handed over is cancelled":       {order{handOver, 1, tick}, order{cancel, 1, tick}, store.Record{}, 1, tick, 12, 0},
 		"the second sees an older run":           {order{handOver, 2, manual}, order{cancel, 1, tick}, store.Record{}, 2, manual, 11, 1},
@@ -58,6 +66,19 @@ func TestEndIsKept(t *testing.T) {
 				t.Errorf("the run is ended by %+v, want the order %d; kept: %+v", e, tt.want, j.Earlier)
 			}
 		})
+	}
+}
+
+// Orders that may have to be obeyed fill a document no more than a replica can be behind: the next one is refused.
+func TestEndsAreBounded(t *testing.T) {
+	c, r := store.Control{Seq: 10}, store.Record{}
+	for n := int64(1); n <= maxEnds+2; n++ {
+		r.Token = n
+		about := store.About{Tick: time.Date(2026, 11, 21, int(n), 0, 0, 0, time.UTC), Attempt: 1}
+		err := Apply(&c, &store.Order{Kind: store.OrderCancel, Job: "job", Token: n, About: about}, &r)
+		if j := c.Jobs["job"]; (err != nil) != (n > maxEnds+1) || len(j.Earlier) != int(min(n-1, maxEnds)) {
+			t.Errorf("order %d: %v, and %d are kept", n, err, len(j.Earlier))
+		}
 	}
 }
 

@@ -152,6 +152,17 @@ func DecidedBy(before []Predecessor) (by time.Time) {
 	return by
 }
 
+// notBefore returns the instant after which the ticks of a job count that is new, or has a changed definition: a follower
+// has no tick that comes before the first of a new predecessor.
+func notBefore(from time.Time, before []Predecessor) time.Time {
+	for _, b := range before {
+		if o, _ := b.outcome(b.Watermark); o == nil { // it has settled no tick yet
+			from = instant.Later(from, b.Watermark)
+		}
+	}
+	return from
+}
+
 // outcome returns the outcome of a tick up to the watermark, nil if the record does not have it
 // any more, and until when the ticks that follow have the same.
 func (b *Predecessor) outcome(tick time.Time) (o *store.Outcome, until time.Time) {

@@ -180,7 +180,7 @@ func (p *Policy) adopt(r *store.Record, v View) bool {
 		return false
 	}
 	r.Definition.Spec, r.Definition.Since = p.Spec, v.Since
-	from, pauses := p.countsFrom(r, v.Now), p.pausesUntil(r, v.Control, v.Now)
+	from, pauses := p.countsFrom(r, v), p.pausesUntil(r, v.Control, v.Now)
 	drop(r, instant.Earlier(pausedThrough(r.Due, pauses), from), store.Skipped, Paused)
 	drop(r, from, store.Missed, ScheduleChanged)
 	return true
@@ -194,15 +194,15 @@ func drop(r *store.Record, to time.Time, status store.Status, reason string) {
 }
 
 // countsFrom returns the instant after which the ticks of a changed definition count. That is
-// now, with one exception: a tick that is due under the old definition and is also the newest
+// now, or when a new predecessor begins, with one exception: a tick that is due under the old definition and is also the newest
 // tick of the new one. It came due while the change was deployed, and must not be lost. There
 // is no exception if the new definition has a tick after the due one: counted from the due
 // tick, RunAll would also run ticks of the new definition from before it came into force.
-func (p *Policy) countsFrom(r *store.Record, now time.Time) time.Time {
-	if r.Due.After(r.Watermark) && p.Ticks.Last(now).Equal(r.Due) {
+func (p *Policy) countsFrom(r *store.Record, v View) time.Time {
+	if r.Due.After(r.Watermark) && p.Ticks.Last(v.Now).Equal(r.Due) {
 		return r.Due.Add(-1)
 	}
-	return now
+	return notBefore(v.Now, v.Before)
 }
 
 // claimDue claims the tick that is to run now, and settles those before it.

@@ -47,6 +47,9 @@ func (p *Policy) Outdated(v View) bool {
 	return younger(store.Mark{Spec: v.Record.Definition.Spec, Since: v.Record.Definition.Since}, p.definition(v))
 }
 
+// Adopts reports whether the next claim of this replica puts its definition into force.
+func (p *Policy) Adopts(v View) bool { return v.Record.Definition.Spec != p.Spec && !p.Outdated(v) }
+
 // younger reports whether the definition a comes after b: it is another one, and its replica
 // started later. Two replicas that started at the same instant are ordered by their hashes,
 // so that all replicas agree.

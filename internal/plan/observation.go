@@ -203,20 +203,23 @@ func (o *Observation) Silent(v View) bool {
 	return v.Record.MayRun() && v.State.Live() && o.silent(v)
 }
 
-// A Sighting is what an [Observation] knows of beats: since when which ETag is seen. It outlives
-// the observation of one call.
+// A Sighting is what an [Observation] knows of beats, and of a lease without a claim: since when which ETag is seen. It
+// outlives the observation of one call.
 type Sighting struct {
 	etag  string
 	since time.Time
 	last  lastWrite
+	idle  Occupation
 }
 
 // Sighting returns what is known.
-func (o *Observation) Sighting() Sighting { return Sighting{o.etag, o.UnchangedSince, o.lastWrite} }
+func (o *Observation) Sighting() Sighting {
+	return Sighting{o.etag, o.UnchangedSince, o.lastWrite, o.Occupation}
+}
 
 // Recall goes on from a sighting.
 func (o *Observation) Recall(s Sighting) {
-	o.etag, o.UnchangedSince, o.lastWrite = s.etag, s.since, s.last
+	o.etag, o.UnchangedSince, o.lastWrite, o.Occupation = s.etag, s.since, s.last, s.idle
 }
 
 // A lastWrite is after which instant the write was applied that gave the entry its ETag. It outlives

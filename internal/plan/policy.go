@@ -204,18 +204,13 @@ const WakeSpan = time.Minute
 
 // FirstWatermark returns the watermark of a new job, which is created now. The job has no
 // older tick due, except the tick of the wake-up in which it is created: the platform has started
-// the program for that one. A follower has no tick that comes before the first of a new predecessor.
+// the program for that one.
 func (p *Policy) FirstWatermark(v View, wake time.Time) time.Time {
 	from := v.Now.Add(p.claimedAhead())
 	if v.Now.Sub(wake).Abs() <= WakeSpan && p.Ticks.Last(wake).Equal(wake) {
 		from = instant.Earlier(from, wake.Add(-time.Nanosecond).UTC())
 	}
-	for _, b := range v.Before {
-		if o, _ := b.outcome(b.Watermark); o == nil { // it has settled no tick yet
-			from = instant.Later(from, b.Watermark)
-		}
-	}
-	return from
+	return notBefore(from, v.Before)
 }
 
 // claimedAhead returns for how long after the creation of an entry a tick may have been

@@ -363,6 +363,23 @@ func unserve(o *store.Orders, order int64) {
 	o.Early = slices.DeleteFunc(slices.Clone(o.Early), func(early int64) bool { return early == order })
 }
 
+// maxEarly is how many orders a record names at most that are served before their turn: each takes 17 bytes of it.
+const maxEarly = 20
+
+// BeforeTurn returns the run that has to be served before a manual call runs what was ordered after it, since the record names too
+// many such orders; empty: there is none.
+func BeforeTurn(v View) string {
+	i := slices.IndexFunc(v.Control.Requests, func(q store.Request) bool { return !v.Record.Orders.IsServed(q.Seq) })
+	if i < 0 || len(v.Record.Orders.Early) < maxEarly {
+		return ""
+	}
+	later := func(q store.Request) bool { return q.Name == v.Request && !v.Record.Orders.IsServed(q.Seq) }
+	if !slices.ContainsFunc(v.Control.Requests[i+1:], later) {
+		return ""
+	}
+	return v.Control.Requests[i].Name
+}
+
 // serveByHand notes that a manual claim serves the request of that name, if it was ordered. Others may have been ordered before.
 func serveByHand(claim *store.Record, v View) {
 	for _, q := range v.Control.Requests {

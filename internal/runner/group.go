@@ -47,7 +47,7 @@ func (r *Runner) acquireInGroup(ctx context.Context, c *call, a plan.Action) (re
 		if store.BackfillOf(next.Record.Run.Request) == 0 { // a backfill yields
 			r.waits(c, next.Record.Run.Tick, err)
 		}
-		if c.request == "" && !r.view.rec.MayRun() && r.job.Policy.UntilTell(&r.view.rec, r.now(), r.orders()) <= 0 {
+		if c.request == "" && r.job.Policy.UntilTell(&r.view.rec, r.now(), r.orders()) <= 0 {
 			r.tellLate(ctx, 0)
 		}
 		return r.readAgain(0)

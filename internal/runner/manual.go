@@ -62,10 +62,13 @@ func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
 			silent := r.view.seen.Silent(r.decideBy(c))
 			c.short = nil
 			if r.view.entry.State.Live() && !silent { // its holder is about to claim, or died before it could
-				if c.short = newHeldError(&r.view.rec, r.now()); c.take != nil {
-					return store.Outcome{}, cmp.Or(r.toExpire(), c.short)
+				held := newHeldError(&r.view.rec, r.now())
+				c.short, err = held, r.occupied()
+				if c.take != nil {
+					held.occupied, _ = errors.AsType[*occupiedError](err)
+					return store.Outcome{}, cmp.Or(r.toExpire(), error(held))
 				}
-				if err = r.occupied(); err != nil {
+				if err != nil {
 					return store.Outcome{}, err
 				}
 				wait = r.client.Jitter.Half(min(r.client.Length/6, keptLook))
@@ -122,6 +125,9 @@ func (r *Runner) hindered(ctx context.Context, c *call) error {
 	if r.job.Policy.Outdated(v) {
 		return errors.New("a replica that started later has another schedule for this job: ask that replica")
 	}
+	if first := plan.BeforeTurn(v); first != "" {
+		return busyError(fmt.Sprintf("too many runs have begun before %s@%s, which was ordered first: run that, or start a replica", r.job.Name, first))
+	}
 	if rec.MayRun() && v.State.Live() && !r.view.seen.Silent(v) {
 		if err := r.toExpire(); err != nil { // the lease is over for whom the record names
 			return err
@@ -149,11 +155,10 @@ func (r *Runner) hindered(ctx context.Context, c *call) error {
 
 // toExpire returns the error of a call that finds a lease which an earlier call of its process has left, nil if it is another's.
 func (r *Runner) toExpire() error {
-	left := r.source.state.left.Load()
-	if left == nil || left.etag != r.view.entry.ETag || r.client.Clock.Elapsed() >= left.until {
-		return nil
+	if r.leftToExpire() {
+		return &passingError{errToExpire}
 	}
-	return &passingError{errToExpire}
+	return nil
 }
 
 // A busyError says why a job cannot be run manually yet though no other replica may have its lease. It is store.ErrHeld, as
@@ -282,6 +287,8 @@ type HeldError struct {
 	Stopping bool          // it is about to be given up
 	Beat     time.Duration // of the holder; zero: it sends none
 	Silent   time.Duration // after which the lease can be broken, if it sends no further beat
+
+	occupied *occupiedError // nil: as far as known the holder is a replica
 }
 
 func newHeldError(rec *store.Record, now time.Time) *HeldError {
@@ -294,7 +301,10 @@ func newHeldError(rec *store.Record, now time.Time) *HeldError {
 }
 
 func (h *HeldError) Error() string {
-	if h.Replica == "" {
+	switch {
+	case h.occupied != nil: // not what frees it: there is no unlock for locks
+		return h.occupied.what()
+	case h.Replica == "":
 		return fmt.Sprintf("%v: leased, not claimed yet", store.ErrHeld)
 	}
 	return fmt.Sprintf("%v: %s runs it", store.ErrHeld, h.Replica)
@@ -302,6 +312,22 @@ func (h *HeldError) Error() string {
 
 // Is reports whether target is store.ErrHeld.
 func (h *HeldError) Is(target error) bool { return target == store.ErrHeld }
+
+// An occupiedError says that a client has held the lease for longer than any replica
+// needs between acquisition and claim: a person with a storage tool, for example.
+// Only unlock, or the client itself, can end that.
+type occupiedError struct {
+	job   string
+	since time.Time
+}
+
+func (e *occupiedError) Error() string {
+	return fmt.Sprintf("%s: `unlock %s` frees it", e.what(), e.job)
+}
+
+func (e *occupiedError) what() string {
+	return fmt.Sprintf("leased since %s, or longer, by a client that claims nothing", e.since.UTC().Format(time.RFC3339))
+}
 
 // lossPause is the first pause of a call of Take that has lost a race for the lease, and does not know that another
 // replica still has it.

@@ -52,19 +52,20 @@ func (f *following) hasNews() bool {
 	return !by.IsZero() && (left == nil || !left.IsZero() && !left.After(by))
 }
 
-// made returns the predecessors of a new follower by their entries, and makes those that are missing: a follower that
-// is older would miss ticks that its predecessors never had. It may be called on nil.
-func (f *following) made(ctx context.Context, wake time.Time) ([]plan.Predecessor, error) {
+// made reads the predecessors of a follower that is new, or is to follow other jobs, and makes the entries that are missing: a
+// follower that is older would miss ticks that its predecessors never had. It may be called on nil.
+func (f *following) made(ctx context.Context, wake, now time.Time) ([]plan.Predecessor, error) {
 	if f == nil {
 		return nil, nil
 	}
-	known, failed := make([]plan.Predecessor, len(f.jobs.jobs)), make([]error, len(f.jobs.jobs))
+	found, failed := make([]finding, len(f.jobs.jobs)), make([]error, len(f.jobs.jobs))
 	var all sync.WaitGroup
 	for i, p := range f.jobs.jobs {
-		all.Go(func() { known[i], failed[i] = p.made(ctx, wake) })
+		all.Go(func() { found[i], failed[i] = p.made(ctx, wake) })
 	}
 	all.Wait()
-	return known, errors.Join(failed...)
+	f.jobs.take(found, now)
+	return f.jobs.get().known, errors.Join(failed...)
 }
 
 // A predecessor is a job that others follow.
@@ -73,7 +74,7 @@ type predecessor struct {
 	client   *lease.Client
 	state    *state // of the job on this replica
 
-	made func(context.Context, time.Time) (plan.Predecessor, error) // what its entry says, which is made if there is none
+	made func(context.Context, time.Time) (finding, error) // what its entry says, which is made if there is none
 }
 
 // The facts about some predecessors. They are never changed in place.

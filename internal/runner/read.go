@@ -128,7 +128,7 @@ func (r *Runner) create(ctx context.Context, date, wake time.Time) (store.Entry,
 	if date.IsZero() {
 		date = r.replica.Wall()
 	}
-	before, err := r.view.before.made(ctx, wake)
+	before, err := r.view.before.made(ctx, wake, date)
 	if err != nil {
 		return store.Entry{}, err
 	}
@@ -149,18 +149,18 @@ func (r *Runner) create(ctx context.Context, date, wake time.Time) (store.Entry,
 	return entry, err
 }
 
-// made returns what the entry says to a new follower, and makes it if there is none. A record that cannot be used says
+// made returns what the entry says to a follower, and makes it if there is none. A record that cannot be used says
 // nothing. Any goroutine may call it.
-func (r *Runner) made(ctx context.Context, wake time.Time) (plan.Predecessor, error) {
+func (r *Runner) made(ctx context.Context, wake time.Time) (finding, error) {
 	other := r.beside("of a follower")
 	err := other.read(ctx, wake)
 	if _, bad := errors.AsType[*recordError](err); bad {
-		return plan.Predecessor{}, nil
+		return finding{}, nil
 	}
 	if err != nil {
-		return plan.Predecessor{}, fmt.Errorf("it waits for %s, whose entry cannot be read: %w", r.Name(), err)
+		return finding{}, fmt.Errorf("it waits for %s, whose entry cannot be read: %w", r.Name(), err)
 	}
-	return plan.PredecessorOf(&other.view.rec, other.now()), nil
+	return finding{etag: other.view.etag, record: &other.view.rec}, nil
 }
 
 // see adds one read to the observation. It counts from the first read that showed

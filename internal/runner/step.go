@@ -105,6 +105,9 @@ func (r *Runner) act(ctx context.Context, c *call, v plan.View, a plan.Action, f
 			c.again = true
 			return r.readAgain(wait)
 		}
+		if r.job.Policy.Adopts(v) { // if one cannot be read, its ticks are waited for
+			_, _ = r.view.before.made(ctx, c.wake.Tick, v.Now)
+		}
 		// A successful read does not end the trouble with the store: the
 		// credentials may be read-only. The acquisition and the claim will show it.
 		return r.seated(func() time.Duration { return r.acquire(ctx, c, a) })
@@ -142,7 +145,11 @@ func (r *Runner) waitFor(c *call, a plan.Action) time.Duration {
 	case plan.Await:
 		return r.await(a)
 	case plan.Follow:
-		c.holder = r.view.rec.Run.Replica
+		if r.leftToExpire() { // no replica runs the job, so the call waits
+			c.again, c.short = true, errToExpire
+		} else {
+			c.holder = r.view.rec.Run.Replica
+		}
 	case plan.Wait:
 		c.again = c.again || a.Read // a call of RunDue reads the entry now: the next call may come much later
 	}
@@ -212,6 +219,12 @@ func (r *Runner) acquire(ctx context.Context, c *call, a plan.Action) time.Durat
 	return underLease(ctx, r, c, s)
 }
 
+// leftToExpire reports whether the entry was last seen under a lease that this process has left to expire.
+func (r *Runner) leftToExpire() bool {
+	left := r.source.state.left.Load()
+	return left != nil && left.etag == r.view.etag && r.client.Clock.Elapsed() < left.until
+}
+
 // clock returns what decisions need to know of the service's clock.
 func (r *Runner) clock() plan.Clock {
 	low, _, ok := r.client.Clock.Now()
@@ -233,18 +246,6 @@ func (r *Runner) occupied() error {
 		return r.denial.err
 	}
 	return &occupiedError{r.job.Name, r.view.seen.Occupation.Date}
-}
-
-// An occupiedError says that a client has held the lease for longer than any replica
-// needs between acquisition and claim: a person with a storage tool, for example.
-// Only unlock, or the client itself, can end that.
-type occupiedError struct {
-	job   string
-	since time.Time
-}
-
-func (e *occupiedError) Error() string {
-	return fmt.Sprintf("leased since %s, or longer, by a client that claims nothing: `unlock %s` frees it", e.since.UTC().Format(time.RFC3339), e.job)
 }
 
 // hasTime reports whether this call has time for what is due. If it has too little for
