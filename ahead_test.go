@@ -198,24 +198,6 @@ func TestRunByHandGetsKeptLease(t *testing.T) {
 	})
 }
 
-// A younger definition comes into force although the lease of the job is kept from tick to tick.
-func TestYoungerDefinitionGetsKeptLease(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		older := c.start("older", work("@every 1s", 10*time.Millisecond))
-		time.Sleep(time.Minute + 500*time.Millisecond)
-		c.start("younger", work("@every 2s", 10*time.Millisecond))
-		spec := c.record("work").Definition.Spec
-		begin := time.Now()
-		for c.record("work").Definition.Spec == spec && time.Since(begin) < 5*time.Minute {
-			time.Sleep(100 * time.Millisecond)
-		}
-		if took := time.Since(begin); took > 3*D {
-			c.t.Errorf("it took %s", took)
-		}
-		older.stop()
-	})
-}
-
 // A run that is cancelled before its tick, while it is armed, does not begin.
 func TestCancelWhileArmed(t *testing.T) {
 	inCluster(t, func(c *cluster) {
@@ -393,26 +375,6 @@ func TestOrderedRunAfterStop(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A younger definition comes into force soon, although the lease is kept and each run takes most of
-// its period.
-func TestYoungerDefinitionOfKeptLease(t *testing.T) {
-	for _, d := range []time.Duration{10 * time.Millisecond, 300 * time.Millisecond, 700 * time.Millisecond} {
-		inBothModes(t, func(t *testing.T, c *cluster, claims bool) {
-			c.startAll(ahead(claims, work("@every 1s", d)), "a", "b")
-			until(time.Minute + 300*time.Millisecond)
-			begin := time.Now()
-			c.start("young", ahead(claims, work("@every 2s", d)))
-			for len(ranBy(c, "young", begin)) == 0 && time.Since(begin) < 20*time.Minute {
-				time.Sleep(100 * time.Millisecond)
-			}
-			waited := time.Since(begin)
-			if waited > 2*time.Minute {
-				t.Errorf("runs of %s: the younger definition waits %s", d, waited)
-			}
-		})
-	}
 }
 
 // An order for a manual run after a stop does not keep the holder from the tick that the others expect

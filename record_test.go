@@ -243,8 +243,17 @@ func TestHandwrittenRecordIsNotOurs(t *testing.T) {
 
 // changeByHand rewrites the record of the job "work", whoever holds its lease.
 func (c *cluster) changeByHand(change func(*store.Record)) {
+	c.t.Helper()
+	_ = c.store.Break(context.Background(), "soloist/work", 0)
+	if err := c.writeUnderLease(change).Release(context.Background()); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// writeUnderLease rewrites the record of the job "work", and keeps the lease.
+func (c *cluster) writeUnderLease(change func(*store.Record)) store.Lease {
+	c.t.Helper()
 	ctx := context.Background()
-	_ = c.store.Break(ctx, "soloist/work", 0)
 	r := c.record("work")
 	change(&r)
 	b, err := json.Marshal(r)
@@ -262,9 +271,7 @@ func (c *cluster) changeByHand(change func(*store.Record)) {
 	if _, err := l.Write(ctx, e.ETag, b); err != nil {
 		c.t.Fatal(err)
 	}
-	if err := l.Release(ctx); err != nil {
-		c.t.Fatal(err)
-	}
+	return l
 }
 
 // A record with a lease that the store does not take is the trouble of its job
