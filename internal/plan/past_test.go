@@ -82,6 +82,11 @@ func TestFailuresAreCountedUntilASuccess(t *testing.T) {
 			t.Errorf("step %d, %s %s: got %d failures in a row, want %d", i, step.outcome.Status, step.outcome.Request, r.Failures, step.want)
 		}
 	}
+	for status, want := range map[store.Status]int64{store.Failed: 3, store.Stalled: 1, store.Abandoned: 1, store.Skipped: 1, store.Missed: 9, store.Succeeded: 1} {
+		if r.Counts[status] != want {
+			t.Errorf("%d ticks are counted as %s, want %d", r.Counts[status], status, want)
+		}
+	}
 	for range 100 { // of which the history keeps 20
 		settle(&r, store.Outcome{Tick: midnight.Add(time.Hour), Status: store.Failed})
 	}
