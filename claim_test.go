@@ -69,45 +69,6 @@ func TestAnswerWithoutETagIsNoSuccess(t *testing.T) {
 	}
 }
 
-// The lease is broken while the claim is read back.
-func TestNothingStartsAfterLeaseIsLost(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var atStart error
-		job := doing("0 * * * *", func(ctx context.Context, _ *soloist.Run) error {
-			atStart = context.Cause(ctx)
-			return nil
-		})
-		a := c.replica("a", job)
-		writes := 0
-		a.tap.meet(func(op string, apply func() error) error {
-			switch op {
-			case "write":
-				if writes++; writes == 1 {
-					time.Sleep(D/6 - time.Millisecond)
-					return errNetwork
-				}
-				err := apply()
-				if writes == 2 {
-					c.breakLease()
-					time.Sleep(D/6 - time.Millisecond)
-				}
-				return err
-			case "read":
-				if writes == 1 {
-					time.Sleep(D/6 - time.Millisecond)
-				}
-			}
-			return apply()
-		})
-		c.launch(a)
-		time.Sleep(time.Hour + time.Minute)
-		a.stop()
-		if atStart != nil {
-			t.Errorf("Do began under a context that had ended: %v", atStart)
-		}
-	})
-}
-
 // A claim that the read after it does not show releases its lease. If the claim is still
 // under way, the store refuses it from then on, as storetest demands.
 func TestUnclearClaimReleasesLease(t *testing.T) {

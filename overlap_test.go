@@ -93,37 +93,6 @@ func alike(got, want []string) bool {
 	})
 }
 
-// A tick waits for the end of a run by hand too, and never ends it.
-func TestRunByHandIsNotReplaced(t *testing.T) {
-	for name, tt := range map[string]struct {
-		policy  soloist.OverlapPolicy
-		ordered bool
-	}{"a tick waits": {policy: soloist.QueueOne}, "a call": {policy: soloist.Replace}, "an order": {soloist.Replace, true}} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			job := overlapping(tt.policy, "@every 1h", 0)
-			job.Do = func(ctx context.Context, run *soloist.Run) error {
-				if run.Request == "" {
-					return nil
-				}
-				return pause(ctx, 10*time.Minute)
-			}
-			a := c.start("a", job)
-			c.start("b", job)
-			until(55 * time.Minute)
-			if tt.ordered {
-				c.order(soloist.Order{Kind: store.OrderRun, Request: "hand"}, job)
-			} else if outcome, err := a.RunNow(t.Context(), "work", "hand"); err != nil || outcome.Status != store.Succeeded {
-				t.Errorf("got %+v, %v", outcome, err)
-			}
-			until(time.Hour + 6*time.Minute)
-			got := c.outcomes("work")
-			if len(got) != 2 || !strings.HasPrefix(got[0], "succeeded 00:55:0") || got[1] != "succeeded 01:00:00" {
-				t.Errorf("got %q", got)
-			}
-		})
-	}
-}
-
 // The run of a tick is ended for a newer one, which starts once it has returned, and has given its slot of a group back.
 func TestReplace(t *testing.T) {
 	for name, change := range map[string]func(*soloist.Job){

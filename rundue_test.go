@@ -375,25 +375,6 @@ func TestWakeForTick(t *testing.T) {
 	}
 }
 
-// So does a timer that fires early when the runner of an older tick has died, which is run again.
-func TestEarlyWakeAfterDeath(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		tick := time.Now().Add(2 * time.Hour)
-		job := rerun(work("@hourly", 10*time.Second))
-		a, b := c.replica("a", job), c.replica("b", job)
-		a.wake()
-		until(time.Hour)
-		time.AfterFunc(5*time.Second, a.kill)
-		a.RunDue(c.within(time.Minute), soloist.Wake{})
-		until(2*time.Hour - time.Second)
-		report, err := b.RunDue(c.t.Context(), soloist.Wake{Tick: tick})
-		if err != nil || len(report.Jobs[0].Ran) != 2 {
-			t.Errorf("got %+v, %v, want both ticks", report, err)
-		}
-		c.wantOutcomes("work", "succeeded 01:00:00", "succeeded 02:00:00")
-	})
-}
-
 func TestWakeOfSomeJobs(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("@every 1m", 0), named("other", work("@every 1m", 0)), leader())
@@ -432,36 +413,31 @@ func TestRunDueReads(t *testing.T) {
 			t.Errorf("the older definition runs %d ticks; its health is %v", len(runs), old.Health().Broken)
 		}
 	})
-	for name, frozen := range map[string]bool{"soon after another call": false, "after a freeze": true} {
+	for name, tt := range map[string]struct {
+		awake, frozen time.Duration // after the call before
+		reads         int
+	}{
+		"soon after another call": {59 * time.Second, time.Second, 0},
+		"after a freeze":          {0, time.Hour, 2},
+	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			var gone atomic.Int64
-			a := c.replica("a", work("@hourly", 0), named("other", work("@hourly", 0)))
+			a := c.replica("a", work("* * * * *", 0), named("other", work("* * * * *", 0)))
 			a.Now = func() time.Time { return time.Now().Add(time.Duration(gone.Load())) }
 			c.store.Now = a.Now
 			a.wake()
-			reads := 0
-			for hour := 1; hour <= 3; hour++ {
-				awake := 59 * time.Minute
-				if frozen {
-					awake = 0
-				} else {
-					time.Sleep(awake)
-					a.wake()
-					time.Sleep(59 * time.Second)
-					awake += 59 * time.Second
-				}
-				gone.Add(int64(time.Hour - awake))
+			for call := range 3 {
+				time.Sleep(tt.awake)
+				gone.Add(int64(tt.frozen))
 				a.tap.counts()
 				report, err := a.RunDue(c.t.Context(), soloist.Wake{})
 				if err != nil || len(report.Jobs[0].Ran) != 1 || len(report.Jobs[1].Ran) != 1 {
-					t.Errorf("call %d: got %+v, %v, want one run of each job", hour, report, err)
+					t.Errorf("call %d: got %+v, %v, want one run of each job", call, report, err)
 				}
-				reads += a.tap.counts()["read"]
+				if n := a.tap.counts()["read"]; n != tt.reads {
+					t.Errorf("call %d reads %d times, want %d", call, n, tt.reads)
+				}
 			}
-			if want := map[bool]int{true: 6, false: 0}[frozen]; reads != want {
-				t.Errorf("the calls read %d times, want %d", reads, want)
-			}
-			c.wantOutcomes("work", "succeeded 01:00:00", "succeeded 02:00:00", "succeeded 03:00:00")
 		})
 	}
 }
