@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/store"
 )
 
 func TestChangedScheduleStartsFromNow(t *testing.T) {
@@ -55,7 +54,6 @@ func TestAbortedDeployIsTakenBack(t *testing.T) {
 		old, young soloist.Work
 		ranBefore  bool // the younger replica
 	}{
-		"another schedule":     {work("@every 10s", 0), work("@every 7s", 0), true},
 		"a yearly schedule":    {work("@every 10s", 0), work("0 0 1 1 *", 0), false},
 		"job turned singleton": {work("@every 10s", 0), lead("work"), true},
 		"singleton turned job": {lead("work"), work("@every 10s", 0), true},
@@ -218,84 +216,28 @@ func TestBacklogIsNoTakeBack(t *testing.T) {
 	})
 }
 
-// A younger replica that is cut off for long loses the job, and has it again
-// after a restart.
-func TestYoungerReplicaCutOffLosesJob(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		c.start("old", work("@every 10s", 0))
-		time.Sleep(offTick)
-		young := c.start("young", work("@every 7s", 0))
-		time.Sleep(time.Minute)
-		young.kill()
-		cut := time.Now()
-		time.Sleep(takenBack + answeredFor)
-		if len(ranBy(c, "old", cut)) == 0 {
-			t.Fatal("the older replica does not take the job back")
-		}
-		young.tap.cut.Store(false)
-		time.Sleep(maxLook)
-		healed := time.Now()
-		time.Sleep(10 * time.Minute)
-		if runs := ranBy(c, "young", healed); len(runs) > 0 {
-			t.Errorf("the younger replica runs again without a restart: %d runs", len(runs))
-		}
-		young.stop()
-		c.start("young2", work("@every 7s", 0))
-		time.Sleep(time.Minute)
-		if len(ranBy(c, "young2", healed)) == 0 {
-			t.Error("a restarted younger replica does not run")
-		}
-		once(t, c.all())
-	})
-}
-
 // Three definitions are up and the youngest goes: of the two others the younger one
 // takes the job back, however seldom its ticks are.
 func TestYoungerOfTwoOlderTakesBack(t *testing.T) {
-	for _, end := range []string{"stopped", "killed"} {
-		inCase(t, end, func(t *testing.T, c *cluster) {
-			oldest := c.start("oldest", work("@every 1m", 0))
-			time.Sleep(5 * time.Minute)
-			middle := c.start("middle", work("0 * * * *", 0))
-			time.Sleep(5 * time.Minute)
-			youngest := c.start("youngest", work("@every 2m", 0))
-			time.Sleep(5 * time.Minute)
-			if end == "killed" {
-				youngest.kill()
-			} else {
-				youngest.stop()
-			}
-			gone := time.Now()
-			time.Sleep(3 * time.Hour)
-			if m, o := ranBy(c, "middle", gone), ranBy(c, "oldest", gone); len(m) != 3 || len(o) > 0 {
-				t.Errorf("the younger one runs %d ticks of 3, the oldest one %d", len(m), len(o))
-			}
-			middle.wantWell()
-			middle.kill()
-			gone = time.Now()
-			time.Sleep(takenBack + answeredFor)
-			if len(ranBy(c, "oldest", gone)) == 0 {
-				t.Errorf("the oldest one never takes the job back: %v", oldest.Health().Broken)
-			}
-		})
-	}
-}
-
-// A replica looks while another one asks, under its lease, for a run whose
-// runner died: the answer waits until the lease is free.
-func TestMarkUnderLeaseIsAnsweredLater(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a := c.start("a", work("@every 10s", time.Hour))
-		time.Sleep(15 * time.Second)
-		a.kill()
-		time.Sleep(D)
-		c.writeUnderLease(func(r *store.Record) {
-			r.Definition.Mark = store.Mark{Spec: "older", Since: r.Definition.Since.Add(-time.Hour)}
-		})
-		c.start("b", work("@every 10s", time.Second))
-		time.Sleep(3 * D)
-		if r := c.record("work"); r.Definition.Mark.Spec != "" || r.Run.Replica != "b" {
-			t.Errorf("b does not go on: %+v", r)
+		oldest := c.start("oldest", work("@every 1m", 0))
+		time.Sleep(5 * time.Minute)
+		middle := c.start("middle", work("0 * * * *", 0))
+		time.Sleep(5 * time.Minute)
+		youngest := c.start("youngest", work("@every 2m", 0))
+		time.Sleep(5 * time.Minute)
+		youngest.kill()
+		gone := time.Now()
+		time.Sleep(3 * time.Hour)
+		if m, o := ranBy(c, "middle", gone), ranBy(c, "oldest", gone); len(m) != 3 || len(o) > 0 {
+			t.Errorf("the younger one runs %d ticks of 3, the oldest one %d", len(m), len(o))
+		}
+		middle.wantWell()
+		middle.kill()
+		gone = time.Now()
+		time.Sleep(takenBack + answeredFor)
+		if len(ranBy(c, "oldest", gone)) == 0 {
+			t.Errorf("the oldest one never takes the job back: %v", oldest.Health().Broken)
 		}
 	})
 }
