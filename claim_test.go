@@ -137,24 +137,6 @@ func TestRefusedAcquisitionsAreRare(t *testing.T) {
 	})
 }
 
-// A replica that runs no tick looks once before each of them all the same.
-func TestFollowerLooksBeforeEachTick(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := work("@every 5s", D)
-		job.Do = nil
-		c.start("a", job)
-		time.Sleep(time.Minute + 2*time.Second)
-		b := c.start("b", job)
-		time.Sleep(time.Minute)
-		b.tap.counts()
-		const ticks = 100
-		time.Sleep(ticks * 5 * time.Second)
-		if n := b.tap.counts(); n["read"] != ticks || n["acquire"] > 0 {
-			t.Errorf("calls at %d ticks: %v", ticks, n)
-		}
-	})
-}
-
 // onClaim calls f while a claim is on its way to the store, the first time.
 func onClaim(f func()) fault {
 	return onNth("write", 1, func(apply func() error) error {

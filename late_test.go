@@ -181,31 +181,6 @@ func TestLateTicksOfATimeWithoutReplicas(t *testing.T) {
 	}
 }
 
-// What was told is not told again after the end of the run, a take-over, or a restart; the runner
-// that dies is no reason for silence.
-func TestLateTickOfADeadRunner(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var told lateLog
-		job := finishBy(30*time.Minute, rerun(doing("@hourly", func(ctx context.Context, run *soloist.Run) error {
-			if run.Tick.Hour() == 1 && run.Attempt < 3 {
-				return pause(ctx, 40*time.Minute)
-			}
-			return nil
-		})))
-		a := told.start(c, "a", job)
-		until(time.Hour + 31*time.Minute)
-		told.want(c, "01:30 work: 01:00*1 its run has not ended")
-		b := told.start(c, "b", job)
-		a.stop()
-		until(time.Hour + 40*time.Minute)
-		told.start(c, "c", job)
-		b.stop()
-		until(3 * time.Hour)
-		c.stopAll()
-		told.want(c, "01:30 work: 01:00*1 its run has not ended")
-	})
-}
-
 // A call that is woken up tells too, and so does one of a job whose tick is not due.
 func TestLateByRunDue(t *testing.T) {
 	inCluster(t, func(c *cluster) {
@@ -407,7 +382,8 @@ func TestLateTickIsToldAtOnce(t *testing.T) {
 	}
 }
 
-// While a job is paused its ticks from before the pause become late, and are reported; those of the pause do not.
+// While a job is paused its ticks from before the pause become late, and are reported; those of the pause do not. What was told
+// is not told again after the end of the run or a take-over; a runner that dies is no reason for silence.
 func TestWhatIsLateInAPause(t *testing.T) {
 	runs := func(d time.Duration) soloist.Job {
 		return rerun(doing("@hourly", func(ctx context.Context, run *soloist.Run) error {
