@@ -137,28 +137,23 @@ func TestTroubleBeforeTick(t *testing.T) {
 func TestReplicasShareJobs(t *testing.T) {
 	for _, period := range []string{"@every 1s", "@every 10s"} {
 		inCase(t, period, func(t *testing.T, c *cluster) {
-			const n = 20
 			var jobs []soloist.Work
-			for i := range n {
-				job := work(period, time.Millisecond)
-				job.Name = fmt.Sprintf("work-%d", i)
-				jobs = append(jobs, job)
+			for i := range 20 {
+				jobs = append(jobs, named(fmt.Sprintf("work-%d", i), work(period, time.Millisecond)))
 			}
-			var running []*replica
 			for _, name := range []string{"a", "b", "c"} {
-				running = append(running, c.start(name, jobs...))
+				c.start(name, jobs...)
 			}
 			time.Sleep(time.Minute)
 			for i, name := range []string{"a2", "b2", "c2"} {
-				running[i].stop()
+				c.started[i].stop()
 				c.start(name, jobs...)
 				time.Sleep(20 * time.Second)
 			}
 			time.Sleep(40 * time.Second)
 			before := len(c.all())
 			time.Sleep(time.Minute)
-			share := map[string]int{}
-			runs := c.all()[before:]
+			share, runs := map[string]int{}, c.all()[before:]
 			for _, r := range runs {
 				share[r.replica]++
 			}
@@ -167,52 +162,28 @@ func TestReplicasShareJobs(t *testing.T) {
 					t.Errorf("%s runs %d of %d", name, k, len(runs))
 				}
 			}
-			t.Log(share)
 		})
 	}
 }
 
-// A lease that is kept from tick to tick is given up now and then: a run by hand of another
-// process gets it.
+// A lease that is kept from tick to tick is given up now and then: a manual run of another process gets it.
 func TestRunByHandGetsKeptLease(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@every 1s", 10*time.Millisecond)
-		a := c.start("a", job)
-		c.start("b", job)
+		a := c.startAll(job, "a", "b")["a"]
 		time.Sleep(time.Minute + 500*time.Millisecond)
 		if n := a.tap.counts()["acquire"]; n > 10 {
-			c.t.Errorf("%d acquisitions in a minute", n)
+			t.Errorf("%d acquisitions in a minute", n)
 		}
-		other := c.replica("by hand", job)
-		begin := time.Now()
-		ctx := c.within(2 * time.Minute)
+		other, ctx := c.replica("by hand", job), c.within(2*time.Minute)
 		o, err := other.RunNow(ctx, "work", "by-hand")
 		for errors.Is(err, store.ErrHeld) && ctx.Err() == nil { // it has met a run, for which it does not wait
 			time.Sleep(100 * time.Millisecond)
 			o, err = other.RunNow(ctx, "work", "by-hand")
 		}
 		if err != nil || o.Status != store.Succeeded {
-			c.t.Errorf("%+v, %v after %s", o, err, time.Since(begin))
+			t.Errorf("%+v, %v", o, err)
 		}
-		c.t.Log(time.Since(begin))
-	})
-}
-
-// A younger definition comes into force although the lease of the job is kept from tick to tick.
-func TestYoungerDefinitionGetsKeptLease(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		older := c.start("older", work("@every 1s", 10*time.Millisecond))
-		time.Sleep(time.Minute + 500*time.Millisecond)
-		c.start("younger", work("@every 2s", 10*time.Millisecond))
-		spec := c.record("work").Definition.Spec
-		begin := time.Now()
-		for c.record("work").Definition.Spec == spec && time.Since(begin) < 5*time.Minute {
-			time.Sleep(100 * time.Millisecond)
-		}
-		if took := time.Since(begin); took > 3*D {
-			c.t.Errorf("it took %s", took)
-		}
-		older.stop()
 	})
 }
 
@@ -240,36 +211,50 @@ func TestCancelWhileArmed(t *testing.T) {
 		}
 		until(3*time.Minute + 10*time.Second)
 		if got := len(c.all()) - before; got != 0 || started.Load() != startedBefore {
-			t.Errorf("Do was called %d times for a tick that was cancelled a second before it was due, and %d starts were told", got, started.Load()-startedBefore)
+			t.Errorf("a tick that was cancelled a second before it was due: %d calls, %d starts told", got, started.Load()-startedBefore)
 		}
 	})
 }
 
-// A lease that was to be acquired before its tick, and was not until after it, is none that others
-// count on: a stop while the claim is written keeps the run from beginning.
-func TestStopAfterLateAcquisition(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", work("0 * * * * *", 5*time.Second))
-		a.Grace = 20 * time.Second
-		c.launch(a)
-		until(2*time.Minute + 30*time.Second)
-		var late, stopped atomic.Bool
-		a.tap.meet(func(what string, apply func() error) error {
-			err := apply()
-			switch {
-			case what == "acquire" && late.CompareAndSwap(false, true):
-				time.Sleep(2400 * time.Millisecond)
-			case what == "write" && stopped.CompareAndSwap(false, true):
-				go a.stop()
-				time.Sleep(100 * time.Millisecond)
+// A stop while the claim is written keeps the run from beginning, where others do not count on this replica: an ordered run, and
+// a tick whose lease was to be acquired before it, and was not until after it.
+func TestStopDuringClaimNearTick(t *testing.T) {
+	for name, ordered := range map[string]bool{"acquired late": false, "an ordered run": true} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			a := c.graceful(20*time.Second, work("0 * * * * *", 5*time.Second), "a")["a"]
+			until(2*time.Minute + 30*time.Second)
+			var late atomic.Bool
+			var stopped time.Time
+			a.tap.meet(func(op string, apply func() error) error {
+				if op == "write" && stopped.IsZero() {
+					stopped = time.Now()
+					go a.stop()
+					time.Sleep(100 * time.Millisecond)
+				}
+				err := apply()
+				if op == "acquire" && !ordered && late.CompareAndSwap(false, true) {
+					time.Sleep(2400 * time.Millisecond)
+				}
+				return err
+			})
+			until(2*time.Minute + 58800*time.Millisecond)
+			if ordered {
+				if _, err := a.Order(context.Background(), soloist.Order{Kind: store.OrderRun, Job: "work"}); err != nil {
+					t.Fatal(err)
+				}
 			}
-			return err
+			until(4 * time.Minute)
+			<-a.done
+			for _, r := range c.all()[2:] {
+				if r.start.After(stopped) && r.Tick.Before(stopped.Add(time.Second)) {
+					t.Errorf("%s begins %s after the stop", r.ID(), r.start.Sub(stopped))
+				}
+			}
+			if stopped.IsZero() || late.Load() == ordered {
+				t.Errorf("stopped at %s; acquired late: %t", stopped, late.Load())
+			}
 		})
-		until(3*time.Minute + 30*time.Second)
-		if runs := len(c.all()); !late.Load() || !stopped.Load() || runs != 2 {
-			t.Errorf("%d runs, want the two of the minutes before; acquired late: %t, stopped: %t", runs, late.Load(), stopped.Load())
-		}
-	})
+	}
 }
 
 // A run that is cancelled before its function is called does not begin, and says so: the replica
@@ -301,46 +286,59 @@ func TestCancelWhileLogBlocks(t *testing.T) {
 	})
 }
 
-// I20: no attempt starts after its starting deadline. The machine sleeps while the claim is armed.
+// No attempt starts after its starting deadline, also where the machine sleeps while the claim is armed.
 func TestStartingDeadlineWhileArmed(t *testing.T) {
-	for _, claims := range []bool{false, true} {
-		inCase(t, fmt.Sprint(claims), func(t *testing.T, c *cluster) {
-			m := &suspended{}
-			now := func() time.Time { return time.Now().Add(time.Duration(m.slept.Load())) }
-			c.store.Now = now
-			job := ahead(claims, work("0 * * * * *", 10*time.Millisecond))
-			job.StartingDeadline = 1 * time.Second
-			r := c.replica("a", job).on(m)
-			r.Now = now
-			c.launch(r)
+	inBothModes(t, func(t *testing.T, c *cluster, claims bool) {
+		m := &suspended{}
+		c.store.Now = func() time.Time { return time.Now().Add(time.Duration(m.slept.Load())) }
+		job := ahead(claims, work("0 * * * * *", 10*time.Millisecond))
+		job.StartingDeadline = 1 * time.Second
+		r := c.replica("a", job).on(m)
+		r.Now = c.store.Now
+		c.launch(r)
+		until(2*time.Minute + 59*time.Second)
+		m.slept.Add(int64(3 * time.Second))
+		before := len(c.all())
+		time.Sleep(10 * time.Second)
+		for _, run := range c.all()[before:] {
+			if late := run.start.Add(3 * time.Second).Sub(run.Tick); late > job.StartingDeadline {
+				t.Errorf("%s began %s after its tick, and the starting deadline is %s", run.ID(), late, job.StartingDeadline)
+			}
+		}
+	})
+}
+
+// A stop a second before a tick keeps no tick from running in time: another replica is up if the job takes longer than the grace,
+// and an order for a manual run after the stop does not keep the holder from the tick that the others expect it to run.
+func TestStopSoonBeforeTick(t *testing.T) {
+	for name, tt := range map[string]struct {
+		takes, grace time.Duration
+		ordered      bool
+	}{
+		"longer than the grace": {20 * time.Second, 1100 * time.Millisecond, false},
+		"ordered after it":      {10 * time.Millisecond, 10 * time.Second, true},
+	} {
+		inBothModes(t, func(t *testing.T, c *cluster, claims bool) {
+			all := c.graceful(tt.grace, ahead(claims, work("0 * * * * *", tt.takes)), "a", "b", "c")
 			until(2*time.Minute + 59*time.Second)
-			m.slept.Add(int64(3 * time.Second))
-			before := len(c.all())
-			time.Sleep(10 * time.Second)
-			for _, run := range c.all()[before:] {
-				if late := run.start.Add(3 * time.Second).Sub(run.Tick); late > job.StartingDeadline {
-					t.Errorf("%s began %s after its tick, and the starting deadline is %s", run.ID(), late, job.StartingDeadline)
+			runs := c.all()
+			holder := all[runs[len(runs)-1].replica]
+			go holder.stop()
+			time.Sleep(300 * time.Millisecond)
+			if tt.ordered {
+				if _, err := holder.Order(context.Background(), soloist.Order{Kind: store.OrderRun, Job: "work"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			until(3*time.Minute + 50*time.Second)
+			c.wantAllSucceeded()
+			for _, r := range c.all() {
+				if late := r.start.Sub(r.Tick); tt.ordered && r.Request == "" && late > 0 {
+					t.Errorf("%s: %s begins %s late", name, r.ID(), late)
 				}
 			}
 		})
 	}
-}
-
-// A stop a second before a tick of a job that takes longer than the grace: another replica is up.
-func TestStopBeforeLongTick(t *testing.T) {
-	inBothModes(t, func(t *testing.T, c *cluster, claims bool) {
-		job := ahead(claims, work("0 * * * * *", 20*time.Second))
-		all := c.graceful(1100*time.Millisecond, job, "a", "b", "c")
-		until(2*time.Minute + 59*time.Second)
-		runs := c.all()
-		go all[runs[len(runs)-1].replica].stop()
-		until(3*time.Minute + 50*time.Second)
-		for _, o := range c.record("work").History {
-			if o.Status != store.Succeeded {
-				t.Errorf("%s", outcomeText(o))
-			}
-		}
-	})
 }
 
 // A store without dates, and a wall clock that is set back while the lease is held before a tick.
@@ -361,79 +359,6 @@ func TestClockSetBackBeforeTick(t *testing.T) {
 		time.Sleep(20 * time.Minute)
 		if runs := c.all(); time.Since(runs[len(runs)-1].start) > 5*time.Minute {
 			t.Errorf("nothing has run for %s", time.Since(runs[len(runs)-1].start))
-		}
-	})
-}
-
-// An ordered run must not begin after a stop that came while its claim was written.
-func TestOrderedRunAfterStop(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := work("0 * * * * *", 5*time.Second)
-		var stopped time.Time
-		a := c.replica("a", job)
-		a.Grace = 20 * time.Second
-		c.launch(a)
-		until(2*time.Minute + 58*time.Second + 800*time.Millisecond)
-		a.tap.meet(func(what string, apply func() error) error {
-			if stopped.IsZero() && what == "write" {
-				stopped = time.Now()
-				go a.stop()
-				time.Sleep(100 * time.Millisecond)
-			}
-			return apply()
-		})
-		if _, err := a.Order(context.Background(), soloist.Order{Kind: store.OrderRun, Job: "work"}); err != nil {
-			t.Fatal(err)
-		}
-		until(4 * time.Minute)
-		<-a.done
-		for _, r := range c.all() {
-			if r.start.After(stopped) && r.Tick.Before(stopped.Add(time.Second)) {
-				t.Errorf("%s begins %s after the stop", r.ID(), r.start.Sub(stopped))
-			}
-		}
-	})
-}
-
-// A younger definition comes into force soon, although the lease is kept and each run takes most of
-// its period.
-func TestYoungerDefinitionOfKeptLease(t *testing.T) {
-	for _, d := range []time.Duration{10 * time.Millisecond, 300 * time.Millisecond, 700 * time.Millisecond} {
-		inBothModes(t, func(t *testing.T, c *cluster, claims bool) {
-			c.startAll(ahead(claims, work("@every 1s", d)), "a", "b")
-			until(time.Minute + 300*time.Millisecond)
-			begin := time.Now()
-			c.start("young", ahead(claims, work("@every 2s", d)))
-			for len(ranBy(c, "young", begin)) == 0 && time.Since(begin) < 20*time.Minute {
-				time.Sleep(100 * time.Millisecond)
-			}
-			waited := time.Since(begin)
-			if waited > 2*time.Minute {
-				t.Errorf("runs of %s: the younger definition waits %s", d, waited)
-			}
-		})
-	}
-}
-
-// An order for a manual run after a stop does not keep the holder from the tick that the others expect
-// it to run.
-func TestOrderAfterStop(t *testing.T) {
-	inBothModes(t, func(t *testing.T, c *cluster, claims bool) {
-		job := ahead(claims, work("0 * * * * *", 10*time.Millisecond))
-		all := c.graceful(10*time.Second, job, "a", "b", "c")
-		until(2*time.Minute + 59*time.Second)
-		runs := c.all()
-		holder := all[runs[len(runs)-1].replica]
-		go holder.stop()
-		time.Sleep(300 * time.Millisecond)
-		if _, err := holder.Order(context.Background(), soloist.Order{Kind: store.OrderRun, Job: "work"}); err != nil {
-			t.Fatal(err)
-		}
-		until(3*time.Minute + 30*time.Second)
-		for _, r := range c.all() {
-			if r.Request == "" && r.start.Sub(r.Tick) > 0 {
-				t.Errorf("%s begins %s late", r.ID(), r.start.Sub(r.Tick))
-			}
 		}
 	})
 }

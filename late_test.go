@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,8 +18,10 @@ import (
 
 // A lateLog has the late ticks that replicas have told, in order.
 type lateLog struct {
-	mu  sync.Mutex
-	all []string
+	mu    sync.Mutex
+	all   []string
+	ticks int
+	after []time.Duration // their ticks
 }
 
 // of has a replica that is not started yet tell the log of late ticks: when, the tick, how many, and why.
@@ -27,10 +30,17 @@ func (l *lateLog) of(r *replica) *replica {
 		if e.Kind == event.Late {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			l.all = append(l.all, fmt.Sprintf("%s %s: %s*%d %s", e.Time.Format("15:04"), e.Job, e.Run.Tick.Format("15:04"), e.Count, e.Note))
+			tick := fmt.Sprintf("%s*%d", e.Run.Tick.Format("15:04"), e.Count)
+			l.after = append(l.after, e.Time.Sub(e.Run.Tick))
+			l.all, l.ticks = append(l.all, fmt.Sprintf("%s %s: %s %s", e.Time.Format("15:04"), e.Job, tick, e.Note)), l.ticks+e.Count
 		}
 	}
 	return r
+}
+
+// start launches a replica that tells the log of late ticks.
+func (l *lateLog) start(c *cluster, name string, work ...soloist.Work) *replica {
+	return c.launch(l.of(c.replica(name, work...)))
 }
 
 func (l *lateLog) want(c *cluster, want ...string) {
@@ -66,45 +76,73 @@ func finishBy(d time.Duration, job soloist.Job) soloist.Job {
 
 var errLate = errors.New("boom")
 
+// failsAt fails at these hours, or at all if none is named.
+func failsAt(hours ...int) func(context.Context, *soloist.Run) error {
+	return func(_ context.Context, run *soloist.Run) error {
+		if len(hours) == 0 || slices.Contains(hours, run.Tick.Hour()) {
+			return errLate
+		}
+		return nil
+	}
+}
+
 // A tick that has not succeeded by FinishBy is told then, once, by one replica, whatever keeps it. The
 // job is late until a tick has succeeded.
 func TestLateTickIsToldOnce(t *testing.T) {
-	runs := func(of map[int]time.Duration) func(context.Context, *soloist.Run) error {
-		return func(ctx context.Context, run *soloist.Run) error {
-			d, ok := of[run.Tick.Hour()]
-			if ok && d == 0 {
-				return errLate
+	taking := func(hour int, d time.Duration) soloist.Job {
+		return doing("@hourly", func(ctx context.Context, run *soloist.Run) error {
+			if run.Tick.Hour() == hour {
+				return pause(ctx, d)
 			}
-			return pause(ctx, d)
-		}
+			return nil
+		})
 	}
+	grouped := func(job soloist.Job) soloist.Job {
+		job.Group, job.StartingDeadline = "db", 40*time.Minute
+		return job
+	}
+	paused := func(job soloist.Job) soloist.Job {
+		job.Paused = true
+		return job
+	}
+	type of = []soloist.Work
+	half := 30 * time.Minute
 	for name, tt := range map[string]struct {
-		job  soloist.Job
+		work of
+		late string // at 02:45; an hour later it is over
 		want []string
-		late string // at 02:45
 	}{
-		"in time":        {doing("@hourly", nil), nil, ""},
-		"failed":         {doing("@hourly", runs(map[int]time.Duration{2: 0})), []string{"02:30 work: 02:00*1 failed: boom"}, "since 02:30: 02:00*1"},
-		"takes too long": {doing("@hourly", runs(map[int]time.Duration{2: 50 * time.Minute})), []string{"02:30 work: 02:00*1 its run has not ended"}, "since 02:30: 02:00*1"},
-		"overlap": {doing("@hourly", runs(map[int]time.Duration{1: 85 * time.Minute})), []string{"01:30 work: 01:00*1 its run has not ended",
-			"02:30 work: 02:00*1 skipped: overlap"}, "since 02:30: 02:00*1"},
-		"skipped on purpose": {doing("@hourly", func(context.Context, *soloist.Run) error { return soloist.Skip("nothing to do") }), nil, ""},
-		"longer than its period": {finishBy(90*time.Minute, doing("@hourly", runs(map[int]time.Duration{1: 0, 2: 0}))),
-			[]string{"02:30 work: 01:00*1 failed: boom", "03:30 work: 02:00*1 failed: boom"}, "since 02:30: 01:00*1"},
-		"paused by its settings": {func() soloist.Job { j := doing("@hourly", nil); j.Paused = true; return j }(), nil, ""},
+		"in time": {of{finishBy(half, doing("@hourly", nil))}, "", nil},
+		"failed": {of{finishBy(half, doing("@hourly", failsAt(2)))}, "since 02:30: 02:00*1",
+			[]string{"02:30 work: 02:00*1 failed: boom"}},
+		"takes too long": {of{finishBy(half, taking(2, 50*time.Minute))}, "since 02:30: 02:00*1",
+			[]string{"02:30 work: 02:00*1 its run has not ended"}},
+		"overlap": {of{finishBy(half, taking(1, 85*time.Minute))}, "since 02:30: 02:00*1",
+			[]string{"01:30 work: 01:00*1 its run has not ended", "02:30 work: 02:00*1 skipped: overlap"}},
+		"longer than its period": {of{finishBy(90*time.Minute, doing("@hourly", failsAt(1, 2)))}, "since 02:30: 01:00*1",
+			[]string{"02:30 work: 01:00*1 failed: boom", "03:30 work: 02:00*1 failed: boom"}},
+		"waits for another job": {of{named("import", taking(2, half)), finishBy(20*time.Minute, following("work", "import", 0))}, "",
+			[]string{"02:20 work: 02:00*1 it has not begun"}},
+		"follows a paused job": {of{paused(importing("@hourly", 0)), finishBy(20*time.Minute, following("work", "import", 0))},
+			"since 01:20: 02:00*2", []string{"01:20 work: 01:00*1 skipped: import skipped",
+				"02:20 work: 02:00*1 skipped: import skipped", "03:20 work: 03:00*1 skipped: import skipped"}},
+		"waits for a slot": {of{grouped(named("long", work("0 2 * * *", 50*time.Minute))),
+			grouped(finishBy(half, work("5 * * * *", 0)))},
+			"since 02:35: 02:05*1", []string{"02:35 work: 02:05*1 it has not begun"}},
 	} {
 		inCase(t, name, func(_ *testing.T, c *cluster) {
-			if tt.job.FinishBy == 0 {
-				tt.job.FinishBy = 30 * time.Minute
-			}
 			var told lateLog
 			for _, n := range []string{"a", "b", "c"} {
-				c.launch(told.of(c.replica(n, tt.job)))
+				r := told.of(c.replica(n, tt.work...))
+				if strings.Contains(name, "slot") {
+					r.Groups = map[string]int{"db": 1}
+				}
+				c.launch(r)
 			}
 			until(2*time.Hour + 45*time.Minute)
 			c.wantLate(c.started[0], tt.late)
 			until(3*time.Hour + 50*time.Minute)
-			if tt.late != "" && tt.job.FinishBy < time.Hour {
+			if name != "longer than its period" && name != "follows a paused job" {
 				c.wantLate(c.started[0], "")
 			}
 			c.stopAll()
@@ -115,18 +153,18 @@ func TestLateTickIsToldOnce(t *testing.T) {
 
 // Ticks that nobody has begun are told by the first replica that comes up, with their number.
 func TestLateTicksOfATimeWithoutReplicas(t *testing.T) {
-	for name, missed := range map[string]soloist.MissedPolicy{"latest": soloist.RunLatest, "all": soloist.RunAll, "skip": soloist.SkipMissed} {
-		inCase(t, name, func(_ *testing.T, c *cluster) {
+	for _, missed := range []soloist.MissedPolicy{soloist.RunLatest, soloist.RunAll, soloist.SkipMissed} {
+		inCase(t, "missed: "+string(missed), func(_ *testing.T, c *cluster) {
 			job := finishBy(10*time.Minute, doing("@hourly", nil))
 			job.Missed = missed
 			var told lateLog
-			a := c.launch(told.of(c.replica("a", job)))
+			a := told.start(c, "a", job)
 			until(time.Hour + time.Minute)
 			a.stop()
 			until(50*time.Hour + 5*time.Minute)
 			c.wantLate(c.replica("status", job), "since 02:10: 01:00*48")
-			c.launch(told.of(c.replica("b", job)))
-			c.launch(told.of(c.replica("c", job)))
+			told.start(c, "b", job)
+			told.start(c, "c", job)
 			time.Sleep(30 * time.Minute)
 			c.stopAll()
 			if len(told.all) == 0 || !strings.HasPrefix(told.all[0], "02:05 work: 01:00*48 ") {
@@ -141,64 +179,6 @@ func TestLateTicksOfATimeWithoutReplicas(t *testing.T) {
 			}
 		})
 	}
-}
-
-// What was told is not told again after the end of the run, a take-over, or a restart; the runner
-// that dies is no reason for silence.
-func TestLateTickOfADeadRunner(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var told lateLog
-		job := finishBy(30*time.Minute, rerun(doing("@hourly", func(ctx context.Context, run *soloist.Run) error {
-			if run.Tick.Hour() == 1 && run.Attempt < 3 {
-				return pause(ctx, 40*time.Minute)
-			}
-			return nil
-		})))
-		a := c.launch(told.of(c.replica("a", job)))
-		until(time.Hour + 31*time.Minute)
-		told.want(c, "01:30 work: 01:00*1 its run has not ended")
-		b := c.launch(told.of(c.replica("b", job)))
-		a.stop()
-		until(time.Hour + 40*time.Minute)
-		c.launch(told.of(c.replica("c", job)))
-		b.stop()
-		until(3 * time.Hour)
-		c.stopAll()
-		told.want(c, "01:30 work: 01:00*1 its run has not ended")
-	})
-}
-
-// A follower is late if the job before it does not succeed in time, and waits on.
-func TestLateFollower(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var told lateLog
-		report := finishBy(20*time.Minute, following("report", "import", time.Minute))
-		for _, n := range []string{"a", "b"} {
-			c.launch(told.of(c.replica(n, importing("@hourly", 30*time.Minute), report)))
-		}
-		until(time.Hour + 50*time.Minute)
-		c.stopAll()
-		told.want(c, "01:20 report: 01:00*1 it has not begun")
-		c.wantOutcomes("report", "succeeded 01:00:00")
-	})
-}
-
-// A tick that waits for a slot of its group is late.
-func TestLateInGroup(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var told lateLog
-		long, job := named("long", work("0 1 * * *", 50*time.Minute)), finishBy(20*time.Minute, doing("5 1 * * *", nil))
-		long.Group, job.Group = "db", "db"
-		job.StartingDeadline = 40 * time.Minute
-		for _, n := range []string{"a", "b"} {
-			r := told.of(c.replica(n, long, job))
-			r.Groups = map[string]int{"db": 1}
-			c.launch(r)
-		}
-		until(2 * time.Hour)
-		c.stopAll()
-		told.want(c, "01:25 work: 01:05*1 it has not begun")
-	})
 }
 
 // A tick whose runner has died, and whose next attempt waits for a slot of its group, is late too.
@@ -222,33 +202,11 @@ func TestLateInGroupOfADeadRunner(t *testing.T) {
 	})
 }
 
-// Ticks of a pause are not late, those from before it are.
-func TestLateAndPaused(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var told lateLog
-		job := finishBy(30*time.Minute, doing("@hourly", func(_ context.Context, run *soloist.Run) error {
-			if run.Tick.Hour() == 1 {
-				return errLate
-			}
-			return nil
-		}))
-		a := c.launch(told.of(c.replica("a", job)))
-		until(time.Hour + 10*time.Minute)
-		if _, err := a.Order(c.t.Context(), soloist.Order{Kind: store.OrderPause, Job: "work", By: "ann"}); err != nil {
-			t.Fatal(err)
-		}
-		until(5 * time.Hour)
-		c.wantLate(a, "since 01:30: 01:00*1")
-		c.stopAll()
-		told.want(c, "01:30 work: 01:00*1 failed: boom")
-	})
-}
-
 // A call that is woken up tells too, and so does one of a job whose tick is not due.
 func TestLateByRunDue(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var told lateLog
-		r := told.of(c.replica("a", finishBy(30*time.Minute, doing("@hourly", func(context.Context, *soloist.Run) error { return errLate }))))
+		r := told.of(c.replica("a", finishBy(30*time.Minute, doing("@hourly", failsAt()))))
 		r.wake()
 		until(time.Hour)
 		r.wake()
@@ -260,36 +218,52 @@ func TestLateByRunDue(t *testing.T) {
 	})
 }
 
-// An outcome that is about to leave the history is told before its time: nothing would tell it later.
+// An outcome that is about to leave the history is told before its time: nothing would tell it later. Long errors in letters that
+// take six bytes each leave less room for outcomes, and each late tick is told all the same.
 func TestLateOutcomesThatHistoryForgets(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var told lateLog
-		c.launch(told.of(c.replica("a", finishBy(2*time.Hour, doing("* * * * *", func(context.Context, *soloist.Run) error { return errLate })))))
-		until(30*time.Minute + 30*time.Second)
-		c.stopAll()
-		if len(told.all) != 20 || told.all[0] != "00:11 work: 00:01*1 failed: boom" {
-			t.Errorf("got %d: %q", len(told.all), told.all)
-		}
-	})
+	for name, tt := range map[string]struct {
+		by    time.Duration
+		text  string
+		count int
+		first string
+		late  string
+	}{
+		"short":   {2 * time.Hour, "boom", 20, "00:11 work: 00:01*1 failed: boom", "since 02:01: 00:20*20"},
+		"letters": {570 * time.Second, strings.Repeat("失败了", 60), 31, "00:10 work: 00:01*1 failed: ", "since 00:10: 00:31*31"},
+		"escaped": {570 * time.Second, strings.Repeat("<a>", 200), 31, "00:10 work: 00:01*1 failed: ", "since 00:10: 00:31*31"},
+		"most":    {570 * time.Second, strings.Repeat("🦊", 500), 31, "00:10 work: 00:01*1 failed: ", "since 00:10: 00:31*31"},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			var told lateLog
+			do := func(context.Context, *soloist.Run) error { return errors.New(tt.text) }
+			r := told.start(c, "a", finishBy(tt.by, doing("* * * * *", do)))
+			until(time.Duration(tt.count+10)*time.Minute + 30*time.Second)
+			c.wantLate(r, tt.late)
+			c.stopAll()
+			if len(told.all) != tt.count || !strings.HasPrefix(told.all[0], tt.first) {
+				t.Errorf("got %d: %q", len(told.all), told.all[:min(1, len(told.all))])
+			}
+		})
+	}
 }
 
 // Of the ticks from before FinishBy was asked for, those with an outcome are not told.
 func TestLateOnceAskedFor(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var told lateLog
-		job := doing("@hourly", func(context.Context, *soloist.Run) error { return errLate })
-		a := c.launch(told.of(c.replica("a", job)))
+		job := doing("@hourly", failsAt())
+		a := told.start(c, "a", job)
 		until(3*time.Hour + time.Minute)
 		a.stop()
 		if rec := c.record("work"); rec.Past != (store.Past{}) {
 			t.Errorf("got %+v", rec.Past)
 		}
 		until(5*time.Hour + 50*time.Minute)
-		b := c.launch(told.of(c.replica("b", finishBy(30*time.Minute, job))))
+		b := told.start(c, "b", finishBy(30*time.Minute, job))
 		until(6*time.Hour + 40*time.Minute)
 		b.stop()
 		told.want(c, "05:50 work: 05:00*2 it has begun too late", "06:30 work: 06:00*1 failed: boom")
-		d := c.launch(told.of(c.replica("c", job))) // it does not ask for it any more
+		d := told.start(c, "c", job) // it does not ask for it any more
 		until(7*time.Hour + 40*time.Minute)
 		c.wantLate(d, "")
 		told.want(c, "05:50 work: 05:00*2 it has begun too late", "06:30 work: 06:00*1 failed: boom")
@@ -303,52 +277,44 @@ func TestLateTicksAreToldOnceAMinute(t *testing.T) {
 	type of = []soloist.Work
 	for name, tt := range map[string]struct {
 		work  of
-		first string // tick
-		every int    // seconds
+		first time.Duration // tick
+		every time.Duration
 	}{
-		"waits for a slot":   {of{grouped(named("long", work("1 0 * * * *", time.Hour))), grouped(late(work("* 1-59 * * * *", time.Second)))}, "00:01:00", 1},
-		"its run goes on":    {of{late(work("* * * * * *", time.Hour))}, "00:00:01", 1},
-		"each run takes 8 s": {of{late(work("* * * * * *", 8*time.Second))}, "00:00:01", 1},
-		"each run fails":     {of{late(doing("*/10 * * * * *", func(context.Context, *soloist.Run) error { return errLate }))}, "00:00:10", 10},
-		"waits for another":  {of{importing("* * * * * *", time.Hour), late(following("work", "import", time.Second))}, "00:00:01", 1},
+		"waits for a slot": {of{grouped(named("long", work("1 0 * * * *", time.Hour))),
+			grouped(late(work("* 1-59 * * * *", time.Second)))}, time.Minute, time.Second},
+		"its run goes on":    {of{late(work("* * * * * *", time.Hour))}, time.Second, time.Second},
+		"each run takes 8 s": {of{late(work("* * * * * *", 8*time.Second))}, time.Second, time.Second},
+		"each run fails":     {of{late(doing("*/10 * * * * *", failsAt()))}, 10 * time.Second, 10 * time.Second},
+		"waits for another":  {of{importing("* * * * * *", time.Hour), late(following("work", "import", 0))}, time.Second, time.Second},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
-			var mu sync.Mutex
-			var writes, told int
+			var told lateLog
+			var writes atomic.Int64
+			midnight := time.Now()
 			for _, n := range []string{"a", "b", "c"} {
-				r := c.replica(n, tt.work...)
+				r := told.of(c.replica(n, tt.work...))
 				if strings.Contains(name, "slot") {
 					r.Groups = map[string]int{"db": 1}
 				}
 				r.tap.write = func(b []byte, apply func() error) error {
-					if rec, err := store.DecodeRecord(b, "soloist", "work"); err == nil {
-						mu.Lock()
-						defer mu.Unlock()
-						if was := c.record("work"); rec.Token == was.Token && rec.Run.Status == was.Run.Status && rec.Watermark.Equal(was.Watermark) {
-							writes++
+					if r, err := store.DecodeRecord(b, "soloist", "work"); err == nil {
+						was := c.record("work")
+						if r.Token == was.Token && r.Run.Status == was.Run.Status && r.Watermark.Equal(was.Watermark) {
+							writes.Add(1)
 						}
 					}
 					return apply()
 				}
-				r.Events = func(e event.Event) {
-					if e.Kind == event.Late {
-						mu.Lock()
-						defer mu.Unlock()
-						told += e.Count
-					}
-				}
 				c.launch(r)
 			}
 			until(10*time.Minute + 33700*time.Millisecond)
-			mu.Lock()
-			defer mu.Unlock()
-			if writes < 1 || writes > 11 {
-				t.Errorf("%d writes only tell of late ticks", writes)
+			c.stopAll()
+			if n := writes.Load(); n < 1 || n > 11 {
+				t.Errorf("%d writes only tell of late ticks", n)
 			}
-			first, _ := time.Parse(time.TimeOnly, tt.first)
 			judged := c.record("work").Past.Judged
-			if want := (judged.Hour()*3600+judged.Minute()*60+judged.Second()-first.Minute()*60-first.Second())/tt.every + 1; told != want {
-				t.Errorf("told %d late ticks, want %d: up to %s", told, want, judged)
+			if want := int((judged.Sub(midnight)-tt.first)/tt.every) + 1; told.ticks != want {
+				t.Errorf("told %d late ticks, want %d: up to %s", told.ticks, want, judged)
 			}
 			if d := time.Since(judged); d > time.Minute+15*time.Second {
 				t.Errorf("nothing later than %s is told", judged)
@@ -362,7 +328,7 @@ func TestLateTickOfAnOutageIsToldAfterIt(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var told lateLog
 		job := leased(time.Minute, finishBy(65*time.Second, doing("@hourly", func(_ context.Context, run *soloist.Run) error {
-			for range 30 { // the storage is away when the first heartbeat is written, and then cannot be asked what became of that
+			for range 30 {
 				if err := run.Heartbeat("on"); err != nil {
 					return err
 				}
@@ -370,8 +336,10 @@ func TestLateTickOfAnOutageIsToldAfterIt(t *testing.T) {
 			}
 			return nil
 		})))
+		// The storage is away when the first heartbeat is written, and then cannot be asked what became of that.
 		c.launch(told.of(c.replica("a", job)).meets(func(op string, apply func() error) error {
-			if at := time.Since(time.Date(2000, 1, 1, 1, 0, 0, 0, time.UTC)); at > 58*time.Second && at < 98*time.Second && (op == "write" || op == "read") {
+			at := sinceMidnight() - time.Hour
+			if at > 58*time.Second && at < 98*time.Second && (op == "write" || op == "read") {
 				return errors.New("503")
 			}
 			return apply()
@@ -380,23 +348,6 @@ func TestLateTickOfAnOutageIsToldAfterIt(t *testing.T) {
 		c.stopAll()
 		told.want(c, "01:02 work: 01:00*1 its run has not ended")
 	})
-}
-
-// Long errors in letters that take six bytes each leave less room for outcomes, and each late tick is told all the same.
-func TestLateTicksWithLongReasonsAreTold(t *testing.T) {
-	for name, text := range map[string]string{"letters": strings.Repeat("失败了", 60), "escaped": strings.Repeat("<a>", 200), "most": strings.Repeat("🦊", 500)} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			var told lateLog
-			r := told.of(c.replica("a", finishBy(9*time.Minute+30*time.Second, doing("* * * * *", func(context.Context, *soloist.Run) error { return errors.New(text) }))))
-			c.launch(r)
-			until(41*time.Minute + 10*time.Second)
-			c.wantLate(r, "since 00:10: 00:31*31")
-			c.stopAll()
-			if len(told.all) != 31 || !strings.HasPrefix(told.all[0], "00:10 work: 00:01*1 failed: ") {
-				t.Errorf("got %d: %q", len(told.all), told.all[:min(1, len(told.all))])
-			}
-		})
-	}
 }
 
 // A program without FinishBy, as in a deploy that adds it or takes it away, leaves what is to be told.
@@ -409,7 +360,7 @@ func TestLateTickSurvivesAProgramWithoutFinishBy(t *testing.T) {
 			}
 			return nil
 		})
-		a := c.launch(told.of(c.replica("a", finishBy(30*time.Minute, without))))
+		a := told.start(c, "a", finishBy(30*time.Minute, without))
 		until(2*time.Hour + 10*time.Minute)
 		old := c.replica("old", without)
 		if _, err := old.RunNow(c.t.Context(), "work", "hand"); err != nil {
@@ -422,63 +373,38 @@ func TestLateTickSurvivesAProgramWithoutFinishBy(t *testing.T) {
 	})
 }
 
-// A tick that failed is late under the schedule that follows too.
-func TestLateTickOfAScheduleBefore(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var told lateLog
-		fail := func(context.Context, *soloist.Run) error { return errLate }
-		a := c.launch(told.of(c.replica("a", finishBy(30*time.Minute, doing("10 * * * *", fail)))))
-		until(15 * time.Minute)
-		a.stop()
-		b := c.launch(told.of(c.replica("b", finishBy(30*time.Minute, doing("55 23 * * *", fail)))))
-		until(3 * time.Hour)
-		told.want(c, "00:40 work: 00:10*1 failed: boom")
-		c.wantLate(b, "since 00:40: 00:10*1")
-	})
-}
-
 // A late tick is told within two seconds during a run, and else within a few: those of a read, of a wait that keeps
 // replicas apart, and of a write.
 func TestLateTickIsToldAtOnce(t *testing.T) {
 	for name, tt := range map[string]struct {
-		by, within time.Duration
-		do         func(context.Context, *soloist.Run) error
+		by, within, takes time.Duration // zero: it fails
 	}{
-		"its run goes on, for seconds": {35 * time.Second, 2 * time.Second, func(ctx context.Context, _ *soloist.Run) error { return pause(ctx, 10*time.Minute) }},
-		"its run goes on, for hours":   {3*time.Hour + 7*time.Second, 2 * time.Second, func(ctx context.Context, _ *soloist.Run) error { return pause(ctx, 4*time.Hour) }},
-		"its run has failed":           {20 * time.Minute, 5 * time.Second, func(context.Context, *soloist.Run) error { return errLate }},
+		"its run goes on, for seconds": {35 * time.Second, 2 * time.Second, 10 * time.Minute},
+		"its run goes on, for hours":   {3*time.Hour + 7*time.Second, 2 * time.Second, 4 * time.Hour},
+		"its run has failed":           {20 * time.Minute, 5 * time.Second, 0},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
-			var mu sync.Mutex
-			told := map[string]time.Duration{}
-			r := c.replica("a")
+			var told lateLog
+			r := told.of(c.replica("a"))
 			for i := range 5 {
-				r.Jobs = append(r.Jobs, finishBy(tt.by, named(fmt.Sprintf("job-%d", i), doing("0 1 * * *", tt.do))))
-			}
-			r.Events = func(e event.Event) {
-				if e.Kind == event.Late {
-					mu.Lock()
-					defer mu.Unlock()
-					told[e.Job] = e.Time.Sub(e.Run.Tick.Add(tt.by))
+				job := work("0 1 * * *", tt.takes)
+				if tt.takes == 0 {
+					job.Do = failsAt()
 				}
+				r.Jobs = append(r.Jobs, finishBy(tt.by, named(fmt.Sprintf("job-%d", i), job)))
 			}
 			c.launch(r)
 			until(6 * time.Hour)
-			mu.Lock()
-			defer mu.Unlock()
-			for job, after := range told {
-				if after < 0 || after > tt.within {
-					t.Errorf("%s is told %s after its time", job, after)
-				}
-			}
-			if len(told) != 5 {
-				t.Errorf("%d are told", len(told))
+			c.stopAll()
+			if len(told.all) != 5 || slices.Min(told.after) < tt.by || slices.Max(told.after) > tt.by+tt.within {
+				t.Errorf("got %q, %s after their ticks", told.all, told.after)
 			}
 		})
 	}
 }
 
-// While a job is paused its ticks from before the pause become late, and are reported; those of the pause do not.
+// While a job is paused its ticks from before the pause become late, and are reported; those of the pause do not. What was told
+// is not told again after the end of the run or a take-over; a runner that dies is no reason for silence.
 func TestWhatIsLateInAPause(t *testing.T) {
 	runs := func(d time.Duration) soloist.Job {
 		return rerun(doing("@hourly", func(ctx context.Context, run *soloist.Run) error {
@@ -491,19 +417,19 @@ func TestWhatIsLateInAPause(t *testing.T) {
 	for name, tt := range map[string]struct {
 		job  soloist.Job
 		kill bool
-		late string   // in the pause
-		want []string // in the pause
+		late string // in the pause
+		want string // in the pause; empty: nothing
 	}{
-		"its run goes on":          {runs(40 * time.Minute), false, "", []string{"01:30 work: 01:00*1 its run has not ended"}},
-		"its run ended in time":    {runs(20 * time.Minute), false, "", nil},
-		"its runner died":          {runs(40 * time.Minute), true, "since 01:30: 01:00*1", []string{"01:30 work: 01:00*1 its run has not ended"}},
-		"it failed, and was first": {doing("@hourly", func(context.Context, *soloist.Run) error { return errLate }), false, "since 01:30: 01:00*1", []string{"01:30 work: 01:00*1 failed: boom"}},
+		"its run goes on":       {runs(40 * time.Minute), false, "", "01:30 work: 01:00*1 its run has not ended"},
+		"its run ended in time": {runs(20 * time.Minute), false, "", ""},
+		"its runner died":       {runs(40 * time.Minute), true, "since 01:30: 01:00*1", "01:30 work: 01:00*1 its run has not ended"},
+		"it failed":             {doing("@hourly", failsAt()), false, "since 01:30: 01:00*1", "01:30 work: 01:00*1 failed: boom"},
 	} {
 		inCase(t, name, func(_ *testing.T, c *cluster) {
 			var told lateLog
 			all := map[string]*replica{}
 			for _, n := range []string{"a", "b"} {
-				all[n] = c.launch(told.of(c.replica(n, finishBy(30*time.Minute, tt.job))))
+				all[n] = told.start(c, n, finishBy(30*time.Minute, tt.job))
 			}
 			until(time.Hour + 10*time.Minute)
 			if tt.kill {
@@ -512,27 +438,14 @@ func TestWhatIsLateInAPause(t *testing.T) {
 			c.order(soloist.Order{Kind: store.OrderPause}, tt.job)
 			until(5*time.Hour - time.Second)
 			c.wantLate(c.replica("desk", finishBy(30*time.Minute, tt.job)), tt.late)
-			told.want(c, tt.want...)
+			var want []string
+			if tt.want != "" {
+				want = []string{tt.want}
+			}
+			told.want(c, want...)
 			c.order(soloist.Order{Kind: store.OrderResume}, tt.job)
 			until(5*time.Hour + 20*time.Minute)
-			told.want(c, tt.want...)
+			told.want(c, want...)
 		})
 	}
-}
-
-// A job that follows a paused one is late: it is not paused itself.
-func TestLateFollowerOfAPausedJob(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var told lateLog
-		first, next := named("first", work("@hourly", time.Second)), finishBy(20*time.Minute, following("next", "first", time.Second))
-		r := c.launch(told.of(c.replica("a", first, next)))
-		until(time.Hour + 10*time.Minute)
-		for _, kind := range []store.OrderKind{store.OrderPause, store.OrderResume} {
-			if _, err := r.Order(c.t.Context(), soloist.Order{Kind: kind, Job: "first", By: "ann"}); err != nil {
-				c.t.Error(err)
-			}
-			time.Sleep(2 * time.Hour)
-		}
-		told.want(c, "02:20 next: 02:00*1 it has not begun", "03:20 next: 03:00*1 skipped: first skipped")
-	})
 }

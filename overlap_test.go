@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,70 +32,85 @@ func (c *cluster) replaced(n int) []ran {
 	return runs
 }
 
-// Of the ticks that come due under a run, the newest waits for its end.
-func TestQueueOne(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		c.startAll(overlapping(soloist.QueueOne, "@every 10s", 24*time.Second), "a", "b", "c")
-		until(90 * time.Second)
-		c.wantOutcomes("work", "succeeded 00:00:10", "skipped 00:00:20 overlap", "succeeded 00:00:30",
-			"skipped 00:00:40 overlap", "succeeded 00:00:50", "skipped 00:00:50-00:01:10 overlap")
-		for i, r := range c.replaced(4) {
-			if i > 0 && r.start.Sub(c.all()[i-1].end) > 2*time.Second {
-				t.Errorf("tick %s starts at %s", r.Tick, r.start)
-			}
-		}
-	})
-}
-
-// A tick that has waited longer than its starting deadline is not run.
-func TestQueuedTickHasStartingDeadline(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := overlapping(soloist.QueueOne, "@every 1m", 70*time.Second)
-		job.StartingDeadline = 8 * time.Second
-		c.startAll(job, "a", "b")
-		until(3*time.Minute + 30*time.Second)
-		c.wantOutcomes("work", "succeeded 00:01:00", "missed 00:02:00 past the starting deadline")
-	})
-}
-
-// A tick waits for the end of a run by hand too, and never ends it.
-func TestRunByHandIsNotReplaced(t *testing.T) {
+// A job that takes 24 s is due every 10 s, on three replicas; the one that runs the second time may die under it.
+func TestRunLongerThanInterval(t *testing.T) {
+	const abandoned = "abandoned 00:00:40 its runner died"
+	first := []string{"succeeded 00:00:10", "skipped 00:00:10-00:00:30 overlap"}
 	for name, tt := range map[string]struct {
 		policy  soloist.OverlapPolicy
-		ordered bool
-	}{"a tick waits": {policy: soloist.QueueOne}, "a call": {policy: soloist.Replace}, "an order": {soloist.Replace, true}} {
+		missed  soloist.MissedPolicy
+		dies    bool
+		rerun   bool
+		want    []string // the first outcomes
+		attempt int      // of the run after the death
+	}{
+		"skip": {policy: soloist.SkipOverlap, want: append(first, "succeeded 00:00:40", "skipped 00:00:40-00:01:00 overlap")},
+		"queue": {policy: soloist.QueueOne, want: []string{"succeeded 00:00:10", "skipped 00:00:20 overlap", "succeeded 00:00:30",
+			"skipped 00:00:40 overlap", "succeeded 00:00:50", "skipped 00:00:50-00:01:10 overlap", "succeeded 00:01:20"}},
+		"all":           {missed: soloist.RunAll, want: []string{"succeeded 00:00:10", "succeeded 00:00:20", "succeeded 00:00:30"}},
+		"dies, abandon": {dies: true, want: append(first, abandoned, "succeeded "), attempt: 1},
+		"dies, rerun":   {dies: true, rerun: true, want: append(first, "succeeded 00:00:40", "skipped "), attempt: 2},
+		"dies, all, abandon": {missed: soloist.RunAll, dies: true, want: []string{"succeeded 00:00:10",
+			"abandoned 00:00:20 its runner died", "succeeded 00:00:30", "succeeded 00:00:40"}, attempt: 1},
+		"dies, all, rerun": {missed: soloist.RunAll, dies: true, rerun: true,
+			want: []string{"succeeded 00:00:10", "succeeded 00:00:20", "succeeded 00:00:30"}, attempt: 2},
+	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
-			job := overlapping(tt.policy, "@every 1h", 0)
-			job.Do = func(ctx context.Context, run *soloist.Run) error {
-				if run.Request == "" {
-					return nil
+			job := overlapping(tt.policy, "@every 10s", 24*time.Second)
+			if job.Missed = tt.missed; tt.rerun {
+				job = rerun(job)
+			}
+			all := c.startAll(job, "a", "b", "c")
+			until(45 * time.Second)
+			if tt.dies {
+				all[c.all()[1].replica].kill()
+			}
+			until(165 * time.Second)
+			runs := c.all()
+			disjoint(t, runs)
+			if again := runs[2].Tick.Equal(runs[1].Tick); tt.dies && runs[2].Attempt != tt.attempt || again != tt.rerun {
+				t.Errorf("after the second run: %+v", runs[2].Run)
+			}
+			for i, r := range runs[1:] {
+				if !tt.dies && min(r.start.Sub(r.Tick), r.start.Sub(runs[i].end)) > 2*time.Second {
+					t.Errorf("tick %s starts at %s", r.Tick, r.start)
 				}
-				return pause(ctx, 10*time.Minute)
 			}
-			a := c.start("a", job)
-			c.start("b", job)
-			until(55 * time.Minute)
-			if tt.ordered {
-				c.order(soloist.Order{Kind: store.OrderRun, Request: "hand"}, job)
-			} else if outcome, err := a.RunNow(t.Context(), "work", "hand"); err != nil || outcome.Status != store.Succeeded {
-				t.Errorf("got %+v, %v", outcome, err)
-			}
-			until(time.Hour + 6*time.Minute)
-			if got := c.outcomes("work"); len(got) != 2 || !strings.HasPrefix(got[0], "succeeded 00:55:0") || got[1] != "succeeded 01:00:00" {
-				t.Errorf("got %q", got)
+			// Whether a tick is missed while the death is not noticed depends on
+			// the renewal before it.
+			got := slices.DeleteFunc(c.outcomes("work"), func(f string) bool { return strings.HasPrefix(f, "missed") })
+			if !alike(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
 	}
 }
 
-// The run of a tick is ended for a newer one, which starts once it has returned.
+// alike compares the first outcomes; of one that depends on when the death is noticed, want has the beginning.
+func alike(got, want []string) bool {
+	return len(got) >= len(want) && slices.EqualFunc(got[:len(want)], want, func(g, w string) bool {
+		return g == w || strings.HasSuffix(w, " ") && strings.HasPrefix(g, w)
+	})
+}
+
+// The run of a tick is ended for a newer one, which starts once it has returned, and has given its slot of a group back.
 func TestReplace(t *testing.T) {
-	for name, ahead := range map[string]bool{"claimed at the tick": false, "claimed ahead": true} {
+	for name, change := range map[string]func(*soloist.Job){
+		"claimed at the tick": func(*soloist.Job) {},
+		"claimed ahead":       func(j *soloist.Job) { j.ClaimAhead = true },
+		"in a group":          func(j *soloist.Job) { j.Group = "imports" },
+	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			job := overlapping(soloist.Replace, "@every 1m", 10*time.Minute)
-			job.ClaimAhead, job.Retry = ahead, soloist.Retry{MaxTries: 3, PauseAfter: 1}
-			job.Interrupted = soloist.Rerun
-			c.startAll(job, "a", "b")
+			job.Retry, job.Interrupted = soloist.Retry{MaxTries: 3, PauseAfter: 1}, soloist.Rerun
+			change(&job)
+			for _, name := range []string{"a", "b"} {
+				r := c.replica(name, job)
+				if job.Group != "" {
+					r.Groups = map[string]int{job.Group: 1}
+				}
+				c.launch(r)
+			}
 			until(3*time.Minute + 30*time.Second)
 			c.wantOutcomes("work", "cancelled 00:01:00 replaced by the tick of 2000-01-01T00:02:00Z",
 				"cancelled 00:02:00 replaced by the tick of 2000-01-01T00:03:00Z")
@@ -156,54 +172,8 @@ func TestReplaceBetweenTries(t *testing.T) {
 		}
 		c.start("a", job)
 		until(150 * time.Second)
-		c.wantOutcomes("work", "cancelled 00:01:00 replaced by the tick of 2000-01-01T00:02:00Z after try 1: boom", "succeeded 00:02:00")
-	})
-}
-
-// A tick whose runner has died is repeated under Rerun only as long as it is the newest.
-func TestReplacedTickIsNotRunAgain(t *testing.T) {
-	for name, tt := range map[string]struct {
-		dies    time.Duration // after the tick
-		want    string
-		attempt int
-		tick    int // minute of the second run
-	}{
-		"soon": {5 * time.Second, "cancelled 00:01:00 replaced by", 2, 1},
-		"late": {50 * time.Second, "abandoned 00:01:00 its runner died, and a newer tick was due", 1, 2},
-	} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			job := rerun(overlapping(soloist.Replace, "@every 1m", 10*time.Minute))
-			all := c.startAll(job, "a", "b")
-			until(time.Minute + tt.dies)
-			all[c.all()[0].replica].kill()
-			until(2*time.Minute + 40*time.Second)
-			runs := c.all()
-			if len(runs) < 2 || runs[1].Attempt != tt.attempt || runs[1].Tick.Minute() != tt.tick {
-				t.Fatalf("got %+v", runs)
-			}
-			if got := c.outcomes("work"); len(got) == 0 || !strings.HasPrefix(got[0], tt.want) {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-		})
-	}
-}
-
-// A tick that a pause keeps from being run ends no run.
-func TestPausedTickReplacesNothing(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := overlapping(soloist.Replace, "@every 1m", 170*time.Second)
-		c.start("a", job)
-		until(90 * time.Second)
-		c.order(soloist.Order{Kind: store.OrderPause}, job)
-		until(150 * time.Second)
-		if all := c.all(); len(all) != 1 || !all[0].end.IsZero() {
-			t.Errorf("the run does not go on: %+v", all)
-		}
-		c.order(soloist.Order{Kind: store.OrderResume}, job)
-		until(200 * time.Second)
-		if all := c.all(); len(all) != 2 || all[1].Tick.Minute() != 3 || !errors.Is(all[0].cause, soloist.ErrReplaced) {
-			t.Errorf("got %+v", all)
-		}
+		c.wantOutcomes("work", "cancelled 00:01:00 replaced by the tick of 2000-01-01T00:02:00Z after try 1: boom",
+			"succeeded 00:02:00")
 	})
 }
 
@@ -220,21 +190,43 @@ func TestCancelBeforeReplace(t *testing.T) {
 	})
 }
 
-// A tick that waits for a slot of its group has the starting deadline. The run that it has replaced
-// gives its slot back.
-func TestReplaceInGroup(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		r := c.replica("a", func() soloist.Job {
-			job := overlapping(soloist.Replace, "@every 1m", 10*time.Minute)
-			job.Group = "imports"
-			return job
-		}())
-		r.Groups = map[string]int{"imports": 1}
-		c.launch(r)
-		until(3*time.Minute + 30*time.Second)
-		c.wantOutcomes("work", "cancelled 00:01:00 replaced by the tick of 2000-01-01T00:02:00Z",
-			"cancelled 00:02:00 replaced by the tick of 2000-01-01T00:03:00Z")
-		c.replaced(3)
+// A tick that its replica would not start ends no run: one that a pause keeps from being run, that waits for the orders of
+// operators, that comes due within the grace of a stop, or while a run of another job goes on after its lease.
+func TestTickThatReplacesNothing(t *testing.T) {
+	job := overlapping(soloist.Replace, "@every 5m", 8*time.Minute)
+	inCase(t, "paused", func(t *testing.T, c *cluster) {
+		c.start("a", job)
+		until(6 * time.Minute)
+		c.order(soloist.Order{Kind: store.OrderPause}, job)
+		until(14 * time.Minute)
+		c.wantOutcomes("work", "succeeded 00:05:00")
+	})
+	inCase(t, "orders unknown", func(t *testing.T, c *cluster) {
+		c.launch(c.replica("a", job).meets(func(op string, apply func() error) error {
+			if op == "read document" && sinceMidnight() > 9*time.Minute && sinceMidnight() < 11*time.Minute {
+				return errors.New("503")
+			}
+			return apply()
+		}))
+		until(14 * time.Minute)
+		runs := c.replaced(2)
+		known := time.Date(2000, 1, 1, 0, 11, 0, 0, time.UTC)
+		if r := runs[0]; r.end.Before(known) || runs[1].start.Sub(r.end) > 2*time.Second || !errors.Is(r.cause, soloist.ErrReplaced) {
+			t.Errorf("got %+v", runs)
+		}
+	})
+	inCase(t, "stopped", func(t *testing.T, c *cluster) {
+		all := c.graceful(10*time.Minute, job, "a")
+		until(9*time.Minute + 50*time.Second)
+		all["a"].stop()
+		c.wantOutcomes("work", "succeeded 00:05:00")
+	})
+	inCase(t, "degraded", func(t *testing.T, c *cluster) {
+		stuck := named("stuck", deaf(20*time.Minute))
+		stuck.Schedule, stuck.Timeout = "@every 6m", time.Minute
+		c.start("a", job, stuck)
+		until(14 * time.Minute)
+		c.wantOutcomes("work", "succeeded 00:05:00")
 	})
 }
 
@@ -264,123 +256,65 @@ func TestEveryReplicaOverlap(t *testing.T) {
 	}
 }
 
-// A call of RunDue runs the tick that has waited for its run, and leaves the one that waits for that.
-func TestRunDueRunsQueuedTick(t *testing.T) {
-	for name, everywhere := range map[string]bool{"one replica": false, "each replica": true} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			job := overlapping(soloist.QueueOne, "@every 1m", 90*time.Second)
-			if job.EveryReplica = everywhere; everywhere {
-				job.Lease = 0
-			}
-			a := c.replica("a", job)
-			if !everywhere { // a new process of the other kind owes the tick of the last minute
-				a.wake()
-			}
-			until(61 * time.Second)
-			report, err := a.RunDue(t.Context(), soloist.Wake{Tick: time.Now().Truncate(time.Minute)})
-			ran := report.Jobs[0].Ran
-			if err != nil || len(ran) != 2 || ran[0].Tick.Minute() != 1 || ran[1].Tick.Minute() != 2 {
-				t.Errorf("got %+v, %v", report, err)
-			}
-			if want := time.Date(2000, 1, 1, 0, 4, 0, 0, time.UTC); !everywhere && !report.Jobs[0].Next.Equal(want) {
-				t.Errorf("the next tick is %s, want %s", report.Jobs[0].Next, want)
-			}
-		})
-	}
-}
-
-// The tick that has waited may have come due more than a minute before the end of the run.
-func TestRunDueRunsTickThatHasWaitedForLong(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := overlapping(soloist.QueueOne, "@every 5m", 7*time.Minute)
-		job.Lease, job.EveryReplica = 0, true
-		until(5 * time.Minute)
-		report, err := c.replica("a", job).RunDue(c.t.Context(), soloist.Wake{})
-		if ran := report.Jobs[0].Ran; err != nil || len(ran) != 2 || ran[0].Tick.Minute() != 5 || ran[1].Tick.Minute() != 10 {
-			t.Errorf("got %+v, %v", report, err)
-		}
-	})
-}
-
-// A call whose time is short leaves the tick to the next one.
-func TestRunDueLeavesQueuedTickWithoutTime(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := overlapping(soloist.QueueOne, "@every 1m", 90*time.Second)
-		job.Timeout = 2 * time.Minute
-		a := c.replica("a", job)
-		a.wake()
-		until(61 * time.Second)
-		report, err := a.RunDue(c.within(3*time.Minute), soloist.Wake{})
-		if ran := report.Jobs[0].Ran; len(ran) != 1 || err == nil {
-			t.Errorf("got %+v, %v", report, err)
-		}
-		a.wake()
-		c.wantOutcomes("work", "succeeded 00:01:00", "succeeded 00:02:00", "skipped 00:03:00 overlap", "succeeded 00:04:00")
-	})
-}
-
-// A newer tick that a call would not start ends no run: the call has no time for it, or has run one that waited.
-func TestRunDueReplacesOnlyForATickThatItRuns(t *testing.T) {
+// A call of RunDue runs the tick that has waited for its run, also if that was for more than a minute, and leaves the one that
+// waits for that. A tick for which it has no time waits for the next call, and ends no run; nor does one after the tick that has
+// replaced another.
+func TestRunDueUnderOverlap(t *testing.T) {
+	queue, replace := soloist.QueueOne, soloist.Replace
 	for name, tt := range map[string]struct {
+		policy         soloist.OverlapPolicy
+		every, takes   time.Duration
+		everywhere     bool
 		limit, timeout time.Duration // of the call and of a run
 		want           []string
 	}{
-		"no time": {3*time.Minute + 30*time.Second, 3 * time.Minute, []string{"succeeded 00:01:00"}},
-		"one tick": {time.Hour, 10 * time.Minute,
-			[]string{"cancelled 00:01:00 replaced by the tick of 2000-01-01T00:02:00Z", "succeeded 00:02:00"}},
+		"queued": {queue, time.Minute, 90 * time.Second, false, 0, 0,
+			[]string{"succeeded 1", "succeeded 2"}},
+		"queued on each replica": {queue, time.Minute, 90 * time.Second, true, 0, 0,
+			[]string{"succeeded 1", "succeeded 2"}},
+		"long queued on each replica": {queue, 5 * time.Minute, 7 * time.Minute, true, 0, 0,
+			[]string{"succeeded 5", "succeeded 10"}},
+		"queued, no time": {queue, time.Minute, 90 * time.Second, false, 3 * time.Minute, 2 * time.Minute,
+			[]string{"succeeded 1"}},
+		"replaces, no time": {replace, time.Minute, 150 * time.Second, false, 210 * time.Second, 3 * time.Minute,
+			[]string{"succeeded 1"}},
+		"replaces one": {replace, time.Minute, 150 * time.Second, false, time.Hour, 10 * time.Minute,
+			[]string{"cancelled 1", "succeeded 2"}},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
-			job := overlapping(soloist.Replace, "@every 1m", 150*time.Second)
-			job.Timeout = tt.timeout
-			a := c.replica("a", job)
-			a.wake()
-			until(61 * time.Second)
-			_, _ = a.RunDue(c.within(tt.limit), soloist.Wake{})
-			if got := c.outcomes("work"); len(got) < len(tt.want) || fmt.Sprint(got[:len(tt.want)]) != fmt.Sprint(tt.want) {
-				t.Errorf("got %q, want %q", got, tt.want)
+			job := overlapping(tt.policy, "@every "+tt.every.String(), tt.takes)
+			if job.Timeout = tt.timeout; tt.everywhere {
+				job.Lease, job.EveryReplica = 0, true
 			}
-			c.replaced(len(tt.want))
+			a := c.replica("a", job)
+			if !tt.everywhere { // a new process of the other kind owes the tick of the last minute
+				a.wake()
+			}
+			until(tt.every + time.Second)
+			ctx := c.t.Context()
+			if tt.limit > 0 {
+				ctx = c.within(tt.limit)
+			}
+			report, err := a.RunDue(ctx, soloist.Wake{Tick: time.Now().Truncate(time.Minute)})
+			var got []string
+			for _, o := range report.Jobs[0].Ran {
+				got = append(got, fmt.Sprint(o.Status, " ", o.Tick.Minute()))
+			}
+			if short := strings.HasSuffix(name, "no time"); !slices.Equal(got, tt.want) || (err != nil) != short {
+				t.Errorf("got %q, want %q: %v", got, tt.want, err)
+			}
+			if want := time.Date(2000, 1, 1, 0, 4, 0, 0, time.UTC); name == "queued" && !report.Jobs[0].Next.Equal(want) {
+				t.Errorf("the next tick is %s, want %s", report.Jobs[0].Next, want)
+			}
+			if !tt.everywhere {
+				c.replaced(len(tt.want))
+			}
+			if name == "queued, no time" {
+				a.wake()
+				c.wantOutcomes("work", "succeeded 00:01:00", "succeeded 00:02:00", "skipped 00:03:00 overlap", "succeeded 00:04:00")
+			}
 		})
 	}
-}
-
-// Nor does one that waits for the orders of operators, until they are known.
-func TestReplaceWaitsForOrders(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		c.launch(c.replica("a", overlapping(soloist.Replace, "@every 5m", 8*time.Minute)).meets(func(op string, apply func() error) error {
-			if op == "read document" && sinceMidnight() > 9*time.Minute && sinceMidnight() < 11*time.Minute {
-				return errors.New("503")
-			}
-			return apply()
-		}))
-		until(14 * time.Minute)
-		runs := c.replaced(2)
-		if wait := runs[1].start.Sub(runs[0].end); runs[0].end.Before(time.Date(2000, 1, 1, 0, 11, 0, 0, time.UTC)) || wait > 2*time.Second || !errors.Is(runs[0].cause, soloist.ErrReplaced) {
-			t.Errorf("got %+v", runs)
-		}
-	})
-}
-
-// Nor does one that comes due within the grace of a stop.
-func TestStoppedRunIsNotReplaced(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := overlapping(soloist.Replace, "@every 5m", 8*time.Minute)
-		all := c.graceful(10*time.Minute, job, "a")
-		until(9*time.Minute + 50*time.Second)
-		all["a"].stop()
-		c.wantOutcomes("work", "succeeded 00:05:00")
-	})
-}
-
-// Nor does one that a replica would not start, since a run of another job goes on after its lease.
-func TestDegradedReplicaReplacesNothing(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job, stuck := overlapping(soloist.Replace, "@every 5m", 8*time.Minute), named("stuck", deaf(20*time.Minute))
-		stuck.Schedule, stuck.Timeout = "@every 6m", time.Minute
-		c.start("a", job, stuck)
-		until(14 * time.Minute)
-		c.wantOutcomes("work", "succeeded 00:05:00")
-	})
 }
 
 func TestValidateOverlap(t *testing.T) {
@@ -388,10 +322,11 @@ func TestValidateOverlap(t *testing.T) {
 		change func(*soloist.Job)
 		want   string // empty: it is fine
 	}{
-		"unknown":      {func(j *soloist.Job) { j.Overlap = "queue" }, `Overlap is "queue": allowed is SkipOverlap, QueueOne or Replace`},
-		"all":          {func(j *soloist.Job) { j.Overlap, j.Missed = soloist.QueueOne, soloist.RunAll }, `Overlap is "queue-one": allowed is SkipOverlap beside Missed: RunAll`},
-		"replace all":  {func(j *soloist.Job) { j.Overlap, j.Missed = soloist.Replace, soloist.RunAll }, `Overlap is "replace": allowed is SkipOverlap beside Missed: RunAll`},
-		"a short wait": {func(j *soloist.Job) { j.Overlap, j.Missed = soloist.QueueOne, soloist.SkipMissed }, `unless StartingDeadline says how long a tick may wait`},
+		"unknown": {func(j *soloist.Job) { j.Overlap = "queue" }, `Overlap is "queue": allowed is SkipOverlap, QueueOne or Replace`},
+		"all": {func(j *soloist.Job) { j.Overlap, j.Missed = soloist.QueueOne, soloist.RunAll },
+			`Overlap is "queue-one": allowed is SkipOverlap beside Missed: RunAll`},
+		"a short wait": {func(j *soloist.Job) { j.Overlap, j.Missed = soloist.QueueOne, soloist.SkipMissed },
+			`unless StartingDeadline says how long a tick may wait`},
 		"a bounded wait": {func(j *soloist.Job) {
 			j.Overlap, j.Missed, j.StartingDeadline = soloist.QueueOne, soloist.SkipMissed, time.Hour
 		}, ""},
@@ -399,11 +334,15 @@ func TestValidateOverlap(t *testing.T) {
 		"shards, claimed ahead": {func(j *soloist.Job) {
 			j.Overlap, j.Shards, j.ClaimAhead, j.Interrupted = soloist.Replace, 3, true, soloist.Rerun
 		}, ""},
+		"a follower": {func(j *soloist.Job) { // its ticks wait for its run in any case
+			j.Schedule, j.After, j.Overlap = "", "first", soloist.Replace
+		}, `Overlap is "replace": allowed is SkipOverlap beside After`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := work("@hourly", 0)
 			tt.change(&job)
-			err := (&soloist.Scheduler{Store: (&cluster{}).store, App: "app", Jobs: []soloist.Job{job}}).Validate()
+			all := []soloist.Job{job, named("first", work("@hourly", 0))}
+			err := (&soloist.Scheduler{Store: (&cluster{}).store, App: "app", Jobs: all}).Validate()
 			if tt.want != "" {
 				wantError(t, err, tt.want)
 			} else if err != nil && strings.Contains(err.Error(), "Overlap") {
@@ -413,10 +352,18 @@ func TestValidateOverlap(t *testing.T) {
 	}
 }
 
-// The ticks of a follower wait for its run in any case, so the field is refused.
-func TestFollowerHasNoOverlap(t *testing.T) {
-	job := named("after", work("", 0))
-	job.After, job.Overlap = "work", soloist.Replace
-	err := (&soloist.Scheduler{App: "app", Jobs: []soloist.Job{work("@hourly", 0), job}}).Validate()
-	wantError(t, err, `Overlap is "replace": allowed is SkipOverlap beside After`)
+// Ticks of a job that is paused by its settings are skipped. A pause is on purpose: they are no warnings.
+func TestPausedJobDoesNotWarn(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 10s", time.Second)
+		job.Paused = true
+		a := c.start("a", job)
+		time.Sleep(25 * time.Second)
+		c.wantOutcomes("work", "skipped 00:00:10 paused", "skipped 00:00:20 paused")
+		c.wantRuns(0)
+		a.wantLines(0, "level=WARN")
+		if len(a.log.lines("level=INFO", "paused")) == 0 {
+			t.Error("the log does not say that ticks are skipped")
+		}
+	})
 }

@@ -135,16 +135,17 @@ func TestFollower(t *testing.T) {
 }
 
 // A follower that was away for long has more ticks to settle, each in its own way, than its history has
-// room for: no write tells more than the record keeps.
+// room for: no write tells more than the record keeps, or begins a backfill. A tick of its own may be due.
 func TestFollowerSettlesFewAtATime(t *testing.T) {
 	var o outcomes
 	for i := range 19 {
 		o = o.one(clockTime("00:00:20").Add(time.Duration(i)*10*time.Second).Format(time.TimeOnly), []store.Status{won, lost}[i%2])
 	}
 	p := Policy{Ticks: every("10s"), After: []string{"a"}}
+	orders := store.JobControl{Backfill: store.Backfill{Seq: 9, Spans: []store.Span{{From: midnight.Add(-time.Minute), To: midnight}}}}
 	rec, settled := store.Record{Watermark: clockTime("00:00:10"), Token: 5, Run: store.Run{Status: store.Succeeded}}, 0
 	for range 3 {
-		next, _ := p.Claim(View{Record: &rec, Now: clockTime("00:10:00"), Before: []Predecessor{predecessor("a", o)}})
+		next, _ := p.Claim(View{Record: &rec, Now: clockTime("00:10:00"), Before: []Predecessor{predecessor("a", o)}, Control: orders})
 		news := len(next.Record.History) - len(rec.History)
 		if news > 12 { // a record keeps 20
 			t.Errorf("one write settles %d times", news)

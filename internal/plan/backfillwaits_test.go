@@ -77,21 +77,6 @@ func TestRunByHandLeavesWaitingBackfill(t *testing.T) {
 	}
 }
 
-// A follower with more to settle than one write has room for begins nothing else in that write: a tick of its own may be due.
-func TestFollowerWithMuchToSettleBeginsNoBackfill(t *testing.T) {
-	var o outcomes
-	for i := range 19 {
-		o = o.one(clockTime("00:00:20").Add(time.Duration(i)*10*time.Second).Format(time.TimeOnly), []store.Status{won, lost}[i%2])
-	}
-	p := Policy{Ticks: every("10s"), After: []string{"a"}}
-	rec := store.Record{Watermark: clockTime("00:00:10"), Token: 5, Run: store.Run{Status: store.Succeeded}}
-	fill := store.Backfill{Seq: 9, Spans: []store.Span{{From: midnight.Add(-time.Minute), To: midnight}}}
-	next, todo := p.Claim(View{Record: &rec, Now: clockTime("00:10:00"), Before: []Predecessor{predecessor("a", o)}, Control: store.JobControl{Backfill: fill}})
-	if !todo || next.Run {
-		t.Errorf("begins %+v", next.Record.Run)
-	}
-}
-
 // A run that was ordered after the death of a runner that was silent is no overlap, also once the end of that run was guessed.
 func TestOrderAfterDeathIsNoOverlap(t *testing.T) {
 	p := Policy{Ticks: every("10s"), Lease: 15 * time.Second}

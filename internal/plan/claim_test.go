@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -38,7 +39,8 @@ func told(r *store.Record) (out []string) {
 func TestPlan(t *testing.T) {
 	for name, tt := range map[string]struct {
 		through, now string
-		tick         string // a tick that was claimed and whose runner died
+		tick         string       // a tick that was claimed
+		status       store.Status // of its run; empty: the runner died
 		attempt      int
 		deaths       int
 		p            Policy
@@ -69,6 +71,16 @@ func TestPlan(t *testing.T) {
 			claims: "00:00:20", asAttempt: 2},
 		"died: too late": {through: "00:00:10", tick: "00:00:20", attempt: 1, now: "00:01:01", p: Policy{Interrupted: Rerun, StartingDeadline: 40 * time.Second}, claims: "00:01:00", asAttempt: 1,
 			told: []string{"missed 00:00:20-00:00:50(3) a newer one was due", "abandoned 00:00:20 its runner died, and the starting deadline has passed"}},
+		"died: the last attempt there is": {through: "00:00:10", tick: "00:00:20", attempt: store.MaxAttempt, now: "00:00:22",
+			p: Policy{Interrupted: Rerun}, told: []string{"abandoned 00:00:20 its runner died"}},
+		"died: it is settled": {through: "00:00:20", tick: "00:00:20", attempt: 1, now: "00:00:31", p: Policy{Interrupted: Rerun},
+			claims: "00:00:30", asAttempt: 1, told: []string{"abandoned 00:00:20 its runner died"}},
+		"stopped: too late": {through: "00:00:10", tick: "00:00:20", status: store.Abandoned, attempt: 1, now: "00:01:01",
+			p: Policy{Interrupted: Rerun, StartingDeadline: 40 * time.Second}, claims: "00:01:00", asAttempt: 1,
+			told: []string{"missed 00:00:20-00:00:50(3) a newer one was due", "abandoned 00:00:20 not run again: the starting deadline has passed"}},
+		"stalled: too late": {through: "00:00:10", tick: "00:00:20", status: store.Stalled, attempt: 1, now: "00:01:01",
+			p: Policy{Interrupted: Rerun, StartingDeadline: 40 * time.Second}, claims: "00:01:00", asAttempt: 1,
+			told: []string{"missed 00:00:20-00:00:50(3) a newer one was due", "stalled 00:00:20 not run again: the starting deadline has passed"}},
 		"died: too often": {through: "00:00:10", tick: "00:00:20", attempt: 5, deaths: 4, now: "00:00:22", p: Policy{Interrupted: Rerun}, told: []string{"abandoned 00:00:20 its runner died"}},
 		"stopped often":   {through: "00:00:10", tick: "00:00:20", attempt: 9, deaths: 3, now: "00:00:22", p: Policy{Interrupted: Rerun}, claims: "00:00:20", asAttempt: 10},
 		"other deaths":    {through: "00:00:10", tick: "00:00:20", attempt: 2, deaths: 4, now: "00:00:22", p: Policy{Interrupted: Rerun}, claims: "00:00:20", asAttempt: 3},
@@ -80,7 +92,7 @@ func TestPlan(t *testing.T) {
 			tt.p.Ticks = every("10s")
 			r := &store.Record{Watermark: clockTime(tt.through), Token: 5, Run: store.Run{Status: store.Succeeded}}
 			if tt.tick != "" {
-				r.Run.Tick, r.Run.Attempt, r.Run.Deaths, r.Run.Status = clockTime(tt.tick), tt.attempt, tt.deaths, store.Running
+				r.Run.Tick, r.Run.Attempt, r.Run.Deaths, r.Run.Status = clockTime(tt.tick), tt.attempt, tt.deaths, cmp.Or(tt.status, store.Running)
 			}
 			next, todo := tt.p.Claim(View{Record: r, Now: clockTime(tt.now)})
 			if todo == tt.nothing {

@@ -82,6 +82,62 @@ func TestTicksOfOldSchedule(t *testing.T) {
 	}
 }
 
+// The tick of 01:00:00 came due while a schedule was edited. If it is also the newest of the new schedule, it is owed as after
+// a restart; else the new schedule counts from the moment of the change, and RunAll runs no tick from before it.
+func TestTickThatBothSchedulesName(t *testing.T) {
+	for name, tt := range map[string]struct {
+		last  store.Status // of the run of 00:50:00; empty: the job is new
+		every string       // empty: a singleton
+		p     Policy
+		now   string
+		owed  string
+		told  []string
+	}{
+		"both name it": {store.Succeeded, "20m", Policy{}, "01:00:05", "01:00:00",
+			[]string{"missed 00:50:00-00:59:59 the schedule changed"}},
+		"a new job":    {"", "5m", Policy{}, "00:50:05", "00:50:00", []string{"missed 00:40:05-00:49:59 the schedule changed"}},
+		"a singleton":  {store.Succeeded, "", Policy{}, "01:00:05", "", []string{"missed 00:40:05-01:00:05 the schedule changed"}},
+		"another tick": {store.Succeeded, "11m", Policy{}, "01:00:05", "", []string{"missed 00:50:00-01:00:05 the schedule changed"}},
+		"not due yet":  {store.Succeeded, "20m", Policy{}, "00:53:00", "", []string{"missed 00:50:00-00:53:00 the schedule changed"}},
+		"a newer one":  {store.Succeeded, "20m", Policy{}, "01:20:50", "", []string{"missed 00:50:00-01:20:50 the schedule changed"}},
+		"all": {store.Succeeded, "1m", Policy{Missed: RunAll}, "03:00:05", "",
+			[]string{"missed 00:50:00-03:00:05 the schedule changed"}},
+		"past its deadline": {store.Succeeded, "20m", Policy{StartingDeadline: 5 * time.Minute}, "01:08:00", "",
+			[]string{"missed 01:00:00 past the starting deadline", "missed 00:50:00-00:59:59 the schedule changed"}},
+		"after a death": {store.Running, "20m", Policy{}, "01:00:05", "01:00:00",
+			[]string{"missed 00:50:00-00:59:59 the schedule changed", "abandoned 00:50:00 its runner died"}},
+		"after a stop": {store.Abandoned, "20m", Policy{Interrupted: Rerun}, "01:00:05", "01:00:00",
+			[]string{"missed 00:50:00-00:59:59 the schedule changed", "abandoned 00:50:00 not run again"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old := Policy{Ticks: every("10m"), Spec: "old", Interrupted: tt.p.Interrupted}
+			p := tt.p
+			p.Ticks, p.Spec = every("20m"), "new"
+			if tt.every == "" {
+				old.Ticks = nil
+			} else {
+				p.Ticks = every(tt.every)
+			}
+			r := old.New("app", "job", View{Now: clockTime("00:40:05"), Since: midnight}, time.Time{})
+			if tt.last != "" {
+				next, _ := old.Claim(View{Record: &r, Now: clockTime("00:50:00"), Since: midnight})
+				if r = next.Record; tt.last != store.Running {
+					r = old.Finish(&r, tt.last, Stopped, clockTime("00:50:09"), clockTime("00:50:09"), store.JobControl{})
+				}
+			}
+			known := len(r.History)
+			next, _ := p.Claim(View{Record: &r, Now: clockTime(tt.now), Since: clockTime("00:55:00")})
+			got := told(&next.Record)
+			if got = got[:len(got)-known]; !slices.Equal(got, tt.told) {
+				t.Errorf("settles %q, want %q", got, tt.told)
+			}
+			if next.Run != (tt.owed != "") || next.Run && !next.Record.Run.Tick.Equal(clockTime(tt.owed)) {
+				t.Errorf("claims %t, %s", next.Run, next.Record.Run.Tick)
+			}
+		})
+	}
+}
+
 func TestWriterInForceClearsMark(t *testing.T) {
 	p := Policy{Ticks: every("10s"), Spec: "mine"}
 	r := &store.Record{Watermark: clockTime("00:04:50"), Definition: store.Definition{Spec: "mine", Since: clockTime("00:05:00"), Mark: store.Mark{Spec: "older", Since: midnight}}, Run: store.Run{Status: store.Idle}}

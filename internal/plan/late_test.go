@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -126,7 +127,7 @@ func TestEachLateTickIsToldOnce(t *testing.T) {
 			if r.IntN(5) == 0 { // it begins late, and those after it too
 				end = end.Add(time.Duration(r.IntN(100)) * time.Second)
 			}
-			end = maxTime(end, now)
+			end = instant.Later(end, now)
 			for now.Before(end) {
 				wait := p.UntilTell(&rec, now, store.JobControl{})
 				if wait <= 0 {
@@ -151,13 +152,6 @@ func TestEachLateTickIsToldOnce(t *testing.T) {
 			t.Errorf("seed %d: told %d, want %d", seed, told, want)
 		}
 	}
-}
-
-func maxTime(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // The clock of who told may be ahead, but if it was by more than a minute, nobody waits for it.

@@ -78,14 +78,20 @@ func TestFailuresAreCountedUntilASuccess(t *testing.T) {
 		{store.Outcome{Status: store.Failed}, 1},
 	} {
 		step.outcome.Tick = midnight.Add(time.Duration(i+1) * time.Minute)
+		step.outcome.End = step.outcome.Tick
 		if settle(&r, step.outcome); r.Failures != step.want {
 			t.Errorf("step %d, %s %s: got %d failures in a row, want %d", i, step.outcome.Status, step.outcome.Request, r.Failures, step.want)
+		}
+	}
+	for status, want := range map[store.Status]int64{store.Failed: 3, store.Stalled: 1, store.Abandoned: 1, store.Skipped: 1, store.Missed: 9, store.Succeeded: 1} {
+		if r.Counts[status] != want {
+			t.Errorf("%d ticks are counted as %s, want %d", r.Counts[status], status, want)
 		}
 	}
 	for range 100 { // of which the history keeps 20
 		settle(&r, store.Outcome{Tick: midnight.Add(time.Hour), Status: store.Failed})
 	}
-	if r.Failures != 101 {
-		t.Errorf("got %d failures in a row, want 101", r.Failures)
+	if last := midnight.Add(9 * time.Minute); r.Failures != 101 || !r.Succeeded.Equal(last) {
+		t.Errorf("got %d failures in a row since %s, want 101 since %s", r.Failures, r.Succeeded, last)
 	}
 }
