@@ -302,22 +302,6 @@ func TestRunByHandWaitsForOrders(t *testing.T) {
 	})
 }
 
-// Orders that a person has to correct are not waited for.
-func TestRunByHandWithForeignOrders(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		if _, err := c.store.WriteDocument(c.t.Context(), "soloist/.control", "", []byte("{")); err != nil {
-			t.Fatal(err)
-		}
-		begin := time.Now()
-		_, err := c.replica("a", work("@every 1m", 0)).RunNow(c.within(time.Hour), "work", "one")
-		wantError(t, err, "the orders of operators cannot be read", "")
-		if took := time.Since(begin); took > 10*time.Second {
-			t.Errorf("it took %s", took)
-		}
-		c.wantRuns(0)
-	})
-}
-
 // What was ordered and then run by hand is served, however many such runs follow before a
 // replica comes up.
 func TestOrderThatWasRunByHandIsServed(t *testing.T) {
