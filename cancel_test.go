@@ -219,7 +219,7 @@ func TestCancelOfWaitingAttempt(t *testing.T) {
 }
 
 // A run that has lost its lease returns late, after a manual run of the same replica was claimed.
-// The newer run can be cancelled all the same.
+// That leaves the state of the newer run alone: it is not stuck, and can be cancelled all the same.
 func TestRunByHandCanBeCancelledAfterOlderRunReturns(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var runs atomic.Int64
@@ -244,6 +244,9 @@ func TestRunByHandCanBeCancelledAfterOlderRunReturns(t *testing.T) {
 		}()
 		until(time.Hour + 8*time.Minute)
 		c.wantRuns(2)
+		if h := a.Health(); len(h.Running) != 1 || len(h.Stuck) > 0 {
+			c.t.Errorf("Health: %+v", h)
+		}
 		c.order(soloist.Order{Kind: store.OrderCancel}, w)
 		time.Sleep(30 * time.Second)
 		if got := c.newest(); got.Status != store.Cancelled || got.Request != "x" {
