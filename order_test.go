@@ -69,18 +69,23 @@ func TestOrdersThatAreRefused(t *testing.T) {
 			"no job or singleton": {Kind: store.OrderPause, Job: "other"},
 			"kind of the order":   {Kind: "explode", Job: "work"},
 			"not run by hand":     {Kind: store.OrderRun, Job: "lead"},
-			"it has no ticks":     {Kind: store.OrderBackfill, Job: "lead", Backfill: lastHour(3)},
+			"it has no ticks":     {Kind: store.OrderBackfill, Job: "lead", Backfill: lastHour(3, 1)},
 			"runs on each":        {Kind: store.OrderCancel, Job: "here"},
-			"paused and resumed":  {Kind: store.OrderBackfill, Job: "here", Backfill: lastHour(3)},
+			"paused and resumed":  {Kind: store.OrderBackfill, Job: "here", Backfill: lastHour(3, 1)},
 			"nothing runs":        {Kind: store.OrderCancel, Job: "work"},
 			"in the future":       {Kind: store.OrderPause, Job: "work", Until: time.Now().Add(-time.Hour)},
 			"has no end":          {Kind: store.OrderResume, Job: "work", Until: time.Now().Add(time.Hour)},
 			"on one line":         {Kind: store.OrderPause, Job: "work", Reason: "two\nlines"},
 			"letter or digit":     {Kind: store.OrderRun, Job: "work", Request: "two words"},
 			"has no request":      {Kind: store.OrderPause, Job: "work", Request: "please"},
-			"has no range":        {Kind: store.OrderRun, Job: "work", Backfill: lastHour(3)},
+			"has no range":        {Kind: store.OrderRun, Job: "work", Backfill: lastHour(3, 1)},
 		} {
 			refused(o, text)
+		}
+		for _, job := range []string{"lead", "here"} {
+			if _, err := desk.PlanBackfill(c.t.Context(), job, lastHour(3, 1)); !errors.Is(err, soloist.ErrRefused) {
+				t.Errorf("a backfill of %s: %v", job, err)
+			}
 		}
 		twice := soloist.Order{Kind: store.OrderRun, Job: "work", Request: "twice"}
 		c.order(twice, w)

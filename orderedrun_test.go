@@ -1,6 +1,7 @@
 package soloist_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/history"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -160,6 +162,28 @@ func TestNameOfOrderedRunIsKeptForADay(t *testing.T) {
 		time.Sleep(time.Minute)
 		c.wantRuns(102 + 1) // and a tick
 	})
+}
+
+// keepHistory has replicas that are not started yet write the log of outcomes until stop.
+func (c *cluster) keepHistory(replicas ...*replica) (stop func()) {
+	ctx, cancel := context.WithCancel(c.t.Context())
+	var done sync.WaitGroup
+	for _, r := range replicas {
+		h := &history.Writer{Store: c.store, App: "soloist", Failed: func(job string, err error) { c.t.Error(job, err) }}
+		r.Events = h.Take
+		done.Go(func() { h.Run(ctx) })
+	}
+	return func() { cancel(); done.Wait() }
+}
+
+// logged returns the outcomes of a job in its log and in its record.
+func (c *cluster) logged(job string) []history.Line {
+	rec := c.record(job)
+	lines, err := history.Read(c.t.Context(), c.store, "soloist/"+job, time.Time{}, &rec)
+	if err != nil {
+		c.t.Error(err)
+	}
+	return lines
 }
 
 // Runs that were ordered during a run are settled together, ten in one write, and the next write follows at once. The outcome
