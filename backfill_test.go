@@ -167,19 +167,6 @@ func TestBackfill(t *testing.T) {
 	})
 }
 
-// A tick that is due waits for the runs of one claim, and is never skipped for them.
-func TestBackfillGivesWay(t *testing.T) {
-	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
-		w := work("@every 1m", 25*time.Second)
-		c.startAll(w, "a", "b")
-		time.Sleep(90 * time.Second)
-		o := c.fills(lastHour(20, parallel), w)
-		time.Sleep(40 * time.Minute)
-		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 20})
-		c.wantPunctual(26 * time.Second)
-	})
-}
-
 // A run that is ordered comes before the next tick of a backfill, and is not skipped for the run under which it was ordered.
 func TestOrderedRunInBackfill(t *testing.T) {
 	inCluster(t, func(c *cluster) {
@@ -194,7 +181,7 @@ func TestOrderedRunInBackfill(t *testing.T) {
 	})
 }
 
-// Replicas die again and again. Each tick of the backfill has one outcome.
+// Replicas die again and again, or are stopped. Each tick of the backfill has one outcome.
 func TestBackfillOutlivesReplicas(t *testing.T) {
 	for _, policy := range []soloist.InterruptedPolicy{soloist.Rerun, soloist.Abandon} {
 		t.Run(string(policy), func(t *testing.T) {
@@ -205,15 +192,18 @@ func TestBackfillOutlivesReplicas(t *testing.T) {
 				time.Sleep(90 * time.Second)
 				n := 30 + 5*parallel
 				o := c.fills(lastHour(n, parallel), w)
-				deaths := []string{"a", "b", "c", "last"}
-				for _, next := range deaths {
+				for i := range 4 {
 					c.awaitFilled(2 + parallel)
-					c.started[len(c.started)-1].kill()
-					c.start(next, w)
+					if last := c.started[len(c.started)-1]; i%2 == 0 {
+						last.kill()
+					} else {
+						last.stop()
+					}
+					c.start(fmt.Sprint("next", i), w)
 				}
 				time.Sleep(30 * time.Minute)
 				died := c.record("work").Backfill.Counts[store.Abandoned]
-				most := len(deaths) * parallel
+				most := 4 * parallel
 				if policy == soloist.Rerun && died > 0 || policy == soloist.Abandon && (died < 3 || died > int64(most)) {
 					t.Errorf("%d ticks are abandoned", died)
 				}
@@ -234,21 +224,6 @@ func TestBackfillOutlivesReplicas(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A stop gives the ticks of a claim to another replica, under Rerun.
-func TestBackfillOutlivesStops(t *testing.T) {
-	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
-		w := rerun(work("@every 1m", 20*time.Second))
-		a := c.start("a", w)
-		time.Sleep(70 * time.Second)
-		o := c.fills(lastHour(10, parallel), w)
-		time.Sleep(25 * time.Second)
-		c.start("b", w)
-		a.stop()
-		time.Sleep(20 * time.Minute)
-		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 10})
-	})
 }
 
 // A tick whose run has returned has its outcome though those beside it go on, and their runner dies.
@@ -438,30 +413,25 @@ func TestBackfillOfMissedTicks(t *testing.T) {
 	})
 }
 
-// A call goes on with a backfill while it has time, and it is no error if it has none.
+// A call goes on with a backfill while it has time for a run, and it is no error if it has none.
 func TestBackfillByCalls(t *testing.T) {
-	for name, timeout := range map[string]time.Duration{"bounded runs": 15 * time.Second, "unbounded": 0} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			w := work("@hourly", 10*time.Second)
-			w.Timeout = timeout
-			c.replica("first", w).wake()
-			time.Sleep(time.Hour + time.Second)
-			c.fills(lastHours(12, 1), w)
-			for n := range 3 {
-				got, err := c.replica("woken", w).RunDue(c.within(time.Minute), soloist.Wake{})
-				if err != nil || len(got.Jobs[0].Ran) < 3 || n == 0 && got.Jobs[0].Ran[0].Request != "" {
-					t.Errorf("got %+v, %v", got, err)
-				}
+	inCluster(t, func(c *cluster) {
+		w := work("@hourly", 10*time.Second)
+		w.Timeout = 15 * time.Second
+		c.replica("first", w).wake()
+		until(time.Hour + time.Second)
+		o := c.fills(lastHours(6, 1), w)
+		for _, call := range []struct {
+			d    time.Duration
+			runs int
+		}{{time.Minute, 1 + 4}, {5 * time.Second, 0}, {time.Minute, 2}} {
+			got, err := c.replica("woken", w).RunDue(c.within(call.d), soloist.Wake{})
+			if err != nil || len(got.Jobs[0].Ran) != call.runs {
+				t.Errorf("in %s, got %+v, %v", call.d, got, err)
 			}
-			if got, err := c.replica("short", w).RunDue(c.within(5*time.Second), soloist.Wake{}); timeout > 0 && (err != nil || len(got.Jobs[0].Ran) != 0) {
-				t.Errorf("without time: got %+v, %v", got, err)
-			}
-			c.replica("patient", w).wake()
-			if got := c.record("work").Backfill; got.Done() != 12 || timeout > 0 && got.Counts[store.Succeeded] != 12 || len(c.filled()) != 12 {
-				t.Errorf("got %+v after %d runs", got, len(c.filled()))
-			}
-		})
-	}
+		}
+		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 6})
+	})
 }
 
 // A claim that was given up before its runs began costs no tick, and no attempt.

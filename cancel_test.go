@@ -66,36 +66,6 @@ func TestOrderedStepDown(t *testing.T) {
 	})
 }
 
-// A run whose replica goes before it has read the cancellation is not run again, nor is one that ignores its context until then.
-func TestCancelOutlivesItsReplica(t *testing.T) {
-	for name, tt := range map[string]struct {
-		goes    func(*replica)
-		after   time.Duration // the order
-		ignores bool
-	}{
-		"dies":              {func(r *replica) { r.kill() }, 0, false},
-		"stops":             {func(r *replica) { r.stop() }, 0, false},
-		"ignored, and dies": {func(r *replica) { r.kill() }, time.Minute, true},
-	} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			w := rerun(work("@every 1h", 10*time.Minute))
-			if tt.ignores {
-				w.Do = func(context.Context, *soloist.Run) error { time.Sleep(5 * time.Minute); return errors.New("late") }
-			}
-			all := c.startAll(w, "a", "b")
-			until(time.Hour + 22*time.Second) // between two reads of the holder
-			c.order(soloist.Order{Kind: store.OrderCancel}, w)
-			time.Sleep(tt.after)
-			tt.goes(all[c.all()[0].replica])
-			time.Sleep(30 * time.Minute)
-			c.wantRuns(1)
-			if f := c.newest(); f.Status != store.Cancelled {
-				t.Errorf("got %+v", f)
-			}
-		})
-	}
-}
-
 // cancelledMeanwhile has an operator cancel a job while the first write of a replica is under way.
 func (c *cluster) cancelledMeanwhile(reason string, work ...soloist.Work) fault {
 	return onNth("write", 1, func(apply func() error) error {

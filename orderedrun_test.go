@@ -126,22 +126,6 @@ func TestRequestRunsOnceByHandOrOrder(t *testing.T) {
 	}
 }
 
-// A job that is always behind with its ticks runs what is ordered in turn with them: they do not
-// keep an order waiting for ever, nor do orders keep them.
-func TestOrderedRunOfJobThatIsBehind(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 1m", 70*time.Second)
-		w.Missed = soloist.RunAll
-		c.startAll(w, "a", "b")
-		until(5*time.Minute + 30*time.Second)
-		c.order(soloist.Order{Kind: store.OrderRun, Request: "one"}, w)
-		c.order(soloist.Order{Kind: store.OrderRun, Request: "two"}, w)
-		until(12 * time.Minute)
-		c.wantOutcomes("work", "succeeded 00:01:00", "succeeded 00:02:00", "succeeded 00:03:00", "succeeded 00:04:00", "succeeded 00:05:00",
-			"succeeded 00:06:50", "succeeded 00:06:00", "succeeded 00:09:10", "succeeded 00:07:00")
-	})
-}
-
 // Requests of a webhook, ten an hour: a name is used once, for a day after its time is up, however many come after it.
 func TestNameOfOrderedRunIsKeptForADay(t *testing.T) {
 	inCluster(t, func(c *cluster) {
@@ -267,24 +251,5 @@ func TestServedOrderIsNotRunByHand(t *testing.T) {
 			wantError(t, err, "was ordered")
 		}
 		c.wantOnce("one")
-	})
-}
-
-// What was ordered and then run by a call is served, however many such runs follow before a replica comes up.
-func TestOrderThatWasRunByHandIsServed(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 24h", time.Second)
-		desk := c.replica("desk", w)
-		desk.wake()
-		for n := range 25 {
-			name := fmt.Sprint("run-", n)
-			c.order(soloist.Order{Kind: store.OrderRun, Request: name}, w)
-			if _, err := desk.RunNow(c.t.Context(), "work", name); err != nil {
-				t.Fatal(err)
-			}
-		}
-		c.start("a", w)
-		time.Sleep(2 * time.Minute)
-		c.wantRuns(25)
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/store"
 )
 
 // around returns what each run of a job knew of the ticks around its own: its tick or request, its
@@ -78,23 +77,6 @@ func TestPreviousIsTheLastTickThatSucceeded(t *testing.T) {
 				"05:00:00/2: 04:00:00, 06:00:00", "06:00:00/1: 05:00:00, 07:00:00")
 		})
 	}
-}
-
-// The record keeps the tick however much its history has lost.
-func TestPreviousOutlivesTheHistory(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		c.start("a", doing("* * * * *", func(_ context.Context, run *soloist.Run) error {
-			if run.Tick.Minute() == 1 {
-				return nil
-			}
-			return errors.New("boom")
-		}))
-		until(50*time.Minute + time.Second)
-		last := c.all()[len(c.all())-1]
-		if rec := c.record("work"); last.Previous.Minute() != 1 || slices.ContainsFunc(rec.History, func(o store.Outcome) bool { return o.Status == store.Succeeded }) {
-			t.Errorf("got %s, with the history %+v", last.Previous, rec.History)
-		}
-	})
 }
 
 // What a program wrote that does not know the field is found in the history, also if that program

@@ -168,7 +168,8 @@ func TestRunNowThatDoesNotFitIsNotStarted(t *testing.T) {
 }
 
 // Where each claim fails, a call says why. RunNow does once its time is up or, if writes are denied, at once. A denial to acquire may
-// pass: the call is patient, and does not hurry.
+// pass: the call is patient, and does not hurry. Health shows no trouble of the store after it, since no later
+// call would end that.
 func TestCallTellsWhyNothingRuns(t *testing.T) {
 	full := errors.New("no space left on device")
 	for name, tt := range map[string]struct {
@@ -191,6 +192,9 @@ func TestCallTellsWhyNothingRuns(t *testing.T) {
 			took, calls := time.Since(begin), a.tap.counts()
 			if !errors.Is(err, tt.want) || errors.Is(err, context.DeadlineExceeded) != tt.late || took > time.Minute != tt.late || calls["acquire"] > 300 {
 				t.Errorf("RunNow after %s and the calls %v: %v", took, calls, err)
+			}
+			if h := a.Health(); h.Storage != nil {
+				t.Errorf("health after the call: %+v", h)
 			}
 			until(time.Hour)
 			if _, err := a.RunDue(c.within(10*time.Minute), soloist.Wake{}); !errors.Is(err, tt.want) || sinceMidnight() > time.Hour+time.Minute {
@@ -226,23 +230,6 @@ func TestRunNowTellsRequestUnderWay(t *testing.T) {
 			c.wantRuns(1)
 		})
 	}
-}
-
-// A call that ends in an outage leaves no trouble behind: no call would ever
-// learn that it is over.
-func TestRunNowInOutageLeavesNoTrouble(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", work("@hourly", 0))
-		a.kill()
-		done := a.runsNow(c.within(time.Minute))
-		time.Sleep(50 * time.Second)
-		if h := a.Health(); h.Storage == nil {
-			t.Errorf("during the call health is %+v", h)
-		}
-		<-done
-		c.wantRuns(0)
-		a.wantWell()
-	})
 }
 
 // The run is over when its outcome is refused, or not confirmed. The caller gets that error, not the outcome
