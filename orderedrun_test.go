@@ -64,7 +64,8 @@ func TestOrderedRunWithoutReplicas(t *testing.T) {
 // While a job is paused, a run that is ordered takes the place of the attempt that a tick waits for: the record has room for
 // one of them. The outcome still says what became of the attempt before.
 func TestOrderedRunInPauseReplacesAttempt(t *testing.T) {
-	for name, reason := range map[string]string{"order": "its runner died", "here": "its runner died", "unlocked": "unlocked by ann"} {
+	const died = "its runner died"
+	for name, reason := range map[string]string{"order": died, "here": died, "unlocked": "unlocked by ann"} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			w := rerun(work("@every 1h", 5*time.Minute))
 			a := c.start("a", w)
@@ -91,9 +92,9 @@ func TestOrderedRunInPauseReplacesAttempt(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			c.order(soloist.Order{Kind: store.OrderResume}, w)
 			time.Sleep(15 * time.Minute)
-			got := c.outcomes("work")
-			if len(got) != 2 || got[0] != "abandoned 01:00:00 "+reason+", and a run was ordered in the pause" || !strings.HasPrefix(got[1], "succeeded 01:0") {
-				t.Errorf("got %q", got)
+			got, want := c.outcomes("work"), "abandoned 01:00:00 "+reason+", and a run was ordered in the pause"
+			if len(got) != 2 || got[0] != want || !strings.HasPrefix(got[1], "succeeded 01:0") {
+				t.Errorf("got %q, want %q", got, want)
 			}
 		})
 	}

@@ -48,8 +48,8 @@ func failingAt(hours ...int) func(context.Context, *soloist.Run) error {
 	}
 }
 
-// A run knows the last tick that succeeded, on whichever replica, and the next one. So does each attempt, and a manual run, which is
-// no tick.
+// A run knows the last tick that succeeded, on whichever replica, and the next one. So does each attempt, and a manual run, which
+// is no tick.
 func TestPreviousIsTheLastTickThatSucceeded(t *testing.T) {
 	for _, ahead := range []bool{false, true} {
 		inCase(t, fmt.Sprint("ahead ", ahead), func(t *testing.T, c *cluster) {
