@@ -3,6 +3,7 @@ package soloist_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,10 +12,23 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// lastHour is the range from an hour before now, with n ticks of a minute.
-func lastHour(n int) soloist.Backfill {
+// lastHour is the range from an hour before now, with n ticks of a minute, some of them at a time.
+func lastHour(n, parallel int) soloist.Backfill {
 	from := time.Now().Truncate(time.Hour).Add(-time.Hour)
-	return soloist.Backfill{From: from, To: from.Add(time.Duration(n-1) * time.Minute), All: true}
+	return soloist.Backfill{From: from, To: from.Add(time.Duration(n-1) * time.Minute), All: true, Parallel: parallel}
+}
+
+// lastHours is the range of n ticks of an hour up to now.
+func lastHours(n, parallel int) soloist.Backfill {
+	to := time.Now().Truncate(time.Hour).Add(-time.Hour)
+	return soloist.Backfill{From: to.Add(time.Duration(1-n) * time.Hour), To: to, All: true, Parallel: parallel}
+}
+
+// bothWays has a test of backfills run one tick at a time, and four.
+func bothWays(t *testing.T, f func(t *testing.T, c *cluster, parallel int)) {
+	for _, parallel := range []int{1, 4} {
+		inCase(t, fmt.Sprint(parallel), func(t *testing.T, c *cluster) { f(t, c, parallel) })
+	}
 }
 
 // filled are the runs of backfills.
@@ -33,34 +47,60 @@ func (c *cluster) fills(b soloist.Backfill, w ...soloist.Work) store.Order {
 	return c.order(soloist.Order{Kind: store.OrderBackfill, Backfill: b}, w...)
 }
 
-// wantFilled checks that a backfill is over, with so many ticks of each outcome, and that its ticks
-// were run in their order, from first on.
-func (c *cluster) wantFilled(o store.Order, w soloist.Work, counts map[store.Status]int64) {
+// awaitFilled waits until n more runs of backfills have begun, and for two minutes at most.
+func (c *cluster) awaitFilled(n int) {
+	n += len(c.filled())
+	for end := time.Now().Add(2 * time.Minute); len(c.filled()) < n && time.Now().Before(end); {
+		time.Sleep(time.Second)
+	}
+}
+
+// wantCounted checks that a backfill is over, with so many ticks of each outcome.
+func (c *cluster) wantCounted(o store.Order, w soloist.Work, counts map[store.Status]int64) {
 	c.t.Helper()
 	st, err := c.replica("desk", w).StatusOf(c.t.Context(), "work")
-	if err != nil || !st.Backfill.Over || st.Backfill.Order.Seq != o.Seq || !st.Backfill.Tick.IsZero() {
-		c.t.Errorf("the backfill is not over: %+v, %v", st.Backfill, err)
-	}
-	sum := int64(0)
+	done, sum := st.Backfill.Done, int64(0)
 	for status, n := range counts {
-		if sum += n; st.Backfill.Done.Counts[status] != n {
-			c.t.Errorf("got %v, want %v", st.Backfill.Done.Counts, counts)
+		if sum += n; done.Counts[status] != n {
+			c.t.Errorf("got %v, want %v", done.Counts, counts)
 		}
 	}
-	if st.Backfill.Done.Done() != sum {
-		c.t.Errorf("got %v, want %v", st.Backfill.Done.Counts, counts)
+	over := st.Backfill.Over && st.Backfill.Tick.IsZero() && st.Backfill.Beside == 0
+	if err != nil || !over || done.Seq != o.Seq || len(done.Open) != 0 || done.Done() != sum {
+		c.t.Errorf("got %+v, %v", st.Backfill, err)
 	}
-	next := o.Backfill.From
-	for _, r := range c.filled() {
-		if r.Attempt == 1 && r.Try == 1 {
-			if !r.Tick.Equal(next) {
-				c.t.Errorf("the tick %s is run, and %s is the next", r.Tick, next)
-			}
-			next = next.Add(time.Minute)
-		}
+}
+
+// wantFilled checks that a backfill is over with so many of each outcome, that all its ticks were run in their order, as many at
+// once as was asked for, and that no run of another tick was beside them.
+func (c *cluster) wantFilled(o store.Order, w soloist.Work, counts map[store.Status]int64) {
+	c.t.Helper()
+	c.wantCounted(o, w, counts)
+	runs, ticks := c.filled(), map[time.Time]bool{}
+	if most := atOnce(runs); most != max(1, o.Backfill.Parallel) {
+		c.t.Errorf("%d ticks at once", most)
+	}
+	for _, r := range runs {
+		ticks[r.Tick] = true
 		if r.ID() != "work@"+r.Tick.Format(time.RFC3339) || r.Request != "" || r.Backfill != o.Seq {
 			c.t.Errorf("got %+v with the ID %s", r.Run, r.ID())
 		}
+		if period := r.Next.Sub(r.Tick); period <= 0 || !r.Previous.Equal(r.Tick.Add(-period)) {
+			c.t.Errorf("tick %s is given %s and %s", r.Tick, r.Previous, r.Next)
+		}
+		for _, other := range c.all() {
+			switch {
+			case other.Backfill == 0:
+				if other.start.Before(r.end) && other.end.After(r.start) {
+					c.t.Errorf("the run of %s is beside that of %s", r.Tick, other.Tick)
+				}
+			case other.Tick.Before(r.Tick) && other.Token > r.Token && other.Attempt == 1 && r.Attempt == 1:
+				c.t.Errorf("%s is claimed after %s", other.Tick, r.Tick)
+			}
+		}
+	}
+	if len(ticks) != o.Backfill.Ticks {
+		c.t.Errorf("%d ticks were run", len(ticks))
 	}
 }
 
@@ -88,46 +128,54 @@ func (c *cluster) wantPunctual(d time.Duration) {
 }
 
 func TestBackfill(t *testing.T) {
-	inCluster(t, func(c *cluster) {
+	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
 		w := work("@every 1m", 10*time.Second)
-		c.startAll(w, "a", "b", "c")
-		time.Sleep(90 * time.Second)
-		b := lastHour(30)
+		all := c.startAll(w, "a", "b", "c")
+		until(90 * time.Second)
+		b := lastHour(30, parallel)
 		plan, err := c.replica("desk", w).PlanBackfill(c.t.Context(), "work", b)
 		if err != nil || plan.Ticks != 30 || !plan.First.Equal(b.From) || !plan.Last.Equal(b.To) {
 			t.Errorf("got %+v, %v", plan, err)
 		}
 		o := c.fills(b, w)
-		time.Sleep(10 * time.Minute)
+		c.awaitFilled(parallel)
+		st, err := c.replica("desk", w).StatusOf(c.t.Context(), "work")
+		if err != nil || st.Backfill.Tick.IsZero() || st.Backfill.Beside != parallel-1 || st.Backfill.Over {
+			t.Errorf("got %+v, %v", st.Backfill, err)
+		}
+		until(11*time.Minute + 30*time.Second)
 		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 30})
 		c.wantPunctual(11 * time.Second)
 		if n := c.record("work").Counts[store.Succeeded]; n != 11 {
 			t.Errorf("the record counts %d ticks", n)
 		}
+		tokens, ends := map[int64]bool{}, 0
+		for _, r := range c.filled() {
+			tokens[r.Token] = true
+		}
+		for _, r := range all {
+			ends += len(r.log.lines("run ended", "request=backfill/"))
+		}
+		if claims := (30 + parallel - 1) / parallel; len(tokens) != claims || ends != 30 {
+			t.Errorf("%d tokens, want %d, and %d ends in the logs", len(tokens), claims, ends)
+		}
+		for range 2 { // each caller gets counts and ranges of its own
+			st, err := all["a"].StatusOf(c.t.Context(), "work")
+			if b := &st.Backfill; err != nil || b.Done.Counts[store.Succeeded] != 30 || !b.Order.Spans[0].To.Equal(o.Backfill.To) {
+				t.Fatalf("got %+v, %v", b, err)
+			}
+			st.Backfill.Done.Counts[store.Succeeded], st.Backfill.Order.Spans[0].To = 999, time.Now()
+		}
 	})
 }
 
-// A tick that is due waits for one run of the backfill, and is never skipped for it.
-func TestBackfillGivesWay(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 1m", 25*time.Second)
-		c.startAll(w, "a", "b")
-		time.Sleep(90 * time.Second)
-		o := c.fills(lastHour(20), w)
-		time.Sleep(40 * time.Minute)
-		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 20})
-		c.wantPunctual(26 * time.Second)
-	})
-}
-
-// A run that is ordered by hand comes before the next tick of a backfill, and is not skipped for
-// the run under which it was ordered.
+// A run that is ordered comes before the next tick of a backfill, and is not skipped for the run under which it was ordered.
 func TestOrderedRunInBackfill(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		w := work("@hourly", 25*time.Second)
 		c.startAll(w, "a", "b")
 		time.Sleep(90 * time.Second)
-		c.fills(soloist.Backfill{From: time.Now().Add(-24 * time.Hour), To: time.Now().Add(-time.Hour), All: true}, w)
+		c.fills(lastHours(24, 1), w)
 		time.Sleep(30 * time.Second)
 		c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
 		time.Sleep(30 * time.Second)
@@ -135,293 +183,188 @@ func TestOrderedRunInBackfill(t *testing.T) {
 	})
 }
 
-// Replicas die again and again. Each tick of the backfill has one outcome.
+// Replicas die again and again, or are stopped. Each tick of the backfill has one outcome.
 func TestBackfillOutlivesReplicas(t *testing.T) {
-	for name, policy := range map[string]soloist.InterruptedPolicy{"rerun": soloist.Rerun, "abandon": soloist.Abandon} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			w := work("@every 1m", 5*time.Second)
-			w.Interrupted = policy
-			c.start("first", w)
-			time.Sleep(90 * time.Second)
-			o := c.fills(lastHour(40), w)
-			for _, name := range []string{"a", "b", "c", "d", "last"} {
-				c.awaitFilled(3)
-				c.started[len(c.started)-1].kill()
-				c.start(name, w)
-			}
-			time.Sleep(30 * time.Minute)
-			died := c.record("work").Backfill.Counts[store.Abandoned]
-			if policy == soloist.Rerun && died > 0 || policy == soloist.Abandon && (died < 3 || died > 5) {
-				t.Errorf("%d ticks are abandoned", died)
-			}
-			counts := map[store.Status]int64{store.Succeeded: 40 - died}
-			if died > 0 {
-				counts[store.Abandoned] = died
-			}
-			c.wantFilled(o, w, counts)
-			runs := c.filled()
-			if n := len(runs); n < 40 || n > 45 {
-				t.Errorf("%d runs", n)
-			}
-			for i := 1; i < len(runs); i++ {
-				if gap := runs[i].start.Sub(runs[i-1].start); gap > 2*D {
-					t.Errorf("the backfill stood still for %s after %s", gap, runs[i-1].Tick)
+	for _, policy := range []soloist.InterruptedPolicy{soloist.Rerun, soloist.Abandon} {
+		t.Run(string(policy), func(t *testing.T) {
+			bothWays(t, func(t *testing.T, c *cluster, parallel int) {
+				w := work("@every 1m", 5*time.Second)
+				w.Interrupted = policy
+				c.start("first", w)
+				time.Sleep(90 * time.Second)
+				n := 30 + 5*parallel
+				o := c.fills(lastHour(n, parallel), w)
+				for i := range 4 {
+					c.awaitFilled(2 + parallel)
+					if last := c.started[len(c.started)-1]; i%2 == 0 {
+						last.kill()
+					} else {
+						last.stop()
+					}
+					c.start(fmt.Sprint("next", i), w)
 				}
-			}
+				time.Sleep(30 * time.Minute)
+				died := c.record("work").Backfill.Counts[store.Abandoned]
+				most := 4 * parallel
+				if policy == soloist.Rerun && died > 0 || policy == soloist.Abandon && (died < 3 || died > int64(most)) {
+					t.Errorf("%d ticks are abandoned", died)
+				}
+				counts := map[store.Status]int64{store.Succeeded: int64(n) - died}
+				if died > 0 {
+					counts[store.Abandoned] = died
+				}
+				c.wantFilled(o, w, counts)
+				runs := c.filled()
+				if len(runs) < n || len(runs) > n+most || policy == soloist.Abandon && len(runs) != n {
+					t.Errorf("%d runs", len(runs))
+				}
+				for i := 1; i < len(runs); i++ {
+					if gap := runs[i].start.Sub(runs[i-1].start); gap > 2*D {
+						t.Errorf("the backfill stood still for %s after %s", gap, runs[i-1].Tick)
+					}
+				}
+			})
 		})
 	}
 }
 
-// awaitFilled waits until n more runs of backfills have begun, and for two minutes at most.
-func (c *cluster) awaitFilled(n int) {
-	n += len(c.filled())
-	for end := time.Now().Add(2 * time.Minute); len(c.filled()) < n && time.Now().Before(end); {
-		time.Sleep(time.Second)
-	}
-}
-
-// A stop gives a tick of a backfill to another replica, under Rerun.
-func TestBackfillOutlivesStops(t *testing.T) {
+// A tick whose run has returned has its outcome though those beside it go on, and their runner dies.
+func TestBackfillKeepsOutcomes(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		w := work("@every 1m", 20*time.Second)
-		w.Interrupted = soloist.Rerun
+		w := doing("@hourly", func(ctx context.Context, r *soloist.Run) error {
+			if r.Backfill != 0 && r.Tick.Hour() == 21 {
+				return pause(ctx, time.Hour)
+			}
+			return pause(ctx, time.Second)
+		})
 		a := c.start("a", w)
-		time.Sleep(70 * time.Second)
-		o := c.fills(lastHour(10), w)
-		time.Sleep(25 * time.Second)
+		time.Sleep(90 * time.Second)
+		o := c.fills(lastHours(5, 4), w)
+		time.Sleep(10 * time.Second)
+		if got := c.record("work").Backfill; got.Counts[store.Succeeded] != 3 || len(got.Open) != 1 {
+			t.Errorf("got %+v", got)
+		}
+		a.kill()
 		c.start("b", w)
-		a.stop()
-		time.Sleep(20 * time.Minute)
-		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 10})
+		time.Sleep(5 * time.Minute)
+		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 4, store.Abandoned: 1})
 	})
 }
 
-// Failures are counted, and the backfill goes on. They pause no job.
-func TestBackfillGoesOnAfterFailures(t *testing.T) {
+// A run that stalls ends its lease, and with it the trust of those beside it. Each has one outcome all the same.
+func TestBackfillOutlivesAStall(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		w := work("@every 1m", 0)
-		w.Retry.PauseAfter = 2
-		w.Do = func(_ context.Context, r *soloist.Run) error {
-			if r.Backfill != 0 && r.Tick.Minute()%2 == 0 {
-				return errors.New("oh")
+		w := doing("@hourly", func(ctx context.Context, r *soloist.Run) error {
+			if r.Backfill != 0 && r.Tick.Hour() == 22 {
+				time.Sleep(5 * time.Minute)
+				return nil
+			}
+			for range 10 {
+				if err := errors.Join(r.Heartbeat(""), pause(ctx, 10*time.Second)); err != nil {
+					return err
+				}
 			}
 			return nil
-		}
-		a := c.start("a", w)
-		time.Sleep(90 * time.Second)
-		o := c.fills(lastHour(10), w)
+		})
+		w.HeartbeatTimeout = 20 * time.Second
+		c.startAll(w, "a", "b")
+		time.Sleep(2 * time.Minute)
+		o := c.fills(lastHours(5, 4), w)
 		time.Sleep(20 * time.Minute)
-		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 5, store.Failed: 5})
-		if r := c.record("work"); r.Failures != 0 || !r.Backfill.Failed.Equal(o.Backfill.From.Add(8*time.Minute)) {
-			t.Errorf("got %+v", r)
-		}
-		if len(a.log.lines("run ended", "request=backfill/")) != 10 {
-			t.Error("the log does not name the backfill")
+		c.wantCounted(o, w, map[store.Status]int64{store.Stalled: 1, store.Abandoned: 3, store.Succeeded: 1})
+	})
+}
+
+// Failures are counted, and the backfill goes on. They pause no job. Each run has tries, and an end, of its own.
+func TestBackfillGoesOnAfterFailures(t *testing.T) {
+	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
+		w := doing("@every 1m", func(ctx context.Context, r *soloist.Run) error {
+			switch {
+			case r.Backfill == 0:
+			case r.Tick.Minute()%3 == 0:
+				return errors.New("oh")
+			case r.Tick.Minute()%3 == 1:
+				panic("ah")
+			case r.Try == 1:
+				return errors.New("try again")
+			}
+			return pause(ctx, time.Second)
+		})
+		w.Retry.MaxTries, w.Retry.PauseAfter, w.Timeout = 2, 2, 10*time.Second
+		c.start("a", w)
+		time.Sleep(90 * time.Second)
+		o := c.fills(lastHour(12, parallel), w)
+		time.Sleep(20 * time.Minute)
+		c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 4, store.Failed: 8})
+		r, failed := c.record("work"), o.Backfill.From.Add(10*time.Minute)
+		if r.Failures != 0 || len(c.filled()) != 24 || !r.Backfill.Failed.Equal(failed) {
+			t.Errorf("got %+v after %d runs", r, len(c.filled()))
 		}
 	})
 }
 
-// A cancelled backfill ends the run that is under way, and another one may follow.
+// An order to cancel the run that is under way is about the ticks of its claim alone. A cancelled backfill ends that run and
+// begins no other, and another backfill may follow.
 func TestBackfillIsCancelled(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 1m", 20*time.Second)
-		c.startAll(w, "a", "b")
-		time.Sleep(90 * time.Second)
-		b := lastHour(30)
-		c.fills(b, w)
-		time.Sleep(10 * time.Second)
-		desk := c.replica("desk", w)
-		if _, err := desk.Order(c.t.Context(), soloist.Order{Kind: store.OrderBackfill, Job: "work", Backfill: b}); !errors.Is(err, soloist.ErrRefused) {
-			t.Errorf("a second backfill: %v", err)
-		}
-		c.order(soloist.Order{Kind: store.OrderCancelBackfill}, w)
-		time.Sleep(10 * time.Minute)
-		runs := c.filled()
-		if last := runs[len(runs)-1]; len(runs) != 1 || !errors.Is(last.cause, soloist.ErrCancelled) {
-			t.Errorf("%d runs, the last ended by %v", len(runs), last.cause)
-		}
-		if _, err := desk.Order(c.t.Context(), soloist.Order{Kind: store.OrderCancelBackfill, Job: "work"}); !errors.Is(err, soloist.ErrNotRunning) {
-			t.Errorf("it is cancelled twice: %v", err)
-		}
-		if got := c.record("work").Backfill.Counts; got[store.Cancelled] != 1 {
-			t.Errorf("got %v", got)
-		}
-		c.mu.Lock()
-		c.runs = nil
-		c.mu.Unlock()
-		o := c.fills(lastHour(3), w)
-		time.Sleep(5 * time.Minute)
-		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 3})
-	})
-}
-
-// A tick that waits for another attempt has its outcome when its backfill is cancelled.
-func TestBackfillIsCancelledBetweenAttempts(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@hourly", 20*time.Second)
-		w.Interrupted = soloist.Rerun
-		a := c.start("a", w)
-		time.Sleep(90 * time.Second)
-		c.fills(soloist.Backfill{From: time.Now().Add(-24 * time.Hour), To: time.Now().Add(-time.Hour), All: true}, w)
-		time.Sleep(10 * time.Second)
-		a.stop()
-		c.order(soloist.Order{Kind: store.OrderCancelBackfill}, w)
-		c.start("b", w)
-		time.Sleep(time.Minute)
-		if got := c.record("work").Backfill; got.Counts[store.Cancelled] != 1 || got.Attempt != 0 || len(c.filled()) != 1 {
-			t.Errorf("got %+v after %d runs", got, len(c.filled()))
-		}
-	})
-}
-
-// An order to cancel the run that is under way is about its tick alone.
-func TestCancelInBackfill(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 1m", 20*time.Second)
-		c.startAll(w, "a", "b")
-		time.Sleep(90 * time.Second)
-		o := c.fills(lastHour(4), w)
-		time.Sleep(10 * time.Second)
-		c.order(soloist.Order{Kind: store.OrderCancel}, w)
-		time.Sleep(10 * time.Minute)
-		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 3, store.Cancelled: 1})
-	})
-}
-
-func TestBackfillWaitsForTheEndOfAPause(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 1m", time.Second)
-		c.startAll(w, "a", "b")
-		time.Sleep(90 * time.Second)
-		c.order(soloist.Order{Kind: store.OrderPause}, w)
-		time.Sleep(10 * time.Second)
-		o := c.fills(lastHour(5), w)
-		token := c.record("work").Token
-		time.Sleep(5 * time.Minute)
-		if n := len(c.filled()); n > 0 || c.record("work").Token != token {
-			t.Errorf("%d runs in the pause, and %d claims", n, c.record("work").Token-token)
-		}
-		c.order(soloist.Order{Kind: store.OrderResume}, w)
-		time.Sleep(time.Minute)
-		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 5})
-	})
-}
-
-// Without All, the ticks are those that were missed, as the history tells.
-func TestBackfillOfMissedTicks(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 1m", time.Second)
-		begin := time.Now()
-		a := c.start("a", w)
-		time.Sleep(5*time.Minute + 30*time.Second)
-		a.stop()
-		time.Sleep(10 * time.Minute)
-		c.start("b", w)
-		time.Sleep(5 * time.Minute)
-		b := soloist.Backfill{From: begin, To: time.Now().Add(-time.Minute)}
-		o := c.fills(b, w)
-		time.Sleep(time.Minute)
-		if o.Backfill.Ticks != 9 { // the newest of ten was run
-			t.Errorf("got %+v", o.Backfill)
-		}
-		o.Backfill.From = begin.Add(6 * time.Minute)
-		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 9})
-		time.Sleep(time.Hour)
-		desk := c.replica("desk", w)
-		if _, err := desk.PlanBackfill(c.t.Context(), "work", b); err == nil || !strings.Contains(err.Error(), "of none before") {
-			t.Errorf("the history does not reach back: %v", err)
-		}
-	})
-}
-
-func TestBackfillsThatAreRefused(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w, everywhere := work("@every 1m", time.Second), here("@every 1m", nil)
-		c.start("a", w, leader(), everywhere)
-		time.Sleep(90 * time.Second)
-		now := time.Now()
-		desk := c.replica("desk", w, leader(), everywhere)
-		for text, b := range map[string]soloist.Backfill{
-			"is missing":       {To: now, All: true},
-			"before from":      {From: now, To: now.Add(-time.Hour), All: true},
-			"in the future":    {From: now, To: now.Add(time.Hour), All: true},
-			"more than 100000": {From: now.Add(-24 * 365 * time.Hour), To: now.Add(-time.Hour), All: true},
-			"no tick of the":   {From: now.Add(-20 * time.Second), To: now.Add(-10 * time.Second), All: true},
-			"was missed":       {From: now.Add(-50 * time.Second), To: now},
-			"of none before":   {From: now.Add(-time.Hour), To: now},
-		} {
-			_, err := desk.PlanBackfill(c.t.Context(), "work", b)
-			if text == "of none before" && err != nil && strings.Contains(err.Error(), "was missed") {
-				continue // the history has all that ever was
-			}
-			if !errors.Is(err, soloist.ErrRefused) || !strings.Contains(err.Error(), text) {
-				t.Errorf("%+v: %v, want %q", b, err, text)
-			}
-		}
-		for _, name := range []string{"lead", "here"} {
-			o := soloist.Order{Kind: store.OrderBackfill, Job: name, Backfill: lastHour(3)}
-			if _, err := desk.Order(c.t.Context(), o); !errors.Is(err, soloist.ErrRefused) {
-				t.Errorf("%s: %v", name, err)
-			}
-			if _, err := desk.PlanBackfill(c.t.Context(), name, o.Backfill); !errors.Is(err, soloist.ErrRefused) {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-		if _, err := desk.Order(c.t.Context(), soloist.Order{Kind: store.OrderRun, Job: "work", Backfill: lastHour(3)}); !errors.Is(err, soloist.ErrRefused) {
-			t.Errorf("a run with a range: %v", err)
-		}
-	})
-}
-
-// A call goes on with a backfill while it has time, and it is no error if it has none.
-func TestBackfillByCalls(t *testing.T) {
-	for name, timeout := range map[string]time.Duration{"bounded runs": 15 * time.Second, "unbounded": 0} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			w := work("@every 5m", 10*time.Second)
-			w.Timeout = timeout
-			c.replica("first", w).wake()
-			time.Sleep(5*time.Minute + time.Second)
-			b := lastHour(60)
-			o := c.fills(b, w)
-			for n := range 3 {
-				got, err := c.replica("woken", w).RunDue(c.within(time.Minute), soloist.Wake{})
-				if err != nil || len(got.Jobs[0].Ran) < 3 || n == 0 && got.Jobs[0].Ran[0].Request != "" {
-					t.Errorf("got %+v, %v", got, err)
+	for _, kind := range []store.OrderKind{store.OrderCancelBackfill, store.OrderCancel} {
+		t.Run(string(kind), func(t *testing.T) {
+			bothWays(t, func(t *testing.T, c *cluster, parallel int) {
+				w := work("@every 1m", 20*time.Second)
+				all := c.startAll(w, "a", "b")
+				time.Sleep(90 * time.Second)
+				fill := soloist.Order{Kind: store.OrderBackfill, Job: "work", Backfill: lastHour(8, parallel)}
+				o := c.order(fill, w)
+				time.Sleep(10 * time.Second)
+				if _, err := all["a"].Order(c.t.Context(), fill); !errors.Is(err, soloist.ErrRefused) {
+					t.Errorf("a second backfill: %v", err)
 				}
-			}
-			if got, err := c.replica("short", w).RunDue(c.within(5*time.Second), soloist.Wake{}); timeout > 0 && (err != nil || len(got.Jobs[0].Ran) != 0) {
-				t.Errorf("without time: got %+v, %v", got, err)
-			}
-			c.replica("patient", w).wake()
-			next := o.Backfill.From
-			for _, r := range c.filled() {
-				if !r.Tick.Equal(next) || r.cause != nil && timeout > 0 {
-					t.Errorf("%s was run, and %s is next; it ended by %v", r.Tick, next, r.cause)
+				c.order(soloist.Order{Kind: kind}, w)
+				time.Sleep(10 * time.Minute)
+				counts := map[store.Status]int64{store.Cancelled: int64(parallel)}
+				if kind == store.OrderCancel {
+					counts[store.Succeeded] = int64(8 - parallel)
 				}
-				next = next.Add(5 * time.Minute)
-			}
-			if len(c.filled()) != 12 {
-				t.Errorf("%d runs", len(c.filled()))
-			}
+				c.wantCounted(o, w, counts)
+				ended := 0
+				for _, r := range c.filled() {
+					if errors.Is(r.cause, soloist.ErrCancelled) {
+						ended++
+					}
+				}
+				if ended != parallel {
+					t.Errorf("%d runs were cancelled", ended)
+				}
+				if err := all["a"].orders(store.OrderCancelBackfill); !errors.Is(err, soloist.ErrNotRunning) {
+					t.Errorf("it is cancelled twice: %v", err)
+				}
+				o = c.order(fill, w)
+				time.Sleep(10 * time.Minute)
+				c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 8})
+				if _, err := all["a"].Order(c.t.Context(), fill); err != nil {
+					t.Error(err)
+				}
+				if err := all["b"].orders(store.OrderCancelBackfill); err != nil { // it has not read of that one
+					t.Error(err)
+				}
+			})
 		})
 	}
 }
 
-// A stop while the claim of a tick of a backfill is written gives the tick back.
-func TestBackfillIsGivenBack(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@hourly", time.Second)
-		c.replica("first", w).wake()
-		at := time.Now().Truncate(time.Hour)
-		c.fills(soloist.Backfill{From: at.Add(-2 * time.Hour), To: at.Add(-time.Hour), All: true}, w)
-		c.stopDuringAClaim(w)
+// Ticks that wait for another attempt have their outcome when their backfill is cancelled.
+func TestBackfillIsCancelledBetweenAttempts(t *testing.T) {
+	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
+		w := rerun(work("@hourly", 20*time.Second))
+		a := c.start("a", w)
+		time.Sleep(90 * time.Second)
+		o := c.fills(lastHours(24, parallel), w)
+		time.Sleep(10 * time.Second)
+		a.stop()
+		c.order(soloist.Order{Kind: store.OrderCancelBackfill}, w)
+		c.start("b", w)
 		time.Sleep(time.Minute)
-		c.wantRuns(0)
-		c.start("other", w)
-		time.Sleep(time.Minute)
-		if got := c.record("work").Backfill; len(c.filled()) != 2 || got.Counts[store.Succeeded] != 2 {
-			t.Errorf("got %+v after %d runs", got, len(c.filled()))
-		}
+		c.wantCounted(o, w, map[store.Status]int64{store.Cancelled: int64(parallel)})
+		c.wantRuns(parallel)
 	})
 }
 
@@ -431,12 +374,11 @@ func TestBackfillIsCancelledForAnother(t *testing.T) {
 		w := work("@hourly", 20*time.Minute)
 		c.startAll(w, "a", "b")
 		time.Sleep(90 * time.Minute)
-		now := time.Now().Truncate(time.Hour)
-		c.fills(soloist.Backfill{From: now.Add(-24 * time.Hour), To: now.Add(-2 * time.Hour), All: true}, w)
+		c.fills(lastHours(23, 1), w)
 		time.Sleep(30 * time.Second)
 		c.order(soloist.Order{Kind: store.OrderCancelBackfill}, w)
 		time.Sleep(time.Second)
-		c.fills(soloist.Backfill{From: now.Add(-3 * time.Hour), To: now.Add(-2 * time.Hour), All: true}, w)
+		c.fills(lastHours(2, 1), w)
 		time.Sleep(4 * time.Hour)
 		if first := c.filled()[0]; !errors.Is(first.cause, soloist.ErrCancelled) || first.end.Sub(first.start) > time.Minute {
 			t.Errorf("the run of the first one ended after %s, %v", first.end.Sub(first.start), first.cause)
@@ -447,77 +389,161 @@ func TestBackfillIsCancelledForAnother(t *testing.T) {
 	})
 }
 
-// A backfill that is done stays done when the schedule changes: its range may have ticks of the new one.
-func TestBackfillStaysDone(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@hourly", time.Second)
-		a := c.start("a", w)
-		until(time.Hour + 90*time.Second)
-		to := time.Date(1999, 12, 30, 12, 30, 0, 0, time.UTC)
-		c.fills(soloist.Backfill{From: to.Add(-2 * time.Hour), To: to, All: true}, w)
-		until(30 * time.Hour)
-		n := len(c.filled())
-		a.stop()
-		c.start("b", work("30 * * * *", time.Second))
-		until(32 * time.Hour)
-		if all := c.filled(); n != 2 || len(all) != n {
-			t.Errorf("got %d runs, and %d after the change: %+v", n, len(all)-n, all)
-		}
-	})
-}
-
-// A backfill that was ordered on one replica can be cancelled at once on another, which has not read of it.
-func TestBackfillIsCancelledOnAnotherReplica(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 1m", time.Minute)
-		all := c.startAll(w, "a", "b")
-		time.Sleep(90*time.Second + 2500*time.Millisecond)
-		if _, err := all["a"].Order(c.t.Context(), soloist.Order{Kind: store.OrderBackfill, Job: "work", Backfill: lastHour(30)}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := all["b"].Order(c.t.Context(), soloist.Order{Kind: store.OrderCancelBackfill, Job: "work"}); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// Who asks for the status gets counts and ranges of his own.
-func TestStatusOfBackfillIsNotShared(t *testing.T) {
+// Without All, the ticks are those that were missed, as the history tells, and that no backfill has made up for.
+func TestBackfillOfMissedTicks(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		w := work("@every 1m", time.Second)
+		begin := time.Now()
 		a := c.start("a", w)
-		time.Sleep(90 * time.Second)
-		o := c.fills(lastHour(3), w)
+		time.Sleep(5*time.Minute + 30*time.Second)
+		a.stop()
+		time.Sleep(10 * time.Minute)
+		up := c.start("b", w)
+		time.Sleep(5 * time.Minute)
+		b := soloist.Backfill{From: begin, To: time.Now().Add(-time.Minute)}
+		o := c.fills(b, w)
 		time.Sleep(time.Minute)
-		for range 2 {
-			st, err := a.StatusOf(c.t.Context(), "work")
-			b := &st.Backfill
-			if err != nil || b.Done.Counts[store.Succeeded] != 3 || !b.Order.Spans[0].To.Equal(o.Backfill.To) {
-				t.Fatalf("got %+v, %v", b, err)
+		if o.Backfill.Ticks != 9 { // the newest of ten was run
+			t.Errorf("got %+v", o.Backfill)
+		}
+		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 9})
+		_, err := up.PlanBackfill(c.t.Context(), "work", b)
+		if wantError(t, err, "has made up for it"); !errors.Is(err, soloist.ErrRefused) {
+			t.Error(err)
+		}
+		time.Sleep(time.Hour)
+		_, err = up.PlanBackfill(c.t.Context(), "work", b)
+		wantError(t, err, "of none before") // the history does not reach back
+	})
+}
+
+// A call goes on with a backfill while it has time for a run, and it is no error if it has none.
+func TestBackfillByCalls(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@hourly", 10*time.Second)
+		w.Timeout = 15 * time.Second
+		c.replica("first", w).wake()
+		until(time.Hour + time.Second)
+		o := c.fills(lastHours(6, 1), w)
+		for _, call := range []struct {
+			d    time.Duration
+			runs int
+		}{{time.Minute, 1 + 4}, {5 * time.Second, 0}, {time.Minute, 2}} {
+			got, err := c.replica("woken", w).RunDue(c.within(call.d), soloist.Wake{})
+			if err != nil || len(got.Jobs[0].Ran) != call.runs {
+				t.Errorf("in %s, got %+v, %v", call.d, got, err)
 			}
-			b.Done.Counts[store.Succeeded], b.Order.Spans[0].To = 999, time.Now()
+		}
+		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 6})
+	})
+}
+
+// A claim that was given up before its runs began costs no tick, and no attempt.
+func TestBackfillIsGivenBack(t *testing.T) {
+	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
+		w := work("@every 1m", time.Second)
+		c.replica("first", w).wake()
+		o := c.fills(lastHour(6, parallel), w)
+		c.stopDuringAClaim(w)
+		time.Sleep(30 * time.Second)
+		c.wantRuns(0)
+		c.start("other", w)
+		time.Sleep(2 * time.Minute)
+		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 6})
+		for _, r := range c.filled() {
+			if r.Attempt != 1 {
+				t.Errorf("got %+v", r.Run)
+			}
 		}
 	})
 }
 
-// Who asks for what was missed twice has it run once.
-func TestBackfillOfMissedTicksIsNotRepeated(t *testing.T) {
+// The entry has one checkpoint, which runs beside each other cannot share.
+func TestBackfillInParallelHasNoCheckpoint(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := doing("@every 1m", func(ctx context.Context, r *soloist.Run) error {
+			if r.Backfill == 0 {
+				return r.Save(ctx, "of the job")
+			}
+			var got string
+			for _, err := range []error{r.Save(ctx, "lost"), r.Load(ctx, &got)} {
+				if err == nil || !strings.Contains(err.Error(), "without parallel") {
+					t.Errorf("got %q, %v", got, err)
+				}
+			}
+			return nil
+		})
+		c.start("a", w)
+		time.Sleep(90 * time.Second)
+		o := c.fills(lastHour(3, 4), w)
+		time.Sleep(time.Minute)
+		c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 3})
+	})
+}
+
+// The log of outcomes has those of a backfill, which the record only counts.
+func TestBackfillIsInHistory(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		w := work("@every 10m", time.Second)
-		a := c.start("a", w)
-		until(11 * time.Minute)
-		a.stop()
-		until(70 * time.Minute)
-		c.start("b", w)
-		until(81 * time.Minute)
-		b := soloist.Backfill{From: time.Date(2000, 1, 1, 0, 1, 0, 0, time.UTC), To: time.Now().Add(-5 * time.Minute)}
-		c.fills(b, w)
-		time.Sleep(time.Minute)
-		n := len(c.filled())
-		_, err := c.replica("desk", w).Order(c.t.Context(), soloist.Order{Kind: store.OrderBackfill, Job: "work", Backfill: b})
-		time.Sleep(time.Minute)
-		if !errors.Is(err, soloist.ErrRefused) || n == 0 || len(c.filled()) != n {
-			t.Errorf("%d runs, then %d: %v", n, len(c.filled())-n, err)
+		a := c.replica("a", w)
+		defer c.keepHistory(a)()
+		c.launch(a)
+		time.Sleep(65 * time.Minute)
+		c.fills(soloist.Backfill{From: time.Now().Add(-time.Hour), To: time.Now(), All: true}, w)
+		time.Sleep(3 * time.Hour)
+		filled, lines := 0, c.logged("work")
+		for _, l := range lines {
+			if store.BackfillOf(l.Request) != 0 {
+				filled++
+			}
+		}
+		if filled != 6 {
+			t.Errorf("%d of %d outcomes are of the backfill, want 6", filled, len(lines))
+		}
+	})
+}
+
+// Each shard has a backfill of its own. The ticks of a follower are run again whatever became of the jobs before it.
+func TestBackfillOfShardsAndFollowers(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		first, f := importing("@every 1m", 10*time.Second), following("work", "import", 5*time.Second)
+		sharded := named("part", work("@every 1m", time.Second))
+		sharded.Shards = 2
+		for _, name := range []string{"a", "b"} {
+			c.start(name, first, f, sharded)
+		}
+		time.Sleep(90 * time.Second)
+		for _, job := range []string{"work", "part-0", "part-1"} {
+			c.order(soloist.Order{Kind: store.OrderBackfill, Job: job, Backfill: lastHour(10, 1)}, first, f, sharded)
+		}
+		time.Sleep(10 * time.Minute)
+		for _, job := range []string{"work", "part-0", "part-1"} {
+			if got := c.record(job).Backfill; got.Counts[store.Succeeded] != 10 {
+				t.Errorf("%s: got %+v", job, got)
+			}
+		}
+		c.wantAllSucceeded()
+	})
+}
+
+// A run of a backfill takes a slot of the group of its job, and a tick that waits for one has that as its reason.
+func TestBackfillInGroup(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		one, other := work("@every 1m", 5*time.Second), named("other", work("@every 1m", 20*time.Second))
+		one.Group, other.Group = "imports", "imports"
+		a := c.limited("a", 1, one, other)
+		c.limited("b", 1, one, other)
+		time.Sleep(90 * time.Second)
+		fill := soloist.Order{Kind: store.OrderBackfill, Job: "work", Backfill: lastHour(10, 1)}
+		if _, err := a.Order(c.t.Context(), fill); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Minute)
+		if got := c.record("work").Backfill; got.Counts[store.Succeeded] != 10 {
+			t.Errorf("got %+v", got)
+		}
+		if most := atOnce(c.all()); most != 1 {
+			t.Errorf("%d runs of the group at once", most)
 		}
 	})
 }

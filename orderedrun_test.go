@@ -1,6 +1,7 @@
 package soloist_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,27 +11,32 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/history"
 	"github.com/soloist-go/soloist/store"
 )
 
+// An order takes some seconds, moves no tick, and is not confused with another order of the same instant.
 func TestOrderedRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		w := work("@every 1h", time.Second)
 		c.startAll(w, "a", "b", "c")
 		time.Sleep(time.Minute)
 		at := time.Now()
-		got := c.order(soloist.Order{Kind: store.OrderRun}, w)
+		first, second := c.order(soloist.Order{Kind: store.OrderRun}, w), c.order(soloist.Order{Kind: store.OrderRun}, w)
 		c.order(soloist.Order{Kind: store.OrderRun, Request: "again"}, w)
 		time.Sleep(30 * time.Second)
-		all := c.all()
-		if len(all) != 2 || all[0].Request != got.Name || all[1].Request != "again" || all[0].start.Sub(at) > 6*time.Second {
-			t.Errorf("got %+v", all)
+		var ran []string
+		for _, r := range c.all() {
+			ran = append(ran, r.Request)
+		}
+		if !slices.Equal(ran, []string{first.Name, second.Name, "again"}) || c.all()[0].start.Sub(at) > 6*time.Second {
+			t.Errorf("%v ran, the first %s after its order", ran, c.all()[0].start.Sub(at))
 		}
 		if mark := c.record("work").Watermark; !mark.Before(at) {
 			t.Errorf("the watermark has moved to %s", mark)
 		}
 		time.Sleep(time.Hour)
-		c.wantRuns(3)
+		c.wantRuns(4)
 	})
 }
 
@@ -55,68 +61,40 @@ func TestOrderedRunWithoutReplicas(t *testing.T) {
 	})
 }
 
-// A run that is ordered during a run is skipped, as a tick is, unless the job makes up for all.
-func TestOrderedRunOverlaps(t *testing.T) {
-	for name, missed := range map[string]soloist.MissedPolicy{"skipped": soloist.RunLatest, "succeeded": soloist.RunAll} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			w := work("@every 1h", time.Minute)
-			w.Missed = missed
-			c.startAll(w, "a", "b")
-			time.Sleep(time.Hour + 20*time.Second)
-			c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
-			time.Sleep(2 * time.Minute)
-			if f := c.newest(); f.Request != "please" || string(f.Status) != name {
-				t.Errorf("got %+v", f)
-			}
-		})
-	}
-}
-
-// A stop while the claim of an ordered run is written gives the request back.
-func TestOrderedRunIsGivenBack(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 1h", time.Second)
-		c.replica("first", w).wake()
-		c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
-		c.stopDuringAClaim(w)
-		time.Sleep(time.Minute)
-		c.wantRuns(0)
-		c.start("other", w)
-		time.Sleep(time.Minute)
-		if all := c.all(); len(all) != 1 || all[0].Request != "please" || all[0].replica != "other" {
-			t.Errorf("got %+v", all)
-		}
-	})
-}
-
 // While a job is paused, a run that is ordered takes the place of the attempt that a tick waits for: the record has room for
-// one of them.
+// one of them. The outcome still says what became of the attempt before.
 func TestOrderedRunInPauseReplacesAttempt(t *testing.T) {
-	for name, run := range map[string]func(c *cluster, b *replica, w soloist.Job){
-		"order": func(c *cluster, _ *replica, w soloist.Job) {
-			c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
-		},
-		"here": func(c *cluster, b *replica, _ soloist.Job) {
-			if o, err := b.RunNow(c.t.Context(), "work", "please"); err != nil || o.Status != store.Succeeded {
-				c.t.Errorf("%+v, %v", o, err)
-			}
-		},
-	} {
+	const died = "its runner died"
+	for name, reason := range map[string]string{"order": died, "here": died, "unlocked": "unlocked by ann"} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			w := rerun(work("@every 1h", 5*time.Minute))
 			a := c.start("a", w)
 			until(time.Hour + time.Minute)
 			c.order(soloist.Order{Kind: store.OrderPause}, w)
-			a.kill()
-			b := c.start("b", w)
-			time.Sleep(2 * time.Minute)
-			run(c, b, w)
+			b := c.replica("b", w)
+			if name == "unlocked" {
+				time.Sleep(10 * time.Second)
+				if err := c.replica("ann", w).Unlock(c.t.Context(), "work", true); err != nil {
+					t.Error(err)
+				}
+			} else {
+				a.kill()
+				c.launch(b)
+				time.Sleep(2 * time.Minute)
+			}
+			if name == "here" {
+				if o, err := b.RunNow(c.t.Context(), "work", "please"); err != nil || o.Status != store.Succeeded {
+					t.Errorf("%+v, %v", o, err)
+				}
+			} else {
+				c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
+			}
 			time.Sleep(10 * time.Minute)
 			c.order(soloist.Order{Kind: store.OrderResume}, w)
 			time.Sleep(15 * time.Minute)
-			got := c.outcomes("work")
-			if len(got) != 2 || got[0] != "abandoned 01:00:00 its runner died, and a run was ordered in the pause" || !strings.HasPrefix(got[1], "succeeded 01:03:0") {
-				t.Errorf("got %q", got)
+			got, want := c.outcomes("work"), "abandoned 01:00:00 "+reason+", and a run was ordered in the pause"
+			if len(got) != 2 || got[0] != want || !strings.HasPrefix(got[1], "succeeded 01:0") {
+				t.Errorf("got %q, want %q", got, want)
 			}
 		})
 	}
@@ -149,32 +127,6 @@ func TestRequestRunsOnceByHandOrOrder(t *testing.T) {
 	}
 }
 
-// Two runs in one millisecond, without names.
-func TestTwoRunsOrderedAtOnce(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 1h", 0)
-		c.replica("first", w).wake()
-		c.order(soloist.Order{Kind: store.OrderRun}, w)
-		c.order(soloist.Order{Kind: store.OrderRun}, w)
-	})
-}
-
-// A job that is always behind with its ticks runs what is ordered in turn with them: they do not
-// keep an order waiting for ever, nor do orders keep them.
-func TestOrderedRunOfJobThatIsBehind(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 1m", 70*time.Second)
-		w.Missed = soloist.RunAll
-		c.startAll(w, "a", "b")
-		until(5*time.Minute + 30*time.Second)
-		c.order(soloist.Order{Kind: store.OrderRun, Request: "one"}, w)
-		c.order(soloist.Order{Kind: store.OrderRun, Request: "two"}, w)
-		until(12 * time.Minute)
-		c.wantOutcomes("work", "succeeded 00:01:00", "succeeded 00:02:00", "succeeded 00:03:00", "succeeded 00:04:00", "succeeded 00:05:00",
-			"succeeded 00:06:50", "succeeded 00:06:00", "succeeded 00:09:10", "succeeded 00:07:00")
-	})
-}
-
 // Requests of a webhook, ten an hour: a name is used once, for a day after its time is up, however many come after it.
 func TestNameOfOrderedRunIsKeptForADay(t *testing.T) {
 	inCluster(t, func(c *cluster) {
@@ -195,6 +147,28 @@ func TestNameOfOrderedRunIsKeptForADay(t *testing.T) {
 		time.Sleep(time.Minute)
 		c.wantRuns(102 + 1) // and a tick
 	})
+}
+
+// keepHistory has replicas that are not started yet write the log of outcomes until stop.
+func (c *cluster) keepHistory(replicas ...*replica) (stop func()) {
+	ctx, cancel := context.WithCancel(c.t.Context())
+	var done sync.WaitGroup
+	for _, r := range replicas {
+		h := &history.Writer{Store: c.store, App: "soloist", Failed: func(job string, err error) { c.t.Error(job, err) }}
+		r.Events = h.Take
+		done.Go(func() { h.Run(ctx) })
+	}
+	return func() { cancel(); done.Wait() }
+}
+
+// logged returns the outcomes of a job in its log and in its record.
+func (c *cluster) logged(job string) []history.Line {
+	rec := c.record(job)
+	lines, err := history.Read(c.t.Context(), c.store, "soloist/"+job, time.Time{}, &rec)
+	if err != nil {
+		c.t.Error(err)
+	}
+	return lines
 }
 
 // Runs that were ordered during a run are settled together, ten in one write, and the next write follows at once. The outcome
@@ -263,61 +237,23 @@ func (c *cluster) wantOnce(request string) {
 	}
 }
 
-// pushOut has so many ticks of a minute run that the record forgets what was before them.
-func pushOut() { time.Sleep(25 * time.Minute) }
-
-// A run that was ordered is not run again by hand after its outcome has left the record, also
-// where the call is the first of its process.
+// A run that was ordered is not run by a call after its outcome has left the record, also where the call is the first of its
+// process, or has to wait until it can read the orders.
 func TestServedOrderIsNotRunByHand(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		w := work("@every 1m", time.Second)
-		a := c.start("a", w)
+		a, b, d := c.start("a", w), c.replica("b", w), c.replica("d", w).meets(fail(errNetwork, "read document"))
 		time.Sleep(time.Minute)
 		c.order(soloist.Order{Kind: store.OrderRun, Request: "one"}, w)
-		pushOut()
-		for _, r := range []*replica{a, c.replica("b", w)} {
-			f, err := r.RunNow(c.within(time.Minute), "work", "one")
-			if err == nil || !strings.Contains(err.Error(), "was ordered") {
-				t.Errorf("got %+v, %v", f, err)
-			}
+		time.Sleep(25 * time.Minute) // the record forgets what was before twenty ticks
+		time.AfterFunc(5*time.Minute, func() { d.tap.meet(nil) })
+		for _, r := range []*replica{a, b, d} {
+			_, err := r.RunNow(c.within(10*time.Minute), "work", "one")
+			wantError(t, err, "was ordered")
 		}
 		c.wantOnce("one")
 	})
 }
-
-// A call by hand waits until it can read the orders, which may have the request.
-func TestRunByHandWaitsForOrders(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 1m", time.Second)
-		c.start("a", w)
-		time.Sleep(time.Minute)
-		c.order(soloist.Order{Kind: store.OrderRun, Request: "one"}, w)
-		pushOut()
-		b := c.replica("b", w).meets(fail(errNetwork, "read document"))
-		time.AfterFunc(5*time.Minute, func() { b.tap.meet(nil) })
-		if f, err := b.RunNow(c.within(10*time.Minute), "work", "one"); err == nil || !strings.Contains(err.Error(), "was ordered") {
-			t.Errorf("got %+v, %v", f, err)
-		}
-		c.wantOnce("one")
-	})
-}
-
-// Orders that a person has to correct are not waited for.
-func TestRunByHandWithForeignOrders(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		if _, err := c.store.WriteDocument(c.t.Context(), "soloist/.control", "", []byte("{")); err != nil {
-			t.Fatal(err)
-		}
-		begin := time.Now()
-		_, err := c.replica("a", work("@every 1m", 0)).RunNow(c.within(time.Hour), "work", "one")
-		wantError(t, err, "the orders of operators cannot be read", "")
-		if took := time.Since(begin); took > 10*time.Second {
-			t.Errorf("it took %s", took)
-		}
-		c.wantRuns(0)
-	})
-}
-
 // A manual call runs no order before its turn once the record names too many of these.
 func TestOrderIsNotServedBeforeManyOthers(t *testing.T) {
 	inCluster(t, func(c *cluster) {
@@ -342,27 +278,5 @@ func TestOrderIsNotServedBeforeManyOthers(t *testing.T) {
 		if r := c.record("work"); len(r.Orders.Early) > 1 {
 			t.Errorf("the record has %+v", r.Orders)
 		}
-	})
-}
-
-// What was ordered and then run by hand is served, however many such runs follow before a
-// replica comes up.
-func TestOrderThatWasRunByHandIsServed(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 24h", time.Second)
-		desk := c.replica("desk", w)
-		desk.wake()
-		for n := range 25 {
-			name := fmt.Sprintf("run-%d", n)
-			if _, err := desk.Order(c.t.Context(), soloist.Order{Kind: store.OrderRun, Job: "work", Request: name}); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := desk.RunNow(c.t.Context(), "work", name); err != nil {
-				t.Fatal(err)
-			}
-		}
-		c.start("a", w)
-		time.Sleep(2 * time.Minute)
-		c.wantRuns(25)
 	})
 }

@@ -181,67 +181,6 @@ next:
 
 var lives = flag.Int("lives", 8, "of TestNextDueFindsNothingBefore: how many apps")
 
-// A follower with AfterAny is due at the end of its predecessor's pause, when the ticks of the pause are skipped.
-func TestReplicaIsWantedForFollowerAtEndOfPause(t *testing.T) {
-	for name, pause := range map[string]func(c *cluster, w *soloist.Job){
-		"ordered": func(c *cluster, w *soloist.Job) {
-			c.order(soloist.Order{Kind: store.OrderPause, Job: "import", Until: time.Now().Add(5 * time.Hour)}, *w)
-		},
-		"setting": func(_ *cluster, w *soloist.Job) { w.Paused = true },
-	} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			w, f := importing("0 2 * * *", time.Minute), following("free", "import", time.Minute)
-			f.AfterAny = true
-			c.replica("first", w, f).wake()
-			time.Sleep(time.Hour)
-			pause(c, &w)
-			c.wakeAsWanted(30*time.Hour, w, f)
-			if got := c.outcomes("free"); len(got) == 0 || got[0] != "succeeded 02:00:00" {
-				t.Errorf("got %q, want that its first tick is run", got)
-			}
-		})
-	}
-}
-
-// In a pause a tick from before it may become late. One of an earlier pause, which no claim has skipped yet, does not.
-func TestReplicaIsWantedForLateTickOfNoPause(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@hourly", time.Second)
-		w.FinishBy = 4 * time.Hour
-		until(9*time.Hour - time.Minute)
-		a := c.replica("a", w)
-		a.wake()
-		until(9*time.Hour + time.Second)
-		a.wake()
-		until(9*time.Hour + 30*time.Minute)
-		c.order(soloist.Order{Kind: store.OrderPause, Until: time.Now().Add(time.Hour)}, w)
-		until(11*time.Hour + 30*time.Minute)
-		c.order(soloist.Order{Kind: store.OrderPause}, w)
-		c.wanted("15:00:00", w)
-		until(15*time.Hour + time.Second)
-		c.wanted("now", w)
-		a.wake()
-		c.wanted("never", w)
-		c.wantOutcomes("work", "succeeded 09:00:00")
-	})
-}
-
-// wakeAsWanted has a new replica run what is due whenever one is wanted, and nothing else.
-func (c *cluster) wakeAsWanted(d time.Duration, jobs ...soloist.Work) {
-	c.t.Helper()
-	for end := time.Now().Add(d); time.Now().Before(end); {
-		at, err := c.replica("asks", jobs...).NextDue(c.t.Context())
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		if at.IsZero() {
-			at = end
-		}
-		time.Sleep(max(time.Second, time.Until(at)))
-		c.replica("woken", jobs...).wake()
-	}
-}
-
 // If nothing happens meanwhile, there is nothing to do before the time that NextDue named: whoever sleeps until then
 // misses nothing. Random apps have pauses, followers, orders, backfills, deaths and FinishBy.
 func TestNextDueFindsNothingBefore(t *testing.T) {

@@ -225,3 +225,10 @@ func TestAnUnknownStatusInTheHistoryIsRefused(t *testing.T) {
 		t.Errorf("got %v, want a word on the status", err)
 	}
 }
+
+func TestAControlDocumentThatIsTooLarge(t *testing.T) {
+	c := Control{App: "app", Seq: 1, Audit: []Order{{Reason: strings.Repeat("x", MaxDocument)}}}
+	if _, err := c.Encode(); err == nil {
+		t.Error("it is encoded")
+	}
+}

@@ -111,3 +111,11 @@ func TestResumeIsKept(t *testing.T) {
 		t.Errorf("the runs up to %d count no more, want 5", got)
 	}
 }
+
+// No order has a number that replicas refuse to read.
+func TestOrdersEndAtLargestNumber(t *testing.T) {
+	c := store.Control{Seq: store.MaxToken}
+	if err := Apply(&c, &store.Order{Kind: store.OrderPause, Job: "job"}, &store.Record{}); err == nil {
+		t.Errorf("got %+v", c)
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/history"
 	"github.com/soloist-go/soloist/internal/nightly"
@@ -17,7 +16,7 @@ import (
 
 // A past is the logs of a job that has run each twenty seconds.
 type past struct {
-	*counting
+	way
 	start  time.Time
 	runs   int
 	number int
@@ -32,8 +31,8 @@ func (p *past) grow(t *testing.T, n int) {
 		for e := json.NewEncoder(&b); n > 0 && b.Len() < store.MaxAppend-1000; n-- {
 			at := p.start.Add(time.Duration(p.runs) * 20 * time.Second)
 			p.runs++
-			_ = e.Encode(history.Line{Outcome: store.Outcome{Tick: at, Status: store.Succeeded, Attempt: 1, Token: int64(1763827200000000 + p.runs),
-				Replica: "vm-7775-x3ff", Start: at.Add(123456789), End: at.Add(4123456789)}})
+			_ = e.Encode(history.Line{Outcome: store.Outcome{Tick: at, Status: store.Succeeded, Attempt: 1,
+				Token: int64(1763827200000000 + p.runs), Replica: "vm-7775-x3ff", Start: at.Add(123456789), End: at.Add(4123456789)}})
 		}
 		if err := p.Memory.Append(t.Context(), store.LogName(entry, fmt.Sprintf("%06d", p.number)), p.size, b.Bytes()); err != nil {
 			t.Fatal(err)
@@ -45,7 +44,7 @@ func (p *past) grow(t *testing.T, n int) {
 }
 
 func newPast(start time.Time) *past {
-	return &past{counting: &counting{Memory: new(local.Memory)}, start: start, number: 1}
+	return &past{way: way{Memory: new(local.Memory)}, start: start, number: 1}
 }
 
 // To read a day of ninety takes two calls, and one more if it is in two logs.
@@ -159,17 +158,15 @@ func TestOldLogsAreRemoved(t *testing.T) {
 				p := newPast(time.Now().Add(-16 * 24 * time.Hour))
 				p.Memory = w.store
 				p.grow(w.t, 16*day)
-				writer := &history.Writer{Store: w.store, App: "app", Keep: one.keep, Failed: func(_ string, err error) { w.t.Error(err) }}
-				r := &replica{done: make(chan struct{})}
-				r.run(writer)
-				writer.Take(w.run(store.Succeeded))
+				r := w.over(&way{})
+				r.Keep = one.keep
+				r.run().Take(w.run(store.Succeeded))
 				time.Sleep(time.Minute)
-				r.stop()
-				<-r.done
+				r.end()
 				left := 0
 				_ = w.store.Logs(w.t.Context(), entry, func(string, int64) bool { left++; return true })
-				if left != one.left || p.number != 4 {
-					w.t.Errorf("%d logs are left of %d, want %d", left, p.number, one.left)
+				if left != one.left || p.number != 4 || len(r.failed) > 0 {
+					w.t.Errorf("%d logs are left of %d, want %d; failures: %v", left, p.number, one.left, r.failed)
 				}
 				lines, err := history.Read(w.t.Context(), w.store, entry, time.Time{}, &w.rec)
 				if err != nil || len(lines) == 0 || lines[len(lines)-1].Token != w.rec.Token {
@@ -187,56 +184,27 @@ func TestTornLineIsLeftOut(t *testing.T) {
 		if err := w.store.Append(w.t.Context(), store.LogName(entry, "000001"), 0, torn); err != nil {
 			w.t.Fatal(err)
 		}
-		r := w.replica(nil)
-		r.Take(w.run(store.Succeeded))
-		time.Sleep(time.Minute)
-		r.end()
-		lines, err := history.Read(w.t.Context(), w.store, entry, time.Time{}, nil)
-		if err != nil || len(lines) != 1 || lines[0].Outcome != w.all[0] || !lines[0].Gap {
-			w.t.Errorf("got %+v, %v", lines, err)
-		}
+		w.write(store.Succeeded)
+		w.holds(nil, 0)
 	})
 }
 
-// A stalled run is in the log once its function has returned, or another run has begun.
-func TestStalledRunIsLoggedWithItsEnd(t *testing.T) {
+// A reader of no more than the newest lines of the log does not take ticks that stay in the record for new ones.
+func TestTicksThatStayAreNotReadAgain(t *testing.T) {
 	inWorld(t, func(w *world) {
-		e := w.run(store.Stalled)
-		end := w.rec.Run.Finished
-		w.rec.Run.Finished, w.rec.History[0].End = time.Time{}, time.Time{}
-		w.keep()
-		r := w.replica(nil)
-		r.Take(e)
-		time.Sleep(time.Minute)
-		if lines, err := history.Read(w.t.Context(), w.store, entry, time.Time{}, nil); err != nil || len(lines) > 0 {
-			w.t.Errorf("while it runs: got %+v, %v", lines, err)
+		r := w.replica()
+		for range 5 {
+			r.Take(w.run(store.Succeeded))
 		}
-		w.rec.Run.Finished, w.rec.History[0].End = end, end
-		w.keep()
-		r.Take(w.run(store.Succeeded))
+		w.ordered(60, r)
 		time.Sleep(2 * time.Hour)
 		r.end()
-		w.holds(nil)
-	})
-}
-
-// Jobs without a record, and events of other kinds, cost no call.
-func TestOnlyOutcomesOfARecordCount(t *testing.T) {
-	inWorld(t, func(w *world) {
-		counts := &counting{Memory: w.store}
-		writer := &history.Writer{Store: counts, App: "app"}
-		r := &replica{done: make(chan struct{})}
-		r.run(writer)
-		for range 30 {
-			writer.Take(event.Event{Kind: event.Ended, Job: "everywhere"})
-			writer.Take(event.Event{Kind: event.Started, Job: "job", Run: event.Run{Token: 5}})
-			writer.Take(event.Event{Kind: event.Settled})
-		}
-		time.Sleep(2 * time.Hour)
-		r.stop()
-		<-r.done
-		if counts.reads+counts.looks+counts.appends > 0 {
-			w.t.Errorf("%d reads, %d looks, %d appends", counts.reads, counts.looks, counts.appends)
+		lines, _, err := history.Newest(t.Context(), w.store, entry, time.Time{}, 20, nil)
+		all, _, also := history.Newest(t.Context(), w.store, entry, time.Time{}, 20, &w.rec)
+		updated, ok := history.Update(lines, &w.rec)
+		if err != nil || also != nil || len(lines) != 20 || len(all) != 20 || len(updated) != 20 || !ok {
+			t.Errorf("%d lines, %d with the record, %d updated, %t; want 20 of each, %v, %v",
+				len(lines), len(all), len(updated), ok, err, also)
 		}
 	})
 }

@@ -29,26 +29,44 @@ func TestRangeOfBackfill(t *testing.T) {
 		ticks    int
 		wrong    string
 	}{
-		"what was missed":          {&r, -100, 100, false, 4, ""},
-		"a part of it":             {&r, 20, 45, false, 2, ""},
-		"all":                      {&r, -95, 100, true, 20, ""},
-		"one tick":                 {&r, 50, 50, false, 1, ""},
-		"nothing":                  {&r, 60, 90, false, 0, "no tick of the range was missed"},
-		"no tick":                  {&r, 51, 59, true, 0, "no tick of the schedule"},
-		"not known so far back":    {&cut, 45, 100, false, 0, "of none before"},
-		"as far as it is known":    {&cut, 50, 100, false, 1, ""},
-		"all that is not known":    {&cut, 0, 100, true, 11, ""},
-		"a tick without outcome":   {&r, 0, 110, true, 0, "has no outcome yet"},
-		"too many":                 {&r, -2_000_000, 100, true, 0, "more than 100000 ticks"},
-		"the end before the begin": {&r, 10, 0, true, 0, "before from"},
-		"the future":               {&r, 10, 10_000, true, 0, "in the future"},
+		"what was missed":           {&r, -100, 100, false, 4, ""},
+		"a part of it":              {&r, 20, 45, false, 2, ""},
+		"all":                       {&r, -95, 100, true, 20, ""},
+		"no further than its ticks": {&r, 0, 45, true, 5, ""}, // a schedule of later on adds none
+		"one tick":                  {&r, 50, 50, false, 1, ""},
+		"nothing":                   {&r, 60, 90, false, 0, "no tick of the range was missed"},
+		"no tick":                   {&r, 51, 59, true, 0, "no tick of the schedule"},
+		"not known so far back":     {&cut, 45, 100, false, 0, "of none before"},
+		"as far as it is known":     {&cut, 50, 100, false, 1, ""},
+		"all that is not known":     {&cut, 0, 100, true, 11, ""},
+		"a tick without outcome":    {&r, 0, 110, true, 0, "has no outcome yet"},
+		"too many":                  {&r, -2_000_000, 100, true, 0, "more than 100000 ticks"},
+		"the end before the begin":  {&r, 10, 0, true, 0, "before from"},
+		"the future":                {&r, 10, 10_000, true, 0, "in the future"},
 	} {
 		b, first, last, err := p.PlanBackfill(tt.r, at(115), Range{From: at(tt.from), To: at(tt.to), All: tt.all}, &store.Backfill{})
 		switch {
 		case tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)):
 			t.Errorf("%s: got %+v, %v", name, b, err)
-		case tt.wrong == "" && (err != nil || b.Ticks != tt.ticks || first.Before(at(tt.from)) || last.After(at(tt.to))):
+		case tt.wrong == "" && (err != nil || b.Ticks != tt.ticks || first.Before(at(tt.from)) || last.After(at(tt.to)) || !b.Spans[len(b.Spans)-1].To.Equal(last)):
 			t.Errorf("%s: got %+v from %s to %s, %v", name, b, first, last, err)
+		}
+	}
+}
+
+func TestRangeThatIsRefused(t *testing.T) {
+	p := Policy{Ticks: every("10s"), Spec: "s", Group: "imports"}
+	r := store.Record{Watermark: clockTime("00:10:00")}
+	for text, of := range map[string]Range{
+		"is missing":         {To: clockTime("00:05:00")},
+		"from or to":         {From: clockTime("00:05:00")},
+		"-1 ticks at a time": {From: midnight, To: clockTime("00:05:00"), Parallel: -1},
+		"17 ticks at a time": {From: midnight, To: clockTime("00:05:00"), Parallel: 17},
+		"the group imports":  {From: midnight, To: clockTime("00:05:00"), Parallel: 2},
+	} {
+		of.All = true
+		if b, _, _, err := p.PlanBackfill(&r, clockTime("00:10:05"), of, &store.Backfill{}); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: got %+v, %v", text, b, err)
 		}
 	}
 }

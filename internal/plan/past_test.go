@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -93,5 +94,38 @@ func TestFailuresAreCountedUntilASuccess(t *testing.T) {
 	}
 	if last := midnight.Add(9 * time.Minute); r.Failures != 101 || !r.Succeeded.Equal(last) {
 		t.Errorf("got %d failures in a row since %s, want 101 since %s", r.Failures, r.Succeeded, last)
+	}
+}
+
+// A call with a request returns its outcome if there is one. A runner whose lease has ended may only have been cut off, and write
+// its outcome yet: another one must not be told meanwhile.
+func TestOutcomeOfRequest(t *testing.T) {
+	long := strings.Repeat("why ", 60)
+	running := store.Record{Token: 7, Run: store.Run{Request: "x", Attempt: 1, Status: store.Running, Replica: "a"}}
+	stalled := running.Clone()
+	stalled.Run.Status, stalled.Run.Error = store.Stalled, "no heartbeat"
+	failed := running.Clone()
+	failed.Run.Status, failed.Run.Error = store.Failed, long
+	failed.History = []store.Outcome{{Request: "x", Token: 7, Status: store.Failed, Reason: long[:100]}}
+	older := failed.Clone()
+	older.Token = 8
+	for name, tt := range map[string]struct {
+		record  store.Record
+		request string
+		lease   store.LeaseState
+		status  store.Status // empty: none is known
+		reason  string
+	}{
+		"under way":                     {running, "x", store.Leased, store.Running, ""},
+		"under way, another request":    {running, "y", store.Leased, "", ""},
+		"the runner died or is cut off": {running, "x", store.Expired, "", ""},
+		"stalled, and not returned":     {stalled, "x", store.Expired, store.Stalled, "no heartbeat"},
+		"failed, with a long error":     {failed, "x", store.Available, store.Failed, long},
+		"the error of a later run":      {older, "x", store.Available, store.Failed, long[:100]},
+	} {
+		got, known := OutcomeOfRequest(&tt.record, tt.request, tt.lease)
+		if known != (tt.status != "") || got.Status != tt.status || got.Reason != tt.reason {
+			t.Errorf("%s: got %s %q, %t", name, got.Status, got.Reason, known)
+		}
 	}
 }
