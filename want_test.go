@@ -103,6 +103,14 @@ func wantError(t *testing.T, err error, parts ...string) {
 	}
 }
 
+// ok checks that there is no error.
+func (c *cluster) ok(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Error(err)
+	}
+}
+
 // once checks that each tick ran once, and returns how many ran.
 func once(t *testing.T, runs []ran) int {
 	t.Helper()
