@@ -35,6 +35,9 @@ type tap struct {
 	date func(time.Time) time.Time
 	// write stands between the store and a record that is written; nil: nothing does.
 	write func(record []byte, apply func() error) error
+	// before and after get the context of each call, before it is applied and before it is answered. An error of theirs
+	// is the answer. Nil: they do nothing.
+	before, after func(ctx context.Context, op string) error
 }
 
 func (s *tap) through(ctx context.Context, op string, apply func() error) error {
@@ -49,10 +52,23 @@ func (s *tap) through(ctx context.Context, op string, apply func() error) error 
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	if fault != nil {
-		return fault(op, apply)
+	if s.before != nil {
+		if err := s.before(ctx, op); err != nil {
+			return err
+		}
 	}
-	return apply()
+	var err error
+	if fault != nil {
+		err = fault(op, apply)
+	} else {
+		err = apply()
+	}
+	if s.after != nil {
+		if lost := s.after(ctx, op); lost != nil {
+			return lost
+		}
+	}
+	return err
 }
 
 // meet sets fault.

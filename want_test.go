@@ -146,6 +146,16 @@ func (c *cluster) succession(n int) []ran {
 	return runs
 }
 
+// successor checks that there are two runs, one after the other, and how long after since the second one began.
+func (c *cluster) successor(since time.Time, least, most time.Duration) (first, next ran) {
+	c.t.Helper()
+	runs := c.succession(2)
+	if took := runs[1].start.Sub(since); took < least || took > most {
+		c.t.Errorf("%s follows after %s, want %s to %s", runs[1].replica, took, least, most)
+	}
+	return runs[0], runs[1]
+}
+
 // disjoint checks that no two terms overlap and that tokens grow.
 func disjoint(t *testing.T, runs []ran) {
 	t.Helper()
