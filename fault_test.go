@@ -175,7 +175,8 @@ func (l *tapLease) Renew(ctx context.Context) (st store.Revision, err error) {
 }
 
 func (l *tapLease) Write(ctx context.Context, etag string, record []byte) (st store.Revision, err error) {
-	write := func() (err error) { st, err = l.Lease.Write(ctx, etag, record); return err }
+	sent := context.WithoutCancel(ctx) // a write that was sent may arrive when its caller waits no more
+	write := func() (err error) { st, err = l.Lease.Write(sent, etag, record); return err }
 	err = l.s.through(ctx, "write", func() error {
 		if l.s.write != nil {
 			return l.s.write(record, write)
