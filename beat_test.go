@@ -7,6 +7,7 @@ import (
 	"math"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,8 +49,8 @@ func (c *cluster) leads(lease time.Duration, others ...string) (a *replica, rest
 	return a, rest
 }
 
-// A dead holder is replaced after the lease that the program asks for, not after that of the store, also if an operator breaks it.
-// The followers go by the length in the record, not by their own.
+// A dead holder is replaced after the lease that the program asks for, not after that of the store, also if an operator
+// breaks it. The followers go by the length in the record, not by their own.
 func TestDeadHolderOfShortLease(t *testing.T) {
 	for _, tt := range []struct {
 		lease, follower time.Duration
@@ -109,6 +110,117 @@ func TestSlowFollowerOfShortLease(t *testing.T) {
 		time.Sleep(time.Minute)
 		c.successor(killed, 0, 8*time.Second)
 	})
+}
+
+// hangsOnce returns what has the first call of op after the start wait until its caller gives up.
+func hangsOnce(op string, start *atomic.Bool) func(context.Context, string) error {
+	var done atomic.Bool
+	return func(ctx context.Context, got string) error {
+		if got != op || !start.Load() || done.Swap(true) {
+			return nil
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+}
+
+// One call of the replica that takes over whose request or answer is lost costs it a third of the lease, or half a second
+// if that is longer.
+func TestLostAnswerDelaysTakeOverLittle(t *testing.T) {
+	for _, length := range []time.Duration{time.Second, 2 * time.Second, 3 * time.Second} {
+		for _, op := range []string{"read", "break unchanged", "acquire"} {
+			for _, applied := range []bool{false, true} {
+				inCase(t, fmt.Sprint(length, " ", op, " ", applied), func(_ *testing.T, c *cluster) {
+					a, _ := c.leads(length)
+					var start atomic.Bool
+					b := c.replica("b", brief(length))
+					b.tap.Store = coarse{c.store}
+					if applied {
+						b.tap.after = hangsOnce(op, &start)
+					} else {
+						b.tap.before = hangsOnce(op, &start)
+					}
+					c.launch(b)
+					time.Sleep(30*time.Second + 123*time.Millisecond)
+					a.kill()
+					killed := time.Now()
+					if op == "read" {
+						time.Sleep(length / 2)
+					}
+					start.Store(true)
+					time.Sleep(time.Minute)
+					look := length/3 + length/30
+					c.successor(killed, 0, length+length/99+look+max(length/3, 500*time.Millisecond)+100*time.Millisecond)
+				})
+			}
+		}
+	}
+}
+
+// After an outage a replica acts within the short lease and two seconds, whether the lease of the store has outlasted it
+// or not.
+func TestShortLeaseAfterOutage(t *testing.T) {
+	for _, length := range []time.Duration{time.Second, 3 * time.Second} {
+		for _, outage := range []time.Duration{12 * time.Second, time.Minute, time.Hour} {
+			inCase(t, length.String()+" after "+outage.String(), func(_ *testing.T, c *cluster) {
+				c.leads(length, "b", "c")
+				for _, r := range c.started {
+					r.meets(fail(errors.New("429")))
+				}
+				time.Sleep(outage)
+				for _, r := range c.started {
+					r.meets(nil)
+				}
+				over := time.Now()
+				time.Sleep(time.Minute)
+				c.successor(over, 0, length+2*time.Second)
+			})
+		}
+	}
+}
+
+// A break that is refused though the entry shows no change is not sent again and again.
+func TestRefusedBreakIsRare(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a, rest := c.leads(3*time.Second, "b")
+		b := rest["b"].meets(fail(store.ErrChanged, "break unchanged"))
+		b.tap.counts()
+		a.kill()
+		time.Sleep(20 * time.Second)
+		if n := b.tap.counts()["break unchanged"]; n < 1 || n > 6 {
+			t.Errorf("%d breaks", n)
+		}
+		c.succession(2)
+	})
+}
+
+// A request for the outcome that is lost loses no run that has succeeded: it is sent again before others replace the holder.
+func TestLostOutcomeOfShortLease(t *testing.T) {
+	for _, length := range []time.Duration{2 * time.Second, 3 * time.Second, 10 * time.Second} {
+		for took := length; took < 2*length; took += length / 7 {
+			inCase(t, length.String()+" "+took.String(), func(t *testing.T, c *cluster) {
+				var over atomic.Bool
+				job := leased(length, rerun(doing("@every 1h", func(ctx context.Context, _ *soloist.Run) error {
+					defer over.Store(true)
+					return pause(ctx, took)
+				})))
+				for _, r := range c.coarsely(job, "a", "b") {
+					lost := false
+					r.meets(func(op string, apply func() error) error {
+						if op == "write" && over.Load() && !lost {
+							lost = true
+							time.Sleep(length / 6) // until the caller gives up
+							return context.DeadlineExceeded
+						}
+						return apply()
+					})
+				}
+				time.Sleep(time.Hour + time.Minute)
+				c.wantRuns(1)
+				c.wantOutcomes("work", "succeeded 01:00:00")
+			})
+		}
+	}
 }
 
 // A job takes a short lease as a singleton does: a tick whose runner died is run again soon.
@@ -196,7 +308,8 @@ func TestShortLeaseNeedsBreak(t *testing.T) {
 		lease time.Duration
 		want  []string // in the error
 	}{
-		{struct{ store.Store }{coarse{&local.Memory{}}}, 3 * time.Second, []string{"Lease is 3s", "15s to 1m0s", "store.ConditionalBreaker"}},
+		{struct{ store.Store }{coarse{&local.Memory{}}}, 3 * time.Second,
+			[]string{"Lease is 3s", "15s to 1m0s", "store.ConditionalBreaker"}},
 		{coarse{&local.Memory{}}, 1500 * time.Millisecond, []string{"Lease is 1.5s", "1s to 1m0s"}},
 		{coarse{&local.Memory{}}, 500 * time.Millisecond, []string{"Lease is 500ms", "1s to 1m0s"}},
 	} {
@@ -231,11 +344,12 @@ func TestDeadHolderOfShortLock(t *testing.T) {
 	}
 }
 
-// What a singleton costs is what docs/costs.md says: its rule, and each row of its table. Meanwhile a holder that is alive keeps its
-// term, however short its lease.
+// What a singleton costs is what docs/costs.md says: its rule, and each row of its table. Meanwhile a holder that is
+// alive keeps its term, however short its lease.
 func TestShortLeaseCosts(t *testing.T) {
 	page := readPage(t, "docs/costs.md")
-	rule := regexp.MustCompile(`takes ([\d,]+) operations a month times the replicas[^.]*below\s15 s ([\d,]+) more`).FindStringSubmatch(page)
+	rule := regexp.MustCompile(`takes ([\d,]+) operations a month times the replicas[^.]*below\s15 s ([\d,]+) more`).
+		FindStringSubmatch(page)
 	rows := regexp.MustCompile(`(?m)^\| (\d+) s \| (\d+) \| ([\d,]+) \| \$([\d.]+) \|$`).FindAllStringSubmatch(page, -1)
 	if rule == nil || len(rows) < 4 {
 		t.Fatalf("the rule %q, and %d rows", rule, len(rows))
@@ -317,31 +431,6 @@ func TestBrokenShortLeaseIsTold(t *testing.T) {
 				time.Sleep(time.Minute)
 				if f := c.record("lead").History[0]; f.Reason != "unlocked" {
 					t.Errorf("%s: %s", f.Status, f.Reason)
-				}
-			})
-		}
-	}
-}
-
-// The outcome of a run whose runner died names no unlock, also if another replica has broken its lease and then died.
-func TestDeadHolderOfShortLeaseIsNotToldAsUnlocked(t *testing.T) {
-	for _, length := range []time.Duration{time.Second, 3 * time.Second} {
-		for after := range 8 {
-			inCase(t, fmt.Sprint(length, " ", after), func(t *testing.T, c *cluster) {
-				a, rest := c.leads(length, "b", "c")
-				time.Sleep(time.Duration(after) * length / 24)
-				a.kill()
-				b := rest["b"]
-				b.meets(onNth("acquire", 1, func(func() error) error { b.kill(); return errNetwork }))
-				rest["c"].meets(fail(errNetwork))
-				time.Sleep(3 * length)
-				if e, err := c.store.Read(t.Context(), "soloist/lead"); err != nil || e.State != store.Broken {
-					t.Fatalf("the lease is %s, %v", e.State, err)
-				}
-				rest["c"].meets(nil)
-				time.Sleep(time.Minute)
-				if f := c.record("lead").History[0]; f.Reason != "its runner died" {
-					t.Errorf("token %d: %s", f.Token, f.Reason)
 				}
 			})
 		}

@@ -27,9 +27,9 @@ func lasting(schedule string) soloist.Job {
 	return leased(time.Minute, rerun(work(schedule, 50*time.Minute)))
 }
 
-// No replica begins before the last holder, which is cut off, must have given up: for the longest lease that was seen, also if the
-// record that the next holder makes names a shorter one. The history says how the lease has ended; the record of another attempt
-// says no more of that.
+// No replica begins before the last holder, which is cut off, must have given up: for the longest lease that was seen,
+// also if the record that the next holder makes names a shorter one. The history says how the lease has ended; the
+// record of another attempt says no more of that.
 func TestHoldOff(t *testing.T) {
 	for how, tt := range map[string]struct {
 		follower soloist.Job
@@ -61,8 +61,9 @@ func TestHoldOff(t *testing.T) {
 			if first.end.Sub(killed) < 30*time.Second {
 				t.Errorf("the first one ended at %s", first.end)
 			}
-			if r := c.record("work"); r.Run.Status != store.Running || !r.Run.Unlocked.At.IsZero() || (next.Attempt == 2) != (how == "unlocked, rerun") {
-				t.Errorf("attempt %d: %+v", next.Attempt, r.Run)
+			run, again := c.record("work").Run, next.Attempt == 2
+			if run.Status != store.Running || !run.Unlocked.At.IsZero() || again != (how == "unlocked, rerun") {
+				t.Errorf("attempt %d: %+v", next.Attempt, run)
 			}
 			if got := append(c.outcomes("work"), ""); tt.want != "" && got[0] != tt.want {
 				t.Errorf("the outcomes %q", got)
@@ -83,19 +84,6 @@ func TestHoldOffSurvivesSecondDeath(t *testing.T) {
 		c.start("c", short)
 		time.Sleep(3 * time.Minute)
 		c.succession(2)
-	})
-}
-
-func TestRecreatedEntryRunsOn(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		c.startAll(work("@every 10s", time.Second), "a", "b")
-		time.Sleep(55 * time.Second)
-		c.deleteEntry()
-		time.Sleep(time.Minute)
-		if got := once(t, c.all()); got < 8 {
-			t.Errorf("%d ticks ran: %q", got, c.outcomes("work"))
-		}
-		disjoint(t, c.all())
 	})
 }
 
