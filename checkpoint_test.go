@@ -100,8 +100,8 @@ func TestCheckpointSurvivesLostAnswers(t *testing.T) {
 	}
 }
 
-// A progress write whose answer is lost costs the run nothing: it can load, its later progress is written, and so is its outcome,
-// also if the write is applied late.
+// A progress write whose answer is lost costs the run nothing: it can load, its later progress is written, and so is its
+// outcome, also if the write is applied late.
 func TestLostProgressWrite(t *testing.T) {
 	for name, beats := range map[string]int{"applied late": 90, "its answer is lost": 3600} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
@@ -171,7 +171,8 @@ func TestCheckpointRefusals(t *testing.T) {
 		time.Sleep(time.Hour)
 		a.stop()
 		// A goroutine that the job has left behind.
-		for _, err := range []error{left.Save(c.t.Context(), "x"), left.Load(c.t.Context(), new(string)), left.Heartbeat(""), left.Check(c.t.Context())} {
+		ctx := c.t.Context()
+		for _, err := range []error{left.Save(ctx, "x"), left.Load(ctx, new(string)), left.Heartbeat(""), left.Check(ctx)} {
 			wantError(t, err, "the run is over")
 		}
 		c.wantOutcomes("work", "succeeded 00:01:00")

@@ -31,8 +31,8 @@ func (c *cluster) unheard(name string, work ...soloist.Work) (mute *atomic.Bool)
 	return mute
 }
 
-// A replica whose writes hang costs the others no tick, also if it runs most jobs and would leave some ticks to it: they come first
-// until a write of its own has succeeded.
+// A replica whose writes hang costs the others no tick, also if it runs most jobs and would leave some ticks to it: they
+// come first until a write of its own has succeeded.
 func TestHangingWritesCostNoTick(t *testing.T) {
 	for _, ahead := range []bool{false, true} {
 		inCase(t, fmt.Sprintf("ahead=%t", ahead), func(t *testing.T, c *cluster) {

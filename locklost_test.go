@@ -170,7 +170,8 @@ func TestContextEndsInsideFunction(t *testing.T) {
 // lostCalls runs f in a case for each of the first n calls of an operation: the call is lost, or its answer is,
 // or all answers are for three seconds.
 func lostCalls(t *testing.T, n int64, f func(t *testing.T, c *cluster, lost fault)) {
-	for name, loss := range map[string]func(string, int64) fault{"the call": drop, "the answer": lose, "all answers for a while": loseFrom} {
+	losses := map[string]func(string, int64) fault{"the call": drop, "the answer": lose, "all answers for a while": loseFrom}
+	for name, loss := range losses {
 		for _, op := range []string{"create", "read", "acquire", "write", "renew", "release"} {
 			for i := range n {
 				inCase(t, op+" "+name, func(t *testing.T, c *cluster) { f(t, c, loss(op, i+1)) })

@@ -19,15 +19,18 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
+// A function does the work.
+type function = func(context.Context, *soloist.Run) error
+
 // migration returns work that a replica is to do once for a key. The test sees it as a run.
-func (c *cluster) migration(r *replica, key string, do func(context.Context, *soloist.Run) error) *soloist.Once {
+func (c *cluster) migration(r *replica, key string, do function) *soloist.Once {
 	o := &soloist.Once{Name: "migrate", Key: key, Lease: D, Do: c.watch(r.Replica, do)}
 	r.Bind(o)
 	return o
 }
 
 // migrate has replicas do work once for a key, all at the same time, and returns their errors.
-func (c *cluster) migrate(ctx context.Context, key string, retry soloist.Retry, do func(context.Context, *soloist.Run) error, replicas ...*replica) []error {
+func (c *cluster) migrate(ctx context.Context, key string, retry soloist.Retry, do function, replicas ...*replica) []error {
 	ctx, cancel := context.WithTimeout(ctx, 24*time.Hour) // work that is never done would be waited for for ever
 	defer cancel()
 	var all sync.WaitGroup
@@ -42,7 +45,7 @@ func (c *cluster) migrate(ctx context.Context, key string, retry soloist.Retry, 
 }
 
 // migrated is migrate without an error.
-func (c *cluster) migrated(key string, retry soloist.Retry, do func(context.Context, *soloist.Run) error, replicas ...*replica) {
+func (c *cluster) migrated(key string, retry soloist.Retry, do function, replicas ...*replica) {
 	c.t.Helper()
 	c.ok(errors.Join(c.migrate(c.t.Context(), key, retry, do, replicas...)...))
 }
@@ -55,12 +58,12 @@ func (c *cluster) replicas(names ...string) (all []*replica) {
 	return all
 }
 
-func taking(d time.Duration) func(context.Context, *soloist.Run) error {
+func taking(d time.Duration) function {
 	return func(ctx context.Context, _ *soloist.Run) error { return pause(ctx, d) }
 }
 
 // meeting returns what ends with each of errs in turn, and succeeds then.
-func meeting(errs ...error) func(context.Context, *soloist.Run) error {
+func meeting(errs ...error) function {
 	return func(context.Context, *soloist.Run) error {
 		if len(errs) == 0 {
 			return nil
@@ -114,21 +117,6 @@ func TestOnceIsDoneOnceForKey(t *testing.T) {
 	})
 }
 
-func TestEachKeyIsWorkOfItsOwn(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		all := c.replicas("a", "b")
-		keys := []string{"v1", "V1", "v1 ", "sha256:" + strings.Repeat("0", 64), "Straße 1", "v1"}
-		for _, key := range keys {
-			c.migrated(key, soloist.Retry{}, nil, all...)
-		}
-		c.wantRuns(len(keys) - 1)
-		other := c.migration(all[0], "v1", nil)
-		other.Name = "seed"
-		c.ok(other.Run(c.t.Context()))
-		c.wantRuns(len(keys))
-	})
-}
-
 // A failure is tried again after the pause, which doubles, by whichever replica looks first; a replica
 // that comes new counts the tries of the others, and keeps the pause that the work has asked for. That holds
 // for one try, and does not shorten the Backoff.
@@ -139,8 +127,10 @@ func TestOnceIsTriedAgainAfterFailure(t *testing.T) {
 		errs   []error
 		pauses []time.Duration
 	}{
-		"failures":         {[]error{locked, locked, locked, locked}, []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute}},
-		"asks for a pause": {[]error{asking(20 * time.Minute), asking(time.Second), asking(0), asking(-time.Hour)}, []time.Duration{20 * time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute}},
+		"failures": {[]error{locked, locked, locked, locked},
+			[]time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute}},
+		"asks for a pause": {[]error{asking(20 * time.Minute), asking(time.Second), asking(0), asking(-time.Hour)},
+			[]time.Duration{20 * time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute}},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			do, retry := meeting(tt.errs...), soloist.Retry{Backoff: time.Minute}
@@ -178,20 +168,22 @@ func TestOnceThatAsksForEndlessPause(t *testing.T) {
 // After MaxTries, or a failure for good, the work is given up by all replicas, those that come later too, and each
 // says why. The next key is work of its own. The record has no room for twenty outcomes with long errors.
 func TestOnceIsGivenUpEverywhere(t *testing.T) {
+	exists := errors.New("the column exists")
 	for name, tt := range map[string]struct {
 		most int
 		err  error
 		want string
 		runs int
 	}{
-		"after three failures": {3, errors.New("the column exists"), "failed 3 times", 3},
-		"after one failure":    {1, errors.New("the column exists"), "it has failed on ", 1},
-		"for good":             {0, fmt.Errorf("migrate: %w", soloist.Permanent(errors.New("the column exists"))), "the column exists", 1},
+		"after three failures": {3, exists, "failed 3 times", 3},
+		"after one failure":    {1, exists, "it has failed on ", 1},
+		"for good":             {0, fmt.Errorf("migrate: %w", soloist.Permanent(exists)), "the column exists", 1},
 		"long errors":          {20, errors.New(strings.Repeat("relation already exists; ", 30)), "failed 20 times", 20},
 		"escaped errors":       {20, errors.New(strings.Repeat("失敗", 100)), "failed 20 times", 20},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
-			do, retry := func(context.Context, *soloist.Run) error { return tt.err }, soloist.Retry{MaxTries: tt.most, Backoff: time.Second}
+			do := func(context.Context, *soloist.Run) error { return tt.err }
+			retry := soloist.Retry{MaxTries: tt.most, Backoff: time.Second}
 			all := c.replicas("a", "b", "myapp-deployment-7d9f8b6c5d-x2k4p")
 			errs := c.migrate(c.t.Context(), "v1", retry, do, all...)
 			errs = append(errs, c.migrate(c.t.Context(), "v1", retry, do, append(all, c.replica("d"))...)...)
@@ -209,7 +201,8 @@ func TestDeadlineAndPanicOfOnceAreFailures(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a, retry := c.replica("a"), soloist.Retry{MaxTries: 2, Backoff: time.Second}
 		errs := c.migrate(c.within(time.Minute), "v1", retry, taking(time.Hour), a)
-		errs = append(errs, c.migrate(c.t.Context(), "v1", retry, func(context.Context, *soloist.Run) error { panic("out of ink") }, a)...)
+		inks := func(context.Context, *soloist.Run) error { panic("out of ink") }
+		errs = append(errs, c.migrate(c.t.Context(), "v1", retry, inks, a)...)
 		wantError(t, errs[0], context.DeadlineExceeded.Error())
 		wantError(t, errs[1], "failed 2 times", "out of ink")
 	})
@@ -218,7 +211,10 @@ func TestDeadlineAndPanicOfOnceAreFailures(t *testing.T) {
 // If the replica dies that does the work, another one begins it again, within a lease and a little
 // after its death. The dead one's context has ended by then.
 func TestOnceOfDeadReplicaBeginsAgain(t *testing.T) {
-	for _, tt := range []struct{ lease, least, most time.Duration }{{D, 0, D + 3*time.Second}, {3 * time.Second, 2 * time.Second, 6 * time.Second}} {
+	for _, tt := range []struct{ lease, least, most time.Duration }{
+		{D, 0, D + 3*time.Second},
+		{3 * time.Second, 2 * time.Second, 6 * time.Second},
+	} {
 		inCase(t, tt.lease.String(), func(t *testing.T, c *cluster) {
 			once := func(r *replica) *soloist.Once {
 				r.tap.Store = coarse{c.store}
@@ -245,11 +241,12 @@ func TestDeathsCountAsTriesOfOnce(t *testing.T) {
 		inCase(t, fmt.Sprint(most), func(t *testing.T, c *cluster) {
 			for i := range 6 {
 				r := c.replica(fmt.Sprint("r", i))
-				errs := c.migrate(c.within(10*time.Minute), "v1", soloist.Retry{MaxTries: most, Backoff: time.Minute}, func(ctx context.Context, _ *soloist.Run) error {
+				dies := func(ctx context.Context, _ *soloist.Run) error {
 					r.kill()
 					<-ctx.Done()
 					return errors.New("dead")
-				}, r)
+				}
+				errs := c.migrate(c.within(10*time.Minute), "v1", soloist.Retry{MaxTries: most, Backoff: time.Minute}, dies, r)
 				if errs[0] == nil {
 					t.Errorf("%s: no error", r.Replica)
 				}
@@ -311,8 +308,8 @@ func TestOnceThatSkipsIsDone(t *testing.T) {
 	})
 }
 
-// A stop in the work is no failure, whatever the work says of it: another replica goes on at once, without a pause, and it counts
-// for no limit, also once the work has failed after that.
+// A stop in the work is no failure, whatever the work says of it: another replica goes on at once, without a pause, and
+// it counts for no limit, also once the work has failed after that.
 func TestStopOfOnceIsNoFailure(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		retry := soloist.Retry{MaxTries: 2, Backoff: time.Hour}
@@ -354,7 +351,8 @@ func TestOnceThatDidNotBeginIsNoTry(t *testing.T) {
 	}
 }
 
-// A holder that was cut off may go on. A replica that gives the work up because of that has written so before: nothing succeeds afterwards.
+// A holder that was cut off may go on. A replica that gives the work up because of that has written so before: nothing
+// succeeds afterwards.
 func TestOnceIsGivenUpOnlyByItsRecord(t *testing.T) {
 	for _, cut := range []time.Duration{2 * time.Second, time.Minute} {
 		inCase(t, fmt.Sprint("cut off for ", cut), func(t *testing.T, c *cluster) {
@@ -373,8 +371,9 @@ func TestOnceIsGivenUpOnlyByItsRecord(t *testing.T) {
 			<-ended
 			time.Sleep(10 * time.Minute)
 			later := c.record(rec.Job)
-			if gaveUp := err != nil; gaveUp != (cut == time.Minute) || gaveUp == (later.Run.Status == store.Succeeded) || later.Run.Status != rec.Run.Status {
-				t.Errorf("got %v while the record said %s, and it says %s in the end", err, rec.Run.Status, later.Run.Status)
+			gaveUp, status := err != nil, later.Run.Status
+			if gaveUp != (cut == time.Minute) || gaveUp == (status == store.Succeeded) || status != rec.Run.Status {
+				t.Errorf("got %v while the record said %s, and it says %s in the end", err, rec.Run.Status, status)
 			}
 		})
 	}
@@ -446,30 +445,20 @@ func TestOnceLogBlocks(t *testing.T) {
 }
 
 func TestOnceRefusesBadInput(t *testing.T) {
-	for name, tt := range map[string]struct {
-		change func(*soloist.Once)
-		want   []string
+	for _, tt := range []struct {
+		once *soloist.Once
+		want []string
 	}{
-		"no name":             {func(o *soloist.Once) { o.Name = "" }, []string{"Name", `""`, "empty"}},
-		"a long name":         {func(o *soloist.Once) { o.Name = strings.Repeat("x", 33) }, []string{"Name", "33", "32"}},
-		"no key":              {func(o *soloist.Once) { o.Key = "" }, []string{"Key", `""`, "1 to 200"}},
-		"a long key":          {func(o *soloist.Once) { o.Key = strings.Repeat("x", 300) }, []string{"Key", "300", "200"}},
-		"a key of controls":   {func(o *soloist.Once) { o.Key = "v1\x00" }, []string{"Key", `v1\x00`, "printable"}},
-		"no function":         {func(o *soloist.Once) { o.Do = nil }, []string{"Do", "nil", "function"}},
-		"no store":            {func(o *soloist.Once) { o.Store = nil }, []string{"Store", "nil"}},
-		"a bad app":           {func(o *soloist.Once) { o.App = "A/B" }, []string{"App", "A/B"}},
-		"a bare number":       {func(o *soloist.Once) { o.Lease = 30 }, []string{"Lease", "30", "time.Second"}},
-		"a bare backoff":      {func(o *soloist.Once) { o.Retry.Backoff = 10 }, []string{"Retry.Backoff", "10", "time.Second"}},
-		"negative tries":      {func(o *soloist.Once) { o.Retry.MaxTries = -1 }, []string{"Retry.MaxTries", "-1", "0 to 20"}},
-		"many tries":          {func(o *soloist.Once) { o.Retry.MaxTries = math.MaxInt }, []string{"Retry.MaxTries", "0 to 20"}},
-		"a pause of failures": {func(o *soloist.Once) { o.Retry.PauseAfter = 3 }, []string{"Retry.PauseAfter", "3", "zero"}},
+		{&soloist.Once{}, []string{`Name is ""`, "empty", `Key is ""`, "1 to 200", "Do is nil", "Store is nil"}},
+		{&soloist.Once{Name: strings.Repeat("x", 33), Key: strings.Repeat("x", 300),
+			Retry: soloist.Retry{MaxTries: math.MaxInt, PauseAfter: 3}},
+			[]string{"33", "32", "300", "200", "Retry.MaxTries", "0 to 20", "Retry.PauseAfter is 3", "zero"}},
+		{&soloist.Once{Name: "migrate", Key: "v1\x00", Store: &local.Memory{}, App: "A/B", Lease: 30,
+			Retry: soloist.Retry{MaxTries: -1, Backoff: 10}},
+			[]string{`v1\x00`, "printable", "A/B", "Lease is", "30", "Retry.Backoff is", "10", "time.Second", "Retry.MaxTries is -1"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			o := &soloist.Once{Name: "migrate", Key: "v1", Do: taking(0), Store: &local.Memory{}, Lease: D}
-			tt.change(o)
-			wantError(t, o.Validate(), tt.want...)
-			wantError(t, o.Run(t.Context()), tt.want...)
-		})
+		wantError(t, tt.once.Validate(), tt.want...)
+		wantError(t, tt.once.Run(t.Context()), tt.want...)
 	}
 }
 
@@ -479,7 +468,7 @@ func TestOnceWithoutScheduler(t *testing.T) {
 		o := &soloist.Once{Name: "migrate", Key: "v1", Store: c.store, Do: c.watch("a", nil)}
 		c.ok(errors.Join(o.Validate(), o.Run(c.t.Context()), o.Run(c.t.Context())))
 		c.wantRuns(1)
-		own := &soloist.Once{Name: "migrate", Key: "v2", Store: c.store, App: "own", Replica: "me", Lease: D, Do: c.watch("a", nil)}
+		own := &soloist.Once{Name: "migrate", Key: "v2", Store: c.store, App: "own", Replica: "me", Lease: D, Do: taking(0)}
 		other := c.replica("a")
 		other.Store = &local.Memory{}
 		other.Bind(own)

@@ -96,8 +96,8 @@ func TestTokenGrowsOverSweeps(t *testing.T) {
 	})
 }
 
-// A sweep removes what no replica holds, so the next holder waits only for the token of a new entry. A tick of a group that must not
-// be late is run.
+// A sweep removes what no replica holds, so the next holder waits only for the token of a new entry. A tick of a group
+// that must not be late is run.
 func TestSweepDelaysNoHolder(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		j := inGroup(1, "0 */2 * * *", time.Minute)[0].(soloist.Job)
@@ -149,8 +149,8 @@ func TestSweepUnderWayDelaysNoHolder(t *testing.T) {
 	})
 }
 
-// A replica that has looked at a lock since the time of a sweep knows that the sweep has not removed it: if an operator deletes it
-// then, its holder may not know.
+// A replica that has looked at a lock since the time of a sweep knows that the sweep has not removed it: if an operator
+// deletes it then, its holder may not know.
 func TestSweepForgetsOnlyWhatWasSeenBefore(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a, b := c.replica("a"), c.replica("b")
@@ -169,8 +169,8 @@ func TestSweepForgetsOnlyWhatWasSeenBefore(t *testing.T) {
 	})
 }
 
-// A replica that saw a lock free waits for a lease if the entry was deleted and not swept: another may have taken it since, and may
-// not know. So it does if it has seen the lock since the sweep, or if the store keeps no note of that.
+// A replica that saw a lock free waits for a lease if the entry was deleted and not swept: another may have taken it
+// since, and may not know. So it does if it has seen the lock since the sweep, or if the store keeps no note of that.
 func TestSweepProvesNothingAboutDeletion(t *testing.T) {
 	for name, tt := range map[string]struct{ swept, seen, deleted bool }{ // seen: the entry that was made after the sweep
 		"deleted":                   {deleted: true},
