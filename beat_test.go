@@ -317,33 +317,6 @@ func TestShortLeaseNeedsBreak(t *testing.T) {
 	}
 }
 
-// A lock is had again after the lease that the program asks for, as a job is, by callers that wait
-// for long and by callers that come again and again.
-func TestDeadHolderOfShortLock(t *testing.T) {
-	for name, do := range doers {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			a, b := c.replica("a"), c.replica("b")
-			lock := func(r *replica) *soloist.Lock {
-				r.tap.Store = coarse{c.store}
-				l := r.guard()
-				l.Lease = 3 * time.Second
-				return l
-			}
-			c.held(a, lock(a), time.Hour)
-			killed := time.Now().Add(time.Minute)
-			time.AfterFunc(time.Minute, a.kill)
-			l, ctx := lock(b), c.within(2*time.Minute)
-			err := do(l, ctx, c.watch("b", nil))
-			for name == "TryDo" && errors.Is(err, soloist.ErrHeld) {
-				time.Sleep(200 * time.Millisecond)
-				err = do(l, ctx, c.watch("b", nil))
-			}
-			c.ok(err)
-			c.successor(killed, 2*time.Second, 4500*time.Millisecond)
-		})
-	}
-}
-
 // What a singleton costs is what docs/costs.md says: its rule, and each row of its table. Meanwhile a holder that is
 // alive keeps its term, however short its lease.
 func TestShortLeaseCosts(t *testing.T) {

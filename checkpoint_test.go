@@ -65,11 +65,16 @@ func TestCheckpointSurvivesTakeover(t *testing.T) {
 	}
 }
 
-// Calls and answers that are lost, at each write of the run, cost nothing.
+// A call that is lost, its answer, or an answer without an ETag that was sent by something else, costs nothing at each
+// write of the run.
 func TestCheckpointSurvivesLostAnswers(t *testing.T) {
-	for _, applied := range []bool{true, false} {
+	for how, spoil := range map[string]fault{
+		"the call":        func(string, func() error) error { return errNetwork },
+		"the answer":      func(_ string, apply func() error) error { _ = apply(); return errNetwork },
+		"without an ETag": fail(nil, "write", "save", "renew", "release"),
+	} {
 		for nth := 1; nth <= 8; nth++ {
-			inCase(t, fmt.Sprintf("call %d, applied: %t", nth, applied), func(t *testing.T, c *cluster) {
+			inCase(t, fmt.Sprint(how, " ", nth), func(t *testing.T, c *cluster) {
 				n := 0
 				a := c.start("a", doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
 					for i := range 3 {
@@ -88,10 +93,7 @@ func TestCheckpointSurvivesLostAnswers(t *testing.T) {
 					if n++; n != nth {
 						return apply()
 					}
-					if applied {
-						_ = apply()
-					}
-					return errNetwork
+					return spoil(op, apply)
 				})
 				time.Sleep(30 * time.Second)
 				c.wantOutcomes("work", "succeeded 00:01:00")
@@ -225,28 +227,6 @@ func TestNoteDuringSaveIsKept(t *testing.T) {
 		if got := c.record("work").Run.Progress.Note; got != "page 7" {
 			t.Errorf("the note is %q", got)
 		}
-	})
-}
-
-// The checkpoint of a save without an ETag is saved again.
-func TestSaveWithoutETagIsRepeated(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var a *replica
-		a = c.replica("a", doing("@every 1m", func(ctx context.Context, run *soloist.Run) error {
-			a.meets(fail(nil, "save"))
-			time.AfterFunc(3*time.Second, func() { a.meets(nil) })
-			if err := run.Save(ctx, "where I was"); err != nil {
-				return err
-			}
-			var got string
-			if err := run.Load(ctx, &got); err != nil || got != "where I was" {
-				t.Errorf("got %q, %v", got, err)
-			}
-			return nil
-		}))
-		c.launch(a)
-		time.Sleep(90 * time.Second)
-		c.wantOutcomes("work", "succeeded 00:01:00")
 	})
 }
 

@@ -21,24 +21,32 @@ func (c *cluster) breakGuard() {
 
 // The context of a holder that is cut off ends with ErrLost before the next holder begins, and that
 // is no later than a lease and a little after the cut, also if an operator breaks its lease. The other slots work on.
+// A lease that is shorter than the store's is had as soon, also by a caller that comes again and again.
 func TestKilledHolderOfLockIsReplaced(t *testing.T) {
 	for _, tt := range []struct {
-		slots  int
-		held   time.Duration
-		broken bool // its lease, by an operator
-		most   time.Duration
+		slots        int
+		lease, held  time.Duration
+		broken, asks bool
+		most         time.Duration
 	}{
-		{1, time.Second, false, D + time.Second},
-		{1, 17 * time.Minute, false, D + time.Second},
-		{2, time.Minute, false, D + time.Second},
-		{1, time.Minute, true, D + D/6 + time.Second},
+		{1, D, time.Second, false, false, D + time.Second},
+		{1, D, 17 * time.Minute, false, false, D + time.Second},
+		{2, D, time.Minute, false, false, D + time.Second},
+		{1, D, time.Minute, true, false, D + D/6 + time.Second},
+		{1, 3 * time.Second, time.Minute, false, false, 4500 * time.Millisecond},
+		{1, 3 * time.Second, time.Minute, false, true, 4500 * time.Millisecond},
 	} {
 		inCase(t, fmt.Sprint(tt), func(t *testing.T, c *cluster) {
-			a, b := c.replica("a"), c.replica("b")
-			end := c.held(a, a.pool(tt.slots), time.Hour)
+			a, b, other := c.replica("a"), c.replica("b"), c.replica("other")
+			lock := func(r *replica) *soloist.Lock {
+				r.tap.Store = coarse{c.store}
+				l := r.pool(tt.slots)
+				l.Lease = tt.lease
+				return l
+			}
+			end := c.held(a, lock(a), time.Hour)
 			if tt.slots > 1 {
-				other := c.replica("other")
-				c.held(other, other.pool(tt.slots), time.Hour)
+				c.held(other, lock(other), time.Hour)
 			}
 			time.AfterFunc(tt.held, func() {
 				a.kill()
@@ -46,8 +54,13 @@ func TestKilledHolderOfLockIsReplaced(t *testing.T) {
 					c.breakGuard()
 				}
 			})
-			killed := time.Now().Add(tt.held)
-			c.ok(c.hold(c.t.Context(), b, b.pool(tt.slots), time.Second))
+			killed, l := time.Now().Add(tt.held), lock(b)
+			for tt.asks && errors.Is(l.TryDo(c.t.Context(), c.watch("b", nil)), soloist.ErrHeld) {
+				time.Sleep(200 * time.Millisecond)
+			}
+			if !tt.asks {
+				c.ok(l.Do(c.t.Context(), c.watch("b", nil)))
+			}
 			if err := <-end; !errors.Is(err, soloist.ErrLost) {
 				t.Errorf("the old holder gets %v", err)
 			}
