@@ -89,7 +89,7 @@ func (c *cluster) onlyEntry(app string) string {
 }
 
 // One replica does the work for a key, and the others return once it is done. Afterwards it is done,
-// for a new replica too, which then makes one call. Goroutines may share a Once.
+// for a new replica too, which then makes one call. Goroutines may share a Once. What Skip returns counts as done.
 func TestOnceIsDoneOnceForKey(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		begin := time.Now()
@@ -114,6 +114,11 @@ func TestOnceIsDoneOnceForKey(t *testing.T) {
 		}
 		all.Wait()
 		c.wantRuns(2)
+		for range 2 {
+			c.migrated("v3", soloist.Retry{}, meeting(soloist.Skip("the schema is up to date")), late, c.replica("f"))
+		}
+		c.wantRuns(3)
+		late.wantLines(0, "failed")
 	})
 }
 
@@ -200,11 +205,9 @@ func TestOnceIsGivenUpEverywhere(t *testing.T) {
 func TestDeadlineAndPanicOfOnceAreFailures(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a, retry := c.replica("a"), soloist.Retry{MaxTries: 2, Backoff: time.Second}
-		errs := c.migrate(c.within(time.Minute), "v1", retry, taking(time.Hour), a)
-		inks := func(context.Context, *soloist.Run) error { panic("out of ink") }
-		errs = append(errs, c.migrate(c.t.Context(), "v1", retry, inks, a)...)
-		wantError(t, errs[0], context.DeadlineExceeded.Error())
-		wantError(t, errs[1], "failed 2 times", "out of ink")
+		wantError(t, c.migrate(c.within(time.Minute), "v1", retry, taking(time.Hour), a)[0], context.DeadlineExceeded.Error())
+		panics := func(context.Context, *soloist.Run) error { panic("out of ink") }
+		wantError(t, c.migrate(c.t.Context(), "v1", retry, panics, a)[0], "failed 2 times", "out of ink")
 	})
 }
 
@@ -291,20 +294,6 @@ func TestOnceSurvivesLostCalls(t *testing.T) {
 		if n := len(c.all()); n < 1 || n > 2 {
 			t.Errorf("%d runs", n)
 		}
-	})
-}
-
-// What Skip returns counts as done.
-func TestOnceThatSkipsIsDone(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		for range 2 {
-			all := c.replicas("a", "b")
-			c.migrated("v1", soloist.Retry{}, meeting(soloist.Skip("the schema is up to date")), all...)
-			for _, r := range all {
-				r.wantLines(0, "failed")
-			}
-		}
-		c.wantRuns(1)
 	})
 }
 
