@@ -38,7 +38,7 @@ func (r *replica) pool(slots int) *soloist.Lock {
 const guardEntry = "soloist/0-lock-guard"
 
 // A doer is a method that takes a lock.
-type doer = func(*soloist.Lock, context.Context, func(context.Context, *soloist.Run) error) error
+type doer = func(*soloist.Lock, context.Context, function) error
 
 var doers = map[string]doer{"Do": (*soloist.Lock).Do, "TryDo": (*soloist.Lock).TryDo}
 

@@ -27,21 +27,21 @@ func TestHoldOff(t *testing.T) {
 		also   func(*Observation)
 		want   time.Duration
 	}{
-		"after an outcome":                    {record: ended(), state: store.Available},
-		"after an outcome, broken":            {record: ended(), state: store.Broken},
-		"after an expiry":                     {record: running(), state: store.Expired},
-		"after a break":                       {record: running(), state: store.Broken, want: lease},
-		"some time after a break":             {record: running(), state: store.Broken, seen: 5 * time.Second, want: 10 * time.Second},
-		"long after a break":                  {record: running(), state: store.Broken, seen: 20 * time.Second, want: -5 * time.Second},
-		"after a release without an outcome":  {record: running(), state: store.Available, want: lease},
-		"after a break of a stalled run":      {record: stalled, state: store.Broken, want: lease},
-		"after a stalled run has returned":    {record: returned, state: store.Broken},
-		"after a longer lease":                {record: running(), state: store.Broken, also: func(o *Observation) { o.LastLease = 30 * time.Second }, want: 30 * time.Second},
-		"after a deletion":                    {record: ended(), state: store.Available, also: func(o *Observation) { o.RecreatedAt, o.LastLease = ago(5*time.Second), 30*time.Second }, want: 25 * time.Second},
-		"after a break under beats":           {record: beats, state: store.Broken, want: silentAfter(3 * time.Second)},
-		"some time after the last beat":       {record: beats, state: store.Broken, seen: 2 * time.Second, want: silentAfter(3*time.Second) - 2*time.Second},
-		"after the lease of a run that beats": {record: beats, state: store.Expired},
-		"after a deletion and an expiry":      {record: running(), state: store.Expired, also: func(o *Observation) { o.RecreatedAt = ago(5 * time.Second) }, want: 10 * time.Second},
+		"after an outcome":                   {record: ended(), state: store.Available},
+		"after an outcome, broken":           {record: ended(), state: store.Broken},
+		"after an expiry":                    {record: running(), state: store.Expired},
+		"after a break":                      {record: running(), state: store.Broken, want: lease},
+		"some time after a break":            {record: running(), state: store.Broken, seen: 5 * time.Second, want: 10 * time.Second},
+		"long after a break":                 {record: running(), state: store.Broken, seen: 20 * time.Second, want: -5 * time.Second},
+		"after a release without an outcome": {record: running(), state: store.Available, want: lease},
+		"after a break of a stalled run":     {record: stalled, state: store.Broken, want: lease},
+		"after a stalled run has returned":   {record: returned, state: store.Broken},
+		"after a longer lease":               {record: running(), state: store.Broken, also: func(o *Observation) { o.LastLease = 30 * time.Second }, want: 30 * time.Second},
+		"after a deletion":                   {record: ended(), state: store.Available, also: func(o *Observation) { o.RecreatedAt, o.LastLease = ago(5*time.Second), 30*time.Second }, want: 25 * time.Second},
+		"after a break under beats":          {record: beats, state: store.Broken, want: silentAfter(3 * time.Second)},
+		"some time after the last beat":      {record: beats, state: store.Broken, seen: 2 * time.Second, want: silentAfter(3*time.Second) - 2*time.Second},
+		"after an expiry under beats":        {record: beats, state: store.Expired},
+		"after a deletion and an expiry":     {record: running(), state: store.Expired, also: func(o *Observation) { o.RecreatedAt = ago(5 * time.Second) }, want: 10 * time.Second},
 	} {
 		o := Observation{At: ago(tt.seen)}
 		o.See(entry("1", tt.state), &tt.record, midnight)
