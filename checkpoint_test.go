@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,25 +17,21 @@ import (
 
 // counting is a job that counts to 100 in its checkpoint, a second each, and
 // notes in applied what it counted.
-func counting(applied *[]string) soloist.Job {
-	return soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Interrupted: soloist.Rerun,
-		Do: func(ctx context.Context, run *soloist.Run) error {
-			var n int
-			if err := run.Load(ctx, &n); err != nil {
-				return err
-			}
-			for n < 100 {
-				if err := pause(ctx, time.Second); err != nil {
-					return err
-				}
-				if err := run.Save(ctx, n+1); err != nil {
-					return err
-				}
+func counting(applied *[]int) soloist.Job {
+	return rerun(doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
+		var n int
+		err := run.Load(ctx, &n)
+		for err == nil && n < 100 {
+			if err = pause(ctx, time.Second); err == nil {
 				n++
-				*applied = append(*applied, fmt.Sprint(n))
+				err = run.Save(ctx, n)
 			}
-			return nil
-		}}
+			if err == nil {
+				*applied = append(*applied, n)
+			}
+		}
+		return err
+	}))
 }
 
 // A job that is taken over goes on where it was.
@@ -42,10 +39,10 @@ func TestCheckpointSurvivesTakeover(t *testing.T) {
 	for name, end := range map[string]func(*cluster, *replica){
 		"killed":  func(_ *cluster, r *replica) { r.kill() },
 		"stopped": func(_ *cluster, r *replica) { r.stop() },
-		"broken":  func(c *cluster, _ *replica) { _ = c.store.Break(c.t.Context(), "soloist/work", 0) },
+		"broken":  func(c *cluster, _ *replica) { c.breakLease() },
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
-			var a, b []string
+			var a, b []int
 			first := c.start("a", counting(&a))
 			time.Sleep(time.Minute + time.Second)
 			c.start("b", counting(&b))
@@ -56,70 +53,47 @@ func TestCheckpointSurvivesTakeover(t *testing.T) {
 			c.wantOutcomes("work", "succeeded 00:01:00")
 			all := append(a, b...)
 			for i, n := range all {
-				if n != fmt.Sprint(i+1) {
-					c.t.Fatalf("counted %q", all)
+				if n != i+1 {
+					t.Fatalf("counted %d", all)
 				}
 			}
 			// After a break either may be first.
 			if len(all) != 100 || name != "broken" && (len(a) < 39 || len(a) > 45) {
-				t.Errorf("counted %q, then %q", a, b)
+				t.Errorf("counted %d, then %d", a, b)
 			}
 		})
 	}
 }
 
-// It is the job's, not the tick's: the next tick goes on from it.
-func TestCheckpointOutlivesItsTick(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var seen []int
-		job := doing("@every 1m", func(ctx context.Context, run *soloist.Run) error {
-			n := -1
-			if err := run.Load(ctx, &n); err != nil {
-				return err
-			}
-			seen = append(seen, n)
-			return run.Save(ctx, n+1)
-		})
-		a := c.start("a", job)
-		time.Sleep(3*time.Minute + time.Second)
-		a.stop()
-		if fmt.Sprint(seen) != "[-1 0 1]" {
-			t.Errorf("loaded %v", seen)
-		}
-	})
-}
-
-// Answers that are lost, at each write of the run, cost nothing.
+// A call that is lost, its answer, or an answer without an ETag that was sent by something else, costs nothing at each
+// write of the run.
 func TestCheckpointSurvivesLostAnswers(t *testing.T) {
-	for _, applied := range []bool{true, false} {
+	for how, spoil := range map[string]fault{
+		"the call":        func(string, func() error) error { return errNetwork },
+		"the answer":      func(_ string, apply func() error) error { _ = apply(); return errNetwork },
+		"without an ETag": fail(nil, "write", "save", "renew", "release"),
+	} {
 		for nth := 1; nth <= 8; nth++ {
-			inCase(t, fmt.Sprintf("call %d, applied: %t", nth, applied), func(t *testing.T, c *cluster) {
+			inCase(t, fmt.Sprint(how, " ", nth), func(t *testing.T, c *cluster) {
 				n := 0
-				job := doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
+				a := c.start("a", doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
 					for i := range 3 {
 						var was int
-						if err := errors.Join(run.Load(ctx, &was), run.Save(ctx, i+1)); err != nil {
-							return err
-						}
-						if was != i {
-							t.Errorf("loaded %d, saved %d", was, i)
+						if err := errors.Join(run.Load(ctx, &was), run.Save(ctx, i+1)); err != nil || was != i {
+							t.Errorf("loaded %d, saved %d: %v", was, i, err)
 						}
 					}
 					return nil
-				})
-				a := c.start("a", job)
+				}))
 				time.Sleep(59 * time.Second)
-				a.tap.meet(func(op string, apply func() error) error {
+				a.meets(func(op string, apply func() error) error {
 					if op == "read" || op == "read document" || op == "acquire" {
 						return apply()
 					}
 					if n++; n != nth {
 						return apply()
 					}
-					if applied {
-						_ = apply()
-					}
-					return errNetwork
+					return spoil(op, apply)
 				})
 				time.Sleep(30 * time.Second)
 				c.wantOutcomes("work", "succeeded 00:01:00")
@@ -128,65 +102,66 @@ func TestCheckpointSurvivesLostAnswers(t *testing.T) {
 	}
 }
 
-// A progress write whose answer was lost, and that is applied late, does not
-// cost the outcome.
-func TestLateProgressWriteKeepsOutcome(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var late atomic.Pointer[func() error]
-		lead := beating(time.Second, 90*time.Second, true)
-		lead.HeartbeatTimeout, lead.Do = 0, func(ctx context.Context, run *soloist.Run) error {
-			for range 90 {
-				time.Sleep(time.Second)
-				_ = run.Heartbeat("at work")
+// A progress write whose answer is lost costs the run nothing: it can load, its later progress is written, and so is its
+// outcome, also if the write is applied late.
+func TestLostProgressWrite(t *testing.T) {
+	for name, beats := range map[string]int{"applied late": 90, "its answer is lost": 3600} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			var first atomic.Pointer[func() error]
+			late := beats == 90
+			task := leader()
+			task.Do = func(ctx context.Context, run *soloist.Run) error {
+				for i := range beats {
+					time.Sleep(time.Second)
+					_ = run.Heartbeat("at work")
+					if i == 70 {
+						c.ok(run.Load(ctx, new(int)))
+					}
+				}
+				if late {
+					return (*first.Load())()
+				}
+				if p := c.record("lead").Run.Progress; time.Since(p.At) > 3*time.Minute {
+					t.Errorf("progress is of %s", p.At)
+				}
+				return nil
 			}
-			if apply := late.Load(); apply != nil {
-				_ = (*apply)()
-			} else {
-				t.Error("no progress was written")
-			}
-			return nil
-		}
-		a := c.start("a", lead)
-		time.Sleep(time.Second)
-		a.tap.meet(func(op string, apply func() error) error {
-			if op == "write" && late.CompareAndSwap(nil, &apply) {
+			a := c.start("a", task)
+			time.Sleep(5 * time.Second) // it is claimed
+			a.meets(func(op string, apply func() error) error {
+				if op != "write" || !first.CompareAndSwap(nil, &apply) {
+					return apply()
+				}
+				if !late {
+					_ = apply()
+				}
 				return errNetwork
+			})
+			time.Sleep(time.Duration(beats-2) * time.Second)
+			a.stop()
+			if r := c.record("lead"); r.Run.Status != store.Succeeded {
+				t.Errorf("got %+v: %q", r, a.log.lines("level=ERROR"))
 			}
-			return apply()
 		})
-		time.Sleep(92 * time.Second)
-		a.stop()
-		if r := c.record("lead"); r.Run.Status != store.Succeeded {
-			t.Errorf("got %+v: %q", r, a.log.lines("level=ERROR"))
-		}
-	})
+	}
 }
 
 func TestCheckpointRefusals(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var left *soloist.Run
-		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, MaxCheckpoint: 10,
-			Do: func(ctx context.Context, run *soloist.Run) error {
-				left = run
-				for want, v := range map[string]any{
-					"12 bytes of JSON and MaxCheckpoint is 10": strings.Repeat("x", 10),
-					"cannot be written as JSON":                math.NaN(),
-				} {
-					wantError(t, run.Save(ctx, v), want)
-				}
-				if err := run.Save(ctx, "text"); err != nil {
-					t.Errorf("Save: %v", err)
-				}
-				var n int
-				wantError(t, run.Load(ctx, &n), "does not fit")
-				ended, cancel := context.WithCancel(ctx)
-				cancel()
-				if err := run.Save(ended, "late"); !errors.Is(err, context.Canceled) {
-					t.Errorf("Save under a context that has ended says %v", err)
-				}
-				return nil
-			}}
-		everywhere := soloist.Job{Name: "here", Schedule: "0 1 0 * * *", EveryReplica: true, Do: func(ctx context.Context, run *soloist.Run) error {
+		job := doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
+			left = run
+			wantError(t, run.Save(ctx, strings.Repeat("x", 10)), "12 bytes of JSON and MaxCheckpoint is 10")
+			wantError(t, run.Save(ctx, math.NaN()), "cannot be written as JSON")
+			c.ok(run.Save(ctx, "text"))
+			wantError(t, run.Load(ctx, new(int)), "does not fit")
+			ended, cancel := context.WithCancel(ctx)
+			cancel()
+			wantError(t, run.Save(ended, "late"), context.Canceled.Error())
+			return nil
+		})
+		job.MaxCheckpoint = 10
+		a := c.start("a", job, here("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
 			if err := run.Save(ctx, 1); err == nil {
 				t.Error("a job without a lease saves")
 			}
@@ -194,13 +169,12 @@ func TestCheckpointRefusals(t *testing.T) {
 				t.Errorf("got %v, %s", err, run.Remaining())
 			}
 			return nil
-		}}
-		a := c.start("a", job, everywhere)
+		}))
 		time.Sleep(time.Hour)
 		a.stop()
 		// A goroutine that the job has left behind.
-		var s string
-		for _, err := range []error{left.Save(c.t.Context(), "x"), left.Load(c.t.Context(), &s), left.Heartbeat(""), left.Check(c.t.Context())} {
+		ctx := c.t.Context()
+		for _, err := range []error{left.Save(ctx, "x"), left.Load(ctx, new(string)), left.Heartbeat(""), left.Check(ctx)} {
 			wantError(t, err, "the run is over")
 		}
 		c.wantOutcomes("work", "succeeded 00:01:00")
@@ -212,17 +186,14 @@ func TestStaleRunSavesNothing(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var machine suspended
 		var stale error
-		ran := false
-		job := soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D, Interrupted: soloist.Rerun,
-			Do: func(ctx context.Context, run *soloist.Run) error {
-				if run.Attempt == 1 {
-					time.Sleep(2 * time.Minute)
-					stale = run.Save(context.WithoutCancel(ctx), "stale")
-					return nil
-				}
-				ran = true
+		job := rerun(doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
+			if run.Attempt > 1 {
 				return run.Save(ctx, "fresh")
-			}}
+			}
+			time.Sleep(2 * time.Minute)
+			stale = run.Save(context.WithoutCancel(ctx), "stale")
+			return nil
+		}))
 		a := c.launch(c.replica("a", job).on(&machine))
 		time.Sleep(time.Minute + time.Second)
 		a.tap.cut.Store(true) // as good as asleep
@@ -231,46 +202,9 @@ func TestStaleRunSavesNothing(t *testing.T) {
 		a.tap.cut.Store(false)
 		time.Sleep(2 * time.Minute)
 		c.stopAll()
-		if !ran || !errors.Is(stale, store.ErrLost) {
-			t.Errorf("ran elsewhere: %t, Save says %v", ran, stale)
-		}
-	})
-}
-
-// Later progress is written all the same.
-func TestProgressContinuesAfterLostAnswer(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.start("a", beating(time.Second, 3*time.Hour, true))
-		time.Sleep(time.Second)
-		a.tap.meet(lose("write", 1))
-		time.Sleep(time.Hour)
-		if p := c.record("lead").Run.Progress; time.Since(p.At) > 3*time.Minute {
-			t.Errorf("progress is of %s, an hour after one lost answer: %d failures", p.At, len(a.log.lines("the record was not updated")))
-		}
-	})
-}
-
-// The run has its lease, and goes on.
-func TestLoadAfterLostProgressAnswer(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		loaded := make(chan error, 9)
-		lead := beating(time.Second, time.Hour, true)
-		lead.Do = func(ctx context.Context, run *soloist.Run) error {
-			for range 70 {
-				_ = run.Heartbeat("")
-				time.Sleep(time.Second)
-			}
-			var n int
-			loaded <- run.Load(ctx, &n)
-			<-ctx.Done()
-			return nil
-		}
-		a := c.start("a", lead)
-		time.Sleep(time.Second)
-		a.tap.meet(lose("write", 1))
-		time.Sleep(72 * time.Second)
-		if err := <-loaded; err != nil {
-			t.Errorf("Load says %v, and the run ended for %v", err, c.all()[0].cause)
+		c.wantRuns(2)
+		if !errors.Is(stale, store.ErrLost) {
+			t.Errorf("Save says %v", stale)
 		}
 	})
 }
@@ -296,28 +230,6 @@ func TestNoteDuringSaveIsKept(t *testing.T) {
 	})
 }
 
-// The checkpoint of a save without an ETag is saved again.
-func TestSaveWithoutETagIsRepeated(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var a *replica
-		a = c.replica("a", doing("@every 1m", func(ctx context.Context, run *soloist.Run) error {
-			a.meets(fail(nil, "save"))
-			time.AfterFunc(3*time.Second, func() { a.meets(nil) })
-			if err := run.Save(ctx, "where I was"); err != nil {
-				return err
-			}
-			var got string
-			if err := run.Load(ctx, &got); err != nil || got != "where I was" {
-				t.Errorf("got %q, %v", got, err)
-			}
-			return nil
-		}))
-		c.launch(a)
-		time.Sleep(90 * time.Second)
-		c.wantOutcomes("work", "succeeded 00:01:00")
-	})
-}
-
 // A goroutine that was left behind saves, which the store refuses.
 func TestRefusedSaveDoesNotDelayOutcome(t *testing.T) {
 	inCluster(t, func(c *cluster) {
@@ -335,47 +247,31 @@ func TestRefusedSaveDoesNotDelayOutcome(t *testing.T) {
 	})
 }
 
-// A checkpoint that is too large stays so: the run learns of it at once, and
+// A checkpoint that is too large stays so, also if it is found only after an outage: the run learns of it at once, and
 // the store is not called unreachable.
 func TestTooLargeCheckpointFailsRun(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := doing("@every 1m", func(ctx context.Context, run *soloist.Run) error {
-			var n int
-			err := run.Load(ctx, &n)
-			if !errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrLost) || ctx.Err() != nil {
-				t.Errorf("Load says %v, and the run's context %v", err, ctx.Err())
+	for _, failures := range []int{0, 3} {
+		inCase(t, fmt.Sprint(failures), func(t *testing.T, c *cluster) {
+			a := c.start("a", doing("@every 1h", func(ctx context.Context, run *soloist.Run) error {
+				err := run.Load(ctx, new(int))
+				if !errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrLost) || ctx.Err() != nil {
+					t.Errorf("Load says %v, and the run's context %v", err, ctx.Err())
+				}
+				time.Sleep(20 * time.Minute)
+				return err
+			}))
+			a.meets(inTurn("load", append(slices.Repeat([]error{errNetwork}, failures), fmt.Errorf("load: %w", store.ErrTooLarge))...))
+			time.Sleep(time.Hour + 10*time.Minute)
+			a.wantWell()
+			if n := a.tap.counts()["load"]; n != failures+1 {
+				t.Errorf("%d loads", n)
 			}
-			return err
+			time.Sleep(20 * time.Minute)
+			if r := c.record("work"); r.Run.Status != store.Failed || !strings.Contains(r.Run.Error, store.ErrTooLarge.Error()) {
+				t.Errorf("the record says %s: %s", r.Run.Status, r.Run.Error)
+			}
 		})
-		a := c.start("a", job)
-		a.tap.meet(fail(fmt.Errorf("load: %w", store.ErrTooLarge), "load"))
-		time.Sleep(10*time.Minute + 30*time.Second)
-		a.wantWell()
-		if loads, runs := a.tap.counts()["load"], len(c.all()); runs < 10 || loads != runs {
-			t.Errorf("%d loads in %d runs", loads, runs)
-		}
-		if r := c.record("work"); r.Run.Status != store.Failed || !strings.Contains(r.Run.Error, store.ErrTooLarge.Error()) {
-			t.Errorf("the record says %s: %s", r.Run.Status, r.Run.Error)
-		}
-	})
-}
-
-// A load that fails first and then finds too much leaves no trouble behind.
-func TestTooLargeCheckpointEndsOutage(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
-			err := run.Load(ctx, new(int))
-			time.Sleep(time.Hour)
-			return err
-		})
-		a := c.start("a", job)
-		a.tap.meet(inTurn("load", errNetwork, errNetwork, errNetwork, store.ErrTooLarge))
-		time.Sleep(30 * time.Minute)
-		a.wantWell()
-		if n := a.tap.counts()["load"]; n != 4 {
-			t.Errorf("%d loads", n)
-		}
-	})
+	}
 }
 
 // A machine that is suspended while the answer to Load is under way gets no checkpoint:
@@ -432,9 +328,9 @@ func TestSaveIsHeartbeat(t *testing.T) {
 
 // A checkpoint outlives the success of its tick, and Clear ends it.
 func TestClearEndsCheckpoint(t *testing.T) {
-	inCase(t, "clear", func(t *testing.T, c *cluster) {
+	inCluster(t, func(c *cluster) {
 		var loaded []string
-		c.start("a", soloist.Job{Name: "work", Schedule: "0 * * * * *", Lease: D, Do: func(ctx context.Context, run *soloist.Run) error {
+		c.start("a", doing("0 * * * * *", func(ctx context.Context, run *soloist.Run) error {
 			at := "none"
 			if err := run.Load(ctx, &at); err != nil {
 				return err
@@ -443,7 +339,7 @@ func TestClearEndsCheckpoint(t *testing.T) {
 				return run.Clear(ctx)
 			}
 			return run.Save(ctx, fmt.Sprint(len(loaded)))
-		}})
+		}))
 		time.Sleep(4*time.Minute + 30*time.Second)
 		c.stopAll()
 		if got := strings.Join(loaded, " "); got != "none 1 none 3" {

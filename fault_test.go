@@ -35,6 +35,9 @@ type tap struct {
 	date func(time.Time) time.Time
 	// write stands between the store and a record that is written; nil: nothing does.
 	write func(record []byte, apply func() error) error
+	// before and after get the context of each call, before it is applied and before it is answered. An error of theirs
+	// is the answer. Nil: they do nothing.
+	before, after func(ctx context.Context, op string) error
 }
 
 func (s *tap) through(ctx context.Context, op string, apply func() error) error {
@@ -49,10 +52,23 @@ func (s *tap) through(ctx context.Context, op string, apply func() error) error 
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	if fault != nil {
-		return fault(op, apply)
+	if s.before != nil {
+		if err := s.before(ctx, op); err != nil {
+			return err
+		}
 	}
-	return apply()
+	var err error
+	if fault != nil {
+		err = fault(op, apply)
+	} else {
+		err = apply()
+	}
+	if s.after != nil {
+		if lost := s.after(ctx, op); lost != nil {
+			return lost
+		}
+	}
+	return err
 }
 
 // meet sets fault.
@@ -159,7 +175,8 @@ func (l *tapLease) Renew(ctx context.Context) (st store.Revision, err error) {
 }
 
 func (l *tapLease) Write(ctx context.Context, etag string, record []byte) (st store.Revision, err error) {
-	write := func() (err error) { st, err = l.Lease.Write(ctx, etag, record); return err }
+	sent := context.WithoutCancel(ctx) // a write that was sent may arrive when its caller waits no more
+	write := func() (err error) { st, err = l.Lease.Write(sent, etag, record); return err }
 	err = l.s.through(ctx, "write", func() error {
 		if l.s.write != nil {
 			return l.s.write(record, write)

@@ -1,11 +1,10 @@
 package soloist_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,11 +17,36 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// guard returns the lock of these tests, as a replica sees it.
-func (r *replica) guard() *soloist.Lock {
-	l := r.Lock("guard")
+// locked returns a lock of that name with the lease of these tests, as a replica sees it.
+func (r *replica) locked(name string) *soloist.Lock {
+	l := r.Lock(name)
 	l.Lease = D
 	return l
+}
+
+// guard returns the lock of these tests, as a replica sees it.
+func (r *replica) guard() *soloist.Lock { return r.locked("guard") }
+
+// pool returns the same lock with slots.
+func (r *replica) pool(slots int) *soloist.Lock {
+	l := r.guard()
+	l.Slots = slots
+	return l
+}
+
+// guardEntry is the entry of its first slot.
+const guardEntry = "soloist/0-lock-guard"
+
+// A doer is a method that takes a lock.
+type doer = func(*soloist.Lock, context.Context, function) error
+
+var doers = map[string]doer{"Do": (*soloist.Lock).Do, "TryDo": (*soloist.Lock).TryDo}
+
+// meanwhile calls f in the background. The end of the test waits for it.
+func (c *cluster) meanwhile(f func()) {
+	var over sync.WaitGroup
+	over.Go(f)
+	c.t.Cleanup(over.Wait)
 }
 
 // hold holds a lock for d, or until the context of its function ends. The test sees it as a run of
@@ -36,16 +60,15 @@ func (c *cluster) hold(ctx context.Context, r *replica, l *soloist.Lock, d time.
 	}))
 }
 
-// held has a replica hold a lock for d in the background, and returns once it does. The end of the
-// test waits for it.
+// held has a replica hold a lock for d in the background, and returns once it does.
 func (c *cluster) held(r *replica, l *soloist.Lock, d time.Duration) (end <-chan error) {
 	begun, done := make(chan struct{}), make(chan error, 1)
-	go func() {
+	c.meanwhile(func() {
 		done <- l.Do(c.t.Context(), c.watch(r.Replica, func(ctx context.Context, _ *soloist.Run) error {
 			close(begun)
 			return pause(ctx, d)
 		}))
-	}()
+	})
 	<-begun
 	return done
 }
@@ -55,8 +78,7 @@ func (c *cluster) held(r *replica, l *soloist.Lock, d time.Duration) (end <-chan
 func TestLockIsHeldByOneAtATime(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var all sync.WaitGroup
-		for _, name := range []string{"a", "b", "c"} {
-			r := c.replica(name)
+		for _, r := range c.replicas("a", "b", "c") {
 			shared := r.guard()
 			for i := range 4 {
 				l := shared
@@ -65,9 +87,7 @@ func TestLockIsHeldByOneAtATime(t *testing.T) {
 				}
 				all.Go(func() {
 					for range 5 {
-						if err := c.hold(c.t.Context(), r, l, time.Duration(i)*100*time.Millisecond); err != nil {
-							t.Error(err)
-						}
+						c.ok(c.hold(c.t.Context(), r, l, time.Duration(i)*100*time.Millisecond))
 					}
 				})
 			}
@@ -79,25 +99,30 @@ func TestLockIsHeldByOneAtATime(t *testing.T) {
 }
 
 func TestTryDoIsRefusedAtOnce(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a, b := c.replica("a"), c.replica("b")
-		shared := a.guard()
-		end := c.held(a, shared, time.Minute)
-		for name, l := range map[string]*soloist.Lock{"another replica": b.guard(), "another value": a.guard(), "another goroutine": shared} {
-			begin := time.Now()
-			err := l.TryDo(c.t.Context(), c.watch("b", nil))
-			if took := time.Since(begin); !errors.Is(err, soloist.ErrHeld) || took > 0 {
-				t.Errorf("%s: got %v after %s", name, err, took)
+	for _, slots := range []int{1, 2} {
+		inCase(t, fmt.Sprint(slots), func(t *testing.T, c *cluster) {
+			a, b := c.replica("a"), c.replica("b")
+			shared := a.pool(slots)
+			var ends []<-chan error
+			for range slots {
+				ends = append(ends, c.held(a, shared, time.Minute))
 			}
-		}
-		if err := <-end; err != nil {
-			t.Error(err)
-		}
-		if err := b.guard().TryDo(c.t.Context(), c.watch("b", nil)); err != nil {
-			t.Errorf("of a free lock: %v", err)
-		}
-		c.wantRuns(2)
-	})
+			for name, l := range map[string]*soloist.Lock{
+				"another replica": b.pool(slots), "another value": a.pool(slots), "another goroutine": shared,
+			} {
+				begin := time.Now()
+				err := l.TryDo(c.t.Context(), c.watch("b", nil))
+				if took := time.Since(begin); !errors.Is(err, soloist.ErrHeld) || took > 0 {
+					t.Errorf("%s: got %v after %s", name, err, took)
+				}
+			}
+			for _, end := range ends {
+				c.ok(<-end)
+			}
+			c.ok(b.pool(slots).TryDo(c.t.Context(), c.watch("b", nil)))
+			c.wantRuns(slots + 1)
+		})
+	}
 }
 
 // What the function returns is what Do returns. A panic, and the end of the goroutine, are errors.
@@ -105,50 +130,39 @@ func TestLockReturnsErrorOfItsFunction(t *testing.T) {
 	own := errors.New("out of paper")
 	inCluster(t, func(c *cluster) {
 		l := c.replica("a").guard()
-		for name, do := range map[string]func(*soloist.Lock, context.Context, func(context.Context, *soloist.Run) error) error{
-			"Do": (*soloist.Lock).Do, "TryDo": (*soloist.Lock).TryDo} {
-			with := func(err error) error {
-				return do(l, c.t.Context(), func(context.Context, *soloist.Run) error { return err })
+		for name, do := range doers {
+			with := func(f func() error) error {
+				return do(l, c.t.Context(), func(context.Context, *soloist.Run) error { return f() })
 			}
-			if err := with(own); !errors.Is(err, own) || err.Error() != own.Error() {
+			if err := with(func() error { return own }); !errors.Is(err, own) || err.Error() != own.Error() {
 				t.Errorf("%s: got %v, want %v", name, err, own)
 			}
-			if err := with(nil); err != nil {
-				t.Errorf("%s: got %v", name, err)
-			}
-			if err := with(soloist.Skip("nothing new")); err == nil {
-				t.Errorf("%s: an error of the function is lost", name)
-			}
-			err := do(l, c.t.Context(), func(context.Context, *soloist.Run) error { panic("out of ink") })
-			wantError(t, err, "panic", "out of ink")
-			err = do(l, c.t.Context(), func(context.Context, *soloist.Run) error { runtime.Goexit(); return nil })
-			wantError(t, err, "Goexit")
+			c.ok(with(func() error { return nil }))
+			wantError(t, with(func() error { return soloist.Skip("nothing new") }), "nothing new")
+			wantError(t, with(func() error { panic("out of ink") }), "panic", "out of ink")
+			wantError(t, with(func() error { runtime.Goexit(); return nil }), "Goexit")
 		}
 	})
 }
 
-// A lock inside itself would wait for itself, through whichever value.
+// A lock inside itself would wait for itself, through whichever value. A lock of slots may, too.
 func TestLockInsideItselfIsRefused(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a")
 		l, own := a.guard(), &soloist.Lock{Name: "guard", Store: a.tap, Logger: a.Logger}
-		err := l.Do(c.within(time.Hour), func(ctx context.Context, _ *soloist.Run) error {
-			for _, again := range []*soloist.Lock{l, a.guard(), own} {
-				wantError(t, again.Do(ctx, c.watch("a", nil)), "guard", "held by the caller already")
-				wantError(t, again.TryDo(ctx, c.watch("a", nil)), "guard", "held by the caller already")
+		c.ok(l.Do(c.within(time.Hour), func(ctx context.Context, _ *soloist.Run) error {
+			for _, again := range []*soloist.Lock{l, a.guard(), own, a.pool(2)} {
+				for _, do := range doers {
+					wantError(t, do(again, ctx, c.watch("a", nil)), "guard", "held by the caller already")
+				}
 			}
 			return a.Lock("other").Do(ctx, func(ctx context.Context, _ *soloist.Run) error {
 				wantError(t, l.Do(ctx, c.watch("a", nil)), "guard", "held by the caller already")
 				return nil
 			})
-		})
-		if err != nil {
-			t.Error(err)
-		}
+		}))
 		c.wantRuns(0)
-		if err := l.Do(c.t.Context(), c.watch("a", nil)); err != nil {
-			t.Error("afterwards:", err)
-		}
+		c.ok(l.Do(c.t.Context(), c.watch("a", nil)))
 	})
 }
 
@@ -159,7 +173,7 @@ func TestLockHasRun(t *testing.T) {
 		ids := map[string]bool{}
 		for i, name := range []string{"a", "b", "a"} {
 			r := c.replica(name)
-			err := r.guard().Do(c.t.Context(), func(ctx context.Context, run *soloist.Run) error {
+			c.ok(r.guard().Do(c.t.Context(), func(ctx context.Context, run *soloist.Run) error {
 				ids[run.ID()] = true
 				var n int
 				err := errors.Join(run.Load(ctx, &n), run.Check(ctx), run.Save(ctx, n+1), run.Heartbeat("half way"))
@@ -168,10 +182,7 @@ func TestLockHasRun(t *testing.T) {
 				}
 				run.Log.Info("inside")
 				return err
-			})
-			if err != nil {
-				t.Error(err)
-			}
+			}))
 			r.wantLines(1, "inside", "lock=guard", fmt.Sprint("replica=", name), "token=")
 		}
 		if len(ids) != 3 {
@@ -180,29 +191,21 @@ func TestLockHasRun(t *testing.T) {
 	})
 }
 
-// Names are data: they need no care, and no two of them are one lock.
-func TestLockNamesAreData(t *testing.T) {
+// Slots that are made in the same second have the same tokens, and their holders are told apart.
+func TestLockIDOfEachHolder(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a := c.replica("a")
-		names := []string{"tenant-42", "Tenant-42", "tenant/42", "tenant 42", "Kunde/Müller", "-", "--", "0", "日本"}
-		var ends []<-chan error
-		for _, name := range names {
-			ends = append(ends, c.held(a, a.Lock(name), time.Hour))
+		var all sync.WaitGroup
+		for _, r := range c.replicas("a", "b", "c", "d") {
+			all.Go(func() { c.ok(c.hold(c.t.Context(), r, r.pool(4), time.Minute)) })
 		}
-		for _, name := range names {
-			if err := c.replica("b").Lock(name).TryDo(c.t.Context(), c.watch("b", nil)); !errors.Is(err, soloist.ErrHeld) {
-				t.Errorf("%s: %v", name, err)
-			}
+		all.Wait()
+		ids, tokens := map[string]bool{}, map[int64]bool{}
+		for _, r := range c.all() {
+			ids[r.ID()], tokens[r.Token] = true, true
 		}
-		if err := c.replica("b").Lock("tenant-43").TryDo(c.t.Context(), c.watch("b", nil)); err != nil {
-			t.Error("another name:", err)
+		if len(ids) != 4 || len(tokens) == 4 {
+			t.Errorf("IDs %v, tokens %v", ids, tokens)
 		}
-		for i, end := range ends {
-			if err := <-end; err != nil {
-				t.Errorf("%s: %v", names[i], err)
-			}
-		}
-		c.wantRuns(len(names) + 1)
 	})
 }
 
@@ -210,15 +213,8 @@ func TestLockNamesAreData(t *testing.T) {
 func TestLockWithoutPermission(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a")
-		a.tap.deny = "soloist/0-lock-guard"
-		begin := time.Now()
-		ctx := c.within(time.Minute)
-		err := a.guard().Do(ctx, c.watch("a", nil))
-		if took := time.Since(begin); err == nil {
-			t.Errorf("got %v after %s", err, took)
-		} else if !strings.Contains(err.Error(), "permission") {
-			t.Error(err)
-		}
+		a.tap.deny = guardEntry
+		wantError(t, a.guard().Do(c.within(time.Minute), c.watch("a", nil)), "permission")
 		c.wantRuns(0)
 	})
 }
@@ -226,203 +222,76 @@ func TestLockWithoutPermission(t *testing.T) {
 // Bad input is an error that says which field, which value and what is allowed, from Validate and at
 // once from each method.
 func TestLockRefusesBadInput(t *testing.T) {
-	good := func(ctx context.Context, _ *soloist.Run) error { return ctx.Err() }
-	memory := &local.Memory{}
 	for name, tt := range map[string]struct {
 		lock *soloist.Lock
 		want []string
 	}{
-		"no name":              {&soloist.Lock{Store: memory}, []string{"Name", `""`, "empty"}},
-		"a long name":          {&soloist.Lock{Store: memory, Name: strings.Repeat("x", 600)}, []string{"Name", "xxx", "600", "512"}},
-		"a name that is cut":   {&soloist.Lock{Store: memory, Name: strings.Repeat("Ü", 257)}, []string{"Name", "ÜÜ", "514", "512"}},
-		"control characters":   {&soloist.Lock{Store: memory, Name: "a\x00b"}, []string{"Name", `"a\x00b"`, "printable"}},
-		"a line break":         {&soloist.Lock{Store: memory, Name: "a\nb"}, []string{"Name", `"a\nb"`, "printable"}},
-		"no UTF-8":             {&soloist.Lock{Store: memory, Name: "a\xff"}, []string{"Name", `"a\xff"`, "printable"}},
-		"no store":             {&soloist.Lock{Name: "guard"}, []string{"guard", "Store", "nil"}},
-		"negative slots":       {&soloist.Lock{Store: memory, Name: "guard", Slots: -1}, []string{"guard", "Slots", "-1", "1 to 100"}},
-		"many slots":           {&soloist.Lock{Store: memory, Name: "guard", Slots: 101}, []string{"Slots", "101", "1 to 100"}},
-		"very many slots":      {&soloist.Lock{Store: memory, Name: "guard", Slots: math.MaxInt}, []string{"Slots", "1 to 100"}},
-		"a bare number":        {&soloist.Lock{Store: memory, Name: "guard", Lease: 30}, []string{"Lease", "30", "time.Second"}},
-		"a negative lease":     {&soloist.Lock{Store: memory, Name: "guard", Lease: -time.Minute}, []string{"Lease", "-1m0s", "1s"}},
-		"a long lease":         {&soloist.Lock{Store: memory, Name: "guard", Lease: time.Hour}, []string{"Lease", "1h0m0s", "1m0s"}},
-		"half a second":        {&soloist.Lock{Store: memory, Name: "guard", Lease: 1500 * time.Millisecond}, []string{"Lease", "1.5s", "whole seconds"}},
-		"a bad app":            {&soloist.Lock{Store: memory, Name: "guard", App: "My App"}, []string{"App", "My App", "lower-case"}},
-		"a long replica":       {&soloist.Lock{Store: memory, Name: "guard", Replica: strings.Repeat("r", 300)}, []string{"Replica"}},
-		"two mistakes at once": {&soloist.Lock{Slots: -1, Lease: 30}, []string{"Name", "Store", "Slots"}},
+		"no name": {&soloist.Lock{}, []string{"Name", `""`, "empty"}},
+		"too much": {&soloist.Lock{Name: strings.Repeat("Ü", 257), Slots: 101, Lease: time.Hour},
+			[]string{"Name", "ÜÜ", "514", "512", "101", "1h0m0s", "1m0s"}},
+		"what is no value": {&soloist.Lock{Name: "a\x00b", Slots: -1, Lease: 30, App: "My App"},
+			[]string{`"a\x00b"`, "printable", "Slots", "-1", "1 to 100", "time.Second", "App", "My App", "lower-case"}},
+		"a long replica": {&soloist.Lock{Name: "guard", Replica: strings.Repeat("r", 300)}, []string{"guard", "Replica"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lock := tt.lock
-			wantError(t, lock.Validate(), tt.want...)
-			wantError(t, lock.Do(t.Context(), good), tt.want...)
-			wantError(t, lock.TryDo(t.Context(), good), tt.want...)
+			wantError(t, (&soloist.Lock{Name: "guard"}).Validate(), "guard", "Store", "nil")
+			tt.lock.Store = &local.Memory{}
+			wantError(t, tt.lock.Validate(), tt.want...)
+			for _, do := range doers {
+				wantError(t, do(tt.lock, t.Context(), taking(0)), tt.want...)
+				wantError(t, do(&soloist.Lock{Store: tt.lock.Store, Name: "guard"}, t.Context(), nil), "guard", "function", "nil")
+			}
 		})
 	}
-	wantError(t, (&soloist.Lock{Store: memory, Name: "guard"}).Do(t.Context(), nil), "guard", "function", "nil")
-	wantError(t, (&soloist.Lock{Store: memory, Name: "guard"}).TryDo(t.Context(), nil), "guard", "function", "nil")
 }
 
-// A lock needs no scheduler, and its zero values work.
+// A lock needs no scheduler, and its zero values work. Fields that change after the first call have no effect.
 func TestLockWithoutScheduler(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		l := &soloist.Lock{Name: "guard", Store: c.store}
-		if err := l.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		c.ok(l.Validate())
 		for range 3 {
-			if err := l.Do(c.t.Context(), c.watch("a", nil)); err != nil {
-				t.Error(err)
-			}
+			c.ok(l.Do(c.t.Context(), c.watch("a", nil)))
+			l.Slots, l.Lease = -1, 7
 		}
+		c.wantRuns(3)
 		disjoint(t, c.all())
-		if r := c.record("0-lock-guard"); r.Run.Lease != store.Seconds(30*time.Second) || !strings.HasPrefix(r.Run.Replica, "replica-") {
-			t.Errorf("got %+v", r.Run)
+		run := c.record("0-lock-guard").Run
+		if run.Lease != store.Seconds(30*time.Second) || !strings.HasPrefix(run.Replica, "replica-") {
+			t.Errorf("got %+v", run)
 		}
 	})
 }
 
-// Fields that change after the first call have no effect.
-func TestLockFieldsAreReadOnce(t *testing.T) {
+// The lock that a run has, and that the run of a lock has, is that of the scheduler, and its replica's.
+func TestLockOfRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		l := c.replica("a").guard()
-		if err := l.Do(c.t.Context(), c.watch("a", nil)); err != nil {
-			t.Error(err)
-		}
-		l.Slots, l.Lease = -1, 7
-		if err := l.Do(c.t.Context(), c.watch("a", nil)); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// Stores that wrap another one, by value: a mapStore cannot be compared, and so cannot a wrapStore
-// around it.
-type (
-	wrapStore struct{ store.Store }
-	mapStore  struct {
-		store.Store
-		calls map[string]int
-	}
-)
-
-// nested takes locks of one name inside of each other, over these stores, and returns the error of the
-// innermost one.
-func nested(ctx context.Context, stores ...store.Store) (err error) {
-	l := &soloist.Lock{Name: "guard", Store: stores[0], Lease: D}
-	failed := l.Do(ctx, func(ctx context.Context, _ *soloist.Run) error {
-		if len(stores) > 1 {
-			err = nested(ctx, stores[1:]...)
-		}
-		return nil
-	})
-	return errors.Join(failed, err)
-}
-
-// A lock inside itself is refused at once, whatever kind of store it has.
-func TestLockInsideItselfOverStores(t *testing.T) {
-	for name, other := range map[string]store.Store{
-		"pointer":               &local.Memory{},
-		"wrapped":               wrapStore{&local.Memory{}},
-		"mapped":                mapStore{&local.Memory{}, map[string]int{}},
-		"wrapped around mapped": wrapStore{mapStore{&local.Memory{}, map[string]int{}}},
-	} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			begin, first := time.Now(), &local.Memory{}
-			wantError(t, nested(c.within(time.Hour), other, other), "held by the caller already")
-			wantError(t, nested(c.within(time.Hour), first, other, first), "held by the caller already")
-			wantError(t, nested(c.within(time.Hour), other, first, other), "held by the caller already")
-			if err := nested(c.within(time.Hour), other, first); err != nil {
-				t.Errorf("over another store: %v", err)
-			}
-			if took := time.Since(begin); took > time.Minute {
-				t.Errorf("refused after %s", took)
-			}
-		})
-	}
-}
-
-// lockRecord reads the record of an entry that is no job's.
-func (c *cluster) lockRecord(name string) store.Record {
-	c.t.Helper()
-	e, err := c.store.Read(c.t.Context(), "soloist/"+name)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	rec, err := store.DecodeRecord(e.Record, "soloist", name)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return rec
-}
-
-func TestRunHasLocksOfItsStoreAndReplica(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		nested := int64(0)
-		job := soloist.Job{Name: "work", Schedule: "@every 1h", Do: func(ctx context.Context, run *soloist.Run) error {
-			return run.Lock("tenant-42").Do(ctx, func(ctx context.Context, held *soloist.Run) error {
+		var nested int64
+		job := doing("@every 1h", func(ctx context.Context, run *soloist.Run) error {
+			return run.Lock("outer").TryDo(ctx, func(ctx context.Context, held *soloist.Run) error {
 				return held.Lock("inner").Do(ctx, func(_ context.Context, inner *soloist.Run) error {
 					nested = inner.Token
 					return nil
 				})
 			})
-		}}
-		outcome, err := c.replica("a", job).RunNow(c.t.Context(), "work", "now")
-		if err != nil || outcome.Status != store.Succeeded {
+		})
+		a, b := c.replica("a", job), c.replica("b", job)
+		if outcome, err := a.RunNow(c.t.Context(), "work", "free"); err != nil || outcome.Status != store.Succeeded {
 			t.Fatalf("got %+v, %v", outcome, err)
 		}
-		outer, inner := c.lockRecord("0-lock-tenant-42"), c.lockRecord("0-lock-inner")
+		outer, inner := c.record("0-lock-outer"), c.record("0-lock-inner")
 		if outer.Run.Replica != "a" || inner.Run.Replica != "a" || inner.Token != nested || nested == 0 {
-			t.Errorf("got the holders %q and %q, and the token %d in place of %d", outer.Run.Replica, inner.Run.Replica, nested, inner.Token)
+			t.Errorf("got the token %d, and the records %+v and %+v", nested, outer, inner)
 		}
-	})
-}
-
-// The lock that a run has is that of the scheduler.
-func TestLockOfRunIsThatOfScheduler(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := soloist.Job{Name: "work", Schedule: "@every 1h", Do: func(ctx context.Context, run *soloist.Run) error {
-			return run.Lock("tenant-42").TryDo(ctx, func(context.Context, *soloist.Run) error { return nil })
-		}}
-		a := c.replica("a", job)
-		err := c.replica("b", job).Lock("tenant-42").Do(c.t.Context(), func(ctx context.Context, _ *soloist.Run) error {
-			outcome, err := a.RunNow(ctx, "work", "now")
+		c.ok(b.Lock("outer").Do(c.t.Context(), func(ctx context.Context, _ *soloist.Run) error {
+			outcome, err := a.RunNow(ctx, "work", "held")
 			if err != nil || outcome.Status != store.Failed || !strings.Contains(outcome.Reason, soloist.ErrHeld.Error()) {
 				t.Errorf("got %+v, %v", outcome, err)
 			}
 			return nil
-		})
-		if err != nil {
-			t.Error(err)
-		}
+		}))
+		wantError(t, new(soloist.Run).Lock("outer").Do(t.Context(), taking(0)), `lock "outer": Store is nil`)
 	})
-}
-
-func TestLockOfRunWithoutScheduler(t *testing.T) {
-	run := &soloist.Run{}
-	err := run.Lock("tenant-42").Do(t.Context(), func(context.Context, *soloist.Run) error { return nil })
-	if want := `lock "tenant-42": Store is nil`; err == nil || !strings.HasPrefix(err.Error(), want) {
-		t.Errorf("got %v, want %s", err, want)
-	}
-}
-
-// pool returns a lock with slots.
-func (r *replica) pool(slots int) *soloist.Lock {
-	l := r.guard()
-	l.Slots = slots
-	return l
-}
-
-// most returns how many of the runs were under way at once.
-func most(runs []ran) (n int) {
-	for _, r := range runs {
-		at := 0
-		for _, other := range runs {
-			if !other.start.After(r.start) && other.end.After(r.start) {
-				at++
-			}
-		}
-		n = max(n, at)
-	}
-	return n
 }
 
 // As many callers as there are slots hold the lock, and no more. Under replicas with different numbers
@@ -432,32 +301,27 @@ func TestSlotsLimitHolders(t *testing.T) {
 		"equal":             {"a": 3, "b": 3, "c": 3},
 		"one has more":      {"a": 2, "b": 2, "c": 5},
 		"one has fewer":     {"a": 4, "b": 4, "c": 1},
-		"a single one":      {"a": 4},
 		"the most possible": {"a": 100},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			var all sync.WaitGroup
-			largest := 0
 			for name, n := range slots {
-				largest = max(largest, n)
 				r := c.replica(name)
 				l := r.pool(n)
 				for range 2 * n {
 					all.Go(func() {
 						for range 3 {
-							if err := c.hold(t.Context(), r, l, 10*time.Second); err != nil {
-								t.Error(err)
-							}
+							c.ok(c.hold(t.Context(), r, l, 10*time.Second))
 						}
 					})
 				}
 			}
 			all.Wait()
-			if n := most(c.all()); n != largest {
+			if n, largest := atOnce(c.all()), slices.Max(slices.Collect(maps.Values(slots))); n != largest {
 				t.Errorf("%d hold it at once, want %d", n, largest)
 			}
 			for name, n := range slots {
-				if got := most(ranBy(c, name, time.Time{})); got > n {
+				if got := atOnce(ranBy(c, name, time.Time{})); got > n {
 					t.Errorf("%s holds it %d times at once, and has %d slots", name, got, n)
 				}
 			}
@@ -465,77 +329,16 @@ func TestSlotsLimitHolders(t *testing.T) {
 	}
 }
 
-// A slot whose holder has died is free again after a lease; the other slots work on.
-func TestSlotOfDeadHolderIsFreeAgain(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a, b := c.replica("a"), c.replica("b")
-		dead := c.held(a, a.pool(2), time.Hour)
-		pool := b.pool(2)
-		end := c.held(b, pool, time.Hour)
-		if err := b.pool(2).TryDo(c.t.Context(), c.watch("b", nil)); !errors.Is(err, soloist.ErrHeld) {
-			t.Errorf("got %v with both slots held", err)
-		}
-		a.kill()
-		killed := time.Now()
-		if err := c.hold(c.within(D+time.Second), b, pool, 0); err != nil {
-			t.Error(err)
-		}
-		t.Logf("free after %s", time.Since(killed))
-		if err := <-dead; !errors.Is(err, soloist.ErrLost) {
-			t.Error(err)
-		}
-		if err := <-end; err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// The tokens of one slot grow; those of two slots have no order.
-func TestTokensOfSlotGrow(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var all sync.WaitGroup
-		for _, name := range []string{"a", "b"} {
-			r := c.replica(name)
-			l := r.pool(1)
-			all.Go(func() {
-				for range 10 {
-					if err := c.hold(c.t.Context(), r, l, 0); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-		all.Wait()
-		tokens := []int64{}
-		for _, r := range c.all() {
-			tokens = append(tokens, r.Token)
-		}
-		if !slices.IsSorted(tokens) || len(slices.Compact(tokens)) != 20 {
-			t.Errorf("tokens %v", tokens)
-		}
-	})
-}
-
-// A lock of slots inside itself may wait for itself as well.
-func TestSlotsInsideThemselvesAreRefused(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a")
-		err := a.pool(2).Do(c.t.Context(), func(ctx context.Context, _ *soloist.Run) error {
-			return cmp.Or(a.pool(2).TryDo(ctx, c.watch("a", nil)), errors.New("it is held twice"))
-		})
-		wantError(t, err, "held by the caller already")
-	})
-}
-
 // A lease whose release got no answer has no holder: TryDo of that process waits for its end.
 func TestTryDoAfterReleaseWithoutAnswer(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		l, way := c.north("a", 1)
+		a := c.replica("a")
+		l := a.guard()
 		nothing := func(context.Context, *soloist.Run) error { return nil }
 		if err := l.Do(c.t.Context(), nothing); err != nil {
 			t.Fatal(err)
 		}
-		way.meet(func(op string, apply func() error) error {
+		a.tap.meet(func(op string, apply func() error) error {
 			if op == "release" {
 				return errNetwork
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -16,31 +17,42 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// The longer a lock was held, the longer it may take until a caller sees that it is free: after a
-// second no longer than a fifth of one, and never longer than a sixth of the lease and a little.
+// The longer a lock was held, the longer it may take until a caller sees that it is free: after a second no longer than
+// a fifth of one, and never longer than a sixth of the lease and a little. Wrong wall clocks change neither that nor who
+// holds the lock; without dates of the store one that is wrong makes a caller look as late as after a long hold.
 func TestLockIsHandedOverPromptly(t *testing.T) {
-	for _, tt := range []struct{ lease, held, most time.Duration }{
-		{D, 0, 200 * time.Millisecond},
-		{D, time.Second, 200 * time.Millisecond},
-		{D, 10*time.Minute + 2*time.Second, 2600 * time.Millisecond},
-		{30 * time.Second, time.Second, 200 * time.Millisecond},
-		{30 * time.Second, 80 * time.Second, 10 * time.Second},
-		{time.Minute, 80 * time.Second, 10 * time.Second},
+	right, wrong := make([]time.Duration, 4), []time.Duration{0, time.Hour, -time.Hour, 4 * time.Second}
+	for name, tt := range map[string]struct {
+		lease, held time.Duration
+		skews       []time.Duration
+		date        func(time.Time) time.Time
+		most        time.Duration
+	}{
+		"not held":                           {D, 0, right, nil, 200 * time.Millisecond},
+		"for a second":                       {D, time.Second, right, nil, 200 * time.Millisecond},
+		"for minutes":                        {D, 10*time.Minute + 2*time.Second, right, nil, 2600 * time.Millisecond},
+		"a longer lease":                     {30 * time.Second, time.Second, right, nil, 200 * time.Millisecond},
+		"a longer lease for minutes":         {30 * time.Second, 80 * time.Second, right, nil, 10 * time.Second},
+		"the longest lease for minutes":      {time.Minute, 80 * time.Second, right, nil, 10 * time.Second},
+		"wrong clocks and exact dates":       {D, time.Second, wrong, nil, 200 * time.Millisecond},
+		"wrong clocks and dates of a second": {D, time.Second, wrong, wholeSeconds, 200 * time.Millisecond},
+		"wrong clocks without dates":         {D, time.Second, wrong, noDate, D / 6},
 	} {
-		inCase(t, fmt.Sprintf("lease %s, held for %s", tt.lease, tt.held), func(t *testing.T, c *cluster) {
+		inCase(t, name, func(t *testing.T, c *cluster) {
 			var all sync.WaitGroup
-			for _, name := range []string{"a", "b", "c", "d"} {
-				l := c.replica(name).Lock("guard")
+			for i, skew := range tt.skews {
+				r := c.replica(fmt.Sprint("r", i)).skewed(skew)
+				r.tap.date = tt.date
+				l := r.guard()
 				l.Lease = tt.lease
-				r := c.replica(name)
 				all.Go(func() {
-					if err := c.hold(t.Context(), r, l, tt.held); err != nil {
-						t.Error(err)
+					for range 3 {
+						c.ok(c.hold(t.Context(), r, l, tt.held))
 					}
 				})
 			}
 			all.Wait()
-			c.wantRuns(4)
+			c.wantRuns(12)
 			disjoint(t, c.all())
 			for i, r := range c.all()[1:] {
 				if took := r.start.Sub(c.all()[i].end); took > tt.most {
@@ -57,13 +69,9 @@ func TestWaitingForLockCostsFewCalls(t *testing.T) {
 	for _, lease := range []time.Duration{D, 30 * time.Second, time.Minute} {
 		inCase(t, lease.String(), func(t *testing.T, c *cluster) {
 			a, b := c.replica("a"), c.replica("b")
-			of := func(r *replica) *soloist.Lock {
-				l := r.Lock("guard")
-				l.Lease = lease
-				return l
-			}
-			shared := of(b)
-			end := c.held(a, of(a), time.Hour)
+			first, shared := a.guard(), b.guard()
+			first.Lease, shared.Lease = lease, lease
+			end := c.held(a, first, time.Hour)
 			var all sync.WaitGroup
 			for range 5 {
 				all.Go(func() {
@@ -73,15 +81,11 @@ func TestWaitingForLockCostsFewCalls(t *testing.T) {
 				})
 			}
 			all.Wait()
-			n := b.tap.counts()
-			most := 60 + int(time.Hour/(lease/12))
-			t.Logf("lease %s: %v in an hour, want at most %d reads", lease, n, most)
+			n, most := b.tap.counts(), 60+int(time.Hour/(lease/12))
 			if n["read"] > most || n["read"] < 100 || len(n) > 2 || n["create"] > 1 {
 				t.Errorf("%v, want at most %d reads", n, most)
 			}
-			if err := <-end; err != nil {
-				t.Error(err)
-			}
+			c.ok(<-end)
 		})
 	}
 }
@@ -103,14 +107,9 @@ func TestNoReplicaStarvesForLock(t *testing.T) {
 			continue
 		}
 		inCase(t, fmt.Sprintf("calls take %s, held for %s", tt.latency, tt.held), func(t *testing.T, c *cluster) {
-			var (
-				all   sync.WaitGroup
-				share = map[string]int{}
-				left  = tt.rounds
-			)
-			begin := time.Now()
-			for i, name := range []string{"a", "b", "c", "d"} {
-				r := c.replica(name)
+			var all sync.WaitGroup
+			share, left, begin := map[string]int{}, tt.rounds, time.Now()
+			for i, r := range c.replicas("a", "b", "c", "d") {
 				dice := rand.New(rand.NewPCG(1, uint64(i)))
 				var mu sync.Mutex
 				r.meets(func(_ string, apply func() error) error {
@@ -123,17 +122,14 @@ func TestNoReplicaStarvesForLock(t *testing.T) {
 				l := r.guard()
 				all.Go(func() {
 					for more := true; more; {
-						err := l.Do(t.Context(), func(ctx context.Context, _ *soloist.Run) error {
+						c.ok(l.Do(t.Context(), func(ctx context.Context, _ *soloist.Run) error {
 							if more = left > 0; more {
 								left--
-								share[name]++
+								share[r.Replica]++
 								return pause(ctx, tt.held)
 							}
 							return nil
-						})
-						if err != nil {
-							t.Error(err)
-						}
+						}))
 					}
 				})
 			}
@@ -148,133 +144,94 @@ func TestNoReplicaStarvesForLock(t *testing.T) {
 	}
 }
 
-// Wrong wall clocks change neither who holds the lock nor how soon another one does. Without dates of
-// the store a clock that is wrong makes a caller look as late as after a long hold.
-func TestLockDoesNotDependOnWallClocks(t *testing.T) {
-	for name, date := range map[string]func(time.Time) time.Time{"exact dates": nil, "whole seconds": wholeSeconds, "no dates": noDate} {
+// While a caller waits, the end of its context is ErrHeld with the cause; a call that is under way
+// at that instant, or fails then, makes no difference.
+func TestContextEndsWhileWaiting(t *testing.T) {
+	for name, meets := range map[string]fault{
+		"between two looks":    nil,
+		"in a look":            slow(2*time.Second, "read"),
+		"in a look that fails": func(string, func() error) error { time.Sleep(10 * time.Second); return errNetwork },
+	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
-			var all sync.WaitGroup
-			for i, skew := range []time.Duration{0, time.Hour, -time.Hour, 4 * time.Second} {
-				r := c.replica(fmt.Sprint("r", i)).skewed(skew)
-				r.tap.date = date
-				l := r.guard()
-				all.Go(func() {
-					for range 3 {
-						if err := c.hold(t.Context(), r, l, time.Second); err != nil {
-							t.Error(err)
-						}
+			a, b := c.replica("a"), c.replica("b")
+			end := c.held(a, a.guard(), 10*time.Minute)
+			time.AfterFunc(55*time.Second, func() { b.meets(meets) })
+			shared, why := b.guard(), errors.New("closing time")
+			for i := range 3 { // one looks, the others wait for their turn, and end in their first look
+				ctx, cancel := context.WithTimeoutCause(c.t.Context(), time.Minute+time.Duration(i)*time.Second, why)
+				defer cancel()
+				go func() {
+					if err := shared.Do(ctx, c.watch("b", nil)); !errors.Is(err, soloist.ErrHeld) || !errors.Is(err, why) {
+						t.Errorf("got %v", err)
 					}
-				})
+				}()
 			}
-			all.Wait()
-			c.wantRuns(12)
-			disjoint(t, c.all())
-			most := 200 * time.Millisecond
-			if name == "no dates" {
-				most = D / 6
-			}
-			for i, r := range c.all()[1:] {
-				if took := r.start.Sub(c.all()[i].end); took > most {
-					t.Errorf("holder %d begins %s after the end of the one before, want at most %s", i+2, took, most)
-				}
-			}
+			c.ok(<-end)
+			c.wantRuns(1)
 		})
 	}
 }
 
-// tries calls Do n times, each for at most d, and returns how often the function was called.
-func (c *cluster) tries(l *soloist.Lock, n int, d time.Duration) (begun int) {
-	for range n {
+// wantBegun calls Do a hundred times, each for at most d, and checks that nearly all call the function.
+func (c *cluster) wantBegun(l *soloist.Lock, d time.Duration) {
+	c.t.Helper()
+	begun := 0
+	for range 100 {
 		ctx, cancel := context.WithTimeout(c.t.Context(), d)
 		_ = l.Do(ctx, func(context.Context, *soloist.Run) error { begun++; return nil })
 		cancel()
 	}
-	return begun
+	if begun < 95 {
+		c.t.Errorf("%d of 100 calls were begun", begun)
+	}
 }
 
-// holderDies has a replica hold a lock for a minute and die. The test has to wait for it at its end.
-func (c *cluster) holderDies(lock string) *sync.WaitGroup {
-	a := c.replica("a")
-	holding := &sync.WaitGroup{}
-	holding.Go(func() { c.holds(a, lock, time.Hour) })
+// deadHolder has a replica hold the lock for a minute and die.
+func (c *cluster) deadHolder() {
+	a := c.replica("dead")
+	c.held(a, a.guard(), time.Hour)
 	time.Sleep(time.Minute)
 	a.kill()
-	return holding
 }
 
-// The first holder of a lock waits for its token. Callers that have less time than that must not all
-// begin to wait anew.
-func TestNewLockOfCallersWithLittleTime(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		l := c.replica("a").Lock("new")
-		l.Lease = D
-		if begun := c.tries(l, 100, time.Second); begun < 98 {
-			t.Errorf("%d of 100 calls were begun", begun)
-		}
+// Callers that have less time than what they have to wait for must not all begin to wait again: the first holder of a
+// lock waits for its token, one holds off after a break, and one is cancelled between its acquisition and its claim under
+// a dead holder.
+func TestCallersWithLittleTime(t *testing.T) {
+	inCase(t, "of a new lock", func(_ *testing.T, c *cluster) { c.wantBegun(c.replica("a").guard(), time.Second) })
+	inCase(t, "of a broken lock", func(t *testing.T, c *cluster) {
+		c.deadHolder()
+		c.breakGuard()
+		l := c.replica("b").guard()
+		wantError(t, l.Do(c.within(10*time.Second), taking(0)), "did not expire by itself", "deadline")
+		c.wantBegun(l, 10*time.Second)
+	})
+	inCase(t, "cancelled under a dead holder", func(t *testing.T, c *cluster) {
+		c.deadHolder()
+		time.Sleep(time.Minute)
+		ctx, cancel := context.WithCancel(c.t.Context())
+		b := c.replica("b").meets(after("acquire", cancel))
+		wantError(t, b.guard().Do(ctx, taking(0)), context.Canceled.Error())
+		b.meets(nil)
+		c.wantBegun(b.guard(), 10*time.Second)
 	})
 }
 
-// The lease of a dead holder is broken, so that its successor holds off for longer than its callers
-// wait.
-func TestBrokenLockOfCallersWithLittleTime(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		defer c.holderDies("x").Wait()
-		if err := c.store.Break(c.t.Context(), "soloist/0-lock-x", 0); err != nil {
-			t.Fatal(err)
-		}
-		l := c.replica("b").Lock("x")
-		l.Lease = D
-		err := l.Do(c.within(10*time.Second), func(context.Context, *soloist.Run) error { return nil })
-		wantError(t, err, "did not expire by itself", "deadline")
-		if begun := c.tries(l, 100, 10*time.Second); begun < 95 {
-			t.Errorf("%d of 100 calls were begun", begun)
-		}
-	})
-}
-
-// A call of TryDo ends in its hold-off. Until its lease has expired the next one waits, and does not say that the dead holder holds it.
+// A call of TryDo ends in its hold-off. Until its lease has expired the next one waits, and does not say that the dead holder
+// holds it.
 func TestTryDoAfterCallThatHeldOff(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		defer c.holderDies("x").Wait()
-		if err := c.store.Break(t.Context(), "soloist/0-lock-x", 0); err != nil {
-			t.Fatal(err)
-		}
-		l := c.replica("b").Lock("x")
-		l.Lease = D
-		try := func(d time.Duration) error {
-			return l.TryDo(c.within(d), func(context.Context, *soloist.Run) error { return nil })
-		}
-		wantError(t, try(5*time.Second), "did not expire by itself")
-		if err := try(time.Second); errors.Is(err, store.ErrHeld) || !strings.Contains(err.Error(), "has yet to expire") {
+		c.deadHolder()
+		c.breakGuard()
+		l := c.replica("b").guard()
+		wantError(t, l.TryDo(c.within(5*time.Second), taking(0)), "did not expire by itself")
+		err := l.TryDo(c.within(time.Second), taking(0))
+		if wantError(t, err, "has yet to expire"); errors.Is(err, store.ErrHeld) {
 			t.Errorf("under the lease of the first call: %v", err)
 		}
 		begin := time.Now()
-		if err := try(time.Minute); err != nil || time.Since(begin) > D+D/6 {
+		if err := l.TryDo(c.within(time.Minute), taking(0)); err != nil || time.Since(begin) > D+D/6 {
 			t.Errorf("after %s: %v", time.Since(begin), err)
-		}
-	})
-}
-
-// The context of a caller ends between its acquisition and its claim, under the record of a dead holder.
-func TestLockIsNotReleasedUnderDeadHolder(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		defer c.holderDies("x").Wait()
-		time.Sleep(time.Minute)
-		ctx, cancel := context.WithCancel(c.t.Context())
-		s := &faultyStore{Store: c.store}
-		s.meets(nil, func(op, _ string) error {
-			if op == "acquire" {
-				cancel()
-			}
-			return nil
-		})
-		l := &soloist.Lock{Name: "x", Store: s, Lease: D}
-		if err := l.Do(ctx, func(context.Context, *soloist.Run) error { return nil }); err == nil {
-			t.Error("a call whose context has ended has done its work")
-		}
-		s.meets(nil, nil)
-		if begun := c.tries(l, 100, 10*time.Second); begun < 95 {
-			t.Errorf("%d of 100 calls were begun", begun)
 		}
 	})
 }
@@ -283,104 +240,55 @@ func TestLockIsNotReleasedUnderDeadHolder(t *testing.T) {
 func TestSlotThatFailsIsPassedOver(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		s := &faultyStore{Store: c.store}
-		s.meets(of("0-lock-x", errors.New("500")), nil)
-		l := &soloist.Lock{Name: "x", Store: s, Lease: D, Slots: 2}
-		if begun := c.tries(l, 20, 5*time.Minute); begun != 20 {
-			t.Errorf("%d of 20 calls were begun", begun)
+		s.meets(of("0-lock-guard", errors.New("500")), nil)
+		c.wantBegun(&soloist.Lock{Name: "guard", Store: s, Lease: D, Slots: 2}, 5*time.Minute)
+	})
+}
+
+// A replica that may lease a slot and not write it does not take the slot again and again.
+func TestLockSlotThatCannotBeWritten(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a, b := c.replica("a").meets(failWrites(fs.ErrPermission)), c.replica("b")
+		c.held(b, b.guard(), time.Hour)
+		_ = a.pool(2).Do(c.within(5*time.Minute), func(context.Context, *soloist.Run) error { t.Error("it was called"); return nil })
+		if n := a.tap.counts()["acquire"]; n > int(5*time.Minute/(D/6))+1 {
+			t.Errorf("it acquired the free slot %d times in five minutes", n)
 		}
 	})
 }
 
-// The lease of a holder that is cut off is broken. It trusts its lease for a while, and nobody else begins
-// before that trust has ended.
-func TestBrokenLockIsHeldOff(t *testing.T) {
+// The store does not answer, and a call of the same process waits for it. So nothing is known to be held, and a call behind it
+// has no holder to name.
+func TestCallsBesideOneThatTries(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a, b := c.replica("a"), c.replica("b")
-		var holding sync.WaitGroup
-		var lost time.Time
-		holding.Go(func() {
-			l := a.Lock("x")
-			l.Lease = D
-			_ = l.Do(c.t.Context(), func(ctx context.Context, _ *soloist.Run) error {
-				<-ctx.Done()
-				lost = time.Now()
-				return nil
-			})
-		})
+		a := c.replica("a").meets(fail(errNetwork))
+		l, first := a.guard(), make(chan error)
+		go func() { first <- l.Do(c.t.Context(), c.watch("a", nil)) }()
 		time.Sleep(time.Minute)
-		a.kill()
-		if err := c.store.Break(c.t.Context(), "soloist/0-lock-x", 0); err != nil {
-			t.Fatal(err)
-		}
-		l := b.Lock("x")
-		l.Lease = D
-		var begun time.Time
-		if err := l.Do(c.t.Context(), func(context.Context, *soloist.Run) error { begun = time.Now(); return nil }); err != nil {
-			t.Error(err)
-		}
-		holding.Wait()
-		if begun.Before(lost) {
-			t.Errorf("begun %s before the trust of the last holder ended", lost.Sub(begun))
-		}
-	})
-}
-
-// The store does not answer, and a call of the same process waits for it. So nothing is known to be held.
-func TestTryDoBesideCallThatTries(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		l, s := c.north("a", 1)
-		begun := make(chan string, 3)
-		work := func(name string) func(context.Context, *soloist.Run) error {
-			return func(context.Context, *soloist.Run) error { begun <- name; return nil }
-		}
-		s.meet(func(string, func() error) error { return errNetwork })
-		first := make(chan error)
-		go func() { first <- l.Do(c.t.Context(), work("first")) }()
-		time.Sleep(time.Minute)
-		for name, do := range map[string]func(*soloist.Lock, context.Context, func(context.Context, *soloist.Run) error) error{
-			"Do": (*soloist.Lock).Do, "TryDo": (*soloist.Lock).TryDo} {
-			err := do(l, c.within(time.Minute), work(name))
-			if errors.Is(err, store.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%s: got %v, want the end of the context and not that it is held", name, err)
+		for name, want := range map[string]string{"Do": "another call of this process still tries", "TryDo": errNetwork.Error()} {
+			err := doers[name](l, c.within(time.Minute), c.watch("a", nil))
+			wantError(t, err, want, context.DeadlineExceeded.Error())
+			if errors.Is(err, store.ErrHeld) {
+				t.Errorf("%s: got %v", name, err)
 			}
 		}
-		again := make(chan error)
-		go func() { again <- l.TryDo(c.t.Context(), work("second")) }()
-		time.Sleep(time.Minute)
-		s.meet(nil)
-		if err := <-first; err != nil {
-			t.Error("first:", err)
-		}
-		if err := <-again; err != nil && !errors.Is(err, store.ErrHeld) {
-			t.Error("second:", err)
-		}
-	})
-}
-
-// A caller that waits behind another one of its process has no holder to name, if there is none.
-func TestDoBehindCallThatTries(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		l, s := c.north("a", 1)
-		s.meet(func(string, func() error) error { return errNetwork })
-		go l.Do(c.within(time.Hour), func(context.Context, *soloist.Run) error { return nil })
-		time.Sleep(time.Minute)
-		err := l.Do(c.within(time.Minute), func(context.Context, *soloist.Run) error { return nil })
-		wantError(t, err, "another call of this process still tries", "deadline")
-		time.Sleep(time.Hour)
+		a.meets(nil)
+		c.ok(<-first)
+		a.wantLines(1, "store", "lock=guard", errNetwork.Error())
+		c.wantRuns(1)
 	})
 }
 
 // The first holder of a lock has its lease while it waits for the token of its claim.
 func TestTryDoUnderLeaseWithoutClaim(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		first, _ := c.north("a", 1)
-		go first.Do(c.t.Context(), func(context.Context, *soloist.Run) error { return nil })
+		a, b := c.replica("a"), c.replica("b")
+		c.meanwhile(func() { c.ok(a.guard().Do(c.t.Context(), taking(0))) })
 		time.Sleep(time.Millisecond)
-		for _, replica := range []string{"a", "b"} {
-			l, _ := c.north(replica, 1)
-			err := l.TryDo(c.t.Context(), func(context.Context, *soloist.Run) error { return nil })
+		for _, r := range []*replica{a, b} {
+			err := r.guard().TryDo(c.t.Context(), taking(0))
 			if !errors.Is(err, store.ErrHeld) || !strings.Contains(err.Error(), "leased, not claimed yet") {
-				t.Errorf("%s: got %v", replica, err)
+				t.Errorf("%s: got %v", r.Replica, err)
 			}
 		}
 		time.Sleep(time.Minute)
@@ -408,44 +316,28 @@ func TestLockUnderForeignLease(t *testing.T) {
 // Between the look of TryDo and its acquisition another replica has the lock for a moment: it is free again.
 func TestTryDoAfterBriefHolder(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		nothing := func(context.Context, *soloist.Run) error { return nil }
-		brief := func() {
-			b, _ := c.north("b", 1)
-			if err := b.Do(c.t.Context(), nothing); err != nil {
-				t.Error(err)
-			}
-		}
+		brief := func() { c.ok(c.replica("b").guard().Do(c.t.Context(), taking(0))) }
 		brief()
-		l, s := c.north("a", 1)
-		s.meet(before("acquire", sync.OnceFunc(brief)))
+		a := c.replica("a").meets(before("acquire", sync.OnceFunc(brief)))
 		begin := time.Now()
-		if err := l.TryDo(c.t.Context(), nothing); err != nil || time.Since(begin) > 100*time.Millisecond {
+		if err := a.guard().TryDo(c.t.Context(), taking(0)); err != nil || time.Since(begin) > 100*time.Millisecond {
 			t.Errorf("got %v after %s, want the lock", err, time.Since(begin))
 		}
 	})
 }
 
-// Who acquires the lock of a holder that has died has claimed nothing by then: TryDo does not name the dead one.
+// A replica that acquires the lock of a holder that has died has claimed nothing by then: TryDo does not name the dead one.
 func TestTryDoNamesNoDeadHolder(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		dead, lost := c.north("dead", 1)
-		go dead.Do(c.within(time.Hour), func(ctx context.Context, _ *soloist.Run) error {
-			lost.meet(fail(errNetwork))
-			return pause(ctx, time.Hour)
-		})
+		c.deadHolder()
 		time.Sleep(2 * D)
-		l, s := c.north("a", 1)
-		s.meet(before("acquire", func() {
-			e, err := c.store.Read(c.t.Context(), northern)
+		a := c.replica("a").meets(before("acquire", func() {
+			e, err := c.store.Read(c.t.Context(), guardEntry)
 			if err == nil {
-				_, err = c.store.Lease(northern, "00000000-0000-4000-8000-000000000000").Acquire(c.t.Context(), D, e.ETag)
+				_, err = c.store.Lease(guardEntry, "00000000-0000-4000-8000-000000000000").Acquire(c.t.Context(), D, e.ETag)
 			}
-			if err != nil {
-				t.Error(err)
-			}
+			c.ok(err)
 		}))
-		err := l.TryDo(c.t.Context(), func(context.Context, *soloist.Run) error { return nil })
-		wantError(t, err, store.ErrHeld.Error(), "leased, not claimed yet")
-		time.Sleep(2 * time.Hour)
+		wantError(t, a.guard().TryDo(c.t.Context(), taking(0)), store.ErrHeld.Error(), "leased, not claimed yet")
 	})
 }

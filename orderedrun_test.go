@@ -254,6 +254,7 @@ func TestServedOrderIsNotRunByHand(t *testing.T) {
 		c.wantOnce("one")
 	})
 }
+
 // A manual call runs no order before its turn once the record names too many of these.
 func TestOrderIsNotServedBeforeManyOthers(t *testing.T) {
 	inCluster(t, func(c *cluster) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -518,21 +519,21 @@ func TestOverrunReadsNothing(t *testing.T) {
 // progress note that gets no answer.
 func TestEndIsWhenTheFunctionReturned(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		s := &muteStore{Memory: c.store}
+		var mute atomic.Bool
 		var returned time.Time
 		job := work("@every 1h", 0)
 		job.Do = func(_ context.Context, run *soloist.Run) error {
 			for i := range 61 {
 				_ = run.Heartbeat(fmt.Sprint("step ", i))
-				s.mute.Store(i >= 58)
+				mute.Store(i >= 58)
 				time.Sleep(time.Second)
 			}
-			time.AfterFunc(time.Second, func() { s.mute.Store(false) })
+			time.AfterFunc(time.Second, func() { mute.Store(false) })
 			returned = time.Now()
 			return nil
 		}
 		r := c.replica("a", job)
-		r.Store = s
+		r.tap.before = hanging("write", &mute)
 		c.launch(r)
 		time.Sleep(time.Hour + 5*time.Minute)
 		f := c.record("work").History[0]

@@ -103,6 +103,14 @@ func wantError(t *testing.T, err error, parts ...string) {
 	}
 }
 
+// ok checks that there is no error.
+func (c *cluster) ok(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Error(err)
+	}
+}
+
 // once checks that each tick ran once, and returns how many ran.
 func once(t *testing.T, runs []ran) int {
 	t.Helper()
@@ -136,6 +144,16 @@ func (c *cluster) succession(n int) []ran {
 		}
 	}
 	return runs
+}
+
+// successor checks that there are two runs, one after the other, and how long after since the second one began.
+func (c *cluster) successor(since time.Time, least, most time.Duration) (first, next ran) {
+	c.t.Helper()
+	runs := c.succession(2)
+	if took := runs[1].start.Sub(since); took < least || took > most {
+		c.t.Errorf("%s follows after %s, want %s to %s", runs[1].replica, took, least, most)
+	}
+	return runs[0], runs[1]
 }
 
 // disjoint checks that no two terms overlap and that tokens grow.

@@ -1,7 +1,9 @@
 package lease
 
 import (
+	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist/store"
@@ -48,4 +50,30 @@ func TestFirstSendingCounts(t *testing.T) {
 	if m := l.moved(store.Revision{ETag: "2"}, "two"); m.sent != 3*time.Second {
 		t.Errorf("sent at %s, want 3s", m.sent)
 	}
+}
+
+// A beat whose answer is lost counts from its sending, though the read that finds it comes later.
+func TestABeatThatIsReadBackCountsFromItsSending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const beat = 3 * time.Second
+		s, begin := &sheet{}, time.Now()
+		h := s.session()
+		h.client.Clock.Elapsed = func() time.Duration { return time.Since(begin) }
+		h.trust.until = h.Length
+		s.meet = func(apply func() error) error {
+			s.meet = nil
+			err := apply()
+			time.Sleep(time.Second)
+			return errors.Join(err, errNetwork)
+		}
+		if err := h.WriteUntilKnown(t.Context(), func(r *store.Record) {
+			r.Token, r.Run.Status = 7, store.Running
+			r.Beat = store.Beat{Token: 7, Length: store.Seconds(beat)}
+		}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := h.Until(), trusted(beat); got != want || time.Since(begin) != time.Second {
+			t.Errorf("trusted until %s, want %s", got, want)
+		}
+	})
 }

@@ -120,6 +120,18 @@ func TestALateWriteIsKnown(t *testing.T) {
 	})
 }
 
+// A write without an answer has come to nothing if a read shows that another replica has written.
+func TestAnotherWriteAnswersAnUnclearOne(t *testing.T) {
+	s := &sheet{}
+	s.meet = func(func() error) error {
+		s.record, s.etag = []byte("{}"), s.etag+1
+		return errNetwork
+	}
+	if err := s.session().WriteConfirmed(t.Context(), func(*store.Record) {}); !errors.Is(err, store.ErrChanged) || !errors.Is(err, errNetwork) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // A write that is sent again may be refused since its first sending was applied just before: nothing is lost by that.
 func TestARefusalByTheFirstSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -16,6 +16,8 @@ func TestHoldOff(t *testing.T) {
 	const lease = 15 * time.Second
 	stalled := running()
 	stalled.Run.Status = store.Stalled
+	beats := running()
+	beats.Beat = store.Beat{Token: beats.Token, Length: store.Seconds(3 * time.Second)}
 	returned := stalled
 	returned.Run.Finished = clockTime("00:00:12")
 	for name, tt := range map[string]struct {
@@ -36,6 +38,9 @@ func TestHoldOff(t *testing.T) {
 		"after a stalled run has returned":   {record: returned, state: store.Broken},
 		"after a longer lease":               {record: running(), state: store.Broken, also: func(o *Observation) { o.LastLease = 30 * time.Second }, want: 30 * time.Second},
 		"after a deletion":                   {record: ended(), state: store.Available, also: func(o *Observation) { o.RecreatedAt, o.LastLease = ago(5*time.Second), 30*time.Second }, want: 25 * time.Second},
+		"after a break under beats":          {record: beats, state: store.Broken, want: silentAfter(3 * time.Second)},
+		"some time after the last beat":      {record: beats, state: store.Broken, seen: 2 * time.Second, want: silentAfter(3*time.Second) - 2*time.Second},
+		"after an expiry under beats":        {record: beats, state: store.Expired},
 		"after a deletion and an expiry":     {record: running(), state: store.Expired, also: func(o *Observation) { o.RecreatedAt = ago(5 * time.Second) }, want: 10 * time.Second},
 	} {
 		o := Observation{At: ago(tt.seen)}
@@ -46,7 +51,7 @@ func TestHoldOff(t *testing.T) {
 			tt.also(&o)
 		}
 		p := Policy{Lease: lease}
-		if got := p.HoldOff(View{Record: &tt.record, State: tt.state}, &o); got != tt.want {
+		if got := p.HoldOff(View{Record: &tt.record, State: tt.state, ETag: "1"}, &o); got != tt.want {
 			t.Errorf("%s: got %s, want %s", name, got, tt.want)
 		}
 	}
