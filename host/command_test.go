@@ -65,30 +65,29 @@ func TestTickAndStatus(t *testing.T) {
 	})
 }
 
-func TestStatusOfRunningJob(t *testing.T) {
+// A job runs, another is paused by the settings, a third follows the first, and two have ticks at other times.
+func TestStatusOfJobs(t *testing.T) {
 	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=replica-a", "SOLOIST_JOB_BEAT_PAUSED=true"}, func(t *testing.T) {
-		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{
-			lastingJob("long", "@every 1m", 150*time.Second),
-			soloist.Job{Name: "beat", Schedule: "@every 1m", Do: do},
-		}}
+		p := host.Program{Store: &local.Memory{}, Work: append(chain(), soloist.Job{Name: "beat", Schedule: "@every 1m", Do: do},
+			soloist.Job{Name: "past", Schedule: "0 9 * * *", Do: do, Until: time.Date(1999, 1, 5, 0, 0, 0, 0, time.UTC)},
+			soloist.Job{Name: "future", Schedule: "0 9 * * *", Do: do, From: time.Date(2150, 5, 1, 0, 0, 0, 0, time.UTC)})}
 		run(t.Context(), p, "tick")
-		time.Sleep(time.Minute)
+		time.Sleep(10 * time.Minute)
 		done := make(chan result)
 		go func() { done <- run(t.Context(), p, "tick") }()
 		time.Sleep(90 * time.Second)
-
 		wantRun(t, p, "status", 0, `
-			app demo on *local.Memory, 2000-01-01 00:02:30Z
+			app demo on *local.Memory, 2000-01-01 00:11:30Z
 
-			NAME  SCHEDULE                                         STATE                             LAST                                              NEXT                      COUNTS
-			long  every minute, counted from 1970-01-01 00:00 UTC  running on replica-a since 1m27s  -                                                 2000-01-01 00:02:00Z due  -
-			beat  every minute, counted from 1970-01-01 00:00 UTC  paused                            2000-01-01 00:01:00Z skipped (paused), 1m30s ago  2000-01-01 00:02:00Z due  1 skipped
+			NAME    SCHEDULE                                             STATE                              LAST                                                 NEXT                                   COUNTS
+			import  every 10 minutes, counted from 1970-01-01 00:00 UTC  running on replica-a since 1m27s   -                                                    2000-01-01 00:20:00Z in 8m30s          -
+			report  after import                                         idle                               -                                                    2000-01-01 00:10:00Z waits for import  -
+			beat    every minute, counted from 1970-01-01 00:00 UTC      paused                             2000-01-01 00:10:00Z 10 skipped (paused), 1m30s ago  2000-01-01 00:11:00Z due               10 skipped
+			past    at 09:00 every day, UTC, until 1999-01-05T00:00:00Z  over since 1999-01-04 09:00:00Z    -                                                    -                                      -
+			future  at 09:00 every day, UTC, from 2150-05-01T00:00:00Z   idle, begins 2150-05-01 09:00:00Z  -                                                    2150-05-01 09:00:00Z in 54907d         -
 		`)
-		got := run(t.Context(), p, "tick")
-		if want := "runs on replica-a"; got.code != 0 || !strings.Contains(got.out, want) {
-			t.Errorf("tick beside: got %+v, want %q", got, want)
-		}
-		if got := <-done; got.code != 0 || !strings.Contains(got.out, "2000-01-01 00:01:00Z  succeeded in 2m30s") {
+		wantLines(t, p, "tick", 0, "runs on replica-a", "report  -     waits for import")
+		if got := <-done; got.code != 0 || strings.Count(got.out, "succeeded") != 2 || !strings.Contains(got.out, "2000-01-01 00:10:00Z  succeeded in 2m") {
 			t.Errorf("tick: got %+v", got)
 		}
 	})

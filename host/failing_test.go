@@ -1,7 +1,6 @@
 package host_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,7 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -21,108 +19,32 @@ import (
 	"github.com/soloist-go/soloist/host/local"
 )
 
-// A member is a replica that serves in virtual time, with a browser that has its page open.
+// A member is a replica that serves in virtual time.
 type member struct {
-	t      *testing.T
-	ln     piped
-	cancel func()
-	code   <-chan int
-
-	mu   sync.Mutex
-	last string // of the stream
-	ends sync.WaitGroup
+	piped
+	stop func()
+	code <-chan int
 }
 
-func join(t *testing.T, name string, p host.Program) *member {
+func join(t *testing.T, name string, p host.Program) (m member) {
 	t.Helper()
 	t.Setenv("CONTAINER_APP_REPLICA_NAME", name)
-	m := &member{t: t, ln: newPiped()}
-	p.Stdout = io.Discard
-	m.cancel, m.code = serveOn(t, p, m.ln)
+	m.piped, p.Stdout = newPiped(), io.Discard
+	m.stop, m.code = serveOn(t, p, m.piped)
 	time.Sleep(time.Second) // it has read its environment
-	m.ends.Go(m.follow)
 	return m
 }
 
-// follow reads the stream, as an open page does.
-func (m *member) follow() {
-	answer, err := m.ln.web().Get("http://localhost/api/v1/stream")
-	if err != nil {
-		m.t.Error(err)
-		return
-	}
-	defer answer.Body.Close()
-	lines := bufio.NewScanner(answer.Body)
-	lines.Buffer(nil, 1<<20)
-	news := false
-	for lines.Scan() {
-		switch data, ok := strings.CutPrefix(lines.Text(), "data: "); {
-		case ok && news:
-			m.mu.Lock()
-			m.last = data
-			m.mu.Unlock()
-		case !ok && lines.Text() != "":
-			news = lines.Text() == "event: news"
-		}
-	}
+// wants checks API and metrics of one replica. trouble is how many jobs are red.
+func (m member) wants(t *testing.T, state string, failures, trouble int) {
+	t.Helper()
+	wantAnswer(t, "list", m.get(t, "/api/v1/jobs"), 200, fmt.Sprintf(`"trouble":%d`, trouble), `"state":"`+state+`"`)
+	wantAnswer(t, "red jobs", m.get(t, "/api/v1/jobs?trouble=true"), 200, fmt.Sprintf(`"matched":%d`, trouble))
+	wantAnswer(t, "metrics", m.get(t, "/metrics"), 200, fmt.Sprintf("\nsoloist_job_failures{job_name=\"report\"} %d\n", failures))
 }
 
-func (m *member) get(path string) string {
-	m.t.Helper()
-	got := m.ln.get(m.t, path)
-	wantAnswer(m.t, path, got, http.StatusOK)
-	return got.Body.String()
-}
-
-func (m *member) leave() {
-	m.t.Helper()
-	m.cancel()
-	wantCode(m.t, <-m.code, 0)
-	m.ends.Wait()
-}
-
-// A colour is what an operator sees of the job.
-type colour struct {
-	state    string
-	failures int
-	trouble  int // how many jobs are in trouble: the title of the page, and red
-}
-
-var (
-	red   = colour{"failing", 43, 1}
-	green = colour{"idle", 0, 0}
-)
-
-// wants checks API, page and metrics of one replica.
-func (m *member) wants(want colour) {
-	m.t.Helper()
-	m.mu.Lock()
-	page := m.last
-	m.mu.Unlock()
-	for what, body := range map[string]string{"list": m.get("/api/v1/jobs"), "stream": page} {
-		var got struct {
-			App  struct{ Trouble int }
-			Jobs []struct {
-				State    string
-				Failures int
-				Trouble  bool
-			}
-		}
-		if err := json.Unmarshal([]byte(body), &got); err != nil || len(got.Jobs) != 1 {
-			m.t.Fatalf("%s: %v in %s", what, err, body)
-		}
-		if j := got.Jobs[0]; got.App.Trouble != want.trouble || (colour{j.State, j.Failures, want.trouble}) != want || j.Trouble != (want.trouble > 0) {
-			m.t.Errorf("%s: got %+v, want %+v", what, got, want)
-		}
-	}
-	line := fmt.Sprintf(`soloist_job_failures{job_name="report"} %d`, want.failures)
-	if all := strings.Split(m.get("/metrics"), "\n"); !slices.Contains(all, line) {
-		m.t.Errorf("the metrics have no %s", line)
-	}
-}
-
-// A job that fails 43 times in a row is red everywhere, whichever replica is asked, and
-// one alert is sent. After a success all is green again, and one message says so.
+// A job that fails 43 times in a row is red everywhere, whichever replica is asked, and one alert is sent. After a success all
+// is green again, and one message says so.
 func TestFailingJobIsRedEverywhere(t *testing.T) {
 	bubble(t, []string{"SOLOIST_ADMIN_TOKEN=" + adminToken}, func(t *testing.T) {
 		var got noted
@@ -145,7 +67,7 @@ func TestFailingJobIsRedEverywhere(t *testing.T) {
 			}
 			return nil
 		}}}}
-		var all []*member
+		var all []member
 		for _, name := range []string{"replica-a", "replica-b", "replica-c"} {
 			all = append(all, join(t, name, p))
 		}
@@ -154,7 +76,7 @@ func TestFailingJobIsRedEverywhere(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		for _, m := range all {
-			m.wants(red)
+			m.wants(t, "failing", 43, 1)
 		}
 		wantEqual(t, "the alerts", got.all(), []string{"failures alert"})
 		wantLines(t, p, "status", 0, "  failing x43  ", "failed")
@@ -166,14 +88,15 @@ func TestFailingJobIsRedEverywhere(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		for _, m := range all {
-			m.wants(green)
+			m.wants(t, "idle", 0, 0)
 		}
 		wantEqual(t, "the alerts", got.all(), []string{"failures alert", "failures recovered"})
 		wantLines(t, p, "status", 0, "  idle  ", "succeeded")
 		time.Sleep(time.Hour)
 		for _, m := range all {
-			m.wants(green)
-			m.leave()
+			m.wants(t, "idle", 0, 0)
+			m.stop()
+			wantCode(t, <-m.code, 0)
 		}
 		wantEqual(t, "the alerts", got.all(), []string{"failures alert", "failures recovered"})
 	})
@@ -212,20 +135,6 @@ func (d *diverted) RoundTrip(r *http.Request) (*http.Response, error) {
 		to = d.others
 	}
 	return to.RoundTrip(r)
-}
-
-// Without a receiver nothing is written.
-func TestNoAlertsNoDocument(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		backend := newGated(&local.Memory{}, func(op, name string) error {
-			if strings.Contains(name, "alerts") {
-				t.Errorf("%s of %s", op, name)
-			}
-			return nil
-		})
-		defer beginServing(t, host.Program{Store: backend, Work: []soloist.Work{soloist.Job{Name: "sad", Schedule: "@every 1m", Do: fail}}})()
-		time.Sleep(10 * time.Minute)
-	})
 }
 
 // receive answers the requests to a host name of a test's own.

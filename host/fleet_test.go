@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -231,20 +230,4 @@ func TestLoneSingletonEndsAtOnce(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A pause by the settings of the replicas shows before the first tick that it skips.
-func TestPauseComesFromReplicas(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := host.Program{Work: here(), Store: &local.Memory{}}
-		stop := beginServing(t, p, "SOLOIST_JOB_BEAT_PAUSED=true", "SOLOIST_JOB_CACHE_PAUSED=true", replicaName+"a")
-		defer stop()
-		time.Sleep(3 * time.Second)
-		environment(t)
-		_, got := fleetOf(t, run(t.Context(), p, "status", "--json").out)
-		want := []string{"cache paused: paused by settings: false in this environment; true on a", "beat paused: paused by settings: false in this environment; true on a"}
-		if !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	})
 }

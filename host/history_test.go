@@ -97,11 +97,12 @@ func led(t *testing.T, backend store.Store, d time.Duration) []soloist.Work {
 	return []soloist.Work{leader}
 }
 
-// A singleton has terms and no ticks. The first one waits for its token.
+// A singleton has terms and no ticks. The first one waits for its token. A replica that stops is no failure of it.
 func TestHistoryOfSingleton(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
-		backend := &local.Memory{}
-		wantRun(t, host.Program{Work: led(t, backend, 90*time.Second), Store: backend}, "history", 0, `
+		p := host.Program{Store: &local.Memory{}}
+		p.Work = led(t, p.Store, 90*time.Second)
+		wantRun(t, p, "history", 0, `
 			app demo on *local.Memory, 2000-01-01 00:01:30Z
 
 			JOB     TICK  FATE       ATTEMPT  REPLICA    START                 TOOK       TOKEN            REASON
@@ -110,6 +111,9 @@ func TestHistoryOfSingleton(t *testing.T) {
 			JOB     STATE  COUNTS
 			leader  idle   1 abandoned
 		`)
+		got := open(t, p).get("/api/v1/jobs")
+		wantAnswer(t, "list", got, 200, "abandoned", `"trouble":0`)
+		wantNone(t, "list", got.Body.String(), `"trouble":true`)
 	})
 }
 

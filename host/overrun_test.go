@@ -2,10 +2,8 @@ package host_test
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,98 +14,17 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// stray ignores the end of its context, and writes down that it runs. It ends
-// if nobody does that: a test that is killed leaves nothing behind.
-func stray(_ context.Context, run *soloist.Run) error {
-	run.Log.Info("astray") // the log says "run started" before Do is called
-	f, err := os.OpenFile(os.Getenv("TEST_BEATS"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	for begin := time.Now(); time.Since(begin) < time.Minute; <-time.After(2 * time.Millisecond) {
-		if _, err := fmt.Fprintln(f, os.Getpid()); err != nil {
-			return err
-		}
-	}
-	os.Exit(1)
-	return nil
-}
-
-const oneLease = time.Second
-
-// strays starts two replicas of a job that ignores the end of its context, and
-// returns the one that runs it first.
-func strays(t *testing.T) (first, other process, dir, beats string) {
-	t.Helper()
-	dir = t.TempDir()
-	beats = filepath.Join(t.TempDir(), "beats")
-	env := []string{"SOLOIST_APP=demo", "SOLOIST_LEASE=" + oneLease.String(), "SOLOIST_STORAGE=dir:" + dir, "SOLOIST_ADDR=127.0.0.1:0", "TEST_BEATS=" + beats}
-	a, b := start(t, "stray", env...), start(t, "stray", env...)
-	late := time.After(30 * time.Second)
-	for {
-		select {
-		case m := <-a.log:
-			if m.Msg == "astray" {
-				return a, b, dir, beats
-			}
-		case m := <-b.log:
-			if m.Msg == "astray" {
-				return b, a, dir, beats
-			}
-		case <-late:
-			t.Fatal("no run in 30 s")
-		}
-	}
-}
-
-// wantExit checks the exit code of a process, and its last words if there was
-// time for them: a busy machine may have none.
-func wantExit(t *testing.T, p process, code int) {
-	t.Helper()
-	kill := time.AfterFunc(20*time.Second, func() { p.Process.Kill() })
-	defer kill.Stop()
-	for m := range p.log {
-		if strings.HasPrefix(m.Msg, "the process exits") && (m.Level != "ERROR" || m.Job != "stray" || m.Code != code ||
-			!strings.Contains(m.Cause, store.ErrLost.Error()) || !strings.Contains(m.Goroutines, "host_test.stray")) {
-			t.Errorf("got the last words %+v", m)
-		}
-	}
-	wantCode(t, p.code(t), code)
-}
-
-// The lease is taken from a run that does not stop: its process is gone before
-// the next run begins.
+// The lease is taken from a run that does not stop: its process is gone when the lease may be another's.
 func TestProcessThatLosesLeaseExits(t *testing.T) {
 	t.Parallel()
-	first, other, dir, beats := strays(t)
-	must(t, (local.Dir{Path: dir}).Break(t.Context(), "demo/stray", 0))
-	wantExit(t, first, 3)
-	await(t, other.log, "run started")
-	next := fmt.Sprint(other.Process.Pid)
-	for deadline := time.Now().Add(10 * time.Second); ; {
-		b, err := os.ReadFile(beats)
-		must(t, err)
-		all := strings.Fields(string(b))
-		if all[len(all)-1] == next {
-			wantOneAfterTheOther(t, all)
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the other replica does not run")
-		}
+	dir := local.Dir{Path: t.TempDir()}
+	p := start(t, "deaf", "SOLOIST_APP=demo", "SOLOIST_LEASE=1s", "SOLOIST_STORAGE=dir:"+dir.Path, "SOLOIST_ADDR=127.0.0.1:0")
+	await(t, p.log, "run started")
+	must(t, dir.Break(t.Context(), "demo/deaf", 0))
+	if m := await(t, p.log, "the process exits"); m.Level != "ERROR" || m.Job != "deaf" || m.Code != 3 || !strings.Contains(m.Cause, store.ErrLost.Error()) {
+		t.Errorf("got the last words %+v", m)
 	}
-}
-
-// wantOneAfterTheOther checks that the runs did not overlap.
-func wantOneAfterTheOther(t *testing.T, beats []string) {
-	t.Helper()
-	changes := 0
-	for i := 1; i < len(beats); i++ {
-		if beats[i] != beats[i-1] {
-			changes++
-		}
-	}
-	wantEqual(t, "how often the processes took turns", changes, 1)
+	wantCode(t, p.code(t), 3)
 }
 
 // still is a job that is silent for too long and does not stop until released.

@@ -101,6 +101,7 @@ func TestStatusComparesReplicas(t *testing.T) {
 			"beat idle: schedules differ: CRON_TZ=UTC */5 * * * * in this environment; @every 1m0s on a",
 			"beat idle: settings differ: lease 20s in this environment; lease 30s on a",
 			"night-report idle: settings differ: lease 20s in this environment; lease 30s on a")
+		wantLines(t, p, "status", 0, "beat          (differs)  ")
 		_, got = status(p, "SOLOIST_JOB_BEAT_PAUSED=true")
 		want("a pause that is not in force", got, "beat idle: paused by settings: true in this environment; false on a")
 
@@ -124,16 +125,16 @@ func TestStatusComparesReplicas(t *testing.T) {
 	})
 }
 
-// With 0, nothing is written or shown.
-func TestPresenceCanBeTurnedOff(t *testing.T) {
+// Without a receiver of alerts, and with a presence of 0, no document of them is read or written.
+func TestDocumentsThatAreOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		backend := newGated(&local.Memory{}, func(op, name string) error {
-			if strings.HasSuffix(name, "/.replicas") {
+			if strings.HasSuffix(name, "/.replicas") || strings.Contains(name, "alerts") {
 				t.Errorf("%s of %s", op, name)
 			}
 			return nil
 		})
-		p := host.Program{Work: work(), Store: backend}
+		p := host.Program{Work: append(work(), soloist.Job{Name: "sad", Schedule: "@every 1m", Do: fail}), Store: backend}
 		stop := beginServing(t, p, "SOLOIST_PRESENCE=0")
 		time.Sleep(10 * time.Minute)
 		run(t.Context(), p, "status")

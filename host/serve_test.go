@@ -41,8 +41,6 @@ func TestMain(m *testing.M) {
 		host.Main(crowd()...)
 	case "deaf":
 		host.Main(soloist.Job{Name: "deaf", Schedule: "@every 1s", Do: func(context.Context, *soloist.Run) error { select {} }})
-	case "stray":
-		host.Main(soloist.Job{Name: "stray", Schedule: "@every 1s", Do: stray})
 	}
 }
 

@@ -233,17 +233,6 @@ func TestFailureUnderOverlapIsShown(t *testing.T) {
 	})
 }
 
-// A replica that stops is no news for a singleton.
-func TestStoppedSingletonIsNoFailure(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		store := &local.Memory{}
-		s := open(t, host.Program{Work: led(t, store, time.Minute), Store: store})
-		got := s.get("/api/v1/jobs")
-		wantAnswer(t, "list", got, 200, "abandoned", `"trouble":0`)
-		wantNone(t, "nothing bad", got.Body.String(), `"trouble":true`)
-	})
-}
-
 func TestBrokenRecord(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
 		backend := &local.Memory{}
@@ -256,13 +245,18 @@ func TestBrokenRecord(t *testing.T) {
 	})
 }
 
+// What runs on this replica is shown as such, also a job that each replica runs.
 func TestRunningHere(t *testing.T) {
 	bubble(t, []string{replicaName + "replica-a"}, func(t *testing.T) {
-		s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{lastingJob("long", "@every 1m", 5*time.Minute)}})
+		long, each := lastingJob("long", "@every 1m", 5*time.Minute), lastingJob("each", "@every 1m", 40*time.Second)
+		each.EveryReplica = true
+		s := open(t, host.Program{Store: &local.Memory{}, Work: append(here(), long, each)})
 		ended := s.underway(30 * time.Second)
-		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `"state":"running"`, `"here":true`, `"replica":"replica-a"`,
+		wantAnswer(t, "list", s.get("/api/v1/jobs?q=long"), 200, `"state":"running"`, `"here":true`, `"replica":"replica-a"`,
 			`"tick":"2000-01-01T00:01:00Z"`, `"attempt":1`, `"next":"2000-01-01T00:02:00Z"`)
-		wantAnswer(t, "healthz", s.get("/healthz"), 200, `"running":["long"]`)
+		wantAnswer(t, "each replica's", s.get("/api/v1/jobs?q=each"), 200, `"state":"running"`, `"here":true`)
+		wantAnswer(t, "the others", s.get("/api/v1/jobs"), 200, `"state":"each replica"`, `"state":"paused"`)
+		wantAnswer(t, "healthz", s.get("/healthz"), 200, `"long"`)
 		ended()
 	})
 }
@@ -294,22 +288,12 @@ func wantPlain(t *testing.T, what, text string) {
 	}
 }
 
-func TestCommandsEscapeTextsOfRecords(t *testing.T) {
+// A command escapes the texts of a record; in JSON they are as they were.
+func TestTextsOfRecordsAreEscaped(t *testing.T) {
 	environment(t)
 	p := host.Program{Work: work()[:1], Store: claimed(t, true, poisoned), Now: spring}
-	for _, args := range []string{"status", "history", "doctor", "unlock beat --yes"} {
-		got := run(t.Context(), p, strings.Fields(args)...)
-		wantPlain(t, args, got.out+got.err)
-		wantText(t, args, got.out, escaped)
-	}
-}
-
-func TestJSONEscapesTextsOfRecords(t *testing.T) {
-	environment(t)
-	p := host.Program{Work: work()[:1], Store: claimed(t, true, poisoned), Now: spring}
-	s := open(t, p)
 	for what, text := range map[string]string{"status": run(t.Context(), p, "status", "--json").out,
-		"history": run(t.Context(), p, "history", "--json").out, "/api/v1/jobs": s.get("/api/v1/jobs").Body.String()} {
+		"history": run(t.Context(), p, "history", "--json").out, "/api/v1/jobs": open(t, p).get("/api/v1/jobs").Body.String()} {
 		wantPlain(t, what, text)
 		var got struct {
 			Jobs []struct{ Progress store.Progress }
@@ -317,6 +301,11 @@ func TestJSONEscapesTextsOfRecords(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &got); err != nil || len(got.Jobs) != 1 || got.Jobs[0].Progress.Note != hostile {
 			t.Errorf("%s: got %+v, %v, want the text as it is", what, got, err)
 		}
+	}
+	for _, args := range []string{"status", "history", "doctor", "unlock beat --yes"} {
+		got := run(t.Context(), p, strings.Fields(args)...)
+		wantPlain(t, args, got.out+got.err)
+		wantText(t, args, got.out, escaped)
 	}
 }
 
@@ -350,9 +339,7 @@ func TestUnknownStatusInHistoryIsRefused(t *testing.T) {
 	backend := claimed(t, false, func(r *store.Record) {
 		r.History = []store.Outcome{{Tick: r.Run.Tick, Status: hostile, Token: 6}}
 	})
-	got := run(t.Context(), host.Program{Work: work()[:1], Store: backend, Now: spring}, "history")
-	wantPlain(t, "history", got.out)
-	if got.code != 1 || !strings.Contains(got.out, "unknown status") {
-		t.Errorf("got %+v, want a word on the status", got)
-	}
+	p := host.Program{Work: work()[:1], Store: backend, Now: spring}
+	wantLines(t, p, "history", 1, "unknown status")
+	wantPlain(t, "history", run(t.Context(), p, "history").out)
 }
