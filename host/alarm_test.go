@@ -197,17 +197,22 @@ func TestServeSetsAlarmWhenStopped(t *testing.T) {
 	})
 }
 
-// An order wakes the app up; if that fails, the order stands, and the command says so.
+// An order by a command or over HTTP puts a message: else nobody obeys it, or the platform ends the replica that has taken it
+// as one that has nothing to do. If that fails, the order stands, and the command says so.
 func TestOrderRings(t *testing.T) {
-	bubble(t, []string{"SOLOIST_ALARM=queue"}, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_STAY=0", "SOLOIST_ADMIN_TOKEN=" + adminToken}, func(t *testing.T) {
 		w := newWoken("@hourly")
-		run(t.Context(), w.Program, "tick")
-		for i, command := range []string{"run job-a --no-wait", "pause job-a", "resume job-a"} {
-			wantLines(t, w.Program, command, 0)
-			wantEqual(t, "visible messages after "+command, w.queue.Visible(time.Now()), i+1)
+		s := open(t, w.Program)
+		s.tick()
+		cookies := signedIn(t, s, adminToken)
+		for i, order := range []string{"run", "pause", "resume"} {
+			wantLines(t, w.Program, strings.TrimSuffix(order+" job-a --no-wait", map[bool]string{true: " --no-wait"}[order != "run"]), 0)
+			wantEqual(t, "visible messages after the command "+order, w.queue.Visible(time.Now()), 2*i+1)
+			wantAnswer(t, order, s.ask("POST", "/api/v1/jobs/job-a/"+order, "", cookies), 200)
+			wantEqual(t, "visible messages after a POST of "+order, w.queue.Visible(time.Now()), 2*i+2)
 		}
 		time.Sleep(10 * time.Second)
-		wantLines(t, w.Program, "tick", 0, "succeeded") // the run that was ordered
+		wantLines(t, w.Program, "tick", 0, "succeeded") // the runs that were ordered
 		w.wantPending(t, "00:59:00")
 		w.queue.Meet = noQueue
 		wantLines(t, w.Program, "run job-a --no-wait", 1,
@@ -223,21 +228,6 @@ func TestNoTickNoAlarm(t *testing.T) {
 		wantLines(t, w.Program, "tick", 0, "no tick is to come")
 		if all := w.queue.All(); len(all) != 0 {
 			t.Errorf("got %+v", all)
-		}
-	})
-}
-
-// An order over HTTP puts a message, as one by a command does: else the platform ends the replica that has taken it as one
-// that has nothing to do.
-func TestOrderOverHTTPPutsMessage(t *testing.T) {
-	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_STAY=0", "SOLOIST_ADMIN_TOKEN=" + adminToken}, func(t *testing.T) {
-		w := newWoken("@hourly")
-		s := open(t, w.Program)
-		s.tick()
-		cookies := signedIn(t, s, adminToken)
-		for i, order := range []string{"pause", "resume", "run"} {
-			wantAnswer(t, order, s.ask("POST", "/api/v1/jobs/job-a/"+order, "", cookies), 200)
-			wantEqual(t, "visible messages after "+order, w.queue.Visible(time.Now()), i+1)
 		}
 	})
 }

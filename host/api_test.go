@@ -147,24 +147,48 @@ func TestMetricsWithoutStore(t *testing.T) {
 	}
 }
 
-func TestReadToken(t *testing.T) {
+// Who may read, and who may change what. No answer has a token.
+func TestTokens(t *testing.T) {
 	const token = "open:sesame-to-1700"
+	p := host.Program{Work: obedient(), Store: &local.Memory{}}
 	environment(t, "SOLOIST_READ_TOKEN="+token, "SOLOIST_ADMIN_TOKEN="+adminToken)
+	want := func(s site, method, path, header string, code int) {
+		t.Helper()
+		got := s.send(method, path, header)
+		wantAnswer(t, path+" "+header, got, code)
+		if asks := got.Header().Values("WWW-Authenticate"); code == 401 && !slices.Equal(asks, []string{"Bearer"}) {
+			t.Errorf("%s: got %q: a browser would ask for a password", header, asks)
+		}
+		wantNone(t, header, got.Body.String(), token, adminToken)
+	}
+	wrong := []string{"", "Bearer", "Bearer ", "Bearer wrong", "Bearer " + token + "x", token, basic(token, ""), "Basic " + token, basic("me", token)}
 	for _, path := range []string{"/api/v1/jobs", "/api/v1/jobs/beat", "/api/v1/app", "/api/v1/openapi.json", "/metrics"} {
-		s := open(t, host.Program{Work: work(), Store: &local.Memory{}}) // a new one: 20 wrong tokens are its limit
-		for header, code := range map[string]int{"": 401, "Bearer": 401, "Bearer ": 401, "Bearer wrong": 401, "Bearer " + token + "x": 401, token: 401,
-			basic(token, ""): 401, "Basic " + token: 401, basic("me", token): 401,
-			"Bearer " + adminToken: 200, "Bearer " + token: 200, "bearer " + token: 200} {
-			got := s.get(path, header)
-			wantAnswer(t, path+" "+header, got, code)
-			if asks := got.Header().Values("WWW-Authenticate"); code == 401 && !slices.Equal(asks, []string{"Bearer"}) {
-				t.Errorf("%s: got %q: a browser would ask for a password", header, asks)
-			}
-			wantNone(t, header, got.Body.String(), token)
+		s := open(t, p) // a new one: 20 wrong tokens are its limit
+		for _, header := range wrong {
+			want(s, "GET", path, header, 401)
+		}
+		for _, header := range []string{"Bearer " + adminToken, "Bearer " + token, "bearer " + token} {
+			wantAnswer(t, path+" "+header, s.get(path, header), 200)
 		}
 		wantAnswer(t, "healthz", s.get("/healthz"), 200)
 		wantAnswer(t, "readyz", s.get("/readyz"), 200)
 	}
+	const long, none, right = "/api/v1/jobs/long/step-down", "/api/v1/jobs/none/step-down", "Bearer " + adminToken
+	s := open(t, p)
+	for _, header := range []string{"", "Bearer wrong", right + "x", "Bearer " + token, basic("anybody", adminToken)} {
+		want(s, "POST", long, header, 401)
+	}
+	want(s, "POST", none, "", 401)
+	want(s, "POST", none, right, 404)
+	want(s, "POST", long, right, 404) // it has no record yet
+	want(s, "POST", "/api/v1/jobs/cache/step-down", right, 409)
+	want(s, "GET", long, right, 405)
+	want(s, "PUT", long, right, 405)
+	s.wait()
+	environment(t, "SOLOIST_READ_TOKEN="+token)
+	s = open(t, p) // without a token for changes
+	want(s, "POST", long, right, 403)
+	want(s, "POST", long, "", 403)
 }
 
 // Probes have no token. What errors say is for those who have it.

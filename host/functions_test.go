@@ -70,24 +70,6 @@ func TestTickFunction(t *testing.T) {
 	})
 }
 
-// A page that has made a name of its own lead to this machine is no host: the
-// browser takes that for its own site.
-func TestFunctionsAskForThisMachine(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
-	s := open(t, host.Program{Store: &local.Memory{}, Work: work()})
-	for name, want := range map[string]int{"127.0.0.1:7071": 200, "localhost:7071": 200, "localhost": 200, "[::1]:7071": 200,
-		"evil.example:7071": 403, "evil.example": 403, "127.0.0.1.evil.example:7071": 403, "10.0.0.1:7071": 403} {
-		r := httptest.NewRequest(http.MethodPost, "/tick", strings.NewReader("{}"))
-		r.Host = name
-		r.Header.Set("Origin", "http://"+name)
-		r.Header.Set("Sec-Fetch-Site", "same-origin")
-		w := httptest.NewRecorder()
-		if s.ServeHTTP(w, r); w.Code != want {
-			t.Errorf("%s: got code %d, want %d", name, w.Code, want)
-		}
-	}
-}
-
 func readJSON(t *testing.T, path string, v any) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -404,4 +386,15 @@ func (s *sent) send(function, id string, chunked bool, payload []byte) (int, str
 		s.t.Errorf("%d runs began", len(s.runs)-runs)
 	}
 	return w.Code, w.Body.String()
+}
+
+// invoked makes an invocation in the background, and returns the code that it comes to.
+func (s site) invoked(t *testing.T, name, payload string, lines ...string) <-chan int {
+	code := make(chan int, 1)
+	go func() {
+		got, logs := s.invoke(t, name, payload)
+		wantText(t, name, strings.Join(logs, ""), lines...)
+		code <- got
+	}()
+	return code
 }

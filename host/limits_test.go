@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,13 +19,14 @@ import (
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/proctest"
+	"github.com/soloist-go/soloist/store"
 )
 
 // connected is a client of a server with its limits, in virtual time. run runs
 // what is due, as it did a minute ago.
-func connected(t *testing.T, work []soloist.Work) (c client, run func()) {
+func connected(t *testing.T, backend store.Store, work []soloist.Work) (c client, run func()) {
 	t.Helper()
-	server, run, err := host.Server(host.Program{Name: "demo", Stdout: t.Output(), Store: &local.Memory{}, Work: work})
+	server, run, err := host.Server(host.Program{Name: "demo", Stdout: t.Output(), Store: backend, Work: work})
 	must(t, err)
 	run()
 	time.Sleep(time.Minute)
@@ -68,7 +68,7 @@ func (c client) cutOff() (after time.Duration, text string) {
 // is under way already and is not sent again.
 func TestConnectionOutlivesMinute(t *testing.T) {
 	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-		c, _ := connected(t, work())
+		c, _ := connected(t, &local.Memory{}, work())
 		for _, idle := range []time.Duration{0, time.Minute, 2 * time.Minute, 4 * time.Minute} { // the last is for proxies
 			time.Sleep(idle)
 			if code, _, err := c.post("/tick"); err != nil || code != http.StatusOK {
@@ -81,7 +81,7 @@ func TestConnectionOutlivesMinute(t *testing.T) {
 // Elsewhere an idle connection is soon closed.
 func TestIdleConnectionIsClosed(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
-		c, _ := connected(t, work())
+		c, _ := connected(t, &local.Memory{}, work())
 		if code, _, err := c.post("/healthz"); err != nil || code != http.StatusMethodNotAllowed {
 			t.Fatalf("got code %d, %v", code, err)
 		}
@@ -99,7 +99,7 @@ func TestHalfRequestIsCutOff(t *testing.T) {
 		"POST /tick HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n": 10 * time.Second,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			c, _ := connected(t, work())
+			c, _ := connected(t, &local.Memory{}, work())
 			fmt.Fprint(c, sent)
 			if after, text := c.cutOff(); after != want || strings.Contains(text, "200 OK") {
 				t.Errorf("%q: closed after %s with %q, want %s", sent, after, text, want)
@@ -111,7 +111,7 @@ func TestHalfRequestIsCutOff(t *testing.T) {
 // A client that does not read its answer keeps the connection for a while only.
 func TestSlowReaderIsCutOff(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
-		c, _ := connected(t, work())
+		c, _ := connected(t, &local.Memory{}, work())
 		fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		time.Sleep(16 * time.Second)
 		if after, text := c.cutOff(); after != 0 || strings.Contains(text, "</html>") {
@@ -123,25 +123,9 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 // A run takes longer than other answers may.
 func TestLongInvocationIsAnswered(t *testing.T) {
 	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-		c, _ := connected(t, []soloist.Work{lastingJob("long", "@every 1m", 2*time.Minute)})
+		c, _ := connected(t, &local.Memory{}, []soloist.Work{lastingJob("long", "@every 1m", 2*time.Minute)})
 		if code, body, err := c.post("/tick"); err != nil || code != 200 || !strings.Contains(body, "succeeded") {
 			t.Errorf("got code %d, %s, %v, want the answer after two minutes", code, body, err)
-		}
-	})
-}
-
-// The grace of a step-down is longer than other answers may take.
-func TestStepDownIsAnsweredAfterGrace(t *testing.T) {
-	bubble(t, []string{"SOLOIST_ADMIN_TOKEN=" + adminToken}, func(t *testing.T) {
-		c, run := connected(t, obedient()[:1])
-		var all sync.WaitGroup
-		defer all.Wait()
-		all.Go(run)
-		time.Sleep(time.Second)
-		begin := time.Now()
-		code, body, err := c.post("/api/v1/jobs/long/step-down", "Content-Type: application/json\r\nAuthorization: Bearer "+adminToken+"\r\n")
-		if took := time.Since(begin); err != nil || code != 200 || !strings.Contains(body, "handed over") || took < 24*time.Second {
-			t.Errorf("got code %d, %s, %v after %s, want the answer after the grace", code, body, err, took)
 		}
 	})
 }
@@ -157,7 +141,7 @@ func TestBrokenConnectionEndsNoRun(t *testing.T) {
 			ended <- err
 			return err
 		}
-		c, _ := connected(t, []soloist.Work{j})
+		c, _ := connected(t, &local.Memory{}, []soloist.Work{j})
 		fmt.Fprint(c, "POST /tick HTTP/1.1\r\nHost: 127.0.0.1:7071\r\nContent-Length: 2\r\n\r\n{}")
 		time.Sleep(time.Second)
 		c.Close()
@@ -185,21 +169,6 @@ func TestStopWaitsForInvocation(t *testing.T) {
 			t.Errorf("got code %d, %s, %v, want the run's end", got, body, err)
 		}
 		wantCode(t, <-code, 0)
-	})
-}
-
-// That a job goes on is in no record. No other job is there to fail the
-// invocation.
-func TestOverrunAloneFailsInvocation(t *testing.T) {
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-		release := make(chan struct{})
-		s := open(t, host.Program{Work: late(release)[:1], Store: &local.Memory{}})
-		ended := s.underway(time.Minute)
-		for _, name := range []string{"tick", "late"} {
-			s.wantInvoked(t, name, "{}", 500, "only a restart helps")
-		}
-		close(release)
-		ended()
 	})
 }
 

@@ -176,6 +176,7 @@ func TestRunThatIgnoresTimeoutIsTold(t *testing.T) {
 		if code != 500 || len(logs) != 2 || logs[0] != "job late: "+strings.TrimPrefix(words, "late ")+": only a restart helps" || !strings.HasPrefix(logs[1], "job beat: "+words) {
 			t.Errorf("got code %d and %q", code, logs)
 		}
+		s.wantInvoked(t, "late", "{}", 500, "only a restart helps")
 		wantAnswer(t, "healthz", s.get("/healthz"), 503, `"status":"overrun"`, `"overrun":{"late":"timed out after 10s"}`, `"broken":{"beat":"`+words)
 		wantAnswer(t, "app", s.get("/api/v1/app"), 200, `"overrun":{"late":"timed out after 10s"}`)
 		wantAnswer(t, "metrics", s.get("/metrics"), 200, `soloist_overrun{job_name="late"} 1`, `soloist_overrun{job_name="beat"} 0`, `soloist_job_broken{job_name="beat"} 1`)

@@ -227,36 +227,27 @@ func TestFrequentTicksKeepExecutionUp(t *testing.T) {
 	})
 }
 
-// At the end of its time a run gets the grace, and what is left wakes the app up again.
+// At the end of its time a run gets the grace. With an alarm, what is left wakes the app up again.
 func TestExecutionEndsUnderRun(t *testing.T) {
-	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=10m", "SOLOIST_GRACE=20s"}, func(t *testing.T) {
-		w, long := newWoken(), lastingJob("long", "1 0 * * *", time.Hour)
-		long.Interrupted = soloist.Rerun
-		w.Work = []soloist.Work{long}
-		begin := time.Now()
-		run(t.Context(), w.Program, "tick")
-		if took := time.Since(begin); took < 8*time.Minute || took > 10*time.Minute-5*time.Second {
-			t.Errorf("it took %s", took)
-		}
-		if n := w.queue.Visible(time.Now().Add(time.Minute)); n == 0 {
-			t.Errorf("the run that was interrupted wakes nobody up: %+v", w.queue.All())
-		}
-	})
-}
-
-// Without an alarm a pass ends in its time, too.
-func TestPassWithoutAlarmEndsInTime(t *testing.T) {
-	bubble(t, []string{"SOLOIST_TICK_TIMEOUT=10m"}, func(t *testing.T) {
-		w := newWoken()
-		w.Work = []soloist.Work{lastingJob("long", "1 0 * * *", time.Hour)}
-		run(t.Context(), w.Program, "tick")
-		time.Sleep(2 * time.Minute)
-		begin := time.Now()
-		wantLines(t, w.Program, "tick", 1)
-		if took := time.Since(begin); took < 8*time.Minute || took > 10*time.Minute-5*time.Second {
-			t.Errorf("it took %s", took)
-		}
-	})
+	for _, alarm := range []string{"queue", ""} {
+		bubble(t, []string{"SOLOIST_ALARM=" + alarm, "SOLOIST_TICK_TIMEOUT=10m", "SOLOIST_GRACE=20s"}, func(t *testing.T) {
+			w, long := newWoken(), lastingJob("long", "1 0 * * *", time.Hour)
+			long.Interrupted = soloist.Rerun
+			w.Work = []soloist.Work{long}
+			if alarm == "" {
+				run(t.Context(), w.Program, "tick")
+				time.Sleep(2 * time.Minute)
+			}
+			begin := time.Now()
+			wantLines(t, w.Program, "tick", 1)
+			if took := time.Since(begin); took < 8*time.Minute || took > 10*time.Minute-5*time.Second {
+				t.Errorf("with the alarm %q it took %s", alarm, took)
+			}
+			if n := w.queue.Visible(time.Now().Add(time.Minute)); (n == 0) != (alarm == "") {
+				t.Errorf("with the alarm %q: got the messages %+v", alarm, w.queue.All())
+			}
+		})
+	}
 }
 
 // A stay that has waited for a run of a job of EveryReplica waits for a tick that is near by then, too.
