@@ -146,19 +146,6 @@ func TestDoctorLeavesNothing(t *testing.T) {
 	}
 }
 
-// In a directory, which cannot delete, one entry serves each call.
-func TestDoctorOfDirectory(t *testing.T) {
-	dir := t.TempDir()
-	environment(t, "SOLOIST_STORAGE=dir:"+dir)
-	for range 3 {
-		wantLines(t, host.Program{Work: work()}, "doctor", 0)
-	}
-	files, err := filepath.Glob(filepath.Join(dir, "demo", "*"))
-	if err != nil || len(files) > 2 {
-		t.Errorf("%q are left: %v", files, err)
-	}
-}
-
 // slow is a gate at which everything takes its time, and hears of no end of a
 // context.
 func slow(takes time.Duration) gate {
