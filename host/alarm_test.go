@@ -78,19 +78,6 @@ func TestTickHandsOverToTheAlarm(t *testing.T) {
 	})
 }
 
-// A stop while tick waits for the next tick is no failure: it sets the alarm, and does nothing else.
-func TestTickIsStoppedWhileItWaits(t *testing.T) {
-	bubble(t, []string{"SOLOIST_ALARM=queue"}, func(t *testing.T) {
-		w := newWoken("1 * * * *")
-		ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
-		defer stop()
-		if got := run(ctx, w.Program, "tick"); got.code != 0 || strings.Contains(got.out, "error") {
-			t.Errorf("got %+v", got)
-		}
-		w.wantPending(t, "00:00:35") // put at once, since the tick is less than the lead ahead, and hidden when old ones were cleared
-	})
-}
-
 // If the alarm cannot be set, tick exits with code 1, and the old message stays. The log says so as an error, which is what
 // alerts look for.
 func TestTickFailsWithoutAlarm(t *testing.T) {
@@ -138,42 +125,30 @@ func TestServeEndsByItself(t *testing.T) {
 	})
 }
 
-// SOLOIST_STAY=0, or a singleton, keeps it up: it hands over, and so it does after each alarm.
+// SOLOIST_STAY=0, or a singleton, keeps it up: it hands over, and so it does after each alarm. A message that asks for nothing
+// does not keep an app up until the next tick.
 func TestServeStays(t *testing.T) {
-	for _, test := range []struct{ name, stay string }{{"no stay", "0"}, {"singleton", "2m"}} {
-		bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_STAY=" + test.stay}, func(t *testing.T) {
+	for stay, work := range map[string][]soloist.Work{"0": nil, "2m": {soloist.Singleton{Name: "leader", Do: untilStopped}}} {
+		bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_STAY=" + stay}, func(t *testing.T) {
 			w := newWoken("@hourly")
-			if test.name == "singleton" {
-				w.Work = append(w.Work, soloist.Singleton{Name: "leader", Do: untilStopped})
-			}
+			w.Work = append(w.Work, work...)
 			stop, code := w.serve(t)
 			time.Sleep(10 * time.Minute)
 			w.wantPending(t, "00:59:00")
-			time.Sleep(60 * time.Minute)
+			wantLines(t, w.Program, "wake", 0)
+			wantEqual(t, "visible messages, with the one of wake", w.queue.Visible(time.Now()), 1)
+			time.Sleep(6 * time.Minute)
+			wantEqual(t, "visible messages six minutes later", w.queue.Visible(time.Now()), 0)
+			time.Sleep(54 * time.Minute)
 			w.wantPending(t, "01:59:00")
 			if len(code) != 0 || len(w.times()) != 1 {
-				t.Errorf("%s: it has ended, or ran at %q", test.name, w.times())
+				t.Errorf("with a stay of %s: it has ended, or ran at %q", stay, w.times())
 			}
 			stop()
 			<-code
 			w.wantPending(t, "01:59:00")
 		})
 	}
-}
-
-// A message that asks for nothing does not keep an app up until the next tick, as the first one of a day.
-func TestServeThatStaysClearsMessages(t *testing.T) {
-	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_STAY=0"}, func(t *testing.T) {
-		w := newWoken("@daily")
-		stop, code := w.serve(t)
-		time.Sleep(10 * time.Minute)
-		wantLines(t, w.Program, "wake", 0)
-		wantEqual(t, "visible messages, with the one of wake", w.queue.Visible(time.Now()), 1)
-		time.Sleep(6 * time.Minute)
-		wantEqual(t, "visible messages six minutes later", w.queue.Visible(time.Now()), 0)
-		stop()
-		<-code
-	})
 }
 
 // While a job runs nothing is handed over; a stop sets the alarm for what it has left.
@@ -220,15 +195,21 @@ func TestOrderRings(t *testing.T) {
 	})
 }
 
-// With no tick to come there is no alarm, and no error.
-func TestNoTickNoAlarm(t *testing.T) {
+// With no tick to come there is no alarm, and no error. A stop while tick waits for the next tick is no failure either: it
+// sets the alarm, and does nothing else.
+func TestTickSetsTheAlarmItNeeds(t *testing.T) {
 	bubble(t, []string{"SOLOIST_ALARM=queue"}, func(t *testing.T) {
 		w := newWoken()
 		w.Work = []soloist.Work{soloist.Job{Name: "over", Schedule: "@hourly", Until: time.Now().Add(time.Minute), Do: w.do}}
 		wantLines(t, w.Program, "tick", 0, "no tick is to come")
-		if all := w.queue.All(); len(all) != 0 {
-			t.Errorf("got %+v", all)
+		wantEqual(t, "messages", len(w.queue.All()), 0)
+		w.Work = newWoken("1 * * * *").Work
+		ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+		defer stop()
+		if got := run(ctx, w.Program, "tick"); got.code != 0 || strings.Contains(got.out, "error") {
+			t.Errorf("got %+v", got)
 		}
+		w.wantPending(t, "00:00:35") // put at once, since the tick is less than the lead ahead, and hidden when old ones were cleared
 	})
 }
 

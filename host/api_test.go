@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -20,7 +21,6 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/store"
 )
 
 const (
@@ -212,27 +212,39 @@ func TestProbesTellNoErrorTexts(t *testing.T) {
 		s := open(t, host.Program{Work: []soloist.Work{j, soloist.Job{Name: "broken", Schedule: "@hourly", Do: do}}, Store: backend})
 		s.underway(20 * time.Second)
 		wantAnswer(t, "healthz", s.get("/healthz"), 503, `"overrun":{"still":"stalled"}`, `"broken":{"broken":"left alone: the log tells why"}`)
+		wantAnswer(t, "a record that cannot be read", s.get("/readyz"), 200)
+		wantAnswer(t, "the list", s.get("/api/v1/jobs", "Bearer "+readToken), 200, `"state":"broken"`, "the record has schema 99", `"trouble":true`)
 		wantAnswer(t, "healthz with the token", s.get("/healthz", "Bearer "+readToken), 503, `"overrun":{"still":"stalled: unhealthy 3 times in a row: no route`, "schema 99")
 		close(release)
 	})
 }
 
-// A job on each replica is no answer of the store, and needs none.
+// A replica is ready once the store has answered, and not in an outage, at its start or later. A job on each replica is no
+// answer of the store, and needs none.
 func TestReadyOnceStoreAnswers(t *testing.T) {
-	environment(t)
-	for _, test := range []struct {
-		work  []soloist.Work
-		store store.Store
-		code  int
-		says  string
-	}{
-		{work(), &local.Memory{}, 200, `"status":"ready"`},
-		{here(), down(), 503, "it has not answered yet"},
-		{here()[:2], down(), 200, `"status":"ready"`},
-	} {
-		s := open(t, host.Program{Work: test.work, Store: test.store})
-		wantAnswer(t, "readyz", s.get("/readyz"), test.code, test.says)
-	}
+	bubble(t, nil, func(t *testing.T) {
+		wantAnswer(t, "at once", open(t, host.Program{Work: work(), Store: &local.Memory{}}).get("/readyz"), 200, `"status":"ready"`)
+		wantAnswer(t, "no need", open(t, host.Program{Work: here()[:2], Store: down()}).get("/readyz"), 200, `"status":"ready"`)
+		store := down()
+		s := open(t, host.Program{Work: work()[:1], Store: store})
+		wantAnswer(t, "healthz before", s.get("/healthz"), 200, `"status":"ok"`)
+		wantAnswer(t, "readyz before", s.get("/readyz"), 503, "it has not answered yet")
+		s.tick()
+		wantAnswer(t, "list before", s.get("/api/v1/jobs"), 200, "every minute", `"state":"unknown"`)
+		for _, outage := range []error{errDown, nil, errDown, nil, errors.New("again")} {
+			store.set(refuse(outage))
+			time.Sleep(time.Hour)
+			s.tick()
+			if outage == nil {
+				wantAnswer(t, "readyz", s.get("/readyz"), 200, `"status":"ready"`)
+				wantAnswer(t, "list", s.get("/api/v1/jobs"), 200) // which reads the records too
+				continue
+			}
+			wantAnswer(t, "healthz", s.get("/healthz"), 200, `"status":"degraded"`, `so nothing starts: `+outage.Error()+`"`)
+			wantAnswer(t, "readyz", s.get("/readyz"), 503, `"status":"waiting"`, outage.Error())
+			wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `so nothing starts: `+outage.Error()+`"`, "every minute")
+		}
+	})
 }
 
 // The list is cut into pages, and each job is on one of them.

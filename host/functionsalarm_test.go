@@ -60,9 +60,10 @@ func TestAlarmFunctionAndForeignMessages(t *testing.T) {
 	})
 }
 
-// The host deletes the message that has called. If that one came before its time, and the note says that it is still to
-// come, another one takes its place.
-func TestAlarmFunctionAndEarlyMessage(t *testing.T) {
+// The host deletes the message that has called. If that one came before its time, and the note says that it is still to come,
+// another one takes its place. So it is with the message of wake, which an instance of the version before gets while another
+// version is deployed: it is for that version.
+func TestAlarmFunctionPutsMessageAgain(t *testing.T) {
 	bubble(t, inFunctions, func(t *testing.T) {
 		w := newWoken("@hourly")
 		s := open(t, w.Program)
@@ -75,16 +76,6 @@ func TestAlarmFunctionAndEarlyMessage(t *testing.T) {
 			w.queue.Delete(t.Context(), early.Receipt)
 			w.wantPending(t, "00:59:00")
 		}
-	})
-}
-
-// An instance of the version before is up while another version is deployed. The host deletes the message of wake, so the
-// instance puts it again for that version.
-func TestAlarmFunctionLeavesWakeToNewVersion(t *testing.T) {
-	bubble(t, inFunctions, func(t *testing.T) {
-		w := newWoken("@daily")
-		s := open(t, w.Program)
-		s.invoke(t, "alarm", byQueue(ours))
 		run(t.Context(), w.next("@hourly"), "wake")
 		got := w.receive(t)
 		s.wantInvoked(t, "alarm", byQueue(string(got.Body)), 200)

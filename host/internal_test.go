@@ -152,27 +152,6 @@ func (d deadEnd) WithAttrs([]slog.Attr) slog.Handler { return d }
 
 func (d deadEnd) WithGroup(string) slog.Handler { return d }
 
-// The liveness probe fails once the log has blocked for three minutes, and the
-// page says so.
-func TestBlockedLogFailsLivenessProbe(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dead := make(deadEnd)
-		s := &soloist.Scheduler{Store: &local.Memory{}, Logger: slog.New(dead), Jobs: []soloist.Job{{
-			Name: "work", Schedule: "* * * * *", Do: func(context.Context, *soloist.Run) error { return nil }}}}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() { defer close(done); _ = s.Run(ctx) }()
-		a := &app.App{Now: time.Now, Scheduler: s}
-		for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
-			time.Sleep(150 * time.Second)
-			wantBlocked(t, a, want)
-		}
-		close(dead)
-		cancel()
-		<-done
-	})
-}
-
 // quiet is a listener without a connection, until it is closed.
 type quiet chan struct{}
 

@@ -111,7 +111,7 @@ func TestQueuedTickBesideLongRun(t *testing.T) {
 	})
 }
 
-// The same in Functions.
+// In Functions an execution is an invocation.
 func TestLongRunHoldsUpNoOtherJobInFunctions(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo", "SOLOIST_FUNCTION_TIMEOUT=30m")
 	synctest.Test(t, func(t *testing.T) {

@@ -163,18 +163,6 @@ func TestListUnderLoadReadsNoMore(t *testing.T) {
 	})
 }
 
-func TestStorageDown(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		s := open(t, host.Program{Work: work()[:2], Store: down()})
-		wantAnswer(t, "readyz before", s.get("/readyz"), 503, "it has not answered yet")
-		wantAnswer(t, "healthz before", s.get("/healthz"), 200, `"status":"ok"`)
-		s.tick()
-		wantAnswer(t, "healthz", s.get("/healthz"), 200, `"status":"degraded"`, `so nothing starts: no route to the storage"`)
-		wantAnswer(t, "readyz", s.get("/readyz"), 503, "no route to the storage")
-		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `so nothing starts: no route to the storage"`, "every minute", `"state":"unknown"`)
-	})
-}
-
 // A store that has not answered yet holds up no answer, and no job is shown as one without a record.
 func TestStoreThatHangs(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
@@ -230,18 +218,6 @@ func TestFailureUnderOverlapIsShown(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		s.tick()
 		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `"last":{"tick":"2000-01-01T00:00:02Z","status":"failed"`, `"trouble":true`, `"status":"skipped"`)
-	})
-}
-
-func TestBrokenRecord(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		backend := &local.Memory{}
-		put(t, backend, "demo/beat", `{"schema":99}`, false)
-		s := open(t, host.Program{Work: work(), Store: backend})
-		s.tick()
-		wantAnswer(t, "healthz", s.get("/healthz"), 200, `"status":"degraded"`, `"broken":{"beat":"`, "schema 99")
-		wantAnswer(t, "readyz", s.get("/readyz"), 200)
-		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `"state":"broken"`, "the record has schema 99", `"trouble":true`)
 	})
 }
 
