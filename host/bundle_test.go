@@ -177,9 +177,7 @@ func TestWriteFunctionsAgain(t *testing.T) {
 	environment(t)
 	program, dir := stand(t), t.TempDir()
 	both := jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b"}, soloist.Job{Name: "c"})
-	if got := write(t, both, program, dir); got.code != 0 {
-		t.Fatalf("got %+v", got)
-	}
+	write(t, both, program, dir).wants(t, "functions", 0)
 	first := tree(t, dir)
 	if got := write(t, both, program, dir); got.code != 0 || !maps.Equal(tree(t, dir), first) {
 		t.Errorf("a second call: got %+v, %q", got, names(tree(t, dir)))
@@ -310,9 +308,7 @@ func TestRetryPolicy(t *testing.T) {
 	program, dir := stand(t), t.TempDir()
 	work := jobs(soloist.Job{Name: "daily"}, soloist.Job{Name: "ten", Schedule: "*/10 * * * *"},
 		soloist.Job{Name: "nine", Schedule: "*/9 * * * *"}, soloist.Job{Name: "often", Schedule: "* * * * *", Missed: soloist.RunAll})
-	if got := write(t, work, program, dir); got.code != 0 {
-		t.Fatalf("got %+v", got)
-	}
+	write(t, work, program, dir).wants(t, "functions", 0)
 	for name, want := range map[string]bool{"daily": true, "ten": true, "nine": false, "often": false, "tick": false} {
 		var function struct {
 			Retry *struct {

@@ -230,9 +230,7 @@ func TestStepDown(t *testing.T) {
 		if e, err := backend.Read(t.Context(), "demo/long"); err != nil || e.State.Live() {
 			t.Errorf("got the lease %s, %v", e.State, err)
 		}
-		if took := time.Since(begin); took < 24*time.Second || took > 26*time.Second {
-			t.Errorf("took %s, want the grace", took)
-		}
+		wantTook(t, begin, 24*time.Second, 26*time.Second)
 		all.Wait()
 		code, body, err = c.post("/api/v1/jobs/long/step-down", header)
 		if err != nil || code != 409 || !strings.Contains(body, "nothing runs") {

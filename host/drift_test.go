@@ -19,9 +19,7 @@ func deployed(t *testing.T, work []soloist.Work, args ...string) (root string) {
 	t.Helper()
 	root = t.TempDir()
 	environment(t)
-	if got := write(t, work, stand(t), root, args...); got.code != 0 {
-		t.Fatalf("got %+v", got)
-	}
+	write(t, work, stand(t), root, args...).wants(t, "functions", 0)
 	return root
 }
 
@@ -177,21 +175,15 @@ func TestDeployFiles(t *testing.T) {
 			return run(t.Context(), host.Program{Work: all}, append([]string{"deploy-files", kind, dir, "--package", "./jobs"}, more...)...)
 		}
 		got := deploy()
-		if got.code != 0 || !strings.Contains(got.out, want+"\n") || !strings.Contains(got.err, "singleton leader does not run there") || !strings.Contains(got.err, "demo: beat: ticks are nearer than 2m0s") {
-			t.Errorf("%s: got %+v", kind, got)
-		}
+		got.wants(t, kind, 0, want+"\n", "singleton leader does not run there", "demo: beat: ticks are nearer than 2m0s")
 		warned := strings.Contains(got.err, "job night may take 1h0m0s: Flex Consumption takes")
 		wantEqual(t, kind+": warned of a run that may be killed", warned, kind == "functions")
 		if got := deploy(); got.code != 0 || !strings.HasPrefix(got.out, "all files are in "+dir) {
 			t.Errorf("%s again: got %+v", kind, got)
 		}
 		must(t, os.WriteFile(filepath.Join(dir, "azure.yaml"), []byte("name: mine\n"), 0o644))
-		if got := deploy(); got.code != 1 || !strings.Contains(got.err, "azure.yaml in "+dir+" would be overwritten") {
-			t.Errorf("%s over a file of somebody's own: got %+v", kind, got)
-		}
-		if got := deploy("--overwrite"); got.code != 0 || !strings.Contains(got.out, "1 file in ") {
-			t.Errorf("%s with --overwrite: got %+v", kind, got)
-		}
+		deploy().wants(t, kind, 1, "azure.yaml in "+dir+" would be overwritten")
+		deploy("--overwrite").wants(t, kind, 0, "1 file in ")
 	}
 }
 
@@ -217,9 +209,7 @@ func TestDeployFilesRefuses(t *testing.T) {
 			args = append(args, arg)
 		}
 		got := run(t.Context(), host.Program{Work: work()}, args...)
-		if got.code != test.code || !strings.Contains(got.err, test.want) {
-			t.Errorf("%q: got %+v, want %d and a word of %q", test.args, got, test.code, test.want)
-		}
+		got.wants(t, strings.Join(args, " "), test.code, test.want)
 	}
 }
 
@@ -231,9 +221,7 @@ func TestDeployFilesFitSettings(t *testing.T) {
 	for _, kind := range []string{"functions", "containerapp", "containerapp-job"} {
 		dir := moduleDir(t)
 		environment(t)
-		if got := run(t.Context(), host.Program{Work: work()}, "deploy-files", kind, dir, "--package", "."); got.code != 0 {
-			t.Fatalf("%s: got %+v", kind, got)
-		}
+		run(t.Context(), host.Program{Work: work()}, "deploy-files", kind, dir, "--package", ".").wants(t, kind, 0)
 		env := []string{"SOLOIST_STORAGE=https://example.blob.core.windows.net"}
 		for _, name := range []string{"infra/jobs.bicep", "infra/modules/functions.bicep"} {
 			text, _ := os.ReadFile(filepath.Join(dir, name))
@@ -272,9 +260,7 @@ func TestDriftOfAlarms(t *testing.T) {
 	} {
 		environment(t, test.before...)
 		root := t.TempDir()
-		if got := write(t, night, stand(t), root); got.code != 0 {
-			t.Fatalf("got %+v", got)
-		}
+		write(t, night, stand(t), root).wants(t, "functions", 0)
 		environment(t, append(test.change(t, root), "SOLOIST_ALARM=queue", "FUNCTIONS_APP_ROOT_PATH="+root)...)
 		w := newWoken()
 		w.Work = night

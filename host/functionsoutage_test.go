@@ -58,9 +58,7 @@ func TestRunByHandWithUnreadableRecordIsAnswered(t *testing.T) {
 		time.AfterFunc(5*time.Second, func() { s.wantInvoked(t, "other", "{}", 200) })
 		begin := time.Now()
 		wantCode(t, <-s.invoked(t, "beat", byHTTP, "no route to the storage", "not begun within 20s"), 200)
-		if took := time.Since(begin); took > 21*time.Second {
-			t.Errorf("got an answer after %s", took)
-		}
+		wantTook(t, begin, 0, 21*time.Second)
 	})
 }
 
@@ -77,9 +75,7 @@ func TestOutageBefore(t *testing.T) {
 		wantAnswer(t, "readyz", s.get("/readyz"), 503, "migrate for v2", `"storage":"`, errDown.Error())
 		wantCode(t, <-one, 200)
 		wantCode(t, <-other, 200)
-		if took := time.Since(begin); took > 21*time.Second {
-			t.Errorf("they took %s", took)
-		}
+		wantTook(t, begin, 0, 21*time.Second)
 		backend.set(nil)
 		wantNone(t, "nothing has failed", s.get("/readyz").Body.String(), `"error"`)
 		wantCode(t, <-timer, 200)
@@ -215,9 +211,7 @@ func TestOutageFailsInvocation(t *testing.T) {
 			s.wantInvoked(t, "beat", "{}", 500)
 			begin := time.Now()
 			wantCode(t, <-s.invoked(t, "beat", byHTTP, "no route to the storage", "not begun within 20s"), byHand)
-			if took := time.Since(begin); took > 21*time.Second {
-				t.Errorf("%s: got an answer after %s", setting, took)
-			}
+			wantTook(t, begin, 0, 21*time.Second)
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
@@ -95,10 +96,23 @@ func wantOut(t *testing.T, p host.Program, command string, code int, out string)
 // wantLines wants a command to come to this code and to print all of these texts.
 func wantLines(t *testing.T, p host.Program, command string, code int, texts ...string) {
 	t.Helper()
-	got := run(t.Context(), p, strings.Fields(command)...)
-	wantText(t, command, got.out+got.err, texts...)
-	if got.code != code {
-		t.Errorf("%s: got %+v, want code %d", command, got, code)
+	run(t.Context(), p, strings.Fields(command)...).wants(t, command, code, texts...)
+}
+
+// wants wants this code, and each of these texts among what was printed.
+func (r result) wants(t *testing.T, what string, code int, texts ...string) {
+	t.Helper()
+	wantText(t, what, r.out+r.err, texts...)
+	if r.code != code {
+		t.Errorf("%s: got %+v, want code %d", what, r, code)
+	}
+}
+
+// wantTook wants that time to have passed since it began, at least and at most.
+func wantTook(t *testing.T, begin time.Time, least, most time.Duration) {
+	t.Helper()
+	if took := time.Since(begin); took < least || took > most {
+		t.Errorf("it took %s, want %s to %s", took, least, most)
 	}
 }
 

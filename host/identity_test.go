@@ -199,17 +199,11 @@ func TestStatusOfAnotherContainer(t *testing.T) {
 	t.Parallel()
 	env := []string{"AzureWebJobsStorage=" + azurite.Shared(t).ConnectionString(), "SOLOIST_CONTAINER=slips", "SOLOIST_APP=shop"}
 	ticked(t, env)
-	if got := child(t, append(env[1:], strings.ReplaceAll(env[0], azurite.Key, hiddenKey)), "doctor"); got.code != 1 || !strings.Contains(got.out, "emulator says this of a wrong key") {
-		t.Errorf("doctor, with a wrong key: got %+v", got)
-	}
+	child(t, append(env[1:], strings.ReplaceAll(env[0], azurite.Key, hiddenKey)), "doctor").wants(t, "doctor, with a wrong key", 1, "emulator says this of a wrong key")
 	env[2] = "SOLOIST_APP=shpo"
-	if got := child(t, env, "status"); got.code != 1 || !strings.Contains(got.err, `no records of app "shpo" in http://127.0.0.1`) || !strings.Contains(got.err, "did you mean SOLOIST_APP=shop?") {
-		t.Errorf("app: got %+v", got)
-	}
+	child(t, env, "status").wants(t, "app", 1, `no records of app "shpo" in http://127.0.0.1`, "did you mean SOLOIST_APP=shop?")
 	env[1] = "SOLOIST_CONTAINER=tiks"
-	if got := child(t, env, "history"); got.code != 1 || !strings.Contains(got.err, "/tiks\n  it does not exist: check SOLOIST_APP, SOLOIST_CONTAINER") {
-		t.Errorf("container: got %+v", got)
-	}
+	child(t, env, "history").wants(t, "container", 1, "/tiks\n  it does not exist: check SOLOIST_APP, SOLOIST_CONTAINER")
 }
 
 // An account that does not exist is a name that cannot be looked up.

@@ -195,9 +195,7 @@ func TestDocumentThatHasNoReplicas(t *testing.T) {
 		stop := beginServing(t, p)
 		time.Sleep(61 * time.Second)
 		got := run(t.Context(), p, "status")
-		if got.code != 0 || !strings.Contains(got.out, "correct or delete demo/.replicas") || !strings.Contains(got.out, "1 succeeded") {
-			t.Errorf("got %+v", got)
-		}
+		got.wants(t, "status", 0, "correct or delete demo/.replicas", "1 succeeded")
 		wantPlain(t, "status", got.out)
 		s := open(t, p)
 		wantAnswer(t, "page", s.get("/api/v1/jobs"), 200, `"replicas":[]`, "the replicas cannot be shown: correct or delete demo/.replicas: ")

@@ -88,9 +88,7 @@ func TestStatesOfRun(t *testing.T) {
 			environment(t)
 			p := host.Program{Work: work()[:1], Store: claimed(t, test.leased, test.f), Now: spring}
 			for _, command := range []string{"status", "history"} {
-				if got := run(t.Context(), p, command); got.code != 0 || !strings.Contains(got.out, "  "+test.state+test.words+"  ") {
-					t.Errorf("%s: got %+v, want %s%s", command, got, test.state, test.words)
-				}
+				wantLines(t, p, command, 0, "  "+test.state+test.words+"  ")
 			}
 			s := open(t, p)
 			_, note, _ := strings.Cut(strings.TrimSuffix(test.words, ")"), " (")
