@@ -57,7 +57,10 @@ func stand(t *testing.T) string {
 // write calls the command functions, for a plan on which each job can have a timer.
 func write(t *testing.T, work []soloist.Work, program, dir string, more ...string) result {
 	t.Helper()
-	return run(t.Context(), host.Program{Work: work}, append([]string{"functions", dir, "--binary", program, "--plan", "consumption"}, more...)...)
+	if !slices.Contains(more, "--plan") {
+		more = append(more, "--plan", "consumption")
+	}
+	return run(t.Context(), host.Program{Work: work}, append([]string{"functions", dir, "--binary", program}, more...)...)
 }
 
 func jobs(list ...soloist.Job) (all []soloist.Work) {
@@ -70,106 +73,103 @@ func jobs(list ...soloist.Job) (all []soloist.Work) {
 	return all
 }
 
+// Which functions there are by jobs, plan and settings, and what is said of jobs that do not fit. On Flex Consumption, the
+// default, each timer has an instance of its own, so one looks after all jobs; an invocation may take half an hour, and no run
+// more than 55 minutes. With alarms the queue calls one function, and a timer comes once a day; the storage of the functions may
+// be none of this machine.
 func TestWriteFunctions(t *testing.T) {
-	environment(t)
 	program := stand(t)
+	night, two := soloist.Job{Name: "night"}, jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", Timeout: 20 * time.Minute})
+	alarm := []string{"SOLOIST_ALARM=queue"}
+	const lasts = `"functionTimeout": "`
 	for _, test := range []struct {
 		name  string
+		env   []string
 		work  []soloist.Work
 		args  []string
-		files []string // beside those that are always there
-		err   string
-		no    string // is not said
+		files []string // the functions
+		has   []string // in the files
+		err   string   // is said
+		no    string   // is not said
 	}{
-		{name: "by its own timer", work: jobs(soloist.Job{Name: "night"}), files: []string{"night/function.json"}},
-		{name: "in another zone", work: jobs(soloist.Job{Name: "night", TimeZone: "Europe/Berlin"}), files: []string{"tick/function.json"}},
-		{name: "rerun", work: jobs(soloist.Job{Name: "night", Interrupted: soloist.Rerun}), files: []string{"night/function.json", "tick/function.json"}},
-		{name: "a tick that waits", work: jobs(soloist.Job{Name: "night", Overlap: soloist.QueueOne}), files: []string{"night/function.json", "tick/function.json"}},
-		{name: "all missed", work: jobs(soloist.Job{Name: "night", Missed: soloist.RunAll}), files: []string{"night/function.json", "tick/function.json"}},
-		{name: "some of each", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", Schedule: "@every 7m"}), files: []string{"a/function.json", "tick/function.json"}},
-		{name: "a follower", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", After: "a"}), files: []string{"a/function.json"}},
-		{name: "a follower that is run again", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", After: "a", Interrupted: soloist.Rerun}), files: []string{"a/function.json", "tick/function.json"}},
-		{name: "a follower of a job of tick", work: jobs(soloist.Job{Name: "a", Schedule: "@every 7m"}, soloist.Job{Name: "b", After: "a"}), files: []string{"tick/function.json"}},
-		{name: "one timer, a follower", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", After: "a"}), args: []string{"--tick"}, files: []string{"tick/function.json"}},
-		{name: "warmup", work: jobs(soloist.Job{Name: "night"}), args: []string{"--warmup"}, files: []string{"night/function.json", "warmup/function.json"}},
-		{name: "a singleton", work: append(jobs(soloist.Job{Name: "night"}), soloist.Singleton{Name: "leader", Do: do}), files: []string{"night/function.json"},
+		{name: "by its own timer", work: jobs(soloist.Job{Name: "night"}), files: []string{"night"}},
+		{name: "in another zone", work: jobs(soloist.Job{Name: "night", TimeZone: "Europe/Berlin"}), files: []string{"tick"}},
+		{name: "rerun", work: jobs(soloist.Job{Name: "night", Interrupted: soloist.Rerun}), files: []string{"night", "tick"}},
+		{name: "a tick that waits", work: jobs(soloist.Job{Name: "night", Overlap: soloist.QueueOne}), files: []string{"night", "tick"}},
+		{name: "all missed", work: jobs(soloist.Job{Name: "night", Missed: soloist.RunAll}), files: []string{"night", "tick"}},
+		{name: "some of each", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", Schedule: "@every 7m"}), files: []string{"a", "tick"}},
+		{name: "a follower", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", After: "a"}), files: []string{"a"}},
+		{name: "a follower that is run again", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", After: "a", Interrupted: soloist.Rerun}), files: []string{"a", "tick"}},
+		{name: "a follower of a job of tick", work: jobs(soloist.Job{Name: "a", Schedule: "@every 7m"}, soloist.Job{Name: "b", After: "a"}), files: []string{"tick"}},
+		{name: "one timer, a follower", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", After: "a"}), args: []string{"--tick"}, files: []string{"tick"}},
+		{name: "warmup", work: jobs(soloist.Job{Name: "night"}), args: []string{"--warmup"}, files: []string{"night", "warmup"}},
+		{name: "a singleton", work: append(jobs(soloist.Job{Name: "night"}), soloist.Singleton{Name: "leader", Do: do}), files: []string{"night"},
 			err: "singleton leader does not run in Functions"},
-		{name: "everywhere", work: jobs(soloist.Job{Name: "night", EveryReplica: true}), files: []string{"night/function.json"}, err: "here it is the one instance"},
-		{name: "long", work: jobs(soloist.Job{Name: "night", Timeout: time.Hour}), files: []string{"night/function.json"}, err: "job night may take 1h0m0s, which needs a functionTimeout of 01:02:00: an app on the Consumption plan, whose most is 00:10:00, would not start. Deploy to another plan, or give the job a Timeout of at most 8m35s"},
-		{name: "just not too long", work: jobs(soloist.Job{Name: "night", Timeout: 8*time.Minute + 35*time.Second}), files: []string{"night/function.json"}, no: "Consumption"},
-		{name: "days", work: jobs(soloist.Job{Name: "night", Timeout: 30 * time.Hour}), files: []string{"night/function.json"}, err: "a functionTimeout of 1.06:02:00"},
-		{name: "one timer", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", Schedule: "@every 10s", Missed: soloist.RunAll}), args: []string{"--tick"}, files: []string{"tick/function.json"}, no: "more often"},
-		{name: "one timer for each second", work: jobs(soloist.Job{Name: "a", Schedule: "@every 10s"}), args: []string{"--tick"}, files: []string{"tick/function.json"}, err: "job a has ticks more often than the function tick comes"},
-		{name: "more than one a minute", work: jobs(soloist.Job{Name: "a", Schedule: "@every 7s"}), files: []string{"tick/function.json"}, err: "job a has ticks more often than the function tick comes"},
-		{name: "more than one a minute, by its own timer", work: jobs(soloist.Job{Name: "a", Schedule: "@every 10s"}), files: []string{"a/function.json"}, no: "more often"},
+		{name: "everywhere", work: jobs(soloist.Job{Name: "night", EveryReplica: true}), files: []string{"night"}, err: "here it is the one instance"},
+		{name: "long", work: jobs(soloist.Job{Name: "night", Timeout: time.Hour}), files: []string{"night"}, err: "job night may take 1h0m0s, which needs a functionTimeout of 01:02:00: an app on the Consumption plan, whose most is 00:10:00, would not start. Deploy to another plan, or give the job a Timeout of at most 8m35s"},
+		{name: "just not too long", work: jobs(soloist.Job{Name: "night", Timeout: 8*time.Minute + 35*time.Second}), files: []string{"night"}, no: "Consumption"},
+		{name: "days", work: jobs(soloist.Job{Name: "night", Timeout: 30 * time.Hour}), files: []string{"night"}, err: "a functionTimeout of 1.06:02:00"},
+		{name: "one timer", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", Schedule: "@every 10s", Missed: soloist.RunAll}), args: []string{"--tick"}, files: []string{"tick"}, no: "more often"},
+		{name: "one timer for each second", work: jobs(soloist.Job{Name: "a", Schedule: "@every 10s"}), args: []string{"--tick"}, files: []string{"tick"}, err: "job a has ticks more often than the function tick comes"},
+		{name: "more than one a minute", work: jobs(soloist.Job{Name: "a", Schedule: "@every 7s"}), files: []string{"tick"}, err: "job a has ticks more often than the function tick comes"},
+		{name: "more than one a minute, by its own timer", work: jobs(soloist.Job{Name: "a", Schedule: "@every 10s"}), files: []string{"a"}, no: "more often"},
+		{name: "flex", work: two, args: flex, files: []string{"tick"}, has: []string{lasts + "00:30:00", noSampling}, no: "Flex Consumption"},
+		{name: "consumption", work: jobs(night), files: []string{"night"}, has: []string{lasts + "00:10:00", noSampling}},
+		{name: "other", work: two, args: []string{"--plan", "other"}, files: []string{"a", "b"}, has: []string{lasts + "00:30:00"}},
+		{name: "a long run on Flex", work: jobs(long(56)), args: flex, files: []string{"tick"}, has: []string{lasts + "00:58:00"}, err: "job night may take 56m0s: Flex Consumption takes"},
+		{name: "a long run elsewhere", work: jobs(long(56)), args: []string{"--plan", "other"}, files: []string{"night"}, has: []string{lasts + "00:58:00"}, no: "Flex Consumption"},
+		{name: "just not too long for Flex", work: jobs(long(55)), args: flex, files: []string{"tick"}, has: []string{lasts + "00:57:00"}, no: "Flex Consumption"},
+		{name: "alarm", env: alarm, work: jobs(soloist.Job{Name: "night", TimeZone: "Europe/Berlin"}), files: withAlarm,
+			has: []string{`"queueName": "demo-alarm"`, `"connection": "AzureWebJobsStorage"`, `"type": "queueTrigger"`, `"0 17 3 * * *"`, `"Microsoft.Azure.Functions.ExtensionBundle"`}},
+		{name: "alarm in another queue", env: append(alarm, "SOLOIST_ALARM_QUEUE=wake-up", "SOLOIST_STORAGE=UseDevelopmentStorage=true"), work: jobs(night), files: withAlarm,
+			has: []string{`"queueName": "wake-up"`, `"connection": "SOLOIST_STORAGE"`}},
+		{name: "alarm by a URL", env: append(alarm, "SOLOIST_STORAGE=https://a.blob.core.windows.net"), work: jobs(night), files: withAlarm, err: "SOLOIST_STORAGE is a URL, which a trigger cannot use"},
+		{name: "alarm too often", env: alarm, work: jobs(soloist.Job{Name: "beat", Schedule: "@every 1m"}), files: withAlarm, err: "job beat has ticks more often than every 2m0s, the stay"},
+		{name: "alarm on each replica", env: alarm, work: jobs(soloist.Job{Name: "beat", EveryReplica: true}), files: withAlarm, err: "no alarm wakes one up for it"},
+		{name: "alarm, long", env: alarm, work: jobs(long(8)), files: withAlarm, err: "needs a functionTimeout of 00:12:00"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			environment(t, test.env...)
 			dir := filepath.Join(t.TempDir(), "deep", "app")
 			got := write(t, test.work, program, dir, test.args...)
-			if got.code != 0 || !strings.Contains(got.err, test.err) || !strings.Contains(got.err, "it is no Go program") || test.no != "" && strings.Contains(got.err, test.no) {
-				t.Fatalf("got %+v", got)
+			got.wants(t, "functions", 0, test.err, "it is no Go program")
+			if test.no != "" {
+				wantNone(t, "functions", got.err, test.no)
 			}
-			files := tree(t, dir)
-			want := append([]string{".funcignore", ".soloist-functions.json", "demo", "host.json", "local.settings.json"}, test.files...)
-			if slices.Sort(want); !slices.Equal(names(files), want) {
-				t.Errorf("got %q, want %q", names(files), want)
+			files, all := tree(t, dir), ""
+			want := []string{".funcignore", ".soloist-functions.json", "demo", "host.json", "local.settings.json"}
+			for _, function := range test.files {
+				want = append(want, function+"/function.json")
+				wantText(t, "the list", got.out, "\n"+function+" ")
 			}
+			slices.Sort(want)
+			wantEqual(t, "files", names(files), want)
 			if info, err := os.Stat(filepath.Join(dir, "demo")); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o755 {
 				t.Errorf("the program: %v, %v", info.Mode(), err)
 			}
-			for _, f := range test.files {
-				wantText(t, "the list", got.out, "\n"+filepath.Dir(f)+" ")
-			}
-			if n, _, _ := strings.Cut(got.out, " function"); n != strconv.Itoa(len(test.files)) {
-				t.Errorf("got %q, want %d functions", got.out, len(test.files))
-			}
+			n, _, _ := strings.Cut(got.out, " function")
+			wantEqual(t, "functions", n, strconv.Itoa(len(test.files)))
 			for name, text := range files {
-				if strings.HasSuffix(name, ".json") && !json.Valid([]byte(text)) {
+				if all += text; strings.HasSuffix(name, ".json") && !json.Valid([]byte(text)) {
 					t.Errorf("%s: %s", name, text)
 				}
 			}
+			wantText(t, "the files", all, test.has...)
 		})
 	}
+	byDefault, onFlex := t.TempDir(), t.TempDir()
+	run(t.Context(), host.Program{Work: two}, "functions", byDefault, "--binary", program).wants(t, "functions", 0)
+	write(t, two, program, onFlex, flex...)
+	wantEqual(t, "files by default", tree(t, byDefault), tree(t, onFlex))
 }
 
-// On Flex Consumption each timer has an instance of its own, so one looks after all jobs. An invocation may take half an hour,
-// and no run more than 55 minutes.
-func TestFunctionsFitPlan(t *testing.T) {
-	environment(t)
-	two := jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", Timeout: 20 * time.Minute})
-	long := jobs(soloist.Job{Name: "night", Timeout: 56 * time.Minute})
-	for _, test := range []struct {
-		name    string
-		work    []soloist.Work
-		args    []string
-		files   []string
-		timeout string
-		says    string // of the limit of Flex Consumption
-	}{
-		{"by default", two, nil, []string{"tick"}, "00:30:00", ""},
-		{"flex", two, []string{"--plan", "flex"}, []string{"tick"}, "00:30:00", ""},
-		{"consumption", jobs(soloist.Job{Name: "a"}), []string{"--plan", "consumption"}, []string{"a"}, "00:10:00", ""},
-		{"other", two, []string{"--plan", "other"}, []string{"a", "b"}, "00:30:00", ""},
-		{"a long run", long, nil, []string{"tick"}, "00:58:00", "job night may take 56m0s: Flex Consumption takes"},
-		{"a long run elsewhere", long, []string{"--plan", "other"}, []string{"night"}, "00:58:00", ""},
-		{"just not too long", jobs(soloist.Job{Name: "night", Timeout: 55 * time.Minute}), nil, []string{"tick"}, "00:57:00", ""},
-	} {
-		dir := t.TempDir()
-		got := run(t.Context(), host.Program{Work: test.work}, append([]string{"functions", dir, "--binary", stand(t)}, test.args...)...)
-		var functions []string
-		files := tree(t, dir)
-		for _, name := range names(files) {
-			if function, ok := strings.CutSuffix(name, "/function.json"); ok {
-				functions = append(functions, function)
-			}
-		}
-		said := strings.Contains(got.err, "Flex Consumption")
-		if got.code != 0 || !slices.Equal(functions, test.files) || !strings.Contains(files["host.json"], `"functionTimeout": "`+test.timeout+`"`) ||
-			!strings.Contains(files["host.json"], `"samplingSettings": {
-        "isEnabled": false`) || !strings.Contains(got.err, test.says) || said != (test.says != "") {
-			t.Errorf("%s: got %q, %s and %+v", test.name, functions, files["host.json"], got)
-		}
-	}
+var flex, withAlarm = []string{"--plan", "flex"}, []string{"alarm", "tick"}
+
+const noSampling = `"samplingSettings": {
+        "isEnabled": false`
+
+func long(minutes time.Duration) soloist.Job {
+	return soloist.Job{Name: "night", Timeout: minutes * time.Minute}
 }
 
 // A second call replaces what the first has written, and nothing else.
@@ -208,10 +208,14 @@ func TestWriteFunctionsRefuses(t *testing.T) {
 	environment(t)
 	program := stand(t)
 	work := jobs(soloist.Job{Name: "night"})
-	full, like, damaged := t.TempDir(), t.TempDir(), t.TempDir()
-	file(t, filepath.Join(full, "thesis.txt"), "mine")
-	file(t, filepath.Join(like, "host.json"), `{"version":"2.0"}`)
-	file(t, filepath.Join(damaged, ".soloist-functions.json"), "x")
+	has := func(name string) (dir string) {
+		dir = t.TempDir()
+		file(t, filepath.Join(dir, name), "mine")
+		return dir
+	}
+	// The last two only begin like the file of a killed call.
+	foreign := []string{"thesis.txt", "host.json", ".soloist-functions.json.mine.new", "host.json.ABCDEFGH.new"}
+	full, damaged := has(foreign[0]), has(".soloist-functions.json")
 	for _, test := range []struct {
 		name, want string
 		work       []soloist.Work
@@ -220,8 +224,6 @@ func TestWriteFunctionsRefuses(t *testing.T) {
 	}{
 		{"no directory", "functions: into which directory?", work, nil, 2},
 		{"two", `unexpected argument "b"`, work, []string{"a", "b"}, 2},
-		{"not empty", "was not written by this command, and has thesis.txt in it", work, []string{full}, 1},
-		{"somebody's host.json", "was not written by this command, and has host.json in it", work, []string{like}, 1},
 		{"damaged", "is damaged", work, []string{damaged}, 1},
 		{"a file", "", work, []string{program}, 1},
 		{"no program", "the program: ", work, []string{filepath.Join(t.TempDir(), "x"), "--binary", filepath.Join(full, "none")}, 1},
@@ -237,11 +239,12 @@ func TestWriteFunctionsRefuses(t *testing.T) {
 			t.Errorf("%s: got %+v, want code %d and %q", test.name, got, test.code, test.want)
 		}
 	}
-	for dir, want := range map[string][]string{full: {"thesis.txt"}, like: {"host.json"}, damaged: {".soloist-functions.json"}} {
-		if got := names(tree(t, dir)); !slices.Equal(got, want) {
-			t.Errorf("%s: got %q, want it as it was", dir, got)
-		}
+	for _, name := range foreign {
+		dir := has(name)
+		write(t, work, program, dir).wants(t, name, 1, "was not written by this command, and has "+name+" in it")
+		wantEqual(t, "files", names(tree(t, dir)), []string{name})
 	}
+	wantEqual(t, "files", append(names(tree(t, full)), names(tree(t, damaged))...), []string{"thesis.txt", ".soloist-functions.json"})
 }
 
 // A link in the directory leads nowhere else.
@@ -353,20 +356,5 @@ func TestWriteFunctionsAfterKilledCall(t *testing.T) {
 				t.Error("the directory of a job that went is left")
 			}
 		})
-	}
-}
-
-// A file whose name only begins like one of a killed call is the operator's.
-func TestWriteFunctionsKeepsForeignFiles(t *testing.T) {
-	environment(t)
-	program, dir := stand(t), t.TempDir()
-	work := jobs(soloist.Job{Name: "night"})
-	for _, p := range []string{".soloist-functions.json.mine.new", "host.json.ABCDEFGH.new"} {
-		file(t, filepath.Join(dir, p), "mine")
-		got := write(t, work, program, dir)
-		if got.code != 1 || !strings.Contains(got.err, p) || !slices.Equal(names(tree(t, dir)), []string{p}) {
-			t.Errorf("got %+v, %q", got, names(tree(t, dir)))
-		}
-		os.Remove(filepath.Join(dir, p))
 	}
 }

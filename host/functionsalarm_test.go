@@ -180,43 +180,6 @@ func TestAlarmIsAFunctionOfAlarmsAlone(t *testing.T) {
 	checkMistakes(t, run(t.Context(), host.Program{Work: work}, "validate"), []string{`job "alarm" has the name of the function that gets the alarms`})
 }
 
-// With alarms there is one function that the queue calls, and one timer a day; the storage of the functions may be none of
-// this machine.
-func TestWriteFunctionsWithAlarm(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		env  []string
-		work []soloist.Work
-		want []string // in the file of the function alarm
-		err  string   // that is said
-	}{
-		{"plain", nil, jobs(soloist.Job{Name: "night", TimeZone: "Europe/Berlin"}), []string{`"queueName": "demo-alarm"`, `"connection": "AzureWebJobsStorage"`}, ""},
-		{"another queue", []string{"SOLOIST_ALARM_QUEUE=wake-up", "SOLOIST_STORAGE=UseDevelopmentStorage=true"}, jobs(soloist.Job{Name: "night"}), []string{`"queueName": "wake-up"`, `"connection": "SOLOIST_STORAGE"`}, ""},
-		{"a URL", []string{"SOLOIST_STORAGE=https://a.blob.core.windows.net"}, jobs(soloist.Job{Name: "night"}), nil, "SOLOIST_STORAGE is a URL, which a trigger cannot use"},
-		{"too often", nil, jobs(soloist.Job{Name: "beat", Schedule: "@every 1m"}), nil, "job beat has ticks more often than every 2m0s, the stay"},
-		{"on each replica", nil, jobs(soloist.Job{Name: "beat", EveryReplica: true}), nil, "no alarm wakes one up for it"},
-		{"long", nil, jobs(soloist.Job{Name: "night", Timeout: 8 * time.Minute}), nil, "needs a functionTimeout of 00:12:00"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			environment(t, append(test.env, "SOLOIST_ALARM=queue")...)
-			dir := t.TempDir()
-			got := write(t, test.work, stand(t), dir)
-			files := tree(t, dir)
-			if want := []string{".funcignore", ".soloist-functions.json", "alarm/function.json", "demo", "host.json", "local.settings.json", "tick/function.json"}; got.code != 0 || !slices.Equal(names(files), want) || !strings.Contains(got.err, test.err) {
-				t.Errorf("got %+v and %q", got, names(files))
-			}
-			for _, want := range append(test.want, `"type": "queueTrigger"`) {
-				wantText(t, "the function", files["alarm/function.json"], want)
-			}
-			for file, want := range map[string]string{"tick/function.json": `"0 17 3 * * *"`, "host.json": `"Microsoft.Azure.Functions.ExtensionBundle"`} {
-				if !strings.Contains(files[file], want) || !json.Valid([]byte(files[file])) {
-					t.Errorf("no %s in %s", want, files[file])
-				}
-			}
-		})
-	}
-}
-
 // inFunctions are the settings of an app of Functions with alarms.
 var inFunctions = []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo"}
 
