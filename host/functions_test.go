@@ -274,7 +274,7 @@ func TestPayloads(t *testing.T) {
 		runs, backend := noted{}, &local.Memory{}
 		s := open(t, host.Program{Store: backend, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1m",
 			Do: func(_ context.Context, r *soloist.Run) error { runs.add(r.ID()); return nil }}}})
-		s.wantInvoked(t, "tick", "", 200)
+		s.wantInvoked(t, "tick", `{"data":{"timer":{"isPastDue":true}}}`, 200, "the timer is past due")
 		for payload, code := range map[string]int{
 			"": 200, " \r\n": 200, "null": 400, "[]": 400, "{": 400, `"tick"`: 400, `{"Data":null}`: 200, `{"Data":[]}`: 400, "{\"Data\":{\"\xff\":null}}\x00": 400,
 			`{"Data":{"timer":{"Schedule":{},"ScheduleStatus":null,"IsPastDue":false}}}`:                   200,

@@ -430,9 +430,9 @@ func TestStreamBeginsAtOnce(t *testing.T) {
 		if data := next(); time.Since(begin) != 0 || strings.Contains(data, `"note"`) {
 			t.Errorf("after %s: got %s, want the next reading as soon as it is there", time.Since(begin), data)
 		}
-		got.Body.Close()
-		stop()
+		stop() // which ends the stream
 		wantCode(t, <-code, 0)
+		got.Body.Close()
 	})
 }
 
