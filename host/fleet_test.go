@@ -250,10 +250,14 @@ func TestPagesReadReplicasSeldom(t *testing.T) {
 	})
 }
 
-// A setting that differs does so for each shard, and makes none of them unknown.
-func TestShardsOfReplicasWithOtherSettings(t *testing.T) {
+// A difference between replicas is printed once, however many jobs have it. For a job with shards it is one of each shard,
+// and makes none of them unknown.
+func TestDifferencesAreToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := split(&noted{})
+		for i := range 30 {
+			p.Work = append(p.Work, soloist.Job{Name: fmt.Sprintf("job-%02d", i), Schedule: "@hourly", Do: do})
+		}
 		defer beginServing(t, p, replicaName+"a")()
 		time.Sleep(3 * time.Second)
 		environment(t, "SOLOIST_LEASE=20s", "SOLOIST_JOB_IMPORT_PAUSED=true")
@@ -262,31 +266,13 @@ func TestShardsOfReplicasWithOtherSettings(t *testing.T) {
 			"\nimport-0, import-1, import-2: paused by settings: true in this environment; false on a\n",
 			"\nimport-0, import-1, import-2: settings differ: shards 3, lease 20s in this environment; shards 3, lease 30s on a\n",
 			"\nfeed-0, feed-1: settings differ: singleton, shards 2, lease 20s in this environment; singleton, shards 2, lease 30s on a\n",
+			"\njob-00, job-01, job-02, job-03, job-04, 25 others: settings differ: lease 20s in this environment; lease 30s on a\n",
 		} {
-			if strings.Count(got, want) != 1 || strings.Contains(got, "not known") || strings.Contains(got, "  paused  ") {
-				t.Errorf("got %s, want once %q", got, want)
-			}
+			wantEqual(t, want, strings.Count(got, want), 1)
 		}
-		s := open(t, p)
-		wantAnswer(t, "the list", s.get("/api/v1/jobs?limit=1"), 200, `"jobs":5`, `"matched":5`)
-	})
-}
-
-// A difference between replicas is printed once, however many jobs have it.
-func TestStatusTellsOneDifferenceOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := host.Program{Store: &local.Memory{}}
-		for i := range 30 {
-			p.Work = append(p.Work, soloist.Job{Name: fmt.Sprintf("job-%02d", i), Schedule: "@hourly", Do: do})
-		}
-		defer beginServing(t, p, replicaName+"a")()
-		time.Sleep(3 * time.Second)
-		environment(t, "SOLOIST_LEASE=20s")
-		got := run(t.Context(), p, "status").out
-		const want = "\njob-00, job-01, job-02, job-03, job-04, 25 others: settings differ: lease 20s in this environment; lease 30s on a\n"
-		if strings.Count(got, "settings differ") != 1 || !strings.Contains(got, want) {
-			t.Errorf("got %s, want once %s", got, want)
-		}
+		wantEqual(t, "settings differ", strings.Count(got, "settings differ"), 3)
+		wantNone(t, "status", got, "not known", "  paused  ")
+		wantAnswer(t, "the list", open(t, p).get("/api/v1/jobs?limit=1"), 200, `"jobs":35`, `"matched":35`)
 	})
 }
 

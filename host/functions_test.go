@@ -3,7 +3,6 @@ package host_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -76,24 +75,6 @@ func readJSON(t *testing.T, path string, v any) {
 		err = json.Unmarshal(b, v)
 	}
 	must(t, err)
-}
-
-// The Functions host passes the body on to the caller as it is.
-func TestHTTPTriggerAnswersWithoutControlCharacters(t *testing.T) {
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-		fails := soloist.Job{Name: "beat", Schedule: "@hourly", Do: func(context.Context, *soloist.Run) error { return errors.New("bad\u009b31m \u202e") }}
-		s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{fails}})
-		w := httptest.NewRecorder()
-		s.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://127.0.0.1:7071/beat", strings.NewReader(byHTTP)))
-		var answer struct {
-			Outputs struct{ Res struct{ Body string } }
-		}
-		must(t, json.Unmarshal(w.Body.Bytes(), &answer))
-		body := answer.Outputs.Res.Body
-		if !json.Valid([]byte(body)) || strings.ContainsAny(body, "\u009b\u202e\n") || !strings.Contains(body, `\u009b31m`) {
-			t.Errorf("got %q", body)
-		}
-	})
 }
 
 // A run that takes longer than an invocation is ended before the host would kill the process; one that cannot fit is not

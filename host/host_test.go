@@ -238,32 +238,32 @@ func (s *gated) pass(op, name string) error {
 	return nil
 }
 
-func (s *gated) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
-	if err := s.pass("create", name); err != nil {
-		return store.Entry{}, err
+// passed is what a call returns that a gate lets pass.
+func passed[T any](err error, call func() (T, error)) (v T, _ error) {
+	if err != nil {
+		return v, err
 	}
-	return s.Store.Create(ctx, name, record)
+	return call()
+}
+
+func (s *gated) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
+	return passed(s.pass("create", name), func() (store.Entry, error) { return s.Store.Create(ctx, name, record) })
 }
 
 func (s *gated) Read(ctx context.Context, name string) (store.Entry, error) {
-	if err := s.pass("read", name); err != nil {
-		return store.Entry{}, err
-	}
-	return s.Store.Read(ctx, name)
+	return passed(s.pass("read", name), func() (store.Entry, error) { return s.Store.Read(ctx, name) })
 }
 
 func (s *gated) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
-	if err := s.pass("read document", name); err != nil {
-		return store.Document{}, err
-	}
-	return s.Store.(store.Documenter).ReadDocument(ctx, name, etag)
+	return passed(s.pass("read document", name), func() (store.Document, error) {
+		return s.Store.(store.Documenter).ReadDocument(ctx, name, etag)
+	})
 }
 
 func (s *gated) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
-	if err := s.pass("write document", name); err != nil {
-		return store.Revision{}, err
-	}
-	return s.Store.(store.Documenter).WriteDocument(ctx, name, etag, body)
+	return passed(s.pass("write document", name), func() (store.Revision, error) {
+		return s.Store.(store.Documenter).WriteDocument(ctx, name, etag, body)
+	})
 }
 
 func (s *gated) Lease(name, id string) store.Lease {
@@ -278,38 +278,23 @@ type gatedLease struct {
 }
 
 func (l gatedLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	if err := l.pass("acquire"); err != nil {
-		return store.Revision{}, err
-	}
-	return l.Lease.Acquire(ctx, d, etag)
+	return passed(l.pass("acquire"), func() (store.Revision, error) { return l.Lease.Acquire(ctx, d, etag) })
 }
 
 func (l gatedLease) Renew(ctx context.Context) (store.Revision, error) {
-	if err := l.pass("renew"); err != nil {
-		return store.Revision{}, err
-	}
-	return l.Lease.Renew(ctx)
+	return passed(l.pass("renew"), func() (store.Revision, error) { return l.Lease.Renew(ctx) })
 }
 
 func (l gatedLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	if err := l.pass("write"); err != nil {
-		return store.Revision{}, err
-	}
-	return l.Lease.Write(ctx, etag, record)
+	return passed(l.pass("write"), func() (store.Revision, error) { return l.Lease.Write(ctx, etag, record) })
 }
 
 func (l gatedLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
-	if err := l.pass("save"); err != nil {
-		return store.Revision{}, err
-	}
-	return l.keeper.Save(ctx, etag, record, checkpoint)
+	return passed(l.pass("save"), func() (store.Revision, error) { return l.keeper.Save(ctx, etag, record, checkpoint) })
 }
 
 func (l gatedLease) Load(ctx context.Context, etag string) ([]byte, error) {
-	if err := l.pass("load"); err != nil {
-		return nil, err
-	}
-	return l.keeper.Load(ctx, etag)
+	return passed(l.pass("load"), func() ([]byte, error) { return l.keeper.Load(ctx, etag) })
 }
 
 func (l gatedLease) Release(ctx context.Context) error {

@@ -2,10 +2,6 @@ package host_test
 
 import (
 	"bytes"
-	"io"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,42 +34,11 @@ func child(t *testing.T, env []string, args ...string) result {
 	return result{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
 }
 
-// tunnel is a proxy that leads all names to one address.
-func tunnel(t *testing.T, address string) string {
-	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodConnect {
-			http.Error(w, "a tunnel is wanted", http.StatusMethodNotAllowed)
-			return
-		}
-		there, err := net.Dial("tcp", address)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadGateway)
-			return
-		}
-		defer there.Close()
-		w.WriteHeader(http.StatusOK)
-		here, buffered, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			return
-		}
-		defer here.Close()
-		go func() {
-			io.Copy(there, buffered)
-			there.(*net.TCPConn).CloseWrite()
-		}()
-		io.Copy(here, there)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
 // TestIdentityInContainerApps: a program with the environment of Container Apps
 // and no key anywhere does its work. So do the other forms of the settings.
 func TestIdentityInContainerApps(t *testing.T) {
 	t.Parallel()
 	server, certificate := azurite.StartSecure(t)
-	address := strings.TrimPrefix(strings.TrimSuffix(server.URL, "/"+azurite.Account), "https://")
 	common := []string{"SSL_CERT_FILE=" + certificate, "CONTAINER_APP_NAME=shop",
 		"CONTAINER_APP_REVISION=shop--20mh1s9", "CONTAINER_APP_REPLICA_NAME=shop--20mh1s9-86c8c4b497-zx9bq"}
 	system := []string{"AzureWebJobsStorage__blobServiceUri=" + server.URL, "AzureWebJobsStorage__credential=managedidentity"}
@@ -84,7 +49,6 @@ func TestIdentityInContainerApps(t *testing.T) {
 	}{
 		{"system identity", system, ""},
 		{"user-assigned identity", append(system, "AzureWebJobsStorage__clientId=0badcafe-0000-4000-8000-000000000001"), "0badcafe-0000-4000-8000-000000000001"},
-		{"account name", []string{"AzureWebJobsStorage__accountName=" + azurite.Account, "AzureWebJobsStorage__credential=managedidentity", "HTTPS_PROXY=" + tunnel(t, address)}, ""},
 		{"default identity", []string{"AzureWebJobsStorage__blobServiceUri=" + server.URL, "AZURE_CLIENT_ID=0badcafe-0000-4000-8000-000000000002"}, "0badcafe-0000-4000-8000-000000000002"},
 		{"URL of our own, identity of the host", []string{"SOLOIST_STORAGE=" + server.URL, "AzureWebJobsStorage__accountName=elsewhere", "AzureWebJobsStorage__credential=managedidentity"}, ""},
 		{"plain value wins", append(system, "AzureWebJobsStorage__accountName=elsewhere", "AzureWebJobsStorage="+server.ConnectionString()), "-"},

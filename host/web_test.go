@@ -310,6 +310,16 @@ func TestTextsOfErrorsAreEscaped(t *testing.T) {
 		r := s.send(http.MethodPost, "/tick")
 		wantPlain(t, "invocation", r.Body.String())
 	})
+	// The Functions host passes the body on to the caller of an HTTP trigger as it is.
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
+		s := open(t, host.Program{Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1m", Do: broke}}, Store: &local.Memory{}})
+		var answer struct {
+			Outputs struct{ Res struct{ Body string } }
+		}
+		must(t, json.Unmarshal(s.ask("POST", "/beat", byHTTP, nil).Body.Bytes(), &answer))
+		wantPlain(t, "trigger", answer.Outputs.Res.Body)
+		wantText(t, "trigger", answer.Outputs.Res.Body, `\u009b31mc\u202e`)
+	})
 }
 
 // A status is printed as it is, so it is one that this program knows.
