@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -341,20 +341,30 @@ func TestCommandsEscapeTheirArguments(t *testing.T) {
 	}
 }
 
-// A schemas holds answers against the description that the server gives of itself.
+// A schemas holds answers against the description that the server gives of itself. That an answer has the fields described, and
+// of which types, is tested beside the description.
 type schemas struct {
-	paths   map[string]any
-	schemas map[string]any
+	paths map[string]any
+	enums map[string][]any // by the name of a property: the values of all properties with that name
 }
 
 func described(t *testing.T, s site, header ...string) schemas {
 	t.Helper()
-	var d map[string]any
-	must(t, json.Unmarshal(s.get("/api/v1/openapi.json", header...).Body.Bytes(), &d))
-	return schemas{d["paths"].(map[string]any), d["components"].(map[string]any)["schemas"].(map[string]any)}
+	var all map[string]any
+	must(t, json.Unmarshal(s.get("/api/v1/openapi.json", header...).Body.Bytes(), &all))
+	d := schemas{all["paths"].(map[string]any), map[string][]any{}}
+	for _, schema := range at(all, "components", "schemas").(map[string]any) {
+		properties, _ := at(schema, "properties").(map[string]any)
+		for name, property := range properties {
+			if values, ok := at(property, "enum").([]any); ok {
+				d.enums[name] = append(d.enums[name], values...)
+			}
+		}
+	}
+	return d
 }
 
-// wantAsDescribed wants an answer that the description has for its path, method and code.
+// wantAsDescribed wants an answer in JSON, of a code that the description has for its path and method, with states that it has.
 func (d schemas) wantAsDescribed(t *testing.T, method, path string, got *httptest.ResponseRecorder) {
 	t.Helper()
 	path, _, _ = strings.Cut(strings.TrimPrefix(path, "/api/v1"), "?")
@@ -362,24 +372,15 @@ func (d schemas) wantAsDescribed(t *testing.T, method, path string, got *httptes
 		parts[2] = "{job}"
 		path = strings.Join(parts, "/")
 	}
-	operation, ok := at(d.paths, path, strings.ToLower(method)).(map[string]any)
-	if !ok {
-		t.Errorf("%s %s is not described", method, path)
-		return
-	}
-	schema, ok := at(operation, "responses", fmt.Sprint(got.Code), "content", "application/json", "schema").(map[string]any)
-	if !ok {
-		t.Errorf("%s %s: the code %d is not described: %s", method, path, got.Code, got.Body)
-		return
-	}
-	var value any
-	if err := json.Unmarshal(got.Body.Bytes(), &value); err != nil {
-		t.Errorf("%s %s: %v: %s", method, path, err, got.Body)
-		return
+	if at(d.paths, path, strings.ToLower(method), "responses", fmt.Sprint(got.Code), "content", "application/json") == nil || !json.Valid(got.Body.Bytes()) {
+		t.Errorf("%s %s: the code %d is not described, or without JSON: %s", method, path, got.Code, got.Body)
 	}
 	wantEqual(t, method+" "+path, got.Header().Get("Content-Type"), "application/json")
-	for _, wrong := range d.check(value, schema, "answer") {
-		t.Errorf("%s %s: %s in %s", method, path, wrong, got.Body)
+	own, _, _ := strings.Cut(got.Body.String(), `"record":`) // which is as the store has it
+	for _, m := range regexp.MustCompile(`"(\w+)":"([\w -]*)"`).FindAllStringSubmatch(own, -1) {
+		if values := d.enums[m[1]]; values != nil && !slices.Contains(values, any(m[2])) {
+			t.Errorf("%s %s: %s is %q, want one of %v", method, path, m[1], m[2], values)
+		}
 	}
 }
 
@@ -393,66 +394,6 @@ func at(value any, names ...string) any {
 		value = object[name]
 	}
 	return value
-}
-
-// check returns what is wrong with a value.
-func (d schemas) check(value any, schema map[string]any, where string) (wrong []string) {
-	if name, ok := schema["$ref"].(string); ok {
-		schema = d.schemas[strings.TrimPrefix(name, "#/components/schemas/")].(map[string]any)
-	}
-	if enum, ok := schema["enum"].([]any); ok && !slices.Contains(enum, value) {
-		wrong = append(wrong, fmt.Sprintf("%s is %v, want one of %v", where, value, enum))
-	}
-	switch kind := schema["type"]; v := value.(type) {
-	case map[string]any:
-		if kind != "object" {
-			return append(wrong, fmt.Sprintf("%s is an object, want %v", where, kind))
-		}
-		return append(wrong, d.checkObject(v, schema, where)...)
-	case []any:
-		if kind != "array" {
-			return append(wrong, fmt.Sprintf("%s is a list, want %v", where, kind))
-		}
-		for i, item := range v {
-			wrong = append(wrong, d.check(item, schema["items"].(map[string]any), fmt.Sprintf("%s[%d]", where, i))...)
-		}
-	case string:
-		_, err := time.Parse(time.RFC3339, v)
-		if kind != "string" || schema["format"] == "date-time" && err != nil {
-			wrong = append(wrong, fmt.Sprintf("%s is %q, want %v %v", where, v, kind, schema["format"]))
-		}
-	case float64:
-		if kind != "number" && (kind != "integer" || v != math.Trunc(v)) {
-			wrong = append(wrong, fmt.Sprintf("%s is %g, want %v", where, v, kind))
-		}
-	case bool:
-		if kind != "boolean" {
-			wrong = append(wrong, fmt.Sprintf("%s is %t, want %v", where, v, kind))
-		}
-	default:
-		wrong = append(wrong, fmt.Sprintf("%s is %v", where, v))
-	}
-	return wrong
-}
-
-func (d schemas) checkObject(v, schema map[string]any, where string) (wrong []string) {
-	properties, _ := schema["properties"].(map[string]any)
-	for name, value := range v {
-		if inner, ok := properties[name].(map[string]any); ok {
-			wrong = append(wrong, d.check(value, inner, where+"."+name)...)
-		} else if inner, ok := schema["additionalProperties"].(map[string]any); ok {
-			wrong = append(wrong, d.check(value, inner, where+"."+name)...)
-		} else if schema["additionalProperties"] == false {
-			wrong = append(wrong, fmt.Sprintf("%s.%s is not described", where, name))
-		}
-	}
-	required, _ := schema["required"].([]any)
-	for _, name := range required {
-		if _, ok := v[name.(string)]; !ok {
-			wrong = append(wrong, fmt.Sprintf("%s has no %s", where, name))
-		}
-	}
-	return wrong
 }
 
 // Answers are as the server describes them: of jobs in all kinds of states, and of
