@@ -250,25 +250,6 @@ func (w *woken) empty(t *testing.T) {
 	}
 }
 
-// With a note that a newer program has written the alarm is set all the same, so no run fails for it that an HTTP trigger
-// has asked for. The log tells of the note.
-func TestRunByTriggerWithNewerNote(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo", "SOLOIST_FUNCTION_FAILURE=error")
-	synctest.Test(t, func(t *testing.T) {
-		w := newWoken("@daily")
-		_, err := w.Store.(*local.Memory).WriteDocument(t.Context(), "demo/.alarm", "", []byte(`{"schema":2,"app":"demo","id":"x"}`))
-		must(t, err)
-		s, log := logged(t, w.Program)
-		for range 3 {
-			s.wantInvoked(t, "job-a", byHTTP, 200)
-		}
-		w.wantPending(t, "23:59:00")
-		if text := log.String(); !strings.Contains(text, "update the program") || strings.Contains(text, "ERROR") {
-			t.Errorf("the log has\n%s", text)
-		}
-	})
-}
-
 // noQueue is a queue out of reach.
 func noQueue(alarmtest.Call) alarmtest.Fate { return alarmtest.Fate{Err: errors.New("no queue")} }
 
@@ -403,25 +384,36 @@ func TestLongRunHoldsUpNoOtherJobInFunctions(t *testing.T) {
 	})
 }
 
-// A run that an HTTP trigger has asked for is found if its instance dies, and a short one wakes nobody up.
+// A run that an HTTP trigger has asked for is found if its instance dies, and a short one wakes nobody up. With a note that a
+// newer program has written the alarm is set all the same, and the log tells of the note: no run fails for it.
 func TestRunByTriggerIsFoundAgain(t *testing.T) {
-	bubble(t, inFunctions, func(t *testing.T) {
-		w := newWoken("@daily")
-		w.Work = append(w.Work, lastingJob("long", "@daily", 10*time.Minute))
-		s := open(t, w.Program)
-		s.invoke(t, "alarm", byQueue(ours))
-		s.invoke(t, "job-a", byHTTP)
-		if len(w.times()) != 1 {
-			t.Fatalf("ran at %q", w.times())
-		}
-		w.wantPending(t, "23:59:00")
-		done := make(chan struct{})
-		go func() { defer close(done); s.invoke(t, "long", byHTTP) }()
-		time.Sleep(10 * time.Second)
-		w.wantAwake(t, 9*time.Minute)
-		<-done
-		w.wantPending(t, "23:59:00")
-	})
+	for _, newer := range []bool{false, true} {
+		bubble(t, append(inFunctions, "SOLOIST_FUNCTION_FAILURE=error"), func(t *testing.T) {
+			w := newWoken("@daily")
+			w.Work = append(w.Work, lastingJob("long", "@daily", 10*time.Minute))
+			if newer {
+				_, err := w.Store.(*local.Memory).WriteDocument(t.Context(), "demo/.alarm", "", []byte(`{"schema":2,"app":"demo","id":"x"}`))
+				must(t, err)
+			}
+			s, log := logged(t, w.Program)
+			s.invoke(t, "alarm", byQueue(ours))
+			s.wantInvoked(t, "job-a", byHTTP, 200)
+			wantEqual(t, "runs", len(w.times()), 1)
+			w.wantPending(t, "23:59:00")
+			if newer {
+				s.wantInvoked(t, "job-a", byHTTP, 200)
+				w.wantPending(t, "23:59:00")
+				wantText(t, "log", log.String(), "update the program")
+				wantNone(t, "log", log.String(), "ERROR")
+				return
+			}
+			code := s.invoked(t, "long", byHTTP)
+			time.Sleep(10 * time.Second)
+			w.wantAwake(t, 9*time.Minute)
+			wantCode(t, <-code, 200)
+			w.wantPending(t, "23:59:00")
+		})
+	}
 }
 
 // An execution that has less time than the lead shortens that: one is enough for a tick.

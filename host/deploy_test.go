@@ -82,7 +82,6 @@ func jobs(list ...soloist.Job) (all []soloist.Work) {
 func TestWriteFunctions(t *testing.T) {
 	program := stand(t)
 	night, two := soloist.Job{Name: "night"}, jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", Timeout: 20 * time.Minute})
-	alarm := []string{"SOLOIST_ALARM=queue"}
 	const lasts = `"functionTimeout": "`
 	for _, test := range []struct {
 		name  string
@@ -121,14 +120,14 @@ func TestWriteFunctions(t *testing.T) {
 		{name: "a long run on Flex", work: jobs(long(56)), args: flex, files: []string{"tick"}, has: []string{lasts + "00:58:00"}, err: "job night may take 56m0s: Flex Consumption takes"},
 		{name: "a long run elsewhere", work: jobs(long(56)), args: []string{"--plan", "other"}, files: []string{"night"}, has: []string{lasts + "00:58:00"}, no: "Flex Consumption"},
 		{name: "just not too long for Flex", work: jobs(long(55)), args: flex, files: []string{"tick"}, has: []string{lasts + "00:57:00"}, no: "Flex Consumption"},
-		{name: "alarm", env: alarm, work: jobs(soloist.Job{Name: "night", TimeZone: "Europe/Berlin"}), files: withAlarm,
+		{name: "alarm", env: alarms, work: jobs(soloist.Job{Name: "night", TimeZone: "Europe/Berlin"}), files: withAlarm,
 			has: []string{`"queueName": "demo-alarm"`, `"connection": "AzureWebJobsStorage"`, `"type": "queueTrigger"`, `"0 17 3 * * *"`, `"Microsoft.Azure.Functions.ExtensionBundle"`}},
-		{name: "alarm in another queue", env: append(alarm, "SOLOIST_ALARM_QUEUE=wake-up", "SOLOIST_STORAGE=UseDevelopmentStorage=true"), work: jobs(night), files: withAlarm,
+		{name: "alarm in another queue", env: append(alarms, "SOLOIST_ALARM_QUEUE=wake-up", "SOLOIST_STORAGE=UseDevelopmentStorage=true"), work: jobs(night), files: withAlarm,
 			has: []string{`"queueName": "wake-up"`, `"connection": "SOLOIST_STORAGE"`}},
-		{name: "alarm by a URL", env: append(alarm, "SOLOIST_STORAGE=https://a.blob.core.windows.net"), work: jobs(night), files: withAlarm, err: "SOLOIST_STORAGE is a URL, which a trigger cannot use"},
-		{name: "alarm too often", env: alarm, work: jobs(soloist.Job{Name: "beat", Schedule: "@every 1m"}), files: withAlarm, err: "job beat has ticks more often than every 2m0s, the stay"},
-		{name: "alarm on each replica", env: alarm, work: jobs(soloist.Job{Name: "beat", EveryReplica: true}), files: withAlarm, err: "no alarm wakes one up for it"},
-		{name: "alarm, long", env: alarm, work: jobs(long(8)), files: withAlarm, err: "needs a functionTimeout of 00:12:00"},
+		{name: "alarm by a URL", env: append(alarms, "SOLOIST_STORAGE=https://a.blob.core.windows.net"), work: jobs(night), files: withAlarm, err: "SOLOIST_STORAGE is a URL, which a trigger cannot use"},
+		{name: "alarm too often", env: alarms, work: jobs(soloist.Job{Name: "beat", Schedule: "@every 1m"}), files: withAlarm, err: "job beat has ticks more often than every 2m0s, the stay"},
+		{name: "alarm on each replica", env: alarms, work: jobs(soloist.Job{Name: "beat", EveryReplica: true}), files: withAlarm, err: "no alarm wakes one up for it"},
+		{name: "alarm, long", env: alarms, work: jobs(long(8)), files: withAlarm, err: "needs a functionTimeout of 00:12:00"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			environment(t, test.env...)
@@ -361,12 +360,20 @@ func TestWriteFunctionsAfterKilledCall(t *testing.T) {
 	}
 }
 
-// deployed is what the command functions writes for these jobs.
+// deployed is what the command functions writes for these jobs, with these flags and settings.
 func deployed(t *testing.T, work []soloist.Work, args ...string) (root string) {
 	t.Helper()
 	root = t.TempDir()
-	environment(t)
-	write(t, work, stand(t), root, args...).wants(t, "functions", 0)
+	var env, flags []string
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "--") {
+			flags = append(flags, arg)
+		} else {
+			env = append(env, arg)
+		}
+	}
+	environment(t, env...)
+	write(t, work, stand(t), root, flags...).wants(t, "functions", 0)
 	return root
 }
 
@@ -444,26 +451,43 @@ func TestDrift(t *testing.T) {
 		{"a run that is too long for Flex Consumption", jobs(soloist.Job{Name: "night", Timeout: 56 * 60e9}), nil, nil, settings("WEBSITE_SKU=FlexConsumption"),
 			"job night may take 56m0s: Flex Consumption takes an instance away while a run goes on", false},
 		{"a host without a time-out", jobs(night), nil, nil, settings("SOLOIST_FUNCTION_TIMEOUT=2h", "AzureFunctionsJobHost__functionTimeout=-1"), "", false},
+		{"alarms", jobs(night), alarms, nil, settings(alarms...), "", false},
+		{"timers in place of alarms", jobs(night), nil, nil, settings(alarms...), "function alarm: it is missing, so no alarm wakes the app up", true},
+		{"alarms in another queue", jobs(night), alarms, nil, settings(append(alarms, "SOLOIST_ALARM_QUEUE=wake-up")...), `function alarm: its queue is "demo-alarm", and alarms are put into "wake-up" (SOLOIST_ALARM_QUEUE)`, true},
+		{"alarms that are switched off", jobs(night), alarms, nil, settings(append(alarms, "AzureWebJobs_alarm_Disabled=1")...), "function alarm: it is missing", true},
+		{"a timer too many beside alarms", jobs(night), alarms, nil, func(t *testing.T, root string) []string {
+			return append(edited("night/function.json", timerFile("0 30 2 * * *"))(t, root), alarms...)
+		}, `function night: its timer, "0 30 2 * * *", is not needed`, false},
+		{"no net under alarms", jobs(night), alarms, nil, settings(append(alarms, "AzureWebJobs_tick_Disabled=1")...), "function tick: it has no timer", false},
 		{"no app", jobs(night), nil, jobs(other), func(t *testing.T, root string) []string { os.Remove(filepath.Join(root, "host.json")); return nil }, "", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			root := deployed(t, test.written, test.args...)
 			env := test.change(t, root)
-			environment(t, append(env, "SOLOIST_STORAGE=memory:", "FUNCTIONS_APP_ROOT_PATH="+root)...)
+			environment(t, append(env, "FUNCTIONS_APP_ROOT_PATH="+root)...)
 			if test.now == nil {
 				test.now = test.written
 			}
-			got := run(t.Context(), host.Program{Work: test.now}, "doctor")
-			told := drift(got.out)
-			if len(told) > 1 && test.name != "a tick that is rare" && test.name != "a function that is damaged" || (test.says == "") != (told == nil) || !strings.Contains(strings.Join(told, ""), test.says) {
+			w := newWoken()
+			w.Work = test.now
+			if slices.Contains(env, alarms[0]) {
+				run(t.Context(), w.Program, "tick") // which sets the alarm
+			}
+			got := run(t.Context(), w.Program, "doctor")
+			told := regexp.MustCompile(`(?m)^(warn|FAIL)  functions  .*$`).FindAllString(got.out, -1)
+			several := []string{"a tick that is rare", "a function that is damaged", "timers in place of alarms"}
+			if len(told) > 1 && !slices.Contains(several, test.name) || (test.says == "") != (told == nil) {
 				t.Errorf("got %q, want %q", told, test.says)
 			}
+			wantText(t, "doctor", strings.Join(told, ""), test.says)
 			if fails := strings.Contains(strings.Join(told, ""), "FAIL"); fails != test.fails || fails != (got.code == 1) {
 				t.Errorf("got code %d, %q", got.code, told)
 			}
 		})
 	}
 }
+
+var alarms = []string{"SOLOIST_ALARM=queue"}
 
 // A replica that is started beside other functions says so in its log, to
 // whoever asks for the status, and on the page.
@@ -586,46 +610,4 @@ func TestDeployFilesFitSettings(t *testing.T) {
 			t.Errorf("%s: with %q got %+v", kind, env, got)
 		}
 	}
-}
-
-// What is deployed is compared with what alarms need.
-func TestDriftOfAlarms(t *testing.T) {
-	night := jobs(soloist.Job{Name: "night"})
-	for _, test := range []struct {
-		name   string
-		before []string // settings when the functions were written
-		change change
-		says   string
-		fails  bool
-	}{
-		{"the same", []string{"SOLOIST_ALARM=queue"}, nothing, "", false},
-		{"timers", nil, nothing, "function alarm: it is missing, so no alarm wakes the app up", true},
-		{"another queue", []string{"SOLOIST_ALARM=queue"}, settings("SOLOIST_ALARM_QUEUE=wake-up"), `function alarm: its queue is "demo-alarm", and alarms are put into "wake-up" (SOLOIST_ALARM_QUEUE)`, true},
-		{"switched off", []string{"SOLOIST_ALARM=queue"}, settings("AzureWebJobs_alarm_Disabled=1"), "function alarm: it is missing", true},
-		{"a timer too many", []string{"SOLOIST_ALARM=queue"}, edited("night/function.json", timerFile("0 30 2 * * *")), `function night: its timer, "0 30 2 * * *", is not needed`, false},
-		{"no net", []string{"SOLOIST_ALARM=queue"}, settings("AzureWebJobs_tick_Disabled=1"), "function tick: it has no timer", false},
-	} {
-		environment(t, test.before...)
-		root := t.TempDir()
-		write(t, night, stand(t), root).wants(t, "functions", 0)
-		environment(t, append(test.change(t, root), "SOLOIST_ALARM=queue", "FUNCTIONS_APP_ROOT_PATH="+root)...)
-		w := newWoken()
-		w.Work = night
-		run(t.Context(), w.Program, "tick")
-		got := run(t.Context(), w.Program, "doctor")
-		told := strings.Join(drift(got.out), "")
-		if (test.says == "") != (told == "") || !strings.Contains(told, test.says) || strings.Contains(told, "FAIL") != test.fails {
-			t.Errorf("%s: got %s\nof %s", test.name, told, got.out)
-		}
-	}
-}
-
-// drift is what doctor says of the functions that are deployed.
-func drift(out string) (told []string) {
-	for text := range strings.Lines(out) {
-		if strings.Contains(text, "  functions  ") && !strings.HasPrefix(text, "ok") {
-			told = append(told, text)
-		}
-	}
-	return told
 }

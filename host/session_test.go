@@ -40,18 +40,26 @@ const (
 	stepDownPath = "/api/v1/jobs/beat/step-down" // of a job that does not run: 409
 )
 
-// A session may what its token may, as long as it lasts.
-func TestSessionMayWhatItsTokenMay(t *testing.T) {
+// A session may what its token may, as long as it lasts. The cookie is out of reach for scripts and other sites, and for plain
+// HTTP behind TLS.
+func TestSession(t *testing.T) {
 	bubble(t, []string{"SOLOIST_READ_TOKEN=" + readToken, "SOLOIST_ADMIN_TOKEN=" + adminToken}, func(t *testing.T) {
 		s := open(t, host.Program{Work: obedient(), Store: &local.Memory{}})
 		s.tick()
+		wantAnswer(t, "no session", s.ask("GET", jobsPath, "", nil), 401)
+		var cookies []*http.Cookie
 		for token, change := range map[string]int{readToken: 401, adminToken: 409} {
-			cookies := signedIn(t, s, token)
+			cookies = signedIn(t, s, token)
 			wantAnswer(t, "read", s.ask("GET", jobsPath, "", cookies), 200, `"signedIn":true`)
 			wantAnswer(t, "change", s.ask("POST", stepDownPath, "", cookies), change)
+			for proto, secure := range map[string]bool{"http": false, "https": true} {
+				c := signedIn(t, s, token, "X-Forwarded-Proto", proto)[0]
+				if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure != secure || c.MaxAge != 12*3600 || c.Path != "/" {
+					t.Errorf("over %s: got %v", proto, c)
+				}
+				wantNone(t, "the cookie", c.Value, token)
+			}
 		}
-		wantAnswer(t, "no session", s.ask("GET", jobsPath, "", nil), 401)
-		cookies := signedIn(t, s, adminToken)
 		time.Sleep(12*time.Hour - time.Second)
 		wantAnswer(t, "before its end", s.ask("GET", jobsPath, "", cookies), 200)
 		time.Sleep(time.Second)
@@ -103,19 +111,6 @@ func TestForgedSessionIsNone(t *testing.T) {
 	for _, value := range []string{"", ".", "x", good + "." + good, strings.Repeat("a", 5000)} {
 		cookie.Value = value
 		wantAnswer(t, value, s.ask("GET", "/api/v1/app", "", []*http.Cookie{cookie}), 401)
-	}
-}
-
-// The cookie is out of reach for scripts and other sites, and for plain HTTP behind TLS.
-func TestSessionCookieIsGuarded(t *testing.T) {
-	environment(t, "SOLOIST_READ_TOKEN="+readToken)
-	s := open(t, host.Program{Work: obedient(), Store: &local.Memory{}})
-	for proto, secure := range map[string]bool{"http": false, "https": true} {
-		c := signedIn(t, s, readToken, "X-Forwarded-Proto", proto)[0]
-		if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure != secure || c.MaxAge != 12*3600 || c.Path != "/" {
-			t.Errorf("over %s: got %v", proto, c)
-		}
-		wantNone(t, "the cookie has the token", c.Value, readToken)
 	}
 }
 

@@ -134,19 +134,13 @@ func TestFarInstantHidesNoOtherJob(t *testing.T) {
 		"run":{"status":"running","lease":30,"progress":{"note":"x","at":"9999-12-31T23:59:59-01:00"}},
 		"history":[{"tick":"9999-12-31T23:59:59-01:00","status":"succeeded"}]}`, now, now, now)
 	put(t, store, "demo/beat", strings.Join(strings.Fields(record), ""), false)
-	for _, command := range []string{"status", "history"} {
-		got := run(t.Context(), host.Program{Store: store, Work: work()}, command, "--json")
-		wantJobs(t, command, []byte(got.out))
-	}
-	s := open(t, host.Program{Store: store, Work: work()})
-	wantJobs(t, "/api/v1/jobs", s.get("/api/v1/jobs").Body.Bytes())
-}
-
-// wantJobs wants an answer about all jobs, with the fault of the one.
-func wantJobs(t *testing.T, what string, text []byte) {
-	t.Helper()
-	if !json.Valid(text) || !strings.Contains(string(text), "night-report") || !strings.Contains(string(text), "years 1 to 9999") {
-		t.Errorf("%s: got %q, want all jobs and what is wrong with one", what, text)
+	p := host.Program{Store: store, Work: work()}
+	for what, text := range map[string]string{"status": run(t.Context(), p, "status", "--json").out,
+		"history": run(t.Context(), p, "history", "--json").out, "list": open(t, p).get("/api/v1/jobs").Body.String()} {
+		if !json.Valid([]byte(text)) {
+			t.Errorf("%s: got %q, want JSON", what, text)
+		}
+		wantText(t, what, text, "night-report", "years 1 to 9999")
 	}
 }
 
@@ -496,31 +490,16 @@ func TestWrongClockIsTold(t *testing.T) {
 					strings.Contains(got.out, "clock") != (test.want != "") {
 					t.Errorf("status: got\n%s\nwant\n%s", got.out, head)
 				}
-				got = run(t.Context(), p, "status", "--json")
-				wantSkew(t, got.out, test.off)
 				s := open(t, p)
-				wantSkew(t, s.get("/api/v1/jobs").Body.String(), test.off)
-				if got := strings.Contains(s.get("/api/v1/app").Body.String(), `"clock":`); got != (test.want != "") {
-					t.Errorf("the app speaks of the clock: %t", got)
+				for what, out := range map[string]string{"status": run(t.Context(), p, "status", "--json").out,
+					"list": s.get("/api/v1/jobs").Body.String(), "healthz": s.get("/healthz").Body.String()} {
+					m := regexp.MustCompile(`"skew": ?([-.\d]+)`).FindStringSubmatch(out + `"skew":0`)
+					wantEqual(t, "skew of "+what, m[1], fmt.Sprint(test.off.Seconds()))
 				}
-				wantSkew(t, s.get("/healthz").Body.String(), test.off)
+				told := strings.Contains(s.get("/api/v1/app").Body.String(), `"clock":`)
+				wantEqual(t, "the app speaks of the clock", told, test.want != "")
 			})
 		})
-	}
-}
-
-func wantSkew(t *testing.T, out string, want time.Duration) {
-	t.Helper()
-	var answer struct {
-		Skew float64
-		App  any // of the API an object that has it, of commands a name
-	}
-	err := json.Unmarshal([]byte(out), &answer)
-	if info, ok := answer.App.(map[string]any); ok {
-		answer.Skew, _ = info["skew"].(float64)
-	}
-	if err != nil || answer.Skew != want.Seconds() {
-		t.Errorf("got %s, %v, want a skew of %s", out, err, want)
 	}
 }
 
