@@ -62,9 +62,7 @@ func TestJobsAsJSON(t *testing.T) {
 				wantEqual(t, name+": "+field, got[name][field], value)
 			}
 		}
-		if len(got) != 3 || len(want) != 3 {
-			t.Errorf("got %d jobs and %d, want 3", len(got), len(want))
-		}
+		wantEqual(t, "jobs of the list and of the command", []int{len(got), len(want)}, []int{3, 3})
 		beat := want["beat"]
 		wantEqual(t, "beat",
 			[]any{beat["kind"], beat["state"], beat["next"], at(beat, "last", "status"), at(beat, "counts", "succeeded")},

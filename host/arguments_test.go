@@ -228,9 +228,7 @@ func TestHelpOfOneCommand(t *testing.T) {
 		`)
 	}
 	got := run(t.Context(), host.Program{}, "help", "nxt")
-	if want := (result{2, "", "demo: help: unknown command \"nxt\": did you mean next?\n"}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	wantEqual(t, "help", got, result{2, "", "demo: help: unknown command \"nxt\": did you mean next?\n"})
 }
 
 // One dash or two, and a value after a blank or "=", are the same.

@@ -213,9 +213,7 @@ func TestLeaseBefore(t *testing.T) {
 			}
 			return true
 		})
-		if !got[20*time.Second] || !got[40*time.Second] || len(got) != 2 {
-			t.Errorf("got %v, want 20 and 40 s", got)
-		}
+		wantEqual(t, "leases", got, map[time.Duration]bool{20 * time.Second: true, 40 * time.Second: true})
 	})
 }
 

@@ -47,9 +47,7 @@ func TestTickFunction(t *testing.T) {
 			}})
 		}
 		a, b := program(), program()
-		if code, logs := a.invoke(t, "tick", `{"Data":{},"Metadata":{}}`); code != 200 || len(logs) != 0 {
-			t.Errorf("new jobs: %d, %q", code, logs)
-		}
+		a.wantQuiet(t, "tick", `{"Data":{},"Metadata":{}}`)
 		time.Sleep(61 * time.Second)
 		first := make(chan []string)
 		go func() { _, logs := a.invoke(t, "tick", `{}`); first <- logs }()
@@ -60,9 +58,7 @@ func TestTickFunction(t *testing.T) {
 		}
 		want := []string{"job slow: tick 2000-01-01T00:01:00Z succeeded", `job broke: tick 2000-01-01T00:01:00Z failed: no paper`}
 		wantEqual(t, "the runs", <-first, want)
-		if code, logs := b.invoke(t, "tick", ""); code != 200 || len(logs) != 0 {
-			t.Errorf("nothing left: %d, %q", code, logs)
-		}
+		b.wantQuiet(t, "tick", "")
 		b.wantInvoked(t, "tick", strings.Repeat("x", 10<<20), http.StatusRequestEntityTooLarge)
 		b.wantInvoked(t, "tock", "{}", http.StatusNotFound)
 	})
@@ -99,9 +95,7 @@ func TestRunsFitTheirInvocation(t *testing.T) {
 				t.Errorf("a run that does not fit: got %q", logs)
 			}
 			s.wantInvoked(t, "broke", "{}", broke, "failed: no paper")
-			if code, logs := s.invoke(t, "broke", "{}"); code != 200 || len(logs) != 0 {
-				t.Errorf("the platform's retry: got code %d, %q", code, logs)
-			}
+			s.wantQuiet(t, "broke", "{}") // the retry of the platform
 			for name, payload := range map[string]string{"leader": "{}", "healthz": "{}", "endless": "[]"} {
 				want := map[bool]int{true: 400, false: 404}[name == "endless"]
 				s.wantInvoked(t, name, payload, want)
@@ -205,13 +199,10 @@ func TestFunctionsWriteTheirPresence(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		states, differs := fleetOf(t, run(t.Context(), p, "status", "--json").out)
-		if len(states) != 1 || states[0] != "0123456789ab up ok" || len(differs) > 0 {
-			t.Errorf("got %q, %q", states, differs)
-		}
+		wantEqual(t, "replicas and differences", append(states, differs...), []string{"0123456789ab up ok"})
 		time.Sleep(30 * time.Minute)
-		if states, _ := fleetOf(t, run(t.Context(), p, "status", "--json").out); len(states) != 1 || states[0] != "0123456789ab asleep ok" {
-			t.Errorf("got %q", states)
-		}
+		states, _ = fleetOf(t, run(t.Context(), p, "status", "--json").out)
+		wantEqual(t, "replicas", states, []string{"0123456789ab asleep ok"})
 		backend.hangs.Store(true)
 		begin := time.Now()
 		if code, logs := s.invoke(t, "tick", `{}`); code != 200 || time.Since(begin) > 2500*time.Millisecond {
@@ -285,6 +276,14 @@ func recordOf(t *testing.T, backend store.Store) string {
 	return string(e.Record)
 }
 
+// wantQuiet wants an invocation that succeeds and has nothing to say.
+func (s site) wantQuiet(t *testing.T, name, payload string) {
+	t.Helper()
+	if code, logs := s.invoke(t, name, payload); code != 200 || len(logs) != 0 {
+		t.Errorf("%s: got code %d and %q, want 200 and nothing", name, code, logs)
+	}
+}
+
 // invoked makes an invocation in the background, and returns the code that it comes to.
 func (s site) invoked(t *testing.T, name, payload string, lines ...string) <-chan int {
 	code := make(chan int, 1)
@@ -314,9 +313,7 @@ func TestOutageAtEndOfRunLosesNoOutcome(t *testing.T) {
 			time.Sleep(time.Hour + time.Second)
 			s.wantInvoked(t, "beat", payload, 200, " succeeded")
 			wantEqual(t, "runs", runs, 1)
-			if got := lastOutcome(t, backend); got.Status != store.Succeeded {
-				t.Errorf("%.9s: the record says %+v, want succeeded", payload, got)
-			}
+			wantEqual(t, "the outcome in the record", lastOutcome(t, backend).Status, store.Succeeded)
 		})
 	}
 }

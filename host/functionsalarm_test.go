@@ -104,9 +104,8 @@ func TestAlarmFunctionWithShortTimeout(t *testing.T) {
 				s.wantInvoked(t, "alarm", byQueue(string(got.Body)), 200)
 				w.queue.Delete(t.Context(), got.Receipt)
 			}
-			if ran := w.times(); calls != 1 || !slices.Equal(ran, []string{"01:00:00"}) {
-				t.Errorf("%s: %d calls, ran at %q", timeout, calls, ran)
-			}
+			wantEqual(t, "calls", calls, 1)
+			wantEqual(t, "ran at", w.times(), []string{"01:00:00"})
 		})
 	}
 }

@@ -209,9 +209,7 @@ func TestHistoryOfSome(t *testing.T) {
 				t.Errorf("%s: got %d, %q, want %q", tt.args, got.code, rows(got.out), tt.want)
 			}
 		}
-		if got := run(t.Context(), p, "history", "beat@2000-01-01 00:01:00Z"); !slices.Equal(rows(got.out), []string{first}) {
-			t.Errorf("as the table shows it: got %+v", got)
-		}
+		wantEqual(t, "as the table shows it", rows(run(t.Context(), p, "history", "beat@2000-01-01 00:01:00Z").out), []string{first})
 		const none = "demo: history: the record has no outcome of beat@2000-01-02T00:01:00Z: it keeps the newest ones only, and none of a run that has not ended, which status shows\n"
 		wantLines(t, p, "history beat@2000-01-02T00:01:00Z", 1, none)
 	})
@@ -310,19 +308,13 @@ func TestHistoryInAPI(t *testing.T) {
 		for _, o := range failed.Outcomes {
 			wantEqual(t, "status", o.Status, store.Failed)
 		}
-		if failed.Matched < 23 || failed.Matched > 24 {
-			t.Errorf("got %d failures of 24", failed.Matched)
-		}
+		wantWithin(t, "failures of 24", failed.Matched, 23, 24)
 		wantEqual(t, "failures of the command", len(historyOf(t, p, "-n", "100", "--outcome", "failed")), failed.Matched)
 		since := time.Now().Add(-30 * time.Minute).UTC().Format(time.RFC3339)
 		for _, query := range []string{"?since=30m", "?since=" + url.QueryEscape(since)} {
-			if got := pastOf(t, s, query); got.Matched < 88 || got.Matched > 91 {
-				t.Errorf("%s: got %d outcomes, want 90", query, got.Matched)
-			}
+			wantWithin(t, query, pastOf(t, s, query).Matched, 88, 91)
 		}
-		if recent := historyOf(t, p, "--since", "30m"); len(recent) < 88 || len(recent) > 91 {
-			t.Errorf("the command has %d outcomes of 30 minutes, want 90", len(recent))
-		}
+		wantWithin(t, "outcomes of the command", len(historyOf(t, p, "--since", "30m")), 88, 91)
 		for query, want := range map[string]string{"?since=x": "since is", "?since=2999-01-01": "has passed", "?outcome=failled": "failed", "?limit=101": "limit is", "?limit=0": "limit is",
 			"?offset=-1": "offset is", "?of=1": "want since, outcome, offset or limit", "?since=1h&since=2h": "2 times", "?outcome=": "want one of"} {
 			got := s.get("/api/v1/jobs/often/history" + query)
@@ -384,9 +376,7 @@ func TestHistoryInAPIWithTrouble(t *testing.T) {
 			}
 		}
 		said := strings.Count(run(t.Context(), p, "history", "-n", "1000").out, "before this, outcomes may be lost")
-		if gaps != 1 || said != 1 {
-			t.Errorf("got %d gaps, and %d of the command, want one", gaps, said)
-		}
+		wantEqual(t, "gaps, also of the command", []int{gaps, said}, []int{1, 1})
 		time.Sleep(10 * time.Minute)
 		err := errors.New("no route to the log")
 		backend.err.Store(&err)

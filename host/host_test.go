@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -117,12 +118,18 @@ func (r result) wants(t *testing.T, what string, code int, texts ...string) {
 	}
 }
 
+// wantWithin wants a value between two others.
+func wantWithin[T cmp.Ordered](t *testing.T, what string, got, least, most T) {
+	t.Helper()
+	if got < least || got > most {
+		t.Errorf("%s: got %v, want %v to %v", what, got, least, most)
+	}
+}
+
 // wantTook wants that time to have passed since it began, at least and at most.
 func wantTook(t *testing.T, begin time.Time, least, most time.Duration) {
 	t.Helper()
-	if took := time.Since(begin); took < least || took > most {
-		t.Errorf("it took %s, want %s to %s", took, least, most)
-	}
+	wantWithin(t, "it took", time.Since(begin), least, most)
 }
 
 // wantText wants each of these parts in a text.

@@ -517,9 +517,7 @@ func TestRunHereMakesRecord(t *testing.T) {
 		wantLines(t, p, "run import --here --request try", 0, "import-0@try: succeeded", "import-2@try: succeeded", "there is no record of it in *local.Memory, of app demo: it is made now")
 		wantLines(t, p, "run import-1 --here --json", 0, `"job": "import-1"`, `"status": "succeeded"`) // by an order, since there is a record now
 		wantLines(t, p, "run sad --here", 1, "sad@here-", "failed (no paper)")
-		if got := runs.all(); len(got) != 4 {
-			t.Errorf("ran %q, want four", got)
-		}
+		wantEqual(t, "runs", len(runs.all()), 4)
 		wantLines(t, p, "run typo --here", 2, "there is no job")
 		wantLines(t, p, "history sad", 0, "failed")
 	})

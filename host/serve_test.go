@@ -397,9 +397,7 @@ func TestTickExitsUnderStalledRun(t *testing.T) {
 		time.Sleep(time.Minute)
 		begin := time.Now()
 		got := run(t.Context(), p, "tick")
-		if len(codes) != 1 || codes[0] != 3 {
-			t.Errorf("got the codes %d, want one 3", codes)
-		}
+		wantEqual(t, "exit codes", codes, []int{3})
 		wantTook(t, begin, 0, 2*time.Second+30*time.Second/6+2*time.Second)
 		words := await(t, messages(strings.NewReader(got.err)), "the process exits")
 		if words.Job != "still" || words.Cause != "stalled: no heartbeat for 2s" || words.Code != 3 || len(words.Goroutines) != 64<<10 {
@@ -587,9 +585,8 @@ func TestIdleConnections(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
 		c, _ := connected(t, &local.Memory{}, work())
 		c.post("/healthz")
-		if after, _ := c.cutOff(); after != 30*time.Second {
-			t.Errorf("closed after %s, want 30s", after)
-		}
+		after, _ := c.cutOff()
+		wantEqual(t, "closed after", after, 30*time.Second)
 	})
 }
 

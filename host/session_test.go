@@ -196,9 +196,7 @@ func TestGuesserIsLimitedAndLogged(t *testing.T) {
 			wantAnswer(t, "the right token to read", s.get("/api/v1/jobs", "Bearer "+readToken), 200)
 			wantAnswer(t, "no token", s.get("/api/v1/jobs"), 401)
 		}
-		if codes[401] != 20 || codes[429] != 980 {
-			t.Errorf("got the codes %v, want 401 for 20 guesses and 429 for the others", codes)
-		}
+		wantEqual(t, "codes of guesses", codes, map[int]int{401: 20, 429: 980})
 		if got := guess(); got.Header().Get("Retry-After") != "10" || got.Header().Get("Connection") != "close" || got.Header().Get("WWW-Authenticate") != "" {
 			t.Errorf("got %v, want the time to wait", got.Header())
 		}
