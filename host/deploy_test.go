@@ -90,6 +90,7 @@ func TestWriteFunctions(t *testing.T) {
 		args  []string
 		files []string // the functions
 		has   []string // in the files
+		lacks string   // in the files
 		err   string   // is said
 		no    string   // is not said
 	}{
@@ -120,6 +121,10 @@ func TestWriteFunctions(t *testing.T) {
 		{name: "a long run on Flex", work: jobs(long(56)), args: flex, files: []string{"tick"}, has: []string{lasts + "00:58:00"}, err: "job night may take 56m0s: Flex Consumption takes"},
 		{name: "a long run elsewhere", work: jobs(long(56)), args: []string{"--plan", "other"}, files: []string{"night"}, has: []string{lasts + "00:58:00"}, no: "Flex Consumption"},
 		{name: "just not too long for Flex", work: jobs(long(55)), args: flex, files: []string{"tick"}, has: []string{lasts + "00:57:00"}, no: "Flex Consumption"},
+		// A timer that fires seldom has its calls made again after a failure, which a near one would only wait for.
+		{name: "retries", work: jobs(soloist.Job{Name: "ten", Schedule: "*/10 * * * *"}), files: []string{"ten"},
+			has: []string{`"strategy": "fixedDelay"`, `"maxRetryCount": 5`, `"delayInterval": "00:01:00"`}},
+		{name: "no retries", work: jobs(soloist.Job{Name: "nine", Schedule: "*/9 * * * *", Missed: soloist.RunAll}), files: []string{"nine", "tick"}, lacks: `"strategy"`},
 		{name: "alarm", env: alarms, work: jobs(soloist.Job{Name: "night", TimeZone: "Europe/Berlin"}), files: withAlarm,
 			has: []string{`"queueName": "demo-alarm"`, `"connection": "AzureWebJobsStorage"`, `"type": "queueTrigger"`, `"0 17 3 * * *"`, `"Microsoft.Azure.Functions.ExtensionBundle"`}},
 		{name: "alarm in another queue", env: append(alarms, "SOLOIST_ALARM_QUEUE=wake-up", "SOLOIST_STORAGE=UseDevelopmentStorage=true"), work: jobs(night), files: withAlarm,
@@ -156,6 +161,9 @@ func TestWriteFunctions(t *testing.T) {
 				}
 			}
 			wantText(t, "the files", all, test.has...)
+			if test.lacks != "" {
+				wantNone(t, "the files", all, test.lacks)
+			}
 		})
 	}
 	byDefault, onFlex := t.TempDir(), t.TempDir()
@@ -302,29 +310,6 @@ func TestWriteFunctionsChecksProgram(t *testing.T) {
 			t.Errorf("%+v: got %d bytes, %v", test, len(b), err)
 		}
 		wantText(t, "host.json", tree(t, dir)["host.json"], `"`+test.file+`"`)
-	}
-}
-
-// A timer that fires seldom has its calls made again after a failure, which a
-// near one would only wait for.
-func TestRetryPolicy(t *testing.T) {
-	environment(t)
-	program, dir := stand(t), t.TempDir()
-	work := jobs(soloist.Job{Name: "daily"}, soloist.Job{Name: "ten", Schedule: "*/10 * * * *"},
-		soloist.Job{Name: "nine", Schedule: "*/9 * * * *"}, soloist.Job{Name: "often", Schedule: "* * * * *", Missed: soloist.RunAll})
-	write(t, work, program, dir).wants(t, "functions", 0)
-	for name, want := range map[string]bool{"daily": true, "ten": true, "nine": false, "often": false, "tick": false} {
-		var function struct {
-			Retry *struct {
-				Strategy      string
-				MaxRetryCount int
-				DelayInterval string
-			}
-		}
-		readJSON(t, filepath.Join(dir, name, "function.json"), &function)
-		if r := function.Retry; (r != nil) != want || want && (r.Strategy != "fixedDelay" || r.MaxRetryCount != 5 || r.DelayInterval != "00:01:00") {
-			t.Errorf("%s: got %+v", name, r)
-		}
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -88,46 +87,36 @@ func TestStatusShowsReplicas(t *testing.T) {
 func TestStatusComparesReplicas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := host.Program{Work: work()[:2], Store: &local.Memory{}}
-		status := func(p host.Program, settings ...string) (states, differs []string) {
-			environment(t, settings...)
-			return fleetOf(t, run(t.Context(), p, "status", "--json").out)
-		}
-		want := func(what string, got []string, want ...string) {
+		// want wants these differences to be told in an environment with these settings.
+		want := func(what string, p host.Program, settings []string, want ...string) {
 			t.Helper()
-			if !slices.Equal(got, want) {
-				t.Errorf("%s: got %q, want %q", what, got, want)
-			}
+			environment(t, settings...)
+			_, differs := fleetOf(t, run(t.Context(), p, "status", "--json").out)
+			wantEqual(t, what, differs, want)
 		}
 		stopA := beginServing(t, p, replicaName+"a")
 		time.Sleep(3 * time.Second)
-		_, got := status(p)
-		want("the same", got)
-		_, got = status(p, "SOLOIST_JOB_BEAT_SCHEDULE=*/5 * * * *", "SOLOIST_LEASE=20s")
-		want("another schedule", got,
+		want("the same", p, nil)
+		want("another schedule", p, []string{"SOLOIST_JOB_BEAT_SCHEDULE=*/5 * * * *", "SOLOIST_LEASE=20s"},
 			"beat idle: this environment's schedule (every 5 minutes, UTC) is not the one in force, whose next tick is 2000-01-01 00:01:00Z",
 			"beat idle: schedules differ: CRON_TZ=UTC */5 * * * * in this environment; @every 1m0s on a",
 			"beat idle: settings differ: lease 20s in this environment; lease 30s on a",
 			"night-report idle: settings differ: lease 20s in this environment; lease 30s on a")
 		wantLines(t, p, "status", 0, "beat          (differs)  ")
-		_, got = status(p, "SOLOIST_JOB_BEAT_PAUSED=true")
-		want("a pause that is not in force", got, "beat idle: paused by settings: true in this environment; false on a")
+		want("a pause that is not in force", p, []string{"SOLOIST_JOB_BEAT_PAUSED=true"}, "beat idle: paused by settings: true in this environment; false on a")
 
 		more := host.Program{Work: append(work()[:2], soloist.Job{Name: "extra", Schedule: "@hourly", Do: do}), Store: p.Store}
 		stopB := beginServing(t, more, replicaName+"b", "SOLOIST_JOB_BEAT_PAUSED=true")
 		time.Sleep(3 * time.Second)
-		_, got = status(p)
-		want("another program", got, "jobs differ: extra known on b, and not in this environment and on a",
+		want("another program", p, nil, "jobs differ: extra known on b, and not in this environment and on a",
 			"beat paused: paused by settings: false in this environment and on a; true on b")
-		_, got = status(more)
-		want("another program, from the other side", got,
+		want("another program, from the other side", more, nil,
 			"beat paused: paused by settings: false in this environment and on a; true on b", "extra idle: not known on a")
 		stopA()
-		_, got = status(more, "SOLOIST_JOB_BEAT_PAUSED=true")
-		want("a replica that has left does not count", got)
+		want("a replica that has left does not count", more, []string{"SOLOIST_JOB_BEAT_PAUSED=true"})
 		time.Sleep(time.Second)
 		stopB()
-		_, got = status(p)
-		want("the last one counts", got, "jobs differ: extra known on b, and not in this environment",
+		want("the last one counts", p, nil, "jobs differ: extra known on b, and not in this environment",
 			"beat paused: paused by settings: false in this environment; true on b")
 	})
 }

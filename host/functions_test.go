@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -62,15 +61,6 @@ func TestTickFunction(t *testing.T) {
 		b.wantInvoked(t, "tick", strings.Repeat("x", 10<<20), http.StatusRequestEntityTooLarge)
 		b.wantInvoked(t, "tock", "{}", http.StatusNotFound)
 	})
-}
-
-func readJSON(t *testing.T, path string, v any) {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(b, v)
-	}
-	must(t, err)
 }
 
 // A run that takes longer than an invocation is ended before the host would kill the process; one that cannot fit is not
