@@ -180,7 +180,11 @@ func TestOrderRings(t *testing.T) {
 		s.tick()
 		cookies := signedIn(t, s, adminToken)
 		for i, order := range []string{"run", "pause", "resume"} {
-			wantLines(t, w.Program, strings.TrimSuffix(order+" job-a --no-wait", map[bool]string{true: " --no-wait"}[order != "run"]), 0)
+			command := order + " job-a"
+			if order == "run" {
+				command += " --no-wait"
+			}
+			wantLines(t, w.Program, command, 0)
 			wantEqual(t, "visible messages after the command "+order, w.queue.Visible(time.Now()), 2*i+1)
 			wantAnswer(t, order, s.ask("POST", "/api/v1/jobs/job-a/"+order, "", cookies), 200)
 			wantEqual(t, "visible messages after a POST of "+order, w.queue.Visible(time.Now()), 2*i+2)

@@ -155,7 +155,8 @@ func TestTokens(t *testing.T) {
 		}
 		wantNone(t, header, got.Body.String(), token, adminToken)
 	}
-	wrong := []string{"", "Bearer", "Bearer ", "Bearer wrong", "Bearer " + token + "x", token, basic(token, ""), "Basic " + token, basic("me", token)}
+	wrong := []string{"", "Bearer", "Bearer ", "Bearer wrong", "Bearer " + token + "x", token, basic(token, ""), "Basic " + token,
+		basic("me", token)}
 	for _, path := range []string{"/api/v1/jobs", "/api/v1/jobs/beat", "/api/v1/app", "/api/v1/openapi.json", "/metrics"} {
 		s := open(t, p) // a new one: 20 wrong tokens are its limit
 		for _, header := range wrong {
@@ -207,7 +208,8 @@ func TestProbesTellNoErrorTexts(t *testing.T) {
 		s.underway(20 * time.Second)
 		wantAnswer(t, "healthz", s.get("/healthz"), 503, `"overrun":{"still":"stalled"}`, `"broken":{"broken":"left alone: the log tells why"}`)
 		wantAnswer(t, "a record that cannot be read", s.get("/readyz"), 200)
-		wantAnswer(t, "the list", s.get("/api/v1/jobs", "Bearer "+readToken), 200, `"state":"broken"`, "the record has schema 99", `"trouble":true`)
+		wantAnswer(t, "the list", s.get("/api/v1/jobs", "Bearer "+readToken), 200, `"state":"broken"`, "the record has schema 99",
+			`"trouble":true`)
 		wantAnswer(t, "healthz with the token", s.get("/healthz", "Bearer "+readToken), 503, `"overrun":{"still":"stalled: unhealthy 3 times in a row: no route`, "schema 99")
 		close(release)
 	})
@@ -364,7 +366,8 @@ func (d schemas) wantAsDescribed(t *testing.T, method, path string, got *httptes
 		parts[2] = "{job}"
 		path = strings.Join(parts, "/")
 	}
-	if at(d.paths, path, strings.ToLower(method), "responses", fmt.Sprint(got.Code), "content", "application/json") == nil || !json.Valid(got.Body.Bytes()) {
+	answer := at(d.paths, path, strings.ToLower(method), "responses", fmt.Sprint(got.Code), "content", "application/json")
+	if answer == nil || !json.Valid(got.Body.Bytes()) {
 		t.Errorf("%s %s: the code %d is not described, or without JSON: %s", method, path, got.Code, got.Body)
 	}
 	wantEqual(t, method+" "+path, got.Header().Get("Content-Type"), "application/json")

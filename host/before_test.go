@@ -76,9 +76,10 @@ func TestBeforeIsCutShort(t *testing.T) {
 		slow[0].Retry.MaxTries = 0
 		s := open(t, host.Program{Store: &local.Memory{}, Work: work(), Before: slow})
 		begin := time.Now()
-		for _, code := range []<-chan int{s.invoked(t, "tick", `{}`, "no job is started before"), s.invoked(t, "tick", `{}`, "no job is started before")} {
-			wantCode(t, <-code, 500)
-		}
+		const says = "no job is started before"
+		one, other := s.invoked(t, "tick", `{}`, says), s.invoked(t, "tick", `{}`, says)
+		wantCode(t, <-one, 500)
+		wantCode(t, <-other, 500)
 		wantTook(t, begin, 0, time.Minute)
 		s.wantInvoked(t, "tick", `{}`, 200)
 	})
@@ -106,8 +107,9 @@ func TestTickDoesWhatComesBefore(t *testing.T) {
 func TestBeforeIsGivenUp(t *testing.T) {
 	never := func(context.Context, *soloist.Run) error { t.Error("the job ran"); return nil }
 	const says = "is not tried again for this key: no such table"
+	beat := []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1s", Do: never}}
 	bubble(t, nil, func(t *testing.T) {
-		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1s", Do: never}}, Before: before(noTable)}
+		p := host.Program{Store: &local.Memory{}, Work: beat, Before: before(noTable)}
 		for range 2 {
 			var log strings.Builder
 			p.Stdout = &log
@@ -120,13 +122,15 @@ func TestBeforeIsGivenUp(t *testing.T) {
 			wantText(t, command, got.out+got.err, says)
 			wantNone(t, command, got.err, "mistake")
 			var answer struct{ Error string }
-			if json := json.Unmarshal([]byte(got.out), &answer) == nil && answer.Error != ""; got.code != 1 || json != strings.HasSuffix(command, "--json") {
+			told := json.Unmarshal([]byte(got.out), &answer) == nil && answer.Error != ""
+			if got.code != 1 || told != strings.HasSuffix(command, "--json") {
 				t.Errorf("%s: got %+v, want code 1 and the error in JSON", command, got)
 			}
 		}
 	})
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_FAILURE=error", "SOLOIST_READ_TOKEN=" + readToken}, func(t *testing.T) {
-		s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1m", Do: never}}, Before: before(noTable)})
+	inFunctions := []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_FAILURE=error", "SOLOIST_READ_TOKEN=" + readToken}
+	bubble(t, inFunctions, func(t *testing.T) {
+		s := open(t, host.Program{Store: &local.Memory{}, Work: beat, Before: before(noTable)})
 		for _, payload := range []string{`{}`, `{}`, byHTTP} {
 			s.wantInvoked(t, "beat", payload, 500, "no such table")
 		}

@@ -163,7 +163,8 @@ func TestStatusOfAnotherContainer(t *testing.T) {
 	t.Parallel()
 	env := []string{"AzureWebJobsStorage=" + azurite.Shared(t).ConnectionString(), "SOLOIST_CONTAINER=slips", "SOLOIST_APP=shop"}
 	ticked(t, env)
-	child(t, append(env[1:], strings.ReplaceAll(env[0], azurite.Key, hiddenKey)), "doctor").wants(t, "doctor, with a wrong key", 1, "emulator says this of a wrong key")
+	wrong := slices.Concat(env[1:], []string{strings.ReplaceAll(env[0], azurite.Key, hiddenKey)})
+	child(t, wrong, "doctor").wants(t, "doctor, with a wrong key", 1, "emulator says this of a wrong key")
 	env[2] = "SOLOIST_APP=shpo"
 	child(t, env, "status").wants(t, "app", 1, `no records of app "shpo" in http://127.0.0.1`, "did you mean SOLOIST_APP=shop?")
 	env[1] = "SOLOIST_CONTAINER=tiks"

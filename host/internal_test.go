@@ -206,8 +206,9 @@ func TestBlockedLogFailsLivenessProbe(t *testing.T) {
 	for _, own := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			dead, done := make(deadEnd), make(chan error, 1)
-			a := &app.App{Now: time.Now, Serves: true, Scheduler: &soloist.Scheduler{Store: &local.Memory{}, Logger: slog.New(dead), Jobs: []soloist.Job{{
-				Name: "work", Schedule: "* * * * *", Do: func(context.Context, *soloist.Run) error { return nil }}}}}
+			work := soloist.Job{Name: "work", Schedule: "* * * * *", Do: func(context.Context, *soloist.Run) error { return nil }}
+			s := &soloist.Scheduler{Store: &local.Memory{}, Logger: slog.New(dead), Jobs: []soloist.Job{work}}
+			a := &app.App{Now: time.Now, Serves: true, Scheduler: s}
 			ctx, cancel := context.WithCancel(t.Context())
 			if own {
 				a.SetLog(slog.New(dead))

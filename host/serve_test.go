@@ -368,9 +368,9 @@ func TestProcessThatLosesLeaseExits(t *testing.T) {
 	p := start(t, "deaf", "SOLOIST_APP=demo", "SOLOIST_LEASE=1s", "SOLOIST_STORAGE=dir:"+dir.Path, "SOLOIST_ADDR=127.0.0.1:0")
 	await(t, p.log, "run started")
 	must(t, dir.Break(t.Context(), "demo/deaf", 0))
-	if m := await(t, p.log, "the process exits"); m.Level != "ERROR" || m.Job != "deaf" || m.Code != 3 || !strings.Contains(m.Cause, store.ErrLost.Error()) {
-		t.Errorf("got the last words %+v", m)
-	}
+	m := await(t, p.log, "the process exits")
+	wantEqual(t, "the last words", message{Level: m.Level, Job: m.Job, Code: m.Code}, message{Level: "ERROR", Job: "deaf", Code: 3})
+	wantText(t, "the cause", m.Cause, store.ErrLost.Error())
 	wantCode(t, p.code(t), 3)
 }
 

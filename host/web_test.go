@@ -308,7 +308,8 @@ func TestTextsOfErrorsAreEscaped(t *testing.T) {
 	})
 	// The Functions host passes the body on to the caller of an HTTP trigger as it is.
 	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-		s := open(t, host.Program{Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1m", Do: broke}}, Store: &local.Memory{}})
+		work := []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1m", Do: broke}}
+		s := open(t, host.Program{Work: work, Store: &local.Memory{}})
 		var answer struct {
 			Outputs struct{ Res struct{ Body string } }
 		}

@@ -100,7 +100,8 @@ func TestIngestStopsAt(t *testing.T) {
 }
 
 func TestIngestStopsWithItsContext(t *testing.T) {
-	for when, saved := range map[string]string{"get": `{"next":5}`, "put": `{"next":5}`, "save": `{"next":6}`} { // with save, the page is in the sink
+	// At the save the page is in the sink.
+	for when, saved := range map[string]string{"get": `{"next":5}`, "put": `{"next":5}`, "save": `{"next":6}`} {
 		t.Run(when, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)

@@ -139,7 +139,8 @@ func TestProbe(t *testing.T) {
 			if !strings.Contains(log, want) || strings.Count(log, "\n") != 1 || strings.Contains(log, "level=WARN") != (test.want != "") {
 				t.Errorf("got log %q, want one line with %q", log, want)
 			}
-			if got := fmt.Sprint(err); test.want == "" && err != nil || test.want != "" && (!strings.HasPrefix(got, name+": ") || !strings.HasSuffix(got, test.want)) {
+			got := strings.TrimPrefix(fmt.Sprint(err), name+": ")
+			if test.want == "" && err != nil || test.want != "" && (got == fmt.Sprint(err) || !strings.HasSuffix(got, test.want)) {
 				t.Errorf("got %v, want %s: %s", err, name, test.want)
 			}
 		})
@@ -152,9 +153,11 @@ func TestProbeNamesAllThatFailed(t *testing.T) {
 	untrusted.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	untrusted.StartTLS()
 	defer untrusted.Close()
-	log, err := runProbes(t.Context(), probeClient(), strings.Join([]string{server.URL + "/status/200", gone.URL + "/x", server.URL + "/status/404", untrusted.URL}, ","))
+	good, bad := server.URL+"/status/200", server.URL+"/status/404"
+	log, err := runProbes(t.Context(), probeClient(), strings.Join([]string{good, gone.URL + "/x", bad, untrusted.URL}, ","))
 	lines := strings.Split(fmt.Sprint(err), "\n")
-	if len(lines) != 3 || !strings.HasPrefix(lines[0], gone.URL+"/x: dial tcp ") || lines[1] != server.URL+"/status/404: status 404" || !strings.Contains(lines[2], "certificate") {
+	if len(lines) != 3 || !strings.HasPrefix(lines[0], gone.URL+"/x: dial tcp ") || lines[1] != bad+": status 404" ||
+		!strings.Contains(lines[2], "certificate") {
 		t.Errorf("got %q", lines)
 	}
 	if n := strings.Count(log, "\n"); n != 4 {
@@ -246,8 +249,9 @@ func checkDurations(t *testing.T, setting string, parse func(string) (time.Durat
 
 func TestProbeEnvironment(t *testing.T) {
 	for list, want := range map[string]string{
-		"":                 "skipped: PROBE_URLS is not set",
-		"http://a ftp://b": "PROBE_URLS, entry 2: want a URL that begins with http:// or https://\nPROBE_TIMEOUT is \"soon\": want a duration above 0 and at most 30s, such as 10s",
+		"": "skipped: PROBE_URLS is not set",
+		"http://a ftp://b": "PROBE_URLS, entry 2: want a URL that begins with http:// or https://\n" +
+			"PROBE_TIMEOUT is \"soon\": want a duration above 0 and at most 30s, such as 10s",
 	} {
 		err := runProbe(t.Context(), environment("PROBE_URLS", list, "PROBE_TIMEOUT", "soon"), unasked(t), slog.New(slog.DiscardHandler))
 		if err == nil || err.Error() != want {
@@ -314,7 +318,8 @@ func TestProbeTimeLimit(t *testing.T) {
 // A body without end is left after 64 KiB.
 func TestProbeBodyLimit(t *testing.T) {
 	var body endless
-	_, err := runProbes(t.Context(), fakeClient(func(*http.Request) (*http.Response, error) { return answer(&body), nil }), "http://a")
+	client := fakeClient(func(*http.Request) (*http.Response, error) { return answer(&body), nil })
+	_, err := runProbes(t.Context(), client, "http://a")
 	must(t, err)
 	if body.read != 64<<10 {
 		t.Errorf("read %d bytes, want %d", body.read, 64<<10)

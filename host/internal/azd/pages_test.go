@@ -198,7 +198,8 @@ func TestCosts(t *testing.T) {
 		wantText(t, "docs/costs.md", string(page), row+" |\n")
 	}
 	rules := strings.Count(string(filesOf(t, program(azd.App))["infra/modules/alerts.bicep"]), "    where: ")
-	wantText(t, "docs/costs.md", string(page), fmt.Sprintf("%d rules, $%.2f, and $%.2f more for each further job", rules, float64(rules)*alertRule, float64(rules)*alertSeries))
+	wantText(t, "docs/costs.md", string(page), fmt.Sprintf("%d rules, $%.2f, and $%.2f more for each further job",
+		rules, float64(rules)*alertRule, float64(rules)*alertSeries))
 	var infra strings.Builder
 	for _, kind := range kinds {
 		files := filesOf(t, program(kind))
