@@ -469,9 +469,9 @@ func TestHundredPagesCostOne(t *testing.T) {
 		})
 		return reads
 	}
-	if one, hundred := cost(1), cost(100); one == 0 || hundred != one {
-		t.Errorf("one page costs %d reads a minute, a hundred %d", one, hundred)
-	}
+	// Twelve readings of three records, and one more if the first has ended before the next is asked for.
+	wantWithin(t, "reads of one page", cost(1), 36, 39)
+	wantWithin(t, "reads of a hundred", cost(100), 36, 39)
 }
 
 // What happens on this replica is shown at once, what happens on another within a second.
