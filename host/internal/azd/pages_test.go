@@ -189,13 +189,13 @@ func TestCosts(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/costs.md")
 	must(t, err)
 	for _, w := range ways {
-		row := "| " + w.name
+		cells := []string{"| " + w.name}
 		for _, period := range []time.Duration{time.Minute, time.Hour, 24 * time.Hour} {
 			up, calls := w.up(period)
 			all, rest := w.dollars(up, calls)
-			row += fmt.Sprintf(" | %s h, $%.2f, $%.2f", thousands(up.Hours()), all, rest)
+			cells = append(cells, fmt.Sprintf("%s h, $%.2f, $%.2f", thousands(up.Hours()), all, rest))
 		}
-		wantText(t, "docs/costs.md", string(page), row+" |\n")
+		wantText(t, "docs/costs.md", string(page), strings.Join(cells, " | ")+" |\n")
 	}
 	rules := strings.Count(string(filesOf(t, program(azd.App))["infra/modules/alerts.bicep"]), "    where: ")
 	wantText(t, "docs/costs.md", string(page), fmt.Sprintf("%d rules, $%.2f, and $%.2f more for each further job",
