@@ -48,21 +48,21 @@ func TestDoctor(t *testing.T) {
 				t.Errorf("got %+v, want code %d", got, tt.code)
 			}
 			var failed []string
-			telling := ""
+			var telling strings.Builder
 			for text := range strings.Lines(got.out) {
 				result, rest, _ := strings.Cut(text, " ")
 				switch result {
 				case "FAIL":
 					failed = append(failed, strings.Fields(rest)[0])
-					telling += text
+					telling.WriteString(text)
 				case "warn", "ok":
-					telling += text
+					telling.WriteString(text)
 				}
 			}
 			if tt.check == "" && failed != nil || tt.check != "" && !slices.Equal(failed, []string{tt.check}) {
 				t.Errorf("%q failed, want %q:\n%s", failed, tt.check, got.out)
 			}
-			wantText(t, "doctor", telling, tt.says...)
+			wantText(t, "doctor", telling.String(), tt.says...)
 			secretless(t, got.out)
 			inJSON(t, run(t.Context(), p, "doctor", "--json"), tt.code, tt.check)
 		})
