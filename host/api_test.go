@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -20,7 +23,6 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/store"
 )
 
 const (
@@ -60,9 +62,7 @@ func TestJobsAsJSON(t *testing.T) {
 				wantEqual(t, name+": "+field, got[name][field], value)
 			}
 		}
-		if len(got) != 3 || len(want) != 3 {
-			t.Errorf("got %d jobs and %d, want 3", len(got), len(want))
-		}
+		wantEqual(t, "jobs of the list and of the command", []int{len(got), len(want)}, []int{3, 3})
 		beat := want["beat"]
 		wantEqual(t, "beat",
 			[]any{beat["kind"], beat["state"], beat["next"], at(beat, "last", "status"), at(beat, "counts", "succeeded")},
@@ -95,6 +95,10 @@ func TestMetrics(t *testing.T) {
 		put(t, backend, "demo/beat", `{"schema":99}`, false)
 		s := open(t, p)
 		wantMetrics(t, s, 0, "soloist_storage_up 0")
+		unread := open(t, host.Program{Work: work(), Store: down()})
+		wantNone(t, "metrics of records that were not read", unread.get("/metrics").Body.String(), "soloist_job_failures")
+		each := open(t, host.Program{Work: here()[:1], Store: down()}) // without a job that has a record
+		wantMetrics(t, each, 0, "soloist_storage_up 1", `soloist_running{job_name="cache"} 0`)
 		s.tick()
 		time.Sleep(time.Minute + time.Millisecond) // a date of whole seconds could mean any time of its second
 		var all sync.WaitGroup
@@ -137,34 +141,49 @@ func wantMetrics(t *testing.T, s site, skew float64, want ...string) []string {
 	return all
 }
 
-func TestMetricsWithoutStore(t *testing.T) {
-	environment(t)
-	s := open(t, host.Program{Work: here()[:1], Store: down()})
-	wantMetrics(t, s, 0, "soloist_storage_up 1", `soloist_running{job_name="cache"} 0`)
-	broken := open(t, host.Program{Work: work(), Now: spring, Store: down()})
-	if got := broken.get("/metrics"); got.Code != 200 || strings.Contains(got.Body.String(), "soloist_job_failures") {
-		t.Errorf("without a store: got %d, %s", got.Code, got.Body)
-	}
-}
-
-func TestReadToken(t *testing.T) {
+// Who may read, and who may change what. No answer has a token.
+func TestTokens(t *testing.T) {
 	const token = "open:sesame-to-1700"
+	p := host.Program{Work: obedient(), Store: &local.Memory{}}
 	environment(t, "SOLOIST_READ_TOKEN="+token, "SOLOIST_ADMIN_TOKEN="+adminToken)
+	want := func(s site, method, path, header string, code int) {
+		t.Helper()
+		got := s.send(method, path, header)
+		wantAnswer(t, path+" "+header, got, code)
+		if asks := got.Header().Values("WWW-Authenticate"); code == 401 && !slices.Equal(asks, []string{"Bearer"}) {
+			t.Errorf("%s: got %q: a browser would ask for a password", header, asks)
+		}
+		wantNone(t, header, got.Body.String(), token, adminToken)
+	}
+	wrong := []string{"", "Bearer", "Bearer ", "Bearer wrong", "Bearer " + token + "x", token, basic(token, ""), "Basic " + token,
+		basic("me", token)}
 	for _, path := range []string{"/api/v1/jobs", "/api/v1/jobs/beat", "/api/v1/app", "/api/v1/openapi.json", "/metrics"} {
-		s := open(t, host.Program{Work: work(), Store: &local.Memory{}}) // a new one: 20 wrong tokens are its limit
-		for header, code := range map[string]int{"": 401, "Bearer": 401, "Bearer ": 401, "Bearer wrong": 401, "Bearer " + token + "x": 401, token: 401,
-			basic(token, ""): 401, "Basic " + token: 401, basic("me", token): 401,
-			"Bearer " + adminToken: 200, "Bearer " + token: 200, "bearer " + token: 200} {
-			got := s.get(path, header)
-			wantAnswer(t, path+" "+header, got, code)
-			if asks := got.Header().Values("WWW-Authenticate"); code == 401 && !slices.Equal(asks, []string{"Bearer"}) {
-				t.Errorf("%s: got %q: a browser would ask for a password", header, asks)
-			}
-			wantNone(t, header, got.Body.String(), token)
+		s := open(t, p) // a new one: 20 wrong tokens are its limit
+		for _, header := range wrong {
+			want(s, "GET", path, header, 401)
+		}
+		for _, header := range []string{"Bearer " + adminToken, "Bearer " + token, "bearer " + token} {
+			wantAnswer(t, path+" "+header, s.get(path, header), 200)
 		}
 		wantAnswer(t, "healthz", s.get("/healthz"), 200)
 		wantAnswer(t, "readyz", s.get("/readyz"), 200)
 	}
+	const long, none, right = "/api/v1/jobs/long/step-down", "/api/v1/jobs/none/step-down", "Bearer " + adminToken
+	s := open(t, p)
+	for _, header := range []string{"", "Bearer wrong", right + "x", "Bearer " + token, basic("anybody", adminToken)} {
+		want(s, "POST", long, header, 401)
+	}
+	want(s, "POST", none, "", 401)
+	want(s, "POST", none, right, 404)
+	want(s, "POST", long, right, 404) // it has no record yet
+	want(s, "POST", "/api/v1/jobs/cache/step-down", right, 409)
+	want(s, "GET", long, right, 405)
+	want(s, "PUT", long, right, 405)
+	s.wait()
+	environment(t, "SOLOIST_READ_TOKEN="+token)
+	s = open(t, p) // without a token for changes
+	want(s, "POST", long, right, 403)
+	want(s, "POST", long, "", 403)
 }
 
 // Probes have no token. What errors say is for those who have it.
@@ -188,27 +207,40 @@ func TestProbesTellNoErrorTexts(t *testing.T) {
 		s := open(t, host.Program{Work: []soloist.Work{j, soloist.Job{Name: "broken", Schedule: "@hourly", Do: do}}, Store: backend})
 		s.underway(20 * time.Second)
 		wantAnswer(t, "healthz", s.get("/healthz"), 503, `"overrun":{"still":"stalled"}`, `"broken":{"broken":"left alone: the log tells why"}`)
+		wantAnswer(t, "a record that cannot be read", s.get("/readyz"), 200)
+		wantAnswer(t, "the list", s.get("/api/v1/jobs", "Bearer "+readToken), 200, `"state":"broken"`, "the record has schema 99",
+			`"trouble":true`)
 		wantAnswer(t, "healthz with the token", s.get("/healthz", "Bearer "+readToken), 503, `"overrun":{"still":"stalled: unhealthy 3 times in a row: no route`, "schema 99")
 		close(release)
 	})
 }
 
-// A job on each replica is no answer of the store, and needs none.
+// A replica is ready once the store has answered, and not in an outage, at its start or later. A job on each replica is no
+// answer of the store, and needs none.
 func TestReadyOnceStoreAnswers(t *testing.T) {
-	environment(t)
-	for _, test := range []struct {
-		work  []soloist.Work
-		store store.Store
-		code  int
-		says  string
-	}{
-		{work(), &local.Memory{}, 200, `"status":"ready"`},
-		{here(), down(), 503, "it has not answered yet"},
-		{here()[:2], down(), 200, `"status":"ready"`},
-	} {
-		s := open(t, host.Program{Work: test.work, Store: test.store})
-		wantAnswer(t, "readyz", s.get("/readyz"), test.code, test.says)
-	}
+	bubble(t, nil, func(t *testing.T) {
+		wantAnswer(t, "at once", open(t, host.Program{Work: work(), Store: &local.Memory{}}).get("/readyz"), 200, `"status":"ready"`)
+		wantAnswer(t, "no need", open(t, host.Program{Work: here()[:2], Store: down()}).get("/readyz"), 200, `"status":"ready"`)
+		store := down()
+		s := open(t, host.Program{Work: work()[:1], Store: store})
+		wantAnswer(t, "healthz before", s.get("/healthz"), 200, `"status":"ok"`)
+		wantAnswer(t, "readyz before", s.get("/readyz"), 503, "it has not answered yet")
+		s.tick()
+		wantAnswer(t, "list before", s.get("/api/v1/jobs"), 200, "every minute", `"state":"unknown"`)
+		for _, outage := range []error{errDown, nil, errDown, nil, errors.New("again")} {
+			store.set(refuse(outage))
+			time.Sleep(time.Hour)
+			s.tick()
+			if outage == nil {
+				wantAnswer(t, "readyz", s.get("/readyz"), 200, `"status":"ready"`)
+				wantAnswer(t, "list", s.get("/api/v1/jobs"), 200) // which reads the records too
+				continue
+			}
+			wantAnswer(t, "healthz", s.get("/healthz"), 200, `"status":"degraded"`, `so nothing starts: `+outage.Error()+`"`)
+			wantAnswer(t, "readyz", s.get("/readyz"), 503, `"status":"waiting"`, outage.Error())
+			wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `so nothing starts: `+outage.Error()+`"`, "every minute")
+		}
+	})
 }
 
 // The list is cut into pages, and each job is on one of them.
@@ -301,4 +333,113 @@ func TestCommandsEscapeTheirArguments(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(named, "host.json")); err != nil {
 		t.Error(err)
 	}
+}
+
+// A schemas holds answers against the description that the server gives of itself. That an answer has the fields described, and
+// of which types, is tested beside the description.
+type schemas struct {
+	paths map[string]any
+	enums map[string][]any // by the name of a property: the values of all properties with that name
+}
+
+func described(t *testing.T, s site, header ...string) schemas {
+	t.Helper()
+	var all map[string]any
+	must(t, json.Unmarshal(s.get("/api/v1/openapi.json", header...).Body.Bytes(), &all))
+	d := schemas{all["paths"].(map[string]any), map[string][]any{}}
+	for _, schema := range at(all, "components", "schemas").(map[string]any) {
+		properties, _ := at(schema, "properties").(map[string]any)
+		for name, property := range properties {
+			if values, ok := at(property, "enum").([]any); ok {
+				d.enums[name] = append(d.enums[name], values...)
+			}
+		}
+	}
+	return d
+}
+
+// wantAsDescribed wants an answer in JSON, of a code that the description has for its path and method, with states that it has.
+func (d schemas) wantAsDescribed(t *testing.T, method, path string, got *httptest.ResponseRecorder) {
+	t.Helper()
+	path, _, _ = strings.Cut(strings.TrimPrefix(path, "/api/v1"), "?")
+	if parts := strings.Split(path, "/"); len(parts) > 2 && parts[1] == "jobs" {
+		parts[2] = "{job}"
+		path = strings.Join(parts, "/")
+	}
+	answer := at(d.paths, path, strings.ToLower(method), "responses", fmt.Sprint(got.Code), "content", "application/json")
+	if answer == nil || !json.Valid(got.Body.Bytes()) {
+		t.Errorf("%s %s: the code %d is not described, or without JSON: %s", method, path, got.Code, got.Body)
+	}
+	wantEqual(t, method+" "+path, got.Header().Get("Content-Type"), "application/json")
+	own, _, _ := strings.Cut(got.Body.String(), `"record":`) // which is as the store has it
+	for _, m := range regexp.MustCompile(`"(\w+)":"([\w -]*)"`).FindAllStringSubmatch(own, -1) {
+		if values := d.enums[m[1]]; values != nil && !slices.Contains(values, any(m[2])) {
+			t.Errorf("%s %s: %s is %q, want one of %v", method, path, m[1], m[2], values)
+		}
+	}
+}
+
+// at follows names into nested objects.
+func at(value any, names ...string) any {
+	for _, name := range names {
+		object, ok := value.(map[string]any)
+		if !ok {
+			return nil
+		}
+		value = object[name]
+	}
+	return value
+}
+
+// Answers are as the server describes them: of jobs in all kinds of states, and of
+// requests that are refused.
+func TestAnswersAreAsDescribed(t *testing.T) {
+	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken, "SOLOIST_READ_TOKEN="+readToken, "CONTAINER_APP_REVISION=demo--1", "SOLOIST_JOB_BEAT_PAUSED=true")
+	synctest.Test(t, func(t *testing.T) {
+		backend := &local.Memory{}
+		put(t, backend, "demo/broken", `{"schema":99}`, false)
+		var all []soloist.Work
+		all = append(all, work()...)
+		all = append(all, here()[0], soloist.Job{Name: "broken", Schedule: "@hourly", Do: do}, telling())
+		s := open(t, host.Program{Work: all, Store: backend, Now: func() time.Time { return time.Now().Add(time.Minute) }})
+		s.tick()
+		time.Sleep(2 * time.Hour)
+		ended := s.underway(10 * time.Second)
+		const read, admin = "Bearer " + readToken, "Bearer " + adminToken
+		d := described(t, s, read)
+		for _, request := range [][3]string{
+			{"GET", "/api/v1/openapi.json", read}, {"GET", "/api/v1/app", read}, {"GET", "/api/v1/app", admin}, {"GET", "/api/v1/app", ""}, {"GET", "/api/v1/jobs", read},
+			{"GET", "/api/v1/jobs?sort=-took&limit=1", read}, {"GET", "/api/v1/jobs?sort=x", read}, {"GET", "/api/v1/jobs?srt=name", read}, {"GET", "/api/v1/jobs?limit=101", read},
+			{"GET", "/api/v1/jobs/none", read}, {"POST", "/api/v1/jobs/none/step-down", admin}, {"POST", "/api/v1/jobs/beat/step-down", ""}, {"POST", "/api/v1/jobs/beat/step-down", admin},
+			{"POST", "/api/v1/jobs/telling/step-down", admin},
+		} {
+			d.wantAsDescribed(t, request[0], request[1], s.send(request[0], request[1], request[2]))
+		}
+		for _, w := range all {
+			path := "/api/v1/jobs/" + nameOf(w)
+			got := s.get(path, read)
+			wantAnswer(t, path, got, http.StatusOK)
+			d.wantAsDescribed(t, "GET", path, got)
+		}
+		ended()
+	})
+}
+
+// telling is a job that tells how far it is.
+func telling() soloist.Job {
+	return soloist.Job{Name: "telling", Schedule: "@every 1m", Do: func(ctx context.Context, run *soloist.Run) error {
+		run.Heartbeat("page 1")
+		select {
+		case <-ctx.Done():
+		case <-time.After(30 * time.Second):
+		}
+		return ctx.Err()
+	}}
+}
+
+func nameOf(w soloist.Work) string {
+	if j, ok := w.(soloist.Job); ok {
+		return j.Name
+	}
+	return w.(soloist.Singleton).Name
 }

@@ -56,26 +56,32 @@ func TestServeIsNotReadyBefore(t *testing.T) {
 	})
 }
 
-func TestServeEndsWhenBeforeIsGivenUp(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		backend := &local.Memory{}
-		for range 2 { // the next process gets the same answer
-			var log strings.Builder
-			_, code := serveOn(t, host.Program{Store: backend, Work: work(), Before: before(noTable), Stdout: &log}, newPiped())
-			wantCode(t, <-code, 1)
-			wantText(t, "log", log.String(), `no job is started before this is done: once \"migrate\" for \"v2\": it has failed on `,
-				"is not tried again for this key: no such table")
-		}
-	})
-}
-
-func TestStopWhileBeforeRuns(t *testing.T) {
+// A stop ends what comes before, and an invocation that has no more time ends it too: the next one goes on.
+func TestBeforeIsCutShort(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
 		p := host.Program{Store: &local.Memory{}, Work: work(), Before: before(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })}
 		stop, code := serveOn(t, p, newPiped())
 		time.Sleep(time.Minute)
 		stop()
 		wantCode(t, <-code, 0)
+	})
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_TIMEOUT=60s"}, func(t *testing.T) {
+		tries := atomic.Int64{}
+		slow := before(func(ctx context.Context) error {
+			if tries.Add(1) == 1 {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		})
+		slow[0].Retry.MaxTries = 0
+		s := open(t, host.Program{Store: &local.Memory{}, Work: work(), Before: slow})
+		begin := time.Now()
+		const says = "no job is started before"
+		one, other := s.invoked(t, "tick", `{}`, says), s.invoked(t, "tick", `{}`, says)
+		wantCode(t, <-one, 500)
+		wantCode(t, <-other, 500)
+		wantTook(t, begin, 0, time.Minute)
+		s.wantInvoked(t, "tick", `{}`, 200)
 	})
 }
 
@@ -96,24 +102,42 @@ func TestTickDoesWhatComesBefore(t *testing.T) {
 	})
 }
 
-func TestTickWhenBeforeIsGivenUp(t *testing.T) {
+// What is given up fails each way of running, also in the next process, and no job runs. A probe without the token is told no
+// text of an error.
+func TestBeforeIsGivenUp(t *testing.T) {
+	never := func(context.Context, *soloist.Run) error { t.Error("the job ran"); return nil }
+	const says = "is not tried again for this key: no such table"
+	beat := []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1s", Do: never}}
 	bubble(t, nil, func(t *testing.T) {
-		ran := false
-		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1s", Do: func(context.Context, *soloist.Run) error {
-			ran = true
-			return nil
-		}}}, Before: before(noTable)}
+		p := host.Program{Store: &local.Memory{}, Work: beat, Before: before(noTable)}
+		for range 2 {
+			var log strings.Builder
+			p.Stdout = &log
+			_, code := serveOn(t, p, newPiped())
+			wantCode(t, <-code, 1)
+			wantText(t, "log", log.String(), `no job is started before this is done: once \"migrate\" for \"v2\": it has failed on `, says)
+		}
 		for _, command := range []string{"tick", "tick --json", "run beat --here", "run beat --here --json"} {
 			got := run(t.Context(), p, strings.Fields(command)...)
-			if want := "and is not tried again for this key: no such table"; got.code != 1 || !strings.Contains(got.out+got.err, want) || ran {
-				t.Errorf("%s: got %+v, want %s", command, got, want)
-			}
+			wantText(t, command, got.out+got.err, says)
 			wantNone(t, command, got.err, "mistake")
 			var answer struct{ Error string }
-			if strings.HasSuffix(command, "--json") && (json.Unmarshal([]byte(got.out), &answer) != nil || answer.Error == "") {
-				t.Errorf("%s: got %+v, want JSON with an error", command, got)
+			told := json.Unmarshal([]byte(got.out), &answer) == nil && answer.Error != ""
+			if got.code != 1 || told != strings.HasSuffix(command, "--json") {
+				t.Errorf("%s: got %+v, want code 1 and the error in JSON", command, got)
 			}
 		}
+	})
+	inFunctions := []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_FAILURE=error", "SOLOIST_READ_TOKEN=" + readToken}
+	bubble(t, inFunctions, func(t *testing.T) {
+		s := open(t, host.Program{Store: &local.Memory{}, Work: beat, Before: before(noTable)})
+		for _, payload := range []string{`{}`, `{}`, byHTTP} {
+			s.wantInvoked(t, "beat", payload, 500, "no such table")
+		}
+		got := s.get("/readyz")
+		wantAnswer(t, "readyz", got, 503, "migrate for v2", "the log tells why")
+		wantNone(t, "readyz", got.Body.String(), "table")
+		wantAnswer(t, "readyz with the token", s.get("/readyz", "Bearer "+readToken), 503, "migrate for v2", "no such table")
 	})
 }
 
@@ -129,78 +153,18 @@ func TestInvocationsWaitForBefore(t *testing.T) {
 				return nil
 			}}},
 			Before: before(func(context.Context) error { <-release; n.Add(1); return nil })})
-		codes := make(chan int, 2)
-		for _, function := range []string{"tick", "beat"} {
-			go func() {
-				code, _ := s.invoke(t, function, `{}`)
-				codes <- code
-			}()
-		}
+		tick, beat := s.invoked(t, "tick", `{}`), s.invoked(t, "beat", `{}`)
 		time.Sleep(10 * time.Second)
 		wantAnswer(t, "readyz", s.get("/readyz"), 503, "migrate for v2")
 		wantAnswer(t, "healthz", s.get("/healthz"), 200)
 		close(release)
-		for range 2 {
-			wantCode(t, <-codes, 200)
-		}
+		wantCode(t, <-tick, 200)
+		wantCode(t, <-beat, 200)
 		time.Sleep(time.Minute)
-		if code, _ := s.invoke(t, "tick", `{}`); code != 200 || n.Load() != 1 || ran.Load() != 1 {
-			t.Errorf("got %d, %d and %d runs", code, n.Load(), ran.Load())
-		}
+		s.wantInvoked(t, "tick", `{}`, 200)
+		wantEqual(t, "migrations and runs", []int64{n.Load(), ran.Load()}, []int64{1, 1})
 		wantAnswer(t, "readyz after", s.get("/readyz"), 200)
 	})
-}
-
-// An invocation that has no more time ends, and the next one goes on.
-func TestInvocationsWithinTheirTimeBefore(t *testing.T) {
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_TIMEOUT=60s"}, func(t *testing.T) {
-		tries := atomic.Int64{}
-		s := open(t, host.Program{Store: &local.Memory{}, Work: work(), Before: []*soloist.Once{{Name: "migrate", Key: "v2",
-			Do: func(ctx context.Context, _ *soloist.Run) error {
-				if tries.Add(1) == 1 {
-					<-ctx.Done()
-					return ctx.Err()
-				}
-				return nil
-			}}}})
-		codes := make(chan int, 2)
-		for range 2 {
-			go func() {
-				code, logs := s.invoke(t, "tick", `{}`)
-				wantText(t, "the lines", strings.Join(logs, ""), "no job is started before this is done")
-				codes <- code
-			}()
-		}
-		begin := time.Now()
-		for range 2 {
-			wantCode(t, <-codes, 500)
-		}
-		if took := time.Since(begin); took > time.Minute {
-			t.Errorf("they took %s", took)
-		}
-		s.wantInvoked(t, "tick", `{}`, 200)
-	})
-}
-
-// Each call fails, also one of an HTTP trigger, which runs a job by hand. A probe without the token is told no text of an
-// error.
-func TestInvocationsFailWhenBeforeIsGivenUp(t *testing.T) {
-	bubble(t,
-		[]string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_FAILURE=error", "SOLOIST_READ_TOKEN=" + readToken}, func(t *testing.T) {
-			never := soloist.Job{Name: "beat", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
-				t.Error("the job ran")
-				return nil
-			}}
-			s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{never}, Before: before(noTable)})
-			for range 2 {
-				s.wantInvoked(t, "tick", `{}`, 500, "no such table")
-			}
-			s.wantInvoked(t, "beat", byHTTP, 500, "no such table")
-			got := s.get("/readyz")
-			wantAnswer(t, "readyz", got, 503, "migrate for v2", "the log tells why")
-			wantNone(t, "readyz", got.Body.String(), "table")
-			wantAnswer(t, "readyz with the token", s.get("/readyz", "Bearer "+readToken), 503, "migrate for v2", "no such table")
-		})
 }
 
 // /readyz tells a failure on this replica, however the work ended, until the work is done. Work that
@@ -222,40 +186,16 @@ func TestReadyTellsFailureBefore(t *testing.T) {
 				backend.away(5 * time.Second)
 				return fails()
 			}}}})
-			codes := make(chan int)
-			go func() {
-				code, _ := s.invoke(t, "tick", `{}`)
-				codes <- code
-			}()
+			code := s.invoked(t, "tick", `{}`)
 			time.Sleep(4 * time.Second)
 			got := s.get("/readyz")
 			if wantAnswer(t, "readyz", got, 503, "migrate for v2", want); want == "" && strings.Contains(got.Body.String(), `"error"`) {
 				t.Errorf("readyz: got %s", got.Body)
 			}
-			wantCode(t, <-codes, 200)
+			wantCode(t, <-code, 200)
 			wantAnswer(t, "readyz", s.get("/readyz"), 200, `{"status":"ready"}`)
 		})
 	}
-}
-
-// What the jobs wait for may be the store.
-func TestOutageBefore(t *testing.T) {
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-		backend := newGated(&local.Memory{}, refuse(errDown))
-		s := open(t, host.Program{Store: backend, Work: work(), Before: counting(new(atomic.Int64))})
-		codes := make(chan int)
-		go func() {
-			code, _ := s.invoke(t, "tick", `{}`)
-			codes <- code
-		}()
-		time.Sleep(10 * time.Second)
-		wantAnswer(t, "healthz", s.get("/healthz"), 200, `"status":"degraded"`, `"storage":"`, errDown.Error())
-		wantAnswer(t, "readyz", s.get("/readyz"), 503, "migrate for v2", `"storage":"`, errDown.Error())
-		backend.set(nil)
-		wantCode(t, <-codes, 200)
-		wantAnswer(t, "healthz after", s.get("/healthz"), 200, `"status":"ok"`)
-		wantAnswer(t, "readyz after", s.get("/readyz"), 200)
-	})
 }
 
 // What comes before the jobs has the lease of the settings, unless it names one.
@@ -277,25 +217,20 @@ func TestLeaseBefore(t *testing.T) {
 			}
 			return true
 		})
-		if !got[20*time.Second] || !got[40*time.Second] || len(got) != 2 {
-			t.Errorf("got %v, want 20 and 40 s", got)
-		}
+		wantEqual(t, "leases", got, map[time.Duration]bool{20 * time.Second: true, 40 * time.Second: true})
 	})
 }
 
 func TestMistakesBefore(t *testing.T) {
 	environment(t)
-	nothing := func(context.Context, *soloist.Run) error { return nil }
 	p := host.Program{Store: &local.Memory{}, Work: work(), Before: []*soloist.Once{
 		nil,
-		{Name: "migrate", Do: nothing},
-		{Name: "seed", Key: "v2", Do: nothing},
-		{Name: "seed", Key: "v2", Do: nothing},
+		{Name: "migrate", Do: do},
+		{Name: "seed", Key: "v2", Do: do},
+		{Name: "seed", Key: "v2", Do: do},
 		{Name: "", Key: "v\n2"},
 	}}
-	got := run(t.Context(), p, "validate")
-	wantEqual(t, "code", got.code, 2)
-	wantText(t, "mistakes", got.err, "Before 1 of 5 is nil",
+	wantLines(t, p, "validate", 2, "Before 1 of 5 is nil",
 		`Before: once "migrate": Key is empty, and this build has no version in its place: set Key`,
 		`Before: once "seed" for "v2" is there twice`,
 		`Before: once "": Name is "": it is empty`,
@@ -307,8 +242,6 @@ func TestMistakesBefore(t *testing.T) {
 func TestKeyBeforeIsVersion(t *testing.T) {
 	environment(t)
 	defer host.WithVersion("v1.2.3")()
-	p := host.Program{Store: &local.Memory{}, Work: work(), Before: []*soloist.Once{{Name: "migrate", Do: func(context.Context, *soloist.Run) error { return nil }}}}
-	if got := run(t.Context(), p, "validate"); !strings.HasPrefix(got.out, "ok: 2 jobs, 1 singleton, before them migrate for v1.2.3, app demo on *local.Memory\n") {
-		t.Errorf("got %+v", got)
-	}
+	p := host.Program{Store: &local.Memory{}, Work: work(), Before: []*soloist.Once{{Name: "migrate", Do: do}}}
+	wantLines(t, p, "validate", 0, "ok: 2 jobs, 1 singleton, before them migrate for v1.2.3, app demo on *local.Memory\n")
 }

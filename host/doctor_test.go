@@ -2,10 +2,16 @@ package host_test
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +26,7 @@ import (
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/alarm/alarmtest"
 	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -41,21 +48,21 @@ func TestDoctor(t *testing.T) {
 				t.Errorf("got %+v, want code %d", got, tt.code)
 			}
 			var failed []string
-			telling := ""
+			var telling strings.Builder
 			for text := range strings.Lines(got.out) {
 				result, rest, _ := strings.Cut(text, " ")
 				switch result {
 				case "FAIL":
 					failed = append(failed, strings.Fields(rest)[0])
-					telling += text
+					telling.WriteString(text)
 				case "warn", "ok":
-					telling += text
+					telling.WriteString(text)
 				}
 			}
 			if tt.check == "" && failed != nil || tt.check != "" && !slices.Equal(failed, []string{tt.check}) {
 				t.Errorf("%q failed, want %q:\n%s", failed, tt.check, got.out)
 			}
-			wantText(t, "doctor", telling, tt.says...)
+			wantText(t, "doctor", telling.String(), tt.says...)
 			secretless(t, got.out)
 			inJSON(t, run(t.Context(), p, "doctor", "--json"), tt.code, tt.check)
 		})
@@ -143,19 +150,6 @@ func TestDoctorLeavesNothing(t *testing.T) {
 	}
 	if !deleted {
 		t.Error("the scratch blob is left")
-	}
-}
-
-// In a directory, which cannot delete, one entry serves each call.
-func TestDoctorOfDirectory(t *testing.T) {
-	dir := t.TempDir()
-	environment(t, "SOLOIST_STORAGE=dir:"+dir)
-	for range 3 {
-		wantLines(t, host.Program{Work: work()}, "doctor", 0)
-	}
-	files, err := filepath.Glob(filepath.Join(dir, "demo", "*"))
-	if err != nil || len(files) > 2 {
-		t.Errorf("%q are left: %v", files, err)
 	}
 }
 
@@ -335,4 +329,359 @@ func TestDoctorWarnsOfFailingJob(t *testing.T) {
 		}
 		wantLines(t, p, "doctor", 0, "warn  record", "sad: failing x2", "demo history sad")
 	})
+}
+
+// A setup is one that is broken, or is not.
+type setup struct {
+	what string
+	make maker
+
+	code  int
+	check string   // the only one that fails; empty: none does
+	says  []string // each is in the line of that check, or in a warning
+}
+
+var dayLater = time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)
+
+var setups = []setup{
+	{"a key that is good", withKey(nil), 0, "", []string{"account key of account shopstore", "has been created", "within a second"}},
+	{"no storage in Container Apps", withSettings("CONTAINER_APP_NAME=shop"),
+		2, "settings", []string{"SOLOIST_STORAGE is not set, nor is AzureWebJobsStorage", "Azure Container Apps; app shop"}},
+	{"a connection string that was cut", withSettings("AzureWebJobsStorage=AccountName=shopstore;AccountKey=" + hiddenKey[:9]),
+		2, "settings", []string{"AzureWebJobsStorage", "AccountKey is not base64"}},
+	{"a key in the place of everything", withSettings("SOLOIST_STORAGE=" + strings.TrimSuffix(hiddenKey, "=")),
+		2, "settings", []string{"want memory:, dir:PATH, a blob service URL or a connection string"}},
+	{"an unknown host", withSettings(bySignature("https://shopstore.invalid", "")), 1, "dns", []string{"shopstore.invalid cannot be looked up"}},
+	{"a port where nothing listens", func(t *testing.T, _ *host.Program) []string {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		must(t, err)
+		ln.Close()
+		return []string{byKey("http://" + ln.Addr().String())}
+	}, 1, "connection", []string{"refused", "firewalls"}},
+	{"a certificate that is not trusted", withCertificate(time.Hour, "127.0.0.1"),
+		1, "connection", []string{"not trusted", "SSL_CERT_FILE", "ca-certificates"}},
+	{"a certificate that has expired", withCertificate(-time.Hour, "127.0.0.1"), 1, "connection", []string{"has expired", "clock"}},
+	{"a certificate of another host", withCertificate(time.Hour, "other.example"), 1, "connection", []string{"for another name"}},
+	{"a proxy that answers with a page", func(t *testing.T, _ *host.Program) []string {
+		return []string{bySignature(served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprintf(w, "<html>Sign in to see %s", r.URL)
+		})), "")}
+	}, 1, "service", []string{"not the Blob service answers", "text/html", "proxy"}},
+	{"a service that says nothing", func(t *testing.T, p *host.Program) []string {
+		inRealTime(t)
+		*p = host.Hurried(*p, time.Second)
+		return []string{bySignature(served(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		})), "")}
+	}, 1, "service", []string{"no answer: no answer within 1s"}},
+	{"an account for https only", withKey(always(400, "AccountRequiresHttps")), 1, "service", []string{"use https"}},
+	{"a clock 20 minutes ahead", withClock(20*time.Minute, withKey(authorized(403, "AuthenticationFailed"))),
+		1, "clock", []string{"ahead of the service", "NTP"}},
+	{"a clock 20 minutes behind", withClock(-20*time.Minute, withSignature(nil, "")), 1, "clock", []string{"behind the service, which takes no key"}},
+	{"a clock 10 seconds behind", withClock(-10*time.Second, withKey(nil)), 0, "", []string{"warn  clock", "behind the service", "NTP"}},
+	{"a key that is wrong", withKey(authorized(403, "AuthenticationFailed")),
+		1, "container", []string{"403 AuthenticationFailed", "key is wrong, or was replaced", "show-connection-string --name shopstore"}},
+	{"network rules, or a signature", func(t *testing.T, p *host.Program) []string {
+		p.Store = opened(t, azure.Config{ServiceURL: "https://shopstore.blob.core.windows.net/?sv=1&sig=" + hiddenSignature}, &ruled{rule: always(403, "AuthorizationFailure")})
+		return nil
+	}, 1, "container", []string{"the signature does not allow this", "network-rule add"}},
+	{"an account that is not there", withKey(always(404, "ResourceNotFound")), 1, "container", []string{"no such account", "check the URL"}},
+	{"an account that is disabled", withKey(authorized(403, "AccountIsDisabled")), 1, "container", []string{"is disabled"}},
+	{"a signature that has expired", withSignature(nil, "&sp=rcwd&se=2026-01-02T03:04:05Z"),
+		1, "credentials", []string{"until 2026-01-02T03:04:05Z has expired", "az storage container generate-sas"}},
+	{"a signature that expires soon", withSignature(nil, "&sp=rcwd&se="+dayLater), 0, "", []string{"warn  credentials", dayLater + ", soon"}},
+	{"a signature by a policy that lacks a right", func(t *testing.T, _ *host.Program) []string {
+		return []string{bySignature(served(t, withContainer(t, toWrite(403, "AuthorizationPermissionMismatch"))), "&si=policy&sr=c")}
+	}, 1, "create", []string{"the signature does not allow this", "generate-sas"}},
+	{"a signature that may not delete", withSignature(toDelete(403, "AuthorizationPermissionMismatch"), "&sp=rcw&sr=c"),
+		0, "", []string{"warn  delete", "is left behind"}},
+	{"an identity that is good", withIdentity(nil), 0, "", []string{"a token until", "for principal " + azurite.Principal}},
+	{"an identity without the role", withIdentity(authorized(403, "AuthorizationPermissionMismatch")),
+		1, "container", []string{"403 AuthorizationPermissionMismatch", `grant the identity the role "Storage Blob Data Contributor"`,
+			`az role assignment create --assignee-object-id ` + azurite.Principal + ` --assignee-principal-type ServicePrincipal --role "Storage Blob Data Contributor" ` +
+				`--scope "$(az storage account show --name shopstore --query id -o tsv)/blobServices/default/containers/soloist"`}},
+	{"an identity with the role of a reader", func(t *testing.T, p *host.Program) []string {
+		p.Store = byIdentity(t, withContainer(t, toWrite(403, "AuthorizationPermissionMismatch")), azurite.NewPlatform(t))
+		return nil
+	}, 1, "create", []string{"az role assignment create"}},
+	{"an identity of another tenant", withIdentity(authorized(401, "InvalidAuthenticationInfo")), 1, "container", []string{"of one tenant"}},
+	{"an identity that the platform does not know", withIdentity(nil, "IDENTITY_HEADER=another"),
+		1, "credentials", []string{"no token for the identity (400)", "az containerapp identity show", "AzureWebJobsStorage__clientId"}},
+	{"an app without an identity", withIdentity(nil, "IDENTITY_ENDPOINT=", "IDENTITY_HEADER="),
+		1, "credentials", []string{"no token for the identity", "IDENTITY_ENDPOINT is not set", "az containerapp identity assign"}},
+	{"a container that is missing and may not be created", withSignature(toMakeContainers(403, "AuthorizationPermissionMismatch"), ""),
+		1, "container", []string{"is missing, and it cannot be created", "az storage container-rm create --name soloist --storage-account shopstore"}},
+	{"a container that an identity may not create", withIdentity(toMakeContainers(403, "AuthorizationPermissionMismatch")),
+		1, "container", []string{"az storage container-rm create", `--scope "$(az storage account show --name shopstore --query id -o tsv)"`}},
+	{"a container under an immutability policy", withKey(toWriteRecords(409, "BlobImmutableDueToPolicy")),
+		1, "claim", []string{"immutability policy", "SOLOIST_CONTAINER"}},
+	{"a service that is busy", withKey(authorized(503, "ServerBusy")), 1, "container", []string{"503 ServerBusy", "try again"}},
+	{"a file in the place of the directory", func(t *testing.T, _ *host.Program) []string {
+		path := filepath.Join(t.TempDir(), "file")
+		file(t, path, "")
+		return []string{"SOLOIST_STORAGE=dir:" + path}
+	}, 1, "create", []string{"a file stands where the store's directory should be"}},
+	{"a directory that is not writable", func(t *testing.T, _ *host.Program) []string {
+		return []string{"SOLOIST_STORAGE=dir:" + filepath.Join(unwritable(t), "store")}
+	}, 1, "create", []string{"or choose another directory"}},
+	{"a directory in Container Apps", func(t *testing.T, _ *host.Program) []string {
+		return []string{"CONTAINER_APP_NAME=demo", "SOLOIST_STORAGE=dir:" + t.TempDir()}
+	}, 0, "", []string{"warn  storage", "unless each replica mounts"}},
+	{"memory", withSettings("SOLOIST_STORAGE=memory:"), 0, "", []string{"warn  storage", "more than one replica"}},
+	{"a setting that is misspelt", withSettings("SOLOIST_STORAGE=memory:", "SOLOIST_LAESE=20s"),
+		0, "", []string{"warn  settings", "did you mean SOLOIST_LEASE?"}},
+	{"another app's record", withRecord(`{"schema":1,"app":"other","job":"beat","token":1,"created":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:00:00Z","run":{"status":"idle"}}`),
+		1, "record", []string{`beat: the record belongs to "other/beat"`, "choose another SOLOIST_APP"}},
+	{"a record whose run begins in the future", withRecord(`{"schema":1,"app":"demo","job":"beat","token":1,"created":"2000-01-01T00:00:00Z","watermark":"2000-01-01T00:00:00Z","run":{"status":"running","tick":"2126-01-01T00:00:00Z","attempt":1,"lease":30}}`),
+		1, "record", []string{"beat: the record's tick 2126-01-01T00:00:00Z is in the future"}},
+	{"a record of a replica that starts in the future", withRecord(`{"schema":1,"app":"demo","job":"beat","token":1,"created":"2000-01-01T00:00:00Z","watermark":"2000-01-01T00:00:00Z","definition":{"since":"9999-12-31T23:59:59Z"},"run":{"status":"idle"}}`),
+		1, "record", []string{"(since) 9999-12-31T23:59:59Z is in the future"}},
+	{"a record with the largest token", withRecord(`{"schema":1,"app":"demo","job":"beat","token":4611686018427387903,"created":"2000-01-01T00:00:00Z","watermark":"2000-01-01T00:00:00Z","run":{"status":"idle"}}`),
+		1, "record", []string{"the largest there is", "correct the record"}},
+	{"a record of a newer program", withRecord(`{"schema":9,"app":"demo","job":"beat"}`), 1, "record", []string{"schema 9", "update the program"}},
+	{"a record that is none", withRecord(`hello`), 1, "record", []string{"not JSON", "the job not run"}},
+	{"a lease that no store takes", withRecord(`{"schema":1,"app":"demo","job":"beat","token":1,"created":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:00:00Z","run":{"status":"running","lease":86400}}`),
+		1, "record", []string{"a lease of 24h0m0s", "1s to 1m0s", "correct it in the record"}},
+	{"a checkpoint of another tool", withBlob(strings.Repeat("x", 1<<20+1),
+		"x-ms-meta-record", `{"schema":1,"app":"demo","job":"beat","token":1,"created":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:00:00Z","run":{"status":"idle"}}`),
+		1, "record", []string{"checkpoint has 1048577 bytes", "have the job save a new one"}},
+	{"an account that keeps versions", func(t *testing.T, _ *host.Program) []string {
+		s := withContainer(t, nil)
+		return []string{byKey(served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPut && r.URL.Query().Get("comp") != "lease" {
+				w.Header().Set("x-ms-version-id", "2026-11-21T02:30:00.1234567Z")
+			}
+			s.ServeHTTP(w, r)
+		})))}
+	}, 0, "", []string{"warn  versions", "a lifecycle rule"}},
+	{"a blob of something else", withBlob("x"), 1, "record", []string{"something else made it"}},
+}
+
+// Secrets, easily recognised. The key is base64, of "do-not-tell-anybody!".
+const (
+	hiddenKey       = "ZG8tbm90LXRlbGwtYW55Ym9keSE="
+	hiddenSignature = "DoNotTellThisSignature"
+)
+
+// A rule refuses some requests to a service, with a status and a code.
+type rule func(r *http.Request) (status int, code string)
+
+func always(status int, code string) rule {
+	return func(*http.Request) (int, string) { return status, code }
+}
+
+// when is a rule for the requests that match.
+func when(matches func(*http.Request) bool, status int, code string) rule {
+	return func(r *http.Request) (int, string) {
+		if matches(r) {
+			return status, code
+		}
+		return 0, ""
+	}
+}
+
+// authorized is a rule for requests that show credentials: doctor's first shows
+// none, and is answered by any account.
+func authorized(status int, code string) rule {
+	return when(func(r *http.Request) bool { return r.Header.Get("Authorization") != "" || r.URL.Query().Has("sig") }, status, code)
+}
+
+// toWrite is a rule for those who may only read.
+func toWrite(status int, code string) rule {
+	return when(func(r *http.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }, status, code)
+}
+
+func toWriteRecords(status int, code string) rule {
+	return when(func(r *http.Request) bool { return r.URL.Query().Get("comp") == "metadata" }, status, code)
+}
+
+func toDelete(status int, code string) rule {
+	return when(func(r *http.Request) bool { return r.Method == http.MethodDelete }, status, code)
+}
+
+func toMakeContainers(status int, code string) rule {
+	return when(func(r *http.Request) bool {
+		return r.Method == http.MethodPut && r.URL.Query().Get("restype") == "container"
+	}, status, code)
+}
+
+// ruled is a simulated service with a rule.
+type ruled struct {
+	blobtest.Blob
+	rule rule
+}
+
+func (s *ruled) Do(r *http.Request) (*http.Response, error) {
+	if s.rule != nil {
+		if status, code := s.rule(r); status != 0 {
+			return blobtest.Refusal(r, time.Now(), status, code), nil
+		}
+	}
+	return s.Blob.Do(r)
+}
+
+func (s *ruled) ServeHTTP(w http.ResponseWriter, r *http.Request) { blobtest.Handler(s.Do)(w, r) }
+
+// served returns the address of a handler.
+func served(t *testing.T, h http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// encrypted returns the https address of a handler with a certificate.
+func encrypted(t *testing.T, until time.Time, host string) string {
+	t.Helper()
+	cert, key := azurite.Certificate(t, until, host)
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	must(t, err)
+	server := httptest.NewUnstartedServer(new(ruled))
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that fail, as they should
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func byKey(url string) string {
+	return "SOLOIST_STORAGE=AccountName=shopstore;AccountKey=" + hiddenKey + ";BlobEndpoint=" + url + "/shopstore"
+}
+
+func bySignature(url, more string) string {
+	return "SOLOIST_STORAGE=" + url + "/shopstore?sv=2025-01-05&sig=" + hiddenSignature + more
+}
+
+// byIdentity opens a store over a service for the identity of a platform. The
+// client library keeps tokens by client id for the whole process, hence a new
+// id for each.
+func byIdentity(t *testing.T, s *ruled, p *azurite.Platform, more ...string) store.Store {
+	t.Helper()
+	environment(t, append(p.Environment(), more...)...)
+	return opened(t, azure.Config{AccountName: "shopstore", Credential: "managedidentity", ClientID: newUUID()}, s)
+}
+
+// opened is a store of a service in the public cloud.
+func opened(t *testing.T, c azure.Config, s *ruled) store.Store {
+	t.Helper()
+	c.Transport = send(func(r *http.Request) (*http.Response, error) {
+		switch {
+		case strings.HasPrefix(r.URL.Host, "127.0.0.1:"):
+			return http.DefaultClient.Do(r)
+		case r.URL.Host == "169.254.169.254": // where virtual machines ask, and what one without an identity gets
+			return blobtest.Refusal(r, time.Now(), http.StatusBadRequest, "invalid_request"), nil
+		}
+		return s.Do(r)
+	})
+	backend, err := azure.Open(c)
+	must(t, err)
+	return backend
+}
+
+type send func(*http.Request) (*http.Response, error)
+
+func (f send) Do(r *http.Request) (*http.Response, error) { return f(r) }
+
+// withContainer is a service with the container, and from then on the rule.
+func withContainer(t *testing.T, then rule) *ruled {
+	t.Helper()
+	s := &ruled{}
+	if resp := s.put(t, "?restype=container", ""); resp.StatusCode != http.StatusCreated {
+		t.Fatal("no container")
+	}
+	s.rule = then
+	return s
+}
+
+// put sends a request about the container.
+func (s *ruled) put(t *testing.T, path, content string, headers ...string) *http.Response {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodPut, "https://shopstore.blob.core.windows.net/soloist"+path, strings.NewReader(content))
+	must(t, err)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := s.Do(r)
+	must(t, err)
+	return resp
+}
+
+// A maker makes a set-up: it returns settings, and may change the program.
+type maker func(t *testing.T, p *host.Program) (env []string)
+
+func withSettings(env ...string) maker {
+	return func(*testing.T, *host.Program) []string { return env }
+}
+
+// withKey has the key of an account whose service has the rule.
+func withKey(r rule) maker {
+	return func(t *testing.T, _ *host.Program) []string { return []string{byKey(served(t, &ruled{rule: r}))} }
+}
+
+func withSignature(r rule, more string) maker {
+	return func(t *testing.T, _ *host.Program) []string {
+		return []string{bySignature(served(t, &ruled{rule: r}), more)}
+	}
+}
+
+func withIdentity(r rule, more ...string) maker {
+	return func(t *testing.T, p *host.Program) []string {
+		p.Store = byIdentity(t, &ruled{rule: r}, azurite.NewPlatform(t), more...)
+		return nil
+	}
+}
+
+// withCertificate has the key of an account whose service has a certificate that is
+// good for so long.
+func withCertificate(good time.Duration, name string) maker {
+	return func(t *testing.T, _ *host.Program) []string {
+		return []string{byKey(encrypted(t, time.Now().Add(good), name))}
+	}
+}
+
+// withClock is a set-up on a machine whose clock is off.
+func withClock(off time.Duration, make maker) maker {
+	return func(t *testing.T, p *host.Program) []string {
+		p.Now = func() time.Time { return time.Now().Add(off) }
+		return make(t, p)
+	}
+}
+
+// withRecord has one under a job's name.
+func withRecord(text string) maker {
+	return func(t *testing.T, p *host.Program) []string {
+		p.Store = &local.Memory{}
+		put(t, p.Store, "demo/beat", text, false)
+		return nil
+	}
+}
+
+// withBlob has a blob of another tool under a job's name.
+func withBlob(content string, headers ...string) maker {
+	return func(t *testing.T, _ *host.Program) []string {
+		s := withContainer(t, nil)
+		s.put(t, "/demo/beat", content, append(headers, "x-ms-blob-type", "BlockBlob")...)
+		return []string{byKey(served(t, s))}
+	}
+}
+
+func newUUID() string {
+	return fmt.Sprintf("%08x-0000-4000-8000-%012x", os.Getpid(), time.Now().UnixNano()&(1<<48-1))
+}
+
+// unwritable is a directory in which this user can make nothing; root can in
+// all but those that the kernel makes up.
+func unwritable(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, os.Chmod(dir, 0o500))
+	for _, dir := range []string{dir, "/sys"} {
+		if _, err := os.Stat(dir); err == nil && os.Mkdir(filepath.Join(dir, "try"), 0o700) != nil {
+			return dir
+		}
+		os.Remove(filepath.Join(dir, "try"))
+	}
+	t.Skip("this user writes everywhere, and there is no /sys")
+	return ""
 }

@@ -1,14 +1,11 @@
 package host_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -30,7 +27,7 @@ func (s site) invoke(t *testing.T, name, payload string) (int, []string) {
 		Outputs map[string]any
 		Logs    []string
 	}
-	if w.Code == http.StatusOK || w.Code == http.StatusInternalServerError {
+	if w.Code != http.StatusNotFound {
 		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || answer.Outputs == nil || answer.Logs == nil {
 			t.Errorf("got %s, %v: the host would wait for an answer that it understands", w.Body, err)
 		}
@@ -49,9 +46,7 @@ func TestTickFunction(t *testing.T) {
 			}})
 		}
 		a, b := program(), program()
-		if code, logs := a.invoke(t, "tick", `{"Data":{},"Metadata":{}}`); code != 200 || len(logs) != 0 {
-			t.Errorf("new jobs: %d, %q", code, logs)
-		}
+		a.wantQuiet(t, "tick", `{"Data":{},"Metadata":{}}`)
 		time.Sleep(61 * time.Second)
 		first := make(chan []string)
 		go func() { _, logs := a.invoke(t, "tick", `{}`); first <- logs }()
@@ -62,56 +57,9 @@ func TestTickFunction(t *testing.T) {
 		}
 		want := []string{"job slow: tick 2000-01-01T00:01:00Z succeeded", `job broke: tick 2000-01-01T00:01:00Z failed: no paper`}
 		wantEqual(t, "the runs", <-first, want)
-		if code, logs := b.invoke(t, "tick", ""); code != 200 || len(logs) != 0 {
-			t.Errorf("nothing left: %d, %q", code, logs)
-		}
+		b.wantQuiet(t, "tick", "")
 		b.wantInvoked(t, "tick", strings.Repeat("x", 10<<20), http.StatusRequestEntityTooLarge)
 		b.wantInvoked(t, "tock", "{}", http.StatusNotFound)
-	})
-}
-
-// A page that has made a name of its own lead to this machine is no host: the
-// browser takes that for its own site.
-func TestFunctionsAskForThisMachine(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
-	s := open(t, host.Program{Store: &local.Memory{}, Work: work()})
-	for name, want := range map[string]int{"127.0.0.1:7071": 200, "localhost:7071": 200, "localhost": 200, "[::1]:7071": 200,
-		"evil.example:7071": 403, "evil.example": 403, "127.0.0.1.evil.example:7071": 403, "10.0.0.1:7071": 403} {
-		r := httptest.NewRequest(http.MethodPost, "/tick", strings.NewReader("{}"))
-		r.Host = name
-		r.Header.Set("Origin", "http://"+name)
-		r.Header.Set("Sec-Fetch-Site", "same-origin")
-		w := httptest.NewRecorder()
-		if s.ServeHTTP(w, r); w.Code != want {
-			t.Errorf("%s: got code %d, want %d", name, w.Code, want)
-		}
-	}
-}
-
-func readJSON(t *testing.T, path string, v any) {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(b, v)
-	}
-	must(t, err)
-}
-
-// The Functions host passes the body on to the caller as it is.
-func TestHTTPTriggerAnswersWithoutControlCharacters(t *testing.T) {
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-		fails := soloist.Job{Name: "beat", Schedule: "@hourly", Do: func(context.Context, *soloist.Run) error { return errors.New("bad\u009b31m \u202e") }}
-		s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{fails}})
-		w := httptest.NewRecorder()
-		s.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://127.0.0.1:7071/beat", strings.NewReader(byHTTP)))
-		var answer struct {
-			Outputs struct{ Res struct{ Body string } }
-		}
-		must(t, json.Unmarshal(w.Body.Bytes(), &answer))
-		body := answer.Outputs.Res.Body
-		if !json.Valid([]byte(body)) || strings.ContainsAny(body, "\u009b\u202e\n") || !strings.Contains(body, `\u009b31m`) {
-			t.Errorf("got %q", body)
-		}
 	})
 }
 
@@ -137,9 +85,7 @@ func TestRunsFitTheirInvocation(t *testing.T) {
 				t.Errorf("a run that does not fit: got %q", logs)
 			}
 			s.wantInvoked(t, "broke", "{}", broke, "failed: no paper")
-			if code, logs := s.invoke(t, "broke", "{}"); code != 200 || len(logs) != 0 {
-				t.Errorf("the platform's retry: got code %d, %q", code, logs)
-			}
+			s.wantQuiet(t, "broke", "{}") // the retry of the platform
 			for name, payload := range map[string]string{"leader": "{}", "healthz": "{}", "endless": "[]"} {
 				want := map[bool]int{true: 400, false: 404}[name == "endless"]
 				s.wantInvoked(t, name, payload, want)
@@ -243,13 +189,10 @@ func TestFunctionsWriteTheirPresence(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		states, differs := fleetOf(t, run(t.Context(), p, "status", "--json").out)
-		if len(states) != 1 || states[0] != "0123456789ab up ok" || len(differs) > 0 {
-			t.Errorf("got %q, %q", states, differs)
-		}
+		wantEqual(t, "replicas and differences", append(states, differs...), []string{"0123456789ab up ok"})
 		time.Sleep(30 * time.Minute)
-		if states, _ := fleetOf(t, run(t.Context(), p, "status", "--json").out); len(states) != 1 || states[0] != "0123456789ab asleep ok" {
-			t.Errorf("got %q", states)
-		}
+		states, _ = fleetOf(t, run(t.Context(), p, "status", "--json").out)
+		wantEqual(t, "replicas", states, []string{"0123456789ab asleep ok"})
 		backend.hangs.Store(true)
 		begin := time.Now()
 		if code, logs := s.invoke(t, "tick", `{}`); code != 200 || time.Since(begin) > 2500*time.Millisecond {
@@ -286,122 +229,290 @@ func (s site) wantInvoked(t *testing.T, name, payload string, code int, lines ..
 	}
 }
 
-// payloads are what the host, other languages and people send.
-var payloads = []string{
-	"", " \r\n", "null", "[]", "{", `"tick"`, `{"Data":null}`, `{"Data":[]}`, `{"Data":{},"Metadata":{}}`,
-	`{"Data":{"timer":{"Schedule":{"AdjustForDST":true},"ScheduleStatus":{"Last":"0001-01-01T00:00:00.0000000","Next":"2000-01-01T00:01:00+00:00","LastUpdated":"0001-01-01T00:00:00"},"IsPastDue":false}},"Metadata":{"sys":{"MethodName":"tick","UtcNow":"2000-01-01T00:01:00.0123456Z"}}}`,
-	`{"data":{"timer":{"schedule":{"adjustForDST":true},"scheduleStatus":{"last":"2000-01-01T00:00:00+00:00","next":"2000-01-01T00:02:00+00:00"},"isPastDue":true}}}`,
-	`{"Data":{"timer":{"Schedule":{},"ScheduleStatus":null,"IsPastDue":false}}}`,
-	`{"Data":{"timer":{"ScheduleStatus":{"Next":"9999-12-31T23:59:59.9999999+14:00"}}}}`,
-	`{"Data":{"timer":{"ScheduleStatus":{"Next":"0002-01-01T00:00:00"},"IsPastDue":"yes"}}}`,
-	`{"Data":{"timer":{"ScheduleStatus":{"Next":7}}}}`,
-	`{"Data":{"req":{"Url":"http://localhost/api/beat","Method":"POST","Query":{},"Headers":{},"Params":{}}}}`,
-	`{"Data":{"queueItem":"\"HelloWorld\""},"Metadata":{"DequeueCount":"4"}}`,
-	`{"Data":{"warmupContext":"{}"}}`, `{"Data":{"warmupContext":{}}}`, `{"Data":{"timer":{"isPastDue":true},"req":{"method":"GET","url":""}}}`,
-	`{"Data":{"a":{"` + strings.Repeat(`a":{"`, 200) + `"}}`, strings.Repeat(`{"Data":`, 20000), "{\"Data\":{\"\xff\":null}}\x00",
-}
-
-// Whatever is sent to a function is answered, and soon. What is refused runs
-// nothing and leaves the record as it is, byte for byte.
-func FuzzInvocation(f *testing.F) {
-	for i, payload := range payloads {
-		f.Add(byte(i), "24ad4c06-24ad-4e5b-8294-3da9714877e9", i%2 == 0, []byte(payload))
-	}
-	f.Add(byte(1), strings.Repeat("é\n", 5000), false, []byte(payloads[15]))
-	f.Fuzz(func(t *testing.T, function byte, id string, chunked bool, payload []byte) {
-		bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-			s := newSent(t)
-			s.send([]string{"tick", "beat", "warmup", "BEAT"}[function%4], id, chunked, payload)
-		})
-	})
-}
-
-func TestLargePayloads(t *testing.T) {
+// Whatever is sent to a function is answered. What is refused runs nothing and leaves the record as it is, byte for byte.
+// [FuzzReadCall] of the package functions has more.
+func TestPayloads(t *testing.T) {
 	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-		s := newSent(t)
-		for _, chunked := range []bool{false, true} {
-			for _, size := range []int{1 << 20, 1<<20 + 1, 10 << 20} {
-				s.send("beat", "", chunked, bytes.Repeat([]byte{' '}, size))
+		runs, backend := noted{}, &local.Memory{}
+		s := open(t, host.Program{Store: backend, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1m",
+			Do: func(_ context.Context, r *soloist.Run) error { runs.add(r.ID()); return nil }}}})
+		s.wantInvoked(t, "tick", `{"data":{"timer":{"isPastDue":true}}}`, 200, "the timer is past due")
+		for payload, code := range map[string]int{
+			"": 200, " \r\n": 200, "null": 400, "[]": 400, "{": 400, `"tick"`: 400, `{"Data":null}`: 200, `{"Data":[]}`: 400, "{\"Data\":{\"\xff\":null}}\x00": 400,
+			`{"Data":{"timer":{"Schedule":{},"ScheduleStatus":null,"IsPastDue":false}}}`:                   200,
+			`{"data":{"timer":{"schedule":{},"scheduleStatus":{"next":"2000-01-01T00:02:00+00:00"}}}}`:     200,
+			`{"Data":{"timer":{"ScheduleStatus":{"Next":7}}}}`:                                             200,
+			`{"Data":{"req":{"Url":"http://localhost/api/beat","Method":"POST","Query":{},"Headers":{}}}}`: 200,
+			`{"Data":{"queueItem":"\"HelloWorld\""},"Metadata":{"DequeueCount":"4"}}`:                      400,
+			`{"Data":{"a":{"` + strings.Repeat(`a":{"`, 200) + `"}}`:                                       400,
+			strings.Repeat(`{"Data":`, 20000):                                                              400,
+			strings.Repeat(" ", 1<<20):                                                                     200,
+			strings.Repeat(" ", 1<<20+1):                                                                   413,
+		} {
+			time.Sleep(61 * time.Second) // a tick is due
+			n, before := len(runs.all()), recordOf(t, backend)
+			s.wantInvoked(t, "beat", payload, code)
+			if began := len(runs.all()) - n; began > 2 || (began > 0) != (code == 200) || code != 200 && recordOf(t, backend) != before {
+				t.Errorf("%.80q: %d runs began", payload, began)
 			}
 		}
-		wantEqual(t, "runs, of the largest payload", len(s.runs), 1)
 	})
 }
 
-// sent is a program whose one job has a tick due.
-type sent struct {
-	site
-	t     *testing.T
-	store *local.Memory
-	runs  []time.Duration // how long after its tick each began
-}
-
-func newSent(t *testing.T) *sent {
-	s := &sent{t: t, store: &local.Memory{}}
-	s.site = open(t, host.Program{Store: s.store, Work: []soloist.Work{
-		soloist.Job{Name: "beat", Schedule: "@every 1m", Do: func(_ context.Context, r *soloist.Run) error {
-			s.runs = append(s.runs, time.Since(r.Tick))
-			return nil
-		}},
-	}})
-	if code, _ := s.send("tick", "", false, nil); code != http.StatusOK {
-		t.Fatalf("got code %d", code)
-	}
-	time.Sleep(61 * time.Second)
-	return s
-}
-
-func (s *sent) record() string {
-	e, err := s.store.Read(s.t.Context(), "demo/beat")
-	if err != nil {
-		return err.Error()
-	}
+func recordOf(t *testing.T, backend store.Store) string {
+	t.Helper()
+	e, err := backend.Read(t.Context(), "demo/beat")
+	must(t, err)
 	return string(e.Record)
 }
 
-// send makes an invocation and checks what holds for all.
-func (s *sent) send(function, id string, chunked bool, payload []byte) (int, string) {
-	begin, before, runs := time.Now(), s.record(), len(s.runs)
-	var body io.Reader = bytes.NewReader(payload)
-	if chunked {
-		body = io.MultiReader(body) // its length is not known
+// wantQuiet wants an invocation that succeeds and has nothing to say.
+func (s site) wantQuiet(t *testing.T, name, payload string) {
+	t.Helper()
+	if code, logs := s.invoke(t, name, payload); code != 200 || len(logs) != 0 {
+		t.Errorf("%s: got code %d and %q, want 200 and nothing", name, code, logs)
 	}
-	r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:7071/"+function, body)
-	r.Header["X-Azure-Functions-Invocationid"] = []string{id}
-	w := httptest.NewRecorder()
-	s.ServeHTTP(w, r)
-	s.wait()
-	var answer struct {
-		Outputs map[string]any
-		Logs    []string
+}
+
+// invoked makes an invocation in the background, and returns the code that it comes to.
+func (s site) invoked(t *testing.T, name, payload string, lines ...string) <-chan int {
+	code := make(chan int, 1)
+	go func() {
+		got, logs := s.invoke(t, name, payload)
+		wantText(t, name, strings.Join(logs, ""), lines...)
+		code <- got
+	}()
+	return code
+}
+
+// The storage is away for a minute as the run ends. Its outcome is written when
+// the storage is back, and its caller gets it, by a timer and by an HTTP trigger
+// alike.
+func TestOutageAtEndOfRunLosesNoOutcome(t *testing.T) {
+	for _, payload := range []string{"{}", byHTTP} {
+		bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
+			backend := newGated(new(local.Memory), nil)
+			runs := 0
+			s := open(t, host.Program{Store: backend, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Do: func(context.Context, *soloist.Run) error {
+				if runs++; runs == 1 {
+					backend.away(time.Minute)
+				}
+				return nil
+			}}}})
+			s.invoke(t, "tick", "{}")
+			time.Sleep(time.Hour + time.Second)
+			s.wantInvoked(t, "beat", payload, 200, " succeeded")
+			wantEqual(t, "runs", runs, 1)
+			wantEqual(t, "the outcome in the record", lastOutcome(t, backend).Status, store.Succeeded)
+		})
 	}
-	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || answer.Outputs == nil || answer.Logs == nil {
-		s.t.Errorf("%d %s, %v: the host would wait for an answer that it understands", w.Code, w.Body, err)
+}
+
+// The record of one job cannot be read, and those of others can: that is no outage of the storage, and its caller gets an
+// answer as soon as in one.
+func TestRunByHandWithUnreadableRecordIsAnswered(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
+		backend := newGated(new(local.Memory), func(op, name string) error {
+			if op == "read" && name == "demo/beat" {
+				return errDown
+			}
+			return nil
+		})
+		s := open(t, host.Program{Store: backend, Work: []soloist.Work{
+			soloist.Job{Name: "beat", Schedule: "@every 1h", Do: do},
+			soloist.Job{Name: "other", Schedule: "@every 1h", Do: do},
+		}})
+		time.AfterFunc(5*time.Second, func() { s.wantInvoked(t, "other", "{}", 200) })
+		begin := time.Now()
+		wantCode(t, <-s.invoked(t, "beat", byHTTP, "no route to the storage", "not begun within 20s"), 200)
+		wantTook(t, begin, 0, 21*time.Second)
+	})
+}
+
+// In an outage nothing is ready, and a timer waits. Whoever calls an HTTP trigger waits no longer for what comes before the
+// jobs than for the job.
+func TestOutageBefore(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
+		backend := newGated(new(local.Memory), refuse(errDown))
+		s := open(t, host.Program{Store: backend, Work: work(), Before: counting(new(atomic.Int64))})
+		begin, says := time.Now(), []string{"no job is started before this is done", "not begun within 20s"}
+		timer := s.invoked(t, "tick", `{}`)
+		one, other := s.invoked(t, "beat", byHTTP, says...), s.invoked(t, "beat", byHTTP, says...) // one waits for the other
+		time.Sleep(10 * time.Second)
+		wantAnswer(t, "healthz", s.get("/healthz"), 200, `"status":"degraded"`, `"storage":"`, errDown.Error())
+		wantAnswer(t, "readyz", s.get("/readyz"), 503, "migrate for v2", `"storage":"`, errDown.Error())
+		wantCode(t, <-one, 200)
+		wantCode(t, <-other, 200)
+		wantTook(t, begin, 0, 21*time.Second)
+		backend.set(nil)
+		wantNone(t, "nothing has failed", s.get("/readyz").Body.String(), `"error"`)
+		wantCode(t, <-timer, 200)
+		s.wantInvoked(t, "beat", byHTTP, 200, " succeeded")
+		wantAnswer(t, "healthz after", s.get("/healthz"), 200, `"status":"ok"`)
+		wantAnswer(t, "readyz after", s.get("/readyz"), 200)
+	})
+}
+
+// No outage cuts short what comes before the jobs, once it has begun.
+func TestOutageDuringWhatComesBefore(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
+		backend := newGated(new(local.Memory), nil)
+		s := open(t, host.Program{Store: backend, Work: work(), Before: []*soloist.Once{{Name: "migrate", Key: "v2", Lease: time.Minute,
+			Do: func(ctx context.Context, _ *soloist.Run) error {
+				backend.away(35 * time.Second)
+				select {
+				case <-ctx.Done():
+					t.Errorf("it was cut short: %v", context.Cause(ctx))
+				case <-time.After(40 * time.Second):
+				}
+				return nil
+			}}}})
+		s.wantInvoked(t, "beat", byHTTP, 200, " succeeded")
+	})
+}
+
+// lastOutcome is the newest outcome in the record of beat.
+func lastOutcome(t *testing.T, backend store.Store) store.Outcome {
+	var r store.Record
+	must(t, json.Unmarshal([]byte(recordOf(t, backend)), &r))
+	if len(r.History) == 0 {
+		return store.Outcome{}
 	}
-	text := bytes.TrimSpace(payload)
-	want := http.StatusBadRequest
-	switch {
-	case len(payload) > 1<<20:
-		want = http.StatusRequestEntityTooLarge
-	case len(text) == 0, json.Valid(text) && text[0] == '{' && w.Code == http.StatusOK:
-		want = http.StatusOK
-	}
-	if w.Code != want {
-		s.t.Errorf("got code %d, want %d: %s", w.Code, want, w.Body)
-	}
-	if took := time.Since(begin); took > 2*time.Minute {
-		s.t.Errorf("it took %s", took)
-	}
-	if w.Code != http.StatusOK && (len(s.runs) > runs || s.record() != before) {
-		s.t.Errorf("refused, but %d runs began, and of\n%s\nbecame\n%s", len(s.runs)-runs, before, s.record())
-	}
-	for _, late := range s.runs {
-		if late < 0 {
-			s.t.Errorf("a run began %s before its tick", -late)
+	return r.History[0]
+}
+
+// Nothing runs between two calls of a function. A page that could read the
+// records then tells no outage that is over.
+func TestReadEndsOutageInFunctions(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
+		store := newGated(new(local.Memory), nil)
+		s := open(t, host.Program{Store: store, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "0 3 * * *", Do: do}}})
+		s.invoke(t, "beat", "{}")
+		time.Sleep(3*time.Hour + time.Minute)
+		store.away(time.Minute)
+		s.invoke(t, "beat", "{}")
+		time.Sleep(6 * time.Hour)
+		for _, path := range []string{"/api/v1/jobs", "/readyz"} {
+			wantAnswer(t, path+", hours after the outage", s.get(path), 200)
 		}
+	})
+}
+
+// A stop that cuts off a run is no success: the log names what runs.
+func TestStopThatCutsOffRunFails(t *testing.T) {
+	bubble(t, stopsAtOnce, func(t *testing.T) {
+		began, release := make(chan struct{}), make(chan struct{})
+		code, log := stopUnder(t, new(local.Memory), soloist.Job{Do: func(context.Context, *soloist.Run) error {
+			close(began)
+			<-release // it ignores the end of its context
+			return nil
+		}}, began)
+		wantCode(t, <-code, 1)
+		close(release)
+		wantText(t, "the error", (<-log.last).Error, "jobs that run: beat")
+	})
+}
+
+// The outcome of a run whose lease is longer than SOLOIST_LEASE is written in the
+// time that its own lease gives, and the host has its answer.
+func TestStopWaitsForLongestLease(t *testing.T) {
+	bubble(t, stopsAtOnce, func(t *testing.T) {
+		backend := newGated(new(local.Memory), nil)
+		began := make(chan struct{})
+		code, log := stopUnder(t, backend, soloist.Job{Lease: 30 * time.Second, Do: func(ctx context.Context, _ *soloist.Run) error {
+			close(began)
+			<-ctx.Done()
+			backend.away(1500 * time.Millisecond) // more than grace and SOLOIST_LEASE
+			return context.Cause(ctx)
+		}}, began)
+		wantCode(t, <-code, 0)
+		if got := lastOutcome(t, backend); got.Status != store.Abandoned || got.Reason != "stopped" {
+			t.Errorf("got the outcome %+v, want abandoned, as the run was stopped", got)
+		}
+		wantText(t, "the answer", <-log.answer, "abandoned: stopped")
+	})
+}
+
+// stopsAtOnce are the settings of an app of Functions whose runs have no grace.
+var stopsAtOnce = []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_GRACE=0s", "SOLOIST_LEASE=1s"}
+
+// stopUnder runs the job once in Functions and stops the program under the run.
+func stopUnder(t *testing.T, backend store.Store, job soloist.Job, began <-chan struct{}) (code <-chan int, log *lastError) {
+	t.Helper()
+	job.Name, job.Schedule = "beat", "@every 1h"
+	ln, log := newPiped(), &lastError{last: make(chan message, 1), answer: make(chan string, 1)}
+	stop, code := serveOn(t, host.Program{Stdout: log, Store: backend, Work: []soloist.Work{job}}, ln)
+	go func() {
+		resp, err := ln.web().Post("http://127.0.0.1:7071/beat", "application/json", strings.NewReader(byHTTP))
+		if err == nil {
+			body, _ := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			log.answer <- string(body)
+		}
+	}()
+	<-began
+	stop()
+	return code, log
+}
+
+// lastError keeps the line of the log that tells why the program stopped, and the answer of the invocation.
+type lastError struct {
+	last   chan message
+	answer chan string
+}
+
+func (l *lastError) Write(b []byte) (int, error) {
+	var m message
+	if json.Unmarshal(b, &m) == nil && m.Msg == "stopped" {
+		l.last <- m
 	}
-	if len(s.runs) > runs+2 {
-		s.t.Errorf("%d runs began", len(s.runs)-runs)
+	return len(b), nil
+}
+
+// An outage is in no record, so the platform has to see it, whatever the setting says of runs that fail. Whoever called an
+// HTTP trigger gets an answer, and does not wait for the end of the outage.
+func TestOutageFailsInvocation(t *testing.T) {
+	for setting, byHand := range map[string]int{"log": 200, "error": 500} {
+		bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_FAILURE=" + setting}, func(t *testing.T) {
+			s := open(t, host.Program{Store: down(), Work: work()})
+			s.wantInvoked(t, "tick", "{}", 500)
+			s.wantInvoked(t, "beat", "{}", 500)
+			begin := time.Now()
+			wantCode(t, <-s.invoked(t, "beat", byHTTP, "no route to the storage", "not begun within 20s"), byHand)
+			wantTook(t, begin, 0, 21*time.Second)
+		})
 	}
-	return w.Code, w.Body.String()
+}
+
+// A retry by the platform helps after an outage: the tick is still due.
+func TestRetryAfterOutage(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
+		store := newGated(&local.Memory{}, nil)
+		program := func() site {
+			return open(t, host.Program{Store: store, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Do: do}}})
+		}
+		program().invoke(t, "beat", "{}")
+		time.Sleep(time.Hour + time.Second)
+		s := program() // which has to read
+		store.set(refuse(errDown, "read"))
+		s.wantInvoked(t, "beat", "{}", 500)
+		store.set(nil)
+		time.Sleep(5 * time.Second)
+		s.wantInvoked(t, "beat", "{}", 200, "tick 2000-01-01T01:00:00Z succeeded")
+	})
+}
+
+// A run by hand that has begun is not ended by an outage that others meet.
+func TestOutageUnderRunByHand(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
+		store := newGated(&local.Memory{}, nil)
+		s := open(t, host.Program{Store: store, Work: []soloist.Work{
+			lastingJob("beat", "@every 1h", time.Minute), soloist.Job{Name: "other", Schedule: "@every 1h", Do: do}}})
+		code := s.invoked(t, "beat", byHTTP, " succeeded")
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		store.set(refuse(errDown, "read"))
+		s.wantInvoked(t, "other", "{}", 500)
+		wantCode(t, <-code, 200)
+	})
 }

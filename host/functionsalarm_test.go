@@ -60,9 +60,10 @@ func TestAlarmFunctionAndForeignMessages(t *testing.T) {
 	})
 }
 
-// The host deletes the message that has called. If that one came before its time, and the note says that it is still to
-// come, another one takes its place.
-func TestAlarmFunctionAndEarlyMessage(t *testing.T) {
+// The host deletes the message that has called. If that one came before its time, and the note says that it is still to come,
+// another one takes its place. So it is with the message of wake, which an instance of the version before gets while another
+// version is deployed: it is for that version.
+func TestAlarmFunctionPutsMessageAgain(t *testing.T) {
 	bubble(t, inFunctions, func(t *testing.T) {
 		w := newWoken("@hourly")
 		s := open(t, w.Program)
@@ -75,16 +76,6 @@ func TestAlarmFunctionAndEarlyMessage(t *testing.T) {
 			w.queue.Delete(t.Context(), early.Receipt)
 			w.wantPending(t, "00:59:00")
 		}
-	})
-}
-
-// An instance of the version before is up while another version is deployed. The host deletes the message of wake, so the
-// instance puts it again for that version.
-func TestAlarmFunctionLeavesWakeToNewVersion(t *testing.T) {
-	bubble(t, inFunctions, func(t *testing.T) {
-		w := newWoken("@daily")
-		s := open(t, w.Program)
-		s.invoke(t, "alarm", byQueue(ours))
 		run(t.Context(), w.next("@hourly"), "wake")
 		got := w.receive(t)
 		s.wantInvoked(t, "alarm", byQueue(string(got.Body)), 200)
@@ -113,9 +104,8 @@ func TestAlarmFunctionWithShortTimeout(t *testing.T) {
 				s.wantInvoked(t, "alarm", byQueue(string(got.Body)), 200)
 				w.queue.Delete(t.Context(), got.Receipt)
 			}
-			if ran := w.times(); calls != 1 || !slices.Equal(ran, []string{"01:00:00"}) {
-				t.Errorf("%s: %d calls, ran at %q", timeout, calls, ran)
-			}
+			wantEqual(t, "calls", calls, 1)
+			wantEqual(t, "ran at", w.times(), []string{"01:00:00"})
 		})
 	}
 }
@@ -187,43 +177,6 @@ func TestAlarmIsAFunctionOfAlarmsAlone(t *testing.T) {
 	wantLines(t, host.Program{Work: work}, "validate", 0)
 	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_STORAGE=UseDevelopmentStorage=true")
 	checkMistakes(t, run(t.Context(), host.Program{Work: work}, "validate"), []string{`job "alarm" has the name of the function that gets the alarms`})
-}
-
-// With alarms there is one function that the queue calls, and one timer a day; the storage of the functions may be none of
-// this machine.
-func TestWriteFunctionsWithAlarm(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		env  []string
-		work []soloist.Work
-		want []string // in the file of the function alarm
-		err  string   // that is said
-	}{
-		{"plain", nil, jobs(soloist.Job{Name: "night", TimeZone: "Europe/Berlin"}), []string{`"queueName": "demo-alarm"`, `"connection": "AzureWebJobsStorage"`}, ""},
-		{"another queue", []string{"SOLOIST_ALARM_QUEUE=wake-up", "SOLOIST_STORAGE=UseDevelopmentStorage=true"}, jobs(soloist.Job{Name: "night"}), []string{`"queueName": "wake-up"`, `"connection": "SOLOIST_STORAGE"`}, ""},
-		{"a URL", []string{"SOLOIST_STORAGE=https://a.blob.core.windows.net"}, jobs(soloist.Job{Name: "night"}), nil, "SOLOIST_STORAGE is a URL, which a trigger cannot use"},
-		{"too often", nil, jobs(soloist.Job{Name: "beat", Schedule: "@every 1m"}), nil, "job beat has ticks more often than every 2m0s, the stay"},
-		{"on each replica", nil, jobs(soloist.Job{Name: "beat", EveryReplica: true}), nil, "no alarm wakes one up for it"},
-		{"long", nil, jobs(soloist.Job{Name: "night", Timeout: 8 * time.Minute}), nil, "needs a functionTimeout of 00:12:00"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			environment(t, append(test.env, "SOLOIST_ALARM=queue")...)
-			dir := t.TempDir()
-			got := write(t, test.work, stand(t), dir)
-			files := tree(t, dir)
-			if want := []string{".funcignore", ".soloist-functions.json", "alarm/function.json", "demo", "host.json", "local.settings.json", "tick/function.json"}; got.code != 0 || !slices.Equal(names(files), want) || !strings.Contains(got.err, test.err) {
-				t.Errorf("got %+v and %q", got, names(files))
-			}
-			for _, want := range append(test.want, `"type": "queueTrigger"`) {
-				wantText(t, "the function", files["alarm/function.json"], want)
-			}
-			for file, want := range map[string]string{"tick/function.json": `"0 17 3 * * *"`, "host.json": `"Microsoft.Azure.Functions.ExtensionBundle"`} {
-				if !strings.Contains(files[file], want) || !json.Valid([]byte(files[file])) {
-					t.Errorf("no %s in %s", want, files[file])
-				}
-			}
-		})
-	}
 }
 
 // inFunctions are the settings of an app of Functions with alarms.

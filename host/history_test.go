@@ -3,15 +3,22 @@ package host_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -66,11 +73,10 @@ func TestHistoryOfLongRange(t *testing.T) {
 		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "often", Schedule: "@every 1s", Missed: soloist.SkipMissed, StartingDeadline: time.Millisecond, Do: do}}}
 		run(t.Context(), p, "tick")
 		time.Sleep(48*time.Hour + 500*time.Millisecond)
-		for _, tt := range [][2]string{{"tick", "at least 100000"}, {"history", "(at least 100000)"}, {"history --json", `"atLeast": true`}, {"status", "at least 100000 missed"}} {
-			if got := run(t.Context(), p, strings.Fields(tt[0])...); !strings.Contains(got.out+got.err, tt[1]) {
-				t.Errorf("%s: got %+v, want %s", tt[0], got, tt[1])
-			}
-		}
+		wantLines(t, p, "tick", 0, "at least 100000")
+		wantLines(t, p, "history", 0, "(at least 100000)")
+		wantLines(t, p, "history --json", 0, `"atLeast": true`)
+		wantLines(t, p, "status", 0, "at least 100000 missed")
 	})
 }
 
@@ -97,11 +103,12 @@ func led(t *testing.T, backend store.Store, d time.Duration) []soloist.Work {
 	return []soloist.Work{leader}
 }
 
-// A singleton has terms and no ticks. The first one waits for its token.
+// A singleton has terms and no ticks. The first one waits for its token. A replica that stops is no failure of it.
 func TestHistoryOfSingleton(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
-		backend := &local.Memory{}
-		wantRun(t, host.Program{Work: led(t, backend, 90*time.Second), Store: backend}, "history", 0, `
+		p := host.Program{Store: &local.Memory{}}
+		p.Work = led(t, p.Store, 90*time.Second)
+		wantRun(t, p, "history", 0, `
 			app demo on *local.Memory, 2000-01-01 00:01:30Z
 
 			JOB     TICK  FATE       ATTEMPT  REPLICA    START                 TOOK       TOKEN            REASON
@@ -110,6 +117,9 @@ func TestHistoryOfSingleton(t *testing.T) {
 			JOB     STATE  COUNTS
 			leader  idle   1 abandoned
 		`)
+		got := open(t, p).get("/api/v1/jobs")
+		wantAnswer(t, "list", got, 200, "abandoned", `"trouble":0`)
+		wantNone(t, "list", got.Body.String(), `"trouble":true`)
 	})
 }
 
@@ -199,38 +209,277 @@ func TestHistoryOfSome(t *testing.T) {
 				t.Errorf("%s: got %d, %q, want %q", tt.args, got.code, rows(got.out), tt.want)
 			}
 		}
-		if got := run(t.Context(), p, "history", "beat@2000-01-01 00:01:00Z"); !slices.Equal(rows(got.out), []string{first}) {
-			t.Errorf("as the table shows it: got %+v", got)
-		}
-		got := run(t.Context(), p, "history", "beat@2000-01-02T00:01:00Z")
+		wantEqual(t, "as the table shows it", rows(run(t.Context(), p, "history", "beat@2000-01-01 00:01:00Z").out), []string{first})
 		const none = "demo: history: the record has no outcome of beat@2000-01-02T00:01:00Z: it keeps the newest ones only, and none of a run that has not ended, which status shows\n"
-		if got.code != 1 || got.err != none {
-			t.Errorf("got %+v, want %s", got, none)
+		wantLines(t, p, "history beat@2000-01-02T00:01:00Z", 1, none)
+	})
+}
+
+// The id in the history is the one that the run had, so a line of a log leads here, also of a run by hand.
+func TestHistoryByIDOfRun(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		runs := &noted{}
+		p := steered(runs)
+		stop := replica(t, p, "replica-a")
+		time.Sleep(time.Hour + time.Minute)
+		run(t.Context(), p, "run", "beat", "--request", "by:hand")
+		stop()
+		wantEqual(t, "ran", runs.all(), []string{"beat@2000-01-01T01:00:00Z", "beat@by:hand"})
+		for _, id := range runs.all() {
+			got := run(t.Context(), p, "history", id, "--json")
+			wantEqual(t, "outcomes", strings.Count(got.out, `"id": `), 1)
+			wantText(t, "history", got.out, `"id": "`+id+`"`)
 		}
 	})
 }
 
-// The id in the history is the one that the run had, so a line of a log leads here.
-func TestHistoryByIDOfRun(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		var ids []string
-		note := func(_ context.Context, r *soloist.Run) error { ids = append(ids, r.ID()); return nil }
-		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1m", Do: note}}}
+// A pastAnswer is what a test reads of a history.
+type pastAnswer struct {
+	Source, Note    string
+	Matched, Offset int
+	Outcomes        []struct {
+		ID     string
+		Status store.Status
+		Token  int64
+		Gap    bool
+	}
+}
+
+// pastOf asks for the history of the job often.
+func pastOf(t *testing.T, s site, query string) (answer pastAnswer) {
+	t.Helper()
+	got := s.get("/api/v1/jobs/often/history" + query)
+	wantAnswer(t, query, got, http.StatusOK)
+	must(t, json.Unmarshal(got.Body.Bytes(), &answer))
+	return answer
+}
+
+// logs is a memory whose calls for logs are counted, and fail while there is an error.
+type logs struct {
+	*local.Memory
+	calls atomic.Int64
+	err   atomic.Pointer[error]
+}
+
+func (l *logs) ReadLog(ctx context.Context, name string, offset int64, n int) ([]byte, error) {
+	l.calls.Add(1)
+	if err := l.err.Load(); err != nil {
+		return nil, *err
+	}
+	return l.Memory.ReadLog(ctx, name, offset, n)
+}
+
+// ticks runs the program at so many ticks.
+func ticks(t *testing.T, p host.Program, n int) {
+	t.Helper()
+	for range n {
 		run(t.Context(), p, "tick")
-		time.Sleep(time.Minute)
-		run(t.Context(), p, "tick")
-		s := soloist.Scheduler{App: "demo", Store: p.Store, Jobs: []soloist.Job{p.Work[0].(soloist.Job)}}
-		if _, err := s.RunNow(t.Context(), "beat", "by:hand"); err != nil {
-			t.Fatal(err)
+		time.Sleep(20 * time.Second)
+	}
+}
+
+// The API has the outcomes of the log, in pages, by time and by outcome, through the end of one process and the start of
+// the next. So has the command, which shows 20 where no number is given.
+func TestHistoryInAPI(t *testing.T) {
+	bubble(t, []string{"SOLOIST_HISTORY=24h"}, func(t *testing.T) {
+		backend := new(local.Memory)
+		p := frequent(backend)
+		ticks(t, p, 240)
+		s := open(t, p)
+		d := described(t, s)
+		all := pastOf(t, s, "")
+		if all.Source != "log" || all.Note != "" || all.Matched < 238 || len(all.Outcomes) != 100 || all.Outcomes[0].ID == "" {
+			t.Errorf("got %d of %d outcomes of the %s: %s", len(all.Outcomes), all.Matched, all.Source, all.Note)
 		}
-		if !slices.Equal(ids, []string{"beat@2000-01-01T00:01:00Z", "beat@by:hand"}) {
-			t.Fatalf("got %q", ids)
+		wantEqual(t, "outcomes of the command", len(historyOf(t, p, "-n", "1000")), all.Matched)
+		wantEqual(t, "outcomes where no number is given", len(historyOf(t, p)), 20)
+		seen := 0
+		for offset := 0; offset < all.Matched; offset += 100 {
+			page := pastOf(t, s, fmt.Sprint("?offset=", offset))
+			for i, o := range page.Outcomes {
+				if want := all.Outcomes[0].Token - int64(offset+i); o.Token != want || o.Gap {
+					t.Fatalf("outcome %d: got %+v, want the token %d", offset+i, o, want)
+				}
+			}
+			seen += len(page.Outcomes)
 		}
-		for _, id := range ids {
-			got := run(t.Context(), p, "history", id, "--json")
-			if strings.Count(got.out, `"id": `) != 1 || !strings.Contains(got.out, `"id": "`+id+`"`) {
-				t.Errorf("%s: got %+v", id, got)
+		wantEqual(t, "outcomes on the pages", seen, all.Matched)
+		failed := pastOf(t, s, "?outcome=failed,stalled")
+		for _, o := range failed.Outcomes {
+			wantEqual(t, "status", o.Status, store.Failed)
+		}
+		wantWithin(t, "failures of 24", failed.Matched, 23, 24)
+		wantEqual(t, "failures of the command", len(historyOf(t, p, "-n", "100", "--outcome", "failed")), failed.Matched)
+		since := time.Now().Add(-30 * time.Minute).UTC().Format(time.RFC3339)
+		for _, query := range []string{"?since=30m", "?since=" + url.QueryEscape(since)} {
+			wantWithin(t, query, pastOf(t, s, query).Matched, 88, 91)
+		}
+		wantWithin(t, "outcomes of the command", len(historyOf(t, p, "--since", "30m")), 88, 91)
+		for query, want := range map[string]string{"?since=x": "since is", "?since=2999-01-01": "has passed", "?outcome=failled": "failed", "?limit=101": "limit is", "?limit=0": "limit is",
+			"?offset=-1": "offset is", "?of=1": "want since, outcome, offset or limit", "?since=1h&since=2h": "2 times", "?outcome=": "want one of"} {
+			got := s.get("/api/v1/jobs/often/history" + query)
+			wantAnswer(t, query, got, http.StatusBadRequest, want)
+			d.wantAsDescribed(t, "GET", "/api/v1/jobs/often/history", got)
+		}
+		d.wantAsDescribed(t, "GET", "/api/v1/jobs/often/history", s.get("/api/v1/jobs/often/history"))
+		d.wantAsDescribed(t, "GET", "/api/v1/jobs/none/history", s.get("/api/v1/jobs/none/history"))
+		d.wantAsDescribed(t, "GET", "/api/v1/jobs/often", s.get("/api/v1/jobs/often"))
+		wantAnswer(t, "the job", s.get("/api/v1/jobs/often"), http.StatusOK, `"log":true`)
+		wantMetrics(t, s, 0, `soloist_storage_call_duration_seconds_count{operation="list-logs",result="ok"} 1`, `soloist_storage_call_duration_seconds_count{operation="read-log",result="ok"} 1`)
+	})
+}
+
+// However many ask for however long, a log is read once in five minutes, and one that was read to its beginning has no more,
+// however much further back is asked for. What has happened since is there all the same.
+func TestHistoryInAPICostsLittle(t *testing.T) {
+	bubble(t, []string{"SOLOIST_HISTORY=24h"}, func(t *testing.T) {
+		backend := &logs{Memory: new(local.Memory)}
+		p := frequent(backend)
+		ticks(t, p, 60)
+		s := open(t, p)
+		backend.calls.Store(0)
+		s.get("/api/v1/jobs")
+		s.get("/api/v1/jobs/often")
+		wantEqual(t, "how often a page reads the log", backend.calls.Load(), 0)
+		for i := range 30 {
+			s.tick()
+			time.Sleep(3 * time.Second)
+			for j := range 20 {
+				got := pastOf(t, s, fmt.Sprint("?since=", 60+j, "m"))
+				if want := 60 + i; got.Matched < want || got.Matched > want+1 || got.Source != "log" ||
+					got.Outcomes[0].Token-got.Outcomes[len(got.Outcomes)-1].Token != int64(len(got.Outcomes)-1) {
+					t.Fatalf("after %d ticks: got %d outcomes of the %s", want, got.Matched, got.Source)
+				}
+			}
+			time.Sleep(17 * time.Second)
+		}
+		wantEqual(t, "how often 600 requests in ten minutes read the log", backend.calls.Load(), 2)
+	})
+}
+
+// The answer, and the command, mark what may be missing. It says if the log cannot be read, which is not tried again at once.
+func TestHistoryInAPIWithTrouble(t *testing.T) {
+	bubble(t, []string{"SOLOIST_HISTORY=24h"}, func(t *testing.T) {
+		backend := &logs{Memory: new(local.Memory)}
+		p := frequent(backend)
+		ticks(t, p, 5)
+		t.Setenv("SOLOIST_HISTORY", "")
+		ticks(t, p, 30)
+		t.Setenv("SOLOIST_HISTORY", "24h")
+		ticks(t, p, 1)
+		s := open(t, p)
+		gaps := 0
+		for i, o := range pastOf(t, s, "").Outcomes {
+			if o.Gap {
+				gaps++
+				wantEqual(t, "the outcome with a gap before it", i, 19)
 			}
 		}
+		said := strings.Count(run(t.Context(), p, "history", "-n", "1000").out, "before this, outcomes may be lost")
+		wantEqual(t, "gaps, also of the command", []int{gaps, said}, []int{1, 1})
+		time.Sleep(10 * time.Minute)
+		err := errors.New("no route to the log")
+		backend.err.Store(&err)
+		backend.calls.Store(0)
+		for range 100 {
+			if got := pastOf(t, s, ""); got.Source != "record" || len(got.Outcomes) != 20 || !strings.Contains(got.Note, "no route to the log") {
+				t.Fatalf("got %+v", got)
+			}
+		}
+		wantEqual(t, "how often 100 requests asked for a log that cannot be read", backend.calls.Load(), 1)
+		backend.err.Store(nil)
+		time.Sleep(10 * time.Second)
+		if got := pastOf(t, s, ""); got.Source != "log" || got.Matched < 24 {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+// Without a log the record has the last outcomes, and the answer says so: without the setting, for which nothing is
+// written, and where the store keeps no logs, which is warned of.
+func TestHistoryWithoutLog(t *testing.T) {
+	for setting, note := range map[string]string{"": "set", "24h": "keeps no logs"} {
+		bubble(t, []string{"SOLOIST_HISTORY=" + setting}, func(t *testing.T) {
+			backend := new(local.Memory)
+			p := frequent(backend)
+			if setting != "" {
+				p.Store = newGated(backend, nil)
+			}
+			warned := strings.Contains(run(t.Context(), p, "tick").err, "SOLOIST_HISTORY has no effect")
+			wantEqual(t, "warned", warned, setting != "")
+			ticks(t, p, 30)
+			s := open(t, p)
+			got := pastOf(t, s, "?limit=5&offset=3")
+			if got.Source != "record" || got.Matched != 20 || len(got.Outcomes) != 5 || got.Offset != 3 ||
+				!strings.Contains(got.Note, note) {
+				t.Errorf("%q: got %+v", setting, got)
+			}
+			wantEqual(t, "failures", pastOf(t, s, "?outcome=failed").Matched, 2)
+			wantEqual(t, "outcomes of the command", len(historyOf(t, p, "-n", "1000")), 20)
+			job := s.get("/api/v1/jobs/often")
+			wantAnswer(t, "the job", job, http.StatusOK, `"history":[`)
+			logs := 0
+			err := backend.Logs(t.Context(), "demo/often", func(string, int64) bool { logs++; return true })
+			if err != nil || logs > 0 || strings.Contains(job.Body.String(), `"log":true`) {
+				t.Errorf("%q: there are %d logs, %v, or the job has one", setting, logs, err)
+			}
+		})
+	}
+}
+
+// frequent is a program whose job runs each 20 s, and fails each tenth time.
+func frequent(backend store.Store) host.Program {
+	n := 0
+	return host.Program{Store: backend, Work: []soloist.Work{soloist.Job{Name: "often", Schedule: "@every 20s",
+		Do: func(context.Context, *soloist.Run) error {
+			if n++; n%10 == 0 {
+				return errors.New("no paper")
+			}
+			return nil
+		}}}}
+}
+
+// historyOf is what history tells of the job, as JSON.
+func historyOf(t *testing.T, p host.Program, args ...string) (outcomes []struct {
+	Gap bool
+}) {
+	t.Helper()
+	got := run(t.Context(), p, append(append([]string{"history"}, args...), "--json")...)
+	var body struct {
+		Jobs []struct {
+			History json.RawMessage
+			Error   string
+		}
+	}
+	if err := json.Unmarshal([]byte(got.out), &body); err != nil || got.code != 0 || len(body.Jobs) != 1 || body.Jobs[0].Error != "" {
+		t.Fatalf("%v in %+v", err, got)
+	}
+	must(t, json.Unmarshal(body.Jobs[0].History, &outcomes))
+	return outcomes
+}
+
+// Over the Blob service, where the log is an append blob.
+func TestHistoryOverBlobs(t *testing.T) {
+	bubble(t, []string{"SOLOIST_HISTORY=24h"}, func(t *testing.T) {
+		service := new(blobtest.Blob)
+		backend, err := azure.Open(azure.Config{ConnectionString: "AccountName=sim;AccountKey=c2VjcmV0", Transport: service})
+		must(t, err)
+		p := frequent(backend)
+		ticks(t, p, 40)
+		before := len(service.Log())
+		all := historyOf(t, p, "-n", "1000")
+		if len(all) < 39 {
+			t.Errorf("got %d outcomes, want those of 40 ticks", len(all))
+		}
+		for i, o := range all {
+			if o.Gap {
+				t.Errorf("outcome %d shows a gap: %+v", i, o)
+			}
+		}
+		var asked []string
+		for _, op := range service.Log()[before:] {
+			asked = append(asked, op.Op)
+		}
+		wantEqual(t, "asked for orders, record, list of logs and one log", strings.Join(asked, " "), "get head list get")
 	})
 }

@@ -152,27 +152,6 @@ func (d deadEnd) WithAttrs([]slog.Attr) slog.Handler { return d }
 
 func (d deadEnd) WithGroup(string) slog.Handler { return d }
 
-// The liveness probe fails once the log has blocked for three minutes, and the
-// page says so.
-func TestBlockedLogFailsLivenessProbe(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dead := make(deadEnd)
-		s := &soloist.Scheduler{Store: &local.Memory{}, Logger: slog.New(dead), Jobs: []soloist.Job{{
-			Name: "work", Schedule: "* * * * *", Do: func(context.Context, *soloist.Run) error { return nil }}}}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() { defer close(done); _ = s.Run(ctx) }()
-		a := &app.App{Now: time.Now, Scheduler: s}
-		for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
-			time.Sleep(150 * time.Second)
-			wantBlocked(t, a, want)
-		}
-		close(dead)
-		cancel()
-		<-done
-	})
-}
-
 // quiet is a listener without a connection, until it is closed.
 type quiet chan struct{}
 
@@ -221,21 +200,36 @@ func TestBlockedLogDoesNotHoldUpServe(t *testing.T) {
 	})
 }
 
-// Where only the program's own lines wait, the probe and the page tell of it too.
-func TestOwnLinesThatWaitAreTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := &app.App{Now: time.Now, Scheduler: &soloist.Scheduler{Store: &local.Memory{}}, Serves: true}
-		dead := make(deadEnd)
-		a.SetLog(slog.New(dead))
-		a.Log.Info("listening")
-		time.Sleep(2 * time.Minute)
-		wantBlocked(t, a, http.StatusOK)
-		time.Sleep(2 * time.Minute)
-		wantBlocked(t, a, http.StatusServiceUnavailable)
-		close(dead)
-		synctest.Wait()
-		wantBlocked(t, a, http.StatusOK)
-	})
+// The liveness probe fails once the log has blocked for three minutes, and the page says so: also where only the program's own
+// lines wait, or only those of the scheduler.
+func TestBlockedLogFailsLivenessProbe(t *testing.T) {
+	for _, own := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			dead, done := make(deadEnd), make(chan error, 1)
+			work := soloist.Job{Name: "work", Schedule: "* * * * *", Do: func(context.Context, *soloist.Run) error { return nil }}
+			s := &soloist.Scheduler{Store: &local.Memory{}, Logger: slog.New(dead), Jobs: []soloist.Job{work}}
+			a := &app.App{Now: time.Now, Serves: true, Scheduler: s}
+			ctx, cancel := context.WithCancel(t.Context())
+			if own {
+				a.SetLog(slog.New(dead))
+				a.Log.Info("listening")
+				done <- nil
+			} else {
+				go func() { done <- a.Scheduler.Run(ctx) }()
+			}
+			for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
+				time.Sleep(150 * time.Second)
+				wantBlocked(t, a, want)
+			}
+			close(dead)
+			synctest.Wait()
+			wantBlocked(t, a, http.StatusOK)
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 // A receiver of events that blocks makes the replica degraded: no restart, since its jobs run.

@@ -223,9 +223,7 @@ func TestHistoryOfNoLock(t *testing.T) {
 		"lock:" + longName() + "@now": {2, "allowed are 512"},
 	} {
 		got := run(t.Context(), p, "history", name)
-		if got.code != want.code || !strings.Contains(got.err, want.says) {
-			t.Errorf("%q: got %+v, want %d, %s", name, got, want.code, want.says)
-		}
+		got.wants(t, name, want.code, want.says)
 	}
 	wantLines(t, host.Program{Work: work()[:1], Store: down()}, "history lock:a", 1, "the store does not list its entries")
 }

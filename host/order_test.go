@@ -4,15 +4,18 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // noted is what jobs have noted, such as the ids of their runs.
@@ -86,9 +89,7 @@ func TestPauseAndResume(t *testing.T) {
 		`)
 		stop := replica(t, p, "replica-a")
 		time.Sleep(65 * time.Minute)
-		if got := runs.all(); got != nil {
-			t.Errorf("ran while paused: %q", got)
-		}
+		wantEqual(t, "ran while paused", runs.all(), nil)
 		wantRun(t, p, "resume beat --by bob", 0, `
 			beat: resumed by bob; within 8s every replica obeys
 		`)
@@ -117,17 +118,25 @@ func TestRunByOrder(t *testing.T) {
 			"demo: run beat: ordered as beat@one by ann; waiting for its outcome, which history shows too\n"})
 		wantLines(t, p, "run sad --request two", 1, "sad@two: failed (no paper) on replica-a\n")
 		wantLines(t, p, "run beat --request one", 1, `"one" was used`)
-		if got = run(t.Context(), p, "run", "beat", "--request", "three", "--no-wait", "--until", "5m"); got.code != 0 || got.err != "" || !strings.HasPrefix(got.out, "beat: ordered as beat@three by ") {
+		got = run(t.Context(), p, "run", "beat", "--request", "three", "--no-wait", "--until", "5m")
+		if got.code != 0 || got.err != "" || !strings.HasPrefix(got.out, "beat: ordered as beat@three by ") {
 			t.Errorf("without waiting: got %+v", got)
 		}
 		time.Sleep(time.Minute)
+		got = run(t.Context(), p, "run", "beat", "--request", "four", "--json")
+		wantEqual(t, "code and error", result{code: got.code, err: got.err}, result{})
+		wantText(t, "run", got.out, `"kind": "run"`, `"request": "four"`, `"id": "beat@four"`, `"status": "succeeded"`)
+		got = run(t.Context(), p, "cancel", "beat", "--json")
+		wantEqual(t, "code and error", result{code: got.code, err: got.err}, result{code: 1})
+		wantText(t, "cancel", got.out, `"error": "cancel beat: nothing runs: its last run is over"`)
 		stop()
-		wantEqual(t, "ran", runs.all(), []string{"beat@one", "beat@three"})
+		wantEqual(t, "ran", runs.all(), []string{"beat@one", "beat@three", "beat@four"})
 	})
 }
 
-// Without a replica an order waits. The command says so, and runs it itself if it is
-// told to; a replica that starts later does not run it again.
+// Without a replica an order waits, and is given up in the end. The command says so, tells the store's trouble once, and runs
+// the job itself if it is told to; a replica that starts later does not run it again. With --here the command runs what it has
+// ordered and nothing else: a tick that is due, and an older order, wait for a replica.
 func TestRunByOrderWithoutReplica(t *testing.T) {
 	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=laptop"}, func(t *testing.T) {
 		runs := &noted{}
@@ -135,35 +144,23 @@ func TestRunByOrderWithoutReplica(t *testing.T) {
 		wantLines(t, p, "run beat", 1,
 			"there is no record of it in *local.Memory, so no replica has ever started it: check SOLOIST_APP (it is demo)")
 		run(t.Context(), p, "tick")
-		time.Sleep(time.Minute)
+		cut := p
+		backend := newGated(p.Store, nil)
+		cut.Store = backend
+		time.AfterFunc(3*time.Second, func() { backend.away(10 * time.Second) })
+		got := run(t.Context(), cut, "run", "beat", "--until", "20s")
+		if got.code != 1 || strings.Count(got.err, "no route to the storage") != 1 || !strings.HasSuffix(got.err, "no replica has begun it by 2000-01-01 00:00:20Z, so it is given up\n") {
+			t.Errorf("given up: got %+v", got)
+		}
+		time.Sleep(31 * time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		got := run(ctx, p, "run", "beat", "--request", "one", "--until", "10m")
-		if got.code != 1 || strings.Count(got.err, "no replica has begun it yet; it is given up at 2000-01-01 00:11:00Z. If none is up, demo run beat --here runs it in its own process\n") != 1 ||
-			!strings.HasSuffix(got.err, "run beat: stopped waiting; the order stands until 2000-01-01 00:11:00Z, and demo history beat@one shows its outcome\n") {
-			t.Errorf("without a replica: got %+v", got)
-		}
+		got = run(ctx, p, "run", "beat", "--request", "one", "--until", "3h")
+		const advice = "no replica has begun it yet; it is given up at 2000-01-01 03:01:00Z. If none is up, demo run beat --here runs it in its own process\n"
+		got.wants(t, "without a replica", 1, "run beat: stopped waiting; the order stands until 2000-01-01 03:01:00Z, and demo history beat@one shows its outcome\n")
+		wantEqual(t, "advice", strings.Count(got.err, advice), 1)
+		time.Sleep(time.Hour)
 		got = run(t.Context(), p, "run", "beat", "--request", "two", "--here", "--reason", "by hand")
-		if got.code != 0 || got.out != "beat@two: succeeded in 10s on laptop\n" {
-			t.Errorf("here: got %+v", got)
-		}
-		stop := replica(t, p, "replica-a")
-		time.Sleep(time.Minute)
-		stop()
-		wantEqual(t, "ran", runs.all(), []string{"beat@two", "beat@one"})
-	})
-}
-
-// With --here the command runs what it has ordered and nothing else: a tick that is due, and
-// an older order, wait for a replica.
-func TestRunHereRunsOnlyWhatIsOrdered(t *testing.T) {
-	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=laptop"}, func(t *testing.T) {
-		runs := &noted{}
-		p := steered(runs)
-		run(t.Context(), p, "tick")
-		run(t.Context(), p, "run", "beat", "--request", "one", "--no-wait", "--until", "3h")
-		time.Sleep(time.Hour + time.Minute)
-		got := run(t.Context(), p, "run", "beat", "--request", "two", "--here", "--by", "ann")
 		if got.code != 0 || got.out != "beat@two: succeeded in 10s on laptop\n" {
 			t.Errorf("here: got %+v", got)
 		}
@@ -193,22 +190,6 @@ func TestRunHereBesideReplica(t *testing.T) {
 	})
 }
 
-// An order that no replica has begun in time is given up, and the store's trouble is
-// told once.
-func TestRunByOrderGivenUp(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		p := steered(&noted{})
-		run(t.Context(), p, "tick")
-		backend := newGated(p.Store, nil)
-		p.Store = backend
-		time.AfterFunc(3*time.Second, func() { backend.away(10 * time.Second) })
-		got := run(t.Context(), p, "run", "beat", "--until", "20s")
-		if got.code != 1 || strings.Count(got.err, "no route to the storage") != 1 || !strings.HasSuffix(got.err, "no replica has begun it by 2000-01-01 00:00:20Z, so it is given up\n") {
-			t.Errorf("got %+v", got)
-		}
-	})
-}
-
 func TestCancelAndStepDown(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
 		p := steered(&noted{})
@@ -216,9 +197,7 @@ func TestCancelAndStepDown(t *testing.T) {
 		stops := []func(){replica(t, p, "replica-a"), replica(t, p, "replica-b")}
 		time.Sleep(time.Minute)
 		for _, command := range []string{"cancel", "step-down"} {
-			if got := run(t.Context(), p, command, "beat"); got.code != 1 || got.out != "" || got.err != "demo: "+command+" beat: nothing runs: its last run is over\n" {
-				t.Errorf("%s: got %+v", command, got)
-			}
+			wantLines(t, p, command+" beat", 1, "demo: "+command+" beat: nothing runs: its last run is over\n")
 		}
 		waits := make(chan result)
 		go func() { waits <- run(t.Context(), p, "run", "long", "--request", "one") }()
@@ -243,37 +222,21 @@ func TestCancelAndStepDown(t *testing.T) {
 	})
 }
 
-func TestOrdersOfWrongArguments(t *testing.T) {
+func TestOrdersAreRefused(t *testing.T) {
 	environment(t)
 	p := steered(&noted{})
 	p.Now = spring
-	for args, want := range map[string]struct {
-		code int
-		err  string
-	}{
-		"pause":                         {2, "pause: which job?"},
-		"pause nobody":                  {2, `there is no job "nobody": want one of beat, sad, cache, leader`},
-		"pause beat --until yesterday":  {2, `pause: --until is "yesterday": want a span such as`},
-		"pause beat --until 2020-01-01": {2, `pause: --until is "2020-01-01": want a time to come`},
-		"run leader":                    {1, "leader is a singleton: it is not run by hand"},
-		"run cache":                     {1, "cache runs on each replica: it can be paused and resumed"},
-		"run beat --request a/b":        {1, `request is "a/b"`},
-		"run beat --until 0s":           {2, `run: --until is "0s": want a span`},
-		"cancel beat":                   {1, "cancel beat: there is no record of it"},
-		"audit nobody":                  {2, `there is no job "nobody"`},
-		"audit -n 0":                    {2, "audit: -n is 0: want 1 to 1000"},
-		"audit --since x":               {2, `audit: --since is "x": want a span`},
+	for args, want := range map[string]string{
+		"run leader":             "leader is a singleton: it is not run by hand",
+		"run cache":              "cache runs on each replica: it can be paused and resumed",
+		"run beat --request a/b": `request is "a/b"`,
+		"cancel beat":            "cancel beat: there is no record of it",
 	} {
-		got := run(t.Context(), p, strings.Fields(args)...)
-		if got.code != want.code || got.out != "" || !strings.HasPrefix(got.err, "demo: "+want.err) {
-			t.Errorf("%s: got %+v, want %d and %s", args, got, want.code, want.err)
-		}
+		wantLines(t, p, args, 1, "demo: "+want)
 	}
 	p.Store = newGated(&local.Memory{}, refuse(errDown))
 	for _, args := range []string{"pause beat", "audit", "pause beat --json"} {
-		if got := run(t.Context(), p, strings.Fields(args)...); got.code != 1 || !strings.Contains(got.out+got.err, "no route to the storage") {
-			t.Errorf("%s in an outage: got %+v", args, got)
-		}
+		wantLines(t, p, args, 1, "no route to the storage")
 	}
 }
 
@@ -281,27 +244,11 @@ func TestOrdersOfWrongArguments(t *testing.T) {
 func TestOrdersAreEscaped(t *testing.T) {
 	environment(t)
 	p := steered(&noted{})
-	if got := run(t.Context(), p, "pause", "beat", "--by", "<b>ann", "--reason", "a\u202eb"); got.code != 0 {
-		t.Fatalf("got %+v", got)
-	}
-	wantText(t, "audit", run(t.Context(), p, "audit").out, `a\u202eb`, "<b>ann")
+	wantLines(t, p, "pause beat --by <b>ann --reason a\u202eb", 0)
+	wantLines(t, p, "audit", 0, `a\u202eb`, "<b>ann")
 	if got := run(t.Context(), p, "pause", "beat", "--reason", "a\x1b[2Jb"); got.code == 0 || strings.Contains(got.err, "\x1b") {
 		t.Errorf("got %+v", got)
 	}
-}
-
-func TestRunByOrderInJSON(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		p := steered(&noted{})
-		defer replica(t, p, "replica-a")()
-		time.Sleep(10 * time.Second)
-		got := run(t.Context(), p, "run", "beat", "--request", "one", "--json")
-		wantEqual(t, "code and error", result{code: got.code, err: got.err}, result{})
-		wantText(t, "run", got.out, `"kind": "run"`, `"request": "one"`, `"id": "beat@one"`, `"status": "succeeded"`)
-		got = run(t.Context(), p, "cancel", "beat", "--json")
-		wantEqual(t, "code and error", result{code: got.code, err: got.err}, result{code: 1})
-		wantText(t, "cancel", got.out, `"error": "cancel beat: nothing runs: its last run is over"`)
-	})
 }
 
 // While a pause is in force status tells who has ordered it, until when and why; after
@@ -313,11 +260,8 @@ func TestStatusOfOrderedPause(t *testing.T) {
 		stop := replica(t, p, "replica-a")
 		time.Sleep(time.Minute)
 		run(t.Context(), p, "pause", "beat", "--by", "ann", "--reason", "too late", "--until", "3h")
-		for at, want := range map[string]string{"": "  paused by ann until 2000-01-01 03:01:00Z, in 3h: too late  ", "--json": `"by": "ann"`} {
-			if got := run(t.Context(), p, strings.Fields("status "+at)...); got.code != 0 || !strings.Contains(got.out, want) {
-				t.Errorf("status %s: got %+v, want %s", at, got, want)
-			}
-		}
+		wantLines(t, p, "status", 0, "  paused by ann until 2000-01-01 03:01:00Z, in 3h: too late  ")
+		wantLines(t, p, "status --json", 0, `"by": "ann"`)
 		time.Sleep(time.Hour)
 		run(t.Context(), p, "resume", "beat")
 		time.Sleep(90 * time.Minute) // two ticks later than the pause
@@ -339,9 +283,8 @@ func TestStatusOfSelfPause(t *testing.T) {
 		stop()
 		wantLines(t, p, "status", 0, "paused by itself: failures in a row, failing x2")
 		run(t.Context(), p, "resume", "sad")
-		if got := run(t.Context(), p, "status"); strings.Contains(got.out, "paused") || !strings.Contains(got.out, "failing x2") {
-			t.Errorf("after resume: got %s", got.out)
-		}
+		wantLines(t, p, "status", 0, "failing x2")
+		wantNone(t, "after resume", run(t.Context(), p, "status").out, "paused")
 	})
 }
 
@@ -353,5 +296,228 @@ func TestPauseTellsWhatItReplaces(t *testing.T) {
 		wantLines(t, p, "pause beat --by bob --json", 0, replaced, `"by": "bob"`)
 		wantLines(t, p, "pause beat --by eve", 0, "the place of the pause by bob until a resume: no reason given")
 		wantNone(t, "pause", run(t.Context(), p, "pause", "sad").err, "takes the place")
+	})
+}
+
+// withLogs is a gated store that keeps logs.
+type withLogs struct {
+	*gated
+	store.Appender
+}
+
+// noting has the first job of a program note its runs.
+func noting(p host.Program, runs *noted) host.Program {
+	j := p.Work[0].(soloist.Job)
+	do := j.Do
+	j.Do = func(ctx context.Context, r *soloist.Run) error {
+		runs.add(r.ID())
+		return do(ctx, r)
+	}
+	p.Work = []soloist.Work{j}
+	return p
+}
+
+// cutOff has a job of each 20 s run for a while, and its run ordered by a command that the store
+// does not answer for ten minutes, from half a second after the order on: the record has
+// forgotten the outcome by then. It returns how often it ran, what the command said and how long
+// it took.
+func cutOff(t *testing.T, keepsLogs bool, args ...string) (times int, got result, took time.Duration) {
+	synctest.Test(t, func(t *testing.T) {
+		backend := new(local.Memory)
+		runs := &noted{}
+		p := noting(frequent(backend), runs)
+		run(t.Context(), p, "tick")
+		fleet, over := p, make(chan struct{})
+		go func() {
+			defer close(over)
+			for range 100 {
+				time.Sleep(20 * time.Second)
+				run(t.Context(), fleet, "tick")
+			}
+		}()
+		time.Sleep(21 * time.Second)
+		away := newGated(backend, nil)
+		if p.Store = away; keepsLogs {
+			p.Store = withLogs{away, backend}
+		}
+		time.AfterFunc(time.Second/2, func() { away.away(10 * time.Minute) })
+		if args = append([]string{"run", "often", "--request", "one"}, args...); args[len(args)-1] == "--here" {
+			away.set(refuse(store.ErrHeld, "acquire")) // another client is faster
+		}
+		begin := time.Now()
+		got = run(t.Context(), p, args...)
+		took = time.Since(begin)
+		<-over
+		times = strings.Count(strings.Join(runs.all(), " ")+" ", "often@one ")
+	})
+	return times, got, took
+}
+
+// A command that was cut off for so long that the record has forgotten what it ordered tells the
+// outcome from the log. Without a log it says that it was begun, and neither waits on nor advises
+// to run it again.
+func TestRunWhoseOutcomeIsForgotten(t *testing.T) {
+	environment(t, "SOLOIST_HISTORY=24h")
+	times, got, took := cutOff(t, true)
+	if times != 1 || got.code != 0 || !strings.HasPrefix(got.out, "often@one: succeeded ") || took > 15*time.Minute {
+		t.Errorf("with a log: ran %d times, got %+v after %s", times, got, took)
+	}
+	for _, args := range [][]string{nil, {"--here"}} {
+		times, got, took = cutOff(t, false, args...)
+		if times != 1 || got.code != 1 || !strings.HasSuffix(got.err, "was begun or settled, and its outcome is not in the record any more\n") || took > 15*time.Minute {
+			t.Errorf("without a log, %q: ran %d times, got %+v after %s", args, times, got, took)
+		}
+		wantNone(t, strings.Join(args, " "), got.err, "no replica has begun it")
+	}
+}
+
+// A run whose replica has died was begun.
+func TestRunWhoseReplicaHasDied(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		runs := &noted{}
+		p := steered(runs)
+		run(t.Context(), p, "tick")
+		dying := newGated(p.Store, nil)
+		died := p
+		died.Store = dying
+		stop := replica(t, died, "replica-a")
+		time.Sleep(10 * time.Second)
+		time.AfterFunc(8*time.Second, func() { dying.set(refuse(errDown)) })
+		time.AfterFunc(30*time.Second, stop)
+		got := run(t.Context(), p, "run", "beat", "--request", "one", "--until", "2m")
+		if got.code != 1 || strings.Contains(got.err, "no replica has begun it") || !strings.HasSuffix(got.err, "replica-a has begun it and writes no outcome: the next replica that is up does\n") {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+// A job that has to do with others is run by hand as any is.
+func TestRunOfAJobWithAGroupOrBeforeIt(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		p := host.Program{Store: &local.Memory{}, Groups: map[string]int{"db": 1}, Work: []soloist.Work{
+			soloist.Job{Name: "import", Schedule: "@every 1h", Do: do, Group: "db"},
+			soloist.Job{Name: "report", After: "import", Do: do, Group: "db"},
+		}}
+		run(t.Context(), p, "tick")
+		wantLines(t, p, "run import --here --request one", 0, "import@one: succeeded ")
+		wantLines(t, p, "run report --here --request one", 0, "report@one: succeeded ")
+		defer replica(t, p, "replica-a")()
+		wantLines(t, p, "run import --request two", 0, "import@two: succeeded ")
+		wantLines(t, p, "run report --request two", 0, "report@two: succeeded ")
+	})
+}
+
+// The command orders a backfill, which the next replica that is up carries out; status shows how far
+// it is.
+func TestBackfillCommand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := frequent(new(local.Memory))
+		run(t.Context(), p, "tick")
+		time.Sleep(21 * time.Second)
+		run(t.Context(), p, "tick")
+		for want, args := range map[string]string{
+			"--from is missing":         "--to 1h",
+			"--to is \"soon\"":          "--from 2h --to soon",
+			"can't be used together":    "--from 2h --to 1h --all --missed",
+			"no tick of the range was":  "--from 15s --to 1s",
+			"no backfill that is under": "--cancel",
+			"want 1 to 16":              "--from 1h --to 59m --all --parallel 17",
+			"before from":               "--from 1h --to 2h --all",
+			"order it in parts":         "--from 365d --to 1h --all --dry-run",
+		} {
+			if got := run(t.Context(), p, strings.Fields("backfill often "+args)...); got.code == 0 ||
+				!strings.Contains(got.err, want) {
+				t.Errorf("%q: got %+v, want %q", args, got, want)
+			}
+		}
+		const minute = "backfill often --from 1h --to 59m --all"
+		wantLines(t, p, minute+" --dry-run", 0, "it would run 3 ticks again, from 1999-12-31 23:00:40")
+		wantLines(t, p, minute+" --dry-run --json", 0, `"ticks": 3`)
+		wantLines(t, p, minute+" --reason test", 0, "3 ticks from")
+		wantLines(t, p, "status", 0, "waiting, 0 of 3 ticks")
+		wantLines(t, p, "tick", 0)
+		wantLines(t, p, "status", 0, "done, 3 of 3 ticks (3 succeeded)")
+		wantLines(t, p, minute+" --parallel 2", 0, "2 at a time, in their order")
+		time.Sleep(10 * time.Second)
+		wantLines(t, p, "tick", 0)
+		wantLines(t, p, "status", 0, "done, 3 of 3 ticks (3 succeeded)")
+		wantLines(t, p, "audit", 0, "backfill")
+	})
+}
+
+func TestBackfillOverHTTP(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ADMIN_TOKEN=" + adminToken}, func(t *testing.T) {
+		s := open(t, frequent(new(local.Memory)))
+		s.tick()
+		const path, minute = "/api/v1/jobs/often/", `{"from":"1999-12-31T22:00:00Z","to":"1999-12-31T22:01:00Z"`
+		d := described(t, s)
+		post := func(name, body, want string, code int) {
+			t.Helper()
+			got := s.ask(http.MethodPost, path+name, body, nil, "Authorization", "Bearer "+adminToken)
+			wantAnswer(t, name, got, code, want)
+			d.wantAsDescribed(t, "POST", path+name, got)
+		}
+		post("backfill", `{"from":"1999-12-31T22:00:00Z"}`, "is missing", 409)
+		post("backfill", minute+`,"now":true,"until":"2001-01-01T00:00:00Z"}`, "leave out until", 409)
+		post("pause", `{"all":true}`, "leave out from, to, all and parallel", 409)
+		post("cancel-backfill", "", "no backfill that is under way", 409)
+		post("backfill", minute+`,"all":true,"parallel":-1}`, "want 1 to 16", 409)
+		post("backfill", minute+`,"all":true}`, `"ticks":4`, 200)
+		post("backfill", minute+`,"all":true}`, "is under way", 409)
+		time.Sleep(10 * time.Second)
+		s.tick()
+		time.Sleep(10 * time.Second)
+		got := s.get("/api/v1/jobs/often")
+		wantAnswer(t, "job", got, 200, `"state":"done"`, `"done":4`)
+		d.wantAsDescribed(t, "GET", "/api/v1/jobs/often", got)
+		post("backfill", minute+`,"all":true,"parallel":4}`, `"parallel":4`, 200)
+		post("cancel-backfill", "", `"kind":"cancel-backfill"`, 200)
+		time.Sleep(10 * time.Second)
+		wantAnswer(t, "job", s.get("/api/v1/jobs/often"), 200, `"state":"cancelled"`)
+		d.wantAsDescribed(t, "GET", "/api/v1/orders", s.get("/api/v1/orders"))
+	})
+}
+
+// split is a program with a job of three shards and a singleton of two.
+func split(runs *noted) host.Program {
+	return host.Program{Store: &local.Memory{}, Work: []soloist.Work{
+		soloist.Job{Name: "import", Schedule: "@every 1h", Shards: 3, Do: func(_ context.Context, r *soloist.Run) error { runs.add(r.ID()); return nil }},
+		soloist.Singleton{Name: "feed", Shards: 2, Do: untilStopped},
+	}}
+}
+
+// What is ordered for a job with shards is ordered for each of them.
+func TestOrdersOfTheWhole(t *testing.T) {
+	bubble(t, []string{"SOLOIST_BY=ann"}, func(t *testing.T) {
+		runs := &noted{}
+		p := split(runs)
+		stop := replica(t, p, "replica-a")
+		time.Sleep(time.Minute)
+		wantLines(t, p, "pause import", 0, "import-0: paused by ann", "import-1: paused by ann", "import-2: paused by ann")
+		wantLines(t, p, "resume import-1", 0, "import-1: resumed by ann")
+		time.Sleep(time.Hour)
+		wantEqual(t, "ran", runs.all(), []string{"import-1@2000-01-01T01:00:00Z"})
+		wantLines(t, p, "run import --request again", 0, "import-0@again: succeeded", "import-1@again: succeeded", "import-2@again: succeeded")
+		wantLines(t, p, "step-down feed-1", 0, "feed-1: its run is to be handed over")
+		wantLines(t, p, "history import", 0, "import-0  2000-01-01 01:01:0", "import-1  2000-01-01 01:00:00Z", "import-2  2000-01-01 01:01:0")
+		wantLines(t, p, "status", 0, "UTC, shard 2 of 3", "(singleton), shard 1 of 2")
+		wantLines(t, p, "unlock import", 2, "demo: import is split into shards, import-0 to import-2: name one of them")
+		wantLines(t, p, "next import-1", 0, "import: ")
+		stop()
+	})
+}
+
+// A job that has no record yet can be tried out: the record is made.
+func TestRunHereMakesRecord(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		runs := &noted{}
+		p := split(runs)
+		p.Work = append(p.Work, soloist.Job{Name: "sad", Schedule: "@hourly", Do: fail})
+		wantLines(t, p, "run import --here --request try", 0, "import-0@try: succeeded", "import-2@try: succeeded", "there is no record of it in *local.Memory, of app demo: it is made now")
+		wantLines(t, p, "run import-1 --here --json", 0, `"job": "import-1"`, `"status": "succeeded"`) // by an order, since there is a record now
+		wantLines(t, p, "run sad --here", 1, "sad@here-", "failed (no paper)")
+		wantEqual(t, "runs", len(runs.all()), 4)
+		wantLines(t, p, "run typo --here", 2, "there is no job")
+		wantLines(t, p, "history sad", 0, "failed")
 	})
 }

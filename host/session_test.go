@@ -40,18 +40,26 @@ const (
 	stepDownPath = "/api/v1/jobs/beat/step-down" // of a job that does not run: 409
 )
 
-// A session may what its token may, as long as it lasts.
-func TestSessionMayWhatItsTokenMay(t *testing.T) {
+// A session may what its token may, as long as it lasts. The cookie is out of reach for scripts and other sites, and for plain
+// HTTP behind TLS.
+func TestSession(t *testing.T) {
 	bubble(t, []string{"SOLOIST_READ_TOKEN=" + readToken, "SOLOIST_ADMIN_TOKEN=" + adminToken}, func(t *testing.T) {
 		s := open(t, host.Program{Work: obedient(), Store: &local.Memory{}})
 		s.tick()
+		wantAnswer(t, "no session", s.ask("GET", jobsPath, "", nil), 401)
+		var cookies []*http.Cookie
 		for token, change := range map[string]int{readToken: 401, adminToken: 409} {
-			cookies := signedIn(t, s, token)
+			cookies = signedIn(t, s, token)
 			wantAnswer(t, "read", s.ask("GET", jobsPath, "", cookies), 200, `"signedIn":true`)
 			wantAnswer(t, "change", s.ask("POST", stepDownPath, "", cookies), change)
+			for proto, secure := range map[string]bool{"http": false, "https": true} {
+				c := signedIn(t, s, token, "X-Forwarded-Proto", proto)[0]
+				if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure != secure || c.MaxAge != 12*3600 || c.Path != "/" {
+					t.Errorf("over %s: got %v", proto, c)
+				}
+				wantNone(t, "the cookie", c.Value, token)
+			}
 		}
-		wantAnswer(t, "no session", s.ask("GET", jobsPath, "", nil), 401)
-		cookies := signedIn(t, s, adminToken)
 		time.Sleep(12*time.Hour - time.Second)
 		wantAnswer(t, "before its end", s.ask("GET", jobsPath, "", cookies), 200)
 		time.Sleep(time.Second)
@@ -106,52 +114,33 @@ func TestForgedSessionIsNone(t *testing.T) {
 	}
 }
 
-// The cookie is out of reach for scripts and other sites, and for plain HTTP behind TLS.
-func TestSessionCookieIsGuarded(t *testing.T) {
-	environment(t, "SOLOIST_READ_TOKEN="+readToken)
-	s := open(t, host.Program{Work: obedient(), Store: &local.Memory{}})
-	for proto, secure := range map[string]bool{"http": false, "https": true} {
-		c := signedIn(t, s, readToken, "X-Forwarded-Proto", proto)[0]
-		if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure != secure || c.MaxAge != 12*3600 || c.Path != "/" {
-			t.Errorf("over %s: got %v", proto, c)
-		}
-		wantNone(t, "the cookie has the token", c.Value, readToken)
-	}
-}
-
-// A browser that has signed out has no session, also one that has kept the cookie.
+// A browser that has signed out has no session, also one that has kept the cookie. The other replicas accept a copy until it
+// expires, as docs/http.md says: they ask no store about it. Another token ends it there at once.
 func TestSignOut(t *testing.T) {
-	environment(t, "SOLOIST_READ_TOKEN="+readToken)
-	s := open(t, host.Program{Work: obedient(), Store: &local.Memory{}})
-	cookies, others := signedIn(t, s, readToken), signedIn(t, s, readToken)
-	wantAnswer(t, "another site", s.ask("DELETE", "/api/v1/session", "", cookies, "Sec-Fetch-Site", "cross-site"), 403)
-	wantAnswer(t, "before", s.ask("GET", "/api/v1/app", "", cookies), 200)
-	got := s.ask("DELETE", "/api/v1/session", "", cookies)
-	wantAnswer(t, "sign out", got, 204)
-	if c := got.Result().Cookies()[0]; c.MaxAge >= 0 || c.Value != "" {
-		t.Errorf("got %v, want the end of the cookie", c)
-	}
-	wantAnswer(t, "after", s.ask("GET", "/api/v1/app", "", cookies), 401)
-	wantAnswer(t, "another session", s.ask("GET", "/api/v1/app", "", others), 200)
-	wantAnswer(t, "without a session", s.ask("DELETE", "/api/v1/session", "", nil), 204)
-}
-
-// After a sign-out the other replicas accept a copy of the cookie until it expires, as docs/http.md
-// says: they ask no store about it. Another token ends it there at once.
-func TestSignOutOnOneReplica(t *testing.T) {
 	bubble(t, []string{"SOLOIST_READ_TOKEN=" + readToken}, func(t *testing.T) {
 		p := host.Program{Work: obedient(), Store: &local.Memory{}}
 		one, other := open(t, p), open(t, p)
-		cookies := signedIn(t, one, readToken)
-		wantAnswer(t, "on another replica", other.ask("GET", "/api/v1/app", "", cookies), 200)
-		wantAnswer(t, "sign out", one.ask("DELETE", "/api/v1/session", "", cookies), 204)
-		wantAnswer(t, "a copy where it was ended", one.ask("GET", "/api/v1/app", "", cookies), 401)
-		wantAnswer(t, "a copy elsewhere", other.ask("GET", "/api/v1/app", "", cookies), 200)
+		cookies, others := signedIn(t, one, readToken), signedIn(t, one, readToken)
+		read := func(what string, s site, cookies []*http.Cookie, code int) {
+			t.Helper()
+			wantAnswer(t, what, s.ask("GET", "/api/v1/app", "", cookies), code)
+		}
+		wantAnswer(t, "another site", one.ask("DELETE", "/api/v1/session", "", cookies, "Sec-Fetch-Site", "cross-site"), 403)
+		read("before", one, cookies, 200)
+		read("on another replica", other, cookies, 200)
+		got := one.ask("DELETE", "/api/v1/session", "", cookies)
+		wantAnswer(t, "sign out", got, 204)
+		if c := got.Result().Cookies()[0]; c.MaxAge >= 0 || c.Value != "" {
+			t.Errorf("got %v, want the end of the cookie", c)
+		}
+		read("after", one, cookies, 401)
+		read("another session", one, others, 200)
+		wantAnswer(t, "without a session", one.ask("DELETE", "/api/v1/session", "", nil), 204)
+		read("a copy elsewhere", other, cookies, 200)
 		environment(t, "SOLOIST_READ_TOKEN="+readToken+"-another")
-		renewed := open(t, p)
-		wantAnswer(t, "a copy after another token", renewed.ask("GET", "/api/v1/app", "", cookies), 401)
+		read("a copy after another token", open(t, p), cookies, 401)
 		time.Sleep(12 * time.Hour)
-		wantAnswer(t, "a copy after 12 h", other.ask("GET", "/api/v1/app", "", cookies), 401)
+		read("a copy after 12 h", other, cookies, 401)
 	})
 }
 
@@ -207,9 +196,7 @@ func TestGuesserIsLimitedAndLogged(t *testing.T) {
 			wantAnswer(t, "the right token to read", s.get("/api/v1/jobs", "Bearer "+readToken), 200)
 			wantAnswer(t, "no token", s.get("/api/v1/jobs"), 401)
 		}
-		if codes[401] != 20 || codes[429] != 980 {
-			t.Errorf("got the codes %v, want 401 for 20 guesses and 429 for the others", codes)
-		}
+		wantEqual(t, "codes of guesses", codes, map[int]int{401: 20, 429: 980})
 		if got := guess(); got.Header().Get("Retry-After") != "10" || got.Header().Get("Connection") != "close" || got.Header().Get("WWW-Authenticate") != "" {
 			t.Errorf("got %v, want the time to wait", got.Header())
 		}
@@ -234,34 +221,36 @@ func TestGuesserIsLimitedAndLogged(t *testing.T) {
 func TestStepDownIsLoggedWithCaller(t *testing.T) {
 	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
 	s, log := logged(t, host.Program{Work: obedient(), Store: &local.Memory{}})
-	r := httptest.NewRequest(http.MethodPost, "http://localhost/api/v1/jobs/beat/step-down", nil)
-	r.Header.Set("Authorization", "Bearer "+adminToken)
-	r.Header.Set("X-Forwarded-For", "198.51.100.7,\x1b[2J")
-	s.ServeHTTP(httptest.NewRecorder(), r)
-	if want := `"msg":"order over HTTP refused","order":"step-down","job":"beat","by":"admin over HTTP","remote":"192.0.2.1:1234","forwarded":"198.51.100.7,\\x1b[2J"`; !strings.Contains(log.String(), want) {
-		t.Errorf("got %s, want %s", log, want)
-	}
+	s.ask("POST", stepDownPath, "", nil, "Authorization", "Bearer "+adminToken, "X-Forwarded-For", "198.51.100.7,\x1b[2J")
+	wantText(t, "log", log.String(), `"msg":"order over HTTP refused","order":"step-down","job":"beat","by":"admin over HTTP","remote":"192.0.2.1:1234",`+
+		`"forwarded":"198.51.100.7,\\x1b[2J"`)
 }
 
-// A page whose site has made a name of its own lead to this machine is told
-// nothing.
+// A page whose site has made a name of its own lead to this machine is told nothing, and calls no function: the browser takes
+// that for its own site.
 func TestForeignHostNamesAreRefused(t *testing.T) {
-	for addr, foreign := range map[string]int{"": 403, "localhost:8080": 403, "[::1]:8080": 403, ":8080": 200, "192.0.2.9:80": 200} {
-		environment(t, "SOLOIST_ADDR="+addr)
+	for setting, foreign := range map[string]int{"SOLOIST_ADDR=": 403, "SOLOIST_ADDR=localhost:8080": 403, "SOLOIST_ADDR=[::1]:8080": 403,
+		"SOLOIST_ADDR=:8080": 200, "SOLOIST_ADDR=192.0.2.9:80": 200, "FUNCTIONS_CUSTOMHANDLER_PORT=7071": 403} {
+		environment(t, setting)
 		s, log := logged(t, host.Program{Work: work(), Store: &local.Memory{}})
 		for name, want := range map[string]int{"127.0.0.1:8080": 200, "localhost": 200, "LOCALHOST:1": 200, "[::1]:8080": 200, "[::1]": 200, "::1": 200,
 			"evil.example:8080": foreign, "evil.example": foreign, "127.0.0.1.evil.example": foreign, "localhost.evil.example:80": foreign,
 			"192.0.2.9": foreign, "0.0.0.0:8080": foreign, "": foreign} {
-			for _, path := range []string{"/", "/healthz"} {
-				r := httptest.NewRequest(http.MethodGet, path, nil)
+			for path, method := range map[string]string{"/": "GET", "/healthz": "GET", "/tick": "POST"} {
+				if method == "POST" && !strings.HasPrefix(setting, "FUNCTIONS") {
+					continue
+				}
+				r := httptest.NewRequest(method, path, strings.NewReader("{}"))
 				r.Host = name
+				r.Header.Set("Origin", "http://"+name)
+				r.Header.Set("Sec-Fetch-Site", "same-origin")
 				w := httptest.NewRecorder()
 				s.ServeHTTP(w, r)
-				wantAnswer(t, addr+", "+name+path, w, want)
+				wantAnswer(t, setting+", "+name+path, w, want)
 			}
 		}
 		if told := strings.Contains(log.String(), `"host":"evil.example"`); told != (foreign == 403) {
-			t.Errorf("%s: got the log %s", addr, log)
+			t.Errorf("%s: got the log %s", setting, log)
 		}
 	}
 }

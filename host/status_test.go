@@ -5,9 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,40 +92,7 @@ func TestStatusWithSomeRecords(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	wantLines(t, p, "unlock leader", 0, "there is no record yet")
-	got = run(t.Context(), host.Program{Work: here()[:1], Store: &local.Memory{}}, "status")
-	if got.code != 0 || got.err != "" {
-		t.Errorf("without any job that has a record: got %+v", got)
-	}
-}
-
-// The program of an operator may be older than the replicas, or have other
-// settings.
-func TestStatusTellsWhatIsInForce(t *testing.T) {
-	hourly := []soloist.Work{soloist.Job{Name: "beat", Schedule: "@hourly", Do: do}}
-	synctest.Test(t, func(t *testing.T) {
-		backend := &local.Memory{}
-		environment(t, "CONTAINER_APP_REPLICA_NAME=r-a")
-		for range 2 {
-			run(t.Context(), host.Program{Work: work()[:1], Store: backend}, "tick")
-			time.Sleep(time.Minute)
-		}
-		// The first run of the record has waited a second for its token.
-
-		const same = "2000-01-01 00:02:00Z due  1 succeeded\n"
-		if got := run(t.Context(), host.Program{Work: work()[:1], Store: backend}, "status"); !strings.HasSuffix(got.out, same) {
-			t.Errorf("the same schedule: got %+v, want %s", got, same)
-		}
-		wantRun(t, host.Program{Work: hourly, Store: backend}, "status", 0, `
-			app demo on *local.Memory, 2000-01-01 00:02:01Z
-
-			NAME  SCHEDULE   STATE  LAST                                             NEXT                      COUNTS
-			beat  (differs)  idle   2000-01-01 00:01:00Z succeeded on r-a, 1m1s ago  2000-01-01 00:02:00Z due  1 succeeded
-
-			beat: this environment's schedule (every hour, UTC) is not the one in force, whose next tick is 2000-01-01 00:02:00Z
-		`)
-		got := run(t.Context(), host.Program{Work: hourly, Store: backend}, "status", "--json")
-		wantText(t, "in JSON", got.out, `"next": "2000-01-01T00:02:00Z"`, `"differs": [`)
-	})
+	wantLines(t, host.Program{Work: here()[:1], Store: &local.Memory{}}, "status", 0, "each replica")
 }
 
 func TestStatusTellsWhichPauseIsInForce(t *testing.T) {
@@ -162,19 +134,13 @@ func TestFarInstantHidesNoOtherJob(t *testing.T) {
 		"run":{"status":"running","lease":30,"progress":{"note":"x","at":"9999-12-31T23:59:59-01:00"}},
 		"history":[{"tick":"9999-12-31T23:59:59-01:00","status":"succeeded"}]}`, now, now, now)
 	put(t, store, "demo/beat", strings.Join(strings.Fields(record), ""), false)
-	for _, command := range []string{"status", "history"} {
-		got := run(t.Context(), host.Program{Store: store, Work: work()}, command, "--json")
-		wantJobs(t, command, []byte(got.out))
-	}
-	s := open(t, host.Program{Store: store, Work: work()})
-	wantJobs(t, "/api/v1/jobs", s.get("/api/v1/jobs").Body.Bytes())
-}
-
-// wantJobs wants an answer about all jobs, with the fault of the one.
-func wantJobs(t *testing.T, what string, text []byte) {
-	t.Helper()
-	if !json.Valid(text) || !strings.Contains(string(text), "night-report") || !strings.Contains(string(text), "years 1 to 9999") {
-		t.Errorf("%s: got %q, want all jobs and what is wrong with one", what, text)
+	p := host.Program{Store: store, Work: work()}
+	for what, text := range map[string]string{"status": run(t.Context(), p, "status", "--json").out,
+		"history": run(t.Context(), p, "history", "--json").out, "list": open(t, p).get("/api/v1/jobs").Body.String()} {
+		if !json.Valid([]byte(text)) {
+			t.Errorf("%s: got %q, want JSON", what, text)
+		}
+		wantText(t, what, text, "night-report", "years 1 to 9999")
 	}
 }
 
@@ -206,10 +172,7 @@ func TestJobOnEachReplica(t *testing.T) {
 		rest   every hour, UTC  each replica  -     2026-03-28 13:00:00Z in 1h  -
 		beat   every hour, UTC  idle          -     2026-03-28 13:00:00Z in 1h  -
 	`)
-	got := run(t.Context(), p, "status", "--json")
-	if want := `"state": "each replica"`; got.code != 0 || !strings.Contains(got.out, want) || strings.Count(got.out, `"everyReplica": true`) != 2 {
-		t.Errorf("got %+v, want %s", got, want)
-	}
+	wantLines(t, p, "status --json", 0, `"state": "each replica"`, `"everyReplica": true`)
 	wantRun(t, p, "history", 0, `
 		app demo on *local.Memory, 2026-03-28 12:00:00Z
 
@@ -220,22 +183,6 @@ func TestJobOnEachReplica(t *testing.T) {
 	`)
 }
 
-func TestListOfJobOnEachReplica(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		slow := lastingJob("slow", "@every 1m", 20*time.Second)
-		slow.EveryReplica = true
-		s := open(t, host.Program{Work: append(here(), slow), Store: &local.Memory{}})
-		s.tick()
-		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `"state":"each replica"`, `"state":"paused"`)
-		time.Sleep(time.Minute)
-		var all sync.WaitGroup
-		all.Go(s.tick)
-		time.Sleep(10 * time.Second)
-		wantAnswer(t, "list", s.get("/api/v1/jobs?q=slow"), 200, `"state":"running"`, `"here":true`)
-		all.Wait()
-	})
-}
-
 // chain is a job that takes two minutes, and one that follows it.
 func chain() []soloist.Work {
 	return []soloist.Work{
@@ -244,38 +191,471 @@ func chain() []soloist.Work {
 	}
 }
 
-func TestStatusOfAFollower(t *testing.T) {
+// In a bubble of synctest it is midnight, 1 January 2000, UTC.
+
+// The first run of a new record starts a second late, since its token has to be
+// of a later second than any of a record of that name which was deleted: that is
+// why the second and the third tick take a second each.
+func TestTickAndStatus(t *testing.T) {
 	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=replica-a"}, func(t *testing.T) {
-		p := host.Program{Store: &local.Memory{}, Work: chain()}
+		p := host.Program{Work: work(), Store: &local.Memory{}}
+		time.Sleep(30 * time.Second)
+
+		wantRun(t, p, "tick", 0, `
+			JOB           TICK  DONE            NEXT
+			beat          -     nothing is due  2000-01-01 00:01:00Z
+			night-report  -     nothing is due  2000-01-01 01:30:00Z
+
+			next tick 2000-01-01 00:01:00Z, in 30s
+		`)
+
+		time.Sleep(time.Minute)
+		log := wantOut(t, p, "tick", 0, `
+			JOB           TICK                  DONE            NEXT
+			beat          2000-01-01 00:01:00Z  succeeded       2000-01-01 00:02:00Z
+			night-report  -                     nothing is due  2000-01-01 01:30:00Z
+
+			next tick 2000-01-01 00:02:00Z, in 28s
+		`)
+		wantText(t, "second tick", log, "run ended")
+
+		time.Sleep(90 * time.Minute)
+		wantOut(t, p, "tick", 1, `
+			JOB           TICK                  DONE               NEXT
+			beat          2000-01-01 01:31:00Z  succeeded          2000-01-01 01:32:00Z
+			night-report  2000-01-01 01:30:00Z  failed (no paper)  2000-01-02 01:30:00Z
+
+			next tick 2000-01-01 01:32:00Z, in 27s
+		`)
+
+		wantRun(t, p, "status", 0, `
+			app demo on *local.Memory, 2000-01-01 01:31:32Z
+
+			NAME          SCHEDULE                                         STATE       LAST                                                            NEXT                         COUNTS
+			beat          every minute, counted from 1970-01-01 00:00 UTC  idle        2000-01-01 01:31:00Z succeeded on replica-a, 32s ago            2000-01-01 01:32:00Z in 27s  2 succeeded, 89 missed
+			night-report  at 02:30 every day, Europe/Berlin                failing x1  2000-01-01 01:30:00Z failed (no paper) on replica-a, 1m32s ago  2000-01-02 01:30:00Z in 23h  1 failed
+			leader        (singleton)                                      no record   -                                                               -                            -
+		`)
+	})
+}
+
+// A job runs, another is paused by the settings, a third follows the first, and two have ticks at other times.
+func TestStatusOfJobs(t *testing.T) {
+	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=replica-a", "SOLOIST_JOB_BEAT_PAUSED=true"}, func(t *testing.T) {
+		p := host.Program{Store: &local.Memory{}, Work: append(chain(), soloist.Job{Name: "beat", Schedule: "@every 1m", Do: do},
+			soloist.Job{Name: "past", Schedule: "0 9 * * *", Do: do, Until: time.Date(1999, 1, 5, 0, 0, 0, 0, time.UTC)},
+			soloist.Job{Name: "future", Schedule: "0 9 * * *", Do: do, From: time.Date(2150, 5, 1, 0, 0, 0, 0, time.UTC)})}
 		run(t.Context(), p, "tick")
 		time.Sleep(10 * time.Minute)
 		done := make(chan result)
 		go func() { done <- run(t.Context(), p, "tick") }()
-		time.Sleep(time.Minute)
+		time.Sleep(90 * time.Second)
 		wantRun(t, p, "status", 0, `
-			app demo on *local.Memory, 2000-01-01 00:11:00Z
+			app demo on *local.Memory, 2000-01-01 00:11:30Z
 
-			NAME    SCHEDULE                                             STATE                           LAST  NEXT                                   COUNTS
-			import  every 10 minutes, counted from 1970-01-01 00:00 UTC  running on replica-a since 57s  -     2000-01-01 00:20:00Z in 9m             -
-			report  after import                                         idle                            -     2000-01-01 00:10:00Z waits for import  -
+			NAME    SCHEDULE                                             STATE                              LAST                                                 NEXT                                   COUNTS
+			import  every 10 minutes, counted from 1970-01-01 00:00 UTC  running on replica-a since 1m27s   -                                                    2000-01-01 00:20:00Z in 8m30s          -
+			report  after import                                         idle                               -                                                    2000-01-01 00:10:00Z waits for import  -
+			beat    every minute, counted from 1970-01-01 00:00 UTC      paused                             2000-01-01 00:10:00Z 10 skipped (paused), 1m30s ago  2000-01-01 00:11:00Z due               10 skipped
+			past    at 09:00 every day, UTC, until 1999-01-05T00:00:00Z  over since 1999-01-04 09:00:00Z    -                                                    -                                      -
+			future  at 09:00 every day, UTC, from 2150-05-01T00:00:00Z   idle, begins 2150-05-01 09:00:00Z  -                                                    2150-05-01 09:00:00Z in 54907d         -
 		`)
-		got := run(t.Context(), p, "tick")
-		if want := "report  -     waits for import"; got.code != 0 || !strings.Contains(got.out, want) {
-			t.Errorf("tick beside: got %+v, want %q", got, want)
-		}
-		if got := <-done; got.code != 0 || strings.Count(got.out, "succeeded") != 2 {
-			t.Errorf("tick: got %+v", got)
+		wantLines(t, p, "tick", 0, "runs on replica-a", "report  -     waits for import")
+		got := <-done
+		got.wants(t, "tick", 0, "2000-01-01 00:10:00Z  succeeded in 2m")
+		wantEqual(t, "runs", strings.Count(got.out, "succeeded"), 2)
+	})
+}
+
+func TestTickInJSON(t *testing.T) {
+	bubble(t, []string{replicaName + "replica-a"}, func(t *testing.T) {
+		p := host.Program{Work: work(), Store: &local.Memory{}}
+		run(t.Context(), p, "tick")
+		time.Sleep(90 * time.Minute)
+		run(t.Context(), p, "tick") // the first runs, which wait for their tokens
+		time.Sleep(time.Until(time.Date(2000, 1, 2, 1, 30, 30, 0, time.UTC)))
+		wantJSON(t, p, "tick --json", 1, `
+			{"app":"demo","store":"*local.Memory","time":"2000-01-02T01:30:30Z","jobs":[
+			{"job":"beat","ran":[{"tick":"2000-01-02T01:30:00Z","status":"succeeded",
+			"attempt":1,"token":946690201000001,"replica":"replica-a",
+			"start":"2000-01-02T01:30:31Z","end":"2000-01-02T01:30:31Z"}],"next":"2000-01-02T01:31:00Z"},
+			{"job":"night-report","ran":[{"tick":"2000-01-02T01:30:00Z","status":"failed","reason":"no\npaper",
+			"attempt":1,"token":946690201000001,"replica":"replica-a",
+			"start":"2000-01-02T01:30:31Z","end":"2000-01-02T01:30:31Z"}],"next":"2000-01-03T01:30:00Z"}],
+			"next":"2000-01-02T01:31:00Z"}
+		`)
+	})
+}
+
+func TestValidateInJSON(t *testing.T) {
+	environment(t, "SOLOIST_LAESE=1", "SOLOIST_STORAGE=memory:")
+	errs := wantJSON(t, host.Program{Work: work(), Now: spring}, "validate --json", 0, `
+		{"ok":true,"app":"demo","store":"memory of this process","mistakes":[],"warnings":[
+		"SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?",
+		"night-report: 02:30 on 2026-03-29 does not exist in Europe/Berlin, where clocks go forward: it runs at 03:00 on 2026-03-29",
+		"night-report: 02:30 on 2026-10-25 occurs twice in Europe/Berlin, where clocks go back: it runs the first time only"]}
+	`)
+	environment(t, "SOLOIST_LAESE=1", "SOLOIST_STORAGE="+key, "SOLOIST_GRACE=x")
+	errs += wantJSON(t, host.Program{Work: work()}, "validate --json", 2, `
+		{"ok":false,"app":"demo","mistakes":[
+		"SOLOIST_GRACE is \"x\": want a duration of zero or more, such as 25s",
+		"SOLOIST_STORAGE: want memory:, dir:PATH, a blob service URL or a connection string"],
+		"warnings":["SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?"]}
+	`)
+	wantEqual(t, "standard error", errs, "")
+}
+
+// A long error stays in its line; the log and JSON have all of it.
+func TestTickWithLongErrors(t *testing.T) {
+	environment(t)
+	long := strings.Repeat("ä long\nstory ", 50)
+	synctest.Test(t, func(t *testing.T) {
+		backend := &local.Memory{}
+		sad := soloist.Job{Name: "sad", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error { return errors.New(long) }}
+		p := host.Program{Work: []soloist.Work{sad}, Store: backend}
+		run(t.Context(), p, "tick")
+		time.Sleep(time.Minute)
+		cut := string([]rune(strings.Repeat("ä long story ", 50))[:99]) + "…"
+		wantCut(t, run(t.Context(), p, "tick"), "failed ("+cut+")")
+		p.Store = newGated(backend, refuse(errors.New(long), "read"))
+		wantCut(t, run(t.Context(), p, "tick"), "error: "+cut)
+		wantText(t, "tick", run(t.Context(), p, "tick", "--json").out, strings.TrimSpace(strings.Repeat("ä long story ", 50)))
+	})
+}
+
+func wantCut(t *testing.T, got result, want string) {
+	t.Helper()
+	table, _, _ := strings.Cut(got.out, "\n\n")
+	if got.code != 1 || strings.Count(table, "\n") > 2 || !strings.Contains(table, want) {
+		t.Errorf("got %d\n%s\nwant two lines and %q", got.code, got.out, want)
+	}
+}
+
+func TestCommandsFailInAnOutage(t *testing.T) {
+	environment(t)
+	for command, says := range map[string]map[string]int{
+		"status":         {"unknown": 3, "\nbeat, night-report, leader: no route to the storage\n": 1},
+		"tick":           {"error: the orders of operators cannot be read, so nothing starts: no route to the storage": 2},
+		"tick --json":    {`nothing starts: no route to the storage"`: 2, `"ran": []`: 2},
+		"history":        {"unknown": 3, "no route to the storage": 3},
+		"history --json": {"unknown": 3, "no route to the storage": 3},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			got := run(t.Context(), host.Program{Work: work(), Store: down()}, strings.Fields(command)...)
+			for text, n := range says {
+				if got.code != 1 || strings.Count(got.out, text) != n {
+					t.Errorf("%s: got %+v, want code 1 and %d times %q", command, got, n, text)
+				}
+			}
+		})
+	}
+}
+
+// watching runs status --watch until end is called, which returns what it came to.
+func watching(t *testing.T, p host.Program, args ...string) (end func() result) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan result, 1)
+	go func() { done <- run(ctx, p, append([]string{"status", "--watch"}, args...)...) }()
+	return func() result { cancel(); return <-done }
+}
+
+// A line tells each change of a job once, also while the store does not answer.
+func TestWatchTellsChanges(t *testing.T) {
+	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=replica-a"}, func(t *testing.T) {
+		backend := newGated(&local.Memory{}, nil)
+		slow := soloist.Job{Name: "slow", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error { time.Sleep(10 * time.Second); return nil }}
+		p := host.Program{Work: []soloist.Work{slow}, Store: backend}
+		time.Sleep(500 * time.Millisecond) // nothing else happens at the instants at which it reads
+		end := watching(t, p)
+		time.Sleep(time.Second)
+		run(t.Context(), p, "tick")
+		time.Sleep(time.Minute)
+		run(t.Context(), p, "tick")
+		time.Sleep(5 * time.Second)
+		backend.away(30 * time.Second)
+		time.Sleep(time.Minute)
+		got := end()
+		goldenWant(t, "status --watch", got.out, `
+			2000-01-01 00:00:00Z  slow  no record
+			2000-01-01 00:00:02Z  slow  idle
+			2000-01-01 00:01:04Z  slow  running on replica-a since 1s
+			2000-01-01 00:01:14Z  slow  idle; last 2000-01-01 00:01:00Z succeeded in 10s on replica-a, 14s ago
+			2000-01-01 00:01:18Z  slow  unknown; no route to the storage
+			2000-01-01 00:01:48Z  slow  idle; last 2000-01-01 00:01:00Z succeeded in 10s on replica-a, 48s ago
+		`)
+		if got.code != 0 || strings.Contains(got.err, "demo: ") {
+			t.Errorf("got %+v, want code 0 at the end of the context", got)
 		}
 	})
 }
 
-// A job that is over says so, and so does one that is to begin. Neither is in trouble.
-func TestStatusOfBoundedJobs(t *testing.T) {
-	environment(t, "CONTAINER_APP_NAME=shop")
-	p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{
-		soloist.Job{Name: "past", Schedule: "0 9 * * *", Do: do, Until: time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)},
-		soloist.Job{Name: "future", Schedule: "0 9 * * *", Do: do, From: time.Date(2150, 5, 1, 0, 0, 0, 0, time.UTC)},
-	}}
-	wantLines(t, p, "tick", 0)
-	wantLines(t, p, "status", 0, "over since 2026-01-04 09:00:00Z", "idle, begins 2150-05-01 09:00:00Z")
+func TestWatchInJSON(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		p := host.Program{Work: work(), Store: &local.Memory{}}
+		end := watching(t, p, "--json")
+		time.Sleep(time.Second)
+		run(t.Context(), p, "tick")
+		time.Sleep(3 * time.Second)
+		var got []string
+		for line := range strings.Lines(end().out) {
+			var answer struct {
+				App  string
+				Jobs []struct{ Job, State string }
+			}
+			if err := json.Unmarshal([]byte(line), &answer); err != nil || answer.App != "demo" || len(answer.Jobs) != 1 {
+				t.Fatalf("got %s, %v, want one job of demo", line, err)
+			}
+			got = append(got, answer.Jobs[0].Job+" "+answer.Jobs[0].State)
+		}
+		want := []string{"beat no record", "night-report no record", "leader no record", "beat idle", "night-report idle"}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// leaderOf is who leads by the record: the holder of a live lease that runs.
+func leaderOf(t *testing.T, backend store.Store) string {
+	t.Helper()
+	e, err := backend.Read(t.Context(), "demo/leader")
+	if err != nil {
+		return ""
+	}
+	r, err := store.DecodeRecord(e.Record, "demo", "leader")
+	must(t, err)
+	if r.Run.Status != store.Running || !e.State.Live() {
+		return ""
+	}
+	return r.Run.Replica
+}
+
+// While a leader dies and another takes over, status --watch and the page name
+// the leader that the record names.
+func TestWatchAndPageAgreeThroughDeath(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		p := host.Program{Work: []soloist.Work{soloist.Singleton{Name: "leader", Do: untilCancelled}}, Store: &local.Memory{}}
+		time.Sleep(500 * time.Millisecond)
+		page, end := open(t, p), watching(t, p)
+		wires := map[string]*gated{}
+		for _, name := range []string{"replica-a", "replica-b"} {
+			wires[name] = newGated(p.Store, nil)
+			defer replica(t, host.Program{Work: p.Work, Store: wires[name]}, name)()
+		}
+		var want []string
+		for second := range 180 {
+			time.Sleep(time.Second)
+			who := leaderOf(t, p.Store)
+			if who != "" && !slices.Contains(want, who) {
+				want = append(want, who)
+			}
+			if second == 55 {
+				wires[who].set(refuse(errDown)) // as if it were killed
+			}
+		}
+		last := leaderOf(t, p.Store)
+		if len(want) != 2 || last != want[1] {
+			t.Fatalf("the record named %q, and %q at last: want two leaders", want, last)
+		}
+		wantAnswer(t, "page", page.get("/api/v1/jobs"), 200, `"state":"running","replica":"`+last+`"`)
+		var got []string
+		for _, m := range regexp.MustCompile(`leader  running on (\S+)`).FindAllStringSubmatch(end().out, -1) {
+			got = append(got, m[1])
+		}
+		wantEqual(t, "leaders by status --watch", got, want)
+	})
+}
+
+func TestWrongClockIsTold(t *testing.T) {
+	environment(t)
+	for _, test := range []struct {
+		off  time.Duration
+		want string
+	}{
+		{0, ""},
+		{900 * time.Millisecond, ""},
+		{-90 * time.Second, "this machine's clock is 1m30s behind the store's"},
+		{90 * time.Second, "this machine's clock is 1m30s ahead of the store's"},
+	} {
+		t.Run(test.off.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(time.Millisecond) // a date of whole seconds could mean any time of its second
+				p := host.Program{Work: work(), Store: &local.Memory{}, Now: func() time.Time { return time.Now().Add(test.off) }}
+				warned := strings.Contains(run(t.Context(), p, "tick").err, test.want+", by which")
+				if warned != (test.want != "") {
+					t.Errorf("tick: warned is %t", warned)
+				}
+				got := run(t.Context(), p, "status")
+				if head := "app demo on *local.Memory, " + time.Now().Add(test.off).UTC().Format("2006-01-02 15:04:05Z\n") + test.want; !strings.HasPrefix(got.out, head) ||
+					strings.Contains(got.out, "clock") != (test.want != "") {
+					t.Errorf("status: got\n%s\nwant\n%s", got.out, head)
+				}
+				s := open(t, p)
+				for what, out := range map[string]string{"status": run(t.Context(), p, "status", "--json").out,
+					"list": s.get("/api/v1/jobs").Body.String(), "healthz": s.get("/healthz").Body.String()} {
+					m := regexp.MustCompile(`"skew": ?([-.\d]+)`).FindStringSubmatch(out + `"skew":0`)
+					wantEqual(t, "skew of "+what, m[1], fmt.Sprint(test.off.Seconds()))
+				}
+				told := strings.Contains(s.get("/api/v1/app").Body.String(), `"clock":`)
+				wantEqual(t, "the app speaks of the clock", told, test.want != "")
+			})
+		})
+	}
+}
+
+func TestServeWatchesTheClock(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		var log strings.Builder
+		p := host.Program{Store: &local.Memory{}, Work: work(), Stdout: &log, Now: func() time.Time { return time.Now().Add(time.Hour) }}
+		stop, code := serveOn(t, p, newPiped())
+		time.Sleep(time.Minute)
+		stop()
+		wantCode(t, <-code, 0)
+		wantText(t, "log", log.String(), `"level":"WARN","msg":"this machine's clock is 59m59s ahead of the store's`)
+	})
+}
+
+// A member is a replica that serves in virtual time.
+type member struct {
+	piped
+	stop func()
+	code <-chan int
+}
+
+func join(t *testing.T, name string, p host.Program) (m member) {
+	t.Helper()
+	t.Setenv("CONTAINER_APP_REPLICA_NAME", name)
+	m.piped, p.Stdout = newPiped(), io.Discard
+	m.stop, m.code = serveOn(t, p, m.piped)
+	time.Sleep(time.Second) // it has read its environment
+	return m
+}
+
+// wants checks API and metrics of one replica. trouble is how many jobs are red.
+func (m member) wants(t *testing.T, state string, failures, trouble int) {
+	t.Helper()
+	wantAnswer(t, "list", m.get(t, "/api/v1/jobs"), 200, fmt.Sprintf(`"trouble":%d`, trouble), `"state":"`+state+`"`)
+	wantAnswer(t, "red jobs", m.get(t, "/api/v1/jobs?trouble=true"), 200, fmt.Sprintf(`"matched":%d`, trouble))
+	wantAnswer(t, "metrics", m.get(t, "/metrics"), 200, fmt.Sprintf("\nsoloist_job_failures{job_name=\"report\"} %d\n", failures))
+}
+
+// A job that fails 43 times in a row is red everywhere, whichever replica is asked, and one alert is sent. After a success all
+// is green again, and one message says so.
+func TestFailingJobIsRedEverywhere(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ADMIN_TOKEN=" + adminToken}, func(t *testing.T) {
+		var got noted
+		receive(t, "hooks.example", func(_ http.ResponseWriter, r *http.Request) {
+			var m struct{ Kind, Event string }
+			err, signature := json.NewDecoder(r.Body).Decode(&m), r.Header.Get("Soloist-Signature")
+			if err != nil || !strings.HasPrefix(signature, "t=") {
+				t.Errorf("got %v, signature %q", err, signature)
+			}
+			got.add(m.Kind + " " + m.Event)
+		})
+		t.Setenv("SOLOIST_ALERT_WEBHOOK", "http://hooks.example/x?key=secret")
+		t.Setenv("SOLOIST_ALERT_SECRET", key)
+
+		var runs atomic.Int64
+		backend := new(local.Memory)
+		p := host.Program{Store: backend, Work: []soloist.Work{soloist.Job{Name: "report", Schedule: "@every 20s", Do: func(context.Context, *soloist.Run) error {
+			if runs.Add(1) <= 43 {
+				return errors.New("no paper")
+			}
+			return nil
+		}}}}
+		var all []member
+		for _, name := range []string{"replica-a", "replica-b", "replica-c"} {
+			all = append(all, join(t, name, p))
+		}
+		for runs.Load() < 43 {
+			time.Sleep(time.Second)
+		}
+		time.Sleep(10 * time.Second)
+		for _, m := range all {
+			m.wants(t, "failing", 43, 1)
+		}
+		wantEqual(t, "the alerts", got.all(), []string{"failures alert"})
+		wantLines(t, p, "status", 0, "  failing x43  ", "failed")
+		wantLines(t, p, "history", 0, "  failing x43  ")
+		wantLines(t, p, "status --json", 0, `"state": "failing"`, `"failures": 43`)
+
+		for runs.Load() < 44 {
+			time.Sleep(time.Second)
+		}
+		time.Sleep(10 * time.Second)
+		for _, m := range all {
+			m.wants(t, "idle", 0, 0)
+		}
+		wantEqual(t, "the alerts", got.all(), []string{"failures alert", "failures recovered"})
+		wantLines(t, p, "status", 0, "  idle  ", "succeeded")
+		time.Sleep(time.Hour)
+		for _, m := range all {
+			m.wants(t, "idle", 0, 0)
+			m.stop()
+			wantCode(t, <-m.code, 0)
+		}
+		wantEqual(t, "the alerts", got.all(), []string{"failures alert", "failures recovered"})
+	})
+}
+
+// network is the default transport of this process. Requests to some hosts go to receivers of
+// tests. It stays there after a test, since goroutines of earlier ones may be about to use it.
+var network = &diverted{others: http.DefaultTransport, hosts: map[string]http.RoundTripper{}}
+
+func init() { http.DefaultTransport = network }
+
+type diverted struct {
+	others http.RoundTripper
+
+	mu    sync.Mutex
+	hosts map[string]http.RoundTripper
+}
+
+// divert has requests to a host use a transport, until restore is called.
+func (d *diverted) divert(host string, to http.RoundTripper) (restore func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.hosts[host] = to
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.hosts, host)
+	}
+}
+
+func (d *diverted) RoundTrip(r *http.Request) (*http.Response, error) {
+	d.mu.Lock()
+	to, ok := d.hosts[r.URL.Hostname()]
+	d.mu.Unlock()
+	if !ok {
+		to = d.others
+	}
+	return to.RoundTrip(r)
+}
+
+// receive answers the requests to a host name of a test's own.
+func receive(t *testing.T, name string, f http.HandlerFunc) {
+	t.Helper()
+	ln := newPiped()
+	server := &http.Server{Handler: f}
+	go server.Serve(ln)
+	restore := network.divert(name, ln.web().Transport)
+	t.Cleanup(func() { restore(); server.Close() })
+}
+
+// The switch of a job gets each run, and how it ended.
+func TestPingsOfRuns(t *testing.T) {
+	const here = "_PING=http://pings.example/"
+	bubble(t, []string{"SOLOIST_JOB_BEAT" + here + "beat", "SOLOIST_JOB_SAD" + here + "sad"}, func(t *testing.T) {
+		var got noted
+		receive(t, "pings.example", func(_ http.ResponseWriter, r *http.Request) { got.add(r.URL.Path) })
+		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{
+			soloist.Job{Name: "beat", Schedule: "@every 1m", Do: do},
+			soloist.Job{Name: "sad", Schedule: "@every 1m", Do: fail},
+		}}
+		run(t.Context(), p, "tick")
+		time.Sleep(time.Minute)
+		run(t.Context(), p, "tick")
+		wantEqual(t, "pings", slices.Sorted(slices.Values(got.all())), []string{"/beat", "/beat/start", "/sad/fail", "/sad/start"})
+	})
 }

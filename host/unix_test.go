@@ -5,7 +5,6 @@ package host_test
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -23,15 +22,11 @@ func TestDeploymentFilesArePipes(t *testing.T) {
 			os.Remove(filepath.Join(dir, place))
 		}
 		fifo(t, filepath.Join(dir, place))
-		if got := write(t, work, program, dir); got.code != 1 || !strings.Contains(got.err, place) {
-			t.Errorf("%s: got %+v", place, got)
-		}
+		write(t, work, program, dir).wants(t, "functions", 1, place)
 	}
 	pipe := filepath.Join(t.TempDir(), "program")
 	fifo(t, pipe)
-	if got := write(t, work, pipe, t.TempDir()); got.code != 1 || !strings.Contains(got.err, pipe+" is a named pipe") {
-		t.Errorf("the program: got %+v", got)
-	}
+	write(t, work, pipe, t.TempDir()).wants(t, "the program", 1, pipe+" is a named pipe")
 }
 
 // fifo makes a named pipe. Whoever reads from it finds its end at once, so that a test fails and does not hang.

@@ -1,7 +1,6 @@
 package host_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -75,7 +74,7 @@ func TestStatesOfRun(t *testing.T) {
 		state  string
 		words  string // of status and history
 	}{
-		{"running", true, func(*store.Record) {}, "running", since},
+		{"running", true, unchanged, "running", since},
 		{"running after failures", true, func(r *store.Record) { r.Failures = 3 }, "running", since + ", failing x3"},
 		{"told", true, told("page 3 of\n9"), "running", since + " (page 3 of 9, 20s ago)"},
 		{"told no note", true, told(""), "running", since + " (heartbeat, 20s ago)"},
@@ -89,9 +88,7 @@ func TestStatesOfRun(t *testing.T) {
 			environment(t)
 			p := host.Program{Work: work()[:1], Store: claimed(t, test.leased, test.f), Now: spring}
 			for _, command := range []string{"status", "history"} {
-				if got := run(t.Context(), p, command); got.code != 0 || !strings.Contains(got.out, "  "+test.state+test.words+"  ") {
-					t.Errorf("%s: got %+v, want %s%s", command, got, test.state, test.words)
-				}
+				wantLines(t, p, command, 0, "  "+test.state+test.words+"  ")
 			}
 			s := open(t, p)
 			_, note, _ := strings.Cut(strings.TrimSuffix(test.words, ")"), " (")
@@ -128,15 +125,25 @@ func TestOutcomeOfStalledRun(t *testing.T) {
 		`"recent":[{"at":"2026-03-28T11:58:00Z","status":"stalled","seconds":60,"reason":"stalled: no heartbeat for 1m0s"}]`)
 }
 
-// What an unlock costs is told before it is done.
+func idle(r *store.Record) { r.Run.Status, r.Run.Finished = store.Succeeded, spring() }
+
+func unchanged(*store.Record) {}
+
+// What an unlock costs is told before it is done, and who has the lease.
 func TestUnlock(t *testing.T) {
-	wantsYes := func(args string) string {
-		return "demo: unlock beat: replica-b runs it since 2m. The run loses its lease: its context ends within 6.7s. " +
+	wantsYes := func(who, args string) string {
+		return "demo: unlock beat: " + who + ". The run loses its lease: its context ends within 6.7s. " +
 			"If the run does not return within 3.3s after that, its process exits with code 3, 200 in Functions, and its other jobs end too\n" +
 			"    Nothing is done yet. To unlock it: demo unlock " + args + " --yes\n"
 	}
-	nothing := func(*store.Record) {}
-	idle := func(r *store.Record) { r.Run.Status, r.Run.Finished = store.Succeeded, spring() }
+	const (
+		notices = "lease: it cannot be renewed any more, which its holder notices within 6.7s; it ends by 2026-03-28 12:00:20Z, in 20s\n"
+		waits   = ", up to 6.7s, a third of its lease; the next holder waits for 20s, one lease, before it does anything\n"
+		nobody  = "beat: nobody has a lease: it is "
+	)
+	// A run is claimed by the store's clock, which may be ahead of this machine's.
+	ahead := func(r *store.Record) { r.Run.Claimed = spring().Add(1500 * time.Millisecond) }
+	unlocked := func(r *store.Record) { r.Run.Unlocked = store.Unlocked{By: "ann@desk", At: spring()} }
 	for _, test := range []struct {
 		name   string
 		leased bool
@@ -146,34 +153,47 @@ func TestUnlock(t *testing.T) {
 		out    string
 		err    string
 	}{
-		{"it wants yes", true, nothing, "beat", store.Leased, "", wantsYes("beat")},
-		{"it wants yes for now, too", true, nothing, "beat --now", store.Leased, "", wantsYes("beat --now")},
+		{"it wants yes", true, unchanged, "beat", store.Leased, "", wantsYes("replica-b runs it since 2m", "beat")},
+		{"it wants yes for now, too", true, unchanged, "beat --now", store.Leased, "", wantsYes("replica-b runs it since 2m", "beat --now")},
+		{"a clock that is ahead", true, ahead, "beat", store.Leased, "", wantsYes("replica-b runs it since 0s", "beat")},
+		{"a holder that waits", true, unlocked, "beat --now", store.Leased, "", wantsYes("a replica that waits after an earlier unlock may run it", "beat --now")},
+		// The holder of a job that is idle may claim a tick at any moment.
+		{"an idle job", true, idle, "beat", store.Leased, "", wantsYes("a replica that has claimed nothing may run it", "beat")},
 		{"when it runs out", true, told("page 3"), "beat --yes", store.Breaking, `
 			beat: the lease was leased, held by replica-b
 			state: running on replica-b since 2m (page 3, 20s ago)
-			lease: it cannot be renewed any more, which its holder notices within 6.7s; it ends by 2026-03-28 12:00:20Z, in 20s
-			next: another replica can run it from about 2026-03-28 12:00:40Z on, in 40s; one that starts later, 20s after its start
+			` + notices + `next: another replica can run it from about 2026-03-28 12:00:40Z on, in 40s; one that starts later, 20s after its start
 		`, ""},
-		{"at once", true, nothing, "--now beat --yes", store.Available, `
+		{"when it runs out, by a clock that is ahead", true, ahead, "beat --yes", store.Breaking, `
+			beat: the lease was leased, held by replica-b
+			state: running on replica-b since 0s
+			` + notices + `next: another replica can run it from about 2026-03-28 12:00:40Z on, in 40s; one that starts later, 20s after its start
+		`, ""},
+		{"at once", true, unchanged, "--now beat --yes", store.Available, `
 			beat: the lease was leased, held by replica-b
 			state: running on replica-b since 2m
 			lease: ended now
 			next: another replica can run it from about 2026-03-28 12:00:20Z on, in 20s; one that starts later, 20s after its start
-		`, "demo: unlock --now: replica-b may still work until it notices, up to 6.7s, a third of its lease; the next holder waits for 20s, one lease, before it does anything\n"},
+		`, "demo: unlock --now: replica-b may still work until it notices" + waits},
+		{"a holder that waits, at once", true, unlocked, "beat --now --yes", store.Available, `
+			beat: the lease was leased, held by a replica that waits after an earlier unlock
+			state: waiting after unlock until about 2026-03-28 12:00:37Z, in 37s
+			lease: ended now
+			next: another replica can run it from about 2026-03-28 12:00:20Z on, in 20s; one that starts later, 20s after its start
+		`, "demo: unlock --now: a replica that waits after an earlier unlock may still work until it notices" + waits},
 		{"a holder that has claimed nothing", true, idle, "beat --yes", store.Breaking, `
 			beat: the lease was leased, held by a replica that has claimed nothing
-			lease: it cannot be renewed any more, which its holder notices within 6.7s; it ends by 2026-03-28 12:00:20Z, in 20s
-			next: another replica can run it from then on
+			` + notices + `next: another replica can run it from then on
 		`, ""},
 		{"a holder that has claimed nothing, at once", true, idle, "beat --now --yes", store.Broken, `
 			beat: the lease was leased, held by a replica that has claimed nothing
 			lease: ended now
 			next: another replica can run it now
 		`, "demo: unlock --now: its holder is a replica that has claimed nothing\n"},
-		{"nobody", false, idle, "beat --now", store.Available, "beat: nobody has a lease: it is available\n", ""},
+		{"nobody", false, idle, "beat --now", store.Available, nobody + "available\n", ""},
 		// After a break the next holder of an expired lease would have to wait.
-		{"expired, and left as it is", true, nothing, "beat --now", store.Expired, "beat: nobody has a lease: it is expired\n", ""},
-		{"nobody any more", false, nothing, "beat", store.Available, "beat: nobody has a lease: it is available\n", ""},
+		{"expired, and left as it is", true, unchanged, "beat --now", store.Expired, nobody + "expired\n", ""},
+		{"nobody any more", false, unchanged, "beat", store.Available, nobody + "available\n", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			environment(t)
@@ -196,33 +216,17 @@ func TestUnlockOfOddJobs(t *testing.T) {
 	environment(t)
 	broken := &local.Memory{Now: spring}
 	put(t, broken, "demo/beat", `{"schema":99}`, true)
-	for _, test := range []struct {
-		name  string
-		store store.Store
-		work  []soloist.Work
-		job   string
-		code  int
-		out   string
-		err   string
-	}{
-		{"unknown", &local.Memory{}, work(), "nobody", 2, "", "demo: there is no job \"nobody\": want one of beat, night-report, leader\n"},
-		{"each replica", &local.Memory{}, here(), "cache", 2, "", "demo: cache runs on each replica: it has no lease\n"},
-		{"down", down(), work(), "beat", 1, "", "demo: unlock beat: no route to the storage\n"},
-		{"no breaker", newGated(claimed(t, true, func(*store.Record) {}), nil), work(), "beat", 1, "",
-			"demo: unlock beat: the store cannot end a lease"},
-		{"broken", broken, work(), "beat", 0, `
-			beat: the lease was leased, held by a replica that is not known, since the record cannot be read
-			state: broken
-			lease: it cannot be renewed any more, which its holder notices within 10s; it ends by 2026-03-28 12:00:30Z, in 30s
-			next: another replica can run it from about 2026-03-28 12:01:00Z on, in 1m; one that starts later, 30s after its start
-		`, ""},
-	} {
-		got := run(t.Context(), host.Program{Work: test.work, Store: test.store, Now: spring}, "unlock", test.job, "--yes")
-		goldenWant(t, test.name, got.out, test.out)
-		if got.code != test.code || !strings.HasPrefix(got.err, test.err) || (got.err == "") != (test.err == "") {
-			t.Errorf("%s: got %+v, want code %d and %q", test.name, got, test.code, test.err)
-		}
+	unlock := func(work []soloist.Work, backend store.Store, job string, code int, want string) {
+		t.Helper()
+		wantLines(t, host.Program{Work: work, Store: backend, Now: spring}, "unlock --yes "+job, code, want)
 	}
+	unlock(work(), &local.Memory{}, "nobody", 2, "demo: there is no job \"nobody\": want one of beat, night-report, leader\n")
+	unlock(here(), &local.Memory{}, "cache", 2, "demo: cache runs on each replica: it has no lease\n")
+	unlock(work(), down(), "beat", 1, "demo: unlock beat: no route to the storage\n")
+	unlock(work(), newGated(claimed(t, true, unchanged), nil), "beat", 1, "demo: unlock beat: the store cannot end a lease")
+	unlock(work(), broken, "beat", 0, "beat: the lease was leased, held by a replica that is not known, since the record cannot be read\nstate: broken\n"+
+		"lease: it cannot be renewed any more, which its holder notices within 10s; it ends by 2026-03-28 12:00:30Z, in 30s\n"+
+		"next: another replica can run it from about 2026-03-28 12:01:00Z on, in 1m; one that starts later, 30s after its start\n")
 }
 
 // After an unlock at once no replica runs the job until the next holder has
@@ -254,37 +258,6 @@ func TestStatusAfterUnlock(t *testing.T) {
 	wantNone(t, "history", run(t.Context(), p, "history").out, "its runner died")
 }
 
-func TestUnlockTellsOfTheHolder(t *testing.T) {
-	// A run is claimed by the store's clock, which may be ahead of this machine's.
-	ahead := func(r *store.Record) { r.Run.Claimed = spring().Add(1500 * time.Millisecond) }
-	waits := func(r *store.Record) { r.Run.Unlocked = store.Unlocked{By: "ann@desk", At: spring()} }
-	idle := func(r *store.Record) { r.Run.Status, r.Run.Finished = store.Succeeded, spring() }
-	for _, test := range []struct {
-		args string
-		f    func(*store.Record)
-		code int
-		want string
-	}{
-		{"beat", ahead, 2, "replica-b runs it since 0s. The run"},
-		{"beat --yes", ahead, 0, "state: running on replica-b since 0s\n"},
-		{"beat --now", waits, 2, "a replica that waits after an earlier unlock may run it. The run"},
-		{"beat --now --yes", waits, 0, "held by a replica that waits after an earlier unlock"},
-		// The holder of a job that is idle may claim a tick at any moment.
-		{"beat", idle, 2, "a replica that has claimed nothing may run it. The run"},
-	} {
-		environment(t)
-		p := host.Program{Work: work(), Store: claimed(t, true, test.f), Now: spring}
-		got := run(t.Context(), p, append([]string{"unlock"}, strings.Fields(test.args)...)...)
-		said := got.out
-		if test.code != 0 {
-			said = got.err
-		}
-		if got.code != test.code || !strings.Contains(said, test.want) {
-			t.Errorf("%s: got %+v, want code %d and %s", test.args, got, test.code, test.want)
-		}
-	}
-}
-
 func TestUnlockInJSON(t *testing.T) {
 	const head = `{"app":"demo","store":"*local.Memory","time":"2026-03-28T12:00:00Z","job":"beat",`
 	for _, test := range []struct {
@@ -293,20 +266,18 @@ func TestUnlockInJSON(t *testing.T) {
 		code  int
 		want  string
 	}{
-		{"beat --now", claimed(t, true, func(*store.Record) {}), 2, `"unlocked":false,"error":"replica-b runs it since 2m. The run loses its lease: its context ends within 6.7s. ` +
+		{"beat --now", claimed(t, true, unchanged), 2, `"unlocked":false,"error":"replica-b runs it since 2m. The run loses its lease: its context ends within 6.7s. ` +
 			`If the run does not return within 3.3s after that, its process exits with code 3, 200 in Functions, and its other jobs end too. Nothing is done yet. To unlock it: demo unlock beat --now --yes"}`},
-		{"beat --yes", claimed(t, true, func(*store.Record) {}), 0,
+		{"beat --yes", claimed(t, true, unchanged), 0,
 			`"unlocked":true,"lease":"leased","replica":"replica-b","ends":"2026-03-28T12:00:20Z","next":"2026-03-28T12:00:40Z"}`},
-		{"beat --yes --now", claimed(t, true, func(*store.Record) {}), 0,
+		{"beat --yes --now", claimed(t, true, unchanged), 0,
 			`"unlocked":true,"lease":"leased","replica":"replica-b","ends":"2026-03-28T12:00:00Z","next":"2026-03-28T12:00:20Z"}`},
-		{"beat", claimed(t, false, func(*store.Record) {}), 0, `"unlocked":false,"lease":"available"}`},
+		{"beat", claimed(t, false, unchanged), 0, `"unlocked":false,"lease":"available"}`},
 		{"beat", down(), 1, `"unlocked":false,"error":"no route to the storage"}`},
 	} {
 		environment(t)
-		got := run(t.Context(), host.Program{Work: work()[:1], Store: test.store, Now: spring}, append([]string{"unlock", "--json"}, strings.Fields(test.args)...)...)
-		var compact bytes.Buffer
-		if err := json.Compact(&compact, []byte(got.out)); err != nil || got.code != test.code || strings.ReplaceAll(compact.String(), "*host_test.gated", "*local.Memory") != head+test.want {
-			t.Errorf("%s: got %d, %s%s, %v, want %s", test.args, got.code, compact.String(), got.err, err, head+test.want)
-		}
+		p := host.Program{Work: work()[:1], Store: test.store, Now: spring}
+		name := fmt.Sprintf(`"store":"%T",`, test.store)
+		wantJSON(t, p, "unlock --json "+test.args, test.code, strings.Replace(head, `"store":"*local.Memory",`, name, 1)+test.want)
 	}
 }

@@ -14,9 +14,7 @@ import (
 
 func TestHeartbeat(t *testing.T) {
 	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		job := heartbeat()
 		time.Sleep(90*time.Second + 300*time.Millisecond) // virtual
@@ -27,9 +25,7 @@ func TestHeartbeat(t *testing.T) {
 			Tick: time.Date(2026, 11, 21, 2, 30, 10, 0, time.UTC),
 			Log:  slog.New(slog.NewTextHandler(&out, nil)),
 		}
-		if err := job.Do(t.Context(), run); err != nil {
-			t.Fatal(err)
-		}
+		must(t, job.Do(t.Context(), run))
 		got := out.String()
 		for _, want := range []string{
 			"msg=heartbeat", "run=heartbeat@2026-11-21T02:30:10Z", "host=" + host, "uptime=1m30s\n",

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,15 +12,21 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/store"
 )
 
-// A first run begins at page 1, a later one where the position is.
+// A first run begins at page 1, a later one where the position is, until a page is not there yet.
 func TestIngest(t *testing.T) {
+	fails := func(status ingestStatus) func() error { return func() error { return status } }
 	for _, test := range []struct {
 		world  *ingestWorld
 		events []string
@@ -32,27 +40,17 @@ func TestIngest(t *testing.T) {
 		{&ingestWorld{saved: `{"next":7}`, pages: 7}, []string{`load {"next":7}`,
 			"GET /source/pages/7?key=sesame token 42", "beat page 7", "PUT /sink/pages/7? token 42", `save {"next":8}`,
 			"GET /source/pages/8?key=sesame token 42"}, "text/x-page page 7", "msg=ingested pages=1 next=8"},
+		{&ingestWorld{get: fails(204)}, []string{"load ", "GET /source/pages/1?key=sesame token 42"}, "", "msg=ingested pages=0 next=1"},
+		{&ingestWorld{get: fails(404)}, []string{"load ", "GET /source/pages/1?key=sesame token 42"}, "", "msg=ingested pages=0 next=1"},
 	} {
 		w := test.world
 		log, err := w.ingest(t, t.Context())
-		if err != nil {
-			t.Fatal(err)
+		must(t, err)
+		if !slices.Equal(w.events, test.events) {
+			t.Errorf("got\n  %s\nwant\n  %s", strings.Join(w.events, "\n  "), strings.Join(test.events, "\n  "))
 		}
-		w.wantEvents(t, test.events...)
-		if got := w.bodies[fmt.Sprint(w.pages)]; got != test.last {
-			t.Errorf("the sink got %q, want %q", got, test.last)
-		}
-		if !strings.Contains(log, test.log) {
-			t.Errorf("got log %q, want %q", log, test.log)
-		}
-	}
-}
-
-func TestIngestNoPageYet(t *testing.T) {
-	for _, status := range []ingestStatus{204, 404} {
-		w := &ingestWorld{get: func() error { return status }}
-		if _, err := w.ingest(t, t.Context()); err != nil || w.saved != "" {
-			t.Errorf("status %d: got %v, saved %q, want neither", status, err, w.saved)
+		if got := w.bodies[fmt.Sprint(w.pages)]; got != test.last || !strings.Contains(log, test.log) {
+			t.Errorf("the sink got %q, want %q; the log has %q, want %q", got, test.last, log, test.log)
 		}
 	}
 }
@@ -102,39 +100,26 @@ func TestIngestStopsAt(t *testing.T) {
 }
 
 func TestIngestStopsWithItsContext(t *testing.T) {
-	for _, test := range []struct{ when, saved string }{
-		{"get", `{"next":5}`},
-		{"put", `{"next":5}`},
-		{"save", `{"next":6}`}, // the page is in the sink by then
-	} {
-		t.Run(test.when, func(t *testing.T) {
+	// At the save the page is in the sink.
+	for when, saved := range map[string]string{"get": `{"next":5}`, "put": `{"next":5}`, "save": `{"next":6}`} {
+		t.Run(when, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
 			w := &ingestWorld{saved: `{"next":5}`, pages: 10}
-			w.get = func() error {
-				if test.when == "get" {
-					cancel(soloist.ErrStopped)
-					<-w.over // the answer would be fine, but comes too late
+			stops := func(at string, waits bool) func() error {
+				return func() error {
+					if when != at {
+						return nil
+					}
+					if cancel(soloist.ErrStopped); waits {
+						<-w.over // the answer would be fine, but comes too late
+					}
+					return nil
 				}
-				return nil
 			}
-			w.put = func() error {
-				if test.when == "put" {
-					cancel(soloist.ErrStopped)
-					<-w.over
-				}
-				return nil
-			}
-			w.saving = func() error {
-				cancel(soloist.ErrStopped)
-				return nil
-			}
-			_, err := w.ingest(t, ctx)
-			if !errors.Is(err, soloist.ErrStopped) {
-				t.Errorf("got %v, want %v", err, soloist.ErrStopped)
-			}
-			if w.saved != test.saved {
-				t.Errorf("got position %s, want %s", w.saved, test.saved)
+			w.get, w.put, w.saving = stops("get", true), stops("put", true), stops("save", false)
+			if _, err := w.ingest(t, ctx); !errors.Is(err, soloist.ErrStopped) || w.saved != saved {
+				t.Errorf("got %v and position %s, want %v and %s", err, w.saved, soloist.ErrStopped, saved)
 			}
 		})
 	}
@@ -241,4 +226,297 @@ func TestIngestErrorsKeepSecrets(t *testing.T) {
 		t.Errorf("got %v, want %s...", err, want)
 	}
 	wantNoSecret(t, fmt.Sprint(err), "key=")
+}
+
+// An ingestWorld is a run, its source and its sink. It tells what happened to
+// them, in order.
+type ingestWorld struct {
+	saved string // the checkpoint
+	pages int    // how many the source has
+
+	loading, get, put, beat, saving func() error // what else happens then; an error is the answer
+
+	over chan struct{} // closed when the job has returned
+
+	mu     sync.Mutex
+	events []string
+	bodies map[string]string // what the sink got
+}
+
+func (w *ingestWorld) tell(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, fmt.Sprintf(format, args...))
+}
+
+func (w *ingestWorld) Load(_ context.Context, v any) error {
+	w.tell("load %s", w.saved)
+	if w.loading != nil {
+		return w.loading()
+	}
+	if w.saved == "" {
+		return nil
+	}
+	return json.Unmarshal([]byte(w.saved), v)
+}
+
+func (w *ingestWorld) Save(ctx context.Context, v any) error {
+	if w.saving != nil {
+		if err := w.saving(); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	b, err := json.Marshal(v)
+	w.saved = string(b)
+	w.tell("save %s", b)
+	return err
+}
+
+func (w *ingestWorld) Heartbeat(note string) error {
+	w.tell("beat %s", note)
+	if w.beat != nil {
+		return w.beat()
+	}
+	return nil
+}
+
+// status is what a hook answers instead of the usual.
+type ingestStatus int
+
+func (s ingestStatus) Error() string { return http.StatusText(int(s)) }
+
+func (w *ingestWorld) handler() http.Handler {
+	mux := http.NewServeMux()
+	handle := func(pattern string, hook *func() error, usual http.HandlerFunc) {
+		mux.HandleFunc(pattern, func(rw http.ResponseWriter, req *http.Request) {
+			w.tell("%s %s?%s token %s", req.Method, req.URL.Path, req.URL.RawQuery, req.Header.Get("Soloist-Token"))
+			if *hook != nil {
+				status, ok := (*hook)().(ingestStatus)
+				if ok && status == 302 {
+					rw.Header().Set("Location", "/elsewhere?key=sesame")
+				}
+				if ok {
+					rw.WriteHeader(int(status))
+					return
+				}
+			}
+			usual(rw, req)
+		})
+	}
+	handle("GET /source/pages/{n}", &w.get, func(rw http.ResponseWriter, req *http.Request) {
+		var n int
+		fmt.Sscan(req.PathValue("n"), &n)
+		if n > w.pages {
+			rw.WriteHeader(http.StatusNotFound)
+			return
+		}
+		rw.Header().Set("Content-Type", "text/x-page")
+		fmt.Fprintf(rw, "page %d", n)
+	})
+	handle("PUT /sink/pages/{n}", &w.put, func(_ http.ResponseWriter, req *http.Request) {
+		b, _ := io.ReadAll(req.Body)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.bodies[req.PathValue("n")] = req.Header.Get("Content-Type") + " " + string(b)
+	})
+	return mux
+}
+
+// ingest runs the job with token 42 and returns its log and its error.
+func (w *ingestWorld) ingest(t *testing.T, ctx context.Context) (string, error) {
+	t.Helper()
+	server := httptest.NewServer(w.handler())
+	defer server.Close()
+	w.bodies, w.over = map[string]string{}, make(chan struct{})
+	base := strings.Replace(server.URL, "//", "//ada:hunter2@", 1)
+	env := environment("INGEST_SOURCE", base+"/source?key=sesame", "INGEST_SINK", base+"/sink/")
+	var out bytes.Buffer
+	err := runIngest(ctx, env, ingestClient(), w, 42, slog.New(slog.NewTextHandler(&out, nil)))
+	close(w.over)
+	wantNoSecret(t, out.String()+fmt.Sprint(err), "key=")
+	return out.String(), err
+}
+
+// ingestBetween runs the job from its begin, with a source and a sink at these URLs.
+func ingestBetween(t *testing.T, source, sink string) error {
+	env := environment("INGEST_SOURCE", source, "INGEST_SINK", sink)
+	return runIngest(t.Context(), env, ingestClient(), &ingestWorld{}, 42, slog.New(slog.DiscardHandler))
+}
+
+// runIngestWith runs the job with a network of its own.
+func runIngestWith(ctx context.Context, run ingestRun, f roundTrip) error {
+	client := ingestClient()
+	client.Transport = f
+	env := environment("INGEST_SOURCE", "http://source/v1", "INGEST_SINK", "http://sink")
+	return runIngest(ctx, env, client, run, 42, slog.New(slog.DiscardHandler))
+}
+
+// A server that accepts and says nothing, and a store that hangs.
+func TestIngestTimeLimits(t *testing.T) {
+	for want, test := range map[string]struct {
+		run     ingestRun
+		network roundTrip
+	}{
+		"GET http://source/v1/pages/1: no complete answer within 10s": {&ingestWorld{}, silent},
+		"save the position: not done within 10s":                      {&hangingSave{}, fine},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			if err := runIngestWith(t.Context(), test.run, test.network); err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+			if took := time.Since(began); took != ingestLimit {
+				t.Errorf("%s: took %v, want %v", want, took, ingestLimit)
+			}
+		})
+	}
+}
+
+type hangingSave struct{ ingestWorld }
+
+func (*hangingSave) Save(ctx context.Context, _ any) error {
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+func TestIngestRetryAfter(t *testing.T) {
+	const date = "Sat, 21 Nov 2026 02:30:00 GMT"
+	tests := []struct {
+		after, date string
+		want        time.Duration
+	}{
+		{"", date, 0},
+		{"0", date, 0},
+		{"7", "", 7 * time.Second},
+		{"600", "", 10 * time.Minute},
+		{"601", "", 10 * time.Minute},
+		{"99999999999999999999", "", 10 * time.Minute},
+		{"-1", date, 0},
+		{"soon", date, 0},
+		{"Sat, 21 Nov 2026 02:30:42 GMT", date, 42 * time.Second},
+		{"Sat, 21 Nov 2026 02:29:42 GMT", date, 0},
+		{"Sat, 21 Nov 2027 02:30:42 GMT", date, 10 * time.Minute},
+		{"Sat, 21 Nov 2026 02:30:42 GMT", "", 0}, // by what clock?
+	}
+	for _, test := range tests {
+		h := http.Header{}
+		h.Set("Retry-After", test.after)
+		h.Set("Date", test.date)
+		if got := ingestRetryAfter(h); got != test.want {
+			t.Errorf("%q at %q: got %v, want %v", test.after, test.date, got, test.want)
+		}
+	}
+}
+
+// scheduleIngest has the job run by a scheduler, in virtual time.
+func scheduleIngest(t *testing.T, backend store.Store, d time.Duration, f roundTrip) {
+	t.Helper()
+	job, client := ingest(), ingestClient()
+	client.Transport = f
+	env := environment("INGEST_SOURCE", "http://source", "INGEST_SINK", "http://sink")
+	job.Do = func(ctx context.Context, run *soloist.Run) error {
+		return runIngest(ctx, env, client, run, run.Token, run.Log)
+	}
+	s := soloist.Scheduler{App: "test", Store: backend, Jobs: []soloist.Job{job}, Logger: slog.New(slog.DiscardHandler)}
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	must(t, s.Run(ctx))
+}
+
+// The whole job over a store: a later run, of another process, goes on where
+// the one before has ended, with a larger token.
+func TestIngestOverAStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		backend, pages := new(local.Memory), 2
+		var got []string
+		var last string // token
+		network := func(req *http.Request) (*http.Response, error) {
+			token := req.Header.Get("Soloist-Token")
+			if token != last {
+				got = append(got, "run")
+			}
+			if len(token) < len(last) || len(token) == len(last) && token < last {
+				t.Errorf("token %s after %s", token, last)
+			}
+			last = token
+			got = append(got, req.Method+" "+req.URL.Path)
+			if req.Method == http.MethodGet && strings.TrimPrefix(req.URL.Path, "/pages/") > fmt.Sprint(pages) {
+				return &http.Response{StatusCode: 404, Body: http.NoBody}, nil
+			}
+			return answer(http.NoBody), nil
+		}
+		scheduleIngest(t, backend, 90*time.Second, network)
+		pages = 3
+		scheduleIngest(t, backend, time.Minute, network)
+		want := []string{
+			"run", "GET /pages/1", "PUT /pages/1", "GET /pages/2", "PUT /pages/2", "GET /pages/3",
+			"run", "GET /pages/3", "PUT /pages/3", "GET /pages/4",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// What is worth another try gets one soon, and no sooner than the server wants.
+func TestIngestTries(t *testing.T) {
+	tests := []struct {
+		what    string
+		status  int
+		after   string
+		want    int           // requests under one tick
+		soonest time.Duration // between two of them
+	}{
+		{"GET", 503, "", 3, 2500 * time.Millisecond},
+		{"GET", 503, "11", 3, 11 * time.Second},
+		{"PUT", 429, "11", 3, 11 * time.Second},
+		{"PUT", 408, "", 3, 2500 * time.Millisecond},
+		{"GET", 400, "", 1, 0},
+		{"GET", 401, "", 1, 0},
+		{"PUT", 302, "", 1, 0},
+		{"PUT", 409, "", 1, 0},
+		{"PUT", 412, "", 1, 0},
+	}
+	for _, test := range tests {
+		t.Run(fmt.Sprint(test.what, " ", test.status, " ", test.after), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var asked []time.Time
+				begin := time.Now()
+				until := begin.Truncate(time.Minute).Add(119 * time.Second) // one tick
+				scheduleIngest(t, new(local.Memory), until.Sub(begin), func(req *http.Request) (*http.Response, error) {
+					if req.Method != test.what {
+						return answer(http.NoBody), nil
+					}
+					asked = append(asked, time.Now())
+					h := http.Header{}
+					h.Set("Retry-After", test.after)
+					return &http.Response{StatusCode: test.status, Header: h, Body: http.NoBody}, nil
+				})
+				if len(asked) != test.want {
+					t.Fatalf("asked %d times, want %d", len(asked), test.want)
+				}
+				for i, at := range asked[1:] {
+					if d := at.Sub(asked[i]); d < test.soonest {
+						t.Errorf("asked again after %v, want %v or more", d, test.soonest)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestIngestIsValid(t *testing.T) {
+	job := ingest()
+	job.Lease = 15 * time.Second
+	s := soloist.Scheduler{App: "test", Store: new(local.Memory), Jobs: []soloist.Job{job}}
+	if err := s.Validate(); err != nil {
+		t.Error(err)
+	}
+	// A page at its slowest is no stall.
+	if job.HeartbeatTimeout < 3*ingestLimit+job.Lease {
+		t.Errorf("HeartbeatTimeout is %s", job.HeartbeatTimeout)
+	}
 }

@@ -9,13 +9,12 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/soloist-go/soloist"
 )
 
 // runProbes runs the job against list and returns its log and its error.
@@ -82,17 +81,17 @@ func raw(t *testing.T, text string) http.HandlerFunc {
 // newProbeServer answers each path with the status or misbehaviour it names.
 func newProbeServer(t *testing.T) *httptest.Server {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/ok", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "fine") })
-	for _, status := range []int{204, 304, 399, 400, 404, 500} {
-		mux.HandleFunc(fmt.Sprintf("/%d", status), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
-	}
+	mux.HandleFunc("/status/{code}", func(w http.ResponseWriter, req *http.Request) {
+		code, _ := strconv.Atoi(req.PathValue("code"))
+		w.WriteHeader(code)
+	})
 	// /hops/xxx is redirected once for each x.
 	mux.HandleFunc("/hops/{x}", func(w http.ResponseWriter, req *http.Request) {
 		if x := req.PathValue("x"); len(x) > 1 {
 			http.Redirect(w, req, "/hops/"+x[1:], http.StatusFound)
 			return
 		}
-		http.Redirect(w, req, "/ok", http.StatusFound)
+		http.Redirect(w, req, "/status/200", http.StatusFound)
 	})
 	for path, location := range map[string]string{
 		"/loop": "/loop?token=sesame", "/bad-location": "http://ada:hunter2@%zz/?token=sesame", "/other-scheme": "ftp://ada:hunter2@example.test/?token=sesame",
@@ -112,18 +111,16 @@ func newProbeServer(t *testing.T) *httptest.Server {
 
 func TestProbe(t *testing.T) {
 	server := newProbeServer(t)
-	tests := []struct {
+	for _, test := range []struct {
 		path   string
 		status int
 		want   string // of the error; empty: no error
 	}{
-		{"/ok", 200, ""},
-		{"/204", 204, ""},
-		{"/304", 304, ""},
-		{"/399", 399, ""},
-		{"/400", 400, "status 400"},
-		{"/404", 404, "status 404"},
-		{"/500", 500, "status 500"},
+		{"/status/200", 200, ""},
+		{"/status/304", 304, ""},
+		{"/status/399", 399, ""},
+		{"/status/400", 400, "status 400"},
+		{"/status/500", 500, "status 500"},
 		{"/hops/xxx", 200, ""},
 		{"/hops/xxxx", 0, "more than 3 redirects"},
 		{"/loop", 0, "more than 3 redirects"},
@@ -132,89 +129,62 @@ func TestProbe(t *testing.T) {
 		{"/hang-up", 0, "EOF"},
 		{"/cut", 200, "unexpected EOF"},
 		{"/garbage", 0, "no valid answer"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.path, func(t *testing.T) {
 			name := server.URL + test.path
 			secret := strings.Replace(name, "//", "//ada:hunter2@", 1) + "?token=sesame#token"
 			log, err := runProbes(t.Context(), probeClient(), secret)
-
 			wantNoSecret(t, log+fmt.Sprint(err), "token")
 			want := fmt.Sprintf("url=%s status=%d latency_ms=", name, test.status)
-			if !strings.Contains(log, want) || strings.Count(log, "\n") != 1 {
+			if !strings.Contains(log, want) || strings.Count(log, "\n") != 1 || strings.Contains(log, "level=WARN") != (test.want != "") {
 				t.Errorf("got log %q, want one line with %q", log, want)
 			}
-			if test.want == "" {
-				if err != nil {
-					t.Errorf("got %v, want no error", err)
-				}
-				return
-			}
-			if err == nil || !strings.HasPrefix(err.Error(), name+": ") || !strings.HasSuffix(err.Error(), test.want) {
+			got := strings.TrimPrefix(fmt.Sprint(err), name+": ")
+			if test.want == "" && err != nil || test.want != "" && (got == fmt.Sprint(err) || !strings.HasSuffix(got, test.want)) {
 				t.Errorf("got %v, want %s: %s", err, name, test.want)
-			}
-			if !strings.Contains(log, "level=WARN") {
-				t.Errorf("got log %q, want a warning", log)
 			}
 		})
 	}
 }
 
 func TestProbeNamesAllThatFailed(t *testing.T) {
-	server := newProbeServer(t)
-	gone := httptest.NewServer(nil)
+	server, gone, untrusted := newProbeServer(t), httptest.NewServer(nil), httptest.NewUnstartedServer(nil)
 	gone.Close()
-	list := strings.Join([]string{server.URL + "/ok", gone.URL + "/x", server.URL + "/404"}, ",")
-
-	log, err := runProbes(t.Context(), probeClient(), list)
-	if err == nil {
-		t.Fatal("got no error")
-	}
-	lines := strings.Split(err.Error(), "\n")
-	if len(lines) != 2 || !strings.HasPrefix(lines[0], gone.URL+"/x: dial tcp ") || lines[1] != server.URL+"/404: status 404" {
+	untrusted.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	untrusted.StartTLS()
+	defer untrusted.Close()
+	good, bad := server.URL+"/status/200", server.URL+"/status/404"
+	log, err := runProbes(t.Context(), probeClient(), strings.Join([]string{good, gone.URL + "/x", bad, untrusted.URL}, ","))
+	lines := strings.Split(fmt.Sprint(err), "\n")
+	if len(lines) != 3 || !strings.HasPrefix(lines[0], gone.URL+"/x: dial tcp ") || lines[1] != bad+": status 404" ||
+		!strings.Contains(lines[2], "certificate") {
 		t.Errorf("got %q", lines)
 	}
-	if n := strings.Count(log, "\n"); n != 3 {
-		t.Errorf("got %d log lines, want 3: %s", n, log)
-	}
-}
-
-func TestProbeCertificate(t *testing.T) {
-	server := httptest.NewUnstartedServer(nil)
-	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
-	server.StartTLS()
-	defer server.Close()
-	_, err := runProbes(t.Context(), probeClient(), server.URL)
-	if err == nil || !strings.Contains(err.Error(), "certificate") {
-		t.Errorf("got %v, want an error about the certificate", err)
+	if n := strings.Count(log, "\n"); n != 4 {
+		t.Errorf("got %d log lines, want 4: %s", n, log)
 	}
 }
 
 // The user info is for the server that it names, and the query likewise.
 func TestProbeCredentials(t *testing.T) {
-	var referer, authorization atomic.Value
-	second := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
-		referer.Store(req.Header.Get("Referer"))
-		authorization.Store(req.Header.Get("Authorization"))
-	}))
-	defer second.Close()
-	var user atomic.Value
-	first := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	told := make(chan string, 2)
+	tell := func(req *http.Request) {
 		name, password, _ := req.BasicAuth()
-		user.Store(name + " " + password + " " + req.URL.RawQuery)
+		told <- fmt.Sprintf("%s %s %s %s", name, password, req.URL.RawQuery, req.Header.Get("Referer"))
+	}
+	second := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) { tell(req) }))
+	defer second.Close()
+	first := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		tell(req)
 		http.Redirect(w, req, second.URL, http.StatusFound)
 	}))
 	defer first.Close()
-
 	_, err := runProbes(t.Context(), probeClient(), strings.Replace(first.URL, "//", "//ada:hunter2@", 1)+"/?token=sesame")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := user.Load(), "ada hunter2 token=sesame"; got != want {
-		t.Errorf("first server: got %q, want %q", got, want)
-	}
-	if referer.Load() != "" || authorization.Load() != "" {
-		t.Errorf("second server: got referer %q, authorization %q, want none", referer.Load(), authorization.Load())
+	must(t, err)
+	for i, want := range []string{"ada hunter2 token=sesame ", "   "} {
+		if got := <-told; got != want {
+			t.Errorf("server %d: got %q, want %q", i+1, got, want)
+		}
 	}
 }
 
@@ -277,19 +247,15 @@ func checkDurations(t *testing.T, setting string, parse func(string) (time.Durat
 	}
 }
 
-func TestProbeSkips(t *testing.T) {
-	_, err := runProbes(t.Context(), probeClient(), "")
-	if want := soloist.Skip("PROBE_URLS is not set"); err == nil || err.Error() != want.Error() {
-		t.Errorf("got %v, want %v", err, want)
-	}
-}
-
-func TestProbeBadEnvironmentAsksNobody(t *testing.T) {
-	env := environment("PROBE_URLS", "http://a ftp://b", "PROBE_TIMEOUT", "soon")
-	err := runProbe(t.Context(), env, unasked(t), slog.New(slog.DiscardHandler))
-	for _, want := range []string{"PROBE_URLS, entry 2", `PROBE_TIMEOUT is "soon"`} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want it to hold %q", err, want)
+func TestProbeEnvironment(t *testing.T) {
+	for list, want := range map[string]string{
+		"": "skipped: PROBE_URLS is not set",
+		"http://a ftp://b": "PROBE_URLS, entry 2: want a URL that begins with http:// or https://\n" +
+			"PROBE_TIMEOUT is \"soon\": want a duration above 0 and at most 30s, such as 10s",
+	} {
+		err := runProbe(t.Context(), environment("PROBE_URLS", list, "PROBE_TIMEOUT", "soon"), unasked(t), slog.New(slog.DiscardHandler))
+		if err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", list, err, want)
 		}
 	}
 }
@@ -307,65 +273,54 @@ func TestProbeEightAtOnce(t *testing.T) {
 			return answer(http.NoBody), nil
 		})
 		began := time.Now()
-		if _, err := runProbes(t.Context(), client, strings.Repeat("http://a ", 20)); err != nil {
-			t.Fatal(err)
-		}
-		if got, want := time.Since(began), 3*time.Second; got != want {
-			t.Errorf("20 requests of 1 s took %v, want %v", got, want)
-		}
-		if got := most.Load(); got != 8 {
-			t.Errorf("got %d at once, want 8", got)
+		_, err := runProbes(t.Context(), client, strings.Repeat("http://a ", 20))
+		must(t, err)
+		if took := time.Since(began); took != 3*time.Second || most.Load() != 8 {
+			t.Errorf("20 requests of 1 s took %v, %d at once, want 3 s and 8", took, most.Load())
 		}
 	})
 }
 
-// A server that accepts and says nothing, or a status and then nothing.
+// A server that accepts and says nothing, or a status and then nothing, and a run that is stopped.
 func TestProbeTimeLimit(t *testing.T) {
 	stuck := func(req *http.Request) (*http.Response, error) {
 		body, end := io.Pipe()
 		context.AfterFunc(req.Context(), func() { end.CloseWithError(req.Context().Err()) })
 		return answer(body), nil
 	}
-	for status, server := range map[int]roundTrip{0: silent, 200: stuck} {
+	cause := errors.New("the lease was lost")
+	for _, test := range []struct {
+		server roundTrip
+		status int
+		stop   time.Duration
+		says   string
+		takes  time.Duration
+	}{
+		{silent, 0, time.Hour, "http://a/b: no complete answer within 10s", 10 * time.Second},
+		{stuck, 200, time.Hour, "http://a/b: no complete answer within 10s", 10 * time.Second},
+		{silent, 0, 4 * time.Second, "http://a/b: the lease was lost", 4 * time.Second},
+	} {
 		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(test.stop, func() { cancel(cause) })
 			began := time.Now()
-			log, err := runProbes(t.Context(), fakeClient(server), "http://a/b")
-			if want := "http://a/b: no complete answer within 10s"; err == nil || err.Error() != want {
-				t.Errorf("got %v, want %s", err, want)
+			log, err := runProbes(ctx, fakeClient(test.server), "http://a/b")
+			if took := time.Since(began); took != test.takes || err == nil || err.Error() != test.says {
+				t.Errorf("got %v after %v, want %s after %v", err, took, test.says, test.takes)
 			}
-			if got, want := time.Since(began), 10*time.Second; got != want {
-				t.Errorf("took %v, want %v", got, want)
-			}
-			if want := fmt.Sprintf("status=%d latency_ms=10000", status); !strings.Contains(log, want) {
+			if want := fmt.Sprintf("status=%d latency_ms=%d", test.status, test.takes.Milliseconds()); !strings.Contains(log, want) {
 				t.Errorf("got log %q, want it to hold %q", log, want)
 			}
 		})
 	}
 }
 
-func TestProbeStopsWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cause := errors.New("the lease was lost")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(4*time.Second, func() { cancel(cause) })
-		began := time.Now()
-		_, err := runProbes(ctx, fakeClient(silent), strings.Repeat("http://a ", 20))
-		if !errors.Is(err, cause) || strings.Count(err.Error(), cause.Error()) != 20 {
-			t.Errorf("got %v, want %v for each URL", err, cause)
-		}
-		if got, want := time.Since(began), 4*time.Second; got != want {
-			t.Errorf("took %v, want %v", got, want)
-		}
-	})
-}
-
 // A body without end is left after 64 KiB.
 func TestProbeBodyLimit(t *testing.T) {
 	var body endless
 	client := fakeClient(func(*http.Request) (*http.Response, error) { return answer(&body), nil })
-	if _, err := runProbes(t.Context(), client, "http://a"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := runProbes(t.Context(), client, "http://a")
+	must(t, err)
 	if body.read != 64<<10 {
 		t.Errorf("read %d bytes, want %d", body.read, 64<<10)
 	}
@@ -381,4 +336,12 @@ func (e *endless) Read(p []byte) (int, error) {
 	}
 	e.read += len(p)
 	return len(p), nil
+}
+
+// must ends a test that cannot go on.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,9 +51,7 @@ func TestPrune(t *testing.T) {
 			var out bytes.Buffer
 			env := environment("PRUNE_DIR", dir, "PRUNE_KEEP", test.keep, "PRUNE_DRY_RUN", test.dry)
 			err := runPrune(t.Context(), env, pruneNow, slog.New(slog.NewTextHandler(&out, nil)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			wantPaths(t, dir, test.left...)
 			if got := out.String(); !strings.Contains(got, test.log) || strings.Count(got, "\n") != 1 {
 				t.Errorf("got log %q, want one line with %q", got, test.log)
@@ -86,10 +85,9 @@ func TestPruneDryRun(t *testing.T) {
 			t.Errorf("%q: got %v, %v, want %v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"False", "FALSE", "0", "no", "f", "false ", "1"} {
-		got, err := pruneDryRun(text)
-		if want := fmt.Sprintf("PRUNE_DRY_RUN is %q: want true or false", text); !got || err == nil || err.Error() != want {
-			t.Errorf("%q: got %v, %v, want true, %s", text, got, err, want)
+	for _, text := range []string{"False", "0", "no", "false "} {
+		if got, err := pruneDryRun(text); !got || fmt.Sprint(err) != fmt.Sprintf("PRUNE_DRY_RUN is %q: want true or false", text) {
+			t.Errorf("%q: got %v, %v, want true and an error", text, got, err)
 		}
 	}
 }
@@ -184,34 +182,27 @@ func TestPruneRefusesTheRecords(t *testing.T) {
 	}
 }
 
+// A file that cannot be deleted stops no other. The error has the first ten, and how many there are.
 func TestPruneGoesOnAfterFailures(t *testing.T) {
-	tests := []struct{ files, lines int }{{1, 1}, {10, 10}, {11, 11}, {25, 11}}
-	for _, test := range tests {
+	for files, lines := range map[int]int{1: 1, 10: 10, 11: 11, 25: 11} {
 		dir := t.TempDir()
-		for i := range test.files {
+		for i := range files {
 			makeFile(t, 99*pruneDay, dir, fmt.Sprintf("bad-%02d", i))
 		}
 		makeFile(t, 99*pruneDay, dir, "a-good")
 		makeFile(t, 99*pruneDay, dir, "z-good")
-		refuse := func(name string) error {
+		p := newPruner(hooked{Root: openRoot(t, dir), remove: func(name string) error {
 			if strings.HasPrefix(name, "bad") {
 				return &fs.PathError{Op: "removeat", Path: name, Err: fs.ErrPermission}
 			}
 			return nil
-		}
-		p := newPruner(hooked{Root: openRoot(t, dir), remove: refuse})
+		}})
 		err := p.walk(t.Context())
-		if !errors.Is(err, fs.ErrPermission) {
-			t.Fatalf("got %v, want %v", err, fs.ErrPermission)
+		got := strings.Split(fmt.Sprint(err), "\n")
+		if !errors.Is(err, fs.ErrPermission) || len(got) != lines || files > 10 && got[10] != fmt.Sprintf("and %d more", files-10) {
+			t.Errorf("of %d failures: got %q", files, got)
 		}
-		lines := strings.Split(err.Error(), "\n")
-		if len(lines) != test.lines {
-			t.Errorf("got %d lines, want %d: %q", len(lines), test.lines, lines)
-		}
-		if more := fmt.Sprintf("and %d more", test.files-10); test.files > 10 && lines[10] != more {
-			t.Errorf("got %q, want %q", lines[10], more)
-		}
-		wantCounts(t, p, fmt.Sprintf("seen=%d kept=0 old=%[1]d deleted=2 bytes=20 failed=%d", test.files+2, test.files))
+		wantCounts(t, p, fmt.Sprintf("seen=%d kept=0 old=%[1]d deleted=2 bytes=20 failed=%d", files+2, files))
 	}
 }
 
@@ -224,9 +215,7 @@ func TestPruneClosedDirectory(t *testing.T) {
 	makeFile(t, 99*pruneDay, dir, "closed", "old")
 	makeFile(t, 99*pruneDay, dir, "open", "old")
 	closed := filepath.Join(dir, "closed")
-	if err := os.Chmod(closed, 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(closed, 0))
 	t.Cleanup(func() { os.Chmod(closed, 0o700) })
 	p := newPruner(openRoot(t, dir))
 	if err := p.walk(t.Context()); !errors.Is(err, fs.ErrPermission) {
@@ -242,16 +231,199 @@ func TestPruneStopsWithItsContext(t *testing.T) {
 	}
 	cause := errors.New("the lease was lost")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	stop := func(name string) error {
+	p := newPruner(hooked{Root: openRoot(t, dir), remove: func(name string) error {
 		if name == "b" {
 			cancel(cause)
 		}
 		return nil
-	}
-	p := newPruner(hooked{Root: openRoot(t, dir), remove: stop})
+	}})
 	if err := p.walk(ctx); !errors.Is(err, cause) {
 		t.Errorf("got %v, want %v", err, cause)
 	}
 	wantPaths(t, dir, "c") // the file in hand is finished, the next not begun
 	wantCounts(t, p, "seen=2 kept=0 old=2 deleted=2 bytes=20 failed=0")
+}
+
+// environment returns a look-up in pairs of a name and a value.
+func environment(pairs ...string) func(string) string {
+	return func(name string) string {
+		for pair := range slices.Chunk(pairs, 2) {
+			if pair[0] == name {
+				return pair[1]
+			}
+		}
+		return ""
+	}
+}
+
+// makeFile makes a file of ten bytes, and its directories, aged as told.
+func makeFile(t *testing.T, age time.Duration, elements ...string) {
+	t.Helper()
+	path := filepath.Join(elements...)
+	must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must(t, os.WriteFile(path, []byte("0123456789"), 0o600))
+	when := pruneNow.Add(-age)
+	must(t, os.Chtimes(path, when, when))
+}
+
+func makeLink(t *testing.T, target, path string) {
+	t.Helper()
+	err := os.Symlink(target, path)
+	if err != nil && runtime.GOOS == "windows" {
+		t.Skip("symbolic links need a privilege here: ", err)
+	}
+	must(t, err)
+}
+
+// paths lists all that is below dir, links as they are.
+func paths(t *testing.T, dir string) []string {
+	t.Helper()
+	var list []string
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if path != dir {
+			name, _ := filepath.Rel(dir, path)
+			list = append(list, filepath.ToSlash(name))
+		}
+		return err
+	})
+	must(t, err)
+	return list
+}
+
+func wantPaths(t *testing.T, dir string, want ...string) {
+	t.Helper()
+	if got := paths(t, dir); !slices.Equal(got, want) {
+		t.Errorf("got files %q, want %q", got, want)
+	}
+}
+
+// wantPruned has all files visited, without an error.
+func wantPruned(t *testing.T, p pruner, want string) {
+	t.Helper()
+	must(t, p.walk(t.Context()))
+	wantCounts(t, p, want)
+}
+
+func wantCounts(t *testing.T, p pruner, want string) {
+	t.Helper()
+	got := fmt.Sprintf("seen=%d kept=%d old=%d deleted=%d bytes=%d failed=%d",
+		p.seen, p.kept, p.old, p.deleted, p.bytes, p.failed)
+	if got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// hooked is a real directory in which a test does things at a given moment.
+type hooked struct {
+	*os.Root
+	lstat, remove func(name string) error
+}
+
+func (h hooked) Lstat(name string) (fs.FileInfo, error) {
+	if err := call(h.lstat, name); err != nil {
+		return nil, err
+	}
+	return h.Root.Lstat(name)
+}
+
+func call(f func(string) error, name string) error {
+	if f == nil {
+		return nil
+	}
+	return f(name)
+}
+
+func (h hooked) Remove(name string) error {
+	if err := call(h.remove, name); err != nil {
+		return err
+	}
+	return h.Root.Remove(name)
+}
+
+func openRoot(t *testing.T, dir string) *os.Root {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	must(t, err)
+	t.Cleanup(func() { root.Close() })
+	return root
+}
+
+func newPruner(tree tree) pruner {
+	return pruner{tree: tree, before: pruneNow.Add(-30 * pruneDay)}
+}
+
+func TestPruneFollowsNoLink(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	makeFile(t, 99*pruneDay, outside, "old")
+	makeFile(t, 99*pruneDay, outside, "sub", "old")
+	makeFile(t, 99*pruneDay, dir, "in", "old")
+	makeLink(t, filepath.Join(outside, "old"), filepath.Join(dir, "to-file"))
+	makeLink(t, outside, filepath.Join(dir, "to-dir"))
+	makeLink(t, "in", filepath.Join(dir, "to-in"))
+	makeLink(t, "nowhere", filepath.Join(dir, "to-nothing"))
+	makeLink(t, ".", filepath.Join(dir, "to-self"))
+
+	// A retention that ends in the future: each link, made today, is old too.
+	p := pruner{tree: openRoot(t, dir), before: time.Now().Add(pruneDay)}
+	wantPruned(t, p, "seen=1 kept=0 old=1 deleted=1 bytes=10 failed=0")
+	wantPaths(t, dir, "in", "to-dir", "to-file", "to-in", "to-nothing", "to-self")
+	wantPaths(t, outside, "old", "sub", "sub/old")
+}
+
+// A directory, or a file, becomes a link to the outside after it has been listed, at each of the moments at which it is gone
+// into again.
+func TestPruneLinkSwappedIn(t *testing.T) {
+	for moment, place := range map[string]string{"lstat a-first": "sub", "lstat sub/old": "sub", "remove sub/old": "sub", "lstat file": "file"} {
+		t.Run(moment, func(t *testing.T) {
+			dir, outside := t.TempDir(), t.TempDir()
+			for _, name := range []string{"a-first", "file", "sub/old"} {
+				makeFile(t, 99*pruneDay, dir, name)
+			}
+			makeFile(t, 99*pruneDay, outside, "old")
+			makeFile(t, 99*pruneDay, outside, "other")
+			swap := func(call string) func(string) error {
+				return func(name string) error {
+					if call+name == moment {
+						must(t, os.Rename(filepath.Join(dir, place), filepath.Join(dir, "moved")))
+						makeLink(t, map[string]string{"sub": outside, "file": filepath.Join(outside, "old")}[place], filepath.Join(dir, place))
+					}
+					return nil
+				}
+			}
+			p := newPruner(hooked{openRoot(t, dir), swap("lstat "), swap("remove ")})
+			err := p.walk(t.Context())
+			wantPaths(t, outside, "old", "other")
+			if place == "file" { // the link is no file
+				wantPaths(t, dir, "file", "moved", "sub")
+			} else {
+				wantPaths(t, dir, "moved", "moved/old", "sub")
+			}
+			if failed := map[string]int{"sub": 1}[place]; (err != nil) != (failed > 0) || p.failed != failed || p.deleted != 2 {
+				t.Errorf("got %v, %d failed, %d deleted, want %d failed, 2 deleted", err, p.failed, p.deleted, failed)
+			}
+		})
+	}
+}
+
+func TestPruneVanishingFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b", "c", "d/e"} {
+		makeFile(t, 99*pruneDay, dir, name)
+	}
+	// Somebody else deletes a before the look, b before the deletion, and the
+	// directory d between its listing and its turn.
+	vanish := func(which ...string) func(string) error {
+		return func(name string) error {
+			if slices.Contains(which, name) {
+				os.RemoveAll(filepath.Join(dir, name))
+			}
+			if name == "a" {
+				os.RemoveAll(filepath.Join(dir, "d"))
+			}
+			return nil
+		}
+	}
+	p := newPruner(hooked{openRoot(t, dir), vanish("a"), vanish("b")})
+	wantPruned(t, p, "seen=2 kept=0 old=2 deleted=1 bytes=10 failed=0")
+	wantPaths(t, dir)
 }

@@ -2,10 +2,13 @@ package azd_test
 
 import (
 	"bytes"
+	"debug/buildinfo"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/soloist-go/soloist/host/internal/azd"
+	"github.com/soloist-go/soloist/internal/nightly"
 )
 
 var kinds = []string{azd.Functions, azd.App, azd.Job}
@@ -22,12 +26,28 @@ func program(kind string) azd.Program {
 	return azd.Program{Kind: kind, App: "night-report", Queue: "night-report-alarm", Package: "./jobs", Go: "1.26", Root: "..", Here: "deploy", Timeout: 1800}
 }
 
-func filesOf(t *testing.T, p azd.Program) map[string][]byte {
+// must ends a test that cannot go on.
+func must(t *testing.T, err error) {
 	t.Helper()
-	files, err := p.Files()
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// wantText wants each of these parts in a text.
+func wantText(t *testing.T, what, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s does not say %q", what, part)
+		}
+	}
+}
+
+func filesOf(t *testing.T, p azd.Program) map[string][]byte {
+	t.Helper()
+	files, err := p.Files()
+	must(t, err)
 	return files
 }
 
@@ -48,8 +68,8 @@ func TestTemplates(t *testing.T) {
 	t.Logf("%d files, %d resource types in the table", len(all), len(known.types))
 }
 
-// What the deployment has to have, whatever else it has: identities in place of
-// keys, and a rule that counts visible messages alone.
+// What the deployment has to have, whatever else it has: identities in place of keys, and a rule that counts visible messages
+// alone.
 func TestPromises(t *testing.T) {
 	t.Parallel()
 	for _, kind := range kinds {
@@ -64,14 +84,9 @@ func TestPromises(t *testing.T) {
 				infra.Write(text)
 			}
 		}
-		wants := map[string]int{"allowSharedKeyAccess: false": 1, "value: 'queue'": 1}
+		wantText(t, kind, infra.String(), "allowSharedKeyAccess: false", "value: 'queue'")
 		if kind != azd.Functions {
-			maps.Copy(wants, map[string]int{"queueLengthStrategy: 'visibleonly'": 1, "identity: identityId": 1, "type: 'azure-queue'": 1, "adminUserEnabled: false": 1})
-		}
-		for text, least := range wants {
-			if n := strings.Count(infra.String(), text); n < least {
-				t.Errorf("%s: %q is there %d times, want %d", kind, text, n, least)
-			}
+			wantText(t, kind, infra.String(), "queueLengthStrategy: 'visibleonly'", "identity: identityId", "type: 'azure-queue'", "adminUserEnabled: false")
 		}
 	}
 }
@@ -172,12 +187,8 @@ func TestWrite(t *testing.T) {
 		t.Errorf("again: got %q, %v, want nothing to be written", written, err)
 	}
 	change := func() {
-		if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM mine\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Remove(filepath.Join(dir, "azure.yaml")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM mine\n"), 0o644))
+		must(t, os.Remove(filepath.Join(dir, "azure.yaml")))
 	}
 	change()
 	if _, err := azd.Write(dir, files, false); err == nil || !strings.Contains(err.Error(), "Dockerfile in ") {
@@ -217,9 +228,7 @@ func TestWriteReplacesFiles(t *testing.T) {
 	if _, err := azd.Write(dir, files, true); err != nil {
 		t.Error(err)
 	}
-	if err := errors.Join(os.Remove(filepath.Join(dir, "azure.yaml")), os.Symlink("Dockerfile", filepath.Join(dir, "azure.yaml"))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Remove(filepath.Join(dir, "azure.yaml")), os.Symlink("Dockerfile", filepath.Join(dir, "azure.yaml"))))
 	if _, err := azd.Write(dir, files, true); err == nil || !strings.Contains(err.Error(), "azure.yaml is a symbolic link") {
 		t.Errorf("a link: got %v", err)
 	}
@@ -236,9 +245,7 @@ func TestLocate(t *testing.T) {
 	if err := p.Locate(filepath.Join(root, "deploy")); err == nil || !strings.Contains(err.Error(), "not within a Go module") {
 		t.Errorf("got %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(root, "go.mod"), []byte("module x\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(root, "go.mod"), []byte("module x\n"), 0o644))
 	for dir, want := range map[string][2]string{"a/b": {"../..", "a/b"}, ".": {".", "."}} {
 		if err := p.Locate(filepath.Join(root, filepath.FromSlash(dir))); err != nil || p.Root != want[0] || p.Here != want[1] {
 			t.Errorf("%s: got %q and %q, %v, want %q", dir, p.Root, p.Here, err, want)
@@ -261,14 +268,204 @@ func TestFitsManifests(t *testing.T) {
 		var text strings.Builder
 		for _, name := range manifests {
 			b, err := os.ReadFile("../../../deploy/" + name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			text.Write(b)
 		}
 		want := values(text.String())
 		if got := values(string(filesOf(t, program(kind))["infra/jobs.bicep"])); len(want) < 8 || !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want those of %q: %q", kind, got, manifests, want)
+		}
+	}
+}
+
+// deploy/azuremonitor.json and alerts.bicep are the same alerts: the rules, their properties, the version of the type.
+func TestAlertsFitBicep(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile(top + "/deploy/azuremonitor.json")
+	must(t, err)
+	var template struct {
+		Variables struct {
+			Lines  string
+			Alerts []struct {
+				Name, Text, Where string
+				Severity          int
+			}
+		}
+		Resources []struct {
+			Type, APIVersion, Kind string
+			Properties             map[string]any
+		}
+	}
+	must(t, json.Unmarshal(b, &template))
+	module := string(filesOf(t, program(azd.App))["infra/modules/alerts.bicep"])
+	if n := strings.Count(module, "    where: "); n != len(template.Variables.Alerts) {
+		t.Errorf("azuremonitor.json has %d alerts, alerts.bicep %d", len(template.Variables.Alerts), n)
+	}
+	for _, a := range template.Variables.Alerts {
+		text, _ := json.Marshal(a.Severity)
+		want := "  {\n    name: '" + strings.TrimPrefix(a.Name, "soloist-") + "'\n    text: '" + a.Text + "'\n    severity: " + string(text) +
+			"\n    where: '" + strings.ReplaceAll(strings.TrimPrefix(a.Where, " | "), "'", `"`) + "'\n  }\n"
+		if !strings.Contains(module, want) {
+			t.Errorf("alerts.bicep has no\n%s", want)
+		}
+	}
+	rule := template.Resources[0]
+	_, body, found := strings.Cut(module, "resource alerts '"+rule.Type+"@"+rule.APIVersion+"'")
+	if !found || !strings.Contains(body, "kind: '"+rule.Kind+"'") {
+		t.Errorf("alerts.bicep has no %s@%s of the kind %s", rule.Type, rule.APIVersion, rule.Kind)
+	}
+	if got, want := bicepPairs(body), pairs("", rule.Properties); !slices.Equal(got, want) {
+		t.Errorf("alerts.bicep has %q, want what azuremonitor.json has, %q", got, want)
+	}
+	lines := strings.NewReplacer("[concat('", "lines: '", "')]", "'", "', parameters('appName'), '", "${resourceName}").Replace(template.Variables.Lines)
+	for _, kind := range []string{azd.App, azd.Job} {
+		if !bytes.Contains(filesOf(t, program(kind))["infra/main.bicep"], []byte(lines+"\n")) {
+			t.Errorf("%s has no %s", kind, lines)
+		}
+	}
+}
+
+// pairs are the names of all properties, with their values where these are the same in all rules.
+func pairs(name string, v any) (all []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			all = append(append(all, key), pairs(key, v[key])...)
+		}
+	case []any:
+		for _, e := range v {
+			all = append(all, pairs(name, e)...)
+		}
+	case string:
+		if !strings.HasPrefix(v, "[") {
+			all = []string{name + " " + v}
+		}
+	default:
+		text, _ := json.Marshal(v)
+		all = []string{name + " " + string(text)}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// bicepPairs are the same for the properties of the resource alerts.
+func bicepPairs(body string) (all []string) {
+	_, body, _ = strings.Cut(body, "    properties: {\n")
+	key := ""
+	for _, m := range regexp.MustCompile(`(?m)^ +(?:(\w+):)? ?(.*)$`).FindAllStringSubmatch(body, -1) {
+		if m[1] != "" {
+			key = m[1]
+			all = append(all, key)
+		}
+		value := strings.Trim(m[2], "'")
+		if fixed := value == m[2] && !regexp.MustCompile(`^(true|false|\d+)$`).MatchString(value); !fixed && !strings.Contains(value, "${") {
+			all = append(all, key+" "+value)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// A first message on Flex Consumption takes up to two minutes: the lead is longer than that, and the stay longer than the lead.
+// The hook that writes the functions has the same settings as the app, so that functionTimeout has room for them. A deployment
+// can let runs come to their end.
+func TestFlexConsumption(t *testing.T) {
+	t.Parallel()
+	files := filesOf(t, program(azd.Functions))
+	text := func(name string) string { return strings.Join(strings.Fields(string(files[name])), " ") }
+	wantText(t, "functions.bicep", text("infra/modules/functions.bicep"), "name: 'SOLOIST_ALARM_LEAD' value: '150s'", "name: 'SOLOIST_STAY' value: '180s'",
+		"siteUpdateStrategy: { type: updateStrategy }")
+	wantText(t, "azure.yaml", text("azure.yaml"), "SOLOIST_ALARM_LEAD=150s", "SOLOIST_STAY=180s")
+	wantText(t, "main.bicep", text("infra/main.bicep"), " updateStrategy: updateStrategy ")
+	wantText(t, "main.parameters.json", text("infra/main.parameters.json"), `"updateStrategy": {"value": "${JOBS_UPDATE_STRATEGY=Recreate}"}`)
+}
+
+// The platform ends an execution two minutes after the program has ended its pass by itself, and not while it writes outcomes.
+func TestPlatformLeavesTimeAfterPass(t *testing.T) {
+	t.Parallel()
+	const pass = 1800
+	for _, name := range []string{"job", "job-alarm", "job-daily"} {
+		wantText(t, name, strings.Join(strings.Fields(shipped(t)["deploy/"+name+".yaml"]), " "),
+			fmt.Sprintf("SOLOIST_TICK_TIMEOUT value: %ds ", pass), fmt.Sprintf("replicaTimeout: %d ", pass+120))
+	}
+	written := filesOf(t, program(azd.Job))
+	bicep := string(written["infra/jobs.bicep"])
+	wantText(t, "jobs.bicep", bicep, "value: '${tickTimeout}s'\n", "var replicaTimeout = tickTimeout + 120\n")
+	if n := strings.Count(bicep, "replicaTimeout: replicaTimeout\n"); n != 2 {
+		t.Errorf("jobs.bicep gives the time-out to %d jobs, want 2", n)
+	}
+	wantText(t, "jobs.parameters.json", string(written["infra/jobs.parameters.json"]), `"tickTimeout": {"value": 1800}`)
+}
+
+// What azd runs before it packs a Functions app builds the program, for the
+// system of the platform, and the functions of an alarm, also in a directory whose name a shell could take for more.
+func TestHook(t *testing.T) {
+	t.Parallel()
+	nightly.Only(t, "builds programs")
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	module, err := filepath.Abs("../../..")
+	must(t, err)
+	dir := filepath.Join(t.TempDir(), "a b's $(touch x)")
+	p := program(azd.Functions)
+	p.Root = filepath.ToSlash(module)
+	files := filesOf(t, p)
+	if _, err := azd.Write(dir, files, false); err != nil {
+		t.Fatal(err)
+	}
+	_, script, found := strings.Cut(string(files["azure.yaml"]), "run: |\n")
+	script, _, _ = strings.Cut(script, "      # The alarm was set by")
+	if !found {
+		t.Fatalf("got %s", files["azure.yaml"])
+	}
+	c := exec.Command(shell)
+	c.Dir, c.Stdin = dir, strings.NewReader(script) // the margin of YAML is no matter to a shell
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	info, err := buildinfo.ReadFile(filepath.Join(dir, "app", "jobs"))
+	if err != nil || !strings.HasSuffix(info.Path, "/jobs") {
+		t.Errorf("got %v, %v, want the program", info, err)
+	}
+	trigger, err := os.ReadFile(filepath.Join(dir, "app", "alarm", "function.json"))
+	if err != nil || !bytes.Contains(trigger, []byte(`"night-report-alarm"`)) {
+		t.Errorf("got %s, %v, want the queue of the alarm", trigger, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "app", "tick", "function.json")); err != nil {
+		t.Errorf("there is no net: %v", err)
+	}
+}
+
+// What azd runs after a deployment wakes the program up, and tries again where
+// the role is too young.
+func TestWakeHook(t *testing.T) {
+	t.Parallel()
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, kind := range kinds {
+		bin, dir := t.TempDir(), t.TempDir()
+		p := program(kind)
+		p.Root = filepath.ToSlash(dir)
+		for name, script := range map[string]string{
+			"go":    `echo "$@ $SOLOIST_APP $SOLOIST_ALARM $SOLOIST_ALARM_QUEUE $SOLOIST_STORAGE $AZURE_TOKEN_CREDENTIALS" >>calls; [ "$(wc -l <calls)" -ge 3 ]`,
+			"sleep": "",
+		} {
+			must(t, os.WriteFile(filepath.Join(bin, name), []byte("#!"+shell+"\n"+script+"\n"), 0o755))
+		}
+		_, hook, _ := strings.Cut(string(filesOf(t, p)["azure.yaml"]), "postdeploy:")
+		_, script, found := strings.Cut(hook, "run: |\n")
+		c := exec.Command(shell)
+		c.Dir, c.Stdin = dir, strings.NewReader(script)
+		c.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "JOBS_STORAGE_URL=https://st.blob.core.windows.net/")
+		out, err := c.CombinedOutput()
+		calls, _ := os.ReadFile(filepath.Join(dir, "calls"))
+		want := strings.Repeat("run ./jobs wake night-report queue night-report-alarm https://st.blob.core.windows.net/ AzureDeveloperCLICredential\n", 3)
+		if err != nil || !found || string(calls) != want {
+			t.Errorf("%s: got %q, %v: %s, want three calls, of which two fail: %q", kind, calls, err, out, want)
 		}
 	}
 }

@@ -1,16 +1,21 @@
 package azd_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/soloist-go/soloist/host/internal/azd"
 	"github.com/soloist-go/soloist/internal/nightly"
 )
 
@@ -47,9 +52,7 @@ func parse(t *testing.T, files map[string][]byte) map[string]node {
 	if _, err := exec.LookPath("npm"); err != nil {
 		t.Skip("needs node and npm: apt-get install nodejs npm")
 	}
-	if err := installed(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, installed())
 	texts := map[string]string{}
 	for name, text := range files {
 		if path.Ext(name) == ".bicep" {
@@ -57,9 +60,7 @@ func parse(t *testing.T, files map[string][]byte) map[string]node {
 		}
 	}
 	in, err := json.Marshal(texts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var complaint bytes.Buffer
 	c := exec.Command("node", "testdata/parse.mjs")
 	c.Stdin, c.Stderr = bytes.NewReader(in), &complaint
@@ -68,9 +69,7 @@ func parse(t *testing.T, files map[string][]byte) map[string]node {
 		t.Fatalf("node: %v: %s", err, complaint.String())
 	}
 	var trees map[string]node
-	if err := json.Unmarshal(out, &trees); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(out, &trees))
 	return trees
 }
 
@@ -233,4 +232,379 @@ func (f *file) kindOf(n node) string {
 		}
 	}
 	return ""
+}
+
+// A property is what the table says of one: its kind, and which values it
+// takes, if not any.
+type property struct {
+	kind     string
+	required bool // wherever the object that it is in is there
+	read     bool // the service says it
+	values   []string
+}
+
+// A table has the properties of each resource type, by type@version and path,
+// and the roles by name.
+type table struct {
+	types   map[string]map[string]property
+	roles   map[string]string
+	sources map[string]string
+}
+
+var (
+	typeLine     = regexp.MustCompile(`^([A-Za-z.]+(?:/[A-Za-z]+)+@\d{4}-\d\d-\d\d) (https://\S+)$`)
+	propertyLine = regexp.MustCompile(`^  ([\w.*\[\]-]+)(!|\?)? (string|integer|boolean|object|array|number|any)(?: (\S+))?$`)
+	roleLine     = regexp.MustCompile(`^role (\w+) ([0-9a-f-]{36}) (https://\S+)$`)
+)
+
+// readTable reads testdata/types.txt, which says itself how it is written.
+func readTable(t *testing.T) *table {
+	t.Helper()
+	f, err := os.Open("testdata/types.txt")
+	must(t, err)
+	defer f.Close()
+	all := &table{types: map[string]map[string]property{}, roles: map[string]string{}, sources: map[string]string{}}
+	current := ""
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		line := lines.Text()
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		switch m := typeLine.FindStringSubmatch(line); {
+		case m != nil:
+			current = m[1]
+			all.types[current], all.sources[current] = map[string]property{}, m[2]
+		case roleLine.MatchString(line):
+			m := roleLine.FindStringSubmatch(line)
+			all.roles[m[1]] = m[2]
+		case propertyLine.MatchString(line) && current != "":
+			m := propertyLine.FindStringSubmatch(line)
+			p := property{kind: m[3], required: m[2] == "!", read: m[2] == "?"}
+			if m[4] != "" {
+				p.values = strings.Split(m[4], "|")
+			}
+			all.types[current][m[1]] = p
+		default:
+			t.Fatalf("testdata/types.txt:%d: %q is no line of the table", n, line)
+		}
+	}
+	return all
+}
+
+// find returns what the table says of a property; a name in it may be any where
+// the table has a star.
+func (t *table) find(kind, path string) (property, bool) {
+	p, ok := t.types[kind][path]
+	if !ok {
+		parts := strings.Split(path, ".")
+		parts[len(parts)-1] = "*"
+		p, ok = t.types[kind][strings.Join(parts, ".")]
+	}
+	return p, ok
+}
+
+// required are the properties that an object at a path has to have.
+func (t *table) required(kind, at string) (names []string) {
+	for path, p := range t.types[kind] {
+		parent, name := "", path
+		if i := strings.LastIndexByte(path, '.'); i >= 0 {
+			parent, name = path[:i], path[i+1:]
+		}
+		if p.required && parent == at {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// functions are those of Bicep that the templates use
+// (https://learn.microsoft.com/azure/azure-resource-manager/bicep/bicep-functions, read in November 2026).
+var functions = []string{"concat", "description", "empty", "guid", "json", "maxLength", "minLength", "resourceGroup", "subscriptionResourceId", "uniqueString"}
+
+// words are what Bicep itself reads in the object of a resource.
+var words = []string{"dependsOn", "parent", "scope"}
+
+// A checker looks for mistakes in the files of one deployment.
+type checker struct {
+	table    *table
+	files    map[string][]byte
+	all      map[string]*file
+	mistakes []string
+}
+
+// check returns the mistakes of a set of files.
+func check(known *table, files map[string][]byte, trees map[string]node) []string {
+	c := &checker{table: known, files: files, all: map[string]*file{}}
+	for name, tree := range trees {
+		c.all[name] = newFile(name, tree)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.all)) {
+		f := c.all[name]
+		c.grammar(f)
+		c.symbols(f)
+		c.reads(f)
+		c.roles(f)
+		for _, symbol := range slices.Sorted(maps.Keys(f.resources)) {
+			c.resource(f, f.resources[symbol])
+		}
+		for _, symbol := range slices.Sorted(maps.Keys(f.modules)) {
+			c.module(f, f.modules[symbol])
+		}
+	}
+	c.parameters()
+	return c.mistakes
+}
+
+func (c *checker) add(f *file, line int, format string, args ...any) {
+	c.mistakes = append(c.mistakes, fmt.Sprintf("%s:%d: %s", f.name, line, fmt.Sprintf(format, args...)))
+}
+
+func (c *checker) grammar(f *file) {
+	f.tree.each(func(n node) {
+		if n.Type == "ERROR" || n.Type == "MISSING" {
+			c.add(f, n.Line, "no Bicep")
+		}
+	})
+}
+
+// resource compares the properties of a resource with the table.
+func (c *checker) resource(f *file, r resource) {
+	if c.table.types[r.kind] == nil {
+		c.add(f, r.body.Line, "%s is not in the table", r.kind)
+		return
+	}
+	entries := f.entries("", r.body)
+	paths := map[string]bool{"": true}
+	for _, e := range entries {
+		paths[e.path] = true
+		c.entry(f, r, e)
+	}
+	if r.existing {
+		return
+	}
+	for at := range paths {
+		for _, name := range c.table.required(r.kind, at) {
+			if !paths[strings.TrimPrefix(at+"."+name, ".")] {
+				c.add(f, r.body.Line, "%s: %q needs %s", r.kind, at, name)
+			}
+		}
+	}
+}
+
+func (c *checker) entry(f *file, r resource, e entry) {
+	if slices.Contains(words, e.path) {
+		return
+	}
+	p, ok := c.table.find(r.kind, e.path)
+	switch {
+	case !ok:
+		c.add(f, e.line, "%s has no %s", r.kind, e.path)
+	case p.read:
+		c.add(f, e.line, "%s of %s is for reading", e.path, r.kind)
+	case e.kind != "" && p.kind != "any" && e.kind != p.kind:
+		c.add(f, e.line, "%s of %s is of kind %s: want %s", e.path, r.kind, e.kind, p.kind)
+	case e.text != "" && p.values != nil && !slices.Contains(p.values, e.text):
+		c.add(f, e.line, "%s of %s is %q: want %s", e.path, r.kind, e.text, strings.Join(p.values, " or "))
+	}
+}
+
+// symbols looks for names that nothing declares, and for parameters and
+// variables that nothing uses.
+func (c *checker) symbols(f *file) {
+	used := map[string]bool{}
+	var walk func(n node, loops []string)
+	walk = func(n node, loops []string) {
+		of := n.Of
+		switch {
+		case n.Type == "identifier":
+			used[n.Text] = true
+			if !f.declares(n.Text) && !slices.Contains(loops, n.Text) {
+				c.add(f, n.Line, "nothing declares %s", n.Text)
+			}
+		case n.Type == "object_property" && n.Of[0].Type == "identifier":
+			of = of[1:]
+		case n.Type == "call_expression" && n.Of[0].Type == "identifier":
+			if of = of[1:]; !slices.Contains(functions, n.Of[0].Text) {
+				c.add(f, n.Line, "%s is no function that is known here", n.Of[0].Text)
+			}
+		case strings.HasSuffix(n.Type, "_declaration"):
+			of = of[1:]
+		case n.Type == "for_statement":
+			loops, of = append(slices.Clone(loops), n.Of[0].Text), of[1:]
+		}
+		for _, child := range of {
+			walk(child, loops)
+		}
+	}
+	walk(f.tree, nil)
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(f.params)), slices.Collect(maps.Keys(f.vars))) {
+		if !used[name] {
+			c.add(f, 1, "nothing uses %s", name)
+		}
+	}
+}
+
+func (f *file) declares(name string) bool {
+	_, isParam := f.params[name]
+	_, isVar := f.vars[name]
+	_, isResource := f.resources[name]
+	_, isModule := f.modules[name]
+	return isParam || isVar || isResource || isModule
+}
+
+// reads looks at what is read from resources and modules.
+func (c *checker) reads(f *file) {
+	f.tree.each(func(n node) {
+		chain := n.chain()
+		if n.Type != "member_expression" || len(chain) < 2 {
+			return
+		}
+		if r, ok := f.resources[chain[0]]; ok {
+			path := strings.Join(chain[1:], ".")
+			if _, known := c.table.find(r.kind, path); !known && path != "id" && path != "name" && path != "listKeys" {
+				c.add(f, n.Line, "%s has no %s to read", r.kind, path)
+			}
+		}
+		if m, ok := f.modules[chain[0]]; ok && len(chain) == 3 {
+			if target := c.target(f, m); target != nil && !target.outputs[chain[2]] {
+				c.add(f, n.Line, "%s has no output %s", target.name, chain[2])
+			}
+		}
+	})
+}
+
+var guid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// roles compares the ids of roles with the table: a variable has the name of
+// its role.
+func (c *checker) roles(f *file) {
+	f.tree.each(func(n node) {
+		if n.Type != "variable_declaration" && n.Type != "object_property" && n.Type != "array" && n.Type != "arguments" {
+			return
+		}
+		for _, v := range n.Of {
+			if text, _ := v.literal(); guid.MatchString(text) && (n.Type != "variable_declaration" || c.table.roles[n.Of[0].Text] != text) {
+				c.add(f, n.Line, "%s is not the id of the role %s", text, n.Of[0].Text)
+			}
+		}
+	})
+}
+
+func (c *checker) target(f *file, m node) *file {
+	name, _ := m.child("string").literal()
+	return c.all[path.Join(path.Dir(f.name), name)]
+}
+
+// module compares the parameters of a module with what it asks for.
+func (c *checker) module(f *file, m node) {
+	target := c.target(f, m)
+	if target == nil {
+		c.add(f, m.Line, "there is no such file")
+		return
+	}
+	given := map[string]bool{}
+	for _, e := range f.entries("", body(m.last())) {
+		if name, ok := strings.CutPrefix(e.path, "params."); ok && !strings.ContainsAny(name, ".[") {
+			given[name] = true
+		}
+	}
+	c.compare(f, m.Line, target, given)
+}
+
+func (c *checker) compare(f *file, line int, target *file, given map[string]bool) {
+	for name := range given {
+		if _, known := target.params[name]; !known {
+			c.add(f, line, "%s has no parameter %s", target.name, name)
+		}
+	}
+	for name, preset := range target.params {
+		if !preset && !given[name] {
+			c.add(f, line, "%s needs the parameter %s", target.name, name)
+		}
+	}
+}
+
+// parameters compares the files of parameters with their templates.
+func (c *checker) parameters() {
+	for _, name := range slices.Sorted(maps.Keys(c.files)) {
+		start, ok := strings.CutSuffix(name, ".parameters.json")
+		if !ok {
+			continue
+		}
+		var values struct {
+			Parameters map[string]struct{ Value any }
+		}
+		target := c.all[start+".bicep"]
+		if err := json.Unmarshal(c.files[name], &values); err != nil || target == nil {
+			c.mistakes = append(c.mistakes, fmt.Sprintf("%s: %v, for %v", name, err, target))
+			continue
+		}
+		given := map[string]bool{}
+		for name := range values.Parameters {
+			given[name] = true
+		}
+		c.compare(&file{name: name}, 1, target, given)
+	}
+}
+
+// Mistakes that are planted in the templates of one kind, and a word of what is
+// said of each.
+var planted = []struct{ kind, file, old, new, want string }{
+	{azd.App, "infra/jobs.bicep", "  }\n}\n", "  }\n", "no Bicep"},
+	{azd.App, "infra/jobs.bicep", "param image string", "param image = ", "no Bicep"},
+	{azd.App, "infra/jobs.bicep", "containerApps@2025-01-01", "containerApps@2025-01-02", "not in the table"},
+	{azd.App, "infra/jobs.bicep", "Microsoft.App/containerApps", "Microsoft.App/containerApp", "not in the table"},
+	{azd.App, "infra/jobs.bicep", "cooldownPeriod", "coolDownPeriod", "has no properties.template.scale.coolDownPeriod"},
+	{azd.App, "infra/jobs.bicep", "queueLengthStrategy: 'visibleonly'", "queueLengthStrategy: 'visibleOnly'", "want all or visibleonly"},
+	{azd.App, "infra/jobs.bicep", "queueLength: '1'", "queueLength: 1", "of kind integer: want string"},
+	{azd.App, "infra/jobs.bicep", "type: 'UserAssigned'\n", "", `"identity" needs type`},
+	{azd.App, "infra/jobs.bicep", "value: storageUrl", "value: storageURL", "nothing declares storageURL"},
+	{azd.App, "infra/jobs.bicep", "value: storageUrl", "value: app", "nothing uses storageUrl"},
+	{azd.App, "infra/jobs.bicep", "json('0.25')", "decimal('0.25')", "decimal is no function"},
+	{azd.App, "infra/jobs.parameters.json", `"storageUrl"`, `"storageURL"`, "has no parameter storageURL"},
+	{azd.App, "infra/main.bicep", "params: {\n    location: location\n    tags: tags\n    queueName", "params: {\n    location: location\n    queueName", "needs the parameter tags"},
+	{azd.App, "infra/main.bicep", "logs.outputs.name", "logs.outputs.nome", "has no output nome"},
+	{azd.App, "infra/main.bicep", "modules/logs.bicep", "modules/log.bicep", "no such file"},
+	{azd.App, "infra/modules/identity.bicep", "identity.properties.clientId", "identity.properties.clientID", "no properties.clientID to read"},
+	{azd.App, "infra/modules/identity.bicep", "974c5e8b-45b9", "974c5e8b-45b8", "not the id of the role storageQueueDataContributor"},
+	{azd.App, "infra/modules/identity.bicep", "var acrPull = '7f951dda-4ed3-4680-a7ca-43fe172d538d'", "var acrPull = 'b7e6dc6d-f1e8-4753-8033-0f276bb0955b'", "not the id of the role acrPull"},
+	{azd.App, "infra/modules/identity.bicep", "principalType: 'ServicePrincipal'", "principalType: 'ManagedIdentity'", `is "ManagedIdentity"`},
+	{azd.App, "infra/modules/environment.bicep", "adminUserEnabled: false", "adminUserEnabled: false\n    loginServer: 'x'", "is for reading"},
+	{azd.Job, "infra/jobs.bicep", "cronExpression: '7 3 * * *'\n", "", "needs cronExpression"},
+	{azd.Job, "infra/jobs.bicep", "triggerType: 'Event'", "triggerType: 'Events'", "want Schedule or Event or Manual"},
+	{azd.Job, "infra/jobs.bicep", "    name: 'SOLOIST_APP'\n    value: app", "    nome: 'SOLOIST_APP'\n    value: app", "env[].nome"},
+	{azd.Functions, "infra/modules/functions.bicep", "name: 'custom'", "name: 'go'", "or custom"},
+	{azd.Functions, "infra/modules/functions.bicep", "httpsOnly: true", "httpsOnly: 'true'", "of kind string: want boolean"},
+	{azd.Functions, "infra/modules/storage.bicep", "allowSharedKeyAccess", "allowSharedKeysAccess", "has no properties.allowSharedKeysAccess"},
+}
+
+// Each check finds the mistakes that are planted for it.
+func TestChecksFindMistakes(t *testing.T) {
+	t.Parallel()
+	known, sets, all := readTable(t), make([]map[string][]byte, len(planted)), map[string][]byte{}
+	for i, m := range planted {
+		files := filesOf(t, program(m.kind))
+		if !bytes.Contains(files[m.file], []byte(m.old)) {
+			t.Fatalf("%s of %s has no %q", m.file, m.kind, m.old)
+		}
+		sets[i] = maps.Clone(files)
+		sets[i][m.file] = bytes.Replace(files[m.file], []byte(m.old), []byte(m.new), 1)
+		for name, text := range sets[i] {
+			all[fmt.Sprintf("%d/%s", i, name)] = text
+		}
+	}
+	trees := parse(t, all)
+	for i, m := range planted {
+		its := map[string]node{}
+		for name := range sets[i] {
+			if tree, ok := trees[fmt.Sprintf("%d/%s", i, name)]; ok {
+				its[name] = tree
+			}
+		}
+		if got := strings.Join(check(known, sets[i], its), "\n"); !strings.Contains(got, m.want) {
+			t.Errorf("%q in place of %q in %s of %s: got %q, want a word of %q", m.new, m.old, m.file, m.kind, got, m.want)
+		}
+	}
 }

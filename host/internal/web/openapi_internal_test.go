@@ -24,14 +24,57 @@ type description struct {
 	Paths      map[string]map[string]struct{ Parameters []struct{ Name string } }
 	Components struct {
 		Schemas map[string]struct {
-			Properties map[string]struct {
-				Ref  string `json:"$ref"`
-				Type string
-				Enum []string
-			}
-			Required []string
+			Properties map[string]*property
+			Required   []string
 		}
 	}
+}
+
+type property struct {
+	Ref          string `json:"$ref"`
+	Type, Format string
+	Items        *property
+}
+
+// kind is what the description says of a value, and kindOf what JSON has of a Go type.
+func (p *property) kind() string {
+	switch {
+	case p == nil:
+		return "nothing"
+	case p.Type == "array":
+		return "array of " + p.Items.kind()
+	case p.Format == "date-time":
+		return p.Format
+	}
+	return strings.TrimPrefix(p.Ref, "#/components/schemas/") + p.Type
+}
+
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return kindOf(t.Elem())
+	case reflect.Bool:
+		return "boolean"
+	case reflect.Int, reflect.Int64:
+		return "integer"
+	case reflect.Float64:
+		return "number"
+	case reflect.Slice:
+		if t != reflect.TypeFor[json.RawMessage]() {
+			return "array of " + kindOf(t.Elem())
+		}
+		return "object"
+	case reflect.Map:
+		return "object"
+	case reflect.Struct:
+		for name, value := range answerTypes {
+			if reflect.TypeOf(value) == t {
+				return name
+			}
+		}
+		return "date-time"
+	}
+	return "string"
 }
 
 func described(t *testing.T) (d description) {
@@ -93,6 +136,11 @@ func TestDescriptionHasEachField(t *testing.T) {
 		if got, want := slices.Sorted(maps.Keys(schema.Properties)), slices.Sorted(slices.Values(slices.Concat(required, optional))); !slices.Equal(got, want) {
 			t.Errorf("%s: openapi.json has %q, the server %q", name, got, want)
 		}
+		for field, want := range kindsOf(reflect.TypeOf(value)) {
+			if got := schema.Properties[field].kind(); got != want && got != "nothing" {
+				t.Errorf("%s: openapi.json says that %s is %s, the server answers with %s", name, field, got, want)
+			}
+		}
 		if name == "Change" {
 			required = nil // what a request leaves out is zero
 		}
@@ -113,6 +161,17 @@ var answerTypes = map[string]any{
 	"Row": view.Row{}, "Detail": view.Detail{}, "Recent": view.Outcome{}, "Outlook": view.Outlook{}, "Shard": view.Shard{}, "Upcoming": view.Upcoming{}, "LeftDay": view.LeftDay{},
 	"Outcome": store.Outcome{}, "Progress": store.Progress{}, "Late": store.Late{},
 	"BackfillOrder": store.Backfill{}, "Backfill": view.Backfill{}, "Span": store.Span{}, "End": store.End{}, "About": store.About{},
+}
+
+// kindsOf are the kinds of the fields, by their names in JSON.
+func kindsOf(t reflect.Type) map[string]string {
+	kinds := map[string]string{}
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); !f.Anonymous {
+			kinds[name] = kindOf(f.Type)
+		}
+	}
+	return kinds
 }
 
 // fieldsOf returns the names in JSON of the fields that are always there, and of those
