@@ -334,10 +334,7 @@ func TestTryDoAfterReleaseWithoutAnswer(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a")
 		l := a.guard()
-		nothing := func(context.Context, *soloist.Run) error { return nil }
-		if err := l.Do(c.t.Context(), nothing); err != nil {
-			t.Fatal(err)
-		}
+		c.ok(l.Do(c.t.Context(), taking(0)))
 		a.tap.meet(func(op string, apply func() error) error {
 			if op == "release" {
 				return errNetwork
@@ -345,9 +342,7 @@ func TestTryDoAfterReleaseWithoutAnswer(t *testing.T) {
 			return apply()
 		})
 		for range 2 {
-			if err := l.TryDo(c.t.Context(), nothing); err != nil {
-				t.Error(err)
-			}
+			c.ok(l.TryDo(c.t.Context(), taking(0)))
 		}
 	})
 }

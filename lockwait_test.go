@@ -298,15 +298,14 @@ func TestTryDoUnderLeaseWithoutClaim(t *testing.T) {
 // Something else than a replica has the lease for longer than a replica needs until it claims. A process that has seen it says so.
 func TestLockUnderForeignLease(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		nothing := func(context.Context, *soloist.Run) error { return nil }
-		l, _ := c.north("a", 1)
-		if err := l.Do(c.t.Context(), nothing); err != nil {
+		l := c.replica("a").guard()
+		if err := l.Do(c.t.Context(), taking(0)); err != nil {
 			t.Fatal(err)
 		}
-		defer c.occupy("0-lock-north")()
-		wantError(t, l.TryDo(c.t.Context(), nothing), store.ErrHeld.Error(), "leased, not claimed yet")
-		wantError(t, l.Do(c.within(time.Minute), nothing), "or longer, by a client that claims nothing", "deadline")
-		err := l.TryDo(c.t.Context(), nothing)
+		defer c.occupy("0-lock-guard")()
+		wantError(t, l.TryDo(c.t.Context(), taking(0)), store.ErrHeld.Error(), "leased, not claimed yet")
+		wantError(t, l.Do(c.within(time.Minute), taking(0)), "or longer, by a client that claims nothing", "deadline")
+		err := l.TryDo(c.t.Context(), taking(0))
 		if wantError(t, err, "leased since ", "or longer, by a client that claims nothing"); !errors.Is(err, store.ErrHeld) {
 			t.Errorf("%v is not ErrHeld", err)
 		}
