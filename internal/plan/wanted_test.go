@@ -21,6 +21,20 @@ func TestWanted(t *testing.T) {
 		r.Run = store.Run{Tick: clockTime("01:00:00"), Claimed: clockTime("01:00:00"), Status: store.Running, Attempt: 1, Lease: store.Seconds(15 * time.Second)}
 	}
 	told := func(r *store.Record) { r.Past.Judged = clockTime("01:00:00") }
+	runsOn := func(r *store.Record) { told(r); running(r) }
+	open := func(r *store.Record) { runsOn(r); r.Run.Status = store.Abandoned }
+	ahead := func(r *store.Record) {
+		told(r)
+		r.Run = store.Run{Tick: clockTime("02:00:00"), Claimed: clockTime("01:59:57"), Status: store.Running, Attempt: 1, Armed: true}
+	}
+	beats := func(r *store.Record) {
+		runsOn(r)
+		r.Beat = store.Beat{Token: r.Token, Length: store.Seconds(99 * time.Second)}
+	}
+	others := func(r *store.Record) { // another definition is in force, whose next tick is that of 01:40
+		told(r)
+		r.Definition, r.Due = store.Definition{Spec: "younger", Since: clockTime("00:30:00")}, clockTime("01:40:00")
+	}
 	for name, tt := range map[string]struct {
 		now    string
 		state  store.LeaseState
@@ -41,6 +55,23 @@ func TestWanted(t *testing.T) {
 		"its runner has died":                             {now: "01:05:00", state: store.Expired, change: running, want: "01:05:00"},
 		"its runner has died, in a pause":                 {now: "01:05:00", state: store.Expired, orders: paused("01:01:00", ""), change: running, want: "01:30:00"},
 		"its runner has died, in a pause that ends":       {now: "01:05:00", state: store.Expired, orders: paused("01:01:00", "01:20:00"), change: running, want: "01:20:00"},
+		"a run that beats":                                {now: "01:05:00", state: store.Leased, change: beats, want: "01:06:40"},
+		"its runner may be dead at the next tick":         {now: "01:59:50", state: store.Leased, change: runsOn, want: "02:00:00"},
+		"and a pause is over by then":                     {now: "01:59:50", state: store.Leased, orders: paused("01:50:00", "01:59:57"), change: runsOn, want: "02:00:00"},
+		"and that is a tick of a pause":                   {now: "01:59:50", state: store.Leased, orders: paused("01:50:00", "02:00:02"), change: runsOn, want: "02:00:05"},
+		"and of one without an end":                       {now: "01:59:50", state: store.Leased, orders: paused("01:50:00", ""), change: runsOn, want: "02:00:05"},
+		"an attempt waits":                                {now: "01:05:00", state: store.Available, change: open, want: "01:05:00"},
+		"an attempt waits, in a pause that ends":          {now: "01:05:00", state: store.Available, orders: paused("01:01:00", "01:20:00"), change: open, want: "01:20:00"},
+		"an attempt waits, in a pause":                    {now: "01:05:00", state: store.Available, orders: paused("01:01:00", ""), change: open},
+		"a tick from before a pause":                      {now: "02:01:00", state: store.Available, orders: paused("02:00:30", "02:06:00"), change: told, want: "02:06:00"},
+		"claimed ahead, and its runner died":              {now: "01:59:59", state: store.Available, change: ahead, want: "02:00:00"},
+		"claimed ahead, and its tick is due":              {now: "02:00:00", state: store.Available, change: ahead, want: "02:00:00"},
+		"others have the job":                             {now: "01:10:00", state: store.Available, change: others, want: "01:40:00"},
+		"their tick is due":                               {now: "01:40:10", state: store.Available, change: others, want: "01:40:40"},
+		"their tick is due for long":                      {now: "01:50:00", state: store.Available, change: others, want: "01:55:00"},
+		"their tick is due, and the next one of its own":  {now: "01:59:00", state: store.Available, change: others, want: "02:00:00"},
+		"others have the job, in a pause":                 {now: "01:59:00", state: store.Available, orders: paused("01:50:00", ""), change: others},
+		"others have the job, in a pause that ends":       {now: "01:59:00", state: store.Available, orders: paused("01:50:00", "02:20:00"), change: others, want: "02:20:00"},
 	} {
 		p := Policy{Ticks: every("1h"), Spec: "job", Lease: 15 * time.Second, FinishBy: 30 * time.Minute, Interrupted: Rerun}
 		r := store.Record{Created: midnight, Watermark: clockTime("01:00:00"), Definition: store.Definition{Spec: "job"}, Past: store.Past{Judged: midnight},
@@ -48,8 +79,9 @@ func TestWanted(t *testing.T) {
 		if tt.change != nil {
 			tt.change(&r)
 		}
-		got := ""
-		if at := p.Wanted(View{Record: &r, State: tt.state, Now: clockTime(tt.now), Control: tt.orders}); !at.IsZero() {
+		got, v := "", View{Record: &r, State: tt.state, Now: clockTime(tt.now), Control: tt.orders}
+		v.Break.Able = true
+		if at := p.Wanted(v); !at.IsZero() {
 			got = at.Format(time.TimeOnly)
 		}
 		if got != tt.want {
