@@ -3,7 +3,6 @@ package soloist_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -109,46 +108,20 @@ func TestFollowerAndRunsByHand(t *testing.T) {
 	})
 }
 
-// The tick of a job whose runner dies is over when its last attempt is. The runner of a follower dies before its claim, or
-// after it.
-func TestFollowerAndDeaths(t *testing.T) {
-	again := soloist.Rerun
-	for name, tt := range map[string]struct {
-		op            string // after which the runner of import dies; empty: it dies in that run
-		before, after soloist.InterruptedPolicy
-		want          string
-		runs          int // of the follower, on the other replica
-	}{
-		"of the job before it":           {"", "", "", "skipped 00:10:00 import abandoned", 0},
-		"of the job before it, rerun":    {"", again, "", "succeeded 00:10:00", 1},
-		"of its own, before its claim":   {"acquire", "", "", "succeeded 00:10:00", 1},
-		"of its own, after it":           {"write", "", "", "abandoned 00:10:00 its runner died", 0},
-		"of its own, after it and rerun": {"write", "", again, "succeeded 00:10:00", 1},
+// The tick of a job whose runner dies is over when its last attempt is.
+func TestFollowerWaitsForTheLastAttempt(t *testing.T) {
+	for interrupted, want := range map[soloist.InterruptedPolicy]string{
+		soloist.Abandon: "skipped 00:10:00 import abandoned", soloist.Rerun: "succeeded 00:10:00",
 	} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			imports, report := importing("*/10 * * * *", time.Minute), following("report", "import", time.Minute)
-			imports.Interrupted, report.Interrupted = tt.before, tt.after
+		inCase(t, string(interrupted), func(_ *testing.T, c *cluster) {
+			imports, report := importing("*/10 * * * *", time.Minute), following("report", "import", time.Second)
+			imports.Interrupted = interrupted
 			all := map[string]*replica{"a": c.start("a", imports, report), "b": c.start("b", imports, report)}
-			until(10*time.Minute + 59*time.Second)
-			first := all[c.runsOf("import")[0].replica]
-			if tt.op == "" {
-				first.kill()
-			}
-			calls := 0
-			first.tap.meet(after(tt.op, func() {
-				if calls++; tt.op == "acquire" || calls == 2 { // the first write is the outcome of import
-					first.kill()
-				}
-			}))
+			until(10*time.Minute + 30*time.Second)
+			all[c.runsOf("import")[0].replica].kill()
 			until(19 * time.Minute)
-			c.wantOutcomes("report", tt.want)
-			others := slices.DeleteFunc(c.runsOf("report"), func(r ran) bool { return r.replica == first.Replica })
-			if len(others) != tt.runs {
-				t.Errorf("%d runs of the other replica, want %d", len(others), tt.runs)
-			}
-			if tt.op == "" {
-				c.wantFollowed("report", "import", 20*time.Second)
-			}
+			c.wantOutcomes("report", want)
+			c.wantFollowed("report", "import", 20*time.Second)
 		})
 	}
 }
@@ -284,25 +257,6 @@ func TestFollowerOfPredecessorThatRunsABackfill(t *testing.T) {
 		}
 		c.wantOutcomes("report", "succeeded 01:00:00")
 		c.wantFollowed("report", "import", 10*time.Second)
-	})
-}
-
-// Each outcome that has no end counts from when it was seen, also if others have followed while the
-// follower was busy.
-func TestFollowerStartingDeadlineOfOutcomesWithoutEnd(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		imports := importing("*/5 * * * *", time.Second)
-		imports.Paused = true
-		free := named("free", doing("", func(ctx context.Context, r *soloist.Run) error {
-			if r.Tick.Minute() == 5 {
-				return pause(ctx, 31*time.Minute)
-			}
-			return nil
-		}))
-		free.After, free.AfterAny, free.StartingDeadline, free.Missed = "import", true, 7*time.Minute, soloist.RunAll
-		c.start("a", imports, free)
-		until(39 * time.Minute)
-		c.wantOutcomes("free", "succeeded 00:05:00", "missed 00:05:00-00:25:00 past the starting deadline", "succeeded 00:30:00", "succeeded 00:35:00")
 	})
 }
 
