@@ -215,34 +215,11 @@ func TestNextDueRefusesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// filledJobs are two jobs whose ticks are run again: of "work" one at a time, of "other" four at a time.
-func filledJobs(interrupted soloist.InterruptedPolicy, d time.Duration) []soloist.Work {
-	w, other := work("@hourly", d), named("other", work("@daily", d))
-	w.Interrupted, other.Interrupted = interrupted, interrupted
-	return []soloist.Work{w, other}
-}
-
-// fillBoth orders ten ticks of each.
-func (c *cluster) fillBoth(jobs []soloist.Work) {
-	c.t.Helper()
-	hour, today := time.Now().Truncate(time.Hour), time.Now().Truncate(24*time.Hour)
-	c.fills(soloist.Backfill{From: hour.Add(-10 * time.Hour), To: hour.Add(-time.Hour), All: true}, jobs...)
-	c.order(soloist.Order{Kind: store.OrderBackfill, Job: "other",
-		Backfill: soloist.Backfill{From: today.AddDate(0, 0, -10), To: today.AddDate(0, 0, -1), All: true, Parallel: 4}}, jobs...)
-}
-
 // toFill returns how many ticks of a backfill have no outcome yet.
 func (c *cluster) toFill(job string) int64 {
 	c.t.Helper()
 	r := c.record(job)
 	return 10 - r.Backfill.Done()
-}
-
-// untilSecondClaim waits until the second claim of one of the backfills.
-func (c *cluster) untilSecondClaim() {
-	for len(c.filled()) < 6 {
-		time.Sleep(time.Second)
-	}
 }
 
 // wakeWhileWanted wakes replicas up for a short time each, as long as NextDue says now. It returns the time that it said
@@ -263,24 +240,18 @@ func (c *cluster) wakeWhileWanted(jobs ...soloist.Work) time.Time {
 	return time.Time{}
 }
 
-// wantFilledThen checks that both backfills are over when no replica is wanted before a time of day.
-func (c *cluster) wantFilledThen(want string, jobs ...soloist.Work) {
-	c.t.Helper()
-	at := c.wakeWhileWanted(jobs...)
-	if got, left := at.UTC().Format(time.TimeOnly), c.toFill("work")+c.toFill("other"); got != want || left > 0 {
-		c.t.Errorf("%d ticks are left, and a replica is wanted at %s, want %s", left, got, want)
-	}
-}
-
 // A replica is wanted at once as long as a backfill of any job has a tick without an outcome, also between two calls that
 // had too little time for all of them. A backfill waits for the end of a pause, and that of another job does not.
 func TestReplicaIsWantedUntilBackfillsAreOver(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		jobs := filledJobs(soloist.Rerun, 10*time.Second)
+		jobs := []soloist.Work{rerun(work("@hourly", 10*time.Second)), rerun(named("other", work("@daily", 10*time.Second)))}
 		c.replica("first", jobs...).wake()
 		until(5 * time.Minute)
 		c.wanted("01:00:00", jobs...)
-		c.fillBoth(jobs)
+		today := time.Now().Truncate(24 * time.Hour)
+		c.fills(soloist.Backfill{From: today.Add(-10 * time.Hour), To: today.Add(-time.Hour), All: true}, jobs...)
+		c.order(soloist.Order{Kind: store.OrderBackfill, Job: "other",
+			Backfill: soloist.Backfill{From: today.AddDate(0, 0, -10), To: today.AddDate(0, 0, -1), All: true, Parallel: 4}}, jobs...)
 		_, _ = c.replica("some", jobs...).RunDue(c.within(30*time.Second), soloist.Wake{})
 		ends := time.Now().Add(20 * time.Minute)
 		c.order(soloist.Order{Kind: store.OrderPause, Job: "other", Until: ends}, jobs...)
@@ -288,56 +259,13 @@ func TestReplicaIsWantedUntilBackfillsAreOver(t *testing.T) {
 			t.Errorf("a replica is wanted at %s, with %d ticks left of the job that is not paused, and %d of the other", at, c.toFill("work"), c.toFill("other"))
 		}
 		time.Sleep(time.Until(ends))
-		c.wantFilledThen("01:00:00", jobs...)
+		if at := c.wakeWhileWanted(jobs...); at.Sub(today) != time.Hour {
+			t.Errorf("in the end a replica is wanted at %s", at)
+		}
 		for _, job := range []string{"work", "other"} {
 			if got := c.record(job).Backfill.Counts[store.Succeeded]; got != 10 {
 				t.Errorf("%d ticks of %s have succeeded", got, job)
 			}
-		}
-	})
-}
-
-// The only replica dies in the runs of two backfills. Another one is wanted when the leases end, and until both are over.
-func TestReplicaIsWantedToTakeBackfillsOver(t *testing.T) {
-	for _, interrupted := range []soloist.InterruptedPolicy{soloist.Abandon, soloist.Rerun} {
-		inCase(t, string(interrupted), func(t *testing.T, c *cluster) {
-			jobs := filledJobs(interrupted, 20*time.Second)
-			a := c.start("a", jobs...)
-			until(5 * time.Minute)
-			c.fillBoth(jobs)
-			c.untilSecondClaim()
-			a.wanted(time.Now().Add(D).Format(time.TimeOnly))
-			a.kill()
-			a.stop()
-			dead := time.Now()
-			for wanted := false; !wanted; time.Sleep(time.Second) {
-				at, err := c.replica("asks", jobs...).NextDue(c.t.Context())
-				if wanted = !at.After(time.Now()); err != nil || !wanted && at.After(dead.Add(2*D)) || time.Since(dead) > D+2*time.Second {
-					t.Fatalf("a replica is wanted at %s, %v, %s after the death", at, err, time.Since(dead))
-				}
-			}
-			c.wantFilledThen("01:00:00", jobs...)
-		})
-	}
-}
-
-// Backfills are cancelled between two attempts: a replica is wanted to write that, and then no more.
-func TestCancelledBackfillWantsReplicaOnce(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		jobs := filledJobs(soloist.Rerun, 20*time.Second)
-		a := c.start("a", jobs...)
-		until(5 * time.Minute)
-		c.fillBoth(jobs)
-		c.untilSecondClaim()
-		a.stop()
-		for _, job := range []string{"work", "other"} {
-			c.order(soloist.Order{Kind: store.OrderCancelBackfill, Job: job}, jobs...)
-		}
-		c.wanted("now", jobs...)
-		c.replica("b", jobs...).wake()
-		c.wanted("01:00:00", jobs...)
-		if n := len(c.record("other").Backfill.Open); n > 0 {
-			t.Errorf("%d ticks are open", n)
 		}
 	})
 }
