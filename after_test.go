@@ -214,48 +214,21 @@ func TestNewFollowerIsNoOlderThanItsPredecessors(t *testing.T) {
 	})
 }
 
-// leaveAtItsEnd starts a replica that runs a tick of import, and one that goes on. The first one is
-// stopped while it runs, and ends within its grace.
-func (c *cluster) leaveAtItsEnd(work []soloist.Work, started, stopped time.Duration) {
-	a := c.replica("a", work...)
-	a.Grace = time.Hour
-	c.launch(a)
-	until(started)
-	c.start("b", work...)
-	until(stopped)
-	a.stop()
-}
-
-// A replica that runs the next tick of the predecessor, which has waited for the one before, starts
-// the follower for that one.
+// A replica that runs the next tick of the predecessor, which has waited for the one before on a replica that is stopped then,
+// starts the follower for that one.
 func TestFollowerOfPredecessorThatRunsItsNextTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		imports := importing("*/10 * * * *", 12*time.Minute)
+		imports, report := importing("*/10 * * * *", 12*time.Minute), following("report", "import", time.Minute)
 		imports.Overlap = soloist.QueueOne
-		c.leaveAtItsEnd([]soloist.Work{imports, following("report", "import", time.Minute)}, 11*time.Minute, 20*time.Minute+30*time.Second)
+		a := c.replica("a", imports, report)
+		a.Grace = time.Hour
+		c.launch(a)
+		until(11 * time.Minute)
+		c.start("b", imports, report)
+		until(20*time.Minute + 30*time.Second)
+		a.stop()
 		until(33 * time.Minute)
 		c.wantOutcomes("report", "succeeded 00:10:00")
-		c.wantFollowed("report", "import", 10*time.Second)
-	})
-}
-
-// The follower comes before the ticks of a backfill, also on the replica that runs them.
-func TestFollowerOfPredecessorThatRunsABackfill(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		work := []soloist.Work{importing("0 * * * *", 20*time.Minute), following("report", "import", time.Minute)}
-		go func() {
-			until(time.Hour + 6*time.Minute)
-			b := soloist.Backfill{From: time.Now().Add(-24 * time.Hour), To: time.Now().Add(-19 * time.Hour), All: true}
-			if _, err := c.replica("desk", work...).Order(c.t.Context(), soloist.Order{Kind: store.OrderBackfill, Job: "import", By: "anna", Backfill: b}); err != nil {
-				t.Error(err)
-			}
-		}()
-		c.leaveAtItsEnd(work, time.Hour+5*time.Minute, time.Hour+7*time.Minute)
-		until(time.Hour + 30*time.Minute)
-		if n := len(c.filled()); n != 1 {
-			t.Errorf("%d runs of the backfill, want the first one under way", n)
-		}
-		c.wantOutcomes("report", "succeeded 01:00:00")
 		c.wantFollowed("report", "import", 10*time.Second)
 	})
 }
