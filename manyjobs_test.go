@@ -119,6 +119,8 @@ func TestManyDueJobsDoNotFloodTheStore(t *testing.T) {
 		a.Store = slow
 		c.launch(a)
 		time.Sleep(90 * time.Second)
+		mu.Lock()
+		defer mu.Unlock()
 		if got := len(c.all()); got != 500 || most != 64 {
 			t.Errorf("%d runs, with up to %d acquisitions at once: want 500 and 64", got, most)
 		}
@@ -180,6 +182,8 @@ func TestOutcomesWaitForClaims(t *testing.T) {
 		a.Store = s
 		c.launch(a)
 		until(150 * time.Second)
+		first.mu.Lock()
+		defer first.mu.Unlock()
 		if len(first.written) != 2*40 {
 			t.Fatalf("%d writes in two minutes, want a claim and an outcome of each of 20 jobs in each", len(first.written))
 		}
