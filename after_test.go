@@ -3,8 +3,8 @@ package soloist_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -28,106 +27,66 @@ func importing(schedule string, d time.Duration) soloist.Job {
 	return named("import", work(schedule, d))
 }
 
-// runsOf returns the runs of a job.
+// inShards is a job of n shards.
+func inShards(n int, job soloist.Job) soloist.Job {
+	job.Shards = n
+	return job
+}
+
+// runsOf returns the runs of a job, or of all its shards.
 func (c *cluster) runsOf(job string) (runs []ran) {
 	for _, r := range c.all() {
-		if r.Job == job {
+		if r.Job == job || r.Shards > 1 && strings.HasPrefix(r.Job, job+"-") {
 			runs = append(runs, r)
 		}
 	}
 	return runs
 }
 
-// wantFollowed checks that each run of a job began after the end of the last run of another one
+// wantFollowed checks that each run of a job began after the end of the last run of another one, or of all its shards,
 // for its tick, by at most late.
 func (c *cluster) wantFollowed(job, before string, late time.Duration) {
 	c.t.Helper()
 	ends := map[time.Time]time.Time{}
 	for _, r := range c.runsOf(before) {
-		ends[r.Tick] = r.end
+		if r.end.IsZero() || r.end.After(ends[r.Tick]) {
+			ends[r.Tick] = r.end
+		}
 	}
+	const clock = "15:04:05.000"
 	for _, r := range c.runsOf(job) {
 		if end := ends[r.Tick]; end.IsZero() || r.start.Before(end) || r.start.Sub(end) > late {
-			c.t.Errorf("%s starts for %s at %s, and %s ended at %s", job, r.Tick.Format(time.TimeOnly), r.start.Format(time.TimeOnly), before, end.Format(time.TimeOnly))
+			c.t.Errorf("%s starts for %s at %s, and %s ended at %s", r.Job, r.Tick.Format(time.TimeOnly), r.start.Format(clock), before, end.Format(clock))
 		}
 	}
 }
 
 var errImport = errors.New("no data")
 
-func TestFollowerRunsAfterItsPredecessor(t *testing.T) {
+// Of a diamond the last job waits for both sides, however long each takes. What fails is followed by none but AfterAny.
+func TestFollowers(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		for _, name := range []string{"a", "b", "c"} {
-			c.start(name, importing("*/10 * * * *", 3*time.Minute), following("report", "import", time.Minute))
-		}
-		time.Sleep(35 * time.Minute)
-		c.wantOutcomes("import", "succeeded 00:10:00", "succeeded 00:20:00", "succeeded 00:30:00")
-		c.wantOutcomes("report", "succeeded 00:10:00", "succeeded 00:20:00", "succeeded 00:30:00")
-		c.wantFollowed("report", "import", 100*time.Millisecond)
-	})
-}
-
-// A replica that does not run the predecessor itself sees its end soon, compared with how long it
-// has run.
-func TestFollowerOnAnotherReplica(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		c.start("a", importing("*/10 * * * *", time.Minute))
-		r := c.start("b", named("import", doing("*/10 * * * *", nil)), following("report", "import", time.Second))
-		r.tap.meet(func(op string, apply func() error) error {
-			if op == "acquire" && len(c.runsOf("import")) == 0 && time.Now().Minute() < 10 {
-				return store.ErrHeld // a is the one that imports
-			}
-			return apply()
-		})
-		time.Sleep(12 * time.Minute)
-		c.wantOutcomes("report", "succeeded 00:10:00")
-		c.wantFollowed("report", "import", 10*time.Second)
-	})
-}
-
-func TestFollowerOfFailure(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		imports := named("import", doing("*/10 * * * *", func(_ context.Context, r *soloist.Run) error {
+		imports := named("import", doing("*/10 * * * *", func(ctx context.Context, r *soloist.Run) error {
 			if r.Tick.Minute() == 20 {
 				return errImport
 			}
-			return nil
+			return pause(ctx, time.Minute)
 		}))
 		always := following("always", "import", time.Second)
 		always.AfterAny = true
-		c.start("a", imports, following("report", "import", time.Second), always, following("mail", "report", time.Second))
-		time.Sleep(35 * time.Minute)
-		c.wantOutcomes("report", "succeeded 00:10:00", "skipped 00:20:00 import failed", "succeeded 00:30:00")
-		c.wantOutcomes("mail", "succeeded 00:10:00", "skipped 00:20:00 report skipped", "succeeded 00:30:00")
+		for _, name := range letters(3) {
+			c.start(name, imports, always, following("left", "import", 3*time.Minute), following("right", "import", time.Minute),
+				following("join", "left, right", time.Minute))
+		}
+		until(39 * time.Minute)
+		c.wantOutcomes("import", "succeeded 00:10:00", "failed 00:20:00 no data", "succeeded 00:30:00")
+		c.wantOutcomes("left", "succeeded 00:10:00", "skipped 00:20:00 import failed", "succeeded 00:30:00")
+		c.wantOutcomes("join", "succeeded 00:10:00", "skipped 00:20:00 left skipped", "succeeded 00:30:00")
 		c.wantOutcomes("always", "succeeded 00:10:00", "succeeded 00:20:00", "succeeded 00:30:00")
+		for job, before := range map[string]string{"always": "import", "left": "import", "right": "import", "join": "left"} {
+			c.wantFollowed(job, before, 100*time.Millisecond)
+		}
 	})
-}
-
-// Of a diamond the last job waits for both sides, however long each takes.
-func TestFollowerOfTwo(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		c.start("a", importing("*/10 * * * *", time.Minute), following("left", "import", 3*time.Minute),
-			following("right", "import", time.Minute), following("join", "left, right", time.Minute))
-		time.Sleep(26 * time.Minute)
-		c.wantOutcomes("join", "succeeded 00:10:00", "succeeded 00:20:00")
-		c.wantFollowed("join", "left", 100*time.Millisecond)
-	})
-}
-
-// A follower that is busy runs the newest tick that it may, and records those between.
-func TestFollowerThatIsBehind(t *testing.T) {
-	for missed, want := range map[soloist.MissedPolicy][]string{
-		soloist.RunLatest: {"succeeded 00:01:00", "missed 00:01:00-00:03:00 a newer one was due", "succeeded 00:04:00", "missed 00:04:00-00:06:00 a newer one was due"},
-		soloist.RunAll:    {"succeeded 00:01:00", "succeeded 00:02:00"},
-	} {
-		inCase(t, "missed: "+string(missed), func(t *testing.T, c *cluster) {
-			report := following("report", "import", 200*time.Second)
-			report.Missed = missed
-			c.start("a", importing("* * * * *", time.Second), report)
-			time.Sleep(8 * time.Minute)
-			c.wantOutcomes("report", want...)
-		})
-	}
 }
 
 // A run by hand of the predecessor moves no tick, and a run by hand of the follower waits for none.
@@ -150,59 +109,20 @@ func TestFollowerAndRunsByHand(t *testing.T) {
 	})
 }
 
-// A tick of the predecessor whose runner dies is not over before its last attempt is.
+// The tick of a job whose runner dies is over when its last attempt is.
 func TestFollowerWaitsForTheLastAttempt(t *testing.T) {
-	for name, want := range map[string][]string{"rerun": {"succeeded 00:10:00"}, "abandon": {"skipped 00:10:00 import abandoned"}} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			imports := importing("*/10 * * * *", time.Minute)
-			if name == "rerun" {
-				imports = rerun(imports)
-			}
-			all := map[string]*replica{}
-			for _, name := range []string{"a", "b"} {
-				all[name] = c.start(name, imports, following("report", "import", time.Second))
-			}
+	for interrupted, want := range map[soloist.InterruptedPolicy]string{
+		soloist.Abandon: "skipped 00:10:00 import abandoned", soloist.Rerun: "succeeded 00:10:00",
+	} {
+		inCase(t, string(interrupted), func(_ *testing.T, c *cluster) {
+			imports, report := importing("*/10 * * * *", time.Minute), following("report", "import", time.Second)
+			imports.Interrupted = interrupted
+			all := map[string]*replica{"a": c.start("a", imports, report), "b": c.start("b", imports, report)}
 			until(10*time.Minute + 30*time.Second)
 			all[c.runsOf("import")[0].replica].kill()
 			until(19 * time.Minute)
-			c.wantOutcomes("report", want...)
-			if name == "rerun" {
-				c.wantFollowed("report", "import", 20*time.Second)
-			}
-		})
-	}
-}
-
-// A runner of the follower dies before its claim, or after it.
-func TestFollowerWhoseRunnerDies(t *testing.T) {
-	for name, tt := range map[string]struct {
-		op   string
-		job  func(soloist.Job) soloist.Job
-		want string
-		runs int
-	}{
-		"before its claim":       {"acquire", func(j soloist.Job) soloist.Job { return j }, "succeeded 00:10:00", 1},
-		"after its claim":        {"write", func(j soloist.Job) soloist.Job { return j }, "abandoned 00:10:00 its runner died", 0},
-		"after its claim, rerun": {"write", rerun, "succeeded 00:10:00", 1},
-	} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			work := []soloist.Work{importing("*/10 * * * *", time.Minute), tt.job(following("report", "import", time.Minute))}
-			all := map[string]*replica{"a": c.start("a", work...), "b": c.start("b", work...)}
-			until(10*time.Minute + 59*time.Second)
-			first := all[c.runsOf("import")[0].replica]
-			calls := 0
-			first.tap.meet(after(tt.op, func() {
-				if calls++; tt.op == "acquire" || calls == 2 { // the first write is the outcome of import
-					first.kill()
-				}
-			}))
-			until(19 * time.Minute)
-			c.wantOutcomes("import", "succeeded 00:10:00")
-			c.wantOutcomes("report", tt.want)
-			heard := slices.DeleteFunc(c.runsOf("report"), func(r ran) bool { return r.replica == first.Replica })
-			if len(heard) != tt.runs {
-				t.Errorf("%d runs of the other replica, want %d", len(heard), tt.runs)
-			}
+			c.wantOutcomes("report", want)
+			c.wantFollowed("report", "import", 20*time.Second)
 		})
 	}
 }
@@ -221,42 +141,6 @@ func TestFollowerOfForgottenOutcomes(t *testing.T) {
 		c.start("c", imports, report)
 		time.Sleep(3500 * time.Millisecond)
 		c.wantOutcomes("report", "succeeded 00:01:00", "missed 00:01:00-00:05:00 the outcome of import is not known", "succeeded 00:06:00", "succeeded 00:07:00", "succeeded 00:08:00")
-	})
-}
-
-// A predecessor that skips its ticks has its followers skip theirs, and one that an operator has
-// paused has no outcome before it goes on.
-func TestFollowerOfPausedPredecessor(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		imports, report := importing("*/10 * * * *", time.Second), following("report", "import", time.Second)
-		imports.Paused = true
-		c.start("a", imports, report)
-		time.Sleep(25 * time.Minute)
-		c.wantOutcomes("report", "skipped 00:10:00 import skipped", "skipped 00:20:00 import skipped")
-	})
-	inCluster(t, func(c *cluster) {
-		imports, report := importing("*/10 * * * *", time.Second), following("report", "import", time.Second)
-		c.start("a", imports, report)
-		time.Sleep(time.Minute)
-		c.order(soloist.Order{Kind: store.OrderPause, Job: "import"}, imports, report)
-		until(25 * time.Minute)
-		c.wantOutcomes("report")
-		c.order(soloist.Order{Kind: store.OrderResume, Job: "import"}, imports, report)
-		until(35 * time.Minute)
-		c.wantOutcomes("report", "skipped 00:00:00-00:20:00 import skipped", "succeeded 00:30:00")
-	})
-}
-
-// The deadline counts from the end of the predecessor.
-func TestFollowerStartingDeadline(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		report := following("report", "import", 5*time.Minute)
-		report.StartingDeadline = 3 * time.Minute
-		c.start("a", importing("*/10 * * * *", 9*time.Minute), report)
-		until(30*time.Minute + time.Second)
-		c.wantOutcomes("report", "succeeded 00:10:00")
-		until(35 * time.Minute)
-		c.wantOutcomes("report", "succeeded 00:10:00", "succeeded 00:20:00")
 	})
 }
 
@@ -296,24 +180,6 @@ func TestFollowerOfUnusableRecord(t *testing.T) {
 	}
 }
 
-// The entry of the predecessor was deleted and made anew: its outcomes are gone, and no success is
-// guessed.
-func TestFollowerOfRecreatedPredecessor(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		work := []soloist.Work{importing("*/10 * * * *", time.Minute), following("report", "import", time.Second)}
-		c.replica("first", work...).wake()
-		until(10*time.Minute + time.Second)
-		c.replica("import", importing("*/10 * * * *", time.Minute)).wake()
-		_ = c.store.Delete(context.Background(), "soloist/import")
-		until(12 * time.Minute)
-		c.replica("second", work...).wake()
-		c.wantOutcomes("report", "missed 00:10:00 the outcome of import is not known")
-		until(20 * time.Minute)
-		c.replica("third", work...).wake()
-		c.wantOutcomes("report", "missed 00:10:00 the outcome of import is not known", "succeeded 00:20:00")
-	})
-}
-
 // A new job with ClaimAhead does not have a tick that comes within three seconds, and its new follower does not miss it.
 func TestNewFollowerOfClaimAhead(t *testing.T) {
 	inCluster(t, func(c *cluster) {
@@ -349,6 +215,9 @@ func TestNewFollowerIsNoOlderThanItsPredecessors(t *testing.T) {
 	})
 }
 
+// A replica that runs the next tick of the predecessor, which has waited for the one before on a replica that is stopped then,
+// starts the follower for that one.
+
 // A follower whose changed After names a new job misses no tick that this job never had: with ClaimAhead, or since its entry
 // would be the younger one.
 func TestChangedAfterNamesANewJob(t *testing.T) {
@@ -380,188 +249,59 @@ func TestChangedAfterNamesANewJob(t *testing.T) {
 		})
 	}
 }
-
-// A changed After is a changed definition: it counts from now.
-func TestChangedAfter(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		imports, clean := importing("*/10 * * * *", 5*time.Minute), following("clean", "import", time.Minute)
-		old := c.start("old", imports, clean, following("report", "import", time.Second))
-		until(12 * time.Minute)
-		old.stop()
-		c.start("new", imports, clean, following("report", "clean", time.Second))
-		until(28 * time.Minute)
-		c.wantOutcomes("clean", "skipped 00:10:00 import abandoned", "succeeded 00:20:00")
-		c.wantOutcomes("report", "missed 00:00:00-00:09:59 the schedule changed", "skipped 00:10:00 clean skipped", "succeeded 00:20:00")
-		c.wantFollowed("report", "clean", 100*time.Millisecond)
-	})
-}
-
-// A run of the predecessor by hand, after its tick has failed, is no run of that tick.
-func TestFollowerTakesNoRunByHandForATick(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		imports := named("import", doing("*/10 * * * *", func(_ context.Context, r *soloist.Run) error {
-			if r.Request == "" {
-				return errImport
-			}
-			return nil
-		}))
-		report := following("report", "import", time.Second)
-		c.replica("first", imports, report).wake()
-		until(10*time.Minute + time.Second)
-		alone := c.replica("import", imports)
-		alone.wake()
-		if f, err := alone.RunNow(c.t.Context(), "import", "again"); err != nil || f.Status != store.Succeeded {
-			t.Errorf("got %+v, %v", f, err)
-		}
-		c.replica("second", imports, report).wake()
-		c.wantOutcomes("report", "skipped 00:10:00 import failed")
-	})
-}
-
-// leaveAtItsEnd starts a replica that runs a tick of import, and one that goes on. The first one is
-// stopped while it runs, and ends within its grace.
-func (c *cluster) leaveAtItsEnd(work []soloist.Work, started, stopped time.Duration) {
-	a := c.replica("a", work...)
-	a.Grace = time.Hour
-	c.launch(a)
-	until(started)
-	c.start("b", work...)
-	until(stopped)
-	a.stop()
-}
-
-// A replica that runs the next tick of the predecessor, which has waited for the one before, starts
-// the follower for that one.
 func TestFollowerOfPredecessorThatRunsItsNextTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		imports := importing("*/10 * * * *", 12*time.Minute)
+		imports, report := importing("*/10 * * * *", 12*time.Minute), following("report", "import", time.Minute)
 		imports.Overlap = soloist.QueueOne
-		c.leaveAtItsEnd([]soloist.Work{imports, following("report", "import", time.Minute)}, 11*time.Minute, 20*time.Minute+30*time.Second)
+		a := c.replica("a", imports, report)
+		a.Grace = time.Hour
+		c.launch(a)
+		until(11 * time.Minute)
+		c.start("b", imports, report)
+		until(20*time.Minute + 30*time.Second)
+		a.stop()
 		until(33 * time.Minute)
 		c.wantOutcomes("report", "succeeded 00:10:00")
 		c.wantFollowed("report", "import", 10*time.Second)
 	})
 }
 
-// The follower comes before the ticks of a backfill, also on the replica that runs them.
-func TestFollowerOfPredecessorThatRunsABackfill(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		work := []soloist.Work{importing("0 * * * *", 20*time.Minute), following("report", "import", time.Minute)}
-		go func() {
-			until(time.Hour + 6*time.Minute)
-			b := soloist.Backfill{From: time.Now().Add(-24 * time.Hour), To: time.Now().Add(-19 * time.Hour), All: true}
-			if _, err := c.replica("desk", work...).Order(c.t.Context(), soloist.Order{Kind: store.OrderBackfill, Job: "import", By: "anna", Backfill: b}); err != nil {
-				t.Error(err)
-			}
-		}()
-		c.leaveAtItsEnd(work, time.Hour+5*time.Minute, time.Hour+7*time.Minute)
-		until(time.Hour + 30*time.Minute)
-		if n := len(c.filled()); n != 1 {
-			t.Errorf("%d runs of the backfill, want the first one under way", n)
-		}
-		c.wantOutcomes("report", "succeeded 01:00:00")
-		c.wantFollowed("report", "import", 10*time.Second)
-	})
-}
-
-// Shards that end just before their next tick have the follower start, and not one period later.
-func TestFollowerOfShardsThatTakeAPeriod(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		const n = 8
-		imports := inShards(n, named("import", doing("*/10 * * * *", func(ctx context.Context, r *soloist.Run) error {
-			return pause(ctx, 9*time.Minute+58*time.Second+time.Duration(r.Shard)*200*time.Millisecond)
-		})))
-		for _, name := range []string{"a", "b"} {
-			c.start(name, imports, following("report", "import", time.Second))
-		}
-		until(2*time.Hour + 5*time.Minute)
-		ends := map[time.Time]time.Time{}
-		for i := range n {
-			for _, r := range c.runsOf(fmt.Sprintf("import-%d", i)) {
-				if r.end.After(ends[r.Tick]) {
-					ends[r.Tick] = r.end
-				}
-			}
-		}
-		runs := c.runsOf("report")
-		if len(runs) != 11 {
-			t.Errorf("%d runs of report, want one for each tick but the last", len(runs))
-		}
-		for _, r := range runs {
-			if late := r.start.Sub(ends[r.Tick]); late < 0 || late > 11*time.Second {
-				t.Errorf("report starts for %s %s after the last shard has ended", r.Tick.Format(time.TimeOnly), late)
-			}
-		}
-	})
-}
-
-// Each outcome that has no end counts from when it was seen, also if others have followed while the
-// follower was busy.
-func TestFollowerStartingDeadlineOfOutcomesWithoutEnd(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		imports := importing("*/5 * * * *", time.Second)
-		imports.Paused = true
-		free := named("free", doing("", func(ctx context.Context, r *soloist.Run) error {
-			if r.Tick.Minute() == 5 {
-				return pause(ctx, 31*time.Minute)
-			}
-			return nil
-		}))
-		free.After, free.AfterAny, free.StartingDeadline, free.Missed = "import", true, 7*time.Minute, soloist.RunAll
-		c.start("a", imports, free)
-		until(39 * time.Minute)
-		c.wantOutcomes("free", "succeeded 00:05:00", "missed 00:05:00-00:25:00 past the starting deadline", "succeeded 00:30:00", "succeeded 00:35:00")
-	})
-}
-
-// A lamed store fails the reads of an entry while bad is set.
-type lamed struct {
-	*local.Memory
-	entry string
-	bad   atomic.Bool
-}
-
-func (s *lamed) Read(ctx context.Context, name string) (store.Entry, error) {
-	if name == s.entry && s.bad.Load() {
-		return store.Entry{}, errors.New("no route")
-	}
-	return s.Memory.Read(ctx, name)
-}
-
-func (s *lamed) Lease(name, id string) store.Lease {
-	if name == s.entry {
-		return heldLease{s.Memory.Lease(name, id)}
-	}
-	return s.Memory.Lease(name, id)
-}
-
 // A predecessor that cannot be read is reported once, and so is the end of that.
-func TestUnreadablePredecessorIsToldOnce(t *testing.T) {
+func TestUnreadablePredecessorIsReportedOnce(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		imports := importing("0 1 * * *", 10*time.Minute)
+		imports, s := importing("0 1 * * *", 10*time.Minute), &faultyStore{Store: c.store}
 		c.start("a", imports)
 		until(time.Minute)
-		s := &lamed{Memory: c.store, entry: "soloist/import"}
+		var bad atomic.Bool
+		s.meets(func(op, name string) error {
+			switch {
+			case name == "soloist/import" && op == "acquire":
+				return store.ErrHeld
+			case name == "soloist/import" && bad.Load():
+				return errNetwork
+			}
+			return nil
+		}, nil)
 		b := c.replica("b", imports, following("report", "import", time.Second), following("mail", "import", time.Second))
-		b.tap.Store = s
+		b.Store = s
 		var mu sync.Mutex
-		told := map[event.Kind]int{}
+		emitted := map[event.Kind]int{}
 		b.Events = func(e event.Event) {
 			mu.Lock()
 			defer mu.Unlock()
-			told[e.Kind]++
+			emitted[e.Kind]++
 		}
 		c.launch(b)
 		until(time.Hour + 30*time.Second)
-		s.bad.Store(true)
+		bad.Store(true)
 		until(time.Hour + 5*time.Minute)
-		s.bad.Store(false)
+		bad.Store(false)
 		until(time.Hour + 12*time.Minute)
 		c.wantOutcomes("report", "succeeded 01:00:00")
 		mu.Lock()
 		defer mu.Unlock()
-		if begins, ends := told[event.StoreTrouble], told[event.StoreBack]; begins != 1 || ends != 1 {
-			t.Errorf("the trouble was told %d times, and its end %d times", begins, ends)
+		if begins, ends := emitted[event.StoreTrouble], emitted[event.StoreBack]; begins != 1 || ends != 1 {
+			t.Errorf("the trouble was reported %d times, and its end %d times", begins, ends)
 		}
 	})
 }
@@ -582,4 +322,161 @@ func TestFollowerOfStalledRunOfItsOwnReplica(t *testing.T) {
 			t.Errorf("got %d runs, want one after the stall: %+v", len(runs), runs)
 		}
 	})
+}
+
+// Each shard of a follower waits for all shards of the job before it. The shards of the follower look together. None reads
+// what this replica does itself; what another one does it learns by listings.
+func TestShardsFollowShards(t *testing.T) {
+	for name, tt := range map[string]struct {
+		elsewhere bool
+		kept      string
+		apart     time.Duration // the ends of the shards
+		lists     int64
+		late      time.Duration
+	}{
+		"of its own replica": {false, "", 10 * time.Second, 15, time.Second},
+		"of another replica": {true, "soloist/import-", 0, 60, 10 * time.Second},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			const n = 16
+			report, backend := inShards(n, following("report", "import", time.Second)), &distant{kept: tt.kept}
+			imports := inShards(n, named("import", doing("0 1 * * *", func(ctx context.Context, r *soloist.Run) error {
+				return pause(ctx, time.Minute+time.Duration(r.Shard)*tt.apart)
+			})))
+			if tt.elsewhere {
+				c.start("a", imports)
+				until(time.Minute)
+			}
+			c.launch(c.far(backend, "b", imports, report))
+			until(time.Hour - 10*time.Second)
+			backend.reads.Store(0)
+			backend.lists.Store(0)
+			until(time.Hour + 5*time.Minute)
+			c.wantFollowed("report", "import", tt.late)
+			if runs := len(c.runsOf("report")); runs != n {
+				t.Errorf("%d runs, want %d", runs, n)
+			}
+			if reads, lists := backend.reads.Load(), backend.lists.Load(); reads > 2*n || lists > tt.lists {
+				t.Errorf("%d reads and %d listings for one tick", reads, lists)
+			}
+		})
+	}
+}
+
+// The replica that ends the last of the shards starts the follower at once, also if others have run the rest: it reads
+// that once more when it has none left itself. Shards that end just before their next tick have it start as well.
+func TestFollowerOfShardsOfTwoReplicas(t *testing.T) {
+	for name, tt := range map[string]struct {
+		shards             int
+		takes, apart, late time.Duration
+	}{
+		"long before the next tick": {4, 5 * time.Minute, 700 * time.Millisecond, 200 * time.Millisecond},
+		"just before the next tick": {8, 9*time.Minute + 58*time.Second, 200 * time.Millisecond, 11 * time.Second},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			imports := inShards(tt.shards, named("import", doing("*/10 * * * *", func(ctx context.Context, r *soloist.Run) error {
+				return pause(ctx, tt.takes+time.Duration(r.Shard)*tt.apart)
+			})))
+			c.start("a", imports, following("report", "import", time.Second))
+			c.start("b", imports, following("report", "import", time.Second))
+			until(2*time.Hour + 5*time.Minute)
+			c.wantFollowed("report", "import", tt.late)
+			if runs := len(c.runsOf("report")); runs != 11 {
+				t.Errorf("%d runs of report, want one for each tick but the last", runs)
+			}
+		})
+	}
+}
+
+// However many shards a job has, its follower reads them at once: none is late for the others, and the
+// store does not count as out of reach.
+func TestFollowerOfManyShards(t *testing.T) {
+	crowded(t)
+	inCluster(t, func(c *cluster) {
+		const n = 256
+		imports := inShards(n, named("import", doing("0 1 * * *", func(ctx context.Context, r *soloist.Run) error {
+			return pause(ctx, 10*time.Second+time.Duration(r.Shard)*50*time.Millisecond)
+		})))
+		c.start("a", imports)
+		until(time.Minute)
+		b := c.far(&distant{kept: "soloist/import-"}, "b", imports, following("report", "import", time.Second))
+		c.launch(b)
+		for until(time.Hour); sinceMidnight() < time.Hour+time.Minute; time.Sleep(100 * time.Millisecond) {
+			if err := b.Health().Storage; err != nil {
+				t.Fatalf("at %s the store is out of reach: %v", time.Now().Format(time.TimeOnly), err)
+			}
+		}
+		c.wantOutcomes("report", "succeeded 01:00:00")
+		c.wantFollowed("report", "import", 4*time.Second)
+	})
+}
+
+// Other jobs in After, or another number of their shards, are another definition: it counts from now. A shard that is new
+// has no outcome of a tick that waits already: docs/after.md says so.
+func TestFollowerOfOtherJobs(t *testing.T) {
+	for name, tt := range map[string]struct {
+		shards int
+		after  string
+		want   string
+	}{
+		"more shards":  {6, "import", "missed 00:10:00 the outcome of import-4 is not known"},
+		"fewer shards": {2, "import", "succeeded 00:10:00"},
+		"another job":  {4, "clean", "succeeded 00:10:00"},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			imports, clean, report := importing("*/10 * * * *", time.Minute), following("clean", "import", time.Second), following("report", "import", time.Second)
+			old := c.launch(c.far(&distant{kept: "soloist/report"}, "old", inShards(4, imports), clean, report))
+			until(15 * time.Minute)
+			old.stop()
+			report.After = tt.after
+			c.start("new", inShards(tt.shards, imports), clean, report)
+			until(19 * time.Minute)
+			c.wantOutcomes("report", "missed 00:00:00-00:09:59 the schedule changed", tt.want)
+		})
+	}
+}
+
+// A distant store lists, counts calls, and takes a moment for each reading. It gives no lease of the
+// entries whose names begin with kept.
+type distant struct {
+	counter
+	kept string
+}
+
+const distance = 10 * time.Millisecond
+
+func (d *distant) Read(ctx context.Context, name string) (store.Entry, error) {
+	if err := pause(ctx, distance); err != nil {
+		return store.Entry{}, err
+	}
+	return d.counter.Read(ctx, name)
+}
+
+func (d *distant) List(ctx context.Context, app string, f func(string, store.Entry) bool) error {
+	if err := pause(ctx, distance); err != nil {
+		return err
+	}
+	return d.counter.List(ctx, app, f)
+}
+
+func (d *distant) Lease(name, id string) store.Lease {
+	if d.kept != "" && strings.HasPrefix(name, d.kept) {
+		return heldLease{d.Memory.Lease(name, id)}
+	}
+	return d.Memory.Lease(name, id)
+}
+
+// A heldLease is one that another client has.
+type heldLease struct{ store.Lease }
+
+func (heldLease) Acquire(context.Context, time.Duration, string) (store.Revision, error) {
+	return store.Revision{}, store.ErrHeld
+}
+
+// far makes a replica over a distant store that is not started.
+func (c *cluster) far(backend *distant, name string, work ...soloist.Work) *replica {
+	backend.Memory = c.store
+	r := c.replica(name, work...)
+	r.Store = backend
+	return r
 }

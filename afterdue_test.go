@@ -1,7 +1,6 @@
 package soloist_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"reflect"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/store"
 )
@@ -49,56 +47,45 @@ func TestStatusOfFollower(t *testing.T) {
 	})
 }
 
-// One call runs a whole chain, whatever the order of the jobs in the program.
-func TestRunDueRunsChain(t *testing.T) {
-	for name, wake := range map[string]soloist.Wake{"all": {}, "the first": {Jobs: []string{"import"}}} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			r := c.replica("a", following("join", "left, right", time.Second), following("left", "import", time.Minute), following("right", "import", time.Second),
-				named("other", work("@daily", 0)), importing("0 * * * *", time.Minute))
-			r.wake()
-			time.Sleep(time.Hour)
-			got, err := r.RunDue(c.t.Context(), wake)
-			if err != nil {
-				t.Error(err)
-			}
-			ran := 0
-			for _, j := range got.Jobs {
-				ran += len(j.Ran)
-			}
-			if jobs := len(got.Jobs); ran != 4 || jobs != 5 && jobs != 4 {
-				t.Errorf("%d runs of %d jobs: %+v", ran, jobs, got)
-			}
-			c.wantOutcomes("join", "succeeded 01:00:00")
-			c.wantFollowed("join", "left", 100*time.Millisecond)
-			c.wantFollowed("left", "import", 100*time.Millisecond)
-		})
+// reportOf returns what a call says of a job.
+func reportOf(t *testing.T, all soloist.Report, job string) soloist.JobReport {
+	t.Helper()
+	i := slices.IndexFunc(all.Jobs, func(j soloist.JobReport) bool { return j.Job == job })
+	if i < 0 {
+		t.Fatalf("no report of %s: %+v", job, all)
 	}
+	return all.Jobs[i]
 }
 
-// A call runs the ticks of a whole chain before those of a backfill, also one that comes due under it.
+// backfills orders each tick of import again that was due in so long, from a day ago on.
+func (c *cluster) backfills(d time.Duration, work ...soloist.Work) {
+	c.t.Helper()
+	from := time.Now().Truncate(time.Hour).Add(-24 * time.Hour)
+	c.order(soloist.Order{Kind: store.OrderBackfill, Job: "import", Backfill: soloist.Backfill{From: from, To: from.Add(d), All: true}}, work...)
+}
+
+// One call for the first job runs a whole chain, whatever the order of the jobs in the program. It runs the ticks of the
+// chain before those of a backfill, also one that comes due under it.
 func TestRunDueRunsChainBeforeBackfill(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		work := []soloist.Work{importing("*/10 * * * *", time.Minute), following("report", "import", time.Second), following("join", "report", time.Second)}
+		work := []soloist.Work{following("join", "report", time.Second), importing("*/10 * * * *", time.Minute), following("report", "import", time.Second)}
 		r := c.replica("a", work...)
 		r.wake()
 		until(time.Hour)
 		r.wake()
-		from := time.Now().Truncate(time.Hour).Add(-24 * time.Hour)
-		b := soloist.Backfill{From: from, To: from.Add(140 * time.Minute), All: true}
-		if _, err := c.replica("desk", work...).Order(c.t.Context(), soloist.Order{Kind: store.OrderBackfill, Job: "import", By: "anna", Backfill: b}); err != nil {
-			t.Fatal(err)
-		}
+		c.backfills(140*time.Minute, work...)
 		until(time.Hour + 10*time.Minute)
-		got, err := r.RunDue(c.t.Context(), soloist.Wake{})
+		got, err := r.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"import"}})
 		if err != nil {
 			t.Error(err)
 		}
-		ran := [3]int{}
-		for i, j := range got.Jobs {
-			ran[i] = len(j.Ran)
+		for job, want := range map[string]int{"import": 17, "report": 2, "join": 2} {
+			if ran := len(reportOf(t, got, job).Ran); ran != want {
+				t.Errorf("%d runs of %s, want %d", ran, job, want)
+			}
 		}
-		if n := len(c.filled()); n != 15 || ran != [3]int{17, 2, 2} {
-			t.Errorf("%d runs of the backfill, and %v of the jobs", n, ran)
+		if n := len(c.filled()); n != 15 {
+			t.Errorf("%d runs of the backfill", n)
 		}
 		for _, f := range append(c.runsOf("report"), c.runsOf("join")...) {
 			if late := f.start.Sub(f.Tick); late > time.Minute+10*time.Second {
@@ -117,84 +104,55 @@ func TestRunDueRunsFollowerBeforeBackfill(t *testing.T) {
 		r.wake()
 		until(time.Hour)
 		r.wake()
-		b := soloist.Backfill{From: time.Now().Add(-24 * time.Hour), To: time.Now().Add(-22 * time.Hour), All: true}
-		if _, err := c.replica("desk", first).Order(c.t.Context(), soloist.Order{Kind: store.OrderBackfill, Job: "import", By: "anna", Backfill: b}); err != nil {
-			t.Fatal(err)
-		}
+		c.backfills(2*time.Hour, first)
 		until(time.Hour + 10*time.Minute)
 		_, _ = c.replica("b", first).RunDue(c.within(70*time.Second), soloist.Wake{})
 		r.wake()
 		c.wantFollowed("report", "import", time.Second)
-		if n := len(c.filled()); n != 12 {
+		if n := len(c.filled()); n != 13 {
 			t.Errorf("%d runs of the backfill", n)
 		}
 	})
 }
 
-// A wake-up that finds the predecessor running elsewhere leaves the follower to a later one.
+// A call that finds the job before a follower running elsewhere leaves the follower to a later call. Each call reads that
+// job, however little time ago the last one did.
 func TestRunDueBesidePredecessor(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		work := []soloist.Work{importing("0 * * * *", time.Minute), following("report", "import", time.Second)}
-		a, b := c.replica("a", work...), c.replica("b", work...)
+		imports := importing("0 * * * *", time.Minute)
+		a, b := c.replica("a", imports), c.replica("b", imports, following("report", "import", time.Second))
 		a.wake()
 		b.wake()
-		time.Sleep(time.Hour)
+		until(time.Hour)
 		over := make(chan struct{})
 		go func() { defer close(over); a.wake() }()
-		time.Sleep(10 * time.Second)
-		got, err := b.RunDue(c.t.Context(), soloist.Wake{})
-		if err != nil || len(got.Jobs[1].Ran) != 0 || got.Jobs[0].Replica != "a" || !got.Jobs[1].Next.Equal(time.Now().Truncate(time.Hour)) {
-			t.Errorf("got %+v, %v", got, err)
+		for range 2 {
+			time.Sleep(29 * time.Second)
+			got, err := b.RunDue(c.t.Context(), soloist.Wake{})
+			if err != nil || len(got.Jobs[1].Ran) != 0 || got.Jobs[0].Replica != "a" || !got.Jobs[1].Next.Equal(time.Now().Truncate(time.Hour)) {
+				t.Errorf("got %+v, %v", got, err)
+			}
+			c.wantOutcomes("report")
 		}
 		<-over
-		c.wantOutcomes("report", "succeeded 01:00:00")
-		b.wake()
-		c.wantOutcomes("report", "succeeded 01:00:00")
+		for range 2 {
+			b.wake()
+			c.wantOutcomes("report", "succeeded 01:00:00")
+		}
 	})
 }
 
-// A shy store counts the reads of an entry, whose lease it gives to no caller.
-type shy struct {
-	*local.Memory
-	entry string
-
-	mu    sync.Mutex
-	reads int
-}
-
-func (s *shy) Read(ctx context.Context, name string) (store.Entry, error) {
-	if name == s.entry {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.reads++
+// countCalls counts the calls of an operation for an entry.
+func countCalls(n *atomic.Int64, op, entry string) func(string, string) error {
+	return func(got, name string) error {
+		if got == op && name == entry {
+			n.Add(1)
+		}
+		return nil
 	}
-	return s.Memory.Read(ctx, name)
 }
 
-func (s *shy) Lease(name, id string) store.Lease {
-	if name == s.entry {
-		return heldLease{s.Memory.Lease(name, id)}
-	}
-	return s.Memory.Lease(name, id)
-}
-
-// A heldLease is one that another client has.
-type heldLease struct{ store.Lease }
-
-func (heldLease) Acquire(context.Context, time.Duration, string) (store.Revision, error) {
-	return store.Revision{}, store.ErrHeld
-}
-
-// taken returns the number of reads since it was last asked.
-func (s *shy) taken() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	defer func() { s.reads = 0 }()
-	return s.reads
-}
-
-// A follower reads its predecessor only while a tick waits for it, ever more rarely, as docs/costs.md
-// tells.
+// A follower reads its predecessor only while a tick waits for it, ever more rarely, as docs/costs.md says.
 func TestFollowerReadsAreFew(t *testing.T) {
 	rows := regexp.MustCompile(`(?m)^\| (\d+) (s|min|h) \| (\d+) \|$`).FindAllStringSubmatch(readPage(t, "docs/costs.md"), -1)
 	if len(rows) < 5 {
@@ -206,19 +164,26 @@ func TestFollowerReadsAreFew(t *testing.T) {
 			t.Fatal(err)
 		}
 		inCase(t, row[1]+row[2], func(t *testing.T, c *cluster) {
-			s := &shy{Memory: c.store, entry: "soloist/import"}
+			var reads atomic.Int64
+			s, count := &faultyStore{Store: c.store}, countCalls(&reads, "read", "soloist/import")
+			s.meets(func(op, name string) error {
+				if op == "acquire" && name == "soloist/import" {
+					return store.ErrHeld
+				}
+				return count(op, name)
+			}, nil)
 			c.start("a", importing("0 */2 * * *", took))
 			r := c.replica("b", following("report", "import", time.Second), importing("0 */2 * * *", took))
-			r.tap.Store = s
+			r.Store = s
 			c.launch(r)
 			until(2*time.Hour - time.Minute)
-			if n := s.taken(); n > 125 { // of its own job import, once a minute
+			if n := reads.Swap(0); n > 125 { // of its own job import, once a minute
 				t.Errorf("%d reads while nothing is due", n)
 			}
 			until(2*time.Hour + took + time.Minute)
 			c.wantOutcomes("report", "succeeded 02:00:00")
-			own := 3 + int(took.Minutes()) // before the tick and after it, and once a minute
-			if got, want := float64(s.taken()-own), number(t, row[3]); math.Abs(got-want) > 2+want/10 {
+			own := 3 + int64(took.Minutes()) // before the tick and after it, and once a minute
+			if got, want := float64(reads.Load()-own), number(t, row[3]); math.Abs(got-want) > 2+want/10 {
 				t.Errorf("%.0f reads, and the page says %.0f", got, want)
 			}
 			c.wantFollowed("report", "import", max(400*time.Millisecond, min(took/7, 10*time.Second)))
@@ -226,60 +191,37 @@ func TestFollowerReadsAreFew(t *testing.T) {
 	}
 }
 
-// A tally is a store that counts the acquisitions of an entry that were asked for.
-type tally struct {
-	*local.Memory
-	entry    string
-	acquires atomic.Int64
-}
-
-func (s *tally) Lease(name, id string) store.Lease {
-	if name == s.entry {
-		return tallyLease{s.Memory.Lease(name, id), &s.acquires}
-	}
-	return s.Memory.Lease(name, id)
-}
-
-type tallyLease struct {
-	store.Lease
-	acquires *atomic.Int64
-}
-
-func (l tallyLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	l.acquires.Add(1)
-	return l.Lease.Acquire(ctx, d, etag)
-}
-
-// A follower acquires its lease once for each tick, when that is due: neither before the tick nor
-// where another replica was first.
+// A follower acquires its lease once for each tick, when that is due: neither before the tick nor where another replica
+// was first.
 func TestFollowerAcquiresWhenItIsDue(t *testing.T) {
 	for name, tt := range map[string]struct {
 		schedule string
 		took     time.Duration
 		ticks    int64
-		replicas []string
+		replicas int
 	}{
-		"alone":          {"*/10 * * * *", 3 * time.Minute, 6, []string{"a"}},
-		"among three":    {"*/10 * * * *", 3 * time.Minute, 6, []string{"a", "b", "c"}},
-		"ticks are near": {"@every 2s", time.Second, 1800, []string{"a"}},
+		"among three":    {"*/10 * * * *", 3 * time.Minute, 6, 3},
+		"ticks are near": {"@every 2s", time.Second, 1800, 1},
 	} {
 		if !nightly.Runs() && tt.ticks > 100 {
 			continue
 		}
 		inCase(t, name, func(t *testing.T, c *cluster) {
-			s := &tally{Memory: c.store, entry: "soloist/report"}
-			for _, name := range tt.replicas {
+			var acquires atomic.Int64
+			s := &faultyStore{Store: c.store}
+			s.meets(countCalls(&acquires, "acquire", "soloist/report"), nil)
+			for _, name := range letters(tt.replicas) {
 				r := c.replica(name, importing(tt.schedule, tt.took), following("report", "import", 100*time.Millisecond))
-				r.tap.Store = s
+				r.Store = s
 				c.launch(r)
 			}
 			until(time.Hour + 5*time.Minute - 300*time.Millisecond)
-			if e, err := c.store.Read(c.t.Context(), s.entry); err != nil || e.State.Live() {
+			if e, err := c.store.Read(c.t.Context(), "soloist/report"); err != nil || e.State.Live() {
 				t.Errorf("just before a tick the lease is %s, %v", e.State, err)
 			}
 			n := c.record("report").Counts[store.Succeeded]
-			if most := n + n/10; n < tt.ticks || s.acquires.Load() > most {
-				t.Errorf("%d acquisitions for %d ticks", s.acquires.Load(), n)
+			if most := n + n/10; n < tt.ticks || acquires.Load() > most {
+				t.Errorf("%d acquisitions for %d ticks", acquires.Load(), n)
 			}
 		})
 	}
@@ -320,16 +262,6 @@ func TestPausedJobIsAwaitedThroughAnother(t *testing.T) {
 	})
 }
 
-// reportOf returns what a call says of a job.
-func reportOf(t *testing.T, all soloist.Report, job string) soloist.JobReport {
-	t.Helper()
-	i := slices.IndexFunc(all.Jobs, func(j soloist.JobReport) bool { return j.Job == job })
-	if i < 0 {
-		t.Fatalf("no report of %s: %+v", job, all)
-	}
-	return all.Jobs[i]
-}
-
 // Two timers of one process run the two jobs before a follower. However near their ends are, one of
 // the calls runs it, and none says that it is due later.
 func TestFollowerOfTwoCalls(t *testing.T) {
@@ -360,8 +292,8 @@ func TestFollowerOfTwoCalls(t *testing.T) {
 	}
 }
 
-// A call that has run the job before a follower waits while another call runs an older tick of that. One
-// call waits, and others return.
+// A call that has run the job before a follower waits while another call runs an older tick of that. One call waits, and
+// others return. A call whose time ends while it waits says so.
 func TestCallWaitsForRunOfFollower(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		r := c.replica("a", importing("*/10 * * * *", time.Second), following("report", "import", 15*time.Minute))
@@ -377,8 +309,15 @@ func TestCallWaitsForRunOfFollower(t *testing.T) {
 				t.Errorf("another call takes %s, and says %+v, %v", time.Since(begin), j, err)
 			}
 		}
+		until(45 * time.Minute)
+		got, err := r.RunDue(c.within(2*time.Minute), soloist.Wake{})
+		if j := reportOf(t, got, "report"); err == nil || j.Err == nil || j.Next.After(time.Now()) {
+			t.Errorf("a call whose time ends says %+v, %v", j, err)
+		}
 		calls.Wait()
-		c.wantOutcomes("report", "succeeded 00:10:00", "succeeded 00:20:00", "succeeded 00:30:00")
+		if got, want := c.outcomes("report"), []string{"succeeded 00:10:00", "succeeded 00:20:00", "succeeded 00:30:00"}; !slices.Equal(got[:3], want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	})
 }
 
@@ -437,23 +376,6 @@ func TestNextOfFollowerThatIsBehind(t *testing.T) {
 	})
 }
 
-// A call whose time ends while it waits says so.
-func TestCallThatWaitsInVainForRunOfFollower(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		r := c.replica("a", importing("*/10 * * * *", time.Second), following("report", "import", 15*time.Minute))
-		r.wake()
-		until(10 * time.Minute)
-		over := make(chan struct{})
-		go func() { defer close(over); r.wake() }()
-		until(20 * time.Minute)
-		got, err := r.RunDue(c.within(2*time.Minute), soloist.Wake{})
-		if j := reportOf(t, got, "report"); err == nil || j.Err == nil || j.Next.After(time.Now()) {
-			t.Errorf("got %+v, %v", j, err)
-		}
-		<-over
-	})
-}
-
 // A loop that drives a follower learns of the outcomes of the job before it, so no call waits for it.
 func TestCallWaitsForNoLoop(t *testing.T) {
 	inCluster(t, func(c *cluster) {
@@ -463,26 +385,5 @@ func TestCallWaitsForNoLoop(t *testing.T) {
 		if _, err := r.RunDue(c.t.Context(), soloist.Wake{}); err != nil || time.Since(begin) > time.Second {
 			t.Errorf("it takes %s, %v", time.Since(begin), err)
 		}
-	})
-}
-
-// A call reads a job that another replica runs, however little time ago the last call did.
-func TestEachCallReadsThePredecessor(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		imports := importing("0 * * * *", time.Minute)
-		a, b := c.replica("a", imports), c.replica("b", imports, following("report", "import", time.Second))
-		a.wake()
-		b.wake()
-		until(time.Hour)
-		over := make(chan struct{})
-		go func() { defer close(over); a.wake() }()
-		for range 2 {
-			time.Sleep(29 * time.Second)
-			b.wake()
-			c.wantOutcomes("report")
-		}
-		<-over
-		b.wake()
-		c.wantOutcomes("report", "succeeded 01:00:00")
 	})
 }

@@ -51,33 +51,25 @@ func TestEveryReplicaRunsEachTick(t *testing.T) {
 	})
 }
 
-func TestEveryReplicaRunEndsWithStop(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := work("@every 10s", time.Hour)
-		job.Lease, job.EveryReplica = 0, true
-		a := c.start("a", job)
-		time.Sleep(15 * time.Second)
-		a.stop()
-		if got := c.all(); len(got) != 1 || !errors.Is(got[0].cause, soloist.ErrStopped) {
-			t.Errorf("got %+v", got)
-		}
-	})
+// A run ends with the stop of its replica, or when it stalls.
+func TestEveryReplicaRunEnds(t *testing.T) {
+	for name, want := range map[string]error{"with the stop": soloist.ErrStopped, "as stalled": soloist.ErrStalled} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			job := here("0 1 0 * * *", func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return nil })
+			if want == soloist.ErrStalled {
+				job.HeartbeatTimeout = silence
+			}
+			a := c.start("a", job)
+			until(time.Minute + silence + time.Second)
+			a.stop()
+			if got := c.succession(1)[0]; !errors.Is(got.cause, want) || want == soloist.ErrStalled && got.end.Sub(got.start) != silence {
+				t.Errorf("ended after %s for %v, want %v", got.end.Sub(got.start), got.cause, want)
+			}
+		})
+	}
 }
 
-// An EveryReplica job has nobody to alarm, and waits in peace.
-func TestEveryReplicaRunStalls(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.start("a", soloist.Job{Name: "here", Schedule: "0 1 0 * * *", EveryReplica: true, HeartbeatTimeout: silence,
-			Do: func(ctx context.Context, run *soloist.Run) error { <-ctx.Done(); return nil }})
-		time.Sleep(time.Minute + silence + time.Second)
-		a.stop()
-		if r := c.all()[0]; !errors.Is(r.cause, soloist.ErrStalled) || r.end.Sub(r.start) != silence {
-			t.Errorf("ended after %s for %v", r.end.Sub(r.start), r.cause)
-		}
-	})
-}
-
-// A Scheduler that runs again owes no tick everywhere from the time between.
+// A Scheduler that runs again has no tick to run from the time between.
 func TestEveryReplicaOwesNothingToSecondRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", here("0 * * * *", nil))
@@ -95,7 +87,7 @@ func TestEveryReplicaOwesNothingToSecondRun(t *testing.T) {
 func TestEveryReplicaRunsAfterClockPutBack(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var off atomic.Int64
-		a := c.replica("a", soloist.Job{Name: "here", Schedule: "* * * * *", EveryReplica: true})
+		a := c.replica("a", here("* * * * *", nil))
 		a.Now = func() time.Time { return time.Now().Add(time.Duration(off.Load())) }
 		off.Store(int64(24 * time.Hour)) // wrong at the start, then put right
 		c.launch(a)
@@ -109,26 +101,28 @@ func TestEveryReplicaRunsAfterClockPutBack(t *testing.T) {
 	})
 }
 
-// An EveryReplica job runs on all replicas at once, so its trouble would stop all
-// jobs of all replicas. It stays its own.
+// An EveryReplica job runs on all replicas at once, so its trouble would stop all jobs of all replicas. It concerns that job
+// alone, and a wake-up during it returns it as an error.
 func TestEveryReplicaOverrunStopsNoOtherJob(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		deaf := here("0 1 0 * * *", func(context.Context, *soloist.Run) error { time.Sleep(18 * time.Minute); return nil })
 		deaf.Timeout = 10 * time.Second
 		var all []*replica
-		for _, name := range []string{"a", "b", "c"} {
+		for _, name := range letters(3) {
 			r := c.replica(name, deaf, work("* * * * *", 0))
 			r.Overrun = func(string, error) { t.Error("Overrun was called") }
 			all = append(all, c.launch(r))
 		}
-		time.Sleep(10*time.Minute + time.Second)
+		until(10*time.Minute + time.Second)
 		for _, r := range all {
 			h := r.Health()
-			if err := h.Broken["here"]; len(h.Overrun) > 0 || !errors.Is(err, soloist.ErrTimeout) || !strings.Contains(err.Error(), "goes on though its context has ended") {
+			if err := h.Broken["here"]; len(h.Overrun) > 0 || len(h.Broken) != 1 || !errors.Is(err, soloist.ErrTimeout) {
 				t.Errorf("%s: health is %+v", r.Replica, h)
 			}
-			if len(h.Broken) != 1 {
-				t.Errorf("%s: broken are %v, want the job itself alone", r.Replica, h.Broken)
+			wantError(t, h.Broken["here"], "goes on though its context has ended")
+			got, err := r.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"here"}})
+			if !errors.Is(err, soloist.ErrTimeout) || got.Jobs[0].Err == nil {
+				t.Errorf("%s: a wake-up says %+v, %v", r.Replica, got, err)
 			}
 		}
 		if got := c.outcomes("work"); len(got) != 10 {
@@ -136,34 +130,9 @@ func TestEveryReplicaOverrunStopsNoOtherJob(t *testing.T) {
 		}
 		time.Sleep(10 * time.Minute)
 		for _, r := range all {
-			if h := r.Health(); len(h.Broken) > 0 {
-				t.Errorf("%s: its run has returned, and health is %+v", r.Replica, h)
-			}
+			r.wantWell() // its run has returned
 		}
 	})
-}
-
-// A wake-up during the overrun tells of it.
-func TestEveryReplicaOverrunIsToldByRunDue(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		deaf := here("* * * * *", func(context.Context, *soloist.Run) error { time.Sleep(18 * time.Minute); return nil })
-		deaf.Timeout = 10 * time.Second
-		a := c.launch(c.replica("a", deaf))
-		time.Sleep(5 * time.Minute)
-		got, err := a.RunDue(c.t.Context(), soloist.Wake{})
-		if !errors.Is(err, soloist.ErrTimeout) || got.Jobs[0].Err == nil {
-			t.Errorf("got %+v, %v", got, err)
-		}
-		time.Sleep(15 * time.Minute)
-	})
-}
-
-// wokenHere makes a replica with an hourly EveryReplica job, and moves time to
-// offset after the hour.
-func wokenHere(c *cluster, schedule string, offset time.Duration) *replica {
-	a := c.replica("a", here(schedule, nil))
-	time.Sleep(time.Hour + offset)
-	return a
 }
 
 // A tick that a wake-up names too early is not believed, also not once a run of the call
@@ -202,7 +171,8 @@ func TestEveryReplicaColdWakeRunsItsTick(t *testing.T) {
 		"another job's tick named":          {"@hourly", 5 * time.Second, soloist.Wake{Tick: hour.Add(time.Second)}, "01:00:00"},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
-			a := wokenHere(c, test.schedule, test.offset)
+			a := c.replica("a", here(test.schedule, nil))
+			until(time.Hour + test.offset)
 			got, err := a.RunDue(c.t.Context(), test.wake)
 			if err != nil {
 				t.Errorf("got %v", err)
@@ -224,24 +194,29 @@ func TestEveryReplicaColdWakeRunsItsTick(t *testing.T) {
 	}
 }
 
-// A platform may send a wake-up twice, and beside another.
+// A platform may send a wake-up twice, and along with another: each tick runs once. One that comes late for an older tick
+// leaves the newer one to the wake-up of that.
 func TestEveryReplicaWakesRunTickOnce(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a := wokenHere(c, "@hourly", time.Second)
-		tick := time.Now().Truncate(time.Hour)
-		for _, wake := range []soloist.Wake{{Tick: tick}, {Tick: tick}, {}} {
-			if _, err := a.RunDue(c.t.Context(), wake); err != nil {
-				t.Errorf("got %v", err)
+		a := c.replica("a", here("*/30 * * * * *", nil))
+		begin := time.Now()
+		until(time.Minute + time.Second)
+		for _, tick := range []time.Duration{30 * time.Second, time.Minute, 30 * time.Second, time.Minute, 0, 90 * time.Second} {
+			wake := soloist.Wake{Tick: begin.Add(tick)}
+			if tick == 0 {
+				wake = soloist.Wake{}
 			}
-			time.Sleep(time.Second)
+			time.Sleep(max(0, tick-sinceMidnight()))
+			if _, err := a.RunDue(c.t.Context(), wake); err != nil {
+				t.Error(err)
+			}
 		}
-		if n := len(c.all()); n != 1 {
-			t.Errorf("the tick ran %d times", n)
-		}
-		time.Sleep(time.Hour)
-		a.RunDue(c.t.Context(), soloist.Wake{Tick: tick.Add(time.Hour)})
-		if n := len(c.all()); n != 2 {
-			t.Errorf("%d runs after the next tick, want 2", n)
+		runs := c.all()
+		c.wantRuns(3)
+		for i, r := range runs {
+			if want := begin.Add(time.Duration(i+1) * 30 * time.Second); !r.Tick.Equal(want) {
+				t.Errorf("run %d is of the tick %s, want %s", i, r.Tick, want)
+			}
 		}
 	})
 }
@@ -264,32 +239,12 @@ func TestEveryReplicaWakeStartsNothingUnfit(t *testing.T) {
 	})
 }
 
-// A wake-up that comes late for an older tick leaves the newer one to its own
-// wake-up.
-func TestEveryReplicaLateWakeLeavesNewerTick(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", here("*/30 * * * * *", nil))
-		begin := time.Now()
-		time.Sleep(time.Minute + time.Second)
-		for _, tick := range []time.Duration{30 * time.Second, time.Minute, 30 * time.Second, time.Minute} {
-			if _, err := a.RunDue(c.t.Context(), soloist.Wake{Tick: begin.Add(tick)}); err != nil {
-				t.Error(err)
-			}
-		}
-		runs := c.all()
-		if len(runs) != 2 || !runs[0].Tick.Equal(begin.Add(30*time.Second)) || !runs[1].Tick.Equal(begin.Add(time.Minute)) {
-			t.Errorf("got %d runs, want one of each tick: %+v", len(runs), runs)
-		}
-	})
-}
-
 // A replica that takes nothing new, for a run that goes on after its context has
 // ended, takes no ticks of EveryReplica jobs either, and none late.
 func TestEveryReplicaWaitsForOverrun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		x := work("@hourly", 0)
-		x.Name, x.Timeout = "hangs", time.Minute
-		x.Do = func(context.Context, *soloist.Run) error { time.Sleep(100 * time.Minute); return nil }
+		x := named("hangs", doing("@hourly", func(context.Context, *soloist.Run) error { time.Sleep(100 * time.Minute); return nil }))
+		x.Timeout = time.Minute
 		a := c.start("a", x, here("*/10 * * * *", nil))
 		time.Sleep(65 * time.Minute) // the first run of hangs began at minute 60
 		before := len(c.all())
@@ -316,18 +271,18 @@ func TestEveryReplicaWaitsForOverrun(t *testing.T) {
 	})
 }
 
-// A run by hand of a job that runs on each replica knows its request.
-func TestEveryReplicaRunNowTellsRequest(t *testing.T) {
+// A manual run of a job that runs on each replica knows its request. Only the ticks of the job are paused.
+func TestEveryReplicaRunNowKnowsRequest(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var got *soloist.Run
-		a := c.start("a", here("@hourly", func(_ context.Context, r *soloist.Run) error { got = r; r.Log.Info("it works"); return nil }))
+		job := here("@hourly", func(_ context.Context, r *soloist.Run) error { got = r; r.Log.Info("it works"); return nil })
+		job.Paused = true
+		a := c.start("a", job)
 		outcome, err := a.RunNow(c.t.Context(), "here", "ann")
 		if err != nil || got.Request != "ann" || got.ID() != "here@ann" || outcome.Request != "ann" {
-			t.Errorf("got the run %q of request %q, %+v, %v", got.ID(), got.Request, outcome, err)
+			t.Errorf("got %+v, %+v, %v", got, outcome, err)
 		}
-		if a.log.lines("it works", "request=ann") == nil {
-			t.Error("the run's log does not tell the request")
-		}
+		a.wantLines(1, "it works", "request=ann")
 	})
 }
 
@@ -398,32 +353,15 @@ func TestEveryReplicaRunNowBesideOverrun(t *testing.T) {
 	}
 }
 
-// Paused are its ticks.
-func TestEveryReplicaRunNowWhilePaused(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", soloist.Job{Name: "here", Schedule: "@hourly", EveryReplica: true, Paused: true})
-		defer func() {
-			if p := recover(); p != nil {
-				t.Errorf("panic: %v", p)
-			}
-		}()
-		f, err := a.RunNow(c.t.Context(), "here", "me")
-		t.Log(f, err)
-	})
-}
-
-// A replica that is stopping begins nothing, by hand neither.
+// A replica that is stopping begins nothing, no manual run either.
 func TestEveryReplicaRunNowAfterStop(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		var ran atomic.Bool
-		a := c.replica("a", soloist.Job{Name: "here", Schedule: "@hourly", EveryReplica: true, Do: func(context.Context, *soloist.Run) error {
-			ran.Store(true)
-			return nil
-		}})
+		a := c.replica("a", here("@hourly", nil))
 		ctx, cancel := context.WithCancel(c.t.Context())
 		cancel()
-		if _, err := a.RunNow(ctx, "here", "me"); !errors.Is(err, context.Canceled) || ran.Load() {
-			t.Errorf("it ran: %t, and the error is %v", ran.Load(), err)
+		if _, err := a.RunNow(ctx, "here", "me"); !errors.Is(err, context.Canceled) {
+			t.Errorf("the error is %v", err)
 		}
+		c.wantRuns(0)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +31,36 @@ func (c *cluster) limited(name string, n int, work ...soloist.Work) *replica {
 	return c.launch(r)
 }
 
+// replicaOf returns another replica with the same work, not started.
+func (c *cluster) replicaOf(r *replica, name string) *replica {
+	n := c.replica(name)
+	n.Jobs, n.Groups = r.Jobs, r.Groups
+	return n
+}
+
+// pair starts two jobs of one group on one replica, over a store that meets faults.
+func (c *cluster) pair(first, second soloist.Job) *faultyStore {
+	first.Group, second.Group = "imports", "imports"
+	return c.faulty(1, first, second)
+}
+
+// faulty starts a replica whose group has n slots, over a store that meets faults.
+func (c *cluster) faulty(n int, work ...soloist.Work) *faultyStore {
+	s := &faultyStore{Store: c.store}
+	r := c.replica("a", work...)
+	r.Groups, r.Store = map[string]int{"imports": n}, s
+	c.launch(r)
+	return s
+}
+
+// breakSlot ends the lease of the first slot of the group at once.
+func (c *cluster) breakSlot() {
+	c.t.Helper()
+	if err := c.store.Break(c.t.Context(), "soloist/0-group-imports", 0); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
 // atOnce returns how many runs there were at once at most.
 func atOnce(runs []ran) (most int) {
 	for _, r := range runs {
@@ -42,6 +73,21 @@ func atOnce(runs []ran) (most int) {
 		most = max(most, n)
 	}
 	return most
+}
+
+// oneByOne checks that the runs of all jobs were one after the other, and that each tick ran once.
+func (c *cluster) oneByOne() {
+	c.t.Helper()
+	if got := atOnce(c.all()); got != 1 {
+		c.t.Errorf("%d runs at once", got)
+	}
+	seen := map[string]bool{}
+	for _, r := range c.all() {
+		if seen[r.ID()] {
+			c.t.Errorf("%s ran twice", r.ID())
+		}
+		seen[r.ID()] = true
+	}
 }
 
 // Three imports at once, over all jobs and replicas, and each import has its run.
@@ -96,42 +142,44 @@ func TestGroupWithoutFreeSlotSkips(t *testing.T) {
 	}
 }
 
-// The slot of a runner that died is free again after a lease, and the run of one that is cut off from
-// the store has ended by then.
+// The run of a replica that is cut off from the store ends before its slot is free again, which takes a lease. If an
+// operator breaks that, who takes the slot holds off, for longer than a tick waits for a slot. It is used all the same.
 func TestGroupAfterDeath(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
-		time.Sleep(time.Hour + time.Minute)
-		other := named("other", work("2 * * * *", time.Second))
-		other.Group = "imports"
-		c.limited("b", 1, other)
-		a.kill()
-		time.Sleep(10 * time.Minute)
-		runs := c.all()
-		if len(runs) != 2 {
-			t.Fatalf("%d runs, want 2", len(runs))
-		}
-		if !errors.Is(runs[0].cause, soloist.ErrLost) || runs[0].end.After(runs[1].start) {
-			t.Errorf("the first run ended at %s for %v, and the next began at %s", runs[0].end, runs[0].cause, runs[1].start)
-		}
-		if late := runs[1].start.Sub(runs[1].Tick); late > time.Minute {
-			t.Errorf("the next run began %s late", late)
-		}
-	})
+	for name, late := range map[string]time.Duration{"expires": time.Minute, "broken": 90 * time.Second} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			a := c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
+			until(time.Hour + time.Minute)
+			other := named("other", work("2 * * * *", time.Second))
+			other.Group = "imports"
+			c.limited("b", 1, other)
+			a.kill()
+			if name == "broken" {
+				c.breakSlot()
+			}
+			until(time.Hour + 11*time.Minute)
+			runs := c.succession(2)
+			if !errors.Is(runs[0].cause, soloist.ErrLost) {
+				t.Errorf("the first run ended for %v", runs[0].cause)
+			}
+			if got := runs[1].start.Sub(runs[1].Tick); got > late {
+				t.Errorf("the next run began %s late", got)
+			}
+		})
+	}
 }
 
-// A run whose slot is lost, and not its own lease, ends too.
+// A run whose slot is lost, and not its own lease, ends too. The slot is used again.
 func TestGroupSlotIsLost(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
-		time.Sleep(time.Hour + time.Minute)
-		if err := c.store.Break(c.t.Context(), "soloist/0-group-imports", 0); err != nil {
-			t.Fatal(err)
-		}
+		until(time.Hour + time.Minute)
+		c.breakSlot()
 		time.Sleep(D)
 		if r := c.all()[0]; !errors.Is(r.cause, soloist.ErrLost) {
 			t.Errorf("the run goes on, or ended for %v", r.cause)
 		}
+		until(6*time.Hour + 30*time.Minute)
+		c.wantRuns(6)
 	})
 }
 
@@ -175,26 +223,6 @@ func TestGroupByHandAndByCall(t *testing.T) {
 	})
 }
 
-// replicaOf returns another replica with the same work, not started.
-func (c *cluster) replicaOf(r *replica, name string) *replica {
-	n := c.replica(name)
-	n.Jobs, n.Groups = r.Jobs, r.Groups
-	return n
-}
-
-// Replicas of two versions have different limits for a while.
-func TestGroupLimitsDiffer(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		c.limited("a", 2, inGroup(6, "0 * * * *", time.Minute)...)
-		c.limited("b", 4, inGroup(6, "0 * * * *", time.Minute)...)
-		time.Sleep(150 * time.Minute)
-		c.wantRuns(12)
-		if got := atOnce(c.all()); got > 4 {
-			t.Errorf("%d runs at once, want at most 4", got)
-		}
-	})
-}
-
 func TestGroupIsRefused(t *testing.T) {
 	do := func(context.Context, *soloist.Run) error { return nil }
 	job := soloist.Job{Name: "work", Schedule: "@hourly", Group: "imports", Do: do}
@@ -226,63 +254,6 @@ func TestGroupIsRefused(t *testing.T) {
 	}
 }
 
-// The runner of a group has died, and an operator has broken the lease of its slot: who takes the slot
-// holds off, which takes longer than a tick waits for a slot. The slot is used again all the same.
-func TestGroupSlotIsBrokenAfterDeath(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
-		time.Sleep(time.Hour + time.Minute)
-		other := named("other", work("2 * * * *", time.Second))
-		other.Group = "imports"
-		c.limited("b", 1, other)
-		a.kill()
-		if err := c.store.Break(c.t.Context(), "soloist/0-group-imports", 0); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(10 * time.Minute)
-		runs := c.all()
-		if len(runs) != 2 {
-			t.Fatalf("%d runs, want 2", len(runs))
-		}
-		if late := runs[1].start.Sub(runs[1].Tick); late > 90*time.Second {
-			t.Errorf("the next run began %s late", late)
-		}
-	})
-}
-
-// pair starts two jobs of one group on one replica, over a store that meets faults.
-func (c *cluster) pair(first, second soloist.Job) *faultyStore {
-	s := &faultyStore{Store: c.store}
-	first.Group, second.Group = "imports", "imports"
-	r := c.replica("a", first, second)
-	r.Groups, r.Store = map[string]int{"imports": 1}, s
-	c.launch(r)
-	return s
-}
-
-// countOf is how often a job was run.
-func (c *cluster) countOf(job string) (n int) {
-	for _, r := range c.all() {
-		if r.Job == job {
-			n++
-		}
-	}
-	return n
-}
-
-// The lease of a slot is broken, and who takes it holds off for longer than a tick waits for a slot.
-func TestGroupGoesOnAfterBreak(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
-		until(time.Hour + time.Minute)
-		if err := c.store.Break(c.t.Context(), "soloist/0-group-imports", 0); err != nil {
-			t.Fatal(err)
-		}
-		until(6*time.Hour + 30*time.Minute)
-		c.wantRuns(6)
-	})
-}
-
 // The outcome of a run cannot be written. Its slot is free all the same.
 func TestGroupDoesNotWaitForOutcome(t *testing.T) {
 	inCluster(t, func(c *cluster) {
@@ -290,7 +261,7 @@ func TestGroupDoesNotWaitForOutcome(t *testing.T) {
 		until(time.Hour + 30*time.Second)
 		s.meets(of("x", errors.New("500")), nil)
 		until(6 * time.Hour)
-		if n := c.countOf("y"); n != 6 {
+		if n := len(c.runsOf("y")); n != 6 {
 			t.Errorf("y was run %d times, want 6", n)
 		}
 		s.meets(nil, nil)
@@ -302,53 +273,319 @@ func TestGroupDoesNotWaitForOutcome(t *testing.T) {
 func TestGroupOverSlowStore(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		s := c.pair(leased(30*time.Second, named("x", work("0 * * * *", time.Second))), leased(30*time.Second, named("y", work("30 * * * *", time.Second))))
-		slow := func(op, _ string) error { time.Sleep(2 * time.Second); return nil }
-		s.meets(slow, nil)
+		s.meets(func(string, string) error { time.Sleep(2 * time.Second); return nil }, nil)
 		until(6*time.Hour + 15*time.Minute)
-		if x, y := c.countOf("x"), c.countOf("y"); x != 6 || y != 6 {
+		if x, y := len(c.runsOf("x")), len(c.runsOf("y")); x != 6 || y != 6 {
 			t.Errorf("%d and %d runs, want 6 and 6", x, y)
 		}
 		s.meets(nil, nil)
 	})
 }
 
-// A run by hand does not wait for a slot whose record a person has to correct.
-func TestRunNowTellsUnusableSlot(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		r := c.replica("a", inGroup(1, "0 1 * * *", time.Minute)...)
-		r.Groups = map[string]int{"imports": 1}
-		if _, err := c.store.Create(c.t.Context(), "soloist/0-group-imports", []byte("garbage")); err != nil {
-			t.Fatal(err)
-		}
-		begin := time.Now()
-		_, err := r.RunNow(c.within(time.Hour), "import-0", "by-hand")
-		if err == nil || !strings.Contains(err.Error(), "imports") || time.Since(begin) > time.Minute {
-			t.Errorf("after %s: %v", time.Since(begin), err)
-		}
-	})
-}
-
-// A slot is lost after the lease of the job is acquired, and before the tick is claimed: then nobody has
-// to wait for the end of the lease.
+// A slot is lost after the lease of the job is acquired, and before the tick is claimed: then no replica has to wait for
+// the end of the lease.
 func TestGroupSlotLostBeforeClaim(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		s := c.pair(named("x", work("0 1 * * *", time.Second)), named("y", work("30 2 * * *", time.Second)))
+		s := c.faulty(1, inGroup(1, "0 1 * * *", time.Second)...)
 		until(time.Hour - time.Second)
 		s.meets(nil, func(op, name string) error {
-			if op == "acquire" && strings.HasSuffix(name, "/x") {
+			if op == "acquire" && strings.HasSuffix(name, "/import-0") {
 				s.meets(nil, nil)
-				if err := c.store.Break(c.t.Context(), "soloist/0-group-imports", 0); err != nil {
-					t.Error(err)
-				}
+				c.breakSlot()
 				time.Sleep(D / 2) // the slot is found broken by its renewal
 			}
 			return nil
 		})
 		until(time.Hour + 10*time.Minute)
-		c.wantOutcomes("x", "succeeded 01:00:00")
-		last := c.all()[len(c.all())-1]
-		if late := last.start.Sub(last.Tick); late > D/2+D+3*time.Second { // who takes the slot holds off
-			t.Errorf("x was run %s late", late)
+		c.wantOutcomes("import-0", "succeeded 01:00:00")
+		c.wantInTime(D/2 + D + 3*time.Second) // who takes the slot holds off
+	})
+}
+
+// queuing returns the jobs of a group under QueueOne: "work" on the hour, which takes 70 minutes, and "other", which
+// takes 30.
+func queuing(other string, deadline time.Duration) []soloist.Work {
+	long := overlapping(soloist.QueueOne, "@hourly", 70*time.Minute)
+	short := named("other", work(other, 30*time.Minute))
+	long.Group, long.StartingDeadline = "imports", deadline
+	short.Group, short.Overlap = "imports", soloist.QueueOne
+	return []soloist.Work{long, short}
+}
+
+// A tick that has waited for the end of a run, or for the death of its runner, waits for a slot of the group then, which
+// another job may have before it.
+func TestQueuedTickWaitsForSlot(t *testing.T) {
+	for name, tt := range map[string]struct {
+		other    string
+		deadline time.Duration
+		dies     bool // the first runner does
+		want     []string
+	}{
+		"free":                    {"0 30 12 * * *", 0, false, []string{"succeeded 01:00:00", "succeeded 02:00:00", "succeeded 03:00:00"}},
+		"taken by the other":      {"0 9,10 2 * * *", 0, false, []string{"succeeded 01:00:00", "succeeded 02:00:00", "succeeded 03:00:00"}},
+		"past its deadline there": {"0 9,10 2 * * *", 20 * time.Minute, false, []string{"succeeded 01:00:00", "skipped 02:00:00 group imports", "succeeded 03:00:00"}},
+		"past its deadline":       {"0 9,10 2 * * *", 5 * time.Minute, false, []string{"succeeded 01:00:00", "missed 02:00:00 past the starting deadline", "succeeded 03:00:00"}},
+		"of a runner that dies":   {"0 5 2 * * *", 0, true, []string{"abandoned 01:00:00 its runner died", "succeeded 02:00:00"}},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			all := map[string]*replica{}
+			for _, name := range letters(3) {
+				all[name] = c.limited(name, 1, queuing(tt.other, tt.deadline)...)
+			}
+			if tt.dies {
+				until(2*time.Hour + 6*time.Minute)
+				all[c.all()[0].replica].kill()
+			}
+			until(6 * time.Hour)
+			if got := c.outcomes("work"); !slices.Equal(got[:min(len(got), len(tt.want))], tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			c.oneByOne()
+			next := c.all()[1]
+			if !tt.dies && next.Job == "other" != (name != "free") {
+				t.Errorf("%s has the slot after the first run", next.Job)
+			}
+			if tt.dies && next.start.After(time.Date(2000, 1, 1, 2, 7, 30, 0, time.UTC)) {
+				t.Errorf("%s has the slot only at %s", next.Job, next.start)
+			}
+		})
+	}
+}
+
+// Four jobs share one slot, which has room for a third of their ticks. Each job has its turn, and the slot is never free for
+// long.
+func TestQueuedTicksShareSlot(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		jobs := inGroup(4, "@every 1m", 50*time.Second)
+		for i := range jobs {
+			job := jobs[i].(soloist.Job)
+			job.Overlap = soloist.QueueOne
+			jobs[i] = job
+		}
+		c.limited("a", 1, jobs...)
+		c.limited("b", 1, jobs...)
+		until(40 * time.Minute)
+		c.oneByOne()
+		if n := len(c.all()); n < 40 {
+			t.Errorf("%d runs in 40 minutes: the slot was free in between", n)
+		}
+		for i := range jobs {
+			name := fmt.Sprint("import-", i)
+			if n := len(c.runsOf(name)); n < 2 {
+				t.Errorf("%s had %d of %d runs", name, n, len(c.all()))
+			}
+			for _, o := range c.outcomes(name) {
+				if !strings.HasPrefix(o, "succeeded") && !strings.HasPrefix(o, "skipped") && !strings.Contains(o, "a newer one was due") {
+					t.Errorf("%s: %s", name, o)
+				}
+			}
 		}
 	})
+}
+
+// A call of RunDue runs the tick that has waited for its run and then for the slot.
+func TestRunDueRunsQueuedTickInGroup(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		r := c.replica("a", queuing("0 30 1 * * *", 0)...)
+		r.Groups = map[string]int{"imports": 1}
+		r.wake()
+		until(time.Hour)
+		r.wake()
+		r.wake()
+		c.oneByOne()
+		if got, want := c.outcomes("work"), []string{"succeeded 01:00:00", "succeeded 02:00:00"}; !slices.Equal(got[:min(2, len(got))], want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if got := c.outcomes("other"); !slices.Contains(got, "succeeded 01:30:00") {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// A job that waits for a slot is not stuck while the store is out of reach.
+func TestGroupWaitsInOutage(t *testing.T) {
+	for name, d := range map[string]time.Duration{"fails": 0, "fails late": time.Second} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			long, short := named("long", work("0 1 * * *", 5*time.Hour)), named("short", work("30 1 * * *", time.Second))
+			long.Group, short.Group = "imports", "imports"
+			c.limited("a", 1, long)
+			until(time.Hour + 10*time.Second)
+			b := c.limited("b", 1, short)
+			until(time.Hour + 31*time.Minute)
+			for _, outage := range []error{nil, errNetwork, nil} {
+				b.meets(nil)
+				if outage != nil {
+					b.meets(func(string, func() error) error { time.Sleep(d); return outage })
+				}
+				time.Sleep(10 * time.Minute)
+				if h := b.Health(); !errors.Is(h.Storage, outage) || len(h.Stuck) != 0 || len(h.Broken) != 0 {
+					t.Errorf("health is %+v, while the calls answer with %v", h, outage)
+				}
+			}
+		})
+	}
+}
+
+// slotsFail fails all calls for the slots of groups.
+func slotsFail(err error) func(op, name string) error {
+	return func(_, name string) error {
+		if strings.Contains(name, "-group-") {
+			return err
+		}
+		return nil
+	}
+}
+
+// The entry of a slot alone fails: that is the trouble of the jobs that need it, which are not stuck.
+func TestGroupWaitsForSlotThatFails(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		in, free := named("in", work("0 * * * *", time.Second)), named("free", work("@every 10s", time.Second))
+		in.Group = "imports"
+		s := &faultyStore{Store: c.store}
+		s.meets(slotsFail(errors.New("500")), nil)
+		r := c.replica("a", in, free)
+		r.Groups, r.Store = map[string]int{"imports": 1}, s
+		c.launch(r)
+		until(time.Hour + 20*time.Minute)
+		h := r.Health()
+		if h.Storage != nil || len(h.Stuck) != 0 || len(h.Broken) != 1 || !strings.Contains(fmt.Sprint(h.Broken["in"]), "imports") {
+			t.Errorf("while the slot fails: %+v", h)
+		}
+		r.wantLines(1, "call to the store failed", "group=imports")
+		s.meets(nil, nil)
+		time.Sleep(time.Minute)
+		if h := r.Health(); len(h.Broken) != 0 || len(c.runsOf("in")) != 1 {
+			t.Errorf("afterwards: %+v, after %d runs", h, len(c.runsOf("in")))
+		}
+		r.wantLines(1, "answers again", "group=imports")
+	})
+}
+
+// A call returns and names the group whose slots fail, do not answer, or have records that a person has to correct,
+// however many there are.
+func TestRunDueNamesSlotsThatFail(t *testing.T) {
+	for what, fails := range map[string]func(ctx context.Context) error{
+		"fail":           func(context.Context) error { return errors.New("500") },
+		"hang":           func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+		"cannot be used": func(context.Context) error { return nil },
+	} {
+		for _, slots := range []int{1, 2, 100} {
+			inCase(t, fmt.Sprint(slots, " ", what), func(t *testing.T, c *cluster) {
+				r := c.replica("a", inGroup(2, "0 * * * *", time.Second)...)
+				r.Groups = map[string]int{"imports": slots}
+				r.wake() // makes the entries
+				until(time.Hour)
+				again := c.replicaOf(r, "b")
+				again.Store = &slotless{c.store, fails}
+				calls := map[string]func(context.Context) error{
+					"RunDue": func(ctx context.Context) error { _, err := again.RunDue(ctx, soloist.Wake{}); return err },
+					"RunNow": func(ctx context.Context) error { _, err := again.RunNow(ctx, "import-0", "by-hand"); return err },
+				}
+				for name, call := range calls {
+					begin := time.Now()
+					err := call(c.within(10 * time.Hour))
+					if took := time.Since(begin); took > time.Minute {
+						t.Errorf("%s takes %s", name, took)
+					}
+					wantError(t, err, "imports")
+				}
+			})
+		}
+	}
+}
+
+// A slotless store has no slots of groups that could be used: their reads fail, or show something else.
+type slotless struct {
+	store.Store
+	fails func(context.Context) error
+}
+
+func (s *slotless) Read(ctx context.Context, name string) (store.Entry, error) {
+	if strings.Contains(name, "-group-") {
+		return store.Entry{Record: []byte("garbage"), State: store.Available, Revision: store.Revision{ETag: "x", Date: time.Now()}}, s.fails(ctx)
+	}
+	return s.Store.Read(ctx, name)
+}
+
+// No slot answers, and each job waits behind the one that tries: no job is known to have a slot.
+func TestGroupOfSlotsThatHang(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		s := &faultyStore{Store: c.store}
+		s.meets(func(op, name string) error {
+			err := slotsFail(errNetwork)(op, name)
+			if err != nil {
+				time.Sleep(2 * time.Second)
+			}
+			return err
+		}, nil)
+		r := c.replica("a", inGroup(2, "* * * * *", 0)...)
+		r.Groups, r.Store = map[string]int{"imports": 4}, s
+		c.launch(r)
+		until(time.Minute + time.Second)
+		for i := range 5 {
+			_, err := r.RunNow(c.within(30*time.Second), "import-1", fmt.Sprint("now-", i))
+			if wantError(t, err, "no slot of the group imports can be used"); errors.Is(err, store.ErrHeld) {
+				t.Errorf("%s: %v", sinceMidnight(), err)
+			}
+			time.Sleep(1300 * time.Millisecond)
+		}
+		until(4*time.Minute + 30*time.Second)
+		s.meets(nil, nil)
+		until(6*time.Minute + 30*time.Second)
+		for _, job := range []string{"import-0", "import-1"} {
+			if got := fmt.Sprint(c.outcomes(job)); !strings.Contains(got, "missed") || strings.Contains(got, "imports") {
+				t.Errorf("%s: %s", job, got)
+			}
+		}
+	})
+}
+
+// A call ends in the hold-off of its slot. The next one waits until the lease of that has expired, with few looks.
+func TestGroupAfterCallThatHeldOff(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
+		until(time.Hour + time.Minute)
+		a.kill()
+		c.breakSlot()
+		other := named("other", work("2 * * * *", time.Second))
+		other.Group = "imports"
+		b := c.replica("b", other)
+		b.Groups = map[string]int{"imports": 1}
+		until(2*time.Hour + time.Minute)
+		b.wake()
+		until(2*time.Hour + 2*time.Minute)
+		_, err := b.RunDue(c.within(5*time.Second), soloist.Wake{})
+		wantError(t, err, "no slot of the group imports", "did not expire by itself", "deadline")
+		if _, err := b.RunDue(c.within(time.Minute), soloist.Wake{}); err != nil {
+			t.Error(err)
+		}
+		if n := b.tap.counts()["read"]; len(c.runsOf("other")) != 1 || n > 40 {
+			t.Errorf("%d runs after %d reads", len(c.runsOf("other")), n)
+		}
+	})
+}
+
+// Calls of a lock wait for the end of an outage, however many slots it has. The error of one whose context ends in it says
+// what the store has answered.
+func TestLockOfSlotsInOutage(t *testing.T) {
+	for _, slots := range []int{1, 2, 5} {
+		for what, by := range map[string]func(*soloist.Lock, context.Context, func(context.Context, *soloist.Run) error) error{
+			"Do": (*soloist.Lock).Do, "TryDo": (*soloist.Lock).TryDo,
+		} {
+			inCase(t, fmt.Sprint(what, " of ", slots), func(t *testing.T, c *cluster) {
+				a := c.replica("a").meets(fail(errNetwork))
+				err := by(a.pool(slots), c.within(20*time.Minute), c.watch("a", nil))
+				if !errors.Is(err, errNetwork) || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+					t.Errorf("its context ends: %v", err)
+				}
+				time.AfterFunc(20*time.Minute, func() { a.meets(nil) })
+				begin := time.Now()
+				err = by(a.pool(slots), c.within(time.Hour), c.watch("a", nil))
+				if took := time.Since(begin); err != nil || took < 20*time.Minute || took > 21*time.Minute {
+					t.Errorf("it returned %v after %s", err, took)
+				}
+				c.wantRuns(1)
+			})
+		}
+	}
 }

@@ -2,10 +2,11 @@ package soloist_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,7 +14,6 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -56,20 +56,14 @@ func TestIdleJobsHaveNoGoroutine(t *testing.T) {
 func TestManyJobsStartAtTheirInstants(t *testing.T) {
 	crowded(t)
 	inCluster(t, func(c *cluster) {
-		long, every := work("@hourly", 90*time.Minute), here("*/30 * * * *", func(context.Context, *soloist.Run) error { return nil })
-		long.Name = "long"
-		a := c.start("a", append(crowd(50, "*/10 * * * *"), long, every)...)
+		long := named("long", work("@hourly", 90*time.Minute))
+		a := c.start("a", append(crowd(50, "*/10 * * * *"), long, here("*/30 * * * *", nil))...)
 		time.Sleep(3*time.Hour + time.Minute)
 		a.stop()
-		runs := map[string]int{}
-		for _, r := range c.all() {
-			if runs[r.Job]++; !r.start.Equal(r.Tick) {
-				t.Errorf("%s started %s late", r.ID(), r.start.Sub(r.Tick))
-			}
-		}
+		c.wantInTime(0)
 		for job, want := range map[string]int{"job-0": 18, "job-49": 18, "here": 6, "long": 2} {
-			if runs[job] != want {
-				t.Errorf("%s has run %d times, want %d", job, runs[job], want)
+			if got := len(c.runsOf(job)); got != want {
+				t.Errorf("%s has run %d times, want %d", job, got, want)
 			}
 		}
 	})
@@ -79,10 +73,8 @@ func TestManyJobsStartAtTheirInstants(t *testing.T) {
 // once.
 func TestRunWaitsForCallOfOneJob(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		slow, quick := work("@hourly", 10*time.Minute), work("* * * * *", 0)
-		slow.Name = "slow"
-		a := c.replica("a", slow, quick)
-		_, _ = a.RunDue(c.t.Context(), soloist.Wake{}) // makes the entries
+		a := c.replica("a", named("slow", work("@hourly", 10*time.Minute)), work("* * * * *", 0))
+		a.wake() // makes the entries
 		time.Sleep(time.Hour)
 		called := make(chan struct{})
 		go func() {
@@ -97,185 +89,273 @@ func TestRunWaitsForCallOfOneJob(t *testing.T) {
 		}
 		<-called
 		time.Sleep(time.Hour)
-		slowRuns := 0
-		for _, r := range c.all() {
-			if r.Job == "slow" {
-				slowRuns++
-			}
-		}
-		if slowRuns != 2 {
-			t.Errorf("slow has run %d times, want once by the call and once by Run", slowRuns)
+		if got := len(c.runsOf("slow")); got != 2 {
+			t.Errorf("slow has run %d times, want once by the call and once by Run", got)
 		}
 	})
-}
-
-// A slowStore answers acquisitions late, and counts how many are under way.
-type slowStore struct {
-	*local.Memory
-	now, most atomic.Int64
-}
-
-func (s *slowStore) Lease(name, id string) store.Lease { return slowLease{s.Memory.Lease(name, id), s} }
-
-type slowLease struct {
-	store.Lease
-	of *slowStore
-}
-
-func (l slowLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	n := l.of.now.Add(1)
-	defer l.of.now.Add(-1)
-	for most := l.of.most.Load(); n > most && !l.of.most.CompareAndSwap(most, n); most = l.of.most.Load() {
-	}
-	if err := pause(ctx, 100*time.Millisecond); err != nil {
-		return store.Revision{}, err
-	}
-	return l.Lease.Acquire(ctx, d, etag)
 }
 
 // Jobs that are due together do not flood the store: the calls of some wait for those of others.
 func TestManyDueJobsDoNotFloodTheStore(t *testing.T) {
 	crowded(t)
 	inCluster(t, func(c *cluster) {
-		a, slow := c.replica("a", crowd(500, "* * * * *")...), &slowStore{Memory: c.store}
+		var mu sync.Mutex
+		now, most := 0, 0
+		acquires := func(more int) {
+			mu.Lock()
+			defer mu.Unlock()
+			now += more
+			most = max(most, now)
+		}
+		a, slow := c.replica("a", crowd(500, "* * * * *")...), &faultyStore{Store: c.store}
+		slow.meets(func(op, _ string) error {
+			if op == "acquire" {
+				acquires(1)
+				defer acquires(-1)
+				time.Sleep(100 * time.Millisecond)
+			}
+			return nil
+		}, nil)
 		a.Store = slow
 		c.launch(a)
 		time.Sleep(90 * time.Second)
-		if got, most := len(c.all()), slow.most.Load(); got != 500 || most != 64 {
+		mu.Lock()
+		defer mu.Unlock()
+		if got := len(c.all()); got != 500 || most != 64 {
 			t.Errorf("%d runs, with up to %d acquisitions at once: want 500 and 64", got, most)
 		}
-		for _, r := range c.all() {
-			if late := r.start.Sub(r.Tick); late > time.Second {
-				t.Errorf("%s started %s late", r.ID(), late)
-			}
-		}
+		c.wantInTime(time.Second)
 	})
 }
 
-// A stackedStore does one write at a time, the one that came last, and notes in which order they
-// came to an end.
-type stackedStore struct {
-	*local.Memory
-	hangs   string // the job whose writes get no answer
+// A stack does one write at a time, the one that came last, and notes the jobs in the order in which it did them.
+type stack struct {
 	mu      sync.Mutex
 	busy    bool
 	waiting []chan struct{}
-	written []written
-}
-
-// A written is a write that was answered.
-type written struct {
-	job string
-	at  time.Time
-}
-
-func (s *stackedStore) Lease(name, id string) store.Lease {
-	return stackedLease{s.Memory.Lease(name, id), s, path.Base(name)}
+	written []string
 }
 
 // enter waits for the turn of a write.
-func (s *stackedStore) enter() {
-	s.mu.Lock()
-	if !s.busy {
-		s.busy = true
-		s.mu.Unlock()
-		return
+func (s *stack) enter(op, _ string) error {
+	if op != "write" {
+		return nil
 	}
+	s.mu.Lock()
 	turn := make(chan struct{})
-	s.waiting = append(s.waiting, turn)
+	if s.busy {
+		s.waiting = append(s.waiting, turn)
+	} else {
+		s.busy = true
+		close(turn)
+	}
 	s.mu.Unlock()
 	<-turn
+	time.Sleep(3 * time.Millisecond)
+	return nil
 }
 
 // leave notes a write, and gives the turn to the one that came last.
-func (s *stackedStore) leave(job string) {
+func (s *stack) leave(op, name string) error {
+	if op != "write" {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.written = append(s.written, written{job, time.Now()})
+	s.written = append(s.written, path.Base(name))
 	last := len(s.waiting) - 1
 	if last < 0 {
 		s.busy = false
-		return
+		return nil
 	}
 	close(s.waiting[last])
 	s.waiting = s.waiting[:last]
-}
-
-// hang forgets what was written, and answers no write of a job from now on.
-func (s *stackedStore) hang(job string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hangs, s.written = job, nil
-}
-
-func (s *stackedStore) isHanging(job string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.hangs == job
-}
-
-type stackedLease struct {
-	store.Lease
-	of  *stackedStore
-	job string
-}
-
-func (l stackedLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	if l.of.isHanging(l.job) {
-		<-ctx.Done()
-		return store.Revision{}, ctx.Err()
-	}
-	l.of.enter()
-	defer l.of.leave(l.job)
-	if err := pause(ctx, 3*time.Millisecond); err != nil {
-		return store.Revision{}, err
-	}
-	return l.Lease.Write(ctx, etag, record)
-}
-
-// stacked has a replica do twenty jobs each minute over a stackedStore, and returns what is
-// written in the third minute, in which the writes of one job may hang.
-func (c *cluster) stacked(hangs string) []written {
-	a, slow := c.replica("a", crowd(20, "* * * * *")...), &stackedStore{Memory: c.store}
-	a.Store = slow
-	c.launch(a)
-	until(90 * time.Second)
-	slow.hang(hangs)
-	until(150 * time.Second)
-	slow.mu.Lock()
-	defer slow.mu.Unlock()
-	return slices.Clone(slow.written)
+	return nil
 }
 
 // Jobs that are due together are all claimed before the first outcome is written, even by a store
 // that would do it first: an outcome can wait, and a start is late.
 func TestOutcomesWaitForClaims(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		all := c.stacked("none")
-		if len(all) != 40 {
-			t.Fatalf("%d writes, want a claim and an outcome of each of 20 jobs", len(all))
+		a, s, first := c.replica("a", crowd(20, "* * * * *")...), &faultyStore{Store: c.store}, &stack{}
+		s.meets(first.enter, first.leave)
+		a.Store = s
+		c.launch(a)
+		until(150 * time.Second)
+		first.mu.Lock()
+		defer first.mu.Unlock()
+		if len(first.written) != 2*40 {
+			t.Fatalf("%d writes in two minutes, want a claim and an outcome of each of 20 jobs in each", len(first.written))
 		}
-		claimed := map[string]bool{}
-		for _, w := range all[:20] {
-			claimed[w.job] = true
+		claimed, second := map[string]bool{}, first.written[40:]
+		for _, job := range second[:20] {
+			claimed[job] = true
 		}
 		if len(claimed) != 20 {
-			t.Errorf("%d jobs were claimed before an outcome was written, want 20: %v", len(claimed), all)
+			t.Errorf("%d jobs were claimed before an outcome was written, want 20: %v", len(claimed), second)
 		}
 	})
 }
 
-// A job whose claim gets no answer keeps the outcomes of the others for a moment.
-func TestOutcomesDoNotWaitForClaimThatHangs(t *testing.T) {
+// A counter is a store that lists, and counts calls.
+type counter struct {
+	lister
+	creates atomic.Int64
+	hangs   atomic.Bool // listings do
+}
+
+func (c *counter) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
+	c.creates.Add(1)
+	return c.Memory.Create(ctx, name, record)
+}
+
+func (c *counter) List(ctx context.Context, app string, f func(string, store.Entry) bool) error {
+	if c.hangs.Load() {
+		c.lists.Add(1)
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return c.lister.List(ctx, app, f)
+}
+
+func (c *counter) calls() string {
+	return fmt.Sprintf("%d listings, %d reads, %d creations", c.lists.Load(), c.reads.Load(), c.creates.Load())
+}
+
+// listing starts a replica over a store that lists.
+func (c *cluster) listing(backend *counter, name string, work ...soloist.Work) *replica {
+	backend.Memory = c.store
+	r := c.replica(name, work...)
+	r.Store = backend
+	return c.launch(r)
+}
+
+// A start with many jobs is a listing, whether their entries exist or not. Entries that do not
+// exist are created after it.
+func TestStartWithManyJobsIsOneListing(t *testing.T) {
+	crowded(t)
 	inCluster(t, func(c *cluster) {
-		all := c.stacked("job-7")
-		if len(all) != 38 {
-			t.Fatalf("%d writes, want a claim and an outcome of each of 19 jobs", len(all))
+		first, again := &counter{}, &counter{}
+		a := c.listing(first, "a", crowd(300, "@hourly")...)
+		time.Sleep(time.Second)
+		a.stop()
+		if got, want := first.calls(), "1 listings, 0 reads, 300 creations"; got != want {
+			t.Errorf("the first start: %s, want %s", got, want)
 		}
-		for _, w := range all {
-			if late := w.at.Sub(w.at.Truncate(time.Minute)); late > 300*time.Millisecond {
-				t.Errorf("a write of %s ended %s after the tick", w.job, late)
+		c.listing(again, "a", crowd(300, "@hourly")...)
+		time.Sleep(time.Second)
+		if got, want := again.calls(), "1 listings, 0 reads, 0 creations"; got != want {
+			t.Errorf("another start: %s, want %s", got, want)
+		}
+		time.Sleep(time.Hour)
+		if got := len(c.all()); got != 300 {
+			t.Errorf("%d runs in an hour, want 300", got)
+		}
+	})
+}
+
+// Jobs that are read once a minute are read together, though their ticks are not. Those that come to a tick within a minute
+// are not read in between, so they are not listed. Two replicas look at the outcomes of the other by listings.
+func TestReadsOfManyJobsAreListings(t *testing.T) {
+	crowded(t)
+	const others = 2 // listings for jobs of other programs
+	for name, tt := range map[string]struct {
+		jobs                 []soloist.Work
+		replicas, minutes    int
+		runs                 int
+		mostLists, mostReads int64
+	}{
+		"one is due in each minute": {many(60), 1, 90, 90, 90 + others + 2, 60}, // one look before the first tick of each job
+		"all are, on one replica":   {crowd(40, "* * * * *"), 1, 30, 1200, others + 2, 0},
+		"all are, on two":           {crowd(100, "* * * * *"), 2, 10, 1000, 60, 200},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			all := map[string]*counter{}
+			for _, name := range letters(tt.replicas) {
+				all[name] = &counter{}
+				c.listing(all[name], name, tt.jobs...)
 			}
+			time.Sleep(time.Duration(tt.minutes)*time.Minute + 30*time.Second)
+			for name, b := range all {
+				if b.lists.Load() > tt.mostLists || b.reads.Load() > tt.mostReads {
+					t.Errorf("%s: %s in %d minutes", name, b.calls(), tt.minutes)
+				}
+			}
+			if got := len(c.all()); got != tt.runs {
+				t.Errorf("%d runs, want %d", got, tt.runs)
+			}
+		})
+	}
+}
+
+// No job depends on a listing: if it is refused, breaks or hangs, each entry is read by itself.
+// It is not tried again with each read.
+func TestJobsRunWithoutListing(t *testing.T) {
+	for what, backend := range map[string]*counter{
+		"no right to list":      {lister: lister{err: fs.ErrPermission}},
+		"a listing that breaks": {lister: lister{err: errors.New("the network"), after: 20}},
+		"a listing that hangs":  {},
+	} {
+		backend.hangs.Store(backend.err == nil)
+		inCase(t, what, func(t *testing.T, c *cluster) {
+			a := c.listing(backend, "a", crowd(50, "* * * * *")...)
+			time.Sleep(10*time.Minute + time.Second)
+			a.stop()
+			if got := len(c.all()); got != 500 {
+				t.Errorf("%d runs in ten minutes, want 500", got)
+			}
+			c.wantInTime(time.Second)
+			if lists := backend.lists.Load(); lists < 1 || lists > 3 {
+				t.Errorf("%s in ten minutes", backend.calls())
+			}
+		})
+	}
+}
+
+// A damaged entry is the trouble of its own job, though it was listed with the others.
+func TestBadEntryAmongManyIsItsOwnTrouble(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		if _, err := c.store.Create(c.t.Context(), "soloist/job-7", []byte("rubbish")); err != nil {
+			t.Fatal(err)
+		}
+		a := c.listing(&counter{}, "a", crowd(30, "* * * * *")...)
+		time.Sleep(5*time.Minute + time.Second)
+		if got, broken := len(c.all()), a.Health().Broken; got != 29*5 || len(broken) != 1 || broken["job-7"] == nil {
+			t.Errorf("%d runs, broken %v: want 145, and job-7 alone", got, broken)
+		}
+	})
+}
+
+// Few reads among many jobs are no listing, and hardly wait for others.
+func TestLoneReadIsNoListing(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		backend := &counter{lister: lister{Memory: c.store}}
+		a := c.replica("a", crowd(50, "@hourly")...)
+		a.Store = backend
+		begin := time.Now()
+		if _, err := a.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"job-3"}}); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := backend.calls(), "0 listings, 1 reads, 1 creations"; got != want || time.Since(begin) > 20*time.Millisecond {
+			t.Errorf("%s in %s, want %s", got, time.Since(begin), want)
+		}
+	})
+}
+
+// A listing without entries has no date. New jobs start by the clock of the store all the same,
+// and not by that of a replica that is fast: they would rest until its time has come.
+func TestNewJobsAmongManyStartByTheStoresClock(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", crowd(20, "* * * * *")...).skewed(time.Hour)
+		a.Store = &counter{lister: lister{Memory: c.store}}
+		c.launch(a)
+		time.Sleep(time.Second)
+		if got := c.record("job-3").Watermark; got.After(time.Now()) {
+			t.Errorf("the watermark is %s at %s", got, time.Now())
+		}
+		time.Sleep(10 * time.Minute)
+		if got := len(c.all()); got != 200 {
+			t.Errorf("%d runs in ten minutes, want 200", got)
 		}
 	})
 }

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/store"
 )
@@ -26,6 +27,34 @@ func feed(n int) soloist.Singleton {
 	s := lead("feed")
 	s.Shards = n
 	return s
+}
+
+// ailing is feed with a task that a function may end at once; else it goes on, with heartbeats.
+func ailing(n int, backoff time.Duration, end func(ctx context.Context, run *soloist.Run) error) soloist.Singleton {
+	s := feed(n)
+	s.Backoff, s.HeartbeatTimeout = backoff, D
+	s.Do = func(ctx context.Context, run *soloist.Run) error {
+		if end != nil {
+			if err := end(ctx, run); err != nil {
+				return err
+			}
+		}
+		for lasts(ctx, D/2) {
+			_ = run.Heartbeat("")
+		}
+		return ctx.Err()
+	}
+	return s
+}
+
+// lasts waits, and returns false if ctx has ended.
+func lasts(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // join starts replicas that spread their shards.
@@ -87,11 +116,67 @@ func (c *cluster) wantOneHolder() {
 	}
 }
 
+// wantHeld checks that no shard was without a holder for longer than that, since the cluster began.
+func (c *cluster) wantHeld(shards int, longest time.Duration) {
+	c.t.Helper()
+	for _, name := range soloist.ShardNames("feed", shards) {
+		free := time.Time{}
+		for _, r := range c.all() {
+			if r.Job != name {
+				continue
+			}
+			if gap := r.start.Sub(free); !free.IsZero() && gap > longest {
+				c.t.Errorf("nobody held %s for %s until %s", name, gap, r.start.Format(time.TimeOnly))
+			}
+			free = r.end
+		}
+		if !free.IsZero() && time.Since(free) > longest {
+			c.t.Errorf("nobody holds %s, for %s", name, time.Since(free))
+		}
+	}
+}
+
+// letters returns the names of n replicas.
 func letters(n int) (names []string) {
 	for i := range n {
 		names = append(names, string(rune('a'+i)))
 	}
 	return names
+}
+
+// memberEntries returns the member entries in the store, and how many of them are leased.
+func (c *cluster) memberEntries() (names []string, leased int) {
+	err := c.store.List(c.t.Context(), "soloist", func(name string, e store.Entry) bool {
+		if strings.HasPrefix(name, "soloist/0-member-") {
+			names = append(names, name)
+			if e.State.Live() {
+				leased++
+			}
+		}
+		return true
+	})
+	if err != nil {
+		c.t.Error(err)
+	}
+	return names, leased
+}
+
+// wantMembers checks how many member entries are leased.
+func (c *cluster) wantMembers(want int) {
+	c.t.Helper()
+	if _, leased := c.memberEntries(); leased != want {
+		c.t.Errorf("%d member entries are leased, want %d", leased, want)
+	}
+}
+
+// count returns how many runs there were of which f is true.
+func (c *cluster) count(f func(ran) bool) (n int) {
+	for _, r := range c.all() {
+		if f(r) {
+			n++
+		}
+	}
+	return n
 }
 
 func TestShardsAreSpreadEvenly(t *testing.T) {
@@ -105,26 +190,14 @@ func TestShardsAreSpreadEvenly(t *testing.T) {
 			until(20 * D)
 			c.wantEven(n.shards, names...)
 			c.wantOneHolder()
+			if n := c.count(func(r ran) bool { return r.Shards != n.shards || r.Job != fmt.Sprint("feed-", r.Shard) }); n > 0 {
+				c.t.Errorf("%d runs do not know which shard they are", n)
+			}
 			if moved := len(c.all()) - before; moved > 0 {
 				c.t.Errorf("%d shards have moved while no replica came or went", moved)
 			}
 		})
 	}
-}
-
-func TestShardsKnowWhichTheyAre(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		c.join(0, feed(4), "a")
-		time.Sleep(D)
-		var got []string
-		for _, r := range c.all() {
-			got = append(got, fmt.Sprint(r.Job, " is ", r.Shard, " of ", r.Shards))
-		}
-		slices.Sort(got)
-		if want := []string{"feed-0 is 0 of 4", "feed-1 is 1 of 4", "feed-2 is 2 of 4", "feed-3 is 3 of 4"}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	})
 }
 
 // However replicas come and go, the spread is even within two leases, and no shard is held twice. Few
@@ -144,9 +217,13 @@ func TestSpreadFollowsTheReplicas(t *testing.T) {
 						tt.change(c, rs)
 						until(7*D + after + time.Second)
 						c.wantEven(n, tt.then...)
-						until(9 * D)
+						begun := len(c.all())
+						until(12 * D)
 						c.wantEven(n, tt.then...)
 						c.wantOneHolder()
+						if moved := len(c.all()) - begun; moved > 0 {
+							c.t.Errorf("%d shards have moved since", moved)
+						}
 					})
 				}
 			}
@@ -179,43 +256,6 @@ func changes(work soloist.Singleton, grace time.Duration) map[string]change {
 	}
 }
 
-// A replica that has died has no part of the shards any more, once its member entry is free: the others
-// have taken its shards for good.
-func TestDeadReplicaHasNoPart(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		rs := c.join(0, feed(9), "a", "b", "c")
-		until(4 * D)
-		rs[2].kill()
-		until(7 * D)
-		c.wantEven(9, "a", "b")
-		begun := len(c.all())
-		until(30 * D)
-		c.wantEven(9, "a", "b")
-		if moved := len(c.all()) - begun; moved > 0 {
-			c.t.Errorf("%d shards have moved since, and no replica came or went", moved)
-		}
-	})
-}
-
-// A replica that would not acquire a shard does not follow its hand-over.
-func TestHandOverIsFollowedByThoseThatWant(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		rs := c.join(8*time.Second, feed(6), "a", "b", "c")
-		until(4 * D)
-		for _, r := range rs {
-			r.tap.counts()
-		}
-		if err := rs[0].StepDown(c.t.Context(), c.shardOf("a")); err != nil {
-			c.t.Error(err)
-		}
-		for _, r := range rs[1:] {
-			if n := r.tap.counts(); n["read"] > 20 {
-				c.t.Errorf("%s has read %d times", r.Replica, n["read"])
-			}
-		}
-	})
-}
-
 // A replica that takes nothing new is none to count on.
 func TestOverrunReplicaIsNoMember(t *testing.T) {
 	inCluster(t, func(c *cluster) {
@@ -233,13 +273,9 @@ func TestOverrunReplicaIsNoMember(t *testing.T) {
 			c.t.Fatal(err)
 		}
 		time.Sleep(2 * D)
-		if _, leased := c.memberEntries(); leased != 1 {
-			c.t.Errorf("%d member entries are leased, want one", leased)
-		}
+		c.wantMembers(1)
 		time.Sleep(4 * D)
-		if _, leased := c.memberEntries(); leased != 2 {
-			c.t.Errorf("%d member entries are leased, want two: the run has returned", leased)
-		}
+		c.wantMembers(2) // the run has returned
 	})
 }
 
@@ -251,38 +287,15 @@ func TestSecondRunIsNoSecondMember(t *testing.T) {
 		done := make(chan struct{})
 		go func() { _ = a.Run(ctx); close(done) }()
 		until(2 * D)
-		if _, leased := c.memberEntries(); leased != 1 {
-			c.t.Errorf("%d member entries are leased, want one", leased)
-		}
+		c.wantMembers(1)
 		a.stop()
 		time.Sleep(2 * D)
-		if _, leased := c.memberEntries(); leased != 1 {
-			c.t.Errorf("%d member entries are leased once the first Run is over, want one", leased)
-		}
+		c.wantMembers(1)
 		c.wantEven(4, "a")
 		cancel()
 		<-done
-		if _, leased := c.memberEntries(); leased != 0 {
-			c.t.Errorf("%d member entries are leased in the end, want none", leased)
-		}
+		c.wantMembers(0)
 	})
-}
-
-// memberEntries returns the member entries in the store, and how many of them are leased.
-func (c *cluster) memberEntries() (names []string, leased int) {
-	err := c.store.List(c.t.Context(), "soloist", func(name string, e store.Entry) bool {
-		if strings.HasPrefix(name, "soloist/0-member-") {
-			names = append(names, name)
-			if e.State.Live() {
-				leased++
-			}
-		}
-		return true
-	})
-	if err != nil {
-		c.t.Error(err)
-	}
-	return names, leased
 }
 
 // Replicas come and go for ever: the entries of those that are gone serve the next ones.
@@ -291,9 +304,7 @@ func TestMemberEntriesAreUsedAgain(t *testing.T) {
 		for i := range 10 {
 			old, died := c.join(0, feed(4), fmt.Sprint("stopped-", i))[0], c.join(0, feed(4), fmt.Sprint("killed-", i))[0]
 			time.Sleep(3 * D)
-			if _, leased := c.memberEntries(); leased != 2 {
-				t.Errorf("%d member entries are leased, want 2", leased)
-			}
+			c.wantMembers(2)
 			old.stop()
 			died.kill()
 			time.Sleep(2 * D)
@@ -306,37 +317,17 @@ func TestMemberEntriesAreUsedAgain(t *testing.T) {
 
 // What keeps a replica that is up from taking its part keeps no shard from being held.
 func TestNoShardIsLeftAlone(t *testing.T) {
-	refused := func(op string, apply func() error) error {
-		if op == "acquire" {
-			return store.ErrHeld
-		}
-		return apply()
-	}
 	inCase(t, "a member that holds nothing", func(_ *testing.T, c *cluster) {
 		c.join(0, feed(6), "a", "b")
 		time.Sleep(3 * D)
 		idle := c.join(0, feed(6), "idle")[0]
 		time.Sleep(D / 2) // it has joined
-		idle.meets(refused)
+		idle.meets(fail(store.ErrHeld, "acquire"))
 		time.Sleep(6 * D)
 		if held := c.shares(); held["a"]+held["b"]+held["idle"] != 6 {
 			c.t.Errorf("the shards are held so: %v", held)
 		}
 		c.wantOneHolder()
-	})
-	inCase(t, "no listing", func(_ *testing.T, c *cluster) {
-		for _, r := range c.join(0, feed(6), "a", "b") {
-			r.meets(func(op string, apply func() error) error {
-				if op == "list" {
-					return context.DeadlineExceeded
-				}
-				return apply()
-			})
-		}
-		time.Sleep(2 * D)
-		if held := c.shares(); held["a"]+held["b"] != 6 {
-			c.t.Errorf("the shards are held so: %v", held)
-		}
 	})
 	inCase(t, "a store that lists nothing", func(_ *testing.T, c *cluster) {
 		c.startAll(feed(6), "a", "b")
@@ -378,28 +369,22 @@ func TestSpreadCosts(t *testing.T) {
 // place of reads once a minute.
 func near(got, want int) bool { return got >= want*9/10 && got <= want*13/10+1 }
 
-// Two programs have different numbers of shards. Each shard goes on under the number that its holder
-// knows, until that holder is gone.
-func TestShardsOfTwoNumbersSideBySide(t *testing.T) {
-	for name, n := range map[string]struct{ before, after int }{"more": {4, 8}, "fewer": {8, 4}} {
-		inCase(t, name, func(_ *testing.T, c *cluster) {
-			old := c.join(5*time.Second, feed(n.before), "a", "b")
-			time.Sleep(3 * D)
-			c.join(5*time.Second, feed(n.after), "x", "y")
-			time.Sleep(3 * D)
-			for _, r := range c.all() {
-				if r.end.IsZero() && r.Shard < n.before && r.Shards != n.before {
-					c.t.Errorf("%s is now one of %d, while its holder is up", r.Job, r.Shards)
-				}
-			}
-			for _, r := range old {
-				r.stop()
-			}
-			time.Sleep(2 * D)
-			c.wantEven(n.after, "x", "y")
-			c.wantOneHolder()
-		})
-	}
+// A replica that has handed shards over since another one came takes them back at once if that one dies: its tasks have not
+// failed, so that their Backoff does not count.
+func TestHandOverIsNoFailure(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		work := ailing(8, 10*time.Minute, nil)
+		c.join(0, work, "a")
+		until(5 * D)
+		b := c.join(0, work, "b")[0]
+		time.Sleep(5 * D / 2)
+		c.wantEven(8, "a", "b")
+		b.kill()
+		time.Sleep(2 * D)
+		if n := c.count(func(r ran) bool { return r.replica == "a" && r.end.IsZero() }); n != 8 {
+			c.t.Errorf("a holds %d shards two leases after b has died, want all", n)
+		}
+	})
 }
 
 // A shard whose lease was lost has not failed: its Backoff does not count, as if it had been handed over.
@@ -443,4 +428,170 @@ func TestLeaseLostInHoldOffIsNoRest(t *testing.T) {
 			c.t.Errorf("b has run %d times, want once: its first lease was lost before it ran", n)
 		}
 	})
+}
+
+// A task that returns once has its shard moved. No shard waits for the end of a Backoff, however long.
+func TestShardIsHeldWhileOneReplicaRests(t *testing.T) {
+	for _, tt := range []struct {
+		shards, replicas int
+		err              error
+	}{{2, 2, errors.New("once")}, {6, 3, errors.New("once")}, {2, 2, nil}, {16, 3, nil}} {
+		if tt.shards == 16 && !nightly.Runs() {
+			continue
+		}
+		inCase(t, fmt.Sprintf("%d over %d, %v", tt.shards, tt.replicas, tt.err), func(_ *testing.T, c *cluster) {
+			work := feed(tt.shards)
+			work.Backoff = 30 * time.Minute
+			work.Do = func(ctx context.Context, run *soloist.Run) error {
+				if run.Shard == 0 && sinceMidnight() < 4*D {
+					lasts(ctx, 4*D-sinceMidnight())
+					return tt.err
+				}
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			names := letters(tt.replicas)
+			c.join(0, work, names...)
+			until(300 * D)
+			c.wantHeld(tt.shards, 2*D)
+			c.wantEven(tt.shards, names...)
+			c.wantOneHolder()
+		})
+	}
+}
+
+// A shard whose task stalls or fails on one replica only leaves it, as an unsharded singleton does, and
+// does not come back. Another one is handed over for it.
+func TestSickReplicaIsLeft(t *testing.T) {
+	ends := map[string]func(context.Context) error{
+		"stalls": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+		"fails":  func(context.Context) error { return errors.New("not here") },
+		"fails later": func(ctx context.Context) error {
+			lasts(ctx, 4*time.Second)
+			return errors.New("not here")
+		},
+	}
+	for name, end := range ends {
+		for _, tt := range []struct{ shards, replicas int }{{1, 2}, {2, 2}, {6, 3}, {16, 2}} {
+			beside(t, fmt.Sprintf("%s, %d over %d", name, tt.shards, tt.replicas), func(_ *testing.T, c *cluster) {
+				names, sick := letters(tt.replicas), ""
+				for _, name := range names {
+					c.join(0, ailing(tt.shards, 0, func(ctx context.Context, run *soloist.Run) error {
+						if run.Shard > 0 {
+							return nil
+						}
+						for sick == "" && lasts(ctx, min(D/2, 4*D-sinceMidnight())) { // all is well for some leases
+							_ = run.Heartbeat("")
+							if sinceMidnight() >= 4*D {
+								sick = name
+							}
+						}
+						if sick != name || ctx.Err() != nil {
+							return ctx.Err()
+						}
+						return end(ctx)
+					}), name)
+				}
+				until(100 * D)
+				if n := c.count(func(r ran) bool { return r.Shard == 0 && r.replica == sick }); n > 4 {
+					c.t.Errorf("shard 0 ran %d times on %s, where it fails", n, sick)
+				}
+				if n := c.count(func(r ran) bool { return r.Shard > 0 }); n > 3*tt.shards {
+					c.t.Errorf("the other shards were begun %d times", n)
+				}
+				c.wantHeld(tt.shards, 2*D)
+				c.wantEven(tt.shards, names...)
+				c.wantOneHolder()
+			})
+		}
+	}
+}
+
+// A replica on which everything fails is left alone for the most part. Nothing is held by it, and its
+// part is offered to it once an hour.
+func TestReplicaOnWhichAllFails(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		c.join(0, feed(8), "a")
+		until(D)
+		c.join(0, ailing(8, 0, func(context.Context, *soloist.Run) error { return errors.New("not here") }), "sick")
+		until(240 * D)
+		if n := c.count(func(r ran) bool { return r.replica == "sick" }); n > 40 {
+			t.Errorf("sick was tried %d times in an hour", n)
+		}
+		c.wantHeld(8, 2*D)
+		c.wantEven(8, "a")
+	})
+}
+
+var errListing = errors.New("no listing today")
+
+// listless has the listings of a replica fail while bad is set.
+func (r *replica) listless(bad *atomic.Bool) {
+	r.meets(func(op string, apply func() error) error {
+		if op == "list" && bad.Load() {
+			return errListing
+		}
+		return apply()
+	})
+}
+
+// The shards of a dead replica are held again in time, also where listings take the place of reads and
+// fail since before its death.
+func TestShardsAreHeldWhileListingsFail(t *testing.T) {
+	for _, n := range []int{11, 12, 16} {
+		inCase(t, fmt.Sprint(n), func(_ *testing.T, c *cluster) {
+			all, bad := c.join(0, feed(n), "a", "b"), new(atomic.Bool)
+			for _, r := range all {
+				r.listless(bad)
+			}
+			until(20 * D)
+			c.wantEven(n, "a", "b")
+			bad.Store(true)
+			time.Sleep(D / 2)
+			all[0].kill()
+			time.Sleep(4 * D)
+			c.wantHeld(n, 2*D)
+			bad.Store(false)
+			time.Sleep(4 * D)
+			c.wantEven(n, "b")
+		})
+	}
+}
+
+// That shards cannot be spread is told once, and so is its end. Health has it meanwhile, and the store
+// does not count as out of reach.
+func TestFailingListingsAreToldOnce(t *testing.T) {
+	for name, begin := range map[string]time.Duration{"from the start": 0, "later": 20 * D} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			var begins, ends atomic.Int64
+			var bad atomic.Bool
+			r := c.replica("a", feed(4))
+			r.Store = listingTap{r.tap}
+			r.listless(&bad)
+			r.Events = func(e event.Event) {
+				switch e.Kind {
+				case event.StoreTrouble:
+					begins.Add(1)
+				case event.StoreBack:
+					ends.Add(1)
+				}
+			}
+			bad.Store(begin == 0)
+			c.launch(r)
+			until(begin)
+			bad.Store(true)
+			time.Sleep(20 * D)
+			c.wantEven(4, "a")
+			if h := r.Health(); begins.Load() != 1 || ends.Load() != 0 || !errors.Is(h.Broken["feed"], errListing) || h.Storage != nil {
+				t.Errorf("told %d times, its end %d times, and health is %+v", begins.Load(), ends.Load(), h)
+			}
+			bad.Store(false)
+			time.Sleep(3 * D)
+			c.wantEven(4, "a")
+			if h := r.Health(); begins.Load() != 1 || ends.Load() != 1 || len(h.Broken) != 0 {
+				t.Errorf("after it: told %d times, its end %d times, and health is %+v", begins.Load(), ends.Load(), h)
+			}
+			c.wantHeld(4, 2*D)
+		})
+	}
 }
