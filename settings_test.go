@@ -51,6 +51,10 @@ func TestValidateTellsAllMistakes(t *testing.T) {
 }
 
 func TestMistakeRunsNothing(t *testing.T) {
+	lead := leader()
+	if err := lead.Run(t.Context(), nil); err == nil {
+		t.Error("a singleton without a store: Run says nothing")
+	}
 	for name, s := range map[string]*soloist.Scheduler{
 		"no store": {Jobs: []soloist.Job{{Name: "a", Schedule: "@hourly", Do: nothing}}},
 		"no work":  {Store: &local.Memory{}},
