@@ -308,24 +308,3 @@ func TestBlockedLogInOutageCostsNoRun(t *testing.T) {
 		}
 	})
 }
-
-// A log that blocks while it tells of the time-out does not delay Overrun.
-func TestBlockedLogDoesNotDelayOverrun(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var overran overrunLog
-		job := deaf(20 * time.Minute)
-		job.Timeout = 10 * time.Second
-		a := c.replica("a", job)
-		a.Overrun = overran.add
-		release := make(chan struct{})
-		a.Logger = slog.New(blockedLog{slog.NewTextHandler(io.Discard, nil), "ignores the end", release})
-		defer close(release)
-		c.launch(a)
-		time.Sleep(10 * time.Minute)
-		c.breakLease()
-		time.Sleep(D/3 + D/6 + time.Second)
-		if got := len(overran.all()); got != 1 {
-			t.Errorf("Overrun was called %d times, want once", got)
-		}
-	})
-}
