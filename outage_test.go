@@ -343,9 +343,9 @@ func TestFailedWritesAreTold(t *testing.T) {
 				if why := a.Health().Broken["work"]; !errors.Is(why, errWrite) {
 					t.Fatalf("health is %v", why)
 				}
-			}
-			if all, err := a.Status(c.t.Context()); err != nil || all[0].Occupied != nil {
-				t.Errorf("status is %+v, %v", all, err)
+				if err := occupiedBy(a); err != nil {
+					t.Fatalf("status is %v", err)
+				}
 			}
 			a.wantLines(1, "level=ERROR")
 			a.wantLines(0, "looked after again")
