@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/store"
 )
@@ -24,22 +25,24 @@ func TestWrongClock(t *testing.T) {
 	for name, tt := range map[string]struct {
 		off, then time.Duration // at first, and after a minute
 		date      func(time.Time) time.Time
+		told      []time.Duration
 	}{
-		"slow":         {-time.Hour, -time.Hour, nil},
-		"a bit slow":   {-4 * time.Second, -4 * time.Second, nil},
-		"right":        {0, 0, nil},
-		"no dates":     {0, 0, noDate},
-		"a bit fast":   {4 * time.Second, 4 * time.Second, nil},
-		"fast":         {10 * time.Minute, 10 * time.Minute, nil},
-		"a step":       {0, time.Hour, nil},
-		"a step back":  {0, -time.Hour, nil},
-		"a small step": {0, -30 * time.Second, nil},
+		"slow":         {-time.Hour, -time.Hour, nil, []time.Duration{-time.Hour}},
+		"a bit slow":   {-4 * time.Second, -4 * time.Second, nil, nil},
+		"right":        {0, 0, nil, nil},
+		"no dates":     {0, 0, noDate, nil},
+		"a bit fast":   {4 * time.Second, 4 * time.Second, nil, nil},
+		"corrected":    {10 * time.Minute, 0, nil, []time.Duration{10 * time.Minute, 0}},
+		"a step":       {0, time.Hour, nil, []time.Duration{time.Hour}},
+		"a step back":  {0, -time.Hour, nil, []time.Duration{-time.Hour}},
+		"a small step": {0, -30 * time.Second, nil, []time.Duration{-30 * time.Second}},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			var off atomic.Int64
 			off.Store(int64(tt.off))
 			a := c.replica("a", work("@every 1s", 50*time.Millisecond), leader(), named("long", work("@every 1m", 4*time.Second)))
 			a.Now, a.tap.date = func() time.Time { return time.Now().Add(time.Duration(off.Load())) }, tt.date
+			book := a.tells()
 			c.launch(a)
 			time.Sleep(62*time.Second + 500*time.Millisecond)
 			ticks := slices.DeleteFunc(afterTheFirst(c.all()), func(r ran) bool { return r.Job != "work" })
@@ -50,6 +53,13 @@ func TestWrongClock(t *testing.T) {
 			time.Sleep(5*time.Minute + 20*time.Second)
 			if got := a.Health().Skew; (got - tt.then).Abs() > 1100*time.Millisecond {
 				t.Errorf("skew is %s, want about %s", got, tt.then)
+			}
+			var skews []time.Duration // a wrong clock is an event once it is wrong by more than five seconds, and so is its correction
+			for _, e := range book.of("", event.Skewed) {
+				skews = append(skews, e.Skew.Round(5*time.Second))
+			}
+			if !slices.Equal(skews, tt.told) {
+				t.Errorf("the events tell %s, want %s", skews, tt.told)
 			}
 			r := c.record("long")
 			if took := r.Run.Finished.Sub(r.Run.Claimed); took < 4*time.Second || took > 5*time.Second {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,31 +17,28 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// The events of a job come in the order of its record, and each outcome in the record is told
+// The events of a run come in the order of its lifeOfRun, and each outcome in the record is told
 // once: over a mixture of retries, stalls, panics, overruns, runs by hand, stops, replicas that
 // are cut off, and lost calls and answers.
 func TestEventsFollowTheRecord(t *testing.T) {
 	for seed := range uint64(6) {
 		inCase(t, fmt.Sprint(seed), func(t *testing.T, c *cluster) {
-			m := &mixture{c: c, t: t, roll: rand.New(rand.NewPCG(seed, 1)), books: map[*replica]*eventBook{}, seen: map[string]store.Outcome{}}
+			m := &mixture{cluster: c, roll: rand.New(rand.NewPCG(seed, 1)), books: map[*replica]*eventBook{}, seen: map[string]store.Outcome{}}
 			m.play(12 * time.Minute)
-			m.judge()
+			m.judge(t)
 		})
 	}
 }
 
 // A mixture is a cluster whose replicas come and go, with all kinds of runs.
 type mixture struct {
-	c *cluster
-	t *testing.T
+	*cluster
 
-	mu   sync.Mutex
-	roll *rand.Rand
-
-	up     []*replica
-	books  map[*replica]*eventBook
-	seen   map[string]store.Outcome // all that the record of the job has had in its history, by outcomeName
-	byHand sync.WaitGroup
+	mu    sync.Mutex
+	roll  *rand.Rand
+	up    []*replica
+	books map[*replica]*eventBook
+	seen  map[string]store.Outcome // all that the record of the job has had in its history, by outcomeName
 }
 
 func (m *mixture) below(n int) int {
@@ -51,63 +49,58 @@ func (m *mixture) below(n int) int {
 
 // play lets things happen for d, and looks at the record each second.
 func (m *mixture) play(d time.Duration) {
+	var byHand sync.WaitGroup
 	for range 3 {
 		m.join()
 	}
-	for range int(d / time.Second) {
+	for i := range int(d / time.Second) {
 		time.Sleep(time.Second)
-		m.happen()
+		r := m.up[m.below(len(m.up))]
+		switch m.below(60) {
+		case 0:
+			go r.stop()
+			m.leave(r)
+		case 1:
+			r.kill()
+			m.leave(r)
+			time.AfterFunc(2*time.Minute, func() { r.tap.cut.Store(false) })
+			time.AfterFunc(4*time.Minute, r.stop)
+		case 2, 3:
+			byHand.Go(func() { _, _ = r.RunNow(m.within(3*time.Minute), "work", fmt.Sprint("by-hand-", i)) })
+		}
 		m.look()
 	}
 	for _, r := range m.up {
 		r.meets(nil)
 	}
 	time.Sleep(5 * time.Minute)
-	m.byHand.Wait()
-	m.c.stopAll()
+	byHand.Wait()
+	m.stopAll()
 	m.look()
 }
 
-// happen has something happen, now and then.
-func (m *mixture) happen() {
-	i := m.below(len(m.up))
-	switch r := m.up[i]; m.below(60) {
-	case 0:
-		go r.stop()
-		m.up = slices.Delete(m.up, i, i+1)
-		m.join()
-	case 1:
-		r.kill()
-		m.up = slices.Delete(m.up, i, i+1)
-		m.join()
-		time.AfterFunc(2*time.Minute, func() { r.tap.cut.Store(false) })
-		time.AfterFunc(4*time.Minute, r.stop)
-	case 2, 3:
-		request := fmt.Sprint("by-hand-", len(m.seen), "-", m.below(1000))
-		m.byHand.Go(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-			defer cancel()
-			_, _ = r.RunNow(ctx, "work", request)
-		})
-	}
+// leave has another replica come for one that goes.
+func (m *mixture) leave(gone *replica) {
+	m.up = slices.DeleteFunc(m.up, func(r *replica) bool { return r == gone })
+	m.join()
 }
 
 // join has a new replica join, whose calls to the store get lost now and then, and answers too.
 func (m *mixture) join() {
 	job := rerun(doing("*/20 * * * * *", m.do))
 	job.Retry, job.HeartbeatTimeout = soloist.Retry{MaxTries: 2, Backoff: time.Second}, 10*time.Second
-	r := m.c.replica(fmt.Sprint("r", len(m.books)), job)
+	r := m.replica(fmt.Sprint("r", len(m.books)), job)
 	r.Grace = 5 * time.Second
 	m.books[r] = r.tells()
-	m.c.launch(r.meets(func(_ string, apply func() error) error {
-		switch m.below(30) {
-		case 0:
-			return errNetwork
-		case 1:
-			_ = apply()
+	m.launch(r.meets(func(_ string, apply func() error) error {
+		lost := m.below(30)
+		if lost == 0 {
 			return errNetwork
 		}
-		return apply()
+		if err := apply(); lost > 1 {
+			return err
+		}
+		return errNetwork
 	}))
 	m.up = append(m.up, r)
 }
@@ -145,44 +138,66 @@ func outcomeName(o store.Outcome) string {
 
 // look adds what the history of the job shows.
 func (m *mixture) look() {
-	for _, o := range m.c.record("work").History {
+	for _, o := range m.record("work").History {
 		m.seen[outcomeName(o)] = o
 	}
 }
 
 // judge checks the order of each replica's events, and compares all of them with the record.
-func (m *mixture) judge() {
+func (m *mixture) judge(t *testing.T) {
 	told := map[string]int{}
 	var doubts []event.Event
 	for r, book := range m.books {
-		all := book.of("work")
-		if text := outOfOrder(all); text != "" {
-			m.t.Errorf("%s: %s", r.Replica, text)
-		}
-		for _, e := range all {
+		stages, claimed := map[int64]int{}, int64(0)
+		for _, e := range book.of("work") {
 			switch e.Kind {
 			case event.Ended, event.Settled:
 				told[outcomeName(e.Outcome)]++
 			case event.Unrecorded, event.NotClaimed:
 				doubts = append(doubts, e)
 			}
+			stage, last := stageOf(e), stages[e.Run.Token]
+			if stage > 0 && stage < last || stage > 1 && last == 0 || e.Kind == event.Claimed && e.Run.Token <= claimed {
+				t.Errorf("%s: %s of token %d comes after stage %d of it", r.Replica, e.Kind, e.Run.Token, last)
+			}
+			if e.Kind == event.Claimed {
+				claimed = e.Run.Token
+			}
+			stages[e.Run.Token] = max(stage, last)
 		}
 	}
 	if len(m.seen) < 20 {
-		m.t.Errorf("only %d outcomes", len(m.seen))
+		t.Errorf("only %d outcomes", len(m.seen))
 	}
 	for name, o := range m.seen {
 		if n := told[name]; n > 1 || n == 0 && !slices.ContainsFunc(doubts, func(e event.Event) bool { return doubtful(o, e) }) {
-			m.t.Errorf("%q is told %d times", name, n)
+			t.Errorf("%q is told %d times", name, n)
 		}
 	}
 	for name := range told {
 		_, written := m.seen[name]
-		open := slices.ContainsFunc([]store.Status{store.Abandoned, store.Stalled}, func(s store.Status) bool { return name[:len(s)] == string(s) })
+		open := strings.HasPrefix(name, string(store.Abandoned)) || strings.HasPrefix(name, string(store.Stalled))
 		if !written && !open { // an open tick has no outcome yet
-			m.t.Errorf("%q is told and not in the record", name)
+			t.Errorf("%q is told and not in the record", name)
 		}
 	}
+}
+
+// stageOf is where in the life of a run an event belongs, zero for anywhere.
+func stageOf(e event.Event) int {
+	switch e.Kind {
+	case event.Claimed:
+		return 1
+	case event.TookOver:
+		return 2
+	case event.Started, event.NotStarted, event.Heartbeat, event.Saved, event.TryFailed, event.Unhealthy, event.Panicked, event.HandingOver, event.Stalled, event.Overrun:
+		return 3
+	case event.Unrecorded, event.TakenBack:
+		return 4
+	case event.Ended: // it follows Unrecorded if a read shows the outcome
+		return 5
+	}
+	return 0
 }
 
 // doubtful reports whether an outcome may be in the write that an event says to be in doubt: that
@@ -192,64 +207,6 @@ func doubtful(o store.Outcome, e event.Event) bool {
 		return o.Token == e.Run.Token || e.Kind == event.NotClaimed && (e.Run.Token == 0 || o.Token < e.Run.Token)
 	}
 	return !o.Tick.After(e.Time) && (!o.Tick.Before(e.Run.Tick) || e.Kind == event.NotClaimed)
-}
-
-// outOfOrder returns what is wrong with the order of one replica's events of one job, empty if
-// nothing is.
-func outOfOrder(all []event.Event) string {
-	var run event.Run  // the last that was claimed
-	var tick time.Time // the last that was claimed or settled
-	open, tries := false, 0
-	leaseLost := false       // that of run
-	rest := map[int64]bool{} // tokens of runs that have lost their lease, or were Unrecorded: their outcome may come after the next claim
-	for i, e := range all {
-		if rest[e.Run.Token] && (e.Kind == event.Ended || e.Kind == event.Unrecorded) {
-			rest[e.Run.Token] = e.Kind == event.Unrecorded // Ended follows if a read shows the outcome
-			continue
-		}
-		wrong := false
-		switch e.Kind {
-		case event.Claimed:
-			if open && leaseLost && e.Run.Request != "" {
-				rest[run.Token], open = true, false
-			}
-			wrong = open || e.Run.Token <= run.Token || e.Run.Request == "" && e.Run.Tick.Before(tick)
-			run, open, tries, leaseLost = e.Run, true, 0, false
-		case event.TookOver:
-			wrong = !open || e.Run.Token != run.Token || all[i-1].Kind != event.Claimed
-		case event.Started:
-			tries++
-			wrong = !open || e.Run.Token != run.Token || e.Run.Try != tries
-		case event.Heartbeat, event.Saved, event.TryFailed, event.Unhealthy, event.Panicked, event.HandingOver, event.Stalled, event.Overrun:
-			wrong = !open || e.Run.Token != run.Token || tries == 0
-		case event.NotStarted:
-			wrong = !open || e.Run.Token != run.Token || e.Run.Try != tries
-			open = tries > 1 || errors.Is(e.Err, soloist.ErrCancelled) // the outcome follows
-		case event.Ended, event.Unrecorded, event.TakenBack:
-			cancelled := e.Outcome.Status == store.Cancelled // perhaps before it started
-			wrong = !open || e.Run.Token != run.Token || (tries == 0) != (e.Kind == event.TakenBack) && !cancelled
-			open, rest[e.Run.Token] = false, e.Kind == event.Unrecorded
-		case event.Settled:
-			wrong = e.Run.Request == "" && e.Run.Tick.Before(tick)
-		case event.Renewed, event.Lost:
-			wrong = e.Run.Token != 0 && e.Run.Token != run.Token && !rest[e.Run.Token]
-			leaseLost = leaseLost || e.Kind == event.Lost
-		}
-		if wrong {
-			return fmt.Sprintf("%s of token %d, tick %s, try %d, after %s", e.Kind, e.Run.Token, e.Run.Tick.Format(time.TimeOnly), e.Run.Try, kindsOf(all[max(0, i-8):i]))
-		}
-		if (e.Kind == event.Claimed || e.Kind == event.Settled) && e.Run.Request == "" {
-			tick = e.Run.Tick
-		}
-	}
-	return ""
-}
-
-func kindsOf(all []event.Event) (kinds []string) {
-	for _, e := range all {
-		kinds = append(kinds, fmt.Sprint(e.Kind, " ", e.Run.Token))
-	}
-	return kinds
 }
 
 // outcomesIn counts the outcomes that events report.
