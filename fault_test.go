@@ -306,34 +306,15 @@ func (s *faultyStore) around(op, name string, call func() error) error {
 	return err
 }
 
-func (s *faultyStore) Read(ctx context.Context, name string) (e store.Entry, err error) {
-	err = s.around("read", name, func() (err error) { e, err = s.Store.Read(ctx, name); return err })
-	return e, err
+func (s *faultyStore) Read(ctx context.Context, name string) (store.Entry, error) {
+	return s.tap(name).Read(ctx, name)
 }
 
-func (s *faultyStore) Lease(name, id string) store.Lease {
-	return &faultyStoreLease{s.Store.Lease(name, id), s, name}
-}
+func (s *faultyStore) Lease(name, id string) store.Lease { return s.tap(name).Lease(name, id) }
 
-type faultyStoreLease struct {
-	store.Lease
-	s    *faultyStore
-	name string
-}
-
-func (l *faultyStoreLease) Acquire(ctx context.Context, d time.Duration, etag string) (r store.Revision, err error) {
-	err = l.s.around("acquire", l.name, func() (err error) { r, err = l.Lease.Acquire(ctx, d, etag); return err })
-	return r, err
-}
-
-func (l *faultyStoreLease) Renew(ctx context.Context) (r store.Revision, err error) {
-	err = l.s.around("renew", l.name, func() (err error) { r, err = l.Lease.Renew(ctx); return err })
-	return r, err
-}
-
-func (l *faultyStoreLease) Write(ctx context.Context, etag string, record []byte) (r store.Revision, err error) {
-	err = l.s.around("write", l.name, func() (err error) { r, err = l.Lease.Write(ctx, etag, record); return err })
-	return r, err
+// tap is the way to one entry.
+func (s *faultyStore) tap(name string) *tap {
+	return &tap{Store: s.Store, fault: func(op string, apply func() error) error { return s.around(op, name, apply) }}
 }
 
 // of returns a fault of the calls for one entry.
@@ -478,22 +459,6 @@ func TestAppliedClaimThatIsCutOffIsTold(t *testing.T) {
 	})
 }
 
-// A claim that is written ends what the claim before it has left in Health. A singleton
-// may lead for months after that.
-func TestWrittenClaimEndsTrouble(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.launch(c.replica("a", leader()).meets(inTurn("write", errNetwork, errNetwork, nil)))
-		time.Sleep(5 * time.Second)
-		if len(a.Health().Broken) != 1 {
-			t.Errorf("after a claim that failed: %+v", a.Health())
-		}
-		time.Sleep(time.Minute)
-		if h := a.Health(); len(h.Running) != 1 || len(h.Broken) != 0 {
-			t.Errorf("after one that was written: %+v", h)
-		}
-	})
-}
-
 // A replica that is cut off after a claim that was applied does not release its lease
 // once it is answered: the record says that the tick may be running.
 func TestAppliedClaimOfCutOffReplicaKeepsLease(t *testing.T) {
@@ -507,23 +472,6 @@ func TestAppliedClaimOfCutOffReplicaKeepsLease(t *testing.T) {
 		if n := a.tap.counts()["release"]; n != 0 || len(c.all()) != 0 {
 			t.Errorf("%d releases, %d runs", n, len(c.all()))
 		}
-	})
-}
-
-// A lease that was acquired after that of a replica that was cut off is left alone.
-func TestCutOffReplicaReleasesNoOtherLease(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.launch(c.replica("a", work("@every 10m", 0)).meets(cutOffAfter("write", false, 20*time.Second))) // longer than the lease
-		time.Sleep(10*time.Minute + D + time.Second)
-		free := c.occupy("work")
-		time.Sleep(30 * time.Second)
-		if e, err := c.store.Read(c.t.Context(), "soloist/work"); err != nil || !e.State.Live() {
-			t.Errorf("the lease is %s, %v", e.State, err)
-		}
-		if why := a.Health().Broken["work"]; why != nil {
-			t.Errorf("it stands back: %v", why)
-		}
-		free()
 	})
 }
 

@@ -64,7 +64,7 @@ func (c *cluster) blocked(text string, work ...soloist.Work) (r *replica, releas
 	return r, func() { close(open) }
 }
 
-// Whatever line of a replica blocks, the job's ticks go on: here or elsewhere. The start of a run is delayed by a sixth of the
+// Whatever line of a replica blocks, the job's ticks go on, here or elsewhere, and no lease is lost for it. The start of a run is delayed by a sixth of the
 // lease at most.
 func TestBlockedLogCostsNoTicks(t *testing.T) {
 	const each = "*/10 * * * *"
@@ -76,6 +76,7 @@ func TestBlockedLogCostsNoTicks(t *testing.T) {
 		"not run to its end": fine,
 		"lease did not run":  fine,
 		"try failed":         boom,
+		"trying again":       work(each, time.Minute),
 		"panicked":           doing(each, func(context.Context, *soloist.Run) error { panic("boom") }),
 	} {
 		inCase(t, line, func(t *testing.T, c *cluster) {
@@ -89,6 +90,11 @@ func TestBlockedLogCostsNoTicks(t *testing.T) {
 			defer release()
 			c.launch(a)
 			c.start("b", job)
+			if line == "trying again" { // as an outage begins
+				for _, r := range c.started[1:] {
+					r.meets(inTurn("renew", errNetwork, errNetwork, nil))
+				}
+			}
 			time.Sleep(2 * time.Hour)
 			ticks := map[time.Time]bool{}
 			for _, r := range c.all() {
@@ -255,28 +261,4 @@ func TestBlockedLogComesBeforeDeadlineCheck(t *testing.T) {
 			a.wantLines(3-len(want), "the lease was lost before the run began")
 		})
 	}
-}
-
-// The log blocks on the line that an outage begins: no lease is lost for that,
-// Health answers, and other jobs run.
-func TestBlockedLogInOutageCostsNoRun(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", work("@every 1h", 10*time.Minute), named("other", work("@every 1m", 0)))
-		a.Logger = slog.New(slowLog{a.Logger.Handler(), "a call to the store failed: trying again", func() { time.Sleep(5 * time.Minute) }})
-		c.launch(a)
-		until(time.Hour + 2*time.Second)
-		a.meets(inTurn("renew", errNetwork, errNetwork, nil))
-		time.Sleep(10 * time.Second)
-		begin := time.Now()
-		if a.Health(); time.Since(begin) > 0 {
-			t.Errorf("Health takes %s", time.Since(begin))
-		}
-		time.Sleep(4 * time.Minute)
-		if n := len(ranBy(c, "a", begin)); n < 4 {
-			t.Errorf("the other job runs %d times in 4 minutes", n)
-		}
-		time.Sleep(10 * time.Minute)
-		c.wantOutcomes("work", "succeeded 01:00:00")
-		a.wantLines(1, "the store answers again")
-	})
 }

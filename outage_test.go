@@ -283,22 +283,6 @@ func TestLostRightToWriteCostsNoTick(t *testing.T) {
 	})
 }
 
-// It runs ticks again once it may write.
-func TestReaderRunsOnceItMayWrite(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		r := c.launch(c.replica("a", work("@every 1m", time.Second)).meets(failWrites(fs.ErrPermission)))
-		time.Sleep(20 * time.Minute)
-		if n := r.tap.counts()["write"]; n < 10 || n > 40 {
-			t.Errorf("it tried to write %d times in 20 minutes", n)
-		}
-		r.tap.meet(nil)
-		time.Sleep(2 * time.Minute)
-		if len(c.all()) == 0 || len(r.Health().Broken) > 0 {
-			t.Errorf("%d runs, health is %v", len(c.all()), r.Health().Broken)
-		}
-	})
-}
-
 // The writes of one replica fail from the middle of a run on, since it has lost the
 // right or for another reason: it cannot record the outcome, and lets its lease
 // expire, so that the others go on.

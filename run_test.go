@@ -54,6 +54,8 @@ type causeTest struct {
 	text    string
 	outcome string // empty: not told, since another replica tells it
 	after   time.Duration
+
+	foreseen bool // Remaining says when
 }
 
 var causes = map[string]causeTest{
@@ -63,7 +65,7 @@ var causes = map[string]causeTest{
 	},
 	"time-out": {
 		job:   func(j *soloist.Job) { j.Timeout = 10 * time.Second },
-		cause: soloist.ErrTimeout, text: "timed out after 10s", outcome: "failed 00:01:00 timed out after 10s", after: 9 * time.Second,
+		cause: soloist.ErrTimeout, text: "timed out after 10s", outcome: "failed 00:01:00 timed out after 10s", after: 9 * time.Second, foreseen: true,
 	},
 	"silence": {
 		job:   func(j *soloist.Job) { j.HeartbeatTimeout = 10 * time.Second },
@@ -93,7 +95,7 @@ var causes = map[string]causeTest{
 	},
 	"cut off": {
 		meet:  func(_ *cluster, r *replica) { r.kill() },
-		cause: store.ErrLost, text: "the lease is lost: no renewal in time", after: D - D/100 - D/6 - time.Second,
+		cause: store.ErrLost, text: "the lease is lost: no renewal in time", after: D - D/100 - D/6 - time.Second, foreseen: true,
 	},
 	"cancelled": {
 		meet: func(c *cluster, r *replica) {
@@ -109,7 +111,7 @@ var causes = map[string]causeTest{
 	},
 	"errors that pass": {
 		meet:  func(_ *cluster, r *replica) { r.meets(fail(errNetwork)) },
-		cause: store.ErrLost, text: "the lease is lost: no renewal in time", after: D - D/100 - D/6 - time.Second,
+		cause: store.ErrLost, text: "the lease is lost: no renewal in time", after: D - D/100 - D/6 - time.Second, foreseen: true,
 	},
 	"broken": {
 		meet:  func(c *cluster, _ *replica) { c.breakLease() },
@@ -131,7 +133,7 @@ func ill(times int) soloist.HealthCheck {
 }
 
 // Every end of a context has its cause, which the record and the run's own
-// methods tell as well.
+// methods tell as well. Remaining is for how long a run may go on for sure.
 func TestRunCauses(t *testing.T) {
 	for name, test := range causes {
 		inCase(t, name, func(t *testing.T, c *cluster) {
@@ -160,6 +162,7 @@ func TestRunCauses(t *testing.T) {
 			if test.meet != nil {
 				test.meet(c, r)
 			}
+			promised := c.all()[0].Remaining()
 			time.Sleep(time.Minute)
 			c.stopAll()
 			if !errors.Is(cause, test.cause) || test.cause == nil && cause != nil || cause != nil && cause.Error() != test.text {
@@ -168,6 +171,9 @@ func TestRunCauses(t *testing.T) {
 			if test.cause != nil {
 				if got := ended.Sub(met); got < test.after-aheadOf || got > test.after+time.Second { // the lease was acquired before the tick
 					t.Errorf("ended after %s, want %s", got, test.after)
+				}
+				if got := ended.Sub(met); test.foreseen && got != promised {
+					t.Errorf("ended after %s, and Remaining said %s", got, promised)
 				}
 				if heart != cause || check != cause || left != 0 {
 					t.Errorf("Heartbeat says %v, Check %v, Remaining %s", heart, check, left)
@@ -332,35 +338,6 @@ func TestLinesOfRunNameIt(t *testing.T) {
 // aheadOf is how long before a tick its lease is acquired, at most: the trust counts from then.
 const aheadOf = 2 * time.Second
 
-// Remaining tells how long a run may go on for sure: for so long does it go on if
-// no renewal succeeds any more.
-func TestRemainingIsKept(t *testing.T) {
-	for timeout, want := range map[time.Duration]time.Duration{
-		0:               D - D/100 - D/6,
-		5 * time.Second: 5 * time.Second,
-	} {
-		inCluster(t, func(c *cluster) {
-			var r *replica
-			var left, took time.Duration
-			job := doing("0 * * * *", func(ctx context.Context, run *soloist.Run) error {
-				r.kill()
-				asked := time.Now()
-				left = run.Remaining()
-				<-ctx.Done()
-				took = time.Since(asked)
-				return nil
-			})
-			job.Timeout = timeout
-			r = c.start("a", job)
-			time.Sleep(time.Hour + time.Minute)
-			c.stopAll()
-			if left != took || left > want || left < want-aheadOf {
-				t.Errorf("with a time-out of %s: %s remain and the run took %s, want %s", timeout, left, took, want)
-			}
-		})
-	}
-}
-
 // How long a run may go on is the least of all that ends it: its time-out, the deadline of its caller, and a stop.
 func TestRemainingIsTheLeast(t *testing.T) {
 	const s, stop, grace, longest = time.Second, 250 * time.Millisecond, 4 * time.Second, time.Duration(math.MaxInt64)
@@ -415,15 +392,36 @@ func TestRunOfNoScheduler(t *testing.T) {
 	}
 }
 
-func TestSingletonThatEndsRunsAgain(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		hasty := soloist.Singleton{Name: "lead", Lease: D, Backoff: 10 * time.Second,
-			Do: func(context.Context, *soloist.Run) error { return errors.New("no connection") }}
-		c.start("a", hasty)
-		time.Sleep(65 * time.Second)
-		c.succession(7)
-		if got := c.record("lead"); got.Run.Status != store.Failed || got.Run.Error != "no connection" || got.Counts[store.Failed] != 7 {
-			t.Errorf("got %+v", got)
-		}
-	})
+// A singleton that ends runs again after its Backoff. One that has stalled rests as long, and never less than the others need
+// to take over.
+func TestSingletonRests(t *testing.T) {
+	fails := soloist.Singleton{Name: "lead", Lease: D, Do: func(context.Context, *soloist.Run) error { return errors.New("no connection") }}
+	stalls := beating(time.Second, 0, true)
+	stalls.HeartbeatTimeout = time.Second
+	for name, tt := range map[string]struct {
+		lead          soloist.Singleton
+		backoff, want time.Duration
+		status        store.Status
+	}{
+		"failed":        {fails, 10 * time.Second, 10 * time.Second, store.Failed},
+		"stalled":       {stalls, 5 * time.Minute, 5 * time.Minute, store.Stalled},
+		"stalled, soon": {stalls, time.Millisecond, 1500 * time.Millisecond, store.Stalled},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			tt.lead.Backoff = tt.backoff
+			c.start("a", tt.lead)
+			for range 8 {
+				time.Sleep(tt.want + 3*time.Second)
+			}
+			runs := c.all()
+			for i := 1; i < len(runs); i++ {
+				if got := runs[i].start.Sub(runs[i-1].end); got < tt.want || got > tt.want+time.Second {
+					t.Fatalf("it rests %s", got)
+				}
+			}
+			if got := c.record("lead"); len(runs) < 7 || got.Counts[tt.status] < 6 {
+				t.Errorf("%d terms: %v", len(runs), got.Counts)
+			}
+		})
+	}
 }

@@ -155,50 +155,6 @@ func TestHandoverIsNotTakenBack(t *testing.T) {
 	})
 }
 
-// A job goes on within the grace, and the record says that it is stopping.
-func TestJobIsHandedOver(t *testing.T) {
-	for takes, ran := range map[time.Duration]int{20 * time.Second: 1, time.Minute: 2} {
-		inCase(t, takes.String(), func(t *testing.T, c *cluster) {
-			all := c.graceful(25*time.Second, rerun(work("0 1 0 * * *", takes)), "a", "b")
-			time.Sleep(time.Minute + 2*time.Second)
-			go all[c.all()[0].replica].stop()
-			time.Sleep(time.Second)
-			if r := c.record("work"); !r.Run.Stopping || r.Run.Status != store.Running {
-				t.Errorf("got %+v", r)
-			}
-			time.Sleep(2 * time.Minute)
-			c.wantOutcomes("work", "succeeded 00:01:00")
-			if runs := c.succession(ran); ran > 1 && runs[1].start.Sub(runs[0].end) > 300*time.Millisecond {
-				t.Errorf("got %+v", runs)
-			}
-			if r := c.record("work"); r.Run.Stopping {
-				t.Error("it is over, and the record says that it is stopping")
-			}
-		})
-	}
-}
-
-// A long grace costs those that wait for it ever less.
-func TestWaitForLongStopIsCheap(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := rerun(work("0 1 0 * * *", time.Hour))
-		a := c.graceful(30*time.Minute, job, "a")["a"]
-		time.Sleep(time.Minute + time.Second)
-		b := c.graceful(time.Second, job, "b")["b"]
-		time.Sleep(10 * time.Second)
-		go a.stop()
-		b.tap.counts()
-		time.Sleep(20 * time.Minute)
-		if n := b.tap.counts()["read"]; n > 1600 {
-			t.Errorf("%d reads in 20 minutes", n)
-		}
-		time.Sleep(20 * time.Minute)
-		if runs := c.all(); len(runs) != 2 || runs[1].start.Sub(runs[0].end) > D/3+time.Second {
-			t.Errorf("got %+v", runs)
-		}
-	})
-}
-
 func TestStepDownHandsOver(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		all := c.graceful(25*time.Second, leader(), "a", "b")
