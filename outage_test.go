@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -342,37 +341,6 @@ func TestFailedWritesAreTold(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A replica that cannot write an outcome revives its lease once after it has stopped
-// renewing: then the job is free, also for wake-ups, which look seldom.
-func TestGivenUpLeaseIsRevivedOnce(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var refuses atomic.Bool
-		job := work("@every 5m", 0)
-		job.Lease = 30 * time.Second
-		job.Do = func(context.Context, *soloist.Run) error { refuses.Store(true); return nil }
-		a := c.start("a", job)
-		a.tap.meet(func(op string, apply func() error) error {
-			switch {
-			case op == "acquire" && refuses.Load(): // it would leave its next lease to expire too
-				return errors.New("connection reset")
-			case op != "write" || !refuses.Load():
-				return apply()
-			}
-			if e, err := c.store.Read(context.Background(), "soloist/work"); err != nil || !e.State.Live() {
-				return store.ErrLost
-			}
-			return errors.New("409 BlobImmutableDueToPolicy")
-		})
-		job.Do = nil
-		b := c.replica("b", job)
-		time.Sleep(8*time.Minute + 20*time.Second)
-		report, err := b.RunDue(c.t.Context(), soloist.Wake{})
-		if err != nil || len(report.Jobs) != 1 || report.Jobs[0].Replica != "" || len(c.outcomes("work")) == 0 {
-			t.Errorf("got %+v, %v, want that the job is free", report, err)
-		}
-	})
 }
 
 // One outcome that the store does not take stops no job, though its replica is alone:
