@@ -1,6 +1,7 @@
 package soloist_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,23 +53,19 @@ func TestSecondRunEndsWithContext(t *testing.T) {
 	})
 }
 
-// A last save on the way out, refused for another reason than the lease.
+// A last save on the way out, refused for another reason than the lease, does not delay a stop.
 func TestRefusedSaveDoesNotDelayStop(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
+		a := c.start("a", doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
 			<-ctx.Done()
 			return run.Save(context.WithoutCancel(ctx), "where I was")
-		})
-		a := c.start("a", job)
-		a.tap.meet(fail(errors.New("403 this request is not authorized to perform this operation using this permission"), "save"))
+		}))
+		a.meets(fail(errors.New("403 this request is not authorized to perform this operation using this permission"), "save"))
 		time.Sleep(2 * time.Minute)
-		go a.stop()
-		time.Sleep(6 * time.Hour)
-		select {
-		case <-a.done:
-		default:
-			t.Errorf("six hours after the stop it goes on; the log says %q", a.log.lines("level=WARN"))
-			a.tap.meet(nil)
+		time.AfterFunc(time.Hour, func() { a.meets(nil) })
+		begin := time.Now()
+		if a.stop(); time.Since(begin) >= time.Hour {
+			t.Errorf("it ends when it may save; the log says %q", a.log.lines("level=WARN"))
 		}
 	})
 }
@@ -210,93 +207,74 @@ func (l *overrunLog) all() []overrunCall {
 
 // What has ended the context of a run leaves it its lease, so there is time. Once the
 // lease is lost, also before Health tells of the overrun, the process has to end
-// before another replica has the lease. A log that blocks does not delay that.
+// before another replica has the lease: Overrun is called once, a sixth of the lease after a
+// renewal shows the loss, unless the run has returned by then. A log that blocks does not delay that.
 func TestOverrunAfterEndAndLoss(t *testing.T) {
 	for name, test := range map[string]struct {
-		timeout    time.Duration
-		stop, deaf bool          // the log is
-		lost       time.Duration // when the lease is, a minute after the start of the replica
+		timeout time.Duration
+		stop    bool
+		lost    time.Duration // when the lease is, a minute after the start of the replica
+		returns time.Duration // after the loss; zero: not in time
 	}{
 		"time-out":                {timeout: 10 * time.Second, lost: 9 * time.Minute},
-		"time-out, blocked log":   {timeout: 10 * time.Second, deaf: true, lost: 9 * time.Minute},
+		"time-out, blocked log":   {timeout: 10 * time.Second, lost: 9 * time.Minute},
 		"time-out, soon lost":     {timeout: 10 * time.Second, lost: 12 * time.Second},
 		"stop":                    {stop: true, lost: time.Minute + time.Second},
 		"nothing before the loss": {lost: time.Minute},
+		"returns in time":         {lost: time.Minute, returns: D/6 - time.Millisecond},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
-			var overran overrunLog
-			job := deaf(20 * time.Minute)
+			job := doing("0 1 0 * * *", func(ctx context.Context, _ *soloist.Run) error {
+				if test.returns > 0 {
+					<-ctx.Done()
+				}
+				time.Sleep(cmp.Or(test.returns, 20*time.Minute))
+				return nil
+			})
 			job.Timeout = test.timeout
-			a := c.replica("a", job)
-			if test.deaf {
-				var release func()
-				a, release = c.blocked("ignores the end", job)
-				defer release()
+			a, release := c.blocked("ignores the end", job)
+			defer release()
+			if name != "time-out, blocked log" {
+				a = c.replica("a", job)
 			}
+			var overran overrunLog
 			a.Overrun = overran.add
 			c.launch(a)
 			time.Sleep(time.Minute + test.lost - time.Second)
 			if test.stop {
 				go a.stop()
 			}
-			time.Sleep(time.Second)
+			time.Sleep(time.Second + time.Second/2) // no renewal is under way then
 			if calls := overran.all(); len(calls) > 0 {
 				t.Fatalf("the lease is kept: Overrun was called %d times", len(calls))
 			}
 			if test.lost == 9*time.Minute && !errors.Is(a.Health().Overrun["work"], soloist.ErrTimeout) {
 				t.Fatalf("health says %v", a.Health().Overrun)
 			}
-			wantOverrunAfterLoss(c, a, &overran)
+			lost := make(chan time.Time, 100)
+			a.meets(func(op string, apply func() error) error {
+				err := apply()
+				if op == "renew" && errors.Is(err, store.ErrLost) {
+					lost <- time.Now()
+				}
+				return err
+			})
+			c.breakLease()
+			at := <-lost
+			time.Sleep(D)
+			calls, health := overran.all(), a.Health().Overrun["work"]
+			switch {
+			case test.returns > 0:
+				if len(calls) > 0 {
+					t.Errorf("Overrun was called with %+v", calls)
+				}
+			case len(calls) != 1 || calls[0].job != "work" || !errors.Is(calls[0].cause, store.ErrLost) || calls[0].at.Sub(at) != D/6:
+				t.Errorf("Overrun was called with %+v, want one call with ErrLost %s after %s", calls, D/6, at)
+			case !errors.Is(health, store.ErrLost):
+				t.Errorf("health says %v, want ErrLost", health)
+			}
 		})
 	}
-}
-
-// wantOverrunAfterLoss breaks the lease of a's job: Overrun is called once, a
-// sixth of the lease after the next renewal shows the loss.
-func wantOverrunAfterLoss(c *cluster, a *replica, overran *overrunLog) {
-	c.t.Helper()
-	time.Sleep(time.Second / 2) // no renewal is under way then
-	lost := make(chan time.Time, 100)
-	a.meets(func(op string, apply func() error) error {
-		err := apply()
-		if op == "renew" && errors.Is(err, store.ErrLost) {
-			lost <- time.Now()
-		}
-		return err
-	})
-	c.breakLease()
-	at := <-lost
-	time.Sleep(D)
-	calls := overran.all()
-	if len(calls) != 1 || calls[0].job != "work" || !errors.Is(calls[0].cause, store.ErrLost) {
-		c.t.Fatalf("Overrun was called with %+v, want one call with ErrLost", calls)
-	}
-	if took := calls[0].at.Sub(at); took != D/6 {
-		c.t.Errorf("Overrun was called %s after the loss of the lease, want %s", took, D/6)
-	}
-	if cause := a.Health().Overrun["work"]; !errors.Is(cause, store.ErrLost) {
-		c.t.Errorf("health says %v, want ErrLost", cause)
-	}
-}
-
-// A run that returns in time after the loss of its lease is no overrun.
-func TestReturnAfterLossIsNoOverrun(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var overran overrunLog
-		a := c.replica("a", doing("0 1 0 * * *", func(ctx context.Context, _ *soloist.Run) error {
-			<-ctx.Done()
-			time.Sleep(D/6 - time.Millisecond)
-			return nil
-		}))
-		a.Overrun = overran.add
-		c.launch(a)
-		time.Sleep(2 * time.Minute)
-		c.breakLease()
-		time.Sleep(D)
-		if calls := overran.all(); len(calls) > 0 {
-			t.Errorf("Overrun was called with %+v", calls)
-		}
-	})
 }
 
 // A run that ignores the end of its context keeps no other job from running for as long as its lease lasts. After that the
