@@ -23,7 +23,8 @@ import (
 func TestEventsFollowTheRecord(t *testing.T) {
 	for seed := range uint64(6) {
 		inCase(t, fmt.Sprint(seed), func(t *testing.T, c *cluster) {
-			m := &mixture{cluster: c, roll: rand.New(rand.NewPCG(seed, 1)), books: map[*replica]*eventBook{}, seen: map[string]store.Outcome{}}
+			m := &mixture{cluster: c, roll: rand.New(rand.NewPCG(seed, 1))}
+			m.books, m.seen = map[*replica]*eventBook{}, map[string]store.Outcome{}
 			m.play(12 * time.Minute)
 			m.judge(t)
 		})
@@ -190,7 +191,8 @@ func stageOf(e event.Event) int {
 		return 1
 	case event.TookOver:
 		return 2
-	case event.Started, event.NotStarted, event.Heartbeat, event.Saved, event.TryFailed, event.Unhealthy, event.Panicked, event.HandingOver, event.Stalled, event.Overrun:
+	case event.Started, event.NotStarted, event.Heartbeat, event.Saved, event.TryFailed, event.Unhealthy, event.Panicked,
+		event.HandingOver, event.Stalled, event.Overrun:
 		return 3
 	case event.Unrecorded, event.TakenBack:
 		return 4

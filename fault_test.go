@@ -382,10 +382,11 @@ func TestReplicaThatIsCutOffCostsNoTick(t *testing.T) {
 		"claims, 5 s":                      {D, claim(5 * s), 30 * s, true},
 		"claims, 1 s of a minute":          {m, claim(s), m, true},
 		"claims, 5 s of a minute":          {m, claim(5 * s), m, true},
-		"acquisitions, 1 s":                {D, acquisition(s), 30 * s, false}, // the others may have been first by the time that it is answered
-		"acquisitions, 5 s":                {D, acquisition(5 * s), 30 * s, false},
-		"acquisitions, 1 s of a minute":    {m, acquisition(s), m, false},
-		"acquisitions, 5 s of a minute":    {m, acquisition(5 * s), m, false},
+		// The others may have been first by the time that an acquisition is answered.
+		"acquisitions, 1 s":             {D, acquisition(s), 30 * s, false},
+		"acquisitions, 5 s":             {D, acquisition(5 * s), 30 * s, false},
+		"acquisitions, 1 s of a minute": {m, acquisition(s), m, false},
+		"acquisitions, 5 s of a minute": {m, acquisition(5 * s), m, false},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			job := leased(tt.lease, work("@every 1m", 0))

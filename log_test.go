@@ -64,8 +64,8 @@ func (c *cluster) blocked(text string, work ...soloist.Work) (r *replica, releas
 	return r, func() { close(open) }
 }
 
-// Whatever line of a replica blocks, the job's ticks go on, here or elsewhere, and no lease is lost for it. The start of a run is delayed by a sixth of the
-// lease at most.
+// Whatever line of a replica blocks, the job's ticks go on, here or elsewhere, and no lease is lost for it. The start of a run is
+// delayed by a sixth of the lease at most.
 func TestBlockedLogCostsNoTicks(t *testing.T) {
 	const each = "*/10 * * * *"
 	fine, boom := work(each, time.Second), doing(each, func(context.Context, *soloist.Run) error { return errors.New("boom") })
@@ -182,8 +182,9 @@ func TestBlockedReceiverIsToldByHealth(t *testing.T) {
 			if err := on.health(a.Health()); err != nil {
 				t.Errorf("once it goes on: %v", err)
 			}
-			if n := len(book.of("", event.Dropped)) + len(a.log.lines("lines were dropped")); n != 1 || on.told(a, book, event.Started) < 100 {
-				t.Errorf("what was dropped is told %d times, and %d starts", n, on.told(a, book, event.Started))
+			dropped, starts := len(book.of("", event.Dropped))+len(a.log.lines("lines were dropped")), on.told(a, book, event.Started)
+			if dropped != 1 || starts < 100 {
+				t.Errorf("what was dropped is told %d times, and %d starts", dropped, starts)
 			}
 		})
 	}

@@ -24,7 +24,8 @@ func TestOutageIsToldAndPasses(t *testing.T) {
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			every := work("@every 10s", time.Second)
-			a := c.replica("a", every, named("other", every), named("daily", work("0 5 * * *", time.Second))) // which has nothing to ask meanwhile
+			daily := named("daily", work("0 5 * * *", time.Second)) // it has nothing to ask meanwhile
+			a := c.replica("a", every, named("other", every), daily)
 			if tt.before > 0 {
 				c.launch(a)
 				time.Sleep(tt.before)
@@ -88,7 +89,8 @@ func TestOutageBeforeTheJobsIsTold(t *testing.T) {
 // while. A call that ends does not hide an outage that goes on.
 func TestTroubleThatLastsIsTold(t *testing.T) {
 	refused := errors.New("403 this request is not authorized to perform this operation using this permission")
-	every := work("@every 10s", time.Second)
+	every, single := work("@every 10s", time.Second), work("0 1 0 * * *", 2*time.Second)
+	other := named("other", every)
 	for name, tt := range map[string]struct {
 		work []soloist.Work
 		at   time.Duration
@@ -97,14 +99,19 @@ func TestTroubleThatLastsIsTold(t *testing.T) {
 	}{
 		"a leader that is cut off":   {[]soloist.Work{leader()}, time.Minute, func(a *replica) { a.kill() }, "store"},
 		"jobs that are cut off":      {[]soloist.Work{every}, time.Minute, func(a *replica) { a.kill() }, "store"},
-		"a job that may not be read": {[]soloist.Work{every, named("other", every)}, 0, func(a *replica) { a.tap.deny = "soloist/work" }, "job"},
-		"an outcome that is refused": {[]soloist.Work{work("0 1 0 * * *", 2*time.Second)}, time.Minute + time.Second, func(a *replica) { a.meets(fail(refused, "write")) }, ""},
+		"a job that may not be read": {[]soloist.Work{every, other}, 0, func(a *replica) { a.tap.deny = "soloist/work" }, "job"},
+		"an outcome that is refused": {[]soloist.Work{single}, 61 * time.Second, func(a *replica) { a.meets(fail(refused, "write")) }, ""},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			a := c.replica("a", tt.work...)
-			time.AfterFunc(tt.at, func() { tt.then(a) })
+			if tt.at == 0 {
+				tt.then(a)
+			}
 			c.launch(a)
-			time.Sleep(tt.at + time.Minute)
+			if time.Sleep(tt.at); tt.at > 0 {
+				tt.then(a)
+			}
+			time.Sleep(time.Minute)
 			for i := range 360 {
 				if i%30 == 10 && tt.told == "store" {
 					_, _ = a.RunNow(c.within(time.Second), "work", "x")
@@ -129,6 +136,7 @@ func TestTroubleThatLastsIsTold(t *testing.T) {
 func TestOutcomeAfterOutageIsKept(t *testing.T) {
 	const minute = time.Minute
 	var machine suspended
+	suspends := func(func() error) error { machine.slept.Add(int64(5 * D)); return context.DeadlineExceeded }
 	type phase struct {
 		meets fault
 		lasts time.Duration
@@ -146,7 +154,7 @@ func TestOutcomeAfterOutageIsKept(t *testing.T) {
 		"of writes, not for long":      {10 * time.Second, 5 * time.Second, minute, true, []phase{{failWrites(errWrite), 155 * time.Second}}},
 		"of the right to write, short": {10 * time.Second, 5 * time.Second, D, true, []phase{{failWrites(fs.ErrPermission), 5*time.Second + D}}},
 		"long, and then a suspension": {10 * time.Second, 5 * time.Second, D, false, []phase{{fail(errNetwork), 30 * minute},
-			{onNth("write", 1, func(func() error) error { machine.slept.Add(int64(5 * D)); return context.DeadlineExceeded }), D}}},
+			{onNth("write", 1, suspends), D}}},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			job := leased(tt.lease, rerun(work("@every 1h", tt.takes)))

@@ -66,7 +66,8 @@ var causes = map[string]causeTest{
 	},
 	"time-out": {
 		job:   func(j *soloist.Job) { j.Timeout = 10 * time.Second },
-		cause: soloist.ErrTimeout, text: "timed out after 10s", outcome: "failed 00:01:00 timed out after 10s", after: 9 * time.Second, foreseen: true,
+		cause: soloist.ErrTimeout, text: "timed out after 10s", outcome: "failed 00:01:00 timed out after 10s",
+		after: 9 * time.Second, foreseen: true,
 	},
 	"silence": {
 		job:   func(j *soloist.Job) { j.HeartbeatTimeout = 10 * time.Second },
@@ -229,7 +230,7 @@ func TestTries(t *testing.T) {
 	slow, patient := leased(D, work("@every 1h", time.Hour)), failing(9, boom)
 	slow.Retry.MaxTries, slow.Timeout = 2, time.Minute // of each try
 	patient.Retry.Backoff = math.MaxInt64              // its double is no time.Duration
-	const s, m = time.Second, time.Minute
+	const s, m, failed = time.Second, time.Minute, "failed 01:00:00 boom"
 	for name, tt := range map[string]struct {
 		job     soloist.Job
 		pauses  [][2]time.Duration // the shortest and the longest before each further try
@@ -237,8 +238,8 @@ func TestTries(t *testing.T) {
 	}{
 		"once is enough":  {failing(0, boom), nil, "succeeded 01:00:00"},
 		"again":           {failing(2, boom), [][2]time.Duration{{5 * s, 10 * s}, {10 * s, 20 * s}}, "succeeded 01:00:00"},
-		"until none left": {failing(9, boom), [][2]time.Duration{{5 * s, 10 * s}, {10 * s, 20 * s}, {20 * s, 40 * s}}, "failed 01:00:00 boom"},
-		"after long":      {patient, slices.Repeat([][2]time.Duration{{150 * s, 5 * m}}, 3), "failed 01:00:00 boom"},
+		"until none left": {failing(9, boom), [][2]time.Duration{{5 * s, 10 * s}, {10 * s, 20 * s}, {20 * s, 40 * s}}, failed},
+		"after long":      {patient, slices.Repeat([][2]time.Duration{{150 * s, 5 * m}}, 3), failed},
 		"permanent":       {failing(9, fmt.Errorf("wrapped: %w", soloist.Permanent(boom))), nil, "failed 01:00:00 wrapped: boom"},
 		"skip":            {failing(9, soloist.Skip("empty")), nil, "skipped 01:00:00 empty"},
 		"told when":       {failing(1, soloist.RetryAfter(boom, m)), [][2]time.Duration{{m, m}}, "succeeded 01:00:00"},
@@ -303,7 +304,8 @@ func TestNoTryWithoutLease(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var machine suspended
 		job := doing("@every 1m", func(context.Context, *soloist.Run) error {
-			time.AfterFunc(50*time.Millisecond, func() { machine.slept.Add(int64(2 * D)) }) // in the pause, while all that keeps the lease is at rest
+			// In the pause, while all that keeps the lease is at rest.
+			time.AfterFunc(50*time.Millisecond, func() { machine.slept.Add(int64(2 * D)) })
 			return errors.New("failed")
 		})
 		job.Retry.MaxTries, job.Retry.Backoff = 2, 300*time.Millisecond
@@ -390,9 +392,8 @@ func TestRunOfNoScheduler(t *testing.T) {
 // A singleton that ends runs again after its Backoff. One that has stalled rests as long, and never less than the others need
 // to take over.
 func TestSingletonRests(t *testing.T) {
-	fails := soloist.Singleton{Name: "lead", Lease: D, Do: func(context.Context, *soloist.Run) error { return errors.New("no connection") }}
-	stalls := beating(time.Second, 0, true)
-	stalls.HeartbeatTimeout = time.Second
+	fails, stalls := leader(), beating(time.Second, 0, true)
+	stalls.HeartbeatTimeout, fails.Do = time.Second, func(context.Context, *soloist.Run) error { return errors.New("no connection") }
 	for name, tt := range map[string]struct {
 		lead          soloist.Singleton
 		backoff, want time.Duration

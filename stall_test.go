@@ -65,7 +65,8 @@ func TestHeartbeatsCostFewCalls(t *testing.T) {
 			if tt.most <= 12 && run.Stopping { // followers would look ten times a second
 				t.Error("it is announced")
 			}
-			if p := run.Progress; tt.least > 0 && (p.Note != "all well" || time.Since(p.At) > 2*time.Minute || p.At.After(time.Now().Add(s))) {
+			p := run.Progress
+			if tt.least > 0 && (p.Note != "all well" || time.Since(p.At) > 2*time.Minute || p.At.After(time.Now().Add(s))) {
 				t.Errorf("progress is %+v at %s", p, time.Now())
 			}
 			c.wantRuns(1)
@@ -77,7 +78,10 @@ func TestHeartbeatsCostFewCalls(t *testing.T) {
 func TestStalledLeaderIsReplaced(t *testing.T) {
 	unwell := leader()
 	unwell.HealthCheck.Check = func(context.Context) error { return errors.New("no data") }
-	for reason, lead := range map[string]soloist.Singleton{"no heartbeat for 20s": beating(time.Second, 20*time.Second, true), "unhealthy 3 times": unwell} {
+	for reason, lead := range map[string]soloist.Singleton{
+		"no heartbeat for 20s": beating(time.Second, 20*time.Second, true),
+		"unhealthy 3 times":    unwell,
+	} {
 		inCase(t, reason, func(t *testing.T, c *cluster) {
 			a := c.start("a", lead)
 			time.Sleep(time.Second)
@@ -106,7 +110,7 @@ func stalling(schedule string, do func(context.Context, *soloist.Run) error) sol
 }
 
 func TestHealthCheck(t *testing.T) {
-	no := errors.New("the feed has no data")
+	no := errors.New("no data")
 	for name, test := range map[string]struct {
 		healthy func(ctx context.Context, n int) error // the nth call
 		end     time.Duration                          // of the run; zero: it goes on
@@ -114,8 +118,8 @@ func TestHealthCheck(t *testing.T) {
 	}{
 		"well":                {healthy: func(context.Context, int) error { return nil }},
 		"now and then not":    {healthy: func(_ context.Context, n int) error { return sick(n%3 != 0, no) }},
-		"sick":                {func(context.Context, int) error { return no }, 30 * time.Second, "stalled: unhealthy 3 times in a row: the feed has no data"},
-		"sick after a minute": {func(_ context.Context, n int) error { return sick(n > 6, no) }, 90 * time.Second, "unhealthy 3 times in a row"},
+		"sick":                {func(context.Context, int) error { return no }, 30 * time.Second, "stalled: unhealthy 3 times in a row: no data"},
+		"sick after a minute": {func(_ context.Context, n int) error { return sick(n > 6, no) }, 90 * time.Second, "unhealthy 3 times"},
 		"panics":              {func(context.Context, int) error { panic("oh") }, 30 * time.Second, "panic: oh"},
 		"hangs": {func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() },
 			40 * time.Second, "no answer before the next check was due"},
@@ -323,7 +327,8 @@ func TestStalledRunIsClosedByNextWrite(t *testing.T) {
 		defer cancel()
 		r.Overrun = func(string, error) { r.kill(); cancel() }
 		_, _ = r.RunDue(ctx, soloist.Wake{})
-		for _, at := range []time.Duration{2*time.Hour + 10*time.Minute, 3*time.Hour + time.Second} { // the first is too late for its tick
+		tooLate, inTime := 2*time.Hour+10*time.Minute, 3*time.Hour+time.Second // for the tick before
+		for _, at := range []time.Duration{tooLate, inTime} {
 			until(at)
 			c.replica(fmt.Sprint("at ", at), job).wake()
 		}

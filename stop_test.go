@@ -268,8 +268,10 @@ func TestOverrunAfterEndAndLoss(t *testing.T) {
 				if len(calls) > 0 {
 					t.Errorf("Overrun was called with %+v", calls)
 				}
-			case len(calls) != 1 || calls[0].job != "work" || !errors.Is(calls[0].cause, store.ErrLost) || calls[0].at.Sub(at) != D/6:
-				t.Errorf("Overrun was called with %+v, want one call with ErrLost %s after %s", calls, D/6, at)
+			case len(calls) != 1 || calls[0].job != "work" || !errors.Is(calls[0].cause, store.ErrLost):
+				t.Errorf("Overrun was called with %+v, want one call with ErrLost", calls)
+			case calls[0].at.Sub(at) != D/6:
+				t.Errorf("Overrun was called %s after the loss of the lease, want %s", calls[0].at.Sub(at), D/6)
 			case !errors.Is(health, store.ErrLost):
 				t.Errorf("health says %v, want ErrLost", health)
 			}
