@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -282,4 +284,307 @@ func TestPageOfEvents(t *testing.T) {
 	if len(want) < 20 || !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
 		t.Errorf("docs/events.md has the kinds\n%q\nand the program\n%q", got, want)
 	}
+}
+
+// The events of a run come in the order of its lifeOfRun, and each outcome in the record is told
+// once: over a mixture of retries, stalls, panics, overruns, runs by hand, stops, replicas that
+// are cut off, and lost calls and answers.
+func TestEventsFollowTheRecord(t *testing.T) {
+	for seed := range uint64(6) {
+		inCase(t, fmt.Sprint(seed), func(t *testing.T, c *cluster) {
+			m := &mixture{cluster: c, roll: rand.New(rand.NewPCG(seed, 1))}
+			m.books, m.seen = map[*replica]*eventBook{}, map[string]store.Outcome{}
+			m.play(12 * time.Minute)
+			m.judge(t)
+		})
+	}
+}
+
+// A mixture is a cluster whose replicas come and go, with all kinds of runs.
+type mixture struct {
+	*cluster
+
+	mu    sync.Mutex
+	roll  *rand.Rand
+	up    []*replica
+	books map[*replica]*eventBook
+	seen  map[string]store.Outcome // all that the record of the job has had in its history, by outcomeName
+}
+
+func (m *mixture) below(n int) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.roll.IntN(n)
+}
+
+// play lets things happen for d, and looks at the record each second.
+func (m *mixture) play(d time.Duration) {
+	var byHand sync.WaitGroup
+	for range 3 {
+		m.join()
+	}
+	for i := range int(d / time.Second) {
+		time.Sleep(time.Second)
+		r := m.up[m.below(len(m.up))]
+		switch m.below(60) {
+		case 0:
+			go r.stop()
+			m.leave(r)
+		case 1:
+			r.kill()
+			m.leave(r)
+			time.AfterFunc(2*time.Minute, func() { r.tap.cut.Store(false) })
+			time.AfterFunc(4*time.Minute, r.stop)
+		case 2, 3:
+			byHand.Go(func() { _, _ = r.RunNow(m.within(3*time.Minute), "work", fmt.Sprint("by-hand-", i)) })
+		}
+		m.look()
+	}
+	for _, r := range m.up {
+		r.meets(nil)
+	}
+	time.Sleep(5 * time.Minute)
+	byHand.Wait()
+	m.stopAll()
+	m.look()
+}
+
+// leave has another replica come for one that goes.
+func (m *mixture) leave(gone *replica) {
+	m.up = slices.DeleteFunc(m.up, func(r *replica) bool { return r == gone })
+	m.join()
+}
+
+// join has a new replica join, whose calls to the store get lost now and then, and answers too.
+func (m *mixture) join() {
+	job := rerun(doing("*/20 * * * * *", m.do))
+	job.Retry, job.HeartbeatTimeout = soloist.Retry{MaxTries: 2, Backoff: time.Second}, 10*time.Second
+	r := m.replica(fmt.Sprint("r", len(m.books)), job)
+	r.Grace = 5 * time.Second
+	m.books[r] = r.tells()
+	m.launch(r.meets(func(_ string, apply func() error) error {
+		lost := m.below(30)
+		if lost == 0 {
+			return errNetwork
+		}
+		if err := apply(); lost > 1 {
+			return err
+		}
+		return errNetwork
+	}))
+	m.up = append(m.up, r)
+}
+
+// do is a run of one kind or another.
+func (m *mixture) do(ctx context.Context, r *soloist.Run) error {
+	switch m.below(12) {
+	case 0:
+		panic("boom")
+	case 1, 2:
+		return errors.New("not yet")
+	case 3:
+		<-ctx.Done() // it stalls
+		return ctx.Err()
+	case 4:
+		<-ctx.Done()
+		time.Sleep(20 * time.Second) // and does not return in time
+		return nil
+	case 5:
+		for range 30 { // ticks come due under it
+			if err := errors.Join(pause(ctx, time.Second), r.Heartbeat("on the way")); err != nil {
+				return err
+			}
+		}
+	case 6:
+		return r.Save(ctx, "a line")
+	}
+	return pause(ctx, time.Second)
+}
+
+// outcomeName names what an outcome is of: a run, or a tick or range of ticks that did not run.
+func outcomeName(o store.Outcome) string {
+	return fmt.Sprint(o.Status, " ", o.Token, " ", o.Tick.Format(time.TimeOnly), " ", o.Request)
+}
+
+// look adds what the history of the job shows.
+func (m *mixture) look() {
+	for _, o := range m.record("work").History {
+		m.seen[outcomeName(o)] = o
+	}
+}
+
+// judge checks the order of each replica's events, and compares all of them with the record.
+func (m *mixture) judge(t *testing.T) {
+	told := map[string]int{}
+	var doubts []event.Event
+	for r, book := range m.books {
+		stages, claimed := map[int64]int{}, int64(0)
+		for _, e := range book.of("work") {
+			switch e.Kind {
+			case event.Ended, event.Settled:
+				told[outcomeName(e.Outcome)]++
+			case event.Unrecorded, event.NotClaimed:
+				doubts = append(doubts, e)
+			}
+			stage, last := stageOf(e), stages[e.Run.Token]
+			if stage > 0 && stage < last || stage > 1 && last == 0 || e.Kind == event.Claimed && e.Run.Token <= claimed {
+				t.Errorf("%s: %s of token %d comes after stage %d of it", r.Replica, e.Kind, e.Run.Token, last)
+			}
+			if e.Kind == event.Claimed {
+				claimed = e.Run.Token
+			}
+			stages[e.Run.Token] = max(stage, last)
+		}
+	}
+	if len(m.seen) < 20 {
+		t.Errorf("only %d outcomes", len(m.seen))
+	}
+	for name, o := range m.seen {
+		if n := told[name]; n > 1 || n == 0 && !slices.ContainsFunc(doubts, func(e event.Event) bool { return doubtful(o, e) }) {
+			t.Errorf("%q is told %d times", name, n)
+		}
+	}
+	for name := range told {
+		_, written := m.seen[name]
+		open := strings.HasPrefix(name, string(store.Abandoned)) || strings.HasPrefix(name, string(store.Stalled))
+		if !written && !open { // an open tick has no outcome yet
+			t.Errorf("%q is told and not in the record", name)
+		}
+	}
+}
+
+// stageOf is where in the life of a run an event belongs, zero for anywhere.
+func stageOf(e event.Event) int {
+	switch e.Kind {
+	case event.Claimed:
+		return 1
+	case event.TookOver:
+		return 2
+	case event.Started, event.NotStarted, event.Heartbeat, event.Saved, event.TryFailed, event.Unhealthy, event.Panicked,
+		event.HandingOver, event.Stalled, event.Overrun:
+		return 3
+	case event.Unrecorded, event.TakenBack:
+		return 4
+	case event.Ended: // it follows Unrecorded if a read shows the outcome
+		return 5
+	}
+	return 0
+}
+
+// doubtful reports whether an outcome may be in the write that an event says to be in doubt: that
+// of the run, or that of a tick which came due before the event and was settled by the same write.
+func doubtful(o store.Outcome, e event.Event) bool {
+	if o.Token != 0 {
+		return o.Token == e.Run.Token || e.Kind == event.NotClaimed && (e.Run.Token == 0 || o.Token < e.Run.Token)
+	}
+	return !o.Tick.After(e.Time) && (!o.Tick.Before(e.Run.Tick) || e.Kind == event.NotClaimed)
+}
+
+// outcomesIn counts the outcomes that events report.
+func outcomesIn(books ...*eventBook) map[store.Status]int {
+	n := map[store.Status]int{}
+	for _, b := range books {
+		for _, e := range b.of("work", event.Ended, event.Settled) {
+			n[e.Outcome.Status]++
+		}
+	}
+	return n
+}
+
+// What a claim has settled is reported once, also if the claim and the read after it get no answer: the replica that
+// has sent it finds out later whether it was applied.
+func TestOutcomesOfUnconfirmedClaim(t *testing.T) {
+	for name, tt := range map[string]struct {
+		applied, other bool
+		want           map[store.Status]int
+	}{
+		"applied":                          {true, false, map[store.Status]int{store.Missed: 1, store.Abandoned: 1}},
+		"applied, and another goes on":     {true, true, map[store.Status]int{store.Missed: 1, store.Abandoned: 1}},
+		"not applied, and another does it": {false, true, map[store.Status]int{store.Missed: 1, store.Succeeded: 1}},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			job := work("@hourly", time.Minute)
+			c.replica("first", job).wake()
+			until(3*time.Hour + 10*time.Minute)
+			a, b := c.replica("a", job).meets(cutOffAfter("write", tt.applied, time.Hour)), c.replica("b", job)
+			books := []*eventBook{a.tells(), b.tells()}
+			if _, err := a.RunDue(c.within(20*time.Second), soloist.Wake{}); err == nil {
+				t.Error("no error")
+			}
+			time.Sleep(2 * D)
+			if tt.other {
+				b.wake()
+			}
+			_, _ = a.meets(nil).RunDue(c.t.Context(), soloist.Wake{}) // its error may be of the claim
+			if got := outcomesIn(books...); !maps.Equal(got, tt.want) {
+				t.Errorf("got %v, want %v; the record has %q", got, tt.want, c.outcomes("work"))
+			}
+		})
+	}
+}
+
+// The record only counts the outcomes of a backfill: who does not report one leaves it out of the history for good.
+func TestOutcomesOfUnconfirmedBackfill(t *testing.T) {
+	for _, parallel := range []int{1, 3} {
+		for lost := range 5 {
+			inCase(t, fmt.Sprintf("%d at a time, write %d", parallel, lost+1), func(t *testing.T, c *cluster) {
+				job := work("@hourly", time.Minute)
+				c.replica("first", job).wake()
+				until(7*time.Hour + 10*time.Minute)
+				c.replica("first", job).wake()
+				fill := soloist.Backfill{From: time.Now().Add(-7 * time.Hour), To: time.Now(), All: true, Parallel: parallel}
+				c.order(soloist.Order{Kind: store.OrderBackfill, Backfill: fill}, job)
+				dead := c.replica("dead", job)
+				c.launch(dead)
+				time.Sleep(30 * time.Second)
+				dead.kill()
+				time.Sleep(2 * D)
+				a := c.replica("a", job)
+				book, cut := a.tells(), cutOffAfter("write", true, time.Hour)
+				a.meets(onNth("write", int64(lost+1), func(apply func() error) error {
+					a.meets(cut)
+					return cut("write", apply)
+				}))
+				_, _ = a.RunDue(c.within(3*time.Minute), soloist.Wake{})
+				time.Sleep(2 * D)
+				a.meets(nil)
+				for range 5 {
+					_, _ = a.RunDue(c.t.Context(), soloist.Wake{})
+					time.Sleep(2 * D)
+				}
+				got := outcomesIn(book)
+				for status, n := range c.record("work").Backfill.Counts {
+					if int(n) != got[status] {
+						t.Errorf("%d are counted as %s, and %d are reported", n, status, got[status])
+					}
+				}
+			})
+		}
+	}
+}
+
+// The outcome of a run whose write got no answer is reported once a read shows it.
+func TestUnconfirmedOutcomeIsReportedOnceRead(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a, b := c.replica("a", work("@every 10m", 10*time.Second)), c.replica("b", work("@every 10m", 10*time.Second))
+		books := []*eventBook{a.tells(), b.tells()}
+		c.launch(a)
+		time.Sleep(10*time.Minute + 5*time.Second)
+		a.meets(cutOffAfter("write", true, time.Hour))
+		c.launch(b)
+		time.Sleep(25 * time.Minute)
+		if got := books[0].of("work", event.Unrecorded, event.Ended); len(got) != 0 && got[0].Kind == event.Ended {
+			t.Errorf("reported before it is read: %+v", got)
+		}
+		a.meets(nil)
+		time.Sleep(4 * time.Minute)
+		ends := books[0].of("work", event.Unrecorded, event.Ended)
+		kinds := []event.Kind{}
+		for _, e := range ends {
+			kinds = append(kinds, e.Kind)
+		}
+		if !slices.Equal(kinds, []event.Kind{event.Unrecorded, event.Ended}) || outcomesIn(books...)[store.Succeeded] != 3 {
+			t.Errorf("got %s, %v; the record has %q", kinds, outcomesIn(books...), c.outcomes("work"))
+		}
+	})
 }
