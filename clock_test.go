@@ -157,7 +157,7 @@ func TestRenewalAfterSuspensionExtendsNothing(t *testing.T) {
 	})
 }
 
-// A short one ends nothing. A machine that sleeps cannot beat, which is no silence.
+// A short suspension ends no run. A machine that sleeps cannot beat, which is no silence.
 func TestShortSuspensionEndsNoRun(t *testing.T) {
 	beats := beating(500*time.Millisecond, time.Hour, true)
 	beats.HeartbeatTimeout = 3 * time.Second

@@ -41,7 +41,7 @@ func TestStopIsNoOutage(t *testing.T) {
 	})
 }
 
-// Run waits for another Run of its Scheduler, no longer than its context lasts.
+// A second Run of a Scheduler ends with its context, also while the first goes on.
 func TestSecondRunEndsWithContext(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("0 * * * *", time.Second))
