@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,17 +14,64 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/store"
 )
 
-func TestLoneReplicaWithWrongClock(t *testing.T) {
-	for _, skew := range []time.Duration{-time.Hour, -4 * time.Second, 4 * time.Second, time.Hour} {
-		inCluster(t, func(c *cluster) {
-			c.launch(c.replica("a", work("@every 1s", 50*time.Millisecond)).skewed(skew))
+// The store puts a wrong clock right: each tick runs in time, the skew is told as far as it is proved, and the record says how
+// long a run took. Without dates a right clock is enough. A step of the wall clock ends no run.
+func TestWrongClock(t *testing.T) {
+	for name, tt := range map[string]struct {
+		off, then time.Duration // at first, and after a minute
+		date      func(time.Time) time.Time
+		told      []time.Duration
+	}{
+		"slow":         {-time.Hour, -time.Hour, nil, []time.Duration{-time.Hour}},
+		"a bit slow":   {-4 * time.Second, -4 * time.Second, nil, nil},
+		"right":        {0, 0, nil, nil},
+		"no dates":     {0, 0, noDate, nil},
+		"a bit fast":   {4 * time.Second, 4 * time.Second, nil, nil},
+		"corrected":    {10 * time.Minute, 0, nil, []time.Duration{10 * time.Minute, 0}},
+		"a step":       {0, time.Hour, nil, []time.Duration{time.Hour}},
+		"a step back":  {0, -time.Hour, nil, []time.Duration{-time.Hour}},
+		"a small step": {0, -30 * time.Second, nil, []time.Duration{-30 * time.Second}},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			var off atomic.Int64
+			off.Store(int64(tt.off))
+			a := c.replica("a", work("@every 1s", 50*time.Millisecond), leader(), named("long", work("@every 1m", 4*time.Second)))
+			a.Now, a.tap.date = func() time.Time { return time.Now().Add(time.Duration(off.Load())) }, tt.date
+			book := a.tells()
+			c.launch(a)
 			time.Sleep(62*time.Second + 500*time.Millisecond)
-			if got := once(t, afterTheFirst(c.all())); got != 60 {
-				t.Errorf("off by %s: %d ticks ran, want 60: %q", skew, got, c.outcomes("work"))
+			ticks := slices.DeleteFunc(afterTheFirst(c.all()), func(r ran) bool { return r.Job != "work" })
+			if got := once(t, ticks); got != 60 {
+				t.Errorf("%d ticks ran, want 60: %q", got, c.outcomes("work"))
+			}
+			off.Store(int64(tt.then))
+			time.Sleep(5*time.Minute + 20*time.Second)
+			if got := a.Health().Skew; (got - tt.then).Abs() > 1100*time.Millisecond {
+				t.Errorf("skew is %s, want about %s", got, tt.then)
+			}
+			var skews []time.Duration // what is more than five seconds is an event, and so is its correction
+			for _, e := range book.of("", event.Skewed) {
+				skews = append(skews, e.Skew.Round(5*time.Second))
+			}
+			if !slices.Equal(skews, tt.told) {
+				t.Errorf("the events tell %s, want %s", skews, tt.told)
+			}
+			r := c.record("long")
+			if took := r.Run.Finished.Sub(r.Run.Claimed); took < 4*time.Second || took > 5*time.Second {
+				t.Errorf("claimed at %s, finished at %s", r.Run.Claimed, r.Run.Finished)
+			}
+			if f := r.History[0]; !f.End.Equal(r.Run.Finished) || !f.Start.Equal(r.Run.Claimed) || r.Counts[store.Succeeded] < 6 {
+				t.Errorf("the outcome is from %s to %s, of %v", f.Start, f.End, r.Counts)
+			}
+			for _, r := range c.all() {
+				if r.cause != nil || r.Job == "lead" && !r.end.IsZero() {
+					t.Errorf("a run of %s ended: %v", r.Job, r.cause)
+				}
 			}
 		})
 	}
@@ -43,108 +91,14 @@ func TestSlowWallClockMissesNoTick(t *testing.T) {
 	}
 }
 
-func TestStoreWithoutDates(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", work("@every 10s", time.Second))
-		a.tap.date = noDate
-		c.launch(a)
-		time.Sleep(65 * time.Second)
-		if got := len(c.all()); got != 6 {
-			t.Errorf("%d runs, want 6: %q", got, a.log.lines("level=WARN"))
-		}
-	})
-}
-
-// While a gateway refuses all, the wrong date that it tells moves no tick: those that
-// were not due yet come due at their time.
-func TestDateOfErrorIsNotUsed(t *testing.T) {
-	for _, off := range []time.Duration{-24 * time.Hour, -time.Hour, time.Hour, 10 * 365 * 24 * time.Hour} {
-		inCase(t, off.String(), func(t *testing.T, c *cluster) {
-			var closed atomic.Bool // the gateway, which has a clock of its own
-			other := soloist.Job{Name: "other", Schedule: "@every 5s", Lease: D, Do: func(context.Context, *soloist.Run) error { return nil }}
-			for _, name := range []string{"a", "b"} {
-				r := c.replica(name, work("@every 1m", 40*time.Second), other)
-				r.tap.date = func(date time.Time) time.Time {
-					if closed.Load() {
-						return time.Now().Add(off)
-					}
-					return date
-				}
-				c.launch(r.meets(func(_ string, apply func() error) error {
-					if closed.Load() {
-						return errors.New("503 of a gateway")
-					}
-					return apply()
-				}))
-			}
-			time.Sleep(5*time.Minute + 34*time.Second)
-			closed.Store(true)
-			time.Sleep(10 * time.Second) // over the end of a run
-			closed.Store(false)
-			time.Sleep(14*time.Minute + 46*time.Second)
-			c.wantAllSucceeded()
-			if got := c.record("work").Watermark; time.Since(got) > 2*time.Minute || got.After(time.Now()) {
-				t.Errorf("at %s the ticks are settled up to %s", time.Now(), got)
-			}
-		})
-	}
-}
-
-// A renewal that hangs must not move the end of the trust: it lies before the
-// end of the lease, counted from when the last good one was sent.
-func TestTrustEndsBeforeLease(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.start("a", work("0 * * * *", 20*time.Minute))
-		time.Sleep(time.Hour + 31*time.Second) // renewed at +30 s
-		a.kill()
-		time.Sleep(time.Minute)
-		runs := c.all()
-		if len(runs) != 1 || !errors.Is(runs[0].cause, store.ErrLost) {
-			t.Fatalf("got %+v", runs)
-		}
-		lapse := runs[0].start.Add(30*time.Second + D)
-		if left := lapse.Sub(runs[0].end); left < D/6 || left > D/4 {
-			t.Errorf("ended %s before the lease could lapse, want a little over %s", left, D/6)
-		}
-	})
-}
-
-// A step of the wall clock ends no run.
-func TestWallClockStepEndsNoRun(t *testing.T) {
-	for _, step := range []time.Duration{time.Hour, -time.Hour, 30 * time.Second, -30 * time.Second} {
-		inCluster(t, func(c *cluster) {
-			var off atomic.Int64
-			for _, name := range []string{"a", "b"} {
-				r := c.replica(name, leader(), work("@every 10s", 15*time.Second))
-				r.Now = func() time.Time { return time.Now().Add(time.Duration(off.Load())) }
-				c.launch(r)
-			}
-			time.Sleep(time.Minute)
-			off.Store(int64(step))
-			time.Sleep(10 * time.Minute)
-			leads := 0
-			for _, r := range c.all() {
-				if r.Job == "lead" {
-					leads++
-				} else if r.cause != nil {
-					t.Errorf("%s: a run ended: %v", step, r.cause)
-				}
-			}
-			if leads != 1 {
-				t.Errorf("%s: %d terms", step, leads)
-			}
-		})
-	}
-}
-
 // A machine that was suspended knows so at once when it is asked, and within a
 // second by itself.
 func TestSuspensionEndsRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var machine suspended
-		lead := leader()
 		var ended, heart, check error
 		var remaining time.Duration
+		lead := leader()
 		lead.Do = func(ctx context.Context, run *soloist.Run) error {
 			within, cancel := context.WithTimeout(ctx, time.Hour) // as libraries make them
 			defer cancel()
@@ -203,70 +157,20 @@ func TestRenewalAfterSuspensionExtendsNothing(t *testing.T) {
 	})
 }
 
-// A renewal that is sent in time and answered after the deadline does not bring
-// the trust back, even before the goroutine that watches the deadline has looked.
-func TestRenewalAnsweredLateExtendsNothing(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var machine suspended
-		var heart error
-		lead := leader()
-		lead.Do = func(ctx context.Context, run *soloist.Run) error {
-			until(D/3 + 500*time.Millisecond)
-			heart = run.Heartbeat("")
-			return nil
-		}
-		a := c.launch(c.replica("a", lead).on(&machine).meets(before("renew", func() {
-			time.Sleep(300 * time.Millisecond) // the goroutine has just looked, and looks again in a second
-			machine.slept.Add(int64(D / 2))    // beyond the deadline, within the trust that the answer would give
-		})))
-		time.Sleep(D/3 + 2*time.Second)
-		a.stop()
-		if !errors.Is(heart, store.ErrLost) {
-			t.Errorf("Heartbeat: %v", heart)
-		}
-	})
-}
-
-// A short one ends nothing.
+// A short suspension ends no run. A machine that sleeps cannot beat, which is no silence.
 func TestShortSuspensionEndsNoRun(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var machine suspended
-		c.launch(c.replica("a", leader()).on(&machine))
-		for range 10 {
-			time.Sleep(20 * time.Second)
-			machine.slept.Add(int64(D / 3))
-		}
-		time.Sleep(10 * time.Second)
-		c.wantRuns(1)
-	})
-}
-
-// The clock's skew is told as far as it is proved.
-func TestSkewIsTold(t *testing.T) {
-	for _, off := range []time.Duration{0, 7 * time.Second, -7 * time.Second, time.Hour} {
+	beats := beating(500*time.Millisecond, time.Hour, true)
+	beats.HeartbeatTimeout = 3 * time.Second
+	for slept, lead := range map[time.Duration]soloist.Singleton{D / 3: leader(), 4 * time.Second: beats} {
 		inCluster(t, func(c *cluster) {
-			r := c.launch(c.replica("a", work("@every 10s", 0)).skewed(off))
-			time.Sleep(5 * time.Minute)
-			if got := r.Health().Skew; (got - off).Abs() > 1100*time.Millisecond {
-				t.Errorf("skew is %s, want about %s", got, off)
+			var machine suspended
+			c.launch(c.replica("a", lead).on(&machine))
+			for range 10 {
+				time.Sleep(20*time.Second + 100*time.Millisecond)
+				machine.slept.Add(int64(slept))
 			}
-		})
-	}
-}
-
-// The record says how long a run took, whatever the wall clock shows.
-func TestRecordedEndIgnoresSkew(t *testing.T) {
-	for _, off := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
-		inCluster(t, func(c *cluster) {
-			c.launch(c.replica("a", work("@every 1m", 4*time.Second)).skewed(off))
-			time.Sleep(5*time.Minute + 30*time.Second)
-			r := c.record("work")
-			if took := r.Run.Finished.Sub(r.Run.Claimed); took < 4*time.Second || took > 5*time.Second {
-				t.Errorf("off by %s: claimed at %s, finished at %s", off, r.Run.Claimed, r.Run.Finished)
-			}
-			if f := r.History[0]; !f.End.Equal(r.Run.Finished) || !f.Start.Equal(r.Run.Claimed) {
-				t.Errorf("off by %s: the outcome is from %s to %s", off, f.Start, f.End)
-			}
+			time.Sleep(10 * time.Second)
+			c.wantRuns(1)
 		})
 	}
 }
@@ -279,34 +183,6 @@ func TestRecordedEndCountsSlowClaim(t *testing.T) {
 		r, runs := c.record("work"), c.all()
 		if late := r.Run.Finished.Sub(runs[0].end); len(runs) != 1 || late < -100*time.Millisecond || late > 1100*time.Millisecond {
 			t.Errorf("the record says that %+v ended at %s", runs, r.Run.Finished)
-		}
-	})
-}
-
-// A leader's clock may be slower than the service's: its renewals must not
-// drift behind the looks of the others.
-func TestSlowLeaderIsReplacedInTime(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		begin := time.Now()
-		slow := c.replica("slow", lead("work"))
-		slow.Elapsed = func() time.Duration {
-			gone := time.Since(begin)
-			return gone - gone/5000 // 200 ppm
-		}
-		var renewed time.Time
-		c.launch(slow.meets(before("renew", func() { renewed = time.Now() })))
-		time.Sleep(10 * time.Second)
-		c.start("other", lead("work"))
-		time.Sleep(2 * time.Hour) // 1.44 s less by the leader's clock
-		slow.tap.meet(fail(errNetwork, "renew", "write", "release"))
-		time.Sleep(time.Minute)
-		slow.tap.meet(nil)
-		runs := ranBy(c, "other", begin)
-		if len(runs) != 1 {
-			t.Fatalf("the other one has %d terms", len(runs))
-		}
-		if took := runs[0].start.Sub(renewed); took > 17*time.Second {
-			t.Errorf("replaced %s after the last renewal, want at most 17s", took)
 		}
 	})
 }

@@ -3,14 +3,15 @@ package soloist_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 )
 
 // A blockedLog blocks on a message with text until release. It has no mutex,
@@ -63,24 +64,23 @@ func (c *cluster) blocked(text string, work ...soloist.Work) (r *replica, releas
 	return r, func() { close(open) }
 }
 
-// Whatever line of a replica blocks, the job's ticks go on: here or elsewhere.
+// Whatever line of a replica blocks, the job's ticks go on, here or elsewhere, and no lease is lost for it. The start of a run is
+// delayed by a sixth of the lease at most.
 func TestBlockedLogCostsNoTicks(t *testing.T) {
-	ill := soloist.Job{Name: "work", Schedule: "*/10 * * * *", Lease: D, Retry: soloist.Retry{MaxTries: 2, Backoff: time.Second},
-		Do: func(context.Context, *soloist.Run) error { return errors.New("boom") }}
-	panics := ill
-	panics.Do = func(context.Context, *soloist.Run) error { panic("boom") }
-	dies := work("*/10 * * * *", 10*time.Hour)
+	const each = "*/10 * * * *"
+	fine, boom := work(each, time.Second), doing(each, func(context.Context, *soloist.Run) error { return errors.New("boom") })
+	boom.Retry = soloist.Retry{MaxTries: 2, Backoff: time.Second}
 	for line, job := range map[string]soloist.Job{
-		"run started":        work("*/10 * * * *", time.Second),
-		"run ended":          work("*/10 * * * *", time.Second),
-		"not run to its end": work("*/10 * * * *", time.Second),
-		"lease did not run":  work("*/10 * * * *", time.Second),
-		"try failed":         ill,
-		"panicked":           panics,
+		"run started":        fine,
+		"run ended":          fine,
+		"not run to its end": fine,
+		"lease did not run":  fine,
+		"try failed":         boom,
+		"trying again":       work(each, time.Minute),
+		"panicked":           doing(each, func(context.Context, *soloist.Run) error { panic("boom") }),
 	} {
 		inCase(t, line, func(t *testing.T, c *cluster) {
-			x := c.replica("x", dies)
-			c.launch(x)
+			x := c.start("x", work(each, 10*time.Hour))
 			time.Sleep(10*time.Minute + time.Second)
 			x.kill()
 			if line == "lease did not run" {
@@ -90,34 +90,24 @@ func TestBlockedLogCostsNoTicks(t *testing.T) {
 			defer release()
 			c.launch(a)
 			c.start("b", job)
+			if line == "trying again" { // as an outage begins
+				for _, r := range c.started[1:] {
+					r.meets(inTurn("renew", errNetwork, errNetwork, nil))
+				}
+			}
 			time.Sleep(2 * time.Hour)
 			ticks := map[time.Time]bool{}
 			for _, r := range c.all() {
-				ticks[r.Tick] = r.replica != "x"
+				ticks[r.Tick] = true
+				if late := r.start.Sub(r.Tick); r.Try == 1 && late > D/6+time.Second {
+					t.Errorf("tick %s starts %s late", r.Tick, late)
+				}
 			}
-			if len(ticks) < 12 {
-				t.Errorf("%d ticks in two hours: %q", len(ticks), c.outcomes("work"))
-			}
-			if len(a.Health().Stuck) > 0 {
-				t.Errorf("Health: %+v", a.Health())
+			if len(ticks) < 12 || len(a.Health().Stuck) > 0 {
+				t.Errorf("%d ticks in two hours: %q, %+v", len(ticks), c.outcomes("work"), a.Health())
 			}
 		})
 	}
-}
-
-// A log that blocks on the start of a run delays it by a sixth of the lease at most.
-func TestBlockedLogDelaysStartLittle(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := work("0 * * * *", time.Second)
-		job.StartingDeadline = time.Minute
-		a, release := c.blocked("run started", job)
-		defer release()
-		c.launch(a)
-		time.Sleep(time.Hour + time.Minute)
-		if all := c.all(); len(all) != 1 || all[0].start.Sub(all[0].Tick) > D/6+time.Second {
-			t.Errorf("runs: %+v", all)
-		}
-	})
 }
 
 // A log that blocks when a run is not healthy, or when a write of the watchdog
@@ -142,190 +132,89 @@ func TestBlockedLogHidesNoStall(t *testing.T) {
 	}
 }
 
-// Health tells of a log that has taken no line for three minutes, and no more
-// once it takes lines again; those that waited come in order, and say how many
-// were dropped.
-func TestBlockedLogIsToldByHealth(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", work("*/10 * * * * *", time.Second))
-		open := make(chan struct{})
-		a.Logger = slog.New(slowLog{a.Logger.Handler(), "run started", func() { <-open }})
-		c.launch(a)
-		time.Sleep(2 * time.Minute)
-		if err := a.Health().Log; err != nil {
-			t.Errorf("after two minutes: %v", err)
-		}
-		time.Sleep(2 * time.Hour)
-		wantError(t, a.Health().Log, "2000-01-01T00:00:10Z")
-		close(open)
-		time.Sleep(time.Minute)
-		if err := a.Health().Log; err != nil {
-			t.Errorf("once it goes on: %v", err)
-		}
-		a.wantLines(1, "lines were dropped")
-		last := ""
-		for _, line := range a.log.lines("time=") {
-			if at := strings.Fields(line)[0]; at < last {
-				t.Fatalf("%s comes after %s", line, last)
-			} else {
-				last = at
+// receivers are what a replica's log and events go to. Each calls block when it is told of a kind, and told reports whether
+// it has taken that.
+var receivers = map[string]struct {
+	block  func(a *replica, book *eventBook, kind event.Kind, block func())
+	told   func(a *replica, book *eventBook, kind event.Kind) int
+	health func(h soloist.Health) error
+}{
+	"log": {
+		func(a *replica, _ *eventBook, kind event.Kind, block func()) {
+			a.Logger = slog.New(slowLog{a.Logger.Handler(), "run " + string(kind), block})
+		},
+		func(a *replica, _ *eventBook, kind event.Kind) int { return len(a.log.lines("run " + string(kind))) },
+		func(h soloist.Health) error { return h.Log },
+	},
+	"events": {
+		func(a *replica, book *eventBook, kind event.Kind, block func()) {
+			a.Events = func(e event.Event) {
+				if e.Kind == kind {
+					block()
+				}
+				book.add(e)
 			}
-		}
-	})
+		},
+		func(_ *replica, book *eventBook, kind event.Kind) int { return len(book.of("work", kind)) },
+		func(h soloist.Health) error { return h.Events },
+	},
 }
 
-// Run, RunNow and RunDue return once their lines are written, and soon if the
-// log blocks.
-func TestCallsWaitForTheirLines(t *testing.T) {
-	job := work("* * * * *", time.Second)
-	calls := map[string]func(*replica){
-		"Run": func(a *replica) {
-			ctx, cancel := context.WithTimeout(context.Background(), 62*time.Second)
-			defer cancel()
-			_ = a.Run(ctx)
-		},
-		"RunDue": func(a *replica) {
-			_, _ = a.RunDue(context.Background(), soloist.Wake{})
+// A log, or an Events function, that blocks costs no tick and no lease. Health tells of it after three minutes, and no more once
+// it goes on. What found no room is counted.
+func TestBlockedReceiverIsToldByHealth(t *testing.T) {
+	for name, on := range receivers {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			a, book, open := c.replica("a", work("*/5 * * * * *", 0)), &eventBook{}, make(chan struct{})
+			on.block(a, book, event.Started, func() { <-open })
+			c.launch(a)
+			time.Sleep(2 * time.Minute)
+			if err := on.health(a.Health()); err != nil {
+				t.Errorf("after two minutes: %v", err)
+			}
+			time.Sleep(150 * time.Minute)
+			wantError(t, on.health(a.Health()), "2000-01-01T00:00:05Z")
+			if n := len(c.all()); n < 152*12-1 {
+				t.Errorf("%d runs in 152 minutes", n)
+			}
+			close(open)
 			time.Sleep(time.Minute)
-			_, _ = a.RunDue(context.Background(), soloist.Wake{})
-		},
-		"RunNow": func(a *replica) { _, _ = a.RunNow(context.Background(), "work", "x") },
+			if err := on.health(a.Health()); err != nil {
+				t.Errorf("once it goes on: %v", err)
+			}
+			dropped, starts := len(book.of("", event.Dropped))+len(a.log.lines("lines were dropped")), on.told(a, book, event.Started)
+			if dropped != 1 || starts < 100 {
+				t.Errorf("what was dropped is told %d times, and %d starts", dropped, starts)
+			}
+		})
 	}
-	for name, call := range calls {
-		t.Run(name, func(t *testing.T) {
+}
+
+// Run, RunNow and RunDue return once their lines are written and their events are taken, and soon if one blocks.
+func TestCallsWaitForTheirReceivers(t *testing.T) {
+	for call, do := range map[string]func(*cluster, *replica){
+		"Run": func(c *cluster, a *replica) { _ = a.Run(c.within(62 * time.Second)) },
+		"RunDue": func(c *cluster, a *replica) {
+			a.wake()
+			time.Sleep(time.Minute)
+			a.wake()
+		},
+		"RunNow": func(c *cluster, a *replica) { _, _ = a.RunNow(c.t.Context(), "work", "x") },
+	} {
+		for name, on := range receivers {
 			for _, block := range []time.Duration{4 * time.Second, time.Hour} {
-				inCluster(t, func(c *cluster) {
-					a := c.replica("a", job)
-					a.Logger = slog.New(slowLog{a.Logger.Handler(), "run ended", func() { time.Sleep(block) }})
+				inCase(t, fmt.Sprintf("%s, %s, %s", call, name, block), func(t *testing.T, c *cluster) {
+					a, book := c.replica("a", work("* * * * *", time.Second)), &eventBook{}
+					on.block(a, book, event.Ended, func() { time.Sleep(block) })
 					begin := time.Now()
-					call(a)
-					written := len(a.log.lines("run ended")) > 0
-					if took := time.Since(begin); written != (block < time.Minute) || took > 70*time.Second {
-						t.Errorf("the log blocks for %s: %s took %s, line written: %t", block, name, took, written)
+					do(c, a)
+					told := on.told(a, book, event.Ended) > 0
+					if took := time.Since(begin); told != (block < time.Minute) || took > 70*time.Second {
+						t.Errorf("the call took %s, told: %t", took, told)
 					}
 					time.Sleep(time.Hour)
 				})
 			}
-		})
+		}
 	}
-}
-
-// The log blocks just before a further try, on a replica that has lost the store:
-// the wait for the log comes before the look at the deadline, so that the try
-// does not start once the lease is lost, and starts if it lasts.
-func TestBlockedLogComesBeforeDeadlineCheck(t *testing.T) {
-	for first, want := range map[time.Duration][]string{
-		11 * time.Second: {"a", "b"},
-		6 * time.Second:  {"a", "a", "b"},
-	} {
-		inCluster(t, func(c *cluster) {
-			job := work("0 * * * *", 0)
-			job.Interrupted, job.Retry.MaxTries, job.Retry.Backoff = soloist.Rerun, 2, time.Millisecond
-			var a *replica
-			job.Do = func(ctx context.Context, run *soloist.Run) error {
-				switch {
-				case run.Attempt > 1:
-					return nil
-				case run.Try > 1:
-					<-ctx.Done()
-					return ctx.Err()
-				}
-				a.kill()
-				time.Sleep(first)
-				return errors.New("not yet")
-			}
-			a = c.replica("a", job)
-			lines := 0
-			a.Logger = slog.New(slowLog{a.Logger.Handler(), "run started", func() {
-				if lines++; lines == 2 {
-					time.Sleep(2 * D)
-				}
-			}})
-			c.launch(a)
-			time.Sleep(time.Hour + 500*time.Millisecond) // a claims the tick
-			c.start("b", job)
-			time.Sleep(10 * time.Minute)
-			var got []string
-			for _, r := range c.all() {
-				got = append(got, r.replica)
-			}
-			if !slices.Equal(got, want) {
-				t.Errorf("a first try of %s: runs of %q, want %q", first, got, want)
-			}
-			if all := c.all(); len(all) > 1 && all[len(all)-1].start.Before(all[len(all)-2].end) {
-				t.Errorf("a first try of %s: b starts beside a", first)
-			}
-			if n := len(a.log.lines("the lease was lost before the run began")); n != 3-len(want) {
-				t.Errorf("a first try of %s: the log says %q", first, a.log.lines("work"))
-			}
-		})
-	}
-}
-
-// The log blocks on the line that an outage begins: no lease is lost for that,
-// Health answers, and other jobs run.
-func TestBlockedLogInOutageCostsNoRun(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		long, other := work("@every 1h", 10*time.Minute), work("@every 1m", 0)
-		other.Name = "other"
-		a := c.replica("a", long, other)
-		a.Logger = slog.New(slowLog{a.Logger.Handler(), "a call to the store failed: trying again", func() {
-			time.Sleep(5 * time.Minute)
-		}})
-		c.launch(a)
-		time.Sleep(time.Hour + 2*time.Second)
-		failed := 0
-		a.tap.meet(func(op string, apply func() error) error {
-			if op == "renew" && failed < 2 {
-				failed++
-				return errNetwork
-			}
-			return apply()
-		})
-		time.Sleep(10 * time.Second)
-		begin := time.Now()
-		if a.Health(); time.Since(begin) > 0 {
-			t.Errorf("Health takes %s", time.Since(begin))
-		}
-		time.Sleep(4 * time.Minute)
-		ran := 0
-		for _, r := range ranBy(c, "a", begin) {
-			if r.Job == "other" {
-				ran++
-			}
-		}
-		if ran < 4 {
-			t.Errorf("the other job runs %d times in 4 minutes", ran)
-		}
-		time.Sleep(10 * time.Minute)
-		for _, r := range c.all() {
-			if r.Job == "work" && r.cause != nil && r.cause != context.Canceled && r.end.Sub(r.start) < 10*time.Minute {
-				t.Errorf("the run ended after %s: %v", r.end.Sub(r.start), r.cause)
-			}
-		}
-		if n := len(a.log.lines("the store answers again")); failed != 2 || n != 1 {
-			t.Errorf("%d renewals failed, the end of the outage was logged %d times", failed, n)
-		}
-	})
-}
-
-// A log that blocks while it tells of the time-out does not delay Overrun.
-func TestBlockedLogDoesNotDelayOverrun(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var overran overrunLog
-		job := deaf(20 * time.Minute)
-		job.Timeout = 10 * time.Second
-		a := c.replica("a", job)
-		a.Overrun = overran.add
-		release := make(chan struct{})
-		a.Logger = slog.New(blockedLog{slog.NewTextHandler(io.Discard, nil), "ignores the end", release})
-		defer close(release)
-		c.launch(a)
-		time.Sleep(10 * time.Minute)
-		c.breakLease()
-		time.Sleep(D/3 + D/6 + time.Second)
-		if got := len(overran.all()); got != 1 {
-			t.Errorf("Overrun was called %d times, want once", got)
-		}
-	})
 }

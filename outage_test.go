@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,41 +13,52 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
+// An outage, from the start or later, is told by Health and once by the log, and costs few calls. The jobs go on after it.
 func TestOutageIsToldAndPasses(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		other, daily := work("@every 10s", time.Second), work("0 5 * * *", time.Second)
-		other.Name, daily.Name = "other", "daily" // which has nothing to ask during the outage
-		a := c.start("a", work("@every 10s", time.Second), other, daily)
-		time.Sleep(35 * time.Second)
-		a.tap.meet(fail(errNetwork))
-		a.tap.counts()
-		time.Sleep(10 * time.Minute)
-		if h := a.Health(); h.Storage == nil || len(h.Stuck) != 0 || len(h.Broken) != 0 {
-			t.Errorf("during the outage: %+v", h)
-		}
-		total := 0
-		for _, n := range a.tap.counts() {
-			total += n
-		}
-		if total > 600 {
-			t.Errorf("%d calls in ten minutes", total)
-		}
-		a.tap.meet(nil)
-		over := time.Now()
-		time.Sleep(30 * time.Second)
-		if h := a.Health(); h.Storage != nil {
-			t.Errorf("after the outage: %+v", h)
-		}
-		runs := c.all()
-		if last := runs[len(runs)-1]; last.start.Before(over) {
-			t.Error("nothing ran after the outage")
-		}
-		a.wantLines(1, "level=WARN", "call to the store failed")
-		a.wantLines(1, "answers again")
-		if got := c.outcomes("work"); !strings.HasPrefix(got[3], "missed 00:00:30-00:10:") {
-			t.Errorf("got %q", got)
-		}
-	})
+	for name, tt := range map[string]struct {
+		before time.Duration
+		err    error
+	}{
+		"at the start": {0, fs.ErrPermission},
+		"later":        {35 * time.Second, errNetwork},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			every := work("@every 10s", time.Second)
+			daily := named("daily", work("0 5 * * *", time.Second)) // it has nothing to ask meanwhile
+			a := c.replica("a", every, named("other", every), daily)
+			if tt.before > 0 {
+				c.launch(a)
+				time.Sleep(tt.before)
+			}
+			a.meets(fail(tt.err)).tap.counts()
+			if tt.before == 0 {
+				c.launch(a)
+			}
+			time.Sleep(10 * time.Minute)
+			if h := a.Health(); !errors.Is(h.Storage, tt.err) || len(h.Stuck) != 0 || len(h.Broken) != 0 {
+				t.Errorf("during the outage: %+v", h)
+			}
+			total := 0
+			for _, n := range a.tap.counts() {
+				total += n
+			}
+			if total > 600 {
+				t.Errorf("%d calls in ten minutes", total)
+			}
+			a.meets(nil)
+			over := time.Now()
+			time.Sleep(30 * time.Second)
+			a.wantWell()
+			if len(ranBy(c, "a", over)) == 0 {
+				t.Error("nothing ran after the outage")
+			}
+			a.wantLines(1, "level=WARN", "call to the store failed")
+			a.wantLines(1, "answers again")
+			if got := c.outcomes("work"); tt.before > 0 && !strings.HasPrefix(got[3], "missed 00:00:30-00:10:") {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
 }
 
 // While work that is done once is waited for, the jobs may not have asked the store yet.
@@ -61,58 +71,72 @@ func TestOutageBeforeTheJobsIsTold(t *testing.T) {
 		if h := r.Health(); !errors.Is(h.Storage, fs.ErrPermission) || h.Reached {
 			t.Errorf("while the store refuses: %+v", h)
 		}
-		r.tap.meet(nil)
+		r.meets(nil)
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 		if h := r.Health(); h.Storage != nil || !h.Reached {
 			t.Errorf("once it is done: %+v", h)
 		}
-		r.tap.meet(fail(fs.ErrPermission))
-		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
-		defer cancel()
-		if err := c.migration(r, "v2", nil).Run(ctx); err == nil || r.Health().Storage != nil {
-			t.Errorf("nobody waits any more: got %v and %+v", err, r.Health())
+		r.meets(fail(fs.ErrPermission))
+		if err := c.migration(r, "v2", nil).Run(c.within(time.Minute)); err == nil || r.Health().Storage != nil {
+			t.Errorf("after the wait has ended: got %v and %+v", err, r.Health())
 		}
 	})
 }
 
-func TestFailureOfOneJobIsNoOutage(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		other := named("other", work("@every 10s", time.Second))
-		a := c.replica("a", work("@every 10s", time.Second), other)
-		a.tap.deny = "soloist/work"
-		c.launch(a)
-		for range 20 {
-			time.Sleep(27 * time.Second)
-			if h := a.Health(); h.Storage != nil || len(h.Broken) != 1 || !errors.Is(h.Broken["work"], fs.ErrPermission) {
-				t.Errorf("got %+v", h)
+// What lasts is told by Health at each moment: also where one job or one call alone fails, and where the lease is held all the
+// while. A call that ends does not hide an outage that goes on.
+func TestTroubleThatLastsIsTold(t *testing.T) {
+	refused := errors.New("403 this request is not authorized to perform this operation using this permission")
+	every, single := work("@every 10s", time.Second), work("0 1 0 * * *", 2*time.Second)
+	other := named("other", every)
+	for name, tt := range map[string]struct {
+		work []soloist.Work
+		at   time.Duration
+		then func(a *replica)
+		told string // what is: the store or the job; empty: one of them
+	}{
+		"a leader that is cut off":   {[]soloist.Work{leader()}, time.Minute, func(a *replica) { a.kill() }, "store"},
+		"jobs that are cut off":      {[]soloist.Work{every}, time.Minute, func(a *replica) { a.kill() }, "store"},
+		"a job that may not be read": {[]soloist.Work{every, other}, 0, func(a *replica) { a.tap.deny = "soloist/work" }, "job"},
+		"an outcome that is refused": {[]soloist.Work{single}, 61 * time.Second, func(a *replica) { a.meets(fail(refused, "write")) }, ""},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			a := c.replica("a", tt.work...)
+			if tt.at == 0 {
+				tt.then(a)
 			}
-		}
-	})
-}
-
-func TestOutageAtStart(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.launch(c.replica("a", work("@every 10s", time.Second)).meets(fail(fs.ErrPermission)))
-		time.Sleep(5 * time.Minute)
-		if h := a.Health(); !errors.Is(h.Storage, fs.ErrPermission) {
-			t.Errorf("health says %v", h.Storage)
-		}
-		a.tap.meet(nil)
-		time.Sleep(30 * time.Second)
-		if got := len(c.all()); got < 1 {
-			t.Error("nothing runs after the outage")
-		}
-		a.wantLines(1, "level=WARN", "call to the store failed")
-	})
+			c.launch(a)
+			if time.Sleep(tt.at); tt.at > 0 {
+				tt.then(a)
+			}
+			time.Sleep(time.Minute)
+			for i := range 360 {
+				if i%30 == 10 && tt.told == "store" {
+					_, _ = a.RunNow(c.within(time.Second), "work", "x")
+				}
+				h := a.Health()
+				if h.Storage == nil && (len(h.Broken) != 1 || tt.told == "store") || h.Storage != nil && tt.told == "job" {
+					t.Fatalf("after %d looks health is %+v, the log says %q", i, h, a.log.lines("level=WARN"))
+				}
+				time.Sleep(20 * time.Second)
+			}
+			if tt.told == "store" {
+				a.wantLines(1, "a call to the store failed: trying again")
+			}
+		})
+	}
 }
 
 // An outage loses no outcome: whatever of the calls fails for how long, the outcome is
 // written when it is over, and another replica does not run the tick again. Only a store
-// that answers and does not take the outcome ends the patience.
+// that answers and does not take the outcome ends the patience. A machine that is suspended in the first write after an
+// outage asks the store nothing meanwhile.
 func TestOutcomeAfterOutageIsKept(t *testing.T) {
 	const minute = time.Minute
+	var machine suspended
+	suspends := func(func() error) error { machine.slept.Add(int64(5 * D)); return context.DeadlineExceeded }
 	type phase struct {
 		meets fault
 		lasts time.Duration
@@ -129,10 +153,12 @@ func TestOutcomeAfterOutageIsKept(t *testing.T) {
 		"long, and then of renewals":   {10 * time.Second, 5 * time.Second, D, false, []phase{{fail(errNetwork), 30 * minute}, {fail(errWrite, "renew"), D}}},
 		"of writes, not for long":      {10 * time.Second, 5 * time.Second, minute, true, []phase{{failWrites(errWrite), 155 * time.Second}}},
 		"of the right to write, short": {10 * time.Second, 5 * time.Second, D, true, []phase{{failWrites(fs.ErrPermission), 5*time.Second + D}}},
+		"long, and then a suspension": {10 * time.Second, 5 * time.Second, D, false, []phase{{fail(errNetwork), 30 * minute},
+			{onNth("write", 1, suspends), D}}},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			job := leased(tt.lease, rerun(work("@every 1h", tt.takes)))
-			a := c.start("a", job)
+			a := c.launch(c.replica("a", job).on(&machine))
 			time.Sleep(time.Hour + tt.begin)
 			for i, phase := range tt.outage {
 				a.meets(phase.meets)
@@ -147,30 +173,6 @@ func TestOutcomeAfterOutageIsKept(t *testing.T) {
 			c.wantRuns(1)
 		})
 	}
-}
-
-// A machine that is suspended in the first write after an outage asks the store nothing meanwhile:
-// that is no time in which the store answers and does not take the outcome.
-func TestOutcomeAfterSuspensionIsKept(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		machine := &suspended{}
-		a := c.launch(c.replica("a", rerun(work("@every 1h", 10*time.Second))).on(machine))
-		time.Sleep(time.Hour + 5*time.Second)
-		a.meets(fail(errNetwork))
-		time.Sleep(30 * time.Minute)
-		slept := false
-		a.meets(func(op string, apply func() error) error {
-			if op == "write" && !slept {
-				slept = true
-				machine.slept.Add(int64(5 * D))
-				return context.DeadlineExceeded
-			}
-			return apply()
-		})
-		time.Sleep(D)
-		c.wantOutcomes("work", "succeeded 01:00:00")
-		c.wantRuns(1)
-	})
 }
 
 // A renewal that fails once and then succeeds is no outage: neither Health nor the
@@ -194,35 +196,11 @@ func TestOneFailureIsNoOutage(t *testing.T) {
 	})
 }
 
-// A run by hand that ends does not hide an outage that goes on.
-func TestRunNowHidesNoOutage(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.start("a", work("@every 1m", 0))
-		time.Sleep(10 * time.Minute)
-		a.kill()
-		time.Sleep(10 * time.Minute)
-		for range 10 {
-			ctx, cancel := context.WithTimeout(c.t.Context(), time.Second)
-			_, _ = a.RunNow(ctx, "work", "x")
-			cancel()
-			for range 20 {
-				if a.Health().Storage == nil {
-					t.Fatal("Health hides the outage")
-				}
-				time.Sleep(time.Second)
-			}
-		}
-		a.wantLines(1, "a call to the store failed: trying again")
-	})
-}
-
 // What kept a run's renewals from getting through is over when its outcome is
 // written: nothing is broken until the next tick comes, in an hour.
 func TestTroubleEndsWithItsLease(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := work("@every 1h", 10*time.Minute)
-		job.Lease = D
-		a := c.start("a", job)
+		a := c.start("a", work("@every 1h", 10*time.Minute))
 		time.Sleep(time.Hour + 20*time.Second)
 		a.tap.meet(fail(context.DeadlineExceeded, "renew"))
 		time.Sleep(13 * time.Second)
@@ -249,58 +227,6 @@ func TestUnconfirmedOutcomeKeepsLease(t *testing.T) {
 		}
 		if e, err := c.store.Read(context.Background(), "soloist/work"); err != nil || e.State == store.Available {
 			t.Errorf("the lease is %s, %v", e.State, err)
-		}
-	})
-}
-
-func TestRunTakenOverCannotFinish(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		stubborn := doing("@every 1h", func(context.Context, *soloist.Run) error {
-			time.Sleep(90 * time.Second) // it does not look at its context
-			return nil
-		})
-		a := c.start("a", stubborn)
-		time.Sleep(time.Hour + time.Second)
-		c.start("b", work("@every 1h", time.Second))
-		a.kill()
-		time.Sleep(80 * time.Second)
-		want := []string{"abandoned 01:00:00 its runner died"}
-		if got := c.outcomes("work"); !slices.Equal(got, want) {
-			t.Fatalf("got %q, want %q", got, want)
-		}
-		a.tap.cut.Store(false)
-		time.Sleep(time.Minute)
-		if got := c.outcomes("work"); !slices.Equal(got, want) {
-			t.Errorf("after the late end: got %q, want %q", got, want)
-		}
-		a.wantLines(1, "level=ERROR", "refused")
-	})
-}
-
-// The lease is held all the while, so health has to tell.
-func TestRefusedOutcomeIsToldByHealth(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.start("a", work("0 1 0 * * *", time.Second))
-		a.tap.meet(inTurn("write", nil, errors.New("403 this request is not authorized to perform this operation using this permission")))
-		time.Sleep(6 * time.Hour)
-		if h := a.Health(); h.Storage == nil && len(h.Broken) == 0 {
-			t.Errorf("refused writes for six hours, the lease held all the while; health %+v, log %q", h, a.log.lines("level=WARN"))
-		}
-	})
-}
-
-// A leader that is cut off writes its outcome for as long as it takes.
-func TestOutageAtEndIsTold(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.start("a", leader())
-		time.Sleep(time.Minute)
-		n := len(a.log.lines("level=WARN"))
-		a.tap.cut.Store(true)
-		time.Sleep(time.Hour)
-		h := a.Health()
-		t.Logf("%+v", h)
-		if h.Storage == nil && len(h.Broken) == 0 {
-			t.Errorf("an hour without the store, and Health tells nothing; warnings: %q", a.log.lines("level=WARN")[n:])
 		}
 	})
 }
@@ -364,22 +290,6 @@ func TestLostRightToWriteCostsNoTick(t *testing.T) {
 	})
 }
 
-// It runs ticks again once it may write.
-func TestReaderRunsOnceItMayWrite(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		r := c.launch(c.replica("a", work("@every 1m", time.Second)).meets(failWrites(fs.ErrPermission)))
-		time.Sleep(20 * time.Minute)
-		if n := r.tap.counts()["write"]; n < 10 || n > 40 {
-			t.Errorf("it tried to write %d times in 20 minutes", n)
-		}
-		r.tap.meet(nil)
-		time.Sleep(2 * time.Minute)
-		if len(c.all()) == 0 || len(r.Health().Broken) > 0 {
-			t.Errorf("%d runs, health is %v", len(c.all()), r.Health().Broken)
-		}
-	})
-}
-
 // The writes of one replica fail from the middle of a run on, since it has lost the
 // right or for another reason: it cannot record the outcome, and lets its lease
 // expire, so that the others go on.
@@ -402,81 +312,43 @@ func TestHolderThatCannotWriteLetsLeaseExpire(t *testing.T) {
 	}
 }
 
-// Health names the failing writes all the time, and blames no other client.
-func TestFailedWritesAreToldByHealth(t *testing.T) {
-	for _, names := range []string{"a", "abc"} {
-		for _, lease := range []time.Duration{D, time.Minute} {
-			inCluster(t, func(c *cluster) {
-				job := leased(lease, work("@every 5m", 0))
-				for _, name := range names {
-					c.start(string(name), job).tap.meet(failWrites(errWrite))
-				}
-				a := c.started[0]
-				time.Sleep(15 * time.Minute)
-				for range 1800 {
-					time.Sleep(time.Second)
-					if why := a.Health().Broken["work"]; !errors.Is(why, errWrite) {
-						t.Fatalf("%s, lease %s: health is %v", names, lease, why)
-					}
-				}
-				if all, err := a.Status(c.t.Context()); err != nil || all[0].Occupied != nil {
-					t.Errorf("status is %+v, %v", all, err)
-				}
-				a.wantLines(1, "level=ERROR")
-				for _, r := range c.started {
-					r.tap.meet(nil)
-				}
-				time.Sleep(7 * time.Minute)
-				if why := a.Health().Broken; len(c.all()) == 0 || len(names) == 1 && len(why) > 0 {
-					t.Errorf("after it: %d runs, health is %v", len(c.all()), why)
-				}
-			})
-		}
-	}
-}
-
-// The writes of a replica fail after it has run ticks well: its log says so once,
-// and does not say that all is well as long as they fail.
-func TestFailedWritesAreNotCalledOver(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.start("a", work("@every 1m", 0))
-		time.Sleep(11*time.Minute + 3*time.Second)
-		a.tap.meet(failWrites(errWrite))
-		time.Sleep(10 * time.Minute)
-		a.wantLines(0, "looked after again")
-		a.wantLines(1, "level=ERROR")
-	})
-}
-
-// A replica that cannot write an outcome revives its lease once after it has stopped
-// renewing: then the job is free, also for wake-ups, which look seldom.
-func TestGivenUpLeaseIsRevivedOnce(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var refuses atomic.Bool
-		job := work("@every 5m", 0)
-		job.Lease = 30 * time.Second
-		job.Do = func(context.Context, *soloist.Run) error { refuses.Store(true); return nil }
-		a := c.start("a", job)
-		a.tap.meet(func(op string, apply func() error) error {
-			switch {
-			case op == "acquire" && refuses.Load(): // it would leave its next lease to expire too
-				return errors.New("connection reset")
-			case op != "write" || !refuses.Load():
-				return apply()
+// Health names the failing writes all the time, and blames no other client. The log says so once, and does not say that all is
+// well as long as they fail.
+func TestFailedWritesAreTold(t *testing.T) {
+	for names, lease := range map[string]time.Duration{"a": D, "b": time.Minute, "abc": D, "def": time.Minute} {
+		inCase(t, names, func(t *testing.T, c *cluster) {
+			job := leased(lease, work("@every 5m", 0))
+			for _, name := range names {
+				c.start(string(name), job)
 			}
-			if e, err := c.store.Read(context.Background(), "soloist/work"); err != nil || !e.State.Live() {
-				return store.ErrLost
+			if lease == D { // they have run ticks well before
+				time.Sleep(11*time.Minute + 3*time.Second)
 			}
-			return errors.New("409 BlobImmutableDueToPolicy")
+			for _, r := range c.started {
+				r.meets(failWrites(errWrite))
+			}
+			a, before := c.started[0], len(c.all())
+			time.Sleep(15 * time.Minute)
+			for range 1800 {
+				time.Sleep(time.Second)
+				if why := a.Health().Broken["work"]; !errors.Is(why, errWrite) {
+					t.Fatalf("health is %v", why)
+				}
+				if err := occupiedBy(a); err != nil {
+					t.Fatalf("status is %v", err)
+				}
+			}
+			a.wantLines(1, "level=ERROR")
+			a.wantLines(0, "looked after again")
+			for _, r := range c.started {
+				r.meets(nil)
+			}
+			time.Sleep(7 * time.Minute)
+			if why := a.Health().Broken; len(c.all()) == before || len(names) == 1 && len(why) > 0 {
+				t.Errorf("after it: %d runs, health is %v", len(c.all()), why)
+			}
 		})
-		job.Do = nil
-		b := c.replica("b", job)
-		time.Sleep(8*time.Minute + 20*time.Second)
-		report, err := b.RunDue(c.t.Context(), soloist.Wake{})
-		if err != nil || len(report.Jobs) != 1 || report.Jobs[0].Replica != "" || len(c.outcomes("work")) == 0 {
-			t.Errorf("got %+v, %v, want that the job is free", report, err)
-		}
-	})
+	}
 }
 
 // One outcome that the store does not take stops no job, though its replica is alone:

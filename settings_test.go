@@ -51,6 +51,10 @@ func TestValidateTellsAllMistakes(t *testing.T) {
 }
 
 func TestMistakeRunsNothing(t *testing.T) {
+	lead := leader()
+	if err := lead.Run(t.Context(), nil); err == nil {
+		t.Error("a singleton without a store: Run says nothing")
+	}
 	for name, s := range map[string]*soloist.Scheduler{
 		"no store": {Jobs: []soloist.Job{{Name: "a", Schedule: "@hourly", Do: nothing}}},
 		"no work":  {Store: &local.Memory{}},
@@ -134,7 +138,7 @@ func TestLaterChangesHaveNoEffect(t *testing.T) {
 		"no job":    func(s *soloist.Scheduler) { s.Jobs = nil },
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
-			r := c.replica("a", work("* * * * *", 0), soloist.Singleton{Name: "leader", Do: func(context.Context, *soloist.Run) error { return nil }})
+			r := c.replica("a", work("* * * * *", 0), leader())
 			if err := r.Validate(); err != nil {
 				t.Fatal(err)
 			}
@@ -148,9 +152,10 @@ func TestLaterChangesHaveNoEffect(t *testing.T) {
 }
 
 func TestWrongAfter(t *testing.T) {
-	do := func(context.Context, *soloist.Run) error { return nil }
-	plain := func(name, schedule string) soloist.Job { return soloist.Job{Name: name, Schedule: schedule, Do: do} }
-	after := func(name, names string) soloist.Job { return soloist.Job{Name: name, After: names, Do: do} }
+	plain := func(name, schedule string) soloist.Job {
+		return soloist.Job{Name: name, Schedule: schedule, Do: nothing}
+	}
+	after := func(name, names string) soloist.Job { return soloist.Job{Name: name, After: names, Do: nothing} }
 	with := func(j soloist.Job, change func(*soloist.Job)) soloist.Job { change(&j); return j }
 	for name, tt := range map[string]struct {
 		jobs []soloist.Job
@@ -181,7 +186,7 @@ func TestWrongAfter(t *testing.T) {
 		"no job at all":  {jobs: []soloist.Job{after("b", ",")}, want: []string{"After has an empty name"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := soloist.Scheduler{Store: &local.Memory{}, Jobs: tt.jobs, Singletons: []soloist.Singleton{{Name: "lead", Do: do}}}
+			s := soloist.Scheduler{Store: &local.Memory{}, Jobs: tt.jobs, Singletons: []soloist.Singleton{{Name: "lead", Do: nothing}}}
 			err := s.Validate()
 			if wantError(t, err, tt.want...); len(tt.want) == 0 && err != nil {
 				t.Error(err)
@@ -192,10 +197,9 @@ func TestWrongAfter(t *testing.T) {
 
 // A chain of thousands is checked at once.
 func TestLongChain(t *testing.T) {
-	do := func(context.Context, *soloist.Run) error { return nil }
-	s := soloist.Scheduler{Store: &local.Memory{}, Jobs: []soloist.Job{{Name: "n0", Schedule: "@hourly", Do: do}}}
+	s := soloist.Scheduler{Store: &local.Memory{}, Jobs: []soloist.Job{{Name: "n0", Schedule: "@hourly", Do: nothing}}}
 	for i := range 3000 {
-		s.Jobs = append([]soloist.Job{{Name: fmt.Sprint("n", i+1), After: fmt.Sprint("n", i), Do: do}}, s.Jobs...)
+		s.Jobs = append([]soloist.Job{{Name: fmt.Sprint("n", i+1), After: fmt.Sprint("n", i), Do: nothing}}, s.Jobs...)
 	}
 	if err := s.Validate(); err != nil {
 		t.Error(err)

@@ -69,12 +69,8 @@ func (c *cluster) occupy(job string) (free func()) {
 	}
 	var all sync.WaitGroup
 	all.Go(func() {
-		for ctx.Err() == nil {
+		for pause(ctx, 20*time.Second) == nil {
 			_, _ = lease.Renew(ctx)
-			select {
-			case <-time.After(20 * time.Second):
-			case <-ctx.Done():
-			}
 		}
 	})
 	return func() {
@@ -84,15 +80,20 @@ func (c *cluster) occupy(job string) (free func()) {
 	}
 }
 
+// occupiedBy is what a replica's status says of the holder of its first job's lease.
+func occupiedBy(r *replica) error {
+	all, err := r.Status(r.tap.t.Context())
+	return errors.Join(all[0].Occupied, all[0].Err, err)
+}
+
 // A tool holds the lease of an idle job: replicas say so, look rarely, and go on
-// once it lets go.
+// once it lets go. A wake-up, a run by hand and a status of another process return, and say so.
 func TestOccupiedJobIsTold(t *testing.T) {
-	for _, occupied := range []soloist.Work{work("@every 1m", time.Second), beating(time.Second, 100*time.Millisecond, true)} {
-		inCluster(t, func(c *cluster) {
-			name := "work"
-			if _, singleton := occupied.(soloist.Singleton); singleton {
-				name = "lead"
-			}
+	for name, occupied := range map[string]soloist.Work{
+		"work": work("@every 1m", time.Second),
+		"lead": beating(time.Second, 100*time.Millisecond, true),
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
 			a := c.start("a", occupied)
 			time.Sleep(time.Minute + 10*time.Second)
 			a.stop()
@@ -100,22 +101,29 @@ func TestOccupiedJobIsTold(t *testing.T) {
 			defer free()
 			b := c.start("b", occupied)
 			time.Sleep(3 * time.Minute)
-			says := func(err error) bool {
-				return err != nil && strings.Contains(err.Error(), "claims nothing: `unlock "+name+"` frees it")
-			}
-			if why := b.Health().Broken[name]; !says(why) {
-				t.Errorf("health says %v", why)
-			}
-			if all, err := b.Status(c.t.Context()); err != nil || !says(all[0].Occupied) || all[0].Err != nil {
-				t.Errorf("status is %+v, %v", all, err)
-			}
+			says := "claims nothing: `unlock " + name + "` frees it"
+			wantError(t, b.Health().Broken[name], says)
 			b.tap.counts()
 			time.Sleep(time.Hour)
 			if n := b.tap.counts(); n["read"] > 125 || n["acquire"] > 0 {
 				t.Errorf("calls in an hour: %v", n)
 			}
-			if n := len(b.log.lines("level=WARN", "claims nothing")); n != 1 || len(b.log.lines("level=ERROR")) > 0 {
-				t.Errorf("it warns %d times: %q", n, b.log.lines("level=ERROR"))
+			b.wantLines(1, "level=WARN", "claims nothing")
+			b.wantLines(0, "level=ERROR")
+			wantError(t, occupiedBy(b), says)
+			ctx := c.within(10 * time.Minute)
+			for call, do := range map[string]func(r *replica) error{
+				"RunDue": func(r *replica) error { _, err := r.RunDue(ctx, soloist.Wake{}); return err },
+				"RunNow": func(r *replica) error { _, err := r.RunNow(ctx, name, "please"); return err },
+				"Status": occupiedBy,
+			} {
+				if name == "lead" { // a singleton is not for calls
+					break
+				}
+				begin := time.Now()
+				if wantError(t, do(c.replica(call, occupied)), "`unlock work` frees it"); time.Since(begin) > 2*D+15*time.Second {
+					t.Errorf("%s takes %s", call, time.Since(begin))
+				}
 			}
 			before := len(c.all())
 			free()
@@ -127,103 +135,35 @@ func TestOccupiedJobIsTold(t *testing.T) {
 	}
 }
 
-// A wake-up, a run by hand and a status of another process return, and say so.
-func TestOccupiedJobEndsCalls(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.start("a", work("@every 1m", time.Second))
-		time.Sleep(time.Minute + 10*time.Second)
-		a.stop()
-		defer c.occupy("work")()
-		time.Sleep(2 * time.Minute)
-		ctx := c.within(10 * time.Minute)
-		for name, call := range map[string]func(*replica) error{
-			"RunDue": func(r *replica) error { _, err := r.RunDue(ctx, soloist.Wake{}); return err },
-			"RunNow": func(r *replica) error { _, err := r.RunNow(ctx, "work", "please"); return err },
-			"Status": func(r *replica) error { all, _ := r.Status(ctx); return all[0].Occupied },
-		} {
-			begin := time.Now()
-			err := call(c.replica(name, work("@every 1m", time.Second)))
-			if err == nil || !strings.Contains(err.Error(), "`unlock work` frees it") || time.Since(begin) > 2*D+15*time.Second {
-				t.Errorf("%s after %s: %v", name, time.Since(begin), err)
-			}
-		}
-	})
-}
-
-func TestTickCallsAreFew(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var all []*replica
-		for _, name := range []string{"a", "b", "c"} {
-			all = append(all, c.start(name, work("@every 1m", time.Second/5)))
-		}
-		time.Sleep(3*time.Minute + 30*time.Second) // the start is over
-		for _, r := range all {
-			r.tap.counts()
-		}
-		runs := len(c.all())
-		time.Sleep(10 * time.Minute)
-		var total int
-		for _, r := range all {
-			counts, orders := r.tap.countsAndOrders()
-			t.Log(counts, orders)
-			for _, n := range counts {
-				total += n
-			}
-			if orders < 119 || orders > 121 {
-				t.Errorf("%d reads of operators' orders in ten minutes, want one each five seconds", orders)
-			}
-		}
-		// Four for the winner, two for each of the others.
-		if ticks := len(c.all()) - runs; ticks != 10 || total > 10*(4+2+2) {
-			t.Errorf("%d calls for %d ticks", total, ticks)
-		}
-	})
-}
-
-func TestLeaderCallsAreFew(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		all := []*replica{c.start("a", leader()), c.start("b", leader())}
-		time.Sleep(time.Minute)
-		for _, r := range all {
-			r.tap.counts()
-		}
-		time.Sleep(10 * time.Minute)
-		for _, r := range all {
-			got := r.tap.counts()
-			if n := got["renew"] + got["read"]; n < 119 || n > 121 || len(got) != 1 {
-				t.Errorf("%s: %v in 10 minutes, want one call each %s", r.Replica, got, D/3)
-			}
-		}
-	})
-}
-
-// Whoever waits for the end of a lease looks once in each third of it, as the
+// A holder renews and a replica that waits for the end of a lease looks once in each third of it, as the
 // page on costs has it, also where the store's dates have whole seconds and
 // clocks run at rates of their own.
 func TestFollowerLooksOnceInThird(t *testing.T) {
 	for _, lease := range []time.Duration{15 * time.Second, 30 * time.Second, time.Minute} {
 		for _, drift := range []time.Duration{0, 200, -200} { // millionths
 			inCase(t, fmt.Sprintf("%s, drift %d", lease, drift), func(t *testing.T, c *cluster) {
-				var all []*replica
-				for i, name := range []string{"leader", "other"} {
-					r := c.replica(name, soloist.Singleton{Name: "work", Lease: lease, Do: func(ctx context.Context, _ *soloist.Run) error {
-						<-ctx.Done()
-						return nil
-					}})
-					r.tap.date = wholeSeconds
-					r.tap.meet(faraway(uint64(i)))
-					begin := time.Now()
-					if name == "other" {
-						r.Elapsed = func() time.Duration { gone := time.Since(begin); return gone + gone/1_000_000*drift }
-					}
-					all = append(all, c.launch(r))
-					time.Sleep(time.Minute + 300*time.Millisecond)
+				leads := leader()
+				leads.Lease = lease
+				all := map[string]*replica{}
+				for op, seed := range map[string]uint64{"renew": 0, "read": 1} {
+					all[op] = c.replica(op, leads).meets(faraway(seed))
+					all[op].tap.date = wholeSeconds
 				}
-				all[1].tap.counts()
+				c.launch(all["renew"])
+				time.Sleep(time.Minute + 300*time.Millisecond)
+				begin := time.Now()
+				all["read"].Elapsed = func() time.Duration { gone := time.Since(begin); return gone + gone/1_000_000*drift }
+				c.launch(all["read"])
+				time.Sleep(time.Minute)
 				const thirds = 180
+				for _, r := range all {
+					r.tap.counts()
+				}
 				time.Sleep(thirds * lease / 3)
-				if n := all[1].tap.counts()["read"]; n < thirds*19/20 || n > thirds*21/20 {
-					t.Errorf("%d looks in %d thirds", n, thirds)
+				for op, r := range all {
+					if got := r.tap.counts(); len(got) != 1 || got[op] < thirds*19/20 || got[op] > thirds*21/20 {
+						t.Errorf("%v in %d thirds", got, thirds)
+					}
 				}
 			})
 		}
@@ -315,8 +255,13 @@ func (o operations) perTick(t *testing.T) (mean float64) {
 		}
 		sum := 0
 		for _, r := range all {
-			for _, calls := range r.tap.counts() {
+			counts, orders := r.tap.countsAndOrders()
+			for _, calls := range counts {
 				sum += calls
+			}
+			took := time.Duration(o.ticks) * o.period
+			if of := time.Duration(orders) * 5 * time.Second; !o.woken && (took-of).Abs() > 5*time.Second {
+				t.Errorf("%d reads of operators' orders in %s, want one each five seconds", orders, took)
 			}
 		}
 		mean = float64(sum) / float64(o.ticks)
@@ -372,7 +317,7 @@ func TestStatusSaysWhatIsPaused(t *testing.T) {
 	})
 }
 
-// A lister counts listings and reads; err ends each listing after so many entries.
+// A lister counts listings and reads; err ends each listing after so many entries, and errHangs none.
 type lister struct {
 	*local.Memory
 	err          error
@@ -382,6 +327,10 @@ type lister struct {
 
 func (l *lister) List(ctx context.Context, app string, f func(string, store.Entry) bool) error {
 	l.lists.Add(1)
+	if l.err == errHangs {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	told := 0
 	err := l.Memory.List(ctx, app, func(name string, e store.Entry) bool {
 		told++
@@ -389,6 +338,8 @@ func (l *lister) List(ctx context.Context, app string, f func(string, store.Entr
 	})
 	return errors.Join(l.err, err)
 }
+
+var errHangs = errors.New("no listing is answered")
 
 func (l *lister) Read(ctx context.Context, name string) (store.Entry, error) {
 	l.reads.Add(1)
@@ -404,7 +355,8 @@ func many(n int) (all []soloist.Work) {
 }
 
 // The status of many jobs is one listing, which tells what a read of each entry tells; that
-// of a few jobs is a read of each, which costs less. What a listing does not tell is read.
+// of a few jobs is a read of each, which costs less. What a listing does not tell is read. The
+// status of one job reads its record alone.
 func TestStatusOfManyJobsIsOneListing(t *testing.T) {
 	for what, one := range map[string]struct {
 		jobs, after  int
@@ -416,6 +368,7 @@ func TestStatusOfManyJobsIsOneListing(t *testing.T) {
 		"no right to list":       {12, 0, fs.ErrPermission, 1, 12},
 		"a listing that breaks":  {12, 5, errors.New("the network"), 1, 7},
 		"a listing of all fails": {12, 12, errors.New("the network"), 1, 1}, // the last entry is none
+		"a listing that hangs":   {12, 0, errHangs, 1, 12},
 	} {
 		inCase(t, what, func(t *testing.T, c *cluster) {
 			work := many(one.jobs)
@@ -431,53 +384,28 @@ func TestStatusOfManyJobsIsOneListing(t *testing.T) {
 			backend := &lister{Memory: c.store, err: one.err, after: one.after}
 			reader = c.replica("c", append(work, everywhere)...)
 			reader.Store = backend
+			start := time.Now()
 			got, err := reader.Status(t.Context())
+			if took := time.Since(start); took > 15*time.Second {
+				t.Errorf("it takes %s", took)
+			}
 			if err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("got %+v, %v\nwant %+v", got, err, want)
 			}
-			if lists, reads := backend.lists.Load(), backend.reads.Load(); lists != one.lists || reads != one.reads {
+			lists, reads := backend.lists.Swap(0), backend.reads.Swap(0)
+			if lists != one.lists || reads != one.reads {
 				t.Errorf("%d listings and %d reads, want %d and %d", lists, reads, one.lists, one.reads)
+			}
+			st, err := reader.StatusOf(t.Context(), "job-03")
+			lists, reads = backend.lists.Load(), backend.reads.Load()
+			if err != nil || lists != 0 || reads != 1 || !reflect.DeepEqual(st, want[3]) {
+				t.Errorf("of one job: got %+v, %v", st, err)
+			}
+			if _, err := reader.StatusOf(t.Context(), "nobody"); err == nil {
+				t.Error("a job that there is not: got no error")
 			}
 		})
 	}
-}
-
-// The status of one job reads its record alone, however many jobs there are.
-func TestStatusOfOneJobReadsItsRecord(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		c.start("a", many(12)...)
-		time.Sleep(5*time.Minute + time.Second)
-		backend := &lister{Memory: c.store}
-		reader := c.replica("b", many(12)...)
-		reader.Store = backend
-		st, err := reader.StatusOf(c.t.Context(), "job-03")
-		if err != nil || st.Name != "job-03" || len(st.Record.History) != 1 || backend.lists.Load() != 0 || backend.reads.Load() != 1 {
-			c.t.Errorf("got %+v, %v after %d listings and %d reads", st, err, backend.lists.Load(), backend.reads.Load())
-		}
-		if _, err := reader.StatusOf(c.t.Context(), "nobody"); err == nil {
-			c.t.Error("a job that there is not: got no error")
-		}
-	})
-}
-
-// A listing that hangs costs no more than its time; then each entry is read.
-func TestListingThatHangsIsGivenUp(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		reader := c.replica("a", many(12)...)
-		reader.Store = hangs{c.store}
-		start := time.Now()
-		all, err := reader.Status(c.t.Context())
-		if took := time.Since(start); err != nil || all[0].Err != nil || took > 15*time.Second {
-			c.t.Errorf("got %v, %v after %s", all[0].Err, err, took)
-		}
-	})
-}
-
-type hangs struct{ *local.Memory }
-
-func (hangs) List(ctx context.Context, _ string, _ func(string, store.Entry) bool) error {
-	<-ctx.Done()
-	return ctx.Err()
 }
 
 // Of two statuses, the second decodes only the records that have changed in between.

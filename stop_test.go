@@ -1,6 +1,7 @@
 package soloist_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,57 +15,13 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-func TestStopWithinGrace(t *testing.T) {
-	for name, tt := range map[string]struct {
-		grace time.Duration
-		want  string
-		cause error
-	}{
-		"within the grace": {20 * time.Second, "succeeded 00:00:10", nil},
-		"after the grace":  {2 * time.Second, "abandoned 00:00:10 stopped", soloist.ErrStopped},
-		"without a grace":  {0, "abandoned 00:00:10 stopped", soloist.ErrStopped},
-	} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			a := c.replica("a", work("@every 10s", 5*time.Second))
-			a.Grace = tt.grace
-			c.launch(a)
-			time.Sleep(11 * time.Second)
-			a.stop()
-			c.wantOutcomes("work", tt.want)
-			if got := c.all(); len(got) != 1 || !errors.Is(got[0].cause, tt.cause) {
-				t.Errorf("got %+v, want the cause %v", got, tt.cause)
-			}
-			e, _ := c.store.Read(c.t.Context(), "soloist/work")
-			if e.State != store.Available {
-				t.Errorf("the lease is %s after the stop", e.State)
-			}
-		})
-	}
-}
-
-func TestIdleStopLosesNoTick(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.start("a", work("@every 10s", time.Second))
-		c.start("b", work("@every 10s", time.Second))
-		time.Sleep(35 * time.Second)
-		a.stop()
-		time.Sleep(26 * time.Second)
-		if got := once(t, c.all()); got != 6 {
-			t.Errorf("%d ticks ran, want 6: %q", got, c.outcomes("work"))
-		}
-	})
-}
-
 // The end of Run is a stop, also where its context has a deadline: it counts as
 // no death.
 func TestDeadlineOfRunIsNoDeath(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := rerun(work("0 * * * *", 100*time.Hour))
 		for n := range 7 {
-			r := c.replica("a", job)
-			ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Hour)
-			_ = r.Run(ctx)
-			cancel()
+			_ = c.replica("a", job).Run(c.within(2 * time.Hour))
 			if got := c.record("work"); got.Run.Deaths != 0 || got.Run.Attempt != n+1 {
 				t.Fatalf("after stop %d: attempt %d, %d deaths, outcomes %q", n+1, got.Run.Attempt, got.Run.Deaths, c.outcomes("work"))
 			}
@@ -72,28 +29,11 @@ func TestDeadlineOfRunIsNoDeath(t *testing.T) {
 	})
 }
 
-// The error of a run that a stop has ended is kept.
-func TestStopKeepsErrorOfRun(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := doing("0 * * * *", func(ctx context.Context, _ *soloist.Run) error {
-			<-ctx.Done()
-			return soloist.Permanent(errors.New("the ledger is corrupt"))
-		})
-		a := c.start("a", job)
-		time.Sleep(time.Hour + time.Minute)
-		a.stop()
-		if f := c.outcomes("work"); len(f) != 1 || !strings.Contains(f[0], "abandoned 01:00:00 stopped: the ledger is corrupt") {
-			t.Errorf("outcomes: %q", f)
-		}
-		a.wantLines(1, "run ended", "the ledger is corrupt")
-	})
-}
-
+// A call that ends with the context of Run is no outage.
 func TestStopIsNoOutage(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a := c.replica("a", work("0 * * * *", time.Second))
 		ctx, cancel := context.WithCancel(c.t.Context())
-		a.tap.meet(func(op string, apply func() error) error {
+		a := c.replica("a", work("0 * * * *", time.Second)).meets(func(string, func() error) error {
 			cancel()
 			return context.Canceled
 		})
@@ -102,114 +42,78 @@ func TestStopIsNoOutage(t *testing.T) {
 	})
 }
 
+// A second Run of a Scheduler ends with its context, also while the first goes on.
 func TestSecondRunEndsWithContext(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("0 * * * *", time.Second))
-		time.Sleep(time.Second)
-		ctx, cancel := context.WithCancel(c.t.Context())
-		cancel()
-		done := make(chan struct{})
-		go func() { _ = a.Run(ctx); close(done) }()
-		select {
-		case <-done:
-		case <-time.After(time.Hour):
-			t.Error("Run with an ended context is at it for an hour")
+		begin := time.Now()
+		_ = a.Run(c.within(time.Second))
+		if took := time.Since(begin); took > time.Second {
+			t.Errorf("it ended after %s", took)
 		}
 	})
 }
 
-func TestLeaseOutlivesRun(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.start("a", leader())
-		time.Sleep(time.Minute)
-		c.start("b", leader())
-		time.Sleep(10 * time.Second)
-		stopped := time.Now()
-		a.stop()
-		if took := time.Since(stopped); took > 300*time.Millisecond {
-			t.Errorf("it stopped after %s", took)
-		}
-		if got := c.all()[0]; !errors.Is(got.cause, soloist.ErrStopped) {
-			t.Errorf("the cause is %v", got.cause)
-		}
-		time.Sleep(D/3 + time.Second)
-		c.succession(2)
-	})
-}
-
-// A last save on the way out, refused for another reason than the lease.
+// A last save on the way out, refused for another reason than the lease, does not delay a stop.
 func TestRefusedSaveDoesNotDelayStop(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
+		a := c.start("a", doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
 			<-ctx.Done()
 			return run.Save(context.WithoutCancel(ctx), "where I was")
-		})
-		a := c.start("a", job)
-		a.tap.meet(fail(errors.New("403 this request is not authorized to perform this operation using this permission"), "save"))
+		}))
+		a.meets(fail(errors.New("403 this request is not authorized to perform this operation using this permission"), "save"))
 		time.Sleep(2 * time.Minute)
-		go a.stop()
-		time.Sleep(6 * time.Hour)
-		select {
-		case <-a.done:
-		default:
-			t.Errorf("six hours after the stop it goes on; the log says %q", a.log.lines("level=WARN"))
-			a.tap.meet(nil)
+		time.AfterFunc(time.Hour, func() { a.meets(nil) })
+		begin := time.Now()
+		if a.stop(); time.Since(begin) >= time.Hour {
+			t.Errorf("it ends when it may save; the log says %q", a.log.lines("level=WARN"))
 		}
 	})
 }
 
-// A leader that is told to stop goes on until others are near.
+// A leader that is asked to stop goes on until others are near, unless its grace ends before that or no other replica is up.
+// A replica that is up all the same finds the released lease soon.
 func TestLeaderIsHandedOver(t *testing.T) {
-	for phase := range 10 {
-		inCluster(t, func(c *cluster) {
-			all := c.graceful(25*time.Second, leader(), "a", "b", "c")
-			time.Sleep(time.Minute + time.Duration(phase)*511*time.Millisecond)
-			old := all[c.all()[0].replica]
-			stopped := time.Now()
-			old.stop()
-			if took := time.Since(stopped); took < D/3+time.Second || took > D/3+1500*time.Millisecond {
-				t.Errorf("stopped after %s", took)
-			}
-			time.Sleep(time.Second)
-			runs := c.succession(2)
-			if gap := runs[1].start.Sub(runs[0].end); gap > 300*time.Millisecond {
-				t.Errorf("nobody led for %s", gap)
-			}
-			if !errors.Is(runs[0].cause, soloist.ErrStopped) {
-				t.Errorf("the cause is %v", runs[0].cause)
-			}
-		})
+	const grace, handover = 25 * time.Second, D/3 + time.Second
+	alone := func(after time.Duration, is bool) func(context.Context) bool {
+		return func(ctx context.Context) bool { _ = pause(ctx, after); return is }
 	}
-}
-
-// A leader that nobody follows ends at once. A replica that is up all the same finds the released lease soon.
-func TestLoneLeaderEndsAtOnce(t *testing.T) {
-	for name, test := range map[string]struct {
+	for name, tt := range map[string]struct {
+		grace time.Duration
 		alone func(context.Context) bool
 		takes time.Duration // from the stop to the end of the run
 	}{
-		"alone":             {func(context.Context) bool { return true }, 0},
-		"known after 2 s":   {func(context.Context) bool { time.Sleep(2 * time.Second); return true }, 2 * time.Second},
-		"another is up":     {func(context.Context) bool { return false }, D/3 + time.Second},
-		"no answer in time": {func(ctx context.Context) bool { <-ctx.Done(); return false }, D/3 + time.Second},
+		"followed":          {grace, nil, handover},
+		"no grace":          {0, nil, 0},
+		"a short grace":     {2 * time.Second, nil, 2 * time.Second},
+		"alone":             {grace, alone(0, true), 0},
+		"known after 2 s":   {grace, alone(2*time.Second, true), 2 * time.Second},
+		"another is up":     {grace, alone(0, false), handover},
+		"no answer in time": {grace, alone(time.Hour, false), handover},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			a := c.replica("a", leader())
-			a.Grace, a.Alone = 25*time.Second, test.alone
+			a.Grace, a.Alone = tt.grace, tt.alone
 			c.launch(a)
 			time.Sleep(time.Minute)
-			c.start("b", leader())
+			c.startAll(leader(), "b", "c")
 			time.Sleep(time.Second)
 			stopped := time.Now()
 			a.stop()
-			if took := c.all()[0].end.Sub(stopped); took < test.takes || took > test.takes+300*time.Millisecond {
-				t.Errorf("it ended after %s, want %s", took, test.takes)
+			if took := c.all()[0].end.Sub(stopped); took < tt.takes || took > tt.takes+500*time.Millisecond {
+				t.Errorf("it ended after %s, want %s", took, tt.takes)
 			}
 			if got := c.outcomes("lead"); len(got) != 1 || !strings.HasPrefix(got[0], "abandoned") || !strings.HasSuffix(got[0], " stopped") {
 				t.Errorf("outcomes: %q", got)
 			}
 			time.Sleep(D/3 + time.Second)
-			c.succession(2)
+			runs := c.succession(2)
+			if !errors.Is(runs[0].cause, soloist.ErrStopped) {
+				t.Errorf("the cause is %v", runs[0].cause)
+			}
+			if gap := runs[1].start.Sub(runs[0].end); tt.takes == handover && gap > 300*time.Millisecond {
+				t.Errorf("no replica led for %s", gap)
+			}
 		})
 	}
 }
@@ -249,92 +153,18 @@ func TestHandoverIsNotTakenBack(t *testing.T) {
 	})
 }
 
-func TestShortGraceEndsHandover(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.graceful(2*time.Second, leader(), "a")["a"]
-		time.Sleep(time.Minute)
-		stopped := time.Now()
-		a.stop()
-		if took := time.Since(stopped); took > 2500*time.Millisecond {
-			t.Errorf("stopped after %s", took)
-		}
-	})
-}
-
-// A job goes on within the grace, and the record says that it is stopping.
-func TestJobIsHandedOver(t *testing.T) {
-	for name, test := range map[string]struct {
-		takes    time.Duration
-		outcomes []string
-		start    time.Duration // of the second attempt after the end of the first
-	}{
-		"ends within the grace": {20 * time.Second, []string{"succeeded 00:01:00"}, 0},
-		"does not":              {time.Minute, []string{"succeeded 00:01:00"}, 300 * time.Millisecond},
-	} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			job := rerun(work("0 1 0 * * *", test.takes))
-			all := c.graceful(25*time.Second, job, "a", "b")
-			time.Sleep(time.Minute + 2*time.Second)
-			go all[c.all()[0].replica].stop()
-			time.Sleep(time.Second)
-			if r := c.record("work"); !r.Run.Stopping || r.Run.Status != store.Running {
-				t.Errorf("got %+v", r)
-			}
-			time.Sleep(2 * time.Minute)
-			c.wantOutcomes("work", test.outcomes...)
-			runs := c.all()
-			disjoint(t, runs)
-			if test.start == 0 && len(runs) != 1 {
-				t.Errorf("got %d runs", len(runs))
-			}
-			if test.start > 0 && (len(runs) != 2 || runs[1].start.Sub(runs[0].end) > test.start) {
-				t.Errorf("got %+v", runs)
-			}
-			if r := c.record("work"); r.Run.Stopping {
-				t.Error("it is over, and the record says that it is stopping")
-			}
-		})
-	}
-}
-
-// A long grace costs those that wait for it ever less.
-func TestWaitForLongStopIsCheap(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := rerun(work("0 1 0 * * *", time.Hour))
-		a := c.graceful(30*time.Minute, job, "a")["a"]
-		time.Sleep(time.Minute + time.Second)
-		b := c.graceful(time.Second, job, "b")["b"]
-		time.Sleep(10 * time.Second)
-		go a.stop()
-		b.tap.counts()
-		time.Sleep(20 * time.Minute)
-		if n := b.tap.counts()["read"]; n > 1600 {
-			t.Errorf("%d reads in 20 minutes", n)
-		}
-		time.Sleep(20 * time.Minute)
-		if runs := c.all(); len(runs) != 2 || runs[1].start.Sub(runs[0].end) > D/3+time.Second {
-			t.Errorf("got %+v", runs)
-		}
-	})
-}
-
 func TestStepDownHandsOver(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		all := c.graceful(25*time.Second, leader(), "a", "b")
 		time.Sleep(time.Minute)
 		old := all[c.all()[0].replica]
 		for name, r := range all {
-			if r != old {
-				if err := r.StepDown(t.Context(), "lead"); err == nil {
-					t.Errorf("%s does not lead, and steps down", name)
-				}
+			if err := r.StepDown(c.t.Context(), "lead"); (err == nil) != (r == old) {
+				t.Errorf("%s, of which %s leads, steps down: %v", name, old.Replica, err)
 			}
 		}
 		if err := old.StepDown(c.t.Context(), "nobody"); err == nil {
 			t.Error("an unknown job steps down")
-		}
-		if err := old.StepDown(c.t.Context(), "lead"); err != nil {
-			t.Errorf("StepDown: %v", err)
 		}
 		time.Sleep(time.Minute)
 		runs := c.all()
@@ -348,21 +178,6 @@ func TestStepDownHandsOver(t *testing.T) {
 		time.Sleep(time.Minute)
 		if runs := c.all(); len(runs) != 3 {
 			t.Errorf("got %d terms", len(runs))
-		}
-	})
-}
-
-// One that steps down without others leads again after a while.
-func TestStepDownAloneLeadsAgain(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.graceful(25*time.Second, leader(), "a")["a"]
-		time.Sleep(time.Minute)
-		if err := a.StepDown(c.t.Context(), "lead"); err != nil {
-			t.Errorf("StepDown: %v", err)
-		}
-		time.Sleep(D/3 + 1500*time.Millisecond)
-		if n := len(c.all()); n != 2 {
-			t.Errorf("got %d terms", n)
 		}
 	})
 }
@@ -393,112 +208,90 @@ func (l *overrunLog) all() []overrunCall {
 
 // What has ended the context of a run leaves it its lease, so there is time. Once the
 // lease is lost, also before Health tells of the overrun, the process has to end
-// before another replica has the lease.
+// before another replica has the lease: Overrun is called once, a sixth of the lease after a
+// renewal shows the loss, unless the run has returned by then. A log that blocks does not delay that.
 func TestOverrunAfterEndAndLoss(t *testing.T) {
 	for name, test := range map[string]struct {
 		timeout time.Duration
 		stop    bool
 		lost    time.Duration // when the lease is, a minute after the start of the replica
+		returns time.Duration // after the loss; zero: not in time
 	}{
-		"time-out":            {timeout: 10 * time.Second, lost: 9 * time.Minute},
-		"time-out, soon lost": {timeout: 10 * time.Second, lost: 12 * time.Second},
-		"stop":                {stop: true, lost: time.Minute + time.Second},
+		"time-out":                {timeout: 10 * time.Second, lost: 9 * time.Minute},
+		"time-out, blocked log":   {timeout: 10 * time.Second, lost: 9 * time.Minute},
+		"time-out, soon lost":     {timeout: 10 * time.Second, lost: 12 * time.Second},
+		"stop":                    {stop: true, lost: time.Minute + time.Second},
+		"nothing before the loss": {lost: time.Minute},
+		"returns in time":         {lost: time.Minute, returns: D/6 - time.Millisecond},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
-			var overran overrunLog
-			job := deaf(20 * time.Minute)
+			job := doing("0 1 0 * * *", func(ctx context.Context, _ *soloist.Run) error {
+				if test.returns > 0 {
+					<-ctx.Done()
+				}
+				time.Sleep(cmp.Or(test.returns, 20*time.Minute))
+				return nil
+			})
 			job.Timeout = test.timeout
-			a := c.replica("a", job)
+			a, release := c.blocked("ignores the end", job)
+			defer release()
+			if name != "time-out, blocked log" {
+				a = c.replica("a", job)
+			}
+			var overran overrunLog
 			a.Overrun = overran.add
 			c.launch(a)
 			time.Sleep(time.Minute + test.lost - time.Second)
 			if test.stop {
 				go a.stop()
 			}
-			time.Sleep(time.Second)
+			time.Sleep(time.Second + time.Second/2) // no renewal is under way then
 			if calls := overran.all(); len(calls) > 0 {
 				t.Fatalf("the lease is kept: Overrun was called %d times", len(calls))
 			}
-			if name == "time-out" && !errors.Is(a.Health().Overrun["work"], soloist.ErrTimeout) {
+			if test.lost == 9*time.Minute && !errors.Is(a.Health().Overrun["work"], soloist.ErrTimeout) {
 				t.Fatalf("health says %v", a.Health().Overrun)
 			}
-			wantOverrunAfterLoss(c, a, &overran)
-		})
-	}
-}
-
-// wantOverrunAfterLoss breaks the lease of a's job: Overrun is called once, a
-// sixth of the lease after the next renewal shows the loss.
-func wantOverrunAfterLoss(c *cluster, a *replica, overran *overrunLog) {
-	c.t.Helper()
-	time.Sleep(time.Second / 2) // no renewal is under way then
-	lost := make(chan time.Time, 1)
-	a.tap.meet(func(op string, apply func() error) error {
-		err := apply()
-		if op == "renew" && errors.Is(err, store.ErrLost) {
-			select {
-			case lost <- time.Now():
-			default:
-			}
-		}
-		return err
-	})
-	c.breakLease()
-	at := <-lost
-	time.Sleep(D)
-	calls := overran.all()
-	if len(calls) != 1 || calls[0].job != "work" || !errors.Is(calls[0].cause, store.ErrLost) {
-		c.t.Fatalf("Overrun was called with %+v, want one call with ErrLost", calls)
-	}
-	if took := calls[0].at.Sub(at); took != D/6 {
-		c.t.Errorf("Overrun was called %s after the loss of the lease, want %s", took, D/6)
-	}
-	if cause := a.Health().Overrun["work"]; !errors.Is(cause, store.ErrLost) {
-		c.t.Errorf("health says %v, want ErrLost", cause)
-	}
-}
-
-// After the loss of the lease alone, and when the run returns in time.
-func TestOverrunAfterLoss(t *testing.T) {
-	for returns, want := range map[time.Duration]int{D/6 - time.Millisecond: 0, D/6 + time.Millisecond: 1} {
-		inCluster(t, func(c *cluster) {
-			var overran overrunLog
-			a := c.replica("a", soloist.Job{Name: "work", Schedule: "0 1 0 * * *", Lease: D,
-				Do: func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); time.Sleep(returns); return nil }})
-			a.Overrun = overran.add
-			c.launch(a)
-			time.Sleep(2 * time.Minute)
+			lost := make(chan time.Time, 100)
+			a.meets(func(op string, apply func() error) error {
+				err := apply()
+				if op == "renew" && errors.Is(err, store.ErrLost) {
+					lost <- time.Now()
+				}
+				return err
+			})
 			c.breakLease()
+			at := <-lost
 			time.Sleep(D)
-			if got := len(overran.all()); got != want {
-				t.Errorf("the run returned %s after the loss of its lease: Overrun was called %d times, want %d", returns, got, want)
+			calls, health := overran.all(), a.Health().Overrun["work"]
+			switch {
+			case test.returns > 0:
+				if len(calls) > 0 {
+					t.Errorf("Overrun was called with %+v", calls)
+				}
+			case len(calls) != 1 || calls[0].job != "work" || !errors.Is(calls[0].cause, store.ErrLost):
+				t.Errorf("Overrun was called with %+v, want one call with ErrLost", calls)
+			case calls[0].at.Sub(at) != D/6:
+				t.Errorf("Overrun was called %s after the loss of the lease, want %s", calls[0].at.Sub(at), D/6)
+			case !errors.Is(health, store.ErrLost):
+				t.Errorf("health says %v, want ErrLost", health)
 			}
 		})
 	}
 }
 
-// A run that takes its time to return after a time-out, but no longer than its
-// lease, keeps nobody from running.
-func TestSlowReturnBlocksNoJob(t *testing.T) {
+// A run that ignores the end of its context keeps no other job from running for as long as its lease lasts. After that the
+// replica takes nothing new, and does not read the records of its other jobs, until the run returns.
+func TestOverrunTakesNothingNew(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		slow := soloist.Job{Name: "slow", Schedule: "0 1 0 * * *", Lease: D, Timeout: time.Second,
-			Do: func(ctx context.Context, run *soloist.Run) error { time.Sleep(D); return nil }}
-		a := c.start("a", slow, work("@every 1s", 0))
-		time.Sleep(3*time.Minute + 500*time.Millisecond)
-		if n := len(c.all()); n < 180 {
-			t.Errorf("%d runs in 180 s: %v", n, a.Health())
+		ignores := named("ignores", deaf(30*time.Minute))
+		ignores.Timeout = time.Second
+		a := c.start("a", ignores, work("@every 1s", 0))
+		time.Sleep(time.Minute + D + 500*time.Millisecond)
+		if n := len(c.all()); n < 73 {
+			t.Errorf("%d runs in 75 s: %v", n, a.Health())
 		}
-	})
-}
-
-// A replica that takes nothing new, since a run here ignores the end of its
-// context, does not read the records of its other jobs meanwhile.
-func TestOverrunReadsNothing(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		deaf := soloist.Job{Name: "deaf", Schedule: "0 1 0 * * *", Lease: D, Timeout: time.Second,
-			Do: func(context.Context, *soloist.Run) error { time.Sleep(30 * time.Minute); return nil }}
-		a := c.start("a", deaf, work("@every 10s", 0))
-		time.Sleep(2 * time.Minute)
+		time.Sleep(time.Minute)
 		if len(a.Health().Overrun) != 1 {
 			t.Fatalf("health is %+v", a.Health())
 		}
@@ -508,7 +301,7 @@ func TestOverrunReadsNothing(t *testing.T) {
 			t.Errorf("in ten minutes it sends %v", counts)
 		}
 		before := len(c.all())
-		time.Sleep(30 * time.Minute)
+		time.Sleep(20 * time.Minute)
 		if len(c.all()) <= before {
 			t.Error("it does not go on once the run has returned")
 		}

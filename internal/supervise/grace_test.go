@@ -40,3 +40,30 @@ func TestGraceCountsFromTheStop(t *testing.T) {
 		})
 	}
 }
+
+// A shortLease cannot be trusted after a time. The timer that ends its context is late.
+type shortLease struct {
+	Lease
+	until time.Duration
+}
+
+func (l shortLease) Context() context.Context { return context.Background() }
+func (l shortLease) Left() time.Duration      { return l.until - elapsed.Now() }
+func (l shortLease) Expired() bool            { return l.Left() <= 0 }
+
+// The log is waited for before the look at the lease: no run begins once that is lost.
+func TestSlowLogComesBeforeLookAtLease(t *testing.T) {
+	for left, want := range map[time.Duration]bool{500 * time.Millisecond: false, 1500 * time.Millisecond: true} {
+		synctest.Test(t, func(t *testing.T) {
+			began := false
+			a := &Attempt{
+				Task:   &Task{MaxTries: 1, Do: func(context.Context, *Handle) error { began = true; return nil }},
+				Under:  &Conditions{Stop: t.Context(), Lease: shortLease{until: elapsed.Now() + left}, Elapsed: elapsed.Now},
+				Status: slowLog(time.Second), Emit: func(event.Event) {},
+			}
+			if a.Run(); began != want {
+				t.Errorf("a lease of %s: it began: %t", left, began)
+			}
+		})
+	}
+}
