@@ -126,6 +126,8 @@ func TestLateTickIsToldOnce(t *testing.T) {
 		"follows a paused job": {of{paused(importing("@hourly", 0)), finishBy(20*time.Minute, following("work", "import", 0))},
 			"since 01:20: 02:00*2", []string{"01:20 work: 01:00*1 skipped: import skipped",
 				"02:20 work: 02:00*1 skipped: import skipped", "03:20 work: 03:00*1 skipped: import skipped"}},
+		"paused as is the job before": {of{paused(importing("@hourly", 0)), finishBy(20*time.Minute, paused(following("work", "import", 0)))},
+			"", nil},
 		"waits for a slot": {of{grouped(named("long", work("0 2 * * *", 50*time.Minute))),
 			grouped(finishBy(half, work("5 * * * *", 0)))},
 			"since 02:35: 02:05*1", []string{"02:35 work: 02:05*1 it has not begun"}},

@@ -19,20 +19,21 @@ import (
 //   - Manual runs of a predecessor settle no tick, so they count for nothing here.
 //   - A tick for which some predecessor did not succeed is skipped. If its outcome has left the
 //     record of the predecessor, the tick is missed: a success is never guessed.
+//   - A tick that came due in a pause of the follower is skipped for the pause, whatever the outcomes of
+//     the predecessors are: they may have been paused too, or their records may be too short.
 //   - Ticks that become due while the follower runs are settled by its next claim, and not at the
 //     end of the run, which knows nothing of the predecessors.
 
 // claimAfter is claimDue for a follower.
 func (p *Policy) claimAfter(next *Claim, v View) bool {
 	r := &next.Record
-	all := p.fates(v, r.Watermark)
+	all := p.fates(v, r.Watermark, p.pausesUntil(r, v.Control, v.Now))
 	if len(all) == 0 {
 		return false
 	}
-	w, pauses := next.writing(v), p.pausesUntil(r, v.Control, v.Now)
-	tick, reason := p.chooseAfter(all, v.Now, pauses)
+	tick, reason := p.chooseAfter(all, v.Now)
 	passed, left := p.joined(all, tick), fate{status: store.Missed, reason: reason, waited: v.Waited}
-	if !p.passFates(w, passed, left, pauses) {
+	if !p.passFates(next.writing(v), passed, left) {
 		return true
 	}
 	return p.claimChosen(next, v, tick, len(passed) > 0)
@@ -40,7 +41,7 @@ func (p *Policy) claimAfter(next *Claim, v View) bool {
 
 // chooseAfter is choose for a follower. The starting deadline counts from the last outcome that
 // the tick waited for.
-func (p *Policy) chooseAfter(all []fate, now time.Time, pauses []store.Span) (tick time.Time, reason string) {
+func (p *Policy) chooseAfter(all []fate, now time.Time) (tick time.Time, reason string) {
 	deadline, n := p.startingDeadline(), 0
 	for _, f := range slices.Backward(all) {
 		if f.status != "" {
@@ -50,12 +51,12 @@ func (p *Policy) chooseAfter(all []fate, now time.Time, pauses []store.Span) (ti
 			break
 		}
 		if p.Missed != RunAll {
-			if p.lastOutside(f.to, pauses).Equal(f.to) {
+			if !f.paused {
 				tick = f.to
 			}
 			return tick, "a newer one was due"
 		}
-		for at := p.lastOutside(f.to, pauses); at.After(f.from); at = p.lastOutside(at.Add(-1), pauses) {
+		for at := f.to; !f.paused && at.After(f.from); at = p.Ticks.Last(at.Add(-1)) {
 			if n++; n > maxBacklog {
 				return tick, "too many were due"
 			}
@@ -66,15 +67,15 @@ func (p *Policy) chooseAfter(all []fate, now time.Time, pauses []store.Span) (ti
 }
 
 // passFates settles ticks. Those that might be run are settled as left says. It returns false if the write has no room for all.
-func (p *Policy) passFates(w *write, all []fate, left fate, pauses []store.Span) bool {
+func (p *Policy) passFates(w *write, all []fate, left fate) bool {
 	for _, f := range all {
 		switch {
 		case w.full():
 			return false
 		case f.status != "":
 			p.pass(w.Record, f.to, f.status, f.reason)
-		case !p.passAll(w, f.to, left, pauses):
-			return false
+		default:
+			p.passOutside(w.Record, f.to, left)
 		}
 	}
 	return true
@@ -84,6 +85,9 @@ func (p *Policy) passFates(w *write, all []fate, left fate, pauses []store.Span)
 // for neighbours that are settled alike: the history has room for few.
 func (p *Policy) joined(all []fate, before time.Time) (out []fate) {
 	for _, f := range all {
+		if f.paused {
+			f.status, f.reason = store.Skipped, Paused
+		}
 		if !before.IsZero() {
 			f.to = instant.Earlier(f.to, p.Ticks.Last(before.Add(-1)))
 		}
@@ -187,18 +191,23 @@ func (b *Predecessor) outcome(tick time.Time) (o *store.Outcome, until time.Time
 // A fate is what the outcomes of the predecessors make of some ticks in a row.
 type fate struct {
 	from, to time.Time    // the ticks after one instant and up to the other
+	paused   bool         // the follower was paused when they came due
 	status   store.Status // of ticks that are not to be run; empty: they may be
 	reason   string
 	since    time.Time  // they may be run from then on
 	waited   store.Span // of ticks that are left: those that waited for a slot of their group
 }
 
-// fates returns what is decided of the ticks after an instant, in their order.
-func (p *Policy) fates(v View, after time.Time) (all []fate) {
+// fates returns what is decided of the ticks after an instant, in their order. Those of a pause have fates of their own.
+func (p *Policy) fates(v View, after time.Time, pauses []store.Span) (all []fate) {
 	by := instant.Earlier(v.Now, DecidedBy(v.Before))
 	for tick := p.Ticks.Next(after); !tick.IsZero() && !tick.After(by); tick = p.Ticks.Next(after) {
 		f := p.fateOf(v.Before, tick)
-		f.from, f.to = after, p.Ticks.Last(instant.Earlier(f.to, by))
+		from, to := nextPause(tick.Add(-1), instant.Earlier(f.to, by), pauses)
+		if f.paused = tick.After(from); !f.paused {
+			to = from
+		}
+		f.from, f.to = after, p.Ticks.Last(to)
 		all, after = append(all, f), f.to
 	}
 	return all
@@ -234,7 +243,7 @@ func (p *Policy) lateStart(v View) bool {
 	from := v.Record.Run.Tick
 	if p.Follows() {
 		from = v.Record.Run.Claimed
-		if all := p.fates(v, v.Record.Run.Tick.Add(-1)); len(all) > 0 && all[0].status == "" {
+		if all := p.fates(v, v.Record.Run.Tick.Add(-1), nil); len(all) > 0 && all[0].status == "" {
 			from = all[0].since
 		}
 	}

@@ -43,6 +43,7 @@ const (
 
 func TestFollower(t *testing.T) {
 	var o outcomes
+	paused := []store.Span{{From: clockTime("00:00:25"), To: clockTime("00:00:45")}}
 	for name, tt := range map[string]struct {
 		now    string // empty: 00:01:00
 		tick   string // a tick of the follower that was claimed and whose runner died
@@ -101,9 +102,18 @@ func TestFollower(t *testing.T) {
 		"the last of both counts": {p: Policy{StartingDeadline: 30 * time.Second}, before: []Predecessor{predecessor("a", o.one("00:00:20", won)),
 			{Job: "b", Watermark: clockTime("00:00:20"), History: []store.Outcome{{Tick: clockTime("00:00:20"), Status: won, End: clockTime("00:00:50")}}}}, claims: "00:00:20"},
 		"paused by its settings": {p: Policy{Paused: true}, before: []Predecessor{predecessor("a", o.one("00:00:20", won).one("00:00:30", lost))},
-			told: []string{"skipped 00:00:30 a failed", "skipped 00:00:20 paused"}},
+			told: []string{"skipped 00:00:10-00:00:30(2) paused"}},
 		"in a pause": {pauses: []store.Span{{From: clockTime("00:00:15"), To: clockTime("00:00:35")}}, before: []Predecessor{predecessor("a", o.one("00:00:20", won).one("00:00:30", lost).one("00:00:40", won))},
-			claims: "00:00:40", told: []string{"skipped 00:00:30 a failed", "skipped 00:00:20 paused"}},
+			claims: "00:00:40", told: []string{"skipped 00:00:10-00:00:30(2) paused"}},
+		"forgotten in a pause": {pauses: paused, before: []Predecessor{predecessor("a", o.one("00:00:40", won).one("00:00:50", won))},
+			claims: "00:00:50", told: []string{"skipped 00:00:20-00:00:40(2) paused", "missed 00:00:20 the outcome of a is not known"}},
+		"in a pause of both": {p: Policy{StartingDeadline: 30 * time.Second}, pauses: paused,
+			before: []Predecessor{predecessor("a", o.one("00:00:20", won).until("00:00:20", "00:00:50", store.Skipped))},
+			told:   []string{"skipped 00:00:50 a skipped", "skipped 00:00:20-00:00:40(2) paused", "missed 00:00:20 past the starting deadline"}},
+		"before a failure in a pause": {pauses: paused, before: []Predecessor{predecessor("a", o.one("00:00:20", won).one("00:00:30", lost))},
+			claims: "00:00:20"},
+		"before a success in a pause": {pauses: paused, before: []Predecessor{predecessor("a", o.one("00:00:20", won).one("00:00:30", won))},
+			told: []string{"skipped 00:00:30 paused", "missed 00:00:20 a newer one was due"}},
 		"died: rerun in time": {tick: "00:00:20", p: Policy{Interrupted: Rerun, StartingDeadline: 35 * time.Second}, before: []Predecessor{predecessor("a", o.one("00:00:20", won))}, claims: "00:00:20"},
 		"died: too late": {tick: "00:00:20", p: Policy{Interrupted: Rerun, StartingDeadline: 34 * time.Second}, before: []Predecessor{predecessor("a", o.one("00:00:20", won))},
 			told: []string{"abandoned 00:00:20 its runner died, and the starting deadline has passed"}},

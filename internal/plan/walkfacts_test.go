@@ -105,7 +105,7 @@ func (w *world) against(tick time.Time, sure bool) why {
 	if deadline == 0 && w.p.Missed == SkipMissed {
 		deadline = w.p.Lease
 	}
-	y.add(status, reason, status != "")
+	y.add(status, reason, status != "" && !paused)
 	y.add(store.Skipped, Paused, paused)
 	y.add(store.Missed, "a newer one was due", newer && !all && !paused)
 	y.add(store.Missed, "past the starting deadline", deadline > 0 && w.now.Sub(ready) > deadline && !paused)
