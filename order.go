@@ -236,7 +236,8 @@ type BackfillPlan struct {
 	First, Last time.Time
 }
 
-// PlanBackfill returns which ticks a backfill would run, and changes nothing. It reads the record.
+// PlanBackfill returns which ticks a backfill would run, and changes nothing. It reads the record
+// and the orders.
 //
 // An [Order] of store.OrderBackfill has them run, on whichever replicas are up, in their order one at a
 // time or Parallel at a time. A tick that is due, and a manual run that was ordered, come first. Each tick has one outcome,
