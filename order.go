@@ -26,7 +26,8 @@ type Order struct {
 	//     the end of a run that was under way before it, and is skipped if it was ordered during
 	//     that run, unless Missed is RunAll.
 	//   - store.OrderCancel: the context of the run that is under way ends with [ErrCancelled].
-	//     Its tick is not run again. A tick that waits for another attempt is cancelled too.
+	//     Its tick is not run again. A tick that waits for another attempt is cancelled too, but one
+	//     of a backfill only with the backfill.
 	//   - store.OrderBackfill: the ticks of Backfill are run again, in their order; see
 	//     [Scheduler.PlanBackfill]. A job has one backfill at a time.
 	//   - store.OrderCancelBackfill: no further tick of the backfill is run. The context of its run that
