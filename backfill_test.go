@@ -351,7 +351,7 @@ func TestBackfillIsCancelled(t *testing.T) {
 	}
 }
 
-// Ticks that wait for another attempt have their outcome when their backfill is cancelled.
+// Ticks that wait for another attempt have their outcome when their backfill is cancelled; there is no run to cancel alone.
 func TestBackfillIsCancelledBetweenAttempts(t *testing.T) {
 	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
 		w := rerun(work("@hourly", 20*time.Second))
@@ -360,6 +360,10 @@ func TestBackfillIsCancelledBetweenAttempts(t *testing.T) {
 		o := c.fills(lastHours(24, parallel), w)
 		time.Sleep(10 * time.Second)
 		a.stop()
+		err := c.replica("desk", w).orders(store.OrderCancel)
+		if wantError(t, err, "cancel the backfill"); !errors.Is(err, soloist.ErrNotRunning) {
+			t.Error(err)
+		}
 		c.order(soloist.Order{Kind: store.OrderCancelBackfill}, w)
 		c.start("b", w)
 		time.Sleep(time.Minute)
@@ -407,12 +411,14 @@ func TestBackfillOfMissedTicks(t *testing.T) {
 			t.Errorf("got %+v", o.Backfill)
 		}
 		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 9})
-		_, err := up.PlanBackfill(c.t.Context(), "work", b)
-		if wantError(t, err, "has made up for it"); !errors.Is(err, soloist.ErrRefused) {
-			t.Error(err)
+		for _, r := range []*replica{up, c.replica("desk", w)} { // the desk has not read the orders yet
+			_, err := r.PlanBackfill(c.t.Context(), "work", b)
+			if wantError(t, err, "has made up for it"); !errors.Is(err, soloist.ErrRefused) {
+				t.Error(err)
+			}
 		}
 		time.Sleep(time.Hour)
-		_, err = up.PlanBackfill(c.t.Context(), "work", b)
+		_, err := up.PlanBackfill(c.t.Context(), "work", b)
 		wantError(t, err, "of none before") // the history does not reach back
 	})
 }

@@ -26,7 +26,8 @@ type Order struct {
 	//     the end of a run that was under way before it, and is skipped if it was ordered during
 	//     that run, unless Missed is RunAll.
 	//   - store.OrderCancel: the context of the run that is under way ends with [ErrCancelled].
-	//     Its tick is not run again. A tick that waits for another attempt is cancelled too.
+	//     Its tick is not run again. A tick that waits for another attempt is cancelled too, but one
+	//     of a backfill only with the backfill.
 	//   - store.OrderBackfill: the ticks of Backfill are run again, in their order; see
 	//     [Scheduler.PlanBackfill]. A job has one backfill at a time.
 	//   - store.OrderCancelBackfill: no further tick of the backfill is run. The context of its run that
@@ -236,7 +237,8 @@ type BackfillPlan struct {
 	First, Last time.Time
 }
 
-// PlanBackfill returns which ticks a backfill would run, and changes nothing. It reads the record.
+// PlanBackfill returns which ticks a backfill would run, and changes nothing. It reads the record
+// and the orders.
 //
 // An [Order] of store.OrderBackfill has them run, on whichever replicas are up, in their order one at a
 // time or Parallel at a time. A tick that is due, and a manual run that was ordered, come first. Each tick has one outcome,

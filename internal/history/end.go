@@ -87,18 +87,23 @@ func (e *end) learn(lines []Line) {
 }
 
 // missing returns the outcomes of a record that the log lacks, the oldest first. The log has the order of the record: what is older
-// than an outcome that it has, it has had. The oldest quarter of a record may be ticks alone, from before other outcomes that were
-// dropped: that the log has one of those does not show that it has the others.
+// than an outcome that it has, it has had; what is newer than one that was read would have been read, too, however old its tick is.
+// The oldest quarter of a record may be ticks alone, from before other outcomes that were dropped: that the log has one of those
+// does not show that it has the others.
 func (e *end) missing(rec *store.Record) (news []Line) {
 	known, whole, ticks := false, false, 0
-	for _, o := range rec.History {
+	first := len(rec.History) - 1 // the oldest that was read
+	for first >= 0 && !e.known[keyOf(&rec.History[first])] {
+		first--
+	}
+	for i, o := range rec.History {
 		l := Line{Outcome: o}
 		if o.Request == "" {
 			ticks++
 		}
 		known = known || e.has(&o)
 		whole = whole || known && (o.Request != "" || ticks > len(rec.History)/4)
-		if !known && !l.At().Before(e.since) {
+		if !known && (i < first || !l.At().Before(e.since)) {
 			news = append(news, l)
 		}
 	}
@@ -146,7 +151,7 @@ func (e *end) with(kept, news []Line, rec *store.Record) []Line {
 		case e.known[k] || slices.ContainsFunc(rec.History, is):
 		case store.BackfillOf(l.Request) != 0:
 			filled = append(filled, l)
-		case l.Token > e.token, l.Token == 0 && l.At().After(e.since): // else another replica has logged it
+		case l.Token > e.token, l.Token == 0 && l.seen.After(e.since): // else another replica has logged it
 			all = append(all, l)
 		}
 	}

@@ -29,6 +29,8 @@ import (
 type Line struct {
 	store.Outcome
 	Gap bool `json:"gap,omitempty"` // outcomes before this one may be lost
+
+	seen time.Time // when this replica settled it; zero: it is from a log or a record
 }
 
 // shortened returns an outcome whose reason is no longer than one of a record.

@@ -51,11 +51,13 @@ func (w *world) run(status store.Status) event.Event {
 	return w.ends(store.Outcome{Status: status, Attempt: 1})
 }
 
-// ends is run with more of the outcome. Without an attempt it is settled without a run.
+// ends is run with more of the outcome. Without an attempt it is settled without a run. Without a tick it is of now.
 func (w *world) ends(o store.Outcome) event.Event {
 	w.t.Helper()
 	time.Sleep(w.every)
-	o.Tick = time.Now().UTC()
+	if o.Tick.IsZero() {
+		o.Tick = time.Now().UTC()
+	}
 	kind := event.Settled
 	if o.Attempt > 0 {
 		w.rec.Token++
@@ -65,7 +67,7 @@ func (w *world) ends(o store.Outcome) event.Event {
 	w.rec.History = append([]store.Outcome{o}, w.rec.History...)
 	w.keep()
 	w.all = append(w.all, o)
-	return event.Event{Kind: kind, Job: "job", Run: event.Run{Token: o.Token}, Outcome: o}
+	return event.Event{Kind: kind, Time: time.Now(), Job: "job", Run: event.Run{Token: o.Token}, Outcome: o}
 }
 
 // keep writes the record.

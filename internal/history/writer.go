@@ -74,7 +74,7 @@ func (w *Writer) Take(e event.Event) {
 	}
 	j.count++
 	j.token = max(j.token, e.Run.Token)
-	j.kept = append(j.kept[max(0, len(j.kept)+1-mostKept):], Line{Outcome: shortened(e.Outcome)})
+	j.kept = append(j.kept[max(0, len(j.kept)+1-mostKept):], Line{Outcome: shortened(e.Outcome), seen: e.Time})
 	if j.due(time.Now()) {
 		select {
 		case w.wake <- struct{}{}:

@@ -356,3 +356,34 @@ func TestSkippedTickIsLoggedOnce(t *testing.T) {
 		})
 	}
 }
+
+// A tick of a pause is settled at the resume, after hundreds of manual runs, by a process that has read no more than the newest of
+// these from the log. The tick is logged, also if the record drops it before the log can be written.
+func TestOldTickThatIsSettledLateIsLogged(t *testing.T) {
+	for _, c := range []struct {
+		newer int
+		gaps  []int // by the record alone
+	}{{0, nil}, {25, []int{404}}} {
+		inWorld(t, func(w *world) {
+			first := w.replica()
+			tick := time.Now().UTC()
+			w.ordered(400, first)
+			time.Sleep(2 * time.Hour)
+			first.end()
+			r := w.over(&way{takes: time.Second}).run()
+			w.ordered(1, r)
+			time.Sleep(time.Minute)
+			w.every = 0
+			r.Take(w.ends(store.Outcome{Tick: tick, Status: store.Skipped, Reason: "paused"}))
+			for range c.newer {
+				r.Take(w.run(store.Succeeded))
+			}
+			time.Sleep(2 * time.Hour)
+			r.end()
+			w.holds(nil, c.gaps...)
+			if len(r.failed) > 0 {
+				t.Errorf("%d newer: failures %v", c.newer, r.failed)
+			}
+		})
+	}
+}

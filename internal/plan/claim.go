@@ -194,8 +194,8 @@ func drop(r *store.Record, to time.Time, status store.Status, reason string) {
 }
 
 // countsFrom returns the instant after which the ticks of a changed definition count. That is
-// now, or when a new predecessor begins, with one exception: a tick that is due under the old definition and is also the newest
-// tick of the new one. It came due while the change was deployed, and must not be lost. There
+// now, or when a new predecessor begins, with one exception: the first tick that is due under the old definition, the only one
+// that is known, is also the newest tick of the new one. It came due while the change was deployed, and must not be lost. There
 // is no exception if the new definition has a tick after the due one: counted from the due
 // tick, RunAll would also run ticks of the new definition from before it came into force.
 func (p *Policy) countsFrom(r *store.Record, v View) time.Time {

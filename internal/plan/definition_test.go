@@ -99,7 +99,7 @@ func TestTickThatBothSchedulesName(t *testing.T) {
 		"a singleton":  {store.Succeeded, "", Policy{}, "01:00:05", "", []string{"missed 00:40:05-01:00:05 the schedule changed"}},
 		"another tick": {store.Succeeded, "11m", Policy{}, "01:00:05", "", []string{"missed 00:50:00-01:00:05 the schedule changed"}},
 		"not due yet":  {store.Succeeded, "20m", Policy{}, "00:53:00", "", []string{"missed 00:50:00-00:53:00 the schedule changed"}},
-		"a newer one":  {store.Succeeded, "20m", Policy{}, "01:20:50", "", []string{"missed 00:50:00-01:20:50 the schedule changed"}},
+		"several due":  {store.Succeeded, "20m", Policy{}, "01:20:50", "", []string{"missed 00:50:00-01:20:50 the schedule changed"}},
 		"all": {store.Succeeded, "1m", Policy{Missed: RunAll}, "03:00:05", "",
 			[]string{"missed 00:50:00-03:00:05 the schedule changed"}},
 		"past its deadline": {store.Succeeded, "20m", Policy{StartingDeadline: 5 * time.Minute}, "01:08:00", "",

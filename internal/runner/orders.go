@@ -107,8 +107,9 @@ type Target struct {
 
 // Orderable returns what the order is about, or why the order is not possible now. A resume is
 // about the runs that are over, since a run under way may be the failure that pauses the
-// job. A tick that waits for another attempt can be cancelled too. A job of EveryReplica has no
-// record. An order under a name that the record shows would never be run.
+// job. A tick that waits for another attempt can be cancelled too, but not one of a backfill: other runs of the job come before
+// it, so that the last claim need not be the one of that tick. A job of EveryReplica has no record. An order under a name that
+// the record shows would never be run.
 func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind, name string) (Target, error) {
 	if r.job.EveryReplica {
 		return Target{}, nil
@@ -130,6 +131,9 @@ func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind, name strin
 		last.Token--
 	case kind == store.OrderCancel && plan.MayBeCancelled(rec):
 	case ends && (!rec.MayRun() || !b.view.entry.State.Live()):
+		if fill := b.backfill(rec); kind == store.OrderCancel && fill.Order.Seq != 0 && !fill.Over {
+			return Target{}, fmt.Errorf("%w: its last run is over, and its backfill goes on: cancel the backfill", ErrNotRunning)
+		}
 		return Target{}, fmt.Errorf("%w: its last run is over", ErrNotRunning)
 	}
 	return last, nil

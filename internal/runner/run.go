@@ -133,8 +133,8 @@ func mayBeApplied(err error) bool {
 	return errors.Is(err, lease.ErrNotConfirmed) || errors.Is(err, store.ErrChanged)
 }
 
-// takeBack gives up a claim whose run has not started, because of a stop or a pause, so that
-// another replica can run the tick and the attempt does not count.
+// takeBack gives up a claim whose run has not started, so that another replica can run the tick and the attempt does not count.
+// The note of the event has the reason: a stop, a pause, or what else hindered the run.
 func (h *hold) takeBack(why error, all ...*supervise.Attempt) {
 	c := h.call
 	h.hasStarted()

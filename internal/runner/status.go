@@ -233,11 +233,15 @@ type BackfillPlan struct {
 	First, Last time.Time
 }
 
-// PlanBackfill reads the record and returns the backfill of a range of ticks. An error that is
-// control.ErrRefused says why there can be none.
+// PlanBackfill reads the record, and the orders if they are not known, and returns the backfill of a range of ticks. An error
+// that is control.ErrRefused says why there can be none. The last backfill, which is in the orders, may have made up for ticks.
 func (r *Runner) PlanBackfill(ctx context.Context, of Range) (BackfillPlan, error) {
 	b := r.beside("")
-	if err := b.readForOrder(ctx); err != nil {
+	err := r.replica.Orders.Refresh(ctx)
+	if err == nil {
+		err = b.readForOrder(ctx)
+	}
+	if err != nil {
 		return BackfillPlan{}, err
 	}
 	rec := &b.view.rec
