@@ -35,44 +35,36 @@ var (
 // with one of the program's or of the Functions host's.
 var reserved = []string{"tick", "warmup", "host", "api", "admin", "healthz", "readyz", "metrics"}
 
+// A verdict is what is wrong with the fields of a job.
+type verdict []error
+
+// when notes that a field is wrong.
+func (v *verdict) when(bad bool, field string, value any, allowed string) {
+	if bad {
+		*v = append(*v, wrong(field, value, allowed))
+	}
+}
+
 // check returns everything that is wrong with a job, except with its ticks.
 func (j *Job) check(backend store.Store, wrongTicks error) error {
-	errs := []error{checkName(j.Name), checkShards(j.Name, j.Shards), checkLease(j.Lease, backend), wrongTicks, j.checkAfter()}
-	if j.Do == nil {
-		errs = append(errs, wrong("Do", "nil", "a function"))
-	}
-	if j.Retry.PauseAfter < 0 || j.Retry.PauseAfter > 0 && j.EveryReplica {
-		errs = append(errs, wrong("Retry.PauseAfter", j.Retry.PauseAfter, "zero or more, and zero for a job of EveryReplica"))
-	}
-	if j.Retry.MaxTries < 0 {
-		errs = append(errs, wrong("Retry.MaxTries", j.Retry.MaxTries, "zero or more"))
-	}
-	errs = append(errs, checkDuration("Timeout", j.Timeout, time.Millisecond),
-		checkDuration("Retry.Backoff", j.Retry.Backoff, time.Millisecond), checkDuration("StartingDeadline", j.StartingDeadline, time.Millisecond), checkDuration("FinishBy", j.FinishBy, time.Second))
-	errs = append(errs, checkLimits(j.HeartbeatTimeout, j.HealthCheck, j.MaxCheckpoint))
-	if !slices.Contains([]MissedPolicy{RunLatest, RunAll, SkipMissed}, j.Missed) {
-		errs = append(errs, wrong("Missed", quote(string(j.Missed)), "RunLatest, RunAll or SkipMissed"))
-	}
-	errs = append(errs, j.checkOverlap())
-	if !slices.Contains([]InterruptedPolicy{Abandon, Rerun}, j.Interrupted) {
-		errs = append(errs, wrong("Interrupted", quote(string(j.Interrupted)), "Abandon or Rerun"))
-	}
-	if j.Group != "" && (j.EveryReplica || j.ClaimAhead) {
-		errs = append(errs, wrong("Group", quote(j.Group), "none for a job of EveryReplica or with ClaimAhead"))
-	}
-	if j.EveryReplica && j.ClaimAhead {
-		errs = append(errs, wrong("ClaimAhead", true, "false for a job of EveryReplica: it has no claim"))
-	}
-	if j.EveryReplica && j.Shards > 0 {
-		errs = append(errs, wrong("Shards", j.Shards, "zero for a job of EveryReplica: each replica does all of its work"))
-	}
-	if j.EveryReplica && j.FinishBy != 0 {
-		errs = append(errs, wrong("FinishBy", j.FinishBy, "zero for a job of EveryReplica: it has no record to tell a late tick from"))
-	}
-	if j.EveryReplica && (j.Lease != 0 || j.StartingDeadline != 0 || j.Missed != "" || j.Interrupted != "") {
-		errs = append(errs, wrong("EveryReplica", true, "no Lease, StartingDeadline, Missed or Interrupted beside it: such a job has no record"))
-	}
-	return errors.Join(errs...)
+	each := j.EveryReplica
+	v := verdict{checkName(j.Name), checkShards(j.Name, j.Shards), checkLease(j.Lease, backend), wrongTicks, j.checkAfter()}
+	v.when(j.Do == nil, "Do", "nil", "a function")
+	v.when(j.Retry.PauseAfter < 0 || j.Retry.PauseAfter > 0 && each, "Retry.PauseAfter", j.Retry.PauseAfter, "zero or more, and zero for a job of EveryReplica")
+	v.when(j.Retry.MaxTries < 0, "Retry.MaxTries", j.Retry.MaxTries, "zero or more")
+	v = append(v, checkDuration("Timeout", j.Timeout, time.Millisecond), checkDuration("Retry.Backoff", j.Retry.Backoff, time.Millisecond),
+		checkDuration("StartingDeadline", j.StartingDeadline, time.Millisecond), checkDuration("FinishBy", j.FinishBy, time.Second),
+		checkLimits(j.HeartbeatTimeout, j.HealthCheck, j.MaxCheckpoint))
+	v.when(!slices.Contains([]MissedPolicy{RunLatest, RunAll, SkipMissed}, j.Missed), "Missed", quote(string(j.Missed)), "RunLatest, RunAll or SkipMissed")
+	v = append(v, j.checkOverlap())
+	v.when(!slices.Contains([]InterruptedPolicy{Abandon, Rerun}, j.Interrupted), "Interrupted", quote(string(j.Interrupted)), "Abandon or Rerun")
+	v.when(j.Group != "" && (each || j.ClaimAhead), "Group", quote(j.Group), "none for a job of EveryReplica or with ClaimAhead")
+	v.when(each && j.ClaimAhead, "ClaimAhead", true, "false for a job of EveryReplica: it has no claim")
+	v.when(each && j.Shards > 0, "Shards", j.Shards, "zero for a job of EveryReplica: each replica does all of its work")
+	v.when(each && j.FinishBy != 0, "FinishBy", j.FinishBy, "zero for a job of EveryReplica: it has no record to tell a late tick from")
+	v.when(each && (j.Lease != 0 || j.StartingDeadline != 0 || j.Missed != "" || j.Interrupted != ""), "EveryReplica", true,
+		"no Lease, StartingDeadline, Missed or Interrupted beside it: such a job has no record")
+	return errors.Join(v...)
 }
 
 // checkOverlap returns what is wrong with Overlap. Where the starting deadline is zero, SkipMissed
@@ -118,29 +110,20 @@ func (j *Job) limits() ticks.Limits {
 
 // checkAfter returns what is wrong with the fields next to After.
 func (j *Job) checkAfter() error {
+	if j.After == "" && j.AfterAny {
+		return wrong("AfterAny", true, "false for a job without After")
+	}
 	if j.After == "" {
-		if j.AfterAny {
-			return wrong("AfterAny", true, "false for a job without After")
-		}
 		return nil
 	}
-	var errs []error
-	if j.Schedule != "" {
-		errs = append(errs, wrong("Schedule", quote(j.Schedule), "none beside After: the ticks are those of the job that this one follows"))
-	}
-	if j.TimeZone != "" {
-		errs = append(errs, wrong("TimeZone", quote(j.TimeZone), "none beside After: the ticks are those of the job that this one follows"))
-	}
-	if !j.From.IsZero() || !j.Until.IsZero() || len(j.Except)+len(j.Only) > 0 || j.Shift != "" {
-		errs = append(errs, wrong("From, Until, Except, Only or Shift", "set", "none of them beside After: the ticks are those of the job that this one follows"))
-	}
-	if j.ClaimAhead {
-		errs = append(errs, wrong("ClaimAhead", true, "false beside After: it is not known when such a job is due"))
-	}
-	if j.EveryReplica {
-		errs = append(errs, wrong("EveryReplica", true, "false beside After: such a job has no record of what it has run"))
-	}
-	return errors.Join(errs...)
+	const ticks = "beside After: the ticks are those of the job that this one follows"
+	var v verdict
+	v.when(j.Schedule != "", "Schedule", quote(j.Schedule), "none "+ticks)
+	v.when(j.TimeZone != "", "TimeZone", quote(j.TimeZone), "none "+ticks)
+	v.when(!j.From.IsZero() || !j.Until.IsZero() || len(j.Except)+len(j.Only) > 0 || j.Shift != "", "From, Until, Except, Only or Shift", "set", "none of them "+ticks)
+	v.when(j.ClaimAhead, "ClaimAhead", true, "false beside After: it is not known when such a job is due")
+	v.when(j.EveryReplica, "EveryReplica", true, "false beside After: such a job has no record of what it has run")
+	return errors.Join(v...)
 }
 
 // check returns everything that is wrong with a singleton.
