@@ -25,18 +25,18 @@ import (
 //     end of the run, which knows nothing of the predecessors.
 
 // claimAfter is claimDue for a follower.
-func (p *Policy) claimAfter(next *Claim, v View) bool {
-	r := &next.Record
-	all := p.fates(v, r.Watermark, p.pausesUntil(r, v.Control, v.Now))
+func (c *claiming) claimAfter() bool {
+	r := &c.next.Record
+	all := c.fates(c.v, r.Watermark, c.pausesUntil(r, c.v.Control, c.v.Now))
 	if len(all) == 0 {
 		return false
 	}
-	tick, reason := p.chooseAfter(all, v.Now)
-	passed, left := p.joined(all, tick), fate{status: store.Missed, reason: reason, waited: v.Waited}
-	if !p.passFates(next.writing(v), passed, left) {
+	tick, reason := c.chooseAfter(all, c.v.Now)
+	passed, left := c.joined(all, tick), fate{status: store.Missed, reason: reason, waited: c.v.Waited}
+	if !c.passFates(c.writing(), passed, left) {
 		return true
 	}
-	return p.claimChosen(next, v, tick, len(passed) > 0)
+	return c.claimChosen(tick, len(passed) > 0)
 }
 
 // chooseAfter is choose for a follower. The starting deadline counts from the last outcome that

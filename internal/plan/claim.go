@@ -23,9 +23,6 @@ func (c *Claim) Claimed() (run store.Outcome) {
 	return run
 }
 
-// writing returns the write of a claim, after what was settled so far.
-func (c *Claim) writing(v View) *write { return &write{&c.Record, len(v.Record.History)} }
-
 // Claim returns what is to be written if the lease of the entry is free, or held by this
 // replica. It returns false if there is nothing to write. The order is chronological: first
 // what becomes of the run before, then ticks that were missed, then the tick to run. One
@@ -34,119 +31,133 @@ func (c *Claim) writing(v View) *write { return &write{&c.Record, len(v.Record.H
 // Next calls it too, only to learn whether something is due. It changes nothing that it is
 // given.
 func (p *Policy) Claim(v View) (next Claim, todo bool) {
-	if p.Outdated(v) {
+	if p.Outdated(v) || early(v) {
 		return Claim{}, false
 	}
-	if early(v) {
-		return Claim{}, false
-	}
-	r := v.Record
-	next = Claim{Record: r.Clone()}
-	settled := settleCancelledOrder(&next.Record, v)
-	noteServed(&next.Record, v.Control.Requests)
-	next.Record.Run.Unlocked = store.Unlocked{}
-	next.Record.Run.Claimed, next.Record.Run.Armed = begun(r), false // the run that was armed is over
-	next.Record.Definition.Mark = store.Mark{}                       // a replica that writes has the definition in force, which answers the mark
+	c := p.claimFrom(v)
+	todo = c.decide()
+	c.next.Record.Due = p.due(&c.next.Record)
+	return c.next, todo
+}
+
+// A claiming is a claim that is being drafted from a view.
+type claiming struct {
+	*Policy
+	v    View
+	next Claim
+}
+
+func (p *Policy) claimFrom(v View) *claiming { return &claiming{p, v, Claim{Record: v.Record.Clone()}} }
+
+// writing returns the write of the claim, after what was settled so far.
+func (c *claiming) writing() *write { return &write{&c.next.Record, len(c.v.Record.History)} }
+
+// decide drafts the claim, and reports whether it has anything to write.
+func (c *claiming) decide() bool {
+	r, next := c.v.Record, &c.next.Record
+	settled := settleCancelledOrder(next, c.v)
+	noteServed(next, c.v.Control.Requests)
+	next.Run.Unlocked = store.Unlocked{}
+	next.Run.Claimed, next.Run.Armed = begun(r), false // the run that was armed is over
+	next.Definition.Mark = store.Mark{}                // a replica that writes has the definition in force, which answers the mark
 	// The run has stalled and was not known to have returned. By now its lease was seen
 	// expired, or this replica has held off, so it is over. Left open, it would make each
 	// later process hold off again.
 	if r.Run.Status == store.Stalled && r.MayRun() {
-		next.Record.Run.Finished = v.Now.UTC()
+		next.Run.Finished = c.v.Now.UTC()
 	}
-	defer func() { next.Record.Due = p.due(&next.Record) }()
-	if v.Request != "" && settled {
-		return next, true // it may be what the call is for
+	if c.v.Request != "" && settled {
+		return true // it may be what the call is for
 	}
-	settled = !unsettled(r) && !leftBeside(r) && p.settleLeftBackfilled(&next, v) || settled
-	if v.Request != "" {
-		todo = p.claimRequest(&next, v)
-		return next, todo
+	settled = !unsettled(r) && !leftBeside(r) && c.settleLeftBackfilled() || settled
+	if c.v.Request != "" {
+		return c.claimRequest()
 	}
-	changed := p.settleDead(&next, v) || settled
-	if next.Run {
-		next.Run = v.Claims != NoRun
-		return next, next.Run
+	changed := c.settleDead() || settled
+	if c.next.Run {
+		c.next.Run = c.v.Claims != NoRun
+		return c.next.Run
 	}
-	if p.Ticks == nil {
-		return next, p.claimTerm(&next, v) || changed
+	if c.Ticks == nil {
+		return c.claimTerm() || changed
 	}
-	changed = p.adopt(&next.Record, v) || changed
-	changed = resume(&next.Record, v.Control) || changed
-	if passedOver(v) {
-		changed = p.claimOrdered(&next, v) || changed
+	changed = c.adopt(next, c.v) || changed
+	changed = resume(next, c.v.Control) || changed
+	if passedOver(c.v) {
+		changed = c.claimOrdered() || changed
 	}
-	if !next.Run && !v.Control.Pause.On(v.Now) && !selfPaused(&next.Record, v.Control) {
-		changed = p.claimDue(&next, v) || changed
+	if !c.next.Run && !c.v.Control.Pause.On(c.v.Now) && !selfPaused(next, c.v.Control) {
+		changed = c.claimDue() || changed
 	}
-	changed = p.claimOrdered(&next, v) || changed
-	return next, p.claimBackfill(&next, v) || changed
+	changed = c.claimOrdered() || changed
+	return c.claimBackfill() || changed
 }
 
 // claimTerm claims the next run of a singleton.
-func (p *Policy) claimTerm(next *Claim, v View) bool {
-	if p.PausedAt(v) {
+func (c *claiming) claimTerm() bool {
+	if c.PausedAt(c.v) {
 		return false
 	}
-	p.claim(next, v, time.Time{}, 1)
+	c.claim(time.Time{}, 1)
 	return true
 }
 
 // settleDead decides about the last run if its runner is gone: the run gets another attempt,
 // or its outcome. It returns whether it changed anything. A further attempt has the starting
 // deadline of its tick.
-func (p *Policy) settleDead(next *Claim, v View) bool {
-	r := v.Record
+func (c *claiming) settleDead() bool {
+	r := c.v.Record
 	if r.Run.Status != store.Running && !open(r) && !leftBeside(r) {
 		return false
 	}
 	if isBackfill(r) {
-		return p.settleDeadBackfilled(next, v)
+		return c.settleDeadBackfilled()
 	}
-	next.Record.Run.Deaths = deaths(r)
-	if end := v.end(); end.Cancel { // its runner may not have known
-		next.Record.Run.Status = store.Cancelled
-		settle(&next.Record, LastOutcome(r, store.Cancelled, CancelledBy(end)))
+	c.next.Record.Run.Deaths = deaths(r)
+	if end := c.v.end(); end.Cancel { // its runner may not have known
+		c.next.Record.Run.Status = store.Cancelled
+		settle(&c.next.Record, LastOutcome(r, store.Cancelled, CancelledBy(end)))
 		return true
 	}
-	again := p.mayRepeat(r)
-	if again && p.PausedAt(v) { // the tick waits for the end of the pause, with all that is known of its last attempt
-		next.Record.Run.Deaths, next.Record.Run.Unlocked = r.Run.Deaths, r.Run.Unlocked
+	again := c.mayRepeat(r)
+	if again && c.PausedAt(c.v) { // the tick waits for the end of the pause, with all that is known of its last attempt
+		c.next.Record.Run.Deaths, c.next.Record.Run.Unlocked = r.Run.Deaths, r.Run.Unlocked
 		return false
 	}
 	why := ""
 	if again {
-		if why = p.notRepeated(v); why == "" {
-			p.claim(next, v, r.Run.Tick, r.Run.Attempt+1)
+		if why = c.notRepeated(c.v); why == "" {
+			c.claim(r.Run.Tick, r.Run.Attempt+1)
 			return true
 		}
 	}
-	p.abandon(next, v, why)
+	c.abandon(why)
 	return true
 }
 
 // abandon settles the tick of a run that was interrupted: it gets no further attempt. why says the reason, if there is one
 // but the policy.
-func (p *Policy) abandon(next *Claim, v View, why string) {
-	r := v.Record
-	status, reason, joint := store.Abandoned, endReason(v), ", and "
+func (c *claiming) abandon(why string) {
+	r := c.v.Record
+	status, reason, joint := store.Abandoned, endReason(c.v), ", and "
 	if open(r) {
 		status, reason, joint = r.Run.Status, "not run again", ": "
 	}
 	if why != "" {
 		reason += joint + why
 	}
-	next.Record.Run.Status, next.Record.Run.Deaths, next.Record.Run.Unlocked = status, deaths(r), store.Unlocked{}
-	p.settleRun(&next.Record, LastOutcome(r, status, reason))
-	p.pauseSelf(&next.Record, v.Now)
+	c.next.Record.Run.Status, c.next.Record.Run.Deaths, c.next.Record.Run.Unlocked = status, deaths(r), store.Unlocked{}
+	c.settleRun(&c.next.Record, LastOutcome(r, status, reason))
+	c.pauseSelf(&c.next.Record, c.v.Now)
 }
 
 // abandonInPause settles the tick that waits for the end of a pause, and reports whether there was one. A run that is ordered
 // meanwhile takes its place: the record has room for one run.
-func (p *Policy) abandonInPause(next *Claim, v View) bool {
-	if isBackfill(v.Record) || !p.PausedAt(v) || !p.mayRepeat(v.Record) {
+func (c *claiming) abandonInPause() bool {
+	if isBackfill(c.v.Record) || !c.PausedAt(c.v) || !c.mayRepeat(c.v.Record) {
 		return false
 	}
-	p.abandon(next, v, "a run was ordered in the pause")
+	c.abandon("a run was ordered in the pause")
 	return true
 }
 
@@ -206,56 +217,56 @@ func (p *Policy) countsFrom(r *store.Record, v View) time.Time {
 }
 
 // claimDue claims the tick that is to run now, and settles those before it.
-func (p *Policy) claimDue(next *Claim, v View) bool {
-	if p.Follows() {
-		return p.claimAfter(next, v)
+func (c *claiming) claimDue() bool {
+	if c.Follows() {
+		return c.claimAfter()
 	}
-	r := &next.Record
-	newest := p.Ticks.Last(v.Now)
+	r := &c.next.Record
+	newest := c.Ticks.Last(c.v.Now)
 	if !newest.After(r.Watermark) {
 		return false
 	}
-	w, pauses := next.writing(v), p.pausesUntil(r, v.Control, v.Now)
-	tick, reason := p.choose(r.Watermark, newest, v.Now, pauses)
-	left := fate{status: store.Missed, reason: reason, waited: v.Waited}
+	w, pauses := c.writing(), c.pausesUntil(r, c.v.Control, c.v.Now)
+	tick, reason := c.choose(r.Watermark, newest, c.v.Now, pauses)
+	left := fate{status: store.Missed, reason: reason, waited: c.v.Waited}
 	if tick.IsZero() {
-		p.passAll(w, newest, left, pauses)
+		c.passAll(w, newest, left, pauses)
 		return true
 	}
-	before := p.Ticks.Last(tick.Add(-1))
+	before := c.Ticks.Last(tick.Add(-1))
 	passed := before.After(r.Watermark)
-	if passed && !p.passAll(w, before, left, pauses) {
+	if passed && !c.passAll(w, before, left, pauses) {
 		return true
 	}
-	return p.claimChosen(next, v, tick, passed)
+	return c.claimChosen(tick, passed)
 }
 
 // claimChosen claims the tick that was chosen, after those before it were settled. passed says
 // whether there were any. A zero tick: none is to run.
-func (p *Policy) claimChosen(next *Claim, v View, tick time.Time, passed bool) bool {
+func (c *claiming) claimChosen(tick time.Time, passed bool) bool {
 	if tick.IsZero() {
 		return passed
 	}
-	r := &next.Record
-	if returned := r.Orders.Returned; !returned.Tick.IsZero() && returned.Tick.Equal(tick) && cancelled(v) {
-		settleReturned(r, store.Outcome{Tick: tick, Attempt: 1}, v.end())
+	r := &c.next.Record
+	if returned := r.Orders.Returned; !returned.Tick.IsZero() && returned.Tick.Equal(tick) && cancelled(c.v) {
+		settleReturned(r, store.Outcome{Tick: tick, Attempt: 1}, c.v.end())
 		return true
 	}
-	if v.Claims == NoRun {
+	if c.v.Claims == NoRun {
 		return passed
 	}
-	p.claim(next, v, tick, 1)
+	c.claim(tick, 1)
 	return true
 }
 
 // claim makes the record say that this replica runs the tick. The token grows with each
 // claim and never otherwise. The caller of Policy.Claim adds who claims, and when.
-func (p *Policy) claim(next *Claim, v View, tick time.Time, attempt int) {
-	r := &next.Record
+func (c *claiming) claim(tick time.Time, attempt int) {
+	r := &c.next.Record
 	r.Token++
 	r.Beat = store.Beat{}
-	if p.Beat > 0 {
-		r.Beat = store.Beat{Token: r.Token, Length: store.Seconds(p.Beat)}
+	if c.Beat > 0 {
+		r.Beat = store.Beat{Token: r.Token, Length: store.Seconds(c.Beat)}
 	}
 	r.Orders.Returned = store.Returned{}
 	r.Run.Tick, r.Run.Request, r.Run.Order, r.Run.Attempt = tick, "", 0, attempt
@@ -264,41 +275,41 @@ func (p *Policy) claim(next *Claim, v View, tick time.Time, attempt int) {
 	}
 	r.Run.Status, r.Run.Error = store.Running, ""
 	r.Run.Finished, r.Run.Stopping, r.Run.Progress = time.Time{}, false, store.Progress{}
-	r.Definition.Spec, r.Definition.Since = p.Spec, instant.Later(r.Definition.Since, v.Since)
-	next.Run = true
+	r.Definition.Spec, r.Definition.Since = c.Spec, instant.Later(r.Definition.Since, c.v.Since)
+	c.next.Run = true
 }
 
 // claimRequest claims a manual run, in addition to the ticks, once for each request. It returns false
 // if a tick is to be run again first: the record has room for one run, and the claim would
 // overwrite what it says about that tick. If another
 // definition is in force, it stays so, and it alone decides about its ticks.
-func (p *Policy) claimRequest(next *Claim, v View) bool {
-	r := v.Record
-	if p.Undecided(r) {
+func (c *claiming) claimRequest() bool {
+	r := c.v.Record
+	if c.Undecided(r) {
 		return false
 	}
-	settled := p.settleDead(next, v)
-	if next.Run {
-		next.Run = false
+	settled := c.settleDead()
+	if c.next.Run {
+		c.next.Run = false
 		return false
 	}
-	if r.Run.Request == v.Request { // its runner died: there is only its outcome to write
+	if r.Run.Request == c.v.Request { // its runner died: there is only its outcome to write
 		return r.Run.Status == store.Running
 	}
-	if v.Claims == NoRun {
+	if c.v.Claims == NoRun {
 		return settled
 	}
-	if unsettled(&next.Record) && !p.abandonInPause(next, v) {
+	if unsettled(&c.next.Record) && !c.abandonInPause() {
 		return false
 	}
-	resume(&next.Record, v.Control) // now: the next resume counts the run that is claimed here, and would move the end of the pause
-	p.settleCancelled(next, v)
-	p.claim(next, v, v.Now.UTC().Truncate(time.Millisecond), 1)
-	next.Record.Run.Request = v.Request
-	serveByHand(&next.Record, v)
+	resume(&c.next.Record, c.v.Control) // now: the next resume counts the run that is claimed here, and would move the end of the pause
+	c.settleCancelled()
+	c.claim(c.v.Now.UTC().Truncate(time.Millisecond), 1)
+	c.next.Record.Run.Request = c.v.Request
+	serveByHand(&c.next.Record, c.v)
 	// A manual run puts no definition into force.
-	if r.Definition.Spec != p.Spec {
-		next.Record.Definition = r.Definition
+	if r.Definition.Spec != c.Spec {
+		c.next.Record.Definition = r.Definition
 	}
 	return true
 }

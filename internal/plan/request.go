@@ -13,31 +13,31 @@ func (p *Policy) Ordered(v View) bool {
 	if !waits || p.Ticks == nil || p.Outdated(v) {
 		return false
 	}
-	next := Claim{Record: v.Record.Clone()}
-	noteServed(&next.Record, v.Control.Requests)
-	return p.claimOrdered(&next, v)
+	c := p.claimFrom(v)
+	noteServed(&c.next.Record, v.Control.Requests)
+	return c.claimOrdered()
 }
 
 // claimOrdered claims the oldest manual run that was ordered and not served. It settles
 // requests that cannot be run any more, and those that were made while the job was running:
 // they are skipped, as a tick is, unless the job makes up for all its ticks.
-func (p *Policy) claimOrdered(next *Claim, v View) (changed bool) {
-	r, w := &next.Record, next.writing(v)
-	for _, q := range v.Control.Requests {
+func (c *claiming) claimOrdered() (changed bool) {
+	r, w := &c.next.Record, c.writing()
+	for _, q := range c.v.Control.Requests {
 		switch {
 		case r.Orders.IsServed(q.Seq):
 			continue
 		case w.full():
 			return changed
-		case v.Now.After(q.Until):
+		case c.v.Now.After(q.Until):
 			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Missed, Reason: "no replica could run it in time"})
-		case p.Missed != RunAll && !isBackfill(v.Record) && under(v.Record, q.At):
+		case c.Missed != RunAll && !isBackfill(c.v.Record) && under(c.v.Record, q.At):
 			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Skipped, Reason: "overlap"})
-		case next.Run || v.Claims == NoRun || unsettled(r) && !p.abandonInPause(next, v):
+		case c.next.Run || c.v.Claims == NoRun || unsettled(r) && !c.abandonInPause():
 			return changed
 		default:
-			p.settleCancelled(next, v)
-			p.claim(next, v, v.Now.UTC().Truncate(time.Millisecond), 1)
+			c.settleCancelled()
+			c.claim(c.v.Now.UTC().Truncate(time.Millisecond), 1)
 			r.Run.Request, r.Run.Order = q.Name, q.Seq
 			serve(&r.Orders, q.Seq)
 			return true
@@ -117,20 +117,22 @@ func AboutLast(r *store.Record) (a store.About) {
 
 // settleCancelled settles a tick whose claim was given up and cancelled, before a manual run is
 // claimed: after that the order to cancel names a claim that the record does not show any more.
-func (p *Policy) settleCancelled(next *Claim, v View) {
-	r := &next.Record
+func (c *claiming) settleCancelled() {
+	r := &c.next.Record
 	tick := r.Orders.Returned.Tick
-	if tick.IsZero() || tick.After(v.Now) || r.Definition.Spec != p.Spec || !cancelled(v) {
+	if tick.IsZero() || tick.After(c.v.Now) || r.Definition.Spec != c.Spec || !cancelled(c.v) {
 		return
 	}
-	if p.Follows() { // the claim has settled the ticks before it, and what it waited for need not be known any more
-		if p.Ticks.Next(r.Watermark).Equal(tick) {
-			settleReturned(r, store.Outcome{Tick: tick, Attempt: 1}, v.end())
+	if c.Follows() { // the claim has settled the ticks before it, and what it waited for need not be known any more
+		if c.Ticks.Next(r.Watermark).Equal(tick) {
+			settleReturned(r, store.Outcome{Tick: tick, Attempt: 1}, c.v.end())
 		}
 		return
 	}
-	v.Now, v.Claims = tick, NoRun // ticks after it are left to the next claim
-	p.claimDue(next, v)
+	view := c.v
+	c.v.Now, c.v.Claims = tick, NoRun // ticks after it are left to the next claim
+	c.claimDue()
+	c.v = view
 }
 
 // settleReturned writes the outcome of a claim that was given up and cancelled.
@@ -150,28 +152,28 @@ func CancelledBy(e store.End) string {
 
 // claimBackfill claims the next tick of the backfill that is in force. The run before has been settled, and a changed definition
 // is in force by now, so what waits of the backfill is looked at once more.
-func (p *Policy) claimBackfill(next *Claim, v View) (changed bool) {
-	r := &next.Record
-	if next.Run || unsettled(r) {
+func (c *claiming) claimBackfill() (changed bool) {
+	r := &c.next.Record
+	if c.next.Run || unsettled(r) {
 		return false
 	}
-	changed = p.settleLeftBackfilled(next, v)
-	tick, attempt := p.nextBackfilled(r, v)
-	if tick.IsZero() || v.Claims != AnyRun || p.Paused || p.PausedAt(v) || selfPaused(r, v.Control) {
+	changed = c.settleLeftBackfilled()
+	tick, attempt := c.nextBackfilled(r, c.v)
+	if tick.IsZero() || c.v.Claims != AnyRun || c.Paused || c.PausedAt(c.v) || selfPaused(r, c.v.Control) {
 		return changed
 	}
-	if next.writing(v).full() || !p.Follows() && p.Ticks.Last(v.Now).After(r.Watermark) { // a due tick comes first
+	if c.writing().full() || !c.Follows() && c.Ticks.Last(c.v.Now).After(r.Watermark) { // a due tick comes first
 		return changed
 	}
-	was, seq := r.Backfill, v.Control.Backfill.Seq
-	p.claim(next, v, tick, attempt)
+	was, seq := r.Backfill, c.v.Control.Backfill.Seq
+	c.claim(tick, attempt)
 	r.Run.Request, r.Run.Order = store.BackfillRequest(seq), seq
 	if was.Seq != seq {
 		was = store.Backfilled{Seq: seq}
 	}
-	if v.Control.Backfill.Parallel > 1 {
+	if c.v.Control.Backfill.Parallel > 1 {
 		r.Backfill = was
-		p.claimSeveral(r, &v.Control.Backfill)
+		c.claimSeveral(r, &c.v.Control.Backfill)
 		return true
 	}
 	r.Run.Deaths = was.Deaths
@@ -182,20 +184,20 @@ func (p *Policy) claimBackfill(next *Claim, v View) (changed bool) {
 
 // settleDeadBackfilled decides about the last run, one of a backfill whose runner is gone: its tick waits
 // for another attempt, or has its outcome.
-func (p *Policy) settleDeadBackfilled(next *Claim, v View) bool {
-	r := v.Record
-	next.Record.Run.Deaths = deaths(r)
-	end, isCancelled := endedBy(v)
+func (c *claiming) settleDeadBackfilled() bool {
+	r := c.v.Record
+	c.next.Record.Run.Deaths = deaths(r)
+	end, isCancelled := endedBy(c.v)
 	switch {
 	case leftBeside(r): // it has stalled
 	case isCancelled: // its runner may not have known
-		next.Record.Run.Status = store.Cancelled
+		c.next.Record.Run.Status = store.Cancelled
 	default:
-		next.Record.Run.Status = store.Abandoned
+		c.next.Record.Run.Status = store.Abandoned
 	}
 	if Several(r) {
-		again := !isCancelled && r.Definition.Spec == p.Spec && p.Interrupted == Rerun && inForce(r, v, r.Run.Order)
-		next.Backfilled = append(next.Backfilled, settleOpen(&next.Record, func(o *store.OpenTick) openFate {
+		again := !isCancelled && r.Definition.Spec == c.Spec && c.Interrupted == Rerun && inForce(r, c.v, r.Run.Order)
+		c.next.Backfilled = append(c.next.Backfilled, settleOpen(&c.next.Record, func(o *store.OpenTick) openFate {
 			switch {
 			case o.Token != r.Token:
 				return openFate{again: true}
@@ -205,20 +207,20 @@ func (p *Policy) settleDeadBackfilled(next *Claim, v View) bool {
 			case isCancelled:
 				return openFate{status: store.Cancelled, reason: CancelledBy(end), token: r.Token}
 			}
-			return openFate{status: store.Abandoned, reason: endReason(v), token: r.Token}
+			return openFate{status: store.Abandoned, reason: endReason(c.v), token: r.Token}
 		})...)
 		return true
 	}
 	if isCancelled {
-		tell(next, LastOutcome(r, store.Cancelled, CancelledBy(end)))
+		c.tell(LastOutcome(r, store.Cancelled, CancelledBy(end)))
 		return true
 	}
-	repeats := r.Definition.Spec == p.Spec && p.Interrupted == Rerun && r.Run.Attempt < store.MaxAttempt && deaths(r) < maxDeaths
-	if repeats && r.Backfill.Seq == r.Run.Order && inForce(r, v, r.Run.Order) {
-		waitAgain(&next.Record)
+	repeats := r.Definition.Spec == c.Spec && c.Interrupted == Rerun && r.Run.Attempt < store.MaxAttempt && deaths(r) < maxDeaths
+	if repeats && r.Backfill.Seq == r.Run.Order && inForce(r, c.v, r.Run.Order) {
+		waitAgain(&c.next.Record)
 		return true
 	}
-	tell(next, LastOutcome(r, store.Abandoned, endReason(v)))
+	c.tell(LastOutcome(r, store.Abandoned, endReason(c.v)))
 	return true
 }
 
@@ -242,23 +244,23 @@ func EndOfBackfill(seq int64, last *store.Backfill) (by store.End, ok bool) {
 // settleLeftBackfilled settles the tick of a backfill that waits for a claim, and is not to have one: an
 // operator has cancelled the claim of it that was given up, or the backfill, or the job repeats nothing any more, or does
 // not have that tick any more. An order that is older than what the record says decides nothing.
-func (p *Policy) settleLeftBackfilled(next *Claim, v View) (changed bool) {
-	r, b := &next.Record, &v.Control.Backfill
+func (c *claiming) settleLeftBackfilled() (changed bool) {
+	r, b := &c.next.Record, &c.v.Control.Backfill
 	fill, back := &r.Backfill, r.Orders.Returned
 	f := store.Outcome{Tick: fill.Through, Request: store.BackfillRequest(fill.Seq), Status: store.Cancelled, Attempt: max(1, fill.Attempt)}
 	switch waits := fill.Attempt > 0 && b.Seq >= fill.Seq; {
-	case fill.Seq == 0 || p.Ticks == nil:
+	case fill.Seq == 0 || c.Ticks == nil:
 		return false
 	case len(fill.Open) > 0:
-		return p.settleLeftOpen(next, v)
-	case back.Order == fill.Seq && cancelled(v):
-		f.Tick, f.Reason, f.Token = back.Tick, CancelledBy(v.end()), r.Token
+		return c.settleLeftOpen()
+	case back.Order == fill.Seq && cancelled(c.v):
+		f.Tick, f.Reason, f.Token = back.Tick, CancelledBy(c.v.end()), r.Token
 	case waits && b.Seq > fill.Seq:
 		f.Reason = "another backfill was ordered"
 	case waits && !b.On():
 		f.Reason = CancelledBy(b.Cancelled)
-	case waits && p.notBackfilled(r, fill.Through) != "":
-		f.Status, f.Reason = store.Abandoned, p.notBackfilled(r, fill.Through)
+	case waits && c.notBackfilled(r, fill.Through) != "":
+		f.Status, f.Reason = store.Abandoned, c.notBackfilled(r, fill.Through)
 	default:
 		return false
 	}
@@ -266,7 +268,7 @@ func (p *Policy) settleLeftBackfilled(next *Claim, v View) (changed bool) {
 	if back.Order == fill.Seq { // an order to cancel that claim would settle its tick again
 		r.Orders.Returned = store.Returned{}
 	}
-	tell(next, f)
+	c.tell(f)
 	return true
 }
 
@@ -284,15 +286,15 @@ func (p *Policy) notBackfilled(r *store.Record, tick time.Time) string {
 
 // settleLeftOpen is settleLeftBackfilled for several ticks. A tick that has never begun has no outcome when its backfill is
 // cancelled, or when the schedule does not have it any more, as those after the cursor have none.
-func (p *Policy) settleLeftOpen(next *Claim, v View) (changed bool) {
-	r, b, n := &next.Record, &v.Control.Backfill, len(next.Record.Backfill.Open)
-	seq, back := r.Backfill.Seq, r.Orders.Returned.Order == r.Backfill.Seq && cancelled(v)
+func (c *claiming) settleLeftOpen() (changed bool) {
+	r, b, n := &c.next.Record, &c.v.Control.Backfill, len(c.next.Record.Backfill.Open)
+	seq, back := r.Backfill.Seq, r.Orders.Returned.Order == r.Backfill.Seq && cancelled(c.v)
 	over := b.Seq > seq || b.Seq == seq && !b.On()
 	told := settleOpen(r, func(o *store.OpenTick) openFate {
-		why := p.notBackfilled(r, o.Tick)
+		why := c.notBackfilled(r, o.Tick)
 		switch {
 		case back && o.Token == r.Token:
-			return openFate{status: store.Cancelled, reason: CancelledBy(v.end()), token: r.Token}
+			return openFate{status: store.Cancelled, reason: CancelledBy(c.v.end()), token: r.Token}
 		case o.Attempt == 0 && (over || why == ScheduleChanged):
 			return openFate{}
 		case b.Seq > seq:
@@ -308,14 +310,14 @@ func (p *Policy) settleLeftOpen(next *Claim, v View) (changed bool) {
 	if changed = len(r.Backfill.Open) < n; changed && !waits && r.Orders.Returned.Order == seq {
 		r.Orders.Returned = store.Returned{}
 	}
-	next.Backfilled = append(next.Backfilled, told...)
+	c.next.Backfilled = append(c.next.Backfilled, told...)
 	return changed
 }
 
-// tell settles an outcome of a backfill with a claim.
-func tell(next *Claim, f store.Outcome) {
-	settleBackfilled(&next.Record, f)
-	next.Backfilled = append(next.Backfilled, f)
+// tell settles an outcome of a backfill with the claim.
+func (c *claiming) tell(f store.Outcome) {
+	settleBackfilled(&c.next.Record, f)
+	c.next.Backfilled = append(c.next.Backfilled, f)
 }
 
 // Knows reports whether the record shows the run or the outcome of a request.
