@@ -34,10 +34,7 @@ func (p *Policy) Claim(v View) (next Claim, todo bool) {
 	if p.Outdated(v) || early(v) {
 		return Claim{}, false
 	}
-	c := p.claimFrom(v)
-	todo = c.decide()
-	c.next.Record.Due = p.due(&c.next.Record)
-	return c.next, todo
+	return draft(p, v)
 }
 
 // A claiming is a claim that is being drafted from a view.
@@ -47,7 +44,15 @@ type claiming struct {
 	next Claim
 }
 
-func (p *Policy) claimFrom(v View) *claiming { return &claiming{p, v, Claim{Record: v.Record.Clone()}} }
+func newClaiming(p *Policy, v View) *claiming { return &claiming{p, v, Claim{Record: v.Record.Clone()}} }
+
+// draft is Policy.Claim for a replica whose definition is in force, or comes into force.
+func draft(p *Policy, v View) (next Claim, todo bool) {
+	c := newClaiming(p, v)
+	todo = c.decide()
+	c.next.Record.Due = p.due(&c.next.Record)
+	return c.next, todo
+}
 
 // writing returns the write of the claim, after what was settled so far.
 func (c *claiming) writing() *write { return &write{&c.next.Record, len(c.v.Record.History)} }

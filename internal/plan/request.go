@@ -13,7 +13,12 @@ func (p *Policy) Ordered(v View) bool {
 	if !waits || p.Ticks == nil || p.Outdated(v) {
 		return false
 	}
-	c := p.claimFrom(v)
+	return settlesOrder(p, v)
+}
+
+// settlesOrder reports whether a claim would have anything to write of the orders.
+func settlesOrder(p *Policy, v View) bool {
+	c := newClaiming(p, v)
 	noteServed(&c.next.Record, v.Control.Requests)
 	return c.claimOrdered()
 }

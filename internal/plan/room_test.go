@@ -36,7 +36,7 @@ func claimBeside(t *testing.T, size, attempt int, holder string) *store.Record {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := (&Policy{Ticks: every("10s"), Spec: "s"}).claimFrom(View{Record: &r})
+	c := newClaiming(&Policy{Ticks: every("10s"), Spec: "s"}, View{Record: &r})
 	c.claim(tick, attempt)
 	next := &c.next
 	next.Record.Run.Claimed, next.Record.Run.Replica, next.Record.Run.Lease = tick, holder, store.Seconds(15*time.Second)
