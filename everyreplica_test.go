@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 func TestEveryReplicaRunsEachTick(t *testing.T) {
@@ -363,5 +364,59 @@ func TestEveryReplicaRunNowAfterStop(t *testing.T) {
 			t.Errorf("the error is %v", err)
 		}
 		c.wantRuns(0)
+	})
+}
+
+// The ticks of a pause are skipped on each replica, whatever ran when they came due. One that has waited for a run since before
+// the pause waits for its end.
+func TestPauseOnEveryReplica(t *testing.T) {
+	for name, tt := range map[string]struct {
+		overlap  soloist.OverlapPolicy
+		run      time.Duration // of the tick of 00:05
+		from, to time.Duration // the pause
+		want     string        // when the tick of 00:10 runs; empty: it does not
+	}{
+		"comes due in a pause, under a run":    {"", 9 * time.Minute, 6 * time.Minute, 12 * time.Minute, ""},
+		"and would wait for that":              {soloist.QueueOne, 9 * time.Minute, 6 * time.Minute, 12 * time.Minute, ""},
+		"and would replace it":                 {soloist.Replace, 9 * time.Minute, 6 * time.Minute, 12 * time.Minute, ""},
+		"waits for a run, which ends in it":    {soloist.QueueOne, 6 * time.Minute, 620 * time.Second, 740 * time.Second, "00:12"},
+		"waits for a run, and the next is due": {soloist.QueueOne, 6 * time.Minute, 620 * time.Second, 920 * time.Second, ""},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			w := here("0 */5 * * * *", func(_ context.Context, run *soloist.Run) error {
+				if run.Tick.Minute() == 5 {
+					time.Sleep(tt.run)
+				}
+				return nil
+			})
+			w.Overlap = tt.overlap
+			c.start("a", w)
+			until(tt.from)
+			c.order(soloist.Order{Kind: store.OrderPause, Job: "here", Until: time.Now().Add(tt.to - tt.from)}, w)
+			until(17 * time.Minute)
+			got := ""
+			for _, r := range c.all() {
+				if r.Tick.Minute() == 10 {
+					got = r.start.Format("15:04")
+				}
+			}
+			if got != tt.want {
+				t.Errorf("the tick of 00:10 runs at %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// A call that comes after a pause does not run the tick of that pause which woke it.
+func TestLateCallForTickOfPauseOnEveryReplica(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := here("0 */5 * * * *", nil)
+		until(4 * time.Minute)
+		c.order(soloist.Order{Kind: store.OrderPause, Job: "here", Until: time.Now().Add(70 * time.Second)}, w)
+		until(5*time.Minute + 30*time.Second)
+		_, err := c.replica("a", w).RunDue(c.t.Context(), soloist.Wake{Tick: time.Now().Truncate(5 * time.Minute)})
+		if all := c.all(); err != nil || len(all) > 0 {
+			t.Errorf("got %v, %v; want no run", all, err)
+		}
 	})
 }

@@ -44,7 +44,9 @@ type claiming struct {
 	next Claim
 }
 
-func newClaiming(p *Policy, v View) *claiming { return &claiming{p, v, Claim{Record: v.Record.Clone()}} }
+func newClaiming(p *Policy, v View) *claiming {
+	return &claiming{p, v, Claim{Record: v.Record.Clone()}}
+}
 
 // draft is Policy.Claim for a replica whose definition is in force, or comes into force.
 func draft(p *Policy, v View) (next Claim, todo bool) {

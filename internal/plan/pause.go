@@ -31,6 +31,12 @@ func selfPaused(r *store.Record, c store.JobControl) bool {
 	return !pause.At.IsZero() && c.Resumed.Token < pause.Token
 }
 
+// InPause reports whether a tick of a job without a record came due in a pause, as far as the orders show.
+func (p *Policy) InPause(tick time.Time, c store.JobControl, now time.Time) bool {
+	_, in := pauseOf(tick, p.pausesUntil(&store.Record{}, c, now))
+	return in
+}
+
 // pauseLeft returns how long the pause lasts if nothing is ordered.
 func (p *Policy) pauseLeft(v View) time.Duration {
 	if until := v.Control.Pause.Until; v.Control.Pause.On(v.Now) && !until.IsZero() && !selfPaused(v.Record, v.Control) {

@@ -107,9 +107,15 @@ func (h *here) due(c *call, now time.Time) time.Time {
 	if h.policy.Paused || tick.After(now) || !tick.After(h.settled) {
 		return time.Time{}
 	}
-	// By what was last read: such a job needs no store, so it does not wait for a newer order.
-	if h.orders().Pause.On(h.now()) {
+	// By what was last read: such a job needs no store, so it does not wait for a newer order. A tick that has waited for a
+	// run, and came due before the pause, waits for its end too.
+	orders, at := h.orders(), h.now()
+	paused := orders.Pause.On(at)
+	if h.policy.InPause(tick, orders, at) || paused && !h.policy.Queues() {
 		h.settled = tick
+		return time.Time{}
+	}
+	if paused {
 		return time.Time{}
 	}
 	return tick
