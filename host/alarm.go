@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -159,32 +158,22 @@ type woke struct {
 	Error string `json:"error,omitempty"`
 }
 
-func (c *wakeCommand) run(ctx context.Context, p *Program) int {
-	return p.with(mode{}, func(a *app.App) int {
-		if a.Alarm == nil {
-			c.tell(a, errors.New("there is no queue of alarms: set SOLOIST_ALARM=queue, as for the program that is to be woken up"))
-			return exitUsage
-		}
-		ctx, cancel := context.WithTimeout(ctx, statusTime)
-		defer cancel()
-		return c.tell(a, a.Alarm.Wake(ctx))
-	})
-}
-
-func (c *wakeCommand) tell(a *app.App, err error) int {
+func (c *wakeCommand) do(ctx context.Context, a *app.App) int {
 	body, code := woke{App: a.Settings.App, Queue: a.Settings.AlarmQueue}, exitOK
-	if err != nil {
+	ctx, cancel := context.WithTimeout(ctx, statusTime)
+	defer cancel()
+	if a.Alarm == nil {
+		body.Error, code = "there is no queue of alarms: set SOLOIST_ALARM=queue, as for the program that is to be woken up", exitUsage
+	} else if err := a.Alarm.Wake(ctx); err != nil {
 		body.Error, code = format.Line(err.Error()), exitFail
 	}
-	switch {
-	case c.JSON:
-		return max(code, printed(a.Console.JSON(body)))
-	case err != nil:
-		a.Console.Tell("wake: %s", body.Error)
-	default:
+	return c.answer(a, code, body, func() {
+		if code != exitOK {
+			a.Console.Tell("wake: %s", body.Error)
+			return
+		}
 		fmt.Fprintf(a.Console.Stdout, "a message is in the queue %s: the platform starts a replica when it looks there next, which sets the alarm for the next tick\n", body.Queue)
-	}
-	return code
+	})
 }
 
 // printAlarm prints when the app is woken up next, where alarms are on.

@@ -33,10 +33,7 @@ func (c *doctorCommand) run(ctx context.Context, p *Program) int {
 	case !d.OK:
 		code = exitFail
 	}
-	if !c.JSON {
-		return code
-	}
-	return max(code, printed(a.Console.JSON(d)))
+	return c.answer(a, code, d, func() {}) // its words are printed, each as soon as it was known
 }
 
 func printFinding(c app.Console, f doctor.Finding) {
@@ -62,21 +59,7 @@ type validateCommand struct{ jsonFlag }
 
 func (c *validateCommand) run(_ context.Context, p *Program) int {
 	if !c.JSON {
-		a, code := p.openOr(mode{checks: true})
-		if code == exitOK {
-			what := []string{format.Plural(len(a.Scheduler.Jobs), "job"), format.Plural(len(a.Scheduler.Singletons), "singleton")}
-			if before := a.Before.Names(); before != nil {
-				what = append(what, "before them "+strings.Join(before, ", "))
-			}
-			fmt.Fprintf(a.Console.Stdout, "ok: %s, app %s on %s\n", format.Join(what...), a.Settings.App, a.Place)
-			for _, line := range a.Beats() {
-				fmt.Fprintln(a.Console.Stdout, line)
-			}
-			for _, text := range app.ScheduleWarnings(a.Scheduler.Jobs, a.Now()) {
-				fmt.Fprintf(a.Console.Stdout, "warning: %s\n", text)
-			}
-		}
-		return code
+		return p.with(mode{checks: true}, printValid)
 	}
 	a, err := p.open(mode{checks: true})
 	v := verdict{OK: err == nil, App: a.Settings.App, Store: a.Place, Mistakes: []string{}, Warnings: append([]string{}, a.Strange...)}
@@ -86,7 +69,22 @@ func (c *validateCommand) run(_ context.Context, p *Program) int {
 	} else {
 		v.Beats, v.Warnings = a.Beats(), append(v.Warnings, app.ScheduleWarnings(a.Scheduler.Jobs, a.Now())...)
 	}
-	return max(code, printed(a.Console.JSON(v)))
+	return c.answer(a, code, v, nil)
+}
+
+func printValid(a *app.App) int {
+	what := []string{format.Plural(len(a.Scheduler.Jobs), "job"), format.Plural(len(a.Scheduler.Singletons), "singleton")}
+	if before := a.Before.Names(); before != nil {
+		what = append(what, "before them "+strings.Join(before, ", "))
+	}
+	fmt.Fprintf(a.Console.Stdout, "ok: %s, app %s on %s\n", format.Join(what...), a.Settings.App, a.Place)
+	for _, line := range a.Beats() {
+		fmt.Fprintln(a.Console.Stdout, line)
+	}
+	for _, text := range app.ScheduleWarnings(a.Scheduler.Jobs, a.Now()) {
+		fmt.Fprintf(a.Console.Stdout, "warning: %s\n", text)
+	}
+	return exitOK
 }
 
 const (

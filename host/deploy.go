@@ -35,21 +35,15 @@ type deployment struct {
 	Warnings  []string `json:"warnings"`
 }
 
-func (c *deploymentCommand) run(_ context.Context, p *Program) int {
-	a, code := p.openOr(mode{apart: true})
-	if code != exitOK {
-		return code
-	}
+func (*deploymentCommand) mode() mode { return mode{apart: true} }
+
+func (c *deploymentCommand) do(_ context.Context, a *app.App) int {
 	d, err := c.write(a)
 	if err != nil {
 		a.Console.Complain(err)
 		return exitFail
 	}
-	if c.JSON {
-		return printed(a.Console.JSON(d))
-	}
-	d.print(a)
-	return exitOK
+	return c.answer(a, exitOK, d, func() { d.print(a) })
 }
 
 func (d *deployment) print(a *app.App) {
@@ -144,11 +138,9 @@ type functionsCommand struct {
 	jsonFlag
 }
 
-func (c *functionsCommand) run(_ context.Context, p *Program) int {
-	a, code := p.openOr(mode{apart: true})
-	if code != exitOK {
-		return code
-	}
+func (*functionsCommand) mode() mode { return mode{apart: true} }
+
+func (c *functionsCommand) do(_ context.Context, a *app.App) int {
 	b, err := functions.NewBundle(a, functions.BundleOptions{Program: c.Binary, Plan: c.Plan, OneTimer: c.Tick, Warmup: c.Warmup})
 	if err == nil {
 		err = b.Write(c.Dir)
@@ -157,9 +149,5 @@ func (c *functionsCommand) run(_ context.Context, p *Program) int {
 		a.Console.Complain(err)
 		return exitFail
 	}
-	if c.JSON {
-		return printed(a.Console.JSON(b.Answer()))
-	}
-	b.Print()
-	return exitOK
+	return c.answer(a, exitOK, b.Answer(), b.Print)
 }

@@ -8,11 +8,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
+
 	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/internal/near"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A grammar is what the program's arguments may be: one field for each command.
@@ -25,11 +29,11 @@ type grammar struct {
 	History    historyCommand    `cmd:"" help:"what became of the last ticks, by the records; 1: one cannot be read"`
 	Next       nextCommand       `cmd:"" help:"explain schedules, or the one given: in words, and by the next ticks; it asks no storage"`
 	Pause      pauseCommand      `cmd:"" help:"keep a job from starting, on all replicas, also on those that start later"`
-	Resume     resumeCommand     `cmd:"" help:"end a pause, also of a job that has paused itself after failures"`
+	Resume     orderCommand      `cmd:"" help:"end a pause, also of a job that has paused itself after failures"`
 	Run        runCommand        `cmd:"" help:"run a job once by hand, on whichever replica is first, and wait for its outcome; 1: it did not succeed"`
-	Cancel     cancelCommand     `cmd:"" help:"end the run of a job for good: its tick is not run again; 1: nothing runs"`
+	Cancel     orderCommand      `cmd:"" help:"end the run of a job for good: its tick is not run again; 1: nothing runs"`
 	Backfill   backfillCommand   `cmd:"" help:"run ticks of a job again that are over, such as those that were missed, one after the other; status shows how far it is"`
-	StepDown   stepDownCommand   `cmd:"" help:"hand the run of a job or singleton over to another replica; 1: nothing runs"`
+	StepDown   orderCommand      `cmd:"" help:"hand the run of a job or singleton over to another replica; 1: nothing runs"`
 	Audit      auditCommand      `cmd:"" help:"who paused, resumed, ran, cancelled or handed over what, and when"`
 	Unlock     unlockCommand     `cmd:"" help:"free a hung job: when its lease expires, or --now, while its holder may still work. It tells first who has the lease, and wants --yes; 0: done, or no replica has the lease"`
 	Wake       wakeCommand       `cmd:"" help:"with SOLOIST_ALARM: have the platform start a replica now, such as after a deployment that has changed schedules"`
@@ -44,14 +48,21 @@ type grammar struct {
 }
 
 // A command is what the program does for one field of the grammar. Its own
-// fields are its arguments and flags.
+// fields are its arguments and flags. This one opens the program itself, or does without.
 type command interface {
 	run(ctx context.Context, p *Program) int
 }
 
+// An appCommand is a command that needs settings which are right.
+type appCommand interface {
+	mode() mode
+	do(ctx context.Context, a *app.App) int
+}
+
 // newParser reads the grammar. An error is a mistake in the grammar itself.
 func newParser(p *Program) *kong.Kong {
-	k, err := kong.New(&grammar{}, kong.Name(p.Name), kong.NoDefaultHelp(), kong.Writers(p.Stdout, p.Stderr), kong.Exit(func(int) {}))
+	g := grammar{Resume: orderCommand{kind: store.OrderResume}, Cancel: orderCommand{kind: store.OrderCancel}, StepDown: orderCommand{kind: store.OrderStepDown}}
+	k, err := kong.New(&g, kong.Name(p.Name), kong.NoDefaultHelp(), kong.Writers(p.Stdout, p.Stderr), kong.Exit(func(int) {}))
 	if err != nil {
 		panic(err)
 	}
@@ -59,7 +70,7 @@ func newParser(p *Program) *kong.Kong {
 }
 
 // parse finds the command and reads what follows its name.
-func parse(p *Program) (command, error) {
+func parse(p *Program) (any, error) {
 	k := newParser(p)
 	c, err := k.Parse(oneForm(k, p.Args))
 	if wrong, ok := errors.AsType[*kong.ParseError](err); ok {
@@ -74,7 +85,7 @@ func parse(p *Program) (command, error) {
 	if err != nil {
 		return nil, plain(k, selected, err.Error())
 	}
-	return selected.Target.Addr().Interface().(command), nil
+	return selected.Target.Addr().Interface(), nil
 }
 
 // helpOn explains the command whose flag --help is given. A command that is not
@@ -89,6 +100,52 @@ func helpOn(selected *kong.Node, args []string) command {
 // jsonFlag is embedded by each command that can answer in JSON.
 type jsonFlag struct {
 	JSON bool `name:"json" help:"answer with one JSON value"`
+}
+
+// mode is that of a command which asks the store, and runs nothing.
+func (jsonFlag) mode() mode { return mode{} }
+
+// answer prints the answer of a command, as JSON or in words, and returns the exit code, which is
+// at least the one given.
+func (f jsonFlag) answer(a *app.App, code int, body any, words func()) int {
+	switch {
+	case !f.JSON:
+		words()
+	case !a.Console.JSON(body):
+		return max(code, exitFail)
+	}
+	return code
+}
+
+// A head is the beginning of most answers in JSON.
+type head struct {
+	App   string    `json:"app"`
+	Store string    `json:"store"`
+	Time  time.Time `json:"time"`
+	Job   string    `json:"job,omitempty"` // empty: it is not about one job
+}
+
+func newHead(a *app.App, job string) head {
+	return head{App: a.Settings.App, Store: a.Place, Time: format.UTC(a.Now()), Job: job}
+}
+
+// misused prints what is wrong with the arguments, each mistake in a line.
+func misused(c app.Console, err error) int {
+	for _, text := range format.Lines(err) {
+		c.Tell("%s", text)
+	}
+	return exitUsage
+}
+
+// readTime reads a flag that is a time, such as "audit: --since". Without the flag it is zero.
+func readTime(flag string, text *string, now time.Time, read func(string, time.Time) (time.Time, error)) (at time.Time, err error) {
+	if text == nil {
+		return at, nil
+	}
+	if at, err = read(*text, now); err != nil {
+		err = fmt.Errorf("%s is %.70q: %w", flag, *text, err)
+	}
+	return at, err
 }
 
 // A number is the value of a flag. Its own type has an error that says what is wanted.

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/alecthomas/kong"
+
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 )

@@ -45,43 +45,31 @@ type historyCommand struct {
 	jsonFlag
 }
 
-func (c *historyCommand) run(ctx context.Context, p *Program) int {
-	return p.with(mode{}, func(a *app.App) int { return c.show(ctx, a) })
-}
-
-func (c *historyCommand) show(ctx context.Context, a *app.App) int {
-	if named, ok := locks.NamedBy(cmp.Or(c.Job, c.JobFlag)); ok {
-		return c.showLock(ctx, a, named)
-	}
+func (c *historyCommand) do(ctx context.Context, a *app.App) int {
 	wanted, err := c.filter(a)
 	if err != nil {
-		for _, text := range format.Lines(err) {
-			a.Console.Tell("%s", text)
-		}
-		return exitUsage
+		return misused(a.Console, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	all, err := a.Scheduler.Status(ctx)
+	read := wanted.histories
+	if wanted.named != nil {
+		read = wanted.lockHistories
+	}
+	pasts, absent, err := read(ctx, a)
 	if err != nil {
 		a.Console.Complain(err)
 		return exitFail
 	}
-	pasts, code := wanted.histories(ctx, a, all), exitOK
-	if absent := absence(a, ctx, all); absent != nil {
-		body := view.New(a, pasts)
-		return tellAbsence(a, c.jsonFlag, absent, &body)
+	body, code := view.New(a, pasts), exitOK
+	if absent != nil {
+		body.Error = strings.Join(absent, "; ")
+		return c.absent(a, absent, body)
 	}
-	for _, p := range pasts {
-		if p.Error != "" {
-			code = exitFail
-		}
+	if slices.ContainsFunc(pasts, func(p jobHistory) bool { return p.Error != "" }) {
+		code = exitFail
 	}
-	if c.JSON {
-		code = max(code, printed(a.Console.JSON(view.New(a, pasts))))
-	} else {
-		printHistory(a, pasts)
-	}
+	code = c.answer(a, code, body, func() { printHistory(a, pasts) })
 	return max(code, wanted.missing(a, pasts))
 }
 
@@ -132,7 +120,8 @@ const fewOutcomes = 20
 // A filter says which outcomes history shows.
 type filter struct {
 	past.Filter
-	job   string // empty: of all jobs
+	job   string       // empty: of all jobs
+	named *locks.Named // in place of jobs; nil: jobs
 	limit int
 }
 
@@ -144,16 +133,13 @@ func (c *historyCommand) filter(a *app.App) (f filter, err error) {
 		errs = append(errs, errors.New("history: JOB and --job name two jobs: want one"))
 	}
 	if named, ok := locks.NamedBy(cmp.Or(c.Job, c.JobFlag)); ok {
-		f.job, f.Run = "", "" // a name may have an @ in it
+		f.job, f.Run, f.named = "", "", &named // a name may have an @ in it
 		errs = append(errs, named.Check())
 	} else if f.job != "" || f.Run != "" {
 		errs = append(errs, knownPast(a, f))
 	}
-	if c.Since != nil {
-		if f.Since, err = format.Ago(*c.Since, a.Now()); err != nil {
-			errs = append(errs, fmt.Errorf("history: --since is %.70q: %w", *c.Since, err))
-		}
-	}
+	f.Since, err = readTime("history: --since", c.Since, a.Now(), format.Ago)
+	errs = append(errs, err)
 	for _, name := range c.Outcome {
 		s, err := past.Named(name)
 		if err != nil {
@@ -188,8 +174,12 @@ func (c *historyCommand) limit() (int, error) {
 }
 
 // histories leaves out the jobs that were not asked for: their trouble does not
-// matter now.
-func (f filter) histories(ctx context.Context, a *app.App, all []soloist.JobStatus) (pasts []jobHistory) {
+// matter now. absent says that no job has a record.
+func (f filter) histories(ctx context.Context, a *app.App) (pasts []jobHistory, absent []string, err error) {
+	all, err := a.Scheduler.Status(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	views := view.All(a, all)
 	for i, st := range all {
 		if f.job != "" && f.job != st.Name && f.job != a.Whole(st.Name) {
@@ -210,7 +200,7 @@ func (f filter) histories(ctx context.Context, a *app.App, all []soloist.JobStat
 		}
 		pasts = append(pasts, p)
 	}
-	return pasts
+	return pasts, absence(a, ctx, all), nil
 }
 
 // pastOf returns the outcomes of a job, newest first: from its record and, where they may
@@ -233,44 +223,21 @@ func (f filter) missing(a *app.App, pasts []jobHistory) int {
 	return exitFail
 }
 
-// showLock is history of what is no job, such as lock:tenant-42.
-func (c *historyCommand) showLock(ctx context.Context, a *app.App, named locks.Named) int {
-	wanted, err := c.filter(a)
-	if err != nil {
-		for _, text := range format.Lines(err) {
-			a.Console.Tell("%s", text)
-		}
-		return exitUsage
-	}
+// lockHistories are the histories of what is no job, such as lock:tenant-42; absent says that there are none.
+func (f filter) lockHistories(ctx context.Context, a *app.App) (pasts []jobHistory, absent []string, err error) {
+	name := format.Line(f.named.String())
 	lister, ok := a.Scheduler.Store.(store.Lister)
 	if !ok {
-		a.Console.Tell("history: %s cannot be looked for: the store does not list its entries, for which it has to implement store.Lister", format.Line(named.String()))
-		return exitFail
+		return nil, nil, fmt.Errorf("history: %s cannot be looked for: the store does not list its entries, for which it has to implement store.Lister", name)
 	}
-	ctx, cancel := context.WithTimeout(ctx, statusTime)
-	defer cancel()
-	records, err := locks.PastOf(ctx, lister, a.Settings.App, named)
-	if err != nil {
-		a.Console.Complain(err)
-		return exitFail
-	}
-	pasts, code := []jobHistory{}, exitOK
+	records, err := locks.PastOf(ctx, lister, a.Settings.App, *f.named)
 	for _, r := range records {
-		p := wanted.lockHistory(r)
-		if pasts = append(pasts, p); p.Error != "" {
-			code = exitFail
-		}
+		pasts = append(pasts, f.lockHistory(r))
 	}
 	if len(pasts) == 0 {
-		lines := []string{fmt.Sprintf("no record of %s of app %q in %s: it was never held there", format.Line(named.String()), a.Settings.App, a.Place)}
-		body := view.New(a, pasts)
-		return tellAbsence(a, c.jsonFlag, lines, &body)
+		absent = []string{fmt.Sprintf("no record of %s of app %q in %s: it was never held there", name, a.Settings.App, a.Place)}
 	}
-	if c.JSON {
-		return max(code, printed(a.Console.JSON(view.New(a, pasts))))
-	}
-	printHistory(a, pasts)
-	return code
+	return pasts, absent, err
 }
 
 // lockHistory is the history of one slot, or of one key.

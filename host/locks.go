@@ -159,34 +159,26 @@ type sweeping struct {
 // sweepTime bounds a sweep: a removal is a call for each entry.
 const sweepTime = 10 * time.Minute
 
-func (c *sweepCommand) run(ctx context.Context, p *Program) int {
-	return p.with(mode{byOperator: true}, func(a *app.App) int {
-		ctx, cancel := context.WithTimeout(ctx, sweepTime)
-		defer cancel()
-		removed, err := soloist.Sweep(ctx, a.Store, a.Settings.App, time.Duration(c.Unused))
-		return c.tell(a, removed, err)
-	})
-}
+func (*sweepCommand) mode() mode { return mode{byOperator: true} }
 
-// tell says what is removed, and what is wrong.
-func (c *sweepCommand) tell(a *app.App, removed []string, err error) int {
-	answer, code := sweeping{App: a.Settings.App, Store: a.Place, Removed: append([]string{}, removed...)}, exitOK
+func (c *sweepCommand) do(ctx context.Context, a *app.App) int {
+	ctx, cancel := context.WithTimeout(ctx, sweepTime)
+	defer cancel()
+	removed, err := soloist.Sweep(ctx, a.Store, a.Settings.App, time.Duration(c.Unused))
+	body, code := sweeping{App: a.Settings.App, Store: a.Place, Removed: append([]string{}, removed...)}, exitOK
 	if err != nil {
-		answer.Error, code = explained(a, err), exitFail
+		body.Error, code = explained(a, err), exitFail
 	}
-	if c.JSON {
-		a.Console.JSON(answer)
-		return code
-	}
-	for _, name := range removed {
-		fmt.Fprintln(a.Console.Stdout, name)
-	}
-	if err != nil {
-		a.Console.Tell("sweep: %s", answer.Error)
-		return code
-	}
-	fmt.Fprintf(a.Console.Stderr, "%s: %d removed\n", a.Console.Name, len(removed))
-	return code
+	return c.answer(a, code, body, func() {
+		for _, name := range removed {
+			fmt.Fprintln(a.Console.Stdout, name)
+		}
+		if err != nil {
+			a.Console.Tell("sweep: %s", body.Error)
+			return
+		}
+		a.Console.Tell("%d removed", len(removed))
+	})
 }
 
 // sweepDaily sweeps once a day if that is wanted. The replicas do so at different times, and what one of

@@ -90,7 +90,10 @@ func (p *Program) Run(ctx context.Context) int {
 		fmt.Fprintf(p.Stderr, "%s help lists the commands\n", p.Name)
 		return exitUsage
 	}
-	return c.run(ctx, p)
+	if c, ok := c.(appCommand); ok {
+		return p.with(c.mode(), func(a *app.App) int { return c.do(ctx, a) })
+	}
+	return c.(command).run(ctx, p)
 }
 
 // The codes that a program exits with. A second signal's is 130.
@@ -101,14 +104,6 @@ const (
 	exitOverrun = 3   // a run went on without its lease
 	exitRestart = 200 // the same in Functions, whose host restarts such a program without counting it as a crash
 )
-
-// printed is the exit code of a command that has answered in JSON.
-func printed(ok bool) int {
-	if !ok {
-		return exitFail
-	}
-	return exitOK
-}
 
 // A Program is what [Main] runs. Its settings are the environment's.
 type Program struct {
@@ -201,34 +196,25 @@ func (p *Program) open(m mode) (*app.App, error) {
 	return a, errors.Join(err, invalid, mistakes)
 }
 
-// openOr is open for a command that has no use for mistakes. They are printed, and
-// their code returned.
-func (p *Program) openOr(m mode) (*app.App, int) {
-	a, err := p.open(m)
-	if err == nil {
-		if p.process && (m.serves || m.runs) {
-			surviveBrokenPipe()
-		}
-		a.Warn()
-		return a, exitOK
-	}
-	a.Console.Complain(err)
-	for _, text := range a.Strange { // perhaps the cause
-		fmt.Fprintf(p.Stderr, "  %s\n", format.Hanging(text))
-	}
-	return a, exitUsage
-}
-
 // with opens the program for what a command does with it. Mistakes are printed, and
 // their code returned.
 func (p *Program) with(m mode, do func(a *app.App) int) int {
-	a, code := p.openOr(m)
+	a, err := p.open(m)
 	defer a.Flush()
 	defer a.Telemetry.Close()
-	if code != exitOK {
-		return code
+	if err != nil {
+		a.Console.Complain(err)
+		for _, text := range a.Strange { // perhaps the cause
+			fmt.Fprintf(p.Stderr, "  %s\n", format.Hanging(text))
+		}
+		return exitUsage
 	}
-	if m.serves || m.runs {
+	jobs := m.serves || m.runs
+	if p.process && jobs {
+		surviveBrokenPipe()
+	}
+	a.Warn()
+	if jobs {
 		defer keepHistory(a)()
 		defer sendPings(a)()
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -26,46 +27,43 @@ type runCommand struct {
 	orderFlags
 }
 
-func (c *runCommand) run(ctx context.Context, p *Program) int {
-	return p.with(mode{runs: c.Here}, func(a *app.App) int { return c.now(ctx, a) })
-}
+func (c *runCommand) mode() mode { return mode{runs: c.Here} }
 
-func (c *runCommand) now(ctx context.Context, a *app.App) int {
+// do orders a run of the job, or of each of its shards, and then waits for the outcomes.
+func (c *runCommand) do(ctx context.Context, a *app.App) int {
 	o := soloist.Order{Kind: store.OrderRun, Job: c.Job, Request: c.Request}
-	if c.Until != nil {
-		var err error
-		if o.Until, err = format.Later(*c.Until, a.Now()); err != nil {
-			a.Console.Tell("run: --until is %.70q: %v", *c.Until, err)
-			return exitUsage
-		}
+	var err error
+	if o.Until, err = readTime("run: --until", c.Until, a.Now(), format.Later); err != nil {
+		return misused(a.Console, err)
 	}
 	if c.Here {
 		if err := a.Before.Run(ctx); err != nil {
-			return c.refused(a, c.Job, fmt.Errorf("run %s: %w", c.Job, err))
+			return c.failed(a, "%w", err)
 		}
 	}
-	return c.each(ctx, a, o)
-}
-
-// each orders a run of the job, or of each of its shards, and then waits for the outcomes.
-func (c *runCommand) each(ctx context.Context, a *app.App, o soloist.Order) (code int) {
 	var ordered []func() int
-	for _, name := range a.Shards(c.Job) {
+	code := eachShard(a, c.Job, func(name string) int {
 		one := *c
 		one.Job, o.Job = name, name
 		if c.Here && one.isNew(ctx, a) {
 			ordered = append(ordered, func() int { return one.first(ctx, a) })
-			continue
+			return exitOK
 		}
-		written, failed := one.write(ctx, a, o)
-		if code = max(code, failed); failed == exitOK {
+		written, code := one.write(ctx, a, o)
+		if code == exitOK {
 			ordered = append(ordered, func() int { return one.follow(ctx, a, &written) })
 		}
-	}
+		return code
+	})
 	for _, follow := range ordered {
 		code = max(code, follow())
 	}
 	return code
+}
+
+// failed prints why there is no outcome.
+func (c *runCommand) failed(a *app.App, layout string, args ...any) int {
+	return c.refused(a, c.Job, fmt.Errorf("run %s: %w", c.Job, fmt.Errorf(layout, args...)))
 }
 
 // isNew reports whether the job has no record: nothing can be ordered for it then.
@@ -83,9 +81,9 @@ func (c *runCommand) first(ctx context.Context, a *app.App) int {
 	a.Console.Tell("run %s: there is no record of it in %s, of app %s: it is made now", c.Job, a.Place, a.Settings.App)
 	outcome, err := a.Scheduler.RunNow(ctx, c.Job, request)
 	if err != nil {
-		return c.refused(a, c.Job, fmt.Errorf("run %s: %w", c.Job, err))
+		return c.failed(a, "%w", err)
 	}
-	return c.tell(a, nil, &past.Run{ID: c.Job + "@" + request, Outcome: format.PlainOutcomes([]store.Outcome{outcome})[0]})
+	return c.tell(a, nil, runOf(c.Job, outcome))
 }
 
 // follow waits for the outcome of an order, unless flags say otherwise.
@@ -122,7 +120,7 @@ func (c *runCommand) await(ctx context.Context, a *app.App, o *store.Order) int 
 		}
 		st, err := readStatusOf(ctx, a, c.Job)
 		if err != nil { // waiting would not change it
-			return c.refused(a, c.Job, fmt.Errorf("run %s: %w", c.Job, err))
+			return c.failed(a, "%w", err)
 		}
 		alone, begun := !st.Lease.Live(), st.Record.Orders.IsServed(o.Seq)
 		found := outcomeOf(&st.Record, o.Job, o.Name)
@@ -134,7 +132,7 @@ func (c *runCommand) await(ctx context.Context, a *app.App, o *store.Order) int 
 		case begun && st.Record.Run.Request != o.Name:
 			return c.forgotten(ctx, a, o, &st)
 		case alone && now.After(o.Until.Add(heeded)):
-			return c.refused(a, c.Job, fmt.Errorf("run %s: %s", c.Job, givenUp(o, &st.Record, begun)))
+			return c.failed(a, "%s", givenUp(o, &st.Record, begun))
 		case alone && now.Sub(begin) > lonely && !c.Here && !begun:
 			note(fmt.Sprintf("no replica has begun it yet; it is given up at %s. If none is up, %s run %s --here runs it in its own process", format.Stamp(o.Until), a.Console.Name, c.Job))
 		}
@@ -143,7 +141,7 @@ func (c *runCommand) await(ctx context.Context, a *app.App, o *store.Order) int 
 		case <-time.After(pollInterval):
 		}
 	}
-	return c.refused(a, c.Job, fmt.Errorf("run %s: stopped waiting; the order stands until %s, and %s history %s@%s shows its outcome", c.Job, format.Stamp(o.Until), a.Console.Name, c.Job, o.Name))
+	return c.failed(a, "stopped waiting; the order stands until %s, and %s history %s@%s shows its outcome", format.Stamp(o.Until), a.Console.Name, c.Job, o.Name)
 }
 
 // givenUp says why an order whose time is up has no outcome.
@@ -157,20 +155,20 @@ func givenUp(o *store.Order, r *store.Record, begun bool) string {
 // forgotten ends a run whose outcome has left the record: this command was cut off for so long.
 // The log may have it. To run it again would have its effects twice.
 func (c *runCommand) forgotten(ctx context.Context, a *app.App, o *store.Order, st *soloist.JobStatus) int {
-	err := fmt.Errorf("run %s: %s@%s was begun or settled, and its outcome is not in the record any more", c.Job, c.Job, o.Name)
+	lost := fmt.Errorf("%s@%s was begun or settled, and its outcome is not in the record any more", c.Job, o.Name)
 	if a.Logs == nil {
-		return c.refused(a, c.Job, err)
+		return c.failed(a, "%w", lost)
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	lines, failed := past.Read(ctx, a, st, o.At)
+	lines, err := past.Read(ctx, a, st, o.At)
 	if page, _ := (past.Filter{Run: o.Name}).Select(c.Job, lines, 0, 1); len(page) > 0 {
 		return c.tell(a, o, &page[0])
 	}
-	if failed != nil {
-		err = fmt.Errorf("%w: %w", err, failed)
+	if err != nil {
+		return c.failed(a, "%w: %w", lost, err)
 	}
-	return c.refused(a, c.Job, err)
+	return c.failed(a, "%w", lost)
 }
 
 // serve runs what was ordered in this process, by the name of the order: so no replica runs
@@ -191,12 +189,17 @@ func readStatusOf(ctx context.Context, a *app.App, job string) (soloist.JobStatu
 
 // outcomeOf returns the outcome of a manual run, nil if it has none yet.
 func outcomeOf(r *store.Record, job, request string) *past.Run {
-	for _, o := range format.PlainOutcomes(r.History) {
+	for _, o := range r.History {
 		if o.Request == request {
-			return &past.Run{ID: job + "@" + request, Outcome: o}
+			return runOf(job, o)
 		}
 	}
 	return nil
+}
+
+// runOf is a manual run as it is shown.
+func runOf(job string, o store.Outcome) *past.Run {
+	return &past.Run{ID: job + "@" + o.Request, Outcome: format.PlainOutcomes([]store.Outcome{o})[0]}
 }
 
 // tell prints the order and, if it is known, the outcome, which is the code: a run that
@@ -206,22 +209,18 @@ func (c *runCommand) tell(a *app.App, o *store.Order, found *past.Run) int {
 	if found != nil && found.Status != store.Succeeded && found.Status != store.Skipped {
 		code = exitFail
 	}
-	if c.JSON {
-		body := newOrderAnswer(a, c.Job)
-		body.Order, body.Outcome = o, found
-		return max(code, printed(a.Console.JSON(body)))
-	}
-	if found == nil {
-		fmt.Fprintf(a.Console.Stdout, "%s: ordered as %s@%s by %s: the first replica that reads it runs it, within %s if one is up; given up at %s\n",
-			c.Job, c.Job, o.Name, format.Line(o.By), heeded, format.Stamp(o.Until))
-		return exitOK
-	}
-	text := fmt.Sprintf("%s: %s", found.ID, format.Outcome(&found.Outcome))
-	if found.Replica != "" {
-		text += " on " + format.Line(found.Replica)
-	}
-	fmt.Fprintln(a.Console.Stdout, text)
-	return code
+	return c.answer(a, code, orderAnswer{head: newHead(a, c.Job), Order: o, Outcome: found}, func() {
+		if found == nil {
+			fmt.Fprintf(a.Console.Stdout, "%s: ordered as %s@%s by %s: the first replica that reads it runs it, within %s if one is up; given up at %s\n",
+				c.Job, c.Job, o.Name, format.Line(o.By), heeded, format.Stamp(o.Until))
+			return
+		}
+		text := fmt.Sprintf("%s: %s", found.ID, format.Outcome(&found.Outcome))
+		if found.Replica != "" {
+			text += " on " + format.Line(found.Replica)
+		}
+		fmt.Fprintln(a.Console.Stdout, text)
+	})
 }
 
 // backfillCommand orders that ticks which are over are run again. It does not wait for them:
@@ -240,74 +239,47 @@ type backfillCommand struct {
 
 // A backfillAnswer is what a dry run prints in JSON for one job.
 type backfillAnswer struct {
-	App   string    `json:"app"`
-	Store string    `json:"store"`
-	Time  time.Time `json:"time"`
-	Job   string    `json:"job"`
+	head
 	Ticks int       `json:"ticks"`
 	First time.Time `json:"first,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
 }
 
-func (c *backfillCommand) run(ctx context.Context, p *Program) int {
-	return p.with(mode{}, func(a *app.App) int {
-		if c.Cancel {
-			return c.order(ctx, a, soloist.Order{Kind: store.OrderCancelBackfill, Job: c.Job}, func(o store.Order) string {
-				return fmt.Sprintf("its backfill %d is cancelled by %s: within %s the context of its run ends, and no further tick of it is run", o.Backfill.Seq, format.Line(o.By), heeded)
-			})
-		}
-		of := soloist.Backfill{All: c.All, Parallel: c.Parallel}
-		for name, at := range map[string]struct {
-			text *string
-			to   *time.Time
-		}{"from": {c.From, &of.From}, "to": {c.To, &of.To}} {
-			if err := readEnd(at.text, at.to, a.Now()); err != nil {
-				a.Console.Tell("backfill: --%s %v", name, err)
-				return exitUsage
-			}
-		}
-		if c.DryRun {
-			return c.plan(ctx, a, of)
-		}
-		return c.order(ctx, a, soloist.Order{Kind: store.OrderBackfill, Job: c.Job, Backfill: of}, func(o store.Order) string {
-			b := &o.Backfill
-			return fmt.Sprintf("%s from %s to %s are run again, ordered as backfill %d by %s: %s, on whichever replica is first; %s status shows how far it is, and %s backfill %s --cancel ends it",
-				format.Plural(b.Ticks, "tick"), format.Stamp(b.From), format.Stamp(b.To), b.Seq, format.Line(o.By), pace(b.Parallel), a.Console.Name, a.Console.Name, c.Job)
+func (c *backfillCommand) do(ctx context.Context, a *app.App) int {
+	if c.Cancel {
+		return c.order(ctx, a, soloist.Order{Kind: store.OrderCancelBackfill, Job: c.Job}, func(o store.Order) string {
+			return fmt.Sprintf("its backfill %d is cancelled by %s: within %s the context of its run ends, and no further tick of it is run", o.Backfill.Seq, format.Line(o.By), heeded)
 		})
+	}
+	switch {
+	case c.From == nil:
+		return misused(a.Console, errors.New("backfill: --from is missing: the range has both ends"))
+	case c.To == nil:
+		return misused(a.Console, errors.New("backfill: --to is missing: the range has both ends"))
+	}
+	from, wrongFrom := readTime("backfill: --from", c.From, a.Now(), format.Ago)
+	to, wrongTo := readTime("backfill: --to", c.To, a.Now(), format.Ago)
+	if err := errors.Join(wrongFrom, wrongTo); err != nil {
+		return misused(a.Console, err)
+	}
+	of := soloist.Backfill{From: from, To: to, All: c.All, Parallel: c.Parallel}
+	if c.DryRun {
+		return eachShard(a, c.Job, func(name string) int { return c.plan(ctx, a, name, of) })
+	}
+	return c.order(ctx, a, soloist.Order{Kind: store.OrderBackfill, Job: c.Job, Backfill: of}, func(o store.Order) string {
+		b, pace := &o.Backfill, "one after the other"
+		if b.Parallel > 1 {
+			pace = fmt.Sprintf("%d at a time, in their order", b.Parallel)
+		}
+		return fmt.Sprintf("%s from %s to %s are run again, ordered as backfill %d by %s: %s, on whichever replica is first; %s status shows how far it is, and %s backfill %s --cancel ends it",
+			format.Plural(b.Ticks, "tick"), format.Stamp(b.From), format.Stamp(b.To), b.Seq, format.Line(o.By), pace, a.Console.Name, a.Console.Name, c.Job)
 	})
 }
 
-// pace says in which order the ticks of a backfill are run.
-func pace(parallel int) string {
-	if parallel > 1 {
-		return fmt.Sprintf("%d at a time, in their order", parallel)
-	}
-	return "one after the other"
-}
-
-// readEnd reads one end of the range.
-func readEnd(text *string, to *time.Time, now time.Time) (err error) {
-	if text == nil {
-		return fmt.Errorf("is missing: the range has both ends")
-	}
-	if *to, err = format.Ago(*text, now); err != nil {
-		return fmt.Errorf("is %.70q: %w", *text, err)
-	}
-	return nil
-}
-
-// plan prints which ticks a backfill would run; for a job with shards, for each shard.
-func (c *backfillCommand) plan(ctx context.Context, a *app.App, of soloist.Backfill) (code int) {
-	for _, name := range a.Shards(c.Job) {
-		code = max(code, c.planOne(ctx, a, name, of))
-	}
-	return code
-}
-
-func (c *backfillCommand) planOne(ctx context.Context, a *app.App, job string, of soloist.Backfill) int {
+// plan prints which ticks a backfill of a job, or of a shard, would run.
+func (c *backfillCommand) plan(ctx context.Context, a *app.App, job string, of soloist.Backfill) int {
 	if err := a.One(job); err != nil {
-		a.Console.Tell("%v", err)
-		return exitUsage
+		return misused(a.Console, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
@@ -315,9 +287,7 @@ func (c *backfillCommand) planOne(ctx context.Context, a *app.App, job string, o
 	if err != nil {
 		return c.refused(a, job, err)
 	}
-	if c.JSON {
-		return printed(a.Console.JSON(backfillAnswer{App: a.Settings.App, Store: a.Place, Time: format.UTC(a.Now()), Job: job, Ticks: plan.Ticks, First: plan.First, Last: plan.Last}))
-	}
-	fmt.Fprintf(a.Console.Stdout, "%s: it would run %s again, from %s to %s\n", job, format.Plural(plan.Ticks, "tick"), format.Stamp(plan.First), format.Stamp(plan.Last))
-	return exitOK
+	return c.answer(a, exitOK, backfillAnswer{newHead(a, job), plan.Ticks, plan.First, plan.Last}, func() {
+		fmt.Fprintf(a.Console.Stdout, "%s: it would run %s again, from %s to %s\n", job, format.Plural(plan.Ticks, "tick"), format.Stamp(plan.First), format.Stamp(plan.Last))
+	})
 }

@@ -23,14 +23,12 @@ import (
 
 type serveCommand struct{}
 
-func (*serveCommand) run(ctx context.Context, p *Program) int {
-	return p.with(mode{serves: true}, func(a *app.App) int { return serve(ctx, a) })
-}
+func (*serveCommand) mode() mode { return mode{serves: true} }
 
-// serve runs the scheduler until ctx ends, and answers HTTP until the last job
+// do runs the scheduler until ctx ends, and answers HTTP until the last job
 // has returned: a platform that gets no answer takes a replica for dead. Where
 // the Functions host wakes the program up, nothing runs in the background.
-func serve(ctx context.Context, a *app.App) int {
+func (*serveCommand) do(ctx context.Context, a *app.App) int {
 	ln, err := web.Listen(ctx, a.Settings.Addr, a.Log)
 	if err != nil {
 		a.Log.Error(err.Error())
@@ -39,7 +37,7 @@ func serve(ctx context.Context, a *app.App) int {
 	return serveOn(ctx, a, ln)
 }
 
-// serveOn is serve, once it listens.
+// serveOn is the command serve, once it listens.
 func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -25,16 +26,10 @@ type statusCommand struct {
 	jsonFlag
 }
 
-func (c *statusCommand) run(ctx context.Context, p *Program) int {
-	return p.with(mode{}, func(a *app.App) int {
-		if c.Watch {
-			return c.watch(ctx, a)
-		}
-		return c.show(ctx, a)
-	})
-}
-
-func (c *statusCommand) show(ctx context.Context, a *app.App) int {
+func (c *statusCommand) do(ctx context.Context, a *app.App) int {
+	if c.Watch {
+		return c.watch(ctx, a)
+	}
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
 	all, err := a.Scheduler.Status(ctx)
@@ -48,31 +43,24 @@ func (c *statusCommand) show(ctx context.Context, a *app.App) int {
 	if reached(all) {
 		shown = shownLocks(ctx, a, c.mostLocks())
 	}
-	status := func() view.Answer[view.Job] {
-		body := view.Status(a, views, drift, fleet)
-		body.Shown = &shown
-		return body
-	}
-	if absent := absence(a, ctx, all); absent != nil {
-		body := status()
+	absent := absence(a, ctx, all)
+	body := view.Status(a, views, drift, fleet)
+	body.Shown, body.Error = &shown, strings.Join(absent, "; ")
+	if absent != nil {
 		if !c.JSON {
 			printDrift(a.Console, drift)
 		}
-		return tellAbsence(a, c.jsonFlag, absent, &body)
+		return c.absent(a, absent, body)
 	}
-	for _, v := range views {
-		if v.Error != "" {
-			code = exitFail
-		}
+	if slices.ContainsFunc(views, func(v view.Job) bool { return v.Error != "" }) {
+		code = exitFail
 	}
-	if c.JSON {
-		return max(code, printed(a.Console.JSON(status())))
-	}
-	printStatus(a, a.Console, views, drift, fleet)
-	printAlarm(ctx, a)
-	printLocks(a.Console, a, shown)
-	printAdvice(a, all)
-	return code
+	return c.answer(a, code, body, func() {
+		printStatus(a, a.Console, views, drift, fleet)
+		printAlarm(ctx, a)
+		printLocks(a.Console, a, shown)
+		printAdvice(a, all)
+	})
 }
 
 // mostLocks is how many locks are shown, and how much of what is done once.
