@@ -33,17 +33,15 @@ const (
 )
 
 // keepAlarm sets the alarm, and hands over to it when nothing is to be done. end ends the replica, unless it has a singleton
-// or SOLOIST_STAY is zero. settle waits for the end of that, which comes with the end of ctx, and sets the alarm for the last
-// time.
+// or SOLOIST_STAY is zero. settle ends that, and sets the alarm for the last time.
 func keepAlarm(ctx context.Context, a *app.App, end func()) (settle func() error) {
 	if a.Alarm == nil {
 		return func() error { return nil }
 	}
 	s := newStay(a, end)
-	var done sync.WaitGroup
-	done.Go(func() { s.run(ctx) })
+	stop := inBackground(ctx, s.run)
 	return func() error {
-		done.Wait()
+		stop()
 		return a.SetAlarm(ctx)
 	}
 }

@@ -24,20 +24,18 @@ import (
 // lastPings is how long pings that are on their way may take once all is to end.
 const lastPings = 2 * time.Second
 
-// startAlerts looks for what is wrong with jobs, and sends messages about it, until ctx ends.
-// It waits for the end of that. Without a receiver it does nothing.
-func startAlerts(ctx context.Context, a *app.App, cache *web.Cache) (wait func()) {
-	var all sync.WaitGroup
+// startAlerts looks for what is wrong with jobs, and sends messages about it, until ctx ends
+// or stop is called. Without a receiver it does nothing.
+func startAlerts(ctx context.Context, a *app.App, cache *web.Cache) (stop func()) {
 	documents, ok := a.Scheduler.Store.(store.Documenter)
 	if a.Settings.AlertWebhook == "" || !ok {
-		return all.Wait
+		return func() {}
 	}
 	n := alert.NewNotifier(alert.Config{App: a.Scheduler.App, Replica: a.Scheduler.Replica, Store: documents, Failures: a.Settings.AlertFailures,
 		Webhook: &alert.Webhook{URL: a.Settings.AlertWebhook, Secret: a.Settings.AlertSecret, Client: alert.NewClient()},
 		Look:    cache.Statuses, Health: a.Scheduler.Health, Control: a.Scheduler.Control, Late: lateness(a), Now: a.Now, Elapsed: elapsed.Now, Log: a.Log})
 	a.Listen(n.Hear)
-	all.Go(func() { n.Run(ctx) })
-	return all.Wait
+	return inBackground(ctx, n.Run)
 }
 
 // lateness returns how late a tick of a job may be claimed. After the death of a replica that
@@ -82,15 +80,17 @@ func keepHistory(a *app.App) (stop func()) {
 		a.Log.Warn("the history of a job could not be written: trying again", "job", job, "error", err)
 	}}
 	a.Listen(w.Take)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		w.Run(ctx)
-	}()
+	return inBackground(context.Background(), w.Run)
+}
+
+// inBackground runs something until stop is called, which waits for its end.
+func inBackground(ctx context.Context, run func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() { run(ctx) })
 	return func() {
 		cancel()
-		<-done
+		done.Wait()
 	}
 }
 
@@ -141,14 +141,12 @@ func beUp(ctx context.Context, b *presence.Beacon) (leave func()) {
 	if b == nil {
 		return func() {}
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // until the last run has ended
-	var all sync.WaitGroup
-	if !app.InFunctions() {
-		all.Go(func() { b.Run(ctx) })
+	if app.InFunctions() {
+		return b.Leave
 	}
+	stop := inBackground(context.WithoutCancel(ctx), b.Run) // until the last run has ended
 	return func() {
-		cancel()
-		all.Wait()
+		stop()
 		b.Leave()
 	}
 }

@@ -135,8 +135,8 @@ func (c *historyCommand) filter(a *app.App) (f filter, err error) {
 	if named, ok := locks.NamedBy(cmp.Or(c.Job, c.JobFlag)); ok {
 		f.job, f.Run, f.named = "", "", &named // a name may have an @ in it
 		errs = append(errs, named.Check())
-	} else if f.job != "" || f.Run != "" {
-		errs = append(errs, knownPast(a, f))
+	} else if (f.job != "" || f.Run != "") && (f.Run != "" || len(a.Shards(f.job)) <= 1) {
+		errs = append(errs, a.One(f.job)) // the name of one with shards means them all, but a run is one of a shard
 	}
 	f.Since, err = readTime("history: --since", c.Since, a.Now(), format.Ago)
 	errs = append(errs, err)
@@ -147,30 +147,16 @@ func (c *historyCommand) filter(a *app.App) (f filter, err error) {
 		}
 		f.Outcomes = append(f.Outcomes, s)
 	}
-	f.limit, err = c.limit()
-	return f, errors.Join(append(errs, err)...)
-}
-
-// knownPast returns what is wrong with the job that history is asked for. The name of one with shards
-// means them all, but a run is one of a shard.
-func knownPast(a *app.App, f filter) error {
-	if f.Run == "" && len(a.Shards(f.job)) > 1 {
-		return nil
-	}
-	return a.One(f.job)
-}
-
-func (c *historyCommand) limit() (int, error) {
-	if c.Limit != nil {
+	switch f.limit = fewOutcomes; {
+	case c.Limit != nil:
+		f.limit = int(*c.Limit)
 		if err := checkLimit(*c.Limit); err != nil {
-			return 0, fmt.Errorf("history: %w", err)
+			errs = append(errs, fmt.Errorf("history: %w", err))
 		}
-		return int(*c.Limit), nil
+	case c.Since != nil || len(c.Outcome) > 0:
+		f.limit = maxOutcomes
 	}
-	if c.Since != nil || len(c.Outcome) > 0 {
-		return maxOutcomes, nil
-	}
-	return fewOutcomes, nil
+	return f, errors.Join(errs...)
 }
 
 // histories leaves out the jobs that were not asked for: their trouble does not

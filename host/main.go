@@ -159,17 +159,14 @@ type mode struct {
 // statusTime bounds the calls of a command to the store: somebody waits for it.
 const statusTime = 10 * time.Second
 
-// replica is what records name as the author of what a command does.
-func (m mode) replica() string {
-	if m.byOperator {
-		return operator()
-	}
-	return app.Replica()
-}
-
 // open reads the settings, and returns all that is wrong with them and the jobs.
 func (p *Program) open(m mode) (*app.App, error) {
-	a, err := app.Open(app.Config{Work: p.Work, Groups: p.Groups, Store: p.Store, Queue: p.queue, Console: p.console(), Now: p.Now, Replica: m.replica(), Serves: m.serves, Runs: m.runs, Apart: m.apart})
+	author := app.Replica // of what is done, in records
+	if m.byOperator {
+		author = operator
+	}
+	a, err := app.Open(app.Config{Work: p.Work, Groups: p.Groups, Store: p.Store, Queue: p.queue, Console: p.console(), Now: p.Now,
+		Replica: author(), Serves: m.serves, Runs: m.runs, Apart: m.apart})
 	if p.process {
 		slog.SetDefault(a.Scheduler.Logger) // jobs that use it end up where they should
 		a.Telemetry.MakeDefault()           // the same for telemetry
@@ -209,12 +206,13 @@ func (p *Program) with(m mode, do func(a *app.App) int) int {
 		}
 		return exitUsage
 	}
-	jobs := m.serves || m.runs
-	if p.process && jobs {
-		surviveBrokenPipe()
-	}
 	a.Warn()
-	if jobs {
+	if m.serves || m.runs {
+		if p.process {
+			// Jobs go on when the reader of the log has gone, without a log. The signal is caught and not
+			// ignored, since the commands that a job starts would ignore it too.
+			signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+		}
 		defer keepHistory(a)()
 		defer sendPings(a)()
 	}
@@ -228,17 +226,10 @@ func (p *Program) console() app.Console {
 // filled returns a copy in which every field has a value.
 func (p *Program) filled() *Program {
 	q := *p
-	if q.Name == "" {
-		q.Name = programName(os.Args[0])
-	}
+	q.Name = cmp.Or(q.Name, programName(os.Args[0]))
+	q.Stdout, q.Stderr = cmp.Or[io.Writer](q.Stdout, os.Stdout), cmp.Or[io.Writer](q.Stderr, os.Stderr)
 	if q.Args == nil {
 		q.Args = os.Args[1:]
-	}
-	if q.Stdout == nil {
-		q.Stdout = os.Stdout
-	}
-	if q.Stderr == nil {
-		q.Stderr = os.Stderr
 	}
 	if q.Now == nil {
 		q.Now = time.Now
@@ -267,8 +258,3 @@ func operator() string {
 	}
 	return name + "@" + machine
 }
-
-// surviveBrokenPipe keeps the process alive when the reader of its log has gone:
-// its jobs go on, without a log. The signal is caught and not ignored, since the
-// commands that a job starts would ignore it too.
-func surviveBrokenPipe() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

@@ -23,8 +23,10 @@ func (c *tickCommand) do(ctx context.Context, a *app.App) int {
 	ctx, cancel := a.InTime(ctx)
 	defer cancel()
 	a.FitLead(a.Patience())
-	if err := a.Before.Run(ctx); err != nil {
-		return c.early(a, err)
+	if err := a.Before.Run(ctx); err != nil { // no job may start
+		body := view.New(a, []view.Ticked{})
+		body.Error = format.Line(err.Error())
+		return c.answer(a, exitFail, body, func() { a.Console.Tell("tick: %s", body.Error) })
 	}
 	report, err := pass(ctx, a)
 	watch.NewClock(a.Log, a.Skew, nil).Look(ctx)
@@ -79,13 +81,6 @@ func pass(ctx context.Context, a *app.App) (all soloist.Report, err error) {
 		a.Log.Error(format.Line(unset.Error()))
 	}
 	return all, errors.Join(err, unset)
-}
-
-// early is the answer while no job may start.
-func (c *tickCommand) early(a *app.App, err error) int {
-	body := view.New(a, []view.Ticked{})
-	body.Error = format.Line(err.Error())
-	return c.answer(a, exitFail, body, func() { a.Console.Tell("tick: %s", body.Error) })
 }
 
 // idleWords says why nothing was run.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,9 +56,13 @@ func (c *unlockCommand) do(ctx context.Context, a *app.App) int {
 	if err != nil {
 		return c.failed(a, format.Line(err.Error()))
 	}
-	st, err := statusOf(all, c.Job)
-	if err != nil {
-		return c.failed(a, format.Line(err.Error()))
+	at := slices.IndexFunc(all, func(st soloist.JobStatus) bool { return st.Name == c.Job })
+	if at < 0 {
+		return c.failed(a, fs.ErrNotExist.Error())
+	}
+	st := all[at]
+	if !view.Reached(st) { // where it is, a record that makes no sense still has a lease
+		return c.failed(a, format.Line(st.Err.Error()))
 	}
 	if lines := absence(a, ctx, all); lines != nil {
 		return c.absent(a, lines, unlocking{head: newHead(a, c.Job), Error: strings.Join(lines, "; ")})
@@ -67,7 +72,11 @@ func (c *unlockCommand) do(ctx context.Context, a *app.App) int {
 		return c.free(a, l)
 	}
 	if !c.Yes {
-		c.failed(a, fmt.Sprintf("%s\nNothing is done yet. To unlock it: %s unlock %s --yes", l.cost(a.Now()), a.Console.Name, c.again()))
+		again := c.Job
+		if c.Now {
+			again += " --now"
+		}
+		c.failed(a, fmt.Sprintf("%s\nNothing is done yet. To unlock it: %s unlock %s --yes", l.cost(a.Now()), a.Console.Name, again))
 		return exitUsage
 	}
 	if c.Now {
@@ -83,21 +92,9 @@ func (c *unlockCommand) do(ctx context.Context, a *app.App) int {
 	case err != nil:
 		return c.failed(a, format.Line(err.Error()))
 	}
-	return c.done(a, l)
-}
-
-// statusOf picks one job. A record that makes no sense still has a lease.
-func statusOf(all []soloist.JobStatus, job string) (soloist.JobStatus, error) {
-	for _, st := range all {
-		switch {
-		case st.Name != job:
-		case view.Reached(st):
-			return st, nil
-		default:
-			return st, st.Err
-		}
-	}
-	return soloist.JobStatus{}, fs.ErrNotExist
+	end, next := l.ends(a.Now(), c.Now)
+	body := unlocking{newHead(a, c.Job), true, l.state, l.job.Replica, format.UTC(end), format.UTC(next), ""}
+	return c.answer(a, exitOK, body, func() { printUnlocked(a, l, c.Now) })
 }
 
 // failed prints why the job is not unlocked.
@@ -178,14 +175,6 @@ func (l lock) ends(at time.Time, now bool) (end, next time.Time) {
 	return end, end.Add(l.length)
 }
 
-// done prints what was ended.
-func (c *unlockCommand) done(a *app.App, l lock) int {
-	end, next := l.ends(a.Now(), c.Now)
-	return c.answer(a, exitOK, unlocking{newHead(a, c.Job), true, l.state, l.job.Replica, format.UTC(end), format.UTC(next), ""}, func() {
-		printUnlocked(a, l, c.Now)
-	})
-}
-
 // printUnlocked prints what the lease was, and when it matters no more.
 func printUnlocked(a *app.App, l lock, now bool) {
 	at := a.Now()
@@ -208,12 +197,4 @@ func printUnlocked(a *app.App, l lock, now bool) {
 	default:
 		fmt.Fprintln(a.Console.Stdout, "next: another replica can run it from then on")
 	}
-}
-
-// again is what was asked for, as arguments.
-func (c *unlockCommand) again() string {
-	if c.Now {
-		return c.Job + " --now"
-	}
-	return c.Job
 }
