@@ -148,26 +148,18 @@ func readTime(flag string, text *string, now time.Time, read func(string, time.T
 	return at, err
 }
 
-// A number is the value of a flag. Its own type has an error that says what is wanted.
+// A number is the value of -n.
 type number int
-
-func (n *number) UnmarshalText(text []byte) error {
-	v, err := strconv.Atoi(string(text))
-	if err != nil {
-		return fmt.Errorf("%.70q is no number: want 1 to 1000", text)
-	}
-	*n = number(v)
-	return nil
-}
 
 // maxOutcomes is the most that -n can ask for.
 const maxOutcomes = 1000
 
-// checkLimit returns what is wrong with -n.
-func checkLimit(n number) error {
-	if n < 1 || n > maxOutcomes {
-		return fmt.Errorf("-n is %d: want 1 to %d", n, maxOutcomes)
+func (n *number) UnmarshalText(text []byte) error {
+	v, err := strconv.Atoi(string(text))
+	if err != nil || v < 1 || v > maxOutcomes {
+		return fmt.Errorf("%.70q is no number from 1 to %d", text, maxOutcomes)
 	}
+	*n = number(v)
 	return nil
 }
 

@@ -150,9 +150,6 @@ func (c *historyCommand) filter(a *app.App) (f filter, err error) {
 	switch f.limit = fewOutcomes; {
 	case c.Limit != nil:
 		f.limit = int(*c.Limit)
-		if err := checkLimit(*c.Limit); err != nil {
-			errs = append(errs, fmt.Errorf("history: %w", err))
-		}
 	case c.Since != nil || len(c.Outcome) > 0:
 		f.limit = maxOutcomes
 	}

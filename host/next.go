@@ -143,7 +143,7 @@ func printTicks(a *app.App, o view.Outlook) {
 // and the zone to show them in; nil: the schedule's own. The error joins all
 // that is wrong with the flags.
 func (c *nextCommand) display(now func() time.Time) (from func(*time.Location) time.Time, zone *time.Location, err error) {
-	errs := []error{checkLimit(c.Limit)}
+	var errs []error
 	if c.Zone != nil {
 		if zone, err = schedule.LoadZone(*c.Zone); err != nil {
 			errs = append(errs, fmt.Errorf("--tz %.70q %w", *c.Zone, err))

@@ -152,7 +152,10 @@ type auditAnswer struct {
 }
 
 func (c *auditCommand) do(ctx context.Context, a *app.App) int {
-	since, err := c.check(a)
+	since, err := readTime("audit: --since", c.Since, a.Now(), format.Ago)
+	if c.Job != "" {
+		err = errors.Join(a.One(c.Job), err)
+	}
 	if err != nil {
 		return misused(a.Console, err)
 	}
@@ -170,19 +173,6 @@ func (c *auditCommand) do(ctx context.Context, a *app.App) int {
 		}
 	}
 	return c.answer(a, exitOK, auditAnswer{newHead(a, ""), orders}, func() { printOrders(a, orders) })
-}
-
-// check reads the arguments.
-func (c *auditCommand) check(a *app.App) (since time.Time, err error) {
-	if err := checkLimit(c.Limit); err != nil {
-		return since, fmt.Errorf("audit: %w", err)
-	}
-	if c.Job != "" {
-		if err := a.One(c.Job); err != nil {
-			return since, err
-		}
-	}
-	return readTime("audit: --since", c.Since, a.Now(), format.Ago)
 }
 
 func printOrders(a *app.App, orders []store.Order) {
