@@ -37,7 +37,11 @@ func absence(a *app.App, ctx context.Context, all []soloist.JobStatus) []string 
 		}
 		asked = true
 	}
-	if !asked || !othersAbsent(ctx, a) {
+	if !asked {
+		return nil
+	}
+	// What comes before the jobs makes its record first.
+	if others, _ := locksOf(ctx, a); !others.Empty() {
 		return nil
 	}
 	return []string{
@@ -45,13 +49,6 @@ func absence(a *app.App, ctx context.Context, all []soloist.JobStatus) []string 
 		instead(a, ctx),
 		"replicas create the records when they start (" + a.Console.Name + " serve, or tick): if none of this app has started yet, there is nothing wrong",
 	}
-}
-
-// othersAbsent reports whether the app has neither locks nor anything that is done once: what comes
-// before the jobs makes its record first.
-func othersAbsent(ctx context.Context, a *app.App) bool {
-	others, _ := locksOf(ctx, a)
-	return others.Empty()
 }
 
 // instead says what the store has instead of the records of this app.

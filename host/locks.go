@@ -34,16 +34,6 @@ func locksOf(ctx context.Context, a *app.App) (locks.Reading, string) {
 	return r, ""
 }
 
-// shownLocks is what status shows of them.
-func shownLocks(ctx context.Context, a *app.App, most int) locks.Shown {
-	r, note := locksOf(ctx, a)
-	shown := r.Shown(most)
-	if note != "" {
-		shown.LocksNote = note
-	}
-	return shown
-}
-
 // printLocks shows a table of the locks, and one of what is done once.
 func printLocks(c app.Console, a *app.App, shown locks.Shown) {
 	if len(shown.Locks) > 0 {
@@ -162,9 +152,7 @@ const sweepTime = 10 * time.Minute
 func (*sweepCommand) mode() mode { return mode{byOperator: true} }
 
 func (c *sweepCommand) do(ctx context.Context, a *app.App) int {
-	ctx, cancel := context.WithTimeout(ctx, sweepTime)
-	defer cancel()
-	removed, err := soloist.Sweep(ctx, a.Store, a.Settings.App, time.Duration(c.Unused))
+	removed, err := sweep(ctx, a, time.Duration(c.Unused))
 	body, code := sweeping{App: a.Settings.App, Store: a.Place, Removed: append([]string{}, removed...)}, exitOK
 	if err != nil {
 		body.Error, code = explained(a, err), exitFail
@@ -181,6 +169,12 @@ func (c *sweepCommand) do(ctx context.Context, a *app.App) int {
 	})
 }
 
+func sweep(ctx context.Context, a *app.App, unused time.Duration) (removed []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, sweepTime)
+	defer cancel()
+	return soloist.Sweep(ctx, a.Store, a.Settings.App, unused)
+}
+
 // sweepDaily sweeps once a day if that is wanted. The replicas do so at different times, and what one of
 // them has removed is nothing to the others.
 func sweepDaily(ctx context.Context, a *app.App) {
@@ -194,20 +188,13 @@ func sweepDaily(ctx context.Context, a *app.App) {
 		case <-ctx.Done():
 			return
 		}
-		sweepOnce(ctx, a)
-	}
-}
-
-// sweepOnce logs what it has removed.
-func sweepOnce(ctx context.Context, a *app.App) {
-	ctx, cancel := context.WithTimeout(ctx, sweepTime)
-	defer cancel()
-	removed, err := soloist.Sweep(ctx, a.Store, a.Settings.App, a.Settings.Sweep)
-	if len(removed) > 0 {
-		a.Log.Info("locks that nobody uses were removed", "locks", len(removed), "first", strings.Join(removed[:min(3, len(removed))], " "))
-	}
-	if err != nil && ctx.Err() == nil {
-		a.Log.Warn("locks that nobody uses could not all be removed", "error", explained(a, err))
+		removed, err := sweep(ctx, a, a.Settings.Sweep)
+		if len(removed) > 0 {
+			a.Log.Info("locks that nobody uses were removed", "locks", len(removed), "first", strings.Join(removed[:min(3, len(removed))], " "))
+		}
+		if err != nil && ctx.Err() == nil {
+			a.Log.Warn("locks that nobody uses could not all be removed", "error", explained(a, err))
+		}
 	}
 }
 

@@ -182,7 +182,8 @@ func (p *Program) open(m mode) (*app.App, error) {
 		a.LimitGrace()
 	}
 	if p.exit != nil {
-		a.Scheduler.Overrun = overrun{log: a.Scheduler.Logger, exit: p.exit}.end
+		log := a.Scheduler.Logger
+		a.Scheduler.Overrun = func(job string, cause error) { endOverrun(log, p.exit, job, cause) }
 	}
 	invalid := a.Scheduler.Validate()
 	if m.checks {

@@ -116,7 +116,11 @@ func (c *runCommand) await(ctx context.Context, a *app.App, o *store.Order) int 
 	}
 	for ctx.Err() == nil {
 		if c.Here && !a.Now().After(o.Until) {
-			c.serve(ctx, a, o, note)
+			// By the name of the order, so that no replica runs it too; ticks that are due and older orders are left to the replicas.
+			// An error is no end: another run of the job may be under way, or a replica may still run what was ordered.
+			if _, err := a.Scheduler.RunNow(ctx, c.Job, o.Name); err != nil && ctx.Err() == nil {
+				note(format.Line(err.Error()))
+			}
 		}
 		st, err := readStatusOf(ctx, a, c.Job)
 		if err != nil { // waiting would not change it
@@ -169,15 +173,6 @@ func (c *runCommand) forgotten(ctx context.Context, a *app.App, o *store.Order, 
 		return c.failed(a, "%w: %w", lost, err)
 	}
 	return c.failed(a, "%w", lost)
-}
-
-// serve runs what was ordered in this process, by the name of the order: so no replica runs
-// it too. Ticks that are due and older orders are left to the replicas. An error is no end:
-// another run of the job may be under way, or a replica may still run what was ordered.
-func (c *runCommand) serve(ctx context.Context, a *app.App, o *store.Order, note func(string)) {
-	if _, err := a.Scheduler.RunNow(ctx, c.Job, o.Name); err != nil && ctx.Err() == nil {
-		note(format.Line(err.Error()))
-	}
 }
 
 // readStatusOf reads the record of the job, and no unrelated record.

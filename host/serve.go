@@ -46,7 +46,10 @@ func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 	done := serveHTTP(a, ln, routes(ctx, a, cache, beacon), cache.Close, stop)
 	alerts := startAlerts(ctx, a, cache)
 	leave := beUp(ctx, beacon)
-	say := sync.OnceFunc(func() { sayStopping(a) })
+	say := sync.OnceFunc(func() {
+		a.Log.Info("stopping: no new runs, a second signal ends at once",
+			"running", strings.Join(a.Scheduler.Health().Running, " "), "grace", a.Scheduler.Grace)
+	})
 	defer context.AfterFunc(ctx, say)()
 	var err error
 	if app.InFunctions() {
@@ -187,11 +190,6 @@ func lastAnswers(a *app.App) time.Duration {
 	return a.Scheduler.Grace + longest
 }
 
-func sayStopping(a *app.App) {
-	a.Log.Info("stopping: no new runs, a second signal ends at once",
-		"running", strings.Join(a.Scheduler.Health().Running, " "), "grace", a.Scheduler.Grace)
-}
-
 // What an overrun may still say. By then a hundredth of the lease is left, and
 // the shortest on Azure has 15 s; a log without a reader must not delay it.
 // It goes past the queue of the log, so that what is said is written.
@@ -200,14 +198,9 @@ const (
 	maxDump   = 64 << 10 // bytes of goroutines
 )
 
-// An overrun ends the process under a run that goes on without its lease, so
-// that it is gone before another replica has it.
-type overrun struct {
-	log  *slog.Logger // without a queue
-	exit func(code int)
-}
-
-func (o overrun) end(job string, cause error) {
+// endOverrun ends the process under a run that goes on without its lease, so
+// that it is gone before another replica has it. The log has no queue.
+func endOverrun(log *slog.Logger, exit func(code int), job string, cause error) {
 	code := exitOverrun
 	if app.InFunctions() {
 		code = exitRestart
@@ -215,17 +208,13 @@ func (o overrun) end(job string, cause error) {
 	said := make(chan struct{})
 	go func() {
 		defer close(said)
-		o.log.Error("the process exits, so that the lease cannot be held by two: a run goes on though its context has ended",
-			"job", job, "cause", cause, "code", code, "goroutines", logging.Dump(goroutines()))
+		b := make([]byte, maxDump)
+		log.Error("the process exits, so that the lease cannot be held by two: a run goes on though its context has ended",
+			"job", job, "cause", cause, "code", code, "goroutines", logging.Dump(string(b[:runtime.Stack(b, true)])))
 	}()
 	select {
 	case <-said:
 	case <-time.After(lastWords):
 	}
-	o.exit(code)
-}
-
-func goroutines() string {
-	b := make([]byte, maxDump)
-	return string(b[:runtime.Stack(b, true)])
+	exit(code)
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,10 +40,15 @@ func (c *statusCommand) do(ctx context.Context, a *app.App) int {
 	}
 	drift, fleet := functions.DriftWords(a), fleetOf(ctx, a, a.Replicas(), all)
 	views, code := view.AllOrdered(a, all, ordersOf(ctx, a), fleet), exitOK
-	shown := locks.Reading{}.Shown(0)
-	if reached(all) {
-		shown = shownLocks(ctx, a, c.mostLocks())
+	others, note, most := locks.Reading{}, "", fewLocks
+	if slices.ContainsFunc(all, func(st soloist.JobStatus) bool { return st.EveryReplica || view.Reached(st) }) {
+		others, note = locksOf(ctx, a) // else the store returns nothing, and the jobs say why
 	}
+	if c.Locks {
+		most = math.MaxInt
+	}
+	shown := others.Shown(most)
+	shown.LocksNote = cmp.Or(note, shown.LocksNote)
 	absent := absence(a, ctx, all)
 	body := view.Status(a, views, drift, fleet)
 	body.Shown, body.Error = &shown, strings.Join(absent, "; ")
@@ -61,19 +67,6 @@ func (c *statusCommand) do(ctx context.Context, a *app.App) int {
 		printLocks(a.Console, a, shown)
 		printAdvice(a, all)
 	})
-}
-
-// mostLocks is how many locks are shown, and how much of what is done once.
-func (c *statusCommand) mostLocks() int {
-	if c.Locks {
-		return math.MaxInt
-	}
-	return fewLocks
-}
-
-// reached reports whether the store has returned something about a job. If not, the jobs say why.
-func reached(all []soloist.JobStatus) bool {
-	return slices.ContainsFunc(all, func(st soloist.JobStatus) bool { return st.EveryReplica || view.Reached(st) })
 }
 
 // ordersOf are the orders of operators. Where they cannot be read the store does not
