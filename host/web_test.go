@@ -319,17 +319,6 @@ func TestTextsOfErrorsAreEscaped(t *testing.T) {
 	})
 }
 
-// A status is printed as it is, so it is one that this program knows.
-func TestUnknownStatusInHistoryIsRefused(t *testing.T) {
-	environment(t)
-	backend := claimed(t, false, func(r *store.Record) {
-		r.History = []store.Outcome{{Tick: r.Run.Tick, Status: hostile, Token: 6}}
-	})
-	p := host.Program{Work: work()[:1], Store: backend, Now: spring}
-	wantLines(t, p, "history", 1, "unknown status")
-	wantPlain(t, "history", run(t.Context(), p, "history").out)
-}
-
 // A watcher is a browser that follows a stream. Its answers are read at once.
 type watcher struct {
 	header http.Header
