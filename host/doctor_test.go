@@ -360,6 +360,7 @@ var setups = []setup{
 	}, 1, "connection", []string{"refused", "firewalls"}},
 	{"a certificate that is not trusted", withCertificate(time.Hour, "127.0.0.1"),
 		1, "connection", []string{"not trusted", "SSL_CERT_FILE", "ca-certificates"}},
+	{"a certificate of another host", withCertificate(time.Hour, "other.example"), 1, "connection", []string{"for another name"}},
 	{"a certificate that has expired", withCertificate(-time.Hour, "127.0.0.1"), 1, "connection", []string{"has expired", "clock"}},
 	{"a proxy that answers with a page", func(t *testing.T, _ *host.Program) []string {
 		return []string{bySignature(served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
