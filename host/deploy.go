@@ -63,7 +63,12 @@ func (d *deployment) print(a *app.App) {
 
 func (c *deploymentCommand) write(a *app.App) (*deployment, error) {
 	program, release := builtFrom()
-	plan := azd.Program{Kind: c.Kind, App: a.Settings.App, Queue: a.Settings.AlarmQueue, Package: cmp.Or(c.Package, program), Go: release, Timeout: azd.ReplicaTime(longestTimeout(a))}
+	var longest time.Duration
+	for _, j := range a.Scheduler.Jobs {
+		longest = max(longest, j.Timeout)
+	}
+	plan := azd.Program{Kind: c.Kind, App: a.Settings.App, Queue: a.Settings.AlarmQueue,
+		Package: cmp.Or(c.Package, program), Go: release, Timeout: azd.ReplicaTime(longest)}
 	if plan.Package == "" {
 		return nil, errors.New("which package this program was built from cannot be told: name it with --package, as from the root of its module")
 	}
@@ -100,14 +105,6 @@ func (c *deploymentCommand) warnings(a *app.App) []string {
 		all = append(all, format.Join(jobs...)+": ticks are nearer than "+a.Settings.Patience().String()+", so something is up all the time and the alarm saves nothing; docs/costs.md says what to take")
 	}
 	return all
-}
-
-// longestTimeout is how long the job with the longest Timeout may take.
-func longestTimeout(a *app.App) (longest time.Duration) {
-	for _, j := range a.Scheduler.Jobs {
-		longest = max(longest, j.Timeout)
-	}
-	return longest
 }
 
 // builtFrom returns the directory of the main package in its module, empty where

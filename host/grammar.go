@@ -61,7 +61,8 @@ type appCommand interface {
 
 // newParser reads the grammar. An error is a mistake in the grammar itself.
 func newParser(p *Program) *kong.Kong {
-	g := grammar{Resume: orderCommand{kind: store.OrderResume}, Cancel: orderCommand{kind: store.OrderCancel}, StepDown: orderCommand{kind: store.OrderStepDown}}
+	var g grammar
+	g.Resume.kind, g.Cancel.kind, g.StepDown.kind = store.OrderResume, store.OrderCancel, store.OrderStepDown
 	k, err := kong.New(&g, kong.Name(p.Name), kong.NoDefaultHelp(), kong.Writers(p.Stdout, p.Stderr), kong.Exit(func(int) {}))
 	if err != nil {
 		panic(err)
@@ -138,7 +139,8 @@ func misused(c app.Console, err error) int {
 }
 
 // readTime reads a flag that is a time, such as "audit: --since". Without the flag it is zero.
-func readTime(flag string, text *string, now time.Time, read func(string, time.Time) (time.Time, error)) (at time.Time, err error) {
+func readTime(flag string, text *string, now time.Time,
+	read func(string, time.Time) (time.Time, error)) (at time.Time, err error) {
 	if text == nil {
 		return at, nil
 	}

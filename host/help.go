@@ -176,7 +176,11 @@ func candidates(p *Program, before []string, last string) []string {
 	}
 	before = before[1:]
 	if name, _, given := strings.Cut(last, "="); given && strings.HasPrefix(last, "--") {
-		return prefixed(name+"=", valuesOf(p, k, flagNamed(one, name)))
+		all := valuesOf(p, k, flagNamed(one, name))
+		for i := range all {
+			all[i] = name + "=" + all[i]
+		}
+		return all
 	}
 	if strings.HasPrefix(last, "-") {
 		return flagNames(one)
@@ -187,7 +191,7 @@ func candidates(p *Program, before []string, last string) []string {
 		}
 	}
 	if n := arguments(one, before); n < len(one.Positional) {
-		return valuesFor(p, k, one.Positional[n])
+		return valuesOf(p, k, one.Positional[n])
 	}
 	return flagNames(one)
 }
@@ -206,26 +210,22 @@ func arguments(c *kong.Node, words []string) (n int) {
 	return n
 }
 
-// flagNamed returns the flag that is written so, or nil.
-func flagNamed(c *kong.Node, written string) *kong.Flag {
+// flagNamed returns the value of the flag that is written so, or nil.
+func flagNamed(c *kong.Node, written string) *kong.Value {
 	for _, f := range c.Flags {
 		if written == "--"+f.Name || f.Short != 0 && written == "-"+string(f.Short) {
-			return f
+			return f.Value
 		}
 	}
 	return nil
 }
 
-func valuesOf(p *Program, k *kong.Kong, f *kong.Flag) []string {
-	if f == nil {
+// valuesOf are what an argument or the value of a flag can be, by its tags. nil: there is no such flag.
+func valuesOf(p *Program, k *kong.Kong, v *kong.Value) (all []string) {
+	switch {
+	case v == nil:
 		return nil
-	}
-	return valuesFor(p, k, f.Value)
-}
-
-// valuesFor are what an argument or the value of a flag can be, by its tags.
-func valuesFor(p *Program, k *kong.Kong, v *kong.Value) (all []string) {
-	if v.Enum != "" {
+	case v.Enum != "":
 		return v.EnumSlice()
 	}
 	a, _ := p.open(mode{}) // mistakes in settings are no matter now
@@ -261,11 +261,4 @@ func flagNames(c *kong.Node) (names []string) {
 		}
 	}
 	return append(names, "--help")
-}
-
-func prefixed(prefix string, all []string) (with []string) {
-	for _, text := range all {
-		with = append(with, prefix+text)
-	}
-	return with
 }

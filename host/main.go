@@ -165,8 +165,8 @@ func (p *Program) open(m mode) (*app.App, error) {
 	if m.byOperator {
 		author = operator
 	}
-	a, err := app.Open(app.Config{Work: p.Work, Groups: p.Groups, Store: p.Store, Queue: p.queue, Console: p.console(), Now: p.Now,
-		Replica: author(), Serves: m.serves, Runs: m.runs, Apart: m.apart})
+	a, err := app.Open(app.Config{Work: p.Work, Groups: p.Groups, Store: p.Store, Queue: p.queue, Console: p.console(),
+		Now: p.Now, Replica: author(), Serves: m.serves, Runs: m.runs, Apart: m.apart})
 	if p.process {
 		slog.SetDefault(a.Scheduler.Logger) // jobs that use it end up where they should
 		a.Telemetry.MakeDefault()           // the same for telemetry

@@ -64,8 +64,8 @@ func (c *pauseCommand) do(ctx context.Context, a *app.App) int {
 	})
 }
 
-// An orderCommand orders what needs to be said no further: resume, also for a job that has paused itself; cancel, which ends
-// the run that is under way for good; and step-down, which hands it over to another replica.
+// An orderCommand is an order with no flags but those of each order: resume, also for a job that has paused itself; cancel,
+// which ends the run that is under way for good; and step-down, which hands it over to another replica.
 type orderCommand struct {
 	Job string `arg:"" name:"JOB" complete:"work" missing:"which job?" help:"the job or singleton"`
 	orderFlags

@@ -116,8 +116,9 @@ func (c *runCommand) await(ctx context.Context, a *app.App, o *store.Order) int 
 	}
 	for ctx.Err() == nil {
 		if c.Here && !a.Now().After(o.Until) {
-			// By the name of the order, so that no replica runs it too; ticks that are due and older orders are left to the replicas.
-			// An error is no end: another run of the job may be under way, or a replica may still run what was ordered.
+			// By the name of the order, so that no replica runs it too. Ticks that are due and older orders are left to
+			// the replicas. An error is no end: another run of the job may be under way, or a replica may still run
+			// what was ordered.
 			if _, err := a.Scheduler.RunNow(ctx, c.Job, o.Name); err != nil && ctx.Err() == nil {
 				note(format.Line(err.Error()))
 			}
@@ -145,7 +146,8 @@ func (c *runCommand) await(ctx context.Context, a *app.App, o *store.Order) int 
 		case <-time.After(pollInterval):
 		}
 	}
-	return c.failed(a, "stopped waiting; the order stands until %s, and %s history %s@%s shows its outcome", format.Stamp(o.Until), a.Console.Name, c.Job, o.Name)
+	return c.failed(a, "stopped waiting; the order stands until %s, and %s history %s@%s shows its outcome",
+		format.Stamp(o.Until), a.Console.Name, c.Job, o.Name)
 }
 
 // givenUp says why an order whose time is up has no outcome.

@@ -125,10 +125,15 @@ type act struct {
 
 // acts are the calls of a run, in its order.
 func (s *scratch) acts() []act {
-	all := []act{{"create", s.create}, {"read", s.read}, {"acquire", func(ctx context.Context, etag string) (store.Revision, error) {
-		shortest, longest := s.doctor.app.Store.Limits()
-		return s.lease.Acquire(ctx, min(max(30*time.Second, shortest), longest), etag)
-	}}, {"claim", s.write("claimed")}}
+	all := []act{
+		{"create", s.create},
+		{"read", s.read},
+		{"acquire", func(ctx context.Context, etag string) (store.Revision, error) {
+			shortest, longest := s.doctor.app.Store.Limits()
+			return s.lease.Acquire(ctx, min(max(30*time.Second, shortest), longest), etag)
+		}},
+		{"claim", s.write("claimed")},
+	}
 	if k, ok := s.lease.(store.Checkpointer); ok {
 		checkpoint := []byte(`{"doctor":"é"}`)
 		all = append(all,
