@@ -11,7 +11,6 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
-	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/internal/near"
 )
 
@@ -38,7 +37,11 @@ func absence(a *app.App, ctx context.Context, all []soloist.JobStatus) []string 
 		}
 		asked = true
 	}
-	if !asked || !othersAbsent(ctx, a) {
+	if !asked {
+		return nil
+	}
+	// What comes before the jobs makes its record first.
+	if others, _ := locksOf(ctx, a); !others.Empty() {
 		return nil
 	}
 	return []string{
@@ -48,21 +51,14 @@ func absence(a *app.App, ctx context.Context, all []soloist.JobStatus) []string 
 	}
 }
 
-// othersAbsent reports whether the app has neither locks nor anything that is done once: what comes
-// before the jobs makes its record first.
-func othersAbsent(ctx context.Context, a *app.App) bool {
-	others, _ := locksOf(ctx, a)
-	return others.Empty()
-}
-
 // instead says what the store has instead of the records of this app.
 func instead(a *app.App, ctx context.Context) string {
 	check := "check SOLOIST_APP, SOLOIST_CONTAINER and SOLOIST_STORAGE"
-	store, ok := a.Store.(lister)
+	s, ok := a.Store.(lister)
 	if !ok {
 		return check
 	}
-	apps, err := store.Apps(ctx)
+	apps, err := s.Apps(ctx)
 	apps = slices.DeleteFunc(apps, func(app string) bool { return app == a.Settings.App }) // which has documents alone
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -93,20 +89,12 @@ func listed(names []string) string {
 	return text
 }
 
-// tellAbsence is the answer of a command that has nothing to show.
-func tellAbsence[J any](a *app.App, given jsonFlag, lines []string, body *view.Answer[J]) int {
-	if given.JSON {
-		body.Error = strings.Join(lines, "; ")
-		a.Console.JSON(body)
-		return exitFail
-	}
-	return printAbsence(a, lines)
-}
-
-func printAbsence(a *app.App, lines []string) int {
-	fmt.Fprintf(a.Console.Stderr, "%s: %s\n", a.Console.Name, lines[0])
-	for _, text := range lines[1:] {
-		fmt.Fprintf(a.Console.Stderr, "  %s\n", text)
-	}
-	return exitFail
+// absent is the answer of a command that has nothing to show. Its body has the same lines.
+func (f jsonFlag) absent(a *app.App, lines []string, body any) int {
+	return f.answer(a, exitFail, body, func() {
+		fmt.Fprintf(a.Console.Stderr, "%s: %s\n", a.Console.Name, lines[0])
+		for _, text := range lines[1:] {
+			fmt.Fprintf(a.Console.Stderr, "  %s\n", text)
+		}
+	})
 }

@@ -3,9 +3,12 @@ package host
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/locks"
@@ -42,43 +45,31 @@ type historyCommand struct {
 	jsonFlag
 }
 
-func (c *historyCommand) run(ctx context.Context, p *Program) int {
-	return p.with(mode{}, func(a *app.App) int { return c.show(ctx, a) })
-}
-
-func (c *historyCommand) show(ctx context.Context, a *app.App) int {
-	if named, ok := locks.NamedBy(cmp.Or(c.Job, c.JobFlag)); ok {
-		return c.showLock(ctx, a, named)
-	}
+func (c *historyCommand) do(ctx context.Context, a *app.App) int {
 	wanted, err := c.filter(a)
 	if err != nil {
-		for _, text := range format.Lines(err) {
-			a.Console.Tell("%s", text)
-		}
-		return exitUsage
+		return misused(a.Console, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	all, err := a.Scheduler.Status(ctx)
+	read := wanted.histories
+	if wanted.named != nil {
+		read = wanted.lockHistories
+	}
+	pasts, absent, err := read(ctx, a)
 	if err != nil {
 		a.Console.Complain(err)
 		return exitFail
 	}
-	pasts, code := wanted.histories(ctx, a, all), exitOK
-	if absent := absence(a, ctx, all); absent != nil {
-		body := view.New(a, pasts)
-		return tellAbsence(a, c.jsonFlag, absent, &body)
+	body, code := view.New(a, pasts), exitOK
+	if absent != nil {
+		body.Error = strings.Join(absent, "; ")
+		return c.absent(a, absent, body)
 	}
-	for _, p := range pasts {
-		if p.Error != "" {
-			code = exitFail
-		}
+	if slices.ContainsFunc(pasts, func(p jobHistory) bool { return p.Error != "" }) {
+		code = exitFail
 	}
-	if c.JSON {
-		code = max(code, printed(a.Console.JSON(view.New(a, pasts))))
-	} else {
-		printHistory(a, pasts)
-	}
+	code = c.answer(a, code, body, func() { printHistory(a, pasts) })
 	return max(code, wanted.missing(a, pasts))
 }
 
@@ -121,4 +112,130 @@ func (p jobHistory) countWords() string {
 		return "each replica runs it: there is no record"
 	}
 	return format.Tally(p.Counts)
+}
+
+// fewOutcomes is how many outcomes of each job history shows, unless it is asked for more.
+const fewOutcomes = 20
+
+// A filter says which outcomes history shows.
+type filter struct {
+	past.Filter
+	job   string       // empty: of all jobs
+	named *locks.Named // in place of jobs; nil: jobs
+	limit int
+}
+
+// filter reads the arguments. The error joins all that is wrong with them.
+func (c *historyCommand) filter(a *app.App) (f filter, err error) {
+	f.job, f.Run, _ = strings.Cut(cmp.Or(c.Job, c.JobFlag), "@")
+	var errs []error
+	if c.Job != "" && c.JobFlag != "" && c.Job != c.JobFlag {
+		errs = append(errs, errors.New("history: JOB and --job name two jobs: want one"))
+	}
+	if named, ok := locks.NamedBy(cmp.Or(c.Job, c.JobFlag)); ok {
+		f.job, f.Run, f.named = "", "", &named // a name may have an @ in it
+		errs = append(errs, named.Check())
+	} else if (f.job != "" || f.Run != "") && (f.Run != "" || len(a.Shards(f.job)) <= 1) {
+		errs = append(errs, a.One(f.job)) // the name of one with shards means them all, but a run is one of a shard
+	}
+	f.Since, err = readTime("history: --since", c.Since, a.Now(), format.Ago)
+	errs = append(errs, err)
+	for _, name := range c.Outcome {
+		s, err := past.Named(name)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("history: --%w", err))
+		}
+		f.Outcomes = append(f.Outcomes, s)
+	}
+	switch f.limit = fewOutcomes; {
+	case c.Limit != nil:
+		f.limit = int(*c.Limit)
+	case c.Since != nil || len(c.Outcome) > 0:
+		f.limit = maxOutcomes
+	}
+	return f, errors.Join(errs...)
+}
+
+// histories leaves out the jobs that were not asked for: their trouble does not
+// matter now. absent says that no job has a record.
+func (f filter) histories(ctx context.Context, a *app.App) (pasts []jobHistory, absent []string, err error) {
+	all, err := a.Scheduler.Status(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	views := view.All(a, all)
+	for i, st := range all {
+		if f.job != "" && f.job != st.Name && f.job != a.Whole(st.Name) {
+			continue
+		}
+		v := views[i]
+		p := jobHistory{Name: v.Name, Kind: v.Kind, State: v.State, Failures: v.Failures, Progress: v.Progress, Counts: v.Counts, Error: v.Error,
+			EveryReplica: v.EveryReplica, History: []past.Run{}, words: v.StateWords(a.Now())}
+		if p.Counts == nil {
+			p.Counts = map[store.Status]int64{}
+		}
+		if st.Err == nil {
+			lines, err := f.pastOf(ctx, a, &st)
+			p.History, _ = f.Select(st.Name, lines, 0, f.limit)
+			if err != nil {
+				p.Error = err.Error()
+			}
+		}
+		pasts = append(pasts, p)
+	}
+	return pasts, absence(a, ctx, all), nil
+}
+
+// pastOf returns the outcomes of a job, newest first: from its record and, where they may
+// be too few, from its log.
+func (f filter) pastOf(ctx context.Context, a *app.App, st *soloist.JobStatus) (past.Lines, error) {
+	few := f.Any() && f.limit <= len(st.Record.History)
+	if a.Logs == nil || few || st.Lease == "" {
+		return past.OfRecord(st), nil
+	}
+	return past.Read(ctx, a, st, f.Since)
+}
+
+// missing reports that a run which was asked for is not in the history.
+func (f filter) missing(a *app.App, pasts []jobHistory) int {
+	if f.Run == "" || slices.ContainsFunc(pasts, func(p jobHistory) bool { return len(p.History) > 0 || p.Error != "" }) {
+		return exitOK
+	}
+	a.Console.Tell("history: the record has no outcome of %s: it keeps the newest ones only, and none of a run that has not ended, which status shows",
+		format.Line(f.job+"@"+f.Run))
+	return exitFail
+}
+
+// lockHistories are the histories of what is no job, such as lock:tenant-42; absent says that there are none.
+func (f filter) lockHistories(ctx context.Context, a *app.App) (pasts []jobHistory, absent []string, err error) {
+	name := format.Line(f.named.String())
+	lister, ok := a.Scheduler.Store.(store.Lister)
+	if !ok {
+		return nil, nil, fmt.Errorf("history: %s cannot be looked for: the store does not list its entries, for which it has to implement store.Lister", name)
+	}
+	records, err := locks.PastOf(ctx, lister, a.Settings.App, *f.named)
+	for _, r := range records {
+		pasts = append(pasts, f.lockHistory(r))
+	}
+	if len(pasts) == 0 {
+		absent = []string{fmt.Sprintf("no record of %s of app %q in %s: it was never held there", name, a.Settings.App, a.Place)}
+	}
+	return pasts, absent, err
+}
+
+// lockHistory is the history of one slot, or of one key.
+func (f filter) lockHistory(r locks.Past) jobHistory {
+	p := jobHistory{Name: format.Line(r.Name), Kind: r.Kind, State: view.State(r.State), History: []past.Run{}, Counts: r.Record.Counts}
+	if p.Counts == nil {
+		p.Counts = map[store.Status]int64{}
+	}
+	if r.Err != nil {
+		p.Error = format.Line(r.Err.Error())
+	}
+	p.words = r.State
+	if r.State == "held" && r.Record.MayRun() {
+		p.words += " by " + format.Line(r.Record.Run.Replica)
+	}
+	p.History, _ = f.Select(p.Name, past.OfRecord(&soloist.JobStatus{Record: r.Record}), 0, f.limit)
+	return p
 }

@@ -64,6 +64,13 @@ func TestHistory(t *testing.T) {
 			slow          idle        7 skipped, 89 missed
 			leader        no record   -
 		`)
+		wantJSON(t, p, "history night-report --json", 0, `
+			{"app":"demo","store":"*local.Memory","time":"2000-01-01T01:36:01.761Z","jobs":[
+			{"job":"night-report","kind":"job","state":"failing","failures":1,"history":[
+			{"id":"night-report@2000-01-01T01:30:00Z","tick":"2000-01-01T01:30:00Z","status":"failed","reason":"no\npaper",
+			"attempt":1,"token":946690412000000,"replica":"replica-a",
+			"start":"2000-01-01T01:33:32.532Z","end":"2000-01-01T01:33:32.532Z"}],"counts":{"failed":1}}]}
+		`)
 	})
 }
 
@@ -77,18 +84,6 @@ func TestHistoryOfLongRange(t *testing.T) {
 		wantLines(t, p, "history", 0, "(at least 100000)")
 		wantLines(t, p, "history --json", 0, `"atLeast": true`)
 		wantLines(t, p, "status", 0, "at least 100000 missed")
-	})
-}
-
-func TestHistoryInJSON(t *testing.T) {
-	bubble(t, []string{replicaName + "replica-a"}, func(t *testing.T) {
-		wantJSON(t, aged(t, &local.Memory{}), "history night-report --json", 0, `
-			{"app":"demo","store":"*local.Memory","time":"2000-01-01T01:36:01.761Z","jobs":[
-			{"job":"night-report","kind":"job","state":"failing","failures":1,"history":[
-			{"id":"night-report@2000-01-01T01:30:00Z","tick":"2000-01-01T01:30:00Z","status":"failed","reason":"no\npaper",
-			"attempt":1,"token":946690412000000,"replica":"replica-a",
-			"start":"2000-01-01T01:33:32.532Z","end":"2000-01-01T01:33:32.532Z"}],"counts":{"failed":1}}]}
-		`)
 	})
 }
 

@@ -31,15 +31,29 @@ type nextCommand struct {
 func (c *nextCommand) run(_ context.Context, p *Program) int {
 	from, zone, err := c.display(p.Now)
 	if err != nil {
-		for _, text := range format.Lines(err) {
-			p.console().Tell("next: %s", text)
+		return misused(p.console(), fmt.Errorf("next: %w", err))
+	}
+	if c.Schedule != nil { // which needs no settings
+		given := soloist.Job{Name: c.Job, Schedule: *c.Schedule, TimeZone: c.zone()}
+		return c.show(&app.App{Console: p.console(), Now: p.Now}, []soloist.Job{given}, from, zone)
+	}
+	stored := *p
+	stored.Store = &local.Memory{} // no storage is asked: this one stands in, as if it were given
+	return stored.with(mode{}, func(a *app.App) int {
+		a.Place = ""
+		if c.Job == "" {
+			return c.show(a, a.Scheduler.Jobs, from, zone)
 		}
-		return exitUsage
-	}
-	a, jobs, code := c.asked(p)
-	if code != exitOK {
-		return code
-	}
+		j, err := a.Job(c.Job)
+		if err != nil {
+			return misused(a.Console, err)
+		}
+		return c.show(a, []soloist.Job{j}, from, zone)
+	})
+}
+
+// show explains the schedules of jobs.
+func (c *nextCommand) show(a *app.App, jobs []soloist.Job, from func(*time.Location) time.Time, zone *time.Location) int {
 	var all []view.Outlook
 	for _, j := range jobs {
 		root := j
@@ -63,38 +77,12 @@ func (c *nextCommand) run(_ context.Context, p *Program) int {
 	if slices.ContainsFunc(all, func(o view.Outlook) bool { return o.Zone != "UTC" }) {
 		body.Zones = schedule.ZoneData(a.Now())
 	}
-	if c.JSON {
-		return printed(a.Console.JSON(body))
-	}
-	printNext(a, all)
-	if body.Zones != "" {
-		fmt.Fprintf(a.Console.Stdout, "\n%s\n", body.Zones)
-	}
-	return exitOK
-}
-
-// asked returns the jobs to look at. It needs no settings for a schedule that
-// is given, and no storage ever: one in memory stands in, as if it were given.
-func (c *nextCommand) asked(p *Program) (*app.App, []soloist.Job, int) {
-	if c.Schedule != nil {
-		return &app.App{Console: p.console(), Now: p.Now}, []soloist.Job{{Name: c.Job, Schedule: *c.Schedule, TimeZone: c.zone()}}, exitOK
-	}
-	stored := *p
-	stored.Store = &local.Memory{}
-	a, code := stored.openOr(mode{})
-	if code != exitOK {
-		return a, nil, code
-	}
-	a.Place = ""
-	if c.Job == "" {
-		return a, a.Scheduler.Jobs, exitOK
-	}
-	j, err := a.Job(c.Job)
-	if err != nil {
-		a.Console.Tell("%v", err)
-		return a, nil, exitUsage
-	}
-	return a, []soloist.Job{j}, exitOK
+	return c.answer(a, exitOK, body, func() {
+		printNext(a, all)
+		if body.Zones != "" {
+			fmt.Fprintf(a.Console.Stdout, "\n%s\n", body.Zones)
+		}
+	})
 }
 
 func printNext(a *app.App, all []view.Outlook) {
@@ -155,7 +143,7 @@ func printTicks(a *app.App, o view.Outlook) {
 // and the zone to show them in; nil: the schedule's own. The error joins all
 // that is wrong with the flags.
 func (c *nextCommand) display(now func() time.Time) (from func(*time.Location) time.Time, zone *time.Location, err error) {
-	errs := []error{checkLimit(c.Limit)}
+	var errs []error
 	if c.Zone != nil {
 		if zone, err = schedule.LoadZone(*c.Zone); err != nil {
 			errs = append(errs, fmt.Errorf("--tz %.70q %w", *c.Zone, err))

@@ -32,10 +32,7 @@ type orderFlags struct {
 
 // An orderAnswer is what these commands print in JSON.
 type orderAnswer struct {
-	App     string       `json:"app"`
-	Store   string       `json:"store"`
-	Time    time.Time    `json:"time"`
-	Job     string       `json:"job"`
+	head
 	Order   *store.Order `json:"order,omitempty"`   // as it was written
 	Outcome *past.Run    `json:"outcome,omitempty"` // of run: what became of it
 	Error   string       `json:"error,omitempty"`
@@ -48,107 +45,78 @@ type pauseCommand struct {
 	orderFlags
 }
 
-func (c *pauseCommand) run(ctx context.Context, p *Program) int {
-	return p.with(mode{}, func(a *app.App) int {
-		o := soloist.Order{Kind: store.OrderPause, Job: c.Job}
-		if c.Until != nil {
-			var err error
-			if o.Until, err = format.Later(*c.Until, a.Now()); err != nil {
-				a.Console.Tell("pause: --until is %.70q: %v", *c.Until, err)
-				return exitUsage
-			}
+func (c *pauseCommand) do(ctx context.Context, a *app.App) int {
+	until, err := readTime("pause: --until", c.Until, a.Now(), format.Later)
+	if err != nil {
+		return misused(a.Console, err)
+	}
+	before := ordersOf(ctx, a)
+	return c.order(ctx, a, soloist.Order{Kind: store.OrderPause, Job: c.Job, Until: until}, func(o store.Order) string {
+		if old := view.PauseReplaced(before.Jobs[o.Job], a.Now()); old != "" {
+			a.Console.Tell("pause %s: %s", o.Job, old)
 		}
-		before := ordersOf(ctx, a)
-		return c.order(ctx, a, o, func(o store.Order) string {
-			if old := view.PauseReplaced(before.Jobs[o.Job], a.Now()); old != "" {
-				a.Console.Tell("pause %s: %s", o.Job, old)
-			}
-			end := "until " + a.Console.Name + " resume " + c.Job
-			if !o.Until.IsZero() {
-				end = "until " + format.Stamp(o.Until) + ", " + format.Relative(o.Until, a.Now())
-			}
-			return fmt.Sprintf("paused by %s %s: its ticks are skipped; within %s every replica obeys; a run that is under way goes on, and %s cancel %s ends it",
-				format.Line(o.By), end, heeded, a.Console.Name, c.Job)
-		})
+		end := "until " + a.Console.Name + " resume " + c.Job
+		if !o.Until.IsZero() {
+			end = "until " + format.Stamp(o.Until) + ", " + format.Relative(o.Until, a.Now())
+		}
+		return fmt.Sprintf("paused by %s %s: its ticks are skipped; within %s every replica obeys; a run that is under way goes on, and %s cancel %s ends it",
+			format.Line(o.By), end, heeded, a.Console.Name, c.Job)
 	})
 }
 
-// resumeCommand ends a pause, also one of a job that has paused itself.
-type resumeCommand struct {
+// An orderCommand is an order with no flags but those of each order: resume, also for a job that has paused itself; cancel,
+// which ends the run that is under way for good; and step-down, which hands it over to another replica.
+type orderCommand struct {
 	Job string `arg:"" name:"JOB" complete:"work" missing:"which job?" help:"the job or singleton"`
 	orderFlags
+
+	kind store.OrderKind
 }
 
-func (c *resumeCommand) run(ctx context.Context, p *Program) int {
-	return p.with(mode{}, func(a *app.App) int {
-		if a.Paused(a.Shards(c.Job)[0]) {
-			a.Console.Tell("resume %s: the settings here pause it too (Job.Paused, or SOLOIST_JOB_<NAME>_PAUSED). Where replicas have them, it stays paused", c.Job)
-		}
-		return c.order(ctx, a, soloist.Order{Kind: store.OrderResume, Job: c.Job}, func(o store.Order) string {
-			return fmt.Sprintf("resumed by %s; within %s every replica obeys", format.Line(o.By), heeded)
-		})
-	})
-}
-
-// cancelCommand ends the run that is under way, for good.
-type cancelCommand struct {
-	Job string `arg:"" name:"JOB" complete:"work" missing:"which job?" help:"the job or singleton"`
-	orderFlags
-}
-
-func (c *cancelCommand) run(ctx context.Context, p *Program) int {
-	return p.with(mode{}, func(a *app.App) int {
-		return c.order(ctx, a, soloist.Order{Kind: store.OrderCancel, Job: c.Job}, func(o store.Order) string {
+func (c *orderCommand) do(ctx context.Context, a *app.App) int {
+	if c.kind == store.OrderResume && a.Paused(a.Shards(c.Job)[0]) {
+		a.Console.Tell("resume %s: the settings here pause it too (Job.Paused, or SOLOIST_JOB_<NAME>_PAUSED). Where replicas have them, it stays paused", c.Job)
+	}
+	return c.order(ctx, a, soloist.Order{Kind: c.kind, Job: c.Job}, func(o store.Order) string {
+		switch by := format.Line(o.By); c.kind {
+		case store.OrderResume:
+			return fmt.Sprintf("resumed by %s; within %s every replica obeys", by, heeded)
+		case store.OrderCancel:
 			return fmt.Sprintf("its run is cancelled by %s: within %s its context ends, and its tick is not run again; a run that ignores its context goes on, and status shows it",
-				format.Line(o.By), heeded)
-		})
-	})
-}
-
-// stepDownCommand hands a run over to another replica.
-type stepDownCommand struct {
-	Job string `arg:"" name:"JOB" complete:"work" missing:"which job?" help:"the job or singleton"`
-	orderFlags
-}
-
-func (c *stepDownCommand) run(ctx context.Context, p *Program) int {
-	return p.with(mode{}, func(a *app.App) int {
-		return c.order(ctx, a, soloist.Order{Kind: store.OrderStepDown, Job: c.Job}, func(o store.Order) string {
-			return fmt.Sprintf("its run is to be handed over, by %s: within %s its replica begins to, as at a stop", format.Line(o.By), heeded)
-		})
+				by, heeded)
+		default:
+			return fmt.Sprintf("its run is to be handed over, by %s: within %s its replica begins to, as at a stop", by, heeded)
+		}
 	})
 }
 
 // order writes an order and prints it; for a job with shards, one for each shard.
-func (f *orderFlags) order(ctx context.Context, a *app.App, o soloist.Order, words func(store.Order) string) (code int) {
-	for _, name := range a.Shards(o.Job) {
+func (f *orderFlags) order(ctx context.Context, a *app.App, o soloist.Order, words func(store.Order) string) int {
+	return eachShard(a, o.Job, func(name string) int {
 		o.Job = name
-		code = max(code, f.orderOne(ctx, a, o, words))
-	}
-	return code
+		written, code := f.write(ctx, a, o)
+		if code != exitOK {
+			return code
+		}
+		text := words(written)
+		return f.answer(a, exitOK, orderAnswer{head: newHead(a, name), Order: &written}, func() {
+			fmt.Fprintf(a.Console.Stdout, "%s: %s\n", name, text)
+		})
+	})
 }
 
-// orderOne writes one order and prints it.
-func (f *orderFlags) orderOne(ctx context.Context, a *app.App, o soloist.Order, words func(store.Order) string) int {
-	written, code := f.write(ctx, a, o)
-	if code != exitOK {
-		return code
+// eachShard does the same for each shard of a job, or for the job. The code is the worst.
+func eachShard(a *app.App, job string, do func(name string) int) (code int) {
+	for _, name := range a.Shards(job) {
+		code = max(code, do(name))
 	}
-	text := words(written)
-	if f.JSON {
-		body := newOrderAnswer(a, o.Job)
-		body.Order = &written
-		return printed(a.Console.JSON(body))
-	}
-	fmt.Fprintf(a.Console.Stdout, "%s: %s\n", o.Job, text)
-	return exitOK
+	return code
 }
 
 // write writes an order. An error is printed, and the code returned.
 func (f *orderFlags) write(ctx context.Context, a *app.App, o soloist.Order) (store.Order, int) {
 	if err := a.One(o.Job); err != nil {
-		a.Console.Tell("%v", err)
-		return store.Order{}, exitUsage
+		return store.Order{}, misused(a.Console, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
@@ -165,16 +133,58 @@ func (f *orderFlags) write(ctx context.Context, a *app.App, o soloist.Order) (st
 
 // refused prints why an order is not carried out.
 func (f *orderFlags) refused(a *app.App, job string, err error) int {
-	if !f.JSON {
-		a.Console.Tell("%s", format.Line(err.Error()))
-		return exitFail
-	}
-	body := newOrderAnswer(a, job)
-	body.Error = format.Line(err.Error())
-	a.Console.JSON(body)
-	return exitFail
+	body := orderAnswer{head: newHead(a, job), Error: format.Line(err.Error())}
+	return f.answer(a, exitFail, body, func() { a.Console.Tell("%s", body.Error) })
 }
 
-func newOrderAnswer(a *app.App, job string) orderAnswer {
-	return orderAnswer{App: a.Settings.App, Store: a.Place, Time: format.UTC(a.Now()), Job: job}
+// auditCommand shows who ordered what, and when: the last 100 orders.
+type auditCommand struct {
+	Job   string  `arg:"" optional:"" name:"JOB" complete:"work" help:"this job or singleton alone"`
+	Limit number  `short:"n" default:"20" help:"how many orders, 1 to 1000; the last 100 are kept"`
+	Since *string `placeholder:"TIME" help:"what was ordered since then: a span such as 24h or 7d, a date, or an instant"`
+	jsonFlag
+}
+
+// An auditAnswer is what audit prints in JSON.
+type auditAnswer struct {
+	head
+	Orders []store.Order `json:"orders"` // newest first
+}
+
+func (c *auditCommand) do(ctx context.Context, a *app.App) int {
+	since, err := readTime("audit: --since", c.Since, a.Now(), format.Ago)
+	if c.Job != "" {
+		err = errors.Join(a.One(c.Job), err)
+	}
+	if err != nil {
+		return misused(a.Console, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, statusTime)
+	defer cancel()
+	control, err := a.Scheduler.Control(ctx)
+	if err != nil {
+		a.Console.Tell("audit: %s", format.Line(err.Error()))
+		return exitFail
+	}
+	orders := []store.Order{}
+	for _, o := range control.Audit {
+		if len(orders) < int(c.Limit) && (c.Job == "" || c.Job == o.Job) && !o.At.Before(since) {
+			orders = append(orders, o)
+		}
+	}
+	return c.answer(a, exitOK, auditAnswer{newHead(a, ""), orders}, func() { printOrders(a, orders) })
+}
+
+func printOrders(a *app.App, orders []store.Order) {
+	fmt.Fprintf(a.Console.Stdout, "app %s on %s, %s\n\n", a.Settings.App, a.Place, format.Stamp(a.Now()))
+	if len(orders) == 0 {
+		fmt.Fprintln(a.Console.Stdout, "no orders")
+		return
+	}
+	w := format.Table(a.Console.Stdout, "AT\tBY\tORDER\tJOB\tUNTIL\tREQUEST\tREASON")
+	for _, o := range orders {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", format.Stamp(o.At), format.Join(format.Line(o.By)), format.Line(string(o.Kind)), format.Line(o.Job),
+			format.Stamp(o.Until), format.Join(format.Line(o.Name)), format.Join(format.Line(o.Reason)))
+	}
+	w.Flush()
 }

@@ -391,22 +391,6 @@ func TestRunWhoseReplicaHasDied(t *testing.T) {
 	})
 }
 
-// A job that has to do with others is run by hand as any is.
-func TestRunOfAJobWithAGroupOrBeforeIt(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		p := host.Program{Store: &local.Memory{}, Groups: map[string]int{"db": 1}, Work: []soloist.Work{
-			soloist.Job{Name: "import", Schedule: "@every 1h", Do: do, Group: "db"},
-			soloist.Job{Name: "report", After: "import", Do: do, Group: "db"},
-		}}
-		run(t.Context(), p, "tick")
-		wantLines(t, p, "run import --here --request one", 0, "import@one: succeeded ")
-		wantLines(t, p, "run report --here --request one", 0, "report@one: succeeded ")
-		defer replica(t, p, "replica-a")()
-		wantLines(t, p, "run import --request two", 0, "import@two: succeeded ")
-		wantLines(t, p, "run report --request two", 0, "report@two: succeeded ")
-	})
-}
-
 // The command orders a backfill, which the next replica that is up carries out; status shows how far
 // it is.
 func TestBackfillCommand(t *testing.T) {

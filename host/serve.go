@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/functions"
+	"github.com/soloist-go/soloist/host/internal/logging"
 	"github.com/soloist-go/soloist/host/internal/presence"
 	"github.com/soloist-go/soloist/host/internal/watch"
 	"github.com/soloist-go/soloist/host/internal/web"
@@ -20,14 +23,12 @@ import (
 
 type serveCommand struct{}
 
-func (*serveCommand) run(ctx context.Context, p *Program) int {
-	return p.with(mode{serves: true}, func(a *app.App) int { return serve(ctx, a) })
-}
+func (*serveCommand) mode() mode { return mode{serves: true} }
 
-// serve runs the scheduler until ctx ends, and answers HTTP until the last job
+// do runs the scheduler until ctx ends, and answers HTTP until the last job
 // has returned: a platform that gets no answer takes a replica for dead. Where
 // the Functions host wakes the program up, nothing runs in the background.
-func serve(ctx context.Context, a *app.App) int {
+func (*serveCommand) do(ctx context.Context, a *app.App) int {
 	ln, err := web.Listen(ctx, a.Settings.Addr, a.Log)
 	if err != nil {
 		a.Log.Error(err.Error())
@@ -36,7 +37,7 @@ func serve(ctx context.Context, a *app.App) int {
 	return serveOn(ctx, a, ln)
 }
 
-// serveOn is serve, once it listens.
+// serveOn is the command serve, once it listens.
 func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -45,7 +46,10 @@ func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 	done := serveHTTP(a, ln, routes(ctx, a, cache, beacon), cache.Close, stop)
 	alerts := startAlerts(ctx, a, cache)
 	leave := beUp(ctx, beacon)
-	say := sync.OnceFunc(func() { sayStopping(a) })
+	say := sync.OnceFunc(func() {
+		a.Log.Info("stopping: no new runs, a second signal ends at once",
+			"running", strings.Join(a.Scheduler.Health().Running, " "), "grace", a.Scheduler.Grace)
+	})
 	defer context.AfterFunc(ctx, say)()
 	var err error
 	if app.InFunctions() {
@@ -186,7 +190,31 @@ func lastAnswers(a *app.App) time.Duration {
 	return a.Scheduler.Grace + longest
 }
 
-func sayStopping(a *app.App) {
-	a.Log.Info("stopping: no new runs, a second signal ends at once",
-		"running", strings.Join(a.Scheduler.Health().Running, " "), "grace", a.Scheduler.Grace)
+// What an overrun may still say. By then a hundredth of the lease is left, and
+// the shortest on Azure has 15 s; a log without a reader must not delay it.
+// It goes past the queue of the log, so that what is said is written.
+const (
+	lastWords = 100 * time.Millisecond
+	maxDump   = 64 << 10 // bytes of goroutines
+)
+
+// endOverrun ends the process under a run that goes on without its lease, so
+// that it is gone before another replica has it. The log has no queue.
+func endOverrun(log *slog.Logger, exit func(code int), job string, cause error) {
+	code := exitOverrun
+	if app.InFunctions() {
+		code = exitRestart
+	}
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		b := make([]byte, maxDump)
+		log.Error("the process exits, so that the lease cannot be held by two: a run goes on though its context has ended",
+			"job", job, "cause", cause, "code", code, "goroutines", logging.Dump(string(b[:runtime.Stack(b, true)])))
+	}()
+	select {
+	case <-said:
+	case <-time.After(lastWords):
+	}
+	exit(code)
 }

@@ -689,29 +689,6 @@ func (c client) wantOK(t *testing.T) {
 	must(t, c.get("/healthz"))
 }
 
-// Which ones make room is tested beside the cap.
-func TestIdleConnectionsMakeRoom(t *testing.T) {
-	environment(t, "SOLOIST_ADDR=127.0.0.1:0")
-	log, stop, code := serving(t, host.Program{Work: work(), Store: &local.Memory{}})
-	url := await(t, log, "listening").URL
-	used := dial(t, url)
-	var idle []client
-	for range 209 {
-		idle = append(idle, dial(t, url))
-		idle[len(idle)-1].wantOK(t)
-		used.wantOK(t)
-	}
-	closed := 0
-	for _, c := range idle {
-		if c.get("/healthz") != nil {
-			closed++
-		}
-	}
-	wantEqual(t, "closed connections of 210", closed, 10)
-	stop()
-	wantCode(t, <-code, 0)
-}
-
 // Clients that are idle, send nothing at all or half a request take nothing that
 // the store needs.
 func TestIdleConnectionsLeaveDescriptorsToStore(t *testing.T) {

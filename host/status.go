@@ -1,10 +1,15 @@
 package host
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
@@ -22,16 +27,10 @@ type statusCommand struct {
 	jsonFlag
 }
 
-func (c *statusCommand) run(ctx context.Context, p *Program) int {
-	return p.with(mode{}, func(a *app.App) int {
-		if c.Watch {
-			return c.watch(ctx, a)
-		}
-		return c.show(ctx, a)
-	})
-}
-
-func (c *statusCommand) show(ctx context.Context, a *app.App) int {
+func (c *statusCommand) do(ctx context.Context, a *app.App) int {
+	if c.Watch {
+		return c.watch(ctx, a)
+	}
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
 	all, err := a.Scheduler.Status(ctx)
@@ -41,48 +40,33 @@ func (c *statusCommand) show(ctx context.Context, a *app.App) int {
 	}
 	drift, fleet := functions.DriftWords(a), fleetOf(ctx, a, a.Replicas(), all)
 	views, code := view.AllOrdered(a, all, ordersOf(ctx, a), fleet), exitOK
-	shown := locks.Reading{}.Shown(0)
-	if reached(all) {
-		shown = shownLocks(ctx, a, c.mostLocks())
+	others, note, most := locks.Reading{}, "", fewLocks
+	if slices.ContainsFunc(all, func(st soloist.JobStatus) bool { return st.EveryReplica || view.Reached(st) }) {
+		others, note = locksOf(ctx, a) // else the store returns nothing, and the jobs say why
 	}
-	status := func() view.Answer[view.Job] {
-		body := view.Status(a, views, drift, fleet)
-		body.Shown = &shown
-		return body
+	if c.Locks {
+		most = math.MaxInt
 	}
-	if absent := absence(a, ctx, all); absent != nil {
-		body := status()
+	shown := others.Shown(most)
+	shown.LocksNote = cmp.Or(note, shown.LocksNote)
+	absent := absence(a, ctx, all)
+	body := view.Status(a, views, drift, fleet)
+	body.Shown, body.Error = &shown, strings.Join(absent, "; ")
+	if absent != nil {
 		if !c.JSON {
 			printDrift(a.Console, drift)
 		}
-		return tellAbsence(a, c.jsonFlag, absent, &body)
+		return c.absent(a, absent, body)
 	}
-	for _, v := range views {
-		if v.Error != "" {
-			code = exitFail
-		}
+	if slices.ContainsFunc(views, func(v view.Job) bool { return v.Error != "" }) {
+		code = exitFail
 	}
-	if c.JSON {
-		return max(code, printed(a.Console.JSON(status())))
-	}
-	printStatus(a, a.Console, views, drift, fleet)
-	printAlarm(ctx, a)
-	printLocks(a.Console, a, shown)
-	printAdvice(a, all)
-	return code
-}
-
-// mostLocks is how many locks are shown, and how much of what is done once.
-func (c *statusCommand) mostLocks() int {
-	if c.Locks {
-		return math.MaxInt
-	}
-	return fewLocks
-}
-
-// reached reports whether the store has returned something about a job. If not, the jobs say why.
-func reached(all []soloist.JobStatus) bool {
-	return slices.ContainsFunc(all, func(st soloist.JobStatus) bool { return st.EveryReplica || view.Reached(st) })
+	return c.answer(a, code, body, func() {
+		printStatus(a, a.Console, views, drift, fleet)
+		printAlarm(ctx, a)
+		printLocks(a.Console, a, shown)
+		printAdvice(a, all)
+	})
 }
 
 // ordersOf are the orders of operators. Where they cannot be read the store does not
@@ -157,4 +141,117 @@ func printStatus(a *app.App, c app.Console, views []view.Job, drift []string, fl
 	for _, line := range n.Lines() {
 		fmt.Fprintf(c.Stdout, "\n%s\n", line)
 	}
+}
+
+// watchInterval is how long status --watch waits after each reading of the records.
+const watchInterval = 2 * time.Second
+
+// watch shows the status again and again until ctx ends. That is what its user
+// wants, and no failure; neither is a reading that fails, which it shows.
+func (c *statusCommand) watch(ctx context.Context, a *app.App) int {
+	show, reader := (&changes{a: a, json: c.JSON, shown: map[string]string{}}).show, a.Replicas()
+	if !c.JSON && a.Console.OnTerminal(a.Console.Stdout) {
+		show = (&screen{a: a}).show
+	}
+	for ctx.Err() == nil {
+		all, orders, err := readStatus(ctx, a)
+		if err != nil {
+			a.Console.Complain(err)
+			return exitFail
+		}
+		if ctx.Err() != nil { // what it has read may be no more than that
+			return exitOK
+		}
+		fleet := fleetOf(ctx, a, reader, all)
+		if !show(view.AllOrdered(a, all, orders, fleet), fleet) {
+			return exitFail
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(watchInterval):
+		}
+	}
+	return exitOK
+}
+
+func readStatus(ctx context.Context, a *app.App) ([]soloist.JobStatus, store.Control, error) {
+	ctx, cancel := context.WithTimeout(ctx, statusTime)
+	defer cancel()
+	all, err := a.Scheduler.Status(ctx)
+	return all, ordersOf(ctx, a), err
+}
+
+// A screen shows the newest status on a terminal.
+type screen struct {
+	a    *app.App
+	full bool // something is shown already
+}
+
+// Control functions of a terminal (ECMA-48): the cursor goes to the first line,
+// and all after it is erased. A status that replaces another does not flicker.
+const (
+	toTop    = "\x1b[H"
+	eraseAll = "\x1b[2J"
+	eraseEnd = "\x1b[J"
+	endLine  = "\x1b[K\n"
+)
+
+// show reports whether the status could be written.
+func (s *screen) show(views []view.Job, fleet *view.Fleet) bool {
+	var b bytes.Buffer
+	c := s.a.Console
+	c.Stdout, c.Terminal = &b, true
+	printStatus(s.a, c, views, functions.DriftWords(s.a), fleet)
+	fmt.Fprintf(&b, "\nread every %s; Ctrl-C ends it\n", watchInterval)
+	text := toTop + string(bytes.ReplaceAll(b.Bytes(), []byte("\n"), []byte(endLine))) + eraseEnd
+	if !s.full {
+		s.full, text = true, eraseAll+text
+	}
+	_, err := s.a.Console.Stdout.Write([]byte(text))
+	return err == nil
+}
+
+// changes are written to a file or a pipe: a line for each job whose state, last
+// outcome or error is another than in its last line.
+type changes struct {
+	a     *app.App
+	json  bool
+	shown map[string]string // by job
+}
+
+// show reports whether the changes could be written.
+func (w *changes) show(views []view.Job, _ *view.Fleet) bool {
+	for _, v := range views {
+		if key := changeKey(v); w.shown[v.Name] != key {
+			w.shown[v.Name] = key
+			if err := w.line(v); err != nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// changeKey is what a line is about. Times until the next tick and since the start
+// of the run are no news, nor is a heartbeat.
+func changeKey(v view.Job) string {
+	v.Next, v.Progress, v.Differs = time.Time{}, nil, nil
+	key, _ := json.Marshal(v) // which has no value that cannot be written
+	return string(key)
+}
+
+func (w *changes) line(v view.Job) error {
+	now := w.a.Now()
+	if w.json {
+		return format.WriteJSON(w.a.Console.Stdout, view.New(w.a, []view.Job{v}), "")
+	}
+	text := format.Stamp(now) + "  " + v.Name + "  " + v.StateWords(now)
+	if v.Last != nil {
+		text += "; last " + v.LastWords(now)
+	}
+	if v.Error != "" {
+		text += "; " + v.Error
+	}
+	_, err := fmt.Fprintln(w.a.Console.Stdout, text)
+	return err
 }

@@ -125,25 +125,6 @@ func TestStatusTellsWhichPauseIsInForce(t *testing.T) {
 	})
 }
 
-// One record with an instant that no answer can tell spoils its own job alone.
-func TestFarInstantHidesNoOtherJob(t *testing.T) {
-	environment(t)
-	store := new(local.Memory)
-	now := time.Now().UTC().Format(time.RFC3339)
-	record := fmt.Sprintf(`{"schema":1,"app":"demo","job":"beat","created":%q,"definition":{"spec":"","since":%q},"token":5,"writer":"w","watermark":%q,
-		"run":{"status":"running","lease":30,"progress":{"note":"x","at":"9999-12-31T23:59:59-01:00"}},
-		"history":[{"tick":"9999-12-31T23:59:59-01:00","status":"succeeded"}]}`, now, now, now)
-	put(t, store, "demo/beat", strings.Join(strings.Fields(record), ""), false)
-	p := host.Program{Store: store, Work: work()}
-	for what, text := range map[string]string{"status": run(t.Context(), p, "status", "--json").out,
-		"history": run(t.Context(), p, "history", "--json").out, "list": open(t, p).get("/api/v1/jobs").Body.String()} {
-		if !json.Valid([]byte(text)) {
-			t.Errorf("%s: got %q, want JSON", what, text)
-		}
-		wantText(t, what, text, "night-report", "years 1 to 9999")
-	}
-}
-
 // here is two jobs of each replica's own and one of all of them.
 func here() []soloist.Work {
 	return []soloist.Work{

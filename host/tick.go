@@ -17,16 +17,16 @@ import (
 // tickCommand runs what is due and prints what was done.
 type tickCommand struct{ jsonFlag }
 
-func (c *tickCommand) run(ctx context.Context, p *Program) int {
-	return p.with(mode{runs: true, ticks: true}, func(a *app.App) int { return c.tick(ctx, a) })
-}
+func (*tickCommand) mode() mode { return mode{runs: true, ticks: true} }
 
-func (c *tickCommand) tick(ctx context.Context, a *app.App) int {
+func (c *tickCommand) do(ctx context.Context, a *app.App) int {
 	ctx, cancel := a.InTime(ctx)
 	defer cancel()
 	a.FitLead(a.Patience())
-	if err := a.Before.Run(ctx); err != nil {
-		return c.early(a, err)
+	if err := a.Before.Run(ctx); err != nil { // no job may start
+		body := view.New(a, []view.Ticked{})
+		body.Error = format.Line(err.Error())
+		return c.answer(a, exitFail, body, func() { a.Console.Tell("tick: %s", body.Error) })
 	}
 	report, err := pass(ctx, a)
 	watch.NewClock(a.Log, a.Skew, nil).Look(ctx)
@@ -34,9 +34,16 @@ func (c *tickCommand) tick(ctx context.Context, a *app.App) int {
 	if err != nil || slices.ContainsFunc(report.Jobs, view.Failed) {
 		code = exitFail
 	}
-	if c.JSON {
-		return max(code, printTicked(a, report))
+	var jobs []view.Ticked
+	for _, j := range report.Jobs {
+		jobs = append(jobs, view.NewTicked(j))
 	}
+	body := view.New(a, jobs)
+	body.Next = format.UTC(report.Next)
+	return c.answer(a, code, body, func() { printTicked(a, report) })
+}
+
+func printTicked(a *app.App, report soloist.Report) {
 	w := format.Table(a.Console.Stdout, "JOB\tTICK\tDONE\tNEXT")
 	for _, j := range report.Jobs {
 		if len(j.Ran) == 0 {
@@ -50,7 +57,6 @@ func (c *tickCommand) tick(ctx context.Context, a *app.App) int {
 	if !report.Next.IsZero() {
 		fmt.Fprintf(a.Console.Stdout, "\nnext tick %s, %s\n", format.Stamp(report.Next), format.Ahead(report.Next, a.Now()))
 	}
-	return code
 }
 
 // pass does what is due, in the time that the platform gives. With an alarm it waits for the ticks of the next minutes, and
@@ -75,28 +81,6 @@ func pass(ctx context.Context, a *app.App) (all soloist.Report, err error) {
 		a.Log.Error(format.Line(unset.Error()))
 	}
 	return all, errors.Join(err, unset)
-}
-
-// early is the answer while no job may start.
-func (c *tickCommand) early(a *app.App, err error) int {
-	if !c.JSON {
-		a.Console.Tell("tick: %s", format.Line(err.Error()))
-		return exitFail
-	}
-	body := view.New(a, []view.Ticked{})
-	body.Error = format.Line(err.Error())
-	a.Console.JSON(body)
-	return exitFail
-}
-
-func printTicked(a *app.App, report soloist.Report) int {
-	var jobs []view.Ticked
-	for _, j := range report.Jobs {
-		jobs = append(jobs, view.NewTicked(j))
-	}
-	body := view.New(a, jobs)
-	body.Next = format.UTC(report.Next)
-	return printed(a.Console.JSON(body))
 }
 
 // idleWords says why nothing was run.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,10 +31,7 @@ type unlockCommand struct {
 
 // An unlocking is what unlock prints in JSON.
 type unlocking struct {
-	App      string           `json:"app"`
-	Store    string           `json:"store"`
-	Time     time.Time        `json:"time"`
-	Job      string           `json:"job"`
+	head
 	Unlocked bool             `json:"unlocked"`          // its lease was ended, or will end
 	Lease    store.LeaseState `json:"lease,omitempty"`   // as it was found
 	Replica  string           `json:"replica,omitempty"` // that runs the job by the record
@@ -42,14 +40,15 @@ type unlocking struct {
 	Error    string           `json:"error,omitempty"`   // why it is not unlocked
 }
 
-func (c *unlockCommand) run(ctx context.Context, p *Program) int {
-	return p.with(mode{byOperator: true}, func(a *app.App) int { return c.unlock(ctx, a) })
-}
+func (*unlockCommand) mode() mode { return mode{byOperator: true} }
 
-func (c *unlockCommand) unlock(ctx context.Context, a *app.App) int {
-	if err := unlockable(a, c.Job); err != nil {
-		a.Console.Tell("%v", err)
-		return exitUsage
+func (c *unlockCommand) do(ctx context.Context, a *app.App) int {
+	err := a.One(c.Job)
+	if err == nil && a.EveryReplica(c.Job) {
+		err = errors.New(app.WithoutLease(c.Job))
+	}
+	if err != nil {
+		return misused(a.Console, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
@@ -57,22 +56,27 @@ func (c *unlockCommand) unlock(ctx context.Context, a *app.App) int {
 	if err != nil {
 		return c.failed(a, format.Line(err.Error()))
 	}
-	st, err := statusOf(all, c.Job)
-	if err != nil {
-		return c.failed(a, format.Line(err.Error()))
+	at := slices.IndexFunc(all, func(st soloist.JobStatus) bool { return st.Name == c.Job })
+	if at < 0 {
+		return c.failed(a, fs.ErrNotExist.Error())
+	}
+	st := all[at]
+	if !view.Reached(st) { // where it is, a record that makes no sense still has a lease
+		return c.failed(a, format.Line(st.Err.Error()))
 	}
 	if lines := absence(a, ctx, all); lines != nil {
-		if c.JSON {
-			return c.failed(a, strings.Join(lines, "; "))
-		}
-		return printAbsence(a, lines)
+		return c.absent(a, lines, unlocking{head: newHead(a, c.Job), Error: strings.Join(lines, "; ")})
 	}
 	l := lockOf(a, st)
 	if !st.Lease.Live() {
 		return c.free(a, l)
 	}
 	if !c.Yes {
-		c.failed(a, fmt.Sprintf("%s\nNothing is done yet. To unlock it: %s unlock %s --yes", l.cost(a.Now()), a.Console.Name, c.again()))
+		again := c.Job
+		if c.Now {
+			again += " --now"
+		}
+		c.failed(a, fmt.Sprintf("%s\nNothing is done yet. To unlock it: %s unlock %s --yes", l.cost(a.Now()), a.Console.Name, again))
 		return exitUsage
 	}
 	if c.Now {
@@ -88,48 +92,15 @@ func (c *unlockCommand) unlock(ctx context.Context, a *app.App) int {
 	case err != nil:
 		return c.failed(a, format.Line(err.Error()))
 	}
-	return c.done(a, l)
-}
-
-func unlockable(a *app.App, job string) error {
-	if err := a.One(job); err != nil {
-		return err
-	}
-	if a.EveryReplica(job) {
-		return errors.New(app.WithoutLease(job))
-	}
-	return nil
-}
-
-// statusOf picks one job. A record that makes no sense still has a lease.
-func statusOf(all []soloist.JobStatus, job string) (soloist.JobStatus, error) {
-	for _, st := range all {
-		switch {
-		case st.Name != job:
-		case view.Reached(st):
-			return st, nil
-		default:
-			return st, st.Err
-		}
-	}
-	return soloist.JobStatus{}, fs.ErrNotExist
-}
-
-// answer is what every outcome prints in JSON.
-func (c *unlockCommand) answer(a *app.App) unlocking {
-	return unlocking{App: a.Settings.App, Store: a.Place, Time: format.UTC(a.Now()), Job: c.Job}
+	end, next := l.ends(a.Now(), c.Now)
+	body := unlocking{newHead(a, c.Job), true, l.state, l.job.Replica, format.UTC(end), format.UTC(next), ""}
+	return c.answer(a, exitOK, body, func() { printUnlocked(a, l, c.Now) })
 }
 
 // failed prints why the job is not unlocked.
 func (c *unlockCommand) failed(a *app.App, why string) int {
-	if !c.JSON {
-		a.Console.Tell("unlock %s: %s", c.Job, why)
-		return exitFail
-	}
-	body := c.answer(a)
-	body.Error = strings.ReplaceAll(why, "\n", ". ")
-	a.Console.JSON(body)
-	return exitFail
+	body := unlocking{head: newHead(a, c.Job), Error: strings.ReplaceAll(why, "\n", ". ")}
+	return c.answer(a, exitFail, body, func() { a.Console.Tell("unlock %s: %s", c.Job, why) })
 }
 
 // A lock is a lease as unlock found it.
@@ -182,17 +153,13 @@ func (l lock) notice() time.Duration { return (l.length / 3).Round(100 * time.Mi
 
 // free says that there was nothing to do.
 func (c *unlockCommand) free(a *app.App, l lock) int {
-	if c.JSON {
-		body := c.answer(a)
-		body.Lease = l.state
-		return printed(a.Console.JSON(body))
-	}
-	why := "it is " + string(l.state)
-	if l.state == "" {
-		why = "there is no record yet"
-	}
-	fmt.Fprintf(a.Console.Stdout, "%s: nobody has a lease: %s\n", l.job.Name, why)
-	return exitOK
+	return c.answer(a, exitOK, unlocking{head: newHead(a, c.Job), Lease: l.state}, func() {
+		why := "it is " + string(l.state)
+		if l.state == "" {
+			why = "there is no record yet"
+		}
+		fmt.Fprintf(a.Console.Stdout, "%s: nobody has a lease: %s\n", l.job.Name, why)
+	})
 }
 
 // ends is when the lease that was ended is over, and about when another replica
@@ -206,19 +173,6 @@ func (l lock) ends(at time.Time, now bool) (end, next time.Time) {
 		return end, end
 	}
 	return end, end.Add(l.length)
-}
-
-// done prints what was ended.
-func (c *unlockCommand) done(a *app.App, l lock) int {
-	if !c.JSON {
-		printUnlocked(a, l, c.Now)
-		return exitOK
-	}
-	body, at := c.answer(a), a.Now()
-	body.Unlocked, body.Lease, body.Replica = true, l.state, l.job.Replica
-	end, next := l.ends(at, c.Now)
-	body.Ends, body.Next = format.UTC(end), format.UTC(next)
-	return printed(a.Console.JSON(body))
 }
 
 // printUnlocked prints what the lease was, and when it matters no more.
@@ -243,12 +197,4 @@ func printUnlocked(a *app.App, l lock, now bool) {
 	default:
 		fmt.Fprintln(a.Console.Stdout, "next: another replica can run it from then on")
 	}
-}
-
-// again is what was asked for, as arguments.
-func (c *unlockCommand) again() string {
-	if c.Now {
-		return c.Job + " --now"
-	}
-	return c.Job
 }

@@ -9,9 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -319,17 +319,6 @@ func TestTextsOfErrorsAreEscaped(t *testing.T) {
 	})
 }
 
-// A status is printed as it is, so it is one that this program knows.
-func TestUnknownStatusInHistoryIsRefused(t *testing.T) {
-	environment(t)
-	backend := claimed(t, false, func(r *store.Record) {
-		r.History = []store.Outcome{{Tick: r.Run.Tick, Status: hostile, Token: 6}}
-	})
-	p := host.Program{Work: work()[:1], Store: backend, Now: spring}
-	wantLines(t, p, "history", 1, "unknown status")
-	wantPlain(t, "history", run(t.Context(), p, "history").out)
-}
-
 // A watcher is a browser that follows a stream. Its answers are read at once.
 type watcher struct {
 	header http.Header
@@ -609,48 +598,6 @@ func TestStreamsAreLimited(t *testing.T) {
 	})
 }
 
-// A heldConn is a server's connection that notes how long the first write waited that failed.
-type heldConn struct {
-	net.Conn
-	mu     sync.Mutex
-	waited time.Duration
-	closed bool
-}
-
-func (c *heldConn) Write(b []byte) (int, error) {
-	begin := time.Now()
-	n, err := c.Conn.Write(b)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err != nil && c.waited == 0 {
-		c.waited = time.Since(begin)
-	}
-	return n, err
-}
-
-func (c *heldConn) Close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closed = true
-	return c.Conn.Close()
-}
-
-// openStream connects to a server, asks for a stream, and reads it for so long.
-func openStream(t *testing.T, ln piped, d time.Duration) (there *heldConn, text func() string) {
-	here, server := net.Pipe()
-	there = &heldConn{Conn: server}
-	ln.conns <- there
-	fmt.Fprint(here, "GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	here.SetReadDeadline(time.Now().Add(d))
-	read := make(chan string, 1)
-	go func() {
-		b, _ := io.ReadAll(here)
-		read <- string(b)
-	}()
-	t.Cleanup(func() { here.Close() })
-	return there, func() string { return <-read }
-}
-
 // A reader that takes no message for ten seconds is cut off, and holds up no other reader.
 func TestSlowReaderIsCut(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
@@ -659,20 +606,30 @@ func TestSlowReaderIsCut(t *testing.T) {
 		ln := newPiped()
 		go server.Serve(ln)
 		defer server.Close()
-		slow, first := openStream(t, ln, time.Second)
-		other, all := openStream(t, ln, time.Minute)
-		if text := first(); strings.Count(text, "event: news") != 1 {
-			t.Errorf("got %q, want the first message", text)
+		read := func(c client, d time.Duration) (news int, end error) {
+			c.SetReadDeadline(time.Now().Add(d))
+			b, err := io.ReadAll(c.answers)
+			return strings.Count(string(b), "event: news"), err
 		}
+		open := func(d time.Duration) (client, <-chan int) {
+			c, first := ln.client(t), make(chan int, 1)
+			fmt.Fprint(c, "GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			go func() { n, _ := read(c, d); first <- n }()
+			return c, first
+		}
+		back, first := open(time.Second)
+		gone, second := open(time.Second)
+		_, all := open(time.Minute)
+		wantEqual(t, "first messages", []int{<-first, <-second}, []int{1, 1})
 		run()
-		text := all()
-		slow.mu.Lock()
-		defer slow.mu.Unlock()
-		if slow.waited != 10*time.Second || !slow.closed {
-			t.Errorf("a message waited %s for the slow reader, closed: %t; want 10s and true", slow.waited, slow.closed)
+		time.Sleep(9 * time.Second)
+		if n, end := read(back, time.Second); n == 0 || !errors.Is(end, os.ErrDeadlineExceeded) {
+			t.Errorf("a reader that is back after 9s got %d messages, %v", n, end)
 		}
-		if n := strings.Count(text, "event: news"); n < 2 || other.waited != 0 {
-			t.Errorf("the other got %d messages, one failed after %s", n, other.waited)
+		time.Sleep(6 * time.Second) // the records are read every five seconds, so a message has waited for ten
+		if n, end := read(gone, time.Second); n != 0 || end != nil {
+			t.Errorf("a reader that is back later got %d messages, %v, want the end of the connection", n, end)
 		}
+		wantWithin(t, "messages of a reader that takes them all", <-all, 2, 100)
 	})
 }

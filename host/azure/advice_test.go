@@ -43,6 +43,7 @@ func TestAdvice(t *testing.T) {
 		{"a wrong key", key, false, "AuthenticationFailed", "", "AuthenticationFailed", "az storage account show-connection-string --name sim"},
 		{"keys are not allowed", key, false, "KeyBasedAuthenticationNotPermitted", "", "KeyBasedAuthenticationNotPermitted", "--allow-shared-key-access true"},
 		{"network rules", key, false, "AuthorizationFailure", "", "AuthorizationFailure", "az storage account network-rule add --account-name sim"},
+		{"network rules, or a signature", signature, false, "AuthorizationFailure", "", "AuthorizationFailure", "generate-sas --account-name sim"},
 		{"a signature without the right", signature, false, "AuthorizationPermissionMismatch", "", "AuthorizationPermissionMismatch", "az storage container generate-sas"},
 		{"an identity without the role", managed, true, "AuthorizationPermissionMismatch", "0A-b9", "AuthorizationPermissionMismatch", "--assignee-object-id 0A-b9 --assignee-principal-type ServicePrincipal"},
 		{"an id that would be a command", managed, true, "AuthorizationPermissionMismatch", "0A;$(x)b9", "AuthorizationPermissionMismatch", "--assignee-object-id 0Axb9 "},

@@ -29,16 +29,14 @@ func (d *doctor) checkAlarm(wrong error) {
 		return
 	}
 	visible := -1 // not known
-	reached := d.step("queue", tokenTime, func(ctx context.Context) Finding {
+	if !d.step("queue", tokenTime, func(ctx context.Context) Finding {
 		n, err := tryQueue(ctx, d.app.Alarm.Queue)
 		if err != nil {
-			text, advice := d.explainQueue(err)
-			return Finding{Result: fails, Text: text, Advice: advice}
+			return failure(d.explainQueue(err))
 		}
 		visible = n
-		return Finding{Result: passes, Text: fmt.Sprintf("%v: a message was put and deleted%s", d.app.Alarm.Queue, visibleWords(n))}
-	})
-	if !reached {
+		return success(fmt.Sprintf("%v: a message was put and deleted%s", d.app.Alarm.Queue, visibleWords(n)))
+	}) {
 		d.skip("alarm", "nothing to learn before the queue can be used")
 		return
 	}
@@ -67,8 +65,10 @@ func visibleWords(n int) string {
 		return ""
 	case n == 0:
 		return "; none is visible, so the app may be asleep"
+	case n == 1:
+		return "; one is visible, so a replica is to be up"
 	}
-	return fmt.Sprintf("; %s visible, so a replica is to be up", map[bool]string{true: "one is", false: fmt.Sprintf("%d are", n)}[n == 1])
+	return fmt.Sprintf("; %d are visible, so a replica is to be up", n)
 }
 
 // explainQueue asks the queue what its error is about.
@@ -85,29 +85,29 @@ func (d *doctor) explainQueue(err error) (text, advice string) {
 func (d *doctor) pending(ctx context.Context, visible int) Finding {
 	due, err := d.app.Scheduler.NextDue(ctx)
 	if err != nil {
-		return Finding{Result: fails, Text: "when a replica is wanted next is not known: " + err.Error()}
+		return failure("when a replica is wanted next is not known: "+err.Error(), "")
 	}
 	note, err := d.app.Alarm.Pending(ctx)
 	now := d.app.Alarm.Now()
 	const start = "start a replica once, by a deployment or with the command tick: it sets the alarm"
 	switch {
 	case err != nil:
-		return Finding{Result: fails, Text: err.Error()}
+		return failure(err.Error(), "")
 	case due.IsZero():
-		return Finding{Result: passes, Text: "no tick is to come, so none is needed"}
+		return success("no tick is to come, so none is needed")
 	case visible > 0:
-		return Finding{Result: passes, Text: "a message is visible: the platform starts a replica now, which sets the next one"}
+		return success("a message is visible: the platform starts a replica now, which sets the next one")
 	case note.ID == "":
-		return Finding{Result: fails, Text: "none is pending, and a replica is wanted at " + format.Stamp(due), Advice: start}
+		return failure("none is pending, and a replica is wanted at "+format.Stamp(due), start)
 	case d.app.Alarm.Elsewhere(note):
-		return Finding{Result: fails, Text: fmt.Sprintf("the one that was set last is in another queue, %s, and a replica is wanted at %s", format.Line(note.Queue), format.Stamp(due)), Advice: start}
+		return failure(fmt.Sprintf("the one that was set last is in another queue, %s, and a replica is wanted at %s", format.Line(note.Queue), format.Stamp(due)), start)
 	case note.At.After(now) && note.At.After(due):
-		return Finding{Result: fails, Text: fmt.Sprintf("the one that is pending comes at %s, and a replica is wanted at %s", format.Stamp(note.At), format.Stamp(due)), Advice: start}
+		return failure(fmt.Sprintf("the one that is pending comes at %s, and a replica is wanted at %s", format.Stamp(note.At), format.Stamp(due)), start)
 	case note.At.After(now):
-		return Finding{Result: passes, Text: fmt.Sprintf("pending for %s, for the tick of %s", format.Stamp(note.At), format.Stamp(note.Tick))}
+		return success(fmt.Sprintf("pending for %s, for the tick of %s", format.Stamp(note.At), format.Stamp(note.Tick)))
 	}
-	return Finding{Result: warns, Text: fmt.Sprintf("the last one was for %s and is gone: a replica is answering it, or nothing wakes the app up for %s", format.Stamp(note.At), format.Stamp(due)),
-		Advice: "if no replica is up, " + start}
+	return warning(fmt.Sprintf("the last one was for %s and is gone: a replica is answering it, or nothing wakes the app up for %s", format.Stamp(note.At), format.Stamp(due)),
+		"if no replica is up, "+start)
 }
 
 // checkRule reports what the environment shows of the platform's part.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,6 +49,10 @@ const (
 	fails  result = "FAIL"
 	skips  result = "skip" // nothing to learn after a failure, or in use by another doctor
 )
+
+func success(text string) Finding         { return Finding{Result: passes, Text: text} }
+func warning(text, advice string) Finding { return Finding{Result: warns, Text: text, Advice: advice} }
+func failure(text, advice string) Finding { return Finding{Result: fails, Text: text, Advice: advice} }
 
 // A Diagnosis is doctor's report in JSON.
 type Diagnosis struct {
@@ -113,12 +118,7 @@ func (d *doctor) add(r result, check, text, advice string) {
 func (d *doctor) skip(check, why string) { d.add(skips, check, why, "") }
 
 func (d *doctor) failed() bool {
-	for _, f := range d.found {
-		if f.Result == fails {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.found, func(f Finding) bool { return f.Result == fails })
 }
 
 func (d *doctor) checkSettings(err error) {
@@ -229,18 +229,16 @@ func (d *doctor) checkService() bool {
 		if c.Name == "credentials" {
 			limit = tokenTime
 		}
-		ok := d.step(c.Name, limit, func(ctx context.Context) Finding {
-			f := c.Do(ctx)
-			r := passes
-			switch {
+		if !d.step(c.Name, limit, func(ctx context.Context) Finding {
+			switch f := c.Do(ctx); {
 			case f.Fails:
-				r = fails
+				return failure(f.Text, f.Advice)
 			case f.Advice != "":
-				r = warns
+				return warning(f.Text, f.Advice)
+			default:
+				return success(f.Text)
 			}
-			return Finding{Result: r, Text: f.Text, Advice: f.Advice}
-		})
-		if !ok {
+		}) {
 			d.skip("entries", "nothing to learn before that works")
 			return false
 		}
@@ -298,16 +296,17 @@ func (d *doctor) checkRecords(wrong error) {
 		return
 	}
 	var all []soloist.JobStatus
-	ok := d.step("records", stepTime, func(ctx context.Context) Finding {
+	if d.step("records", stepTime, func(ctx context.Context) Finding {
 		found, err := d.app.Scheduler.Status(ctx)
 		if err != nil {
-			return Finding{Result: fails, Text: err.Error()}
+			return failure(err.Error(), "")
 		}
 		all = found
-		return Finding{Result: passes}
-	})
-	for i := 0; ok && i < len(all); i++ {
-		d.record(all[i])
+		return success("")
+	}) {
+		for _, st := range all {
+			d.record(st)
+		}
 	}
 }
 
@@ -323,7 +322,7 @@ func (d *doctor) checkReplicas() {
 		if r, err := reader.Read(ctx); err == nil {
 			differs = view.FleetOf(d.app, r, nil).All(d.app)
 		}
-		return Finding{Result: passes}
+		return success("")
 	}) {
 		for _, text := range differs {
 			d.add(warns, "replicas", text, "")
@@ -332,24 +331,25 @@ func (d *doctor) checkReplicas() {
 }
 
 func (d *doctor) record(st soloist.JobStatus) {
+	add := func(r result, text, advice string) { d.add(r, "record", st.Name+": "+text, advice) }
 	switch {
 	case st.EveryReplica:
-		d.add(passes, "record", st.Name+": it runs on each replica and has none", "")
+		add(passes, "it runs on each replica and has none", "")
 	case st.Err != nil && !view.Reached(st):
 		text, advice := d.app.Explain(st.Err)
-		d.add(fails, "record", st.Name+": "+text, advice)
+		add(fails, text, advice)
 	case st.Err != nil:
-		d.add(fails, "record", st.Name+": "+st.Err.Error(), fmt.Sprintf("it is left alone and the job not run; if another program wrote %s/%s, choose another SOLOIST_APP", d.app.Settings.App, st.Name))
+		add(fails, st.Err.Error(), fmt.Sprintf("it is left alone and the job not run; if another program wrote %s/%s, choose another SOLOIST_APP", d.app.Settings.App, st.Name))
 	case st.Checkpoint > store.MaxCheckpoint:
-		d.add(fails, "record", fmt.Sprintf("%s: its checkpoint has %d bytes and at most %d are allowed: something other than this program wrote it, and a run that loads it fails", st.Name, st.Checkpoint, store.MaxCheckpoint),
+		add(fails, fmt.Sprintf("its checkpoint has %d bytes and at most %d are allowed: something other than this program wrote it, and a run that loads it fails", st.Checkpoint, store.MaxCheckpoint),
 			"have the job save a new one, or empty the content; an upload without the metadata would erase the record")
 	case st.Lease == "":
-		d.add(passes, "record", st.Name+": none yet; the first replica makes it", "")
+		add(passes, "none yet; the first replica makes it", "")
 	default:
 		v, r, advice := view.Of(d.app, st), passes, ""
 		if v.Tone() != format.Normal {
 			r, advice = warns, d.app.Console.Name+" history "+st.Name+" shows its last outcomes"
 		}
-		d.add(r, "record", st.Name+": "+v.StateWords(d.app.Now()), advice)
+		add(r, v.StateWords(d.app.Now()), advice)
 	}
 }

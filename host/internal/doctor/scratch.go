@@ -92,8 +92,7 @@ func (s *scratch) try(a act) bool {
 			return Finding{Result: skips, Text: s.name + " is in use by another doctor: trying the next entry"}
 		}
 		if err != nil {
-			text, advice := s.doctor.app.Explain(err)
-			return Finding{Result: fails, Text: text, Advice: advice}
+			return failure(s.doctor.app.Explain(err))
 		}
 		next = cmp.Or(stamp.ETag, etag)
 		return s.judge(time.Since(sent))
@@ -112,11 +111,11 @@ func (s *scratch) isTaken(err error) bool {
 
 // judge warns where a renewal could come too late: it has a sixth of the lease.
 func (s *scratch) judge(took time.Duration) Finding {
-	f := Finding{Result: passes, Text: fmt.Sprintf("%s, %s", s.name, took.Round(time.Millisecond))}
+	text := fmt.Sprintf("%s, %s", s.name, took.Round(time.Millisecond))
 	if took > s.doctor.app.Settings.Lease/12 {
-		f.Result, f.Advice = warns, "that is slow: a renewal that takes a sixth of the lease is none; see the network, or choose a longer SOLOIST_LEASE"
+		return warning(text, "that is slow: a renewal that takes a sixth of the lease is none; see the network, or choose a longer SOLOIST_LEASE")
 	}
-	return f
+	return success(text)
 }
 
 type act struct {
@@ -126,7 +125,15 @@ type act struct {
 
 // acts are the calls of a run, in its order.
 func (s *scratch) acts() []act {
-	all := []act{{"create", s.create}, {"read", s.read}, {"acquire", s.acquire}, {"claim", s.write("claimed")}}
+	all := []act{
+		{"create", s.create},
+		{"read", s.read},
+		{"acquire", func(ctx context.Context, etag string) (store.Revision, error) {
+			shortest, longest := s.doctor.app.Store.Limits()
+			return s.lease.Acquire(ctx, min(max(30*time.Second, shortest), longest), etag)
+		}},
+		{"claim", s.write("claimed")},
+	}
 	if k, ok := s.lease.(store.Checkpointer); ok {
 		checkpoint := []byte(`{"doctor":"é"}`)
 		all = append(all,
@@ -141,7 +148,12 @@ func (s *scratch) acts() []act {
 				return none, err
 			}})
 	}
-	return append(all, act{"renew", s.renew}, act{"finish", s.write("finished")}, act{"release", s.release})
+	return append(all,
+		act{"renew", func(ctx context.Context, _ string) (store.Revision, error) { return s.lease.Renew(ctx) }},
+		act{"finish", s.write("finished")},
+		act{"release", func(ctx context.Context, _ string) (store.Revision, error) {
+			return store.Revision{}, s.lease.Release(ctx)
+		}})
 }
 
 func (s *scratch) text(what string) []byte { return fmt.Appendf(nil, `{"doctor":%q}`, what) }
@@ -162,23 +174,10 @@ func (s *scratch) read(ctx context.Context, _ string) (store.Revision, error) {
 	return e.Revision, err
 }
 
-func (s *scratch) acquire(ctx context.Context, etag string) (store.Revision, error) {
-	shortest, longest := s.doctor.app.Store.Limits()
-	return s.lease.Acquire(ctx, min(max(30*time.Second, shortest), longest), etag)
-}
-
 func (s *scratch) write(what string) func(context.Context, string) (store.Revision, error) {
 	return func(ctx context.Context, etag string) (store.Revision, error) {
 		return s.lease.Write(ctx, etag, s.text(what))
 	}
-}
-
-func (s *scratch) renew(ctx context.Context, _ string) (store.Revision, error) {
-	return s.lease.Renew(ctx)
-}
-
-func (s *scratch) release(ctx context.Context, _ string) (store.Revision, error) {
-	return store.Revision{}, s.lease.Release(ctx)
 }
 
 // tidy removes the entry, also when time is up. After a failed create the entry

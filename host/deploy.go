@@ -35,21 +35,15 @@ type deployment struct {
 	Warnings  []string `json:"warnings"`
 }
 
-func (c *deploymentCommand) run(_ context.Context, p *Program) int {
-	a, code := p.openOr(mode{apart: true})
-	if code != exitOK {
-		return code
-	}
+func (*deploymentCommand) mode() mode { return mode{apart: true} }
+
+func (c *deploymentCommand) do(_ context.Context, a *app.App) int {
 	d, err := c.write(a)
 	if err != nil {
 		a.Console.Complain(err)
 		return exitFail
 	}
-	if c.JSON {
-		return printed(a.Console.JSON(d))
-	}
-	d.print(a)
-	return exitOK
+	return c.answer(a, exitOK, d, func() { d.print(a) })
 }
 
 func (d *deployment) print(a *app.App) {
@@ -69,7 +63,12 @@ func (d *deployment) print(a *app.App) {
 
 func (c *deploymentCommand) write(a *app.App) (*deployment, error) {
 	program, release := builtFrom()
-	plan := azd.Program{Kind: c.Kind, App: a.Settings.App, Queue: a.Settings.AlarmQueue, Package: cmp.Or(c.Package, program), Go: release, Timeout: azd.ReplicaTime(longestTimeout(a))}
+	var longest time.Duration
+	for _, j := range a.Scheduler.Jobs {
+		longest = max(longest, j.Timeout)
+	}
+	plan := azd.Program{Kind: c.Kind, App: a.Settings.App, Queue: a.Settings.AlarmQueue,
+		Package: cmp.Or(c.Package, program), Go: release, Timeout: azd.ReplicaTime(longest)}
 	if plan.Package == "" {
 		return nil, errors.New("which package this program was built from cannot be told: name it with --package, as from the root of its module")
 	}
@@ -108,14 +107,6 @@ func (c *deploymentCommand) warnings(a *app.App) []string {
 	return all
 }
 
-// longestTimeout is how long the job with the longest Timeout may take.
-func longestTimeout(a *app.App) (longest time.Duration) {
-	for _, j := range a.Scheduler.Jobs {
-		longest = max(longest, j.Timeout)
-	}
-	return longest
-}
-
 // builtFrom returns the directory of the main package in its module, empty where
 // the binary does not say, and the release of Go, such as 1.26.
 func builtFrom() (dir, release string) {
@@ -132,4 +123,28 @@ func builtFrom() (dir, release string) {
 		return "", release
 	}
 	return "." + below, release
+}
+
+// functionsCommand writes a directory that can be deployed to Azure Functions.
+type functionsCommand struct {
+	Dir    string `arg:"" name:"DIR" missing:"into which directory?" help:"the directory: a new or empty one, or one that this command has written"`
+	Binary string `placeholder:"FILE" help:"the program to deploy; not given: this one"`
+	Plan   string `enum:"flex,consumption,other" default:"flex" help:"where the app runs: flex (Flex Consumption), consumption or other (Premium, Dedicated); on flex there is one timer for all jobs, and host.json has what the plan takes"`
+	Tick   bool   `help:"one timer for all jobs on other plans, too"`
+	Warmup bool   `help:"with a warm-up trigger"`
+	jsonFlag
+}
+
+func (*functionsCommand) mode() mode { return mode{apart: true} }
+
+func (c *functionsCommand) do(_ context.Context, a *app.App) int {
+	b, err := functions.NewBundle(a, functions.BundleOptions{Program: c.Binary, Plan: c.Plan, OneTimer: c.Tick, Warmup: c.Warmup})
+	if err == nil {
+		err = b.Write(c.Dir)
+	}
+	if err != nil {
+		a.Console.Complain(err)
+		return exitFail
+	}
+	return c.answer(a, exitOK, b.Answer(), b.Print)
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -32,17 +33,15 @@ const (
 )
 
 // keepAlarm sets the alarm, and hands over to it when nothing is to be done. end ends the replica, unless it has a singleton
-// or SOLOIST_STAY is zero. settle waits for the end of that, which comes with the end of ctx, and sets the alarm for the last
-// time.
+// or SOLOIST_STAY is zero. settle ends that, and sets the alarm for the last time.
 func keepAlarm(ctx context.Context, a *app.App, end func()) (settle func() error) {
 	if a.Alarm == nil {
 		return func() error { return nil }
 	}
 	s := newStay(a, end)
-	var done sync.WaitGroup
-	done.Go(func() { s.run(ctx) })
+	stop := inBackground(ctx, s.run)
 	return func() error {
-		done.Wait()
+		stop()
 		return a.SetAlarm(ctx)
 	}
 }
@@ -144,4 +143,53 @@ func wake(due, now time.Time, patience time.Duration) time.Duration {
 		return stayClear
 	}
 	return min(max(due.Sub(now)-patience, stayAgain), stayClear)
+}
+
+// wakeCommand has the platform start a replica, where alarms are on: after a deployment, whose schedules the pending alarm
+// does not know.
+type wakeCommand struct{ jsonFlag }
+
+// A woke is what wake prints in JSON.
+type woke struct {
+	App   string `json:"app"`
+	Queue string `json:"queue"`
+	Error string `json:"error,omitempty"`
+}
+
+func (c *wakeCommand) do(ctx context.Context, a *app.App) int {
+	body, code := woke{App: a.Settings.App, Queue: a.Settings.AlarmQueue}, exitOK
+	ctx, cancel := context.WithTimeout(ctx, statusTime)
+	defer cancel()
+	if a.Alarm == nil {
+		body.Error, code = "there is no queue of alarms: set SOLOIST_ALARM=queue, as for the program that is to be woken up", exitUsage
+	} else if err := a.Alarm.Wake(ctx); err != nil {
+		body.Error, code = format.Line(err.Error()), exitFail
+	}
+	return c.answer(a, code, body, func() {
+		if code != exitOK {
+			a.Console.Tell("wake: %s", body.Error)
+			return
+		}
+		fmt.Fprintf(a.Console.Stdout, "a message is in the queue %s: the platform starts a replica when it looks there next, which sets the alarm for the next tick\n", body.Queue)
+	})
+}
+
+// printAlarm prints when the app is woken up next, where alarms are on.
+func printAlarm(ctx context.Context, a *app.App) {
+	if a.Alarm == nil {
+		return
+	}
+	note, err := a.Alarm.Pending(ctx)
+	switch now := a.Alarm.Now(); {
+	case err != nil:
+		fmt.Fprintf(a.Console.Stdout, "\nalarm: %s\n", format.Line(err.Error()))
+	case note.ID == "":
+		fmt.Fprintf(a.Console.Stdout, "\nalarm: none is set yet\n")
+	case a.Alarm.Elsewhere(note):
+		fmt.Fprintf(a.Console.Stdout, "\nalarm: none is set in this queue: the last one is in %s\n", format.Line(note.Queue))
+	case note.At.After(now):
+		fmt.Fprintf(a.Console.Stdout, "\nalarm: at %s, %s, for the tick of %s\n", format.Stamp(note.At), format.Relative(note.At, now), format.Stamp(note.Tick))
+	default:
+		fmt.Fprintf(a.Console.Stdout, "\nalarm: the last one was at %s: a replica answers it, and sets the next one\n", format.Stamp(note.At))
+	}
 }
