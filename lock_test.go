@@ -346,3 +346,23 @@ func TestTryDoAfterReleaseWithoutAnswer(t *testing.T) {
 		}
 	})
 }
+
+// A call whose outcome could not be written has returned: TryDo of that process waits for the end of its lease.
+func TestTryDoAfterUnwrittenOutcome(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a")
+		ctx, cancel := context.WithCancel(c.t.Context())
+		c.ok(a.guard().Do(ctx, func(context.Context, *soloist.Run) error {
+			a.tap.meet(func(op string, apply func() error) error {
+				if op == "write" {
+					return errNetwork
+				}
+				return apply()
+			})
+			time.AfterFunc(7*time.Second, cancel)
+			return nil
+		}))
+		a.tap.meet(nil)
+		c.ok(a.guard().TryDo(c.within(time.Minute), taking(0)))
+	})
+}

@@ -37,10 +37,10 @@ type hold struct {
 func underLease(ctx context.Context, r *Runner, c *call, s *lease.Session) time.Duration {
 	r.source.setBusy(true)
 	defer r.source.setBusy(false)
-	h, etag := &hold{Runner: r, ctx: ctx, call: c, session: s}, s.ETag()
+	h := &hold{Runner: r, ctx: ctx, call: c, session: s}
 	defer func() {
 		if s.MustExpire() {
-			h.leaves(etag)
+			h.leaves()
 		}
 	}()
 	defer h.stoppable()()
@@ -274,9 +274,9 @@ func (h *hold) release() bool {
 	return true
 }
 
-// leaves notes a lease that ends without a release, for the next call of this process, as long as the entry has an ETag.
-func (h *hold) leaves(etag string) {
-	h.source.state.left.Store(&leftover{etag, h.client.Clock.Elapsed() + h.session.Length})
+// leaves notes a lease that ends without a release, for the next call of this process.
+func (h *hold) leaves() {
+	h.source.state.left.Store(&leftover{h.session.ETag(), h.client.Clock.Elapsed() + h.session.Length})
 }
 
 // giveBack releases the lease. The view then holds what was last written, and the ETag
@@ -288,7 +288,7 @@ func (h *hold) giveBack() {
 	h.reached() // the trouble of a renewal ends with its session: no later renewal would take it back
 	if err := s.Release(s.Context()); err != nil {
 		h.notReleased(err)
-		h.leaves(s.ETag())
+		h.leaves()
 	}
 	h.view.entry = &store.Entry{Revision: store.Revision{ETag: s.ETag()}, State: store.Available}
 	h.looked()
