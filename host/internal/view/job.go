@@ -3,7 +3,6 @@
 package view
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -232,122 +231,235 @@ func All(a *app.App, all []soloist.JobStatus) []Job {
 // with the record, even if that cannot be read. A job on each replica has no record to ask for.
 func Reached(st soloist.JobStatus) bool { return !st.EveryReplica && (st.Err == nil || st.Lease != "") }
 
-// StateWords is the state, and who runs what since when.
-func (v Job) StateWords(now time.Time) string {
-	text := string(v.State) + v.WaitWords(now)
-	if v.State == paused {
-		text += v.PauseWords(now)
-	}
-	if v.Replica != "" {
-		text += " on " + format.Line(v.Replica)
-	}
-	if since := cmp.Or(v.Lost, v.Claimed); !since.IsZero() {
-		text += " since " + format.Roughly(now.Sub(since))
-	}
-	if v.TimedOut {
-		text += ", over its time-out by " + format.Roughly(now.Sub(v.TimesOut))
-	}
-	if told := v.ProgressWords(now); told != "" {
-		text += " (" + told + ")"
-	}
-	if v.State != paused {
-		text += v.PauseWords(now)
-	}
-	return text + v.FailureWords() + v.LateWords() + v.boundWords()
-}
-
-// boundWords complete the state of a job that has no tick now, since it has not begun or is over.
-func (v Job) boundWords() string {
-	switch {
-	case !v.Begins.IsZero():
-		return ", begins " + format.Stamp(v.Begins)
-	case v.Over.IsZero():
-		return ""
-	case v.State == over:
-		return " since " + format.Stamp(v.Over)
-	}
-	return ", over since " + format.Stamp(v.Over)
-}
-
-// FailureWords completes the state: how often the job has failed in a row.
-func (v Job) FailureWords() string {
-	switch {
-	case v.Failures == 0:
-		return ""
-	case v.State == Failing:
-		return fmt.Sprintf(" x%d", v.Failures)
-	}
-	return fmt.Sprintf(", failing x%d", v.Failures)
-}
-
-// Tone is the colour of the state in a table.
-func (v Job) Tone() format.Tone {
-	switch {
-	case v.TimedOut, v.Failures > 0, v.Late != nil, v.State == broken, v.State == stalled:
-		return format.Red
-	case v.State == interrupted, v.State == Waiting, v.State == unknown, v.State == noRecord:
-		return format.Yellow
-	}
-	return format.Normal
-}
-
-// WaitWords says until when no replica takes over a job that was unlocked.
-func (v Job) WaitWords(now time.Time) string {
-	switch {
-	case v.Waits.IsZero():
-		return ""
-	case v.Waits.After(now):
-		return " after unlock until about " + format.Stamp(v.Waits) + ", " + format.Relative(v.Waits, now)
-	}
-	return " after unlock: no replica has taken over yet"
-}
-
-// ProgressWords is the last progress report of the run, and how old it is.
-func (v Job) ProgressWords(now time.Time) string {
-	if v.Progress == nil {
-		return ""
-	}
-	return cmp.Or(format.Line(v.Progress.Note), "heartbeat") + ", " + format.Relative(v.Progress.At, now)
-}
-
-// LastWords is the last tick, what became of it, and how long ago.
-func (v Job) LastWords(now time.Time) string {
-	if v.Last == nil {
-		return "-"
-	}
-	at := format.Moment(v.Last)
-	text := format.Stamp(at) + " " + format.Outcome(v.Last)
-	if v.Last.Replica != "" {
-		text += " on " + format.Line(v.Last.Replica)
-	}
-	return text + ", " + format.Relative(at, now)
-}
-
-// NextWords is the next tick, and how far it is.
-func (v Job) NextWords(now time.Time) string {
-	if v.Next.IsZero() {
-		return "-"
-	}
-	if v.Awaits != "" {
-		return format.Stamp(v.Next) + " " + AwaitWords(v.Awaits)
-	}
-	return format.Stamp(v.Next) + " " + format.Ahead(v.Next, now)
-}
-
-// CountWords says how often each outcome came.
-func (v Job) CountWords() string { return format.Tally(v.Counts) }
-
 // Recorded reports whether the failures of the job are known.
 func (v *Job) Recorded() bool { return !v.EveryReplica && v.State != broken && v.State != unknown }
 
-// LateWords completes the state: since when the job is late, and how many ticks have not succeeded.
-func (v Job) LateWords() string {
-	if v.Late == nil {
-		return ""
+// A Row is a job as a list of many shows it.
+type Row struct {
+	Job
+	Here       bool      `json:"here,omitempty"`       // it runs on this replica
+	Attempt    int       `json:"attempt,omitempty"`    // of the run under way
+	Trouble    bool      `json:"trouble,omitempty"`    // an operator should look at it
+	Checkpoint int64     `json:"checkpoint,omitempty"` // its length in bytes
+	Ordered    int       `json:"ordered,omitzero"`     // manual runs that were ordered and have not begun
+	Recent     []Outcome `json:"recent"`               // the outcomes that the record keeps, newest first; see Whole
+
+	Kept []store.Outcome `json:"-"` // the outcomes as the record has them
+}
+
+// An Outcome is a [store.Outcome] as a strip or a plot shows it.
+type Outcome struct {
+	At      time.Time    `json:"at,omitzero"`
+	Status  store.Status `json:"status"`
+	Seconds float64      `json:"seconds,omitzero"` // how long it ran; zero: it did not, or that is not known
+	Count   int          `json:"count,omitzero"`   // of a range of ticks
+	Reason  string       `json:"reason,omitempty"`
+}
+
+// rowOf is a job in a list, by its record, what operators have ordered for it, the health of this replica, and the
+// settings that all replicas have published. It is enough to choose and to sort by; [Row.Whole] has the rest.
+func rowOf(a *app.App, st soloist.JobStatus, ordered store.JobControl, h soloist.Health, fleet *Fleet) Row {
+	row := Row{Job: of(a, st, h), Here: slices.Contains(h.Running, st.Name), Checkpoint: st.Checkpoint}
+	row.Trouble = row.Tone() == format.Red || row.Error != "" && row.State != unknown || h.Overrun[st.Name] != nil || slices.Contains(h.Stuck, st.Name)
+	row.heed(a, &st, ordered)
+	row.meet(a, fleet)
+	for _, r := range ordered.Requests {
+		if st.Err == nil && !st.Record.Orders.IsServed(r.Seq) && r.Until.After(a.Now()) {
+			row.Ordered++
+		}
 	}
-	words := ", late since " + format.Stamp(v.Late.Since)
-	if v.Late.Count > 1 {
-		words += fmt.Sprintf(" with %d ticks", v.Late.Count)
+	if st.Err == nil {
+		row.Kept = st.Record.History
+		if MayRun(&st.Record) {
+			row.Attempt = st.Record.Run.Attempt
+		}
 	}
-	return words
+	return row
+}
+
+// Rows are the rows of all jobs, not yet whole: a page shows a hundred of them at most.
+func Rows(a *app.App, all []soloist.JobStatus, orders store.Control, fleet *Fleet) []Row {
+	h := a.Scheduler.Health()
+	rows := make([]Row, len(all))
+	for i, st := range all {
+		rows[i] = rowOf(a, st, orders.Jobs[st.Name], h, fleet)
+	}
+	return rows
+}
+
+// Whole returns the row with its outcomes.
+func (r *Row) Whole() Row {
+	whole := *r
+	if r.Last != nil {
+		whole.Last = &format.PlainOutcomes([]store.Outcome{*r.Last})[0]
+	}
+	whole.Recent = make([]Outcome, 0, len(r.Kept))
+	for i := range r.Kept {
+		whole.Recent = append(whole.Recent, outcomeOf(&r.Kept[i]))
+	}
+	return whole
+}
+
+// Took is how many seconds the newest run took whose duration is known; zero: there is none.
+func (r *Row) Took() float64 {
+	for i := range r.Kept {
+		if took := seconds(&r.Kept[i]); took > 0 {
+			return took
+		}
+	}
+	return 0
+}
+
+func outcomeOf(f *store.Outcome) Outcome {
+	o := Outcome{At: format.UTC(format.Moment(f)), Status: f.Status, Reason: f.Reason, Seconds: seconds(f)}
+	if !f.From.IsZero() {
+		o.Count = f.Count
+	}
+	return o
+}
+
+// seconds is how long an outcome took; zero: it was not run, or that is not known.
+func seconds(f *store.Outcome) float64 {
+	if f.Start.IsZero() || !f.End.After(f.Start) {
+		return 0
+	}
+	return f.End.Sub(f.Start).Round(time.Millisecond).Seconds()
+}
+
+// AllOrdered is [All], with the pauses that operators have ordered, and the settings that the
+// replicas have published; nil: these are not known.
+func AllOrdered(a *app.App, all []soloist.JobStatus, orders store.Control, fleet *Fleet) []Job {
+	views := All(a, all)
+	for i := range views {
+		views[i].heed(a, &all[i], orders.Jobs[all[i].Name])
+		views[i].meet(a, fleet)
+	}
+	return views
+}
+
+// meet shows the settings of the replicas.
+func (v *Job) meet(a *app.App, fleet *Fleet) {
+	job := a.Whole(v.Name) // all shards share their settings
+	if !a.Serves {
+		v.meetPause(fleet, job)
+	}
+	v.Differs = append(v.Differs, fleet.DiffersIn(job)...)
+	if v.State == interrupted {
+		v.sign(fleet.seen(v.Runner, v.Claimed))
+	}
+}
+
+// meetPause shows a pause by the settings of the replicas. Where those are known, it does not
+// matter what the record says of the last tick.
+func (v *Job) meetPause(fleet *Fleet, job string) {
+	paused, known := fleet.paused(job)
+	if !known {
+		return
+	}
+	v.Differs = slices.DeleteFunc(v.Differs, func(note string) bool { return note == skippedElsewhere || note == pausedHere })
+	v.setPaused(paused || v.Pause != nil)
+}
+
+// heed shows the pause that is in force. A pause that is over may have skipped the
+// newest tick: that is no pause now, and no difference to the settings.
+func (v *Job) heed(a *app.App, st *soloist.JobStatus, ordered store.JobControl) {
+	v.Pause = pauseOf(st, ordered, a.Now())
+	if v.Pause == nil && !pausedByOrder(st, ordered) {
+		return
+	}
+	v.Differs = slices.DeleteFunc(v.Differs, func(note string) bool { return note == skippedElsewhere })
+	v.setPaused(v.Pause != nil || a.Serves && a.Paused(v.Name)) // a resume changes no settings
+}
+
+// setPaused corrects the state of a job in which nothing else happens.
+func (v *Job) setPaused(on bool) {
+	switch {
+	case on && slices.Contains([]State{Idle, Failing, noRecord, onEach}, v.State):
+		v.State = paused
+	case on || v.State != paused:
+	case v.EveryReplica:
+		v.State = onEach
+	case v.Failures > 0:
+		v.State = Failing
+	default:
+		v.State = Idle
+	}
+}
+
+// pausedByOrder reports whether the newest tick was skipped because of a pause that is
+// over: a pause that an operator ordered, or the job's own pause after a resume.
+func pausedByOrder(st *soloist.JobStatus, ordered store.JobControl) bool {
+	if len(st.Record.History) == 0 {
+		return false
+	}
+	tick := st.Record.History[0].Tick
+	return !ordered.Resumed.At.IsZero() && !tick.After(ordered.Resumed.At) ||
+		slices.ContainsFunc(ordered.Pauses, func(s store.Span) bool { return tick.After(s.From) && !tick.After(s.To) }) ||
+		!ordered.Pause.Until.IsZero() && tick.After(ordered.Pause.At) && !tick.After(ordered.Pause.Until)
+}
+
+// A Pause was ordered by an operator, or begun by the job itself.
+type Pause struct {
+	By     string    `json:"by,omitempty"` // empty: the job itself, after failures in a row
+	Reason string    `json:"reason,omitempty"`
+	At     time.Time `json:"at"`
+	Until  time.Time `json:"until,omitzero"` // when it ends by itself; zero: a resume ends it
+}
+
+// pauseOf is nil if no pause is in force.
+func pauseOf(st *soloist.JobStatus, ordered store.JobControl, now time.Time) *Pause {
+	if p := ordered.Pause; p.On(now) {
+		out := &Pause{By: p.By, Reason: p.Reason, At: format.UTC(p.At)}
+		if !p.Until.IsZero() {
+			out.Until = format.UTC(p.Until)
+		}
+		return out
+	}
+	if at := st.Record.Orders.Paused.At; st.Err == nil && !at.IsZero() && ordered.Resumed.Token < st.Record.Orders.Paused.Token {
+		return &Pause{Reason: "failures in a row", At: format.UTC(at)}
+	}
+	return nil
+}
+
+// pausedNow reports whether ticks of a job are skipped as paused. A replica
+// that serves knows it from its own settings. A command runs in an environment
+// of its own, so it asks the record what the replicas did with the last tick.
+func pausedNow(a *app.App, st soloist.JobStatus) bool {
+	if a.Serves {
+		return a.Paused(st.Name)
+	}
+	return recordPaused(&st.Record)
+}
+
+// recordPaused reports whether the newest tick was skipped because of a pause.
+func recordPaused(r *store.Record) bool {
+	for _, f := range r.History {
+		if f.Request == "" {
+			return f.Status == store.Skipped && f.Reason == "paused" && f.Token == 0 // else its run said so
+		}
+	}
+	return false
+}
+
+const (
+	skippedElsewhere = "this environment does not pause it, but by the record its last tick was skipped as paused"
+	pausedHere       = "this environment pauses it, but by the record its last tick was not skipped as paused"
+)
+
+// differsOf says where the settings of this program are not those that the record
+// shows in force.
+func differsOf(a *app.App, st soloist.JobStatus) (notes []string) {
+	if st.Foreign {
+		notes = append(notes, foreignWords(st))
+	}
+	if a.Serves {
+		return notes // its own pause is in force, at least here
+	}
+	switch here, there := a.Paused(st.Name), recordPaused(&st.Record); {
+	case here && !there:
+		notes = append(notes, pausedHere)
+	case there && !here:
+		notes = append(notes, skippedElsewhere)
+	}
+	return notes
 }

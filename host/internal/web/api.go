@@ -1,10 +1,142 @@
+// Package web answers people, probes and programs over HTTP, and decides which
+// requests are answered.
 package web
 
 import (
+	"bytes"
 	_ "embed"
-	"github.com/soloist-go/soloist/host/internal/view"
 	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/soloist-go/soloist/host/internal/app"
+	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/host/internal/past"
+	"github.com/soloist-go/soloist/host/internal/view"
+	"github.com/soloist-go/soloist/store"
 )
+
+// pages answer what people, probes and programs ask over HTTP.
+type pages struct {
+	app       *app.App
+	guard     *Guard
+	cache     *Cache
+	past      *past.Cache
+	shelf     *lockShelf
+	functions []string     // in Functions: what is deployed and is not what the jobs need
+	streams   atomic.Int64 // that are open
+}
+
+// A route is one method of one path.
+type route struct {
+	method, path string
+	handler      http.Handler
+}
+
+// Routes are all paths. Those for probes are open: a platform has no token. The page is
+// open, too: it has nothing in it but the form to sign in, and asks the API for the rest.
+// functions is what is deployed in Functions and is not what the jobs need.
+func Routes(a *app.App, guard *Guard, cache *Cache, functions []string) *http.ServeMux {
+	p := &pages{app: a, guard: guard, cache: cache, past: past.NewCache(a), shelf: newLockShelf(a.Scheduler.Store, a.Settings.App, cache.readings.Go, cache.watching.closed), functions: functions}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", page)
+	mux.HandleFunc("GET /jobs/{job}", page)
+	mux.Handle("GET /metrics", guard.Read(p.metrics))
+	mux.HandleFunc("GET /healthz", p.healthz)
+	mux.HandleFunc("GET /readyz", p.readyz)
+	for _, r := range p.api() {
+		mux.Handle(r.method+" "+apiRoot+r.path, r.handler)
+	}
+	return mux
+}
+
+// apiRoot is the path of the API. Its number grows with a change that a client would
+// have to know of.
+const apiRoot = "/api/v1"
+
+// api are the routes under apiRoot, which openapi.json describes.
+func (p *pages) api() []route {
+	read, admin := p.guard.Read, p.guard.Admin
+	return []route{
+		{"GET", "/openapi.json", read(p.openAPI)},
+		{"GET", "/app", read(p.info)},
+		{"GET", "/jobs", read(p.jobs)},
+		{"GET", "/jobs/{job}", read(p.job)},
+		{"GET", "/jobs/{job}/history", read(p.history)},
+		{"GET", "/replicas", read(p.replicas)},
+		{"GET", "/locks", read(p.locks)},
+		{"GET", "/stream", read(p.stream)},
+		{"POST", "/session", ownSite(p.signIn)},
+		{"DELETE", "/session", ownSite(p.signOut)},
+		{"GET", "/orders", read(p.orders)},
+		{"POST", "/jobs/{job}/run", admin(p.order(store.OrderRun))},
+		{"POST", "/jobs/{job}/pause", admin(p.order(store.OrderPause))},
+		{"POST", "/jobs/{job}/resume", admin(p.order(store.OrderResume))},
+		{"POST", "/jobs/{job}/cancel", admin(p.order(store.OrderCancel))},
+		{"POST", "/jobs/{job}/backfill", admin(p.order(store.OrderBackfill))},
+		{"POST", "/jobs/{job}/cancel-backfill", admin(p.order(store.OrderCancelBackfill))},
+		{"POST", "/jobs/{job}/step-down", admin(p.stepDown)},
+		{"POST", "/jobs/{job}/unlock", admin(p.unlock)},
+	}
+}
+
+// An appInfo is what each answer says about the program and the replica that answers.
+type appInfo struct {
+	Name     string    `json:"name"`
+	Replica  string    `json:"replica"`
+	Store    string    `json:"store"`
+	Version  string    `json:"version,omitempty"`  // of the program
+	Revision string    `json:"revision,omitempty"` // of the deployment, as the platform names it
+	Time     time.Time `json:"time"`               // now
+	ReadAt   time.Time `json:"readAt,omitzero"`    // when the records were read; zero: not yet
+
+	Jobs    int `json:"jobs"`    // how many jobs and singletons there are, each shard counted
+	Trouble int `json:"trouble"` // how many of them an operator should look at
+
+	Note      string            `json:"note,omitempty"`      // how old the answer is, if that is worth a word
+	Storage   string            `json:"storage,omitempty"`   // why the store is out of reach
+	Orders    string            `json:"orders,omitempty"`    // why the orders of operators cannot be read
+	Log       string            `json:"log,omitempty"`       // why lines of the log wait
+	Skew      float64           `json:"skew"`                // seconds that this machine's clock is ahead of the store's, as far as that is proved
+	Clock     string            `json:"clock,omitempty"`     // the skew in words, if it is worth a word
+	Stuck     []string          `json:"stuck,omitempty"`     // what only a restart of the replica helps
+	Overrun   map[string]string `json:"overrun,omitempty"`   // runs that go on though their context has ended, and why it did
+	Functions []string          `json:"functions,omitempty"` // in Functions: what is deployed and is not what the jobs need
+
+	Replicas     []view.Replica `json:"replicas"`               // the first ones; of those that are up, it is left out when they wrote that
+	MoreReplicas int            `json:"moreReplicas,omitempty"` // how many are left out
+	Differs      []string       `json:"differs,omitempty"`      // what is not the same on all replicas, besides the settings of jobs
+
+	Changes  access `json:"changes"`            // whether this caller may change something
+	SignedIn bool   `json:"signedIn,omitempty"` // the caller is a browser that has signed in
+}
+
+// A jobsAnswer is one page of the list of jobs.
+type jobsAnswer struct {
+	App     appInfo    `json:"app"`
+	Matched int        `json:"matched"` // how many jobs match the query
+	Offset  int        `json:"offset"`  // how many of them come before these
+	Jobs    []view.Row `json:"jobs"`
+}
+
+// A jobAnswer is one job.
+type jobAnswer struct {
+	App appInfo     `json:"app"`
+	Job view.Detail `json:"job"`
+	Log bool        `json:"log,omitempty"` // the history reaches back further than the record
+}
+
+// An ordersAnswer is what operators have ordered last.
+type ordersAnswer struct {
+	App    appInfo       `json:"app"`
+	Orders []store.Order `json:"orders"` // newest first
+}
+
+// A replicasAnswer is all replicas.
+type replicasAnswer struct {
+	App      appInfo        `json:"app"`
+	Replicas []view.Replica `json:"replicas"` // those that are up first
+}
 
 //go:embed openapi.json
 var openAPIText []byte
@@ -68,3 +200,88 @@ func (p *pages) orders(w http.ResponseWriter, r *http.Request) {
 	n := p.cache.look(r.Context())
 	Reply(w, http.StatusOK, ordersAnswer{App: p.infoFor(r, n), Orders: view.OrdersOf(n.orders.Audit, "")})
 }
+
+// infoFor is what an answer to this request says about the program.
+func (p *pages) infoFor(r *http.Request, n news) appInfo {
+	h := p.app.Scheduler.Health()
+	out := appInfo{Name: p.app.Settings.App, Replica: p.app.Scheduler.Replica, Store: p.app.Place, Version: app.Version(), Revision: app.RevisionName(),
+		Time: format.UTC(p.app.Now()), Jobs: len(p.app.Names()),
+		Note: n.old(), Skew: format.SkewSeconds(h.Skew), Clock: format.SkewNote(h.Skew),
+		Stuck: h.Stuck, Overrun: each(h.Overrun, text), Functions: p.functions, Changes: p.guard.changes(r), SignedIn: p.guard.signedIn(r)}
+	if !n.at.IsZero() { // by the clock of Time, whose steps do not touch the age
+		out.ReadAt = format.UTC(p.app.Now().Add(-time.Since(n.at)))
+	}
+	p.tellFleet(n, &out)
+	for _, row := range n.rows(p.app) {
+		if row.Trouble {
+			out.Trouble++
+		}
+	}
+	if n.deaf != nil {
+		out.Orders = text(n.deaf)
+	}
+	if h.Storage != nil {
+		out.Storage = text(h.Storage)
+	}
+	if err := p.app.LogBlocked(h); err != nil {
+		out.Log = text(err)
+	}
+	return out
+}
+
+// fleetMost is how many replicas are in an answer about jobs.
+const fleetMost = 20
+
+// fleetOf returns the replicas that an answer shows.
+func (p *pages) fleetOf(n news) *view.Fleet {
+	if n.made == nil {
+		return &view.Fleet{}
+	}
+	n.make(p.app)
+	return n.made.fleet
+}
+
+// tellFleet adds the replicas to an answer about jobs.
+func (p *pages) tellFleet(n news, out *appInfo) {
+	f := p.fleetOf(n)
+	shown := min(len(f.Replicas), fleetMost)
+	out.Replicas, out.MoreReplicas = brief(append([]view.Replica{}, f.Replicas[:shown]...)), len(f.Replicas)-shown
+	out.Differs = f.Differs
+	if n.fleet.wrong != nil {
+		out.Differs = view.UnreadFleet(p.app, n.fleet.wrong).Differs
+	}
+}
+
+// replicas answers with the replicas.
+func (p *pages) replicas(w http.ResponseWriter, r *http.Request) {
+	n := p.cache.look(r.Context())
+	all := p.fleetOf(n).Replicas
+	if all == nil {
+		all = []view.Replica{}
+	}
+	Reply(w, http.StatusOK, replicasAnswer{App: p.infoFor(r, n), Replicas: all})
+}
+
+// metrics answers with what Prometheus reads.
+func (p *pages) metrics(w http.ResponseWriter, r *http.Request) { p.app.Telemetry.ServeHTTP(w, r) }
+
+// Reply writes the header after the body is known to be JSON: a client that gets
+// an empty body with status 200 has no way to know that something is wrong.
+func Reply(w http.ResponseWriter, code int, body any) {
+	var text bytes.Buffer
+	if err := format.WriteJSON(&text, body, ""); err != nil {
+		http.Error(w, "the answer cannot be written as JSON: "+format.Line(err.Error()), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	w.Write(text.Bytes())
+}
+
+// A problem is the answer to a request that is refused or fails.
+type problem struct {
+	Error string `json:"error"` // what is wrong, and what to do
+}
+
+// fail answers with what is wrong.
+func fail(w http.ResponseWriter, code int, text string) { Reply(w, code, problem{format.Line(text)}) }

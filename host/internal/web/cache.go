@@ -2,12 +2,14 @@ package web
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/presence"
@@ -261,3 +263,183 @@ func (c *Cache) ready(ctx context.Context) bool {
 
 // Wait returns when no reading is under way; no new one may be begun.
 func (c *Cache) Wait() { c.readings.Wait() }
+
+// How often the records are read while a caller watches. A replica learns at once what
+// happens on itself; about other replicas it learns from the records alone.
+const (
+	busyPace  = 700 * time.Millisecond // while a job runs, or a tick is due
+	quietPace = 5 * time.Second
+	leastPace = 250 * time.Millisecond // however much happens here
+	tickDelay = 300 * time.Millisecond // from a tick to its claim
+)
+
+// watching is who waits for news.
+type watching struct {
+	all    map[chan struct{}]bool
+	cancel context.CancelFunc // ends keepFresh
+	poked  chan struct{}      // something has happened here
+	closed chan struct{}      // the cache is closed, so no caller may watch any more
+}
+
+// watch returns a channel that gets a value after each reading that has something new.
+// A slow caller misses some of the values, but not the last. The records are read as long as
+// any caller watches.
+func (c *Cache) watch() (changed <-chan struct{}, stop func()) {
+	ch := make(chan struct{}, 1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.watching.all[ch] = true
+	if c.watching.cancel == nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		c.watching.cancel = cancel
+		c.readings.Go(func() { c.keepFresh(ctx) })
+	}
+	return ch, func() { c.unwatch(ch) }
+}
+
+func (c *Cache) unwatch(ch chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.watching.all, ch)
+	if len(c.watching.all) == 0 {
+		c.watching.cancel()
+		c.watching.cancel = nil
+	}
+}
+
+// tellWatching is called with the lock.
+func (c *Cache) tellWatching() {
+	for ch := range c.watching.all {
+		select {
+		case ch <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// keepFresh reads the records again and again.
+func (c *Cache) keepFresh(ctx context.Context) {
+	for ctx.Err() == nil {
+		begin := time.Now()
+		select {
+		case <-c.reread():
+		case <-ctx.Done():
+			return
+		}
+		took := time.Since(begin)
+		c.rest(ctx, c.pace(took), max(leastPace, took))
+	}
+}
+
+// reread begins a reading even if the last one is not old, and returns its end.
+func (c *Cache) reread() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.begin()
+}
+
+// rest waits for the pace, or for news of this replica and the least time.
+func (c *Cache) rest(ctx context.Context, pace, least time.Duration) {
+	for _, wait := range []struct {
+		d      time.Duration
+		events <-chan struct{}
+	}{{least, nil}, {pace - least, c.watching.poked}} {
+		t := time.NewTimer(wait.d)
+		select {
+		case <-t.C:
+		case <-wait.events:
+		case <-ctx.Done():
+		}
+		t.Stop()
+	}
+}
+
+// pace is how long to wait for the next reading. A store that takes long is asked less
+// often.
+func (c *Cache) pace(took time.Duration) time.Duration {
+	c.mu.Lock()
+	all := c.last.all
+	c.mu.Unlock()
+	pace, now := quietPace, time.Now()
+	for i := range all {
+		if d := paceOf(&all[i], now); d < pace {
+			pace = d
+		}
+	}
+	return max(pace, 4*took, leastPace)
+}
+
+// paceOf says when something is likely to happen to a job. A singleton runs on and on.
+func paceOf(st *soloist.JobStatus, now time.Time) time.Duration {
+	switch {
+	case st.EveryReplica, st.Err != nil:
+		return quietPace
+	case st.Record.MayRun() && !st.Singleton:
+		return busyPace
+	case st.Next.IsZero():
+		return quietPace
+	}
+	return max(busyPace, st.Next.Sub(now)+tickDelay)
+}
+
+// Hear lets watching callers see at once what has happened on this replica.
+func (c *Cache) Hear(e event.Event) {
+	switch e.Kind {
+	case event.Renewed, event.Detail, event.Skewed, event.Dropped:
+		return
+	}
+	c.poke()
+}
+
+// poke has the records read soon, if somebody watches.
+func (c *Cache) poke() {
+	select {
+	case c.watching.poked <- struct{}{}:
+	default:
+	}
+}
+
+// Close ends the streams of those who watch.
+func (c *Cache) Close() { c.closing.Do(func() { close(c.watching.closed) }) }
+
+// fleetFor is for how long the replicas are not read again: they write every few minutes.
+const fleetFor = 5 * time.Second
+
+// A fleet is one reading of the replicas.
+type fleet struct {
+	presence.Reading
+	read  time.Time // by this machine's clock
+	wrong error     // why the document is not one of replicas
+}
+
+// readFleet reads the replicas, unless the last reading is new. In an outage that one stays.
+func readFleet(ctx context.Context, from *presence.Reader, last fleet) fleet {
+	if from == nil || !last.read.IsZero() && time.Since(last.read) < fleetFor {
+		return last
+	}
+	now := time.Now()
+	r, err := from.Read(ctx)
+	switch {
+	case err == nil:
+		return fleet{Reading: r, read: now}
+	case errors.Is(err, presence.ErrForeign):
+		return fleet{read: now, wrong: err}
+	}
+	return last
+}
+
+// looks reports whether two readings look the same in a list.
+func (f fleet) looks(other fleet) bool {
+	return f.Doc == other.Doc && (f.wrong == nil) == (other.wrong == nil) && reflect.DeepEqual(brief(view.Replicas(f.Reading, nil)), brief(view.Replicas(other.Reading, nil)))
+}
+
+// brief leaves out when a replica that is up has written: an answer about jobs would be news
+// all the time.
+func brief(all []view.Replica) []view.Replica {
+	for i := range all {
+		if all[i].State == presence.Up {
+			all[i].Seen = time.Time{}
+		}
+	}
+	return all
+}

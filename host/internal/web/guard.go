@@ -2,14 +2,18 @@ package web
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"crypto/subtle"
 	"log/slog"
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"golang.org/x/time/rate"
 )
 
 // A Guard decides which requests are answered.
@@ -186,3 +190,109 @@ func (g *Guard) signOut(w http.ResponseWriter, r *http.Request) {
 
 // Refused logs a request that is turned away, as far as the limit of refusals goes.
 func (g *Guard) Refused(r *http.Request, text string, more ...any) { g.refused.note(r, text, more...) }
+
+// A role is what a caller may do. The admin may read, too.
+type role string
+
+const (
+	nobody    role = ""
+	reader    role = "read"
+	adminRole role = "admin"
+)
+
+// An access says whether a caller may change something.
+type access string
+
+const (
+	accessOff access = "off" // there is no admin token, so no caller may
+	accessNo  access = "no"  // the caller has not shown the admin token
+	accessYes access = "yes"
+)
+
+// A tokenGuard knows the token of a setting.
+type tokenGuard struct {
+	setting, token string
+	refused        *refusals
+}
+
+// offered reports whether a request has the token.
+func (g tokenGuard) offered(r *http.Request) bool {
+	scheme, offered, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return g.token != "" && strings.EqualFold(scheme, "Bearer") && equal(offered, g.token)
+}
+
+// equal takes a time that does not depend on the token.
+func equal(offered, token string) bool {
+	got, want := sha256.Sum256([]byte(offered)), sha256.Sum256([]byte(token)) // of equal length, whatever is offered
+	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
+}
+
+// code is the answer to a request without the right token. The right token is admitted
+// before, whatever others offer at the same time: a limit before the comparison would let
+// a guesser lock the operator out, since both have one address behind a proxy. The length
+// of the token defeats guesses. The limit bounds what they cost, and what they write to
+// the log. A request without a token is no guess.
+func (g tokenGuard) code(r *http.Request) int {
+	if r.Header.Get("Authorization") == "" || g.refused.note(r, "request refused: wrong token", "setting", g.setting) {
+		return http.StatusUnauthorized
+	}
+	return http.StatusTooManyRequests
+}
+
+// refuse answers with the code. It asks for no password, as a browser would show a box
+// for it, keep it until it is closed, and send it on behalf of other sites.
+func (g tokenGuard) refuse(w http.ResponseWriter, code int) {
+	if code == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", refusalSeconds)
+		w.Header().Set("Connection", "close") // so that each guess costs a connection
+		fail(w, code, "too many wrong tokens: wait "+refusalSeconds+" s")
+		return
+	}
+	w.Header().Set("WWW-Authenticate", "Bearer")
+	fail(w, code, "want the header Authorization: Bearer, with the token of "+g.setting+", or the session of a browser that has signed in on the page")
+}
+
+// So many refusals are answered in full and logged at once, then one each
+// refusalPace.
+const (
+	refusalBurst   = 20
+	refusalPace    = 10 * time.Second
+	refusalSeconds = "10" // refusalPace, for Retry-After
+)
+
+// refusals are the requests that are turned away for what they offer. They are
+// logged with their address, and a flood of them floods no log.
+type refusals struct {
+	log      *slog.Logger
+	limit    *rate.Limiter
+	unlogged atomic.Int64
+}
+
+func newRefusals(log *slog.Logger) *refusals {
+	return &refusals{log: log, limit: rate.NewLimiter(rate.Every(refusalPace), refusalBurst)}
+}
+
+// note logs a refusal and reports whether it is within the limit. One beyond it
+// is counted, and the next line of the log has the count.
+func (f *refusals) note(r *http.Request, text string, more ...any) bool {
+	if !f.limit.Allow() {
+		f.unlogged.Add(1)
+		return false
+	}
+	more = append(more, "path", format.Brief(r.URL.Path))
+	if n := f.unlogged.Swap(0); n > 0 {
+		more = append(more, "unlogged", n)
+	}
+	f.log.Warn(text, append(more, caller(r)...)...)
+	return true
+}
+
+// caller is who has sent a request, for the log. A proxy names its client in a
+// header, which anybody else can send too.
+func caller(r *http.Request) []any {
+	who := []any{"remote", r.RemoteAddr}
+	if forwarded := r.Header.Get("X-Forwarded-For"); forwarded != "" {
+		who = append(who, "forwarded", format.Brief(forwarded))
+	}
+	return who
+}

@@ -1,11 +1,15 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"sync"
+	"time"
 
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/locks"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A locksAnswer is the locks of the app, and what is done once.
@@ -40,4 +44,89 @@ func checkLocks(values map[string]string) error {
 		}
 	}
 	return nil
+}
+
+const (
+	locksFresh = 10 * time.Second // so long they are not listed again, however many ask, and for each page of a listing
+	locksPage  = 5_000            // entries that a page of a listing has
+	locksTime  = 2 * time.Minute  // bounds a listing: a page of it can take seconds
+	locksWait  = 5 * time.Second  // so long a request waits for it
+)
+
+// A lockShelf keeps the last listing of the locks. At most one listing is under way.
+type lockShelf struct {
+	store  store.Store
+	app    string
+	begin  func(func())    // begins a listing in the background
+	closed <-chan struct{} // ends it
+
+	mu      sync.Mutex
+	pending chan struct{} // closed when the listing under way is over; nil: none is
+	at      time.Time     // when the last one was over; zero: none was yet
+	last    locks.Reading
+	err     error
+}
+
+func newLockShelf(s store.Store, app string, begin func(func()), closed <-chan struct{}) *lockShelf {
+	return &lockShelf{store: s, app: app, begin: begin, closed: closed}
+}
+
+// look returns what is known of the locks, after a wait for a listing if that is due, and why some of
+// it is not known. A store that cannot list has none.
+func (s *lockShelf) look(ctx context.Context) (r locks.Reading, note string) {
+	lister, ok := s.store.(store.Lister)
+	if !ok {
+		return locks.Reading{}, ""
+	}
+	if pending := s.refresh(lister); pending != nil {
+		t := time.NewTimer(locksWait)
+		defer t.Stop()
+		select {
+		case <-pending:
+		case <-t.C:
+		case <-ctx.Done():
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.at.IsZero():
+		note = "They are being listed, which takes long."
+	case s.err != nil:
+		note = "They cannot be listed: " + format.Line(s.err.Error())
+	}
+	return s.last, note
+}
+
+// refresh returns the listing to wait for, nil if the last one will do.
+func (s *lockShelf) refresh(lister store.Lister) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fresh := locksFresh * time.Duration(1+s.last.Listed/locksPage)
+	if s.pending == nil && (s.at.IsZero() || time.Since(s.at) >= fresh) {
+		s.pending = make(chan struct{})
+		s.begin(func() { s.list(lister) })
+	}
+	return s.pending
+}
+
+// list outlives the request that began it: others wait for it too.
+func (s *lockShelf) list(lister store.Lister) {
+	ctx, cancel := context.WithTimeout(context.Background(), locksTime)
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	defer cancel()
+	watch.Go(func() {
+		select {
+		case <-s.closed:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	last, err := locks.Read(ctx, lister, s.app)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last, s.err, s.at = last, err, time.Now()
+	close(s.pending)
+	s.pending = nil
 }

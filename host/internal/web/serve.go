@@ -1,12 +1,87 @@
 package web
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"strconv"
 	"sync"
+	"time"
 
+	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/internal/descriptors"
 )
+
+// NewServer answers with h. It has limits: a client that is slow, or means ill,
+// must not use it up.
+func NewServer(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      15 * time.Second,
+		IdleTimeout:       idleTime(),
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+}
+
+// idleTime is how long a connection stays open without a request. In Functions
+// that is longer than the host keeps one, so that the host closes it: a request
+// that meets our close is lost. The host keeps one for a minute, which is when
+// the next timer comes
+// (https://learn.microsoft.com/dotnet/api/system.net.http.socketshttphandler.pooledconnectionidletimeout).
+// Elsewhere clients only read, and can ask again.
+func idleTime() time.Duration {
+	if app.InFunctions() {
+		return 5 * time.Minute
+	}
+	return 30 * time.Second
+}
+
+// The ports to try when no address is set and port 8080 is taken, as on a
+// machine with several replicas.
+const firstPort, lastPort = 8081, 8099
+
+// Listen listens where the settings say, or at the next free port of a machine
+// whose settings do not say.
+func Listen(ctx context.Context, addr string, log *slog.Logger) (net.Listener, error) {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", addr)
+	switch {
+	case err == nil:
+		return ln, nil
+	case os.Getenv("SOLOIST_ADDR") != "":
+		return nil, fmt.Errorf("SOLOIST_ADDR is %q: %w", addr, err)
+	case app.OnPlatform() && !app.InFunctions(): // its probes ask port 8080, and would ask another program
+		return nil, fmt.Errorf("SOLOIST_ADDR is not set, and the default is %s: %w: set SOLOIST_ADDR to a free port, and the ports of probes and ingress with it", addr, err)
+	case app.InFunctions():
+		return nil, fmt.Errorf("FUNCTIONS_CUSTOMHANDLER_PORT is %q: %w", os.Getenv("FUNCTIONS_CUSTOMHANDLER_PORT"), err)
+	}
+	name, _, _ := net.SplitHostPort(addr)
+	for port := firstPort; port <= lastPort; port++ {
+		if ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(name, strconv.Itoa(port))); err == nil {
+			log.Info(fmt.Sprintf("port 8080 is taken, so this is port %d; SOLOIST_ADDR says otherwise", port))
+			return ln, nil
+		}
+	}
+	return nil, fmt.Errorf("SOLOIST_ADDR is not set, and ports 8080 to %d are taken: %w", lastPort, err)
+}
+
+// URL is what to type on this machine.
+func URL(addr net.Addr) string {
+	host, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return addr.String()
+	}
+	if ip := net.ParseIP(host); ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return "http://" + net.JoinHostPort(host, port) + "/"
+}
 
 // mostConnections is how many connections HTTP keeps open: each page that somebody looks
 // at needs one, and probes and proxies a few.
