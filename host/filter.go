@@ -81,7 +81,7 @@ func (c *historyCommand) limit() (int, error) {
 // histories leaves out the jobs that were not asked for: their trouble does not
 // matter now.
 func (f filter) histories(ctx context.Context, a *app.App, all []soloist.JobStatus) (pasts []jobHistory) {
-	views := view.All(a, all)
+	views := view.All(a, all, nil, nil)
 	for i, st := range all {
 		if f.job != "" && f.job != st.Name && f.job != a.Whole(st.Name) {
 			continue

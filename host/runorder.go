@@ -85,7 +85,7 @@ func (c *runCommand) first(ctx context.Context, a *app.App) int {
 	if err != nil {
 		return c.refused(a, c.Job, fmt.Errorf("run %s: %w", c.Job, err))
 	}
-	return c.tell(a, nil, &past.Run{ID: c.Job + "@" + request, Outcome: format.PlainOutcomes([]store.Outcome{outcome})[0]})
+	return c.tell(a, nil, &past.Run{ID: c.Job + "@" + request, Outcome: format.PlainOutcome(outcome)})
 }
 
 // follow waits for the outcome of an order, unless flags say otherwise.

@@ -40,7 +40,8 @@ func (c *statusCommand) show(ctx context.Context, a *app.App) int {
 		return exitFail
 	}
 	drift, fleet := functions.DriftWords(a), fleetOf(ctx, a, a.Replicas(), all)
-	views, code := view.AllOrdered(a, all, ordersOf(ctx, a), fleet), exitOK
+	orders, code := ordersOf(ctx, a), exitOK
+	views := view.All(a, all, &orders, fleet)
 	shown := locks.Reading{}.Shown(0)
 	if reached(all) {
 		shown = shownLocks(ctx, a, c.mostLocks())

@@ -35,7 +35,7 @@ func (c *statusCommand) watch(ctx context.Context, a *app.App) int {
 			return exitOK
 		}
 		fleet := fleetOf(ctx, a, reader, all)
-		if !show(view.AllOrdered(a, all, orders, fleet), fleet) {
+		if !show(view.All(a, all, &orders, fleet), fleet) {
 			return exitFail
 		}
 		select {
@@ -105,9 +105,9 @@ func (w *changes) show(views []view.Job, _ *view.Fleet) bool {
 }
 
 // changeKey is what a line is about. Times until the next tick and since the start
-// of the run are no news, nor is a heartbeat.
+// of the run are no news, nor is a heartbeat, a checkpoint or an order that has not been followed.
 func changeKey(v view.Job) string {
-	v.Next, v.Progress, v.Differs = time.Time{}, nil, nil
+	v.Next, v.Progress, v.Differs, v.Checkpoint, v.Ordered = time.Time{}, nil, nil, 0, 0
 	key, _ := json.Marshal(v) // which has no value that cannot be written
 	return string(key)
 }

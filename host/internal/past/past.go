@@ -46,7 +46,7 @@ func (f Filter) Select(job string, lines Lines, offset, limit int) (page []Run, 
 	for i := range lines {
 		if f.wants(job, &lines[i].Outcome) {
 			if matched++; matched > offset && len(page) < limit {
-				o := format.PlainOutcomes([]store.Outcome{lines[i].Outcome})[0]
+				o := format.PlainOutcome(lines[i].Outcome)
 				page = append(page, Run{ID: runID(job, &o), Outcome: o})
 			}
 		}

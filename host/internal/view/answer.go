@@ -66,7 +66,7 @@ const ticksShown = 10
 
 // A Detail is a job as a page of its own shows it.
 type Detail struct {
-	Row
+	Job
 	Lease   store.LeaseState `json:"lease,omitempty"`   // its state; empty: there is no entry, or it could not be read
 	Token   int64            `json:"token,omitzero"`    // the newest fencing token
 	Outlook *Outlook         `json:"outlook,omitempty"` // by this program's schedule; nil: there is none, or another one is in force
@@ -76,8 +76,8 @@ type Detail struct {
 }
 
 // DetailOf is all that is known of a job.
-func DetailOf(a *app.App, st soloist.JobStatus, row Row, audit []store.Order) Detail {
-	d := Detail{Row: row, Orders: OrdersOf(audit, st.Name), Lease: st.Lease, Token: st.Record.Token, Outlook: outlookOf(a, st), History: []store.Outcome{}}
+func DetailOf(a *app.App, st soloist.JobStatus, job Job, audit []store.Order) Detail {
+	d := Detail{Job: job, Orders: OrdersOf(audit, st.Name), Lease: st.Lease, Token: st.Record.Token, Outlook: outlookOf(a, st), History: []store.Outcome{}}
 	if st.Err == nil {
 		d.History = format.PlainOutcomes(st.Record.History)
 		d.Record = recordOf(&st.Record)

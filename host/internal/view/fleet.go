@@ -80,7 +80,7 @@ func interruptedOn(all []soloist.JobStatus) map[string]time.Time {
 
 // isInterrupted reports whether the lease of a run has ended, and no replica has settled it yet.
 func isInterrupted(st *soloist.JobStatus) bool {
-	return st.Err == nil && st.Lease != "" && MayRun(&st.Record) && runState(&st.Record, st.Lease) == interrupted
+	return st.Err == nil && st.Lease != "" && st.Record.MayRun() && runState(&st.Record, st.Lease) == interrupted
 }
 
 // seen is when the process that began a run wrote last that it was up; zero: that is not known.

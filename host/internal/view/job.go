@@ -13,8 +13,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A Job is one job or singleton as the page, the table of status and its JSON
-// show it.
+// A Job is one job or singleton as commands, the page and the API show it.
 type Job struct {
 	Name     string                 `json:"job"`
 	Kind     string                 `json:"kind"` // job or singleton
@@ -47,10 +46,17 @@ type Job struct {
 
 	Shard *Shard `json:"shard,omitempty"` // nil: it is not one of several
 
-	Foreign bool `json:"-"` // the schedule in force is another one
+	Here       bool      `json:"here,omitempty"`       // it runs on this replica
+	Attempt    int       `json:"attempt,omitempty"`    // of the run under way
+	Trouble    bool      `json:"trouble,omitempty"`    // an operator should look at it
+	Checkpoint int64     `json:"checkpoint,omitempty"` // its length in bytes
+	Ordered    int       `json:"ordered,omitzero"`     // manual runs that were ordered and have not begun
+	Recent     []Outcome `json:"recent,omitzero"`      // the outcomes that the record keeps, newest first; nil: see Whole
 
-	Runner   string `json:"-"` // who ran the run that is interrupted
-	TimedOut bool   `json:"-"` // TimesOut has passed, and the run goes on
+	Foreign  bool            `json:"-"` // the schedule in force is another one
+	Runner   string          `json:"-"` // who ran the run that is interrupted
+	TimedOut bool            `json:"-"` // TimesOut has passed, and the run goes on
+	Kept     []store.Outcome `json:"-"` // the outcomes as the record has them
 }
 
 // A Shard says which part of a job or singleton another one is, from zero.
@@ -83,11 +89,27 @@ const (
 )
 
 // Of is what is shown of a job, by its record and what runs here.
-func Of(a *app.App, st soloist.JobStatus) Job { return of(a, st, a.Scheduler.Health()) }
+func Of(a *app.App, st soloist.JobStatus) Job { return All(a, []soloist.JobStatus{st}, nil, nil)[0] }
 
-func of(a *app.App, st soloist.JobStatus, h soloist.Health) Job {
+// All is [Of] for each of them, with what operators have ordered, and the settings that the replicas have published; nil: these are
+// not known. It is enough to choose and to sort by; [Job.Whole] has the rest.
+func All(a *app.App, all []soloist.JobStatus, orders *store.Control, fleet *Fleet) []Job {
+	views, h := make([]Job, len(all)), a.Scheduler.Health() // which asks all jobs
+	for i := range all {
+		st, v := &all[i], &views[i]
+		*v = of(a, st, h)
+		v.Trouble = v.Tone() == format.Red || v.Error != "" && v.State != unknown || h.Overrun[st.Name] != nil || slices.Contains(h.Stuck, st.Name)
+		if orders != nil {
+			v.heed(a, st, orders.Jobs[st.Name])
+		}
+		v.meet(a, fleet)
+	}
+	return views
+}
+
+func of(a *app.App, st *soloist.JobStatus, h soloist.Health) Job {
 	v := Job{Name: st.Name, Kind: "job", Schedule: st.Schedule, State: Idle, Next: st.Next, After: st.After, Awaits: st.Awaits, Foreign: st.Foreign,
-		Begins: st.Begins, Over: st.Over}
+		Begins: st.Begins, Over: st.Over, Here: slices.Contains(h.Running, st.Name), Checkpoint: st.Checkpoint}
 	if st.Singleton {
 		v.Kind = "singleton"
 	}
@@ -103,26 +125,29 @@ func of(a *app.App, st soloist.JobStatus, h soloist.Health) Job {
 	}
 	if st.Err != nil {
 		v.State, v.Error = broken, format.Line(st.Err.Error())
-		if !Reached(st) {
+		if !Reached(*st) {
 			v.State = unknown
 		}
 		return v
+	}
+	r := &st.Record
+	if v.Kept = r.History; r.MayRun() {
+		v.Attempt = r.Run.Attempt
 	}
 	if st.Lease == "" {
 		v.State = noRecord
 		return v
 	}
-	r := &st.Record
 	if len(r.History) > 0 {
 		v.Last = lastRun(r.History)
 	}
 	if st.Late.Count > 0 {
 		v.Late = &store.Late{Since: format.UTC(st.Late.Since), Tick: format.UTC(st.Late.Tick), Count: st.Late.Count}
 	}
-	v.Backfill = backfillOf(&st)
+	v.Backfill = backfillOf(st)
 	v.Counts, v.Failures, v.Differs = r.Counts, max(r.Failures, 0), differsOf(a, st)
 	switch {
-	case MayRun(r):
+	case r.MayRun():
 		if !st.Waits.IsZero() {
 			v.State, v.Tick, v.Waits = Waiting, r.Run.Tick, st.Waits
 			break
@@ -166,11 +191,6 @@ func (v *Job) setTimeout(r *store.Record, limit time.Duration, now time.Time) {
 	}
 	v.TimesOut = format.UTC(begun.Add(limit))
 	v.TimedOut = now.After(v.TimesOut)
-}
-
-// MayRun reports whether a run is not known to have ended.
-func MayRun(r *store.Record) bool {
-	return r.Run.Status == store.Running || r.Run.Status == store.Stalled && r.Run.Finished.IsZero()
 }
 
 func runState(r *store.Record, lease store.LeaseState) State {
@@ -218,34 +238,12 @@ func lastRun(history []store.Outcome) *store.Outcome {
 	return &history[0]
 }
 
-// All is [Of] for each of them.
-func All(a *app.App, all []soloist.JobStatus) []Job {
-	views, h := make([]Job, len(all)), a.Scheduler.Health() // which asks all jobs
-	for i, st := range all {
-		views[i] = of(a, st, h)
-	}
-	return views
-}
-
 // Reached reports whether the store answered. It gives the state of the lease
 // with the record, even if that cannot be read. A job on each replica has no record to ask for.
 func Reached(st soloist.JobStatus) bool { return !st.EveryReplica && (st.Err == nil || st.Lease != "") }
 
 // Recorded reports whether the failures of the job are known.
 func (v *Job) Recorded() bool { return !v.EveryReplica && v.State != broken && v.State != unknown }
-
-// A Row is a job as a list of many shows it.
-type Row struct {
-	Job
-	Here       bool      `json:"here,omitempty"`       // it runs on this replica
-	Attempt    int       `json:"attempt,omitempty"`    // of the run under way
-	Trouble    bool      `json:"trouble,omitempty"`    // an operator should look at it
-	Checkpoint int64     `json:"checkpoint,omitempty"` // its length in bytes
-	Ordered    int       `json:"ordered,omitzero"`     // manual runs that were ordered and have not begun
-	Recent     []Outcome `json:"recent"`               // the outcomes that the record keeps, newest first; see Whole
-
-	Kept []store.Outcome `json:"-"` // the outcomes as the record has them
-}
 
 // An Outcome is a [store.Outcome] as a strip or a plot shows it.
 type Outcome struct {
@@ -256,54 +254,24 @@ type Outcome struct {
 	Reason  string       `json:"reason,omitempty"`
 }
 
-// rowOf is a job in a list, by its record, what operators have ordered for it, the health of this replica, and the
-// settings that all replicas have published. It is enough to choose and to sort by; [Row.Whole] has the rest.
-func rowOf(a *app.App, st soloist.JobStatus, ordered store.JobControl, h soloist.Health, fleet *Fleet) Row {
-	row := Row{Job: of(a, st, h), Here: slices.Contains(h.Running, st.Name), Checkpoint: st.Checkpoint}
-	row.Trouble = row.Tone() == format.Red || row.Error != "" && row.State != unknown || h.Overrun[st.Name] != nil || slices.Contains(h.Stuck, st.Name)
-	row.heed(a, &st, ordered)
-	row.meet(a, fleet)
-	for _, r := range ordered.Requests {
-		if st.Err == nil && !st.Record.Orders.IsServed(r.Seq) && r.Until.After(a.Now()) {
-			row.Ordered++
-		}
+// Whole returns the job with its outcomes, as the API shows it.
+func (v *Job) Whole() Job {
+	whole := *v
+	if v.Last != nil {
+		last := format.PlainOutcome(*v.Last)
+		whole.Last = &last
 	}
-	if st.Err == nil {
-		row.Kept = st.Record.History
-		if MayRun(&st.Record) {
-			row.Attempt = st.Record.Run.Attempt
-		}
-	}
-	return row
-}
-
-// Rows are the rows of all jobs, not yet whole: a page shows a hundred of them at most.
-func Rows(a *app.App, all []soloist.JobStatus, orders store.Control, fleet *Fleet) []Row {
-	h := a.Scheduler.Health()
-	rows := make([]Row, len(all))
-	for i, st := range all {
-		rows[i] = rowOf(a, st, orders.Jobs[st.Name], h, fleet)
-	}
-	return rows
-}
-
-// Whole returns the row with its outcomes.
-func (r *Row) Whole() Row {
-	whole := *r
-	if r.Last != nil {
-		whole.Last = &format.PlainOutcomes([]store.Outcome{*r.Last})[0]
-	}
-	whole.Recent = make([]Outcome, 0, len(r.Kept))
-	for i := range r.Kept {
-		whole.Recent = append(whole.Recent, outcomeOf(&r.Kept[i]))
+	whole.Recent = make([]Outcome, 0, len(v.Kept))
+	for i := range v.Kept {
+		whole.Recent = append(whole.Recent, outcomeOf(&v.Kept[i]))
 	}
 	return whole
 }
 
 // Took is how many seconds the newest run took whose duration is known; zero: there is none.
-func (r *Row) Took() float64 {
-	for i := range r.Kept {
-		if took := seconds(&r.Kept[i]); took > 0 {
+func (v *Job) Took() float64 {
+	for i := range v.Kept {
+		if took := seconds(&v.Kept[i]); took > 0 {
 			return took
 		}
 	}
@@ -324,17 +292,6 @@ func seconds(f *store.Outcome) float64 {
 		return 0
 	}
 	return f.End.Sub(f.Start).Round(time.Millisecond).Seconds()
-}
-
-// AllOrdered is [All], with the pauses that operators have ordered, and the settings that the
-// replicas have published; nil: these are not known.
-func AllOrdered(a *app.App, all []soloist.JobStatus, orders store.Control, fleet *Fleet) []Job {
-	views := All(a, all)
-	for i := range views {
-		views[i].heed(a, &all[i], orders.Jobs[all[i].Name])
-		views[i].meet(a, fleet)
-	}
-	return views
 }
 
 // meet shows the settings of the replicas.
@@ -360,10 +317,15 @@ func (v *Job) meetPause(fleet *Fleet, job string) {
 	v.setPaused(paused || v.Pause != nil)
 }
 
-// heed shows the pause that is in force. A pause that is over may have skipped the
+// heed shows what operators have ordered: the runs that have not begun, and the pause that is in force. A pause that is over may have skipped the
 // newest tick: that is no pause now, and no difference to the settings.
 func (v *Job) heed(a *app.App, st *soloist.JobStatus, ordered store.JobControl) {
 	v.Pause = pauseOf(st, ordered, a.Now())
+	for _, r := range ordered.Requests {
+		if st.Err == nil && !st.Record.Orders.IsServed(r.Seq) && r.Until.After(a.Now()) {
+			v.Ordered++
+		}
+	}
 	if v.Pause == nil && !pausedByOrder(st, ordered) {
 		return
 	}
@@ -424,7 +386,7 @@ func pauseOf(st *soloist.JobStatus, ordered store.JobControl, now time.Time) *Pa
 // pausedNow reports whether ticks of a job are skipped as paused. A replica
 // that serves knows it from its own settings. A command runs in an environment
 // of its own, so it asks the record what the replicas did with the last tick.
-func pausedNow(a *app.App, st soloist.JobStatus) bool {
+func pausedNow(a *app.App, st *soloist.JobStatus) bool {
 	if a.Serves {
 		return a.Paused(st.Name)
 	}
@@ -448,7 +410,7 @@ const (
 
 // differsOf says where the settings of this program are not those that the record
 // shows in force.
-func differsOf(a *app.App, st soloist.JobStatus) (notes []string) {
+func differsOf(a *app.App, st *soloist.JobStatus) (notes []string) {
 	if st.Foreign {
 		notes = append(notes, foreignWords(st))
 	}

@@ -163,7 +163,7 @@ func PauseReplaced(ordered store.JobControl, now time.Time) string {
 
 // foreignWords say which schedule is in force, as far as the record shows: it
 // has a hash of the schedule, not its text.
-func foreignWords(st soloist.JobStatus) string {
+func foreignWords(st *soloist.JobStatus) string {
 	text := "this environment's schedule is not the one in force"
 	if st.Shards > 0 {
 		text = fmt.Sprintf("this environment's schedule or number of shards (%d) is not the one in force", st.Shards)

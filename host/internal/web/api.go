@@ -116,7 +116,7 @@ type jobsAnswer struct {
 	App     appInfo    `json:"app"`
 	Matched int        `json:"matched"` // how many jobs match the query
 	Offset  int        `json:"offset"`  // how many of them come before these
-	Jobs    []view.Row `json:"jobs"`
+	Jobs    []view.Job `json:"jobs"`
 }
 
 // A jobAnswer is one job.

@@ -62,7 +62,7 @@ type news struct {
 // rows are made once for a reading, however many look at it.
 type rows struct {
 	once  sync.Once
-	all   []view.Row
+	all   []view.Job
 	fleet *view.Fleet
 }
 
@@ -70,12 +70,12 @@ type rows struct {
 func (n news) make(a *app.App) {
 	n.made.once.Do(func() {
 		n.made.fleet = view.FleetOf(a, n.fleet.Reading, n.all)
-		n.made.all = view.Rows(a, n.all, n.orders, n.made.fleet)
+		n.made.all = view.All(a, n.all, &n.orders, n.made.fleet)
 	})
 }
 
 // rows returns the rows of all jobs, in the order of all.
-func (n news) rows(a *app.App) []view.Row {
+func (n news) rows(a *app.App) []view.Job {
 	if n.made == nil {
 		return nil
 	}
