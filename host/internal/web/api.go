@@ -37,7 +37,7 @@ type route struct {
 // open, too: it has nothing in it but the form to sign in, and asks the API for the rest.
 // functions is what is deployed in Functions and is not what the jobs need.
 func Routes(a *app.App, guard *Guard, cache *Cache, functions []string) *http.ServeMux {
-	p := &pages{app: a, guard: guard, cache: cache, past: past.NewCache(a), shelf: newLockShelf(a.Scheduler.Store, a.Settings.App, cache.readings.Go, cache.watching.closed), functions: functions}
+	p := &pages{app: a, guard: guard, cache: cache, past: past.NewCache(a), shelf: newLockShelf(a.Scheduler.Store, a.Settings.App, cache.readings.Go, cache.closed), functions: functions}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", page)
 	mux.HandleFunc("GET /jobs/{job}", page)
@@ -154,28 +154,31 @@ func (p *pages) info(w http.ResponseWriter, r *http.Request) {
 
 // jobs answers with one page of the list of jobs.
 func (p *pages) jobs(w http.ResponseWriter, r *http.Request) {
-	var q query
-	values, err := parameters(r)
-	if err == nil {
-		q, err = parseQuery(values)
+	if q, ok := asked(w, r, parseQuery); ok {
+		Reply(w, http.StatusOK, p.jobsFor(r, p.cache.look(r.Context()), q))
 	}
-	if err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
-		return
-	}
-	Reply(w, http.StatusOK, p.jobsFor(r, p.cache.look(r.Context()), q))
 }
 
 func (p *pages) jobsFor(r *http.Request, n news, q query) jobsAnswer {
-	page, matched := q.page(n.rows(p.app))
+	rows, _ := n.shown(p.app)
+	page, matched := q.page(rows)
 	return jobsAnswer{App: p.infoFor(r, n), Matched: matched, Offset: q.offset, Jobs: page}
+}
+
+// named returns the job of a request, false if it has answered that there is none.
+func (p *pages) named(w http.ResponseWriter, r *http.Request) (name string, ok bool) {
+	name = r.PathValue("job")
+	err := p.app.One(name)
+	if err != nil {
+		fail(w, http.StatusNotFound, err.Error())
+	}
+	return name, err == nil
 }
 
 // job answers with all that is known of one job.
 func (p *pages) job(w http.ResponseWriter, r *http.Request) {
-	name := r.PathValue("job")
-	if err := p.app.One(name); err != nil {
-		fail(w, http.StatusNotFound, err.Error())
+	name, ok := p.named(w, r)
+	if !ok {
 		return
 	}
 	answer, ok := p.jobFor(r, p.cache.look(r.Context()), name)
@@ -188,10 +191,11 @@ func (p *pages) job(w http.ResponseWriter, r *http.Request) {
 
 // jobFor returns false if the store has answered nothing about the job yet.
 func (p *pages) jobFor(r *http.Request, n news, name string) (jobAnswer, bool) {
-	rows, i := n.rows(p.app), n.index(name)
+	i := n.index(name)
 	if i < 0 {
 		return jobAnswer{}, false
 	}
+	rows, _ := n.shown(p.app)
 	return jobAnswer{App: p.infoFor(r, n), Job: view.DetailOf(p.app, n.all[i], rows[i].Whole(), n.orders.Audit), Log: p.past.On() && !n.all[i].EveryReplica}, true
 }
 
@@ -206,25 +210,21 @@ func (p *pages) infoFor(r *http.Request, n news) appInfo {
 	h := p.app.Scheduler.Health()
 	out := appInfo{Name: p.app.Settings.App, Replica: p.app.Scheduler.Replica, Store: p.app.Place, Version: app.Version(), Revision: app.RevisionName(),
 		Time: format.UTC(p.app.Now()), Jobs: len(p.app.Names()),
-		Note: n.old(), Skew: format.SkewSeconds(h.Skew), Clock: format.SkewNote(h.Skew),
+		Note: n.old(), Orders: text(n.deaf), Storage: text(h.Storage), Log: text(p.app.LogBlocked(h)), Skew: format.SkewSeconds(h.Skew), Clock: format.SkewNote(h.Skew),
 		Stuck: h.Stuck, Overrun: each(h.Overrun, text), Functions: p.functions, Changes: p.guard.changes(r), SignedIn: p.guard.signedIn(r)}
 	if !n.at.IsZero() { // by the clock of Time, whose steps do not touch the age
 		out.ReadAt = format.UTC(p.app.Now().Add(-time.Since(n.at)))
 	}
-	p.tellFleet(n, &out)
-	for _, row := range n.rows(p.app) {
+	rows, fleet := n.shown(p.app)
+	shown := min(len(fleet.Replicas), fleetMost)
+	out.Replicas, out.MoreReplicas = brief(append([]view.Replica{}, fleet.Replicas[:shown]...)), len(fleet.Replicas)-shown
+	if out.Differs = fleet.Differs; n.fleet.wrong != nil {
+		out.Differs = view.UnreadFleet(p.app, n.fleet.wrong).Differs
+	}
+	for _, row := range rows {
 		if row.Trouble {
 			out.Trouble++
 		}
-	}
-	if n.deaf != nil {
-		out.Orders = text(n.deaf)
-	}
-	if h.Storage != nil {
-		out.Storage = text(h.Storage)
-	}
-	if err := p.app.LogBlocked(h); err != nil {
-		out.Log = text(err)
 	}
 	return out
 }
@@ -232,34 +232,11 @@ func (p *pages) infoFor(r *http.Request, n news) appInfo {
 // fleetMost is how many replicas are in an answer about jobs.
 const fleetMost = 20
 
-// fleetOf returns the replicas that an answer shows.
-func (p *pages) fleetOf(n news) *view.Fleet {
-	if n.made == nil {
-		return &view.Fleet{}
-	}
-	n.make(p.app)
-	return n.made.fleet
-}
-
-// tellFleet adds the replicas to an answer about jobs.
-func (p *pages) tellFleet(n news, out *appInfo) {
-	f := p.fleetOf(n)
-	shown := min(len(f.Replicas), fleetMost)
-	out.Replicas, out.MoreReplicas = brief(append([]view.Replica{}, f.Replicas[:shown]...)), len(f.Replicas)-shown
-	out.Differs = f.Differs
-	if n.fleet.wrong != nil {
-		out.Differs = view.UnreadFleet(p.app, n.fleet.wrong).Differs
-	}
-}
-
 // replicas answers with the replicas.
 func (p *pages) replicas(w http.ResponseWriter, r *http.Request) {
 	n := p.cache.look(r.Context())
-	all := p.fleetOf(n).Replicas
-	if all == nil {
-		all = []view.Replica{}
-	}
-	Reply(w, http.StatusOK, replicasAnswer{App: p.infoFor(r, n), Replicas: all})
+	_, fleet := n.shown(p.app)
+	Reply(w, http.StatusOK, replicasAnswer{App: p.infoFor(r, n), Replicas: append([]view.Replica{}, fleet.Replicas...)})
 }
 
 // metrics answers with what Prometheus reads.
@@ -268,14 +245,20 @@ func (p *pages) metrics(w http.ResponseWriter, r *http.Request) { p.app.Telemetr
 // Reply writes the header after the body is known to be JSON: a client that gets
 // an empty body with status 200 has no way to know that something is wrong.
 func Reply(w http.ResponseWriter, code int, body any) {
-	var text bytes.Buffer
-	if err := format.WriteJSON(&text, body, ""); err != nil {
+	text, err := encode(body)
+	if err != nil {
 		http.Error(w, "the answer cannot be written as JSON: "+format.Line(err.Error()), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	w.Write(text.Bytes())
+	w.Write(text)
+}
+
+func encode(answer any) ([]byte, error) {
+	var b bytes.Buffer
+	err := format.WriteJSON(&b, answer, "")
+	return b.Bytes(), err
 }
 
 // A problem is the answer to a request that is refused or fails.

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -35,16 +36,17 @@ type Cache struct {
 	beacon *presence.Reader                             // nil: the replicas are not known
 
 	readings sync.WaitGroup
+	met      atomic.Bool     // the store has answered, once
+	closed   context.Context // ends when no caller may watch any more
+	close    func()
 
 	mu      sync.Mutex
 	last    news
-	met     bool          // the store has answered, once
 	failed  bool          // the last reading got no answer
 	pending chan struct{} // closed when the reading under way is over; nil: none is
 	begun   time.Time     // that reading
 
 	watching watching
-	closing  sync.Once
 }
 
 // news is one reading. Zero: none yet.
@@ -66,34 +68,21 @@ type rows struct {
 	fleet *view.Fleet
 }
 
-// make compares the replicas, and makes the rows.
-func (n news) make(a *app.App) {
+// shown returns the jobs, in the order of all, and the replicas, compared with each other.
+func (n news) shown(a *app.App) ([]view.Job, *view.Fleet) {
+	if n.made == nil {
+		return nil, &view.Fleet{}
+	}
 	n.made.once.Do(func() {
 		n.made.fleet = view.FleetOf(a, n.fleet.Reading, n.all)
 		n.made.all = view.All(a, n.all, &n.orders, n.made.fleet)
 	})
-}
-
-// rows returns the rows of all jobs, in the order of all.
-func (n news) rows(a *app.App) []view.Job {
-	if n.made == nil {
-		return nil
-	}
-	n.make(a)
-	return n.made.all
+	return n.made.all, n.made.fleet
 }
 
 // index is the place of a job; -1 if the store has answered nothing about it yet.
 func (n news) index(name string) int {
 	return slices.IndexFunc(n.all, func(st soloist.JobStatus) bool { return st.Name == name })
-}
-
-// of is what is known of a job; nil if that is nothing yet.
-func (n news) of(name string) *soloist.JobStatus {
-	if i := n.index(name); i >= 0 {
-		return &n.all[i]
-	}
-	return nil
 }
 
 // notYet is shown before the first answer of the store.
@@ -115,21 +104,26 @@ func (n news) old() string {
 // NewCache returns an empty cache of what read returns; of orders, nil if the store keeps no
 // orders of operators; and of the replicas, nil if they do not write that they are up.
 func NewCache(read func(context.Context) ([]soloist.JobStatus, error), orders func(context.Context) (store.Control, error), replicas *presence.Reader) *Cache {
-	return &Cache{read: read, orders: orders, beacon: replicas, watching: watching{all: map[chan struct{}]bool{}, poked: make(chan struct{}, 1), closed: make(chan struct{})}}
+	c := &Cache{read: read, orders: orders, beacon: replicas, watching: watching{all: map[chan struct{}]bool{}, poked: make(chan struct{}, 1)}}
+	c.closed, c.close = context.WithCancel(context.Background())
+	return c
 }
 
 // look returns the last reading, after a wait for a new one if that is due.
 func (c *Cache) look(ctx context.Context) news {
 	if pending := c.refresh(); pending != nil {
-		t := time.NewTimer(waitTime)
-		defer t.Stop()
-		select {
-		case <-pending:
-		case <-t.C:
-		case <-ctx.Done():
-		}
+		await(ctx, pending, waitTime)
 	}
 	return c.now()
+}
+
+// await waits for a signal, which nil never gives, but no longer than most.
+func await(ctx context.Context, signal <-chan struct{}, most time.Duration) {
+	select {
+	case <-signal:
+	case <-time.After(most):
+	case <-ctx.Done():
+	}
 }
 
 // now returns the last reading as it is.
@@ -198,7 +192,9 @@ func (c *Cache) keep(next news, err error) (turned, kept bool) {
 	} else if !c.last.at.IsZero() {
 		c.last.made = new(rows) // the store says nothing new, but this replica may: a run may go on without its lease
 	}
-	c.met = c.met || ok
+	if ok {
+		c.met.Store(true)
+	}
 	close(c.pending)
 	c.pending = nil
 	return turned, kept
@@ -231,12 +227,8 @@ func answered(all []soloist.JobStatus) bool {
 // Prepare reads the records a moment after the start, so that the first page that is opened need
 // not wait for it: to read many jobs takes seconds. It returns before that if ctx ends.
 func (c *Cache) Prepare(ctx context.Context) {
-	t := time.NewTimer(prepareAfter)
-	defer t.Stop()
-	select {
-	case <-t.C:
+	if await(ctx, nil, prepareAfter); ctx.Err() == nil {
 		c.look(ctx)
-	case <-ctx.Done():
 	}
 }
 
@@ -249,16 +241,10 @@ func (c *Cache) Fresh(ctx context.Context) bool {
 // ready reports whether the store has ever answered; from then on the
 // scheduler knows better. It asks until then.
 func (c *Cache) ready(ctx context.Context) bool {
-	c.mu.Lock()
-	met := c.met
-	c.mu.Unlock()
-	if met {
-		return true
+	if !c.met.Load() {
+		c.look(ctx)
 	}
-	c.look(ctx)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.met
+	return c.met.Load()
 }
 
 // Wait returns when no reading is under way; no new one may be begun.
@@ -278,7 +264,6 @@ type watching struct {
 	all    map[chan struct{}]bool
 	cancel context.CancelFunc // ends keepFresh
 	poked  chan struct{}      // something has happened here
-	closed chan struct{}      // the cache is closed, so no caller may watch any more
 }
 
 // watch returns a channel that gets a value after each reading that has something new.
@@ -340,18 +325,8 @@ func (c *Cache) reread() <-chan struct{} {
 
 // rest waits for the pace, or for news of this replica and the least time.
 func (c *Cache) rest(ctx context.Context, pace, least time.Duration) {
-	for _, wait := range []struct {
-		d      time.Duration
-		events <-chan struct{}
-	}{{least, nil}, {pace - least, c.watching.poked}} {
-		t := time.NewTimer(wait.d)
-		select {
-		case <-t.C:
-		case <-wait.events:
-		case <-ctx.Done():
-		}
-		t.Stop()
-	}
+	await(ctx, nil, least)
+	await(ctx, c.watching.poked, pace-least)
 }
 
 // pace is how long to wait for the next reading. A store that takes long is asked less
@@ -400,7 +375,7 @@ func (c *Cache) poke() {
 }
 
 // Close ends the streams of those who watch.
-func (c *Cache) Close() { c.closing.Do(func() { close(c.watching.closed) }) }
+func (c *Cache) Close() { c.close() }
 
 // fleetFor is for how long the replicas are not read again: they write every few minutes.
 const fleetFor = 5 * time.Second

@@ -31,33 +31,21 @@ func NewGuard(s *app.Settings, log *slog.Logger) *Guard {
 		log.Warn("everybody who reaches this address can read the API and the metrics: set SOLOIST_READ_TOKEN, or SOLOIST_ADDR to a loopback address", "addr", s.Addr)
 	}
 	return &Guard{addr: s.Addr, refused: refused,
-		sessions: &sessions{app: s.App, now: time.Now, ended: map[string]time.Time{}},
+		sessions: &sessions{app: s.App, tokens: map[role]string{reader: s.ReadToken, adminRole: s.AdminToken}, ended: map[string]time.Time{}},
 		read:     tokenGuard{"SOLOIST_READ_TOKEN", s.ReadToken, refused},
 		admin:    tokenGuard{"SOLOIST_ADMIN_TOKEN", s.AdminToken, refused}}
 }
 
-// Around is around all that is answered.
-func (g *Guard) Around(h http.Handler) http.Handler { return plainHeaders(g.aroundLocal(h)) }
-
-func plainHeaders(h http.Handler) http.Handler {
+// Around is around all that is answered. Where the program listens for this machine alone, it
+// refuses the names that other sites have made to lead to this machine: a browser here takes
+// such a site for the page's own and shows it all answers.
+func (g *Guard) Around(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Referrer-Policy", "no-referrer")
 		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.ServeHTTP(w, r)
-	})
-}
-
-// aroundLocal refuses the names that other sites have made to lead to this
-// machine, where it listens for this machine alone: a browser here takes such a
-// site for the page's own and shows it all answers.
-func (g *Guard) aroundLocal(h http.Handler) http.Handler {
-	if !g.Local() {
-		return h
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !IsLocal(r.Host) {
+		if g.Local() && !IsLocal(r.Host) {
 			g.refused.note(r, "request refused: the header Host is of another machine", "host", format.Brief(r.Host))
 			fail(w, http.StatusForbidden, "the header Host is of another machine: want localhost, 127.0.0.1 or [::1], since the program listens on "+g.addr)
 			return
@@ -79,11 +67,6 @@ func IsLocal(addr string) bool {
 	return strings.EqualFold(name, "localhost") || net.ParseIP(name).IsLoopback()
 }
 
-// tokens are the tokens of the roles.
-func (g *Guard) tokens() map[role]string {
-	return map[role]string{reader: g.read.token, adminRole: g.admin.token}
-}
-
 // roleOf is what the caller of a request may do, by its token or its session.
 func (g *Guard) roleOf(r *http.Request) role {
 	switch {
@@ -92,7 +75,7 @@ func (g *Guard) roleOf(r *http.Request) role {
 	case g.read.offered(r):
 		return reader
 	}
-	if s, ok := g.sessions.open(r, g.tokens()); ok {
+	if s, ok := g.sessions.open(r); ok {
 		return s.role
 	}
 	if g.read.token == "" {
@@ -152,26 +135,9 @@ func ownSite(h http.HandlerFunc) http.Handler {
 	return protection.Handler(h)
 }
 
-// signIn begins a session with the role of the token, for one who says that this is their name.
-func (g *Guard) signIn(w http.ResponseWriter, r *http.Request, shown, name string) (session, int) {
-	for _, as := range []role{adminRole, reader} {
-		if token := g.tokens()[as]; token != "" && equal(shown, token) {
-			g.refused.log.Info("signed in over HTTP", append([]any{"role", as, "name", format.Brief(name)}, caller(r)...)...)
-			return g.sessions.begin(w, r, as, token, format.Brief(name)), http.StatusOK
-		}
-	}
-	switch {
-	case cmp.Or(g.read.token, g.admin.token) == "":
-		return session{}, http.StatusForbidden
-	case g.refused.note(r, "request refused: wrong token", "setting", "SOLOIST_READ_TOKEN or SOLOIST_ADMIN_TOKEN"):
-		return session{}, http.StatusUnauthorized
-	}
-	return session{}, http.StatusTooManyRequests
-}
-
 // signedIn reports whether a request is of a browser that has signed in.
 func (g *Guard) signedIn(r *http.Request) bool {
-	_, ok := g.sessions.open(r, g.tokens())
+	_, ok := g.sessions.open(r)
 	return ok
 }
 
@@ -179,13 +145,8 @@ func (g *Guard) signedIn(r *http.Request) bool {
 // Apps and App Service, by the platform's
 // (https://learn.microsoft.com/azure/app-service/configure-authentication-user-identities).
 func (g *Guard) nameOf(r *http.Request) string {
-	s, _ := g.sessions.open(r, g.tokens())
+	s, _ := g.sessions.open(r)
 	return cmp.Or(s.name, format.Brief(r.Header.Get("X-MS-CLIENT-PRINCIPAL-NAME")), "admin over HTTP")
-}
-
-func (g *Guard) signOut(w http.ResponseWriter, r *http.Request) {
-	s, _ := g.sessions.open(r, g.tokens())
-	g.sessions.end(w, r, s)
 }
 
 // Refused logs a request that is turned away, as far as the limit of refusals goes.
@@ -283,16 +244,16 @@ func (f *refusals) note(r *http.Request, text string, more ...any) bool {
 	if n := f.unlogged.Swap(0); n > 0 {
 		more = append(more, "unlogged", n)
 	}
-	f.log.Warn(text, append(more, caller(r)...)...)
+	f.log.Warn(text, caller(r, more...)...)
 	return true
 }
 
-// caller is who has sent a request, for the log. A proxy names its client in a
+// caller adds to what is logged who has sent a request. A proxy names its client in a
 // header, which anybody else can send too.
-func caller(r *http.Request) []any {
-	who := []any{"remote", r.RemoteAddr}
+func caller(r *http.Request, about ...any) []any {
+	about = append(about, "remote", r.RemoteAddr)
 	if forwarded := r.Header.Get("X-Forwarded-For"); forwarded != "" {
-		who = append(who, "forwarded", format.Brief(forwarded))
+		about = append(about, "forwarded", format.Brief(forwarded))
 	}
-	return who
+	return about
 }

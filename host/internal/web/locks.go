@@ -20,30 +20,26 @@ type locksAnswer struct {
 
 // locks answers with the locks.
 func (p *pages) locks(w http.ResponseWriter, r *http.Request) {
-	values, err := parameters(r)
-	if err == nil {
-		err = checkLocks(values)
-	}
-	if err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
+	text, ok := asked(w, r, parseLocks)
+	if !ok {
 		return
 	}
 	reading, note := p.shelf.look(r.Context())
-	answer := locksAnswer{App: p.infoFor(r, p.cache.now()), Shown: reading.Matching(values["q"]).Shown(mostRows)}
+	answer := locksAnswer{App: p.infoFor(r, p.cache.now()), Shown: reading.Matching(text).Shown(mostRows)}
 	if note != "" {
 		answer.LocksNote = note
 	}
 	Reply(w, http.StatusOK, answer)
 }
 
-// checkLocks returns what is wrong with the parameters of a list of locks.
-func checkLocks(values map[string]string) error {
+// parseLocks reads the parameters of a list of locks.
+func parseLocks(values map[string]string) (text string, err error) {
 	for name := range values {
 		if name != "q" {
-			return fmt.Errorf("unknown parameter %q: want q", format.Brief(name))
+			return "", fmt.Errorf("unknown parameter %q: want q", format.Brief(name))
 		}
 	}
-	return nil
+	return values["q"], nil
 }
 
 const (
@@ -58,7 +54,7 @@ type lockShelf struct {
 	store  store.Store
 	app    string
 	begin  func(func())    // begins a listing in the background
-	closed <-chan struct{} // ends it
+	closed context.Context // ends it
 
 	mu      sync.Mutex
 	pending chan struct{} // closed when the listing under way is over; nil: none is
@@ -67,7 +63,7 @@ type lockShelf struct {
 	err     error
 }
 
-func newLockShelf(s store.Store, app string, begin func(func()), closed <-chan struct{}) *lockShelf {
+func newLockShelf(s store.Store, app string, begin func(func()), closed context.Context) *lockShelf {
 	return &lockShelf{store: s, app: app, begin: begin, closed: closed}
 }
 
@@ -79,13 +75,7 @@ func (s *lockShelf) look(ctx context.Context) (r locks.Reading, note string) {
 		return locks.Reading{}, ""
 	}
 	if pending := s.refresh(lister); pending != nil {
-		t := time.NewTimer(locksWait)
-		defer t.Stop()
-		select {
-		case <-pending:
-		case <-t.C:
-		case <-ctx.Done():
-		}
+		await(ctx, pending, locksWait)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,17 +102,8 @@ func (s *lockShelf) refresh(lister store.Lister) <-chan struct{} {
 
 // list outlives the request that began it: others wait for it too.
 func (s *lockShelf) list(lister store.Lister) {
-	ctx, cancel := context.WithTimeout(context.Background(), locksTime)
-	var watch sync.WaitGroup
-	defer watch.Wait()
+	ctx, cancel := context.WithTimeout(s.closed, locksTime)
 	defer cancel()
-	watch.Go(func() {
-		select {
-		case <-s.closed:
-			cancel()
-		case <-ctx.Done():
-		}
-	})
 	last, err := locks.Read(ctx, lister, s.app)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -108,7 +108,7 @@ func TestDescriptionHasEachParameter(t *testing.T) {
 	unknown := map[string]string{"x": ""}
 	_, list := parseQuery(unknown)
 	_, history := parsePast(unknown, time.Time{})
-	ofLocks := checkLocks(unknown)
+	_, ofLocks := parseLocks(unknown)
 	for path, err := range map[string]error{"/jobs": list, "/jobs/{job}/history": history, "/locks": ofLocks} {
 		if err == nil {
 			t.Fatalf("%s: an unknown parameter is taken", path)

@@ -17,6 +17,18 @@ import (
 // mostRows is how many jobs one answer has at most.
 const mostRows = 100
 
+// asked reads what a request asks for. It returns false if it has answered that the request is wrong.
+func asked[Q any](w http.ResponseWriter, r *http.Request, parse func(map[string]string) (Q, error)) (q Q, ok bool) {
+	values, err := parameters(r)
+	if err == nil {
+		q, err = parse(values)
+	}
+	if err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+	}
+	return q, err == nil
+}
+
 // A query is which jobs a list shows, and in what order.
 type query struct {
 	text          string   // in lower case; it is in the name, the schedule, the replica or the note
