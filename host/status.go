@@ -139,7 +139,7 @@ func printStatus(a *app.App, c app.Console, views []view.Job, drift []string, fl
 		if v.Shard != nil {
 			schedule += ", " + v.Shard.String()
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", v.Name, schedule, format.Paint(colour, v.Tone(), v.StateWords(now)), v.LastWords(now), v.NextWords(now), v.CountWords())
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", v.Name, schedule, format.Paint(colour, v.Tone(), v.StateWords(now)), v.LastWords(now), v.NextWords(now), format.Tally(v.Counts))
 	}
 	w.Flush()
 	printReplicas(c, fleet, colour)

@@ -70,33 +70,42 @@ type Reading struct {
 // mostRead bounds how many entries of locks are read: their names are data.
 const mostRead = 10_000
 
-// Read lists an app. The names of all that is no job's begin with a digit, and come before all jobs
-// in a listing, which ends there.
+// Read lists an app.
 func Read(ctx context.Context, from store.Lister, app string) (Reading, error) {
-	b := builder{app: app, locks: map[[2]string]*Lock{}}
-	err := from.List(ctx, app, func(name string, e store.Entry) bool {
-		n, ok := entry.Parse(strings.TrimPrefix(name, app+"/"))
-		if ok && n.Kind == entry.Job {
-			return false
+	b := builder{locks: map[[2]string]*Lock{}}
+	err := walk(ctx, from, app, func(n entry.Name, known bool, read func() slot) {
+		if b.reading.Listed++; known {
+			b.add(n, read)
 		}
-		b.reading.Listed++
-		if ok {
-			b.add(n, name, &e)
-		}
-		return true
 	})
 	return b.sorted(), err
 }
 
+// walk lists the entries of an app that are no job's, with a way to read their records. Their names
+// begin with a digit, and come before all jobs in a listing, which ends there.
+func walk(ctx context.Context, from store.Lister, app string, f func(n entry.Name, known bool, read func() slot)) error {
+	return from.List(ctx, app, func(name string, e store.Entry) bool {
+		name = strings.TrimPrefix(name, app+"/")
+		n, ok := entry.Parse(name)
+		if ok && n.Kind == entry.Job {
+			return false
+		}
+		f(n, ok, func() slot {
+			rec, err := store.DecodeRecord(e.Record, app, name)
+			return slot{rec, e.State.Live(), err}
+		})
+		return true
+	})
+}
+
 // A builder makes a reading of entries.
 type builder struct {
-	app     string
 	read    int                 // entries of locks
 	locks   map[[2]string]*Lock // by kind and name
 	reading Reading
 }
 
-func (b *builder) add(n entry.Name, name string, e *store.Entry) {
+func (b *builder) add(n entry.Name, read func() slot) {
 	switch n.Kind {
 	case entry.Lock, entry.Group:
 		if b.read++; b.read > mostRead {
@@ -107,9 +116,9 @@ func (b *builder) add(n entry.Name, name string, e *store.Entry) {
 		if b.locks[id] == nil {
 			b.locks[id] = &Lock{Name: n.Name, Kind: string(n.Kind)}
 		}
-		b.locks[id].addSlot(n.Number, b.decode(name, e))
+		b.locks[id].addSlot(n.Number, read())
 	case entry.Once:
-		b.reading.Once = append(b.reading.Once, onceOf(n.Name, b.decode(name, e)))
+		b.reading.Once = append(b.reading.Once, onceOf(n.Name, read()))
 	}
 }
 
@@ -118,11 +127,6 @@ type slot struct {
 	rec  store.Record
 	live bool  // it has a lease
 	err  error // why the record cannot be read
-}
-
-func (b *builder) decode(name string, e *store.Entry) slot {
-	rec, err := store.DecodeRecord(e.Record, b.app, strings.TrimPrefix(name, b.app+"/"))
-	return slot{rec, e.State.Live(), err}
 }
 
 func (l *Lock) addSlot(number int, s slot) {

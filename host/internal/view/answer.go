@@ -120,20 +120,14 @@ func outlookOf(a *app.App, st soloist.JobStatus) *Outlook {
 	if err != nil {
 		return nil
 	}
-	root := Root(a.Scheduler.Jobs, j)
-	s, err := app.TicksOf(root)
-	if err != nil { // it has been checked
-		return nil
-	}
 	from := a.Now()
 	if next := st.Next.Add(-time.Nanosecond); next.After(from) {
 		from = next
 	}
-	o := Look(s, from, s.Location(), ticksShown)
-	if j.After != "" {
-		o.Schedule = "after " + j.After + ", " + o.Schedule
+	o, err := OutlookOf(a, j, nil, func(*time.Location) time.Time { return from }, ticksShown)
+	if err != nil { // it has been checked
+		return nil
 	}
-	o.EveryReplica, o.Paused = j.EveryReplica, j.Paused
 	return &o
 }
 

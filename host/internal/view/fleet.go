@@ -71,16 +71,13 @@ func FleetOf(a *app.App, r presence.Reading, all []soloist.JobStatus) *Fleet {
 func interruptedOn(all []soloist.JobStatus) map[string]time.Time {
 	lost := map[string]time.Time{}
 	for i := range all {
-		if r := &all[i].Record.Run; isInterrupted(&all[i]) && r.Claimed.After(lost[r.Replica]) {
+		st, r := &all[i], &all[i].Record.Run
+		ended := st.Err == nil && st.Lease != "" && st.Record.MayRun() && runState(&st.Record, st.Lease) == interrupted
+		if ended && r.Claimed.After(lost[r.Replica]) {
 			lost[r.Replica] = r.Claimed
 		}
 	}
 	return lost
-}
-
-// isInterrupted reports whether the lease of a run has ended, and no replica has settled it yet.
-func isInterrupted(st *soloist.JobStatus) bool {
-	return st.Err == nil && st.Lease != "" && st.Record.MayRun() && runState(&st.Record, st.Lease) == interrupted
 }
 
 // seen is when the process that began a run wrote last that it was up; zero: that is not known.
@@ -95,11 +92,14 @@ func (f *Fleet) seen(replica string, begun time.Time) time.Time {
 	return time.Time{}
 }
 
+// counts reports whether a replica runs ticks.
+func counts(s presence.State) bool { return s == presence.Up || s == presence.Asleep }
+
 // counted are the names of the replicas that say what is in force.
 func (f *Fleet) counted() (names []string) {
 	last := -1
 	for i, r := range f.Replicas {
-		if r.State == presence.Up || r.State == presence.Asleep {
+		if counts(r.State) {
 			names = append(names, r.Name)
 		}
 		if last < 0 || r.Seen.After(f.Replicas[last].Seen) {
@@ -329,7 +329,13 @@ func Programs(a *app.App, r presence.Reading) string {
 	if app.Path() != "" {
 		add(app.Path(), self, own)
 	}
-	for name, entry := range entries(r) {
+	if r.Doc == nil {
+		return programsText(replicas, owners)
+	}
+	for name, entry := range r.Doc.Replicas {
+		if !counts(r.State(entry)) {
+			continue
+		}
 		work := r.Doc.Work[entry.Work]
 		if entry.Work == digest {
 			work = own
@@ -339,19 +345,6 @@ func Programs(a *app.App, r presence.Reading) string {
 		}
 	}
 	return programsText(replicas, owners)
-}
-
-// entries are the replicas that run ticks.
-func entries(r presence.Reading) map[string]presence.Replica {
-	up := map[string]presence.Replica{}
-	if r.Doc != nil {
-		maps.Copy(up, r.Doc.Replicas)
-	}
-	maps.DeleteFunc(up, func(_ string, entry presence.Replica) bool {
-		state := r.State(entry)
-		return state != presence.Up && state != presence.Asleep
-	})
-	return up
 }
 
 func programsText(replicas, owners map[string][]string) string {

@@ -91,8 +91,9 @@ const (
 // Of is what is shown of a job, by its record and what runs here.
 func Of(a *app.App, st soloist.JobStatus) Job { return All(a, []soloist.JobStatus{st}, nil, nil)[0] }
 
-// All is [Of] for each of them, with what operators have ordered, and the settings that the replicas have published; nil: these are
-// not known. It is enough to choose and to sort by; [Job.Whole] has the rest.
+// All is [Of] for each of them, with what operators have ordered, and the settings that the
+// replicas have published; nil: these are not known. It is enough to choose and to sort by;
+// [Job.Whole] has the rest.
 func All(a *app.App, all []soloist.JobStatus, orders *store.Control, fleet *Fleet) []Job {
 	views, h := make([]Job, len(all)), a.Scheduler.Health() // which asks all jobs
 	for i := range all {
@@ -242,9 +243,6 @@ func lastRun(history []store.Outcome) *store.Outcome {
 // with the record, even if that cannot be read. A job on each replica has no record to ask for.
 func Reached(st soloist.JobStatus) bool { return !st.EveryReplica && (st.Err == nil || st.Lease != "") }
 
-// Recorded reports whether the failures of the job are known.
-func (v *Job) Recorded() bool { return !v.EveryReplica && v.State != broken && v.State != unknown }
-
 // An Outcome is a [store.Outcome] as a strip or a plot shows it.
 type Outcome struct {
 	At      time.Time    `json:"at,omitzero"`
@@ -317,8 +315,9 @@ func (v *Job) meetPause(fleet *Fleet, job string) {
 	v.setPaused(paused || v.Pause != nil)
 }
 
-// heed shows what operators have ordered: the runs that have not begun, and the pause that is in force. A pause that is over may have skipped the
-// newest tick: that is no pause now, and no difference to the settings.
+// heed shows what operators have ordered: the runs that have not begun, and the pause that is in
+// force. A pause that is over may have skipped the newest tick: that is no pause now, and no
+// difference to the settings.
 func (v *Job) heed(a *app.App, st *soloist.JobStatus, ordered store.JobControl) {
 	v.Pause = pauseOf(st, ordered, a.Now())
 	for _, r := range ordered.Requests {
@@ -371,11 +370,7 @@ type Pause struct {
 // pauseOf is nil if no pause is in force.
 func pauseOf(st *soloist.JobStatus, ordered store.JobControl, now time.Time) *Pause {
 	if p := ordered.Pause; p.On(now) {
-		out := &Pause{By: p.By, Reason: p.Reason, At: format.UTC(p.At)}
-		if !p.Until.IsZero() {
-			out.Until = format.UTC(p.Until)
-		}
-		return out
+		return &Pause{By: p.By, Reason: p.Reason, At: format.UTC(p.At), Until: format.UTC(p.Until)}
 	}
 	if at := st.Record.Orders.Paused.At; st.Err == nil && !at.IsZero() && ordered.Resumed.Token < st.Record.Orders.Paused.Token {
 		return &Pause{Reason: "failures in a row", At: format.UTC(at)}

@@ -112,9 +112,6 @@ func (v Job) NextWords(now time.Time) string {
 	return format.Stamp(v.Next) + " " + format.Ahead(v.Next, now)
 }
 
-// CountWords says how often each outcome came.
-func (v Job) CountWords() string { return format.Tally(v.Counts) }
-
 // LateWords completes the state: since when the job is late, and how many ticks have not succeeded.
 func (v Job) LateWords() string {
 	if v.Late == nil {

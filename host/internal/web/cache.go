@@ -111,7 +111,7 @@ func NewCache(read func(context.Context) ([]soloist.JobStatus, error), orders fu
 
 // look returns the last reading, after a wait for a new one if that is due.
 func (c *Cache) look(ctx context.Context) news {
-	if pending := c.refresh(); pending != nil {
+	if pending := c.refresh(freshFor); pending != nil {
 		await(ctx, pending, waitTime)
 	}
 	return c.now()
@@ -139,19 +139,12 @@ func (c *Cache) now() news {
 // Statuses returns the last reading, as look does.
 func (c *Cache) Statuses(ctx context.Context) []soloist.JobStatus { return c.look(ctx).all }
 
-// refresh returns the reading to wait for, or nil if the last one will do.
-func (c *Cache) refresh() <-chan struct{} {
+// refresh begins a reading if the last one is older than fresh and none is under way. It returns the
+// reading to wait for, or nil if the last one will do.
+func (c *Cache) refresh(fresh time.Duration) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.pending == nil && (c.last.at.IsZero() || time.Since(c.last.at) >= freshFor) {
-		c.begin()
-	}
-	return c.pending
-}
-
-// begin begins a reading, unless one is under way. It is called with the lock.
-func (c *Cache) begin() <-chan struct{} {
-	if c.pending == nil {
+	if c.pending == nil && (c.last.at.IsZero() || time.Since(c.last.at) >= fresh) {
 		c.pending, c.begun = make(chan struct{}), time.Now()
 		c.readings.Go(c.reading)
 	}
@@ -307,20 +300,13 @@ func (c *Cache) keepFresh(ctx context.Context) {
 	for ctx.Err() == nil {
 		begin := time.Now()
 		select {
-		case <-c.reread():
+		case <-c.refresh(0):
 		case <-ctx.Done():
 			return
 		}
 		took := time.Since(begin)
 		c.rest(ctx, c.pace(took), max(leastPace, took))
 	}
-}
-
-// reread begins a reading even if the last one is not old, and returns its end.
-func (c *Cache) reread() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.begin()
 }
 
 // rest waits for the pace, or for news of this replica and the least time.

@@ -37,7 +37,7 @@ func (p *pages) stream(w http.ResponseWriter, r *http.Request) {
 	s := newStream(w)
 	beat := time.NewTicker(beatTime)
 	defer beat.Stop()
-	if p.cache.refresh(); p.cache.now().at.IsZero() {
+	if p.cache.refresh(freshFor); p.cache.now().at.IsZero() {
 		p.cache.look(r.Context())
 	} // else it begins with the last reading: the next one follows as soon as it is over
 	for {
