@@ -34,11 +34,6 @@ type change struct {
 	Parallel int `json:"parallel"` // backfill: how many of them are run at a time; 0 and 1: one
 }
 
-// backfill is the range of a backfill.
-func (c *change) backfill() soloist.Backfill {
-	return soloist.Backfill{From: c.From, To: c.To, All: c.All, Parallel: c.Parallel}
-}
-
 // A changed is what a change has come to.
 type changed struct {
 	Job    string       `json:"job"`
@@ -74,10 +69,6 @@ func (p *pages) order(kind store.OrderKind) http.HandlerFunc {
 		if !ok {
 			return
 		}
-		if err := p.refusal(kind, job, c); err != nil {
-			fail(w, http.StatusConflict, err.Error())
-			return
-		}
 		before := p.cache.now().orders.Jobs[job]
 		if written, ok := p.write(w, r, kind, job, c); ok {
 			out := changed{Job: job, Status: "ordered", Order: &written}
@@ -92,29 +83,12 @@ func (p *pages) order(kind store.OrderKind) http.HandlerFunc {
 	}
 }
 
-// refusal is why an order is of no use for a job.
-func (p *pages) refusal(kind store.OrderKind, job string, c change) error {
-	singleton := slices.ContainsFunc(p.app.Scheduler.Singletons, func(g soloist.Singleton) bool { return g.Name == p.app.Whole(job) })
-	switch _, ok := p.app.Store.(store.Documenter); {
-	case !ok:
-		return errors.New("this store keeps no orders of operators")
-	case p.app.EveryReplica(job) && kind != store.OrderPause && kind != store.OrderResume:
-		return errors.New(app.WithoutLease(job))
-	case kind != store.OrderBackfill && c.backfill() != soloist.Backfill{}:
-		return fmt.Errorf("%s has no range: leave out from, to, all and parallel", kind)
-	case singleton && kind == store.OrderRun:
-		return fmt.Errorf("%s is a singleton: it is not run by hand", job)
-	case !c.Until.IsZero() && kind != store.OrderPause && kind != store.OrderRun:
-		return fmt.Errorf("%s has no end: leave out until", kind)
-	}
-	return nil
-}
-
 // write writes an order, or answers why it cannot be written.
 func (p *pages) write(w http.ResponseWriter, r *http.Request, kind store.OrderKind, job string, c change) (store.Order, bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), orderTime)
 	defer cancel()
-	written, err := p.app.Order(ctx, soloist.Order{Kind: kind, Job: job, By: c.By, Reason: c.Reason, Until: c.Until, Backfill: c.backfill()})
+	written, err := p.app.Order(ctx, soloist.Order{Kind: kind, Job: job, By: c.By, Reason: c.Reason, Until: c.Until,
+		Backfill: soloist.Backfill{From: c.From, To: c.To, All: c.All, Parallel: c.Parallel}})
 	if errors.Is(err, app.ErrUnrung) {
 		p.app.Log.Warn("order over HTTP", "error", err)
 		err = nil
@@ -150,15 +124,12 @@ func (p *pages) stepDown(w http.ResponseWriter, r *http.Request) {
 	}
 	here := p.runs(job)
 	out := changed{Job: job, Status: "ordered"}
-	if err := p.refusal(store.OrderStepDown, job, c); err == nil {
+	if _, orders := p.app.Store.(store.Documenter); orders || !here { // without orders, what runs here can be handed over
 		written, ok := p.write(w, r, store.OrderStepDown, job, c)
 		if !ok {
 			return
 		}
 		out.Order = &written
-	} else if !here || p.app.EveryReplica(job) {
-		fail(w, http.StatusConflict, err.Error())
-		return
 	}
 	if !here {
 		Reply(w, http.StatusAccepted, out)
@@ -168,8 +139,8 @@ func (p *pages) stepDown(w http.ResponseWriter, r *http.Request) {
 }
 
 // handOver answers when a run here has ended. The order names the run: a run that has begun since
-// goes on. A store that keeps no orders has none, and the run is stopped whether or not anybody waits
-// for the answer.
+// goes on. A store that keeps no orders has none, and the run is stopped whether or not the caller
+// waits for the answer.
 func (p *pages) handOver(w http.ResponseWriter, r *http.Request, out changed) {
 	if out.Order != nil && !p.runs(out.Job) {
 		out.Note = "its run is over"
