@@ -100,10 +100,8 @@ func All(a *app.App, all []soloist.JobStatus, orders *store.Control, fleet *Flee
 		st, v := &all[i], &views[i]
 		*v = of(a, st, h)
 		v.Trouble = v.Tone() == format.Red || v.Error != "" && v.State != unknown || h.Overrun[st.Name] != nil || slices.Contains(h.Stuck, st.Name)
-		if orders != nil {
-			v.heed(a, st, orders.Jobs[st.Name])
-		}
-		v.meet(a, fleet)
+		ended := orders != nil && v.heed(a, st, orders.Jobs[st.Name])
+		v.meet(a, st, ended, fleet)
 	}
 	return views
 }
@@ -118,7 +116,10 @@ func of(a *app.App, st *soloist.JobStatus, h soloist.Health) Job {
 		v.Shard = &Shard{st.Shard, st.Shards}
 	}
 	if st.EveryReplica {
-		v.EveryReplica, v.State = true, stateHere(a, v.Name, h)
+		v.EveryReplica, v.State = true, onEach
+		if v.Here { // of the others nothing is known
+			v.State = running
+		}
 		if err := h.Broken[v.Name]; err != nil { // of this process
 			v.Error = format.Line(err.Error())
 		}
@@ -146,7 +147,10 @@ func of(a *app.App, st *soloist.JobStatus, h soloist.Health) Job {
 		v.Late = &store.Late{Since: format.UTC(st.Late.Since), Tick: format.UTC(st.Late.Tick), Count: st.Late.Count}
 	}
 	v.Backfill = backfillOf(st)
-	v.Counts, v.Failures, v.Differs = r.Counts, max(r.Failures, 0), differsOf(a, st)
+	v.Counts, v.Failures = r.Counts, max(r.Failures, 0)
+	if st.Foreign {
+		v.Differs = []string{foreignWords(st)}
+	}
 	switch {
 	case r.MayRun():
 		if !st.Waits.IsZero() {
@@ -161,8 +165,6 @@ func of(a *app.App, st *soloist.JobStatus, h soloist.Health) Job {
 			v.Runner, v.Lost = r.Run.Replica, v.Claimed
 			v.sign(r.Run.Progress.At)
 		}
-	case pausedNow(a, st):
-		v.State = paused
 	case v.Failures > 0:
 		v.State = Failing
 	case !st.Over.IsZero():
@@ -214,18 +216,6 @@ func progress(r *store.Record) *store.Progress {
 		return nil
 	}
 	return &store.Progress{Note: r.Run.Progress.Note, At: format.UTC(r.Run.Progress.At)}
-}
-
-// stateHere is the state of a job that runs on each replica: of the others
-// nothing is known.
-func stateHere(a *app.App, name string, h soloist.Health) State {
-	switch {
-	case slices.Contains(h.Running, name):
-		return running
-	case a.Serves && a.Paused(name):
-		return paused
-	}
-	return onEach
 }
 
 // lastRun is the newest outcome of a tick that was run: a failure is news even if
@@ -292,58 +282,43 @@ func seconds(f *store.Outcome) float64 {
 	return f.End.Sub(f.Start).Round(time.Millisecond).Seconds()
 }
 
-// meet shows the settings of the replicas.
-func (v *Job) meet(a *app.App, fleet *Fleet) {
-	job := a.Whole(v.Name) // all shards share their settings
-	if !a.Serves {
-		v.meetPause(fleet, job)
-	}
-	v.Differs = append(v.Differs, fleet.DiffersIn(job)...)
-	if v.State == interrupted {
-		v.sign(fleet.seen(v.Runner, v.Claimed))
-	}
-}
-
-// meetPause shows a pause by the settings of the replicas. Where those are known, it does not
-// matter what the record says of the last tick.
-func (v *Job) meetPause(fleet *Fleet, job string) {
-	paused, known := fleet.paused(job)
-	if !known {
-		return
-	}
-	v.Differs = slices.DeleteFunc(v.Differs, func(note string) bool { return note == skippedElsewhere || note == pausedHere })
-	v.setPaused(paused || v.Pause != nil)
-}
-
 // heed shows what operators have ordered: the runs that have not begun, and the pause that is in
-// force. A pause that is over may have skipped the newest tick: that is no pause now, and no
-// difference to the settings.
-func (v *Job) heed(a *app.App, st *soloist.JobStatus, ordered store.JobControl) {
+// force. It reports whether a pause that is over may have skipped the newest tick.
+func (v *Job) heed(a *app.App, st *soloist.JobStatus, ordered store.JobControl) (ended bool) {
 	v.Pause = pauseOf(st, ordered, a.Now())
 	for _, r := range ordered.Requests {
 		if st.Err == nil && !st.Record.Orders.IsServed(r.Seq) && r.Until.After(a.Now()) {
 			v.Ordered++
 		}
 	}
-	if v.Pause == nil && !pausedByOrder(st, ordered) {
-		return
-	}
-	v.Differs = slices.DeleteFunc(v.Differs, func(note string) bool { return note == skippedElsewhere })
-	v.setPaused(v.Pause != nil || a.Serves && a.Paused(v.Name)) // a resume changes no settings
+	return pausedByOrder(st, ordered)
 }
 
-// setPaused corrects the state of a job in which nothing else happens.
-func (v *Job) setPaused(on bool) {
+// meet shows what the settings of this program and of the replicas say. A replica that serves knows
+// from its own settings whether it skips ticks as paused. A command runs in an environment of its own: it
+// asks the settings that replicas have published or, where these are not known, the record what
+// became of the last tick. A pause by an order is no difference to the settings, nor is one that has ended.
+func (v *Job) meet(a *app.App, st *soloist.JobStatus, ended bool, fleet *Fleet) {
+	job := a.Whole(v.Name) // all shards share their settings
+	here, there := a.Paused(v.Name), recordPaused(&st.Record)
+	on, published := fleet.paused(job)
 	switch {
-	case on && slices.Contains([]State{Idle, Failing, noRecord, onEach}, v.State):
+	case a.Serves:
+		on = here
+	case !published && st.Err == nil && st.Lease != "":
+		on = there && !ended
+		if here && !there {
+			v.Differs = append(v.Differs, "this environment pauses it, but by the record its last tick was not skipped as paused")
+		} else if on && !here && v.Pause == nil {
+			v.Differs = append(v.Differs, "this environment does not pause it, but by the record its last tick was skipped as paused")
+		}
+	}
+	if (on || v.Pause != nil) && slices.Contains([]State{Idle, Failing, noRecord, onEach, over}, v.State) {
 		v.State = paused
-	case on || v.State != paused:
-	case v.EveryReplica:
-		v.State = onEach
-	case v.Failures > 0:
-		v.State = Failing
-	default:
-		v.State = Idle
+	}
+	v.Differs = append(v.Differs, fleet.DiffersIn(job)...)
+	if v.State == interrupted {
+		v.sign(fleet.seen(v.Runner, v.Claimed))
 	}
 }
 
@@ -378,16 +353,6 @@ func pauseOf(st *soloist.JobStatus, ordered store.JobControl, now time.Time) *Pa
 	return nil
 }
 
-// pausedNow reports whether ticks of a job are skipped as paused. A replica
-// that serves knows it from its own settings. A command runs in an environment
-// of its own, so it asks the record what the replicas did with the last tick.
-func pausedNow(a *app.App, st *soloist.JobStatus) bool {
-	if a.Serves {
-		return a.Paused(st.Name)
-	}
-	return recordPaused(&st.Record)
-}
-
 // recordPaused reports whether the newest tick was skipped because of a pause.
 func recordPaused(r *store.Record) bool {
 	for _, f := range r.History {
@@ -396,27 +361,4 @@ func recordPaused(r *store.Record) bool {
 		}
 	}
 	return false
-}
-
-const (
-	skippedElsewhere = "this environment does not pause it, but by the record its last tick was skipped as paused"
-	pausedHere       = "this environment pauses it, but by the record its last tick was not skipped as paused"
-)
-
-// differsOf says where the settings of this program are not those that the record
-// shows in force.
-func differsOf(a *app.App, st *soloist.JobStatus) (notes []string) {
-	if st.Foreign {
-		notes = append(notes, foreignWords(st))
-	}
-	if a.Serves {
-		return notes // its own pause is in force, at least here
-	}
-	switch here, there := a.Paused(st.Name), recordPaused(&st.Record); {
-	case here && !there:
-		notes = append(notes, pausedHere)
-	case there && !here:
-		notes = append(notes, skippedElsewhere)
-	}
-	return notes
 }
