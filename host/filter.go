@@ -46,11 +46,9 @@ func (c *historyCommand) filter(a *app.App) (f filter, err error) {
 		}
 	}
 	for _, name := range c.Outcome {
-		s, err := past.Named(name)
-		if err != nil {
+		if err := f.Want(name); err != nil {
 			errs = append(errs, fmt.Errorf("history: --%w", err))
 		}
-		f.Outcomes = append(f.Outcomes, s)
 	}
 	f.limit, err = c.limit()
 	return f, errors.Join(append(errs, err)...)

@@ -89,16 +89,20 @@ func runID(job string, o *store.Outcome) string {
 	return job + "@" + o.Tick.UTC().Format(time.RFC3339)
 }
 
-// Named returns the outcome of that name.
-func Named(name string) (store.Status, error) {
-	var names []string
-	for _, s := range format.Outcomes() {
-		if string(s) == name {
-			return s, nil
+// Want adds the outcomes of these names to those that are wanted.
+func (f *Filter) Want(names ...string) error {
+	known := format.Outcomes()
+	for _, name := range names {
+		if !slices.Contains(known, store.Status(name)) {
+			all := make([]string, len(known))
+			for i, s := range known {
+				all[i] = string(s)
+			}
+			return fmt.Errorf("outcome is %q: want one of %s%s", format.Brief(name), strings.Join(all, ", "), app.DidYouMean("; ", name, all))
 		}
-		names = append(names, string(s))
+		f.Outcomes = append(f.Outcomes, store.Status(name))
 	}
-	return "", fmt.Errorf("outcome is %q: want one of %s%s", format.Brief(name), strings.Join(names, ", "), app.DidYouMean("; ", name, names))
+	return nil
 }
 
 // OfRecord returns the outcomes that a record has, the newest first.

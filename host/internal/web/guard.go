@@ -107,7 +107,7 @@ func (g *Guard) Read(h http.HandlerFunc) http.Handler {
 			h(w, r)
 			return
 		}
-		g.read.refuse(w, g.read.code(r))
+		g.read.refuse(w, r)
 	})
 }
 
@@ -121,7 +121,7 @@ func (g *Guard) Admin(h http.HandlerFunc) http.Handler {
 		case g.roleOf(r) == adminRole:
 			h(w, r)
 		default:
-			g.admin.refuse(w, g.admin.code(r))
+			g.admin.refuse(w, r)
 		}
 	})
 }
@@ -188,29 +188,28 @@ func equal(offered, token string) bool {
 	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 
-// code is the answer to a request without the right token. The right token is admitted
-// before, whatever others offer at the same time: a limit before the comparison would let
-// a guesser lock the operator out, since both have one address behind a proxy. The length
-// of the token defeats guesses. The limit bounds what they cost, and what they write to
-// the log. A request without a token is no guess.
-func (g tokenGuard) code(r *http.Request) int {
-	if r.Header.Get("Authorization") == "" || g.refused.note(r, "request refused: wrong token", "setting", g.setting) {
-		return http.StatusUnauthorized
-	}
-	return http.StatusTooManyRequests
-}
-
-// refuse answers with the code. It asks for no password, as a browser would show a box
-// for it, keep it until it is closed, and send it on behalf of other sites.
-func (g tokenGuard) refuse(w http.ResponseWriter, code int) {
-	if code == http.StatusTooManyRequests {
-		w.Header().Set("Retry-After", refusalSeconds)
-		w.Header().Set("Connection", "close") // so that each guess costs a connection
-		fail(w, code, "too many wrong tokens: wait "+refusalSeconds+" s")
+// refuse answers a request without the right token. The right token is admitted before, whatever
+// others offer at the same time: a limit before the comparison would let a guesser lock the
+// operator out, since both have one address behind a proxy. The length of the token defeats
+// guesses. The limit bounds what they cost, and what they write to the log. A request without a
+// token is no guess.
+//
+// It asks for no password, as a browser would show a box for it, keep it until it is closed, and
+// send it on behalf of other sites.
+func (g tokenGuard) refuse(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Authorization") != "" && !g.refused.note(r, "request refused: wrong token", "setting", g.setting) {
+		tooMany(w)
 		return
 	}
 	w.Header().Set("WWW-Authenticate", "Bearer")
-	fail(w, code, "want the header Authorization: Bearer, with the token of "+g.setting+", or the session of a browser that has signed in on the page")
+	fail(w, http.StatusUnauthorized, "want the header Authorization: Bearer, with the token of "+g.setting+", or the session of a browser that has signed in on the page")
+}
+
+// tooMany answers a guess beyond the limit.
+func tooMany(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", refusalSeconds)
+	w.Header().Set("Connection", "close") // so that each guess costs a connection
+	fail(w, http.StatusTooManyRequests, "too many wrong tokens: wait "+refusalSeconds+" s")
 }
 
 // So many refusals are answered in full and logged at once, then one each

@@ -87,7 +87,7 @@ func parsePast(values map[string]string, now time.Time) (q pastQuery, err error)
 				err = fmt.Errorf("since is %q: %w", format.Brief(value), err)
 			}
 		case "outcome":
-			err = q.addOutcomes(value)
+			err = q.Want(strings.Split(value, ",")...)
 		case "offset":
 			q.offset, err = numberOf(name, value, 0, 1<<31-1)
 		case "limit":
@@ -100,15 +100,4 @@ func parsePast(values map[string]string, now time.Time) (q pastQuery, err error)
 		}
 	}
 	return q, nil
-}
-
-func (q *pastQuery) addOutcomes(names string) error {
-	for name := range strings.SplitSeq(names, ",") {
-		s, err := past.Named(name)
-		if err != nil {
-			return err
-		}
-		q.Outcomes = append(q.Outcomes, s)
-	}
-	return nil
 }

@@ -99,7 +99,7 @@ func connectionLimit() int {
 // what asks and goes.
 func mostStreams() int { return connectionLimit() * 3 / 4 }
 
-// Connections caps how many connections HTTP has. A new one is always taken,
+// connections are those that HTTP has, up to a number. A new one is always taken,
 // and an old one closed to make room, so that clients which hold connections
 // keep out neither probes nor what the store needs: each connection takes one of
 // the process's descriptors.
@@ -108,7 +108,7 @@ func mostStreams() int { return connectionLimit() * 3 / 4 }
 // not even a new or an idle one: the next call may be on its way, and would be
 // lost. Only [NewServer]'s limits close it. Above the cap each answer makes the
 // host close the connection, so the cap holds again after a crowd of calls.
-type Connections struct {
+type connections struct {
 	most int
 	keep bool // the Functions host calls on them
 
@@ -124,13 +124,9 @@ type connection struct {
 	waiting bool
 }
 
-// NewConnections is for the connections of one server.
-func NewConnections(keep bool) *Connections {
-	return &Connections{most: connectionLimit(), keep: keep, open: map[net.Conn]connection{}}
-}
-
-// Serve serves HTTP on ln under the cap.
-func Serve(s *http.Server, ln net.Listener, c *Connections) error {
+// Serve serves HTTP on ln under the cap. keep: the Functions host calls.
+func Serve(s *http.Server, ln net.Listener, keep bool) error {
+	c := &connections{most: connectionLimit(), keep: keep, open: map[net.Conn]connection{}}
 	s.ConnState = c.observe
 	if c.keep {
 		s.Handler = c.around(s.Handler)
@@ -140,7 +136,7 @@ func Serve(s *http.Server, ln net.Listener, c *Connections) error {
 
 // around makes each answer above the cap the last one of its connection. The
 // client reads that in the answer, so it sends no call that would meet the close.
-func (c *Connections) around(h http.Handler) http.Handler {
+func (c *connections) around(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c.crowded() {
 			w.Header().Set("Connection", "close")
@@ -149,7 +145,7 @@ func (c *Connections) around(h http.Handler) http.Handler {
 	})
 }
 
-func (c *Connections) crowded() bool {
+func (c *connections) crowded() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.open) > c.most
@@ -157,18 +153,18 @@ func (c *Connections) crowded() bool {
 
 type cappedListener struct {
 	net.Listener
-	connections *Connections
+	all *connections
 }
 
 func (l cappedListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err == nil {
-		l.connections.add(conn)
+		l.all.add(conn)
 	}
 	return conn, err
 }
 
-func (c *Connections) add(conn net.Conn) {
+func (c *connections) add(conn net.Conn) {
 	c.mu.Lock()
 	var old net.Conn
 	if !c.keep && len(c.open) >= c.most {
@@ -185,7 +181,7 @@ func (c *Connections) add(conn net.Conn) {
 
 // oldest returns the connection that has waited longest, or else the connection that has
 // been active longest: clients that read slowly could keep all active.
-func (c *Connections) oldest() (old net.Conn) {
+func (c *connections) oldest() (old net.Conn) {
 	var found connection
 	for conn, now := range c.open {
 		if old == nil || now.waiting && !found.waiting || now.waiting == found.waiting && now.since < found.since {
@@ -197,7 +193,7 @@ func (c *Connections) oldest() (old net.Conn) {
 
 // observe is the server's hook. The server calls a connection active once the
 // header of a request is there.
-func (c *Connections) observe(conn net.Conn, state http.ConnState) {
+func (c *connections) observe(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.open[conn]; !ok {

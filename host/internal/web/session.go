@@ -152,7 +152,7 @@ func (p *pages) signIn(w http.ResponseWriter, r *http.Request) {
 	case g.refused.note(r, "request refused: wrong token", "setting", "SOLOIST_READ_TOKEN or SOLOIST_ADMIN_TOKEN"):
 		fail(w, http.StatusUnauthorized, "that is neither the read token nor the admin token")
 	default:
-		g.read.refuse(w, http.StatusTooManyRequests)
+		tooMany(w)
 	}
 }
 
