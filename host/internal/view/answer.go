@@ -77,7 +77,8 @@ type Detail struct {
 
 // DetailOf is all that is known of a job.
 func DetailOf(a *app.App, st soloist.JobStatus, job Job, audit []store.Order) Detail {
-	d := Detail{Job: job, Orders: OrdersOf(audit, st.Name), Lease: st.Lease, Token: st.Record.Token, Outlook: outlookOf(a, st), History: []store.Outcome{}}
+	d := Detail{Job: job, Orders: OrdersOf(audit, st.Name), Lease: st.Lease, Token: st.Record.Token, Outlook: outlookOf(a, st),
+		History: []store.Outcome{}}
 	if st.Err == nil {
 		d.History = format.PlainOutcomes(st.Record.History)
 		d.Record = recordOf(&st.Record)

@@ -99,7 +99,8 @@ func All(a *app.App, all []soloist.JobStatus, orders *store.Control, fleet *Flee
 	for i := range all {
 		st, v := &all[i], &views[i]
 		*v = of(a, st, h)
-		v.Trouble = v.Tone() == format.Red || v.Error != "" && v.State != unknown || h.Overrun[st.Name] != nil || slices.Contains(h.Stuck, st.Name)
+		v.Trouble = v.Tone() == format.Red || v.Error != "" && v.State != unknown ||
+			h.Overrun[st.Name] != nil || slices.Contains(h.Stuck, st.Name)
 		ended := orders != nil && v.heed(a, st, orders.Jobs[st.Name])
 		v.meet(a, st, ended, fleet)
 	}

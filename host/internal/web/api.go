@@ -210,7 +210,8 @@ func (p *pages) infoFor(r *http.Request, n news) appInfo {
 	h := p.app.Scheduler.Health()
 	out := appInfo{Name: p.app.Settings.App, Replica: p.app.Scheduler.Replica, Store: p.app.Place, Version: app.Version(), Revision: app.RevisionName(),
 		Time: format.UTC(p.app.Now()), Jobs: len(p.app.Names()),
-		Note: n.old(), Orders: text(n.deaf), Storage: text(h.Storage), Log: text(p.app.LogBlocked(h)), Skew: format.SkewSeconds(h.Skew), Clock: format.SkewNote(h.Skew),
+		Note: n.old(), Orders: text(n.deaf), Storage: text(h.Storage), Log: text(p.app.LogBlocked(h)),
+		Skew: format.SkewSeconds(h.Skew), Clock: format.SkewNote(h.Skew),
 		Stuck: h.Stuck, Overrun: each(h.Overrun, text), Functions: p.functions, Changes: p.guard.changes(r), SignedIn: p.guard.signedIn(r)}
 	if !n.at.IsZero() { // by the clock of Time, whose steps do not touch the age
 		out.ReadAt = format.UTC(p.app.Now().Add(-time.Since(n.at)))

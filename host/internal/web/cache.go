@@ -104,7 +104,8 @@ func (n news) old() string {
 // NewCache returns an empty cache of what read returns; of orders, nil if the store keeps no
 // orders of operators; and of the replicas, nil if they do not write that they are up.
 func NewCache(read func(context.Context) ([]soloist.JobStatus, error), orders func(context.Context) (store.Control, error), replicas *presence.Reader) *Cache {
-	c := &Cache{read: read, orders: orders, beacon: replicas, watching: watching{all: map[chan struct{}]bool{}, poked: make(chan struct{}, 1)}}
+	c := &Cache{read: read, orders: orders, beacon: replicas,
+		watching: watching{all: map[chan struct{}]bool{}, poked: make(chan struct{}, 1)}}
 	c.closed, c.close = context.WithCancel(context.Background())
 	return c
 }

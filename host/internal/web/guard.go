@@ -30,8 +30,9 @@ func NewGuard(s *app.Settings, log *slog.Logger) *Guard {
 	if s.ReadToken == "" && s.Addr != "" && !IsLocal(s.Addr) {
 		log.Warn("everybody who reaches this address can read the API and the metrics: set SOLOIST_READ_TOKEN, or SOLOIST_ADDR to a loopback address", "addr", s.Addr)
 	}
+	tokens := map[role]string{reader: s.ReadToken, adminRole: s.AdminToken}
 	return &Guard{addr: s.Addr, refused: refused,
-		sessions: &sessions{app: s.App, tokens: map[role]string{reader: s.ReadToken, adminRole: s.AdminToken}, ended: map[string]time.Time{}},
+		sessions: &sessions{app: s.App, tokens: tokens, ended: map[string]time.Time{}},
 		read:     tokenGuard{"SOLOIST_READ_TOKEN", s.ReadToken, refused},
 		admin:    tokenGuard{"SOLOIST_ADMIN_TOKEN", s.AdminToken, refused}}
 }

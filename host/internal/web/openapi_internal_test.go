@@ -212,13 +212,13 @@ func TestOrderOfRows(t *testing.T) {
 		"sort=schedule": "abdc", "trouble=true": "d", "trouble=false": "abcd", "state=running,idle": "ab", "q=REPLICA": "a", "q=minute": "c", "q=page": "d",
 		"offset=1&limit=2": "bc", "offset=9": "", "q=none": "",
 	} {
-		got := ""
+		var got strings.Builder
 		page, matched := parsed(t, text).page(rows)
 		for _, row := range page {
-			got += row.Name
+			got.WriteString(row.Name)
 		}
-		if got != want || !strings.Contains(text, "offset") && matched != len(want) {
-			t.Errorf("%s: got %q of %d, want %q", text, got, matched, want)
+		if got.String() != want || !strings.Contains(text, "offset") && matched != len(want) {
+			t.Errorf("%s: got %q of %d, want %q", text, got.String(), matched, want)
 		}
 	}
 }
