@@ -351,8 +351,9 @@ func TestTryDoAfterReleaseWithoutAnswer(t *testing.T) {
 func TestTryDoAfterUnwrittenOutcome(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a")
+		l := a.guard()
 		ctx, cancel := context.WithCancel(c.t.Context())
-		c.ok(a.guard().Do(ctx, func(context.Context, *soloist.Run) error {
+		c.ok(l.Do(ctx, func(context.Context, *soloist.Run) error {
 			a.tap.meet(func(op string, apply func() error) error {
 				if op == "write" {
 					return errNetwork
@@ -363,6 +364,6 @@ func TestTryDoAfterUnwrittenOutcome(t *testing.T) {
 			return nil
 		}))
 		a.tap.meet(nil)
-		c.ok(a.guard().TryDo(c.within(time.Minute), taking(0)))
+		c.ok(l.TryDo(c.within(time.Minute), taking(0)))
 	})
 }

@@ -133,7 +133,7 @@ func (s *Scheduler) checkOrder(o *Order, r *runner.Runner) error {
 	case fills && r.Singleton():
 		return fmt.Errorf("%s is a singleton: it has no ticks", o.Job)
 	case o.Kind != store.OrderBackfill && o.Backfill != Backfill{}:
-		return fmt.Errorf("%s has no range: only a backfill has", o.Kind)
+		return fmt.Errorf("%s has no range: leave out from, to, all and parallel", o.Kind)
 	case !plainText.MatchString(o.By):
 		return wrong("name of who orders", quote(o.By), "up to 200 characters on one line")
 	case !plainText.MatchString(o.Reason):
@@ -141,7 +141,7 @@ func (s *Scheduler) checkOrder(o *Order, r *runner.Runner) error {
 	case !o.Until.IsZero() && !o.Until.After(s.core.replica.Clock.Best()):
 		return wrong("end", o.Until.UTC().Format(time.RFC3339), "a time in the future")
 	case !o.Until.IsZero() && o.Kind != store.OrderPause && !run:
-		return fmt.Errorf("%s has no end", o.Kind)
+		return fmt.Errorf("%s has no end: leave out until", o.Kind)
 	case o.Request != "" && !run:
 		return fmt.Errorf("%s has no request: only a run has", o.Kind)
 	case o.Request == "":

@@ -141,11 +141,9 @@ func (c *historyCommand) filter(a *app.App) (f filter, err error) {
 	f.Since, err = readTime("history: --since", c.Since, a.Now(), format.Ago)
 	errs = append(errs, err)
 	for _, name := range c.Outcome {
-		s, err := past.Named(name)
-		if err != nil {
+		if err := f.Want(name); err != nil {
 			errs = append(errs, fmt.Errorf("history: --%w", err))
 		}
-		f.Outcomes = append(f.Outcomes, s)
 	}
 	switch f.limit = fewOutcomes; {
 	case c.Limit != nil:
@@ -163,7 +161,7 @@ func (f filter) histories(ctx context.Context, a *app.App) (pasts []jobHistory, 
 	if err != nil {
 		return nil, nil, err
 	}
-	views := view.All(a, all)
+	views := view.All(a, all, nil, nil)
 	for i, st := range all {
 		if f.job != "" && f.job != st.Name && f.job != a.Whole(st.Name) {
 			continue

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,21 +55,12 @@ func (c *nextCommand) run(_ context.Context, p *Program) int {
 func (c *nextCommand) show(a *app.App, jobs []soloist.Job, from func(*time.Location) time.Time, zone *time.Location) int {
 	var all []view.Outlook
 	for _, j := range jobs {
-		root := j
-		if j.After != "" {
-			root = view.Root(a.Scheduler.Jobs, j)
-		}
-		s, err := app.TicksOf(root)
+		o, err := view.OutlookOf(a, j, zone, from, int(c.Limit))
 		if err != nil { // it has been checked
 			a.Console.Complain(err)
 			return exitFail
 		}
-		loc := cmp.Or(zone, s.Location())
-		o := view.Look(s, from(loc), loc, int(c.Limit))
-		if j.After != "" {
-			o.Schedule = "after " + j.After + ", " + o.Schedule
-		}
-		o.Job, o.EveryReplica, o.Paused = j.Name, j.EveryReplica, j.Paused
+		o.Job = j.Name
 		all = append(all, o)
 	}
 	body := view.New(a, all)

@@ -196,7 +196,7 @@ func outcomeOf(r *store.Record, job, request string) *past.Run {
 
 // runOf is a manual run as it is shown.
 func runOf(job string, o store.Outcome) *past.Run {
-	return &past.Run{ID: job + "@" + o.Request, Outcome: format.PlainOutcomes([]store.Outcome{o})[0]}
+	return &past.Run{ID: job + "@" + o.Request, Outcome: format.PlainOutcome(o)}
 }
 
 // tell prints the order and, if it is known, the outcome, which is the code: a run that

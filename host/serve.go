@@ -139,10 +139,10 @@ func serveHTTP(a *app.App, ln net.Listener, h http.Handler, end func(), stop con
 	s := web.NewServer(h, a.Log)
 	s.RegisterOnShutdown(end)
 	// On a loopback address in Functions all calls come from the host: none may be cut off.
-	conns := web.NewConnections(app.InFunctions() && web.IsLocal(a.Settings.Addr))
+	keep := app.InFunctions() && web.IsLocal(a.Settings.Addr)
 	ended := make(chan error, 1)
 	go func() {
-		err := web.Serve(s, ln, conns)
+		err := web.Serve(s, ln, keep)
 		stop(err)
 		ended <- err
 	}()

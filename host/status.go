@@ -39,7 +39,8 @@ func (c *statusCommand) do(ctx context.Context, a *app.App) int {
 		return exitFail
 	}
 	drift, fleet := functions.DriftWords(a), fleetOf(ctx, a, a.Replicas(), all)
-	views, code := view.AllOrdered(a, all, ordersOf(ctx, a), fleet), exitOK
+	orders, code := ordersOf(ctx, a), exitOK
+	views := view.All(a, all, &orders, fleet)
 	others, note, most := locks.Reading{}, "", fewLocks
 	if slices.ContainsFunc(all, func(st soloist.JobStatus) bool { return st.EveryReplica || view.Reached(st) }) {
 		others, note = locksOf(ctx, a) // else the store returns nothing, and the jobs say why
@@ -122,7 +123,7 @@ func printStatus(a *app.App, c app.Console, views []view.Job, drift []string, fl
 		if v.Shard != nil {
 			schedule += ", " + v.Shard.String()
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", v.Name, schedule, format.Paint(colour, v.Tone(), v.StateWords(now)), v.LastWords(now), v.NextWords(now), v.CountWords())
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", v.Name, schedule, format.Paint(colour, v.Tone(), v.StateWords(now)), v.LastWords(now), v.NextWords(now), format.Tally(v.Counts))
 	}
 	w.Flush()
 	printReplicas(c, fleet, colour)
@@ -163,7 +164,7 @@ func (c *statusCommand) watch(ctx context.Context, a *app.App) int {
 			return exitOK
 		}
 		fleet := fleetOf(ctx, a, reader, all)
-		if !show(view.AllOrdered(a, all, orders, fleet), fleet) {
+		if !show(view.All(a, all, &orders, fleet), fleet) {
 			return exitFail
 		}
 		select {
@@ -233,9 +234,9 @@ func (w *changes) show(views []view.Job, _ *view.Fleet) bool {
 }
 
 // changeKey is what a line is about. Times until the next tick and since the start
-// of the run are no news, nor is a heartbeat.
+// of the run are no news, nor is a heartbeat, a checkpoint or an order that has not been followed.
 func changeKey(v view.Job) string {
-	v.Next, v.Progress, v.Differs = time.Time{}, nil, nil
+	v.Next, v.Progress, v.Differs, v.Checkpoint, v.Ordered = time.Time{}, nil, nil, 0, 0
 	key, _ := json.Marshal(v) // which has no value that cannot be written
 	return string(key)
 }

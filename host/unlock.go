@@ -114,7 +114,7 @@ type lock struct {
 func lockOf(a *app.App, st soloist.JobStatus) lock {
 	return lock{job: view.Of(a, st), state: st.Lease,
 		length: cmp.Or(time.Duration(st.Record.Run.Lease), a.LeaseOf(st.Name)),
-		sure:   st.Err == nil && !view.MayRun(&st.Record)}
+		sure:   st.Err == nil && !st.Record.MayRun()}
 }
 
 // holder is who has the lease.

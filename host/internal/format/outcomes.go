@@ -38,12 +38,17 @@ func Moment(f *store.Outcome) time.Time {
 	return f.Tick
 }
 
+// PlainOutcome is an outcome as JSON shows it.
+func PlainOutcome(f store.Outcome) store.Outcome {
+	f.Tick, f.From, f.Start, f.End = UTC(f.Tick), UTC(f.From), UTC(f.Start), UTC(f.End)
+	return f
+}
+
 // PlainOutcomes are outcomes as JSON shows them, and a list even if there are none.
 func PlainOutcomes(all []store.Outcome) []store.Outcome {
 	plain := make([]store.Outcome, 0, len(all))
 	for _, f := range all {
-		f.Tick, f.From, f.Start, f.End = UTC(f.Tick), UTC(f.From), UTC(f.Start), UTC(f.End)
-		plain = append(plain, f)
+		plain = append(plain, PlainOutcome(f))
 	}
 	return plain
 }

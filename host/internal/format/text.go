@@ -3,10 +3,17 @@
 package format
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"unicode"
+	"unicode/utf16"
 )
 
 // Hidden reports whether c is a control or format character. Such characters
@@ -82,4 +89,103 @@ func Names(names []string) string {
 		all = append(all, Brief(name))
 	}
 	return strings.Join(all, ", ")
+}
+
+// Hanging escapes each line of a text, and sets off the second and later ones.
+func Hanging(text string) string {
+	all := strings.Split(text, "\n")
+	for i, part := range all {
+		all[i] = Escape(part)
+	}
+	return strings.Join(all, "\n    ")
+}
+
+// Lines separates joined errors, so that each line says by itself what it
+// is about.
+func Lines(err error) (all []string) {
+	if many, ok := err.(interface{ Unwrap() []error }); ok && isJoin(err, many.Unwrap()) {
+		for _, e := range many.Unwrap() {
+			all = append(all, Lines(e)...)
+		}
+		return all
+	}
+	if inner := errors.Unwrap(err); inner != nil {
+		if prefix, ok := strings.CutSuffix(err.Error(), inner.Error()); ok {
+			for _, line := range Lines(inner) {
+				all = append(all, prefix+line)
+			}
+			return all
+		}
+	}
+	return []string{err.Error()}
+}
+
+// isJoin distinguishes [errors.Join] from an error with several causes in one sentence.
+func isJoin(err error, parts []error) bool {
+	return err.Error() == errors.Join(parts...).Error()
+}
+
+// Table aligns columns under their titles. Flush prints it.
+func Table(w io.Writer, titles string) *tabwriter.Writer {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, titles)
+	return t
+}
+
+// A Tone is how a text looks on a terminal (ECMA-48, Select Graphic Rendition).
+type Tone string
+
+const (
+	Bold   Tone = "1"
+	Faint  Tone = "2"
+	Red    Tone = "31"
+	Green  Tone = "32"
+	Yellow Tone = "33"
+	Normal Tone = "39" // as long as the colours, so that a table stays aligned
+)
+
+// WantsColour follows https://no-color.org.
+func WantsColour() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }
+
+// Paint gives a text a tone where there are colours.
+func Paint(colour bool, as Tone, text string) string {
+	if !colour {
+		return text
+	}
+	return "\x1b[" + string(as) + "m" + text + "\x1b[0m"
+}
+
+// OutcomeTone is how an outcome looks.
+func OutcomeTone(outcome string) Tone {
+	switch outcome {
+	case "succeeded":
+		return Green
+	case "failed", "stalled":
+		return Red
+	}
+	return Yellow
+}
+
+// WriteJSON writes body with control and format characters in the escapes of
+// JSON, so that a reader gets the text as it is and a terminal does not.
+func WriteJSON(w io.Writer, body any, indent string) error {
+	var plain bytes.Buffer
+	e := json.NewEncoder(&plain)
+	e.SetIndent("", indent)
+	e.SetEscapeHTML(false) // people read it too, and no browser takes JSON for a page
+	if err := e.Encode(body); err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	for _, c := range plain.String() {
+		if c >= 0x7f && Hidden(c) {
+			for _, unit := range utf16.Encode([]rune{c}) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
+		} else {
+			b.WriteRune(c)
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
 }

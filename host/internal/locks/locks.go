@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -69,33 +70,42 @@ type Reading struct {
 // mostRead bounds how many entries of locks are read: their names are data.
 const mostRead = 10_000
 
-// Read lists an app. The names of all that is no job's begin with a digit, and come before all jobs
-// in a listing, which ends there.
+// Read lists an app.
 func Read(ctx context.Context, from store.Lister, app string) (Reading, error) {
-	b := builder{app: app, locks: map[[2]string]*Lock{}}
-	err := from.List(ctx, app, func(name string, e store.Entry) bool {
-		n, ok := entry.Parse(strings.TrimPrefix(name, app+"/"))
-		if ok && n.Kind == entry.Job {
-			return false
+	b := builder{locks: map[[2]string]*Lock{}}
+	err := walk(ctx, from, app, func(n entry.Name, known bool, read func() slot) {
+		if b.reading.Listed++; known {
+			b.add(n, read)
 		}
-		b.reading.Listed++
-		if ok {
-			b.add(n, name, &e)
-		}
-		return true
 	})
 	return b.sorted(), err
 }
 
+// walk lists the entries of an app that are no job's, with a way to read their records. Their names
+// begin with a digit, and come before all jobs in a listing, which ends there.
+func walk(ctx context.Context, from store.Lister, app string, f func(n entry.Name, known bool, read func() slot)) error {
+	return from.List(ctx, app, func(name string, e store.Entry) bool {
+		name = strings.TrimPrefix(name, app+"/")
+		n, ok := entry.Parse(name)
+		if ok && n.Kind == entry.Job {
+			return false
+		}
+		f(n, ok, func() slot {
+			rec, err := store.DecodeRecord(e.Record, app, name)
+			return slot{rec, e.State.Live(), err}
+		})
+		return true
+	})
+}
+
 // A builder makes a reading of entries.
 type builder struct {
-	app     string
 	read    int                 // entries of locks
 	locks   map[[2]string]*Lock // by kind and name
 	reading Reading
 }
 
-func (b *builder) add(n entry.Name, name string, e *store.Entry) {
+func (b *builder) add(n entry.Name, read func() slot) {
 	switch n.Kind {
 	case entry.Lock, entry.Group:
 		if b.read++; b.read > mostRead {
@@ -106,9 +116,9 @@ func (b *builder) add(n entry.Name, name string, e *store.Entry) {
 		if b.locks[id] == nil {
 			b.locks[id] = &Lock{Name: n.Name, Kind: string(n.Kind)}
 		}
-		b.locks[id].addSlot(n.Number, b.decode(name, e))
+		b.locks[id].addSlot(n.Number, read())
 	case entry.Once:
-		b.reading.Once = append(b.reading.Once, onceOf(n.Name, b.decode(name, e)))
+		b.reading.Once = append(b.reading.Once, onceOf(n.Name, read()))
 	}
 }
 
@@ -117,11 +127,6 @@ type slot struct {
 	rec  store.Record
 	live bool  // it has a lease
 	err  error // why the record cannot be read
-}
-
-func (b *builder) decode(name string, e *store.Entry) slot {
-	rec, err := store.DecodeRecord(e.Record, b.app, strings.TrimPrefix(name, b.app+"/"))
-	return slot{rec, e.State.Live(), err}
 }
 
 func (l *Lock) addSlot(number int, s slot) {
@@ -195,4 +200,48 @@ func (b *builder) sorted() Reading {
 		return cmp.Or(b.At.Compare(a.At), strings.Compare(a.Name, b.Name), strings.Compare(a.Key, b.Key))
 	})
 	return r
+}
+
+// Shown is the part of a reading that an answer has.
+type Shown struct {
+	Locks     []Lock `json:"locks"`               // those that are held first, then those used last
+	MoreLocks int    `json:"moreLocks,omitempty"` // how many are left out
+	Once      []Once `json:"once"`                // the newest first
+	MoreOnce  int    `json:"moreOnce,omitempty"`  // how many are left out
+	LocksNote string `json:"locksNote,omitempty"` // why some of them are not known
+}
+
+// Empty reports whether there is nothing to show.
+func (r Reading) Empty() bool { return len(r.Locks)+len(r.Once) == 0 }
+
+// Shown returns at most so many of each.
+func (r Reading) Shown(most int) Shown {
+	locks, once := r.Locks[:min(most, len(r.Locks))], r.Once[:min(most, len(r.Once))]
+	s := Shown{Locks: append([]Lock{}, locks...), MoreLocks: len(r.Locks) - len(locks), Once: append([]Once{}, once...), MoreOnce: len(r.Once) - len(once)}
+	if r.Unread > 0 {
+		s.LocksNote = "entries of locks that were not read for this: " + strconv.Itoa(r.Unread)
+	}
+	return s
+}
+
+// Matching returns what has a text in its name, its key or the name of a replica, in any case.
+func (r Reading) Matching(text string) Reading {
+	text = strings.ToLower(text)
+	has := func(texts ...string) bool { return strings.Contains(strings.ToLower(strings.Join(texts, "\n")), text) }
+	out := Reading{Listed: r.Listed, Unread: r.Unread}
+	for _, l := range r.Locks {
+		texts := []string{l.Name}
+		for _, h := range l.Holders {
+			texts = append(texts, h.Replica)
+		}
+		if has(texts...) {
+			out.Locks = append(out.Locks, l)
+		}
+	}
+	for _, o := range r.Once {
+		if has(o.Name, o.Key, o.Replica) {
+			out.Once = append(out.Once, o)
+		}
+	}
+	return out
 }

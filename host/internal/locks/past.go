@@ -49,19 +49,13 @@ func (n Named) Check() error {
 
 // PastOf lists an app and returns the records of that name, in the order of slots and keys.
 func PastOf(ctx context.Context, from store.Lister, app string, named Named) (all []Past, err error) {
-	b := builder{app: app}
 	slots := map[string]int{}
-	err = from.List(ctx, app, func(name string, e store.Entry) bool {
-		n, ok := entry.Parse(strings.TrimPrefix(name, app+"/"))
-		if ok && n.Kind == entry.Job {
-			return false
-		}
-		if ok && n.Kind == named.Kind && (n.Name == named.Name || n.Kind != entry.Once && n.Name == entry.Shown(named.Name)) {
-			p := pastOf(named, n.Number, b.decode(name, &e))
+	err = walk(ctx, from, app, func(n entry.Name, known bool, read func() slot) {
+		if known && n.Kind == named.Kind && (n.Name == named.Name || n.Kind != entry.Once && n.Name == entry.Shown(named.Name)) {
+			p := pastOf(named, n.Number, read())
 			slots[p.Name] = n.Number
 			all = append(all, p)
 		}
-		return true
 	})
 	slices.SortFunc(all, func(a, b Past) int { return slots[a.Name] - slots[b.Name] })
 	return all, err

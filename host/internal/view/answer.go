@@ -1,11 +1,15 @@
 package view
 
 import (
+	"encoding/json"
+	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/locks"
+	"github.com/soloist-go/soloist/store"
 )
 
 // An Answer is the JSON output of a command: J is its part about one job.
@@ -55,4 +59,131 @@ func Status(a *app.App, views []Job, functions []string, fleet *Fleet) Answer[Jo
 	}
 	body.Skew, body.Functions, body.Zones = format.SkewSeconds(a.Skew()), functions, a.ZoneWords()
 	return body
+}
+
+// ticksShown is how many ticks to come a job is shown with.
+const ticksShown = 10
+
+// A Detail is a job as a page of its own shows it.
+type Detail struct {
+	Job
+	Lease   store.LeaseState `json:"lease,omitempty"`   // its state; empty: there is no entry, or it could not be read
+	Token   int64            `json:"token,omitzero"`    // the newest fencing token
+	Outlook *Outlook         `json:"outlook,omitempty"` // by this program's schedule; nil: there is none, or another one is in force
+	History []store.Outcome  `json:"history"`
+	Orders  []store.Order    `json:"orders"`           // of operators, newest first
+	Record  json.RawMessage  `json:"record,omitempty"` // as it is in the store
+}
+
+// DetailOf is all that is known of a job.
+func DetailOf(a *app.App, st soloist.JobStatus, job Job, audit []store.Order) Detail {
+	d := Detail{Job: job, Orders: OrdersOf(audit, st.Name), Lease: st.Lease, Token: st.Record.Token, Outlook: outlookOf(a, st),
+		History: []store.Outcome{}}
+	if st.Err == nil {
+		d.History = format.PlainOutcomes(st.Record.History)
+		d.Record = recordOf(&st.Record)
+	}
+	return d
+}
+
+// OrdersOf are the orders for one job; empty: for all.
+func OrdersOf(audit []store.Order, job string) []store.Order {
+	orders := []store.Order{}
+	for _, o := range audit {
+		if job == "" || job == o.Job {
+			o.At = format.UTC(o.At)
+			orders = append(orders, o)
+		}
+	}
+	return orders
+}
+
+// recordOf is nil for a job without a record.
+func recordOf(r *store.Record) json.RawMessage {
+	if r.Token == 0 {
+		return nil
+	}
+	c := r.Clone() // Encode changes what it encodes
+	b, err := c.Encode()
+	if err != nil { // it was read, so it fits
+		return nil
+	}
+	return b
+}
+
+// outlookOf is nil where this program does not know the ticks. A tick that is settled
+// already, as by a fast clock, is not to come.
+func outlookOf(a *app.App, st soloist.JobStatus) *Outlook {
+	if st.Singleton || st.Foreign {
+		return nil
+	}
+	j, err := a.Job(st.Name)
+	if err != nil {
+		return nil
+	}
+	from := a.Now()
+	if next := st.Next.Add(-time.Nanosecond); next.After(from) {
+		from = next
+	}
+	o, err := OutlookOf(a, j, nil, func(*time.Location) time.Time { return from }, ticksShown)
+	if err != nil { // it has been checked
+		return nil
+	}
+	return &o
+}
+
+// A Ticked is the JSON output of tick for one job.
+type Ticked struct {
+	Job     string          `json:"job"`
+	Ran     []store.Outcome `json:"ran"`               // what was run here, in order
+	Replica string          `json:"replica,omitempty"` // the other replica that runs it
+	Next    time.Time       `json:"next,omitzero"`
+	Awaits  string          `json:"awaits,omitempty"` // the jobs whose outcome Next waits for
+	Error   string          `json:"error,omitempty"`  // why it could not be looked after
+}
+
+// NewTicked is a report in JSON.
+func NewTicked(j soloist.JobReport) Ticked {
+	t := Ticked{Job: j.Job, Ran: format.PlainOutcomes(j.Ran), Replica: j.Replica, Next: format.UTC(j.Next), Awaits: j.Awaits}
+	if j.Err != nil {
+		t.Error = format.Line(j.Err.Error())
+	}
+	return t
+}
+
+// Failed reports whether a tick that was run here came to a bad end.
+func Failed(j soloist.JobReport) bool {
+	return slices.ContainsFunc(j.Ran, func(f store.Outcome) bool {
+		return f.Status == store.Failed || f.Status == store.Stalled || f.Status == store.Abandoned
+	})
+}
+
+// Overrun says what an overrun is, wherever it is shown.
+func Overrun(cause error) string {
+	return "goes on though its context has ended (" + format.Line(cause.Error()) + "): only a restart helps"
+}
+
+// Notes are texts about jobs. A text that is the same for many jobs is one line.
+type Notes struct {
+	texts []string // in the order in which they came
+	jobs  map[string][]string
+}
+
+// Add adds a text about a job.
+func (n *Notes) Add(job, text string) {
+	if n.jobs == nil {
+		n.jobs = map[string][]string{}
+	}
+	if n.jobs[text] == nil {
+		n.texts = append(n.texts, text)
+	}
+	n.jobs[text] = append(n.jobs[text], job)
+}
+
+// Lines returns each text after the names of its jobs.
+func (n *Notes) Lines() (all []string) {
+	for _, text := range n.texts {
+		all = append(all, format.Names(n.jobs[text])+": "+text)
+	}
+	return all
 }

@@ -1,6 +1,8 @@
 package view
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -69,16 +71,13 @@ func FleetOf(a *app.App, r presence.Reading, all []soloist.JobStatus) *Fleet {
 func interruptedOn(all []soloist.JobStatus) map[string]time.Time {
 	lost := map[string]time.Time{}
 	for i := range all {
-		if r := &all[i].Record.Run; isInterrupted(&all[i]) && r.Claimed.After(lost[r.Replica]) {
+		st, r := &all[i], &all[i].Record.Run
+		ended := st.Err == nil && st.Lease != "" && st.Record.MayRun() && runState(&st.Record, st.Lease) == interrupted
+		if ended && r.Claimed.After(lost[r.Replica]) {
 			lost[r.Replica] = r.Claimed
 		}
 	}
 	return lost
-}
-
-// isInterrupted reports whether the lease of a run has ended, and no replica has settled it yet.
-func isInterrupted(st *soloist.JobStatus) bool {
-	return st.Err == nil && st.Lease != "" && MayRun(&st.Record) && runState(&st.Record, st.Lease) == interrupted
 }
 
 // seen is when the process that began a run wrote last that it was up; zero: that is not known.
@@ -93,11 +92,14 @@ func (f *Fleet) seen(replica string, begun time.Time) time.Time {
 	return time.Time{}
 }
 
+// counts reports whether a replica runs ticks.
+func counts(s presence.State) bool { return s == presence.Up || s == presence.Asleep }
+
 // counted are the names of the replicas that say what is in force.
 func (f *Fleet) counted() (names []string) {
 	last := -1
 	for i, r := range f.Replicas {
-		if r.State == presence.Up || r.State == presence.Asleep {
+		if counts(r.State) {
 			names = append(names, r.Name)
 		}
 		if last < 0 || r.Seen.After(f.Replicas[last].Seen) {
@@ -225,4 +227,176 @@ func (f *Fleet) paused(job string) (paused, known bool) {
 		}
 	}
 	return paused, known
+}
+
+// A Replica is one replica of the app, by what it has written of itself last.
+type Replica struct {
+	Name     string         `json:"replica"`
+	State    presence.State `json:"state"`
+	Health   string         `json:"health"`            // ok, degraded, stuck, overrun
+	Reasons  []string       `json:"reasons,omitempty"` // why it is not ok
+	Version  string         `json:"version,omitempty"`
+	Revision string         `json:"revision,omitempty"`
+	Platform string         `json:"platform,omitempty"`
+	Started  time.Time      `json:"started"`
+	Seen     time.Time      `json:"seen,omitzero"` // when it wrote that
+	Skew     float64        `json:"skew"`          // seconds that its clock was ahead of the store's
+}
+
+// Replicas are the replicas of a reading: first those that are up, then those that should be. lost are the replicas with an
+// interrupted run, and when that run began.
+func Replicas(r presence.Reading, lost map[string]time.Time) []Replica {
+	all := []Replica{}
+	if r.Doc == nil {
+		return all
+	}
+	for name, entry := range r.Doc.Replicas {
+		state := r.State(entry)
+		if begun, ok := lost[name]; ok && state == presence.Up && !entry.Started.After(begun) {
+			state = presence.Lost
+		}
+		all = append(all, Replica{Name: name, State: state, Health: entry.Health, Reasons: entry.Reasons, Version: entry.Version, Revision: entry.Revision,
+			Platform: entry.Platform, Started: format.UTC(entry.Started), Seen: format.UTC(entry.Seen), Skew: entry.Skew})
+	}
+	order := []presence.State{presence.Up, presence.Lost, presence.Silent, presence.Asleep, presence.Left}
+	slices.SortFunc(all, func(a, b Replica) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State)), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// StateWords is the state, and the health of a replica that is up.
+func (r Replica) StateWords() string {
+	text := string(r.State)
+	if r.State == presence.Up && r.Health != "ok" {
+		text += ", " + format.Line(r.Health)
+		if len(r.Reasons) > 0 {
+			text += ": " + format.Line(strings.Join(r.Reasons, "; "))
+		}
+	}
+	return text
+}
+
+// Tone is the colour of the state in a table.
+func (r Replica) Tone() format.Tone {
+	switch {
+	case r.State == presence.Up && r.Health != "ok":
+		return format.Red
+	case r.State == presence.Silent, r.State == presence.Lost:
+		return format.Yellow
+	}
+	return format.Normal
+}
+
+// VersionWords is what runs there.
+func (r Replica) VersionWords() string {
+	return format.Join(format.Line(r.Version), format.Line(r.Revision))
+}
+
+// SkewWords is how far its clock is off.
+func (r Replica) SkewWords() string {
+	d := time.Duration(r.Skew * float64(time.Second)).Round(100 * time.Millisecond)
+	switch {
+	case d > 0:
+		return fmt.Sprint(d, " ahead")
+	case d < 0:
+		return fmt.Sprint(-d, " behind")
+	}
+	return "-"
+}
+
+// ProgramsAdvice is what to do about what [Programs] says.
+const ProgramsAdvice = "give each program a SOLOIST_APP of its own"
+
+// Programs says that other programs use the name of this app, and which jobs they have in common: the record of such a job
+// gives each tick to one of them. Versions of one program have one path, so a deployment is not meant, and what does not
+// know its path is left out. Empty: there is nothing to say.
+func Programs(a *app.App, r presence.Reading) string {
+	own, digest := a.Work()
+	replicas, owners := map[string][]string{}, map[string][]string{} // of programs, and the programs of jobs
+	add := func(program, name string, work presence.Work) {
+		replicas[program] = append(replicas[program], name)
+		for job, d := range work {
+			if !strings.HasPrefix(d.Other, app.Everywhere) && !slices.Contains(owners[job], program) {
+				owners[job] = append(owners[job], program)
+			}
+		}
+	}
+	self := here
+	if a.Serves {
+		self = a.Scheduler.Replica
+	}
+	if app.Path() != "" {
+		add(app.Path(), self, own)
+	}
+	if r.Doc == nil {
+		return programsText(replicas, owners)
+	}
+	for name, entry := range r.Doc.Replicas {
+		if !counts(r.State(entry)) {
+			continue
+		}
+		work := r.Doc.Work[entry.Work]
+		if entry.Work == digest {
+			work = own
+		}
+		if entry.Program != "" && (entry.Program != app.Path() || name != self) {
+			add(entry.Program, name, work)
+		}
+	}
+	return programsText(replicas, owners)
+}
+
+func programsText(replicas, owners map[string][]string) string {
+	var common []string
+	rivals := map[string][]string{}
+	for _, job := range slices.Sorted(maps.Keys(owners)) {
+		if len(owners[job]) < 2 {
+			continue
+		}
+		common = append(common, job)
+		for _, program := range owners[job] {
+			rivals[program] = slices.Sorted(slices.Values(replicas[program]))
+		}
+	}
+	if len(common) == 0 {
+		return ""
+	}
+	return "several programs use this app and take each other's ticks of " + format.Names(common) + ": " + sides(rivals)
+}
+
+// here names this program among replicas that it is none of.
+const here = "this environment"
+
+// sides lists values and who has them: "a on r1; b on r2 and r3".
+func sides(values map[string][]string) string {
+	keys := slices.SortedFunc(maps.Keys(values), func(a, b string) int { return compareNames(values[a], values[b]) })
+	var all []string
+	for _, key := range keys {
+		all = append(all, cmp.Or(format.Brief(key), "none")+" "+where(values[key]))
+	}
+	return strings.Join(all, "; ")
+}
+
+// where says where something is: "in this environment and on r1, r2".
+func where(names []string) string {
+	rest := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == here })
+	switch {
+	case len(rest) == len(names):
+		return "on " + format.Names(rest)
+	case len(rest) == 0:
+		return "in " + here
+	}
+	return "in " + here + " and on " + format.Names(rest)
+}
+
+// compareNames orders lists of names; this program comes first.
+func compareNames(a, b []string) int {
+	switch {
+	case slices.Contains(a, here):
+		return -1
+	case slices.Contains(b, here):
+		return 1
+	}
+	return slices.Compare(a, b)
 }

@@ -3,7 +3,6 @@
 package view
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -14,8 +13,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A Job is one job or singleton as the page, the table of status and its JSON
-// show it.
+// A Job is one job or singleton as commands, the page and the API show it.
 type Job struct {
 	Name     string                 `json:"job"`
 	Kind     string                 `json:"kind"` // job or singleton
@@ -48,10 +46,17 @@ type Job struct {
 
 	Shard *Shard `json:"shard,omitempty"` // nil: it is not one of several
 
-	Foreign bool `json:"-"` // the schedule in force is another one
+	Here       bool      `json:"here,omitempty"`       // it runs on this replica
+	Attempt    int       `json:"attempt,omitempty"`    // of the run under way
+	Trouble    bool      `json:"trouble,omitempty"`    // an operator should look at it
+	Checkpoint int64     `json:"checkpoint,omitempty"` // its length in bytes
+	Ordered    int       `json:"ordered,omitzero"`     // manual runs that were ordered and have not begun
+	Recent     []Outcome `json:"recent,omitzero"`      // the outcomes that the record keeps, newest first; nil: see Whole
 
-	Runner   string `json:"-"` // who ran the run that is interrupted
-	TimedOut bool   `json:"-"` // TimesOut has passed, and the run goes on
+	Foreign  bool            `json:"-"` // the schedule in force is another one
+	Runner   string          `json:"-"` // who ran the run that is interrupted
+	TimedOut bool            `json:"-"` // TimesOut has passed, and the run goes on
+	Kept     []store.Outcome `json:"-"` // the outcomes as the record has them
 }
 
 // A Shard says which part of a job or singleton another one is, from zero.
@@ -84,11 +89,27 @@ const (
 )
 
 // Of is what is shown of a job, by its record and what runs here.
-func Of(a *app.App, st soloist.JobStatus) Job { return of(a, st, a.Scheduler.Health()) }
+func Of(a *app.App, st soloist.JobStatus) Job { return All(a, []soloist.JobStatus{st}, nil, nil)[0] }
 
-func of(a *app.App, st soloist.JobStatus, h soloist.Health) Job {
+// All is [Of] for each of them, with what operators have ordered, and the settings that the
+// replicas have published; nil: these are not known. It is enough to choose and to sort by;
+// [Job.Whole] has the rest.
+func All(a *app.App, all []soloist.JobStatus, orders *store.Control, fleet *Fleet) []Job {
+	views, h := make([]Job, len(all)), a.Scheduler.Health() // which asks all jobs
+	for i := range all {
+		st, v := &all[i], &views[i]
+		*v = of(a, st, h)
+		v.Trouble = v.Tone() == format.Red || v.Error != "" && v.State != unknown ||
+			h.Overrun[st.Name] != nil || slices.Contains(h.Stuck, st.Name)
+		ended := orders != nil && v.heed(a, st, orders.Jobs[st.Name])
+		v.meet(a, st, ended, fleet)
+	}
+	return views
+}
+
+func of(a *app.App, st *soloist.JobStatus, h soloist.Health) Job {
 	v := Job{Name: st.Name, Kind: "job", Schedule: st.Schedule, State: Idle, Next: st.Next, After: st.After, Awaits: st.Awaits, Foreign: st.Foreign,
-		Begins: st.Begins, Over: st.Over}
+		Begins: st.Begins, Over: st.Over, Here: slices.Contains(h.Running, st.Name), Checkpoint: st.Checkpoint}
 	if st.Singleton {
 		v.Kind = "singleton"
 	}
@@ -96,7 +117,10 @@ func of(a *app.App, st soloist.JobStatus, h soloist.Health) Job {
 		v.Shard = &Shard{st.Shard, st.Shards}
 	}
 	if st.EveryReplica {
-		v.EveryReplica, v.State = true, stateHere(a, v.Name, h)
+		v.EveryReplica, v.State = true, onEach
+		if v.Here { // of the others nothing is known
+			v.State = running
+		}
 		if err := h.Broken[v.Name]; err != nil { // of this process
 			v.Error = format.Line(err.Error())
 		}
@@ -104,26 +128,32 @@ func of(a *app.App, st soloist.JobStatus, h soloist.Health) Job {
 	}
 	if st.Err != nil {
 		v.State, v.Error = broken, format.Line(st.Err.Error())
-		if !Reached(st) {
+		if !Reached(*st) {
 			v.State = unknown
 		}
 		return v
+	}
+	r := &st.Record
+	if v.Kept = r.History; r.MayRun() {
+		v.Attempt = r.Run.Attempt
 	}
 	if st.Lease == "" {
 		v.State = noRecord
 		return v
 	}
-	r := &st.Record
 	if len(r.History) > 0 {
 		v.Last = lastRun(r.History)
 	}
 	if st.Late.Count > 0 {
 		v.Late = &store.Late{Since: format.UTC(st.Late.Since), Tick: format.UTC(st.Late.Tick), Count: st.Late.Count}
 	}
-	v.Backfill = backfillOf(&st)
-	v.Counts, v.Failures, v.Differs = r.Counts, max(r.Failures, 0), differsOf(a, st)
+	v.Backfill = backfillOf(st)
+	v.Counts, v.Failures = r.Counts, max(r.Failures, 0)
+	if st.Foreign {
+		v.Differs = []string{foreignWords(st)}
+	}
 	switch {
-	case MayRun(r):
+	case r.MayRun():
 		if !st.Waits.IsZero() {
 			v.State, v.Tick, v.Waits = Waiting, r.Run.Tick, st.Waits
 			break
@@ -136,8 +166,6 @@ func of(a *app.App, st soloist.JobStatus, h soloist.Health) Job {
 			v.Runner, v.Lost = r.Run.Replica, v.Claimed
 			v.sign(r.Run.Progress.At)
 		}
-	case pausedNow(a, st):
-		v.State = paused
 	case v.Failures > 0:
 		v.State = Failing
 	case !st.Over.IsZero():
@@ -169,11 +197,6 @@ func (v *Job) setTimeout(r *store.Record, limit time.Duration, now time.Time) {
 	v.TimedOut = now.After(v.TimesOut)
 }
 
-// MayRun reports whether a run is not known to have ended.
-func MayRun(r *store.Record) bool {
-	return r.Run.Status == store.Running || r.Run.Status == store.Stalled && r.Run.Finished.IsZero()
-}
-
 func runState(r *store.Record, lease store.LeaseState) State {
 	switch {
 	case r.Run.Status == store.Stalled:
@@ -196,18 +219,6 @@ func progress(r *store.Record) *store.Progress {
 	return &store.Progress{Note: r.Run.Progress.Note, At: format.UTC(r.Run.Progress.At)}
 }
 
-// stateHere is the state of a job that runs on each replica: of the others
-// nothing is known.
-func stateHere(a *app.App, name string, h soloist.Health) State {
-	switch {
-	case slices.Contains(h.Running, name):
-		return running
-	case a.Serves && a.Paused(name):
-		return paused
-	}
-	return onEach
-}
-
 // lastRun is the newest outcome of a tick that was run: a failure is news even if
 // a tick was skipped under it. Where none was run it is the newest of all.
 func lastRun(history []store.Outcome) *store.Outcome {
@@ -219,135 +230,136 @@ func lastRun(history []store.Outcome) *store.Outcome {
 	return &history[0]
 }
 
-// All is [Of] for each of them.
-func All(a *app.App, all []soloist.JobStatus) []Job {
-	views, h := make([]Job, len(all)), a.Scheduler.Health() // which asks all jobs
-	for i, st := range all {
-		views[i] = of(a, st, h)
-	}
-	return views
-}
-
 // Reached reports whether the store answered. It gives the state of the lease
 // with the record, even if that cannot be read. A job on each replica has no record to ask for.
 func Reached(st soloist.JobStatus) bool { return !st.EveryReplica && (st.Err == nil || st.Lease != "") }
 
-// StateWords is the state, and who runs what since when.
-func (v Job) StateWords(now time.Time) string {
-	text := string(v.State) + v.WaitWords(now)
-	if v.State == paused {
-		text += v.PauseWords(now)
-	}
-	if v.Replica != "" {
-		text += " on " + format.Line(v.Replica)
-	}
-	if since := cmp.Or(v.Lost, v.Claimed); !since.IsZero() {
-		text += " since " + format.Roughly(now.Sub(since))
-	}
-	if v.TimedOut {
-		text += ", over its time-out by " + format.Roughly(now.Sub(v.TimesOut))
-	}
-	if told := v.ProgressWords(now); told != "" {
-		text += " (" + told + ")"
-	}
-	if v.State != paused {
-		text += v.PauseWords(now)
-	}
-	return text + v.FailureWords() + v.LateWords() + v.boundWords()
+// An Outcome is a [store.Outcome] as a strip or a plot shows it.
+type Outcome struct {
+	At      time.Time    `json:"at,omitzero"`
+	Status  store.Status `json:"status"`
+	Seconds float64      `json:"seconds,omitzero"` // how long it ran; zero: it did not, or that is not known
+	Count   int          `json:"count,omitzero"`   // of a range of ticks
+	Reason  string       `json:"reason,omitempty"`
 }
 
-// boundWords complete the state of a job that has no tick now, since it has not begun or is over.
-func (v Job) boundWords() string {
+// Whole returns the job with its outcomes, as the API shows it.
+func (v *Job) Whole() Job {
+	whole := *v
+	if v.Last != nil {
+		last := format.PlainOutcome(*v.Last)
+		whole.Last = &last
+	}
+	whole.Recent = make([]Outcome, 0, len(v.Kept))
+	for i := range v.Kept {
+		whole.Recent = append(whole.Recent, outcomeOf(&v.Kept[i]))
+	}
+	return whole
+}
+
+// Took is how many seconds the newest run took whose duration is known; zero: there is none.
+func (v *Job) Took() float64 {
+	for i := range v.Kept {
+		if took := seconds(&v.Kept[i]); took > 0 {
+			return took
+		}
+	}
+	return 0
+}
+
+func outcomeOf(f *store.Outcome) Outcome {
+	o := Outcome{At: format.UTC(format.Moment(f)), Status: f.Status, Reason: f.Reason, Seconds: seconds(f)}
+	if !f.From.IsZero() {
+		o.Count = f.Count
+	}
+	return o
+}
+
+// seconds is how long an outcome took; zero: it was not run, or that is not known.
+func seconds(f *store.Outcome) float64 {
+	if f.Start.IsZero() || !f.End.After(f.Start) {
+		return 0
+	}
+	return f.End.Sub(f.Start).Round(time.Millisecond).Seconds()
+}
+
+// heed shows what operators have ordered: the runs that have not begun, and the pause that is in
+// force. It reports whether a pause that is over may have skipped the newest tick.
+func (v *Job) heed(a *app.App, st *soloist.JobStatus, ordered store.JobControl) (ended bool) {
+	v.Pause = pauseOf(st, ordered, a.Now())
+	for _, r := range ordered.Requests {
+		if st.Err == nil && !st.Record.Orders.IsServed(r.Seq) && r.Until.After(a.Now()) {
+			v.Ordered++
+		}
+	}
+	return pausedByOrder(st, ordered)
+}
+
+// meet shows what the settings of this program and of the replicas say. A replica that serves knows
+// from its own settings whether it skips ticks as paused. A command runs in an environment of its own: it
+// asks the settings that replicas have published or, where these are not known, the record what
+// became of the last tick. A pause by an order is no difference to the settings, nor is one that has ended.
+func (v *Job) meet(a *app.App, st *soloist.JobStatus, ended bool, fleet *Fleet) {
+	job := a.Whole(v.Name) // all shards share their settings
+	here, there := a.Paused(v.Name), recordPaused(&st.Record)
+	on, published := fleet.paused(job)
 	switch {
-	case !v.Begins.IsZero():
-		return ", begins " + format.Stamp(v.Begins)
-	case v.Over.IsZero():
-		return ""
-	case v.State == over:
-		return " since " + format.Stamp(v.Over)
+	case a.Serves:
+		on = here
+	case !published && st.Err == nil && st.Lease != "":
+		on = there && !ended
+		if here && !there {
+			v.Differs = append(v.Differs, "this environment pauses it, but by the record its last tick was not skipped as paused")
+		} else if on && !here && v.Pause == nil {
+			v.Differs = append(v.Differs, "this environment does not pause it, but by the record its last tick was skipped as paused")
+		}
 	}
-	return ", over since " + format.Stamp(v.Over)
+	if (on || v.Pause != nil) && slices.Contains([]State{Idle, Failing, noRecord, onEach, over}, v.State) {
+		v.State = paused
+	}
+	v.Differs = append(v.Differs, fleet.DiffersIn(job)...)
+	if v.State == interrupted {
+		v.sign(fleet.seen(v.Runner, v.Claimed))
+	}
 }
 
-// FailureWords completes the state: how often the job has failed in a row.
-func (v Job) FailureWords() string {
-	switch {
-	case v.Failures == 0:
-		return ""
-	case v.State == Failing:
-		return fmt.Sprintf(" x%d", v.Failures)
+// pausedByOrder reports whether the newest tick was skipped because of a pause that is
+// over: a pause that an operator ordered, or the job's own pause after a resume.
+func pausedByOrder(st *soloist.JobStatus, ordered store.JobControl) bool {
+	if len(st.Record.History) == 0 {
+		return false
 	}
-	return fmt.Sprintf(", failing x%d", v.Failures)
+	tick := st.Record.History[0].Tick
+	return !ordered.Resumed.At.IsZero() && !tick.After(ordered.Resumed.At) ||
+		slices.ContainsFunc(ordered.Pauses, func(s store.Span) bool { return tick.After(s.From) && !tick.After(s.To) }) ||
+		!ordered.Pause.Until.IsZero() && tick.After(ordered.Pause.At) && !tick.After(ordered.Pause.Until)
 }
 
-// Tone is the colour of the state in a table.
-func (v Job) Tone() format.Tone {
-	switch {
-	case v.TimedOut, v.Failures > 0, v.Late != nil, v.State == broken, v.State == stalled:
-		return format.Red
-	case v.State == interrupted, v.State == Waiting, v.State == unknown, v.State == noRecord:
-		return format.Yellow
-	}
-	return format.Normal
+// A Pause was ordered by an operator, or begun by the job itself.
+type Pause struct {
+	By     string    `json:"by,omitempty"` // empty: the job itself, after failures in a row
+	Reason string    `json:"reason,omitempty"`
+	At     time.Time `json:"at"`
+	Until  time.Time `json:"until,omitzero"` // when it ends by itself; zero: a resume ends it
 }
 
-// WaitWords says until when no replica takes over a job that was unlocked.
-func (v Job) WaitWords(now time.Time) string {
-	switch {
-	case v.Waits.IsZero():
-		return ""
-	case v.Waits.After(now):
-		return " after unlock until about " + format.Stamp(v.Waits) + ", " + format.Relative(v.Waits, now)
+// pauseOf is nil if no pause is in force.
+func pauseOf(st *soloist.JobStatus, ordered store.JobControl, now time.Time) *Pause {
+	if p := ordered.Pause; p.On(now) {
+		return &Pause{By: p.By, Reason: p.Reason, At: format.UTC(p.At), Until: format.UTC(p.Until)}
 	}
-	return " after unlock: no replica has taken over yet"
+	if at := st.Record.Orders.Paused.At; st.Err == nil && !at.IsZero() && ordered.Resumed.Token < st.Record.Orders.Paused.Token {
+		return &Pause{Reason: "failures in a row", At: format.UTC(at)}
+	}
+	return nil
 }
 
-// ProgressWords is the last progress report of the run, and how old it is.
-func (v Job) ProgressWords(now time.Time) string {
-	if v.Progress == nil {
-		return ""
+// recordPaused reports whether the newest tick was skipped because of a pause.
+func recordPaused(r *store.Record) bool {
+	for _, f := range r.History {
+		if f.Request == "" {
+			return f.Status == store.Skipped && f.Reason == "paused" && f.Token == 0 // else its run said so
+		}
 	}
-	return cmp.Or(format.Line(v.Progress.Note), "heartbeat") + ", " + format.Relative(v.Progress.At, now)
-}
-
-// LastWords is the last tick, what became of it, and how long ago.
-func (v Job) LastWords(now time.Time) string {
-	if v.Last == nil {
-		return "-"
-	}
-	at := format.Moment(v.Last)
-	text := format.Stamp(at) + " " + format.Outcome(v.Last)
-	if v.Last.Replica != "" {
-		text += " on " + format.Line(v.Last.Replica)
-	}
-	return text + ", " + format.Relative(at, now)
-}
-
-// NextWords is the next tick, and how far it is.
-func (v Job) NextWords(now time.Time) string {
-	if v.Next.IsZero() {
-		return "-"
-	}
-	if v.Awaits != "" {
-		return format.Stamp(v.Next) + " " + AwaitWords(v.Awaits)
-	}
-	return format.Stamp(v.Next) + " " + format.Ahead(v.Next, now)
-}
-
-// CountWords says how often each outcome came.
-func (v Job) CountWords() string { return format.Tally(v.Counts) }
-
-// Recorded reports whether the failures of the job are known.
-func (v *Job) Recorded() bool { return !v.EveryReplica && v.State != broken && v.State != unknown }
-
-// LateWords completes the state: since when the job is late, and how many ticks have not succeeded.
-func (v Job) LateWords() string {
-	if v.Late == nil {
-		return ""
-	}
-	words := ", late since " + format.Stamp(v.Late.Since)
-	if v.Late.Count > 1 {
-		words += fmt.Sprintf(" with %d ticks", v.Late.Count)
-	}
-	return words
+	return false
 }

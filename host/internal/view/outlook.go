@@ -1,11 +1,14 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/calendar"
+	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/internal/ticks"
 )
@@ -40,8 +43,27 @@ type LeftDay struct {
 	To    string   `json:"movedTo,omitempty"` // the day that its ticks move to; empty: they do not exist
 }
 
-// Look asks the schedule for its next n ticks after an instant.
-func Look(s *ticks.Ticks, from time.Time, loc *time.Location, n int) Outlook {
+// OutlookOf asks the schedule of a job, or of the job that it follows, for its next n ticks after an
+// instant, with local times of a zone; nil: of the schedule's.
+func OutlookOf(a *app.App, j soloist.Job, zone *time.Location, from func(*time.Location) time.Time, n int) (Outlook, error) {
+	first := j
+	if j.After != "" {
+		first = root(a.Scheduler.Jobs, j)
+	}
+	s, err := app.TicksOf(first)
+	if err != nil {
+		return Outlook{}, err
+	}
+	zone = cmp.Or(zone, s.Location())
+	o := look(s, from(zone), zone, n)
+	if j.After != "" {
+		o.Schedule = "after " + j.After + ", " + o.Schedule
+	}
+	o.EveryReplica, o.Paused = j.EveryReplica, j.Paused
+	return o, nil
+}
+
+func look(s *ticks.Ticks, from time.Time, loc *time.Location, n int) Outlook {
 	o := Outlook{Schedule: s.Words(), Text: s.Text(), Zone: loc.String(), Ticks: []Upcoming{},
 		Warnings: append([]string{}, s.Warnings(from)...)}
 	begin := from
@@ -129,3 +151,21 @@ func clockChange(at time.Time) string {
 	}
 	return ""
 }
+
+// root returns the job whose schedule names the ticks of a job. If the job follows others, this is the
+// first job that it follows, or the first that this one follows, and so on; else the job itself.
+func root(jobs []soloist.Job, j soloist.Job) soloist.Job {
+	for range jobs { // jobs that follow each other in a circle are refused at the start
+		first, _, _ := strings.Cut(j.After, ",")
+		for _, o := range jobs {
+			if o.Name == strings.TrimSpace(first) {
+				j = o
+				break
+			}
+		}
+	}
+	return j
+}
+
+// AwaitWords says what a tick that has come waits for.
+func AwaitWords(jobs string) string { return "waits for " + jobs }

@@ -52,26 +52,26 @@ func BenchmarkScrape(b *testing.B) { benchmark(b, "/metrics") }
 // BenchmarkOpenedPage is a page that is opened on a replica that has read the records at its
 // start: the page, and the first message of its stream.
 func BenchmarkOpenedPage(b *testing.B) {
-	for _, age := range []struct {
-		name     string
-		outcomes int
-	}{{"young", 0}, {"full", 20}} {
-		b.Run(age.name, func(b *testing.B) {
-			s := newStore(b, age.outcomes)
-			var r *replica
-			m := meter{b: b}
-			for b.Loop() {
-				m.rest(func() {
-					r = newReplica(b, s)
-					r.cache.Prepare(b.Context())
-					r.cache.Wait()
-				})
-				r.get(b, "/")
-				r.firstMessage(b)
-			}
-			m.report()
-		})
-	}
+	ages(b, func(b *testing.B, s *azure.Store) {
+		var r *replica
+		m := meter{b: b}
+		for b.Loop() {
+			m.rest(func() {
+				r = newReplica(b, s)
+				r.cache.Prepare(b.Context())
+				r.cache.Wait()
+			})
+			r.get(b, "/")
+			r.firstMessage(b)
+		}
+		m.report()
+	})
+}
+
+// ages measures over young and over full records.
+func ages(b *testing.B, f func(*testing.B, *azure.Store)) {
+	b.Run("young", func(b *testing.B) { f(b, newStore(b, 0)) })
+	b.Run("full", func(b *testing.B) { f(b, newStore(b, 20)) })
 }
 
 // firstMessage opens the stream, and closes it after its first message.
@@ -96,33 +96,27 @@ func (f *flushed) SetReadDeadline(time.Time) error  { return nil }
 func (f *flushed) SetWriteDeadline(time.Time) error { return nil }
 
 func benchmark(b *testing.B, path string) {
-	for _, age := range []struct {
-		name     string
-		outcomes int
-	}{{"young", 0}, {"full", 20}} {
-		b.Run(age.name, func(b *testing.B) {
-			s := newStore(b, age.outcomes)
-			b.Run("cold", func(b *testing.B) {
-				var r *replica
-				m := meter{b: b}
-				for b.Loop() {
-					m.rest(func() { r = newReplica(b, s) })
-					r.get(b, path)
-				}
-				m.report()
-			})
-			b.Run("warm", func(b *testing.B) {
-				r := newReplica(b, s)
+	ages(b, func(b *testing.B, s *azure.Store) {
+		b.Run("cold", func(b *testing.B) {
+			var r *replica
+			m := meter{b: b}
+			for b.Loop() {
+				m.rest(func() { r = newReplica(b, s) })
 				r.get(b, path)
-				m := meter{b: b}
-				for b.Loop() {
-					m.rest(func() { time.Sleep(2100 * time.Millisecond) })
-					r.get(b, path)
-				}
-				m.report()
-			})
+			}
+			m.report()
 		})
-	}
+		b.Run("warm", func(b *testing.B) {
+			r := newReplica(b, s)
+			r.get(b, path)
+			m := meter{b: b}
+			for b.Loop() {
+				m.rest(func() { time.Sleep(2100 * time.Millisecond) })
+				r.get(b, path)
+			}
+			m.report()
+		})
+	})
 }
 
 // get asks until the replica has read the records: on a busy machine the first answer may say

@@ -34,11 +34,6 @@ type change struct {
 	Parallel int `json:"parallel"` // backfill: how many of them are run at a time; 0 and 1: one
 }
 
-// backfill is the range of a backfill.
-func (c *change) backfill() soloist.Backfill {
-	return soloist.Backfill{From: c.From, To: c.To, All: c.All, Parallel: c.Parallel}
-}
-
 // A changed is what a change has come to.
 type changed struct {
 	Job    string       `json:"job"`
@@ -52,12 +47,7 @@ var lineRule = regexp.MustCompile(`^[^\x00-\x1f\x7f]{0,200}$`)
 
 // readChange returns false if it has answered that the request is wrong.
 func (p *pages) readChange(w http.ResponseWriter, r *http.Request) (job string, c change, ok bool) {
-	job = r.PathValue("job")
-	if err := p.app.One(job); err != nil {
-		fail(w, http.StatusNotFound, err.Error())
-		return job, c, false
-	}
-	if !readBody(w, r, &c, true) {
+	if job, ok = p.named(w, r); !ok || !readBody(w, r, &c, true) {
 		return job, c, false
 	}
 	c.By = cmp.Or(c.By, p.guard.nameOf(r))
@@ -79,10 +69,6 @@ func (p *pages) order(kind store.OrderKind) http.HandlerFunc {
 		if !ok {
 			return
 		}
-		if err := p.refusal(kind, job, c); err != nil {
-			fail(w, http.StatusConflict, err.Error())
-			return
-		}
 		before := p.cache.now().orders.Jobs[job]
 		if written, ok := p.write(w, r, kind, job, c); ok {
 			out := changed{Job: job, Status: "ordered", Order: &written}
@@ -97,34 +83,17 @@ func (p *pages) order(kind store.OrderKind) http.HandlerFunc {
 	}
 }
 
-// refusal is why an order is of no use for a job.
-func (p *pages) refusal(kind store.OrderKind, job string, c change) error {
-	singleton := slices.ContainsFunc(p.app.Scheduler.Singletons, func(g soloist.Singleton) bool { return g.Name == p.app.Whole(job) })
-	switch _, ok := p.app.Store.(store.Documenter); {
-	case !ok:
-		return errors.New("this store keeps no orders of operators")
-	case p.app.EveryReplica(job) && kind != store.OrderPause && kind != store.OrderResume:
-		return errors.New(app.WithoutLease(job))
-	case kind != store.OrderBackfill && c.backfill() != soloist.Backfill{}:
-		return fmt.Errorf("%s has no range: leave out from, to, all and parallel", kind)
-	case singleton && kind == store.OrderRun:
-		return fmt.Errorf("%s is a singleton: it is not run by hand", job)
-	case !c.Until.IsZero() && kind != store.OrderPause && kind != store.OrderRun:
-		return fmt.Errorf("%s has no end: leave out until", kind)
-	}
-	return nil
-}
-
 // write writes an order, or answers why it cannot be written.
 func (p *pages) write(w http.ResponseWriter, r *http.Request, kind store.OrderKind, job string, c change) (store.Order, bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), orderTime)
 	defer cancel()
-	written, err := p.app.Order(ctx, soloist.Order{Kind: kind, Job: job, By: c.By, Reason: c.Reason, Until: c.Until, Backfill: c.backfill()})
+	written, err := p.app.Order(ctx, soloist.Order{Kind: kind, Job: job, By: c.By, Reason: c.Reason, Until: c.Until,
+		Backfill: soloist.Backfill{From: c.From, To: c.To, All: c.All, Parallel: c.Parallel}})
 	if errors.Is(err, app.ErrUnrung) {
 		p.app.Log.Warn("order over HTTP", "error", err)
 		err = nil
 	}
-	who := append([]any{"order", kind, "job", job, "by", format.Brief(c.By)}, caller(r)...)
+	who := caller(r, "order", kind, "job", job, "by", format.Brief(c.By))
 	if err != nil {
 		p.app.Log.Warn("order over HTTP refused", append(who, "error", err)...)
 		failChange(w, job, err)
@@ -155,86 +124,70 @@ func (p *pages) stepDown(w http.ResponseWriter, r *http.Request) {
 	}
 	here := p.runs(job)
 	out := changed{Job: job, Status: "ordered"}
-	if err := p.refusal(store.OrderStepDown, job, c); err == nil {
+	if _, orders := p.app.Store.(store.Documenter); orders || !here { // without orders, what runs here can be handed over
 		written, ok := p.write(w, r, store.OrderStepDown, job, c)
 		if !ok {
 			return
 		}
 		out.Order = &written
-	} else if !here || p.app.EveryReplica(job) {
-		fail(w, http.StatusConflict, err.Error())
+	}
+	if !here {
+		Reply(w, http.StatusAccepted, out)
 		return
 	}
-	switch {
-	case here && out.Order == nil:
-		p.stepDownHere(w, r, out)
-	case here:
-		p.awaitHandover(w, r, out)
-	default:
+	p.handOver(w, r, out)
+}
+
+// handOver answers when a run here has ended. The order names the run: a run that has begun since
+// goes on. A store that keeps no orders has none, and the run is stopped whether or not the caller
+// waits for the answer.
+func (p *pages) handOver(w http.ResponseWriter, r *http.Request, out changed) {
+	if out.Order != nil && !p.runs(out.Job) {
+		out.Note = "its run is over"
 		Reply(w, http.StatusAccepted, out)
+		return
+	}
+	// A run may take its grace to end, and then some writes. The answer may take that long.
+	patience := p.app.Settings.Grace + 2*p.app.LeaseOf(out.Job)
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience + 5*time.Second))
+	parent, end := r.Context(), p.ended
+	if out.Order == nil {
+		p.app.Log.Info("step-down asked for over HTTP", caller(r, "job", out.Job)...)
+		parent, end = context.WithoutCancel(parent), p.app.Scheduler.StepDown
+	}
+	ctx, cancel := context.WithTimeout(parent, patience)
+	defer cancel()
+	switch err := end(ctx, out.Job); {
+	case err == nil:
+		p.app.Log.Info("stepped down, as asked over HTTP", caller(r, "job", out.Job)...)
+		out.Status = "handed over"
+		Reply(w, http.StatusOK, out)
+	case errors.Is(err, context.DeadlineExceeded):
+		out.Status, out.Note = "stopping", fmt.Sprintf("its run has not returned after %s", patience)
+		Reply(w, http.StatusAccepted, out)
+	case r.Context().Err() == nil: // else the caller has gone; the order stands
+		fail(w, http.StatusConflict, err.Error())
 	}
 }
 
 // endPace is how often a request looks whether the run that it waits for has ended.
 const endPace = 50 * time.Millisecond
 
-// awaitHandover waits until a run here whose hand-over is ordered has ended. The order names the
-// run: a run that has begun since goes on.
-func (p *pages) awaitHandover(w http.ResponseWriter, r *http.Request, out changed) {
-	if !p.runs(out.Job) {
-		out.Note = "its run is over"
-		Reply(w, http.StatusAccepted, out)
-		return
-	}
-	patience := p.patience(w, out.Job)
-	late := time.After(patience)
-	for look := time.Tick(endPace); p.runs(out.Job); {
+// ended waits until a job does not run here.
+func (p *pages) ended(ctx context.Context, job string) error {
+	for look := time.Tick(endPace); p.runs(job); {
 		select {
 		case <-look:
-		case <-late:
-			out.Status, out.Note = "stopping", fmt.Sprintf("its run has not returned after %s", patience)
-			Reply(w, http.StatusAccepted, out)
-			return
-		case <-r.Context().Done(): // the caller has gone; the order stands
-			return
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
-	p.app.Log.Info("stepped down, as asked over HTTP", append([]any{"job", out.Job}, caller(r)...)...)
-	out.Status = "handed over"
-	Reply(w, http.StatusOK, out)
+	return nil
 }
 
 // runs reports whether a job runs here.
 func (p *pages) runs(job string) bool {
 	return slices.Contains(p.app.Scheduler.Health().Running, job)
-}
-
-// patience is how long a run may take to end when it has to: its grace, and then some writes.
-// The answer may take that long.
-func (p *pages) patience(w http.ResponseWriter, job string) time.Duration {
-	patience := p.app.Settings.Grace + 2*p.app.LeaseOf(job)
-	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience + 5*time.Second))
-	return patience
-}
-
-// stepDownHere hands over what runs here.
-func (p *pages) stepDownHere(w http.ResponseWriter, r *http.Request, out changed) {
-	p.app.Log.Info("step-down asked for over HTTP", append([]any{"job", out.Job}, caller(r)...)...)
-	patience := p.patience(w, out.Job)
-	// It is stopped whether or not anybody waits for the answer.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), patience)
-	defer cancel()
-	switch err := p.app.Scheduler.StepDown(ctx, out.Job); {
-	case err == nil:
-		p.app.Log.Info("stepped down, as asked over HTTP", append([]any{"job", out.Job}, caller(r)...)...)
-		out.Status = "handed over"
-		Reply(w, http.StatusOK, out)
-	case errors.Is(err, context.DeadlineExceeded):
-		out.Status, out.Note = "stopping", fmt.Sprintf("its run has not returned after %s", patience)
-		Reply(w, http.StatusAccepted, out)
-	default:
-		fail(w, http.StatusConflict, err.Error())
-	}
 }
 
 // unlock ends the lease of a holder that hangs.
@@ -247,7 +200,7 @@ func (p *pages) unlock(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusConflict, app.WithoutLease(job))
 		return
 	}
-	p.app.Log.Warn("unlock asked for over HTTP", append([]any{"job", job, "now", c.Now, "by", format.Brief(c.By)}, caller(r)...)...)
+	p.app.Log.Warn("unlock asked for over HTTP", caller(r, "job", job, "now", c.Now, "by", format.Brief(c.By))...)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), orderTime)
 	defer cancel()
 	out := changed{Job: job, Status: "unlocked"}

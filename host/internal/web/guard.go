@@ -2,14 +2,18 @@ package web
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"crypto/subtle"
 	"log/slog"
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"golang.org/x/time/rate"
 )
 
 // A Guard decides which requests are answered.
@@ -26,34 +30,23 @@ func NewGuard(s *app.Settings, log *slog.Logger) *Guard {
 	if s.ReadToken == "" && s.Addr != "" && !IsLocal(s.Addr) {
 		log.Warn("everybody who reaches this address can read the API and the metrics: set SOLOIST_READ_TOKEN, or SOLOIST_ADDR to a loopback address", "addr", s.Addr)
 	}
+	tokens := map[role]string{reader: s.ReadToken, adminRole: s.AdminToken}
 	return &Guard{addr: s.Addr, refused: refused,
-		sessions: &sessions{app: s.App, now: time.Now, ended: map[string]time.Time{}},
+		sessions: &sessions{app: s.App, tokens: tokens, ended: map[string]time.Time{}},
 		read:     tokenGuard{"SOLOIST_READ_TOKEN", s.ReadToken, refused},
 		admin:    tokenGuard{"SOLOIST_ADMIN_TOKEN", s.AdminToken, refused}}
 }
 
-// Around is around all that is answered.
-func (g *Guard) Around(h http.Handler) http.Handler { return plainHeaders(g.aroundLocal(h)) }
-
-func plainHeaders(h http.Handler) http.Handler {
+// Around is around all that is answered. Where the program listens for this machine alone, it
+// refuses the names that other sites have made to lead to this machine: a browser here takes
+// such a site for the page's own and shows it all answers.
+func (g *Guard) Around(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Referrer-Policy", "no-referrer")
 		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
-		h.ServeHTTP(w, r)
-	})
-}
-
-// aroundLocal refuses the names that other sites have made to lead to this
-// machine, where it listens for this machine alone: a browser here takes such a
-// site for the page's own and shows it all answers.
-func (g *Guard) aroundLocal(h http.Handler) http.Handler {
-	if !g.Local() {
-		return h
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !IsLocal(r.Host) {
+		if g.Local() && !IsLocal(r.Host) {
 			g.refused.note(r, "request refused: the header Host is of another machine", "host", format.Brief(r.Host))
 			fail(w, http.StatusForbidden, "the header Host is of another machine: want localhost, 127.0.0.1 or [::1], since the program listens on "+g.addr)
 			return
@@ -75,11 +68,6 @@ func IsLocal(addr string) bool {
 	return strings.EqualFold(name, "localhost") || net.ParseIP(name).IsLoopback()
 }
 
-// tokens are the tokens of the roles.
-func (g *Guard) tokens() map[role]string {
-	return map[role]string{reader: g.read.token, adminRole: g.admin.token}
-}
-
 // roleOf is what the caller of a request may do, by its token or its session.
 func (g *Guard) roleOf(r *http.Request) role {
 	switch {
@@ -88,7 +76,7 @@ func (g *Guard) roleOf(r *http.Request) role {
 	case g.read.offered(r):
 		return reader
 	}
-	if s, ok := g.sessions.open(r, g.tokens()); ok {
+	if s, ok := g.sessions.open(r); ok {
 		return s.role
 	}
 	if g.read.token == "" {
@@ -120,7 +108,7 @@ func (g *Guard) Read(h http.HandlerFunc) http.Handler {
 			h(w, r)
 			return
 		}
-		g.read.refuse(w, g.read.code(r))
+		g.read.refuse(w, r)
 	})
 }
 
@@ -134,7 +122,7 @@ func (g *Guard) Admin(h http.HandlerFunc) http.Handler {
 		case g.roleOf(r) == adminRole:
 			h(w, r)
 		default:
-			g.admin.refuse(w, g.admin.code(r))
+			g.admin.refuse(w, r)
 		}
 	})
 }
@@ -148,26 +136,9 @@ func ownSite(h http.HandlerFunc) http.Handler {
 	return protection.Handler(h)
 }
 
-// signIn begins a session with the role of the token, for one who says that this is their name.
-func (g *Guard) signIn(w http.ResponseWriter, r *http.Request, shown, name string) (session, int) {
-	for _, as := range []role{adminRole, reader} {
-		if token := g.tokens()[as]; token != "" && equal(shown, token) {
-			g.refused.log.Info("signed in over HTTP", append([]any{"role", as, "name", format.Brief(name)}, caller(r)...)...)
-			return g.sessions.begin(w, r, as, token, format.Brief(name)), http.StatusOK
-		}
-	}
-	switch {
-	case cmp.Or(g.read.token, g.admin.token) == "":
-		return session{}, http.StatusForbidden
-	case g.refused.note(r, "request refused: wrong token", "setting", "SOLOIST_READ_TOKEN or SOLOIST_ADMIN_TOKEN"):
-		return session{}, http.StatusUnauthorized
-	}
-	return session{}, http.StatusTooManyRequests
-}
-
 // signedIn reports whether a request is of a browser that has signed in.
 func (g *Guard) signedIn(r *http.Request) bool {
-	_, ok := g.sessions.open(r, g.tokens())
+	_, ok := g.sessions.open(r)
 	return ok
 }
 
@@ -175,14 +146,114 @@ func (g *Guard) signedIn(r *http.Request) bool {
 // Apps and App Service, by the platform's
 // (https://learn.microsoft.com/azure/app-service/configure-authentication-user-identities).
 func (g *Guard) nameOf(r *http.Request) string {
-	s, _ := g.sessions.open(r, g.tokens())
+	s, _ := g.sessions.open(r)
 	return cmp.Or(s.name, format.Brief(r.Header.Get("X-MS-CLIENT-PRINCIPAL-NAME")), "admin over HTTP")
-}
-
-func (g *Guard) signOut(w http.ResponseWriter, r *http.Request) {
-	s, _ := g.sessions.open(r, g.tokens())
-	g.sessions.end(w, r, s)
 }
 
 // Refused logs a request that is turned away, as far as the limit of refusals goes.
 func (g *Guard) Refused(r *http.Request, text string, more ...any) { g.refused.note(r, text, more...) }
+
+// A role is what a caller may do. The admin may read, too.
+type role string
+
+const (
+	nobody    role = ""
+	reader    role = "read"
+	adminRole role = "admin"
+)
+
+// An access says whether a caller may change something.
+type access string
+
+const (
+	accessOff access = "off" // there is no admin token, so no caller may
+	accessNo  access = "no"  // the caller has not shown the admin token
+	accessYes access = "yes"
+)
+
+// A tokenGuard knows the token of a setting.
+type tokenGuard struct {
+	setting, token string
+	refused        *refusals
+}
+
+// offered reports whether a request has the token.
+func (g tokenGuard) offered(r *http.Request) bool {
+	scheme, offered, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return g.token != "" && strings.EqualFold(scheme, "Bearer") && equal(offered, g.token)
+}
+
+// equal takes a time that does not depend on the token.
+func equal(offered, token string) bool {
+	got, want := sha256.Sum256([]byte(offered)), sha256.Sum256([]byte(token)) // of equal length, whatever is offered
+	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
+}
+
+// refuse answers a request without the right token. The right token is admitted before, whatever
+// others offer at the same time: a limit before the comparison would let a guesser lock the
+// operator out, since both have one address behind a proxy. The length of the token defeats
+// guesses. The limit bounds what they cost, and what they write to the log. A request without a
+// token is no guess.
+//
+// It asks for no password, as a browser would show a box for it, keep it until it is closed, and
+// send it on behalf of other sites.
+func (g tokenGuard) refuse(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Authorization") != "" && !g.refused.note(r, "request refused: wrong token", "setting", g.setting) {
+		tooMany(w)
+		return
+	}
+	w.Header().Set("WWW-Authenticate", "Bearer")
+	fail(w, http.StatusUnauthorized, "want the header Authorization: Bearer, with the token of "+g.setting+", or the session of a browser that has signed in on the page")
+}
+
+// tooMany answers a guess beyond the limit.
+func tooMany(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", refusalSeconds)
+	w.Header().Set("Connection", "close") // so that each guess costs a connection
+	fail(w, http.StatusTooManyRequests, "too many wrong tokens: wait "+refusalSeconds+" s")
+}
+
+// So many refusals are answered in full and logged at once, then one each
+// refusalPace.
+const (
+	refusalBurst   = 20
+	refusalPace    = 10 * time.Second
+	refusalSeconds = "10" // refusalPace, for Retry-After
+)
+
+// refusals are the requests that are turned away for what they offer. They are
+// logged with their address, and a flood of them floods no log.
+type refusals struct {
+	log      *slog.Logger
+	limit    *rate.Limiter
+	unlogged atomic.Int64
+}
+
+func newRefusals(log *slog.Logger) *refusals {
+	return &refusals{log: log, limit: rate.NewLimiter(rate.Every(refusalPace), refusalBurst)}
+}
+
+// note logs a refusal and reports whether it is within the limit. One beyond it
+// is counted, and the next line of the log has the count.
+func (f *refusals) note(r *http.Request, text string, more ...any) bool {
+	if !f.limit.Allow() {
+		f.unlogged.Add(1)
+		return false
+	}
+	more = append(more, "path", format.Brief(r.URL.Path))
+	if n := f.unlogged.Swap(0); n > 0 {
+		more = append(more, "unlogged", n)
+	}
+	f.log.Warn(text, caller(r, more...)...)
+	return true
+}
+
+// caller adds to what is logged who has sent a request. A proxy names its client in a
+// header, which anybody else can send too.
+func caller(r *http.Request, about ...any) []any {
+	about = append(about, "remote", r.RemoteAddr)
+	if forwarded := r.Header.Get("X-Forwarded-For"); forwarded != "" {
+		about = append(about, "forwarded", format.Brief(forwarded))
+	}
+	return about
+}

@@ -27,16 +27,8 @@ type health struct {
 func (p *pages) healthz(w http.ResponseWriter, r *http.Request) {
 	now, words := p.app.Scheduler.Health(), p.wordsFor(r)
 	h := health{Status: p.app.Condition(now), Running: now.Running, Stuck: now.Stuck, Skew: format.SkewSeconds(now.Skew),
-		Overrun: each(now.Overrun, words.cause), Broken: each(now.Broken, words.broken)}
-	if now.Storage != nil {
-		h.Storage = words.storage(now.Storage)
-	}
-	if err := p.app.LogBlocked(now); err != nil {
-		h.Log = text(err)
-	}
-	if now.Events != nil {
-		h.Events = text(now.Events)
-	}
+		Overrun: each(now.Overrun, words.cause), Broken: each(now.Broken, words.broken), Storage: words.storage(now.Storage),
+		Log: text(p.app.LogBlocked(now)), Events: text(now.Events)}
 	code := http.StatusOK
 	if h.Status == "overrun" || h.Status == "stuck" {
 		code = http.StatusServiceUnavailable
@@ -54,25 +46,20 @@ type readiness struct {
 
 // readyz answers whether the replica can do its work.
 func (p *pages) readyz(w http.ResponseWriter, r *http.Request) {
-	now := p.app.Scheduler.Health()
+	now, words := p.app.Scheduler.Health(), p.wordsFor(r)
 	before, failed := p.app.Before.Waiting()
+	body := readiness{Status: "waiting", Storage: words.storage(now.Storage), Before: before}
 	switch {
 	case before != "":
-		body := readiness{Status: "waiting", Before: before}
-		if failed != nil {
-			body.Error = p.wordsFor(r).broken(failed)
-		}
-		if now.Storage != nil {
-			body.Storage = p.wordsFor(r).storage(now.Storage)
-		}
-		Reply(w, http.StatusServiceUnavailable, body)
+		body.Error = words.broken(failed)
 	case now.Storage != nil:
-		Reply(w, http.StatusServiceUnavailable, readiness{Status: "waiting", Storage: p.wordsFor(r).storage(now.Storage)})
-	case !now.Reached && !p.cache.ready(r.Context()):
-		Reply(w, http.StatusServiceUnavailable, readiness{Status: "waiting", Storage: "it has not answered yet"})
-	default:
+	case now.Reached || p.cache.ready(r.Context()):
 		Reply(w, http.StatusOK, readiness{Status: "ready"})
+		return
+	default:
+		body.Storage = "it has not answered yet"
 	}
+	Reply(w, http.StatusServiceUnavailable, body)
 }
 
 // words are how much a probe learns about errors: their texts may name accounts,
@@ -83,11 +70,24 @@ func (p *pages) wordsFor(r *http.Request) words {
 	if p.guard.mayRead(r) {
 		return words{text, text, text}
 	}
-	always := func(words string) func(error) string { return func(error) string { return words } }
+	always := func(words string) func(error) string {
+		return func(err error) string {
+			if err == nil {
+				return ""
+			}
+			return words
+		}
+	}
 	return words{always("out of reach"), always("left alone: the log tells why"), sentinel}
 }
 
-func text(err error) string { return format.Line(err.Error()) }
+// text is empty for no error.
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return format.Line(err.Error())
+}
 
 func each(errs map[string]error, words func(error) string) map[string]string {
 	texts := make(map[string]string, len(errs))

@@ -38,29 +38,23 @@ type pastQuery struct {
 
 // history answers with one page of the outcomes of a job.
 func (p *pages) history(w http.ResponseWriter, r *http.Request) {
-	name := r.PathValue("job")
-	if err := p.app.One(name); err != nil {
-		fail(w, http.StatusNotFound, err.Error())
+	name, ok := p.named(w, r)
+	if !ok {
 		return
 	}
-	var q pastQuery
-	values, err := parameters(r)
-	if err == nil {
-		q, err = parsePast(values, p.app.Now())
-	}
-	if err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
+	q, ok := asked(w, r, func(values map[string]string) (pastQuery, error) { return parsePast(values, p.app.Now()) })
+	if !ok {
 		return
 	}
 	n := p.cache.look(r.Context())
-	st := n.of(name)
-	if st == nil {
+	i := n.index(name)
+	if i < 0 {
 		fail(w, http.StatusServiceUnavailable, notYet)
 		return
 	}
 	answer := historyAnswer{App: p.infoFor(r, n), Job: name, Offset: q.offset}
 	var lines past.Lines
-	lines, answer.Source, answer.Note = p.pastOf(r, st, q.Filter)
+	lines, answer.Source, answer.Note = p.pastOf(r, &n.all[i], q.Filter)
 	answer.Outcomes, answer.Matched = q.Select(name, lines, q.offset, q.limit)
 	Reply(w, http.StatusOK, answer)
 }
@@ -93,7 +87,7 @@ func parsePast(values map[string]string, now time.Time) (q pastQuery, err error)
 				err = fmt.Errorf("since is %q: %w", format.Brief(value), err)
 			}
 		case "outcome":
-			err = q.addOutcomes(value)
+			err = q.Want(strings.Split(value, ",")...)
 		case "offset":
 			q.offset, err = numberOf(name, value, 0, 1<<31-1)
 		case "limit":
@@ -106,15 +100,4 @@ func parsePast(values map[string]string, now time.Time) (q pastQuery, err error)
 		}
 	}
 	return q, nil
-}
-
-func (q *pastQuery) addOutcomes(names string) error {
-	for name := range strings.SplitSeq(names, ",") {
-		s, err := past.Named(name)
-		if err != nil {
-			return err
-		}
-		q.Outcomes = append(q.Outcomes, s)
-	}
-	return nil
 }

@@ -3,6 +3,8 @@ package web
 import (
 	"cmp"
 	"fmt"
+	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +17,18 @@ import (
 // mostRows is how many jobs one answer has at most.
 const mostRows = 100
 
+// asked reads what a request asks for. It returns false if it has answered that the request is wrong.
+func asked[Q any](w http.ResponseWriter, r *http.Request, parse func(map[string]string) (Q, error)) (q Q, ok bool) {
+	values, err := parameters(r)
+	if err == nil {
+		q, err = parse(values)
+	}
+	if err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+	}
+	return q, err == nil
+}
+
 // A query is which jobs a list shows, and in what order.
 type query struct {
 	text          string   // in lower case; it is in the name, the schedule, the replica or the note
@@ -26,14 +40,14 @@ type query struct {
 }
 
 // sorts are the orders of a list. Jobs that are equal in one are in the order of their names.
-var sorts = map[string]func(a, b *view.Row) int{
-	"name":     func(a, b *view.Row) int { return 0 },
-	"state":    func(a, b *view.Row) int { return cmp.Compare(rank(a), rank(b)) },
-	"schedule": func(a, b *view.Row) int { return cmp.Compare(a.Schedule, b.Schedule) },
-	"next":     func(a, b *view.Row) int { return compareTimes(a.Next, b.Next) },
-	"last":     func(a, b *view.Row) int { return compareTimes(lastMoment(a), lastMoment(b)) },
-	"took":     func(a, b *view.Row) int { return cmp.Compare(a.Took(), b.Took()) },
-	"failures": func(a, b *view.Row) int { return cmp.Compare(a.Failures, b.Failures) },
+var sorts = map[string]func(a, b *view.Job) int{
+	"name":     func(a, b *view.Job) int { return 0 },
+	"state":    func(a, b *view.Job) int { return cmp.Compare(rank(a), rank(b)) },
+	"schedule": func(a, b *view.Job) int { return cmp.Compare(a.Schedule, b.Schedule) },
+	"next":     func(a, b *view.Job) int { return compareTimes(a.Next, b.Next) },
+	"last":     func(a, b *view.Job) int { return compareTimes(lastMoment(a), lastMoment(b)) },
+	"took":     func(a, b *view.Job) int { return cmp.Compare(a.Took(), b.Took()) },
+	"failures": func(a, b *view.Job) int { return cmp.Compare(a.Failures, b.Failures) },
 }
 
 // parseQuery reads the parameters of a list. An unknown one is an error: without it, a
@@ -88,22 +102,22 @@ func numberOf(name, value string, least, most int) (int, error) {
 }
 
 // page returns the rows of one page, and how many match in all.
-func (q query) page(rows []view.Row) (page []view.Row, matched int) {
-	var all []*view.Row // a row is large, and there may be thousands
+func (q query) page(rows []view.Job) (page []view.Job, matched int) {
+	var all []*view.Job // a row is large, and there may be thousands
 	for i := range rows {
 		if q.matches(&rows[i]) {
 			all = append(all, &rows[i])
 		}
 	}
 	slices.SortFunc(all, q.compare)
-	page = []view.Row{}
+	page = []view.Job{}
 	for _, row := range all[min(q.offset, len(all)):min(q.offset+q.limit, len(all))] {
 		page = append(page, row.Whole())
 	}
 	return page, len(all)
 }
 
-func (q query) matches(row *view.Row) bool {
+func (q query) matches(row *view.Job) bool {
 	switch {
 	case q.trouble && !row.Trouble:
 		return false
@@ -119,7 +133,7 @@ func (q query) matches(row *view.Row) bool {
 	return strings.Contains(strings.ToLower(text), q.text)
 }
 
-func (q query) compare(a, b *view.Row) int {
+func (q query) compare(a, b *view.Job) int {
 	order := cmp.Or(sorts[q.sort](a, b), strings.Compare(a.Name, b.Name))
 	if q.reverse {
 		return -order
@@ -128,7 +142,7 @@ func (q query) compare(a, b *view.Row) int {
 }
 
 // rank puts first what an operator should look at, then what runs.
-func rank(row *view.Row) int {
+func rank(row *view.Job) int {
 	switch {
 	case row.Trouble:
 		return 0
@@ -151,9 +165,26 @@ func compareTimes(a, b time.Time) int {
 	return -1
 }
 
-func lastMoment(row *view.Row) time.Time {
+func lastMoment(row *view.Job) time.Time {
 	if row.Last == nil {
 		return time.Time{}
 	}
 	return format.Moment(row.Last)
+}
+
+// parameters returns the parameters of a request, each of which may be there once. What cannot be parsed is an
+// error: if it were ignored, the answer would show everything instead of what was asked for.
+func parameters(r *http.Request) (map[string]string, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, fmt.Errorf("the parameters cannot be read: %w", err)
+	}
+	once := map[string]string{}
+	for name, all := range values {
+		if len(all) > 1 {
+			return nil, fmt.Errorf("the parameter %s is there %d times: want it once", format.Brief(name), len(all))
+		}
+		once[name] = all[0]
+	}
+	return once, nil
 }

@@ -1,16 +1,22 @@
 package web
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/soloist-go/soloist/host/internal/format"
 )
 
 // sessionTime is how long a browser stays signed in at most.
@@ -28,8 +34,8 @@ type session struct {
 
 // sessions knows which sessions have been ended. It forgets those that have expired.
 type sessions struct {
-	app string
-	now func() time.Time
+	app    string
+	tokens map[role]string // of the roles
 
 	mu    sync.Mutex
 	ended map[string]time.Time // by id: when it would have expired
@@ -47,9 +53,8 @@ func sign(app, token, text string) []byte {
 	return mac.Sum(nil)
 }
 
-// open returns the session of a request, false if it has none that counts. tokens are
-// the tokens of the roles.
-func (all *sessions) open(r *http.Request, tokens map[role]string) (session, bool) {
+// open returns the session of a request, false if it has none that counts.
+func (all *sessions) open(r *http.Request) (session, bool) {
 	cookie, err := r.Cookie(all.cookieName())
 	if err != nil {
 		return session{}, false
@@ -63,17 +68,17 @@ func (all *sessions) open(r *http.Request, tokens map[role]string) (session, boo
 	}
 	seconds, err := strconv.ParseInt(parts[1], 10, 64)
 	s := session{role: role(parts[0]), expires: time.Unix(seconds, 0), id: parts[2], name: parts[3]}
-	token := tokens[s.role]
+	token := all.tokens[s.role]
 	if err != nil || token == "" || !hmac.Equal(mac, sign(all.app, token, string(text))) {
 		return session{}, false
 	}
-	return s, all.now().Before(s.expires) && !all.over(s.id)
+	return s, time.Now().Before(s.expires) && !all.over(s.id)
 }
 
 // begin gives a browser a session.
-func (all *sessions) begin(w http.ResponseWriter, r *http.Request, as role, token, name string) session {
-	s := session{role: as, expires: all.now().Add(sessionTime), id: rand.Text()[:16], name: name}
-	http.SetCookie(w, all.cookie(r, s.encode(all.app, token), int(sessionTime/time.Second)))
+func (all *sessions) begin(w http.ResponseWriter, r *http.Request, as role, name string) session {
+	s := session{role: as, expires: time.Now().Add(sessionTime), id: rand.Text()[:16], name: name}
+	http.SetCookie(w, all.cookie(r, s.encode(all.app, all.tokens[as]), int(sessionTime/time.Second)))
 	return s
 }
 
@@ -84,7 +89,7 @@ func (all *sessions) end(w http.ResponseWriter, r *http.Request, s session) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	for id, expires := range all.ended {
-		if all.now().After(expires) {
+		if time.Now().After(expires) {
 			delete(all.ended, id)
 		}
 	}
@@ -108,4 +113,77 @@ func (all *sessions) cookieName() string { return "soloist-" + all.app }
 func (all *sessions) cookie(r *http.Request, value string, age int) *http.Cookie {
 	return &http.Cookie{Name: all.cookieName(), Value: value, MaxAge: age, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"}
+}
+
+// mostBody is the largest body of a request to the API in bytes.
+const mostBody = 4 << 10
+
+// A signIn is what a browser sends to sign in.
+type signIn struct {
+	Token string `json:"token"`
+	Name  string `json:"name"` // who signs in, for the list of changes; it is not checked
+}
+
+// A signedIn is what it gets.
+type signedIn struct {
+	Changes access    `json:"changes"` // whether it may change something
+	Until   time.Time `json:"until"`   // when the session ends
+}
+
+// signIn gives a browser that has a token a session with the role of the token.
+func (p *pages) signIn(w http.ResponseWriter, r *http.Request) {
+	var in signIn
+	if !readBody(w, r, &in, false) {
+		return
+	}
+	g := p.guard
+	for _, as := range []role{adminRole, reader} {
+		if token := g.sessions.tokens[as]; token != "" && equal(in.Token, token) {
+			name := format.Brief(in.Name)
+			g.refused.log.Info("signed in over HTTP", caller(r, "role", as, "name", name)...)
+			s := g.sessions.begin(w, r, as, name)
+			Reply(w, http.StatusOK, signedIn{Changes: g.changesAs(as), Until: format.UTC(s.expires)})
+			return
+		}
+	}
+	switch {
+	case cmp.Or(g.read.token, g.admin.token) == "":
+		fail(w, http.StatusForbidden, "neither SOLOIST_READ_TOKEN nor SOLOIST_ADMIN_TOKEN is set, so there is nothing to sign in for")
+	case g.refused.note(r, "request refused: wrong token", "setting", "SOLOIST_READ_TOKEN or SOLOIST_ADMIN_TOKEN"):
+		fail(w, http.StatusUnauthorized, "that is neither the read token nor the admin token")
+	default:
+		tooMany(w)
+	}
+}
+
+// signOut ends the session of a browser.
+func (p *pages) signOut(w http.ResponseWriter, r *http.Request) {
+	s, _ := p.guard.sessions.open(r)
+	p.guard.sessions.end(w, r, s)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// readBody decodes the body of a request, or answers with what is wrong with it. A form of
+// another site cannot send this type. An optional body may be missing.
+func readBody(w http.ResponseWriter, r *http.Request, body any, optional bool) bool {
+	if optional && r.ContentLength == 0 {
+		return true
+	}
+	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) != "application/json" {
+		fail(w, http.StatusUnsupportedMediaType, "want a body of the type application/json")
+		return false
+	}
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostBody))
+	d.DisallowUnknownFields()
+	err := d.Decode(body)
+	if err == nil {
+		if _, more := d.Token(); more != io.EOF {
+			err = errors.New("something follows the JSON value")
+		}
+	}
+	if err != nil && !(errors.Is(err, io.EOF) && optional) {
+		fail(w, http.StatusBadRequest, "the body cannot be read: "+err.Error())
+		return false
+	}
+	return true
 }

@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"time"
-
-	"github.com/soloist-go/soloist/host/internal/format"
 )
 
 const (
@@ -23,9 +21,8 @@ type viewOf func(n news) (answer any, info *appInfo)
 // stream sends what GET /jobs or, with the parameter job, GET /jobs/{job} would answer:
 // now, and whenever that changes.
 func (p *pages) stream(w http.ResponseWriter, r *http.Request) {
-	show, err := p.viewOf(r)
-	if err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
+	show, ok := asked(w, r, func(values map[string]string) (viewOf, error) { return p.viewOf(r, values) })
+	if !ok {
 		return
 	}
 	if p.streams.Add(1) > int64(mostStreams()) {
@@ -40,7 +37,7 @@ func (p *pages) stream(w http.ResponseWriter, r *http.Request) {
 	s := newStream(w)
 	beat := time.NewTicker(beatTime)
 	defer beat.Stop()
-	if p.cache.refresh(); p.cache.now().at.IsZero() {
+	if p.cache.refresh(freshFor); p.cache.now().at.IsZero() {
 		p.cache.look(r.Context())
 	} // else it begins with the last reading: the next one follows as soon as it is over
 	for {
@@ -56,18 +53,14 @@ func (p *pages) stream(w http.ResponseWriter, r *http.Request) {
 			s.silent = true
 		case <-r.Context().Done():
 			return
-		case <-p.cache.watching.closed:
+		case <-p.cache.closed.Done():
 			return
 		}
 	}
 }
 
 // viewOf reads the parameters of a stream.
-func (p *pages) viewOf(r *http.Request) (viewOf, error) {
-	values, err := parameters(r)
-	if err != nil {
-		return nil, err
-	}
+func (p *pages) viewOf(r *http.Request, values map[string]string) (viewOf, error) {
 	name, one := values["job"]
 	if !one {
 		q, err := parseQuery(values)
@@ -134,12 +127,6 @@ func (s *stream) update(show viewOf, n news) error {
 		message = slices.Concat(fmt.Appendf(nil, "retry: %d\n", retryTime.Milliseconds()), message)
 	}
 	return s.send(message)
-}
-
-func encode(answer any) ([]byte, error) {
-	var b bytes.Buffer
-	err := format.WriteJSON(&b, answer, "")
-	return b.Bytes(), err
 }
 
 func (s *stream) send(message []byte) error {

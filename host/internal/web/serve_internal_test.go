@@ -43,7 +43,7 @@ func TestWhichConnectionMakesRoom(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for range 20 { // a map has no order
-				c := &Connections{most: 3, keep: test.keep, open: map[net.Conn]connection{}}
+				c := &connections{most: 3, keep: test.keep, open: map[net.Conn]connection{}}
 				all := []*fakeConn{{}, {}, {}, {}}
 				for _, conn := range all[:3] {
 					c.add(conn)
@@ -78,7 +78,7 @@ func TestManyCallsOfFunctionsHostAreAnswered(t *testing.T) {
 	s := NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), slog.New(slog.DiscardHandler))
 	s.ReadHeaderTimeout, s.ReadTimeout = time.Minute, time.Minute // a slow machine must not fail the test
 	ended := make(chan error, 1)
-	go func() { ended <- Serve(s, ln, NewConnections(true)) }()
+	go func() { ended <- Serve(s, ln, true) }()
 	var kept []net.Conn
 	for round := range 3 {
 		all := kept

@@ -53,7 +53,7 @@ func (s *lockShelf) looks(t *testing.T, locks int, note string, longest time.Dur
 func TestListingThatTakesLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, all := &slowLister{takes: 40 * time.Second, names: 8000}, sync.WaitGroup{}
-		s := newLockShelf(l, "demo", all.Go, nil)
+		s := newLockShelf(l, "demo", all.Go, t.Context())
 		var askers sync.WaitGroup
 		for range 3 {
 			askers.Go(func() { s.looks(t, 0, "They are being listed, which takes long", locksWait) })
@@ -78,16 +78,16 @@ func TestListingThatTakesLong(t *testing.T) {
 // A listing does not keep a program from its end, and one that hangs is given up.
 func TestListingEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		closed := make(chan struct{})
+		closed, end := context.WithCancel(t.Context())
 		l, all := &slowLister{takes: time.Hour}, sync.WaitGroup{}
 		s := newLockShelf(l, "demo", all.Go, closed)
 		s.looks(t, 0, "They are being listed", locksWait)
 		begin := time.Now()
-		close(closed)
+		end()
 		if all.Wait(); time.Since(begin) != 0 || l.stopped == nil {
 			t.Errorf("it ended %s after the program, with %v", time.Since(begin), l.stopped)
 		}
-		s = newLockShelf(l, "demo", all.Go, nil)
+		s = newLockShelf(l, "demo", all.Go, t.Context())
 		s.looks(t, 0, "They are being listed", locksWait)
 		all.Wait()
 		s.looks(t, 0, "cannot be listed: context deadline exceeded", 0)
