@@ -51,7 +51,6 @@ func (b *Bundle) planAlarm() {
 	if text := b.app.Settings.Storage; strings.HasPrefix(text, "http") {
 		b.warnings = append(b.warnings, "SOLOIST_STORAGE is a URL, which a trigger cannot use: the function alarm takes the account of AzureWebJobsStorage, so that has to be the same one")
 	}
-	b.warnOfSingletons()
 }
 
 // alarmFile is the function that a message of the queue calls

@@ -55,6 +55,9 @@ func NewBundle(a *app.App, o BundleOptions) (*Bundle, error) {
 		return b, fmt.Errorf("the program: %w", err)
 	}
 	b.plan(o.OneTimer || b.hosting == FlexConsumption)
+	for _, g := range a.Scheduler.Singletons {
+		b.warnings = append(b.warnings, "singleton "+g.Name+" does not run in Functions: nothing runs there between two calls")
+	}
 	if err := b.checkNames(); err != nil {
 		return b, err
 	}
@@ -100,13 +103,6 @@ func (b *Bundle) plan(all bool) {
 	}
 	if rest != nil {
 		b.timers = append(b.timers, timer{name: tickFunction, schedule: everyMinute, why: "for " + format.Join(rest...)})
-	}
-	b.warnOfSingletons()
-}
-
-func (b *Bundle) warnOfSingletons() {
-	for _, g := range b.app.Scheduler.Singletons {
-		b.warnings = append(b.warnings, "singleton "+g.Name+" does not run in Functions: nothing runs there between two calls")
 	}
 }
 

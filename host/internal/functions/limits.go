@@ -64,18 +64,23 @@ func functionTimeout(s *app.Settings) (time.Duration, error) {
 // hostTimeout is how long the host of the app below root lets an invocation last,
 // zero if that has no end. With an error it is the default.
 func hostTimeout(root string) (time.Duration, error) {
-	const variable = "AzureFunctionsJobHost__functionTimeout" // it overrides the file
-	if text := os.Getenv(variable); text != "" {
-		d, err := timeSpan(text)
-		if err != nil {
-			return defaultTimeout(), fmt.Errorf("%s: %w", variable, err)
-		}
-		return d, nil
+	from := "AzureFunctionsJobHost__functionTimeout" // it overrides the file
+	text, err := os.Getenv(from), error(nil)
+	if text == "" && root != "" {
+		from = filepath.Join(root, "host.json")
+		text, err = timeoutIn(from)
 	}
-	if root == "" {
+	if err == nil && text == "" {
 		return defaultTimeout(), nil
 	}
-	return timeoutIn(filepath.Join(root, "host.json"))
+	var d time.Duration
+	if err == nil {
+		d, err = timeSpan(text)
+	}
+	if err != nil {
+		return defaultTimeout(), fmt.Errorf("%s: %w", from, err)
+	}
+	return d, nil
 }
 
 func defaultTimeout() time.Duration {
@@ -85,27 +90,17 @@ func defaultTimeout() time.Duration {
 	return otherTimeout
 }
 
-// timeoutIn reads a host.json.
-func timeoutIn(path string) (time.Duration, error) {
+// timeoutIn reads a host.json, which need not be there.
+func timeoutIn(path string) (string, error) {
 	text, err := safefile.Read(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return defaultTimeout(), nil
+		return "", nil
 	}
 	var settings struct{ FunctionTimeout string }
 	if err == nil {
 		err = json.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &settings)
 	}
-	if err == nil && settings.FunctionTimeout == "" {
-		return defaultTimeout(), nil
-	}
-	var d time.Duration
-	if err == nil {
-		d, err = timeSpan(settings.FunctionTimeout)
-	}
-	if err != nil {
-		return defaultTimeout(), fmt.Errorf("%s: %w", path, err)
-	}
-	return d, nil
+	return settings.FunctionTimeout, err
 }
 
 var timeSpanRule = regexp.MustCompile(`^(?:(\d{1,4})\.)?(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.\d{1,7})?)?$`)

@@ -84,11 +84,11 @@ func (b *Bundle) isOurs(root *os.Root, name string) bool {
 			return err
 		}
 		want, known := b.files[p]
-		if !known {
-			ours = false
-			return fs.SkipAll
+		if known {
+			text, err := safefile.ReadIn(root, p)
+			known = err == nil && bytes.Equal(text, want)
 		}
-		if text, err := safefile.ReadIn(root, p); err != nil || !bytes.Equal(text, want) {
+		if !known {
 			ours = false
 			return fs.SkipAll
 		}
