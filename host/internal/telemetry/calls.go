@@ -30,6 +30,12 @@ func measured[T any](ctx context.Context, to *recorder, s *session, c call, do f
 	return answer, err
 }
 
+// measuredError is measured for a call that answers with an error alone.
+func measuredError(ctx context.Context, to *recorder, s *session, op string, do func() error) error {
+	_, err := measured(ctx, to, s, call{op: op}, func() (struct{}, error) { return struct{}{}, do() })
+	return err
+}
+
 // result is what a call came to, in one word.
 func result(err error) string {
 	for _, known := range results {

@@ -52,8 +52,7 @@ func (l *countedLease) Write(ctx context.Context, etag string, record []byte) (s
 }
 
 func (l *countedLease) Release(ctx context.Context) error {
-	_, err := measured(ctx, l.to, l.session, call{op: "release"}, func() (struct{}, error) { return struct{}{}, l.lease.Release(ctx) })
-	return err
+	return measuredError(ctx, l.to, l.session, "release", func() error { return l.lease.Release(ctx) })
 }
 
 // A countedCheckpointer is a countedLease with checkpoints.
@@ -185,8 +184,7 @@ type countedBreaker struct {
 }
 
 func (c countedBreaker) Break(ctx context.Context, name string, period time.Duration) error {
-	_, err := measured(ctx, c.to, nil, call{op: "break"}, func() (struct{}, error) { return struct{}{}, c.breaker.Break(ctx, name, period) })
-	return err
+	return measuredError(ctx, c.to, nil, "break", func() error { return c.breaker.Break(ctx, name, period) })
 }
 
 // A countedConditional is a countedBreaker that also breaks under a condition.
@@ -196,8 +194,7 @@ type countedConditional struct {
 }
 
 func (c countedConditional) BreakUnchanged(ctx context.Context, name, etag string) error {
-	_, err := measured(ctx, c.to, nil, call{op: "break-unchanged"}, func() (struct{}, error) { return struct{}{}, c.conditional.BreakUnchanged(ctx, name, etag) })
-	return err
+	return measuredError(ctx, c.to, nil, "break-unchanged", func() error { return c.conditional.BreakUnchanged(ctx, name, etag) })
 }
 
 type countedDocumenter struct {
@@ -219,8 +216,7 @@ type countedLister struct {
 }
 
 func (c countedLister) List(ctx context.Context, app string, f func(name string, e store.Entry) bool) error {
-	_, err := measured(ctx, c.to, nil, call{op: "list"}, func() (struct{}, error) { return struct{}{}, c.lister.List(ctx, app, f) })
-	return err
+	return measuredError(ctx, c.to, nil, "list", func() error { return c.lister.List(ctx, app, f) })
 }
 
 // Logs returns logs whose calls are counted; nil if s is nil. They are apart from the store
@@ -238,7 +234,7 @@ type countedAppender struct {
 }
 
 func (c countedAppender) Append(ctx context.Context, name string, size int64, b []byte) error {
-	return c.call(ctx, "append", func() error { return c.appender.Append(ctx, name, size, b) })
+	return measuredError(ctx, c.to, nil, "append", func() error { return c.appender.Append(ctx, name, size, b) })
 }
 
 func (c countedAppender) ReadLog(ctx context.Context, name string, offset int64, n int) ([]byte, error) {
@@ -246,14 +242,9 @@ func (c countedAppender) ReadLog(ctx context.Context, name string, offset int64,
 }
 
 func (c countedAppender) Logs(ctx context.Context, entry string, f func(name string, size int64) bool) error {
-	return c.call(ctx, "list-logs", func() error { return c.appender.Logs(ctx, entry, f) })
+	return measuredError(ctx, c.to, nil, "list-logs", func() error { return c.appender.Logs(ctx, entry, f) })
 }
 
 func (c countedAppender) RemoveLog(ctx context.Context, name string) error {
-	return c.call(ctx, "remove-log", func() error { return c.appender.RemoveLog(ctx, name) })
-}
-
-func (c countedAppender) call(ctx context.Context, op string, do func() error) error {
-	_, err := measured(ctx, c.to, nil, call{op: op}, func() (struct{}, error) { return struct{}{}, do() })
-	return err
+	return measuredError(ctx, c.to, nil, "remove-log", func() error { return c.appender.RemoveLog(ctx, name) })
 }
