@@ -38,8 +38,11 @@ func (d Drift) Words() string {
 	return "function " + d.function + ": " + d.text
 }
 
-// Drifts compares the functions below root with the jobs.
+// Drifts compares the functions below root with the jobs; empty: there are none.
 func Drifts(a *app.App, root string) (all []Drift) {
+	if root == "" {
+		return nil
+	}
 	there, all := deployedIn(root)
 	all = append(all, timeoutDrift(&a.Settings, root)...)
 	for name := range there {
@@ -239,25 +242,21 @@ func quoted(texts []string) string {
 // starts its handler again.
 func checkDeployed(a *app.App) (deployed []string) {
 	root := AppRoot()
-	if root == "" {
-		return nil
-	}
 	for _, d := range Drifts(a, root) {
 		say := a.Log.Warn
 		if d.Late {
 			say = a.Log.Error
 		}
 		say("a function is not what the jobs need: "+d.text, "function", d.function, "root", root, "do", d.Do)
+		deployed = append(deployed, d.Words()+": "+d.Do)
 	}
-	return DriftWords(a)
+	return deployed
 }
 
 // DriftWords are for the commands.
 func DriftWords(a *app.App) (words []string) {
-	if root := AppRoot(); root != "" {
-		for _, d := range Drifts(a, root) {
-			words = append(words, d.Words()+": "+d.Do)
-		}
+	for _, d := range Drifts(a, AppRoot()) {
+		words = append(words, d.Words()+": "+d.Do)
 	}
 	return words
 }
