@@ -202,7 +202,8 @@ func TestWriteFollowsNoLink(t *testing.T) {
 	t.Parallel()
 	dir, outside := t.TempDir(), t.TempDir()
 	infra, yaml, other := filepath.Join(dir, "infra"), filepath.Join(dir, "azure.yaml"), filepath.Join(outside, "other")
-	if err := errors.Join(os.Symlink(outside, infra), os.WriteFile(other, []byte("mine"), 0o600), os.Link(other, yaml)); err != nil {
+	must(t, os.WriteFile(other, []byte("mine"), 0o600))
+	if err := errors.Join(os.Symlink(outside, infra), os.Link(other, yaml)); err != nil {
 		t.Skip(err)
 	}
 	files := filesOf(t, program(azd.App))

@@ -234,7 +234,7 @@ type Written struct {
 
 // Answer is Print in JSON.
 func (b *Bundle) Answer() Written {
-	return Written{Directory: b.where, Functions: b.all(), Removed: append([]string{}, b.removed...), Warnings: append([]string{}, b.notes()...)}
+	return Written{b.where, b.all(), append([]string{}, b.removed...), append([]string{}, b.notes()...)}
 }
 
 // Print reports what was written, and what an operator should know about it.

@@ -97,7 +97,8 @@ func alarmDrifts(a *app.App, there map[string]triggers) (all []Drift) {
 	}
 	for _, name := range a.Jobs() {
 		if timers := there[name].timers; len(timers) > 0 {
-			all = append(all, Drift{function: name, text: fmt.Sprintf("its timer, %s, is not needed: the function alarm runs the job", quoted(timers))})
+			all = append(all, Drift{function: name,
+				text: fmt.Sprintf("its timer, %s, is not needed: the function alarm runs the job", quoted(timers))})
 		}
 	}
 	return all

@@ -45,12 +45,14 @@ func abilities(s store.Store) string {
 	_, documents := s.(store.Documenter)
 	_, lists := s.(store.Lister)
 	_, keeps := s.Lease("demo/report", "id").(store.Checkpointer)
-	return fmt.Sprintf("breaks: %t, conditionally: %t, documents: %t, lists: %t, checkpoints: %t", breaks, conditional, documents, lists, keeps)
+	return fmt.Sprintf("breaks: %t, conditionally: %t, documents: %t, lists: %t, checkpoints: %t",
+		breaks, conditional, documents, lists, keeps)
 }
 
 // The scheduler asks a store what it can do. A counted store gives the same answers.
 func TestCountedStoreHasTheSameInterfaces(t *testing.T) {
-	wantAbilities(t, refusing{Store: &local.Memory{}}, "breaks: false, conditionally: false, documents: false, lists: false, checkpoints: false")
+	wantAbilities(t, refusing{Store: &local.Memory{}},
+		"breaks: false, conditionally: false, documents: false, lists: false, checkpoints: false")
 	for i := range 12 {
 		conditional, documents, lists := i >= 8, i&1 != 0, i&2 != 0
 		breaks := conditional || i&4 != 0
