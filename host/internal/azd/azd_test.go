@@ -145,16 +145,13 @@ func TestBadInput(t *testing.T) {
 		"name of the app":              func(p *azd.Program) { p.App = "Night'" },
 		"queue is named":               func(p *azd.Program) { p.Queue = "a--b" },
 		"3 to 56 lower-case letters":   func(p *azd.Program) { p.Queue = strings.Repeat("a", 57) },
-		"main package":                 func(p *azd.Program) { p.Package = "./jobs; rm -rf ~" },
-		"outside":                      func(p *azd.Program) { p.Package = "./../x" },
+		`main package is "./jobs; rm`:  func(p *azd.Program) { p.Package = "./jobs; rm -rf ~" },
+		`main package is "./../x"`:     func(p *azd.Program) { p.Package = "./../x" },
 		"release of Go":                func(p *azd.Program) { p.Go = "devel +1" },
 		"control character":            func(p *azd.Program) { p.Root = "../a\nb" },
 	} {
 		p := program(azd.App)
 		change(&p)
-		if want == "outside" {
-			want = "main package"
-		}
 		if _, err := p.Files(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want a word of %q", err, want)
 		}
@@ -174,7 +171,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A file that differs stays as it is, and so does all beside it.
+// A file that differs stays as it is, and so do all others.
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new")
@@ -186,11 +183,8 @@ func TestWrite(t *testing.T) {
 	if written, err := azd.Write(dir, files, false); err != nil || len(written) != 0 {
 		t.Errorf("again: got %q, %v, want nothing to be written", written, err)
 	}
-	change := func() {
-		must(t, os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM mine\n"), 0o644))
-		must(t, os.Remove(filepath.Join(dir, "azure.yaml")))
-	}
-	change()
+	must(t, os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM mine\n"), 0o644))
+	must(t, os.Remove(filepath.Join(dir, "azure.yaml")))
 	if _, err := azd.Write(dir, files, false); err == nil || !strings.Contains(err.Error(), "Dockerfile in ") {
 		t.Errorf("got %v, want a word on the Dockerfile", err)
 	}
@@ -202,38 +196,31 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// A link in the directory leads nowhere else.
-func TestLinkOutside(t *testing.T) {
+// A link in the directory leads nowhere else: in place of a directory or a file it is refused. A file with a second name is
+// replaced: what that name leads to stays.
+func TestWriteFollowsNoLink(t *testing.T) {
 	t.Parallel()
 	dir, outside := t.TempDir(), t.TempDir()
-	if err := os.Symlink(outside, filepath.Join(dir, "infra")); err != nil {
-		t.Skip(err)
-	}
-	if _, err := azd.Write(dir, filesOf(t, program(azd.App)), true); err == nil {
-		t.Error("it wrote through a link")
-	}
-	if there, _ := os.ReadDir(outside); len(there) != 0 {
-		t.Errorf("got %v outside", there)
-	}
-}
-
-// A link in place of a file is refused, and a file with a second name is replaced: what that name leads to stays.
-func TestWriteReplacesFiles(t *testing.T) {
-	t.Parallel()
-	dir, other := t.TempDir(), filepath.Join(t.TempDir(), "other")
-	if err := errors.Join(os.WriteFile(other, []byte("mine"), 0o600), os.Link(other, filepath.Join(dir, "azure.yaml"))); err != nil {
+	infra, yaml, other := filepath.Join(dir, "infra"), filepath.Join(dir, "azure.yaml"), filepath.Join(outside, "other")
+	must(t, os.WriteFile(other, []byte("mine"), 0o600))
+	if err := errors.Join(os.Symlink(outside, infra), os.Link(other, yaml)); err != nil {
 		t.Skip(err)
 	}
 	files := filesOf(t, program(azd.App))
+	if _, err := azd.Write(dir, files, true); err == nil {
+		t.Error("it wrote through a link")
+	}
+	must(t, os.Remove(infra))
 	if _, err := azd.Write(dir, files, true); err != nil {
 		t.Error(err)
 	}
-	must(t, errors.Join(os.Remove(filepath.Join(dir, "azure.yaml")), os.Symlink("Dockerfile", filepath.Join(dir, "azure.yaml"))))
+	must(t, errors.Join(os.Remove(yaml), os.Symlink("Dockerfile", yaml)))
 	if _, err := azd.Write(dir, files, true); err == nil || !strings.Contains(err.Error(), "azure.yaml is a symbolic link") {
 		t.Errorf("a link: got %v", err)
 	}
-	if text, err := os.ReadFile(other); err != nil || string(text) != "mine" {
-		t.Errorf("the other file has %q, %v", text, err)
+	there, _ := os.ReadDir(outside)
+	if text, err := os.ReadFile(other); err != nil || string(text) != "mine" || len(there) != 1 {
+		t.Errorf("the other file has %q, %v; outside there are %v", text, err, there)
 	}
 }
 
@@ -397,34 +384,41 @@ func TestPlatformLeavesTimeAfterPass(t *testing.T) {
 	wantText(t, "jobs.parameters.json", string(written["infra/jobs.parameters.json"]), `"tickTimeout": {"value": 1800}`)
 }
 
+// hook runs a script of azure.yaml, from a line on up to another, as azd does.
+func hook(t *testing.T, dir string, yaml []byte, from, to string, env ...string) {
+	t.Helper()
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip(err)
+	}
+	_, script, found := strings.Cut(string(yaml), from)
+	_, script, runs := strings.Cut(script, "run: |\n")
+	script, _, _ = strings.Cut(script, to)
+	if !found || !runs {
+		t.Fatalf("got %s", yaml)
+	}
+	c := exec.Command(shell)
+	c.Dir, c.Env = dir, append(os.Environ(), env...)
+	c.Stdin = strings.NewReader(script) // the margin of YAML is no matter to a shell
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // What azd runs before it packs a Functions app builds the program, for the
 // system of the platform, and the functions of an alarm, also in a directory whose name a shell could take for more.
 func TestHook(t *testing.T) {
 	t.Parallel()
 	nightly.Only(t, "builds programs")
-	shell, err := exec.LookPath("sh")
-	if err != nil {
-		t.Skip(err)
-	}
 	module, err := filepath.Abs("../../..")
 	must(t, err)
 	dir := filepath.Join(t.TempDir(), "a b's $(touch x)")
 	p := program(azd.Functions)
 	p.Root = filepath.ToSlash(module)
 	files := filesOf(t, p)
-	if _, err := azd.Write(dir, files, false); err != nil {
-		t.Fatal(err)
-	}
-	_, script, found := strings.Cut(string(files["azure.yaml"]), "run: |\n")
-	script, _, _ = strings.Cut(script, "      # The alarm was set by")
-	if !found {
-		t.Fatalf("got %s", files["azure.yaml"])
-	}
-	c := exec.Command(shell)
-	c.Dir, c.Stdin = dir, strings.NewReader(script) // the margin of YAML is no matter to a shell
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	_, err = azd.Write(dir, files, false)
+	must(t, err)
+	hook(t, dir, files["azure.yaml"], "", "      # The alarm was set by")
 	info, err := buildinfo.ReadFile(filepath.Join(dir, "app", "jobs"))
 	if err != nil || !strings.HasSuffix(info.Path, "/jobs") {
 		t.Errorf("got %v, %v, want the program", info, err)
@@ -442,10 +436,6 @@ func TestHook(t *testing.T) {
 // the role is too young.
 func TestWakeHook(t *testing.T) {
 	t.Parallel()
-	shell, err := exec.LookPath("sh")
-	if err != nil {
-		t.Skip(err)
-	}
 	for _, kind := range kinds {
 		bin, dir := t.TempDir(), t.TempDir()
 		p := program(kind)
@@ -454,18 +444,14 @@ func TestWakeHook(t *testing.T) {
 			"go":    `echo "$@ $SOLOIST_APP $SOLOIST_ALARM $SOLOIST_ALARM_QUEUE $SOLOIST_STORAGE $AZURE_TOKEN_CREDENTIALS" >>calls; [ "$(wc -l <calls)" -ge 3 ]`,
 			"sleep": "",
 		} {
-			must(t, os.WriteFile(filepath.Join(bin, name), []byte("#!"+shell+"\n"+script+"\n"), 0o755))
+			must(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 		}
-		_, hook, _ := strings.Cut(string(filesOf(t, p)["azure.yaml"]), "postdeploy:")
-		_, script, found := strings.Cut(hook, "run: |\n")
-		c := exec.Command(shell)
-		c.Dir, c.Stdin = dir, strings.NewReader(script)
-		c.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "JOBS_STORAGE_URL=https://st.blob.core.windows.net/")
-		out, err := c.CombinedOutput()
+		hook(t, dir, filesOf(t, p)["azure.yaml"], "postdeploy:", "\x00",
+			"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "JOBS_STORAGE_URL=https://st.blob.core.windows.net/")
 		calls, _ := os.ReadFile(filepath.Join(dir, "calls"))
 		want := strings.Repeat("run ./jobs wake night-report queue night-report-alarm https://st.blob.core.windows.net/ AzureDeveloperCLICredential\n", 3)
-		if err != nil || !found || string(calls) != want {
-			t.Errorf("%s: got %q, %v: %s, want three calls, of which two fail: %q", kind, calls, err, out, want)
+		if string(calls) != want {
+			t.Errorf("%s: got %q, want three calls, of which two fail: %q", kind, calls, want)
 		}
 	}
 }

@@ -135,45 +135,51 @@ func (n node) chain() []string {
 
 // A file is what a Bicep file declares.
 type file struct {
-	name      string
-	tree      node
-	params    map[string]bool // by name: it has a default
-	vars      map[string]node
-	resources map[string]resource
-	modules   map[string]node
-	outputs   map[string]bool
+	name     string
+	tree     node
+	declared map[string]node // parameters, variables, resources and modules
+	outputs  map[string]bool
 }
 
-type resource struct {
-	kind     string // with its API version
-	existing bool
-	body     node
-}
+// The types of declarations.
+const (
+	parameter = "parameter_declaration"
+	variable  = "variable_declaration"
+	resource  = "resource_declaration"
+	module    = "module_declaration"
+	output    = "output_declaration"
+)
 
 func newFile(name string, tree node) *file {
-	f := &file{name: name, tree: tree, params: map[string]bool{}, vars: map[string]node{}, resources: map[string]resource{}, modules: map[string]node{}, outputs: map[string]bool{}}
+	f := &file{name, tree, map[string]node{}, map[string]bool{}}
 	for _, d := range tree.Of {
-		symbol := d.child("identifier").Text
-		switch d.Type {
-		case "parameter_declaration":
-			f.params[symbol] = d.last().Type != "type"
-		case "variable_declaration":
-			f.vars[symbol] = d.last()
-		case "resource_declaration":
-			kind, _ := d.child("string").literal()
-			f.resources[symbol] = resource{kind, d.child("existing").Type != "", body(d.last())}
-		case "module_declaration":
-			f.modules[symbol] = d
-		case "output_declaration":
+		switch symbol := d.child("identifier").Text; d.Type {
+		case parameter, variable, resource, module:
+			f.declared[symbol] = d
+		case output:
 			f.outputs[symbol] = true
 		}
 	}
 	return f
 }
 
+// value is what a name of a variable stands for, or the node.
+func (f *file) value(n node) node {
+	for n.Type == "identifier" && f.declared[n.Text].Type == variable {
+		n = f.declared[n.Text].last()
+	}
+	return n
+}
+
+// kind is the type of a resource, with its API version.
+func (n node) kind() string {
+	kind, _ := n.child("string").literal()
+	return kind
+}
+
 // body is the object of a declaration, within its loop or condition.
-func body(n node) node {
-	for n.Type == "for_statement" || n.Type == "if_statement" {
+func (n node) body() node {
+	for n = n.last(); n.Type == "for_statement" || n.Type == "if_statement"; {
 		n = n.last()
 	}
 	return n
@@ -185,10 +191,9 @@ type entry struct {
 	line             int
 }
 
-// entries are the properties of an object and of those in it. A name of a
-// variable stands for its value.
+// entries are the properties of an object and of those in it.
 func (f *file) entries(at string, n node) (all []entry) {
-	switch n.Type {
+	switch n = f.value(n); n.Type {
 	case "object":
 		for _, p := range n.Of {
 			key := p.Of[0].Text
@@ -211,25 +216,17 @@ func (f *file) entries(at string, n node) (all []entry) {
 		}
 	case "ternary_expression":
 		all = append(f.entries(at, n.Of[1]), f.entries(at, n.Of[2])...)
-	case "identifier":
-		if v, ok := f.vars[n.Text]; ok {
-			all = f.entries(at, v)
-		}
 	}
 	return all
 }
 
 // kindOf is the kind of a value, empty where it is computed.
 func (f *file) kindOf(n node) string {
-	switch n.Type {
+	switch n = f.value(n); n.Type {
 	case "string", "boolean", "object", "array":
 		return n.Type
 	case "number":
 		return "integer"
-	case "identifier":
-		if v, ok := f.vars[n.Text]; ok {
-			return f.kindOf(v)
-		}
 	}
 	return ""
 }
@@ -246,16 +243,14 @@ type property struct {
 // A table has the properties of each resource type, by type@version and path,
 // and the roles by name.
 type table struct {
-	types   map[string]map[string]property
-	roles   map[string]string
-	sources map[string]string
+	types map[string]map[string]property
+	roles map[string]string
 }
 
-var (
-	typeLine     = regexp.MustCompile(`^([A-Za-z.]+(?:/[A-Za-z]+)+@\d{4}-\d\d-\d\d) (https://\S+)$`)
-	propertyLine = regexp.MustCompile(`^  ([\w.*\[\]-]+)(!|\?)? (string|integer|boolean|object|array|number|any)(?: (\S+))?$`)
-	roleLine     = regexp.MustCompile(`^role (\w+) ([0-9a-f-]{36}) (https://\S+)$`)
-)
+// tableLine is a type, a role, or a property of the type before it.
+var tableLine = regexp.MustCompile(`^(?:([A-Za-z.]+(?:/[A-Za-z]+)+@\d{4}-\d\d-\d\d) https://\S+` +
+	`|role (\w+) ([0-9a-f-]{36}) https://\S+` +
+	`|  ([\w.*\[\]-]+)(!|\?)? (string|integer|boolean|object|array|number|any)(?: (\S+))?)$`)
 
 // readTable reads testdata/types.txt, which says itself how it is written.
 func readTable(t *testing.T) *table {
@@ -263,30 +258,29 @@ func readTable(t *testing.T) *table {
 	f, err := os.Open("testdata/types.txt")
 	must(t, err)
 	defer f.Close()
-	all := &table{types: map[string]map[string]property{}, roles: map[string]string{}, sources: map[string]string{}}
-	current := ""
+	all := &table{types: map[string]map[string]property{}, roles: map[string]string{}}
+	current := map[string]property(nil)
 	lines := bufio.NewScanner(f)
 	for n := 1; lines.Scan(); n++ {
 		line := lines.Text()
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		switch m := typeLine.FindStringSubmatch(line); {
-		case m != nil:
-			current = m[1]
-			all.types[current], all.sources[current] = map[string]property{}, m[2]
-		case roleLine.MatchString(line):
-			m := roleLine.FindStringSubmatch(line)
-			all.roles[m[1]] = m[2]
-		case propertyLine.MatchString(line) && current != "":
-			m := propertyLine.FindStringSubmatch(line)
-			p := property{kind: m[3], required: m[2] == "!", read: m[2] == "?"}
-			if m[4] != "" {
-				p.values = strings.Split(m[4], "|")
-			}
-			all.types[current][m[1]] = p
-		default:
+		m := tableLine.FindStringSubmatch(line)
+		switch {
+		case m == nil || m[4] != "" && current == nil:
 			t.Fatalf("testdata/types.txt:%d: %q is no line of the table", n, line)
+		case m[1] != "":
+			current = map[string]property{}
+			all.types[m[1]] = current
+		case m[2] != "":
+			all.roles[m[2]] = m[3]
+		default:
+			p := property{kind: m[6], required: m[5] == "!", read: m[5] == "?"}
+			if m[7] != "" {
+				p.values = strings.Split(m[7], "|")
+			}
+			current[m[4]] = p
 		}
 	}
 	return all
@@ -346,11 +340,13 @@ func check(known *table, files map[string][]byte, trees map[string]node) []strin
 		c.symbols(f)
 		c.reads(f)
 		c.roles(f)
-		for _, symbol := range slices.Sorted(maps.Keys(f.resources)) {
-			c.resource(f, f.resources[symbol])
-		}
-		for _, symbol := range slices.Sorted(maps.Keys(f.modules)) {
-			c.module(f, f.modules[symbol])
+		for _, symbol := range slices.Sorted(maps.Keys(f.declared)) {
+			switch d := f.declared[symbol]; d.Type {
+			case resource:
+				c.resource(f, d)
+			case module:
+				c.module(f, d)
+			}
 		}
 	}
 	c.parameters()
@@ -370,43 +366,43 @@ func (c *checker) grammar(f *file) {
 }
 
 // resource compares the properties of a resource with the table.
-func (c *checker) resource(f *file, r resource) {
-	if c.table.types[r.kind] == nil {
-		c.add(f, r.body.Line, "%s is not in the table", r.kind)
+func (c *checker) resource(f *file, d node) {
+	kind, body := d.kind(), d.body()
+	if c.table.types[kind] == nil {
+		c.add(f, body.Line, "%s is not in the table", kind)
 		return
 	}
-	entries := f.entries("", r.body)
 	paths := map[string]bool{"": true}
-	for _, e := range entries {
+	for _, e := range f.entries("", body) {
 		paths[e.path] = true
-		c.entry(f, r, e)
+		c.entry(f, kind, e)
 	}
-	if r.existing {
+	if d.child("existing").Type != "" {
 		return
 	}
 	for at := range paths {
-		for _, name := range c.table.required(r.kind, at) {
+		for _, name := range c.table.required(kind, at) {
 			if !paths[strings.TrimPrefix(at+"."+name, ".")] {
-				c.add(f, r.body.Line, "%s: %q needs %s", r.kind, at, name)
+				c.add(f, body.Line, "%s: %q needs %s", kind, at, name)
 			}
 		}
 	}
 }
 
-func (c *checker) entry(f *file, r resource, e entry) {
+func (c *checker) entry(f *file, kind string, e entry) {
 	if slices.Contains(words, e.path) {
 		return
 	}
-	p, ok := c.table.find(r.kind, e.path)
+	p, ok := c.table.find(kind, e.path)
 	switch {
 	case !ok:
-		c.add(f, e.line, "%s has no %s", r.kind, e.path)
+		c.add(f, e.line, "%s has no %s", kind, e.path)
 	case p.read:
-		c.add(f, e.line, "%s of %s is for reading", e.path, r.kind)
+		c.add(f, e.line, "%s of %s is for reading", e.path, kind)
 	case e.kind != "" && p.kind != "any" && e.kind != p.kind:
-		c.add(f, e.line, "%s of %s is of kind %s: want %s", e.path, r.kind, e.kind, p.kind)
+		c.add(f, e.line, "%s of %s is of kind %s: want %s", e.path, kind, e.kind, p.kind)
 	case e.text != "" && p.values != nil && !slices.Contains(p.values, e.text):
-		c.add(f, e.line, "%s of %s is %q: want %s", e.path, r.kind, e.text, strings.Join(p.values, " or "))
+		c.add(f, e.line, "%s of %s is %q: want %s", e.path, kind, e.text, strings.Join(p.values, " or "))
 	}
 }
 
@@ -420,7 +416,7 @@ func (c *checker) symbols(f *file) {
 		switch {
 		case n.Type == "identifier":
 			used[n.Text] = true
-			if !f.declares(n.Text) && !slices.Contains(loops, n.Text) {
+			if f.declared[n.Text].Type == "" && !slices.Contains(loops, n.Text) {
 				c.add(f, n.Line, "nothing declares %s", n.Text)
 			}
 		case n.Type == "object_property" && n.Of[0].Type == "identifier":
@@ -439,19 +435,11 @@ func (c *checker) symbols(f *file) {
 		}
 	}
 	walk(f.tree, nil)
-	for _, name := range slices.Concat(slices.Collect(maps.Keys(f.params)), slices.Collect(maps.Keys(f.vars))) {
-		if !used[name] {
-			c.add(f, 1, "nothing uses %s", name)
+	for name, d := range f.declared {
+		if !used[name] && (d.Type == parameter || d.Type == variable) {
+			c.add(f, d.Line, "nothing uses %s", name)
 		}
 	}
-}
-
-func (f *file) declares(name string) bool {
-	_, isParam := f.params[name]
-	_, isVar := f.vars[name]
-	_, isResource := f.resources[name]
-	_, isModule := f.modules[name]
-	return isParam || isVar || isResource || isModule
 }
 
 // reads looks at what is read from resources and modules.
@@ -461,14 +449,14 @@ func (c *checker) reads(f *file) {
 		if n.Type != "member_expression" || len(chain) < 2 {
 			return
 		}
-		if r, ok := f.resources[chain[0]]; ok {
+		switch d := f.declared[chain[0]]; d.Type {
+		case resource:
 			path := strings.Join(chain[1:], ".")
-			if _, known := c.table.find(r.kind, path); !known && path != "id" && path != "name" && path != "listKeys" {
-				c.add(f, n.Line, "%s has no %s to read", r.kind, path)
+			if _, known := c.table.find(d.kind(), path); !known && path != "id" && path != "name" && path != "listKeys" {
+				c.add(f, n.Line, "%s has no %s to read", d.kind(), path)
 			}
-		}
-		if m, ok := f.modules[chain[0]]; ok && len(chain) == 3 {
-			if target := c.target(f, m); target != nil && !target.outputs[chain[2]] {
+		case module:
+			if target := c.target(f, d); target != nil && len(chain) == 3 && !target.outputs[chain[2]] {
 				c.add(f, n.Line, "%s has no output %s", target.name, chain[2])
 			}
 		}
@@ -481,11 +469,11 @@ var guid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 // its role.
 func (c *checker) roles(f *file) {
 	f.tree.each(func(n node) {
-		if n.Type != "variable_declaration" && n.Type != "object_property" && n.Type != "array" && n.Type != "arguments" {
+		if n.Type != variable && n.Type != "object_property" && n.Type != "array" && n.Type != "arguments" {
 			return
 		}
 		for _, v := range n.Of {
-			if text, _ := v.literal(); guid.MatchString(text) && (n.Type != "variable_declaration" || c.table.roles[n.Of[0].Text] != text) {
+			if text, _ := v.literal(); guid.MatchString(text) && (n.Type != variable || c.table.roles[n.Of[0].Text] != text) {
 				c.add(f, n.Line, "%s is not the id of the role %s", text, n.Of[0].Text)
 			}
 		}
@@ -505,7 +493,7 @@ func (c *checker) module(f *file, m node) {
 		return
 	}
 	given := map[string]bool{}
-	for _, e := range f.entries("", body(m.last())) {
+	for _, e := range f.entries("", m.body()) {
 		if name, ok := strings.CutPrefix(e.path, "params."); ok && !strings.ContainsAny(name, ".[") {
 			given[name] = true
 		}
@@ -515,12 +503,12 @@ func (c *checker) module(f *file, m node) {
 
 func (c *checker) compare(f *file, line int, target *file, given map[string]bool) {
 	for name := range given {
-		if _, known := target.params[name]; !known {
+		if target.declared[name].Type != parameter {
 			c.add(f, line, "%s has no parameter %s", target.name, name)
 		}
 	}
-	for name, preset := range target.params {
-		if !preset && !given[name] {
+	for name, d := range target.declared {
+		if preset := d.last().Type != "type"; d.Type == parameter && !preset && !given[name] {
 			c.add(f, line, "%s needs the parameter %s", target.name, name)
 		}
 	}
@@ -555,7 +543,6 @@ var planted = []struct{ kind, file, old, new, want string }{
 	{azd.App, "infra/jobs.bicep", "  }\n}\n", "  }\n", "no Bicep"},
 	{azd.App, "infra/jobs.bicep", "param image string", "param image = ", "no Bicep"},
 	{azd.App, "infra/jobs.bicep", "containerApps@2025-01-01", "containerApps@2025-01-02", "not in the table"},
-	{azd.App, "infra/jobs.bicep", "Microsoft.App/containerApps", "Microsoft.App/containerApp", "not in the table"},
 	{azd.App, "infra/jobs.bicep", "cooldownPeriod", "coolDownPeriod", "has no properties.template.scale.coolDownPeriod"},
 	{azd.App, "infra/jobs.bicep", "queueLengthStrategy: 'visibleonly'", "queueLengthStrategy: 'visibleOnly'", "want all or visibleonly"},
 	{azd.App, "infra/jobs.bicep", "queueLength: '1'", "queueLength: 1", "of kind integer: want string"},
@@ -570,14 +557,10 @@ var planted = []struct{ kind, file, old, new, want string }{
 	{azd.App, "infra/modules/identity.bicep", "identity.properties.clientId", "identity.properties.clientID", "no properties.clientID to read"},
 	{azd.App, "infra/modules/identity.bicep", "974c5e8b-45b9", "974c5e8b-45b8", "not the id of the role storageQueueDataContributor"},
 	{azd.App, "infra/modules/identity.bicep", "var acrPull = '7f951dda-4ed3-4680-a7ca-43fe172d538d'", "var acrPull = 'b7e6dc6d-f1e8-4753-8033-0f276bb0955b'", "not the id of the role acrPull"},
-	{azd.App, "infra/modules/identity.bicep", "principalType: 'ServicePrincipal'", "principalType: 'ManagedIdentity'", `is "ManagedIdentity"`},
 	{azd.App, "infra/modules/environment.bicep", "adminUserEnabled: false", "adminUserEnabled: false\n    loginServer: 'x'", "is for reading"},
 	{azd.Job, "infra/jobs.bicep", "cronExpression: '7 3 * * *'\n", "", "needs cronExpression"},
-	{azd.Job, "infra/jobs.bicep", "triggerType: 'Event'", "triggerType: 'Events'", "want Schedule or Event or Manual"},
 	{azd.Job, "infra/jobs.bicep", "    name: 'SOLOIST_APP'\n    value: app", "    nome: 'SOLOIST_APP'\n    value: app", "env[].nome"},
-	{azd.Functions, "infra/modules/functions.bicep", "name: 'custom'", "name: 'go'", "or custom"},
 	{azd.Functions, "infra/modules/functions.bicep", "httpsOnly: true", "httpsOnly: 'true'", "of kind string: want boolean"},
-	{azd.Functions, "infra/modules/storage.bicep", "allowSharedKeyAccess", "allowSharedKeysAccess", "has no properties.allowSharedKeysAccess"},
 }
 
 // Each check finds the mistakes that are planted for it.

@@ -98,23 +98,16 @@ func (p *Program) Locate(dir string) error {
 	}
 	for root := dir; ; root = filepath.Dir(root) {
 		if info, err := os.Stat(filepath.Join(root, "go.mod")); err == nil && info.Mode().IsRegular() {
-			return p.between(root, dir)
+			here, err := filepath.Rel(root, dir)
+			if err != nil {
+				return err
+			}
+			back, err := filepath.Rel(dir, root)
+			p.Here, p.Root = filepath.ToSlash(here), filepath.ToSlash(back)
+			return err
 		}
 		if root == filepath.Dir(root) {
 			return fmt.Errorf("%s is not within a Go module: name a directory in that of the program, whose sources the deployment is built from", dir)
 		}
 	}
-}
-
-func (p *Program) between(root, dir string) error {
-	here, err := filepath.Rel(root, dir)
-	if err != nil {
-		return err
-	}
-	back, err := filepath.Rel(dir, root)
-	if err != nil {
-		return err
-	}
-	p.Here, p.Root = filepath.ToSlash(here), filepath.ToSlash(back)
-	return nil
 }

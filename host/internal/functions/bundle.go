@@ -55,6 +55,9 @@ func NewBundle(a *app.App, o BundleOptions) (*Bundle, error) {
 		return b, fmt.Errorf("the program: %w", err)
 	}
 	b.plan(o.OneTimer || b.hosting == FlexConsumption)
+	for _, g := range a.Scheduler.Singletons {
+		b.warnings = append(b.warnings, "singleton "+g.Name+" does not run in Functions: nothing runs there between two calls")
+	}
 	if err := b.checkNames(); err != nil {
 		return b, err
 	}
@@ -100,13 +103,6 @@ func (b *Bundle) plan(all bool) {
 	}
 	if rest != nil {
 		b.timers = append(b.timers, timer{name: tickFunction, schedule: everyMinute, why: "for " + format.Join(rest...)})
-	}
-	b.warnOfSingletons()
-}
-
-func (b *Bundle) warnOfSingletons() {
-	for _, g := range b.app.Scheduler.Singletons {
-		b.warnings = append(b.warnings, "singleton "+g.Name+" does not run in Functions: nothing runs there between two calls")
 	}
 }
 
@@ -162,15 +158,11 @@ func (b *Bundle) inspect() {
 		b.warnings = append(b.warnings, "whether "+b.program+" runs on linux/amd64 cannot be told: it is no Go program")
 		return
 	}
-	get := func(key string) string {
-		for _, setting := range info.Settings {
-			if setting.Key == key {
-				return setting.Value
-			}
-		}
-		return "unknown"
+	built := map[string]string{}
+	for _, s := range info.Settings {
+		built[s.Key] = s.Value
 	}
-	system, arch := get("GOOS"), get("GOARCH")
+	system, arch := cmp.Or(built["GOOS"], "unknown"), cmp.Or(built["GOARCH"], "unknown")
 	if system == "windows" {
 		b.target += ".exe"
 	}
@@ -202,13 +194,16 @@ func (b *Bundle) timeout() time.Duration {
 }
 
 // all are the functions that were written.
-func (b *Bundle) all() []timer {
-	all := slices.Clone(b.timers)
+func (b *Bundle) all() []Function {
+	all := []Function{}
+	for _, t := range b.timers {
+		all = append(all, Function{t.name, t.schedule, t.why})
+	}
 	if b.alarms() {
-		all = append(all, timer{name: alarmFunction, schedule: "-", why: "called by a message in the queue " + b.app.Settings.AlarmQueue})
+		all = append(all, Function{Name: alarmFunction, Why: "called by a message in the queue " + b.app.Settings.AlarmQueue})
 	}
 	if b.files[warmupFunction+"/function.json"] != nil {
-		all = append(all, timer{name: warmupFunction, schedule: "-", why: "called before an instance gets work"})
+		all = append(all, Function{Name: warmupFunction, Why: "called before an instance gets work"})
 	}
 	return all
 }
@@ -239,11 +234,7 @@ type Written struct {
 
 // Answer is Print in JSON.
 func (b *Bundle) Answer() Written {
-	w := Written{Directory: b.where, Functions: []Function{}, Removed: append([]string{}, b.removed...), Warnings: append([]string{}, b.notes()...)}
-	for _, t := range b.all() {
-		w.Functions = append(w.Functions, Function{t.name, strings.TrimPrefix(t.schedule, "-"), t.why})
-	}
-	return w
+	return Written{b.where, b.all(), append([]string{}, b.removed...), append([]string{}, b.notes()...)}
 }
 
 // Print reports what was written, and what an operator should know about it.
@@ -251,8 +242,8 @@ func (b *Bundle) Print() {
 	all := b.all()
 	fmt.Fprintf(b.app.Console.Stdout, "%s in %s\n\n", format.Plural(len(all), "function"), format.Escape(b.where))
 	w := format.Table(b.app.Console.Stdout, "FUNCTION\tTIMER (UTC)\t")
-	for _, t := range all {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", t.name, t.schedule, t.why)
+	for _, f := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Name, cmp.Or(f.Schedule, "-"), f.Why)
 	}
 	w.Flush()
 	for _, path := range b.removed {

@@ -38,34 +38,23 @@ func (d Drift) Words() string {
 	return "function " + d.function + ": " + d.text
 }
 
-// Drifts compares the functions below root with the jobs.
+// Drifts compares the functions below root with the jobs; empty: there are none.
 func Drifts(a *app.App, root string) (all []Drift) {
-	timers, all := timersIn(root)
-	if a.Settings.Alarm == app.ByQueue {
-		return alarmDrifts(a, root, timers, all)
+	if root == "" {
+		return nil
 	}
-	tick, now := timers[tickFunction], a.Now()
-	ticks := slices.ContainsFunc(tick, func(text string) bool { return firesAt(text, everyMinuteJob, now) })
-	for _, j := range a.Scheduler.Jobs {
-		if text := jobDrift(j, timers[j.Name], ticks, now); text != "" {
-			all = append(all, Drift{function: j.Name, text: text, Late: !ticks})
+	there, all := deployedIn(root)
+	all = append(all, timeoutDrift(&a.Settings, root)...)
+	for name := range there {
+		if !slices.Contains(functionsOf(a), name) { // the job is gone, or it is a singleton
+			all = append(all, Drift{function: name, text: "no job has this name, so its calls are refused"})
 		}
 	}
-	if _, deployed := timers[tickFunction]; deployed && !ticks {
-		all = append(all, Drift{function: tickFunction, Late: true,
-			text: fmt.Sprintf("its timer, %s, is not that of each minute, %q", quoted(tick), everyMinute)})
+	if a.Settings.Alarm == app.ByQueue {
+		all = append(all, alarmDrifts(a, there)...)
+	} else {
+		all = append(all, timerDrifts(a, there)...)
 	}
-	all = append(all, strangers(a, timers)...)
-	all = append(all, timeoutDrift(&a.Settings, root)...)
-	if zone := os.Getenv("WEBSITE_TIME_ZONE"); zone != "" && !strings.EqualFold(zone, "UTC") && zone != "Etc/UTC" {
-		all = append(all, Drift{Late: !ticks, Do: "remove that setting",
-			text: fmt.Sprintf("WEBSITE_TIME_ZONE is %.80q, by which timers count, and they are written for UTC", zone)})
-	}
-	return advised(a, all)
-}
-
-// advised sorts the differences, and says what to do about them.
-func advised(a *app.App, all []Drift) []Drift {
 	for i := range all {
 		all[i].Do = cmp.Or(all[i].Do, fmt.Sprintf("run %s functions DIR with the same settings of the jobs, and deploy DIR", a.Console.Name))
 	}
@@ -73,50 +62,46 @@ func advised(a *app.App, all []Drift) []Drift {
 	return all
 }
 
+// timerDrifts compares an app whose functions are called by timers.
+func timerDrifts(a *app.App, there map[string]triggers) (all []Drift) {
+	tick, now := there[tickFunction].timers, a.Now()
+	ticks := slices.ContainsFunc(tick, func(text string) bool { return firesAt(text, everyMinuteJob, now) })
+	for _, j := range a.Scheduler.Jobs {
+		if text := jobDrift(j, there[j.Name].timers, ticks, now); text != "" {
+			all = append(all, Drift{function: j.Name, text: text, Late: !ticks})
+		}
+	}
+	if _, deployed := there[tickFunction]; deployed && !ticks {
+		all = append(all, Drift{function: tickFunction, Late: true,
+			text: fmt.Sprintf("its timer, %s, is not that of each minute, %q", quoted(tick), everyMinute)})
+	}
+	if zone := os.Getenv("WEBSITE_TIME_ZONE"); zone != "" && !strings.EqualFold(zone, "UTC") && zone != "Etc/UTC" {
+		all = append(all, Drift{Late: !ticks, Do: "remove that setting",
+			text: fmt.Sprintf("WEBSITE_TIME_ZONE is %.80q, by which timers count, and they are written for UTC", zone)})
+	}
+	return all
+}
+
 // alarmDrifts compares an app with alarms: one function is called by their queue, and one by a timer.
-func alarmDrifts(a *app.App, root string, timers map[string][]string, all []Drift) []Drift {
-	queues := queuesOf(root, alarmFunction)
-	switch _, deployed := timers[alarmFunction]; {
+func alarmDrifts(a *app.App, there map[string]triggers) (all []Drift) {
+	alarm, deployed := there[alarmFunction]
+	switch {
 	case !deployed:
 		all = append(all, Drift{function: alarmFunction, Late: true, text: "it is missing, so no alarm wakes the app up"})
-	case !slices.ContainsFunc(queues, func(q string) bool { return setting(q) == a.Settings.AlarmQueue }):
+	case !slices.ContainsFunc(alarm.queues, func(q string) bool { return setting(q) == a.Settings.AlarmQueue }):
 		all = append(all, Drift{function: alarmFunction, Late: true,
-			text: fmt.Sprintf("its queue is %s, and alarms are put into %q (SOLOIST_ALARM_QUEUE)", quoted(queues), a.Settings.AlarmQueue)})
+			text: fmt.Sprintf("its queue is %s, and alarms are put into %q (SOLOIST_ALARM_QUEUE)", quoted(alarm.queues), a.Settings.AlarmQueue)})
 	}
-	if len(timers[tickFunction]) == 0 {
+	if len(there[tickFunction].timers) == 0 {
 		all = append(all, Drift{function: tickFunction, text: "it has no timer, so nothing wakes the app up if an alarm is lost"})
 	}
 	for _, name := range a.Jobs() {
-		if len(timers[name]) > 0 {
-			all = append(all, Drift{function: name, text: fmt.Sprintf("its timer, %s, is not needed: the function alarm runs the job", quoted(timers[name]))})
+		if timers := there[name].timers; len(timers) > 0 {
+			all = append(all, Drift{function: name,
+				text: fmt.Sprintf("its timer, %s, is not needed: the function alarm runs the job", quoted(timers))})
 		}
 	}
-	known := append(a.Jobs(), tickFunction, warmupFunction, alarmFunction)
-	for name := range timers {
-		if !slices.Contains(known, name) {
-			all = append(all, stranger(name))
-		}
-	}
-	return advised(a, append(all, timeoutDrift(&a.Settings, root)...))
-}
-
-// queuesOf are the queues that trigger a function.
-func queuesOf(root, function string) (queues []string) {
-	text, _ := safefile.Read(filepath.Join(root, function, "function.json")) // timersIn reports the error
-	var f struct {
-		Bindings []struct{ Type, QueueName string }
-	}
-	json.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &f)
-	for _, b := range f.Bindings {
-		if strings.EqualFold(b.Type, "queueTrigger") {
-			queues = append(queues, b.QueueName)
-		}
-	}
-	return queues
-}
-
-func stranger(name string) Drift {
-	return Drift{function: name, text: "no job has this name, so its calls are refused"}
+	return all
 }
 
 // timeoutDrift compares the time that the program plans with to the host's.
@@ -127,17 +112,6 @@ func timeoutDrift(s *app.Settings, root string) []Drift {
 	}
 	return []Drift{{Late: true, Do: "lower or remove that setting, or raise functionTimeout in host.json",
 		text: fmt.Sprintf("SOLOIST_FUNCTION_TIMEOUT is %s, and the host kills the program when an invocation has lasted %s", s.FunctionTimeout, most)}}
-}
-
-// strangers are functions without a job: the job is gone, or it is a singleton.
-func strangers(a *app.App, timers map[string][]string) (all []Drift) {
-	known := append(a.Jobs(), tickFunction, warmupFunction)
-	for name := range timers {
-		if !slices.Contains(known, name) {
-			all = append(all, stranger(name))
-		}
-	}
-	return all
 }
 
 // everyMinuteJob has the ticks of the function tick.
@@ -194,10 +168,12 @@ func firesAt(timer string, j soloist.Job, now time.Time) bool {
 	return err == nil && sameTicks(want, got, now, compareSome)
 }
 
-// timersIn reads the timers of all functions below root; a function without a timer
-// has an empty list. It also reports what the host cannot read.
-func timersIn(root string) (timers map[string][]string, all []Drift) {
-	timers = map[string][]string{}
+// triggers are what calls a deployed function: schedules of timers, names of queues.
+type triggers struct{ timers, queues []string }
+
+// deployedIn reads the functions below root. It also reports what the host cannot read.
+func deployedIn(root string) (there map[string]triggers, all []Drift) {
+	there = map[string]triggers{}
 	dirs, err := os.ReadDir(root)
 	if err != nil {
 		all = append(all, Drift{function: "host.json", text: format.Line(err.Error()), Late: true})
@@ -209,7 +185,7 @@ func timersIn(root string) (timers map[string][]string, all []Drift) {
 		}
 		name := strings.ToLower(d.Name())
 		var f struct {
-			Bindings []struct{ Type, Schedule string }
+			Bindings []struct{ Type, Schedule, QueueName string }
 			Disabled bool
 		}
 		if err == nil {
@@ -222,14 +198,18 @@ func timersIn(root string) (timers map[string][]string, all []Drift) {
 		case f.Disabled || switchedOff(d.Name()):
 			continue
 		}
-		timers[name] = []string{}
+		var t triggers
 		for _, b := range f.Bindings {
-			if strings.EqualFold(b.Type, "timerTrigger") {
-				timers[name] = append(timers[name], b.Schedule)
+			switch strings.ToLower(b.Type) {
+			case "timertrigger":
+				t.timers = append(t.timers, b.Schedule)
+			case "queuetrigger":
+				t.queues = append(t.queues, b.QueueName)
 			}
 		}
+		there[name] = t
 	}
-	return timers, all
+	return there, all
 }
 
 // switchedOff reports whether an app setting disables a function. Linux has no
@@ -263,25 +243,21 @@ func quoted(texts []string) string {
 // starts its handler again.
 func checkDeployed(a *app.App) (deployed []string) {
 	root := AppRoot()
-	if root == "" {
-		return nil
-	}
 	for _, d := range Drifts(a, root) {
 		say := a.Log.Warn
 		if d.Late {
 			say = a.Log.Error
 		}
 		say("a function is not what the jobs need: "+d.text, "function", d.function, "root", root, "do", d.Do)
+		deployed = append(deployed, d.Words()+": "+d.Do)
 	}
-	return DriftWords(a)
+	return deployed
 }
 
 // DriftWords are for the commands.
 func DriftWords(a *app.App) (words []string) {
-	if root := AppRoot(); root != "" {
-		for _, d := range Drifts(a, root) {
-			words = append(words, d.Words()+": "+d.Do)
-		}
+	for _, d := range Drifts(a, AppRoot()) {
+		words = append(words, d.Words()+": "+d.Do)
 	}
 	return words
 }

@@ -60,27 +60,22 @@ func retryOf(j soloist.Job, now time.Time) *retryPolicy {
 }
 
 func hostFile(program string, timeout time.Duration, alarms bool) any {
-	type description struct {
-		Program string `json:"defaultExecutablePath"`
-	}
-	type handler struct {
-		Description description `json:"description"`
-	}
-	// The alerts count lines of the log: sampling would leave some out.
-	type sampling struct {
-		Enabled bool `json:"isEnabled"`
-	}
+	type object = map[string]any
 	file := struct {
-		Version    string  `json:"version"`
-		Handler    handler `json:"customHandler"`
-		Timeout    string  `json:"functionTimeout"`
-		Logging    any     `json:"logging"`
-		Bundle     any     `json:"extensionBundle,omitempty"`
-		Extensions any     `json:"extensions,omitempty"`
-	}{Version: "2.0", Handler: handler{description{program}}, Timeout: hostSpan(timeout),
-		Logging: map[string]any{"applicationInsights": map[string]any{"samplingSettings": sampling{}}}}
+		Version    string `json:"version"`
+		Handler    object `json:"customHandler"`
+		Timeout    string `json:"functionTimeout"`
+		Logging    object `json:"logging"`
+		Bundle     any    `json:"extensionBundle,omitempty"`
+		Extensions object `json:"extensions,omitempty"`
+	}{
+		Version: "2.0", Timeout: hostSpan(timeout),
+		Handler: object{"description": object{"defaultExecutablePath": program}},
+		// The alerts count lines of the log: sampling would leave some out.
+		Logging: object{"applicationInsights": object{"samplingSettings": object{"isEnabled": false}}},
+	}
 	if alarms {
-		file.Bundle, file.Extensions = extensionBundle, map[string]any{"queues": queueOptions}
+		file.Bundle, file.Extensions = extensionBundle, object{"queues": queueOptions}
 	}
 	return file
 }

@@ -100,7 +100,7 @@ func (f *Handler) route(rest http.Handler) http.Handler {
 		call = f.guard.Admin(f.call)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost || f.isFunction(functionName(r)) {
+		if r.Method == http.MethodPost || slices.Contains(functionsOf(f.app), functionName(r)) {
 			call.ServeHTTP(w, r)
 			return
 		}
@@ -112,8 +112,8 @@ func (f *Handler) route(rest http.Handler) http.Handler {
 // functions there are.
 func (f *Handler) call(w http.ResponseWriter, r *http.Request) {
 	switch {
-	case !f.isFunction(functionName(r)):
-		f.refuse(w, r, http.StatusNotFound, fmt.Errorf("no such function: want %s", format.Join(f.functions()...)))
+	case !slices.Contains(functionsOf(f.app), functionName(r)):
+		f.refuse(w, r, http.StatusNotFound, fmt.Errorf("no such function: want %s", format.Join(functionsOf(f.app)...)))
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
 		f.refuse(w, r, http.StatusMethodNotAllowed, errors.New("want POST"))
@@ -124,19 +124,6 @@ func (f *Handler) call(w http.ResponseWriter, r *http.Request) {
 
 // functionName is the name of the function's folder in lower case: the case does not matter.
 func functionName(r *http.Request) string { return strings.ToLower(r.PathValue("function")) }
-
-func (f *Handler) isFunction(name string) bool {
-	return slices.Contains(f.functions(), name)
-}
-
-// functions are the names of all functions.
-func (f *Handler) functions() []string {
-	all := []string{tickFunction, warmupFunction}
-	if f.app.Alarm != nil {
-		all = append(all, alarmFunction)
-	}
-	return append(all, f.app.Jobs()...)
-}
 
 // refuse answers a call that nothing is done about. The host drops the body, so
 // the log has it too, as far as the limit of refusals goes.

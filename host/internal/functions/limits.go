@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/internal/safefile"
 )
@@ -63,18 +64,23 @@ func functionTimeout(s *app.Settings) (time.Duration, error) {
 // hostTimeout is how long the host of the app below root lets an invocation last,
 // zero if that has no end. With an error it is the default.
 func hostTimeout(root string) (time.Duration, error) {
-	const variable = "AzureFunctionsJobHost__functionTimeout" // it overrides the file
-	if text := os.Getenv(variable); text != "" {
-		d, err := timeSpan(text)
-		if err != nil {
-			return defaultTimeout(), fmt.Errorf("%s: %w", variable, err)
-		}
-		return d, nil
+	from := "AzureFunctionsJobHost__functionTimeout" // it overrides the file
+	text, err := os.Getenv(from), error(nil)
+	if text == "" && root != "" {
+		from = filepath.Join(root, "host.json")
+		text, err = timeoutIn(from)
 	}
-	if root == "" {
+	if err == nil && text == "" {
 		return defaultTimeout(), nil
 	}
-	return timeoutIn(filepath.Join(root, "host.json"))
+	var d time.Duration
+	if err == nil {
+		d, err = timeSpan(text)
+	}
+	if err != nil {
+		return defaultTimeout(), fmt.Errorf("%s: %w", from, err)
+	}
+	return d, nil
 }
 
 func defaultTimeout() time.Duration {
@@ -84,27 +90,17 @@ func defaultTimeout() time.Duration {
 	return otherTimeout
 }
 
-// timeoutIn reads a host.json.
-func timeoutIn(path string) (time.Duration, error) {
+// timeoutIn reads a host.json, which need not be there.
+func timeoutIn(path string) (string, error) {
 	text, err := safefile.Read(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return defaultTimeout(), nil
+		return "", nil
 	}
 	var settings struct{ FunctionTimeout string }
 	if err == nil {
 		err = json.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &settings)
 	}
-	if err == nil && settings.FunctionTimeout == "" {
-		return defaultTimeout(), nil
-	}
-	var d time.Duration
-	if err == nil {
-		d, err = timeSpan(settings.FunctionTimeout)
-	}
-	if err != nil {
-		return defaultTimeout(), fmt.Errorf("%s: %w", path, err)
-	}
-	return d, nil
+	return settings.FunctionTimeout, err
 }
 
 var timeSpanRule = regexp.MustCompile(`^(?:(\d{1,4})\.)?(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.\d{1,7})?)?$`)
@@ -136,4 +132,47 @@ func hostSpan(d time.Duration) string {
 		return fmt.Sprintf("%d.%s", days, text)
 	}
 	return text
+}
+
+// The hosting plans, as far as the files of an app depend on them.
+const (
+	FlexConsumption = "flex"
+	Consumption     = "consumption"
+	OtherPlan       = "other" // Premium, Dedicated: instances that stay
+)
+
+// consumptionMost is the longest functionTimeout of the Consumption plan.
+const consumptionMost = 10 * time.Minute
+
+// flexMost is how long a run may take on Flex Consumption. The platform scales by the visible messages, and the message of
+// a running call is hidden: so it takes the instance away, and waits for 60 minutes at most
+// (https://learn.microsoft.com/azure/azure-functions/functions-scale#timeout).
+const flexMost = 55 * time.Minute
+
+// leastTimeout is the functionTimeout of host.json unless a job needs more.
+func leastTimeout(plan string) time.Duration {
+	if plan == Consumption {
+		return consumptionMost
+	}
+	return otherTimeout
+}
+
+// OnFlex reports whether this process runs on Flex Consumption.
+func OnFlex() bool { return os.Getenv("WEBSITE_SKU") == "FlexConsumption" }
+
+// TooLongForFlex says of each job whose run Flex Consumption may kill what to do about it.
+func TooLongForFlex(a *app.App) (all []string) {
+	for _, j := range a.Scheduler.Jobs {
+		if j.Timeout > flexMost {
+			all = append(all, fmt.Sprintf("job %s may take %s: Flex Consumption takes an instance away while a run goes on, 60 minutes after it has scaled in. "+
+				"Give the job a Timeout of at most %s, or deploy to another plan or to Container Apps", j.Name, j.Timeout, flexMost))
+		}
+	}
+	return all
+}
+
+// tooLongForConsumption says so of a job that needs a functionTimeout of span, which is its Timeout and some more.
+func tooLongForConsumption(j soloist.Job, span, more time.Duration) string {
+	return fmt.Sprintf("job %s may take %s, which needs a functionTimeout of %s: an app on the Consumption plan, whose most is %s, would not start. "+
+		"Deploy to another plan, or give the job a Timeout of at most %s", j.Name, j.Timeout, hostSpan(span), hostSpan(consumptionMost), max(0, consumptionMost-more))
 }

@@ -102,13 +102,6 @@ func (f *Handler) forOne(ctx context.Context, do func() result) (o result) {
 	return o
 }
 
-// setAlarm sets the alarm after an invocation that is about no job.
-func (f *Handler) setAlarm(ctx context.Context, o *result) {
-	if f.app.Alarm != nil {
-		o.add(f, f.app.SetAlarm(ctx))
-	}
-}
-
 // add adds what is wrong with the alarm.
 func (o *result) add(f *Handler, err error) {
 	if err != nil {
@@ -168,7 +161,9 @@ func (f *Handler) warm(ctx context.Context) (o result) {
 		err = errors.Join(err, j.Err)
 	}
 	o = result{logs: []string{format.Plural(len(all), "record") + " read"}}
-	f.setAlarm(ctx, &o)
+	if f.app.Alarm != nil {
+		o.add(f, f.app.SetAlarm(ctx))
+	}
 	o.unseen = false
 	if err != nil {
 		f.app.Log.Warn("this instance is not warm: not all records could be read", "error", err)

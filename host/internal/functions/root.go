@@ -16,6 +16,15 @@ const (
 	warmupFunction = "warmup"          // is called before an instance gets work
 )
 
+// functionsOf are the names of all functions that an app may have.
+func functionsOf(a *app.App) []string {
+	all := []string{tickFunction, warmupFunction}
+	if a.Settings.Alarm == app.ByQueue {
+		all = append(all, alarmFunction)
+	}
+	return append(all, a.Jobs()...)
+}
+
 // AppRoot is the directory of the Functions app, empty if none is found:
 // in the handler's environment, in the environment of the platform's containers,
 // or, for doctor, where the command functions has written an app.

@@ -2,8 +2,12 @@ package telemetry
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/store"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 )
@@ -24,4 +28,45 @@ func measured[T any](ctx context.Context, to *recorder, s *session, c call, do f
 		metric.WithAttributes(attribute.String("operation", c.op), attribute.String("result", c.result)))
 	to.traces.called(ctx, s, c)
 	return answer, err
+}
+
+// measuredError is measured for a call that answers with an error alone.
+func measuredError(ctx context.Context, to *recorder, s *session, op string, do func() error) error {
+	_, err := measured(ctx, to, s, call{op: op}, func() (struct{}, error) { return struct{}{}, do() })
+	return err
+}
+
+// result is what a call came to, in one word.
+func result(err error) string {
+	for _, known := range results {
+		if errors.Is(err, known.err) {
+			return known.word
+		}
+	}
+	return "error"
+}
+
+// results are tried in this order.
+var results = []struct {
+	err  error
+	word string
+}{
+	{nil, "ok"},
+	{store.ErrHeld, "refused"},
+	{store.ErrChanged, "refused"},
+	{store.ErrLost, "refused"},
+	{fs.ErrExist, "refused"},
+	{fs.ErrNotExist, "missing"},
+	{store.ErrUnchanged, "unchanged"},
+	{store.ErrTooLarge, "too-large"},
+	{fs.ErrPermission, "denied"},
+	{context.DeadlineExceeded, "timeout"},
+	{context.Canceled, "cancelled"},
+}
+
+// isTrouble reports whether a result is an error. The answers that the protocol is built
+// on are none: another replica was faster, or there is nothing new. Nor is a call that
+// its caller gave up.
+func isTrouble(result string) bool {
+	return slices.Contains([]string{"too-large", "denied", "timeout", "error"}, result)
 }

@@ -62,10 +62,10 @@ func (c *counters) startAtZero(scheduler *soloist.Scheduler) {
 		for _, name := range soloist.ShardNames(j.Name, j.Shards) {
 			c.takeovers.Add(ctx, 0, because(name, "stalled"))
 			c.settled.Add(ctx, 0, outcome(name, store.Missed))
+			c.settled.Add(ctx, 0, outcome(name, store.Abandoned))
 			if j.FinishBy > 0 {
 				c.late.Add(ctx, 0, of(name))
 			}
-			c.settled.Add(ctx, 0, outcome(name, store.Abandoned))
 		}
 	}
 	c.dropped.Add(ctx, 0)

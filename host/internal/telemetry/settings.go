@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"os"
 	"slices"
@@ -25,20 +24,6 @@ type settings struct {
 	timeout time.Duration
 	gzip    bool
 	tls     *tls.Config
-}
-
-// collectorOf returns the collector of a signal, METRICS or TRACES; nil if the
-// environment asks for none. An error is no reason not to run: platforms set these
-// variables for all programs alike.
-func collectorOf(signal string, log *slog.Logger) (*collector, error) {
-	if asked, err := isAsked(signal); !asked || err != nil {
-		return nil, err
-	}
-	s, err := readSettings(signal)
-	if err != nil {
-		return nil, err
-	}
-	return newCollector(s, strings.ToLower(signal), log), nil
 }
 
 // isAsked reports whether the environment asks for a collector.

@@ -11,6 +11,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -100,15 +101,22 @@ func describe(s *soloist.Scheduler) *resource.Resource {
 	return r
 }
 
-// collector returns where the signal goes, METRICS or TRACES; nil: nowhere.
+// collector returns where the signal goes, METRICS or TRACES; nil: nowhere. An error is no
+// reason not to run: platforms set these variables for all programs alike.
 func (t *Telemetry) collector(signal string) *collector {
-	c, err := collectorOf(signal, t.log)
+	var s settings
+	asked, err := isAsked(signal)
+	if asked {
+		s, err = readSettings(signal)
+	}
 	if err != nil {
 		t.log.Warn("what this replica measures goes to no collector", "signal", signal, "error", err)
 	}
-	if c != nil {
-		t.collectors = append(t.collectors, c)
+	if err != nil || !asked {
+		return nil
 	}
+	c := newCollector(s, strings.ToLower(signal), t.log)
+	t.collectors = append(t.collectors, c)
 	return c
 }
 
