@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -85,15 +86,21 @@ func (c Config) options(service string) azcore.ClientOptions {
 	}
 }
 
-func plainClient(url string, o azcore.ClientOptions) (*service.Client, error) {
-	client, err := service.NewClientWithNoCredential(url, &service.ClientOptions{ClientOptions: o})
-	if err != nil {
-		return nil, errors.New("azure: the client library refuses the URL")
+// entrance checks a URL without a key beside it. Its errors do not quote it.
+func entrance(text string) (*url.URL, error) {
+	u, err := serviceURL(text)
+	switch {
+	case err != nil:
+		return nil, err
+	case u.RawQuery != "" && inClear(u):
+		return nil, errInClear
+	case u.RawQuery == "" && u.Scheme != "https":
+		return nil, errors.New("an identity needs https")
 	}
-	return client, nil
+	return u, nil
 }
 
-// serviceURL checks a blob service URL. Its errors do not quote it.
+// serviceURL checks the URL of a service. Its errors do not quote it.
 func serviceURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -114,13 +121,14 @@ func serviceURL(text string) (*url.URL, error) {
 // Names, by https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata
 // and https://learn.microsoft.com/azure/storage/common/storage-account-overview#storage-account-name.
 var (
-	accountName   = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
-	containerName = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9])*$`)
+	accountName = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
+	boxName     = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9])*$`)
 )
 
-func checkContainer(name string) error {
-	if len(name) < 3 || len(name) > 63 || !containerName.MatchString(name) {
-		return errors.New("azure: container (SOLOIST_CONTAINER): not 3 to 63 lower-case letters, digits and single hyphens between them")
+// checkName checks the name of a container or a queue, for which the rules are the same. What names the setting.
+func checkName(what, name string) error {
+	if len(name) < 3 || len(name) > 63 || !boxName.MatchString(name) {
+		return fmt.Errorf("azure: %s: not 3 to 63 lower-case letters, digits and single hyphens between them", what)
 	}
 	return nil
 }
@@ -130,15 +138,22 @@ func checkContainer(name string) error {
 func Open(c Config) (*Store, error) {
 	direct := c.Transport == nil
 	c.Transport = cutter{c.transport()}
-	if c.Container == "" {
-		c.Container = DefaultContainer
-	}
-	if err := checkContainer(c.Container); err != nil {
+	c.Container = cmp.Or(c.Container, DefaultContainer)
+	if err := checkName("container (SOLOIST_CONTAINER)", c.Container); err != nil {
 		return nil, err
 	}
-	client, id, err := c.client()
+	a, err := c.account()
 	if err != nil {
 		return nil, err
+	}
+	options := service.ClientOptions{ClientOptions: c.options(blobService)}
+	id, err := c.identify(a, &options.ClientOptions)
+	if err != nil {
+		return nil, err
+	}
+	client, err := a.client(&options)
+	if err != nil {
+		return nil, errLibrary
 	}
 	box := client.NewContainerClient(c.Container)
 	bare, _, _ := strings.Cut(box.URL(), "?")
@@ -147,86 +162,75 @@ func Open(c Config) (*Store, error) {
 	return &Store{container: box, name: c.Container, url: bare, way: way}, nil
 }
 
-// client picks the way in, in the order of the Functions host. The identity is
-// nil where there is none.
-func (c Config) client() (*service.Client, *identity, error) {
+// transport returns the given transport, or else a transport over the network.
+func (c Config) transport() policy.Transporter {
+	if c.Transport != nil {
+		return c.Transport
+	}
+	return network(mostConnections())
+}
+
+// An account is where the blobs are, and what lets us in: the key, a signature in the URL, or with neither an identity.
+type account struct {
+	setting   string   // that names it
+	url       *url.URL // of the blobs, or for a queue of the queues
+	queue     string   // of the queues, without the signature; empty: from the blobs' address
+	name, key string
+}
+
+// account picks the way in, in the order of the Functions host.
+func (c Config) account() (a account, err error) {
 	switch {
 	case c.ConnectionString != "":
-		account, err := parseConnectionString(c.ConnectionString)
-		if err != nil {
-			return nil, nil, fmt.Errorf("azure: %s: %w", connectionSetting, err)
-		}
-		client, err := account.client(c.options(blobService))
-		return client, nil, err
+		a, err = parseConnectionString(c.ConnectionString)
+		a.setting = connectionSetting
 	case c.ServiceURL != "":
-		return c.atURL()
+		a.setting = urlSetting
+		a.url, err = entrance(c.ServiceURL)
 	case c.AccountName != "":
+		a.setting = accountSetting
 		if !accountName.MatchString(c.AccountName) {
-			return nil, nil, fmt.Errorf("azure: %s: not 3 to 24 lower-case letters and digits", accountSetting)
+			err = errors.New("not 3 to 24 lower-case letters and digits")
 		}
-		return c.withIdentity("https://" + c.AccountName + ".blob.core.windows.net/")
+		a.url = &url.URL{Scheme: "https", Host: c.AccountName + ".blob.core.windows.net", Path: "/"}
+	default:
+		return a, fmt.Errorf("azure: no storage: set a %s, a %s or an %s", connectionSetting, urlSetting, accountSetting)
 	}
-	return nil, nil, fmt.Errorf("azure: no storage: set a %s, a %s or an %s", connectionSetting, urlSetting, accountSetting)
+	return a, a.named(err)
 }
 
-func (c Config) atURL() (*service.Client, *identity, error) {
-	u, err := serviceURL(c.ServiceURL)
+// named says in an error which setting it is about.
+func (a account) named(err error) error {
 	if err != nil {
-		return nil, nil, fmt.Errorf("azure: %s: %w", urlSetting, err)
+		err = fmt.Errorf("azure: %s: %w", a.setting, err)
 	}
-	if u.RawQuery == "" {
-		if u.Scheme != "https" {
-			return nil, nil, fmt.Errorf("azure: %s: an identity needs https", urlSetting)
-		}
-		return c.withIdentity(u.String())
-	}
-	if inClear(u) {
-		return nil, nil, fmt.Errorf("azure: %s: %w", urlSetting, errInClear)
-	}
-	client, err := plainClient(u.String(), c.options(blobService))
-	return client, nil, err
+	return err
 }
 
-func (c Config) withIdentity(url string) (*service.Client, *identity, error) {
-	options := c.options(blobService)
-	id, err := c.identify(&options)
+// errLibrary stands for an error of the client library, which may quote a secret.
+var errLibrary = errors.New("azure: the client library refuses the URL or the key")
+
+func (a account) client(o *service.ClientOptions) (*service.Client, error) {
+	if a.key == "" {
+		return service.NewClientWithNoCredential(a.url.String(), o)
+	}
+	cred, err := service.NewSharedKeyCredential(a.name, a.key)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	client, err := plainClient(url, options)
-	return client, id, err
-}
-
-// An account is what a connection string says: a key or a signature, never
-// both.
-type account struct {
-	url       string // of the blobs, with the signature
-	queue     string // of the queues, without it; empty: from the blobs' address
-	name, key string
+	return service.NewClientWithSharedKeyCredential(a.url.String(), cred, o)
 }
 
 // development is what UseDevelopmentStorage=true stands for
 // (https://learn.microsoft.com/azure/storage/common/storage-connect-azurite):
-// the key is public.
-var development = account{
-	url:  "http://127.0.0.1:10000/devstoreaccount1",
-	name: "devstoreaccount1",
-	key:  "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
-}
-
-func (a account) client(o azcore.ClientOptions) (*service.Client, error) {
-	if a.key == "" {
-		return plainClient(a.url, o)
+// the key is public. The host is that of the emulator, which has port 10000.
+func development(scheme, host string) account {
+	const name = "devstoreaccount1"
+	return account{
+		url:  &url.URL{Scheme: scheme, Host: host + ":10000", Path: "/" + name},
+		name: name,
+		key:  "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
 	}
-	cred, err := service.NewSharedKeyCredential(a.name, a.key)
-	if err != nil {
-		return nil, fmt.Errorf("azure: %s: AccountKey is not base64", connectionSetting)
-	}
-	client, err := service.NewClientWithSharedKeyCredential(a.url, cred, &service.ClientOptions{ClientOptions: o})
-	if err != nil {
-		return nil, fmt.Errorf("azure: %s: the client library refuses it", connectionSetting)
-	}
-	return client, nil
 }
 
 // parseConnectionString reads the pairs of a connection string
@@ -243,26 +247,26 @@ func parseConnectionString(text string) (account, error) {
 	}
 	a := account{name: pairs["accountname"], key: pairs["accountkey"], queue: pairs["queueendpoint"]}
 	if a.url, err = endpoint(pairs); err != nil {
-		return account{}, err
+		return a, err
 	}
 	signature := strings.TrimPrefix(pairs["sharedaccesssignature"], "?")
 	switch {
 	case a.key != "" && a.name == "":
-		return account{}, errors.New("it has AccountKey without AccountName: want both")
+		return a, errors.New("it has AccountKey without AccountName: want both")
 	case a.key != "":
 		if _, err := base64.StdEncoding.DecodeString(a.key); err != nil {
-			return account{}, errors.New("AccountKey is not base64: want the key as the portal shows it")
+			return a, errors.New("AccountKey is not base64: want the key as the portal shows it")
 		}
 		return a, nil
 	case signature == "":
-		return account{}, errors.New("it has neither AccountKey nor SharedAccessSignature: want one of them")
+		return a, errors.New("it has neither AccountKey nor SharedAccessSignature: want one of them")
 	case !strings.Contains(signature, "sig="):
-		return account{}, errors.New("SharedAccessSignature has no signature")
+		return a, errors.New("SharedAccessSignature has no signature")
 	}
-	if u, err := url.Parse(a.url); err != nil || inClear(u) {
-		return account{}, errInClear
+	if inClear(a.url) {
+		return a, errInClear
 	}
-	a.url += "?" + signature
+	a.url.RawQuery = signature
 	return a, nil
 }
 
@@ -271,15 +275,13 @@ func parseConnectionString(text string) (account, error) {
 // (https://learn.microsoft.com/azure/storage/common/storage-configure-connection-string#connect-to-the-emulator-account-using-the-shortcut).
 func emulator(proxy string) (account, error) {
 	if proxy == "" {
-		return development, nil
+		return development("http", "127.0.0.1"), nil
 	}
 	u, err := serviceURL(proxy)
 	if err != nil || u.RawQuery != "" || strings.Trim(u.Path, "/") != "" || u.Port() != "" && u.Port() != "10000" {
 		return account{}, errors.New("DevelopmentStorageProxyUri is not http or https and a host, with port 10000 or none: for another address give BlobEndpoint, AccountName and AccountKey")
 	}
-	a := development
-	a.url = u.Scheme + "://" + strings.TrimSuffix(u.Host, ":10000") + ":10000/" + a.name
-	return a, nil
+	return development(u.Scheme, strings.TrimSuffix(u.Host, ":10000")), nil
 }
 
 // splitPairs does not quote text in its errors: any part may be a key.
@@ -298,32 +300,27 @@ func splitPairs(text string) (map[string]string, error) {
 	return pairs, nil
 }
 
-func endpoint(pairs map[string]string) (string, error) {
+func endpoint(pairs map[string]string) (*url.URL, error) {
 	if blob := pairs["blobendpoint"]; blob != "" {
 		u, err := serviceURL(blob)
 		if err != nil || u.RawQuery != "" {
-			return "", errors.New("BlobEndpoint is not a blob service URL without a query")
+			return nil, errors.New("BlobEndpoint is not a blob service URL without a query")
 		}
-		return strings.TrimSuffix(u.String(), "/") + "/", nil
+		return u, nil
 	}
-	name, protocol, suffix := pairs["accountname"], pairs["defaultendpointsprotocol"], pairs["endpointsuffix"]
-	if protocol == "" {
-		protocol = "https"
-	}
-	if suffix == "" {
-		suffix = "core.windows.net"
-	}
+	name := pairs["accountname"]
+	protocol, suffix := cmp.Or(pairs["defaultendpointsprotocol"], "https"), cmp.Or(pairs["endpointsuffix"], "core.windows.net")
 	switch {
 	case name == "":
-		return "", errors.New("it has neither AccountName nor BlobEndpoint: want one of them")
+		return nil, errors.New("it has neither AccountName nor BlobEndpoint: want one of them")
 	case !accountName.MatchString(name):
-		return "", errors.New("AccountName is not 3 to 24 lower-case letters and digits")
+		return nil, errors.New("AccountName is not 3 to 24 lower-case letters and digits")
 	case protocol != "https" && protocol != "http":
-		return "", errors.New("DefaultEndpointsProtocol is neither https nor http")
+		return nil, errors.New("DefaultEndpointsProtocol is neither https nor http")
 	}
 	u, err := serviceURL(protocol + "://" + name + ".blob." + suffix + "/")
 	if err != nil {
-		return "", errors.New("EndpointSuffix is not a host name")
+		return nil, errors.New("EndpointSuffix is not a host name")
 	}
-	return u.String(), nil
+	return u, nil
 }

@@ -32,7 +32,7 @@ func (s *Store) ReadDocument(ctx context.Context, name, etag string) (store.Docu
 	if etag != "" && (raw.StatusCode == http.StatusNotModified || resp.ETag != nil && string(*resp.ETag) == etag) {
 		return unchanged(name, etag, resp.Date)
 	}
-	stamp, err := stamped(readDocument, name, resp.ETag, resp.Date)
+	stamp, err := stamped(readDocument, name, resp.ETag, resp.Date, nil)
 	if err != nil {
 		return store.Document{}, err
 	}
@@ -67,24 +67,18 @@ func unless(etag string) *blob.AccessConditions {
 // WriteDocument implements [store.Documenter]: one Put Blob. A missing container is
 // created for the first document, as for an entry.
 func (s *Store) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
-	o, match := writeDocument, &blob.ModifiedAccessConditions{}
-	if e := azcore.ETag(etag); etag != "" {
-		match.IfMatch = &e
-	} else {
-		o, e = createDocument, azcore.ETagAny
-		match.IfNoneMatch = &e
+	o, conditions := createDocument, unless(anything)
+	if match, err := ifMatch(etag); err == nil {
+		o, conditions = writeDocument, &blob.AccessConditions{ModifiedAccessConditions: match}
 	}
 	if n := len(body); n > store.MaxDocument {
 		return store.Revision{}, fmt.Errorf("azure: %s %s: the document has %d bytes, more than %d", o, name, n, store.MaxDocument)
 	}
-	body = bytes.Clone(body) // the request may be read from after this call has returned: see Save
-	put := func() (blockblob.UploadResponse, error) {
-		return s.container.NewBlockBlobClient(name).Upload(ctx, streaming.NopCloser(bytes.NewReader(body)), &blockblob.UploadOptions{
-			HTTPHeaders:      &blob.HTTPHeaders{BlobContentType: &contentType},
-			AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: match},
-		})
+	options := &blockblob.UploadOptions{HTTPHeaders: &blob.HTTPHeaders{BlobContentType: &contentType}, AccessConditions: conditions}
+	if o == writeDocument {
+		return s.put(ctx, o, name, body, options)
 	}
-	return s.insert(ctx, o, name, put)
+	return s.insert(ctx, o, name, body, options)
 }
 
 // A log is an append blob, which takes 50,000 blocks
@@ -101,37 +95,23 @@ func (s *Store) Append(ctx context.Context, name string, size int64, b []byte) e
 			return err
 		}
 	}
-	body := streaming.NopCloser(bytes.NewReader(bytes.Clone(b))) // see Save
+	body := streaming.NopCloser(bytes.NewReader(bytes.Clone(b))) // see put
 	resp, err := s.container.NewAppendBlobClient(name).AppendBlock(ctx, body, &appendblob.AppendBlockOptions{
 		AppendPositionAccessConditions: &appendblob.AppendPositionAccessConditions{AppendPosition: &size},
 	})
-	if err != nil {
-		return translate(appendLog, name, err)
-	}
-	_, err = stamped(appendLog, name, resp.ETag, resp.Date)
+	_, err = stamped(appendLog, name, resp.ETag, resp.Date, err)
 	return err
 }
 
 // createLog makes an empty log. It does not touch an existing log.
 func (s *Store) createLog(ctx context.Context, name string) error {
-	none := azcore.ETagAny
-	put := func() error {
-		_, err := s.container.NewAppendBlobClient(name).Create(ctx, &appendblob.CreateOptions{
-			AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: &none}},
-		})
-		return err
-	}
-	err := put()
-	if bloberror.HasCode(err, bloberror.ContainerNotFound) {
-		if err := s.createContainer(ctx); err != nil {
-			return err
+	return s.inContainer(ctx, func() error {
+		_, err := s.container.NewAppendBlobClient(name).Create(ctx, &appendblob.CreateOptions{AccessConditions: unless(anything)})
+		if bloberror.HasCode(err, bloberror.BlobAlreadyExists) {
+			return nil
 		}
-		err = put()
-	}
-	if bloberror.HasCode(err, bloberror.BlobAlreadyExists) {
-		return nil
-	}
-	return translate(createLog, name, err)
+		return translate(createLog, name, err)
+	})
 }
 
 // ReadLog implements [store.Appender]: one request.
@@ -144,7 +124,7 @@ func (s *Store) ReadLog(ctx context.Context, name string, offset int64, n int) (
 		return nil, translate(readLog, name, err)
 	}
 	defer resp.Body.Close()
-	if _, err := stamped(readLog, name, resp.ETag, resp.Date); err != nil {
+	if _, err := stamped(readLog, name, resp.ETag, resp.Date, nil); err != nil {
 		return nil, err
 	}
 	return readBody(readLog, name, &resp, int64(n))
@@ -152,29 +132,12 @@ func (s *Store) ReadLog(ctx context.Context, name string, offset int64, n int) (
 
 // Logs implements [store.Appender]: a request for each 5,000 logs.
 func (s *Store) Logs(ctx context.Context, entry string, f func(name string, size int64) bool) error {
-	prefix := store.LogName(entry, "")
-	pages := s.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix})
-	for pages.More() {
-		page, err := pages.NextPage(ctx)
-		if bloberror.HasCode(err, bloberror.ContainerNotFound) {
-			return nil
+	return s.each(ctx, entry, store.LogName(entry, ""), func(item *container.BlobItem, _ *time.Time) (bool, error) {
+		if item.Name == nil || item.Properties == nil || item.Properties.ContentLength == nil {
+			return false, fmt.Errorf("azure: %s %s: the answer has no name or no length: it is not from the Blob service", list, entry)
 		}
-		if err != nil {
-			return translate(list, entry, err)
-		}
-		if page.Segment == nil {
-			continue
-		}
-		for _, item := range page.Segment.BlobItems {
-			if item.Name == nil || item.Properties == nil || item.Properties.ContentLength == nil {
-				return fmt.Errorf("azure: %s %s: the answer has no name or no length: it is not from the Blob service", list, entry)
-			}
-			if !f(*item.Name, *item.Properties.ContentLength) {
-				return nil
-			}
-		}
-	}
-	return nil
+		return f(*item.Name, *item.Properties.ContentLength), nil
+	})
 }
 
 // RemoveLog implements [store.Appender].

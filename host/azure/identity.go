@@ -15,6 +15,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
@@ -63,6 +64,26 @@ func (c Config) managed(o azcore.ClientOptions) (azcore.TokenCredential, error) 
 		return nil, errors.New("azure: the platform does not take AzureWebJobsStorage__clientId or __managedIdentityResourceId")
 	}
 	return cred, nil
+}
+
+// identify makes requests carry the token of an identity, unless a key or a signature lets them in.
+func (c Config) identify(a account, o *azcore.ClientOptions) (*identity, error) {
+	if a.key != "" || a.url.RawQuery != "" {
+		return nil, nil
+	}
+	source, err := c.credential()
+	if err != nil {
+		return nil, err
+	}
+	id := &identity{source: source}
+	// Before the library's policy, which would make a call wait for a token that
+	// another call fetches without checking its own context.
+	o.PerCallPolicies = append(o.PerCallPolicies, id)
+	// Not the policy of azblob or azqueue: it asks for tokens for whatever resource a 401
+	// names, from then on, and panics if the 401 names an authority without a tenant.
+	bearer := runtime.NewBearerTokenPolicy(id, []string{storageScope}, nil)
+	o.PerRetryPolicies = append([]policy.Policy{bearer}, o.PerRetryPolicies...)
+	return id, nil
 }
 
 // An identity keeps the token. One fetch serves all calls and may take longer

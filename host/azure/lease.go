@@ -1,7 +1,6 @@
 package azure
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/lease"
@@ -50,18 +48,12 @@ func (h *hold) Acquire(ctx context.Context, d time.Duration, etag string) (store
 		return store.Revision{}, fmt.Errorf("azure: acquire %s: %w", h.name, err)
 	}
 	resp, err := h.lease.AcquireLease(ctx, int32(d/time.Second), &lease.BlobAcquireOptions{ModifiedAccessConditions: match})
-	if err != nil {
-		return store.Revision{}, translate(acquire, h.name, err)
-	}
-	return stamped(acquire, h.name, resp.ETag, resp.Date)
+	return stamped(acquire, h.name, resp.ETag, resp.Date, err)
 }
 
 func (h *hold) Renew(ctx context.Context) (store.Revision, error) {
 	resp, err := h.lease.RenewLease(ctx, nil)
-	if err != nil {
-		return store.Revision{}, translate(renew, h.name, err)
-	}
-	return stamped(renew, h.name, resp.ETag, resp.Date)
+	return stamped(renew, h.name, resp.ETag, resp.Date, err)
 }
 
 func (h *hold) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
@@ -73,11 +65,8 @@ func (h *hold) Write(ctx context.Context, etag string, record []byte) (store.Rev
 		return store.Revision{}, fmt.Errorf("azure: write %s: %w", h.name, err)
 	}
 	resp, err := h.blob.SetMetadata(ctx, metadata(record), &blob.SetMetadataOptions{AccessConditions: guards})
-	if err != nil {
-		return store.Revision{}, translate(write, h.name, err)
-	}
 	h.store.noteVersion(resp.VersionID)
-	return stamped(write, h.name, resp.ETag, resp.Date)
+	return stamped(write, h.name, resp.ETag, resp.Date, err)
 }
 
 // guards let a request through while the lease is ours and the ETag the same.
@@ -129,19 +118,11 @@ func (h *hold) Save(ctx context.Context, etag string, record, checkpoint []byte)
 	if err != nil {
 		return store.Revision{}, fmt.Errorf("azure: save %s: %w", h.name, err)
 	}
-	// A copy, because a request whose context ends may still be read from
-	// after we have returned, when the caller uses its bytes again.
-	body := streaming.NopCloser(bytes.NewReader(bytes.Clone(checkpoint)))
-	resp, err := h.blob.Upload(ctx, body, &blockblob.UploadOptions{
+	return h.store.put(ctx, save, h.name, checkpoint, &blockblob.UploadOptions{
 		Metadata:         metadata(record),
 		HTTPHeaders:      &blob.HTTPHeaders{BlobContentType: &contentType},
 		AccessConditions: guards,
 	})
-	if err != nil {
-		return store.Revision{}, translate(save, h.name, err)
-	}
-	h.store.noteVersion(resp.VersionID)
-	return stamped(save, h.name, resp.ETag, resp.Date)
 }
 
 // Load gets the blob's content.
@@ -196,7 +177,7 @@ func (s *Store) Break(ctx context.Context, name string, period time.Duration) er
 		seconds = int32(period / time.Second)
 	}
 	_, err := s.breakLease(ctx, name, seconds, nil)
-	return err
+	return translate(breaking, name, err)
 }
 
 // BreakUnchanged implements [store.ConditionalBreaker]: one Lease Blob request with If-Match
@@ -207,10 +188,7 @@ func (s *Store) BreakUnchanged(ctx context.Context, name, etag string) error {
 		return fmt.Errorf("azure: break %s: %w", name, err)
 	}
 	resp, err := s.breakLease(ctx, name, 0, match)
-	if err != nil {
-		return err
-	}
-	got, err := stamped(breaking, name, resp.ETag, resp.Date)
+	got, err := stamped(breaking, name, resp.ETag, resp.Date, err)
 	if err == nil && got.ETag != etag {
 		err = fmt.Errorf("azure: break %s: the lease is broken, and the ETag is %s, not %s: something on the way dropped the condition", name, got.ETag, etag)
 	}
@@ -221,8 +199,7 @@ func (s *Store) BreakUnchanged(ctx context.Context, name, etag string) error {
 func (s *Store) breakLease(ctx context.Context, name string, seconds int32, match *blob.ModifiedAccessConditions) (lease.BlobBreakResponse, error) {
 	l, err := lease.NewBlobClient(s.container.NewBlobClient(name), nil)
 	if err != nil {
-		return lease.BlobBreakResponse{}, fmt.Errorf("azure: break %s: %w", name, err)
+		return lease.BlobBreakResponse{}, err
 	}
-	resp, err := l.BreakLease(ctx, &lease.BlobBreakOptions{BreakPeriod: &seconds, ModifiedAccessConditions: match})
-	return resp, translate(breaking, name, err)
+	return l.BreakLease(ctx, &lease.BlobBreakOptions{BreakPeriod: &seconds, ModifiedAccessConditions: match})
 }

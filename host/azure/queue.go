@@ -1,7 +1,6 @@
 package azure
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -11,9 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/queueerror"
 
@@ -50,25 +47,24 @@ func (q *Queue) Put(ctx context.Context, body []byte, hidden time.Duration) (ala
 		return alarm.Receipt{}, fmt.Errorf("azure: %s %s: it cannot be hidden for %s: want 0 to %s", putMessage, q.name, hidden, longestHidden)
 	}
 	text := base64.StdEncoding.EncodeToString(body)
-	resp, err := q.enqueue(ctx, text, hidden)
-	if queueerror.HasCode(err, queueerror.QueueNotFound) {
-		if err := q.create(ctx); err != nil {
-			return alarm.Receipt{}, err
-		}
-		resp, err = q.enqueue(ctx, text, hidden)
-	}
+	life, seconds := forever, int32(hidden/time.Second)
+	var resp azqueue.EnqueueMessagesResponse
+	err := q.inQueue(ctx, func() (err error) {
+		resp, err = q.client.EnqueueMessage(ctx, text, &azqueue.EnqueueMessageOptions{TimeToLive: &life, VisibilityTimeout: &seconds})
+		return translate(putMessage, q.name, err)
+	})
 	if err != nil {
-		return alarm.Receipt{}, q.translate(putMessage, err)
+		return alarm.Receipt{}, err
 	}
 	if len(resp.Messages) != 1 || resp.Messages[0] == nil || resp.Messages[0].MessageID == nil || resp.Messages[0].PopReceipt == nil {
-		return alarm.Receipt{}, q.translate(putMessage, errNoReceipt)
+		return alarm.Receipt{}, translate(putMessage, q.name, errNoReceipt)
 	}
 	return alarm.Receipt{ID: *resp.Messages[0].MessageID, Pop: *resp.Messages[0].PopReceipt}, nil
 }
 
-func (q *Queue) enqueue(ctx context.Context, text string, hidden time.Duration) (azqueue.EnqueueMessagesResponse, error) {
-	life, seconds := forever, int32(hidden/time.Second)
-	return q.client.EnqueueMessage(ctx, text, &azqueue.EnqueueMessageOptions{TimeToLive: &life, VisibilityTimeout: &seconds})
+// inQueue makes a call, and once more if it had to create the queue.
+func (q *Queue) inQueue(ctx context.Context, call func() error) error {
+	return making(bloberror.Code(queueerror.QueueNotFound), func() error { return q.create(ctx) }, call)
 }
 
 // create is content with a queue that another replica created meanwhile, whatever its metadata.
@@ -77,7 +73,7 @@ func (q *Queue) create(ctx context.Context) error {
 	if err == nil || queueerror.HasCode(err, queueerror.QueueAlreadyExists) {
 		return nil
 	}
-	return q.translate(createQueue, err)
+	return translate(createQueue, q.name, err)
 }
 
 // Receive implements [alarm.Queue]. A queue that is missing has no messages. Hide is at least a second, and cut to whole
@@ -92,12 +88,12 @@ func (q *Queue) Receive(ctx context.Context, most int, hide time.Duration) ([]al
 	case queueerror.HasCode(err, queueerror.QueueNotFound):
 		return nil, nil
 	case err != nil:
-		return nil, q.translate(receiveMessages, err)
+		return nil, translate(receiveMessages, q.name, err)
 	}
 	var all []alarm.Message
 	for _, m := range resp.Messages {
 		if m == nil || m.MessageID == nil || m.PopReceipt == nil {
-			return nil, q.translate(receiveMessages, errNoReceipt)
+			return nil, translate(receiveMessages, q.name, errNoReceipt)
 		}
 		all = append(all, received(m))
 	}
@@ -131,29 +127,60 @@ func (q *Queue) Delete(ctx context.Context, r alarm.Receipt) error {
 	if err == nil || queueerror.HasCode(err, queueerror.MessageNotFound, queueerror.PopReceiptMismatch, queueerror.QueueNotFound) {
 		return nil
 	}
-	return q.translate(deleteMessage, err)
+	return translate(deleteMessage, q.name, err)
 }
 
 // Visible counts the messages that are visible now, up to 32, and leaves them as they are. A missing queue is created.
 func (q *Queue) Visible(ctx context.Context) (int, error) {
-	count := int32(mostMessages)
-	look := func() (azqueue.PeekMessagesResponse, error) {
-		return q.client.PeekMessages(ctx, &azqueue.PeekMessagesOptions{NumberOfMessages: &count})
-	}
-	resp, err := look()
-	if queueerror.HasCode(err, queueerror.QueueNotFound) {
-		if err := q.create(ctx); err != nil {
-			return 0, err
-		}
-		resp, err = look()
-	}
-	if err != nil {
-		return 0, q.translate(readQueue, err)
-	}
-	return len(resp.Messages), nil
+	count, visible := int32(mostMessages), 0
+	err := q.inQueue(ctx, func() error {
+		resp, err := q.client.PeekMessages(ctx, &azqueue.PeekMessagesOptions{NumberOfMessages: &count})
+		visible = len(resp.Messages)
+		return translate(readQueue, q.name, err)
+	})
+	return visible, err
 }
 
 var errNoReceipt = errors.New("the answer has no receipt of a message: it is not from the Queue service")
+
+// Explain says what an error of this queue is about and what to do about it, as [Store.Explain] does for a container.
+func (q *Queue) Explain(err error) (text, advice string) {
+	r, ok := errors.AsType[*refusal](err)
+	if !ok {
+		if text, advice = q.way.explain(err); advice != "" {
+			return text, advice
+		}
+		return text, "the blobs were reached, so look at what differs for the host of the queues, " + q.way.box.Hostname() +
+			": a firewall, the zone privatelink.queue.core.windows.net of a private endpoint, or AzureWebJobsStorage__queueServiceUri"
+	}
+	switch r.code {
+	case bloberror.AuthorizationPermissionMismatch, bloberror.InsufficientAccountPermissions, bloberror.AuthorizationFailure:
+		switch {
+		case q.way.id != nil && r.code != bloberror.AuthorizationFailure:
+			if r.op == createQueue {
+				return r.detail, q.creation() + "; or " + q.way.grant(queueBox, "")
+			}
+			return r.detail, q.way.grant(queueBox, "/queueServices/default/queues/"+q.name)
+		case q.way.kind == bySignature:
+			return r.detail, "the signature does not allow this: want one of the account for blobs and queues (ss=bq, srt=sco, sp=rwdlacup)"
+		case strings.Contains(q.way.box.Host, ".queue."):
+			return r.detail, "the network rules of the account do not admit this machine, or its private endpoint is for blobs alone: queues need one of their own"
+		}
+		return r.detail, "an emulator says this of a wrong key or signature"
+	case keyRefused:
+		return r.detail, "the account takes no keys: use an identity, with AzureWebJobsStorage__accountName"
+	case "":
+		return r.detail, "something between here and the Queue service answers, such as a proxy: look there"
+	}
+	return r.detail, "try again; if it stays so, see the health of the account, and whether the queue is being deleted"
+}
+
+// creation is how to make the queue through the control plane. The command line
+// has a command for the data plane only, where an owner of the account has no role.
+func (q *Queue) creation() string {
+	return fmt.Sprintf(`create it: az rest --method put --url "%s/queueServices/default/queues/%s?api-version=2024-01-01" --body '{}'`,
+		q.way.accountID(), q.name)
+}
 
 // OpenQueue checks the configuration and returns a queue of the account in which the container is. It sends no request: the
 // first Put creates the queue if it is missing. The name is 3 to 63 lower-case letters, digits and single hyphens between
@@ -163,23 +190,28 @@ var errNoReceipt = errors.New("the answer has no receipt of a message: it is not
 // the blobs with ".queue." in place of ".blob."; of an emulator, port 10001 in place of 10000.
 func OpenQueue(c Config, name string) (*Queue, error) {
 	c.Transport = cutter{c.transport()}
-	if len(name) < 3 || len(name) > 63 || !containerName.MatchString(name) {
-		return nil, errors.New("azure: queue (SOLOIST_ALARM_QUEUE): not 3 to 63 lower-case letters, digits and single hyphens between them")
+	if err := checkName("queue (SOLOIST_ALARM_QUEUE)", name); err != nil {
+		return nil, err
 	}
-	client, id, err := c.queueClient(name)
+	a, err := c.queues()
 	if err != nil {
 		return nil, err
 	}
-	return &Queue{client: client, name: name, url: addressOf(client.URL()), way: credentialsOf(c, client.URL(), id)}, nil
+	options := azqueue.ClientOptions{ClientOptions: c.options(queueService)}
+	id, err := c.identify(a, &options.ClientOptions)
+	if err != nil {
+		return nil, err
+	}
+	client, err := a.queueClient(name, &options)
+	if err != nil {
+		return nil, errLibrary
+	}
+	way := credentialsOf(c, client.URL(), id)
+	return &Queue{client: client, name: name, url: addressOf(way.box), way: way}, nil
 }
 
 // addressOf returns the address of a queue in one form, so that processes see that they share it, however each got it.
-func addressOf(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		bare, _, _ := strings.Cut(text, "?")
-		return bare
-	}
+func addressOf(u *url.URL) string {
 	host := strings.ToLower(u.Host)
 	switch u.Scheme {
 	case "https":
@@ -190,119 +222,51 @@ func addressOf(text string) string {
 	return u.Scheme + "://" + host + u.Path
 }
 
-// transport returns the given transport, or else a transport over the network.
-func (c Config) transport() policy.Transporter {
-	if c.Transport != nil {
-		return c.Transport
+func (a account) queueClient(name string, o *azqueue.ClientOptions) (*azqueue.QueueClient, error) {
+	at := a.url.JoinPath(name).String()
+	if a.key == "" {
+		return azqueue.NewQueueClientWithNoCredential(at, o)
 	}
-	return network(mostConnections())
+	cred, err := azqueue.NewSharedKeyCredential(a.name, a.key)
+	if err != nil {
+		return nil, err
+	}
+	return azqueue.NewQueueClientWithSharedKeyCredential(at, cred, o)
 }
 
-// queueClient picks the way in, in the order of [Config.client]. The identity is nil where there is none.
-func (c Config) queueClient(name string) (*azqueue.QueueClient, *identity, error) {
-	o := &azqueue.ClientOptions{ClientOptions: c.options(queueService)}
+// queues is the way to the queues of the account: at a URL of their own, or else where the URL of the blobs lets expect them.
+func (c Config) queues() (account, error) {
+	a, err := c.account()
+	if err != nil {
+		return a, err
+	}
 	switch {
+	case a.queue != "":
+		a.url, err = a.queueEndpoint()
 	case c.ConnectionString != "":
-		client, err := c.connectedQueue(name, o)
-		return client, nil, err
-	case c.ServiceURL != "" || c.AccountName != "":
-		u, err := c.queueURL()
-		if err != nil {
-			return nil, nil, err
-		}
-		u.Path = strings.TrimSuffix(u.Path, "/") + "/" + name
-		if u.RawQuery != "" {
-			client, err := plainQueue(u.String(), o)
-			return client, nil, err
-		}
-		id, err := c.identify(&o.ClientOptions)
-		if err != nil {
-			return nil, nil, err
-		}
-		client, err := plainQueue(u.String(), o)
-		return client, id, err
+		a.url, err = queuesBeside(a.url, "QueueEndpoint")
+	case c.QueueURL != "":
+		a.setting = queueSetting
+		a.url, err = entrance(c.QueueURL)
+	default:
+		a.url, err = queuesBeside(a.url, "AzureWebJobsStorage__queueServiceUri")
 	}
-	return nil, nil, fmt.Errorf("azure: no storage: set a %s, a %s or an %s", connectionSetting, urlSetting, accountSetting)
+	if err == nil {
+		err = signedForQueues(a.url)
+	}
+	return a, a.named(err)
 }
 
-// connectedQueue is the way in by a connection string.
-func (c Config) connectedQueue(name string, o *azqueue.ClientOptions) (*azqueue.QueueClient, error) {
-	account, err := parseConnectionString(c.ConnectionString)
-	if err != nil {
-		return nil, fmt.Errorf("azure: %s: %w", connectionSetting, err)
-	}
-	base, err := account.queues()
-	if err != nil {
-		return nil, fmt.Errorf("azure: %s: %w", connectionSetting, err)
-	}
-	base.Path = strings.TrimSuffix(base.Path, "/") + "/" + name
-	if account.key == "" {
-		return plainQueue(base.String(), o)
-	}
-	cred, err := azqueue.NewSharedKeyCredential(account.name, account.key)
-	if err != nil {
-		return nil, fmt.Errorf("azure: %s: AccountKey is not base64", connectionSetting)
-	}
-	client, err := azqueue.NewQueueClientWithSharedKeyCredential(base.String(), cred, o)
-	if err != nil {
-		return nil, fmt.Errorf("azure: %s: the client library refuses it", connectionSetting)
-	}
-	return client, nil
-}
-
-func plainQueue(url string, o *azqueue.ClientOptions) (*azqueue.QueueClient, error) {
-	client, err := azqueue.NewQueueClientWithNoCredential(url, o)
-	if err != nil {
-		return nil, errors.New("azure: the client library refuses the URL")
-	}
-	return client, nil
-}
-
-// queues is the URL of the account's queues, with the signature.
-func (a account) queues() (*url.URL, error) {
-	blobs, err := url.Parse(a.url)
-	if err != nil {
-		return nil, errors.New("the URL of the blobs cannot be read")
-	}
-	if a.queue == "" {
-		return queuesBeside(blobs, "QueueEndpoint")
-	}
+// queueEndpoint is the URL that a connection string names, with the signature.
+func (a account) queueEndpoint() (*url.URL, error) {
 	u, err := serviceURL(a.queue)
 	if err != nil || u.RawQuery != "" {
 		return nil, errors.New("QueueEndpoint is not a queue service URL without a query")
 	}
-	if blobs.RawQuery != "" && inClear(u) {
+	if a.url.RawQuery != "" && inClear(u) {
 		return nil, errInClear
 	}
-	u.RawQuery = blobs.RawQuery
-	return u, signedForQueues(u)
-}
-
-// queueURL is the URL of the account's queues where no connection string names them.
-func (c Config) queueURL() (*url.URL, error) {
-	if c.ServiceURL == "" && !accountName.MatchString(c.AccountName) {
-		return nil, fmt.Errorf("azure: %s: not 3 to 24 lower-case letters and digits", accountSetting)
-	}
-	setting, text := urlSetting, cmp.Or(c.ServiceURL, "https://"+c.AccountName+".blob.core.windows.net/")
-	if c.QueueURL != "" {
-		setting, text = queueSetting, c.QueueURL
-	}
-	u, err := serviceURL(text)
-	if err == nil && c.QueueURL == "" {
-		u, err = queuesBeside(u, "AzureWebJobsStorage__queueServiceUri")
-	}
-	if err == nil && u.RawQuery != "" && inClear(u) {
-		err = errInClear
-	}
-	if err == nil && u.RawQuery == "" && u.Scheme != "https" {
-		err = errors.New("an identity needs https")
-	}
-	if err == nil {
-		err = signedForQueues(u)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("azure: %s: %w", setting, err)
-	}
+	u.RawQuery = a.url.RawQuery
 	return u, nil
 }
 
@@ -317,7 +281,7 @@ func queuesBeside(blobs *url.URL, setting string) (*url.URL, error) {
 	default:
 		return nil, fmt.Errorf("where the queues are cannot be told from the host %.80q of the blobs: set %s", host, setting)
 	}
-	return &u, signedForQueues(&u)
+	return &u, nil
 }
 
 // signedForQueues returns an error if the URL has a signature that is not for queues: one of a container, or of other
@@ -328,21 +292,4 @@ func signedForQueues(u *url.URL) error {
 		return nil
 	}
 	return errors.New("its shared access signature is not for queues, in which alarms are: want one of the account for blobs and queues (ss=bq), or an identity")
-}
-
-// identify makes requests carry the token of an identity.
-func (c Config) identify(o *azcore.ClientOptions) (*identity, error) {
-	source, err := c.credential()
-	if err != nil {
-		return nil, err
-	}
-	id := &identity{source: source}
-	// Before the library's policy, which would make a call wait for a token that
-	// another call fetches without checking its own context.
-	o.PerCallPolicies = append(o.PerCallPolicies, id)
-	// Not the policy of azblob or azqueue: it asks for tokens for whatever resource a 401
-	// names, from then on, and panics if the 401 names an authority without a tenant.
-	bearer := runtime.NewBearerTokenPolicy(id, []string{storageScope}, nil)
-	o.PerRetryPolicies = append([]policy.Policy{bearer}, o.PerRetryPolicies...)
-	return id, nil
 }
