@@ -99,9 +99,9 @@ func (u update) do(ctx context.Context, verb, name string, f change) (entry, tim
 		return f(e, now)
 	})
 	if err != nil {
-		return entry{}, time.Time{}, fmt.Errorf("%s %q: %w", verb, name, err)
+		err = fmt.Errorf("%s %q: %w", verb, name, err)
 	}
-	return e, now, nil
+	return e, now, err
 }
 
 func (u update) try(ctx context.Context, name string, f change) (entry, time.Time, error) {
@@ -149,35 +149,27 @@ func (u update) create(ctx context.Context, name string, record []byte) (store.E
 }
 
 func (u update) read(ctx context.Context, name string) (store.Entry, error) {
-	e, now, err := u.try(ctx, name, func(e *entry, _ time.Time) error {
-		if !e.exists() {
-			return fs.ErrNotExist
-		}
-		return nil
-	})
+	e, now, err := u.do(ctx, "read", name, func(*entry, time.Time) error { return nil })
 	if err != nil {
-		return store.Entry{Revision: store.Revision{Date: now}}, fmt.Errorf("read %q: %w", name, err)
+		return store.Entry{Revision: store.Revision{Date: now}}, err
 	}
 	return e.public(now), nil
 }
 
-func (u update) end(ctx context.Context, name string, period time.Duration) error {
+// end ends the lease after a period, if ours says that the ETag of the entry is the one that was seen.
+func (u update) end(ctx context.Context, name string, period time.Duration, ours func(etag string) bool) error {
 	_, _, err := u.do(ctx, "break the lease of", name, func(e *entry, now time.Time) error {
+		if !ours(e.ETag) {
+			return store.ErrChanged
+		}
 		return e.Lease.end(period, now)
 	})
 	return err
 }
 
-// endUnchanged ends the lease at once if the entry is as the caller has seen it.
-func (u update) endUnchanged(ctx context.Context, name, etag string) error {
-	_, _, err := u.do(ctx, "break the lease of", name, func(e *entry, now time.Time) error {
-		if e.ETag != etag {
-			return store.ErrChanged
-		}
-		return e.Lease.end(0, now)
-	})
-	return err
-}
+// whatever takes an entry with any ETag, only one with that ETag.
+func whatever(string) bool                   { return true }
+func only(etag string) func(now string) bool { return func(now string) bool { return now == etag } }
 
 func (e *entry) public(now time.Time) store.Entry {
 	return store.Entry{

@@ -56,23 +56,23 @@ func (m *Memory) Limits() (shortest, longest time.Duration) { return Shortest, L
 // Break implements [store.LeaseBreaker], for a period of any length. An expired
 // lease cannot be renewed any more.
 func (m *Memory) Break(ctx context.Context, name string, period time.Duration) error {
-	return m.all().end(ctx, name, period)
+	return m.all().end(ctx, name, period, whatever)
 }
 
 // BreakUnchanged implements [store.ConditionalBreaker].
 func (m *Memory) BreakUnchanged(ctx context.Context, name, etag string) error {
-	return m.all().endUnchanged(ctx, name, etag)
+	return m.all().end(ctx, name, 0, only(etag))
 }
 
 // Delete removes an entry. [store.ErrLost]: it is leased, and a delete
 // carries no lease id; fs.ErrNotExist.
 func (m *Memory) Delete(ctx context.Context, name string) error {
-	return m.all().remove(ctx, name, func(string) bool { return true })
+	return m.all().remove(ctx, name, whatever)
 }
 
 // Remove implements [store.Remover].
 func (m *Memory) Remove(ctx context.Context, name, etag string) error {
-	return m.all().remove(ctx, name, func(now string) bool { return now == etag })
+	return m.all().remove(ctx, name, only(etag))
 }
 
 func (m *Memory) all() update { return m.update }
