@@ -123,8 +123,7 @@ func (c *content) document(at store.Store) {
 	c.read = func() ([]byte, string, error) {
 		d, err := s.ReadDocument(c.ctx, c.name, "")
 		if err == nil {
-			_, err := s.ReadDocument(c.ctx, c.name, d.ETag)
-			c.want("read with the present ETag", err, store.ErrUnchanged)
+			c.want("read with the present ETag", errOf(s.ReadDocument(c.ctx, c.name, d.ETag)), store.ErrUnchanged)
 		}
 		return d.Body, d.ETag, err
 	}
@@ -317,8 +316,7 @@ var records = []property{
 
 func (c *check) created(record string) *subject {
 	s := &subject{check: c, store: c.store, name: newName()}
-	_, err := c.store.Create(c.ctx, s.name, []byte(record))
-	c.must("create with "+clip(record), err)
+	c.must("create with "+clip(record), errOf(c.store.Create(c.ctx, s.name, []byte(record))))
 	return s
 }
 

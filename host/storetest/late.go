@@ -21,8 +21,7 @@ var lates = []property{
 		old := s.etag
 		s.acquire(s.own, s.longest())
 		s.write("write", s.own, nil)
-		_, err := s.own.Acquire(c.ctx, s.longest(), old)
-		c.want("acquire with the ETag from before", err, store.ErrChanged)
+		c.want("acquire with the ETag from before", errOf(s.own.Acquire(c.ctx, s.longest(), old)), store.ErrChanged)
 		s.write("write after it", s.own, nil)
 	}},
 	{"Handle", nothing, func(c *check) { // the id is the lease, not the handle
@@ -56,15 +55,13 @@ func (s *subject) oldIsLost(when string) {
 	s.renew("old renew "+when, s.own, store.ErrLost)
 	if is[store.Checkpointer](s.own) {
 		s.want("old save "+when, s.keep(s.own, "late"), store.ErrLost)
-		_, err := s.load(s.own)
-		s.want("old load "+when, err, store.ErrLost)
+		s.want("old load "+when, errOf(s.load(s.own)), store.ErrLost)
 	}
 }
 
 // conditions: a lease is acquired for what was seen.
 func conditions(s *subject, state store.LeaseState, old string) {
-	_, err := s.rest.Acquire(s.ctx, s.longest(), old)
-	s.want("acquire with an old ETag", err, store.ErrChanged)
+	s.want("acquire with an old ETag", errOf(s.rest.Acquire(s.ctx, s.longest(), old)), store.ErrChanged)
 	s.untouched("after it", state)
 	s.probe("it", after{state: state})
 	s.acquire(s.own, s.longest())
@@ -93,8 +90,7 @@ var unchanged = []property{
 	{"BreakUnchanged/missing", conditional, func(c *check) {
 		name := newName()
 		c.wantGone("break", c.store.(store.ConditionalBreaker).BreakUnchanged(c.ctx, name, c.subject().etag))
-		_, err := c.store.Read(c.ctx, name)
-		c.want("read after it", err, fs.ErrNotExist)
+		c.want("read after it", errOf(c.store.Read(c.ctx, name)), fs.ErrNotExist)
 	}},
 	{"BreakUnchanged/race", conditional, func(c *check) {
 		for i := range 12 {

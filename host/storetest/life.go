@@ -33,10 +33,8 @@ var lives = []property{
 		there := c.subject()
 		gone := &subject{check: c, store: c.store, name: newName(), etag: there.etag}
 		c.wantGoneOrLost("save", gone.keep(gone.lease(), "checkpoint"))
-		_, err := gone.load(gone.lease())
-		c.wantGoneOrLost("load", err)
-		_, err = c.store.Read(c.ctx, gone.name)
-		c.want("read after all that", err, fs.ErrNotExist)
+		c.wantGoneOrLost("load", errOf(gone.load(gone.lease())))
+		c.want("read after all that", errOf(c.store.Read(c.ctx, gone.name)), fs.ErrNotExist)
 	}},
 	{"Missing/delete", deleter, func(c *check) {
 		c.want("delete", c.store.(Deleter).Delete(c.ctx, newName()), fs.ErrNotExist)
@@ -66,8 +64,7 @@ var lives = []property{
 
 // again creates the entry a second time, which has to change nothing.
 func again(s *subject, state store.LeaseState, _ string) {
-	_, err := s.store.Create(s.ctx, s.name, []byte("second"))
-	s.want("second create", err, fs.ErrExist)
+	s.want("second create", errOf(s.store.Create(s.ctx, s.name, []byte("second"))), fs.ErrExist)
 	s.untouched("after a second create", state)
 	s.probe("it", after{state: state})
 }
@@ -77,17 +74,12 @@ func missing(c *check) {
 	app, _, _ := strings.Cut(newName(), "/")
 	for _, name := range []string{newName(), app + strings.ToLower(newID()) + "/job"} {
 		l := c.store.Lease(name, newID())
-		_, err := c.store.Read(c.ctx, name)
-		c.want("read", err, fs.ErrNotExist)
-		_, err = l.Acquire(c.ctx, there.shortest(), there.etag)
-		c.wantGone("acquire", err)
-		_, err = l.Renew(c.ctx)
-		c.want("renew", err, fs.ErrNotExist)
-		_, err = l.Write(c.ctx, there.etag, []byte(first))
-		c.wantGone("write", err)
+		c.want("read", errOf(c.store.Read(c.ctx, name)), fs.ErrNotExist)
+		c.wantGone("acquire", errOf(l.Acquire(c.ctx, there.shortest(), there.etag)))
+		c.want("renew", errOf(l.Renew(c.ctx)), fs.ErrNotExist)
+		c.wantGone("write", errOf(l.Write(c.ctx, there.etag, []byte(first))))
 		c.want("release", l.Release(c.ctx), fs.ErrNotExist)
-		_, err = c.store.Read(c.ctx, name)
-		c.want("read after all that", err, fs.ErrNotExist)
+		c.want("read after all that", errOf(c.store.Read(c.ctx, name)), fs.ErrNotExist)
 	}
 }
 
@@ -98,8 +90,7 @@ func (c *check) recreated(end func(name, etag string) error) {
 	s.expire()
 	last := s.etag
 	s.must("end", end(s.name, s.etag))
-	_, err := c.store.Read(c.ctx, s.name)
-	c.want("read after it", err, fs.ErrNotExist)
+	c.want("read after it", errOf(c.store.Read(c.ctx, s.name)), fs.ErrNotExist)
 	if is[store.ConditionalBreaker](c.store) {
 		s.wantGone("break of none", s.breakUnchanged(last))
 	}
@@ -109,8 +100,7 @@ func (c *check) recreated(end func(name, etag string) error) {
 		c.errorf("made again: got ETag %s, which the one before had", e.ETag)
 	}
 	for _, old := range []string{old, last} {
-		_, err = s.rest.Acquire(c.ctx, s.shortest(), old)
-		c.want("acquire with the old ETag", err, store.ErrChanged)
+		c.want("acquire with the old ETag", errOf(s.rest.Acquire(c.ctx, s.shortest(), old)), store.ErrChanged)
 		if is[store.Remover](c.store) {
 			c.want("remove with the old ETag", s.remove(old), store.ErrChanged)
 		}
@@ -159,8 +149,7 @@ func limits(c *check) {
 		c.fatalf("limits: got %v to %v", s.shortest(), s.longest())
 	}
 	for _, d := range []time.Duration{-s.longest(), 0, s.shortest() / 2, s.longest() + time.Second, 10 * s.longest()} {
-		_, err := s.own.Acquire(c.ctx, d, s.etag)
-		c.want("acquire for "+d.String(), err, errAny)
+		c.want("acquire for "+d.String(), errOf(s.own.Acquire(c.ctx, d, s.etag)), errAny)
 		s.state("after acquire for "+d.String(), store.Available)
 	}
 	for _, d := range []time.Duration{s.shortest(), s.longest()} {
@@ -250,8 +239,7 @@ func removed(s *subject, state store.LeaseState, old string) {
 		return
 	}
 	s.must("remove", s.remove(s.etag))
-	_, err := s.store.Read(s.ctx, s.name)
-	s.want("read after it", err, fs.ErrNotExist)
+	s.want("read after it", errOf(s.store.Read(s.ctx, s.name)), fs.ErrNotExist)
 	s.renew("renew after it", s.own, fs.ErrNotExist)
 	s.wantGone("remove again", s.remove(s.etag))
 }

@@ -88,8 +88,7 @@ func (s *subject) longest() time.Duration {
 // acquire leases the entry, which has to succeed, and returns when it was sent.
 func (s *subject) acquire(l store.Lease, d time.Duration) (sent time.Time) {
 	sent = time.Now()
-	_, err := l.Acquire(s.ctx, d, s.etag)
-	s.must("acquire", err)
+	s.must("acquire", errOf(l.Acquire(s.ctx, d, s.etag)))
 	return sent
 }
 
@@ -131,8 +130,7 @@ func (s *subject) load(l store.Lease) (string, error) {
 }
 
 func (s *subject) renew(what string, l store.Lease, want error) {
-	_, err := l.Renew(s.ctx)
-	s.want(what, err, want)
+	s.want(what, errOf(l.Renew(s.ctx)), want)
 }
 
 func (s *subject) release(what string, l store.Lease, want error) {
@@ -192,8 +190,7 @@ var pairs = []property{
 		near, far := c.pair()
 		near.acquire(near.own, near.longest())
 		far.state("leased by the other instance", store.Leased)
-		_, err := far.own.Acquire(c.ctx, far.longest(), far.etag)
-		c.want("acquire beside the other instance", err, store.ErrHeld)
+		c.want("acquire beside the other instance", errOf(far.own.Acquire(c.ctx, far.longest(), far.etag)), store.ErrHeld)
 		near.release("release", near.own, nil)
 		far.acquire(far.own, far.longest())
 		near.state("leased by the other instance", store.Leased)
