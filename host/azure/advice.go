@@ -153,8 +153,9 @@ func (e *credentials) grant(b box, part string) string {
 	if p.Type == "user" { // a developer's own token
 		kind = "User"
 	}
-	return fmt.Sprintf(`grant the identity the role %s and wait, up to 10 minutes: az role assignment create --assignee-object-id %s --assignee-principal-type %s --role %[1]s --scope "%s%s"`,
-		b.role, cmp.Or(p.Object, "PRINCIPAL"), kind, e.accountID(), part)
+	command := fmt.Sprintf(`az role assignment create --assignee-object-id %s --assignee-principal-type %s --role %s --scope "%s%s"`,
+		cmp.Or(p.Object, "PRINCIPAL"), kind, b.role, e.accountID(), part)
+	return "grant the identity the role " + b.role + " and wait, up to 10 minutes: " + command
 }
 
 // accountID has the shell look up the id of the account.

@@ -50,7 +50,8 @@ func TestAdvice(t *testing.T) {
 		{"a busy service", key, false, "ServerBusy", "", "ServerBusy", "try again"},
 		{"an answer of a proxy", key, false, "", "", "not from the Blob service", "something between here and the Blob service answers"},
 		{"a signature without the right", signature, false, "AuthorizationPermissionMismatch", "", "AuthorizationPermissionMismatch", "az storage container generate-sas"},
-		{"an identity without the role", managed, true, "AuthorizationPermissionMismatch", "0A-b9", "AuthorizationPermissionMismatch", "--assignee-object-id 0A-b9 --assignee-principal-type ServicePrincipal"},
+		{"an identity without the role", managed, true, "AuthorizationPermissionMismatch", "0A-b9", "AuthorizationPermissionMismatch", `--assignee-object-id 0A-b9 --assignee-principal-type ServicePrincipal ` +
+			`--role "Storage Blob Data Contributor" --scope "$(az storage account show --name sim --query id -o tsv)/blobServices/default/containers/soloist"`},
 		{"an id that would be a command", managed, true, "AuthorizationPermissionMismatch", "0A;$(x)b9", "AuthorizationPermissionMismatch", "--assignee-object-id 0Axb9 "},
 		{"no token", managed, true, "", "", "no token", "check that the app has the identity"},
 		{"no identity on this platform", managed, false, "", "", "no token", "IDENTITY_ENDPOINT is not set"},
