@@ -73,18 +73,22 @@ func (s *Store) Create(ctx context.Context, name string, record []byte) (store.E
 	if err := checkRecord(record); err != nil {
 		return store.Entry{}, err
 	}
-	stamp, err := s.insert(ctx, create, name, nil, &blockblob.UploadOptions{Metadata: metadata(record), AccessConditions: unless(anything)})
+	options := &upload{Metadata: metadata(record), AccessConditions: unless(anything)}
+	stamp, err := s.insert(ctx, create, name, nil, options)
 	if err != nil {
 		return store.Entry{}, err
 	}
 	return store.Entry{Revision: stamp, Record: bytes.Clone(record), State: store.Available}, nil
 }
 
+// upload is what goes with a block blob.
+type upload = blockblob.UploadOptions
+
 // anything, as an ETag, is that of any blob.
 const anything = string(azcore.ETagAny)
 
 // insert puts a blob, and creates the container if only that is missing.
-func (s *Store) insert(ctx context.Context, o op, name string, body []byte, options *blockblob.UploadOptions) (r store.Revision, err error) {
+func (s *Store) insert(ctx context.Context, o op, name string, body []byte, options *upload) (r store.Revision, err error) {
 	err = s.inContainer(ctx, func() error {
 		r, err = s.put(ctx, o, name, body, options)
 		return err
@@ -94,7 +98,7 @@ func (s *Store) insert(ctx context.Context, o op, name string, body []byte, opti
 
 // put sends a copy of the body, because a request whose context ends may still be read from
 // after the call has returned, when the caller uses its bytes again.
-func (s *Store) put(ctx context.Context, o op, name string, body []byte, options *blockblob.UploadOptions) (store.Revision, error) {
+func (s *Store) put(ctx context.Context, o op, name string, body []byte, options *upload) (store.Revision, error) {
 	copied := streaming.NopCloser(bytes.NewReader(bytes.Clone(body)))
 	resp, err := s.container.NewBlockBlobClient(name).Upload(ctx, copied, options)
 	s.noteVersion(resp.VersionID)

@@ -13,7 +13,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/soloist-go/soloist/store"
@@ -74,7 +73,7 @@ func (s *Store) WriteDocument(ctx context.Context, name, etag string, body []byt
 	if n := len(body); n > store.MaxDocument {
 		return store.Revision{}, fmt.Errorf("azure: %s %s: the document has %d bytes, more than %d", o, name, n, store.MaxDocument)
 	}
-	options := &blockblob.UploadOptions{HTTPHeaders: &blob.HTTPHeaders{BlobContentType: &contentType}, AccessConditions: conditions}
+	options := &upload{HTTPHeaders: &blob.HTTPHeaders{BlobContentType: &contentType}, AccessConditions: conditions}
 	if o == writeDocument {
 		return s.put(ctx, o, name, body, options)
 	}

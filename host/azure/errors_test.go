@@ -67,8 +67,8 @@ func TestCodes(t *testing.T) {
 		{all, nil, "408 , 502 , 404 , 409 , 412 "}, // of a proxy
 		{"acquire", nil, "412 InfiniteLeaseDurationRequired"},
 	} {
-		for _, call := range strings.Split(tt.calls, ", ") {
-			for _, answer := range strings.Split(tt.answers, ", ") {
+		for call := range strings.SplitSeq(tt.calls, ", ") {
+			for answer := range strings.SplitSeq(tt.answers, ", ") {
 				t.Run(call+"/"+answer, func(t *testing.T) {
 					number, code, _ := strings.Cut(answer, " ")
 					status, _ := strconv.Atoi(number)

@@ -118,7 +118,7 @@ func (h *hold) Save(ctx context.Context, etag string, record, checkpoint []byte)
 	if err != nil {
 		return store.Revision{}, fmt.Errorf("azure: save %s: %w", h.name, err)
 	}
-	return h.store.put(ctx, save, h.name, checkpoint, &blockblob.UploadOptions{
+	return h.store.put(ctx, save, h.name, checkpoint, &upload{
 		Metadata:         metadata(record),
 		HTTPHeaders:      &blob.HTTPHeaders{BlobContentType: &contentType},
 		AccessConditions: guards,

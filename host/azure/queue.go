@@ -234,7 +234,8 @@ func (a account) queueClient(name string, o *azqueue.ClientOptions) (*azqueue.Qu
 	return azqueue.NewQueueClientWithSharedKeyCredential(at, cred, o)
 }
 
-// queues is the way to the queues of the account: at a URL of their own, or else where the URL of the blobs lets expect them.
+// queues is the way to the queues of the account: at a URL of their own, or else at the one that follows
+// from the URL of the blobs.
 func (c Config) queues() (account, error) {
 	a, err := c.account()
 	if err != nil {

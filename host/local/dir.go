@@ -73,7 +73,7 @@ func (d Dir) Limits() (shortest, longest time.Duration) { return Shortest, Longe
 
 // Break implements [store.LeaseBreaker]; see [Memory.Break].
 func (d Dir) Break(ctx context.Context, name string, period time.Duration) error {
-	return update(d.update).end(ctx, name, period, whatever)
+	return update(d.update).end(ctx, name, period, always)
 }
 
 // BreakUnchanged implements [store.ConditionalBreaker]. It ends the lease of another machine too.

@@ -167,8 +167,8 @@ func (u update) end(ctx context.Context, name string, period time.Duration, ours
 	return err
 }
 
-// whatever takes an entry with any ETag, only one with that ETag.
-func whatever(string) bool                   { return true }
+// always takes an entry with any ETag, only one with that ETag.
+func always(string) bool                     { return true }
 func only(etag string) func(now string) bool { return func(now string) bool { return now == etag } }
 
 func (e *entry) public(now time.Time) store.Entry {

@@ -56,7 +56,7 @@ func (m *Memory) Limits() (shortest, longest time.Duration) { return Shortest, L
 // Break implements [store.LeaseBreaker], for a period of any length. An expired
 // lease cannot be renewed any more.
 func (m *Memory) Break(ctx context.Context, name string, period time.Duration) error {
-	return m.all().end(ctx, name, period, whatever)
+	return m.all().end(ctx, name, period, always)
 }
 
 // BreakUnchanged implements [store.ConditionalBreaker].
@@ -67,7 +67,7 @@ func (m *Memory) BreakUnchanged(ctx context.Context, name, etag string) error {
 // Delete removes an entry. [store.ErrLost]: it is leased, and a delete
 // carries no lease id; fs.ErrNotExist.
 func (m *Memory) Delete(ctx context.Context, name string) error {
-	return m.all().remove(ctx, name, whatever)
+	return m.all().remove(ctx, name, always)
 }
 
 // Remove implements [store.Remover].
