@@ -109,7 +109,7 @@ func TestDoctorOverAzurite(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.what, func(t *testing.T) {
-			platform.Give(tt.life, 0)
+			platform.Give(tt.life)
 			got := child(t, tt.env, "doctor")
 			untold(t, got, platform)
 			want := 0

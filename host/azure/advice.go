@@ -19,13 +19,7 @@ import (
 func (s *Store) Explain(err error) (text, advice string) {
 	var r *refusal
 	if !errors.As(err, &r) {
-		text = strings.TrimPrefix(err.Error(), "azure: ")
-		if _, ok := errors.AsType[*tokenError](err); ok {
-			return strings.TrimSuffix(text, tokenHint), s.way.tokenAdvice()
-		}
-		if _, ok := errors.AsType[*strangerError](err); ok {
-			return text, strangerAdvice
-		}
+		text, advice = s.way.explain(err)
 		if host, ok := errors.AsType[*net.DNSError](err); ok && host.IsNotFound {
 			advice = "there is no such host: check the name of the account in SOLOIST_STORAGE or AzureWebJobsStorage"
 		}
@@ -75,7 +69,7 @@ func (s *Store) common(code bloberror.Code) string {
 			return "an emulator says this of a wrong key or signature"
 		}
 		return fmt.Sprintf("the network rules of the account do not admit this machine; see them with: az storage account show --name %s --query networkRuleSet; "+
-			"then allow its subnet, or its address: az storage account network-rule add --account-name %[1]s --ip-address ADDRESS", s.account())
+			"then allow its subnet, or its address: az storage account network-rule add --account-name %[1]s --ip-address ADDRESS", s.way.accountName())
 	case bloberror.ResourceNotFound:
 		return "there is no such account here: check the URL, or the account's name"
 	case bloberror.AccountIsDisabled:
@@ -96,7 +90,7 @@ func (s *Store) common(code bloberror.Code) string {
 func (s *Store) identityAdvice(r *refusal) string {
 	switch r.code {
 	case bloberror.AuthorizationPermissionMismatch, bloberror.InsufficientAccountPermissions:
-		return "grant the identity " + role + " and wait, up to 10 minutes: " + s.grant(true)
+		return s.way.grant(containerBox, "/blobServices/default/containers/"+s.name)
 	case bloberror.AuthenticationFailed, "InvalidAuthenticationInfo", bloberror.NoAuthenticationInformation:
 		return "the service does not take this token: check that account and identity are of one tenant, and this machine's clock"
 	}
@@ -109,10 +103,10 @@ func (s *Store) signedAdvice(r *refusal) string {
 	switch r.code {
 	case keyRefused:
 		return fmt.Sprintf("the account takes no keys, nor signatures made by them: use an identity (AzureWebJobsStorage__accountName=%s and AzureWebJobsStorage__credential=managedidentity instead of the connection string), "+
-			"or allow them: az storage account update --name %[1]s --allow-shared-key-access true", s.account())
+			"or allow them: az storage account update --name %[1]s --allow-shared-key-access true", s.way.accountName())
 	case bloberror.AuthenticationFailed, "InvalidAuthenticationInfo":
 		if key {
-			return "the key is wrong, or was replaced: az storage account show-connection-string --name " + s.account()
+			return "the key is wrong, or was replaced: az storage account show-connection-string --name " + s.way.accountName()
 		}
 		return "the signature is wrong, has expired, or its key was replaced: " + s.way.signatureAdvice()
 	case bloberror.AuthorizationFailure:
@@ -130,37 +124,52 @@ func (s *Store) signedAdvice(r *refusal) string {
 // containerAdvice is for who may not create the container. The command goes
 // through the control plane: an owner of the account has no role for its data.
 func (s *Store) containerAdvice() string {
-	create := fmt.Sprintf("create it: az storage container-rm create --name %s --storage-account %s", s.name, s.account())
+	create := fmt.Sprintf("create it: az storage container-rm create --name %s --storage-account %s", s.name, s.way.accountName())
 	if s.way.id == nil {
 		return create
 	}
-	return create + "; or grant the identity " + role + " on the account: " + s.grant(false)
+	return create + "; or " + s.way.grant(containerBox, "")
 }
 
-// grant is the command that grants the role. The principal is known once there
-// is a token.
-func (s *Store) grant(onContainer bool) string {
-	s.way.id.mu.Lock()
-	p := claims(s.way.id.token.Token)
-	s.way.id.mu.Unlock()
-	scope := fmt.Sprintf("$(az storage account show --name %s --query id -o tsv)", s.account())
-	if onContainer {
-		scope += "/blobServices/default/containers/" + s.name
+// explain says what an error is about that is no answer of the service. An empty advice: that depends on what was asked.
+func (e *credentials) explain(err error) (text, advice string) {
+	text = strings.TrimPrefix(err.Error(), "azure: ")
+	if _, ok := errors.AsType[*tokenError](err); ok {
+		return strings.TrimSuffix(text, tokenHint), e.tokenAdvice()
 	}
+	if _, ok := errors.AsType[*strangerError](err); ok {
+		advice = strangerAdvice
+	}
+	return text, advice
+}
+
+// grant is how to give the identity its role for a part of the account; empty: for all of it. The principal is known once
+// there is a token.
+func (e *credentials) grant(b box, part string) string {
+	e.id.mu.Lock()
+	p := claims(e.id.token.Token)
+	e.id.mu.Unlock()
 	kind := "ServicePrincipal"
 	if p.Type == "user" { // a developer's own token
 		kind = "User"
 	}
-	return fmt.Sprintf(`az role assignment create --assignee-object-id %s --assignee-principal-type %s --role "Storage Blob Data Contributor" --scope "%s"`, cmp.Or(p.Object, "PRINCIPAL"), kind, scope)
+	command := fmt.Sprintf(`az role assignment create --assignee-object-id %s --assignee-principal-type %s --role %s --scope "%s%s"`,
+		cmp.Or(p.Object, "PRINCIPAL"), kind, b.role, e.accountID(), part)
+	return "grant the identity the role " + b.role + " and wait, up to 10 minutes: " + command
 }
 
-func (s *Store) account() string { return cmp.Or(s.way.account, "ACCOUNT") }
+// accountID has the shell look up the id of the account.
+func (e *credentials) accountID() string {
+	return fmt.Sprintf("$(az storage account show --name %s --query id -o tsv)", e.accountName())
+}
+
+func (e *credentials) accountName() string { return cmp.Or(e.account, "ACCOUNT") }
 
 // signatureAdvice is how to get a signature that is enough: on the container,
 // which is less than one of the account. It lacks the right to create that.
 func (e *credentials) signatureAdvice() string {
 	return fmt.Sprintf("make a new one: az storage container generate-sas --account-name %s --name %s --permissions rcwdl --expiry DATE --https-only",
-		cmp.Or(e.account, "ACCOUNT"), strings.Trim(e.box.Path[strings.LastIndex(e.box.Path, "/")+1:], "/"))
+		e.accountName(), strings.Trim(e.box.Path[strings.LastIndex(e.box.Path, "/")+1:], "/"))
 }
 
 // tokenAdvice is for an identity that gets no token.

@@ -2,9 +2,13 @@ package azure_test
 
 import (
 	"encoding/base64"
+	"io"
+	"log"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/soloist-go/soloist/host/azure"
 )
@@ -44,8 +48,11 @@ func TestAdvice(t *testing.T) {
 		{"keys are not allowed", key, false, "KeyBasedAuthenticationNotPermitted", "", "KeyBasedAuthenticationNotPermitted", "--allow-shared-key-access true"},
 		{"network rules", key, false, "AuthorizationFailure", "", "AuthorizationFailure", "az storage account network-rule add --account-name sim"},
 		{"network rules, or a signature", signature, false, "AuthorizationFailure", "", "AuthorizationFailure", "generate-sas --account-name sim"},
+		{"a busy service", key, false, "ServerBusy", "", "ServerBusy", "try again"},
+		{"an answer of a proxy", key, false, "", "", "not from the Blob service", "something between here and the Blob service answers"},
 		{"a signature without the right", signature, false, "AuthorizationPermissionMismatch", "", "AuthorizationPermissionMismatch", "az storage container generate-sas"},
-		{"an identity without the role", managed, true, "AuthorizationPermissionMismatch", "0A-b9", "AuthorizationPermissionMismatch", "--assignee-object-id 0A-b9 --assignee-principal-type ServicePrincipal"},
+		{"an identity without the role", managed, true, "AuthorizationPermissionMismatch", "0A-b9", "AuthorizationPermissionMismatch", `--assignee-object-id 0A-b9 --assignee-principal-type ServicePrincipal ` +
+			`--role "Storage Blob Data Contributor" --scope "$(az storage account show --name sim --query id -o tsv)/blobServices/default/containers/soloist"`},
 		{"an id that would be a command", managed, true, "AuthorizationPermissionMismatch", "0A;$(x)b9", "AuthorizationPermissionMismatch", "--assignee-object-id 0Axb9 "},
 		{"no token", managed, true, "", "", "no token", "check that the app has the identity"},
 		{"no identity on this platform", managed, false, "", "", "no token", "IDENTITY_ENDPOINT is not set"},
@@ -106,4 +113,59 @@ func TestAdviceOnCreatingUsesControlPlane(t *testing.T) {
 	if _, advice := q.Explain(err); !strings.Contains(advice, want) || !strings.Contains(advice, "az role assignment create") {
 		t.Errorf("got %q", advice)
 	}
+}
+
+// A connection that comes to no TLS is a finding that tells why.
+func TestExamineConnectionWithoutTLS(t *testing.T) {
+	for want, start := range map[string]func(*httptest.Server){"its certificate is not trusted": (*httptest.Server).StartTLS, "does not speak TLS": (*httptest.Server).Start} {
+		server := httptest.NewUnstartedServer(http.NotFoundHandler())
+		server.Config.ErrorLog = log.New(io.Discard, "", 0)
+		start(server)
+		_, address, _ := strings.Cut(server.URL, "://")
+		s := opened(t, azure.Config{ServiceURL: "https://" + address + "/sim?sig=" + secret})
+		if got := examine(t, s, "connection", time.Now); !got.Fails || !strings.Contains(got.Text, "no TLS with "+address) || !strings.Contains(got.Advice, want) {
+			t.Errorf("got %+v, want a failure and the advice %q", got, want)
+		}
+		server.Close()
+	}
+}
+
+// What a signature says of itself tells whether it is enough.
+func TestExamineSignature(t *testing.T) {
+	for _, test := range []struct {
+		url, says string
+		fails     bool
+	}{
+		{"https://sim.blob.core.windows.net/?sp=rcwd&spr=https&sr=c&se=2026-12-31", "shared access signature of account sim until 2026-12-31T00:00:00Z", false},
+		{"https://sim.blob.core.windows.net/?sp=rcwd&ss=b&srt=co&se=2026-12-31T10:20Z", "until 2026-12-31T10:20:00Z", false},
+		{"https://sim.blob.core.windows.net/?si=policy", "shared access signature of account sim", false},
+		{"https://sim.blob.core.windows.net/?sp=rcwd&se=2026-11-27", "until 2026-11-27T00:00:00Z, soon", false},
+		{"http://127.0.0.1:10000/sim?sp=rcwd&spr=https", "is for https only", true},
+		{"https://sim.blob.core.windows.net/?sp=rcwd&se=2026-11-20", "has expired", true},
+		{"https://sim.blob.core.windows.net/?sp=rcwd&st=2026-11-22", "begins at 2026-11-22T00:00:00Z only", true},
+		{"https://sim.blob.core.windows.net/?sp=rcwd&ss=fqt", "is not for the Blob service (ss=fqt)", true},
+		{"https://sim.blob.core.windows.net/?sp=rcwd&ss=b&srt=sc", "is not for blobs themselves (srt=sc lacks o)", true},
+		{"https://sim.blob.core.windows.net/?sp=rcwd&sr=b", "is not for a container (sr=b)", true},
+		{"https://sim.blob.core.windows.net/?sp=rl", "does not allow to read and write (sp=rl)", true},
+		{"https://sim.blob.core.windows.net/?sp=w", "does not allow to read and write (sp=w)", true},
+	} {
+		s := opened(t, azure.Config{ServiceURL: test.url + "&sig=" + secret, Transport: refusing("AuthenticationFailed", "")})
+		now := func() time.Time { return time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC) }
+		got := examine(t, s, "credentials", now)
+		if got.Fails != test.fails || !strings.HasSuffix(got.Text, test.says) || got.Fails && got.Advice == "" || strings.Contains(got.Text+got.Advice, secret) {
+			t.Errorf("%s: got %+v, want a failure %t that ends with %q", test.url, got, test.fails, test.says)
+		}
+	}
+}
+
+// examine does one check of a store.
+func examine(t *testing.T, s *azure.Store, check string, now func() time.Time) azure.Finding {
+	t.Helper()
+	for _, c := range s.Examine(name, now) {
+		if c.Name == check {
+			return c.Do(t.Context())
+		}
+	}
+	t.Fatalf("there is no check %q", check)
+	return azure.Finding{}
 }

@@ -73,39 +73,41 @@ func (s *Store) Create(ctx context.Context, name string, record []byte) (store.E
 	if err := checkRecord(record); err != nil {
 		return store.Entry{}, err
 	}
-	stamp, err := s.insert(ctx, create, name, func() (blockblob.UploadResponse, error) { return s.put(ctx, name, record) })
+	options := &upload{Metadata: metadata(record), AccessConditions: unless(anything)}
+	stamp, err := s.insert(ctx, create, name, nil, options)
 	if err != nil {
 		return store.Entry{}, err
 	}
 	return store.Entry{Revision: stamp, Record: bytes.Clone(record), State: store.Available}, nil
 }
 
-func (s *Store) put(ctx context.Context, name string, record []byte) (blockblob.UploadResponse, error) {
-	whatever := azcore.ETagAny
-	empty := streaming.NopCloser(bytes.NewReader(nil))
-	return s.container.NewBlockBlobClient(name).Upload(ctx, empty, &blockblob.UploadOptions{
-		Metadata: metadata(record),
-		AccessConditions: &blob.AccessConditions{
-			ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: &whatever},
-		},
+// upload is what goes with a block blob.
+type upload = blockblob.UploadOptions
+
+// anything, as an ETag, is that of any blob.
+const anything = string(azcore.ETagAny)
+
+// insert puts a blob, and creates the container if only that is missing.
+func (s *Store) insert(ctx context.Context, o op, name string, body []byte, options *upload) (r store.Revision, err error) {
+	err = s.inContainer(ctx, func() error {
+		r, err = s.put(ctx, o, name, body, options)
+		return err
 	})
+	return r, err
 }
 
-// insert puts a blob. If only the container is missing, it creates that and puts the
-// blob once more; a blob that has to be there already is not put again.
-func (s *Store) insert(ctx context.Context, o op, name string, put func() (blockblob.UploadResponse, error)) (store.Revision, error) {
-	resp, err := put()
-	if o != writeDocument && bloberror.HasCode(err, bloberror.ContainerNotFound) {
-		if err := s.createContainer(ctx); err != nil {
-			return store.Revision{}, err
-		}
-		resp, err = put()
-	}
-	if err != nil {
-		return store.Revision{}, translate(o, name, err)
-	}
+// put sends a copy of the body, because a request whose context ends may still be read from
+// after the call has returned, when the caller uses its bytes again.
+func (s *Store) put(ctx context.Context, o op, name string, body []byte, options *upload) (store.Revision, error) {
+	copied := streaming.NopCloser(bytes.NewReader(bytes.Clone(body)))
+	resp, err := s.container.NewBlockBlobClient(name).Upload(ctx, copied, options)
 	s.noteVersion(resp.VersionID)
-	return stamped(o, name, resp.ETag, resp.Date)
+	return stamped(o, name, resp.ETag, resp.Date, err)
+}
+
+// inContainer makes a call, and once more if it had to create the container.
+func (s *Store) inContainer(ctx context.Context, call func() error) error {
+	return making(bloberror.ContainerNotFound, func() error { return s.createContainer(ctx) }, call)
 }
 
 // createContainer is content with a container that another replica created
@@ -125,7 +127,7 @@ func (s *Store) Read(ctx context.Context, name string) (store.Entry, error) {
 	if err != nil {
 		return store.Entry{Revision: store.Revision{Date: refusedAt(err)}}, translate(read, name, err)
 	}
-	stamp, err := stamped(read, name, resp.ETag, resp.Date)
+	stamp, err := stamped(read, name, resp.ETag, resp.Date, nil)
 	if err == nil && resp.LeaseState == nil {
 		err = fmt.Errorf("azure: read %s: the answer has no lease state: it is not from the Blob service", name)
 	}
@@ -189,4 +191,23 @@ func checkRecord(record []byte) error {
 		}
 	}
 	return nil
+}
+
+// Delete removes an entry that has no holder: otherwise [store.ErrLost], and
+// fs.ErrNotExist. It is for scratch entries. A job's must stay: a new one
+// does not know which ticks were run.
+func (s *Store) Delete(ctx context.Context, name string) error {
+	_, err := s.container.NewBlobClient(name).Delete(ctx, nil)
+	return translate(remove, name, err)
+}
+
+// Remove implements [store.Remover]: one Delete Blob, which the service refuses while the blob is
+// leased.
+func (s *Store) Remove(ctx context.Context, name, etag string) error {
+	match, err := ifMatch(etag)
+	if err != nil {
+		return err
+	}
+	_, err = s.container.NewBlobClient(name).Delete(ctx, &blob.DeleteOptions{AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: match}})
+	return translate(remove, name, err)
 }

@@ -17,11 +17,12 @@ import (
 )
 
 const (
-	name   = "app/job"
-	idA    = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa"
-	idB    = "bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb"
-	keyed  = "AccountName=sim;AccountKey=" + secret
-	secret = "c2VjcmV0c2VjcmV0" // base64
+	name    = "app/job"
+	logName = "app/.log/job/1"
+	idA     = "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa"
+	idB     = "bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb"
+	keyed   = "AccountName=sim;AccountKey=" + secret
+	secret  = "c2VjcmV0c2VjcmV0" // base64
 )
 
 // A transport answers requests in place of the network.
@@ -56,69 +57,59 @@ func opened(t *testing.T, c azure.Config) *azure.Store {
 	return s
 }
 
+// A hold is a lease with its checkpoint.
+type hold interface {
+	store.Lease
+	store.Checkpointer
+}
+
+func holding(s *azure.Store) hold { return s.Lease(name, idA).(hold) }
+
+// leased creates an entry and leases it.
+func leased(t *testing.T, s *azure.Store) (hold, store.Entry) {
+	t.Helper()
+	e := created(t, s)
+	l := holding(s)
+	if _, err := l.Acquire(t.Context(), time.Minute, e.ETag); err != nil {
+		t.Fatal(err)
+	}
+	return l, e
+}
+
+func second[T any](_ T, err error) error { return err }
+
 // calls are all methods that talk to the service.
 var calls = map[string]func(ctx context.Context, s *azure.Store) error{
-	"create": func(ctx context.Context, s *azure.Store) error {
-		_, err := s.Create(ctx, name, []byte("one"))
-		return err
-	},
-	"read": func(ctx context.Context, s *azure.Store) error {
-		_, err := s.Read(ctx, name)
-		return err
-	},
+	"create": func(ctx context.Context, s *azure.Store) error { return second(s.Create(ctx, name, []byte("one"))) },
+	"read":   func(ctx context.Context, s *azure.Store) error { return second(s.Read(ctx, name)) },
 	"acquire": func(ctx context.Context, s *azure.Store) error {
-		_, err := s.Lease(name, idA).Acquire(ctx, 15*time.Second, `"0x1"`)
-		return err
+		return second(holding(s).Acquire(ctx, 15*time.Second, `"0x1"`))
 	},
-	"renew": func(ctx context.Context, s *azure.Store) error {
-		_, err := s.Lease(name, idA).Renew(ctx)
-		return err
-	},
+	"renew": func(ctx context.Context, s *azure.Store) error { return second(holding(s).Renew(ctx)) },
 	"write": func(ctx context.Context, s *azure.Store) error {
-		_, err := s.Lease(name, idA).Write(ctx, `"0x1"`, []byte("two"))
-		return err
+		return second(holding(s).Write(ctx, `"0x1"`, []byte("two")))
 	},
+	"load":            func(ctx context.Context, s *azure.Store) error { return second(holding(s).Load(ctx, `"0x1"`)) },
+	"release":         func(ctx context.Context, s *azure.Store) error { return holding(s).Release(ctx) },
+	"break":           func(ctx context.Context, s *azure.Store) error { return s.Break(ctx, name, 0) },
+	"break unchanged": func(ctx context.Context, s *azure.Store) error { return s.BreakUnchanged(ctx, name, `"0x1"`) },
+	"read document":   func(ctx context.Context, s *azure.Store) error { return second(s.ReadDocument(ctx, name, `"0x2"`)) },
+	"append":          func(ctx context.Context, s *azure.Store) error { return s.Append(ctx, logName, 5, []byte("line")) },
+	"read log":        func(ctx context.Context, s *azure.Store) error { return second(s.ReadLog(ctx, logName, 5, 10)) },
 	"save": func(ctx context.Context, s *azure.Store) error {
-		_, err := s.Lease(name, idA).(store.Checkpointer).Save(ctx, `"0x1"`, []byte("two"), []byte("{}"))
-		return err
-	},
-	"load": func(ctx context.Context, s *azure.Store) error {
-		_, err := s.Lease(name, idA).(store.Checkpointer).Load(ctx, `"0x1"`)
-		return err
-	},
-	"release": func(ctx context.Context, s *azure.Store) error {
-		return s.Lease(name, idA).Release(ctx)
-	},
-	"break": func(ctx context.Context, s *azure.Store) error {
-		return s.Break(ctx, name, 0)
-	},
-	"break unchanged": func(ctx context.Context, s *azure.Store) error {
-		return s.BreakUnchanged(ctx, name, `"0x1"`)
-	},
-	"read document": func(ctx context.Context, s *azure.Store) error {
-		_, err := s.ReadDocument(ctx, name, `"0x2"`)
-		return err
+		return second(holding(s).Save(ctx, `"0x1"`, []byte("two"), []byte("{}")))
 	},
 	"write document": func(ctx context.Context, s *azure.Store) error {
-		_, err := s.WriteDocument(ctx, name, `"0x1"`, []byte("text"))
-		return err
+		return second(s.WriteDocument(ctx, name, `"0x1"`, []byte("text")))
 	},
-	"append": func(ctx context.Context, s *azure.Store) error {
-		return s.Append(ctx, store.LogName(name, "1"), 5, []byte("line"))
-	},
-	"read log": func(ctx context.Context, s *azure.Store) error {
-		_, err := s.ReadLog(ctx, store.LogName(name, "1"), 5, 10)
-		return err
+	"create document": func(ctx context.Context, s *azure.Store) error {
+		return second(s.WriteDocument(ctx, name, "", []byte("text")))
 	},
 	"logs": func(ctx context.Context, s *azure.Store) error {
 		return s.Logs(ctx, name, func(string, int64) bool { return true })
 	},
 	"list": func(ctx context.Context, s *azure.Store) error {
 		return s.List(ctx, "app", func(string, store.Entry) bool { return true })
-	},
-	"create document": func(ctx context.Context, s *azure.Store) error {
-		_, err := s.WriteDocument(ctx, name, "", []byte("text"))
-		return err
 	},
 }
 
@@ -139,13 +130,13 @@ func TestRequestsCarryGuards(t *testing.T) {
 		headers       map[string]string
 	}{
 		"create":          {"PUT", "", map[string]string{"If-None-Match": "*", "If-Match": "", "x-ms-blob-type": "BlockBlob", "x-ms-meta-record": "one", "x-ms-lease-id": ""}},
-		"read":            {"HEAD", "", map[string]string{"x-ms-lease-id": "", "If-Match": ""}},
+		"read":            {"HEAD", "", map[string]string{"cache-control": "no-cache", "x-ms-lease-id": "", "If-Match": ""}},
 		"acquire":         {"PUT", "lease", map[string]string{"x-ms-lease-action": "acquire", "x-ms-proposed-lease-id": idA, "x-ms-lease-duration": "15", "If-Match": `"0x1"`}},
 		"renew":           {"PUT", "lease", map[string]string{"x-ms-lease-action": "renew", "x-ms-lease-id": idA, "If-Match": ""}},
 		"write":           {"PUT", "metadata", map[string]string{"x-ms-lease-id": idA, "If-Match": `"0x1"`, "x-ms-meta-record": "two"}},
 		"save":            {"PUT", "", map[string]string{"x-ms-lease-id": idA, "If-Match": `"0x1"`, "x-ms-meta-record": "two", "x-ms-blob-type": "BlockBlob", "x-ms-blob-content-type": "application/json", "Content-Length": "2"}},
-		"load":            {"GET", "", map[string]string{"x-ms-lease-id": idA, "If-Match": `"0x1"`, "Range": "", "x-ms-range": ""}},
-		"read document":   {"GET", "", map[string]string{"x-ms-lease-id": "", "If-Match": "", "If-None-Match": `"0x2"`, "Range": "", "x-ms-range": ""}},
+		"load":            {"GET", "", map[string]string{"cache-control": "no-cache", "x-ms-lease-id": idA, "If-Match": `"0x1"`, "Range": "", "x-ms-range": ""}},
+		"read document":   {"GET", "", map[string]string{"cache-control": "no-cache", "x-ms-lease-id": "", "If-Match": "", "If-None-Match": `"0x2"`, "Range": "", "x-ms-range": ""}},
 		"write document":  {"PUT", "", map[string]string{"x-ms-lease-id": "", "If-Match": `"0x1"`, "If-None-Match": "", "x-ms-meta-record": "", "x-ms-blob-type": "BlockBlob", "Content-Length": "4"}},
 		"create document": {"PUT", "", map[string]string{"x-ms-lease-id": "", "If-Match": "", "If-None-Match": "*", "x-ms-blob-type": "BlockBlob", "Content-Length": "4"}},
 		"append":          {"PUT", "appendblock", map[string]string{"x-ms-blob-condition-appendpos": "5", "Content-Length": "4", "x-ms-lease-id": ""}},
@@ -200,23 +191,11 @@ func TestBreakWhoseConditionIsDropped(t *testing.T) {
 		}
 		return blob.Do(r)
 	}))
-	e := created(t, s)
-	l := s.Lease(name, idA)
-	if _, err := l.Acquire(t.Context(), time.Minute, e.ETag); err != nil {
-		t.Fatal(err)
-	}
+	l, e := leased(t, s)
 	if _, err := l.Write(t.Context(), e.ETag, []byte("two")); err != nil {
 		t.Fatal(err)
 	}
-	err := s.BreakUnchanged(t.Context(), name, e.ETag)
-	if err == nil || !strings.Contains(err.Error(), "dropped the condition") {
-		t.Errorf("got %v, want an error that tells of the condition", err)
-	}
-	for _, sentinel := range sentinels {
-		if errors.Is(err, sentinel) {
-			t.Errorf("got %v, which says that nothing was done", err)
-		}
-	}
+	unclear(t, s.BreakUnchanged(t.Context(), name, e.ETag), "dropped the condition")
 }
 
 func created(t *testing.T, s *azure.Store) store.Entry {
@@ -232,56 +211,49 @@ func TestReadOfBlobWithoutRecord(t *testing.T) {
 	w := &wire{}
 	s := open(t, w)
 	created(t, s)
-	r, _ := http.NewRequest("PUT", "https://sim.blob.core.windows.net/soloist/app/job", nil)
-	r.Header.Set("x-ms-blob-type", "BlockBlob")
-	w.Blob.Do(r)
+	plant(t, &w.Blob, name)
 	e, err := s.Read(t.Context(), name)
 	if err != nil || len(e.Record) != 0 || e.ETag == "" {
 		t.Errorf("got %+v, %v", e, err)
 	}
 }
 
-func TestCreateMakesContainer(t *testing.T) {
-	w := &wire{}
-	created(t, open(t, w))
-	var got []string
-	for _, op := range w.Log() {
-		got = append(got, op.Op)
-	}
-	if want := "put, create container, put"; strings.Join(got, ", ") != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if _, err := open(t, w).Create(t.Context(), name, []byte("two")); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("again: %v", err)
-	}
-}
-
-func TestCreateBesideOthers(t *testing.T) {
-	w := &wire{}
-	for i := range 2 { // at the second, another replica creates the container in between
-		s := open(t, transport(func(r *http.Request) (*http.Response, error) {
-			if i == 1 && r.URL.Query().Get("restype") == "container" {
-				open(t, &w.Blob).Create(t.Context(), "app/other", []byte("x"))
-			}
-			return w.Blob.Do(r)
-		}))
-		w.Blob = blobtest.Blob{}
-		if _, err := s.Create(t.Context(), name, []byte("one")); err != nil {
-			t.Error(err)
+// The first entry, document or log makes the container. What has to be there already does not.
+func TestMissingContainerIsCreated(t *testing.T) {
+	for call, want := range map[string]string{
+		"create":          "put, create container, put",
+		"create document": "put, create container, put",
+		"write document":  "put",
+	} {
+		w := &wire{}
+		s := open(t, w)
+		err := calls[call](t.Context(), s)
+		if got := operations(w.Log()); got != want || (err == nil) != (want != "put") {
+			t.Errorf("%s: got %q, %v, want %q", call, got, err, want)
 		}
 	}
-}
-
-func TestCreateInContainerBeingDeleted(t *testing.T) {
 	w := &wire{}
-	s := open(t, w)
+	s := open(t, transport(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Query().Get("restype") == "container" { // another replica creates it in between
+			open(t, &w.Blob).Create(t.Context(), "app/other", []byte("x"))
+		}
+		return w.Blob.Do(r)
+	}))
 	created(t, s)
+	if _, err := s.Create(t.Context(), name, []byte("two")); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("again: %v", err)
+	}
 	r, _ := http.NewRequest("DELETE", "https://sim.blob.core.windows.net/soloist?restype=container", nil)
 	w.Blob.Do(r)
-	_, err := s.Create(t.Context(), name, []byte("one"))
-	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "ContainerBeingDeleted") {
-		t.Errorf("got %v", err)
+	unclear(t, second(s.Create(t.Context(), name, []byte("one"))), "ContainerBeingDeleted")
+}
+
+func operations(log []blobtest.Op) string {
+	var ops []string
+	for _, op := range log {
+		ops = append(ops, op.Op)
 	}
+	return strings.Join(ops, ", ")
 }
 
 func TestNothingIsRepeated(t *testing.T) {
@@ -335,56 +307,32 @@ func TestWrongArgumentsAreNotSent(t *testing.T) {
 		t.Errorf("sent %s %s", r.Method, r.URL)
 		return nil, errors.New("sent")
 	}))
-	l := s.Lease(name, idA).(interface {
-		store.Lease
-		store.Checkpointer
-	})
+	l, ctx, text := holding(s), t.Context(), []byte("x")
+	refused := func(what, says string, err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: got %v, want %q", what, err, says)
+		}
+	}
 	for _, record := range []string{"", " x", "x ", "a\nb", "caf\u00e9", "\x7f", strings.Repeat("x", store.MaxRecord+1)} {
-		if _, err := s.Create(t.Context(), name, []byte(record)); err == nil {
-			t.Errorf("created with %.20q", record)
-		}
-		if _, err := l.Write(t.Context(), `"0x1"`, []byte(record)); err == nil {
-			t.Errorf("wrote %.20q", record)
-		}
-		if _, err := l.Save(t.Context(), `"0x1"`, []byte(record), nil); err == nil {
-			t.Errorf("saved %.20q", record)
-		}
+		refused("create", "record", second(s.Create(ctx, name, []byte(record))))
+		refused("write", "record", second(l.Write(ctx, `"0x1"`, []byte(record))))
+		refused("save", "record", second(l.Save(ctx, `"0x1"`, []byte(record), nil)))
 	}
 	for _, d := range []time.Duration{-time.Second, 0, 14 * time.Second, 61 * time.Second, 20*time.Second + 1} {
-		if _, err := l.Acquire(t.Context(), d, `"0x1"`); err == nil || !strings.Contains(err.Error(), "15 to 60 s") {
-			t.Errorf("acquired for %s: %v", d, err)
-		}
+		refused("acquire", "15 to 60 s", second(l.Acquire(ctx, d, `"0x1"`)))
 	}
-	if _, err := l.Acquire(t.Context(), time.Minute, ""); err == nil {
-		t.Error("acquired without an ETag")
-	}
-	if _, err := l.Write(t.Context(), "", []byte("x")); err == nil {
-		t.Error("wrote without an ETag")
-	}
-	if _, err := l.Save(t.Context(), "", []byte("x"), nil); err == nil {
-		t.Error("saved without an ETag")
-	}
-	if _, err := l.Load(t.Context(), ""); err == nil {
-		t.Error("loaded without an ETag")
-	}
-	if _, err := l.Save(t.Context(), `"0x1"`, []byte("x"), make([]byte, store.MaxCheckpoint+1)); err == nil || !strings.Contains(err.Error(), "the checkpoint has") {
-		t.Errorf("saved too much: %v", err)
-	}
-	if _, err := s.WriteDocument(t.Context(), name, "", make([]byte, store.MaxDocument+1)); err == nil || !strings.Contains(err.Error(), "the document has") {
-		t.Errorf("wrote too much: %v", err)
-	}
-	for _, b := range [][]byte{nil, make([]byte, store.MaxAppend+1)} {
-		if err := s.Append(t.Context(), name, 0, b); err == nil {
-			t.Errorf("appended %d bytes", len(b))
-		}
-	}
-	if err := s.BreakUnchanged(t.Context(), name, ""); err == nil {
-		t.Error("broke without an ETag")
-	}
+	refused("acquire", "no ETag", second(l.Acquire(ctx, time.Minute, "")))
+	refused("write", "no ETag", second(l.Write(ctx, "", text)))
+	refused("save", "no ETag", second(l.Save(ctx, "", text, nil)))
+	refused("load", "no ETag", second(l.Load(ctx, "")))
+	refused("break", "no ETag", s.BreakUnchanged(ctx, name, ""))
+	refused("save", "the checkpoint has", second(l.Save(ctx, `"0x1"`, text, make([]byte, store.MaxCheckpoint+1))))
+	refused("write document", "the document has", second(s.WriteDocument(ctx, name, "", make([]byte, store.MaxDocument+1))))
+	refused("append", "0 bytes", s.Append(ctx, name, 0, nil))
+	refused("append", "bytes are not", s.Append(ctx, name, 0, make([]byte, store.MaxAppend+1)))
 	for _, d := range []time.Duration{61 * time.Second, time.Second / 2} {
-		if err := s.Break(t.Context(), name, d); err == nil {
-			t.Errorf("broke after %s", d)
-		}
+		refused("break", "whole seconds", s.Break(ctx, name, d))
 	}
 }
 
@@ -392,8 +340,7 @@ func TestDateIsOfService(t *testing.T) {
 	now := time.Date(2026, 10, 25, 0, 59, 59, 999e6, time.UTC)
 	s := open(t, &blobtest.Blob{Now: func() time.Time { return now }})
 	want := now.Truncate(time.Second)
-	e := created(t, s)
-	l := s.Lease(name, idA)
+	l, e := leased(t, s)
 	acquired, _ := l.Acquire(t.Context(), time.Minute, e.ETag)
 	renewed, _ := l.Renew(t.Context())
 	written, _ := l.Write(t.Context(), e.ETag, []byte("two"))

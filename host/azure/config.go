@@ -1,7 +1,10 @@
 package azure
 
 import (
+	"cmp"
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -83,15 +86,21 @@ func (c Config) options(service string) azcore.ClientOptions {
 	}
 }
 
-func plainClient(url string, o azcore.ClientOptions) (*service.Client, error) {
-	client, err := service.NewClientWithNoCredential(url, &service.ClientOptions{ClientOptions: o})
-	if err != nil {
-		return nil, errors.New("azure: the client library refuses the URL")
+// entrance checks a URL without a key beside it. Its errors do not quote it.
+func entrance(text string) (*url.URL, error) {
+	u, err := serviceURL(text)
+	switch {
+	case err != nil:
+		return nil, err
+	case u.RawQuery != "" && inClear(u):
+		return nil, errInClear
+	case u.RawQuery == "" && u.Scheme != "https":
+		return nil, errors.New("an identity needs https")
 	}
-	return client, nil
+	return u, nil
 }
 
-// serviceURL checks a blob service URL. Its errors do not quote it.
+// serviceURL checks the URL of a service. Its errors do not quote it.
 func serviceURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -112,13 +121,206 @@ func serviceURL(text string) (*url.URL, error) {
 // Names, by https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata
 // and https://learn.microsoft.com/azure/storage/common/storage-account-overview#storage-account-name.
 var (
-	accountName   = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
-	containerName = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9])*$`)
+	accountName = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
+	boxName     = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9])*$`)
 )
 
-func checkContainer(name string) error {
-	if len(name) < 3 || len(name) > 63 || !containerName.MatchString(name) {
-		return errors.New("azure: container (SOLOIST_CONTAINER): not 3 to 63 lower-case letters, digits and single hyphens between them")
+// checkName checks the name of a container or a queue, for which the rules are the same. What names the setting.
+func checkName(what, name string) error {
+	if len(name) < 3 || len(name) > 63 || !boxName.MatchString(name) {
+		return fmt.Errorf("azure: %s: not 3 to 63 lower-case letters, digits and single hyphens between them", what)
 	}
 	return nil
+}
+
+// Open checks the configuration and returns the store. It sends no request: the
+// first call shows whether the service is there and lets us in.
+func Open(c Config) (*Store, error) {
+	direct := c.Transport == nil
+	c.Transport = cutter{c.transport()}
+	c.Container = cmp.Or(c.Container, DefaultContainer)
+	if err := checkName("container (SOLOIST_CONTAINER)", c.Container); err != nil {
+		return nil, err
+	}
+	a, err := c.account()
+	if err != nil {
+		return nil, err
+	}
+	options := service.ClientOptions{ClientOptions: c.options(blobService)}
+	id, err := c.identify(a, &options.ClientOptions)
+	if err != nil {
+		return nil, err
+	}
+	client, err := a.client(&options)
+	if err != nil {
+		return nil, errLibrary
+	}
+	box := client.NewContainerClient(c.Container)
+	bare, _, _ := strings.Cut(box.URL(), "?")
+	way := credentialsOf(c, box.URL(), id)
+	way.direct = direct
+	return &Store{container: box, name: c.Container, url: bare, way: way}, nil
+}
+
+// transport returns the given transport, or else a transport over the network.
+func (c Config) transport() policy.Transporter {
+	if c.Transport != nil {
+		return c.Transport
+	}
+	return network(mostConnections())
+}
+
+// An account is where the blobs are, and what lets us in: the key, a signature in the URL, or with neither an identity.
+type account struct {
+	setting   string   // that names it
+	url       *url.URL // of the blobs, or for a queue of the queues
+	queue     string   // of the queues, without the signature; empty: from the blobs' address
+	name, key string
+}
+
+// account picks the way in, in the order of the Functions host.
+func (c Config) account() (a account, err error) {
+	switch {
+	case c.ConnectionString != "":
+		a, err = parseConnectionString(c.ConnectionString)
+		a.setting = connectionSetting
+	case c.ServiceURL != "":
+		a.setting = urlSetting
+		a.url, err = entrance(c.ServiceURL)
+	case c.AccountName != "":
+		a.setting = accountSetting
+		if !accountName.MatchString(c.AccountName) {
+			err = errors.New("not 3 to 24 lower-case letters and digits")
+		}
+		a.url = &url.URL{Scheme: "https", Host: c.AccountName + ".blob.core.windows.net", Path: "/"}
+	default:
+		return a, fmt.Errorf("azure: no storage: set a %s, a %s or an %s", connectionSetting, urlSetting, accountSetting)
+	}
+	return a, a.named(err)
+}
+
+// named says in an error which setting it is about.
+func (a account) named(err error) error {
+	if err != nil {
+		err = fmt.Errorf("azure: %s: %w", a.setting, err)
+	}
+	return err
+}
+
+// errLibrary stands for an error of the client library, which may quote a secret.
+var errLibrary = errors.New("azure: the client library refuses the URL or the key")
+
+func (a account) client(o *service.ClientOptions) (*service.Client, error) {
+	if a.key == "" {
+		return service.NewClientWithNoCredential(a.url.String(), o)
+	}
+	cred, err := service.NewSharedKeyCredential(a.name, a.key)
+	if err != nil {
+		return nil, err
+	}
+	return service.NewClientWithSharedKeyCredential(a.url.String(), cred, o)
+}
+
+// development is what UseDevelopmentStorage=true stands for
+// (https://learn.microsoft.com/azure/storage/common/storage-connect-azurite):
+// the key is public. The host is that of the emulator, which has port 10000.
+func development(scheme, host string) account {
+	const name = "devstoreaccount1"
+	return account{
+		url:  &url.URL{Scheme: scheme, Host: host + ":10000", Path: "/" + name},
+		name: name,
+		key:  "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
+	}
+}
+
+// parseConnectionString reads the pairs of a connection string
+// (https://learn.microsoft.com/azure/storage/common/storage-configure-connection-string).
+// Unlike the client library it takes the keys in any case, as the Functions
+// host does, and its errors name the key at fault.
+func parseConnectionString(text string) (account, error) {
+	pairs, err := splitPairs(text)
+	if err != nil {
+		return account{}, err
+	}
+	if strings.EqualFold(pairs["usedevelopmentstorage"], "true") {
+		return emulator(pairs["developmentstorageproxyuri"])
+	}
+	a := account{name: pairs["accountname"], key: pairs["accountkey"], queue: pairs["queueendpoint"]}
+	if a.url, err = endpoint(pairs); err != nil {
+		return a, err
+	}
+	signature := strings.TrimPrefix(pairs["sharedaccesssignature"], "?")
+	switch {
+	case a.key != "" && a.name == "":
+		return a, errors.New("it has AccountKey without AccountName: want both")
+	case a.key != "":
+		if _, err := base64.StdEncoding.DecodeString(a.key); err != nil {
+			return a, errors.New("AccountKey is not base64: want the key as the portal shows it")
+		}
+		return a, nil
+	case signature == "":
+		return a, errors.New("it has neither AccountKey nor SharedAccessSignature: want one of them")
+	case !strings.Contains(signature, "sig="):
+		return a, errors.New("SharedAccessSignature has no signature")
+	}
+	if inClear(a.url) {
+		return a, errInClear
+	}
+	a.url.RawQuery = signature
+	return a, nil
+}
+
+// emulator is the account of an emulator on the host that proxy names, if it
+// names one: a DevelopmentStorageProxyUri stands for an address without its port
+// (https://learn.microsoft.com/azure/storage/common/storage-configure-connection-string#connect-to-the-emulator-account-using-the-shortcut).
+func emulator(proxy string) (account, error) {
+	if proxy == "" {
+		return development("http", "127.0.0.1"), nil
+	}
+	u, err := serviceURL(proxy)
+	if err != nil || u.RawQuery != "" || strings.Trim(u.Path, "/") != "" || u.Port() != "" && u.Port() != "10000" {
+		return account{}, errors.New("DevelopmentStorageProxyUri is not http or https and a host, with port 10000 or none: for another address give BlobEndpoint, AccountName and AccountKey")
+	}
+	return development(u.Scheme, strings.TrimSuffix(u.Host, ":10000")), nil
+}
+
+// splitPairs does not quote text in its errors: any part may be a key.
+func splitPairs(text string) (map[string]string, error) {
+	pairs := map[string]string{}
+	for i, part := range strings.Split(text, ";") {
+		if strings.TrimSpace(part) == "" {
+			continue
+		}
+		key, value, ok := strings.Cut(part, "=")
+		if !ok {
+			return nil, fmt.Errorf("part %d is not of the form key=value", i+1)
+		}
+		pairs[strings.ToLower(strings.TrimSpace(key))] = strings.TrimSpace(value)
+	}
+	return pairs, nil
+}
+
+func endpoint(pairs map[string]string) (*url.URL, error) {
+	if blob := pairs["blobendpoint"]; blob != "" {
+		u, err := serviceURL(blob)
+		if err != nil || u.RawQuery != "" {
+			return nil, errors.New("BlobEndpoint is not a blob service URL without a query")
+		}
+		return u, nil
+	}
+	name := pairs["accountname"]
+	protocol, suffix := cmp.Or(pairs["defaultendpointsprotocol"], "https"), cmp.Or(pairs["endpointsuffix"], "core.windows.net")
+	switch {
+	case name == "":
+		return nil, errors.New("it has neither AccountName nor BlobEndpoint: want one of them")
+	case !accountName.MatchString(name):
+		return nil, errors.New("AccountName is not 3 to 24 lower-case letters and digits")
+	case protocol != "https" && protocol != "http":
+		return nil, errors.New("DefaultEndpointsProtocol is neither https nor http")
+	}
+	u, err := serviceURL(protocol + "://" + name + ".blob." + suffix + "/")
+	if err != nil {
+		return nil, errors.New("EndpointSuffix is not a host name")
+	}
+	return u, nil
 }

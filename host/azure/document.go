@@ -10,8 +10,10 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
-	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"github.com/soloist-go/soloist/store"
 )
@@ -29,7 +31,7 @@ func (s *Store) ReadDocument(ctx context.Context, name, etag string) (store.Docu
 	if etag != "" && (raw.StatusCode == http.StatusNotModified || resp.ETag != nil && string(*resp.ETag) == etag) {
 		return unchanged(name, etag, resp.Date)
 	}
-	stamp, err := stamped(readDocument, name, resp.ETag, resp.Date)
+	stamp, err := stamped(readDocument, name, resp.ETag, resp.Date, nil)
 	if err != nil {
 		return store.Document{}, err
 	}
@@ -64,22 +66,81 @@ func unless(etag string) *blob.AccessConditions {
 // WriteDocument implements [store.Documenter]: one Put Blob. A missing container is
 // created for the first document, as for an entry.
 func (s *Store) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
-	o, match := writeDocument, &blob.ModifiedAccessConditions{}
-	if e := azcore.ETag(etag); etag != "" {
-		match.IfMatch = &e
-	} else {
-		o, e = createDocument, azcore.ETagAny
-		match.IfNoneMatch = &e
+	o, conditions := createDocument, unless(anything)
+	if match, err := ifMatch(etag); err == nil {
+		o, conditions = writeDocument, &blob.AccessConditions{ModifiedAccessConditions: match}
 	}
 	if n := len(body); n > store.MaxDocument {
 		return store.Revision{}, fmt.Errorf("azure: %s %s: the document has %d bytes, more than %d", o, name, n, store.MaxDocument)
 	}
-	body = bytes.Clone(body) // the request may be read from after this call has returned: see Save
-	put := func() (blockblob.UploadResponse, error) {
-		return s.container.NewBlockBlobClient(name).Upload(ctx, streaming.NopCloser(bytes.NewReader(body)), &blockblob.UploadOptions{
-			HTTPHeaders:      &blob.HTTPHeaders{BlobContentType: &contentType},
-			AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: match},
-		})
+	options := &upload{HTTPHeaders: &blob.HTTPHeaders{BlobContentType: &contentType}, AccessConditions: conditions}
+	if o == writeDocument {
+		return s.put(ctx, o, name, body, options)
 	}
-	return s.insert(ctx, o, name, put)
+	return s.insert(ctx, o, name, body, options)
+}
+
+// A log is an append blob, which takes 50,000 blocks
+// (https://learn.microsoft.com/rest/api/storageservices/append-block).
+var _ store.Appender = (*Store)(nil)
+
+// Append implements [store.Appender]: one request; of a new log up to four.
+func (s *Store) Append(ctx context.Context, name string, size int64, b []byte) error {
+	if n := len(b); n < 1 || n > store.MaxAppend {
+		return fmt.Errorf("azure: %s %s: %d bytes are not 1 to %d", appendLog, name, n, store.MaxAppend)
+	}
+	if size == 0 {
+		if err := s.createLog(ctx, name); err != nil {
+			return err
+		}
+	}
+	body := streaming.NopCloser(bytes.NewReader(bytes.Clone(b))) // see put
+	resp, err := s.container.NewAppendBlobClient(name).AppendBlock(ctx, body, &appendblob.AppendBlockOptions{
+		AppendPositionAccessConditions: &appendblob.AppendPositionAccessConditions{AppendPosition: &size},
+	})
+	_, err = stamped(appendLog, name, resp.ETag, resp.Date, err)
+	return err
+}
+
+// createLog makes an empty log. It does not touch an existing log.
+func (s *Store) createLog(ctx context.Context, name string) error {
+	return s.inContainer(ctx, func() error {
+		_, err := s.container.NewAppendBlobClient(name).Create(ctx, &appendblob.CreateOptions{AccessConditions: unless(anything)})
+		if bloberror.HasCode(err, bloberror.BlobAlreadyExists) {
+			return nil
+		}
+		return translate(createLog, name, err)
+	})
+}
+
+// ReadLog implements [store.Appender]: one request.
+func (s *Store) ReadLog(ctx context.Context, name string, offset int64, n int) ([]byte, error) {
+	resp, err := s.container.NewBlobClient(name).DownloadStream(ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: offset, Count: int64(n)}})
+	if bloberror.HasCode(err, bloberror.InvalidRange) { // it ends before
+		return nil, nil
+	}
+	if err != nil {
+		return nil, translate(readLog, name, err)
+	}
+	defer resp.Body.Close()
+	if _, err := stamped(readLog, name, resp.ETag, resp.Date, nil); err != nil {
+		return nil, err
+	}
+	return readBody(readLog, name, &resp, int64(n))
+}
+
+// Logs implements [store.Appender]: a request for each 5,000 logs.
+func (s *Store) Logs(ctx context.Context, entry string, f func(name string, size int64) bool) error {
+	return s.each(ctx, entry, store.LogName(entry, ""), func(item *container.BlobItem, _ *time.Time) (bool, error) {
+		if item.Name == nil || item.Properties == nil || item.Properties.ContentLength == nil {
+			return false, fmt.Errorf("azure: %s %s: the answer has no name or no length: it is not from the Blob service", list, entry)
+		}
+		return f(*item.Name, *item.Properties.ContentLength), nil
+	})
+}
+
+// RemoveLog implements [store.Appender].
+func (s *Store) RemoveLog(ctx context.Context, name string) error {
+	_, err := s.container.NewBlobClient(name).Delete(ctx, nil)
+	return translate(remove, name, err)
 }

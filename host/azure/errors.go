@@ -13,6 +13,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/queueerror"
 
 	"github.com/soloist-go/soloist/store"
 )
@@ -47,6 +48,25 @@ const (
 	readQueue       op = "read queue"
 )
 
+// A box is what operations are about: a container or a queue.
+type box struct{ name, service, role string }
+
+// What an identity needs
+// (https://learn.microsoft.com/azure/storage/blobs/assign-azure-role-data-access,
+// https://learn.microsoft.com/azure/storage/queues/assign-azure-role-data-access).
+var (
+	containerBox = box{"container", blobService, `"Storage Blob Data Contributor"`}
+	queueBox     = box{"queue", queueService, `"Storage Queue Data Contributor"`}
+)
+
+func (o op) box() box {
+	switch o {
+	case createQueue, putMessage, receiveMessages, deleteMessage, readQueue:
+		return queueBox
+	}
+	return containerBox
+}
+
 // translate turns an error of the client library into one of the contract of
 // [store.Store]. Nothing above it sees a status code. The message has the
 // service's code and request id, and never a URL: its query may be a secret.
@@ -58,12 +78,23 @@ func translate(o op, name string, err error) error {
 	if !errors.As(err, &resp) {
 		return fmt.Errorf("azure: %s %s: %w", o, name, unanswered(err))
 	}
-	detail := answer(resp, blobService)
+	detail := answer(resp, o.box().service)
 	text := fmt.Errorf("azure: %s %s: %s", o, name, detail)
 	if sentinel := meaning(o, resp); sentinel != nil {
 		text = fmt.Errorf("azure: %s %s: %w (%s)%s", o, name, sentinel, detail, hint(o, name, resp))
 	}
 	return &refusal{error: text, op: o, code: bloberror.Code(resp.ErrorCode), detail: detail}
+}
+
+// making makes a call, and once more after create if the service says that this is missing for it.
+func making(missing bloberror.Code, create, call func() error) error {
+	err := call()
+	if r, ok := errors.AsType[*refusal](err); ok && r.code == missing {
+		if err = create(); err == nil {
+			err = call()
+		}
+	}
+	return err
 }
 
 // A refusal is an answer that is an error.
@@ -96,7 +127,9 @@ func meaning(o op, resp *azcore.ResponseError) error {
 	switch status := resp.StatusCode; {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return fs.ErrPermission
-	case code == "" || o == createContainer:
+	case code == bloberror.Code(queueerror.QueueNotFound):
+		return fs.ErrNotExist
+	case code == "" || o == createContainer || o.box() == queueBox:
 		return nil
 	case o == createDocument || o == writeDocument || o == createLog || o == appendLog:
 		return changed(o, code)
@@ -156,13 +189,9 @@ func precondition(o op, code bloberror.Code) error {
 	return nil
 }
 
-// role is what the identity needs
-// (https://learn.microsoft.com/azure/storage/blobs/assign-azure-role-data-access).
-const role = `the role "Storage Blob Data Contributor"`
-
 // hint says what to do about a refusal.
 func hint(o op, name string, resp *azcore.ResponseError) string {
-	code := bloberror.Code(resp.ErrorCode)
+	code, box := bloberror.Code(resp.ErrorCode), o.box()
 	switch {
 	case resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden:
 		return ""
@@ -170,12 +199,12 @@ func hint(o op, name string, resp *azcore.ResponseError) string {
 		return ": the account key or signature is wrong or has expired, or this machine's clock is more than 15 minutes off"
 	case code == bloberror.AuthorizationFailure:
 		return ": the network rules of the storage account do not admit this address, or the key or signature does not allow this"
-	case code == "KeyBasedAuthenticationNotPermitted":
+	case code == keyRefused:
 		return ": the storage account refuses account keys: use an identity"
-	case o == createContainer:
-		return fmt.Sprintf(": create the container %q beforehand, or grant the identity %s on the storage account", name, role)
-	case code == bloberror.AuthorizationPermissionMismatch:
-		return fmt.Sprintf(": grant the identity %s on the container; it may take some minutes to work", role)
+	case o == createContainer, o == createQueue:
+		return fmt.Sprintf(": create the %s %q beforehand, or grant the identity the role %s on the storage account", box.name, name, box.role)
+	case code == bloberror.AuthorizationPermissionMismatch, code == bloberror.InsufficientAccountPermissions:
+		return fmt.Sprintf(": grant the identity the role %s on the %s; it may take some minutes to work", box.role, box.name)
 	case resp.StatusCode == http.StatusUnauthorized:
 		return ": the service does not take this token: check that the account in the URL and the identity are of one tenant, and this machine's clock"
 	}

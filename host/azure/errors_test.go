@@ -5,8 +5,9 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
-	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,113 +31,65 @@ var sentinels = []error{
 }
 
 func TestCodes(t *testing.T) {
-	tests := []struct {
-		calls  string
-		status int
-		code   string
-		want   error // nil: unclear
+	const (
+		ofEntries = "read, acquire, renew, write, save, load, release, break"
+		all       = ofEntries + ", create, read document, write document, create document"
+		held      = "write, save, load"
+	)
+	for _, tt := range []struct {
+		calls   string
+		want    error // nil: unclear
+		answers string
 	}{
-		{"acquire", 409, "LeaseAlreadyPresent", store.ErrHeld},
-		{"acquire", 409, "LeaseIsBreakingAndCannotBeAcquired", store.ErrHeld},
-		{"renew release write save load", 409, "LeaseIdMismatchWithLeaseOperation", store.ErrLost},
-		{"renew release", 409, "LeaseIsBrokenAndCannotBeRenewed", store.ErrLost},
-		{"renew release break", 409, "LeaseNotPresentWithLeaseOperation", store.ErrLost},
-		{"write save load renew release", 412, "LeaseLost", store.ErrLost},
-		{"write save load", 412, "LeaseIdMissing", store.ErrLost},
-		{"write save load", 412, "LeaseIdMismatchWithBlobOperation", store.ErrLost},
-		{"write save load", 412, "LeaseNotPresentWithBlobOperation", store.ErrLost},
-		{"acquire write save load", 412, "ConditionNotMet", store.ErrChanged},
-		{"break unchanged", 412, "ConditionNotMet", store.ErrChanged},
-		{"break unchanged", 409, "LeaseNotPresentWithLeaseOperation", store.ErrLost},
-		{"break unchanged", 404, "BlobNotFound", fs.ErrNotExist},
-		{"break unchanged", 404, "ContainerNotFound", fs.ErrNotExist},
-		{"break unchanged", 403, "AuthorizationPermissionMismatch", fs.ErrPermission},
-		{"break unchanged", 409, "ContainerBeingDeleted", nil},
-		{"break unchanged", 412, "", nil}, // of a proxy
-		{"break unchanged", 503, "ServerBusy", nil},
-		{"create", 409, "BlobAlreadyExists", fs.ErrExist},
-		{"create", 412, "LeaseIdMissing", fs.ErrExist},
-		{"create", 412, "ConditionNotMet", fs.ErrExist},
-		{"read acquire renew write save load release break", 404, "BlobNotFound", fs.ErrNotExist},
-		{"read acquire renew write save load release break", 404, "ContainerNotFound", fs.ErrNotExist},
-		{"read document", 404, "BlobNotFound", fs.ErrNotExist},
-		{"read document", 404, "ContainerNotFound", fs.ErrNotExist},
-		{"write document", 404, "BlobNotFound", store.ErrChanged},
-		{"write document", 404, "ContainerNotFound", store.ErrChanged},
-		{"write document", 412, "ConditionNotMet", store.ErrChanged},
-		{"write document", 412, "LeaseIdMissing", nil},
-		{"create document", 409, "BlobAlreadyExists", store.ErrChanged},
-		{"create document", 412, "ConditionNotMet", store.ErrChanged},
-		{"create document", 412, "LeaseIdMissing", store.ErrChanged},
-		{"create document", 404, "ContainerNotFound", nil},
-		{"create", 404, "ContainerNotFound", nil},
-		{"append", 412, "AppendPositionConditionNotMet", store.ErrChanged},
-		{"append", 404, "BlobNotFound", store.ErrChanged},
-		{"append", 404, "ContainerNotFound", store.ErrChanged},
-		{"append", 412, "LeaseIdMissing", nil},
-		{"append", 409, "BlockCountExceedsLimit", nil},
-		{"append", 409, "InvalidBlobType", nil},
-		{"append", 503, "ServerBusy", nil},
-		{"read log", 404, "BlobNotFound", fs.ErrNotExist},
-		{"append", 403, "AuthorizationPermissionMismatch", fs.ErrPermission},
-		{"read log", 403, "AuthorizationPermissionMismatch", fs.ErrPermission},
-		{"logs", 403, "AuthorizationPermissionMismatch", fs.ErrPermission},
-		{"list", 403, "AuthorizationPermissionMismatch", fs.ErrPermission},
-		{"list", 503, "ServerBusy", nil},
-		{"list", 404, "", nil},
-		{"create", 404, "BlobNotFound", nil},
-		{"read acquire renew write save load release break create document", 403, "AuthorizationPermissionMismatch", fs.ErrPermission},
-		{"read acquire renew write save load release break create document", 403, "AuthenticationFailed", fs.ErrPermission},
-		{"read acquire renew write save load release break create document", 403, "AuthorizationFailure", fs.ErrPermission},
-		{"read acquire renew write save load release break create document", 403, "SomethingNew", fs.ErrPermission},
-		{"read acquire renew write save load release break create document", 403, "", fs.ErrPermission},
-		{"read acquire renew write save load release break create document", 401, "NoAuthenticationInformation", fs.ErrPermission},
-		{"read acquire renew write save load release break create document", 409, "ContainerBeingDeleted", nil},
-		{"read acquire renew write save load release break create document", 409, "ContainerDisabled", nil},
-		{"read acquire renew write save load release break create document", 400, "InvalidHeaderValue", nil},
-		{"read acquire renew write save load release break create document", 408, "", nil},
-		{"read acquire renew write save load release break create document", 429, "TooManyRequests", nil},
-		{"read acquire renew write save load release break create document", 500, "InternalError", nil},
-		{"read acquire renew write save load release break create document", 500, "OperationTimedOut", nil},
-		{"read acquire renew write save load release break create document", 502, "", nil},
-		{"read acquire renew write save load release break create document", 503, "ServerBusy", nil},
-		{"read acquire renew write save load release break create document", 404, "", nil}, // of a proxy
-		{"read acquire renew write save load release break create document", 409, "", nil},
-		{"read acquire renew write save load release break create document", 412, "", nil},
-		{"acquire", 412, "InfiniteLeaseDurationRequired", nil},
-	}
-	for _, tt := range tests {
-		for _, call := range named(tt.calls) {
-			t.Run(call+"/"+http.StatusText(tt.status)+"/"+tt.code, func(t *testing.T) {
-				err := calls[call](t.Context(), open(t, transport(func(r *http.Request) (*http.Response, error) {
-					return refusal(r, tt.status, tt.code), nil
-				})))
-				if err == nil {
-					t.Fatal("no error")
-				}
-				for _, sentinel := range sentinels {
-					if got, want := errors.Is(err, sentinel), sentinel == tt.want; got != want {
-						t.Errorf("is %q: %t, want %t: %v", sentinel, got, want, err)
+		{"acquire", store.ErrHeld, "409 LeaseAlreadyPresent, 409 LeaseIsBreakingAndCannotBeAcquired"},
+		{held + ", renew, release", store.ErrLost, "409 LeaseIdMismatchWithLeaseOperation, 412 LeaseLost"},
+		{"renew, release", store.ErrLost, "409 LeaseIsBrokenAndCannotBeRenewed"},
+		{"renew, release, break, break unchanged", store.ErrLost, "409 LeaseNotPresentWithLeaseOperation"},
+		{held, store.ErrLost, "412 LeaseIdMissing, 412 LeaseIdMismatchWithBlobOperation, 412 LeaseNotPresentWithBlobOperation"},
+		{held + ", acquire, break unchanged", store.ErrChanged, "412 ConditionNotMet"},
+		{"break unchanged", nil, "409 ContainerBeingDeleted, 412 , 503 ServerBusy"}, // the 412 is a proxy's
+		{"create", fs.ErrExist, "409 BlobAlreadyExists, 412 LeaseIdMissing, 412 ConditionNotMet"},
+		{"create", nil, "404 BlobNotFound"},
+		{"create, create document", nil, "404 ContainerNotFound"},
+		{ofEntries + ", break unchanged, read document", fs.ErrNotExist, "404 BlobNotFound, 404 ContainerNotFound"},
+		{"write document", store.ErrChanged, "404 BlobNotFound, 404 ContainerNotFound, 412 ConditionNotMet"},
+		{"create document", store.ErrChanged, "409 BlobAlreadyExists, 412 ConditionNotMet, 412 LeaseIdMissing"},
+		{"append", store.ErrChanged, "412 AppendPositionConditionNotMet, 404 BlobNotFound, 404 ContainerNotFound"},
+		{"write document, append", nil, "412 LeaseIdMissing"},
+		{"append", nil, "409 BlockCountExceedsLimit, 409 InvalidBlobType, 503 ServerBusy"},
+		{"read log", fs.ErrNotExist, "404 BlobNotFound"},
+		{"list", nil, "503 ServerBusy, 404 "},
+		{"append, read log, logs, list, break unchanged", fs.ErrPermission, "403 AuthorizationPermissionMismatch"},
+		{all, fs.ErrPermission, "403 AuthorizationPermissionMismatch, 403 AuthenticationFailed, 403 AuthorizationFailure, " +
+			"403 SomethingNew, 403 , 401 NoAuthenticationInformation"},
+		{all, nil, "409 ContainerBeingDeleted, 409 ContainerDisabled, 400 InvalidHeaderValue, 429 TooManyRequests, " +
+			"500 InternalError, 500 OperationTimedOut, 503 ServerBusy"},
+		{all, nil, "408 , 502 , 404 , 409 , 412 "}, // of a proxy
+		{"acquire", nil, "412 InfiniteLeaseDurationRequired"},
+	} {
+		for call := range strings.SplitSeq(tt.calls, ", ") {
+			for answer := range strings.SplitSeq(tt.answers, ", ") {
+				t.Run(call+"/"+answer, func(t *testing.T) {
+					number, code, _ := strings.Cut(answer, " ")
+					status, _ := strconv.Atoi(number)
+					err := calls[call](t.Context(), open(t, transport(func(r *http.Request) (*http.Response, error) {
+						return refusal(r, status, code), nil
+					})))
+					if err == nil {
+						t.Fatal("no error")
 					}
-				}
-				if text := err.Error(); !strings.Contains(text, tt.code) || strings.Contains(text, "\n") || len(text) > 300 {
-					t.Errorf("message: %s", text)
-				}
-			})
+					for _, sentinel := range sentinels {
+						if got, want := errors.Is(err, sentinel), sentinel == tt.want; got != want {
+							t.Errorf("is %q: %t, want %t: %v", sentinel, got, want, err)
+						}
+					}
+					if text := err.Error(); !strings.Contains(text, code) || strings.Contains(text, "\n") || len(text) > 300 {
+						t.Errorf("message: %s", text)
+					}
+				})
+			}
 		}
 	}
-}
-
-// named lists calls; "document" stands for all that are about one.
-func named(text string) []string {
-	if _, ok := calls[text]; ok {
-		return []string{text}
-	}
-	words := strings.Fields(text)
-	if i := slices.Index(words, "document"); i >= 0 {
-		words = append(words[:i], "read document", "write document", "create document")
-	}
-	return words
 }
 
 // The date of a refusal that the service did not send is the clock of a gateway.
@@ -219,19 +172,24 @@ func TestErrorsDoNotTellSignature(t *testing.T) {
 	}
 }
 
-// What an answer says of itself may have any length.
+// What an answer says of itself may have any length. What is cut is still told as what it is.
 func TestLongRefusalIsOneLine(t *testing.T) {
 	long := strings.Repeat("A", 500_000)
-	for _, h := range []string{"x-ms-request-id", "x-ms-error-code"} {
+	for _, h := range []string{"x-ms-request-id", "x-ms-error-code", "Content-Length"} {
+		var read atomic.Int64
 		s := open(t, transport(func(r *http.Request) (*http.Response, error) {
-			resp := refusal(r, http.StatusServiceUnavailable, "ServerBusy")
+			resp := refusal(r, http.StatusForbidden, "AuthorizationFailure")
 			resp.Header.Set(h, long)
+			resp.Body = large(&read)
 			return resp, nil
 		}))
-		_, err := s.Read(t.Context(), name)
+		err := holding(s).Release(t.Context())
 		text, advice := s.Explain(err)
-		if n := max(len(err.Error()), len(text), len(advice)); n > 500 {
-			t.Errorf("%s: got a text of %d bytes", h, n)
+		if n := max(len(err.Error()), len(text), len(advice)); n > 700 || read.Load() > errorBody {
+			t.Errorf("%s: got a text of %d bytes, after %d of the answer", h, n, read.Load())
+		}
+		if h != "x-ms-error-code" && !strings.Contains(err.Error(), "403 AuthorizationFailure") {
+			t.Errorf("%s: got %.200v", h, err)
 		}
 	}
 }

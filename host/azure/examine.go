@@ -36,9 +36,7 @@ type Finding struct {
 // entry of the given name, of which it is not expected that it exists, and
 // creates the container if it is missing, as Create would. now is this machine's
 // clock.
-func (s *Store) Examine(name string, now func() time.Time) []Check { return examine(s, name, now) }
-
-func examine(s *Store, name string, now func() time.Time) []Check {
+func (s *Store) Examine(name string, now func() time.Time) []Check {
 	e := &examination{store: s, now: now}
 	checks := []Check{{"service", e.service}, {"clock", e.clock}, {"credentials", e.credentials}, {"container", func(ctx context.Context) Finding { return e.found(ctx, name) }}}
 	if !s.way.direct {

@@ -8,6 +8,8 @@ import (
 
 const StorageScope = storageScope
 
+var Resolver = resolver
+
 // Network is the transport of a Config that names none, with so many connections
 // at most.
 func Network(most int) Config { return Config{Transport: network(most)} }

@@ -86,7 +86,10 @@ func something(resp *http.Response) string {
 }
 
 // stamped returns the stamp of a success, which has an ETag.
-func stamped(o op, name string, etag *azcore.ETag, date *time.Time) (store.Revision, error) {
+func stamped(o op, name string, etag *azcore.ETag, date *time.Time, err error) (store.Revision, error) {
+	if err != nil {
+		return store.Revision{}, translate(o, name, err)
+	}
 	if etag == nil || *etag == "" {
 		return store.Revision{}, translate(o, name, errNoRevision)
 	}

@@ -6,7 +6,9 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/blobtest"
@@ -45,17 +47,18 @@ func TestForeignSuccessIsUnclear(t *testing.T) {
 	}
 }
 
-// A code in the body of a refusal is not the service's, which has it in a header.
+// A code in the body of a refusal is not the service's, which has it in a header. A 304 of something on the way says nothing
+// of a document: a pause would not be seen.
 func TestForeignRefusalIsUnclear(t *testing.T) {
 	for kind, body := range map[string]string{
 		"application/json": `{"error":{"code":"NotFound","message":"no such route"}}`,
 		"application/xml":  `<?xml version="1.0"?><Error><Code>LeaseLost</Code></Error>`,
 	} {
 		for op, call := range calls {
-			for _, status := range []int{404, 409, 412} {
+			for _, status := range []int{304, 404, 409, 412} {
 				t.Run(fmt.Sprintf("%s/%d %s", op, status, kind), func(t *testing.T) {
 					s := open(t, transport(func(r *http.Request) (*http.Response, error) {
-						resp := page(r, status, http.Header{})
+						resp := page(r, status, http.Header{"Etag": {`"0x2"`}})
 						resp.Header.Set("Content-Type", kind)
 						resp.Body = io.NopCloser(strings.NewReader(body))
 						return resp, nil
@@ -84,18 +87,6 @@ func TestSuccessWithoutStrongETagIsUnclear(t *testing.T) {
 				unclear(t, calls[op](t.Context(), s), "ETag", says)
 			})
 		}
-	}
-}
-
-// A cache on the way may answer a read only after it has asked the service.
-func TestReadTakesNoCachedAnswer(t *testing.T) {
-	var got string
-	s := open(t, transport(func(r *http.Request) (*http.Response, error) {
-		got = header(r, "cache-control")
-		return refusal(r, http.StatusNotFound, "BlobNotFound"), nil
-	}))
-	if _, err := s.Read(t.Context(), name); err == nil || got != "no-cache" {
-		t.Errorf("Cache-Control: got %q, want no-cache; %v", got, err)
 	}
 }
 
@@ -135,5 +126,71 @@ func TestForeignSuccessIsExplained(t *testing.T) {
 	f := examine(t, s, "container", time.Now)
 	if !f.Fails || !strings.Contains(f.Text, "not from the Blob service") || !strings.Contains(f.Advice, "NO_PROXY") {
 		t.Errorf("got %+v", f)
+	}
+}
+
+const (
+	errorBody  = 64 << 10 // as much as is read of an answer that is an error
+	answerBody = 16 << 20 // of any other
+	pageBody   = 64 << 20 // of a page of a listing
+	largeBody  = 65 << 20
+)
+
+// large is a body that counts what is read of it.
+func large(read *atomic.Int64) io.ReadCloser {
+	return io.NopCloser(io.TeeReader(io.LimitReader(endless{}, largeBody), counter{read}))
+}
+
+type counter struct{ n *atomic.Int64 }
+
+func (c counter) Write(p []byte) (int, error) {
+	c.n.Add(int64(len(p)))
+	return len(p), nil
+}
+
+// A proxy, or something else that answers, cannot fill the memory, neither by a refusal nor by a success.
+func TestNotAllIsReadOfAnAnswer(t *testing.T) {
+	for call, do := range calls {
+		for _, status := range []int{201, 300, 304, 400, 403, 404, 409, 412, 500, 503} {
+			t.Run(fmt.Sprintf("%s/%d", call, status), func(t *testing.T) {
+				var read atomic.Int64
+				err := do(t.Context(), open(t, transport(func(r *http.Request) (*http.Response, error) {
+					resp := &http.Response{StatusCode: status, Request: r, Header: http.Header{}}
+					if status == http.StatusCreated {
+						resp = blobtest.Refusal(r, time.Now(), status, "")
+					}
+					resp.Body, resp.ContentLength = large(&read), largeBody
+					return resp, nil
+				})))
+				most := int64(errorBody)
+				switch {
+				case status == http.StatusCreated && (call == "list" || call == "logs"):
+					most = pageBody
+				case status == http.StatusCreated:
+					most = answerBody
+				}
+				if read.Load() > most || err == nil && status != http.StatusCreated {
+					t.Errorf("%d bytes read, and then %v", read.Load(), err)
+				}
+			})
+		}
+	}
+}
+
+// The source of tokens is on a network as well.
+func TestLittleIsReadOfTokenRefusal(t *testing.T) {
+	platform(t)
+	for status, limit := range map[int]int64{200: answerBody, 400: errorBody, 403: errorBody} {
+		synctest.Test(t, func(t *testing.T) {
+			var read, most atomic.Int64
+			s := withIdentity(t, func(r *http.Request) (*http.Response, error) {
+				most.Store(max(most.Load(), read.Swap(0)))
+				return &http.Response{StatusCode: status, Request: r, Header: http.Header{}, Body: large(&read), ContentLength: largeBody}, nil
+			})
+			_, err := s.Read(t.Context(), name)
+			if n := max(most.Load(), read.Load()); err == nil || n == 0 || n > limit {
+				t.Errorf("%d: %d bytes read, and then %v", status, n, err)
+			}
+		})
 	}
 }

@@ -15,10 +15,20 @@ import (
 
 var _ store.Lister = (*Store)(nil)
 
-// List implements [store.Lister]: a request for each 5,000 entries. The delimiter keeps
-// out what is deeper, of which a page would else be full.
+// List implements [store.Lister]: a request for each 5,000 entries.
 func (s *Store) List(ctx context.Context, app string, f func(name string, e store.Entry) bool) error {
-	prefix := app + "/"
+	return s.each(ctx, app, app+"/", func(item *container.BlobItem, date *time.Time) (bool, error) {
+		if item.Name == nil || strings.HasPrefix(path.Base(*item.Name), ".") {
+			return true, nil
+		}
+		e, err := listed(item, date)
+		return err == nil && f(*item.Name, e), err
+	})
+}
+
+// each calls f for the blobs whose names begin so, until it returns false or an error. The delimiter keeps out what is
+// deeper, of which a page would else be full. Where there is no container, there are no blobs.
+func (s *Store) each(ctx context.Context, what, prefix string, f func(*container.BlobItem, *time.Time) (bool, error)) error {
 	pages := s.container.NewListBlobsHierarchyPager("/", &container.ListBlobsHierarchyOptions{
 		Prefix: &prefix, Include: container.ListBlobsInclude{Metadata: true}})
 	for pages.More() {
@@ -27,21 +37,14 @@ func (s *Store) List(ctx context.Context, app string, f func(name string, e stor
 			return nil
 		}
 		if err != nil {
-			return translate(list, app, err)
+			return translate(list, what, err)
 		}
 		if page.Segment == nil {
 			continue
 		}
 		for _, item := range page.Segment.BlobItems {
-			if item.Name == nil || strings.HasPrefix(path.Base(*item.Name), ".") {
-				continue
-			}
-			e, err := listed(item, page.Date)
-			if err != nil {
+			if further, err := f(item, page.Date); err != nil || !further {
 				return err
-			}
-			if !f(*item.Name, e) {
-				return nil
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/host/storetest"
 	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
@@ -33,13 +34,13 @@ func TestStatusOfManyJobsIsThreeRequests(t *testing.T) {
 	if err != nil || len(all) != 10_000 || all[0].Lease != store.Available || all[9_999].Lease != store.Available {
 		t.Fatalf("got %d statuses, %v", len(all), err)
 	}
-	if got := operations(w.Log()[before:]); got != "get list list list" {
+	if got := operations(w.Log()[before:]); got != "get, list, list, list" {
 		t.Errorf("requests: %.100s, want the orders and three lists", got)
 	}
 	before = len(w.Log())
 	_, err = scheduler.Status(t.Context())
-	asked := strings.TrimPrefix(operations(w.Log()[before:]), "get ") // on a slow machine the orders are too old by now
-	if err != nil || asked != "list list list" {
+	asked := strings.TrimPrefix(operations(w.Log()[before:]), "get, ") // on a slow machine the orders are too old by now
+	if err != nil || asked != "list, list, list" {
 		t.Errorf("requests: %.100s, want three lists: the orders are known, %v", asked, err)
 	}
 	for _, r := range w.requests[len(w.requests)-3:] {
@@ -66,17 +67,6 @@ func plant(t *testing.T, b *blobtest.Blob, name string) {
 	r.Header.Set("x-ms-blob-type", "BlockBlob")
 	if resp, err := b.Do(r); err != nil || resp.StatusCode != http.StatusCreated {
 		t.Fatalf("got %v, %v", resp, err)
-	}
-}
-
-// Where there is no container there are no entries.
-func TestListWithoutContainer(t *testing.T) {
-	err := open(t, new(blobtest.Blob)).List(t.Context(), "app", func(name string, _ store.Entry) bool {
-		t.Errorf("lists %s", name)
-		return true
-	})
-	if err != nil {
-		t.Error(err)
 	}
 }
 
@@ -124,4 +114,16 @@ func listOf(t *testing.T, text string) *azure.Store {
 		resp.Body = &body{Reader: strings.NewReader(text)}
 		return resp, nil
 	}))
+}
+
+// TestDocumentedService runs the suite over the service as it is documented.
+func TestDocumentedService(t *testing.T) {
+	storetest.Test(t, storetest.Harness{
+		New: func(t *testing.T) store.Store { return open(t, new(blobtest.Blob)) },
+		Two: func(t *testing.T) (one, other store.Store) {
+			blob := new(blobtest.Blob)
+			return open(t, blob), open(t, blob)
+		},
+		Virtual: true,
+	})
 }

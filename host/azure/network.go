@@ -1,9 +1,13 @@
 package azure
 
 import (
+	"context"
+	"io"
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"github.com/soloist-go/soloist/internal/descriptors"
 )
@@ -78,4 +82,64 @@ func (c *client) Do(r *http.Request) (*http.Response, error) {
 func isRenewal(r *http.Request) bool {
 	action := r.Header["x-ms-lease-action"] //nolint:staticcheck // SA1008: the name is lower case on purpose
 	return len(action) == 1 && action[0] == "renew"
+}
+
+// nameserverPatience is how long a nameserver has to answer before the next one is asked.
+// Go waits for five seconds, and a call to the store has less than that: with a first
+// nameserver that is dead no call would ever be sent.
+const nameserverPatience = time.Second
+
+// resolver looks names up as Go does, with a limit of time for each nameserver. It has no
+// effect where the program leaves this to the system, as with cgo it may.
+var resolver = &net.Resolver{Dial: dialNameserver}
+
+func dialNameserver(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := new(net.Dialer).DialContext(ctx, network, address)
+	if udp, ok := c.(*net.UDPConn); ok && err == nil {
+		return nameserver{udp}, nil
+	}
+	return c, err
+}
+
+// A nameserver is a connection on which no answer is waited for long.
+type nameserver struct{ *net.UDPConn }
+
+// SetDeadline implements net.Conn. The resolver sets a deadline before each question.
+func (n nameserver) SetDeadline(t time.Time) error {
+	if soon := time.Now().Add(nameserverPatience); soon.Before(t) {
+		t = soon
+	}
+	return n.UDPConn.SetDeadline(t)
+}
+
+// The client library reads the whole body of most answers into memory. An error
+// of the service has about 300 bytes, a page of names about 5 MB. A page of entries has
+// 5,000 of them, each with about 1 kB of properties and up to 8 kB of record.
+const (
+	maxError  = 64 << 10
+	maxAnswer = 16 << 20
+	maxPage   = 64 << 20
+)
+
+// A cutter sends requests and cuts the bodies of the answers, which a proxy may
+// have made of any length.
+type cutter struct{ policy.Transporter }
+
+func (c cutter) Do(r *http.Request) (*http.Response, error) {
+	resp, err := c.Transporter.Do(r)
+	if err != nil || resp.Body == nil {
+		return resp, err
+	}
+	limit := int64(maxAnswer)
+	switch {
+	case resp.StatusCode >= http.StatusMultipleChoices:
+		limit = maxError
+	case r.URL.Query().Get("comp") == "list":
+		limit = maxPage
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(resp.Body, limit), resp.Body}
+	return resp, nil
 }

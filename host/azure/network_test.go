@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,20 +43,16 @@ func servedOver(t *testing.T, c azure.Config, h http.HandlerFunc) (*azure.Store,
 
 func TestOverRealConnections(t *testing.T) {
 	s, connections := served(t, blobtest.Handler(new(blobtest.Blob).Do))
-	e := created(t, s)
-	l := s.Lease(name, idA)
-	if _, err := l.Acquire(t.Context(), time.Minute, e.ETag); err != nil {
-		t.Error(err)
-	}
+	l, e := leased(t, s)
 	if _, err := l.Write(t.Context(), e.ETag, []byte("one")); err != nil {
 		t.Error(err)
 	}
 	checkpoint := strings.Repeat("\xff", store.MaxCheckpoint)
-	stamp, err := l.(store.Checkpointer).Save(t.Context(), latest(t, s), []byte("two"), []byte(checkpoint))
+	stamp, err := l.Save(t.Context(), latest(t, s), []byte("two"), []byte(checkpoint))
 	if err != nil {
 		t.Error(err)
 	}
-	if got, err := l.(store.Checkpointer).Load(t.Context(), stamp.ETag); err != nil || string(got) != checkpoint {
+	if got, err := l.Load(t.Context(), stamp.ETag); err != nil || string(got) != checkpoint {
 		t.Errorf("got %d bytes, %v", len(got), err)
 	}
 	if e, err := s.Read(t.Context(), name); err != nil || string(e.Record) != "two" {
@@ -100,7 +97,7 @@ func TestBodyThatEndsEarly(t *testing.T) {
 			})
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			_, err := s.Lease(name, idA).(store.Checkpointer).Load(ctx, `"0x1"`)
+			_, err := holding(s).Load(ctx, `"0x1"`)
 			if !errors.Is(err, tt.want) || strings.Contains(err.Error(), secret) || requests.Load() != 1 {
 				t.Errorf("got %v after %d requests, want %v after one", err, requests.Load(), tt.want)
 			}
@@ -190,10 +187,7 @@ func TestRenewalWaitsForNoOtherCall(t *testing.T) {
 		}
 		blob(w, r)
 	})
-	l := s.Lease(name, idA)
-	if _, err := l.Acquire(t.Context(), time.Minute, created(t, s).ETag); err != nil {
-		t.Fatal(err)
-	}
+	l, _ := leased(t, s)
 	hang.Store(true)
 	var calls sync.WaitGroup
 	for range 10 * most {
@@ -240,5 +234,44 @@ func TestHeadersAreLimited(t *testing.T) {
 	_, err := s.Read(ctx, name)
 	if err == nil || !strings.Contains(err.Error(), "exceeded 65536 bytes") {
 		t.Errorf("got %v after %d bytes", err, sent.Load())
+	}
+}
+
+// A nameserver that gives no answer is not waited for as long as the resolver would: a
+// call to the store has less time than that.
+func TestDeadNameserverIsLeftSoon(t *testing.T) {
+	dead, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dead.Close()
+	c, err := azure.Resolver.Dial(t.Context(), "udp", dead.LocalAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.SetDeadline(time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Read(make([]byte, 1))
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Other connections keep the deadline that they are given: an answer over TCP may be long.
+func TestNameserverOverTCP(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := azure.Resolver.Dial(t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, ok := c.(*net.TCPConn); !ok {
+		t.Errorf("got %T", c)
 	}
 }

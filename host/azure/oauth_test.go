@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -18,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/azurite"
 	"github.com/soloist-go/soloist/store"
@@ -98,33 +96,17 @@ func bare(t *testing.T, pairs ...string) {
 	}
 }
 
-// through does all that a store is for.
+// through reads, writes, leases and deletes.
 func through(ctx context.Context, s *azure.Store) error {
 	e, err := s.Create(ctx, name, []byte("one"))
 	if err != nil {
 		return err
 	}
-	l := s.Lease(name, idA)
+	l := holding(s)
 	if _, err := l.Acquire(ctx, 15*time.Second, e.ETag); err != nil {
 		return err
 	}
-	stamp, err := l.Write(ctx, e.ETag, []byte("two"))
-	if err != nil {
-		return err
-	}
-	if stamp, err = l.(store.Checkpointer).Save(ctx, stamp.ETag, []byte("three"), []byte("checkpoint")); err != nil {
-		return err
-	}
-	if got, err := l.(store.Checkpointer).Load(ctx, stamp.ETag); err != nil || string(got) != "checkpoint" {
-		return fmt.Errorf("loaded %q: %w", got, err)
-	}
-	if _, err := l.Renew(ctx); err != nil {
-		return err
-	}
-	if err := s.Delete(ctx, name); !errors.Is(err, store.ErrLost) {
-		return fmt.Errorf("deleted a leased blob: %w", err)
-	}
-	if e, err := s.Read(ctx, name); err != nil || string(e.Record) != "three" || e.State != store.Leased {
+	if e, err := s.Read(ctx, name); err != nil || e.State != store.Leased {
 		return fmt.Errorf("read %+v: %w", e, err)
 	}
 	return errors.Join(l.Release(ctx), s.Delete(ctx, name))
@@ -182,71 +164,5 @@ func TestWaysIn(t *testing.T) {
 				t.Errorf("%d tokens asked for, want one with %s=%s", len(asks), tt.asks[0], tt.asks[1])
 			}
 		})
-	}
-}
-
-// identified opens a store for an identity of its own.
-func (c *cloud) identified(t *testing.T, life time.Duration) *azure.Store {
-	t.Helper()
-	c.Give(life, 0)
-	return opened(t, azure.Config{ServiceURL: c.server.URL, Credential: "managedidentity", ClientID: uuid(), Transport: c})
-}
-
-// A token that is about to end is replaced while it is good: the platform takes
-// four seconds for the second one, and no call waits for it.
-func replacedInTime(t *testing.T) {
-	c := newCloud(t)
-	s := c.identified(t, 40*time.Second)
-	l := s.Lease(name, idA)
-	if _, err := l.Acquire(t.Context(), 15*time.Second, created(t, s).ETag); err != nil {
-		t.Fatal(err)
-	}
-	c.Give(time.Hour, 4*time.Second)
-	for begin := time.Now(); time.Since(begin) < 45*time.Second; time.Sleep(500 * time.Millisecond) {
-		sent := time.Now()
-		_, err := l.Renew(t.Context())
-		if took := time.Since(sent); err != nil || took > 3500*time.Millisecond {
-			t.Errorf("after %s: took %s: %v", time.Since(begin).Round(time.Second), took, err)
-		}
-	}
-	if n := len(c.Asked()); n != 2 {
-		t.Errorf("%d tokens asked for, want 2", n)
-	}
-}
-
-// The platform gives no tokens for a while, in the middle of a run, and the
-// last one runs out meanwhile.
-func breaksDuringARun(t *testing.T) {
-	c := newCloud(t)
-	s := c.identified(t, 15*time.Second)
-	done := make(chan error, 1)
-	scheduler := &soloist.Scheduler{Store: s, Logger: slog.New(slog.DiscardHandler), Jobs: []soloist.Job{{
-		Name: "work", Schedule: "@every 1s", Lease: time.Minute,
-		Do: func(ctx context.Context, run *soloist.Run) error {
-			c.Break(true)
-			mend := time.AfterFunc(25*time.Second, func() {
-				c.Give(time.Hour, 0)
-				c.Break(false)
-			})
-			defer mend.Stop()
-			select {
-			case <-ctx.Done():
-				done <- context.Cause(ctx)
-			case <-time.After(50 * time.Second): // the lease of the claim is trusted for 49.4 s
-				done <- run.Check(ctx)
-			}
-			<-ctx.Done()
-			return nil
-		}}}}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- scheduler.Run(ctx) }()
-	if err := <-done; err != nil {
-		t.Errorf("the run came to %v", err)
-	}
-	cancel()
-	<-ended
-	if n := len(c.Asked()); n < 3 {
-		t.Errorf("%d tokens asked for: the platform was not missed", n)
 	}
 }

@@ -117,19 +117,6 @@ func TestDirMachineRestarted(t *testing.T) {
 	wantState(t, "the new lease, a nanosecond before its end", d, store.Leased)
 }
 
-// Without a battery the wall clock is off after a restart. A lease of the dead
-// lasts its length again at worst.
-func TestDirMachineRestartedInPast(t *testing.T) {
-	m := newMachine()
-	d := local.Dir{Path: t.TempDir()}.On(m.tell)
-	held(t, d, 10*time.Second)
-	m.restart()
-	m.step(-30 * 24 * time.Hour)
-	_ = state(t, d)
-	m.pass(10 * time.Second)
-	wantState(t, "its length later", d, store.Expired)
-}
-
 // A machine that has nothing to do with the clocks of another one. It started
 // five seconds ago, and its wall clock is off.
 func otherMachine(name string, off time.Duration) *machine {
@@ -177,23 +164,6 @@ func TestDirOtherMachine(t *testing.T) {
 	}
 }
 
-// Three machines share a directory, and the one that held a lease is gone. The
-// looks of the others do not keep it alive.
-func TestDirTwoOthersLook(t *testing.T) {
-	m, others := newMachine(), []*machine{otherMachine("one", 0), otherMachine("two", time.Minute)}
-	d := local.Dir{Path: t.TempDir()}
-	held(t, d.On(m.tell), 20*time.Second)
-	for range 20 {
-		for _, o := range others {
-			wantState(t, fmt.Sprintf("%s after %s", o.start, o.boot), d.On(o.tell), store.Leased)
-			o.pass(time.Second)
-		}
-	}
-	for _, o := range others {
-		wantState(t, fmt.Sprintf("%s, the length of the lease after its first look", o.start), d.On(o.tell), store.Expired)
-	}
-}
-
 // An operator or a replica on one machine breaks the lease of another.
 func TestDirBrokenElsewhere(t *testing.T) {
 	for call, end := range map[string]func(d local.Dir, etag string) error{
@@ -215,17 +185,6 @@ func TestDirBrokenElsewhere(t *testing.T) {
 			wantError(t, "renew", errOf(l.Renew(t.Context())), store.ErrLost)
 		})
 	}
-}
-
-// A process that runs for a moment only, as cron starts it, sees what another
-// one has seen before.
-func TestDirLookFromElsewhereIsRemembered(t *testing.T) {
-	m, other := newMachine(), otherMachine("other", 0)
-	d := local.Dir{Path: t.TempDir()}
-	held(t, d.On(m.tell), 20*time.Second)
-	_ = state(t, d.On(other.tell)) // by a process that ends
-	other.pass(20 * time.Second)
-	wantState(t, "the next process, a lease later", d.On(other.tell), store.Expired)
 }
 
 // A process that cannot tell when the machine started, and one that can, honour

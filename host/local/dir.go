@@ -73,17 +73,17 @@ func (d Dir) Limits() (shortest, longest time.Duration) { return Shortest, Longe
 
 // Break implements [store.LeaseBreaker]; see [Memory.Break].
 func (d Dir) Break(ctx context.Context, name string, period time.Duration) error {
-	return update(d.update).end(ctx, name, period)
+	return update(d.update).end(ctx, name, period, always)
 }
 
 // BreakUnchanged implements [store.ConditionalBreaker]. It ends the lease of another machine too.
 func (d Dir) BreakUnchanged(ctx context.Context, name, etag string) error {
-	return update(d.update).endUnchanged(ctx, name, etag)
+	return update(d.update).end(ctx, name, 0, only(etag))
 }
 
 // Remove implements [store.Remover].
 func (d Dir) Remove(ctx context.Context, name, etag string) error {
-	return update(d.update).remove(ctx, name, func(now string) bool { return now == etag })
+	return update(d.update).remove(ctx, name, only(etag))
 }
 
 // update tries until no other process was faster. Each round of it that another one spoils is a step of that one's.

@@ -1,15 +1,18 @@
 package local
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/soloist-go/soloist/store"
@@ -137,4 +140,109 @@ func (d Dir) logFile(ctx context.Context, name string) (string, error) {
 		return "", errNoPath
 	}
 	return filepath.Join(d.Path, filepath.FromSlash(name)+".log"), nil
+}
+
+// The file of a log is a sequence of frames, each written by one append:
+//
+//	#SIZE LENGTH SUM NONCE
+//	...what was appended...
+//
+// SIZE is the size of the log that the writer had seen. Of several frames with one size, the first in the file counts,
+// and the others were never appended. So the order in the file decides who was faster, no writer waits for
+// another, and a frame that a stopped process writes late does nothing if others have gone on.
+//
+// What a writer leaves that dies in the midst, or for which the disk has no room, has another sum, and is skipped. A
+// file that begins with something other than a frame has a log of a version before this one, up to the first frame.
+
+// A frames is a log, as its file has it.
+type frames struct {
+	parts [][]byte
+	size  int64
+	won   bool // the frame with the nonce that was asked for counts
+}
+
+func frame(size int64, b []byte, nonce string) []byte {
+	return append(fmt.Appendf(nil, "#%d %d %08x %s\n", size, len(b), sum(size, nonce, b), nonce), b...)
+}
+
+func sum(size int64, nonce string, b []byte) uint32 {
+	return crc32.Update(crc32.Checksum(fmt.Append(nil, size, nonce), castagnoli), castagnoli, b)
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// unframe reads the file of a log.
+func unframe(text []byte, nonce string) (l frames) {
+	if len(text) > 0 && text[0] != '#' {
+		from := 0
+		for ; from < len(text); from = seek(text, from) {
+			if size, _, _, n := parse(text[from:]); n > 0 && size == int64(from) {
+				break
+			}
+		}
+		l.add(text[:from])
+		text = text[from:]
+	}
+	for from := 0; from < len(text); {
+		size, by, part, n := parse(text[from:])
+		if n == 0 {
+			from = seek(text, from)
+			continue
+		}
+		if size == l.size {
+			l.add(part)
+			l.won = l.won || by == nonce
+		}
+		from += n
+	}
+	return l
+}
+
+// seek returns where the next frame may begin.
+func seek(text []byte, from int) int {
+	if next := bytes.IndexByte(text[from+1:], '#'); next >= 0 {
+		return from + 1 + next
+	}
+	return len(text)
+}
+
+// longestHead is longer than the first line of any frame.
+const longestHead = 100
+
+// parse reads the frame at the beginning of a text, and returns how long it is; zero: there is none.
+func parse(text []byte) (size int64, nonce string, part []byte, n int) {
+	line, _, whole := strings.Cut(string(text[:min(len(text), longestHead)]), "\n")
+	word := strings.Split(line, " ")
+	if !whole || len(word) != 4 || !strings.HasPrefix(line, "#") {
+		return 0, "", nil, 0
+	}
+	size, err1 := strconv.ParseInt(word[0][1:], 10, 64)
+	length, err2 := strconv.ParseUint(word[1], 10, 31)
+	want, err3 := strconv.ParseUint(word[2], 16, 32)
+	end := len(line) + 1 + int(length)
+	if err1 != nil || err2 != nil || err3 != nil || end > len(text) {
+		return 0, "", nil, 0
+	}
+	part = text[len(line)+1 : end]
+	if length == 0 || uint32(want) != sum(size, word[3], part) {
+		return 0, "", nil, 0
+	}
+	return size, word[3], part, end
+}
+
+func (l *frames) add(part []byte) {
+	l.parts = append(l.parts, part)
+	l.size += int64(len(part))
+}
+
+// bytes returns up to n bytes of the log, from offset on.
+func (l *frames) bytes(offset int64, n int) []byte {
+	b := make([]byte, 0, max(0, min(int64(n), l.size-offset)))
+	for _, part := range l.parts {
+		skip := min(offset, int64(len(part)))
+		offset -= skip
+		part = part[skip:]
+		b = append(b, part[:min(len(part), n-len(b))]...)
+	}
+	return b
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"github.com/soloist-go/soloist/store"
@@ -44,21 +43,17 @@ func (d Dir) WriteDocument(ctx context.Context, name, etag string, body []byte) 
 }
 
 func (u update) readDocument(ctx context.Context, name, etag string) (store.Document, error) {
-	e, now, err := u.try(ctx, name, func(e *entry, _ time.Time) error {
-		switch {
-		case !e.exists():
-			return fs.ErrNotExist
-		case e.ETag == etag:
+	e, now, err := u.do(ctx, "read document", name, func(e *entry, _ time.Time) error {
+		if e.ETag == etag {
 			return store.ErrUnchanged
 		}
 		return nil
 	})
 	doc := store.Document{Revision: store.Revision{ETag: e.ETag, Date: now}}
-	if err != nil {
-		return doc, fmt.Errorf("read document %q: %w", name, err)
+	if err == nil {
+		doc.Body = []byte(e.Checkpoint)
 	}
-	doc.Body = []byte(e.Checkpoint)
-	return doc, nil
+	return doc, err
 }
 
 func (u update) writeDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {

@@ -34,12 +34,14 @@ const (
 // maxFile is beyond base64 and escapes of any entry, short of trouble with memory.
 const maxFile = 2*store.MaxCheckpoint + 8*store.MaxRecord
 
-func newFile(name string, e entry) file {
+// fileOf returns the text of a state file.
+func fileOf(name string, e entry) ([]byte, error) {
 	f := file{Schema: schemaPlain, Entry: name, Removed: !e.exists(), entry: e}
 	if e.Checkpoint != "" {
 		f.Schema = schemaCheckpoint
 	}
-	return f
+	text, err := json.Marshal(f)
+	return append(text, '\n'), err
 }
 
 // load reads a generation of an entry. The entry may be none. fs.ErrNotExist: there is no such file any more.

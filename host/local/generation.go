@@ -3,7 +3,6 @@ package local
 import (
 	"cmp"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -123,7 +122,7 @@ func (d Dir) check(g generation) error {
 
 // advance makes e the generation after g. errBeaten: g is not the highest one.
 func (d Dir) advance(g generation, name string, e entry) error {
-	text, err := json.Marshal(newFile(name, e))
+	text, err := fileOf(name, e)
 	if err != nil {
 		return err
 	}
@@ -132,7 +131,7 @@ func (d Dir) advance(g generation, name string, e entry) error {
 		return beaten(err)
 	}
 	temp := g.next().temp()
-	err = d.disk.write(temp, append(text, '\n'))
+	err = d.disk.write(temp, text)
 	if err == nil {
 		err = d.check(g)
 	}
@@ -182,11 +181,11 @@ func (d Dir) discard(s shelf, old func(generation) bool) error {
 // begin makes the first generation of a new entry: a directory with a file in it takes the name of the entry's
 // directory, which only one can that has something in it. errBeaten: there is an entry.
 func (d Dir) begin(name, dir string, e entry) error {
-	text, err := json.Marshal(newFile(name, e))
+	text, err := fileOf(name, e)
 	if err != nil {
 		return err
 	}
-	return d.found(name, dir, func(path string) error { return d.disk.write(path, append(text, '\n')) })
+	return d.found(name, dir, func(path string) error { return d.disk.write(path, text) })
 }
 
 // adopt makes the directory of an entry from the file that a version before this one has left: it had one file for

@@ -36,14 +36,19 @@ func (d Dir) List(ctx context.Context, app string, f func(name string, e store.E
 	if d.Path == "" {
 		return errNoPath
 	}
-	files, err := os.ReadDir(filepath.Join(d.Path, app))
+	names, err := d.names(app)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ctx.Err()
 	}
 	if err != nil {
 		return explain(err)
 	}
-	var names []string
+	return update(d.update).list(ctx, names, f)
+}
+
+// names returns the names of an app's entries that have no dot after the slash.
+func (d Dir) names(app string) (names []string, err error) {
+	files, err := os.ReadDir(filepath.Join(d.Path, app))
 	for _, file := range files {
 		job, ok := strings.CutSuffix(file.Name(), suffix)
 		if !ok { // perhaps an entry of a version before: see adopt
@@ -53,7 +58,7 @@ func (d Dir) List(ctx context.Context, app string, f func(name string, e store.E
 			names = append(names, name)
 		}
 	}
-	return update(d.update).list(ctx, names, f)
+	return names, err
 }
 
 // list reads entries one after the other, in the order of their names.
@@ -100,10 +105,7 @@ func (d Dir) Apps(context.Context) (apps []string, err error) {
 		return nil, explain(err)
 	}
 	for _, app := range all {
-		// The pattern leaves out .doctor.d, which is not a job's. A lock's begins with a digit.
-		files, err := fs.Glob(os.DirFS(filepath.Join(d.Path, app.Name())), "[a-z0-9]*"+suffix)
-		old, _ := fs.Glob(os.DirFS(filepath.Join(d.Path, app.Name())), "[a-z0-9]*.json")
-		if err == nil && len(files)+len(old) > 0 {
+		if names, err := d.names(app.Name()); err == nil && len(names) > 0 { // .doctor.d is not a job's
 			apps = append(apps, app.Name())
 		}
 	}

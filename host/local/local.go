@@ -28,6 +28,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io/fs"
 	"time"
@@ -98,9 +99,9 @@ func (u update) do(ctx context.Context, verb, name string, f change) (entry, tim
 		return f(e, now)
 	})
 	if err != nil {
-		return entry{}, time.Time{}, fmt.Errorf("%s %q: %w", verb, name, err)
+		err = fmt.Errorf("%s %q: %w", verb, name, err)
 	}
-	return e, now, nil
+	return e, now, err
 }
 
 func (u update) try(ctx context.Context, name string, f change) (entry, time.Time, error) {
@@ -148,35 +149,27 @@ func (u update) create(ctx context.Context, name string, record []byte) (store.E
 }
 
 func (u update) read(ctx context.Context, name string) (store.Entry, error) {
-	e, now, err := u.try(ctx, name, func(e *entry, _ time.Time) error {
-		if !e.exists() {
-			return fs.ErrNotExist
-		}
-		return nil
-	})
+	e, now, err := u.do(ctx, "read", name, func(*entry, time.Time) error { return nil })
 	if err != nil {
-		return store.Entry{Revision: store.Revision{Date: now}}, fmt.Errorf("read %q: %w", name, err)
+		return store.Entry{Revision: store.Revision{Date: now}}, err
 	}
 	return e.public(now), nil
 }
 
-func (u update) end(ctx context.Context, name string, period time.Duration) error {
+// end ends the lease after a period, if ours says that the ETag of the entry is the one that was seen.
+func (u update) end(ctx context.Context, name string, period time.Duration, ours func(etag string) bool) error {
 	_, _, err := u.do(ctx, "break the lease of", name, func(e *entry, now time.Time) error {
+		if !ours(e.ETag) {
+			return store.ErrChanged
+		}
 		return e.Lease.end(period, now)
 	})
 	return err
 }
 
-// endUnchanged ends the lease at once if the entry is as the caller has seen it.
-func (u update) endUnchanged(ctx context.Context, name, etag string) error {
-	_, _, err := u.do(ctx, "break the lease of", name, func(e *entry, now time.Time) error {
-		if e.ETag != etag {
-			return store.ErrChanged
-		}
-		return e.Lease.end(0, now)
-	})
-	return err
-}
+// always takes an entry with any ETag, only one with that ETag.
+func always(string) bool                     { return true }
+func only(etag string) func(now string) bool { return func(now string) bool { return now == etag } }
 
 func (e *entry) public(now time.Time) store.Entry {
 	return store.Entry{
@@ -193,4 +186,92 @@ func clock(now func() time.Time) time.Time {
 		now = time.Now
 	}
 	return now().UTC()
+}
+
+// handle is the lease of one name under one id.
+type handle struct {
+	update   update
+	name, id string
+}
+
+var (
+	_ store.Lease        = handle{}
+	_ store.Checkpointer = handle{}
+)
+
+func (h handle) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
+	return h.do(ctx, "acquire the lease of", func(e *entry, now time.Time) error {
+		if err := checkLength(d); err != nil {
+			return err
+		}
+		if e.ETag != etag {
+			return store.ErrChanged
+		}
+		return e.Lease.acquire(h.id, d, now)
+	})
+}
+
+func (h handle) Renew(ctx context.Context) (store.Revision, error) {
+	return h.do(ctx, "renew the lease of", func(e *entry, now time.Time) error {
+		return e.Lease.renew(h.id, now)
+	})
+}
+
+func (h handle) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
+	return h.do(ctx, "write", func(e *entry, now time.Time) error {
+		if err := checkRecord(record); err != nil {
+			return err
+		}
+		if err := e.guard(h.id, etag, now); err != nil {
+			return err
+		}
+		e.write(record)
+		return nil
+	})
+}
+
+func (h handle) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
+	return h.do(ctx, "save", func(e *entry, now time.Time) error {
+		if err := errors.Join(checkRecord(record), checkCheckpoint(len(checkpoint))); err != nil {
+			return err
+		}
+		if err := e.guard(h.id, etag, now); err != nil {
+			return err
+		}
+		e.write(record)
+		e.Checkpoint = content(checkpoint)
+		return nil
+	})
+}
+
+func (h handle) Load(ctx context.Context, etag string) ([]byte, error) {
+	var checkpoint []byte
+	_, err := h.do(ctx, "load the checkpoint of", func(e *entry, now time.Time) error {
+		checkpoint = []byte(e.Checkpoint)
+		return e.guard(h.id, etag, now)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return checkpoint, nil
+}
+
+func (h handle) Release(ctx context.Context) error {
+	_, err := h.do(ctx, "release the lease of", func(e *entry, _ time.Time) error {
+		return e.Lease.release(h.id)
+	})
+	return err
+}
+
+func (h handle) do(ctx context.Context, verb string, f change) (store.Revision, error) {
+	e, now, err := h.update.do(ctx, verb, h.name, func(e *entry, now time.Time) error {
+		if err := checkID(h.id); err != nil {
+			return err
+		}
+		return f(e, now)
+	})
+	if err != nil {
+		return store.Revision{}, err
+	}
+	return store.Revision{ETag: e.ETag, Date: now}, nil
 }

@@ -118,7 +118,8 @@ func TestArguments(t *testing.T) {
 				t.Errorf("acquire for %v: got %v, want the limits in it", d, err)
 			}
 		}
-		for _, id := range []string{"", "x", strings.ToUpper("abcdef00-1111-4111-8111-111111111111"), id1 + "0", "{" + id1 + "}"} {
+		for _, id := range []string{"", "x", strings.ToUpper("abcdef00-1111-4111-8111-111111111111"), id1 + "0", "{" + id1 + "}", id1[1:], "g" + id1[1:],
+			strings.ReplaceAll(id1, "-", "0"), strings.Replace(id1, "-", ":", 1), strings.Repeat("-", 36)} {
 			l := s.Lease("app/job", id)
 			wantRefusal(t, "acquire under "+id, errOf(l.Acquire(t.Context(), local.Shortest, e.ETag)))
 			wantRefusal(t, "renew under "+id, errOf(l.Renew(t.Context())))

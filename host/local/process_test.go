@@ -1,3 +1,5 @@
+//go:build unix
+
 package local_test
 
 import (
@@ -6,7 +8,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -30,21 +32,15 @@ const (
 )
 
 var roles = map[string]func(d local.Dir) error{
-	"count":  countForever,
-	"hold":   hold,
-	"ahead":  func(d local.Dir) error { return await(d, time.Hour) },
-	"behind": func(d local.Dir) error { return await(d, -time.Hour) },
+	"count": countForever,
+	"boot":  func(local.Dir) error { return errOf(fmt.Println(elapsed.Boot())) },
 }
 
-var kills = flag.Int("kills", 12, "how often a process is killed in TestDirKilled: about a second each")
+var kills = flag.Int("kills", 12, "how often a process is killed or stopped in TestDirKilledAndStopped: about two seconds each")
 
-// TestMain lets more tests run at once than there are cores: those that are parallel
-// wait for leases.
 func TestMain(m *testing.M) {
 	role := roles[os.Getenv(roleVariable)]
 	if role == nil {
-		flag.Parse()
-		flag.Set("test.parallel", "8")
 		os.Exit(m.Run())
 	}
 	if err := role(local.Dir{Path: os.Getenv(pathVariable)}); err != nil {
@@ -56,21 +52,15 @@ func TestMain(m *testing.M) {
 // child is a process that the test has started, and the lines it says.
 type child struct {
 	cmd   *exec.Cmd
-	in    io.WriteCloser
 	lines chan string // closed at the end of its output
 	once  sync.Once
 }
 
 func start(t *testing.T, role, path string) *child {
 	t.Helper()
-	nightly.Only(t, "waits for processes and their leases")
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), roleVariable+"="+role, pathVariable+"="+path)
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +68,7 @@ func start(t *testing.T, role, path string) *child {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	c := &child{cmd: cmd, in: in, lines: make(chan string, 1<<16)} // room for all it says: it is not held up by us
+	c := &child{cmd: cmd, lines: make(chan string, 1<<16)} // room for all it says: it is not held up by us
 	go func() {
 		defer close(c.lines)
 		for s := bufio.NewScanner(out); s.Scan(); {
@@ -140,11 +130,11 @@ func newID() string {
 	return fmt.Sprintf("%08x-0000-4000-8000-%012x", rand.Uint32(), rand.Uint64()>>16)
 }
 
-// Processes count under the lease while others of them are killed at any point.
-// The directory is readable at all times, no count is lost or given twice, and
-// no two processes may believe at once that they hold the lease.
-func TestDirKilled(t *testing.T) {
-	t.Parallel()
+// Processes count under the lease while others of them are killed, or stopped for longer than it lasts, at any point. The
+// directory is readable at all times, the others go on, no count is lost or given twice, and no two processes may believe at
+// once that they hold the lease.
+func TestDirKilledAndStopped(t *testing.T) {
+	nightly.Only(t, "waits for processes and their leases")
 	const processes = 3
 	d := local.Dir{Path: t.TempDir()}
 	create(t, d, "app/job")
@@ -154,7 +144,7 @@ func TestDirKilled(t *testing.T) {
 		running[i] = start(t, "count", d.Path)
 	}
 	watch := watch(t, d)
-	for range *kills {
+	for turn := range *kills {
 		victim := rand.IntN(processes)
 		c := running[victim]
 		for range 1 + rand.IntN(12) { // between any two lines, and then some
@@ -165,16 +155,45 @@ func TestDirKilled(t *testing.T) {
 			j.note(line)
 		}
 		<-time.After(rand.N(2 * time.Millisecond))
-		c.kill()
-		j.drain(c)
-		running[victim] = start(t, "count", d.Path)
+		if turn%2 == 0 {
+			c.kill()
+			j.drain(c)
+			running[victim] = start(t, "count", d.Path)
+			continue
+		}
+		signal(t, c, syscall.SIGSTOP)
+		j.goesOn(running[(victim+1)%processes])
+		signal(t, c, syscall.SIGCONT)
 	}
 	for _, c := range running {
 		c.kill()
 		j.drain(c)
 	}
 	last := watch()
-	j.check(last, *kills+processes)
+	j.check(last, *kills/2+processes)
+}
+
+func signal(t *testing.T, c *child, s syscall.Signal) {
+	t.Helper()
+	if err := c.cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// goesOn checks that a process works while another one is stopped, perhaps under the lease.
+func (j *journal) goesOn(c *child) {
+	for len(c.lines) > 0 {
+		j.note(<-c.lines)
+	}
+	late := time.After(2*local.Shortest + 2*time.Second) // the third process may be the next holder
+	for range 3 {                                        // the first lines may be of a hold that it had
+		select {
+		case line := <-c.lines:
+			j.note(line)
+		case <-late:
+			j.t.Fatal("the other process does not go on")
+		}
+	}
 }
 
 // watch reads the record again and again until the returned function is called,
@@ -272,96 +291,16 @@ func (j *journal) check(last, deaths int) {
 	}
 }
 
-// hold takes the lease, says so, and after a word from outside tries to use it.
-func hold(d local.Dir) error {
-	ctx := context.Background()
-	e, err := d.Read(ctx, "app/job")
-	if err != nil {
-		return err
+// Two processes go by one clock, whatever their wall clocks say.
+func TestBootIsOneForAllProcesses(t *testing.T) {
+	boot, id := elapsed.Boot()
+	if id == "" {
+		t.Skip("the system does not say when the machine started")
 	}
-	l := d.Lease("app/job", newID())
-	if _, err := l.Acquire(ctx, local.Shortest, e.ETag); err != nil {
-		return err
-	}
-	fmt.Println("holds")
-	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
-		return err
-	}
-	e, err = d.Read(ctx, "app/job")
-	if err != nil {
-		return err
-	}
-	_, write := l.Write(ctx, e.ETag, []byte("late"))
-	_, renew := l.Renew(ctx)
-	for _, err := range []error{write, renew, l.Release(ctx)} {
-		fmt.Println(errors.Is(err, store.ErrLost))
-	}
-	return nil
-}
-
-// await takes the lease as soon as it is free, on a machine whose wall clock
-// was stepped, and says when that was.
-func await(d local.Dir, step time.Duration) error {
-	if _, start := elapsed.Boot(); start == "" {
-		fmt.Println("blind")
-		return nil
-	}
-	d = d.On(func() (time.Time, time.Duration, string) {
-		boot, start := elapsed.Boot()
-		return time.Now().Add(step), boot, start
-	})
-	ctx := context.Background()
-	l := d.Lease("app/job", newID())
-	fmt.Println("waits")
-	for {
-		e, err := d.Read(ctx, "app/job")
-		if err != nil {
-			return err
-		}
-		_, err = l.Acquire(ctx, local.Longest, e.ETag)
-		if err == nil {
-			fmt.Println("took", time.Now().UnixNano())
-			return nil
-		}
-		if !errors.Is(err, store.ErrHeld) {
-			return err
-		}
-		<-time.After(5 * time.Millisecond)
-	}
-}
-
-// Two processes go by one clock, whatever their wall clocks say: a lease is
-// given on neither before its time nor an hour late.
-func TestDirProcessesAgree(t *testing.T) {
-	t.Parallel()
-	const length = 3 * time.Second
-	for _, role := range []string{"ahead", "behind"} {
-		t.Run(role, func(t *testing.T) {
-			t.Parallel()
-			d := local.Dir{Path: t.TempDir()}
-			e := create(t, d, "app/job")
-			l := d.Lease("app/job", newID())
-			sent := time.Now()
-			acquire(t, l, length, e.ETag)
-			c := start(t, role, d.Path)
-			switch line := <-c.lines; line {
-			case "blind":
-				t.Skip("the system does not tell when the machine started")
-			case "waits":
-			default:
-				t.Fatalf("the other process said %q", line)
-			}
-			var at int64
-			if line := <-c.lines; line == "" {
-				t.Fatal("the other process ended")
-			} else if _, err := fmt.Sscanf(line, "took %d", &at); err != nil {
-				t.Fatalf("the other process said %q", line)
-			}
-			if took := time.Unix(0, at).Sub(sent); took < length || took > length+30*time.Second {
-				t.Errorf("taken after %v, want %v", took, length)
-			}
-			wantError(t, "late write", errOf(l.Write(t.Context(), e.ETag, []byte("late"))), store.ErrLost)
-			wantState(t, "under the new holder", d, store.Leased)
-		})
+	c := start(t, "boot", "")
+	defer c.kill()
+	length, other, _ := strings.Cut(<-c.lines, " ")
+	if there, err := time.ParseDuration(length); err != nil || other != id || there < boot || there > boot+time.Hour {
+		t.Errorf("another process has %s %s, %v; here it is %s %s", length, other, err, boot, id)
 	}
 }

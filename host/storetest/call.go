@@ -11,19 +11,12 @@ func calls() []property {
 	all := []property{
 		{"Context/create", nothing, func(c *check) {
 			name := newName()
-			c.promptly("create", func(ctx context.Context) error {
-				_, err := c.store.Create(ctx, name, []byte(first))
-				return err
-			})
-			_, err := c.store.Read(c.ctx, name)
-			c.want("read after it", err, fs.ErrNotExist)
+			c.promptly("create", func(ctx context.Context) error { return errOf(c.store.Create(ctx, name, []byte(first))) })
+			c.want("read after it", errOf(c.store.Read(c.ctx, name)), fs.ErrNotExist)
 		}},
 		{"Context/read", nothing, func(c *check) {
 			s := c.subject()
-			s.promptly("read", func(ctx context.Context) error {
-				_, err := s.store.Read(ctx, s.name)
-				return err
-			})
+			s.promptly("read", func(ctx context.Context) error { return errOf(s.store.Read(ctx, s.name)) })
 		}},
 	}
 	for _, row := range table {

@@ -105,6 +105,9 @@ func (c *check) want(what string, got, want error) {
 	}
 }
 
+// errOf is the error of a call, without its answer.
+func errOf[T any](_ T, err error) error { return err }
+
 func (c *check) must(what string, err error) {
 	if err != nil {
 		c.fatalf("%s: %v", what, err)

@@ -90,8 +90,7 @@ func outlives(s *subject, state store.LeaseState, _ string) {
 	}
 	s.holds("the next holder", first, "checkpoint")
 	s.refused("save by another", store.ErrLost, func() error { return s.keep(s.rest, "late") })
-	_, err := s.load(s.rest)
-	s.want("load by another", err, store.ErrLost)
+	s.want("load by another", errOf(s.load(s.rest)), store.ErrLost)
 	for _, next := range []func() error{
 		func() error { return s.keep(s.own, "next") },
 		func() error { return s.put(s.own) },
@@ -101,8 +100,7 @@ func outlives(s *subject, state store.LeaseState, _ string) {
 		now := s.etag
 		s.etag = old
 		s.want("save with an old ETag", s.keep(s.own, "late"), store.ErrChanged)
-		_, err = s.load(s.own)
-		s.want("load with an old ETag", err, store.ErrChanged)
+		s.want("load with an old ETag", errOf(s.load(s.own)), store.ErrChanged)
 		s.want("late save by another", s.keep(s.rest, "late"), errAny)
 		s.etag = now
 		s.holds("after it", first, "next")

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -122,8 +123,7 @@ func (c *content) document(at store.Store) {
 	c.read = func() ([]byte, string, error) {
 		d, err := s.ReadDocument(c.ctx, c.name, "")
 		if err == nil {
-			_, err := s.ReadDocument(c.ctx, c.name, d.ETag)
-			c.want("read with the present ETag", err, store.ErrUnchanged)
+			c.want("read with the present ETag", errOf(s.ReadDocument(c.ctx, c.name, d.ETag)), store.ErrUnchanged)
 		}
 		return d.Body, d.ETag, err
 	}
@@ -287,4 +287,61 @@ func clip(b string) string {
 		return fmt.Sprintf("%q", b)
 	}
 	return fmt.Sprintf("%q... (%d bytes)", b[:most], len(b))
+}
+
+// records is about a record that is created, and about what is no record.
+var records = []property{
+	{"Create/kept", nothing, func(c *check) {
+		for _, record := range aRecord.kept {
+			c.created(record).is("created", record)
+		}
+	}},
+	{"Create/own-copy", nothing, func(c *check) { // the caller may reuse its bytes
+		record := []byte("created")
+		s := &subject{check: c, store: c.store, name: newName()}
+		e, err := c.store.Create(c.ctx, s.name, record)
+		c.must("create", err)
+		copy(record, "xxxxxxx")
+		copy(e.Record, "yyyyyyy")
+		s.is("after the caller changed its bytes", "created")
+	}},
+	{"Record/not-altered", nothing, func(c *check) {
+		for _, record := range []string{
+			"", " ", " x", "x ", "x\ny", "x\x00y", "x\t", "é", "x\xffy", strings.Repeat("r", store.MaxRecord+1),
+		} {
+			c.notAltered(record)
+		}
+	}},
+}
+
+func (c *check) created(record string) *subject {
+	s := &subject{check: c, store: c.store, name: newName()}
+	c.must("create with "+clip(record), errOf(c.store.Create(c.ctx, s.name, []byte(record))))
+	return s
+}
+
+func (s *subject) is(when, record string) {
+	if got := string(s.read().Record); got != record {
+		s.errorf("%s: got record %s, want %s", when, clip(got), clip(record))
+	}
+}
+
+// notAltered offers what is no record. A store may refuse it, or keep it; it
+// may not keep something else.
+func (c *check) notAltered(record string) {
+	s := c.leased()
+	_, err := s.own.Write(c.ctx, s.etag, []byte(record))
+	want := first
+	if err == nil {
+		want = record
+	}
+	s.is("written", want)
+	name := newName()
+	_, err = c.store.Create(c.ctx, name, []byte(record))
+	e, readErr := c.store.Read(c.ctx, name)
+	if err != nil {
+		c.want("read after a refused create with "+clip(record), readErr, fs.ErrNotExist)
+	} else if readErr != nil || string(e.Record) != record {
+		c.errorf("created: got %s, error %v, want %s", clip(string(e.Record)), readErr, clip(record))
+	}
 }

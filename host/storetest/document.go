@@ -15,13 +15,10 @@ import (
 var documents = []property{
 	{"Document/missing", documenter, func(c *check) {
 		p := c.paper()
-		_, err := p.fetch("")
-		c.want("read of no document", err, fs.ErrNotExist)
-		_, err = p.fetch("some-etag")
-		c.want("read of no document with an ETag", err, fs.ErrNotExist)
+		c.want("read of no document", errOf(p.fetch("")), fs.ErrNotExist)
+		c.want("read of no document with an ETag", errOf(p.fetch("some-etag")), fs.ErrNotExist)
 		c.want("write with an ETag of no document", p.try("some-etag", "late"), store.ErrChanged)
-		_, err = p.fetch("")
-		c.want("read after it", err, fs.ErrNotExist)
+		c.want("read after it", errOf(p.fetch("")), fs.ErrNotExist)
 	}},
 	{"Document/unchanged", documenter, func(c *check) {
 		p := c.paper()
@@ -45,8 +42,7 @@ var documents = []property{
 			c.notef("documents can not be deleted: %v", err)
 			return
 		}
-		_, err := p.fetch(old)
-		c.want("read after a delete", err, fs.ErrNotExist)
+		c.want("read after a delete", errOf(p.fetch(old)), fs.ErrNotExist)
 		c.want("write after a delete", p.try(old, "late"), store.ErrChanged)
 		c.must("create again", p.try("", "first"))
 		if p.guard == old {
@@ -61,8 +57,7 @@ var documents = []property{
 		for i, p := range others {
 			p.put(strconv.Itoa(i))
 		}
-		_, err := c.store.Create(c.ctx, "storetest/"+name, []byte(first))
-		c.must("create of an entry without the dot", err)
+		c.must("create of an entry without the dot", errOf(c.store.Create(c.ctx, "storetest/"+name, []byte(first))))
 		for _, p := range others {
 			p.holds("beside others")
 		}
@@ -100,13 +95,9 @@ var documents = []property{
 	{"Context/document", documenter, func(c *check) {
 		p, s := c.paper(), c.store.(store.Documenter)
 		p.put("first")
-		c.promptly("read of a document", func(ctx context.Context) error {
-			_, err := s.ReadDocument(ctx, p.name, "")
-			return err
-		})
+		c.promptly("read of a document", func(ctx context.Context) error { return errOf(s.ReadDocument(ctx, p.name, "")) })
 		c.promptly("write of a document", func(ctx context.Context) error {
-			_, err := s.WriteDocument(ctx, p.name, p.guard, []byte("late"))
-			return err
+			return errOf(s.WriteDocument(ctx, p.name, p.guard, []byte("late")))
 		})
 		p.holds("after it")
 	}},

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"io/fs"
@@ -32,10 +33,8 @@ var lives = []property{
 		there := c.subject()
 		gone := &subject{check: c, store: c.store, name: newName(), etag: there.etag}
 		c.wantGoneOrLost("save", gone.keep(gone.lease(), "checkpoint"))
-		_, err := gone.load(gone.lease())
-		c.wantGoneOrLost("load", err)
-		_, err = c.store.Read(c.ctx, gone.name)
-		c.want("read after all that", err, fs.ErrNotExist)
+		c.wantGoneOrLost("load", errOf(gone.load(gone.lease())))
+		c.want("read after all that", errOf(c.store.Read(c.ctx, gone.name)), fs.ErrNotExist)
 	}},
 	{"Missing/delete", deleter, func(c *check) {
 		c.want("delete", c.store.(Deleter).Delete(c.ctx, newName()), fs.ErrNotExist)
@@ -65,8 +64,7 @@ var lives = []property{
 
 // again creates the entry a second time, which has to change nothing.
 func again(s *subject, state store.LeaseState, _ string) {
-	_, err := s.store.Create(s.ctx, s.name, []byte("second"))
-	s.want("second create", err, fs.ErrExist)
+	s.want("second create", errOf(s.store.Create(s.ctx, s.name, []byte("second"))), fs.ErrExist)
 	s.untouched("after a second create", state)
 	s.probe("it", after{state: state})
 }
@@ -76,17 +74,12 @@ func missing(c *check) {
 	app, _, _ := strings.Cut(newName(), "/")
 	for _, name := range []string{newName(), app + strings.ToLower(newID()) + "/job"} {
 		l := c.store.Lease(name, newID())
-		_, err := c.store.Read(c.ctx, name)
-		c.want("read", err, fs.ErrNotExist)
-		_, err = l.Acquire(c.ctx, there.shortest(), there.etag)
-		c.wantGone("acquire", err)
-		_, err = l.Renew(c.ctx)
-		c.want("renew", err, fs.ErrNotExist)
-		_, err = l.Write(c.ctx, there.etag, []byte(first))
-		c.wantGone("write", err)
+		c.want("read", errOf(c.store.Read(c.ctx, name)), fs.ErrNotExist)
+		c.wantGone("acquire", errOf(l.Acquire(c.ctx, there.shortest(), there.etag)))
+		c.want("renew", errOf(l.Renew(c.ctx)), fs.ErrNotExist)
+		c.wantGone("write", errOf(l.Write(c.ctx, there.etag, []byte(first))))
 		c.want("release", l.Release(c.ctx), fs.ErrNotExist)
-		_, err = c.store.Read(c.ctx, name)
-		c.want("read after all that", err, fs.ErrNotExist)
+		c.want("read after all that", errOf(c.store.Read(c.ctx, name)), fs.ErrNotExist)
 	}
 }
 
@@ -97,8 +90,7 @@ func (c *check) recreated(end func(name, etag string) error) {
 	s.expire()
 	last := s.etag
 	s.must("end", end(s.name, s.etag))
-	_, err := c.store.Read(c.ctx, s.name)
-	c.want("read after it", err, fs.ErrNotExist)
+	c.want("read after it", errOf(c.store.Read(c.ctx, s.name)), fs.ErrNotExist)
 	if is[store.ConditionalBreaker](c.store) {
 		s.wantGone("break of none", s.breakUnchanged(last))
 	}
@@ -108,8 +100,7 @@ func (c *check) recreated(end func(name, etag string) error) {
 		c.errorf("made again: got ETag %s, which the one before had", e.ETag)
 	}
 	for _, old := range []string{old, last} {
-		_, err = s.rest.Acquire(c.ctx, s.shortest(), old)
-		c.want("acquire with the old ETag", err, store.ErrChanged)
+		c.want("acquire with the old ETag", errOf(s.rest.Acquire(c.ctx, s.shortest(), old)), store.ErrChanged)
 		if is[store.Remover](c.store) {
 			c.want("remove with the old ETag", s.remove(old), store.ErrChanged)
 		}
@@ -158,8 +149,7 @@ func limits(c *check) {
 		c.fatalf("limits: got %v to %v", s.shortest(), s.longest())
 	}
 	for _, d := range []time.Duration{-s.longest(), 0, s.shortest() / 2, s.longest() + time.Second, 10 * s.longest()} {
-		_, err := s.own.Acquire(c.ctx, d, s.etag)
-		c.want("acquire for "+d.String(), err, errAny)
+		c.want("acquire for "+d.String(), errOf(s.own.Acquire(c.ctx, d, s.etag)), errAny)
 		s.state("after acquire for "+d.String(), store.Available)
 	}
 	for _, d := range []time.Duration{s.shortest(), s.longest()} {
@@ -217,4 +207,44 @@ func dates(c *check) {
 	if !told {
 		c.notef("the store tells no Date")
 	}
+}
+
+// removals is about removing an entry: this succeeds only if its lease is free and the entry is unchanged.
+var removals = []property{
+	{"Remove/missing", remover, func(c *check) {
+		s := c.subject()
+		c.wantGone("remove", c.store.(store.Remover).Remove(c.ctx, newName(), s.etag))
+	}},
+	{"Remove/context", remover, func(c *check) {
+		s := c.subject()
+		s.promptly("remove", func(ctx context.Context) error {
+			return s.store.(store.Remover).Remove(ctx, s.name, s.etag)
+		})
+		s.state("after it", store.Available)
+	}},
+}
+
+// removed: an entry goes whose lease is over.
+func removed(s *subject, state store.LeaseState, old string) {
+	want := store.ErrChanged
+	if state.Live() {
+		want = errAny // either reason is true
+	}
+	s.want("remove with the old ETag", s.remove(old), want)
+	s.untouched("after it", state)
+	if state.Live() {
+		s.want("remove", s.remove(s.etag), store.ErrLost)
+		s.untouched("after it", state)
+		s.probe("it", after{state: state})
+		return
+	}
+	s.must("remove", s.remove(s.etag))
+	s.want("read after it", errOf(s.store.Read(s.ctx, s.name)), fs.ErrNotExist)
+	s.renew("renew after it", s.own, fs.ErrNotExist)
+	s.wantGone("remove again", s.remove(s.etag))
+}
+
+// remove removes the entry if it still has an ETag.
+func (s *subject) remove(etag string) error {
+	return s.store.(store.Remover).Remove(s.ctx, s.name, etag)
 }

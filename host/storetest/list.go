@@ -30,18 +30,15 @@ var lists = []property{
 	{"List/apart", lister, func(c *check) { // apps whose names begin like another
 		sh := c.shelf(2)
 		for _, app := range []string{sh.app + "-2", sh.app[:len(sh.app)-1]} {
-			_, err := c.store.Create(c.ctx, app+"/job", []byte(first))
-			c.must("create in "+app, err)
+			c.must("create in "+app, errOf(c.store.Create(c.ctx, app+"/job", []byte(first))))
 		}
 		sh.lists("beside other apps")
 	}},
 	{"List/hidden", lister, func(c *check) {
 		sh := c.shelf(2)
-		_, err := c.store.Create(c.ctx, sh.app+"/.hidden", []byte(first))
-		c.must("create of an entry with a dot", err)
+		c.must("create of an entry with a dot", errOf(c.store.Create(c.ctx, sh.app+"/.hidden", []byte(first))))
 		if d, ok := c.store.(store.Documenter); ok {
-			_, err = d.WriteDocument(c.ctx, sh.app+"/.document", "", []byte("text"))
-			c.must("write of a document", err)
+			c.must("write of a document", errOf(d.WriteDocument(c.ctx, sh.app+"/.document", "", []byte("text"))))
 		}
 		sh.lists("beside names with a dot")
 	}},
@@ -49,8 +46,7 @@ var lists = []property{
 		sh := c.shelf(0)
 		for i, record := range []string{"x", `{"a":"b=c, d;%41&<>]]>","e":[1,2],"f":"\\\"\u00e4"}`, ascii(), "a b c", strings.Repeat("r", store.MaxRecord)} {
 			name := fmt.Sprintf("%s/job-%d", sh.app, i)
-			_, err := c.store.Create(c.ctx, name, []byte(record))
-			c.must("create", err)
+			c.must("create", errOf(c.store.Create(c.ctx, name, []byte(record))))
 			sh.names = append(sh.names, name)
 		}
 		sh.lists("records of all kinds")
@@ -102,8 +98,7 @@ func (c *check) shelf(n int) *shelf {
 		sh.names = append(sh.names, fmt.Sprintf("%s/job-%d", sh.app, i))
 	}
 	for _, name := range slices.Backward(sh.names) {
-		_, err := c.store.Create(c.ctx, name, []byte(first))
-		c.must("create", err)
+		c.must("create", errOf(c.store.Create(c.ctx, name, []byte(first))))
 	}
 	return sh
 }

@@ -35,8 +35,7 @@ var races = []property{
 			leases[i] = s.lease()
 		}
 		winner := c.race(len(leases), store.ErrHeld, func(i int) error {
-			_, err := leases[i].Acquire(c.ctx, s.longest(), s.etag)
-			return err
+			return errOf(leases[i].Acquire(c.ctx, s.longest(), s.etag))
 		})
 		for i, l := range leases {
 			if i != winner {
@@ -47,10 +46,7 @@ var races = []property{
 	}},
 	{"Race/acquire-expired", nothing, func(c *check) {
 		s := c.expired()
-		c.race(16, store.ErrHeld, func(int) error {
-			_, err := s.lease().Acquire(c.ctx, s.longest(), s.etag)
-			return err
-		})
+		c.race(16, store.ErrHeld, func(int) error { return errOf(s.lease().Acquire(c.ctx, s.longest(), s.etag)) })
 		s.renew("old renew", s.own, store.ErrLost)
 	}},
 	{"Race/counter", nothing, counter},
@@ -107,8 +103,7 @@ func (s *subject) view(turn int) {
 func counter(c *check) {
 	s := c.subject()
 	s.acquire(s.own, s.longest())
-	_, err := s.own.Write(c.ctx, s.etag, []byte("0"))
-	c.must("first write", err)
+	c.must("first write", errOf(s.own.Write(c.ctx, s.etag, []byte("0"))))
 	c.must("first release", s.own.Release(c.ctx))
 	var inside, total atomic.Int64 // atomic to please the race detector; the sum is not
 	c.count(func() bool { return s.add(&inside, &total) })

@@ -141,3 +141,49 @@ func (p property) start(t *testing.T, h Harness) *check {
 	}()
 	return c
 }
+
+func suite() []property {
+	over := []store.LeaseState{store.Available, store.Expired, store.Broken}
+	return slices.Concat(outcomes(), contents(), calls(), lives, removals, unchanged, expiries, lates, races, records, keeps,
+		documents, lists, logs, pairs, each("Create/", nothing, again), each("Keep/", keeper, outlives), each("Remove/", remover, removed), each("List/", lister, listed),
+		each("ETag/acquire-", nothing, conditions, over...), each("Late/", nothing, overtaken, over...),
+		each("BreakUnchanged/changed-", conditional, spared, store.Leased, store.Breaking, store.Expired, store.Broken))
+}
+
+// A property is one test.
+type property struct {
+	name  string
+	needs need
+	body  func(c *check)
+}
+
+// need is a set of powers.
+type need int
+
+const (
+	nothing need = 0
+	breaker need = 1 << (iota - 1)
+	conditional
+	deleter
+	remover
+	keeper
+	documenter
+	lister
+	appender
+	twins   // of the harness
+	lengths // of leases: two different ones
+)
+
+// Deleter is the power to remove an entry whose lease is free: otherwise
+// store.ErrLost, and fs.ErrNotExist. Like [store.LeaseBreaker], [store.ConditionalBreaker], [store.Documenter],
+// [store.Lister], [store.Appender], [store.Remover], and [store.Checkpointer] of its leases, it is tested in a store
+// that has it; otherwise the tests that need it are logged as not covered. A [store.ConditionalBreaker] that is no
+// [store.LeaseBreaker] fails.
+type Deleter interface {
+	Delete(ctx context.Context, name string) error
+}
+
+func is[T any](v any) bool {
+	_, ok := v.(T)
+	return ok
+}

@@ -88,8 +88,7 @@ func (s *subject) longest() time.Duration {
 // acquire leases the entry, which has to succeed, and returns when it was sent.
 func (s *subject) acquire(l store.Lease, d time.Duration) (sent time.Time) {
 	sent = time.Now()
-	_, err := l.Acquire(s.ctx, d, s.etag)
-	s.must("acquire", err)
+	s.must("acquire", errOf(l.Acquire(s.ctx, d, s.etag)))
 	return sent
 }
 
@@ -131,8 +130,7 @@ func (s *subject) load(l store.Lease) (string, error) {
 }
 
 func (s *subject) renew(what string, l store.Lease, want error) {
-	_, err := l.Renew(s.ctx)
-	s.want(what, err, want)
+	s.want(what, errOf(l.Renew(s.ctx)), want)
 }
 
 func (s *subject) release(what string, l store.Lease, want error) {
@@ -184,4 +182,29 @@ func ended(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
 	return ctx
+}
+
+// pairs is what one instance sees of another: all that it has done, at once.
+var pairs = []property{
+	{"Twins/lease", twins, func(c *check) {
+		near, far := c.pair()
+		near.acquire(near.own, near.longest())
+		far.state("leased by the other instance", store.Leased)
+		c.want("acquire beside the other instance", errOf(far.own.Acquire(c.ctx, far.longest(), far.etag)), store.ErrHeld)
+		near.release("release", near.own, nil)
+		far.acquire(far.own, far.longest())
+		near.state("leased by the other instance", store.Leased)
+		near.write("write under the lease of the other instance", near.own, store.ErrLost)
+	}},
+}
+
+// pair returns one entry as two instances see it, each with an id of its own.
+// Both have read it, so a cache has it.
+func (c *check) pair() (near, far *subject) {
+	near = c.subject()
+	far = &subject{check: c, store: c.other, name: near.name, etag: near.etag}
+	far.own = far.lease()
+	near.read()
+	far.read()
+	return near, far
 }

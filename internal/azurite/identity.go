@@ -143,8 +143,6 @@ type Platform struct {
 
 	mu    sync.Mutex
 	life  time.Duration
-	delay time.Duration
-	down  bool
 	asked []url.Values
 	given []string
 }
@@ -170,18 +168,11 @@ func (p *Platform) Environment() []string {
 	return []string{"IDENTITY_ENDPOINT=" + p.url, "IDENTITY_HEADER=" + IdentityHeader}
 }
 
-// Give sets how long tokens are good from now on, and how long one takes.
-func (p *Platform) Give(life, delay time.Duration) {
+// Give sets how long tokens are good from now on.
+func (p *Platform) Give(life time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.life, p.delay = life, delay
-}
-
-// Break has the platform fail, or mends it.
-func (p *Platform) Break(down bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.down = down
+	p.life = life
 }
 
 // Asked returns the queries so far, also those that failed.
@@ -200,20 +191,11 @@ func (p *Platform) Secrets() []string {
 
 func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
-	life, delay, down := p.life, p.delay, p.down
+	life := p.life
 	p.asked = append(p.asked, r.URL.Query())
 	p.mu.Unlock()
 	if r.Header.Get("X-IDENTITY-HEADER") != IdentityHeader || r.URL.Query().Get("resource") != "https://storage.azure.com" {
 		http.Error(w, "not like this: "+r.URL.RawQuery, http.StatusBadRequest)
-		return
-	}
-	select {
-	case <-time.After(delay):
-	case <-r.Context().Done():
-		return
-	}
-	if down {
-		http.Error(w, "down", http.StatusInternalServerError)
 		return
 	}
 	token := Token(life)

@@ -27,10 +27,7 @@ func Read(path string) ([]byte, error) {
 		return nil, err
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|noWait, 0)
-	if err != nil {
-		return nil, err
-	}
-	return all(path, f)
+	return all(checked(path, f, err))
 }
 
 // ReadIn returns the content of a regular file in a directory. It follows no link to it.
@@ -43,22 +40,15 @@ func ReadIn(root *os.Root, name string) ([]byte, error) {
 		return nil, err
 	}
 	f, err := root.OpenFile(name, os.O_RDONLY|noWait, 0)
-	if err != nil {
-		return nil, err
-	}
-	return all(name, f)
+	return all(checked(name, f, err))
 }
 
-// all reads and closes a file. It looks once more what the file is, as that may have changed before it was opened.
-func all(name string, f *os.File) ([]byte, error) {
-	defer f.Close()
-	info, err := f.Stat()
-	if err == nil {
-		err = regular(name, info)
-	}
+// all reads and closes a file that was opened.
+func all(f *os.File, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer f.Close()
 	return io.ReadAll(f)
 }
 

@@ -1,0 +1,236 @@
+package azure_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/store"
+)
+
+// A body is an answer's, and remembers how it was used.
+type body struct {
+	io.Reader
+	read   int
+	closed bool
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	b.read += n
+	return n, err
+}
+
+func (b *body) Close() error {
+	b.closed = true
+	return nil
+}
+
+// failing reads text and then fails.
+func failing(text string, err error) io.Reader {
+	return io.MultiReader(strings.NewReader(text), errReader{err})
+}
+
+type errReader struct{ error }
+
+func (r errReader) Read([]byte) (int, error) { return 0, r.error }
+
+// content answers a GET as the service does, with this body.
+func content(r *http.Request, status int, b io.ReadCloser, length string) *http.Response {
+	resp := &http.Response{StatusCode: status, Header: http.Header{}, Body: b, Request: r}
+	resp.Header.Set("ETag", `"0x1"`)
+	resp.Header.Set("x-ms-lease-state", "leased")
+	resp.Header.Set("x-ms-request-id", "1")
+	resp.Header.Set("x-ms-version", "2026-02-06")
+	if length != "" {
+		resp.Header.Set("Content-Length", length)
+	}
+	return resp
+}
+
+// What is read of a checkpoint or a document is all of it, by one request, or an error that is not about the entry.
+func TestContentIsReadToItsEnd(t *testing.T) {
+	network := &net.OpError{Op: "read", Err: errors.New("connection reset by peer")} // what the library would repeat
+	tooMuch := store.ErrTooLarge.Error()
+	long := strings.Repeat("x", store.MaxCheckpoint)
+	lacks := func(header string) func(*http.Response) { return func(r *http.Response) { r.Header.Del(header) } }
+	for what, tt := range map[string]struct {
+		reader io.Reader
+		length string
+		spoil  func(*http.Response)
+		want   string // that the error says; empty: no error
+		err    error
+	}{
+		"whole":          {strings.NewReader("abc"), "3", nil, "", nil},
+		"empty":          {strings.NewReader(""), "0", nil, "", nil},
+		"chunked":        {strings.NewReader("abc"), "", nil, "", nil},
+		"largest":        {strings.NewReader(long), strconv.Itoa(len(long)), nil, "", nil},
+		"cut":            {strings.NewReader("ab"), "3", nil, "2 of 3 bytes", io.ErrUnexpectedEOF},
+		"broken":         {failing("ab", io.ErrUnexpectedEOF), "3", nil, "unexpected EOF", io.ErrUnexpectedEOF},
+		"reset":          {failing("ab", network), "3", nil, "connection reset", network},
+		"too large":      {strings.NewReader(long + "x"), strconv.Itoa(len(long) + 1), nil, tooMuch, store.ErrTooLarge},
+		"without end":    {endless{}, "", nil, tooMuch, store.ErrTooLarge},
+		"no ETag":        {strings.NewReader(""), "0", lacks("ETag"), "not from the Blob service", nil},
+		"no lease state": {strings.NewReader(""), "0", lacks("x-ms-lease-state"), "not from the Blob service", nil},
+	} {
+		for call, read := range map[string]func(*azure.Store) ([]byte, error){
+			"load": func(s *azure.Store) ([]byte, error) { return holding(s).Load(t.Context(), `"0x1"`) },
+			"document": func(s *azure.Store) ([]byte, error) {
+				d, err := s.ReadDocument(t.Context(), document, "")
+				return d.Body, err
+			},
+		} {
+			t.Run(call+"/"+what, func(t *testing.T) {
+				if again, ok := tt.reader.(*strings.Reader); ok {
+					again.Seek(0, io.SeekStart)
+				} else if what == "broken" || what == "reset" {
+					tt.reader = failing("ab", tt.err)
+				}
+				b, requests := &body{Reader: tt.reader}, 0
+				got, err := read(open(t, transport(func(r *http.Request) (*http.Response, error) {
+					requests++
+					resp := content(r, http.StatusOK, b, tt.length)
+					if tt.spoil != nil {
+						tt.spoil(resp)
+					}
+					return resp, nil
+				})))
+				switch {
+				case tt.want == "" && (err != nil || len(got) != b.read):
+					t.Errorf("got %d of %d bytes, %v", len(got), b.read, err)
+				case tt.want != "":
+					unclear(t, err, tt.want)
+				}
+				if tt.err != nil && !errors.Is(err, tt.err) || err != nil && got != nil {
+					t.Errorf("got %.20q, %v, want %v", got, err, tt.err)
+				}
+				most := store.MaxCheckpoint + 1
+				if tt.err == store.ErrTooLarge && tt.length != "" {
+					most = 0 // the service tells the length beforehand
+				}
+				if requests != 1 || !b.closed || b.read > most {
+					t.Errorf("%d requests, closed %t, %d bytes read", requests, b.closed, b.read)
+				}
+			})
+		}
+	}
+}
+
+// A read tells how long the checkpoint is, also one of another program.
+func TestReadTellsLengthOfCheckpoint(t *testing.T) {
+	for _, length := range []int64{0, 7, 400_000_000} {
+		s := open(t, transport(func(r *http.Request) (*http.Response, error) {
+			return content(r, http.StatusOK, http.NoBody, strconv.FormatInt(length, 10)), nil
+		}))
+		if e, err := s.Read(t.Context(), name); err != nil || e.Checkpoint != length {
+			t.Errorf("got %+v, %v, want %d", e, err, length)
+		}
+	}
+}
+
+// endless never ends.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// What is not the blob's content is not taken for an empty checkpoint.
+func TestLoadOfSomethingElse(t *testing.T) {
+	for name, spoil := range map[string]func(*http.Response){
+		"not modified": func(r *http.Response) { r.StatusCode = http.StatusNotModified; r.Header.Del("x-ms-lease-state") },
+		"another ETag": func(r *http.Response) { r.Header.Set("ETag", `"0x2"`) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &body{Reader: strings.NewReader("")}
+			s := open(t, transport(func(r *http.Request) (*http.Response, error) {
+				resp := content(r, http.StatusOK, b, "0")
+				spoil(resp)
+				return resp, nil
+			}))
+			got, err := holding(s).Load(t.Context(), `"0x1"`)
+			if err == nil || !strings.Contains(err.Error(), "not from the Blob service") || !b.closed {
+				t.Errorf("got %q, %v, closed %t", got, err, b.closed)
+			}
+		})
+	}
+}
+
+// A request that outlives its call is sent with the bytes of the call.
+func TestRequestsHaveACopy(t *testing.T) {
+	for what, call := range map[string]func(s *azure.Store, b []byte) error{
+		"save": func(s *azure.Store, b []byte) error {
+			return second(holding(s).Save(t.Context(), `"0x1"`, []byte("x"), b))
+		},
+		"document": func(s *azure.Store, b []byte) error { return second(s.WriteDocument(t.Context(), document, "", b)) },
+		"append":   func(s *azure.Store, b []byte) error { return s.Append(t.Context(), logName, 5, b) },
+	} {
+		var sent io.ReadCloser
+		s := open(t, transport(func(r *http.Request) (*http.Response, error) {
+			sent = r.Body
+			return nil, errors.New("gave up")
+		}))
+		text := []byte("what is sent")
+		err := call(s, text)
+		clear(text)
+		if got, _ := io.ReadAll(sent); string(got) != "what is sent" {
+			t.Errorf("%s: got %q, %v", what, got, err)
+		}
+	}
+}
+
+// Save is one request, and nothing of the blob is lost by it or by a write.
+func TestSaveAndLoadAreOneRequestEach(t *testing.T) {
+	w := &wire{}
+	s := open(t, w)
+	l, e := leased(t, s)
+	before := len(w.Log())
+	stamp, err := l.Save(t.Context(), e.ETag, []byte("two"), []byte("\x00\xff"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stamp, err = l.Write(t.Context(), stamp.ETag, []byte("three")); err != nil {
+		t.Fatal(err)
+	}
+	got, err := l.Load(t.Context(), stamp.ETag)
+	if err != nil || !bytes.Equal(got, []byte("\x00\xff")) {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if got, want := operations(w.Log()[before:]), "put, metadata, get"; got != want {
+		t.Errorf("requests %s, want %s", got, want)
+	}
+	if e, err := s.Read(t.Context(), name); err != nil || string(e.Record) != "three" || e.State != store.Leased {
+		t.Errorf("got %+v, %v", e, err)
+	}
+}
+
+const document = "app/.control"
+
+// The Date of a 304 counts; ETag and code may be missing from it.
+func TestUnchangedDocument(t *testing.T) {
+	for what, spoil := range map[string]func(*http.Response){
+		"as documented":     func(*http.Response) {},
+		"without an ETag":   func(r *http.Response) { r.Header.Del("ETag") },
+		"without a code":    func(r *http.Response) { r.Header.Del("x-ms-error-code") },
+		"with all it holds": func(r *http.Response) { r.StatusCode = http.StatusOK; r.Header.Del("x-ms-error-code") },
+	} {
+		t.Run(what, func(t *testing.T) {
+			b := &body{Reader: strings.NewReader("never read")}
+			s := open(t, transport(func(r *http.Request) (*http.Response, error) {
+				resp := content(r, http.StatusNotModified, b, "")
+				resp.Header.Set("x-ms-error-code", "ConditionNotMet")
+				resp.Header.Set("Date", "Sun, 22 Nov 2026 16:00:00 GMT")
+				spoil(resp)
+				return resp, nil
+			}))
+			d, err := s.ReadDocument(t.Context(), document, `"0x1"`)
+			if !errors.Is(err, store.ErrUnchanged) || d.Body != nil || d.Date.Year() != 2026 || b.read != 0 || !b.closed {
+				t.Errorf("got %q of %s, %v; %d bytes read, closed %t", d.Body, d.Date, err, b.read, b.closed)
+			}
+		})
+	}
+}
