@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 )
 
@@ -16,11 +15,8 @@ const (
 
 // A sweep is one call of Clear.
 type sweep struct {
-	app   string
-	queue Queue
+	mailbox
 	began time.Time
-	now   func() time.Time
-	log   *slog.Logger
 	note  func(context.Context) (Note, error)
 
 	another func(m message, inserted time.Time) bool // whether a message is for another version
@@ -43,9 +39,15 @@ func (s *sweep) run(ctx context.Context) error {
 	return nil
 }
 
+func (s *sweep) receive(ctx context.Context) ([]Message, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return s.queue.Receive(ctx, mostReceived, hiding)
+}
+
 // round receives some messages, and deletes those that are done with. It reports whether there may be further ones.
 func (s *sweep) round(ctx context.Context) (more bool, err error) {
-	got, err := receive(ctx, s.queue, mostReceived, hiding)
+	got, err := s.receive(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -60,13 +62,13 @@ func (s *sweep) round(ctx context.Context) (more bool, err error) {
 			more = s.see(got[i].ID) || more
 		}
 	}
-	deleted, err := removeAll(ctx, s.queue, done)
+	deleted, err := s.removeAll(ctx, done)
 	s.deleted += deleted
 	put, left := s.putOff(ctx, early)
 	for _, id := range left {
 		more = s.see(id) || more
 	}
-	moved, unmoved := removeAll(ctx, s.queue, put)
+	moved, unmoved := s.removeAll(ctx, put)
 	return more || deleted+moved > 0, errors.Join(err, unmoved)
 }
 

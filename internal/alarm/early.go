@@ -46,7 +46,7 @@ func (s *sweep) putOff(ctx context.Context, all []earlyMessage) (moved []Receipt
 			hidden = min(hidden, firstPutOff<<min(max(e.PutOff, 0), mostPutOffs))
 			e.PutOff++
 		}
-		if _, err := put(ctx, s.queue, e.message, now.Add(hidden), s.now); err != nil {
+		if _, err := s.put(ctx, e.message, now.Add(hidden)); err != nil {
 			left = append(left, e.queued)
 		} else {
 			moved = append(moved, e.receipt)
