@@ -144,11 +144,27 @@ func (s *slowNotes) WriteDocument(ctx context.Context, name, etag string, body [
 	return r, err
 }
 
-// unwritable has a document that can be read alone: somebody has a lease on it.
-type unwritable struct{ store.Documenter }
+// unwritable has a document that can be read alone: somebody has a lease on it. If it is deaf, only the answers are lost.
+type unwritable struct {
+	store.Documenter
+	deaf bool
+}
 
-func (unwritable) WriteDocument(context.Context, string, string, []byte) (store.Revision, error) {
+func (u unwritable) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
+	if u.deaf {
+		_, _ = u.Documenter.WriteDocument(ctx, name, etag, body)
+	}
 	return store.Revision{}, errors.New("412: there is a lease")
+}
+
+// A note that was written counts though the answer was lost: the message before is deleted.
+func TestNoteWhoseAnswerIsLost(t *testing.T) {
+	atDesk(t, func(d *desk) {
+		d.set(2 * time.Hour)
+		d.Notes = unwritable{d.store, true}
+		d.set(time.Hour)
+		d.want(time.Hour - time.Minute)
+	})
 }
 
 // A process that cannot use the note puts its message again at each hand-over, and deletes the one before. It does not forget its
@@ -158,7 +174,7 @@ func TestMessageWithoutNoteIsKept(t *testing.T) {
 		unusable func(d *desk)
 		outage   func(i int) bool // of the queue at a hand-over
 	}{
-		"which cannot be written":  {func(d *desk) { d.Notes = unwritable{d.store} }, func(int) bool { return false }},
+		"which cannot be written":  {func(d *desk) { d.Notes = unwritable{d.store, false} }, func(int) bool { return false }},
 		"which is garbage, outage": {func(d *desk) { d.write("garbage", "") }, func(i int) bool { return i%2 == 1 }},
 	} {
 		t.Run(name, func(t *testing.T) {
