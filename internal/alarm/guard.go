@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/ontime"
 )
 
 // A guard is a message that wakes the app up if this process dies: it is put off as long as the process lives.
@@ -25,7 +27,7 @@ func (c *Clock) Guard(ctx context.Context, span time.Duration) (release func(don
 	living, end := context.WithCancel(context.WithoutCancel(ctx))
 	var keeper sync.WaitGroup
 	keeper.Go(func() {
-		for g.renew(living); sleep(living, span/3); {
+		for g.renew(living); ontime.Sleep(living, span/3); {
 			g.renew(living)
 		}
 	})

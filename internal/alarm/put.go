@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/ontime"
 )
 
 const (
@@ -30,7 +32,7 @@ func (b *mailbox) put(ctx context.Context, m message, at time.Time) (r Receipt, 
 		if r, err = b.putOnce(ctx, m, at.Sub(b.now())); err == nil {
 			return r, nil
 		}
-		if try == putTries || errors.Is(err, fs.ErrPermission) || !sleep(ctx, time.Duration(try)*putPause) {
+		if try == putTries || errors.Is(err, fs.ErrPermission) || !ontime.Sleep(ctx, time.Duration(try)*putPause) {
 			return r, fmt.Errorf("the alarm for %s could not be put into the queue: %w", m.Tick.Format(time.RFC3339), err)
 		}
 	}
@@ -78,16 +80,4 @@ func (b *mailbox) removeAll(ctx context.Context, all []Receipt) (n int, err erro
 	}
 	wait.Wait()
 	return n, err
-}
-
-// sleep waits, and reports whether ctx has not ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
