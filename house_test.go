@@ -103,7 +103,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"host/azure":           {"store", "internal/alarm", "internal/descriptors"},
 		"host/local":           {"store", "internal/elapsed", "internal/safefile"},
 		"host/storetest":       {"store"},
-		"internal/alarm":       {"store"},
+		"internal/alarm":       {"store", "internal/ontime"},
 		"internal/azurite":     {"internal/nightly"},
 		"internal/blobtest":    {},
 		"internal/control":     {"store", "internal/instant", "internal/lease"},
@@ -143,7 +143,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 
 		"host": {"event", "internal/alarm", ".", "store", "host/local", "host/internal/alert", "host/internal/app", "host/internal/azd", "host/internal/before", "host/internal/doctor", "host/internal/format", "host/internal/functions",
 			"host/internal/locks", "host/internal/logging", "host/internal/past", "host/internal/presence", "host/internal/view", "host/internal/watch", "host/internal/web", "internal/elapsed", "internal/history", "internal/near", "internal/schedule"},
-		"host/internal/alert": {".", "event", "store", "host/internal/format"},
+		"host/internal/alert": {".", "event", "store", "host/internal/format", "internal/ontime"},
 		"host/internal/app": {"internal/alarm", ".", "event", "store", "host/azure", "host/local", "host/internal/before", "host/internal/format", "host/internal/logging", "host/internal/presence", "host/internal/telemetry",
 			"internal/logqueue", "internal/near", "internal/schedule", "internal/ticks"},
 		"host/internal/before": {".", "host/internal/format", "internal/supervise"},
@@ -155,11 +155,11 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"host/internal/locks":     {"store", "host/internal/format", "internal/entry"},
 		"host/internal/logging":   {"host/internal/format"},
 		"host/internal/past":      {".", "store", "host/internal/app", "host/internal/format", "internal/history"},
-		"host/internal/presence":  {"store"},
-		"host/internal/telemetry": {".", "event", "store", "internal/safefile"},
+		"host/internal/presence":  {"store", "internal/ontime"},
+		"host/internal/telemetry": {".", "event", "store", "internal/ontime", "internal/safefile"},
 		"host/internal/azd":       {"internal/safefile"},
 		"host/internal/view":      {".", "store", "host/internal/app", "host/internal/format", "host/internal/locks", "host/internal/presence", "calendar", "internal/ticks"},
-		"host/internal/watch":     {".", "store", "host/internal/format"},
+		"host/internal/watch":     {".", "store", "host/internal/format", "internal/ontime"},
 		"host/internal/web":       {".", "event", "store", "host/internal/app", "host/internal/format", "host/internal/locks", "host/internal/past", "host/internal/presence", "host/internal/view", "internal/descriptors"},
 	}
 	all := imports(t, false)

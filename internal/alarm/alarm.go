@@ -40,6 +40,7 @@
 package alarm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,9 +96,14 @@ func (c *Clock) Renew(ctx context.Context, due time.Time) error {
 }
 
 // Ring puts a message that is visible at once, since something was ordered that a replica has to do.
-func (c *Clock) Ring(ctx context.Context) error {
+func (c *Clock) Ring(ctx context.Context) error { return c.ring(ctx, "") }
+
+// ring puts a message that is visible at once, for the version of the program with that work; empty: for any.
+func (c *Clock) ring(ctx context.Context, work string) error {
 	now := c.Now()
-	_, err := put(ctx, c.Queue, newMessage(c.App, now, now), now, c.Now)
+	m := newMessage(c.App, now, now)
+	m.Work = work
+	_, err := c.mailbox().put(ctx, m, now)
 	return err
 }
 
@@ -113,7 +119,7 @@ func (c *Clock) Taken(text string) {
 // returns how many. It takes no longer than a quarter of a minute: of thousands of messages it leaves some to the next pass.
 // It leaves the messages of other apps, and the messages of Wake that are for another version, and logs that.
 func (c *Clock) Clear(ctx context.Context, began time.Time) (int, error) {
-	s := sweep{app: c.App, queue: c.Queue, began: began, now: c.Now, log: c.log(), note: c.Pending, another: c.isForAnother, seen: map[string]bool{}}
+	s := sweep{mailbox: *c.mailbox(), began: began, note: c.Pending, another: c.isForAnother, seen: map[string]bool{}}
 	if err := s.run(ctx); err != nil {
 		return s.deleted, fmt.Errorf("the queue of alarms could not be cleared: %w", err)
 	}
@@ -139,7 +145,7 @@ func (c *Clock) HandOver(ctx context.Context, due, began time.Time) error {
 
 // Pending returns what the note says is pending; the zero Note: there is none. One whose At is over may be gone.
 func (c *Clock) Pending(ctx context.Context) (Note, error) {
-	n, err := c.notes().read(ctx)
+	n, err := c.read(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -149,9 +155,6 @@ func (c *Clock) Pending(ctx context.Context) (Note, error) {
 // Elsewhere reports whether the alarm of a note is in another queue than the clock's.
 func (c *Clock) Elsewhere(n Note) bool { return n.Queue != "" && n.Queue != nameOf(c.Queue) }
 
-// notes returns where the note is kept.
-func (c *Clock) notes() notes { return notes{c.App, c.Notes} }
-
 // lead returns Lead with its default.
 func (c *Clock) lead() time.Duration {
 	if c.Lead == 0 {
@@ -160,10 +163,7 @@ func (c *Clock) lead() time.Duration {
 	return max(0, c.Lead)
 }
 
-// log returns Log with its default.
-func (c *Clock) log() *slog.Logger {
-	if c.Log == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return c.Log
+// mailbox returns the queue as the app uses it, with a log if there is none.
+func (c *Clock) mailbox() *mailbox {
+	return &mailbox{c.App, c.Queue, c.Now, cmp.Or(c.Log, slog.New(slog.DiscardHandler))}
 }

@@ -16,8 +16,8 @@ import (
 
 func TestOneAlarmIsPending(t *testing.T) {
 	atDesk(t, func(d *desk) {
-		if n, err := d.Pending(d.t.Context()); err != nil || n != (alarm.Note{}) {
-			t.Errorf("got %+v, %v", n, err)
+		if n := d.pending(); n != (alarm.Note{}) {
+			t.Errorf("got %+v", n)
 		}
 		d.want()
 		d.set(2 * time.Hour)
@@ -35,8 +35,7 @@ func TestOneAlarmIsPending(t *testing.T) {
 		if got := fmt.Sprint(d.queue.Counts()); got != "map[delete:1 put:2]" {
 			t.Errorf("calls: %s", got)
 		}
-		n, _ := d.Pending(d.t.Context())
-		if !n.Tick.Equal(d.begin.Add(time.Hour + time.Second/3)) {
+		if n := d.pending(); !n.Tick.Equal(d.begin.Add(time.Hour + time.Second/3)) {
 			t.Errorf("got %+v", n)
 		}
 	})

@@ -64,10 +64,61 @@ func (d *desk) want(visible ...time.Duration) {
 	if fmt.Sprint(got) != fmt.Sprint(visible) {
 		d.t.Errorf("messages are visible at %v, want %v", got, visible)
 	}
-	n, err := d.Pending(d.t.Context())
-	if err != nil || len(visible) > 0 && !d.has(n) {
-		d.t.Errorf("the note %+v names no message (%v)", n, err)
+	if n := d.pending(); len(visible) > 0 && !d.has(n) {
+		d.t.Errorf("the note %+v names no message", n)
 	}
+}
+
+// pending returns the note.
+func (d *desk) pending() alarm.Note {
+	d.t.Helper()
+	n, err := d.Pending(d.t.Context())
+	if err != nil {
+		d.t.Errorf("Pending: %v", err)
+	}
+	return n
+}
+
+// write writes the document of the note, over that with the ETag.
+func (d *desk) write(body, etag string) {
+	d.t.Helper()
+	if _, err := d.store.WriteDocument(d.t.Context(), alarm.NoteName("app"), etag, []byte(body)); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// clear has a clock clear the queue, and checks whether it leaves something.
+func (d *desk) clear(c *alarm.Clock, left bool) {
+	d.t.Helper()
+	n, err := c.Clear(d.t.Context(), time.Now())
+	if is := len(d.queue.All()) == 1; err != nil || is != left || (n == 0) != left {
+		d.t.Errorf("left %v, want %v; %d deleted, %v", is, left, n, err)
+	}
+}
+
+// receive takes the message that is visible.
+func (d *desk) receive(hide time.Duration) alarm.Message {
+	d.t.Helper()
+	got, err := d.queue.Receive(d.t.Context(), 1, hide)
+	if err != nil || len(got) != 1 {
+		d.t.Fatalf("got %+v, %v", got, err)
+	}
+	return got[0]
+}
+
+// fail has calls of an operation fail, or all if that is empty, as long as a function says so.
+func (d *desk) fail(op string, err error, fails func() bool) {
+	d.queue.Meet = func(c alarmtest.Call) (f alarmtest.Fate) {
+		if (op == "" || c.Op == op) && fails() {
+			f.Err = err
+		}
+		return f
+	}
+}
+
+// old puts a message that has been visible for an hour.
+func (d *desk) old(body string) {
+	d.queue.Add(body, time.Now().Add(-time.Hour), time.Now().Add(-time.Hour))
 }
 
 func (d *desk) has(n alarm.Note) bool {

@@ -2,18 +2,16 @@ package alarm
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/ontime"
 )
 
 // A guard is a message that wakes the app up if this process dies: it is put off as long as the process lives.
 type guard struct {
-	app   string
-	queue Queue
-	now   func() time.Time
-	log   *slog.Logger
-	span  time.Duration // for which the message is invisible
+	mailbox
+	span time.Duration // for which the message is invisible
 
 	receipt Receipt
 	pending bool
@@ -25,27 +23,27 @@ type guard struct {
 // A release ends that, and waits for the end. If the work is done it deletes the message; otherwise it leaves that to wake
 // the app up. What cannot be put is logged, and tried again.
 func (c *Clock) Guard(ctx context.Context, span time.Duration) (release func(done bool)) {
-	g := &guard{app: c.App, queue: c.Queue, now: c.Now, log: c.log(), span: span}
+	g := &guard{mailbox: *c.mailbox(), span: span}
 	living, end := context.WithCancel(context.WithoutCancel(ctx))
 	var keeper sync.WaitGroup
 	keeper.Go(func() {
-		for g.put(living); sleep(living, span/3); {
-			g.put(living)
+		for g.renew(living); ontime.Sleep(living, span/3); {
+			g.renew(living)
 		}
 	})
 	return func(done bool) {
 		end()
 		keeper.Wait()
 		if done && g.pending {
-			g.drop(context.WithoutCancel(ctx))
+			g.drop(context.WithoutCancel(ctx), g.receipt)
 		}
 	}
 }
 
-// put puts the message that is visible after the span, and then deletes the one before.
-func (g *guard) put(ctx context.Context) {
+// renew puts the message that is visible after the span, and then deletes the one before.
+func (g *guard) renew(ctx context.Context) {
 	at := g.now().Add(g.span)
-	receipt, err := putOnce(ctx, g.queue, newMessage(g.app, at, at), g.span)
+	receipt, err := g.putOnce(ctx, newMessage(g.app, at, at), g.span)
 	if err != nil {
 		if ctx.Err() == nil {
 			g.log.Warn("no message is set that wakes the app up if this process dies: it is tried again", "in", g.span/3, "error", err)
@@ -53,14 +51,7 @@ func (g *guard) put(ctx context.Context) {
 		return
 	}
 	if g.pending {
-		g.drop(ctx)
+		g.drop(ctx, g.receipt)
 	}
 	g.receipt, g.pending = receipt, true
-}
-
-// drop deletes the message. If that fails, it wakes the app up once for nothing.
-func (g *guard) drop(ctx context.Context) {
-	if err := remove(ctx, g.queue, g.receipt); err != nil {
-		g.log.Debug("an alarm that is not needed any more is left in the queue", "error", err)
-	}
 }

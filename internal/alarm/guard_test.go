@@ -3,12 +3,16 @@ package alarm_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/alarm"
 	"github.com/soloist-go/soloist/internal/alarm/alarmtest"
 )
 
@@ -18,6 +22,7 @@ func TestGuardIsPutOffWhileItsProcessLives(t *testing.T) {
 		release := d.Guard(d.t.Context(), time.Minute)
 		for range 100 {
 			time.Sleep(7 * time.Second)
+			synctest.Wait() // the guard may be put off at the same instant
 			all := d.queue.All()
 			if len(all) != 1 || time.Until(all[0].Visible) < 39*time.Second || time.Until(all[0].Visible) > time.Minute {
 				t.Fatalf("after %s: got %+v", time.Since(d.begin), all)
@@ -34,9 +39,7 @@ func TestGuardIsPutOffWhileItsProcessLives(t *testing.T) {
 			t.Errorf("work that is not done leaves %+v", all)
 		}
 		time.Sleep(2 * time.Minute)
-		if n, err := d.Clear(d.t.Context(), time.Now()); n != 1 || err != nil {
-			t.Errorf("the next pass clears %d, %v", n, err)
-		}
+		d.clear(d.Clock, false)
 	})
 }
 
@@ -76,6 +79,90 @@ func TestGuardIsNeverWithoutMessage(t *testing.T) {
 		release(true)
 		if log := d.log.String(); strings.Count(log, "tried again") != 1 || !strings.Contains(log, "no queue") {
 			t.Errorf("the log has\n%s", log)
+		}
+	})
+}
+
+func TestQueueThatIsForbidden(t *testing.T) {
+	atDesk(t, func(d *desk) {
+		d.old("old")
+		d.fail("", fmt.Errorf("the role is missing: %w", fs.ErrPermission), func() bool { return true })
+		for name, err := range map[string]error{
+			"Set": d.Set(d.t.Context(), time.Now().Add(time.Hour)), "Ring": d.Ring(d.t.Context()),
+			"HandOver": d.HandOver(d.t.Context(), time.Now().Add(time.Hour), time.Now()),
+		} {
+			if !errors.Is(err, fs.ErrPermission) || errors.Is(err, alarm.ErrPending) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if n := d.pending(); n != (alarm.Note{}) || !time.Now().Equal(d.begin) {
+			t.Errorf("noted %+v after %s", n, time.Since(d.begin))
+		}
+		if got := fmt.Sprint(d.queue.Counts()); got != "map[put:3]" {
+			t.Errorf("calls: %s", got)
+		}
+		if _, err := d.Clear(d.t.Context(), time.Now()); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("Clear: %v", err)
+		}
+	})
+}
+
+// A call that fails is repeated. If the alarm cannot be put, the old message stays.
+func TestPutThatFails(t *testing.T) {
+	for name, tt := range map[string]struct {
+		fails int
+		done  bool
+		left  int
+	}{"once": {1, false, 1}, "without an answer": {1, true, 2}, "always": {9, false, 1}} {
+		t.Run(name, func(t *testing.T) {
+			atDesk(t, func(d *desk) {
+				d.old("old")
+				d.queue.Meet = func(c alarmtest.Call) alarmtest.Fate {
+					if c.Op == "put" && c.N <= tt.fails {
+						return alarmtest.Fate{Err: alarmtest.ErrUnclear, Done: tt.done}
+					}
+					return alarmtest.Fate{}
+				}
+				err := d.HandOver(d.t.Context(), time.Now().Add(time.Hour), time.Now())
+				if (err != nil) != (tt.fails > 3) || len(d.queue.All()) != tt.left {
+					t.Errorf("got %v, and %d messages", err, len(d.queue.All()))
+				}
+				if has := string(d.queue.All()[0].Body) == "old"; has != (tt.fails > 3) {
+					t.Errorf("the old message is there: %v", has)
+				}
+			})
+		})
+	}
+}
+
+// A put that is repeated counts from the clock at each try, so that the message does not come later than its note says.
+func TestPutThatTakesLong(t *testing.T) {
+	atDesk(t, func(d *desk) {
+		d.Lead = 10 * time.Second
+		n := 0
+		d.fail("put", errors.New("503"), func() bool { time.Sleep(9 * time.Second); n++; return n%3 != 0 })
+		d.set(time.Hour)
+		if late := d.queue.First().Sub(d.pending().At); late > 9*time.Second { // the last call took so long
+			t.Errorf("visible %s after the note says", late)
+		}
+		if d.queue.First().Sub(d.begin) > time.Hour {
+			t.Errorf("visible after the tick")
+		}
+	})
+}
+
+// The same for one that is put off.
+func TestPutOffThatTakesLong(t *testing.T) {
+	atDesk(t, func(d *desk) {
+		at := d.begin.Add(8 * time.Minute).Format(time.RFC3339Nano)
+		d.queue.Add(fmt.Sprintf(`{"schema": 1, "app": "app", "id": "x", "at": %q, "tick": %q}`, at, at), d.begin, d.begin)
+		n := 0
+		d.fail("put", errors.New("503"), func() bool { time.Sleep(3 * time.Second); n++; return n < 3 })
+		if _, err := d.Clear(d.t.Context(), time.Now()); err != nil {
+			t.Error(err)
+		}
+		if got := d.queue.First().Sub(d.begin); len(d.queue.All()) != 1 || got > 8*time.Minute+3*time.Second {
+			t.Errorf("visible after %s, want 8m", got)
 		}
 	})
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
-
-	"github.com/soloist-go/soloist/store"
 )
 
 // schema is the version of notes and of messages.
@@ -44,34 +42,28 @@ type version struct {
 	etag string
 }
 
-// notes is where the note of an app is kept.
-type notes struct {
-	app   string
-	store store.Documenter
-}
-
 // read returns the note. fs.ErrNotExist: there is none.
-func (s notes) read(ctx context.Context) (version, error) {
+func (c *Clock) read(ctx context.Context) (version, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	d, err := s.store.ReadDocument(ctx, NoteName(s.app), "")
+	d, err := c.Notes.ReadDocument(ctx, NoteName(c.App), "")
 	if err != nil {
-		return version{}, fmt.Errorf("%s: %w", NoteName(s.app), err)
+		return version{}, fmt.Errorf("%s: %w", NoteName(c.App), err)
 	}
-	n, err := decodeNote(d.Body, s.app)
+	n, err := decodeNote(d.Body, c.App)
 	return version{n, d.ETag}, err
 }
 
 // write replaces the note that has the ETag; if that is empty, there has to be none.
-func (s notes) write(ctx context.Context, n Note, etag string) error {
-	b, err := json.Marshal(document{schema, s.app, n})
+func (c *Clock) write(ctx context.Context, n Note, etag string) error {
+	b, err := json.Marshal(document{schema, c.App, n})
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if _, err = s.store.WriteDocument(ctx, NoteName(s.app), etag, b); err != nil {
-		return fmt.Errorf("%s: %w", NoteName(s.app), err)
+	if _, err = c.Notes.WriteDocument(ctx, NoteName(c.App), etag, b); err != nil {
+		return fmt.Errorf("%s: %w", NoteName(c.App), err)
 	}
 	return nil
 }

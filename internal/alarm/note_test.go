@@ -27,10 +27,8 @@ func TestNoteThatCannotBeUsed(t *testing.T) {
 		strings.Repeat("x", store.MaxDocument):                                                          "delete it",
 	} {
 		atDesk(t, func(d *desk) {
-			if _, err := d.store.WriteDocument(d.t.Context(), alarm.NoteName("app"), "", []byte(body)); err != nil {
-				t.Fatal(err)
-			}
-			d.queue.Add("old", time.Now().Add(-time.Hour), time.Now().Add(-time.Hour))
+			d.write(body, "")
+			d.old("old")
 			err := d.HandOver(d.t.Context(), d.begin.Add(time.Hour), time.Now())
 			if !errors.Is(err, alarm.ErrPending) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "app/.alarm") {
 				t.Errorf("%.40q: %v", body, err)
@@ -51,21 +49,15 @@ func TestNoteThatCannotBeUsed(t *testing.T) {
 // A process that cannot use the note knows which message it has put itself. Once the note can be used, it names that one.
 func TestAlarmWithoutNoteIsNotRepeated(t *testing.T) {
 	atDesk(t, func(d *desk) {
-		if _, err := d.store.WriteDocument(d.t.Context(), alarm.NoteName("app"), "", []byte("garbage")); err != nil {
-			t.Fatal(err)
-		}
-		only := func(at time.Duration) {
-			t.Helper()
-			if all := d.queue.All(); len(all) != 1 || !all[0].Visible.Equal(d.begin.Add(at)) {
-				t.Errorf("the queue has %+v", all)
-			}
-		}
+		d.write("garbage", "")
 		hands := func(due time.Duration) {
 			t.Helper()
 			if err := d.HandOver(d.t.Context(), d.begin.Add(due), time.Now()); !errors.Is(err, alarm.ErrPending) {
 				t.Errorf("got %v", err)
 			}
-			only(due - time.Minute)
+			if all := d.queue.All(); len(all) != 1 || !all[0].Visible.Equal(d.begin.Add(due-time.Minute)) {
+				t.Errorf("the queue has %+v", all)
+			}
 		}
 		for range 5 {
 			hands(4 * time.Hour)
@@ -75,10 +67,7 @@ func TestAlarmWithoutNoteIsNotRepeated(t *testing.T) {
 		time.Sleep(2*time.Hour - time.Since(d.begin))
 		hands(4 * time.Hour) // one that has come does not count
 		doc, _ := d.store.ReadDocument(d.t.Context(), alarm.NoteName("app"), "")
-		old := `{"schema":1,"app":"app","id":"x","at":"2000-01-01T00:00:00Z","tick":"2000-01-01T00:00:00Z"}`
-		if _, err := d.store.WriteDocument(d.t.Context(), alarm.NoteName("app"), doc.ETag, []byte(old)); err != nil {
-			t.Fatal(err)
-		}
+		d.write(`{"schema":1,"app":"app","id":"x","at":"2000-01-01T00:00:00Z","tick":"2000-01-01T00:00:00Z"}`, doc.ETag)
 		d.set(4 * time.Hour)
 		d.want(4*time.Hour - time.Minute)
 		d.set(3 * time.Hour)
@@ -128,31 +117,143 @@ type slowNotes struct {
 	fail float64
 }
 
-func (s *slowNotes) roll() (wait time.Duration, lost, unheard bool) {
+// call makes a call that may be lost before it is applied, or its answer after that.
+func (s *slowNotes) call(do func() error) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return time.Duration(1+s.dice.IntN(100)) * time.Millisecond, s.dice.Float64() < s.fail, s.dice.Float64() < s.fail
-}
-
-func (s *slowNotes) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
-	wait, lost, _ := s.roll()
+	wait, lost, unheard := time.Duration(1+s.dice.IntN(100))*time.Millisecond, s.dice.Float64() < s.fail, s.dice.Float64() < s.fail
+	s.mu.Unlock()
 	time.Sleep(wait)
 	if lost {
-		return store.Document{}, errors.New("503")
+		return errors.New("503")
 	}
-	return s.Memory.ReadDocument(ctx, name, etag)
-}
-
-func (s *slowNotes) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
-	wait, lost, unheard := s.roll()
-	time.Sleep(wait)
-	if lost {
-		return store.Revision{}, errors.New("503")
-	}
-	r, err := s.Memory.WriteDocument(ctx, name, etag, body)
+	err := do()
 	time.Sleep(wait)
 	if unheard {
-		return store.Revision{}, errors.New("the answer was lost")
+		return errors.New("the answer was lost")
 	}
+	return err
+}
+
+func (s *slowNotes) ReadDocument(ctx context.Context, name, etag string) (d store.Document, err error) {
+	err = s.call(func() (err error) { d, err = s.Memory.ReadDocument(ctx, name, etag); return err })
+	return d, err
+}
+
+func (s *slowNotes) WriteDocument(ctx context.Context, name, etag string, body []byte) (r store.Revision, err error) {
+	err = s.call(func() (err error) { r, err = s.Memory.WriteDocument(ctx, name, etag, body); return err })
 	return r, err
+}
+
+// unwritable has a document that can be read alone: somebody has a lease on it. If it is deaf, only the answers are lost.
+type unwritable struct {
+	store.Documenter
+	deaf bool
+}
+
+func (u unwritable) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
+	if u.deaf {
+		_, _ = u.Documenter.WriteDocument(ctx, name, etag, body)
+	}
+	return store.Revision{}, errors.New("412: there is a lease")
+}
+
+// A note that was written counts though the answer was lost: the message before is deleted.
+func TestNoteWhoseAnswerIsLost(t *testing.T) {
+	atDesk(t, func(d *desk) {
+		d.set(2 * time.Hour)
+		d.Notes = unwritable{d.store, true}
+		d.set(time.Hour)
+		d.want(time.Hour - time.Minute)
+	})
+}
+
+// A process that cannot use the note puts its message again at each hand-over, and deletes the one before. It does not forget its
+// message when the queue fails.
+func TestMessageWithoutNoteIsKept(t *testing.T) {
+	for name, test := range map[string]struct {
+		unusable func(d *desk)
+		outage   func(i int) bool // of the queue at a hand-over
+	}{
+		"which cannot be written":  {func(d *desk) { d.Notes = unwritable{d.store, false} }, func(int) bool { return false }},
+		"which is garbage, outage": {func(d *desk) { d.write("garbage", "") }, func(i int) bool { return i%2 == 1 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			atDesk(t, func(d *desk) {
+				test.unusable(d)
+				for i := range 48 {
+					d.fail("put", errors.New("503"), func() bool { return test.outage(i) })
+					err := d.HandOver(d.t.Context(), d.begin.Add(24*time.Hour), time.Now())
+					if err == nil || errors.Is(err, alarm.ErrPending) == test.outage(i) {
+						t.Errorf("%d: %v", i, err)
+					}
+					if n := len(d.queue.All()); n != 1 {
+						t.Fatalf("%d: %d messages", i, n)
+					}
+					time.Sleep(5 * time.Minute)
+				}
+			})
+		})
+	}
+}
+
+// The new message is put before the old one is deleted. One that was put since the pass began stays.
+func TestHandOverPutsNewBeforeOld(t *testing.T) {
+	atDesk(t, func(d *desk) {
+		d.set(time.Hour)
+		time.Sleep(time.Hour - time.Minute + 10*time.Second)
+		var order []string
+		d.queue.Meet = func(c alarmtest.Call) alarmtest.Fate {
+			order = append(order, c.Op)
+			return alarmtest.Fate{}
+		}
+		began := time.Now()
+		time.Sleep(3 * time.Second)
+		if err := d.Ring(d.t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		order = nil
+		d.handOver(2*time.Hour, began)
+		if got := fmt.Sprint(order); got != "[put receive delete receive]" {
+			t.Errorf("the calls were %s", got)
+		}
+		ring := time.Since(d.begin) + 5*time.Second // it is hidden for a moment
+		d.want(ring, 2*time.Hour-time.Minute)
+		time.Sleep(20 * time.Second)
+		d.handOver(2*time.Hour, time.Now())
+		d.want(2*time.Hour - time.Minute)
+	})
+}
+
+// Who hands over goes, or looks again much later, so nothing may rest on a message that somebody has deleted. It is put again for
+// its time, and the one before is deleted.
+func TestHandOverPutsAgainWhatWasLost(t *testing.T) {
+	for name, do := range map[string]func(d *desk, due time.Duration){
+		"hand-over": func(d *desk, due time.Duration) { d.handOver(due, time.Now()) },
+		"renewal": func(d *desk, due time.Duration) {
+			if err := d.Renew(d.t.Context(), d.begin.Add(due)); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			atDesk(t, func(d *desk) {
+				d.set(6 * time.Hour)
+				d.empty()
+				for range 20 {
+					time.Sleep(time.Minute + 300*time.Millisecond)
+					do(d, 6*time.Hour)
+					if n := len(d.queue.All()); n != 1 || d.begin.Add(6*time.Hour-time.Minute).Sub(d.queue.First()).Truncate(time.Second) != 0 {
+						t.Fatalf("got the messages %+v", d.queue.All())
+					}
+					if n, at := d.pending(), d.begin.Add(6*time.Hour-time.Minute); !d.has(n) || !n.At.Equal(at) {
+						t.Fatalf("the note is %+v, want one for %s", n, at)
+					}
+				}
+				do(d, 7*time.Hour) // somebody else has wanted a replica earlier
+				if first := d.queue.First().Sub(d.begin).Round(time.Second); len(d.queue.All()) != 1 || first > 6*time.Hour-time.Minute {
+					t.Errorf("got the messages %+v", d.queue.All())
+				}
+			})
+		})
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,10 +41,9 @@ type platform struct {
 	queue alarmtest.Queue
 	trial string
 
-	mu    sync.Mutex
-	runs  map[string]time.Time // when a run began, by its ID
-	calls int                  // of the last process
-	gone  sync.WaitGroup       // the remains of processes that were killed
+	mu   sync.Mutex
+	runs map[string]time.Time // when a run began, by its ID
+	gone sync.WaitGroup       // the remains of processes that were killed
 }
 
 // A process is one start of a replica. From its fatal call on it makes no more calls.
@@ -51,62 +51,41 @@ type process struct {
 	*platform
 	fatal int    // the number of the call that has a fate; zero: none
 	fate  string // of that call
-
-	mu   sync.Mutex
-	n    int
-	dead chan struct{} // closed when it is killed
+	alive context.Context
+	kill  context.CancelFunc
+	calls atomic.Int64
 }
 
 var errRefused = errors.New("503")
 
 // call makes one call of the process. It is applied as its fate says.
-func (p *process) call(ctx context.Context, apply func() error) error {
-	p.mu.Lock()
-	p.n++
-	n := p.n
-	isDead := p.isDead()
-	if n == p.fatal && p.fate == killBefore {
-		close(p.dead)
-		isDead = true
+func (p *process) call(apply func() error) error {
+	isFatal := p.calls.Add(1) == int64(p.fatal)
+	if isFatal && p.fate == killBefore {
+		p.kill()
 	}
-	p.mu.Unlock()
-	if isDead {
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	if n != p.fatal {
+	switch {
+	case p.alive.Err() != nil:
+		return p.alive.Err()
+	case !isFatal:
 		return apply()
-	}
-	if p.fate == refused {
+	case p.fate == refused:
 		return errRefused
 	}
 	err := apply()
 	if p.fate == unheard {
 		return errors.Join(alarmtest.ErrUnclear, err)
 	}
-	p.mu.Lock()
-	close(p.dead)
-	p.mu.Unlock()
-	<-ctx.Done()
-	return ctx.Err()
-}
-
-func (p *process) isDead() bool {
-	select {
-	case <-p.dead:
-		return true
-	default:
-		return false
-	}
+	p.kill()
+	return p.alive.Err()
 }
 
 // RoundTrip is the way to the Blob service.
 func (p *process) RoundTrip(r *http.Request) (resp *http.Response, err error) {
-	err = p.call(r.Context(), func() (err error) { resp, err = p.blob.RoundTrip(r); return err })
-	if err != nil {
-		return nil, err
+	if err = p.call(func() (err error) { resp, err = p.blob.RoundTrip(r); return err }); err != nil {
+		resp = nil
 	}
-	return resp, nil
+	return resp, err
 }
 
 func (p *process) Do(r *http.Request) (*http.Response, error) { return p.RoundTrip(r) }
@@ -115,24 +94,23 @@ func (p *process) Do(r *http.Request) (*http.Response, error) { return p.RoundTr
 type wire struct{ *process }
 
 func (w wire) Put(ctx context.Context, body []byte, hidden time.Duration) (r alarm.Receipt, err error) {
-	err = w.call(ctx, func() (err error) { r, err = w.queue.Put(ctx, body, hidden); return err })
+	err = w.call(func() (err error) { r, err = w.queue.Put(ctx, body, hidden); return err })
 	return r, err
 }
 
 func (w wire) Receive(ctx context.Context, most int, hide time.Duration) (got []alarm.Message, err error) {
-	err = w.call(ctx, func() (err error) { got, err = w.queue.Receive(ctx, most, hide); return err })
-	if err != nil {
+	if err = w.call(func() (err error) { got, err = w.queue.Receive(ctx, most, hide); return err }); err != nil {
 		got = nil
 	}
 	return got, err
 }
 
 func (w wire) Delete(ctx context.Context, r alarm.Receipt) error {
-	return w.call(ctx, func() error { return w.queue.Delete(ctx, r) })
+	return w.call(func() error { return w.queue.Delete(ctx, r) })
 }
 
 // jobs are of several kinds, all of them at full hours.
-func (p *platform) jobs(dead <-chan struct{}) []soloist.Job {
+func (p *platform) jobs() []soloist.Job {
 	do := func(ctx context.Context, run *soloist.Run) error {
 		p.mu.Lock()
 		p.runs[run.ID()] = time.Now()
@@ -140,11 +118,6 @@ func (p *platform) jobs(dead <-chan struct{}) []soloist.Job {
 		select {
 		case <-time.After(time.Second):
 		case <-ctx.Done():
-		}
-		select {
-		case <-dead:
-			<-ctx.Done()
-		default:
 		}
 		return ctx.Err()
 	}
@@ -165,27 +138,25 @@ func (p *platform) jobs(dead <-chan struct{}) []soloist.Job {
 	return all
 }
 
-// start starts a process, and returns when it has ended or was killed.
-func (p *platform) start(name string, fatal int, fate string) {
-	one := &process{platform: p, fatal: fatal, fate: fate, dead: make(chan struct{})}
-	ctx, cancel := context.WithCancel(context.Background())
+// start starts a process, and returns when it has ended or was killed, and how many calls it has made.
+func (p *platform) start(name string, fatal int, fate string) (calls int) {
+	one := &process{platform: p, fatal: fatal, fate: fate}
+	one.alive, one.kill = context.WithCancel(context.Background())
+	defer one.kill()
 	over := make(chan struct{})
 	p.gone.Go(func() {
 		defer close(over)
-		one.serve(ctx, name)
+		one.serve(name)
 	})
 	select {
 	case <-over:
-	case <-one.dead:
+	case <-one.alive.Done():
 	}
-	cancel()
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	p.calls = one.n
+	return int(one.calls.Load())
 }
 
 // serve does what a program does that a message has started: passes while something is due within its stay, then a hand-over.
-func (p *process) serve(ctx context.Context, name string) {
+func (p *process) serve(name string) {
 	backend, err := azure.Open(azure.Config{Transport: p,
 		ConnectionString: "BlobEndpoint=https://app.blob.core.windows.net;SharedAccessSignature=sv=2026&sig=none"})
 	if err != nil {
@@ -193,10 +164,10 @@ func (p *process) serve(ctx context.Context, name string) {
 		return
 	}
 	begin := time.Now()
-	s := &soloist.Scheduler{App: "app", Replica: name, Jobs: p.jobs(p.dead), Store: backend, Logger: slog.New(slog.DiscardHandler),
+	s := &soloist.Scheduler{App: "app", Replica: name, Jobs: p.jobs(), Store: backend, Logger: slog.New(slog.DiscardHandler),
 		Elapsed: func() time.Duration { return time.Since(begin) }}
 	clock := &alarm.Clock{App: "app", Queue: wire{p}, Notes: backend, Now: time.Now}
-	for ctx.Err() == nil {
+	for ctx := p.alive; ctx.Err() == nil; {
 		began := time.Now()
 		_, _ = s.RunDue(ctx, soloist.Wake{})
 		due, err := s.NextDue(ctx)
@@ -205,7 +176,7 @@ func (p *process) serve(ctx context.Context, name string) {
 			return
 		}
 		if wait := time.Until(due); due.IsZero() || wait > stay {
-			if err = clock.HandOver(ctx, due, began); err != nil && !errors.Is(err, alarm.ErrPending) && !p.isDead() && p.fatal == 0 {
+			if err = clock.HandOver(ctx, due, began); err != nil && !errors.Is(err, alarm.ErrPending) && ctx.Err() == nil && p.fatal == 0 {
 				p.t.Errorf("%s: HandOver: %v", p.trial, err)
 			}
 			return
@@ -237,8 +208,7 @@ func (p *platform) pass(until time.Time, victim, fatal int, fate string) (calls 
 		}
 		n++
 		if n == victim {
-			p.start(fmt.Sprint("r", n), fatal, fate)
-			calls = p.calls
+			calls = p.start(fmt.Sprint("r", n), fatal, fate)
 			continue
 		}
 		p.start(fmt.Sprint("r", n), 0, "")

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/ontime"
 )
 
 const (
@@ -15,39 +18,47 @@ const (
 	deleting = 16 // calls at once
 )
 
-// put puts a message that is visible at an instant, by the clock of now. It tries again after a failure, since a message too
-// many does no harm.
-func put(ctx context.Context, q Queue, m message, at time.Time, now func() time.Time) (r Receipt, err error) {
+// A mailbox is the queue as one app uses it.
+type mailbox struct {
+	app   string
+	queue Queue
+	now   func() time.Time
+	log   *slog.Logger
+}
+
+// put puts a message that is visible at an instant. It tries again after a failure, since a message too many does no harm.
+func (b *mailbox) put(ctx context.Context, m message, at time.Time) (r Receipt, err error) {
 	for try := 1; ; try++ {
-		if r, err = putOnce(ctx, q, m, at.Sub(now())); err == nil {
+		if r, err = b.putOnce(ctx, m, at.Sub(b.now())); err == nil {
 			return r, nil
 		}
-		if try == putTries || errors.Is(err, fs.ErrPermission) || !sleep(ctx, time.Duration(try)*putPause) {
+		if try == putTries || errors.Is(err, fs.ErrPermission) || !ontime.Sleep(ctx, time.Duration(try)*putPause) {
 			return r, fmt.Errorf("the alarm for %s could not be put into the queue: %w", m.Tick.Format(time.RFC3339), err)
 		}
 	}
 }
 
-func putOnce(ctx context.Context, q Queue, m message, hidden time.Duration) (Receipt, error) {
+func (b *mailbox) putOnce(ctx context.Context, m message, hidden time.Duration) (Receipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return q.Put(ctx, m.encode(), max(0, hidden).Truncate(time.Second)) // queues take whole seconds
+	return b.queue.Put(ctx, m.encode(), max(0, hidden).Truncate(time.Second)) // queues take whole seconds
 }
 
-func receive(ctx context.Context, q Queue, most int, hide time.Duration) ([]Message, error) {
+func (b *mailbox) remove(ctx context.Context, r Receipt) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return q.Receive(ctx, most, hide)
+	return b.queue.Delete(ctx, r)
 }
 
-func remove(ctx context.Context, q Queue, r Receipt) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	return q.Delete(ctx, r)
+// drop deletes a message that is one too many. If that fails, it wakes the app up once for nothing.
+func (b *mailbox) drop(ctx context.Context, r Receipt) {
+	if err := b.remove(ctx, r); err != nil {
+		b.log.Debug("an alarm that is not needed any more is left in the queue", "error", err)
+	}
 }
 
 // removeAll deletes messages, some at once, and returns how many. The error is one of those that it has met.
-func removeAll(ctx context.Context, q Queue, all []Receipt) (n int, err error) {
+func (b *mailbox) removeAll(ctx context.Context, all []Receipt) (n int, err error) {
 	var (
 		mu   sync.Mutex
 		wait sync.WaitGroup
@@ -57,7 +68,7 @@ func removeAll(ctx context.Context, q Queue, all []Receipt) (n int, err error) {
 		room <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-room }()
-			failed := remove(ctx, q, r)
+			failed := b.remove(ctx, r)
 			mu.Lock()
 			defer mu.Unlock()
 			if failed != nil {
@@ -69,16 +80,4 @@ func removeAll(ctx context.Context, q Queue, all []Receipt) (n int, err error) {
 	}
 	wait.Wait()
 	return n, err
-}
-
-// sleep waits, and reports whether ctx has not ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -15,7 +15,7 @@ func (c *Clock) set(ctx context.Context, due time.Time, anew bool) (pending bool
 	if due.IsZero() {
 		return true, nil
 	}
-	before, unread := c.notes().read(ctx)
+	before, unread := c.read(ctx)
 	if errors.Is(unread, fs.ErrNotExist) {
 		unread = nil
 	}
@@ -61,7 +61,7 @@ func (c *Clock) suffices(n Note, now, by time.Time) bool {
 // put puts a message that is visible at an instant. A later message that no note names is not needed any more.
 func (c *Clock) put(ctx context.Context, at, due time.Time, later *Note) (*Note, error) {
 	m := newMessage(c.App, at, due)
-	receipt, err := put(ctx, c.Queue, m, at, c.Now)
+	receipt, err := c.mailbox().put(ctx, m, at)
 	if err != nil {
 		return nil, err
 	}
@@ -75,12 +75,12 @@ func (c *Clock) put(ctx context.Context, at, due time.Time, later *Note) (*Note,
 // note has the note name an alarm that was put, unless another replica's alarm suffices, which is visible by then.
 func (c *Clock) note(ctx context.Context, own Note, by time.Time, before version) (err error) {
 	for range noteTries {
-		if err = c.notes().write(ctx, own, before.etag); err == nil {
+		if err = c.write(ctx, own, before.etag); err == nil {
 			c.supersede(ctx, own, before.Note)
 			return nil
 		}
 		// Another replica has written it, or an answer was lost.
-		now, unread := c.notes().read(ctx)
+		now, unread := c.read(ctx)
 		switch {
 		case unread != nil && !errors.Is(unread, fs.ErrNotExist):
 			return notKept(unread)
@@ -88,7 +88,7 @@ func (c *Clock) note(ctx context.Context, own Note, by time.Time, before version
 			c.supersede(ctx, own, before.Note)
 			return nil
 		case c.suffices(now.Note, c.Now(), by):
-			c.drop(ctx, own.Receipt)
+			c.mailbox().drop(ctx, own.Receipt)
 			return nil
 		}
 		before = now
@@ -100,14 +100,7 @@ func (c *Clock) note(ctx context.Context, own Note, by time.Time, before version
 // cannot be reached.
 func (c *Clock) supersede(ctx context.Context, own, before Note) {
 	if before.ID != "" && !c.Elsewhere(before) && (!own.At.After(before.At) || !own.At.After(c.Now())) {
-		c.drop(ctx, before.Receipt)
-	}
-}
-
-// drop deletes a message that is one too many. If that fails, it wakes the app up once for nothing.
-func (c *Clock) drop(ctx context.Context, r Receipt) {
-	if err := remove(ctx, c.Queue, r); err != nil {
-		c.log().Debug("an alarm that is not needed any more is left in the queue", "error", err)
+		c.mailbox().drop(ctx, before.Receipt)
 	}
 }
 

@@ -21,13 +21,7 @@ const (
 
 // Wake puts a message that is visible at once, after a deployment. A process of another version, which was up before, leaves
 // it.
-func (c *Clock) Wake(ctx context.Context) error {
-	now := c.Now()
-	m := newMessage(c.App, now, now)
-	m.Work = c.Work
-	_, err := put(ctx, c.Queue, m, now, c.Now)
-	return err
-}
+func (c *Clock) Wake(ctx context.Context) error { return c.ring(ctx, c.Work) }
 
 // GiveBack puts a message again that the platform has handed over, and is about to delete, if it is for another version of
 // the program. The queue took it at an instant; zero: the platform does not say when.
@@ -37,7 +31,7 @@ func (c *Clock) GiveBack(ctx context.Context, text string, inserted time.Time) e
 		return nil
 	}
 	m.Put = m.taken(inserted)
-	if _, err := put(ctx, c.Queue, m, c.Now().Add(again), c.Now); err != nil {
+	if _, err := c.mailbox().put(ctx, m, c.Now().Add(again)); err != nil {
 		return fmt.Errorf("the message of a deployment could not be left to the new version: %w", err)
 	}
 	return nil

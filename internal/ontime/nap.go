@@ -8,7 +8,10 @@
 // long.
 package ontime
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 const (
 	// Longest is the longest nap: after it, clocks are looked at again.
@@ -27,4 +30,15 @@ func Nap(left time.Duration) time.Duration {
 		return left - earliest
 	}
 	return max(left, 0)
+}
+
+// Sleep waits. It returns false if ctx has ended.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
 }

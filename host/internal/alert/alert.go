@@ -19,11 +19,14 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/ontime"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -91,7 +94,7 @@ func (n *Notifier) rest(ctx context.Context) bool {
 	if n.busy {
 		pace = busyPace
 	}
-	if !sleep(ctx, restPace) {
+	if !ontime.Sleep(ctx, restPace) {
 		return false
 	}
 	t := time.NewTimer(jittered(pace - restPace)) // replicas that look at the same time get in each other's way
@@ -100,7 +103,7 @@ func (n *Notifier) rest(ctx context.Context) bool {
 	case <-t.C:
 		return true
 	case <-n.poked:
-		return sleep(ctx, restPace)
+		return ontime.Sleep(ctx, restPace)
 	case <-ctx.Done():
 		return false
 	}
@@ -251,4 +254,20 @@ func (n *Notifier) trouble(err error) {
 		n.told = text
 		n.c.Log.Warn("alerts wait: the replicas cannot agree on who sends them", "error", err)
 	}
+}
+
+// A Config is what a Notifier needs to know. All fields are needed.
+type Config struct {
+	App, Replica string
+	Store        store.Documenter
+	Webhook      *Webhook
+	Failures     int // failures in a row that are an incident
+
+	Look    func(context.Context) []soloist.JobStatus    // what the records say, from a cache
+	Health  func() soloist.Health                        // of this replica
+	Control func(context.Context) (store.Control, error) // what operators have ordered
+	Late    func(job string) time.Duration               // how late a tick may be claimed
+	Now     func() time.Time                             // the wall clock
+	Elapsed func() time.Duration                         // counts the time in suspension
+	Log     *slog.Logger
 }

@@ -1,14 +1,18 @@
 package alert
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/ontime"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -47,7 +51,7 @@ func (s *shared) update(ctx context.Context, c *Config, f func(d *document, now 
 		if !errors.Is(err, store.ErrChanged) || try == updateTries {
 			return err
 		}
-		if !sleep(ctx, jittered(time.Duration(try)*100*time.Millisecond)) {
+		if !ontime.Sleep(ctx, jittered(time.Duration(try)*100*time.Millisecond)) {
 			return context.Cause(ctx)
 		}
 	}
@@ -115,13 +119,70 @@ func decode(body []byte, app string) (*document, error) {
 // jittered is d, shortened at random by up to a quarter.
 func jittered(d time.Duration) time.Duration { return d - time.Duration(rand.Int64N(int64(d)/4+1)) }
 
-// sleep waits. It returns false if ctx has ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
+const (
+	askAfter   = 5 * time.Minute // from the last reading of a record to the question whether any replica can still read it
+	answerTime = 2 * time.Minute // by then each living replica has read its records
+)
+
+// ask is how a replica that cannot read a record, though that is no incident any more, finds out
+// whether others still can. It writes a question into the document, and each replica that reads
+// the record answers. If none has answered, c is about a new incident.
+func (d *document) ask(c *condition) (changed bool) {
+	key := c.key()
+	asked, open := d.Asked[key]
+	switch {
+	case open && !c.On && c.Version > asked:
+		delete(d.Asked, key)
+		d.close(key, c.Version)
+		return true
+	case open && c.On && c.Version-asked >= answerTime.Milliseconds():
+		c.About = max(c.About, asked)
+	case !open && c.On && c.About <= d.Closed[key] && c.Version-d.Closed[key] >= askAfter.Milliseconds():
+		if d.Asked == nil {
+			d.Asked = map[string]int64{}
+		}
+		d.Asked[key] = c.Version
+		return true
 	}
-	return ctx.Err() == nil
+	return false
+}
+
+// close notes the version of the record up to which messages are sent.
+func (d *document) close(key string, version int64) {
+	if d.Closed == nil {
+		d.Closed = map[string]int64{}
+	}
+	d.Closed[key] = version
+}
+
+// encode returns the document as text. A job and kind of which there was ever an incident stays
+// in Closed, so a document that is too large forgets half of those.
+func (d *document) encode() ([]byte, error) {
+	body, err := json.Marshal(d)
+	for try := 0; err == nil && len(body) > store.MaxDocument && try < 5; try++ {
+		d.forget((len(d.Closed) + 1) / 2)
+		body, err = json.Marshal(d)
+	}
+	if err == nil && len(body) > store.MaxDocument {
+		err = fmt.Errorf("the document of alerts has more than %d bytes", store.MaxDocument)
+	}
+	return body, err
+}
+
+// forget removes up to so many entries of Closed, those with the smallest versions, but none of
+// an incident whose end still has to be sent.
+func (d *document) forget(n int) {
+	d.Forgot++
+	waits := map[string]bool{}
+	for _, i := range d.Incidents {
+		waits[keyOf(i.Job, i.Kind)] = true
+	}
+	keys := slices.SortedFunc(maps.Keys(d.Closed), func(a, b string) int {
+		return cmp.Or(cmp.Compare(d.Closed[a], d.Closed[b]), cmp.Compare(a, b))
+	})
+	for _, key := range keys[:n] {
+		if !waits[key] {
+			delete(d.Closed, key)
+		}
+	}
 }

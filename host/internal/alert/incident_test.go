@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -16,76 +17,56 @@ import (
 )
 
 func TestIncidentsOfRecords(t *testing.T) {
-	occupied := errors.New("leased by a client that has claimed nothing")
-	late := func(st *soloist.JobStatus) { st.Next = time.Now().Add(-2 * time.Minute) }
+	set := func(change func(st *soloist.JobStatus)) func(*world) {
+		return func(w *world) { w.set("report", change) }
+	}
+	ends := func(status store.Status) func(*world) { return func(w *world) { w.end("report", status) } }
+	both := func(one, other func(*world)) func(*world) { return func(w *world) { one(w); other(w) } }
+	nothing := func(*world) {}
+	late := set(func(st *soloist.JobStatus) { st.Next = time.Now().Add(-2 * time.Minute) })
+	nothingDue := set(func(st *soloist.JobStatus) { st.Next = time.Time{} })
 	for name, test := range map[string]struct {
 		begin, end func(w *world)
 		want       alert.Kind // empty: it is no incident
 	}{
-		"stalled":   {func(w *world) { w.stall() }, func(w *world) { w.end("report", store.Succeeded) }, alert.Stalled},
-		"abandoned": {func(w *world) { w.end("report", store.Abandoned) }, func(w *world) { w.end("report", store.Succeeded) }, alert.Abandoned},
-		"missed":    {func(w *world) { w.end("report", store.Missed) }, func(w *world) {}, ""},
-		"unclaimed": {func(w *world) { w.set("report", func(st *soloist.JobStatus) { st.Occupied = occupied }) },
-			func(w *world) { w.set("report", func(st *soloist.JobStatus) { st.Occupied = nil }) }, alert.Unclaimed},
-		"paused itself": {func(w *world) {
-			w.set("report", func(st *soloist.JobStatus) { st.Record.Orders.Paused = store.SelfPause{At: time.Now(), Token: 1} })
-		}, func(w *world) {
-			w.set("report", func(st *soloist.JobStatus) { st.Record.Orders.Paused = store.SelfPause{} })
-		}, alert.Paused},
-		"late": {func(w *world) {
-			w.set("report", func(st *soloist.JobStatus) {
-				st.Late = store.Late{Since: time.Now(), Tick: time.Now().Add(-time.Hour), Count: 2}
-			})
-		}, func(w *world) {
-			w.end("report", store.Succeeded)
-			w.set("report", func(st *soloist.JobStatus) { st.Late = store.Late{} })
-		}, alert.Late},
-		"overdue": {func(w *world) { w.set("report", late) }, func(w *world) {
-			w.end("report", store.Missed)
-			w.set("report", func(st *soloist.JobStatus) { st.Next = time.Time{} })
-		}, alert.Overdue},
-		"overdue in a pause": {func(w *world) {
-			w.set("report", late)
+		"stalled": {both(ends(store.Stalled), set(func(st *soloist.JobStatus) { st.Record.Run.Finished = time.Time{} })), // it goes on
+			ends(store.Succeeded), alert.Stalled},
+		"abandoned": {ends(store.Abandoned), ends(store.Succeeded), alert.Abandoned},
+		"missed":    {ends(store.Missed), nothing, ""},
+		"cancelled": {ends(store.Cancelled), nothing, ""},
+		"singleton": {both(set(func(st *soloist.JobStatus) { st.Singleton = true }), ends(store.Abandoned)), nothing, ""},
+		"unclaimed": {set(func(st *soloist.JobStatus) { st.Occupied = errors.New("leased by a client that has claimed nothing") }),
+			set(func(st *soloist.JobStatus) { st.Occupied = nil }), alert.Unclaimed},
+		"paused itself": {set(func(st *soloist.JobStatus) { st.Record.Orders.Paused = store.SelfPause{At: time.Now(), Token: 1} }),
+			set(func(st *soloist.JobStatus) { st.Record.Orders.Paused = store.SelfPause{} }), alert.Paused},
+		"late": {set(func(st *soloist.JobStatus) {
+			st.Late = store.Late{Since: time.Now(), Tick: time.Now().Add(-time.Hour), Count: 2}
+		}), both(ends(store.Succeeded), set(func(st *soloist.JobStatus) { st.Late = store.Late{} })), alert.Late},
+		"overdue": {late, both(ends(store.Missed), nothingDue), alert.Overdue},
+		"overdue in a pause": {both(late, func(w *world) {
 			w.order(store.JobControl{Pause: store.Pause{At: time.Now(), By: "ann"}})
-		}, func(w *world) {}, ""},
+		}), nothing, ""},
 		"overdue since a pause": {func(w *world) {
 			w.set("report", func(st *soloist.JobStatus) { st.Next = time.Now().Add(-time.Hour) })
 			w.order(store.JobControl{Resumed: store.Resume{At: time.Now().Add(-2 * time.Minute)}})
-		}, func(w *world) { w.set("report", func(st *soloist.JobStatus) { st.Next = time.Time{} }) }, alert.Overdue},
-		"running": {func(w *world) {
-			w.set("report", late)
-			w.set("report", func(st *soloist.JobStatus) { st.Record.Run.Status, st.Lease = store.Running, store.Leased })
-		}, func(w *world) {}, ""},
-		"unreadable": {func(w *world) {
-			w.set("report", late)
-			w.set("report", func(st *soloist.JobStatus) { st.Err = fs.ErrPermission })
-		}, func(w *world) {
-			w.set("report", func(st *soloist.JobStatus) { st.Err, st.Next = nil, time.Time{} })
-		}, alert.Unreadable},
-		"singleton": {func(w *world) {
-			w.set("report", func(st *soloist.JobStatus) { st.Singleton = true })
-			w.end("report", store.Abandoned)
-		}, func(w *world) {}, ""},
-		"of cancelled": {func(w *world) { w.end("report", store.Cancelled) }, func(w *world) {}, ""},
+		}, nothingDue, alert.Overdue},
+		"running": {both(late, set(func(st *soloist.JobStatus) { st.Record.Run.Status, st.Lease = store.Running, store.Leased })),
+			nothing, ""},
+		"unreadable": {both(late, set(func(st *soloist.JobStatus) { st.Err = fs.ErrPermission })),
+			set(func(st *soloist.JobStatus) { st.Err, st.Next = nil, time.Time{} }), alert.Unreadable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, 3)
+			inWorld(t, 3, func(w *world) {
+				var want []string
+				if test.want != "" {
+					want = []string{fmt.Sprintf("report %s alert", test.want), fmt.Sprintf("report %s recovered", test.want)}
+				}
 				w.end("report", store.Succeeded)
 				time.Sleep(time.Minute)
 				test.begin(w)
-				time.Sleep(2 * time.Minute)
-				var want []string
-				if test.want != "" {
-					want = []string{fmt.Sprintf("report %s alert", test.want)}
-				}
-				w.want(want...)
+				w.after(2*time.Minute, want[:len(want)/2]...)
 				test.end(w)
-				time.Sleep(2 * time.Minute)
-				if test.want != "" {
-					want = append(want, fmt.Sprintf("report %s recovered", test.want))
-				}
-				w.want(want...)
+				w.after(2*time.Minute, want...)
 			})
 		})
 	}
@@ -93,26 +74,22 @@ func TestIncidentsOfRecords(t *testing.T) {
 
 // A replica that has not noticed yet that a lease is held in vain does not end the incident.
 func TestUnclaimedLeaseIsNoticedAtDifferentTimes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+	inWorld(t, 1, func(w *world) {
 		held := func(st *soloist.JobStatus) { st.Lease, st.Next = store.Leased, time.Now().Add(-10*time.Second) }
 		w.set("report", held)
 		w.set("report", func(st *soloist.JobStatus) { st.Occupied = errors.New("leased by a client that has claimed nothing") })
 		time.Sleep(30 * time.Second)
 		w.set("report", func(st *soloist.JobStatus) { st.Occupied = nil })
-		time.Sleep(30 * time.Second)
-		w.want("report unclaimed alert")
+		w.after(30*time.Second, "report unclaimed alert")
 		w.set("report", func(st *soloist.JobStatus) { st.Lease, st.Next = store.Available, time.Time{} })
-		time.Sleep(time.Minute)
-		w.want("report unclaimed alert", "report unclaimed recovered")
+		w.after(time.Minute, "report unclaimed alert", "report unclaimed recovered")
 	})
 }
 
 // The document has a limit. What does not fit is told when there is room.
 func TestManyIncidents(t *testing.T) {
 	nightly.Only(t, "takes seconds of CPU")
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2)
+	inWorld(t, 2, func(w *world) {
 		var first, rest []string
 		for i := range 600 {
 			job := fmt.Sprintf("job-%03d", i)
@@ -130,27 +107,19 @@ func TestManyIncidents(t *testing.T) {
 			w.end(m.Job, store.Succeeded)
 		}
 		time.Sleep(20 * time.Minute)
-		for _, st := range w.look(t.Context()) {
+		for _, st := range w.look(w.t.Context()) {
 			if st.Record.Failures > 0 {
 				w.end(st.Name, store.Succeeded)
 			}
 		}
-		time.Sleep(20 * time.Minute)
-		w.want(append(first, rest...)...)
+		w.after(20*time.Minute, append(first, rest...)...)
 	})
-}
-
-// stall makes the record say that the last run has stalled, and goes on.
-func (w *world) stall() {
-	w.end("report", store.Stalled)
-	w.set("report", func(st *soloist.JobStatus) { st.Record.Run.Finished = time.Time{} })
 }
 
 // A tick that is overdue only until the replicas have started is no incident, nor is a
 // backlog that is being run.
 func TestBacklogIsNotOverdue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 3)
+	inWorld(t, 3, func(w *world) {
 		for n := range 60 {
 			w.set("report", func(st *soloist.JobStatus) { st.Next = w.start.Add(time.Duration(n-600) * time.Minute) })
 			time.Sleep(10 * time.Second)
@@ -161,29 +130,123 @@ func TestBacklogIsNotOverdue(t *testing.T) {
 
 // Nobody can agree on anything while the store is out of reach: each replica tells it.
 func TestTroubleOfAReplica(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2)
+	inWorld(t, 2, func(w *world) {
 		w.replicas[0].Hear(event.Event{Kind: event.Skewed, Skew: time.Hour})
 		for _, r := range w.replicas {
 			w.change(func() { r.health.Storage = errors.New("no route") })
 		}
-		time.Sleep(50 * time.Second)
-		w.want("clock-skew alert")
-		time.Sleep(time.Minute)
-		w.want("clock-skew alert", "storage alert", "storage alert")
+		w.after(50*time.Second, "clock-skew alert")
+		w.after(time.Minute, "clock-skew alert", "storage alert", "storage alert")
 		if w.got[1].ID == w.got[2].ID {
 			t.Errorf("two replicas send %q", w.got[1].ID)
 		}
 		w.replicas[0].Hear(event.Event{Kind: event.Skewed})
-		w.mu.Lock()
 		for _, r := range w.replicas {
-			r.health.Storage = nil
+			w.change(func() { r.health.Storage = nil })
 		}
-		w.mu.Unlock()
-		time.Sleep(2 * time.Minute)
-		w.want("clock-skew alert", "storage alert", "storage alert", "clock-skew recovered", "storage recovered", "storage recovered")
-		if _, err := w.store.ReadDocument(t.Context(), "demo/.alerts", ""); !errors.Is(err, fs.ErrNotExist) {
+		w.after(2*time.Minute, "clock-skew alert", "storage alert", "storage alert", "clock-skew recovered", "storage recovered", "storage recovered")
+		if _, err := w.store.ReadDocument(w.t.Context(), "demo/.alerts", ""); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("there is a document without an incident of a job: %v", err)
 		}
 	})
+}
+
+// A record that cannot be read is one incident each time, and none if that is short.
+func TestUnreadableRecord(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		unreadable := func(d time.Duration) {
+			w.set("report", func(st *soloist.JobStatus) { st.Err = errors.New("the record has schema 99") })
+			time.Sleep(d)
+			w.set("report", func(st *soloist.JobStatus) { st.Err = nil })
+			time.Sleep(time.Minute)
+		}
+		w.end("report", store.Succeeded)
+		time.Sleep(time.Minute)
+		unreadable(50 * time.Second)
+		w.want()
+		unreadable(time.Hour)
+		w.want("report unreadable alert", "report unreadable recovered")
+		if got, want := w.got[0].Text, "cannot be read: the record has schema 99"; !strings.Contains(got, want) {
+			t.Errorf("got the text %q, want %q", got, want)
+		}
+		unreadable(time.Hour)
+		w.want("report unreadable alert", "report unreadable recovered", "report unreadable alert", "report unreadable recovered")
+		if w.got[0].ID == w.got[2].ID {
+			t.Errorf("two incidents have the id %q", w.got[0].ID)
+		}
+	})
+}
+
+// While the store is out of reach that is the incident, and not each record.
+func TestUnreadableRecordsInOutage(t *testing.T) {
+	inWorld(t, 1, func(w *world) {
+		w.end("report", store.Succeeded)
+		time.Sleep(time.Minute)
+		w.change(func() { w.replicas[0].health.Storage = errors.New("no route") })
+		w.set("report", func(st *soloist.JobStatus) { st.Err = errors.New("no route") })
+		w.after(time.Hour, "storage alert")
+		w.change(func() { w.replicas[0].health.Storage = nil })
+		time.Sleep(50 * time.Second)
+		w.set("report", func(st *soloist.JobStatus) { st.Err = nil })
+		w.after(time.Hour, "storage alert", "storage recovered")
+	})
+}
+
+// A replica that cannot read a record was told of by one alert, which is over since others can read
+// it. When none of those is left the job does not run, which is an incident of its own.
+func TestLastReplicaThatCanReadIsGone(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		w.blindFirst()
+		time.Sleep(time.Hour)
+		want := []string{"report unreadable alert", "report unreadable recovered"}
+		w.replicas[1].die()
+		w.after(time.Hour, want...) // one can read it still
+		w.replicas[2].die()
+		want = append(want, "report unreadable alert")
+		w.after(10*time.Minute, want...)
+		w.after(48*time.Hour, want...)
+		if len(w.got) < 3 {
+			t.FailNow()
+		}
+		if w.got[0].ID == w.got[2].ID || !w.got[2].Since.After(w.got[1].Over) {
+			t.Errorf("two incidents: got the ids %q and %q, since %s and %s", w.got[0].ID, w.got[2].ID, w.got[0].Since, w.got[2].Since)
+		}
+		w.add("r3")
+		w.after(time.Hour, append(want, "report unreadable recovered")...)
+	})
+}
+
+// A record that a newer program has written can be read by some replicas alone. That is told once, and not each time that they look
+// in turn. They write to each other only meanwhile, and seldom.
+func TestRecordThatSomeReplicasCanRead(t *testing.T) {
+	inWorld(t, 3, func(w *world) {
+		wantWrites := func(least, most int) {
+			t.Helper()
+			w.change(func() { w.writes = 0 })
+			time.Sleep(24 * time.Hour)
+			w.change(func() {
+				if w.writes < least || w.writes > most {
+					t.Errorf("%d writes in a day, want %d to %d", w.writes, least, most)
+				}
+			})
+		}
+		w.blindFirst()
+		want := []string{"report unreadable alert", "report unreadable recovered"}
+		w.after(time.Hour, want...)
+		wantWrites(24*2, 24*60/5*2) // at most two each five minutes
+		w.want(want...)
+		w.set("report", func(st *soloist.JobStatus) { st.Err = errors.New("the record has schema 99") }) // now none can
+		w.after(time.Hour, append(want, "report unreadable alert")...)
+		w.set("report", func(st *soloist.JobStatus) { st.Err = nil })
+		w.change(func() { w.replicas[0].blind = false })
+		w.after(10*time.Minute, slices.Repeat(want, 2)...)
+		wantWrites(0, 0) // all is well
+	})
+}
+
+// blindFirst has the first replica unable to read a record that the others can read.
+func (w *world) blindFirst() {
+	w.end("report", store.Succeeded)
+	time.Sleep(time.Minute)
+	w.change(func() { w.replicas[0].blind = true })
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/ontime"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -155,7 +156,7 @@ func (r *receiver) send(one ping) {
 			r.log.Info("the receiver of pings has no such call, so it hears of successes", "job", r.job, "ping", strings.TrimPrefix(one.path, "/"), "answer", err)
 			return
 		}
-		if try == pingTries || !sleep(r.ctx, pingPause<<(try-1)) {
+		if try == pingTries || !ontime.Sleep(r.ctx, pingPause<<(try-1)) {
 			r.log.Warn("a ping was not taken", "job", r.job, "ping", strings.TrimPrefix(one.path, "/"), "error", err)
 			return
 		}

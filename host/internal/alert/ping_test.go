@@ -1,10 +1,12 @@
 package alert_test
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,27 +22,39 @@ import (
 
 // A switchboard takes pings.
 type switchboard struct {
+	url    string                    // empty: https://hc.example/uuid?create=1
+	answer func(r *http.Request) int // may wait
+
 	mu   sync.Mutex
 	got  []string
 	runs []string
-	code int
-	slow time.Duration
 }
 
 func (s *switchboard) RoundTrip(r *http.Request) (*http.Response, error) {
-	if s.slow > 0 {
-		select {
-		case <-time.After(s.slow):
-		case <-r.Context().Done():
-			return nil, r.Context().Err()
-		}
-	}
+	code := s.answer(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	body, _ := io.ReadAll(r.Body)
-	s.got = append(s.got, strings.TrimSpace(r.URL.Host+r.URL.Path+" "+string(body)))
+	s.got = append(s.got, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+string(body)))
 	s.runs = append(s.runs, r.URL.Query().Get("rid"))
-	return &http.Response{StatusCode: s.code, Body: http.NoBody}, nil
+	return answered(code), r.Context().Err()
+}
+
+// hear passes events to pings of the job report.
+func (s *switchboard) hear(events ...event.Event) *alert.Pings {
+	url := cmp.Or(s.url, "https://hc.example/uuid?create=1")
+	p := alert.NewPings("demo", map[string]string{"report": url}, &http.Client{Transport: s}, slog.New(slog.DiscardHandler))
+	for _, e := range events {
+		p.Hear(e)
+	}
+	return p
+}
+
+func (s *switchboard) want(t *testing.T, want ...string) {
+	t.Helper()
+	if !slices.Equal(s.got, want) {
+		t.Errorf("got %.300q, want %.300q", s.got, want)
+	}
 }
 
 // runEvents are those of one run.
@@ -52,26 +66,19 @@ func runEvents(token int64, end store.Status, reason string) []event.Event {
 	return []event.Event{begun, again, ended}
 }
 
-func newPings(s *switchboard) *alert.Pings {
-	return alert.NewPings("demo", map[string]string{"report": "https://hc.example/uuid?create=1"}, &http.Client{Transport: s}, slog.New(slog.DiscardHandler))
-}
-
 func TestPings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &switchboard{code: 200}
-		p := newPings(s)
-		for _, e := range slices.Concat(runEvents(7, store.Succeeded, ""), runEvents(8, store.Failed, strings.Repeat("x", 20000)+" no paper"), runEvents(9, store.Abandoned, "stopped"),
-			runEvents(10, store.Cancelled, "replaced by the tick of 2026-03-01T00:01:00Z"), runEvents(11, store.Cancelled, "by anna")) {
-			p.Hear(e)
+		s := &switchboard{answer: func(*http.Request) int { return http.StatusOK }}
+		events := slices.Concat(runEvents(7, store.Succeeded, ""), runEvents(8, store.Failed, strings.Repeat("x", 20000)+" no paper"), runEvents(9, store.Abandoned, "stopped"),
+			runEvents(10, store.Cancelled, "replaced by the tick of 2026-03-01T00:01:00Z"), runEvents(11, store.Cancelled, "by anna"))
+		p := s.hear(events...)
+		for _, e := range events {
 			e.Job = "other"
 			p.Hear(e)
 		}
 		p.Close(time.Second)
-		fail := "hc.example/uuid/fail " + strings.Repeat("x", 9991) + " no paper"
-		if want := []string{"hc.example/uuid/start", "hc.example/uuid", "hc.example/uuid/start", fail, "hc.example/uuid/start", "hc.example/uuid/start",
-			"hc.example/uuid/start", "hc.example/uuid/fail cancelled: by anna"}; !slices.Equal(s.got, want) {
-			t.Errorf("got %.300q, want %.300q", s.got, want)
-		}
+		s.want(t, "POST /uuid/start", "POST /uuid", "POST /uuid/start", "POST /uuid/fail "+strings.Repeat("x", 9991)+" no paper",
+			"POST /uuid/start", "POST /uuid/start", "POST /uuid/start", "POST /uuid/fail cancelled: by anna")
 		id := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 		if r := s.runs; !id.MatchString(r[0]) || r[0] != r[1] || r[1] == r[2] || r[2] != r[3] {
 			t.Errorf("got the runs %q", r)
@@ -82,14 +89,13 @@ func TestPings(t *testing.T) {
 // A receiver that hangs holds up neither a run nor the end of the program.
 func TestPingsThatAreNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &switchboard{code: 200, slow: time.Hour}
-		p := newPings(s)
+		s := &switchboard{answer: func(r *http.Request) int { <-r.Context().Done(); return 0 }}
 		start := time.Now()
+		var events []event.Event
 		for token := range int64(1000) {
-			for _, e := range runEvents(token, store.Succeeded, "") {
-				p.Hear(e)
-			}
+			events = append(events, runEvents(token, store.Succeeded, "")...)
 		}
+		p := s.hear(events...)
 		if took := time.Since(start); took != 0 {
 			t.Errorf("the events took %s", took)
 		}
@@ -102,53 +108,81 @@ func TestPingsThatAreNotTaken(t *testing.T) {
 
 func TestPingIsTriedThreeTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &switchboard{code: 503}
-		p := newPings(s)
-		p.Hear(runEvents(7, store.Succeeded, "")[0])
-		p.Close(time.Minute)
-		if want := strings.Fields(strings.Repeat("hc.example/uuid/start ", 3)); fmt.Sprint(s.got) != fmt.Sprint(want) {
-			t.Errorf("got %q, want %q", s.got, want)
-		}
+		s := &switchboard{answer: func(*http.Request) int { return http.StatusServiceUnavailable }}
+		s.hear(runEvents(7, store.Succeeded, "")[0]).Close(time.Minute)
+		s.want(t, slices.Repeat([]string{"POST /uuid/start"}, 3)...)
 	})
 }
 
-// A narrow receiver takes GET alone, and successes alone.
-type narrow struct {
-	mu  sync.Mutex
-	got []string
-}
-
-func (n *narrow) RoundTrip(r *http.Request) (*http.Response, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	body, _ := io.ReadAll(r.Body)
-	n.got = append(n.got, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+string(body)))
-	code := http.StatusOK
-	switch {
-	case r.URL.Path != "/api/push/TOKEN":
-		code = http.StatusNotFound
-	case r.Method != http.MethodGet:
-		code = http.StatusMethodNotAllowed
-	case r.URL.Query().Get("status") != "up":
-		code = http.StatusBadRequest
-	}
-	return &http.Response{StatusCode: code, Body: http.NoBody}, nil
-}
-
+// Some receivers take GET alone, and successes alone.
 func TestPingOfNarrowReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &narrow{}
-		p := alert.NewPings("demo", map[string]string{"report": "https://up.example/api/push/TOKEN?status=up&msg=OK"}, &http.Client{Transport: n}, slog.New(slog.DiscardHandler))
-		for token, end := range []store.Status{store.Succeeded, store.Failed, store.Failed, store.Succeeded} {
-			for _, e := range runEvents(int64(token), end, "boom") {
-				p.Hear(e)
+		s := &switchboard{url: "https://up.example/push?status=up&msg=OK", answer: func(r *http.Request) int {
+			switch {
+			case r.URL.Path != "/push":
+				return http.StatusNotFound
+			case r.Method != http.MethodGet:
+				return http.StatusMethodNotAllowed
+			case r.URL.Query().Get("status") != "up":
+				return http.StatusBadRequest
 			}
+			return http.StatusOK
+		}}
+		var events []event.Event
+		for token, end := range []store.Status{store.Succeeded, store.Failed, store.Failed, store.Succeeded} {
+			events = append(events, runEvents(int64(token), end, "boom")...)
 		}
-		p.Close(time.Minute)
-		const base = " /api/push/TOKEN"
-		want := []string{"POST" + base + "/start", "GET" + base + "/start", "POST" + base, "GET" + base, "GET" + base + "/fail", "GET" + base}
-		if !slices.Equal(n.got, want) {
-			t.Errorf("got %q, want %q", n.got, want)
-		}
+		s.hear(events...).Close(time.Minute)
+		s.want(t, "POST /push/start", "GET /push/start", "POST /push", "GET /push", "GET /push/fail", "GET /push")
 	})
+}
+
+// roundTripper answers requests without a network.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A receiver that does not answer, or refuses, is logged without the URL, which may be secret.
+func TestLogHasNoURL(t *testing.T) {
+	for name, answer := range map[string]roundTripper{
+		"refused":  func(*http.Request) (*http.Response, error) { return nil, fmt.Errorf("connection refused") },
+		"silent":   func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() },
+		"redirect": func(*http.Request) (*http.Response, error) { return answered(302), nil },
+		"error":    func(*http.Request) (*http.Response, error) { return answered(500), nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 0, func(w *world) {
+				w.way = answer
+				w.add("r0")
+				w.end("report", store.Failed)
+				time.Sleep(2 * time.Minute)
+				if log := w.logs(); !strings.Contains(log, "has not taken a message") || strings.Contains(log, "secret") || strings.Contains(log, "hooks") {
+					t.Errorf("got the log %s", log)
+				}
+			})
+		})
+	}
+}
+
+func answered(code int) *http.Response {
+	return &http.Response{StatusCode: code, Header: http.Header{"Location": {"https://elsewhere.example/"}}, Body: http.NoBody}
+}
+
+// A redirect could lead messages elsewhere.
+func TestNoRedirectIsFollowed(t *testing.T) {
+	followed := false
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if followed = followed || r.URL.Path == "/elsewhere"; !followed {
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		}
+	}))
+	defer s.Close()
+	answer, err := alert.NewClient().Post(s.URL+"/hook", "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusTemporaryRedirect || followed {
+		t.Errorf("got code %d, followed %t", answer.StatusCode, followed)
+	}
 }

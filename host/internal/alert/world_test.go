@@ -2,6 +2,8 @@ package alert_test
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -36,6 +39,10 @@ type world struct {
 	replicas []*replica
 	writes   int           // of the document
 	ahead    time.Duration // of the replicas' wall clocks
+
+	way    http.RoundTripper // to the receiver, for replicas that start from now on; nil: their own
+	log    *slog.Logger      // of all replicas
+	logged strings.Builder   // what it has
 }
 
 // A replica is one Notifier, and its way to the store and the receiver.
@@ -48,30 +55,31 @@ type replica struct {
 	blind  bool // it cannot read the records, though others can
 }
 
-func newWorld(t *testing.T, replicas int) *world {
-	w := &world{t: t, start: time.Now(), all: map[string]soloist.JobStatus{}}
-	for i := range replicas {
-		w.add(fmt.Sprint("r", i))
-	}
-	return w
+// inWorld runs f in a bubble of virtual time, with so many replicas.
+func inWorld(t *testing.T, replicas int, f func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, start: time.Now(), all: map[string]soloist.JobStatus{}}
+		w.log = slog.New(slog.NewTextHandler(&w.logged, nil))
+		for i := range replicas {
+			w.add(fmt.Sprint("r", i))
+		}
+		f(w)
+	})
 }
 
 // add starts a replica.
 func (w *world) add(name string) *replica {
-	return w.addWith(name, slog.New(slog.DiscardHandler), nil)
-}
-
-// addWith starts a replica with a log, and another way to the receiver if that is not nil.
-func (w *world) addWith(name string, log *slog.Logger, way http.RoundTripper) *replica {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	r := &replica{w: w, dead: make(chan struct{})}
+	way := w.way
 	if way == nil {
 		way = r
 	}
 	r.die = sync.OnceFunc(func() { close(r.dead); cancel() })
 	r.Notifier = alert.NewNotifier(alert.Config{App: "demo", Replica: name, Store: r, Failures: 1,
 		Webhook: &alert.Webhook{URL: "https://hooks.example/T0/key?sig=secret", Secret: "0123456789abcdef", Client: &http.Client{Transport: way, CheckRedirect: alert.NewClient().CheckRedirect}},
-		Look:    r.look, Late: func(string) time.Duration { return time.Minute }, Log: log,
+		Look:    r.look, Late: func(string) time.Duration { return time.Minute }, Log: w.log,
 		Now:     func() time.Time { w.mu.Lock(); defer w.mu.Unlock(); return time.Now().Add(w.ahead) },
 		Health:  func() soloist.Health { w.mu.Lock(); defer w.mu.Unlock(); return r.health },
 		Control: func(context.Context) (store.Control, error) { w.mu.Lock(); defer w.mu.Unlock(); return w.orders, nil },
@@ -125,9 +133,7 @@ func (w *world) change(f func()) {
 
 // order changes what operators have ordered.
 func (w *world) order(job store.JobControl) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.orders.Jobs = map[string]store.JobControl{"report": job}
+	w.change(func() { w.orders.Jobs = map[string]store.JobControl{"report": job} })
 }
 
 // end adds a run with this end.
@@ -189,26 +195,40 @@ func (r *replica) RoundTrip(q *http.Request) (*http.Response, error) {
 	if err := r.comes("send"); err != nil {
 		return nil, err
 	}
+	body, _ := io.ReadAll(q.Body)
+	mac := hmac.New(sha256.New, []byte("0123456789abcdef"))
+	fmt.Fprintf(mac, "%d.%s", time.Now().Unix(), body)
+	if got, want := q.Header.Get("Soloist-Signature"), fmt.Sprintf("t=%d,v1=%x", time.Now().Unix(), mac.Sum(nil)); got != want {
+		r.w.t.Errorf("got the signature %q, want %q", got, want)
+	}
 	time.Sleep(r.w.slow)
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()
-	body, _ := io.ReadAll(q.Body)
-	var at int64
-	fmt.Sscanf(q.Header.Get("Soloist-Signature"), "t=%d,", &at)
-	if got, want := q.Header.Get("Soloist-Signature"), alert.Signature("0123456789abcdef", at, body); got != want || at == 0 {
-		r.w.t.Errorf("got the signature %q, want %q", got, want)
-	}
-	answer := &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody}
 	if r.w.down {
-		answer.StatusCode = http.StatusServiceUnavailable
-		return answer, nil
+		return answered(http.StatusServiceUnavailable), nil
 	}
 	var m alert.Message
 	if err := json.Unmarshal(body, &m); err != nil || m.ID != q.Header.Get("Idempotency-Key") {
 		r.w.t.Errorf("%s: %v, key %q", body, err, q.Header.Get("Idempotency-Key"))
 	}
 	r.w.got = append(r.w.got, m)
-	return answer, nil
+	return answered(http.StatusNoContent), nil
+}
+
+// after waits, and checks what the receiver got so far.
+func (w *world) after(d time.Duration, want ...string) {
+	w.t.Helper()
+	time.Sleep(d)
+	w.want(want...)
+}
+
+// logs ends all replicas, and returns what they have logged.
+func (w *world) logs() string {
+	for _, r := range w.replicas {
+		r.die()
+	}
+	synctest.Wait()
+	return w.logged.String()
 }
 
 // want compares what the receiver got so far, in any order, as "job kind event".

@@ -1,11 +1,13 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/alarm"
 	"github.com/soloist-go/soloist/store"
@@ -67,4 +69,36 @@ func (s *Settings) alarmQueue(c Config) (alarm.Queue, error) {
 		return nil, errors.New("SOLOIST_ALARM is queue, which is in a storage account of Azure, and the settings name none: want one in SOLOIST_STORAGE or AzureWebJobsStorage, or no alarm")
 	}
 	return azure.OpenQueue(account, s.AlarmQueue)
+}
+
+// guardSpan is how long after the death of this process a message wakes the app up. It is about as long as a lease, which
+// has to end before another replica takes over.
+const guardSpan = 45 * time.Second
+
+// Guarded calls do, whose work is found if this process dies meanwhile, and sets the alarm for what is left of it. A message is
+// pending while do goes on: the platform may have started this process without a message, or may hide that message, and has none
+// for a manual run.
+func (a *App) Guarded(ctx context.Context, do func()) error {
+	release := a.Alarm.Guard(ctx, guardSpan)
+	do()
+	err := a.SetAlarm(ctx)
+	release(err == nil)
+	return err
+}
+
+// ErrUnrung is part of the error of an order that is written, and has woken up no replica.
+var ErrUnrung = errors.New("it is ordered, but no replica could be woken up: the next one that is up obeys")
+
+// Order writes an order. With alarms it also puts a message, since the app may be asleep. If it is awake, the message has
+// the platform start another replica if this one dies, and keeps the platform from ending this one as idle while it does
+// what was ordered. An error of that alone is ErrUnrung.
+func (a *App) Order(ctx context.Context, o soloist.Order) (store.Order, error) {
+	written, err := a.Scheduler.Order(ctx, o)
+	if err != nil || a.Alarm == nil {
+		return written, err
+	}
+	if err := a.Alarm.Ring(ctx); err != nil {
+		return written, fmt.Errorf("%w: %w", ErrUnrung, err)
+	}
+	return written, nil
 }

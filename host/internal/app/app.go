@@ -34,10 +34,9 @@ type App struct {
 	Pings     map[string]string // the URLs to which jobs report their runs; secret
 	Serves    bool              // it runs jobs by these settings until it is stopped
 
-	work   func() defined           // what does not change while it runs
-	lines  logqueue.Queue           // of Log, where it serves
-	paused map[string]bool          // the jobs that the settings pause
-	limits map[string]time.Duration // how long a run of a job may take, where its settings say so
+	catalog
+	work  func() defined // what does not change while it runs
+	lines logqueue.Queue // of Log, where it serves
 
 	listeners listeners
 	ends      ends

@@ -28,3 +28,39 @@ func (l *listeners) tell(e event.Event) {
 		f(e)
 	}
 }
+
+// ends notifies its listeners that a run has ended.
+type ends struct {
+	mu  sync.Mutex
+	all map[chan struct{}]bool
+}
+
+// listen returns a channel that has something once a run has ended since it was received from last. A stop ends that.
+func (e *ends) listen() (ended <-chan struct{}, stop func()) {
+	c := make(chan struct{}, 1)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.all == nil {
+		e.all = map[chan struct{}]bool{}
+	}
+	e.all[c] = true
+	return c, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.all, c)
+	}
+}
+
+func (e *ends) hear(v event.Event) {
+	if v.Kind != event.Ended && v.Kind != event.Unrecorded {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for c := range e.all {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}

@@ -3,12 +3,12 @@ package app
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/telemetry"
 	"github.com/soloist-go/soloist/host/local"
@@ -19,11 +19,11 @@ import (
 // the scheduler says of its jobs is for [soloist.Scheduler.Validate].
 func Open(c Config) (*App, error) {
 	a := &App{Console: c.Console, Now: c.Now, Serves: c.Serves, Scheduler: &soloist.Scheduler{Now: c.Now, Groups: c.Groups}}
-	errs := a.sort(c.Work)
+	errs := sort(c.Work, a.Scheduler)
 	errs = append(errs, a.Settings.read(c.Console.Name)...)
 	pings, mistakes := override(a.Scheduler.Jobs)
 	a.Pings, errs = pings, append(errs, mistakes...)
-	a.paused, a.limits, a.work = pausedOf(a.Scheduler.Jobs), limitsOf(a.Scheduler.Jobs), sync.OnceValue(a.define)
+	a.catalog, a.work = catalogOf(a.Scheduler), sync.OnceValue(a.define)
 	errs = append(errs, a.open(c.Store))
 	errs = append(errs, a.setLease(), a.checkAlerts())
 	a.Strange = slices.Concat(unknown(a.Jobs()), a.Settings.idle(), idleZone(a.Scheduler.Jobs))
@@ -36,32 +36,27 @@ func Open(c Config) (*App, error) {
 	a.Scheduler.Alone = a.alone
 	if c.Serves || c.Runs {
 		errs = append(errs, a.measure())
-		a.hear()
 	}
 	return a, errors.Join(errs...)
 }
 
-// sort separates jobs from singletons. It accepts pointers too: they are Work, and
+// sort gives the jobs and the singletons to a scheduler. It accepts pointers too: they are Work, and
 // there is only one thing that they can mean.
-func (a *App) sort(work []soloist.Work) (errs []error) {
+func sort(work []soloist.Work, s *soloist.Scheduler) (errs []error) {
 	for i, w := range work {
+		if v := reflect.ValueOf(w); v.Kind() == reflect.Pointer && v.IsNil() {
+			errs = append(errs, fmt.Errorf("work %d of %d is a nil %T", i+1, len(work), w))
+			continue
+		}
 		switch w := w.(type) {
 		case soloist.Job:
-			a.Scheduler.Jobs = append(a.Scheduler.Jobs, w)
-		case soloist.Singleton:
-			a.Scheduler.Singletons = append(a.Scheduler.Singletons, w)
+			s.Jobs = append(s.Jobs, w)
 		case *soloist.Job:
-			if w != nil {
-				a.Scheduler.Jobs = append(a.Scheduler.Jobs, *w)
-				continue
-			}
-			errs = append(errs, fmt.Errorf("work %d of %d is a nil *soloist.Job", i+1, len(work)))
+			s.Jobs = append(s.Jobs, *w)
+		case soloist.Singleton:
+			s.Singletons = append(s.Singletons, w)
 		case *soloist.Singleton:
-			if w != nil {
-				a.Scheduler.Singletons = append(a.Scheduler.Singletons, *w)
-				continue
-			}
-			errs = append(errs, fmt.Errorf("work %d of %d is a nil *soloist.Singleton", i+1, len(work)))
+			s.Singletons = append(s.Singletons, *w)
 		default:
 			errs = append(errs, fmt.Errorf("work %d of %d is %T: want a soloist.Job or a soloist.Singleton", i+1, len(work), w))
 		}
@@ -98,10 +93,12 @@ func describe(s store.Store) string {
 	return fmt.Sprintf("%T", s)
 }
 
-// measure makes metrics and traces of what the scheduler does.
+// measure makes metrics and traces of what the scheduler does, and passes its events on to the listeners.
 func (a *App) measure() (err error) {
 	if a.Telemetry, err = telemetry.Open(a.Scheduler, a.Log); err == nil {
 		a.Logs = a.Telemetry.Logs(a.Logs)
+		a.Listen(a.Scheduler.Events) // which are the telemetry's by now
+		a.Scheduler.Events = a.listeners.tell
 	}
 	return err
 }
@@ -132,15 +129,4 @@ func (a *App) setLease() error {
 		}
 	}
 	return nil
-}
-
-// hear passes the scheduler's events on to the listeners, too.
-func (a *App) hear() {
-	first := a.Scheduler.Events
-	a.Scheduler.Events = func(e event.Event) {
-		if first != nil {
-			first(e)
-		}
-		a.listeners.tell(e)
-	}
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/internal/alarm"
 )
@@ -92,11 +94,11 @@ type passes struct {
 // ctx's time is over. Then it hands over to the alarm. It stops waiting when ctx ends.
 func (a *App) Passes(ctx context.Context, patience time.Duration, pass func() (ran bool)) error {
 	now := time.Now()
-	p := &passes{app: a, pass: pass, tick: a.ticks(), patience: patience, enough: a.enough(ctx), ended: make(chan struct{}, 1), quiet: now}
+	p := &passes{app: a, pass: pass, tick: nextTick(a.Scheduler.Jobs), patience: patience, enough: enough(ctx, a.Scheduler.Jobs), ended: make(chan struct{}, 1), quiet: now}
 	runs, stop := a.ends.listen()
 	defer stop()
 	p.runs = runs
-	release := a.guard(ctx)
+	release := a.Alarm.Guard(ctx, guardSpan) // as in Guarded
 	err := p.run(ctx)
 	release(err == nil)
 	return err
@@ -104,14 +106,14 @@ func (a *App) Passes(ctx context.Context, patience time.Duration, pass func() (r
 
 // enough returns until when what has time for any of the jobs may wait for ticks. How long a job takes without a Timeout is
 // not known: half of the time has to be enough.
-func (a *App) enough(ctx context.Context) time.Time {
+func enough(ctx context.Context, jobs []soloist.Job) time.Time {
 	end, ends := ctx.Deadline()
 	if !ends {
 		return time.Time{}
 	}
 	left, longest := time.Until(end), time.Duration(0)
-	for i := range a.Scheduler.Jobs {
-		if d := a.Scheduler.Jobs[i].Timeout; d <= left { // others are never begun
+	for i := range jobs {
+		if d := jobs[i].Timeout; d <= left { // others are never begun
 			longest = max(longest, d)
 		}
 	}
@@ -247,4 +249,73 @@ func (a *App) HandOver(ctx context.Context, patience time.Duration) (due time.Ti
 	}
 	err = a.handOver(ctx, due, began)
 	return due, err == nil, err
+}
+
+// Merged is the report of two passes, of which the second has ended last: all that they ran, and of each job what the one
+// says of the rest that knows of a later tick. The second may have begun first.
+func Merged(first, second soloist.Report) soloist.Report {
+	second.Next = time.Time{}
+	for i := range second.Jobs {
+		s := &second.Jobs[i]
+		n := slices.IndexFunc(first.Jobs, func(j soloist.JobReport) bool { return j.Job == s.Job })
+		if n >= 0 {
+			f := first.Jobs[n]
+			ran := append(slices.Clip(f.Ran), s.Ran...)
+			if Newer(f.Next, s.Next) {
+				*s = f
+			}
+			s.Ran = ran
+		}
+		if !s.Next.IsZero() && s.Awaits == "" && (second.Next.IsZero() || s.Next.Before(second.Next)) {
+			second.Next = s.Next
+		}
+	}
+	return second
+}
+
+// Newer reports whether a report was made after another one of the same job, by the next tick of each: zero is never.
+func Newer(next, other time.Time) bool {
+	return !other.IsZero() && (next.IsZero() || next.After(other))
+}
+
+// maxMargin is the time that an execution keeps for the records after the last run was stopped; a short one keeps a tenth.
+const maxMargin = 30 * time.Second
+
+// Limits divide the time of an execution, or of an invocation of Functions. When that time is over, the platform kills
+// this process, with all that runs in it.
+type Limits struct {
+	Run   time.Duration // up to here runs are started; zero: no limit
+	Grace time.Duration // after it those that run may go on
+}
+
+// Divide divides a time-out; zero is none.
+func Divide(timeout, grace time.Duration) Limits {
+	if timeout == 0 {
+		return Limits{Grace: grace}
+	}
+	grace = min(grace, timeout/4)
+	return Limits{Run: timeout - min(timeout/10, maxMargin) - grace, Grace: grace}
+}
+
+// tickLimits are the limits of the command tick.
+func (s *Settings) tickLimits() Limits { return Divide(s.TickTimeout, s.Grace) }
+
+// LimitGrace gives the runs of the command tick the grace that the time of an execution has room for.
+func (a *App) LimitGrace() { a.Scheduler.Grace = a.Settings.tickLimits().Grace }
+
+// InTime is the context of the command tick, which ends before the platform ends the execution.
+func (a *App) InTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	if run := a.Settings.tickLimits().Run; run > 0 {
+		return context.WithTimeout(ctx, run)
+	}
+	return context.WithCancel(ctx)
+}
+
+// Patience is how long the command tick waits for the next tick: the stay; half of the time for runs, if that is less.
+func (a *App) Patience() time.Duration {
+	stay := a.Settings.Patience()
+	if run := a.Settings.tickLimits().Run; run > 0 {
+		stay = min(stay, run/2)
+	}
+	return stay
 }

@@ -45,11 +45,20 @@ func appName(text string) string {
 	}, strings.ToLower(text))
 	text = strings.Trim(text, "-")
 	if len(text) > maxApp {
-		sum := sha256.Sum256([]byte(text))
-		end := "-" + hex.EncodeToString(sum[:4])
-		text = strings.TrimRight(text[:maxApp-len(end)], "-") + end
+		text = cut(text, maxApp, "-"+digest(text))
 	}
 	return cmp.Or(text, "soloist")
+}
+
+// cut makes a name of at most so many bytes that has this end.
+func cut(name string, most int, end string) string {
+	return strings.TrimRight(name[:min(len(name), most-len(end))], "-") + end
+}
+
+// digest tells names apart that are cut.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:4])
 }
 
 // Replica names this process in records and logs.

@@ -10,19 +10,19 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/kelseyhightower/envconfig"
-
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/logging"
 )
 
 // Settings are those that each program has; a job's own are jobSettings. The
 // tags are the documentation, which help prints: what it is, what unset means,
-// what is wanted of a value.
+// what is wanted of a value. A tag one has all values that there are.
 type Settings struct {
 	App             string         `envconfig:"SOLOIST_APP" doc:"namespace of the records; programs of one name share their ticks" unset:"CONTAINER_APP_NAME, CONTAINER_APP_JOB_NAME, WEBSITE_SITE_NAME with its slot, else the program's name" want:"up to 63 lower-case letters, digits and hyphens, no hyphen first"`
 	Storage         string         `envconfig:"SOLOIST_STORAGE" doc:"connection string, blob service URL, dir:PATH or memory:" unset:"the AzureWebJobsStorage family, else dir:.soloist" secret:"true"`
@@ -33,7 +33,7 @@ type Settings struct {
 	History         time.Duration  `envconfig:"SOLOIST_HISTORY" doc:"for how long to keep all outcomes in a log beside each record, which costs a write for each ten of them" unset:"the record keeps the last 20" want:"a duration of an hour or more, such as 36h or 90d"`
 	Presence        time.Duration  `envconfig:"SOLOIST_PRESENCE" doc:"how often at least a replica that serves writes that it is up, for the list of replicas; 0: never" unset:"2m" want:"0, or a duration from 10s to 20m"`
 	Sweep           time.Duration  `envconfig:"SOLOIST_SWEEP" doc:"a replica that serves, outside of Functions, removes once a day locks that nobody has held for so long" unset:"they stay" want:"a duration of an hour or more, such as 36h or 30d"`
-	Alarm           Alarm          `envconfig:"SOLOIST_ALARM" doc:"queue: a message in Azure Queue Storage wakes the app up before its next tick, so that no replica has to be up between two ticks" unset:"a replica is up all the time, or a timer of the platform wakes the app up" want:"queue, or not set"`
+	Alarm           Alarm          `envconfig:"SOLOIST_ALARM" doc:"queue: a message in Azure Queue Storage wakes the app up before its next tick, so that no replica has to be up between two ticks" unset:"a replica is up all the time, or a timer of the platform wakes the app up" one:"queue" want:"queue, or not set"`
 	AlarmQueue      string         `envconfig:"SOLOIST_ALARM_QUEUE" doc:"that queue, in the storage account of the records" unset:"the app's name with -alarm" want:"3 to 56 lower-case letters, digits and single hyphens between them"`
 	AlarmLead       time.Duration  `envconfig:"SOLOIST_ALARM_LEAD" doc:"how long before a tick the app is woken up, for the platform to notice and to start it" unset:"60s" want:"a duration from 0 to 1h, such as 60s"`
 	Stay            time.Duration  `envconfig:"SOLOIST_STAY" doc:"with SOLOIST_ALARM: a replica waits for ticks that are due within that time, and ends when none is and nothing has run for so long; 0: serve stays until the platform ends it" unset:"120s" want:"0, or a duration from 1s to 24h that is no shorter than SOLOIST_ALARM_LEAD"`
@@ -45,8 +45,8 @@ type Settings struct {
 	AlertSecret     string         `envconfig:"SOLOIST_ALERT_SECRET" doc:"signs these messages; 16 characters at least" unset:"they are not signed" secret:"true"`
 	AlertFailures   int            `envconfig:"SOLOIST_ALERT_FAILURES" doc:"how many failures of a job in a row are worth a message" unset:"1" want:"a number from 1 to 1000"`
 	FunctionTimeout time.Duration  `envconfig:"SOLOIST_FUNCTION_TIMEOUT" doc:"in Functions, how long an invocation may take" unset:"functionTimeout of host.json, else the plan's default" want:"a duration of a second or more, such as 10m"`
-	FunctionFailure Failure        `envconfig:"SOLOIST_FUNCTION_FAILURE" doc:"in Functions, what an invocation answers after a run has failed: log, all is well but for the log, since the record has it; or error. It is an error anyway that a job could not be looked after" unset:"log" want:"log or error"`
-	LogFormat       logging.Format `envconfig:"SOLOIST_LOG_FORMAT" doc:"text or json; on a terminal, text is short and, without NO_COLOR, in colour" unset:"text on a terminal, else json" want:"text or json"`
+	FunctionFailure Failure        `envconfig:"SOLOIST_FUNCTION_FAILURE" doc:"in Functions, what an invocation answers after a run has failed: log, all is well but for the log, since the record has it; or error. It is an error anyway that a job could not be looked after" unset:"log" one:"log error" want:"log or error"`
+	LogFormat       logging.Format `envconfig:"SOLOIST_LOG_FORMAT" doc:"text or json; on a terminal, text is short and, without NO_COLOR, in colour" unset:"text on a terminal, else json" one:"text json" want:"text or json"`
 	LogLevel        slog.Level     `envconfig:"SOLOIST_LOG_LEVEL" doc:"debug, info, warn or error" unset:"info" want:"debug, info, warn or error"`
 }
 
@@ -78,25 +78,25 @@ func (s *Settings) read(program string) []error {
 	for _, rule := range []struct {
 		name string
 		ok   bool
-		undo func()
 	}{
-		{"SOLOIST_APP", appRule.MatchString(s.App), func() { s.App = preset.App }},
-		{"SOLOIST_CONTAINER", isContainer(s.Container), func() { s.Container = preset.Container }},
-		{"SOLOIST_LEASE", s.Lease > 0, func() { s.Lease = preset.Lease }},
-		{"SOLOIST_GRACE", s.Grace == 0 || s.Grace >= time.Millisecond, func() { s.Grace = preset.Grace }},
-		{"SOLOIST_HISTORY", s.History == 0 || s.History >= time.Hour, func() { s.History = 0 }},
-		{"SOLOIST_SWEEP", s.Sweep == 0 || s.Sweep >= time.Hour, func() { s.Sweep = 0 }},
-		{"SOLOIST_PRESENCE", s.Presence == 0 || s.Presence >= 10*time.Second && s.Presence <= 20*time.Minute, func() { s.Presence = preset.Presence }},
-		{"SOLOIST_ALARM_QUEUE", s.AlarmQueue == "" || isQueue(s.AlarmQueue), func() { s.AlarmQueue = "" }},
-		{"SOLOIST_ALARM_LEAD", s.AlarmLead >= 0 && s.AlarmLead <= time.Hour, func() { s.AlarmLead = preset.AlarmLead }},
-		{"SOLOIST_STAY", s.Stay == 0 || s.Stay >= time.Second && s.Stay <= 24*time.Hour, func() { s.Stay = preset.Stay }},
-		{"SOLOIST_TICK_TIMEOUT", os.Getenv("SOLOIST_TICK_TIMEOUT") == "" || s.TickTimeout >= time.Second, func() { s.TickTimeout = 0 }},
-		{"SOLOIST_ALERT_FAILURES", s.AlertFailures >= 1 && s.AlertFailures <= 1000, func() { s.AlertFailures = preset.AlertFailures }},
-		{"SOLOIST_FUNCTION_TIMEOUT", os.Getenv("SOLOIST_FUNCTION_TIMEOUT") == "" || s.FunctionTimeout >= time.Second, func() { s.FunctionTimeout = 0 }},
+		{"SOLOIST_APP", appRule.MatchString(s.App)},
+		{"SOLOIST_CONTAINER", isContainer(s.Container)},
+		{"SOLOIST_LEASE", s.Lease > 0},
+		{"SOLOIST_GRACE", s.Grace == 0 || s.Grace >= time.Millisecond},
+		{"SOLOIST_HISTORY", s.History == 0 || s.History >= time.Hour},
+		{"SOLOIST_SWEEP", s.Sweep == 0 || s.Sweep >= time.Hour},
+		{"SOLOIST_PRESENCE", s.Presence == 0 || s.Presence >= 10*time.Second && s.Presence <= 20*time.Minute},
+		{"SOLOIST_ALARM_QUEUE", s.AlarmQueue == "" || isQueue(s.AlarmQueue)},
+		{"SOLOIST_ALARM_LEAD", s.AlarmLead >= 0 && s.AlarmLead <= time.Hour},
+		{"SOLOIST_STAY", s.Stay == 0 || s.Stay >= time.Second && s.Stay <= 24*time.Hour},
+		{"SOLOIST_TICK_TIMEOUT", os.Getenv("SOLOIST_TICK_TIMEOUT") == "" || s.TickTimeout >= time.Second},
+		{"SOLOIST_ALERT_FAILURES", s.AlertFailures >= 1 && s.AlertFailures <= 1000},
+		{"SOLOIST_FUNCTION_TIMEOUT", os.Getenv("SOLOIST_FUNCTION_TIMEOUT") == "" || s.FunctionTimeout >= time.Second},
 	} {
 		if !rule.ok {
-			errs = append(errs, mistake(rule.name, wanted(rule.name)))
-			rule.undo()
+			f := setting(rule.name)
+			errs = append(errs, mistake(rule.name, f.Tag.Get("want")))
+			reflect.ValueOf(s).Elem().FieldByIndex(f.Index).Set(reflect.ValueOf(preset).FieldByIndex(f.Index))
 		}
 	}
 	errs = append(errs, s.checkTokens()...)
@@ -122,7 +122,7 @@ func (s *Settings) checkAddr() error {
 	if os.Getenv("SOLOIST_ADDR") == "" {
 		return mistake("FUNCTIONS_CUSTOMHANDLER_PORT", "a port")
 	}
-	return mistake("SOLOIST_ADDR", wanted("SOLOIST_ADDR"))
+	return mistake("SOLOIST_ADDR", setting("SOLOIST_ADDR").Tag.Get("want"))
 }
 
 func isPort(text string) bool {
@@ -150,8 +150,12 @@ func readFields(prefix string, spec any) (errs []error) {
 
 // readField fills the field f, which is to, from its variable. A duration may be in days.
 func readField(prefix string, f reflect.StructField, to reflect.Value) error {
+	text := os.Getenv(variable(prefix, f))
+	if values, closed := f.Tag.Lookup("one"); closed && !slices.Contains(strings.Fields(values), text) {
+		return errors.New("not one of " + values)
+	}
 	if f.Type == reflect.TypeFor[time.Duration]() {
-		d, err := format.Duration(os.Getenv(variable(prefix, f)))
+		d, err := format.Duration(text)
 		if err == nil {
 			to.SetInt(int64(d))
 		}
@@ -174,14 +178,14 @@ func mistake(name, want string) error {
 	return fmt.Errorf("%s is %.80q: want %s", name, os.Getenv(name), want)
 }
 
-// wanted is what the setting's tag says.
-func wanted(name string) string {
-	for f := range reflect.TypeFor[Settings]().Fields() {
+// setting is the field of a variable.
+func setting(name string) (f reflect.StructField) {
+	for f = range reflect.TypeFor[Settings]().Fields() {
 		if variable("", f) == name {
-			return f.Tag.Get("want")
+			break
 		}
 	}
-	return ""
+	return f
 }
 
 // checkAlerts returns what is wrong with the receiver of alerts. It does not show it.
@@ -230,10 +234,54 @@ const (
 	FailError Failure = "error"
 )
 
-// UnmarshalText takes log and error.
-func (f *Failure) UnmarshalText(text []byte) error {
-	if *f = Failure(text); *f != FailLog && *f != FailError {
-		return errors.New("neither log nor error")
+// An Alarm is what wakes the app up when no replica is: ByQueue, or nothing.
+type Alarm string
+
+// ByQueue is a message in Azure Queue Storage.
+const ByQueue Alarm = "queue"
+
+// AlarmFunction is the function that Functions calls with an alarm. While alarms are on, no job can have its name.
+const AlarmFunction = "alarm"
+
+// checkStay returns what is wrong with lead and stay together.
+func (s *Settings) checkStay() error {
+	if s.Stay == 0 || s.Stay >= s.AlarmLead {
+		return nil
 	}
-	return nil
+	lead, stay := s.AlarmLead, s.Stay
+	s.AlarmLead = stay
+	return fmt.Errorf("SOLOIST_ALARM_LEAD is %s and SOLOIST_STAY %s, so a replica would end before the tick that it was woken up for: want a stay of at least the lead, or 0", lead, stay)
 }
+
+// idle warns of settings that have no effect.
+func (s *Settings) idle() (warnings []string) {
+	for _, name := range []string{"SOLOIST_ALARM_QUEUE", "SOLOIST_ALARM_LEAD", "SOLOIST_STAY"} {
+		if s.Alarm == "" && os.Getenv(name) != "" {
+			warnings = append(warnings, name+" has no effect without SOLOIST_ALARM=queue")
+		}
+	}
+	return warnings
+}
+
+// mostQueue is how long the name of a queue can be that Functions reads: it adds "-poison" to that.
+const mostQueue = 63 - len("-poison")
+
+var hyphens = regexp.MustCompile(`-+`)
+
+// isQueue reports whether a queue can have the name: by the rule for containers, except for its length.
+func isQueue(name string) bool { return isContainer(name) && len(name) <= mostQueue }
+
+// queueOf is the queue of an app. Names of queues are shorter than names of apps and cannot have two hyphens in a row:
+// a name that has to be changed ends in a hash, so that no two apps get one queue.
+func queueOf(app string) string {
+	const end = "-alarm"
+	if name := app + end; isQueue(name) {
+		return name
+	}
+	name := strings.Trim(hyphens.ReplaceAllString(app, "-"), "-")
+	return strings.TrimLeft(cut(name, mostQueue, "-"+digest(app)+end), "-")
+}
+
+// Patience is how long a replica waits for the next tick before it leaves the tick to the alarm. It is longer
+// than the lead: the app may just have been woken up for that tick, by a message whose time is truncated to a second.
+func (s *Settings) Patience() time.Duration { return max(s.Stay, s.AlarmLead+5*time.Second) }

@@ -39,7 +39,11 @@ func (s *Settings) storage() (storage, error) {
 	account, ok := s.account()
 	switch {
 	case ok:
-		return blobs(account)
+		backend, err := azure.Open(account)
+		if err != nil {
+			return storage{}, err
+		}
+		return storage{Store: backend, name: backend.String()}, nil
 	case s.Storage != "":
 		return storage{}, errors.New("SOLOIST_STORAGE: want memory:, dir:PATH, a blob service URL or a connection string")
 	}
@@ -85,14 +89,6 @@ func directory(path string) (storage, error) {
 		return storage{}, fmt.Errorf("the directory %s for the records cannot be found, since the working directory is not known: give SOLOIST_STORAGE an absolute path: %w", path, err)
 	}
 	return storage{Store: local.Dir{Path: full}, name: "directory " + path}, nil
-}
-
-func blobs(c azure.Config) (storage, error) {
-	backend, err := azure.Open(c)
-	if err != nil {
-		return storage{}, err
-	}
-	return storage{Store: backend, name: backend.String()}, nil
 }
 
 // hostStorage is the storage of the Functions host

@@ -3,7 +3,6 @@
 package logging
 
 import (
-	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -13,14 +12,6 @@ import (
 
 // A Format is text or json; it is empty where it depends on the terminal.
 type Format string
-
-// UnmarshalText takes text and json.
-func (f *Format) UnmarshalText(text []byte) error {
-	if *f = Format(text); *f != "text" && *f != "json" {
-		return errors.New("neither text nor json")
-	}
-	return nil
-}
 
 // New writes a log to w, in lines for people where that is a terminal.
 func New(w io.Writer, form Format, level slog.Level, terminal bool) slog.Handler {

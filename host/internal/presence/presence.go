@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/ontime"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -68,7 +69,7 @@ func New(c Config) *Beacon { return &Beacon{c: c, id: rand.Text()[:12], begun: t
 
 // Run writes until ctx ends. The caller then calls Leave, after its work has ended.
 func (b *Beacon) Run(ctx context.Context) {
-	for wait := upTo(time.Second); sleep(ctx, wait); wait = lookTime {
+	for wait := upTo(time.Second); ontime.Sleep(ctx, wait); wait = lookTime {
 		b.Pass(ctx)
 	}
 }
@@ -139,7 +140,7 @@ func (b *Beacon) Leave() {
 func (b *Beacon) update(ctx context.Context, self Self, leaves bool) error {
 	for try := 1; ; try++ {
 		err := b.write(ctx, self, leaves)
-		if !errors.Is(err, store.ErrChanged) || try == writeTries || !sleep(ctx, upTo(time.Duration(try)*200*time.Millisecond)) {
+		if !errors.Is(err, store.ErrChanged) || try == writeTries || !ontime.Sleep(ctx, upTo(time.Duration(try)*200*time.Millisecond)) {
 			return err
 		}
 	}
@@ -194,14 +195,3 @@ func (b *Beacon) trouble(err error) {
 
 // upTo returns a random time of d at most.
 func upTo(d time.Duration) time.Duration { return time.Duration(mathrand.Int64N(int64(d) + 1)) }
-
-// sleep waits. It returns false if ctx has ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-	return ctx.Err() == nil
-}

@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/ontime"
 )
 
 // A collector takes metrics or traces by OTLP over HTTP
@@ -63,7 +65,7 @@ func (c *collector) send(ctx context.Context, message []byte) {
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
 	err := c.try(ctx, message)
-	for pause := time.Second; errors.Is(err, errAgain) && sleep(ctx, pause); pause *= 2 {
+	for pause := time.Second; errors.Is(err, errAgain) && ontime.Sleep(ctx, pause); pause *= 2 {
 		err = c.try(ctx, message)
 	}
 	c.tell(err)
@@ -147,16 +149,4 @@ func (c *collector) tell(err error) {
 		c.log.Info("the collector is reached again", "signal", c.signal)
 	}
 	c.down = err != nil
-}
-
-// sleep reports whether d has passed before ctx ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/internal/ontime"
 )
 
 const (
@@ -52,14 +53,7 @@ func (c *Clock) Look(ctx context.Context) {
 
 // Run looks until ctx ends.
 func (c *Clock) Run(ctx context.Context) {
-	for wait := clockFirst; ; wait = clockEvery {
-		t := time.NewTimer(wait)
-		select {
-		case <-t.C:
-			c.Look(ctx)
-		case <-ctx.Done():
-			t.Stop()
-			return
-		}
+	for wait := clockFirst; ontime.Sleep(ctx, wait); wait = clockEvery {
+		c.Look(ctx)
 	}
 }
