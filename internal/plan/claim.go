@@ -31,7 +31,7 @@ func (c *Claim) Claimed() (run store.Outcome) {
 // Next calls it too, only to learn whether something is due. It changes nothing that it is
 // given.
 func (p *Policy) Claim(v View) (next Claim, todo bool) {
-	if p.Outdated(v) || early(v) {
+	if p.Outdated(v) || armed(v) {
 		return Claim{}, false
 	}
 	return draft(p, v)
@@ -182,11 +182,10 @@ func (p *Policy) notRepeated(v View) string {
 
 // mayRepeat reports whether the run in r may have another attempt, now that its runner is
 // gone. A tick up to the watermark has its outcome, and is not repeated whatever another
-// program has written since. An attempt beyond MaxAttempt would make the record unreadable.
+// program has written since.
 func (p *Policy) mayRepeat(r *store.Record) bool {
 	ours := r.Definition.Spec == p.Spec && p.Ticks != nil && r.Run.Request == "" && !p.Paused
-	owed := r.Run.Tick.After(r.Watermark) && r.Run.Attempt < store.MaxAttempt
-	return ours && owed && p.Interrupted == Rerun && deaths(r) < maxDeaths
+	return ours && r.Run.Tick.After(r.Watermark) && p.Interrupted.repeats(r.Run.Attempt, deaths(r))
 }
 
 // adopt puts a changed definition into force. Ticks of the old definition that were due before are
@@ -328,9 +327,9 @@ func (p *Policy) Undecided(r *store.Record) bool {
 	return r.Definition.Spec != p.Spec && (r.Run.Request == "" || isBackfill(r)) && (unsettled(r) || leftBeside(r))
 }
 
-// early reports whether the record is armed for a tick that is not due yet. Until then
+// armed reports whether the record is armed for a tick that is not due yet. Until then
 // nothing is settled and no attempt starts, whatever became of the holder.
-func early(v View) bool {
+func armed(v View) bool {
 	r := v.Record
 	return r.Run.Armed && r.MayRun() && r.Run.Tick.After(v.Now)
 }

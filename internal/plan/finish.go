@@ -165,7 +165,7 @@ func (p *Policy) offeredAgain(r *store.Record) bool {
 // endedEarly reports whether the last run was ended before its time, and may have another attempt.
 func (p *Policy) endedEarly(r *store.Record) bool {
 	early := r.Run.Status == store.Abandoned || r.Run.Status == store.Stalled
-	return early && p.Interrupted == Rerun && deaths(r) < maxDeaths && p.Ticks != nil
+	return early && p.Ticks != nil && p.Interrupted.repeats(r.Run.Attempt, deaths(r))
 }
 
 // HasFailed reports whether the last run has failed or stalled.

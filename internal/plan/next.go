@@ -75,7 +75,7 @@ func (p *Policy) idle(v View, o *Observation) Action {
 	if stale <= 0 {
 		return Action{Read: true}
 	}
-	if early(v) { // its runner has died: at the tick a claim settles it, also in a pause, and may claim a run that was ordered
+	if armed(v) { // its runner has died: at the tick a claim settles it, also in a pause, and may claim a run that was ordered
 		return Action{After: min(stale, max(v.Record.Run.Tick.Sub(v.Now), minIdle))}
 	}
 	next := p.NextTick(v.Record)
@@ -136,7 +136,7 @@ func (p *Policy) follow(v View, o *Observation, c Clock) Action {
 		}
 	}
 	wait := p.untilLook(v, o)
-	if early(v) { // the claim may be taken back
+	if armed(v) { // the claim may be taken back
 		wait = p.lookAgain(v, o, v.Record.Run.Tick)
 	}
 	if v.Ahead.Lead > 0 && wait > 0 && wait < a.After {

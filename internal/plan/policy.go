@@ -72,6 +72,12 @@ type Policy struct {
 	AfterAny bool     // a tick is due also if a run that it waited for has not succeeded
 }
 
+// repeats reports whether a tick whose runner is gone may have another attempt, after so many attempts and deaths. A claim
+// beyond the largest attempt would make the record unreadable.
+func (i Interrupted) repeats(attempts, deaths int) bool {
+	return i == Rerun && attempts < store.MaxAttempt && deaths < maxDeaths
+}
+
 // Follows reports whether the job is a follower.
 func (p *Policy) Follows() bool { return len(p.After) > 0 }
 

@@ -201,12 +201,12 @@ func (c *claiming) settleDeadBackfilled() bool {
 		c.next.Record.Run.Status = store.Abandoned
 	}
 	if Several(r) {
-		again := !isCancelled && r.Definition.Spec == c.Spec && c.Interrupted == Rerun && inForce(r, c.v, r.Run.Order)
+		again := !isCancelled && r.Definition.Spec == c.Spec && inForce(r, c.v, r.Run.Order)
 		c.next.Backfilled = append(c.next.Backfilled, settleOpen(&c.next.Record, func(o *store.OpenTick) openFate {
 			switch {
 			case o.Token != r.Token:
 				return openFate{again: true}
-			case again && o.Attempt < store.MaxAttempt && o.Deaths+1 < maxDeaths:
+			case again && c.Interrupted.repeats(o.Attempt, o.Deaths+1):
 				o.Deaths, o.Token = o.Deaths+1, 0
 				return openFate{again: true}
 			case isCancelled:
@@ -220,7 +220,7 @@ func (c *claiming) settleDeadBackfilled() bool {
 		c.tell(LastOutcome(r, store.Cancelled, CancelledBy(end)))
 		return true
 	}
-	repeats := r.Definition.Spec == c.Spec && c.Interrupted == Rerun && r.Run.Attempt < store.MaxAttempt && deaths(r) < maxDeaths
+	repeats := r.Definition.Spec == c.Spec && c.Interrupted.repeats(r.Run.Attempt, deaths(r))
 	if repeats && r.Backfill.Seq == r.Run.Order && inForce(r, c.v, r.Run.Order) {
 		waitAgain(&c.next.Record)
 		return true

@@ -84,7 +84,7 @@ func (p *Policy) End(r *store.Record, all ...Ended) {
 		switch {
 		case e.Status == "":
 			o.Attempt, o.Token = o.Attempt-1, 0
-		case early && p.Interrupted == Rerun && o.Deaths < maxDeaths:
+		case early && p.Interrupted.repeats(o.Attempt, o.Deaths):
 			o.Token = 0
 		default:
 			settleBackfilled(r, OutcomeOfSeveral(r, e, o.Attempt))

@@ -18,16 +18,16 @@ type Bounds struct {
 // Unusable returns what is wrong with a record that can be read. A replica that acted upon
 // such a record would let the job rest for long, or fail in a way that names no cause.
 func Unusable(r *store.Record, b Bounds) error {
-	return cmp.Or(ahead(r, b), Exhausted(r), leaseOutOfBounds(r, b), beatOutOfBounds(r))
+	return cmp.Or(fromFuture(r, b), Exhausted(r), leaseOutOfBounds(r, b), beatOutOfBounds(r))
 }
 
 // fast is how far an instant may be in the future, since clocks differ.
 const fast = time.Minute
 
-// ahead returns what is wrong with a record that has an instant in the future: the job would
+// fromFuture returns what is wrong with a record that has an instant in the future: the job would
 // rest until then. It is right by itself when that instant comes. No program takes the instant
 // back before: ticks that were claimed by a clock that was ahead would be claimed once more.
-func ahead(r *store.Record, b Bounds) error {
+func fromFuture(r *store.Record, b Bounds) error {
 	if b.Latest.IsZero() {
 		return nil
 	}

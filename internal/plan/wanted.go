@@ -21,7 +21,7 @@ func (p *Policy) Wanted(v View) time.Time {
 		return p.afterLease(v)
 	case p.Outdated(v):
 		return p.wantedByOthers(v)
-	case early(v):
+	case armed(v):
 		return r.Run.Tick
 	}
 	at := p.wantedForTick(v)

@@ -31,9 +31,9 @@ func (r *Runner) read(ctx context.Context, wake time.Time) error {
 	if err != nil {
 		return err
 	}
-	// The same ETag is the same record, so the checks below are made already, except for its instants: see ahead.
+	// The same ETag is the same record, so the checks below are made already, except for its instants: see fromFuture.
 	if r.view.known && entry.ETag == r.view.etag {
-		if err := r.ahead(); err != nil {
+		if err := r.fromFuture(); err != nil {
 			return err
 		}
 		r.view.entry = r.lean(&entry)
@@ -69,8 +69,8 @@ func (r *Runner) recall(ctx context.Context, rec *store.Record) {
 	r.source.state.set(func(n *snapshot) { n.entry.recall(rec) })
 }
 
-// ahead returns that the record has an instant in the future. The service's clock may be put back while the record stays.
-func (r *Runner) ahead() error {
+// fromFuture returns that the record has an instant in the future. The service's clock may be put back while the record stays.
+func (r *Runner) fromFuture() error {
 	if err := plan.Unusable(&r.view.rec, boundsOf(r.client)); err != nil {
 		return &recordError{err}
 	}

@@ -46,7 +46,7 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 			return r.standBack(err)
 		}
 	}
-	if err := r.ahead(); !fresh && err != nil {
+	if err := r.fromFuture(); !fresh && err != nil {
 		return r.unusable(false, err)
 	}
 	c.short = nil
