@@ -8,47 +8,43 @@ import (
 	"time"
 )
 
-// Words explains the schedule in English, as in "at 02:30 every day, Europe/Berlin".
+// Words explains the schedule in English, as in "at 02:30 every day, Europe/Berlin". A zone that all texts share comes last.
 func (s *Schedule) Words() string {
-	switch zones := s.Zones(); {
-	case len(zones) == 0:
-		return s.words()
-	case len(zones) == 1:
-		return s.words() + ", " + zones[0]
+	zones := s.zones()
+	if len(s.parts) == 0 {
+		return "by hand alone"
 	}
-	return s.wordsOfParts((*Schedule).Words)
+	list := make([]string, len(s.parts))
+	for i, p := range s.parts {
+		if list[i] = p.words(); len(zones) > 1 && p.every == 0 {
+			list[i] += ", " + p.zone.name()
+		}
+	}
+	if last := len(list) - 1; last > 0 {
+		list[last] = "and " + list[last]
+	}
+	if len(zones) == 1 {
+		list = []string{strings.Join(list, "; ") + ", " + zones[0].name()}
+	}
+	return strings.Join(list, "; ")
 }
 
 // words leaves out the zone.
-func (s *Schedule) words() string {
-	switch {
-	case s.manual:
-		return "by hand alone"
-	case s.parts != nil:
-		return s.wordsOfParts((*Schedule).words)
-	case s.every > 0:
+func (p *part) words() string {
+	if p.every > 0 {
 		from := "1970-01-01 00:00 UTC"
-		if s.every%(7*day) == 0 {
+		if p.every%(7*day) == 0 {
 			from = "Thursday " + from
 		}
-		return interval(s.every) + ", counted from " + from
+		return interval(p.every) + ", counted from " + from
 	}
-	text := s.clock.words()
-	if days := s.dates.words(s.anyDom, s.anyDow); days != "" {
+	text := p.clock.words()
+	if days := p.dates.words(p.anyDom, p.anyDow); days != "" {
 		text += " " + days
 	} else if !strings.Contains(text, "every") {
 		text += " every day"
 	}
 	return text
-}
-
-func (s *Schedule) wordsOfParts(words func(*Schedule) string) string {
-	list := make([]string, len(s.parts))
-	for i, p := range s.parts {
-		list[i] = words(p)
-	}
-	list[len(list)-1] = "and " + list[len(list)-1]
-	return strings.Join(list, "; ")
 }
 
 // interval names seconds by one unit if it can, else as package time writes them.
@@ -131,7 +127,7 @@ func (c *clock) times() []string {
 	}
 	var list []string
 	for sod, ok := c.next(0); ok; sod, ok = c.next(sod + 1) {
-		list = append(list, wall(int64(sod), layout))
+		list = append(list, reading(int64(sod), layout))
 	}
 	return list
 }
