@@ -290,7 +290,7 @@ func (p *part) set(all []field, r *fieldReader) error {
 		return err
 	}
 	spec := parsed.(*cron.SpecSchedule)
-	p.clock = newClock(spec.Second&^starBit, spec.Minute&^starBit, spec.Hour&^starBit)
+	p.clock = clock{spec.Second &^ starBit, spec.Minute &^ starBit, spec.Hour &^ starBit}
 	p.anyDom, p.anyDow, p.fixed = all[3].text == "*", all[5].text == "*", !r.free
 	dom, dow := r.dom, r.dow
 	if all[3].plain != "" {

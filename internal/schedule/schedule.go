@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -196,7 +195,7 @@ func (p *part) ahead(w, limit int64) (int64, bool) {
 	days &= ^uint64(0) << (dom + 1)
 	for first := d - int64(dom) + 1; first*day <= limit; {
 		if days != 0 {
-			w = (first+int64(bits.TrailingZeros64(days))-1)*day + int64(p.clock.first)
+			w = (first+int64(low(days))-1)*day + int64(p.clock.first())
 			return w, w <= limit
 		}
 		first += int64(length(y, m))
