@@ -92,8 +92,10 @@ func (p *part) warn(all []field, words []string) []string {
 	if !p.anyDom && (p.anyDow || p.and) && !strings.Contains(all[3].text, "/") {
 		list = append(list, p.short()...)
 	}
-	for rest := p.dates.dow.nth >> 28; rest != 0 && !p.anyDow; rest &= rest - 1 {
-		add("not every month has a 5th %s: no run for it in the others", weekdayName(low(rest)))
+	if !p.anyDow {
+		for _, n := range members(p.dates.dow.nth >> 28) {
+			add("not every month has a 5th %s: no run for it in the others", weekdayName(n))
+		}
 	}
 	return list
 }

@@ -107,14 +107,8 @@ func newUnit(set uint64, n int, name string) unit {
 	case count == 1:
 		return unit{name, name + " " + strconv.Itoa(low(set)), 0}
 	}
-	if step := n / count; n%count == 0 && set&1 == 1 {
-		even := true
-		for i := range n {
-			even = even && set>>i&1 == 1 == (i%step == 0)
-		}
-		if even {
-			return unit{name, fmt.Sprintf("%d %ss", step, name), step}
-		}
+	if all := members(set); all[0] == 0 && all[1]*count == n && even(all) {
+		return unit{name, fmt.Sprintf("%d %ss", all[1], name), all[1]}
 	}
 	return unit{name, name + "s " + values(set, strconv.Itoa), 0}
 }
@@ -161,14 +155,14 @@ func (d *monthDays) words() string {
 	} else if n > 1 {
 		list = append(list, "days "+values(d.plain, strconv.Itoa))
 	}
-	for rest := d.near; rest != 0; rest &= rest - 1 {
-		list = append(list, "the weekday nearest to day "+strconv.Itoa(low(rest)))
+	for _, n := range members(d.near) {
+		list = append(list, "the weekday nearest to day "+strconv.Itoa(n))
 	}
-	for rest := d.last; rest != 0; rest &= rest - 1 {
-		list = append(list, beforeLast(low(rest)))
+	for _, n := range members(d.last) {
+		list = append(list, beforeLast(n))
 	}
-	for rest := d.nearLast; rest != 0; rest &= rest - 1 {
-		if n := low(rest); n == 0 {
+	for _, n := range members(d.nearLast) {
+		if n == 0 {
 			list = append(list, "the last weekday")
 		} else {
 			list = append(list, "the weekday nearest to "+beforeLast(n))
@@ -194,11 +188,11 @@ func (d *weekDays) words() string {
 		// Monday comes first in words, Sunday is 0 in the field.
 		list = append(list, values(d.plain>>1|d.plain&1<<6, func(n int) string { return weekdayName((n + 1) % 7) }))
 	}
-	for rest := d.nth; rest != 0; rest &= rest - 1 {
-		list = append(list, "the "+ordinal(low(rest)/7+1)+" "+weekdayName(low(rest)%7))
+	for _, n := range members(d.nth) {
+		list = append(list, "the "+ordinal(n/7+1)+" "+weekdayName(n%7))
 	}
-	for rest := d.last; rest != 0; rest &= rest - 1 {
-		list = append(list, "the last "+weekdayName(low(rest)))
+	for _, n := range members(d.last) {
+		list = append(list, "the last "+weekdayName(n))
 	}
 	text := join(list)
 	if d.nth|d.last != 0 {
@@ -211,10 +205,7 @@ func weekdayName(n int) string { return title(kinds[5].names[n]) }
 
 // values lists a set: runs of three and more as "1 to 7", long progressions as "1, 3, 5 ... 31".
 func values(set uint64, name func(int) string) string {
-	var all []int
-	for rest := set; rest != 0; rest &= rest - 1 {
-		all = append(all, low(rest))
-	}
+	all := members(set)
 	if n := len(all); n >= 5 && all[1]-all[0] > 1 && even(all) {
 		return fmt.Sprintf("%s, %s, %s ... %s", name(all[0]), name(all[1]), name(all[2]), name(all[n-1]))
 	}
@@ -230,6 +221,14 @@ func values(set uint64, name func(int) string) string {
 		}
 	}
 	return join(list)
+}
+
+// members returns the numbers in a set, in order.
+func members(set uint64) (all []int) {
+	for rest := set; rest != 0; rest &= rest - 1 {
+		all = append(all, low(rest))
+	}
+	return all
 }
 
 func even(all []int) bool {
@@ -255,9 +254,12 @@ func ordinal(n int) string {
 
 func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-func join(list []string) string {
+func join(list []string) string { return joinBy(" and ", list) }
+
+// joinBy puts commas between the items of a list, and a word before the last one.
+func joinBy(word string, list []string) string {
 	if len(list) < 2 {
 		return strings.Join(list, "")
 	}
-	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
+	return strings.Join(list[:len(list)-1], ", ") + word + list[len(list)-1]
 }
