@@ -135,7 +135,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/spread":      {"event", "store", "internal/instant", "internal/lease"},
 		"internal/ticks":       {"calendar", "internal/schedule"},
 		"internal/supervise":   {"event", "store", "internal/instant", "internal/lease", "internal/plan"},
-		"internal/strangers":   {"store", "internal/entry"},
+		"internal/strangers":   {"store", "internal/entry", "internal/lease"},
 		"internal/swept":       {"internal/entry", "store"},
 		"store":                {},
 

@@ -86,12 +86,6 @@ func partsOf(name string, shards int) []part {
 	return parts
 }
 
-// A listingStore is a store by whose listings shards can be spread.
-type listingStore struct {
-	store.Store
-	store.Lister
-}
-
 // addSingleton makes the runners of a singleton whose settings are valid.
 func (s *Scheduler) addSingleton(g *Singleton) error {
 	jobs, err := g.runnerJobs(s.Store, s.core.told.job)
@@ -111,12 +105,11 @@ func (s *Scheduler) addSingleton(g *Singleton) error {
 // group has the shards of a singleton spread over the replicas. It returns nil if there are none, or
 // if the store does not list.
 func (s *Scheduler) group(g *Singleton, jobs []*runner.Job) *spread.Group {
-	lister, lists := s.Store.(store.Lister)
-	if g.Shards == 0 || !lists {
+	if _, lists := s.Store.(store.Lister); g.Shards == 0 || !lists {
 		return nil
 	}
 	if s.core.spread == nil {
-		s.core.spread = spread.New(spread.Config{App: s.App, Replica: s.Replica, Store: listingStore{s.Store, lister}, Clock: s.core.replica.Clock,
+		s.core.spread = spread.New(spread.Config{App: s.App, Replica: s.Replica, Store: s.Store, Clock: s.core.replica.Clock,
 			Jitter: lease.NewJitter(fmt.Sprint(s.Replica, "spread", s.core.replica.Created)),
 			IDs:    lease.NewJitter(fmt.Sprint(s.Replica, "member", s.core.replica.Created)), Idle: s.core.replica.Idle, Tell: s.core.replica.Spread})
 	}

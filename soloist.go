@@ -59,6 +59,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/runner"
 	"github.com/soloist-go/soloist/internal/strangers"
 	"github.com/soloist-go/soloist/store"
@@ -85,15 +86,15 @@ func (s *Scheduler) Run(ctx context.Context) error {
 
 // sayStrangers logs, once, that another program seems to use the App.
 func (s *Scheduler) sayStrangers(ctx context.Context) {
-	lister, ok := s.Store.(store.Lister)
-	if !ok {
+	if _, lists := s.Store.(store.Lister); !lists {
 		return
 	}
 	own := map[string]bool{}
 	for _, r := range s.core.runners {
 		own[r.Name()] = true
 	}
-	if jobs, replicas := strangers.Find(ctx, lister, s.App, func(job string) bool { return own[job] }); len(jobs) > 0 {
+	client := &lease.Client{Store: s.Store, Length: defaultLease, Clock: s.core.replica.Clock}
+	if jobs, replicas := strangers.Find(ctx, client, s.App, func(job string) bool { return own[job] }); len(jobs) > 0 {
 		s.core.told.log.Warn("other replicas of the app run jobs that this program does not have", "app", s.App, "jobs", jobs,
 			"replicas", replicas, "advice", "two programs take each other's ticks of the jobs that both have: give each an App of its own")
 	}

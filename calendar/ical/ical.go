@@ -179,14 +179,14 @@ func lengthOf(e event, first time.Time) (days int, err error) {
 // readDuration reads a duration of whole days or weeks.
 func readDuration(text string) (days int, err error) {
 	var unit rune
-	if n, err := fmt.Sscanf(text, "P%d%c", &days, &unit); err != nil || n != 2 || fmt.Sprintf("P%d%c", days, unit) != text || days > maxDays {
-		return 0, fmt.Errorf("DURATION is %.40q, want days or weeks such as P3D or P1W", text)
-	}
-	switch unit {
-	case 'D':
-		return days, nil
-	case 'W':
-		return 7 * days, nil
+	n, err := fmt.Sscanf(text, "P%d%c", &days, &unit)
+	if err == nil && n == 2 && fmt.Sprintf("P%d%c", days, unit) == text && days <= maxDays {
+		switch unit {
+		case 'D':
+			return days, nil
+		case 'W':
+			return 7 * days, nil
+		}
 	}
 	return 0, fmt.Errorf("DURATION is %.40q, want days or weeks such as P3D or P1W", text)
 }

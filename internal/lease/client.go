@@ -75,6 +75,31 @@ func (c *Client) Read(ctx context.Context) (store.Entry, error) {
 	return c.readWithin(ctx, c.CallTimeout())
 }
 
+// listTimeout bounds a listing.
+const listTimeout = 10 * time.Second
+
+// List calls f for each entry of an app, over a store that is a [store.Lister], and returns the date of the last answer, zero if
+// there is none. Each answer bounds the service's time. List gives up when nothing has come for as long as a call may take.
+func (c *Client) List(ctx context.Context, app string, f func(name string, e store.Entry)) (date time.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	hangs := time.AfterFunc(c.CallTimeout(), cancel)
+	defer hangs.Stop()
+	sent := c.Clock.Elapsed()
+	err = c.Store.(store.Lister).List(ctx, app, func(name string, e store.Entry) bool {
+		hangs.Reset(c.CallTimeout())
+		if !e.Date.Equal(date) { // the same for a whole page
+			date = e.Date
+			c.Clock.Observe(sent, date)
+		}
+		if e.ETag != "" {
+			f(name, e)
+		}
+		return true
+	})
+	return date, err
+}
+
 func (c *Client) readWithin(ctx context.Context, limit time.Duration) (store.Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -116,7 +116,7 @@ func ended(ctx context.Context, last, err error) error {
 // TryDo does work if a slot is free, and returns store.ErrHeld otherwise. It does not wait for other calls
 // of this process that only try: it looks at the slots itself.
 func (m *Mutex) TryDo(ctx context.Context, work Work) error {
-	if m.seen.working() >= len(m.slots) {
+	if int(m.seen.works.Load()) >= len(m.slots) {
 		return store.ErrHeld
 	}
 	t := m.newTry(work, func() {})

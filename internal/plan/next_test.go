@@ -26,8 +26,8 @@ func running() store.Record {
 	return r
 }
 
-// armed is a record whose tick 00:00:20 is claimed ahead.
-func armed() store.Record {
+// armedRecord is a record whose tick 00:00:20 is claimed ahead.
+func armedRecord() store.Record {
 	r := running()
 	r.Watermark, r.Run.Tick, r.Run.Armed = clockTime("00:00:10"), clockTime("00:00:20"), true
 	return r
@@ -95,8 +95,8 @@ func TestNext(t *testing.T) {
 			v.Now, o.Occupation.Since = clockTime("00:00:20"), ago(2*lease+5*time.Second+1)
 		}, Action{What: Blocked, After: 30 * time.Second, Read: true}},
 		"waits behind a lease when nothing is due": {ended(), store.Leased, nil, Action{After: 5 * time.Second}},
-		"waits for the tick of a dead runner":      {armed(), store.Expired, nil, Action{After: 5 * time.Second}},
-		"waits for that tick in a pause too": {armed(), store.Expired, func(_ *Policy, v *View, _ *Observation) {
+		"waits for the tick of a dead runner":      {armedRecord(), store.Expired, nil, Action{After: 5 * time.Second}},
+		"waits for that tick in a pause too": {armedRecord(), store.Expired, func(_ *Policy, v *View, _ *Observation) {
 			v.Control.Pause.At = clockTime("00:00:12")
 		}, Action{After: 5 * time.Second}},
 		"answers a mark":                       {marked, store.Available, nil, Action{What: Answer}},

@@ -238,9 +238,6 @@ func (g gate) pass(ctx context.Context) (done func()) {
 // The Blob service bills a listing about like twelve reads of properties.
 const listedFrom = 12
 
-// listTimeout bounds a listing; what it has not returned by then is read by itself.
-const listTimeout = 10 * time.Second
-
 // A Listing is what one listing of an app has returned.
 type Listing struct {
 	entries map[string]store.Entry // by name
@@ -248,29 +245,14 @@ type Listing struct {
 	date    time.Time              // the store's, of its last entry, or the earliest that it can be; zero: not known
 }
 
-// list calls f for each entry of an app, over the store of a client, whose type is a
-// store.Lister. It gives up when nothing has come for as long as a call may take.
+// list calls f for each entry of an app, over the store of a client. What it has not returned is read by itself.
 func list(ctx context.Context, app string, c *lease.Client, f func(name string, e store.Entry)) (all Listing) {
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
-	hangs := time.AfterFunc(c.CallTimeout(), cancel)
-	defer hangs.Stop()
-	sent := c.Clock.Elapsed()
-	err := c.Store.(store.Lister).List(ctx, app, func(name string, e store.Entry) bool {
-		hangs.Reset(c.CallTimeout())
-		if !e.Date.Equal(all.date) { // the same for a whole page
-			all.date = e.Date
-			c.Clock.Observe(sent, all.date)
-		}
-		if e.ETag != "" {
-			f(name, e)
-		}
-		return true
-	})
+	date, err := c.List(ctx, app, f)
 	// Without entries there is no date, and the wall clock may be fast.
-	if lo, _, known := c.Clock.Now(); known && all.date.IsZero() {
-		all.date = lo
+	if lo, _, known := c.Clock.Now(); known && date.IsZero() {
+		date = lo
 	}
+	all.date = date
 	all.whole = err == nil
 	return all
 }

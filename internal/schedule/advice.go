@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,21 +18,14 @@ func advice(text, zone, name string) string {
 		return "" // what ncrontab alone accepts is mended, or ambiguous
 	}
 	h.and = false
-	if s, err := h.parse(text, pos, zone, name); err == nil && !s.bothDays() {
+	if s, err := h.parse(text, pos, zone, name); err == nil && !slices.ContainsFunc(s.parts, (*part).bothDays) {
 		return "; valid in the cron dialect only: leave out the word ncrontab"
 	}
 	return ""
 }
 
 // bothDays reports whether both day fields are set, which the dialects read differently.
-func (s *Schedule) bothDays() bool {
-	for _, p := range s.parts {
-		if p.bothDays() {
-			return true
-		}
-	}
-	return s.parts == nil && !s.Interval() && !s.anyDom && !s.anyDow
-}
+func (p *part) bothDays() bool { return p.every == 0 && !p.anyDom && !p.anyDow }
 
 // mendAll mends what follows the prefixes.
 func (h head) mendAll(text string) string {

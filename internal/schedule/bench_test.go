@@ -1,14 +1,10 @@
 package schedule_test
 
 import (
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/robfig/cron/v3"
-
-	"github.com/soloist-go/soloist/internal/schedule"
 )
 
 // Each benchmark has robfig/cron's Next beside it, on the same text where it can express it.
@@ -49,65 +45,6 @@ func BenchmarkNext(b *testing.B) {
 			for b.Loop() {
 				s.Next(at)
 			}
-		})
-	}
-}
-
-// least returns the least time of a call of Next in many small rounds, so that other programs on the machine do not count.
-func least(s *schedule.Schedule, at time.Time, before time.Duration) time.Duration {
-	const calls = 100
-	begin := time.Now()
-	for range calls {
-		s.Next(at)
-	}
-	took := time.Since(begin) / calls
-	if before == 0 || took < before {
-		return took
-	}
-	return before
-}
-
-// BenchmarkUnion tells how many times one text a union of three costs.
-func BenchmarkUnion(b *testing.B) {
-	at := time.Date(2026, 11, 21, 10, 2, 17, 0, time.UTC)
-	for _, texts := range [][]string{
-		{"30 2 * * *", "15 3 * * *", "0 4 * * *"},
-		{"*/5 * * * *", "*/7 * * * *", "*/11 * * * *"},
-		{"30 2 L * *", "30 2 15W * *", "30 2 * * fri#3"},
-		{"0 0 * 2 fri#5", "0 0 29 2 *", "0 0 * 2 mon#5"},
-	} {
-		b.Run(strings.Join(texts, " ; "), func(b *testing.B) {
-			var all []*schedule.Schedule
-			for _, text := range append(texts, strings.Join(texts, " ; ")) {
-				all = append(all, parse(b, text, "America/New_York"))
-			}
-			took := make([]time.Duration, len(all))
-			b.ReportAllocs()
-			for b.Loop() {
-				for i, s := range all {
-					took[i] = least(s, at, took[i])
-				}
-			}
-			b.ReportMetric(float64(took[3]), "ns-union")
-			b.ReportMetric(float64(took[3])/float64(max(took[0], took[1], took[2])), "of-dearest")
-			b.ReportMetric(float64(took[3])*3/float64(took[0]+took[1]+took[2]), "of-mean")
-		})
-	}
-}
-
-// BenchmarkRare tells what the dearest instant of the next hundred years costs, the least time of it.
-func BenchmarkRare(b *testing.B) {
-	for _, text := range []string{"0 0 29 2 mon", "0 0 * * fri#5", "0 0 * 2 fri#5", "0 0 29W 2 *", "* * * 2 sat#5", "ncrontab * * 29 2 6",
-		"0 0 * 2 fri#5 ; 0 0 * 2 sat#5 ; 0 0 29 2 *"} {
-		b.Run(text, func(b *testing.B) {
-			s, took := parse(b, text, "America/New_York"), make([]time.Duration, 100)
-			b.ReportAllocs()
-			for b.Loop() {
-				for i := range took {
-					took[i] = least(s, year(2026+i), took[i])
-				}
-			}
-			b.ReportMetric(float64(slices.Max(took)), "ns-dearest")
 		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -213,39 +212,30 @@ func year(n int) time.Time { return time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC) }
 // sweep compares around each change of the zones.
 func sweep(t *testing.T, c *tally, zones []string, from, to time.Time, minutes, seconds, random []string) {
 	var seen sync.Map
-	work := make(chan string)
-	var wg sync.WaitGroup
-	for range runtime.NumCPU() {
-		wg.Go(func() {
-			for zone := range work {
-				loc, err := time.LoadLocation(zone)
-				if err != nil {
-					t.Error(err)
+	for _, zone := range zones {
+		t.Run(strings.ReplaceAll(zone, "/", "-"), func(t *testing.T) {
+			t.Parallel()
+			loc, err := time.LoadLocation(zone)
+			if err != nil {
+				t.Fatal(err)
+			}
+			byMinute, bySecond, byChance := c.parse(t, minutes, zone), c.parse(t, seconds, zone), c.parse(t, random, zone)
+			at, keys := changes(loc, from, to)
+			for i, change := range at {
+				if _, old := seen.LoadOrStore(keys[i], zone); old {
 					continue
 				}
-				byMinute, bySecond, byChance := c.parse(t, minutes, zone), c.parse(t, seconds, zone), c.parse(t, random, zone)
-				at, keys := changes(loc, from, to)
-				for i, change := range at {
-					if _, old := seen.LoadOrStore(keys[i], zone); old {
-						continue
-					}
-					c.windows.Add(1)
-					st := newStretch(loc, change.Add(-72*time.Hour), change.Add(72*time.Hour), time.Minute)
-					c.all(t, byMinute, minutes, zone, st, 1013)
-					c.all(t, byChance, random, zone, st, 3001)
-					if len(seconds) > 0 && (i%8 == 0 || !*full) {
-						st = newStretch(loc, change.Add(-4*time.Hour), change.Add(4*time.Hour), time.Second)
-						c.all(t, bySecond, seconds, zone, st, 199)
-					}
+				c.windows.Add(1)
+				st := newStretch(loc, change.Add(-72*time.Hour), change.Add(72*time.Hour), time.Minute)
+				c.all(t, byMinute, minutes, zone, st, 1013)
+				c.all(t, byChance, random, zone, st, 3001)
+				if len(seconds) > 0 && (i%8 == 0 || !*full) {
+					st = newStretch(loc, change.Add(-4*time.Hour), change.Add(4*time.Hour), time.Second)
+					c.all(t, bySecond, seconds, zone, st, 199)
 				}
 			}
 		})
 	}
-	for _, zone := range zones {
-		work <- zone
-	}
-	close(work)
-	wg.Wait()
 }
 
 func (c *tally) all(t *testing.T, list []*schedule.Schedule, texts []string, zone string, st *stretch, step int64) {
@@ -325,6 +315,7 @@ func randomField(rnd *rand.Rand, lo, hi, step int) string {
 func TestBruteForce(t *testing.T) {
 	var c tally
 	rnd := rand.New(rand.NewPCG(20, 26))
+	t.Cleanup(func() { t.Log(c.String()) })
 	switch {
 	case *full:
 		sweep(t, &c, strings.Fields(zoneList), year(2000), year(2038), texts, fine, randomTexts(2000, rnd))
@@ -335,7 +326,6 @@ func TestBruteForce(t *testing.T) {
 		sweep(t, &c, awkward, year(2025), year(2027), texts, fine[2:5], randomTexts(50, rnd))
 		sweep(t, &c, []string{"Pacific/Apia", "Asia/Pyongyang", "America/Sao_Paulo"}, year(2011), year(2019), texts, nil, nil)
 	}
-	t.Log(c.String())
 }
 
 // TestBruteForceDays has each item for ends of months and weekdays, alone, and random lists of them: all days in UTC.

@@ -53,8 +53,8 @@ func (d *monthDays) special() (texts []string) {
 		set          uint64
 		before, name string
 	}{{d.near, "", "W"}, {d.last, "L-", ""}, {d.nearLast, "L-", "W"}} {
-		for rest := group.set; rest != 0; rest &= rest - 1 {
-			text := group.before + strconv.Itoa(low(rest))
+		for _, n := range members(group.set) {
+			text := group.before + strconv.Itoa(n)
 			if text == "L-0" {
 				text = "L"
 			}
@@ -86,11 +86,11 @@ func (d *weekDays) in(length, first int) (set uint64) {
 
 // special returns the items that are no numbers, as cron text.
 func (d *weekDays) special() (texts []string) {
-	for rest := d.nth; rest != 0; rest &= rest - 1 {
-		texts = append(texts, strconv.Itoa(low(rest)%7)+"#"+strconv.Itoa(low(rest)/7+1))
+	for _, n := range members(d.nth) {
+		texts = append(texts, strconv.Itoa(n%7)+"#"+strconv.Itoa(n/7+1))
 	}
-	for rest := d.last; rest != 0; rest &= rest - 1 {
-		texts = append(texts, strconv.Itoa(low(rest))+"L")
+	for _, n := range members(d.last) {
+		texts = append(texts, strconv.Itoa(n)+"L")
 	}
 	return texts
 }

@@ -3,17 +3,10 @@ package schedule
 const day = 24 * 60 * 60
 
 // clock is the time of day: which seconds, minutes and hours match.
-type clock struct {
-	sec, min, hour uint64
-	first, last    int // seconds of the day
-}
+type clock struct{ sec, min, hour uint64 }
 
-func newClock(sec, min, hour uint64) clock {
-	c := clock{sec: sec, min: min, hour: hour}
-	c.first = low(hour)*3600 + low(min)*60 + low(sec)
-	c.last = high(hour)*3600 + high(min)*60 + high(sec)
-	return c
-}
+// first returns the first second of the day that matches.
+func (c *clock) first() int { return low(c.hour)*3600 + low(c.min)*60 + low(c.sec) }
 
 // next returns the first match at or after a second of the day.
 func (c *clock) next(sod int) (int, bool) {
@@ -30,25 +23,6 @@ func (c *clock) next(sod int) (int, bool) {
 	}
 	if rest := c.hour >> (h + 1); rest != 0 {
 		return (h+1+low(rest))*3600 + low(c.min)*60 + low(c.sec), true
-	}
-	return 0, false
-}
-
-// prev returns the last match at or before a second of the day.
-func (c *clock) prev(sod int) (int, bool) {
-	h, m, s := sod/3600, sod/60%60, sod%60
-	if c.hour>>h&1 == 1 {
-		if c.min>>m&1 == 1 {
-			if rest := c.sec & (1<<(s+1) - 1); rest != 0 {
-				return sod - s + high(rest), true
-			}
-		}
-		if rest := c.min & (1<<m - 1); rest != 0 {
-			return h*3600 + high(rest)*60 + high(c.sec), true
-		}
-	}
-	if rest := c.hour & (1<<h - 1); rest != 0 {
-		return high(rest)*3600 + high(c.min)*60 + high(c.sec), true
 	}
 	return 0, false
 }

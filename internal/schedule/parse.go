@@ -82,26 +82,27 @@ func parse(text, zone, name string) (*Schedule, error) {
 
 // parse reads what follows the prefixes, from byte pos on.
 func (h head) parse(text string, pos int, zone, name string) (*Schedule, error) {
-	s, err := h.open(zone)
+	z, err := h.open(zone)
 	if err != nil {
 		return nil, err
 	}
-	rest := strings.TrimRight(text[pos:], " ")
+	s, rest := &Schedule{zone: z}, strings.TrimRight(text[pos:], " ")
 	switch {
 	case rest == "" && (h.has || h.and):
 		return nil, fmt.Errorf("byte %d: nothing after the prefix, want 5 fields, 6 with seconds first, or @daily and the like", len(text))
 	case rest == "":
-		s.static = []string{"no schedule: it runs when that is ordered, and never else; @manual says that it is meant"}
+		s.notes = []string{"no schedule: it runs when that is ordered, and never else; @manual says that it is meant"}
 		fallthrough
 	case rest == manualText:
-		s.manual, s.canon = true, manualText
 		return s, nil
 	}
 	r := reader{name: name, and: h.and, zoned: zone != "" || h.has, given: zone}
 	if strings.Contains(rest, ";") && !commanded(strings.Fields(rest), r) {
 		return s, s.union(rest, pos, r)
 	}
-	return s, s.one(rest, pos, r)
+	p, err := one(rest, pos, z, r)
+	s.parts = []*part{p}
+	return s, err
 }
 
 // reader is what holds for all texts of a union.
@@ -112,42 +113,94 @@ type reader struct {
 	given string // the zone given with the text
 }
 
+// union reads several texts with semicolons between them, the first of which begins at byte pos.
+func (s *Schedule) union(text string, pos int, r reader) error {
+	begins := map[string]int{}
+	for piece := range strings.SplitSeq(text, ";") {
+		at := pos + skip(piece)
+		if pos += len(piece) + 1; strings.TrimSpace(piece) == "" {
+			return noText(at, len(s.parts) == 0)
+		}
+		p, err := member(s.zone, strings.TrimSpace(piece), at, r)
+		if err != nil {
+			return err
+		}
+		key := p.prefix(s.zone) + p.canon
+		if first, ok := begins[key]; ok {
+			return fmt.Errorf("byte %d: this text says the same as the text at byte %d, want it once", at, first)
+		}
+		begins[key] = at
+		s.parts = append(s.parts, p)
+	}
+	s.notes = s.idle()
+	return nil
+}
+
+func noText(at int, first bool) error {
+	side := "after"
+	if first {
+		side = "before"
+	}
+	return fmt.Errorf("byte %d: no text %s ;, want one such as 30 2 * * * or @daily", at, side)
+}
+
+// member reads one text of a union, which may have a zone of its own.
+func member(z *zone, text string, at int, r reader) (*part, error) {
+	h, n := split(text)
+	switch {
+	case h.and:
+		return nil, fmt.Errorf("byte %d: ncrontab counts for all texts, want it once, before the first", at)
+	case !h.has:
+		return one(text, at, z, r)
+	case n == len(text):
+		return nil, noText(at+n, false)
+	}
+	h.at += at
+	z, err := h.open(r.given)
+	if err != nil {
+		return nil, err
+	}
+	r.zoned = true
+	return one(text[n:], at+n, z, r)
+}
+
 // one reads a single text that begins at byte pos.
-func (s *Schedule) one(text string, pos int, r reader) error {
+func one(text string, pos int, z *zone, r reader) (*part, error) {
+	p := &part{zone: z, and: r.and}
 	switch {
 	case text[0] != '@':
-		return s.fields(text, pos, r)
+		return p, p.fields(text, pos, r)
 	case r.and:
-		return fmt.Errorf("byte %d: %s is not allowed in the ncrontab dialect, want 5 or 6 fields", pos, text)
+		return nil, fmt.Errorf("byte %d: %s is not allowed in the ncrontab dialect, want 5 or 6 fields", pos, text)
 	}
-	return s.descriptor(text, pos, r)
+	return p, p.descriptor(text, pos, r)
 }
 
 // open settles the zone between the argument and the prefix.
-func (h head) open(zone string) (*Schedule, error) {
-	if h.has && zone != "" && zone != h.zone {
-		return nil, fmt.Errorf("byte %d: zone %q in the text, but the job's zone is %q; want one of them", h.at, h.zone, zone)
+func (h head) open(name string) (*zone, error) {
+	if h.has && name != "" && name != h.zone {
+		return nil, fmt.Errorf("byte %d: zone %q in the text, but the job's zone is %q; want one of them", h.at, h.zone, name)
 	}
 	where := "zone"
 	if h.has {
-		zone, where = h.zone, fmt.Sprintf("byte %d: zone", h.at)
-	} else if zone == "" {
-		zone = "UTC"
+		name, where = h.zone, fmt.Sprintf("byte %d: zone", h.at)
+	} else if name == "" {
+		name = "UTC"
 	}
-	z, err := openZone(zone)
+	z, err := openZone(name)
 	if err != nil {
-		return nil, fmt.Errorf("%s %.70q %w", where, zone, err)
+		return nil, fmt.Errorf("%s %.70q %w", where, name, err)
 	}
-	return &Schedule{zone: zone, loc: z.loc, spans: z.spans}, nil
+	return z, nil
 }
 
-func (s *Schedule) descriptor(text string, pos int, r reader) error {
+func (p *part) descriptor(text string, pos int, r reader) error {
 	word, arg, _ := strings.Cut(text, " ")
 	if fields, ok := descriptors[word]; ok {
 		if arg != "" {
 			return fmt.Errorf("byte %d: %q after %s, want nothing", pos+len(word), arg, word)
 		}
-		return s.fields(fields, pos, r)
+		return p.fields(fields, pos, r)
 	}
 	if word != "@every" {
 		return fmt.Errorf("byte %d: %s is unknown; want @hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually, @every 5m or @manual, which stands alone", pos, word)
@@ -161,9 +214,9 @@ func (s *Schedule) descriptor(text string, pos int, r reader) error {
 	if d < time.Second || d%time.Second != 0 {
 		return fmt.Errorf("byte %d: @every %s; want whole seconds, at least 1s", pos, arg)
 	}
-	s.every, s.canon = int64(d/time.Second), "@every "+d.String()
-	if r.zoned && s.zone != "UTC" {
-		s.static = append(s.static, "@every counts from 1970-01-01 00:00 UTC: the zone "+s.zone+" has no effect")
+	p.every, p.canon = int64(d/time.Second), "@every "+d.String()
+	if r.zoned && p.zone.name() != "UTC" {
+		p.notes = append(p.notes, "@every counts from 1970-01-01 00:00 UTC: the zone "+p.zone.name()+" has no effect")
 	}
 	return nil
 }
@@ -174,7 +227,7 @@ var fieldParser = cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Do
 const starBit = 1 << 63 // set by robfig/cron in a field that restricts nothing
 
 // fields reads 5 or 6 fields that begin at byte pos of the text.
-func (s *Schedule) fields(text string, pos int, r reader) error {
+func (p *part) fields(text string, pos int, r reader) error {
 	words := strings.Fields(text)
 	if commanded(words, r) {
 		at := strings.Index(text, " "+words[5]) + 1
@@ -183,26 +236,26 @@ func (s *Schedule) fields(text string, pos int, r reader) error {
 	if len(words) != 5 && len(words) != 6 {
 		return fmt.Errorf("byte %d: %d fields, want 5 (minute hour day-of-month month day-of-week) or 6 (second first)", pos, len(words))
 	}
-	p := fieldReader{name: r.name, and: r.and}
+	f := fieldReader{name: r.name, and: r.and}
 	all := []field{{"0", "0"}}
 	at, dom := 0, 0
 	for i, word := range words {
 		at += skip(text[at:])
 		k := &kinds[i+6-len(words)]
-		f, err := p.read(k, word)
+		one, err := f.read(k, word)
 		if err != nil {
 			return fmt.Errorf("byte %d, %s field: %w", pos+at, k.name, err)
 		}
 		if k.name == "day-of-month" {
 			dom = pos + at
 		}
-		all, at = append(all, f), at+len(word)
+		all, at = append(all, one), at+len(word)
 	}
-	if err := s.set(all[len(all)-6:], &p); err != nil {
+	if err := p.set(all[len(all)-6:], &f); err != nil {
 		return fmt.Errorf("byte %d: %w", pos, err)
 	}
-	s.static = append(p.notes, s.notes(all[len(all)-6:], words)...)
-	return s.fires(dom)
+	p.notes = append(f.notes, p.warn(all[len(all)-6:], words)...)
+	return p.fires(dom)
 }
 
 // commanded reports whether a command follows five fields.
@@ -227,7 +280,7 @@ func commanded(words []string, r reader) bool {
 }
 
 // set takes over what the six fields say.
-func (s *Schedule) set(all []field, p *fieldReader) error {
+func (p *part) set(all []field, r *fieldReader) error {
 	canon, plain := make([]string, 6), make([]string, 6)
 	for i, f := range all {
 		canon[i], plain[i] = f.text, cmp.Or(f.plain, "*")
@@ -237,34 +290,31 @@ func (s *Schedule) set(all []field, p *fieldReader) error {
 		return err
 	}
 	spec := parsed.(*cron.SpecSchedule)
-	s.clock = newClock(spec.Second&^starBit, spec.Minute&^starBit, spec.Hour&^starBit)
-	s.anyDom, s.anyDow, s.fixed = all[3].text == "*", all[5].text == "*", !p.free
-	dom, dow := p.dom, p.dow
+	p.clock = clock{spec.Second &^ starBit, spec.Minute &^ starBit, spec.Hour &^ starBit}
+	p.anyDom, p.anyDow, p.fixed = all[3].text == "*", all[5].text == "*", !r.free
+	dom, dow := r.dom, r.dow
 	if all[3].plain != "" {
 		dom.plain = spec.Dom &^ starBit
 	}
 	if all[5].plain != "" {
 		dow.plain = spec.Dow &^ starBit
 	}
-	s.dates = newDates(dom, spec.Month&^starBit, dow, p.and || s.anyDom || s.anyDow)
+	p.dates = newDates(dom, spec.Month&^starBit, dow, r.and || p.anyDom || p.anyDow)
 	if canon[0] == "0" {
 		canon = canon[1:]
 	}
-	s.canon = strings.Join(canon, " ")
-	if p.and {
-		s.canon = "ncrontab " + s.canon
-	}
+	p.canon = strings.Join(canon, " ")
 	return nil
 }
 
 // fires refuses fields without a tick: by the calendar, or because all their readings are in gaps. It begins at a fixed
 // year and asks no clock: an accepted text stays accepted.
-func (s *Schedule) fires(dom int) error {
+func (p *part) fires(dom int) error {
 	for y := int64(2000); y < 2400; y++ { // the calendar repeats
 		for m := 1; m <= 12; m++ {
-			if s.dates.in(y, m) != 0 {
-				if s.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
-					return fmt.Errorf("never fires: from 2026 on, clocks in %s skip all of its times", s.zone)
+			if p.dates.in(y, m) != 0 {
+				if _, ok := p.next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix()); !ok {
+					return fmt.Errorf("never fires: from 2026 on, clocks in %s skip all of its times", p.zone.name())
 				}
 				return nil
 			}

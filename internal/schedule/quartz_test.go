@@ -3,8 +3,6 @@ package schedule_test
 import (
 	"strings"
 	"testing"
-
-	"github.com/soloist-go/soloist/internal/schedule"
 )
 
 // TestQuartz has what Quartz documents of L, W and #. The sources are
@@ -57,20 +55,4 @@ func days(t *testing.T, text, from string, n int) string {
 		list = append(list, at.Format("2006-01-02"))
 	}
 	return strings.Join(list, " ")
-}
-
-// TestQuartzRefused has what Quartz documents and what is refused here.
-func TestQuartzRefused(t *testing.T) {
-	for _, test := range []struct{ source, text, want string }{
-		{"tutorial, Saturday there: a last day that is none", "0 0 0 ? * L", "L stands after a day of the week"},
-		{"tutorial, years", "0 15 10 ? * 6L 2002-2005", "7 fields"},
-		{"tutorial, refused there too: a range", "0 0 0 1-15W * ?", "W stands after one day"},
-		{"test, refused there too", "0 43 9 ? * SAT,SUN,L", "L stands after a day of the week"},
-		{"test, refused there too", "0/5 * * 32W 1 ?", "32W never fires, want 1W to 31W"},
-		{"javadoc, refused there too: 1 to 5", "0 0 0 ? * 6#6", "6#6 never fires"},
-	} {
-		if _, err := schedule.Parse(test.text, "", "job"); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %s: got %v, want %s", test.source, test.text, err, test.want)
-		}
-	}
 }

@@ -1,26 +1,31 @@
 package schedule
 
 import (
-	"math/bits"
 	"slices"
+	"strings"
 	"time"
 )
 
-// Schedule names the ticks of one job. It is immutable and safe for concurrent use.
+// Schedule names the ticks of one job: those of all of its texts, and none if there is no text. It is immutable and safe for
+// concurrent use.
 type Schedule struct {
-	canon  string // canonical text without the zone
-	zone   string
-	loc    *time.Location
-	spans  spans
-	every  int64 // seconds; 0 for a schedule of fields
-	manual bool  // there is no tick
+	zone  *zone // of the texts that name none
+	parts []*part
+	notes []string // warnings about the whole that need no date
+}
+
+// A part is one of the texts of a schedule.
+type part struct {
+	canon  string // canonical text without zone and dialect
+	and    bool   // the ncrontab dialect
+	zone   *zone
+	every  int64 // seconds; 0 for a text of fields
 	clock  clock
 	dates  dates
-	fixed  bool        // see the package comment: fixed or elapsed time
-	anyDom bool        // day-of-month restricts nothing
-	anyDow bool        // day-of-week restricts nothing
-	static []string    // warnings that need no date
-	parts  []*Schedule // the texts of a union; nil: this is one text
+	fixed  bool     // see the package comment: fixed or elapsed time
+	anyDom bool     // day-of-month restricts nothing
+	anyDow bool     // day-of-week restricts nothing
+	notes  []string // warnings that need no date
 }
 
 const (
@@ -35,59 +40,48 @@ func (s *Schedule) Next(after time.Time) time.Time {
 	if t >= maxUnix {
 		return time.Time{}
 	}
-	return instant(s.next(t, s.spans.index(t)))
+	return instant(s.next(t))
 }
 
-// next is Next in seconds, i being the span of t.
-func (s *Schedule) next(t int64, i int) (int64, bool) {
-	switch {
-	case s.manual:
-		return 0, false
-	case s.parts != nil:
-		return s.nextOfParts(t, i)
-	case s.every > 0:
-		return (floor(t, s.every) + 1) * s.every, true
-	case s.fixed:
-		return s.nextFixed(t, i)
+// next is Next in seconds.
+func (s *Schedule) next(t int64) (first int64, ok bool) {
+	for _, p := range s.parts {
+		if at, found := p.next(t); found && (!ok || at < first) {
+			first, ok = at, true
+		}
 	}
-	return s.nextElapsed(t, i)
+	return first, ok
 }
 
 // Last returns the newest tick at or before the instant, in UTC, or the zero time if there is none.
-func (s *Schedule) Last(at time.Time) time.Time {
-	t := min(at.Unix(), maxUnix)
-	if t < minUnix {
-		return time.Time{}
-	}
-	return instant(s.last(t, s.spans.index(t)))
-}
+func (s *Schedule) Last(at time.Time) time.Time { return Latest(at, s.next) }
 
-// last is Last in seconds, i being the span of t.
-func (s *Schedule) last(t int64, i int) (int64, bool) {
-	switch {
-	case s.manual:
-		return 0, false
-	case s.parts != nil:
-		return s.lastOfParts(t, i)
-	case s.every > 0:
-		return floor(t, s.every) * s.every, true
-	case s.fixed:
-		return s.lastFixed(t, i)
+// Latest returns the newest tick at or before an instant, in UTC, given what returns the first one after another instant; zero:
+// there is none in 127 years, more than twice as long as a tick is sought ahead. It looks further and further back until it finds
+// a tick, and then halves the time after that: so there is one rule for what a tick is, and not a second one for the way back.
+func Latest(at time.Time, next func(after int64) (int64, bool)) time.Time {
+	t := min(at.Unix(), maxUnix)
+	for back := int64(60); back < 1<<32 && t >= minUnix; back *= 4 {
+		tick, ok := next(t - back)
+		for end := t; ok && tick <= t; { // no tick is after end and up to t
+			later, more := next(tick)
+			if !more || later > t {
+				return instant(tick, true)
+			}
+			tick = later
+			mid := tick + (end-tick)/2
+			if later, more = next(mid); more && later <= t {
+				tick = later
+			} else {
+				end = mid
+			}
+		}
 	}
-	return s.lastElapsed(t, i)
+	return time.Time{}
 }
 
 // Count returns the number of ticks in (after, to], at most limit: it stops counting there.
-func (s *Schedule) Count(after, to time.Time, limit int) int {
-	if limit <= 0 || !after.Before(to) {
-		return 0
-	}
-	if s.every > 0 {
-		from := max(after.Unix(), minUnix-1)
-		till := max(min(to.Unix(), maxUnix), from)
-		return int(min(floor(till, s.every)-floor(from, s.every), int64(limit)))
-	}
-	n := 0
+func (s *Schedule) Count(after, to time.Time, limit int) (n int) {
 	for t := s.Next(after); n < limit && !t.IsZero() && !t.After(to); t = s.Next(t) {
 		n++
 	}
@@ -96,84 +90,90 @@ func (s *Schedule) Count(after, to time.Time, limit int) int {
 
 // String returns the canonical text: zone included, H replaced by its numbers. Parsed again, it gives the same ticks.
 func (s *Schedule) String() string {
-	if s.zoneless() {
-		return s.canon // ticks of @every are the same in all zones
+	if len(s.parts) == 0 {
+		return manualText
 	}
-	return "CRON_TZ=" + s.zone + " " + s.canon
+	list := make([]string, len(s.parts))
+	for i, p := range s.parts {
+		list[i] = p.prefix(s.zone) + p.canon
+	}
+	text := s.parts[0].dialect() + strings.Join(list, " ; ")
+	if s.Interval() {
+		return text // ticks of @every are the same in all zones
+	}
+	return "CRON_TZ=" + s.zone.name() + " " + text
 }
 
-// zoneless reports whether the ticks are the same in all zones.
-func (s *Schedule) zoneless() bool {
+// String returns the canonical text without the zone.
+func (p *part) String() string { return p.dialect() + p.canon }
+
+// dialect is the word before the first text, which counts for all texts.
+func (p *part) dialect() string {
+	if p.and {
+		return "ncrontab "
+	}
+	return ""
+}
+
+// prefix is what the canonical text begins with if its zone matters and is not the whole's.
+func (p *part) prefix(whole *zone) string {
+	if p.zone == whole || p.every > 0 {
+		return ""
+	}
+	return "CRON_TZ=" + p.zone.name() + " "
+}
+
+// Interval reports whether all ticks are from @every, which has the same ticks in all zones, or there are no ticks.
+func (s *Schedule) Interval() bool { return len(s.zones()) == 0 }
+
+// zones returns the zones that matter to the ticks, each once.
+func (s *Schedule) zones() (all []*zone) {
 	for _, p := range s.parts {
-		if p.every == 0 {
-			return false
+		if p.every == 0 && !slices.Contains(all, p.zone) {
+			all = append(all, p.zone)
 		}
 	}
-	return s.manual || s.every > 0 || s.parts != nil
+	return all
 }
 
 // Zones returns the zones that matter to the ticks, each once; none if they are the same in all zones.
-func (s *Schedule) Zones() (zones []string) {
-	for _, p := range s.parts {
-		for _, zone := range p.Zones() {
-			if !slices.Contains(zones, zone) {
-				zones = append(zones, zone)
-			}
+func (s *Schedule) Zones() (names []string) {
+	for _, z := range s.zones() {
+		names = append(names, z.name())
+	}
+	return names
+}
+
+// Walls returns the walls of Location and of all other zones that matter to the ticks.
+func (s *Schedule) Walls() []Wall {
+	all := []Wall{s.zone.wall}
+	for _, z := range s.zones() {
+		if z != s.zone {
+			all = append(all, z.wall)
 		}
 	}
-	if s.parts == nil && !s.zoneless() {
-		zones = []string{s.zone}
-	}
-	return zones
+	return all
 }
 
 // Location returns the zone that the text is meant in, named in the text or given with it; for several texts, the zone of the
 // texts that name none.
-func (s *Schedule) Location() *time.Location { return s.loc }
+func (s *Schedule) Location() *time.Location { return s.zone.loc }
 
-// spanOf returns the span of t in the zone of a part, i being its span in the zone of the whole.
-func (s *Schedule) spanOf(p *Schedule, t int64, i int) int {
-	if p.zone != s.zone {
-		return p.spans.index(t)
+// next returns the first tick of the text after an instant.
+func (p *part) next(t int64) (int64, bool) {
+	switch {
+	case p.every > 0:
+		return (floor(t, p.every) + 1) * p.every, true
+	case p.fixed:
+		// The furthest reading shown so far decides: a second pass of a fold does not exceed it, so it names nothing again.
+		w, ok := p.ahead(p.zone.wall.Peak(t)+1, t+horizon)
+		return p.zone.wall.Reach(w), ok
 	}
-	return i
-}
-
-func (s *Schedule) nextOfParts(t int64, i int) (first int64, ok bool) {
-	for _, p := range s.parts {
-		if at, found := p.next(t, s.spanOf(p, t, i)); found && (!ok || at < first) {
-			first, ok = at, true
-		}
-	}
-	return first, ok
-}
-
-func (s *Schedule) lastOfParts(t int64, i int) (newest int64, ok bool) {
-	for _, p := range s.parts {
-		if at, found := p.last(t, s.spanOf(p, t, i)); found && (!ok || at > newest) {
-			newest, ok = at, true
-		}
-	}
-	return newest, ok
-}
-
-// The furthest reading shown so far decides: a second pass of a fold does not exceed it, so it names nothing again.
-func (s *Schedule) nextFixed(t int64, i int) (int64, bool) {
-	w, ok := s.ahead(s.spans.peak(t, i)+1, t+horizon)
-	return s.spans.reach(w), ok
-}
-
-func (s *Schedule) lastFixed(t int64, i int) (int64, bool) {
-	w, ok := s.behind(s.spans.peak(t, i), t-horizon)
-	return s.spans.reach(w), ok
-}
-
-func (s *Schedule) nextElapsed(t int64, i int) (int64, bool) {
 	t++
-	end := t + horizon
-	for ; t < end; i++ {
-		off, until := s.spans[i].off, min(s.spans.end(i), end)
-		if w, ok := s.ahead(t+off, until-1+off); ok {
+	end, wall := t+horizon, p.zone.wall
+	for i := wall.index(t); t < end; i++ {
+		off, until := wall[i].off, min(wall.end(i), end)
+		if w, ok := p.ahead(t+off, until-1+off); ok {
 			return w - off, true
 		}
 		t = until
@@ -181,25 +181,13 @@ func (s *Schedule) nextElapsed(t int64, i int) (int64, bool) {
 	return 0, false
 }
 
-func (s *Schedule) lastElapsed(t int64, i int) (int64, bool) {
-	begin := t - horizon
-	for ; t >= begin; i-- {
-		off, from := s.spans[i].off, max(s.spans[i].from, begin)
-		if w, ok := s.behind(t+off, from+off); ok {
-			return w - off, true
-		}
-		t = from - 1
-	}
-	return 0, false
-}
-
 // ahead returns the first matching wall reading in [w, limit].
-func (s *Schedule) ahead(w, limit int64) (int64, bool) {
+func (p *part) ahead(w, limit int64) (int64, bool) {
 	d := floor(w, day)
 	y, m, dom := civil(d)
-	days := s.dates.in(y, m)
+	days := p.dates.in(y, m)
 	if days>>dom&1 == 1 {
-		if sod, ok := s.clock.next(int(w - d*day)); ok {
+		if sod, ok := p.clock.next(int(w - d*day)); ok {
 			w = d*day + int64(sod)
 			return w, w <= limit
 		}
@@ -207,44 +195,16 @@ func (s *Schedule) ahead(w, limit int64) (int64, bool) {
 	days &= ^uint64(0) << (dom + 1)
 	for first := d - int64(dom) + 1; first*day <= limit; {
 		if days != 0 {
-			w = (first+int64(bits.TrailingZeros64(days))-1)*day + int64(s.clock.first)
+			w = (first+int64(low(days))-1)*day + int64(p.clock.first())
 			return w, w <= limit
 		}
 		first += int64(length(y, m))
 		if m++; m > 12 {
 			y, m = y+1, 1
 		}
-		days = s.dates.in(y, m)
+		days = p.dates.in(y, m)
 	}
 	return 0, false
-}
-
-// behind returns the last matching wall reading in [limit, w].
-func (s *Schedule) behind(w, limit int64) (int64, bool) {
-	d := floor(w, day)
-	y, m, dom := civil(d)
-	days := s.dates.in(y, m)
-	if days>>dom&1 == 1 {
-		if sod, ok := s.clock.prev(int(w - d*day)); ok {
-			w = d*day + int64(sod)
-			return w, w >= limit
-		}
-	}
-	days &= 1<<dom - 1
-	for first := d - int64(dom) + 1; ; {
-		if days != 0 {
-			w = (first+int64(bits.Len64(days))-2)*day + int64(s.clock.last)
-			return w, w >= limit
-		}
-		if first*day <= limit {
-			return 0, false
-		}
-		if m--; m < 1 {
-			y, m = y-1, 12
-		}
-		first -= int64(length(y, m))
-		days = s.dates.in(y, m)
-	}
 }
 
 func instant(t int64, ok bool) time.Time {

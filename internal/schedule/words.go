@@ -8,47 +8,43 @@ import (
 	"time"
 )
 
-// Words explains the schedule in English, as in "at 02:30 every day, Europe/Berlin".
+// Words explains the schedule in English, as in "at 02:30 every day, Europe/Berlin". A zone that all texts share comes last.
 func (s *Schedule) Words() string {
-	switch zones := s.Zones(); {
-	case len(zones) == 0:
-		return s.words()
-	case len(zones) == 1:
-		return s.words() + ", " + zones[0]
+	zones := s.zones()
+	if len(s.parts) == 0 {
+		return "by hand alone"
 	}
-	return s.wordsOfParts((*Schedule).Words)
+	list := make([]string, len(s.parts))
+	for i, p := range s.parts {
+		if list[i] = p.words(); len(zones) > 1 && p.every == 0 {
+			list[i] += ", " + p.zone.name()
+		}
+	}
+	if last := len(list) - 1; last > 0 {
+		list[last] = "and " + list[last]
+	}
+	if len(zones) == 1 {
+		list = []string{strings.Join(list, "; ") + ", " + zones[0].name()}
+	}
+	return strings.Join(list, "; ")
 }
 
 // words leaves out the zone.
-func (s *Schedule) words() string {
-	switch {
-	case s.manual:
-		return "by hand alone"
-	case s.parts != nil:
-		return s.wordsOfParts((*Schedule).words)
-	case s.every > 0:
+func (p *part) words() string {
+	if p.every > 0 {
 		from := "1970-01-01 00:00 UTC"
-		if s.every%(7*day) == 0 {
+		if p.every%(7*day) == 0 {
 			from = "Thursday " + from
 		}
-		return interval(s.every) + ", counted from " + from
+		return interval(p.every) + ", counted from " + from
 	}
-	text := s.clock.words()
-	if days := s.dates.words(s.anyDom, s.anyDow); days != "" {
+	text := p.clock.words()
+	if days := p.dates.words(p.anyDom, p.anyDow); days != "" {
 		text += " " + days
 	} else if !strings.Contains(text, "every") {
 		text += " every day"
 	}
 	return text
-}
-
-func (s *Schedule) wordsOfParts(words func(*Schedule) string) string {
-	list := make([]string, len(s.parts))
-	for i, p := range s.parts {
-		list[i] = words(p)
-	}
-	list[len(list)-1] = "and " + list[len(list)-1]
-	return strings.Join(list, "; ")
 }
 
 // interval names seconds by one unit if it can, else as package time writes them.
@@ -111,14 +107,8 @@ func newUnit(set uint64, n int, name string) unit {
 	case count == 1:
 		return unit{name, name + " " + strconv.Itoa(low(set)), 0}
 	}
-	if step := n / count; n%count == 0 && set&1 == 1 {
-		even := true
-		for i := range n {
-			even = even && set>>i&1 == 1 == (i%step == 0)
-		}
-		if even {
-			return unit{name, fmt.Sprintf("%d %ss", step, name), step}
-		}
+	if all := members(set); all[0] == 0 && all[1]*count == n && even(all) {
+		return unit{name, fmt.Sprintf("%d %ss", all[1], name), all[1]}
 	}
 	return unit{name, name + "s " + values(set, strconv.Itoa), 0}
 }
@@ -131,7 +121,7 @@ func (c *clock) times() []string {
 	}
 	var list []string
 	for sod, ok := c.next(0); ok; sod, ok = c.next(sod + 1) {
-		list = append(list, wall(int64(sod), layout))
+		list = append(list, reading(int64(sod), layout))
 	}
 	return list
 }
@@ -165,14 +155,14 @@ func (d *monthDays) words() string {
 	} else if n > 1 {
 		list = append(list, "days "+values(d.plain, strconv.Itoa))
 	}
-	for rest := d.near; rest != 0; rest &= rest - 1 {
-		list = append(list, "the weekday nearest to day "+strconv.Itoa(low(rest)))
+	for _, n := range members(d.near) {
+		list = append(list, "the weekday nearest to day "+strconv.Itoa(n))
 	}
-	for rest := d.last; rest != 0; rest &= rest - 1 {
-		list = append(list, beforeLast(low(rest)))
+	for _, n := range members(d.last) {
+		list = append(list, beforeLast(n))
 	}
-	for rest := d.nearLast; rest != 0; rest &= rest - 1 {
-		if n := low(rest); n == 0 {
+	for _, n := range members(d.nearLast) {
+		if n == 0 {
 			list = append(list, "the last weekday")
 		} else {
 			list = append(list, "the weekday nearest to "+beforeLast(n))
@@ -198,11 +188,11 @@ func (d *weekDays) words() string {
 		// Monday comes first in words, Sunday is 0 in the field.
 		list = append(list, values(d.plain>>1|d.plain&1<<6, func(n int) string { return weekdayName((n + 1) % 7) }))
 	}
-	for rest := d.nth; rest != 0; rest &= rest - 1 {
-		list = append(list, "the "+ordinal(low(rest)/7+1)+" "+weekdayName(low(rest)%7))
+	for _, n := range members(d.nth) {
+		list = append(list, "the "+ordinal(n/7+1)+" "+weekdayName(n%7))
 	}
-	for rest := d.last; rest != 0; rest &= rest - 1 {
-		list = append(list, "the last "+weekdayName(low(rest)))
+	for _, n := range members(d.last) {
+		list = append(list, "the last "+weekdayName(n))
 	}
 	text := join(list)
 	if d.nth|d.last != 0 {
@@ -215,10 +205,7 @@ func weekdayName(n int) string { return title(kinds[5].names[n]) }
 
 // values lists a set: runs of three and more as "1 to 7", long progressions as "1, 3, 5 ... 31".
 func values(set uint64, name func(int) string) string {
-	var all []int
-	for rest := set; rest != 0; rest &= rest - 1 {
-		all = append(all, low(rest))
-	}
+	all := members(set)
 	if n := len(all); n >= 5 && all[1]-all[0] > 1 && even(all) {
 		return fmt.Sprintf("%s, %s, %s ... %s", name(all[0]), name(all[1]), name(all[2]), name(all[n-1]))
 	}
@@ -234,6 +221,14 @@ func values(set uint64, name func(int) string) string {
 		}
 	}
 	return join(list)
+}
+
+// members returns the numbers in a set, in order.
+func members(set uint64) (all []int) {
+	for rest := set; rest != 0; rest &= rest - 1 {
+		all = append(all, low(rest))
+	}
+	return all
 }
 
 func even(all []int) bool {
@@ -259,9 +254,12 @@ func ordinal(n int) string {
 
 func title(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-func join(list []string) string {
+func join(list []string) string { return joinBy(" and ", list) }
+
+// joinBy puts commas between the items of a list, and a word before the last one.
+func joinBy(word string, list []string) string {
 	if len(list) < 2 {
 		return strings.Join(list, "")
 	}
-	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
+	return strings.Join(list[:len(list)-1], ", ") + word + list[len(list)-1]
 }

@@ -55,11 +55,7 @@ func meantZone(name string) string {
 	n, key := zoneNames(), strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), " ", "_")
 	for _, guess := range []func(names, string) []string{names.called, names.ofWindows, names.offset, names.shown, names.slip} {
 		if zones := distinct(guess(n, key)); len(zones) > 0 {
-			text := zones[len(zones)-1]
-			if len(zones) > 1 {
-				text = strings.Join(zones[:len(zones)-1], ", ") + " or " + text
-			}
-			return "; did you mean " + text + "?"
+			return "; did you mean " + joinBy(" or ", zones) + "?"
 		}
 	}
 	return ""

@@ -113,7 +113,7 @@ func (g *Group) blind() {
 	g.mu.Lock()
 	var hurried []Holder
 	if g.phase == closed || !g.stale && g.listed() {
-		hurried = g.hurry()
+		hurried = g.hurry(all)
 	}
 	if g.stale = true; g.phase == closed {
 		g.phase = unknown
@@ -140,12 +140,7 @@ func (g *Group) meet(members []member) {
 // open has the holders look at shards that they follow, and that no replica has by now.
 func (g *Group) open(shards []string) {
 	g.mu.Lock()
-	var hurried []Holder
-	for i := range g.places {
-		if p := &g.places[i]; p.refused.IsZero() && slices.Contains(shards, g.names[i]) && p.hurry() {
-			hurried = append(hurried, p.holder)
-		}
-	}
+	hurried := g.hurry(func(i int) bool { return g.places[i].refused.IsZero() && slices.Contains(shards, g.names[i]) })
 	g.mu.Unlock()
 	heed(hurried)
 }
@@ -171,31 +166,25 @@ func (g *Group) aim(target int) (surplus []int) {
 	}
 	var hurried []Holder
 	if rose {
-		hurried = g.hurry()
+		hurried = g.hurry(all)
 	}
 	g.mu.Unlock()
 	heed(hurried)
 	return surplus
 }
 
-// hurry makes all holders that wait look at their shards. The caller holds mu, and calls heed without it.
-func (g *Group) hurry() (hurried []Holder) {
+// hurry makes the holders of some shards look at them that wait. The caller holds mu, and calls heed without it.
+func (g *Group) hurry(which func(i int) bool) (hurried []Holder) {
 	for i := range g.places {
-		if p := &g.places[i]; p.hurry() {
+		if p := &g.places[i]; p.waiting && which(i) {
+			p.waiting, p.hurried = false, true
 			hurried = append(hurried, p.holder)
 		}
 	}
 	return hurried
 }
 
-// hurry reports whether the holder waits, and notes that there is a chance.
-func (p *place) hurry() bool {
-	waits := p.waiting
-	if waits {
-		p.waiting, p.hurried = false, true
-	}
-	return waits
-}
+func all(int) bool { return true }
 
 func heed(holders []Holder) {
 	for _, h := range holders {

@@ -5,13 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/soloist-go/soloist/store"
 )
-
-// lookTimeout bounds one listing.
-const lookTimeout = 10 * time.Second
 
 // A look is what one listing shows.
 type look struct {
@@ -30,8 +26,6 @@ type card struct {
 
 // look lists the entries of the app once.
 func (s *Spread) look(ctx context.Context) (look, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
-	defer cancel()
 	groupOf := map[string]string{}
 	for _, g := range s.groups {
 		for _, name := range g.names {
@@ -39,11 +33,11 @@ func (s *Spread) look(ctx context.Context) (look, error) {
 		}
 	}
 	l := look{held: map[string]int{}}
-	err := s.c.Store.List(ctx, s.c.App, func(name string, e store.Entry) bool {
+	_, err := s.client("").List(ctx, s.c.App, func(name string, e store.Entry) {
 		_, entry, _ := strings.Cut(name, "/")
 		group := groupOf[entry]
 		if group == "" && !strings.HasPrefix(entry, prefix) {
-			return true
+			return
 		}
 		rec, err := store.DecodeRecord(e.Record, s.c.App, entry)
 		switch {
@@ -57,7 +51,6 @@ func (s *Spread) look(ctx context.Context) (look, error) {
 		case !e.State.Live():
 			l.open = append(l.open, entry)
 		}
-		return true
 	})
 	return l, err
 }

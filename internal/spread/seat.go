@@ -53,7 +53,7 @@ func (s Seat) Leave() {
 	*p = place{holder: p.holder}
 	var hurried []Holder
 	if full && !g.full(time.Now()) {
-		hurried = g.hurry()
+		hurried = g.hurry(all)
 	}
 	g.mu.Unlock()
 	heed(hurried)

@@ -27,16 +27,10 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A Store is a store that lists its entries.
-type Store interface {
-	store.Store
-	store.Lister
-}
-
 // A Config is what a Spread needs to know. All fields are needed.
 type Config struct {
 	App, Replica string
-	Store        Store
+	Store        store.Store // a store.Lister
 	Clock        *lease.Clock
 	Jitter       *lease.Jitter
 	IDs          *lease.Jitter // of member entries; two replicas that draw the same get different ones anyway

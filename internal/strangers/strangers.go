@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/entry"
+	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -17,13 +18,10 @@ import (
 // no finding.
 var looks = []struct{ wait, back time.Duration }{{10 * time.Minute, 10 * time.Minute}, {15 * time.Minute, 10 * time.Minute}, {24 * time.Hour, 24 * time.Hour}}
 
-// timeout bounds one listing.
-const timeout = 10 * time.Second
-
 // Find waits until two looks, one after the other, have found a job which is not this program's and was claimed of late,
 // and returns such jobs and the replicas that claimed them; none if ctx ends before. A look is one listing: two soon
 // after the start, then one a day. One that fails finds nothing.
-func Find(ctx context.Context, s store.Lister, app string, own func(job string) bool) (jobs, replicas []string) {
+func Find(ctx context.Context, c *lease.Client, app string, own func(job string) bool) (jobs, replicas []string) {
 	var before map[string]string
 	for n := 0; len(jobs) == 0; n++ {
 		l := looks[min(n, len(looks)-1)]
@@ -32,7 +30,7 @@ func Find(ctx context.Context, s store.Lister, app string, own func(job string) 
 			return nil, nil
 		case <-time.After(l.wait):
 		}
-		now := look(ctx, s, app, own, l.back)
+		now := look(ctx, c, app, own, l.back)
 		for job, replica := range now {
 			if before[job] != "" {
 				jobs, replicas = append(jobs, job), append(replicas, replica)
@@ -46,21 +44,18 @@ func Find(ctx context.Context, s store.Lister, app string, own func(job string) 
 }
 
 // look returns, for each job that was claimed so far back or runs, the replica that claimed it last.
-func look(ctx context.Context, s store.Lister, app string, own func(job string) bool, back time.Duration) map[string]string {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
+func look(ctx context.Context, c *lease.Client, app string, own func(job string) bool, back time.Duration) map[string]string {
 	found := map[string]string{}
-	if s.List(ctx, app, func(name string, e store.Entry) bool {
+	if _, err := c.List(ctx, app, func(name string, e store.Entry) {
 		job := strings.TrimPrefix(name, app+"/")
 		if n, ok := entry.Parse(job); !ok || n.Kind != entry.Job || own(job) || e.Date.IsZero() {
-			return true
+			return
 		}
 		rec, err := store.DecodeRecord(e.Record, app, job)
 		if err == nil && (e.Date.Sub(rec.Run.Claimed) < back || rec.MayRun() && e.State.Live()) {
 			found[job] = rec.Run.Replica
 		}
-		return true
-	}) != nil {
+	}); err != nil {
 		return nil
 	}
 	return found

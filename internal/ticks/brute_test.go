@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -193,23 +192,23 @@ func TestBruteForce(t *testing.T) {
 	}
 	var c tally
 	var seen sync.Map
-	var wg sync.WaitGroup
-	calendars, work := drawn(), make(chan string)
-	for range runtime.NumCPU() {
-		wg.Go(func() {
-			for zone := range work {
-				c.zone(t, zone, calendars, cases, from, to, &seen)
-			}
+	calendars := drawn()
+	for _, zone := range zones {
+		t.Run(strings.ReplaceAll(zone, "/", "-"), func(t *testing.T) {
+			t.Parallel()
+			c.zone(t, zone, calendars, cases, from, to, &seen)
 		})
 	}
-	for _, zone := range zones {
-		work <- zone
-	}
-	close(work)
-	wg.Wait()
-	t.Log(&c)
-	if c.ticks.Load() < 1000 {
-		t.Error("too little was compared")
+	t.Cleanup(c.done(t))
+}
+
+// done returns what is called once all is compared.
+func (c *tally) done(t *testing.T) func() {
+	return func() {
+		t.Log(c)
+		if c.ticks.Load() < 1000 {
+			t.Error("too little was compared")
+		}
 	}
 }
 
@@ -217,8 +216,7 @@ func TestBruteForce(t *testing.T) {
 func (c *tally) zone(t *testing.T, zone string, calendars []calendar.Calendar, cases int, from, to time.Time, seen *sync.Map) {
 	loc, err := time.LoadLocation(zone)
 	if err != nil {
-		t.Error(err)
-		return
+		t.Fatal(err)
 	}
 	at, keys := changes(loc, from, to)
 	if len(at) == 0 {

@@ -24,17 +24,17 @@ const (
 // LeftOut returns the first excluded days after an instant on which the schedule has ticks, up to the day of another instant:
 // at most so many.
 func (t *Ticks) LeftOut(after, to time.Time, most int) (all []Left) {
-	if t.days == nil {
+	if t.out == nil {
 		return nil
 	}
 	begin, end := after.Unix(), to.Unix()
-	at, ok := t.days.next(begin)
+	at, ok := t.base(begin)
 	for n := 0; ok && at <= end && n < lookMost && len(all) < most; n++ {
 		d := t.wall.Day(at)
-		if t.days.out.has(d) && !told(all, dayOf(d)) {
+		if t.out.has(d) && !told(all, dayOf(d)) {
 			all = append(all, t.explain(Left{Day: dayOf(d), Ticks: t.onDay(d, begin)}, d))
 		}
-		at, ok = t.days.next(max(at, t.wall.Reach((d+1)*daySeconds)-1)) // not the end of the day: that may be after one of the next
+		at, ok = t.base(max(at, t.wall.Reach((d+1)*daySeconds)-1)) // not the end of the day: that may be after one of the next
 	}
 	return all
 }
@@ -46,7 +46,7 @@ func told(all []Left, d calendar.Day) bool {
 
 // onDay counts the ticks of the schedule on a day, after an instant. Another day may be shown in between.
 func (t *Ticks) onDay(d, after int64) (n int) {
-	for p := t.wall.Pieces(d); p.Next(); {
+	for p := range t.wall.Pieces(d) {
 		n += t.Schedule.Count(time.Unix(max(after, p.From-1), 0), time.Unix(p.To-1, 0), countMost-n)
 	}
 	return n
@@ -66,34 +66,23 @@ func (t *Ticks) explain(l Left, d int64) Left {
 	if len(l.By) == 0 {
 		l.By, l.Only = only, true
 	}
-	if e, ok := t.days.target(d); ok {
+	if e, ok := t.target(d); ok {
 		l.To = dayOf(e)
 	}
 	return l
 }
 
-// target returns the day that ticks on an excluded day move to.
-func (y *days) target(d int64) (e int64, ok bool) {
-	switch y.shift {
-	case ShiftNext:
-		e, ok = y.out.freeFrom(d)
-	case ShiftPrevious:
-		e, ok = y.out.freeUpTo(d)
-	}
-	return e, ok && max(d-e, e-d) <= MaxShift
-}
-
 // MovedFrom returns the day that a tick has moved from; zero: the schedule itself names the tick.
 func (t *Ticks) MovedFrom(tick time.Time) (from calendar.Day) {
-	if t.days == nil || t.days.shift == NoShift {
+	if t.out == nil || t.limits.Shift == NoShift {
 		return from
 	}
-	shown, step := t.wall.Day(tick.Unix()), t.days.step()
-	if t.Schedule.Last(tick).Equal(tick) && !t.days.out.has(shown) {
+	shown, step := t.wall.Day(tick.Unix()), t.step()
+	if t.Schedule.Next(tick.Add(-1)).Equal(tick) && !t.out.has(shown) {
 		return from
 	}
 	for _, e := range [...]int64{shown, shown - 1} { // clocks that go forward to midnight show the day after the one it moved to
-		for d := e + step; !t.days.out.has(e) && t.days.moves(d, e); d += step {
+		for d := e + step; !t.out.has(e) && t.moves(d, e); d += step {
 			if t.movesTo(d, e, tick.Unix()) {
 				return dayOf(d)
 			}
@@ -104,9 +93,9 @@ func (t *Ticks) MovedFrom(tick time.Time) (from calendar.Day) {
 
 // movesTo reports whether a tick on one day moves to an instant on another.
 func (t *Ticks) movesTo(d, e, tick int64) bool {
-	for p := t.wall.Pieces(d); p.Next(); {
+	for p := range t.wall.Pieces(d) {
 		from := t.wall.Peak(tick-1) + 1 - p.Off + (d-e)*daySeconds // whatever is before it moves to before the tick
-		at, ok := t.days.next(max(from, p.From) - 1)
+		at, ok := t.base(max(from, p.From) - 1)
 		if ok && at < p.To && t.wall.Reach(at+p.Off+(e-d)*daySeconds) == tick {
 			return true
 		}

@@ -33,29 +33,17 @@ func New(s *schedule.Schedule, l Limits) (*Ticks, error) {
 	if out != nil || l.bounded() {
 		t.limits.From, t.limits.Until = plain(l.From), plain(l.Until)
 	}
-	if t.wall, err = schedule.WallOf(s.Location().String()); err != nil {
-		return nil, err // it has been read before
-	}
+	walls := s.Walls()
+	t.wall = walls[0]
 	if out != nil {
-		sum := sumOf(out)
+		t.sums.days = sumOf(out)
 		t.wall.Missing(out.add)
-		t.days, t.calendars, t.sums.days = &days{base: s, wall: t.wall, out: out, shift: l.Shift}, calendars, sum
+		t.out, t.calendars = out, calendars
 	}
-	if t.days != nil || !s.Interval() {
-		t.sums.zone = sumOfRules(t.walls()...)
+	if t.out != nil || !s.Interval() {
+		t.sums.zone = sumOfRules(walls...)
 	}
 	return t, t.fires()
-}
-
-// walls returns the wall of each zone whose rules matter: the zone of the days, and the zones of the texts.
-func (t *Ticks) walls() []schedule.Wall {
-	all := []schedule.Wall{t.wall}
-	for _, zone := range t.Schedule.Zones() {
-		if w, err := schedule.WallOf(zone); err == nil && zone != t.Location().String() { // it has been read before
-			all = append(all, w)
-		}
-	}
-	return all
 }
 
 // Check returns what is wrong with the limits whatever the schedule is.
@@ -182,7 +170,7 @@ func nameOf(c calendar.Calendar) (name string, err error) {
 // fires refuses limits that leave no tick at all. It begins at a fixed year and asks no clock: a job that is over stays
 // accepted.
 func (t *Ticks) fires() error {
-	if t.days == nil && !t.limits.bounded() {
+	if t.out == nil && !t.limits.bounded() {
 		return nil
 	}
 	from := time.Date(calendar.FirstYear, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -193,9 +181,9 @@ func (t *Ticks) fires() error {
 	}
 	first, beyond := t.Next(from.Add(-1)), time.Date(calendar.LastYear+1, 1, 1, 0, 0, 0, 0, time.UTC)
 	switch {
-	case first.IsZero() && t.days == nil:
+	case first.IsZero() && t.out == nil:
 		return refused("From and Until leave no tick: the schedule, %s, has none %s", t.Schedule.Words(), t.limits.span())
-	case first.IsZero(), t.days != nil && from.Before(beyond) && !first.Before(beyond):
+	case first.IsZero(), t.out != nil && from.Before(beyond) && !first.Before(beyond):
 		return refused("Except and Only leave no tick: from %s to %d, every day on which the schedule, %s, has one is excluded",
 			from.Format(time.DateOnly), calendar.LastYear, t.Schedule.Words())
 	}

@@ -64,7 +64,7 @@ func (t *Ticks) Text() string {
 	for _, c := range t.calendars {
 		parts = append(parts, c.field()+" "+c.name)
 	}
-	if t.days != nil {
+	if t.out != nil {
 		parts = append(parts, "days of "+t.Location().String()) // the text of an interval has no zone
 	}
 	if t.limits.Shift != NoShift {

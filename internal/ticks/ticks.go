@@ -19,12 +19,25 @@ type Limits struct {
 // bounded reports whether there is a bound.
 func (l *Limits) bounded() bool { return !l.From.IsZero() || !l.Until.IsZero() }
 
+// A Shift says what becomes of a tick on an excluded day.
+type Shift string
+
+// The constants of the root explain them.
+const (
+	NoShift       Shift = ""
+	ShiftNext     Shift = "next"
+	ShiftPrevious Shift = "previous"
+)
+
+// MaxShift is how many days a tick moves at most.
+const MaxShift = 31
+
 // Ticks are the ticks of a job. They never change and may be shared.
 type Ticks struct {
 	*schedule.Schedule
 	limits    Limits
 	wall      schedule.Wall
-	days      *days   // nil: each day will do
+	out       *set    // the excluded days; nil: each day will do
 	calendars []named // that exclude days
 	sums      sums
 }
@@ -55,9 +68,6 @@ func (t *Ticks) Last(at time.Time) time.Time {
 
 // Count returns how many ticks are after one instant and up to another, at most limit.
 func (t *Ticks) Count(after, to time.Time, limit int) (n int) {
-	if t.days == nil && !t.limits.bounded() {
-		return t.Schedule.Count(after, to, limit)
-	}
 	for at := t.Next(after); n < limit && !at.IsZero() && !at.After(to); at = t.Next(at) {
 		n++
 	}
@@ -66,23 +76,19 @@ func (t *Ticks) Count(after, to time.Time, limit int) (n int) {
 
 // next and last are Next and Last without the bounds.
 func (t *Ticks) next(after time.Time) time.Time {
-	if t.days == nil {
+	if t.out == nil {
 		return t.Schedule.Next(after)
 	}
-	return instant(t.days.after(after.Unix()))
-}
-
-func (t *Ticks) last(at time.Time) time.Time {
-	if t.days == nil {
-		return t.Schedule.Last(at)
-	}
-	return instant(t.days.before(at.Unix()))
-}
-
-// instant returns seconds since 1970 as an instant in UTC; zero: there is none.
-func instant(t int64, ok bool) time.Time {
+	next, ok := t.allowed(after.Unix())
 	if !ok {
 		return time.Time{}
 	}
-	return time.Unix(t, 0).UTC()
+	return time.Unix(next, 0).UTC()
+}
+
+func (t *Ticks) last(at time.Time) time.Time {
+	if t.out == nil {
+		return t.Schedule.Last(at)
+	}
+	return schedule.Latest(at, t.allowed)
 }

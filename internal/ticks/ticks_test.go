@@ -126,6 +126,19 @@ func TestSums(t *testing.T) {
 	}
 }
 
+// Replicas with other rules for the second zone of a schedule would name other ticks.
+func TestSumOfSeveralZones(t *testing.T) {
+	sum := func(text string) string { return limit(t, text, "", ticks.Limits{}).ZoneSum() }
+	one := sum("CRON_TZ=America/New_York 0 9 * * *")
+	if same := sum("CRON_TZ=America/New_York 0 9 * * * ; CRON_TZ=America/New_York 0 10 * * *"); same != one {
+		t.Errorf("one zone twice: got %s, want %s", same, one)
+	}
+	both, other := sum("CRON_TZ=America/New_York 0 9 * * * ; TZ=Europe/London 0 14 * * *"), sum("CRON_TZ=America/New_York 0 9 * * * ; TZ=Europe/Kyiv 0 14 * * *")
+	if both == one || both == other || sum("0 9 * * * ; TZ=Europe/London 0 14 * * *") == "" {
+		t.Errorf("got %s, %s and %s", one, both, other)
+	}
+}
+
 // Looking for a tick takes microseconds at most and allocates nothing, however rare ticks are.
 func TestNextAllocatesNothing(t *testing.T) {
 	for _, c := range rare {
@@ -162,25 +175,6 @@ func BenchmarkNext(b *testing.B) {
 			for b.Loop() {
 				s.Next(at)
 			}
-		})
-	}
-}
-
-// BenchmarkRare tells what the dearest month of the years to come costs, the least time of it.
-func BenchmarkRare(b *testing.B) {
-	for _, c := range rare {
-		b.Run(c.name, func(b *testing.B) {
-			s, took := limit(b, c.text, c.zone, c.limits), make([]time.Duration, 12*70)
-			for b.Loop() {
-				for i := range took {
-					at, begin := date("2026-01-01").AddDate(0, i, 0), time.Now()
-					s.Next(at)
-					if d := time.Since(begin); took[i] == 0 || d < took[i] {
-						took[i] = d
-					}
-				}
-			}
-			b.ReportMetric(float64(slices.Max(took)), "ns-dearest")
 		})
 	}
 }
