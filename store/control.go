@@ -186,7 +186,7 @@ func (c *Control) Encode() ([]byte, error) {
 	c.Schema = schema
 	b, err := json.Marshal(c)
 	if err == nil && len(b) > MaxDocument {
-		err = errors.New("the control document is too large: resume jobs, or wait until requests are over")
+		err = errors.New("the control document is too large: start a replica of each job that has orders, or wait until requests are over")
 	}
 	return b, err
 }

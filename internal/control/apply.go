@@ -39,7 +39,7 @@ func Apply(c *store.Control, o *store.Order, r *store.Record) error {
 		return fmt.Errorf("the control document has the order %d, the largest there is: correct the document", c.Seq)
 	}
 	j := c.Jobs[o.Job]
-	j.Pauses, j.Requests = slices.Clone(j.Pauses), slices.Clone(j.Requests) // others may read the old ones
+	j.Pauses, j.Requests = unsettled(j.Pauses, r, o.At), slices.Clone(j.Requests) // others may read the old ones
 	switch o.Kind {
 	case store.OrderPause:
 		pause(&j, o)
@@ -102,6 +102,20 @@ func resume(j *store.JobControl, at time.Time) {
 	j.Pauses = append(j.Pauses, store.Span{From: j.Pause.At, To: at})
 	j.Pauses = j.Pauses[max(0, len(j.Pauses)-maxPauses):]
 	j.Pause = store.Pause{}
+}
+
+// unsettled returns those of some pauses in which ticks may be without an outcome, by the record of their job: they are still to
+// be skipped. A job may have no next tick, as a singleton, or no record, as one of EveryReplica. Then a day is enough: a
+// replica that was late for a tick is not late for as long.
+func unsettled(pauses []store.Span, r *store.Record, now time.Time) []store.Span {
+	settled := r.Due.Add(-1)
+	switch {
+	case r.Run.Request == "" && r.Run.Tick.After(r.Watermark): // the claim of that tick may be given up
+		settled = r.Watermark
+	case r.Due.IsZero():
+		settled = now.Add(-keepName)
+	}
+	return slices.DeleteFunc(slices.Clone(pauses), func(s store.Span) bool { return !s.To.After(settled) })
 }
 
 // end orders the end of a run. The order before it is kept while it may have to be obeyed: a replica that has not read it may

@@ -112,6 +112,32 @@ func TestResumeIsKept(t *testing.T) {
 	}
 }
 
+// A pause that is over is kept until its ticks have been skipped, whatever is ordered meanwhile. It was from 1 to 3.
+func TestPausesAreKept(t *testing.T) {
+	at := func(hour int) time.Time { return time.Date(2026, 11, 21, hour, 0, 0, 0, time.UTC) }
+	runs := store.Run{Status: store.Running, Tick: at(2)}
+	for name, tt := range map[string]struct {
+		now    int
+		record store.Record
+		kept   bool
+	}{
+		"its last tick waits":       {30, store.Record{Watermark: at(2), Due: at(3)}, true},
+		"the next tick is after it": {4, store.Record{Watermark: at(0), Due: at(3).Add(1)}, false},
+		"a tick of it is claimed":   {30, store.Record{Watermark: at(1), Due: at(4), Run: runs}, true},
+		"a manual run is under way": {4, store.Record{Due: at(4), Run: store.Run{Status: store.Running, Tick: at(3), Request: "x"}}, false},
+		"there is no next tick":     {20, store.Record{Watermark: at(0)}, true},
+		"nor was for a day":         {28, store.Record{Watermark: at(0)}, false},
+	} {
+		c := store.Control{Seq: 10, Jobs: map[string]store.JobControl{"job": {Pauses: []store.Span{{From: at(1), To: at(3)}}}}}
+		if err := Apply(&c, &store.Order{Kind: store.OrderPause, Job: "job", At: at(tt.now)}, &tt.record); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(c.Jobs["job"].Pauses); (n == 1) != tt.kept {
+			t.Errorf("%s: %d pauses are kept", name, n)
+		}
+	}
+}
+
 // No order has a number that replicas refuse to read.
 func TestOrdersEndAtLargestNumber(t *testing.T) {
 	c := store.Control{Seq: store.MaxToken}

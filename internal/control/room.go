@@ -14,8 +14,8 @@ import (
 // and the end of a run.
 const reserved = store.MaxDocument / 8
 
-// encode returns the document, to which an order was added, as JSON. If it is full, requests that are over are dropped, also those
-// of other jobs: a job whose runs are not ordered any more drops none.
+// encode returns the document, to which an order was added, as JSON. If it is full, requests and pauses that are over are dropped,
+// also those of other jobs: a job for which nothing is ordered any more drops none.
 func (c *Client) encode(ctx context.Context, doc *store.Control, o *store.Order) ([]byte, error) {
 	most := store.MaxDocument
 	if o.Kind == store.OrderRun || o.Kind == store.OrderBackfill {
@@ -26,40 +26,45 @@ func (c *Client) encode(ctx context.Context, doc *store.Control, o *store.Order)
 		if err == nil && len(b) <= most {
 			break
 		}
-		if left := c.dropOver(ctx, name, j.Requests, o.At); len(left) < len(j.Requests) {
-			j.Requests = left
+		if c.dropOver(ctx, name, &j, o.At) {
 			doc.Jobs[name] = j
 			b, err = doc.Encode()
 		}
 	}
 	if err == nil && len(b) > most {
-		err = errors.New("the orders are full of runs that no replica has settled, or whose names are kept for a day: start a replica of each job, or order this later")
+		err = errors.New("the orders are full of runs and pauses that no replica has settled, or of names of runs that are kept for a day: " +
+			"start a replica of each job, or order this later")
 	}
 	return b, err
 }
 
-// dropOver returns the requests of a job without those that are over, by its record. If that cannot be read, all are kept.
-func (c *Client) dropOver(ctx context.Context, job string, all []store.Request, now time.Time) []store.Request {
-	if !slices.ContainsFunc(all, func(q store.Request) bool { return isOld(&q, now) }) {
-		return all
+// dropOver drops the requests and pauses of a job that are over, by its record, and reports whether there were any. If the record
+// cannot be read, all are kept.
+func (c *Client) dropOver(ctx context.Context, job string, j *store.JobControl, now time.Time) bool {
+	if len(j.Pauses) == 0 && !slices.ContainsFunc(j.Requests, func(q store.Request) bool { return isOld(&q, now) }) {
+		return false
 	}
-	orders, err := c.ordersOf(ctx, job)
+	r, err := c.recordOf(ctx, job)
 	if err != nil {
-		return all
+		return false
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(q store.Request) bool { return orders.IsServed(q.Seq) && isOld(&q, now) })
+	before := len(j.Requests) + len(j.Pauses)
+	j.Requests = slices.DeleteFunc(slices.Clone(j.Requests), func(q store.Request) bool {
+		return r.Orders.IsServed(q.Seq) && isOld(&q, now)
+	})
+	j.Pauses = unsettled(j.Pauses, &r, now)
+	return len(j.Requests)+len(j.Pauses) < before
 }
 
-// ordersOf returns what the record of a job says of its orders. Those for an entry that was deleted are over.
-func (c *Client) ordersOf(ctx context.Context, job string) (store.Orders, error) {
+// recordOf returns the record of a job. The requests for an entry that was deleted are over.
+func (c *Client) recordOf(ctx context.Context, job string) (store.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	entry, err := c.Entries.Read(ctx, c.App+"/"+job)
 	if errors.Is(err, fs.ErrNotExist) {
-		return store.Orders{Served: store.MaxToken}, nil
+		return store.Record{Orders: store.Orders{Served: store.MaxToken}}, nil
 	} else if err != nil {
-		return store.Orders{}, err
+		return store.Record{}, err
 	}
-	r, err := store.DecodeRecord(entry.Record, c.App, job)
-	return r.Orders, err
+	return store.DecodeRecord(entry.Record, c.App, job)
 }

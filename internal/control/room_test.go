@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,8 +13,9 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// full is a document that runs of some jobs fill, with the numbers from 1 on, each of about 1,000 bytes.
-func full(t *testing.T, s *local.Memory, until time.Time, jobs map[string]int) {
+// full is a document that runs of some jobs fill, with the numbers from 1 on, each of about 1,000 bytes, and pauses of the job
+// "rested", each of about 60 bytes.
+func full(t *testing.T, s *local.Memory, until time.Time, jobs map[string]int, pauses int) {
 	t.Helper()
 	until = until.UTC().Truncate(time.Second)
 	doc := store.Control{App: "app", Seq: 1000, Jobs: map[string]store.JobControl{}}
@@ -24,6 +26,7 @@ func full(t *testing.T, s *local.Memory, until time.Time, jobs map[string]int) {
 		}
 		doc.Jobs[job] = j
 	}
+	doc.Jobs["rested"] = store.JobControl{Pauses: slices.Repeat([]store.Span{{From: until.Add(-time.Hour), To: until}}, pauses)}
 	b, err := doc.Encode()
 	if err == nil {
 		_, err = s.WriteDocument(t.Context(), store.ControlName("app"), "", b)
@@ -34,20 +37,24 @@ func full(t *testing.T, s *local.Memory, until time.Time, jobs map[string]int) {
 }
 
 // A full document drops runs that are over for a day: served by the record of their job, or of a job whose entry was deleted. Any
-// other run stays. If they fill the document, no further run is taken, but a pause is.
+// other run stays. If they fill the document, no further run is taken, but a pause is. Pauses go whose ticks have been skipped.
 func TestFullDocument(t *testing.T) {
 	before := map[string]int{"idle": 845, "half": 105, "busy": 45, "gone": 45} // all that is over has to go
 	for name, tt := range map[string]struct {
 		ago     time.Duration // since the runs were to begin
+		before  map[string]int
+		pauses  int
 		refused bool
 		want    map[string]int // how many runs of a job are kept
 	}{
-		"over for long": {48 * time.Hour, false, map[string]int{"idle": 845, "half": 60, "new": 1}},
-		"of today":      {20 * time.Hour, true, before},
+		"over for long":   {48 * time.Hour, before, 0, false, map[string]int{"idle": 845, "half": 60, "new": 1}},
+		"of today":        {20 * time.Hour, before, 0, true, before},
+		"pauses are over": {48 * time.Hour, map[string]int{"idle": 845}, 1800, false, map[string]int{"idle": 845, "new": 1}},
+		"pauses of today": {20 * time.Hour, map[string]int{"idle": 845}, 1800, true, map[string]int{"idle": 845}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &local.Memory{}
-			full(t, s, time.Now().Add(-tt.ago), before)
+			full(t, s, time.Now().Add(-tt.ago), tt.before, tt.pauses)
 			for job, served := range map[string]int64{"idle": 0, "half": 45, "busy": 45, "new": 0} {
 				r := store.Record{App: "app", Job: job, Created: time.Now(), Watermark: time.Now(), Token: 1, Orders: store.Orders{Served: served}}
 				r.Run.Status = store.Idle
@@ -78,6 +85,13 @@ func TestFullDocument(t *testing.T) {
 				if len(j.Requests) != tt.want[job] {
 					t.Errorf("%d runs of %s are kept, want %d", len(j.Requests), job, tt.want[job])
 				}
+			}
+			kept := 0
+			if tt.refused {
+				kept = tt.pauses
+			}
+			if n := len(doc.Jobs["rested"].Pauses); n != kept {
+				t.Errorf("%d pauses are kept, want %d", n, kept)
 			}
 		})
 	}

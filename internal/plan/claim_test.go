@@ -176,3 +176,37 @@ func TestAClaimNeverMakesItsDefinitionOlder(t *testing.T) {
 		}
 	}
 }
+
+// A resume leaves alone what is not over: that may be the failure that pauses the job.
+func TestLastOver(t *testing.T) {
+	for name, tt := range map[string]struct {
+		p      Policy
+		status store.Status
+		paused bool // the job has paused itself before
+		want   int64
+	}{
+		"has failed":            {Policy{}, store.Failed, false, 5},
+		"has stalled":           {Policy{}, store.Stalled, false, 5},
+		"runs":                  {Policy{}, store.Running, false, 4},
+		"stopped, waits":        {Policy{Interrupted: Rerun}, store.Abandoned, false, 4},
+		"stalled, waits":        {Policy{Interrupted: Rerun}, store.Stalled, false, 4},
+		"waits, and has paused": {Policy{Interrupted: Rerun}, store.Stalled, true, 5},
+	} {
+		tt.p.Ticks, tt.p.PauseAfter, tt.p.StartingDeadline, tt.p.Spec = every("10m"), 1, time.Minute, "mine"
+		r := running()
+		if tt.status != store.Running {
+			r = tt.p.Finish(&r, tt.status, Stopped, clockTime("00:00:20"), clockTime("00:00:20"), store.JobControl{})
+		}
+		if tt.paused {
+			r.Orders.Paused = store.SelfPause{At: clockTime("00:00:15"), Token: 5}
+		}
+		if got := LastOver(&r); got != tt.want {
+			t.Errorf("%s: the resume is about the runs up to %d, want %d", name, got, tt.want)
+		}
+		orders := store.JobControl{Resumed: store.Resume{At: clockTime("00:01:00"), Token: tt.want}}
+		next, _ := tt.p.Claim(View{Record: &r, Now: clockTime("00:02:00"), Control: orders}) // what has waited has its outcome now
+		if failed, paused := HasFailed(&next.Record), selfPaused(&next.Record, orders); paused != (failed && tt.want == 4) {
+			t.Errorf("%s: after its outcome it has failed: %t, and is paused: %t", name, failed, paused)
+		}
+	}
+}

@@ -12,9 +12,9 @@ import (
 // the definition of the replica which started last; replicas of an older one yield. If
 // the deploy is aborted, the older replicas take the job back:
 //
-//   - Mark: an older replica that has a tick overdue writes a mark into the
-//     record. Of several older definitions the youngest one replaces the marks of
-//     the others, and they leave its mark alone.
+//   - Mark: an older replica that has a tick overdue, or knows of a run that was ordered
+//     and has not begun, writes a mark into the record. Of several older definitions the
+//     youngest one replaces the marks of the others, and they leave its mark alone.
 //   - Answer: each replica of the definition in force looks at the record once
 //     a minute. A replica that finds a mark removes it, which changes the ETag.
 //   - Inherit: if the marked record stands for InheritAfter, the older replica
@@ -34,7 +34,7 @@ const (
 	markAgain = 2 * time.Minute // after an answer, before this replica asks again
 
 	// A mark is written no nearer than one lease and markMargin to a due tick of the
-	// definition in force: it would delay the claim of that tick.
+	// definition in force, or to the order of a run: it would delay the claim of that.
 	markMargin = 5 * time.Second
 )
 
@@ -58,20 +58,23 @@ func younger(a, b store.Mark) bool {
 }
 
 // mayMark reports whether this replica, whose definition is an older one, should mark the
-// record. It replaces the mark of a definition that is older still, even if none of its own
-// ticks is overdue: otherwise the oldest definition would take the job back.
+// record. It replaces the mark of a definition that is older still, even if nothing of its own
+// is overdue: otherwise the oldest definition would take the job back.
 func (p *Policy) mayMark(v View) bool {
 	r := v.Record
 	switch {
 	case r.Definition.Mark.Spec == p.Spec:
 		return false
-	case r.Definition.Mark.Spec == "" && !p.overdue(r, v.Now):
+	case r.Definition.Mark.Spec == "" && !p.overdue(v):
 		return false
 	case r.Definition.Mark.Spec != "" && !younger(p.definition(v), r.Definition.Mark):
 		return false
 	}
-	due := Due(r)
-	return due.IsZero() || v.Now.Sub(due).Abs() > max(p.Lease, time.Duration(r.Run.Lease))+markMargin
+	due, near := Due(r), max(p.Lease, time.Duration(r.Run.Lease))+markMargin
+	if q := waiting(v); q != nil && v.Now.Sub(q.At) <= near {
+		return false
+	}
+	return due.IsZero() || v.Now.Sub(due).Abs() > near
 }
 
 // patience returns how long the mark of the record must have stood before this replica takes
@@ -94,7 +97,7 @@ func (p *Policy) patience(v View) (wait time.Duration, ok bool) {
 // from since on: since must be later than the start in the record.
 func (p *Policy) inherits(v View, o *Observation) (since time.Time, ok bool) {
 	patience, ok := p.patience(v)
-	wanted := v.Record.Definition.Mark.Spec == p.Spec || p.overdue(v.Record, v.Now)
+	wanted := v.Record.Definition.Mark.Spec == p.Spec || p.overdue(v)
 	if !ok || v.State.Live() || !wanted || o.At.Sub(o.UnchangedSince) < patience {
 		return time.Time{}, false
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/schedule"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -30,6 +31,52 @@ func TestMayMark(t *testing.T) {
 		p := Policy{Ticks: every("10s"), Spec: "mine", Lease: 15 * time.Second}
 		if got := p.mayMark(View{Record: &tt.record, Now: now, Since: clockTime("00:05:00")}); got != tt.want {
 			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
+
+// The replicas of the definition in force are gone, and neither it nor the older one has a tick. A run that was ordered waits for
+// them all the same, also when its time is up: its outcome is owed.
+func TestOrderedRunUnderAnotherDefinition(t *testing.T) {
+	manual, err := schedule.Parse("@manual", "", "job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Policy{Ticks: manual, Spec: "mine", Lease: 15 * time.Second}
+	for name, tt := range map[string]struct {
+		now      string
+		served   int64
+		due      string // a tick that has waited for longer; empty: none has
+		marks    bool
+		inherits bool
+		wanted   string // empty: never
+	}{
+		"just given":    {"00:10:20", 0, "", false, true, "00:10:50"},
+		"waits":         {"00:12:00", 0, "", true, true, "00:13:00"},
+		"a tick too":    {"00:12:00", 0, "00:06:00", true, true, "00:13:00"},
+		"past its time": {"02:10:00", 0, "", true, true, "03:10:00"},
+		"served":        {"00:12:00", 1, "", false, false, ""},
+	} {
+		v := View{Now: clockTime(tt.now), Since: midnight, State: store.Available,
+			Record: &store.Record{Definition: store.Definition{Spec: "young", Since: clockTime("00:05:00")}, Orders: store.Orders{Served: tt.served}}}
+		if tt.due != "" {
+			v.Record.Due = clockTime(tt.due)
+		}
+		v.Control.Requests = []store.Request{{Seq: 1, Name: "please", At: clockTime("00:10:00"), Until: clockTime("01:10:00")}}
+		for _, pause := range []store.Pause{{}, {At: clockTime("00:09:00")}} { // it begins in a pause too
+			v.Control.Pause = pause
+			got := ""
+			if at := p.Wanted(v); !at.IsZero() {
+				got = at.Format(time.TimeOnly)
+			}
+			if marks := p.mayMark(v); marks != tt.marks || got != tt.wanted {
+				t.Errorf("%s: marks %t, wanted at %q", name, marks, got)
+			}
+		}
+		v.Record.Definition.Mark = store.Mark{Spec: "middle", Since: clockTime("00:01:00")} // nor do these replicas answer
+		o := Observation{At: v.Now, UnchangedSince: v.Now.Add(-2 * InheritAfter)}
+		if _, inherits := p.inherits(v, &o); inherits != tt.inherits {
+			t.Errorf("%s: inherits %t", name, inherits)
 		}
 	}
 }

@@ -119,7 +119,8 @@ func (p *Policy) pauseSelf(r *store.Record, at time.Time) {
 // skipUnder settles the ticks up to lo as skipped, since they came due under the run, except a
 // tick that waits for its end. It must not settle a tick that came due before the run, which is
 // missed or still owed. Ticks of a pause are skipped for the pause. Those of the last pause are left to the next
-// claim, by which its end is known: a replica reads orders a little later.
+// claim, by which its end is known: a replica reads orders a little later. Ticks of so many pauses that the write has no room for
+// each count together, those of the pauses too: the next claim would not know that they came due under the run.
 func (p *Policy) skipUnder(r *store.Record, lo time.Time, c store.JobControl) {
 	if p.Ticks == nil || p.Follows() || p.Missed == RunAll || isBackfill(r) || p.offeredAgain(r) || r.Definition.Spec != p.Spec {
 		return
@@ -132,7 +133,10 @@ func (p *Policy) skipUnder(r *store.Record, lo time.Time, c store.JobControl) {
 	if r.Run.Attempt > 1 && !p.missBefore(w, last, pauses) {
 		return
 	}
-	p.passAll(w, p.lastSkipped(last), fate{status: store.Skipped, reason: "overlap"}, pauses)
+	last = p.lastSkipped(last)
+	if !p.passAll(w, last, fate{status: store.Skipped, reason: "overlap"}, pauses) {
+		p.pass(r, last, store.Skipped, "overlap")
+	}
 }
 
 // lastSkipped returns up to which tick those that came due under a run are skipped when it ends. The

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 	"time"
@@ -10,8 +11,13 @@ import (
 
 // The record at the end of a run that came due at 00:00:20, was claimed then, and ended at 00:00:55.
 func TestEndOfRunUnderOverlap(t *testing.T) {
+	var many store.JobControl
+	for at := clockTime("00:00:20"); at.Before(clockTime("00:00:50")); at = at.Add(4 * time.Second) {
+		many.Pauses = append(many.Pauses, store.Span{From: at.Add(time.Second), To: at.Add(3 * time.Second)})
+	}
 	for name, tt := range map[string]struct {
 		p       Policy
+		every   string // empty: 10s
 		request string
 		attempt int
 		claimed string
@@ -36,6 +42,10 @@ func TestEndOfRunUnderOverlap(t *testing.T) {
 			told: []string{"skipped 00:00:30-00:00:50(2) overlap", "skipped 00:00:30 paused", "succeeded 00:00:20 "}, due: "00:01:00"},
 		"a pause that goes on": {control: store.JobControl{Pause: store.Pause{At: clockTime("00:00:35")}},
 			told: []string{"skipped 00:00:30 overlap", "succeeded 00:00:20 "}, due: "00:00:40"},
+		"many pauses": {every: "2s", control: many, told: []string{"skipped 00:00:42-00:00:54(6) overlap", "skipped 00:00:42 paused",
+			"skipped 00:00:40 overlap", "skipped 00:00:38 paused", "skipped 00:00:36 overlap", "skipped 00:00:34 paused",
+			"skipped 00:00:32 overlap", "skipped 00:00:30 paused", "skipped 00:00:28 overlap", "skipped 00:00:26 paused",
+			"skipped 00:00:24 overlap", "skipped 00:00:22 paused", "succeeded 00:00:20 "}, due: "00:00:56"},
 		"by hand, in a pause": {request: "anna", control: store.JobControl{Pause: store.Pause{At: clockTime("00:00:15")}},
 			told: []string{"succeeded 00:00:20 "}, due: "00:00:30"},
 		"by hand, paused by its settings": {p: Policy{Paused: true}, request: "anna", told: []string{"succeeded 00:00:20 "}, due: "00:00:30"},
@@ -44,7 +54,7 @@ func TestEndOfRunUnderOverlap(t *testing.T) {
 			if tt.status == "" {
 				tt.status = store.Succeeded
 			}
-			tt.p.Ticks = every("10s")
+			tt.p.Ticks = every(cmp.Or(tt.every, "10s"))
 			r := store.Record{Watermark: clockTime("00:00:10"), Token: 5, Run: store.Run{Status: store.Running, Tick: clockTime("00:00:20"),
 				Claimed: clockTime("00:00:20"), Attempt: max(1, tt.attempt), Request: tt.request}}
 			if tt.request != "" {

@@ -31,6 +31,15 @@ func selfPaused(r *store.Record, c store.JobControl) bool {
 	return !pause.At.IsZero() && c.Resumed.Token < pause.Token
 }
 
+// LastOver returns the token of the last run that a resume is about. That is one that is over: a run under way, or a tick that
+// waits for another attempt, may be the failure that pauses the job yet. It is the last run if the job has paused itself.
+func LastOver(r *store.Record) int64 {
+	if unsettled(r) && r.Orders.Paused.At.IsZero() {
+		return r.Token - 1
+	}
+	return r.Token
+}
+
 // InPause reports whether a tick of a job without a record came due in a pause, as far as the orders show.
 func (p *Policy) InPause(tick time.Time, c store.JobControl, now time.Time) bool {
 	_, in := pauseOf(tick, p.pausesUntil(&store.Record{}, c, now))

@@ -199,9 +199,9 @@ func (p *Policy) due(r *store.Record) time.Time {
 	return p.Unclaimed(r)
 }
 
-// overdue reports whether a tick is due and not settled. A singleton is always due.
-func (p *Policy) overdue(r *store.Record, now time.Time) bool {
-	return p.Ticks == nil || p.Ticks.Last(now).After(r.Watermark)
+// overdue reports whether a tick is due and not settled, or a run that was ordered waits. A singleton is always due.
+func (p *Policy) overdue(v View) bool {
+	return p.Ticks == nil || p.Ticks.Last(v.Now).After(v.Record.Watermark) || waiting(v) != nil
 }
 
 // WakeSpan is how far the tick that a wake-up names may be from the store's time. A timer that

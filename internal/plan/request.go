@@ -9,11 +9,21 @@ import (
 
 // Ordered reports whether a manual run was ordered that waits for a claim.
 func (p *Policy) Ordered(v View) bool {
-	waits := slices.ContainsFunc(v.Control.Requests, func(q store.Request) bool { return !v.Record.Orders.IsServed(q.Seq) })
-	if !waits || p.Ticks == nil || p.Outdated(v) {
+	if waiting(v) == nil || p.Ticks == nil || p.Outdated(v) {
 		return false
 	}
 	return settlesOrder(p, v)
+}
+
+// waiting returns the oldest run that was ordered and has neither begun nor its outcome, also if its time is up; nil: there is
+// none.
+func waiting(v View) *store.Request {
+	for i := range v.Control.Requests {
+		if q := &v.Control.Requests[i]; !v.Record.Orders.IsServed(q.Seq) {
+			return q
+		}
+	}
+	return nil
 }
 
 // settlesOrder reports whether a claim would have anything to write of the orders.
@@ -69,12 +79,8 @@ func settleCancelledOrder(r *store.Record, v View) bool {
 // passedOver reports whether a run that was ordered has waited while a tick was run. Then it is
 // the next, or a job that is always behind with its ticks would never run it.
 func passedOver(v View) bool {
-	for _, q := range v.Control.Requests {
-		if !v.Record.Orders.IsServed(q.Seq) {
-			return v.Record.Run.Request == "" && q.At.Before(v.Record.Run.Claimed)
-		}
-	}
-	return false
+	q := waiting(v)
+	return q != nil && v.Record.Run.Request == "" && q.At.Before(v.Record.Run.Claimed)
 }
 
 // under reports whether an order surely came during the last run. The time of an order is the

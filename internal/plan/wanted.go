@@ -57,19 +57,23 @@ func (p *Policy) outlasts(v View) time.Duration {
 }
 
 // wantedByOthers is Wanted if another definition is in force, whose replicas may all be gone. The record says when its next
-// tick is due; this definition takes the job over at one of its own ticks. See definition.go. The longer a tick is due that it may
-// not run, the less often it looks for the others.
+// tick is due; this definition takes the job over at one of its own ticks, or for a run that was ordered. See definition.go. The
+// longer a tick is due that it may not run, or such a run waits, the less often it looks for the others.
 func (p *Policy) wantedByOthers(v View) time.Time {
-	if p.PausedAt(v) {
+	q := waiting(v)
+	if q == nil && p.PausedAt(v) {
 		if selfPaused(v.Record, v.Control) {
 			return time.Time{} // its resume is an order, which wakes the app up
 		}
 		return v.Control.Pause.Until
 	}
-	at := p.Ticks.Next(v.Now)
-	if due := Due(v.Record); !due.IsZero() {
+	at, waits := p.Ticks.Next(v.Now), []time.Time{Due(v.Record)}
+	if q != nil {
+		waits = append(waits, q.At)
+	}
+	for _, due := range waits {
 		look := instant.Later(due, v.Now.Add(v.Now.Sub(due)/2))
-		if at.IsZero() || look.Before(at) {
+		if !due.IsZero() && (at.IsZero() || look.Before(at)) {
 			at = look
 		}
 	}

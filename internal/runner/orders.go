@@ -106,10 +106,9 @@ type Target struct {
 }
 
 // Orderable returns what the order is about, or why the order is not possible now. A resume is
-// about the runs that are over, since a run under way may be the failure that pauses the
-// job. A tick that waits for another attempt can be cancelled too, but not one of a backfill: other runs of the job come before
-// it, so that the last claim need not be the one of that tick. A job of EveryReplica has no record. An order under a name that
-// the record shows would never be run.
+// about the runs that are over. A tick that waits for another attempt can be cancelled too, but not one of a backfill: other
+// runs of the job come before it, so that the last claim need not be the one of that tick. A job of EveryReplica has no
+// record. An order under a name that the record shows would never be run.
 func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind, name string) (Target, error) {
 	if r.job.EveryReplica {
 		return Target{}, nil
@@ -127,8 +126,8 @@ func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind, name strin
 	switch {
 	case name != "" && plan.Knows(rec, name):
 		return Target{}, control.Refuse(fmt.Errorf("the name %q was used for a run of %s already: choose another name", name, r.job.Name))
-	case kind == store.OrderResume && rec.Run.Status == store.Running && rec.Orders.Paused.At.IsZero():
-		last.Token--
+	case kind == store.OrderResume:
+		last.Token = plan.LastOver(rec)
 	case kind == store.OrderCancel && plan.MayBeCancelled(rec):
 	case ends && (!rec.MayRun() || !b.view.entry.State.Live()):
 		if fill := b.backfill(rec); kind == store.OrderCancel && fill.Order.Seq != 0 && !fill.Over {
