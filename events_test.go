@@ -563,6 +563,56 @@ func TestOutcomesOfUnconfirmedBackfill(t *testing.T) {
 	}
 }
 
+// That a run has stalled is in the record before it returns, also if another replica has the lease by then.
+func TestStallIsReportedThoughAnotherHasTheLease(t *testing.T) {
+	slow := stalling("@every 1m", func(ctx context.Context, run *soloist.Run) error {
+		if run.Tick.Minute() == 1 {
+			<-ctx.Done()
+			time.Sleep(time.Minute) // it takes long to clean up
+		}
+		return nil
+	})
+	for _, lost := range []bool{false, true} {
+		inCase(t, fmt.Sprintf("an answer is lost %v", lost), func(t *testing.T, c *cluster) {
+			a := c.replica("a", slow).meets(func(op string, apply func() error) error {
+				err := apply()
+				if lost && op == "write" && c.record("work").Run.Status == store.Stalled {
+					return errNetwork
+				}
+				return err
+			})
+			book := a.tells()
+			a.wake()
+			until(time.Minute)
+			time.AfterFunc(time.Second, func() { c.start("b", slow) })
+			report, err := a.RunDue(c.t.Context(), soloist.Wake{})
+			if !lost && (err != nil || len(report.Jobs[0].Ran) != 1 || report.Jobs[0].Ran[0].Status != store.Stalled) {
+				t.Errorf("got %+v, %v", report, err)
+			}
+			a.wake()
+			ends := book.of("work", event.Ended, event.Unrecorded)
+			if ends[len(ends)-1].Kind != event.Ended || outcomesIn(book)[store.Stalled] != 1 || len(ends) == 2 != lost {
+				t.Errorf("got %+v; the record has %q", ends, c.outcomes("work"))
+			}
+		})
+	}
+	inCase(t, "of a backfill", func(t *testing.T, c *cluster) {
+		c.replica("first", slow).wake()
+		until(6 * time.Minute)
+		c.replica("first", slow).wake()
+		c.order(soloist.Order{Kind: store.OrderBackfill, Backfill: lastHour(3, 3)}, slow)
+		a := c.replica("a", slow)
+		book := a.tells()
+		c.launch(a)
+		time.Sleep(10 * time.Second)
+		c.start("b", slow)
+		time.Sleep(3 * time.Minute)
+		if got, want := outcomesIn(book), c.record("work").Backfill.Counts; got[store.Stalled] != 1 || want[store.Stalled] != 1 {
+			t.Errorf("got %v, counted %v", got, want)
+		}
+	})
+}
+
 // The outcome of a run whose write got no answer is reported once a read shows it.
 func TestUnconfirmedOutcomeIsReportedOnceRead(t *testing.T) {
 	inCluster(t, func(c *cluster) {

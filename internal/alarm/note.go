@@ -3,9 +3,12 @@ package alarm
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
+
+var errNoETag = errors.New("the answer has no ETag: it is not from the store")
 
 // schema is the version of notes and of messages.
 const schema = 1
@@ -62,7 +65,11 @@ func (c *Clock) write(ctx context.Context, n Note, etag string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if _, err = c.Notes.WriteDocument(ctx, NoteName(c.App), etag, b); err != nil {
+	r, err := c.Notes.WriteDocument(ctx, NoteName(c.App), etag, b)
+	if err == nil && r.ETag == "" {
+		err = errNoETag
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", NoteName(c.App), err)
 	}
 	return nil

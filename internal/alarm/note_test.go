@@ -144,24 +144,28 @@ func (s *slowNotes) WriteDocument(ctx context.Context, name, etag string, body [
 	return r, err
 }
 
-// unwritable has a document that can be read alone: somebody has a lease on it. If it is deaf, only the answers are lost.
+// unwritable has a document that can be read alone: somebody has a lease on it, or, without an error, something else
+// answers the writes. If it is deaf, only the answers are lost.
 type unwritable struct {
 	store.Documenter
 	deaf bool
+	err  error
 }
+
+var errLeased = errors.New("412: there is a lease")
 
 func (u unwritable) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
 	if u.deaf {
 		_, _ = u.Documenter.WriteDocument(ctx, name, etag, body)
 	}
-	return store.Revision{}, errors.New("412: there is a lease")
+	return store.Revision{}, u.err
 }
 
 // A note that was written counts though the answer was lost: the message before is deleted.
 func TestNoteWhoseAnswerIsLost(t *testing.T) {
 	atDesk(t, func(d *desk) {
 		d.set(2 * time.Hour)
-		d.Notes = unwritable{d.store, true}
+		d.Notes = unwritable{d.store, true, errLeased}
 		d.set(time.Hour)
 		d.want(time.Hour - time.Minute)
 	})
@@ -174,7 +178,8 @@ func TestMessageWithoutNoteIsKept(t *testing.T) {
 		unusable func(d *desk)
 		outage   func(i int) bool // of the queue at a hand-over
 	}{
-		"which cannot be written":  {func(d *desk) { d.Notes = unwritable{d.store, false} }, func(int) bool { return false }},
+		"which cannot be written":  {func(d *desk) { d.Notes = unwritable{d.store, false, errLeased} }, func(int) bool { return false }},
+		"not written by the store": {func(d *desk) { d.Notes = unwritable{d.store, false, nil} }, func(int) bool { return false }},
 		"which is garbage, outage": {func(d *desk) { d.write("garbage", "") }, func(i int) bool { return i%2 == 1 }},
 	} {
 		t.Run(name, func(t *testing.T) {

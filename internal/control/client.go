@@ -163,7 +163,7 @@ func (c *Client) write(ctx context.Context, v *version, o *store.Order, r *store
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	sent := c.Clock.Elapsed()
-	d, err := c.Store.WriteDocument(ctx, store.ControlName(c.App), v.etag, b)
+	d, err := lease.Stamped(c.Store.WriteDocument(ctx, store.ControlName(c.App), v.etag, b))
 	if err == nil {
 		c.Clock.Observe(sent, d.Date)
 		v.etag, v.written, v.base = d.ETag, true, v.etag

@@ -1,10 +1,12 @@
 package control_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist/host/local"
@@ -34,6 +36,31 @@ func full(t *testing.T, s *local.Memory, until time.Time, jobs map[string]int, p
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// client is the client of a desk.
+func client(documents store.Documenter, entries store.Store) *control.Client {
+	begin := time.Now()
+	return &control.Client{Store: documents, Entries: entries, App: "app", Jitter: lease.NewJitter("x"),
+		Clock: &lease.Clock{Wall: time.Now, Elapsed: func() time.Duration { return time.Since(begin) }}}
+}
+
+// A gateway answers writes of documents in the place of the store.
+type gateway struct{ *local.Memory }
+
+func (gateway) WriteDocument(context.Context, string, string, []byte) (store.Revision, error) {
+	return store.Revision{}, nil
+}
+
+// A success without an ETag is not from the store: it is not known whether the order was written.
+func TestOrderThatIsNotWrittenByTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := gateway{&local.Memory{}}
+		_, err := control.NewWatch(client(s, s), func() {}).Order(t.Context(), store.Order{Kind: store.OrderPause, Job: "work"}, &store.Record{})
+		if err == nil || !strings.Contains(err.Error(), "not known whether") {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 // A full document drops runs that are over for a day: served by the record of their job, or of a job whose entry was deleted. Any
@@ -66,10 +93,8 @@ func TestFullDocument(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			begin := time.Now()
-			c := &control.Client{Store: s, Entries: s, App: "app", Jitter: lease.NewJitter("x"),
-				Clock: &lease.Clock{Wall: time.Now, Elapsed: func() time.Duration { return time.Since(begin) }}}
-			w := control.NewWatch(c, func() {})
+			c := client(s, s)
+			w, begin := control.NewWatch(c, func() {}), time.Now()
 			_, err := w.Order(t.Context(), store.Order{Kind: store.OrderRun, Job: "new", Name: "one", Until: begin.Add(time.Hour)}, &store.Record{})
 			if refused := errors.Is(err, control.ErrRefused); refused != tt.refused || err != nil && !refused {
 				t.Errorf("a run: %v", err)

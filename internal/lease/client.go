@@ -105,7 +105,7 @@ func (c *Client) readWithin(ctx context.Context, limit time.Duration) (store.Ent
 	defer cancel()
 	sent := c.Clock.Elapsed()
 	entry, err := c.Store.Read(ctx, c.Name)
-	entry.Revision, err = stamped(entry.Revision, err)
+	entry.Revision, err = Stamped(entry.Revision, err)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		c.Clock.Observe(sent, entry.Date)
 	}
@@ -118,7 +118,7 @@ func (c *Client) Create(ctx context.Context, record []byte) (store.Entry, error)
 	defer cancel()
 	sent := c.Clock.Elapsed()
 	entry, err := c.Store.Create(ctx, c.Name, record)
-	entry.Revision, err = stamped(entry.Revision, err)
+	entry.Revision, err = Stamped(entry.Revision, err)
 	if err == nil {
 		c.Clock.Observe(sent, entry.Date)
 	}
@@ -129,9 +129,9 @@ func (c *Client) Create(ctx context.Context, record []byte) (store.Entry, error)
 // proxy for example, so the call may have been applied or not.
 var errNoETag = errors.New("the answer has no ETag: it is not from the store")
 
-// stamped turns a success without an ETag into errNoETag. Such a success proves neither
-// a claim nor a renewal.
-func stamped(s store.Revision, err error) (store.Revision, error) {
+// Stamped turns a success without an ETag into errNoETag. Such a success proves neither
+// a claim nor a renewal, nor that a document was written.
+func Stamped(s store.Revision, err error) (store.Revision, error) {
 	if err == nil && s.ETag == "" {
 		return store.Revision{}, errNoETag
 	}

@@ -78,7 +78,7 @@ func (s *Session) Renew(ctx context.Context) error {
 	// The time is kept on the stack of this very call. The deadline may only count from
 	// the sending of the request that was answered.
 	sent := s.client.Clock.Elapsed()
-	stamp, err := stamped(s.lease.Renew(ctx))
+	stamp, err := Stamped(s.lease.Renew(ctx))
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func (s *Session) acquire(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	s.start = s.client.Clock.Elapsed()
-	stamp, err := stamped(s.lease.Acquire(ctx, s.Length, s.ledger.etag))
+	stamp, err := Stamped(s.lease.Acquire(ctx, s.Length, s.ledger.etag))
 	if err != nil {
 		return err
 	}

@@ -178,7 +178,7 @@ func (s *Session) once(ctx context.Context, p *page) error {
 	defer cancel()
 	sent := s.client.Clock.Elapsed()
 	s.ledger.remember(p, sent)
-	stamp, err := stamped(s.put(ctx, p))
+	stamp, err := Stamped(s.put(ctx, p))
 	if err != nil {
 		s.ledger.unclear, s.ledger.doubt = true, s.ledger.doubt || !refused(err)
 		return err

@@ -98,6 +98,9 @@ func settle(r *store.Record, f store.Outcome) {
 		r.Watermark = f.Tick
 		r.Past.Succeeded = LastSuccess(r)
 	}
+	if back := r.Orders.Returned; back.Order == 0 && !back.Tick.After(r.Watermark) { // nothing of that claim is left to cancel
+		r.Orders.Returned = store.Returned{}
+	}
 }
 
 // LastSuccess returns the newest tick that has succeeded, as far as the record shows, zero if none

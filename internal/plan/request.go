@@ -365,6 +365,9 @@ func noteServed(r *store.Record, requests []store.Request) {
 func serve(o *store.Orders, order int64) {
 	o.Served = order
 	o.Early = slices.DeleteFunc(slices.Clone(o.Early), func(early int64) bool { return early <= order })
+	if back := o.Returned; back.Tick.IsZero() && back.Order <= order { // nothing of that claim is left to cancel
+		o.Returned = store.Returned{}
+	}
 }
 
 // serveEarly notes that the request of an order has its run, and perhaps older ones have not.

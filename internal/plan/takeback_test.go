@@ -94,3 +94,41 @@ func TestCancelOfTakenBackTickOutlivesRunByHand(t *testing.T) {
 		})
 	}
 }
+
+// A claim that was given up is forgotten once its tick, or its order, has an outcome: there is nothing left to cancel.
+func TestTakenBackClaimIsForgottenOnceSettled(t *testing.T) {
+	tick := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	hourly, err := schedule.Parse("@hourly", "", "job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Policy{Ticks: hourly, Lease: time.Minute, StartingDeadline: 10 * time.Minute}
+	before := store.Record{Token: 7, Watermark: tick.Add(-time.Hour), Run: store.Run{Status: store.Succeeded, Tick: tick.Add(-time.Hour), Claimed: tick.Add(-time.Hour), Attempt: 1}}
+	asked := store.JobControl{Requests: []store.Request{{Seq: 1, Name: "please", At: tick.Add(-time.Minute), Until: tick.Add(time.Minute)}}}
+	for name, tt := range map[string]struct {
+		claimed time.Duration // after the tick
+		control store.JobControl
+		settled time.Duration
+		then    store.JobControl
+		kept    bool
+	}{
+		"its tick is skipped for a pause":     {0, store.JobControl{}, time.Minute, store.JobControl{Pauses: []store.Span{{From: tick.Add(-time.Second), To: tick.Add(time.Second)}}}, false},
+		"its tick is missed":                  {0, store.JobControl{}, time.Hour / 2, store.JobControl{}, false},
+		"its tick is one of those missed":     {0, store.JobControl{}, 5*time.Hour + time.Hour/2, store.JobControl{}, false},
+		"its tick is still due":               {0, store.JobControl{}, time.Minute, store.JobControl{}, true},
+		"its order has waited too long":       {-30 * time.Second, asked, 2 * time.Minute, asked, false},
+		"an order is missed, and not its own": {0, store.JobControl{}, 2 * time.Minute, asked, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim, _ := p.Claim(View{Record: &before, Now: tick.Add(tt.claimed), Control: tt.control})
+			back := p.TakeBack(&before, &claim.Record)
+			if !claim.Run || !MayBeCancelled(&back) {
+				t.Fatalf("the claim that was given up is %+v", claim)
+			}
+			next, _ := p.Claim(View{Record: &back, Now: tick.Add(tt.settled), Control: tt.then, Claims: NoRun})
+			if got := MayBeCancelled(&next.Record); got != tt.kept {
+				t.Errorf("may be cancelled %t: %+v, %+v", got, next.Record.Orders, next.Record.History)
+			}
+		})
+	}
+}

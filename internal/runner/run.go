@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist/event"
@@ -95,20 +96,32 @@ func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, 
 	h.emitLate(late, err)
 	written := s.Record()
 	outcome := plan.LastOutcome(&written, status, reason)
+	if err != nil && told.stall.written { // by now another replica may have the lease
+		outcome = told.stall.outcome
+	}
+	ended := sync.OnceFunc(func() { a.Emit(event.Event{Kind: event.Ended, Outcome: outcome, Took: took}) })
 	report := func() {
-		a.Emit(event.Event{Kind: event.Ended, Outcome: outcome, Took: took})
+		ended()
 		told.tell(written.History)
 	}
-	if err != nil {
-		c.undone = fmt.Errorf("its tick %s has run, and %w", rec.Run.Tick.Format(time.RFC3339), h.untold(a, outcome, took, err))
-		if mayBeApplied(err) {
-			h.reportOnceRead(outcome, report)
-		}
+	switch {
+	case err == nil:
+		h.written(s)
+		c.ran = append(c.ran, outcome)
+		report()
 		return
+	case told.stall.written:
+		c.ran = append(c.ran, outcome)
+		ended()
+	default:
+		c.undone = fmt.Errorf("its tick %s has run, and %w", rec.Run.Tick.Format(time.RFC3339), h.untold(a, outcome, took, err))
+		if status == store.Stalled { // the write of the stall has no end of the run
+			h.reportOnceRead(told.stall.outcome, ended)
+		}
 	}
-	h.written(s)
-	c.ran = append(c.ran, outcome)
-	report()
+	if mayBeApplied(err) {
+		h.reportOnceRead(plan.LastOutcome(&written, status, reason), report)
+	}
 }
 
 // untold reports and returns that the outcome of a run is not known to be in the record,
@@ -267,6 +280,13 @@ type notices struct {
 	settled func([]store.Outcome)     // reports ticks that came due under the run
 	precede func(*store.Record, bool) // notifies the job's followers of a stall
 	history []store.Outcome           // of the record, as far as its outcomes are reported
+	stall   stall
+}
+
+// A stall is what the record says of a run that has stalled, from before its end.
+type stall struct {
+	outcome store.Outcome // as it was sent; zero: the run has not stalled
+	written bool          // for certain
 }
 
 func (h *hold) notices() *notices {
@@ -293,6 +313,7 @@ func (n *notices) Stalled(reason string) error {
 		*r = n.policy.Stall(r, reason, earliest, n.orders())
 		stalled = *r
 	})
+	n.stall = stall{plan.LastOutcome(&stalled, store.Stalled, reason), err == nil}
 	if err == nil {
 		n.tell(stalled.History)
 		n.precede(&stalled, true)

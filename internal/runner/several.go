@@ -37,6 +37,7 @@ type oneOf struct {
 	end    plan.Ended
 	took   time.Duration
 	told   bool
+	stall  *noticesOfOne
 }
 
 // newSeveral returns the runs of the last claim. A call of RunDue ends them with its own end.
@@ -51,13 +52,14 @@ func newSeveral(h *hold) *several {
 			lease.Sleep(context.WithoutCancel(h.stop), apart) // all have waited for one log
 			started()
 		}}
-		a.Under.Lease, a.Under.Record = h.session, &noticesOfOne{g.told, o.Tick}
+		stall := &noticesOfOne{notices: g.told, tick: o.Tick}
+		a.Under.Lease, a.Under.Record = h.session, stall
 		a.Under.Beside = true
 		a.Under.Around = h.aroundOf(rec, o.Tick)
 		if h.call.bounded {
 			a.Under.Until, _ = h.stop.Deadline()
 		}
-		g.runs = append(g.runs, &oneOf{Attempt: a, apart: apart, end: plan.Ended{Tick: o.Tick}})
+		g.runs = append(g.runs, &oneOf{Attempt: a, apart: apart, end: plan.Ended{Tick: o.Tick}, stall: stall})
 	}
 	g.left = len(g.runs)
 	return g
@@ -223,8 +225,14 @@ func (g *several) finish() {
 	g.addToCall()
 }
 
-// untoldAll reports which outcomes are not known to be in the record, since the last write has failed.
+// untoldAll reports which outcomes are not known to be in the record, since the last write has failed. That a run
+// has stalled may have been written before.
 func (g *several) untoldAll(err error) {
+	for _, one := range g.runs {
+		if one.stall.written {
+			g.tellEnded([]plan.Ended{one.end})
+		}
+	}
 	why := fmt.Errorf("the end was not confirmed: %w", err)
 	for _, one := range g.runs {
 		if !one.told && one.end.Status != "" {
@@ -237,13 +245,16 @@ func (g *several) untoldAll(err error) {
 // A noticesOfOne is the supervise.Record of one of several runs.
 type noticesOfOne struct {
 	*notices
-	tick time.Time
+	tick    time.Time
+	written bool // that the run has stalled
 }
 
 // Stalled implements [supervise.Record].
 func (n *noticesOfOne) Stalled(reason string) error {
 	at, _, _ := n.clock.Now()
-	return n.once(func(r *store.Record) {
+	err := n.once(func(r *store.Record) {
 		*r = n.policy.StallSeveral(r, plan.Ended{Tick: n.tick, Status: store.Stalled, Reason: reason, End: at})
 	})
+	n.written = err == nil
+	return err
 }

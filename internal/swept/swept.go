@@ -22,6 +22,8 @@ import (
 
 const tries = 5 // to write the document while another sweep does
 
+var errNoETag = errors.New("the answer to the note of a sweep has no ETag: it is not from the store")
+
 type document struct {
 	Before time.Time `json:"before"` // what was seen before that counts as never seen; by the service's clock
 }
@@ -49,7 +51,11 @@ func Note(ctx context.Context, s any, app string, before time.Time) error {
 		if err != nil || !doc.Before.Before(before) {
 			return err
 		}
-		if _, err = docs.WriteDocument(ctx, name(app), etag, b); err == nil || n == tries || !errors.Is(err, store.ErrChanged) {
+		written, err := docs.WriteDocument(ctx, name(app), etag, b)
+		if err == nil && written.ETag == "" {
+			return errNoETag
+		}
+		if err == nil || n == tries || !errors.Is(err, store.ErrChanged) {
 			return err
 		}
 	}
