@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/store"
 )
 
 // breakGuard ends the lease of the lock at once.
@@ -141,28 +142,43 @@ func TestFunctionThatReturnsAfterSuspension(t *testing.T) {
 	})
 }
 
-// A call that is refused, since a function of the lock goes on without its lease, has lost nothing.
+// A call that is refused, since a function of the lock goes on without its lease, has lost nothing, and no replica holds the lock.
+// A call that waits learns of it when its context ends.
 func TestLockTakesNothingBesideAnOverrun(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		l := c.replica("a").pool(2)
-		over, done := make(chan struct{}), make(chan error, 1)
-		l.Overrun = func(string, error) { close(over) }
-		go func() {
-			done <- l.Do(c.t.Context(), func(context.Context, *soloist.Run) error { time.Sleep(10 * time.Minute); return nil })
-		}()
-		time.Sleep(5 * time.Second)
-		for _, slot := range []string{guardEntry, "soloist/1-lock-guard"} {
-			_ = c.store.Break(c.t.Context(), slot, 0) // which of them is held is not known
-		}
-		<-over
-		err := l.Do(c.within(time.Minute), c.watch("a", nil))
-		if err == nil || errors.Is(err, soloist.ErrLost) || !strings.Contains(err.Error(), "takes nothing new") {
-			t.Errorf("got %v", err)
-		}
-		if err := <-done; !errors.Is(err, soloist.ErrLost) {
-			t.Errorf("the function that goes on: got %v", err)
-		}
-	})
+	for slots := 1; slots <= 2; slots++ {
+		inCase(t, fmt.Sprint(slots), func(t *testing.T, c *cluster) {
+			l := c.replica("a").pool(slots)
+			over, done := make(chan struct{}), make(chan error, 2)
+			l.Overrun = func(string, error) { close(over) }
+			wantRefused := func(err error) {
+				t.Helper()
+				if err == nil || errors.Is(err, soloist.ErrLost) || errors.Is(err, store.ErrHeld) || !strings.Contains(err.Error(), "takes nothing new") {
+					t.Errorf("got %v", err)
+				}
+			}
+			go func() {
+				done <- l.Do(c.t.Context(), func(context.Context, *soloist.Run) error { time.Sleep(10 * time.Minute); return nil })
+			}()
+			time.Sleep(5 * time.Second)
+			if slots == 1 {
+				waits := c.within(5 * time.Minute)
+				go func() { done <- l.Do(waits, c.watch("a", nil)) }()
+			}
+			for _, slot := range []string{guardEntry, "soloist/1-lock-guard"} {
+				_ = c.store.Break(c.t.Context(), slot, 0) // which of them is held is not known
+			}
+			<-over
+			for _, do := range doers {
+				wantRefused(do(l, c.within(time.Minute), c.watch("a", nil)))
+			}
+			if slots == 1 {
+				wantRefused(<-done)
+			}
+			if err := <-done; !errors.Is(err, soloist.ErrLost) {
+				t.Errorf("the function that goes on: got %v", err)
+			}
+		})
+	}
 }
 
 // Inside the function the end of the caller's context is ErrStopped. The lock is free at once

@@ -5,6 +5,7 @@
 package mutex
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -19,6 +20,7 @@ import (
 // A Mutex is one lock as one process sees it. Its methods may be called by many goroutines.
 type Mutex struct {
 	slots  []*runner.Runner
+	over   func() error // why nothing new is taken: work goes on without its lease; nil: it is taken
 	clock  *lease.Clock
 	jitter *lease.Jitter
 	length time.Duration // of a lease
@@ -32,7 +34,7 @@ type Mutex struct {
 
 // New returns the lock that has these slots, of one replica.
 func New(r *runner.Replica, slots []*runner.Runner, length time.Duration) *Mutex {
-	return &Mutex{slots: slots, clock: r.Clock, jitter: lease.NewJitter(r.Name + slots[0].Name()), length: length,
+	return &Mutex{slots: slots, over: r.Degraded, clock: r.Clock, jitter: lease.NewJitter(r.Name + slots[0].Name()), length: length,
 		room: make(chan struct{}, len(slots)), turn: make(chan struct{}, 1), seen: seen{elapsed: r.Clock.Elapsed, length: length}}
 }
 
@@ -45,6 +47,9 @@ func (m *Mutex) Do(ctx context.Context, work Work) error { return m.DoWithin(ctx
 // DoWithin is Do, but it waits for other holders no longer than patience, and not at all for a store
 // that fails: see runner.Passing. A slot that is being taken by then is still taken.
 func (m *Mutex) DoWithin(ctx context.Context, patience time.Duration, work Work) error {
+	if err := m.over(); err != nil {
+		return err
+	}
 	begin := m.clock.Elapsed()
 	entering, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -116,6 +121,9 @@ func ended(ctx context.Context, last, err error) error {
 // TryDo does work if a slot is free, and returns store.ErrHeld otherwise. It does not wait for other calls
 // of this process that only try: it looks at the slots itself.
 func (m *Mutex) TryDo(ctx context.Context, work Work) error {
+	if err := m.over(); err != nil {
+		return err
+	}
 	if int(m.seen.works.Load()) >= len(m.slots) {
 		return store.ErrHeld
 	}
@@ -154,7 +162,7 @@ func (m *Mutex) enter(ctx context.Context, room chan struct{}) (waited bool, err
 	case room <- struct{}{}:
 		return true, nil
 	case <-ctx.Done():
-		return true, errors.Join(m.seen.why(), context.Cause(ctx))
+		return true, errors.Join(cmp.Or(m.over(), m.seen.why()), context.Cause(ctx))
 	}
 }
 

@@ -101,7 +101,7 @@ func (h *hold) keeps() (tick time.Time, ok bool) {
 		return time.Time{}, false
 	}
 	// Between two runs there is no beat, so the lease of a holder that dies would have to expire.
-	if p.Beat > 0 || c.bounded || !h.mayActAhead() || h.stop.Err() != nil || h.view.rec.Run.Status == store.Stalled || h.replica.degraded() != nil || !s.Reusable() {
+	if p.Beat > 0 || c.bounded || !h.mayActAhead() || h.stop.Err() != nil || h.view.rec.Run.Status == store.Stalled || h.replica.Degraded() != nil || !s.Reusable() {
 		return time.Time{}, false
 	}
 	if s.Age() > s.Length || h.replica.jobs.load.cedes(h.client.Jitter) {

@@ -69,7 +69,7 @@ func (h *hold) hindrance() error {
 	case p.TooLate(-left):
 		return errTooLate
 	}
-	return h.replica.degraded()
+	return h.replica.Degraded()
 }
 
 // stops reports whether a stop keeps the next run from beginning. Once other replicas may

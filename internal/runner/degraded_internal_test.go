@@ -25,7 +25,7 @@ func TestDegradedLooksAtNoJob(t *testing.T) {
 		s.state.mu.Lock() // a look would wait for ever
 		defer s.state.mu.Unlock()
 	}
-	if err := r.degraded(); err != nil {
+	if err := r.Degraded(); err != nil {
 		t.Errorf("it is degraded: %v", err)
 	}
 }
@@ -47,7 +47,7 @@ func TestDegradedNamesTheFirstJob(t *testing.T) {
 	for i, step := range steps {
 		step.of.setOverrun(step.cause)
 		got := ""
-		if err := r.degraded(); err != nil {
+		if err := r.Degraded(); err != nil {
 			got, _, _ = strings.Cut(err.Error(), " ")
 		}
 		if got != step.want {
@@ -55,7 +55,7 @@ func TestDegradedNamesTheFirstJob(t *testing.T) {
 		}
 	}
 	jobs[1].state.everyReplica = true
-	if jobs[1].setOverrun(stays); r.degraded() != nil || !slices.ContainsFunc(jobs[1].state.get().overrun, func(o overrun) bool { return o.of == jobs[1].origin }) {
+	if jobs[1].setOverrun(stays); r.Degraded() != nil || !slices.ContainsFunc(jobs[1].state.get().overrun, func(o overrun) bool { return o.of == jobs[1].origin }) {
 		t.Error("a job of every replica degrades it, or its overrun is not kept")
 	}
 }

@@ -19,7 +19,7 @@ type here struct {
 	orders func() store.JobControl
 
 	settled time.Time // the ticks up to here are run, or are not to be run
-	resting bool      // this replica starts nothing new; see degraded
+	resting bool      // this replica starts nothing new; see Degraded
 }
 
 // stepHere is the step of a job that runs on each replica. It makes no storage call,
@@ -27,7 +27,7 @@ type here struct {
 func (r *Runner) stepHere(ctx context.Context, c *call) time.Duration {
 	r.source.beat()
 	now := r.replica.Wall()
-	if err := r.replica.degraded(); err != nil {
+	if err := r.replica.Degraded(); err != nil {
 		// These ticks are not run late: that is what "settled up to now" says.
 		r.here.settled, r.here.resting = now, true
 		r.note(err)

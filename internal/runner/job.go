@@ -222,7 +222,7 @@ func (r *Runner) Name() string { return r.job.Name }
 func (r *Runner) ShardOf() string { return r.job.Shard.Of }
 
 // Idle reports whether this replica starts nothing new.
-func (r *Replica) Idle() bool { return r.degraded() != nil }
+func (r *Replica) Idle() bool { return r.Degraded() != nil }
 
 // EveryReplica reports whether the job runs on each replica, without an entry.
 func (r *Runner) EveryReplica() bool { return r.job.EveryReplica }

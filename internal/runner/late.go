@@ -148,7 +148,7 @@ func (r *Runner) cannotFollow(stop context.Context, c *call) error {
 	if c.bounded && !c.queuesNext() {
 		return errLeft
 	}
-	if err := r.replica.degraded(); err != nil {
+	if err := r.replica.Degraded(); err != nil {
 		return err
 	}
 	if err := r.fits(stop, c); err != nil || r.job.EveryReplica {

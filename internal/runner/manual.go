@@ -24,7 +24,7 @@ func (r *Runner) RunNow(ctx context.Context, request string) (store.Outcome, err
 	b := r.beside(request)
 	c := &call{request: request, bounded: true}
 	if r.job.EveryReplica {
-		if err := errors.Join(context.Cause(ctx), r.replica.degraded(), b.fits(ctx, c)); err != nil {
+		if err := errors.Join(context.Cause(ctx), r.replica.Degraded(), b.fits(ctx, c)); err != nil {
 			return store.Outcome{}, err
 		}
 		b.runHere(ctx, c, r.replica.Wall().UTC())
@@ -112,7 +112,7 @@ func (r *Runner) readAll(ctx context.Context, c *call) error {
 // hindered returns why the job cannot be run manually now, nil if it can. It never waits
 // for another replica's run: the person who asks decides whether to ask again.
 func (r *Runner) hindered(ctx context.Context, c *call) error {
-	if err := r.replica.degraded(); err != nil {
+	if err := r.replica.Degraded(); err != nil {
 		return err
 	}
 	if err := r.fits(ctx, c); err != nil {

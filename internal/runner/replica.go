@@ -83,11 +83,11 @@ func (r *Replica) Started() time.Time {
 	return r.birth.at
 }
 
-// degraded returns why this replica starts nothing new, nil if it does start. A run
+// Degraded returns why this replica starts nothing new, nil if it does start. A run
 // that ignores the end of its context can only be ended with the process, and each
 // further run would be lost with it. A run of an EveryReplica job is no reason: all
 // replicas run that job at once, and none would be left.
-func (r *Replica) degraded() error {
+func (r *Replica) Degraded() error {
 	if cause := r.vitals.degradation.cause.Load(); cause != nil {
 		return *cause
 	}

@@ -22,7 +22,7 @@ func (r *Runner) step(ctx context.Context, c *call) time.Duration {
 	}
 	begin := time.Now()
 	r.source.beat()
-	if err := r.replica.degraded(); err != nil {
+	if err := r.replica.Degraded(); err != nil {
 		// It does not read either until it takes up the job again.
 		r.lookedAway()
 		r.note(err)
