@@ -61,8 +61,10 @@ func fleetOf(t *testing.T, text string) (states, differs []string) {
 func TestStatusShowsReplicas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := host.Program{Work: here()[:1], Store: &local.Memory{}}
-		stopA, stopB := beginServing(t, p, replicaName+"a", "CONTAINER_APP_NAME=demo", "CONTAINER_APP_REVISION=demo--1"), beginServing(t, p, replicaName+"b", "KUBERNETES_SERVICE_HOST=10.0.0.1")
-		time.Sleep(62 * time.Second)
+		stopA := beginServing(t, p, replicaName+"a", "CONTAINER_APP_NAME=demo", "CONTAINER_APP_REVISION=demo--1")
+		time.Sleep(2 * time.Second) // two that write at one instant would do so in any order
+		stopB := beginServing(t, p, replicaName+"b", "KUBERNETES_SERVICE_HOST=10.0.0.1")
+		time.Sleep(60 * time.Second)
 		stopB()
 		time.Sleep(8 * time.Second)
 		environment(t)
