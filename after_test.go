@@ -466,7 +466,7 @@ func (d *distant) Lease(name, id string) store.Lease {
 	return d.Memory.Lease(name, id)
 }
 
-// A heldLease is one that another client has.
+// A heldLease is a lease that another client has.
 type heldLease struct{ store.Lease }
 
 func (heldLease) Acquire(context.Context, time.Duration, string) (store.Revision, error) {

@@ -65,7 +65,7 @@ func (c *cluster) backfills(d time.Duration, work ...soloist.Work) {
 }
 
 // One call for the first job runs a whole chain, whatever the order of the jobs in the program. It runs the ticks of the
-// chain before those of a backfill, also one that comes due under it.
+// chain before the backfill, also a tick that comes due during the backfill.
 func TestRunDueRunsChainBeforeBackfill(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		work := []soloist.Work{following("join", "report", time.Second), importing("*/10 * * * *", time.Minute), following("report", "import", time.Second)}

@@ -71,8 +71,8 @@ func (c *cluster) wantCounted(o store.Order, w soloist.Work, counts map[store.St
 	}
 }
 
-// wantFilled checks that a backfill is over with so many of each outcome, that all its ticks were run in their order, as many at
-// once as was asked for, and that no run of another tick was beside them.
+// wantFilled checks that a backfill is over with so many of each outcome, that its ticks ran in their order, as many
+// at a time as were ordered, and that no other tick ran meanwhile.
 func (c *cluster) wantFilled(o store.Order, w soloist.Work, counts map[store.Status]int64) {
 	c.t.Helper()
 	c.wantCounted(o, w, counts)
@@ -228,7 +228,7 @@ func TestBackfillOutlivesReplicas(t *testing.T) {
 	}
 }
 
-// A tick whose run has returned has its outcome though those beside it go on, and their runner dies.
+// A tick whose run has returned has its outcome, also if the other runs of its claim go on and their runner dies.
 func TestBackfillKeepsOutcomes(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		w := doing("@hourly", func(ctx context.Context, r *soloist.Run) error {
@@ -251,7 +251,7 @@ func TestBackfillKeepsOutcomes(t *testing.T) {
 	})
 }
 
-// A run that stalls ends its lease, and with it the trust of those beside it. Each has one outcome all the same.
+// A run that stalls ends its lease, and so the other runs of its claim. Each tick still has one outcome.
 func TestBackfillOutlivesAStall(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		w := doing("@hourly", func(ctx context.Context, r *soloist.Run) error {
@@ -393,7 +393,7 @@ func TestBackfillIsCancelledForAnother(t *testing.T) {
 	})
 }
 
-// Without All, the ticks are those that were missed, as the history tells, and that no backfill has made up for.
+// Without All, a backfill has the ticks that the history shows as missed and that no backfill has run since.
 func TestBackfillOfMissedTicks(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		w := work("@every 1m", time.Second)
@@ -464,7 +464,7 @@ func TestBackfillIsGivenBack(t *testing.T) {
 	})
 }
 
-// The entry has one checkpoint, which runs beside each other cannot share.
+// The entry has one checkpoint, which runs in parallel cannot share.
 func TestBackfillInParallelHasNoCheckpoint(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		w := doing("@every 1m", func(ctx context.Context, r *soloist.Run) error {
@@ -487,7 +487,7 @@ func TestBackfillInParallelHasNoCheckpoint(t *testing.T) {
 	})
 }
 
-// The log of outcomes has those of a backfill, which the record only counts.
+// The record only counts the outcomes of a backfill. The log has each of them.
 func TestBackfillIsInHistory(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		w := work("@every 10m", time.Second)

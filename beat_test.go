@@ -49,8 +49,8 @@ func (c *cluster) leads(lease time.Duration, others ...string) (a *replica, rest
 	return a, rest
 }
 
-// A dead holder is replaced after the lease that the program asks for, not after that of the store, also if an operator
-// breaks it. The followers go by the length in the record, not by their own.
+// A dead holder is replaced after the lease that the program asks for, not after the longer lease of the store. The same
+// holds if an operator breaks the lease. The followers go by the length in the record, not by their own.
 func TestDeadHolderOfShortLease(t *testing.T) {
 	for _, tt := range []struct {
 		lease, follower time.Duration

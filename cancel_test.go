@@ -192,7 +192,7 @@ func TestCancelOfWaitingAttempt(t *testing.T) {
 }
 
 // A run that has lost its lease returns late, after a manual run of the same replica was claimed.
-// That leaves the state of the newer run alone: it is not stuck, and can be cancelled all the same.
+// The return does not change the state of the newer run: it is not stuck, and can still be cancelled.
 func TestRunByHandCanBeCancelledAfterOlderRunReturns(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var runs atomic.Int64

@@ -19,8 +19,8 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// The store puts a wrong clock right: each tick runs in time, the skew is told as far as it is proved, and the record says how
-// long a run took. Without dates a right clock is enough. A step of the wall clock ends no run.
+// The dates of the store correct a wrong clock: each tick runs in time, Health reports the skew as far as the dates prove it,
+// and the record says how long a run took. Without dates a right clock is enough. A step of the wall clock ends no run.
 func TestWrongClock(t *testing.T) {
 	for name, tt := range map[string]struct {
 		off, then time.Duration // at first, and after a minute
