@@ -182,7 +182,7 @@ type Backfilled struct {
 // An OpenTick is a tick of a backfill that is under way, or waits for an attempt.
 type OpenTick struct {
 	Tick    time.Time `json:"tick"`
-	Token   int64     `json:"token"`            // of its last claim; the tick is under way while that is the claim of the run
+	Token   int64     `json:"token"`            // of its last claim; negative: its attempt in that is over, and it waits
 	Attempt int       `json:"attempt,omitzero"` // how many it has had, with that which is under way
 	Deaths  int       `json:"deaths,omitzero"`  // how many had a runner that died, stalled or lost its lease
 }

@@ -142,7 +142,7 @@ func TestBackfillBesideAStall(t *testing.T) {
 		outcome     store.Status     // of the tick beside
 		reason      string
 	}{
-		"run again, alone": {Rerun, 0, store.JobControl{}, []store.OpenTick{{Tick: clockTime("00:00:20"), Token: 8, Attempt: 2, Deaths: 1}, {Tick: clockTime("00:00:30"), Attempt: 1, Deaths: 1}}, "", ""},
+		"run again, alone": {Rerun, 0, store.JobControl{}, []store.OpenTick{{Tick: clockTime("00:00:20"), Token: 8, Attempt: 2, Deaths: 1}, {Tick: clockTime("00:00:30"), Token: -7, Attempt: 1, Deaths: 1}}, "", ""},
 		"the fifth death":  {Rerun, 4, store.JobControl{}, []store.OpenTick{{Tick: clockTime("00:00:30"), Token: 8, Attempt: 2, Deaths: 1}}, store.Abandoned, "its runner died"},
 		"not run again":    {Abandon, 0, store.JobControl{}, nil, store.Abandoned, "its runner died"},
 		"cancelled": {Rerun, 0, store.JobControl{End: store.End{Cancel: true, Token: 7, By: "ann"}},
@@ -156,6 +156,9 @@ func TestBackfillBesideAStall(t *testing.T) {
 				Backfill: store.Backfilled{Seq: 9, Through: clockTime("00:00:30"), Several: true,
 					Open: []store.OpenTick{{Tick: clockTime("00:00:20"), Token: 7, Attempt: 1, Deaths: tt.deaths}, {Tick: clockTime("00:00:30"), Token: 7, Attempt: 1}}}}
 			r = p.StallSeveral(&r, Ended{Tick: clockTime("00:00:30"), Status: store.Stalled, Reason: "quiet"})
+			if about := AboutLast(&r); tt.interrupted == Rerun && about.Tick != clockTime("00:00:30") {
+				t.Errorf("an order to cancel the claim names the ticks up to %s, and the one that stalled is later", about.Tick)
+			}
 			tt.control.Backfill = fill
 			next, todo := p.Claim(View{Record: &r, Now: clockTime("00:03:25"), Control: tt.control})
 			if got := next.Record.Backfill.Open; !todo || !slices.Equal(got, tt.open) {

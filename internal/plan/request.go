@@ -213,7 +213,7 @@ func (c *claiming) settleDeadBackfilled() bool {
 			case o.Token != r.Token:
 				return openFate{again: true}
 			case again && c.Interrupted.repeats(o.Attempt, o.Deaths+1):
-				o.Deaths, o.Token = o.Deaths+1, 0
+				o.Deaths, o.Token = o.Deaths+1, -o.Token
 				return openFate{again: true}
 			case isCancelled:
 				return openFate{status: store.Cancelled, reason: CancelledBy(end), token: r.Token}

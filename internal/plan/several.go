@@ -83,9 +83,9 @@ func (p *Policy) End(r *store.Record, all ...Ended) {
 		}
 		switch {
 		case e.Status == "":
-			o.Attempt, o.Token = o.Attempt-1, 0
+			o.Attempt, o.Token = o.Attempt-1, -o.Token
 		case early && p.Interrupted.repeats(o.Attempt, o.Deaths):
-			o.Token = 0
+			o.Token = -o.Token
 		default:
 			settleBackfilled(r, OutcomeOfSeveral(r, e, o.Attempt))
 			open = slices.Delete(open, i, i+1)
@@ -154,10 +154,11 @@ func underWay(r *store.Record, o *store.OpenTick) bool {
 	return r.Run.Status == store.Running && Several(r) && o.Token == r.Token
 }
 
-// lastOpen returns the last tick of the last claim, if that is one of several ticks; else the tick that is given.
+// lastOpen returns the last tick without an outcome of the last claim, if that is one of several ticks; else the tick that is
+// given.
 func lastOpen(r *store.Record, tick time.Time) time.Time {
 	for _, o := range r.Backfill.Open {
-		if o.Token == r.Token {
+		if o.Token == r.Token || o.Token == -r.Token {
 			tick = instant.Later(tick, o.Tick)
 		}
 	}

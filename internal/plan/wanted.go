@@ -95,8 +95,8 @@ func (p *Policy) wantedForTick(v View) time.Time {
 		return time.Time{}
 	case p.PausedAt(v):
 		return p.wantedAfterPause(v)
-	case p.Follows() && !next.After(v.Now): // the jobs before it wake the app up
-		return p.Ticks.Next(v.Now)
+	case p.Follows() && next.After(DecidedBy(v.Before)): // the jobs before it wake the app up
+		return time.Time{}
 	}
 	return next
 }

@@ -145,3 +145,25 @@ func TestWantedForFollowerOfPausedJob(t *testing.T) {
 		}
 	}
 }
+
+// A follower wants a replica for a tick that is decided. Until then the jobs before it do, or one that is paused for good never
+// does.
+func TestWantedForFollower(t *testing.T) {
+	for name, tt := range map[string]struct{ now, decided, want string }{ // want empty: never
+		"its tick waits":                   {"02:00:05", "01:00:00", ""},
+		"its next tick will wait":          {"01:30:00", "01:00:00", ""},
+		"its next tick is decided":         {"01:30:00", "02:00:00", "02:00:00"},
+		"its tick is decided and has come": {"02:00:05", "02:00:00", "02:00:05"},
+	} {
+		r := store.Record{Created: midnight, Watermark: clockTime("01:00:00"), Definition: store.Definition{Spec: "job"}, Run: store.Run{Status: store.Idle}}
+		before := Predecessor{Job: "before", Watermark: clockTime(tt.decided), History: []store.Outcome{{Tick: clockTime(tt.decided), Status: store.Succeeded}}}
+		p := Policy{Ticks: every("1h"), Spec: "job", Lease: 15 * time.Second, After: []string{"before"}}
+		got := ""
+		if at := p.Wanted(View{Record: &r, State: store.Available, Now: clockTime(tt.now), Before: []Predecessor{before}}); !at.IsZero() {
+			got = at.Format(time.TimeOnly)
+		}
+		if got != tt.want {
+			t.Errorf("%s: a replica is wanted at %q, want %q", name, got, tt.want)
+		}
+	}
+}
