@@ -97,16 +97,7 @@ func Trusting(t testing.TB, certificate string) *http.Client {
 // containers, as a query
 // (https://learn.microsoft.com/rest/api/storageservices/create-account-sas).
 func Signature(permissions string, until time.Time) string {
-	return signature("b", permissions, until)
-}
-
-// QueueSignature is the same for queues and their messages.
-func QueueSignature(permissions string, until time.Time) string {
-	return signature("q", permissions, until)
-}
-
-func signature(services, permissions string, until time.Time) string {
-	const version, types = "2020-12-06", "co"
+	const version, services, types = "2020-12-06", "b", "co"
 	end := until.UTC().Format(time.RFC3339)
 	key, _ := base64.StdEncoding.DecodeString(Key) // it is one
 	mac := hmac.New(sha256.New, key)

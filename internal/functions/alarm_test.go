@@ -3,15 +3,14 @@
 package functions_test
 
 import (
-	"context"
+	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/functions"
 	"github.com/soloist-go/soloist/internal/proctest"
 	"github.com/soloist-go/soloist/store"
@@ -20,9 +19,8 @@ import (
 // A platform starts an instance when a message is visible, and takes it away when none is. It counts what it does.
 type platform struct {
 	*testing.T
-	app     *functions.App
-	console *console
-	queue   functions.Queue
+	*functions.Host
+	queue   *azure.Queue
 	storage proctest.Storage
 
 	starts, calls int
@@ -33,9 +31,8 @@ type platform struct {
 func newPlatform(t *testing.T, env ...string) *platform {
 	t.Helper()
 	p := &platform{T: t, storage: proctest.Azurite(t)}
-	p.queue = functions.Queue{Account: p.storage.Server.QueueURL, Signature: azurite.QueueSignature("rwdlacup", time.Now().Add(time.Hour)), Name: p.storage.Container}
-	env = slices.Concat(p.storage.Env(), []string{"SOLOIST_APP=test", "SOLOIST_ALARM=queue", "SOLOIST_ALARM_QUEUE=" + p.queue.Name, takesEnv + "=0s", proctest.As("program")}, env)
-	dir := filepath.Join(t.TempDir(), "app")
+	name, dir := p.storage.Container, filepath.Join(t.TempDir(), "app")
+	env = slices.Concat(p.storage.Env(), []string{"SOLOIST_APP=test", "SOLOIST_ALARM=queue", "SOLOIST_ALARM_QUEUE=" + name, takesEnv + "=0s", proctest.As("program")}, env)
 	writer, err := proctest.Command{Program: proctest.Self(), Args: []string{"functions", dir}, Env: env}.Start()
 	if err != nil {
 		t.Fatal(err)
@@ -43,65 +40,78 @@ func newPlatform(t *testing.T, env ...string) *platform {
 	if code := writer.Code(); code != 0 {
 		t.Fatalf("the command functions ended with code %d", code)
 	}
-	if p.app, err = functions.Load(dir, env...); err != nil || len(p.app.Skipped) > 0 || len(p.app.Functions) != 2 {
-		t.Fatalf("%v, functions %v, skipped %q", err, p.app.Functions, p.app.Skipped)
+	if p.Host, err = functions.Load(dir, env...); err != nil || len(p.Functions) != 2 {
+		t.Fatalf("got %+v, %v", p.Host, err)
 	}
-	if b := p.app.Functions["alarm"][0]; b.Type != "queueTrigger" || b.QueueName != p.queue.Name || b.Connection == "" {
+	if b := p.Functions["alarm"].Bindings[0]; b.Type != "queueTrigger" || b.QueueName != name || b.Connection == "" {
 		t.Fatalf("got %+v", b)
 	}
-	p.console = watch(t, p.app.Host)
+	if p.queue, err = azure.OpenQueue(azure.Config{ConnectionString: p.storage.Setting}, name); err != nil {
+		t.Fatal(err)
+	}
 	return p
 }
 
 // instance starts an instance for what do does, and ends it as the platform does: without notice.
 func (p *platform) instance(do func() error) {
-	p.Helper()
+	p.T.Helper()
 	begin := time.Now()
-	start(p.T, p.app.Host, p.console)
+	start(p.T, p.Host)
 	p.starts++
 	err := do()
-	p.app.Host.Stop()
+	p.Kill()
 	p.up += time.Since(begin)
 	if err != nil {
-		p.Fatalf("%v: %q", err, p.console.all())
+		p.Fatalf("%v: %q", err, p.Lines())
 	}
 }
 
-// timer is a call of the daily net.
-func (p *platform) timer() {
-	p.Helper()
-	p.instance(func() error {
-		p.calls++
-		_, err := p.app.Fire(p.Context(), "tick", functions.Timer{Name: "timer"})
-		return err
-	})
+// call calls a function.
+func (p *platform) call(function, payload string) error {
+	p.calls++
+	_, err := p.Invoke(p.Context(), function, payload)
+	return err
+}
+
+// drain makes a call for each message that is visible. The message of a call that fails becomes visible again after a minute, as
+// host.json says.
+func (p *platform) drain() error {
+	for {
+		all, err := p.queue.Receive(p.Context(), 1, time.Minute)
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		text, _ := json.Marshal(string(all[0].Body)) // of a text
+		if err := p.call("alarm", fmt.Sprintf(`{"Data":{"alarm":%q},"Metadata":{}}`, text)); err != nil {
+			p.Log(err)
+			continue
+		}
+		if err := p.queue.Delete(p.Context(), all[0].Receipt); err != nil {
+			return err
+		}
+	}
 }
 
 // run plays the platform until something is done.
 func (p *platform) run(done func() bool) {
-	p.Helper()
-	for begin := time.Now(); !done(); {
+	p.T.Helper()
+	for begin := time.Now(); !done(); time.Sleep(200 * time.Millisecond) {
 		if time.Since(begin) > patience {
-			p.Fatalf("nothing more came within %s: %q", patience, p.console.all())
+			p.Fatalf("nothing more came within %s: %q", patience, p.Lines())
 		}
-		n, err := p.queue.Peek(p.Context())
+		n, err := p.queue.Visible(p.Context())
 		if err != nil {
 			p.Fatal(err)
 		}
 		if n > 0 {
-			p.instance(func() error {
-				calls, err := p.app.Drain(p.Context(), "alarm", p.queue)
-				p.calls += calls
-				return err
-			})
+			p.instance(p.drain)
 		}
-		time.Sleep(200 * time.Millisecond)
 	}
 }
 
 // ran are the outcomes of the runs of the job work.
 func (p *platform) ran() (all []store.Outcome) {
-	p.Helper()
+	p.T.Helper()
 	if _, err := p.storage.Store.Read(p.Context(), "test/work"); err != nil {
 		return nil // the first call has not made it
 	}
@@ -113,7 +123,7 @@ func TestAlarmStartsAnInstanceForEachTick(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t, scheduleEnv+"=*/20 * * * * *", "SOLOIST_ALARM_LEAD=4s", "SOLOIST_STAY=6s")
 	begin := time.Now()
-	p.timer() // the first call after a deployment
+	p.instance(func() error { return p.call("tick", noTick) }) // the first call after a deployment
 	p.run(func() bool { return len(p.ran()) >= 3 })
 	var late time.Duration
 	seen := map[time.Time]bool{}
@@ -127,47 +137,4 @@ func TestAlarmStartsAnInstanceForEachTick(t *testing.T) {
 	all := time.Since(begin)
 	t.Logf("%d ticks in %s: %d invocations on %d instances, started cold, which were up for %s (%.0f %%); the latest tick began %s after it was due",
 		len(seen), all.Round(time.Second), p.calls, p.starts, p.up.Round(time.Second), 100*p.up.Seconds()/all.Seconds(), late.Round(time.Millisecond))
-}
-
-// A call that fails is made again after a while, and so often as host.json says; then its message is poison.
-func TestPoisonMessage(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	files := map[string]string{
-		"host.json": `{"version":"2.0","customHandler":{"description":{"defaultExecutablePath":"handler"}},"extensionBundle":{"id":"Microsoft.Azure.Functions.ExtensionBundle","version":"[4.0.0, 5.0.0)"},
-			"extensions":{"queues":{"visibilityTimeout":"00:00:01","maxDequeueCount":3}}}`,
-		"bad/function.json": `{"bindings":[{"type":"queueTrigger","direction":"in","name":"item","queueName":"q","connection":"AzureWebJobsStorage"}]}`,
-	}
-	for name, text := range files {
-		os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	app, err := functions.Load(dir)
-	if err != nil || len(app.Skipped) > 0 || app.Trigger != (functions.Trigger{Visibility: time.Second, Most: 3}) {
-		t.Fatalf("%v, %q, %+v", err, app.Skipped, app.Trigger)
-	}
-	q := functions.Queue{Account: azurite.Shared(t).QueueURL, Signature: azurite.QueueSignature("rwdlacup", time.Now().Add(time.Hour)), Name: fmt.Sprintf("poisoned-%d", time.Now().UnixNano())}
-	app.Host, _ = started(t, "answers")
-	if err := q.Put(t.Context(), "eA=="); err != nil {
-		t.Fatal(err)
-	}
-	calls := 0
-	proctest.Poll(t, "a poison message", patience, func() bool {
-		n, err := app.Drain(context.WithoutCancel(t.Context()), "bad", q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		calls += n
-		poison, _ := q.Poison().Peek(t.Context())
-		return poison == 1
-	})
-	if n, _ := q.Peek(t.Context()); calls != 3 || n != 0 {
-		t.Errorf("%d calls, %d messages are left", calls, n)
-	}
-	os.WriteFile(filepath.Join(dir, "host.json"), []byte(`{"version":"2.0","customHandler":{"description":{"defaultExecutablePath":"handler"}}}`), 0o644)
-	if app, err := functions.Load(dir); err != nil || len(app.Skipped) != 1 {
-		t.Errorf("without the extensions: %v, %+v", err, app)
-	}
 }
