@@ -8,6 +8,9 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,6 +65,91 @@ func identified(t *testing.T, clientID string, service, tokens transport) *azure
 			return service(r)
 		}),
 	})
+}
+
+// bare takes the machine's own identity away.
+func bare(t *testing.T, pairs ...string) {
+	for _, name := range []string{"IDENTITY_ENDPOINT", "IDENTITY_HEADER", "AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_SECRET",
+		"AZURE_FEDERATED_TOKEN_FILE", "AZURE_AUTHORITY_HOST", "AZURE_TOKEN_CREDENTIALS"} {
+		t.Setenv(name, "")
+		os.Unsetenv(name)
+	}
+	for _, pair := range pairs {
+		name, value, _ := strings.Cut(pair, "=")
+		t.Setenv(name, value)
+	}
+}
+
+const directory = "login.microsoftonline.com"
+
+// login is what the directory of identities answers
+// (https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow). It takes note of requests for tokens.
+func login(r *http.Request, asks *[]url.Values) *http.Response {
+	body := `{"access_token":"t","expires_in":3600,"token_type":"Bearer"}`
+	switch base := "https://" + directory + "/" + tenant; {
+	case strings.HasSuffix(r.URL.Path, "/discovery/instance"):
+		body = fmt.Sprintf(`{"tenant_discovery_endpoint":"%s/v2.0/.well-known/openid-configuration","metadata":[{"preferred_network":%q,"preferred_cache":"login.windows.net","aliases":[%[2]q]}]}`, base, directory)
+	case strings.HasSuffix(r.URL.Path, "/openid-configuration"):
+		body = fmt.Sprintf(`{"authorization_endpoint":"%s/oauth2/v2.0/authorize","token_endpoint":"%[1]s/oauth2/v2.0/token","issuer":"%[1]s/v2.0"}`, base)
+	default:
+		text, _ := io.ReadAll(r.Body)
+		form, _ := url.ParseQuery(string(text))
+		*asks = append(*asks, form)
+	}
+	return &http.Response{StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
+}
+
+const tenant = "11111111-2222-4333-8444-555555555555"
+
+// Each identity that settings or environment name asks once for a token, in its own way, and comes with it.
+func TestWaysIn(t *testing.T) {
+	resource, client, onPlatform := "/subscriptions/s/resourceGroups/g/"+uuid(), uuid(), uuid() // new ones: the library keeps tokens while the process lives
+	file := filepath.Join(t.TempDir(), "federated")
+	if err := os.WriteFile(file, []byte("token-of-the-cluster"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"AZURE_CLIENT_ID=" + client, "AZURE_TENANT_ID=" + tenant}
+	for _, tt := range []struct {
+		what       string
+		env        []string // nil: that of the platform
+		config     azure.Config
+		key, value string // of a parameter of the request for a token
+	}{
+		{"user-assigned identity", nil, azure.Config{Credential: "managedidentity", ClientID: client}, "client_id", client},
+		{"identity by its resource", nil, azure.Config{Credential: "managedidentity", ManagedIdentityResourceID: resource}, "mi_res_id", resource},
+		{"default, on a platform", nil, azure.Config{}, "client_id", onPlatform},
+		{"default, workload identity", append(env, "AZURE_FEDERATED_TOKEN_FILE="+file, "AZURE_AUTHORITY_HOST=https://"+directory), azure.Config{}, "client_assertion", "token-of-the-cluster"},
+		{"default, service principal", append(env, "AZURE_CLIENT_SECRET="+secret), azure.Config{}, "client_secret", secret},
+		{"service principal", []string{}, azure.Config{TenantID: tenant, ClientID: client, ClientSecret: secret}, "client_secret", secret},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			bare(t, tt.env...)
+			if tt.env == nil {
+				platform(t)
+				t.Setenv("AZURE_CLIENT_ID", onPlatform)
+			}
+			var asks []url.Values
+			tt.config.AccountName, tt.config.Transport = "sim", transport(func(r *http.Request) (*http.Response, error) {
+				switch r.URL.Host {
+				case platformHost:
+					asks = append(asks, r.URL.Query())
+					return token(r, "t", 24*3600), nil
+				case directory:
+					return login(r, &asks), nil
+				}
+				if got := r.Header.Get("Authorization"); got != "Bearer t" {
+					t.Errorf("came with %q", got)
+				}
+				return new(blobtest.Blob).Do(r)
+			})
+			if _, err := opened(t, tt.config).Read(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
+				t.Error(err)
+			}
+			if len(asks) != 1 || asks[0].Get(tt.key) != tt.value {
+				t.Errorf("got the requests for tokens %q, want one with %s=%s", asks, tt.key, tt.value)
+			}
+		})
+	}
 }
 
 // challenging is a service that refuses each token, with a challenge.

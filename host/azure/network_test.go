@@ -72,39 +72,6 @@ func latest(t *testing.T, s *azure.Store) string {
 	return e.ETag
 }
 
-// A connection that breaks, or falls silent, amid a checkpoint.
-func TestBodyThatEndsEarly(t *testing.T) {
-	tests := map[string]struct {
-		then func(*http.Request)
-		want error
-	}{
-		"broken": {func(*http.Request) { panic(http.ErrAbortHandler) }, io.ErrUnexpectedEOF},
-		"silent": {func(r *http.Request) { <-r.Context().Done() }, context.DeadlineExceeded},
-	}
-	for how, tt := range tests {
-		t.Run(how, func(t *testing.T) {
-			var requests atomic.Int32
-			s, _ := served(t, func(w http.ResponseWriter, r *http.Request) {
-				requests.Add(1)
-				w.Header().Set("ETag", `"0x1"`)
-				w.Header().Set("x-ms-lease-state", "leased")
-				w.Header().Set("x-ms-request-id", "1")
-				w.Header().Set("x-ms-version", "2026-02-06")
-				w.Header().Set("Content-Length", "100")
-				io.WriteString(w, "half")
-				w.(http.Flusher).Flush()
-				tt.then(r)
-			})
-			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			defer cancel()
-			_, err := holding(s).Load(ctx, `"0x1"`)
-			if !errors.Is(err, tt.want) || strings.Contains(err.Error(), secret) || requests.Load() != 1 {
-				t.Errorf("got %v after %d requests, want %v after one", err, requests.Load(), tt.want)
-			}
-		})
-	}
-}
-
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	var requests atomic.Int32
 	s, _ := served(t, func(w http.ResponseWriter, r *http.Request) {
