@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -278,25 +277,37 @@ func TestAlertsFitBicep(t *testing.T) {
 		}
 	}
 	must(t, json.Unmarshal(b, &template))
-	module := string(filesOf(t, program(azd.App))["infra/modules/alerts.bicep"])
-	if n := strings.Count(module, "    where: "); n != len(template.Variables.Alerts) {
-		t.Errorf("azuremonitor.json has %d alerts, alerts.bicep %d", len(template.Variables.Alerts), n)
+	const name = "infra/modules/alerts.bicep"
+	module := (&checker{}).read(name, string(filesOf(t, program(azd.App))[name]))
+	var got, want []string
+	for _, e := range module.declared["rules"].entries {
+		got = append(got, e.text)
 	}
 	for _, a := range template.Variables.Alerts {
-		text, _ := json.Marshal(a.Severity)
-		want := "  {\n    name: '" + strings.TrimPrefix(a.Name, "soloist-") + "'\n    text: '" + a.Text + "'\n    severity: " + string(text) +
-			"\n    where: '" + strings.ReplaceAll(strings.TrimPrefix(a.Where, " | "), "'", `"`) + "'\n  }\n"
-		if !strings.Contains(module, want) {
-			t.Errorf("alerts.bicep has no\n%s", want)
+		want = append(want, "{", "'"+strings.TrimPrefix(a.Name, "soloist-")+"'", "'"+a.Text+"'", fmt.Sprint(a.Severity),
+			"'"+strings.ReplaceAll(strings.TrimPrefix(a.Where, " | "), "'", `"`)+"'")
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("alerts.bicep has the rules %q, want %q", got, want)
+	}
+	rule, alerts := template.Resources[0], module.declared["alerts"]
+	got, want = nil, leaves(".properties", rule.Properties)
+	for _, e := range alerts.entries {
+		text := strings.Trim(e.text, "'")
+		if e.kind == "" || strings.Contains(text, "${") {
+			text = ""
+		}
+		if strings.HasPrefix(e.path, ".properties.") && !strings.ContainsAny(e.text[len(e.text)-1:], "{[") {
+			got = append(got, e.path+" "+text)
 		}
 	}
-	rule := template.Resources[0]
-	_, body, found := strings.Cut(module, "resource alerts '"+rule.Type+"@"+rule.APIVersion+"'")
-	if !found || !strings.Contains(body, "kind: '"+rule.Kind+"'") {
-		t.Errorf("alerts.bicep has no %s@%s of the kind %s", rule.Type, rule.APIVersion, rule.Kind)
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.ContainsFunc(alerts.entries, func(e entry) bool { return e.path == ".kind" && e.text == "'"+rule.Kind+"'" }) {
+		t.Errorf("alerts.bicep has another kind than %s", rule.Kind)
 	}
-	if got, want := bicepPairs(body), pairs("", rule.Properties); !slices.Equal(got, want) {
-		t.Errorf("alerts.bicep has %q, want what azuremonitor.json has, %q", got, want)
+	if alerts.of != rule.Type+"@"+rule.APIVersion || !slices.Equal(got, want) {
+		t.Errorf("alerts.bicep has %s with %q, want what azuremonitor.json has, %q", alerts.of, got, want)
 	}
 	lines := strings.NewReplacer("[concat('", "lines: '", "')]", "'", "', parameters('appName'), '", "${resourceName}").Replace(template.Variables.Lines)
 	for _, kind := range []string{azd.App, azd.Job} {
@@ -306,44 +317,24 @@ func TestAlertsFitBicep(t *testing.T) {
 	}
 }
 
-// pairs are the names of all properties, with their values where these are the same in all rules.
-func pairs(name string, v any) (all []string) {
+// leaves are the properties by their paths, with the values that are the same in all rules.
+func leaves(at string, v any) (all []string) {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			all = append(append(all, key), pairs(key, v[key])...)
+		for key, value := range v {
+			all = append(all, leaves(at+"."+key, value)...)
 		}
 	case []any:
-		for _, e := range v {
-			all = append(all, pairs(name, e)...)
-		}
-	case string:
-		if !strings.HasPrefix(v, "[") {
-			all = []string{name + " " + v}
+		for _, value := range v {
+			all = append(all, leaves(at+"[]", value)...)
 		}
 	default:
-		text, _ := json.Marshal(v)
-		all = []string{name + " " + string(text)}
-	}
-	slices.Sort(all)
-	return all
-}
-
-// bicepPairs are the same for the properties of the resource alerts.
-func bicepPairs(body string) (all []string) {
-	_, body, _ = strings.Cut(body, "    properties: {\n")
-	key := ""
-	for _, m := range regexp.MustCompile(`(?m)^ +(?:(\w+):)? ?(.*)$`).FindAllStringSubmatch(body, -1) {
-		if m[1] != "" {
-			key = m[1]
-			all = append(all, key)
+		text := fmt.Sprint(v)
+		if strings.HasPrefix(text, "[") { // it is computed
+			text = ""
 		}
-		value := strings.Trim(m[2], "'")
-		if fixed := value == m[2] && !regexp.MustCompile(`^(true|false|\d+)$`).MatchString(value); !fixed && !strings.Contains(value, "${") {
-			all = append(all, key+" "+value)
-		}
+		return []string{at + " " + text}
 	}
-	slices.Sort(all)
 	return all
 }
 
