@@ -95,89 +95,60 @@ func TestPruneDryRun(t *testing.T) {
 // TestPruneRefuses deletes nothing even if a refusal fails: it only opens.
 func TestPruneRefuses(t *testing.T) {
 	base := t.TempDir()
-	home := filepath.Join(base, "users", "ada")
-	makeFile(t, 0, home, "file")
-	makeFile(t, 0, base, "data", "file")
-	makeFile(t, 0, base, "data", "ada", "file")
-	t.Chdir(filepath.Join(base, "data"))
-	makeLink(t, home, filepath.Join(base, "to-home"))
-	makeLink(t, base, filepath.Join(base, "to-base"))
-	top := filepath.VolumeName(base) + string(filepath.Separator)
-
-	tests := []struct {
-		name, dir, home, want string // an empty want: no refusal
-	}{
-		{"the root", top, "", "is or holds"},
-		{"the root, spelt otherwise", top + "." + string(filepath.Separator) + "..", "", "is or holds"},
-		{"the home", home, home, "is or holds"},
-		{"above the home", filepath.Dir(home), home, "is or holds"},
-		{"a link to the home", filepath.Join(base, "to-home"), home, "is or holds"},
-		{"the home through a link", home, filepath.Join(base, "to-home"), "is or holds"},
-		{"above a home through a link", filepath.Join(base, "users"), filepath.Join(base, "to-home"), "is or holds"},
-		{"a file", filepath.Join(home, "file"), "", "want a directory"},
-		{"nothing", filepath.Join(base, "missing"), "", "want a directory"},
-		{"below the home", filepath.Join(base, "data"), base, ""},
-		{"beside the home", filepath.Join(base, "data"), home, ""},
-		{"through a link", filepath.Join(base, "to-base", "data"), home, ""},
-		{"named like the home", filepath.Join(base, "data", "ada"), home, ""},
-		{"the working directory", ".", "", ""},
-		{"without a home", filepath.Join(base, "data"), "", ""},
-		{"with a home that does not exist", filepath.Join(base, "data"), filepath.Join(base, "users", "bob"), ""},
+	in := func(path string) string { return filepath.Join(base, filepath.FromSlash(path)) }
+	for _, path := range []string{"users/ada/file", "data/ada/file", ".soloist/jobs/ingest.json", "elsewhere/jobs/old/ingest.json"} {
+		makeFile(t, 0, in(path))
 	}
-	for _, test := range tests {
-		for _, name := range []string{"HOME", "USERPROFILE"} {
-			t.Run(test.name+", "+name, func(t *testing.T) {
-				checkPruneDir(t, test.dir, environment(name, test.home), test.want)
-			})
-		}
+	for link, target := range map[string]string{"to-home": "users/ada", "to-base": "", "to-jobs": ".soloist/jobs", "to-old": "elsewhere/jobs/old"} {
+		makeLink(t, in(target), in(link))
 	}
-}
-
-// checkPruneDir opens a directory, and looks for what the refusal has to say; empty: there is none.
-func checkPruneDir(t *testing.T, dir string, env func(string) string, want string) {
-	t.Helper()
-	root, err := openPruneDir(dir, env)
-	if root != nil {
-		defer root.Close()
-	}
-	switch {
-	case want == "" && err != nil:
-		t.Errorf("got %v, want no error", err)
-	case want != "" && (err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("PRUNE_DIR is %q", dir)) || !regexp.MustCompile(want).MatchString(err.Error())):
-		t.Errorf("got %v, want an error with the value and %q", err, want)
-	}
-}
-
-// The records of the scheduler are no old files to delete, wherever they are.
-func TestPruneRefusesTheRecords(t *testing.T) {
-	base := t.TempDir()
-	makeFile(t, 0, base, ".soloist", "jobs", "ingest.json")
-	makeFile(t, 0, base, "elsewhere", "jobs", "old", "ingest.json")
-	makeLink(t, filepath.Join(base, ".soloist", "jobs"), filepath.Join(base, "to-jobs"))
-	makeLink(t, filepath.Join(base, "elsewhere", "jobs", "old"), filepath.Join(base, "to-old"))
-	elsewhere, jobs := filepath.Join(base, "elsewhere"), filepath.Join("elsewhere", "jobs")
-	const holds, within = "is or holds .*: want a directory of its own", "is within Soloist's records.*: want a directory of its own"
-	for _, test := range []struct{ wd, dir, storage, want string }{
-		{"", base, "", holds},
-		{"", filepath.Join(base, ".soloist"), "", holds},
-		{"", base, "dir:elsewhere", holds},
-		{"", elsewhere, "dir:elsewhere", holds},
-		{"", ".soloist", "", holds},
-		{"", filepath.Join(".soloist", "jobs"), "", within},
-		{"", "to-jobs", "", within},
-		{"", filepath.Join(base, ".soloist", "jobs"), "dir:.soloist", within},
-		{"", jobs, "dir:elsewhere", within},
-		{"", jobs, "dir:missing", ""},
-		{"", jobs, "", ""},
+	home, elsewhere, top := in("users/ada"), in("elsewhere"), filepath.VolumeName(base)+string(filepath.Separator)
+	const holds, within, none = "is or holds .*: want a directory of its own", "is within Soloist's records.*: want a directory of its own", "want a directory"
+	for _, test := range []struct{ wd, dir, home, storage, want string }{
+		// The root, the home, and what is above it.
+		{"data", top, "", "", holds},
+		{"data", top + "." + string(filepath.Separator) + "..", "", "", holds},
+		{"data", home, home, "", holds},
+		{"data", in("users"), home, "", holds},
+		{"data", in("to-home"), home, "", holds},
+		{"data", home, in("to-home"), "", holds},
+		{"data", in("users"), in("to-home"), "", holds},
+		{"data", in("users/ada/file"), "", "", none},
+		{"data", in("missing"), "", "", none},
+		{"data", in("data"), base, "", ""},
+		{"data", in("to-base/data"), home, "", ""},
+		{"data", in("data/ada"), home, "", ""}, // named like the home
+		{"data", ".", "", "", ""},
+		{"data", in("data"), in("users/bob"), "", ""}, // who has no home
+		// The records of the scheduler are no old files to delete, wherever they are.
+		{"", base, "", "", holds},
+		{"", in(".soloist"), "", "", holds},
+		{"", base, "", "dir:elsewhere", holds},
+		{"", elsewhere, "", "dir:elsewhere", holds},
+		{"", ".soloist", "", "", holds},
+		{"", filepath.Join(".soloist", "jobs"), "", "", within},
+		{"", "to-jobs", "", "", within},
+		{"", in(".soloist/jobs"), "", "dir:.soloist", within},
+		{"", filepath.Join("elsewhere", "jobs"), "", "dir:elsewhere", within},
+		{"", filepath.Join("elsewhere", "jobs"), "", "dir:missing", ""},
+		{"", filepath.Join("elsewhere", "jobs"), "", "", ""},
 		// Within the records, a relative path says nothing of them.
-		{filepath.Join(jobs, "old"), ".", "dir:" + elsewhere, within},
-		{filepath.Join(jobs, "old"), "..", "dir:" + elsewhere, within},
-		{"to-old", ".", "dir:" + elsewhere, within},
-		{"to-old", "..", "dir:" + elsewhere, within},
+		{"elsewhere/jobs/old", ".", "", "dir:" + elsewhere, within},
+		{"elsewhere/jobs/old", "..", "", "dir:" + elsewhere, within},
+		{"to-old", ".", "", "dir:" + elsewhere, within},
+		{"to-old", "..", "", "dir:" + elsewhere, within},
 	} {
-		t.Run(strings.ReplaceAll(test.wd+", "+test.dir+", "+test.storage, base, "base"), func(t *testing.T) {
-			t.Chdir(filepath.Join(base, test.wd))
-			checkPruneDir(t, test.dir, environment("SOLOIST_STORAGE", test.storage), test.want)
+		t.Run(strings.ReplaceAll(fmt.Sprint(test), base, "base"), func(t *testing.T) {
+			t.Chdir(in(test.wd))
+			for _, name := range []string{"HOME", "USERPROFILE"} {
+				root, err := openPruneDir(test.dir, environment(name, test.home, "SOLOIST_STORAGE", test.storage))
+				if root != nil {
+					root.Close()
+				}
+				if said := fmt.Sprint(err); (err == nil) != (test.want == "") || err != nil && (!strings.HasPrefix(said, fmt.Sprintf("PRUNE_DIR is %q", test.dir)) || !regexp.MustCompile(test.want).MatchString(said)) {
+					t.Errorf("got %v, want an error with the value and %q", err, test.want)
+				}
+			}
 		})
 	}
 }
