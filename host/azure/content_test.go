@@ -9,8 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
+	"time"
 
 	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -32,23 +35,13 @@ func (b *body) Close() error {
 	return nil
 }
 
-// failing reads text and then fails.
-func failing(text string, err error) io.Reader {
-	return io.MultiReader(strings.NewReader(text), errReader{err})
-}
-
-type errReader struct{ error }
-
-func (r errReader) Read([]byte) (int, error) { return 0, r.error }
-
 // content answers a GET as the service does, with this body.
 func content(r *http.Request, status int, b io.ReadCloser, length string) *http.Response {
-	resp := &http.Response{StatusCode: status, Header: http.Header{}, Body: b, Request: r}
+	resp := blobtest.Refusal(r, time.Now(), status, "")
+	resp.Body = b
 	resp.Header.Set("ETag", `"0x1"`)
 	resp.Header.Set("x-ms-lease-state", "leased")
-	resp.Header.Set("x-ms-request-id", "1")
-	resp.Header.Set("x-ms-version", "2026-02-06")
-	if length != "" {
+	if resp.Header.Del("Content-Length"); length != "" {
 		resp.Header.Set("Content-Length", length)
 	}
 	return resp
@@ -59,25 +52,29 @@ func TestContentIsReadToItsEnd(t *testing.T) {
 	network := &net.OpError{Op: "read", Err: errors.New("connection reset by peer")} // what the library would repeat
 	tooMuch := store.ErrTooLarge.Error()
 	long := strings.Repeat("x", store.MaxCheckpoint)
+	reads := func(text string) func() io.Reader { return func() io.Reader { return strings.NewReader(text) } }
+	fails := func(err error) func() io.Reader {
+		return func() io.Reader { return io.MultiReader(strings.NewReader("ab"), iotest.ErrReader(err)) }
+	}
 	lacks := func(header string) func(*http.Response) { return func(r *http.Response) { r.Header.Del(header) } }
 	for what, tt := range map[string]struct {
-		reader io.Reader
+		reader func() io.Reader
 		length string
 		spoil  func(*http.Response)
 		want   string // that the error says; empty: no error
 		err    error
 	}{
-		"whole":          {strings.NewReader("abc"), "3", nil, "", nil},
-		"empty":          {strings.NewReader(""), "0", nil, "", nil},
-		"chunked":        {strings.NewReader("abc"), "", nil, "", nil},
-		"largest":        {strings.NewReader(long), strconv.Itoa(len(long)), nil, "", nil},
-		"cut":            {strings.NewReader("ab"), "3", nil, "2 of 3 bytes", io.ErrUnexpectedEOF},
-		"broken":         {failing("ab", io.ErrUnexpectedEOF), "3", nil, "unexpected EOF", io.ErrUnexpectedEOF},
-		"reset":          {failing("ab", network), "3", nil, "connection reset", network},
-		"too large":      {strings.NewReader(long + "x"), strconv.Itoa(len(long) + 1), nil, tooMuch, store.ErrTooLarge},
-		"without end":    {endless{}, "", nil, tooMuch, store.ErrTooLarge},
-		"no ETag":        {strings.NewReader(""), "0", lacks("ETag"), "not from the Blob service", nil},
-		"no lease state": {strings.NewReader(""), "0", lacks("x-ms-lease-state"), "not from the Blob service", nil},
+		"whole":          {reads("abc"), "3", nil, "", nil},
+		"empty":          {reads(""), "0", nil, "", nil},
+		"chunked":        {reads("abc"), "", nil, "", nil},
+		"largest":        {reads(long), strconv.Itoa(len(long)), nil, "", nil},
+		"cut":            {reads("ab"), "3", nil, "2 of 3 bytes", io.ErrUnexpectedEOF},
+		"broken":         {fails(io.ErrUnexpectedEOF), "3", nil, "unexpected EOF", io.ErrUnexpectedEOF},
+		"reset":          {fails(network), "3", nil, "connection reset", network},
+		"too large":      {reads(long + "x"), strconv.Itoa(len(long) + 1), nil, tooMuch, store.ErrTooLarge},
+		"without end":    {func() io.Reader { return endless{} }, "", nil, tooMuch, store.ErrTooLarge},
+		"no ETag":        {reads(""), "0", lacks("ETag"), "not from the Blob service", nil},
+		"no lease state": {reads(""), "0", lacks("x-ms-lease-state"), "not from the Blob service", nil},
 	} {
 		for call, read := range map[string]func(*azure.Store) ([]byte, error){
 			"load": func(s *azure.Store) ([]byte, error) { return holding(s).Load(t.Context(), `"0x1"`) },
@@ -87,12 +84,7 @@ func TestContentIsReadToItsEnd(t *testing.T) {
 			},
 		} {
 			t.Run(call+"/"+what, func(t *testing.T) {
-				if again, ok := tt.reader.(*strings.Reader); ok {
-					again.Seek(0, io.SeekStart)
-				} else if what == "broken" || what == "reset" {
-					tt.reader = failing("ab", tt.err)
-				}
-				b, requests := &body{Reader: tt.reader}, 0
+				b, requests := &body{Reader: tt.reader()}, 0
 				got, err := read(open(t, transport(func(r *http.Request) (*http.Response, error) {
 					requests++
 					resp := content(r, http.StatusOK, b, tt.length)

@@ -32,18 +32,13 @@ func platform(t *testing.T) {
 }
 
 func token(r *http.Request, value string, seconds int) *http.Response {
-	body := fmt.Sprintf(`{"access_token":%q,"expires_on":"%d","token_type":"Bearer","resource":"https://storage.azure.com"}`,
-		value, time.Now().Unix()+int64(seconds))
-	return &http.Response{
-		StatusCode: 200, Status: "200 OK", Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {"application/json"}},
-		Body:   io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
-	}
+	return inJSON(r, fmt.Sprintf(`{"access_token":%q,"expires_on":"%d","token_type":"Bearer","resource":"https://storage.azure.com"}`,
+		value, time.Now().Unix()+int64(seconds)))
 }
 
-// noToken is the answer of a source that gives none.
-func noToken(r *http.Request, status int) *http.Response {
-	return &http.Response{StatusCode: status, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("no such\nidentity"))}
+func inJSON(r *http.Request, body string) *http.Response {
+	return &http.Response{StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
 }
 
 // withIdentity opens a store over a service, with a source of tokens.
@@ -96,7 +91,7 @@ func login(r *http.Request, asks *[]url.Values) *http.Response {
 		form, _ := url.ParseQuery(string(text))
 		*asks = append(*asks, form)
 	}
-	return &http.Response{StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
+	return inJSON(r, body)
 }
 
 const tenant = "11111111-2222-4333-8444-555555555555"
@@ -241,24 +236,6 @@ func TestGoodTokenIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-func TestRefusedToken(t *testing.T) {
-	platform(t)
-	for status, want := range map[int]error{400: fs.ErrPermission, 403: fs.ErrPermission, 500: nil} {
-		synctest.Test(t, func(t *testing.T) {
-			s := withIdentity(t, func(r *http.Request) (*http.Response, error) {
-				return noToken(r, status), nil
-			})
-			_, err := s.Read(t.Context(), name)
-			if err == nil || want != nil && !errors.Is(err, want) || want == nil && errors.Is(err, fs.ErrPermission) {
-				t.Errorf("%d: got %v, want %v", status, err, want)
-			}
-			if text := fmt.Sprint(err); strings.Contains(text, "\n") || len(text) > 500 || !strings.Contains(text, "no token") {
-				t.Errorf("message: %s", text)
-			}
-		})
-	}
-}
-
 // A token is replaced when its source suggests it, hours before its end: a short
 // outage of the source is over by then.
 func TestTokenIsReplacedWhenSuggested(t *testing.T) {
@@ -267,10 +244,7 @@ func TestTokenIsReplacedWhenSuggested(t *testing.T) {
 		var fetches atomic.Int32
 		s := withIdentity(t, func(r *http.Request) (*http.Response, error) {
 			fetches.Add(1)
-			body := fmt.Sprintf(`{"access_token":"t","expires_on":"%d","refresh_in":43200,"token_type":"Bearer","resource":"https://storage.azure.com"}`, time.Now().Unix()+24*3600)
-			resp := token(r, "t", 24*3600)
-			resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
-			return resp, nil
+			return inJSON(r, fmt.Sprintf(`{"access_token":"t","expires_on":"%d","refresh_in":43200,"token_type":"Bearer"}`, time.Now().Unix()+24*3600)), nil
 		})
 		for minute := range 12*60 + 5 {
 			_, _ = s.Read(t.Context(), "soloist/work")
@@ -294,7 +268,7 @@ func TestRefusedChallenge(t *testing.T) {
 		if sign++; sign == 1 {
 			return token(r, "one", 86400), nil
 		}
-		return noToken(r, http.StatusBadRequest), nil
+		return &http.Response{StatusCode: http.StatusBadRequest, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("no such\nidentity"))}, nil
 	})
 	_, err := s.Read(t.Context(), name)
 	if !errors.Is(err, fs.ErrPermission) || strings.ContainsAny(err.Error(), "\n") || strings.Contains(err.Error(), "http") || !strings.Contains(err.Error(), "no token") {
@@ -351,24 +325,34 @@ func TestIdentityIsForStorageOnly(t *testing.T) {
 	}
 }
 
-// An answer of the source that is no token fails the call, and the next call asks again.
-func TestOddAnswerOfTokenSource(t *testing.T) {
+// An answer of the source that is no token fails the call in one line, as a refusal if it is one, and the next call asks again.
+func TestAnswerWithoutToken(t *testing.T) {
 	platform(t)
-	for _, body := range []string{"", "null", "[]", "{}", `{"access_token":5}`, `{"access_token":"","expires_in":3600}`, "<html>please sign in</html>"} {
+	for _, test := range []struct {
+		status int
+		body   string
+		want   error
+	}{
+		{400, "no such\nidentity", fs.ErrPermission}, {403, "no such\nidentity", fs.ErrPermission}, {500, "no such\nidentity", nil},
+		{200, "", nil}, {200, "null", nil}, {200, "[]", nil}, {200, "{}", nil}, {200, `{"access_token":5}`, nil},
+		{200, `{"access_token":"","expires_in":3600}`, nil}, {200, "<html>please sign in</html>", nil},
+	} {
 		synctest.Test(t, func(t *testing.T) {
-			asked := 0
+			failing := true
 			s := withIdentity(t, func(r *http.Request) (*http.Response, error) {
 				resp := token(r, "t", 3600)
-				if asked++; asked == 1 {
-					resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(body)), -1
+				if failing {
+					resp.StatusCode, resp.Body, resp.ContentLength = test.status, io.NopCloser(strings.NewReader(test.body)), -1
 				}
 				return resp, nil
 			})
-			if _, err := s.Read(t.Context(), name); err == nil || !strings.Contains(err.Error(), "no token for the identity") || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%q: got %v", body, err)
+			_, err := s.Read(t.Context(), name)
+			if text := fmt.Sprint(err); strings.Contains(text, "\n") || len(text) > 500 || !strings.Contains(text, "no token for the identity") || errors.Is(err, fs.ErrPermission) != (test.want != nil) {
+				t.Errorf("%d %q: got %v", test.status, test.body, err)
 			}
+			failing = false
 			if _, err := s.Read(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("%q: the next call got %v", body, err)
+				t.Errorf("%q: the next call got %v", test.body, err)
 			}
 		})
 	}

@@ -70,50 +70,34 @@ func plant(t *testing.T, b *blobtest.Blob, name string) {
 	}
 }
 
-// An entry of a page without ETag or state of the lease is not the service's.
-func TestListOfSomethingElse(t *testing.T) {
-	for what, lacks := range map[string]string{"no ETag": "<Etag>x</Etag>", "no state": "<LeaseState>leased</LeaseState>", "nothing": ""} {
-		t.Run(what, func(t *testing.T) {
-			text := `<?xml version="1.0"?><EnumerationResults><Blobs><Blob><Name>app/job</Name><Properties><Etag>x</Etag><LeaseState>leased</LeaseState></Properties></Blob></Blobs><NextMarker/></EnumerationResults>`
-			text = strings.Replace(text, lacks, "", 1)
-			told := 0
-			err := listOf(t, text).List(t.Context(), "app", func(string, store.Entry) bool { told++; return true })
-			if (err == nil) != (lacks == "") || (told == 1) != (lacks == "") {
-				t.Errorf("lists %d, %v", told, err)
-			}
-			if err != nil {
-				unclear(t, err, "not from the Blob service")
-			}
-		})
+// A page of large records is read to its end. An entry of a page without ETag or state of the lease is not the service's.
+func TestPage(t *testing.T) {
+	const one = "<Blob><Name>app/job</Name><Properties><Etag>x</Etag><LeaseState>leased</LeaseState></Properties>%s</Blob>"
+	large := fmt.Sprintf(one, "<Metadata><record>"+strings.Repeat("r", store.MaxRecord)+"</record></Metadata>")
+	for what, test := range map[string]struct {
+		blobs string
+		want  int // zero: an error
+	}{
+		"one":      {fmt.Sprintf(one, ""), 1},
+		"17 MB":    {strings.Repeat(large, 2100), 2100},
+		"no ETag":  {strings.Replace(fmt.Sprintf(one, ""), "<Etag>x</Etag>", "", 1), 0},
+		"no state": {strings.Replace(fmt.Sprintf(one, ""), "<LeaseState>leased</LeaseState>", "", 1), 0},
+	} {
+		s := open(t, transport(func(r *http.Request) (*http.Response, error) {
+			resp := blobtest.Refusal(r, time.Now(), http.StatusOK, "")
+			resp.Header.Set("Content-Type", "application/xml")
+			resp.Body = &body{Reader: strings.NewReader(`<?xml version="1.0"?><EnumerationResults><Blobs>` + test.blobs + `</Blobs><NextMarker/></EnumerationResults>`)}
+			return resp, nil
+		}))
+		told := 0
+		err := s.List(t.Context(), "app", func(string, store.Entry) bool { told++; return true })
+		if told != test.want || (err == nil) != (test.want > 0) {
+			t.Errorf("%s: lists %d, %v", what, told, err)
+		}
+		if err != nil {
+			unclear(t, err, "not from the Blob service")
+		}
 	}
-}
-
-// A page of large records is read to its end.
-func TestPageOfLargeRecords(t *testing.T) {
-	const blobs = 2100 // 17 MB
-	one := `<Blob><Name>app/job-%d</Name><Properties><Etag>x</Etag><LeaseState>leased</LeaseState></Properties><Metadata><record>` +
-		strings.Repeat("r", store.MaxRecord) + `</record></Metadata></Blob>`
-	var text strings.Builder
-	text.WriteString(`<?xml version="1.0"?><EnumerationResults><Blobs>`)
-	for i := range blobs {
-		fmt.Fprintf(&text, one, i)
-	}
-	text.WriteString(`</Blobs><NextMarker/></EnumerationResults>`)
-	told := 0
-	err := listOf(t, text.String()).List(t.Context(), "app", func(string, store.Entry) bool { told++; return true })
-	if err != nil || told != blobs {
-		t.Errorf("lists %d, %v", told, err)
-	}
-}
-
-// listOf is a store whose listings have one page.
-func listOf(t *testing.T, text string) *azure.Store {
-	return open(t, transport(func(r *http.Request) (*http.Response, error) {
-		resp := blobtest.Refusal(r, time.Now(), http.StatusOK, "")
-		resp.Header.Set("Content-Type", "application/xml")
-		resp.Body = &body{Reader: strings.NewReader(text)}
-		return resp, nil
-	}))
 }
 
 // TestDocumentedService runs the suite over the service as it is documented.
