@@ -83,32 +83,23 @@ func TestAdvice(t *testing.T) {
 func TestAdviceOnCreatingUsesControlPlane(t *testing.T) {
 	bare(t)
 	send := transport(func(r *http.Request) (*http.Response, error) {
-		if r.Method == http.MethodPut && r.URL.Query().Get("restype") == "container" || strings.Contains(r.URL.Host, ".queue.") && !strings.Contains(r.URL.Path, "messages") {
-			return refusal(r, 403, "AuthorizationPermissionMismatch"), nil
-		}
-		if strings.Contains(r.URL.Host, ".queue.") {
-			return refusal(r, 404, "QueueNotFound"), nil
-		}
-		if r.URL.Host == platformHost {
+		switch {
+		case r.URL.Host == platformHost:
 			return token(r, jwt("0A-b9"), 24*3600), nil
+		case creates(r):
+			return refusal(r, 403, "AuthorizationPermissionMismatch"), nil
+		case strings.Contains(r.URL.Host, ".queue."):
+			return refusal(r, 404, "QueueNotFound"), nil
 		}
 		return refusal(r, 404, "ContainerNotFound"), nil
 	})
 	platform(t)
 	config := azure.Config{AccountName: "sim", Credential: "managedidentity", Transport: send}
-	s := opened(t, config)
-	_, err := s.Create(t.Context(), name, []byte("one"))
-	if err == nil {
-		t.Fatal("no refusal")
-	}
-	if _, advice := s.Explain(err); !strings.Contains(advice, "az storage container-rm create --name soloist --storage-account sim;") {
+	s, q := opened(t, config), queued(t, config)
+	if _, advice := s.Explain(calls["create"](t.Context(), config)); !strings.Contains(advice, "az storage container-rm create --name soloist --storage-account sim;") {
 		t.Errorf("got %q", advice)
 	}
-	q := queued(t, config)
-	_, err = q.Put(t.Context(), []byte("x"), 0)
-	if err == nil {
-		t.Fatal("no refusal")
-	}
+	err := second(q.Put(t.Context(), []byte("x"), 0))
 	const want = `az rest --method put --url "$(az storage account show --name sim --query id -o tsv)/queueServices/default/queues/shop-alarm?api-version=2024-01-01" --body '{}';`
 	if _, advice := q.Explain(err); !strings.Contains(advice, want) || !strings.Contains(advice, "az role assignment create") {
 		t.Errorf("got %q", advice)

@@ -1,7 +1,6 @@
 package azure_test
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -172,31 +171,6 @@ func TestRequestsHaveACopy(t *testing.T) {
 		if got, _ := io.ReadAll(sent); string(got) != "what is sent" {
 			t.Errorf("%s: got %q, %v", what, got, err)
 		}
-	}
-}
-
-// Save is one request, and nothing of the blob is lost by it or by a write.
-func TestSaveAndLoadAreOneRequestEach(t *testing.T) {
-	w := &wire{}
-	s := open(t, w)
-	l, e := leased(t, s)
-	before := len(w.Log())
-	stamp, err := l.Save(t.Context(), e.ETag, []byte("two"), []byte("\x00\xff"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if stamp, err = l.Write(t.Context(), stamp.ETag, []byte("three")); err != nil {
-		t.Fatal(err)
-	}
-	got, err := l.Load(t.Context(), stamp.ETag)
-	if err != nil || !bytes.Equal(got, []byte("\x00\xff")) {
-		t.Errorf("got %q, %v", got, err)
-	}
-	if got, want := operations(w.Log()[before:]), "put, metadata, get"; got != want {
-		t.Errorf("requests %s, want %s", got, want)
-	}
-	if e, err := s.Read(t.Context(), name); err != nil || string(e.Record) != "three" || e.State != store.Leased {
-		t.Errorf("got %+v, %v", e, err)
 	}
 }
 

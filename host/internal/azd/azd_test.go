@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"debug/buildinfo"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -189,31 +188,16 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// A link in the directory leads nowhere else: in place of a directory or a file it is refused. A file with a second name is
-// replaced: what that name leads to stays.
+// A link in the directory leads nowhere else.
 func TestWriteFollowsNoLink(t *testing.T) {
 	t.Parallel()
 	dir, outside := t.TempDir(), t.TempDir()
-	infra, yaml, other := filepath.Join(dir, "infra"), filepath.Join(dir, "azure.yaml"), filepath.Join(outside, "other")
-	must(t, os.WriteFile(other, []byte("mine"), 0o600))
-	if err := errors.Join(os.Symlink(outside, infra), os.Link(other, yaml)); err != nil {
+	if err := os.Symlink(outside, filepath.Join(dir, "infra")); err != nil {
 		t.Skip(err)
 	}
-	files := filesOf(t, program(azd.App))
-	if _, err := azd.Write(dir, files, true); err == nil {
-		t.Error("it wrote through a link")
-	}
-	must(t, os.Remove(infra))
-	if _, err := azd.Write(dir, files, true); err != nil {
-		t.Error(err)
-	}
-	must(t, errors.Join(os.Remove(yaml), os.Symlink("Dockerfile", yaml)))
-	if _, err := azd.Write(dir, files, true); err == nil || !strings.Contains(err.Error(), "azure.yaml is a symbolic link") {
-		t.Errorf("a link: got %v", err)
-	}
-	there, _ := os.ReadDir(outside)
-	if text, err := os.ReadFile(other); err != nil || string(text) != "mine" || len(there) != 1 {
-		t.Errorf("the other file has %q, %v; outside there are %v", text, err, there)
+	_, err := azd.Write(dir, filesOf(t, program(azd.App)), true)
+	if there, _ := os.ReadDir(outside); err == nil || len(there) > 0 {
+		t.Errorf("it wrote through a link: %v, %v", there, err)
 	}
 }
 
@@ -353,13 +337,9 @@ func TestFlexConsumption(t *testing.T) {
 }
 
 // The platform ends an execution two minutes after the program has ended its pass by itself, and not while it writes outcomes.
+// Of the manifests deploy/check looks at that.
 func TestPlatformLeavesTimeAfterPass(t *testing.T) {
 	t.Parallel()
-	const pass = 1800
-	for _, name := range []string{"job", "job-alarm", "job-daily"} {
-		wantText(t, name, strings.Join(strings.Fields(shipped(t)["deploy/"+name+".yaml"]), " "),
-			fmt.Sprintf("SOLOIST_TICK_TIMEOUT value: %ds ", pass), fmt.Sprintf("replicaTimeout: %d ", pass+120))
-	}
 	written := filesOf(t, program(azd.Job))
 	bicep := string(written["infra/jobs.bicep"])
 	wantText(t, "jobs.bicep", bicep, "value: '${tickTimeout}s'\n", "var replicaTimeout = tickTimeout + 120\n")
