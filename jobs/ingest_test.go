@@ -407,51 +407,6 @@ func TestIngestRetryAfter(t *testing.T) {
 	}
 }
 
-// The whole job over a store: a later run, of another process, goes on where
-// the one before has ended, with a larger token.
-func TestIngestOverAStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		backend, pages := new(local.Memory), 2
-		var got []string
-		var last string // token
-		network := func(req *http.Request) (*http.Response, error) {
-			token := req.Header.Get("Soloist-Token")
-			if token != last {
-				got = append(got, "run")
-			}
-			if len(token) < len(last) || len(token) == len(last) && token < last {
-				t.Errorf("token %s after %s", token, last)
-			}
-			last = token
-			got = append(got, req.Method+" "+req.URL.Path)
-			if req.Method == http.MethodGet && strings.TrimPrefix(req.URL.Path, "/pages/") > fmt.Sprint(pages) {
-				return &http.Response{StatusCode: 404, Body: http.NoBody}, nil
-			}
-			return answer(http.NoBody), nil
-		}
-		job, client := ingest(), ingestClient()
-		client.Transport = roundTrip(network)
-		env := environment("INGEST_SOURCE", "http://source", "INGEST_SINK", "http://sink")
-		job.Do = func(ctx context.Context, run *soloist.Run) error {
-			return runIngest(ctx, env, client, run, run.Token, run.Log)
-		}
-		for _, span := range []time.Duration{90 * time.Second, time.Minute} {
-			s := soloist.Scheduler{App: "test", Store: backend, Jobs: []soloist.Job{job}, Logger: slog.New(slog.DiscardHandler)}
-			ctx, cancel := context.WithTimeout(t.Context(), span)
-			must(t, s.Run(ctx))
-			cancel()
-			pages++
-		}
-		want := []string{
-			"run", "GET /pages/1", "PUT /pages/1", "GET /pages/2", "PUT /pages/2", "GET /pages/3",
-			"run", "GET /pages/3", "PUT /pages/3", "GET /pages/4",
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	})
-}
-
 func TestIngestIsValid(t *testing.T) {
 	job := ingest()
 	job.Lease = 15 * time.Second

@@ -15,8 +15,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/soloist-go/soloist"
 )
 
 // The instant at which each test prunes. Files are made relative to it.
@@ -60,10 +58,13 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-func TestPruneSkips(t *testing.T) {
-	err := runPrune(t.Context(), environment("PRUNE_KEEP", "nonsense"), pruneNow, slog.New(slog.DiscardHandler))
-	if want := soloist.Skip("PRUNE_DIR is not set"); err == nil || err.Error() != want.Error() {
-		t.Errorf("got %v, want %v", err, want)
+func TestPruneEnvironment(t *testing.T) {
+	for dir, want := range map[string]string{"": "skipped: PRUNE_DIR is not set", "x": "PRUNE_KEEP is \"nonsense\": want a duration above 0, such as 720h, " +
+		"or whole days, such as 30d\nPRUNE_DRY_RUN is \"no\": want true or false"} {
+		env := environment("PRUNE_DIR", dir, "PRUNE_KEEP", "nonsense", "PRUNE_DRY_RUN", "no")
+		if err := runPrune(t.Context(), env, pruneNow, slog.New(slog.DiscardHandler)); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }
 
@@ -80,14 +81,10 @@ func TestPruneKeep(t *testing.T) {
 }
 
 func TestPruneDryRun(t *testing.T) {
-	for text, want := range map[string]bool{"": true, "true": true, "false": false} {
-		if got, err := pruneDryRun(text); got != want || err != nil {
+	for text, want := range map[string]bool{"": true, "true": true, "false": false, "False": true, "0": true, "no": true, "false ": true} {
+		got, err := pruneDryRun(text)
+		if known := text == "" || text == "true" || text == "false"; got != want || (err == nil) != known {
 			t.Errorf("%q: got %v, %v, want %v", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"False", "0", "no", "false "} {
-		if got, err := pruneDryRun(text); !got || fmt.Sprint(err) != fmt.Sprintf("PRUNE_DRY_RUN is %q: want true or false", text) {
-			t.Errorf("%q: got %v, %v, want true and an error", text, got, err)
 		}
 	}
 }
@@ -162,12 +159,12 @@ func TestPruneGoesOnAfterFailures(t *testing.T) {
 		}
 		makeFile(t, 99*pruneDay, dir, "a-good")
 		makeFile(t, 99*pruneDay, dir, "z-good")
-		p := newPruner(hooked{Root: openRoot(t, dir), remove: func(name string) error {
-			if strings.HasPrefix(name, "bad") {
-				return &fs.PathError{Op: "removeat", Path: name, Err: fs.ErrPermission}
+		p := newPruner(t, dir, func(moment string) error {
+			if strings.HasPrefix(moment, "remove bad") {
+				return &fs.PathError{Op: "removeat", Path: moment, Err: fs.ErrPermission}
 			}
 			return nil
-		}})
+		})
 		err := p.walk(t.Context())
 		got := strings.Split(fmt.Sprint(err), "\n")
 		if !errors.Is(err, fs.ErrPermission) || len(got) != lines || files > 10 && got[10] != fmt.Sprintf("and %d more", files-10) {
@@ -188,7 +185,7 @@ func TestPruneClosedDirectory(t *testing.T) {
 	closed := filepath.Join(dir, "closed")
 	must(t, os.Chmod(closed, 0))
 	t.Cleanup(func() { os.Chmod(closed, 0o700) })
-	p := newPruner(openRoot(t, dir))
+	p := newPruner(t, dir, nothing)
 	if err := p.walk(t.Context()); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("got %v, want %v", err, fs.ErrPermission)
 	}
@@ -202,12 +199,12 @@ func TestPruneStopsWithItsContext(t *testing.T) {
 	}
 	cause := errors.New("the lease was lost")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	p := newPruner(hooked{Root: openRoot(t, dir), remove: func(name string) error {
-		if name == "b" {
+	p := newPruner(t, dir, func(moment string) error {
+		if moment == "remove b" {
 			cancel(cause)
 		}
 		return nil
-	}})
+	})
 	if err := p.walk(ctx); !errors.Is(err, cause) {
 		t.Errorf("got %v, want %v", err, cause)
 	}
@@ -246,33 +243,20 @@ func makeLink(t *testing.T, target, path string) {
 	must(t, err)
 }
 
-// paths lists all that is below dir, links as they are.
-func paths(t *testing.T, dir string) []string {
-	t.Helper()
-	var list []string
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if path != dir {
-			name, _ := filepath.Rel(dir, path)
-			list = append(list, filepath.ToSlash(name))
-		}
-		return err
-	})
-	must(t, err)
-	return list
-}
-
+// wantPaths wants this below dir, links as they are.
 func wantPaths(t *testing.T, dir string, want ...string) {
 	t.Helper()
-	if got := paths(t, dir); !slices.Equal(got, want) {
+	var got []string
+	must(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if path != dir {
+			name, _ := filepath.Rel(dir, path)
+			got = append(got, filepath.ToSlash(name))
+		}
+		return err
+	}))
+	if !slices.Equal(got, want) {
 		t.Errorf("got files %q, want %q", got, want)
 	}
-}
-
-// wantPruned has all files visited, without an error.
-func wantPruned(t *testing.T, p pruner, want string) {
-	t.Helper()
-	must(t, p.walk(t.Context()))
-	wantCounts(t, p, want)
 }
 
 func wantCounts(t *testing.T, p pruner, want string) {
@@ -284,43 +268,34 @@ func wantCounts(t *testing.T, p pruner, want string) {
 	}
 }
 
-// hooked is a real directory in which a test does things at a given moment.
+// hooked is a real directory in which a test does something before a file is looked at or removed.
 type hooked struct {
 	*os.Root
-	lstat, remove func(name string) error
+	before func(moment string) error
 }
 
 func (h hooked) Lstat(name string) (fs.FileInfo, error) {
-	if err := call(h.lstat, name); err != nil {
+	if err := h.before("lstat " + name); err != nil {
 		return nil, err
 	}
 	return h.Root.Lstat(name)
 }
 
-func call(f func(string) error, name string) error {
-	if f == nil {
-		return nil
-	}
-	return f(name)
-}
-
 func (h hooked) Remove(name string) error {
-	if err := call(h.remove, name); err != nil {
+	if err := h.before("remove " + name); err != nil {
 		return err
 	}
 	return h.Root.Remove(name)
 }
 
-func openRoot(t *testing.T, dir string) *os.Root {
+func nothing(string) error { return nil }
+
+func newPruner(t *testing.T, dir string, before func(moment string) error) pruner {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
 	must(t, err)
 	t.Cleanup(func() { root.Close() })
-	return root
-}
-
-func newPruner(tree tree) pruner {
-	return pruner{tree: tree, before: pruneNow.Add(-30 * pruneDay)}
+	return pruner{tree: hooked{root, before}, before: pruneNow.Add(-30 * pruneDay)}
 }
 
 func TestPruneFollowsNoLink(t *testing.T) {
@@ -335,8 +310,10 @@ func TestPruneFollowsNoLink(t *testing.T) {
 	makeLink(t, ".", filepath.Join(dir, "to-self"))
 
 	// A retention that ends in the future: each link, made today, is old too.
-	p := pruner{tree: openRoot(t, dir), before: time.Now().Add(pruneDay)}
-	wantPruned(t, p, "seen=1 kept=0 old=1 deleted=1 bytes=10 failed=0")
+	p := newPruner(t, dir, nothing)
+	p.before = time.Now().Add(pruneDay)
+	must(t, p.walk(t.Context()))
+	wantCounts(t, p, "seen=1 kept=0 old=1 deleted=1 bytes=10 failed=0")
 	wantPaths(t, dir, "in", "to-dir", "to-file", "to-in", "to-nothing", "to-self")
 	wantPaths(t, outside, "old", "sub", "sub/old")
 }
@@ -352,16 +329,13 @@ func TestPruneLinkSwappedIn(t *testing.T) {
 			}
 			makeFile(t, 99*pruneDay, outside, "old")
 			makeFile(t, 99*pruneDay, outside, "other")
-			swap := func(call string) func(string) error {
-				return func(name string) error {
-					if call+name == moment {
-						must(t, os.Rename(filepath.Join(dir, place), filepath.Join(dir, "moved")))
-						makeLink(t, map[string]string{"sub": outside, "file": filepath.Join(outside, "old")}[place], filepath.Join(dir, place))
-					}
-					return nil
+			p := newPruner(t, dir, func(now string) error {
+				if now == moment {
+					must(t, os.Rename(filepath.Join(dir, place), filepath.Join(dir, "moved")))
+					makeLink(t, map[string]string{"sub": outside, "file": filepath.Join(outside, "old")}[place], filepath.Join(dir, place))
 				}
-			}
-			p := newPruner(hooked{openRoot(t, dir), swap("lstat "), swap("remove ")})
+				return nil
+			})
 			err := p.walk(t.Context())
 			wantPaths(t, outside, "old", "other")
 			if place == "file" { // the link is no file
@@ -383,18 +357,17 @@ func TestPruneVanishingFiles(t *testing.T) {
 	}
 	// Somebody else deletes a before the look, b before the deletion, and the
 	// directory d between its listing and its turn.
-	vanish := func(which ...string) func(string) error {
-		return func(name string) error {
-			if slices.Contains(which, name) {
-				os.RemoveAll(filepath.Join(dir, name))
-			}
-			if name == "a" {
-				os.RemoveAll(filepath.Join(dir, "d"))
-			}
-			return nil
+	p := newPruner(t, dir, func(moment string) error {
+		switch moment {
+		case "lstat a":
+			os.Remove(filepath.Join(dir, "a"))
+			os.RemoveAll(filepath.Join(dir, "d"))
+		case "remove b":
+			os.Remove(filepath.Join(dir, "b"))
 		}
-	}
-	p := newPruner(hooked{openRoot(t, dir), vanish("a"), vanish("b")})
-	wantPruned(t, p, "seen=2 kept=0 old=2 deleted=1 bytes=10 failed=0")
+		return nil
+	})
+	must(t, p.walk(t.Context()))
+	wantCounts(t, p, "seen=2 kept=0 old=2 deleted=1 bytes=10 failed=0")
 	wantPaths(t, dir)
 }
