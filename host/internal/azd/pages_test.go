@@ -67,18 +67,13 @@ func TestPages(t *testing.T) {
 	if plan != "Flex Consumption" {
 		t.Errorf("docs/functions.md names %q before Flex Consumption", plan)
 	}
-	for page, steps := range map[string][]string{
-		// Queue, container and the role of whoever runs wake are there before it.
-		"deploy/README.md": {"az storage container-rm create --name soloist ", `/queueServices/default/queues/soloist-alarm?api-version=`,
-			"Storage Queue Data Contributor", "Storage Queue Data Message Sender", "az ad signed-in-user show", "go run ./jobs wake\n"},
-	} {
-		at := 0
-		for _, step := range steps {
-			i := strings.Index(files[page][at:], step)
-			if i < 0 {
-				t.Fatalf("%s lacks %q, or has it too late", page, step)
-			}
-			at += i
+	// Queue, container and the role of whoever runs wake are there before it.
+	rest := files["deploy/README.md"]
+	for _, step := range []string{"az storage container-rm create --name soloist ", `/queueServices/default/queues/soloist-alarm?api-version=`,
+		"Storage Queue Data Contributor", "Storage Queue Data Message Sender", "az ad signed-in-user show", "go run ./jobs wake\n"} {
+		_, after, found := strings.Cut(rest, step)
+		if rest = after; !found {
+			t.Fatalf("deploy/README.md lacks %q, or has it too late", step)
 		}
 	}
 }
