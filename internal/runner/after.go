@@ -2,10 +2,19 @@ package runner
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/instant"
+	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/reads"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -137,4 +146,304 @@ func (r *Runner) awaited(rec *store.Record, state store.LeaseState, records map[
 		}
 	}
 	return names
+}
+
+// A preceding is what a replica knows of jobs that others follow. All runners that follow the same
+// jobs share it: an entry is read once for all of them. What this replica writes itself it takes in
+// without a read.
+type preceding struct {
+	jobs  []predecessor // in the order of After
+	reads *reads.Gathering
+	wake  []func()      // of the followers: a tick is decided
+	turn  chan struct{} // has room for the follower that reads
+
+	mu     sync.Mutex
+	facts  facts
+	tick   time.Time // the newest that they were read for, or are to be
+	readAt time.Time // monotonic: when the last reading began
+	lookAt time.Time // monotonic: when they are read again
+}
+
+// A following is what a runner has of the jobs before its own.
+type following struct {
+	jobs   *preceding
+	tick   time.Time                 // that waits for them; zero: none does
+	unread bool                      // an outage of the store was reported, since one of them cannot be read
+	left   atomic.Pointer[time.Time] // the first tick that the call which drives the runner leaves to others; nil: none has begun
+}
+
+// hasNews reports whether a tick is decided that the call which drives the runner leaves to others, or
+// does not know of. It may be called on nil, and by any goroutine.
+func (f *following) hasNews() bool {
+	if f == nil {
+		return false
+	}
+	by, left := f.jobs.get().by, f.left.Load()
+	return !by.IsZero() && (left == nil || !left.IsZero() && !left.After(by))
+}
+
+// made reads the predecessors of a follower that is new, or is to follow other jobs, and makes the entries that are missing: a
+// follower that is older would miss ticks that its predecessors never had. It may be called on nil.
+func (f *following) made(ctx context.Context, wake, now time.Time) ([]plan.Predecessor, error) {
+	if f == nil {
+		return nil, nil
+	}
+	found, failed := make([]finding, len(f.jobs.jobs)), make([]error, len(f.jobs.jobs))
+	var all sync.WaitGroup
+	for i, p := range f.jobs.jobs {
+		all.Go(func() { found[i], failed[i] = p.made(ctx, wake) })
+	}
+	all.Wait()
+	f.jobs.take(found, now)
+	return f.jobs.get().known, errors.Join(failed...)
+}
+
+// A predecessor is a job that others follow.
+type predecessor struct {
+	app, job string
+	client   *lease.Client
+	state    *state // of the job on this replica
+
+	made func(context.Context, time.Time) (finding, error) // what its entry says, which is made if there is none
+}
+
+// The facts about some predecessors. They are never changed in place.
+type facts struct {
+	known   []plan.Predecessor // in the order of After
+	seen    []sighting         // in the same order
+	by      time.Time          // all ticks up to here have outcomes
+	told    bool               // this replica has written the last of these outcomes itself
+	trouble error              // why one of them cannot be used; nil: none is known
+	unread  error              // why the entry of one of them could not be read; nil: each could
+}
+
+// A sighting is the record of one predecessor that was taken in last.
+type sighting struct {
+	etag   string        // empty: this replica has written it
+	record *store.Record // no more of it than what plan.OlderThan compares
+}
+
+// A finding is what one read of a predecessor has shown, or what this replica has written of it.
+type finding struct {
+	etag    string
+	record  *store.Record // nil: nothing new
+	trouble error
+	unread  error
+}
+
+func newPreceding(jobs []predecessor, from *reads.Gathering) *preceding {
+	b := &preceding{jobs: jobs, reads: from, turn: make(chan struct{}, 1)}
+	b.facts.seen = make([]sighting, len(jobs))
+	for i, p := range jobs {
+		b.facts.seen[i].record = &store.Record{}
+		b.facts.known = append(b.facts.known, plan.Predecessor{Job: p.job})
+		p.state.followed = append(p.state.followed, func(rec *store.Record, settles bool, now time.Time) { b.hear(i, rec, settles, now) })
+	}
+	return b
+}
+
+// get returns the facts.
+func (b *preceding) get() facts {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.facts
+}
+
+// wait returns how long it is until the predecessors are read again.
+func (b *preceding) wait() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return time.Until(b.lookAt)
+}
+
+// A look is what a follower wants to know.
+type look struct {
+	tick  time.Time
+	now   time.Time
+	after time.Time // monotonic: no reading that began before is enough; zero: any is
+}
+
+// due reports whether the predecessors are to be read now.
+func (b *preceding) due(l look) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if l.tick.After(b.tick) {
+		b.tick, b.lookAt = l.tick, instant.Later(b.readAt, time.Now().Add(l.tick.Sub(l.now))).Add(plan.AwaitPace(0))
+	}
+	return b.readAt.Before(l.after) || time.Until(b.lookAt) <= 0
+}
+
+// look reads the predecessors if that is due. One of the followers does it; the others wait for it.
+func (b *preceding) look(ctx context.Context, l look, jitter *lease.Jitter) {
+	if !b.due(l) {
+		return
+	}
+	select {
+	case b.turn <- struct{}{}:
+		defer func() { <-b.turn }()
+	case <-ctx.Done():
+		return
+	}
+	if !b.due(l) { // another follower has read them
+		return
+	}
+	b.begin()
+	b.read(ctx, &l)
+	pace := plan.AwaitPace(l.now.Sub(l.tick))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lookAt = time.Now().Add(pace - jitter.UpTo(pace/4))
+}
+
+// begin notes that a reading begins.
+func (b *preceding) begin() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.readAt = time.Now()
+}
+
+// read reads, all at once, the predecessors that are not known to have an outcome of a tick. This
+// replica need not read what it is about to write itself; its claim shows what has come before.
+func (b *preceding) read(ctx context.Context, l *look) {
+	before, found := b.get(), make([]finding, len(b.jobs))
+	var all sync.WaitGroup
+	for i, p := range b.jobs {
+		if before.known[i].Watermark.Before(l.tick) && !p.state.get().busy {
+			all.Go(func() { found[i] = p.find(ctx, b.reads, &before.seen[i]) })
+		}
+	}
+	all.Wait()
+	if ctx.Err() == nil { // else a failure says nothing about the store
+		b.take(found, l.now)
+	}
+}
+
+// find reads the entry. last is what was seen of it before.
+func (p *predecessor) find(ctx context.Context, from *reads.Gathering, last *sighting) (f finding) {
+	entry, err := from.Read(ctx, p.client)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f.trouble = fmt.Errorf("it waits for %s, which has no entry", p.job)
+		return f
+	case err != nil:
+		f.unread = fmt.Errorf("it waits for %s, whose entry cannot be read: %w", p.job, err)
+		return f
+	case entry.ETag == last.etag:
+		return f
+	}
+	rec, err := store.DecodeRecord(entry.Record, p.app, p.job)
+	if err == nil {
+		err = plan.Unusable(&rec, boundsOf(p.client))
+	}
+	if err == nil && plan.OlderThan(&rec, last.record) {
+		err = fmt.Errorf("it is older than what it was at %s: somebody has put back an old version", last.record.Watermark.Format(time.RFC3339))
+	}
+	if err != nil {
+		f.trouble = fmt.Errorf("it waits for %s, whose record cannot be used: %w", p.job, err)
+		return f
+	}
+	f.etag, f.record = entry.ETag, &rec
+	return f
+}
+
+// take takes in what a reading has found of each predecessor.
+func (b *preceding) take(found []finding, now time.Time) {
+	b.mu.Lock()
+	next := b.facts.with(found, now)
+	next.trouble, next.unread = worst(found)
+	decides := b.become(next, false)
+	b.mu.Unlock()
+	if decides {
+		b.hurry()
+	}
+}
+
+// hear takes in what this replica has written of a predecessor, after which a reading that was under
+// way may show what was before. settles says that this write has settled ticks, so that no other
+// replica has known of them before.
+func (b *preceding) hear(i int, rec *store.Record, settles bool, now time.Time) {
+	found := make([]finding, len(b.jobs))
+	found[i].record = rec
+	b.mu.Lock()
+	hurries := b.become(b.facts.with(found, now), settles)
+	if settles && b.waitsForOthers() { // this replica may have ended the last of them
+		b.lookAt, hurries = time.Now(), true
+	}
+	b.mu.Unlock()
+	if hurries {
+		b.hurry()
+	}
+}
+
+// waitsForOthers reports whether a tick waits for predecessors, and this replica runs none of those. The
+// caller holds mu.
+func (b *preceding) waitsForOthers() bool {
+	if !b.facts.by.Before(b.tick) {
+		return false
+	}
+	for i, p := range b.jobs {
+		if b.facts.known[i].Watermark.Before(b.tick) && p.state.get().busy {
+			return false
+		}
+	}
+	return true
+}
+
+// become replaces the facts, and reports whether that decides a tick. The caller holds mu, and calls
+// hurry without it.
+func (b *preceding) become(next facts, told bool) (decides bool) {
+	if decides = next.by.After(b.facts.by); decides {
+		next.told = told
+	}
+	if !next.by.Before(b.tick) { // no tick waits
+		next.trouble, next.unread = nil, nil
+	}
+	b.facts = next
+	return decides
+}
+
+// hurry has the followers look at what is decided.
+func (b *preceding) hurry() {
+	for _, wake := range b.wake {
+		wake()
+	}
+}
+
+// with returns the facts with the records that were found.
+func (f facts) with(found []finding, now time.Time) facts {
+	f.known, f.seen = slices.Clone(f.known), slices.Clone(f.seen)
+	for i := range found {
+		rec, k := found[i].record, &f.known[i]
+		if rec == nil || plan.OlderThan(rec, f.seen[i].record) {
+			continue
+		}
+		*k = k.Updated(rec, now)
+		f.seen[i] = sighting{found[i].etag, &store.Record{Created: rec.Created, Token: rec.Token, Watermark: rec.Watermark}}
+	}
+	f.by = plan.DecidedBy(f.known)
+	return f
+}
+
+// undecided returns the names of those that have no outcome of a tick.
+func (f facts) undecided(tick time.Time) string {
+	var names []string
+	for _, b := range f.known {
+		if b.Watermark.Before(tick) {
+			names = append(names, b.Job)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// worst returns the first of each kind of trouble.
+func worst(found []finding) (trouble, unread error) {
+	for i := range found {
+		if trouble == nil {
+			trouble = found[i].trouble
+		}
+		if unread == nil {
+			unread = found[i].unread
+		}
+	}
+	return trouble, unread
 }

@@ -136,3 +136,98 @@ func (r *Runner) answer(ctx context.Context) time.Duration {
 	r.detail("answered a replica with an older definition", nil)
 	return 0
 }
+
+// lateSpread is how much later than its time a tick is reported at most during a run.
+const lateSpread = time.Second
+
+// judge notes in a record that is about to be written which ticks are late, and returns those that
+// were not reported before. The view holds the record before that: what it has settled is reported too if
+// no program before this one has asked for it.
+func (r *Runner) judge(rec *store.Record) plan.Lateness {
+	r.judged(rec)
+	return r.job.Policy.Judge(rec, r.now(), r.orders())
+}
+
+// tell is judge for a write with no other purpose.
+func (r *Runner) tell(rec *store.Record) plan.Lateness {
+	r.judged(rec)
+	return r.job.Policy.Tell(rec, r.now(), r.orders())
+}
+
+// judged has a record that says nothing of late ticks begin with what the view has settled.
+func (r *Runner) judged(rec *store.Record) {
+	if r.job.Policy.FinishBy > 0 && rec.Past.Judged.IsZero() {
+		rec.Past.Judged = r.view.rec.Watermark
+	}
+}
+
+// emitLate reports late ticks, once the record says that they are reported. err is the write's: if
+// it may have been taken, they are reported now, since nothing reports them later.
+func (r *Runner) emitLate(late plan.Lateness, err error) {
+	if late.Count == 0 || err != nil && surelyNotWritten(err) || !late.Tick.After(r.view.toldLate) {
+		return
+	}
+	r.view.toldLate = late.Tick
+	r.emit(event.Event{Kind: event.Late, Run: event.Run{Tick: late.Tick}, Count: late.Count, Note: late.Why})
+}
+
+// tellLate writes which ticks are late into the record of an entry that was seen free.
+func (r *Runner) tellLate(ctx context.Context, rest time.Duration) time.Duration {
+	if r.denial.bars(time.Now()) {
+		return rest
+	}
+	var late plan.Lateness
+	err := r.annotate(ctx, func(rec *store.Record) { late = r.tell(rec) })
+	r.emitLate(late, err)
+	if err != nil {
+		return r.notAnnotated(ctx, err)
+	}
+	return 0
+}
+
+// watchLate reports ticks that become late while this replica runs the job: no other replica can write
+// meanwhile. It returns what ends that, and waits for its end.
+func (h *hold) watchLate() (end func()) {
+	if h.job.Policy.FinishBy == 0 {
+		return func() {}
+	}
+	s := h.session
+	ctx, cancel := context.WithCancel(s.Context())
+	over := make(chan struct{})
+	rec := s.Record()
+	jitter := lease.NewJitter(fmt.Sprint(h.replica.Name, h.Name(), rec.Token)) // of its own: it does not matter what else draws meanwhile
+	go func() {
+		defer close(over)
+		for least := time.Duration(0); ; {
+			rec := s.Record()
+			wait := h.job.Policy.UntilTell(&rec, h.now(), h.orders())
+			// A little later, so that the writes of jobs with one schedule do not come at one time.
+			lease.Sleep(ctx, min(max(wait, least), maxSleep)+jitter.UpTo(lateSpread))
+			if ctx.Err() != nil {
+				return
+			}
+			if wait > maxSleep { // timers stand still while a machine is suspended
+				least = 0
+				continue
+			}
+			least = maxSleep // if the write fails
+			h.tellLateUnder(ctx)
+		}
+	}()
+	return func() { cancel(); <-over }
+}
+
+// tellLateUnder writes which ticks are late under the lease of a run. If that fails, the end of the run
+// or the next claim reports them.
+func (h *hold) tellLateUnder(ctx context.Context) {
+	s := h.session
+	rec := s.Record()
+	if h.judge(&rec).Count == 0 || s.Expired() { // the next holder reports them, or did while this machine was suspended
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.CallTimeout())
+	defer cancel()
+	var late plan.Lateness
+	err := s.WriteOrForget(ctx, func(rec *store.Record) { late = h.tell(rec) })
+	h.emitLate(late, err)
+}

@@ -7,6 +7,7 @@ import (
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -166,4 +167,16 @@ func (r *Runner) runHere(ctx context.Context, c *call, tick time.Time) {
 	outcome := store.Outcome{Tick: tick, Status: status, Reason: reason, Request: c.request, Replica: r.replica.Name}
 	c.ran = append(c.ran, outcome)
 	a.Emit(event.Event{Kind: event.Ended, Outcome: outcome, Took: time.Since(start).Round(time.Millisecond)})
+}
+
+// obeyingHere is obeying for a run without a record, which no operator can end.
+func (r *Runner) obeyingHere(stop context.Context, c *call, a *supervise.Attempt) (done func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	a.Under.Cancelled = ctx
+	rec := store.Record{Run: store.Run{Tick: a.Info.Tick, Request: a.Info.Request}}
+	replaced := r.replacing(&rec, r.replica.Wall, func() error { return r.cannotFollow(stop, c) }, cancel)
+	return func() {
+		replaced()
+		cancel(nil)
+	}
 }

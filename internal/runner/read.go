@@ -220,3 +220,62 @@ func boundsOf(c *lease.Client) plan.Bounds {
 	}
 	return b
 }
+
+// readAgain forgets the entry, so that it is read after d and not before. It returns d,
+// which is usually how long the step waits. Where there are many jobs, d becomes a little longer,
+// so that their reads come together.
+func (r *Runner) readAgain(d time.Duration) time.Duration {
+	d = r.replica.reads.Round(d)
+	r.view.entry, r.view.readAt = nil, time.Now().Add(d)
+	return d
+}
+
+// lookedAway notes a time in which this replica did not watch the entry: it may have
+// changed and changed back, so nothing seen before counts as seen without a break.
+func (r *Runner) lookedAway() {
+	r.view.entry = nil
+	r.view.seen.At = time.Now()
+	r.view.seen.LookedAway()
+}
+
+// frozen reports whether the wall clock has counted more time than the monotonic clock
+// since the entry was last read or written here. A platform may freeze a process between
+// two calls, and the monotonic clock then stands still. A wall clock that was set looks
+// the same, and costs one more read.
+func (r *Runner) frozen() bool {
+	return r.replica.Wall().Sub(r.view.seenAt)-time.Since(r.view.seen.LookedAt) > time.Second
+}
+
+// wait returns how long an action makes this replica wait, with its jitter.
+func (r *Runner) wait(a plan.Action) time.Duration {
+	d := a.After
+	if a.Jitter > 0 && !(a.Read && r.replica.reads.Many()) { // readAgain has instants that differ between replicas
+		d += r.client.Jitter.UpTo(a.Jitter)
+	}
+	if a.Most > 0 {
+		d = min(d, a.Most)
+	}
+	if a.Read {
+		return r.readAgain(d)
+	}
+	return d
+}
+
+// written takes over what a session has written as what this replica has seen. The followers of
+// the job may wait for what it has settled, or for what another replica had settled before: they do
+// not read the entry while this replica is busy with the job.
+func (r *Runner) written(s *lease.Session) {
+	through := r.view.rec.Watermark
+	r.view.rec, r.view.etag = s.Record(), s.ETag()
+	r.precede(&r.view.rec, r.view.rec.Watermark.After(through))
+	r.weigh()
+	r.view.seen.Dated(s.ETag(), s.WrittenAt())
+}
+
+// precede notifies the followers of the job of what a record says that this replica has written. settles
+// says that this write has settled ticks.
+func (r *Runner) precede(rec *store.Record, settles bool) {
+	for _, tell := range r.source.state.followed {
+		tell(rec, settles, r.now())
+	}
+}

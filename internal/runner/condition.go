@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
@@ -214,4 +215,117 @@ func (c *contradiction) of(etag string) error {
 		return nil
 	}
 	return fmt.Errorf("the store refuses to lease the entry at the ETag that its reads show, %.80s: is a cache or a proxy on the way that changes or keeps answers?", etag)
+}
+
+const (
+	maxSleep = 30 * time.Second // a look at the clock, since timers stop while a machine is suspended
+
+	// restDegraded is how soon a replica that starts nothing new checks whether it
+	// can start again.
+	restDegraded = time.Second
+)
+
+// A condition says whether this replica can do its part for a job, and what it has reported of that.
+type condition struct {
+	reporter
+	pause  *lease.Backoff // between calls to a store that does not answer
+	denial denial
+}
+
+// note keeps why the job is skipped, for Health, and reports a change. Nil means that
+// all is well; but a replica that cannot write the entry stays in trouble, however much
+// it can read.
+func (r *condition) note(err error) { r.notice(false, err) }
+
+// notice is note for trouble that may be passing. The same text is reported once and not at
+// each step.
+func (r *condition) notice(passing bool, err error) {
+	if err == nil {
+		err = r.denial.err
+	}
+	var old error
+	r.source.state.set(func(n *snapshot) { old, n.broken = n.broken, err })
+	switch {
+	case err == nil && old != nil:
+		r.emit(event.Event{Kind: event.TakenUp})
+	case err != nil && (old == nil || old.Error() != err.Error()):
+		e := event.Event{Kind: event.LeftAlone, Err: err}
+		if passing {
+			e.Note = "it may end by itself"
+		}
+		r.emit(e)
+	}
+}
+
+// reached notes that the store has answered, whatever it said.
+func (r *condition) reached() {
+	r.pause.Reset()
+	r.answered()
+}
+
+// tellTrouble receives trouble from a session, whose renewals and writes go on in other
+// goroutines: why a call has failed again, nil once one succeeds. It must not touch
+// r.pause, which belongs to the goroutine of the runner.
+func (r *condition) tellTrouble(err error) {
+	if err != nil {
+		r.failed(err)
+	} else {
+		r.answered()
+	}
+}
+
+// failed notes a call that the store did not answer.
+func (r *condition) failed(err error) {
+	r.source.state.set(func(n *snapshot) { n.storage = err })
+	r.replica.vitals.outage.begin(r.source, err, r.replica.Emit)
+}
+
+// answered notes a call that the store answered.
+func (r *condition) answered() {
+	r.source.state.set(func(n *snapshot) { n.storage = nil })
+	r.replica.vitals.outage.end(r.source, r.replica.Emit)
+}
+
+// readable notes, for Status, that the store can be read. It ends an outage that was
+// seen by a call of RunDue, since no loop will ask the store before the next one. It
+// does not end a refusal: the credentials may be read-only.
+func (r *condition) readable() {
+	n := r.source.state.get()
+	if n.looping || n.busy || n.byHand > 0 || n.storage == nil || errors.Is(n.storage, fs.ErrPermission) {
+		return
+	}
+	r.answered()
+}
+
+// A recordError says that the record must not be touched: it is damaged, foreign, or
+// from another time. The job is not run, and the record is not overwritten.
+type recordError struct{ err error }
+
+func (e *recordError) Error() string { return e.err.Error() + "; it is left alone and nothing runs" }
+func (e *recordError) Unwrap() error { return e.err }
+
+// Unusable reports whether an error says that the record cannot be used. It stays so until a person
+// corrects it.
+func Unusable(err error) bool {
+	_, bad := errors.AsType[*recordError](err)
+	return bad
+}
+
+// unusable notes why the entry could not be used and returns how long to wait. If the
+// call was stopped, its error says nothing about the store. A record that must be left
+// alone is the job's trouble, since the store has answered; any other error is the
+// store's.
+func (r *Runner) unusable(stopped bool, err error) time.Duration {
+	if stopped {
+		return r.readAgain(0)
+	}
+	if _, bad := errors.AsType[*recordError](err); bad {
+		r.reached()
+		r.note(err)
+		return r.readAgain(maxSleep)
+	}
+	// While the store does not answer, the entry is not watched.
+	r.lookedAway()
+	r.failed(err)
+	return r.readAgain(r.pause.Next())
 }
