@@ -24,7 +24,7 @@ import (
 // change any more, except for the end of a stalled run, so an old reading only knows less.
 
 // After returns the names of the jobs that this one follows.
-func (r *Runner) After() []string { return r.job.Policy.After }
+func (b *base) After() []string { return b.job.Policy.After }
 
 // Follow lets runners of one replica know the jobs that their own follow. It is called before any
 // is driven.
@@ -65,13 +65,13 @@ func (r *Runner) learnFrom(jobs *preceding) {
 // shown that the tick is decided, which another replica may have claimed by now: then a read of
 // the own entry costs less than a lost race for its lease. The replica that has settled the last
 // predecessor is the first to know, and does not read.
-func (r *Runner) lookBefore(ctx context.Context, c *call, begin time.Time) (readAgain bool) {
-	b, p := r.view.before, &r.job.Policy
+func (d *driver) lookBefore(begin time.Time) (readAgain bool) {
+	b, p := d.view.before, &d.job.Policy
 	if b == nil {
 		return false
 	}
-	defer r.leaveTo(c)
-	v := r.decideBy(c)
+	defer d.leaveTo()
+	v := d.decideBy()
 	tick, waits := p.Awaits(v)
 	if waits && b.tick.IsZero() {
 		b.tick = tick
@@ -79,11 +79,11 @@ func (r *Runner) lookBefore(ctx context.Context, c *call, begin time.Time) (read
 	waited := b.tick
 	if waits {
 		l := look{tick: tick, now: v.Now}
-		if c.bounded {
+		if d.bounded {
 			l.after = begin
 		}
-		b.jobs.look(ctx, l, r.client.Jitter)
-		tick, waits = p.Awaits(r.decideBy(c))
+		b.jobs.look(d.ctx, l, d.client.Jitter)
+		tick, waits = p.Awaits(d.decideBy())
 	}
 	if b.tick = tick; !waits {
 		b.tick = time.Time{}
@@ -109,43 +109,26 @@ func (r *Runner) noteUnread(err error) {
 
 // await notes why a follower waits, and returns for how long: until it reads its predecessors
 // again, at most until its own entry is read.
-func (r *Runner) await(a plan.Action) time.Duration {
-	facts := r.view.before.jobs.get()
-	r.notice(true, facts.trouble)
-	r.noteUnread(facts.unread)
-	return max(min(a.After, r.view.before.jobs.wait()), shortestAwait)
+func (d *driver) await(a plan.Action) time.Duration {
+	facts := d.view.before.jobs.get()
+	d.notice(true, facts.trouble)
+	d.noteUnread(facts.unread)
+	return max(min(a.After, d.view.before.jobs.wait()), shortestAwait)
 }
 
 // shortestAwait keeps a loop from spinning.
 const shortestAwait = 10 * time.Millisecond
 
 // awaits returns the predecessors that the next tick waits for, as far as this runner knows them.
-func (r *Runner) awaits() string {
-	if r.view.before == nil || !r.view.known {
+func (d *driver) awaits() string {
+	if d.view.before == nil || !d.view.known {
 		return ""
 	}
-	p := &r.job.Policy
-	if tick, waits := p.Awaits(r.decideBy(&call{})); waits && tick.Equal(p.NextTick(&r.view.rec)) {
-		return r.view.before.jobs.get().undecided(tick)
+	p := &d.job.Policy
+	if tick, waits := p.Awaits(d.decideBy()); waits && tick.Equal(p.NextTick(&d.view.rec)) {
+		return d.view.before.jobs.get().undecided(tick)
 	}
 	return ""
-}
-
-// awaited returns the predecessors that a tick of the record waits for, as far as their records show.
-func (r *Runner) awaited(rec *store.Record, state store.LeaseState, records map[string]*store.Record) (names []string) {
-	p := &r.job.Policy
-	v := plan.View{Record: rec, State: state, Now: r.now(), Since: rec.Definition.Since, Control: r.orders()}
-	for _, name := range p.After {
-		before := plan.Predecessor{Job: name}
-		if of := records[name]; of != nil {
-			before.Watermark = of.Watermark
-		}
-		v.Before = []plan.Predecessor{before}
-		if tick, waits := p.Awaits(v); waits && tick.Equal(p.NextTick(rec)) {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // A preceding is what a replica knows of jobs that others follow. All runners that follow the same

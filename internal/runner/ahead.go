@@ -16,29 +16,29 @@ import (
 // for, one of a group needs a slot first, and a follower does not know when it is due. A replica that
 // may not be able to write does nothing ahead, so that it keeps no lease from the others, until it
 // tries again.
-func (r *Runner) lookAhead(c *call, v *plan.View) {
-	if c.bounded || r.job.Policy.Paused || !r.mayActAhead() || r.denial.bars(time.Now()) {
+func (d *driver) lookAhead(v *plan.View) {
+	if d.bounded || d.job.Policy.Paused || !d.mayActAhead() || d.denial.bars(time.Now()) {
 		return
 	}
-	next := r.job.Policy.Upcoming(*v, &r.view.seen)
+	next := d.job.Policy.Upcoming(*v, &d.view.seen)
 	if next.IsZero() {
 		return
 	}
-	if next.Sub(v.Now) > farAway && !r.awaitsOther(v) {
-		v.Ahead.Lead, v.Ahead.Grab = r.job.Policy.Lead(), r.job.Policy.Lead()
+	if next.Sub(v.Now) > farAway && !d.awaitsOther(v) {
+		v.Ahead.Lead, v.Ahead.Grab = d.job.Policy.Lead(), d.job.Policy.Lead()
 		return
 	}
-	l := &r.view.lead
-	v.Ahead.Last = r.ranLast() && !l.outrun.Equal(next)
+	l := &d.view.lead
+	v.Ahead.Last = d.ranLast() && !l.outrun.Equal(next)
 	if !l.tick.Equal(next) || l.last != v.Ahead.Last {
 		*l = lead{tick: next, last: v.Ahead.Last, outrun: l.outrun}
-		l.d, l.grab = r.drawLead(v.Ahead.Last, next)
+		l.d, l.grab = d.drawLead(v.Ahead.Last, next)
 	}
 	v.Ahead.Lead, v.Ahead.Grab = l.d, l.grab
 }
 
 // mayActAhead reports whether the job is claimed by the replica that was first before its tick.
-func (r *Runner) mayActAhead() bool { return r.job.Group == nil && !r.job.Policy.Follows() }
+func (b *base) mayActAhead() bool { return b.job.Group == nil && !b.job.Policy.Follows() }
 
 // awaitsOther reports whether this replica waits for another one to claim or start a tick. Then
 // it looks soon after it, and the drawn lead keeps the looks of the replicas apart.
@@ -99,13 +99,13 @@ const raceOver = 100 * time.Millisecond
 // lease's length has passed it releases the lease anyway, and lets others be first:
 // a replica with another definition, or a manual run, may wait for it.
 func (h *hold) keeps() (tick time.Time, ok bool) {
-	p, c, s, v := &h.job.Policy, h.call, h.session, h.decideBy(h.call)
+	p, s, v := &h.job.Policy, h.session, h.decideBy()
 	next := p.NextTick(&h.view.rec)
 	if _, todo := p.Claim(v); todo || next.IsZero() || next.Sub(v.Now) > p.Lead() || p.PausedAt(v) {
 		return time.Time{}, false
 	}
 	// Between two runs there is no beat, so the lease of a holder that dies would have to expire.
-	if p.Beat > 0 || c.bounded || !h.mayActAhead() || h.stop.Err() != nil || h.view.rec.Run.Status == store.Stalled || h.replica.Degraded() != nil || !s.Reusable() {
+	if p.Beat > 0 || h.bounded || !h.mayActAhead() || h.stop.Err() != nil || h.view.rec.Run.Status == store.Stalled || h.replica.Degraded() != nil || !s.Reusable() {
 		return time.Time{}, false
 	}
 	if s.Age() > s.Length || h.replica.jobs.load.cedes(h.client.Jitter) {
@@ -134,7 +134,7 @@ var (
 // hindrance before the wait, when one may have come, and once the tick is due: the machine may have been suspended.
 func (h *hold) awaitTick() error {
 	for asks := true; ; {
-		left := h.call.ahead.Sub(h.now())
+		left := h.ahead.Sub(h.now())
 		if asks || left <= 0 {
 			if err := h.hindrance(); err != nil || left <= 0 {
 				return err
@@ -142,7 +142,7 @@ func (h *hold) awaitTick() error {
 		}
 		if h.replica.Orders.Stale() != nil {
 			h.refreshOrders(left)
-			left = max(0, h.call.ahead.Sub(h.now()))
+			left = max(0, h.ahead.Sub(h.now()))
 		}
 		nap := ontime.Nap(left)
 		if nap == left { // the last one
@@ -165,10 +165,10 @@ func (h *hold) refreshOrders(left time.Duration) {
 func (h *hold) hindrance() error {
 	v := h.ordered(&h.before)
 	p := &h.job.Policy
-	switch left := h.call.ahead.Sub(v.Now); {
+	switch left := h.ahead.Sub(v.Now); {
 	case h.session.Expired():
 		return context.Cause(h.session.Context())
-	case h.stops(h.call.ahead):
+	case h.stops(h.ahead):
 		return supervise.ErrStopped
 	case p.PausedAt(v):
 		return errPaused
@@ -188,7 +188,7 @@ func (h *hold) hindrance() error {
 // little; a clock that is fast by more has looked too early, and finds the tick late. At least
 // half of the grace is left for the run.
 func (h *hold) stops(tick time.Time) bool {
-	ahead := h.call.ahead
+	ahead := h.ahead
 	switch {
 	case h.stop.Err() == nil:
 		return false
@@ -197,7 +197,7 @@ func (h *hold) stops(tick time.Time) bool {
 	}
 	p, left := &h.job.Policy, ahead.Sub(h.now())
 	expected := !ahead.IsZero() && left < p.LookFirst()+p.Lead()/8
-	return !expected || h.graceLeft() <= max(0, left)+h.grace()/2
+	return !expected || h.graceLeft() <= max(0, left)+h.grace(h.approach())/2
 }
 
 // nap returns false after d. It returns true when an order has come, when the replica is to stop, or when
@@ -223,7 +223,7 @@ func (h *hold) nap(d time.Duration) (cut bool) {
 // the lease is to be given up. A manual run that was ordered is claimed instead of the tick.
 // In the wait what is known of the orders may have become too old.
 func (h *hold) due() bool {
-	if h.call.ahead.IsZero() {
+	if h.ahead.IsZero() {
 		return true
 	}
 	err := h.awaitTick()
@@ -235,18 +235,18 @@ func (h *hold) due() bool {
 // claim of an entry has to wait for its token; see decide. A tick whose claim was given up may
 // have been cancelled since, so its next claim waits for the orders at the tick.
 func (h *hold) claimAhead() (claim plan.Claim, ok bool) {
-	c, rec := h.call, &h.view.rec
-	if c.ahead.IsZero() || rec.Run.Claimed.IsZero() || plan.MayBeCancelled(rec) || h.stop.Err() != nil {
+	rec := &h.view.rec
+	if h.ahead.IsZero() || rec.Run.Claimed.IsZero() || plan.MayBeCancelled(rec) || h.stop.Err() != nil {
 		return plan.Claim{}, false
 	}
-	claim, ok = h.job.Policy.ClaimEarly(h.decideBy(c), c.ahead)
+	claim, ok = h.job.Policy.ClaimEarly(h.decideBy(), h.ahead)
 	return claim, ok && h.barred() == nil && h.hindrance() == nil
 }
 
 // willStart notes that the run is about to start. A call that ends some time neither
 // waits for others nor lets them wait.
 func (h *hold) willStart() {
-	if h.started == nil && !h.call.bounded {
+	if h.started == nil && !h.bounded {
 		h.started = h.replica.jobs.starts.add()
 	}
 }

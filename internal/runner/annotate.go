@@ -46,37 +46,37 @@ func (r *Runner) annotate(ctx context.Context, draft lease.Draft) error {
 }
 
 // notAnnotated returns how long to wait after an annotation that failed.
-func (r *Runner) notAnnotated(ctx context.Context, err error) time.Duration {
+func (d *driver) notAnnotated(err error) time.Duration {
 	switch {
 	case errors.Is(err, lease.ErrNotWritten) && errors.Is(err, fs.ErrPermission), errors.Is(err, lease.ErrNotEncoded):
-		return r.standBack(err)
+		return d.standBack(err)
 	case lease.Definite(err): // another replica was first
-		return r.readAgain(firstLook + r.client.Jitter.UpTo(firstLook))
+		return d.readAgain(firstLook + d.client.Jitter.UpTo(firstLook))
 	}
-	return r.unusable(ctx.Err() != nil, err)
+	return d.unusable(err)
 }
 
 // yield leaves the job to the replicas of a younger definition. If the action says so,
 // it also writes a mark that asks whether any of them is still up; see definition.go of
 // internal/plan.
-func (r *Runner) yield(ctx context.Context, a plan.Action) time.Duration {
-	rec := &r.view.rec
+func (d *driver) yield(a plan.Action) time.Duration {
+	rec := &d.view.rec
 	why := fmt.Errorf("a replica that started at %s has another %s for this job%s: this one leaves it alone, and takes it back once no replica with that definition has answered for %s",
-		rec.Definition.Since.Format(time.RFC3339), r.job.Shard.definition(), inWhat(rec.Definition.Spec, r.job.Policy.Spec), plan.InheritAfter)
-	r.note(cmp.Or(r.denial.err, why))
-	spec := r.job.Policy.Spec
+		rec.Definition.Since.Format(time.RFC3339), d.job.Shard.definition(), inWhat(rec.Definition.Spec, d.job.Policy.Spec), plan.InheritAfter)
+	d.note(cmp.Or(d.denial.err, why))
+	spec := d.job.Policy.Spec
 	if rec.Definition.Mark.Spec == spec {
-		r.view.seen.AskedAt = time.Now()
+		d.view.seen.AskedAt = time.Now()
 	}
 	if a.What != plan.Mark {
-		return r.wait(a)
+		return d.wait(a)
 	}
-	if err := r.annotate(ctx, func(rec *store.Record) { rec.Definition.Mark = store.Mark{Spec: spec, Since: r.rank.since} }); err != nil {
-		return r.notAnnotated(ctx, err)
+	if err := d.annotate(d.ctx, func(rec *store.Record) { rec.Definition.Mark = store.Mark{Spec: spec, Since: d.rank.since} }); err != nil {
+		return d.notAnnotated(err)
 	}
-	r.view.seen.AskedAt = time.Now()
-	r.detail("asked whether replicas with the definition in force are up", nil)
-	return r.wait(a)
+	d.view.seen.AskedAt = time.Now()
+	d.detail("asked whether replicas with the definition in force are up", nil)
+	return d.wait(a)
 }
 
 // inWhat completes a sentence about two definitions which have the same texts: it says what differs.
@@ -99,41 +99,41 @@ func (r *Runner) inherit(since time.Time) {
 // write. If another replica holds the lease for a tick it looks again after that tick. The lease is
 // free again when the others look before the next one. It returns how long to wait: as long as it
 // would without that, if there is nothing to find out.
-func (r *Runner) tryToProve(ctx context.Context, v plan.View, what plan.What, wait time.Duration) time.Duration {
-	next := r.job.Policy.Upcoming(v, &r.view.seen)
-	left, room := next.Sub(v.Now), r.room(next, v.Now)
+func (d *driver) tryToProve(v plan.View, what plan.What, wait time.Duration) time.Duration {
+	next := d.job.Policy.Upcoming(v, &d.view.seen)
+	left, room := next.Sub(v.Now), d.room(next, v.Now)
 	switch {
 	// Without an entry it is about to be read again.
-	case next.IsZero() || r.view.entry == nil || time.Now().Before(r.denial.until):
+	case next.IsZero() || d.view.entry == nil || time.Now().Before(d.denial.until):
 		return wait
 	case what == plan.Expect:
-		return r.readAgain(min(max(firstLook, left/3), plan.LookEvery))
+		return d.readAgain(min(max(firstLook, left/3), plan.LookEvery))
 	// If the release gets no answer either, the next read releases the lease.
 	case what != plan.Wait || v.State.Live() || room <= 0:
 		return wait
 	}
-	brief, cancel := context.WithTimeout(ctx, room)
+	brief, cancel := context.WithTimeout(d.ctx, room)
 	defer cancel()
-	switch err := r.annotate(brief, func(*store.Record) {}); {
-	case err != nil && r.denial.unproved && !lease.Definite(err) && r.denial.left.session == nil && ctx.Err() == nil:
-		return r.standBack(err)
+	switch err := d.annotate(brief, func(*store.Record) {}); {
+	case err != nil && d.denial.unproved && !lease.Definite(err) && d.denial.left.session == nil && d.ctx.Err() == nil:
+		return d.standBack(err)
 	case err != nil:
-		return r.notAnnotated(ctx, err)
+		return d.notAnnotated(err)
 	}
-	r.note(nil)
+	d.note(nil)
 	return 0
 }
 
 // answer removes a mark from the record: a replica of the definition in force is up.
 // The new ETag is what the other replica waits for.
-func (r *Runner) answer(ctx context.Context) time.Duration {
-	err := r.annotate(ctx, func(rec *store.Record) {
-		rec.Definition.Mark, rec.Definition.Since = store.Mark{}, instant.Later(rec.Definition.Since, r.rank.since)
+func (d *driver) answer() time.Duration {
+	err := d.annotate(d.ctx, func(rec *store.Record) {
+		rec.Definition.Mark, rec.Definition.Since = store.Mark{}, instant.Later(rec.Definition.Since, d.rank.since)
 	})
 	if err != nil {
-		return r.notAnnotated(ctx, err)
+		return d.notAnnotated(err)
 	}
-	r.detail("answered a replica with an older definition", nil)
+	d.detail("answered a replica with an older definition", nil)
 	return 0
 }
 
@@ -172,15 +172,15 @@ func (r *Runner) emitLate(late plan.Lateness, err error) {
 }
 
 // tellLate writes which ticks are late into the record of an entry that was seen free.
-func (r *Runner) tellLate(ctx context.Context, rest time.Duration) time.Duration {
-	if r.denial.bars(time.Now()) {
+func (d *driver) tellLate(rest time.Duration) time.Duration {
+	if d.denial.bars(time.Now()) {
 		return rest
 	}
 	var late plan.Lateness
-	err := r.annotate(ctx, func(rec *store.Record) { late = r.tell(rec) })
-	r.emitLate(late, err)
+	err := d.annotate(d.ctx, func(rec *store.Record) { late = d.tell(rec) })
+	d.emitLate(late, err)
 	if err != nil {
-		return r.notAnnotated(ctx, err)
+		return d.notAnnotated(err)
 	}
 	return 0
 }

@@ -18,11 +18,9 @@ import (
 // A hold is one time under a lease, from its acquisition until it is released or left to expire.
 // It belongs to the goroutine of the runner.
 type hold struct {
-	*Runner
-	ctx     context.Context // of the step
-	stop    context.Context // ends with ctx, and when StepDown is called
+	*driver
+	stop    context.Context // ends with that of the driver, and when StepDown is called
 	hand    *handover       // what may end the run, or hurry it
-	call    *call
 	session *lease.Session
 
 	before    store.Record  // without the claim of this pass; takeBack restores it
@@ -34,26 +32,26 @@ type hold struct {
 // underLease does what is due under a lease that is being renewed. It returns
 // how long this replica then leaves the job alone. The deferred calls come in this
 // order: the renewals end, then the context of the session, then StepDown returns.
-func underLease(ctx context.Context, r *Runner, c *call, s *lease.Session) time.Duration {
-	r.source.setBusy(true)
-	defer r.source.setBusy(false)
-	h := &hold{Runner: r, ctx: ctx, call: c, session: s}
+func underLease(d *driver, s *lease.Session) time.Duration {
+	d.source.setBusy(true)
+	defer d.source.setBusy(false)
+	h := &hold{driver: d, session: s}
 	defer func() {
 		if s.MustExpire() {
 			h.leaves()
 		}
 	}()
 	defer h.stoppable()()
-	defer r.run.Store(nil)
+	defer d.run.Store(nil)
 	defer s.Lose(nil)
 	defer s.Stop()
-	defer c.slot.bind(s)()
+	defer d.slot.bind(s)()
 	for {
 		rest, keeps := h.pass()
 		if !keeps {
 			return rest
 		}
-		r.run.Store(nil)
+		d.run.Store(nil)
 	}
 }
 
@@ -61,13 +59,13 @@ func underLease(ctx context.Context, r *Runner, c *call, s *lease.Session) time.
 // outcome. Then it leaves the lease, or keeps it for the tick that is to come: call.ahead.
 func (h *hold) pass() (rest time.Duration, keeps bool) {
 	defer h.hasStarted() // or will not start
-	c, v := h.call, h.decideBy(h.call)
+	v := h.decideBy()
 	if wait := h.job.Policy.HoldOff(v, &h.view.seen); wait > 0 && !h.holdOff(wait) {
-		c.endedBefore(h.stop, fmt.Sprintf("the last lease did not expire by itself, so its holder may still work: "+
+		h.endedBefore(h.stop, fmt.Sprintf("the last lease did not expire by itself, so its holder may still work: "+
 			"a run begins %s later at the earliest", wait.Round(time.Second)))
 		return h.leave(), false
 	}
-	if c.ahead.IsZero() && !h.stillFits(&v) {
+	if h.ahead.IsZero() && !h.stillFits(&v) {
 		h.release()
 		return h.readAgain(maxSleep), false
 	}
@@ -76,13 +74,13 @@ func (h *hold) pass() (rest time.Duration, keeps bool) {
 	if err != nil {
 		h.lookAnew()
 		h.release()
-		return h.unusable(h.ctx.Err() != nil, err), false
+		return h.unusable(err), false
 	}
 	if !ok {
 		return h.leave(), false
 	}
 	if claim.Run {
-		c.take.claims(h.session, &h.before)
+		h.take.claims(h.session, &h.before)
 	}
 	if claim.Run && !claim.Record.Run.Armed {
 		h.willStart()
@@ -99,7 +97,7 @@ func (h *hold) pass() (rest time.Duration, keeps bool) {
 	if claim.Run {
 		h.runClaimed()
 	}
-	if c.ahead, keeps = h.keeps(); keeps && claim.Run {
+	if h.ahead, keeps = h.keeps(); keeps && claim.Run {
 		return 0, true
 	}
 	return h.leave(), false
@@ -123,7 +121,7 @@ func (h *hold) prepare(v plan.View) (claim plan.Claim, ok bool, err error) {
 		return claim, false, err
 	}
 	claim, ok = h.decide(v)
-	return claim, ok && (h.call.take.isFirst() || !h.stops(claim.Record.Run.Tick)), nil
+	return claim, ok && (h.take.isFirst() || !h.stops(claim.Record.Run.Tick)), nil
 }
 
 // holdOff waits for d while the lease is renewed, so that the previous holder can no
@@ -150,12 +148,12 @@ func (h *hold) decide(v plan.View) (next plan.Claim, todo bool) {
 		return next, todo
 	}
 	stop := h.stop
-	if h.call.take.begins() {
+	if h.take.begins() {
 		stop = context.WithoutCancel(stop)
 	}
 	now, ok := h.session.WaitPast(stop, h.existed().Add(time.Second))
 	if !ok {
-		h.call.endedBefore(stop, "the job has never run: its first run begins up to two seconds after a call has acquired the lease")
+		h.endedBefore(stop, "the job has never run: its first run begins up to two seconds after a call has acquired the lease")
 		return plan.Claim{}, false
 	}
 	v.Now = h.now()
@@ -217,7 +215,7 @@ func (h *hold) claim(next *plan.Claim) error {
 	h.emitLate(late, nil)
 	h.emitClaim(&h.view.rec, &written, news, next.Run)
 	h.written(s)
-	h.leaveTo(h.call)
+	h.leaveTo()
 	h.source.state.set(func(n *snapshot) { n.entry = entryHistory{created: written.Created, lease: s.Length} })
 	// The definition that this replica has taken back is now in force.
 	h.rank.adopted = instant.Later(h.rank.adopted, h.rank.since)
@@ -245,12 +243,12 @@ func (h *hold) unclaimed(err error) time.Duration {
 	case errors.Is(err, fs.ErrPermission):
 		return h.standBack(err)
 	case lease.Definite(err):
-		h.call.again = true
+		h.again = true
 		return h.readAgain(firstLook)
 	// Neither the claim nor the read after it was answered: an outage.
 	case unread:
 		h.denial.doubt()
-		return h.unusable(h.ctx.Err() != nil, fmt.Errorf("the claim was not confirmed: %w", err))
+		return h.unusable(fmt.Errorf("the claim was not confirmed: %w", err))
 	}
 	h.reached() // the store answered the read after the claim
 	return h.standBack(err)
@@ -307,7 +305,7 @@ func (h *hold) restAfter() time.Duration {
 		pause = h.approach()
 	case h.stop.Err() != nil:
 		pause = max(h.rest(), h.approach())
-	case len(h.call.ran) == 0: // it was never called
+	case len(h.ran) == 0: // it was never called
 	case h.view.rec.Run.Status == store.Stalled:
 		pause = max(h.rest(), h.leftToOthers())
 	case h.view.rec.Run.Status == store.Abandoned && h.job.Seat != nil:
@@ -322,9 +320,9 @@ func (h *hold) restAfter() time.Duration {
 }
 
 // rest returns the pause of a singleton. A manual run has none.
-func (r *Runner) rest() time.Duration {
-	if r.source.byHand != "" {
+func (b *base) rest() time.Duration {
+	if b.source.byHand != "" {
 		return 0
 	}
-	return r.job.Rest
+	return b.job.Rest
 }

@@ -38,12 +38,12 @@ func Loop(ctx context.Context, runners []*Runner) {
 	for _, r := range runners {
 		select {
 		case r.turn.drive <- struct{}{}:
-			r.join(ctx, agenda)
+			join(ctx, r, agenda)
 		default:
 			waiting.Go(func() {
 				select {
 				case r.turn.drive <- struct{}{}:
-					r.join(ctx, agenda)
+					join(ctx, r, agenda)
 				case <-ctx.Done():
 				}
 			})
@@ -52,17 +52,22 @@ func Loop(ctx context.Context, runners []*Runner) {
 	agenda.Run(ctx)
 }
 
-// join has the agenda step through the job. The caller has taken the turn.
-func (r *Runner) join(ctx context.Context, agenda *ontime.Agenda) {
+// join has the agenda step through a job. The caller has taken the turn.
+func join(ctx context.Context, r *Runner, agenda *ontime.Agenda) {
 	begun := false
 	r.alarm.Ring = func() {
 		if !begun {
-			r.begin(ctx)
 			begun = true
+			if r.job.EveryReplica {
+				r.here.settled = r.replica.Wall() // a replica that starts has no older tick due, even if it has run before
+				_ = r.replica.Orders.Refresh(ctx) // one try: the job may be paused
+			}
+			r.source.setLooping(true)
 		}
 		for ctx.Err() == nil {
+			step := driver{r, &call{}, ctx}
 			// Timers stand still while a machine is suspended, so no sleep is long.
-			if d := min(r.step(ctx, &call{}), maxSleep); d > 0 && agenda.Set(&r.alarm, d) {
+			if d := min(step.step(), maxSleep); d > 0 && agenda.Set(&r.alarm, d) {
 				return
 			}
 		}
@@ -72,15 +77,6 @@ func (r *Runner) join(ctx context.Context, agenda *ontime.Agenda) {
 	if !agenda.Set(&r.alarm, 0) {
 		<-r.turn.drive
 	}
-}
-
-// begin is what comes before the first step.
-func (r *Runner) begin(ctx context.Context) {
-	if r.job.EveryReplica {
-		r.here.settled = r.replica.Wall() // a replica that starts has no older tick due, even if it has run before
-		_ = r.replica.Orders.Refresh(ctx) // one try: the job may be paused
-	}
-	r.source.setLooping(true)
 }
 
 // A turn says who drives a runner: Loop, or one call of RunDue.
@@ -147,10 +143,10 @@ type Report struct {
 // bind this one.
 //
 // The orders of operators are read unless they were since began, the begin of the caller's call.
-func (r *Runner) RunDue(ctx context.Context, began control.Moment, wake Wake) Report {
+func RunDue(ctx context.Context, r *Runner, began control.Moment, wake Wake) Report {
 	done, ok := r.turn.take(ctx, r.view.before.hasNews())
 	if !ok {
-		return r.busyReport(ctx)
+		return busyReport(ctx, r)
 	}
 	defer done()
 	// The platform may have frozen the process since the last call. Then what was
@@ -158,74 +154,69 @@ func (r *Runner) RunDue(ctx context.Context, began control.Moment, wake Wake) Re
 	if r.frozen() {
 		r.lookedAway()
 	}
-	c, more := &call{wake: wakeUp{wake, r.replica.Wall(), time.Now()}, claims: plan.NoBackfill, bounded: true}, true
+	d := driver{r, &call{wake: wakeUp{wake, r.replica.Wall(), time.Now()}, claims: plan.NoBackfill, bounded: true}, ctx}
 	if r.job.EveryReplica {
-		c.wake.Tick, _ = r.here.named(wake, c.wake.now)
-		wake = c.wake.Wake
+		d.wake.Tick, _ = r.here.named(wake, d.wake.now)
+		wake = d.wake.Wake
 	}
-	r.readOrders(ctx, began)
+	r.replica.Orders.Read(ctx, began) // once for all jobs of a call
+	if !r.job.EveryReplica && r.replica.Orders.Stale() != nil {
+		// Without them the call can do nothing for the job.
+		again := r.replica.Orders.Now()
+		lease.Sleep(ctx, control.Again)
+		r.replica.Orders.Read(ctx, again)
+	}
 	r.view.readAt = time.Time{}
+	more := true
 	for more && ctx.Err() == nil {
-		c.again = false
+		d.again = false
 		// The call goes on if the step asked for it, if the tick of the wake-up is
 		// about to be due, or if ticks are left that this call has due.
-		wait := r.step(ctx, c)
-		if early := r.early(wake); !c.again && early > 0 {
+		wait := d.step()
+		if early := d.early(wake); !d.again && early > 0 {
 			more, wait = true, early
 		} else {
-			more = c.again || wait == 0 && (r.owed(c) || r.owesQueued(c))
+			more = d.again || wait == 0 && (d.owed() || d.owesQueued())
 		}
 		if more {
 			lease.Sleep(ctx, wait)
 		}
 	}
-	return r.report(ctx, c, more)
+	return d.report(more)
 }
 
 // report returns what a call did. more says that it has ended before it has done what it had to.
-func (r *Runner) report(ctx context.Context, c *call, more bool) Report {
-	report := Report{Job: r.job.Name, Ran: c.ran, Replica: c.holder, Next: r.nextDue(),
-		Err: errors.Join(r.source.state.lastErr(), c.short, c.undone), Awaits: r.awaits()}
+func (d *driver) report(more bool) Report {
+	report := Report{Job: d.job.Name, Ran: d.ran, Replica: d.holder, Next: d.nextDue(),
+		Err: errors.Join(d.source.state.lastErr(), d.short, d.undone), Awaits: d.awaits()}
 	if more {
-		report.Err = errors.Join(report.Err, context.Cause(ctx))
+		report.Err = errors.Join(report.Err, context.Cause(d.ctx))
 	}
 	return report
-}
-
-// readOrders reads the orders of operators once for all jobs of a call. If that fails it is
-// tried once more: without them the call can do nothing for a job that has a lease.
-func (r *Runner) readOrders(ctx context.Context, began control.Moment) {
-	r.replica.Orders.Read(ctx, began)
-	if r.job.EveryReplica || r.replica.Orders.Stale() == nil {
-		return
-	}
-	again := r.replica.Orders.Now()
-	lease.Sleep(ctx, control.Again)
-	r.replica.Orders.Read(ctx, again)
 }
 
 // nextDue returns when the next tick is due, as far as this replica knows. If another
 // definition is in force, the record says so; before the first read only the schedule
 // does.
-func (r *Runner) nextDue() time.Time {
-	p := &r.job.Policy
+func (d *driver) nextDue() time.Time {
+	p := &d.job.Policy
 	switch {
-	case r.job.EveryReplica:
-		return p.Ticks.Next(r.replica.Wall())
-	case !r.view.known:
-		return p.Ticks.Next(r.now())
-	case p.Outdated(r.decideBy(&call{})):
-		return plan.Due(&r.view.rec)
+	case d.job.EveryReplica:
+		return p.Ticks.Next(d.replica.Wall())
+	case !d.view.known:
+		return p.Ticks.Next(d.now())
+	case p.Outdated(d.decideBy()):
+		return plan.Due(&d.view.rec)
 	}
-	if p.PausedAt(r.ordered(&r.view.rec)) {
-		return p.Ticks.Next(r.now())
+	if p.PausedAt(d.ordered(&d.view.rec)) {
+		return p.Ticks.Next(d.now())
 	}
-	return p.NextTick(&r.view.rec)
+	return p.NextTick(&d.view.rec)
 }
 
 // busyReport is the report of a call that finds this runner driven by another one. A tick that waits
 // for the jobs before this one is due before any other. The other call may leave it.
-func (r *Runner) busyReport(ctx context.Context) Report {
+func busyReport(ctx context.Context, r *Runner) Report {
 	report := Report{Job: r.job.Name, Replica: r.replica.Name, Next: r.job.Policy.Ticks.Next(r.now())}
 	if r.job.EveryReplica {
 		report.Err = r.source.state.lastErr() // of a run that goes on though its context has ended
@@ -242,63 +233,63 @@ func (r *Runner) busyReport(ctx context.Context) Report {
 }
 
 // owed reports whether ticks are left for this call, or runs that were ordered.
-func (r *Runner) owed(c *call) bool {
-	if r.job.EveryReplica {
+func (d *driver) owed() bool {
+	if d.job.EveryReplica {
 		return false
 	}
-	if r.job.Policy.Ordered(r.ordered(&r.view.rec)) {
+	if d.job.Policy.Ordered(d.ordered(&d.view.rec)) {
 		return true
 	}
-	next := r.job.Policy.NextTick(&r.view.rec)
-	return !next.IsZero() && !next.After(r.owes(c))
+	next := d.job.Policy.NextTick(&d.view.rec)
+	return !next.IsZero() && !next.After(d.owes())
 }
 
 // owesQueued reports whether a tick is left for this call that has waited for its run. A tick that waits for
 // that tick is left to the next call, for the same reason.
-func (r *Runner) owesQueued(c *call) bool {
-	p := &r.job.Policy
-	if r.job.EveryReplica || !p.Queues() || !c.isFirst() {
+func (d *driver) owesQueued() bool {
+	p := &d.job.Policy
+	if d.job.EveryReplica || !p.Queues() || !d.isFirst() {
 		return false
 	}
-	next := p.NextTick(&r.view.rec)
-	return !next.IsZero() && !next.After(r.now())
+	next := p.NextTick(&d.view.rec)
+	return !next.IsZero() && !next.After(d.now())
 }
 
 // early returns how long it takes until the tick of the wake-up is due, zero if it is
 // due or over. A platform's timer may fire a moment early; its tick must not be left to
 // the next timer.
-func (r *Runner) early(wake Wake) time.Duration {
-	if r.job.EveryReplica {
-		return r.here.early(wake)
+func (d *driver) early(wake Wake) time.Duration {
+	if d.job.EveryReplica {
+		return d.here.early(wake)
 	}
-	if wake.Tick.IsZero() || !r.view.known {
+	if wake.Tick.IsZero() || !d.view.known {
 		return 0
 	}
-	return r.job.Policy.Early(r.decideBy(&call{}), wake.Tick)
+	return d.job.Policy.Early(d.decideBy(), wake.Tick)
 }
 
 // owes returns up to when the ticks are due for a call of RunDue, zero for any other call: those that were
 // due when it began, and those up to the tick of its wake-up. Later ones wait for the next call. Else a
 // job whose run takes longer than its period would keep the call going forever.
-func (r *Runner) owes(c *call) time.Time {
-	if c.wake.begin.IsZero() {
+func (d *driver) owes() time.Time {
+	if d.wake.begin.IsZero() {
 		return time.Time{}
 	}
-	now := r.now()
-	last := now.Add(-time.Since(c.wake.begin))
-	if c.wake.Tick.Sub(now) <= plan.WakeSpan {
-		last = instant.Later(last, instant.Earlier(c.wake.Tick, now))
+	now := d.now()
+	last := now.Add(-time.Since(d.wake.begin))
+	if d.wake.Tick.Sub(now) <= plan.WakeSpan {
+		last = instant.Later(last, instant.Earlier(d.wake.Tick, now))
 	}
 	return last
 }
 
 // leaveTo notes the first tick of a follower that the call leaves to others. It runs those that are
 // decided as far as it knows, up to the last tick it has due.
-func (r *Runner) leaveTo(c *call) {
-	if b := r.view.before; b != nil {
-		left := r.job.Policy.Unclaimed(&r.view.rec)
-		if does := instant.Earlier(b.jobs.get().by, r.owes(c)); !left.IsZero() && !left.After(does) {
-			left = r.job.Policy.Ticks.Next(does)
+func (d *driver) leaveTo() {
+	if b := d.view.before; b != nil {
+		left := d.job.Policy.Unclaimed(&d.view.rec)
+		if does := instant.Earlier(b.jobs.get().by, d.owes()); !left.IsZero() && !left.After(does) {
+			left = d.job.Policy.Ticks.Next(does)
 		}
 		b.left.Store(&left)
 	}
@@ -308,35 +299,35 @@ func (r *Runner) leaveTo(c *call) {
 // what it did. A tick of the job that comes due meanwhile is run first; then it returns, and ticked is
 // true, since jobs that follow this one may be due now. If Loop or another call is driving this
 // runner, it does nothing.
-func (r *Runner) RunBackfilled(ctx context.Context, begin time.Time) (report Report, ticked bool) {
+func RunBackfilled(ctx context.Context, r *Runner, begin time.Time) (report Report, ticked bool) {
 	done, ok := r.turn.take(ctx, false)
 	if !ok {
 		return report, false
 	}
 	defer done()
-	c := &call{bounded: true}
-	if !r.goesOn(ctx, begin) {
+	d := driver{r, &call{bounded: true}, ctx}
+	if !d.goesOn(begin) {
 		return report, false
 	}
 	r.view.readAt = time.Time{}
 	more := true
 	for more && !ticked && ctx.Err() == nil {
-		c.again = false
-		wait := r.step(ctx, c)
-		ticked = slices.ContainsFunc(c.ran, func(f store.Outcome) bool { return f.Request == "" })
-		if more = c.again || wait == 0 && r.goesOn(ctx, begin); more && !ticked {
+		d.again = false
+		wait := d.step()
+		ticked = slices.ContainsFunc(d.ran, func(f store.Outcome) bool { return f.Request == "" })
+		if more = d.again || wait == 0 && d.goesOn(begin); more && !ticked {
 			lease.Sleep(ctx, wait)
 		}
 	}
-	return r.report(ctx, c, more), ticked
+	return d.report(more), ticked
 }
 
 // goesOn reports whether a call has time for the next tick of a backfill. It is not known how long a run
 // takes, unless the job has a Timeout, so half of the time of a call that ends is enough.
-func (r *Runner) goesOn(ctx context.Context, begin time.Time) bool {
-	end, ends := ctx.Deadline()
-	if ends && r.job.Task.Timeout == 0 && time.Since(begin) > time.Until(end) {
+func (d *driver) goesOn(begin time.Time) bool {
+	end, ends := d.ctx.Deadline()
+	if ends && d.job.Task.Timeout == 0 && time.Since(begin) > time.Until(end) {
 		return false
 	}
-	return !r.job.EveryReplica && r.job.Policy.Backfills(r.decideBy(&call{}))
+	return !d.job.EveryReplica && d.job.Policy.Backfills(d.decideBy())
 }

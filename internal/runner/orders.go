@@ -17,7 +17,7 @@ import (
 )
 
 // orders returns what operators have ordered for the job, as far as this replica knows.
-func (r *Runner) orders() store.JobControl { return r.replica.Orders.Job(r.job.Name) }
+func (b *base) orders() store.JobControl { return b.replica.Orders.Job(b.job.Name) }
 
 // Heed makes the loop look at its job now, and ends a run whose end was ordered. Any goroutine
 // may call it.
@@ -29,8 +29,8 @@ func (r *Runner) Heed() {
 
 // obey ends the run that is under way here if an operator has ordered that. What was to be handed over and was given up
 // for that is handed over: the next claim of the same was made in spite of the order.
-func (r *Runner) obey() {
-	n, orders := r.source.state.get(), r.orders()
+func (b *base) obey() {
+	n, orders := b.source.state.get(), b.orders()
 	if by, over := plan.EndOfBackfill(n.run.backfill, &orders.Backfill); over && n.run.backfill != 0 {
 		n.run.cancel(supervise.Cancelled(by))
 	}
@@ -114,15 +114,14 @@ func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind, name strin
 	if r.job.EveryReplica {
 		return Target{}, nil
 	}
-	b := r.beside("")
-	begins := kind == store.OrderPause || kind == store.OrderResume
-	if err := b.readForOrder(ctx); errors.Is(err, fs.ErrNotExist) && begins {
+	read, state, err := r.readForOrder(ctx)
+	if errors.Is(err, fs.ErrNotExist) && (kind == store.OrderPause || kind == store.OrderResume) {
 		return Target{}, nil // the job may be paused before it is ever started
 	} else if err != nil {
 		return Target{}, err
 	}
-	rec := &b.view.rec
-	last := Target{rec.Token, plan.AboutLast(rec), *rec}
+	rec := &read
+	last := Target{rec.Token, plan.AboutLast(rec), read}
 	ends := kind == store.OrderCancel || kind == store.OrderStepDown
 	switch {
 	case name != "" && plan.Knows(rec, name):
@@ -130,8 +129,8 @@ func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind, name strin
 	case kind == store.OrderResume:
 		last.Token = plan.LastOver(rec)
 	case kind == store.OrderCancel && plan.MayBeCancelled(rec):
-	case ends && (!rec.MayRun() || !b.view.entry.State.Live()):
-		if fill := b.backfill(rec); kind == store.OrderCancel && fill.Order.Seq != 0 && !fill.Over {
+	case ends && (!rec.MayRun() || !state.Live()):
+		if fill := inquire(r).backfill(rec); kind == store.OrderCancel && fill.Order.Seq != 0 && !fill.Over {
 			return Target{}, fmt.Errorf("%w: its last run is over, and its backfill goes on: cancel the backfill", ErrNotRunning)
 		}
 		return Target{}, fmt.Errorf("%w: its last run is over", ErrNotRunning)
@@ -175,10 +174,13 @@ func (r *Runner) Unlock(ctx context.Context, now bool) error {
 func (r *Runner) tellUnlocked(ctx context.Context) error {
 	var err error
 	for range unlockTries {
-		if err = r.readOnly(ctx); err != nil || !r.view.rec.MayRun() {
+		var entry store.Entry
+		var rec store.Record
+		if entry, rec, err = r.readOnly(ctx); err != nil || !rec.MayRun() {
 			return err
 		}
-		if r.view.entry.State.Live() {
+		r.keep(&entry, rec)
+		if entry.State.Live() {
 			return fmt.Errorf("%w: the next holder was first", store.ErrHeld)
 		}
 		by := store.Unlocked{By: r.replica.Name, At: r.now().Truncate(time.Millisecond).UTC()}
@@ -227,7 +229,7 @@ func (h *hold) stoppable() (done func()) {
 // graceLeft returns for how long a run may go on if the replica is to stop. A run that begins
 // after the stop has what is left of the grace.
 func (h *hold) graceLeft() time.Duration {
-	grace := h.grace()
+	grace := h.grace(h.approach())
 	if h.stop.Err() == nil {
 		return grace
 	}
@@ -239,8 +241,8 @@ func (h *hold) graceLeft() time.Duration {
 // StepDown hands over what this replica runs of the job, as a stop would. It returns
 // once the lease is given up or ctx has ended. It returns false if this replica has no
 // lease of the job.
-func (r *Runner) StepDown(ctx context.Context) (held bool, err error) {
-	hand := r.source.state.get().hand
+func (b *base) StepDown(ctx context.Context) (held bool, err error) {
+	hand := b.source.state.get().hand
 	if hand == nil {
 		return false, nil
 	}
@@ -266,8 +268,8 @@ func (h *handover) hurry() {
 
 // replacing ends the run of rec once a newer tick is due that takes its place, and that can start: why
 // returns what keeps it from that. Both replica and tick are known here, so this asks no store.
-func (r *Runner) replacing(rec *store.Record, now func() time.Time, why func() error, end context.CancelCauseFunc) (done func()) {
-	p := &r.job.Policy
+func (b *base) replacing(rec *store.Record, now func() time.Time, why func() error, end context.CancelCauseFunc) (done func()) {
+	p := &b.job.Policy
 	if p.Overlap != plan.Replace || rec.Run.Request != "" {
 		return func() {}
 	}
@@ -276,7 +278,7 @@ func (r *Runner) replacing(rec *store.Record, now func() time.Time, why func() e
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		for ctx.Err() == nil {
-			v := plan.View{Record: &of, Now: now(), Control: r.orders()}
+			v := plan.View{Record: &of, Now: now(), Control: b.orders()}
 			wait := p.UntilReplaced(v)
 			if tick := p.ReplacedBy(v); !tick.IsZero() {
 				if why() == nil {
@@ -295,21 +297,101 @@ func (r *Runner) replacing(rec *store.Record, now func() time.Time, why func() e
 }
 
 // cannotFollow returns why a tick that is due under the run of a call would not start after it.
-func (r *Runner) cannotFollow(stop context.Context, c *call) error {
+func (b *base) cannotFollow(stop context.Context, c *call) error {
 	if stop.Err() != nil {
 		return context.Cause(stop)
 	}
 	if c.bounded && !c.queuesNext() {
 		return errLeft
 	}
-	if err := r.replica.Degraded(); err != nil {
+	if err := b.replica.Degraded(); err != nil {
 		return err
 	}
-	if err := r.fits(stop, c); err != nil || r.job.EveryReplica {
+	if err := c.fits(stop, b.job.Task.Timeout); err != nil || b.job.EveryReplica {
 		return err
 	}
-	return r.replica.Orders.Stale()
+	return b.replica.Orders.Stale()
 }
 
 // errLeft keeps a tick from taking the place of a run.
 var errLeft = errors.New("the tick is left to the next call")
+
+// PlanBackfill reads the record, and the orders if they are not known, and returns the backfill of a range of ticks. An error
+// that is control.ErrRefused says why there can be none. The last backfill, which is in the orders, may have made up for ticks.
+func (r *Runner) PlanBackfill(ctx context.Context, of Range) (BackfillPlan, error) {
+	if err := r.replica.Orders.Refresh(ctx); err != nil {
+		return BackfillPlan{}, err
+	}
+	rec, _, err := r.readForOrder(ctx)
+	if err != nil {
+		return BackfillPlan{}, err
+	}
+	q := inquire(r)
+	fill, first, last, err := q.job.Policy.PlanBackfill(&rec, q.at, of, &q.orders.Backfill)
+	if err != nil {
+		return BackfillPlan{}, control.Refuse(err)
+	}
+	if former := q.backfill(&rec); former.Over {
+		fill.Before = former.Order.Seq
+	}
+	return BackfillPlan{fill, first, last}, nil
+}
+
+// LastBackfill reads the record, and the orders if they are known to have none, and returns the backfill
+// that can be cancelled.
+func (r *Runner) LastBackfill(ctx context.Context) (last store.Backfill, err error) {
+	rec, _, err := r.readForOrder(ctx)
+	if err != nil {
+		return last, err
+	}
+	fill := inquire(r).backfill(&rec)
+	none := func() bool { return fill.Order.Seq == 0 || fill.Over }
+	if orders := r.replica.Orders; none() && orders.Read(ctx, orders.Now()) { // it may have been ordered elsewhere a moment ago
+		fill = inquire(r).backfill(&rec)
+	}
+	if none() {
+		return last, fmt.Errorf("%w: it has no backfill that is under way", ErrNotRunning)
+	}
+	return fill.Order, nil
+}
+
+// A BackfillPlan is a backfill that can be ordered, with its first and last tick.
+type BackfillPlan struct {
+	store.Backfill
+	First, Last time.Time
+}
+
+// A Range is what a backfill is asked for.
+type Range = plan.Range
+
+// readOnly reads the entry and never creates it. It is for operators: Unlock must work on a record that this
+// program would not act upon.
+func (b *base) readOnly(ctx context.Context) (store.Entry, store.Record, error) {
+	entry, err := b.client.Read(ctx)
+	if err != nil {
+		return entry, store.Record{}, err
+	}
+	rec, err := store.DecodeRecord(entry.Record, b.replica.App, b.job.Name)
+	if err != nil {
+		return entry, rec, &recordError{err}
+	}
+	return entry, rec, nil
+}
+
+// readForOrder is readOnly for an operator who waits for the answer. The time-out of a call is made
+// for replicas, which soon read again: a call that gets no answer is repeated, as the next connection
+// may be a better one.
+func (b *base) readForOrder(ctx context.Context) (rec store.Record, lease store.LeaseState, err error) {
+	for range orderReads {
+		var entry store.Entry
+		entry, rec, err = b.readOnly(ctx)
+		lease = entry.State
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			break
+		}
+	}
+	return rec, lease, err
+}
+
+// orderReads is how often the record is read for an order before it is given up.
+const orderReads = 3

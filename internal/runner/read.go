@@ -86,36 +86,6 @@ func (r *Runner) lean(e *store.Entry) *store.Entry {
 	return e
 }
 
-// readOnly reads the entry and never creates it. It is for Unlock, which must work on
-// a record that this program would not act upon.
-func (r *Runner) readOnly(ctx context.Context) error {
-	entry, err := r.client.Read(ctx)
-	if err != nil {
-		return err
-	}
-	rec, err := store.DecodeRecord(entry.Record, r.replica.App, r.job.Name)
-	if err != nil {
-		return &recordError{err}
-	}
-	r.keep(&entry, rec)
-	return nil
-}
-
-// orderReads is how often the record is read for an order before it is given up.
-const orderReads = 3
-
-// readForOrder is readOnly for an operator, who waits for the answer. The time-out of a call is made
-// for replicas, which soon read again: a call that gets no answer is repeated, as the next connection
-// may be a better one.
-func (r *Runner) readForOrder(ctx context.Context) (err error) {
-	for range orderReads {
-		if err = r.readOnly(ctx); ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
-			return err
-		}
-	}
-	return err
-}
-
 // keep puts what was read into the view.
 func (r *Runner) keep(e *store.Entry, rec store.Record) {
 	r.view.known, r.view.entry, r.view.rec, r.view.etag = true, e, rec, e.ETag
@@ -174,21 +144,21 @@ func (r *Runner) see() {
 
 // decideBy collects what plan decides by at this moment: the view, the clock, and what
 // other runners of the same job in this process have seen of the entry.
-func (r *Runner) decideBy(c *call) plan.View {
-	n := r.source.state.get()
-	o := &r.view.seen
+func (d *driver) decideBy() plan.View {
+	n := d.source.state.get()
+	o := &d.view.seen
 	o.At, o.RecreatedAt, o.LastLease = time.Now(), n.entry.recreated, n.entry.lease
-	v := plan.View{Record: &r.view.rec, Now: r.now(), Since: r.rank.since, Request: c.request, Control: r.orders(), Waited: r.view.waited, Claims: c.claims}
-	if c.slot.none {
+	v := plan.View{Record: &d.view.rec, Now: d.now(), Since: d.rank.since, Request: d.request, Control: d.orders(), Waited: d.view.waited, Claims: d.claims}
+	if d.slot.none {
 		v.Claims = plan.NoRun
 	}
-	_, v.Break.Able = r.client.Store.(store.ConditionalBreaker)
-	v.Break.ByOperator = o.Unlocked(&r.view.rec)
-	if r.view.before != nil {
-		v.Before = r.view.before.jobs.get().known
+	_, v.Break.Able = d.client.Store.(store.ConditionalBreaker)
+	v.Break.ByOperator = o.Unlocked(&d.view.rec)
+	if d.view.before != nil {
+		v.Before = d.view.before.jobs.get().known
 	}
-	if r.view.entry != nil {
-		v.State, v.ETag = r.view.entry.State, r.view.entry.ETag
+	if d.view.entry != nil {
+		v.State, v.ETag = d.view.entry.State, d.view.entry.ETag
 	}
 	return v
 }

@@ -51,7 +51,8 @@ func TestReplicaWithoutEntryProvesNothing(t *testing.T) {
 	r.job = &Job{Policy: plan.Policy{Ticks: hourly, Lease: 15 * time.Second}}
 	r.denial.unproved = true
 	v := plan.View{Record: &store.Record{Watermark: now.Truncate(time.Hour)}, Now: now, State: store.Available}
-	if wait := r.tryToProve(t.Context(), v, plan.Wait, time.Minute); wait != time.Minute {
+	d := driver{r, &call{}, t.Context()}
+	if wait := d.tryToProve(v, plan.Wait, time.Minute); wait != time.Minute {
 		t.Errorf("it waits for %s, want a minute", wait)
 	}
 }
