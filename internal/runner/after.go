@@ -37,27 +37,16 @@ func Follow(runners []*Runner) {
 		if r.job.Policy.Follows() {
 			key := strings.Join(r.After(), ",")
 			if shared[key] == nil {
-				shared[key] = newPreceding(predecessors(byName, r.After()), &r.replica.reads)
+				var jobs []predecessor
+				for _, name := range r.After() {
+					jobs = append(jobs, predecessor{&byName[name].base, byName[name].made})
+				}
+				shared[key] = newPreceding(jobs, &r.replica.reads)
 			}
-			r.learnFrom(shared[key])
+			shared[key].wake = append(shared[key].wake, r.alarm.Hurry)
+			r.view.before = &following{jobs: shared[key]}
 		}
 	}
-}
-
-// predecessors returns the jobs of some names.
-func predecessors(byName map[string]*Runner, names []string) (jobs []predecessor) {
-	for _, name := range names {
-		r := byName[name]
-		jobs = append(jobs, predecessor{r.replica.App, name, r.client, r.source.state, r.made})
-	}
-	return jobs
-}
-
-// learnFrom has the runner follow jobs.
-func (r *Runner) learnFrom(jobs *preceding) {
-	own := &following{jobs: jobs}
-	jobs.wake = append(jobs.wake, r.alarm.Hurry)
-	r.view.before = own
 }
 
 // lookBefore has the predecessors read if a tick waits for them and it is time. For a call of RunDue
@@ -183,10 +172,7 @@ func (f *following) made(ctx context.Context, wake, now time.Time) ([]plan.Prede
 
 // A predecessor is a job that others follow.
 type predecessor struct {
-	app, job string
-	client   *lease.Client
-	state    *state // of the job on this replica
-
+	*base
 	made func(context.Context, time.Time) (finding, error) // what its entry says, which is made if there is none
 }
 
@@ -219,8 +205,8 @@ func newPreceding(jobs []predecessor, from *reads.Gathering) *preceding {
 	b.facts.seen = make([]sighting, len(jobs))
 	for i, p := range jobs {
 		b.facts.seen[i].record = &store.Record{}
-		b.facts.known = append(b.facts.known, plan.Predecessor{Job: p.job})
-		p.state.followed = append(p.state.followed, func(rec *store.Record, settles bool, now time.Time) { b.hear(i, rec, settles, now) })
+		b.facts.known = append(b.facts.known, plan.Predecessor{Job: p.job.Name})
+		p.source.state.followed = append(p.source.state.followed, func(rec *store.Record, settles bool, now time.Time) { b.hear(i, rec, settles, now) })
 	}
 	return b
 }
@@ -291,7 +277,7 @@ func (b *preceding) read(ctx context.Context, l *look) {
 	before, found := b.get(), make([]finding, len(b.jobs))
 	var all sync.WaitGroup
 	for i, p := range b.jobs {
-		if before.known[i].Watermark.Before(l.tick) && !p.state.get().busy {
+		if before.known[i].Watermark.Before(l.tick) && !p.source.state.get().busy {
 			all.Go(func() { found[i] = p.find(ctx, b.reads, &before.seen[i]) })
 		}
 	}
@@ -306,23 +292,17 @@ func (p *predecessor) find(ctx context.Context, from *reads.Gathering, last *sig
 	entry, err := from.Read(ctx, p.client)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		f.trouble = fmt.Errorf("it waits for %s, which has no entry", p.job)
+		f.trouble = fmt.Errorf("it waits for %s, which has no entry", p.job.Name)
 		return f
 	case err != nil:
-		f.unread = fmt.Errorf("it waits for %s, whose entry cannot be read: %w", p.job, err)
+		f.unread = fmt.Errorf("it waits for %s, whose entry cannot be read: %w", p.job.Name, err)
 		return f
 	case entry.ETag == last.etag:
 		return f
 	}
-	rec, err := store.DecodeRecord(entry.Record, p.app, p.job)
-	if err == nil {
-		err = plan.Unusable(&rec, boundsOf(p.client))
-	}
-	if err == nil && plan.OlderThan(&rec, last.record) {
-		err = fmt.Errorf("it is older than what it was at %s: somebody has put back an old version", last.record.Watermark.Format(time.RFC3339))
-	}
+	rec, err := p.usable(&entry, last.record)
 	if err != nil {
-		f.trouble = fmt.Errorf("it waits for %s, whose record cannot be used: %w", p.job, err)
+		f.trouble = fmt.Errorf("it waits for %s, whose record cannot be used: %w", p.job.Name, err)
 		return f
 	}
 	f.etag, f.record = entry.ETag, &rec
@@ -365,7 +345,7 @@ func (b *preceding) waitsForOthers() bool {
 		return false
 	}
 	for i, p := range b.jobs {
-		if b.facts.known[i].Watermark.Before(b.tick) && p.state.get().busy {
+		if b.facts.known[i].Watermark.Before(b.tick) && p.source.state.get().busy {
 			return false
 		}
 	}

@@ -88,7 +88,7 @@ func (r *Runner) triesAgain(v plan.View) bool {
 func (r *Runner) raceLost(tick time.Time) time.Duration {
 	look, grab := r.drawLead(false, tick)
 	r.view.lead = lead{tick: tick, d: look, grab: grab, outrun: tick}
-	return r.readAgain(max(tick.Sub(r.now())-look, raceOver))
+	return r.readAgain(max(tick.Sub(r.clock.Best())-look, raceOver))
 }
 
 // raceOver is how long a replica waits that lost a race for a lease after others have looked.
@@ -134,15 +134,16 @@ var (
 // hindrance before the wait, when one may have come, and once the tick is due: the machine may have been suspended.
 func (h *hold) awaitTick() error {
 	for asks := true; ; {
-		left := h.ahead.Sub(h.now())
+		now := h.clock.Best()
+		left := h.ahead.Sub(now)
 		if asks || left <= 0 {
-			if err := h.hindrance(); err != nil || left <= 0 {
+			if err := h.hindrance(now); err != nil || left <= 0 {
 				return err
 			}
 		}
 		if h.replica.Orders.Stale() != nil {
 			h.refreshOrders(left)
-			left = max(0, h.ahead.Sub(h.now()))
+			left = max(0, h.ahead.Sub(h.clock.Best()))
 		}
 		nap := ontime.Nap(left)
 		if nap == left { // the last one
@@ -155,19 +156,19 @@ func (h *hold) awaitTick() error {
 // refreshOrders reads the orders, which are too old to start anything by. It takes no longer than
 // what is left until the tick. At the tick it would be too late: an armed claim would be taken back.
 func (h *hold) refreshOrders(left time.Duration) {
-	ctx, cancel := context.WithTimeout(h.session.Context(), left)
+	ctx, cancel := context.WithTimeout(h.held, left)
 	defer cancel()
 	_ = h.replica.Orders.Refresh(ctx) // who starts a run asks whether they are known
 }
 
 // hindrance returns why the tick that a lease was acquired ahead of must not be run here,
 // nil if it may.
-func (h *hold) hindrance() error {
-	v := h.ordered(&h.before)
+func (h *hold) hindrance(now time.Time) error {
+	v := plan.View{Record: &h.before, Now: now, Since: h.rank.since, Control: h.orders()}
 	p := &h.job.Policy
-	switch left := h.ahead.Sub(v.Now); {
+	switch left := h.ahead.Sub(now); {
 	case h.session.Expired():
-		return context.Cause(h.session.Context())
+		return context.Cause(h.held)
 	case h.stops(h.ahead):
 		return supervise.ErrStopped
 	case p.PausedAt(v):
@@ -195,9 +196,9 @@ func (h *hold) stops(tick time.Time) bool {
 	case !tick.Equal(ahead):
 		return true
 	}
-	p, left := &h.job.Policy, ahead.Sub(h.now())
+	p, left := &h.job.Policy, ahead.Sub(h.clock.Best())
 	expected := !ahead.IsZero() && left < p.LookFirst()+p.Lead()/8
-	return !expected || h.graceLeft() <= max(0, left)+h.grace(h.approach())/2
+	return !expected || h.graceLeft() <= max(0, left)+h.grace()/2
 }
 
 // nap returns false after d. It returns true when an order has come, when the replica is to stop, or when
@@ -214,7 +215,7 @@ func (h *hold) nap(d time.Duration) (cut bool) {
 		return false
 	case <-h.hand.heed:
 	case <-stopped:
-	case <-h.session.Context().Done():
+	case <-h.held.Done():
 	}
 	return true
 }
@@ -227,20 +228,19 @@ func (h *hold) due() bool {
 		return true
 	}
 	err := h.awaitTick()
-	return (err == nil || errors.Is(err, errOrdered)) && h.replica.Orders.Refresh(h.session.Context()) == nil
+	return (err == nil || errors.Is(err, errOrdered)) && h.replica.Orders.Refresh(h.held) == nil
 }
 
 // claimAhead returns the claim of the tick of the call, if it can be written before the tick. The
 // service's clock was read under this lease, in the answer to its acquisition. The first
 // claim of an entry has to wait for its token; see decide. A tick whose claim was given up may
 // have been cancelled since, so its next claim waits for the orders at the tick.
-func (h *hold) claimAhead() (claim plan.Claim, ok bool) {
-	rec := &h.view.rec
-	if h.ahead.IsZero() || rec.Run.Claimed.IsZero() || plan.MayBeCancelled(rec) || h.stop.Err() != nil {
+func (h *hold) claimAhead(v plan.View, unsure bool) (claim plan.Claim, ok bool) {
+	if h.ahead.IsZero() || h.view.rec.Run.Claimed.IsZero() || unsure || h.stop.Err() != nil {
 		return plan.Claim{}, false
 	}
-	claim, ok = h.job.Policy.ClaimEarly(h.decideBy(), h.ahead)
-	return claim, ok && h.barred() == nil && h.hindrance() == nil
+	claim, ok = h.job.Policy.ClaimEarly(v, h.ahead)
+	return claim, ok && h.replica.Orders.Stale() == nil && h.hindrance(v.Now) == nil
 }
 
 // willStart notes that the run is about to start. A call that ends some time neither

@@ -142,23 +142,19 @@ const lateSpread = time.Second
 
 // judge notes in a record that is about to be written which ticks are late, and returns those that
 // were not reported before. The view holds the record before that: what it has settled is reported too if
-// no program before this one has asked for it.
-func (r *Runner) judge(rec *store.Record) plan.Lateness {
-	r.judged(rec)
-	return r.job.Policy.Judge(rec, r.now(), r.orders())
-}
-
-// tell is judge for a write with no other purpose.
-func (r *Runner) tell(rec *store.Record) plan.Lateness {
-	r.judged(rec)
-	return r.job.Policy.Tell(rec, r.now(), r.orders())
-}
-
-// judged has a record that says nothing of late ticks begin with what the view has settled.
-func (r *Runner) judged(rec *store.Record) {
-	if r.job.Policy.FinishBy > 0 && rec.Past.Judged.IsZero() {
+// no program before this one has asked for it. Alone says that the write has no other purpose.
+func (r *Runner) judge(rec *store.Record, alone bool) plan.Lateness {
+	p := &r.job.Policy
+	switch {
+	case p.FinishBy == 0:
+		return plan.Lateness{}
+	case rec.Past.Judged.IsZero():
 		rec.Past.Judged = r.view.rec.Watermark
 	}
+	if alone {
+		return p.Tell(rec, r.clock.Best(), r.orders())
+	}
+	return p.Judge(rec, r.clock.Best(), r.orders())
 }
 
 // emitLate reports late ticks, once the record says that they are reported. err is the write's: if
@@ -177,7 +173,7 @@ func (d *driver) tellLate(rest time.Duration) time.Duration {
 		return rest
 	}
 	var late plan.Lateness
-	err := d.annotate(d.ctx, func(rec *store.Record) { late = d.tell(rec) })
+	err := d.annotate(d.ctx, func(rec *store.Record) { late = d.judge(rec, true) })
 	d.emitLate(late, err)
 	if err != nil {
 		return d.notAnnotated(err)
@@ -200,7 +196,7 @@ func (h *hold) watchLate() (end func()) {
 		defer close(over)
 		for least := time.Duration(0); ; {
 			rec := s.Record()
-			wait := h.job.Policy.UntilTell(&rec, h.now(), h.orders())
+			wait := h.job.Policy.UntilTell(&rec, h.clock.Best(), h.orders())
 			// A little later, so that the writes of jobs with one schedule do not come at one time.
 			lease.Sleep(ctx, min(max(wait, least), maxSleep)+jitter.UpTo(lateSpread))
 			if ctx.Err() != nil {
@@ -222,12 +218,12 @@ func (h *hold) watchLate() (end func()) {
 func (h *hold) tellLateUnder(ctx context.Context) {
 	s := h.session
 	rec := s.Record()
-	if h.judge(&rec).Count == 0 || s.Expired() { // the next holder reports them, or did while this machine was suspended
+	if h.judge(&rec, false).Count == 0 || s.Expired() { // the next holder reports them, or did while this machine was suspended
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.CallTimeout())
 	defer cancel()
 	var late plan.Lateness
-	err := s.WriteOrForget(ctx, func(rec *store.Record) { late = h.tell(rec) })
+	err := s.WriteOrForget(ctx, func(rec *store.Record) { late = h.judge(rec, true) })
 	h.emitLate(late, err)
 }

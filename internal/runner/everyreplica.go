@@ -22,7 +22,7 @@ type here struct {
 // so it also works in an outage; ticks are due by this replica's wall clock alone.
 func (h *here) step(ctx context.Context, c *call) time.Duration {
 	h.source.beat()
-	now := h.replica.Wall()
+	now := h.clock.Wall()
 	if err := h.replica.Degraded(); err != nil {
 		// These ticks are not run late: that is what "settled up to now" says.
 		h.settled, h.resting = now, true
@@ -41,7 +41,7 @@ func (h *here) step(ctx context.Context, c *call) time.Duration {
 		}
 		older := ticks.Last(now).After(tick)
 		h.runTick(ctx, c, tick)
-		now = h.replica.Wall()
+		now = h.clock.Wall()
 		h.settled = now
 		// The wake-up named an older tick than the newest. The newest tick's wake-up is still
 		// to come, in this process or not at all.
@@ -105,7 +105,7 @@ func (h *here) due(c *call, now time.Time) time.Time {
 	}
 	// By what was last read: such a job needs no store, so it does not wait for a newer order. A tick that has waited for a
 	// run, and came due before the pause, waits for its end too.
-	orders, at := h.orders(), h.now()
+	orders, at := h.orders(), h.clock.Best()
 	paused := orders.Pause.On(at)
 	if h.job.Policy.InPause(tick, orders, at) || paused && !h.job.Policy.Queues() {
 		h.settled = tick
@@ -132,7 +132,7 @@ func (h *here) named(wake Wake, now time.Time) (tick time.Time, ok bool) {
 
 // early returns how long it takes until the tick that the wake-up names is due.
 func (h *here) early(wake Wake) time.Duration {
-	now := h.replica.Wall()
+	now := h.clock.Wall()
 	tick, ok := h.named(wake, now)
 	if !ok {
 		return 0
@@ -146,6 +146,7 @@ func (h *here) runTick(ctx context.Context, c *call, tick time.Time) {
 	h.source.setBusy(true)
 	defer h.source.setBusy(false)
 	a := h.attempt(ctx, event.Run{Tick: tick, Request: c.request, Attempt: 1}, h.client.Length/3+time.Second, func() {})
+	a.Under.Grace = h.replica.Grace
 	a.Under.Around = h.around(tick, h.source.state.get().succeeded)
 	if c.bounded {
 		a.Under.Until, _ = ctx.Deadline()
@@ -155,7 +156,7 @@ func (h *here) runTick(ctx context.Context, c *call, tick time.Time) {
 	defer cancel(nil)
 	a.Under.Cancelled = cancelled
 	rec := store.Record{Run: store.Run{Tick: tick, Request: c.request}}
-	replaced := h.replacing(&rec, h.replica.Wall, func() error { return h.cannotFollow(ctx, c) }, cancel)
+	replaced := h.replacing(&rec, h.clock.Wall, func() error { return h.cannotFollow(ctx, c) }, cancel)
 	h.source.setRunning(true)
 	status, reason := a.Run()
 	h.source.setRunning(false)

@@ -47,11 +47,16 @@ func (s *Shard) definition() string {
 }
 
 // A base is a job on this replica, with what its runners share. Its fields stay as they are, so any goroutine may use it.
+//
+// Ticks are due up to clock.Best: the wall clock's time, corrected as far as the service's clock proves it wrong. With a
+// fast wall clock this replica would start ticks early; with a slow one it would find, at the end of each run, that newer
+// ticks had come due under the run, and skip them.
 type base struct {
 	job     *Job
 	replica *Replica
 	source  *source
 	client  *lease.Client
+	clock   *lease.Clock
 }
 
 // A Runner does one job, or one singleton, on one replica. One goroutine at a time
@@ -83,6 +88,7 @@ type view struct {
 	entry    *store.Entry     // nil: it has to be read before the next decision
 	rec      store.Record     // of entry
 	etag     string           // of rec; it outlives entry, so that an unchanged record need not be decoded again
+	latest   time.Time        // of the service's clock when rec was found usable; zero: it was not since it was changed, or its clock was not known
 	readAt   time.Time        // the entry is not read before
 	seenAt   time.Time        // when it was last read or written here, by the wall clock; see frozen
 	seen     plan.Observation // what has been noticed over several reads
@@ -211,7 +217,7 @@ func (r *Runner) beside(request string) *Runner {
 // newRunner returns a runner of its own view and pauses. Clock and state are shared.
 func newRunner(r *Replica, j *Job, c *lease.Client, s *source) *Runner {
 	n := &Runner{turn: newTurn(), losses: c.Backoff(firstLook)}
-	n.base, n.pause = base{j, r, s, c}, c.Backoff(c.Length/30)
+	n.base, n.pause = base{j, r, s, c, c.Clock}, c.Backoff(c.Length/30)
 	n.denial.pause = &lease.Backoff{First: c.Length, Longest: plan.LookEvery, Jitter: c.Jitter}
 	if j.EveryReplica {
 		n.here = &here{condition: &n.condition}
@@ -234,16 +240,10 @@ func (b *base) EveryReplica() bool { return b.job.EveryReplica }
 // Singleton reports whether the job has no ticks and runs all the time.
 func (b *base) Singleton() bool { return b.job.Policy.Ticks == nil }
 
-// now is the instant up to which ticks are due: the wall clock's time, corrected as
-// far as the service's clock proves it wrong. With a fast wall clock this replica would
-// start ticks early; with a slow one it would find, at the end of each run, that newer
-// ticks had come due under the run, and skip them.
-func (b *base) now() time.Time { return b.client.Clock.Best() }
-
 // looked notes that the entry was read or written now.
 func (r *Runner) looked() {
-	r.view.seen.LookedAt, r.view.seenAt = time.Now(), r.replica.Wall()
-	now := r.now()
+	r.view.seen.LookedAt, r.view.seenAt = time.Now(), r.clock.Wall()
+	now := r.clock.Best()
 	r.source.state.set(func(n *snapshot) { n.entry.looked = now })
 }
 

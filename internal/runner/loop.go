@@ -59,7 +59,7 @@ func join(ctx context.Context, r *Runner, agenda *ontime.Agenda) {
 		if !begun {
 			begun = true
 			if r.job.EveryReplica {
-				r.here.settled = r.replica.Wall() // a replica that starts has no older tick due, even if it has run before
+				r.here.settled = r.clock.Wall()   // a replica that starts has no older tick due, even if it has run before
 				_ = r.replica.Orders.Refresh(ctx) // one try: the job may be paused
 			}
 			r.source.setLooping(true)
@@ -154,7 +154,7 @@ func RunDue(ctx context.Context, r *Runner, began control.Moment, wake Wake) Rep
 	if r.frozen() {
 		r.lookedAway()
 	}
-	d := driver{r, &call{wake: wakeUp{wake, r.replica.Wall(), time.Now()}, claims: plan.NoBackfill, bounded: true}, ctx}
+	d := driver{r, &call{wake: wakeUp{wake, r.clock.Wall(), time.Now()}, claims: plan.NoBackfill, bounded: true}, ctx}
 	if r.job.EveryReplica {
 		d.wake.Tick, _ = r.here.named(wake, d.wake.now)
 		wake = d.wake.Wake
@@ -202,14 +202,14 @@ func (d *driver) nextDue() time.Time {
 	p := &d.job.Policy
 	switch {
 	case d.job.EveryReplica:
-		return p.Ticks.Next(d.replica.Wall())
+		return p.Ticks.Next(d.clock.Wall())
 	case !d.view.known:
-		return p.Ticks.Next(d.now())
+		return p.Ticks.Next(d.clock.Best())
 	case p.Outdated(d.decideBy()):
 		return plan.Due(&d.view.rec)
 	}
 	if p.PausedAt(d.ordered(&d.view.rec)) {
-		return p.Ticks.Next(d.now())
+		return p.Ticks.Next(d.clock.Best())
 	}
 	return p.NextTick(&d.view.rec)
 }
@@ -217,12 +217,12 @@ func (d *driver) nextDue() time.Time {
 // busyReport is the report of a call that finds this runner driven by another one. A tick that waits
 // for the jobs before this one is due before any other. The other call may leave it.
 func busyReport(ctx context.Context, r *Runner) Report {
-	report := Report{Job: r.job.Name, Replica: r.replica.Name, Next: r.job.Policy.Ticks.Next(r.now())}
+	report := Report{Job: r.job.Name, Replica: r.replica.Name, Next: r.job.Policy.Ticks.Next(r.clock.Best())}
 	if r.job.EveryReplica {
 		report.Err = r.source.state.lastErr() // of a run that goes on though its context has ended
 	}
 	if b := r.view.before; b != nil {
-		come, facts := r.job.Policy.Ticks.Last(r.now()), b.jobs.get()
+		come, facts := r.job.Policy.Ticks.Last(r.clock.Best()), b.jobs.get()
 		if facts.by.Before(come) {
 			report.Next, report.Awaits = come, facts.undecided(come)
 		} else if b.hasNews() && ctx.Err() != nil { // it has waited for the other call
@@ -252,7 +252,7 @@ func (d *driver) owesQueued() bool {
 		return false
 	}
 	next := p.NextTick(&d.view.rec)
-	return !next.IsZero() && !next.After(d.now())
+	return !next.IsZero() && !next.After(d.clock.Best())
 }
 
 // early returns how long it takes until the tick of the wake-up is due, zero if it is
@@ -275,7 +275,7 @@ func (d *driver) owes() time.Time {
 	if d.wake.begin.IsZero() {
 		return time.Time{}
 	}
-	now := d.now()
+	now := d.clock.Best()
 	last := now.Add(-time.Since(d.wake.begin))
 	if d.wake.Tick.Sub(now) <= plan.WakeSpan {
 		last = instant.Later(last, instant.Earlier(d.wake.Tick, now))

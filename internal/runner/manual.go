@@ -26,7 +26,7 @@ func RunNow(ctx context.Context, r *Runner, request string) (store.Outcome, erro
 		if err := errors.Join(context.Cause(ctx), r.replica.Degraded(), d.fits(ctx, r.job.Task.Timeout)); err != nil {
 			return store.Outcome{}, err
 		}
-		d.here.runTick(ctx, d.call, r.replica.Wall().UTC())
+		d.here.runTick(ctx, d.call, r.clock.Wall().UTC())
 		return d.ran[0], nil
 	}
 	// The runner ends here, so its trouble must not stay in Health.
@@ -61,7 +61,7 @@ func (d *driver) runNow() (store.Outcome, error) {
 			silent := d.view.seen.Silent(d.decideBy())
 			d.short = nil
 			if d.view.entry.State.Live() && !silent { // its holder is about to claim, or died before it could
-				held := newHeldError(&d.view.rec, d.now())
+				held := newHeldError(&d.view.rec, d.clock.Best())
 				d.short, err = held, d.occupied()
 				if d.take != nil {
 					held.occupied, _ = errors.AsType[*occupiedError](err)
@@ -131,7 +131,7 @@ func (d *driver) hindered() error {
 		if err := d.toExpire(); err != nil { // the lease is over for whom the record names
 			return err
 		}
-		held := newHeldError(rec, d.now())
+		held := newHeldError(rec, d.clock.Best())
 		held.Silent = d.view.seen.UntilSilent(v)
 		return held
 	}
@@ -352,7 +352,7 @@ func Take(ctx context.Context, r *Runner, request string, do func(context.Contex
 	if claim := d.take; !began && d.undone != nil && claim.session != nil {
 		// Nothing has failed, so the claim must not count as the death of a runner. It may be too late to take it back:
 		// another replica that has the lease cannot know that the work was not begun.
-		h := &hold{driver: &d, session: claim.session, before: *claim.before}
+		h := &hold{driver: &d, session: claim.session, held: claim.session.Context(), before: *claim.before}
 		if h.takeBackBriefly() {
 			h.release()
 		}

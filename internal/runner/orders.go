@@ -54,7 +54,7 @@ func (h *hold) obeying(a *supervise.Attempt) (done func()) {
 	}
 	h.source.state.set(func(n *snapshot) { n.run = claimed{token, plan.AboutLast(rec), fill, h.known, cancel} })
 	h.obey() // the order may have come before the claim was known here
-	replaced := h.replacing(rec, h.now, func() error { return h.cannotFollow(h.stop, h.call) }, cancel)
+	replaced := h.replacing(rec, h.clock.Best, func() error { return h.cannotFollow(h.stop, h.call) }, cancel)
 	return func() {
 		replaced()
 		h.source.state.set(func(n *snapshot) {
@@ -81,17 +81,19 @@ func (h *hold) barred() error {
 	return nil
 }
 
-// ordersOfDead reads the orders again if the record shows a run whose runner is gone, or a claim
+// ordersOfDead reads the orders again, for a record that shows a run whose runner is gone, or a claim
 // that was given up: an operator may have cancelled it since, which decides what becomes of it.
 // A read that fails is repeated until what is known is too old to start anything. It returns nil
 // too if a stop or the loss of the lease comes first.
 func (h *hold) ordersOfDead(stop context.Context) error {
-	orders, again := h.replica.Orders, plan.MayBeCancelled(&h.view.rec)
-	for again && !orders.Read(stop, orders.Now()) {
+	orders := h.replica.Orders
+	for !orders.Read(stop, orders.Now()) {
 		if err := orders.Stale(); err != nil {
 			return err
 		}
-		again = lease.WaitFor(stop, h.session.Context(), control.Again)
+		if !lease.WaitFor(stop, h.held, control.Again) {
+			break
+		}
 	}
 	return nil
 }
@@ -183,7 +185,7 @@ func (r *Runner) tellUnlocked(ctx context.Context) error {
 		if entry.State.Live() {
 			return fmt.Errorf("%w: the next holder was first", store.ErrHeld)
 		}
-		by := store.Unlocked{By: r.replica.Name, At: r.now().Truncate(time.Millisecond).UTC()}
+		by := store.Unlocked{By: r.replica.Name, At: r.clock.Best().Truncate(time.Millisecond).UTC()}
 		if err = r.annotate(ctx, func(rec *store.Record) { rec.Run.Unlocked = by }); !errors.Is(err, store.ErrChanged) {
 			return err
 		}
@@ -206,7 +208,7 @@ type handover struct {
 func (h *hold) stoppable() (done func()) {
 	stop, cancel := context.WithCancel(h.ctx)
 	hand := &handover{stop: cancel, over: make(chan struct{}), heed: make(chan struct{}, 1)}
-	undo := context.AfterFunc(stop, func() { hand.at.CompareAndSwap(0, int64(h.client.Clock.Elapsed())) })
+	undo := context.AfterFunc(stop, func() { hand.at.CompareAndSwap(0, int64(h.clock.Elapsed())) })
 	h.stop, h.hand = stop, hand
 	var before *handover // of the loop, if this is a manual run in parallel
 	h.source.state.set(func(n *snapshot) { before, n.hand = n.hand, hand })
@@ -229,11 +231,11 @@ func (h *hold) stoppable() (done func()) {
 // graceLeft returns for how long a run may go on if the replica is to stop. A run that begins
 // after the stop has what is left of the grace.
 func (h *hold) graceLeft() time.Duration {
-	grace := h.grace(h.approach())
+	grace := h.grace()
 	if h.stop.Err() == nil {
 		return grace
 	}
-	now := h.client.Clock.Elapsed()
+	now := h.clock.Elapsed()
 	h.hand.at.CompareAndSwap(0, int64(now))
 	return max(0, grace-(now-time.Duration(h.hand.at.Load())))
 }

@@ -40,14 +40,8 @@ func (r *Runner) read(ctx context.Context, wake time.Time) error {
 		r.see()
 		return nil
 	}
-	rec, err := store.DecodeRecord(entry.Record, r.replica.App, r.job.Name)
+	rec, err := r.usable(&entry, &r.view.rec)
 	if err != nil {
-		return &recordError{err}
-	}
-	if r.view.known && plan.OlderThan(&rec, &r.view.rec) {
-		return &recordError{fmt.Errorf("it is older than what it was at %s: somebody has put back an old version", r.view.rec.Watermark.Format(time.RFC3339))}
-	}
-	if err := plan.Unusable(&rec, boundsOf(r.client)); err != nil {
 		return &recordError{err}
 	}
 	r.recall(ctx, &rec)
@@ -69,11 +63,28 @@ func (r *Runner) recall(ctx context.Context, rec *store.Record) {
 	r.source.state.set(func(n *snapshot) { n.entry.recall(rec) })
 }
 
-// fromFuture returns that the record has an instant in the future. The service's clock may be put back while the record stays.
+// usable returns the record of an entry, or why it cannot be used. last is what was seen of it before; zero: nothing.
+func (b *base) usable(e *store.Entry, last *store.Record) (rec store.Record, err error) {
+	if rec, err = store.DecodeRecord(e.Record, b.replica.App, b.job.Name); err != nil {
+		return rec, err
+	}
+	if plan.OlderThan(&rec, last) {
+		return rec, fmt.Errorf("it is older than what it was at %s: somebody has put back an old version", last.Watermark.Format(time.RFC3339))
+	}
+	return rec, plan.Unusable(&rec, b.bounds())
+}
+
+// fromFuture returns that the record in the view has an instant in the future. The service's clock may be put back while the
+// record stays.
 func (r *Runner) fromFuture() error {
-	if err := plan.Unusable(&r.view.rec, boundsOf(r.client)); err != nil {
+	bounds := r.bounds()
+	if !r.view.latest.IsZero() && !bounds.Latest.Before(r.view.latest) {
+		return nil
+	}
+	if err := plan.Unusable(&r.view.rec, bounds); err != nil {
 		return &recordError{err}
 	}
+	r.view.latest = bounds.Latest
 	return nil
 }
 
@@ -88,7 +99,7 @@ func (r *Runner) lean(e *store.Entry) *store.Entry {
 
 // keep puts what was read into the view.
 func (r *Runner) keep(e *store.Entry, rec store.Record) {
-	r.view.known, r.view.entry, r.view.rec, r.view.etag = true, e, rec, e.ETag
+	r.view.known, r.view.entry, r.view.rec, r.view.etag, r.view.latest = true, e, rec, e.ETag, time.Time{}
 	r.weigh()
 }
 
@@ -96,7 +107,7 @@ func (r *Runner) keep(e *store.Entry, rec store.Record) {
 // read instead.
 func (r *Runner) create(ctx context.Context, date, wake time.Time) (store.Entry, error) {
 	if date.IsZero() {
-		date = r.replica.Wall()
+		date = r.clock.Wall()
 	}
 	before, err := r.view.before.made(ctx, wake, date)
 	if err != nil {
@@ -138,7 +149,7 @@ func (r *Runner) made(ctx context.Context, wake time.Time) (finding, error) {
 func (r *Runner) see() {
 	r.view.seen.At = time.Now()
 	r.looked()
-	r.view.seen.See(r.view.entry, &r.view.rec, r.now())
+	r.view.seen.See(r.view.entry, &r.view.rec, r.clock.Best())
 	r.reportApplied()
 }
 
@@ -148,7 +159,7 @@ func (d *driver) decideBy() plan.View {
 	n := d.source.state.get()
 	o := &d.view.seen
 	o.At, o.RecreatedAt, o.LastLease = time.Now(), n.entry.recreated, n.entry.lease
-	v := plan.View{Record: &d.view.rec, Now: d.now(), Since: d.rank.since, Request: d.request, Control: d.orders(), Waited: d.view.waited, Claims: d.claims}
+	v := plan.View{Record: &d.view.rec, Now: d.clock.Best(), Since: d.rank.since, Request: d.request, Control: d.orders(), Waited: d.view.waited, Claims: d.claims}
 	if d.slot.none {
 		v.Claims = plan.NoRun
 	}
@@ -165,7 +176,7 @@ func (d *driver) decideBy() plan.View {
 
 // ordered is a view of a record for what depends on the time, on orders and on the definition in force alone.
 func (r *Runner) ordered(rec *store.Record) plan.View {
-	return plan.View{Record: rec, Now: r.now(), Since: r.rank.since, Control: r.orders()}
+	return plan.View{Record: rec, Now: r.clock.Best(), Since: r.rank.since, Control: r.orders()}
 }
 
 // lookBy returns when the entry is read again at the latest, together with other jobs' entries.
@@ -181,14 +192,13 @@ func (r *Runner) lookBy(now time.Time) time.Time {
 	return r.replica.reads.LookBy(looked)
 }
 
-// boundsOf returns the limits that a record has to keep for the store and the clock of a client.
-func boundsOf(c *lease.Client) plan.Bounds {
-	shortest, longest := c.Store.Limits()
-	b := plan.Bounds{Shortest: shortest, Longest: longest}
-	if _, latest, ok := c.Clock.Now(); ok {
-		b.Latest = latest
+// bounds returns the limits that a record has to keep for the store and its clock.
+func (b *base) bounds() (limits plan.Bounds) {
+	limits.Shortest, limits.Longest = b.client.Store.Limits()
+	if _, latest, ok := b.clock.Now(); ok {
+		limits.Latest = latest
 	}
-	return b
+	return limits
 }
 
 // readAgain forgets the entry, so that it is read after d and not before. It returns d,
@@ -213,7 +223,7 @@ func (r *Runner) lookedAway() {
 // two calls, and the monotonic clock then stands still. A wall clock that was set looks
 // the same, and costs one more read.
 func (r *Runner) frozen() bool {
-	return r.replica.Wall().Sub(r.view.seenAt)-time.Since(r.view.seen.LookedAt) > time.Second
+	return r.clock.Wall().Sub(r.view.seenAt)-time.Since(r.view.seen.LookedAt) > time.Second
 }
 
 // wait returns how long an action makes this replica wait, with its jitter.
@@ -236,7 +246,7 @@ func (r *Runner) wait(a plan.Action) time.Duration {
 // not read the entry while this replica is busy with the job.
 func (r *Runner) written(s *lease.Session) {
 	through := r.view.rec.Watermark
-	r.view.rec, r.view.etag = s.Record(), s.ETag()
+	r.view.rec, r.view.etag, r.view.latest = s.Record(), s.ETag(), time.Time{}
 	r.precede(&r.view.rec, r.view.rec.Watermark.After(through))
 	r.weigh()
 	r.view.seen.Dated(s.ETag(), s.WrittenAt())
@@ -246,6 +256,6 @@ func (r *Runner) written(s *lease.Session) {
 // says that this write has settled ticks.
 func (r *Runner) precede(rec *store.Record, settles bool) {
 	for _, tell := range r.source.state.followed {
-		tell(rec, settles, r.now())
+		tell(rec, settles, r.clock.Best())
 	}
 }

@@ -35,23 +35,22 @@ func (h *hold) runClaimed() {
 	// The stop came while the claim was written. Nothing may start after a stop.
 	if h.stops(rec.Run.Tick) {
 		if h.take.isFirst() { // the entry has its first claim: the next one need not wait for a token
-			h.finish(a, told, h.client.Clock.Elapsed(), store.Abandoned, plan.Stopped+" before it began")
+			h.finish(a, told, h.clock.Elapsed(), store.Abandoned, plan.Stopped+" before it began")
 		} else {
 			h.takeBack(supervise.ErrStopped, a)
 		}
 		return
 	}
 	done := h.obeying(a)
-	a.Under.Grace = h.graceLeft()
 	if rec.Run.Armed {
 		if err := h.awaitTick(); err != nil {
 			done()
 			h.takeBack(err, a)
 			return
 		}
-		a.Under.Grace = h.graceLeft()
 	}
-	start := h.client.Clock.Elapsed()
+	a.Under.Grace = h.graceLeft()
+	start := h.clock.Elapsed()
 	h.source.setRunning(true)
 	endLate := h.watchLate()
 	status, reason := a.Run()
@@ -80,11 +79,11 @@ func (h *hold) runClaimed() {
 // finish writes the outcome of a run that began at start and has returned, or was never called.
 func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, status store.Status, reason string) {
 	s, rec := h.session, &h.view.rec
-	returned := cmp.Or(a.Returned, h.client.Clock.Elapsed())
+	returned := cmp.Or(a.Returned, h.clock.Elapsed())
 	took, end := (returned - start).Round(time.Millisecond), h.endAt(returned)
-	earliest, _, _ := h.client.Clock.Now()
+	earliest, _, _ := h.clock.Now()
 	if status != store.Stalled && !h.bounded { // the lease is about to expire, or the call to end
-		h.replica.jobs.starts.wait(a.Under.Stop, s.Context())
+		h.replica.jobs.starts.wait(a.Under.Stop, h.held)
 	}
 	// Finish changes the record as it was last written, which a Save or a progress
 	// note may have done since the claim.
@@ -92,7 +91,7 @@ func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, 
 	err := h.confirm(func(last *store.Record) {
 		*last = h.job.Policy.Finish(last, status, reason, end, earliest, h.orders())
 		h.take.ends(last)
-		late = h.judge(last)
+		late = h.judge(last, false)
 	})
 	h.emitLate(late, err)
 	written := s.Record()
@@ -202,7 +201,7 @@ func (h *hold) confirm(outcome lease.Draft) error {
 	s := h.session
 	// The outcome may be written after the trust has ended: the store refuses it if another
 	// replica has the lease, and accepts it otherwise.
-	writing, cancel := context.WithCancel(context.WithoutCancel(s.Context()))
+	writing, cancel := context.WithCancel(context.WithoutCancel(h.held))
 	defer cancel()
 	if h.bounded {
 		defer time.AfterFunc((lease.OutcomePatience+1)*s.Length, cancel).Stop()
@@ -213,12 +212,11 @@ func (h *hold) confirm(outcome lease.Draft) error {
 	return s.WriteOutcome(writing, outcome)
 }
 
-// attempt returns an attempt without a lease; runClaimed adds lease and record. It calls started just before each try.
-// approach is how long it takes until the others know that it stops: a singleton's task has no end to wait for, so it goes on
-// that long after a stop, so that another replica takes over at once, and not at all if no other one is up.
+// attempt returns an attempt without a lease; runClaimed adds lease, record and grace. It calls started just before each try.
+// At a stop a singleton needs no grace if no other replica is up; a job goes on to its own end, and not until others are near.
 func (r *reporter) attempt(stop context.Context, run event.Run, approach time.Duration, started func()) *supervise.Attempt {
-	under := &supervise.Conditions{Stop: stop, Grace: r.grace(approach), Length: cmp.Or(r.job.Policy.Beat, r.client.Length),
-		Approach: approach, Elapsed: r.client.Clock.Elapsed}
+	under := &supervise.Conditions{Stop: stop, Length: cmp.Or(r.job.Policy.Beat, r.client.Length),
+		Approach: approach, Elapsed: r.clock.Elapsed}
 	if r.Singleton() {
 		under.Alone = r.replica.Alone
 	}
@@ -232,12 +230,14 @@ func (r *reporter) attempt(stop context.Context, run event.Run, approach time.Du
 	}
 }
 
-// grace returns how long a run may go on after a stop.
-func (b *base) grace(approach time.Duration) time.Duration {
-	if b.Singleton() {
-		return min(b.replica.Grace, approach)
+// grace returns how long a run may go on after a stop. A singleton's task has no end
+// to wait for. It goes on until the others have read that it stops, so that one of them
+// takes over at once, and no longer.
+func (h *hold) grace() time.Duration {
+	if h.Singleton() {
+		return min(h.replica.Grace, h.approach())
 	}
-	return b.replica.Grace
+	return h.replica.Grace
 }
 
 // around returns what a run knows of the ticks around its own. A manual run has the tick of its time.
@@ -300,7 +300,7 @@ type stall struct {
 }
 
 func (h *hold) notices() *notices {
-	return &notices{session: h.session, policy: &h.job.Policy, clock: h.client.Clock, orders: h.orders,
+	return &notices{session: h.session, policy: &h.job.Policy, clock: h.clock, orders: h.orders,
 		settled: h.settled, precede: h.precede, history: h.view.rec.History}
 }
 

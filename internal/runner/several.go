@@ -95,7 +95,7 @@ func runSeveral(h *hold) {
 	for _, a := range all {
 		obey(first.Under.Cancelled, a.Under, barred, h.graceLeft())
 	}
-	g.start = h.client.Clock.Elapsed()
+	g.start = h.clock.Elapsed()
 	endLate := h.watchLate()
 	var wait sync.WaitGroup
 	for _, one := range g.runs {
@@ -136,7 +136,7 @@ func (g *several) run(one *oneOf) {
 	if strings.HasPrefix(reason, plan.Stopped) && status == store.Abandoned && g.bounded && errors.Is(g.stop.Err(), context.DeadlineExceeded) {
 		reason = "out of time, " + reason // this end counts as a death; see runClaimed
 	}
-	returned := cmp.Or(one.Returned, g.client.Clock.Elapsed())
+	returned := cmp.Or(one.Returned, g.clock.Elapsed())
 	g.mu.Lock()
 	one.status, one.took = status, (returned - g.start).Round(time.Millisecond)
 	if status != "" && status != supervise.Barred {
@@ -206,13 +206,13 @@ func (g *several) finish() {
 		all, stalled = append(all, one.end), stalled || one.end.Status == store.Stalled
 	}
 	if !stalled && !g.bounded { // see hold.finish
-		g.replica.jobs.starts.wait(g.stop, g.session.Context())
+		g.replica.jobs.starts.wait(g.stop, g.held)
 	}
-	end := g.endAt(g.client.Clock.Elapsed())
+	end := g.endAt(g.clock.Elapsed())
 	var late plan.Lateness
 	err := g.confirm(func(last *store.Record) {
 		*last = g.job.Policy.FinishSeveral(last, all, end)
-		late = g.judge(last)
+		late = g.judge(last, false)
 	})
 	g.emitLate(late, err)
 	if err != nil {

@@ -52,7 +52,7 @@ func Statuses(ctx context.Context, runners []*Runner) []Status {
 	for i, r := range runners {
 		wait.Go(func() {
 			if r.job.EveryReplica {
-				all[i] = inquire(r).statusHere(r.replica.Wall())
+				all[i] = inquire(r).statusHere(r.clock.Wall())
 				return
 			}
 			entry, err := known.Entry(ctx, r.client)
@@ -71,7 +71,7 @@ type inquiry struct {
 	orders store.JobControl
 }
 
-func inquire(r *Runner) inquiry { return inquiry{r.base, r.now(), r.orders()} }
+func inquire(r *Runner) inquiry { return inquiry{r.base, r.clock.Best(), r.orders()} }
 
 // addAwaited adds to the statuses of followers what their next tick waits for.
 func addAwaited(runners []*Runner, all []Status) {
@@ -134,7 +134,7 @@ func (q inquiry) status(entry *store.Entry, err error) Status {
 		q.readable() // whatever the record says
 		st.Lease, st.Checkpoint = entry.State, entry.Checkpoint
 		if *rec, st.Err = q.decode(entry); st.Err == nil {
-			st.Err = plan.Unusable(rec, boundsOf(q.client))
+			st.Err = plan.Unusable(rec, q.bounds())
 			st.Next, st.Waits, st.Begins, st.Over = p.NextTick(rec), p.Waits(rec, q.at), p.Begins(q.at), p.Over(rec, q.at)
 		}
 		if st.Err != nil {
@@ -326,9 +326,7 @@ func (q inquiry) take(w *wish) {
 		w.read, w.entry.State = nil, store.Available
 		w.rec = q.job.Policy.New(q.replica.App, q.job.Name, plan.View{Now: q.at, Since: q.replica.Started()}, time.Time{})
 	case w.read == nil:
-		if w.rec, w.bad = store.DecodeRecord(w.entry.Record, q.replica.App, q.job.Name); w.bad == nil {
-			w.bad = plan.Unusable(&w.rec, boundsOf(q.client))
-		}
+		w.rec, w.bad = q.usable(&w.entry, &store.Record{})
 	}
 }
 
@@ -365,7 +363,7 @@ func sooner(a, b time.Time) time.Time {
 // awaited returns the predecessors that a tick of the record waits for, as far as their records show.
 func (q inquiry) awaited(rec *store.Record, state store.LeaseState, records map[string]*store.Record) (names []string) {
 	p := &q.job.Policy
-	v := plan.View{Record: rec, State: state, Now: q.now(), Since: rec.Definition.Since, Control: q.orders}
+	v := plan.View{Record: rec, State: state, Now: q.clock.Best(), Since: rec.Definition.Since, Control: q.orders}
 	for _, name := range p.After {
 		before := plan.Predecessor{Job: name}
 		if of := records[name]; of != nil {

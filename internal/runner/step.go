@@ -79,7 +79,7 @@ func (d *driver) next(fresh bool) (plan.View, plan.Action) {
 	d.lookAhead(&v)
 	d.view.seen.Fresh = fresh
 	clock := plan.Clock{Drift: lease.Drift}
-	if low, _, ok := d.replica.Clock.Now(); ok {
+	if low, _, ok := d.clock.Now(); ok {
 		clock.Low = low
 	}
 	action := d.job.Policy.Next(v, &d.view.seen, clock)
@@ -152,7 +152,7 @@ func (d *driver) waitFor(a plan.Action) time.Duration {
 		d.notice(true, d.occupied())
 		return d.wait(a)
 	case plan.Queue:
-		d.again, d.short = true, newHeldError(&d.view.rec, d.now())
+		d.again, d.short = true, newHeldError(&d.view.rec, d.clock.Best())
 		d.note(nil)
 		return d.wait(a)
 	case plan.Await:
@@ -226,7 +226,7 @@ func (d *driver) acquire(a plan.Action) time.Duration {
 	d.losses.Reset()
 	d.contradiction = contradiction{}
 	d.note(nil)
-	if !d.now().Before(d.ahead) { // the others looked before the tick, and do not count on this replica
+	if !d.clock.Best().Before(d.ahead) { // the others looked before the tick, and do not count on this replica
 		d.ahead = time.Time{}
 	}
 	return underLease(d, s)
@@ -235,7 +235,7 @@ func (d *driver) acquire(a plan.Action) time.Duration {
 // leftToExpire reports whether the entry was last seen under a lease that this process has left to expire.
 func (r *Runner) leftToExpire() bool {
 	left := r.source.state.left.Load()
-	return left != nil && left.etag == r.view.etag && r.client.Clock.Elapsed() < left.until
+	return left != nil && left.etag == r.view.etag && r.clock.Elapsed() < left.until
 }
 
 // occupied returns why it is no use to wait for the lease that was seen last, nil if
@@ -273,7 +273,7 @@ func (h *hold) stillFits(v *plan.View) bool {
 	if h.request != "" {
 		return h.fits(h.ctx, h.job.Task.Timeout) == nil
 	}
-	v.Now = h.now()
+	v.Now = h.clock.Best()
 	return h.hasTime(v)
 }
 
