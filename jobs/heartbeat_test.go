@@ -27,7 +27,8 @@ func TestHeartbeat(t *testing.T) {
 		}
 		must(t, job.Do(t.Context(), run))
 		got := out.String()
-		if want := "msg=heartbeat run=heartbeat@2026-11-21T02:30:10Z host=" + host + " uptime=1m30s\n"; !strings.HasSuffix(got, want) || strings.Count(got, "\n") != 1 {
+		want := "msg=heartbeat run=heartbeat@2026-11-21T02:30:10Z host=" + host + " uptime=1m30s\n"
+		if !strings.HasSuffix(got, want) || strings.Count(got, "\n") != 1 {
 			t.Errorf("got %q, want a line that ends with %q", got, want)
 		}
 	})

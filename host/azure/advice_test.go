@@ -96,7 +96,8 @@ func TestAdviceOnCreatingUsesControlPlane(t *testing.T) {
 	platform(t)
 	config := azure.Config{AccountName: "sim", Credential: "managedidentity", Transport: send}
 	s, q := opened(t, config), queued(t, config)
-	if _, advice := s.Explain(calls["create"](t.Context(), config)); !strings.Contains(advice, "az storage container-rm create --name soloist --storage-account sim;") {
+	_, advice := s.Explain(calls["create"](t.Context(), config))
+	if !strings.Contains(advice, "az storage container-rm create --name soloist --storage-account sim;") {
 		t.Errorf("got %q", advice)
 	}
 	err := second(q.Put(t.Context(), []byte("x"), 0))

@@ -123,7 +123,7 @@ func TestHints(t *testing.T) {
 		"AuthorizationFailure":               "network rules",
 		"KeyBasedAuthenticationNotPermitted": "use an identity",
 	} {
-		for call, role := range map[string]string{"read": `the role "Storage Blob Data Contributor" on the container`, "put message": `the role "Storage Queue Data Contributor" on the queue`} {
+		for call, role := range map[string]string{"read": `"Storage Blob Data Contributor" on the container`, "put message": `"Storage Queue Data Contributor" on the queue`} {
 			err := calls[call](t.Context(), over(func(r *http.Request) (*http.Response, error) { return refusal(r, 403, code), nil }))
 			if !strings.Contains(err.Error(), cmp.Or(want, role)) || !strings.Contains(err.Error(), "request 0000") {
 				t.Errorf("%s: %v", code, err)
@@ -181,7 +181,8 @@ func TestErrorsDoNotTellSignature(t *testing.T) {
 			}
 			text, advice := s.Explain(err)
 			more, further := q.Explain(err)
-			if all := err.Error() + text + advice + more + further + s.String() + q.String(); strings.Contains(all, secret) || strings.Contains(all, "sig=") {
+			all := err.Error() + text + advice + more + further + s.String() + q.String()
+			if strings.Contains(all, secret) || strings.Contains(all, "sig=") {
 				t.Errorf("%s, %s: %s", how, call, all)
 			}
 		}

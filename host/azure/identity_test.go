@@ -83,7 +83,8 @@ func login(r *http.Request, asks *[]url.Values) *http.Response {
 	body := `{"access_token":"t","expires_in":3600,"token_type":"Bearer"}`
 	switch base := "https://" + directory + "/" + tenant; {
 	case strings.HasSuffix(r.URL.Path, "/discovery/instance"):
-		body = fmt.Sprintf(`{"tenant_discovery_endpoint":"%s/v2.0/.well-known/openid-configuration","metadata":[{"preferred_network":%q,"preferred_cache":"login.windows.net","aliases":[%[2]q]}]}`, base, directory)
+		body = fmt.Sprintf(`{"tenant_discovery_endpoint":"%s/v2.0/.well-known/openid-configuration",
+			"metadata":[{"preferred_network":%q,"preferred_cache":"login.windows.net","aliases":[%[2]q]}]}`, base, directory)
 	case strings.HasSuffix(r.URL.Path, "/openid-configuration"):
 		body = fmt.Sprintf(`{"authorization_endpoint":"%s/oauth2/v2.0/authorize","token_endpoint":"%[1]s/oauth2/v2.0/token","issuer":"%[1]s/v2.0"}`, base)
 	default:
@@ -98,7 +99,8 @@ const tenant = "11111111-2222-4333-8444-555555555555"
 
 // Each identity that settings or environment name asks once for a token, in its own way, and comes with it.
 func TestWaysIn(t *testing.T) {
-	resource, client, onPlatform := "/subscriptions/s/resourceGroups/g/"+uuid(), uuid(), uuid() // new ones: the library keeps tokens while the process lives
+	// New ones: the library keeps tokens while the process lives.
+	resource, client, onPlatform := "/subscriptions/s/resourceGroups/g/"+uuid(), uuid(), uuid()
 	file := filepath.Join(t.TempDir(), "federated")
 	if err := os.WriteFile(file, []byte("token-of-the-cluster"), 0o600); err != nil {
 		t.Fatal(err)
@@ -113,7 +115,8 @@ func TestWaysIn(t *testing.T) {
 		{"user-assigned identity", nil, azure.Config{Credential: "managedidentity", ClientID: client}, "client_id", client},
 		{"identity by its resource", nil, azure.Config{Credential: "managedidentity", ManagedIdentityResourceID: resource}, "mi_res_id", resource},
 		{"default, on a platform", nil, azure.Config{}, "client_id", onPlatform},
-		{"default, workload identity", append(env, "AZURE_FEDERATED_TOKEN_FILE="+file, "AZURE_AUTHORITY_HOST=https://"+directory), azure.Config{}, "client_assertion", "token-of-the-cluster"},
+		{"default, workload identity", append(env, "AZURE_FEDERATED_TOKEN_FILE="+file, "AZURE_AUTHORITY_HOST=https://"+directory), azure.Config{},
+			"client_assertion", "token-of-the-cluster"},
 		{"default, service principal", append(env, "AZURE_CLIENT_SECRET="+secret), azure.Config{}, "client_secret", secret},
 		{"service principal", []string{}, azure.Config{TenantID: tenant, ClientID: client, ClientSecret: secret}, "client_secret", secret},
 	} {
@@ -244,7 +247,8 @@ func TestTokenIsReplacedWhenSuggested(t *testing.T) {
 		var fetches atomic.Int32
 		s := withIdentity(t, func(r *http.Request) (*http.Response, error) {
 			fetches.Add(1)
-			return inJSON(r, fmt.Sprintf(`{"access_token":"t","expires_on":"%d","refresh_in":43200,"token_type":"Bearer"}`, time.Now().Unix()+24*3600)), nil
+			end := time.Now().Unix() + 24*3600
+			return inJSON(r, fmt.Sprintf(`{"access_token":"t","expires_on":"%d","refresh_in":43200,"token_type":"Bearer"}`, end)), nil
 		})
 		for minute := range 12*60 + 5 {
 			_, _ = s.Read(t.Context(), "soloist/work")
@@ -268,7 +272,9 @@ func TestRefusedChallenge(t *testing.T) {
 		if sign++; sign == 1 {
 			return token(r, "one", 86400), nil
 		}
-		return &http.Response{StatusCode: http.StatusBadRequest, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("no such\nidentity"))}, nil
+		resp := inJSON(r, "no such\nidentity")
+		resp.StatusCode = http.StatusBadRequest
+		return resp, nil
 	})
 	_, err := s.Read(t.Context(), name)
 	if !errors.Is(err, fs.ErrPermission) || strings.ContainsAny(err.Error(), "\n") || strings.Contains(err.Error(), "http") || !strings.Contains(err.Error(), "no token") {
@@ -347,7 +353,8 @@ func TestAnswerWithoutToken(t *testing.T) {
 				return resp, nil
 			})
 			_, err := s.Read(t.Context(), name)
-			if text := fmt.Sprint(err); strings.Contains(text, "\n") || len(text) > 500 || !strings.Contains(text, "no token for the identity") || errors.Is(err, fs.ErrPermission) != (test.want != nil) {
+			text := fmt.Sprint(err)
+			if errors.Is(err, fs.ErrPermission) != (test.want != nil) || strings.Contains(text, "\n") || len(text) > 500 || !strings.Contains(text, "no token for the identity") {
 				t.Errorf("%d %q: got %v", test.status, test.body, err)
 			}
 			failing = false

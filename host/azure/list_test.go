@@ -86,7 +86,8 @@ func TestPage(t *testing.T) {
 		s := open(t, transport(func(r *http.Request) (*http.Response, error) {
 			resp := blobtest.Refusal(r, time.Now(), http.StatusOK, "")
 			resp.Header.Set("Content-Type", "application/xml")
-			resp.Body = &body{Reader: strings.NewReader(`<?xml version="1.0"?><EnumerationResults><Blobs>` + test.blobs + `</Blobs><NextMarker/></EnumerationResults>`)}
+			text := `<?xml version="1.0"?><EnumerationResults><Blobs>` + test.blobs + `</Blobs><NextMarker/></EnumerationResults>`
+			resp.Body = &body{Reader: strings.NewReader(text)}
 			return resp, nil
 		}))
 		told := 0

@@ -93,8 +93,12 @@ func TestGoneMessages(t *testing.T) {
 	for _, test := range []struct {
 		call, code string
 		status     int
-	}{{"delete message", "MessageNotFound", 404}, {"delete message", "PopReceiptMismatch", 400}, {"delete message", "QueueNotFound", 404}, {"receive messages", "QueueNotFound", 404}} {
-		if err := calls[test.call](t.Context(), over(func(r *http.Request) (*http.Response, error) { return refusal(r, test.status, test.code), nil })); err != nil {
+	}{
+		{"delete message", "MessageNotFound", 404}, {"delete message", "PopReceiptMismatch", 400}, {"delete message", "QueueNotFound", 404},
+		{"receive messages", "QueueNotFound", 404},
+	} {
+		gone := func(r *http.Request) (*http.Response, error) { return refusal(r, test.status, test.code), nil }
+		if err := calls[test.call](t.Context(), over(gone)); err != nil {
 			t.Errorf("%s: %s: got %v", test.call, test.code, err)
 		}
 	}
@@ -103,7 +107,8 @@ func TestGoneMessages(t *testing.T) {
 // A missing queue is created, by us or by another replica meanwhile.
 func TestPutCreatesQueue(t *testing.T) {
 	t.Parallel()
-	for code, says := range map[string]string{"": "", "QueueAlreadyExists": "", "QueueBeingDeleted": "azure: create queue shop-alarm: 409 QueueBeingDeleted"} {
+	for code, says := range map[string]string{"": "", "QueueAlreadyExists": "",
+		"QueueBeingDeleted": "azure: create queue shop-alarm: 409 QueueBeingDeleted"} {
 		there, puts := false, 0
 		err := calls["put message"](t.Context(), over(func(r *http.Request) (*http.Response, error) {
 			if creates(r) {

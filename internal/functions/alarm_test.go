@@ -16,8 +16,8 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// The program with alarms, as the command functions writes it, on a platform that starts an instance when a message is visible, and
-// takes it away without notice when none is: between two ticks no instance is up, and ticks are run all the same, each once.
+// The program with alarms, as the command functions writes it, on a platform that starts an instance when a message is visible,
+// and takes it away without notice when none is: between two ticks no instance is up, and ticks are run all the same, each once.
 func TestAlarmStartsAnInstanceForEachTick(t *testing.T) {
 	t.Parallel()
 	storage, dir := proctest.Azurite(t), filepath.Join(t.TempDir(), "app")
@@ -29,7 +29,8 @@ func TestAlarmStartsAnInstanceForEachTick(t *testing.T) {
 		t.Fatalf("the command functions: %v", err)
 	}
 	h := loaded(t, dir, env...)
-	if b := h.Functions["alarm"].Bindings; len(h.Functions) != 2 || len(b) != 1 || b[0].Type != "queueTrigger" || b[0].QueueName != name || b[0].Connection == "" {
+	b := h.Functions["alarm"].Bindings
+	if len(h.Functions) != 2 || len(b) != 1 || b[0].Type != "queueTrigger" || b[0].QueueName != name || b[0].Connection == "" {
 		t.Fatalf("got %+v", h.Functions)
 	}
 	queue, err := azure.OpenQueue(azure.Config{ConnectionString: storage.Setting}, name)

@@ -81,10 +81,10 @@ func Load(root string, env ...string) (*Host, error) {
 	for _, path := range paths {
 		name := filepath.Base(filepath.Dir(path))
 		var f Function
-		if err := readJSON(path, &f); err != nil {
+		if err = readJSON(path, &f); err != nil {
 			return nil, err
 		}
-		again, err := time.Duration(1), error(nil)
+		var again time.Duration
 		if f.Retry != nil {
 			again, err = span(f.Retry.DelayInterval)
 		}
@@ -92,9 +92,10 @@ func Load(root string, env ...string) (*Host, error) {
 		for _, b := range f.Bindings {
 			queue = queue || b.Type == "queueTrigger"
 		}
-		if err != nil || again == 0 || len(f.Bindings) == 0 || !nameRule.MatchString(name) || strings.EqualFold(name, "host") ||
-			f.Retry != nil && (f.Retry.Strategy != "fixedDelay" || f.Retry.MaxRetryCount == 0) || queue && settings.ExtensionBundle.ID == "" {
-			return nil, fmt.Errorf("the host would skip the function %s: %+v, %w", name, f, err)
+		misnamed := !nameRule.MatchString(name) || strings.EqualFold(name, "host")
+		policy := f.Retry == nil || f.Retry.Strategy == "fixedDelay" && f.Retry.MaxRetryCount > 0 && err == nil && again > 0
+		if misnamed || !policy || len(f.Bindings) == 0 || queue && settings.ExtensionBundle.ID == "" {
+			return nil, fmt.Errorf("the host would skip the function %s: %+v, %v", name, f, err)
 		}
 		h.Functions[name] = f
 	}
@@ -211,7 +212,7 @@ func (h *Host) Invoke(ctx context.Context, function, payload string) (Result, er
 		err = json.Unmarshal(text, &res)
 	}
 	if err != nil || resp.StatusCode != http.StatusOK || res.Outputs == nil || res.Logs == nil {
-		return res, fmt.Errorf("%s: no answer that the host takes: %s, %.500q, %w", function, resp.Status, text, err)
+		return res, fmt.Errorf("%s: no answer that the host takes: %s, %.500q, %v", function, resp.Status, text, err)
 	}
 	return res, nil
 }

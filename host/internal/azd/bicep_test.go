@@ -20,14 +20,15 @@ import (
 // The templates use few forms of Bicep, each on a line of its own, with two spaces before it for each bracket around it. What is
 // in another form counts as a mistake.
 var (
-	declarationRule = regexp.MustCompile(`^(param|output|var|resource|module) (\w+)(?: (?:string|int|bool|object|array)| '([\w./@-]+)')?( existing)?(?: = (?:if \((.+)\) )?(.+))?$`)
-	otherRule       = regexp.MustCompile(`^(?:targetScope = '\w+'|@(\w+)\([^()]*\)|//.*|)$`)
-	propertyRule    = regexp.MustCompile(`^(\w+|'[^']+'): (.+)$`)
-	forRule         = regexp.MustCompile(`^for (\w+) in (.+): \{$`)
-	stringRule      = regexp.MustCompile(`'(?:[^'\\]|\\.)*'`)
-	insertRule      = regexp.MustCompile(`\$\{([^}]*)\}`)
-	nameRule        = regexp.MustCompile(`\b([A-Za-z_]\w*)((?:\(\))?)((?:\.\w+(?:\(\))?)*)(\(?)`)
-	guidRule        = regexp.MustCompile(`[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	declarationRule = regexp.MustCompile(`^(param|output|var|resource|module) (\w+)(?: (?:string|int|bool|object|array)| '([\w./@-]+)')?( existing)?` +
+		`(?: = (?:if \((.+)\) )?(.+))?$`)
+	otherRule    = regexp.MustCompile(`^(?:targetScope = '\w+'|@(\w+)\([^()]*\)|//.*|)$`)
+	propertyRule = regexp.MustCompile(`^(\w+|'[^']+'): (.+)$`)
+	forRule      = regexp.MustCompile(`^for (\w+) in (.+): \{$`)
+	stringRule   = regexp.MustCompile(`'(?:[^'\\]|\\.)*'`)
+	insertRule   = regexp.MustCompile(`\$\{([^}]*)\}`)
+	nameRule     = regexp.MustCompile(`\b([A-Za-z_]\w*)((?:\(\))?)((?:\.\w+(?:\(\))?)*)(\(?)`)
+	guidRule     = regexp.MustCompile(`[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 )
 
 // A declaration is one of a parameter, a variable, an output, a resource or a module.
@@ -177,7 +178,8 @@ func (c *checker) names(f *file, n int, text string) {
 		}
 		return `""`
 	})
-	if _, err := parser.ParseExpr(strings.NewReplacer("[", "[]any{", "]", "}", " ? ", " || ", " : ", " || ").Replace(plain)); err != nil && text != "" {
+	asGo := strings.NewReplacer("[", "[]any{", "]", "}", " ? ", " || ", " : ", " || ").Replace(plain)
+	if _, err := parser.ParseExpr(asGo); err != nil && text != "" {
 		c.add(f, n, "no Bicep that is known here: %s", text)
 	}
 	for _, m := range nameRule.FindAllStringSubmatch(plain, -1) {
