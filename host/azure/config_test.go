@@ -136,13 +136,6 @@ func TestOpenRefuses(t *testing.T) {
 		{azure.Config{AccountName: "sim", ClientID: hidden, ClientSecret: hidden}, "go together"},
 		{azure.Config{AccountName: "sim", TenantID: hidden, ClientSecret: hidden}, "go together"},
 		{azure.Config{AccountName: "sim", TenantID: hidden + "/ ?", ClientID: hidden, ClientSecret: hidden}, "malformed"},
-		{azure.Config{ConnectionString: keyed, Container: "ab"}, "SOLOIST_CONTAINER"},
-		{azure.Config{ConnectionString: keyed, Container: strings.Repeat("a", 64)}, "SOLOIST_CONTAINER"},
-		{azure.Config{ConnectionString: keyed, Container: "Abc"}, "SOLOIST_CONTAINER"},
-		{azure.Config{ConnectionString: keyed, Container: "a--b"}, "SOLOIST_CONTAINER"},
-		{azure.Config{ConnectionString: keyed, Container: "-ab"}, "SOLOIST_CONTAINER"},
-		{azure.Config{ConnectionString: keyed, Container: "ab-"}, "SOLOIST_CONTAINER"},
-		{azure.Config{ConnectionString: keyed, Container: hidden + "_"}, "SOLOIST_CONTAINER"},
 	}
 	refused := func(err error, says string) {
 		t.Helper()
@@ -154,28 +147,29 @@ func TestOpenRefuses(t *testing.T) {
 	for _, tt := range tests {
 		_, err := azure.Open(tt.config)
 		refused(err, tt.says)
-		if tt.config.Container == "" {
-			_, err = azure.OpenQueue(tt.config, queueName)
-			refused(err, tt.says)
-		}
+		_, err = azure.OpenQueue(tt.config, queueName)
+		refused(err, tt.says)
+	}
+	for _, name := range []string{"ab", strings.Repeat("a", 64), "Abc", "a--b", "-ab", "ab-", hidden + "_"} {
+		_, err := azure.Open(azure.Config{ConnectionString: keyed, Container: name})
+		refused(err, "SOLOIST_CONTAINER")
+		_, err = azure.OpenQueue(azure.Config{ConnectionString: keyed}, name)
+		refused(err, "SOLOIST_ALARM_QUEUE")
 	}
 	const simBlob = "https://sim.blob.core.windows.net"
 	for _, tt := range []struct {
 		config azure.Config
-		name   string
 		says   string
 	}{
-		{azure.Config{ConnectionString: "BlobEndpoint=https://blobs.contoso.com;" + keyed}, queueName, `the host "blobs.contoso.com" of the blobs: set QueueEndpoint`},
-		{azure.Config{ConnectionString: "QueueEndpoint=" + hidden + ";" + keyed}, queueName, "QueueEndpoint is not a queue service URL"},
-		{azure.Config{ConnectionString: "BlobEndpoint=" + simBlob + ";SharedAccessSignature=sr=c&sig=" + hidden}, queueName, "its shared access signature is not for queues"},
-		{azure.Config{ServiceURL: simBlob + "/?ss=b&sig=" + hidden}, queueName, "want one of the account for blobs and queues (ss=bq)"},
-		{azure.Config{ServiceURL: "https://blobs.contoso.com"}, queueName, "set AzureWebJobsStorage__queueServiceUri"},
-		{azure.Config{AccountName: "sim", QueueURL: "http://sim.queue.core.windows.net"}, queueName, "AzureWebJobsStorage__queueServiceUri): an identity needs https"},
-		{azure.Config{AccountName: "sim", QueueURL: hidden}, queueName, "not an http or https URL"},
-		{azure.Config{ConnectionString: keyed}, "a--b", "SOLOIST_ALARM_QUEUE"},
-		{azure.Config{ConnectionString: keyed}, hidden, "SOLOIST_ALARM_QUEUE"},
+		{azure.Config{ConnectionString: "BlobEndpoint=https://blobs.contoso.com;" + keyed}, `the host "blobs.contoso.com" of the blobs: set QueueEndpoint`},
+		{azure.Config{ConnectionString: "QueueEndpoint=" + hidden + ";" + keyed}, "QueueEndpoint is not a queue service URL"},
+		{azure.Config{ConnectionString: "BlobEndpoint=" + simBlob + ";SharedAccessSignature=sr=c&sig=" + hidden}, "its shared access signature is not for queues"},
+		{azure.Config{ServiceURL: simBlob + "/?ss=b&sig=" + hidden}, "want one of the account for blobs and queues (ss=bq)"},
+		{azure.Config{ServiceURL: "https://blobs.contoso.com"}, "set AzureWebJobsStorage__queueServiceUri"},
+		{azure.Config{AccountName: "sim", QueueURL: "http://sim.queue.core.windows.net"}, "AzureWebJobsStorage__queueServiceUri): an identity needs https"},
+		{azure.Config{AccountName: "sim", QueueURL: hidden}, "not an http or https URL"},
 	} {
-		_, err := azure.OpenQueue(tt.config, tt.name)
+		_, err := azure.OpenQueue(tt.config, queueName)
 		refused(err, tt.says)
 	}
 }

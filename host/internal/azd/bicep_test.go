@@ -1,7 +1,6 @@
 package azd_test
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -207,40 +206,30 @@ type table struct {
 	roles map[string]string
 }
 
-// tableLine is a type, a role, or a property of the type before it.
-var tableLine = regexp.MustCompile(`^(?:([A-Za-z.]+(?:/[A-Za-z]+)+@\d{4}-\d\d-\d\d) https://\S+` +
-	`|role (\w+) ([0-9a-f-]{36}) https://\S+` +
-	`|  ([\w.*\[\]-]+)(!|\?)? (string|integer|boolean|object|array|number|any)(?: (\S+))?)$`)
-
 // readTable reads testdata/types.txt, which says itself how it is written.
 func readTable(t *testing.T) *table {
 	t.Helper()
-	f, err := os.Open("testdata/types.txt")
+	text, err := os.ReadFile("testdata/types.txt")
 	must(t, err)
-	defer f.Close()
 	all := &table{types: map[string]map[string]property{}, roles: map[string]string{}}
-	current := map[string]property(nil)
-	lines := bufio.NewScanner(f)
-	for n := 1; lines.Scan(); n++ {
-		line := lines.Text()
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		m := tableLine.FindStringSubmatch(line)
+	var current map[string]property
+	for n, line := range strings.Split(string(text), "\n") {
+		fields := strings.Fields(line)
 		switch {
-		case m == nil || m[4] != "" && current == nil:
-			t.Fatalf("testdata/types.txt:%d: %q is no line of the table", n, line)
-		case m[1] != "":
-			current = map[string]property{}
-			all.types[m[1]] = current
-		case m[2] != "":
-			all.roles[m[2]] = m[3]
-		default:
-			p := property{kind: m[6], required: m[5] == "!", read: m[5] == "?"}
-			if m[7] != "" {
-				p.values = strings.Split(m[7], "|")
+		case len(fields) == 0 || fields[0] == "#":
+		case strings.HasPrefix(line, "  ") && len(fields) < 4:
+			p := property{required: strings.HasSuffix(fields[0], "!"), read: strings.HasSuffix(fields[0], "?"), kind: fields[1]}
+			if len(fields) == 3 {
+				p.values = strings.Split(fields[2], "|")
 			}
-			current[m[4]] = p
+			current[strings.TrimRight(fields[0], "!?")] = p
+		case fields[0] == "role" && len(fields) == 4:
+			all.roles[fields[1]] = fields[2]
+		case len(fields) == 2:
+			current = map[string]property{}
+			all.types[fields[0]] = current
+		default:
+			t.Fatalf("testdata/types.txt:%d: %q is no line of the table", n+1, line)
 		}
 	}
 	return all
