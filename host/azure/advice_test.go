@@ -18,13 +18,15 @@ func jwt(object string) string {
 	return "x." + base64.RawURLEncoding.EncodeToString([]byte(`{"oid":"`+object+`","idtyp":"app"}`)) + ".x"
 }
 
-// refusing answers each request with a refusal, and gives a token for the
+// refusing answers each request with a refusal, or with a web page, and gives a token for the
 // principal with this object id. Without one it gives none.
 func refusing(code, object string) transport {
 	return func(r *http.Request) (*http.Response, error) {
 		switch {
 		case r.URL.Host == platformHost && object != "":
 			return token(r, jwt(object), 24*3600), nil
+		case code == "page":
+			return page(r, http.StatusOK, http.Header{}), nil
 		case r.URL.Host != "sim.blob.core.windows.net":
 			return &http.Response{StatusCode: 400, Request: r, Header: http.Header{}, Body: http.NoBody}, nil
 		}
@@ -50,6 +52,7 @@ func TestAdvice(t *testing.T) {
 		{"network rules, or a signature", signature, false, "AuthorizationFailure", "", "AuthorizationFailure", "generate-sas --account-name sim"},
 		{"a busy service", key, false, "ServerBusy", "", "ServerBusy", "try again"},
 		{"an answer of a proxy", key, false, "", "", "not from the Blob service", "something between here and the Blob service answers"},
+		{"a sign-in page", key, false, "page", "", "not from the Blob service", "NO_PROXY"},
 		{"a signature without the right", signature, false, "AuthorizationPermissionMismatch", "", "AuthorizationPermissionMismatch", "az storage container generate-sas"},
 		{"an identity without the role", managed, true, "AuthorizationPermissionMismatch", "0A-b9", "AuthorizationPermissionMismatch", `--assignee-object-id 0A-b9 --assignee-principal-type ServicePrincipal ` +
 			`--role "Storage Blob Data Contributor" --scope "$(az storage account show --name sim --query id -o tsv)/blobServices/default/containers/soloist"`},

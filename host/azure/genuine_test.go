@@ -113,15 +113,6 @@ func unclear(t *testing.T, err error, words ...string) {
 	}
 }
 
-// The doctor says where to look.
-func TestForeignSuccessIsExplained(t *testing.T) {
-	s := open(t, transport(func(r *http.Request) (*http.Response, error) { return page(r, http.StatusOK, http.Header{}), nil }))
-	f := examine(t, s, "container", time.Now)
-	if !f.Fails || !strings.Contains(f.Text, "not from the Blob service") || !strings.Contains(f.Advice, "NO_PROXY") {
-		t.Errorf("got %+v", f)
-	}
-}
-
 const (
 	errorBody  = 64 << 10 // as much as is read of an answer that is an error
 	answerBody = 16 << 20 // of any other
