@@ -1,6 +1,7 @@
 package azure_test
 
 import (
+	"crypto/rand"
 	"encoding/base64"
 	"io"
 	"log"
@@ -66,7 +67,7 @@ func TestAdvice(t *testing.T) {
 				platform(t)
 			}
 			if test.config.Credential != "" {
-				test.config.ClientID = uuid()
+				test.config.ClientID = rand.Text()
 			}
 			test.config.Transport = refusing(test.code, test.object)
 			s := opened(t, test.config)

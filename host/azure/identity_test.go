@@ -44,15 +44,15 @@ func inJSON(r *http.Request, body string) *http.Response {
 // withIdentity opens a store over a service, with a source of tokens.
 func withIdentity(t *testing.T, tokens transport) *azure.Store {
 	t.Helper()
-	return identified(t, uuid(), new(blobtest.Blob).Do, tokens)
+	return identified(t, new(blobtest.Blob).Do, tokens)
 }
 
 // identified opens a store for an identity. The client library keeps tokens by
 // client id for the whole process, so each test needs an id of its own.
-func identified(t *testing.T, clientID string, service, tokens transport) *azure.Store {
+func identified(t *testing.T, service, tokens transport) *azure.Store {
 	t.Helper()
 	return opened(t, azure.Config{
-		AccountName: "sim", Credential: "managedidentity", ClientID: clientID,
+		AccountName: "sim", Credential: "managedidentity", ClientID: rand.Text(),
 		Transport: transport(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Host == platformHost {
 				return tokens(r)
@@ -100,7 +100,7 @@ const tenant = "11111111-2222-4333-8444-555555555555"
 // Each identity that settings or environment name asks once for a token, in its own way, and comes with it.
 func TestWaysIn(t *testing.T) {
 	// New ones: the library keeps tokens while the process lives.
-	resource, client, onPlatform := "/subscriptions/s/resourceGroups/g/"+uuid(), uuid(), uuid()
+	resource, client, onPlatform := "/subscriptions/s/resourceGroups/g/"+rand.Text(), rand.Text(), rand.Text()
 	file := filepath.Join(t.TempDir(), "federated")
 	if err := os.WriteFile(file, []byte("token-of-the-cluster"), 0o600); err != nil {
 		t.Fatal(err)
@@ -163,12 +163,9 @@ func challenging(challenge string) transport {
 func TestSlowTokenArrives(t *testing.T) {
 	platform(t)
 	synctest.Test(t, func(t *testing.T) {
-		fetches, id := 0, uuid()
-		s := identified(t, id, new(blobtest.Blob).Do, func(r *http.Request) (*http.Response, error) {
+		fetches := 0
+		s := withIdentity(t, func(r *http.Request) (*http.Response, error) {
 			fetches++
-			if got := r.URL.Query().Get("client_id"); got != id {
-				t.Errorf("token for client %q, want %q", got, id)
-			}
 			select {
 			case <-time.After(10 * time.Second):
 			case <-r.Context().Done():
@@ -192,12 +189,6 @@ func TestSlowTokenArrives(t *testing.T) {
 			t.Errorf("%d fetches, %s", fetches, took)
 		}
 	})
-}
-
-func uuid() string {
-	var b [16]byte
-	rand.Read(b[:])
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // Nobody waits for a new token while the old one is good, even when the source
@@ -268,7 +259,7 @@ func TestRefusedChallenge(t *testing.T) {
 	platform(t)
 	const challenge = `Bearer realm="", error="insufficient_claims", claims="eyJhY2Nlc3NfdG9rZW4iOnt9fQ=="`
 	sign := 0
-	s := identified(t, uuid(), challenging(challenge), func(r *http.Request) (*http.Response, error) {
+	s := identified(t, challenging(challenge), func(r *http.Request) (*http.Response, error) {
 		if sign++; sign == 1 {
 			return token(r, "one", 86400), nil
 		}
@@ -296,7 +287,7 @@ func TestServiceChallengeIsNotAnswered(t *testing.T) {
 		requests.Add(1)
 		return challenging(challenge)(r)
 	}
-	s := identified(t, uuid(), service, func(r *http.Request) (*http.Response, error) { return token(r, "t", 3600), nil })
+	s := identified(t, service, func(r *http.Request) (*http.Response, error) { return token(r, "t", 3600), nil })
 	const goroutines, each = 8, 20
 	var calls sync.WaitGroup
 	for range goroutines {

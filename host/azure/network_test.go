@@ -3,7 +3,6 @@ package azure_test
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -151,28 +150,9 @@ func TestRenewalWaitsForNoOtherCall(t *testing.T) {
 
 // Something other than the service answers, and its headers do not end. Few of them are read.
 func TestHeadersAreLimited(t *testing.T) {
-	var sent atomic.Int64
-	s, _ := served(t, azure.Config{}, func(w http.ResponseWriter, _ *http.Request) {
-		conn, _, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer conn.Close()
-		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
-		line := "X: " + strings.Repeat("x", 1000) + "\r\n"
-		for sent.Load() < 64<<20 { // what the other end does not read is in buffers
-			n, err := io.WriteString(conn, line)
-			if sent.Add(int64(n)); err != nil {
-				return
-			}
-		}
-	})
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	_, err := s.Read(ctx, name)
-	if err == nil || !strings.Contains(err.Error(), "exceeded 65536 bytes") {
-		t.Errorf("got %v after %d bytes", err, sent.Load())
+	s, _ := served(t, azure.Config{}, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 1<<20)) })
+	if _, err := s.Read(t.Context(), name); err == nil || !strings.Contains(err.Error(), "exceeded 65536 bytes") {
+		t.Errorf("got %v", err)
 	}
 }
 
