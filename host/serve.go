@@ -58,12 +58,11 @@ func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 		watched = watchAll(ctx, a, cache, stop)
 		err = runAll(ctx, a, stop)
 	}
+	stop(err) // whatever has ended it: what goes on beside the jobs ends with ctx
 	if refused, ok := errors.AsType[*watch.RefusedError](context.Cause(ctx)); ok {
 		err = errors.Join(err, refused)
 	}
-	if ctx.Err() != nil {
-		say() // or wait until it is said
-	}
+	say() // or wait until it is said
 	watched()
 	alerts()
 	err = errors.Join(err, done())
@@ -78,20 +77,18 @@ func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 	return exitOK
 }
 
-// runAll runs the jobs until ctx ends, once what comes before them is done. If that is given up,
-// it ends the program.
+// runAll runs the jobs until ctx ends, once what comes before them is done. An error is that of
+// what is given up; a stop is none.
 func runAll(ctx context.Context, a *app.App, stop context.CancelCauseFunc) error {
-	err := a.Before.Run(ctx)
-	if err == nil {
-		settle := keepAlarm(ctx, a, func() { stop(nil) })
-		err = a.Scheduler.Run(ctx)
-		return errors.Join(err, settle())
+	if err := a.Before.Run(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
 	}
-	if ctx.Err() != nil {
-		err = nil // a stop is no failure
-	}
-	stop(err)
-	return err
+	settle := keepAlarm(ctx, a, func() { stop(nil) })
+	err := a.Scheduler.Run(ctx)
+	return errors.Join(err, settle())
 }
 
 // newCache returns the cache of the records for pages and metrics.
