@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -107,20 +106,6 @@ func TestTickFailsWithoutAlarm(t *testing.T) {
 			t.Errorf("got %+v, want one line of an error", got)
 		}
 		w.wantPending(t, "00:59:00")
-	})
-}
-
-// A replica that serves ends by itself when nothing is due for its stay, and leaves one alarm.
-func TestServeEndsByItself(t *testing.T) {
-	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_STAY=3m"}, func(t *testing.T) {
-		w := newWoken("2,4 * * * *")
-		stop, code := w.serve(t)
-		defer stop()
-		time.Sleep(6 * time.Minute)
-		wantEqual(t, "runs after 6 min, and whether it has ended", []int{len(w.times()), len(code)}, []int{2, 0})
-		wantEnd(t, code)
-		wantEqual(t, "it ended at", time.Now().UTC().Format("15:04"), "00:07")
-		w.wantPending(t, "01:01:00")
 	})
 }
 
@@ -238,13 +223,6 @@ func TestWakeAndStatusOfAlarm(t *testing.T) {
 	wantLines(t, host.Program{Work: work()}, "wake", 2, "set SOLOIST_ALARM=queue")
 }
 
-// next is the next version of the program, with one job more.
-func (w *woken) next(schedule string) host.Program {
-	p := w.Program
-	p.Work = append(slices.Clone(p.Work), soloist.Job{Name: "new", Schedule: schedule, Do: w.do})
-	return p
-}
-
 // empty has somebody empty the queue.
 func (w *woken) empty(t *testing.T) {
 	for _, m := range w.queue.All() {
@@ -360,26 +338,6 @@ func TestQueuedTickBesideLongRun(t *testing.T) {
 	})
 }
 
-// In Functions an execution is an invocation.
-func TestLongRunHoldsUpNoOtherJobInFunctions(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo", "SOLOIST_FUNCTION_TIMEOUT=30m")
-	synctest.Test(t, func(t *testing.T) {
-		w := newWoken("*/5 * * * *")
-		w.Work = append(w.Work, lastingJob("long", "0 1 * * *", 21*time.Minute))
-		time.Sleep(59 * time.Minute)
-		s := open(t, w.Program)
-		done := make(chan []string)
-		go func() {
-			_, logs := s.invoke(t, "alarm", byQueue(ours))
-			done <- logs
-		}()
-		time.Sleep(90 * time.Second)
-		w.wantAwake(t, 18*time.Minute)
-		wantEqual(t, "runs until 01:19", len(w.times()), 4)
-		wantEqual(t, "runs", strings.Count(strings.Join(<-done, "\n"), "succeeded"), 6)
-	})
-}
-
 // A run that an HTTP trigger has asked for is found if its instance dies, and a short one wakes nobody up. With a note that a
 // newer program has written the alarm is set all the same, and the log tells of the note: no run fails for it.
 func TestRunByTriggerIsFoundAgain(t *testing.T) {
@@ -453,33 +411,6 @@ func TestPassesEndBeforeTheExecution(t *testing.T) {
 		if n := w.queue.Visible(time.Now().Add(5 * time.Second)); n == 0 {
 			t.Errorf("the backfill wakes nobody up: %+v", w.queue.All())
 		}
-	})
-}
-
-// Ticks nearer than the stay keep the program up, so none is missed but between two executions.
-func TestFrequentTicksKeepExecutionUp(t *testing.T) {
-	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=30m"}, func(t *testing.T) {
-		w := newWoken("* * * * *", "@every 10s")
-		executions := 0
-		for end := time.Now().Add(time.Hour); time.Now().Before(end); executions++ {
-			run(t.Context(), w.Program, "tick")
-			time.Sleep(max(0, time.Until(w.queue.First())))
-			time.Sleep(35 * time.Second) // for the platform to look, and to start it
-		}
-		var s struct {
-			Jobs []struct {
-				Job    string
-				Counts map[string]int
-			}
-		}
-		must(t, json.Unmarshal([]byte(run(t.Context(), w.Program, "status", "--json").out), &s))
-		missed := map[string]int{"job-a": 0, "job-b": 4 * executions}
-		for _, j := range s.Jobs {
-			if n := j.Counts["missed"]; n > missed[j.Job] {
-				t.Errorf("%d ticks of %s were missed in %d executions", n, j.Job, executions)
-			}
-		}
-		wantWithin(t, "executions", executions, 1, 4)
 	})
 }
 

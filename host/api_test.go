@@ -13,9 +13,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,62 +81,6 @@ func listed(t *testing.T, text string) map[string]map[string]any {
 		jobs[job["job"].(string)] = job
 	}
 	return jobs
-}
-
-func TestMetrics(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		backend := &local.Memory{}
-		release := make(chan struct{})
-		long := soloist.Job{Name: "long", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error { <-release; return nil }}
-		p := host.Program{Work: []soloist.Work{long, obedient()[1], here()[0]}, Store: backend,
-			Now: func() time.Time { return time.Now().Add(time.Minute) }}
-		put(t, backend, "demo/beat", `{"schema":99}`, false)
-		s := open(t, p)
-		wantMetrics(t, s, 0, "soloist_storage_up 0")
-		unread := open(t, host.Program{Work: work(), Store: down()})
-		wantNone(t, "metrics of records that were not read", unread.get("/metrics").Body.String(), "soloist_job_failures")
-		each := open(t, host.Program{Work: here()[:1], Store: down()}) // without a job that has a record
-		wantMetrics(t, each, 0, "soloist_storage_up 1", `soloist_running{job_name="cache"} 0`)
-		s.tick()
-		time.Sleep(time.Minute + time.Millisecond) // a date of whole seconds could mean any time of its second
-		var all sync.WaitGroup
-		all.Go(s.tick)
-		time.Sleep(time.Second)
-		got := wantMetrics(t, s, 60, "soloist_storage_up 1", `soloist_running{job_name="long"} 1`, `soloist_running{job_name="beat"} 0`, `soloist_overrun{job_name="long"} 0`,
-			`soloist_overrun{job_name="beat"} 0`, `soloist_job_broken{job_name="long"} 0`, `soloist_job_broken{job_name="beat"} 1`, `soloist_job_failures{job_name="long"} 0`)
-		for _, line := range got {
-			if strings.HasPrefix(line, "soloist_job_failures") && !strings.Contains(line, `{job_name="long"`) {
-				t.Errorf("got %s of a job without a record, or whose record cannot be read", line)
-			}
-		}
-		close(release)
-		all.Wait()
-	})
-}
-
-// wantMetrics wants these lines, and about this skew.
-func wantMetrics(t *testing.T, s site, skew float64, want ...string) []string {
-	t.Helper()
-	got := s.get("/metrics")
-	if kind := got.Header().Get("Content-Type"); got.Code != 200 || !strings.HasPrefix(kind, "text/plain; version=0.0.4; charset=utf-8") {
-		t.Errorf("got %d, %s", got.Code, kind)
-	}
-	all := strings.Split(strings.TrimSpace(got.Body.String()), "\n")
-	for _, line := range want {
-		if !slices.Contains(all, line) {
-			t.Errorf("got no %s in %q", line, all)
-		}
-	}
-	for _, line := range all {
-		if value, ok := strings.CutPrefix(line, "soloist_clock_skew_seconds "); ok {
-			if got, err := strconv.ParseFloat(value, 64); err != nil || got < skew-0.1 || got > skew+0.1 {
-				t.Errorf("got %s, want a skew of %g", line, skew)
-			}
-			return all
-		}
-	}
-	t.Errorf("got no skew in %q", all)
-	return all
 }
 
 // Who may read, and who may change what. No answer has a token.

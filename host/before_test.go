@@ -14,7 +14,6 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/store"
 )
 
 // before is a migration that does this.
@@ -196,29 +195,6 @@ func TestReadyTellsFailureBefore(t *testing.T) {
 			wantAnswer(t, "readyz", s.get("/readyz"), 200, `{"status":"ready"}`)
 		})
 	}
-}
-
-// What comes before the jobs has the lease of the settings, unless it names one.
-func TestLeaseBefore(t *testing.T) {
-	bubble(t, []string{"SOLOIST_LEASE=20s"}, func(t *testing.T) {
-		backend := &local.Memory{}
-		p := host.Program{Store: backend, Work: work(), Before: counting(new(atomic.Int64))}
-		run(t.Context(), p, "tick")
-		p.Before[0].Key, p.Before[0].Lease = "v3", 40*time.Second
-		run(t.Context(), p, "tick")
-		got := map[time.Duration]bool{}
-		backend.List(t.Context(), "demo", func(name string, e store.Entry) bool {
-			if strings.HasPrefix(name, "demo/0-once") {
-				rec, err := store.DecodeRecord(e.Record, "demo", strings.TrimPrefix(name, "demo/"))
-				if err != nil {
-					t.Error(err)
-				}
-				got[time.Duration(rec.Run.Lease)] = true
-			}
-			return true
-		})
-		wantEqual(t, "leases", got, map[time.Duration]bool{20 * time.Second: true, 40 * time.Second: true})
-	})
 }
 
 func TestMistakesBefore(t *testing.T) {

@@ -178,18 +178,6 @@ func TestStepDownOfRunThatEnds(t *testing.T) {
 	})
 }
 
-// What can never be done is no trouble with the store, which a client would ask for again.
-func TestOrdersRefusedForGood(t *testing.T) {
-	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
-	s := open(t, host.Program{Work: obedient(), Store: &local.Memory{}})
-	s.tick()
-	for range 100 {
-		wantAnswer(t, "run", s.send(http.MethodPost, "/api/v1/jobs/beat/run", "Bearer "+adminToken), 200)
-	}
-	wantAnswer(t, "one run too many", s.send(http.MethodPost, "/api/v1/jobs/beat/run", "Bearer "+adminToken), 409,
-		"100 runs of beat are ordered already")
-}
-
 // In an outage a run that goes on without its lease is told as trouble, though the store tells
 // nothing new of its job.
 func TestOverrunInOutageIsTrouble(t *testing.T) {

@@ -256,23 +256,6 @@ func TestWriteFunctionsRefuses(t *testing.T) {
 	wantEqual(t, "files", append(names(tree(t, full)), names(tree(t, damaged))...), []string{"thesis.txt", ".soloist-functions.json"})
 }
 
-// A link in the directory leads nowhere else.
-func TestWriteFunctionsFollowsNoLink(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("links need a privilege")
-	}
-	environment(t)
-	program, dir, elsewhere := stand(t), t.TempDir(), t.TempDir()
-	work := jobs(soloist.Job{Name: "night"})
-	write(t, work, program, dir)
-	os.RemoveAll(filepath.Join(dir, "night"))
-	must(t, os.Symlink(elsewhere, filepath.Join(dir, "night")))
-	got := write(t, work, program, dir)
-	if got.code == 0 || len(tree(t, elsewhere)) != 0 {
-		t.Errorf("got %+v, and %q elsewhere", got, names(tree(t, elsewhere)))
-	}
-}
-
 // A program for another system is warned of, and one whose name a folder has
 // gets another.
 func TestWriteFunctionsChecksProgram(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"runtime/debug"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -199,43 +198,6 @@ func TestDocumentThatHasNoReplicas(t *testing.T) {
 		wantAnswer(t, "page", s.get("/api/v1/jobs"), 200, `"replicas":[]`, "the replicas cannot be shown: correct or delete demo/.replicas: ")
 		wantAnswer(t, "replicas", s.get("/api/v1/replicas"), 200, `"replicas":[]}`)
 		stop()
-	})
-}
-
-// Open pages read the replicas once in five seconds, however many they are, and a beat of a
-// replica is no news for them.
-func TestPagesReadReplicasSeldom(t *testing.T) {
-	bubble(t, []string{replicaName + "page"}, func(t *testing.T) {
-		var reads atomic.Int64
-		backend := newGated(&local.Memory{}, func(op, name string) error {
-			if op == "read document" && strings.HasSuffix(name, "/.replicas") {
-				reads.Add(1)
-			}
-			return nil
-		})
-		p := host.Program{Work: obedient()[:1], Store: backend}
-		s := open(t, p)
-		stop := beginServing(t, p, "SOLOIST_PRESENCE=10s", "SOLOIST_GRACE=1s", replicaName+"b")
-		time.Sleep(62 * time.Second)
-		var all []*watcher
-		for range 50 {
-			all = append(all, watch(s, ""))
-		}
-		time.Sleep(time.Second)
-		told := len(all[0].news())
-		reads.Store(0)
-		time.Sleep(50 * time.Second) // the job runs, so the record is read all the time
-		// Five to seven of them are those of the beats.
-		wantWithin(t, "how often the replicas were read in 50 s", reads.Load(), 10, 10+7)
-		wantEqual(t, "messages in 50 s without news", len(all[0].news())-told, 0)
-		stop()
-		time.Sleep(15 * time.Second)
-		news := all[0].news()
-		wantText(t, "the last message", news[len(news)-1].data, `"replica":"b","state":"left"`)
-		for _, w := range all {
-			w.stop()
-			<-w.ended
-		}
 	})
 }
 

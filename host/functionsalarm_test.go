@@ -60,34 +60,6 @@ func TestAlarmFunctionAndForeignMessages(t *testing.T) {
 	})
 }
 
-// The host deletes the message that has called. If that one came before its time, and the note says that it is still to come,
-// another one takes its place. So it is with the message of wake, which an instance of the version before gets while another
-// version is deployed: it is for that version.
-func TestAlarmFunctionPutsMessageAgain(t *testing.T) {
-	bubble(t, inFunctions, func(t *testing.T) {
-		w := newWoken("@hourly")
-		s := open(t, w.Program)
-		s.invoke(t, "alarm", byQueue(ours))
-		w.wantPending(t, "00:59:00")
-		time.Sleep(20 * time.Minute)
-		early := w.queue.All()[0]
-		for range 2 { // the second time as another message with the same text
-			s.wantInvoked(t, "alarm", byQueue(string(early.Body)), 200)
-			w.queue.Delete(t.Context(), early.Receipt)
-			w.wantPending(t, "00:59:00")
-		}
-		run(t.Context(), w.next("@hourly"), "wake")
-		got := w.receive(t)
-		s.wantInvoked(t, "alarm", byQueue(string(got.Body)), 200)
-		w.queue.Delete(t.Context(), got.Receipt)
-		if first := time.Until(w.queue.First()); first > time.Minute || len(w.queue.All()) != 2 {
-			t.Errorf("got the messages %+v, want one within a minute and the alarm of the version before", w.queue.All())
-		}
-		w.queue.Meet = noQueue
-		s.wantInvoked(t, "alarm", byQueue(string(got.Body)), 500)
-	})
-}
-
 // An invocation that is too short to wait for the lead is called later, and once for a tick: else the host would call it
 // again and again until the tick is near.
 func TestAlarmFunctionWithShortTimeout(t *testing.T) {

@@ -16,9 +16,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
-	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -87,66 +85,6 @@ func TestHistoryOfLongRange(t *testing.T) {
 	})
 }
 
-// led is a singleton that replica-b has led for so long, until it was stopped.
-func led(t *testing.T, backend store.Store, d time.Duration) []soloist.Work {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer time.AfterFunc(d, cancel).Stop()
-	leader := soloist.Singleton{Name: "leader", Do: untilCancelled}
-	other := soloist.Scheduler{App: "demo", Replica: "replica-b", Store: backend, Singletons: []soloist.Singleton{leader}}
-	must(t, other.Run(ctx))
-	return []soloist.Work{leader}
-}
-
-// A singleton has terms and no ticks. The first one waits for its token. A replica that stops is no failure of it.
-func TestHistoryOfSingleton(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		p := host.Program{Store: &local.Memory{}}
-		p.Work = led(t, p.Store, 90*time.Second)
-		wantRun(t, p, "history", 0, `
-			app demo on *local.Memory, 2000-01-01 00:01:30Z
-
-			JOB     TICK  FATE       ATTEMPT  REPLICA    START                 TOOK       TOKEN            REASON
-			leader  -     abandoned  1        replica-b  2000-01-01 00:00:02Z  1m28.989s  946684801000000  stopped
-
-			JOB     STATE  COUNTS
-			leader  idle   1 abandoned
-		`)
-		got := open(t, p).get("/api/v1/jobs")
-		wantAnswer(t, "list", got, 200, "abandoned", `"trouble":0`)
-		wantNone(t, "list", got.Body.String(), `"trouble":true`)
-	})
-}
-
-// A changed schedule leaves a range whose ticks nobody has counted, and a dead
-// runner a run without an end.
-func TestHistoryOfWhatIsNotKnown(t *testing.T) {
-	environment(t)
-	now := time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
-	record := store.Record{App: "demo", Job: "beat", Created: now, Watermark: now, Token: 7, Run: store.Run{Status: store.Abandoned},
-		Counts: map[store.Status]int64{store.Abandoned: 1},
-		History: []store.Outcome{
-			{From: now.Add(-2 * time.Hour), Tick: now.Add(-time.Hour), Status: store.Missed, Reason: "the schedule changed"},
-			{Tick: now.Add(-2 * time.Hour), Status: store.Abandoned, Reason: "its runner\n\x1b[2Jdied", Attempt: 2, Token: 7, Replica: "replica-a",
-				Start: now.Add(-2 * time.Hour)},
-		}}
-	b, err := json.Marshal(record)
-	must(t, err)
-	backend := &local.Memory{}
-	put(t, backend, "demo/beat", string(b), false)
-	p := host.Program{Work: work()[:1], Store: backend, Now: func() time.Time { return now }}
-	wantRun(t, p, "history", 0, `
-		app demo on *local.Memory, 2026-03-29 12:00:00Z
-
-		JOB   TICK                                                              FATE       ATTEMPT  REPLICA    START                 TOOK  TOKEN  REASON
-		beat  after 2026-03-29 10:00:00Z .. 2026-03-29 11:00:00Z (not counted)  missed     -        -          -                     -     -      the schedule changed
-		beat  2026-03-29 10:00:00Z                                              abandoned  2        replica-a  2026-03-29 10:00:00Z  -     7      its runner \x1b[2Jdied
-
-		JOB   STATE  COUNTS
-		beat  idle   1 abandoned
-	`)
-}
-
 func TestHistoryThatCannotBeRead(t *testing.T) {
 	environment(t)
 	backend := &local.Memory{}
@@ -207,24 +145,6 @@ func TestHistoryOfSome(t *testing.T) {
 		wantEqual(t, "as the table shows it", rows(run(t.Context(), p, "history", "beat@2000-01-01 00:01:00Z").out), []string{first})
 		const none = "demo: history: the record has no outcome of beat@2000-01-02T00:01:00Z: it keeps the newest ones only, and none of a run that has not ended, which status shows\n"
 		wantLines(t, p, "history beat@2000-01-02T00:01:00Z", 1, none)
-	})
-}
-
-// The id in the history is the one that the run had, so a line of a log leads here, also of a run by hand.
-func TestHistoryByIDOfRun(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		runs := &noted{}
-		p := steered(runs)
-		stop := replica(t, p, "replica-a")
-		time.Sleep(time.Hour + time.Minute)
-		run(t.Context(), p, "run", "beat", "--request", "by:hand")
-		stop()
-		wantEqual(t, "ran", runs.all(), []string{"beat@2000-01-01T01:00:00Z", "beat@by:hand"})
-		for _, id := range runs.all() {
-			got := run(t.Context(), p, "history", id, "--json")
-			wantEqual(t, "outcomes", strings.Count(got.out, `"id": `), 1)
-			wantText(t, "history", got.out, `"id": "`+id+`"`)
-		}
 	})
 }
 
@@ -320,7 +240,6 @@ func TestHistoryInAPI(t *testing.T) {
 		d.wantAsDescribed(t, "GET", "/api/v1/jobs/none/history", s.get("/api/v1/jobs/none/history"))
 		d.wantAsDescribed(t, "GET", "/api/v1/jobs/often", s.get("/api/v1/jobs/often"))
 		wantAnswer(t, "the job", s.get("/api/v1/jobs/often"), http.StatusOK, `"log":true`)
-		wantMetrics(t, s, 0, `soloist_storage_call_duration_seconds_count{operation="list-logs",result="ok"} 1`, `soloist_storage_call_duration_seconds_count{operation="read-log",result="ok"} 1`)
 	})
 }
 
@@ -451,30 +370,4 @@ func historyOf(t *testing.T, p host.Program, args ...string) (outcomes []struct 
 	}
 	must(t, json.Unmarshal(body.Jobs[0].History, &outcomes))
 	return outcomes
-}
-
-// Over the Blob service, where the log is an append blob.
-func TestHistoryOverBlobs(t *testing.T) {
-	bubble(t, []string{"SOLOIST_HISTORY=24h"}, func(t *testing.T) {
-		service := new(blobtest.Blob)
-		backend, err := azure.Open(azure.Config{ConnectionString: "AccountName=sim;AccountKey=c2VjcmV0", Transport: service})
-		must(t, err)
-		p := frequent(backend)
-		ticks(t, p, 40)
-		before := len(service.Log())
-		all := historyOf(t, p, "-n", "1000")
-		if len(all) < 39 {
-			t.Errorf("got %d outcomes, want those of 40 ticks", len(all))
-		}
-		for i, o := range all {
-			if o.Gap {
-				t.Errorf("outcome %d shows a gap: %+v", i, o)
-			}
-		}
-		var asked []string
-		for _, op := range service.Log()[before:] {
-			asked = append(asked, op.Op)
-		}
-		wantEqual(t, "asked for orders, record, list of logs and one log", strings.Join(asked, " "), "get head list get")
-	})
 }

@@ -84,19 +84,6 @@ func TestColoursOnATerminal(t *testing.T) {
 	}
 }
 
-// Where a collector reads the log, nothing has changed.
-func TestOtherLogsStayAsTheyAre(t *testing.T) {
-	for _, terminal := range []bool{true, false} {
-		got := ran(t, terminal, "SOLOIST_LOG_FORMAT=json")
-		if strings.Count(got, "\n") != 4 || !strings.Contains(got, `"msg":"run ended","job":"beat","replica":"`) || !strings.Contains(got, `"took":"1.5s"`) {
-			t.Errorf("JSON: got %s", got)
-		}
-	}
-	if got := ran(t, false, "SOLOIST_LOG_FORMAT=text"); strings.Count(got, "\n") != 4 || !strings.Contains(got, `msg="run ended" job=beat replica=`) {
-		t.Errorf("text: got %s", got)
-	}
-}
-
 // A failing job is red, and its row stays in line with the others.
 func TestStatusInColour(t *testing.T) {
 	t.Setenv("NO_COLOR", "")

@@ -296,25 +296,6 @@ func TestAddressIsTaken(t *testing.T) {
 	}
 }
 
-// freePort is a port on which nothing listens.
-func freePort(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer ln.Close()
-	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	return port
-}
-
-func TestFunctionsAddress(t *testing.T) {
-	port := freePort(t)
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT="+port, "SOLOIST_STORAGE=memory:")
-	log, stop, code := serving(t, host.Program{Work: work()})
-	wantEqual(t, "URL", await(t, log, "listening").URL, "http://127.0.0.1:"+port+"/")
-	stop()
-	wantCode(t, <-code, 0)
-}
-
 // refusesAll is a store that takes no credentials.
 type refusesAll struct{ *gated }
 

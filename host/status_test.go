@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"path/filepath"
 	"regexp"
@@ -286,32 +285,6 @@ func TestValidateInJSON(t *testing.T) {
 	wantEqual(t, "standard error", errs, "")
 }
 
-// A long error stays in its line; the log and JSON have all of it.
-func TestTickWithLongErrors(t *testing.T) {
-	environment(t)
-	long := strings.Repeat("ä long\nstory ", 50)
-	synctest.Test(t, func(t *testing.T) {
-		backend := &local.Memory{}
-		sad := soloist.Job{Name: "sad", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error { return errors.New(long) }}
-		p := host.Program{Work: []soloist.Work{sad}, Store: backend}
-		run(t.Context(), p, "tick")
-		time.Sleep(time.Minute)
-		cut := string([]rune(strings.Repeat("ä long story ", 50))[:99]) + "…"
-		wantCut(t, run(t.Context(), p, "tick"), "failed ("+cut+")")
-		p.Store = newGated(backend, refuse(errors.New(long), "read"))
-		wantCut(t, run(t.Context(), p, "tick"), "error: "+cut)
-		wantText(t, "tick", run(t.Context(), p, "tick", "--json").out, strings.TrimSpace(strings.Repeat("ä long story ", 50)))
-	})
-}
-
-func wantCut(t *testing.T, got result, want string) {
-	t.Helper()
-	table, _, _ := strings.Cut(got.out, "\n\n")
-	if got.code != 1 || strings.Count(table, "\n") > 2 || !strings.Contains(table, want) {
-		t.Errorf("got %d\n%s\nwant two lines and %q", got.code, got.out, want)
-	}
-}
-
 func TestCommandsFailInAnOutage(t *testing.T) {
 	environment(t)
 	for command, says := range map[string]map[string]int{
@@ -411,42 +384,6 @@ func leaderOf(t *testing.T, backend store.Store) string {
 	return r.Run.Replica
 }
 
-// While a leader dies and another takes over, status --watch and the page name
-// the leader that the record names.
-func TestWatchAndPageAgreeThroughDeath(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		p := host.Program{Work: []soloist.Work{soloist.Singleton{Name: "leader", Do: untilCancelled}}, Store: &local.Memory{}}
-		time.Sleep(500 * time.Millisecond)
-		page, end := open(t, p), watching(t, p)
-		wires := map[string]*gated{}
-		for _, name := range []string{"replica-a", "replica-b"} {
-			wires[name] = newGated(p.Store, nil)
-			defer replica(t, host.Program{Work: p.Work, Store: wires[name]}, name)()
-		}
-		var want []string
-		for second := range 180 {
-			time.Sleep(time.Second)
-			who := leaderOf(t, p.Store)
-			if who != "" && !slices.Contains(want, who) {
-				want = append(want, who)
-			}
-			if second == 55 {
-				wires[who].set(refuse(errDown)) // as if it were killed
-			}
-		}
-		last := leaderOf(t, p.Store)
-		if len(want) != 2 || last != want[1] {
-			t.Fatalf("the record named %q, and %q at last: want two leaders", want, last)
-		}
-		wantAnswer(t, "page", page.get("/api/v1/jobs"), 200, `"state":"running","replica":"`+last+`"`)
-		var got []string
-		for _, m := range regexp.MustCompile(`leader  running on (\S+)`).FindAllStringSubmatch(end().out, -1) {
-			got = append(got, m[1])
-		}
-		wantEqual(t, "leaders by status --watch", got, want)
-	})
-}
-
 func TestWrongClockIsTold(t *testing.T) {
 	environment(t)
 	for _, test := range []struct {
@@ -479,104 +416,16 @@ func TestWrongClockIsTold(t *testing.T) {
 				}
 				told := strings.Contains(s.get("/api/v1/app").Body.String(), `"clock":`)
 				wantEqual(t, "the app speaks of the clock", told, test.want != "")
+				var log strings.Builder
+				p.Stdout = &log
+				stop, code := serveOn(t, p, newPiped())
+				time.Sleep(2 * time.Second)
+				stop()
+				wantCode(t, <-code, 0)
+				wantEqual(t, "serve warns", strings.Contains(log.String(), "by which ticks are run"), test.want != "")
 			})
 		})
 	}
-}
-
-func TestServeWatchesTheClock(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		var log strings.Builder
-		p := host.Program{Store: &local.Memory{}, Work: work(), Stdout: &log, Now: func() time.Time { return time.Now().Add(time.Hour) }}
-		stop, code := serveOn(t, p, newPiped())
-		time.Sleep(time.Minute)
-		stop()
-		wantCode(t, <-code, 0)
-		wantText(t, "log", log.String(), `"level":"WARN","msg":"this machine's clock is 59m59s ahead of the store's`)
-	})
-}
-
-// A member is a replica that serves in virtual time.
-type member struct {
-	piped
-	stop func()
-	code <-chan int
-}
-
-func join(t *testing.T, name string, p host.Program) (m member) {
-	t.Helper()
-	t.Setenv("CONTAINER_APP_REPLICA_NAME", name)
-	m.piped, p.Stdout = newPiped(), io.Discard
-	m.stop, m.code = serveOn(t, p, m.piped)
-	time.Sleep(time.Second) // it has read its environment
-	return m
-}
-
-// wants checks API and metrics of one replica. trouble is how many jobs are red.
-func (m member) wants(t *testing.T, state string, failures, trouble int) {
-	t.Helper()
-	wantAnswer(t, "list", m.get(t, "/api/v1/jobs"), 200, fmt.Sprintf(`"trouble":%d`, trouble), `"state":"`+state+`"`)
-	wantAnswer(t, "red jobs", m.get(t, "/api/v1/jobs?trouble=true"), 200, fmt.Sprintf(`"matched":%d`, trouble))
-	wantAnswer(t, "metrics", m.get(t, "/metrics"), 200, fmt.Sprintf("\nsoloist_job_failures{job_name=\"report\"} %d\n", failures))
-}
-
-// A job that fails 43 times in a row is red everywhere, whichever replica is asked, and one alert is sent. After a success all
-// is green again, and one message says so.
-func TestFailingJobIsRedEverywhere(t *testing.T) {
-	bubble(t, []string{"SOLOIST_ADMIN_TOKEN=" + adminToken}, func(t *testing.T) {
-		var got noted
-		receive(t, "hooks.example", func(_ http.ResponseWriter, r *http.Request) {
-			var m struct{ Kind, Event string }
-			err, signature := json.NewDecoder(r.Body).Decode(&m), r.Header.Get("Soloist-Signature")
-			if err != nil || !strings.HasPrefix(signature, "t=") {
-				t.Errorf("got %v, signature %q", err, signature)
-			}
-			got.add(m.Kind + " " + m.Event)
-		})
-		t.Setenv("SOLOIST_ALERT_WEBHOOK", "http://hooks.example/x?key=secret")
-		t.Setenv("SOLOIST_ALERT_SECRET", key)
-
-		var runs atomic.Int64
-		backend := new(local.Memory)
-		p := host.Program{Store: backend, Work: []soloist.Work{soloist.Job{Name: "report", Schedule: "@every 20s", Do: func(context.Context, *soloist.Run) error {
-			if runs.Add(1) <= 43 {
-				return errors.New("no paper")
-			}
-			return nil
-		}}}}
-		var all []member
-		for _, name := range []string{"replica-a", "replica-b", "replica-c"} {
-			all = append(all, join(t, name, p))
-		}
-		for runs.Load() < 43 {
-			time.Sleep(time.Second)
-		}
-		time.Sleep(10 * time.Second)
-		for _, m := range all {
-			m.wants(t, "failing", 43, 1)
-		}
-		wantEqual(t, "the alerts", got.all(), []string{"failures alert"})
-		wantLines(t, p, "status", 0, "  failing x43  ", "failed")
-		wantLines(t, p, "history", 0, "  failing x43  ")
-		wantLines(t, p, "status --json", 0, `"state": "failing"`, `"failures": 43`)
-
-		for runs.Load() < 44 {
-			time.Sleep(time.Second)
-		}
-		time.Sleep(10 * time.Second)
-		for _, m := range all {
-			m.wants(t, "idle", 0, 0)
-		}
-		wantEqual(t, "the alerts", got.all(), []string{"failures alert", "failures recovered"})
-		wantLines(t, p, "status", 0, "  idle  ", "succeeded")
-		time.Sleep(time.Hour)
-		for _, m := range all {
-			m.wants(t, "idle", 0, 0)
-			m.stop()
-			wantCode(t, <-m.code, 0)
-		}
-		wantEqual(t, "the alerts", got.all(), []string{"failures alert", "failures recovered"})
-	})
 }
 
 // network is the default transport of this process. Requests to some hosts go to receivers of
@@ -624,19 +473,58 @@ func receive(t *testing.T, name string, f http.HandlerFunc) {
 	t.Cleanup(func() { restore(); server.Close() })
 }
 
-// The switch of a job gets each run, and how it ended.
-func TestPingsOfRuns(t *testing.T) {
-	const here = "_PING=http://pings.example/"
-	bubble(t, []string{"SOLOIST_JOB_BEAT" + here + "beat", "SOLOIST_JOB_SAD" + here + "sad"}, func(t *testing.T) {
-		var got noted
-		receive(t, "pings.example", func(_ http.ResponseWriter, r *http.Request) { got.add(r.URL.Path) })
-		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{
-			soloist.Job{Name: "beat", Schedule: "@every 1m", Do: do},
-			soloist.Job{Name: "sad", Schedule: "@every 1m", Do: fail},
-		}}
-		run(t.Context(), p, "tick")
-		time.Sleep(time.Minute)
-		run(t.Context(), p, "tick")
-		wantEqual(t, "pings", slices.Sorted(slices.Values(got.all())), []string{"/beat", "/beat/start", "/sad/fail", "/sad/start"})
+// A job that fails is red wherever one looks, and one alert is sent; after a success all is green again, and one message says
+// so. The switch of the job gets each run, and how it ended.
+func TestFailingJobIsTold(t *testing.T) {
+	const hooks = "=http://hooks.example/"
+	bubble(t, []string{"SOLOIST_ALERT_WEBHOOK" + hooks + "alerts?key=secret", "SOLOIST_ALERT_SECRET=" + key, "SOLOIST_JOB_REPORT_PING" + hooks + "ping"}, func(t *testing.T) {
+		var alerts, pings noted
+		receive(t, "hooks.example", func(_ http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/alerts" {
+				pings.add(r.URL.Path)
+				return
+			}
+			var m struct{ Kind, Event string }
+			err, signature := json.NewDecoder(r.Body).Decode(&m), r.Header.Get("Soloist-Signature")
+			if err != nil || !strings.HasPrefix(signature, "t=") {
+				t.Errorf("got %v, signature %q", err, signature)
+			}
+			alerts.add(m.Kind + " " + m.Event)
+		})
+		var runs atomic.Int64
+		p := host.Program{Store: new(local.Memory), Work: []soloist.Work{soloist.Job{Name: "report", Schedule: "@every 20s", Do: func(context.Context, *soloist.Run) error {
+			if runs.Add(1) <= 2 {
+				return errors.New("no paper")
+			}
+			return nil
+		}}}}
+		ln := newPiped()
+		stop, code := serveOn(t, p, ln)
+		for _, want := range []struct {
+			runs, failures, trouble int
+			state, shown, alerts    string
+		}{
+			{2, 2, 1, "failing", "  failing x2  ", "failures alert"},
+			{3, 0, 0, "idle", "  idle  ", "failures alert, failures recovered"},
+		} {
+			for runs.Load() < int64(want.runs) {
+				time.Sleep(time.Second)
+			}
+			time.Sleep(10 * time.Second)
+			wantAnswer(t, "list", ln.get(t, "/api/v1/jobs"), 200, fmt.Sprintf(`"trouble":%d`, want.trouble), `"state":"`+want.state+`"`)
+			wantAnswer(t, "red jobs", ln.get(t, "/api/v1/jobs?trouble=true"), 200, fmt.Sprintf(`"matched":%d`, want.trouble))
+			wantAnswer(t, "metrics", ln.get(t, "/metrics"), 200, fmt.Sprintf("\nsoloist_job_failures{job_name=\"report\"} %d\n", want.failures))
+			wantLines(t, p, "status", 0, want.shown)
+			wantLines(t, p, "history", 0, want.shown)
+			wantEqual(t, "the alerts", strings.Join(alerts.all(), ", "), want.alerts)
+		}
+		stop()
+		wantCode(t, <-code, 0)
+		runs.Store(1)
+		for range 2 {
+			time.Sleep(20 * time.Second)
+			run(t.Context(), p, "tick")
+		}
+		wantEqual(t, "the pings", strings.Join(pings.all(), " "), "/ping/start /ping/fail /ping/start /ping")
 	})
 }

@@ -115,16 +115,6 @@ func wantState(t *testing.T, out, state string, told bool) {
 	}
 }
 
-// A stalled run is a bad end, and counted.
-func TestOutcomeOfStalledRun(t *testing.T) {
-	environment(t)
-	p := host.Program{Work: work()[:1], Store: claimed(t, false, stall), Now: spring}
-	wantLines(t, p, "status", 0, "stalled in 1m0s (stalled: no heartbeat for 1m0s) on replica-b, 2m ago", "  1 stalled\n")
-	wantLines(t, p, "history", 0, "  stalled  1        replica-b  ", "  1 stalled\n")
-	wantAnswer(t, "list", open(t, p).get("/api/v1/jobs"), 200,
-		`"recent":[{"at":"2026-03-28T11:58:00Z","status":"stalled","seconds":60,"reason":"stalled: no heartbeat for 1m0s"}]`)
-}
-
 func idle(r *store.Record) { r.Run.Status, r.Run.Finished = store.Succeeded, spring() }
 
 func unchanged(*store.Record) {}

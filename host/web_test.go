@@ -204,22 +204,6 @@ func TestOldNews(t *testing.T) {
 	}
 }
 
-// What a job came to the last time it ran is not hidden by a tick that was
-// skipped under it.
-func TestFailureUnderOverlapIsShown(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		slow := soloist.Job{Name: "slow", Schedule: "@every 2s", Do: func(ctx context.Context, run *soloist.Run) error {
-			time.Sleep(3 * time.Second)
-			return fail(ctx, run)
-		}}
-		s := open(t, host.Program{Work: []soloist.Work{slow}, Store: &local.Memory{}})
-		s.tick()
-		time.Sleep(2 * time.Second)
-		s.tick()
-		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `"last":{"tick":"2000-01-01T00:00:02Z","status":"failed"`, `"trouble":true`, `"status":"skipped"`)
-	})
-}
-
 // What runs on this replica is shown as such, also a job that each replica runs.
 func TestRunningHere(t *testing.T) {
 	bubble(t, []string{replicaName + "replica-a"}, func(t *testing.T) {

@@ -34,3 +34,12 @@ func TestAllFieldsAreCopied(t *testing.T) {
 		}
 	}
 }
+
+// What names no lease has that of the settings.
+func TestLeaseOfTheSettings(t *testing.T) {
+	given := []*soloist.Once{{Name: "migrate", Key: "v2"}, {Name: "migrate", Key: "v3", Lease: time.Minute}}
+	b, _ := New(Config{Given: given, Log: slog.Default(), Lease: 20 * time.Second, Scheduler: &soloist.Scheduler{Store: &local.Memory{}}})
+	if b.all[0].Lease != 20*time.Second || b.all[1].Lease != time.Minute {
+		t.Errorf("got the leases %s and %s", b.all[0].Lease, b.all[1].Lease)
+	}
+}
