@@ -2,7 +2,6 @@ package host_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -79,33 +78,37 @@ func TestTickHandsOverToTheAlarm(t *testing.T) {
 }
 
 // If the alarm cannot be set, tick exits with code 1, and the old message stays. The log says so as an error, which is what
-// alerts look for.
-func TestTickFailsWithoutAlarm(t *testing.T) {
+// alerts look for. An invocation fails, so its host keeps the message that has called and calls again.
+func TestAlarmThatCannotBeSet(t *testing.T) {
+	const says = "the alarm may not be set, so the next tick may wait for the platform's timer"
 	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_LOG_FORMAT=json"}, func(t *testing.T) {
 		w := newWoken("@hourly")
 		run(t.Context(), w.Program, "tick")
 		time.Sleep(time.Until(w.queue.First()))
-		w.queue.Meet = func(c alarmtest.Call) alarmtest.Fate {
+		w.queue.Meet = func(c alarmtest.Call) (fate alarmtest.Fate) {
 			if c.Op == "put" {
-				return alarmtest.Fate{Err: errors.New("403 AuthorizationPermissionMismatch")}
+				fate.Err = errors.New("403 AuthorizationPermissionMismatch")
 			}
-			return alarmtest.Fate{}
+			return fate
 		}
-		got, errs := run(t.Context(), w.Program, "tick", "--json"), 0
-		for text := range strings.Lines(got.err) {
-			var line struct{ Level, Msg, Error string }
-			if err := json.Unmarshal([]byte(text), &line); err != nil {
-				t.Errorf("got %s: %v", text, err)
-			}
-			if line.Level == "ERROR" && strings.HasPrefix(line.Msg,
-				"the alarm may not be set, so the next tick may wait for the platform's timer") && strings.Contains(text, "AuthorizationPermissionMismatch") {
-				errs++
-			}
-		}
-		if got.code != 1 || errs != 1 || !strings.Contains(got.out, "succeeded") {
-			t.Errorf("got %+v, want one line of an error", got)
+		got := run(t.Context(), w.Program, "tick", "--json")
+		got.wants(t, "tick", 1, "succeeded")
+		if m := await(t, messages(strings.NewReader(got.err)), says); m.Level != "ERROR" || !strings.Contains(m.Msg, "AuthorizationPermissionMismatch") || strings.Count(got.err, says) != 1 {
+			t.Errorf("got %+v of %s, want one line of an error", m, got.err)
 		}
 		w.wantPending(t, "00:59:00")
+	})
+	bubble(t, inFunctions, func(t *testing.T) {
+		w := newWoken("@hourly")
+		w.queue.Meet = noQueue
+		s := open(t, w.Program)
+		for _, function := range []string{"alarm", "tick", "job-a"} {
+			code, logs := s.invoke(t, function, "")
+			if code != 500 || !strings.Contains(strings.Join(logs, ""), says) {
+				t.Errorf("%s: got %d, %q", function, code, logs)
+			}
+		}
+		s.wantInvoked(t, "warmup", "", 200)
 	})
 }
 
@@ -370,20 +373,38 @@ func TestRunByTriggerIsFoundAgain(t *testing.T) {
 	}
 }
 
-// An execution that has less time than the lead shortens that: one is enough for a tick.
+// An execution, or an invocation, that has less time than the lead shortens that: one is enough for a tick. Else the platform
+// would call again and again until the tick is near.
 func TestLeadFitsExecution(t *testing.T) {
 	for name, settings := range map[string][]string{
-		"a short time": {"SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=2m"},
-		"a long lead":  {"SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=30m", "SOLOIST_ALARM_LEAD=20m", "SOLOIST_STAY=30m"},
+		"a short time":               {"SOLOIST_TICK_TIMEOUT=2m"},
+		"a long lead":                {"SOLOIST_TICK_TIMEOUT=30m", "SOLOIST_ALARM_LEAD=20m", "SOLOIST_STAY=30m"},
+		"a short invocation":         {"SOLOIST_FUNCTION_TIMEOUT=2m"},
+		"an invocation of few calls": {"SOLOIST_FUNCTION_TIMEOUT=10s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, settings, func(t *testing.T) {
+			bubble(t, append(settings, "SOLOIST_ALARM=queue"), func(t *testing.T) {
 				w, n := newWoken("@hourly"), 0
-				for run(t.Context(), w.Program, "tick"); len(w.times()) == 0 && n < 100; n++ {
-					time.Sleep(max(0, time.Until(w.queue.First())) + time.Second)
-					run(t.Context(), w.Program, "tick")
+				wake := func() { run(t.Context(), w.Program, "tick") }
+				if strings.Contains(name, "invocation") {
+					t.Setenv("FUNCTIONS_CUSTOMHANDLER_PORT", "7071")
+					s := open(t, w.Program)
+					body := ours
+					wake = func() { // as the host does
+						all, _ := w.queue.Receive(t.Context(), 1, 10*time.Minute)
+						for _, m := range all {
+							body = string(m.Body)
+							defer w.queue.Delete(t.Context(), m.Receipt)
+						}
+						s.wantInvoked(t, "alarm", byQueue(body), 200)
+					}
+				}
+				for wake(); len(w.times()) == 0 && n < 100; n++ {
+					time.Sleep(max(0, time.Until(w.queue.First())) + 300*time.Millisecond) // the way to the message
+					wake()
 				}
 				wantEqual(t, "executions for one tick", n, 1)
+				wantEqual(t, "ran at", w.times(), []string{"01:00:00"})
 			})
 		})
 	}

@@ -110,27 +110,6 @@ func TestWarmup(t *testing.T) {
 // byHTTP is what an HTTP trigger sends.
 const byHTTP = `{"Data":{"req":{"Url":"http://localhost/api/beat","Method":"POST"}}}`
 
-// A wrong clock is told by the calls, once, since nothing goes on between them.
-func TestFunctionsTellOfWrongClock(t *testing.T) {
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-		off := time.Hour
-		s, log := logged(t, host.Program{Store: &local.Memory{}, Work: jobs(soloist.Job{Name: "night"}),
-			Now: func() time.Time { return time.Now().Add(off) }})
-		for _, want := range []string{"this machine's clock is 59m59s ahead", "", "this machine's clock is right again", ""} {
-			time.Sleep(time.Minute)
-			wantNone(t, "between two calls", log.String(), "clock")
-			s.invoke(t, "tick", "{}")
-			if got := log.String(); strings.Contains(got, "clock") != (want != "") || !strings.Contains(got, want) {
-				t.Errorf("got %q, want %q", got, want)
-			}
-			if want == "" {
-				off = 0
-			}
-			log.Reset()
-		}
-	})
-}
-
 // The id of an invocation is 36 characters long. Of another one the log has the beginning.
 func TestLongInvocationIsCut(t *testing.T) {
 	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
@@ -144,37 +123,38 @@ func TestLongInvocationIsCut(t *testing.T) {
 	}
 }
 
-// On a public address a caller without the token neither fills the log nor hears
-// the names of the jobs.
+// A caller of a public address who has no token neither fills the log nor hears the names of the jobs.
 func TestStrangerFillsNoLogAndHearsNoJobs(t *testing.T) {
-	const token = "0123456789abcdef"
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ADDR=:7071", "SOLOIST_ADMIN_TOKEN="+token)
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ADDR=:7071", "SOLOIST_ADMIN_TOKEN="+adminToken)
 	s, log := logged(t, host.Program{Store: new(local.Memory), Work: work()})
-	log.Reset()
-	post := func(path, token string) *httptest.ResponseRecorder {
-		r := httptest.NewRequest(http.MethodPost, "http://203.0.113.7:7071"+path, nil)
-		if token != "" {
-			r.Header.Set("Authorization", "Bearer "+token)
-		}
-		w := httptest.NewRecorder()
-		s.ServeHTTP(w, r)
-		return w
-	}
-	for _, given := range []string{"", token} {
-		for range 1000 {
-			post("/"+strings.Repeat("x", 20000), given)
-		}
-		if log.Len() > 20000 {
-			t.Errorf("1000 calls with the token %q wrote %d bytes of log, want 20 KB at most", given, log.Len())
-		}
+	for header, code := range map[string]int{"": http.StatusUnauthorized, "Bearer " + adminToken: http.StatusNotFound} {
+		got := s.send(http.MethodPost, "/nosuch", header)
+		wantAnswer(t, "with the header "+header, got, code)
+		wantEqual(t, "the answer names the jobs", strings.Contains(got.Body.String(), "night-report"), header != "")
 		log.Reset()
+		for range 100 {
+			s.send(http.MethodPost, "/"+strings.Repeat("x", 20000), header)
+		}
+		wantWithin(t, "bytes of log", log.Len(), 0, 20000)
 	}
-	if w := post("/nosuch", ""); w.Code != http.StatusUnauthorized && w.Code != http.StatusTooManyRequests || strings.Contains(w.Body.String(), "night-report") {
-		t.Errorf("without a token: got %d %s, want a refusal that names no job", w.Code, w.Body)
-	}
-	if w := post("/nosuch", token); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "night-report") {
-		t.Errorf("with the token: got %d %s, want 404 and the jobs", w.Code, w.Body)
-	}
+}
+
+// A wrong clock is told by the calls, once, since nothing goes on between them.
+func TestFunctionsTellOfWrongClock(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
+		off := time.Hour
+		s, log := logged(t, host.Program{Store: &local.Memory{}, Work: jobs(soloist.Job{Name: "night"}), Now: func() time.Time { return time.Now().Add(off) }})
+		for _, want := range []string{"this machine's clock is 59m59s ahead", "", "this machine's clock is right again", ""} {
+			time.Sleep(time.Minute)
+			s.invoke(t, "tick", "{}")
+			wantText(t, "log", log.String(), want)
+			wantEqual(t, "told", strings.Contains(log.String(), "clock"), want != "")
+			if want == "" {
+				off = 0
+			}
+			log.Reset()
+		}
+	})
 }
 
 // In Functions each call writes that the instance is up, if that is due. A store that hangs
@@ -285,29 +265,6 @@ func (s site) invoked(t *testing.T, name, payload string, lines ...string) <-cha
 	return code
 }
 
-// The storage is away for a minute as the run ends. Its outcome is written when
-// the storage is back, and its caller gets it, by a timer and by an HTTP trigger
-// alike.
-func TestOutageAtEndOfRunLosesNoOutcome(t *testing.T) {
-	for _, payload := range []string{"{}", byHTTP} {
-		bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-			backend := newGated(new(local.Memory), nil)
-			runs := 0
-			s := open(t, host.Program{Store: backend, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Do: func(context.Context, *soloist.Run) error {
-				if runs++; runs == 1 {
-					backend.away(time.Minute)
-				}
-				return nil
-			}}}})
-			s.invoke(t, "tick", "{}")
-			time.Sleep(time.Hour + time.Second)
-			s.wantInvoked(t, "beat", payload, 200, " succeeded")
-			wantEqual(t, "runs", runs, 1)
-			wantEqual(t, "the outcome in the record", lastOutcome(t, backend).Status, store.Succeeded)
-		})
-	}
-}
-
 // The record of one job cannot be read, and those of others can: that is no outage of the storage, and its caller gets an
 // answer as soon as in one.
 func TestRunByHandWithUnreadableRecordIsAnswered(t *testing.T) {
@@ -353,21 +310,27 @@ func TestOutageBefore(t *testing.T) {
 	})
 }
 
-// No outage cuts short what comes before the jobs, once it has begun.
-func TestOutageDuringWhatComesBefore(t *testing.T) {
+// What comes before the jobs, and a run by hand, is cut short by no outage once it has begun. The outcome of the run is written
+// when the storage is back, and its caller gets it.
+func TestOutageUnderWhatHasBegun(t *testing.T) {
 	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
 		backend := newGated(new(local.Memory), nil)
-		s := open(t, host.Program{Store: backend, Work: work(), Before: []*soloist.Once{{Name: "migrate", Key: "v2", Lease: time.Minute,
-			Do: func(ctx context.Context, _ *soloist.Run) error {
-				backend.away(35 * time.Second)
-				select {
-				case <-ctx.Done():
-					t.Errorf("it was cut short: %v", context.Cause(ctx))
-				case <-time.After(40 * time.Second):
-				}
-				return nil
-			}}}})
-		s.wantInvoked(t, "beat", byHTTP, 200, " succeeded")
+		outage := func(ctx context.Context, _ *soloist.Run) error {
+			backend.away(35 * time.Second)
+			select {
+			case <-ctx.Done():
+				t.Errorf("it was cut short: %v", context.Cause(ctx))
+			case <-time.After(25 * time.Second):
+			}
+			return nil
+		}
+		s := open(t, host.Program{Store: backend, Before: []*soloist.Once{{Name: "migrate", Key: "v2", Lease: time.Minute, Do: outage}},
+			Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Lease: time.Minute, Do: outage}, soloist.Job{Name: "other", Schedule: "@every 1h", Do: do}}})
+		code := s.invoked(t, "beat", byHTTP, " succeeded")
+		time.Sleep(50 * time.Second)
+		s.wantInvoked(t, "other", "{}", 500)
+		wantCode(t, <-code, 200)
+		wantEqual(t, "the outcome in the record", lastOutcome(t, backend).Status, store.Succeeded)
 	})
 }
 
@@ -379,23 +342,6 @@ func lastOutcome(t *testing.T, backend store.Store) store.Outcome {
 		return store.Outcome{}
 	}
 	return r.History[0]
-}
-
-// Nothing runs between two calls of a function. A page that could read the
-// records then tells no outage that is over.
-func TestReadEndsOutageInFunctions(t *testing.T) {
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-		store := newGated(new(local.Memory), nil)
-		s := open(t, host.Program{Store: store, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "0 3 * * *", Do: do}}})
-		s.invoke(t, "beat", "{}")
-		time.Sleep(3*time.Hour + time.Minute)
-		store.away(time.Minute)
-		s.invoke(t, "beat", "{}")
-		time.Sleep(6 * time.Hour)
-		for _, path := range []string{"/api/v1/jobs", "/readyz"} {
-			wantAnswer(t, path+", hours after the outage", s.get(path), 200)
-		}
-	})
 }
 
 // A stop that cuts off a run is no success: the log names what runs.
@@ -489,19 +435,4 @@ func TestOutageFailsInvocation(t *testing.T) {
 			s.wantInvoked(t, "beat", "{}", 200, "tick 2000-01-01T00:01:00Z succeeded") // a retry by the platform
 		})
 	}
-}
-
-// A run by hand that has begun is not ended by an outage that others meet.
-func TestOutageUnderRunByHand(t *testing.T) {
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-		store := newGated(&local.Memory{}, nil)
-		s := open(t, host.Program{Store: store, Work: []soloist.Work{
-			lastingJob("beat", "@every 1h", time.Minute), soloist.Job{Name: "other", Schedule: "@every 1h", Do: do}}})
-		code := s.invoked(t, "beat", byHTTP, " succeeded")
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		store.set(refuse(errDown, "read"))
-		s.wantInvoked(t, "other", "{}", 500)
-		wantCode(t, <-code, 200)
-	})
 }

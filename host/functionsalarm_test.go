@@ -8,13 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/internal/alarm"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -57,44 +55,6 @@ func TestAlarmFunctionAndForeignMessages(t *testing.T) {
 		}
 		w.wantPending(t, "00:59:00")
 		wantEqual(t, "messages that are told", strings.Count(log.String(), "is not an alarm of this app"), 5)
-	})
-}
-
-// An invocation that is too short to wait for the lead is called later, and once for a tick: else the host would call it
-// again and again until the tick is near.
-func TestAlarmFunctionWithShortTimeout(t *testing.T) {
-	for _, timeout := range []string{"2m", "10s"} {
-		environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo", "SOLOIST_FUNCTION_TIMEOUT="+timeout)
-		synctest.Test(t, func(t *testing.T) {
-			w := newWoken("@hourly")
-			s := open(t, w.Program)
-			s.invoke(t, "alarm", byQueue(ours))
-			calls := 0
-			for ; len(w.times()) == 0 && calls < 20; calls++ {
-				time.Sleep(time.Until(w.queue.First()) + 300*time.Millisecond) // the host's way to the message
-				got := w.receive(t)
-				s.wantInvoked(t, "alarm", byQueue(string(got.Body)), 200)
-				w.queue.Delete(t.Context(), got.Receipt)
-			}
-			wantEqual(t, "calls", calls, 1)
-			wantEqual(t, "ran at", w.times(), []string{"01:00:00"})
-		})
-	}
-}
-
-// If the alarm cannot be set, the invocation fails, so the host keeps its message and calls again.
-func TestAlarmFunctionFails(t *testing.T) {
-	bubble(t, inFunctions, func(t *testing.T) {
-		w := newWoken("@hourly")
-		w.queue.Meet = noQueue
-		s := open(t, w.Program)
-		for _, function := range []string{"alarm", "tick", "job-a"} {
-			code, logs := s.invoke(t, function, "")
-			if code != 500 || !strings.Contains(strings.Join(logs, ""), "the alarm may not be set") {
-				t.Errorf("%s: got %d, %q", function, code, logs)
-			}
-		}
-		s.wantInvoked(t, "warmup", "", 200)
 	})
 }
 
@@ -153,13 +113,3 @@ func TestAlarmIsAFunctionOfAlarmsAlone(t *testing.T) {
 
 // inFunctions are the settings of an app of Functions with alarms.
 var inFunctions = []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo"}
-
-// receive is what the host does with the queue.
-func (w *woken) receive(t *testing.T) alarm.Message {
-	t.Helper()
-	got, err := w.queue.Receive(t.Context(), 1, 10*time.Minute)
-	if err != nil || len(got) != 1 {
-		t.Fatalf("got %+v, %v", got, err)
-	}
-	return got[0]
-}

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
@@ -171,9 +170,9 @@ func TestBlockedLogDoesNotHoldUpServe(t *testing.T) {
 			t.Errorf("the job ran %d times in 150 s, want 2", n)
 		}
 		web.NewGuard(&a.Settings, a.Log).Refused(httptest.NewRequest("POST", "/nosuch", nil), "refused") // returns
-		wantBlocked(t, a, http.StatusOK)
+		wantTold(t, a, "/healthz", 200, "accepted no line since", false)
 		time.Sleep(time.Minute)
-		wantBlocked(t, a, http.StatusServiceUnavailable)
+		wantTold(t, a, "/healthz", 503, "accepted no line since", true)
 		stop()
 		select {
 		case code := <-ended:
@@ -202,65 +201,43 @@ func TestServeEndsWithItsJobs(t *testing.T) {
 	})
 }
 
-// The liveness probe fails once the log has blocked for three minutes, and the page says so: also where only the program's own
-// lines wait, or only those of the scheduler.
-func TestBlockedLogFailsLivenessProbe(t *testing.T) {
-	for _, own := range []bool{true, false} {
+// The liveness probe fails once the log has blocked for three minutes, whether the program's own lines wait or only those of
+// the scheduler. A receiver of events that blocks is no reason for a restart, since the jobs run.
+func TestBlockedReceiversAreTold(t *testing.T) {
+	const log, events = "accepted no line since", "Events function has not returned since"
+	for _, test := range []struct {
+		says  string
+		code  int // while it blocks
+		block func(a *app.App, dead deadEnd)
+	}{
+		{log, 503, func(a *app.App, dead deadEnd) { a.Scheduler.Logger = slog.New(dead) }},
+		{log, 503, func(a *app.App, dead deadEnd) {
+			a.SetLog(slog.New(dead))
+			a.Scheduler.Logger = slog.New(slog.DiscardHandler)
+			a.Log.Info("listening")
+		}},
+		{events, 200, func(a *app.App, dead deadEnd) { a.Scheduler.Events = func(event.Event) { <-dead } }},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			dead, done := make(deadEnd), make(chan error, 1)
 			work := soloist.Job{Name: "work", Schedule: "* * * * *", Do: func(context.Context, *soloist.Run) error { return nil }}
-			s := &soloist.Scheduler{Store: &local.Memory{}, Logger: slog.New(dead), Jobs: []soloist.Job{work}}
-			a := &app.App{Now: time.Now, Serves: true, Scheduler: s}
+			a := &app.App{Now: time.Now, Serves: true, Scheduler: &soloist.Scheduler{Store: &local.Memory{}, Jobs: []soloist.Job{work}}}
+			a.SetLog(slog.New(slog.DiscardHandler))
+			test.block(a, dead)
 			ctx, cancel := context.WithCancel(t.Context())
-			if own {
-				a.SetLog(slog.New(dead))
-				a.Log.Info("listening")
-				done <- nil
-			} else {
-				go func() { done <- a.Scheduler.Run(ctx) }()
-			}
-			for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
+			go func() { done <- a.Scheduler.Run(ctx) }()
+			time.AfterFunc(310*time.Second, func() { close(dead) })
+			for i, code := range []int{200, test.code, 200} {
 				time.Sleep(150 * time.Second)
-				wantBlocked(t, a, want)
+				wantTold(t, a, "/healthz", code, test.says, i == 1)
+				wantTold(t, a, "/api/v1/app", 200, test.says, i == 1 && code != 200)
 			}
-			close(dead)
-			synctest.Wait()
-			wantBlocked(t, a, http.StatusOK)
 			cancel()
 			if err := <-done; err != nil {
 				t.Error(err)
 			}
 		})
 	}
-}
-
-// A receiver of events that blocks makes the replica degraded: no restart, since its jobs run.
-func TestEventsThatWaitAreTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		open := make(chan struct{})
-		a := &app.App{Now: time.Now, Serves: true, Scheduler: &soloist.Scheduler{Store: &local.Memory{}, Logger: slog.New(slog.DiscardHandler),
-			Events: func(event.Event) { <-open },
-			Jobs:   []soloist.Job{{Name: "work", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error { return nil }}}}}
-		a.SetLog(slog.New(slog.DiscardHandler))
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- a.Scheduler.Run(ctx) }()
-		for _, told := range []bool{false, true, false} {
-			time.Sleep(150 * time.Second)
-			r := get(a, "/healthz")
-			body := r.Body.String()
-			if r.Code != http.StatusOK || strings.Contains(body, `"degraded"`) != told || strings.Contains(body, "Events function has not returned since") != told {
-				t.Errorf("/healthz says %d %s, want the events in it: %t", r.Code, body, told)
-			}
-			if told {
-				close(open)
-			}
-		}
-		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 // get has the app answer a request.
@@ -272,16 +249,11 @@ func get(a *app.App, path string) *httptest.ResponseRecorder {
 	return r
 }
 
-// wantBlocked checks what probe and API say of the log.
-func wantBlocked(t *testing.T, a *app.App, code int) {
+// wantTold wants an answer to have a text, or not to have it.
+func wantTold(t *testing.T, a *app.App, path string, code int, text string, want bool) {
 	t.Helper()
-	want := code != http.StatusOK
-	got := get(a, "/healthz")
-	if told := strings.Contains(got.Body.String(), "accepted no line since"); got.Code != code || told != want {
-		t.Errorf("/healthz says %d %s, want %d", got.Code, got.Body, code)
-	}
-	if info := get(a, "/api/v1/app").Body.String(); strings.Contains(info, "accepted no line since") != want {
-		t.Errorf("/api/v1/app says %s", info)
+	if got := get(a, path); got.Code != code || strings.Contains(got.Body.String(), text) != want {
+		t.Errorf("%s says %d %s, want %d and %q in it: %t", path, got.Code, got.Body, code, text, want)
 	}
 }
 

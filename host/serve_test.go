@@ -363,78 +363,50 @@ func still(release <-chan struct{}) soloist.Job {
 	}}
 }
 
-func TestTickExitsUnderStalledRun(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		release := make(chan struct{})
-		var codes []int
-		p := host.WithExit(host.Program{Work: []soloist.Work{still(release)}, Store: &local.Memory{}}, func(code int) {
-			codes = append(codes, code)
-			close(release)
-		})
-		for range 1000 {
-			go func() { <-release }() // more than a log should have to hold
-		}
-		run(t.Context(), p, "tick")
-		time.Sleep(time.Minute)
-		begin := time.Now()
-		got := run(t.Context(), p, "tick")
-		wantEqual(t, "exit codes", codes, []int{3})
-		wantTook(t, begin, 0, 2*time.Second+30*time.Second/6+2*time.Second)
-		words := await(t, messages(strings.NewReader(got.err)), "the process exits")
-		if words.Job != "still" || words.Cause != "stalled: no heartbeat for 2s" || words.Code != 3 || len(words.Goroutines) != 64<<10 {
-			t.Errorf("got the last words %+v", words)
-		}
-		got.wants(t, "tick", 1, "stalled in")
-	})
-}
-
-func TestFunctionsRestartsOverrunProcess(t *testing.T) {
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-		release := make(chan struct{})
-		code := 0
-		s := open(t, host.WithExit(host.Program{Work: []soloist.Work{still(release)}, Store: &local.Memory{}}, func(c int) {
-			code = c
-			close(release)
-		}))
-		s.tick()
-		time.Sleep(time.Minute)
-		s.tick()
-		wantCode(t, code, 200)
-	})
-}
-
-// Whoever calls Program.Run has other things in the process. A job on each
-// replica has no lease.
-func TestWhoDoesNotExit(t *testing.T) {
-	for name, test := range map[string]struct {
-		set  func(*host.Program, *soloist.Job)
-		code int
-		want []string
-	}{
-		"a library": {func(*host.Program, *soloist.Job) {}, 503, []string{`"status":"overrun"`, `"overrun":{"still":"stalled: `}},
-		// All replicas run it at once, so a 503 would restart them all at once.
-		"a job on each replica": {func(p *host.Program, j *soloist.Job) {
-			*p, j.EveryReplica = host.WithExit(*p, os.Exit), true
-			j.HeartbeatTimeout, j.HealthCheck.Interval, j.HealthCheck.Check = 0, time.Second, func(context.Context) error { return errDown }
-		}, 200, []string{`"status":"degraded"`, `"broken":{"still":"its run goes on though its context has ended (stalled: `}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, nil, func(t *testing.T) {
-				release := make(chan struct{})
-				p, j := host.Program{Store: &local.Memory{}}, still(release)
-				test.set(&p, &j)
-				p.Work = []soloist.Work{j}
-				s := open(t, p)
-				go s.tick() // the job on each replica runs at once
-				time.Sleep(time.Minute)
-				go s.tick()
-				time.Sleep(20 * time.Second)
-				wantAnswer(t, "healthz", s.get("/healthz"), test.code, test.want...)
-				wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, "stalled: ", `"trouble":true`)
+// A run that goes on without its lease ends the process, with its last words. In Functions another code has its host start the
+// program again.
+func TestOverrunExits(t *testing.T) {
+	for want, setting := range map[int]string{3: "X=1", 200: "FUNCTIONS_CUSTOMHANDLER_PORT=7071"} {
+		bubble(t, []string{setting}, func(t *testing.T) {
+			release := make(chan struct{})
+			var codes []int
+			p := host.WithExit(host.Program{Work: []soloist.Work{still(release)}, Store: &local.Memory{}}, func(code int) {
+				codes = append(codes, code)
 				close(release)
 			})
+			for range 1000 {
+				go func() { <-release }() // more than a log should have to hold
+			}
+			run(t.Context(), p, "tick")
+			time.Sleep(time.Minute)
+			begin := time.Now()
+			got := run(t.Context(), p, "tick")
+			wantEqual(t, "exit codes", codes, []int{want})
+			wantTook(t, begin, 0, 2*time.Second+30*time.Second/6+2*time.Second)
+			words := await(t, messages(strings.NewReader(got.err)), "the process exits")
+			if words.Job != "still" || words.Cause != "stalled: no heartbeat for 2s" || words.Code != want || len(words.Goroutines) != 64<<10 {
+				t.Errorf("got the last words %+v", words)
+			}
+			got.wants(t, "tick", 1, "stalled in")
 		})
 	}
+}
+
+// A job on each replica has no lease, so its run ends no process. All replicas run it at once, so a 503 would restart them all
+// at once.
+func TestRunOnEachReplicaEndsNoProcess(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		release := make(chan struct{})
+		j := still(release)
+		j.EveryReplica, j.HeartbeatTimeout = true, 0
+		j.HealthCheck.Interval, j.HealthCheck.Check = time.Second, func(context.Context) error { return errDown }
+		s := open(t, host.WithExit(host.Program{Store: &local.Memory{}, Work: []soloist.Work{j}}, os.Exit))
+		go s.tick() // it runs at once
+		time.Sleep(80 * time.Second)
+		wantAnswer(t, "healthz", s.get("/healthz"), 200, `"status":"degraded"`, `"broken":{"still":"its run goes on though its context has ended (stalled: `)
+		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, "stalled: ", `"trouble":true`)
+		close(release)
+	})
 }
 
 // stuckPipe takes no line with this text until it is released.
