@@ -121,17 +121,12 @@ func TestNextInJSON(t *testing.T) {
 
 func TestNextOfWrongArguments(t *testing.T) {
 	environment(t)
-	p := host.Program{Work: work(), Now: spring}
-	got := run(t.Context(), p, "next", "--schedule", "TZ=UTC @daily", "--tz", "Asia/Tokyo")
-	got.wants(t, "two zones", 2, `demo: next: --schedule "TZ=UTC @daily": byte 3: zone "UTC" in the text`)
-	got = run(t.Context(), host.Program{Now: spring}, "next", "--at", "tomorrow", "--tz", "Mars", "--schedule", "60 * * * *")
+	got := run(t.Context(), host.Program{Now: spring}, "next", "--at", "tomorrow", "--tz", "Mars", "--schedule", "60 * * * *")
 	goldenWant(t, "all at once", got.err, `
 		demo: next: --tz "Mars" is unknown; want an IANA name such as Europe/Berlin, or UTC
 		demo: next: --at is "tomorrow": want a date such as 2026-03-29, or an instant such as 2026-03-29T01:00:00Z
 		demo: next: --schedule "60 * * * *": byte 0, minute field: 60 is out of range, want 0-59
 	`)
-	t.Setenv("SOLOIST_GRACE", "x")
-	checkMistakes(t, run(t.Context(), p, "next"), []string{`SOLOIST_GRACE is "x"`})
 }
 
 // What calendars leave out, or move, is told with the reason.

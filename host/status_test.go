@@ -369,21 +369,6 @@ func TestWatchInJSON(t *testing.T) {
 	})
 }
 
-// leaderOf is who leads by the record: the holder of a live lease that runs.
-func leaderOf(t *testing.T, backend store.Store) string {
-	t.Helper()
-	e, err := backend.Read(t.Context(), "demo/leader")
-	if err != nil {
-		return ""
-	}
-	r, err := store.DecodeRecord(e.Record, "demo", "leader")
-	must(t, err)
-	if r.Run.Status != store.Running || !e.State.Live() {
-		return ""
-	}
-	return r.Run.Replica
-}
-
 func TestWrongClockIsTold(t *testing.T) {
 	environment(t)
 	for _, test := range []struct {
