@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -615,33 +614,6 @@ type client struct {
 	answers *bufio.Reader
 }
 
-func dial(t *testing.T, url string) client {
-	t.Helper()
-	conn, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(url, "http://"), "/"))
-	must(t, err)
-	t.Cleanup(func() { conn.Close() })
-	return client{conn, bufio.NewReader(conn)}
-}
-
-// get sends a request and reads the answer. The connection is idle then.
-func (c client) get(path string) error {
-	c.SetDeadline(time.Now().Add(20 * time.Second))
-	fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path)
-	resp, err := http.ReadResponse(c.answers, nil)
-	if err != nil {
-		return err
-	}
-	if io.Copy(io.Discard, resp.Body); resp.StatusCode != 200 {
-		return errors.New(resp.Status)
-	}
-	return nil
-}
-
-func (c client) wantOK(t *testing.T) {
-	t.Helper()
-	must(t, c.get("/healthz"))
-}
-
 // Clients that are idle, send nothing at all or half a request take nothing that
 // the store needs.
 func TestIdleConnectionsLeaveDescriptorsToStore(t *testing.T) {
@@ -652,17 +624,23 @@ func TestIdleConnectionsLeaveDescriptorsToStore(t *testing.T) {
 	p := startLimited(t, 64, "beat", "SOLOIST_STORAGE=dir:"+t.TempDir(), "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s")
 	url := await(t, p.log, "listening").URL
 	for i := range 500 {
-		c := dial(t, url)
+		conn, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(url, "http://"), "/"))
+		must(t, err)
+		defer conn.Close()
+		request := "GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
 		switch {
 		case i < 300:
-			c.wantOK(t)
+			fmt.Fprint(conn, request+"\r\n")
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			must(t, err)
+			wantEqual(t, "code", resp.StatusCode, 200)
 		case i%2 == 0:
-			fmt.Fprint(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX")
+			fmt.Fprint(conn, request+"X")
 		}
 	}
 	for range 2 {
 		await(t, p.log, "run ended")
-		dial(t, url).wantOK(t)
+		wantOK(t, url+"healthz")
 	}
 	wantCode(t, p.end(t), 0)
 }
