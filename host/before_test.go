@@ -92,6 +92,7 @@ func TestTickDoesWhatComesBefore(t *testing.T) {
 			wantLines(t, p, "tick", 0)
 		}
 		wantEqual(t, "how often it was done for its key", n.Load(), 1)
+		wantLines(t, p, "validate", 0, "ok: 2 jobs, 1 singleton, before them migrate for v2, app demo on *local.Memory\n")
 		for _, command := range []string{"status", "history", "next beat", "validate", "doctor", "audit"} {
 			q := p
 			q.Before = before(func(context.Context) error { t.Errorf("%s does what comes before the jobs", command); return nil })
@@ -137,32 +138,6 @@ func TestBeforeIsGivenUp(t *testing.T) {
 		wantAnswer(t, "readyz", got, 503, "migrate for v2", "the log tells why")
 		wantNone(t, "readyz", got.Body.String(), "table")
 		wantAnswer(t, "readyz with the token", s.get("/readyz", "Bearer "+readToken), 503, "migrate for v2", "no such table")
-	})
-}
-
-func TestInvocationsWaitForBefore(t *testing.T) {
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-		n, ran := atomic.Int64{}, atomic.Int64{}
-		release := make(chan struct{})
-		s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{
-			soloist.Job{Name: "beat", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
-				if ran.Add(1); n.Load() != 1 {
-					t.Error("a job ran before what comes before it was done")
-				}
-				return nil
-			}}},
-			Before: before(func(context.Context) error { <-release; n.Add(1); return nil })})
-		tick, beat := s.invoked(t, "tick", `{}`), s.invoked(t, "beat", `{}`)
-		time.Sleep(10 * time.Second)
-		wantAnswer(t, "readyz", s.get("/readyz"), 503, "migrate for v2")
-		wantAnswer(t, "healthz", s.get("/healthz"), 200)
-		close(release)
-		wantCode(t, <-tick, 200)
-		wantCode(t, <-beat, 200)
-		time.Sleep(time.Minute)
-		s.wantInvoked(t, "tick", `{}`, 200)
-		wantEqual(t, "migrations and runs", []int64{n.Load(), ran.Load()}, []int64{1, 1})
-		wantAnswer(t, "readyz after", s.get("/readyz"), 200)
 	})
 }
 
@@ -212,12 +187,4 @@ func TestMistakesBefore(t *testing.T) {
 		`Before: once "": Name is "": it is empty`,
 		`Key is "v\n2": it has 3 bytes, or is not printable`,
 		"Do is nil")
-}
-
-// The version of the build is the key of what has none.
-func TestKeyBeforeIsVersion(t *testing.T) {
-	environment(t)
-	defer host.WithVersion("v1.2.3")()
-	p := host.Program{Store: &local.Memory{}, Work: work(), Before: []*soloist.Once{{Name: "migrate", Do: do}}}
-	wantLines(t, p, "validate", 0, "ok: 2 jobs, 1 singleton, before them migrate for v1.2.3, app demo on *local.Memory\n")
 }

@@ -349,14 +349,6 @@ var setups = []setup{
 			fmt.Fprintf(w, "<html>Sign in to see %s", r.URL)
 		})), "")}
 	}, 1, "service", []string{"not the Blob service answers", "text/html", "proxy"}},
-	{"a service that says nothing", func(t *testing.T, p *host.Program) []string {
-		inRealTime(t)
-		*p = host.Hurried(*p, time.Second)
-		return []string{bySignature(served(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			io.Copy(io.Discard, r.Body)
-			<-r.Context().Done()
-		})), "")}
-	}, 1, "service", []string{"no answer: no answer within 1s"}},
 	{"an account for https only", withKey(always(400, "AccountRequiresHttps")), 1, "service", []string{"use https"}},
 	{"a clock 20 minutes ahead", withClock(20*time.Minute, withKey(authorized(403, "AuthenticationFailed"))),
 		1, "clock", []string{"ahead of the service", "NTP"}},

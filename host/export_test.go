@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"time"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
@@ -60,19 +59,6 @@ func Serve(ctx context.Context, p Program, ln net.Listener) (code int, err error
 func WithExit(p Program, exit func(code int)) Program {
 	p.exit = exit
 	return p
-}
-
-// Hurried is p whose doctor gives each check no more time than this.
-func Hurried(p Program, limit time.Duration) Program {
-	p.hurry = limit
-	return p
-}
-
-// WithVersion is the version of the build until the test calls what it returns.
-func WithVersion(version string) (undo func()) {
-	was := app.Version
-	app.Version = func() string { return version }
-	return func() { app.Version = was }
 }
 
 // WithQueue is p with another queue of alarms than that of its storage account.

@@ -315,7 +315,9 @@ func TestOutageBefore(t *testing.T) {
 func TestOutageUnderWhatHasBegun(t *testing.T) {
 	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
 		backend := newGated(new(local.Memory), nil)
-		outage := func(ctx context.Context, _ *soloist.Run) error {
+		var order noted
+		outage := func(ctx context.Context, r *soloist.Run) error {
+			order.add(r.ID())
 			backend.away(35 * time.Second)
 			select {
 			case <-ctx.Done():
@@ -331,6 +333,9 @@ func TestOutageUnderWhatHasBegun(t *testing.T) {
 		s.wantInvoked(t, "other", "{}", 500)
 		wantCode(t, <-code, 200)
 		wantEqual(t, "the outcome in the record", lastOutcome(t, backend).Status, store.Succeeded)
+		if all := order.all(); len(all) != 2 || !strings.HasPrefix(all[1], "beat@") {
+			t.Errorf("ran %q, want what comes before the jobs, then the job", all)
+		}
 	})
 }
 
@@ -344,75 +349,47 @@ func lastOutcome(t *testing.T, backend store.Store) store.Outcome {
 	return r.History[0]
 }
 
-// A stop that cuts off a run is no success: the log names what runs.
-func TestStopThatCutsOffRunFails(t *testing.T) {
-	bubble(t, stopsAtOnce, func(t *testing.T) {
-		began, release := make(chan struct{}), make(chan struct{})
-		code, log := stopUnder(t, new(local.Memory), soloist.Job{Do: func(context.Context, *soloist.Run) error {
-			close(began)
-			<-release // it ignores the end of its context
-			return nil
-		}}, began)
-		wantCode(t, <-code, 1)
-		close(release)
-		wantText(t, "the error", (<-log.last).Error, "jobs that run: beat")
-	})
-}
-
-// The outcome of a run whose lease is longer than SOLOIST_LEASE is written in the
-// time that its own lease gives, and the host has its answer.
-func TestStopWaitsForLongestLease(t *testing.T) {
-	bubble(t, stopsAtOnce, func(t *testing.T) {
-		backend := newGated(new(local.Memory), nil)
-		began := make(chan struct{})
-		code, log := stopUnder(t, backend, soloist.Job{Lease: 30 * time.Second, Do: func(ctx context.Context, _ *soloist.Run) error {
-			close(began)
-			<-ctx.Done()
-			backend.away(1500 * time.Millisecond) // more than grace and SOLOIST_LEASE
-			return context.Cause(ctx)
-		}}, began)
-		wantCode(t, <-code, 0)
-		if got := lastOutcome(t, backend); got.Status != store.Abandoned || got.Reason != "stopped" {
-			t.Errorf("got the outcome %+v, want abandoned, as the run was stopped", got)
-		}
-		wantText(t, "the answer", <-log.answer, "abandoned: stopped")
-	})
-}
-
-// stopsAtOnce are the settings of an app of Functions whose runs have no grace.
-var stopsAtOnce = []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_GRACE=0s", "SOLOIST_LEASE=1s"}
-
-// stopUnder runs the job once in Functions and stops the program under the run.
-func stopUnder(t *testing.T, backend store.Store, job soloist.Job, began <-chan struct{}) (code <-chan int, log *lastError) {
-	t.Helper()
-	job.Name, job.Schedule = "beat", "@every 1h"
-	ln, log := newPiped(), &lastError{last: make(chan message, 1), answer: make(chan string, 1)}
-	stop, code := serveOn(t, host.Program{Stdout: log, Store: backend, Work: []soloist.Work{job}}, ln)
-	go func() {
-		resp, err := ln.web().Post("http://127.0.0.1:7071/beat", "application/json", strings.NewReader(byHTTP))
-		if err == nil {
-			body, _ := io.ReadAll(resp.Body)
-			resp.Body.Close()
-			log.answer <- string(body)
-		}
-	}()
-	<-began
-	stop()
-	return code, log
-}
-
-// lastError keeps the line of the log that tells why the program stopped, and the answer of the invocation.
-type lastError struct {
-	last   chan message
-	answer chan string
-}
-
-func (l *lastError) Write(b []byte) (int, error) {
-	var m message
-	if json.Unmarshal(b, &m) == nil && m.Msg == "stopped" {
-		l.last <- m
+// The outcome of a run whose lease is longer than SOLOIST_LEASE is written in the time that its own lease gives, and the host
+// has its answer. A stop that cuts off a run is no success: the log names what runs.
+func TestStopUnderInvocation(t *testing.T) {
+	for _, ignores := range []bool{false, true} { // the end of its context
+		bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_GRACE=0s", "SOLOIST_LEASE=1s"}, func(t *testing.T) {
+			backend := newGated(new(local.Memory), nil)
+			began, release, answer := make(chan struct{}), make(chan struct{}), make(chan string, 1)
+			var log strings.Builder
+			ln := newPiped()
+			stop, code := serveOn(t, host.Program{Stdout: &log, Store: backend, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Lease: 30 * time.Second,
+				Do: func(ctx context.Context, _ *soloist.Run) error {
+					if close(began); ignores {
+						<-release
+						return nil
+					}
+					<-ctx.Done()
+					backend.away(1500 * time.Millisecond) // more than grace and SOLOIST_LEASE
+					return context.Cause(ctx)
+				}}}}, ln)
+			go func() {
+				if resp, err := ln.web().Post("http://127.0.0.1:7071/beat", "application/json", strings.NewReader(byHTTP)); err == nil {
+					body, _ := io.ReadAll(resp.Body)
+					resp.Body.Close()
+					answer <- string(body)
+				}
+			}()
+			<-began
+			stop()
+			if ignores {
+				wantCode(t, <-code, 1)
+				wantText(t, "log", log.String(), "jobs that run: beat")
+				close(release)
+				return
+			}
+			wantCode(t, <-code, 0)
+			if got := lastOutcome(t, backend); got.Status != store.Abandoned || got.Reason != "stopped" {
+				t.Errorf("got the outcome %+v, want abandoned, as the run was stopped", got)
+			}
+			wantText(t, "the answer", <-answer, "abandoned: stopped")
+		})
 	}
-	return len(b), nil
 }
 
 // An outage is in no record, so the platform has to see it, whatever the setting says of runs that fail. Whoever called an

@@ -150,9 +150,7 @@ func (q quiet) Addr() net.Addr { return &net.TCPAddr{} }
 // A log that has blocked since before the start keeps serve neither from its
 // jobs nor from its answers nor from its end, and fails the liveness probe.
 func TestBlockedLogDoesNotHoldUpServe(t *testing.T) {
-	for _, name := range []string{"SOLOIST_ADDR", "SOLOIST_STORAGE", "SOLOIST_APP"} {
-		t.Setenv(name, "")
-	}
+	t.Setenv("SOLOIST_STORAGE", "")
 	synctest.Test(t, func(t *testing.T) {
 		var runs atomic.Int64
 		p := Program{Name: "demo", Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "work", Schedule: "@every 1m",
@@ -181,6 +179,18 @@ func TestBlockedLogDoesNotHoldUpServe(t *testing.T) {
 			}
 		case <-time.After(20 * time.Second):
 			t.Error("serve goes on 20 s after it was stopped")
+		}
+		close(dead)
+	})
+}
+
+// A log that nobody reads does not keep the process.
+func TestBlockedLogDoesNotHoldUpExit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dead, begin, code := make(deadEnd), time.Now(), 0
+		endOverrun(slog.New(dead), func(c int) { code = c }, "still", soloist.ErrStalled)
+		if took := time.Since(begin); code != exitOverrun || took > time.Second {
+			t.Errorf("got code %d after %s", code, took)
 		}
 		close(dead)
 	})

@@ -133,12 +133,6 @@ func startCommand(t *testing.T, cmd *exec.Cmd, env []string) process {
 	return process{cmd, messages(out)}
 }
 
-// inRealTime leaves a test to the nightly run: it waits for a second or more.
-func inRealTime(t *testing.T) {
-	t.Helper()
-	nightly.Only(t, "waits for seconds of real time")
-}
-
 // end signals the process and returns its exit code.
 func (p process) end(t *testing.T) int {
 	t.Helper()
@@ -405,37 +399,6 @@ func TestRunOnEachReplicaEndsNoProcess(t *testing.T) {
 		wantAnswer(t, "healthz", s.get("/healthz"), 200, `"status":"degraded"`, `"broken":{"still":"its run goes on though its context has ended (stalled: `)
 		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, "stalled: ", `"trouble":true`)
 		close(release)
-	})
-}
-
-// stuckPipe takes no line with this text until it is released.
-type stuckPipe struct {
-	text    string
-	release <-chan struct{}
-}
-
-func (s stuckPipe) Write(b []byte) (int, error) {
-	if strings.Contains(string(b), s.text) {
-		<-s.release
-	}
-	return len(b), nil
-}
-
-// A log that nobody reads does not keep the process.
-func TestBlockedLogDoesNotHoldUpExit(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		exit, release := make(chan int, 1), make(chan struct{})
-		p := host.Program{Work: []soloist.Work{still(release)}, Store: &local.Memory{}, Stdout: stuckPipe{"the process exits", release}}
-		stop, code := serveOn(t, host.WithExit(p, func(code int) { exit <- code }), newPiped())
-		select {
-		case code := <-exit:
-			wantCode(t, code, 3)
-		case <-time.After(10 * time.Minute):
-			t.Error("the process goes on")
-		}
-		close(release)
-		stop()
-		<-code
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -321,7 +320,7 @@ func TestWatchTellsChanges(t *testing.T) {
 		slow := soloist.Job{Name: "slow", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error { time.Sleep(10 * time.Second); return nil }}
 		p := host.Program{Work: []soloist.Work{slow}, Store: backend}
 		time.Sleep(500 * time.Millisecond) // nothing else happens at the instants at which it reads
-		end := watching(t, p)
+		end, endJSON := watching(t, p), watching(t, p, "--json")
 		time.Sleep(time.Second)
 		run(t.Context(), p, "tick")
 		time.Sleep(time.Minute)
@@ -341,31 +340,14 @@ func TestWatchTellsChanges(t *testing.T) {
 		if got.code != 0 || strings.Contains(got.err, "demo: ") {
 			t.Errorf("got %+v, want code 0 at the end of the context", got)
 		}
-	})
-}
-
-func TestWatchInJSON(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		p := host.Program{Work: work(), Store: &local.Memory{}}
-		end := watching(t, p, "--json")
-		time.Sleep(time.Second)
-		run(t.Context(), p, "tick")
-		time.Sleep(3 * time.Second)
-		var got []string
-		for line := range strings.Lines(end().out) {
-			var answer struct {
-				App  string
-				Jobs []struct{ Job, State string }
-			}
-			if err := json.Unmarshal([]byte(line), &answer); err != nil || answer.App != "demo" || len(answer.Jobs) != 1 {
-				t.Fatalf("got %s, %v, want one job of demo", line, err)
-			}
-			got = append(got, answer.Jobs[0].Job+" "+answer.Jobs[0].State)
+		var states []string
+		for line := range strings.Lines(endJSON().out) {
+			var answer struct{ Jobs []struct{ Job, State string } }
+			must(t, json.Unmarshal([]byte(line), &answer))
+			wantEqual(t, "jobs of a line", len(answer.Jobs), 1)
+			states = append(states, answer.Jobs[0].State)
 		}
-		want := []string{"beat no record", "night-report no record", "leader no record", "beat idle", "night-report idle"}
-		if !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		wantEqual(t, "states in JSON", states, []string{"no record", "idle", "running", "idle", "unknown", "idle"})
 	})
 }
 
