@@ -378,7 +378,7 @@ var setups = []setup{
 		return []string{"CONTAINER_APP_NAME=demo", "SOLOIST_STORAGE=dir:" + t.TempDir()}
 	}, 0, "", []string{"warn  storage", "unless each replica mounts"}},
 	{"memory", withSettings("SOLOIST_STORAGE=memory:"), 0, "", []string{"warn  storage", "more than one replica"}},
-	{"many mistakes", withSettings("SOLOIST_STORAGE=memory:", "SOLOIST_LEASE=3x", "SOLOIST_GRACE=-1s", "SOLOIST_ADMIN_TOKEN=" + hiddenSignature + " "),
+	{"many mistakes", withSettings("SOLOIST_STORAGE=memory:", "SOLOIST_LEASE=3x", "SOLOIST_GRACE=-1s", "SOLOIST_ADMIN_TOKEN="+hiddenSignature+" "),
 		2, "settings", []string{`SOLOIST_LEASE is "3x": want`, `SOLOIST_GRACE is "-1s": want`, "SOLOIST_ADMIN_TOKEN (not shown)", "ok    release"}},
 	{"a setting that is misspelt", withSettings("SOLOIST_STORAGE=memory:", "SOLOIST_LAESE=20s"),
 		0, "", []string{"warn  settings", "did you mean SOLOIST_LEASE?"}},

@@ -157,10 +157,7 @@ func (c *historyCommand) filter(a *app.App) (f filter, err error) {
 // histories leaves out the jobs that were not asked for: their trouble does not
 // matter now. absent says that no job has a record.
 func (f filter) histories(ctx context.Context, a *app.App) (pasts []jobHistory, absent []string, err error) {
-	all, err := a.Scheduler.Status(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
+	all := a.Statuses(ctx)
 	views := view.All(a, all, nil, nil)
 	for i, st := range all {
 		if f.job != "" && f.job != st.Name && f.job != a.Whole(st.Name) {

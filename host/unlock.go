@@ -52,15 +52,8 @@ func (c *unlockCommand) do(ctx context.Context, a *app.App) int {
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	all, err := a.Scheduler.Status(ctx)
-	if err != nil {
-		return c.failed(a, format.Line(err.Error()))
-	}
-	at := slices.IndexFunc(all, func(st soloist.JobStatus) bool { return st.Name == c.Job })
-	if at < 0 {
-		return c.failed(a, fs.ErrNotExist.Error())
-	}
-	st := all[at]
+	all := a.Statuses(ctx)
+	st := all[slices.IndexFunc(all, func(st soloist.JobStatus) bool { return st.Name == c.Job })]
 	if !view.Reached(st) { // where it is, a record that makes no sense still has a lease
 		return c.failed(a, format.Line(st.Err.Error()))
 	}

@@ -285,11 +285,7 @@ func (d *doctor) checkRecords(wrong error) {
 	}
 	var all []soloist.JobStatus
 	if d.step("records", stepTime, func(ctx context.Context) Finding {
-		found, err := d.app.Scheduler.Status(ctx)
-		if err != nil {
-			return failure(err.Error(), "")
-		}
-		all = found
+		all = d.app.Statuses(ctx)
 		return success("")
 	}) {
 		for _, st := range all {
