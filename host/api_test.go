@@ -176,28 +176,6 @@ func TestReadyOnceStoreAnswers(t *testing.T) {
 	})
 }
 
-// The list is cut into pages, and each job is on one of them.
-func TestPagesOfJobs(t *testing.T) {
-	environment(t)
-	var all []soloist.Work
-	for i := range 250 {
-		all = append(all, soloist.Job{Name: fmt.Sprintf("job-%03d", i), Schedule: "@hourly", Do: do})
-	}
-	s := open(t, host.Program{Work: all, Store: &local.Memory{}})
-	names := map[string]bool{}
-	for offset, want := range map[int]int{0: 100, 100: 100, 200: 50} {
-		got := s.get(fmt.Sprintf("/api/v1/jobs?offset=%d", offset))
-		wantAnswer(t, "page", got, 200, `"matched":250`, fmt.Sprintf(`"offset":%d`, offset))
-		jobs := listed(t, got.Body.String())
-		wantEqual(t, fmt.Sprint("jobs from offset ", offset), len(jobs), want)
-		for name := range jobs {
-			names[name] = true
-		}
-	}
-	wantEqual(t, "names of jobs", len(names), 250)
-	wantAnswer(t, "filter", s.get("/api/v1/jobs?q=JOB-07&sort=-name&limit=3"), 200, `"matched":10`, `"job":"job-079"`)
-}
-
 // One job has its outcomes, the ticks to come and its record.
 func TestJobAsJSON(t *testing.T) {
 	environment(t)

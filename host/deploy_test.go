@@ -296,35 +296,28 @@ func TestWriteFunctionsChecksProgram(t *testing.T) {
 	}
 }
 
-// A call that is killed leaves the file that it was writing. The next one finishes
-// its work and leaves nothing of that.
+// A call that is killed leaves the file that it was writing. The next one finishes its work and leaves nothing of that, nor of a
+// job that went; a file that only has such an end stays.
 func TestWriteFunctionsAfterKilledCall(t *testing.T) {
 	environment(t)
-	program := stand(t)
-	work := jobs(soloist.Job{Name: "night"})
-	for name, before := range map[string]struct{ full, left []string }{
-		"before its first file": {left: []string{".soloist-functions.json.ABCDEFGH.new"}},
-		"in a later one":        {full: []string{"notes.new"}, left: []string{".soloist-functions.json.ABCDEFGH.new", "demo.ABCDEFG2.new", "night/function.json.ABCDEFGH.new"}},
-		"for a job that went":   {left: []string{"gone/function.json.ABCDEFGH.new"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			if name != "before its first file" {
-				write(t, append(jobs(soloist.Job{Name: "gone"}), work...), program, dir)
-			}
-			for _, p := range append(before.full, before.left...) {
-				file(t, filepath.Join(dir, filepath.FromSlash(p)), "{")
-			}
-			got := write(t, work, program, dir)
-			want := append([]string{".funcignore", ".soloist-functions.json", "demo", "host.json", "local.settings.json", "night/function.json"}, before.full...)
-			slices.Sort(want)
-			if files := names(tree(t, dir)); got.code != 0 || !slices.Equal(files, want) {
-				t.Errorf("got %+v, %q, want %q", got, files, want)
-			}
-			if _, err := os.Stat(filepath.Join(dir, "gone")); err == nil {
-				t.Error("the directory of a job that went is left")
-			}
-		})
+	program, work := stand(t), jobs(soloist.Job{Name: "night"})
+	for _, before := range [][]soloist.Work{nil, append(jobs(soloist.Job{Name: "gone"}), work...)} {
+		dir := t.TempDir()
+		left := []string{".soloist-functions.json.ABCDEFGH.new"}
+		want := []string{".funcignore", ".soloist-functions.json", "demo", "host.json", "local.settings.json", "night/function.json"}
+		if before != nil {
+			write(t, before, program, dir)
+			left = append(left, "demo.ABCDEFG2.new", "night/function.json.ABCDEFGH.new", "gone/function.json.ABCDEFGH.new", "notes.new")
+			want = append(want, "notes.new")
+		}
+		for _, p := range left {
+			file(t, filepath.Join(dir, filepath.FromSlash(p)), "{")
+		}
+		write(t, work, program, dir).wants(t, "functions", 0)
+		wantEqual(t, "files", names(tree(t, dir)), want)
+		if _, err := os.Stat(filepath.Join(dir, "gone")); err == nil {
+			t.Error("the directory of a job that went is left")
+		}
 	}
 }
 
@@ -480,23 +473,6 @@ func TestDriftIsTold(t *testing.T) {
 	}
 }
 
-// Doctor finds the app in the directory that it is called in too, if this
-// command has written it.
-func TestDriftInWorkingDirectory(t *testing.T) {
-	work := jobs(soloist.Job{Name: "night"})
-	root := deployed(t, work)
-	environment(t, "SOLOIST_STORAGE=memory:", "SOLOIST_JOB_NIGHT_SCHEDULE=0 4 * * *")
-	for dir, want := range map[string]int{root: 1, t.TempDir(): 0} {
-		t.Chdir(dir)
-		if got := run(t.Context(), host.Program{Work: work}, "doctor"); got.code != want || strings.Contains(got.out, "function night: ") != (want == 1) {
-			t.Errorf("got %+v, want code %d", got, want)
-		}
-	}
-	if !slices.Contains(names(tree(t, root)), "night/function.json") {
-		t.Error("doctor has changed the app")
-	}
-}
-
 // moduleDir returns a directory within a module.
 func moduleDir(t *testing.T) string {
 	t.Helper()
@@ -509,20 +485,16 @@ func TestDeployFiles(t *testing.T) {
 	environment(t)
 	all := append(work(), jobs(soloist.Job{Name: "night", Timeout: time.Hour})...)
 	for kind, want := range map[string]string{"functions": "infra/modules/functions.bicep", "containerapp": "infra/jobs.bicep", "containerapp-job": "infra/jobs.bicep"} {
-		dir := moduleDir(t)
-		deploy := func(more ...string) result {
-			return run(t.Context(), host.Program{Work: all}, append([]string{"deploy-files", kind, dir, "--package", "./jobs"}, more...)...)
-		}
-		got := deploy()
-		got.wants(t, kind, 0, want+"\n", "singleton leader does not run there", "demo: beat: ticks are nearer than 2m0s")
+		p, dir := host.Program{Work: all}, moduleDir(t)
+		deploy := "deploy-files " + kind + " " + dir + " --package ./jobs"
+		wantLines(t, p, deploy, 0, want+"\n", "singleton leader does not run there", "demo: beat: ticks are nearer than 2m0s")
+		got := run(t.Context(), p, strings.Fields(deploy)...)
+		got.wants(t, deploy, 0, "all files are in "+dir)
 		warned := strings.Contains(got.err, "job night may take 1h0m0s: Flex Consumption takes")
 		wantEqual(t, kind+": warned of a run that may be killed", warned, kind == "functions")
-		if got := deploy(); got.code != 0 || !strings.HasPrefix(got.out, "all files are in "+dir) {
-			t.Errorf("%s again: got %+v", kind, got)
-		}
-		must(t, os.WriteFile(filepath.Join(dir, "azure.yaml"), []byte("name: mine\n"), 0o644))
-		deploy().wants(t, kind, 1, "azure.yaml in "+dir+" would be overwritten")
-		deploy("--overwrite").wants(t, kind, 0, "1 file in ")
+		file(t, filepath.Join(dir, "azure.yaml"), "name: mine\n")
+		wantLines(t, p, deploy, 1, "azure.yaml in "+dir+" would be overwritten")
+		wantLines(t, p, deploy+" --overwrite", 0, "1 file in ")
 	}
 }
 

@@ -85,23 +85,6 @@ func TestHistoryOfLongRange(t *testing.T) {
 	})
 }
 
-func TestHistoryThatCannotBeRead(t *testing.T) {
-	environment(t)
-	backend := &local.Memory{}
-	put(t, backend, "demo/beat", `{"schema":99}`, false)
-	now := time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
-	p := host.Program{Work: work(), Store: backend, Now: func() time.Time { return now }}
-	wantRun(t, p, "history", 1, `
-		app demo on *local.Memory, 2026-03-29 12:00:00Z
-
-		JOB           STATE      COUNTS
-		beat          broken     the record has schema 99 and this program reads up to 1: update the program
-		night-report  no record  -
-		leader        no record  -
-	`)
-	wantLines(t, p, "history night-report", 0)
-}
-
 // rows are the ticks and outcomes in a table of history.
 func rows(out string) (all []string) {
 	for line := range strings.Lines(out) {

@@ -224,16 +224,17 @@ func TestOrdersAreEscaped(t *testing.T) {
 	}
 }
 
-// While a pause is in force status tells who has ordered it, until when and why; after
-// it the ticks that it skipped are no pause.
-func TestStatusOfOrderedPause(t *testing.T) {
+// While a pause is in force status tells who has ordered it, until when and why; after it the ticks that it skipped are no
+// pause. A job that has paused itself says so, also where no replica is up.
+func TestStatusOfPause(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
 		p := steered(&noted{})
-		p.Work = p.Work[:1]
+		sad := soloist.Job{Name: "sad", Schedule: "@every 1m", Do: fail, Retry: soloist.Retry{PauseAfter: 2}}
+		p.Work = []soloist.Work{p.Work[0], sad}
 		stop := replica(t, p, "replica-a")
-		time.Sleep(time.Minute)
+		time.Sleep(5 * time.Minute)
 		run(t.Context(), p, "pause", "beat", "--by", "ann", "--reason", "too late", "--until", "3h")
-		wantLines(t, p, "status", 0, "  paused by ann until 2000-01-01 03:01:00Z, in 3h: too late  ")
+		wantLines(t, p, "status", 0, "  paused by ann until 2000-01-01 03:05:00Z, in 3h: too late  ", "paused by itself: failures in a row, failing x2")
 		wantLines(t, p, "status --json", 0, `"by": "ann"`)
 		time.Sleep(time.Hour)
 		run(t.Context(), p, "resume", "beat")
@@ -241,23 +242,10 @@ func TestStatusOfOrderedPause(t *testing.T) {
 		run(t.Context(), p, "pause", "beat", "--until", "1h")
 		time.Sleep(time.Hour + 10*time.Second)
 		stop()
-		got := run(t.Context(), p, "status")
-		wantNone(t, "after the pause", got.out, "paused")
-	})
-}
-
-// A job that has paused itself says so, also where no replica is up.
-func TestStatusOfSelfPause(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		sad := soloist.Job{Name: "sad", Schedule: "@every 1m", Do: fail, Retry: soloist.Retry{PauseAfter: 2}}
-		p := host.Program{Work: []soloist.Work{sad}, Store: &local.Memory{}}
-		stop := replica(t, p, "replica-a")
-		time.Sleep(5 * time.Minute)
-		stop()
-		wantLines(t, p, "status", 0, "paused by itself: failures in a row, failing x2")
 		run(t.Context(), p, "resume", "sad")
-		wantLines(t, p, "status", 0, "failing x2")
-		wantNone(t, "after resume", run(t.Context(), p, "status").out, "paused")
+		got := run(t.Context(), p, "status")
+		got.wants(t, "status", 0, "failing x2")
+		wantNone(t, "after the pauses", got.out, "paused")
 	})
 }
 

@@ -235,19 +235,6 @@ func wantCode(t *testing.T, got, want int) {
 	}
 }
 
-// serving runs serve in this process.
-func serving(t *testing.T, p host.Program) (log <-chan message, stop func(), code <-chan int) {
-	r, w := io.Pipe()
-	p.Name, p.Args, p.Stdout, p.Stderr = "demo", []string{}, w, t.Output()
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan int, 1)
-	go func() {
-		done <- p.Run(ctx)
-		w.Close()
-	}()
-	return messages(r), stop, done
-}
-
 func TestHTTPAnswersUntilLastJobIsDone(t *testing.T) {
 	bubble(t, []string{"SOLOIST_GRACE=30s"}, func(t *testing.T) {
 		started, release, ln := make(chan context.Context, 1), make(chan struct{}), newPiped()
@@ -270,23 +257,6 @@ func TestHTTPAnswersUntilLastJobIsDone(t *testing.T) {
 			t.Error("HTTP answers after the end")
 		}
 	})
-}
-
-func TestAddressIsTaken(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer ln.Close()
-	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	for variable, value := range map[string]string{"SOLOIST_ADDR": ln.Addr().String(), "FUNCTIONS_CUSTOMHANDLER_PORT": port} {
-		t.Run(variable, func(t *testing.T) {
-			environment(t, variable+"="+value, "SOLOIST_STORAGE=memory:")
-			log, _, code := serving(t, host.Program{Work: work()})
-			if m := await(t, log, variable+" is"); m.Level != "ERROR" || !strings.Contains(m.Msg, value) {
-				t.Errorf("got %+v", m)
-			}
-			wantCode(t, <-code, 1)
-		})
-	}
 }
 
 // refusesAll is a store that takes no credentials.
@@ -534,39 +504,30 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 	})
 }
 
-// A run takes longer than other answers may. A connection that breaks is no stop.
+// A stop in Functions waits for the invocation, however long its grace is: a run may take longer than other answers. A connection
+// that breaks is no stop.
 func TestLongInvocation(t *testing.T) {
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-		backend := &local.Memory{}
-		c, _ := connected(t, backend, []soloist.Work{lastingJob("long", "@every 1m", 2*time.Minute)})
-		if code, body, err := c.post("/tick"); err != nil || code != 200 || !strings.Contains(body, "succeeded") {
-			t.Errorf("got code %d, %s, %v, want the answer after two minutes", code, body, err)
-		}
-		fmt.Fprint(c, "POST /tick HTTP/1.1\r\nHost: 127.0.0.1:7071\r\nContent-Length: 2\r\n\r\n{}")
-		time.Sleep(time.Second)
-		c.Close()
-		time.Sleep(3 * time.Minute)
-		p := host.Program{Store: backend, Work: []soloist.Work{soloist.Job{Name: "long", Schedule: "@every 1m", Do: do}}}
-		wantLines(t, p, "status", 0, "succeeded in 2m")
-	})
-}
-
-// A stop in Functions waits for the invocation, however long its grace is.
-func TestStopWaitsForInvocation(t *testing.T) {
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_GRACE=1m"}, func(t *testing.T) {
-		ln := newPiped()
-		stop, code := serveOn(t,
-			host.Program{Store: &local.Memory{}, Work: []soloist.Work{lastingJob("long", "@every 1m", 50*time.Second)}}, ln)
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_GRACE=3m"}, func(t *testing.T) {
+		ln, p := newPiped(), host.Program{Store: &local.Memory{}, Work: []soloist.Work{lastingJob("long", "@every 1m", 2*time.Minute)}}
+		stop, code := serveOn(t, p, ln)
 		defer stop()
 		c := ln.client(t)
-		if got, _, err := c.post("/tick"); err != nil || got != 200 {
-			t.Fatalf("got code %d, %v", got, err)
+		call := func(c client, says string) {
+			t.Helper()
+			if got, body, err := c.post("/tick"); err != nil || got != 200 || !strings.Contains(body, says) {
+				t.Errorf("got code %d, %s, %v, want %s", got, body, err, says)
+			}
 		}
+		call(c, "")
 		time.Sleep(time.Minute)
+		broken := ln.client(t)
+		fmt.Fprint(broken, "POST /tick HTTP/1.1\r\nHost: 127.0.0.1:7071\r\nContent-Length: 2\r\n\r\n{}")
+		time.Sleep(time.Second)
+		broken.Close()
+		time.Sleep(3 * time.Minute)
+		wantLines(t, host.Program{Store: p.Store, Work: p.Work}, "history", 0, "succeeded", "2m0s")
 		time.AfterFunc(time.Second, stop)
-		if got, body, err := c.post("/tick"); err != nil || got != 200 || !strings.Contains(body, "succeeded") {
-			t.Errorf("got code %d, %s, %v, want the run's end", got, body, err)
-		}
+		call(c, "succeeded")
 		wantCode(t, <-code, 0)
 	})
 }

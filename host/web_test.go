@@ -164,42 +164,35 @@ func TestListUnderLoadReadsNoMore(t *testing.T) {
 	})
 }
 
-// A store that has not answered yet holds up no answer, and no job is shown as one without a record.
+// A store that has not answered yet, or does not any more, holds up no answer. No job is shown as one without a record.
 func TestStoreThatHangs(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		hang := make(chan struct{})
-		s := open(t, host.Program{Work: work(), Store: newGated(down(), wait(hang))})
-		for path, code := range map[string]int{"/": 200, "/api/v1/jobs": 200, "/api/v1/jobs/beat": 503, "/readyz": 503, "/healthz": 200} {
-			start := time.Now()
-			got := s.get(path)
-			wantTook(t, start, 0, time.Second)
-			wantAnswer(t, path, got, code)
-		}
-		const told = "The store has not answered yet."
-		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `"note":"`+told+`"`, `"name":"demo"`, `"jobs":[]`)
-		wantAnswer(t, "job", s.get("/api/v1/jobs/beat"), 503, told)
-		close(hang)
-	})
-}
-
-func TestOldNews(t *testing.T) {
 	environment(t)
 	for _, refusal := range []error{nil, errDown} { // nil: it hangs
 		synctest.Test(t, func(t *testing.T) {
-			answer := make(chan struct{})
-			store := newGated(&local.Memory{}, nil)
+			hang, again := make(chan struct{}), make(chan struct{})
+			store := newGated(&local.Memory{}, wait(hang))
 			s := open(t, host.Program{Work: work(), Store: store})
+			for path, code := range map[string]int{"/": 200, "/api/v1/jobs": 200, "/api/v1/jobs/beat": 503, "/readyz": 503, "/healthz": 200} {
+				start := time.Now()
+				got := s.get(path)
+				wantTook(t, start, 0, time.Second)
+				wantAnswer(t, path, got, code)
+			}
+			const told = "The store has not answered yet."
+			wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, `"note":"`+told+`"`, `"name":"demo"`, `"jobs":[]`)
+			wantAnswer(t, "job", s.get("/api/v1/jobs/beat"), 503, told)
+			close(hang)
 			s.tick()
 			time.Sleep(time.Minute)
 			s.tick()
 			wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, "at 02:30 every day", `"succeeded":1`)
 			time.Sleep(time.Minute)
-			if store.set(wait(answer)); refusal != nil {
+			if store.set(wait(again)); refusal != nil {
 				store.set(refuse(refusal, "read"))
 			}
 			wantAnswer(t, fmt.Sprint("old list, refusal ", refusal), s.get("/api/v1/jobs"), 200, "at 02:30 every day", `"succeeded":1`,
 				"The store does not answer: this is what it told 1m")
-			close(answer)
+			close(again)
 		})
 	}
 }

@@ -19,7 +19,6 @@ import (
 
 	"github.com/soloist-go/soloist/host/internal/presence"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -301,22 +300,6 @@ func TestForeignDocumentIsKept(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Of three hundred replicas that start at the same time two hundred are shown.
-func TestThreeHundredReplicas(t *testing.T) {
-	nightly.Only(t, "takes seconds of CPU")
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, slow: 5 * time.Millisecond}
-		for i := range 300 {
-			w.start(fmt.Sprintf("r%03d", i))
-		}
-		time.Sleep(130 * time.Second)
-		if got := strings.Count(w.states(), " up ok"); got != 200 {
-			t.Errorf("got %d replicas that are up", got)
-		}
-		w.change(func() { w.down = errors.New("the test is over") })
-	})
 }
 
 // Long and odd texts neither make the document too long nor keep a replica out of it.
