@@ -178,7 +178,7 @@ func TestDoctorIsBounded(t *testing.T) {
 func TestDoctorIsStopped(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
 		backend := &local.Memory{}
-		ctx, cancel := context.WithTimeout(t.Context(), 7500*time.Millisecond) // in the checkpoint
+		ctx, cancel := context.WithTimeout(t.Context(), 7500*time.Millisecond) // in the middle
 		defer cancel()
 		var created string
 		names := newGated(backend, func(op, name string) error {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -395,49 +394,28 @@ func TestWrongClockIsTold(t *testing.T) {
 	}
 }
 
-// network is the default transport of this process. Requests to some hosts go to receivers of
-// tests. It stays there after a test, since goroutines of earlier ones may be about to use it.
-var network = &diverted{others: http.DefaultTransport, hosts: map[string]http.RoundTripper{}}
+// diverted is the default transport of this process. Requests to hooks.example go to the receiver of a test. It stays there after
+// the test, since goroutines of earlier ones may be about to use it.
+type diverted struct{ others http.RoundTripper }
 
-func init() { http.DefaultTransport = network }
+var hooks atomic.Pointer[piped]
 
-type diverted struct {
-	others http.RoundTripper
+func init() { http.DefaultTransport = diverted{http.DefaultTransport} }
 
-	mu    sync.Mutex
-	hosts map[string]http.RoundTripper
-}
-
-// divert has requests to a host use a transport, until restore is called.
-func (d *diverted) divert(host string, to http.RoundTripper) (restore func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.hosts[host] = to
-	return func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		delete(d.hosts, host)
+func (d diverted) RoundTrip(r *http.Request) (*http.Response, error) {
+	if ln := hooks.Load(); ln != nil && r.URL.Hostname() == "hooks.example" {
+		return ln.web().Transport.RoundTrip(r)
 	}
+	return d.others.RoundTrip(r)
 }
 
-func (d *diverted) RoundTrip(r *http.Request) (*http.Response, error) {
-	d.mu.Lock()
-	to, ok := d.hosts[r.URL.Hostname()]
-	d.mu.Unlock()
-	if !ok {
-		to = d.others
-	}
-	return to.RoundTrip(r)
-}
-
-// receive answers the requests to a host name of a test's own.
-func receive(t *testing.T, name string, f http.HandlerFunc) {
+// receive answers the requests to hooks.example.
+func receive(t *testing.T, f http.HandlerFunc) {
 	t.Helper()
-	ln := newPiped()
-	server := &http.Server{Handler: f}
+	ln, server := newPiped(), &http.Server{Handler: f}
 	go server.Serve(ln)
-	restore := network.divert(name, ln.web().Transport)
-	t.Cleanup(func() { restore(); server.Close() })
+	hooks.Store(&ln)
+	t.Cleanup(func() { server.Close() })
 }
 
 // A job that fails is red wherever one looks, and one alert is sent; after a success all is green again, and one message says
@@ -446,7 +424,7 @@ func TestFailingJobIsTold(t *testing.T) {
 	const hooks = "=http://hooks.example/"
 	bubble(t, []string{"SOLOIST_ALERT_WEBHOOK" + hooks + "alerts?key=secret", "SOLOIST_ALERT_SECRET=" + key, "SOLOIST_JOB_REPORT_PING" + hooks + "ping"}, func(t *testing.T) {
 		var alerts, pings noted
-		receive(t, "hooks.example", func(_ http.ResponseWriter, r *http.Request) {
+		receive(t, func(_ http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/alerts" {
 				pings.add(r.URL.Path)
 				return

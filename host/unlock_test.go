@@ -144,7 +144,6 @@ func TestUnlock(t *testing.T) {
 		err    string
 	}{
 		{"it wants yes", true, unchanged, "beat", store.Leased, "", wantsYes("replica-b runs it since 2m", "beat")},
-		{"it wants yes for now, too", true, unchanged, "beat --now", store.Leased, "", wantsYes("replica-b runs it since 2m", "beat --now")},
 		{"a clock that is ahead", true, ahead, "beat", store.Leased, "", wantsYes("replica-b runs it since 0s", "beat")},
 		{"a holder that waits", true, unlocked, "beat --now", store.Leased, "", wantsYes("a replica that waits after an earlier unlock may run it", "beat --now")},
 		// The holder of a job that is idle may claim a tick at any moment.
