@@ -236,17 +236,6 @@ func (w *woken) empty(t *testing.T) {
 // noQueue is a queue out of reach.
 func noQueue(alarmtest.Call) alarmtest.Fate { return alarmtest.Fate{Err: errors.New("no queue")} }
 
-// wantEnd waits for the end of a program that ends by itself.
-func wantEnd(t *testing.T, code <-chan int) {
-	t.Helper()
-	select {
-	case got := <-code:
-		wantCode(t, got, 0)
-	case <-time.After(time.Hour):
-		t.Error("it did not end")
-	}
-}
-
 // lastingJob is a job whose run takes so long, or ends with its context.
 func lastingJob(name, schedule string, d time.Duration) soloist.Job {
 	return soloist.Job{Name: name, Schedule: schedule, Do: func(ctx context.Context, _ *soloist.Run) error {
@@ -488,7 +477,7 @@ func TestStayEndsUnderNoRun(t *testing.T) {
 		}})
 		stop, code := w.serve(t)
 		defer stop()
-		wantEnd(t, code)
+		wantCode(t, <-code, 0)
 		if at := time.Now().UTC().Format("15:04:05"); ended.Load() != 1 || cut.Load() != 0 || at < "00:01:40" || at > "00:01:43" {
 			t.Errorf("it ended at %s: %d runs ended, %d were cut off; want one that ended at 00:01:40", at, ended.Load(), cut.Load())
 		}

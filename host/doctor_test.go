@@ -346,13 +346,13 @@ var setups = []setup{
 		1, "container", []string{"403 AuthenticationFailed", "key is wrong, or was replaced", "show-connection-string --name shopstore"}},
 	{"an account that is not there", withKey(always(404, "ResourceNotFound")), 1, "container", []string{"no such account", "check the URL"}},
 	{"a signature by a policy that lacks a right", func(t *testing.T, _ *host.Program) []string {
-		return []string{bySignature(served(t, withContainer(t, toWrite(403, "AuthorizationPermissionMismatch"))), "&si=policy&sr=c")}
+		return []string{bySignature(served(t, withContainer(t, on(http.MethodPut, "", 403, "AuthorizationPermissionMismatch"))), "&si=policy&sr=c")}
 	}, 1, "create", []string{"the signature does not allow this", "generate-sas"}},
-	{"a signature that may not delete", withSignature(toDelete(403, "AuthorizationPermissionMismatch"), "&sp=rcw&sr=c"),
+	{"a signature that may not delete", withSignature(on(http.MethodDelete, "", 403, "AuthorizationPermissionMismatch"), "&sp=rcw&sr=c"),
 		0, "", []string{"warn  delete", "is left behind"}},
-	{"a container that is missing and may not be created", withSignature(toMakeContainers(403, "AuthorizationPermissionMismatch"), ""),
+	{"a container that is missing and may not be created", withSignature(on(http.MethodPut, "restype=container", 403, "AuthorizationPermissionMismatch"), ""),
 		1, "container", []string{"is missing, and it cannot be created", "az storage container-rm create --name soloist --storage-account shopstore"}},
-	{"a container under an immutability policy", withKey(toWriteRecords(409, "BlobImmutableDueToPolicy")),
+	{"a container under an immutability policy", withKey(on(http.MethodPut, "comp=metadata", 409, "BlobImmutableDueToPolicy")),
 		1, "claim", []string{"immutability policy", "SOLOIST_CONTAINER"}},
 	{"a file in the place of the directory", func(t *testing.T, _ *host.Program) []string {
 		path := filepath.Join(t.TempDir(), "file")
@@ -417,23 +417,9 @@ func authorized(status int, code string) rule {
 	return when(func(r *http.Request) bool { return r.Header.Get("Authorization") != "" || r.URL.Query().Has("sig") }, status, code)
 }
 
-// toWrite is a rule for those who may only read.
-func toWrite(status int, code string) rule {
-	return when(func(r *http.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }, status, code)
-}
-
-func toWriteRecords(status int, code string) rule {
-	return when(func(r *http.Request) bool { return r.URL.Query().Get("comp") == "metadata" }, status, code)
-}
-
-func toDelete(status int, code string) rule {
-	return when(func(r *http.Request) bool { return r.Method == http.MethodDelete }, status, code)
-}
-
-func toMakeContainers(status int, code string) rule {
-	return when(func(r *http.Request) bool {
-		return r.Method == http.MethodPut && r.URL.Query().Get("restype") == "container"
-	}, status, code)
+// on is a rule for requests of a method with such a query.
+func on(method, query string, status int, code string) rule {
+	return when(func(r *http.Request) bool { return r.Method == method && strings.Contains(r.URL.RawQuery, query) }, status, code)
 }
 
 // ruled is a simulated service with a rule.

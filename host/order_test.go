@@ -266,18 +266,6 @@ type withLogs struct {
 	store.Appender
 }
 
-// noting has the first job of a program note its runs.
-func noting(p host.Program, runs *noted) host.Program {
-	j := p.Work[0].(soloist.Job)
-	do := j.Do
-	j.Do = func(ctx context.Context, r *soloist.Run) error {
-		runs.add(r.ID())
-		return do(ctx, r)
-	}
-	p.Work = []soloist.Work{j}
-	return p
-}
-
 // A command whose store does not answer for ten minutes, from half a second after the order on, until the record has forgotten
 // the outcome, tells it from the log. Without a log it says that it was begun, and neither waits on nor advises to run it again.
 func TestRunWhoseOutcomeIsForgotten(t *testing.T) {
@@ -294,7 +282,8 @@ func TestRunWhoseOutcomeIsForgotten(t *testing.T) {
 	} {
 		bubble(t, []string{"SOLOIST_HISTORY=24h"}, func(t *testing.T) {
 			backend, runs := new(local.Memory), &noted{}
-			p := noting(frequent(backend), runs)
+			p := host.Program{Store: backend, Work: []soloist.Work{soloist.Job{Name: "often", Schedule: "@every 20s",
+				Do: func(_ context.Context, r *soloist.Run) error { runs.add(r.ID()); return nil }}}}
 			run(t.Context(), p, "tick")
 			over := make(chan struct{})
 			go func() {
