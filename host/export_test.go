@@ -61,6 +61,12 @@ func WithExit(p Program, exit func(code int)) Program {
 	return p
 }
 
+// OnTerminal is p whose outputs are a terminal.
+func OnTerminal(p Program) Program {
+	p.terminal = true
+	return p
+}
+
 // WithQueue is p with another queue of alarms than that of its storage account.
 func WithQueue(p Program, queue alarm.Queue) Program {
 	p.queue = queue

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,68 +19,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/host/internal/web"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/internal/nightly"
 )
-
-// ran is the log of some runs, on a terminal or not.
-func ran(t *testing.T, terminal bool, env ...string) string {
-	t.Helper()
-	for _, name := range []string{"NO_COLOR", "SOLOIST_LOG_FORMAT", "SOLOIST_LOG_LEVEL", "SOLOIST_STORAGE", "SOLOIST_APP", nightly.Variable} {
-		t.Setenv(name, "") // which sets it again after the test
-		os.Unsetenv(name)
-	}
-	t.Setenv("TERM", "xterm")
-	for _, pair := range env {
-		name, value, _ := strings.Cut(pair, "=")
-		t.Setenv(name, value)
-	}
-	var out, log strings.Builder
-	synctest.Test(t, func(t *testing.T) {
-		p := Program{Name: "demo", Args: []string{"tick"}, Store: &local.Memory{}, Stdout: &out, Stderr: &log, terminal: terminal, Work: []soloist.Work{
-			soloist.Job{Name: "beat", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
-				time.Sleep(1500 * time.Millisecond)
-				return nil
-			}},
-			soloist.Job{Name: "broke", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
-				return errors.New("no paper \x1b[2J\u202e and \\x1b[2J")
-			}},
-		}}
-		p.Run(t.Context())
-		time.Sleep(time.Minute)
-		p.Run(t.Context())
-	})
-	return log.String()
-}
-
-func TestOneLineARunOnATerminal(t *testing.T) {
-	got := ran(t, true, "NO_COLOR=1")
-	clock := time.Date(2000, 1, 1, 0, 1, 0, 0, time.UTC).Local().Format("15:04:")
-	// One second after the tick: the first run of a record waits for its token.
-	want := clock + `01 WRN broke failed in 0s reason="no paper \x1b[2J\u202e and \\x1b[2J"` + "\n" + clock + "02 INF beat succeeded in 1.5s\n"
-	if got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-	if got := ran(t, true, "NO_COLOR=1", "SOLOIST_LOG_LEVEL=debug"); strings.Count(got, "run started") != 2 {
-		t.Errorf("at level debug: got\n%s", got)
-	}
-}
-
-func TestColoursOnATerminal(t *testing.T) {
-	got := ran(t, true)
-	for _, want := range []string{" \x1b[32mINF\x1b[0m \x1b[1mbeat\x1b[0m \x1b[32msucceeded\x1b[0m in 1.5s\n", " \x1b[1mbroke\x1b[0m \x1b[31mfailed\x1b[0m in 0s "} {
-		if !strings.Contains(got, want) {
-			t.Errorf("got no %q in\n%q", want, got)
-		}
-	}
-	if strings.Contains(got, "\x1b[2J") || strings.Contains(got, "\u202e") {
-		t.Errorf("a text of a job reaches the terminal: %q", got)
-	}
-	for _, without := range []string{ran(t, true, "TERM=dumb"), ran(t, false), ran(t, false, "SOLOIST_LOG_FORMAT=text")} {
-		if strings.Contains(without, "\x1b") {
-			t.Errorf("got colours in %q", without)
-		}
-	}
-}
 
 // A failing job is red, and its row stays in line with the others.
 func TestStatusInColour(t *testing.T) {

@@ -93,33 +93,58 @@ func TestStatusWithSomeRecords(t *testing.T) {
 }
 
 func TestStatusTellsWhichPauseIsInForce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		backend := &local.Memory{}
-		p := host.Program{Work: work()[:1], Store: backend}
-		status := func(setting string) string {
-			environment(t, setting)
-			return run(t.Context(), p, "status").out
-		}
-		tick := func(setting string) {
-			environment(t, setting)
+	const pause, none = "SOLOIST_JOB_BEAT_PAUSED=true", "SOLOIST_JOB_BEAT_PAUSED="
+	bubble(t, nil, func(t *testing.T) {
+		p := host.Program{Work: work()[:1], Store: &local.Memory{}}
+		run(t.Context(), p, "tick")
+		for _, test := range []struct{ ticks, asks, state, differs string }{
+			{none, none, " idle ", ""},
+			{none, pause, " idle ", "\nbeat: this environment pauses it, but"},
+			{pause, none, " paused ", "\nbeat: this environment does not pause it, but"},
+			{pause, pause, " paused ", ""},
+		} {
+			environment(t, test.ticks)
 			time.Sleep(time.Minute)
 			run(t.Context(), p, "tick")
-		}
-		const here = "\nbeat: this environment pauses it, but"
-		const there = "\nbeat: this environment does not pause it, but"
-		const pause, none = "SOLOIST_JOB_BEAT_PAUSED=true", "SOLOIST_JOB_BEAT_PAUSED="
-		tick(none)
-		tick(none)
-		if got := status(none); !strings.Contains(got, " idle ") || strings.Contains(got, "environment") {
-			t.Errorf("neither: got %s", got)
-		}
-		wantText(t, "here only", status(pause), " idle ", here)
-		tick(pause)
-		wantText(t, "there only", status(none), " paused ", there)
-		if got := status(pause); !strings.Contains(got, " paused ") || strings.Contains(got, "environment") {
-			t.Errorf("both: got %s", got)
+			environment(t, test.asks)
+			got := run(t.Context(), p, "status").out
+			wantText(t, "status", got, test.state, test.differs)
+			wantEqual(t, "environment in "+got, strings.Contains(got, "environment"), test.differs != "")
 		}
 	})
+}
+
+// logOf is the log of some runs.
+func logOf(t *testing.T, terminal bool, env ...string) (log string) {
+	t.Helper()
+	bubble(t, append([]string{"TERM=xterm", "NO_COLOR="}, env...), func(t *testing.T) {
+		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{lastingJob("beat", "@every 1m", 1500*time.Millisecond),
+			soloist.Job{Name: "broke", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
+				return errors.New("no paper \x1b[2J\u202e and \\x1b[2J")
+			}}}}
+		if terminal {
+			p = host.OnTerminal(p)
+		}
+		run(t.Context(), p, "tick")
+		time.Sleep(time.Minute)
+		log = run(t.Context(), p, "tick").err
+	})
+	return log
+}
+
+// A terminal has one line for each run, and colours unless they are not wanted. No text of a job moves its cursor.
+func TestLogOnATerminal(t *testing.T) {
+	clock := time.Date(2000, 1, 1, 0, 1, 0, 0, time.UTC).Local().Format("15:04:")
+	// One second after the tick: the first run of a record waits for its token.
+	want := clock + `01 WRN broke failed in 0s reason="no paper \x1b[2J\u202e and \\x1b[2J"` + "\n" + clock + "02 INF beat succeeded in 1.5s\n"
+	wantEqual(t, "log", logOf(t, true, "NO_COLOR=1"), want)
+	wantEqual(t, "runs that start, at level debug", strings.Count(logOf(t, true, "NO_COLOR=1", "SOLOIST_LOG_LEVEL=debug"), "run started"), 2)
+	colours := logOf(t, true)
+	wantText(t, "colours", colours, " \x1b[32mINF\x1b[0m \x1b[1mbeat\x1b[0m \x1b[32msucceeded\x1b[0m in 1.5s\n", " \x1b[1mbroke\x1b[0m \x1b[31mfailed\x1b[0m in 0s ")
+	wantNone(t, "colours", colours, "\x1b[2J", "\u202e")
+	for _, plain := range []string{logOf(t, true, "TERM=dumb"), logOf(t, false), logOf(t, false, "SOLOIST_LOG_FORMAT=text")} {
+		wantNone(t, "log", plain, "\x1b")
+	}
 }
 
 // here is two jobs of each replica's own and one of all of them.
