@@ -301,7 +301,7 @@ func instead(a *app.App, ctx context.Context) string {
 	case errors.Is(err, fs.ErrNotExist):
 		return "it does not exist: " + check
 	case err != nil:
-		return "what it has instead cannot be listed (" + format.Line(err.Error()) + "): " + check
+		return "what it has instead cannot be listed (" + format.Error(err) + "): " + check
 	case len(apps) == 0:
 		return "it has no records of any app: " + check
 	}

@@ -27,7 +27,7 @@ func (c *tickCommand) do(ctx context.Context, a *app.App) int {
 	a.FitLead(a.Patience())
 	if err := a.Before.Run(ctx); err != nil { // no job may start
 		body := view.New(a, []view.Ticked{})
-		body.Error = format.Line(err.Error())
+		body.Error = format.Error(err)
 		return c.answer(a, exitFail, body, func() { a.Console.Tell("tick: %s", body.Error) })
 	}
 	report, err := pass(ctx, a)
@@ -80,7 +80,7 @@ func pass(ctx context.Context, a *app.App) (all soloist.Report, err error) {
 		err = errors.Join(err, j.Err)
 	}
 	if unset != nil {
-		a.Log.Error(format.Line(unset.Error()))
+		a.Log.Error(format.Error(unset))
 	}
 	return all, errors.Join(err, unset)
 }
@@ -176,7 +176,7 @@ func (s *stay) since() (quiet time.Time, idle bool) {
 // run looks until ctx ends, or the replica is to end.
 func (s *stay) run(ctx context.Context) {
 	if err := s.app.RenewAlarm(ctx); err != nil && ctx.Err() == nil {
-		s.app.Log.Error(format.Line(err.Error()))
+		s.app.Log.Error(format.Error(err))
 	}
 	var answered, next time.Time // the beginning of the quiet that was answered; when to look again anyway
 	var handed time.Time         // when the alarm was set last
@@ -208,7 +208,7 @@ func (s *stay) run(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			s.app.Log.Error(format.Line(err.Error()))
+			s.app.Log.Error(format.Error(err))
 			next = now.Add(stayAgain)
 		case !done: // it is waited for here
 			next = now.Add(min(max(due.Sub(s.app.Alarm.Now()), 5*stayPace), stayAgain))
@@ -248,7 +248,7 @@ func (c *wakeCommand) do(ctx context.Context, a *app.App) int {
 	if a.Alarm == nil {
 		body.Error, code = "there is no queue of alarms: set SOLOIST_ALARM=queue, as for the program that is to be woken up", exitUsage
 	} else if err := a.Alarm.Wake(ctx); err != nil {
-		body.Error, code = format.Line(err.Error()), exitFail
+		body.Error, code = format.Error(err), exitFail
 	}
 	return c.answer(a, code, body, func() {
 		if code != exitOK {
@@ -267,7 +267,7 @@ func printAlarm(ctx context.Context, a *app.App) {
 	note, err := a.Alarm.Pending(ctx)
 	switch now := a.Alarm.Now(); {
 	case err != nil:
-		fmt.Fprintf(a.Console.Stdout, "\nalarm: %s\n", format.Line(err.Error()))
+		fmt.Fprintf(a.Console.Stdout, "\nalarm: %s\n", format.Error(err))
 	case note.ID == "":
 		fmt.Fprintf(a.Console.Stdout, "\nalarm: none is set yet\n")
 	case a.Alarm.Elsewhere(note):
