@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -93,9 +94,9 @@ func TestAlarmThatCannotBeSet(t *testing.T) {
 		}
 		got := run(t.Context(), w.Program, "tick", "--json")
 		got.wants(t, "tick", 1, "succeeded")
-		if m := await(t, messages(strings.NewReader(got.err)), says); m.Level != "ERROR" || !strings.Contains(m.Msg, "AuthorizationPermissionMismatch") || strings.Count(got.err, says) != 1 {
-			t.Errorf("got %+v of %s, want one line of an error", m, got.err)
-		}
+		m := await(t, messages(strings.NewReader(got.err)), says)
+		wantText(t, m.Level, m.Msg, "AuthorizationPermissionMismatch")
+		wantEqual(t, "level and number of lines", m.Level+fmt.Sprint(strings.Count(got.err, says)), "ERROR1")
 		w.wantPending(t, "00:59:00")
 	})
 	bubble(t, inFunctions, func(t *testing.T) {

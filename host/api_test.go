@@ -312,11 +312,12 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		put(t, backend, "demo/broken", `{"schema":99}`, false)
 		var all []soloist.Work
 		all = append(all, work()...)
-		all = append(all, here()[0], soloist.Job{Name: "broken", Schedule: "@hourly", Do: do}, soloist.Job{Name: "telling", Schedule: "@every 1m", Do: func(_ context.Context, run *soloist.Run) error {
+		tells := func(_ context.Context, run *soloist.Run) error {
 			run.Heartbeat("page 1")
 			time.Sleep(30 * time.Second)
 			return nil
-		}})
+		}
+		all = append(all, here()[0], soloist.Job{Name: "broken", Schedule: "@hourly", Do: do}, soloist.Job{Name: "telling", Schedule: "@every 1m", Do: tells})
 		s := open(t, host.Program{Work: all, Store: backend, Now: func() time.Time { return time.Now().Add(time.Minute) }})
 		s.tick()
 		time.Sleep(2 * time.Hour)

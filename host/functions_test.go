@@ -330,7 +330,8 @@ func TestOutageUnderWhatHasBegun(t *testing.T) {
 			return nil
 		}
 		s := open(t, host.Program{Store: backend, Before: []*soloist.Once{{Name: "migrate", Key: "v2", Lease: time.Minute, Do: outage}},
-			Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Lease: time.Minute, Do: outage}, soloist.Job{Name: "other", Schedule: "@every 1h", Do: do}}})
+			Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Lease: time.Minute, Do: outage},
+				soloist.Job{Name: "other", Schedule: "@every 1h", Do: do}}})
 		code := s.invoked(t, "beat", byHTTP, " succeeded")
 		time.Sleep(50 * time.Second)
 		s.wantInvoked(t, "other", "{}", 500)
@@ -361,16 +362,16 @@ func TestStopUnderInvocation(t *testing.T) {
 			began, release, answer := make(chan struct{}), make(chan struct{}), make(chan string, 1)
 			var log strings.Builder
 			ln := newPiped()
-			stop, code := serveOn(t, host.Program{Stdout: &log, Store: backend, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Lease: 30 * time.Second,
-				Do: func(ctx context.Context, _ *soloist.Run) error {
-					if close(began); ignores {
-						<-release
-						return nil
-					}
-					<-ctx.Done()
-					backend.away(1500 * time.Millisecond) // more than grace and SOLOIST_LEASE
-					return context.Cause(ctx)
-				}}}}, ln)
+			beat := soloist.Job{Name: "beat", Schedule: "@every 1h", Lease: 30 * time.Second, Do: func(ctx context.Context, _ *soloist.Run) error {
+				if close(began); ignores {
+					<-release
+					return nil
+				}
+				<-ctx.Done()
+				backend.away(1500 * time.Millisecond) // more than grace and SOLOIST_LEASE
+				return context.Cause(ctx)
+			}}
+			stop, code := serveOn(t, host.Program{Stdout: &log, Store: backend, Work: []soloist.Work{beat}}, ln)
 			go func() {
 				if resp, err := ln.web().Post("http://127.0.0.1:7071/beat", "application/json", strings.NewReader(byHTTP)); err == nil {
 					body, _ := io.ReadAll(resp.Body)

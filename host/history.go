@@ -220,7 +220,8 @@ func (f filter) lockHistories(ctx context.Context, a *app.App) (pasts []jobHisto
 
 // lockHistory is the history of one slot, or of one key.
 func (f filter) lockHistory(r locks.Past) jobHistory {
-	p := jobHistory{Name: format.Line(r.Name), Kind: r.Kind, State: view.State(r.State), History: []past.Run{}, Counts: r.Record.Counts, Error: format.Error(r.Err)}
+	p := jobHistory{Name: format.Line(r.Name), Kind: r.Kind, State: view.State(r.State), History: []past.Run{},
+		Counts: r.Record.Counts, Error: format.Error(r.Err)}
 	if p.Counts == nil {
 		p.Counts = map[store.Status]int64{}
 	}

@@ -447,7 +447,8 @@ func receive(t *testing.T, f http.HandlerFunc) {
 // so. The switch of the job gets each run, and how it ended.
 func TestFailingJobIsTold(t *testing.T) {
 	const hooks = "=http://hooks.example/"
-	bubble(t, []string{"SOLOIST_ALERT_WEBHOOK" + hooks + "alerts?key=secret", "SOLOIST_ALERT_SECRET=" + key, "SOLOIST_JOB_REPORT_PING" + hooks + "ping"}, func(t *testing.T) {
+	settings := []string{"SOLOIST_ALERT_WEBHOOK" + hooks + "alerts?key=secret", "SOLOIST_ALERT_SECRET=" + key, "SOLOIST_JOB_REPORT_PING" + hooks + "ping"}
+	bubble(t, settings, func(t *testing.T) {
 		var alerts, pings noted
 		receive(t, func(_ http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/alerts" {
@@ -462,12 +463,13 @@ func TestFailingJobIsTold(t *testing.T) {
 			alerts.add(m.Kind + " " + m.Event)
 		})
 		var runs atomic.Int64
-		p := host.Program{Store: new(local.Memory), Work: []soloist.Work{soloist.Job{Name: "report", Schedule: "@every 20s", Do: func(context.Context, *soloist.Run) error {
+		report := func(context.Context, *soloist.Run) error {
 			if runs.Add(1) <= 2 {
 				return errors.New("no paper")
 			}
 			return nil
-		}}}}
+		}
+		p := host.Program{Store: new(local.Memory), Work: []soloist.Work{soloist.Job{Name: "report", Schedule: "@every 20s", Do: report}}}
 		ln := newPiped()
 		stop, code := serveOn(t, p, ln)
 		for _, want := range []struct {

@@ -144,7 +144,8 @@ type Ticked struct {
 
 // NewTicked is a report in JSON.
 func NewTicked(j soloist.JobReport) Ticked {
-	return Ticked{Job: j.Job, Ran: format.PlainOutcomes(j.Ran), Replica: j.Replica, Next: format.UTC(j.Next), Awaits: j.Awaits, Error: format.Error(j.Err)}
+	return Ticked{Job: j.Job, Ran: format.PlainOutcomes(j.Ran), Replica: j.Replica, Next: format.UTC(j.Next), Awaits: j.Awaits,
+		Error: format.Error(j.Err)}
 }
 
 // Failed reports whether a tick that was run here came to a bad end.

@@ -29,7 +29,8 @@ func NewGuard(s *app.Settings, log *slog.Logger) *Guard {
 		log.Warn("everybody who reaches this address can read the API and the metrics: set SOLOIST_READ_TOKEN, or SOLOIST_ADDR to a loopback address", "addr", s.Addr)
 	}
 	tokens := map[role]string{reader: s.ReadToken, adminRole: s.AdminToken}
-	return &Guard{addr: s.Addr, refused: newRefusals(log), sessions: &sessions{app: s.App, tokens: tokens, ended: map[string]time.Time{}}}
+	return &Guard{addr: s.Addr, refused: newRefusals(log),
+		sessions: &sessions{app: s.App, tokens: tokens, ended: map[string]time.Time{}}}
 }
 
 // Around is around all that is answered. Where the program listens for this machine alone, it
