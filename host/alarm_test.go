@@ -331,6 +331,25 @@ func TestQueuedTickBesideLongRun(t *testing.T) {
 	})
 }
 
+// In Functions an execution is an invocation.
+func TestLongRunHoldsUpNoOtherJobInFunctions(t *testing.T) {
+	bubble(t, append(inFunctions, "SOLOIST_FUNCTION_TIMEOUT=30m"), func(t *testing.T) {
+		w := newWoken("*/5 * * * *")
+		w.Work = append(w.Work, lastingJob("long", "0 1 * * *", 21*time.Minute))
+		time.Sleep(59 * time.Minute)
+		s := open(t, w.Program)
+		done := make(chan []string)
+		go func() {
+			_, logs := s.invoke(t, "alarm", byQueue(ours))
+			done <- logs
+		}()
+		time.Sleep(90 * time.Second)
+		w.wantAwake(t, 18*time.Minute)
+		wantEqual(t, "runs until 01:19", len(w.times()), 4)
+		wantEqual(t, "runs", strings.Count(strings.Join(<-done, "\n"), "succeeded"), 6)
+	})
+}
+
 // A run that an HTTP trigger has asked for is found if its instance dies, and a short one wakes nobody up. With a note that a
 // newer program has written the alarm is set all the same, and the log tells of the note: no run fails for it.
 func TestRunByTriggerIsFoundAgain(t *testing.T) {

@@ -369,6 +369,8 @@ func TestDrift(t *testing.T) {
 		{"byte order mark", jobs(night), nil, nil, edited("night/function.json", "\ufeff"+timerFile("0 30 2 * * *")), "", false},
 		{"a schedule by a setting", jobs(night), nil, nil, settings("SOLOIST_JOB_NIGHT_SCHEDULE=0 4 * * *"),
 			`function night: its timer, "0 30 2 * * *", does not fire at the ticks of the job, "0 4 * * *": run demo functions DIR`, true},
+		{"a zone by a setting", jobs(night), nil, nil, settings("SOLOIST_JOB_NIGHT_TIMEZONE=Asia/Tokyo"),
+			`does not fire at the ticks of the job, "30 2 * * *" in Asia/Tokyo`, true},
 		{"a schedule by a setting, and tick", jobs(night, rerun), nil, nil, settings("SOLOIST_JOB_NIGHT_SCHEDULE=0 4 * * *"),
 			`the function tick runs them, up to a minute late`, false},
 		{"a job that is new", jobs(night), nil, jobs(night, other), nothing, "function other: the job has no timer, and there is no function tick: nothing runs its ticks", true},

@@ -174,6 +174,8 @@ func TestReplicasAreEscaped(t *testing.T) {
 		got := s.get(path)
 		described.wantAsDescribed(t, "GET", path, got)
 		wantAnswer(t, path, got, 200, `"replica":"a","state":"up","health":"ok"`)
+		// Elsewhere each write of a replica would be news.
+		wantEqual(t, path+" tells when they wrote", strings.Contains(got.Body.String(), `"seen":`), path == "/api/v1/replicas")
 		if strings.ContainsAny(got.Body.String(), "<>\x1b") {
 			t.Errorf("%s: got %s", path, got.Body)
 		}

@@ -110,6 +110,14 @@ func TestWarmup(t *testing.T) {
 	})
 }
 
+// The host's probe, which comes again and again, waits for no storage. A browser gets the page.
+func TestProbeOfHost(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	s := open(t, host.Program{Store: down(), Work: work()})
+	wantAnswer(t, "probe", s.ask("GET", "/", "", nil), 200, `"ReturnValue":"awake"`)
+	wantAnswer(t, "browser", s.get("/"), 200, "<title>Soloist</title>")
+}
+
 // byHTTP is what an HTTP trigger sends.
 const byHTTP = `{"Data":{"req":{"Url":"http://localhost/api/beat","Method":"POST"}}}`
 
@@ -414,6 +422,12 @@ func TestOutageFailsInvocation(t *testing.T) {
 			backend.set(nil)
 			time.Sleep(5 * time.Second)
 			s.wantInvoked(t, "beat", "{}", 200, "tick 2000-01-01T00:01:00Z succeeded") // a retry by the platform
+			time.Sleep(time.Hour)
+			backend.away(time.Minute)
+			s.invoke(t, "beat", "{}")
+			time.Sleep(time.Hour) // nothing runs between two calls: a page that can read the records ends the outage
+			wantAnswer(t, "list", s.get("/api/v1/jobs"), 200)
+			wantAnswer(t, "readyz", s.get("/readyz"), 200)
 		})
 	}
 }
