@@ -52,9 +52,7 @@ func TestRunStartsAtItsTick(t *testing.T) {
 				time.Sleep(10*time.Minute + 500*time.Millisecond)
 				once(t, c.all())
 				for i, d := range late(c.all())[3:] { // the first claim of an entry waits for its token
-					if d > want || d < 0 {
-						t.Errorf("run %d begins %s after its tick, want %s", i+3, d, want)
-					}
+					c.wrong(d > want || d < 0, "run %d begins %s after its tick, want %s", i+3, d, want)
 				}
 				c.wantAllSucceeded()
 			})
@@ -76,9 +74,7 @@ func TestDeathBetweenTicksCostsNoDelay(t *testing.T) {
 		time.Sleep(25 * time.Second)
 		once(t, c.all())
 		for i, d := range late(c.all())[1:] {
-			if d > 0 {
-				t.Errorf("run %d begins %s after its tick", i+1, d)
-			}
+			c.wrong(d > 0, "run %d begins %s after its tick", i+1, d)
 		}
 	})
 }
@@ -114,19 +110,14 @@ func TestTroubleBeforeTick(t *testing.T) {
 					}
 					died := name == "kill" && o.Status == store.Abandoned && (claims || before <= 0)
 					overlaps := name == "run" && o.Status == store.Skipped && o.Reason == "overlap"
-					if !died && !overlaps {
-						t.Errorf("%s %s before the tick: %s", name, before, outcomeText(o))
-					}
+					c.wrong(!died && !overlaps, "%s %s before the tick: %s", name, before, outcomeText(o))
 				}
 				ran := map[string]bool{}
 				for _, r := range c.all() {
-					if ran[r.ID()] {
-						t.Errorf("%s %s before the tick: %s ran twice", name, before, r.ID())
-					}
+					c.wrong(ran[r.ID()], "%s %s before the tick: %s ran twice", name, before, r.ID())
 					ran[r.ID()] = true
-					if name == "stop" && r.start.Sub(r.Tick) > 100*time.Millisecond && r.Request == "" {
-						t.Errorf("%s %s before the tick: %s begins %s late", name, before, r.ID(), r.start.Sub(r.Tick))
-					}
+					c.wrong(name == "stop" && r.start.Sub(r.Tick) > 100*time.Millisecond && r.Request == "",
+						"%s %s before the tick: %s begins %s late", name, before, r.ID(), r.start.Sub(r.Tick))
 				}
 			})
 		}
@@ -158,9 +149,7 @@ func TestReplicasShareJobs(t *testing.T) {
 				share[r.replica]++
 			}
 			for name, k := range share {
-				if k > len(runs)*6/10 {
-					t.Errorf("%s runs %d of %d", name, k, len(runs))
-				}
+				c.wrong(k > len(runs)*6/10, "%s runs %d of %d", name, k, len(runs))
 			}
 		})
 	}
@@ -172,47 +161,15 @@ func TestRunByHandGetsKeptLease(t *testing.T) {
 		job := work("@every 1s", 10*time.Millisecond)
 		a := c.startAll(job, "a", "b")["a"]
 		time.Sleep(time.Minute + 500*time.Millisecond)
-		if n := a.tap.counts()["acquire"]; n > 10 {
-			t.Errorf("%d acquisitions in a minute", n)
-		}
+		n := a.tap.counts()["acquire"]
+		c.wrong(n > 10, "%d acquisitions in a minute", n)
 		other, ctx := c.replica("by hand", job), c.within(2*time.Minute)
 		o, err := other.RunNow(ctx, "work", "by-hand")
 		for errors.Is(err, store.ErrHeld) && ctx.Err() == nil { // it has met a run, for which it does not wait
 			time.Sleep(100 * time.Millisecond)
 			o, err = other.RunNow(ctx, "work", "by-hand")
 		}
-		if err != nil || o.Status != store.Succeeded {
-			t.Errorf("%+v, %v", o, err)
-		}
-	})
-}
-
-// A run that is cancelled before its tick, while it is armed, does not begin.
-func TestCancelWhileArmed(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := ahead(true, work("0 * * * * *", 100*time.Millisecond))
-		// A job that does not look at its context.
-		job.Do = func(context.Context, *soloist.Run) error { return nil }
-		a := c.replica("a", job)
-		var started atomic.Int64
-		a.Events = func(e event.Event) {
-			if e.Kind == event.Started {
-				started.Add(1)
-			}
-		}
-		c.launch(a)
-		until(2*time.Minute + 59*time.Second)
-		if r := c.record("work"); !r.Run.Armed {
-			t.Fatalf("not armed: %+v", r.Run)
-		}
-		before, startedBefore := len(c.all()), started.Load()
-		if _, err := a.Order(context.Background(), soloist.Order{Kind: store.OrderCancel, Job: "work"}); err != nil {
-			t.Fatal(err)
-		}
-		until(3*time.Minute + 10*time.Second)
-		if got := len(c.all()) - before; got != 0 || started.Load() != startedBefore {
-			t.Errorf("a tick that was cancelled a second before it was due: %d calls, %d starts told", got, started.Load()-startedBefore)
-		}
+		c.wrong(err != nil || o.Status != store.Succeeded, "%+v, %v", o, err)
 	})
 }
 
@@ -246,13 +203,10 @@ func TestStopDuringClaimNearTick(t *testing.T) {
 			until(4 * time.Minute)
 			<-a.done
 			for _, r := range c.all()[2:] {
-				if r.start.After(stopped) && r.Tick.Before(stopped.Add(time.Second)) {
-					t.Errorf("%s begins %s after the stop", r.ID(), r.start.Sub(stopped))
-				}
+				c.wrong(r.start.After(stopped) && r.Tick.Before(stopped.Add(time.Second)),
+					"%s begins %s after the stop", r.ID(), r.start.Sub(stopped))
 			}
-			if stopped.IsZero() || late.Load() == ordered {
-				t.Errorf("stopped at %s; acquired late: %t", stopped, late.Load())
-			}
+			c.wrong(stopped.IsZero() || late.Load() == ordered, "stopped at %s; acquired late: %t", stopped, late.Load())
 		})
 	}
 }
@@ -279,9 +233,8 @@ func TestCancelWhileLogBlocks(t *testing.T) {
 		}
 		until(time.Minute + 30*time.Second)
 		a.stop()
-		if want := []event.Kind{event.Claimed, event.Started, event.NotStarted, event.Ended}; called || !slices.Equal(kinds, want) {
-			t.Errorf("Do was called: %t; events %s, want %s", called, kinds, want)
-		}
+		want := []event.Kind{event.Claimed, event.Started, event.NotStarted, event.Ended}
+		c.wrong(called || !slices.Equal(kinds, want), "Do was called: %t; events %s, want %s", called, kinds, want)
 		c.wantOutcomes("work", "cancelled 00:01:00 by a")
 	})
 }
@@ -306,39 +259,6 @@ func TestStartingDeadlineWhileArmed(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A stop a second before a tick keeps no tick from running in time: another replica is up if the job takes longer than the grace,
-// and an order for a manual run after the stop does not keep the holder from the tick that the others expect it to run.
-func TestStopSoonBeforeTick(t *testing.T) {
-	for name, tt := range map[string]struct {
-		takes, grace time.Duration
-		ordered      bool
-	}{
-		"longer than the grace": {20 * time.Second, 1100 * time.Millisecond, false},
-		"ordered after it":      {10 * time.Millisecond, 10 * time.Second, true},
-	} {
-		inBothModes(t, func(t *testing.T, c *cluster, claims bool) {
-			all := c.graceful(tt.grace, ahead(claims, work("0 * * * * *", tt.takes)), "a", "b", "c")
-			until(2*time.Minute + 59*time.Second)
-			runs := c.all()
-			holder := all[runs[len(runs)-1].replica]
-			go holder.stop()
-			time.Sleep(300 * time.Millisecond)
-			if tt.ordered {
-				if _, err := holder.Order(context.Background(), soloist.Order{Kind: store.OrderRun, Job: "work"}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			until(3*time.Minute + 50*time.Second)
-			c.wantAllSucceeded()
-			for _, r := range c.all() {
-				if late := r.start.Sub(r.Tick); tt.ordered && r.Request == "" && late > 0 {
-					t.Errorf("%s: %s begins %s late", name, r.ID(), late)
-				}
-			}
-		})
-	}
 }
 
 // A store without dates, and a wall clock that is set back while the lease is held before a tick.

@@ -41,6 +41,13 @@ func (c *cluster) filled() (runs []ran) {
 	return runs
 }
 
+// wantFilledRuns checks how many runs of backfills there were.
+func (c *cluster) wantFilledRuns(want int) {
+	c.t.Helper()
+	got := c.filled()
+	c.wrong(len(got) != want, "%d runs of the backfill, want %d: %+v", len(got), want, got)
+}
+
 // fills orders a backfill of the job "work".
 func (c *cluster) fills(b soloist.Backfill, w ...soloist.Work) store.Order {
 	c.t.Helper()
@@ -61,14 +68,12 @@ func (c *cluster) wantCounted(o store.Order, w soloist.Work, counts map[store.St
 	st, err := c.replica("desk", w).StatusOf(c.t.Context(), "work")
 	done, sum := st.Backfill.Done, int64(0)
 	for status, n := range counts {
-		if sum += n; done.Counts[status] != n {
-			c.t.Errorf("got %v, want %v", done.Counts, counts)
-		}
+		sum += n
+		c.wrong(done.Counts[status] != n, "got %v, want %v", done.Counts, counts)
 	}
 	over := st.Backfill.Over && st.Backfill.Tick.IsZero() && st.Backfill.Beside == 0
-	if err != nil || !over || done.Seq != o.Seq || len(done.Open) != 0 || done.Done() != sum {
-		c.t.Errorf("got %+v, %v", st.Backfill, err)
-	}
+	c.wrong(err != nil || !over || done.Seq != o.Seq || len(done.Open) != 0 || done.Done() != sum,
+		"got %+v, %v", st.Backfill, err)
 }
 
 // wantFilled checks that a backfill is over with so many of each outcome, that its ticks ran in their order, as many
@@ -77,31 +82,25 @@ func (c *cluster) wantFilled(o store.Order, w soloist.Work, counts map[store.Sta
 	c.t.Helper()
 	c.wantCounted(o, w, counts)
 	runs, ticks := c.filled(), map[time.Time]bool{}
-	if most := atOnce(runs); most != max(1, o.Backfill.Parallel) {
-		c.t.Errorf("%d ticks at once", most)
-	}
+	most := atOnce(runs)
+	c.wrong(most != max(1, o.Backfill.Parallel), "%d ticks at once", most)
 	for _, r := range runs {
 		ticks[r.Tick] = true
-		if r.ID() != "work@"+r.Tick.Format(time.RFC3339) || r.Request != "" || r.Backfill != o.Seq {
-			c.t.Errorf("got %+v with the ID %s", r.Run, r.ID())
-		}
-		if period := r.Next.Sub(r.Tick); period <= 0 || !r.Previous.Equal(r.Tick.Add(-period)) {
-			c.t.Errorf("tick %s is given %s and %s", r.Tick, r.Previous, r.Next)
-		}
+		c.wrong(r.ID() != "work@"+r.Tick.Format(time.RFC3339) || r.Request != "" || r.Backfill != o.Seq,
+			"got %+v with the ID %s", r.Run, r.ID())
+		period := r.Next.Sub(r.Tick)
+		c.wrong(period <= 0 || !r.Previous.Equal(r.Tick.Add(-period)), "tick %s is given %s and %s", r.Tick, r.Previous, r.Next)
 		for _, other := range c.all() {
 			switch {
 			case other.Backfill == 0:
-				if other.start.Before(r.end) && other.end.After(r.start) {
-					c.t.Errorf("the run of %s is beside that of %s", r.Tick, other.Tick)
-				}
+				c.wrong(other.start.Before(r.end) && other.end.After(r.start),
+					"the run of %s is beside that of %s", r.Tick, other.Tick)
 			case other.Tick.Before(r.Tick) && other.Token > r.Token && other.Attempt == 1 && r.Attempt == 1:
 				c.t.Errorf("%s is claimed after %s", other.Tick, r.Tick)
 			}
 		}
 	}
-	if len(ticks) != o.Backfill.Ticks {
-		c.t.Errorf("%d ticks were run", len(ticks))
-	}
+	c.wrong(len(ticks) != o.Backfill.Ticks, "%d ticks were run", len(ticks))
 }
 
 // wantPunctual checks that each tick of a minute had its run, late by no more than d.
@@ -112,18 +111,13 @@ func (c *cluster) wantPunctual(d time.Duration) {
 		if r.Backfill != 0 {
 			continue
 		}
-		if late := r.start.Sub(r.Tick); late > d {
-			c.t.Errorf("the tick %s was late by %s", r.Tick, late)
-		}
-		if !last.IsZero() && r.Tick.Sub(last) != time.Minute {
-			c.t.Errorf("the tick after %s is %s", last, r.Tick)
-		}
+		late := r.start.Sub(r.Tick)
+		c.wrong(late > d, "the tick %s was late by %s", r.Tick, late)
+		c.wrong(!last.IsZero() && r.Tick.Sub(last) != time.Minute, "the tick after %s is %s", last, r.Tick)
 		last = r.Tick
 	}
 	for _, f := range c.record("work").History {
-		if f.Request != "" || f.Status != store.Succeeded {
-			c.t.Errorf("the history has %+v", f)
-		}
+		c.wrong(f.Request != "" || f.Status != store.Succeeded, "the history has %+v", f)
 	}
 }
 
@@ -134,21 +128,17 @@ func TestBackfill(t *testing.T) {
 		until(90 * time.Second)
 		b := lastHour(30, parallel)
 		plan, err := c.replica("desk", w).PlanBackfill(c.t.Context(), "work", b)
-		if err != nil || plan.Ticks != 30 || !plan.First.Equal(b.From) || !plan.Last.Equal(b.To) {
-			t.Errorf("got %+v, %v", plan, err)
-		}
+		c.wrong(err != nil || plan.Ticks != 30 || !plan.First.Equal(b.From) || !plan.Last.Equal(b.To), "got %+v, %v", plan, err)
 		o := c.fills(b, w)
 		c.awaitFilled(parallel)
 		st, err := c.replica("desk", w).StatusOf(c.t.Context(), "work")
-		if err != nil || st.Backfill.Tick.IsZero() || st.Backfill.Beside != parallel-1 || st.Backfill.Over {
-			t.Errorf("got %+v, %v", st.Backfill, err)
-		}
+		c.wrong(err != nil || st.Backfill.Tick.IsZero() || st.Backfill.Beside != parallel-1 || st.Backfill.Over,
+			"got %+v, %v", st.Backfill, err)
 		until(11*time.Minute + 30*time.Second)
 		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 30})
 		c.wantPunctual(11 * time.Second)
-		if n := c.record("work").Counts[store.Succeeded]; n != 11 {
-			t.Errorf("the record counts %d ticks", n)
-		}
+		n := c.record("work").Counts[store.Succeeded]
+		c.wrong(n != 11, "the record counts %d ticks", n)
 		tokens, ends := map[int64]bool{}, 0
 		for _, r := range c.filled() {
 			tokens[r.Token] = true
@@ -156,9 +146,8 @@ func TestBackfill(t *testing.T) {
 		for _, r := range all {
 			ends += len(r.log.lines("run ended", "request=backfill/"))
 		}
-		if claims := (30 + parallel - 1) / parallel; len(tokens) != claims || ends != 30 {
-			t.Errorf("%d tokens, want %d, and %d ends in the logs", len(tokens), claims, ends)
-		}
+		claims := (30 + parallel - 1) / parallel
+		c.wrong(len(tokens) != claims || ends != 30, "%d tokens, want %d, and %d ends in the logs", len(tokens), claims, ends)
 		for range 2 { // each caller gets counts and ranges of its own
 			st, err := all["a"].StatusOf(c.t.Context(), "work")
 			if b := &st.Backfill; err != nil || b.Done.Counts[store.Succeeded] != 30 || !b.Order.Spans[0].To.Equal(o.Backfill.To) {
@@ -206,22 +195,18 @@ func TestBackfillOutlivesReplicas(t *testing.T) {
 				time.Sleep(30 * time.Minute)
 				died := c.record("work").Backfill.Counts[store.Abandoned]
 				most := 4 * parallel
-				if policy == soloist.Rerun && died > 0 || policy == soloist.Abandon && (died < 3 || died > int64(most)) {
-					t.Errorf("%d ticks are abandoned", died)
-				}
+				c.wrong(policy == soloist.Rerun && died > 0 || policy == soloist.Abandon && (died < 3 || died > int64(most)),
+					"%d ticks are abandoned", died)
 				counts := map[store.Status]int64{store.Succeeded: int64(n) - died}
 				if died > 0 {
 					counts[store.Abandoned] = died
 				}
 				c.wantFilled(o, w, counts)
 				runs := c.filled()
-				if len(runs) < n || len(runs) > n+most || policy == soloist.Abandon && len(runs) != n {
-					t.Errorf("%d runs", len(runs))
-				}
+				c.wrong(len(runs) < n || len(runs) > n+most || policy == soloist.Abandon && len(runs) != n, "%d runs", len(runs))
 				for i := 1; i < len(runs); i++ {
-					if gap := runs[i].start.Sub(runs[i-1].start); gap > 2*D {
-						t.Errorf("the backfill stood still for %s after %s", gap, runs[i-1].Tick)
-					}
+					gap := runs[i].start.Sub(runs[i-1].start)
+					c.wrong(gap > 2*D, "the backfill stood still for %s after %s", gap, runs[i-1].Tick)
 				}
 			})
 		})
@@ -241,37 +226,12 @@ func TestBackfillKeepsOutcomes(t *testing.T) {
 		time.Sleep(90 * time.Second)
 		o := c.fills(lastHours(5, 4), w)
 		time.Sleep(10 * time.Second)
-		if got := c.record("work").Backfill; got.Counts[store.Succeeded] != 3 || len(got.Open) != 1 {
-			t.Errorf("got %+v", got)
-		}
+		got := c.record("work").Backfill
+		c.wrong(got.Counts[store.Succeeded] != 3 || len(got.Open) != 1, "got %+v", got)
 		a.kill()
 		c.start("b", w)
 		time.Sleep(5 * time.Minute)
 		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 4, store.Abandoned: 1})
-	})
-}
-
-// A run that stalls ends its lease, and so the other runs of its claim. Each tick still has one outcome.
-func TestBackfillOutlivesAStall(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := doing("@hourly", func(ctx context.Context, r *soloist.Run) error {
-			if r.Backfill != 0 && r.Tick.Hour() == 22 {
-				time.Sleep(5 * time.Minute)
-				return nil
-			}
-			for range 10 {
-				if err := errors.Join(r.Heartbeat(""), pause(ctx, 10*time.Second)); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		w.HeartbeatTimeout = 20 * time.Second
-		c.startAll(w, "a", "b")
-		time.Sleep(2 * time.Minute)
-		o := c.fills(lastHours(5, 4), w)
-		time.Sleep(20 * time.Minute)
-		c.wantCounted(o, w, map[store.Status]int64{store.Stalled: 1, store.Abandoned: 3, store.Succeeded: 1})
 	})
 }
 
@@ -297,9 +257,8 @@ func TestBackfillGoesOnAfterFailures(t *testing.T) {
 		time.Sleep(20 * time.Minute)
 		c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 4, store.Failed: 8})
 		r, failed := c.record("work"), o.Backfill.From.Add(10*time.Minute)
-		if r.Failures != 0 || len(c.filled()) != 24 || !r.Backfill.Failed.Equal(failed) {
-			t.Errorf("got %+v after %d runs", r, len(c.filled()))
-		}
+		c.wrong(r.Failures != 0 || len(c.filled()) != 24 || !r.Backfill.Failed.Equal(failed),
+			"got %+v after %d runs", r, len(c.filled()))
 	})
 }
 
@@ -331,9 +290,7 @@ func TestBackfillIsCancelled(t *testing.T) {
 						ended++
 					}
 				}
-				if ended != parallel {
-					t.Errorf("%d runs were cancelled", ended)
-				}
+				c.wrong(ended != parallel, "%d runs were cancelled", ended)
 				if err := all["a"].orders(store.OrderCancelBackfill); !errors.Is(err, soloist.ErrNotRunning) {
 					t.Errorf("it is cancelled twice: %v", err)
 				}
@@ -369,27 +326,6 @@ func TestBackfillIsCancelledBetweenAttempts(t *testing.T) {
 		time.Sleep(time.Minute)
 		c.wantCounted(o, w, map[store.Status]int64{store.Cancelled: int64(parallel)})
 		c.wantRuns(parallel)
-	})
-}
-
-// A backfill is cancelled, and another one ordered before the replicas have read that: the run of the first one ends.
-func TestBackfillIsCancelledForAnother(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@hourly", 20*time.Minute)
-		c.startAll(w, "a", "b")
-		time.Sleep(90 * time.Minute)
-		c.fills(lastHours(23, 1), w)
-		time.Sleep(30 * time.Second)
-		c.order(soloist.Order{Kind: store.OrderCancelBackfill}, w)
-		time.Sleep(time.Second)
-		c.fills(lastHours(2, 1), w)
-		time.Sleep(4 * time.Hour)
-		if first := c.filled()[0]; !errors.Is(first.cause, soloist.ErrCancelled) || first.end.Sub(first.start) > time.Minute {
-			t.Errorf("the run of the first one ended after %s, %v", first.end.Sub(first.start), first.cause)
-		}
-		if n := len(c.filled()); n < 3 { // the other replica may not have read the orders yet, and begin one more
-			t.Errorf("%d runs, want one of the first and two of the second", n)
-		}
 	})
 }
 
@@ -436,9 +372,7 @@ func TestBackfillByCalls(t *testing.T) {
 			runs int
 		}{{time.Minute, 1 + 4}, {5 * time.Second, 0}, {time.Minute, 2}} {
 			got, err := c.replica("woken", w).RunDue(c.within(call.d), soloist.Wake{})
-			if err != nil || len(got.Jobs[0].Ran) != call.runs {
-				t.Errorf("in %s, got %+v, %v", call.d, got, err)
-			}
+			c.wrong(err != nil || len(got.Jobs[0].Ran) != call.runs, "in %s, got %+v, %v", call.d, got, err)
 		}
 		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 6})
 	})
@@ -457,9 +391,7 @@ func TestBackfillIsGivenBack(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 6})
 		for _, r := range c.filled() {
-			if r.Attempt != 1 {
-				t.Errorf("got %+v", r.Run)
-			}
+			c.wrong(r.Attempt != 1, "got %+v", r.Run)
 		}
 	})
 }
@@ -473,9 +405,7 @@ func TestBackfillInParallelHasNoCheckpoint(t *testing.T) {
 			}
 			var got string
 			for _, err := range []error{r.Save(ctx, "lost"), r.Load(ctx, &got)} {
-				if err == nil || !strings.Contains(err.Error(), "without parallel") {
-					t.Errorf("got %q, %v", got, err)
-				}
+				c.wrong(err == nil || !strings.Contains(err.Error(), "without parallel"), "got %q, %v", got, err)
 			}
 			return nil
 		})
@@ -503,53 +433,6 @@ func TestBackfillIsInHistory(t *testing.T) {
 				filled++
 			}
 		}
-		if filled != 6 {
-			t.Errorf("%d of %d outcomes are of the backfill, want 6", filled, len(lines))
-		}
-	})
-}
-
-// Each shard has a backfill of its own. The ticks of a follower are run again whatever became of the jobs before it.
-func TestBackfillOfShardsAndFollowers(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		first, f := importing("@every 1m", 10*time.Second), following("work", "import", 5*time.Second)
-		sharded := named("part", work("@every 1m", time.Second))
-		sharded.Shards = 2
-		for _, name := range []string{"a", "b"} {
-			c.start(name, first, f, sharded)
-		}
-		time.Sleep(90 * time.Second)
-		for _, job := range []string{"work", "part-0", "part-1"} {
-			c.order(soloist.Order{Kind: store.OrderBackfill, Job: job, Backfill: lastHour(10, 1)}, first, f, sharded)
-		}
-		time.Sleep(10 * time.Minute)
-		for _, job := range []string{"work", "part-0", "part-1"} {
-			if got := c.record(job).Backfill; got.Counts[store.Succeeded] != 10 {
-				t.Errorf("%s: got %+v", job, got)
-			}
-		}
-		c.wantAllSucceeded()
-	})
-}
-
-// A run of a backfill takes a slot of the group of its job, and a tick that waits for one has that as its reason.
-func TestBackfillInGroup(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		one, other := work("@every 1m", 5*time.Second), named("other", work("@every 1m", 20*time.Second))
-		one.Group, other.Group = "imports", "imports"
-		a := c.limited("a", 1, one, other)
-		c.limited("b", 1, one, other)
-		time.Sleep(90 * time.Second)
-		fill := soloist.Order{Kind: store.OrderBackfill, Job: "work", Backfill: lastHour(10, 1)}
-		if _, err := a.Order(c.t.Context(), fill); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(20 * time.Minute)
-		if got := c.record("work").Backfill; got.Counts[store.Succeeded] != 10 {
-			t.Errorf("got %+v", got)
-		}
-		if most := atOnce(c.all()); most != 1 {
-			t.Errorf("%d runs of the group at once", most)
-		}
+		c.wrong(filled != 6, "%d of %d outcomes are of the backfill, want 6", filled, len(lines))
 	})
 }

@@ -74,9 +74,7 @@ func TestDeadHolderOfShortLease(t *testing.T) {
 			}
 			time.Sleep(3 * tt.lease)
 			first, _ := c.successor(killed, tt.lease*2/3, tt.lease*4/3+50*time.Millisecond)
-			if !errors.Is(first.cause, store.ErrLost) {
-				t.Errorf("the dead run ended with %v", first.cause)
-			}
+			c.wrong(!errors.Is(first.cause, store.ErrLost), "the dead run ended with %v", first.cause)
 		})
 	}
 }
@@ -187,9 +185,8 @@ func TestRefusedBreakIsRare(t *testing.T) {
 		b.tap.counts()
 		a.kill()
 		time.Sleep(20 * time.Second)
-		if n := b.tap.counts()["break unchanged"]; n < 1 || n > 6 {
-			t.Errorf("%d breaks", n)
-		}
+		n := b.tap.counts()["break unchanged"]
+		c.wrong(n < 1 || n > 6, "%d breaks", n)
 		c.succession(2)
 	})
 }
@@ -223,47 +220,6 @@ func TestLostOutcomeOfShortLease(t *testing.T) {
 	}
 }
 
-// A job takes a short lease as a singleton does: a tick whose runner died is run again soon.
-func TestRerunOfShortLease(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		all := c.coarsely(leased(2*time.Second, rerun(work("@every 1h", 10*time.Minute))), "a", "b")
-		time.Sleep(time.Hour + time.Minute)
-		all[c.all()[0].replica].kill()
-		killed := time.Now()
-		time.Sleep(4 * time.Second)
-		if _, next := c.successor(killed, 0, 3*time.Second); next.Attempt != 2 {
-			t.Errorf("attempt %d", next.Attempt)
-		}
-	})
-}
-
-// A holder that dies between two ticks that are near to each other has not kept the lease from one to the other.
-func TestFrequentTicksOfShortLease(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		all := c.coarsely(leased(3*time.Second, work("@every 10s", 20*time.Millisecond)), "a", "b")
-		time.Sleep(time.Minute + time.Second)
-		runs := c.all()
-		last := runs[len(runs)-1]
-		all[last.replica].kill()
-		time.Sleep(10 * time.Second)
-		if now := c.all(); len(now) <= len(runs) || now[len(now)-1].start.Sub(last.start) > 11*time.Second {
-			t.Errorf("%d runs, %d before the death", len(now), len(runs))
-		}
-	})
-}
-
-// A stop hands the task over at the next look of a replica that waits: a third of the lease, and a tenth of that so that
-// not all of them look at once.
-func TestStopOfShortLease(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a, _ := c.leads(3*time.Second, "b")
-		a.stop()
-		stopped := time.Now()
-		time.Sleep(5 * time.Second)
-		c.successor(stopped, 0, time.Second+time.Second/10)
-	})
-}
-
 // halves has each call take d: half of it on the way there, half on the way back.
 func halves(d time.Duration) fault {
 	return func(_ string, apply func() error) error {
@@ -292,9 +248,8 @@ func TestHandOverIsNear(t *testing.T) {
 					time.Sleep(30 * time.Second)
 					runs := c.succession(n + 2)
 					// The outcome and the release, a read after the pause, the acquisition and the claim.
-					if gap := runs[n+1].start.Sub(runs[n].end); gap > 300*time.Millisecond+6*took {
-						t.Errorf("%s from one run to the next", gap)
-					}
+					gap := runs[n+1].start.Sub(runs[n].end)
+					c.wrong(gap > 300*time.Millisecond+6*took, "%s from one run to the next", gap)
 				}
 			})
 		}
@@ -369,9 +324,8 @@ func (c *cluster) wantOperations(lease time.Duration, replicas int, want float64
 	time.Sleep(time.Minute)
 	count()
 	time.Sleep(20 * time.Minute)
-	if got := float64(count()) * 30 * 24 * 3; math.Abs(got-want) > want/10 {
-		c.t.Errorf("%.0f operations a month, and the page says %.0f", got, want)
-	}
+	got := float64(count()) * 30 * 24 * 3
+	c.wrong(math.Abs(got-want) > want/10, "%.0f operations a month, and the page says %.0f", got, want)
 	c.wantRuns(1)
 }
 
@@ -402,9 +356,8 @@ func TestBrokenShortLeaseIsTold(t *testing.T) {
 				a.kill()
 				c.ok(c.store.Break(t.Context(), "soloist/lead", 0))
 				time.Sleep(time.Minute)
-				if f := c.record("lead").History[0]; f.Reason != "unlocked" {
-					t.Errorf("%s: %s", f.Status, f.Reason)
-				}
+				f := c.record("lead").History[0]
+				c.wrong(f.Reason != "unlocked", "%s: %s", f.Status, f.Reason)
 			})
 		}
 	}

@@ -27,78 +27,17 @@ func TestCancel(t *testing.T) {
 			time.Sleep(time.Hour + 20*time.Second)
 			c.order(soloist.Order{Kind: store.OrderCancel, Reason: "wrong data"}, w)
 			time.Sleep(9 * time.Second)
-			if all := c.all(); name == "obeys" && !errors.Is(all[0].cause, soloist.ErrCancelled) {
-				t.Errorf("the context ended so: %v", all[0].cause)
-			}
+			all := c.all()
+			c.wrong(name == "obeys" && !errors.Is(all[0].cause, soloist.ErrCancelled), "the context ended so: %v", all[0].cause)
 			time.Sleep(10 * time.Minute)
 			c.wantRuns(1)
 			r := c.record("work")
-			if f := c.newest(); f.Status != store.Cancelled || !strings.HasPrefix(f.Reason, "by anna: wrong data") {
-				t.Errorf("got %+v", f)
-			}
-			if r.Failures != 0 || !r.Orders.Paused.At.IsZero() {
-				t.Errorf("%d failures, and paused itself at %s", r.Failures, r.Orders.Paused.At)
-			}
+			f := c.newest()
+			c.wrong(f.Status != store.Cancelled || !strings.HasPrefix(f.Reason, "by anna: wrong data"), "got %+v", f)
+			c.wrong(r.Failures != 0 || !r.Orders.Paused.At.IsZero(),
+				"%d failures, and paused itself at %s", r.Failures, r.Orders.Paused.At)
 		})
 	}
-}
-
-// A cancellation is for one run: the next tick runs on.
-func TestCancelIsForOneRun(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 1m", 40*time.Second)
-		c.start("a", w)
-		time.Sleep(65 * time.Second)
-		c.order(soloist.Order{Kind: store.OrderCancel}, w)
-		time.Sleep(2 * time.Minute)
-		c.wantOutcomes("work", "cancelled 00:01:00 by anna", "succeeded 00:02:00")
-	})
-}
-
-func TestOrderedStepDown(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		c.startAll(leader(), "a", "b")
-		time.Sleep(time.Minute)
-		first := c.all()[0].replica
-		c.order(soloist.Order{Kind: store.OrderStepDown, Job: "lead"}, leader())
-		time.Sleep(time.Minute)
-		all := c.all()
-		if len(all) != 2 || all[1].replica == first || !errors.Is(all[0].cause, soloist.ErrStopped) {
-			t.Errorf("got %+v", all)
-		}
-	})
-}
-
-// cancelledMeanwhile has an operator cancel a job while the first write of a replica is under way.
-func (c *cluster) cancelledMeanwhile(reason string, work ...soloist.Work) fault {
-	return onNth("write", 1, func(apply func() error) error {
-		c.order(soloist.Order{Kind: store.OrderCancel, Reason: reason}, work...)
-		return apply()
-	})
-}
-
-// A tick whose claim was given up is cancelled, but first a manual run takes place, and is cancelled too.
-func TestCancelOfManualRunHidesNoCancel(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 1h", 10*time.Minute)
-		w.Missed = soloist.RunAll
-		c.replica("first", w).wake()
-		until(time.Hour - time.Second)
-		c.stopDuringAClaim(w)
-		time.Sleep(5 * time.Second)
-		manual, over := c.replica("manual", w).meets(c.cancelledMeanwhile("the tick", w)), make(chan error)
-		go func() {
-			_, err := manual.RunNow(c.within(time.Hour), "work", "x")
-			over <- err
-		}()
-		time.Sleep(time.Minute)
-		c.order(soloist.Order{Kind: store.OrderCancel, Reason: "the run"}, w)
-		if err := <-over; err != nil {
-			t.Error(err)
-		}
-		c.replica("next", w).wake()
-		c.wantOutcomes("work", "cancelled 01:00:05 by anna: the run", "cancelled 01:00:00 by anna: the tick")
-	})
 }
 
 // killHolder has two replicas run a tick of a job that is run again, and kills the holder. It returns the other one.
@@ -125,9 +64,8 @@ func TestCancelOutlivesFailedReads(t *testing.T) {
 		other.tap.meet(nil)
 		time.Sleep(30 * time.Minute)
 		c.wantRuns(1)
-		if f := c.newest(); f.Status != store.Cancelled {
-			t.Errorf("got %+v", f)
-		}
+		f := c.newest()
+		c.wrong(f.Status != store.Cancelled, "got %+v", f)
 	})
 }
 
@@ -145,9 +83,8 @@ func TestCancelOfAttemptThatBegins(t *testing.T) {
 		}))
 		err := desk.orders(store.OrderCancel)
 		time.Sleep(30 * time.Minute)
-		if f := c.newest(); err != nil || f.Status != store.Cancelled {
-			t.Errorf("got %+v, %v", f, err)
-		}
+		f := c.newest()
+		c.wrong(err != nil || f.Status != store.Cancelled, "got %+v, %v", f, err)
 	})
 }
 
@@ -182,9 +119,8 @@ func TestCancelOfWaitingAttempt(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		c.order(soloist.Order{Kind: store.OrderCancel}, w)
 		time.Sleep(time.Minute)
-		if f := c.newest(); f.Status != store.Cancelled {
-			t.Errorf("got %+v", f)
-		}
+		f := c.newest()
+		c.wrong(f.Status != store.Cancelled, "got %+v", f)
 		c.order(soloist.Order{Kind: store.OrderResume}, w)
 		time.Sleep(10 * time.Minute)
 		c.wantRuns(1)
@@ -217,16 +153,12 @@ func TestRunByHandCanBeCancelledAfterOlderRunReturns(t *testing.T) {
 		}()
 		until(time.Hour + 8*time.Minute)
 		c.wantRuns(2)
-		if h := a.Health(); len(h.Running) != 1 || len(h.Stuck) > 0 {
-			c.t.Errorf("Health: %+v", h)
-		}
+		h := a.Health()
+		c.wrong(len(h.Running) != 1 || len(h.Stuck) > 0, "Health: %+v", h)
 		c.order(soloist.Order{Kind: store.OrderCancel}, w)
 		time.Sleep(30 * time.Second)
-		if got := c.newest(); got.Status != store.Cancelled || got.Request != "x" {
-			c.t.Errorf("got %+v, want that the manual run is cancelled", got)
-		}
-		if err := <-done; err != nil {
-			c.t.Error(err)
-		}
+		got := c.newest()
+		c.wrong(got.Status != store.Cancelled || got.Request != "x", "got %+v, want that the manual run is cancelled", got)
+		c.ok(<-done)
 	})
 }

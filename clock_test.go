@@ -58,20 +58,15 @@ func TestWrongClock(t *testing.T) {
 			for _, e := range book.of("", event.Skewed) {
 				skews = append(skews, e.Skew.Round(5*time.Second))
 			}
-			if !slices.Equal(skews, tt.told) {
-				t.Errorf("the events tell %s, want %s", skews, tt.told)
-			}
+			c.wrong(!slices.Equal(skews, tt.told), "the events tell %s, want %s", skews, tt.told)
 			r := c.record("long")
-			if took := r.Run.Finished.Sub(r.Run.Claimed); took < 4*time.Second || took > 5*time.Second {
-				t.Errorf("claimed at %s, finished at %s", r.Run.Claimed, r.Run.Finished)
-			}
+			took := r.Run.Finished.Sub(r.Run.Claimed)
+			c.wrong(took < 4*time.Second || took > 5*time.Second, "claimed at %s, finished at %s", r.Run.Claimed, r.Run.Finished)
 			if f := r.History[0]; !f.End.Equal(r.Run.Finished) || !f.Start.Equal(r.Run.Claimed) || r.Counts[store.Succeeded] < 6 {
 				t.Errorf("the outcome is from %s to %s, of %v", f.Start, f.End, r.Counts)
 			}
 			for _, r := range c.all() {
-				if r.cause != nil || r.Job == "lead" && !r.end.IsZero() {
-					t.Errorf("a run of %s ended: %v", r.Job, r.cause)
-				}
+				c.wrong(r.cause != nil || r.Job == "lead" && !r.end.IsZero(), "a run of %s ended: %v", r.Job, r.cause)
 			}
 		})
 	}
@@ -103,9 +98,8 @@ func TestSuspensionEndsRun(t *testing.T) {
 			within, cancel := context.WithTimeout(ctx, time.Hour) // as libraries make them
 			defer cancel()
 			until(time.Minute + time.Millisecond)
-			if ended = ctx.Err(); within.Err() == nil {
-				t.Error("a context that was made of the run's goes on")
-			}
+			ended = ctx.Err()
+			c.wrong(within.Err() == nil, "a context that was made of the run's goes on")
 			heart, remaining = run.Heartbeat(""), run.Remaining()
 			check = run.Check(context.Background())
 			<-ctx.Done()
@@ -118,15 +112,11 @@ func TestSuspensionEndsRun(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		a.stop()
 		got := c.all()[0]
-		if got.end.IsZero() || got.end.Sub(slept) > time.Second || !errors.Is(got.cause, store.ErrLost) {
-			t.Errorf("ended at %s for %v", got.end, got.cause)
-		}
-		if ended == nil {
-			t.Error("the context of the run goes on")
-		}
-		if !errors.Is(heart, store.ErrLost) || !errors.Is(check, store.ErrLost) || remaining != 0 {
-			t.Errorf("Heartbeat: %v, Check: %v, Remaining: %s", heart, check, remaining)
-		}
+		c.wrong(got.end.IsZero() || got.end.Sub(slept) > time.Second || !errors.Is(got.cause, store.ErrLost),
+			"ended at %s for %v", got.end, got.cause)
+		c.wrong(ended == nil, "the context of the run goes on")
+		c.wrong(!errors.Is(heart, store.ErrLost) || !errors.Is(check, store.ErrLost) || remaining != 0,
+			"Heartbeat: %v, Check: %v, Remaining: %s", heart, check, remaining)
 	})
 }
 
@@ -151,9 +141,8 @@ func TestRenewalAfterSuspensionExtendsNothing(t *testing.T) {
 		})))
 		time.Sleep(D/3 + 2*time.Second)
 		a.stop()
-		if n := a.tap.counts()["renew"]; n != 2 || !errors.Is(check, store.ErrLost) {
-			t.Errorf("%d renewals; Check: %v", n, check)
-		}
+		n := a.tap.counts()["renew"]
+		c.wrong(n != 2 || !errors.Is(check, store.ErrLost), "%d renewals; Check: %v", n, check)
 	})
 }
 

@@ -140,6 +140,15 @@ func (c *cluster) graceful(grace time.Duration, work soloist.Work, names ...stri
 	return all
 }
 
+// each starts replicas that have the same work, however much it is.
+func (c *cluster) each(work []soloist.Work, names ...string) map[string]*replica {
+	all := map[string]*replica{}
+	for _, name := range names {
+		all[name] = c.start(name, work...)
+	}
+	return all
+}
+
 func (c *cluster) launch(r *replica) *replica {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	r.stop = func() { cancel(); <-r.done } // before Run: a tap may call it
@@ -231,6 +240,14 @@ func (c *cluster) deleteEntry() {
 	}
 }
 
+// wrong fails the test if something is so.
+func (c *cluster) wrong(so bool, format string, args ...any) {
+	c.t.Helper()
+	if so {
+		c.t.Errorf(format, args...)
+	}
+}
+
 // within is the context of a call that ends after d.
 func (c *cluster) within(d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(c.t.Context(), d)
@@ -243,6 +260,24 @@ func (r *replica) wake() {
 	r.tap.t.Helper()
 	if _, err := r.RunDue(r.tap.t.Context(), soloist.Wake{}); err != nil {
 		r.tap.t.Errorf("RunDue: %v", err)
+	}
+}
+
+// wakeFor has a replica run what is due of some jobs, without an error.
+func (r *replica) wakeFor(jobs ...string) soloist.Report {
+	r.tap.t.Helper()
+	got, err := r.RunDue(r.tap.t.Context(), soloist.Wake{Jobs: jobs})
+	if err != nil {
+		r.tap.t.Errorf("RunDue: %v", err)
+	}
+	return got
+}
+
+// byHand has a replica run a job, which succeeds.
+func (r *replica) byHand(job, request string) {
+	r.tap.t.Helper()
+	if o, err := r.RunNow(r.tap.t.Context(), job, request); err != nil || o.Status != store.Succeeded {
+		r.tap.t.Errorf("the run by hand of %s: %+v, %v", job, o, err)
 	}
 }
 
@@ -317,6 +352,12 @@ func named(name string, job soloist.Job) soloist.Job {
 // rerun gives a tick of a job whose runner died to another.
 func rerun(job soloist.Job) soloist.Job {
 	job.Interrupted = soloist.Rerun
+	return job
+}
+
+// grouped is a job of the group of these tests.
+func grouped(job soloist.Job) soloist.Job {
+	job.Group = "imports"
 	return job
 }
 

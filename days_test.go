@@ -117,9 +117,8 @@ func TestFromAndUntil(t *testing.T) {
 		if want := begin.Add(110 * time.Second); !st.Over.Equal(want) || !st.Begins.IsZero() || !st.Next.IsZero() {
 			t.Errorf("after: over since %s, next %s, want over since %s and none", st.Over, st.Next, want)
 		}
-		if h := r.Health(); len(h.Broken)+len(h.Stuck) > 0 {
-			t.Errorf("a job that is over is in trouble: %+v", h)
-		}
+		h := r.Health()
+		c.wrong(len(h.Broken)+len(h.Stuck) > 0, "a job that is over is in trouble: %+v", h)
 	})
 }
 
@@ -135,9 +134,8 @@ func TestShiftedTicksAreRunOnce(t *testing.T) {
 		for _, r := range c.all() {
 			got = append(got, r.Tick.Format("Mon 02"))
 		}
-		if want := []string{"Mon 03", "Tue 04", "Wed 05"}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		want := []string{"Mon 03", "Tue 04", "Wed 05"}
+		c.wrong(!slices.Equal(got, want), "got %q, want %q", got, want)
 		once(t, c.all())
 	})
 }
@@ -157,12 +155,10 @@ func TestOtherDaysUnderOneName(t *testing.T) {
 		time.Sleep(time.Minute)
 		wantError(t, old.Health().Broken["work"], "another schedule for this job (the same text, but the days of the calendars differ)")
 		time.Sleep(10 * time.Minute)
-		if late := ranBy(c, "old", change.Add(time.Minute)); len(late) > 0 {
-			t.Errorf("the old replica still ran %v", late)
-		}
-		if runs := ranBy(c, "young", change); len(runs) < 9 {
-			t.Errorf("the young replica ran %d ticks", len(runs))
-		}
+		late := ranBy(c, "old", change.Add(time.Minute))
+		c.wrong(len(late) > 0, "the old replica still ran %v", late)
+		runs := ranBy(c, "young", change)
+		c.wrong(len(runs) < 9, "the young replica ran %d ticks", len(runs))
 		once(t, c.all())
 	})
 }

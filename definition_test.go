@@ -26,9 +26,8 @@ func TestChangedScheduleStartsFromNow(t *testing.T) {
 				t.Errorf("the old replica ran %s", r.Tick)
 			}
 		}
-		if want := []string{"30", "37", "44"}; !slices.Equal(byNew, want) {
-			t.Errorf("the new one ran %q, want %q", byNew, want)
-		}
+		want := []string{"30", "37", "44"}
+		c.wrong(!slices.Equal(byNew, want), "the new one ran %q, want %q", byNew, want)
 		wantError(t, old.Health().Broken["work"], "another schedule")
 		young.wantLines(1, "level=INFO", "the schedule has changed")
 		old.wantLines(1, "level=ERROR", "another schedule")
@@ -49,42 +48,6 @@ const offTick = time.Minute + 5*time.Second
 // answeredFor is how long a mark is not repeated after an answer.
 const answeredFor = 2 * time.Minute
 
-func TestAbortedDeployIsTakenBack(t *testing.T) {
-	for name, tt := range map[string]struct {
-		old, young soloist.Work
-		ranBefore  bool // the younger replica
-	}{
-		"a yearly schedule":    {work("@every 10s", 0), work("0 0 1 1 *", 0), false},
-		"job turned singleton": {work("@every 10s", 0), lead("work"), true},
-		"singleton turned job": {lead("work"), work("@every 10s", 0), true},
-	} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			old, other := c.start("old", tt.old), c.start("other", tt.old)
-			time.Sleep(offTick)
-			if name == "singleton turned job" { // its holder must lose the lease first
-				old.kill()
-				other.kill()
-				time.Sleep(2 * D)
-			}
-			young := c.start("young", tt.young)
-			time.Sleep(20 * time.Second)
-			old.tap.cut.Store(false)
-			other.tap.cut.Store(false)
-			young.kill()
-			gone := time.Now()
-			time.Sleep(takenBack + answeredFor + 2*D)
-			if tt.ranBefore && len(ranBy(c, "young", time.Time{})) == 0 {
-				t.Fatal("the younger replica never ran")
-			}
-			if len(ranBy(c, "old", gone))+len(ranBy(c, "other", gone)) == 0 {
-				t.Fatalf("the job does not run any more: %v", old.Health().Broken)
-			}
-			old.wantWell()
-			other.wantWell()
-		})
-	}
-}
-
 func TestTakeBackEndsWhenYoungerReturns(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		stays := c.start("stays", work("@every 10s", 0))
@@ -94,9 +57,8 @@ func TestTakeBackEndsWhenYoungerReturns(t *testing.T) {
 		gone.stop()
 		stopped := time.Now()
 		time.Sleep(4 * time.Minute)
-		if runs := ranBy(c, "stays", stopped); len(runs) > 0 {
-			t.Errorf("taken back after %s", runs[0].start.Sub(stopped))
-		}
+		runs := ranBy(c, "stays", stopped)
+		c.wrong(len(runs) > 0, "taken back after %s", runs[0].start.Sub(stopped))
 		time.Sleep(takenBack - 4*time.Minute + 2*D)
 		if len(ranBy(c, "stays", stopped)) == 0 {
 			t.Fatalf("not taken back: %v", stays.Health().Broken)
@@ -105,9 +67,7 @@ func TestTakeBackEndsWhenYoungerReturns(t *testing.T) {
 		c.start("back", work("@every 7s", 0))
 		time.Sleep(time.Minute)
 		for _, r := range c.all()[len(c.all())-5:] {
-			if r.replica != "back" {
-				t.Errorf("%s runs tick %s", r.replica, r.Tick)
-			}
+			c.wrong(r.replica != "back", "%s runs tick %s", r.replica, r.Tick)
 		}
 		once(t, c.all())
 	})
@@ -123,14 +83,12 @@ func TestIdleYoungerReplicaAnswers(t *testing.T) {
 		young := c.start("youngest", work("0 0 1 7 *", 0))
 		started := time.Now()
 		time.Sleep(24 * time.Hour)
-		if runs := append(ranBy(c, "oldest", started), ranBy(c, "middle", started)...); len(runs) > 0 {
-			t.Errorf("%d runs of older definitions, the first at %s by %s", len(runs), runs[0].start, runs[0].replica)
-		}
+		runs := append(ranBy(c, "oldest", started), ranBy(c, "middle", started)...)
+		c.wrong(len(runs) > 0, "%d runs of older definitions, the first at %s by %s", len(runs), runs[0].start, runs[0].replica)
 		old.wantLines(0, "takes the job back")
 		answers := len(young.log.lines("answered a replica with an older definition"))
-		if least, most := 24*12, 24*31; answers < least || answers > most {
-			t.Errorf("%d answers in a day, want %d to %d", answers, least, most)
-		}
+		least, most := 24*12, 24*31
+		c.wrong(answers < least || answers > most, "%d answers in a day, want %d to %d", answers, least, most)
 	})
 }
 
@@ -154,9 +112,8 @@ func TestYoungerDefinitionIsInForceSoon(t *testing.T) {
 			for c.record("work").Definition.Spec == spec && time.Since(begin) < 20*time.Minute {
 				time.Sleep(100 * time.Millisecond)
 			}
-			if took := time.Since(begin); took > 2*time.Minute {
-				t.Errorf("runs of %s: it took %s", tt.takes, took)
-			}
+			took := time.Since(begin)
+			c.wrong(took > 2*time.Minute, "runs of %s: it took %s", tt.takes, took)
 		})
 	}
 }
@@ -229,16 +186,13 @@ func TestYoungerOfTwoOlderTakesBack(t *testing.T) {
 		youngest.kill()
 		gone := time.Now()
 		time.Sleep(3 * time.Hour)
-		if m, o := ranBy(c, "middle", gone), ranBy(c, "oldest", gone); len(m) != 3 || len(o) > 0 {
-			t.Errorf("the younger one runs %d ticks of 3, the oldest one %d", len(m), len(o))
-		}
+		m, o := ranBy(c, "middle", gone), ranBy(c, "oldest", gone)
+		c.wrong(len(m) != 3 || len(o) > 0, "the younger one runs %d ticks of 3, the oldest one %d", len(m), len(o))
 		middle.wantWell()
 		middle.kill()
 		gone = time.Now()
 		time.Sleep(takenBack + answeredFor)
-		if len(ranBy(c, "oldest", gone)) == 0 {
-			t.Errorf("the oldest one never takes the job back: %v", oldest.Health().Broken)
-		}
+		c.wrong(len(ranBy(c, "oldest", gone)) == 0, "the oldest one never takes the job back: %v", oldest.Health().Broken)
 	})
 }
 
@@ -265,38 +219,15 @@ func TestRefusedMarkIsNoOutage(t *testing.T) {
 			if errors.Is(h.Storage, fs.ErrPermission) != tt.outage || errors.Is(h.Broken["work"], fs.ErrPermission) == tt.outage {
 				t.Errorf("health is %+v", h)
 			}
-			if n := old.tap.counts()["acquire"]; n < 3 {
-				t.Errorf("it has asked for the lease %d times", n)
-			}
+			n := old.tap.counts()["acquire"]
+			c.wrong(n < 3, "it has asked for the lease %d times", n)
 			old.tap.meet(nil)
 			healed := time.Now()
 			time.Sleep(time.Minute + takenBack + 2*D)
-			if len(ranBy(c, "old", healed)) == 0 {
-				t.Errorf("not taken back once it may write: %v", old.Health().Broken)
-			}
+			c.wrong(len(ranBy(c, "old", healed)) == 0, "not taken back once it may write: %v", old.Health().Broken)
 			old.wantWell()
 		})
 	}
-}
-
-// A replica that leaves the job to another definition tells when an outage is over.
-func TestYieldingReplicaTellsEndOfOutage(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		old := c.start("old", work("@hourly", 0))
-		time.Sleep(10 * time.Second)
-		c.start("young", work("@every 2m", 0))
-		time.Sleep(5 * time.Minute)
-		old.tap.meet(fail(errNetwork))
-		time.Sleep(2 * time.Minute)
-		if old.Health().Storage == nil {
-			t.Error("health tells nothing of the outage")
-		}
-		old.tap.meet(nil)
-		time.Sleep(3 * time.Minute)
-		if h := old.Health(); h.Storage != nil || h.Broken["work"] == nil {
-			t.Errorf("got %v and %v, want only that another definition is in force", h.Storage, h.Broken)
-		}
-	})
 }
 
 // The definition of the replica that started last is in force, also where its first
@@ -338,9 +269,8 @@ func TestStartInOutageIgnoresWallClock(t *testing.T) {
 			}
 			c.start("young", work("@every 7s", 0))
 			time.Sleep(time.Minute)
-			if runs := c.all(); runs[len(runs)-1].replica != "young" {
-				t.Errorf("the younger definition does not count: %+v", runs[len(runs)-1])
-			}
+			runs := c.all()
+			c.wrong(runs[len(runs)-1].replica != "young", "the younger definition does not count: %+v", runs[len(runs)-1])
 		})
 	}
 }

@@ -105,9 +105,8 @@ func TestEventsOfARun(t *testing.T) {
 		if e := book.only(t, "work", event.Ended); e.Outcome != outcome || e.Took != 12200*time.Millisecond {
 			t.Errorf("got %+v, want %+v", e, outcome)
 		}
-		if n := len(book.of("work", event.Renewed)); n != 3 {
-			t.Errorf("%d renewals in 12 s, and in the seconds before the tick", n)
-		}
+		n := len(book.of("work", event.Renewed))
+		c.wrong(n != 3, "%d renewals in 12 s, and in the seconds before the tick", n)
 		if e := book.only(t, "work", event.Saved); e.Note != c.record("work").Run.Progress.Note || !strings.HasPrefix(e.Note, "row 11 ") {
 			t.Errorf("got %+v", e)
 		}
@@ -195,16 +194,13 @@ func TestEventsOfATakeover(t *testing.T) {
 		c.launch(b)
 		a.kill()
 		time.Sleep(2 * time.Minute)
-		if kinds := old.of("work", event.Lost); len(kinds) != 1 || !errors.Is(kinds[0].Err, soloist.ErrLost) || kinds[0].Run.Token == 0 {
-			t.Errorf("got %+v", kinds)
-		}
+		kinds := old.of("work", event.Lost)
+		c.wrong(len(kinds) != 1 || !errors.Is(kinds[0].Err, soloist.ErrLost) || kinds[0].Run.Token == 0, "got %+v", kinds)
 		if e := old.of("", event.StoreTrouble); len(e) != 1 || e[0].Note != "work" || e[0].Err == nil {
 			t.Errorf("got %+v", e)
 		}
 		took := next.only(t, "work", event.TookOver)
-		if took.Note != "died" || took.Former.Replica != "a" {
-			t.Errorf("got %+v", took)
-		}
+		c.wrong(took.Note != "died" || took.Former.Replica != "a", "got %+v", took)
 		if e := next.only(t, "work", event.Claimed); e.Run.Token != took.Run.Token || e.Run.Attempt != 2 || e.Late() < 10*time.Second {
 			t.Errorf("got %+v", e)
 		}
@@ -225,13 +221,11 @@ func TestOutageOfRunByHandEnds(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", work("0 * * * *", 0)).meets(fail(errNetwork))
 		book := a.tells()
-		if _, err := a.RunNow(c.within(time.Minute), "work", "x"); err == nil {
-			t.Error("it ran without a store")
-		}
+		_, err := a.RunNow(c.within(time.Minute), "work", "x")
+		c.wrong(err == nil, "it ran without a store")
 		began, back := book.of("", event.StoreTrouble), book.of("", event.StoreBack)
-		if len(began) != 1 || len(back) != 1 || back[0].Note == "" || back[0].Took < 50*time.Second {
-			t.Errorf("got %+v, %+v", began, back)
-		}
+		c.wrong(len(began) != 1 || len(back) != 1 || back[0].Note == "" || back[0].Took < 50*time.Second,
+			"got %+v, %+v", began, back)
 		a.wantLines(0, "answers again")
 	})
 }
@@ -251,9 +245,8 @@ func TestTakeoverSaysWhy(t *testing.T) {
 				b.Unlock(c.within(time.Minute), "lead", true)
 			}
 			time.Sleep(5 * time.Minute)
-			if e := next.only(t, "lead", event.TookOver); e.Note != why || e.Former.Replica != "a" {
-				t.Errorf("got %+v", e)
-			}
+			e := next.only(t, "lead", event.TookOver)
+			c.wrong(e.Note != why || e.Former.Replica != "a", "got %+v", e)
 		})
 	}
 }
@@ -427,18 +420,15 @@ func (m *mixture) judge(t *testing.T) {
 				doubts = append(doubts, e)
 			}
 			stage, last := stageOf(e), stages[e.Run.Token]
-			if stage > 0 && stage < last || stage > 1 && last == 0 || e.Kind == event.Claimed && e.Run.Token <= claimed {
-				t.Errorf("%s: %s of token %d comes after stage %d of it", r.Replica, e.Kind, e.Run.Token, last)
-			}
+			m.wrong(stage > 0 && stage < last || stage > 1 && last == 0 || e.Kind == event.Claimed && e.Run.Token <= claimed,
+				"%s: %s of token %d comes after stage %d of it", r.Replica, e.Kind, e.Run.Token, last)
 			if e.Kind == event.Claimed {
 				claimed = e.Run.Token
 			}
 			stages[e.Run.Token] = max(stage, last)
 		}
 	}
-	if len(m.seen) < 20 {
-		t.Errorf("only %d outcomes", len(m.seen))
-	}
+	m.wrong(len(m.seen) < 20, "only %d outcomes", len(m.seen))
 	for name, o := range m.seen {
 		if n := told[name]; n > 1 || n == 0 && !slices.ContainsFunc(doubts, func(e event.Event) bool { return doubtful(o, e) }) {
 			t.Errorf("%q is told %d times", name, n)
@@ -508,17 +498,15 @@ func TestOutcomesOfUnconfirmedClaim(t *testing.T) {
 			until(3*time.Hour + 10*time.Minute)
 			a, b := c.replica("a", job).meets(cutOffAfter("write", tt.applied, time.Hour)), c.replica("b", job)
 			books := []*eventBook{a.tells(), b.tells()}
-			if _, err := a.RunDue(c.within(20*time.Second), soloist.Wake{}); err == nil {
-				t.Error("no error")
-			}
+			_, err := a.RunDue(c.within(20*time.Second), soloist.Wake{})
+			c.wrong(err == nil, "no error")
 			time.Sleep(2 * D)
 			if tt.other {
 				b.wake()
 			}
 			_, _ = a.meets(nil).RunDue(c.t.Context(), soloist.Wake{}) // its error may be of the claim
-			if got := outcomesIn(books...); !maps.Equal(got, tt.want) {
-				t.Errorf("got %v, want %v; the record has %q", got, tt.want, c.outcomes("work"))
-			}
+			got := outcomesIn(books...)
+			c.wrong(!maps.Equal(got, tt.want), "got %v, want %v; the record has %q", got, tt.want, c.outcomes("work"))
 		})
 	}
 }
@@ -554,9 +542,7 @@ func TestOutcomesOfUnconfirmedBackfill(t *testing.T) {
 				}
 				got := outcomesIn(book)
 				for status, n := range c.record("work").Backfill.Counts {
-					if int(n) != got[status] {
-						t.Errorf("%d are counted as %s, and %d are reported", n, status, got[status])
-					}
+					c.wrong(int(n) != got[status], "%d are counted as %s, and %d are reported", n, status, got[status])
 				}
 			})
 		}
@@ -586,14 +572,12 @@ func TestStallIsReportedThoughAnotherHasTheLease(t *testing.T) {
 			until(time.Minute)
 			time.AfterFunc(time.Second, func() { c.start("b", slow) })
 			report, err := a.RunDue(c.t.Context(), soloist.Wake{})
-			if !lost && (err != nil || len(report.Jobs[0].Ran) != 1 || report.Jobs[0].Ran[0].Status != store.Stalled) {
-				t.Errorf("got %+v, %v", report, err)
-			}
+			c.wrong(!lost && (err != nil || len(report.Jobs[0].Ran) != 1 || report.Jobs[0].Ran[0].Status != store.Stalled),
+				"got %+v, %v", report, err)
 			a.wake()
 			ends := book.of("work", event.Ended, event.Unrecorded)
-			if ends[len(ends)-1].Kind != event.Ended || outcomesIn(book)[store.Stalled] != 1 || len(ends) == 2 != lost {
-				t.Errorf("got %+v; the record has %q", ends, c.outcomes("work"))
-			}
+			c.wrong(ends[len(ends)-1].Kind != event.Ended || outcomesIn(book)[store.Stalled] != 1 || len(ends) == 2 != lost,
+				"got %+v; the record has %q", ends, c.outcomes("work"))
 		})
 	}
 	inCase(t, "of a backfill", func(t *testing.T, c *cluster) {
@@ -607,9 +591,8 @@ func TestStallIsReportedThoughAnotherHasTheLease(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		c.start("b", slow)
 		time.Sleep(3 * time.Minute)
-		if got, want := outcomesIn(book), c.record("work").Backfill.Counts; got[store.Stalled] != 1 || want[store.Stalled] != 1 {
-			t.Errorf("got %v, counted %v", got, want)
-		}
+		got, want := outcomesIn(book), c.record("work").Backfill.Counts
+		c.wrong(got[store.Stalled] != 1 || want[store.Stalled] != 1, "got %v, counted %v", got, want)
 	})
 }
 
@@ -623,9 +606,8 @@ func TestUnconfirmedOutcomeIsReportedOnceRead(t *testing.T) {
 		a.meets(cutOffAfter("write", true, time.Hour))
 		c.launch(b)
 		time.Sleep(25 * time.Minute)
-		if got := books[0].of("work", event.Unrecorded, event.Ended); len(got) != 0 && got[0].Kind == event.Ended {
-			t.Errorf("reported before it is read: %+v", got)
-		}
+		got := books[0].of("work", event.Unrecorded, event.Ended)
+		c.wrong(len(got) != 0 && got[0].Kind == event.Ended, "reported before it is read: %+v", got)
 		a.meets(nil)
 		time.Sleep(4 * time.Minute)
 		ends := books[0].of("work", event.Unrecorded, event.Ended)
@@ -633,8 +615,7 @@ func TestUnconfirmedOutcomeIsReportedOnceRead(t *testing.T) {
 		for _, e := range ends {
 			kinds = append(kinds, e.Kind)
 		}
-		if !slices.Equal(kinds, []event.Kind{event.Unrecorded, event.Ended}) || outcomesIn(books...)[store.Succeeded] != 3 {
-			t.Errorf("got %s, %v; the record has %q", kinds, outcomesIn(books...), c.outcomes("work"))
-		}
+		c.wrong(!slices.Equal(kinds, []event.Kind{event.Unrecorded, event.Ended}) || outcomesIn(books...)[store.Succeeded] != 3,
+			"got %s, %v; the record has %q", kinds, outcomesIn(books...), c.outcomes("work"))
 	})
 }

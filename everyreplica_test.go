@@ -17,9 +17,7 @@ func TestEveryReplicaRunsEachTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := soloist.Job{Name: "cache", Schedule: "@every 10s", EveryReplica: true, Retry: soloist.Retry{MaxTries: 2, Backoff: time.Second},
 			Do: func(_ context.Context, run *soloist.Run) error {
-				if run.Token != 0 || run.Attempt != 1 {
-					t.Errorf("got %+v", run)
-				}
+				c.wrong(run.Token != 0 || run.Attempt != 1, "got %+v", run)
 				if run.Try == 1 && run.Tick.Second() == 20 {
 					return errors.New("boom")
 				}
@@ -32,19 +30,15 @@ func TestEveryReplicaRunsEachTick(t *testing.T) {
 			ticks[r.replica] = append(ticks[r.replica], r.Tick.Format("05"))
 		}
 		for _, name := range []string{"a", "b"} {
-			if want := []string{"10", "20", "20", "30"}; !slices.Equal(ticks[name], want) {
-				t.Errorf("%s ran %q, want %q", name, ticks[name], want)
-			}
+			want := []string{"10", "20", "20", "30"}
+			c.wrong(!slices.Equal(ticks[name], want), "%s ran %q, want %q", name, ticks[name], want)
 		}
 		for _, r := range []*replica{a, b} {
-			if got := r.tap.counts(); len(got) != 0 {
-				t.Errorf("it asked the store: %v", got)
-			}
+			got := r.tap.counts()
+			c.wrong(len(got) != 0, "it asked the store: %v", got)
 		}
 		status, err := a.Status(c.t.Context())
-		if err != nil || !status[0].EveryReplica || status[0].Next.Second() != 40 {
-			t.Errorf("status: %+v, %v", status, err)
-		}
+		c.wrong(err != nil || !status[0].EveryReplica || status[0].Next.Second() != 40, "status: %+v, %v", status, err)
 		report, err := c.replica("c", job).RunDue(c.t.Context(), soloist.Wake{})
 		if err != nil || len(report.Jobs[0].Ran) != 1 || report.Jobs[0].Ran[0].Tick.Second() != 30 || report.Next.Second() != 40 {
 			t.Errorf("RunDue: %+v, %v", report, err)
@@ -96,9 +90,8 @@ func TestEveryReplicaRunsAfterClockPutBack(t *testing.T) {
 		off.Store(0)
 		n := len(c.all())
 		time.Sleep(10 * time.Hour)
-		if got := len(c.all()) - n; got < 500 {
-			t.Errorf("%d runs in the ten hours after the clock was put right by a day", got)
-		}
+		got := len(c.all()) - n
+		c.wrong(got < 500, "%d runs in the ten hours after the clock was put right by a day", got)
 	})
 }
 
@@ -122,9 +115,8 @@ func TestEveryReplicaOverrunStopsNoOtherJob(t *testing.T) {
 			}
 			wantError(t, h.Broken["here"], "goes on though its context has ended")
 			got, err := r.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"here"}})
-			if !errors.Is(err, soloist.ErrTimeout) || got.Jobs[0].Err == nil {
-				t.Errorf("%s: a wake-up says %+v, %v", r.Replica, got, err)
-			}
+			c.wrong(!errors.Is(err, soloist.ErrTimeout) || got.Jobs[0].Err == nil,
+				"%s: a wake-up says %+v, %v", r.Replica, got, err)
 		}
 		if got := c.outcomes("work"); len(got) != 10 {
 			t.Errorf("got %q, want 10 ticks", got)
@@ -146,9 +138,7 @@ func TestEveryReplicaWakeIsBelievedOnce(t *testing.T) {
 		}))
 		time.Sleep(10 * time.Second)
 		got, err := a.RunDue(c.t.Context(), soloist.Wake{Tick: time.Now().UTC().Truncate(time.Minute).Add(2 * time.Minute)})
-		if err != nil || len(got.Jobs[0].Ran) != 1 {
-			t.Errorf("got %+v, %v, want one run", got, err)
-		}
+		c.wrong(err != nil || len(got.Jobs[0].Ran) != 1, "got %+v, %v, want one run", got, err)
 	})
 }
 
@@ -175,19 +165,14 @@ func TestEveryReplicaColdWakeRunsItsTick(t *testing.T) {
 			a := c.replica("a", here(test.schedule, nil))
 			until(time.Hour + test.offset)
 			got, err := a.RunDue(c.t.Context(), test.wake)
-			if err != nil {
-				t.Errorf("got %v", err)
-			}
+			c.wrong(err != nil, "got %v", err)
 			tick := ""
 			for _, r := range c.all() {
 				tick += r.Tick.Format("15:04:05")
-				if r.start.Before(r.Tick) {
-					t.Errorf("tick %s was started at %s", r.Tick, r.start)
-				}
+				c.wrong(r.start.Before(r.Tick), "tick %s was started at %s", r.Tick, r.start)
 			}
-			if tick != test.want || len(got.Jobs[0].Ran) != len(c.all()) {
-				t.Errorf("the ticks %q ran, want %q; the report is %+v", tick, test.want, got)
-			}
+			c.wrong(tick != test.want || len(got.Jobs[0].Ran) != len(c.all()),
+				"the ticks %q ran, want %q; the report is %+v", tick, test.want, got)
 			if next := got.Jobs[0].Next; !next.After(time.Now()) || next.After(time.Now().Add(time.Hour)) {
 				t.Errorf("at %s the next tick is said to be %s", time.Now(), next)
 			}
@@ -215,9 +200,8 @@ func TestEveryReplicaWakesRunTickOnce(t *testing.T) {
 		runs := c.all()
 		c.wantRuns(3)
 		for i, r := range runs {
-			if want := begin.Add(time.Duration(i+1) * 30 * time.Second); !r.Tick.Equal(want) {
-				t.Errorf("run %d is of the tick %s, want %s", i, r.Tick, want)
-			}
+			want := begin.Add(time.Duration(i+1) * 30 * time.Second)
+			c.wrong(!r.Tick.Equal(want), "run %d is of the tick %s, want %s", i, r.Tick, want)
 		}
 	})
 }
@@ -231,9 +215,8 @@ func TestEveryReplicaWakeStartsNothingUnfit(t *testing.T) {
 		time.Sleep(time.Hour + time.Second)
 		ctx := c.within(time.Minute)
 		_, err := a.RunDue(ctx, soloist.Wake{})
-		if len(c.all()) > 0 || err == nil || !strings.Contains(err.Error(), "job here: not started: it may take 1h0m0s") {
-			t.Errorf("%d runs, %v", len(c.all()), err)
-		}
+		c.wrong(len(c.all()) > 0 || err == nil || !strings.Contains(err.Error(), "job here: not started: it may take 1h0m0s"),
+			"%d runs, %v", len(c.all()), err)
 		if _, err := a.RunDue(c.t.Context(), soloist.Wake{}); err != nil || len(c.all()) != 1 {
 			t.Errorf("a call with enough time: %d runs, %v", len(c.all()), err)
 		}
@@ -250,25 +233,19 @@ func TestEveryReplicaWaitsForOverrun(t *testing.T) {
 		time.Sleep(65 * time.Minute) // the first run of hangs began at minute 60
 		before := len(c.all())
 		time.Sleep(80 * time.Minute)
-		if n := len(c.all()) - before; n != 0 {
-			t.Errorf("%d runs while the replica takes nothing new", n)
-		}
-		if a.Health().Broken["here"] == nil {
-			t.Error("Health does not say why")
-		}
-		if _, err := a.RunNow(c.t.Context(), "here", "x"); err == nil {
-			t.Error("a run by hand is not refused")
-		}
+		n := len(c.all()) - before
+		c.wrong(n != 0, "%d runs while the replica takes nothing new", n)
+		c.wrong(a.Health().Broken["here"] == nil, "Health does not say why")
+		_, err := a.RunNow(c.t.Context(), "here", "x")
+		c.wrong(err == nil, "a run by hand is not refused")
 		time.Sleep(17 * time.Minute) // hangs has returned at minute 160
 		for _, r := range c.all()[before:] {
-			if late := r.start.Sub(r.Tick); late > time.Second {
-				t.Errorf("%s of %s is %s late", r.Job, r.Tick, late)
-			}
+			late := r.start.Sub(r.Tick)
+			c.wrong(late > time.Second, "%s of %s is %s late", r.Job, r.Tick, late)
 		}
 		time.Sleep(11 * time.Minute)
-		if len(c.all()) == before || a.Health().Broken["here"] != nil {
-			t.Errorf("once it takes ticks again: %d runs, %v", len(c.all())-before, a.Health().Broken)
-		}
+		c.wrong(len(c.all()) == before || a.Health().Broken["here"] != nil,
+			"once it takes ticks again: %d runs, %v", len(c.all())-before, a.Health().Broken)
 	})
 }
 
@@ -280,9 +257,8 @@ func TestEveryReplicaRunNowKnowsRequest(t *testing.T) {
 		job.Paused = true
 		a := c.start("a", job)
 		outcome, err := a.RunNow(c.t.Context(), "here", "ann")
-		if err != nil || got.Request != "ann" || got.ID() != "here@ann" || outcome.Request != "ann" {
-			t.Errorf("got %+v, %+v, %v", got, outcome, err)
-		}
+		c.wrong(err != nil || got.Request != "ann" || got.ID() != "here@ann" || outcome.Request != "ann",
+			"got %+v, %+v, %v", got, outcome, err)
 		a.wantLines(1, "it works", "request=ann")
 	})
 }
@@ -347,9 +323,8 @@ func TestEveryReplicaRunNowBesideOverrun(t *testing.T) {
 			}
 			time.Sleep(20 * time.Minute)
 			<-done
-			if h := a.Health(); len(h.Broken) > 0 || len(h.Overrun) > 0 {
-				t.Errorf("both have returned: got %+v", h)
-			}
+			h := a.Health()
+			c.wrong(len(h.Broken) > 0 || len(h.Overrun) > 0, "both have returned: got %+v", h)
 		})
 	}
 }
@@ -360,9 +335,8 @@ func TestEveryReplicaRunNowAfterStop(t *testing.T) {
 		a := c.replica("a", here("@hourly", nil))
 		ctx, cancel := context.WithCancel(c.t.Context())
 		cancel()
-		if _, err := a.RunNow(ctx, "here", "me"); !errors.Is(err, context.Canceled) {
-			t.Errorf("the error is %v", err)
-		}
+		_, err := a.RunNow(ctx, "here", "me")
+		c.wrong(!errors.Is(err, context.Canceled), "the error is %v", err)
 		c.wantRuns(0)
 	})
 }
@@ -400,9 +374,7 @@ func TestPauseOnEveryReplica(t *testing.T) {
 					got = r.start.Format("15:04")
 				}
 			}
-			if got != tt.want {
-				t.Errorf("the tick of 00:10 runs at %q, want %q", got, tt.want)
-			}
+			c.wrong(got != tt.want, "the tick of 00:10 runs at %q, want %q", got, tt.want)
 		})
 	}
 }
@@ -415,8 +387,7 @@ func TestLateCallForTickOfPauseOnEveryReplica(t *testing.T) {
 		c.order(soloist.Order{Kind: store.OrderPause, Job: "here", Until: time.Now().Add(70 * time.Second)}, w)
 		until(5*time.Minute + 30*time.Second)
 		_, err := c.replica("a", w).RunDue(c.t.Context(), soloist.Wake{Tick: time.Now().Truncate(5 * time.Minute)})
-		if all := c.all(); err != nil || len(all) > 0 {
-			t.Errorf("got %v, %v; want no run", all, err)
-		}
+		all := c.all()
+		c.wrong(err != nil || len(all) > 0, "got %v, %v; want no run", all, err)
 	})
 }

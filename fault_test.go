@@ -418,9 +418,8 @@ func TestReplicaThatIsCutOffCostsNoTick(t *testing.T) {
 			}
 			c.launch(second)
 			until(4*time.Hour + 30*s)
-			if n := c.record("work").Counts; n[store.Succeeded] != 240 || len(n) != 1 {
-				t.Errorf("240 ticks: %v", n)
-			}
+			n := c.record("work").Counts
+			c.wrong(n[store.Succeeded] != 240 || len(n) != 1, "240 ticks: %v", n)
 			c.wantInTime(tt.late)
 			if tt.says && a.log.lines("the job is left alone", "leaves the job to other replicas", errNetwork.Error()) == nil {
 				t.Errorf("the log says %q", a.log.lines("level=ERROR"))
@@ -451,9 +450,8 @@ func TestOwnLeaseIsFreed(t *testing.T) {
 					_, err = a.meets(nil).RunDue(c.t.Context(), soloist.Wake{})
 				}
 				runs := c.all()
-				if err != nil || len(runs) != 1 || runs[0].start.Sub(time.Now().Truncate(time.Hour)) > soon {
-					t.Errorf("got %+v, %v", runs, err)
-				}
+				c.wrong(err != nil || len(runs) != 1 || runs[0].start.Sub(time.Now().Truncate(time.Hour)) > soon,
+					"got %+v, %v", runs, err)
 			})
 		}
 	}
@@ -467,9 +465,8 @@ func TestAppliedClaimThatIsCutOffIsTold(t *testing.T) {
 		_, err := a.RunNow(c.t.Context(), "work", "r1")
 		wantError(t, err, "was claimed and not run")
 		time.Sleep(time.Hour)
-		if _, err = a.RunDue(c.t.Context(), soloist.Wake{}); err == nil {
-			t.Error("RunDue: no error")
-		}
+		_, err = a.RunDue(c.t.Context(), soloist.Wake{})
+		c.wrong(err == nil, "RunDue: no error")
 		time.Sleep(30 * time.Second)
 		_, err = a.RunDue(c.t.Context(), soloist.Wake{})
 		wantError(t, err, "was claimed and not run")
@@ -484,12 +481,10 @@ func TestAppliedClaimOfCutOffReplicaKeepsLease(t *testing.T) {
 		a := c.launch(c.replica("a", leased(time.Minute, work("@every 10m", 0))).meets(cutOffAfter("write", true, 5*time.Second)))
 		time.Sleep(10*time.Minute + 40*time.Second)
 		e, err := c.store.Read(c.t.Context(), "soloist/work")
-		if err != nil || e.State != store.Leased || c.record("work").Run.Status != store.Running {
-			t.Errorf("got %s, %s, %v", e.State, c.record("work").Run.Status, err)
-		}
-		if n := a.tap.counts()["release"]; n != 0 || len(c.all()) != 0 {
-			t.Errorf("%d releases, %d runs", n, len(c.all()))
-		}
+		c.wrong(err != nil || e.State != store.Leased || c.record("work").Run.Status != store.Running,
+			"got %s, %s, %v", e.State, c.record("work").Run.Status, err)
+		n := a.tap.counts()["release"]
+		c.wrong(n != 0 || len(c.all()) != 0, "%d releases, %d runs", n, len(c.all()))
 	})
 }
 
@@ -506,9 +501,8 @@ func TestFailedAcquisitionsMissFewTicks(t *testing.T) {
 			job.StartingDeadline = time.Second
 			c.launch(c.replica("a", job).meets(inTurn("acquire", errs...)))
 			time.Sleep(3*time.Minute + 30*time.Second)
-			if n := c.record("work").Counts; n[store.Missed] != missed || n[store.Succeeded] != 3-missed {
-				t.Errorf("3 ticks, of which %d are missed: %v", missed, n)
-			}
+			n := c.record("work").Counts
+			c.wrong(n[store.Missed] != missed || n[store.Succeeded] != 3-missed, "3 ticks, of which %d are missed: %v", missed, n)
 		})
 	}
 }

@@ -78,14 +78,11 @@ func atOnce(runs []ran) (most int) {
 // oneByOne checks that the runs of all jobs were one after the other, and that each tick ran once.
 func (c *cluster) oneByOne() {
 	c.t.Helper()
-	if got := atOnce(c.all()); got != 1 {
-		c.t.Errorf("%d runs at once", got)
-	}
+	got := atOnce(c.all())
+	c.wrong(got != 1, "%d runs at once", got)
 	seen := map[string]bool{}
 	for _, r := range c.all() {
-		if seen[r.ID()] {
-			c.t.Errorf("%s ran twice", r.ID())
-		}
+		c.wrong(seen[r.ID()], "%s ran twice", r.ID())
 		seen[r.ID()] = true
 	}
 }
@@ -98,16 +95,14 @@ func TestGroupLimitsRuns(t *testing.T) {
 		}
 		time.Sleep(2*time.Hour + 30*time.Minute)
 		c.wantRuns(16)
-		if got := atOnce(c.all()); got != 3 {
-			t.Errorf("%d runs at once, want 3", got)
-		}
+		got := atOnce(c.all())
+		c.wrong(got != 3, "%d runs at once, want 3", got)
 		for i := range 8 {
 			c.wantOutcomes(fmt.Sprintf("import-%d", i), "succeeded 01:00:00", "succeeded 02:00:00")
 		}
 		for _, r := range c.all() {
-			if late := r.start.Sub(r.Tick); late > 4*time.Minute {
-				t.Errorf("%s started %s late", r.Job, late)
-			}
+			late := r.start.Sub(r.Tick)
+			c.wrong(late > 4*time.Minute, "%s started %s late", r.Job, late)
 		}
 	})
 }
@@ -128,16 +123,11 @@ func TestGroupWithoutFreeSlotSkips(t *testing.T) {
 			until(6 * time.Hour)
 			text := strings.Join(c.outcomes("short"), "\n")
 			for _, want := range []string{skipped, "succeeded 05:30:00"} {
-				if !strings.Contains(text, want) {
-					t.Errorf("no %q in\n%s", want, text)
-				}
+				c.wrong(!strings.Contains(text, want), "no %q in\n%s", want, text)
 			}
-			if strings.Contains(text, "missed") {
-				t.Errorf("missed, though a replica was up:\n%s", text)
-			}
-			if got := atOnce(c.all()); got != 1 {
-				t.Errorf("%d runs at once", got)
-			}
+			c.wrong(strings.Contains(text, "missed"), "missed, though a replica was up:\n%s", text)
+			got := atOnce(c.all())
+			c.wrong(got != 1, "%d runs at once", got)
 		})
 	}
 }
@@ -158,12 +148,9 @@ func TestGroupAfterDeath(t *testing.T) {
 			}
 			until(time.Hour + 11*time.Minute)
 			runs := c.succession(2)
-			if !errors.Is(runs[0].cause, soloist.ErrLost) {
-				t.Errorf("the first run ended for %v", runs[0].cause)
-			}
-			if got := runs[1].start.Sub(runs[1].Tick); got > late {
-				t.Errorf("the next run began %s late", got)
-			}
+			c.wrong(!errors.Is(runs[0].cause, soloist.ErrLost), "the first run ended for %v", runs[0].cause)
+			got := runs[1].start.Sub(runs[1].Tick)
+			c.wrong(got > late, "the next run began %s late", got)
 		})
 	}
 }
@@ -175,28 +162,10 @@ func TestGroupSlotIsLost(t *testing.T) {
 		until(time.Hour + time.Minute)
 		c.breakSlot()
 		time.Sleep(D)
-		if r := c.all()[0]; !errors.Is(r.cause, soloist.ErrLost) {
-			t.Errorf("the run goes on, or ended for %v", r.cause)
-		}
+		r := c.all()[0]
+		c.wrong(!errors.Is(r.cause, soloist.ErrLost), "the run goes on, or ended for %v", r.cause)
 		until(6*time.Hour + 30*time.Minute)
 		c.wantRuns(6)
-	})
-}
-
-// A stop lets the run end within its grace, under its slot.
-func TestGroupAndStop(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		r := c.replica("a", inGroup(2, "0 * * * *", time.Minute)...)
-		r.Grace, r.Groups = 2*time.Minute, map[string]int{"imports": 1}
-		c.launch(r)
-		time.Sleep(time.Hour + 10*time.Second)
-		begin := time.Now()
-		r.stop()
-		if took := time.Since(begin); took > time.Minute {
-			t.Errorf("the stop took %s", took)
-		}
-		c.wantRuns(1)
-		c.wantOutcomes(c.all()[0].Job, "succeeded 01:00:00")
 	})
 }
 
@@ -214,9 +183,8 @@ func TestGroupByHandAndByCall(t *testing.T) {
 		}()
 		r.wake() // waits for its slots
 		c.wantRuns(3)
-		if got := atOnce(c.all()); got != 1 {
-			t.Errorf("%d runs at once", got)
-		}
+		got := atOnce(c.all())
+		c.wrong(got != 1, "%d runs at once", got)
 		if o, err := r.RunNow(c.t.Context(), "import-0", "by-hand-2"); err != nil || o.Status != store.Succeeded {
 			t.Errorf("by hand: %v, %v", o, err)
 		}
@@ -261,9 +229,8 @@ func TestGroupDoesNotWaitForOutcome(t *testing.T) {
 		until(time.Hour + 30*time.Second)
 		s.meets(of("x", errors.New("500")), nil)
 		until(6 * time.Hour)
-		if n := len(c.runsOf("y")); n != 6 {
-			t.Errorf("y was run %d times, want 6", n)
-		}
+		n := len(c.runsOf("y"))
+		c.wrong(n != 6, "y was run %d times, want 6", n)
 		s.meets(nil, nil)
 		time.Sleep(time.Minute)
 	})
@@ -275,9 +242,8 @@ func TestGroupOverSlowStore(t *testing.T) {
 		s := c.pair(leased(30*time.Second, named("x", work("0 * * * *", time.Second))), leased(30*time.Second, named("y", work("30 * * * *", time.Second))))
 		s.meets(func(string, string) error { time.Sleep(2 * time.Second); return nil }, nil)
 		until(6*time.Hour + 15*time.Minute)
-		if x, y := len(c.runsOf("x")), len(c.runsOf("y")); x != 6 || y != 6 {
-			t.Errorf("%d and %d runs, want 6 and 6", x, y)
-		}
+		x, y := len(c.runsOf("x")), len(c.runsOf("y"))
+		c.wrong(x != 6 || y != 6, "%d and %d runs, want 6 and 6", x, y)
 		s.meets(nil, nil)
 	})
 }
@@ -337,91 +303,13 @@ func TestQueuedTickWaitsForSlot(t *testing.T) {
 				all[c.all()[0].replica].kill()
 			}
 			until(6 * time.Hour)
-			if got := c.outcomes("work"); !slices.Equal(got[:min(len(got), len(tt.want))], tt.want) {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
+			got := c.outcomes("work")
+			c.wrong(!slices.Equal(got[:min(len(got), len(tt.want))], tt.want), "got %q, want %q", got, tt.want)
 			c.oneByOne()
 			next := c.all()[1]
-			if !tt.dies && next.Job == "other" != (name != "free") {
-				t.Errorf("%s has the slot after the first run", next.Job)
-			}
-			if tt.dies && next.start.After(time.Date(2000, 1, 1, 2, 7, 30, 0, time.UTC)) {
-				t.Errorf("%s has the slot only at %s", next.Job, next.start)
-			}
-		})
-	}
-}
-
-// Four jobs share one slot, which has room for a third of their ticks. Each job has its turn, and the slot is never free for
-// long.
-func TestQueuedTicksShareSlot(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		jobs := inGroup(4, "@every 1m", 50*time.Second)
-		for i := range jobs {
-			job := jobs[i].(soloist.Job)
-			job.Overlap = soloist.QueueOne
-			jobs[i] = job
-		}
-		c.limited("a", 1, jobs...)
-		c.limited("b", 1, jobs...)
-		until(40 * time.Minute)
-		c.oneByOne()
-		if n := len(c.all()); n < 40 {
-			t.Errorf("%d runs in 40 minutes: the slot was free in between", n)
-		}
-		for i := range jobs {
-			name := fmt.Sprint("import-", i)
-			if n := len(c.runsOf(name)); n < 2 {
-				t.Errorf("%s had %d of %d runs", name, n, len(c.all()))
-			}
-			for _, o := range c.outcomes(name) {
-				if !strings.HasPrefix(o, "succeeded") && !strings.HasPrefix(o, "skipped") && !strings.Contains(o, "a newer one was due") {
-					t.Errorf("%s: %s", name, o)
-				}
-			}
-		}
-	})
-}
-
-// A call of RunDue runs the tick that has waited for its run and then for the slot.
-func TestRunDueRunsQueuedTickInGroup(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		r := c.replica("a", queuing("0 30 1 * * *", 0)...)
-		r.Groups = map[string]int{"imports": 1}
-		r.wake()
-		until(time.Hour)
-		r.wake()
-		r.wake()
-		c.oneByOne()
-		if got, want := c.outcomes("work"), []string{"succeeded 01:00:00", "succeeded 02:00:00"}; !slices.Equal(got[:min(2, len(got))], want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
-		if got := c.outcomes("other"); !slices.Contains(got, "succeeded 01:30:00") {
-			t.Errorf("got %q", got)
-		}
-	})
-}
-
-// A job that waits for a slot is not stuck while the store is out of reach.
-func TestGroupWaitsInOutage(t *testing.T) {
-	for name, d := range map[string]time.Duration{"fails": 0, "fails late": time.Second} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			long, short := named("long", work("0 1 * * *", 5*time.Hour)), named("short", work("30 1 * * *", time.Second))
-			long.Group, short.Group = "imports", "imports"
-			c.limited("a", 1, long)
-			until(time.Hour + 10*time.Second)
-			b := c.limited("b", 1, short)
-			until(time.Hour + 31*time.Minute)
-			for _, outage := range []error{nil, errNetwork, nil} {
-				b.meets(nil)
-				if outage != nil {
-					b.meets(func(string, func() error) error { time.Sleep(d); return outage })
-				}
-				time.Sleep(10 * time.Minute)
-				if h := b.Health(); !errors.Is(h.Storage, outage) || len(h.Stuck) != 0 || len(h.Broken) != 0 {
-					t.Errorf("health is %+v, while the calls answer with %v", h, outage)
-				}
-			}
+			c.wrong(!tt.dies && next.Job == "other" != (name != "free"), "%s has the slot after the first run", next.Job)
+			c.wrong(tt.dies && next.start.After(time.Date(2000, 1, 1, 2, 7, 30, 0, time.UTC)),
+				"%s has the slot only at %s", next.Job, next.start)
 		})
 	}
 }
@@ -484,9 +372,8 @@ func TestRunDueNamesSlotsThatFail(t *testing.T) {
 				for name, call := range calls {
 					begin := time.Now()
 					err := call(c.within(10 * time.Hour))
-					if took := time.Since(begin); took > time.Minute {
-						t.Errorf("%s takes %s", name, took)
-					}
+					took := time.Since(begin)
+					c.wrong(took > time.Minute, "%s takes %s", name, took)
 					wantError(t, err, "imports")
 				}
 			})
@@ -524,18 +411,16 @@ func TestGroupOfSlotsThatHang(t *testing.T) {
 		until(time.Minute + time.Second)
 		for i := range 5 {
 			_, err := r.RunNow(c.within(30*time.Second), "import-1", fmt.Sprint("now-", i))
-			if wantError(t, err, "no slot of the group imports can be used"); errors.Is(err, store.ErrHeld) {
-				t.Errorf("%s: %v", sinceMidnight(), err)
-			}
+			wantError(t, err, "no slot of the group imports can be used")
+			c.wrong(errors.Is(err, store.ErrHeld), "%s: %v", sinceMidnight(), err)
 			time.Sleep(1300 * time.Millisecond)
 		}
 		until(4*time.Minute + 30*time.Second)
 		s.meets(nil, nil)
 		until(6*time.Minute + 30*time.Second)
 		for _, job := range []string{"import-0", "import-1"} {
-			if got := fmt.Sprint(c.outcomes(job)); !strings.Contains(got, "missed") || strings.Contains(got, "imports") {
-				t.Errorf("%s: %s", job, got)
-			}
+			got := fmt.Sprint(c.outcomes(job))
+			c.wrong(!strings.Contains(got, "missed") || strings.Contains(got, "imports"), "%s: %s", job, got)
 		}
 	})
 }
@@ -559,9 +444,8 @@ func TestGroupAfterCallThatHeldOff(t *testing.T) {
 		if _, err := b.RunDue(c.within(time.Minute), soloist.Wake{}); err != nil {
 			t.Error(err)
 		}
-		if n := b.tap.counts()["read"]; len(c.runsOf("other")) != 1 || n > 40 {
-			t.Errorf("%d runs after %d reads", len(c.runsOf("other")), n)
-		}
+		n := b.tap.counts()["read"]
+		c.wrong(len(c.runsOf("other")) != 1 || n > 40, "%d runs after %d reads", len(c.runsOf("other")), n)
 	})
 }
 
@@ -581,9 +465,8 @@ func TestLockOfSlotsInOutage(t *testing.T) {
 				time.AfterFunc(20*time.Minute, func() { a.meets(nil) })
 				begin := time.Now()
 				err = by(a.pool(slots), c.within(time.Hour), c.watch("a", nil))
-				if took := time.Since(begin); err != nil || took < 20*time.Minute || took > 21*time.Minute {
-					t.Errorf("it returned %v after %s", err, took)
-				}
+				took := time.Since(begin)
+				c.wrong(err != nil || took < 20*time.Minute || took > 21*time.Minute, "it returned %v after %s", err, took)
 				c.wantRuns(1)
 			})
 		}

@@ -58,16 +58,12 @@ func TestHoldOff(t *testing.T) {
 			}
 			time.Sleep(3 * time.Minute)
 			first, next := c.successor(killed, D, 2*time.Minute)
-			if first.end.Sub(killed) < 30*time.Second {
-				t.Errorf("the first one ended at %s", first.end)
-			}
+			c.wrong(first.end.Sub(killed) < 30*time.Second, "the first one ended at %s", first.end)
 			run, again := c.record("work").Run, next.Attempt == 2
-			if run.Status != store.Running || !run.Unlocked.At.IsZero() || again != (how == "unlocked, rerun") {
-				t.Errorf("attempt %d: %+v", next.Attempt, run)
-			}
-			if got := append(c.outcomes("work"), ""); tt.want != "" && got[0] != tt.want {
-				t.Errorf("the outcomes %q", got)
-			}
+			c.wrong(run.Status != store.Running || !run.Unlocked.At.IsZero() || again != (how == "unlocked, rerun"),
+				"attempt %d: %+v", next.Attempt, run)
+			got := append(c.outcomes("work"), "")
+			c.wrong(tt.want != "" && got[0] != tt.want, "the outcomes %q", got)
 		})
 	}
 }
@@ -101,9 +97,8 @@ func TestHoldOffIsNotRestarted(t *testing.T) {
 					b = c.replica(fmt.Sprint("b", i), job)
 				}
 				_, err := b.RunDue(c.within(50*time.Second), soloist.Wake{})
-				if got := fmt.Sprint(err); strings.Contains(got, "did not expire by itself") != (i == 0) {
-					t.Errorf("call %d: %v", i+1, err)
-				}
+				got := fmt.Sprint(err)
+				c.wrong(strings.Contains(got, "did not expire by itself") != (i == 0), "call %d: %v", i+1, err)
 				time.Sleep(time.Minute)
 			}
 			c.succession(2)
@@ -120,13 +115,11 @@ func TestStepDownEndsHoldOff(t *testing.T) {
 		b.wantLines(1, "did not run out by itself")
 		b.tap.counts()
 		begin := time.Now()
-		if err := b.StepDown(c.t.Context(), "work"); err != nil || time.Since(begin) > time.Second {
-			t.Errorf("stepped down after %s: %v", time.Since(begin), err)
-		}
+		err := b.StepDown(c.t.Context(), "work")
+		c.wrong(err != nil || time.Since(begin) > time.Second, "stepped down after %s: %v", time.Since(begin), err)
 		time.Sleep(20 * time.Second)
-		if n := b.tap.counts()["acquire"]; n > 0 {
-			t.Errorf("acquired %d times within a third of the lease of StepDown", n)
-		}
+		n := b.tap.counts()["acquire"]
+		c.wrong(n > 0, "acquired %d times within a third of the lease of StepDown", n)
 	})
 }
 
@@ -141,22 +134,6 @@ func TestHoldOffIsNoOccupation(t *testing.T) {
 			d.wantWell()
 		}
 		c.wantRuns(2)
-	})
-}
-
-// The process knows the entry that was deleted, though RunNow does not begin from
-// its loop: the last holder may still run.
-func TestHoldOffBeforeRunNow(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.start("a", work("@hourly", 10*time.Minute))
-		time.Sleep(time.Hour + 7*time.Second)
-		b := c.start("b", work("@hourly", 10*time.Minute))
-		time.Sleep(time.Second)
-		c.breakLease()
-		c.deleteEntry()
-		a.kill()
-		_, _ = b.RunNow(c.t.Context(), "work", "me")
-		c.succession(2)
 	})
 }
 
@@ -197,13 +174,9 @@ func TestRunDueAfterCallThatHeldOff(t *testing.T) {
 		wantError(t, err, "did not expire by itself")
 		got, err := b.RunDue(c.within(5*time.Second), soloist.Wake{})
 		wantError(t, err, "its lease has yet to expire", "deadline")
-		if got.Jobs[0].Replica != "" {
-			t.Errorf("got %+v", got)
-		}
+		c.wrong(got.Jobs[0].Replica != "", "got %+v", got)
 		got, err = b.RunDue(c.within(time.Minute), soloist.Wake{})
-		if err != nil || got.Jobs[0].Replica != "" || len(got.Jobs[0].Ran) != 1 {
-			t.Errorf("got %+v, %v", got, err)
-		}
+		c.wrong(err != nil || got.Jobs[0].Replica != "" || len(got.Jobs[0].Ran) != 1, "got %+v, %v", got, err)
 	})
 }
 
@@ -222,9 +195,8 @@ func TestUnlockEndsRun(t *testing.T) {
 			if took := first.end.Sub(unlocked); took > D/3+time.Second || !errors.Is(first.cause, store.ErrLost) {
 				t.Errorf("the old one went on for %s, and ended for %v", took, first.cause)
 			}
-			if err := all["b"].Unlock(c.t.Context(), "nobody", now); err == nil {
-				t.Error("an unknown job is unlocked")
-			}
+			err := all["b"].Unlock(c.t.Context(), "nobody", now)
+			c.wrong(err == nil, "an unknown job is unlocked")
 			for _, r := range all {
 				r.wantLines(0, "0001-01-01")
 			}
@@ -243,12 +215,10 @@ func TestUnlockIsTold(t *testing.T) {
 		unlocked := time.Now()
 		c.ok(operator.Unlock(c.t.Context(), "work", true))
 		r := c.record("work")
-		if r.Run.Unlocked.By != "ann@desk" || r.Run.Unlocked.At.Sub(unlocked).Abs() > time.Second {
-			t.Errorf("the record tells %+v", r.Run.Unlocked)
-		}
-		if r.Run.Status != store.Running || r.Token != before.Token || r.Run.Replica != before.Run.Replica {
-			t.Errorf("the annotation changed the run: %+v", r)
-		}
+		c.wrong(r.Run.Unlocked.By != "ann@desk" || r.Run.Unlocked.At.Sub(unlocked).Abs() > time.Second,
+			"the record tells %+v", r.Run.Unlocked)
+		c.wrong(r.Run.Status != store.Running || r.Token != before.Token || r.Run.Replica != before.Run.Replica,
+			"the annotation changed the run: %+v", r)
 		if e, err := c.store.Read(t.Context(), "soloist/work"); err != nil || e.State != store.Available {
 			t.Errorf("the lease is %s, %v", e.State, err)
 		}
@@ -265,9 +235,7 @@ func TestUnlockIsTold(t *testing.T) {
 		for _, r := range both {
 			logged += len(r.log.lines("reason=\"unlocked by ann@desk\""))
 		}
-		if logged != 1 {
-			t.Errorf("logged %d times", logged)
-		}
+		c.wrong(logged != 1, "logged %d times", logged)
 	})
 }
 
@@ -279,9 +247,7 @@ func TestUnlockWithoutNoteIsToldToCaller(t *testing.T) {
 			c.start("a", work("@hourly", 50*time.Minute))
 			time.Sleep(time.Hour + 2*time.Second) // between two renewals
 			err := c.replica("ann", work("@hourly", 0)).meets(fail(errNetwork, op)).Unlock(c.t.Context(), "work", true)
-			if !errors.Is(err, soloist.ErrUntold) || !strings.Contains(err.Error(), errNetwork.Error()) {
-				t.Errorf("got %v", err)
-			}
+			c.wrong(!errors.Is(err, soloist.ErrUntold) || !strings.Contains(err.Error(), errNetwork.Error()), "got %v", err)
 			if e, err := c.store.Read(context.Background(), "soloist/work"); err != nil || e.State == store.Leased {
 				t.Errorf("the lease is %s, %v", e.State, err)
 			}
@@ -298,9 +264,8 @@ func TestUnlockOfIdleJobChangesNothing(t *testing.T) {
 		e, _ := c.store.Read(c.t.Context(), "soloist/work")
 		_, err := c.store.Lease("soloist/work", "5f1f3b6e-0b1c-4d2e-8f3a-9b7c6d5e4f30").Acquire(c.t.Context(), D, e.ETag)
 		c.ok(errors.Join(err, a.Unlock(c.t.Context(), "work", true)))
-		if got := c.raw("work"); string(got) != string(before) {
-			t.Errorf("the record became %s", got)
-		}
+		got := c.raw("work")
+		c.wrong(string(got) != string(before), "the record became %s", got)
 	})
 }
 
@@ -317,9 +282,8 @@ func TestUnlockerThatDiesFreesJob(t *testing.T) {
 			operator := c.replica("ann", work("@hourly", 0))
 			_ = operator.meets(after(op, operator.kill)).Unlock(c.t.Context(), "work", true)
 			time.Sleep(3 * time.Minute)
-			if runs := c.succession(2); runs[1].replica != "b" {
-				t.Errorf("%s follows", runs[1].replica)
-			}
+			runs := c.succession(2)
+			c.wrong(runs[1].replica != "b", "%s follows", runs[1].replica)
 		})
 	}
 }
