@@ -197,6 +197,16 @@ func (c *cluster) all() []ran {
 	return out
 }
 
+// last returns the run that began last.
+func (c *cluster) last() ran {
+	c.t.Helper()
+	runs := c.all()
+	if len(runs) == 0 {
+		c.t.Fatal("nothing has run")
+	}
+	return runs[len(runs)-1]
+}
+
 // record returns what the store tells of a job.
 func (c *cluster) record(job string) store.Record {
 	c.t.Helper()
