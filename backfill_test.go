@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -103,22 +102,12 @@ func (c *cluster) wantFilled(o store.Order, w soloist.Work, counts map[store.Sta
 	c.wrong(len(ticks) != o.Backfill.Ticks, "%d ticks were run", len(ticks))
 }
 
-// wantPunctual checks that each tick of a minute had its run, late by no more than d.
-func (c *cluster) wantPunctual(d time.Duration) {
+// filling starts replicas, and orders a backfill 90 seconds later.
+func (c *cluster) filling(w soloist.Job, b soloist.Backfill, names ...string) store.Order {
 	c.t.Helper()
-	last := time.Time{}
-	for _, r := range c.all() {
-		if r.Backfill != 0 {
-			continue
-		}
-		late := r.start.Sub(r.Tick)
-		c.wrong(late > d, "the tick %s was late by %s", r.Tick, late)
-		c.wrong(!last.IsZero() && r.Tick.Sub(last) != time.Minute, "the tick after %s is %s", last, r.Tick)
-		last = r.Tick
-	}
-	for _, f := range c.record("work").History {
-		c.wrong(f.Request != "" || f.Status != store.Succeeded, "the history has %+v", f)
-	}
+	c.startAll(w, names...)
+	time.Sleep(90 * time.Second)
+	return c.fills(b, w)
 }
 
 func TestBackfill(t *testing.T) {
@@ -136,12 +125,16 @@ func TestBackfill(t *testing.T) {
 			"got %+v, %v", st.Backfill, err)
 		until(11*time.Minute + 30*time.Second)
 		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 30})
-		c.wantPunctual(11 * time.Second)
+		c.wantAllSucceeded()
 		n := c.record("work").Counts[store.Succeeded]
 		c.wrong(n != 11, "the record counts %d ticks", n)
 		tokens, ends := map[int64]bool{}, 0
-		for _, r := range c.filled() {
-			tokens[r.Token] = true
+		for _, r := range c.all() {
+			if r.Backfill != 0 {
+				tokens[r.Token] = true
+			} else {
+				c.wrong(r.start.Sub(r.Tick) > 11*time.Second, "the tick %s began at %s", r.Tick, r.start)
+			}
 		}
 		for _, r := range all {
 			ends += len(r.log.lines("run ended", "request=backfill/"))
@@ -162,9 +155,7 @@ func TestBackfill(t *testing.T) {
 func TestOrderedRunInBackfill(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		w := work("@hourly", 25*time.Second)
-		c.startAll(w, "a", "b")
-		time.Sleep(90 * time.Second)
-		c.fills(lastHours(24, 1), w)
+		c.filling(w, lastHours(24, 1), "a", "b")
 		time.Sleep(30 * time.Second)
 		c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
 		time.Sleep(30 * time.Second)
@@ -179,10 +170,8 @@ func TestBackfillOutlivesReplicas(t *testing.T) {
 			bothWays(t, func(t *testing.T, c *cluster, parallel int) {
 				w := work("@every 1m", 5*time.Second)
 				w.Interrupted = policy
-				c.start("first", w)
-				time.Sleep(90 * time.Second)
-				n := 30 + 5*parallel
-				o := c.fills(lastHour(n, parallel), w)
+				n, most := 30+5*parallel, 4*parallel
+				o := c.filling(w, lastHour(n, parallel), "first")
 				for i := range 4 {
 					c.awaitFilled(2 + parallel)
 					if last := c.started[len(c.started)-1]; i%2 == 0 {
@@ -194,7 +183,6 @@ func TestBackfillOutlivesReplicas(t *testing.T) {
 				}
 				time.Sleep(30 * time.Minute)
 				died := c.record("work").Backfill.Counts[store.Abandoned]
-				most := 4 * parallel
 				c.wrong(policy == soloist.Rerun && died > 0 || policy == soloist.Abandon && (died < 3 || died > int64(most)),
 					"%d ticks are abandoned", died)
 				counts := map[store.Status]int64{store.Succeeded: int64(n) - died}
@@ -222,13 +210,11 @@ func TestBackfillKeepsOutcomes(t *testing.T) {
 			}
 			return pause(ctx, time.Second)
 		})
-		a := c.start("a", w)
-		time.Sleep(90 * time.Second)
-		o := c.fills(lastHours(5, 4), w)
+		o := c.filling(w, lastHours(5, 4), "a")
 		time.Sleep(10 * time.Second)
 		got := c.record("work").Backfill
 		c.wrong(got.Counts[store.Succeeded] != 3 || len(got.Open) != 1, "got %+v", got)
-		a.kill()
+		c.started[0].kill()
 		c.start("b", w)
 		time.Sleep(5 * time.Minute)
 		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 4, store.Abandoned: 1})
@@ -251,9 +237,7 @@ func TestBackfillGoesOnAfterFailures(t *testing.T) {
 			return pause(ctx, time.Second)
 		})
 		w.Retry.MaxTries, w.Retry.PauseAfter, w.Timeout = 2, 2, 10*time.Second
-		c.start("a", w)
-		time.Sleep(90 * time.Second)
-		o := c.fills(lastHour(12, parallel), w)
+		o := c.filling(w, lastHour(12, parallel), "a")
 		time.Sleep(20 * time.Minute)
 		c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 4, store.Failed: 8})
 		r, failed := c.record("work"), o.Backfill.From.Add(10*time.Minute)
@@ -269,14 +253,12 @@ func TestBackfillIsCancelled(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			bothWays(t, func(t *testing.T, c *cluster, parallel int) {
 				w := work("@every 1m", 20*time.Second)
-				all := c.startAll(w, "a", "b")
-				time.Sleep(90 * time.Second)
 				fill := soloist.Order{Kind: store.OrderBackfill, Job: "work", Backfill: lastHour(8, parallel)}
-				o := c.order(fill, w)
+				o := c.filling(w, fill.Backfill, "a", "b")
+				a, b := c.started[0], c.started[1]
 				time.Sleep(10 * time.Second)
-				if _, err := all["a"].Order(c.t.Context(), fill); !errors.Is(err, soloist.ErrRefused) {
-					t.Errorf("a second backfill: %v", err)
-				}
+				_, err := a.Order(c.t.Context(), fill)
+				c.wantIs(err, soloist.ErrRefused)
 				c.order(soloist.Order{Kind: kind}, w)
 				time.Sleep(10 * time.Minute)
 				counts := map[store.Status]int64{store.Cancelled: int64(parallel)}
@@ -291,18 +273,13 @@ func TestBackfillIsCancelled(t *testing.T) {
 					}
 				}
 				c.wrong(ended != parallel, "%d runs were cancelled", ended)
-				if err := all["a"].orders(store.OrderCancelBackfill); !errors.Is(err, soloist.ErrNotRunning) {
-					t.Errorf("it is cancelled twice: %v", err)
-				}
+				c.wantIs(a.orders(store.OrderCancelBackfill), soloist.ErrNotRunning)
 				o = c.order(fill, w)
 				time.Sleep(10 * time.Minute)
 				c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 8})
-				if _, err := all["a"].Order(c.t.Context(), fill); err != nil {
-					t.Error(err)
-				}
-				if err := all["b"].orders(store.OrderCancelBackfill); err != nil { // it has not read of that one
-					t.Error(err)
-				}
+				_, err = a.Order(c.t.Context(), fill)
+				c.ok(err)
+				c.ok(b.orders(store.OrderCancelBackfill)) // it has not read of that one
 			})
 		})
 	}
@@ -312,15 +289,12 @@ func TestBackfillIsCancelled(t *testing.T) {
 func TestBackfillIsCancelledBetweenAttempts(t *testing.T) {
 	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
 		w := rerun(work("@hourly", 20*time.Second))
-		a := c.start("a", w)
-		time.Sleep(90 * time.Second)
-		o := c.fills(lastHours(24, parallel), w)
+		o := c.filling(w, lastHours(24, parallel), "a")
 		time.Sleep(10 * time.Second)
-		a.stop()
+		c.started[0].stop()
 		err := c.replica("desk", w).orders(store.OrderCancel)
-		if wantError(t, err, "cancel the backfill"); !errors.Is(err, soloist.ErrNotRunning) {
-			t.Error(err)
-		}
+		wantError(t, err, "cancel the backfill")
+		c.wantIs(err, soloist.ErrNotRunning)
 		c.order(soloist.Order{Kind: store.OrderCancelBackfill}, w)
 		c.start("b", w)
 		time.Sleep(time.Minute)
@@ -343,15 +317,12 @@ func TestBackfillOfMissedTicks(t *testing.T) {
 		b := soloist.Backfill{From: begin, To: time.Now().Add(-time.Minute)}
 		o := c.fills(b, w)
 		time.Sleep(time.Minute)
-		if o.Backfill.Ticks != 9 { // the newest of ten was run
-			t.Errorf("got %+v", o.Backfill)
-		}
+		c.wrong(o.Backfill.Ticks != 9, "the newest of ten was run: got %+v", o.Backfill)
 		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 9})
 		for _, r := range []*replica{up, c.replica("desk", w)} { // the desk has not read the orders yet
 			_, err := r.PlanBackfill(c.t.Context(), "work", b)
-			if wantError(t, err, "has made up for it"); !errors.Is(err, soloist.ErrRefused) {
-				t.Error(err)
-			}
+			wantError(t, err, "has made up for it")
+			c.wantIs(err, soloist.ErrRefused)
 		}
 		time.Sleep(time.Hour)
 		_, err := up.PlanBackfill(c.t.Context(), "work", b)
@@ -405,13 +376,11 @@ func TestBackfillInParallelHasNoCheckpoint(t *testing.T) {
 			}
 			var got string
 			for _, err := range []error{r.Save(ctx, "lost"), r.Load(ctx, &got)} {
-				c.wrong(err == nil || !strings.Contains(err.Error(), "without parallel"), "got %q, %v", got, err)
+				wantError(t, err, "without parallel")
 			}
 			return nil
 		})
-		c.start("a", w)
-		time.Sleep(90 * time.Second)
-		o := c.fills(lastHour(3, 4), w)
+		o := c.filling(w, lastHour(3, 4), "a")
 		time.Sleep(time.Minute)
 		c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 3})
 	})

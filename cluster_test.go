@@ -3,6 +3,7 @@ package soloist_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"os"
 	"runtime/debug"
@@ -256,6 +257,12 @@ func (c *cluster) wrong(so bool, format string, args ...any) {
 	if so {
 		c.t.Errorf(format, args...)
 	}
+}
+
+// wantIs checks what an error is.
+func (c *cluster) wantIs(err, want error) {
+	c.t.Helper()
+	c.wrong(!errors.Is(err, want), "the error is %v, want %v", err, want)
 }
 
 // within is the context of a call that ends after d.
