@@ -49,67 +49,6 @@ func (c *cluster) leads(lease time.Duration, others ...string) (a *replica, rest
 	return a, rest
 }
 
-// A dead holder is replaced after the lease that the program asks for, not after the longer lease of the store. The same
-// holds if an operator breaks the lease. The followers go by the length in the record, not by their own.
-func TestDeadHolderOfShortLease(t *testing.T) {
-	for _, tt := range []struct {
-		lease, follower time.Duration
-		broken          bool
-	}{
-		{time.Second, time.Second, false},
-		{3 * time.Second, 3 * time.Second, false},
-		{10 * time.Second, 10 * time.Second, false},
-		{12 * time.Second, time.Second, false},
-		{9 * time.Second, 9 * time.Second, true},
-	} {
-		inCase(t, fmt.Sprint(tt), func(t *testing.T, c *cluster) {
-			a, _ := c.leads(tt.lease)
-			c.coarsely(brief(tt.follower), "b", "c")
-			time.Sleep(time.Minute)
-			a.kill()
-			killed := time.Now()
-			if tt.broken {
-				time.Sleep(time.Second)
-				c.ok(c.store.Break(t.Context(), "soloist/lead", 0))
-			}
-			time.Sleep(3 * tt.lease)
-			first, _ := c.successor(killed, tt.lease*2/3, tt.lease*4/3+50*time.Millisecond)
-			c.wrong(!errors.Is(first.cause, store.ErrLost), "the dead run ended with %v", first.cause)
-		})
-	}
-}
-
-// A replica whose store cannot break leases waits for the lease of the store, also if a holder beats.
-func TestBeatsSeenWithoutBreak(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a, _ := c.leads(3 * time.Second)
-		b := c.replica("b", brief(30*time.Second))
-		b.Store = struct{ store.Store }{coarse{c.store}}
-		c.launch(b)
-		time.Sleep(time.Minute)
-		a.kill()
-		killed := time.Now()
-		time.Sleep(time.Minute)
-		c.successor(killed, 9*time.Second, 22*time.Second)
-	})
-}
-
-// A replica whose calls take longer than the short time of a first one replaces a dead holder too.
-func TestSlowFollowerOfShortLease(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a, _ := c.leads(time.Second)
-		b := c.replica("b", brief(30*time.Second))
-		wait := func(ctx context.Context, _ string) error { return pause(ctx, 350*time.Millisecond) }
-		b.tap.Store, b.tap.before, b.tap.after = coarse{c.store}, wait, wait
-		c.launch(b)
-		time.Sleep(30 * time.Second)
-		a.kill()
-		killed := time.Now()
-		time.Sleep(time.Minute)
-		c.successor(killed, 0, 8*time.Second)
-	})
-}
-
 // hangsOnce returns what has the first call of op after the start wait until its caller gives up.
 func hangsOnce(op string, start *atomic.Bool) func(context.Context, string) error {
 	var done atomic.Bool
@@ -122,58 +61,94 @@ func hangsOnce(op string, start *atomic.Bool) func(context.Context, string) erro
 	}
 }
 
-// One call of the replica that takes over whose request or answer is lost costs it a third of the lease, or half a second
-// if that is longer.
-func TestLostAnswerDelaysTakeOverLittle(t *testing.T) {
-	for _, length := range []time.Duration{time.Second, 2 * time.Second, 3 * time.Second} {
+// A short is a holder of a short lease that goes, and how soon the next one begins.
+type short struct {
+	lease       time.Duration
+	follower    soloist.Singleton
+	over        func(*replica) // what the follower is besides; nil: nothing
+	end         func(c *cluster, a *replica)
+	least, most time.Duration // from the end
+}
+
+func dies(_ *cluster, a *replica) { a.kill() }
+
+// shorts are these holders. A dead one is replaced after the lease that the program asks for, not after the longer lease of the
+// store. The same holds if an operator breaks the lease. The followers go by the length in the record, not by their own.
+func shorts() map[string]short {
+	all := map[string]short{
+		"broken": {9 * time.Second, brief(9 * time.Second), nil, func(c *cluster, a *replica) {
+			a.kill()
+			time.Sleep(time.Second)
+			c.ok(c.store.Break(c.t.Context(), "soloist/lead", 0))
+		}, 5 * time.Second, 11050 * time.Millisecond},
+		// The next look is a third of a lease away, and a tenth of that so that not all look at once.
+		"stopped": {3 * time.Second, brief(3 * time.Second), nil, func(_ *cluster, a *replica) { a.stop() }, 0, 1100 * time.Millisecond},
+		// A store that cannot break leases: the follower waits for the lease of the store, also if a holder beats.
+		"no breaks": {3 * time.Second, brief(30 * time.Second), func(b *replica) { b.Store = struct{ store.Store }{b.tap.Store} },
+			dies, 9 * time.Second, 22 * time.Second},
+		"calls take longer than the first one has time": {time.Second, brief(30 * time.Second), func(b *replica) {
+			b.tap.before = func(ctx context.Context, _ string) error { return pause(ctx, 350*time.Millisecond) }
+			b.tap.after = b.tap.before
+		}, dies, 0, 8 * time.Second},
+	}
+	for lease, follower := range map[time.Duration]time.Duration{time.Second: time.Second, 3 * time.Second: 3 * time.Second,
+		10 * time.Second: 10 * time.Second, 12 * time.Second: time.Second} {
+		all[fmt.Sprint("dead, ", lease)] = short{lease, brief(follower), nil, dies, lease * 2 / 3, lease*4/3 + 50*time.Millisecond}
+	}
+	for _, lease := range []time.Duration{time.Second, 3 * time.Second} {
+		for _, outage := range []time.Duration{12 * time.Second, time.Minute, time.Hour} { // a replica acts soon after it
+			all[fmt.Sprint("outage ", outage, ", ", lease)] = short{lease, brief(lease), nil, func(c *cluster, _ *replica) {
+				for _, f := range []fault{fail(errors.New("429")), nil} {
+					for _, r := range c.started {
+						r.meets(f)
+					}
+					if f != nil {
+						time.Sleep(outage)
+					}
+				}
+			}, 0, lease + 2*time.Second}
+		}
+	}
+	// One call of the replica that takes over whose request or answer is lost costs it a third of the lease, or half a second
+	// if that is longer.
+	for _, lease := range []time.Duration{time.Second, 2 * time.Second, 3 * time.Second} {
 		for _, op := range []string{"read", "break unchanged", "acquire"} {
 			for _, applied := range []bool{false, true} {
-				inCase(t, fmt.Sprint(length, " ", op, " ", applied), func(_ *testing.T, c *cluster) {
-					a, _ := c.leads(length)
-					var start atomic.Bool
-					b := c.replica("b", brief(length))
-					b.tap.Store = coarse{c.store}
+				var start atomic.Bool
+				all[fmt.Sprint("lost ", op, " ", applied, " ", lease)] = short{lease, brief(lease), func(b *replica) {
 					if applied {
 						b.tap.after = hangsOnce(op, &start)
 					} else {
 						b.tap.before = hangsOnce(op, &start)
 					}
-					c.launch(b)
-					time.Sleep(30*time.Second + 123*time.Millisecond)
+				}, func(_ *cluster, a *replica) {
 					a.kill()
-					killed := time.Now()
-					if op == "read" {
-						time.Sleep(length / 2)
-					}
-					start.Store(true)
-					time.Sleep(time.Minute)
-					look := length/3 + length/30
-					c.successor(killed, 0, length+length/99+look+max(length/3, 500*time.Millisecond)+100*time.Millisecond)
-				})
+					time.AfterFunc(map[bool]time.Duration{true: lease / 2}[op == "read"], func() { start.Store(true) })
+				}, 0, lease + lease/99 + lease/3 + lease/30 + max(lease/3, 500*time.Millisecond) + 100*time.Millisecond}
 			}
 		}
 	}
+	return all
 }
 
-// After an outage a replica acts within the short lease and two seconds, whether the lease of the store has outlasted it
-// or not.
-func TestShortLeaseAfterOutage(t *testing.T) {
-	for _, length := range []time.Duration{time.Second, 3 * time.Second} {
-		for _, outage := range []time.Duration{12 * time.Second, time.Minute, time.Hour} {
-			inCase(t, length.String()+" after "+outage.String(), func(_ *testing.T, c *cluster) {
-				c.leads(length, "b", "c")
-				for _, r := range c.started {
-					r.meets(fail(errors.New("429")))
-				}
-				time.Sleep(outage)
-				for _, r := range c.started {
-					r.meets(nil)
-				}
-				over := time.Now()
-				time.Sleep(time.Minute)
-				c.successor(over, 0, length+2*time.Second)
-			})
-		}
+func TestNextHolderOfShortLease(t *testing.T) {
+	for name, tt := range shorts() {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			a := c.coarsely(brief(tt.lease), "a")["a"]
+			time.Sleep(30 * time.Second)
+			b := c.replica("b", tt.follower)
+			b.tap.Store = coarse{c.store}
+			if tt.over != nil {
+				tt.over(b)
+			}
+			c.launch(b)
+			time.Sleep(30*time.Second + 123*time.Millisecond)
+			tt.end(c, a)
+			ended := time.Now()
+			time.Sleep(time.Minute)
+			first, _ := c.successor(ended, tt.least, tt.most)
+			c.wrong(name != "stopped" && !errors.Is(first.cause, store.ErrLost), "the first run ended with %v", first.cause)
+		})
 	}
 }
 
@@ -182,7 +157,6 @@ func TestRefusedBreakIsRare(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a, rest := c.leads(3*time.Second, "b")
 		b := rest["b"].meets(fail(store.ErrChanged, "break unchanged"))
-		b.tap.counts()
 		a.kill()
 		time.Sleep(20 * time.Second)
 		n := b.tap.counts()["break unchanged"]
@@ -237,7 +211,7 @@ func TestHandOverIsNear(t *testing.T) {
 		for _, took := range []time.Duration{20 * time.Millisecond, 60 * time.Millisecond, 100 * time.Millisecond} {
 			inCase(t, fmt.Sprint(length, " ", took), func(t *testing.T, c *cluster) {
 				all := map[string]*replica{}
-				for _, name := range []string{"a", "b", "c", "d"} {
+				for _, name := range letters(4) {
 					r := c.replica(name, brief(length)).meets(halves(took))
 					r.Grace, r.tap.Store = 10*time.Second, coarse{c.store}
 					all[name] = c.launch(r)
@@ -338,9 +312,9 @@ func TestUnlockedShortLeaseIsToldInTime(t *testing.T) {
 			st, err := a.StatusOf(t.Context(), "lead")
 			c.ok(err)
 			time.Sleep(time.Minute)
-			if began := c.all()[1].start; began.After(st.Waits) || st.Waits.Sub(began) > length/3+2*time.Second {
-				t.Errorf("others wait until %s, and the next run began at %s", st.Waits, began)
-			}
+			began := c.all()[1].start
+			c.wrong(began.After(st.Waits) || st.Waits.Sub(began) > length/3+2*time.Second,
+				"others wait until %s, and the next run began at %s", st.Waits, began)
 		})
 	}
 }
