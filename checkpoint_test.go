@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,42 +62,6 @@ func TestCheckpointSurvivesTakeover(t *testing.T) {
 	}
 }
 
-// A call that is lost, its answer, or an answer without an ETag that was sent by something else, costs nothing at each
-// write of the run.
-func TestCheckpointSurvivesLostAnswers(t *testing.T) {
-	for how, spoil := range map[string]fault{
-		"the call":        func(string, func() error) error { return errNetwork },
-		"the answer":      func(_ string, apply func() error) error { _ = apply(); return errNetwork },
-		"without an ETag": fail(nil, "write", "save", "renew", "release"),
-	} {
-		for nth := 1; nth <= 8; nth++ {
-			inCase(t, fmt.Sprint(how, " ", nth), func(t *testing.T, c *cluster) {
-				n := 0
-				a := c.start("a", doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
-					for i := range 3 {
-						var was int
-						err := errors.Join(run.Load(ctx, &was), run.Save(ctx, i+1))
-						c.wrong(err != nil || was != i, "loaded %d, saved %d: %v", was, i, err)
-					}
-					return nil
-				}))
-				time.Sleep(59 * time.Second)
-				a.meets(func(op string, apply func() error) error {
-					if op == "read" || op == "read document" || op == "acquire" {
-						return apply()
-					}
-					if n++; n != nth {
-						return apply()
-					}
-					return spoil(op, apply)
-				})
-				time.Sleep(30 * time.Second)
-				c.wantOutcomes("work", "succeeded 00:01:00")
-			})
-		}
-	}
-}
-
 func TestCheckpointRefusals(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var left *soloist.Run
@@ -115,13 +78,9 @@ func TestCheckpointRefusals(t *testing.T) {
 		})
 		job.MaxCheckpoint = 10
 		a := c.start("a", job, here("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
-			if err := run.Save(ctx, 1); err == nil {
-				t.Error("a job without a lease saves")
-			}
-			if err := errors.Join(run.Heartbeat("x"), run.Check(ctx)); err != nil || run.Remaining() < time.Hour {
-				t.Errorf("got %v, %s", err, run.Remaining())
-			}
-			return nil
+			c.wrong(run.Save(ctx, 1) == nil, "a job without a lease saves")
+			c.wrong(run.Remaining() < time.Hour, "it has %s", run.Remaining())
+			return errors.Join(run.Heartbeat("x"), run.Check(ctx))
 		}))
 		time.Sleep(time.Hour)
 		a.stop()
@@ -162,8 +121,7 @@ func TestRefusedSaveDoesNotDelayOutcome(t *testing.T) {
 			time.Sleep(time.Second)
 			return nil
 		})
-		a := c.start("a", job)
-		a.tap.meet(fail(errors.New("413 too large for the proxy"), "save"))
+		c.start("a", job).meets(fail(errors.New("413 too large for the proxy"), "save"))
 		time.Sleep(time.Hour)
 		n := len(c.all())
 		c.wrong(n < 50, "%d runs in an hour; the record says %s", n, c.record("work").Run.Status)
@@ -188,9 +146,8 @@ func TestTooLargeCheckpointFailsRun(t *testing.T) {
 			n := a.tap.counts()["load"]
 			c.wrong(n != failures+1, "%d loads", n)
 			time.Sleep(20 * time.Minute)
-			if r := c.record("work"); r.Run.Status != store.Failed || !strings.Contains(r.Run.Error, store.ErrTooLarge.Error()) {
-				t.Errorf("the record says %s: %s", r.Run.Status, r.Run.Error)
-			}
+			run := c.record("work").Run
+			c.wrong(run.Status != store.Failed || !strings.Contains(run.Error, store.ErrTooLarge.Error()), "the record says %+v", run)
 		})
 	}
 }
@@ -199,28 +156,14 @@ func TestTooLargeCheckpointFailsRun(t *testing.T) {
 // another replica may have saved a newer one by then.
 func TestLoadAfterSuspension(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		loaded := make(chan error, 9)
-		task := leader()
-		task.Do = func(ctx context.Context, run *soloist.Run) error {
-			loaded <- run.Load(ctx, new(int))
-			<-ctx.Done()
-			return ctx.Err()
-		}
-		var thaw atomic.Int64 // since midnight; zero: it has not slept
-		c.launch(c.replica("a", task).meets(func(op string, apply func() error) error {
-			until(time.Duration(thaw.Load()))
-			if op != "load" || thaw.Load() > 0 {
-				return apply()
-			}
-			err := apply()
-			thaw.Store(int64(sinceMidnight() + time.Minute))
-			time.Sleep(time.Minute)
-			return err
-		}))
+		var machine suspended
+		var loaded error
+		c.launch(c.replica("a", doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
+			loaded = run.Load(ctx, new(int))
+			return loaded
+		})).on(&machine).meets(after("load", func() { machine.slept.Add(int64(D)) })))
 		time.Sleep(90 * time.Second)
-		if err := <-loaded; !errors.Is(err, soloist.ErrLost) {
-			t.Errorf("got %v, want that the lease is lost", err)
-		}
+		c.wantIs(loaded, soloist.ErrLost)
 	})
 }
 
@@ -264,8 +207,6 @@ func TestClearEndsCheckpoint(t *testing.T) {
 		c.stopAll()
 		got := strings.Join(loaded, " ")
 		c.wrong(got != "none 1 none 3", "loaded %q, want what the tick before saved, and nothing after a Clear", got)
-		if err := new(soloist.Run).Clear(t.Context()); err == nil {
-			t.Error("a run that no scheduler made has cleared a checkpoint")
-		}
+		c.wrong(new(soloist.Run).Clear(c.t.Context()) == nil, "a run that no scheduler made has cleared a checkpoint")
 	})
 }
