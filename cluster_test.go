@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -393,6 +394,23 @@ func ranBy(c *cluster, replica string, after time.Time) (runs []ran) {
 		}
 	}
 	return runs
+}
+
+// wantRan checks whether a replica has begun a run after a time.
+func (c *cluster) wantRan(replica string, after time.Time, ran bool) {
+	c.t.Helper()
+	runs := ranBy(c, replica, after)
+	c.wrong(len(runs) > 0 != ran, "%s has begun %d runs since %s, want some: %t", replica, len(runs), after, ran)
+}
+
+// wantTicks checks which ticks were run, in this format and in the order of their starts.
+func (c *cluster) wantTicks(runs []ran, format string, want ...string) {
+	c.t.Helper()
+	var got []string
+	for _, r := range runs {
+		got = append(got, r.Tick.Format(format))
+	}
+	c.wrong(!slices.Equal(got, want), "the ticks %q were run, want %q", got, want)
 }
 
 // until sleeps until d after the beginning of the bubble.

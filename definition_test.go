@@ -3,13 +3,16 @@ package soloist_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
-	"slices"
-	"sync/atomic"
+	"regexp"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/calendar"
+	"github.com/soloist-go/soloist/host/local"
 )
 
 func TestChangedScheduleStartsFromNow(t *testing.T) {
@@ -18,16 +21,8 @@ func TestChangedScheduleStartsFromNow(t *testing.T) {
 		time.Sleep(25 * time.Second)
 		young := c.start("new", work("@every 7s", time.Second))
 		time.Sleep(20 * time.Second) // ticks at 30, 37, 44: multiples of 7 s since 1970
-		var byNew []string
-		for _, r := range c.all() {
-			if r.replica == "new" {
-				byNew = append(byNew, r.Tick.Format("05"))
-			} else if r.start.After(time.Now().Add(-20 * time.Second)) {
-				t.Errorf("the old replica ran %s", r.Tick)
-			}
-		}
-		want := []string{"30", "37", "44"}
-		c.wrong(!slices.Equal(byNew, want), "the new one ran %q, want %q", byNew, want)
+		c.wantTicks(ranBy(c, "new", time.Time{}), "05", "30", "37", "44")
+		c.wantRan("old", time.Now().Add(-20*time.Second), false)
 		wantError(t, old.Health().Broken["work"], "another schedule")
 		young.wantLines(1, "level=INFO", "the schedule has changed")
 		old.wantLines(1, "level=ERROR", "another schedule")
@@ -57,12 +52,9 @@ func TestTakeBackEndsWhenYoungerReturns(t *testing.T) {
 		gone.stop()
 		stopped := time.Now()
 		time.Sleep(4 * time.Minute)
-		runs := ranBy(c, "stays", stopped)
-		c.wrong(len(runs) > 0, "taken back after %s", runs[0].start.Sub(stopped))
+		c.wantRan("stays", stopped, false)
 		time.Sleep(takenBack - 4*time.Minute + 2*D)
-		if len(ranBy(c, "stays", stopped)) == 0 {
-			t.Fatalf("not taken back: %v", stays.Health().Broken)
-		}
+		c.wantRan("stays", stopped, true)
 		stays.wantLines(1, "level=WARN", "takes the job back")
 		c.start("back", work("@every 7s", 0))
 		time.Sleep(time.Minute)
@@ -83,8 +75,8 @@ func TestIdleYoungerReplicaAnswers(t *testing.T) {
 		young := c.start("youngest", work("0 0 1 7 *", 0))
 		started := time.Now()
 		time.Sleep(24 * time.Hour)
-		runs := append(ranBy(c, "oldest", started), ranBy(c, "middle", started)...)
-		c.wrong(len(runs) > 0, "%d runs of older definitions, the first at %s by %s", len(runs), runs[0].start, runs[0].replica)
+		c.wantRan("oldest", started, false)
+		c.wantRan("middle", started, false)
 		old.wantLines(0, "takes the job back")
 		answers := len(young.log.lines("answered a replica with an older definition"))
 		least, most := 24*12, 24*31
@@ -118,66 +110,63 @@ func TestYoungerDefinitionIsInForceSoon(t *testing.T) {
 	}
 }
 
-// The younger replica cannot answer in an outage that hits both, whenever it
-// starts, so the time in it does not count.
-func TestOutageIsNoTakeBack(t *testing.T) {
-	for phase := range 60 {
-		inCluster(t, func(c *cluster) {
+// A job is not taken back from a younger replica that is up.
+func TestNoTakeBack(t *testing.T) {
+	for name, tt := range map[string]struct {
+		phases int
+		old    func(c *cluster, phase time.Duration) *replica
+	}{
+		// It cannot answer in an outage that hits both, whenever it starts, so the time in it does not count.
+		"outage": {60, func(c *cluster, phase time.Duration) *replica {
 			old := c.start("old", work("@every 10s", 0))
 			time.Sleep(offTick)
 			young := c.start("young", work("0 0 1 7 *", 0))
-			time.Sleep(10*time.Minute + time.Duration(phase)*2777*time.Millisecond)
+			time.Sleep(10*time.Minute + phase*2777*time.Millisecond)
 			old.kill()
 			young.kill()
-			time.Sleep(5*time.Minute + time.Duration(phase)*777*time.Millisecond)
+			time.Sleep(5*time.Minute + phase*777*time.Millisecond)
 			old.tap.cut.Store(false)
 			time.Sleep(maxLook)
 			young.tap.cut.Store(false)
 			time.Sleep(10 * time.Minute)
-			old.wantLines(0, "takes the job back")
-		})
-	}
-}
-
-// A replica that was not well decides by what it reads now.
-func TestOldRecordIsNoTakeBack(t *testing.T) {
-	for phase := range 10 {
-		inCluster(t, func(c *cluster) {
+			return old
+		}},
+		// A replica that was not well decides by what it reads now.
+		"old record": {10, func(c *cluster, phase time.Duration) *replica {
 			hang := named("hang", deaf(10*time.Minute))
 			hang.Timeout = time.Second
 			old := c.start("old", work("@every 10s", 0), hang)
-			time.Sleep(50*time.Second + time.Duration(phase)*time.Second)
+			time.Sleep(50*time.Second + phase*time.Second)
 			c.start("young", work("@every 7s", 0))
 			time.Sleep(20 * time.Minute)
-			old.wantLines(0, "takes the job back")
-		})
+			return old
+		}},
+		// Between two runs of a backlog the entry is free, and its tick long overdue.
+		"backlog": {1, func(c *cluster, _ time.Duration) *replica {
+			job, young := work("@every 1m", 500*time.Millisecond), work("@every 30s", 2*time.Minute)
+			job.Missed, young.Missed = soloist.RunAll, soloist.RunAll
+			c.start("old", job).stop()
+			time.Sleep(10 * time.Minute)
+			old := c.start("old2", job)
+			time.Sleep(offTick)
+			c.start("young", young).meets(halves(40 * time.Millisecond))
+			time.Sleep(24 * time.Hour)
+			return old
+		}},
+	} {
+		for phase := range tt.phases {
+			inCase(t, fmt.Sprint(name, " ", phase), func(_ *testing.T, c *cluster) {
+				tt.old(c, time.Duration(phase)).wantLines(0, "takes the job back")
+			})
+		}
 	}
-}
-
-// Between two runs of a backlog the entry is free, and its tick long overdue.
-func TestBacklogIsNoTakeBack(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job, young := work("@every 1m", 500*time.Millisecond), work("@every 30s", 2*time.Minute)
-		job.Missed, young.Missed = soloist.RunAll, soloist.RunAll
-		c.start("old", job).stop()
-		time.Sleep(10 * time.Minute)
-		old := c.start("old2", job)
-		time.Sleep(offTick)
-		c.start("young", young).tap.meet(func(op string, apply func() error) error {
-			time.Sleep(20 * time.Millisecond)
-			defer time.Sleep(20 * time.Millisecond)
-			return apply()
-		})
-		time.Sleep(24 * time.Hour)
-		old.wantLines(0, "takes the job back")
-	})
 }
 
 // Three definitions are up and the youngest goes: of the two others the younger one
 // takes the job back, however seldom its ticks are.
 func TestYoungerOfTwoOlderTakesBack(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		oldest := c.start("oldest", work("@every 1m", 0))
+		c.start("oldest", work("@every 1m", 0))
 		time.Sleep(5 * time.Minute)
 		middle := c.start("middle", work("0 * * * *", 0))
 		time.Sleep(5 * time.Minute)
@@ -192,7 +181,7 @@ func TestYoungerOfTwoOlderTakesBack(t *testing.T) {
 		middle.kill()
 		gone = time.Now()
 		time.Sleep(takenBack + answeredFor)
-		c.wrong(len(ranBy(c, "oldest", gone)) == 0, "the oldest one never takes the job back: %v", oldest.Health().Broken)
+		c.wantRan("oldest", gone, true)
 	})
 }
 
@@ -216,15 +205,14 @@ func TestRefusedMarkIsNoOutage(t *testing.T) {
 			old.tap.counts()
 			time.Sleep(20 * time.Minute)
 			h := old.Health()
-			if errors.Is(h.Storage, fs.ErrPermission) != tt.outage || errors.Is(h.Broken["work"], fs.ErrPermission) == tt.outage {
-				t.Errorf("health is %+v", h)
-			}
+			c.wrong(errors.Is(h.Storage, fs.ErrPermission) != tt.outage || errors.Is(h.Broken["work"], fs.ErrPermission) == tt.outage,
+				"health is %+v", h)
 			n := old.tap.counts()["acquire"]
 			c.wrong(n < 3, "it has asked for the lease %d times", n)
 			old.tap.meet(nil)
 			healed := time.Now()
 			time.Sleep(time.Minute + takenBack + 2*D)
-			c.wrong(len(ranBy(c, "old", healed)) == 0, "not taken back once it may write: %v", old.Health().Broken)
+			c.wantRan("old", healed, true)
 			old.wantWell()
 		})
 	}
@@ -237,18 +225,13 @@ func TestYoungestIsInForceDespiteSlowStart(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		c.start("old", leased(time.Minute, work("@every 1m", 0)))
 		time.Sleep(5 * time.Second)
-		var calls atomic.Int64
+		var once sync.Once
 		r := c.launch(c.replica("young", leased(time.Minute, work("@every 2m", 0))).meets(func(_ string, apply func() error) error {
-			err := apply()
-			if calls.Add(1) == 1 {
-				time.Sleep(8 * time.Second)
-			}
-			return err
+			defer once.Do(func() { time.Sleep(8 * time.Second) })
+			return apply()
 		}))
 		time.Sleep(10 * time.Minute)
-		if err := r.Health().Broken["work"]; err != nil {
-			t.Errorf("the younger replica says %v", err)
-		}
+		r.wantWell()
 	})
 }
 
@@ -261,16 +244,166 @@ func TestStartInOutageIgnoresWallClock(t *testing.T) {
 			time.Sleep(time.Minute)
 			old.tap.meet(nil)
 			time.Sleep(time.Minute)
-			if since := c.record("work").Definition.Since; since.After(time.Now()) {
-				t.Errorf("the record says that a replica started at %s, and it is %s", since, time.Now().UTC())
-			}
+			since := c.record("work").Definition.Since
+			c.wrong(since.After(time.Now()), "the record says that a replica started at %s, and it is %s", since, time.Now().UTC())
 			if gone {
 				old.stop()
 			}
 			c.start("young", work("@every 7s", 0))
 			time.Sleep(time.Minute)
-			runs := c.all()
-			c.wrong(runs[len(runs)-1].replica != "young", "the younger definition does not count: %+v", runs[len(runs)-1])
+			c.wrong(c.last().replica != "young", "the younger definition does not count: %+v", c.last())
 		})
+	}
+}
+
+// panics is a calendar with a mistake.
+type panics struct{}
+
+func (panics) Name() string                   { return "broken" }
+func (panics) Contains(day calendar.Day) bool { return []bool{}[day.Day] }
+
+// fails is a calendar that cannot tell what is wrong with it.
+type fails struct{ panics }
+
+func (fails) Err() error { panic("boom") }
+
+// renamed is a calendar of another name.
+type renamed struct {
+	name string
+	calendar.Calendar
+}
+
+func (n *renamed) Name() string { return n.name }
+
+// Each mistake in the limits of a job is refused, with what is allowed.
+func TestWrongLimits(t *testing.T) {
+	at := func(day int) time.Time { return time.Date(2026, 5, day, 0, 0, 0, 0, time.UTC) }
+	list := func(all ...soloist.Calendar) []soloist.Calendar { return all }
+	for name, tt := range map[string]struct {
+		change func(j *soloist.Job)
+		want   []string // parts of the error; none: there is no error
+	}{
+		"none": {change: func(*soloist.Job) {}},
+		"all": {change: func(j *soloist.Job) {
+			j.From, j.Until, j.Except, j.Shift = at(1), at(9), list(calendar.Weekends()), soloist.ShiftPrevious
+		}},
+		"over long ago": {change: func(j *soloist.Job) { j.Until = time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC) }},
+		"until before from": {change: func(j *soloist.Job) { j.From, j.Until = at(2), at(2) },
+			want: []string{"Until is 2026-05-02T00:00:00Z: allowed is an instant after From, 2026-05-02T00:00:00Z"}},
+		"from too far": {change: func(j *soloist.Job) { j.From = at(1).AddDate(8000, 0, 0) },
+			want: []string{"From is in the year 10026: allowed are years from 1970 to 2199"}},
+		"no tick between": {change: func(j *soloist.Job) { j.From, j.Until = at(2).Add(time.Hour), at(3) },
+			want: []string{"From and Until leave no tick: the schedule, at 00:00 every day, UTC, " +
+				"has none from 2026-05-02T01:00:00Z until 2026-05-03T00:00:00Z"}},
+		"no day": {change: func(j *soloist.Job) { j.Schedule, j.Except = "0 0 25 12 *", list(calendar.Fields("* * 20-26 12 *")) },
+			want: []string{"Except and Only leave no tick: from 2000-01-01 to 2099, every day on which the schedule, " +
+				"at 00:00 on day 25 of the month in December, UTC, has one is excluded"}},
+		"no day to move to": {change: func(j *soloist.Job) {
+			j.Except, j.Shift = list(calendar.Dates("all", "2000-01-01..2099-12-31")), soloist.ShiftNext
+		}, want: []string{"Except and Only leave no tick"}},
+		"only in years without a calendar": {change: func(j *soloist.Job) {
+			j.Only, j.From = list(calendar.Weekends()), at(1).AddDate(100, 0, 0)
+		}, want: []string{"Except and Only leave no tick"}},
+		"unknown shift": {change: func(j *soloist.Job) { j.Except, j.Shift = list(calendar.Weekends()), "nearest" },
+			want: []string{`Shift is "nearest": allowed is none, ShiftNext or ShiftPrevious`}},
+		"shift alone": {change: func(j *soloist.Job) { j.Shift = soloist.ShiftNext },
+			want: []string{`Shift is "next": allowed is none for a job without Except and Only`}},
+		"nil": {change: func(j *soloist.Job) { j.Except = list(calendar.Weekends(), nil) },
+			want: []string{"Except[1] is nil: want a calendar"}},
+		"no name": {change: func(j *soloist.Job) { j.Only = list(calendar.Dates("", "2026-05-01")) },
+			want: []string{`Only[0] has the name "": allowed are 1 to 100 printable ASCII characters`}},
+		"panics": {change: func(j *soloist.Job) { j.Except = list(panics{}) },
+			want: []string{`Except: the calendar "broken" panicked when it was asked for 2000-01-01: runtime error: index out of range`}},
+		"panics when asked for its error": {change: func(j *soloist.Job) { j.Except = list(fails{}) },
+			want: []string{`Except: the calendar "broken" panicked when it was asked for its error: boom`}},
+		"no date": {change: func(j *soloist.Job) { j.Except = list(calendar.Dates("closed", "2026-02-30")) },
+			want: []string{`Except: the calendar "closed" has "2026-02-30": "2026-02-30" is not a date; want one such as 2026-05-01, ` +
+				`or two with .. between them`}},
+		"a time of day": {change: func(j *soloist.Job) { j.Except = list(calendar.Fields("0 2 25 12 *")) },
+			want: []string{`the calendar "0 2 25 12 *" is not the day fields of a schedule: "0" in a field of the time of day, want *`}},
+		"all mistakes": {change: func(j *soloist.Job) {
+			j.Schedule, j.From, j.Until, j.Except, j.Shift = "@never", at(2), at(1), list(panics{}), "x"
+		}, want: []string{`Schedule is "@never"`, "Until is", "Shift is", "panicked"}},
+		"of a follower": {change: func(j *soloist.Job) { j.Schedule, j.After, j.From = "", "first", at(1) },
+			want: []string{"From, Until, Except, Only or Shift is set: allowed is none of them beside After"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := soloist.Job{Name: "work", Schedule: "@daily", Do: nothing}
+			tt.change(&j)
+			s := soloist.Scheduler{Store: &local.Memory{}, Jobs: []soloist.Job{j, {Name: "first", Schedule: "@daily", Do: nothing}}}
+			err := s.Validate()
+			if wantError(t, err, tt.want...); len(tt.want) == 0 && err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A tick at From is run, one at Until is not. Then the job is over, and that is no trouble.
+func TestFromAndUntil(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job, begin := work("@every 10s", time.Second), time.Now().Truncate(time.Minute)
+		job.From, job.Until = begin.Add(time.Minute), begin.Add(2*time.Minute)
+		r := c.start("a", job)
+		time.Sleep(5 * time.Second)
+		st, _ := r.StatusOf(c.t.Context(), "work")
+		c.wrong(!st.Begins.Equal(job.From) || !st.Over.IsZero() || !st.Next.Equal(job.From), "before: %+v", st)
+		time.Sleep(time.Hour)
+		c.wantTicks(c.all(), "04:05", "01:00", "01:10", "01:20", "01:30", "01:40", "01:50")
+		st, _ = r.StatusOf(c.t.Context(), "work")
+		c.wrong(!st.Over.Equal(begin.Add(110*time.Second)) || !st.Begins.IsZero() || !st.Next.IsZero(), "after: %+v", st)
+		h := r.Health()
+		c.wrong(len(h.Broken)+len(h.Stuck) > 0, "a job that is over is in trouble: %+v", h)
+	})
+}
+
+// 2000-01-01 is a Saturday: its tick and that of Sunday move to Monday, and are one with Monday's.
+func TestShiftedTicksAreRunOnce(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("0 12 * * *", time.Second)
+		job.Except, job.Shift = []soloist.Calendar{calendar.Weekends()}, soloist.ShiftNext
+		c.startAll(job, "a", "b")
+		time.Sleep(4*24*time.Hour + 13*time.Hour)
+		c.wantTicks(c.all(), "Mon 02", "Mon 03", "Tue 04", "Wed 05")
+	})
+}
+
+// Two replicas have other days under one name. The older one leaves the job alone, and says within a minute what differs.
+func TestOtherDaysUnderOneName(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		closed := func(dates ...string) soloist.Job {
+			j := work("* * * * *", time.Second)
+			j.Except = []soloist.Calendar{&renamed{"closed", calendar.Dates("closed", dates...)}}
+			return j
+		}
+		old := c.start("old", closed("2026-05-01"))
+		time.Sleep(150 * time.Second)
+		c.start("young", closed("2026-05-01", "2026-05-02"))
+		change := time.Now()
+		time.Sleep(time.Minute)
+		wantError(t, old.Health().Broken["work"], "another schedule for this job (the same text, but the days of the calendars differ)")
+		time.Sleep(10 * time.Minute)
+		c.wantRan("old", change.Add(time.Minute), false)
+		runs := ranBy(c, "young", change)
+		c.wrong(len(runs) < 9, "the young replica ran %d ticks", len(runs))
+		once(t, c.all())
+	})
+}
+
+// A job in UTC without limits has the definition that older programs wrote, so an update changes nothing for it. One in
+// another zone has the rules of the zone beside it.
+func TestSpecOfOlderPrograms(t *testing.T) {
+	for _, tt := range []struct {
+		job  soloist.Job
+		want string
+	}{
+		{soloist.Job{Schedule: "* * * * *"}, "c792c7a9d93c"},
+		{soloist.Job{Schedule: "@every 5m", TimeZone: "Europe/Berlin"}, "ef5a2343e691"},
+		{soloist.Job{Schedule: "30 2 * * *", TimeZone: "Europe/Berlin"}, `a1252dca08eb.z[0-9a-f]{8}`},
+	} {
+		tt.job.Name, tt.job.Do = "work", nothing
+		if got := specOf(t, tt.job); !regexp.MustCompile("^" + tt.want + "$").MatchString(got) {
+			t.Errorf("%s in %q: got %s, want %s", tt.job.Schedule, tt.job.TimeZone, got, tt.want)
+		}
 	}
 }
