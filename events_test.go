@@ -98,71 +98,58 @@ func TestEventsOfARun(t *testing.T) {
 		book.want(t, "work", event.Claimed, event.Started, event.Heartbeat, event.Heartbeat, event.Saved, event.Ended)
 		outcome := c.record("work").History[0]
 		for _, e := range book.of("work") {
-			if e.Replica != "a" || !e.Run.Tick.Equal(outcome.Tick) || e.Run.Attempt != 1 || e.Run.Token != outcome.Token || e.Time.Location() != time.UTC || e.Time.Before(outcome.Tick) {
-				t.Errorf("not of the run: %+v", e)
-			}
+			c.wrong(e.Replica != "a" || !e.Run.Tick.Equal(outcome.Tick) || e.Run.Attempt != 1 || e.Run.Token != outcome.Token, "not of the run: %+v", e)
+			c.wrong(e.Time.Location() != time.UTC || e.Time.Before(outcome.Tick), "it has the time %s", e.Time)
 		}
-		if e := book.only(t, "work", event.Ended); e.Outcome != outcome || e.Took != 12200*time.Millisecond {
-			t.Errorf("got %+v, want %+v", e, outcome)
-		}
+		begun, saved, ended := book.only(t, "work", event.Started), book.only(t, "work", event.Saved), book.only(t, "work", event.Ended)
+		c.wrong(ended.Outcome != outcome || ended.Took != 12200*time.Millisecond, "got %+v, want %+v", ended, outcome)
 		n := len(book.of("work", event.Renewed))
 		c.wrong(n != 3, "%d renewals in 12 s, and in the seconds before the tick", n)
-		if e := book.only(t, "work", event.Saved); e.Note != c.record("work").Run.Progress.Note || !strings.HasPrefix(e.Note, "row 11 ") {
-			t.Errorf("got %+v", e)
-		}
-		if e := book.only(t, "work", event.Started); e.Run.Try != 1 || e.Late() < 0 || e.Late() > time.Second {
-			t.Errorf("got %+v", e)
-		}
+		c.wrong(saved.Note != c.record("work").Run.Progress.Note || !strings.HasPrefix(saved.Note, "row 11 "), "got %+v", saved)
+		c.wrong(begun.Run.Try != 1 || begun.Late() < 0 || begun.Late() > time.Second, "got %+v", begun)
 	})
 }
 
 // Each kind of trouble is an event with what its comment promises.
 func TestEventsOfTrouble(t *testing.T) {
-	type check = func(t *testing.T, c *cluster, a *eventBook)
 	hang := func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }
+	begun := []event.Kind{event.Claimed, event.Started}
 	for name, tt := range map[string]struct {
 		job  soloist.Job
-		want []event.Kind // after Claimed and Started
-		also check
+		want []event.Kind
+		also func(c *cluster, a *eventBook)
 	}{
 		"a try fails": {soloist.Job{Retry: soloist.Retry{MaxTries: 2, Backoff: time.Second}, Do: func(_ context.Context, r *soloist.Run) error {
 			if r.Try == 1 {
 				panic("boom")
 			}
 			return nil
-		}}, []event.Kind{event.Panicked, event.TryFailed, event.Started, event.Ended}, func(t *testing.T, _ *cluster, a *eventBook) {
-			failed, panicked := a.only(t, "work", event.TryFailed), a.only(t, "work", event.Panicked)
-			if failed.Run.Try != 1 || failed.Of != 2 || failed.Wait <= 0 || failed.Err.Error() != "panic: boom" || !strings.Contains(panicked.Stack, "events_test.go") {
-				t.Errorf("got %+v, %+v", failed, panicked)
-			}
+		}}, append(begun, event.Panicked, event.TryFailed, event.Started, event.Ended), func(c *cluster, a *eventBook) {
+			failed, panicked := a.only(c.t, "work", event.TryFailed), a.only(c.t, "work", event.Panicked)
+			c.wrong(failed.Run.Try != 1 || failed.Of != 2 || failed.Wait <= 0 || failed.Err.Error() != "panic: boom", "got %+v", failed)
+			c.wrong(!strings.Contains(panicked.Stack, "events_test.go"), "got %+v", panicked)
 		}},
 		"it stalls": {soloist.Job{HeartbeatTimeout: 20 * time.Second, Do: hang},
-			[]event.Kind{event.HandingOver, event.Stalled, event.Ended}, func(t *testing.T, _ *cluster, a *eventBook) {
-				stalled, status := a.only(t, "work", event.Stalled), a.only(t, "work", event.Ended).Outcome.Status
-				if !errors.Is(stalled.Err, soloist.ErrStalled) || !strings.Contains(stalled.Stack, "goroutine") || status != store.Stalled {
-					t.Errorf("got %+v, %s", stalled.Err, status)
-				}
+			append(begun, event.HandingOver, event.Stalled, event.Ended), func(c *cluster, a *eventBook) {
+				stalled, status := a.only(c.t, "work", event.Stalled), a.only(c.t, "work", event.Ended).Outcome.Status
+				c.wantIs(stalled.Err, soloist.ErrStalled)
+				c.wrong(!strings.Contains(stalled.Stack, "goroutine") || status != store.Stalled, "got %+v, %s", stalled, status)
 			}},
 		"it is not healthy": {soloist.Job{Do: hang, HealthCheck: ill(2)},
-			[]event.Kind{event.Unhealthy, event.HandingOver, event.Unhealthy, event.Stalled, event.Ended}, func(t *testing.T, _ *cluster, a *eventBook) {
-				if all := a.of("work", event.Unhealthy); all[1].Count != 2 || all[1].Of != 2 || all[1].Err.Error() != "no data" {
-					t.Errorf("got %+v", all)
-				}
+			append(begun, event.Unhealthy, event.HandingOver, event.Unhealthy, event.Stalled, event.Ended), func(c *cluster, a *eventBook) {
+				all := a.of("work", event.Unhealthy)
+				c.wrong(all[1].Count != 2 || all[1].Of != 2 || all[1].Err.Error() != "no data", "got %+v", all)
 			}},
 		"it ignores its time-out": {soloist.Job{Timeout: time.Second, Do: deaf(18 * time.Second).Do},
-			[]event.Kind{event.TimedOut, event.Overrun, event.Ended}, func(t *testing.T, _ *cluster, a *eventBook) {
-				if e := a.only(t, "work", event.Overrun); !errors.Is(e.Err, soloist.ErrTimeout) || e.Note == "" {
-					t.Errorf("got %+v", e)
-				}
-				begun, over := a.only(t, "work", event.Started), a.only(t, "work", event.TimedOut)
-				if !errors.Is(over.Err, soloist.ErrTimeout) || over.Time.Sub(begun.Time) != time.Second {
-					t.Errorf("got %+v, want it a second after the start", over)
-				}
+			append(begun, event.TimedOut, event.Overrun, event.Ended), func(c *cluster, a *eventBook) {
+				start, end, on := a.only(c.t, "work", event.Started), a.only(c.t, "work", event.TimedOut), a.only(c.t, "work", event.Overrun)
+				c.wantIs(on.Err, soloist.ErrTimeout)
+				c.wantIs(end.Err, soloist.ErrTimeout)
+				c.wrong(on.Note == "" || end.Time.Sub(start.Time) != time.Second, "got %+v a second after the start, and %+v", end, on)
 			}},
-		"ticks are skipped": {soloist.Job{Paused: true, Do: hang}, nil, func(t *testing.T, c *cluster, a *eventBook) {
-			if e := a.only(t, "work", event.Settled); e.Outcome != c.record("work").History[0] || e.Outcome.Reason != "paused" {
-				t.Errorf("got %+v", e)
-			}
+		"ticks are skipped": {soloist.Job{Paused: true, Do: hang}, []event.Kind{event.Settled}, func(c *cluster, a *eventBook) {
+			e := a.only(c.t, "work", event.Settled)
+			c.wrong(e.Outcome != c.record("work").History[0] || e.Outcome.Reason != "paused", "got %+v", e)
 		}},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
@@ -171,12 +158,8 @@ func TestEventsOfTrouble(t *testing.T) {
 			book := a.tells()
 			c.launch(a)
 			time.Sleep(time.Hour + 5*time.Minute)
-			want := append([]event.Kind{event.Claimed, event.Started}, tt.want...)
-			if tt.job.Paused {
-				want = []event.Kind{event.Settled}
-			}
-			if book.want(t, "work", want...); !t.Failed() {
-				tt.also(t, c, book)
+			if book.want(t, "work", tt.want...); !t.Failed() {
+				tt.also(c, book)
 			}
 		})
 	}
@@ -194,24 +177,17 @@ func TestEventsOfATakeover(t *testing.T) {
 		c.launch(b)
 		a.kill()
 		time.Sleep(2 * time.Minute)
-		kinds := old.of("work", event.Lost)
-		c.wrong(len(kinds) != 1 || !errors.Is(kinds[0].Err, soloist.ErrLost) || kinds[0].Run.Token == 0, "got %+v", kinds)
-		if e := old.of("", event.StoreTrouble); len(e) != 1 || e[0].Note != "work" || e[0].Err == nil {
-			t.Errorf("got %+v", e)
-		}
-		took := next.only(t, "work", event.TookOver)
+		lost, trouble := old.only(t, "work", event.Lost), old.only(t, "", event.StoreTrouble)
+		c.wrong(!errors.Is(lost.Err, soloist.ErrLost) || lost.Run.Token == 0, "got %+v", lost)
+		c.wrong(trouble.Note != "work" || trouble.Err == nil, "got %+v", trouble)
+		took, claimed := next.only(t, "work", event.TookOver), next.only(t, "work", event.Claimed)
 		c.wrong(took.Note != "died" || took.Former.Replica != "a", "got %+v", took)
-		if e := next.only(t, "work", event.Claimed); e.Run.Token != took.Run.Token || e.Run.Attempt != 2 || e.Late() < 10*time.Second {
-			t.Errorf("got %+v", e)
-		}
+		c.wrong(claimed.Run.Token != took.Run.Token || claimed.Run.Attempt != 2 || claimed.Late() < 10*time.Second, "got %+v", claimed)
 		a.tap.cut.Store(false)
 		time.Sleep(time.Minute)
-		if e := old.only(t, "work", event.Unrecorded); e.Outcome.Status != store.Abandoned || e.Err == nil {
-			t.Errorf("got %+v", e)
-		}
-		if e := old.of("", event.StoreBack); len(e) != 1 || e[0].Took < time.Minute {
-			t.Errorf("got %+v", e)
-		}
+		unrecorded, back := old.only(t, "work", event.Unrecorded), old.only(t, "", event.StoreBack)
+		c.wrong(unrecorded.Outcome.Status != store.Abandoned || unrecorded.Err == nil, "got %+v", unrecorded)
+		c.wrong(back.Took < time.Minute, "got %+v", back)
 	})
 }
 
@@ -279,16 +255,14 @@ func TestPageOfEvents(t *testing.T) {
 	}
 }
 
-// The events of a run come in the order of its lifeOfRun, and each outcome in the record is told
-// once: over a mixture of retries, stalls, panics, overruns, runs by hand, stops, replicas that
-// are cut off, and lost calls and answers.
+// The events of a run come in the order of its life, and each outcome in the record is told
+// once: over a mixture of retries, stalls, panics, overruns, runs by hand and stops.
 func TestEventsFollowTheRecord(t *testing.T) {
 	for seed := range uint64(6) {
 		inCase(t, fmt.Sprint(seed), func(t *testing.T, c *cluster) {
-			m := &mixture{cluster: c, roll: rand.New(rand.NewPCG(seed, 1))}
-			m.books, m.seen = map[*replica]*eventBook{}, map[string]store.Outcome{}
+			m := &mixture{cluster: c, roll: rand.New(rand.NewPCG(seed, 1)), books: map[*replica]*eventBook{}, seen: map[string]bool{}}
 			m.play(12 * time.Minute)
-			m.judge(t)
+			m.judge()
 		})
 	}
 }
@@ -301,7 +275,7 @@ type mixture struct {
 	roll  *rand.Rand
 	up    []*replica
 	books map[*replica]*eventBook
-	seen  map[string]store.Outcome // all that the record of the job has had in its history, by outcomeName
+	seen  map[string]bool // all that the record of the job has had in its history, by outcomeName
 }
 
 func (m *mixture) below(n int) int {
@@ -318,23 +292,16 @@ func (m *mixture) play(d time.Duration) {
 	}
 	for i := range int(d / time.Second) {
 		time.Sleep(time.Second)
-		r := m.up[m.below(len(m.up))]
-		switch m.below(60) {
-		case 0:
+		at := m.below(len(m.up))
+		switch r := m.up[at]; m.below(60) {
+		case 0, 1:
 			go r.stop()
-			m.leave(r)
-		case 1:
-			r.kill()
-			m.leave(r)
-			time.AfterFunc(2*time.Minute, func() { r.tap.cut.Store(false) })
-			time.AfterFunc(4*time.Minute, r.stop)
+			m.up = slices.Delete(m.up, at, at+1)
+			m.join()
 		case 2, 3:
 			byHand.Go(func() { _, _ = r.RunNow(m.within(3*time.Minute), "work", fmt.Sprint("by-hand-", i)) })
 		}
 		m.look()
-	}
-	for _, r := range m.up {
-		r.meets(nil)
 	}
 	time.Sleep(5 * time.Minute)
 	byHand.Wait()
@@ -342,30 +309,14 @@ func (m *mixture) play(d time.Duration) {
 	m.look()
 }
 
-// leave has another replica come for one that goes.
-func (m *mixture) leave(gone *replica) {
-	m.up = slices.DeleteFunc(m.up, func(r *replica) bool { return r == gone })
-	m.join()
-}
-
-// join has a new replica join, whose calls to the store get lost now and then, and answers too.
+// join has a new replica join.
 func (m *mixture) join() {
 	job := rerun(doing("*/20 * * * * *", m.do))
 	job.Retry, job.HeartbeatTimeout = soloist.Retry{MaxTries: 2, Backoff: time.Second}, 10*time.Second
 	r := m.replica(fmt.Sprint("r", len(m.books)), job)
 	r.Grace = 5 * time.Second
 	m.books[r] = r.tells()
-	m.launch(r.meets(func(_ string, apply func() error) error {
-		lost := m.below(30)
-		if lost == 0 {
-			return errNetwork
-		}
-		if err := apply(); lost > 1 {
-			return err
-		}
-		return errNetwork
-	}))
-	m.up = append(m.up, r)
+	m.up = append(m.up, m.launch(r))
 }
 
 // do is a run of one kind or another.
@@ -402,72 +353,44 @@ func outcomeName(o store.Outcome) string {
 // look adds what the history of the job shows.
 func (m *mixture) look() {
 	for _, o := range m.record("work").History {
-		m.seen[outcomeName(o)] = o
+		m.seen[outcomeName(o)] = true
 	}
 }
 
 // judge checks the order of each replica's events, and compares all of them with the record.
-func (m *mixture) judge(t *testing.T) {
+func (m *mixture) judge() {
 	told := map[string]int{}
-	var doubts []event.Event
 	for r, book := range m.books {
-		stages, claimed := map[int64]int{}, int64(0)
+		last, claimed := map[int64]int{}, int64(0)
 		for _, e := range book.of("work") {
-			switch e.Kind {
-			case event.Ended, event.Settled:
+			if e.Kind == event.Ended || e.Kind == event.Settled {
 				told[outcomeName(e.Outcome)]++
-			case event.Unrecorded, event.NotClaimed:
-				doubts = append(doubts, e)
 			}
-			stage, last := stageOf(e), stages[e.Run.Token]
-			m.wrong(stage > 0 && stage < last || stage > 1 && last == 0 || e.Kind == event.Claimed && e.Run.Token <= claimed,
-				"%s: %s of token %d comes after stage %d of it", r.Replica, e.Kind, e.Run.Token, last)
+			stage, was := stages[e.Kind], last[e.Run.Token]
+			early := stage > 0 && stage < was || stage > 1 && was == 0 || e.Kind == event.Claimed && e.Run.Token <= claimed
+			m.wrong(early, "%s: %s of token %d comes after stage %d of it", r.Replica, e.Kind, e.Run.Token, was)
 			if e.Kind == event.Claimed {
 				claimed = e.Run.Token
 			}
-			stages[e.Run.Token] = max(stage, last)
+			last[e.Run.Token] = max(stage, was)
 		}
 	}
 	m.wrong(len(m.seen) < 20, "only %d outcomes", len(m.seen))
-	for name, o := range m.seen {
-		if n := told[name]; n > 1 || n == 0 && !slices.ContainsFunc(doubts, func(e event.Event) bool { return doubtful(o, e) }) {
-			t.Errorf("%q is told %d times", name, n)
-		}
+	for name := range m.seen {
+		m.wrong(told[name] != 1, "%q is told %d times", name, told[name])
 	}
 	for name := range told {
-		_, written := m.seen[name]
 		open := strings.HasPrefix(name, string(store.Abandoned)) || strings.HasPrefix(name, string(store.Stalled))
-		if !written && !open { // an open tick has no outcome yet
-			t.Errorf("%q is told and not in the record", name)
-		}
+		m.wrong(!m.seen[name] && !open, "%q is told and not in the record", name) // an open tick has no outcome yet
 	}
 }
 
-// stageOf is where in the life of a run an event belongs, zero for anywhere.
-func stageOf(e event.Event) int {
-	switch e.Kind {
-	case event.Claimed:
-		return 1
-	case event.TookOver:
-		return 2
-	case event.Started, event.NotStarted, event.Heartbeat, event.Saved, event.TryFailed, event.Unhealthy, event.Panicked,
-		event.HandingOver, event.Stalled, event.Overrun:
-		return 3
-	case event.Unrecorded, event.TakenBack:
-		return 4
-	case event.Ended: // it follows Unrecorded if a read shows the outcome
-		return 5
-	}
-	return 0
-}
-
-// doubtful reports whether an outcome may be in the write that an event says to be in doubt: that
-// of the run, or that of a tick which came due before the event and was settled by the same write.
-func doubtful(o store.Outcome, e event.Event) bool {
-	if o.Token != 0 {
-		return o.Token == e.Run.Token || e.Kind == event.NotClaimed && (e.Run.Token == 0 || o.Token < e.Run.Token)
-	}
-	return !o.Tick.After(e.Time) && (!o.Tick.Before(e.Run.Tick) || e.Kind == event.NotClaimed)
+// stages is where in the life of a run the kinds of events belong; the others belong anywhere.
+var stages = map[event.Kind]int{
+	event.Claimed: 1, event.TookOver: 2,
+	event.Started: 3, event.NotStarted: 3, event.Heartbeat: 3, event.Saved: 3, event.TryFailed: 3, event.Unhealthy: 3,
+	event.Panicked: 3, event.HandingOver: 3, event.Stalled: 3, event.Overrun: 3,
+	event.Unrecorded: 4, event.TakenBack: 4, event.Ended: 5,
 }
 
 // outcomesIn counts the outcomes that events report.
@@ -611,11 +534,7 @@ func TestUnconfirmedOutcomeIsReportedOnceRead(t *testing.T) {
 		a.meets(nil)
 		time.Sleep(4 * time.Minute)
 		ends := books[0].of("work", event.Unrecorded, event.Ended)
-		kinds := []event.Kind{}
-		for _, e := range ends {
-			kinds = append(kinds, e.Kind)
-		}
-		c.wrong(!slices.Equal(kinds, []event.Kind{event.Unrecorded, event.Ended}) || outcomesIn(books...)[store.Succeeded] != 3,
-			"got %s, %v; the record has %q", kinds, outcomesIn(books...), c.outcomes("work"))
+		c.wrong(len(ends) != 2 || ends[0].Kind != event.Unrecorded || outcomesIn(books...)[store.Succeeded] != 3,
+			"got %+v, %v; the record has %q", ends, outcomesIn(books...), c.outcomes("work"))
 	})
 }
