@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,34 +14,26 @@ import (
 
 func TestEveryReplicaRunsEachTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		job := soloist.Job{Name: "cache", Schedule: "@every 10s", EveryReplica: true, Retry: soloist.Retry{MaxTries: 2, Backoff: time.Second},
-			Do: func(_ context.Context, run *soloist.Run) error {
-				c.wrong(run.Token != 0 || run.Attempt != 1, "got %+v", run)
-				if run.Try == 1 && run.Tick.Second() == 20 {
-					return errors.New("boom")
-				}
-				return nil
-			}}
-		a, b := c.start("a", job), c.start("b", job)
+		job := here("@every 10s", func(_ context.Context, run *soloist.Run) error {
+			c.wrong(run.Token != 0 || run.Attempt != 1, "got %+v", run)
+			if run.Try == 1 && run.Tick.Second() == 20 {
+				return errors.New("boom")
+			}
+			return nil
+		})
+		job.Retry = soloist.Retry{MaxTries: 2, Backoff: time.Second}
+		all := c.startAll(job, "a", "b")
 		time.Sleep(35 * time.Second)
-		ticks := map[string][]string{}
-		for _, r := range c.all() {
-			ticks[r.replica] = append(ticks[r.replica], r.Tick.Format("05"))
-		}
-		for _, name := range []string{"a", "b"} {
-			want := []string{"10", "20", "20", "30"}
-			c.wrong(!slices.Equal(ticks[name], want), "%s ran %q, want %q", name, ticks[name], want)
-		}
-		for _, r := range []*replica{a, b} {
+		for name, r := range all {
+			c.wantTicks(ranBy(c, name, time.Time{}), "05", "10", "20", "20", "30")
 			got := r.tap.counts()
 			c.wrong(len(got) != 0, "it asked the store: %v", got)
 		}
-		status, err := a.Status(c.t.Context())
+		status, err := all["a"].Status(c.t.Context())
 		c.wrong(err != nil || !status[0].EveryReplica || status[0].Next.Second() != 40, "status: %+v, %v", status, err)
-		report, err := c.replica("c", job).RunDue(c.t.Context(), soloist.Wake{})
-		if err != nil || len(report.Jobs[0].Ran) != 1 || report.Jobs[0].Ran[0].Tick.Second() != 30 || report.Next.Second() != 40 {
-			t.Errorf("RunDue: %+v, %v", report, err)
-		}
+		report := c.replica("c", job).wakeFor()
+		ran := report.Jobs[0].Ran
+		c.wrong(len(ran) != 1 || ran[0].Tick.Second() != 30 || report.Next.Second() != 40, "RunDue: %+v", report)
 	})
 }
 
@@ -57,9 +48,9 @@ func TestEveryReplicaRunEnds(t *testing.T) {
 			a := c.start("a", job)
 			until(time.Minute + silence + time.Second)
 			a.stop()
-			if got := c.succession(1)[0]; !errors.Is(got.cause, want) || want == soloist.ErrStalled && got.end.Sub(got.start) != silence {
-				t.Errorf("ended after %s for %v, want %v", got.end.Sub(got.start), got.cause, want)
-			}
+			got := c.succession(1)[0]
+			c.wantIs(got.cause, want)
+			c.wrong(want == soloist.ErrStalled && got.end.Sub(got.start) != silence, "it ended at %s", got.end)
 		})
 	}
 }
@@ -69,9 +60,7 @@ func TestEveryReplicaOwesNothingToSecondRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", here("0 * * * *", nil))
 		for range 2 {
-			ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Minute)
-			_ = a.Run(ctx)
-			cancel()
+			_ = a.Run(c.within(10 * time.Minute))
 			time.Sleep(150 * time.Minute)
 		}
 		c.wantRuns(0)
@@ -101,28 +90,24 @@ func TestEveryReplicaOverrunStopsNoOtherJob(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		deaf := here("0 1 0 * * *", func(context.Context, *soloist.Run) error { time.Sleep(18 * time.Minute); return nil })
 		deaf.Timeout = 10 * time.Second
-		var all []*replica
 		for _, name := range letters(3) {
 			r := c.replica(name, deaf, work("* * * * *", 0))
 			r.Overrun = func(string, error) { t.Error("Overrun was called") }
-			all = append(all, c.launch(r))
+			c.launch(r)
 		}
 		until(10*time.Minute + time.Second)
-		for _, r := range all {
+		for _, r := range c.started {
 			h := r.Health()
-			if err := h.Broken["here"]; len(h.Overrun) > 0 || len(h.Broken) != 1 || !errors.Is(err, soloist.ErrTimeout) {
-				t.Errorf("%s: health is %+v", r.Replica, h)
-			}
+			c.wrong(len(h.Overrun) > 0 || len(h.Broken) != 1, "%s: health is %+v", r.Replica, h)
+			c.wantIs(h.Broken["here"], soloist.ErrTimeout)
 			wantError(t, h.Broken["here"], "goes on though its context has ended")
 			got, err := r.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"here"}})
-			c.wrong(!errors.Is(err, soloist.ErrTimeout) || got.Jobs[0].Err == nil,
-				"%s: a wake-up says %+v, %v", r.Replica, got, err)
+			c.wantIs(err, soloist.ErrTimeout)
+			c.wrong(got.Jobs[0].Err == nil, "a wake-up says %+v", got)
 		}
-		if got := c.outcomes("work"); len(got) != 10 {
-			t.Errorf("got %q, want 10 ticks", got)
-		}
+		c.wrong(len(c.outcomes("work")) != 10, "got %q, want 10 ticks", c.outcomes("work"))
 		time.Sleep(10 * time.Minute)
-		for _, r := range all {
+		for _, r := range c.started {
 			r.wantWell() // its run has returned
 		}
 	})
@@ -132,50 +117,52 @@ func TestEveryReplicaOverrunStopsNoOtherJob(t *testing.T) {
 // has taken so long that it is near.
 func TestEveryReplicaWakeIsBelievedOnce(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a := c.replica("a", here("* * * * *", func(ctx context.Context, _ *soloist.Run) error {
-			time.Sleep(50 * time.Second)
-			return nil
-		}))
+		a := c.replica("a", here("* * * * *", func(context.Context, *soloist.Run) error { time.Sleep(50 * time.Second); return nil }))
 		time.Sleep(10 * time.Second)
-		got, err := a.RunDue(c.t.Context(), soloist.Wake{Tick: time.Now().UTC().Truncate(time.Minute).Add(2 * time.Minute)})
-		c.wrong(err != nil || len(got.Jobs[0].Ran) != 1, "got %+v, %v, want one run", got, err)
+		_, err := a.RunDue(c.t.Context(), soloist.Wake{Tick: time.Now().UTC().Truncate(time.Minute).Add(2 * time.Minute)})
+		c.ok(err)
+		c.wantRuns(1)
 	})
 }
 
-// A process that a wake-up starts runs the tick that the wake-up is for.
+// A process that a wake-up starts runs the tick that the wake-up is for, but not one of a pause that is over.
 func TestEveryReplicaColdWakeRunsItsTick(t *testing.T) {
 	hour := time.Date(2000, 1, 1, 1, 0, 0, 0, time.UTC)
+	told, of := soloist.Wake{Tick: hour}, func(tick string) []string { return []string{tick} }
 	for name, test := range map[string]struct {
 		schedule string
 		offset   time.Duration
 		wake     soloist.Wake
-		want     string // the tick that runs; empty: none
+		want     []string // the tick that runs
 	}{
-		"no tick named, in time":            {"@hourly", 5 * time.Second, soloist.Wake{}, "01:00:00"},
-		"no tick named, a minute late":      {"@hourly", 61 * time.Second, soloist.Wake{}, ""},
-		"no tick named, some were due":      {"@every 10s", 25 * time.Second, soloist.Wake{}, "01:00:20"},
-		"a tick named":                      {"@hourly", 5 * time.Second, soloist.Wake{Tick: hour}, "01:00:00"},
-		"a tick named, a newer one was due": {"@every 10s", 25 * time.Second, soloist.Wake{Tick: hour}, "01:00:00"},
-		"a tick named, early":               {"@hourly", -300 * time.Millisecond, soloist.Wake{Tick: hour}, "01:00:00"},
-		"a tick named, too early":           {"@hourly", -2 * time.Minute, soloist.Wake{Tick: hour}, ""},
-		"a tick named, too late":            {"@hourly", 2 * time.Minute, soloist.Wake{Tick: hour}, ""},
-		"another job's tick named":          {"@hourly", 5 * time.Second, soloist.Wake{Tick: hour.Add(time.Second)}, "01:00:00"},
+		"no tick named, in time":            {"@hourly", 5 * time.Second, soloist.Wake{}, of("01:00:00")},
+		"no tick named, a minute late":      {"@hourly", 61 * time.Second, soloist.Wake{}, nil},
+		"no tick named, some were due":      {"@every 10s", 25 * time.Second, soloist.Wake{}, of("01:00:20")},
+		"a tick named":                      {"@hourly", 5 * time.Second, told, of("01:00:00")},
+		"a tick named, a newer one was due": {"@every 10s", 25 * time.Second, told, of("01:00:00")},
+		"a tick named, early":               {"@hourly", -300 * time.Millisecond, told, of("01:00:00")},
+		"a tick named, too early":           {"@hourly", -2 * time.Minute, told, nil},
+		"a tick named, too late":            {"@hourly", 2 * time.Minute, told, nil},
+		"another job's tick named":          {"@hourly", 5 * time.Second, soloist.Wake{Tick: hour.Add(time.Second)}, of("01:00:00")},
+		"a tick of a pause":                 {"@hourly", 30 * time.Second, told, nil},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
-			a := c.replica("a", here(test.schedule, nil))
+			job := here(test.schedule, nil)
+			a := c.replica("a", job)
+			if name == "a tick of a pause" {
+				until(59 * time.Minute)
+				c.order(soloist.Order{Kind: store.OrderPause, Job: "here", Until: time.Now().Add(70 * time.Second)}, job)
+			}
 			until(time.Hour + test.offset)
 			got, err := a.RunDue(c.t.Context(), test.wake)
-			c.wrong(err != nil, "got %v", err)
-			tick := ""
+			c.ok(err)
+			c.wantTicks(c.all(), time.TimeOnly, test.want...)
 			for _, r := range c.all() {
-				tick += r.Tick.Format("15:04:05")
 				c.wrong(r.start.Before(r.Tick), "tick %s was started at %s", r.Tick, r.start)
 			}
-			c.wrong(tick != test.want || len(got.Jobs[0].Ran) != len(c.all()),
-				"the ticks %q ran, want %q; the report is %+v", tick, test.want, got)
-			if next := got.Jobs[0].Next; !next.After(time.Now()) || next.After(time.Now().Add(time.Hour)) {
-				t.Errorf("at %s the next tick is said to be %s", time.Now(), next)
-			}
+			c.wrong(len(got.Jobs[0].Ran) != len(c.all()), "the report is %+v", got)
+			next := got.Jobs[0].Next
+			c.wrong(!next.After(time.Now()) || next.After(time.Now().Add(time.Hour)), "at %s the next tick is said to be %s", time.Now(), next)
 		})
 	}
 }
@@ -193,33 +180,25 @@ func TestEveryReplicaWakesRunTickOnce(t *testing.T) {
 				wake = soloist.Wake{}
 			}
 			time.Sleep(max(0, tick-sinceMidnight()))
-			if _, err := a.RunDue(c.t.Context(), wake); err != nil {
-				t.Error(err)
-			}
+			_, err := a.RunDue(c.t.Context(), wake)
+			c.ok(err)
 		}
-		runs := c.all()
-		c.wantRuns(3)
-		for i, r := range runs {
-			want := begin.Add(time.Duration(i+1) * 30 * time.Second)
-			c.wrong(!r.Tick.Equal(want), "run %d is of the tick %s, want %s", i, r.Tick, want)
-		}
+		c.wantTicks(c.all(), "04:05", "00:30", "01:00", "01:30")
 	})
 }
 
 // A paused job, and one that does not fit into the call.
 func TestEveryReplicaWakeStartsNothingUnfit(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		paused, long := here("@hourly", nil), here("@hourly", nil)
-		paused.Name, paused.Paused, long.Timeout = "paused", true, time.Hour
+		paused, long := named("paused", here("@hourly", nil)), here("@hourly", nil)
+		paused.Paused, long.Timeout = true, time.Hour
 		a := c.replica("a", paused, long)
 		time.Sleep(time.Hour + time.Second)
-		ctx := c.within(time.Minute)
-		_, err := a.RunDue(ctx, soloist.Wake{})
-		c.wrong(len(c.all()) > 0 || err == nil || !strings.Contains(err.Error(), "job here: not started: it may take 1h0m0s"),
-			"%d runs, %v", len(c.all()), err)
-		if _, err := a.RunDue(c.t.Context(), soloist.Wake{}); err != nil || len(c.all()) != 1 {
-			t.Errorf("a call with enough time: %d runs, %v", len(c.all()), err)
-		}
+		_, err := a.RunDue(c.within(time.Minute), soloist.Wake{})
+		wantError(t, err, "job here: not started: it may take 1h0m0s")
+		c.wantRuns(0)
+		a.wake() // a call with enough time
+		c.wantRuns(1)
 	})
 }
 
@@ -233,33 +212,35 @@ func TestEveryReplicaWaitsForOverrun(t *testing.T) {
 		time.Sleep(65 * time.Minute) // the first run of hangs began at minute 60
 		before := len(c.all())
 		time.Sleep(80 * time.Minute)
-		n := len(c.all()) - before
-		c.wrong(n != 0, "%d runs while the replica takes nothing new", n)
+		c.wantRuns(before)
 		c.wrong(a.Health().Broken["here"] == nil, "Health does not say why")
 		_, err := a.RunNow(c.t.Context(), "here", "x")
 		c.wrong(err == nil, "a run by hand is not refused")
 		time.Sleep(17 * time.Minute) // hangs has returned at minute 160
 		for _, r := range c.all()[before:] {
-			late := r.start.Sub(r.Tick)
-			c.wrong(late > time.Second, "%s of %s is %s late", r.Job, r.Tick, late)
+			c.wrong(r.start.Sub(r.Tick) > time.Second, "%s of %s begins at %s", r.Job, r.Tick, r.start)
 		}
 		time.Sleep(11 * time.Minute)
-		c.wrong(len(c.all()) == before || a.Health().Broken["here"] != nil,
-			"once it takes ticks again: %d runs, %v", len(c.all())-before, a.Health().Broken)
+		c.wrong(len(c.all()) == before || a.Health().Broken["here"] != nil, "it does not take ticks again: %v", a.Health().Broken)
 	})
 }
 
-// A manual run of a job that runs on each replica knows its request. Only the ticks of the job are paused.
+// A manual run of a job that runs on each replica knows its request. Only the ticks of the job are paused. A replica that is
+// stopping begins none.
 func TestEveryReplicaRunNowKnowsRequest(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		var got *soloist.Run
-		job := here("@hourly", func(_ context.Context, r *soloist.Run) error { got = r; r.Log.Info("it works"); return nil })
+		job := here("@hourly", func(_ context.Context, r *soloist.Run) error { r.Log.Info("it works"); return nil })
 		job.Paused = true
 		a := c.start("a", job)
-		outcome, err := a.RunNow(c.t.Context(), "here", "ann")
-		c.wrong(err != nil || got.Request != "ann" || got.ID() != "here@ann" || outcome.Request != "ann",
-			"got %+v, %+v, %v", got, outcome, err)
+		ctx, stop := context.WithCancel(c.t.Context())
+		outcome, err := a.RunNow(ctx, "here", "ann")
+		got := c.last()
+		c.wrong(err != nil || got.Request != "ann" || got.ID() != "here@ann" || outcome.Request != "ann", "got %+v, %+v, %v", got, outcome, err)
 		a.wantLines(1, "it works", "request=ann")
+		stop()
+		_, err = a.RunNow(ctx, "here", "me")
+		c.wantIs(err, context.Canceled)
+		c.wantRuns(1)
 	})
 }
 
@@ -274,19 +255,15 @@ func TestEveryReplicaRunNowBesideTick(t *testing.T) {
 			return nil
 		}))
 		time.Sleep(2 * time.Minute)
-		if _, err := a.RunNow(c.t.Context(), "here", "ann"); err != nil {
-			t.Fatal(err)
-		}
+		a.byHand("here", "ann")
 		for range 15 {
-			if h := a.Health(); !slices.Equal(h.Running, []string{"here"}) || len(h.Stuck) > 0 {
-				t.Fatalf("got %+v", h)
-			}
+			h := a.Health()
+			c.wrong(!slices.Equal(h.Running, []string{"here"}) || len(h.Stuck) > 0, "got %+v", h)
 			time.Sleep(time.Minute)
 		}
 		time.Sleep(5 * time.Minute)
-		if h := a.Health(); len(h.Running) > 0 || len(h.Stuck) > 0 {
-			t.Errorf("both are over: got %+v", h)
-		}
+		h := a.Health()
+		c.wrong(len(h.Running) > 0 || len(h.Stuck) > 0, "both are over: got %+v", h)
 	})
 }
 
@@ -312,33 +289,18 @@ func TestEveryReplicaRunNowBesideOverrun(t *testing.T) {
 			job.Timeout = time.Minute
 			a := c.start("a", job)
 			time.Sleep(50 * time.Second) // a tick comes under the run by hand
-			done := make(chan struct{})
-			go func() { defer close(done); a.RunNow(c.t.Context(), "here", "ann") }()
+			c.meanwhile(func() { a.RunNow(c.t.Context(), "here", "ann") })
 			time.Sleep(5 * time.Minute)
 			if !test.byHand {
 				a.RunNow(c.t.Context(), "here", "bob")
 			}
-			if err := a.Health().Broken["here"]; !errors.Is(err, soloist.ErrTimeout) || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("got %v, want %q", err, test.says)
-			}
+			c.wantIs(a.Health().Broken["here"], soloist.ErrTimeout)
+			wantError(t, a.Health().Broken["here"], test.says)
 			time.Sleep(20 * time.Minute)
-			<-done
 			h := a.Health()
 			c.wrong(len(h.Broken) > 0 || len(h.Overrun) > 0, "both have returned: got %+v", h)
 		})
 	}
-}
-
-// A replica that is stopping begins nothing, no manual run either.
-func TestEveryReplicaRunNowAfterStop(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", here("@hourly", nil))
-		ctx, cancel := context.WithCancel(c.t.Context())
-		cancel()
-		_, err := a.RunNow(ctx, "here", "me")
-		c.wrong(!errors.Is(err, context.Canceled), "the error is %v", err)
-		c.wantRuns(0)
-	})
 }
 
 // The ticks of a pause are skipped on each replica, whatever ran when they came due. One that has waited for a run since before
@@ -377,17 +339,4 @@ func TestPauseOnEveryReplica(t *testing.T) {
 			c.wrong(got != tt.want, "the tick of 00:10 runs at %q, want %q", got, tt.want)
 		})
 	}
-}
-
-// A call that comes after a pause does not run the tick of that pause which woke it.
-func TestLateCallForTickOfPauseOnEveryReplica(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := here("0 */5 * * * *", nil)
-		until(4 * time.Minute)
-		c.order(soloist.Order{Kind: store.OrderPause, Job: "here", Until: time.Now().Add(70 * time.Second)}, w)
-		until(5*time.Minute + 30*time.Second)
-		_, err := c.replica("a", w).RunDue(c.t.Context(), soloist.Wake{Tick: time.Now().Truncate(5 * time.Minute)})
-		all := c.all()
-		c.wrong(err != nil || len(all) > 0, "got %v, %v; want no run", all, err)
-	})
 }
