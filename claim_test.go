@@ -3,9 +3,9 @@ package soloist_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,9 +23,8 @@ func TestAnswerWithoutETagIsNoSuccess(t *testing.T) {
 			job := doing("@every 1m", func(ctx context.Context, run *soloist.Run) error {
 				running++
 				c.wrong(running > 1, "two run at %s", time.Now())
-				if r := c.record("work"); r.Token != run.Token || r.Run.Status != store.Running {
-					t.Errorf("tick %s runs with token %d, the record says %s with %d", run.Tick, run.Token, r.Run.Status, r.Token)
-				}
+				r := c.record("work")
+				c.wrong(r.Token != run.Token || r.Run.Status != store.Running, "token %d runs, and the record is %+v", run.Token, r)
 				_ = pause(ctx, 100*time.Second)
 				running--
 				return nil
@@ -51,34 +50,19 @@ func TestAnswerWithoutETagIsNoSuccess(t *testing.T) {
 func TestAWriteShowsThatWritesArrive(t *testing.T) {
 	for name, write := range map[string]func(c *cluster, r *replica){
 		"it creates the entry": func(c *cluster, _ *replica) { c.deleteEntry() },
-		"it runs manually": func(c *cluster, r *replica) {
-			if _, err := r.RunNow(c.t.Context(), "work", "please"); err != nil {
-				c.t.Error(err)
-			}
-		},
+		"it runs manually":     func(_ *cluster, r *replica) { r.byHand("work", "please") },
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
-			job := work("@every 1h", time.Second)
-			var may atomic.Bool // during the manual run
-			a := c.launch(c.replica("a", job).meets(func(op string, apply func() error) error {
-				if op == "write" && !may.Load() {
-					return fs.ErrPermission
-				}
-				return apply()
-			}))
+			job, refused := work("@every 1h", time.Second), fail(fs.ErrPermission, "write")
+			a := c.launch(c.replica("a", job).meets(refused))
 			time.Sleep(time.Hour + 2*time.Second)
-			if why := a.Health().Broken["work"]; !errors.Is(why, fs.ErrPermission) {
-				t.Errorf("its health says %v after a claim that was refused", why)
-			}
+			c.wantIs(a.Health().Broken["work"], fs.ErrPermission)
 			c.start("b", job) // which runs the tick
 			time.Sleep(5 * time.Second)
-			may.Store(true)
-			write(c, a)
-			may.Store(false)
+			write(c, a.meets(nil))
+			a.meets(refused)
 			time.Sleep(2 * time.Minute)
-			if why := a.Health().Broken["work"]; why != nil {
-				t.Errorf("its health says %v after a write", why)
-			}
+			a.wantWell()
 		})
 	}
 }
@@ -147,9 +131,8 @@ func TestStopDuringClaimTakesItBack(t *testing.T) {
 		c.wrong(r.Run.Status != store.Idle, "got %+v", r)
 		c.start("b", leader())
 		time.Sleep(5 * time.Second)
-		if runs := c.all(); len(runs) != 1 || runs[0].replica != "b" {
-			t.Errorf("got %+v", runs)
-		}
+		c.wantRuns(1)
+		c.wrong(c.last().replica != "b", "got %+v", c.last())
 	})
 }
 
@@ -158,13 +141,11 @@ func TestStopDuringClaimTakesItBack(t *testing.T) {
 func TestTokensGrowOverDeletions(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		time.Sleep(300 * time.Millisecond)
-		for _, name := range []string{"a", "b", "c"} {
+		for _, name := range letters(3) {
 			r := c.replica(name, work("0 * * * *", 0))
 			r.tap.date = wholeSeconds
 			for _, request := range []string{"one", "two"} {
-				if _, err := r.RunNow(c.t.Context(), "work", request); err != nil {
-					t.Fatal(err)
-				}
+				r.byHand("work", request)
 			}
 			c.deleteEntry()
 		}
@@ -200,12 +181,9 @@ func TestRefusedETagIsTold(t *testing.T) {
 		r := c.start("a", work("@every 1m", time.Second))
 		time.Sleep(90 * time.Second)
 		refuse := fail(store.ErrChanged, "acquire")
-		r.tap.meet(refuse)
-		broken := func() string { return fmt.Sprint(r.Health().Broken["work"]) }
+		r.meets(refuse)
 		time.Sleep(30*time.Second + 2*D) // less than a follower waits for a lease without a claim
-		if got := broken(); got != "<nil>" {
-			t.Errorf("broken too soon: %s", got)
-		}
+		r.wantWell()
 		time.Sleep(30 * time.Minute)
 		wantError(t, r.Health().Broken["work"], "ETag", "a proxy")
 		r.wantLines(1, "level=WARN", "a proxy")
@@ -214,10 +192,218 @@ func TestRefusedETagIsTold(t *testing.T) {
 		_, err := c.replica("b", work("@every 1m", time.Second)).meets(refuse).RunDue(ctx, soloist.Wake{})
 		wantError(t, err, "a proxy")
 		c.wrong(ctx.Err() != nil, "RunDue does not return")
-		r.tap.meet(nil)
+		r.meets(nil)
 		time.Sleep(time.Minute)
-		if got := broken(); got != "<nil>" || time.Since(c.record("work").Watermark) > 2*time.Minute {
-			t.Errorf("not over: %s", got)
+		r.wantWell()
+		c.wrong(time.Since(c.record("work").Watermark) > 2*time.Minute, "nothing is run")
+	})
+}
+
+// A replica that is cut off after each claim, or after each acquisition, cannot release
+// its lease then. It releases it once it is answered, and leaves the job to the others.
+// So does one whose claims alone get no answer, or whose next read is refused.
+func TestReplicaThatIsCutOffCostsNoTick(t *testing.T) {
+	const m, s = time.Minute, time.Second
+	claim := func(block time.Duration) fault { return cutOffAfter("write", false, block) }
+	acquisition := func(block time.Duration) fault { return cutOffAfter("acquire", true, block) }
+	for name, tt := range map[string]struct {
+		lease time.Duration
+		meets fault
+		late  time.Duration // at most
+		says  bool          // the log says that the job is left alone: the replica is the first to claim
+	}{
+		"unanswered claims":                {m, fail(errNetwork, "write"), 5 * s, false},
+		"unanswered claims, refused reads": {m, refusedAfterWrite(), m, false},
+		"claims, 1 s":                      {D, claim(s), 30 * s, true},
+		"claims, 5 s":                      {D, claim(5 * s), 30 * s, true},
+		"claims, 1 s of a minute":          {m, claim(s), m, true},
+		"claims, 5 s of a minute":          {m, claim(5 * s), m, true},
+		// The others may have been first by the time that an acquisition is answered.
+		"acquisitions, 1 s":             {D, acquisition(s), 30 * s, false},
+		"acquisitions, 5 s":             {D, acquisition(5 * s), 30 * s, false},
+		"acquisitions, 1 s of a minute": {m, acquisition(s), m, false},
+		"acquisitions, 5 s of a minute": {m, acquisition(5 * s), m, false},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			job := leased(tt.lease, work("@every 1m", 0))
+			a := c.replica("a", job).meets(tt.meets)
+			if tt.says {
+				c.launch(a)
+				time.Sleep(59 * s)
+				c.start("b", job)
+			} else {
+				c.start("b", job)
+				c.launch(a)
+			}
+			until(4*time.Hour + 30*s)
+			n := c.record("work").Counts
+			c.wrong(n[store.Succeeded] != 240 || len(n) != 1, "240 ticks: %v", n)
+			c.wantInTime(tt.late)
+			told := len(a.log.lines("the job is left alone", "leaves the job to other replicas", errNetwork.Error()))
+			c.wrong(tt.says && told == 0, "the log says %q", a.log.lines("level=ERROR"))
+		})
+	}
+}
+
+// A replica that is cut off after its claim or its acquisition need not wait for its own lease to expire: a run by hand starts
+// once the replica is answered, and the next call runs what is due.
+func TestOwnLeaseIsFreed(t *testing.T) {
+	for _, op := range []string{"write", "acquire"} {
+		for _, byHand := range []bool{true, false} {
+			inCase(t, fmt.Sprintf("%s, by hand %t", op, byHand), func(t *testing.T, c *cluster) {
+				a, soon := c.replica("a", leased(time.Minute, work("0 * * * *", 0))), 2*time.Second
+				a.wake()
+				until(time.Hour)
+				a.meets(cutOffAfter(op, op == "acquire", 5*time.Second))
+				if byHand {
+					soon = 30 * time.Second
+					time.AfterFunc(10*time.Second, func() { a.meets(nil) })
+					a.byHand("work", "r1")
+				} else {
+					_, err := a.RunDue(c.t.Context(), soloist.Wake{})
+					c.wrong(err == nil, "a call that is cut off reports no error")
+					a.meets(nil).wake()
+				}
+				c.wantRuns(1)
+				c.wrong(c.last().start.Sub(time.Now().Truncate(time.Hour)) > soon, "it began at %s", c.last().start)
+			})
 		}
+	}
+}
+
+// A run by hand whose claim was applied, and that was cut off then, does not run: its caller
+// gets an error, and not that the run goes on. So does the caller of RunDue.
+func TestAppliedClaimThatIsCutOffIsTold(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", leased(time.Minute, work("0 * * * *", 0))).meets(cutOffAfter("write", true, 5*time.Second))
+		_, err := a.RunNow(c.t.Context(), "work", "r1")
+		wantError(t, err, "was claimed and not run")
+		time.Sleep(time.Hour)
+		_, err = a.RunDue(c.t.Context(), soloist.Wake{})
+		c.wrong(err == nil, "RunDue: no error")
+		time.Sleep(30 * time.Second)
+		_, err = a.RunDue(c.t.Context(), soloist.Wake{})
+		wantError(t, err, "was claimed and not run")
+		c.wantRuns(0)
+	})
+}
+
+// A replica that is cut off after a claim that was applied does not release its lease
+// once it is answered: the record says that the tick may be running.
+func TestAppliedClaimOfCutOffReplicaKeepsLease(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.launch(c.replica("a", leased(time.Minute, work("@every 10m", 0))).meets(cutOffAfter("write", true, 5*time.Second)))
+		time.Sleep(10*time.Minute + 40*time.Second)
+		c.wantLease(store.Leased)
+		c.wrong(c.record("work").Run.Status != store.Running, "the record says %+v", c.record("work").Run)
+		n := a.tap.counts()["release"]
+		c.wrong(n != 0 || len(c.all()) != 0, "%d releases, %d runs", n, len(c.all()))
+	})
+}
+
+// A replica that does not know whether its calls arrive gives the others less of a head start than a tick has time: it may be
+// alone. The first token waits for a second that begins after the entry was seen. A replica that has settled the first tick as
+// missed has seen it then, so the second tick need not wait.
+func TestFailedAcquisitionsMissFewTicks(t *testing.T) {
+	for missed, errs := range map[int64][]error{
+		0: {nil, errNetwork, errNetwork, nil}, // the acquisition of the second tick, and its repetition
+		1: append(slices.Repeat([]error{errNetwork}, 6), nil),
+	} {
+		inCase(t, fmt.Sprint(missed), func(t *testing.T, c *cluster) {
+			job := work("@every 1m", 0)
+			job.StartingDeadline = time.Second
+			c.launch(c.replica("a", job).meets(inTurn("acquire", errs...)))
+			time.Sleep(3*time.Minute + 30*time.Second)
+			n := c.record("work").Counts
+			c.wrong(n[store.Missed] != missed || n[store.Succeeded] != 3-missed, "3 ticks, of which %d are missed: %v", missed, n)
+		})
+	}
+}
+
+// hanging returns what has calls of op wait until their caller gives up, while on is set.
+func hanging(op string, on *atomic.Bool) func(context.Context, string) error {
+	return func(ctx context.Context, got string) error {
+		if got != op || !on.Load() {
+			return nil
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+}
+
+// unheard launches a replica whose writes get no answer while mute is set.
+func (c *cluster) unheard(name string, work ...soloist.Work) (mute *atomic.Bool) {
+	r, mute := c.replica(name, work...), &atomic.Bool{}
+	mute.Store(true)
+	r.tap.before = hanging("write", mute)
+	c.launch(r)
+	return mute
+}
+
+// A replica whose writes hang costs the others no tick, also if it runs most jobs and would leave some ticks to it: they
+// come first until a write of its own has succeeded.
+func TestHangingWritesCostNoTick(t *testing.T) {
+	for _, tt := range []struct {
+		jobs  int
+		ahead bool
+	}{{1, false}, {8, false}, {8, true}} {
+		inCase(t, fmt.Sprint(tt), func(t *testing.T, c *cluster) {
+			jobs := crowd(tt.jobs, "@every 1m")
+			for i, w := range jobs {
+				jobs[i] = ahead(tt.ahead, w.(soloist.Job))
+			}
+			c.start("b", jobs...)
+			c.unheard("a", jobs...)
+			time.Sleep(time.Hour + 30*time.Second)
+			prompt := map[string]int{}
+			for _, run := range c.all() {
+				if run.start.Sub(run.Tick) <= 100*time.Millisecond {
+					prompt[run.Job]++
+				}
+			}
+			for i := range jobs {
+				n := prompt[fmt.Sprintf("job-%d", i)] // a may be first once, before it knows
+				c.wrong(n < 59, "%d of 60 ticks of job-%d began on time", n, i)
+			}
+		})
+	}
+}
+
+// Once its writes arrive again it runs its part of the ticks.
+func TestReplicaThatWritesAgainRunsTicks(t *testing.T) {
+	crowded(t)
+	for _, every := range []string{"@every 1m", "@every 5s"} {
+		inCase(t, every, func(t *testing.T, c *cluster) {
+			jobs := crowd(8, every)
+			c.start("b", jobs...)
+			mute := c.unheard("a", jobs...)
+			time.Sleep(5 * time.Minute)
+			mute.Store(false)
+			time.Sleep(25 * time.Minute)
+			since := time.Now()
+			time.Sleep(6 * time.Minute)
+			a, b := len(ranBy(c, "a", since)), len(ranBy(c, "b", since))
+			c.wrong(a < b/4, "of the ticks 25 minutes later it runs %d, and the other replica %d", a, b)
+		})
+	}
+}
+
+// Nor does it cost one where no replica looks before the tick: here a pause ends with each tick.
+func TestHangingWritesDelayNoTickAfterPause(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 1h", time.Second)
+		c.start("b", job)
+		c.unheard("a", job)
+		time.Sleep(30 * time.Minute)
+		slow := 0
+		for range 24 {
+			tick := time.Now().Add(30 * time.Minute)
+			c.order(soloist.Order{Kind: store.OrderPause, Until: tick}, job)
+			time.Sleep(time.Hour)
+			if late := c.newest().Start.Sub(tick); late < 0 || late > time.Second {
+				slow++
+			}
+		}
+		c.wrong(slow > 1, "%d of 24 ticks were late", slow) // a may be first once, before it knows
 	})
 }

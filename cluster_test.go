@@ -228,6 +228,13 @@ func (c *cluster) raw(job string) []byte {
 	return e.Record
 }
 
+// wantLease checks in which state the lease of the job "work" is.
+func (c *cluster) wantLease(want store.LeaseState) {
+	c.t.Helper()
+	e, err := c.store.Read(context.Background(), "soloist/work")
+	c.wrong(err != nil || e.State != want, "the lease is %s, %v, want %s", e.State, err, want)
+}
+
 // createEntry makes the entry of the job "work" with this record.
 func (c *cluster) createEntry(record string) {
 	c.t.Helper()

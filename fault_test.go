@@ -3,7 +3,6 @@ package soloist_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -377,132 +375,5 @@ func refusedAfterWrite() fault {
 			return fs.ErrPermission
 		}
 		return apply()
-	}
-}
-
-// A replica that is cut off after each claim, or after each acquisition, cannot release
-// its lease then. It releases it once it is answered, and leaves the job to the others.
-// So does one whose claims alone get no answer, or whose next read is refused.
-func TestReplicaThatIsCutOffCostsNoTick(t *testing.T) {
-	const m, s = time.Minute, time.Second
-	claim := func(block time.Duration) fault { return cutOffAfter("write", false, block) }
-	acquisition := func(block time.Duration) fault { return cutOffAfter("acquire", true, block) }
-	for name, tt := range map[string]struct {
-		lease time.Duration
-		meets fault
-		late  time.Duration // at most
-		says  bool          // the log says that the job is left alone: the replica is the first to claim
-	}{
-		"unanswered claims":                {m, fail(errNetwork, "write"), 5 * s, false},
-		"unanswered claims, refused reads": {m, refusedAfterWrite(), m, false},
-		"claims, 1 s":                      {D, claim(s), 30 * s, true},
-		"claims, 5 s":                      {D, claim(5 * s), 30 * s, true},
-		"claims, 1 s of a minute":          {m, claim(s), m, true},
-		"claims, 5 s of a minute":          {m, claim(5 * s), m, true},
-		// The others may have been first by the time that an acquisition is answered.
-		"acquisitions, 1 s":             {D, acquisition(s), 30 * s, false},
-		"acquisitions, 5 s":             {D, acquisition(5 * s), 30 * s, false},
-		"acquisitions, 1 s of a minute": {m, acquisition(s), m, false},
-		"acquisitions, 5 s of a minute": {m, acquisition(5 * s), m, false},
-	} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			job := leased(tt.lease, work("@every 1m", 0))
-			a, b := c.replica("a", job).meets(tt.meets), c.replica("b", job)
-			first, second := a, b
-			if !tt.says {
-				first, second = b, a
-			}
-			c.launch(first)
-			if tt.says {
-				time.Sleep(59 * s)
-			}
-			c.launch(second)
-			until(4*time.Hour + 30*s)
-			n := c.record("work").Counts
-			c.wrong(n[store.Succeeded] != 240 || len(n) != 1, "240 ticks: %v", n)
-			c.wantInTime(tt.late)
-			if tt.says && a.log.lines("the job is left alone", "leaves the job to other replicas", errNetwork.Error()) == nil {
-				t.Errorf("the log says %q", a.log.lines("level=ERROR"))
-			}
-		})
-	}
-}
-
-// A replica that is cut off after its claim or its acquisition need not wait for its own lease to expire: a run by hand starts
-// once the replica is answered, and the next call runs what is due.
-func TestOwnLeaseIsFreed(t *testing.T) {
-	for _, op := range []string{"write", "acquire"} {
-		for _, byHand := range []bool{true, false} {
-			inCase(t, fmt.Sprintf("%s, by hand %t", op, byHand), func(t *testing.T, c *cluster) {
-				a := c.replica("a", leased(time.Minute, work("0 * * * *", 0)))
-				a.wake()
-				until(time.Hour)
-				a.meets(cutOffAfter(op, op == "acquire", 5*time.Second))
-				var err error
-				soon := 2 * time.Second
-				if byHand {
-					soon = 30 * time.Second
-					time.AfterFunc(10*time.Second, func() { a.meets(nil) })
-					_, err = a.RunNow(c.t.Context(), "work", "r1")
-				} else if _, err = a.RunDue(c.t.Context(), soloist.Wake{}); err == nil {
-					t.Error("a call that is cut off reports no error")
-				} else {
-					_, err = a.meets(nil).RunDue(c.t.Context(), soloist.Wake{})
-				}
-				runs := c.all()
-				c.wrong(err != nil || len(runs) != 1 || runs[0].start.Sub(time.Now().Truncate(time.Hour)) > soon,
-					"got %+v, %v", runs, err)
-			})
-		}
-	}
-}
-
-// A run by hand whose claim was applied, and that was cut off then, does not run: its caller
-// gets an error, and not that the run goes on. So does the caller of RunDue.
-func TestAppliedClaimThatIsCutOffIsTold(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", leased(time.Minute, work("0 * * * *", 0))).meets(cutOffAfter("write", true, 5*time.Second))
-		_, err := a.RunNow(c.t.Context(), "work", "r1")
-		wantError(t, err, "was claimed and not run")
-		time.Sleep(time.Hour)
-		_, err = a.RunDue(c.t.Context(), soloist.Wake{})
-		c.wrong(err == nil, "RunDue: no error")
-		time.Sleep(30 * time.Second)
-		_, err = a.RunDue(c.t.Context(), soloist.Wake{})
-		wantError(t, err, "was claimed and not run")
-		c.wantRuns(0)
-	})
-}
-
-// A replica that is cut off after a claim that was applied does not release its lease
-// once it is answered: the record says that the tick may be running.
-func TestAppliedClaimOfCutOffReplicaKeepsLease(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.launch(c.replica("a", leased(time.Minute, work("@every 10m", 0))).meets(cutOffAfter("write", true, 5*time.Second)))
-		time.Sleep(10*time.Minute + 40*time.Second)
-		e, err := c.store.Read(c.t.Context(), "soloist/work")
-		c.wrong(err != nil || e.State != store.Leased || c.record("work").Run.Status != store.Running,
-			"got %s, %s, %v", e.State, c.record("work").Run.Status, err)
-		n := a.tap.counts()["release"]
-		c.wrong(n != 0 || len(c.all()) != 0, "%d releases, %d runs", n, len(c.all()))
-	})
-}
-
-// A replica that does not know whether its calls arrive gives the others less of a head start than a tick has time: it may be
-// alone. The first token waits for a second that begins after the entry was seen. A replica that has settled the first tick as
-// missed has seen it then, so the second tick need not wait.
-func TestFailedAcquisitionsMissFewTicks(t *testing.T) {
-	for missed, errs := range map[int64][]error{
-		0: {nil, errNetwork, errNetwork, nil}, // the acquisition of the second tick, and its repetition
-		1: append(slices.Repeat([]error{errNetwork}, 6), nil),
-	} {
-		inCase(t, fmt.Sprint(missed), func(t *testing.T, c *cluster) {
-			job := work("@every 1m", 0)
-			job.StartingDeadline = time.Second
-			c.launch(c.replica("a", job).meets(inTurn("acquire", errs...)))
-			time.Sleep(3*time.Minute + 30*time.Second)
-			n := c.record("work").Counts
-			c.wrong(n[store.Missed] != missed || n[store.Succeeded] != 3-missed, "3 ticks, of which %d are missed: %v", missed, n)
-		})
 	}
 }
