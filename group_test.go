@@ -17,18 +17,21 @@ import (
 // inGroup is jobs of one group, each of which takes d.
 func inGroup(n int, schedule string, d time.Duration) (all []soloist.Work) {
 	for i := range n {
-		job := named(fmt.Sprintf("import-%d", i), work(schedule, d))
-		job.Group = "imports"
-		all = append(all, job)
+		all = append(all, grouped(named(fmt.Sprintf("import-%d", i), work(schedule, d))))
 	}
 	return all
 }
 
-// limited starts a replica whose group has n slots.
-func (c *cluster) limited(name string, n int, work ...soloist.Work) *replica {
+// inLimit makes a replica whose group has n slots, and that is not started.
+func (c *cluster) inLimit(name string, n int, work ...soloist.Work) *replica {
 	r := c.replica(name, work...)
 	r.Groups = map[string]int{"imports": n}
-	return c.launch(r)
+	return r
+}
+
+// limited starts such a replica.
+func (c *cluster) limited(name string, n int, work ...soloist.Work) *replica {
+	return c.launch(c.inLimit(name, n, work...))
 }
 
 // replicaOf returns another replica with the same work, not started.
@@ -38,17 +41,11 @@ func (c *cluster) replicaOf(r *replica, name string) *replica {
 	return n
 }
 
-// pair starts two jobs of one group on one replica, over a store that meets faults.
-func (c *cluster) pair(first, second soloist.Job) *faultyStore {
-	first.Group, second.Group = "imports", "imports"
-	return c.faulty(1, first, second)
-}
-
 // faulty starts a replica whose group has n slots, over a store that meets faults.
 func (c *cluster) faulty(n int, work ...soloist.Work) *faultyStore {
 	s := &faultyStore{Store: c.store}
-	r := c.replica("a", work...)
-	r.Groups, r.Store = map[string]int{"imports": n}, s
+	r := c.inLimit("a", n, work...)
+	r.Store = s
 	c.launch(r)
 	return s
 }
@@ -56,9 +53,7 @@ func (c *cluster) faulty(n int, work ...soloist.Work) *faultyStore {
 // breakSlot ends the lease of the first slot of the group at once.
 func (c *cluster) breakSlot() {
 	c.t.Helper()
-	if err := c.store.Break(c.t.Context(), "soloist/0-group-imports", 0); err != nil {
-		c.t.Fatal(err)
-	}
+	c.ok(c.store.Break(c.t.Context(), "soloist/0-group-imports", 0))
 }
 
 // atOnce returns how many runs there were at once at most.
@@ -75,11 +70,10 @@ func atOnce(runs []ran) (most int) {
 	return most
 }
 
-// oneByOne checks that the runs of all jobs were one after the other, and that each tick ran once.
-func (c *cluster) oneByOne() {
+// wantAtOnce checks how many runs there were at once at most, and that each tick ran once.
+func (c *cluster) wantAtOnce(want int) {
 	c.t.Helper()
-	got := atOnce(c.all())
-	c.wrong(got != 1, "%d runs at once", got)
+	c.wrong(atOnce(c.all()) != want, "%d runs at once, want %d", atOnce(c.all()), want)
 	seen := map[string]bool{}
 	for _, r := range c.all() {
 		c.wrong(seen[r.ID()], "%s ran twice", r.ID())
@@ -90,44 +84,35 @@ func (c *cluster) oneByOne() {
 // Three imports at once, over all jobs and replicas, and each import has its run.
 func TestGroupLimitsRuns(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		for _, name := range []string{"a", "b", "c"} {
+		for _, name := range letters(3) {
 			c.limited(name, 3, inGroup(8, "0 * * * *", time.Minute)...)
 		}
 		time.Sleep(2*time.Hour + 30*time.Minute)
 		c.wantRuns(16)
-		got := atOnce(c.all())
-		c.wrong(got != 3, "%d runs at once, want 3", got)
+		c.wantAtOnce(3)
 		for i := range 8 {
 			c.wantOutcomes(fmt.Sprintf("import-%d", i), "succeeded 01:00:00", "succeeded 02:00:00")
 		}
-		for _, r := range c.all() {
-			late := r.start.Sub(r.Tick)
-			c.wrong(late > 4*time.Minute, "%s started %s late", r.Job, late)
-		}
+		c.wantInTime(4 * time.Minute)
 	})
 }
 
 // A tick that gets no slot in its time is skipped, and its outcome says why.
 func TestGroupWithoutFreeSlotSkips(t *testing.T) {
-	for name, deadline := range map[string]time.Duration{"deadline": time.Minute, "next tick": 0} {
-		skipped := "skipped 02:30:00 group imports"
-		if deadline == 0 {
-			skipped = "skipped 01:30:00-03:30:00 group imports"
-		}
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			long := named("long", work("0 2 * * *", 150*time.Minute))
-			short := named("short", work("30 * * * *", time.Second))
-			long.Group, short.Group, short.StartingDeadline = "imports", "imports", deadline
+	for skipped, deadline := range map[string]time.Duration{
+		"skipped 02:30:00 group imports":          time.Minute,
+		"skipped 01:30:00-03:30:00 group imports": 0, // in time is before the next tick
+	} {
+		inCase(t, skipped, func(t *testing.T, c *cluster) {
+			long, short := grouped(named("long", work("0 2 * * *", 150*time.Minute))), grouped(named("short", work("30 * * * *", time.Second)))
+			short.StartingDeadline = deadline
 			c.limited("a", 1, long, short)
 			c.limited("b", 1, long, short)
 			until(6 * time.Hour)
-			text := strings.Join(c.outcomes("short"), "\n")
-			for _, want := range []string{skipped, "succeeded 05:30:00"} {
-				c.wrong(!strings.Contains(text, want), "no %q in\n%s", want, text)
-			}
-			c.wrong(strings.Contains(text, "missed"), "missed, though a replica was up:\n%s", text)
-			got := atOnce(c.all())
-			c.wrong(got != 1, "%d runs at once", got)
+			got := c.outcomes("short")
+			c.wrong(!slices.Contains(got, skipped) || !slices.Contains(got, "succeeded 05:30:00"), "got %q", got)
+			c.wrong(strings.Contains(fmt.Sprint(got), "missed"), "missed, though a replica was up: %q", got)
+			c.wantAtOnce(1)
 		})
 	}
 }
@@ -139,18 +124,15 @@ func TestGroupAfterDeath(t *testing.T) {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			a := c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
 			until(time.Hour + time.Minute)
-			other := named("other", work("2 * * * *", time.Second))
-			other.Group = "imports"
-			c.limited("b", 1, other)
+			c.limited("b", 1, grouped(named("other", work("2 * * * *", time.Second))))
 			a.kill()
 			if name == "broken" {
 				c.breakSlot()
 			}
 			until(time.Hour + 11*time.Minute)
 			runs := c.succession(2)
-			c.wrong(!errors.Is(runs[0].cause, soloist.ErrLost), "the first run ended for %v", runs[0].cause)
-			got := runs[1].start.Sub(runs[1].Tick)
-			c.wrong(got > late, "the next run began %s late", got)
+			c.wantIs(runs[0].cause, soloist.ErrLost)
+			c.wrong(runs[1].start.Sub(runs[1].Tick) > late, "the next run began at %s", runs[1].start)
 		})
 	}
 }
@@ -162,38 +144,35 @@ func TestGroupSlotIsLost(t *testing.T) {
 		until(time.Hour + time.Minute)
 		c.breakSlot()
 		time.Sleep(D)
-		r := c.all()[0]
-		c.wrong(!errors.Is(r.cause, soloist.ErrLost), "the run goes on, or ended for %v", r.cause)
+		c.wantIs(c.all()[0].cause, soloist.ErrLost)
 		until(6*time.Hour + 30*time.Minute)
 		c.wantRuns(6)
 	})
 }
 
+// A call waits for a slot of the group, and a run by hand does not.
 func TestGroupByHandAndByCall(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		r := c.replica("a", inGroup(3, "0 * * * *", time.Minute)...)
-		r.Groups = map[string]int{"imports": 1}
+		r := c.inLimit("a", 1, inGroup(3, "0 * * * *", time.Minute)...)
 		r.wake() // makes the entries
 		time.Sleep(time.Hour)
-		go func() {
-			time.Sleep(30 * time.Second)
-			if _, err := c.replicaOf(r, "b").RunNow(c.t.Context(), "import-0", "by-hand"); !errors.Is(err, store.ErrHeld) || err.Error() != "the group imports has no free slot" {
-				t.Errorf("by hand: %v", err)
-			}
-		}()
+		time.AfterFunc(30*time.Second, func() {
+			_, err := c.replicaOf(r, "b").RunNow(c.t.Context(), "import-0", "by-hand")
+			c.wantIs(err, store.ErrHeld)
+			wantError(t, err, "the group imports has no free slot")
+		})
 		r.wake() // waits for its slots
 		c.wantRuns(3)
-		got := atOnce(c.all())
-		c.wrong(got != 1, "%d runs at once", got)
-		if o, err := r.RunNow(c.t.Context(), "import-0", "by-hand-2"); err != nil || o.Status != store.Succeeded {
-			t.Errorf("by hand: %v, %v", o, err)
-		}
+		c.wantAtOnce(1)
+		r.byHand("import-0", "by-hand-2")
 	})
 }
 
+// Each mistake in a group is refused, with what is allowed.
 func TestGroupIsRefused(t *testing.T) {
-	do := func(context.Context, *soloist.Run) error { return nil }
-	job := soloist.Job{Name: "work", Schedule: "@hourly", Group: "imports", Do: do}
+	job := soloist.Job{Name: "work", Schedule: "@hourly", Group: "imports", Do: nothing}
+	alone, everywhere, ahead, other := job, job, job, named("other", job)
+	alone.Group, everywhere.EveryReplica, ahead.ClaimAhead, other.Group = "", true, true, "Ümläute/x"
 	for what, c := range map[string]struct {
 		groups map[string]int
 		job    soloist.Job
@@ -204,18 +183,15 @@ func TestGroupIsRefused(t *testing.T) {
 		"negative":      {map[string]int{"imports": -1}, job, `Groups["imports"] is -1`},
 		"huge":          {map[string]int{"imports": 1e6}, job, `1 to 100`},
 		"a name":        {map[string]int{"imports": 1, strings.Repeat("ü", 299): 1}, job, "allowed are 512"},
-		"every replica": {map[string]int{"imports": 1}, soloist.Job{Name: "work", Schedule: "@hourly", Group: "imports", EveryReplica: true, Do: do}, "Group is"},
+		"every replica": {map[string]int{"imports": 1}, everywhere, "Group is"},
 		"no job":        {map[string]int{"imports": 1, "import": 3}, job, `Groups["import"] is 3, and no job has the Group "import": the groups of jobs are "imports"`},
-		"no group":      {map[string]int{"import": 3}, soloist.Job{Name: "work", Schedule: "@hourly", Do: do}, `no job has the Group "import": no job has a group`},
-		"ahead":         {map[string]int{"imports": 1}, soloist.Job{Name: "work", Schedule: "@hourly", Group: "imports", ClaimAhead: true, Do: do}, "ClaimAhead"},
+		"no group":      {map[string]int{"import": 3}, alone, `no job has the Group "import": no job has a group`},
+		"ahead":         {map[string]int{"imports": 1}, ahead, "ClaimAhead"},
 	} {
-		s := &soloist.Scheduler{Jobs: []soloist.Job{c.job}, Groups: c.groups, Store: &local.Memory{}}
-		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", what, err, c.want)
-		}
+		t.Run(what, func(t *testing.T) {
+			wantError(t, (&soloist.Scheduler{Jobs: []soloist.Job{c.job}, Groups: c.groups, Store: &local.Memory{}}).Validate(), c.want)
+		})
 	}
-	other := job
-	other.Name, other.Group = "other", "Ümläute/x"
 	s := &soloist.Scheduler{Jobs: []soloist.Job{job, other}, Groups: map[string]int{"imports": 100, "Ümläute/x": 1}, Store: &local.Memory{}}
 	if err := s.Validate(); err != nil {
 		t.Error(err)
@@ -225,12 +201,11 @@ func TestGroupIsRefused(t *testing.T) {
 // The outcome of a run cannot be written. Its slot is free all the same.
 func TestGroupDoesNotWaitForOutcome(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		s := c.pair(named("x", work("0 1 * * *", time.Minute)), named("y", work("30 * * * *", time.Second)))
+		s := c.faulty(1, grouped(named("x", work("0 1 * * *", time.Minute))), grouped(named("y", work("30 * * * *", time.Second))))
 		until(time.Hour + 30*time.Second)
 		s.meets(of("x", errors.New("500")), nil)
 		until(6 * time.Hour)
-		n := len(c.runsOf("y"))
-		c.wrong(n != 6, "y was run %d times, want 6", n)
+		c.wantRunsOf("y", 6)
 		s.meets(nil, nil)
 		time.Sleep(time.Minute)
 	})
@@ -239,11 +214,14 @@ func TestGroupDoesNotWaitForOutcome(t *testing.T) {
 // Calls take so long that a slot cannot be had within the time for which others are waited for.
 func TestGroupOverSlowStore(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		s := c.pair(leased(30*time.Second, named("x", work("0 * * * *", time.Second))), leased(30*time.Second, named("y", work("30 * * * *", time.Second))))
+		job := func(name, schedule string) soloist.Job {
+			return grouped(named(name, leased(30*time.Second, work(schedule, time.Second))))
+		}
+		s := c.faulty(1, job("x", "0 * * * *"), job("y", "30 * * * *"))
 		s.meets(func(string, string) error { time.Sleep(2 * time.Second); return nil }, nil)
 		until(6*time.Hour + 15*time.Minute)
-		x, y := len(c.runsOf("x")), len(c.runsOf("y"))
-		c.wrong(x != 6 || y != 6, "%d and %d runs, want 6 and 6", x, y)
+		c.wantRunsOf("x", 6)
+		c.wantRunsOf("y", 6)
 		s.meets(nil, nil)
 	})
 }
@@ -271,11 +249,9 @@ func TestGroupSlotLostBeforeClaim(t *testing.T) {
 // queuing returns the jobs of a group under QueueOne: "work" on the hour, which takes 70 minutes, and "other", which
 // takes 30.
 func queuing(other string, deadline time.Duration) []soloist.Work {
-	long := overlapping(soloist.QueueOne, "@hourly", 70*time.Minute)
-	short := named("other", work(other, 30*time.Minute))
-	long.Group, long.StartingDeadline = "imports", deadline
-	short.Group, short.Overlap = "imports", soloist.QueueOne
-	return []soloist.Work{long, short}
+	long := grouped(overlapping(soloist.QueueOne, "@hourly", 70*time.Minute))
+	long.StartingDeadline = deadline
+	return []soloist.Work{long, grouped(named("other", overlapping(soloist.QueueOne, other, 30*time.Minute)))}
 }
 
 // A tick that has waited for the end of a run, or for the death of its runner, waits for a slot of the group then, which
@@ -305,7 +281,7 @@ func TestQueuedTickWaitsForSlot(t *testing.T) {
 			until(6 * time.Hour)
 			got := c.outcomes("work")
 			c.wrong(!slices.Equal(got[:min(len(got), len(tt.want))], tt.want), "got %q, want %q", got, tt.want)
-			c.oneByOne()
+			c.wantAtOnce(1)
 			next := c.all()[1]
 			c.wrong(!tt.dies && next.Job == "other" != (name != "free"), "%s has the slot after the first run", next.Job)
 			c.wrong(tt.dies && next.start.After(time.Date(2000, 1, 1, 2, 7, 30, 0, time.UTC)),
@@ -327,24 +303,18 @@ func slotsFail(err error) func(op, name string) error {
 // The entry of a slot alone fails: that is the trouble of the jobs that need it, which are not stuck.
 func TestGroupWaitsForSlotThatFails(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		in, free := named("in", work("0 * * * *", time.Second)), named("free", work("@every 10s", time.Second))
-		in.Group = "imports"
-		s := &faultyStore{Store: c.store}
+		s := c.faulty(1, grouped(named("in", work("0 * * * *", time.Second))), named("free", work("@every 10s", time.Second)))
 		s.meets(slotsFail(errors.New("500")), nil)
-		r := c.replica("a", in, free)
-		r.Groups, r.Store = map[string]int{"imports": 1}, s
-		c.launch(r)
 		until(time.Hour + 20*time.Minute)
+		r := c.started[0]
 		h := r.Health()
-		if h.Storage != nil || len(h.Stuck) != 0 || len(h.Broken) != 1 || !strings.Contains(fmt.Sprint(h.Broken["in"]), "imports") {
-			t.Errorf("while the slot fails: %+v", h)
-		}
+		c.wrong(h.Storage != nil || len(h.Stuck) != 0 || len(h.Broken) != 1, "while the slot fails: %+v", h)
+		wantError(t, h.Broken["in"], "imports")
 		r.wantLines(1, "call to the store failed", "group=imports")
 		s.meets(nil, nil)
 		time.Sleep(time.Minute)
-		if h := r.Health(); len(h.Broken) != 0 || len(c.runsOf("in")) != 1 {
-			t.Errorf("afterwards: %+v, after %d runs", h, len(c.runsOf("in")))
-		}
+		r.wantWell()
+		c.wantRunsOf("in", 1)
 		r.wantLines(1, "answers again", "group=imports")
 	})
 }
@@ -359,8 +329,7 @@ func TestRunDueNamesSlotsThatFail(t *testing.T) {
 	} {
 		for _, slots := range []int{1, 2, 100} {
 			inCase(t, fmt.Sprint(slots, " ", what), func(t *testing.T, c *cluster) {
-				r := c.replica("a", inGroup(2, "0 * * * *", time.Second)...)
-				r.Groups = map[string]int{"imports": slots}
+				r := c.inLimit("a", slots, inGroup(2, "0 * * * *", time.Second)...)
 				r.wake() // makes the entries
 				until(time.Hour)
 				again := c.replicaOf(r, "b")
@@ -397,7 +366,7 @@ func (s *slotless) Read(ctx context.Context, name string) (store.Entry, error) {
 // No slot answers, and each job waits behind the one that tries: no job is known to have a slot.
 func TestGroupOfSlotsThatHang(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		s := &faultyStore{Store: c.store}
+		s := c.faulty(4, inGroup(2, "* * * * *", 0)...)
 		s.meets(func(op, name string) error {
 			err := slotsFail(errNetwork)(op, name)
 			if err != nil {
@@ -405,12 +374,9 @@ func TestGroupOfSlotsThatHang(t *testing.T) {
 			}
 			return err
 		}, nil)
-		r := c.replica("a", inGroup(2, "* * * * *", 0)...)
-		r.Groups, r.Store = map[string]int{"imports": 4}, s
-		c.launch(r)
 		until(time.Minute + time.Second)
 		for i := range 5 {
-			_, err := r.RunNow(c.within(30*time.Second), "import-1", fmt.Sprint("now-", i))
+			_, err := c.started[0].RunNow(c.within(30*time.Second), "import-1", fmt.Sprint("now-", i))
 			wantError(t, err, "no slot of the group imports can be used")
 			c.wrong(errors.Is(err, store.ErrHeld), "%s: %v", sinceMidnight(), err)
 			time.Sleep(1300 * time.Millisecond)
@@ -432,20 +398,17 @@ func TestGroupAfterCallThatHeldOff(t *testing.T) {
 		until(time.Hour + time.Minute)
 		a.kill()
 		c.breakSlot()
-		other := named("other", work("2 * * * *", time.Second))
-		other.Group = "imports"
-		b := c.replica("b", other)
-		b.Groups = map[string]int{"imports": 1}
+		b := c.inLimit("b", 1, grouped(named("other", work("2 * * * *", time.Second))))
 		until(2*time.Hour + time.Minute)
 		b.wake()
 		until(2*time.Hour + 2*time.Minute)
 		_, err := b.RunDue(c.within(5*time.Second), soloist.Wake{})
 		wantError(t, err, "no slot of the group imports", "did not expire by itself", "deadline")
-		if _, err := b.RunDue(c.within(time.Minute), soloist.Wake{}); err != nil {
-			t.Error(err)
-		}
+		_, err = b.RunDue(c.within(time.Minute), soloist.Wake{})
+		c.ok(err)
 		n := b.tap.counts()["read"]
-		c.wrong(len(c.runsOf("other")) != 1 || n > 40, "%d runs after %d reads", len(c.runsOf("other")), n)
+		c.wantRunsOf("other", 1)
+		c.wrong(n > 40, "%d reads", n)
 	})
 }
 
@@ -453,15 +416,13 @@ func TestGroupAfterCallThatHeldOff(t *testing.T) {
 // what the store has answered.
 func TestLockOfSlotsInOutage(t *testing.T) {
 	for _, slots := range []int{1, 2, 5} {
-		for what, by := range map[string]func(*soloist.Lock, context.Context, func(context.Context, *soloist.Run) error) error{
-			"Do": (*soloist.Lock).Do, "TryDo": (*soloist.Lock).TryDo,
-		} {
+		for what, by := range doers {
 			inCase(t, fmt.Sprint(what, " of ", slots), func(t *testing.T, c *cluster) {
 				a := c.replica("a").meets(fail(errNetwork))
 				err := by(a.pool(slots), c.within(20*time.Minute), c.watch("a", nil))
-				if !errors.Is(err, errNetwork) || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-					t.Errorf("its context ends: %v", err)
-				}
+				c.wantIs(err, errNetwork)
+				c.wantIs(err, context.DeadlineExceeded)
+				c.wrong(errors.Is(err, context.Canceled), "its context ends: %v", err)
 				time.AfterFunc(20*time.Minute, func() { a.meets(nil) })
 				begin := time.Now()
 				err = by(a.pool(slots), c.within(time.Hour), c.watch("a", nil))
