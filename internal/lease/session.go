@@ -129,15 +129,12 @@ func (s *Session) watchDeadline() (pause time.Duration, again bool) {
 // be ours at the service, but that cannot be known.
 var ErrNotRenewed = fmt.Errorf("%w: no renewal in time", store.ErrLost)
 
-// Until returns the elapsed time up to which the lease can be trusted.
-func (s *Session) Until() time.Duration {
+// Left returns how long the lease can still be trusted.
+func (s *Session) Left() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.trust.end()
+	return s.trust.end() - s.client.Clock.Elapsed()
 }
-
-// Left returns how long the lease can still be trusted.
-func (s *Session) Left() time.Duration { return s.Until() - s.client.Clock.Elapsed() }
 
 // Expired reports whether the lease can no longer be trusted. If so it also ends the
 // context of the session: the timer of the deadline may be late.

@@ -28,6 +28,7 @@ type state struct {
 
 	sighting atomic.Pointer[plan.Sighting] // of the last Take; nil: there was none
 	left     atomic.Pointer[leftover]      // the last one; nil: there was none
+	shown    atomic.Pointer[decoded]       // of Statuses; nil: it was not called yet
 
 	mu  sync.Mutex
 	now snapshot
