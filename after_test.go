@@ -97,34 +97,96 @@ func TestFollowers(t *testing.T) {
 	})
 }
 
-// A run by hand of the predecessor moves no tick, and a run by hand of the follower waits for none.
-func TestFollowerAndRunsByHand(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		r := c.start("a", importing("0 * * * *", time.Second), following("report", "import", time.Second))
-		time.Sleep(time.Minute)
-		r.byHand("import", "by-hand")
-		time.Sleep(20 * time.Minute)
-		c.wantRunsOf("report", 0)
-		r.byHand("report", "too")
-		until(61 * time.Minute)
-		c.wantOutcomes("report", "succeeded 00:21:03", "succeeded 01:00:00")
-	})
-}
-
-// The predecessor goes on while no replica knows the follower. What has left its record is missed.
-func TestFollowerOfForgottenOutcomes(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		imports, report := importing("* * * * *", time.Second), following("report", "import", time.Second)
-		report.Missed = soloist.RunAll
-		both := c.start("a", imports, report)
-		until(90 * time.Second)
-		both.stop()
-		one := c.start("b", imports)
-		until(25*time.Minute + 30*time.Second)
-		one.stop()
-		c.start("c", imports, report)
-		time.Sleep(3500 * time.Millisecond)
-		c.wantOutcomes("report", "succeeded 00:01:00", "missed 00:01:00-00:05:00 the outcome of import is not known", "succeeded 00:06:00", "succeeded 00:07:00", "succeeded 00:08:00")
+// What a follower does while replicas are up all the time.
+func TestFollower(t *testing.T) {
+	inCases(t, map[string]func(c *cluster){
+		"a run by hand of the predecessor moves no tick, and a run by hand of the follower waits for none": func(c *cluster) {
+			r := c.start("a", importing("0 * * * *", time.Second), following("report", "import", time.Second))
+			time.Sleep(time.Minute)
+			r.byHand("import", "by-hand")
+			time.Sleep(20 * time.Minute)
+			c.wantRunsOf("report", 0)
+			r.byHand("report", "too")
+			until(61 * time.Minute)
+			c.wantOutcomes("report", "succeeded 00:21:03", "succeeded 01:00:00")
+		},
+		// It goes on while no replica knows the follower.
+		"what has left the record of the predecessor is missed": func(c *cluster) {
+			imports, report := importing("* * * * *", time.Second), following("report", "import", time.Second)
+			report.Missed = soloist.RunAll
+			both := c.start("a", imports, report)
+			until(90 * time.Second)
+			both.stop()
+			one := c.start("b", imports)
+			until(25*time.Minute + 30*time.Second)
+			one.stop()
+			c.start("c", imports, report)
+			time.Sleep(3500 * time.Millisecond)
+			c.wantOutcomes("report", "succeeded 00:01:00", "missed 00:01:00-00:05:00 the outcome of import is not known", "succeeded 00:06:00", "succeeded 00:07:00", "succeeded 00:08:00")
+		},
+		// That tick has waited for the one before on a replica that is stopped then.
+		"who runs the next tick of the predecessor starts the follower for the one before": func(c *cluster) {
+			imports, report := importing("*/10 * * * *", 12*time.Minute), following("report", "import", time.Minute)
+			imports.Overlap = soloist.QueueOne
+			a := c.replica("a", imports, report)
+			a.Grace = time.Hour
+			c.launch(a)
+			until(11 * time.Minute)
+			c.start("b", imports, report)
+			until(20*time.Minute + 30*time.Second)
+			a.stop()
+			until(33 * time.Minute)
+			c.wantOutcomes("report", "succeeded 00:10:00")
+			c.wantFollowed("report", "import", 10*time.Second)
+		},
+		"a predecessor that cannot be read is reported once, and so is the end of that": func(c *cluster) {
+			imports, s := importing("0 1 * * *", 10*time.Minute), &faultyStore{Store: c.store}
+			c.start("a", imports)
+			until(time.Minute)
+			var bad atomic.Bool
+			s.meets(func(op, name string) error {
+				switch {
+				case name == "soloist/import" && op == "acquire":
+					return store.ErrHeld
+				case name == "soloist/import" && bad.Load():
+					return errNetwork
+				}
+				return nil
+			}, nil)
+			b := c.replica("b", imports, following("report", "import", time.Second), following("mail", "import", time.Second))
+			b.Store = s
+			book := b.tells()
+			c.launch(b)
+			until(time.Hour + 30*time.Second)
+			bad.Store(true)
+			until(time.Hour + 5*time.Minute)
+			bad.Store(false)
+			until(time.Hour + 12*time.Minute)
+			c.wantOutcomes("report", "succeeded 01:00:00")
+			begins, ends := book.of("", event.StoreTrouble), book.of("", event.StoreBack)
+			c.wrong(len(begins) != 1 || len(ends) != 1, "the trouble was reported as %+v, and its end as %+v", begins, ends)
+		},
+		"a run of the predecessor has stalled and does not return: its outcome is known at once": func(c *cluster) {
+			imports, always := named("import", deaf(20*time.Minute)), following("always", "import", time.Second)
+			imports.HeartbeatTimeout, always.AfterAny = time.Minute, true
+			c.start("a", imports, always)
+			until(3 * time.Minute)
+			runs := c.runsOf("always")
+			c.wrong(len(runs) != 1 || runs[0].start.Sub(runs[0].Tick) > 61*time.Second, "want one run after the stall: %+v", runs)
+		},
+		"the replica that runs the predecessor knows its end, and never reads it for the follower": func(c *cluster) {
+			s := &lister{Memory: c.store}
+			r := c.replica("a", importing("0 */2 * * *", time.Hour), following("report", "import", time.Second))
+			r.tap.Store = s
+			c.launch(r)
+			until(2*time.Hour - 10*time.Second)
+			s.reads.Store(0)
+			until(3*time.Hour + time.Minute)
+			c.wantOutcomes("report", "succeeded 02:00:00")
+			c.wantFollowed("report", "import", 100*time.Millisecond)
+			n := s.reads.Load() // of the own entry of report, once a minute
+			c.wrong(n > 65, "%d reads", n)
+		},
 	})
 }
 
@@ -217,68 +279,6 @@ func TestChangedAfterNamesANewJob(t *testing.T) {
 			told.want(c)
 		})
 	}
-}
-
-// A replica that runs the next tick of the predecessor, which has waited for the one before on a replica that is stopped then,
-// starts the follower for that one.
-func TestFollowerOfPredecessorThatRunsItsNextTick(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		imports, report := importing("*/10 * * * *", 12*time.Minute), following("report", "import", time.Minute)
-		imports.Overlap = soloist.QueueOne
-		a := c.replica("a", imports, report)
-		a.Grace = time.Hour
-		c.launch(a)
-		until(11 * time.Minute)
-		c.start("b", imports, report)
-		until(20*time.Minute + 30*time.Second)
-		a.stop()
-		until(33 * time.Minute)
-		c.wantOutcomes("report", "succeeded 00:10:00")
-		c.wantFollowed("report", "import", 10*time.Second)
-	})
-}
-
-// A predecessor that cannot be read is reported once, and so is the end of that.
-func TestUnreadablePredecessorIsReportedOnce(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		imports, s := importing("0 1 * * *", 10*time.Minute), &faultyStore{Store: c.store}
-		c.start("a", imports)
-		until(time.Minute)
-		var bad atomic.Bool
-		s.meets(func(op, name string) error {
-			switch {
-			case name == "soloist/import" && op == "acquire":
-				return store.ErrHeld
-			case name == "soloist/import" && bad.Load():
-				return errNetwork
-			}
-			return nil
-		}, nil)
-		b := c.replica("b", imports, following("report", "import", time.Second), following("mail", "import", time.Second))
-		b.Store = s
-		book := b.tells()
-		c.launch(b)
-		until(time.Hour + 30*time.Second)
-		bad.Store(true)
-		until(time.Hour + 5*time.Minute)
-		bad.Store(false)
-		until(time.Hour + 12*time.Minute)
-		c.wantOutcomes("report", "succeeded 01:00:00")
-		begins, ends := book.of("", event.StoreTrouble), book.of("", event.StoreBack)
-		c.wrong(len(begins) != 1 || len(ends) != 1, "the trouble was reported as %+v, and its end as %+v", begins, ends)
-	})
-}
-
-// A run of the predecessor has stalled and does not return: its outcome is known at once.
-func TestFollowerOfStalledRunOfItsOwnReplica(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		imports, always := named("import", deaf(20*time.Minute)), following("always", "import", time.Second)
-		imports.HeartbeatTimeout, always.AfterAny = time.Minute, true
-		c.start("a", imports, always)
-		until(3 * time.Minute)
-		runs := c.runsOf("always")
-		c.wrong(len(runs) != 1 || runs[0].start.Sub(runs[0].Tick) > 61*time.Second, "want one run after the stall: %+v", runs)
-	})
 }
 
 // sharded is the job import in n shards, which take d, each of them longer than the one before.
@@ -425,69 +425,129 @@ func (c *cluster) backfills(d time.Duration, work ...soloist.Work) {
 	c.order(soloist.Order{Kind: store.OrderBackfill, Job: "import", Backfill: soloist.Backfill{From: from, To: from.Add(d), All: true}}, work...)
 }
 
-// One call for the first job runs a whole chain, whatever the order of the jobs in the program. It runs the ticks of the
-// chain before the backfill, also a tick that comes due during the backfill.
-func TestRunDueRunsChainBeforeBackfill(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		work := []soloist.Work{following("join", "report", time.Second), importing("*/10 * * * *", time.Minute), following("report", "import", time.Second)}
-		r := c.replica("a", work...)
-		r.wake()
-		until(time.Hour)
-		r.wake()
-		c.backfills(140*time.Minute, work...)
-		until(time.Hour + 10*time.Minute)
-		got := r.wakeFor("import")
-		for job, want := range map[string]int{"import": 17, "report": 2, "join": 2} {
-			ran := len(reportOf(t, got, job).Ran)
-			c.wrong(ran != want, "%d runs of %s, want %d", ran, job, want)
-		}
-		c.wantFilledRuns(15)
-		for _, f := range append(c.runsOf("report"), c.runsOf("join")...) {
-			c.wrong(f.start.Sub(f.Tick) > time.Minute+10*time.Second, "%s begins at %s", f.ID(), f.start)
-		}
-		c.wantFollowed("join", "report", 100*time.Millisecond)
-	})
-}
-
-// It does so if another replica has run the tick of the job before.
-func TestRunDueRunsFollowerBeforeBackfill(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		first := importing("*/10 * * * *", time.Minute)
-		r := c.replica("a", first, following("report", "import", time.Second))
-		r.wake()
-		until(time.Hour)
-		r.wake()
-		c.backfills(2*time.Hour, first)
-		until(time.Hour + 10*time.Minute)
-		_, _ = c.replica("b", first).RunDue(c.within(70*time.Second), soloist.Wake{})
-		r.wake()
-		c.wantFollowed("report", "import", time.Second)
-		c.wantFilledRuns(13)
-	})
-}
-
-// A call that finds the job before a follower running elsewhere leaves the follower to a later call. Each call reads that
-// job, however little time ago the last one did.
-func TestRunDueBesidePredecessor(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		imports := importing("0 * * * *", time.Minute)
-		a, b := c.replica("a", imports), c.replica("b", imports, following("report", "import", time.Second))
-		a.wake()
-		b.wake()
-		until(time.Hour)
-		over := make(chan struct{})
-		go func() { defer close(over); a.wake() }()
-		for range 2 {
-			time.Sleep(29 * time.Second)
-			got := b.wakeFor()
-			c.wrong(len(got.Jobs[1].Ran) != 0 || got.Jobs[0].Replica != "a" || !got.Jobs[1].Next.Equal(time.Now().Truncate(time.Hour)), "got %+v", got)
-			c.wantOutcomes("report")
-		}
-		<-over
-		for range 2 {
+// What calls of RunDue do about followers.
+func TestCallsAndFollowers(t *testing.T) {
+	inCases(t, map[string]func(c *cluster){
+		// Whatever the order of the jobs in the program. It also runs a tick of the chain that comes due during the backfill.
+		"one call for the first job runs a whole chain before the backfill": func(c *cluster) {
+			work := []soloist.Work{following("join", "report", time.Second), importing("*/10 * * * *", time.Minute), following("report", "import", time.Second)}
+			r := c.replica("a", work...)
+			r.wake()
+			until(time.Hour)
+			r.wake()
+			c.backfills(140*time.Minute, work...)
+			until(time.Hour + 10*time.Minute)
+			got := r.wakeFor("import")
+			for job, want := range map[string]int{"import": 17, "report": 2, "join": 2} {
+				ran := len(reportOf(c.t, got, job).Ran)
+				c.wrong(ran != want, "%d runs of %s, want %d", ran, job, want)
+			}
+			c.wantFilledRuns(15)
+			for _, f := range append(c.runsOf("report"), c.runsOf("join")...) {
+				c.wrong(f.start.Sub(f.Tick) > time.Minute+10*time.Second, "%s begins at %s", f.ID(), f.start)
+			}
+			c.wantFollowed("join", "report", 100*time.Millisecond)
+		},
+		"it does so if another replica has run the tick of the job before": func(c *cluster) {
+			first := importing("*/10 * * * *", time.Minute)
+			r := c.replica("a", first, following("report", "import", time.Second))
+			r.wake()
+			until(time.Hour)
+			r.wake()
+			c.backfills(2*time.Hour, first)
+			until(time.Hour + 10*time.Minute)
+			_, _ = c.replica("b", first).RunDue(c.within(70*time.Second), soloist.Wake{})
+			r.wake()
+			c.wantFollowed("report", "import", time.Second)
+			c.wantFilledRuns(13)
+		},
+		// Each call reads that job, however little time ago the last one did.
+		"one that finds the job before a follower running elsewhere leaves the follower": func(c *cluster) {
+			imports := importing("0 * * * *", time.Minute)
+			a, b := c.replica("a", imports), c.replica("b", imports, following("report", "import", time.Second))
+			a.wake()
 			b.wake()
-			c.wantOutcomes("report", "succeeded 01:00:00")
-		}
+			until(time.Hour)
+			over := make(chan struct{})
+			go func() { defer close(over); a.wake() }()
+			for range 2 {
+				time.Sleep(29 * time.Second)
+				got := b.wakeFor()
+				c.wrong(len(got.Jobs[1].Ran) != 0 || got.Jobs[0].Replica != "a" || !got.Jobs[1].Next.Equal(time.Now().Truncate(time.Hour)), "got %+v", got)
+				c.wantOutcomes("report")
+			}
+			<-over
+			for range 2 {
+				b.wake()
+				c.wantOutcomes("report", "succeeded 01:00:00")
+			}
+		},
+		// Its tick is skipped for a follower with AfterAny, also if another job is between them.
+		"a paused job is awaited through another one": func(c *cluster) {
+			first, between, last := importing("0 2 * * *", time.Minute), following("between", "import", time.Minute), following("last", "between", time.Minute)
+			last.AfterAny = true
+			c.replica("first", first, between, last).wake()
+			until(2*time.Hour + 10*time.Minute) // no replica was up at the tick
+			first.Paused = true
+			c.wanted("now", first, between, last)
+			c.replica("woken", first, between, last).wake()
+			c.wantRuns(1)
+		},
+		// It has run the job before. One call waits, and others return. A call whose time ends while it waits says so.
+		"one waits while another call runs an older tick of the follower": func(c *cluster) {
+			r := c.replica("a", importing("*/10 * * * *", time.Second), following("report", "import", 15*time.Minute))
+			r.wake()
+			var calls sync.WaitGroup
+			for i := range 3 {
+				until(time.Duration(i+1) * 10 * time.Minute)
+				calls.Go(r.wake)
+				time.Sleep(time.Minute)
+				begin := time.Now()
+				j := reportOf(c.t, r.wakeFor(), "report")
+				c.wrong(time.Since(begin) > time.Second || j.Replica != "a" || len(j.Ran) > 0, "another call, at %s, says %+v", time.Now(), j)
+			}
+			until(45 * time.Minute)
+			got, err := r.RunDue(c.within(2*time.Minute), soloist.Wake{})
+			late := reportOf(c.t, got, "report")
+			c.wrong(err == nil || late.Err == nil || late.Next.After(time.Now()), "a call whose time ends says %+v, %v", late, err)
+			calls.Wait()
+			want := []string{"succeeded 00:10:00", "succeeded 00:20:00", "succeeded 00:30:00"}
+			c.wrong(!slices.Equal(c.outcomes("report")[:3], want), "got %q, want %q", c.outcomes("report"), want)
+		},
+		// It finds the other one, which has looked at that since. A call that brings nothing new returns.
+		"one waits while another call waits for a slot of the group with an older tick": func(c *cluster) {
+			report, other := following("report", "import", 3*time.Minute), named("other", work("9 * * * *", 25*time.Minute))
+			report.Missed, report.Group, other.Group = soloist.RunAll, "g", "g"
+			r := c.replica("a", importing("*/10 * * * *", 8*time.Minute), report, other)
+			r.Groups = map[string]int{"g": 1}
+			r.meets(before("release", func() {
+				if time.Now().Minute() == 28 { // the other call looks before this one gets to the follower
+					time.Sleep(7 * time.Second)
+				}
+			}))
+			r.wake()
+			var calls sync.WaitGroup
+			for at, job := range map[int]string{9: "other", 10: "import", 20: "import"} {
+				calls.Go(func() {
+					until(time.Duration(at) * time.Minute)
+					_, err := r.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{job}, Tick: time.Now()})
+					c.ok(err)
+				})
+			}
+			until(19*time.Minute + 30*time.Second)
+			j := reportOf(c.t, r.wakeFor("report"), "report")
+			c.wrong(j.Replica != "a" || sinceMidnight() > 20*time.Minute, "a call without news says %+v, at %s", j, sinceMidnight())
+			calls.Wait()
+			c.wantOutcomes("report", "succeeded 00:10:00", "succeeded 00:20:00")
+		},
+		// It learns of the outcomes of the job before.
+		"none waits for a loop that drives the follower": func(c *cluster) {
+			r := c.start("a", importing("*/10 * * * *", time.Second), following("report", "import", 15*time.Minute))
+			until(20*time.Minute + 2*time.Second)
+			begin := time.Now()
+			_, err := r.RunDue(c.t.Context(), soloist.Wake{})
+			c.wrong(err != nil || time.Since(begin) > time.Second, "it takes %s, %v", time.Since(begin), err)
+		},
 	})
 }
 
@@ -532,37 +592,6 @@ func TestFollowerReadsAreFew(t *testing.T) {
 	}
 }
 
-// The replica that runs the predecessor knows its end, and never reads it for the follower.
-func TestFollowerReadsNothingOfItsOwnReplica(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		s := &lister{Memory: c.store}
-		r := c.replica("a", importing("0 */2 * * *", time.Hour), following("report", "import", time.Second))
-		r.tap.Store = s
-		c.launch(r)
-		until(2*time.Hour - 10*time.Second)
-		s.reads.Store(0)
-		until(3*time.Hour + time.Minute)
-		c.wantOutcomes("report", "succeeded 02:00:00")
-		c.wantFollowed("report", "import", 100*time.Millisecond)
-		n := s.reads.Load() // of the own entry of report, once a minute
-		c.wrong(n > 65, "%d reads", n)
-	})
-}
-
-// The tick of a job that its settings pause is skipped for a follower with AfterAny, also if another job is between them.
-func TestPausedJobIsAwaitedThroughAnother(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		first, between, last := importing("0 2 * * *", time.Minute), following("between", "import", time.Minute), following("last", "between", time.Minute)
-		last.AfterAny = true
-		c.replica("first", first, between, last).wake()
-		until(2*time.Hour + 10*time.Minute) // no replica was up at the tick
-		first.Paused = true
-		c.wanted("now", first, between, last)
-		c.replica("woken", first, between, last).wake()
-		c.wantRuns(1)
-	})
-}
-
 // Two timers of one process run the two jobs before a follower. However near their ends are, one of
 // the calls runs it, and none says that it is due later.
 func TestFollowerOfTwoCalls(t *testing.T) {
@@ -586,72 +615,6 @@ func TestFollowerOfTwoCalls(t *testing.T) {
 			c.wantOutcomes("join", "succeeded 01:00:00")
 		})
 	}
-}
-
-// A call that has run the job before a follower waits while another call runs an older tick of that. One call waits, and
-// others return. A call whose time ends while it waits says so.
-func TestCallWaitsForRunOfFollower(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		r := c.replica("a", importing("*/10 * * * *", time.Second), following("report", "import", 15*time.Minute))
-		r.wake()
-		var calls sync.WaitGroup
-		for i := range 3 {
-			until(time.Duration(i+1) * 10 * time.Minute)
-			calls.Go(r.wake)
-			time.Sleep(time.Minute)
-			begin := time.Now()
-			j := reportOf(t, r.wakeFor(), "report")
-			c.wrong(time.Since(begin) > time.Second || j.Replica != "a" || len(j.Ran) > 0, "another call, at %s, says %+v", time.Now(), j)
-		}
-		until(45 * time.Minute)
-		got, err := r.RunDue(c.within(2*time.Minute), soloist.Wake{})
-		late := reportOf(t, got, "report")
-		c.wrong(err == nil || late.Err == nil || late.Next.After(time.Now()), "a call whose time ends says %+v, %v", late, err)
-		calls.Wait()
-		want := []string{"succeeded 00:10:00", "succeeded 00:20:00", "succeeded 00:30:00"}
-		c.wrong(!slices.Equal(c.outcomes("report")[:3], want), "got %q, want %q", c.outcomes("report"), want)
-	})
-}
-
-// So does one that finds the other call waiting for a slot of the group with an older tick, which it has
-// looked at since. A call that brings nothing new returns.
-func TestCallWaitsForFollowerThatWaitsForItsGroup(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		report, other := following("report", "import", 3*time.Minute), named("other", work("9 * * * *", 25*time.Minute))
-		report.Missed, report.Group, other.Group = soloist.RunAll, "g", "g"
-		r := c.replica("a", importing("*/10 * * * *", 8*time.Minute), report, other)
-		r.Groups = map[string]int{"g": 1}
-		r.meets(before("release", func() {
-			if time.Now().Minute() == 28 { // the other call looks before this one gets to the follower
-				time.Sleep(7 * time.Second)
-			}
-		}))
-		r.wake()
-		var calls sync.WaitGroup
-		for at, job := range map[int]string{9: "other", 10: "import", 20: "import"} {
-			calls.Go(func() {
-				until(time.Duration(at) * time.Minute)
-				_, err := r.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{job}, Tick: time.Now()})
-				c.ok(err)
-			})
-		}
-		until(19*time.Minute + 30*time.Second)
-		j := reportOf(t, r.wakeFor("report"), "report")
-		c.wrong(j.Replica != "a" || sinceMidnight() > 20*time.Minute, "a call without news says %+v, at %s", j, sinceMidnight())
-		calls.Wait()
-		c.wantOutcomes("report", "succeeded 00:10:00", "succeeded 00:20:00")
-	})
-}
-
-// A loop that drives a follower learns of the outcomes of the job before it, so no call waits for it.
-func TestCallWaitsForNoLoop(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		r := c.start("a", importing("*/10 * * * *", time.Second), following("report", "import", 15*time.Minute))
-		until(20*time.Minute + 2*time.Second)
-		begin := time.Now()
-		_, err := r.RunDue(c.t.Context(), soloist.Wake{})
-		c.wrong(err != nil || time.Since(begin) > time.Second, "it takes %s, %v", time.Since(begin), err)
-	})
 }
 
 // A distant store lists, counts calls, and takes a moment for each reading. It gives no lease of the

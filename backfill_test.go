@@ -151,15 +151,106 @@ func TestBackfill(t *testing.T) {
 	})
 }
 
-// A run that is ordered comes before the next tick of a backfill, and is not skipped for the run under which it was ordered.
-func TestOrderedRunInBackfill(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@hourly", 25*time.Second)
-		c.filling(w, lastHours(24, 1), "a", "b")
-		time.Sleep(30 * time.Second)
-		c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
-		time.Sleep(30 * time.Second)
-		c.wantOnce("please")
+// What a backfill runs, and what it leaves.
+func TestBackfills(t *testing.T) {
+	inCases(t, map[string]func(c *cluster){
+		// It is not skipped for the run under which it was ordered.
+		"a run that is ordered comes before its next tick": func(c *cluster) {
+			w := work("@hourly", 25*time.Second)
+			c.filling(w, lastHours(24, 1), "a", "b")
+			time.Sleep(30 * time.Second)
+			c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
+			time.Sleep(30 * time.Second)
+			c.wantOnce("please")
+		},
+		// Also if the other runs of its claim go on and their runner dies.
+		"a tick whose run has returned has its outcome": func(c *cluster) {
+			w := doing("@hourly", func(ctx context.Context, r *soloist.Run) error {
+				if r.Backfill != 0 && r.Tick.Hour() == 21 {
+					return pause(ctx, time.Hour)
+				}
+				return pause(ctx, time.Second)
+			})
+			o := c.filling(w, lastHours(5, 4), "a")
+			time.Sleep(10 * time.Second)
+			got := c.record("work").Backfill
+			c.wrong(got.Counts[store.Succeeded] != 3 || len(got.Open) != 1, "got %+v", got)
+			c.started[0].kill()
+			c.start("b", w)
+			time.Sleep(5 * time.Minute)
+			c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 4, store.Abandoned: 1})
+		},
+		// Those that no backfill has run since.
+		"without All it has the ticks that the history shows as missed": func(c *cluster) {
+			w := work("@every 1m", time.Second)
+			begin := time.Now()
+			a := c.start("a", w)
+			time.Sleep(5*time.Minute + 30*time.Second)
+			a.stop()
+			time.Sleep(10 * time.Minute)
+			up := c.start("b", w)
+			time.Sleep(5 * time.Minute)
+			b := soloist.Backfill{From: begin, To: time.Now().Add(-time.Minute)}
+			o := c.fills(b, w)
+			time.Sleep(time.Minute)
+			c.wrong(o.Backfill.Ticks != 9, "the newest of ten was run: got %+v", o.Backfill)
+			c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 9})
+			for _, r := range []*replica{up, c.replica("desk", w)} { // the desk has not read the orders yet
+				_, err := r.PlanBackfill(c.t.Context(), "work", b)
+				wantError(c.t, err, "has made up for it")
+				c.wantIs(err, soloist.ErrRefused)
+			}
+			time.Sleep(time.Hour)
+			_, err := up.PlanBackfill(c.t.Context(), "work", b)
+			wantError(c.t, err, "of none before") // the history does not reach back
+		},
+		"a call goes on with it while it has time for a run, and it is no error if it has none": func(c *cluster) {
+			w := work("@hourly", 10*time.Second)
+			w.Timeout = 15 * time.Second
+			c.replica("first", w).wake()
+			until(time.Hour + time.Second)
+			o := c.fills(lastHours(6, 1), w)
+			for _, call := range []struct {
+				d    time.Duration
+				runs int
+			}{{time.Minute, 1 + 4}, {5 * time.Second, 0}, {time.Minute, 2}} {
+				got, err := c.replica("woken", w).RunDue(c.within(call.d), soloist.Wake{})
+				c.wrong(err != nil || len(got.Jobs[0].Ran) != call.runs, "in %s, got %+v, %v", call.d, got, err)
+			}
+			c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 6})
+		},
+		"runs in parallel cannot share the one checkpoint of the entry": func(c *cluster) {
+			w := doing("@every 1m", func(ctx context.Context, r *soloist.Run) error {
+				if r.Backfill == 0 {
+					return r.Save(ctx, "of the job")
+				}
+				var got string
+				for _, err := range []error{r.Save(ctx, "lost"), r.Load(ctx, &got)} {
+					wantError(c.t, err, "without parallel")
+				}
+				return nil
+			})
+			o := c.filling(w, lastHour(3, 4), "a")
+			time.Sleep(time.Minute)
+			c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 3})
+		},
+		// The record only counts them.
+		"the log has each of its outcomes": func(c *cluster) {
+			w := work("@every 10m", time.Second)
+			a := c.replica("a", w)
+			defer c.keepHistory(a)()
+			c.launch(a)
+			time.Sleep(65 * time.Minute)
+			c.fills(soloist.Backfill{From: time.Now().Add(-time.Hour), To: time.Now(), All: true}, w)
+			time.Sleep(3 * time.Hour)
+			filled, lines := 0, c.logged("work")
+			for _, l := range lines {
+				if store.BackfillOf(l.Request) != 0 {
+					filled++
+				}
+			}
+			c.wrong(filled != 6, "%d of %d outcomes are of the backfill, want 6", filled, len(lines))
+		},
 	})
 }
 
@@ -199,26 +290,6 @@ func TestBackfillOutlivesReplicas(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A tick whose run has returned has its outcome, also if the other runs of its claim go on and their runner dies.
-func TestBackfillKeepsOutcomes(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := doing("@hourly", func(ctx context.Context, r *soloist.Run) error {
-			if r.Backfill != 0 && r.Tick.Hour() == 21 {
-				return pause(ctx, time.Hour)
-			}
-			return pause(ctx, time.Second)
-		})
-		o := c.filling(w, lastHours(5, 4), "a")
-		time.Sleep(10 * time.Second)
-		got := c.record("work").Backfill
-		c.wrong(got.Counts[store.Succeeded] != 3 || len(got.Open) != 1, "got %+v", got)
-		c.started[0].kill()
-		c.start("b", w)
-		time.Sleep(5 * time.Minute)
-		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 4, store.Abandoned: 1})
-	})
 }
 
 // Failures are counted, and the backfill goes on. They pause no job. Each run has tries, and an end, of its own.
@@ -303,52 +374,6 @@ func TestBackfillIsCancelledBetweenAttempts(t *testing.T) {
 	})
 }
 
-// Without All, a backfill has the ticks that the history shows as missed and that no backfill has run since.
-func TestBackfillOfMissedTicks(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 1m", time.Second)
-		begin := time.Now()
-		a := c.start("a", w)
-		time.Sleep(5*time.Minute + 30*time.Second)
-		a.stop()
-		time.Sleep(10 * time.Minute)
-		up := c.start("b", w)
-		time.Sleep(5 * time.Minute)
-		b := soloist.Backfill{From: begin, To: time.Now().Add(-time.Minute)}
-		o := c.fills(b, w)
-		time.Sleep(time.Minute)
-		c.wrong(o.Backfill.Ticks != 9, "the newest of ten was run: got %+v", o.Backfill)
-		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 9})
-		for _, r := range []*replica{up, c.replica("desk", w)} { // the desk has not read the orders yet
-			_, err := r.PlanBackfill(c.t.Context(), "work", b)
-			wantError(t, err, "has made up for it")
-			c.wantIs(err, soloist.ErrRefused)
-		}
-		time.Sleep(time.Hour)
-		_, err := up.PlanBackfill(c.t.Context(), "work", b)
-		wantError(t, err, "of none before") // the history does not reach back
-	})
-}
-
-// A call goes on with a backfill while it has time for a run, and it is no error if it has none.
-func TestBackfillByCalls(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@hourly", 10*time.Second)
-		w.Timeout = 15 * time.Second
-		c.replica("first", w).wake()
-		until(time.Hour + time.Second)
-		o := c.fills(lastHours(6, 1), w)
-		for _, call := range []struct {
-			d    time.Duration
-			runs int
-		}{{time.Minute, 1 + 4}, {5 * time.Second, 0}, {time.Minute, 2}} {
-			got, err := c.replica("woken", w).RunDue(c.within(call.d), soloist.Wake{})
-			c.wrong(err != nil || len(got.Jobs[0].Ran) != call.runs, "in %s, got %+v, %v", call.d, got, err)
-		}
-		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 6})
-	})
-}
-
 // A claim that was given up before its runs began costs no tick, and no attempt.
 func TestBackfillIsGivenBack(t *testing.T) {
 	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
@@ -364,44 +389,5 @@ func TestBackfillIsGivenBack(t *testing.T) {
 		for _, r := range c.filled() {
 			c.wrong(r.Attempt != 1, "got %+v", r.Run)
 		}
-	})
-}
-
-// The entry has one checkpoint, which runs in parallel cannot share.
-func TestBackfillInParallelHasNoCheckpoint(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := doing("@every 1m", func(ctx context.Context, r *soloist.Run) error {
-			if r.Backfill == 0 {
-				return r.Save(ctx, "of the job")
-			}
-			var got string
-			for _, err := range []error{r.Save(ctx, "lost"), r.Load(ctx, &got)} {
-				wantError(t, err, "without parallel")
-			}
-			return nil
-		})
-		o := c.filling(w, lastHour(3, 4), "a")
-		time.Sleep(time.Minute)
-		c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 3})
-	})
-}
-
-// The record only counts the outcomes of a backfill. The log has each of them.
-func TestBackfillIsInHistory(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 10m", time.Second)
-		a := c.replica("a", w)
-		defer c.keepHistory(a)()
-		c.launch(a)
-		time.Sleep(65 * time.Minute)
-		c.fills(soloist.Backfill{From: time.Now().Add(-time.Hour), To: time.Now(), All: true}, w)
-		time.Sleep(3 * time.Hour)
-		filled, lines := 0, c.logged("work")
-		for _, l := range lines {
-			if store.BackfillOf(l.Request) != 0 {
-				filled++
-			}
-		}
-		c.wrong(filled != 6, "%d of %d outcomes are of the backfill, want 6", filled, len(lines))
 	})
 }

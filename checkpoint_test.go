@@ -62,69 +62,111 @@ func TestCheckpointSurvivesTakeover(t *testing.T) {
 	}
 }
 
-func TestCheckpointRefusals(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var left *soloist.Run
-		job := doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
-			left = run
-			wantError(t, run.Save(ctx, strings.Repeat("x", 10)), "12 bytes of JSON and MaxCheckpoint is 10")
-			wantError(t, run.Save(ctx, math.NaN()), "cannot be written as JSON")
-			c.ok(run.Save(ctx, "text"))
-			wantError(t, run.Load(ctx, new(int)), "does not fit")
-			ended, cancel := context.WithCancel(ctx)
-			cancel()
-			wantError(t, run.Save(ended, "late"), context.Canceled.Error())
-			return nil
-		})
-		job.MaxCheckpoint = 10
-		a := c.start("a", job, here("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
-			c.wrong(run.Save(ctx, 1) == nil, "a job without a lease saves")
-			c.wrong(run.Remaining() < time.Hour, "it has %s", run.Remaining())
-			return errors.Join(run.Heartbeat("x"), run.Check(ctx))
-		}))
-		time.Sleep(time.Hour)
-		a.stop()
-		// A goroutine that the job has left behind.
-		ctx := c.t.Context()
-		for _, err := range []error{left.Save(ctx, "x"), left.Load(ctx, new(string)), left.Heartbeat(""), left.Check(ctx)} {
-			wantError(t, err, "the run is over")
-		}
-		c.wantOutcomes("work", "succeeded 00:01:00")
-	})
-}
-
-// A note that comes while a checkpoint is saved is kept.
-func TestNoteDuringSaveIsKept(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := doing("0 * * * *", func(ctx context.Context, run *soloist.Run) error {
-			_ = run.Heartbeat("page 6")
-			go func() {
+// What a run saves, loads and notes.
+func TestCheckpoint(t *testing.T) {
+	inCases(t, map[string]func(c *cluster){
+		"it refuses what it cannot save or load": func(c *cluster) {
+			var left *soloist.Run
+			job := doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
+				left = run
+				wantError(c.t, run.Save(ctx, strings.Repeat("x", 10)), "12 bytes of JSON and MaxCheckpoint is 10")
+				wantError(c.t, run.Save(ctx, math.NaN()), "cannot be written as JSON")
+				c.ok(run.Save(ctx, "text"))
+				wantError(c.t, run.Load(ctx, new(int)), "does not fit")
+				ended, cancel := context.WithCancel(ctx)
+				cancel()
+				wantError(c.t, run.Save(ended, "late"), context.Canceled.Error())
+				return nil
+			})
+			job.MaxCheckpoint = 10
+			a := c.start("a", job, here("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
+				c.wrong(run.Save(ctx, 1) == nil, "a job without a lease saves")
+				c.wrong(run.Remaining() < time.Hour, "it has %s", run.Remaining())
+				return errors.Join(run.Heartbeat("x"), run.Check(ctx))
+			}))
+			time.Sleep(time.Hour)
+			a.stop()
+			// A goroutine that the job has left behind.
+			ctx := c.t.Context()
+			for _, err := range []error{left.Save(ctx, "x"), left.Load(ctx, new(string)), left.Heartbeat(""), left.Check(ctx)} {
+				wantError(c.t, err, "the run is over")
+			}
+			c.wantOutcomes("work", "succeeded 00:01:00")
+		},
+		"a note that comes while a checkpoint is saved is kept": func(c *cluster) {
+			job := doing("0 * * * *", func(ctx context.Context, run *soloist.Run) error {
+				_ = run.Heartbeat("page 6")
+				go func() {
+					time.Sleep(time.Second)
+					_ = run.Heartbeat("page 7")
+				}()
+				_ = run.Save(ctx, 7)
+				time.Sleep(3 * time.Minute)
+				return nil
+			})
+			c.launch(c.replica("a", job).meets(after("save", func() { time.Sleep(2 * time.Second) })))
+			time.Sleep(time.Hour + 150*time.Second)
+			got := c.record("work").Run.Progress.Note
+			c.wrong(got != "page 7", "the note is %q", got)
+		},
+		"a goroutine that was left behind saves, which the store refuses": func(c *cluster) {
+			job := doing("@every 1m", func(ctx context.Context, run *soloist.Run) error {
+				go func() { _ = run.Save(context.Background(), "x") }()
 				time.Sleep(time.Second)
-				_ = run.Heartbeat("page 7")
-			}()
-			_ = run.Save(ctx, 7)
-			time.Sleep(3 * time.Minute)
-			return nil
-		})
-		c.launch(c.replica("a", job).meets(after("save", func() { time.Sleep(2 * time.Second) })))
-		time.Sleep(time.Hour + 150*time.Second)
-		got := c.record("work").Run.Progress.Note
-		c.wrong(got != "page 7", "the note is %q", got)
-	})
-}
-
-// A goroutine that was left behind saves, which the store refuses.
-func TestRefusedSaveDoesNotDelayOutcome(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := doing("@every 1m", func(ctx context.Context, run *soloist.Run) error {
-			go func() { _ = run.Save(context.Background(), "x") }()
-			time.Sleep(time.Second)
-			return nil
-		})
-		c.start("a", job).meets(fail(errors.New("413 too large for the proxy"), "save"))
-		time.Sleep(time.Hour)
-		n := len(c.all())
-		c.wrong(n < 50, "%d runs in an hour; the record says %s", n, c.record("work").Run.Status)
+				return nil
+			})
+			c.start("a", job).meets(fail(errors.New("413 too large for the proxy"), "save"))
+			time.Sleep(time.Hour)
+			n := len(c.all())
+			c.wrong(n < 50, "%d runs in an hour; the record says %s", n, c.record("work").Run.Status)
+		},
+		// Another replica may have saved a newer one by then.
+		"a machine that is suspended while the answer to Load is under way gets none": func(c *cluster) {
+			var machine suspended
+			var loaded error
+			c.launch(c.replica("a", doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
+				loaded = run.Load(ctx, new(int))
+				return loaded
+			})).on(&machine).meets(after("load", func() { machine.slept.Add(int64(D)) })))
+			time.Sleep(90 * time.Second)
+			c.wantIs(loaded, soloist.ErrLost)
+		},
+		"a run that saves in time and sends no heartbeat does not stall": func(c *cluster) {
+			task := leader()
+			task.HeartbeatTimeout = time.Minute
+			task.Do = func(ctx context.Context, run *soloist.Run) error {
+				for n := 0; ctx.Err() == nil; n++ {
+					if err := run.Save(ctx, n); err != nil {
+						return err
+					}
+					time.Sleep(45 * time.Second)
+				}
+				return ctx.Err()
+			}
+			c.start("a", task)
+			time.Sleep(10 * time.Minute)
+			c.wantRuns(1)
+			got := c.record("lead").Run.Status
+			c.wrong(got != store.Running, "the run is %s", got)
+		},
+		"it outlives the success of its tick, and Clear ends it": func(c *cluster) {
+			var loaded []string
+			c.start("a", doing("0 * * * * *", func(ctx context.Context, run *soloist.Run) error {
+				at := "none"
+				if err := run.Load(ctx, &at); err != nil {
+					return err
+				}
+				if loaded = append(loaded, at); len(loaded) == 2 {
+					return run.Clear(ctx)
+				}
+				return run.Save(ctx, fmt.Sprint(len(loaded)))
+			}))
+			time.Sleep(4*time.Minute + 30*time.Second)
+			c.stopAll()
+			got := strings.Join(loaded, " ")
+			c.wrong(got != "none 1 none 3", "loaded %q, want what the tick before saved, and nothing after a Clear", got)
+			c.wrong(new(soloist.Run).Clear(c.t.Context()) == nil, "a run that no scheduler made has cleared a checkpoint")
+		},
 	})
 }
 
@@ -150,63 +192,4 @@ func TestTooLargeCheckpointFailsRun(t *testing.T) {
 			c.wrong(run.Status != store.Failed || !strings.Contains(run.Error, store.ErrTooLarge.Error()), "the record says %+v", run)
 		})
 	}
-}
-
-// A machine that is suspended while the answer to Load is under way gets no checkpoint:
-// another replica may have saved a newer one by then.
-func TestLoadAfterSuspension(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var machine suspended
-		var loaded error
-		c.launch(c.replica("a", doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
-			loaded = run.Load(ctx, new(int))
-			return loaded
-		})).on(&machine).meets(after("load", func() { machine.slept.Add(int64(D)) })))
-		time.Sleep(90 * time.Second)
-		c.wantIs(loaded, soloist.ErrLost)
-	})
-}
-
-// A run that saves in time and sends no heartbeat does not stall.
-func TestSaveIsHeartbeat(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		task := leader()
-		task.HeartbeatTimeout = time.Minute
-		task.Do = func(ctx context.Context, run *soloist.Run) error {
-			for n := 0; ctx.Err() == nil; n++ {
-				if err := run.Save(ctx, n); err != nil {
-					return err
-				}
-				time.Sleep(45 * time.Second)
-			}
-			return ctx.Err()
-		}
-		c.start("a", task)
-		time.Sleep(10 * time.Minute)
-		c.wantRuns(1)
-		got := c.record("lead").Run.Status
-		c.wrong(got != store.Running, "the run is %s", got)
-	})
-}
-
-// A checkpoint outlives the success of its tick, and Clear ends it.
-func TestClearEndsCheckpoint(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var loaded []string
-		c.start("a", doing("0 * * * * *", func(ctx context.Context, run *soloist.Run) error {
-			at := "none"
-			if err := run.Load(ctx, &at); err != nil {
-				return err
-			}
-			if loaded = append(loaded, at); len(loaded) == 2 {
-				return run.Clear(ctx)
-			}
-			return run.Save(ctx, fmt.Sprint(len(loaded)))
-		}))
-		time.Sleep(4*time.Minute + 30*time.Second)
-		c.stopAll()
-		got := strings.Join(loaded, " ")
-		c.wrong(got != "none 1 none 3", "loaded %q, want what the tick before saved, and nothing after a Clear", got)
-		c.wrong(new(soloist.Run).Clear(c.t.Context()) == nil, "a run that no scheduler made has cleared a checkpoint")
-	})
 }

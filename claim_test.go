@@ -67,16 +67,106 @@ func TestAWriteShowsThatWritesArrive(t *testing.T) {
 	}
 }
 
-// "A client may need to wait up to one minute before a new lease can be
-// acquired": it does not ask all the time.
-func TestRefusedAcquisitionsAreRare(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.launch(c.replica("a", work("0 * * * *", time.Second)).meets(fail(store.ErrHeld, "acquire")))
-		time.Sleep(time.Hour - time.Second)
-		a.tap.counts()
-		time.Sleep(time.Minute)
-		n := a.tap.counts()
-		c.wrong(n["acquire"]+n["read"] > 60, "calls in a minute: %v", n)
+// What a claim needs, and what becomes of it.
+func TestClaims(t *testing.T) {
+	inCases(t, map[string]func(c *cluster){
+		// "A client may need to wait up to one minute before a new lease can be acquired."
+		"who is refused a lease does not ask all the time": func(c *cluster) {
+			a := c.launch(c.replica("a", work("0 * * * *", time.Second)).meets(fail(store.ErrHeld, "acquire")))
+			time.Sleep(time.Hour - time.Second)
+			a.tap.counts()
+			time.Sleep(time.Minute)
+			n := a.tap.counts()
+			c.wrong(n["acquire"]+n["read"] > 60, "calls in a minute: %v", n)
+		},
+		"tokens grow, also if an entry is deleted and made anew as fast as that goes": func(c *cluster) {
+			time.Sleep(300 * time.Millisecond)
+			for _, name := range letters(3) {
+				r := c.replica(name, work("0 * * * *", 0))
+				r.tap.date = wholeSeconds
+				for _, request := range []string{"one", "two"} {
+					r.byHand("work", request)
+				}
+				c.deleteEntry()
+			}
+			var last int64
+			for _, r := range c.all() {
+				c.wrong(r.Token <= last, "token %d after %d", r.Token, last)
+				last = r.Token
+			}
+			took := c.all()[5].start.Sub(c.all()[0].start)
+			c.wrong(took > 7*time.Second, "six runs took %s", took)
+		},
+		"a stop ends the wait for the first token: the lease is released, and nothing was claimed": func(c *cluster) {
+			a := c.start("a", leader())
+			time.Sleep(500 * time.Millisecond)
+			begin := time.Now()
+			a.stop()
+			took := time.Since(begin)
+			c.wrong(took > 100*time.Millisecond, "the stop took %s", took)
+			n := a.tap.counts()
+			c.wrong(n["write"] != 0 || n["release"] != 1, "calls: %v", n)
+		},
+		// That trouble ends with an acquisition.
+		"a store that refuses each acquisition at the ETag that its reads show is told once": func(c *cluster) {
+			r := c.start("a", work("@every 1m", time.Second))
+			time.Sleep(90 * time.Second)
+			refuse := fail(store.ErrChanged, "acquire")
+			r.meets(refuse)
+			time.Sleep(30*time.Second + 2*D) // less than a follower waits for a lease without a claim
+			r.wantWell()
+			time.Sleep(30 * time.Minute)
+			wantError(c.t, r.Health().Broken["work"], "ETag", "a proxy")
+			r.wantLines(1, "level=WARN", "a proxy")
+			// A call of RunDue has no end of its own: a command without a deadline would not return.
+			ctx := c.within(time.Hour)
+			_, err := c.replica("b", work("@every 1m", time.Second)).meets(refuse).RunDue(ctx, soloist.Wake{})
+			wantError(c.t, err, "a proxy")
+			c.wrong(ctx.Err() != nil, "RunDue does not return")
+			r.meets(nil)
+			time.Sleep(time.Minute)
+			r.wantWell()
+			c.wrong(time.Since(c.record("work").Watermark) > 2*time.Minute, "nothing is run")
+		},
+		// Its caller gets an error, and not that the run goes on. So does the caller of RunDue.
+		"a run by hand whose claim was applied, and that was cut off then, does not run": func(c *cluster) {
+			a := c.replica("a", leased(time.Minute, work("0 * * * *", 0))).meets(cutOffAfter("write", true, 5*time.Second))
+			_, err := a.RunNow(c.t.Context(), "work", "r1")
+			wantError(c.t, err, "was claimed and not run")
+			time.Sleep(time.Hour)
+			_, err = a.RunDue(c.t.Context(), soloist.Wake{})
+			c.wrong(err == nil, "RunDue: no error")
+			time.Sleep(30 * time.Second)
+			_, err = a.RunDue(c.t.Context(), soloist.Wake{})
+			wantError(c.t, err, "was claimed and not run")
+			c.wantRuns(0)
+		},
+		// The record says that the tick may be running.
+		"who is cut off after a claim that was applied does not release its lease once it is answered": func(c *cluster) {
+			a := c.launch(c.replica("a", leased(time.Minute, work("@every 10m", 0))).meets(cutOffAfter("write", true, 5*time.Second)))
+			time.Sleep(10*time.Minute + 40*time.Second)
+			c.wantLease(store.Leased)
+			c.wrong(c.record("work").Run.Status != store.Running, "the record says %+v", c.record("work").Run)
+			n := a.tap.counts()["release"]
+			c.wrong(n != 0 || len(c.all()) != 0, "%d releases, %d runs", n, len(c.all()))
+		},
+		// Here a pause ends with each tick.
+		"a replica whose writes hang delays no tick that nobody looks for": func(c *cluster) {
+			job := work("@every 1h", time.Second)
+			c.start("b", job)
+			c.unheard("a", job)
+			time.Sleep(30 * time.Minute)
+			slow := 0
+			for range 24 {
+				tick := time.Now().Add(30 * time.Minute)
+				c.order(soloist.Order{Kind: store.OrderPause, Until: tick}, job)
+				time.Sleep(time.Hour)
+				if late := c.newest().Start.Sub(tick); late < 0 || late > time.Second {
+					slow++
+				}
+			}
+			c.wrong(slow > 1, "%d of 24 ticks were late", slow) // a may be first once, before it knows
+		},
 	})
 }
 
@@ -133,69 +223,6 @@ func TestStopDuringClaimTakesItBack(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		c.wantRuns(1)
 		c.wrong(c.last().replica != "b", "got %+v", c.last())
-	})
-}
-
-// An entry is claimed, deleted, made anew and claimed again, as fast as that
-// goes: tokens grow.
-func TestTokensGrowOverDeletions(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		time.Sleep(300 * time.Millisecond)
-		for _, name := range letters(3) {
-			r := c.replica(name, work("0 * * * *", 0))
-			r.tap.date = wholeSeconds
-			for _, request := range []string{"one", "two"} {
-				r.byHand("work", request)
-			}
-			c.deleteEntry()
-		}
-		var last int64
-		for _, r := range c.all() {
-			c.wrong(r.Token <= last, "token %d after %d", r.Token, last)
-			last = r.Token
-		}
-		took := c.all()[5].start.Sub(c.all()[0].start)
-		c.wrong(took > 7*time.Second, "six runs took %s", took)
-	})
-}
-
-// A stop ends the wait for the first token: the lease is released, and nothing was
-// claimed.
-func TestStopEndsWaitForFirstToken(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.start("a", leader())
-		time.Sleep(500 * time.Millisecond)
-		begin := time.Now()
-		a.stop()
-		took := time.Since(begin)
-		c.wrong(took > 100*time.Millisecond, "the stop took %s", took)
-		n := a.tap.counts()
-		c.wrong(n["write"] != 0 || n["release"] != 1, "calls: %v", n)
-	})
-}
-
-// A store that refuses each acquisition at the ETag that its reads show is trouble that
-// the replica tells once, and that ends with an acquisition.
-func TestRefusedETagIsTold(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		r := c.start("a", work("@every 1m", time.Second))
-		time.Sleep(90 * time.Second)
-		refuse := fail(store.ErrChanged, "acquire")
-		r.meets(refuse)
-		time.Sleep(30*time.Second + 2*D) // less than a follower waits for a lease without a claim
-		r.wantWell()
-		time.Sleep(30 * time.Minute)
-		wantError(t, r.Health().Broken["work"], "ETag", "a proxy")
-		r.wantLines(1, "level=WARN", "a proxy")
-		// A call of RunDue has no end of its own: a command without a deadline would not return.
-		ctx := c.within(time.Hour)
-		_, err := c.replica("b", work("@every 1m", time.Second)).meets(refuse).RunDue(ctx, soloist.Wake{})
-		wantError(t, err, "a proxy")
-		c.wrong(ctx.Err() != nil, "RunDue does not return")
-		r.meets(nil)
-		time.Sleep(time.Minute)
-		r.wantWell()
-		c.wrong(time.Since(c.record("work").Watermark) > 2*time.Minute, "nothing is run")
 	})
 }
 
@@ -269,36 +296,6 @@ func TestOwnLeaseIsFreed(t *testing.T) {
 			})
 		}
 	}
-}
-
-// A run by hand whose claim was applied, and that was cut off then, does not run: its caller
-// gets an error, and not that the run goes on. So does the caller of RunDue.
-func TestAppliedClaimThatIsCutOffIsTold(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", leased(time.Minute, work("0 * * * *", 0))).meets(cutOffAfter("write", true, 5*time.Second))
-		_, err := a.RunNow(c.t.Context(), "work", "r1")
-		wantError(t, err, "was claimed and not run")
-		time.Sleep(time.Hour)
-		_, err = a.RunDue(c.t.Context(), soloist.Wake{})
-		c.wrong(err == nil, "RunDue: no error")
-		time.Sleep(30 * time.Second)
-		_, err = a.RunDue(c.t.Context(), soloist.Wake{})
-		wantError(t, err, "was claimed and not run")
-		c.wantRuns(0)
-	})
-}
-
-// A replica that is cut off after a claim that was applied does not release its lease
-// once it is answered: the record says that the tick may be running.
-func TestAppliedClaimOfCutOffReplicaKeepsLease(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.launch(c.replica("a", leased(time.Minute, work("@every 10m", 0))).meets(cutOffAfter("write", true, 5*time.Second)))
-		time.Sleep(10*time.Minute + 40*time.Second)
-		c.wantLease(store.Leased)
-		c.wrong(c.record("work").Run.Status != store.Running, "the record says %+v", c.record("work").Run)
-		n := a.tap.counts()["release"]
-		c.wrong(n != 0 || len(c.all()) != 0, "%d releases, %d runs", n, len(c.all()))
-	})
 }
 
 // A replica that does not know whether its calls arrive gives the others less of a head start than a tick has time: it may be
@@ -386,24 +383,4 @@ func TestReplicaThatWritesAgainRunsTicks(t *testing.T) {
 			c.wrong(a < b/4, "of the ticks 25 minutes later it runs %d, and the other replica %d", a, b)
 		})
 	}
-}
-
-// Nor does it cost one where no replica looks before the tick: here a pause ends with each tick.
-func TestHangingWritesDelayNoTickAfterPause(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := work("@every 1h", time.Second)
-		c.start("b", job)
-		c.unheard("a", job)
-		time.Sleep(30 * time.Minute)
-		slow := 0
-		for range 24 {
-			tick := time.Now().Add(30 * time.Minute)
-			c.order(soloist.Order{Kind: store.OrderPause, Until: tick}, job)
-			time.Sleep(time.Hour)
-			if late := c.newest().Start.Sub(tick); late < 0 || late > time.Second {
-				slow++
-			}
-		}
-		c.wrong(slow > 1, "%d of 24 ticks were late", slow) // a may be first once, before it knows
-	})
 }

@@ -65,6 +65,14 @@ func inCase(t *testing.T, name string, f func(t *testing.T, c *cluster)) {
 	})
 }
 
+// inCases is inCase for each of some stories. Their names say what they show.
+func inCases(t *testing.T, stories map[string]func(c *cluster)) {
+	t.Helper()
+	for name, f := range stories {
+		inCase(t, name, func(_ *testing.T, c *cluster) { f(c) })
+	}
+}
+
 // beside is inCase beside others of its kind: they take long.
 func beside(t *testing.T, name string, f func(t *testing.T, c *cluster)) {
 	t.Helper()

@@ -15,17 +15,105 @@ import (
 	"github.com/soloist-go/soloist/host/local"
 )
 
-func TestChangedScheduleStartsFromNow(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		old := c.start("old", work("@every 10s", time.Second))
-		time.Sleep(25 * time.Second)
-		young := c.start("new", work("@every 7s", time.Second))
-		time.Sleep(20 * time.Second) // ticks at 30, 37, 44: multiples of 7 s since 1970
-		c.wantTicks(ranBy(c, "new", time.Time{}), "05", "30", "37", "44")
-		c.wantRan("old", time.Now().Add(-20*time.Second), false)
-		wantError(t, old.Health().Broken["work"], "another schedule")
-		young.wantLines(1, "level=INFO", "the schedule has changed")
-		old.wantLines(1, "level=ERROR", "another schedule")
+// Which of several definitions of a job is in force.
+func TestDefinitions(t *testing.T) {
+	inCases(t, map[string]func(c *cluster){
+		"a changed schedule starts from now": func(c *cluster) {
+			old := c.start("old", work("@every 10s", time.Second))
+			time.Sleep(25 * time.Second)
+			young := c.start("new", work("@every 7s", time.Second))
+			time.Sleep(20 * time.Second) // ticks at 30, 37, 44: multiples of 7 s since 1970
+			c.wantTicks(ranBy(c, "new", time.Time{}), "05", "30", "37", "44")
+			c.wantRan("old", time.Now().Add(-20*time.Second), false)
+			wantError(c.t, old.Health().Broken["work"], "another schedule")
+			young.wantLines(1, "level=INFO", "the schedule has changed")
+			old.wantLines(1, "level=ERROR", "another schedule")
+		},
+		"a job that was taken back is given up to a younger replica that returns": func(c *cluster) {
+			stays := c.start("stays", work("@every 10s", 0))
+			time.Sleep(time.Minute)
+			gone := c.start("gone", work("@every 7s", 0))
+			time.Sleep(time.Minute)
+			gone.stop()
+			stopped := time.Now()
+			time.Sleep(4 * time.Minute)
+			c.wantRan("stays", stopped, false)
+			time.Sleep(takenBack - 4*time.Minute + 2*D)
+			c.wantRan("stays", stopped, true)
+			stays.wantLines(1, "level=WARN", "takes the job back")
+			c.start("back", work("@every 7s", 0))
+			time.Sleep(time.Minute)
+			for _, r := range c.all()[len(c.all())-5:] {
+				c.wrong(r.replica != "back", "%s runs tick %s", r.replica, r.Tick)
+			}
+			once(c.t, c.all())
+		},
+		// It answers.
+		"the youngest that is up keeps the job, though its schedule has no tick for months": func(c *cluster) {
+			old := c.start("oldest", work("@every 10s", 0))
+			time.Sleep(5 * time.Minute)
+			c.start("middle", work("0 * * * *", 0))
+			time.Sleep(5*time.Minute + 5*time.Second)
+			young := c.start("youngest", work("0 0 1 7 *", 0))
+			started := time.Now()
+			time.Sleep(24 * time.Hour)
+			c.wantRan("oldest", started, false)
+			c.wantRan("middle", started, false)
+			old.wantLines(0, "takes the job back")
+			answers := len(young.log.lines("answered a replica with an older definition"))
+			least, most := 24*12, 24*31
+			c.wrong(answers < least || answers > most, "%d answers in a day, want %d to %d", answers, least, most)
+		},
+		// Three definitions are up and the youngest goes. It does so however seldom its ticks are.
+		"of two that are left the younger one takes the job back": func(c *cluster) {
+			c.start("oldest", work("@every 1m", 0))
+			time.Sleep(5 * time.Minute)
+			middle := c.start("middle", work("0 * * * *", 0))
+			time.Sleep(5 * time.Minute)
+			youngest := c.start("youngest", work("@every 2m", 0))
+			time.Sleep(5 * time.Minute)
+			youngest.kill()
+			gone := time.Now()
+			time.Sleep(3 * time.Hour)
+			m, o := ranBy(c, "middle", gone), ranBy(c, "oldest", gone)
+			c.wrong(len(m) != 3 || len(o) > 0, "the younger one runs %d ticks of 3, the oldest one %d", len(m), len(o))
+			middle.wantWell()
+			middle.kill()
+			gone = time.Now()
+			time.Sleep(takenBack + answeredFor)
+			c.wantRan("oldest", gone, true)
+		},
+		"the youngest is in force, also where its first answer takes longer than its lead": func(c *cluster) {
+			time.Sleep(10 * time.Second)
+			c.start("old", leased(time.Minute, work("@every 1m", 0)))
+			time.Sleep(5 * time.Second)
+			var once sync.Once
+			r := c.launch(c.replica("young", leased(time.Minute, work("@every 2m", 0))).meets(func(_ string, apply func() error) error {
+				defer once.Do(func() { time.Sleep(8 * time.Second) })
+				return apply()
+			}))
+			time.Sleep(10 * time.Minute)
+			r.wantWell()
+		},
+		// It says within a minute what differs.
+		"the older one leaves the job alone if other days have one name": func(c *cluster) {
+			closed := func(dates ...string) soloist.Job {
+				j := work("* * * * *", time.Second)
+				j.Except = []soloist.Calendar{&renamed{"closed", calendar.Dates("closed", dates...)}}
+				return j
+			}
+			old := c.start("old", closed("2026-05-01"))
+			time.Sleep(150 * time.Second)
+			c.start("young", closed("2026-05-01", "2026-05-02"))
+			change := time.Now()
+			time.Sleep(time.Minute)
+			wantError(c.t, old.Health().Broken["work"], "another schedule for this job (the same text, but the days of the calendars differ)")
+			time.Sleep(10 * time.Minute)
+			c.wantRan("old", change.Add(time.Minute), false)
+			runs := ranBy(c, "young", change)
+			c.wrong(len(runs) < 9, "the young replica ran %d ticks", len(runs))
+			once(c.t, c.all())
+		},
 	})
 }
 
@@ -42,47 +130,6 @@ const offTick = time.Minute + 5*time.Second
 
 // answeredFor is how long a mark is not repeated after an answer.
 const answeredFor = 2 * time.Minute
-
-func TestTakeBackEndsWhenYoungerReturns(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		stays := c.start("stays", work("@every 10s", 0))
-		time.Sleep(time.Minute)
-		gone := c.start("gone", work("@every 7s", 0))
-		time.Sleep(time.Minute)
-		gone.stop()
-		stopped := time.Now()
-		time.Sleep(4 * time.Minute)
-		c.wantRan("stays", stopped, false)
-		time.Sleep(takenBack - 4*time.Minute + 2*D)
-		c.wantRan("stays", stopped, true)
-		stays.wantLines(1, "level=WARN", "takes the job back")
-		c.start("back", work("@every 7s", 0))
-		time.Sleep(time.Minute)
-		for _, r := range c.all()[len(c.all())-5:] {
-			c.wrong(r.replica != "back", "%s runs tick %s", r.replica, r.Tick)
-		}
-		once(t, c.all())
-	})
-}
-
-// A replica of the youngest definition that is up keeps the job, though its schedule has no tick for months: it answers.
-func TestIdleYoungerReplicaAnswers(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		old := c.start("oldest", work("@every 10s", 0))
-		time.Sleep(5 * time.Minute)
-		c.start("middle", work("0 * * * *", 0))
-		time.Sleep(5*time.Minute + 5*time.Second)
-		young := c.start("youngest", work("0 0 1 7 *", 0))
-		started := time.Now()
-		time.Sleep(24 * time.Hour)
-		c.wantRan("oldest", started, false)
-		c.wantRan("middle", started, false)
-		old.wantLines(0, "takes the job back")
-		answers := len(young.log.lines("answered a replica with an older definition"))
-		least, most := 24*12, 24*31
-		c.wrong(answers < least || answers > most, "%d answers in a day, want %d to %d", answers, least, most)
-	})
-}
 
 // A younger definition comes into force soon. Where each run takes most of its period, the entry is free for a moment only; where
 // a lease is kept from tick to tick, it is given up now and then.
@@ -162,29 +209,6 @@ func TestNoTakeBack(t *testing.T) {
 	}
 }
 
-// Three definitions are up and the youngest goes: of the two others the younger one
-// takes the job back, however seldom its ticks are.
-func TestYoungerOfTwoOlderTakesBack(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		c.start("oldest", work("@every 1m", 0))
-		time.Sleep(5 * time.Minute)
-		middle := c.start("middle", work("0 * * * *", 0))
-		time.Sleep(5 * time.Minute)
-		youngest := c.start("youngest", work("@every 2m", 0))
-		time.Sleep(5 * time.Minute)
-		youngest.kill()
-		gone := time.Now()
-		time.Sleep(3 * time.Hour)
-		m, o := ranBy(c, "middle", gone), ranBy(c, "oldest", gone)
-		c.wrong(len(m) != 3 || len(o) > 0, "the younger one runs %d ticks of 3, the oldest one %d", len(m), len(o))
-		middle.wantWell()
-		middle.kill()
-		gone = time.Now()
-		time.Sleep(takenBack + answeredFor)
-		c.wantRan("oldest", gone, true)
-	})
-}
-
 // The storage is in reach for a replica that may lease an entry and not write it: a mark that is refused is that job's trouble.
 // For a replica that may not even lease the entry it is not.
 func TestRefusedMarkIsNoOutage(t *testing.T) {
@@ -216,23 +240,6 @@ func TestRefusedMarkIsNoOutage(t *testing.T) {
 			old.wantWell()
 		})
 	}
-}
-
-// The definition of the replica that started last is in force, also where its first
-// answer takes longer than its lead.
-func TestYoungestIsInForceDespiteSlowStart(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		time.Sleep(10 * time.Second)
-		c.start("old", leased(time.Minute, work("@every 1m", 0)))
-		time.Sleep(5 * time.Second)
-		var once sync.Once
-		r := c.launch(c.replica("young", leased(time.Minute, work("@every 2m", 0))).meets(func(_ string, apply func() error) error {
-			defer once.Do(func() { time.Sleep(8 * time.Second) })
-			return apply()
-		}))
-		time.Sleep(10 * time.Minute)
-		r.wantWell()
-	})
 }
 
 // A replica whose first calls fail has nothing but its wall clock, which is two hours ahead, and must not tell others by that
@@ -339,54 +346,32 @@ func TestWrongLimits(t *testing.T) {
 	}
 }
 
-// A tick at From is run, one at Until is not. Then the job is over, and that is no trouble.
-func TestFromAndUntil(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job, begin := work("@every 10s", time.Second), time.Now().Truncate(time.Minute)
-		job.From, job.Until = begin.Add(time.Minute), begin.Add(2*time.Minute)
-		r := c.start("a", job)
-		time.Sleep(5 * time.Second)
-		st, _ := r.StatusOf(c.t.Context(), "work")
-		c.wrong(!st.Begins.Equal(job.From) || !st.Over.IsZero() || !st.Next.Equal(job.From), "before: %+v", st)
-		time.Sleep(time.Hour)
-		c.wantTicks(c.all(), "04:05", "01:00", "01:10", "01:20", "01:30", "01:40", "01:50")
-		st, _ = r.StatusOf(c.t.Context(), "work")
-		c.wrong(!st.Over.Equal(begin.Add(110*time.Second)) || !st.Begins.IsZero() || !st.Next.IsZero(), "after: %+v", st)
-		h := r.Health()
-		c.wrong(len(h.Broken)+len(h.Stuck) > 0, "a job that is over is in trouble: %+v", h)
-	})
-}
-
-// 2000-01-01 is a Saturday: its tick and that of Sunday move to Monday, and are one with Monday's.
-func TestShiftedTicksAreRunOnce(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := work("0 12 * * *", time.Second)
-		job.Except, job.Shift = []soloist.Calendar{calendar.Weekends()}, soloist.ShiftNext
-		c.startAll(job, "a", "b")
-		time.Sleep(4*24*time.Hour + 13*time.Hour)
-		c.wantTicks(c.all(), "Mon 02", "Mon 03", "Tue 04", "Wed 05")
-	})
-}
-
-// Two replicas have other days under one name. The older one leaves the job alone, and says within a minute what differs.
-func TestOtherDaysUnderOneName(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		closed := func(dates ...string) soloist.Job {
-			j := work("* * * * *", time.Second)
-			j.Except = []soloist.Calendar{&renamed{"closed", calendar.Dates("closed", dates...)}}
-			return j
-		}
-		old := c.start("old", closed("2026-05-01"))
-		time.Sleep(150 * time.Second)
-		c.start("young", closed("2026-05-01", "2026-05-02"))
-		change := time.Now()
-		time.Sleep(time.Minute)
-		wantError(t, old.Health().Broken["work"], "another schedule for this job (the same text, but the days of the calendars differ)")
-		time.Sleep(10 * time.Minute)
-		c.wantRan("old", change.Add(time.Minute), false)
-		runs := ranBy(c, "young", change)
-		c.wrong(len(runs) < 9, "the young replica ran %d ticks", len(runs))
-		once(t, c.all())
+// Which ticks From, Until and Shift leave.
+func TestDaysOfJob(t *testing.T) {
+	inCases(t, map[string]func(c *cluster){
+		// Then the job is over, and that is no trouble.
+		"a tick at From is run, one at Until is not": func(c *cluster) {
+			job, begin := work("@every 10s", time.Second), time.Now().Truncate(time.Minute)
+			job.From, job.Until = begin.Add(time.Minute), begin.Add(2*time.Minute)
+			r := c.start("a", job)
+			time.Sleep(5 * time.Second)
+			st, _ := r.StatusOf(c.t.Context(), "work")
+			c.wrong(!st.Begins.Equal(job.From) || !st.Over.IsZero() || !st.Next.Equal(job.From), "before: %+v", st)
+			time.Sleep(time.Hour)
+			c.wantTicks(c.all(), "04:05", "01:00", "01:10", "01:20", "01:30", "01:40", "01:50")
+			st, _ = r.StatusOf(c.t.Context(), "work")
+			c.wrong(!st.Over.Equal(begin.Add(110*time.Second)) || !st.Begins.IsZero() || !st.Next.IsZero(), "after: %+v", st)
+			h := r.Health()
+			c.wrong(len(h.Broken)+len(h.Stuck) > 0, "a job that is over is in trouble: %+v", h)
+		},
+		// 2000-01-01 is a Saturday: its tick and that of Sunday move to Monday, and are one with the tick of Monday.
+		"ticks that move to one day are one": func(c *cluster) {
+			job := work("0 12 * * *", time.Second)
+			job.Except, job.Shift = []soloist.Calendar{calendar.Weekends()}, soloist.ShiftNext
+			c.startAll(job, "a", "b")
+			time.Sleep(4*24*time.Hour + 13*time.Hour)
+			c.wantTicks(c.all(), "Mon 02", "Mon 03", "Tue 04", "Wed 05")
+		},
 	})
 }
 

@@ -76,37 +76,103 @@ func (b *eventBook) only(t *testing.T, job string, kind event.Kind) event.Event 
 	return all[0]
 }
 
-// A run tells its way from the claim to the outcome.
-func TestEventsOfARun(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", doing("0 * * * *", func(_ context.Context, r *soloist.Run) error {
-			for i := range 12 {
-				if err := r.Heartbeat(fmt.Sprint("row ", i, strings.Repeat(" of very many", 10))); err != nil {
+// What is told of a run, and to whom.
+func TestEvents(t *testing.T) {
+	inCases(t, map[string]func(c *cluster){
+		"a run tells its way from the claim to the outcome": func(c *cluster) {
+			a := c.replica("a", doing("0 * * * *", func(_ context.Context, r *soloist.Run) error {
+				for i := range 12 {
+					if err := r.Heartbeat(fmt.Sprint("row ", i, strings.Repeat(" of very many", 10))); err != nil {
+						return err
+					}
+					time.Sleep(100 * time.Millisecond)
+				}
+				if err := r.Save(context.Background(), "half"); err != nil {
 					return err
 				}
-				time.Sleep(100 * time.Millisecond)
+				time.Sleep(11 * time.Second)
+				return soloist.Skip("empty")
+			}))
+			book := a.tells()
+			c.launch(a)
+			time.Sleep(time.Hour + time.Minute)
+			book.want(c.t, "work", event.Claimed, event.Started, event.Heartbeat, event.Heartbeat, event.Saved, event.Ended)
+			outcome := c.record("work").History[0]
+			for _, e := range book.of("work") {
+				c.wrong(e.Replica != "a" || !e.Run.Tick.Equal(outcome.Tick) || e.Run.Attempt != 1 || e.Run.Token != outcome.Token, "not of the run: %+v", e)
+				c.wrong(e.Time.Location() != time.UTC || e.Time.Before(outcome.Tick), "it has the time %s", e.Time)
 			}
-			if err := r.Save(context.Background(), "half"); err != nil {
-				return err
+			begun, saved, ended := book.only(c.t, "work", event.Started), book.only(c.t, "work", event.Saved), book.only(c.t, "work", event.Ended)
+			c.wrong(ended.Outcome != outcome || ended.Took != 12200*time.Millisecond, "got %+v, want %+v", ended, outcome)
+			n := len(book.of("work", event.Renewed))
+			c.wrong(n != 3, "%d renewals in 12 s, and in the seconds before the tick", n)
+			c.wrong(saved.Note != c.record("work").Run.Progress.Note || !strings.HasPrefix(saved.Note, "row 11 "), "got %+v", saved)
+			c.wrong(begun.Run.Try != 1 || begun.Late() < 0 || begun.Late() > time.Second, "got %+v", begun)
+		},
+		// The one that is cut off says that it has lost the lease, and that its outcome is not in the record.
+		"who takes over says from whom": func(c *cluster) {
+			job := rerun(work("0 * * * *", 30*time.Second))
+			a, b := c.replica("a", job), c.replica("b", job)
+			old, next := a.tells(), b.tells()
+			c.launch(a)
+			time.Sleep(time.Hour + 2*time.Second)
+			c.launch(b)
+			a.kill()
+			time.Sleep(2 * time.Minute)
+			lost, trouble := old.only(c.t, "work", event.Lost), old.only(c.t, "", event.StoreTrouble)
+			c.wrong(!errors.Is(lost.Err, soloist.ErrLost) || lost.Run.Token == 0, "got %+v", lost)
+			c.wrong(trouble.Note != "work" || trouble.Err == nil, "got %+v", trouble)
+			took, claimed := next.only(c.t, "work", event.TookOver), next.only(c.t, "work", event.Claimed)
+			c.wrong(took.Note != "died" || took.Former.Replica != "a", "got %+v", took)
+			c.wrong(claimed.Run.Token != took.Run.Token || claimed.Run.Attempt != 2 || claimed.Late() < 10*time.Second, "got %+v", claimed)
+			a.tap.cut.Store(false)
+			time.Sleep(time.Minute)
+			unrecorded, back := old.only(c.t, "work", event.Unrecorded), old.only(c.t, "", event.StoreBack)
+			c.wrong(unrecorded.Outcome.Status != store.Abandoned || unrecorded.Err == nil, "got %+v", unrecorded)
+			c.wrong(back.Took < time.Minute, "got %+v", back)
+		},
+		// No later call would end it. The log does not claim that the store answers.
+		"an outage that only a run by hand has met ends with that run": func(c *cluster) {
+			a := c.replica("a", work("0 * * * *", 0)).meets(fail(errNetwork))
+			book := a.tells()
+			_, err := a.RunNow(c.within(time.Minute), "work", "x")
+			c.wrong(err == nil, "it ran without a store")
+			began, back := book.of("", event.StoreTrouble), book.of("", event.StoreBack)
+			c.wrong(len(began) != 1 || len(back) != 1 || back[0].Note == "" || back[0].Took < 50*time.Second,
+				"got %+v, %+v", began, back)
+			a.wantLines(0, "answers again")
+		},
+		// What panics the same way again and again is logged once.
+		"a function that panics, or ends its goroutine, costs no later event": func(c *cluster) {
+			a, book := c.replica("a", work("* * * * *", 0)), &eventBook{}
+			a.Events = func(e event.Event) {
+				book.add(e)
+				if e.Kind == event.Started {
+					panic("no such metric")
+				}
+				runtime.Goexit()
 			}
-			time.Sleep(11 * time.Second)
-			return soloist.Skip("empty")
-		}))
-		book := a.tells()
-		c.launch(a)
-		time.Sleep(time.Hour + time.Minute)
-		book.want(t, "work", event.Claimed, event.Started, event.Heartbeat, event.Heartbeat, event.Saved, event.Ended)
-		outcome := c.record("work").History[0]
-		for _, e := range book.of("work") {
-			c.wrong(e.Replica != "a" || !e.Run.Tick.Equal(outcome.Tick) || e.Run.Attempt != 1 || e.Run.Token != outcome.Token, "not of the run: %+v", e)
-			c.wrong(e.Time.Location() != time.UTC || e.Time.Before(outcome.Tick), "it has the time %s", e.Time)
-		}
-		begun, saved, ended := book.only(t, "work", event.Started), book.only(t, "work", event.Saved), book.only(t, "work", event.Ended)
-		c.wrong(ended.Outcome != outcome || ended.Took != 12200*time.Millisecond, "got %+v, want %+v", ended, outcome)
-		n := len(book.of("work", event.Renewed))
-		c.wrong(n != 3, "%d renewals in 12 s, and in the seconds before the tick", n)
-		c.wrong(saved.Note != c.record("work").Run.Progress.Note || !strings.HasPrefix(saved.Note, "row 11 "), "got %+v", saved)
-		c.wrong(begun.Run.Try != 1 || begun.Late() < 0 || begun.Late() > time.Second, "got %+v", begun)
+			c.launch(a)
+			time.Sleep(3*time.Minute + time.Second)
+			book.want(c.t, "work", slices.Repeat([]event.Kind{event.Claimed, event.Started, event.Ended}, 3)...)
+			a.wantLines(1, "level=ERROR", "the Events function panicked", "no such metric", "events_test.go")
+		},
+		"the outcome of a run whose write got no answer is reported once a read shows it": func(c *cluster) {
+			a, b := c.replica("a", work("@every 10m", 10*time.Second)), c.replica("b", work("@every 10m", 10*time.Second))
+			books := []*eventBook{a.tells(), b.tells()}
+			c.launch(a)
+			time.Sleep(10*time.Minute + 5*time.Second)
+			a.meets(cutOffAfter("write", true, time.Hour))
+			c.launch(b)
+			time.Sleep(25 * time.Minute)
+			got := books[0].of("work", event.Unrecorded, event.Ended)
+			c.wrong(len(got) != 0 && got[0].Kind == event.Ended, "reported before it is read: %+v", got)
+			a.meets(nil)
+			time.Sleep(4 * time.Minute)
+			ends := books[0].of("work", event.Unrecorded, event.Ended)
+			c.wrong(len(ends) != 2 || ends[0].Kind != event.Unrecorded || outcomesIn(books...)[store.Succeeded] != 3,
+				"got %+v, %v; the record has %q", ends, outcomesIn(books...), c.outcomes("work"))
+		},
 	})
 }
 
@@ -165,47 +231,6 @@ func TestEventsOfTrouble(t *testing.T) {
 	}
 }
 
-// A replica that takes over says from whom; the one that is cut off says that it has lost
-// the lease, and that its outcome is not in the record.
-func TestEventsOfATakeover(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := rerun(work("0 * * * *", 30*time.Second))
-		a, b := c.replica("a", job), c.replica("b", job)
-		old, next := a.tells(), b.tells()
-		c.launch(a)
-		time.Sleep(time.Hour + 2*time.Second)
-		c.launch(b)
-		a.kill()
-		time.Sleep(2 * time.Minute)
-		lost, trouble := old.only(t, "work", event.Lost), old.only(t, "", event.StoreTrouble)
-		c.wrong(!errors.Is(lost.Err, soloist.ErrLost) || lost.Run.Token == 0, "got %+v", lost)
-		c.wrong(trouble.Note != "work" || trouble.Err == nil, "got %+v", trouble)
-		took, claimed := next.only(t, "work", event.TookOver), next.only(t, "work", event.Claimed)
-		c.wrong(took.Note != "died" || took.Former.Replica != "a", "got %+v", took)
-		c.wrong(claimed.Run.Token != took.Run.Token || claimed.Run.Attempt != 2 || claimed.Late() < 10*time.Second, "got %+v", claimed)
-		a.tap.cut.Store(false)
-		time.Sleep(time.Minute)
-		unrecorded, back := old.only(t, "work", event.Unrecorded), old.only(t, "", event.StoreBack)
-		c.wrong(unrecorded.Outcome.Status != store.Abandoned || unrecorded.Err == nil, "got %+v", unrecorded)
-		c.wrong(back.Took < time.Minute, "got %+v", back)
-	})
-}
-
-// An outage that only a run by hand has met ends for its receivers with that run: no later
-// call would end it. The log does not claim that the store answers.
-func TestOutageOfRunByHandEnds(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", work("0 * * * *", 0)).meets(fail(errNetwork))
-		book := a.tells()
-		_, err := a.RunNow(c.within(time.Minute), "work", "x")
-		c.wrong(err == nil, "it ran without a store")
-		began, back := book.of("", event.StoreTrouble), book.of("", event.StoreBack)
-		c.wrong(len(began) != 1 || len(back) != 1 || back[0].Note == "" || back[0].Took < 50*time.Second,
-			"got %+v, %+v", began, back)
-		a.wantLines(0, "answers again")
-	})
-}
-
 // A replica that takes over says what it knows of the last run: that it stalled or was unlocked.
 func TestTakeoverSaysWhy(t *testing.T) {
 	hangs := beating(time.Second, 30*time.Second, false)
@@ -225,25 +250,6 @@ func TestTakeoverSaysWhy(t *testing.T) {
 			c.wrong(e.Note != why || e.Former.Replica != "a", "got %+v", e)
 		})
 	}
-}
-
-// An Events function that panics, or ends its goroutine, costs no later event. What panics
-// the same way again and again is logged once.
-func TestPanicOfEventsIsLogged(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a, book := c.replica("a", work("* * * * *", 0)), &eventBook{}
-		a.Events = func(e event.Event) {
-			book.add(e)
-			if e.Kind == event.Started {
-				panic("no such metric")
-			}
-			runtime.Goexit()
-		}
-		c.launch(a)
-		time.Sleep(3*time.Minute + time.Second)
-		book.want(t, "work", slices.Repeat([]event.Kind{event.Claimed, event.Started, event.Ended}, 3)...)
-		a.wantLines(1, "level=ERROR", "the Events function panicked", "no such metric", "events_test.go")
-	})
 }
 
 // The page of events has a row for each kind that the program has, and for no other one.
@@ -516,25 +522,5 @@ func TestStallIsReportedThoughAnotherHasTheLease(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		got, want := outcomesIn(book), c.record("work").Backfill.Counts
 		c.wrong(got[store.Stalled] != 1 || want[store.Stalled] != 1, "got %v, counted %v", got, want)
-	})
-}
-
-// The outcome of a run whose write got no answer is reported once a read shows it.
-func TestUnconfirmedOutcomeIsReportedOnceRead(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a, b := c.replica("a", work("@every 10m", 10*time.Second)), c.replica("b", work("@every 10m", 10*time.Second))
-		books := []*eventBook{a.tells(), b.tells()}
-		c.launch(a)
-		time.Sleep(10*time.Minute + 5*time.Second)
-		a.meets(cutOffAfter("write", true, time.Hour))
-		c.launch(b)
-		time.Sleep(25 * time.Minute)
-		got := books[0].of("work", event.Unrecorded, event.Ended)
-		c.wrong(len(got) != 0 && got[0].Kind == event.Ended, "reported before it is read: %+v", got)
-		a.meets(nil)
-		time.Sleep(4 * time.Minute)
-		ends := books[0].of("work", event.Unrecorded, event.Ended)
-		c.wrong(len(ends) != 2 || ends[0].Kind != event.Unrecorded || outcomesIn(books...)[store.Succeeded] != 3,
-			"got %+v, %v; the record has %q", ends, outcomesIn(books...), c.outcomes("work"))
 	})
 }

@@ -12,28 +12,165 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-func TestEveryReplicaRunsEachTick(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := here("@every 10s", func(_ context.Context, run *soloist.Run) error {
-			c.wrong(run.Token != 0 || run.Attempt != 1, "got %+v", run)
-			if run.Try == 1 && run.Tick.Second() == 20 {
-				return errors.New("boom")
+// What a job does that runs on each replica, without a lease and without a record.
+func TestEveryReplica(t *testing.T) {
+	inCases(t, map[string]func(c *cluster){
+		"each replica runs each tick, and asks the store for nothing": func(c *cluster) {
+			job := here("@every 10s", func(_ context.Context, run *soloist.Run) error {
+				c.wrong(run.Token != 0 || run.Attempt != 1, "got %+v", run)
+				if run.Try == 1 && run.Tick.Second() == 20 {
+					return errors.New("boom")
+				}
+				return nil
+			})
+			job.Retry = soloist.Retry{MaxTries: 2, Backoff: time.Second}
+			all := c.startAll(job, "a", "b")
+			time.Sleep(35 * time.Second)
+			for name, r := range all {
+				c.wantTicks(ranBy(c, name, time.Time{}), "05", "10", "20", "20", "30")
+				got := r.tap.counts()
+				c.wrong(len(got) != 0, "it asked the store: %v", got)
 			}
-			return nil
-		})
-		job.Retry = soloist.Retry{MaxTries: 2, Backoff: time.Second}
-		all := c.startAll(job, "a", "b")
-		time.Sleep(35 * time.Second)
-		for name, r := range all {
-			c.wantTicks(ranBy(c, name, time.Time{}), "05", "10", "20", "20", "30")
-			got := r.tap.counts()
-			c.wrong(len(got) != 0, "it asked the store: %v", got)
-		}
-		status, err := all["a"].Status(c.t.Context())
-		c.wrong(err != nil || !status[0].EveryReplica || status[0].Next.Second() != 40, "status: %+v, %v", status, err)
-		report := c.replica("c", job).wakeFor()
-		ran := report.Jobs[0].Ran
-		c.wrong(len(ran) != 1 || ran[0].Tick.Second() != 30 || report.Next.Second() != 40, "RunDue: %+v", report)
+			status, err := all["a"].Status(c.t.Context())
+			c.wrong(err != nil || !status[0].EveryReplica || status[0].Next.Second() != 40, "status: %+v, %v", status, err)
+			report := c.replica("c", job).wakeFor()
+			ran := report.Jobs[0].Ran
+			c.wrong(len(ran) != 1 || ran[0].Tick.Second() != 30 || report.Next.Second() != 40, "RunDue: %+v", report)
+		},
+		"a Scheduler that runs again has no tick to run from the time between": func(c *cluster) {
+			a := c.replica("a", here("0 * * * *", nil))
+			for range 2 {
+				_ = a.Run(c.within(10 * time.Minute))
+				time.Sleep(150 * time.Minute)
+			}
+			c.wantRuns(0)
+		},
+		"ticks are due by a clock that was put right": func(c *cluster) {
+			var off atomic.Int64
+			a := c.replica("a", here("* * * * *", nil))
+			a.Now = func() time.Time { return time.Now().Add(time.Duration(off.Load())) }
+			off.Store(int64(24 * time.Hour)) // wrong at the start, then put right
+			c.launch(a)
+			time.Sleep(10 * time.Minute)
+			off.Store(0)
+			n := len(c.all())
+			time.Sleep(10 * time.Hour)
+			got := len(c.all()) - n
+			c.wrong(got < 500, "%d runs in the ten hours after the clock was put right by a day", got)
+		},
+		// It runs on all replicas at once, so its trouble would stop all jobs of all replicas. It concerns that job alone, and a
+		// wake-up during it returns it as an error.
+		"its overrun stops no other job": func(c *cluster) {
+			deaf := here("0 1 0 * * *", func(context.Context, *soloist.Run) error { time.Sleep(18 * time.Minute); return nil })
+			deaf.Timeout = 10 * time.Second
+			for _, name := range letters(3) {
+				r := c.replica(name, deaf, work("* * * * *", 0))
+				r.Overrun = func(string, error) { c.t.Error("Overrun was called") }
+				c.launch(r)
+			}
+			until(10*time.Minute + time.Second)
+			for _, r := range c.started {
+				h := r.Health()
+				c.wrong(len(h.Overrun) > 0 || len(h.Broken) != 1, "%s: health is %+v", r.Replica, h)
+				c.wantIs(h.Broken["here"], soloist.ErrTimeout)
+				wantError(c.t, h.Broken["here"], "goes on though its context has ended")
+				got, err := r.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"here"}})
+				c.wantIs(err, soloist.ErrTimeout)
+				c.wrong(got.Jobs[0].Err == nil, "a wake-up says %+v", got)
+			}
+			c.wrong(len(c.outcomes("work")) != 10, "got %q, want 10 ticks", c.outcomes("work"))
+			time.Sleep(10 * time.Minute)
+			for _, r := range c.started {
+				r.wantWell() // its run has returned
+			}
+		},
+		// Also not once a run of the call has taken so long that it is near.
+		"a tick that a wake-up names too early is not believed": func(c *cluster) {
+			a := c.replica("a", here("* * * * *", func(context.Context, *soloist.Run) error { time.Sleep(50 * time.Second); return nil }))
+			time.Sleep(10 * time.Second)
+			_, err := a.RunDue(c.t.Context(), soloist.Wake{Tick: time.Now().UTC().Truncate(time.Minute).Add(2 * time.Minute)})
+			c.ok(err)
+			c.wantRuns(1)
+		},
+		// One that comes late for an older tick leaves the newer one to the wake-up of that.
+		"a platform may send a wake-up twice, and along with another: each tick runs once": func(c *cluster) {
+			a := c.replica("a", here("*/30 * * * * *", nil))
+			begin := time.Now()
+			until(time.Minute + time.Second)
+			for _, tick := range []time.Duration{30 * time.Second, time.Minute, 30 * time.Second, time.Minute, 0, 90 * time.Second} {
+				wake := soloist.Wake{Tick: begin.Add(tick)}
+				if tick == 0 {
+					wake = soloist.Wake{}
+				}
+				time.Sleep(max(0, tick-sinceMidnight()))
+				_, err := a.RunDue(c.t.Context(), wake)
+				c.ok(err)
+			}
+			c.wantTicks(c.all(), "04:05", "00:30", "01:00", "01:30")
+		},
+		"a call runs no paused job, and none that does not fit into it": func(c *cluster) {
+			paused, long := named("paused", here("@hourly", nil)), here("@hourly", nil)
+			paused.Paused, long.Timeout = true, time.Hour
+			a := c.replica("a", paused, long)
+			time.Sleep(time.Hour + time.Second)
+			_, err := a.RunDue(c.within(time.Minute), soloist.Wake{})
+			wantError(c.t, err, "job here: not started: it may take 1h0m0s")
+			c.wantRuns(0)
+			a.wake() // a call with enough time
+			c.wantRuns(1)
+		},
+		// It does so for a run that goes on after its context has ended. None is run late.
+		"a replica that takes nothing new runs no ticks": func(c *cluster) {
+			x := named("hangs", doing("@hourly", func(context.Context, *soloist.Run) error { time.Sleep(100 * time.Minute); return nil }))
+			x.Timeout = time.Minute
+			a := c.start("a", x, here("*/10 * * * *", nil))
+			time.Sleep(65 * time.Minute) // the first run of hangs began at minute 60
+			before := len(c.all())
+			time.Sleep(80 * time.Minute)
+			c.wantRuns(before)
+			c.wrong(a.Health().Broken["here"] == nil, "Health does not say why")
+			_, err := a.RunNow(c.t.Context(), "here", "x")
+			c.wrong(err == nil, "a run by hand is not refused")
+			time.Sleep(17 * time.Minute) // hangs has returned at minute 160
+			for _, r := range c.all()[before:] {
+				c.wrong(r.start.Sub(r.Tick) > time.Second, "%s of %s begins at %s", r.Job, r.Tick, r.start)
+			}
+			time.Sleep(11 * time.Minute)
+			c.wrong(len(c.all()) == before || a.Health().Broken["here"] != nil, "it does not take ticks again: %v", a.Health().Broken)
+		},
+		// Only the ticks of the job are paused. A replica that is stopping begins none.
+		"a manual run of a job that runs on each replica knows its request": func(c *cluster) {
+			job := here("@hourly", func(_ context.Context, r *soloist.Run) error { r.Log.Info("it works"); return nil })
+			job.Paused = true
+			a := c.start("a", job)
+			ctx, stop := context.WithCancel(c.t.Context())
+			outcome, err := a.RunNow(ctx, "here", "ann")
+			got := c.last()
+			c.wrong(err != nil || got.Request != "ann" || got.ID() != "here@ann" || outcome.Request != "ann", "got %+v, %+v, %v", got, outcome, err)
+			a.wantLines(1, "it works", "request=ann")
+			stop()
+			_, err = a.RunNow(ctx, "here", "me")
+			c.wantIs(err, context.Canceled)
+			c.wantRuns(1)
+		},
+		"a run by hand ends while the tick beside it goes on, which is neither over nor stuck": func(c *cluster) {
+			a := c.start("a", here("0 1 0 * * *", func(_ context.Context, r *soloist.Run) error {
+				if r.Request == "" {
+					time.Sleep(20 * time.Minute)
+				}
+				return nil
+			}))
+			time.Sleep(2 * time.Minute)
+			a.byHand("here", "ann")
+			for range 15 {
+				h := a.Health()
+				c.wrong(!slices.Equal(h.Running, []string{"here"}) || len(h.Stuck) > 0, "got %+v", h)
+				time.Sleep(time.Minute)
+			}
+			time.Sleep(5 * time.Minute)
+			h := a.Health()
+			c.wrong(len(h.Running) > 0 || len(h.Stuck) > 0, "both are over: got %+v", h)
+		},
 	})
 }
 
@@ -53,76 +190,6 @@ func TestEveryReplicaRunEnds(t *testing.T) {
 			c.wrong(want == soloist.ErrStalled && got.end.Sub(got.start) != silence, "it ended at %s", got.end)
 		})
 	}
-}
-
-// A Scheduler that runs again has no tick to run from the time between.
-func TestEveryReplicaOwesNothingToSecondRun(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", here("0 * * * *", nil))
-		for range 2 {
-			_ = a.Run(c.within(10 * time.Minute))
-			time.Sleep(150 * time.Minute)
-		}
-		c.wantRuns(0)
-	})
-}
-
-// Its ticks are due by the new time.
-func TestEveryReplicaRunsAfterClockPutBack(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var off atomic.Int64
-		a := c.replica("a", here("* * * * *", nil))
-		a.Now = func() time.Time { return time.Now().Add(time.Duration(off.Load())) }
-		off.Store(int64(24 * time.Hour)) // wrong at the start, then put right
-		c.launch(a)
-		time.Sleep(10 * time.Minute)
-		off.Store(0)
-		n := len(c.all())
-		time.Sleep(10 * time.Hour)
-		got := len(c.all()) - n
-		c.wrong(got < 500, "%d runs in the ten hours after the clock was put right by a day", got)
-	})
-}
-
-// An EveryReplica job runs on all replicas at once, so its trouble would stop all jobs of all replicas. It concerns that job
-// alone, and a wake-up during it returns it as an error.
-func TestEveryReplicaOverrunStopsNoOtherJob(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		deaf := here("0 1 0 * * *", func(context.Context, *soloist.Run) error { time.Sleep(18 * time.Minute); return nil })
-		deaf.Timeout = 10 * time.Second
-		for _, name := range letters(3) {
-			r := c.replica(name, deaf, work("* * * * *", 0))
-			r.Overrun = func(string, error) { t.Error("Overrun was called") }
-			c.launch(r)
-		}
-		until(10*time.Minute + time.Second)
-		for _, r := range c.started {
-			h := r.Health()
-			c.wrong(len(h.Overrun) > 0 || len(h.Broken) != 1, "%s: health is %+v", r.Replica, h)
-			c.wantIs(h.Broken["here"], soloist.ErrTimeout)
-			wantError(t, h.Broken["here"], "goes on though its context has ended")
-			got, err := r.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"here"}})
-			c.wantIs(err, soloist.ErrTimeout)
-			c.wrong(got.Jobs[0].Err == nil, "a wake-up says %+v", got)
-		}
-		c.wrong(len(c.outcomes("work")) != 10, "got %q, want 10 ticks", c.outcomes("work"))
-		time.Sleep(10 * time.Minute)
-		for _, r := range c.started {
-			r.wantWell() // its run has returned
-		}
-	})
-}
-
-// A tick that a wake-up names too early is not believed, also not once a run of the call
-// has taken so long that it is near.
-func TestEveryReplicaWakeIsBelievedOnce(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", here("* * * * *", func(context.Context, *soloist.Run) error { time.Sleep(50 * time.Second); return nil }))
-		time.Sleep(10 * time.Second)
-		_, err := a.RunDue(c.t.Context(), soloist.Wake{Tick: time.Now().UTC().Truncate(time.Minute).Add(2 * time.Minute)})
-		c.ok(err)
-		c.wantRuns(1)
-	})
 }
 
 // A process that a wake-up starts runs the tick that the wake-up is for, but not one of a pause that is over.
@@ -165,106 +232,6 @@ func TestEveryReplicaColdWakeRunsItsTick(t *testing.T) {
 			c.wrong(!next.After(time.Now()) || next.After(time.Now().Add(time.Hour)), "at %s the next tick is said to be %s", time.Now(), next)
 		})
 	}
-}
-
-// A platform may send a wake-up twice, and along with another: each tick runs once. One that comes late for an older tick
-// leaves the newer one to the wake-up of that.
-func TestEveryReplicaWakesRunTickOnce(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", here("*/30 * * * * *", nil))
-		begin := time.Now()
-		until(time.Minute + time.Second)
-		for _, tick := range []time.Duration{30 * time.Second, time.Minute, 30 * time.Second, time.Minute, 0, 90 * time.Second} {
-			wake := soloist.Wake{Tick: begin.Add(tick)}
-			if tick == 0 {
-				wake = soloist.Wake{}
-			}
-			time.Sleep(max(0, tick-sinceMidnight()))
-			_, err := a.RunDue(c.t.Context(), wake)
-			c.ok(err)
-		}
-		c.wantTicks(c.all(), "04:05", "00:30", "01:00", "01:30")
-	})
-}
-
-// A paused job, and one that does not fit into the call.
-func TestEveryReplicaWakeStartsNothingUnfit(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		paused, long := named("paused", here("@hourly", nil)), here("@hourly", nil)
-		paused.Paused, long.Timeout = true, time.Hour
-		a := c.replica("a", paused, long)
-		time.Sleep(time.Hour + time.Second)
-		_, err := a.RunDue(c.within(time.Minute), soloist.Wake{})
-		wantError(t, err, "job here: not started: it may take 1h0m0s")
-		c.wantRuns(0)
-		a.wake() // a call with enough time
-		c.wantRuns(1)
-	})
-}
-
-// A replica that takes nothing new, for a run that goes on after its context has
-// ended, takes no ticks of EveryReplica jobs either, and none late.
-func TestEveryReplicaWaitsForOverrun(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		x := named("hangs", doing("@hourly", func(context.Context, *soloist.Run) error { time.Sleep(100 * time.Minute); return nil }))
-		x.Timeout = time.Minute
-		a := c.start("a", x, here("*/10 * * * *", nil))
-		time.Sleep(65 * time.Minute) // the first run of hangs began at minute 60
-		before := len(c.all())
-		time.Sleep(80 * time.Minute)
-		c.wantRuns(before)
-		c.wrong(a.Health().Broken["here"] == nil, "Health does not say why")
-		_, err := a.RunNow(c.t.Context(), "here", "x")
-		c.wrong(err == nil, "a run by hand is not refused")
-		time.Sleep(17 * time.Minute) // hangs has returned at minute 160
-		for _, r := range c.all()[before:] {
-			c.wrong(r.start.Sub(r.Tick) > time.Second, "%s of %s begins at %s", r.Job, r.Tick, r.start)
-		}
-		time.Sleep(11 * time.Minute)
-		c.wrong(len(c.all()) == before || a.Health().Broken["here"] != nil, "it does not take ticks again: %v", a.Health().Broken)
-	})
-}
-
-// A manual run of a job that runs on each replica knows its request. Only the ticks of the job are paused. A replica that is
-// stopping begins none.
-func TestEveryReplicaRunNowKnowsRequest(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := here("@hourly", func(_ context.Context, r *soloist.Run) error { r.Log.Info("it works"); return nil })
-		job.Paused = true
-		a := c.start("a", job)
-		ctx, stop := context.WithCancel(c.t.Context())
-		outcome, err := a.RunNow(ctx, "here", "ann")
-		got := c.last()
-		c.wrong(err != nil || got.Request != "ann" || got.ID() != "here@ann" || outcome.Request != "ann", "got %+v, %+v, %v", got, outcome, err)
-		a.wantLines(1, "it works", "request=ann")
-		stop()
-		_, err = a.RunNow(ctx, "here", "me")
-		c.wantIs(err, context.Canceled)
-		c.wantRuns(1)
-	})
-}
-
-// A run by hand ends while the tick beside it goes on, which is neither over nor
-// stuck.
-func TestEveryReplicaRunNowBesideTick(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.start("a", here("0 1 0 * * *", func(_ context.Context, r *soloist.Run) error {
-			if r.Request == "" {
-				time.Sleep(20 * time.Minute)
-			}
-			return nil
-		}))
-		time.Sleep(2 * time.Minute)
-		a.byHand("here", "ann")
-		for range 15 {
-			h := a.Health()
-			c.wrong(!slices.Equal(h.Running, []string{"here"}) || len(h.Stuck) > 0, "got %+v", h)
-			time.Sleep(time.Minute)
-		}
-		time.Sleep(5 * time.Minute)
-		h := a.Health()
-		c.wrong(len(h.Running) > 0 || len(h.Stuck) > 0, "both are over: got %+v", h)
-	})
 }
 
 // While one of two runs goes on though its context has ended, Health tells of

@@ -81,19 +81,140 @@ func (c *cluster) wantAtOnce(want int) {
 	}
 }
 
-// Three imports at once, over all jobs and replicas, and each import has its run.
-func TestGroupLimitsRuns(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		for _, name := range letters(3) {
-			c.limited(name, 3, inGroup(8, "0 * * * *", time.Minute)...)
-		}
-		time.Sleep(2*time.Hour + 30*time.Minute)
-		c.wantRuns(16)
-		c.wantAtOnce(3)
-		for i := range 8 {
-			c.wantOutcomes(fmt.Sprintf("import-%d", i), "succeeded 01:00:00", "succeeded 02:00:00")
-		}
-		c.wantInTime(4 * time.Minute)
+// Runs of a group share its slots.
+func TestGroup(t *testing.T) {
+	inCases(t, map[string]func(c *cluster){
+		"three imports at once, over all jobs and replicas, and each import has its run": func(c *cluster) {
+			for _, name := range letters(3) {
+				c.limited(name, 3, inGroup(8, "0 * * * *", time.Minute)...)
+			}
+			time.Sleep(2*time.Hour + 30*time.Minute)
+			c.wantRuns(16)
+			c.wantAtOnce(3)
+			for i := range 8 {
+				c.wantOutcomes(fmt.Sprintf("import-%d", i), "succeeded 01:00:00", "succeeded 02:00:00")
+			}
+			c.wantInTime(4 * time.Minute)
+		},
+		// The slot is used again.
+		"a run whose slot is lost, and not its own lease, ends too": func(c *cluster) {
+			c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
+			until(time.Hour + time.Minute)
+			c.breakSlot()
+			time.Sleep(D)
+			c.wantIs(c.all()[0].cause, soloist.ErrLost)
+			until(6*time.Hour + 30*time.Minute)
+			c.wantRuns(6)
+		},
+		"a call waits for a slot, and a run by hand does not": func(c *cluster) {
+			r := c.inLimit("a", 1, inGroup(3, "0 * * * *", time.Minute)...)
+			r.wake() // makes the entries
+			time.Sleep(time.Hour)
+			time.AfterFunc(30*time.Second, func() {
+				_, err := c.replicaOf(r, "b").RunNow(c.t.Context(), "import-0", "by-hand")
+				c.wantIs(err, store.ErrHeld)
+				wantError(c.t, err, "the group imports has no free slot")
+			})
+			r.wake() // waits for its slots
+			c.wantRuns(3)
+			c.wantAtOnce(1)
+			r.byHand("import-0", "by-hand-2")
+		},
+		"the slot of a run whose outcome cannot be written is free all the same": func(c *cluster) {
+			s := c.faulty(1, grouped(named("x", work("0 1 * * *", time.Minute))), grouped(named("y", work("30 * * * *", time.Second))))
+			until(time.Hour + 30*time.Second)
+			s.meets(of("x", errors.New("500")), nil)
+			until(6 * time.Hour)
+			c.wantRunsOf("y", 6)
+			s.meets(nil, nil)
+			time.Sleep(time.Minute)
+		},
+		"calls take so long that a slot cannot be had within the time for which others are waited for": func(c *cluster) {
+			job := func(name, schedule string) soloist.Job {
+				return grouped(named(name, leased(30*time.Second, work(schedule, time.Second))))
+			}
+			s := c.faulty(1, job("x", "0 * * * *"), job("y", "30 * * * *"))
+			s.meets(func(string, string) error { time.Sleep(2 * time.Second); return nil }, nil)
+			until(6*time.Hour + 15*time.Minute)
+			c.wantRunsOf("x", 6)
+			c.wantRunsOf("y", 6)
+			s.meets(nil, nil)
+		},
+		// Then no replica has to wait for the end of the lease.
+		"a slot is lost after the lease of the job is acquired, and before the tick is claimed": func(c *cluster) {
+			s := c.faulty(1, inGroup(1, "0 1 * * *", time.Second)...)
+			until(time.Hour - time.Second)
+			s.meets(nil, func(op, name string) error {
+				if op == "acquire" && strings.HasSuffix(name, "/import-0") {
+					s.meets(nil, nil)
+					c.breakSlot()
+					time.Sleep(D / 2) // the slot is found broken by its renewal
+				}
+				return nil
+			})
+			until(time.Hour + 10*time.Minute)
+			c.wantOutcomes("import-0", "succeeded 01:00:00")
+			c.wantInTime(D/2 + D + 3*time.Second) // who takes the slot holds off
+		},
+		// That is the trouble of the jobs that need it, which are not stuck.
+		"the entry of a slot alone fails": func(c *cluster) {
+			s := c.faulty(1, grouped(named("in", work("0 * * * *", time.Second))), named("free", work("@every 10s", time.Second)))
+			s.meets(slotsFail(errors.New("500")), nil)
+			until(time.Hour + 20*time.Minute)
+			r := c.started[0]
+			h := r.Health()
+			c.wrong(h.Storage != nil || len(h.Stuck) != 0 || len(h.Broken) != 1, "while the slot fails: %+v", h)
+			wantError(c.t, h.Broken["in"], "imports")
+			r.wantLines(1, "call to the store failed", "group=imports")
+			s.meets(nil, nil)
+			time.Sleep(time.Minute)
+			r.wantWell()
+			c.wantRunsOf("in", 1)
+			r.wantLines(1, "answers again", "group=imports")
+		},
+		// No job is known to have a slot.
+		"no slot answers, and each job waits behind the one that tries": func(c *cluster) {
+			s := c.faulty(4, inGroup(2, "* * * * *", 0)...)
+			s.meets(func(op, name string) error {
+				err := slotsFail(errNetwork)(op, name)
+				if err != nil {
+					time.Sleep(2 * time.Second)
+				}
+				return err
+			}, nil)
+			until(time.Minute + time.Second)
+			for i := range 5 {
+				_, err := c.started[0].RunNow(c.within(30*time.Second), "import-1", fmt.Sprint("now-", i))
+				wantError(c.t, err, "no slot of the group imports can be used")
+				c.wrong(errors.Is(err, store.ErrHeld), "%s: %v", sinceMidnight(), err)
+				time.Sleep(1300 * time.Millisecond)
+			}
+			until(4*time.Minute + 30*time.Second)
+			s.meets(nil, nil)
+			until(6*time.Minute + 30*time.Second)
+			for _, job := range []string{"import-0", "import-1"} {
+				got := fmt.Sprint(c.outcomes(job))
+				c.wrong(!strings.Contains(got, "missed") || strings.Contains(got, "imports"), "%s: %s", job, got)
+			}
+		},
+		// The next one waits until the lease of that has expired, with few looks.
+		"a call ends in the hold-off of its slot": func(c *cluster) {
+			a := c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
+			until(time.Hour + time.Minute)
+			a.kill()
+			c.breakSlot()
+			b := c.inLimit("b", 1, grouped(named("other", work("2 * * * *", time.Second))))
+			until(2*time.Hour + time.Minute)
+			b.wake()
+			until(2*time.Hour + 2*time.Minute)
+			_, err := b.RunDue(c.within(5*time.Second), soloist.Wake{})
+			wantError(c.t, err, "no slot of the group imports", "did not expire by itself", "deadline")
+			_, err = b.RunDue(c.within(time.Minute), soloist.Wake{})
+			c.ok(err)
+			n := b.tap.counts()["read"]
+			c.wantRunsOf("other", 1)
+			c.wrong(n > 40, "%d reads", n)
+		},
 	})
 }
 
@@ -137,37 +258,6 @@ func TestGroupAfterDeath(t *testing.T) {
 	}
 }
 
-// A run whose slot is lost, and not its own lease, ends too. The slot is used again.
-func TestGroupSlotIsLost(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
-		until(time.Hour + time.Minute)
-		c.breakSlot()
-		time.Sleep(D)
-		c.wantIs(c.all()[0].cause, soloist.ErrLost)
-		until(6*time.Hour + 30*time.Minute)
-		c.wantRuns(6)
-	})
-}
-
-// A call waits for a slot of the group, and a run by hand does not.
-func TestGroupByHandAndByCall(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		r := c.inLimit("a", 1, inGroup(3, "0 * * * *", time.Minute)...)
-		r.wake() // makes the entries
-		time.Sleep(time.Hour)
-		time.AfterFunc(30*time.Second, func() {
-			_, err := c.replicaOf(r, "b").RunNow(c.t.Context(), "import-0", "by-hand")
-			c.wantIs(err, store.ErrHeld)
-			wantError(t, err, "the group imports has no free slot")
-		})
-		r.wake() // waits for its slots
-		c.wantRuns(3)
-		c.wantAtOnce(1)
-		r.byHand("import-0", "by-hand-2")
-	})
-}
-
 // Each mistake in a group is refused, with what is allowed.
 func TestGroupIsRefused(t *testing.T) {
 	job := soloist.Job{Name: "work", Schedule: "@hourly", Group: "imports", Do: nothing}
@@ -196,54 +286,6 @@ func TestGroupIsRefused(t *testing.T) {
 	if err := s.Validate(); err != nil {
 		t.Error(err)
 	}
-}
-
-// The outcome of a run cannot be written. Its slot is free all the same.
-func TestGroupDoesNotWaitForOutcome(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		s := c.faulty(1, grouped(named("x", work("0 1 * * *", time.Minute))), grouped(named("y", work("30 * * * *", time.Second))))
-		until(time.Hour + 30*time.Second)
-		s.meets(of("x", errors.New("500")), nil)
-		until(6 * time.Hour)
-		c.wantRunsOf("y", 6)
-		s.meets(nil, nil)
-		time.Sleep(time.Minute)
-	})
-}
-
-// Calls take so long that a slot cannot be had within the time for which others are waited for.
-func TestGroupOverSlowStore(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := func(name, schedule string) soloist.Job {
-			return grouped(named(name, leased(30*time.Second, work(schedule, time.Second))))
-		}
-		s := c.faulty(1, job("x", "0 * * * *"), job("y", "30 * * * *"))
-		s.meets(func(string, string) error { time.Sleep(2 * time.Second); return nil }, nil)
-		until(6*time.Hour + 15*time.Minute)
-		c.wantRunsOf("x", 6)
-		c.wantRunsOf("y", 6)
-		s.meets(nil, nil)
-	})
-}
-
-// A slot is lost after the lease of the job is acquired, and before the tick is claimed: then no replica has to wait for
-// the end of the lease.
-func TestGroupSlotLostBeforeClaim(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		s := c.faulty(1, inGroup(1, "0 1 * * *", time.Second)...)
-		until(time.Hour - time.Second)
-		s.meets(nil, func(op, name string) error {
-			if op == "acquire" && strings.HasSuffix(name, "/import-0") {
-				s.meets(nil, nil)
-				c.breakSlot()
-				time.Sleep(D / 2) // the slot is found broken by its renewal
-			}
-			return nil
-		})
-		until(time.Hour + 10*time.Minute)
-		c.wantOutcomes("import-0", "succeeded 01:00:00")
-		c.wantInTime(D/2 + D + 3*time.Second) // who takes the slot holds off
-	})
 }
 
 // queuing returns the jobs of a group under QueueOne: "work" on the hour, which takes 70 minutes, and "other", which
@@ -300,25 +342,6 @@ func slotsFail(err error) func(op, name string) error {
 	}
 }
 
-// The entry of a slot alone fails: that is the trouble of the jobs that need it, which are not stuck.
-func TestGroupWaitsForSlotThatFails(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		s := c.faulty(1, grouped(named("in", work("0 * * * *", time.Second))), named("free", work("@every 10s", time.Second)))
-		s.meets(slotsFail(errors.New("500")), nil)
-		until(time.Hour + 20*time.Minute)
-		r := c.started[0]
-		h := r.Health()
-		c.wrong(h.Storage != nil || len(h.Stuck) != 0 || len(h.Broken) != 1, "while the slot fails: %+v", h)
-		wantError(t, h.Broken["in"], "imports")
-		r.wantLines(1, "call to the store failed", "group=imports")
-		s.meets(nil, nil)
-		time.Sleep(time.Minute)
-		r.wantWell()
-		c.wantRunsOf("in", 1)
-		r.wantLines(1, "answers again", "group=imports")
-	})
-}
-
 // A call returns and names the group whose slots fail, do not answer, or have records that a person has to correct,
 // however many there are.
 func TestRunDueNamesSlotsThatFail(t *testing.T) {
@@ -361,55 +384,6 @@ func (s *slotless) Read(ctx context.Context, name string) (store.Entry, error) {
 		return store.Entry{Record: []byte("garbage"), State: store.Available, Revision: store.Revision{ETag: "x", Date: time.Now()}}, s.fails(ctx)
 	}
 	return s.Store.Read(ctx, name)
-}
-
-// No slot answers, and each job waits behind the one that tries: no job is known to have a slot.
-func TestGroupOfSlotsThatHang(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		s := c.faulty(4, inGroup(2, "* * * * *", 0)...)
-		s.meets(func(op, name string) error {
-			err := slotsFail(errNetwork)(op, name)
-			if err != nil {
-				time.Sleep(2 * time.Second)
-			}
-			return err
-		}, nil)
-		until(time.Minute + time.Second)
-		for i := range 5 {
-			_, err := c.started[0].RunNow(c.within(30*time.Second), "import-1", fmt.Sprint("now-", i))
-			wantError(t, err, "no slot of the group imports can be used")
-			c.wrong(errors.Is(err, store.ErrHeld), "%s: %v", sinceMidnight(), err)
-			time.Sleep(1300 * time.Millisecond)
-		}
-		until(4*time.Minute + 30*time.Second)
-		s.meets(nil, nil)
-		until(6*time.Minute + 30*time.Second)
-		for _, job := range []string{"import-0", "import-1"} {
-			got := fmt.Sprint(c.outcomes(job))
-			c.wrong(!strings.Contains(got, "missed") || strings.Contains(got, "imports"), "%s: %s", job, got)
-		}
-	})
-}
-
-// A call ends in the hold-off of its slot. The next one waits until the lease of that has expired, with few looks.
-func TestGroupAfterCallThatHeldOff(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
-		until(time.Hour + time.Minute)
-		a.kill()
-		c.breakSlot()
-		b := c.inLimit("b", 1, grouped(named("other", work("2 * * * *", time.Second))))
-		until(2*time.Hour + time.Minute)
-		b.wake()
-		until(2*time.Hour + 2*time.Minute)
-		_, err := b.RunDue(c.within(5*time.Second), soloist.Wake{})
-		wantError(t, err, "no slot of the group imports", "did not expire by itself", "deadline")
-		_, err = b.RunDue(c.within(time.Minute), soloist.Wake{})
-		c.ok(err)
-		n := b.tap.counts()["read"]
-		c.wantRunsOf("other", 1)
-		c.wrong(n > 40, "%d reads", n)
-	})
 }
 
 // Calls of a lock wait for the end of an outage, however many slots it has. The error of one whose context ends in it says

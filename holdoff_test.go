@@ -121,57 +121,96 @@ func TestHoldOffIsNotRestarted(t *testing.T) {
 	}
 }
 
-// A step-down does not wait for the end of a hold-off. Others have the first go then, as after a run.
-func TestStepDownEndsHoldOff(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		c.orphaned(lasting("@every 1h"))
-		b := c.start("b", lasting("@every 1h"))
-		time.Sleep(5 * time.Second)
-		b.wantLines(1, "did not run out by itself")
-		b.tap.counts()
-		begin := time.Now()
-		c.ok(b.StepDown(c.t.Context(), "work"))
-		c.wrong(time.Since(begin) > time.Second, "stepped down after %s", time.Since(begin))
-		time.Sleep(20 * time.Second)
-		n := b.tap.counts()["acquire"]
-		c.wrong(n > 0, "acquired %d times within a third of the lease of StepDown", n)
-	})
-}
-
-// A replica that holds off for long does not count as one that occupies the job.
-func TestHoldOffIsNoOccupation(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		c.orphaned(lasting("@every 1h"))
-		b, d := c.start("b", lasting("@every 1h")), c.start("d", lasting("@every 1h"))
-		for range 100 {
-			time.Sleep(time.Second)
-			b.wantWell()
-			d.wantWell()
-		}
-		c.wantRuns(2)
-	})
-}
-
-// A hold-off takes half of a call: what is left is too short for the run.
-func TestHoldOffLeavesCallTooShort(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := leased(30*time.Second, rerun(work("@every 1m", 40*time.Second)))
-		job.Timeout = 45 * time.Second
-		a := c.start("a", job)
-		time.Sleep(time.Minute + time.Second)
-		a.kill()
-		c.breakLease()
-		time.Sleep(2 * time.Minute)
-		call := func(name string) error {
-			_, err := c.replica(name, job).RunDue(c.within(time.Minute), soloist.Wake{})
-			return err
-		}
-		wantError(t, call("b"), "not started")
-		c.wantRuns(1)
-		time.Sleep(job.Lease + time.Second)
-		if err := call("c"); len(c.all()) < 2 {
-			t.Errorf("the next call: %d runs, %v", len(c.all()), err)
-		}
+// What a hold-off, and an unlock, cost and tell.
+func TestHoldOffs(t *testing.T) {
+	inCases(t, map[string]func(c *cluster){
+		// Others have the first go then, as after a run.
+		"a step-down does not wait for the end of a hold-off": func(c *cluster) {
+			c.orphaned(lasting("@every 1h"))
+			b := c.start("b", lasting("@every 1h"))
+			time.Sleep(5 * time.Second)
+			b.wantLines(1, "did not run out by itself")
+			b.tap.counts()
+			begin := time.Now()
+			c.ok(b.StepDown(c.t.Context(), "work"))
+			c.wrong(time.Since(begin) > time.Second, "stepped down after %s", time.Since(begin))
+			time.Sleep(20 * time.Second)
+			n := b.tap.counts()["acquire"]
+			c.wrong(n > 0, "acquired %d times within a third of the lease of StepDown", n)
+		},
+		"a replica that holds off for long does not count as one that occupies the job": func(c *cluster) {
+			c.orphaned(lasting("@every 1h"))
+			b, d := c.start("b", lasting("@every 1h")), c.start("d", lasting("@every 1h"))
+			for range 100 {
+				time.Sleep(time.Second)
+				b.wantWell()
+				d.wantWell()
+			}
+			c.wantRuns(2)
+		},
+		"it takes half of a call, and what is left is too short for the run": func(c *cluster) {
+			job := leased(30*time.Second, rerun(work("@every 1m", 40*time.Second)))
+			job.Timeout = 45 * time.Second
+			a := c.start("a", job)
+			time.Sleep(time.Minute + time.Second)
+			a.kill()
+			c.breakLease()
+			time.Sleep(2 * time.Minute)
+			call := func(name string) error {
+				_, err := c.replica(name, job).RunDue(c.within(time.Minute), soloist.Wake{})
+				return err
+			}
+			wantError(c.t, call("b"), "not started")
+			c.wantRuns(1)
+			time.Sleep(job.Lease + time.Second)
+			if err := call("c"); len(c.all()) < 2 {
+				c.t.Errorf("the next call: %d runs, %v", len(c.all()), err)
+			}
+		},
+		// The history then tells the same, and not that the runner died.
+		"the record tells who did an unlock at once, and when another replica can follow": func(c *cluster) {
+			both := c.startAll(work("@hourly", 50*time.Minute), "a", "b")
+			time.Sleep(time.Hour + 10*time.Minute + 2*time.Second) // between two renewals
+			before := c.record("work")
+			operator := c.replica("ann@desk", work("@hourly", 0))
+			unlocked := time.Now()
+			c.ok(operator.Unlock(c.t.Context(), "work", true))
+			r, by := c.record("work"), c.record("work").Run.Unlocked
+			c.wrong(by.By != "ann@desk" || by.At.Sub(unlocked).Abs() > time.Second, "the record tells %+v", by)
+			c.wrong(r.Run.Status != store.Running || r.Token != before.Token || r.Run.Replica != before.Run.Replica,
+				"the annotation changed the run: %+v", r)
+			c.wantLease(store.Available)
+			st, err := operator.StatusOf(c.t.Context(), "work")
+			c.wrong(err != nil || st.Waits.Before(unlocked.Add(D)), "status is %+v, %v", st, err)
+			time.Sleep(time.Until(st.Waits))
+			r = c.record("work")
+			c.wrong(!r.Run.Unlocked.At.IsZero() || r.Run.Status == store.Running, "at the time that status told no replica has followed: %+v", r)
+			c.wantOutcomes("work", "abandoned 01:00:00 unlocked by ann@desk")
+			logged := 0
+			for _, r := range both {
+				logged += len(r.log.lines("reason=\"unlocked by ann@desk\""))
+			}
+			c.wrong(logged != 1, "logged %d times", logged)
+		},
+		"a holder that has claimed nothing leaves nothing to tell": func(c *cluster) {
+			a := c.replica("a", work("@hourly", 0))
+			a.wake()
+			before := c.raw("work")
+			e, _ := c.store.Read(c.t.Context(), "soloist/work")
+			_, err := c.store.Lease("soloist/work", "5f1f3b6e-0b1c-4d2e-8f3a-9b7c6d5e4f30").Acquire(c.t.Context(), D, e.ETag)
+			c.ok(errors.Join(err, a.Unlock(c.t.Context(), "work", true)))
+			got := c.raw("work")
+			c.wrong(string(got) != string(before), "the record became %s", got)
+		},
+		"a break that is refused though the entry shows no change is not sent again and again": func(c *cluster) {
+			a, rest := c.leads(3*time.Second, "b")
+			b := rest["b"].meets(fail(store.ErrChanged, "break unchanged"))
+			a.kill()
+			time.Sleep(20 * time.Second)
+			n := b.tap.counts()["break unchanged"]
+			c.wrong(n < 1 || n > 6, "%d breaks", n)
+			c.succession(2)
+		},
 	})
 }
 
@@ -198,35 +237,6 @@ func TestUnlockEndsRun(t *testing.T) {
 	}
 }
 
-// After an unlock at once the record tells who did it and when another replica
-// can follow; the history then tells the same, and not that the runner died.
-func TestUnlockIsTold(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		both := c.startAll(work("@hourly", 50*time.Minute), "a", "b")
-		time.Sleep(time.Hour + 10*time.Minute + 2*time.Second) // between two renewals
-		before := c.record("work")
-		operator := c.replica("ann@desk", work("@hourly", 0))
-		unlocked := time.Now()
-		c.ok(operator.Unlock(c.t.Context(), "work", true))
-		r, by := c.record("work"), c.record("work").Run.Unlocked
-		c.wrong(by.By != "ann@desk" || by.At.Sub(unlocked).Abs() > time.Second, "the record tells %+v", by)
-		c.wrong(r.Run.Status != store.Running || r.Token != before.Token || r.Run.Replica != before.Run.Replica,
-			"the annotation changed the run: %+v", r)
-		c.wantLease(store.Available)
-		st, err := operator.StatusOf(c.t.Context(), "work")
-		c.wrong(err != nil || st.Waits.Before(unlocked.Add(D)), "status is %+v, %v", st, err)
-		time.Sleep(time.Until(st.Waits))
-		r = c.record("work")
-		c.wrong(!r.Run.Unlocked.At.IsZero() || r.Run.Status == store.Running, "at the time that status told no replica has followed: %+v", r)
-		c.wantOutcomes("work", "abandoned 01:00:00 unlocked by ann@desk")
-		logged := 0
-		for _, r := range both {
-			logged += len(r.log.lines("reason=\"unlocked by ann@desk\""))
-		}
-		c.wrong(logged != 1, "logged %d times", logged)
-	})
-}
-
 // Where the annotation fails, the lease is ended all the same, and the caller
 // learns of both.
 func TestUnlockWithoutNoteIsToldToCaller(t *testing.T) {
@@ -241,20 +251,6 @@ func TestUnlockWithoutNoteIsToldToCaller(t *testing.T) {
 			c.wrong(err != nil || e.State == store.Leased, "the lease is %s, %v", e.State, err)
 		})
 	}
-}
-
-// A holder that has claimed nothing leaves nothing to tell.
-func TestUnlockOfIdleJobChangesNothing(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", work("@hourly", 0))
-		a.wake()
-		before := c.raw("work")
-		e, _ := c.store.Read(c.t.Context(), "soloist/work")
-		_, err := c.store.Lease("soloist/work", "5f1f3b6e-0b1c-4d2e-8f3a-9b7c6d5e4f30").Acquire(c.t.Context(), D, e.ETag)
-		c.ok(errors.Join(err, a.Unlock(c.t.Context(), "work", true)))
-		got := c.raw("work")
-		c.wrong(string(got) != string(before), "the record became %s", got)
-	})
 }
 
 // The operator's process dies before it releases the lease that it took for the
@@ -409,19 +405,6 @@ func TestNextHolderOfShortLease(t *testing.T) {
 			c.wrong(name != "stopped" && !errors.Is(first.cause, store.ErrLost), "the first run ended with %v", first.cause)
 		})
 	}
-}
-
-// A break that is refused though the entry shows no change is not sent again and again.
-func TestRefusedBreakIsRare(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a, rest := c.leads(3*time.Second, "b")
-		b := rest["b"].meets(fail(store.ErrChanged, "break unchanged"))
-		a.kill()
-		time.Sleep(20 * time.Second)
-		n := b.tap.counts()["break unchanged"]
-		c.wrong(n < 1 || n > 6, "%d breaks", n)
-		c.succession(2)
-	})
 }
 
 // A request for the outcome that is lost loses no run that has succeeded: it is sent again before others replace the holder.
