@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -262,91 +261,77 @@ func TestPageOfEvents(t *testing.T) {
 }
 
 // The events of a run come in the order of its life, and each outcome in the record is told
-// once: over a mixture of retries, stalls, panics, overruns, runs by hand and stops.
+// once: over retries, stalls, panics, overruns, runs by hand and stops.
 func TestEventsFollowTheRecord(t *testing.T) {
-	for seed := range uint64(6) {
-		inCase(t, fmt.Sprint(seed), func(t *testing.T, c *cluster) {
-			m := &mixture{cluster: c, roll: rand.New(rand.NewPCG(seed, 1)), books: map[*replica]*eventBook{}, seen: map[string]bool{}}
-			m.play(12 * time.Minute)
-			m.judge()
-		})
-	}
-}
-
-// A mixture is a cluster whose replicas come and go, with all kinds of runs.
-type mixture struct {
-	*cluster
-
-	mu    sync.Mutex
-	roll  *rand.Rand
-	up    []*replica
-	books map[*replica]*eventBook
-	seen  map[string]bool // all that the record of the job has had in its history, by outcomeName
-}
-
-func (m *mixture) below(n int) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.roll.IntN(n)
-}
-
-// play lets things happen for d, and looks at the record each second.
-func (m *mixture) play(d time.Duration) {
-	var byHand sync.WaitGroup
-	for range 3 {
-		m.join()
-	}
-	for i := range int(d / time.Second) {
-		time.Sleep(time.Second)
-		at := m.below(len(m.up))
-		switch r := m.up[at]; m.below(60) {
-		case 0, 1:
-			go r.stop()
-			m.up = slices.Delete(m.up, at, at+1)
-			m.join()
-		case 2, 3:
-			byHand.Go(func() { _, _ = r.RunNow(m.within(3*time.Minute), "work", fmt.Sprint("by-hand-", i)) })
+	inCluster(t, func(c *cluster) {
+		job := doing("*/20 * * * * *", oneOrAnother)
+		job.Retry, job.HeartbeatTimeout = soloist.Retry{MaxTries: 2, Backoff: time.Second}, 10*time.Second
+		books, seen := map[string]*eventBook{}, map[string]bool{} // seen is all that the history has had
+		for second := range 21 * 60 {
+			if second%150 == 0 { // another replica comes, and the oldest one goes
+				if len(books) > 1 {
+					go c.started[len(books)-2].stop()
+				}
+				r := c.replica(fmt.Sprint("r", len(books)), job)
+				r.Grace, books[r.Replica] = 5*time.Second, r.tells()
+				c.launch(r)
+			}
+			if second%50 == 25 {
+				r := c.started[len(books)-1]
+				c.meanwhile(func() { _, _ = r.RunNow(c.within(3*time.Minute), "work", fmt.Sprint("by-hand-", second)) })
+			}
+			time.Sleep(time.Second)
+			for _, o := range c.record("work").History {
+				seen[outcomeName(o)] = true
+			}
 		}
-		m.look()
+		c.stopAll()
+		for _, o := range c.record("work").History {
+			seen[outcomeName(o)] = true
+		}
+		c.wrong(len(seen) < 40, "only %d outcomes", len(seen))
+		told := map[string]int{}
+		for _, book := range books {
+			c.wantStages(book)
+			for _, e := range book.of("work", event.Ended, event.Settled) {
+				told[outcomeName(e.Outcome)]++
+			}
+		}
+		for name := range seen {
+			c.wrong(told[name] != 1, "%q is told %d times", name, told[name])
+		}
+		for name := range told {
+			c.wrong(!seen[name], "%q is told and not in the record", name)
+		}
+	})
+}
+
+// oneOrAnother is a run of one kind or another, by its minute.
+func oneOrAnother(ctx context.Context, r *soloist.Run) error {
+	kind := r.Tick.Minute() % 7
+	if r.Tick.Second() != 0 || r.Request != "" {
+		kind = 0
 	}
-	time.Sleep(5 * time.Minute)
-	byHand.Wait()
-	m.stopAll()
-	m.look()
-}
-
-// join has a new replica join.
-func (m *mixture) join() {
-	job := rerun(doing("*/20 * * * * *", m.do))
-	job.Retry, job.HeartbeatTimeout = soloist.Retry{MaxTries: 2, Backoff: time.Second}, 10*time.Second
-	r := m.replica(fmt.Sprint("r", len(m.books)), job)
-	r.Grace = 5 * time.Second
-	m.books[r] = r.tells()
-	m.up = append(m.up, m.launch(r))
-}
-
-// do is a run of one kind or another.
-func (m *mixture) do(ctx context.Context, r *soloist.Run) error {
-	switch m.below(12) {
-	case 0:
-		panic("boom")
-	case 1, 2:
-		return errors.New("not yet")
-	case 3:
-		<-ctx.Done() // it stalls
-		return ctx.Err()
-	case 4:
-		<-ctx.Done()
-		time.Sleep(20 * time.Second) // and does not return in time
-		return nil
-	case 5:
-		for range 30 { // ticks come due under it
+	if kind > 3 { // ticks come due under it
+		for range 30 {
 			if err := errors.Join(pause(ctx, time.Second), r.Heartbeat("on the way")); err != nil {
 				return err
 			}
 		}
-	case 6:
+	}
+	switch kind {
+	case 1:
+		panic("boom")
+	case 2:
+		return errors.New("not yet")
+	case 3:
 		return r.Save(ctx, "a line")
+	case 4:
+		<-ctx.Done() // it stalls
+		return ctx.Err()
+	case 5:
+		<-ctx.Done()
+		time.Sleep(30 * time.Second) // and does not return in time
 	}
 	return pause(ctx, time.Second)
 }
@@ -356,38 +341,17 @@ func outcomeName(o store.Outcome) string {
 	return fmt.Sprint(o.Status, " ", o.Token, " ", o.Tick.Format(time.TimeOnly), " ", o.Request)
 }
 
-// look adds what the history of the job shows.
-func (m *mixture) look() {
-	for _, o := range m.record("work").History {
-		m.seen[outcomeName(o)] = true
-	}
-}
-
-// judge checks the order of each replica's events, and compares all of them with the record.
-func (m *mixture) judge() {
-	told := map[string]int{}
-	for r, book := range m.books {
-		last, claimed := map[int64]int{}, int64(0)
-		for _, e := range book.of("work") {
-			if e.Kind == event.Ended || e.Kind == event.Settled {
-				told[outcomeName(e.Outcome)]++
-			}
-			stage, was := stages[e.Kind], last[e.Run.Token]
-			early := stage > 0 && stage < was || stage > 1 && was == 0 || e.Kind == event.Claimed && e.Run.Token <= claimed
-			m.wrong(early, "%s: %s of token %d comes after stage %d of it", r.Replica, e.Kind, e.Run.Token, was)
-			if e.Kind == event.Claimed {
-				claimed = e.Run.Token
-			}
-			last[e.Run.Token] = max(stage, was)
+// wantStages checks the order of the events of a replica.
+func (c *cluster) wantStages(book *eventBook) {
+	last, claimed := map[int64]int{}, int64(0)
+	for _, e := range book.of("work") {
+		stage, was := stages[e.Kind], last[e.Run.Token]
+		early := stage > 0 && stage < was || stage > 1 && was == 0 || e.Kind == event.Claimed && e.Run.Token <= claimed
+		c.wrong(early, "%s: %s of token %d comes after stage %d of it", e.Replica, e.Kind, e.Run.Token, was)
+		if e.Kind == event.Claimed {
+			claimed = e.Run.Token
 		}
-	}
-	m.wrong(len(m.seen) < 20, "only %d outcomes", len(m.seen))
-	for name := range m.seen {
-		m.wrong(told[name] != 1, "%q is told %d times", name, told[name])
-	}
-	for name := range told {
-		open := strings.HasPrefix(name, string(store.Abandoned)) || strings.HasPrefix(name, string(store.Stalled))
-		m.wrong(!m.seen[name] && !open, "%q is told and not in the record", name) // an open tick has no outcome yet
+		last[e.Run.Token] = max(stage, was)
 	}
 }
 
