@@ -76,11 +76,20 @@ func (s *tap) meet(f fault) {
 	s.fault = f
 }
 
-// dated changes the date of an answer.
-func (s *tap) dated(r *store.Revision) {
+// via makes a call through a tap.
+func via[T any](ctx context.Context, s *tap, op string, call func() (T, error)) (answer T, err error) {
+	err = s.through(ctx, op, func() (err error) { answer, err = call(); return err })
 	if s.date != nil {
-		r.Date = s.date(r.Date)
+		switch a := any(&answer).(type) {
+		case *store.Entry:
+			a.Date = s.date(a.Date)
+		case *store.Document:
+			a.Date = s.date(a.Date)
+		case *store.Revision:
+			a.Date = s.date(a.Date)
+		}
 	}
+	return answer, err
 }
 
 // counts returns the calls so far by operation and starts anew.
@@ -100,19 +109,15 @@ func (s *tap) countsAndOrders() (calls map[string]int, orders int) {
 	return calls, orders
 }
 
-func (s *tap) Create(ctx context.Context, name string, record []byte) (e store.Entry, err error) {
-	err = s.through(ctx, "create", func() (err error) { e, err = s.Store.Create(ctx, name, record); return err })
-	s.dated(&e.Revision)
-	return e, err
+func (s *tap) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
+	return via(ctx, s, "create", func() (store.Entry, error) { return s.Store.Create(ctx, name, record) })
 }
 
-func (s *tap) Read(ctx context.Context, name string) (e store.Entry, err error) {
+func (s *tap) Read(ctx context.Context, name string) (store.Entry, error) {
 	if name == s.deny {
-		return e, fs.ErrPermission
+		return store.Entry{}, fs.ErrPermission
 	}
-	err = s.through(ctx, "read", func() (err error) { e, err = s.Store.Read(ctx, name); return err })
-	s.dated(&e.Revision)
-	return e, err
+	return via(ctx, s, "read", func() (store.Entry, error) { return s.Store.Read(ctx, name) })
 }
 
 func (s *tap) Break(ctx context.Context, name string, period time.Duration) error {
@@ -123,22 +128,14 @@ func (s *tap) BreakUnchanged(ctx context.Context, name, etag string) error {
 	return s.through(ctx, "break unchanged", func() error { return s.Store.(store.ConditionalBreaker).BreakUnchanged(ctx, name, etag) })
 }
 
-func (s *tap) ReadDocument(ctx context.Context, name, etag string) (d store.Document, err error) {
-	err = s.through(ctx, "read document", func() (err error) {
-		d, err = s.Store.(store.Documenter).ReadDocument(ctx, name, etag)
-		return err
-	})
-	s.dated(&d.Revision)
-	return d, err
+func (s *tap) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
+	d := s.Store.(store.Documenter)
+	return via(ctx, s, "read document", func() (store.Document, error) { return d.ReadDocument(ctx, name, etag) })
 }
 
-func (s *tap) WriteDocument(ctx context.Context, name, etag string, body []byte) (r store.Revision, err error) {
-	err = s.through(ctx, "write document", func() (err error) {
-		r, err = s.Store.(store.Documenter).WriteDocument(ctx, name, etag, body)
-		return err
-	})
-	s.dated(&r)
-	return r, err
+func (s *tap) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
+	d := s.Store.(store.Documenter)
+	return via(ctx, s, "write document", func() (store.Revision, error) { return d.WriteDocument(ctx, name, etag, body) })
 }
 
 // Lease checks that an id serves one acquisition, ever.
@@ -160,42 +157,35 @@ type tapLease struct {
 	s *tap
 }
 
-func (l *tapLease) Acquire(ctx context.Context, d time.Duration, etag string) (st store.Revision, err error) {
-	err = l.s.through(ctx, "acquire", func() (err error) { st, err = l.Lease.Acquire(ctx, d, etag); return err })
-	l.s.dated(&st)
-	return st, err
+func (l *tapLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
+	return via(ctx, l.s, "acquire", func() (store.Revision, error) { return l.Lease.Acquire(ctx, d, etag) })
 }
 
-func (l *tapLease) Renew(ctx context.Context) (st store.Revision, err error) {
-	err = l.s.through(ctx, "renew", func() (err error) { st, err = l.Lease.Renew(ctx); return err })
-	l.s.dated(&st)
-	return st, err
+func (l *tapLease) Renew(ctx context.Context) (store.Revision, error) {
+	return via(ctx, l.s, "renew", func() (store.Revision, error) { return l.Lease.Renew(ctx) })
 }
 
-func (l *tapLease) Write(ctx context.Context, etag string, record []byte) (st store.Revision, err error) {
+func (l *tapLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	sent := context.WithoutCancel(ctx) // a write that was sent may arrive when its caller waits no more
-	write := func() (err error) { st, err = l.Lease.Write(sent, etag, record); return err }
-	err = l.s.through(ctx, "write", func() error {
+	return via(ctx, l.s, "write", func() (r store.Revision, err error) {
+		write := func() (err error) { r, err = l.Lease.Write(sent, etag, record); return err }
 		if l.s.write != nil {
-			return l.s.write(record, write)
+			err = l.s.write(record, write)
+		} else {
+			err = write()
 		}
-		return write()
+		return r, err
 	})
-	l.s.dated(&st)
-	return st, err
 }
 
-func (l *tapLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (st store.Revision, err error) {
-	err = l.s.through(ctx, "save", func() (err error) {
-		st, err = l.Lease.(store.Checkpointer).Save(ctx, etag, record, checkpoint)
-		return err
-	})
-	return st, err
+func (l *tapLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
+	s := l.Lease.(store.Checkpointer)
+	return via(ctx, l.s, "save", func() (store.Revision, error) { return s.Save(ctx, etag, record, checkpoint) })
 }
 
-func (l *tapLease) Load(ctx context.Context, etag string) (b []byte, err error) {
-	err = l.s.through(ctx, "load", func() (err error) { b, err = l.Lease.(store.Checkpointer).Load(ctx, etag); return err })
-	return b, err
+func (l *tapLease) Load(ctx context.Context, etag string) ([]byte, error) {
+	s := l.Lease.(store.Checkpointer)
+	return via(ctx, l.s, "load", func() ([]byte, error) { return s.Load(ctx, etag) })
 }
 
 func (l *tapLease) Release(ctx context.Context) error {
