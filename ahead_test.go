@@ -113,26 +113,24 @@ func TestTroubleBeforeTick(t *testing.T) {
 
 // Replicas share the jobs that come due together, also after each of them was restarted.
 func TestReplicasShareJobs(t *testing.T) {
-	for _, period := range []string{"@every 1s", "@every 10s"} {
-		inCase(t, period, func(t *testing.T, c *cluster) {
-			jobs := crowd(20, period)
-			c.each(jobs, "a", "b", "c")
-			time.Sleep(time.Minute)
-			for i, name := range []string{"a2", "b2", "c2"} {
-				c.started[i].stop()
-				c.start(name, jobs...)
-				time.Sleep(20 * time.Second)
-			}
-			time.Sleep(40 * time.Second)
-			since, before := time.Now(), len(c.all())
-			time.Sleep(time.Minute)
-			runs := len(c.all()) - before
-			for _, r := range c.started {
-				k := len(ranBy(c, r.Replica, since))
-				c.wrong(k > runs*6/10, "%s runs %d of %d", r.Replica, k, runs)
-			}
-		})
-	}
+	inEach(t, []string{"@every 1s", "@every 10s"}, func(c *cluster, period string) {
+		jobs := crowd(20, period)
+		c.each(jobs, "a", "b", "c")
+		time.Sleep(time.Minute)
+		for i, name := range []string{"a2", "b2", "c2"} {
+			c.started[i].stop()
+			c.start(name, jobs...)
+			time.Sleep(20 * time.Second)
+		}
+		time.Sleep(40 * time.Second)
+		since, before := time.Now(), len(c.all())
+		time.Sleep(time.Minute)
+		runs := len(c.all()) - before
+		for _, r := range c.started {
+			k := len(ranBy(c, r.Replica, since))
+			c.wrong(k > runs*6/10, "%s runs %d of %d", r.Replica, k, runs)
+		}
+	})
 }
 
 // A lease that is kept from tick to tick is given up now and then: a manual run of another process gets it.
@@ -156,36 +154,34 @@ func TestRunByHandGetsKeptLease(t *testing.T) {
 // A stop while the claim is written keeps the run from beginning, where others do not count on this replica: an ordered run, and
 // a tick whose lease was to be acquired before it, and was not until after it.
 func TestStopDuringClaimNearTick(t *testing.T) {
-	for name, ordered := range map[string]bool{"acquired late": false, "an ordered run": true} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			a := c.graceful(20*time.Second, work("0 * * * * *", 5*time.Second), "a")["a"]
-			until(2*time.Minute + 30*time.Second)
-			var late atomic.Bool
-			var stopped time.Time
-			a.meets(func(op string, apply func() error) error {
-				if op == "write" && stopped.IsZero() {
-					stopped = time.Now()
-					go a.stop()
-					time.Sleep(100 * time.Millisecond)
-				}
-				err := apply()
-				if op == "acquire" && !ordered && late.CompareAndSwap(false, true) {
-					time.Sleep(2400 * time.Millisecond)
-				}
-				return err
-			})
-			until(2*time.Minute + 58800*time.Millisecond)
-			if ordered {
-				c.ok(a.orders(store.OrderRun))
+	inRows(t, map[string]bool{"acquired late": false, "an ordered run": true}, func(c *cluster, _ string, ordered bool) {
+		a := c.graceful(20*time.Second, work("0 * * * * *", 5*time.Second), "a")["a"]
+		until(2*time.Minute + 30*time.Second)
+		var late atomic.Bool
+		var stopped time.Time
+		a.meets(func(op string, apply func() error) error {
+			if op == "write" && stopped.IsZero() {
+				stopped = time.Now()
+				go a.stop()
+				time.Sleep(100 * time.Millisecond)
 			}
-			until(4 * time.Minute)
-			<-a.done
-			for _, r := range c.all()[2:] {
-				c.wrong(r.start.After(stopped) && r.Tick.Before(stopped.Add(time.Second)), "%s begins at %s after the stop", r.ID(), r.start)
+			err := apply()
+			if op == "acquire" && !ordered && late.CompareAndSwap(false, true) {
+				time.Sleep(2400 * time.Millisecond)
 			}
-			c.wrong(stopped.IsZero() || late.Load() == ordered, "stopped at %s; acquired late: %t", stopped, late.Load())
+			return err
 		})
-	}
+		until(2*time.Minute + 58800*time.Millisecond)
+		if ordered {
+			c.ok(a.orders(store.OrderRun))
+		}
+		until(4 * time.Minute)
+		<-a.done
+		for _, r := range c.all()[2:] {
+			c.wrong(r.start.After(stopped) && r.Tick.Before(stopped.Add(time.Second)), "%s begins at %s after the stop", r.ID(), r.start)
+		}
+		c.wrong(stopped.IsZero() || late.Load() == ordered, "stopped at %s; acquired late: %t", stopped, late.Load())
+	})
 }
 
 // A run that is cancelled before its function is called does not begin, and says so: the replica
@@ -267,17 +263,15 @@ func TestClockSetBackBeforeTick(t *testing.T) {
 // A claim that is armed is taken back by a step-down. The next claim of that tick is made in spite of the order, so its run
 // goes on.
 func TestStepDownOfArmedClaimEndsNoOther(t *testing.T) {
-	for _, grace := range []time.Duration{0, 5 * time.Second} {
-		inCase(t, grace.String(), func(t *testing.T, c *cluster) {
-			all := c.graceful(grace, ahead(true, work("0 * * * * *", 20*time.Second)), "a", "b")
-			until(2*time.Minute + 58300*time.Millisecond)
-			armed := c.record("work").Run
-			c.wrong(!armed.Armed, "not armed: %+v", armed)
-			c.ok(all[armed.Replica].orders(store.OrderStepDown))
-			until(3*time.Minute + 50*time.Second)
-			last := c.newest()
-			c.wrong(last.Status != store.Succeeded || last.Replica == armed.Replica,
-				"%s was to hand over, and %s %s (%s)", armed.Replica, last.Replica, last.Status, last.Reason)
-		})
-	}
+	inEach(t, []time.Duration{0, 5 * time.Second}, func(c *cluster, grace time.Duration) {
+		all := c.graceful(grace, ahead(true, work("0 * * * * *", 20*time.Second)), "a", "b")
+		until(2*time.Minute + 58300*time.Millisecond)
+		armed := c.record("work").Run
+		c.wrong(!armed.Armed, "not armed: %+v", armed)
+		c.ok(all[armed.Replica].orders(store.OrderStepDown))
+		until(3*time.Minute + 50*time.Second)
+		last := c.newest()
+		c.wrong(last.Status != store.Succeeded || last.Replica == armed.Replica,
+			"%s was to hand over, and %s %s (%s)", armed.Replica, last.Replica, last.Status, last.Reason)
+	})
 }

@@ -173,23 +173,21 @@ func TestCheckpoint(t *testing.T) {
 // A checkpoint that is too large stays so, also if it is found only after an outage: the run learns of it at once, and
 // the store is not called unreachable.
 func TestTooLargeCheckpointFailsRun(t *testing.T) {
-	for _, failures := range []int{0, 3} {
-		inCase(t, fmt.Sprint(failures), func(t *testing.T, c *cluster) {
-			a := c.start("a", doing("@every 1h", func(ctx context.Context, run *soloist.Run) error {
-				err := run.Load(ctx, new(int))
-				c.wrong(!errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrLost) || ctx.Err() != nil,
-					"Load says %v, and the run's context %v", err, ctx.Err())
-				time.Sleep(20 * time.Minute)
-				return err
-			}))
-			a.meets(inTurn("load", append(slices.Repeat([]error{errNetwork}, failures), fmt.Errorf("load: %w", store.ErrTooLarge))...))
-			time.Sleep(time.Hour + 10*time.Minute)
-			a.wantWell()
-			n := a.tap.counts()["load"]
-			c.wrong(n != failures+1, "%d loads", n)
+	inEach(t, []int{0, 3}, func(c *cluster, failures int) {
+		a := c.start("a", doing("@every 1h", func(ctx context.Context, run *soloist.Run) error {
+			err := run.Load(ctx, new(int))
+			c.wrong(!errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrLost) || ctx.Err() != nil,
+				"Load says %v, and the run's context %v", err, ctx.Err())
 			time.Sleep(20 * time.Minute)
-			run := c.record("work").Run
-			c.wrong(run.Status != store.Failed || !strings.Contains(run.Error, store.ErrTooLarge.Error()), "the record says %+v", run)
-		})
-	}
+			return err
+		}))
+		a.meets(inTurn("load", append(slices.Repeat([]error{errNetwork}, failures), fmt.Errorf("load: %w", store.ErrTooLarge))...))
+		time.Sleep(time.Hour + 10*time.Minute)
+		a.wantWell()
+		n := a.tap.counts()["load"]
+		c.wrong(n != failures+1, "%d loads", n)
+		time.Sleep(20 * time.Minute)
+		run := c.record("work").Run
+		c.wrong(run.Status != store.Failed || !strings.Contains(run.Error, store.ErrTooLarge.Error()), "the record says %+v", run)
+	})
 }

@@ -17,33 +17,31 @@ import (
 // An answer without an ETag proves neither the lease nor the claim: a run goes on
 // and begins only with what the store has.
 func TestAnswerWithoutETagIsNoSuccess(t *testing.T) {
-	for _, op := range []string{"create", "read", "acquire", "renew", "write"} {
-		inCase(t, op, func(t *testing.T, c *cluster) {
-			running := 0
-			job := doing("@every 1m", func(ctx context.Context, run *soloist.Run) error {
-				running++
-				c.wrong(running > 1, "two run at %s", time.Now())
-				r := c.record("work")
-				c.wrong(r.Token != run.Token || r.Run.Status != store.Running, "token %d runs, and the record is %+v", run.Token, r)
-				_ = pause(ctx, 100*time.Second)
-				running--
-				return nil
-			})
-			a := c.replica("a", job)
-			if op == "create" || op == "read" {
-				a.meets(fail(nil, op))
-			}
-			c.launch(a)
-			time.Sleep(70 * time.Second) // a runs the first tick
-			b := c.start("b", job)
-			a.meets(fail(nil, op))
-			time.Sleep(10 * time.Minute)
-			e, err := c.store.Read(t.Context(), "soloist/work")
-			c.wrong(err != nil || !json.Valid(e.Record), "got %+v, %v", e, err)
-			h := b.Health()
-			c.wrong(len(c.all()) < 4 || len(h.Broken) > 0, "%d runs, health of b: %+v", len(c.all()), h)
+	inEach(t, []string{"create", "read", "acquire", "renew", "write"}, func(c *cluster, op string) {
+		running := 0
+		job := doing("@every 1m", func(ctx context.Context, run *soloist.Run) error {
+			running++
+			c.wrong(running > 1, "two run at %s", time.Now())
+			r := c.record("work")
+			c.wrong(r.Token != run.Token || r.Run.Status != store.Running, "token %d runs, and the record is %+v", run.Token, r)
+			_ = pause(ctx, 100*time.Second)
+			running--
+			return nil
 		})
-	}
+		a := c.replica("a", job)
+		if op == "create" || op == "read" {
+			a.meets(fail(nil, op))
+		}
+		c.launch(a)
+		time.Sleep(70 * time.Second) // a runs the first tick
+		b := c.start("b", job)
+		a.meets(fail(nil, op))
+		time.Sleep(10 * time.Minute)
+		e, err := c.store.Read(c.t.Context(), "soloist/work")
+		c.wrong(err != nil || !json.Valid(e.Record), "got %+v, %v", e, err)
+		h := b.Health()
+		c.wrong(len(c.all()) < 4 || len(h.Broken) > 0, "%d runs, health of b: %+v", len(c.all()), h)
+	})
 }
 
 // A replica could not write. Since then it has created the entry, or run the job manually: it can write.
@@ -369,18 +367,16 @@ func TestHangingWritesCostNoTick(t *testing.T) {
 // Once its writes arrive again it runs its part of the ticks.
 func TestReplicaThatWritesAgainRunsTicks(t *testing.T) {
 	crowded(t)
-	for _, every := range []string{"@every 1m", "@every 5s"} {
-		inCase(t, every, func(t *testing.T, c *cluster) {
-			jobs := crowd(8, every)
-			c.start("b", jobs...)
-			mute := c.unheard("a", jobs...)
-			time.Sleep(5 * time.Minute)
-			mute.Store(false)
-			time.Sleep(25 * time.Minute)
-			since := time.Now()
-			time.Sleep(6 * time.Minute)
-			a, b := len(ranBy(c, "a", since)), len(ranBy(c, "b", since))
-			c.wrong(a < b/4, "of the ticks 25 minutes later it runs %d, and the other replica %d", a, b)
-		})
-	}
+	inEach(t, []string{"@every 1m", "@every 5s"}, func(c *cluster, every string) {
+		jobs := crowd(8, every)
+		c.start("b", jobs...)
+		mute := c.unheard("a", jobs...)
+		time.Sleep(5 * time.Minute)
+		mute.Store(false)
+		time.Sleep(25 * time.Minute)
+		since := time.Now()
+		time.Sleep(6 * time.Minute)
+		a, b := len(ranBy(c, "a", since)), len(ranBy(c, "b", since))
+		c.wrong(a < b/4, "of the ticks 25 minutes later it runs %d, and the other replica %d", a, b)
+	})
 }

@@ -73,16 +73,14 @@ func TestWrongClock(t *testing.T) {
 
 // Hours after the store has told its time, a wrong clock is still put right.
 func TestSlowWallClockMissesNoTick(t *testing.T) {
-	for _, missed := range []soloist.MissedPolicy{soloist.RunLatest, soloist.SkipMissed} {
-		inCase(t, string(missed), func(t *testing.T, c *cluster) {
-			job := work("0 */6 * * *", time.Second)
-			job.Missed = missed
-			c.launch(c.replica("a", job).skewed(-10 * time.Minute))
-			time.Sleep(25 * time.Hour)
-			c.wantInTime(2 * time.Second)
-			c.wantAllSucceeded()
-		})
-	}
+	inEach(t, []soloist.MissedPolicy{soloist.RunLatest, soloist.SkipMissed}, func(c *cluster, missed soloist.MissedPolicy) {
+		job := work("0 */6 * * *", time.Second)
+		job.Missed = missed
+		c.launch(c.replica("a", job).skewed(-10 * time.Minute))
+		time.Sleep(25 * time.Hour)
+		c.wantInTime(2 * time.Second)
+		c.wantAllSucceeded()
+	})
 }
 
 // A machine that was suspended knows so at once when it is asked, and within a

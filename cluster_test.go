@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"runtime/debug"
@@ -70,6 +71,22 @@ func inCases(t *testing.T, stories map[string]func(c *cluster)) {
 	t.Helper()
 	for name, f := range stories {
 		inCase(t, name, func(_ *testing.T, c *cluster) { f(c) })
+	}
+}
+
+// inEach is inCase for each of some values, whose text is the name.
+func inEach[T any](t *testing.T, values []T, f func(c *cluster, v T)) {
+	t.Helper()
+	for _, v := range values {
+		inCase(t, fmt.Sprint(v), func(_ *testing.T, c *cluster) { f(c, v) })
+	}
+}
+
+// inRows is inCase for each row of a table.
+func inRows[T any](t *testing.T, rows map[string]T, f func(c *cluster, name string, row T)) {
+	t.Helper()
+	for name, row := range rows {
+		inCase(t, name, func(_ *testing.T, c *cluster) { f(c, name, row) })
 	}
 }
 

@@ -245,22 +245,20 @@ func TestRefusedMarkIsNoOutage(t *testing.T) {
 // A replica whose first calls fail has nothing but its wall clock, which is two hours ahead, and must not tell others by that
 // when it started. If it is gone, they must not look for it in a circle.
 func TestStartInOutageIgnoresWallClock(t *testing.T) {
-	for name, gone := range map[string]bool{"it is up": false, "it is gone": true} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			old := c.launch(c.replica("old", work("@every 10s", 0)).skewed(2 * time.Hour).meets(fail(context.DeadlineExceeded)))
-			time.Sleep(time.Minute)
-			old.tap.meet(nil)
-			time.Sleep(time.Minute)
-			since := c.record("work").Definition.Since
-			c.wrong(since.After(time.Now()), "the record says that a replica started at %s, and it is %s", since, time.Now().UTC())
-			if gone {
-				old.stop()
-			}
-			c.start("young", work("@every 7s", 0))
-			time.Sleep(time.Minute)
-			c.wrong(c.last().replica != "young", "the younger definition does not count: %+v", c.last())
-		})
-	}
+	inRows(t, map[string]bool{"it is up": false, "it is gone": true}, func(c *cluster, _ string, gone bool) {
+		old := c.launch(c.replica("old", work("@every 10s", 0)).skewed(2 * time.Hour).meets(fail(context.DeadlineExceeded)))
+		time.Sleep(time.Minute)
+		old.tap.meet(nil)
+		time.Sleep(time.Minute)
+		since := c.record("work").Definition.Since
+		c.wrong(since.After(time.Now()), "the record says that a replica started at %s, and it is %s", since, time.Now().UTC())
+		if gone {
+			old.stop()
+		}
+		c.start("young", work("@every 7s", 0))
+		time.Sleep(time.Minute)
+		c.wrong(c.last().replica != "young", "the younger definition does not count: %+v", c.last())
+	})
 }
 
 // panics is a calendar with a mistake.

@@ -233,22 +233,20 @@ func TestEventsOfTrouble(t *testing.T) {
 // A replica that takes over says what it knows of the last run: that it stalled or was unlocked.
 func TestTakeoverSaysWhy(t *testing.T) {
 	hangs := beating(time.Second, 30*time.Second, false)
-	for why, lead := range map[string]soloist.Singleton{"stalled": hangs, "unlocked": leader()} {
-		inCase(t, why, func(t *testing.T, c *cluster) {
-			a, b := c.start("a", lead), c.replica("b", lead)
-			next := b.tells()
-			time.Sleep(10 * time.Second)
-			c.launch(b)
-			time.Sleep(10 * time.Second)
-			if why == "unlocked" {
-				a.kill()
-				b.Unlock(c.within(time.Minute), "lead", true)
-			}
-			time.Sleep(5 * time.Minute)
-			e := next.only(t, "lead", event.TookOver)
-			c.wrong(e.Note != why || e.Former.Replica != "a", "got %+v", e)
-		})
-	}
+	inRows(t, map[string]soloist.Singleton{"stalled": hangs, "unlocked": leader()}, func(c *cluster, why string, lead soloist.Singleton) {
+		a, b := c.start("a", lead), c.replica("b", lead)
+		next := b.tells()
+		time.Sleep(10 * time.Second)
+		c.launch(b)
+		time.Sleep(10 * time.Second)
+		if why == "unlocked" {
+			a.kill()
+			b.Unlock(c.within(time.Minute), "lead", true)
+		}
+		time.Sleep(5 * time.Minute)
+		e := next.only(c.t, "lead", event.TookOver)
+		c.wrong(e.Note != why || e.Former.Replica != "a", "got %+v", e)
+	})
 }
 
 // The page of events has a row for each kind that the program has, and for no other one.

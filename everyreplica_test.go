@@ -176,20 +176,18 @@ func TestEveryReplica(t *testing.T) {
 
 // A run ends with the stop of its replica, or when it stalls.
 func TestEveryReplicaRunEnds(t *testing.T) {
-	for name, want := range map[string]error{"with the stop": soloist.ErrStopped, "as stalled": soloist.ErrStalled} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			job := here("0 1 0 * * *", func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return nil })
-			if want == soloist.ErrStalled {
-				job.HeartbeatTimeout = silence
-			}
-			a := c.start("a", job)
-			until(time.Minute + silence + time.Second)
-			a.stop()
-			got := c.succession(1)[0]
-			c.wantIs(got.cause, want)
-			c.wrong(want == soloist.ErrStalled && got.end.Sub(got.start) != silence, "it ended at %s", got.end)
-		})
-	}
+	inRows(t, map[string]error{"with the stop": soloist.ErrStopped, "as stalled": soloist.ErrStalled}, func(c *cluster, _ string, want error) {
+		job := here("0 1 0 * * *", func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return nil })
+		if want == soloist.ErrStalled {
+			job.HeartbeatTimeout = silence
+		}
+		a := c.start("a", job)
+		until(time.Minute + silence + time.Second)
+		a.stop()
+		got := c.succession(1)[0]
+		c.wantIs(got.cause, want)
+		c.wrong(want == soloist.ErrStalled && got.end.Sub(got.start) != silence, "it ended at %s", got.end)
+	})
 }
 
 // A process that a wake-up starts runs the tick that the wake-up is for, but not one of a pause that is over.

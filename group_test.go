@@ -241,21 +241,19 @@ func TestGroupWithoutFreeSlotSkips(t *testing.T) {
 // The run of a replica that is cut off from the store ends before its slot is free again, which takes a lease. If an
 // operator breaks that, who takes the slot holds off, for longer than a tick waits for a slot. It is used all the same.
 func TestGroupAfterDeath(t *testing.T) {
-	for name, late := range map[string]time.Duration{"expires": time.Minute, "broken": 90 * time.Second} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			a := c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
-			until(time.Hour + time.Minute)
-			c.limited("b", 1, grouped(named("other", work("2 * * * *", time.Second))))
-			a.kill()
-			if name == "broken" {
-				c.breakSlot()
-			}
-			until(time.Hour + 11*time.Minute)
-			runs := c.succession(2)
-			c.wantIs(runs[0].cause, soloist.ErrLost)
-			c.wrong(runs[1].start.Sub(runs[1].Tick) > late, "the next run began at %s", runs[1].start)
-		})
-	}
+	inRows(t, map[string]time.Duration{"expires": time.Minute, "broken": 90 * time.Second}, func(c *cluster, name string, late time.Duration) {
+		a := c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
+		until(time.Hour + time.Minute)
+		c.limited("b", 1, grouped(named("other", work("2 * * * *", time.Second))))
+		a.kill()
+		if name == "broken" {
+			c.breakSlot()
+		}
+		until(time.Hour + 11*time.Minute)
+		runs := c.succession(2)
+		c.wantIs(runs[0].cause, soloist.ErrLost)
+		c.wrong(runs[1].start.Sub(runs[1].Tick) > late, "the next run began at %s", runs[1].start)
+	})
 }
 
 // Each mistake in a group is refused, with what is allowed.

@@ -240,36 +240,32 @@ func TestUnlockEndsRun(t *testing.T) {
 // Where the annotation fails, the lease is ended all the same, and the caller
 // learns of both.
 func TestUnlockWithoutNoteIsToldToCaller(t *testing.T) {
-	for _, op := range []string{"read", "acquire", "write"} {
-		inCase(t, op, func(t *testing.T, c *cluster) {
-			c.start("a", work("@hourly", 50*time.Minute))
-			time.Sleep(time.Hour + 2*time.Second) // between two renewals
-			err := c.replica("ann", work("@hourly", 0)).meets(fail(errNetwork, op)).Unlock(c.t.Context(), "work", true)
-			c.wantIs(err, soloist.ErrUntold)
-			wantError(t, err, errNetwork.Error())
-			e, err := c.store.Read(t.Context(), "soloist/work")
-			c.wrong(err != nil || e.State == store.Leased, "the lease is %s, %v", e.State, err)
-		})
-	}
+	inEach(t, []string{"read", "acquire", "write"}, func(c *cluster, op string) {
+		c.start("a", work("@hourly", 50*time.Minute))
+		time.Sleep(time.Hour + 2*time.Second) // between two renewals
+		err := c.replica("ann", work("@hourly", 0)).meets(fail(errNetwork, op)).Unlock(c.t.Context(), "work", true)
+		c.wantIs(err, soloist.ErrUntold)
+		wantError(c.t, err, errNetwork.Error())
+		e, err := c.store.Read(c.t.Context(), "soloist/work")
+		c.wrong(err != nil || e.State == store.Leased, "the lease is %s, %v", e.State, err)
+	})
 }
 
 // The operator's process dies before it releases the lease that it took for the
 // annotation. That lease expires by itself, and by then the last holder, which
 // is cut off, has ended its run.
 func TestUnlockerThatDiesFreesJob(t *testing.T) {
-	for _, op := range []string{"acquire", "write"} {
-		inCase(t, op, func(t *testing.T, c *cluster) {
-			a := c.start("a", work("@hourly", 50*time.Minute))
-			time.Sleep(time.Hour + 10*time.Second + 100*time.Millisecond) // just renewed
-			c.start("b", rerun(work("@hourly", time.Second)))
-			a.kill()
-			operator := c.replica("ann", work("@hourly", 0))
-			_ = operator.meets(after(op, operator.kill)).Unlock(c.t.Context(), "work", true)
-			time.Sleep(3 * time.Minute)
-			runs := c.succession(2)
-			c.wrong(runs[1].replica != "b", "%s follows", runs[1].replica)
-		})
-	}
+	inEach(t, []string{"acquire", "write"}, func(c *cluster, op string) {
+		a := c.start("a", work("@hourly", 50*time.Minute))
+		time.Sleep(time.Hour + 10*time.Second + 100*time.Millisecond) // just renewed
+		c.start("b", rerun(work("@hourly", time.Second)))
+		a.kill()
+		operator := c.replica("ann", work("@hourly", 0))
+		_ = operator.meets(after(op, operator.kill)).Unlock(c.t.Context(), "work", true)
+		time.Sleep(3 * time.Minute)
+		runs := c.succession(2)
+		c.wrong(runs[1].replica != "b", "%s follows", runs[1].replica)
+	})
 }
 
 // A coarse store takes no lease as short as those of these tests, as Azure's does not.
@@ -547,18 +543,16 @@ func (c *cluster) wantOperations(lease time.Duration, replicas int, want float64
 
 // After an unlock at once a status says until about when others wait: for the last beat, and not for the lease of the store.
 func TestUnlockedShortLeaseIsToldInTime(t *testing.T) {
-	for _, length := range []time.Duration{time.Second, 3 * time.Second, 9 * time.Second} {
-		inCase(t, length.String(), func(t *testing.T, c *cluster) {
-			a, _ := c.leads(length, "b")
-			c.ok(a.Unlock(t.Context(), "lead", true))
-			st, err := a.StatusOf(t.Context(), "lead")
-			c.ok(err)
-			time.Sleep(time.Minute)
-			began := c.all()[1].start
-			c.wrong(began.After(st.Waits) || st.Waits.Sub(began) > length/3+2*time.Second,
-				"others wait until %s, and the next run began at %s", st.Waits, began)
-		})
-	}
+	inEach(t, []time.Duration{time.Second, 3 * time.Second, 9 * time.Second}, func(c *cluster, length time.Duration) {
+		a, _ := c.leads(length, "b")
+		c.ok(a.Unlock(c.t.Context(), "lead", true))
+		st, err := a.StatusOf(c.t.Context(), "lead")
+		c.ok(err)
+		time.Sleep(time.Minute)
+		began := c.all()[1].start
+		c.wrong(began.After(st.Waits) || st.Waits.Sub(began) > length/3+2*time.Second,
+			"others wait until %s, and the next run began at %s", st.Waits, began)
+	})
 }
 
 // The outcome of a run whose lease another tool has ended says so, also where the run beats and a replica may have ended it:
