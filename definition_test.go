@@ -1,11 +1,13 @@
 package soloist_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"regexp"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -285,60 +287,54 @@ func TestWrongLimits(t *testing.T) {
 	at := func(day int) time.Time { return time.Date(2026, 5, day, 0, 0, 0, 0, time.UTC) }
 	list := func(all ...soloist.Calendar) []soloist.Calendar { return all }
 	for name, tt := range map[string]struct {
-		change func(j *soloist.Job)
-		want   []string // parts of the error; none: there is no error
+		job  soloist.Job
+		want string // parts of the error, with | between them; empty: there is no error
 	}{
-		"none": {change: func(*soloist.Job) {}},
-		"all": {change: func(j *soloist.Job) {
-			j.From, j.Until, j.Except, j.Shift = at(1), at(9), list(calendar.Weekends()), soloist.ShiftPrevious
-		}},
-		"over long ago": {change: func(j *soloist.Job) { j.Until = time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC) }},
-		"until before from": {change: func(j *soloist.Job) { j.From, j.Until = at(2), at(2) },
-			want: []string{"Until is 2026-05-02T00:00:00Z: allowed is an instant after From, 2026-05-02T00:00:00Z"}},
-		"from too far": {change: func(j *soloist.Job) { j.From = at(1).AddDate(8000, 0, 0) },
-			want: []string{"From is in the year 10026: allowed are years from 1970 to 2199"}},
-		"no tick between": {change: func(j *soloist.Job) { j.From, j.Until = at(2).Add(time.Hour), at(3) },
-			want: []string{"From and Until leave no tick: the schedule, at 00:00 every day, UTC, " +
-				"has none from 2026-05-02T01:00:00Z until 2026-05-03T00:00:00Z"}},
-		"no day": {change: func(j *soloist.Job) { j.Schedule, j.Except = "0 0 25 12 *", list(calendar.Fields("* * 20-26 12 *")) },
-			want: []string{"Except and Only leave no tick: from 2000-01-01 to 2099, every day on which the schedule, " +
-				"at 00:00 on day 25 of the month in December, UTC, has one is excluded"}},
-		"no day to move to": {change: func(j *soloist.Job) {
-			j.Except, j.Shift = list(calendar.Dates("all", "2000-01-01..2099-12-31")), soloist.ShiftNext
-		}, want: []string{"Except and Only leave no tick"}},
-		"only in years without a calendar": {change: func(j *soloist.Job) {
-			j.Only, j.From = list(calendar.Weekends()), at(1).AddDate(100, 0, 0)
-		}, want: []string{"Except and Only leave no tick"}},
-		"unknown shift": {change: func(j *soloist.Job) { j.Except, j.Shift = list(calendar.Weekends()), "nearest" },
-			want: []string{`Shift is "nearest": allowed is none, ShiftNext or ShiftPrevious`}},
-		"shift alone": {change: func(j *soloist.Job) { j.Shift = soloist.ShiftNext },
-			want: []string{`Shift is "next": allowed is none for a job without Except and Only`}},
-		"nil": {change: func(j *soloist.Job) { j.Except = list(calendar.Weekends(), nil) },
-			want: []string{"Except[1] is nil: want a calendar"}},
-		"no name": {change: func(j *soloist.Job) { j.Only = list(calendar.Dates("", "2026-05-01")) },
-			want: []string{`Only[0] has the name "": allowed are 1 to 100 printable ASCII characters`}},
-		"panics": {change: func(j *soloist.Job) { j.Except = list(panics{}) },
-			want: []string{`Except: the calendar "broken" panicked when it was asked for 2000-01-01: runtime error: index out of range`}},
-		"panics when asked for its error": {change: func(j *soloist.Job) { j.Except = list(fails{}) },
-			want: []string{`Except: the calendar "broken" panicked when it was asked for its error: boom`}},
-		"no date": {change: func(j *soloist.Job) { j.Except = list(calendar.Dates("closed", "2026-02-30")) },
-			want: []string{`Except: the calendar "closed" has "2026-02-30": "2026-02-30" is not a date; want one such as 2026-05-01, ` +
-				`or two with .. between them`}},
-		"a time of day": {change: func(j *soloist.Job) { j.Except = list(calendar.Fields("0 2 25 12 *")) },
-			want: []string{`the calendar "0 2 25 12 *" is not the day fields of a schedule: "0" in a field of the time of day, want *`}},
-		"all mistakes": {change: func(j *soloist.Job) {
-			j.Schedule, j.From, j.Until, j.Except, j.Shift = "@never", at(2), at(1), list(panics{}), "x"
-		}, want: []string{`Schedule is "@never"`, "Until is", "Shift is", "panicked"}},
-		"of a follower": {change: func(j *soloist.Job) { j.Schedule, j.After, j.From = "", "first", at(1) },
-			want: []string{"From, Until, Except, Only or Shift is set: allowed is none of them beside After"}},
+		"none":          {soloist.Job{}, ""},
+		"all":           {soloist.Job{From: at(1), Until: at(9), Except: list(calendar.Weekends()), Shift: soloist.ShiftPrevious}, ""},
+		"over long ago": {soloist.Job{Until: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)}, ""},
+		"until before from": {soloist.Job{From: at(2), Until: at(2)},
+			"Until is 2026-05-02T00:00:00Z: allowed is an instant after From, 2026-05-02T00:00:00Z"},
+		"from too far": {soloist.Job{From: at(1).AddDate(8000, 0, 0)}, "From is in the year 10026: allowed are years from 1970 to 2199"},
+		"no tick between": {soloist.Job{From: at(2).Add(time.Hour), Until: at(3)}, "From and Until leave no tick: the schedule, at 00:00 " +
+			"every day, UTC, has none from 2026-05-02T01:00:00Z until 2026-05-03T00:00:00Z"},
+		"no day": {soloist.Job{Schedule: "0 0 25 12 *", Except: list(calendar.Fields("* * 20-26 12 *"))},
+			"Except and Only leave no tick: from 2000-01-01 to 2099, every day on which the schedule, " +
+				"at 00:00 on day 25 of the month in December, UTC, has one is excluded"},
+		"no day to move to": {soloist.Job{Except: list(calendar.Dates("all", "2000-01-01..2099-12-31")), Shift: soloist.ShiftNext},
+			"Except and Only leave no tick"},
+		"only in years without a calendar": {soloist.Job{Only: list(calendar.Weekends()), From: at(1).AddDate(100, 0, 0)},
+			"Except and Only leave no tick"},
+		"unknown shift": {soloist.Job{Except: list(calendar.Weekends()), Shift: "nearest"},
+			`Shift is "nearest": allowed is none, ShiftNext or ShiftPrevious`},
+		"shift alone": {soloist.Job{Shift: soloist.ShiftNext}, `Shift is "next": allowed is none for a job without Except and Only`},
+		"nil":         {soloist.Job{Except: list(calendar.Weekends(), nil)}, "Except[1] is nil: want a calendar"},
+		"no name": {soloist.Job{Only: list(calendar.Dates("", "2026-05-01"))},
+			`Only[0] has the name "": allowed are 1 to 100 printable ASCII characters`},
+		"panics": {soloist.Job{Except: list(panics{})},
+			`Except: the calendar "broken" panicked when it was asked for 2000-01-01: runtime error: index out of range`},
+		"panics when asked for its error": {soloist.Job{Except: list(fails{})},
+			`Except: the calendar "broken" panicked when it was asked for its error: boom`},
+		"no date": {soloist.Job{Except: list(calendar.Dates("closed", "2026-02-30"))}, `Except: the calendar "closed" has "2026-02-30": ` +
+			`"2026-02-30" is not a date; want one such as 2026-05-01, or two with .. between them`},
+		"a time of day": {soloist.Job{Except: list(calendar.Fields("0 2 25 12 *"))},
+			`the calendar "0 2 25 12 *" is not the day fields of a schedule: "0" in a field of the time of day, want *`},
+		"all mistakes": {soloist.Job{Schedule: "@never", From: at(2), Until: at(1), Except: list(panics{}), Shift: "x"},
+			`Schedule is "@never"|Until is|Shift is|panicked`},
+		"of a follower": {soloist.Job{After: "first", From: at(1)},
+			"From, Until, Except, Only or Shift is set: allowed is none of them beside After"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := soloist.Job{Name: "work", Schedule: "@daily", Do: nothing}
-			tt.change(&j)
+			j := named("work", tt.job)
+			if j.Do = nothing; j.After == "" {
+				j.Schedule = cmp.Or(j.Schedule, "@daily")
+			}
 			s := soloist.Scheduler{Store: &local.Memory{}, Jobs: []soloist.Job{j, {Name: "first", Schedule: "@daily", Do: nothing}}}
 			err := s.Validate()
-			if wantError(t, err, tt.want...); len(tt.want) == 0 && err != nil {
+			if tt.want == "" && err != nil {
 				t.Error(err)
+			} else if tt.want != "" {
+				wantError(t, err, strings.Split(tt.want, "|")...)
 			}
 		})
 	}

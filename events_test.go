@@ -408,15 +408,9 @@ func TestOutcomesOfUnconfirmedBackfill(t *testing.T) {
 		for lost := range 5 {
 			inCase(t, fmt.Sprintf("%d at a time, write %d", parallel, lost+1), func(t *testing.T, c *cluster) {
 				job := work("@hourly", time.Minute)
-				c.replica("first", job).wake()
-				until(7*time.Hour + 10*time.Minute)
-				c.replica("first", job).wake()
-				fill := soloist.Backfill{From: time.Now().Add(-7 * time.Hour), To: time.Now(), All: true, Parallel: parallel}
-				c.order(soloist.Order{Kind: store.OrderBackfill, Backfill: fill}, job)
-				dead := c.replica("dead", job)
-				c.launch(dead)
+				c.filling(job, lastHours(7, parallel), "dead")
 				time.Sleep(30 * time.Second)
-				dead.kill()
+				c.started[0].kill()
 				time.Sleep(2 * D)
 				a := c.replica("a", job)
 				book, cut := a.tells(), cutOffAfter("write", true, time.Hour)
@@ -475,7 +469,7 @@ func TestStallIsReportedThoughAnotherHasTheLease(t *testing.T) {
 		c.replica("first", slow).wake()
 		until(6 * time.Minute)
 		c.replica("first", slow).wake()
-		c.order(soloist.Order{Kind: store.OrderBackfill, Backfill: lastHour(3, 3)}, slow)
+		c.fills(lastHour(3, 3), slow)
 		a := c.replica("a", slow)
 		book := a.tells()
 		c.launch(a)
