@@ -159,6 +159,8 @@ type call struct {
 	ran    []store.Outcome // what was run here, in order
 	holder string          // the other replica that runs the job now, as far as known
 	short  error           // why what is due was not started: too little time is left, or a client has the lease and claims nothing
+	claim  *unbegun        // the last one; nil: there was none
+	begun  bool            // it was begun, or has its outcome
 	undone error           // why this call claimed something and wrote no outcome for it, or could not wait until it may claim
 }
 

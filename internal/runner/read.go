@@ -36,7 +36,7 @@ func (r *Runner) read(ctx context.Context, wake time.Time) error {
 		if err := r.fromFuture(); err != nil {
 			return err
 		}
-		r.view.entry = r.lean(&entry)
+		entry.Record, r.view.entry = nil, &entry
 		r.see()
 		return nil
 	}
@@ -45,7 +45,7 @@ func (r *Runner) read(ctx context.Context, wake time.Time) error {
 		return &recordError{err}
 	}
 	r.recall(ctx, &rec)
-	r.keep(r.lean(&entry), rec)
+	r.keep(&entry, rec)
 	r.see()
 	return nil
 }
@@ -88,17 +88,9 @@ func (r *Runner) fromFuture() error {
 	return nil
 }
 
-// lean drops the bytes of a record that is decoded, unless freeUnanswered compares them: the
-// views of ten thousand jobs would keep them for nothing.
-func (r *Runner) lean(e *store.Entry) *store.Entry {
-	if r.denial.left.session == nil {
-		e.Record = nil
-	}
-	return e
-}
-
 // keep puts what was read into the view.
 func (r *Runner) keep(e *store.Entry, rec store.Record) {
+	e.Record = nil // the views of ten thousand jobs would keep its bytes for nothing
 	r.view.known, r.view.entry, r.view.rec, r.view.etag, r.view.latest = true, e, rec, e.ETag, time.Time{}
 	r.weigh()
 }

@@ -55,14 +55,20 @@ func newSeveral(h *hold) *several {
 			lease.Sleep(context.WithoutCancel(h.stop), apart) // all have waited for one log
 			started()
 		}}
-		stall := &noticesOfOne{notices: g.told, tick: o.Tick}
-		a.Under.Lease, a.Under.Record = h.session, stall
+		one := &oneOf{Attempt: a, apart: apart, end: plan.Ended{Tick: o.Tick}}
+		one.stall = &noticesOfOne{notices: g.told, tick: o.Tick, ended: func(e plan.Ended) {
+			g.mu.Lock()
+			one.end, one.took = e, (g.clock.Elapsed() - g.start).Round(time.Millisecond)
+			g.mu.Unlock()
+			g.tellEnded([]plan.Ended{e})
+		}}
+		a.Under.Lease, a.Under.Record = h.session, one.stall
 		a.Under.Beside = true
 		a.Under.Around = h.aroundOf(rec, o.Tick)
 		if h.bounded {
 			a.Under.Until, _ = h.stop.Deadline()
 		}
-		g.runs = append(g.runs, &oneOf{Attempt: a, apart: apart, end: plan.Ended{Tick: o.Tick}, stall: stall})
+		g.runs = append(g.runs, one)
 	}
 	g.left = len(g.runs)
 	return g
@@ -249,15 +255,21 @@ func (g *several) untoldAll(err error) {
 type noticesOfOne struct {
 	*notices
 	tick    time.Time
-	written bool // that the run has stalled
+	ended   func(plan.Ended) // reports the outcome of the run
+	written bool             // that the run has stalled
 }
 
-// Stalled implements [supervise.Record].
+// Stalled implements [supervise.Record]; see notices.Stalled.
 func (n *noticesOfOne) Stalled(reason string) error {
 	at, _, _ := n.clock.Now()
+	e, counted := plan.Ended{Tick: n.tick, Status: store.Stalled, Reason: reason, End: at}, false
 	err := n.once(func(r *store.Record) {
-		*r = n.policy.StallSeveral(r, plan.Ended{Tick: n.tick, Status: store.Stalled, Reason: reason, End: at})
+		before := r.Backfill.Done()
+		*r = n.policy.StallSeveral(r, e)
+		counted = r.Backfill.Done() > before
 	})
-	n.written = err == nil
+	if n.written = err == nil; n.written && counted {
+		n.ended(e)
+	}
 	return err
 }

@@ -235,7 +235,7 @@ func (d *driver) acquire(a plan.Action) time.Duration {
 // leftToExpire reports whether the entry was last seen under a lease that this process has left to expire.
 func (r *Runner) leftToExpire() bool {
 	left := r.source.state.left.Load()
-	return left != nil && left.etag == r.view.etag && r.clock.Elapsed() < left.until
+	return left != nil && r.clock.Elapsed() < left.until && (left.session.ETag() == r.view.etag || left.session.Sent(r.view.rec.Writer))
 }
 
 // occupied returns why it is no use to wait for the lease that was seen last, nil if
