@@ -3,13 +3,16 @@ package soloist_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -382,5 +385,92 @@ func TestOutcomeThatStoreDoesNotTakeStopsNoJob(t *testing.T) {
 				t.Errorf("the log says %q", lines)
 			}
 		})
+	}
+}
+
+// receivers are what a replica's log and events go to. Each calls block when it is told of a kind, and told reports whether
+// it has taken that.
+var receivers = map[string]struct {
+	block  func(a *replica, book *eventBook, kind event.Kind, block func())
+	told   func(a *replica, book *eventBook, kind event.Kind) int
+	health func(h soloist.Health) error
+}{
+	"log": {
+		func(a *replica, _ *eventBook, kind event.Kind, block func()) {
+			a.Logger = slog.New(slowLog{a.Logger.Handler(), "run " + string(kind), block})
+		},
+		func(a *replica, _ *eventBook, kind event.Kind) int { return len(a.log.lines("run " + string(kind))) },
+		func(h soloist.Health) error { return h.Log },
+	},
+	"events": {
+		func(a *replica, book *eventBook, kind event.Kind, block func()) {
+			a.Events = func(e event.Event) {
+				if e.Kind == kind {
+					block()
+				}
+				book.add(e)
+			}
+		},
+		func(_ *replica, book *eventBook, kind event.Kind) int { return len(book.of("work", kind)) },
+		func(h soloist.Health) error { return h.Events },
+	},
+}
+
+// A log, or an Events function, that blocks costs no tick and no lease. Health tells of it after three minutes, and no more once
+// it goes on. What found no room is counted.
+func TestBlockedReceiverIsToldByHealth(t *testing.T) {
+	for name, on := range receivers {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			a, book, open := c.replica("a", work("*/5 * * * * *", 0)), &eventBook{}, make(chan struct{})
+			on.block(a, book, event.Started, func() { <-open })
+			c.launch(a)
+			time.Sleep(2 * time.Minute)
+			if err := on.health(a.Health()); err != nil {
+				t.Errorf("after two minutes: %v", err)
+			}
+			time.Sleep(150 * time.Minute)
+			wantError(t, on.health(a.Health()), "2000-01-01T00:00:05Z")
+			if n := len(c.all()); n < 152*12-1 {
+				t.Errorf("%d runs in 152 minutes", n)
+			}
+			close(open)
+			time.Sleep(time.Minute)
+			if err := on.health(a.Health()); err != nil {
+				t.Errorf("once it goes on: %v", err)
+			}
+			dropped, starts := len(book.of("", event.Dropped))+len(a.log.lines("lines were dropped")), on.told(a, book, event.Started)
+			if dropped != 1 || starts < 100 {
+				t.Errorf("what was dropped is told %d times, and %d starts", dropped, starts)
+			}
+		})
+	}
+}
+
+// Run, RunNow and RunDue return once their lines are written and their events are taken, and soon if one blocks.
+func TestCallsWaitForTheirReceivers(t *testing.T) {
+	for call, do := range map[string]func(*cluster, *replica){
+		"Run": func(c *cluster, a *replica) { _ = a.Run(c.within(62 * time.Second)) },
+		"RunDue": func(c *cluster, a *replica) {
+			a.wake()
+			time.Sleep(time.Minute)
+			a.wake()
+		},
+		"RunNow": func(c *cluster, a *replica) { _, _ = a.RunNow(c.t.Context(), "work", "x") },
+	} {
+		for name, on := range receivers {
+			for _, block := range []time.Duration{4 * time.Second, time.Hour} {
+				inCase(t, fmt.Sprintf("%s, %s, %s", call, name, block), func(t *testing.T, c *cluster) {
+					a, book := c.replica("a", work("* * * * *", time.Second)), &eventBook{}
+					on.block(a, book, event.Ended, func() { time.Sleep(block) })
+					begin := time.Now()
+					do(c, a)
+					told := on.told(a, book, event.Ended) > 0
+					if took := time.Since(begin); told != (block < time.Minute) || took > 70*time.Second {
+						t.Errorf("the call took %s, told: %t", took, told)
+					}
+					time.Sleep(time.Hour)
+				})
+			}
+		}
 	}
 }

@@ -32,67 +32,6 @@ func (c *cluster) replaced(n int) []ran {
 	return runs
 }
 
-// A job that takes 24 s is due every 10 s, on three replicas; the one that runs the second time may die under it.
-func TestRunLongerThanInterval(t *testing.T) {
-	const abandoned = "abandoned 00:00:40 its runner died"
-	first := []string{"succeeded 00:00:10", "skipped 00:00:10-00:00:30 overlap"}
-	for name, tt := range map[string]struct {
-		policy  soloist.OverlapPolicy
-		missed  soloist.MissedPolicy
-		dies    bool
-		rerun   bool
-		want    []string // the first outcomes
-		attempt int      // of the run after the death
-	}{
-		"skip": {policy: soloist.SkipOverlap, want: append(first, "succeeded 00:00:40", "skipped 00:00:40-00:01:00 overlap")},
-		"queue": {policy: soloist.QueueOne, want: []string{"succeeded 00:00:10", "skipped 00:00:20 overlap", "succeeded 00:00:30",
-			"skipped 00:00:40 overlap", "succeeded 00:00:50", "skipped 00:00:50-00:01:10 overlap", "succeeded 00:01:20"}},
-		"all":           {missed: soloist.RunAll, want: []string{"succeeded 00:00:10", "succeeded 00:00:20", "succeeded 00:00:30"}},
-		"dies, abandon": {dies: true, want: append(first, abandoned, "succeeded "), attempt: 1},
-		"dies, rerun":   {dies: true, rerun: true, want: append(first, "succeeded 00:00:40", "skipped "), attempt: 2},
-		"dies, all, abandon": {missed: soloist.RunAll, dies: true, want: []string{"succeeded 00:00:10",
-			"abandoned 00:00:20 its runner died", "succeeded 00:00:30", "succeeded 00:00:40"}, attempt: 1},
-		"dies, all, rerun": {missed: soloist.RunAll, dies: true, rerun: true,
-			want: []string{"succeeded 00:00:10", "succeeded 00:00:20", "succeeded 00:00:30"}, attempt: 2},
-	} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			job := overlapping(tt.policy, "@every 10s", 24*time.Second)
-			if job.Missed = tt.missed; tt.rerun {
-				job = rerun(job)
-			}
-			all := c.startAll(job, "a", "b", "c")
-			until(45 * time.Second)
-			if tt.dies {
-				all[c.all()[1].replica].kill()
-			}
-			until(165 * time.Second)
-			runs := c.all()
-			disjoint(t, runs)
-			if again := runs[2].Tick.Equal(runs[1].Tick); tt.dies && runs[2].Attempt != tt.attempt || again != tt.rerun {
-				t.Errorf("after the second run: %+v", runs[2].Run)
-			}
-			for i, r := range runs[1:] {
-				if !tt.dies && min(r.start.Sub(r.Tick), r.start.Sub(runs[i].end)) > 2*time.Second {
-					t.Errorf("tick %s starts at %s", r.Tick, r.start)
-				}
-			}
-			// Whether a tick is missed while the death is not noticed depends on
-			// the renewal before it.
-			got := slices.DeleteFunc(c.outcomes("work"), func(f string) bool { return strings.HasPrefix(f, "missed") })
-			if !alike(got, tt.want) {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-		})
-	}
-}
-
-// alike compares the first outcomes; of one that depends on when the death is noticed, want has the beginning.
-func alike(got, want []string) bool {
-	return len(got) >= len(want) && slices.EqualFunc(got[:len(want)], want, func(g, w string) bool {
-		return g == w || strings.HasSuffix(w, " ") && strings.HasPrefix(g, w)
-	})
-}
-
 // The run of a tick is ended for a newer one, which starts once it has returned, and has given its slot of a group back.
 func TestReplace(t *testing.T) {
 	for name, change := range map[string]func(*soloist.Job){
@@ -364,6 +303,213 @@ func TestPausedJobDoesNotWarn(t *testing.T) {
 		a.wantLines(0, "level=WARN")
 		if len(a.log.lines("level=INFO", "paused")) == 0 {
 			t.Error("the log does not say that ticks are skipped")
+		}
+	})
+}
+
+// A pause while a claim is written keeps the run from beginning, and gives the tick back. No log says that the run has started,
+// and a call that has kept to the pause returns no error.
+func TestPauseDuringClaim(t *testing.T) {
+	for _, name := range []string{"up", "woken"} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			w := work("@every 1m", time.Second)
+			a := c.replica("a", w)
+			a.tap.meet(onNth("write", 1, func(apply func() error) error {
+				err := apply()
+				return errors.Join(err, a.orders(store.OrderPause))
+			}))
+			if name == "up" {
+				c.launch(a)
+			} else {
+				a.wake()
+				until(time.Minute)
+				a.wake()
+			}
+			until(3*time.Minute + 30*time.Second)
+			c.wantRuns(0)
+			a.wantLines(0, "run started")
+			c.order(soloist.Order{Kind: store.OrderResume}, w)
+			until(4*time.Minute + time.Second)
+			if name == "woken" {
+				a.wake()
+			}
+			time.Sleep(10 * time.Second)
+			c.wantOutcomes("work", "missed 00:01:00 a newer one was due", "skipped 00:01:00-00:03:00 paused", "succeeded 00:04:00")
+		})
+	}
+}
+
+// A machine sleeps while a job of EveryReplica is paused.
+func TestPauseEverywhereAfterSleep(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w, m := here("* * * * * *", nil), &suspended{}
+		a := c.replica("a", w).on(m)
+		a.Now = func() time.Time { return time.Now().Add(time.Duration(m.slept.Load())) }
+		c.launch(a)
+		time.Sleep(61500 * time.Millisecond)
+		c.order(soloist.Order{Kind: store.OrderPause, Job: "here"}, w)
+		n := len(c.all())
+		m.slept.Add(int64(time.Hour))
+		time.Sleep(time.Minute)
+		c.wantRuns(n)
+	})
+}
+
+// The store answers each read of the orders just within its time, and no tick waits for one. A
+// pause is confirmed just after one was served.
+func TestPauseEverywhereWithSlowReads(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w, served := here("* * * * * *", nil), make(chan struct{})
+		c.launch(c.replica("a", w).meets(after("read document", func() {
+			select {
+			case served <- struct{}{}:
+			default:
+			}
+			time.Sleep(2900 * time.Millisecond)
+		})))
+		time.Sleep(time.Minute)
+		<-served
+		c.order(soloist.Order{Kind: store.OrderPause, Job: "here"}, w)
+		paused := time.Now()
+		time.Sleep(time.Minute)
+		for _, r := range c.all() {
+			if late := r.start.Sub(paused); late > 8*time.Second {
+				t.Errorf("a run starts %s after the pause was confirmed", late)
+			}
+			if late := r.start.Sub(r.Tick); late > 100*time.Millisecond && r.Tick.After(paused.Add(-30*time.Second)) {
+				t.Errorf("%s starts %s late", r.ID(), late)
+			}
+		}
+	})
+}
+
+// While a job is paused, its status and the report of a call have its next tick in the future, so that a caller who waits for it
+// rests.
+func TestNextOfPausedJob(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 1h", time.Second)
+		a := c.start("a", w)
+		time.Sleep(time.Minute)
+		c.order(soloist.Order{Kind: store.OrderPause}, w)
+		until(5*time.Hour + time.Minute)
+		all, err := a.Status(c.t.Context())
+		if err != nil || !all[0].Next.After(time.Now()) {
+			t.Errorf("the status at %s: %+v, %v", time.Now(), all, err)
+		}
+		if r, err := c.replica("woken", w).RunDue(c.t.Context(), soloist.Wake{}); err != nil || !r.Next.After(time.Now()) {
+			t.Errorf("the report at %s: %+v, %v", time.Now(), r, err)
+		}
+	})
+}
+
+// failsUntil fails in the first part of the day.
+func failsUntil(end time.Duration) func(context.Context, *soloist.Run) error {
+	return func(context.Context, *soloist.Run) error {
+		if sinceMidnight() < end {
+			return errors.New("boom")
+		}
+		return nil
+	}
+}
+
+// A job pauses itself after failures in a row, counted from the last resume on.
+func TestPauseAfterFailures(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 1m", 0)
+		w.Retry.PauseAfter = 3
+		w.Do = failsUntil(20 * time.Minute)
+		c.startAll(w, "a", "b")
+		until(10*time.Minute + 30*time.Second)
+		c.wantRuns(3)
+		if r := c.record("work"); r.Orders.Paused.At.IsZero() || r.Failures != 3 {
+			t.Errorf("paused %+v after %d failures", r.Orders.Paused, r.Failures)
+		}
+		c.order(soloist.Order{Kind: store.OrderResume}, w)
+		until(20*time.Minute + 30*time.Second)
+		c.wantRuns(6) // it has six failures in a row by then
+		c.order(soloist.Order{Kind: store.OrderResume}, w)
+		time.Sleep(2 * time.Minute)
+		c.wantRuns(8)
+		if r := c.record("work"); !r.Orders.Paused.At.IsZero() || r.Failures != 0 || r.Orders.Spared != 0 {
+			t.Errorf("paused %+v, %d failures, %d spared", r.Orders.Paused, r.Failures, r.Orders.Spared)
+		}
+	})
+}
+
+// A resume that comes while the run is under way which then is one failure too many does not
+// resume what that failure pauses.
+func TestResumeDuringFailure(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 1m", 0)
+		w.Retry.PauseAfter = 1
+		w.Do = func(ctx context.Context, _ *soloist.Run) error {
+			return errors.Join(pause(ctx, 30*time.Second), errors.New("boom"))
+		}
+		c.start("a", w)
+		time.Sleep(70 * time.Second)
+		c.order(soloist.Order{Kind: store.OrderResume}, w)
+		time.Sleep(5 * time.Minute)
+		c.wantRuns(1)
+	})
+}
+
+// A second resume does not move the end of a pause that is over: the newest tick since is run.
+func TestSecondResumeChangesNothing(t *testing.T) {
+	for name, byHand := range map[string]bool{"twice": false, "twice, and a manual run in between": true} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			w := work("@every 24h", time.Second)
+			w.Retry.PauseAfter = 1
+			w.Do = failsUntil(30 * time.Hour)
+			a := c.start("a", w)
+			until(24*time.Hour + time.Minute)
+			a.stop() // scaled to zero, or a deploy that fails
+			c.order(soloist.Order{Kind: store.OrderResume}, w)
+			until(48*time.Hour + 10*time.Minute)
+			if byHand {
+				if _, err := c.replica("hand", w).RunNow(c.t.Context(), "work", "x"); err != nil {
+					t.Error(err)
+				}
+			}
+			c.order(soloist.Order{Kind: store.OrderResume}, w) // since the job has not run
+			time.Sleep(10 * time.Minute)
+			c.start("b", w)
+			time.Sleep(time.Minute)
+			got := c.outcomes("work")
+			if last := got[len(got)-1]; got[0] != "failed 00:00:00 boom" || last != "succeeded 00:00:00" {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+// plainStore hides all but the contract.
+type plainStore struct{ store.Store }
+
+// Over a store without documents a job with PauseAfter is refused, since it could never be resumed.
+func TestPauseAfterNeedsOrders(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 1m", 0)
+		w.Retry.PauseAfter = 1
+		a := c.replica("a", w)
+		a.Store = plainStore{a.tap}
+		wantError(t, a.Validate(), "PauseAfter", "nothing could resume the job")
+	})
+}
+
+// A job with old failures, for which PauseAfter is new, does not pause itself after a run that is no failure.
+func TestPauseAfterCountsFailuresAlone(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 1m", 0)
+		w.Do = func(context.Context, *soloist.Run) error { return errors.New("boom") }
+		a := c.start("a", w)
+		until(5*time.Minute + 30*time.Second)
+		a.stop()
+		w.Retry.PauseAfter = 3
+		w.Do = func(_ context.Context, r *soloist.Run) error { return soloist.Skip("nothing to do") }
+		c.start("b", w)
+		until(10*time.Minute + 30*time.Second)
+		if p := c.record("work").Orders.Paused; !p.At.IsZero() {
+			t.Errorf("paused itself after a run that did not fail: %v", c.outcomes("work"))
 		}
 	})
 }

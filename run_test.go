@@ -421,3 +421,27 @@ func TestSingletonRests(t *testing.T) {
 		})
 	}
 }
+
+// long is a job that takes half an hour.
+func long() soloist.Job {
+	return rerun(work("@daily", 30*time.Minute))
+}
+
+// A run that needs more time than any call has is not called for ever.
+func TestTickTooLongForCallsIsGivenUp(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", long())
+		a.wake()
+		time.Sleep(24 * time.Hour)
+		for range 8 {
+			ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Minute)
+			if _, err := a.RunDue(ctx, soloist.Wake{}); err != nil && !strings.Contains(err.Error(), "deadline") {
+				t.Error(err)
+			}
+			cancel()
+		}
+		if got := c.outcomes("work"); !slices.Equal(got, []string{"abandoned 00:00:00 out of time, stopped"}) || len(c.all()) != 5 {
+			t.Errorf("got %q after %d runs", got, len(c.all()))
+		}
+	})
+}

@@ -1,14 +1,19 @@
 package soloist_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 func nothing(context.Context, *soloist.Run) error { return nil }
@@ -204,4 +209,324 @@ func TestLongChain(t *testing.T) {
 	if err := s.Validate(); err != nil {
 		t.Error(err)
 	}
+}
+
+// ours is how each record of the job "work" begins.
+const ours = `{"schema":1,"app":"soloist","job":"work",`
+
+// A record that this program cannot use stays as it is, and is the trouble of its job alone: the store is not called unreachable.
+// In which ways one may be ahead of its time, or have a lease beyond limits, the tests of internal/plan list.
+func TestUnusableRecordIsLeftAlone(t *testing.T) {
+	const past = `"created":"1999-01-01T00:00:00Z","watermark":"1999-01-01T00:00:00Z",`
+	for name, tt := range map[string]struct{ record, want string }{
+		"garbage":   {`%PDF-1.7`, "not JSON"},
+		"types":     {`{"schema":"one"}`, "cannot be read"},
+		"newer":     {`{"schema":9,"app":"soloist","job":"work",` + past + `"token":7,"run":{"status":"idle"}}`, "schema 9"},
+		"foreign":   {`{"schema":1,"app":"other","job":"work",` + past + `"token":7,"run":{"status":"idle"}}`, `"other/work"`},
+		"status":    {ours + past + `"token":7,"run":{"status":"dancing"}}`, "dancing"},
+		"no token":  {ours + past + `"token":0,"run":{"status":"idle"}}`, "token 0"},
+		"overflow":  {ours + past + `"token":4611686018427387904,"run":{"status":"idle"}}`, "a token is from 1 to"},
+		"token":     {ours + past + `"token":4611686018427387903,"run":{"status":"idle"}}`, "the largest there is"},
+		"attempt":   {ours + past + `"token":7,"run":{"status":"idle","attempt":-1}}`, "attempt -1"},
+		"watermark": {ours + `"token":7,"run":{"status":"idle"}}`, "no watermark"},
+		"future": {ours + `"created":"1999-01-01T00:00:00Z","watermark":"2026-01-01T00:00:00Z","token":7,"run":{"status":"idle"}}`,
+			"watermark 2026-01-01T00:00:00Z is in the future"},
+		"lease": {ours + past + `"token":7,"run":{"status":"running","attempt":1,"lease":86400,"claimed":"1999-01-01T00:00:00Z"}}`,
+			"the record has a lease of 24h0m0s and the store takes whole seconds from 1s to 1m0s"},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			c.createEntry(tt.record)
+			a := c.start("a", work("@every 10s", time.Second), named("fine", work("@every 10s", time.Second)))
+			time.Sleep(2 * time.Minute)
+			if got := string(c.raw("work")); got != tt.record {
+				t.Errorf("the record became %s", got)
+			}
+			if own, other := len(c.runsOf("work")), len(c.runsOf("fine")); own > 0 || other < 11 {
+				t.Errorf("it ran %d times, the other job %d", own, other)
+			}
+			h := a.Health()
+			if wantError(t, h.Broken["work"], tt.want); h.Storage != nil {
+				t.Errorf("health is %+v", h)
+			}
+			status, _ := a.Status(context.Background())
+			wantError(t, status[0].Err, tt.want)
+			a.wantLines(1, "level=ERROR", "job=work")
+		})
+	}
+}
+
+// specOf returns what a record says of a job's definition.
+func specOf(t *testing.T, job soloist.Job) (spec string) {
+	t.Helper()
+	inCluster(t, func(c *cluster) {
+		c.start("a", job)
+		time.Sleep(time.Second)
+		spec = c.record("work").Definition.Spec
+	})
+	return spec
+}
+
+// Somebody puts back an old version of the entry: nothing runs on it.
+func TestRestoredRecordRunsNothing(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@every 1m", time.Second)
+		job.Missed = soloist.RunAll
+		c.start("a", job)
+		time.Sleep(90 * time.Second)
+		old := c.raw("work")
+		time.Sleep(2 * time.Minute) // 00:03:30
+		c.deleteEntry()
+		c.createEntry(string(old))
+		time.Sleep(2 * time.Minute)
+		once(t, c.all())
+		tokens := map[int64]bool{}
+		for _, r := range c.all() {
+			if tokens[r.Token] {
+				t.Errorf("token %d twice", r.Token)
+			}
+			tokens[r.Token] = true
+		}
+	})
+}
+
+// Somebody changes the record by hand, after a write whose answer is lost, and
+// leaves the writer's nonce in it: it is not taken for that write.
+func TestHandwrittenRecordIsNotOurs(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("@every 10s", time.Second))
+		time.Sleep(time.Minute + 500*time.Millisecond)
+		changed := false
+		a.tap.meet(func(op string, apply func() error) error {
+			err := apply()
+			if op != "write" || changed || c.record("work").Run.Status != store.Succeeded {
+				return err
+			}
+			changed = true
+			c.changeByHand(func(r *store.Record) { r.Watermark = r.Watermark.Add(48 * time.Hour) })
+			return errNetwork
+		})
+		time.Sleep(10 * time.Minute)
+		r := c.record("work")
+		a.stop()
+		if !changed || !r.Watermark.After(time.Now().Add(24*time.Hour)) {
+			t.Errorf("changed %t, and the record now says %s", changed, r.Watermark)
+		}
+		if a.Health().Broken["work"] == nil {
+			t.Error("nobody is told")
+		}
+	})
+}
+
+// changeByHand rewrites the record of the job "work", whoever holds its lease.
+func (c *cluster) changeByHand(change func(*store.Record)) {
+	c.t.Helper()
+	ctx := context.Background()
+	_ = c.store.Break(ctx, "soloist/work", 0)
+	r := c.record("work")
+	change(&r)
+	b, err := json.Marshal(r)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	e, err := c.store.Read(ctx, "soloist/work")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	l := c.store.Lease("soloist/work", "7c0a1c1e-0000-4000-8000-000000000001")
+	if _, err := l.Acquire(ctx, D, e.ETag); err != nil {
+		c.t.Fatal(err)
+	}
+	if _, err := l.Write(ctx, e.ETag, b); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := l.Release(ctx); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// A record with no room for a claim, or for the outcome beside an unknown field, is named, and its lease is released. The job is
+// not run, since nothing would tell of that; a manual run is refused at once: waiting does not make room.
+func TestRecordWithoutRoom(t *testing.T) {
+	for _, size := range []int{7480, 7540, 7600, 7850} {
+		inCase(t, fmt.Sprint(size), func(t *testing.T, c *cluster) {
+			job := rerun(work("@every 10m", time.Second))
+			c.createEntry(ours + `"created":"1999-12-31T23:00:00Z","watermark":"1999-12-31T23:59:00Z","token":7,"writer":"w",` +
+				`"definition":{"spec":"","since":"1999-12-31T23:00:00Z"},"run":{"status":"idle","lease":15},` +
+				`"x":"` + strings.Repeat("x", size) + `"}`)
+			a := c.start("a", job)
+			time.Sleep(10*time.Minute + 2*time.Second)
+			for range 900 {
+				time.Sleep(time.Second)
+				if why := a.Health().Broken["work"]; why == nil || !strings.Contains(why.Error(), "shorten the record") {
+					t.Fatalf("health is %v", why)
+				}
+			}
+			// One write settles what came due before.
+			if n := a.tap.counts(); n["acquire"] == 0 || n["acquire"] != n["release"] || n["write"] > 1 {
+				t.Errorf("calls: %v", n)
+			}
+			_, err := c.replica("b", job).RunNow(c.within(time.Minute), "work", "x")
+			if wantError(t, err, "shorten the record"); errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("RunNow: %v", err)
+			}
+			c.wantRuns(0)
+		})
+	}
+}
+
+const of2000 = `"created":"2000-01-01T00:00:00Z","watermark":"2000-01-01T00:00:00Z",`
+
+// records are what may stand in an entry; in each of them JSON is what a program
+// of another version, a person or chance has made of a record.
+var records = []string{
+	ours + of2000 + `"writer":"w","token":7,"definition":{"spec":"x","since":"2000-01-01T00:00:00Z"},"run":{"status":"succeeded"}}`,
+	ours + of2000 + `"writer":"w","token":7,"definition":{"spec":"x","since":"2000-01-01T00:00:00Z"},` +
+		`"run":{"tick":"2000-01-01T00:01:00Z","attempt":2,"status":"running","replica":"b","lease":15,` +
+		`"claimed":"2000-01-01T00:01:00Z"},` +
+		`"counts":{"failed":3},"history":[{"tick":"2000-01-01T00:00:00Z","status":"failed","token":6}],"later":{"a":[1,2.50]}}`,
+	ours + of2000 + `"token":9223372036854775807,"run":{"status":"idle"}}`,
+	ours + `"created":"2000-01-01T00:00:00Z","token":7,"watermark":"9999-12-31T23:59:59.999999999Z",` +
+		`"run":{"tick":"0001-01-01T00:00:00Z","status":"stalled","lease":1000000}}`,
+	ours + `"created":"2000-01-01T00:00:00Z","token":7,"watermark":"0001-01-01T00:00:01Z","due":"2000-01-01T00:00:30Z",` +
+		`"run":{"status":"abandoned","tick":"2000-01-01T00:01:00Z","request":"by hand"}}`,
+	ours + `"created":"2000-01-01T00:00:00+14:00","token":7,"watermark":"2000-01-01T00:00:00-12:00",` +
+		`"\u017ftatus":"failed","status":"idle","EPOCH":3,"Token":8}`,
+	`{"schema":2,"app":"soloist","job":"work",` + of2000 + `"token":7,"run":{"status":"idle"}}`,
+	`{"schema":1,"app":"other","job":"work",` + of2000 + `"token":7,"run":{"status":"idle"}}`,
+	`null`, `{}`, `[]`, `7`, `"`, `<html>`, `{"schema":1}`, strings.Repeat(`[`, 8000),
+}
+
+// Whatever record a replica finds: it is refused, visibly, and stays as it is
+// byte for byte while nothing runs; or its job runs, the token goes up, the
+// watermark and the time do not go back, and what this program does not know of
+// the record is kept.
+func FuzzForeignRecord(f *testing.F) {
+	for i, record := range records {
+		f.Add([]byte(record), i%2 == 0)
+	}
+	f.Fuzz(func(t *testing.T, record []byte, rerun bool) {
+		synctest.Test(t, func(t *testing.T) { findRecord(t, record, rerun) })
+	})
+}
+
+// findRecord has a replica find a record and wake up over it some times.
+func findRecord(t *testing.T, record []byte, rerun bool) {
+	c := &cluster{t: t, store: &local.Memory{}}
+	if _, err := c.store.Create(t.Context(), "soloist/work", record); err != nil {
+		return // no store has that
+	}
+	job := work("* * * * *", time.Second)
+	if rerun {
+		job.Interrupted = soloist.Rerun
+	}
+	a := c.replica("a", job)
+	time.Sleep(2 * time.Minute)
+	for range 3 {
+		c.wakeOver(a)
+		time.Sleep(time.Minute)
+	}
+}
+
+// FuzzOddRecord is FuzzForeignRecord with records that can be read, in whatever
+// state they tell of.
+func FuzzOddRecord(f *testing.F) {
+	f.Add(int64(7), int64(0), int64(0), int64(0), 0, byte(0), int64(15), "", byte(0))
+	f.Add(int64(7), int64(0), int64(60), int64(120), 2, byte(1), int64(15), "", byte(0b1))
+	f.Add(int64(7), int64(0), int64(120), int64(0), -1, byte(4), int64(1e6), "by hand", byte(0b1111))
+	f.Add(int64(1)<<62, int64(-60), int64(1e9), int64(1e9), 1<<40, byte(5), int64(0), "", byte(0b10))
+	f.Add(int64(1), int64(-1e9), int64(60), int64(30), 1, byte(1), int64(60), "", byte(0b1001))
+	states := []store.Status{store.Idle, store.Running, store.Succeeded, store.Failed,
+		store.Stalled, store.Abandoned, store.Skipped, store.Missed}
+	f.Fuzz(func(t *testing.T, token, through, tick, due int64, attempt int, status byte, lease int64, request string, flags byte) {
+		synctest.Test(t, func(t *testing.T) {
+			at := func(sec int64) time.Time { return time.Now().Add(time.Duration(sec%1e9) * time.Second) }
+			r := store.Record{App: "soloist", Job: "work", Created: at(-60), Definition: store.Definition{Since: at(-60)},
+				Token: token, Writer: "w", Watermark: at(through), Run: store.Run{Tick: at(tick), Attempt: attempt, Replica: "b",
+					Status: states[int(status)%len(states)], Lease: store.Seconds(lease % 1e6 * 1e9), Request: request}}
+			if flags&1 != 0 {
+				r.Run.Claimed = at(tick)
+			}
+			if flags&2 != 0 {
+				r.Run.Finished = at(tick + 1)
+			}
+			if flags&4 != 0 {
+				r.Due = at(due)
+			}
+			r.Run.Stopping = flags&8 != 0
+			b, err := json.Marshal(r)
+			if err != nil {
+				return // there are no such dates
+			}
+			findRecord(t, b, flags&16 != 0)
+		})
+	})
+}
+
+// wakeOver has a replica do what is due under the record that there is.
+func (c *cluster) wakeOver(a *replica) {
+	c.t.Helper()
+	before, runs := c.raw("work"), len(c.all())
+	ctx := c.within(time.Hour)
+	report, err := a.RunDue(ctx, soloist.Wake{})
+	after := c.raw("work")
+	var old, rec store.Record
+	var version struct{ Schema int }
+	known := json.Unmarshal(before, &old) == nil && json.Unmarshal(before, &version) == nil && version.Schema == 1
+	known = known && old.App == "soloist" && old.Job == "work" && old.Token > 0
+	if bytes.Equal(before, after) {
+		if len(c.all()) > runs || !known && err == nil {
+			c.t.Errorf("%s: %d runs without a claim, %v", before, len(c.all())-runs, err)
+		}
+		return
+	}
+	if !known {
+		c.t.Errorf("%s\nis none of this program's and became\n%s", before, after)
+	}
+	back := json.Unmarshal(after, &rec) != nil || rec.Token < old.Token || rec.Watermark.Before(old.Watermark)
+	if back || !rec.Created.Equal(old.Created) {
+		c.t.Errorf("%s\nbecame\n%s (%+v, %v)", before, after, report, err)
+	}
+	for _, r := range c.all()[runs:] {
+		if r.Token <= old.Token || r.Token > rec.Token || r.Tick.After(r.start) {
+			c.t.Errorf("%s\nran tick %s at %s with token %d and became\n%s", before, r.Tick, r.start, r.Token, after)
+		}
+	}
+	c.checkUnknown(before, after)
+}
+
+// checkUnknown checks that what a record has beyond this program's fields is
+// there still.
+func (c *cluster) checkUnknown(before, after []byte) {
+	c.t.Helper()
+	var old, now, known map[string]json.RawMessage
+	json.Unmarshal(before, &old)
+	json.Unmarshal(after, &now)
+	at := time.Now()
+	sample, _ := json.Marshal(store.Record{Due: at, Succeeded: at, Past: store.Past{Succeeded: at}, Beat: store.Beat{Token: 1},
+		Orders: store.Orders{Served: 1}, Definition: store.Definition{Mark: store.Mark{Spec: "x"}}, Failures: 1,
+		Run: store.Run{Tick: at}, Counts: map[store.Status]int64{"": 1}, History: []store.Outcome{{}}})
+	json.Unmarshal(sample, &known)
+	for name, value := range old {
+		isKnown := false
+		for k := range known {
+			isKnown = isKnown || strings.EqualFold(k, name)
+		}
+		if !isKnown && !sameJSON(value, now[name]) {
+			c.t.Errorf("%s\nbecame\n%s: %q was %s", before, after, name, value)
+		}
+	}
+}
+
+// sameJSON reports whether two values differ in blanks and escapes at most.
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y any
+	left, right := json.NewDecoder(bytes.NewReader(a)), json.NewDecoder(bytes.NewReader(b))
+	left.UseNumber()
+	right.UseNumber()
+	if left.Decode(&x) != nil || right.Decode(&y) != nil {
+		return false
+	}
+	p, _ := json.Marshal(x)
+	q, _ := json.Marshal(y)
+	return bytes.Equal(p, q)
 }

@@ -73,6 +73,8 @@ func TestPlan(t *testing.T) {
 			told: []string{"missed 00:00:20-00:00:50(3) a newer one was due", "abandoned 00:00:20 its runner died, and the starting deadline has passed"}},
 		"died: the last attempt there is": {through: "00:00:10", tick: "00:00:20", attempt: store.MaxAttempt, now: "00:00:22",
 			p: Policy{Interrupted: Rerun}, told: []string{"abandoned 00:00:20 its runner died"}},
+		"died often: the next tick": {through: "00:00:20", tick: "00:00:20", attempt: 5, deaths: 4, now: "00:00:31", p: Policy{Interrupted: Rerun},
+			claims: "00:00:30", asAttempt: 1, told: []string{"abandoned 00:00:20 its runner died"}},
 		"died: it is settled": {through: "00:00:20", tick: "00:00:20", attempt: 1, now: "00:00:31", p: Policy{Interrupted: Rerun},
 			claims: "00:00:30", asAttempt: 1, told: []string{"abandoned 00:00:20 its runner died"}},
 		"stopped: too late": {through: "00:00:10", tick: "00:00:20", status: store.Abandoned, attempt: 1, now: "00:01:01",
@@ -116,6 +118,9 @@ func TestPlan(t *testing.T) {
 			}
 			if !got.Watermark.Before(got.Run.Tick) {
 				t.Errorf("the claimed tick %s is settled already", got.Run.Tick)
+			}
+			if want := map[bool]int{true: min(tt.deaths, tt.attempt-1) + 1}[tt.asAttempt > 1]; got.Run.Deaths != want {
+				t.Errorf("%d deaths are counted, want %d: those of this tick", got.Run.Deaths, want)
 			}
 		})
 	}
