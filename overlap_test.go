@@ -256,41 +256,6 @@ func TestRunDueUnderOverlap(t *testing.T) {
 	}
 }
 
-func TestValidateOverlap(t *testing.T) {
-	for name, tt := range map[string]struct {
-		change func(*soloist.Job)
-		want   string // empty: it is fine
-	}{
-		"unknown": {func(j *soloist.Job) { j.Overlap = "queue" }, `Overlap is "queue": allowed is SkipOverlap, QueueOne or Replace`},
-		"all": {func(j *soloist.Job) { j.Overlap, j.Missed = soloist.QueueOne, soloist.RunAll },
-			`Overlap is "queue-one": allowed is SkipOverlap beside Missed: RunAll`},
-		"a short wait": {func(j *soloist.Job) { j.Overlap, j.Missed = soloist.QueueOne, soloist.SkipMissed },
-			`unless StartingDeadline says how long a tick may wait`},
-		"a bounded wait": {func(j *soloist.Job) {
-			j.Overlap, j.Missed, j.StartingDeadline = soloist.QueueOne, soloist.SkipMissed, time.Hour
-		}, ""},
-		"replace or skip": {func(j *soloist.Job) { j.Overlap, j.Missed = soloist.Replace, soloist.SkipMissed }, ""},
-		"shards, claimed ahead": {func(j *soloist.Job) {
-			j.Overlap, j.Shards, j.ClaimAhead, j.Interrupted = soloist.Replace, 3, true, soloist.Rerun
-		}, ""},
-		"a follower": {func(j *soloist.Job) { // its ticks wait for its run in any case
-			j.Schedule, j.After, j.Overlap = "", "first", soloist.Replace
-		}, `Overlap is "replace": allowed is SkipOverlap beside After`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			job := work("@hourly", 0)
-			tt.change(&job)
-			all := []soloist.Job{job, named("first", work("@hourly", 0))}
-			err := (&soloist.Scheduler{Store: (&cluster{}).store, App: "app", Jobs: all}).Validate()
-			if tt.want != "" {
-				wantError(t, err, tt.want)
-			} else if err != nil && strings.Contains(err.Error(), "Overlap") {
-				t.Error(err)
-			}
-		})
-	}
-}
-
 // Ticks of a job that is paused by its settings are skipped. A pause is on purpose: they are no warnings.
 func TestPausedJobDoesNotWarn(t *testing.T) {
 	inCluster(t, func(c *cluster) {

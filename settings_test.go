@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -104,20 +105,109 @@ func TestValidateRefusesDurationWithoutUnit(t *testing.T) {
 	}
 }
 
-// A mistake names its field and its value once.
+// A mistake names its field and its value, and what is allowed, once: there is one line for each line of what is wanted.
 func TestValidateTellsMistakeOnce(t *testing.T) {
-	for _, test := range []struct{ text, zone, want string }{
-		{"61 * * * *", "", `job "job": Schedule is "61 * * * *": byte 0, minute field: 61 is out of range, want 0-59`},
-		{"@hourly", "Mars/Olympus", `job "job": TimeZone "Mars/Olympus" is unknown; want an IANA name such as Europe/Berlin, or UTC`},
-		{"@hourly", "Europe/Berln", `job "job": TimeZone "Europe/Berln" is unknown; did you mean Europe/Berlin?`},
-		{"@hourly", "tokyo", `job "job": TimeZone "tokyo" is unknown; did you mean Asia/Tokyo?`},
-		{"TZ=Erope/Paris @daily", "", `job "job": Schedule is "TZ=Erope/Paris @daily": byte 3: zone "Erope/Paris" is unknown; did you mean Europe/Paris?`},
-		{"* * 3", "No/Where", `job "job": TimeZone "No/Where" is unknown; want an IANA name such as Europe/Berlin, or UTC` + "\n" +
-			`Schedule is "* * 3": byte 0: 3 fields, want 5 (minute hour day-of-month month day-of-week) or 6 (second first)`},
+	long := strings.Repeat("x", 62)
+	job := func(name, schedule string) soloist.Job {
+		return soloist.Job{Name: name, Schedule: schedule, Do: nothing}
+	}
+	zoned := func(schedule, zone string) soloist.Job {
+		return soloist.Job{Name: "job", Schedule: schedule, TimeZone: zone, Do: nothing}
+	}
+	after := func(name, names string) soloist.Job { return soloist.Job{Name: name, After: names, Do: nothing} }
+	with := func(j soloist.Job, change func(*soloist.Job)) soloist.Job { change(&j); return j }
+	each := func(j soloist.Job) soloist.Job { j.EveryReplica = true; return j }
+	overlap := func(o soloist.OverlapPolicy, m soloist.MissedPolicy) soloist.Job {
+		j := job("work", "@hourly")
+		j.Overlap, j.Missed = o, m
+		return j
+	}
+	a := job("a", "@hourly")
+	type of = []soloist.Work
+	for name, tt := range map[string]struct {
+		work of
+		want string // empty: it is right
+	}{
+		"schedule": {of{zoned("61 * * * *", "")},
+			`job "job": Schedule is "61 * * * *": byte 0, minute field: 61 is out of range, want 0-59`},
+		"zone": {of{zoned("@hourly", "Mars/Olympus")},
+			`job "job": TimeZone "Mars/Olympus" is unknown; want an IANA name such as Europe/Berlin, or UTC`},
+		"typo": {of{zoned("@hourly", "Europe/Berln")},
+			`job "job": TimeZone "Europe/Berln" is unknown; did you mean Europe/Berlin?`},
+		"city": {of{zoned("@hourly", "tokyo")}, `job "job": TimeZone "tokyo" is unknown; did you mean Asia/Tokyo?`},
+		"typo in the schedule": {of{zoned("TZ=Erope/Paris @daily", "")},
+			`job "job": Schedule is "TZ=Erope/Paris @daily": byte 3: zone "Erope/Paris" is unknown; did you mean Europe/Paris?`},
+		"both": {of{zoned("* * 3", "No/Where")},
+			`job "job": TimeZone "No/Where" is unknown; want an IANA name such as Europe/Berlin, or UTC` + "\n" +
+				`Schedule is "* * 3": byte 0: 3 fields, want 5 (minute hour day-of-month month day-of-week) or 6 (second first)`},
+
+		"after":               {of{a, after("b", "a"), after("c", " a "), after("d", "b, c")}, ""},
+		"in any order":        {of{after("d", "b,c"), after("c", "a"), after("b", "a"), a}, ""},
+		"one schedule of two": {of{a, job("b", "0 * * * *"), after("c", "a,b")}, ""},
+		"of two schedules": {of{a, job("b", "@daily"), after("c", "a,b")},
+			`job "c": After names "a", every hour, UTC, and "b", at 00:00 every day, UTC: allowed are jobs with the ticks of one schedule`},
+		"of two zones": {of{job("a", "CRON_TZ=Europe/Berlin @daily"), job("b", "@daily"), after("c", "a,b")},
+			"allowed are jobs with the ticks of one schedule"},
+		"unknown": {of{after("b", "a")}, `job "b": After names "a", and there is no such job`},
+		"itself":  {of{after("a", "a")}, `After names "a", which is this job itself`},
+		"a circle": {of{after("a", "c"), after("b", "a"), after("c", "b")},
+			"After leads back to where it began: a after c after b after a\njob \"b\": After names \"a\"\njob \"c\": After names \"b\""},
+		"after a circle": {of{after("z", "a"), after("a", "b"), after("b", "a")},
+			"job \"z\": After leads back to where it began: a after b after a\njob \"a\": After names \"b\"\njob \"b\": After names \"a\""},
+		"empty name":  {of{a, after("b", "a,")}, "After has an empty name: allowed are names of jobs, with commas between them"},
+		"blank":       {of{after("b", " ")}, "After has an empty name"},
+		"twice":       {of{a, after("b", "a, a")}, `After names "a" twice`},
+		"a singleton": {of{lead("lead"), after("b", "lead")}, `After names "lead", which is a singleton: it has no ticks`},
+		"everywhere":  {of{each(a), after("b", "a")}, `After names "a", which is a job of EveryReplica`},
+		"a wrong one": {of{job("a", "@never"), after("b", "a")},
+			`job "a": Schedule` + "\n" + `job "b": After names "a", whose own ticks are not known`},
+		"its own schedule": {of{a, with(after("b", "a"), func(j *soloist.Job) { j.Schedule = "@daily" })},
+			`Schedule is "@daily": allowed is none beside After`},
+		"its own zone": {of{a, with(after("b", "a"), func(j *soloist.Job) { j.TimeZone = "UTC" })},
+			`TimeZone is "UTC": allowed is none beside After`},
+		"ahead": {of{a, with(after("b", "a"), func(j *soloist.Job) { j.ClaimAhead = true })},
+			"ClaimAhead is true: allowed is false beside After"},
+		"on each": {of{a, each(after("b", "a"))}, "EveryReplica is true: allowed is false beside After"},
+		"any of none": {of{with(a, func(j *soloist.Job) { j.AfterAny = true })},
+			"AfterAny is true: allowed is false for a job without After"},
+		"no job at all":  {of{after("b", ",")}, "After has an empty name\nAfter names"},
+		"late on each":   {of{finishBy(time.Hour, each(a))}, "FinishBy is 1h0m0s: allowed is zero for a job of EveryReplica"},
+		"shards on each": {of{inShards(2, each(a))}, "Shards is 2: allowed is zero for a job of EveryReplica"},
+
+		"shards":             {of{inShards(256, a), feed(256)}, ""},
+		"less than no shard": {of{inShards(-1, a)}, `job "a": Shards is -1: allowed is 0 to 256`},
+		"many shards":        {of{feed(257)}, `singleton "feed": Shards is 257: allowed is 0 to 256`},
+		"a long name": {of{inShards(1, job(long, "@hourly"))},
+			`the name of its last shard, "` + long + `-0", is 64 characters long: allowed are 63, so shorten Name`},
+		"the name of a shard": {of{inShards(4, a), job("a-3", "@hourly"), job("a-4", "@hourly")},
+			`the name "a-3" is used more than once: a shard of "a" has it, too`},
+		"a shard of each": {of{feed(1), inShards(2, job("feed-0", "@hourly"))},
+			`the name "feed-0" is used more than once: a shard of "feed" has it, too`},
+		"the name of all": {of{feed(2), job("feed", "@hourly")}, `the name "feed" is used more than once`},
+		"a mistake of 16": {of{inShards(16, job("a", "never"))}, `job "a": Schedule is "never"`},
+		"overlap":         {of{overlap("queue", "")}, `Overlap is "queue": allowed is SkipOverlap, QueueOne or Replace`},
+		"queue all": {of{overlap(soloist.QueueOne, soloist.RunAll)},
+			`Overlap is "queue-one": allowed is SkipOverlap beside Missed: RunAll`},
+		"a short wait": {of{overlap(soloist.QueueOne, soloist.SkipMissed)},
+			`unless StartingDeadline says how long a tick may wait`},
+		"a bounded wait": {of{with(overlap(soloist.QueueOne, soloist.SkipMissed), func(j *soloist.Job) { j.StartingDeadline = time.Hour })},
+			""},
+		"replace or skip": {of{overlap(soloist.Replace, soloist.SkipMissed)}, ""},
+		"a follower": {of{a, with(after("b", "a"), func(j *soloist.Job) { j.Overlap = soloist.Replace })},
+			`Overlap is "replace": allowed is SkipOverlap beside After`},
+		"shards, claimed ahead": {of{with(inShards(3, rerun(overlap(soloist.Replace, ""))), func(j *soloist.Job) { j.ClaimAhead = true })},
+			""},
 	} {
-		s := &soloist.Scheduler{Store: &local.Memory{}, Jobs: []soloist.Job{{Name: "job", Schedule: test.text, TimeZone: test.zone, Do: nothing}}}
-		if err := s.Validate(); err == nil || err.Error() != test.want {
-			t.Errorf("%q in %q:\n got %v\nwant %s", test.text, test.zone, err, test.want)
+		err := (&cluster{}).replica("a", tt.work...).Validate()
+		var got, want []string
+		if err != nil {
+			got = strings.Split(err.Error(), "\n")
+		}
+		if tt.want != "" {
+			want = strings.Split(tt.want, "\n")
+		}
+		if !slices.EqualFunc(got, want, strings.Contains) {
+			t.Errorf("%s:\n got %v\nwant %s", name, err, tt.want)
 		}
 	}
 }
@@ -151,50 +241,6 @@ func TestLaterChangesHaveNoEffect(t *testing.T) {
 			report, err := r.RunDue(c.t.Context(), soloist.Wake{})
 			if err != nil || len(report.Jobs) != 1 || report.Jobs[0].Job != "work" {
 				t.Errorf("got %+v, %v", report, err)
-			}
-		})
-	}
-}
-
-func TestWrongAfter(t *testing.T) {
-	plain := func(name, schedule string) soloist.Job {
-		return soloist.Job{Name: name, Schedule: schedule, Do: nothing}
-	}
-	after := func(name, names string) soloist.Job { return soloist.Job{Name: name, After: names, Do: nothing} }
-	with := func(j soloist.Job, change func(*soloist.Job)) soloist.Job { change(&j); return j }
-	for name, tt := range map[string]struct {
-		jobs []soloist.Job
-		want []string // parts of the error; none: there is no error
-	}{
-		"right":               {jobs: []soloist.Job{plain("a", "@hourly"), after("b", "a"), after("c", " a "), after("d", "b, c")}},
-		"in any order":        {jobs: []soloist.Job{after("d", "b,c"), after("c", "a"), after("b", "a"), plain("a", "@hourly")}},
-		"one schedule of two": {jobs: []soloist.Job{plain("a", "@hourly"), plain("b", "0 * * * *"), after("c", "a,b")}},
-		"of two schedules": {jobs: []soloist.Job{plain("a", "@hourly"), plain("b", "@daily"), after("c", "a,b")},
-			want: []string{`job "c": After names "a", every hour, UTC, and "b", at 00:00 every day, UTC: allowed are jobs with the ticks of one schedule`}},
-		"of two zones": {jobs: []soloist.Job{plain("a", "CRON_TZ=Europe/Berlin @daily"), plain("b", "@daily"), after("c", "a,b")},
-			want: []string{"allowed are jobs with the ticks of one schedule"}},
-		"unknown":        {jobs: []soloist.Job{after("b", "a")}, want: []string{`job "b": After names "a", and there is no such job`}},
-		"itself":         {jobs: []soloist.Job{after("a", "a")}, want: []string{`After names "a", which is this job itself`}},
-		"a circle":       {jobs: []soloist.Job{after("a", "c"), after("b", "a"), after("c", "b")}, want: []string{"After leads back to where it began: a after c after b after a"}},
-		"after a circle": {jobs: []soloist.Job{after("z", "a"), after("a", "b"), after("b", "a")}, want: []string{`job "z"`, "After leads back to where it began: a after b after a"}},
-		"empty name":     {jobs: []soloist.Job{plain("a", "@hourly"), after("b", "a,")}, want: []string{"After has an empty name: allowed are names of jobs, with commas between them"}},
-		"blank":          {jobs: []soloist.Job{after("b", " ")}, want: []string{"After has an empty name"}},
-		"twice":          {jobs: []soloist.Job{plain("a", "@hourly"), after("b", "a, a")}, want: []string{`After names "a" twice`}},
-		"a singleton":    {jobs: []soloist.Job{after("b", "lead")}, want: []string{`After names "lead", which is a singleton: it has no ticks`}},
-		"everywhere":     {jobs: []soloist.Job{with(plain("a", "@hourly"), func(j *soloist.Job) { j.EveryReplica = true }), after("b", "a")}, want: []string{`After names "a", which is a job of EveryReplica`}},
-		"a wrong one":    {jobs: []soloist.Job{plain("a", "@never"), after("b", "a")}, want: []string{`job "a": Schedule`, `job "b": After names "a", whose own ticks are not known`}},
-		"a schedule":     {jobs: []soloist.Job{plain("a", "@hourly"), with(after("b", "a"), func(j *soloist.Job) { j.Schedule = "@daily" })}, want: []string{`Schedule is "@daily": allowed is none beside After`}},
-		"a zone":         {jobs: []soloist.Job{plain("a", "@hourly"), with(after("b", "a"), func(j *soloist.Job) { j.TimeZone = "UTC" })}, want: []string{`TimeZone is "UTC": allowed is none beside After`}},
-		"ahead":          {jobs: []soloist.Job{plain("a", "@hourly"), with(after("b", "a"), func(j *soloist.Job) { j.ClaimAhead = true })}, want: []string{"ClaimAhead is true: allowed is false beside After"}},
-		"on each":        {jobs: []soloist.Job{plain("a", "@hourly"), with(after("b", "a"), func(j *soloist.Job) { j.EveryReplica = true })}, want: []string{"EveryReplica is true: allowed is false beside After"}},
-		"any of none":    {jobs: []soloist.Job{with(plain("a", "@hourly"), func(j *soloist.Job) { j.AfterAny = true })}, want: []string{"AfterAny is true: allowed is false for a job without After"}},
-		"no job at all":  {jobs: []soloist.Job{after("b", ",")}, want: []string{"After has an empty name"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := soloist.Scheduler{Store: &local.Memory{}, Jobs: tt.jobs, Singletons: []soloist.Singleton{{Name: "lead", Do: nothing}}}
-			err := s.Validate()
-			if wantError(t, err, tt.want...); len(tt.want) == 0 && err != nil {
-				t.Error(err)
 			}
 		})
 	}

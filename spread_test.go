@@ -12,7 +12,6 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/store"
 )
@@ -756,33 +755,5 @@ func TestShardsOfTwoNumbersSideBySide(t *testing.T) {
 			c.wantEven(n.after, "x", "y")
 			c.wantOneHolder()
 		})
-	}
-}
-
-func TestShardsAreChecked(t *testing.T) {
-	long := strings.Repeat("x", 62)
-	for want, s := range map[string]*soloist.Scheduler{
-		`job "work": Shards is -1: allowed is 0 to 256`:                                                        {Jobs: []soloist.Job{inShards(-1, work("@hourly", 0))}},
-		`job "work": Shards is 257: allowed is 0 to 256`:                                                       {Jobs: []soloist.Job{inShards(257, work("@hourly", 0))}},
-		`singleton "feed": Shards is 1000000: allowed is 0 to 256`:                                             {Singletons: []soloist.Singleton{feed(1000000)}},
-		`the name of its last shard, "` + long + `-0", is 64 characters long: allowed are 63, so shorten Name`: {Jobs: []soloist.Job{{Name: long, Schedule: "@hourly", Do: nothing, Shards: 1}}},
-		`the name "work-3" is used more than once: a shard of "work" has it, too`: {Jobs: []soloist.Job{inShards(4, work("@hourly", 0)),
-			{Name: "work-3", Schedule: "@hourly", Do: nothing}, {Name: "work-4", Schedule: "@hourly", Do: nothing}}},
-		`the name "feed-0" is used more than once: a shard of "feed" has it, too`: {Singletons: []soloist.Singleton{feed(1)},
-			Jobs: []soloist.Job{{Name: "feed-0", Schedule: "@hourly", Do: nothing, Shards: 2}}},
-		`the name "feed" is used more than once`:                                    {Singletons: []soloist.Singleton{feed(2)}, Jobs: []soloist.Job{{Name: "feed", Schedule: "@hourly", Do: nothing}}},
-		`job "here": FinishBy is 1h0m0s: allowed is zero for a job of EveryReplica`: {Jobs: []soloist.Job{{Name: "here", Schedule: "@hourly", Do: nothing, EveryReplica: true, FinishBy: time.Hour}}},
-		`job "here": Shards is 2: allowed is zero for a job of EveryReplica`:        {Jobs: []soloist.Job{{Name: "here", Schedule: "@hourly", Do: nothing, EveryReplica: true, Shards: 2}}},
-		`job "work": Schedule is "never"`:                                           {Jobs: []soloist.Job{inShards(16, work("never", 0))}},
-	} {
-		s.Store = &local.Memory{}
-		err := s.Validate()
-		if wantError(t, err, want); err != nil && strings.Contains(err.Error(), "\n") {
-			t.Errorf("one mistake is told more than once: %v", err)
-		}
-	}
-	ok := &soloist.Scheduler{Store: &local.Memory{}, Jobs: []soloist.Job{inShards(256, work("@hourly", 0))}, Singletons: []soloist.Singleton{feed(256)}}
-	if err := ok.Validate(); err != nil {
-		t.Error(err)
 	}
 }
