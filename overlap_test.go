@@ -66,71 +66,48 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// A run that ignores the end of its context keeps its lease, and the newer tick waits.
-func TestReplacedRunThatGoesOn(t *testing.T) {
+// A run that ignores the end of its context keeps its lease, and the newer tick waits. One that waits for its next try is replaced
+// as well.
+func TestOutcomeOfReplacedRun(t *testing.T) {
+	const replaced = "replaced by the tick of 2000-01-01T00:02:00Z"
+	boom := errors.New("boom")
 	for name, tt := range map[string]struct {
-		err  error
-		want string
+		takes time.Duration // whatever becomes of its context
+		err   error
+		want  []string
 	}{
-		"fails":    {errors.New("boom"), "cancelled 00:01:00 replaced by the tick of 2000-01-01T00:02:00Z: boom"},
-		"succeeds": {nil, "succeeded 00:01:00 after the end of its context: replaced by the tick of 2000-01-01T00:02:00Z"},
+		"goes on and fails": {150 * time.Second, boom,
+			[]string{"cancelled 00:01:00 " + replaced + ": boom", "skipped 00:02:00 overlap", "succeeded 00:03:00"}},
+		"goes on and succeeds": {150 * time.Second, nil,
+			[]string{"succeeded 00:01:00 after the end of its context: " + replaced, "skipped 00:02:00 overlap", "succeeded 00:03:00"}},
+		"waits for its next try": {0, boom,
+			[]string{"cancelled 00:01:00 " + replaced + " after try 1: boom", "succeeded 00:02:00", "succeeded 00:03:00"}},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			job := overlapping(soloist.Replace, "@every 1m", 0)
+			job.Retry = soloist.Retry{MaxTries: 3, Backoff: 4 * time.Minute}
 			job.Do = func(_ context.Context, run *soloist.Run) error {
 				if run.Tick.Minute() > 1 {
 					return nil
 				}
-				time.Sleep(150 * time.Second)
+				time.Sleep(tt.takes)
 				return tt.err
 			}
 			all := c.startAll(job, "a", "b")
-			until(3 * time.Minute)
-			for _, r := range all {
-				if ran := ranBy(c, r.Replica, time.Time{}); len(ran) > 0 && len(r.Health().Overrun) == 0 {
-					t.Errorf("nobody is told that the run goes on: %+v", r.Health())
-				}
+			until(3*time.Minute - time.Second)
+			if h := all[c.all()[0].replica].Health(); len(h.Overrun) == 0 && tt.takes > 0 {
+				t.Errorf("nobody is told that the run goes on: %+v", h)
 			}
 			until(3*time.Minute + 40*time.Second)
-			c.wantOutcomes("work", tt.want, "skipped 00:02:00 overlap", "succeeded 00:03:00")
-			c.replaced(2)
+			c.wantOutcomes("work", tt.want...)
+			c.replaced(len(c.outcomes("work")) - strings.Count(fmt.Sprint(tt.want), "skipped"))
 		})
 	}
 }
 
-// A run that waits for its next try is replaced as well.
-func TestReplaceBetweenTries(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := overlapping(soloist.Replace, "@every 1m", 0)
-		job.Retry = soloist.Retry{MaxTries: 3, Backoff: 4 * time.Minute}
-		job.Do = func(_ context.Context, run *soloist.Run) error {
-			if run.Tick.Minute() > 1 {
-				return nil
-			}
-			return errors.New("boom")
-		}
-		c.start("a", job)
-		until(150 * time.Second)
-		c.wantOutcomes("work", "cancelled 00:01:00 replaced by the tick of 2000-01-01T00:02:00Z after try 1: boom",
-			"succeeded 00:02:00")
-	})
-}
-
-// An operator's cancellation comes before a replacement that follows it.
-func TestCancelBeforeReplace(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := overlapping(soloist.Replace, "@every 1m", 10*time.Minute)
-		c.start("a", job)
-		until(80 * time.Second)
-		c.order(soloist.Order{Kind: store.OrderCancel}, job)
-		until(130 * time.Second)
-		c.wantOutcomes("work", "cancelled 00:01:00 by anna")
-		c.wantRuns(2)
-	})
-}
-
 // A tick that its replica would not start ends no run: one that a pause keeps from being run, that waits for the orders of
-// operators, that comes due within the grace of a stop, or while a run of another job goes on after its lease.
+// operators, that comes due within the grace of a stop, or while a run of another job goes on after its lease. An operator's
+// cancellation comes before a replacement that follows it.
 func TestTickThatReplacesNothing(t *testing.T) {
 	job := overlapping(soloist.Replace, "@every 5m", 8*time.Minute)
 	inCase(t, "paused", func(t *testing.T, c *cluster) {
@@ -139,6 +116,13 @@ func TestTickThatReplacesNothing(t *testing.T) {
 		c.order(soloist.Order{Kind: store.OrderPause}, job)
 		until(14 * time.Minute)
 		c.wantOutcomes("work", "succeeded 00:05:00")
+	})
+	inCase(t, "cancelled", func(t *testing.T, c *cluster) {
+		c.start("a", job)
+		until(9*time.Minute + 50*time.Second)
+		c.order(soloist.Order{Kind: store.OrderCancel}, job)
+		until(11 * time.Minute)
+		c.wantOutcomes("work", "cancelled 00:05:00 by anna")
 	})
 	inCase(t, "orders unknown", func(t *testing.T, c *cluster) {
 		c.launch(c.replica("a", job).meets(func(op string, apply func() error) error {
@@ -304,22 +288,6 @@ func TestPauseDuringClaim(t *testing.T) {
 	}
 }
 
-// A machine sleeps while a job of EveryReplica is paused.
-func TestPauseEverywhereAfterSleep(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w, m := here("* * * * * *", nil), &suspended{}
-		a := c.replica("a", w).on(m)
-		a.Now = func() time.Time { return time.Now().Add(time.Duration(m.slept.Load())) }
-		c.launch(a)
-		time.Sleep(61500 * time.Millisecond)
-		c.order(soloist.Order{Kind: store.OrderPause, Job: "here"}, w)
-		n := len(c.all())
-		m.slept.Add(int64(time.Hour))
-		time.Sleep(time.Minute)
-		c.wantRuns(n)
-	})
-}
-
 // The store answers each read of the orders just within its time, and no tick waits for one. A
 // pause is confirmed just after one was served.
 func TestPauseEverywhereWithSlowReads(t *testing.T) {
@@ -401,52 +369,6 @@ func TestPauseAfterFailures(t *testing.T) {
 	})
 }
 
-// A resume that comes while the run is under way which then is one failure too many does not
-// resume what that failure pauses.
-func TestResumeDuringFailure(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 1m", 0)
-		w.Retry.PauseAfter = 1
-		w.Do = func(ctx context.Context, _ *soloist.Run) error {
-			return errors.Join(pause(ctx, 30*time.Second), errors.New("boom"))
-		}
-		c.start("a", w)
-		time.Sleep(70 * time.Second)
-		c.order(soloist.Order{Kind: store.OrderResume}, w)
-		time.Sleep(5 * time.Minute)
-		c.wantRuns(1)
-	})
-}
-
-// A second resume does not move the end of a pause that is over: the newest tick since is run.
-func TestSecondResumeChangesNothing(t *testing.T) {
-	for name, byHand := range map[string]bool{"twice": false, "twice, and a manual run in between": true} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			w := work("@every 24h", time.Second)
-			w.Retry.PauseAfter = 1
-			w.Do = failsUntil(30 * time.Hour)
-			a := c.start("a", w)
-			until(24*time.Hour + time.Minute)
-			a.stop() // scaled to zero, or a deploy that fails
-			c.order(soloist.Order{Kind: store.OrderResume}, w)
-			until(48*time.Hour + 10*time.Minute)
-			if byHand {
-				if _, err := c.replica("hand", w).RunNow(c.t.Context(), "work", "x"); err != nil {
-					t.Error(err)
-				}
-			}
-			c.order(soloist.Order{Kind: store.OrderResume}, w) // since the job has not run
-			time.Sleep(10 * time.Minute)
-			c.start("b", w)
-			time.Sleep(time.Minute)
-			got := c.outcomes("work")
-			if last := got[len(got)-1]; got[0] != "failed 00:00:00 boom" || last != "succeeded 00:00:00" {
-				t.Errorf("got %q", got)
-			}
-		})
-	}
-}
-
 // plainStore hides all but the contract.
 type plainStore struct{ store.Store }
 
@@ -458,23 +380,5 @@ func TestPauseAfterNeedsOrders(t *testing.T) {
 		a := c.replica("a", w)
 		a.Store = plainStore{a.tap}
 		wantError(t, a.Validate(), "PauseAfter", "nothing could resume the job")
-	})
-}
-
-// A job with old failures, for which PauseAfter is new, does not pause itself after a run that is no failure.
-func TestPauseAfterCountsFailuresAlone(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 1m", 0)
-		w.Do = func(context.Context, *soloist.Run) error { return errors.New("boom") }
-		a := c.start("a", w)
-		until(5*time.Minute + 30*time.Second)
-		a.stop()
-		w.Retry.PauseAfter = 3
-		w.Do = func(_ context.Context, r *soloist.Run) error { return soloist.Skip("nothing to do") }
-		c.start("b", w)
-		until(10*time.Minute + 30*time.Second)
-		if p := c.record("work").Orders.Paused; !p.At.IsZero() {
-			t.Errorf("paused itself after a run that did not fail: %v", c.outcomes("work"))
-		}
 	})
 }

@@ -215,3 +215,41 @@ func TestLastOver(t *testing.T) {
 		}
 	}
 }
+
+// While a job is paused, a run that is ordered takes the place of the attempt that a tick waits for: the record has room for
+// one of them. The outcome still says what became of the attempt before.
+func TestOrderedRunInPauseReplacesAttempt(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*store.Record)
+		told   string
+	}{
+		"died":     {func(*store.Record) {}, "abandoned 00:00:10 its runner died, and a run was ordered in the pause"},
+		"stopped":  {func(r *store.Record) { r.Run.Status = store.Abandoned }, "abandoned 00:00:10 not run again: a run was ordered in the pause"},
+		"unlocked": {func(r *store.Record) { r.Run.Unlocked = store.Unlocked{By: "ann", At: midnight} }, "abandoned 00:00:10 unlocked by ann, and a run was ordered in the pause"},
+	} {
+		p := Policy{Ticks: every("1h"), Spec: "mine", Interrupted: Rerun}
+		pause := store.Pause{At: clockTime("00:00:15")}
+		ordered := store.JobControl{Pause: pause, Requests: []store.Request{{Seq: 1, Name: "x", At: clockTime("00:00:30"), Until: clockTime("01:00:00")}}}
+		for how, v := range map[string]View{"ordered": {Control: ordered}, "by hand": {Request: "x", Control: store.JobControl{Pause: pause}}} {
+			r := running()
+			tt.change(&r)
+			v.Record, v.State, v.Now = &r, store.Expired, clockTime("00:00:40")
+			next, _ := p.Claim(v)
+			if got := told(&next.Record); !next.Run || next.Record.Run.Request != "x" || !slices.Equal(got, []string{tt.told}) {
+				t.Errorf("%s, %s: claims %+v and settles %q, want %q", name, how, next.Record.Run, got, tt.told)
+			}
+		}
+	}
+}
+
+// A run by hand notes that the job was resumed: the next resume counts that run, and would move the end of the pause.
+func TestRunByHandNotesResume(t *testing.T) {
+	p := Policy{Ticks: every("1h"), Spec: "mine", PauseAfter: 1}
+	r := ended()
+	r.Run.Status, r.Failures, r.Orders.Paused = store.Failed, 1, store.SelfPause{At: clockTime("00:00:11"), Token: 5}
+	resumed := store.JobControl{Resumed: store.Resume{At: clockTime("00:00:15"), Token: 5}}
+	next, _ := p.Claim(View{Record: &r, Now: clockTime("00:00:25"), Request: "x", Control: resumed})
+	if got := next.Record.Orders; !next.Run || !got.Paused.At.IsZero() || len(got.Pauses) != 1 || !got.Pauses[0].To.Equal(clockTime("00:00:15")) {
+		t.Errorf("got %+v", next.Record)
+	}
+}
