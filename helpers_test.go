@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -504,12 +505,21 @@ func faraway(seed uint64) func(op string, apply func() error) error {
 	}
 }
 
-// A lister counts listings and reads; err ends each listing after so many entries, and errHangs none.
+// A lister counts listings, reads and creations; err ends each listing after so many entries, and errHangs none.
 type lister struct {
 	*local.Memory
-	err          error
-	after        int
-	lists, reads atomic.Int64
+	err                   error
+	after                 int
+	lists, reads, creates atomic.Int64
+}
+
+func (l *lister) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
+	l.creates.Add(1)
+	return l.Memory.Create(ctx, name, record)
+}
+
+func (l *lister) calls() string {
+	return fmt.Sprintf("%d listings, %d reads, %d creations", l.lists.Load(), l.reads.Load(), l.creates.Load())
 }
 
 func (l *lister) List(ctx context.Context, app string, f func(string, store.Entry) bool) error {

@@ -18,31 +18,6 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// One holder at a time, over replicas, over the goroutines of each and over two values of one lock,
-// and each holder has a larger token than the one before.
-func TestLockIsHeldByOneAtATime(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var all sync.WaitGroup
-		for _, r := range c.replicas("a", "b", "c") {
-			shared := r.guard()
-			for i := range 4 {
-				l := shared
-				if i == 0 {
-					l = r.guard()
-				}
-				all.Go(func() {
-					for range 5 {
-						c.ok(c.hold(c.t.Context(), r, l, time.Duration(i)*100*time.Millisecond))
-					}
-				})
-			}
-		}
-		all.Wait()
-		c.wantRuns(60)
-		disjoint(t, c.all())
-	})
-}
-
 func TestTryDoIsRefusedAtOnce(t *testing.T) {
 	for _, slots := range []int{1, 2} {
 		inCase(t, fmt.Sprint(slots), func(t *testing.T, c *cluster) {

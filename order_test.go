@@ -239,7 +239,7 @@ func TestOrderAfterAnotherIsKept(t *testing.T) {
 // the clock stands still between the begin of the call and the read.
 func TestWokenReplicaReadsOrdersOnce(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a := c.replica("a", manyJobs("@every 1m", 3)...)
+		a := c.replica("a", crowd(3, "@every 1m")...)
 		a.tap.meet(faraway(1))
 		for n := range 5 {
 			a.wake()
@@ -323,18 +323,11 @@ func failSlowly(d time.Duration) fault {
 	}
 }
 
-func manyJobs(schedule string, n int) (all []soloist.Work) {
-	for i := range n {
-		all = append(all, named(fmt.Sprint("job", i), work(schedule, time.Second)))
-	}
-	return all
-}
-
 // Loops do not wait for each other's failed reads of the orders, so none counts as stuck, and each read is for all of them.
 func TestOutageOfOrdersOfManyJobs(t *testing.T) {
 	for _, read := range []time.Duration{20 * time.Millisecond, 3 * time.Second} {
 		inCase(t, read.String(), func(t *testing.T, c *cluster) {
-			a := c.launch(c.replica("a", manyJobs("@every 1h", 100)...))
+			a := c.launch(c.replica("a", crowd(100, "@every 1h")...))
 			time.Sleep(time.Minute)
 			a.tap.meet(failSlowly(read))
 			a.tap.countsAndOrders()
@@ -353,7 +346,7 @@ func TestOutageOfOrdersOfManyJobs(t *testing.T) {
 // In a call of RunDue the jobs of EveryReplica, which need no store, do not wait for the failed reads of the others.
 func TestOutageOfOrdersKeepsEveryReplica(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		all := manyJobs("@every 1h", 40)
+		all := crowd(40, "@every 1h")
 		for i := range 3 {
 			all = append(all, named(fmt.Sprint("here", i), here("@every 1h", nil)))
 		}
