@@ -432,19 +432,17 @@ func (c *cluster) newest() store.Outcome {
 	return h[0]
 }
 
+// wantOnce checks that a request has run once.
+func (c *cluster) wantOnce(request string) {
+	c.t.Helper()
+	if n := c.count(func(r ran) bool { return r.Request == request }); n != 1 {
+		c.t.Errorf("%s ran %d times", request, n)
+	}
+}
+
 // runNow has a replica run the job "work" for the request x.
 func (r *replica) runNow() (store.Outcome, error) {
 	return r.RunNow(r.tap.t.Context(), "work", "x")
-}
-
-// runsNow begins a manual run of the job "work", which goes on until the channel is closed.
-func (r *replica) runsNow(ctx context.Context) (done chan struct{}) {
-	done = make(chan struct{})
-	go func() {
-		defer close(done)
-		r.RunNow(ctx, "work", "x") // its outcome is asked for by others
-	}()
-	return done
 }
 
 // wantOutcome checks what a call of RunNow returned.

@@ -60,50 +60,38 @@ func TestOrdersThatAreRefused(t *testing.T) {
 	})
 }
 
-// An order whose answer is lost is in force once. If it is not known whether an order was written, the error says so.
+// An order whose answer is lost is in force once. If it is not known whether an order was written, the error says so, and a
+// refusal of a later try is none of the order.
 func TestOrderInDoubtSaysSo(t *testing.T) {
-	for name, tt := range map[string]struct {
-		fault   fault
-		written bool
-	}{
-		"an answer is lost":  {lose("write document", 1), true},
-		"no answer":          {fail(errNetwork, "write document"), false},
-		"refused in the end": {inTurn("write document", errNetwork, fmt.Errorf("no: %w", fs.ErrPermission)), false},
+	const op = "write document"
+	for name, meets := range map[string]func(c *cluster) fault{
+		"an answer is lost":  func(*cluster) fault { return lose(op, 1) },
+		"no answer":          func(*cluster) fault { return fail(errNetwork, op) },
+		"refused in the end": func(*cluster) fault { return inTurn(op, errNetwork, fmt.Errorf("no: %w", fs.ErrPermission)) },
+		"garbage in the end": func(c *cluster) fault {
+			return onNth(op, 1, func(func() error) error { c.writeOrders("garbage"); return errNetwork })
+		},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			w := work("@every 1h", 0)
 			c.replica("first", w).wake()
-			desk := c.replica("desk", w).meets(tt.fault)
+			desk := c.replica("desk", w).meets(meets(c))
 			err := desk.orders(store.OrderRun)
-			if !tt.written {
-				wantError(t, err, "not known whether")
+			if name == "an answer is lost" {
+				got, gerr := desk.Control(c.t.Context())
+				if err := errors.Join(err, gerr); err != nil || len(got.Audit) != 1 || len(got.Jobs["work"].Requests) != 1 {
+					t.Errorf("got %+v, %v", got, err)
+				}
 				return
 			}
-			got, gerr := desk.Control(c.t.Context())
-			if err := errors.Join(err, gerr); err != nil || len(got.Audit) != 1 || len(got.Jobs["work"].Requests) != 1 {
-				t.Errorf("got %+v, %v", got, err)
+			if wantError(t, err, "not known whether"); errors.Is(err, soloist.ErrRefused) {
+				t.Errorf("in doubt: %v", err)
+			}
+			if err := desk.orders(store.OrderRun); name == "garbage in the end" && !errors.Is(err, soloist.ErrRefused) {
+				t.Errorf("without a doubt: %v", err)
 			}
 		})
 	}
-}
-
-// If the order may be written, a refusal of a later try is none of the order.
-func TestOrderInDoubtIsNotRefused(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 1m", 0)
-		c.replica("first", w).wake()
-		desk := c.replica("desk", w).meets(onNth("write document", 1, func(func() error) error {
-			c.writeOrders("garbage")
-			return errNetwork
-		}))
-		err := desk.orders(store.OrderPause)
-		if wantError(t, err, "not known whether"); errors.Is(err, soloist.ErrRefused) {
-			t.Errorf("in doubt: %v", err)
-		}
-		if err := desk.orders(store.OrderPause); !errors.Is(err, soloist.ErrRefused) {
-			t.Errorf("without a doubt: %v", err)
-		}
-	})
 }
 
 // A read for an order that gets no answer in time is repeated, since the operator waits for it.
@@ -156,51 +144,47 @@ func TestOrderWithWrongClock(t *testing.T) {
 		w := work("@every 24h", time.Second)
 		c.start("a", w)
 		time.Sleep(time.Minute)
-		if err := c.replica("slow", w).skewed(-2 * time.Hour).orders(store.OrderRun); err != nil {
-			t.Error(err)
-		}
+		c.ok(c.replica("slow", w).skewed(-2 * time.Hour).orders(store.OrderRun))
 		time.Sleep(time.Minute)
 		if f := c.newest(); f.Status != store.Succeeded {
 			t.Errorf("got %+v", f)
 		}
 		pause := soloist.Order{Kind: store.OrderPause, Job: "work", Until: time.Now().Add(time.Hour)}
-		if _, err := c.replica("fast", w).skewed(2*time.Hour).Order(c.t.Context(), pause); err != nil {
-			t.Error(err)
-		}
+		_, err := c.replica("fast", w).skewed(2*time.Hour).Order(c.t.Context(), pause)
+		c.ok(err)
 	})
 }
 
 // An order costs a read of the record and a write; where the orders are not known, a read of them
 // before. The replica knows its order at once.
 func TestOrderCallsAreFew(t *testing.T) {
+	write, both := map[string]int{"write document": 1}, map[string]int{"read": 1, "write document": 1}
 	for what, one := range map[string]struct {
 		job  soloist.Job
 		up   bool // the replica runs its jobs, and so knows the orders
 		want map[string]int
-		read int // of the orders
 	}{
-		"a replica that is up":   {work("@hourly", time.Second), true, map[string]int{"read": 1, "write document": 1}, 0},
-		"a tool":                 {work("@hourly", time.Second), false, map[string]int{"read": 1, "write document": 1}, 1},
-		"everywhere, up":         {here("@hourly", nil), true, map[string]int{"write document": 1}, 0},
-		"everywhere, for a tool": {here("@hourly", nil), false, map[string]int{"write document": 1}, 1},
+		"a replica that is up":   {work("@hourly", time.Second), true, both},
+		"a tool":                 {work("@hourly", time.Second), false, both},
+		"everywhere, up":         {here("@hourly", nil), true, write},
+		"everywhere, for a tool": {here("@hourly", nil), false, write},
 	} {
 		inCase(t, what, func(t *testing.T, c *cluster) {
 			c.start("other", one.job)
-			a := c.replica("a", one.job)
+			a, read := c.replica("a", one.job), 1
 			if one.up {
 				c.launch(a)
+				read = 0
 			}
 			time.Sleep(time.Minute + 2*time.Second) // no read is due
 			a.tap.counts()
 			for range 2 {
-				if _, err := a.Order(t.Context(), soloist.Order{Kind: store.OrderPause, Job: one.job.Name}); err != nil {
-					t.Fatal(err)
+				_, err := a.Order(t.Context(), soloist.Order{Kind: store.OrderPause, Job: one.job.Name})
+				c.ok(err)
+				if got, reads := a.tap.countsAndOrders(); !maps.Equal(got, one.want) || reads != read {
+					t.Errorf("got the calls %v and %d reads of the orders, want %v and %d", got, reads, one.want, read)
 				}
-				got, reads := a.tap.countsAndOrders()
-				if !maps.Equal(got, one.want) || reads != one.read {
-					t.Errorf("got the calls %v and %d reads of the orders, want %v and %d", got, reads, one.want, one.read)
-				}
-				one.read = 0 // the next one is based on this one
+				read = 0 // the next one is based on this one
 			}
 			if all, err := a.Status(t.Context()); err != nil || !all[0].Paused {
 				t.Errorf("the replica does not know its own order: %+v, %v", all, err)
@@ -394,45 +378,6 @@ func TestOrderedRunWithoutReplicas(t *testing.T) {
 	})
 }
 
-// While a job is paused, a run that is ordered takes the place of the attempt that a tick waits for: the record has room for
-// one of them. The outcome still says what became of the attempt before.
-func TestOrderedRunInPauseReplacesAttempt(t *testing.T) {
-	const died = "its runner died"
-	for name, reason := range map[string]string{"order": died, "here": died, "unlocked": "unlocked by ann"} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			w := rerun(work("@every 1h", 5*time.Minute))
-			a := c.start("a", w)
-			until(time.Hour + time.Minute)
-			c.order(soloist.Order{Kind: store.OrderPause}, w)
-			b := c.replica("b", w)
-			if name == "unlocked" {
-				time.Sleep(10 * time.Second)
-				if err := c.replica("ann", w).Unlock(c.t.Context(), "work", true); err != nil {
-					t.Error(err)
-				}
-			} else {
-				a.kill()
-				c.launch(b)
-				time.Sleep(2 * time.Minute)
-			}
-			if name == "here" {
-				if o, err := b.RunNow(c.t.Context(), "work", "please"); err != nil || o.Status != store.Succeeded {
-					t.Errorf("%+v, %v", o, err)
-				}
-			} else {
-				c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
-			}
-			time.Sleep(10 * time.Minute)
-			c.order(soloist.Order{Kind: store.OrderResume}, w)
-			time.Sleep(15 * time.Minute)
-			got, want := c.outcomes("work"), "abandoned 01:00:00 "+reason+", and a run was ordered in the pause"
-			if len(got) != 2 || got[0] != want || !strings.HasPrefix(got[1], "succeeded 01:0") {
-				t.Errorf("got %q, want %q", got, want)
-			}
-		})
-	}
-}
-
 // A request that was made by hand is refused as an order. It is not run again either where it is made while the order is written.
 func TestRequestRunsOnceByHandOrOrder(t *testing.T) {
 	for _, name := range []string{"before", "meanwhile"} {
@@ -504,70 +449,36 @@ func (c *cluster) logged(job string) []history.Line {
 	return lines
 }
 
-// Runs that were ordered during a run are settled together, ten in one write, and the next write follows at once. The outcome
-// of the tick stays in the record for the follower, which polls, and the log of outcomes has each of them once.
+// The outcomes of many runs that were ordered during a run leave the one of the tick in the record for the follower, which polls,
+// and the log of outcomes has each of them once.
 func TestManyOrdersAtOnce(t *testing.T) {
-	for _, n := range []int{25, 60, 99} {
-		inCase(t, fmt.Sprint(n), func(t *testing.T, c *cluster) {
-			w, f := named("import", work("0 */2 * * *", 10*time.Minute)), following("clean", "import", time.Second)
-			var mu sync.Mutex
-			seen, most := map[string]bool{}, 0
-			grows := func(op string, apply func() error) error {
-				if op != "write" {
-					return apply()
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				before, err := len(seen), apply()
-				for _, o := range c.record("import").History {
-					seen[o.Request] = true
-				}
-				most = max(most, len(seen)-before)
-				return err
-			}
-			a, b := c.replica("a", w).meets(grows), c.replica("b", w, f).meets(grows) // a is of the version before, which has no follower
-			defer c.keepHistory(a, b)()
-			c.launch(a)
-			time.Sleep(time.Minute)
-			c.launch(b)
-			time.Sleep(2*time.Hour + time.Minute)
-			want := []string{"succeeded"}
-			for i := range n {
-				c.order(soloist.Order{Kind: store.OrderRun, Job: "import", Request: fmt.Sprint("r", i)}, w)
-				want = append(want, fmt.Sprint("skipped r", i))
-			}
-			time.Sleep(30 * time.Minute)
-			c.wantOutcomes("clean", "succeeded 02:00:00")
-			if len(seen) != n+1 || most != 10 {
-				t.Errorf("%d outcomes were in the record, want %d; one write settles %d orders, want 10", len(seen), n+1, most)
-			}
-			var got []string
-			for _, l := range c.logged("import") {
-				if got = append(got, strings.TrimSpace(fmt.Sprint(l.Status, " ", l.Request))); l.Gap {
-					t.Errorf("a gap before %s", l.Request)
-				}
-			}
-			slices.Sort(got) // of two replicas that settle orders, either may be the first to write to the log
-			slices.Sort(want)
-			if !slices.Equal(got, want) {
-				t.Errorf("%d outcomes are in the log, want %d, each once: %v", len(got), len(want), got)
-			}
-		})
-	}
-}
-
-// wantOnce checks that a request has run once.
-func (c *cluster) wantOnce(request string) {
-	c.t.Helper()
-	n := 0
-	for _, r := range c.all() {
-		if r.Request == request {
-			n++
+	inCluster(t, func(c *cluster) {
+		w, f := named("import", work("0 */2 * * *", 10*time.Minute)), following("clean", "import", time.Second)
+		a, b := c.replica("a", w), c.replica("b", w, f) // a is of the version before, which has no follower
+		defer c.keepHistory(a, b)()
+		c.launch(a)
+		time.Sleep(time.Minute)
+		c.launch(b)
+		time.Sleep(2*time.Hour + time.Minute)
+		want := []string{"succeeded"}
+		for i := range 60 {
+			c.order(soloist.Order{Kind: store.OrderRun, Job: "import", Request: fmt.Sprint("r", i)}, w)
+			want = append(want, fmt.Sprint("skipped r", i))
 		}
-	}
-	if n != 1 {
-		c.t.Errorf("%s ran %d times", request, n)
-	}
+		time.Sleep(30 * time.Minute)
+		c.wantOutcomes("clean", "succeeded 02:00:00")
+		var got []string
+		for _, l := range c.logged("import") {
+			if got = append(got, strings.TrimSpace(fmt.Sprint(l.Status, " ", l.Request))); l.Gap {
+				t.Errorf("a gap before %s", l.Request)
+			}
+		}
+		slices.Sort(got) // of two replicas that settle orders, either may be the first to write to the log
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%d outcomes are in the log, want %d, each once: %v", len(got), len(want), got)
+		}
+	})
 }
 
 // A run that was ordered is not run by a call after its outcome has left the record, also where the call is the first of its

@@ -3,7 +3,6 @@ package soloist_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"math"
@@ -102,40 +101,31 @@ func TestShortCallUnderLeaseWithoutClaim(t *testing.T) {
 
 // A call that knows no outcome of the tick that is due returns an error. The next call does not repeat it.
 func TestRunDueReturnsTrouble(t *testing.T) {
-	type calls = func(c *cluster, m *suspended, cancel func()) fault
+	const tick = "its tick 2000-01-01T01:00:00Z "
 	for name, tt := range map[string]struct {
-		meets calls // in the call
+		meets func(c *cluster, m *suspended, cancel func()) fault // in the call
 		runs  int
 		want  string
 		not   string
 		is    error
 	}{
-		"no time": {func(_ *cluster, _ *suspended, cancel func()) fault {
-			cancel()
-			return nil
-		}, 0, "", "has run", context.Canceled},
-		"the claim is not confirmed": {func(*cluster, *suspended, func()) fault {
-			return fail(errNetwork, "write")
-		}, 0, "", "has run", nil},
+		"no time": {func(_ *cluster, _ *suspended, cancel func()) fault { cancel(); return nil }, 0, "", "has run", context.Canceled},
+		"the claim is not confirmed": {func(*cluster, *suspended, func()) fault { return fail(errNetwork, "write") }, 0,
+			"", "has run", nil},
 		"the machine is suspended after the claim": {func(_ *cluster, m *suspended, _ func()) fault {
 			return after("write", func() { m.slept.Store(int64(2 * D)) })
-		}, 0, "its tick 2000-01-01T01:00:00Z was claimed and not run", "has run", store.ErrLost},
+		}, 0, tick + "was claimed and not run", "has run", store.ErrLost},
 		"the outcome is refused": {func(c *cluster, _ *suspended, _ func()) fault {
-			return onNth("write", 2, func(apply func() error) error {
-				c.breakLease()
-				return apply()
-			})
-		}, 1, "job work: its tick 2000-01-01T01:00:00Z has run, and the outcome, succeeded, was refused", "not confirmed", nil},
+			return onNth("write", 2, func(apply func() error) error { c.breakLease(); return apply() })
+		}, 1, "job work: " + tick + "has run, and the outcome, succeeded, was refused", "not confirmed", nil},
 		"the store does not answer": {func(_ *cluster, _ *suspended, cancel func()) fault {
-			claimed := false
+			claims := after("write", func() { time.AfterFunc(time.Second, cancel) })
 			return func(op string, apply func() error) error {
-				if claimed {
-					return errNetwork
+				f := claims
+				if op == "write" {
+					claims = fail(errNetwork)
 				}
-				if claimed = op == "write"; claimed {
-					time.AfterFunc(time.Second, cancel)
-				}
-				return apply()
+				return f(op, apply)
 			}
 		}, 1, "has run, and the outcome, succeeded, was not confirmed", "refused", nil},
 	} {
@@ -231,27 +221,21 @@ func TestRunDueTellsNext(t *testing.T) {
 // A call ends though the store refuses the outcome of its run without end: other
 // replicas settle the run once the lease that the call gave up has expired.
 func TestCallEndsDespiteRefusedOutcome(t *testing.T) {
-	for name, refusal := range map[string]error{"refused": fs.ErrPermission, "unclear": errNetwork} {
-		for _, manual := range []bool{false, true} {
-			inCase(t, fmt.Sprintf("%s, manual: %t", name, manual), func(t *testing.T, c *cluster) {
+	for call, do := range map[string]func(context.Context, *replica) error{
+		"RunDue": func(ctx context.Context, a *replica) error { _, err := a.RunDue(ctx, soloist.Wake{}); return err },
+		"RunNow": func(ctx context.Context, a *replica) error { _, err := a.RunNow(ctx, "work", "wish"); return err },
+	} {
+		for name, refusal := range map[string]error{"refused": fs.ErrPermission, "unclear": errNetwork} {
+			inCase(t, call+", "+name, func(t *testing.T, c *cluster) {
 				a := c.replica("a", work("@every 1m", time.Second))
 				a.wake()
 				time.Sleep(time.Minute)
 				a.tap.meet(inTurn("write", nil, refusal))
 				begin := time.Now()
-				var err error
-				if manual {
-					_, err = a.RunNow(c.within(time.Hour), "work", "wish")
-				} else {
-					var got soloist.Report
-					if got, err = a.RunDue(c.within(time.Hour), soloist.Wake{}); got.Jobs[0].Err == nil || len(got.Jobs[0].Ran) != 0 {
-						t.Errorf("got %+v", got)
-					}
-				}
+				wantError(t, do(c.within(time.Hour), a), "has run, and the outcome, succeeded, was not confirmed")
 				if took := time.Since(begin); took > 6*D || took < 4*D {
 					t.Errorf("it took %s", took)
 				}
-				wantError(t, err, "has run, and the outcome, succeeded, was not confirmed")
 				time.Sleep(D / 2) // since the last renewal
 				if e, err := c.store.Read(c.t.Context(), "soloist/work"); err != nil || e.State.Live() {
 					t.Errorf("the lease is %s, %v", e.State, err)
@@ -639,26 +623,32 @@ func TestCallTellsWhyNothingRuns(t *testing.T) {
 	}
 }
 
-// The second call of a request that is under way does not call it abandoned. Once it is over, its outcome is that of the run.
+// While a request is under way, a second call of it does not call it abandoned, and another one has to wait for it. Once it is over,
+// its outcome is that of the run.
 func TestRunNowTellsRequestUnderWay(t *testing.T) {
 	for _, unlocked := range []bool{false, true} {
 		inCluster(t, func(c *cluster) {
-			a, b := c.replica("a", work("@hourly", time.Minute)), c.replica("b", work("@hourly", time.Minute))
-			done := a.runsNow(c.t.Context())
+			a, b, done := c.replica("a", work("@hourly", time.Minute)), c.replica("b", work("@hourly", time.Minute)), make(chan error)
+			go func() { _, err := a.runNow(); done <- err }()
 			time.Sleep(10 * time.Second)
 			for _, r := range []*replica{a, b} {
 				if f, err := r.runNow(); err != nil || f.Status != store.Running || f.Replica != "a" {
 					t.Errorf("%s: got %+v, %v, want that a runs it", r.Replica, f, err)
 				}
+				if f, err := r.RunNow(c.t.Context(), "work", "y"); !errors.Is(err, store.ErrHeld) {
+					t.Errorf("%s, another request: got %+v, %v", r.Replica, f, err)
+				}
 			}
 			status, reason := store.Succeeded, ""
 			if unlocked {
 				status, reason = store.Abandoned, "unlocked by b"
-				if err := b.Unlock(c.t.Context(), "work", true); err != nil {
-					t.Error(err)
-				}
+				c.ok(b.Unlock(c.t.Context(), "work", true))
 			}
-			<-done
+			if err := <-done; unlocked {
+				wantError(t, err, "has run, and the outcome, ", "was refused")
+			} else {
+				c.ok(err)
+			}
 			f, err := b.runNow()
 			wantOutcome(t, f, err, status, reason)
 			c.wantRuns(1)
@@ -675,7 +665,7 @@ func TestLostRunIsNotOutOfTime(t *testing.T) {
 		}))
 		time.AfterFunc(5*time.Second, func() { a.meets(fail(errNetwork)) })
 		time.AfterFunc(55*time.Second, func() { a.meets(nil) })
-		<-a.runsNow(c.within(time.Minute))
+		_, _ = a.RunNow(c.within(time.Minute), "work", "x")
 		time.Sleep(time.Minute)
 		if f := c.newest(); f.Status != store.Abandoned || !strings.HasPrefix(f.Reason, soloist.ErrLost.Error()) {
 			t.Errorf("got %s %q, want that the lease is lost", f.Status, f.Reason)
@@ -698,83 +688,37 @@ func TestRunNowTellsClaimNotRun(t *testing.T) {
 	})
 }
 
-// The runner of a request is gone: a call with the same request writes the outcome,
-// and does not run it again. The ticks of the job are what they were.
-func TestRequestOfDeadRunnerIsNotRunAgain(t *testing.T) {
-	for name, gone := range map[string]func(*replica){
-		"calls fail": func(a *replica) { a.tap.meet(fail(errNetwork)) },
-		"calls hang": func(a *replica) { a.kill() },
-	} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			job := rerun(work("@hourly", time.Hour))
-			a := c.replica("a", job)
-			done := a.runsNow(c.within(time.Hour))
-			time.Sleep(2 * time.Second)
-			gone(a)
-			time.Sleep(time.Minute)
-			b := c.replica("b", job)
-			for range 2 {
-				f, err := b.runNow()
-				wantOutcome(t, f, err, store.Abandoned, "its runner died")
-			}
-			<-done
-			if r := c.record("work"); len(r.History) != 1 || r.History[0].Request != "x" {
-				t.Errorf("recorded %+v", r.History)
-			}
-			c.wantRuns(1)
-		})
-	}
-}
-
-// A manual run that goes back is unknown: it can be asked for again.
-func TestRunNowIsTakenBackByStop(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", work("0 * * * *", time.Second))
-		ctx, cancel := context.WithCancelCause(c.t.Context())
-		why := errors.New("enough")
-		a.tap.meet(onClaim(func() { cancel(why) }))
-		if outcome, err := a.RunNow(ctx, "work", "x"); !errors.Is(err, why) {
-			t.Errorf("got %+v, %v", outcome, err)
-		}
-		outcome, err := a.runNow()
-		wantOutcome(t, outcome, err, store.Succeeded, "")
-		c.wantRuns(1)
-	})
-}
-
-// A manual run of a program with another definition, which started later, leaves the one in force as it is, and its ticks. After
-// a deploy the new definition comes into force with its first tick.
+// A manual run of a program with another definition, which started later, leaves the one in force as it is, and its ticks, also one
+// that comes due under the run. After a deploy the new definition comes into force with its first tick.
 func TestRunNowLeavesDefinitionInForce(t *testing.T) {
-	for name, takes := range map[string]time.Duration{"over before the tick": time.Second, "over after the tick": 70 * time.Minute} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			a := c.start("a", work("0 2 * * *", time.Second))
-			until(25 * time.Hour)
-			before := c.record("work")
-			tool := c.replica("tool", work("*/30 * * * *", takes))
-			f, err := tool.runNow()
-			wantOutcome(t, f, err, store.Succeeded, "")
-			after := c.record("work")
-			if after.Definition != before.Definition || !after.Watermark.Equal(before.Watermark) || !after.Due.Equal(before.Due) {
-				t.Errorf("the record was %+v and is %+v", before, after)
-			}
-			until(47 * time.Hour)
-			var ran []string
-			for _, r := range c.all() {
-				ran = append(ran, r.ID())
-			}
-			slices.Sort(ran)
-			if !slices.Equal(ran, []string{"work@2000-01-01T02:00:00Z", "work@2000-01-02T02:00:00Z", "work@x"}) {
-				t.Errorf("got %q", ran)
-			}
-			a.stop()
-			c.launch(tool)
-			time.Sleep(time.Hour + 2*takes)
-			got := c.record("work")
-			if got.Definition.Spec == before.Definition.Spec || !got.Run.Tick.After(before.Watermark.Add(24*time.Hour)) {
-				t.Errorf("the record is %+v", got)
-			}
-		})
-	}
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("0 2 * * *", time.Second))
+		until(25 * time.Hour)
+		before := c.record("work")
+		tool := c.replica("tool", work("*/30 * * * *", 70*time.Minute))
+		f, err := tool.runNow()
+		wantOutcome(t, f, err, store.Succeeded, "")
+		after := c.record("work")
+		if after.Definition != before.Definition || !after.Watermark.Equal(before.Watermark) || !after.Due.Equal(before.Due) {
+			t.Errorf("the record was %+v and is %+v", before, after)
+		}
+		until(47 * time.Hour)
+		var ran []string
+		for _, r := range c.all() {
+			ran = append(ran, r.ID())
+		}
+		slices.Sort(ran)
+		if !slices.Equal(ran, []string{"work@2000-01-01T02:00:00Z", "work@2000-01-02T02:00:00Z", "work@x"}) {
+			t.Errorf("got %q", ran)
+		}
+		a.stop()
+		c.launch(tool)
+		time.Sleep(3 * time.Hour)
+		got := c.record("work")
+		if got.Definition.Spec == before.Definition.Spec || !got.Run.Tick.After(before.Watermark.Add(24*time.Hour)) {
+			t.Errorf("the record is %+v", got)
+		}
+	})
 }
 
 // A run whose outcome the definition in force has to decide is not settled by a manual run of another one.
