@@ -320,14 +320,10 @@ func TestWakeForTick(t *testing.T) {
 		early time.Duration
 		want  []string
 	}{
-		"new, on time":         {-1, newest, time.Second, time.Hour, -300 * ms, one},
 		"new, a moment early":  {-1, newest, time.Second, time.Hour, 30 * ms, one},
 		"new, no tick named":   {-1, newest, time.Second, 0, -time.Hour - 300*ms, nil},
 		"new, for a year on":   {-1, newest, time.Second, year, year - time.Hour, nil},
-		"early":                {0, newest, time.Second, time.Hour, 1500 * ms, one},
-		"newest":               {0, newest, ten, 2 * time.Hour, 20 * ms, second},
 		"time for both":        {0, newest, ten, 2 * time.Hour, 20 * time.Second, both},
-		"all":                  {0, all, ten, 2 * time.Hour, 1500 * ms, both},
 		"all, due under a run": {0, all, ten, 2 * time.Hour, 8 * time.Second, both},
 		"none":                 {0, none, ten, 2 * time.Hour, 1500 * ms, second},
 		"several":              {0, every10s, time.Second, 100 * time.Second, 25 * time.Second, some},
