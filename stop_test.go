@@ -23,27 +23,14 @@ func TestDeadlineOfRunIsNoDeath(t *testing.T) {
 		job := rerun(work("0 * * * *", 100*time.Hour))
 		for n := range 7 {
 			_ = c.replica("a", job).Run(c.within(2 * time.Hour))
-			if got := c.record("work"); got.Run.Deaths != 0 || got.Run.Attempt != n+1 {
-				t.Fatalf("after stop %d: attempt %d, %d deaths, outcomes %q", n+1, got.Run.Attempt, got.Run.Deaths, c.outcomes("work"))
+			if got := c.record("work").Run; got.Deaths != 0 || got.Attempt != n+1 {
+				t.Fatalf("after stop %d: attempt %d, %d deaths", n+1, got.Attempt, got.Deaths)
 			}
 		}
 	})
 }
 
-// A call that ends with the context of Run is no outage.
-func TestStopIsNoOutage(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		ctx, cancel := context.WithCancel(c.t.Context())
-		a := c.replica("a", work("0 * * * *", time.Second)).meets(func(string, func() error) error {
-			cancel()
-			return context.Canceled
-		})
-		_ = a.Run(ctx)
-		a.wantLines(0, "call to the store failed")
-	})
-}
-
-// A second Run of a Scheduler ends with its context, also while the first goes on.
+// A second Run of a Scheduler ends with its context, also while the first goes on. A call that ends with that is no outage.
 func TestSecondRunEndsWithContext(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("0 * * * *", time.Second))
@@ -52,6 +39,10 @@ func TestSecondRunEndsWithContext(t *testing.T) {
 		if took := time.Since(begin); took > time.Second {
 			t.Errorf("it ended after %s", took)
 		}
+		ctx, cancel := context.WithCancel(c.t.Context())
+		b := c.replica("b", work("0 * * * *", time.Second)).meets(func(string, func() error) error { cancel(); return ctx.Err() })
+		_ = b.Run(ctx)
+		b.wantLines(0, "call to the store failed")
 	})
 }
 
@@ -269,13 +260,10 @@ func TestOverrunTakesNothingNew(t *testing.T) {
 			t.Errorf("%d runs in 75 s: %v", n, a.Health())
 		}
 		time.Sleep(time.Minute)
-		if len(a.Health().Overrun) != 1 {
-			t.Fatalf("health is %+v", a.Health())
-		}
 		a.tap.counts()
 		time.Sleep(10 * time.Minute)
-		if counts := a.tap.counts(); counts["read"] > 0 || counts["acquire"] > 0 {
-			t.Errorf("in ten minutes it sends %v", counts)
+		if counts := a.tap.counts(); counts["read"] > 0 || counts["acquire"] > 0 || len(a.Health().Overrun) != 1 {
+			t.Errorf("in ten minutes it sends %v, and health is %+v", counts, a.Health())
 		}
 		before := len(c.all())
 		time.Sleep(20 * time.Minute)
@@ -290,28 +278,21 @@ func TestOverrunTakesNothingNew(t *testing.T) {
 func TestEndIsWhenTheFunctionReturned(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var mute atomic.Bool
-		var returned time.Time
-		job := work("@every 1h", 0)
-		job.Do = func(_ context.Context, run *soloist.Run) error {
+		r := c.replica("a", doing("@every 1h", func(_ context.Context, run *soloist.Run) error {
 			for i := range 61 {
 				_ = run.Heartbeat(fmt.Sprint("step ", i))
 				mute.Store(i >= 58)
 				time.Sleep(time.Second)
 			}
 			time.AfterFunc(time.Second, func() { mute.Store(false) })
-			returned = time.Now()
 			return nil
-		}
-		r := c.replica("a", job)
+		}))
 		r.tap.before = hanging("write", &mute)
 		c.launch(r)
 		time.Sleep(time.Hour + 5*time.Minute)
 		f := c.record("work").History[0]
-		if late := f.End.Sub(returned); late.Abs() > time.Second/10 {
-			t.Errorf("the outcome says that it ended at %s, %s after its return", f.End.Format(time.TimeOnly), late)
-		}
-		if took := f.End.Sub(f.Start).Round(time.Second); took != 61*time.Second {
-			t.Errorf("it took %s, want 61s", took)
+		if late := f.End.Sub(c.all()[0].end); late.Abs() > time.Second/10 || f.End.Sub(f.Start).Round(time.Second) != 61*time.Second {
+			t.Errorf("the outcome says that it took from %s to %s, %s after its return", f.Start, f.End, late)
 		}
 	})
 }
@@ -437,21 +418,19 @@ func TestStoppingIsTakenBack(t *testing.T) {
 	for name, f := range map[string]fault{"next try": nil, "next beat, an answer lost": lose("write", 1)} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			job := stalling("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
-				for n := 0; ctx.Err() == nil; n++ {
-					_ = run.Heartbeat("")
-					if n == 0 && run.Try == 1 {
-						time.Sleep(16 * time.Second)
-					}
-					if n == 0 && run.Try == 1 && f == nil {
+				if _ = run.Heartbeat(""); run.Try == 1 {
+					if time.Sleep(16 * time.Second); f == nil {
 						return errors.New("slow")
 					}
-					time.Sleep(time.Second)
+				}
+				for pause(ctx, time.Second) == nil {
+					_ = run.Heartbeat("")
 				}
 				return nil
 			})
 			job.Retry = soloist.Retry{MaxTries: 2, Backoff: time.Second}
 			a := c.start("a", job)
-			time.Sleep(time.Minute + time.Second)
+			until(time.Minute + time.Second)
 			a.meets(f)
 			time.Sleep(30 * time.Minute)
 			if r := c.record("work"); r.Run.Stopping || r.Run.Status != store.Running {
@@ -491,7 +470,8 @@ func TestRunEndsWhileStallIsWritten(t *testing.T) {
 	}
 }
 
-// The end of a stalled run is told, though ticks came due before it returned. They are told once.
+// The end of a stalled run is told, though ticks came due before it returned. They are told once. The log has its reason, and the
+// goroutines.
 func TestStalledRunKeepsItsEnd(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.replica("a", stalling("@every 10s", func(ctx context.Context, _ *soloist.Run) error {
@@ -502,7 +482,7 @@ func TestStalledRunKeepsItsEnd(t *testing.T) {
 		book := a.tells()
 		c.launch(a)
 		time.Sleep(10*time.Second + silence + 2*time.Second)
-		r := c.record("work")
+		r, wrote := c.record("work"), map[store.Status]int{}
 		i := slices.IndexFunc(r.History, func(f store.Outcome) bool { return f.Status == store.Stalled })
 		if i < 1 || r.History[i-1].Reason != "overlap" {
 			t.Fatalf("got %q", c.outcomes("work"))
@@ -510,13 +490,13 @@ func TestStalledRunKeepsItsEnd(t *testing.T) {
 		if took := r.History[i].End.Sub(r.History[i].Start); took < silence || took > silence+2*time.Second {
 			t.Errorf("the stalled run is told to have taken %s", took)
 		}
-		wrote := map[store.Status]int{}
 		for _, f := range r.History {
 			wrote[f.Status]++
 		}
 		if told := outcomesIn(book); !maps.Equal(told, wrote) {
 			t.Errorf("the events tell %v, the record %q", told, c.outcomes("work"))
 		}
+		a.wantLines(1, "the run has stalled", "no heartbeat for 20s", "goroutine")
 	})
 }
 
@@ -600,11 +580,10 @@ func TestStalledRunIsClosedByNextWrite(t *testing.T) {
 		defer cancel()
 		r.Overrun = func(string, error) { r.kill(); cancel() }
 		_, _ = r.RunDue(ctx, soloist.Wake{})
-		tooLate, inTime := 2*time.Hour+10*time.Minute, 3*time.Hour+time.Second // for the tick before
-		for _, at := range []time.Duration{tooLate, inTime} {
-			until(at)
-			c.replica(fmt.Sprint("at ", at), job).wake()
-		}
+		until(2*time.Hour + 10*time.Minute) // too late for the tick before
+		c.replica("late", job).wake()
+		until(3*time.Hour + time.Second)
+		c.replica("in time", job).wake()
 		if r := c.record("work"); r.Run.Status != store.Succeeded || r.Run.Tick.Hour() != 3 {
 			t.Errorf("the record says %s, tick %s: %+v", r.Run.Status, r.Run.Tick, r.History)
 		}
