@@ -377,32 +377,6 @@ func TestReplicaIsWantedAtNextTick(t *testing.T) {
 	})
 }
 
-// Where the holder beats, a replica is wanted once it can replace one that has died: a pass at that time has seen the last
-// beat for long enough.
-func TestReplicaIsWantedAtEndOfShortLease(t *testing.T) {
-	for _, length := range []time.Duration{3 * time.Second, 5 * time.Second, 8 * time.Second} {
-		inCase(t, length.String(), func(t *testing.T, c *cluster) {
-			job := leased(length, rerun(work("@every 1h", 10*time.Minute)))
-			a := c.coarsely(job, "a")["a"]
-			until(time.Hour + time.Minute)
-			b := c.replica("b", job)
-			b.tap.Store = coarse{c.store}
-			b.meets(halves(10 * time.Millisecond))
-			a.kill()
-			b.wake()
-			at, err := b.NextDue(t.Context())
-			if err != nil || time.Until(at) > length*11/10 {
-				t.Errorf("wanted in %s, %v", time.Until(at), err)
-			}
-			time.Sleep(time.Until(at))
-			b.wake()
-			if runs := c.all(); len(runs) != 2 {
-				t.Errorf("%d runs, want 2", len(runs))
-			}
-		})
-	}
-}
-
 func TestJobThatIsOverWantsNoReplica(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		w := work("@every 10m", time.Second)
@@ -460,12 +434,6 @@ func TestReplicaIsWantedWhileOrdersCannotBeRead(t *testing.T) {
 			t.Errorf("a replica is wanted in %s, %v, though an order waits", wait, err)
 		}
 	})
-}
-
-func TestNextDueRefusesWhatIsWrong(t *testing.T) {
-	if at, err := (&soloist.Scheduler{}).NextDue(t.Context()); err == nil || !at.IsZero() {
-		t.Errorf("got %s, %v", at, err)
-	}
 }
 
 var lives = flag.Int("lives", 8, "of TestNextDueFindsNothingBefore: how many apps")

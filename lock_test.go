@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -142,24 +143,37 @@ func TestLockWithoutPermission(t *testing.T) {
 // Bad input is an error that says which field, which value and what is allowed, from Validate and at
 // once from each method.
 func TestLockRefusesBadInput(t *testing.T) {
+	long, memory := strings.Repeat("x", 300), &local.Memory{}
 	for name, tt := range map[string]struct {
 		lock *soloist.Lock
+		once *soloist.Once
 		want []string
 	}{
-		"no name": {&soloist.Lock{}, []string{"Name", `""`, "empty"}},
-		"too much": {&soloist.Lock{Name: strings.Repeat("Ü", 257), Slots: 101, Lease: time.Hour},
-			[]string{"Name", "ÜÜ", "514", "512", "101", "1h0m0s", "1m0s"}},
-		"what is no value": {&soloist.Lock{Name: "a\x00b", Slots: -1, Lease: 30, App: "My App"},
-			[]string{`"a\x00b"`, "printable", "Slots", "-1", "1 to 100", "time.Second", "App", "My App", "lower-case"}},
-		"a long replica": {&soloist.Lock{Name: "guard", Replica: strings.Repeat("r", 300)}, []string{"guard", "Replica"}},
+		"no name": {lock: &soloist.Lock{Store: memory}, want: []string{"Name", `""`, "empty"}},
+		"too much": {lock: &soloist.Lock{Store: memory, Name: strings.Repeat("Ü", 257), Slots: 101, Lease: time.Hour},
+			want: []string{"Name", "ÜÜ", "514", "512", "101", "1h0m0s", "1m0s"}},
+		"what is no value": {lock: &soloist.Lock{Store: memory, Name: "a\x00b", Slots: -1, Lease: 30, App: "My App"},
+			want: []string{`"a\x00b"`, "printable", "Slots", "-1", "1 to 100", "time.Second", "App", "My App", "lower-case"}},
+		"a long replica": {lock: &soloist.Lock{Store: memory, Name: "guard", Replica: long}, want: []string{"guard", "Replica"}},
+		"no store":       {lock: &soloist.Lock{Name: "guard"}, want: []string{"guard", "Store", "nil"}},
+		"nothing": {once: &soloist.Once{},
+			want: []string{`Name is ""`, "empty", `Key is ""`, "1 to 200", "Do is nil", "Store is nil"}},
+		"too much for Once": {once: &soloist.Once{Name: long[:33], Key: long, Retry: soloist.Retry{MaxTries: math.MaxInt, PauseAfter: 3}},
+			want: []string{"33", "32", "300", "200", "Retry.MaxTries", "0 to 20", "Retry.PauseAfter is 3", "zero"}},
+		"no value for Once": {once: &soloist.Once{Name: "migrate", Key: "v1\x00", Store: memory, App: "A/B", Lease: 30,
+			Retry: soloist.Retry{MaxTries: -1, Backoff: 10}},
+			want: []string{`v1\x00`, "printable", "A/B", "Lease is", "30", "Retry.Backoff is", "10", "time.Second", "Retry.MaxTries is -1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantError(t, (&soloist.Lock{Name: "guard"}).Validate(), "guard", "Store", "nil")
-			tt.lock.Store = &local.Memory{}
+			if tt.once != nil {
+				wantError(t, tt.once.Validate(), tt.want...)
+				wantError(t, tt.once.Run(t.Context()), tt.want...)
+				return
+			}
 			wantError(t, tt.lock.Validate(), tt.want...)
 			for _, do := range doers {
 				wantError(t, do(tt.lock, t.Context(), taking(0)), tt.want...)
-				wantError(t, do(&soloist.Lock{Store: tt.lock.Store, Name: "guard"}, t.Context(), nil), "guard", "function", "nil")
+				wantError(t, do(&soloist.Lock{Store: memory, Name: "guard"}, t.Context(), nil), "guard", "function", "nil")
 			}
 		})
 	}

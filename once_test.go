@@ -142,32 +142,6 @@ func TestDeadlineAndPanicOfOnceAreFailures(t *testing.T) {
 	})
 }
 
-// A death is a failure also if it is the last one, and its pause is kept.
-func TestDeathsCountAsTriesOfOnce(t *testing.T) {
-	for _, most := range []int{1, 3} {
-		inCase(t, fmt.Sprint(most), func(t *testing.T, c *cluster) {
-			for i := range 6 {
-				r := c.replica(fmt.Sprint("r", i))
-				dies := func(ctx context.Context, _ *soloist.Run) error {
-					r.kill()
-					<-ctx.Done()
-					return errors.New("dead")
-				}
-				errs := c.migrate(c.within(10*time.Minute), "v1", soloist.Retry{MaxTries: most, Backoff: time.Minute}, dies, r)
-				if errs[0] == nil {
-					t.Errorf("%s: no error", r.Replica)
-				}
-			}
-			runs := c.succession(most)
-			for i, run := range runs[1:] {
-				if pause := run.start.Sub(runs[i].start); pause < time.Minute {
-					t.Errorf("begun again %s after the last time", pause)
-				}
-			}
-		})
-	}
-}
-
 // Work that has lost its lease is done again, here or elsewhere: Run does not end for that, and waits for
 // what the others make of it.
 func TestOnceLost(t *testing.T) {
@@ -324,24 +298,6 @@ func TestOnceLogBlocks(t *testing.T) {
 		}
 		time.Sleep(2 * time.Hour)
 	})
-}
-
-func TestOnceRefusesBadInput(t *testing.T) {
-	for _, tt := range []struct {
-		once *soloist.Once
-		want []string
-	}{
-		{&soloist.Once{}, []string{`Name is ""`, "empty", `Key is ""`, "1 to 200", "Do is nil", "Store is nil"}},
-		{&soloist.Once{Name: strings.Repeat("x", 33), Key: strings.Repeat("x", 300),
-			Retry: soloist.Retry{MaxTries: math.MaxInt, PauseAfter: 3}},
-			[]string{"33", "32", "300", "200", "Retry.MaxTries", "0 to 20", "Retry.PauseAfter is 3", "zero"}},
-		{&soloist.Once{Name: "migrate", Key: "v1\x00", Store: &local.Memory{}, App: "A/B", Lease: 30,
-			Retry: soloist.Retry{MaxTries: -1, Backoff: 10}},
-			[]string{`v1\x00`, "printable", "A/B", "Lease is", "30", "Retry.Backoff is", "10", "time.Second", "Retry.MaxTries is -1"}},
-	} {
-		wantError(t, tt.once.Validate(), tt.want...)
-		wantError(t, tt.once.Run(t.Context()), tt.want...)
-	}
 }
 
 // Work that is done once needs no scheduler. What is set is kept by Bind.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"log/slog"
 	"math"
 	"slices"
 	"strings"
@@ -357,24 +356,6 @@ func TestWakeForTick(t *testing.T) {
 	}
 }
 
-func TestWakeOfSomeJobs(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", work("@every 1m", 0), named("other", work("@every 1m", 0)), leader())
-		a.wake()
-		time.Sleep(time.Minute)
-		report, err := a.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"other"}})
-		if err != nil || len(report.Jobs) != 1 || report.Jobs[0].Job != "other" || len(report.Jobs[0].Ran) != 1 {
-			t.Errorf("got %+v, %v", report, err)
-		}
-		c.wantRuns(1)
-		for _, name := range []string{"nobody", "lead"} {
-			if _, err := a.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{name}}); err == nil {
-				t.Errorf("%s is taken", name)
-			}
-		}
-	})
-}
-
 // Each call looks at the record, also where no tick is due: a process that is woken up every 200 s answers each older
 // definition in time. A call soon after another one does not, as the clocks agree. What the process knew before a platform
 // froze it is as old as the wall clock says, which alone has counted that time, as where a machine goes on from a snapshot.
@@ -665,21 +646,6 @@ func TestLostRunIsNotOutOfTime(t *testing.T) {
 		time.Sleep(time.Minute)
 		if f := c.newest(); f.Status != store.Abandoned || !strings.HasPrefix(f.Reason, soloist.ErrLost.Error()) {
 			t.Errorf("got %s %q, want that the lease is lost", f.Status, f.Reason)
-		}
-	})
-}
-
-// A manual run whose lease is lost before it begins has not run: the call says
-// so, and does not return the outcome of a run that goes on.
-func TestRunNowTellsClaimNotRun(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var machine suspended
-		a := c.replica("a", work("@hourly", time.Second)).on(&machine)
-		a.Logger = slog.New(slowLog{a.Logger.Handler(), "run started", func() { machine.slept.Add(int64(2 * D)) }})
-		f, err := a.runNow()
-		c.wantRuns(0)
-		if !errors.Is(err, store.ErrLost) || !strings.Contains(err.Error(), "claimed and not run") {
-			t.Errorf("got %+v, %v", f, err)
 		}
 	})
 }

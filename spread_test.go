@@ -639,24 +639,29 @@ func TestShardIsOrderedByItsName(t *testing.T) {
 	})
 }
 
-// A timer of a platform names the job, and the call does what is due of all its shards.
-func TestWakeOfJobDoesAllItsShards(t *testing.T) {
+// A wake-up may name jobs, each with all its shards, or a shard.
+func TestWakeOfSomeJobs(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a := c.replica("a", inShards(4, work("@every 10s", 0)), named("other", work("@every 10s", 0)))
+		a := c.replica("a", inShards(4, work("@every 10s", 0)), named("other", work("@every 10s", 0)), leader())
 		a.wake()
-		time.Sleep(10 * time.Second)
-		report, err := a.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"work"}, Tick: time.Now()})
-		if err != nil || len(report.Jobs) != 4 || len(c.all()) != 4 {
-			t.Errorf("%d runs, %+v, %v", len(c.all()), report, err)
+		ran := 0
+		for _, tt := range []struct {
+			name string
+			jobs int
+		}{{"work", 4}, {"work-2", 1}, {"other", 1}} {
+			time.Sleep(10 * time.Second)
+			report, err := a.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{tt.name}, Tick: time.Now()})
+			if ran += tt.jobs; err != nil || len(report.Jobs) != tt.jobs || len(c.all()) != ran {
+				t.Errorf("%s: %d runs, %+v, %v", tt.name, len(c.all()), report, err)
+			}
 		}
-		time.Sleep(10 * time.Second)
-		report, err = a.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"work-2"}})
-		if err != nil || len(report.Jobs) != 1 || len(c.all()) != 5 {
-			t.Errorf("%d runs, %+v, %v", len(c.all()), report, err)
-		}
-		a.wake()
 		if r := c.runsOf("other"); len(r) != 1 || r[0].Shard != 0 || r[0].Shards != 1 {
 			t.Errorf("a job without shards is run as %+v", r)
+		}
+		for _, name := range []string{"nobody", "lead"} {
+			if _, err := a.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{name}}); err == nil {
+				t.Errorf("%s is taken", name)
+			}
 		}
 	})
 }

@@ -440,36 +440,6 @@ func TestStoppingIsTakenBack(t *testing.T) {
 	}
 }
 
-// A run ends while it is written that it has stalled: its outcome is the one that others have been told.
-func TestRunEndsWhileStallIsWritten(t *testing.T) {
-	for name, late := range map[string]error{"returns nil": nil, "fails": errors.New("oh")} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			job := rerun(stalling("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
-				if run.Attempt == 1 && run.Try == 1 {
-					time.Sleep(silence + time.Second)
-					return late
-				}
-				<-ctx.Done()
-				return nil
-			}))
-			job.Retry = soloist.Retry{MaxTries: 2, Backoff: time.Second}
-			a := c.start("a", job)
-			a.meets(func(op string, apply func() error) error {
-				err := apply()
-				if op == "write" && err == nil && c.record("work").Run.Status == store.Stalled && c.record("work").Run.Finished.IsZero() {
-					time.Sleep(2 * time.Second) // the answer takes long
-				}
-				return err
-			})
-			time.Sleep(time.Minute + silence + 10*time.Second)
-			a.wantLines(0, "run ended", "outcome=succeeded")
-			if slices.ContainsFunc(c.all(), func(r ran) bool { return r.Try == 2 }) {
-				t.Error("a second try of a run that has stalled, whose lease is given up")
-			}
-		})
-	}
-}
-
 // The end of a stalled run is told, though ticks came due before it returned. They are told once. The log has its reason, and the
 // goroutines.
 func TestStalledRunKeepsItsEnd(t *testing.T) {
