@@ -380,41 +380,6 @@ func TestWaitingForLockCostsFewCalls(t *testing.T) {
 	}
 }
 
-// No replica starves, however fast the others come back.
-func TestNoReplicaStarvesForLock(t *testing.T) {
-	const rounds = 400
-	for _, far := range []bool{false, true} { // without a pause of its holder the lock of a near store is never seen free
-		inCase(t, fmt.Sprint("far: ", far), func(t *testing.T, c *cluster) {
-			var all sync.WaitGroup
-			share, left := map[string]int{}, rounds
-			for i, r := range c.replicas("a", "b", "c", "d") {
-				if far {
-					r.meets(faraway(uint64(i)))
-				}
-				l := r.guard()
-				all.Go(func() {
-					for more := true; more; {
-						c.ok(l.Do(t.Context(), func(ctx context.Context, _ *soloist.Run) error {
-							if more = left > 0; more {
-								left--
-								share[r.Replica]++
-								return pause(ctx, 100*time.Millisecond)
-							}
-							return nil
-						}))
-					}
-				})
-			}
-			all.Wait()
-			for _, name := range []string{"a", "b", "c", "d"} {
-				if share[name] < rounds/40 {
-					t.Errorf("%s has %d rounds of %d", name, share[name], rounds)
-				}
-			}
-		})
-	}
-}
-
 // While a caller waits, the end of its context is ErrHeld with the cause; a call that is under way
 // at that instant, or fails then, makes no difference.
 func TestContextEndsWhileWaiting(t *testing.T) {

@@ -456,17 +456,14 @@ func TestRunNowRunsOnceForRequest(t *testing.T) {
 		time.Sleep(time.Hour + time.Minute)
 		before := c.record("work")
 		outcome, err := a.runNow()
-		if err != nil || outcome.Status != store.Succeeded || outcome.Request != "x" || outcome.Replica != "a" {
-			t.Errorf("got %+v, %v", outcome, err)
+		run, after := c.all()[1], c.record("work")
+		if outcome.Request != "x" || outcome.Replica != "a" || run.ID() != "work@x" || run.Request != "x" || run.Token <= before.Token {
+			t.Errorf("got %+v of %+v", outcome, run.Run)
 		}
-		run := c.all()[len(c.all())-1]
-		if run.ID() != "work@x" || run.Request != "x" || run.Token <= before.Token {
-			t.Errorf("got %+v", run.Run)
-		}
-		after := c.record("work")
 		if !after.Watermark.Equal(before.Watermark) || after.Counts[store.Succeeded] != before.Counts[store.Succeeded] {
 			t.Errorf("a manual run counts as a tick: %+v", after)
 		}
+		wantOutcome(t, outcome, err, store.Succeeded, "")
 		for _, r := range []*replica{a, b} {
 			if again, err := r.runNow(); err != nil || again.Status != store.Succeeded || again.Token != outcome.Token {
 				t.Errorf("%s: got %+v, %v", r.Replica, again, err)
@@ -506,12 +503,12 @@ func TestRunNowRefusesBadRequest(t *testing.T) {
 		a := c.start("a", work("0 * * * *", 0), here("@hourly", nil), leader())
 		time.Sleep(90 * time.Minute)
 		for _, job := range []string{"work", "here"} {
-			for request, isTick := range map[string]bool{"2000-01-01T01:00:00Z": true, "2000-01-01T02:00:00Z": true,
-				"2000-01-01T01:00:00.5Z": false, "2000-01-01T01:00:00-05:00": false, "2000-01-01": false, "by-2000-01-01T01:00:00Z": false} {
-				outcome, err := a.RunNow(c.t.Context(), job, request)
-				if isTick {
-					wantError(t, err, request, "tick")
-				} else if err != nil || outcome.Request != request {
+			for _, tick := range []string{"2000-01-01T01:00:00Z", "2000-01-01T02:00:00Z"} {
+				_, err := a.RunNow(c.t.Context(), job, tick)
+				wantError(t, err, tick, "tick")
+			}
+			for _, request := range []string{"2000-01-01T01:00:00.5Z", "2000-01-01T01:00:00-05:00", "2000-01-01", "by-2000-01-01T01:00:00Z"} {
+				if outcome, err := a.RunNow(c.t.Context(), job, request); err != nil || outcome.Request != request {
 					t.Errorf("%s: %s: got %+v, %v", job, request, outcome, err)
 				}
 			}
@@ -524,16 +521,19 @@ func TestRunNowRefusesBadRequest(t *testing.T) {
 	})
 }
 
-// A job that is paused, one of which a tick is open, and one that is everywhere.
+// A job that is paused, one of which a tick is open, and one that is everywhere. A run that cannot end in time is not started.
 func TestRunNowOfPausedOpenAndEveryReplica(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		paused := named("paused", work("0 * * * *", 0))
-		paused.Paused = true
-		a := c.start("a", paused, here("0 * * * *", nil))
+		paused, each := named("paused", work("0 * * * *", 0)), here("0 * * * *", nil)
+		paused.Paused, paused.Timeout, each.Timeout = true, time.Hour, time.Hour
+		a := c.start("a", paused, each)
 		for _, name := range []string{"paused", "here"} {
+			_, err := a.RunNow(c.within(time.Minute), name, "y")
+			wantError(t, err, "not started: it may take 1h0m0s, and this call ends in 1m0s")
 			outcome, err := a.RunNow(c.t.Context(), name, "x")
 			wantOutcome(t, outcome, err, store.Succeeded, "")
 		}
+		c.wantRuns(2)
 		open := rerun(work("0 * * * *", time.Minute))
 		b := c.start("b", open)
 		time.Sleep(time.Hour + time.Second)
@@ -542,21 +542,6 @@ func TestRunNowOfPausedOpenAndEveryReplica(t *testing.T) {
 		if !errors.Is(err, store.ErrHeld) || err.Error() != "its tick 2000-01-01T01:00:00Z has to be run again first" {
 			t.Errorf("got %v", err)
 		}
-	})
-}
-
-// A manual run that cannot end in time is not started.
-func TestRunNowThatDoesNotFitIsNotStarted(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		long, here := work("0 * * * *", 0), here("0 * * * *", nil)
-		long.Timeout, here.Timeout = time.Hour, time.Hour
-		a := c.start("a", long, here)
-		ctx := c.within(time.Minute)
-		for _, name := range []string{"work", "here"} {
-			_, err := a.RunNow(ctx, name, "x")
-			wantError(t, err, "not started: it may take 1h0m0s, and this call ends in 1m0s")
-		}
-		c.wantRuns(0)
 	})
 }
 
