@@ -378,10 +378,9 @@ func takeBackUnbegun(ctx context.Context, d *driver) {
 		return
 	}
 	h := &hold{driver: d, session: claim.session, held: claim.session.Context(), before: claim.before}
-	switch err := h.takeBackBriefly(ctx); {
-	case err == nil:
+	if err := h.takeBackBriefly(ctx); err == nil {
 		h.release()
-	case !lease.Definite(err):
+	} else if !lease.Definite(err) {
 		d.source.state.unbegun.Store(claim)
 	}
 }
