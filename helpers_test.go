@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -105,6 +105,15 @@ func wantError(t *testing.T, err error, parts ...string) {
 			return
 		}
 	}
+}
+
+// number reads a number with commas.
+func number(t *testing.T, text string) float64 {
+	n, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
+	if err != nil {
+		t.Error(err)
+	}
+	return n
 }
 
 // ok checks that there is no error.
@@ -281,46 +290,29 @@ func (c *cluster) breakGuard() {
 	c.ok(c.store.Break(context.Background(), guardEntry, 0))
 }
 
-// A blockedLog blocks on a message with text until release. It has no mutex,
-// which would stop virtual time.
-type blockedLog struct {
-	slog.Handler
-	text    string
-	release <-chan struct{}
-}
-
-func (l blockedLog) WithAttrs([]slog.Attr) slog.Handler { return l }
-
-func (l blockedLog) Handle(_ context.Context, r slog.Record) error {
-	if strings.Contains(r.Message, l.text) {
-		<-l.release
-	}
-	return nil
-}
-
-// A slowLog calls block before it writes the line with a message.
+// A slowLog calls block before it writes a line whose message contains the text. Block holds no mutex, which would stop virtual time.
 type slowLog struct {
 	slog.Handler
-	message string
-	block   func()
+	text  string
+	block func()
 }
 
 func (l slowLog) Handle(ctx context.Context, r slog.Record) error {
-	if r.Message == l.message {
+	if strings.Contains(r.Message, l.text) {
 		l.block()
 	}
 	return l.Handler.Handle(ctx, r)
 }
 
 func (l slowLog) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return slowLog{l.Handler.WithAttrs(attrs), l.message, l.block}
+	return slowLog{l.Handler.WithAttrs(attrs), l.text, l.block}
 }
 
 // blocked makes a replica whose log blocks at lines with text until release.
 func (c *cluster) blocked(text string, work ...soloist.Work) (r *replica, release func()) {
 	r = c.replica("a", work...)
 	open := make(chan struct{})
-	r.Logger = slog.New(blockedLog{slog.NewTextHandler(io.Discard, nil), text, open})
+	r.Logger = slog.New(slowLog{r.Logger.Handler(), text, func() { <-open }})
 	return r, func() { close(open) }
 }
 

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"log/slog"
 	"math"
 	"slices"
 	"strings"
@@ -89,18 +87,6 @@ func TestOnceIsTriedAgainAfterFailure(t *testing.T) {
 	}
 }
 
-// A pause beyond all measure leaves a record that can be read.
-func TestOnceThatAsksForEndlessPause(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		do := meeting(soloist.RetryAfter(errors.New("never"), math.MaxInt64))
-		for _, r := range c.replicas("a", "b") {
-			errs := c.migrate(c.within(time.Hour), "v1", soloist.Retry{Backoff: time.Second}, do, r)
-			wantError(t, errs[0], "failed on a: never", context.DeadlineExceeded.Error())
-		}
-		c.wantRuns(1)
-	})
-}
-
 // After MaxTries, or a failure for good, the work is given up by all replicas, those that come later too, and each
 // says why. The next key is work of its own. The record has no room for twenty outcomes with long errors.
 func TestOnceIsGivenUpEverywhere(t *testing.T) {
@@ -132,13 +118,20 @@ func TestOnceIsGivenUpEverywhere(t *testing.T) {
 	}
 }
 
-// Work that is too long for its context would else be tried for ever; a panic too.
+// Work that is too long for its context would else be tried for ever; a panic too. A pause beyond all measure leaves a record that
+// can be read.
 func TestDeadlineAndPanicOfOnceAreFailures(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a, retry := c.replica("a"), soloist.Retry{MaxTries: 2, Backoff: time.Second}
 		wantError(t, c.migrate(c.within(time.Minute), "v1", retry, taking(time.Hour), a)[0], context.DeadlineExceeded.Error())
 		panics := func(context.Context, *soloist.Run) error { panic("out of ink") }
 		wantError(t, c.migrate(c.t.Context(), "v1", retry, panics, a)[0], "failed 2 times", "out of ink")
+		never := meeting(soloist.RetryAfter(errors.New("never"), math.MaxInt64))
+		for _, r := range c.replicas("a", "b") {
+			errs := c.migrate(c.within(time.Hour), "v2", soloist.Retry{}, never, r)
+			wantError(t, errs[0], "failed on a: never", context.DeadlineExceeded.Error())
+		}
+		c.wantRuns(3)
 	})
 }
 
@@ -289,12 +282,12 @@ func TestOnceTellsWhatWasNotBegun(t *testing.T) {
 // A log that blocks does not keep Run waiting.
 func TestOnceLogBlocks(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		release := make(chan struct{})
-		time.AfterFunc(time.Hour, func() { close(release) })
-		begin, once := time.Now(), c.migration(c.replica("a"), "v1", meeting(errors.New("not yet")))
-		once.Logger = slog.New(blockedLog{Handler: slog.NewTextHandler(io.Discard, nil), release: release})
-		if err := once.Run(c.t.Context()); err != nil || time.Since(begin) > time.Minute {
-			t.Errorf("Run returned %v after %s", err, time.Since(begin))
+		a, release := c.blocked("")
+		time.AfterFunc(time.Hour, release)
+		begin := time.Now()
+		c.ok(c.migration(a, "v1", meeting(errors.New("not yet"))).Run(c.t.Context()))
+		if took := time.Since(begin); took > time.Minute {
+			t.Errorf("Run returned after %s", took)
 		}
 		time.Sleep(2 * time.Hour)
 	})

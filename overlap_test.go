@@ -22,13 +22,8 @@ func overlapping(o soloist.OverlapPolicy, schedule string, d time.Duration) solo
 // replaced returns the runs, which have to be n, one after the other, and the last may go on.
 func (c *cluster) replaced(n int) []ran {
 	c.t.Helper()
-	runs := c.all()
-	if len(runs) != n {
-		c.t.Fatalf("%d runs, want %d: %+v", len(runs), n, runs)
-	}
-	disjoint(c.t, runs)
-	once(c.t, runs)
-	return runs
+	once(c.t, c.all())
+	return c.succession(n)
 }
 
 // The run of a tick is ended for a newer one, which starts once it has returned, and has given its slot of a group back.
@@ -324,22 +319,17 @@ func TestNextOfPausedJob(t *testing.T) {
 	})
 }
 
-// failsUntil fails in the first part of the day.
-func failsUntil(end time.Duration) func(context.Context, *soloist.Run) error {
-	return func(context.Context, *soloist.Run) error {
-		if sinceMidnight() < end {
-			return errors.New("boom")
-		}
-		return nil
-	}
-}
-
 // A job pauses itself after failures in a row, counted from the last resume on.
 func TestPauseAfterFailures(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		w := work("@every 1m", 0)
 		w.Retry.PauseAfter = 3
-		w.Do = failsUntil(20 * time.Minute)
+		w.Do = func(context.Context, *soloist.Run) error {
+			if sinceMidnight() < 20*time.Minute {
+				return errors.New("boom")
+			}
+			return nil
+		}
 		c.startAll(w, "a", "b")
 		until(10*time.Minute + 30*time.Second)
 		c.wantRuns(3)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"math"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -152,28 +151,20 @@ func TestRunDueReturnsTrouble(t *testing.T) {
 	}
 }
 
-// A call ends where each run makes the next tick due, and where it is woken up for a tick of the far future.
+// A call ends where each run makes the next tick due, also where it is woken up for a tick of the far future.
 func TestRunDueEnds(t *testing.T) {
-	for name, tt := range map[string]struct {
-		takes time.Duration
-		wake  soloist.Wake
-	}{
-		"the next tick is due": {11 * time.Second, soloist.Wake{}},
-		"for the far future":   {time.Second, soloist.Wake{Tick: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)}},
-	} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			job := work("@every 10s", tt.takes)
-			job.Missed = soloist.RunAll
-			a := c.replica("a", job)
-			a.wake()
-			time.Sleep(30 * time.Second)
-			begin := time.Now()
-			got, err := a.RunDue(c.within(time.Hour), tt.wake)
-			if took := time.Since(begin); err != nil || len(got.Jobs[0].Ran) < 3 || took > time.Minute {
-				t.Errorf("got %+v, %v after %s", got, err, took)
-			}
-		})
-	}
+	inCluster(t, func(c *cluster) {
+		job := work("@every 10s", 11*time.Second)
+		job.Missed = soloist.RunAll
+		a := c.replica("a", job)
+		a.wake()
+		time.Sleep(30 * time.Second)
+		begin := time.Now()
+		got, err := a.RunDue(c.within(time.Hour), soloist.Wake{Tick: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)})
+		if took := time.Since(begin); err != nil || len(got.Jobs[0].Ran) < 3 || took > time.Minute {
+			t.Errorf("got %+v, %v after %s", got, err, took)
+		}
+	})
 }
 
 // The report says when to call again.
@@ -631,39 +622,6 @@ func TestLostRunIsNotOutOfTime(t *testing.T) {
 		time.Sleep(time.Minute)
 		if f := c.newest(); f.Status != store.Abandoned || !strings.HasPrefix(f.Reason, soloist.ErrLost.Error()) {
 			t.Errorf("got %s %q, want that the lease is lost", f.Status, f.Reason)
-		}
-	})
-}
-
-// A manual run of a program with another definition, which started later, leaves the one in force as it is, and its ticks, also one
-// that comes due under the run. After a deploy the new definition comes into force with its first tick.
-func TestRunNowLeavesDefinitionInForce(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.start("a", work("0 2 * * *", time.Second))
-		until(25 * time.Hour)
-		before := c.record("work")
-		tool := c.replica("tool", work("*/30 * * * *", 70*time.Minute))
-		f, err := tool.runNow()
-		wantOutcome(t, f, err, store.Succeeded, "")
-		after := c.record("work")
-		if after.Definition != before.Definition || !after.Watermark.Equal(before.Watermark) || !after.Due.Equal(before.Due) {
-			t.Errorf("the record was %+v and is %+v", before, after)
-		}
-		until(47 * time.Hour)
-		var ran []string
-		for _, r := range c.all() {
-			ran = append(ran, r.ID())
-		}
-		slices.Sort(ran)
-		if !slices.Equal(ran, []string{"work@2000-01-01T02:00:00Z", "work@2000-01-02T02:00:00Z", "work@x"}) {
-			t.Errorf("got %q", ran)
-		}
-		a.stop()
-		c.launch(tool)
-		time.Sleep(3 * time.Hour)
-		got := c.record("work")
-		if got.Definition.Spec == before.Definition.Spec || !got.Run.Tick.After(before.Watermark.Add(24*time.Hour)) {
-			t.Errorf("the record is %+v", got)
 		}
 	})
 }

@@ -283,28 +283,27 @@ func TestMemberEntriesAreUsedAgain(t *testing.T) {
 
 // What keeps a replica that is up from taking its part keeps no shard from being held.
 func TestNoShardIsLeftAlone(t *testing.T) {
-	inCase(t, "a member that holds nothing", func(_ *testing.T, c *cluster) {
-		c.join(0, feed(6), "a", "b")
-		time.Sleep(3 * D)
-		idle := c.join(0, feed(6), "idle")[0]
-		time.Sleep(D / 2) // it has joined
-		idle.meets(fail(store.ErrHeld, "acquire"))
-		time.Sleep(6 * D)
-		if held := c.shares(); held["a"]+held["b"]+held["idle"] != 6 {
-			c.t.Errorf("the shards are held so: %v", held)
-		}
-		c.wantOneHolder()
-	})
-	inCase(t, "a store that lists nothing", func(_ *testing.T, c *cluster) {
-		c.startAll(feed(6), "a", "b")
-		time.Sleep(2 * D)
-		if held := c.shares(); held["a"]+held["b"] != 6 {
-			c.t.Errorf("the shards are held so: %v", held)
-		}
-		if names, _ := c.memberEntries(); len(names) > 0 {
-			c.t.Errorf("there are member entries: %q", names)
-		}
-	})
+	for name, idle := range map[string]bool{"a member that holds nothing": true, "a store that lists nothing": false} {
+		inCase(t, name, func(_ *testing.T, c *cluster) {
+			if idle {
+				c.join(0, feed(6), "a", "b")
+				until(3 * D)
+				idle := c.join(0, feed(6), "idle")[0]
+				time.Sleep(D / 2) // it has joined
+				idle.meets(fail(store.ErrHeld, "acquire"))
+			} else {
+				c.startAll(feed(6), "a", "b")
+			}
+			until(9 * D)
+			if held := c.shares(); held["a"]+held["b"]+held["idle"] != 6 {
+				c.t.Errorf("the shards are held so: %v", held)
+			}
+			if names, _ := c.memberEntries(); len(names) > 0 != idle {
+				c.t.Errorf("there are the member entries %q", names)
+			}
+			c.wantOneHolder()
+		})
+	}
 }
 
 // While nothing happens, a replica renews what it holds and its membership, three times in a lease
@@ -585,57 +584,44 @@ func TestEachShardOfEachTickRunsOnce(t *testing.T) {
 	}
 }
 
-// A shard that fails has an outcome and a status of its own.
-func TestShardsHaveOutcomesOfTheirOwn(t *testing.T) {
+// What names a job names a shard, which has an outcome and a status of its own; the name of the whole is a clear error where one job
+// is meant.
+func TestShardIsOrderedByItsName(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a := c.start("a", inShards(3, doing("@every 10s", func(_ context.Context, run *soloist.Run) error {
-			if run.Shard == 1 {
+		a := c.start("a", inShards(4, doing("@every 10s", func(_ context.Context, run *soloist.Run) error {
+			if run.Shard == 2 {
 				return errors.New("no part")
 			}
 			return nil
 		})))
-		time.Sleep(15 * time.Second)
+		time.Sleep(5 * time.Second)
+		_, err := a.Order(c.t.Context(), soloist.Order{Kind: store.OrderPause, Job: "work-1"})
+		c.ok(err)
+		time.Sleep(30 * time.Second)
 		all, err := a.Status(c.t.Context())
-		if err != nil || len(all) != 3 {
+		if err != nil || len(all) != 4 {
 			t.Fatalf("%d statuses, %v", len(all), err)
 		}
-		for i, want := range []store.Status{store.Succeeded, store.Failed, store.Succeeded} {
+		for i, want := range []store.Status{store.Succeeded, store.Idle, store.Failed, store.Succeeded} {
 			name, st := fmt.Sprint("work-", i), all[i]
-			if r := c.record(name); r.Run.Status != want || st.Name != name || st.Shard != i || st.Shards != 3 {
+			if r := c.record(name); r.Run.Status != want || st.Name != name || st.Shard != i || st.Shards != 4 {
 				t.Errorf("%s is %s, want %s; its status is that of %s, shard %d of %d", name, r.Run.Status, want, st.Name, st.Shard, st.Shards)
 			}
 		}
-	})
-}
-
-// What names a job names a shard; the name of the whole is a clear error where one job is meant.
-func TestShardIsOrderedByItsName(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.start("a", inShards(3, work("@every 10s", 0)))
-		time.Sleep(5 * time.Second)
-		if _, err := a.Order(c.t.Context(), soloist.Order{Kind: store.OrderPause, Job: "work-1"}); err != nil {
-			t.Fatal(err)
+		_, err = a.RunNow(c.t.Context(), "work-1", "by-hand")
+		c.ok(err)
+		if r := c.runsOf("work-1"); len(r) != 1 || r[0].ID() != "work-1@by-hand" {
+			t.Errorf("of the paused shard these ran: %+v", r)
 		}
-		time.Sleep(30 * time.Second)
-		if _, err := a.RunNow(c.t.Context(), "work-1", "by-hand"); err != nil {
-			t.Error(err)
-		}
-		var ids []string
-		for _, r := range c.runsOf("work-1") {
-			ids = append(ids, r.ID())
-		}
-		if !slices.Equal(ids, []string{"work-1@by-hand"}) {
-			t.Errorf("of the paused shard these ran: %q", ids)
-		}
-		const want = "work is split into shards, work-0 to work-2: name one of them"
-		_, err := a.Order(c.t.Context(), soloist.Order{Kind: store.OrderPause, Job: "work"})
+		const want = "work is split into shards, work-0 to work-3: name one of them"
+		_, err = a.Order(c.t.Context(), soloist.Order{Kind: store.OrderPause, Job: "work"})
 		wantError(t, err, want)
 		_, err = a.RunNow(c.t.Context(), "work", "x")
 		wantError(t, err, want)
 		wantError(t, a.StepDown(c.t.Context(), "work"), want)
 		wantError(t, a.Unlock(c.t.Context(), "work", false), want)
-		_, err = a.RunNow(c.t.Context(), "work-3", "x")
-		wantError(t, err, `there is no job or singleton "work-3"`)
+		_, err = a.RunNow(c.t.Context(), "work-4", "x")
+		wantError(t, err, `there is no job or singleton "work-4"`)
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -150,25 +149,18 @@ func TestPageOnCosts(t *testing.T) {
 		t.Fatalf("%d rows", len(rows))
 	}
 	for _, row := range rows {
-		n, _ := strconv.Atoi(row[3])
-		told, month := number(t, row[4]), number(t, row[5])
-		o := operations{replicas: n, woken: row[2] == "woken up"}
-		switch row[1] {
-		case "minute":
-			o.schedule, o.period, o.ticks = "* * * * *", time.Minute, 60
-		case "hour":
-			o.schedule, o.period, o.ticks = "@hourly", time.Hour, 6
-		case "day":
-			o.schedule, o.period, o.ticks = "@daily", 24*time.Hour, 1
+		period := map[string]time.Duration{"minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour}[row[1]]
+		schedule := map[string]string{"minute": "* * * * *", "hour": "@hourly", "day": "@daily"}[row[1]]
+		told, month, woken := number(t, row[4]), number(t, row[5]), row[2] == "woken up"
+		ticks := map[string]int{"minute": 60, "hour": 6, "day": 1}[row[1]]
+		if woken { // nothing happens between two ticks
+			ticks = 60
 		}
-		if o.woken { // nothing happens between two ticks
-			o.ticks = 60
-		}
-		got := o.perTick(t)
+		got := perTick(t, schedule, period, ticks, int(number(t, row[3])), woken)
 		if math.Abs(got-told) > 0.05*told { // the jitter of each run makes a difference of 3 %
 			t.Errorf("%s: %.2f operations a tick", row[0], got)
 		}
-		if want := told * float64(30*24*time.Hour/o.period); math.Abs(month-want) > 1 {
+		if want := told * float64(30*24*time.Hour/period); math.Abs(month-want) > 1 {
 			t.Errorf("%s: %.0f operations a month", row[0], want)
 		}
 		digits := len(row[6]) - len("0.")
@@ -178,62 +170,39 @@ func TestPageOnCosts(t *testing.T) {
 	}
 }
 
-// number reads a number with commas.
-func number(t *testing.T, text string) float64 {
-	n, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
-	if err != nil {
-		t.Error(err)
-	}
-	return n
-}
-
-// Operations are what some replicas ask of the store for one job whose runs take a second.
-type operations struct {
-	schedule string
-	period   time.Duration
-	ticks    int
-	replicas int
-	woken    bool // the platform's timer wakes up one of them for each tick
-}
-
-// perTick counts them.
-func (o operations) perTick(t *testing.T) (mean float64) {
+// perTick counts what some replicas ask of the store for one job whose runs take a second. Woken: the platform's timer wakes up one
+// of them for each tick.
+func perTick(t *testing.T, schedule string, period time.Duration, ticks, replicas int, woken bool) (mean float64) {
 	inCluster(t, func(c *cluster) {
 		var all []*replica
-		for i := range o.replicas {
-			r := c.replica(fmt.Sprint("replica-", i), work(o.schedule, time.Second))
-			r.tap.meet(faraway(uint64(i)))
-			all = append(all, r)
-			if !o.woken {
-				c.launch(r)
-			} else {
+		for i := range replicas {
+			r := c.replica(fmt.Sprint("replica-", i), work(schedule, time.Second)).meets(faraway(uint64(i)))
+			if all = append(all, r); woken {
 				r.wake()
+			} else {
+				c.launch(r)
 			}
 		}
 		time.Sleep(30 * time.Second)
 		for _, r := range all {
 			r.tap.counts()
 		}
-		for i := range o.ticks {
-			time.Sleep(o.period)
-			if o.woken {
-				if _, err := all[i%o.replicas].RunDue(c.t.Context(), soloist.Wake{}); err != nil {
-					t.Error(err)
-				}
+		for i := range ticks {
+			if time.Sleep(period); woken {
+				all[i%replicas].wake()
 			}
 		}
-		sum := 0
+		sum, took := 0, time.Duration(ticks)*period
 		for _, r := range all {
 			counts, orders := r.tap.countsAndOrders()
 			for _, calls := range counts {
 				sum += calls
 			}
-			took := time.Duration(o.ticks) * o.period
-			if of := time.Duration(orders) * 5 * time.Second; !o.woken && (took-of).Abs() > 5*time.Second {
+			if of := time.Duration(orders) * 5 * time.Second; !woken && (took-of).Abs() > 5*time.Second {
 				t.Errorf("%d reads of operators' orders in %s, want one each five seconds", orders, took)
 			}
 		}
-		mean = float64(sum) / float64(o.ticks)
+		mean = float64(sum) / float64(ticks)
 	})
 	return mean
 }
