@@ -22,8 +22,11 @@ func overlapping(o soloist.OverlapPolicy, schedule string, d time.Duration) solo
 // replaced returns the runs, which have to be n, one after the other, and the last may go on.
 func (c *cluster) replaced(n int) []ran {
 	c.t.Helper()
-	once(c.t, c.all())
-	return c.succession(n)
+	runs := c.all()
+	if disjoint(c.t, runs); once(c.t, runs) != n {
+		c.t.Fatalf("%d runs, want %d: %+v", len(runs), n, runs)
+	}
+	return runs
 }
 
 // The run of a tick is ended for a newer one, which starts once it has returned, and has given its slot of a group back.
