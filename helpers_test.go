@@ -437,6 +437,16 @@ func (r *replica) runNow() (store.Outcome, error) {
 	return r.RunNow(r.tap.t.Context(), "work", "x")
 }
 
+// runsNow begins a manual run of the job "work", which goes on until the channel is closed.
+func (r *replica) runsNow(ctx context.Context) (done chan struct{}) {
+	done = make(chan struct{})
+	go func() {
+		defer close(done)
+		r.RunNow(ctx, "work", "x") // its outcome is asked for by others
+	}()
+	return done
+}
+
 // wantOutcome checks what a call of RunNow returned.
 func wantOutcome(t *testing.T, got store.Outcome, err error, status store.Status, reason string) {
 	t.Helper()

@@ -350,10 +350,16 @@ func (r *replica) wanted(want string) {
 	}
 }
 
+// wanted checks when a new replica of some work says that one is wanted next: a time of day, "now" or "never".
+func (c *cluster) wanted(want string, w ...soloist.Work) {
+	c.t.Helper()
+	c.replica("asks", w...).wanted(want)
+}
+
 func TestReplicaIsWantedAtNextTick(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		hourly, daily := work("@hourly", time.Second), named("daily", work("0 30 0 * * *", 0))
-		c.replica("asks", hourly, daily).wanted("00:30:00")
+		c.wanted("00:30:00", hourly, daily)
 		a := c.replica("a", hourly, daily)
 		a.wake()
 		until(10 * time.Minute)

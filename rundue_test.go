@@ -618,7 +618,7 @@ func TestLostRunIsNotOutOfTime(t *testing.T) {
 		}))
 		time.AfterFunc(5*time.Second, func() { a.meets(fail(errNetwork)) })
 		time.AfterFunc(55*time.Second, func() { a.meets(nil) })
-		_, _ = a.RunNow(c.within(time.Minute), "work", "x")
+		<-a.runsNow(c.within(time.Minute))
 		time.Sleep(time.Minute)
 		if f := c.newest(); f.Status != store.Abandoned || !strings.HasPrefix(f.Reason, soloist.ErrLost.Error()) {
 			t.Errorf("got %s %q, want that the lease is lost", f.Status, f.Reason)
