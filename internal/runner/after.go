@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,11 +88,8 @@ func (r *Runner) waitsInVain() bool { return r.view.before != nil && r.view.befo
 // noteUnread notes that a tick waits for a job whose entry cannot be read, or that it does not.
 func (r *Runner) noteUnread(err error) {
 	b := r.view.before
-	switch {
-	case err != nil:
-		r.failed(err)
-	case b.unread:
-		r.answered()
+	if err != nil || b.unread {
+		r.trouble(err)
 	}
 	b.unread = err != nil
 }
@@ -256,19 +254,14 @@ func (b *preceding) look(ctx context.Context, l look, jitter *lease.Jitter) {
 	if !b.due(l) { // another follower has read them
 		return
 	}
-	b.begin()
+	b.mu.Lock()
+	b.readAt = time.Now()
+	b.mu.Unlock()
 	b.read(ctx, &l)
 	pace := plan.AwaitPace(l.now.Sub(l.tick))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.lookAt = time.Now().Add(pace - jitter.UpTo(pace/4))
-}
-
-// begin notes that a reading begins.
-func (b *preceding) begin() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.readAt = time.Now()
 }
 
 // read reads, all at once, the predecessors that are not known to have an outcome of a tick. This
@@ -313,7 +306,10 @@ func (p *predecessor) find(ctx context.Context, from *reads.Gathering, last *sig
 func (b *preceding) take(found []finding, now time.Time) {
 	b.mu.Lock()
 	next := b.facts.with(found, now)
-	next.trouble, next.unread = worst(found)
+	next.trouble, next.unread = nil, nil // the first of each kind
+	for _, f := range found {
+		next.trouble, next.unread = cmp.Or(next.trouble, f.trouble), cmp.Or(next.unread, f.unread)
+	}
 	decides := b.become(next, false)
 	b.mu.Unlock()
 	if decides {
@@ -396,17 +392,4 @@ func (f facts) undecided(tick time.Time) string {
 		}
 	}
 	return strings.Join(names, ", ")
-}
-
-// worst returns the first of each kind of trouble.
-func worst(found []finding) (trouble, unread error) {
-	for i := range found {
-		if trouble == nil {
-			trouble = found[i].trouble
-		}
-		if unread == nil {
-			unread = found[i].unread
-		}
-	}
-	return trouble, unread
 }

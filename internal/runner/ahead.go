@@ -141,8 +141,11 @@ func (h *hold) awaitTick() error {
 				return err
 			}
 		}
-		if h.replica.Orders.Stale() != nil {
-			h.refreshOrders(left)
+		if h.replica.Orders.Stale() != nil { // too old to start anything by
+			// At the tick it would be too late: an armed claim would be taken back.
+			ctx, cancel := context.WithTimeout(h.held, left)
+			_ = h.replica.Orders.Refresh(ctx) // who starts a run asks whether they are known
+			cancel()
 			left = max(0, h.ahead.Sub(h.clock.Best()))
 		}
 		nap := ontime.Nap(left)
@@ -151,14 +154,6 @@ func (h *hold) awaitTick() error {
 		}
 		asks = h.nap(nap) || nap == ontime.Longest
 	}
-}
-
-// refreshOrders reads the orders, which are too old to start anything by. It takes no longer than
-// what is left until the tick. At the tick it would be too late: an armed claim would be taken back.
-func (h *hold) refreshOrders(left time.Duration) {
-	ctx, cancel := context.WithTimeout(h.held, left)
-	defer cancel()
-	_ = h.replica.Orders.Refresh(ctx) // who starts a run asks whether they are known
 }
 
 // hindrance returns why the tick that a lease was acquired ahead of must not be run here,
@@ -218,17 +213,6 @@ func (h *hold) nap(d time.Duration) (cut bool) {
 	case <-h.held.Done():
 	}
 	return true
-}
-
-// due waits until the tick of the call is due, if the lease was acquired ahead. It returns false if
-// the lease is to be given up. A manual run that was ordered is claimed instead of the tick.
-// In the wait what is known of the orders may have become too old.
-func (h *hold) due() bool {
-	if h.ahead.IsZero() {
-		return true
-	}
-	err := h.awaitTick()
-	return (err == nil || errors.Is(err, errOrdered)) && h.replica.Orders.Refresh(h.held) == nil
 }
 
 // claimAhead returns the claim of the tick of the call, if it can be written before the tick. The

@@ -259,31 +259,12 @@ func (r *condition) notice(passing bool, err error) {
 // reached notes that the store has answered, whatever it said.
 func (r *condition) reached() {
 	r.pause.Reset()
-	r.answered()
+	r.trouble(nil)
 }
 
-// tellTrouble receives trouble from a session, whose renewals and writes go on in other
-// goroutines: why a call has failed again, nil once one succeeds. It must not touch
-// r.pause, which belongs to the goroutine of the runner.
-func (r *condition) tellTrouble(err error) {
-	if err != nil {
-		r.failed(err)
-	} else {
-		r.answered()
-	}
-}
-
-// failed notes a call that the store did not answer.
-func (b *base) failed(err error) {
-	b.source.state.set(func(n *snapshot) { n.storage = err })
-	b.replica.vitals.outage.begin(b.source, err, b.replica.Emit)
-}
-
-// answered notes a call that the store answered.
-func (b *base) answered() {
-	b.source.state.set(func(n *snapshot) { n.storage = nil })
-	b.replica.vitals.outage.end(b.source, b.replica.Emit)
-}
+// trouble notes why a call to the store has failed; nil: the store has answered one. Also a session reports it, whose renewals
+// and writes go on in other goroutines: r.pause is left alone, which belongs to the goroutine of the runner.
+func (b *base) trouble(err error) { b.replica.trouble(b.source, err) }
 
 // readable notes, for Status, that the store can be read. It ends an outage that was
 // seen by a call of RunDue, since no loop will ask the store before the next one. It
@@ -293,7 +274,7 @@ func (b *base) readable() {
 	if n.looping || n.busy || n.byHand > 0 || n.storage == nil || errors.Is(n.storage, fs.ErrPermission) {
 		return
 	}
-	b.answered()
+	b.trouble(nil)
 }
 
 // A recordError says that the record must not be touched: it is damaged, foreign, or
@@ -318,13 +299,13 @@ func (d *driver) unusable(err error) time.Duration {
 	if d.ctx.Err() != nil {
 		return d.readAgain(0)
 	}
-	if _, bad := errors.AsType[*recordError](err); bad {
+	if Unusable(err) {
 		d.reached()
 		d.note(err)
 		return d.readAgain(maxSleep)
 	}
 	// While the store does not answer, the entry is not watched.
 	d.lookedAway()
-	d.failed(err)
+	d.trouble(err)
 	return d.readAgain(d.pause.Next())
 }

@@ -43,6 +43,11 @@ func ofRun(e event.Event, run event.Run) event.Event {
 	return e
 }
 
+// runOf names the last run of a record.
+func runOf(rec *store.Record) event.Run {
+	return event.Run{Tick: rec.Run.Tick, Request: rec.Run.Request, Attempt: rec.Run.Attempt, Token: rec.Token}
+}
+
 // detail reports a step that matters only to who follows the protocol.
 func (r *reporter) detail(what string, err error) {
 	r.emit(event.Event{Kind: event.Detail, Note: what, Err: err})
@@ -60,11 +65,11 @@ func (r *reporter) emitClaim(last, rec *store.Record, news []store.Outcome, runs
 	if rec.Definition.Spec != last.Definition.Spec {
 		r.emit(event.Event{Kind: event.ScheduleChanged})
 	}
-	r.emitNews(news)
+	r.emitNews(news, "")
 	if !runs {
 		return
 	}
-	run := event.Run{Tick: rec.Run.Tick, Request: rec.Run.Request, Attempt: rec.Run.Attempt, Token: rec.Token}
+	run := runOf(rec)
 	r.emit(event.Event{Kind: event.Claimed, Run: run})
 	if plan.Several(rec) {
 		for _, o := range plan.UnderWay(rec)[1:] {
@@ -74,27 +79,16 @@ func (r *reporter) emitClaim(last, rec *store.Record, news []store.Outcome, runs
 		}
 	}
 	if last.MayRun() && last.Run.Replica != r.replica.Name {
-		r.emit(event.Event{Kind: event.TookOver, Run: run, Former: event.Former{Replica: last.Run.Replica, Since: last.Run.Claimed}, Note: fateOf(&last.Run)})
+		fate := "died"
+		switch {
+		case last.Run.Unlocked.By != "":
+			fate = "unlocked"
+		case last.Run.Status == store.Stalled:
+			fate = "stalled"
+		}
+		r.emit(event.Event{Kind: event.TookOver, Run: run, Former: event.Former{Replica: last.Run.Replica, Since: last.Run.Claimed}, Note: fate})
 	}
 	r.run.Store(&run)
-}
-
-// emitNews reports what a claim has settled, newest first.
-func (r *reporter) emitNews(news []store.Outcome) {
-	for _, o := range slices.Backward(news) {
-		r.emitSettled(o, "")
-	}
-}
-
-// fateOf is what is known of a run without an end, in one word.
-func fateOf(run *store.Run) string {
-	switch {
-	case run.Unlocked.By != "":
-		return "unlocked"
-	case run.Status == store.Stalled:
-		return "stalled"
-	}
-	return "died"
 }
 
 // emitNotClaimed reports that a write was not confirmed that may have claimed a run. If it
@@ -102,23 +96,15 @@ func fateOf(run *store.Run) string {
 func (r *reporter) emitNotClaimed(c *plan.Claim, err error) {
 	run := event.Run{Tick: c.Record.Run.Tick}
 	if c.Run {
-		run.Request, run.Attempt, run.Token = c.Record.Run.Request, c.Record.Run.Attempt, c.Record.Token
+		run = runOf(&c.Record)
 	}
 	r.emit(event.Event{Kind: event.NotClaimed, Run: run, Err: err})
 }
 
-// emitSettled reports the outcome of a tick, or of a range of ticks.
-func (r *reporter) emitSettled(o store.Outcome, note string) {
-	r.emit(event.Event{Kind: event.Settled, Run: event.Run{Tick: o.Tick, Request: o.Request, Attempt: o.Attempt, Token: o.Token}, Outcome: o, Note: note})
-}
-
-// settled reports the outcomes that were written together with the end of a run, or with its
-// stall. Ended reports the outcome of the run itself.
-func (r *reporter) settled(news []store.Outcome) {
+// emitNews reports what a write has settled, newest first.
+func (r *reporter) emitNews(news []store.Outcome, note string) {
 	for _, o := range slices.Backward(news) {
-		if o.Token == 0 {
-			r.emitSettled(o, "settled together with the end of a run")
-		}
+		r.emit(event.Event{Kind: event.Settled, Run: event.Run{Tick: o.Tick, Request: o.Request, Attempt: o.Attempt, Token: o.Token}, Outcome: o, Note: note})
 	}
 }
 

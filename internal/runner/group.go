@@ -191,15 +191,11 @@ func (r *Replica) Spreads(singleton string) {
 
 // Spread notes why the shards cannot be spread. Nil means that they can.
 func (r *Replica) Spread(err error) {
+	if err != nil {
+		err = fmt.Errorf("its shards cannot be spread over the replicas: %w", err)
+	}
 	for _, s := range r.jobs.spread {
-		if err == nil {
-			s.state.set(func(n *snapshot) { n.storage = nil })
-			r.vitals.outage.end(s, r.Emit)
-			continue
-		}
-		err := fmt.Errorf("its shards cannot be spread over the replicas: %w", err)
-		s.state.set(func(n *snapshot) { n.storage = err })
-		r.vitals.outage.begin(s, err, r.Emit)
+		r.trouble(s, err)
 	}
 }
 

@@ -62,7 +62,10 @@ func (h *hold) pass() (rest time.Duration, keeps bool) {
 	defer h.hasStarted() // or will not start
 	v := h.decideBy()
 	if wait := h.job.Policy.HoldOff(v, &h.view.seen); wait > 0 {
-		if !h.holdOff(wait) {
+		// The lease is renewed meanwhile, so that the previous holder can no longer trust its own: an operator broke that one,
+		// or deleted the entry, and the holder may not have noticed.
+		h.emit(event.Event{Kind: event.HoldOff, Wait: wait})
+		if !lease.WaitFor(h.stop, h.held, wait) { // a stop, or the loss of the lease
 			h.endedBefore(h.stop, fmt.Sprintf("the last lease did not expire by itself, so its holder may still work: "+
 				"a run begins %s later at the earliest", wait.Round(time.Second)))
 			return h.leave(), false
@@ -84,7 +87,7 @@ func (h *hold) pass() (rest time.Duration, keeps bool) {
 		return h.leave(), false
 	}
 	if claim.Run {
-		h.take.claims(h.session, &h.before)
+		h.claimed, h.former = h.session, &h.before
 	}
 	if claim.Run && !claim.Record.Run.Armed {
 		h.willStart()
@@ -115,8 +118,12 @@ func (h *hold) prepare(v plan.View) (claim plan.Claim, ok bool, err error) {
 	if claim, ok = h.claimAhead(v, unsure); ok {
 		return claim, true, nil
 	}
-	if !h.due() {
-		return claim, false, nil
+	if !h.ahead.IsZero() {
+		// A manual run that was ordered is claimed instead of the tick. In the wait what is known of the orders may have become
+		// too old.
+		if err := h.awaitTick(); err != nil && !errors.Is(err, errOrdered) || h.replica.Orders.Refresh(h.held) != nil {
+			return claim, false, nil
+		}
 	}
 	if unsure {
 		reading := h.stop
@@ -128,16 +135,7 @@ func (h *hold) prepare(v plan.View) (claim plan.Claim, ok bool, err error) {
 		}
 	}
 	claim, ok = h.decide(v)
-	return claim, ok && (h.take.isFirst() || !h.stops(claim.Record.Run.Tick)), nil
-}
-
-// holdOff waits for d while the lease is renewed, so that the previous holder can no
-// longer trust its own lease: an operator broke that one, or deleted the entry, and
-// the holder may not have noticed. It returns false if a stop or the loss of our lease comes
-// first.
-func (h *hold) holdOff(d time.Duration) bool {
-	h.emit(event.Event{Kind: event.HoldOff, Wait: d})
-	return lease.WaitFor(h.stop, h.held, d)
+	return claim, ok && (h.begins || !h.stops(claim.Record.Run.Tick)), nil
 }
 
 // decide asks plan for the claim, under the lease. The clock is read again, since a
@@ -155,7 +153,10 @@ func (h *hold) decide(v plan.View) (next plan.Claim, todo bool) {
 		return next, todo
 	}
 	stop := h.stop
-	if h.take.begins() {
+	if h.terms != nil {
+		// This wait, of two seconds at most, goes on beyond the end of the call, and so does the claim: otherwise callers
+		// with little time would all begin to wait, and none would have the lock.
+		h.begins = true
 		stop = context.WithoutCancel(stop)
 	}
 	now, ok := h.session.WaitPast(stop, h.existed().Add(time.Second))
@@ -211,7 +212,7 @@ func (h *hold) claim(next *plan.Claim) error {
 	if err := s.WriteConfirmed(h.held, func(last *store.Record) { *last = *rec }); err != nil {
 		h.emitLate(late, err)
 		if len(news) > 0 && !surelyNotWritten(err) {
-			h.reportOnceRead(next.Claimed(), func() { h.emitNews(news) })
+			h.reportOnceRead(next.Claimed(), func() { h.emitNews(news, "") })
 		}
 		return err
 	}

@@ -150,7 +150,7 @@ type call struct {
 	wake    wakeUp      // RunDue: what it was called for
 	claims  plan.Claims // which runs it may claim
 	bounded bool        // by RunNow or RunDue: the call ends some time, so a run may not have the time that it needs
-	take    *taking     // Take: what differs from RunNow; nil: nothing
+	taking              // what differs from RunNow
 	slot    slot        // of the group of the job
 
 	ahead time.Time // the tick before which the lease is acquired, or kept; zero: something is due

@@ -176,7 +176,7 @@ func RunDue(ctx context.Context, r *Runner, began control.Moment, wake Wake) Rep
 		if early := d.early(wake); !d.again && early > 0 {
 			more, wait = true, early
 		} else {
-			more = d.again || wait == 0 && (d.owed() || d.owesQueued())
+			more = d.again || wait == 0 && d.owed()
 		}
 		if more {
 			lease.Sleep(ctx, wait)
@@ -232,27 +232,22 @@ func busyReport(ctx context.Context, r *Runner) Report {
 	return report
 }
 
-// owed reports whether ticks are left for this call, or runs that were ordered.
+// owed reports whether ticks are left for this call, or runs that were ordered. A tick that has waited for the run of the
+// call is one of them. One that waits for that tick is left to the next call, for the same reason.
 func (d *driver) owed() bool {
+	p := &d.job.Policy
 	if d.job.EveryReplica {
 		return false
 	}
-	if d.job.Policy.Ordered(d.ordered(&d.view.rec)) {
+	if p.Ordered(d.ordered(&d.view.rec)) {
 		return true
 	}
-	next := d.job.Policy.NextTick(&d.view.rec)
-	return !next.IsZero() && !next.After(d.owes())
-}
-
-// owesQueued reports whether a tick is left for this call that has waited for its run. A tick that waits for
-// that tick is left to the next call, for the same reason.
-func (d *driver) owesQueued() bool {
-	p := &d.job.Policy
-	if d.job.EveryReplica || !p.Queues() || !d.isFirst() {
-		return false
+	until := d.owes()
+	if p.Queues() && d.isFirst() {
+		until = instant.Later(until, d.clock.Best())
 	}
 	next := p.NextTick(&d.view.rec)
-	return !next.IsZero() && !next.After(d.clock.Best())
+	return !next.IsZero() && !next.After(until)
 }
 
 // early returns how long it takes until the tick of the wake-up is due, zero if it is

@@ -135,7 +135,7 @@ func (r *Runner) create(ctx context.Context, date, wake time.Time) (store.Entry,
 func (r *Runner) made(ctx context.Context, wake time.Time) (finding, error) {
 	other := r.beside("of a follower")
 	err := other.read(ctx, wake)
-	if _, bad := errors.AsType[*recordError](err); bad {
+	if Unusable(err) {
 		return finding{}, nil
 	}
 	if err != nil {
@@ -254,8 +254,8 @@ func (r *Runner) written(s *lease.Session) {
 
 // precede notifies the followers of the job of what a record says that this replica has written. settles
 // says that this write has settled ticks.
-func (r *Runner) precede(rec *store.Record, settles bool) {
-	for _, tell := range r.source.state.followed {
-		tell(rec, settles, r.clock.Best())
+func (b *base) precede(rec *store.Record, settles bool) {
+	for _, tell := range b.source.state.followed {
+		tell(rec, settles, b.clock.Best())
 	}
 }

@@ -222,6 +222,16 @@ type trouble struct {
 	err     error
 }
 
+// trouble notes why a call of s to the store has failed; nil: the store has answered one.
+func (r *Replica) trouble(s *source, err error) {
+	s.state.set(func(n *snapshot) { n.storage = err })
+	if err != nil {
+		r.vitals.outage.begin(s, err, r.Emit)
+	} else {
+		r.vitals.outage.end(s, r.Emit)
+	}
+}
+
 // begin notes a call of s that failed. The store is out of reach only if it has
 // answered no source since: a blob that is refused is the trouble of one job.
 func (o *outage) begin(s *source, err error, emit func(event.Event)) {

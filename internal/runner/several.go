@@ -3,9 +3,7 @@ package runner
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -40,14 +38,13 @@ type oneOf struct {
 	stall  *noticesOfOne
 }
 
-// newSeveral returns the runs of the last claim. A call of RunDue ends them with its own end.
+// newSeveral returns the runs of the last claim.
 func newSeveral(h *hold) *several {
-	rec := &h.view.rec
 	g := &several{hold: h, told: h.notices()}
 	started := sync.OnceFunc(h.hasStarted)
-	for _, o := range plan.UnderWay(rec) {
-		run := event.Run{Tick: o.Tick, Request: rec.Run.Request, Attempt: o.Attempt, Token: rec.Token}
-		a := h.attempt(h.stop, run, h.approach(), started)
+	for _, o := range plan.UnderWay(&h.view.rec) {
+		stall := &noticesOfOne{notices: g.told, tick: o.Tick}
+		a := h.attemptAt(o.Tick, o.Attempt, stall, started)
 		apart := h.client.Jitter.UpTo(time.Millisecond)
 		own := h.base
 		own.source = &source{origin: &origin{h.source.byHand}, state: h.source.state}
@@ -55,31 +52,20 @@ func newSeveral(h *hold) *several {
 			lease.Sleep(context.WithoutCancel(h.stop), apart) // all have waited for one log
 			started()
 		}}
-		stall := &noticesOfOne{notices: g.told, tick: o.Tick}
-		a.Under.Lease, a.Under.Record = h.session, stall
 		a.Under.Beside = true
-		a.Under.Around = h.aroundOf(rec, o.Tick)
-		if h.bounded {
-			a.Under.Until, _ = h.stop.Deadline()
-		}
 		g.runs = append(g.runs, &oneOf{Attempt: a, apart: apart, end: plan.Ended{Tick: o.Tick}, stall: stall})
 	}
 	g.left = len(g.runs)
 	return g
 }
 
-// attempts returns the attempts of all ticks, in their order.
-func (g *several) attempts() (all []*supervise.Attempt) {
-	for _, one := range g.runs {
-		all = append(all, one.Attempt)
-	}
-	return all
-}
-
 // runSeveral is runClaimed for a claim of several ticks.
 func runSeveral(h *hold) {
 	g := newSeveral(h)
-	all := g.attempts()
+	var all []*supervise.Attempt
+	for _, one := range g.runs {
+		all = append(all, one.Attempt)
+	}
 	if h.stops(h.view.rec.Run.Tick) {
 		h.takeBack(supervise.ErrStopped, all...)
 		return
@@ -93,7 +79,7 @@ func runSeveral(h *hold) {
 		return h.barred()
 	}
 	for _, a := range all {
-		obey(first.Under.Cancelled, a.Under, barred, h.graceLeft())
+		a.Under.Cancelled, a.Under.Barred, a.Under.Grace = first.Under.Cancelled, barred, h.graceLeft() // as all of the claim
 	}
 	g.start = h.clock.Elapsed()
 	endLate := h.watchLate()
@@ -120,11 +106,6 @@ func runSeveral(h *hold) {
 	}
 }
 
-// obey has a run end and begin as all of the claim do.
-func obey(cancelled context.Context, c *supervise.Conditions, barred func() error, grace time.Duration) {
-	c.Cancelled, c.Barred, c.Grace = cancelled, barred, grace
-}
-
 // run runs one of the ticks, and notes its outcome in the record unless it is the last to return. That is one write,
 // which is not repeated: the next one has the outcome too, and at the latest the write of the end.
 func (g *several) run(one *oneOf) {
@@ -133,14 +114,11 @@ func (g *several) run(one *oneOf) {
 	status, reason := one.Run()
 	g.source.setRunning(false)
 	lease.Sleep(context.WithoutCancel(g.stop), one.apart)
-	if strings.HasPrefix(reason, plan.Stopped) && status == store.Abandoned && g.bounded && errors.Is(g.stop.Err(), context.DeadlineExceeded) {
-		reason = "out of time, " + reason // this end counts as a death; see runClaimed
-	}
 	returned := cmp.Or(one.Returned, g.clock.Elapsed())
 	g.mu.Lock()
 	one.status, one.took = status, (returned - g.start).Round(time.Millisecond)
 	if status != "" && status != supervise.Barred {
-		one.end = plan.Ended{Tick: one.Info.Tick, Status: status, Reason: reason, End: g.endAt(returned)}
+		one.end = plan.Ended{Tick: one.Info.Tick, Status: status, Reason: g.reasonOf(status, reason), End: g.endAt(returned)}
 	}
 	g.left--
 	last, ended := g.left == 0, g.ended()
@@ -256,7 +234,7 @@ type noticesOfOne struct {
 func (n *noticesOfOne) Stalled(reason string) error {
 	at, _, _ := n.clock.Now()
 	err := n.once(func(r *store.Record) {
-		*r = n.policy.StallSeveral(r, plan.Ended{Tick: n.tick, Status: store.Stalled, Reason: reason, End: at})
+		*r = n.job.Policy.StallSeveral(r, plan.Ended{Tick: n.tick, Status: store.Stalled, Reason: reason, End: at})
 	})
 	n.written = err == nil
 	return err

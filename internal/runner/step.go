@@ -158,8 +158,8 @@ func (d *driver) waitFor(a plan.Action) time.Duration {
 	case plan.Await:
 		return d.await(a)
 	case plan.Follow:
-		if d.leftToExpire() { // no replica runs the job, so the call waits
-			d.again, d.short = true, errToExpire
+		if err := d.toExpire(); err != nil { // no replica runs the job, so the call waits
+			d.again, d.short = true, err
 		} else {
 			d.holder = d.view.rec.Run.Replica
 		}
@@ -190,7 +190,7 @@ func (d *driver) acquire(a plan.Action) time.Duration {
 		d.lookAnew()
 		return d.readAgain(d.losses.Next())
 	}
-	s, err := lease.Hold(d.ctx, d.client, etag, &d.view.rec, a.Lease, d.tellTrouble, d.emitOfRun)
+	s, err := lease.Hold(d.ctx, d.client, etag, &d.view.rec, a.Lease, d.trouble, d.emitOfRun)
 	done()
 	// It is not known whether the lease is ours. Hold has tried to release it;
 	// else the first read that is answered decides; see freeUnanswered.
@@ -209,7 +209,7 @@ func (d *driver) acquire(a plan.Action) time.Duration {
 		// store does not free an expired lease at once, the reads become rarer.
 		d.detail("another replica was first", err)
 		if errors.Is(err, store.ErrHeld) { // after another refusal the lease may be free again
-			d.take.lost()
+			d.behind = true
 		}
 		if !d.ahead.IsZero() {
 			return d.raceLost(d.ahead)
@@ -218,7 +218,7 @@ func (d *driver) acquire(a plan.Action) time.Duration {
 		trouble := d.contradiction.of(etag)
 		d.notice(true, trouble)
 		d.again = trouble == nil // a call must end, and this trouble does not end by itself
-		if d.take != nil {       // its caller waits
+		if d.terms != nil {      // its caller waits
 			return d.readAgain(d.losses.Next())
 		}
 		return d.readAgain(firstLook + d.losses.Next())
@@ -232,10 +232,13 @@ func (d *driver) acquire(a plan.Action) time.Duration {
 	return underLease(d, s)
 }
 
-// leftToExpire reports whether the entry was last seen under a lease that this process has left to expire.
-func (r *Runner) leftToExpire() bool {
-	left := r.source.state.left.Load()
-	return left != nil && left.etag == r.view.etag && r.clock.Elapsed() < left.until
+// toExpire returns the error of a call that finds the entry under a lease which this process has left to expire, nil if it
+// is another's.
+func (r *Runner) toExpire() error {
+	if left := r.source.state.left.Load(); left != nil && left.etag == r.view.etag && r.clock.Elapsed() < left.until {
+		return &passingError{errToExpire}
+	}
+	return nil
 }
 
 // occupied returns why it is no use to wait for the lease that was seen last, nil if
@@ -296,21 +299,20 @@ func (c *call) fits(ctx context.Context, timeout time.Duration) error {
 // the call once more. Then the acquisition shows whether the lease has ended: like the call it
 // names the ETag, and so does the claim after it. One of the three conditions is enough.
 func (r *Runner) breakSilent(ctx context.Context, etag string) bool {
-	err := r.breakOnce(ctx, etag, r.client.Haste(&r.view.rec))
+	try := func(limit time.Duration) error {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		return r.client.Store.(store.ConditionalBreaker).BreakUnchanged(ctx, r.client.Name, etag)
+	}
+	err := try(r.client.Haste(&r.view.rec))
 	if err != nil && !lease.Definite(err) {
-		err = r.breakOnce(ctx, etag, r.client.CallTimeout())
+		err = try(r.client.CallTimeout())
 	}
 	if errors.Is(err, store.ErrChanged) || errors.Is(err, fs.ErrNotExist) {
 		r.detail("the holder that seemed dead has written", err)
 		return false
 	}
 	return true
-}
-
-func (r *Runner) breakOnce(ctx context.Context, etag string, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	return r.client.Store.(store.ConditionalBreaker).BreakUnchanged(ctx, r.client.Name, etag)
 }
 
 // lookAnew has this replica see the last beat of a run for its whole length once more, before it
