@@ -164,7 +164,7 @@ func (r *Runner) Unlock(ctx context.Context, now bool) error {
 	if err := breaker.Break(ctx, r.client.Name, 0); err != nil {
 		return err
 	}
-	if err := r.beside("").tellUnlocked(ctx); err != nil { // the runner itself may be busy
+	if err := r.beside("an unlock").tellUnlocked(ctx); err != nil { // the runner itself may be busy
 		return fmt.Errorf("%w: %w", ErrUntold, err)
 	}
 	return nil
