@@ -242,3 +242,14 @@ func (h *hold) hasStarted() {
 		h.started = nil
 	}
 }
+
+// A lead is how long before a tick this replica acts; see plan.Policy.Lead. It is drawn
+// once for each tick.
+type lead struct {
+	tick time.Time
+	last bool          // it was drawn for the replica that ran the last tick
+	d    time.Duration // until the tick, when it looks or acquires
+	grab time.Duration // the same, when it acquires what it has found free
+
+	outrun time.Time // the tick before which another replica was first with the lease
+}

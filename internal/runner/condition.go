@@ -309,3 +309,31 @@ func (d *driver) unusable(err error) time.Duration {
 	d.trouble(err)
 	return d.readAgain(d.pause.Next())
 }
+
+// A denial is why this replica can lease the entry and not write it. It outlives the
+// attempt: a replica that acquired the lease again at once, for nothing, would keep
+// it from replicas that can write.
+type denial struct {
+	err    error          // nil: the last write succeeded, or none was tried
+	etag   string         // of the record when the write failed; another one shows that some replica can write
+	pause  *lease.Backoff // until this replica tries again
+	writes int            // writes of this process that had succeeded by then
+	until  time.Time      // monotonic: the end of that pause, or of the first one in doubt
+	left   unanswered     // what this replica may have left at the entry
+
+	unproved bool      // a claim or acquisition here failed or got no clear answer, and no write has succeeded since
+	gaveWay  bool      // the others have had their head start for what is due
+	tried    time.Time // the tick before which the last such acquisition was sent; zero: it was sent at the tick itself
+}
+
+// lift forgets why this replica could not write.
+func (d *denial) lift() {
+	d.err, d.unproved = nil, false
+	d.pause.Reset()
+}
+
+// mayWrite notes that a write of this replica has succeeded, also for the loop if this is a manual run in parallel.
+func (r *Runner) mayWrite() {
+	r.denial.lift()
+	r.source.state.set(func(n *snapshot) { n.writes++ })
+}

@@ -67,9 +67,13 @@ func (d *driver) inSlot(f func()) (got bool, err error) {
 	defer cancel()
 	stopped := context.AfterFunc(d.ctx, cancel)
 	held, ended := make(chan slot), make(chan error, 1)
+	patience := groupPatience
+	if d.request != "" { // a manual run waits no longer than for a lease
+		patience = d.client.CallTimeout()
+	}
 	go func() {
 		undo := stopped
-		err := d.job.Group.Do(waiting, d.groupPatience(), func(slot context.Context) {
+		err := d.job.Group.Do(waiting, patience, func(slot context.Context) {
 			if !stopped() { // this context has ended too, and could not show the loss of the slot
 				return
 			}
@@ -93,15 +97,6 @@ func (d *driver) inSlot(f func()) (got bool, err error) {
 	<-ended
 	d.slot = slot{}
 	return true, nil
-}
-
-// groupPatience returns how long this call waits for a slot before it looks again. A manual run waits
-// no longer than for a lease.
-func (d *driver) groupPatience() time.Duration {
-	if d.request != "" {
-		return d.client.CallTimeout()
-	}
-	return groupPatience
 }
 
 // waits notes that a tick, or a manual run, waits for a slot. If others are known to have the slots, the group is the reason of a

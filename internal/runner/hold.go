@@ -87,7 +87,7 @@ func (h *hold) pass() (rest time.Duration, keeps bool) {
 		return h.leave(), false
 	}
 	if claim.Run {
-		h.claimed, h.former = h.session, &h.before
+		h.take.claimed, h.take.former = h.session, &h.before
 	}
 	if claim.Run && !claim.Record.Run.Armed {
 		h.willStart()
@@ -135,7 +135,7 @@ func (h *hold) prepare(v plan.View) (claim plan.Claim, ok bool, err error) {
 		}
 	}
 	claim, ok = h.decide(v)
-	return claim, ok && (h.begins || !h.stops(claim.Record.Run.Tick)), nil
+	return claim, ok && (h.take.begins || !h.stops(claim.Record.Run.Tick)), nil
 }
 
 // decide asks plan for the claim, under the lease. The clock is read again, since a
@@ -153,10 +153,10 @@ func (h *hold) decide(v plan.View) (next plan.Claim, todo bool) {
 		return next, todo
 	}
 	stop := h.stop
-	if h.terms != nil {
+	if h.take.terms != nil {
 		// This wait, of two seconds at most, goes on beyond the end of the call, and so does the claim: otherwise callers
 		// with little time would all begin to wait, and none would have the lock.
-		h.begins = true
+		h.take.begins = true
 		stop = context.WithoutCancel(stop)
 	}
 	now, ok := h.session.WaitPast(stop, h.existed().Add(time.Second))
@@ -336,4 +336,14 @@ func (b *base) rest() time.Duration {
 		return 0
 	}
 	return b.job.Rest
+}
+
+// approach is how long it takes until the other replicas have read that a run is to
+// be handed over. They read at each third of the lease, which may be the longer lease
+// of an older program.
+func (r *Runner) approach() time.Duration {
+	if beat := r.view.rec.Beats(); beat > 0 {
+		return beat/3 + time.Second
+	}
+	return max(r.client.Length, time.Duration(r.view.rec.Run.Lease))/3 + time.Second
 }

@@ -68,7 +68,7 @@ func (d *driver) runNow() (store.Outcome, error) {
 			if d.view.entry.State.Live() && !silent { // its holder is about to claim, or died before it could
 				held := newHeldError(&d.view.rec, d.clock.Best())
 				d.short, err = held, d.occupied()
-				if d.terms != nil {
+				if d.take.terms != nil {
 					held.occupied, _ = errors.AsType[*occupiedError](err)
 					return store.Outcome{}, cmp.Or(d.toExpire(), error(held))
 				}
@@ -89,13 +89,13 @@ func (d *driver) runNow() (store.Outcome, error) {
 		if err = d.slot.full; err != nil {
 			return store.Outcome{}, err
 		}
-		if d.terms != nil && d.behind {
+		if d.take.terms != nil && d.take.behind {
 			return store.Outcome{}, &HeldError{Token: d.view.rec.Token} // from before that
 		}
 		if d.denial.lasting() { // any other failure may pass
 			return store.Outcome{}, d.denial.err
 		}
-		if trouble := d.source.state.lastErr(); trouble != nil && d.terms != nil && d.terms.Brief && d.ctx.Err() == nil {
+		if trouble := d.source.state.lastErr(); trouble != nil && d.take.terms != nil && d.take.terms.Brief && d.ctx.Err() == nil {
 			return store.Outcome{}, &passingError{trouble}
 		}
 		lease.Sleep(d.ctx, wait)
@@ -131,8 +131,8 @@ func (d *driver) hindered() error {
 		return held
 	}
 	d.claims = plan.AnyRun
-	if d.terms != nil && d.terms.Bar != nil {
-		if err := d.terms.Bar(rec); errors.Is(err, ErrUnsettled) {
+	if d.take.terms != nil && d.take.terms.Bar != nil {
+		if err := d.take.terms.Bar(rec); errors.Is(err, ErrUnsettled) {
 			d.claims = plan.NoRun
 		} else if err != nil {
 			return err
@@ -274,15 +274,15 @@ func Take(ctx context.Context, r *Runner, request string, do func(context.Contex
 	}
 	b := newRunner(r.replica, &job, r.client, &source{origin: &origin{request}, state: r.source.state})
 	b.losses = b.client.Backoff(lossPause)
-	d := driver{b, &call{request: request, bounded: true, taking: taking{terms: &terms}}, ctx}
+	d := driver{b, &call{request: request, bounded: true, take: taking{terms: &terms}}, ctx}
 	if seen := r.source.state.sighting.Load(); seen != nil {
 		b.view.seen.Recall(*seen)
 	}
 	outcome, err := d.runNow()
-	if !began && d.undone != nil && d.claimed != nil {
+	if !began && d.undone != nil && d.take.claimed != nil {
 		// Nothing has failed, so the claim must not count as the death of a runner. It may be too late to take it back:
 		// another replica that has the lease cannot know that the work was not begun.
-		h := &hold{driver: &d, session: d.claimed, held: d.claimed.Context(), before: *d.former}
+		h := &hold{driver: &d, session: d.take.claimed, held: d.take.claimed.Context(), before: *d.take.former}
 		if h.takeBackBriefly() {
 			h.release()
 		}
@@ -296,7 +296,7 @@ func Take(ctx context.Context, r *Runner, request string, do func(context.Contex
 		// No other caller has made the request. So this is what became of a claim that was written here
 		// and not confirmed in time.
 		err = fmt.Errorf("%w: it was %s: %s", ErrNotBegun, outcome.Status, outcome.Reason)
-	case d.undone != nil && d.claimed != nil:
+	case d.undone != nil && d.take.claimed != nil:
 		err = fmt.Errorf("%w: %w", ErrNotBegun, err)
 	}
 	return outcome, err

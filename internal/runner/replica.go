@@ -48,9 +48,6 @@ type Replica struct {
 	reads  reads.Gathering
 }
 
-// Wall reads the wall clock, without a monotonic reading.
-func (r *Replica) Wall() time.Time { return r.Clock.Wall() }
-
 // A vitals is what keeps a replica from its work.
 type vitals struct {
 	outage      outage

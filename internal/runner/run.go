@@ -29,7 +29,7 @@ func (h *hold) runClaimed() {
 	a := h.attemptAt(rec.Run.Tick, rec.Run.Attempt, told, h.hasStarted)
 	// The stop came while the claim was written. Nothing may start after a stop.
 	if h.stops(rec.Run.Tick) {
-		if h.begins { // the entry has its first claim: the next one need not wait for a token
+		if h.take.begins { // the entry has its first claim: the next one need not wait for a token
 			h.finish(a, told, h.clock.Elapsed(), store.Abandoned, plan.Stopped+" before it began")
 		} else {
 			h.takeBack(supervise.ErrStopped, a)
@@ -89,8 +89,8 @@ func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, 
 	var late plan.Lateness
 	err := h.confirm(func(last *store.Record) {
 		*last = h.job.Policy.Finish(last, status, reason, end, earliest, h.orders())
-		if h.terms != nil && h.terms.Ends != nil {
-			h.terms.Ends(last)
+		if h.take.terms != nil && h.take.terms.Ends != nil {
+			h.take.terms.Ends(last)
 		}
 		late = h.judge(last, false)
 	})

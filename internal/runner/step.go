@@ -12,6 +12,66 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
+// A Wake is what a platform woke the program up for.
+type Wake struct {
+	Jobs []string  // empty: all
+	Tick time.Time // that the timer has fired for; zero: not known
+}
+
+// A wakeUp is what a call of RunDue was called for.
+type wakeUp struct {
+	Wake
+	now   time.Time // of an EveryReplica job: the wall clock when the call began, for its first step
+	begin time.Time // monotonic: when the call began; zero: this is no call of RunDue
+}
+
+// A call is what a step is made for, and what came of it. RunDue and RunNow make one
+// for all their steps; Loop makes one for each, since it reports nothing.
+type call struct {
+	request string      // RunNow: the name of the request
+	wake    wakeUp      // RunDue: what it was called for
+	claims  plan.Claims // which runs it may claim
+	bounded bool        // by RunNow or RunDue: the call ends some time, so a run may not have the time that it needs
+	take    taking      // Take: what differs from RunNow
+	slot    slot        // of the group of the job
+
+	ahead time.Time // the tick before which the lease is acquired, or kept; zero: something is due
+
+	again  bool            // RunDue must step once more, as this step left something unfinished that is due now
+	ran    []store.Outcome // what was run here, in order
+	holder string          // the other replica that runs the job now, as far as known
+	short  error           // why what is due was not started: too little time is left, or a client has the lease and claims nothing
+	undone error           // why this call claimed something and wrote no outcome for it, or could not wait until it may claim
+}
+
+// queuesNext reports whether the call runs a tick that waits for the run which is under way.
+func (c *call) queuesNext() bool { return c.claims == plan.NoBackfill && len(c.ran) == 0 }
+
+// isFirst reports whether the call has run one tick, and not yet a tick that waited for that.
+func (c *call) isFirst() bool { return len(c.ran) == 1 }
+
+// fits returns why this call of RunDue or RunNow must not start a run: the job's
+// time-out is longer than what the call has left, so the platform could end the process
+// in the middle of the run. Loop has no such limit.
+func (c *call) fits(ctx context.Context, timeout time.Duration) error {
+	deadline, limited := ctx.Deadline()
+	if !c.bounded || !limited || timeout == 0 {
+		return nil
+	}
+	if left := time.Until(deadline); left < timeout {
+		return fmt.Errorf("not started: it may take %s, and this call ends in %s", timeout, left.Round(time.Second))
+	}
+	return nil
+}
+
+// endedBefore notes that a call which ends some time has ended before it could claim anything. The next one needs more time.
+// After the loss of its lease a call goes on.
+func (c *call) endedBefore(stop context.Context, what string) {
+	if c.bounded && stop.Err() != nil {
+		c.undone = errors.Join(c.undone, fmt.Errorf("%s, and this call ended before", what))
+	}
+}
+
 // A driver steps through a job for a call. It belongs to the goroutine of the runner.
 type driver struct {
 	*Runner
@@ -209,7 +269,7 @@ func (d *driver) acquire(a plan.Action) time.Duration {
 		// store does not free an expired lease at once, the reads become rarer.
 		d.detail("another replica was first", err)
 		if errors.Is(err, store.ErrHeld) { // after another refusal the lease may be free again
-			d.behind = true
+			d.take.behind = true
 		}
 		if !d.ahead.IsZero() {
 			return d.raceLost(d.ahead)
@@ -218,7 +278,7 @@ func (d *driver) acquire(a plan.Action) time.Duration {
 		trouble := d.contradiction.of(etag)
 		d.notice(true, trouble)
 		d.again = trouble == nil // a call must end, and this trouble does not end by itself
-		if d.terms != nil {      // its caller waits
+		if d.take.terms != nil { // its caller waits
 			return d.readAgain(d.losses.Next())
 		}
 		return d.readAgain(firstLook + d.losses.Next())
@@ -278,20 +338,6 @@ func (h *hold) stillFits(v *plan.View) bool {
 	}
 	v.Now = h.clock.Best()
 	return h.hasTime(v)
-}
-
-// fits returns why this call of RunDue or RunNow must not start a run: the job's
-// time-out is longer than what the call has left, so the platform could end the process
-// in the middle of the run. Loop has no such limit.
-func (c *call) fits(ctx context.Context, timeout time.Duration) error {
-	deadline, limited := ctx.Deadline()
-	if !c.bounded || !limited || timeout == 0 {
-		return nil
-	}
-	if left := time.Until(deadline); left < timeout {
-		return fmt.Errorf("not started: it may take %s, and this call ends in %s", timeout, left.Round(time.Second))
-	}
-	return nil
 }
 
 // breakSilent ends the lease of a holder that has sent no beat for so long that it trusts the
