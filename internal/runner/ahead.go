@@ -24,7 +24,10 @@ func (d *driver) lookAhead(v *plan.View) {
 	if next.IsZero() {
 		return
 	}
-	if next.Sub(v.Now) > farAway && !d.awaitsOther(v) {
+	// If this replica waits for another one to claim or start a tick, it looks soon after it, and the drawn lead keeps the
+	// looks of the replicas apart.
+	awaitsOther := v.Record.Run.Armed || v.Now.Sub(d.view.seen.Expected) <= d.job.Policy.Lease
+	if next.Sub(v.Now) > farAway && !awaitsOther {
 		v.Ahead.Lead, v.Ahead.Grab = d.job.Policy.Lead(), d.job.Policy.Lead()
 		return
 	}
@@ -39,12 +42,6 @@ func (d *driver) lookAhead(v *plan.View) {
 
 // mayActAhead reports whether the job is claimed by the replica that was first before its tick.
 func (b *base) mayActAhead() bool { return b.job.Group == nil && !b.job.Policy.Follows() }
-
-// awaitsOther reports whether this replica waits for another one to claim or start a tick. Then
-// it looks soon after it, and the drawn lead keeps the looks of the replicas apart.
-func (r *Runner) awaitsOther(v *plan.View) bool {
-	return v.Record.Run.Armed || v.Now.Sub(r.view.seen.Expected) <= r.job.Policy.Lease
-}
 
 // farAway is how far away a tick is before which this replica looks at the job again, so that
 // nothing is drawn for it yet: an idle job has no random numbers.
@@ -73,22 +70,6 @@ func (r *Runner) drawLead(last bool, tick time.Time) (look, grab time.Duration) 
 		return p.LookFirst() - r.replica.reads.Within(window/8, tick), min(grab, p.LookFirst()-window/4)
 	}
 	return grab, grab
-}
-
-// triesAgain reports whether an acquisition before the next tick got no answer, and is to be
-// repeated at the tick: until then a successful read does not end the trouble.
-func (r *Runner) triesAgain(v plan.View) bool {
-	p := &r.job.Policy
-	next := p.NextTick(v.Record)
-	return r.denial.unproved && !next.IsZero() && next.Equal(r.denial.tried)
-}
-
-// raceLost notes that another replica was first with the lease before a tick, and returns how long
-// this one waits until it looks, as all others do.
-func (r *Runner) raceLost(tick time.Time) time.Duration {
-	look, grab := r.drawLead(false, tick)
-	r.view.lead = lead{tick: tick, d: look, grab: grab, outrun: tick}
-	return r.readAgain(max(tick.Sub(r.clock.Best())-look, raceOver))
 }
 
 // raceOver is how long a replica waits that lost a race for a lease after others have looked.

@@ -23,7 +23,9 @@ func (r *reporter) emit(e event.Event) {
 	case e.Kind == event.Heartbeat && !r.source.mayTellBeat():
 		return
 	case e.Kind == event.Heartbeat || e.Kind == event.Saved:
-		e.Note = shortNote(e.Note)
+		if all := []rune(e.Note); len(all) > maxNote { // events that wait must not take much memory
+			e.Note = string(all[:maxNote])
+		}
 	}
 	r.replica.Emit(e)
 }
@@ -122,15 +124,6 @@ func added(history, old []store.Outcome) []store.Outcome {
 
 // maxNote is how many characters of a note a record keeps.
 const maxNote = 100
-
-// shortNote returns as much of a note as the record keeps: events that wait must not take much
-// memory.
-func shortNote(note string) string {
-	if all := []rune(note); len(all) > maxNote {
-		return string(all[:maxNote])
-	}
-	return note
-}
 
 // beatsEvery is how often heartbeats of a job become events at most.
 const beatsEvery = time.Second

@@ -73,11 +73,11 @@ func (d *driver) inSlot(f func()) (got bool, err error) {
 	}
 	go func() {
 		undo := stopped
-		err := d.job.Group.Do(waiting, patience, func(slot context.Context) {
+		err := d.job.Group.Do(waiting, patience, func(within context.Context) {
 			if !stopped() { // this context has ended too, and could not show the loss of the slot
 				return
 			}
-			s := newSlot(slot)
+			s := slot{held: within, over: make(chan struct{}), once: &sync.Once{}}
 			held <- s
 			<-s.over
 			undo = context.AfterFunc(d.ctx, cancel) // from now on a stop leaves little time for the outcome
@@ -144,11 +144,6 @@ type slot struct {
 // errSlotLost ends the trust in the lease of a run whose slot is lost. The lease itself is still held.
 var errSlotLost = fmt.Errorf("%w: that of the slot of its group", store.ErrLost)
 
-// newSlot returns a slot that is held until free is called.
-func newSlot(held context.Context) slot {
-	return slot{held: held, over: make(chan struct{}), once: &sync.Once{}}
-}
-
 // free gives the slot back: the run is over, and what follows is about its own entry alone. It may be
 // called again.
 func (s *slot) free() {
@@ -194,9 +189,6 @@ func (r *Replica) Spread(err error) {
 	}
 }
 
-// hurried reports whether the entry is to be read now although it was to be read later.
-func (b *base) hurried() bool { return b.job.Seat != nil && b.job.Seat.Hurried() }
-
 // seated acquires the lease and does what is due under it, if this replica may hold it.
 func (d *driver) seated(acquire func() time.Duration) time.Duration {
 	if d.job.Seat == nil {
@@ -218,15 +210,6 @@ func (r *Runner) failedOn() string {
 		return ""
 	}
 	return run.Replica
-}
-
-// leftToOthers returns for how long a replica leaves a singleton to the others after a stall. Those that
-// have their parts of the shards look at each third of a lease, however near an end is.
-func (r *Runner) leftToOthers() time.Duration {
-	if r.job.Seat == nil {
-		return headStart
-	}
-	return r.approach()
 }
 
 // follow has a replica that would not acquire a lease wait as for any run, also if the run is about

@@ -72,7 +72,7 @@ func (h *hold) pass() (rest time.Duration, keeps bool) {
 		}
 		v.Now, v.Control = h.clock.Best(), h.orders()
 	}
-	if h.ahead.IsZero() && !h.stillFits(&v) {
+	if h.ahead.IsZero() && !h.hasTime(&v) { // the hold-off may have taken most of what was left of the call
 		h.release()
 		return h.readAgain(maxSleep), false
 	}
@@ -159,7 +159,14 @@ func (h *hold) decide(v plan.View) (next plan.Claim, todo bool) {
 		h.take.begins = true
 		stop = context.WithoutCancel(stop)
 	}
-	now, ok := h.session.WaitPast(stop, h.existed().Add(time.Second))
+	// This entry existed for certain, so that an older one of that name was deleted before, at the date of the answer to the
+	// acquisition, or the first that showed the ETag which was acquired. The date of the creation would not do: that request
+	// may have been under way for long.
+	existed := h.session.Dated
+	if date, ok := h.view.seen.SeenFirst(h.session.ETag()); ok {
+		existed = instant.Earlier(date, existed)
+	}
+	now, ok := h.session.WaitPast(stop, existed.Add(time.Second))
 	if !ok {
 		h.endedBefore(stop, "the job has never run: its first run begins up to two seconds after a call has acquired the lease")
 		return plan.Claim{}, false
@@ -170,17 +177,6 @@ func (h *hold) decide(v plan.View) (next plan.Claim, todo bool) {
 		plan.Retoken(&next.Record, max(next.Record.Token, now.Truncate(time.Second).UnixMicro()))
 	}
 	return next, todo
-}
-
-// existed returns a date of the service at which this entry existed for certain, so
-// that an older entry of that name was deleted before: the date of the answer to the
-// acquisition, or the first that showed the ETag which was acquired. The date
-// of the creation would not do: that request may have been under way for long.
-func (h *hold) existed() time.Time {
-	if date, ok := h.view.seen.SeenFirst(h.session.ETag()); ok {
-		return instant.Earlier(date, h.session.Dated)
-	}
-	return h.session.Dated
 }
 
 // claim writes what plan decided, in one write: what becomes of older ticks, and the
@@ -318,7 +314,10 @@ func (h *hold) restAfter() time.Duration {
 		pause = max(h.rest(), h.approach())
 	case len(h.ran) == 0: // it was never called
 	case h.view.rec.Run.Status == store.Stalled:
-		pause = max(h.rest(), h.leftToOthers())
+		pause = max(h.rest(), headStart)
+		if h.job.Seat != nil { // those that have their parts of the shards look at each third of a lease, however near an end is
+			pause = max(h.rest(), h.approach())
+		}
 	case h.view.rec.Run.Status == store.Abandoned && h.job.Seat != nil:
 		pause = h.approach()
 	case !h.view.rec.MayRun():

@@ -86,10 +86,6 @@ type turn struct {
 	next  chan struct{} // has room for one call that waits for that
 }
 
-func newTurn() turn {
-	return turn{make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)}
-}
-
 // take has a call drive the runner until done. It returns false if Loop does, or another call. With
 // waits it waits for the end of that call, unless another one waits already, or ctx ends.
 func (t *turn) take(ctx context.Context, waits bool) (done func(), ok bool) {
@@ -149,9 +145,10 @@ func RunDue(ctx context.Context, r *Runner, began control.Moment, wake Wake) Rep
 		return busyReport(ctx, r)
 	}
 	defer done()
-	// The platform may have frozen the process since the last call. Then what was
-	// seen "since" some time was not seen all that time.
-	if r.frozen() {
+	// If the wall clock has counted more time than the monotonic clock since the entry was last read or written here, a platform
+	// has frozen the process between two calls, as the monotonic clock then stands still. So what was seen "since" some time
+	// was not seen all that time. A wall clock that was set looks the same, and costs one more read.
+	if r.clock.Wall().Sub(r.view.seenAt)-time.Since(r.view.seen.LookedAt) > time.Second {
 		r.lookedAway()
 	}
 	d := driver{r, &call{wake: wakeUp{wake, r.clock.Wall(), time.Now()}, claims: plan.NoBackfill, bounded: true}, ctx}

@@ -303,7 +303,7 @@ func (b *base) cannotFollow(stop context.Context, c *call) error {
 	if stop.Err() != nil {
 		return context.Cause(stop)
 	}
-	if c.bounded && !c.queuesNext() {
+	if runsWaiting := c.claims == plan.NoBackfill && len(c.ran) == 0; c.bounded && !runsWaiting {
 		return errLeft
 	}
 	if err := b.replica.Degraded(); err != nil {

@@ -1,11 +1,3 @@
-// Package runner takes one job on one replica from tick to tick: it reads the job's
-// entry, lets internal/plan decide, acquires the lease, writes the claim, runs the
-// user's function by internal/supervise, writes the outcome and releases the lease.
-// [Loop] does that until the replica stops; [RunDue] does it once, for
-// a platform that wakes the program up; [RunNow] runs the job manually.
-//
-// A [Runner] belongs to one goroutine and needs no locks. What other goroutines ask
-// of it, such as Health and StepDown, goes through its state.
 package runner
 
 import (

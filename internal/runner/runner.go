@@ -1,3 +1,16 @@
+// Package runner takes one job on one replica from tick to tick: it reads the job's
+// entry, lets internal/plan decide, acquires the lease, writes the claim, runs the
+// user's function by internal/supervise, writes the outcome and releases the lease.
+// [Loop] does that until the replica stops; [RunDue] does it once, for
+// a platform that wakes the program up; [RunNow] runs the job manually.
+//
+// A [Runner] belongs to one goroutine and needs no locks. What other goroutines ask
+// of it, such as Health and StepDown, goes through its state.
+//
+// The types that act build on each other, and each has what its methods need: base (a job on this replica), reporter (its
+// events), condition (whether this replica can do its part), Runner (what it has seen of the entry), driver (the call that it
+// steps for), hold (a time under a lease), several (runs of one claim). Beside these are here (a job of EveryReplica), inquiry
+// (what is asked about a job) and preceding (jobs that others follow).
 package runner
 
 import (
@@ -93,7 +106,7 @@ type view struct {
 	etag     string           // of rec; it outlives entry, so that an unchanged record need not be decoded again
 	latest   time.Time        // of the service's clock when rec was found usable; zero: it was not since it was changed, or its clock was not known
 	readAt   time.Time        // the entry is not read before
-	seenAt   time.Time        // when it was last read or written here, by the wall clock; see frozen
+	seenAt   time.Time        // when it was last read or written here, by the wall clock; see RunDue
 	seen     plan.Observation // what has been noticed over several reads
 	lead     lead
 	waited   store.Span // the ticks for which the group of the job had no free slot
@@ -134,7 +147,7 @@ func (r *Runner) beside(request string) *Runner {
 
 // newRunner returns a runner of its own view and pauses. Clock and state are shared.
 func newRunner(r *Replica, j *Job, c *lease.Client, s *source) *Runner {
-	n := &Runner{turn: newTurn(), losses: c.Backoff(firstLook)}
+	n := &Runner{turn: turn{make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)}, losses: c.Backoff(firstLook)}
 	n.base, n.pause = base{j, r, s, c, c.Clock}, c.Backoff(c.Length/30)
 	n.denial.pause = &lease.Backoff{First: c.Length, Longest: plan.LookEvery, Jitter: c.Jitter}
 	if j.EveryReplica {
@@ -370,14 +383,6 @@ func (r *Runner) lookedAway() {
 	r.view.entry = nil
 	r.view.seen.At = time.Now()
 	r.view.seen.LookedAway()
-}
-
-// frozen reports whether the wall clock has counted more time than the monotonic clock
-// since the entry was last read or written here. A platform may freeze a process between
-// two calls, and the monotonic clock then stands still. A wall clock that was set looks
-// the same, and costs one more read.
-func (r *Runner) frozen() bool {
-	return r.clock.Wall().Sub(r.view.seenAt)-time.Since(r.view.seen.LookedAt) > time.Second
 }
 
 // wait returns how long an action makes this replica wait, with its jitter.

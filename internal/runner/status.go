@@ -251,7 +251,14 @@ type wish struct {
 // goroutine may call it.
 func Wanted(ctx context.Context, runners []*Runner) (next time.Time) {
 	replica := runners[0].replica
-	orders := knowOrders(ctx, replica)
+	// What was known of the orders says nothing of one that has come since. If they cannot be read they are read once more, a
+	// moment after the jobs of the same replica: one read is then enough for all.
+	orders := replica.Orders.Read(ctx, replica.Orders.Now())
+	if !orders {
+		again := replica.Orders.Now()
+		lease.Sleep(ctx, control.Again+control.Again/10)
+		orders = replica.Orders.Read(ctx, again)
+	}
 	wishes, awaited := readWishes(ctx, runners), awaited(runners)
 	for _, r := range runners {
 		if !r.job.EveryReplica && !r.Singleton() {
@@ -286,18 +293,6 @@ func awaited(runners []*Runner) map[string]bool {
 		}
 	}
 	return all
-}
-
-// knowOrders reads the orders of operators, and reports whether it could. What was known before says nothing of an order
-// that has come since. If that fails it tries once more, a moment after the jobs of the same replica: one read is then
-// enough for all.
-func knowOrders(ctx context.Context, r *Replica) bool {
-	if r.Orders.Read(ctx, r.Orders.Now()) {
-		return true
-	}
-	again := r.Orders.Now()
-	lease.Sleep(ctx, control.Again+control.Again/10)
-	return r.Orders.Read(ctx, again)
 }
 
 // readWishes reads the entries of the jobs that have one, each by its name.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/store"
@@ -43,9 +44,6 @@ type call struct {
 	short  error           // why what is due was not started: too little time is left, or a client has the lease and claims nothing
 	undone error           // why this call claimed something and wrote no outcome for it, or could not wait until it may claim
 }
-
-// queuesNext reports whether the call runs a tick that waits for the run which is under way.
-func (c *call) queuesNext() bool { return c.claims == plan.NoBackfill && len(c.ran) == 0 }
 
 // isFirst reports whether the call has run one tick, and not yet a tick that waited for that.
 func (c *call) isFirst() bool { return len(c.ran) == 1 }
@@ -96,7 +94,7 @@ func (d *driver) step() time.Duration {
 		return restDegraded
 	}
 	fresh := d.view.entry == nil
-	if wait := time.Until(d.view.readAt); fresh && wait > 0 && !d.hurried() {
+	if wait := time.Until(d.view.readAt); fresh && wait > 0 && !(d.job.Seat != nil && d.job.Seat.Hurried()) {
 		return wait
 	}
 	// An order may be newer than what this replica knows.
@@ -144,8 +142,8 @@ func (d *driver) next(fresh bool) (plan.View, plan.Action) {
 	}
 	action := d.job.Policy.Next(v, &d.view.seen, clock)
 	if action.What == plan.Inherit {
-		d.inherit(action.Since)
-		v.Since = action.Since
+		d.emit(event.Event{Kind: event.Inherited, Former: event.Former{Since: d.view.rec.Definition.Since}, Took: time.Since(d.view.seen.UnchangedSince).Truncate(time.Minute)})
+		d.rank.since, v.Since = action.Since, action.Since
 		action = d.job.Policy.Next(v, &d.view.seen, clock)
 	}
 	return v, action
@@ -188,8 +186,13 @@ func (d *driver) act(v plan.View, a plan.Action, fresh bool) time.Duration {
 	d.denial.gaveWay = false
 	a = d.follow(a)
 	wait := d.waitFor(a)
-	if fresh && !d.triesAgain(v) && !d.waitsInVain() {
-		d.reached()
+	if fresh && !d.waitsInVain() {
+		// An acquisition before the next tick that got no answer is repeated at that tick. Until then a successful read does
+		// not end the trouble.
+		next := d.job.Policy.NextTick(v.Record)
+		if triesAgain := d.denial.unproved && !next.IsZero() && next.Equal(d.denial.tried); !triesAgain {
+			d.reached()
+		}
 	}
 	if fresh && d.denial.unproved && !d.bounded {
 		return d.tryToProve(v, a.What, wait)
@@ -272,7 +275,9 @@ func (d *driver) acquire(a plan.Action) time.Duration {
 			d.take.behind = true
 		}
 		if !d.ahead.IsZero() {
-			return d.raceLost(d.ahead)
+			look, grab := d.drawLead(false, d.ahead) // it looks when all others do
+			d.view.lead = lead{tick: d.ahead, d: look, grab: grab, outrun: d.ahead}
+			return d.readAgain(max(d.ahead.Sub(d.clock.Best())-look, raceOver))
 		}
 		d.contradiction.refuse(etag, err, d.job.Policy.OccupiedAfter(&d.view.rec))
 		trouble := d.contradiction.of(etag)
@@ -316,11 +321,11 @@ func (r *Runner) occupied() error {
 }
 
 // hasTime reports whether this call has time for what is due. If it has too little for
-// a run, it still settles the ticks that need no run; v then says so.
+// a run, it still settles the ticks that need no run; v then says so. For a manual run there is nothing else.
 func (d *driver) hasTime(v *plan.View) bool {
 	err := d.fits(d.ctx, d.job.Task.Timeout)
-	if err == nil {
-		return true
+	if err == nil || d.request != "" {
+		return err == nil
 	}
 	if next, _ := d.job.Policy.Claim(*v); next.Run && store.BackfillOf(next.Record.Run.Request) == 0 {
 		d.short = err
@@ -328,16 +333,6 @@ func (d *driver) hasTime(v *plan.View) bool {
 	v.Claims = plan.NoRun
 	_, todo := d.job.Policy.Claim(*v)
 	return todo
-}
-
-// stillFits is hasTime after a hold-off, which may have taken most of what was left of
-// the call.
-func (h *hold) stillFits(v *plan.View) bool {
-	if h.request != "" {
-		return h.fits(h.ctx, h.job.Task.Timeout) == nil
-	}
-	v.Now = h.clock.Best()
-	return h.hasTime(v)
 }
 
 // breakSilent ends the lease of a holder that has sent no beat for so long that it trusts the
