@@ -54,7 +54,7 @@ type news struct {
 // Acquire takes the lease if the entry still has etag, whose record is rec. So the store
 // itself refuses a decision that was made from an old record. If the outcome is unclear it
 // repeats the call once under the same id, which is safe; if that is unclear too, it
-// releases what it may have got. The first call is a short one if rec has a run that beats; see
+// releases what it may have got, unless that must expire. The first call is a short one if rec has a run that beats; see
 // Client.Haste.
 func Acquire(ctx context.Context, c *Client, etag string, rec *store.Record, length time.Duration) (*Session, error) {
 	s := &Session{client: c, lease: c.Store.Lease(c.Name, uuid.NewString()), Length: length,
@@ -63,7 +63,7 @@ func Acquire(ctx context.Context, c *Client, etag string, rec *store.Record, len
 	if err != nil && !Definite(err) {
 		err = s.acquire(ctx, c.CallTimeout())
 	}
-	if err != nil && !Definite(err) {
+	if err != nil && !Definite(err) && !s.MustExpire() {
 		s.Release(ctx)
 	}
 	return s, err

@@ -87,7 +87,7 @@ func (h *hold) pass() (rest time.Duration, keeps bool) {
 		return h.leave(), false
 	}
 	if claim.Run {
-		h.take.claimed, h.take.former = h.session, &h.before
+		h.call.claim = &unbegun{h.session, h.before}
 	}
 	if claim.Run && !claim.Record.Run.Armed {
 		h.willStart()
@@ -95,7 +95,7 @@ func (h *hold) pass() (rest time.Duration, keeps bool) {
 	if err := h.claim(&claim); err != nil {
 		h.hasStarted()
 		h.emitNotClaimed(&claim, err)
-		if claim.Run && claim.Record.Run.Armed && !surelyNotWritten(err) && h.takeBackBriefly() {
+		if claim.Run && claim.Record.Run.Armed && !surelyNotWritten(err) && h.takeBackBriefly(context.WithoutCancel(h.ctx)) == nil {
 			return h.leave(), false
 		}
 		return h.unclaimed(err), false
@@ -217,7 +217,7 @@ func (h *hold) claim(next *plan.Claim) error {
 	h.denial.lift()
 	h.source.state.set(func(n *snapshot) {
 		n.writes++
-		n.entry = entryHistory{created: written.Created, lease: s.Length}
+		n.entry = entryHistory{created: written.Created, looked: h.clock.Best(), lease: s.Length}
 	})
 	h.note(nil)
 	h.emitLate(late, nil)
@@ -281,7 +281,7 @@ func (h *hold) release() bool {
 
 // leaves notes a lease that ends without a release, for the next call of this process.
 func (h *hold) leaves() {
-	h.source.state.left.Store(&leftover{h.session.ETag(), h.clock.Elapsed() + h.session.Length})
+	h.source.state.left.Store(&leftover{h.session, h.clock.Elapsed() + h.session.Length})
 }
 
 // giveBack releases the lease. The view then holds what was last written, and the ETag

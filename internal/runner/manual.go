@@ -31,7 +31,22 @@ func RunNow(ctx context.Context, r *Runner, request string) (store.Outcome, erro
 	}
 	// The runner ends here, so its trouble must not stay in Health.
 	defer r.replica.vitals.outage.leave(d.source, false, r.replica.Emit)
-	return d.runNow()
+	return runOnce(&d)
+}
+
+// runOnce is runNow that leaves no claim which was not begun, as far as it can.
+func runOnce(d *driver) (store.Outcome, error) {
+	takeBackUnbegun(d.ctx, d)
+	outcome, err := d.runNow()
+	left := d.denial.left.session
+	switch {
+	case left != nil && (d.claim == nil || left != d.claim.session): // an acquisition is in doubt
+		d.source.state.left.Store(&leftover{left, d.clock.Elapsed() + left.Length})
+	case !d.begun && d.claim != nil && (d.undone != nil || left != nil):
+		d.source.state.unbegun.Store(d.claim)
+		takeBackUnbegun(context.WithoutCancel(d.ctx), d)
+	}
+	return outcome, err
 }
 
 // runNow steps until the request has its outcome, or until it cannot have one. The
@@ -202,9 +217,6 @@ type taking struct {
 	terms  *Terms // nil: the call is not one of Take
 	behind bool   // another replica was first with the lease, and still has it
 	begins bool   // the claim is the first one of its entry
-
-	claimed *lease.Session // under which the last claim was sent; nil: there was none
-	former  *store.Record  // before that claim
 }
 
 // A HeldError says who has the lease. It is store.ErrHeld.
@@ -278,15 +290,7 @@ func Take(ctx context.Context, r *Runner, request string, do func(context.Contex
 	if seen := r.source.state.sighting.Load(); seen != nil {
 		b.view.seen.Recall(*seen)
 	}
-	outcome, err := d.runNow()
-	if !began && d.undone != nil && d.take.claimed != nil {
-		// Nothing has failed, so the claim must not count as the death of a runner. It may be too late to take it back:
-		// another replica that has the lease cannot know that the work was not begun.
-		h := &hold{driver: &d, session: d.take.claimed, held: d.take.claimed.Context(), before: *d.take.former}
-		if h.takeBackBriefly() {
-			h.release()
-		}
-	}
+	outcome, err := runOnce(&d)
 	seen := b.view.seen.Sighting()
 	r.source.state.sighting.Store(&seen)
 	r.replica.vitals.outage.leave(b.source, Passing(err), r.replica.Emit)
@@ -296,8 +300,24 @@ func Take(ctx context.Context, r *Runner, request string, do func(context.Contex
 		// No other caller has made the request. So this is what became of a claim that was written here
 		// and not confirmed in time.
 		err = fmt.Errorf("%w: it was %s: %s", ErrNotBegun, outcome.Status, outcome.Reason)
-	case d.undone != nil && d.take.claimed != nil:
+	case d.undone != nil && d.claim != nil:
 		err = fmt.Errorf("%w: %w", ErrNotBegun, err)
 	}
 	return outcome, err
+}
+
+// takeBackUnbegun takes back a claim of this process that was not begun. Nothing has failed, so it must not count as the death of
+// a runner. It may be too late: another replica that has the lease cannot know that the work was not begun. If the store does not
+// answer, the next call tries again.
+func takeBackUnbegun(ctx context.Context, d *driver) {
+	claim := d.source.state.unbegun.Swap(nil)
+	if claim == nil {
+		return
+	}
+	h := &hold{driver: d, session: claim.session, held: claim.session.Context(), before: claim.before}
+	if err := h.takeBackBriefly(ctx); err == nil {
+		h.release()
+	} else if !lease.Definite(err) {
+		d.source.state.unbegun.Store(claim)
+	}
 }

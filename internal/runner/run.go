@@ -27,6 +27,7 @@ func (h *hold) runClaimed() {
 	}
 	told := h.notices()
 	a := h.attemptAt(rec.Run.Tick, rec.Run.Attempt, told, h.hasStarted)
+	told.ended = func(o store.Outcome) { a.Emit(event.Event{Kind: event.Ended, Outcome: o, Took: o.End.Sub(o.Start)}) }
 	// The stop came while the claim was written. Nothing may start after a stop.
 	if h.stops(rec.Run.Tick) {
 		if h.take.begins { // the entry has its first claim: the next one need not wait for a token
@@ -77,6 +78,7 @@ func (h *hold) reasonOf(status store.Status, reason string) string {
 
 // finish writes the outcome of a run that began at start and has returned, or was never called.
 func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, status store.Status, reason string) {
+	h.begun = true
 	s, rec := h.session, &h.view.rec
 	returned := cmp.Or(a.Returned, h.clock.Elapsed())
 	took, end := (returned - start).Round(time.Millisecond), h.endAt(returned)
@@ -100,7 +102,11 @@ func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, 
 	if err != nil && told.stall.written { // by now another replica may have the lease
 		outcome = told.stall.outcome
 	}
-	ended := sync.OnceFunc(func() { a.Emit(event.Event{Kind: event.Ended, Outcome: outcome, Took: took}) })
+	ended := sync.OnceFunc(func() {
+		if !told.stall.told {
+			a.Emit(event.Event{Kind: event.Ended, Outcome: outcome, Took: took})
+		}
+	})
 	report := func() {
 		ended()
 		told.tell(written.History)
@@ -174,19 +180,18 @@ func (h *hold) takeBack(why error, all ...*supervise.Attempt) {
 
 // takeBackBriefly takes back a claim that was not begun: one that was sent before its tick and got no clear answer, or one
 // of Take. It must not arrive after the lease is released: the record would name a run that no replica starts.
-// It returns false if that cannot be ruled out: then the lease has to expire.
-func (h *hold) takeBackBriefly() bool {
+// If that cannot be ruled out, the lease has to expire.
+func (h *hold) takeBackBriefly(ctx context.Context) error {
 	s := h.session
 	// While the lease is renewed no other replica can run the job, so it is not tried for long.
-	trying, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), 2*s.CallTimeout())
+	trying, cancel := context.WithTimeout(ctx, 2*s.CallTimeout())
 	defer cancel()
 	err := s.WriteUntilKnown(trying, func(claim *store.Record) { *claim = h.job.Policy.TakeBack(&h.before, claim) }, nil)
-	if err != nil {
-		return false
+	if err == nil {
+		h.written(s)
+		h.mayWrite()
 	}
-	h.written(s)
-	h.mayWrite()
-	return true
+	return err
 }
 
 // surelyNotWritten reports whether a claim that failed cannot arrive any more.
@@ -297,7 +302,8 @@ func (o *overseer) Flush(d time.Duration) {
 type notices struct {
 	*reporter
 	session *lease.Session
-	history []store.Outcome // of the record, as far as its outcomes are reported
+	history []store.Outcome     // of the record, as far as its outcomes are reported
+	ended   func(store.Outcome) // reports the outcome of the run
 	stall   stall
 }
 
@@ -305,6 +311,7 @@ type notices struct {
 type stall struct {
 	outcome store.Outcome // as it was sent; zero: the run has not stalled
 	written bool          // for certain
+	told    bool          // it is reported
 }
 
 func (h *hold) notices() *notices {
@@ -326,14 +333,19 @@ func (n *notices) Progress(beat time.Time, note string) error {
 func (n *notices) Stalled(reason string) error {
 	earliest, _, _ := n.clock.Now()
 	var stalled store.Record
+	var counted bool
 	err := n.once(func(r *store.Record) {
+		before := r.Backfill.Done()
 		*r = n.job.Policy.Stall(r, reason, earliest, n.orders())
-		stalled = *r
+		stalled, counted = *r, r.Backfill.Done() > before
 	})
-	n.stall = stall{plan.LastOutcome(&stalled, store.Stalled, reason), err == nil}
+	n.stall = stall{plan.LastOutcome(&stalled, store.Stalled, reason), err == nil, err == nil && counted}
 	if err == nil {
 		n.tell(stalled.History)
 		n.precede(&stalled, true)
+	}
+	if n.stall.told { // of a backfill: the record does not show the outcome, and this process may end before the run returns
+		n.ended(n.stall.outcome)
 	}
 	return err
 }

@@ -219,9 +219,7 @@ func (r *Runner) read(ctx context.Context, wake time.Time) error {
 		r.recall(ctx, &rec)
 		r.keep(&entry, rec)
 	}
-	if r.denial.left.session == nil { // freeUnanswered compares the bytes
-		entry.Record = nil // the views of ten thousand jobs would keep them for nothing
-	}
+	entry.Record = nil // the views of ten thousand jobs would keep its bytes for nothing
 	r.see()
 	return nil
 }

@@ -43,17 +43,23 @@ func newSeveral(h *hold) *several {
 	g := &several{hold: h, told: h.notices()}
 	started := sync.OnceFunc(h.hasStarted)
 	for _, o := range plan.UnderWay(&h.view.rec) {
-		stall := &noticesOfOne{notices: g.told, tick: o.Tick}
-		a := h.attemptAt(o.Tick, o.Attempt, stall, started)
-		apart := h.client.Jitter.UpTo(time.Millisecond)
+		one := &oneOf{apart: h.client.Jitter.UpTo(time.Millisecond), end: plan.Ended{Tick: o.Tick}}
+		one.stall = &noticesOfOne{notices: g.told, tick: o.Tick, ended: func(e plan.Ended) {
+			g.mu.Lock()
+			one.end, one.took = e, (g.clock.Elapsed() - g.start).Round(time.Millisecond)
+			g.mu.Unlock()
+			g.tellEnded([]plan.Ended{e})
+		}}
+		a := h.attemptAt(o.Tick, o.Attempt, one.stall, started)
 		own := h.base
 		own.source = &source{origin: &origin{h.source.byHand}, state: h.source.state}
 		a.Status = &overseer{&own, func() {
-			lease.Sleep(context.WithoutCancel(h.stop), apart) // all have waited for one log
+			lease.Sleep(context.WithoutCancel(h.stop), one.apart) // all have waited for one log
 			started()
 		}}
 		a.Under.Beside = true
-		g.runs = append(g.runs, &oneOf{Attempt: a, apart: apart, end: plan.Ended{Tick: o.Tick}, stall: stall})
+		one.Attempt = a
+		g.runs = append(g.runs, one)
 	}
 	g.left = len(g.runs)
 	return g
@@ -227,15 +233,21 @@ func (g *several) untoldAll(err error) {
 type noticesOfOne struct {
 	*notices
 	tick    time.Time
-	written bool // that the run has stalled
+	ended   func(plan.Ended) // reports the outcome of the run
+	written bool             // that the run has stalled
 }
 
-// Stalled implements [supervise.Record].
+// Stalled implements [supervise.Record]; see notices.Stalled.
 func (n *noticesOfOne) Stalled(reason string) error {
 	at, _, _ := n.clock.Now()
+	e, counted := plan.Ended{Tick: n.tick, Status: store.Stalled, Reason: reason, End: at}, false
 	err := n.once(func(r *store.Record) {
-		*r = n.job.Policy.StallSeveral(r, plan.Ended{Tick: n.tick, Status: store.Stalled, Reason: reason, End: at})
+		before := r.Backfill.Done()
+		*r = n.job.Policy.StallSeveral(r, e)
+		counted = r.Backfill.Done() > before
 	})
-	n.written = err == nil
+	if n.written = err == nil; n.written && counted {
+		n.ended(e)
+	}
 	return err
 }

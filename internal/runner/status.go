@@ -326,14 +326,18 @@ func (q inquiry) take(w *wish) {
 }
 
 // wanted returns when a replica is wanted for this job. A record that cannot be used stays as it is until a person corrects
-// it, so there is nothing to look for before the next tick.
+// it, so there is nothing to look for before the next tick, unless time corrects it.
 func (q inquiry) wanted(all map[string]*wish, awaited bool) time.Time {
 	p, w := &q.job.Policy, all[q.job.Name]
 	switch {
 	case w.read != nil:
 		return sooner(q.at.Add(wantedUnread), p.Ticks.Next(q.at))
 	case w.bad != nil:
-		return p.Ticks.Next(q.at)
+		next := p.Ticks.Next(q.at)
+		if again := plan.RightAgain(&w.rec); again.After(q.at) {
+			return sooner(again, next)
+		}
+		return next
 	}
 	v := plan.View{Record: &w.rec, State: w.entry.State, ETag: w.entry.ETag, Now: q.at, Since: q.replica.Started(), Control: q.orders, Awaited: awaited}
 	_, v.Break.Able = q.client.Store.(store.ConditionalBreaker)

@@ -41,6 +41,8 @@ type call struct {
 	again  bool            // RunDue must step once more, as this step left something unfinished that is due now
 	ran    []store.Outcome // what was run here, in order
 	holder string          // the other replica that runs the job now, as far as known
+	claim  *unbegun        // the last one; nil: there was none
+	begun  bool            // it was begun, or has its outcome
 	short  error           // why what is due was not started: too little time is left, or a client has the lease and claims nothing
 	undone error           // why this call claimed something and wrote no outcome for it, or could not wait until it may claim
 }
@@ -300,10 +302,11 @@ func (d *driver) acquire(a plan.Action) time.Duration {
 // toExpire returns the error of a call that finds the entry under a lease which this process has left to expire, nil if it
 // is another's.
 func (r *Runner) toExpire() error {
-	if left := r.source.state.left.Load(); left != nil && left.etag == r.view.etag && r.clock.Elapsed() < left.until {
-		return &passingError{errToExpire}
+	left := r.source.state.left.Load()
+	if left == nil || r.clock.Elapsed() >= left.until || left.session.ETag() != r.view.etag && !left.session.Sent(r.view.rec.Writer) {
+		return nil
 	}
-	return nil
+	return &passingError{errToExpire}
 }
 
 // occupied returns why it is no use to wait for the lease that was seen last, nil if
