@@ -11,6 +11,17 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
+// A lead is how long before a tick this replica acts; see plan.Policy.Lead. It is drawn
+// once for each tick.
+type lead struct {
+	tick time.Time
+	last bool          // it was drawn for the replica that ran the last tick
+	d    time.Duration // until the tick, when it looks or acquires
+	grab time.Duration // the same, when it acquires what it has found free
+
+	outrun time.Time // the tick before which another replica was first with the lease
+}
+
 // lookAhead adds to a view how long before the next tick this replica acts. A call of
 // RunDue or RunNow does not wait for ticks. A job that skips its ticks has nothing to be on time
 // for, one of a group needs a slot first, and a follower does not know when it is due. A replica that
@@ -222,15 +233,4 @@ func (h *hold) hasStarted() {
 		h.started()
 		h.started = nil
 	}
-}
-
-// A lead is how long before a tick this replica acts; see plan.Policy.Lead. It is drawn
-// once for each tick.
-type lead struct {
-	tick time.Time
-	last bool          // it was drawn for the replica that ran the last tick
-	d    time.Duration // until the tick, when it looks or acquires
-	grab time.Duration // the same, when it acquires what it has found free
-
-	outrun time.Time // the tick before which another replica was first with the lease
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/lease"
@@ -77,9 +76,10 @@ func (d *driver) inSlot(f func()) (got bool, err error) {
 			if !stopped() { // this context has ended too, and could not show the loss of the slot
 				return
 			}
-			s := slot{held: within, over: make(chan struct{}), once: &sync.Once{}}
+			s := slot{held: within}
+			s.over, s.end = context.WithCancel(context.Background())
 			held <- s
-			<-s.over
+			<-s.over.Done()
 			undo = context.AfterFunc(d.ctx, cancel) // from now on a stop leaves little time for the outcome
 		})
 		undo()
@@ -134,11 +134,11 @@ type Group interface {
 
 // A slot is what a call has of the group of its job.
 type slot struct {
-	held context.Context // ends when the slot is lost; nil: the call has none
-	over chan struct{}   // closed when the slot is needed no more; nil: the call has none
-	once *sync.Once
-	none bool  // nothing is to be run, so that no slot is needed: ticks are only settled
-	full error // why the call got no slot; nil: it did not ask, or got one
+	held context.Context    // ends when the slot is lost; nil: the call has none
+	over context.Context    // ends when the slot is needed no more; nil: the call has none
+	end  context.CancelFunc // ends over
+	none bool               // nothing is to be run, so that no slot is needed: ticks are only settled
+	full error              // why the call got no slot; nil: it did not ask, or got one
 }
 
 // errSlotLost ends the trust in the lease of a run whose slot is lost. The lease itself is still held.
@@ -147,14 +147,14 @@ var errSlotLost = fmt.Errorf("%w: that of the slot of its group", store.ErrLost)
 // free gives the slot back: the run is over, and what follows is about its own entry alone. It may be
 // called again.
 func (s *slot) free() {
-	if s.over != nil {
-		s.once.Do(func() { close(s.over) })
+	if s.end != nil {
+		s.end()
 	}
 }
 
 // bind ends the trust in a lease when the slot of its run is lost, until done is called.
 func (s *slot) bind(l *lease.Session) (done func()) {
-	if s.held == nil || s.over == nil {
+	if s.over == nil {
 		return func() {}
 	}
 	if s.held.Err() != nil { // lost while the lease was acquired
@@ -163,9 +163,7 @@ func (s *slot) bind(l *lease.Session) (done func()) {
 	}
 	over := s.over
 	undo := context.AfterFunc(s.held, func() {
-		select {
-		case <-over:
-		default:
+		if over.Err() == nil {
 			l.Lose(errSlotLost)
 		}
 	})

@@ -131,6 +131,12 @@ func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, 
 	}
 }
 
+// endAt returns when a run has ended: the service's time of the claim and the time that passed since, which does not depend
+// on the wall clock.
+func (h *hold) endAt(returned time.Duration) time.Time {
+	return h.view.rec.Run.Claimed.Add((returned - h.claimedAt).Round(time.Millisecond))
+}
+
 // untold reports and returns that the outcome of a run is not known to be in the record,
 // and says what happens then: a replica, perhaps this one, settles the run as one whose runner died,
 // unless the write arrives after all.
@@ -151,6 +157,11 @@ func (h *hold) untold(a *supervise.Attempt, outcome store.Outcome, took time.Dur
 // changed the record, it may have done so after that write.
 func mayBeApplied(err error) bool {
 	return errors.Is(err, lease.ErrNotConfirmed) || errors.Is(err, store.ErrChanged)
+}
+
+// surelyNotWritten reports whether a claim that failed cannot arrive any more.
+func surelyNotWritten(err error) bool {
+	return lease.Definite(err) || errors.Is(err, lease.ErrNotWritten) || errors.Is(err, lease.ErrNotEncoded)
 }
 
 // takeBack gives up a claim whose run has not started, so that another replica can run the tick and the attempt does not count.
@@ -192,11 +203,6 @@ func (h *hold) takeBackBriefly(ctx context.Context) error {
 		h.mayWrite()
 	}
 	return err
-}
-
-// surelyNotWritten reports whether a claim that failed cannot arrive any more.
-func surelyNotWritten(err error) bool {
-	return lease.Definite(err) || errors.Is(err, lease.ErrNotWritten) || errors.Is(err, lease.ErrNotEncoded)
 }
 
 // confirm writes the outcome and tries until it is known to be written, or WriteOutcome

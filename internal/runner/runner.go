@@ -162,9 +162,6 @@ func (b *base) Name() string { return b.job.Name }
 // ShardOf returns the name of the job that this one is a shard of, empty if it is none.
 func (b *base) ShardOf() string { return b.job.Shard.Of }
 
-// Idle reports whether this replica starts nothing new.
-func (r *Replica) Idle() bool { return r.Degraded() != nil }
-
 // EveryReplica reports whether the job runs on each replica, without an entry.
 func (b *base) EveryReplica() bool { return b.job.EveryReplica }
 
@@ -316,27 +313,6 @@ func (r *Runner) see() {
 	r.looked()
 	r.view.seen.See(r.view.entry, &r.view.rec, r.clock.Best())
 	r.reportApplied()
-}
-
-// decideBy collects what plan decides by at this moment: the view, the clock, and what
-// other runners of the same job in this process have seen of the entry.
-func (d *driver) decideBy() plan.View {
-	n := d.source.state.get()
-	o := &d.view.seen
-	o.At, o.RecreatedAt, o.LastLease = time.Now(), n.entry.recreated, n.entry.lease
-	v := plan.View{Record: &d.view.rec, Now: d.clock.Best(), Since: d.rank.since, Request: d.request, Control: d.orders(), Waited: d.view.waited, Claims: d.claims}
-	if d.slot.none {
-		v.Claims = plan.NoRun
-	}
-	_, v.Break.Able = d.client.Store.(store.ConditionalBreaker)
-	v.Break.ByOperator = o.Unlocked(&d.view.rec)
-	if d.view.before != nil {
-		v.Before = d.view.before.jobs.get().known
-	}
-	if d.view.entry != nil {
-		v.State, v.ETag = d.view.entry.State, d.view.entry.ETag
-	}
-	return v
 }
 
 // ordered is a view of a record for what depends on the time, on orders and on the definition in force alone.

@@ -141,12 +141,6 @@ func (g *several) run(one *oneOf) {
 	}
 }
 
-// endAt returns when a run has ended: the service's time of the claim and the time that passed since, which does not depend
-// on the wall clock.
-func (h *hold) endAt(returned time.Duration) time.Time {
-	return h.view.rec.Run.Claimed.Add((returned - h.claimedAt).Round(time.Millisecond))
-}
-
 // ended returns how the runs have ended that have begun and returned. The caller holds mu.
 func (g *several) ended() (all []plan.Ended) {
 	for _, one := range g.runs {

@@ -91,6 +91,23 @@ func addAwaited(runners []*Runner, all []Status) {
 	}
 }
 
+// awaited returns the predecessors that a tick of the record waits for, as far as their records show.
+func (q inquiry) awaited(rec *store.Record, state store.LeaseState, records map[string]*store.Record) (names []string) {
+	p := &q.job.Policy
+	v := plan.View{Record: rec, State: state, Now: q.clock.Best(), Since: rec.Definition.Since, Control: q.orders}
+	for _, name := range p.After {
+		before := plan.Predecessor{Job: name}
+		if of := records[name]; of != nil {
+			before.Watermark = of.Watermark
+		}
+		v.Before = []plan.Predecessor{before}
+		if tick, waits := p.Awaits(v); waits && tick.Equal(p.NextTick(rec)) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // listAll lists the entries of the runners, if that is cheaper than to read each.
 func listAll(ctx context.Context, runners []*Runner) reads.Listing {
 	var clients []*lease.Client
@@ -357,21 +374,4 @@ func sooner(a, b time.Time) time.Time {
 		return instant.Later(a, b)
 	}
 	return instant.Earlier(a, b)
-}
-
-// awaited returns the predecessors that a tick of the record waits for, as far as their records show.
-func (q inquiry) awaited(rec *store.Record, state store.LeaseState, records map[string]*store.Record) (names []string) {
-	p := &q.job.Policy
-	v := plan.View{Record: rec, State: state, Now: q.clock.Best(), Since: rec.Definition.Since, Control: q.orders}
-	for _, name := range p.After {
-		before := plan.Predecessor{Job: name}
-		if of := records[name]; of != nil {
-			before.Watermark = of.Watermark
-		}
-		v.Before = []plan.Predecessor{before}
-		if tick, waits := p.Awaits(v); waits && tick.Equal(p.NextTick(rec)) {
-			names = append(names, name)
-		}
-	}
-	return names
 }

@@ -13,6 +13,14 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
+const (
+	maxSleep = 30 * time.Second // a look at the clock, since timers stop while a machine is suspended
+
+	// restDegraded is how soon a replica that starts nothing new checks whether it
+	// can start again.
+	restDegraded = time.Second
+)
+
 // A Wake is what a platform woke the program up for.
 type Wake struct {
 	Jobs []string  // empty: all
@@ -128,6 +136,27 @@ func (d *driver) step() time.Duration {
 	}
 	v, action := d.next(fresh)
 	return d.act(v, action, fresh)
+}
+
+// decideBy collects what plan decides by at this moment: the view, the clock, and what
+// other runners of the same job in this process have seen of the entry.
+func (d *driver) decideBy() plan.View {
+	n := d.source.state.get()
+	o := &d.view.seen
+	o.At, o.RecreatedAt, o.LastLease = time.Now(), n.entry.recreated, n.entry.lease
+	v := plan.View{Record: &d.view.rec, Now: d.clock.Best(), Since: d.rank.since, Request: d.request, Control: d.orders(), Waited: d.view.waited, Claims: d.claims}
+	if d.slot.none {
+		v.Claims = plan.NoRun
+	}
+	_, v.Break.Able = d.client.Store.(store.ConditionalBreaker)
+	v.Break.ByOperator = o.Unlocked(&d.view.rec)
+	if d.view.before != nil {
+		v.Before = d.view.before.jobs.get().known
+	}
+	if d.view.entry != nil {
+		v.State, v.ETag = d.view.entry.State, d.view.entry.ETag
+	}
+	return v
 }
 
 // next returns what to do about the entry as it was last seen, and the view that this
