@@ -187,7 +187,7 @@ var errAcquisition = errors.New("the acquisition was not confirmed")
 // returns why this replica should yield: nil if the lease was not the session's.
 //
 // With another ETag the claim may have been applied. Its lease then has to expire. If the
-// record is the claim itself, c learns that it names a run which will not be started.
+// record is the claim itself, the call learns that it names a run which will not be started.
 func (d *driver) freeUnanswered() error {
 	u := d.denial.left
 	d.denial.left = unanswered{}

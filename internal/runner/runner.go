@@ -104,7 +104,7 @@ type view struct {
 	entry    *store.Entry     // nil: it has to be read before the next decision
 	rec      store.Record     // of entry
 	etag     string           // of rec; it outlives entry, so that an unchanged record need not be decoded again
-	latest   time.Time        // of the service's clock when rec was found usable; zero: it was not since it was changed, or its clock was not known
+	latest   time.Time        // that the service's clock could show when rec was last found usable; zero: not since rec changed
 	readAt   time.Time        // the entry is not read before
 	seenAt   time.Time        // when it was last read or written here, by the wall clock; see RunDue
 	seen     plan.Observation // what has been noticed over several reads

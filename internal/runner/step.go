@@ -120,11 +120,8 @@ func (d *driver) step() time.Duration {
 			d.reached()
 			return d.standBack(err)
 		}
-	}
-	if !fresh {
-		if err := d.fromFuture(); err != nil {
-			return d.unusable(err)
-		}
+	} else if err := d.fromFuture(); err != nil {
+		return d.unusable(err)
 	}
 	d.short = nil
 	d.forgive()
