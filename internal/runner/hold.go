@@ -47,20 +47,24 @@ func underLease(d *driver, s *lease.Session) time.Duration {
 	defer s.Lose(nil)
 	defer s.Stop()
 	defer d.slot.bind(s)()
+	v := h.decideBy()
+	if !v.Now.Before(h.ahead) { // the others looked before the tick, and do not count on this replica
+		h.ahead = time.Time{}
+	}
 	for {
-		rest, keeps := h.pass()
+		rest, keeps := h.pass(v)
 		if !keeps {
 			return rest
 		}
 		d.run.Store(nil)
+		v = h.decideBy()
 	}
 }
 
 // pass holds off if need be, settles and claims in one write, runs, and writes the
 // outcome. Then it leaves the lease, or keeps it for the tick that is to come: call.ahead.
-func (h *hold) pass() (rest time.Duration, keeps bool) {
+func (h *hold) pass(v plan.View) (rest time.Duration, keeps bool) {
 	defer h.hasStarted() // or will not start
-	v := h.decideBy()
 	if wait := h.job.Policy.HoldOff(v, &h.view.seen); wait > 0 {
 		// The lease is renewed meanwhile, so that the previous holder can no longer trust its own: an operator broke that one,
 		// or deleted the entry, and the holder may not have noticed.

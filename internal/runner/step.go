@@ -319,9 +319,6 @@ func (d *driver) acquire(a plan.Action) time.Duration {
 	d.losses.Reset()
 	d.contradiction = contradiction{}
 	d.note(nil)
-	if !d.clock.Best().Before(d.ahead) { // the others looked before the tick, and do not count on this replica
-		d.ahead = time.Time{}
-	}
 	return underLease(d, s)
 }
 
