@@ -442,9 +442,6 @@ func TestOutcomesWaitForClaims(t *testing.T) {
 	})
 }
 
-// A counter is a lister.
-type counter = lister
-
 // listing starts a replica over a store that lists.
 func (c *cluster) listing(backend *lister, name string, work ...soloist.Work) *replica {
 	backend.Memory = c.store
