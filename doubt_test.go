@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -482,5 +483,113 @@ func TestTryDoAfterTakeBackInDoubt(t *testing.T) {
 		if err := l.TryDo(c.within(10*time.Second), taking(0)); errors.Is(err, store.ErrHeld) {
 			t.Errorf("nobody has it: %v", err)
 		}
+	})
+}
+
+// A caller comes again while the store still takes no write: its claim before is taken back, and not settled as a death.
+func TestOnceCalledAgainInOutage(t *testing.T) {
+	for _, d := range []time.Duration{10 * time.Second, 18 * time.Second, 40 * time.Second} {
+		inCase(t, d.String(), func(t *testing.T, c *cluster) {
+			a := c.replica("a").meets(awayFrom("write", d))
+			o := c.migration(a, "v1", nil)
+			o.Retry = soloist.Retry{MaxTries: 1}
+			wantError(t, o.Run(c.within(4*time.Second)), "deadline")
+			c.ok(o.Run(c.within(time.Hour)))
+			c.wantRuns(1)
+		})
+	}
+}
+
+// The claim before is to be taken back: the lease is said to be lost, and the read after that is not answered.
+func TestOnceWhoseReturnIsNotConfirmed(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a").meets(awayFrom("write", 12*time.Second))
+		o := c.migration(a, "v1", nil)
+		o.Retry = soloist.Retry{MaxTries: 1}
+		wantError(t, o.Run(c.within(3*time.Second)), "deadline")
+		time.Sleep(3 * D)
+		var wrote atomic.Bool
+		ctx, cancel := context.WithCancel(c.t.Context())
+		a.meets(func(op string, apply func() error) error {
+			if wrote.Load() {
+				return errNetwork
+			}
+			err := apply()
+			if op == "write" {
+				wrote.Store(true)
+				time.AfterFunc(time.Millisecond, cancel)
+				time.AfterFunc(2*time.Second, func() { a.meets(nil) })
+			}
+			return err
+		})
+		wantError(t, o.Run(ctx), "canceled")
+		time.Sleep(10 * time.Second)
+		c.ok(o.Run(c.within(time.Hour)))
+		c.wantRuns(1)
+	})
+}
+
+// unacquired applies two acquisitions without an answer, and for so long no release.
+func unacquired(noRelease time.Duration) fault {
+	var n atomic.Int64
+	begin := time.Now()
+	return func(op string, apply func() error) error {
+		switch {
+		case op == "acquire" && n.Add(1) <= 2:
+			_ = apply()
+			return errNetwork
+		case op == "release" && time.Since(begin) < noRelease:
+			return errNetwork
+		}
+		return apply()
+	}
+}
+
+func TestTryDoAfterUnreleasedAcquisition(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a")
+		l := a.guard()
+		c.ok(l.Do(c.t.Context(), taking(0)))
+		a.meets(unacquired(10 * time.Second))
+		if err := l.TryDo(c.within(time.Minute), taking(0)); errors.Is(err, store.ErrHeld) {
+			t.Errorf("nobody has it: %v", err)
+		}
+	})
+}
+
+// A lease over a record that says running is not released, whatever was not answered: the next holder would hold off.
+func TestLeaseOverARunIsNotReleased(t *testing.T) {
+	inCase(t, "an acquisition in doubt over a dead run", func(t *testing.T, c *cluster) {
+		c.deadHolder()
+		time.Sleep(time.Minute)
+		b := c.replica("b").meets(unacquired(0))
+		wantError(t, b.guard().Do(c.within(10*time.Second), taking(0)), "deadline")
+		time.Sleep(time.Hour)
+		c.ok(c.replica("c").guard().Do(c.within(10*time.Second), taking(0)))
+	})
+	inCase(t, "a claim ahead that could not be taken back", func(t *testing.T, c *cluster) {
+		w := work("0 * * * *", time.Second)
+		w.ClaimAhead = true
+		all := []*replica{c.start("a", w), c.start("b", w)}
+		until(2*time.Hour - time.Minute)
+		for _, r := range all {
+			var n, end atomic.Int64
+			r.meets(func(op string, apply func() error) error {
+				switch {
+				case op == "write" && n.CompareAndSwap(0, 1):
+					_ = apply()
+					end.Store(int64(sinceMidnight() + 12*time.Second))
+					return errNetwork
+				case op == "read" && n.CompareAndSwap(1, 2), op == "write" && sinceMidnight() < time.Duration(end.Load()):
+					return errNetwork
+				case op == "release":
+					if run := c.record("work").Run; run.Status == store.Running && run.Replica == r.Replica {
+						t.Errorf("%s releases its lease while the record says that it runs", r.Replica)
+					}
+				}
+				return apply()
+			})
+		}
+		time.Sleep(10 * time.Minute)
 	})
 }

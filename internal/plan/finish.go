@@ -25,7 +25,7 @@ func (p *Policy) Finish(r *store.Record, status store.Status, reason string, end
 	if f.Run.Status == store.Stalled {
 		endStalled(&f, end)
 	} else {
-		p.conclude(&f, status, reason, end)
+		p.conclude(&f, status, reason, end, lo)
 	}
 	p.skipUnder(&f, lo, c)
 	f.Due = p.due(&f)
@@ -49,7 +49,7 @@ func (p *Policy) Stall(r *store.Record, reason string, lo time.Time, c store.Job
 	f := r.Clone()
 	f.Run.Stopping = true
 	f.Run.Claimed, f.Run.Armed = begun(&f), false
-	p.conclude(&f, store.Stalled, reason, lo)
+	p.conclude(&f, store.Stalled, reason, lo, lo)
 	p.skipUnder(&f, lo, c)
 	f.Due = p.due(&f)
 	return f
@@ -88,8 +88,11 @@ func (p *Policy) TakeBack(before, claim *store.Record) store.Record {
 }
 
 // conclude gives the tick of the record its outcome, unless the tick stays open. A job that
-// has failed too often pauses itself at at.
-func (p *Policy) conclude(r *store.Record, status store.Status, reason string, at time.Time) {
+// has failed too often pauses itself at the end of the run, and no later than the service's clock certainly shows.
+func (p *Policy) conclude(r *store.Record, status store.Status, reason string, end, lo time.Time) {
+	if !lo.IsZero() && lo.Before(end) { // the clock of the replica was fast
+		end = lo
+	}
 	if status == store.Stalled || status == store.Abandoned && !strings.HasPrefix(reason, Stopped) {
 		r.Run.Deaths = deaths(r)
 	}
@@ -105,7 +108,7 @@ func (p *Policy) conclude(r *store.Record, status store.Status, reason string, a
 	case !p.offeredAgain(r):
 		p.settleRun(r, LastOutcome(r, status, reason))
 	}
-	p.pauseSelf(r, at)
+	p.pauseSelf(r, end)
 }
 
 // pauseSelf pauses a job whose last run was one failure too many.

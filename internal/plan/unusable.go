@@ -45,8 +45,8 @@ func RightAgain(r *store.Record) time.Time {
 }
 
 // latest returns the latest of the instants in r that cannot lie in the future, and its name.
-// Due is a field that can, and Past.Late.Since, as a tick may fail before it is late. So is the end of a run, by a little, and
-// a pause that begins with it: it is the start and a duration by the clock of its replica, which may be fast.
+// Due is a field that can, and Past.Late.Since, as a tick may fail before it is late. So is the end of a run, by a little:
+// it is the start and a duration by the clock of its replica, which may be fast.
 func latest(r *store.Record) (name string, at time.Time) {
 	look := func(n string, t time.Time) {
 		if t.After(at) {
@@ -65,9 +65,7 @@ func latest(r *store.Record) (name string, at time.Time) {
 	look("claim", r.Run.Claimed)
 	look("order of a run", ordered(r.Run.Order))
 	look("last order served", ordered(r.Orders.Served))
-	if !r.Orders.Paused.At.Equal(r.Run.Finished) {
-		look("pause of itself", r.Orders.Paused.At)
-	}
+	look("pause of itself", r.Orders.Paused.At)
 	look("claim given back", r.Orders.Returned.Tick)
 	look("order given back", ordered(r.Orders.Returned.Order))
 	look("backfill", ordered(r.Backfill.Seq))

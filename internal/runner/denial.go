@@ -187,7 +187,7 @@ var errAcquisition = errors.New("the acquisition was not confirmed")
 // other lease, and the store refuses a claim that is still under way from then on. It
 // returns why this replica should yield: nil if the lease was not the session's.
 //
-// With another ETag the claim may have been applied. Its lease then has to expire. If the
+// With another ETag the claim may have been applied. Its lease then has to expire, as one over a run that may go on. If the
 // record is the claim itself, the call learns that it names a run which will not be started.
 func (d *driver) freeUnanswered() error {
 	u := d.denial.left
@@ -198,7 +198,11 @@ func (d *driver) freeUnanswered() error {
 	if run := &d.view.rec.Run; !u.idle && run.Status == store.Running && slices.Contains(u.session.Sent(), d.view.rec.Writer) {
 		d.undone = fmt.Errorf("its tick %s was claimed and not run: %w", run.Tick.Format(time.RFC3339), u.err)
 	}
-	if !u.idle && d.view.entry.ETag != u.session.ETag() || !d.view.entry.State.Live() {
+	switch {
+	case !u.idle && d.view.entry.ETag != u.session.ETag() || !d.view.entry.State.Live():
+		return nil
+	case !u.idle && d.view.rec.MayRun(): // as always
+		d.leaves(u.session)
 		return nil
 	}
 	err := u.session.Release(d.ctx)
@@ -206,6 +210,7 @@ func (d *driver) freeUnanswered() error {
 	case lease.Definite(err):
 		return nil
 	case err != nil:
+		d.leaves(u.session)
 		d.notReleased(err)
 	default:
 		d.view.entry.State = store.Available

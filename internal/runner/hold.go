@@ -91,7 +91,7 @@ func (h *hold) pass(v plan.View) (rest time.Duration, keeps bool) {
 		return h.leave(), false
 	}
 	if claim.Run {
-		h.call.claim = &unbegun{h.session, h.before}
+		h.call.claim = &unbegun{session: h.session, before: h.before}
 	}
 	if claim.Run && !claim.Record.Run.Armed {
 		h.willStart()

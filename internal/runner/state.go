@@ -88,6 +88,7 @@ func (b *base) leaves(s *lease.Session) {
 type unbegun struct {
 	session *lease.Session
 	before  store.Record // the claim; see hold
+	sent    []string     // the nonces of records that the entry may hold
 }
 
 // An unconfirmed is a write of outcomes that got no clear answer. The next read of the record shows
