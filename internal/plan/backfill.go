@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/store"
 )
 
-// A backfill runs ticks again that have their outcome. An operator orders it; see pause.go for how
+// A backfill runs ticks again that have their outcome. An operator orders it; see orders.go for how
 // orders reach the replicas.
 //
 //   - Each of its ticks is claimed as any run is, in the record of the job, so no two runs of the
@@ -114,6 +115,387 @@ func takeBackBackfilled(r *store.Record, claim *store.Run) {
 	if claim.Attempt == 1 { // the cursor is before it
 		r.Backfill.Through, r.Backfill.Deaths = claim.Tick.Add(-1), 0
 	}
+}
+
+// claimBackfill claims the next tick of the backfill that is in force. The run before has been settled, and a changed definition
+// is in force by now, so what waits of the backfill is looked at once more.
+func (c *claiming) claimBackfill() (changed bool) {
+	r := &c.next.Record
+	if c.next.Run || unsettled(r) {
+		return false
+	}
+	changed = c.settleLeftBackfilled()
+	tick, attempt := c.nextBackfilled(r, c.v)
+	if tick.IsZero() || c.v.Claims != AnyRun || c.Paused || c.PausedAt(c.v) || selfPaused(r, c.v.Control) {
+		return changed
+	}
+	if c.writing().full() || !c.Follows() && c.Ticks.Last(c.v.Now).After(r.Watermark) { // a due tick comes first
+		return changed
+	}
+	was, seq := r.Backfill, c.v.Control.Backfill.Seq
+	c.claim(tick, attempt)
+	r.Run.Request, r.Run.Order = store.BackfillRequest(seq), seq
+	if was.Seq != seq {
+		was = store.Backfilled{Seq: seq}
+	}
+	if c.v.Control.Backfill.Parallel > 1 {
+		r.Backfill = was
+		c.claimSeveral(r, &c.v.Control.Backfill)
+		return true
+	}
+	r.Run.Deaths = was.Deaths
+	was.Through, was.Attempt, was.Deaths = tick, 0, 0
+	r.Backfill = was
+	return true
+}
+
+// settleDeadBackfilled decides about the last run, one of a backfill whose runner is gone: its tick waits
+// for another attempt, or has its outcome.
+func (c *claiming) settleDeadBackfilled() bool {
+	r := c.v.Record
+	c.next.Record.Run.Deaths = deaths(r)
+	end, isCancelled := endedBy(c.v)
+	switch {
+	case leftBeside(r): // it has stalled
+	case isCancelled: // its runner may not have known
+		c.next.Record.Run.Status = store.Cancelled
+	default:
+		c.next.Record.Run.Status = store.Abandoned
+	}
+	if Several(r) {
+		again := !isCancelled && r.Definition.Spec == c.Spec && inForce(r, c.v, r.Run.Order)
+		c.next.Backfilled = append(c.next.Backfilled, settleOpen(&c.next.Record, func(o *store.OpenTick) openFate {
+			switch {
+			case o.Token != r.Token:
+				return openFate{again: true}
+			case again && c.Interrupted.repeats(o.Attempt, o.Deaths+1):
+				o.Deaths, o.Token = o.Deaths+1, -o.Token
+				return openFate{again: true}
+			case isCancelled:
+				return openFate{status: store.Cancelled, reason: CancelledBy(end), token: r.Token}
+			}
+			return openFate{status: store.Abandoned, reason: endReason(c.v), token: r.Token}
+		})...)
+		return true
+	}
+	if isCancelled {
+		c.tell(LastOutcome(r, store.Cancelled, CancelledBy(end)))
+		return true
+	}
+	repeats := r.Definition.Spec == c.Spec && c.Interrupted.repeats(r.Run.Attempt, deaths(r))
+	if repeats && r.Backfill.Seq == r.Run.Order && inForce(r, c.v, r.Run.Order) {
+		waitAgain(&c.next.Record)
+		return true
+	}
+	c.tell(LastOutcome(r, store.Abandoned, endReason(c.v)))
+	return true
+}
+
+// endedBy returns by which order the last run, one of a backfill, is cancelled: that run, or all of the backfill.
+func endedBy(v View) (by store.End, ok bool) {
+	if cancelled(v) {
+		return v.end(), true
+	}
+	return EndOfBackfill(v.Record.Run.Order, &v.Control.Backfill)
+}
+
+// EndOfBackfill returns by which order a backfill is cancelled; last is the last order. If that is another
+// one, this one was cancelled before: else the other would have been refused. Who cancelled it the orders do not say any more.
+func EndOfBackfill(seq int64, last *store.Backfill) (by store.End, ok bool) {
+	if last.Seq > seq {
+		return store.End{Seq: last.Seq, By: last.By, Reason: "another backfill was ordered"}, true
+	}
+	return last.Cancelled, last.Cancelled.Seq != 0 && last.Seq == seq
+}
+
+// settleLeftBackfilled settles the tick of a backfill that waits for a claim, and is not to have one: an
+// operator has cancelled the claim of it that was given up, or the backfill, or the job repeats nothing any more, or does
+// not have that tick any more. An order that is older than what the record says decides nothing.
+func (c *claiming) settleLeftBackfilled() (changed bool) {
+	r, b := &c.next.Record, &c.v.Control.Backfill
+	fill, back := &r.Backfill, r.Orders.Returned
+	f := store.Outcome{Tick: fill.Through, Request: store.BackfillRequest(fill.Seq), Status: store.Cancelled, Attempt: max(1, fill.Attempt)}
+	switch waits := fill.Attempt > 0 && b.Seq >= fill.Seq; {
+	case fill.Seq == 0 || c.Ticks == nil:
+		return false
+	case len(fill.Open) > 0:
+		return c.settleLeftOpen()
+	case back.Order == fill.Seq && cancelled(c.v):
+		f.Tick, f.Reason, f.Token = back.Tick, CancelledBy(c.v.end()), r.Token
+	case waits && b.Seq > fill.Seq:
+		f.Reason = "another backfill was ordered"
+	case waits && !b.On():
+		f.Reason = CancelledBy(b.Cancelled)
+	case waits && c.notBackfilled(r, fill.Through) != "":
+		f.Status, f.Reason = store.Abandoned, c.notBackfilled(r, fill.Through)
+	default:
+		return false
+	}
+	fill.Through, fill.Attempt, fill.Deaths = f.Tick, 0, 0
+	if back.Order == fill.Seq { // an order to cancel that claim would settle its tick again
+		r.Orders.Returned = store.Returned{}
+	}
+	c.tell(f)
+	return true
+}
+
+// notBackfilled returns why a tick of a backfill that waits gets no further attempt under the definition in force; empty: it gets one.
+func (p *Policy) notBackfilled(r *store.Record, tick time.Time) string {
+	switch {
+	case r.Definition.Spec != p.Spec:
+	case !p.Ticks.Last(tick).Equal(tick):
+		return ScheduleChanged
+	case p.Interrupted != Rerun:
+		return "not run again"
+	}
+	return ""
+}
+
+// settleLeftOpen is settleLeftBackfilled for several ticks. A tick that has never begun has no outcome when its backfill is
+// cancelled, or when the schedule does not have it any more, as those after the cursor have none.
+func (c *claiming) settleLeftOpen() (changed bool) {
+	r, b, n := &c.next.Record, &c.v.Control.Backfill, len(c.next.Record.Backfill.Open)
+	seq, back := r.Backfill.Seq, r.Orders.Returned.Order == r.Backfill.Seq && cancelled(c.v)
+	over := b.Seq > seq || b.Seq == seq && !b.On()
+	told := settleOpen(r, func(o *store.OpenTick) openFate {
+		why := c.notBackfilled(r, o.Tick)
+		switch {
+		case back && o.Token == r.Token:
+			return openFate{status: store.Cancelled, reason: CancelledBy(c.v.end()), token: r.Token}
+		case o.Attempt == 0 && (over || why == ScheduleChanged):
+			return openFate{}
+		case b.Seq > seq:
+			return openFate{status: store.Cancelled, reason: "another backfill was ordered"}
+		case over:
+			return openFate{status: store.Cancelled, reason: CancelledBy(b.Cancelled)}
+		case b.Seq == seq && o.Attempt > 0 && why != "":
+			return openFate{status: store.Abandoned, reason: why}
+		}
+		return openFate{again: true}
+	})
+	waits := slices.ContainsFunc(r.Backfill.Open, func(o store.OpenTick) bool { return o.Token == r.Token })
+	if changed = len(r.Backfill.Open) < n; changed && !waits && r.Orders.Returned.Order == seq {
+		r.Orders.Returned = store.Returned{}
+	}
+	c.next.Backfilled = append(c.next.Backfilled, told...)
+	return changed
+}
+
+// tell settles an outcome of a backfill with the claim.
+func (c *claiming) tell(f store.Outcome) {
+	settleBackfilled(&c.next.Record, f)
+	c.next.Backfilled = append(c.next.Backfilled, f)
+}
+
+
+// A backfill may run several ticks at a time. Then one claim has several ticks, which its holder runs in parallel,
+// under its lease and with its token. So whatever holds for the one run of a claim holds for all of
+// them: the trust in the lease bounds them, and no other run of the job begins before they are over.
+//
+//   - The claim moves the cursor over its ticks, and the same write makes them open: Backfilled.Open has them
+//     from then on. A tick leaves it with the write that counts its outcome, and in no other way but one: a tick
+//     that never began is dropped with its backfill. So each has one outcome, whatever becomes of the
+//     replicas, and none is left out.
+//   - Each tick has its outcome when its own run returns, and not only with the last of the claim. A write that
+//     is repeated finds the tick open no more, and changes nothing.
+//   - An open tick is under way if it has the token of a claim that has not ended. Otherwise it waits, and
+//     comes before the ticks after the cursor.
+//   - A claim of ticks that have waited has no new ones, so that who cancels a claim cancels all later claims
+//     of its ticks, and nothing else.
+//   - When all runs have returned the claim has ended. Only then does the next claim decide: what is due, or was
+//     ordered manually, comes first.
+//   - A tick whose runner died is run again alone, so that one which kills its runners costs the others
+//     one attempt.
+
+// MaxParallel is how many ticks of a backfill may run at a time.
+const MaxParallel = 16
+
+// An Ended is how the attempt of one of several ticks has ended.
+type Ended struct {
+	Tick   time.Time
+	Status store.Status // empty: it did not begin
+	Reason string
+	End    time.Time
+}
+
+// claimSeveral has the claim in r, of the next tick of a backfill, claim as many ticks as may run at a time.
+func (p *Policy) claimSeveral(r *store.Record, fill *store.Backfill) {
+	b, most := &r.Backfill, min(fill.Parallel, MaxParallel)
+	if p.Group != "" { // its slot is for one run
+		most = 1
+	}
+	open := slices.Clone(b.Open) // the record that this one was cloned from shares it
+	n := 0
+	for n < min(most, len(open)) && (n == 0 || open[n].Deaths == 0) {
+		open[n].Attempt, open[n].Token = open[n].Attempt+1, r.Token
+		if n++; open[n-1].Deaths > 0 {
+			break
+		}
+	}
+	if n > 0 { // ticks that have waited are claimed without new ones
+		most = n
+	}
+	for ; n < most; n++ {
+		tick := p.backfilledAfter(r, fill, b.Through)
+		if tick.IsZero() {
+			break
+		}
+		open, b.Through = append(open, store.OpenTick{Tick: tick, Token: r.Token, Attempt: 1}), tick
+		b.Open = open
+	}
+	b.Several, b.Open = true, open
+	r.Run.Tick, r.Run.Attempt, r.Run.Deaths = open[0].Tick, open[0].Attempt, open[0].Deaths
+}
+
+// End notes how attempts of the ticks of a claim of several have ended. An end that it has noted before stays as it is.
+func (p *Policy) End(r *store.Record, all ...Ended) {
+	for _, e := range all {
+		open := slices.Clone(r.Backfill.Open)
+		i := slices.IndexFunc(open, func(o store.OpenTick) bool { return o.Token == r.Token && o.Tick.Equal(e.Tick) })
+		if i < 0 {
+			continue
+		}
+		o := &open[i]
+		early := e.Status == store.Stalled || e.Status == store.Abandoned
+		if early && !strings.HasPrefix(e.Reason, Stopped) {
+			o.Deaths++
+		}
+		switch {
+		case e.Status == "":
+			o.Attempt, o.Token = o.Attempt-1, -o.Token
+		case early && p.Interrupted.repeats(o.Attempt, o.Deaths):
+			o.Token = -o.Token
+		default:
+			settleBackfilled(r, OutcomeOfSeveral(r, e, o.Attempt))
+			open = slices.Delete(open, i, i+1)
+		}
+		r.Backfill.Open = open
+	}
+}
+
+// OutcomeOfSeveral returns the outcome of an attempt of one of several ticks.
+func OutcomeOfSeveral(r *store.Record, e Ended, attempt int) store.Outcome {
+	f := LastOutcome(r, e.Status, e.Reason)
+	f.Tick, f.Attempt, f.End = e.Tick, attempt, e.End
+	return f
+}
+
+// An openFate says what becomes of an open tick.
+type openFate struct {
+	status store.Status // of its outcome; empty: it has none
+	reason string
+	token  int64 // of its outcome; zero: none
+	again  bool  // it waits for another attempt, or goes on waiting
+}
+
+// settleOpen settles open ticks, none of which is under way, and returns their outcomes. A tick that has neither an outcome nor
+// waits is dropped.
+func settleOpen(r *store.Record, fateOf func(o *store.OpenTick) openFate) (told []store.Outcome) {
+	var open []store.OpenTick
+	for _, o := range r.Backfill.Open {
+		f := fateOf(&o)
+		if f.again {
+			open = append(open, o)
+		}
+		if f.status == "" {
+			continue
+		}
+		out := store.Outcome{Tick: o.Tick, Request: store.BackfillRequest(r.Backfill.Seq), Status: f.status, Reason: f.reason, Attempt: max(1, o.Attempt), Token: f.token}
+		if f.token == r.Token && r.Run.Order == r.Backfill.Seq && isBackfill(r) {
+			out.Replica, out.Start = r.Run.Replica, begun(r)
+		}
+		settleBackfilled(r, out)
+		told = append(told, out)
+	}
+	r.Backfill.Open = open
+	return told
+}
+
+// isBackfill reports whether the last run is one of a backfill.
+func isBackfill(r *store.Record) bool { return store.BackfillOf(r.Run.Request) != 0 }
+
+// Several reports whether the last run is a claim of several ticks of a backfill. It may have a single tick left.
+func Several(r *store.Record) bool {
+	return isBackfill(r) && r.Backfill.Several && r.Backfill.Seq == r.Run.Order
+}
+
+// UnderWay returns the ticks of a claim of several that have no outcome. After the end of the claim there are none.
+func UnderWay(r *store.Record) (all []store.OpenTick) {
+	for _, o := range r.Backfill.Open {
+		if underWay(r, &o) {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+func underWay(r *store.Record, o *store.OpenTick) bool {
+	return r.Run.Status == store.Running && Several(r) && o.Token == r.Token
+}
+
+// lastOpen returns the last tick without an outcome of the last claim, if that is one of several ticks; else the tick that is
+// given.
+func lastOpen(r *store.Record, tick time.Time) time.Time {
+	for _, o := range r.Backfill.Open {
+		if o.Token == r.Token || o.Token == -r.Token {
+			tick = instant.Later(tick, o.Tick)
+		}
+	}
+	return tick
+}
+
+// leftBeside reports whether the last run is a claim of several ticks one of which has stalled, and others have no outcome. If
+// their lease is over, their runner died before it could report them.
+func leftBeside(r *store.Record) bool {
+	return r.Run.Status == store.Stalled && r.MayRun() && Several(r) &&
+		slices.ContainsFunc(r.Backfill.Open, func(o store.OpenTick) bool { return o.Token == r.Token })
+}
+
+// takeBackSeveral has the ticks of a claim that was given up wait again. They keep its token, by which they can be
+// cancelled.
+func takeBackSeveral(r *store.Record, claim *store.Run) {
+	r.Orders.Returned = store.Returned{Tick: claim.Tick, Order: claim.Order}
+	r.Backfill.Open = slices.Clone(r.Backfill.Open)
+	for i := range r.Backfill.Open {
+		if o := &r.Backfill.Open[i]; o.Token == r.Token {
+			o.Attempt--
+		}
+	}
+}
+
+// FinishSeveral is Finish for a claim of several ticks, all of whose runs have returned.
+func (p *Policy) FinishSeveral(r *store.Record, all []Ended, end time.Time) store.Record {
+	f := r.Clone()
+	f.Run.Finished, f.Run.Stopping = end, false
+	if f.Run.Status != store.Stalled {
+		worst := worst(all)
+		if f.Run.Status = worst.Status; HasFailed(&f) {
+			f.Run.Error = worst.Reason
+		}
+	}
+	p.End(&f, all...)
+	f.Due = p.due(&f)
+	return f
+}
+
+// worst returns the end that the record shows for the run: of a stall, or else of the first that has not succeeded.
+func worst(all []Ended) Ended {
+	last := Ended{Status: store.Succeeded}
+	for _, e := range slices.Backward(all) {
+		if e.Status != "" && e.Status != store.Succeeded && (last.Status != store.Stalled || e.Status == store.Stalled) {
+			last = e
+		}
+	}
+	return last
+}
+
+// StallSeveral is Stall for one of several ticks. The runs of the others go on as long as the lease is trusted.
+func (p *Policy) StallSeveral(r *store.Record, e Ended) store.Record {
+	f := r.Clone()
+	f.Run.Status, f.Run.Error, f.Run.Stopping = store.Stalled, e.Reason, true
+	p.End(&f, e)
+	f.Due = p.due(&f)
+	return f
 }
 
 // MaxBackfill is how many ticks one backfill may have.

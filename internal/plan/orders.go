@@ -4,8 +4,175 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/store"
 )
+
+// What operators order reaches a replica a few seconds later; see internal/control. Each
+// replica decides by what it has read, and the record makes one decision of it:
+//
+//   - While a job is paused nothing of it starts but a manual run. Nothing is written for
+//     the ticks that come due, also if they come due under a run. A tick that waits for another attempt goes on waiting.
+//   - The first claim after the pause records its ticks as skipped. A pause that is over is
+//     kept for that: the ticks may have come due while no replica was up.
+//   - The first replica that reads the resume of a job which has paused itself notes it in the
+//     record. From then on the job goes on, also if the document of the orders is lost.
+//   - A manual run that was ordered is claimed once: the record keeps the number of the last
+//     order that was served, and orders are served in their order.
+
+// PausedAt reports whether the job is paused, by an operator or by itself.
+func (p *Policy) PausedAt(v View) bool {
+	return v.Control.Pause.On(v.Now) || selfPaused(v.Record, v.Control)
+}
+
+// selfPaused reports whether the job has paused itself and was not resumed since.
+func selfPaused(r *store.Record, c store.JobControl) bool {
+	pause := r.Orders.Paused
+	return !pause.At.IsZero() && c.Resumed.Token < pause.Token
+}
+
+// LastOver returns the token of the last run that a resume is about. That is one that is over: a run under way, or a tick that
+// waits for another attempt, may be the failure that pauses the job yet. It is the last run if the job has paused itself.
+func LastOver(r *store.Record) int64 {
+	if unsettled(r) && r.Orders.Paused.At.IsZero() {
+		return r.Token - 1
+	}
+	return r.Token
+}
+
+// InPause reports whether a tick of a job without a record came due in a pause, as far as the orders show.
+func (p *Policy) InPause(tick time.Time, c store.JobControl, now time.Time) bool {
+	_, in := pauseOf(tick, p.pausesUntil(&store.Record{}, c, now))
+	return in
+}
+
+// pauseLeft returns how long the pause lasts if nothing is ordered.
+func (p *Policy) pauseLeft(v View) time.Duration {
+	if until := v.Control.Pause.Until; v.Control.Pause.On(v.Now) && !until.IsZero() && !selfPaused(v.Record, v.Control) {
+		return max(until.Sub(v.Now), minIdle)
+	}
+	return maxSleep
+}
+
+// pausesUntil returns the times in which the job of a record was paused, or is at an instant. If its settings pause it, each
+// tick without an outcome is one of a pause.
+func (p *Policy) pausesUntil(r *store.Record, c store.JobControl, at time.Time) []store.Span {
+	spans := slices.Concat(c.Pauses, r.Orders.Pauses)
+	if p.Paused {
+		spans = append(spans, store.Span{From: r.Watermark, To: at})
+	}
+	switch pause := c.Pause; {
+	case pause.On(at):
+		spans = append(spans, store.Span{From: pause.At, To: at})
+	case !pause.At.IsZero():
+		spans = append(spans, store.Span{From: pause.At, To: pause.Until.Add(-1)})
+	}
+	switch pause := r.Orders.Paused; {
+	case selfPaused(r, c):
+		spans = append(spans, store.Span{From: pause.At, To: at})
+	case !pause.At.IsZero():
+		spans = append(spans, store.Span{From: pause.At, To: c.Resumed.At})
+	}
+	return spans
+}
+
+// resume notes that a job which has paused itself was resumed, and returns whether that is new.
+// The record keeps the time of the pause while older ticks wait: under RunAll they are run first.
+func resume(r *store.Record, c store.JobControl) (noted bool) {
+	over := slices.DeleteFunc(slices.Clone(r.Orders.Pauses), func(s store.Span) bool { return !s.To.After(r.Watermark) })
+	if from := r.Orders.Paused.At; !from.IsZero() && !selfPaused(r, c) {
+		over = append(over, store.Span{From: from, To: c.Resumed.At})
+		r.Orders.Paused, r.Orders.Spared = store.SelfPause{}, r.Failures
+		noted = true
+	}
+	r.Orders.Pauses = over[max(0, len(over)-maxPauses):]
+	return noted
+}
+
+// lastOutside returns the last tick at or before an instant that came due in no pause.
+func (p *Policy) lastOutside(at time.Time, pauses []store.Span) time.Time {
+	tick := p.Ticks.Last(at)
+	for s, in := pauseOf(tick, pauses); in; s, in = pauseOf(tick, pauses) {
+		tick = p.Ticks.Last(s.From)
+	}
+	return tick
+}
+
+// firstOutside returns the first tick after an instant that comes due in no pause.
+func (p *Policy) firstOutside(after time.Time, pauses []store.Span) time.Time {
+	tick := p.Ticks.Next(after)
+	for s, in := pauseOf(tick, pauses); in; s, in = pauseOf(tick, pauses) {
+		tick = p.Ticks.Next(s.To)
+	}
+	return tick
+}
+
+// pauseOf returns a pause in which a tick comes due.
+func pauseOf(tick time.Time, pauses []store.Span) (s store.Span, ok bool) {
+	for _, s := range pauses {
+		if tick.After(s.From) && !tick.After(s.To) {
+			return s, true
+		}
+	}
+	return s, false
+}
+
+// pausedThrough returns the last instant of the pause in which a tick came due, and of those that follow it without a gap.
+// It is zero if there is none.
+func pausedThrough(tick time.Time, pauses []store.Span) (last time.Time) {
+	for s, in := pauseOf(tick, pauses); in; s, in = pauseOf(last.Add(1), pauses) {
+		last = s.To
+	}
+	return last
+}
+
+// passAll settles the ticks up to last, which no replica runs: ticks of a pause as skipped, the others as left says. It returns
+// false if the write has no room for all.
+func (p *Policy) passAll(w *write, last time.Time, left fate, pauses []store.Span) bool {
+	r := w.Record
+	for through := r.Watermark; through.Before(last); {
+		if w.full() {
+			return false
+		}
+		from, to := nextPause(through, last, pauses)
+		if outside := p.Ticks.Last(from); outside.After(r.Watermark) {
+			p.passOutside(r, outside, left)
+		}
+		if in := p.Ticks.Last(to); in.After(r.Watermark) {
+			p.pass(r, in, store.Skipped, Paused)
+		}
+		through = to
+	}
+	return true
+}
+
+// passOutside settles the ticks up to last, which came due in no pause. Those that have waited for a slot of their group are
+// skipped.
+func (p *Policy) passOutside(r *store.Record, last time.Time, left fate) {
+	upTo := func(at time.Time, status store.Status, reason string) {
+		if tick := p.Ticks.Last(instant.Earlier(at, last)); tick.After(r.Watermark) {
+			p.pass(r, tick, status, reason)
+		}
+	}
+	if waited := left.waited; !waited.To.IsZero() {
+		upTo(waited.From, left.status, left.reason)
+		upTo(waited.To, store.Skipped, "group "+p.Group)
+	}
+	upTo(last, left.status, left.reason)
+}
+
+// nextPause returns the begin and the end of the first pause that has a part after through and
+// at or before last. Without one, both are last.
+func nextPause(through, last time.Time, pauses []store.Span) (from, to time.Time) {
+	from, to = last, last
+	for _, s := range pauses {
+		if s.To.After(through) && s.From.Before(from) && s.To.After(s.From) {
+			from, to = s.From, instant.Earlier(s.To, last)
+		}
+	}
+	return from, to
+}
+
 
 // Ordered reports whether a manual run was ordered that waits for a claim.
 func (p *Policy) Ordered(v View) bool {
@@ -159,176 +326,6 @@ func CancelledBy(e store.End) string {
 		return "by " + e.By
 	}
 	return "by " + e.By + ": " + e.Reason
-}
-
-// claimBackfill claims the next tick of the backfill that is in force. The run before has been settled, and a changed definition
-// is in force by now, so what waits of the backfill is looked at once more.
-func (c *claiming) claimBackfill() (changed bool) {
-	r := &c.next.Record
-	if c.next.Run || unsettled(r) {
-		return false
-	}
-	changed = c.settleLeftBackfilled()
-	tick, attempt := c.nextBackfilled(r, c.v)
-	if tick.IsZero() || c.v.Claims != AnyRun || c.Paused || c.PausedAt(c.v) || selfPaused(r, c.v.Control) {
-		return changed
-	}
-	if c.writing().full() || !c.Follows() && c.Ticks.Last(c.v.Now).After(r.Watermark) { // a due tick comes first
-		return changed
-	}
-	was, seq := r.Backfill, c.v.Control.Backfill.Seq
-	c.claim(tick, attempt)
-	r.Run.Request, r.Run.Order = store.BackfillRequest(seq), seq
-	if was.Seq != seq {
-		was = store.Backfilled{Seq: seq}
-	}
-	if c.v.Control.Backfill.Parallel > 1 {
-		r.Backfill = was
-		c.claimSeveral(r, &c.v.Control.Backfill)
-		return true
-	}
-	r.Run.Deaths = was.Deaths
-	was.Through, was.Attempt, was.Deaths = tick, 0, 0
-	r.Backfill = was
-	return true
-}
-
-// settleDeadBackfilled decides about the last run, one of a backfill whose runner is gone: its tick waits
-// for another attempt, or has its outcome.
-func (c *claiming) settleDeadBackfilled() bool {
-	r := c.v.Record
-	c.next.Record.Run.Deaths = deaths(r)
-	end, isCancelled := endedBy(c.v)
-	switch {
-	case leftBeside(r): // it has stalled
-	case isCancelled: // its runner may not have known
-		c.next.Record.Run.Status = store.Cancelled
-	default:
-		c.next.Record.Run.Status = store.Abandoned
-	}
-	if Several(r) {
-		again := !isCancelled && r.Definition.Spec == c.Spec && inForce(r, c.v, r.Run.Order)
-		c.next.Backfilled = append(c.next.Backfilled, settleOpen(&c.next.Record, func(o *store.OpenTick) openFate {
-			switch {
-			case o.Token != r.Token:
-				return openFate{again: true}
-			case again && c.Interrupted.repeats(o.Attempt, o.Deaths+1):
-				o.Deaths, o.Token = o.Deaths+1, -o.Token
-				return openFate{again: true}
-			case isCancelled:
-				return openFate{status: store.Cancelled, reason: CancelledBy(end), token: r.Token}
-			}
-			return openFate{status: store.Abandoned, reason: endReason(c.v), token: r.Token}
-		})...)
-		return true
-	}
-	if isCancelled {
-		c.tell(LastOutcome(r, store.Cancelled, CancelledBy(end)))
-		return true
-	}
-	repeats := r.Definition.Spec == c.Spec && c.Interrupted.repeats(r.Run.Attempt, deaths(r))
-	if repeats && r.Backfill.Seq == r.Run.Order && inForce(r, c.v, r.Run.Order) {
-		waitAgain(&c.next.Record)
-		return true
-	}
-	c.tell(LastOutcome(r, store.Abandoned, endReason(c.v)))
-	return true
-}
-
-// endedBy returns by which order the last run, one of a backfill, is cancelled: that run, or all of the backfill.
-func endedBy(v View) (by store.End, ok bool) {
-	if cancelled(v) {
-		return v.end(), true
-	}
-	return EndOfBackfill(v.Record.Run.Order, &v.Control.Backfill)
-}
-
-// EndOfBackfill returns by which order a backfill is cancelled; last is the last order. If that is another
-// one, this one was cancelled before: else the other would have been refused. Who cancelled it the orders do not say any more.
-func EndOfBackfill(seq int64, last *store.Backfill) (by store.End, ok bool) {
-	if last.Seq > seq {
-		return store.End{Seq: last.Seq, By: last.By, Reason: "another backfill was ordered"}, true
-	}
-	return last.Cancelled, last.Cancelled.Seq != 0 && last.Seq == seq
-}
-
-// settleLeftBackfilled settles the tick of a backfill that waits for a claim, and is not to have one: an
-// operator has cancelled the claim of it that was given up, or the backfill, or the job repeats nothing any more, or does
-// not have that tick any more. An order that is older than what the record says decides nothing.
-func (c *claiming) settleLeftBackfilled() (changed bool) {
-	r, b := &c.next.Record, &c.v.Control.Backfill
-	fill, back := &r.Backfill, r.Orders.Returned
-	f := store.Outcome{Tick: fill.Through, Request: store.BackfillRequest(fill.Seq), Status: store.Cancelled, Attempt: max(1, fill.Attempt)}
-	switch waits := fill.Attempt > 0 && b.Seq >= fill.Seq; {
-	case fill.Seq == 0 || c.Ticks == nil:
-		return false
-	case len(fill.Open) > 0:
-		return c.settleLeftOpen()
-	case back.Order == fill.Seq && cancelled(c.v):
-		f.Tick, f.Reason, f.Token = back.Tick, CancelledBy(c.v.end()), r.Token
-	case waits && b.Seq > fill.Seq:
-		f.Reason = "another backfill was ordered"
-	case waits && !b.On():
-		f.Reason = CancelledBy(b.Cancelled)
-	case waits && c.notBackfilled(r, fill.Through) != "":
-		f.Status, f.Reason = store.Abandoned, c.notBackfilled(r, fill.Through)
-	default:
-		return false
-	}
-	fill.Through, fill.Attempt, fill.Deaths = f.Tick, 0, 0
-	if back.Order == fill.Seq { // an order to cancel that claim would settle its tick again
-		r.Orders.Returned = store.Returned{}
-	}
-	c.tell(f)
-	return true
-}
-
-// notBackfilled returns why a tick of a backfill that waits gets no further attempt under the definition in force; empty: it gets one.
-func (p *Policy) notBackfilled(r *store.Record, tick time.Time) string {
-	switch {
-	case r.Definition.Spec != p.Spec:
-	case !p.Ticks.Last(tick).Equal(tick):
-		return ScheduleChanged
-	case p.Interrupted != Rerun:
-		return "not run again"
-	}
-	return ""
-}
-
-// settleLeftOpen is settleLeftBackfilled for several ticks. A tick that has never begun has no outcome when its backfill is
-// cancelled, or when the schedule does not have it any more, as those after the cursor have none.
-func (c *claiming) settleLeftOpen() (changed bool) {
-	r, b, n := &c.next.Record, &c.v.Control.Backfill, len(c.next.Record.Backfill.Open)
-	seq, back := r.Backfill.Seq, r.Orders.Returned.Order == r.Backfill.Seq && cancelled(c.v)
-	over := b.Seq > seq || b.Seq == seq && !b.On()
-	told := settleOpen(r, func(o *store.OpenTick) openFate {
-		why := c.notBackfilled(r, o.Tick)
-		switch {
-		case back && o.Token == r.Token:
-			return openFate{status: store.Cancelled, reason: CancelledBy(c.v.end()), token: r.Token}
-		case o.Attempt == 0 && (over || why == ScheduleChanged):
-			return openFate{}
-		case b.Seq > seq:
-			return openFate{status: store.Cancelled, reason: "another backfill was ordered"}
-		case over:
-			return openFate{status: store.Cancelled, reason: CancelledBy(b.Cancelled)}
-		case b.Seq == seq && o.Attempt > 0 && why != "":
-			return openFate{status: store.Abandoned, reason: why}
-		}
-		return openFate{again: true}
-	})
-	waits := slices.ContainsFunc(r.Backfill.Open, func(o store.OpenTick) bool { return o.Token == r.Token })
-	if changed = len(r.Backfill.Open) < n; changed && !waits && r.Orders.Returned.Order == seq {
-		r.Orders.Returned = store.Returned{}
-	}
-	c.next.Backfilled = append(c.next.Backfilled, told...)
-	return changed
-}
-
-// tell settles an outcome of a backfill with the claim.
-func (c *claiming) tell(f store.Outcome) {
-	settleBackfilled(&c.next.Record, f)
-	c.next.Backfilled = append(c.next.Backfilled, f)
 }
 
 // Knows reports whether the record shows the run or the outcome of a request.
