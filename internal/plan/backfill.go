@@ -2,23 +2,19 @@ package plan
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/store"
 )
 
-// A backfill runs ticks again that have their outcome. An operator orders it; see orders.go for how
-// orders reach the replicas.
+// A backfill runs ticks again that have their outcome. An operator orders it; see orders.go for how orders reach the replicas.
 //
 //   - Each of its ticks is claimed as any run is, in the record of the job, so no two runs of the
 //     job take place at a time, and the one with the larger token is the later one.
-//   - The claim moves the cursor of the backfill, and the write that settles the run counts its
-//     outcome. So each tick has one outcome, whatever becomes of the replicas in between. Under
-//     Rerun a tick whose runner died is claimed again.
+//   - The claim moves the cursor of the backfill, and the write that settles the run counts its outcome. So each tick has one
+//     outcome, whatever becomes of the replicas in between. Under Rerun a tick whose runner died is claimed again.
 //   - A tick of the job that is due comes first, also before a further attempt of a tick of the
 //     backfill. A manual run that was ordered does too.
 //   - It never moves the watermark. Ticks that come due under its run are not skipped: they are due.
@@ -26,28 +22,28 @@ import (
 
 // inForce reports whether the backfill of that number is to be carried out for the record. One
 // that was ordered for an entry which was deleted is not.
-func inForce(r *store.Record, v View, seq int64) bool {
-	b := &v.Control.Backfill
+func (v View) inForce(seq int64) bool {
+	r, b := v.Record, &v.Control.Backfill
 	return b.On() && b.Seq == seq && seq > r.Created.UnixMicro() && r.Backfill.Seq <= seq
 }
 
 // Backfills reports whether a tick of a backfill waits for a claim.
 func (p *Policy) Backfills(v View) bool {
-	tick, _ := p.nextBackfilled(v.Record, v)
-	return !tick.IsZero() && v.Claims == AnyRun && !p.Paused && !p.PausedAt(v)
+	tick, _ := p.nextBackfilled(v)
+	return !tick.IsZero() && v.Claims == AnyRun && !p.Paused && !v.IsPaused()
 }
 
 // BackfillOver reports whether no tick of a backfill is left to claim.
 func (p *Policy) BackfillOver(r *store.Record, b *store.Backfill) bool {
-	tick, _ := p.nextBackfilled(r, View{Record: r, Control: store.JobControl{Backfill: *b}})
+	tick, _ := p.nextBackfilled(View{Record: r, Control: store.JobControl{Backfill: *b}})
 	return tick.IsZero()
 }
 
 // nextBackfilled returns the next tick of the backfill, and the attempt that it is to be. Zero:
 // none is left, or none can be claimed.
-func (p *Policy) nextBackfilled(r *store.Record, v View) (tick time.Time, attempt int) {
-	b := &v.Control.Backfill
-	if b.Seq == 0 || p.Ticks == nil || !inForce(r, v, b.Seq) {
+func (p *Policy) nextBackfilled(v View) (tick time.Time, attempt int) {
+	r, b := v.Record, &v.Control.Backfill
+	if b.Seq == 0 || p.Ticks == nil || !v.inForce(b.Seq) {
 		return time.Time{}, 0
 	}
 	through := time.Time{}
@@ -61,10 +57,7 @@ func (p *Policy) nextBackfilled(r *store.Record, v View) (tick time.Time, attemp
 			}
 		}
 	}
-	if tick = p.backfilledAfter(r, b, through); tick.IsZero() {
-		return tick, 0
-	}
-	return tick, 1
+	return p.backfilledAfter(r, b, through), 1
 }
 
 // backfilledAfter returns the first tick of a backfill after an instant, zero if there is none, or if as many were claimed
@@ -91,11 +84,7 @@ func settleBackfilled(r *store.Record, f store.Outcome) {
 	if b.Seq != store.BackfillOf(f.Request) {
 		return
 	}
-	b.Counts = maps.Clone(b.Counts) // the record that this one was cloned from shares them
-	if b.Counts == nil {
-		b.Counts = map[store.Status]int64{}
-	}
-	b.Counts[f.Status]++
+	b.Counts = counted(b.Counts, f.Status, 1)
 	if IsFailure(&f) {
 		b.Failed = instant.Later(b.Failed, f.Tick)
 	}
@@ -108,12 +97,18 @@ func waitAgain(r *store.Record) {
 	}
 }
 
-// takeBackBackfilled has the backfill go on with the tick of a claim that was given up.
-func takeBackBackfilled(r *store.Record, claim *store.Run) {
-	r.Orders.Returned = store.Returned{Tick: claim.Tick, Order: claim.Order}
-	r.Backfill.Through, r.Backfill.Attempt, r.Backfill.Deaths = claim.Tick, claim.Attempt-1, claim.Deaths
-	if claim.Attempt == 1 { // the cursor is before it
-		r.Backfill.Through, r.Backfill.Deaths = claim.Tick.Add(-1), 0
+// takeBackBackfilled has the backfill go on with the ticks of a claim that was given up. Several ticks keep its token, by which
+// they can be cancelled.
+func takeBackBackfilled(r *store.Record, claim *store.Record) {
+	run, b := &claim.Run, &r.Backfill
+	r.Orders.Returned = store.Returned{Tick: run.Tick, Order: run.Order}
+	switch {
+	case Several(claim):
+		changeOpen(r, func(o *store.OpenTick) { o.Attempt-- })
+	case run.Attempt == 1: // the cursor is before it
+		b.Through, b.Attempt, b.Deaths = run.Tick.Add(-1), 0, 0
+	default:
+		b.Through, b.Attempt, b.Deaths = run.Tick, run.Attempt-1, run.Deaths
 	}
 }
 
@@ -125,78 +120,61 @@ func (c *claiming) claimBackfill() (changed bool) {
 		return false
 	}
 	changed = c.settleLeftBackfilled()
-	tick, attempt := c.nextBackfilled(r, c.v)
-	if tick.IsZero() || c.v.Claims != AnyRun || c.Paused || c.PausedAt(c.v) || selfPaused(r, c.v.Control) {
+	due := !c.Follows() && c.Ticks.Last(c.v.Now).After(r.Watermark) // a due tick comes first
+	if due || c.writing().full() || !c.Backfills(c.after()) {
 		return changed
 	}
-	if c.writing().full() || !c.Follows() && c.Ticks.Last(c.v.Now).After(r.Watermark) { // a due tick comes first
-		return changed
-	}
-	was, seq := r.Backfill, c.v.Control.Backfill.Seq
+	fill, b := &c.v.Control.Backfill, &r.Backfill
+	tick, attempt := c.nextBackfilled(c.after())
 	c.claim(tick, attempt)
-	r.Run.Request, r.Run.Order = store.BackfillRequest(seq), seq
-	if was.Seq != seq {
-		was = store.Backfilled{Seq: seq}
+	r.Run.Request, r.Run.Order = store.BackfillRequest(fill.Seq), fill.Seq
+	if b.Seq != fill.Seq {
+		*b = store.Backfilled{Seq: fill.Seq}
 	}
-	if c.v.Control.Backfill.Parallel > 1 {
-		r.Backfill = was
-		c.claimSeveral(r, &c.v.Control.Backfill)
+	if fill.Parallel > 1 {
+		c.claimSeveral(fill)
 		return true
 	}
-	r.Run.Deaths = was.Deaths
-	was.Through, was.Attempt, was.Deaths = tick, 0, 0
-	r.Backfill = was
+	r.Run.Deaths = b.Deaths
+	b.Through, b.Attempt, b.Deaths = tick, 0, 0
 	return true
 }
 
 // settleDeadBackfilled decides about the last run, one of a backfill whose runner is gone: its tick waits
-// for another attempt, or has its outcome.
+// for another attempt, or has its outcome. An operator may have cancelled that run, or all of the backfill.
 func (c *claiming) settleDeadBackfilled() bool {
-	r := c.v.Record
-	c.next.Record.Run.Deaths = deaths(r)
-	end, isCancelled := endedBy(c.v)
-	switch {
-	case leftBeside(r): // it has stalled
-	case isCancelled: // its runner may not have known
-		c.next.Record.Run.Status = store.Cancelled
-	default:
-		c.next.Record.Run.Status = store.Abandoned
+	r, next := c.v.Record, &c.next.Record
+	end, cancelled := c.v.end(), true
+	if !end.Cancel {
+		end, cancelled = EndOfBackfill(r.Run.Order, &c.v.Control.Backfill)
 	}
-	if Several(r) {
-		again := !isCancelled && r.Definition.Spec == c.Spec && inForce(r, c.v, r.Run.Order)
-		c.next.Backfilled = append(c.next.Backfilled, settleOpen(&c.next.Record, func(o *store.OpenTick) openFate {
+	status, reason := store.Abandoned, endReason(c.v)
+	if cancelled { // its runner may not have known
+		status, reason = store.Cancelled, CancelledBy(end)
+	}
+	next.Run.Deaths = deaths(r)
+	if !leftBeside(r) { // else it has stalled
+		next.Run.Status = status
+	}
+	again := !cancelled && r.Definition.Spec == c.Spec && c.v.inForce(r.Run.Order)
+	switch {
+	case Several(r):
+		c.next.Backfilled = append(c.next.Backfilled, settleOpen(next, func(o *store.OpenTick) openFate {
 			switch {
 			case o.Token != r.Token:
 				return openFate{again: true}
 			case again && c.Interrupted.repeats(o.Attempt, o.Deaths+1):
 				o.Deaths, o.Token = o.Deaths+1, -o.Token
 				return openFate{again: true}
-			case isCancelled:
-				return openFate{status: store.Cancelled, reason: CancelledBy(end), token: r.Token}
 			}
-			return openFate{status: store.Abandoned, reason: endReason(c.v), token: r.Token}
+			return openFate{status: status, reason: reason, token: r.Token}
 		})...)
-		return true
+	case again && r.Backfill.Seq == r.Run.Order && c.Interrupted.repeats(r.Run.Attempt, deaths(r)):
+		waitAgain(next)
+	default:
+		c.tell(LastOutcome(r, status, reason))
 	}
-	if isCancelled {
-		c.tell(LastOutcome(r, store.Cancelled, CancelledBy(end)))
-		return true
-	}
-	repeats := r.Definition.Spec == c.Spec && c.Interrupted.repeats(r.Run.Attempt, deaths(r))
-	if repeats && r.Backfill.Seq == r.Run.Order && inForce(r, c.v, r.Run.Order) {
-		waitAgain(&c.next.Record)
-		return true
-	}
-	c.tell(LastOutcome(r, store.Abandoned, endReason(c.v)))
 	return true
-}
-
-// endedBy returns by which order the last run, one of a backfill, is cancelled: that run, or all of the backfill.
-func endedBy(v View) (by store.End, ok bool) {
-	if cancelled(v) {
-		return v.end(), true
-	}
-	return EndOfBackfill(v.Record.Run.Order, &v.Control.Backfill)
 }
 
 // EndOfBackfill returns by which order a backfill is cancelled; last is the last order. If that is another
@@ -208,77 +186,68 @@ func EndOfBackfill(seq int64, last *store.Backfill) (by store.End, ok bool) {
 	return last.Cancelled, last.Cancelled.Seq != 0 && last.Seq == seq
 }
 
-// settleLeftBackfilled settles the tick of a backfill that waits for a claim, and is not to have one: an
-// operator has cancelled the claim of it that was given up, or the backfill, or the job repeats nothing any more, or does
-// not have that tick any more. An order that is older than what the record says decides nothing.
+// settleLeftBackfilled settles the ticks of a backfill that wait for a claim, and are not to have one.
 func (c *claiming) settleLeftBackfilled() (changed bool) {
-	r, b := &c.next.Record, &c.v.Control.Backfill
+	r := &c.next.Record
 	fill, back := &r.Backfill, r.Orders.Returned
-	f := store.Outcome{Tick: fill.Through, Request: store.BackfillRequest(fill.Seq), Status: store.Cancelled, Attempt: max(1, fill.Attempt)}
-	switch waits := fill.Attempt > 0 && b.Seq >= fill.Seq; {
-	case fill.Seq == 0 || c.Ticks == nil:
-		return false
-	case len(fill.Open) > 0:
-		return c.settleLeftOpen()
-	case back.Order == fill.Seq && cancelled(c.v):
-		f.Tick, f.Reason, f.Token = back.Tick, CancelledBy(c.v.end()), r.Token
-	case waits && b.Seq > fill.Seq:
-		f.Reason = "another backfill was ordered"
-	case waits && !b.On():
-		f.Reason = CancelledBy(b.Cancelled)
-	case waits && c.notBackfilled(r, fill.Through) != "":
-		f.Status, f.Reason = store.Abandoned, c.notBackfilled(r, fill.Through)
-	default:
+	n, returned := len(fill.Open), back.Order == fill.Seq
+	if fill.Seq == 0 || c.Ticks == nil || n == 0 && fill.Attempt == 0 && !returned {
 		return false
 	}
-	fill.Through, fill.Attempt, fill.Deaths = f.Tick, 0, 0
-	if back.Order == fill.Seq { // an order to cancel that claim would settle its tick again
+	if n > 0 {
+		c.next.Backfilled = append(c.next.Backfilled, settleOpen(r, c.fateOfLeft)...)
+		waits := slices.ContainsFunc(fill.Open, func(o store.OpenTick) bool { return o.Token == r.Token })
+		changed, returned = len(fill.Open) < n, returned && !waits
+	} else {
+		o := store.OpenTick{Tick: fill.Through, Attempt: fill.Attempt}
+		if returned {
+			o.Tick, o.Token = back.Tick, r.Token
+		}
+		f := c.fateOfLeft(&o)
+		if changed = f.status != ""; changed {
+			fill.Through, fill.Attempt, fill.Deaths = o.Tick, 0, 0
+			c.tell(f.outcome(fill.Seq, &o))
+		}
+	}
+	if changed && returned { // an order to cancel that claim would settle its ticks again
 		r.Orders.Returned = store.Returned{}
 	}
-	c.tell(f)
-	return true
+	return changed
+}
+
+// fateOfLeft returns what becomes of a tick of a backfill that waits for a claim. It gets none if an operator has cancelled the
+// claim of it that was given up, or the backfill, or if the job repeats nothing any more, or does not have that tick any more. An
+// order that is older than what the record says decides nothing. A tick that has never begun has no outcome when its backfill is
+// cancelled, or when the schedule does not have it any more, as those after the cursor have none.
+func (c *claiming) fateOfLeft(o *store.OpenTick) openFate {
+	r, b := &c.next.Record, &c.v.Control.Backfill
+	seq, why := r.Backfill.Seq, c.notBackfilled(o.Tick)
+	over := b.Seq > seq || b.Seq == seq && !b.On()
+	switch {
+	case o.Token == r.Token && r.Orders.Returned.Order == seq && c.v.end().Cancel:
+		return openFate{status: store.Cancelled, reason: CancelledBy(c.v.end()), token: r.Token}
+	case o.Attempt == 0 && (over || why == ScheduleChanged):
+		return openFate{}
+	case b.Seq > seq:
+		return openFate{status: store.Cancelled, reason: "another backfill was ordered"}
+	case over:
+		return openFate{status: store.Cancelled, reason: CancelledBy(b.Cancelled)}
+	case b.Seq == seq && o.Attempt > 0 && why != "":
+		return openFate{status: store.Abandoned, reason: why}
+	}
+	return openFate{again: true}
 }
 
 // notBackfilled returns why a tick of a backfill that waits gets no further attempt under the definition in force; empty: it gets one.
-func (p *Policy) notBackfilled(r *store.Record, tick time.Time) string {
+func (c *claiming) notBackfilled(tick time.Time) string {
 	switch {
-	case r.Definition.Spec != p.Spec:
-	case !p.Ticks.Last(tick).Equal(tick):
+	case c.next.Record.Definition.Spec != c.Spec:
+	case !c.Ticks.Last(tick).Equal(tick):
 		return ScheduleChanged
-	case p.Interrupted != Rerun:
+	case c.Interrupted != Rerun:
 		return "not run again"
 	}
 	return ""
-}
-
-// settleLeftOpen is settleLeftBackfilled for several ticks. A tick that has never begun has no outcome when its backfill is
-// cancelled, or when the schedule does not have it any more, as those after the cursor have none.
-func (c *claiming) settleLeftOpen() (changed bool) {
-	r, b, n := &c.next.Record, &c.v.Control.Backfill, len(c.next.Record.Backfill.Open)
-	seq, back := r.Backfill.Seq, r.Orders.Returned.Order == r.Backfill.Seq && cancelled(c.v)
-	over := b.Seq > seq || b.Seq == seq && !b.On()
-	told := settleOpen(r, func(o *store.OpenTick) openFate {
-		why := c.notBackfilled(r, o.Tick)
-		switch {
-		case back && o.Token == r.Token:
-			return openFate{status: store.Cancelled, reason: CancelledBy(c.v.end()), token: r.Token}
-		case o.Attempt == 0 && (over || why == ScheduleChanged):
-			return openFate{}
-		case b.Seq > seq:
-			return openFate{status: store.Cancelled, reason: "another backfill was ordered"}
-		case over:
-			return openFate{status: store.Cancelled, reason: CancelledBy(b.Cancelled)}
-		case b.Seq == seq && o.Attempt > 0 && why != "":
-			return openFate{status: store.Abandoned, reason: why}
-		}
-		return openFate{again: true}
-	})
-	waits := slices.ContainsFunc(r.Backfill.Open, func(o store.OpenTick) bool { return o.Token == r.Token })
-	if changed = len(r.Backfill.Open) < n; changed && !waits && r.Orders.Returned.Order == seq {
-		r.Orders.Returned = store.Returned{}
-	}
-	c.next.Backfilled = append(c.next.Backfilled, told...)
-	return changed
 }
 
 // tell settles an outcome of a backfill with the claim.
@@ -287,15 +256,13 @@ func (c *claiming) tell(f store.Outcome) {
 	c.next.Backfilled = append(c.next.Backfilled, f)
 }
 
-
 // A backfill may run several ticks at a time. Then one claim has several ticks, which its holder runs in parallel,
 // under its lease and with its token. So whatever holds for the one run of a claim holds for all of
 // them: the trust in the lease bounds them, and no other run of the job begins before they are over.
 //
-//   - The claim moves the cursor over its ticks, and the same write makes them open: Backfilled.Open has them
-//     from then on. A tick leaves it with the write that counts its outcome, and in no other way but one: a tick
-//     that never began is dropped with its backfill. So each has one outcome, whatever becomes of the
-//     replicas, and none is left out.
+//   - The claim moves the cursor over its ticks, and the same write makes them open: Backfilled.Open has them from then on. A
+//     tick leaves it with the write that counts its outcome, and in no other way but one: a tick that never began is dropped
+//     with its backfill. So each has one outcome, whatever becomes of the replicas, and none is left out.
 //   - Each tick has its outcome when its own run returns, and not only with the last of the claim. A write that
 //     is repeated finds the tick open no more, and changes nothing.
 //   - An open tick is under way if it has the token of a claim that has not ended. Otherwise it waits, and
@@ -304,8 +271,7 @@ func (c *claiming) tell(f store.Outcome) {
 //     of its ticks, and nothing else.
 //   - When all runs have returned the claim has ended. Only then does the next claim decide: what is due, or was
 //     ordered manually, comes first.
-//   - A tick whose runner died is run again alone, so that one which kills its runners costs the others
-//     one attempt.
+//   - A tick whose runner died is run again alone, so that one which kills its runners costs the others one attempt.
 
 // MaxParallel is how many ticks of a backfill may run at a time.
 const MaxParallel = 16
@@ -318,10 +284,10 @@ type Ended struct {
 	End    time.Time
 }
 
-// claimSeveral has the claim in r, of the next tick of a backfill, claim as many ticks as may run at a time.
-func (p *Policy) claimSeveral(r *store.Record, fill *store.Backfill) {
-	b, most := &r.Backfill, min(fill.Parallel, MaxParallel)
-	if p.Group != "" { // its slot is for one run
+// claimSeveral has the claim of the next tick of a backfill claim as many ticks as may run at a time.
+func (c *claiming) claimSeveral(fill *store.Backfill) {
+	r, b, most := &c.next.Record, &c.next.Record.Backfill, min(fill.Parallel, MaxParallel)
+	if c.Group != "" { // its slot is for one run
 		most = 1
 	}
 	open := slices.Clone(b.Open) // the record that this one was cloned from shares it
@@ -336,7 +302,7 @@ func (p *Policy) claimSeveral(r *store.Record, fill *store.Backfill) {
 		most = n
 	}
 	for ; n < most; n++ {
-		tick := p.backfilledAfter(r, fill, b.Through)
+		tick := c.backfilledAfter(r, fill, b.Through)
 		if tick.IsZero() {
 			break
 		}
@@ -349,28 +315,25 @@ func (p *Policy) claimSeveral(r *store.Record, fill *store.Backfill) {
 
 // End notes how attempts of the ticks of a claim of several have ended. An end that it has noted before stays as it is.
 func (p *Policy) End(r *store.Record, all ...Ended) {
-	for _, e := range all {
-		open := slices.Clone(r.Backfill.Open)
-		i := slices.IndexFunc(open, func(o store.OpenTick) bool { return o.Token == r.Token && o.Tick.Equal(e.Tick) })
+	settleOpen(r, func(o *store.OpenTick) openFate {
+		i := slices.IndexFunc(all, func(e Ended) bool { return o.Token == r.Token && o.Tick.Equal(e.Tick) })
 		if i < 0 {
-			continue
+			return openFate{again: true}
 		}
-		o := &open[i]
-		early := e.Status == store.Stalled || e.Status == store.Abandoned
-		if early && !strings.HasPrefix(e.Reason, Stopped) {
+		e := &all[i]
+		if isDeath(e.Status, e.Reason) {
 			o.Deaths++
 		}
 		switch {
 		case e.Status == "":
 			o.Attempt, o.Token = o.Attempt-1, -o.Token
-		case early && p.Interrupted.repeats(o.Attempt, o.Deaths):
+		case cutShort(e.Status) && p.Interrupted.repeats(o.Attempt, o.Deaths):
 			o.Token = -o.Token
 		default:
-			settleBackfilled(r, OutcomeOfSeveral(r, e, o.Attempt))
-			open = slices.Delete(open, i, i+1)
+			return openFate{status: e.Status, reason: e.Reason, token: r.Token}
 		}
-		r.Backfill.Open = open
-	}
+		return openFate{again: true}
+	})
 }
 
 // OutcomeOfSeveral returns the outcome of an attempt of one of several ticks.
@@ -388,8 +351,12 @@ type openFate struct {
 	again  bool  // it waits for another attempt, or goes on waiting
 }
 
-// settleOpen settles open ticks, none of which is under way, and returns their outcomes. A tick that has neither an outcome nor
-// waits is dropped.
+// outcome returns the outcome that an open tick of a backfill has by its fate.
+func (f openFate) outcome(seq int64, o *store.OpenTick) store.Outcome {
+	return store.Outcome{Tick: o.Tick, Request: store.BackfillRequest(seq), Status: f.status, Reason: f.reason, Attempt: max(1, o.Attempt), Token: f.token}
+}
+
+// settleOpen settles open ticks, and returns their outcomes. A tick that has neither an outcome nor waits is dropped.
 func settleOpen(r *store.Record, fateOf func(o *store.OpenTick) openFate) (told []store.Outcome) {
 	var open []store.OpenTick
 	for _, o := range r.Backfill.Open {
@@ -400,7 +367,7 @@ func settleOpen(r *store.Record, fateOf func(o *store.OpenTick) openFate) (told 
 		if f.status == "" {
 			continue
 		}
-		out := store.Outcome{Tick: o.Tick, Request: store.BackfillRequest(r.Backfill.Seq), Status: f.status, Reason: f.reason, Attempt: max(1, o.Attempt), Token: f.token}
+		out := f.outcome(r.Backfill.Seq, &o)
 		if f.token == r.Token && r.Run.Order == r.Backfill.Seq && isBackfill(r) {
 			out.Replica, out.Start = r.Run.Replica, begun(r)
 		}
@@ -451,14 +418,12 @@ func leftBeside(r *store.Record) bool {
 		slices.ContainsFunc(r.Backfill.Open, func(o store.OpenTick) bool { return o.Token == r.Token })
 }
 
-// takeBackSeveral has the ticks of a claim that was given up wait again. They keep its token, by which they can be
-// cancelled.
-func takeBackSeveral(r *store.Record, claim *store.Run) {
-	r.Orders.Returned = store.Returned{Tick: claim.Tick, Order: claim.Order}
-	r.Backfill.Open = slices.Clone(r.Backfill.Open)
+// changeOpen changes the ticks of the last claim, if that is one of several.
+func changeOpen(r *store.Record, change func(o *store.OpenTick)) {
+	r.Backfill.Open = slices.Clone(r.Backfill.Open) // the record that this one was cloned from shares it
 	for i := range r.Backfill.Open {
 		if o := &r.Backfill.Open[i]; o.Token == r.Token {
-			o.Attempt--
+			change(o)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func TestMayMark(t *testing.T) {
 		"near, by the longer lease of the record": {store.Record{Due: clockTime("00:10:21"), Run: store.Run{Lease: store.Seconds(30 * time.Second)}}, false},
 	} {
 		p := Policy{Ticks: every("10s"), Spec: "mine", Lease: 15 * time.Second}
-		if got := p.mayMark(View{Record: &tt.record, Now: now, Since: clockTime("00:05:00")}); got != tt.want {
+		if got := (&step{decision: &decision{&p, View{Record: &tt.record, Now: now, Since: clockTime("00:05:00")}}}).mayMark(); got != tt.want {
 			t.Errorf("%s: got %t", name, got)
 		}
 	}
@@ -69,13 +69,13 @@ func TestOrderedRunUnderAnotherDefinition(t *testing.T) {
 			if at := p.Wanted(v); !at.IsZero() {
 				got = at.Format(time.TimeOnly)
 			}
-			if marks := p.mayMark(v); marks != tt.marks || got != tt.wanted {
+			if marks := (&step{decision: &decision{&p, v}}).mayMark(); marks != tt.marks || got != tt.wanted {
 				t.Errorf("%s: marks %t, wanted at %q", name, marks, got)
 			}
 		}
 		v.Record.Definition.Mark = store.Mark{Spec: "middle", Since: clockTime("00:01:00")} // nor do these replicas answer
-		o := Observation{At: v.Now, UnchangedSince: v.Now.Add(-2 * InheritAfter)}
-		if _, inherits := p.inherits(v, &o); inherits != tt.inherits {
+		o := Observation{At: v.Now, Sighting: Sighting{UnchangedSince: v.Now.Add(-2 * InheritAfter)}}
+		if _, inherits := (&step{&decision{&p, v}, &o, Clock{}}).inherits(); inherits != tt.inherits {
 			t.Errorf("%s: inherits %t", name, inherits)
 		}
 	}
@@ -92,8 +92,12 @@ func TestPatience(t *testing.T) {
 		{Spec: "another", Since: clockTime("00:05:00")}: 0, // started at once: the definitions decide
 		{Spec: "yet", Since: clockTime("00:05:00")}:     2 * InheritAfter,
 	} {
-		if got, ok := p.patience(View{Record: &store.Record{Definition: store.Definition{Mark: mark}}, Since: clockTime("00:05:00")}); got != want || ok != (want > 0) {
-			t.Errorf("%+v: got %s, %t", mark, got, ok)
+		v := View{Record: &store.Record{Definition: store.Definition{Mark: mark}}, Since: clockTime("00:05:00")}
+		for stood, inherits := range map[time.Duration]bool{want - 1: false, want: want > 0, time.Hour: want > 0} {
+			o := Observation{At: looked, Sighting: Sighting{UnchangedSince: looked.Add(-stood)}}
+			if _, ok := (&step{&decision{&p, v}, &o, Clock{}}).inherits(); ok != inherits {
+				t.Errorf("%+v, after %s: %t", mark, stood, ok)
+			}
 		}
 	}
 }

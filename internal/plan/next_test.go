@@ -124,7 +124,7 @@ func TestNext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := Policy{Ticks: every("10s"), Spec: "mine", Lease: lease}
 			v := View{Record: &tt.record, State: tt.state, Now: clockTime("00:00:15"), Since: midnight}
-			o := Observation{At: looked, LookedAt: looked, HandoverAt: looked, UnchangedSince: looked, Fresh: true}
+			o := Observation{At: looked, LookedAt: looked, HandoverAt: looked, Sighting: Sighting{UnchangedSince: looked}, Fresh: true}
 			if tt.also != nil {
 				tt.also(&p, &v, &o)
 			}

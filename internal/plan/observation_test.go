@@ -50,8 +50,7 @@ func TestHoldOff(t *testing.T) {
 		if tt.also != nil {
 			tt.also(&o)
 		}
-		p := Policy{Lease: lease}
-		if got := p.HoldOff(View{Record: &tt.record, State: tt.state, ETag: "1"}, &o); got != tt.want {
+		if got := o.HoldOff(View{Record: &tt.record, State: tt.state, ETag: "1"}); got != tt.want {
 			t.Errorf("%s: got %s, want %s", name, got, tt.want)
 		}
 	}
@@ -64,8 +63,7 @@ func TestHoldOffIsForOneRun(t *testing.T) {
 	r.Token++
 	o.At = looked
 	o.See(entry("2", store.Leased), &r, midnight)
-	p := Policy{Lease: 15 * time.Second}
-	if got := p.HoldOff(View{Record: &r, State: store.Leased}, &o); got != 0 {
+	if got := o.HoldOff(View{Record: &r, State: store.Leased}); got != 0 {
 		t.Errorf("holds off for %s", got)
 	}
 }
@@ -78,8 +76,7 @@ func TestExpiryAfterBreakNeedsNoHoldOff(t *testing.T) {
 		o.See(entry("1", state), &r, midnight)
 		o.At = looked
 	}
-	p := Policy{Lease: 15 * time.Second}
-	if got := p.HoldOff(View{Record: &r, State: store.Expired}, &o); got != 0 {
+	if got := o.HoldOff(View{Record: &r, State: store.Expired}); got != 0 {
 		t.Errorf("holds off for %s", got)
 	}
 }

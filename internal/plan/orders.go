@@ -20,9 +20,16 @@ import (
 //   - A manual run that was ordered is claimed once: the record keeps the number of the last
 //     order that was served, and orders are served in their order.
 
-// PausedAt reports whether the job is paused, by an operator or by itself.
-func (p *Policy) PausedAt(v View) bool {
-	return v.Control.Pause.On(v.Now) || selfPaused(v.Record, v.Control)
+// IsPaused reports whether the job is paused, by an operator or by itself.
+func (v View) IsPaused() bool { return v.Control.Pause.On(v.Now) || selfPaused(v.Record, v.Control) }
+
+// pauseEnds returns when the pause ends if nothing is ordered. It is zero if there is none, or if an order has to end it, which
+// wakes the app up.
+func (v View) pauseEnds() time.Time {
+	if !v.Control.Pause.On(v.Now) || selfPaused(v.Record, v.Control) {
+		return time.Time{}
+	}
+	return v.Control.Pause.Until
 }
 
 // selfPaused reports whether the job has paused itself and was not resumed since.
@@ -44,14 +51,6 @@ func LastOver(r *store.Record) int64 {
 func (p *Policy) InPause(tick time.Time, c store.JobControl, now time.Time) bool {
 	_, in := pauseOf(tick, p.pausesUntil(&store.Record{}, c, now))
 	return in
-}
-
-// pauseLeft returns how long the pause lasts if nothing is ordered.
-func (p *Policy) pauseLeft(v View) time.Duration {
-	if until := v.Control.Pause.Until; v.Control.Pause.On(v.Now) && !until.IsZero() && !selfPaused(v.Record, v.Control) {
-		return max(until.Sub(v.Now), minIdle)
-	}
-	return maxSleep
 }
 
 // pausesUntil returns the times in which the job of a record was paused, or is at an instant. If its settings pause it, each
@@ -90,32 +89,33 @@ func resume(r *store.Record, c store.JobControl) (noted bool) {
 }
 
 // lastOutside returns the last tick at or before an instant that came due in no pause.
-func (p *Policy) lastOutside(at time.Time, pauses []store.Span) time.Time {
-	tick := p.Ticks.Last(at)
+func lastOutside(ticks Ticks, at time.Time, pauses []store.Span) time.Time {
+	tick := ticks.Last(at)
 	for s, in := pauseOf(tick, pauses); in; s, in = pauseOf(tick, pauses) {
-		tick = p.Ticks.Last(s.From)
+		tick = ticks.Last(s.From)
 	}
 	return tick
 }
 
 // firstOutside returns the first tick after an instant that comes due in no pause.
-func (p *Policy) firstOutside(after time.Time, pauses []store.Span) time.Time {
-	tick := p.Ticks.Next(after)
+func firstOutside(ticks Ticks, after time.Time, pauses []store.Span) time.Time {
+	tick := ticks.Next(after)
 	for s, in := pauseOf(tick, pauses); in; s, in = pauseOf(tick, pauses) {
-		tick = p.Ticks.Next(s.To)
+		tick = ticks.Next(s.To)
 	}
 	return tick
 }
 
 // pauseOf returns a pause in which a tick comes due.
 func pauseOf(tick time.Time, pauses []store.Span) (s store.Span, ok bool) {
-	for _, s := range pauses {
-		if tick.After(s.From) && !tick.After(s.To) {
-			return s, true
-		}
+	i := slices.IndexFunc(pauses, func(s store.Span) bool { return isIn(tick, s) })
+	if i < 0 {
+		return s, false
 	}
-	return s, false
+	return pauses[i], true
 }
+
+func isIn(tick time.Time, s store.Span) bool { return tick.After(s.From) && !tick.After(s.To) }
 
 // pausedThrough returns the last instant of the pause in which a tick came due, and of those that follow it without a gap.
 // It is zero if there is none.
@@ -124,41 +124,6 @@ func pausedThrough(tick time.Time, pauses []store.Span) (last time.Time) {
 		last = s.To
 	}
 	return last
-}
-
-// passAll settles the ticks up to last, which no replica runs: ticks of a pause as skipped, the others as left says. It returns
-// false if the write has no room for all.
-func (p *Policy) passAll(w *write, last time.Time, left fate, pauses []store.Span) bool {
-	r := w.Record
-	for through := r.Watermark; through.Before(last); {
-		if w.full() {
-			return false
-		}
-		from, to := nextPause(through, last, pauses)
-		if outside := p.Ticks.Last(from); outside.After(r.Watermark) {
-			p.passOutside(r, outside, left)
-		}
-		if in := p.Ticks.Last(to); in.After(r.Watermark) {
-			p.pass(r, in, store.Skipped, Paused)
-		}
-		through = to
-	}
-	return true
-}
-
-// passOutside settles the ticks up to last, which came due in no pause. Those that have waited for a slot of their group are
-// skipped.
-func (p *Policy) passOutside(r *store.Record, last time.Time, left fate) {
-	upTo := func(at time.Time, status store.Status, reason string) {
-		if tick := p.Ticks.Last(instant.Earlier(at, last)); tick.After(r.Watermark) {
-			p.pass(r, tick, status, reason)
-		}
-	}
-	if waited := left.waited; !waited.To.IsZero() {
-		upTo(waited.From, left.status, left.reason)
-		upTo(waited.To, store.Skipped, "group "+p.Group)
-	}
-	upTo(last, left.status, left.reason)
 }
 
 // nextPause returns the begin and the end of the first pause that has a part after through and
@@ -173,31 +138,25 @@ func nextPause(through, last time.Time, pauses []store.Span) (from, to time.Time
 	return from, to
 }
 
-
-// Ordered reports whether a manual run was ordered that waits for a claim.
+// Ordered reports whether a manual run was ordered that waits for a claim, and a claim would write something of it.
 func (p *Policy) Ordered(v View) bool {
-	if waiting(v) == nil || p.Ticks == nil || p.Outdated(v) {
-		return false
-	}
-	return settlesOrder(p, v)
+	return v.waiting() != nil && p.Ticks != nil && !p.Outdated(v) && settlesOrder(p, v)
 }
 
-// waiting returns the oldest run that was ordered and has neither begun nor its outcome, also if its time is up; nil: there is
-// none.
-func waiting(v View) *store.Request {
-	for i := range v.Control.Requests {
-		if q := &v.Control.Requests[i]; !v.Record.Orders.IsServed(q.Seq) {
-			return q
-		}
-	}
-	return nil
-}
-
-// settlesOrder reports whether a claim would have anything to write of the orders.
 func settlesOrder(p *Policy, v View) bool {
 	c := newClaiming(p, v)
 	noteServed(&c.next.Record, v.Control.Requests)
 	return c.claimOrdered()
+}
+
+// waiting returns the oldest run that was ordered and has neither begun nor its outcome, also if its time is up; nil: there is
+// none.
+func (v View) waiting() *store.Request {
+	i := slices.IndexFunc(v.Control.Requests, func(q store.Request) bool { return !v.Record.Orders.IsServed(q.Seq) })
+	if i < 0 {
+		return nil
+	}
+	return &v.Control.Requests[i]
 }
 
 // claimOrdered claims the oldest manual run that was ordered and not served. It settles
@@ -218,9 +177,8 @@ func (c *claiming) claimOrdered() (changed bool) {
 		case c.next.Run || c.v.Claims == NoRun || unsettled(r) && !c.abandonInPause():
 			return changed
 		default:
-			c.settleCancelled()
-			c.claim(c.v.Now.UTC().Truncate(time.Millisecond), 1)
-			r.Run.Request, r.Run.Order = q.Name, q.Seq
+			c.claimByHand(q.Name)
+			r.Run.Order = q.Seq
 			serve(&r.Orders, q.Seq)
 			return true
 		}
@@ -234,7 +192,7 @@ func (c *claiming) claimOrdered() (changed bool) {
 // show the claim that the order to cancel names.
 func settleCancelledOrder(r *store.Record, v View) bool {
 	i := slices.IndexFunc(v.Control.Requests, func(q store.Request) bool { return q.Seq == r.Orders.Returned.Order })
-	if i < 0 || r.Orders.IsServed(r.Orders.Returned.Order) || !cancelled(v) {
+	if i < 0 || r.Orders.IsServed(r.Orders.Returned.Order) || !v.end().Cancel {
 		return false
 	}
 	q := &v.Control.Requests[i]
@@ -245,8 +203,8 @@ func settleCancelledOrder(r *store.Record, v View) bool {
 
 // passedOver reports whether a run that was ordered has waited while a tick was run. Then it is
 // the next, or a job that is always behind with its ticks would never run it.
-func passedOver(v View) bool {
-	q := waiting(v)
+func (v View) passedOver() bool {
+	q := v.waiting()
 	return q != nil && v.Record.Run.Request == "" && q.At.Before(v.Record.Run.Claimed)
 }
 
@@ -266,17 +224,13 @@ func under(r *store.Record, at time.Time) bool {
 	return at.After(r.Run.Claimed) && at.Add(doubt).Before(end)
 }
 
-// MayBeCancelled reports whether an order to cancel the run of the last claim may still come:
-// that run has no outcome yet.
+// MayBeCancelled reports whether an order to cancel the run of the last claim may still come: that run has no outcome yet.
 func MayBeCancelled(r *store.Record) bool {
-	return unsettled(r) || leftBeside(r) || r.Orders.Returned != store.Returned{}
+	return undecided(r) || r.Orders.Returned != store.Returned{}
 }
 
 // end returns the order to end the run of the last claim, or what that claim was for; zero: there is none.
-func (v *View) end() store.End { return v.Control.EndOf(v.Record.Token, AboutLast(v.Record)) }
-
-// cancelled reports whether an operator has cancelled that.
-func cancelled(v View) bool { return v.end().Cancel }
+func (v View) end() store.End { return v.Control.EndOf(v.Record.Token, AboutLast(v.Record)) }
 
 // AboutLast returns what the last claim was for. A manual run that was not ordered is known by its token alone.
 func AboutLast(r *store.Record) (a store.About) {
@@ -298,7 +252,7 @@ func AboutLast(r *store.Record) (a store.About) {
 func (c *claiming) settleCancelled() {
 	r := &c.next.Record
 	tick := r.Orders.Returned.Tick
-	if tick.IsZero() || tick.After(c.v.Now) || r.Definition.Spec != c.Spec || !cancelled(c.v) {
+	if tick.IsZero() || tick.After(c.v.Now) || r.Definition.Spec != c.Spec || !c.v.end().Cancel {
 		return
 	}
 	if c.Follows() { // the claim has settled the ticks before it, and what it waited for need not be known any more
@@ -382,23 +336,10 @@ const maxEarly = 20
 // BeforeTurn returns the run that has to be served before a manual call runs what was ordered after it, since the record names too
 // many such orders; empty: there is none.
 func BeforeTurn(v View) string {
-	i := slices.IndexFunc(v.Control.Requests, func(q store.Request) bool { return !v.Record.Orders.IsServed(q.Seq) })
-	if i < 0 || len(v.Record.Orders.Early) < maxEarly {
+	first, served := v.waiting(), &v.Record.Orders
+	later := func(q store.Request) bool { return q.Name == v.Request && q.Seq > first.Seq && !served.IsServed(q.Seq) }
+	if first == nil || len(served.Early) < maxEarly || !slices.ContainsFunc(v.Control.Requests, later) {
 		return ""
 	}
-	later := func(q store.Request) bool { return q.Name == v.Request && !v.Record.Orders.IsServed(q.Seq) }
-	if !slices.ContainsFunc(v.Control.Requests[i+1:], later) {
-		return ""
-	}
-	return v.Control.Requests[i].Name
-}
-
-// serveByHand notes that a manual claim serves the request of that name, if it was ordered. Others may have been ordered before.
-func serveByHand(claim *store.Record, v View) {
-	for _, q := range v.Control.Requests {
-		if q.Name == v.Request && !claim.Orders.IsServed(q.Seq) {
-			claim.Run.Order = q.Seq
-			serveEarly(&claim.Orders, q.Seq)
-		}
-	}
+	return first.Name
 }

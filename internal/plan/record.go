@@ -17,10 +17,9 @@ import (
 // a long run may be stopped by each of many deploys.
 const Stopped = "stopped"
 
-// deaths returns how many attempts of the last tick have ended by a death, where a run that
-// is still recorded as running counts as one. The number in the record may be from another
-// tick, since a program that does not know the field leaves it as it is. So it is at most the
-// number of attempts that have ended.
+// deaths returns how many attempts of the last tick have ended by a death, where a run that is still recorded as running
+// counts as one. The number in the record may be from another tick, since a program that does not know the field leaves it as
+// it is. So it is at most the number of attempts that have ended.
 func deaths(r *store.Record) int {
 	if r.Run.Status == store.Running {
 		return min(r.Run.Deaths, r.Run.Attempt-1) + 1
@@ -31,21 +30,34 @@ func deaths(r *store.Record) int {
 // open reports whether the tick of the last run waits for another attempt. Its outcome is not
 // settled then: the watermark is before it.
 func open(r *store.Record) bool {
-	return (r.Run.Status == store.Abandoned || r.Run.Status == store.Stalled) && claimed(r).After(r.Watermark)
+	return cutShort(r.Run.Status) && claimed(r).After(r.Watermark)
+}
+
+// cutShort reports whether a run that has come to this was ended before its time.
+func cutShort(status store.Status) bool { return status == store.Abandoned || status == store.Stalled }
+
+// isDeath reports whether a run that has come to this has cost its runner.
+func isDeath(status store.Status, reason string) bool {
+	return status == store.Stalled || status == store.Abandoned && !strings.HasPrefix(reason, Stopped)
 }
 
 // unsettled reports whether the last run still waits for its outcome or for another attempt,
 // so that no other run may take its place in the record.
 func unsettled(r *store.Record) bool { return r.Run.Status == store.Running || open(r) }
 
-// claimed returns the last tick that was claimed. It is zero after a manual run, which
-// claims no tick.
+// undecided reports whether it is not decided yet what becomes of the last run, or of a tick beside it.
+func undecided(r *store.Record) bool { return unsettled(r) || leftBeside(r) }
+
+// claimed returns the last tick that was claimed. It is zero after a manual run, which claims no tick.
 func claimed(r *store.Record) time.Time {
 	if r.Run.Request != "" {
 		return time.Time{}
 	}
 	return r.Run.Tick
 }
+
+// begunThrough returns the last tick that is settled or claimed: what comes after it has not begun.
+func begunThrough(r *store.Record) time.Time { return instant.Later(r.Watermark, claimed(r)) }
 
 // Due returns the next tick to run under the definition that wrote r, for a replica that does
 // not know this definition. An open tick comes first.
@@ -61,15 +73,54 @@ func Due(r *store.Record) time.Time {
 // was there before, orders leave the newest five ticks in the history, where followers read them.
 type write struct {
 	*store.Record
-	had int
+	had   int
+	ticks Ticks
+	group string
 }
 
 const maxSettled = 10
 
-func writing(r *store.Record) *write { return &write{r, len(r.History)} }
+func (p *Policy) writing(r *store.Record) *write { return &write{r, len(r.History), p.Ticks, p.Group} }
 
 // full reports whether what is still to be settled is left to the next write.
 func (w *write) full() bool { return len(w.History)-w.had >= maxSettled }
+
+// pass settles the ticks up to last, which no replica runs, with one outcome; if they are settled, it does nothing.
+func (w *write) pass(last time.Time, status store.Status, reason string) {
+	if !last.After(w.Watermark) {
+		return
+	}
+	f := store.Outcome{Tick: last, Status: status, Reason: reason}
+	if n := w.ticks.Count(w.Watermark, last, maxCount+1); n > 1 {
+		f.From, f.Count, f.AtLeast = w.Watermark, min(n, maxCount), n > maxCount
+	}
+	settle(w.Record, f)
+}
+
+// passAll settles the ticks up to last, which no replica runs: ticks of a pause as skipped, the others as left says. It returns
+// false if the write has no room for all.
+func (w *write) passAll(last time.Time, left fate, pauses []store.Span) bool {
+	for through := w.Watermark; through.Before(last); {
+		if w.full() {
+			return false
+		}
+		from, to := nextPause(through, last, pauses)
+		w.passOutside(from, left)
+		w.pass(w.ticks.Last(to), store.Skipped, Paused)
+		through = to
+	}
+	return true
+}
+
+// passOutside settles the ticks up to an instant, which came due in no pause. Those that have waited for a slot of their group are
+// skipped.
+func (w *write) passOutside(last time.Time, left fate) {
+	if waited := left.waited; !waited.To.IsZero() {
+		w.pass(w.ticks.Last(instant.Earlier(waited.From, last)), left.status, left.reason)
+		w.pass(w.ticks.Last(instant.Earlier(waited.To, last)), store.Skipped, "group "+w.group)
+	}
+	w.pass(w.ticks.Last(last), left.status, left.reason)
+}
 
 // settle writes the outcome of a tick or of a range of ticks, and moves the watermark over
 // them. The outcome of a manual run settles no tick.
@@ -85,12 +136,7 @@ func settle(r *store.Record, f store.Outcome) {
 	if f.Request != "" {
 		return
 	}
-	counts := maps.Clone(r.Counts) // the record that this one was cloned from shares them
-	if counts == nil {
-		counts = map[store.Status]int64{}
-	}
-	counts[f.Status] += int64(n)
-	r.Counts = counts
+	r.Counts = counted(r.Counts, f.Status, n)
 	switch f.Status {
 	case store.Succeeded:
 		r.Failures, r.Orders.Spared = 0, 0
@@ -104,6 +150,15 @@ func settle(r *store.Record, f store.Outcome) {
 	if back := r.Orders.Returned; back.Order == 0 && !back.Tick.After(r.Watermark) { // nothing of that claim is left to cancel
 		r.Orders.Returned = store.Returned{}
 	}
+}
+
+// counted returns counts of outcomes with some more. The record that this one was cloned from shares the counts.
+func counted(counts map[store.Status]int64, status store.Status, n int) map[store.Status]int64 {
+	if counts = maps.Clone(counts); counts == nil {
+		counts = map[store.Status]int64{}
+	}
+	counts[status] += int64(n)
+	return counts
 }
 
 // LastSuccess returns the newest tick that has succeeded, as far as the record shows, zero if none
@@ -134,22 +189,7 @@ func (p *Policy) settleRun(r *store.Record, f store.Outcome) {
 // IsFailure reports whether an outcome of work that is to be done once is a failure: also the death of
 // its runner is one, and a stop is none.
 func IsFailure(o *store.Outcome) bool {
-	switch o.Status {
-	case store.Failed, store.Stalled:
-		return true
-	case store.Abandoned:
-		return !strings.HasPrefix(o.Reason, Stopped)
-	}
-	return false
-}
-
-// pass settles the ticks up to last, which no replica runs, with one outcome.
-func (p *Policy) pass(r *store.Record, last time.Time, status store.Status, reason string) {
-	f := store.Outcome{Tick: last, Status: status, Reason: reason}
-	if n := p.Ticks.Count(r.Watermark, last, maxCount+1); n > 1 {
-		f.From, f.Count, f.AtLeast = r.Watermark, min(n, maxCount), n > maxCount
-	}
-	settle(r, f)
+	return o.Status == store.Failed || isDeath(o.Status, o.Reason)
 }
 
 // LastOutcome returns the outcome of the last run.
@@ -158,9 +198,8 @@ func LastOutcome(r *store.Record, status store.Status, reason string) store.Outc
 		Token: r.Token, Replica: r.Run.Replica, Start: begun(r), End: r.Run.Finished}
 }
 
-// OutcomeOfRequest returns the outcome of a manual run, if the record has it. A run whose
-// lease has ended has none before some replica has settled it: its runner may only have been
-// cut off, and write the outcome yet.
+// OutcomeOfRequest returns the outcome of a manual run, if the record has it. A run whose lease has ended has none before some
+// replica has settled it: its runner may only have been cut off, and write the outcome yet.
 func OutcomeOfRequest(r *store.Record, request string, lease store.LeaseState) (store.Outcome, bool) {
 	i := slices.IndexFunc(r.History, func(f store.Outcome) bool { return f.Request == request })
 	switch {
@@ -205,15 +244,13 @@ func OlderThan(r, before *store.Record) bool {
 		r.Created.Equal(before.Created) && (r.Token < before.Token || r.Watermark.Before(before.Watermark))
 }
 
-// begun returns when the run of a record began, as far as it is known: its claim, or the
-// tick that it was armed for.
+// begun returns when the run of a record began, as far as it is known: its claim, or the tick that it was armed for.
 func begun(r *store.Record) time.Time {
 	if r.Run.Armed {
 		return instant.Later(r.Run.Claimed, r.Run.Tick)
 	}
 	return r.Run.Claimed
 }
-
 
 // Bounds are the limits that a record has to keep, or the replica leaves it alone.
 type Bounds struct {
@@ -287,8 +324,7 @@ func latest(r *store.Record) (name string, at time.Time) {
 // ordered returns when an order was given at the earliest by its number, which begins with that time.
 func ordered(seq int64) time.Time { return time.UnixMicro(seq).UTC() }
 
-// Exhausted returns what is wrong with a record whose token is the largest that can be read:
-// no claim can follow it.
+// Exhausted returns what is wrong with a record whose token is the largest that can be read: no claim can follow it.
 func Exhausted(r *store.Record) error {
 	if r.Token < store.MaxToken {
 		return nil
@@ -296,10 +332,9 @@ func Exhausted(r *store.Record) error {
 	return fmt.Errorf("the record has the token %d, the largest there is, so nothing can be claimed: correct the record", r.Token)
 }
 
-// leaseOutOfBounds returns what is wrong with the lease in a record. Followers acquire the
-// lease of a dead runner for its old length, and hold off that long. If the store refuses that
-// length, the refusal looks like an outage. If it is too short, a follower starts while a
-// runner still trusts its lease. After the end of a run a short lease does neither.
+// leaseOutOfBounds returns what is wrong with the lease in a record. Followers acquire the lease of a dead runner for its old
+// length, and hold off that long. If the store refuses that length, the refusal looks like an outage. If it is too short, a
+// follower starts while a runner still trusts its lease. After the end of a run a short lease does neither.
 func leaseOutOfBounds(r *store.Record, b Bounds) error {
 	d := time.Duration(r.Run.Lease)
 	if d > b.Longest || r.MayRun() && (d < b.Shortest || d%time.Second != 0) {
@@ -308,9 +343,8 @@ func leaseOutOfBounds(r *store.Record, b Bounds) error {
 	return nil
 }
 
-// spare is by how many bytes the end of a run may lengthen the record of its claim, in addition to the
-// outcome: statuses that are counted for the first time, numbers with more digits, longer
-// dates, a due tick.
+// spare is by how many bytes the end of a run may lengthen the record of its claim, in addition to the outcome: statuses that
+// are counted for the first time, numbers with more digits, longer dates, a due tick.
 const spare = 256
 
 // RoomForOutcome returns why the outcome of the run that r claims might not fit into the
@@ -329,4 +363,14 @@ func RoomForOutcome(r *store.Record) error {
 		return fmt.Errorf("it has no room for the outcome of a run: %w", err)
 	}
 	return nil
+}
+
+// beatOutOfBounds returns what is wrong with the beat of the run in r: a replica that acted upon a
+// very short one would replace a holder that is alive.
+func beatOutOfBounds(r *store.Record) error {
+	beat, lease := r.Beats(), time.Duration(r.Run.Lease)
+	if !r.MayRun() || r.Beat.Token != r.Token || beat >= store.ShortestBeat && beat <= lease && beat%time.Second == 0 {
+		return nil
+	}
+	return fmt.Errorf("the record has a beat of %s under a lease of %s, and it is whole seconds, at least %s and no more than the lease: another program wrote it: correct it in the record", beat, lease, store.ShortestBeat)
 }

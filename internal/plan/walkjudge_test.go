@@ -192,7 +192,7 @@ func (w *world) sleeps(v View) {
 
 // idle judges that there is nothing to do.
 func (w *world) idle(v View) {
-	if armed(v) || v.Request != "" || v.Claims == NoRun {
+	if v.armed() || v.Request != "" || v.Claims == NoRun {
 		return
 	}
 	w.never(w.newest().After(w.rec.Watermark) && !w.paused(), "%s is due, and there is nothing to do", w.newest())

@@ -97,7 +97,7 @@ const raceOver = 100 * time.Millisecond
 func (h *hold) keeps() (tick time.Time, ok bool) {
 	p, c, s, v := &h.job.Policy, h.call, h.session, h.decideBy(h.call)
 	next := p.NextTick(&h.view.rec)
-	if _, todo := p.Claim(v); todo || next.IsZero() || next.Sub(v.Now) > p.Lead() || p.PausedAt(v) {
+	if _, todo := p.Claim(v); todo || next.IsZero() || next.Sub(v.Now) > p.Lead() || v.IsPaused() {
 		return time.Time{}, false
 	}
 	// Between two runs there is no beat, so the lease of a holder that dies would have to expire.

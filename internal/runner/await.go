@@ -60,7 +60,7 @@ func (h *hold) hindrance() error {
 		return context.Cause(h.session.Context())
 	case h.stops(h.call.ahead):
 		return supervise.ErrStopped
-	case p.PausedAt(v):
+	case v.IsPaused():
 		return errPaused
 	case p.Ordered(v) && h.stop.Err() == nil: // after a stop only the expected tick is run
 		return errOrdered

@@ -101,7 +101,7 @@ func (r *Runner) nextDue() time.Time {
 	case p.Outdated(r.decideBy(&call{})):
 		return plan.Due(&r.view.rec)
 	}
-	if p.PausedAt(r.ordered(&r.view.rec)) {
+	if r.ordered(&r.view.rec).IsPaused() {
 		return p.Ticks.Next(r.now())
 	}
 	return p.NextTick(&r.view.rec)

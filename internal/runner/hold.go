@@ -62,7 +62,7 @@ func underLease(ctx context.Context, r *Runner, c *call, s *lease.Session) time.
 func (h *hold) pass() (rest time.Duration, keeps bool) {
 	defer h.hasStarted() // or will not start
 	c, v := h.call, h.decideBy(h.call)
-	if wait := h.job.Policy.HoldOff(v, &h.view.seen); wait > 0 && !h.holdOff(wait) {
+	if wait := h.view.seen.HoldOff(v); wait > 0 && !h.holdOff(wait) {
 		c.endedBefore(h.stop, fmt.Sprintf("the last lease did not expire by itself, so its holder may still work: "+
 			"a run begins %s later at the earliest", wait.Round(time.Second)))
 		return h.leave(), false

@@ -347,13 +347,13 @@ func (r *Runner) Take(ctx context.Context, request string, do func(context.Conte
 	b.losses = b.client.Backoff(lossPause)
 	c := &call{request: request, bounded: true, take: &taking{Terms: terms}}
 	if seen := r.source.state.sighting.Load(); seen != nil {
-		b.view.seen.Recall(*seen)
+		b.view.seen.Sighting = *seen
 	}
 	outcome, err := b.runNow(ctx, c)
 	if !began && c.undone != nil {
 		takeBackUnbegun(ctx, b, c)
 	}
-	seen := b.view.seen.Sighting()
+	seen := b.view.seen.Sighting
 	r.source.state.sighting.Store(&seen)
 	r.replica.vitals.outage.leave(b.source, Passing(err), r.replica.Emit)
 	switch {

@@ -106,7 +106,7 @@ func (r *Runner) status(ctx context.Context, known *reads.Listing) Status {
 // or by the orders that this replica has read.
 func (r *Runner) pausedBy(rec *store.Record) bool {
 	p := &r.job.Policy
-	return p.Paused || p.PausedAt(plan.View{Now: r.now(), Record: rec, Control: r.orders()})
+	return p.Paused || plan.View{Now: r.now(), Record: rec, Control: r.orders()}.IsPaused()
 }
 
 // statusOf returns what an answer to a read of the entry says.
