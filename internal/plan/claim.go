@@ -232,17 +232,13 @@ func (c *claiming) claimDue() bool {
 		return c.claimAfter()
 	}
 	r := &c.next.Record
-	newest := c.Ticks.Last(c.v.Now)
-	if !newest.After(r.Watermark) {
-		return false
-	}
-	pauses := c.pausesUntil(r, c.v.Control, c.v.Now)
+	newest, pauses := c.Ticks.Last(c.v.Now), c.pausesUntil(r, c.v.Control, c.v.Now)
 	tick, reason := c.choose(backwards(c.Ticks, r.Watermark, newest, pauses), c.v.Now)
 	before := newest
 	if !tick.IsZero() {
 		before = c.Ticks.Last(tick.Add(-1))
 	}
-	passed := before.After(r.Watermark)
+	passed := before.After(r.Watermark) // else nothing is due, or nothing before it
 	if !c.writing().passAll(before, fate{status: store.Missed, reason: reason, waited: c.v.Waited}, pauses) {
 		return true
 	}

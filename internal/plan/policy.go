@@ -202,9 +202,9 @@ func (p *Policy) due(r *store.Record) time.Time {
 // names a tick in the far future is not believed.
 const WakeSpan = time.Minute
 
-// FirstWatermark returns the watermark of a new job, which is created now. The job has no older tick due, except the tick of
+// firstWatermark returns the watermark of a new job, which is created now. The job has no older tick due, except the tick of
 // the wake-up in which it is created: the platform has started the program for that one.
-func (p *Policy) FirstWatermark(v View, wake time.Time) time.Time {
+func (p *Policy) firstWatermark(v View, wake time.Time) time.Time {
 	from := v.Now
 	if p.ClaimAhead && p.Ticks != nil {
 		// The holder of an entry of that name which was deleted may have claimed a tick ahead, and may run it. A date of the service
@@ -246,7 +246,7 @@ func (p *Policy) AlmostDue(v View, wake time.Time) time.Duration {
 // that it is larger than the tokens of an entry of that name which was deleted before. Runs by
 // hand that were ordered before count as served, as that entry may have had them.
 func (p *Policy) New(app, job string, v View, wake time.Time) store.Record {
-	r := store.Record{App: app, Job: job, Created: v.Now, Watermark: p.FirstWatermark(v, wake),
+	r := store.Record{App: app, Job: job, Created: v.Now, Watermark: p.firstWatermark(v, wake),
 		Token: v.Now.UnixMicro(), Orders: store.Orders{Served: v.Now.UnixMicro()},
 		Definition: store.Definition{Spec: p.Spec, Since: v.Since}, Run: store.Run{Status: store.Idle, Lease: store.Seconds(p.Lease)}}
 	r.Due = p.due(&r)
