@@ -166,14 +166,14 @@ type dueCall struct {
 
 // runTicks does what is due of a job, except a backfill.
 func (d *dueCall) runTicks(ctx context.Context, r *runner.Runner, wake Wake) {
-	d.add(r, JobReport(r.RunDue(ctx, d.heard, runner.Wake(wake))))
+	d.add(r, JobReport(runner.RunDue(ctx, r, d.heard, runner.Wake(wake))))
 }
 
 // runBackfill runs ticks of a backfill of a job while the call has time for them. After a tick of the job that
 // came due meanwhile, the jobs that follow it have their turn.
 func (d *dueCall) runBackfill(ctx context.Context, r *runner.Runner) {
 	for more := d.report(r).Err == nil; more; {
-		report, ticked := r.RunBackfilled(ctx, d.begin)
+		report, ticked := runner.RunBackfilled(ctx, r, d.begin)
 		if report.Job != "" {
 			d.add(r, JobReport(report))
 		}

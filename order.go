@@ -180,7 +180,7 @@ func (s *Scheduler) RunNow(ctx context.Context, job, request string) (store.Outc
 	}
 	defer s.core.told.flush()
 	defer s.core.replica.Orders.Use()()
-	return r.RunNow(ctx, request)
+	return runner.RunNow(ctx, r, request)
 }
 
 // StepDown hands over what this replica runs of a job or singleton, as a stop of the replica

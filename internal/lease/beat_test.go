@@ -32,7 +32,7 @@ func TestApplied(t *testing.T) {
 			s := &Session{client: &Client{Clock: clock}, Length: length, trust: trust{until: long, beating: tt.before}}
 			s.ledger.ours = []signature{{nonce: "n", sent: tt.sent, beat: tt.beat}}
 			s.applied(store.Revision{ETag: "2"}, "n")
-			if got := s.Until(); got != tt.want {
+			if got := s.trust.end(); got != tt.want {
 				t.Errorf("trusted until %s, want %s", got, tt.want)
 			}
 		})
@@ -72,7 +72,7 @@ func TestABeatThatIsReadBackCountsFromItsSending(t *testing.T) {
 		}, nil); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := h.Until(), trusted(beat); got != want || time.Since(begin) != time.Second {
+		if got, want := h.trust.end(), trusted(beat); got != want || time.Since(begin) != time.Second {
 			t.Errorf("trusted until %s, want %s", got, want)
 		}
 	})

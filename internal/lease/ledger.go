@@ -83,6 +83,11 @@ func (l *ledger) wrote(record []byte) bool {
 	return ours
 }
 
+// sent reports whether this session has sent a write with the nonce.
+func (l *ledger) sent(nonce string) bool {
+	return slices.ContainsFunc(l.ours, func(m signature) bool { return m.nonce == nonce })
+}
+
 // find returns the signature of a write that the entry may hold.
 func (l *ledger) find(nonce string, digest uint64) (m signature, ok bool) {
 	i := slices.IndexFunc(l.ours, func(m signature) bool { return m.nonce == nonce && m.digest == digest })

@@ -25,7 +25,7 @@ func TestExtend(t *testing.T) {
 			clock := &Clock{Elapsed: func() time.Duration { return tt.answered }}
 			h := &Session{client: &Client{Clock: clock}, Length: length, trust: trust{until: trusting}}
 			h.extend(tt.sent)
-			if got := h.Until(); got != tt.want {
+			if got := h.trust.end(); got != tt.want {
 				t.Errorf("trusted until %s, want %s", got, tt.want)
 			}
 		})
@@ -62,7 +62,7 @@ func TestARenewalCountsFromItsSending(t *testing.T) {
 		if err := s.Renew(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := s.Until(), sent+trusted(s.Length); got != want {
+		if got, want := s.trust.end(), sent+trusted(s.Length); got != want {
 			t.Errorf("trusted until %s, want %s", got-sent, want-sent)
 		}
 	})

@@ -54,7 +54,7 @@ type news struct {
 // Acquire takes the lease if the entry still has etag, whose record is rec. So the store
 // itself refuses a decision that was made from an old record. If the outcome is unclear it
 // repeats the call once under the same id, which is safe; if that is unclear too, it
-// releases what it may have got. The first call is a short one if rec has a run that beats; see
+// releases what it may have got, unless that must expire. The first call is a short one if rec has a run that beats; see
 // Client.Haste.
 func Acquire(ctx context.Context, c *Client, etag string, rec *store.Record, length time.Duration) (*Session, error) {
 	s := &Session{client: c, lease: c.Store.Lease(c.Name, uuid.NewString()), Length: length,
@@ -63,7 +63,7 @@ func Acquire(ctx context.Context, c *Client, etag string, rec *store.Record, len
 	if err != nil && !Definite(err) {
 		err = s.acquire(ctx, c.CallTimeout())
 	}
-	if err != nil && !Definite(err) {
+	if err != nil && !Definite(err) && !s.MustExpire() {
 		s.Release(ctx)
 	}
 	return s, err
@@ -129,15 +129,12 @@ func (s *Session) watchDeadline() (pause time.Duration, again bool) {
 // be ours at the service, but that cannot be known.
 var ErrNotRenewed = fmt.Errorf("%w: no renewal in time", store.ErrLost)
 
-// Until returns the elapsed time up to which the lease can be trusted.
-func (s *Session) Until() time.Duration {
+// Left returns how long the lease can still be trusted.
+func (s *Session) Left() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.trust.end()
+	return s.trust.end() - s.client.Clock.Elapsed()
 }
-
-// Left returns how long the lease can still be trusted.
-func (s *Session) Left() time.Duration { return s.Until() - s.client.Clock.Elapsed() }
 
 // Expired reports whether the lease can no longer be trusted. If so it also ends the
 // context of the session: the timer of the deadline may be late.

@@ -349,9 +349,12 @@ func (s *Session) readBack(ctx context.Context, nonce string) (mine bool, err er
 	return last == nonce, nil
 }
 
-// Wrote reports whether this session has sent the record. No other goroutine
-// may use the session.
-func (s *Session) Wrote(record []byte) bool { return s.ledger.wrote(record) }
+// Sent reports whether this session has sent the record with the nonce, as far as it may be the one that the entry holds.
+func (s *Session) Sent(nonce string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ledger.sent(nonce)
+}
 
 // Record returns the record that was last written, or perhaps written. A beat may be under way, which
 // changes nothing of it but its writer.

@@ -1,6 +1,6 @@
 // Package mutex lets any code run under a lease of its own: one caller of all replicas at a time, or
 // as many as there are slots. Each slot has an entry as a job has one, and a caller takes it by the
-// acquisition, the record and the token of a manual run: see runner.Runner.Take. What is new here is
+// acquisition, the record and the token of a manual run: see runner.Take. What is new here is
 // only how a caller waits for its turn.
 package mutex
 

@@ -60,7 +60,7 @@ func (o *Once) Run(ctx context.Context, work func(context.Context, *supervise.Ha
 	waits := pace{clock: o.Clock, jitter: o.Jitter, longest: o.Length / 6}
 	for {
 		var w wish
-		outcome, err := o.Slot.Take(ctx, rand.Text(), w.hears(work), runner.Terms{Bar: o.bar, Ends: w.add})
+		outcome, err := runner.Take(ctx, o.Slot, rand.Text(), w.hears(work), runner.Terms{Bar: o.bar, Ends: w.add})
 		if errors.Is(err, errDone) || err == nil && done(outcome.Status) {
 			return nil
 		}

@@ -66,7 +66,7 @@ func (t *try) told(ctx context.Context, err error) error {
 // take does the work under one slot, unless another holds that. What became of the record is reported as
 // an event.
 func (t *try) take(ctx context.Context, slot int) error {
-	_, err := t.slots[slot].Take(ctx, rand.Text(), func(ctx context.Context, h *supervise.Handle) error {
+	_, err := runner.Take(ctx, t.slots[slot], rand.Text(), func(ctx context.Context, h *supervise.Handle) error {
 		return t.do(ctx, slot, h)
 	}, runner.Terms{Brief: t.brief})
 	if t.began {

@@ -274,17 +274,22 @@ func fromFuture(r *store.Record, b Bounds) error {
 	if b.Latest.IsZero() {
 		return nil
 	}
-	name, at := latest(r)
-	if at.After(b.Latest.Add(fast)) {
+	if name, at := latest(r); at.After(b.Latest.Add(fast)) {
 		return fmt.Errorf("the record's %s %s is in the future: by the store's clock the record is right again from %s on; to run the job before that, "+
-			"delete its entry %s/%s while nothing runs it", name, at.Format(time.RFC3339), at.Add(-fast).Format(time.RFC3339), r.App, r.Job)
+			"delete its entry %s/%s while nothing runs it", name, at.Format(time.RFC3339), RightAgain(r).Format(time.RFC3339), r.App, r.Job)
 	}
 	return nil
 }
 
+// RightAgain returns from when on no instant in r is in the future.
+func RightAgain(r *store.Record) time.Time {
+	_, at := latest(r)
+	return at.Add(-fast)
+}
+
 // latest returns the latest of the instants in r that cannot lie in the future, and its name.
-// Due is a field that can, and Past.Late.Since, as a tick may fail before it is late. So is the end of a run, by a little:
-// it is the start and a duration by the clock of its replica, which may be fast.
+// Due is a field that can, and Past.Late.Since, as a tick may fail before it is late. So is the end of a run, by a little, and
+// a pause that begins with it: it is the start and a duration by the clock of its replica, which may be fast.
 func latest(r *store.Record) (name string, at time.Time) {
 	look := func(n string, t time.Time) {
 		if t.After(at) {
@@ -303,7 +308,9 @@ func latest(r *store.Record) (name string, at time.Time) {
 	look("claim", r.Run.Claimed)
 	look("order of a run", ordered(r.Run.Order))
 	look("last order served", ordered(r.Orders.Served))
-	look("pause of itself", r.Orders.Paused.At)
+	if !r.Orders.Paused.At.Equal(r.Run.Finished) {
+		look("pause of itself", r.Orders.Paused.At)
+	}
 	look("claim given back", r.Orders.Returned.Tick)
 	look("order given back", ordered(r.Orders.Returned.Order))
 	look("backfill", ordered(r.Backfill.Seq))

@@ -137,6 +137,7 @@ func TestUnusable(t *testing.T) {
 		"an order served ahead":            {func(r *store.Record, _ *Bounds) { r.Orders.Served = beyond.UnixMicro() + 1 }, "last order served"},
 		"an order served early, ahead":     {func(r *store.Record, _ *Bounds) { r.Orders.Early = []int64{beyond.UnixMicro() + 1} }, "order served early"},
 		"an order served now":              {func(r *store.Record, _ *Bounds) { r.Orders.Served = within.UnixMicro() }, ""},
+		"a pause at the end of a run":      {func(r *store.Record, _ *Bounds) { r.Orders.Paused.At, r.Run.Finished = beyond, beyond }, ""},
 		"a pause of itself ahead":          {func(r *store.Record, _ *Bounds) { r.Orders.Paused.At = beyond }, "pause of itself"},
 		"the end of a pause ahead":         {func(r *store.Record, _ *Bounds) { r.Orders.Pauses = []store.Span{{To: beyond}} }, "end of a pause"},
 		"a claim given back ahead":         {func(r *store.Record, _ *Bounds) { r.Orders.Returned.Tick = beyond }, "claim given back"},

@@ -2,10 +2,19 @@ package runner
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/instant"
+	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/reads"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -15,7 +24,7 @@ import (
 // change any more, except for the end of a stalled run, so an old reading only knows less.
 
 // After returns the names of the jobs that this one follows.
-func (r *Runner) After() []string { return r.job.Policy.After }
+func (b *base) After() []string { return b.job.Policy.After }
 
 // Follow lets runners of one replica know the jobs that their own follow. It is called before any
 // is driven.
@@ -28,27 +37,16 @@ func Follow(runners []*Runner) {
 		if r.job.Policy.Follows() {
 			key := strings.Join(r.After(), ",")
 			if shared[key] == nil {
-				shared[key] = newPreceding(predecessors(byName, r.After()), &r.replica.reads)
+				var jobs []predecessor
+				for _, name := range r.After() {
+					jobs = append(jobs, predecessor{&byName[name].base, byName[name].made})
+				}
+				shared[key] = newPreceding(jobs, &r.replica.reads)
 			}
-			r.learnFrom(shared[key])
+			shared[key].wake = append(shared[key].wake, r.alarm.Hurry)
+			r.view.before = &following{jobs: shared[key]}
 		}
 	}
-}
-
-// predecessors returns the jobs of some names.
-func predecessors(byName map[string]*Runner, names []string) (jobs []predecessor) {
-	for _, name := range names {
-		r := byName[name]
-		jobs = append(jobs, predecessor{r.replica.App, name, r.client, r.source.state, r.made})
-	}
-	return jobs
-}
-
-// learnFrom has the runner follow jobs.
-func (r *Runner) learnFrom(jobs *preceding) {
-	own := &following{jobs: jobs}
-	jobs.wake = append(jobs.wake, r.alarm.Hurry)
-	r.view.before = own
 }
 
 // lookBefore has the predecessors read if a tick waits for them and it is time. For a call of RunDue
@@ -56,13 +54,13 @@ func (r *Runner) learnFrom(jobs *preceding) {
 // shown that the tick is decided, which another replica may have claimed by now: then a read of
 // the own entry costs less than a lost race for its lease. The replica that has settled the last
 // predecessor is the first to know, and does not read.
-func (r *Runner) lookBefore(ctx context.Context, c *call, begin time.Time) (readAgain bool) {
-	b, p := r.view.before, &r.job.Policy
+func (d *driver) lookBefore(begin time.Time) (readAgain bool) {
+	b, p := d.view.before, &d.job.Policy
 	if b == nil {
 		return false
 	}
-	defer r.leaveTo(c)
-	v := r.decideBy(c)
+	defer d.leaveTo()
+	v := d.decideBy()
 	tick, waits := p.Awaits(v)
 	if waits && b.tick.IsZero() {
 		b.tick = tick
@@ -70,11 +68,11 @@ func (r *Runner) lookBefore(ctx context.Context, c *call, begin time.Time) (read
 	waited := b.tick
 	if waits {
 		l := look{tick: tick, now: v.Now}
-		if c.bounded {
+		if d.bounded {
 			l.after = begin
 		}
-		b.jobs.look(ctx, l, r.client.Jitter)
-		tick, waits = p.Awaits(r.decideBy(c))
+		b.jobs.look(d.ctx, l, d.client.Jitter)
+		tick, waits = p.Awaits(d.decideBy())
 	}
 	if b.tick = tick; !waits {
 		b.tick = time.Time{}
@@ -100,41 +98,315 @@ func (r *Runner) noteUnread(err error) {
 
 // await notes why a follower waits, and returns for how long: until it reads its predecessors
 // again, at most until its own entry is read.
-func (r *Runner) await(a plan.Action) time.Duration {
-	facts := r.view.before.jobs.get()
-	r.notice(true, facts.trouble)
-	r.noteUnread(facts.unread)
-	return max(min(a.After, r.view.before.jobs.wait()), shortestAwait)
+func (d *driver) await(a plan.Action) time.Duration {
+	facts := d.view.before.jobs.get()
+	d.notice(true, facts.trouble)
+	d.noteUnread(facts.unread)
+	return max(min(a.After, d.view.before.jobs.wait()), shortestAwait)
 }
 
 // shortestAwait keeps a loop from spinning.
 const shortestAwait = 10 * time.Millisecond
 
 // awaits returns the predecessors that the next tick waits for, as far as this runner knows them.
-func (r *Runner) awaits() string {
-	if r.view.before == nil || !r.view.known {
+func (d *driver) awaits() string {
+	if d.view.before == nil || !d.view.known {
 		return ""
 	}
-	p := &r.job.Policy
-	if tick, waits := p.Awaits(r.decideBy(&call{})); waits && tick.Equal(p.NextTick(&r.view.rec)) {
-		return r.view.before.jobs.get().undecided(tick)
+	p := &d.job.Policy
+	if tick, waits := p.Awaits(d.decideBy()); waits && tick.Equal(p.NextTick(&d.view.rec)) {
+		return d.view.before.jobs.get().undecided(tick)
 	}
 	return ""
 }
 
-// awaited returns the predecessors that a tick of the record waits for, as far as their records show.
-func (r *Runner) awaited(rec *store.Record, state store.LeaseState, records map[string]*store.Record) (names []string) {
-	p := &r.job.Policy
-	v := plan.View{Record: rec, State: state, Now: r.now(), Since: rec.Definition.Since, Control: r.orders()}
-	for _, name := range p.After {
-		before := plan.Predecessor{Job: name}
-		if of := records[name]; of != nil {
-			before.Watermark = of.Watermark
-		}
-		v.Before = []plan.Predecessor{before}
-		if tick, waits := p.Awaits(v); waits && tick.Equal(p.NextTick(rec)) {
-			names = append(names, name)
+// A preceding is what a replica knows of jobs that others follow. All runners that follow the same
+// jobs share it: an entry is read once for all of them. What this replica writes itself it takes in
+// without a read.
+type preceding struct {
+	jobs  []predecessor // in the order of After
+	reads *reads.Gathering
+	wake  []func()      // of the followers: a tick is decided
+	turn  chan struct{} // has room for the follower that reads
+
+	mu     sync.Mutex
+	facts  facts
+	tick   time.Time // the newest that they were read for, or are to be
+	readAt time.Time // monotonic: when the last reading began
+	lookAt time.Time // monotonic: when they are read again
+}
+
+// A following is what a runner has of the jobs before its own.
+type following struct {
+	jobs   *preceding
+	tick   time.Time                 // that waits for them; zero: none does
+	unread bool                      // an outage of the store was reported, since one of them cannot be read
+	left   atomic.Pointer[time.Time] // the first tick that the call which drives the runner leaves to others; nil: none has begun
+}
+
+// hasNews reports whether a tick is decided that the call which drives the runner leaves to others, or
+// does not know of. It may be called on nil, and by any goroutine.
+func (f *following) hasNews() bool {
+	if f == nil {
+		return false
+	}
+	by, left := f.jobs.get().by, f.left.Load()
+	return !by.IsZero() && (left == nil || !left.IsZero() && !left.After(by))
+}
+
+// made reads the predecessors of a follower that is new, or is to follow other jobs, and makes the entries that are missing: a
+// follower that is older would miss ticks that its predecessors never had. It may be called on nil.
+func (f *following) made(ctx context.Context, wake, now time.Time) ([]plan.Predecessor, error) {
+	if f == nil {
+		return nil, nil
+	}
+	found, failed := make([]finding, len(f.jobs.jobs)), make([]error, len(f.jobs.jobs))
+	var all sync.WaitGroup
+	for i, p := range f.jobs.jobs {
+		all.Go(func() { found[i], failed[i] = p.made(ctx, wake) })
+	}
+	all.Wait()
+	f.jobs.take(found, now)
+	return f.jobs.get().known, errors.Join(failed...)
+}
+
+// A predecessor is a job that others follow.
+type predecessor struct {
+	*base
+	made func(context.Context, time.Time) (finding, error) // what its entry says, which is made if there is none
+}
+
+// The facts about some predecessors. They are never changed in place.
+type facts struct {
+	known   []plan.Predecessor // in the order of After
+	seen    []sighting         // in the same order
+	by      time.Time          // all ticks up to here have outcomes
+	told    bool               // this replica has written the last of these outcomes itself
+	trouble error              // why one of them cannot be used; nil: none is known
+	unread  error              // why the entry of one of them could not be read; nil: each could
+}
+
+// A sighting is the record of one predecessor that was taken in last.
+type sighting struct {
+	etag   string        // empty: this replica has written it
+	record *store.Record // no more of it than what plan.OlderThan compares
+}
+
+// A finding is what one read of a predecessor has shown, or what this replica has written of it.
+type finding struct {
+	etag    string
+	record  *store.Record // nil: nothing new
+	trouble error
+	unread  error
+}
+
+func newPreceding(jobs []predecessor, from *reads.Gathering) *preceding {
+	b := &preceding{jobs: jobs, reads: from, turn: make(chan struct{}, 1)}
+	b.facts.seen = make([]sighting, len(jobs))
+	for i, p := range jobs {
+		b.facts.seen[i].record = &store.Record{}
+		b.facts.known = append(b.facts.known, plan.Predecessor{Job: p.job.Name})
+		p.source.state.followed = append(p.source.state.followed, func(rec *store.Record, settles bool, now time.Time) { b.hear(i, rec, settles, now) })
+	}
+	return b
+}
+
+// get returns the facts.
+func (b *preceding) get() facts {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.facts
+}
+
+// wait returns how long it is until the predecessors are read again.
+func (b *preceding) wait() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return time.Until(b.lookAt)
+}
+
+// A look is what a follower wants to know.
+type look struct {
+	tick  time.Time
+	now   time.Time
+	after time.Time // monotonic: no reading that began before is enough; zero: any is
+}
+
+// due reports whether the predecessors are to be read now.
+func (b *preceding) due(l look) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if l.tick.After(b.tick) {
+		b.tick, b.lookAt = l.tick, instant.Later(b.readAt, time.Now().Add(l.tick.Sub(l.now))).Add(plan.AwaitPace(0))
+	}
+	return b.readAt.Before(l.after) || time.Until(b.lookAt) <= 0
+}
+
+// look reads the predecessors if that is due. One of the followers does it; the others wait for it.
+func (b *preceding) look(ctx context.Context, l look, jitter *lease.Jitter) {
+	if !b.due(l) {
+		return
+	}
+	select {
+	case b.turn <- struct{}{}:
+		defer func() { <-b.turn }()
+	case <-ctx.Done():
+		return
+	}
+	if !b.due(l) { // another follower has read them
+		return
+	}
+	b.begin()
+	b.read(ctx, &l)
+	pace := plan.AwaitPace(l.now.Sub(l.tick))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lookAt = time.Now().Add(pace - jitter.UpTo(pace/4))
+}
+
+// begin notes that a reading begins.
+func (b *preceding) begin() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.readAt = time.Now()
+}
+
+// read reads, all at once, the predecessors that are not known to have an outcome of a tick. This
+// replica need not read what it is about to write itself; its claim shows what has come before.
+func (b *preceding) read(ctx context.Context, l *look) {
+	before, found := b.get(), make([]finding, len(b.jobs))
+	var all sync.WaitGroup
+	for i, p := range b.jobs {
+		if before.known[i].Watermark.Before(l.tick) && !p.source.state.get().busy {
+			all.Go(func() { found[i] = p.find(ctx, b.reads, &before.seen[i]) })
 		}
 	}
-	return names
+	all.Wait()
+	if ctx.Err() == nil { // else a failure says nothing about the store
+		b.take(found, l.now)
+	}
+}
+
+// find reads the entry. last is what was seen of it before.
+func (p *predecessor) find(ctx context.Context, from *reads.Gathering, last *sighting) (f finding) {
+	entry, err := from.Read(ctx, p.client)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f.trouble = fmt.Errorf("it waits for %s, which has no entry", p.job.Name)
+		return f
+	case err != nil:
+		f.unread = fmt.Errorf("it waits for %s, whose entry cannot be read: %w", p.job.Name, err)
+		return f
+	case entry.ETag == last.etag:
+		return f
+	}
+	rec, err := p.usable(&entry, last.record)
+	if err != nil {
+		f.trouble = fmt.Errorf("it waits for %s, whose record cannot be used: %w", p.job.Name, err)
+		return f
+	}
+	f.etag, f.record = entry.ETag, &rec
+	return f
+}
+
+// take takes in what a reading has found of each predecessor.
+func (b *preceding) take(found []finding, now time.Time) {
+	b.mu.Lock()
+	next := b.facts.with(found, now)
+	next.trouble, next.unread = worst(found)
+	decides := b.become(next, false)
+	b.mu.Unlock()
+	if decides {
+		b.hurry()
+	}
+}
+
+// hear takes in what this replica has written of a predecessor, after which a reading that was under
+// way may show what was before. settles says that this write has settled ticks, so that no other
+// replica has known of them before.
+func (b *preceding) hear(i int, rec *store.Record, settles bool, now time.Time) {
+	found := make([]finding, len(b.jobs))
+	found[i].record = rec
+	b.mu.Lock()
+	hurries := b.become(b.facts.with(found, now), settles)
+	if settles && b.waitsForOthers() { // this replica may have ended the last of them
+		b.lookAt, hurries = time.Now(), true
+	}
+	b.mu.Unlock()
+	if hurries {
+		b.hurry()
+	}
+}
+
+// waitsForOthers reports whether a tick waits for predecessors, and this replica runs none of those. The
+// caller holds mu.
+func (b *preceding) waitsForOthers() bool {
+	if !b.facts.by.Before(b.tick) {
+		return false
+	}
+	for i, p := range b.jobs {
+		if b.facts.known[i].Watermark.Before(b.tick) && p.source.state.get().busy {
+			return false
+		}
+	}
+	return true
+}
+
+// become replaces the facts, and reports whether that decides a tick. The caller holds mu, and calls
+// hurry without it.
+func (b *preceding) become(next facts, told bool) (decides bool) {
+	if decides = next.by.After(b.facts.by); decides {
+		next.told = told
+	}
+	if !next.by.Before(b.tick) { // no tick waits
+		next.trouble, next.unread = nil, nil
+	}
+	b.facts = next
+	return decides
+}
+
+// hurry has the followers look at what is decided.
+func (b *preceding) hurry() {
+	for _, wake := range b.wake {
+		wake()
+	}
+}
+
+// with returns the facts with the records that were found.
+func (f facts) with(found []finding, now time.Time) facts {
+	f.known, f.seen = slices.Clone(f.known), slices.Clone(f.seen)
+	for i := range found {
+		rec, k := found[i].record, &f.known[i]
+		if rec == nil || plan.OlderThan(rec, f.seen[i].record) {
+			continue
+		}
+		*k = k.Updated(rec, now)
+		f.seen[i] = sighting{found[i].etag, &store.Record{Created: rec.Created, Token: rec.Token, Watermark: rec.Watermark}}
+	}
+	f.by = plan.DecidedBy(f.known)
+	return f
+}
+
+// undecided returns the names of those that have no outcome of a tick.
+func (f facts) undecided(tick time.Time) string {
+	var names []string
+	for _, b := range f.known {
+		if b.Watermark.Before(tick) {
+			names = append(names, b.Job)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// worst returns the first of each kind of trouble.
+func worst(found []finding) (trouble, unread error) {
+	for i := range found {
+		if trouble == nil {
+			trouble = found[i].trouble
+		}
+		if unread == nil {
+			unread = found[i].unread
+		}
+	}
+	return trouble, unread
 }

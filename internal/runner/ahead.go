@@ -1,9 +1,13 @@
 package runner
 
 import (
+	"context"
+	"errors"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/ontime"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -12,29 +16,29 @@ import (
 // for, one of a group needs a slot first, and a follower does not know when it is due. A replica that
 // may not be able to write does nothing ahead, so that it keeps no lease from the others, until it
 // tries again.
-func (r *Runner) lookAhead(c *call, v *plan.View) {
-	if c.bounded || r.job.Policy.Paused || !r.mayActAhead() || r.denial.bars(time.Now()) {
+func (d *driver) lookAhead(v *plan.View) {
+	if d.bounded || d.job.Policy.Paused || !d.mayActAhead() || d.denial.bars(time.Now()) {
 		return
 	}
-	next := r.job.Policy.Upcoming(*v, &r.view.seen)
+	next := d.job.Policy.Upcoming(*v, &d.view.seen)
 	if next.IsZero() {
 		return
 	}
-	if next.Sub(v.Now) > farAway && !r.awaitsOther(v) {
-		v.Ahead.Lead, v.Ahead.Grab = r.job.Policy.Lead(), r.job.Policy.Lead()
+	if next.Sub(v.Now) > farAway && !d.awaitsOther(v) {
+		v.Ahead.Lead, v.Ahead.Grab = d.job.Policy.Lead(), d.job.Policy.Lead()
 		return
 	}
-	l := &r.view.lead
-	v.Ahead.Last = r.ranLast() && !l.outrun.Equal(next)
+	l := &d.view.lead
+	v.Ahead.Last = d.ranLast() && !l.outrun.Equal(next)
 	if !l.tick.Equal(next) || l.last != v.Ahead.Last {
 		*l = lead{tick: next, last: v.Ahead.Last, outrun: l.outrun}
-		l.d, l.grab = r.drawLead(v.Ahead.Last, next)
+		l.d, l.grab = d.drawLead(v.Ahead.Last, next)
 	}
 	v.Ahead.Lead, v.Ahead.Grab = l.d, l.grab
 }
 
 // mayActAhead reports whether the job is claimed by the replica that was first before its tick.
-func (r *Runner) mayActAhead() bool { return r.job.Group == nil && !r.job.Policy.Follows() }
+func (b *base) mayActAhead() bool { return b.job.Group == nil && !b.job.Policy.Follows() }
 
 // awaitsOther reports whether this replica waits for another one to claim or start a tick. Then
 // it looks soon after it, and the drawn lead keeps the looks of the replicas apart.
@@ -84,7 +88,7 @@ func (r *Runner) triesAgain(v plan.View) bool {
 func (r *Runner) raceLost(tick time.Time) time.Duration {
 	look, grab := r.drawLead(false, tick)
 	r.view.lead = lead{tick: tick, d: look, grab: grab, outrun: tick}
-	return r.readAgain(max(tick.Sub(r.now())-look, raceOver))
+	return r.readAgain(max(tick.Sub(r.clock.Best())-look, raceOver))
 }
 
 // raceOver is how long a replica waits that lost a race for a lease after others have looked.
@@ -95,13 +99,13 @@ const raceOver = 100 * time.Millisecond
 // lease's length has passed it releases the lease anyway, and lets others be first:
 // a replica with another definition, or a manual run, may wait for it.
 func (h *hold) keeps() (tick time.Time, ok bool) {
-	p, c, s, v := &h.job.Policy, h.call, h.session, h.decideBy(h.call)
+	p, s, v := &h.job.Policy, h.session, h.decideBy()
 	next := p.NextTick(&h.view.rec)
 	if _, todo := p.Claim(v); todo || next.IsZero() || next.Sub(v.Now) > p.Lead() || v.IsPaused() {
 		return time.Time{}, false
 	}
 	// Between two runs there is no beat, so the lease of a holder that dies would have to expire.
-	if p.Beat > 0 || c.bounded || !h.mayActAhead() || h.stop.Err() != nil || h.view.rec.Run.Status == store.Stalled || h.replica.Degraded() != nil || !s.Reusable() {
+	if p.Beat > 0 || h.bounded || !h.mayActAhead() || h.stop.Err() != nil || h.view.rec.Run.Status == store.Stalled || h.replica.Degraded() != nil || !s.Reusable() {
 		return time.Time{}, false
 	}
 	if s.Age() > s.Length || h.replica.jobs.load.cedes(h.client.Jitter) {
@@ -114,4 +118,143 @@ func (h *hold) keeps() (tick time.Time, ok bool) {
 	}
 	s.Reopen()
 	return next, true
+}
+
+// errOrdered says that a manual run was ordered, which comes before the next tick.
+var errOrdered = errors.New("a run by hand was ordered")
+
+// Other reasons why a tick is not run under the lease that was acquired ahead of it.
+var (
+	errSetBack = errors.New("the clock was set back")
+	errTooLate = errors.New("past the starting deadline")
+)
+
+// awaitTick waits, under the lease, until a tick is due. It returns why the tick must not
+// be run under this lease after all: nothing of what ended the wait is reported twice. It asks for a
+// hindrance before the wait, when one may have come, and once the tick is due: the machine may have been suspended.
+func (h *hold) awaitTick() error {
+	for asks := true; ; {
+		now := h.clock.Best()
+		left := h.ahead.Sub(now)
+		if asks || left <= 0 {
+			if err := h.hindrance(now); err != nil || left <= 0 {
+				return err
+			}
+		}
+		if h.replica.Orders.Stale() != nil {
+			h.refreshOrders(left)
+			left = max(0, h.ahead.Sub(h.clock.Best()))
+		}
+		nap := ontime.Nap(left)
+		if nap == left { // the last one
+			h.willStart()
+		}
+		asks = h.nap(nap) || nap == ontime.Longest
+	}
+}
+
+// refreshOrders reads the orders, which are too old to start anything by. It takes no longer than
+// what is left until the tick. At the tick it would be too late: an armed claim would be taken back.
+func (h *hold) refreshOrders(left time.Duration) {
+	ctx, cancel := context.WithTimeout(h.held, left)
+	defer cancel()
+	_ = h.replica.Orders.Refresh(ctx) // who starts a run asks whether they are known
+}
+
+// hindrance returns why the tick that a lease was acquired ahead of must not be run here,
+// nil if it may.
+func (h *hold) hindrance(now time.Time) error {
+	v := plan.View{Record: &h.before, Now: now, Since: h.rank.since, Control: h.orders()}
+	p := &h.job.Policy
+	switch left := h.ahead.Sub(now); {
+	case h.session.Expired():
+		return context.Cause(h.held)
+	case h.stops(h.ahead):
+		return supervise.ErrStopped
+	case v.IsPaused():
+		return errPaused
+	case p.Ordered(v) && h.stop.Err() == nil: // after a stop only the expected tick is run
+		return errOrdered
+	case left > 2*p.Lead():
+		return errSetBack
+	case p.TooLate(-left):
+		return errTooLate
+	}
+	return h.replica.Degraded()
+}
+
+// stops reports whether a stop keeps the next run from beginning. Once other replicas may
+// have looked before the tick of the call, this one runs it within its grace: they expect it to,
+// and would find the tick only at their next look. The clocks of replicas may differ a
+// little; a clock that is fast by more has looked too early, and finds the tick late. At least
+// half of the grace is left for the run.
+func (h *hold) stops(tick time.Time) bool {
+	ahead := h.ahead
+	switch {
+	case h.stop.Err() == nil:
+		return false
+	case !tick.Equal(ahead):
+		return true
+	}
+	p, left := &h.job.Policy, ahead.Sub(h.clock.Best())
+	expected := !ahead.IsZero() && left < p.LookFirst()+p.Lead()/8
+	return !expected || h.graceLeft() <= max(0, left)+h.grace()/2
+}
+
+// nap returns false after d. It returns true when an order has come, when the replica is to stop, or when
+// the lease is lost. A stop that has come already does not end it.
+func (h *hold) nap(d time.Duration) (cut bool) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	stopped := h.stop.Done()
+	if h.stop.Err() != nil {
+		stopped = nil
+	}
+	select {
+	case <-t.C:
+		return false
+	case <-h.hand.heed:
+	case <-stopped:
+	case <-h.held.Done():
+	}
+	return true
+}
+
+// due waits until the tick of the call is due, if the lease was acquired ahead. It returns false if
+// the lease is to be given up. A manual run that was ordered is claimed instead of the tick.
+// In the wait what is known of the orders may have become too old.
+func (h *hold) due() bool {
+	if h.ahead.IsZero() {
+		return true
+	}
+	err := h.awaitTick()
+	return (err == nil || errors.Is(err, errOrdered)) && h.replica.Orders.Refresh(h.held) == nil
+}
+
+// claimAhead returns the claim of the tick of the call, if it can be written before the tick. The
+// service's clock was read under this lease, in the answer to its acquisition. The first
+// claim of an entry has to wait for its token; see decide. A tick whose claim was given up may
+// have been cancelled since, so its next claim waits for the orders at the tick.
+func (h *hold) claimAhead(v plan.View, unsure bool) (claim plan.Claim, ok bool) {
+	if h.ahead.IsZero() || h.view.rec.Run.Claimed.IsZero() || unsure || h.stop.Err() != nil {
+		return plan.Claim{}, false
+	}
+	claim, ok = h.job.Policy.ClaimEarly(v, h.ahead)
+	return claim, ok && h.replica.Orders.Stale() == nil && h.hindrance(v.Now) == nil
+}
+
+// willStart notes that the run is about to start. A call that ends some time neither
+// waits for others nor lets them wait.
+func (h *hold) willStart() {
+	if h.started == nil && !h.bounded {
+		h.started = h.replica.jobs.starts.add()
+	}
+}
+
+// hasStarted notes that the run has started, or that it will not. It may be called again.
+func (h *hold) hasStarted() {
+	if h.started != nil {
+		h.started()
+		h.started = nil
+	}
 }

@@ -46,37 +46,37 @@ func (r *Runner) annotate(ctx context.Context, draft lease.Draft) error {
 }
 
 // notAnnotated returns how long to wait after an annotation that failed.
-func (r *Runner) notAnnotated(ctx context.Context, err error) time.Duration {
+func (d *driver) notAnnotated(err error) time.Duration {
 	switch {
 	case errors.Is(err, lease.ErrNotWritten) && errors.Is(err, fs.ErrPermission), errors.Is(err, lease.ErrNotEncoded):
-		return r.standBack(err)
+		return d.standBack(err)
 	case lease.Definite(err): // another replica was first
-		return r.readAgain(firstLook + r.client.Jitter.UpTo(firstLook))
+		return d.readAgain(firstLook + d.client.Jitter.UpTo(firstLook))
 	}
-	return r.unusable(ctx.Err() != nil, err)
+	return d.unusable(err)
 }
 
 // yield leaves the job to the replicas of a younger definition. If the action says so,
 // it also writes a mark that asks whether any of them is still up; see definition.go of
 // internal/plan.
-func (r *Runner) yield(ctx context.Context, a plan.Action) time.Duration {
-	rec := &r.view.rec
+func (d *driver) yield(a plan.Action) time.Duration {
+	rec := &d.view.rec
 	why := fmt.Errorf("a replica that started at %s has another %s for this job%s: this one leaves it alone, and takes it back once no replica with that definition has answered for %s",
-		rec.Definition.Since.Format(time.RFC3339), r.job.Shard.definition(), inWhat(rec.Definition.Spec, r.job.Policy.Spec), plan.InheritAfter)
-	r.note(cmp.Or(r.denial.err, why))
-	spec := r.job.Policy.Spec
+		rec.Definition.Since.Format(time.RFC3339), d.job.Shard.definition(), inWhat(rec.Definition.Spec, d.job.Policy.Spec), plan.InheritAfter)
+	d.note(cmp.Or(d.denial.err, why))
+	spec := d.job.Policy.Spec
 	if rec.Definition.Mark.Spec == spec {
-		r.view.seen.AskedAt = time.Now()
+		d.view.seen.AskedAt = time.Now()
 	}
 	if a.What != plan.Mark {
-		return r.wait(a)
+		return d.wait(a)
 	}
-	if err := r.annotate(ctx, func(rec *store.Record) { rec.Definition.Mark = store.Mark{Spec: spec, Since: r.rank.since} }); err != nil {
-		return r.notAnnotated(ctx, err)
+	if err := d.annotate(d.ctx, func(rec *store.Record) { rec.Definition.Mark = store.Mark{Spec: spec, Since: d.rank.since} }); err != nil {
+		return d.notAnnotated(err)
 	}
-	r.view.seen.AskedAt = time.Now()
-	r.detail("asked whether replicas with the definition in force are up", nil)
-	return r.wait(a)
+	d.view.seen.AskedAt = time.Now()
+	d.detail("asked whether replicas with the definition in force are up", nil)
+	return d.wait(a)
 }
 
 // inWhat completes a sentence about two definitions which have the same texts: it says what differs.
@@ -99,40 +99,131 @@ func (r *Runner) inherit(since time.Time) {
 // write. If another replica holds the lease for a tick it looks again after that tick. The lease is
 // free again when the others look before the next one. It returns how long to wait: as long as it
 // would without that, if there is nothing to find out.
-func (r *Runner) tryToProve(ctx context.Context, v plan.View, what plan.What, wait time.Duration) time.Duration {
-	next := r.job.Policy.Upcoming(v, &r.view.seen)
-	left, room := next.Sub(v.Now), r.room(next, v.Now)
+func (d *driver) tryToProve(v plan.View, what plan.What, wait time.Duration) time.Duration {
+	next := d.job.Policy.Upcoming(v, &d.view.seen)
+	left, room := next.Sub(v.Now), d.room(next, v.Now)
 	switch {
 	// Without an entry it is about to be read again.
-	case next.IsZero() || r.view.entry == nil || time.Now().Before(r.denial.until):
+	case next.IsZero() || d.view.entry == nil || time.Now().Before(d.denial.until):
 		return wait
 	case what == plan.Expect:
-		return r.readAgain(min(max(firstLook, left/3), plan.LookEvery))
+		return d.readAgain(min(max(firstLook, left/3), plan.LookEvery))
 	// If the release gets no answer either, the next read releases the lease.
 	case what != plan.Wait || v.State.Live() || room <= 0:
 		return wait
 	}
-	brief, cancel := context.WithTimeout(ctx, room)
+	brief, cancel := context.WithTimeout(d.ctx, room)
 	defer cancel()
-	switch err := r.annotate(brief, func(*store.Record) {}); {
-	case err != nil && r.denial.unproved && !lease.Definite(err) && r.denial.left.session == nil && ctx.Err() == nil:
-		return r.standBack(err)
+	switch err := d.annotate(brief, func(*store.Record) {}); {
+	case err != nil && d.denial.unproved && !lease.Definite(err) && d.denial.left.session == nil && d.ctx.Err() == nil:
+		return d.standBack(err)
 	case err != nil:
-		return r.notAnnotated(ctx, err)
+		return d.notAnnotated(err)
 	}
-	r.note(nil)
+	d.note(nil)
 	return 0
 }
 
 // answer removes a mark from the record: a replica of the definition in force is up.
 // The new ETag is what the other replica waits for.
-func (r *Runner) answer(ctx context.Context) time.Duration {
-	err := r.annotate(ctx, func(rec *store.Record) {
-		rec.Definition.Mark, rec.Definition.Since = store.Mark{}, instant.Later(rec.Definition.Since, r.rank.since)
+func (d *driver) answer() time.Duration {
+	err := d.annotate(d.ctx, func(rec *store.Record) {
+		rec.Definition.Mark, rec.Definition.Since = store.Mark{}, instant.Later(rec.Definition.Since, d.rank.since)
 	})
 	if err != nil {
-		return r.notAnnotated(ctx, err)
+		return d.notAnnotated(err)
 	}
-	r.detail("answered a replica with an older definition", nil)
+	d.detail("answered a replica with an older definition", nil)
 	return 0
+}
+
+// lateSpread is how much later than its time a tick is reported at most during a run.
+const lateSpread = time.Second
+
+// judge notes in a record that is about to be written which ticks are late, and returns those that
+// were not reported before. The view holds the record before that: what it has settled is reported too if
+// no program before this one has asked for it. Alone says that the write has no other purpose.
+func (r *Runner) judge(rec *store.Record, alone bool) plan.Lateness {
+	p := &r.job.Policy
+	switch {
+	case p.FinishBy == 0:
+		return plan.Lateness{}
+	case rec.Past.Judged.IsZero():
+		rec.Past.Judged = r.view.rec.Watermark
+	}
+	if alone {
+		return p.Tell(rec, r.clock.Best(), r.orders())
+	}
+	return p.Judge(rec, r.clock.Best(), r.orders())
+}
+
+// emitLate reports late ticks, once the record says that they are reported. err is the write's: if
+// it may have been taken, they are reported now, since nothing reports them later.
+func (r *Runner) emitLate(late plan.Lateness, err error) {
+	if late.Count == 0 || err != nil && surelyNotWritten(err) || !late.Tick.After(r.view.toldLate) {
+		return
+	}
+	r.view.toldLate = late.Tick
+	r.emit(event.Event{Kind: event.Late, Run: event.Run{Tick: late.Tick}, Count: late.Count, Note: late.Why})
+}
+
+// tellLate writes which ticks are late into the record of an entry that was seen free.
+func (d *driver) tellLate(rest time.Duration) time.Duration {
+	if d.denial.bars(time.Now()) {
+		return rest
+	}
+	var late plan.Lateness
+	err := d.annotate(d.ctx, func(rec *store.Record) { late = d.judge(rec, true) })
+	d.emitLate(late, err)
+	if err != nil {
+		return d.notAnnotated(err)
+	}
+	return 0
+}
+
+// watchLate reports ticks that become late while this replica runs the job: no other replica can write
+// meanwhile. It returns what ends that, and waits for its end.
+func (h *hold) watchLate() (end func()) {
+	if h.job.Policy.FinishBy == 0 {
+		return func() {}
+	}
+	s := h.session
+	ctx, cancel := context.WithCancel(s.Context())
+	over := make(chan struct{})
+	rec := s.Record()
+	jitter := lease.NewJitter(fmt.Sprint(h.replica.Name, h.Name(), rec.Token)) // of its own: it does not matter what else draws meanwhile
+	go func() {
+		defer close(over)
+		for least := time.Duration(0); ; {
+			rec := s.Record()
+			wait := h.job.Policy.UntilTell(&rec, h.clock.Best(), h.orders())
+			// A little later, so that the writes of jobs with one schedule do not come at one time.
+			lease.Sleep(ctx, min(max(wait, least), maxSleep)+jitter.UpTo(lateSpread))
+			if ctx.Err() != nil {
+				return
+			}
+			if wait > maxSleep { // timers stand still while a machine is suspended
+				least = 0
+				continue
+			}
+			least = maxSleep // if the write fails
+			h.tellLateUnder(ctx)
+		}
+	}()
+	return func() { cancel(); <-over }
+}
+
+// tellLateUnder writes which ticks are late under the lease of a run. If that fails, the end of the run
+// or the next claim reports them.
+func (h *hold) tellLateUnder(ctx context.Context) {
+	s := h.session
+	rec := s.Record()
+	if h.judge(&rec, false).Count == 0 || s.Expired() { // the next holder reports them, or did while this machine was suspended
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.CallTimeout())
+	defer cancel()
+	var late plan.Lateness
+	err := s.WriteOrForget(ctx, func(rec *store.Record) { late = h.judge(rec, true) })
+	h.emitLate(late, err)
 }

@@ -12,10 +12,8 @@ import (
 
 // A reporter makes events of what happens to a job on this replica.
 type reporter struct {
-	job     *Job
-	replica *Replica
-	source  *source
-	run     atomic.Pointer[event.Run] // which run is under way under a lease, for events of the lease; nil: none
+	base
+	run atomic.Pointer[event.Run] // which run is under way under a lease, for events of the lease; nil: none
 }
 
 // emit hands over an event of this job.

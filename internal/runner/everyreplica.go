@@ -13,46 +13,42 @@ import (
 // A here has the ticks of a job of EveryReplica, which has no record to keep them in. They are due by this replica's wall
 // clock alone.
 type here struct {
-	policy *plan.Policy
-	wall   func() time.Time
-	now    func() time.Time // by the service's clock, for orders
-	orders func() store.JobControl
-
+	*condition
 	settled time.Time // the ticks up to here are run, or are not to be run
 	resting bool      // this replica starts nothing new; see Degraded
 }
 
-// stepHere is the step of a job that runs on each replica. It makes no storage call,
+// step is the step of a job that runs on each replica. It makes no storage call,
 // so it also works in an outage; ticks are due by this replica's wall clock alone.
-func (r *Runner) stepHere(ctx context.Context, c *call) time.Duration {
-	r.source.beat()
-	now := r.replica.Wall()
-	if err := r.replica.Degraded(); err != nil {
+func (h *here) step(ctx context.Context, c *call) time.Duration {
+	h.source.beat()
+	now := h.clock.Wall()
+	if err := h.replica.Degraded(); err != nil {
 		// These ticks are not run late: that is what "settled up to now" says.
-		r.here.settled, r.here.resting = now, true
-		r.note(err)
+		h.settled, h.resting = now, true
+		h.note(err)
 		return restDegraded
 	}
-	if r.here.resting {
-		r.here.resting = false
-		r.note(nil)
+	if h.resting {
+		h.resting = false
+		h.note(nil)
 	}
-	r.replica.Orders.Awake(ctx)
-	ticks := r.job.Policy.Ticks
-	if tick := r.here.dueSince(c, now); !tick.IsZero() {
-		if c.short = r.fits(ctx, c); c.short != nil {
+	h.replica.Orders.Awake(ctx)
+	ticks := h.job.Policy.Ticks
+	if tick := h.dueSince(c, now); !tick.IsZero() {
+		if c.short = c.fits(ctx, h.job.Task.Timeout); c.short != nil {
 			return maxSleep
 		}
 		older := ticks.Last(now).After(tick)
-		r.runHere(ctx, c, tick)
-		now = r.replica.Wall()
-		r.here.settled = now
+		h.runTick(ctx, c, tick)
+		now = h.clock.Wall()
+		h.settled = now
 		// The wake-up named an older tick than the newest. The newest tick's wake-up is still
 		// to come, in this process or not at all.
 		if older {
-			r.here.settled = tick
+			h.settled = tick
 		}
-		if r.here.waited(c, tick, now) {
+		if h.waited(c, tick, now) {
 			return 0
 		}
 	}
@@ -65,7 +61,7 @@ func (r *Runner) stepHere(ctx context.Context, c *call) time.Duration {
 
 // waited reports whether a tick has waited for the end of the run of tick, and is to be run now.
 func (h *here) waited(c *call, tick, now time.Time) bool {
-	if !h.policy.Queues() || !h.policy.Ticks.Last(now).After(tick) {
+	if !h.job.Policy.Queues() || !h.job.Policy.Ticks.Last(now).After(tick) {
 		return false
 	}
 	h.settled = tick
@@ -100,18 +96,18 @@ func (h *here) due(c *call, now time.Time) time.Time {
 	case settled.IsZero():
 		*settled = now
 	}
-	tick := h.policy.Ticks.Last(now)
+	tick := h.job.Policy.Ticks.Last(now)
 	if named, ok := h.named(c.wake.Wake, now); ok {
 		tick = named
 	}
-	if h.policy.Paused || tick.After(now) || !tick.After(h.settled) {
+	if h.job.Policy.Paused || tick.After(now) || !tick.After(h.settled) {
 		return time.Time{}
 	}
 	// By what was last read: such a job needs no store, so it does not wait for a newer order. A tick that has waited for a
 	// run, and came due before the pause, waits for its end too.
-	orders, at := h.orders(), h.now()
+	orders, at := h.orders(), h.clock.Best()
 	paused := orders.Pause.On(at)
-	if h.policy.InPause(tick, orders, at) || paused && !h.policy.Queues() {
+	if h.job.Policy.InPause(tick, orders, at) || paused && !h.job.Policy.Queues() {
 		h.settled = tick
 		return time.Time{}
 	}
@@ -126,7 +122,7 @@ func (h *here) due(c *call, now time.Time) time.Time {
 // call of RunDue asks once, when it begins: after a run the clock may have come near a
 // tick that was not believed.
 func (h *here) named(wake Wake, now time.Time) (tick time.Time, ok bool) {
-	p := h.policy
+	p := &h.job.Policy
 	tick = wake.Tick.UTC()
 	if p.Paused || now.Sub(tick).Abs() > plan.WakeSpan || !p.Ticks.Last(tick).Equal(tick) {
 		return time.Time{}, false
@@ -136,7 +132,7 @@ func (h *here) named(wake Wake, now time.Time) (tick time.Time, ok bool) {
 
 // early returns how long it takes until the tick that the wake-up names is due.
 func (h *here) early(wake Wake) time.Duration {
-	now := h.wall()
+	now := h.clock.Wall()
 	tick, ok := h.named(wake, now)
 	if !ok {
 		return 0
@@ -144,26 +140,31 @@ func (h *here) early(wake Wake) time.Duration {
 	return max(0, tick.Sub(now))
 }
 
-// runHere runs a tick without lease, claim and record. Only its events and the report of
-// the call report its outcome.
-func (r *Runner) runHere(ctx context.Context, c *call, tick time.Time) {
-	r.source.setBusy(true)
-	defer r.source.setBusy(false)
-	a := r.attempt(ctx, tick, 1, 0, c.request, func() {})
-	a.Under.Around = r.around(tick, r.source.state.get().succeeded)
+// runTick runs a tick without lease, claim and record. Only its events and the report of
+// the call report its outcome. No operator can end it.
+func (h *here) runTick(ctx context.Context, c *call, tick time.Time) {
+	h.source.setBusy(true)
+	defer h.source.setBusy(false)
+	a := h.attempt(ctx, event.Run{Tick: tick, Request: c.request, Attempt: 1}, h.client.Length/3+time.Second, func() {})
+	a.Under.Grace = h.replica.Grace
+	a.Under.Around = h.around(tick, h.source.state.get().succeeded)
 	if c.bounded {
 		a.Under.Until, _ = ctx.Deadline()
 	}
 	start := time.Now()
-	done := r.obeyingHere(ctx, c, a)
-	r.source.setRunning(true)
+	cancelled, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	a.Under.Cancelled = cancelled
+	rec := store.Record{Run: store.Run{Tick: tick, Request: c.request}}
+	replaced := h.replacing(&rec, h.clock.Wall, func() error { return h.cannotFollow(ctx, c) }, cancel)
+	h.source.setRunning(true)
 	status, reason := a.Run()
-	r.source.setRunning(false)
-	done()
+	h.source.setRunning(false)
+	replaced()
 	if status == store.Succeeded && c.request == "" {
-		r.source.state.set(func(n *snapshot) { n.succeeded = instant.Later(n.succeeded, tick) })
+		h.source.state.set(func(n *snapshot) { n.succeeded = instant.Later(n.succeeded, tick) })
 	}
-	outcome := store.Outcome{Tick: tick, Status: status, Reason: reason, Request: c.request, Replica: r.replica.Name}
+	outcome := store.Outcome{Tick: tick, Status: status, Reason: reason, Request: c.request, Replica: h.replica.Name}
 	c.ran = append(c.ran, outcome)
 	a.Emit(event.Event{Kind: event.Ended, Outcome: outcome, Took: time.Since(start).Round(time.Millisecond)})
 }

@@ -18,12 +18,11 @@ import (
 // A hold is one time under a lease, from its acquisition until it is released or left to expire.
 // It belongs to the goroutine of the runner.
 type hold struct {
-	*Runner
-	ctx     context.Context // of the step
-	stop    context.Context // ends with ctx, and when StepDown is called
+	*driver
+	stop    context.Context // ends with that of the driver, and when StepDown is called
 	hand    *handover       // what may end the run, or hurry it
-	call    *call
 	session *lease.Session
+	held    context.Context // ends once the lease can no longer be trusted
 
 	before    store.Record  // without the claim of this pass; takeBack restores it
 	claimedAt time.Duration // elapsed time when the claim was drafted
@@ -34,26 +33,26 @@ type hold struct {
 // underLease does what is due under a lease that is being renewed. It returns
 // how long this replica then leaves the job alone. The deferred calls come in this
 // order: the renewals end, then the context of the session, then StepDown returns.
-func underLease(ctx context.Context, r *Runner, c *call, s *lease.Session) time.Duration {
-	r.source.setBusy(true)
-	defer r.source.setBusy(false)
-	h := &hold{Runner: r, ctx: ctx, call: c, session: s}
+func underLease(d *driver, s *lease.Session) time.Duration {
+	d.source.setBusy(true)
+	defer d.source.setBusy(false)
+	h := &hold{driver: d, session: s, held: s.Context()}
 	defer func() {
 		if s.MustExpire() {
 			h.leaves()
 		}
 	}()
 	defer h.stoppable()()
-	defer r.run.Store(nil)
+	defer d.run.Store(nil)
 	defer s.Lose(nil)
 	defer s.Stop()
-	defer c.slot.bind(s)()
+	defer d.slot.bind(s)()
 	for {
 		rest, keeps := h.pass()
 		if !keeps {
 			return rest
 		}
-		r.run.Store(nil)
+		d.run.Store(nil)
 	}
 }
 
@@ -61,13 +60,16 @@ func underLease(ctx context.Context, r *Runner, c *call, s *lease.Session) time.
 // outcome. Then it leaves the lease, or keeps it for the tick that is to come: call.ahead.
 func (h *hold) pass() (rest time.Duration, keeps bool) {
 	defer h.hasStarted() // or will not start
-	c, v := h.call, h.decideBy(h.call)
-	if wait := h.view.seen.HoldOff(v); wait > 0 && !h.holdOff(wait) {
-		c.endedBefore(h.stop, fmt.Sprintf("the last lease did not expire by itself, so its holder may still work: "+
-			"a run begins %s later at the earliest", wait.Round(time.Second)))
-		return h.leave(), false
+	v := h.decideBy()
+	if wait := h.view.seen.HoldOff(v); wait > 0 {
+		if !h.holdOff(wait) {
+			h.endedBefore(h.stop, fmt.Sprintf("the last lease did not expire by itself, so its holder may still work: "+
+				"a run begins %s later at the earliest", wait.Round(time.Second)))
+			return h.leave(), false
+		}
+		v.Now, v.Control = h.clock.Best(), h.orders()
 	}
-	if c.ahead.IsZero() && !h.stillFits(&v) {
+	if h.ahead.IsZero() && !h.stillFits(&v) {
 		h.release()
 		return h.readAgain(maxSleep), false
 	}
@@ -76,13 +78,13 @@ func (h *hold) pass() (rest time.Duration, keeps bool) {
 	if err != nil {
 		h.lookAnew()
 		h.release()
-		return h.unusable(h.ctx.Err() != nil, err), false
+		return h.unusable(err), false
 	}
 	if !ok {
 		return h.leave(), false
 	}
 	if claim.Run {
-		c.take.claims(h.session, &h.before)
+		h.call.claim = &unbegun{h.session, h.before}
 	}
 	if claim.Run && !claim.Record.Run.Armed {
 		h.willStart()
@@ -90,7 +92,7 @@ func (h *hold) pass() (rest time.Duration, keeps bool) {
 	if err := h.claim(&claim); err != nil {
 		h.hasStarted()
 		h.emitNotClaimed(&claim, err)
-		if claim.Run && claim.Record.Run.Armed && !surelyNotWritten(err) && h.takeBackBriefly() {
+		if claim.Run && claim.Record.Run.Armed && !surelyNotWritten(err) && h.takeBackBriefly(context.WithoutCancel(h.ctx)) == nil {
 			return h.leave(), false
 		}
 		return h.unclaimed(err), false
@@ -99,7 +101,7 @@ func (h *hold) pass() (rest time.Duration, keeps bool) {
 	if claim.Run {
 		h.runClaimed()
 	}
-	if c.ahead, keeps = h.keeps(); keeps && claim.Run {
+	if h.ahead, keeps = h.keeps(); keeps && claim.Run {
 		return 0, true
 	}
 	return h.leave(), false
@@ -109,21 +111,24 @@ func (h *hold) pass() (rest time.Duration, keeps bool) {
 // waits for that tick, unless the claim may be written before it. It returns false if there is
 // nothing to claim. The error says why it cannot know what operators have ordered.
 func (h *hold) prepare(v plan.View) (claim plan.Claim, ok bool, err error) {
-	if claim, ok = h.claimAhead(); ok {
+	unsure := plan.MayBeCancelled(&h.view.rec) // an operator may have cancelled the last run since its runner died
+	if claim, ok = h.claimAhead(v, unsure); ok {
 		return claim, true, nil
 	}
 	if !h.due() {
 		return claim, false, nil
 	}
-	reading := h.stop
-	if h.stop.Err() != nil { // and the tick is run anyway; see stops
-		reading = h.session.Context()
-	}
-	if err = h.ordersOfDead(reading); err != nil {
-		return claim, false, err
+	if unsure {
+		reading := h.stop
+		if h.stop.Err() != nil { // and the tick is run anyway; see stops
+			reading = h.held
+		}
+		if err = h.ordersOfDead(reading); err != nil {
+			return claim, false, err
+		}
 	}
 	claim, ok = h.decide(v)
-	return claim, ok && (h.call.take.isFirst() || !h.stops(claim.Record.Run.Tick)), nil
+	return claim, ok && (h.take.isFirst() || !h.stops(claim.Record.Run.Tick)), nil
 }
 
 // holdOff waits for d while the lease is renewed, so that the previous holder can no
@@ -132,7 +137,7 @@ func (h *hold) prepare(v plan.View) (claim plan.Claim, ok bool, err error) {
 // first.
 func (h *hold) holdOff(d time.Duration) bool {
 	h.emit(event.Event{Kind: event.HoldOff, Wait: d})
-	return lease.WaitFor(h.stop, h.session.Context(), d)
+	return lease.WaitFor(h.stop, h.held, d)
 }
 
 // decide asks plan for the claim, under the lease. The clock is read again, since a
@@ -143,22 +148,22 @@ func (h *hold) holdOff(d time.Duration) bool {
 // the service's clock. So the holder waits until a second in which no older entry can
 // have been claimed, and takes the token from that second.
 func (h *hold) decide(v plan.View) (next plan.Claim, todo bool) {
-	v.Now, v.Control = h.now(), h.orders()
+	v.Now, v.Control = h.clock.Best(), h.orders()
 	h.known = v.Control.End.Seq
 	next, todo = h.job.Policy.Claim(v)
 	if !next.Run || !h.view.rec.Run.Claimed.IsZero() || h.session.Dated.IsZero() {
 		return next, todo
 	}
 	stop := h.stop
-	if h.call.take.begins() {
+	if h.take.begins() {
 		stop = context.WithoutCancel(stop)
 	}
 	now, ok := h.session.WaitPast(stop, h.existed().Add(time.Second))
 	if !ok {
-		h.call.endedBefore(stop, "the job has never run: its first run begins up to two seconds after a call has acquired the lease")
+		h.endedBefore(stop, "the job has never run: its first run begins up to two seconds after a call has acquired the lease")
 		return plan.Claim{}, false
 	}
-	v.Now = h.now()
+	v.Now = h.clock.Best()
 	next, todo = h.job.Policy.Claim(v)
 	if next.Run {
 		plan.Retoken(&next.Record, max(next.Record.Token, now.Truncate(time.Second).UnixMicro()))
@@ -183,17 +188,17 @@ func (h *hold) existed() time.Time {
 func (h *hold) claim(next *plan.Claim) error {
 	rec, s := &next.Record, h.session
 	if next.Run {
-		_, claimed, known := h.client.Clock.Now()
+		_, claimed, known := h.clock.Now()
 		if !known {
-			claimed = h.replica.Wall().UTC()
+			claimed = h.clock.Wall().UTC()
 		}
 		// Claimed is the latest time that the service's clock can show now. So each tick
 		// later than Claimed certainly came due under this run. Followers count thirds of
 		// the lease from Claimed, so they do not look too early.
-		rec.Run.Claimed, h.claimedAt = claimed.Truncate(time.Millisecond), h.client.Clock.Elapsed()
+		rec.Run.Claimed, h.claimedAt = claimed.Truncate(time.Millisecond), h.clock.Elapsed()
 		rec.Run.Replica, rec.Run.Lease = h.replica.Name, store.Seconds(s.Length)
 	}
-	late := h.judge(rec)
+	late := h.judge(rec, false)
 	if next.Run {
 		// A run must not start if its outcome cannot be written: it would count as the
 		// death of its runner.
@@ -203,7 +208,7 @@ func (h *hold) claim(next *plan.Claim) error {
 	}
 	// What this claim adds to the history, newest first, and to the counts of a backfill.
 	news := append(slices.Clip(rec.History[:len(rec.History)-len(h.view.rec.History)]), next.Backfilled...)
-	if err := s.WriteConfirmed(s.Context(), func(last *store.Record) { *last = *rec }); err != nil {
+	if err := s.WriteConfirmed(h.held, func(last *store.Record) { *last = *rec }); err != nil {
 		h.emitLate(late, err)
 		if len(news) > 0 && !surelyNotWritten(err) {
 			h.reportOnceRead(next.Claimed(), func() { h.emitNews(news) })
@@ -212,13 +217,16 @@ func (h *hold) claim(next *plan.Claim) error {
 	}
 	written := s.Record()
 	s.RenewFrom(written.Run.Claimed)
-	h.mayWrite()
+	h.denial.lift()
+	h.source.state.set(func(n *snapshot) {
+		n.writes++
+		n.entry = entryHistory{created: written.Created, looked: h.clock.Best(), lease: s.Length}
+	})
 	h.note(nil)
 	h.emitLate(late, nil)
 	h.emitClaim(&h.view.rec, &written, news, next.Run)
 	h.written(s)
-	h.leaveTo(h.call)
-	h.source.state.set(func(n *snapshot) { n.entry = entryHistory{created: written.Created, lease: s.Length} })
+	h.leaveTo()
 	// The definition that this replica has taken back is now in force.
 	h.rank.adopted = instant.Later(h.rank.adopted, h.rank.since)
 	return nil
@@ -245,12 +253,12 @@ func (h *hold) unclaimed(err error) time.Duration {
 	case errors.Is(err, fs.ErrPermission):
 		return h.standBack(err)
 	case lease.Definite(err):
-		h.call.again = true
+		h.again = true
 		return h.readAgain(firstLook)
 	// Neither the claim nor the read after it was answered: an outage.
 	case unread:
 		h.denial.doubt()
-		return h.unusable(h.ctx.Err() != nil, fmt.Errorf("the claim was not confirmed: %w", err))
+		return h.unusable(fmt.Errorf("the claim was not confirmed: %w", err))
 	}
 	h.reached() // the store answered the read after the claim
 	return h.standBack(err)
@@ -276,7 +284,7 @@ func (h *hold) release() bool {
 
 // leaves notes a lease that ends without a release, for the next call of this process.
 func (h *hold) leaves() {
-	h.source.state.left.Store(&leftover{h.session.ETag(), h.client.Clock.Elapsed() + h.session.Length})
+	h.source.state.left.Store(&leftover{h.session, h.clock.Elapsed() + h.session.Length})
 }
 
 // giveBack releases the lease. The view then holds what was last written, and the ETag
@@ -286,7 +294,7 @@ func (h *hold) giveBack() {
 	s := h.session
 	s.Stop()
 	h.reached() // the trouble of a renewal ends with its session: no later renewal would take it back
-	if err := s.Release(s.Context()); err != nil {
+	if err := s.Release(h.held); err != nil {
 		h.notReleased(err)
 		h.leaves()
 	}
@@ -307,7 +315,7 @@ func (h *hold) restAfter() time.Duration {
 		pause = h.approach()
 	case h.stop.Err() != nil:
 		pause = max(h.rest(), h.approach())
-	case len(h.call.ran) == 0: // it was never called
+	case len(h.ran) == 0: // it was never called
 	case h.view.rec.Run.Status == store.Stalled:
 		pause = max(h.rest(), h.leftToOthers())
 	case h.view.rec.Run.Status == store.Abandoned && h.job.Seat != nil:
@@ -322,9 +330,9 @@ func (h *hold) restAfter() time.Duration {
 }
 
 // rest returns the pause of a singleton. A manual run has none.
-func (r *Runner) rest() time.Duration {
-	if r.source.byHand != "" {
+func (b *base) rest() time.Duration {
+	if b.source.byHand != "" {
 		return 0
 	}
-	return r.job.Rest
+	return b.job.Rest
 }

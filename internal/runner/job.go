@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/lease"
@@ -47,13 +46,25 @@ func (s *Shard) definition() string {
 	return "schedule or number of shards"
 }
 
+// A base is a job on this replica, with what its runners share. Its fields stay as they are, so any goroutine may use it.
+//
+// Ticks are due up to clock.Best: the wall clock's time, corrected as far as the service's clock proves it wrong. With a
+// fast wall clock this replica would start ticks early; with a slow one it would find, at the end of each run, that newer
+// ticks had come due under the run, and skip them.
+type base struct {
+	job     *Job
+	replica *Replica
+	source  *source
+	client  *lease.Client
+	clock   *lease.Clock
+}
+
 // A Runner does one job, or one singleton, on one replica. One goroutine at a time
 // drives it: Loop, RunDue, or RunNow on a Runner of its own; see beside.
 type Runner struct {
 	condition
-	client *lease.Client
-	turn   turn
-	alarm  ontime.Alarm // has Loop make the next step
+	turn  turn
+	alarm ontime.Alarm // has Loop make the next step
 
 	losses        *lease.Backoff // between acquisitions that another replica won
 	contradiction contradiction  // between reads and acquisitions
@@ -61,8 +72,6 @@ type Runner struct {
 	view view
 	rank rank
 	here *here // nil: the job is no EveryReplica job
-
-	shown atomic.Pointer[decoded] // of Statuses, which any goroutine may call; nil: it was not called yet
 }
 
 // A rank decides which of two definitions of a job counts: the younger replica's.
@@ -79,6 +88,7 @@ type view struct {
 	entry    *store.Entry     // nil: it has to be read before the next decision
 	rec      store.Record     // of entry
 	etag     string           // of rec; it outlives entry, so that an unchanged record need not be decoded again
+	latest   time.Time        // of the service's clock when rec was found usable; zero: it was not since it was changed, or its clock was not known
 	readAt   time.Time        // the entry is not read before
 	seenAt   time.Time        // when it was last read or written here, by the wall clock; see frozen
 	seen     plan.Observation // what has been noticed over several reads
@@ -149,6 +159,8 @@ type call struct {
 	ran    []store.Outcome // what was run here, in order
 	holder string          // the other replica that runs the job now, as far as known
 	short  error           // why what is due was not started: too little time is left, or a client has the lease and claims nothing
+	claim  *unbegun        // the last one; nil: there was none
+	begun  bool            // it was begun, or has its outcome
 	undone error           // why this call claimed something and wrote no outcome for it, or could not wait until it may claim
 }
 
@@ -206,40 +218,34 @@ func (r *Runner) beside(request string) *Runner {
 
 // newRunner returns a runner of its own view and pauses. Clock and state are shared.
 func newRunner(r *Replica, j *Job, c *lease.Client, s *source) *Runner {
-	n := &Runner{client: c, turn: newTurn(), losses: c.Backoff(firstLook)}
-	n.job, n.replica, n.source, n.pause = j, r, s, c.Backoff(c.Length/30)
+	n := &Runner{turn: newTurn(), losses: c.Backoff(firstLook)}
+	n.base, n.pause = base{j, r, s, c, c.Clock}, c.Backoff(c.Length/30)
 	n.denial.pause = &lease.Backoff{First: c.Length, Longest: plan.LookEvery, Jitter: c.Jitter}
 	if j.EveryReplica {
-		n.here = &here{policy: &j.Policy, wall: r.Wall, orders: n.orders, now: n.now}
+		n.here = &here{condition: &n.condition}
 	}
 	return n
 }
 
 // Name returns the name of the job.
-func (r *Runner) Name() string { return r.job.Name }
+func (b *base) Name() string { return b.job.Name }
 
 // ShardOf returns the name of the job that this one is a shard of, empty if it is none.
-func (r *Runner) ShardOf() string { return r.job.Shard.Of }
+func (b *base) ShardOf() string { return b.job.Shard.Of }
 
 // Idle reports whether this replica starts nothing new.
 func (r *Replica) Idle() bool { return r.Degraded() != nil }
 
 // EveryReplica reports whether the job runs on each replica, without an entry.
-func (r *Runner) EveryReplica() bool { return r.job.EveryReplica }
+func (b *base) EveryReplica() bool { return b.job.EveryReplica }
 
 // Singleton reports whether the job has no ticks and runs all the time.
-func (r *Runner) Singleton() bool { return r.job.Policy.Ticks == nil }
-
-// now is the instant up to which ticks are due: the wall clock's time, corrected as
-// far as the service's clock proves it wrong. With a fast wall clock this replica would
-// start ticks early; with a slow one it would find, at the end of each run, that newer
-// ticks had come due under the run, and skip them.
-func (r *Runner) now() time.Time { return r.client.Clock.Best() }
+func (b *base) Singleton() bool { return b.job.Policy.Ticks == nil }
 
 // looked notes that the entry was read or written now.
 func (r *Runner) looked() {
-	r.view.seen.LookedAt, r.view.seenAt = time.Now(), r.replica.Wall()
-	now := r.now()
+	r.view.seen.LookedAt, r.view.seenAt = time.Now(), r.clock.Wall()
+	now := r.clock.Best()
 	r.source.state.set(func(n *snapshot) { n.entry.looked = now })
 }
 

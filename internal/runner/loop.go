@@ -2,9 +2,17 @@ package runner
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
+	"time"
 
+	"github.com/soloist-go/soloist/internal/control"
+	"github.com/soloist-go/soloist/internal/instant"
+	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/ontime"
+	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/store"
 )
 
 // Each calls f for every runner, at the same time, and returns when all calls have
@@ -30,12 +38,12 @@ func Loop(ctx context.Context, runners []*Runner) {
 	for _, r := range runners {
 		select {
 		case r.turn.drive <- struct{}{}:
-			r.join(ctx, agenda)
+			join(ctx, r, agenda)
 		default:
 			waiting.Go(func() {
 				select {
 				case r.turn.drive <- struct{}{}:
-					r.join(ctx, agenda)
+					join(ctx, r, agenda)
 				case <-ctx.Done():
 				}
 			})
@@ -44,17 +52,22 @@ func Loop(ctx context.Context, runners []*Runner) {
 	agenda.Run(ctx)
 }
 
-// join has the agenda step through the job. The caller has taken the turn.
-func (r *Runner) join(ctx context.Context, agenda *ontime.Agenda) {
+// join has the agenda step through a job. The caller has taken the turn.
+func join(ctx context.Context, r *Runner, agenda *ontime.Agenda) {
 	begun := false
 	r.alarm.Ring = func() {
 		if !begun {
-			r.begin(ctx)
 			begun = true
+			if r.job.EveryReplica {
+				r.here.settled = r.clock.Wall()   // a replica that starts has no older tick due, even if it has run before
+				_ = r.replica.Orders.Refresh(ctx) // one try: the job may be paused
+			}
+			r.source.setLooping(true)
 		}
 		for ctx.Err() == nil {
+			step := driver{r, &call{}, ctx}
 			// Timers stand still while a machine is suspended, so no sleep is long.
-			if d := min(r.step(ctx, &call{}), maxSleep); d > 0 && agenda.Set(&r.alarm, d) {
+			if d := min(step.step(), maxSleep); d > 0 && agenda.Set(&r.alarm, d) {
 				return
 			}
 		}
@@ -64,15 +77,6 @@ func (r *Runner) join(ctx context.Context, agenda *ontime.Agenda) {
 	if !agenda.Set(&r.alarm, 0) {
 		<-r.turn.drive
 	}
-}
-
-// begin is what comes before the first step.
-func (r *Runner) begin(ctx context.Context) {
-	if r.job.EveryReplica {
-		r.here.settled = r.replica.Wall() // a replica that starts has no older tick due, even if it has run before
-		_ = r.replica.Orders.Refresh(ctx) // one try: the job may be paused
-	}
-	r.source.setLooping(true)
 }
 
 // A turn says who drives a runner: Loop, or one call of RunDue.
@@ -119,4 +123,211 @@ func (t *turn) follow(ctx context.Context) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// A Report says what one call of RunDue did for one job.
+type Report struct {
+	Job     string
+	Ran     []store.Outcome // what was run here, in order
+	Replica string          // the replica that runs the job now instead; this one, if another call does
+	Next    time.Time       // the next tick that is not settled; zero: none ever
+	Err     error           // why the job could not be checked, or why something claimed has no outcome by this call
+	Awaits  string          // the jobs whose outcome Next waits for, once it has come; empty: none
+}
+
+// RunDue steps until nothing that was due is left to do, and returns what it did. It leaves the ticks of a
+// backfill to RunBackfilled: a follower of the job is due before them. If
+// another call, or Loop, is driving this runner, it does nothing: that one does what is
+// due. But that call may not know of a tick which the jobs before this one have decided here, or may leave
+// it to others, since it came due after its begin: then this one follows it. A pause that an earlier call has asked for does not
+// bind this one.
+//
+// The orders of operators are read unless they were since began, the begin of the caller's call.
+func RunDue(ctx context.Context, r *Runner, began control.Moment, wake Wake) Report {
+	done, ok := r.turn.take(ctx, r.view.before.hasNews())
+	if !ok {
+		return busyReport(ctx, r)
+	}
+	defer done()
+	// The platform may have frozen the process since the last call. Then what was
+	// seen "since" some time was not seen all that time.
+	if r.frozen() {
+		r.lookedAway()
+	}
+	d := driver{r, &call{wake: wakeUp{wake, r.clock.Wall(), time.Now()}, claims: plan.NoBackfill, bounded: true}, ctx}
+	if r.job.EveryReplica {
+		d.wake.Tick, _ = r.here.named(wake, d.wake.now)
+		wake = d.wake.Wake
+	}
+	r.replica.Orders.Read(ctx, began) // once for all jobs of a call
+	if !r.job.EveryReplica && r.replica.Orders.Stale() != nil {
+		// Without them the call can do nothing for the job.
+		again := r.replica.Orders.Now()
+		lease.Sleep(ctx, control.Again)
+		r.replica.Orders.Read(ctx, again)
+	}
+	r.view.readAt = time.Time{}
+	more := true
+	for more && ctx.Err() == nil {
+		d.again = false
+		// The call goes on if the step asked for it, if the tick of the wake-up is
+		// about to be due, or if ticks are left that this call has due.
+		wait := d.step()
+		if early := d.early(wake); !d.again && early > 0 {
+			more, wait = true, early
+		} else {
+			more = d.again || wait == 0 && (d.owed() || d.owesQueued())
+		}
+		if more {
+			lease.Sleep(ctx, wait)
+		}
+	}
+	return d.report(more)
+}
+
+// report returns what a call did. more says that it has ended before it has done what it had to.
+func (d *driver) report(more bool) Report {
+	report := Report{Job: d.job.Name, Ran: d.ran, Replica: d.holder, Next: d.nextDue(),
+		Err: errors.Join(d.source.state.lastErr(), d.short, d.undone), Awaits: d.awaits()}
+	if more {
+		report.Err = errors.Join(report.Err, context.Cause(d.ctx))
+	}
+	return report
+}
+
+// nextDue returns when the next tick is due, as far as this replica knows. If another
+// definition is in force, the record says so; before the first read only the schedule
+// does.
+func (d *driver) nextDue() time.Time {
+	p := &d.job.Policy
+	switch {
+	case d.job.EveryReplica:
+		return p.Ticks.Next(d.clock.Wall())
+	case !d.view.known:
+		return p.Ticks.Next(d.clock.Best())
+	case p.Outdated(d.decideBy()):
+		return plan.Due(&d.view.rec)
+	}
+	if d.ordered(&d.view.rec).IsPaused() {
+		return p.Ticks.Next(d.clock.Best())
+	}
+	return p.NextTick(&d.view.rec)
+}
+
+// busyReport is the report of a call that finds this runner driven by another one. A tick that waits
+// for the jobs before this one is due before any other. The other call may leave it.
+func busyReport(ctx context.Context, r *Runner) Report {
+	report := Report{Job: r.job.Name, Replica: r.replica.Name, Next: r.job.Policy.Ticks.Next(r.clock.Best())}
+	if r.job.EveryReplica {
+		report.Err = r.source.state.lastErr() // of a run that goes on though its context has ended
+	}
+	if b := r.view.before; b != nil {
+		come, facts := r.job.Policy.Ticks.Last(r.clock.Best()), b.jobs.get()
+		if facts.by.Before(come) {
+			report.Next, report.Awaits = come, facts.undecided(come)
+		} else if b.hasNews() && ctx.Err() != nil { // it has waited for the other call
+			report.Next, report.Err = come, context.Cause(ctx)
+		}
+	}
+	return report
+}
+
+// owed reports whether ticks are left for this call, or runs that were ordered.
+func (d *driver) owed() bool {
+	if d.job.EveryReplica {
+		return false
+	}
+	if d.job.Policy.Ordered(d.ordered(&d.view.rec)) {
+		return true
+	}
+	next := d.job.Policy.NextTick(&d.view.rec)
+	return !next.IsZero() && !next.After(d.owes())
+}
+
+// owesQueued reports whether a tick is left for this call that has waited for its run. A tick that waits for
+// that tick is left to the next call, for the same reason.
+func (d *driver) owesQueued() bool {
+	p := &d.job.Policy
+	if d.job.EveryReplica || !p.Queues() || !d.isFirst() {
+		return false
+	}
+	next := p.NextTick(&d.view.rec)
+	return !next.IsZero() && !next.After(d.clock.Best())
+}
+
+// early returns how long it takes until the tick of the wake-up is due, zero if it is
+// due or over. A platform's timer may fire a moment early; its tick must not be left to
+// the next timer.
+func (d *driver) early(wake Wake) time.Duration {
+	if d.job.EveryReplica {
+		return d.here.early(wake)
+	}
+	if wake.Tick.IsZero() || !d.view.known {
+		return 0
+	}
+	return d.job.Policy.Early(d.decideBy(), wake.Tick)
+}
+
+// owes returns up to when the ticks are due for a call of RunDue, zero for any other call: those that were
+// due when it began, and those up to the tick of its wake-up. Later ones wait for the next call. Else a
+// job whose run takes longer than its period would keep the call going forever.
+func (d *driver) owes() time.Time {
+	if d.wake.begin.IsZero() {
+		return time.Time{}
+	}
+	now := d.clock.Best()
+	last := now.Add(-time.Since(d.wake.begin))
+	if d.wake.Tick.Sub(now) <= plan.WakeSpan {
+		last = instant.Later(last, instant.Earlier(d.wake.Tick, now))
+	}
+	return last
+}
+
+// leaveTo notes the first tick of a follower that the call leaves to others. It runs those that are
+// decided as far as it knows, up to the last tick it has due.
+func (d *driver) leaveTo() {
+	if b := d.view.before; b != nil {
+		left := d.job.Policy.Unclaimed(&d.view.rec)
+		if does := instant.Earlier(b.jobs.get().by, d.owes()); !left.IsZero() && !left.After(does) {
+			left = d.job.Policy.Ticks.Next(does)
+		}
+		b.left.Store(&left)
+	}
+}
+
+// RunBackfilled runs ticks of a backfill while a call that began at begin has time for them, and returns
+// what it did. A tick of the job that comes due meanwhile is run first; then it returns, and ticked is
+// true, since jobs that follow this one may be due now. If Loop or another call is driving this
+// runner, it does nothing.
+func RunBackfilled(ctx context.Context, r *Runner, begin time.Time) (report Report, ticked bool) {
+	done, ok := r.turn.take(ctx, false)
+	if !ok {
+		return report, false
+	}
+	defer done()
+	d := driver{r, &call{bounded: true}, ctx}
+	if !d.goesOn(begin) {
+		return report, false
+	}
+	r.view.readAt = time.Time{}
+	more := true
+	for more && !ticked && ctx.Err() == nil {
+		d.again = false
+		wait := d.step()
+		ticked = slices.ContainsFunc(d.ran, func(f store.Outcome) bool { return f.Request == "" })
+		if more = d.again || wait == 0 && d.goesOn(begin); more && !ticked {
+			lease.Sleep(ctx, wait)
+		}
+	}
+	return d.report(more), ticked
+}
+
+// goesOn reports whether a call has time for the next tick of a backfill. It is not known how long a run
+// takes, unless the job has a Timeout, so half of the time of a call that ends is enough.
+func (d *driver) goesOn(begin time.Time) bool {
+	end, ends := d.ctx.Deadline()
+	if ends && d.job.Task.Timeout == 0 && time.Since(begin) > time.Until(end) {
+		return false
+	}
+	return !d.job.EveryReplica && d.job.Policy.Backfills(d.decideBy())
 }

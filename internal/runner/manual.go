@@ -20,142 +20,156 @@ const keptLook = 400 * time.Millisecond
 
 // RunNow runs the job once manually, in addition to its ticks, and returns when that run is over
 // or ctx has ended. It uses a runner of its own: the loop may be in the middle of a step.
-func (r *Runner) RunNow(ctx context.Context, request string) (store.Outcome, error) {
-	b := r.beside(request)
-	c := &call{request: request, bounded: true}
+func RunNow(ctx context.Context, r *Runner, request string) (store.Outcome, error) {
+	d := driver{r.beside(request), &call{request: request, bounded: true}, ctx}
 	if r.job.EveryReplica {
-		if err := errors.Join(context.Cause(ctx), r.replica.Degraded(), b.fits(ctx, c)); err != nil {
+		if err := errors.Join(context.Cause(ctx), r.replica.Degraded(), d.fits(ctx, r.job.Task.Timeout)); err != nil {
 			return store.Outcome{}, err
 		}
-		b.runHere(ctx, c, r.replica.Wall().UTC())
-		return c.ran[0], nil
+		d.here.runTick(ctx, d.call, r.clock.Wall().UTC())
+		return d.ran[0], nil
 	}
 	// The runner ends here, so its trouble must not stay in Health.
-	defer r.replica.vitals.outage.leave(b.source, false, r.replica.Emit)
-	return b.runNow(ctx, c)
+	defer r.replica.vitals.outage.leave(d.source, false, r.replica.Emit)
+	return runOnce(&d)
+}
+
+// runOnce is runNow that leaves no claim which was not begun, as far as it can.
+func runOnce(d *driver) (store.Outcome, error) {
+	takeBackUnbegun(d.ctx, d)
+	outcome, err := d.runNow()
+	left := d.denial.left.session
+	switch {
+	case left != nil && (d.claim == nil || left != d.claim.session): // an acquisition is in doubt
+		d.source.state.left.Store(&leftover{left, d.clock.Elapsed() + left.Length})
+	case !d.begun && d.claim != nil && (d.undone != nil || left != nil):
+		d.source.state.unbegun.Store(d.claim)
+		takeBackUnbegun(context.WithoutCancel(d.ctx), d)
+	}
+	return outcome, err
 }
 
 // runNow steps until the request has its outcome, or until it cannot have one. The
 // outcome may come from this replica or, if the request was made before, from another
 // one. A failure that may pass is waited out; a failure that lasts is returned.
-func (r *Runner) runNow(ctx context.Context, c *call) (store.Outcome, error) {
+func (d *driver) runNow() (store.Outcome, error) {
 	var err error
-	for ctx.Err() == nil {
+	for d.ctx.Err() == nil {
 		var wait time.Duration
-		if err = r.readAll(ctx, c); err != nil {
+		if err = d.readAll(); err != nil {
 			// Such a record, or document, stays as it is until a person corrects it: do not wait.
 			if _, bad := errors.AsType[*recordError](err); bad || errors.Is(err, control.ErrRefused) {
 				return store.Outcome{}, err
 			}
-			wait = r.unusable(ctx.Err() != nil, err)
+			wait = d.unusable(err)
 		} else {
-			_ = r.freeUnanswered(ctx, c) // a manual call does not yield
-			if c.undone != nil {         // the record shows a run of this call, which does not run
-				return store.Outcome{}, c.undone
+			_ = d.freeUnanswered() // a manual call does not yield
+			if d.undone != nil {   // the record shows a run of this call, which does not run
+				return store.Outcome{}, d.undone
 			}
-			if outcome, known := plan.OutcomeOfRequest(&r.view.rec, c.request, r.view.entry.State); known {
+			if outcome, known := plan.OutcomeOfRequest(&d.view.rec, d.request, d.view.entry.State); known {
 				return outcome, nil
 			}
-			if err = r.hindered(ctx, c); err != nil {
+			if err = d.hindered(); err != nil {
 				return store.Outcome{}, err
 			}
-			silent := r.view.seen.Silent(r.decideBy(c))
-			c.short = nil
-			if r.view.entry.State.Live() && !silent { // its holder is about to claim, or died before it could
-				held := newHeldError(&r.view.rec, r.now())
-				c.short, err = held, r.occupied()
-				if c.take != nil {
+			silent := d.view.seen.Silent(d.decideBy())
+			d.short = nil
+			if d.view.entry.State.Live() && !silent { // its holder is about to claim, or died before it could
+				held := newHeldError(&d.view.rec, d.clock.Best())
+				d.short, err = held, d.occupied()
+				if d.take != nil {
 					held.occupied, _ = errors.AsType[*occupiedError](err)
-					return store.Outcome{}, cmp.Or(r.toExpire(), error(held))
+					return store.Outcome{}, cmp.Or(d.toExpire(), error(held))
 				}
 				if err != nil {
 					return store.Outcome{}, err
 				}
-				wait = r.client.Jitter.Half(min(r.client.Length/6, keptLook))
+				wait = d.client.Jitter.Half(min(d.client.Length/6, keptLook))
 			} else {
-				wait = r.acquire(ctx, c, plan.Action{Break: silent, Lease: r.job.Policy.LeaseAfter(&r.view.rec, r.view.entry.State)})
+				wait = d.acquire(plan.Action{Break: silent, Lease: d.job.Policy.LeaseAfter(&d.view.rec, d.view.entry.State)})
 			}
 		}
-		if len(c.ran) > 0 {
-			return c.ran[0], nil
+		if len(d.ran) > 0 {
+			return d.ran[0], nil
 		}
-		if c.undone != nil { // this call ran it or claimed it, and knows more than the record
-			return store.Outcome{}, errors.Join(c.undone, context.Cause(ctx))
+		if d.undone != nil { // this call ran it or claimed it, and knows more than the record
+			return store.Outcome{}, errors.Join(d.undone, context.Cause(d.ctx))
 		}
-		if err = c.slot.full; err != nil {
+		if err = d.slot.full; err != nil {
 			return store.Outcome{}, err
 		}
-		if err = c.take.outrun(&r.view.rec); err != nil {
+		if err = d.take.outrun(&d.view.rec); err != nil {
 			return store.Outcome{}, err
 		}
-		if r.denial.lasting() { // any other failure may pass
-			return store.Outcome{}, r.denial.err
+		if d.denial.lasting() { // any other failure may pass
+			return store.Outcome{}, d.denial.err
 		}
-		if err = c.take.failed(r.source.state.lastErr()); err != nil && ctx.Err() == nil {
+		if err = d.take.failed(d.source.state.lastErr()); err != nil && d.ctx.Err() == nil {
 			return store.Outcome{}, err
 		}
-		lease.Sleep(ctx, wait)
+		lease.Sleep(d.ctx, wait)
 	}
-	return store.Outcome{}, errors.Join(cmp.Or(r.source.state.lastErr(), c.short, err), context.Cause(ctx))
+	return store.Outcome{}, errors.Join(cmp.Or(d.source.state.lastErr(), d.short, err), context.Cause(d.ctx))
 }
 
 // readAll reads the entry, and the orders if what is known of them is too old: the request may
 // have been ordered and served. The entry is read first: if the request is served
 // after that, the entry changes, and the store refuses the lease.
-func (r *Runner) readAll(ctx context.Context, c *call) error {
-	if err := r.read(ctx, c.wake.Tick); err != nil {
+func (d *driver) readAll() error {
+	if err := d.read(d.ctx, d.wake.Tick); err != nil {
 		return err
 	}
-	return r.replica.Orders.Refresh(ctx)
+	return d.replica.Orders.Refresh(d.ctx)
 }
 
 // hindered returns why the job cannot be run manually now, nil if it can. It never waits
 // for another replica's run: the person who asks decides whether to ask again.
-func (r *Runner) hindered(ctx context.Context, c *call) error {
-	if err := r.replica.Degraded(); err != nil {
+func (d *driver) hindered() error {
+	if err := d.replica.Degraded(); err != nil {
 		return err
 	}
-	if err := r.fits(ctx, c); err != nil {
+	if err := d.fits(d.ctx, d.job.Task.Timeout); err != nil {
 		return err
 	}
-	v, rec := r.decideBy(c), &r.view.rec
+	v, rec := d.decideBy(), &d.view.rec
 	if plan.Served(v) {
-		return fmt.Errorf("%s@%s was ordered before, and is not run again: it had its run or its outcome, or it was ordered for an entry that was deleted; its outcome is not in the record any more", r.job.Name, c.request)
+		return fmt.Errorf("%s@%s was ordered before, and is not run again: it had its run or its outcome, or it was ordered for an entry that was deleted; its outcome is not in the record any more", d.job.Name, d.request)
 	}
-	if r.job.Policy.Outdated(v) {
+	if d.job.Policy.Outdated(v) {
 		return errors.New("a replica that started later has another schedule for this job: ask that replica")
 	}
 	if first := plan.BeforeTurn(v); first != "" {
-		return busyError(fmt.Sprintf("too many runs have begun before %s@%s, which was ordered first: run that, or start a replica", r.job.Name, first))
+		return busyError(fmt.Sprintf("too many runs have begun before %s@%s, which was ordered first: run that, or start a replica", d.job.Name, first))
 	}
-	if rec.MayRun() && v.State.Live() && !r.view.seen.Silent(v) {
-		if err := r.toExpire(); err != nil { // the lease is over for whom the record names
+	if rec.MayRun() && v.State.Live() && !d.view.seen.Silent(v) {
+		if err := d.toExpire(); err != nil { // the lease is over for whom the record names
 			return err
 		}
-		held := newHeldError(rec, r.now())
-		held.Silent = r.view.seen.UntilSilent(v)
+		held := newHeldError(rec, d.clock.Best())
+		held.Silent = d.view.seen.UntilSilent(v)
 		return held
 	}
-	c.claims = plan.AnyRun
-	switch err := c.take.barred(rec); {
+	d.claims = plan.AnyRun
+	switch err := d.take.barred(rec); {
 	case errors.Is(err, ErrUnsettled):
-		c.claims = plan.NoRun
+		d.claims = plan.NoRun
 	case err != nil:
 		return err
 	}
-	v.Claims = c.claims
-	if r.job.Policy.Undecided(rec) {
+	v.Claims = d.claims
+	if d.job.Policy.Undecided(rec) {
 		return busyError("another schedule is in force for this job, and only that schedule says whether the last run is repeated: ask again after a replica with that schedule has decided it, or after the next tick of this replica's schedule")
 	}
-	if _, todo := r.job.Policy.Claim(v); !todo {
+	if _, todo := d.job.Policy.Claim(v); !todo {
 		return busyError(fmt.Sprintf("its tick %s has to be run again first", rec.Run.Tick.Format(time.RFC3339)))
 	}
 	return nil
 }
 
 // toExpire returns the error of a call that finds a lease which an earlier call of its process has left, nil if it is another's.
-func (r *Runner) toExpire() error {
-	if r.leftToExpire() {
+func (d *driver) toExpire() error {
+	if d.leftToExpire() {
 		return &passingError{errToExpire}
 	}
 	return nil
@@ -215,16 +229,6 @@ type taking struct {
 	Terms
 	behind bool // another replica was first with the lease
 	first  bool // the claim is the first one of its entry
-
-	session *lease.Session // of the last claim; nil: there was none
-	before  *store.Record  // that claim
-}
-
-// claims notes a claim that is about to be written.
-func (t *taking) claims(s *lease.Session, before *store.Record) {
-	if t != nil {
-		t.session, t.before = s, before
-	}
 }
 
 // begins notes that the claim is the first one of its entry, and reports whether it is for Take. Its
@@ -337,7 +341,7 @@ const lossPause = 50 * time.Millisecond
 // no caller has made before. It does not wait for another holder: the error is then a HeldError. A
 // failure of the store that may pass is waited out until ctx ends, as RunNow does, unless terms say
 // otherwise. ErrNotBegun: a claim of this call may be in the record, and do was not called; it was taken back if possible.
-func (r *Runner) Take(ctx context.Context, request string, do func(context.Context, *supervise.Handle) error, terms Terms) (store.Outcome, error) {
+func Take(ctx context.Context, r *Runner, request string, do func(context.Context, *supervise.Handle) error, terms Terms) (store.Outcome, error) {
 	job, began := *r.job, false
 	job.Task.Do = func(ctx context.Context, h *supervise.Handle) error {
 		began = true
@@ -345,14 +349,11 @@ func (r *Runner) Take(ctx context.Context, request string, do func(context.Conte
 	}
 	b := newRunner(r.replica, &job, r.client, &source{origin: &origin{request}, state: r.source.state})
 	b.losses = b.client.Backoff(lossPause)
-	c := &call{request: request, bounded: true, take: &taking{Terms: terms}}
+	d := driver{b, &call{request: request, bounded: true, take: &taking{Terms: terms}}, ctx}
 	if seen := r.source.state.sighting.Load(); seen != nil {
 		b.view.seen.Sighting = *seen
 	}
-	outcome, err := b.runNow(ctx, c)
-	if !began && c.undone != nil {
-		takeBackUnbegun(ctx, b, c)
-	}
+	outcome, err := runOnce(&d)
 	seen := b.view.seen.Sighting
 	r.source.state.sighting.Store(&seen)
 	r.replica.vitals.outage.leave(b.source, Passing(err), r.replica.Emit)
@@ -362,21 +363,24 @@ func (r *Runner) Take(ctx context.Context, request string, do func(context.Conte
 		// No other caller has made the request. So this is what became of a claim that was written here
 		// and not confirmed in time.
 		err = fmt.Errorf("%w: it was %s: %s", ErrNotBegun, outcome.Status, outcome.Reason)
-	case c.undone != nil && c.take.session != nil:
+	case d.undone != nil && d.claim != nil:
 		err = fmt.Errorf("%w: %w", ErrNotBegun, err)
 	}
 	return outcome, err
 }
 
-// takeBackUnbegun takes back the last claim of a call that has begun nothing: nothing has failed, so it must not count as the
-// death of a runner. It may be too late: another replica that has the lease cannot know that the work was not begun.
-func takeBackUnbegun(ctx context.Context, r *Runner, c *call) {
-	t := c.take
-	if t.session == nil {
+// takeBackUnbegun takes back a claim of this process that was not begun. Nothing has failed, so it must not count as the death of
+// a runner. It may be too late: another replica that has the lease cannot know that the work was not begun. If the store does not
+// answer, the next call tries again.
+func takeBackUnbegun(ctx context.Context, d *driver) {
+	claim := d.source.state.unbegun.Swap(nil)
+	if claim == nil {
 		return
 	}
-	h := &hold{Runner: r, ctx: ctx, call: c, session: t.session, before: *t.before}
-	if h.takeBackBriefly() {
+	h := &hold{driver: d, session: claim.session, held: claim.session.Context(), before: claim.before}
+	if err := h.takeBackBriefly(ctx); err == nil {
 		h.release()
+	} else if !lease.Definite(err) {
+		d.source.state.unbegun.Store(claim)
 	}
 }

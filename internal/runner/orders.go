@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 )
 
 // orders returns what operators have ordered for the job, as far as this replica knows.
-func (r *Runner) orders() store.JobControl { return r.replica.Orders.Job(r.job.Name) }
+func (b *base) orders() store.JobControl { return b.replica.Orders.Job(b.job.Name) }
 
 // Heed makes the loop look at its job now, and ends a run whose end was ordered. Any goroutine
 // may call it.
@@ -28,8 +29,8 @@ func (r *Runner) Heed() {
 
 // obey ends the run that is under way here if an operator has ordered that. What was to be handed over and was given up
 // for that is handed over: the next claim of the same was made in spite of the order.
-func (r *Runner) obey() {
-	n, orders := r.source.state.get(), r.orders()
+func (b *base) obey() {
+	n, orders := b.source.state.get(), b.orders()
 	if by, over := plan.EndOfBackfill(n.run.backfill, &orders.Backfill); over && n.run.backfill != 0 {
 		n.run.cancel(supervise.Cancelled(by))
 	}
@@ -53,7 +54,7 @@ func (h *hold) obeying(a *supervise.Attempt) (done func()) {
 	}
 	h.source.state.set(func(n *snapshot) { n.run = claimed{token, plan.AboutLast(rec), fill, h.known, cancel} })
 	h.obey() // the order may have come before the claim was known here
-	replaced := h.replacing(rec, h.now, func() error { return h.cannotFollow(h.stop, h.call) }, cancel)
+	replaced := h.replacing(rec, h.clock.Best, func() error { return h.cannotFollow(h.stop, h.call) }, cancel)
 	return func() {
 		replaced()
 		h.source.state.set(func(n *snapshot) {
@@ -80,17 +81,19 @@ func (h *hold) barred() error {
 	return nil
 }
 
-// ordersOfDead reads the orders again if the record shows a run whose runner is gone, or a claim
+// ordersOfDead reads the orders again, for a record that shows a run whose runner is gone, or a claim
 // that was given up: an operator may have cancelled it since, which decides what becomes of it.
 // A read that fails is repeated until what is known is too old to start anything. It returns nil
 // too if a stop or the loss of the lease comes first.
 func (h *hold) ordersOfDead(stop context.Context) error {
-	orders, again := h.replica.Orders, plan.MayBeCancelled(&h.view.rec)
-	for again && !orders.Read(stop, orders.Now()) {
+	orders := h.replica.Orders
+	for !orders.Read(stop, orders.Now()) {
 		if err := orders.Stale(); err != nil {
 			return err
 		}
-		again = lease.WaitFor(stop, h.session.Context(), control.Again)
+		if !lease.WaitFor(stop, h.held, control.Again) {
+			break
+		}
 	}
 	return nil
 }
@@ -113,15 +116,14 @@ func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind, name strin
 	if r.job.EveryReplica {
 		return Target{}, nil
 	}
-	b := r.beside("")
-	begins := kind == store.OrderPause || kind == store.OrderResume
-	if err := b.readForOrder(ctx); errors.Is(err, fs.ErrNotExist) && begins {
+	read, state, err := r.readForOrder(ctx)
+	if errors.Is(err, fs.ErrNotExist) && (kind == store.OrderPause || kind == store.OrderResume) {
 		return Target{}, nil // the job may be paused before it is ever started
 	} else if err != nil {
 		return Target{}, err
 	}
-	rec := &b.view.rec
-	last := Target{rec.Token, plan.AboutLast(rec), *rec}
+	rec := &read
+	last := Target{rec.Token, plan.AboutLast(rec), read}
 	ends := kind == store.OrderCancel || kind == store.OrderStepDown
 	switch {
 	case name != "" && plan.Knows(rec, name):
@@ -129,8 +131,8 @@ func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind, name strin
 	case kind == store.OrderResume:
 		last.Token = plan.LastOver(rec)
 	case kind == store.OrderCancel && plan.MayBeCancelled(rec):
-	case ends && (!rec.MayRun() || !b.view.entry.State.Live()):
-		if fill := b.backfill(rec); kind == store.OrderCancel && fill.Order.Seq != 0 && !fill.Over {
+	case ends && (!rec.MayRun() || !state.Live()):
+		if fill := inquire(r).backfill(rec); kind == store.OrderCancel && fill.Order.Seq != 0 && !fill.Over {
 			return Target{}, fmt.Errorf("%w: its last run is over, and its backfill goes on: cancel the backfill", ErrNotRunning)
 		}
 		return Target{}, fmt.Errorf("%w: its last run is over", ErrNotRunning)
@@ -174,13 +176,16 @@ func (r *Runner) Unlock(ctx context.Context, now bool) error {
 func (r *Runner) tellUnlocked(ctx context.Context) error {
 	var err error
 	for range unlockTries {
-		if err = r.readOnly(ctx); err != nil || !r.view.rec.MayRun() {
+		var entry store.Entry
+		var rec store.Record
+		if entry, rec, err = r.readOnly(ctx); err != nil || !rec.MayRun() {
 			return err
 		}
-		if r.view.entry.State.Live() {
+		r.keep(&entry, rec)
+		if entry.State.Live() {
 			return fmt.Errorf("%w: the next holder was first", store.ErrHeld)
 		}
-		by := store.Unlocked{By: r.replica.Name, At: r.now().Truncate(time.Millisecond).UTC()}
+		by := store.Unlocked{By: r.replica.Name, At: r.clock.Best().Truncate(time.Millisecond).UTC()}
 		if err = r.annotate(ctx, func(rec *store.Record) { rec.Run.Unlocked = by }); !errors.Is(err, store.ErrChanged) {
 			return err
 		}
@@ -203,7 +208,7 @@ type handover struct {
 func (h *hold) stoppable() (done func()) {
 	stop, cancel := context.WithCancel(h.ctx)
 	hand := &handover{stop: cancel, over: make(chan struct{}), heed: make(chan struct{}, 1)}
-	undo := context.AfterFunc(stop, func() { hand.at.CompareAndSwap(0, int64(h.client.Clock.Elapsed())) })
+	undo := context.AfterFunc(stop, func() { hand.at.CompareAndSwap(0, int64(h.clock.Elapsed())) })
 	h.stop, h.hand = stop, hand
 	var before *handover // of the loop, if this is a manual run in parallel
 	h.source.state.set(func(n *snapshot) { before, n.hand = n.hand, hand })
@@ -230,7 +235,7 @@ func (h *hold) graceLeft() time.Duration {
 	if h.stop.Err() == nil {
 		return grace
 	}
-	now := h.client.Clock.Elapsed()
+	now := h.clock.Elapsed()
 	h.hand.at.CompareAndSwap(0, int64(now))
 	return max(0, grace-(now-time.Duration(h.hand.at.Load())))
 }
@@ -238,8 +243,8 @@ func (h *hold) graceLeft() time.Duration {
 // StepDown hands over what this replica runs of the job, as a stop would. It returns
 // once the lease is given up or ctx has ended. It returns false if this replica has no
 // lease of the job.
-func (r *Runner) StepDown(ctx context.Context) (held bool, err error) {
-	hand := r.source.state.get().hand
+func (b *base) StepDown(ctx context.Context) (held bool, err error) {
+	hand := b.source.state.get().hand
 	if hand == nil {
 		return false, nil
 	}
@@ -262,3 +267,133 @@ func (h *handover) hurry() {
 	default: // it is about to look
 	}
 }
+
+// replacing ends the run of rec once a newer tick is due that takes its place, and that can start: why
+// returns what keeps it from that. Both replica and tick are known here, so this asks no store.
+func (b *base) replacing(rec *store.Record, now func() time.Time, why func() error, end context.CancelCauseFunc) (done func()) {
+	p := &b.job.Policy
+	if p.Overlap != plan.Replace || rec.Run.Request != "" {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	of := rec.Clone() // the runner goes on with its own
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for ctx.Err() == nil {
+			v := plan.View{Record: &of, Now: now(), Control: b.orders()}
+			wait := p.UntilReplaced(v)
+			if tick := p.ReplacedBy(v); !tick.IsZero() {
+				if why() == nil {
+					end(supervise.Replaced(tick))
+					return
+				}
+				wait = min(wait, control.Again)
+			}
+			lease.Sleep(ctx, wait)
+		}
+	})
+	return func() {
+		cancel()
+		watch.Wait()
+	}
+}
+
+// cannotFollow returns why a tick that is due under the run of a call would not start after it.
+func (b *base) cannotFollow(stop context.Context, c *call) error {
+	if stop.Err() != nil {
+		return context.Cause(stop)
+	}
+	if c.bounded && !c.queuesNext() {
+		return errLeft
+	}
+	if err := b.replica.Degraded(); err != nil {
+		return err
+	}
+	if err := c.fits(stop, b.job.Task.Timeout); err != nil || b.job.EveryReplica {
+		return err
+	}
+	return b.replica.Orders.Stale()
+}
+
+// errLeft keeps a tick from taking the place of a run.
+var errLeft = errors.New("the tick is left to the next call")
+
+// PlanBackfill reads the record, and the orders if they are not known, and returns the backfill of a range of ticks. An error
+// that is control.ErrRefused says why there can be none. The last backfill, which is in the orders, may have made up for ticks.
+func (r *Runner) PlanBackfill(ctx context.Context, of Range) (BackfillPlan, error) {
+	if err := r.replica.Orders.Refresh(ctx); err != nil {
+		return BackfillPlan{}, err
+	}
+	rec, _, err := r.readForOrder(ctx)
+	if err != nil {
+		return BackfillPlan{}, err
+	}
+	q := inquire(r)
+	fill, first, last, err := q.job.Policy.PlanBackfill(&rec, q.at, of, &q.orders.Backfill)
+	if err != nil {
+		return BackfillPlan{}, control.Refuse(err)
+	}
+	if former := q.backfill(&rec); former.Over {
+		fill.Before = former.Order.Seq
+	}
+	return BackfillPlan{fill, first, last}, nil
+}
+
+// LastBackfill reads the record, and the orders if they are known to have none, and returns the backfill
+// that can be cancelled.
+func (r *Runner) LastBackfill(ctx context.Context) (last store.Backfill, err error) {
+	rec, _, err := r.readForOrder(ctx)
+	if err != nil {
+		return last, err
+	}
+	fill := inquire(r).backfill(&rec)
+	none := func() bool { return fill.Order.Seq == 0 || fill.Over }
+	if orders := r.replica.Orders; none() && orders.Read(ctx, orders.Now()) { // it may have been ordered elsewhere a moment ago
+		fill = inquire(r).backfill(&rec)
+	}
+	if none() {
+		return last, fmt.Errorf("%w: it has no backfill that is under way", ErrNotRunning)
+	}
+	return fill.Order, nil
+}
+
+// A BackfillPlan is a backfill that can be ordered, with its first and last tick.
+type BackfillPlan struct {
+	store.Backfill
+	First, Last time.Time
+}
+
+// A Range is what a backfill is asked for.
+type Range = plan.Range
+
+// readOnly reads the entry and never creates it. It is for operators: Unlock must work on a record that this
+// program would not act upon.
+func (b *base) readOnly(ctx context.Context) (store.Entry, store.Record, error) {
+	entry, err := b.client.Read(ctx)
+	if err != nil {
+		return entry, store.Record{}, err
+	}
+	rec, err := store.DecodeRecord(entry.Record, b.replica.App, b.job.Name)
+	if err != nil {
+		return entry, rec, &recordError{err}
+	}
+	return entry, rec, nil
+}
+
+// readForOrder is readOnly for an operator who waits for the answer. The time-out of a call is made
+// for replicas, which soon read again: a call that gets no answer is repeated, as the next connection
+// may be a better one.
+func (b *base) readForOrder(ctx context.Context) (rec store.Record, lease store.LeaseState, err error) {
+	for range orderReads {
+		var entry store.Entry
+		entry, rec, err = b.readOnly(ctx)
+		lease = entry.State
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			break
+		}
+	}
+	return rec, lease, err
+}
+
+// orderReads is how often the record is read for an order before it is given up.
+const orderReads = 3

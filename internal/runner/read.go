@@ -36,22 +36,16 @@ func (r *Runner) read(ctx context.Context, wake time.Time) error {
 		if err := r.fromFuture(); err != nil {
 			return err
 		}
-		r.view.entry = r.lean(&entry)
+		entry.Record, r.view.entry = nil, &entry
 		r.see()
 		return nil
 	}
-	rec, err := store.DecodeRecord(entry.Record, r.replica.App, r.job.Name)
+	rec, err := r.usable(&entry, &r.view.rec)
 	if err != nil {
 		return &recordError{err}
 	}
-	if r.view.known && plan.OlderThan(&rec, &r.view.rec) {
-		return &recordError{fmt.Errorf("it is older than what it was at %s: somebody has put back an old version", r.view.rec.Watermark.Format(time.RFC3339))}
-	}
-	if err := plan.Unusable(&rec, boundsOf(r.client)); err != nil {
-		return &recordError{err}
-	}
 	r.recall(ctx, &rec)
-	r.keep(r.lean(&entry), rec)
+	r.keep(&entry, rec)
 	r.see()
 	return nil
 }
@@ -69,56 +63,35 @@ func (r *Runner) recall(ctx context.Context, rec *store.Record) {
 	r.source.state.set(func(n *snapshot) { n.entry.recall(rec) })
 }
 
-// fromFuture returns that the record has an instant in the future. The service's clock may be put back while the record stays.
+// usable returns the record of an entry, or why it cannot be used. last is what was seen of it before; zero: nothing.
+func (b *base) usable(e *store.Entry, last *store.Record) (rec store.Record, err error) {
+	if rec, err = store.DecodeRecord(e.Record, b.replica.App, b.job.Name); err != nil {
+		return rec, err
+	}
+	if plan.OlderThan(&rec, last) {
+		return rec, fmt.Errorf("it is older than what it was at %s: somebody has put back an old version", last.Watermark.Format(time.RFC3339))
+	}
+	return rec, plan.Unusable(&rec, b.bounds())
+}
+
+// fromFuture returns that the record in the view has an instant in the future. The service's clock may be put back while the
+// record stays.
 func (r *Runner) fromFuture() error {
-	if err := plan.Unusable(&r.view.rec, boundsOf(r.client)); err != nil {
+	bounds := r.bounds()
+	if !r.view.latest.IsZero() && !bounds.Latest.Before(r.view.latest) {
+		return nil
+	}
+	if err := plan.Unusable(&r.view.rec, bounds); err != nil {
 		return &recordError{err}
 	}
+	r.view.latest = bounds.Latest
 	return nil
-}
-
-// lean drops the bytes of a record that is decoded, unless freeUnanswered compares them: the
-// views of ten thousand jobs would keep them for nothing.
-func (r *Runner) lean(e *store.Entry) *store.Entry {
-	if r.denial.left.session == nil {
-		e.Record = nil
-	}
-	return e
-}
-
-// readOnly reads the entry and never creates it. It is for Unlock, which must work on
-// a record that this program would not act upon.
-func (r *Runner) readOnly(ctx context.Context) error {
-	entry, err := r.client.Read(ctx)
-	if err != nil {
-		return err
-	}
-	rec, err := store.DecodeRecord(entry.Record, r.replica.App, r.job.Name)
-	if err != nil {
-		return &recordError{err}
-	}
-	r.keep(&entry, rec)
-	return nil
-}
-
-// orderReads is how often the record is read for an order before it is given up.
-const orderReads = 3
-
-// readForOrder is readOnly for an operator, who waits for the answer. The time-out of a call is made
-// for replicas, which soon read again: a call that gets no answer is repeated, as the next connection
-// may be a better one.
-func (r *Runner) readForOrder(ctx context.Context) (err error) {
-	for range orderReads {
-		if err = r.readOnly(ctx); ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
-			return err
-		}
-	}
-	return err
 }
 
 // keep puts what was read into the view.
 func (r *Runner) keep(e *store.Entry, rec store.Record) {
-	r.view.known, r.view.entry, r.view.rec, r.view.etag = true, e, rec, e.ETag
+	e.Record = nil // the views of ten thousand jobs would keep its bytes for nothing
+	r.view.known, r.view.entry, r.view.rec, r.view.etag, r.view.latest = true, e, rec, e.ETag, time.Time{}
 	r.weigh()
 }
 
@@ -126,7 +99,7 @@ func (r *Runner) keep(e *store.Entry, rec store.Record) {
 // read instead.
 func (r *Runner) create(ctx context.Context, date, wake time.Time) (store.Entry, error) {
 	if date.IsZero() {
-		date = r.replica.Wall()
+		date = r.clock.Wall()
 	}
 	before, err := r.view.before.made(ctx, wake, date)
 	if err != nil {
@@ -168,34 +141,34 @@ func (r *Runner) made(ctx context.Context, wake time.Time) (finding, error) {
 func (r *Runner) see() {
 	r.view.seen.At = time.Now()
 	r.looked()
-	r.view.seen.See(r.view.entry, &r.view.rec, r.now())
+	r.view.seen.See(r.view.entry, &r.view.rec, r.clock.Best())
 	r.reportApplied()
 }
 
 // decideBy collects what plan decides by at this moment: the view, the clock, and what
 // other runners of the same job in this process have seen of the entry.
-func (r *Runner) decideBy(c *call) plan.View {
-	n := r.source.state.get()
-	o := &r.view.seen
+func (d *driver) decideBy() plan.View {
+	n := d.source.state.get()
+	o := &d.view.seen
 	o.At, o.RecreatedAt, o.LastLease = time.Now(), n.entry.recreated, n.entry.lease
-	v := plan.View{Record: &r.view.rec, Now: r.now(), Since: r.rank.since, Request: c.request, Control: r.orders(), Waited: r.view.waited, Claims: c.claims}
-	if c.slot.none {
+	v := plan.View{Record: &d.view.rec, Now: d.clock.Best(), Since: d.rank.since, Request: d.request, Control: d.orders(), Waited: d.view.waited, Claims: d.claims}
+	if d.slot.none {
 		v.Claims = plan.NoRun
 	}
-	_, v.Break.Able = r.client.Store.(store.ConditionalBreaker)
-	v.Break.ByOperator = o.Unlocked(&r.view.rec)
-	if r.view.before != nil {
-		v.Before = r.view.before.jobs.get().known
+	_, v.Break.Able = d.client.Store.(store.ConditionalBreaker)
+	v.Break.ByOperator = o.Unlocked(&d.view.rec)
+	if d.view.before != nil {
+		v.Before = d.view.before.jobs.get().known
 	}
-	if r.view.entry != nil {
-		v.State, v.ETag = r.view.entry.State, r.view.entry.ETag
+	if d.view.entry != nil {
+		v.State, v.ETag = d.view.entry.State, d.view.entry.ETag
 	}
 	return v
 }
 
 // ordered is a view of a record for what depends on the time, on orders and on the definition in force alone.
 func (r *Runner) ordered(rec *store.Record) plan.View {
-	return plan.View{Record: rec, Now: r.now(), Since: r.rank.since, Control: r.orders()}
+	return plan.View{Record: rec, Now: r.clock.Best(), Since: r.rank.since, Control: r.orders()}
 }
 
 // lookBy returns when the entry is read again at the latest, together with other jobs' entries.
@@ -211,12 +184,70 @@ func (r *Runner) lookBy(now time.Time) time.Time {
 	return r.replica.reads.LookBy(looked)
 }
 
-// boundsOf returns the limits that a record has to keep for the store and the clock of a client.
-func boundsOf(c *lease.Client) plan.Bounds {
-	shortest, longest := c.Store.Limits()
-	b := plan.Bounds{Shortest: shortest, Longest: longest}
-	if _, latest, ok := c.Clock.Now(); ok {
-		b.Latest = latest
+// bounds returns the limits that a record has to keep for the store and its clock.
+func (b *base) bounds() (limits plan.Bounds) {
+	limits.Shortest, limits.Longest = b.client.Store.Limits()
+	if _, latest, ok := b.clock.Now(); ok {
+		limits.Latest = latest
 	}
-	return b
+	return limits
+}
+
+// readAgain forgets the entry, so that it is read after d and not before. It returns d,
+// which is usually how long the step waits. Where there are many jobs, d becomes a little longer,
+// so that their reads come together.
+func (r *Runner) readAgain(d time.Duration) time.Duration {
+	d = r.replica.reads.Round(d)
+	r.view.entry, r.view.readAt = nil, time.Now().Add(d)
+	return d
+}
+
+// lookedAway notes a time in which this replica did not watch the entry: it may have
+// changed and changed back, so nothing seen before counts as seen without a break.
+func (r *Runner) lookedAway() {
+	r.view.entry = nil
+	r.view.seen.At = time.Now()
+	r.view.seen.LookedAway()
+}
+
+// frozen reports whether the wall clock has counted more time than the monotonic clock
+// since the entry was last read or written here. A platform may freeze a process between
+// two calls, and the monotonic clock then stands still. A wall clock that was set looks
+// the same, and costs one more read.
+func (r *Runner) frozen() bool {
+	return r.clock.Wall().Sub(r.view.seenAt)-time.Since(r.view.seen.LookedAt) > time.Second
+}
+
+// wait returns how long an action makes this replica wait, with its jitter.
+func (r *Runner) wait(a plan.Action) time.Duration {
+	d := a.After
+	if a.Jitter > 0 && !(a.Read && r.replica.reads.Many()) { // readAgain has instants that differ between replicas
+		d += r.client.Jitter.UpTo(a.Jitter)
+	}
+	if a.Most > 0 {
+		d = min(d, a.Most)
+	}
+	if a.Read {
+		return r.readAgain(d)
+	}
+	return d
+}
+
+// written takes over what a session has written as what this replica has seen. The followers of
+// the job may wait for what it has settled, or for what another replica had settled before: they do
+// not read the entry while this replica is busy with the job.
+func (r *Runner) written(s *lease.Session) {
+	through := r.view.rec.Watermark
+	r.view.rec, r.view.etag, r.view.latest = s.Record(), s.ETag(), time.Time{}
+	r.precede(&r.view.rec, r.view.rec.Watermark.After(through))
+	r.weigh()
+	r.view.seen.Dated(s.ETag(), s.WrittenAt())
+}
+
+// precede notifies the followers of the job of what a record says that this replica has written. settles
+// says that this write has settled ticks.
+func (r *Runner) precede(rec *store.Record, settles bool) {
+	for _, tell := range r.source.state.followed {
+		tell(rec, settles, r.clock.Best())
+	}
 }

@@ -19,44 +19,45 @@ import (
 // runClaimed runs the claimed tick and writes its outcome, or takes the claim back if
 // a stop came first.
 func (h *hold) runClaimed() {
-	c, s, rec := h.call, h.session, &h.view.rec
+	s, rec := h.session, &h.view.rec
 	if plan.Several(rec) {
 		runSeveral(h)
 		return
 	}
-	a := h.attempt(h.stop, rec.Run.Tick, rec.Run.Attempt, rec.Token, rec.Run.Request, h.hasStarted)
+	run := event.Run{Tick: rec.Run.Tick, Request: rec.Run.Request, Attempt: rec.Run.Attempt, Token: rec.Token}
+	a := h.attempt(h.stop, run, h.approach(), h.hasStarted)
 	told := h.notices()
+	told.ended = func(o store.Outcome) { a.Emit(event.Event{Kind: event.Ended, Outcome: o, Took: o.End.Sub(o.Start)}) }
 	a.Under.Lease, a.Under.Record = s, told
 	a.Under.Around = h.aroundOf(rec, rec.Run.Tick)
-	if c.bounded {
+	if h.bounded {
 		a.Under.Until, _ = h.stop.Deadline()
 	}
 	// The stop came while the claim was written. Nothing may start after a stop.
 	if h.stops(rec.Run.Tick) {
-		if c.take.isFirst() { // the entry has its first claim: the next one need not wait for a token
-			h.finish(a, told, h.client.Clock.Elapsed(), store.Abandoned, plan.Stopped+" before it began")
+		if h.take.isFirst() { // the entry has its first claim: the next one need not wait for a token
+			h.finish(a, told, h.clock.Elapsed(), store.Abandoned, plan.Stopped+" before it began")
 		} else {
 			h.takeBack(supervise.ErrStopped, a)
 		}
 		return
 	}
 	done := h.obeying(a)
-	a.Under.Grace = h.graceLeft()
 	if rec.Run.Armed {
 		if err := h.awaitTick(); err != nil {
 			done()
 			h.takeBack(err, a)
 			return
 		}
-		a.Under.Grace = h.graceLeft()
 	}
-	start := h.client.Clock.Elapsed()
+	a.Under.Grace = h.graceLeft()
+	start := h.clock.Elapsed()
 	h.source.setRunning(true)
 	endLate := h.watchLate()
 	status, reason := a.Run()
 	endLate()
 	h.hasStarted()
-	c.slot.free()
+	h.slot.free()
 	h.source.setRunning(false)
 	done()
 	switch {
@@ -64,13 +65,13 @@ func (h *hold) runClaimed() {
 		h.takeBack(cmp.Or(h.barred(), errPaused), a)
 		return
 	case status == "": // nothing has run, but the record cannot be corrected without a lease
-		c.undone = fmt.Errorf("its tick %s was claimed and not run: %w", rec.Run.Tick.Format(time.RFC3339), lease.ErrNotRenewed)
+		h.undone = fmt.Errorf("its tick %s was claimed and not run: %w", rec.Run.Tick.Format(time.RFC3339), lease.ErrNotRenewed)
 		return
 	}
 	// The call has run out of time, and the next call has no more. So the reason must
 	// not begin with plan.Stopped: this end counts as a death, or a job that is too long
 	// for its calls would be tried forever.
-	if strings.HasPrefix(reason, plan.Stopped) && status == store.Abandoned && c.bounded && errors.Is(h.stop.Err(), context.DeadlineExceeded) {
+	if strings.HasPrefix(reason, plan.Stopped) && status == store.Abandoned && h.bounded && errors.Is(h.stop.Err(), context.DeadlineExceeded) {
 		reason = "out of time, " + reason
 	}
 	h.finish(a, told, start, status, reason)
@@ -78,20 +79,21 @@ func (h *hold) runClaimed() {
 
 // finish writes the outcome of a run that began at start and has returned, or was never called.
 func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, status store.Status, reason string) {
-	c, s, rec := h.call, h.session, &h.view.rec
-	returned := cmp.Or(a.Returned, h.client.Clock.Elapsed())
+	h.begun = true
+	s, rec := h.session, &h.view.rec
+	returned := cmp.Or(a.Returned, h.clock.Elapsed())
 	took, end := (returned - start).Round(time.Millisecond), h.endAt(returned)
-	earliest, _, _ := h.client.Clock.Now()
-	if status != store.Stalled && !c.bounded { // the lease is about to expire, or the call to end
-		h.replica.jobs.starts.wait(a.Under.Stop, s.Context())
+	earliest, _, _ := h.clock.Now()
+	if status != store.Stalled && !h.bounded { // the lease is about to expire, or the call to end
+		h.replica.jobs.starts.wait(a.Under.Stop, h.held)
 	}
 	// Finish changes the record as it was last written, which a Save or a progress
 	// note may have done since the claim.
 	var late plan.Lateness
 	err := h.confirm(func(last *store.Record) {
 		*last = h.job.Policy.Finish(last, status, reason, end, earliest, h.orders())
-		c.take.ends(last)
-		late = h.judge(last)
+		h.take.ends(last)
+		late = h.judge(last, false)
 	})
 	h.emitLate(late, err)
 	written := s.Record()
@@ -99,7 +101,11 @@ func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, 
 	if err != nil && told.stall.written { // by now another replica may have the lease
 		outcome = told.stall.outcome
 	}
-	ended := sync.OnceFunc(func() { a.Emit(event.Event{Kind: event.Ended, Outcome: outcome, Took: took}) })
+	ended := sync.OnceFunc(func() {
+		if !told.stall.told {
+			a.Emit(event.Event{Kind: event.Ended, Outcome: outcome, Took: took})
+		}
+	})
 	report := func() {
 		ended()
 		told.tell(written.History)
@@ -107,14 +113,14 @@ func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, 
 	switch {
 	case err == nil:
 		h.written(s)
-		c.ran = append(c.ran, outcome)
+		h.ran = append(h.ran, outcome)
 		report()
 		return
 	case told.stall.written:
-		c.ran = append(c.ran, outcome)
+		h.ran = append(h.ran, outcome)
 		ended()
 	default:
-		c.undone = fmt.Errorf("its tick %s has run, and %w", rec.Run.Tick.Format(time.RFC3339), h.untold(a, outcome, took, err))
+		h.undone = fmt.Errorf("its tick %s has run, and %w", rec.Run.Tick.Format(time.RFC3339), h.untold(a, outcome, took, err))
 		if status == store.Stalled { // the write of the stall has no end of the run
 			h.reportOnceRead(told.stall.outcome, ended)
 		}
@@ -149,7 +155,6 @@ func mayBeApplied(err error) bool {
 // takeBack gives up a claim whose run has not started, so that another replica can run the tick and the attempt does not count.
 // The note of the event has the reason: a stop, a pause, or what else hindered the run.
 func (h *hold) takeBack(why error, all ...*supervise.Attempt) {
-	c := h.call
 	h.hasStarted()
 	tick, note := all[0].Info.Tick.Format(time.RFC3339), why.Error()
 	switch why {
@@ -166,27 +171,26 @@ func (h *hold) takeBack(why error, all ...*supervise.Attempt) {
 		a.Emit(event.Event{Kind: event.TakenBack, Note: note, Err: err})
 	}
 	if err != nil {
-		c.undone = fmt.Errorf("its tick %s was claimed and not run: %w", tick, err)
+		h.undone = fmt.Errorf("its tick %s was claimed and not run: %w", tick, err)
 	} else if why != errPaused { // a call does what operators have ordered
-		c.undone = fmt.Errorf("its tick %s was given back before it ran: %w", tick, why)
+		h.undone = fmt.Errorf("its tick %s was given back before it ran: %w", tick, why)
 	}
 }
 
 // takeBackBriefly takes back a claim that was not begun: one that was sent before its tick and got no clear answer, or one
 // of Take. It must not arrive after the lease is released: the record would name a run that no replica starts.
-// It returns false if that cannot be ruled out: then the lease has to expire.
-func (h *hold) takeBackBriefly() bool {
+// If that cannot be ruled out, the lease has to expire.
+func (h *hold) takeBackBriefly(ctx context.Context) error {
 	s := h.session
 	// While the lease is renewed no other replica can run the job, so it is not tried for long.
-	trying, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), 2*s.CallTimeout())
+	trying, cancel := context.WithTimeout(ctx, 2*s.CallTimeout())
 	defer cancel()
 	err := s.WriteUntilKnown(trying, func(claim *store.Record) { *claim = h.job.Policy.TakeBack(&h.before, claim) }, nil)
-	if err != nil {
-		return false
+	if err == nil {
+		h.written(s)
+		h.mayWrite()
 	}
-	h.written(s)
-	h.mayWrite()
-	return true
+	return err
 }
 
 // surelyNotWritten reports whether a claim that failed cannot arrive any more.
@@ -202,9 +206,9 @@ func (h *hold) confirm(outcome lease.Draft) error {
 	s := h.session
 	// The outcome may be written after the trust has ended: the store refuses it if another
 	// replica has the lease, and accepts it otherwise.
-	writing, cancel := context.WithCancel(context.WithoutCancel(s.Context()))
+	writing, cancel := context.WithCancel(context.WithoutCancel(h.held))
 	defer cancel()
-	if h.call.bounded {
+	if h.bounded {
 		defer time.AfterFunc((lease.OutcomePatience+1)*s.Length, cancel).Stop()
 	}
 	defer context.AfterFunc(h.ctx, func() {
@@ -213,25 +217,38 @@ func (h *hold) confirm(outcome lease.Draft) error {
 	return s.WriteOutcome(writing, outcome)
 }
 
-// attempt returns an attempt without a lease; runClaimed adds lease and record. It calls started
-// just before each try.
-func (r *Runner) attempt(stop context.Context, tick time.Time, attempt int, token int64, request string, started func()) *supervise.Attempt {
-	run := event.Run{Tick: tick, Request: request, Attempt: attempt, Token: token}
+// attempt returns an attempt without a lease; runClaimed adds lease, record and grace. It calls started just before each try.
+// At a stop a singleton needs no grace if no other replica is up; a job goes on to its own end, and not until others are near.
+func (r *reporter) attempt(stop context.Context, run event.Run, approach time.Duration, started func()) *supervise.Attempt {
+	under := &supervise.Conditions{Stop: stop, Length: cmp.Or(r.job.Policy.Beat, r.client.Length),
+		Approach: approach, Elapsed: r.clock.Elapsed}
+	if r.Singleton() {
+		under.Alone = r.replica.Alone
+	}
 	return &supervise.Attempt{
-		Task: &r.job.Task,
-		Info: run,
-		Under: &supervise.Conditions{Stop: stop, Grace: r.grace(), Alone: r.alone(), Length: cmp.Or(r.job.Policy.Beat, r.client.Length),
-			Approach: r.approach(), Elapsed: r.client.Clock.Elapsed},
+		Task:   &r.job.Task,
+		Info:   run,
+		Under:  under,
 		Jitter: r.client.Jitter,
-		Status: &overseer{r.job.Name, r.source, r.replica, started},
+		Status: &overseer{&r.base, started},
 		Emit:   func(e event.Event) { r.emit(ofRun(e, run)) },
 	}
 }
 
+// grace returns how long a run may go on after a stop. A singleton's task has no end
+// to wait for. It goes on until the others have read that it stops, so that one of them
+// takes over at once, and no longer.
+func (h *hold) grace() time.Duration {
+	if h.Singleton() {
+		return min(h.replica.Grace, h.approach())
+	}
+	return h.replica.Grace
+}
+
 // around returns what a run knows of the ticks around its own. A manual run has the tick of its time.
-func (r *Runner) around(tick, previous time.Time) supervise.Around {
+func (b *base) around(tick, previous time.Time) supervise.Around {
 	a := supervise.Around{Previous: previous}
-	if ticks := r.job.Policy.Ticks; ticks != nil {
+	if ticks := b.job.Policy.Ticks; ticks != nil {
 		a.Next = ticks.Next(tick)
 	}
 	return a
@@ -239,18 +256,16 @@ func (r *Runner) around(tick, previous time.Time) supervise.Around {
 
 // aroundOf returns what the run of a claimed tick knows of the ticks around its own. What has succeeded since a tick of a
 // backfill came due says nothing about what was done before it, so such a run is for the time since the tick before.
-func (r *Runner) aroundOf(rec *store.Record, tick time.Time) supervise.Around {
+func (b *base) aroundOf(rec *store.Record, tick time.Time) supervise.Around {
 	if store.BackfillOf(rec.Run.Request) != 0 {
-		return r.around(tick, r.job.Policy.Ticks.Last(tick.Add(-1)))
+		return b.around(tick, b.job.Policy.Ticks.Last(tick.Add(-1)))
 	}
-	return r.around(tick, plan.LastSuccess(rec))
+	return b.around(tick, plan.LastSuccess(rec))
 }
 
 // An overseer is the supervise.Status of a job: it keeps the state of its runs.
 type overseer struct {
-	job     string
-	source  *source
-	replica *Replica
+	*base
 	started func()
 }
 
@@ -260,7 +275,7 @@ func (o *overseer) Overrun(cause error) { o.source.setOverrun(cause) }
 // Leaseless implements [supervise.Status].
 func (o *overseer) Leaseless(cause error) {
 	if o.replica.Overrun != nil {
-		o.replica.Overrun(o.job, cause)
+		o.replica.Overrun(o.job.Name, cause)
 	}
 }
 
@@ -280,6 +295,7 @@ type notices struct {
 	settled func([]store.Outcome)     // reports ticks that came due under the run
 	precede func(*store.Record, bool) // notifies the job's followers of a stall
 	history []store.Outcome           // of the record, as far as its outcomes are reported
+	ended   func(store.Outcome)       // reports the outcome of the run
 	stall   stall
 }
 
@@ -287,10 +303,11 @@ type notices struct {
 type stall struct {
 	outcome store.Outcome // as it was sent; zero: the run has not stalled
 	written bool          // for certain
+	told    bool          // it is reported
 }
 
 func (h *hold) notices() *notices {
-	return &notices{session: h.session, policy: &h.job.Policy, clock: h.client.Clock, orders: h.orders,
+	return &notices{session: h.session, policy: &h.job.Policy, clock: h.clock, orders: h.orders,
 		settled: h.settled, precede: h.precede, history: h.view.rec.History}
 }
 
@@ -309,14 +326,19 @@ func (n *notices) Progress(beat time.Time, note string) error {
 func (n *notices) Stalled(reason string) error {
 	earliest, _, _ := n.clock.Now()
 	var stalled store.Record
+	var counted bool
 	err := n.once(func(r *store.Record) {
+		before := r.Backfill.Done()
 		*r = n.policy.Stall(r, reason, earliest, n.orders())
-		stalled = *r
+		stalled, counted = *r, r.Backfill.Done() > before
 	})
-	n.stall = stall{plan.LastOutcome(&stalled, store.Stalled, reason), err == nil}
+	n.stall = stall{plan.LastOutcome(&stalled, store.Stalled, reason), err == nil, err == nil && counted}
 	if err == nil {
 		n.tell(stalled.History)
 		n.precede(&stalled, true)
+	}
+	if n.stall.told { // of a backfill: the record does not show the outcome, and this process may end before the run returns
+		n.ended(n.stall.outcome)
 	}
 	return err
 }
@@ -347,23 +369,4 @@ func (n *notices) progress(beat time.Time, note string) lease.Draft {
 	return func(r *store.Record) {
 		r.Run.Progress = store.Progress{Note: note, At: at.Truncate(time.Millisecond).UTC()}
 	}
-}
-
-// grace returns how long a run may go on after a stop. A singleton's task has no end
-// to wait for. It goes on until the others have read that it stops, so that one of them
-// takes over at once, and no longer.
-func (r *Runner) grace() time.Duration {
-	if r.Singleton() {
-		return min(r.replica.Grace, r.approach())
-	}
-	return r.replica.Grace
-}
-
-// alone returns what says, at a stop, that the grace is not needed; nil: it is. A job goes on
-// to its own end, and not until others are near.
-func (r *Runner) alone() func(context.Context) bool {
-	if r.Singleton() {
-		return r.replica.Alone
-	}
-	return nil
 }

@@ -46,20 +46,29 @@ func newSeveral(h *hold) *several {
 	g := &several{hold: h, told: h.notices()}
 	started := sync.OnceFunc(h.hasStarted)
 	for _, o := range plan.UnderWay(rec) {
-		a := h.attempt(h.stop, o.Tick, o.Attempt, rec.Token, rec.Run.Request, started)
+		run := event.Run{Tick: o.Tick, Request: rec.Run.Request, Attempt: o.Attempt, Token: rec.Token}
+		a := h.attempt(h.stop, run, h.approach(), started)
 		apart := h.client.Jitter.UpTo(time.Millisecond)
-		a.Status = &overseer{h.job.Name, &source{origin: &origin{h.source.byHand}, state: h.source.state}, h.replica, func() {
+		own := h.base
+		own.source = &source{origin: &origin{h.source.byHand}, state: h.source.state}
+		a.Status = &overseer{&own, func() {
 			lease.Sleep(context.WithoutCancel(h.stop), apart) // all have waited for one log
 			started()
 		}}
-		stall := &noticesOfOne{notices: g.told, tick: o.Tick}
-		a.Under.Lease, a.Under.Record = h.session, stall
+		one := &oneOf{Attempt: a, apart: apart, end: plan.Ended{Tick: o.Tick}}
+		one.stall = &noticesOfOne{notices: g.told, tick: o.Tick, ended: func(e plan.Ended) {
+			g.mu.Lock()
+			one.end, one.took = e, (g.clock.Elapsed() - g.start).Round(time.Millisecond)
+			g.mu.Unlock()
+			g.tellEnded([]plan.Ended{e})
+		}}
+		a.Under.Lease, a.Under.Record = h.session, one.stall
 		a.Under.Beside = true
 		a.Under.Around = h.aroundOf(rec, o.Tick)
-		if h.call.bounded {
+		if h.bounded {
 			a.Under.Until, _ = h.stop.Deadline()
 		}
-		g.runs = append(g.runs, &oneOf{Attempt: a, apart: apart, end: plan.Ended{Tick: o.Tick}, stall: stall})
+		g.runs = append(g.runs, one)
 	}
 	g.left = len(g.runs)
 	return g
@@ -92,7 +101,7 @@ func runSeveral(h *hold) {
 	for _, a := range all {
 		obey(first.Under.Cancelled, a.Under, barred, h.graceLeft())
 	}
-	g.start = h.client.Clock.Elapsed()
+	g.start = h.clock.Elapsed()
 	endLate := h.watchLate()
 	var wait sync.WaitGroup
 	for _, one := range g.runs {
@@ -101,7 +110,7 @@ func runSeveral(h *hold) {
 	wait.Wait()
 	endLate()
 	h.hasStarted()
-	h.call.slot.free()
+	h.slot.free()
 	done()
 	var began, lost bool
 	for _, one := range g.runs {
@@ -111,7 +120,7 @@ func runSeveral(h *hold) {
 	case began:
 		g.finish()
 	case lost: // nothing has run, but the record cannot be corrected without a lease
-		h.call.undone = fmt.Errorf("its tick %s and those beside it were claimed and not run: %w", first.Info.Tick.Format(time.RFC3339), lease.ErrNotRenewed)
+		h.undone = fmt.Errorf("its tick %s and those beside it were claimed and not run: %w", first.Info.Tick.Format(time.RFC3339), lease.ErrNotRenewed)
 	default:
 		h.takeBack(cmp.Or(h.barred(), errPaused), all...)
 	}
@@ -130,10 +139,10 @@ func (g *several) run(one *oneOf) {
 	status, reason := one.Run()
 	g.source.setRunning(false)
 	lease.Sleep(context.WithoutCancel(g.stop), one.apart)
-	if strings.HasPrefix(reason, plan.Stopped) && status == store.Abandoned && g.call.bounded && errors.Is(g.stop.Err(), context.DeadlineExceeded) {
+	if strings.HasPrefix(reason, plan.Stopped) && status == store.Abandoned && g.bounded && errors.Is(g.stop.Err(), context.DeadlineExceeded) {
 		reason = "out of time, " + reason // this end counts as a death; see runClaimed
 	}
-	returned := cmp.Or(one.Returned, g.client.Clock.Elapsed())
+	returned := cmp.Or(one.Returned, g.clock.Elapsed())
 	g.mu.Lock()
 	one.status, one.took = status, (returned - g.start).Round(time.Millisecond)
 	if status != "" && status != supervise.Barred {
@@ -192,24 +201,24 @@ func (g *several) tellEnded(written []plan.Ended) {
 func (g *several) addToCall() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.call.ran = append(g.call.ran, g.ran...)
+	g.ran = append(g.ran, g.ran...)
 }
 
 // finish writes the end of the claim, with the outcomes that are not in the record yet.
 func (g *several) finish() {
-	c, stalled := g.call, false
+	stalled := false
 	var all []plan.Ended
 	for _, one := range g.runs {
 		all, stalled = append(all, one.end), stalled || one.end.Status == store.Stalled
 	}
-	if !stalled && !c.bounded { // see hold.finish
-		g.replica.jobs.starts.wait(g.stop, g.session.Context())
+	if !stalled && !g.bounded { // see hold.finish
+		g.replica.jobs.starts.wait(g.stop, g.held)
 	}
-	end := g.endAt(g.client.Clock.Elapsed())
+	end := g.endAt(g.clock.Elapsed())
 	var late plan.Lateness
 	err := g.confirm(func(last *store.Record) {
 		*last = g.job.Policy.FinishSeveral(last, all, end)
-		late = g.judge(last)
+		late = g.judge(last, false)
 	})
 	g.emitLate(late, err)
 	if err != nil {
@@ -239,22 +248,28 @@ func (g *several) untoldAll(err error) {
 			why = g.untold(one.Attempt, plan.OutcomeOfSeveral(&g.view.rec, one.end, one.Info.Attempt), one.took, err)
 		}
 	}
-	g.call.undone = fmt.Errorf("its tick %s and those beside it have run, and %w", g.runs[0].Info.Tick.Format(time.RFC3339), why)
+	g.undone = fmt.Errorf("its tick %s and those beside it have run, and %w", g.runs[0].Info.Tick.Format(time.RFC3339), why)
 }
 
 // A noticesOfOne is the supervise.Record of one of several runs.
 type noticesOfOne struct {
 	*notices
 	tick    time.Time
-	written bool // that the run has stalled
+	ended   func(plan.Ended) // reports the outcome of the run
+	written bool             // that the run has stalled
 }
 
-// Stalled implements [supervise.Record].
+// Stalled implements [supervise.Record]; see notices.Stalled.
 func (n *noticesOfOne) Stalled(reason string) error {
 	at, _, _ := n.clock.Now()
+	e, counted := plan.Ended{Tick: n.tick, Status: store.Stalled, Reason: reason, End: at}, false
 	err := n.once(func(r *store.Record) {
-		*r = n.policy.StallSeveral(r, plan.Ended{Tick: n.tick, Status: store.Stalled, Reason: reason, End: at})
+		before := r.Backfill.Done()
+		*r = n.policy.StallSeveral(r, e)
+		counted = r.Backfill.Done() > before
 	})
-	n.written = err == nil
+	if n.written = err == nil; n.written && counted {
+		n.ended(e)
+	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/store"
 )
@@ -28,6 +29,8 @@ type state struct {
 
 	sighting atomic.Pointer[plan.Sighting] // of the last Take; nil: there was none
 	left     atomic.Pointer[leftover]      // the last one; nil: there was none
+	unbegun  atomic.Pointer[unbegun]       // the last one; nil: there is none
+	shown    atomic.Pointer[decoded]       // of Statuses; nil: it was not called yet
 
 	mu  sync.Mutex
 	now snapshot
@@ -71,8 +74,14 @@ type snapshot struct {
 
 // A leftover is a lease that this process has left, to expire or since its release got no answer: nothing runs under it here.
 type leftover struct {
-	etag  string        // of the entry, as long as nothing is written
-	until time.Duration // elapsed time by which it has expired
+	session *lease.Session
+	until   time.Duration // elapsed time by which it has expired
+}
+
+// An unbegun is a claim of this process that may be in the record, and whose run was not begun.
+type unbegun struct {
+	session *lease.Session
+	before  store.Record // the claim; see hold
 }
 
 // An unconfirmed is a write of outcomes that got no clear answer. The next read of the record shows

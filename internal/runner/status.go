@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/control"
+	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/reads"
@@ -49,12 +50,28 @@ func Statuses(ctx context.Context, runners []*Runner) []Status {
 	all, known := make([]Status, len(runners)), listAll(ctx, runners)
 	var wait sync.WaitGroup
 	for i, r := range runners {
-		wait.Go(func() { all[i] = r.status(ctx, &known) })
+		wait.Go(func() {
+			if r.job.EveryReplica {
+				all[i] = inquire(r).statusHere(r.clock.Wall())
+				return
+			}
+			entry, err := known.Entry(ctx, r.client)
+			all[i] = inquire(r).status(&entry, err)
+		})
 	}
 	wait.Wait()
 	addAwaited(runners, all)
 	return all
 }
+
+// An inquiry is what is known of a job at one instant besides its record. It changes nothing that a runner decides by.
+type inquiry struct {
+	base
+	at     time.Time
+	orders store.JobControl
+}
+
+func inquire(r *Runner) inquiry { return inquiry{r.base, r.clock.Best(), r.orders()} }
 
 // addAwaited adds to the statuses of followers what their next tick waits for.
 func addAwaited(runners []*Runner, all []Status) {
@@ -68,7 +85,7 @@ func addAwaited(runners []*Runner, all []Status) {
 		if st := &all[i]; r.job.Policy.Follows() {
 			st.After = strings.Join(r.job.Policy.After, ", ")
 			if st.Err == nil && st.Lease != "" && !st.Foreign {
-				st.Awaits = strings.Join(r.awaited(&st.Record, st.Lease, records), ", ")
+				st.Awaits = strings.Join(inquire(r).awaited(&st.Record, st.Lease, records), ", ")
 			}
 		}
 	}
@@ -85,85 +102,75 @@ func listAll(ctx context.Context, runners []*Runner) reads.Listing {
 	return reads.List(ctx, runners[0].replica.App, clients)
 }
 
-// status reads the entry once, unless it is listed.
-func (r *Runner) status(ctx context.Context, known *reads.Listing) Status {
-	if r.job.EveryReplica {
-		p, now := &r.job.Policy, r.replica.Wall()
-		return Status{Name: r.job.Name, Schedule: r.job.Schedule(), EveryReplica: true, Next: p.Ticks.Next(now), Paused: r.pausedBy(&store.Record{}),
-			Begins: p.Begins(now), Over: p.Over(&store.Record{Watermark: now}, now)}
-	}
-	st := r.statusOf(known.Entry(ctx, r.client))
-	st.Paused = st.Err == nil && r.pausedBy(&st.Record)
-	st.Backfill = r.backfill(&st.Record)
-	// Ticks of a pause do not count as due: a caller that waits for the next one would not wait.
-	if p := &r.job.Policy; st.Paused && !p.Paused && !st.Foreign && p.Ticks != nil && st.Next.Before(r.now()) {
-		st.Next = p.Ticks.Next(r.now())
-	}
-	return st
+// statusHere is the status of a job that runs on each replica, by its wall clock.
+func (q inquiry) statusHere(now time.Time) Status {
+	p := &q.job.Policy
+	return Status{Name: q.job.Name, Schedule: q.job.Schedule(), EveryReplica: true, Next: p.Ticks.Next(now),
+		Paused: q.paused(&store.Record{}), Begins: p.Begins(now), Over: p.Over(&store.Record{Watermark: now}, now)}
 }
 
-// pausedBy reports whether ticks are skipped, by the settings of this replica, by the record,
+// paused reports whether ticks are skipped, by the settings of this replica, by the record,
 // or by the orders that this replica has read.
-func (r *Runner) pausedBy(rec *store.Record) bool {
-	p := &r.job.Policy
-	return p.Paused || plan.View{Now: r.now(), Record: rec, Control: r.orders()}.IsPaused()
+func (q inquiry) paused(rec *store.Record) bool {
+	p := &q.job.Policy
+	return p.Paused || plan.View{Now: q.at, Record: rec, Control: q.orders}.IsPaused()
 }
 
-// statusOf returns what an answer to a read of the entry says.
-func (r *Runner) statusOf(entry store.Entry, err error) Status {
-	p := &r.job.Policy
-	st := Status{Name: r.job.Name, Shard: r.job.Shard.Index, Shards: r.job.Shard.Count, Singleton: r.Singleton()}
+// status returns what an answer to a read of the entry says.
+func (q inquiry) status(entry *store.Entry, err error) Status {
+	j, p := q.job, &q.job.Policy
+	st := Status{Name: j.Name, Shard: j.Shard.Index, Shards: j.Shard.Count, Singleton: q.Singleton()}
 	if !st.Singleton {
-		st.Schedule = r.job.Schedule()
+		st.Schedule = j.Schedule()
 	}
+	rec := &st.Record
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // it is made when a scheduler starts
-		now := r.now()
-		none := &store.Record{Watermark: now}
-		st.Next, st.Begins, st.Over = p.NextTick(none), p.Begins(now), p.Over(none, now)
-		return st
+		none := &store.Record{Watermark: q.at}
+		st.Next, st.Begins, st.Over = p.NextTick(none), p.Begins(q.at), p.Over(none, q.at)
 	case err != nil:
 		st.Err = err
-		return st
+	default:
+		q.readable() // whatever the record says
+		st.Lease, st.Checkpoint = entry.State, entry.Checkpoint
+		if *rec, st.Err = q.decode(entry); st.Err == nil {
+			st.Err = plan.Unusable(rec, q.bounds())
+			st.Next, st.Waits, st.Begins, st.Over = p.NextTick(rec), p.Waits(rec, q.at), p.Begins(q.at), p.Over(rec, q.at)
+		}
+		if st.Err != nil {
+			break
+		}
+		if rec.Definition.Spec != "" && rec.Definition.Spec != p.Spec {
+			st.Foreign, st.Next, st.Begins, st.Over = true, plan.Due(rec), time.Time{}, time.Time{}
+		}
+		st.Late = p.LateNow(rec, q.at, q.orders)
+		st.Occupied = q.occupied(&st)
 	}
-	// The store can be read, whatever the record says.
-	r.readable()
-	st.Lease, st.Checkpoint = entry.State, entry.Checkpoint
-	if r.shown.Load() == nil {
-		r.shown.CompareAndSwap(nil, &decoded{}) // it is as large as all else that a job keeps
-	}
-	if st.Record, st.Err = r.shown.Load().record(&entry, r.replica.App, r.job.Name); st.Err == nil {
-		st.Err = plan.Unusable(&st.Record, boundsOf(r.client))
-		now := r.now()
-		st.Next, st.Waits = p.NextTick(&st.Record), p.Waits(&st.Record, now)
-		st.Begins, st.Over = p.Begins(now), p.Over(&st.Record, now)
-	}
-	if rec := &st.Record; st.Err == nil && rec.Definition.Spec != "" && rec.Definition.Spec != p.Spec {
-		st.Foreign, st.Next, st.Begins, st.Over = true, plan.Due(rec), time.Time{}, time.Time{}
-	}
-	if st.Err == nil {
-		st.Late = p.LateNow(&st.Record, r.now(), r.orders())
-		st.Occupied = r.occupiedStatus(&st)
+	st.Paused = st.Err == nil && q.paused(rec)
+	st.Backfill = q.backfill(rec)
+	// Ticks of a pause do not count as due: a caller that waits for the next one would not wait.
+	if st.Paused && !p.Paused && !st.Foreign && p.Ticks != nil && st.Next.Before(q.at) {
+		st.Next = p.Ticks.Next(q.at)
 	}
 	return st
 }
 
-// occupiedStatus returns that a client which claims nothing holds the lease. This replica
+// occupied returns that a client which claims nothing holds the lease. This replica
 // may have watched it; a process that has only just started judges by how long a tick
 // has been due.
-func (r *Runner) occupiedStatus(st *Status) error {
+func (q inquiry) occupied(st *Status) error {
 	if !st.Lease.Live() || st.Record.MayRun() {
 		return nil
 	}
-	seen := r.source.state.get().broken
+	seen := q.source.state.get().broken
 	if err, ok := errors.AsType[*occupiedError](seen); ok {
 		return err
 	}
 	if _, denied := errors.AsType[*deniedError](seen); denied { // the lease may be this replica's own
 		return nil
 	}
-	if late := r.now().Sub(st.Next); !st.Next.IsZero() && late > r.job.Policy.OccupiedAfter(&st.Record) {
-		return fmt.Errorf("leased by a client that has claimed nothing in the %s since a tick came due: if that goes on, `unlock %s` frees it", late.Round(time.Second), r.job.Name)
+	if late := q.at.Sub(st.Next); !st.Next.IsZero() && late > q.job.Policy.OccupiedAfter(&st.Record) {
+		return fmt.Errorf("leased by a client that has claimed nothing in the %s since a tick came due: if that goes on, `unlock %s` frees it", late.Round(time.Second), q.job.Name)
 	}
 	return nil
 }
@@ -176,13 +183,17 @@ type decoded struct {
 	rec  store.Record
 }
 
-// record returns the record of an entry, which shares its history with earlier answers and nothing that can be written
+// decode returns the record of an entry, which shares its history with earlier answers and nothing that can be written
 // in place.
-func (d *decoded) record(e *store.Entry, app, job string) (store.Record, error) {
+func (q inquiry) decode(e *store.Entry) (store.Record, error) {
+	if q.source.state.shown.Load() == nil {
+		q.source.state.shown.CompareAndSwap(nil, &decoded{}) // it is as large as all else that a job keeps
+	}
+	d := q.source.state.shown.Load()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if e.ETag == "" || e.ETag != d.etag {
-		rec, err := store.DecodeRecord(e.Record, app, job)
+		rec, err := store.DecodeRecord(e.Record, q.replica.App, q.job.Name)
 		if err != nil {
 			return rec, err
 		}
@@ -196,10 +207,10 @@ func (d *decoded) record(e *store.Entry, app, job string) (store.Record, error) 
 
 // backfill returns what is known of the last backfill of the job, from its record and the orders that this
 // replica has read.
-func (r *Runner) backfill(rec *store.Record) (b store.BackfillProgress) {
-	b.Order = r.orders().Backfill
+func (q inquiry) backfill(rec *store.Record) (b store.BackfillProgress) {
+	b.Order = q.orders.Backfill
 	b.Order.Spans = slices.Clone(b.Order.Spans) // the spans of a status are the caller's
-	if b.Order.Seq == 0 || r.job.Policy.Ticks == nil {
+	if b.Order.Seq == 0 || q.job.Policy.Ticks == nil {
 		return store.BackfillProgress{}
 	}
 	if rec.Backfill.Seq == b.Order.Seq {
@@ -208,7 +219,7 @@ func (r *Runner) backfill(rec *store.Record) (b store.BackfillProgress) {
 	if rec.Run.Status == store.Running && store.BackfillOf(rec.Run.Request) == b.Order.Seq {
 		b.Tick, b.Beside = underWay(rec)
 	}
-	b.Over = b.Tick.IsZero() && r.job.Policy.BackfillOver(rec, &b.Order)
+	b.Over = b.Tick.IsZero() && q.job.Policy.BackfillOver(rec, &b.Order)
 	return b
 }
 
@@ -224,52 +235,148 @@ func underWay(rec *store.Record) (first time.Time, beside int) {
 	return all[0].Tick, len(all) - 1
 }
 
-// A Range is what a backfill is asked for.
-type Range = plan.Range
+// wantedUnread is when a replica is wanted that may learn what this one could not read.
+const wantedUnread = time.Minute
 
-// A BackfillPlan is a backfill that can be ordered, with its first and last tick.
-type BackfillPlan struct {
-	store.Backfill
-	First, Last time.Time
+// A wish is what an entry says about when a replica is wanted.
+type wish struct {
+	entry store.Entry
+	rec   store.Record
+	read  error // the entry could not be read
+	bad   error // its record cannot be used
 }
 
-// PlanBackfill reads the record, and the orders if they are not known, and returns the backfill of a range of ticks. An error
-// that is control.ErrRefused says why there can be none. The last backfill, which is in the orders, may have made up for ticks.
-func (r *Runner) PlanBackfill(ctx context.Context, of Range) (BackfillPlan, error) {
-	b := r.beside("")
-	err := r.replica.Orders.Refresh(ctx)
-	if err == nil {
-		err = b.readForOrder(ctx)
+// Wanted returns when a replica is wanted next for any job of the runners, which all belong to one replica; now or
+// before: there is something to do. Zero: never. It changes neither the entries nor the views of the runners, so that any
+// goroutine may call it.
+func Wanted(ctx context.Context, runners []*Runner) (next time.Time) {
+	replica := runners[0].replica
+	orders := knowOrders(ctx, replica)
+	wishes, awaited := readWishes(ctx, runners), awaited(runners)
+	for _, r := range runners {
+		if !r.job.EveryReplica && !r.Singleton() {
+			next = sooner(next, inquire(r).wanted(wishes, awaited[r.job.Name]))
+		}
 	}
-	if err != nil {
-		return BackfillPlan{}, err
+	if !orders { // an order may be newer than what is known
+		next = sooner(next, replica.Clock.Best().Add(wantedUnread))
 	}
-	rec := &b.view.rec
-	before := r.orders().Backfill
-	fill, first, last, err := r.job.Policy.PlanBackfill(rec, r.now(), of, &before)
-	if err != nil {
-		return BackfillPlan{}, control.Refuse(err)
-	}
-	if former := b.backfill(rec); former.Over {
-		fill.Before = former.Order.Seq
-	}
-	return BackfillPlan{fill, first, last}, nil
+	return next
 }
 
-// LastBackfill reads the record, and the orders if they are known to have none, and returns the backfill
-// that can be cancelled.
-func (r *Runner) LastBackfill(ctx context.Context) (last store.Backfill, err error) {
-	b := r.beside("")
-	if err := b.readForOrder(ctx); err != nil {
-		return last, err
+// awaited returns the jobs whose outcomes a follower with AfterAny waits for, also through jobs that follow them:
+// what those skip is an outcome too.
+func awaited(runners []*Runner) map[string]bool {
+	all, after := map[string]bool{}, map[string][]string{}
+	for _, r := range runners {
+		after[r.Name()] = r.job.Policy.After
 	}
-	fill := b.backfill(&b.view.rec)
-	none := func() bool { return fill.Order.Seq == 0 || fill.Over }
-	if orders := r.replica.Orders; none() && orders.Read(ctx, orders.Now()) { // it may have been ordered elsewhere a moment ago
-		fill = b.backfill(&b.view.rec)
+	var add func(jobs []string)
+	add = func(jobs []string) {
+		for _, job := range jobs {
+			if !all[job] {
+				all[job] = true
+				add(after[job])
+			}
+		}
 	}
-	if none() {
-		return last, fmt.Errorf("%w: it has no backfill that is under way", ErrNotRunning)
+	for _, r := range runners {
+		if r.job.Policy.AfterAny {
+			add(r.job.Policy.After)
+		}
 	}
-	return fill.Order, nil
+	return all
+}
+
+// knowOrders reads the orders of operators, and reports whether it could. What was known before says nothing of an order
+// that has come since. If that fails it tries once more, a moment after the jobs of the same replica: one read is then
+// enough for all.
+func knowOrders(ctx context.Context, r *Replica) bool {
+	if r.Orders.Read(ctx, r.Orders.Now()) {
+		return true
+	}
+	again := r.Orders.Now()
+	lease.Sleep(ctx, control.Again+control.Again/10)
+	return r.Orders.Read(ctx, again)
+}
+
+// readWishes reads the entries of the jobs that have one, each by its name.
+func readWishes(ctx context.Context, runners []*Runner) map[string]*wish {
+	all, known := map[string]*wish{}, listAll(ctx, runners)
+	var wait sync.WaitGroup
+	for _, r := range runners {
+		if r.job.EveryReplica || r.Singleton() {
+			continue
+		}
+		w := &wish{}
+		all[r.job.Name] = w
+		wait.Go(func() {
+			w.entry, w.read = known.Entry(ctx, r.client)
+			inquire(r).take(w)
+		})
+	}
+	wait.Wait()
+	return all
+}
+
+// take takes in what was read. A missing entry counts as made now: it is made by the next pass.
+func (q inquiry) take(w *wish) {
+	switch {
+	case errors.Is(w.read, fs.ErrNotExist):
+		w.read, w.entry.State = nil, store.Available
+		w.rec = q.job.Policy.New(q.replica.App, q.job.Name, plan.View{Now: q.at, Since: q.replica.Started()}, time.Time{})
+	case w.read == nil:
+		w.rec, w.bad = q.usable(&w.entry, &store.Record{})
+	}
+}
+
+// wanted returns when a replica is wanted for this job. A record that cannot be used stays as it is until a person corrects
+// it, so there is nothing to look for before the next tick, unless time corrects it.
+func (q inquiry) wanted(all map[string]*wish, awaited bool) time.Time {
+	p, w := &q.job.Policy, all[q.job.Name]
+	switch {
+	case w.read != nil:
+		return sooner(q.at.Add(wantedUnread), p.Ticks.Next(q.at))
+	case w.bad != nil:
+		next := p.Ticks.Next(q.at)
+		if again := plan.RightAgain(&w.rec); again.After(q.at) {
+			return sooner(again, next)
+		}
+		return next
+	}
+	v := plan.View{Record: &w.rec, State: w.entry.State, ETag: w.entry.ETag, Now: q.at, Since: q.replica.Started(), Control: q.orders, Awaited: awaited}
+	_, v.Break.Able = q.client.Store.(store.ConditionalBreaker)
+	for _, name := range p.After {
+		before := plan.Predecessor{Job: name}
+		if b := all[name]; b.read == nil && b.bad == nil {
+			before = plan.PredecessorOf(&b.rec, q.at)
+		}
+		v.Before = append(v.Before, before)
+	}
+	return p.Wanted(v)
+}
+
+// sooner returns the earlier of two instants; zero is never.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || b.IsZero() {
+		return instant.Later(a, b)
+	}
+	return instant.Earlier(a, b)
+}
+
+// awaited returns the predecessors that a tick of the record waits for, as far as their records show.
+func (q inquiry) awaited(rec *store.Record, state store.LeaseState, records map[string]*store.Record) (names []string) {
+	p := &q.job.Policy
+	v := plan.View{Record: rec, State: state, Now: q.clock.Best(), Since: rec.Definition.Since, Control: q.orders}
+	for _, name := range p.After {
+		before := plan.Predecessor{Job: name}
+		if of := records[name]; of != nil {
+			before.Watermark = of.Watermark
+		}
+		v.Before = []plan.Predecessor{before}
+		if tick, waits := p.Awaits(v); waits && tick.Equal(p.NextTick(rec)) {
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -102,7 +102,7 @@ func (s *story) end() {
 // hourly is the job of most stories, which is due at 01:00:00. Rerun gives a
 // tick whose runner died to another.
 func hourly(act func(context.Context, *sim.RunContext) error) sim.Work {
-	return sim.Work{Definition: trace.Definition{Name: "job", Every: time.Hour, Schedule: "@hourly", Lease: D}, Act: act}
+	return sim.Work{Definition: trace.Definition{Every: time.Hour, Job: soloist.Job{Name: "job", Schedule: "@hourly", Lease: D}}, Act: act}
 }
 
 func rerun(act func(context.Context, *sim.RunContext) error) sim.Work {

@@ -131,7 +131,7 @@ func TestACodeOfAGateway(t *testing.T) {
 // end of a run, no tick that is not due yet is settled, and all go on at their times.
 func TestTheDateOfAGateway(t *testing.T) {
 	// It reads while the other job runs, and all jobs of a replica share one clock.
-	reader := sim.Work{Definition: trace.Definition{Name: "reader", Every: 5 * time.Second, Schedule: "@every 5s", Lease: D}}
+	reader := sim.Work{Definition: trace.Definition{Every: 5 * time.Second, Job: soloist.Job{Name: "reader", Schedule: "@every 5s", Lease: D}}}
 	for _, off := range fewer(t, time.Hour, -time.Hour, 10*time.Minute, 10*365*24*time.Hour, -10*365*24*time.Hour) {
 		for _, status := range []int{302, 403, 404, 407, 503} {
 			beside(t, fmt.Sprintf("%d, off by %s", status, off), long, func(w *world) {

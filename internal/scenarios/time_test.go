@@ -96,7 +96,7 @@ func TestDSTGapAndFoldWithTakeOverInBetween(t *testing.T) {
 	} {
 		runCase(t, name, func(s *story) {
 			job := rerun(takes(61 * time.Minute))
-			job.Every, job.Schedule, job.Zone = 0, "30 2 * * *", "Europe/Berlin"
+			job.Every, job.Schedule, job.TimeZone = 0, "30 2 * * *", "Europe/Berlin"
 			s.until(tt.before)
 			a := s.start(job, "a")
 			s.until(tt.dies)

@@ -23,7 +23,7 @@ type special struct {
 
 // work is a job of a draw, and how long it takes.
 func work(every time.Duration, takes time.Duration) trace.Definition {
-	return trace.Definition{Name: "work", Every: every, Schedule: "@every " + every.String(), Lease: draw.Fence, Interrupted: soloist.Rerun, Lengthy: takes}
+	return trace.Definition{Every: every, Job: soloist.Job{Name: "work", Schedule: "@every " + every.String(), Lease: draw.Fence, Interrupted: soloist.Rerun}, Lengthy: takes}
 }
 
 // Draws are the names of all draws.
@@ -38,7 +38,7 @@ func draws() []special {
 	ahead, grouped, before, after := work(time.Hour, 0), work(2*time.Hour, 0), work(4*time.Hour, 0), work(4*time.Hour, 0)
 	ahead.ClaimAhead = true
 	grouped.Group, grouped.Slots, grouped.Missed = draw.AGroup, 1, soloist.SkipMissed
-	after.Name, after.Follows, after.FollowsAny = "after", "work", true
+	after.Name, after.Follows, after.AfterAny = "after", "work", true
 	slow := work(time.Hour, 20*time.Minute)
 	slow.Lease = time.Minute // its claims may take long
 	return []special{

@@ -19,11 +19,11 @@ func TestOneJobsFaultIsNoOthers(t *testing.T) {
 	const length = 5 * time.Minute
 	program := func(moods ...trace.Behavior) []trace.Definition {
 		return []trace.Definition{
-			{Name: "ill", Every: 10 * time.Second, Schedule: "*/10 * * * * *", Lease: 15 * time.Second, Timeout: 30 * time.Second, HeartbeatTimeout: 12 * time.Second,
+			{Every: 10 * time.Second, Job: soloist.Job{Name: "ill", Schedule: "*/10 * * * * *", Lease: 15 * time.Second, Timeout: 30 * time.Second, HeartbeatTimeout: 12 * time.Second},
 				Least: time.Second, Most: 3 * time.Second, Behaviors: moods},
-			{Name: "often", Every: 10 * time.Second, Schedule: "*/10 * * * * *", Lease: 15 * time.Second, Least: time.Second, Most: 3 * time.Second},
-			{Name: "minute", Every: time.Minute, Schedule: "* * * * *", Lease: 20 * time.Second, Least: time.Second, Most: 25 * time.Second},
-			{Name: "rerun", Every: 2 * time.Minute, Schedule: "@every 2m", Lease: 30 * time.Second, Interrupted: soloist.Rerun, Least: time.Second, Most: 50 * time.Second},
+			{Every: 10 * time.Second, Job: soloist.Job{Name: "often", Schedule: "*/10 * * * * *", Lease: 15 * time.Second}, Least: time.Second, Most: 3 * time.Second},
+			{Every: time.Minute, Job: soloist.Job{Name: "minute", Schedule: "* * * * *", Lease: 20 * time.Second}, Least: time.Second, Most: 25 * time.Second},
+			{Every: 2 * time.Minute, Job: soloist.Job{Name: "rerun", Schedule: "@every 2m", Lease: 30 * time.Second, Interrupted: soloist.Rerun}, Least: time.Second, Most: 50 * time.Second},
 		}
 	}
 	run := func(t *testing.T, c sim.Config) *trace.Log {
@@ -47,12 +47,12 @@ func TestOneJobsFaultIsNoOthers(t *testing.T) {
 		"delivered late": {NetworkFaults: always(trace.Late)},
 		"slow":           {NetworkFaults: always(trace.Slow)},
 		"another's entry": {NetworkFaults: []draw.NetworkFault{}, Program: append(program(),
-			trace.Definition{Name: trace.Foreign, Every: 10 * time.Second, Schedule: "*/10 * * * * *", Lease: 15 * time.Second})},
+			trace.Definition{Every: 10 * time.Second, Job: soloist.Job{Name: trace.Foreign, Schedule: "*/10 * * * * *", Lease: 15 * time.Second}})},
 		"panics":        {NetworkFaults: []draw.NetworkFault{}, Program: program(trace.Panics)},
 		"never ends":    {NetworkFaults: []draw.NetworkFault{}, Program: program(trace.Hangs)},
 		"tells nothing": {NetworkFaults: []draw.NetworkFault{}, Program: program(trace.Silent)},
 		"everywhere, and goes on": {NetworkFaults: []draw.NetworkFault{}, Program: append(program()[1:],
-			trace.Definition{Name: "ill", Every: 10 * time.Second, Schedule: "*/10 * * * * *", EveryReplica: true, Timeout: 5 * time.Second,
+			trace.Definition{Every: 10 * time.Second, Job: soloist.Job{Name: "ill", Schedule: "*/10 * * * * *", EveryReplica: true, Timeout: 5 * time.Second},
 				Least: time.Second, Most: 3 * time.Second, Behaviors: []trace.Behavior{trace.Stubborn}})},
 		"ends goroutines": {NetworkFaults: []draw.NetworkFault{}, Program: program(trace.Exits)},
 	}

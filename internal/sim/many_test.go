@@ -15,7 +15,7 @@ import (
 func TestJobsThatAreListed(t *testing.T) {
 	var program []trace.Definition
 	for i := range 14 {
-		d := trace.Definition{Name: fmt.Sprintf("job-%d", i), Every: 5 * time.Minute, Schedule: "*/5 * * * *", Lease: 15 * time.Second, Least: time.Second, Most: 20 * time.Second}
+		d := trace.Definition{Every: 5 * time.Minute, Job: soloist.Job{Name: fmt.Sprintf("job-%d", i), Schedule: "*/5 * * * *", Lease: 15 * time.Second}, Least: time.Second, Most: 20 * time.Second}
 		if i%3 == 0 {
 			d.Interrupted = soloist.Rerun
 		}

@@ -31,20 +31,20 @@ func (c *Cluster) addTo(s *soloist.Scheduler, m *world.Machine, defs []trace.Def
 }
 
 func (c *Cluster) job(m *world.Machine, d *trace.Definition) soloist.Job {
-	text := d.Schedule
+	j := d.Job
+	j.Name, j.After, j.Lease, j.Do = cmp.Or(d.Whole, d.Name), d.Follows, cmp.Or(d.Beat, d.Lease), c.do(m, d)
+	j.HealthCheck.Check, j.Except = c.healthy(m, d), closed(d)
 	if d.Follows != "" {
-		text = ""
+		j.Schedule = ""
 	}
-	j := soloist.Job{Name: cmp.Or(d.Whole, d.Name), Shards: d.Shards, Schedule: text, After: d.Follows, AfterAny: d.FollowsAny, TimeZone: d.Zone, Lease: cmp.Or(d.Beat, d.Lease), Timeout: d.Timeout, HeartbeatTimeout: d.HeartbeatTimeout,
-		Retry: soloist.Retry{MaxTries: d.MaxTries, Backoff: d.Backoff, PauseAfter: d.PauseAfter}, StartingDeadline: d.StartingDeadline, FinishBy: d.FinishBy, Missed: d.Missed, Overlap: d.Overlap, Interrupted: d.Interrupted, Paused: d.Paused, EveryReplica: d.EveryReplica,
-		HealthCheck: soloist.HealthCheck{Check: c.healthy(m, d), Interval: d.HealthInterval, FailureThreshold: d.FailureThreshold}, MaxCheckpoint: d.MaxCheckpoint, ClaimAhead: d.ClaimAhead, Group: d.Group, Except: closed(d), Do: c.do(m, d)}
 	limits(&j, d)
 	return j
 }
 
 func (c *Cluster) singleton(m *world.Machine, d *trace.Definition) soloist.Singleton {
-	return soloist.Singleton{Name: cmp.Or(d.Whole, d.Name), Shards: d.Shards, Lease: cmp.Or(d.Beat, d.Lease), HeartbeatTimeout: d.HeartbeatTimeout, Backoff: d.Backoff,
-		HealthCheck: soloist.HealthCheck{Check: c.healthy(m, d), Interval: d.HealthInterval, FailureThreshold: d.FailureThreshold}, MaxCheckpoint: d.MaxCheckpoint, Do: c.do(m, d)}
+	j := c.job(m, d)
+	return soloist.Singleton{Name: j.Name, Shards: j.Shards, Lease: j.Lease, HeartbeatTimeout: j.HeartbeatTimeout, Backoff: j.Retry.Backoff,
+		HealthCheck: j.HealthCheck, MaxCheckpoint: j.MaxCheckpoint, Do: j.Do}
 }
 
 // closed returns the calendar of an edition.

@@ -94,7 +94,7 @@ func newCluster(cfg Config) *Cluster {
 	if !c.ordered { // a job that pauses itself needs the orders, to be resumed
 		c.Program = slices.Clone(c.Program)
 		for i := range c.Program {
-			c.Program[i].PauseAfter = 0
+			c.Program[i].Retry.PauseAfter = 0
 		}
 		c.version.now = c.Program
 	}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
@@ -68,7 +69,7 @@ func weighLeader(every int) (heap []int64) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	script.Start(sim.Part{Name: "a", Work: []sim.Work{{Definition: trace.Definition{Name: "leader", Lease: 30 * time.Second}, Act: act}}})
+	script.Start(sim.Part{Name: "a", Work: []sim.Work{{Definition: trace.Definition{Job: soloist.Job{Name: "leader", Lease: 30 * time.Second}}, Act: act}}})
 	time.Sleep(2 * time.Hour)
 	script.End()
 	return heap

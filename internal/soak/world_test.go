@@ -40,14 +40,14 @@ func newWorld(seed uint64, change time.Time) *world {
 		return p.Go(ctx)
 	}
 	w.program = []trace.Definition{
-		{Name: "report", Schedule: nightly.text, Timeout: 2 * time.Hour, Least: time.Hour, Most: time.Hour},
-		{Name: "sync", Schedule: onTheHour.text, Missed: soloist.SkipMissed, StartingDeadline: 10 * time.Minute, HeartbeatTimeout: time.Minute,
+		{Job: soloist.Job{Name: "report", Schedule: nightly.text, Timeout: 2 * time.Hour}, Least: time.Hour, Most: time.Hour},
+		{Job: soloist.Job{Name: "sync", Schedule: onTheHour.text, Missed: soloist.SkipMissed, StartingDeadline: 10 * time.Minute, HeartbeatTimeout: time.Minute},
 			Least: time.Minute, Most: 5 * time.Minute, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Silent}},
-		{Name: "poll", Schedule: everyFive.text, Missed: soloist.RunAll, MaxTries: 2, Backoff: 4 * time.Second, Least: time.Second, Most: 9 * time.Second,
+		{Job: soloist.Job{Name: "poll", Schedule: everyFive.text, Missed: soloist.RunAll, Retry: soloist.Retry{MaxTries: 2, Backoff: 4 * time.Second}}, Least: time.Second, Most: 9 * time.Second,
 			Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Nothing}},
-		{Name: "billing", Schedule: afterMidnight.text, Interrupted: soloist.Rerun, Missed: soloist.RunAll, Least: 20 * time.Minute, Most: time.Hour, Saves: true},
-		{Name: "slow", Schedule: atNight.text, Lease: time.Minute, Least: 25 * time.Minute, Most: 25 * time.Minute},
-		{Name: "seasonal", Schedule: atHalfPast.text, Most: time.Minute},
+		{Job: soloist.Job{Name: "billing", Schedule: afterMidnight.text, Interrupted: soloist.Rerun, Missed: soloist.RunAll}, Least: 20 * time.Minute, Most: time.Hour, Saves: true},
+		{Job: soloist.Job{Name: "slow", Schedule: atNight.text, Lease: time.Minute}, Least: 25 * time.Minute, Most: 25 * time.Minute},
+		{Job: soloist.Job{Name: "seasonal", Schedule: atHalfPast.text}, Most: time.Minute},
 	}
 	seasonal := w.program[5]
 	w.changes = []func([]trace.Definition) []trace.Definition{
@@ -123,7 +123,7 @@ func (w *world) up() {
 		}
 		p := sim.Part{Name: fmt.Sprintf("%c%d", 'a'+i, w.started), Skew: skew, Drift: w.dice.Int64N(400) - 200, Grace: 25 * time.Second}
 		for _, d := range w.program {
-			d.Zone = w.change.Location().String()
+			d.TimeZone = w.change.Location().String()
 			p.Work = append(p.Work, sim.Work{Definition: d})
 		}
 		w.places[i] = w.Start(p)

@@ -79,7 +79,7 @@ func limitTicks(all []trace.Definition, seed uint64) {
 // the other day meets a tick there, unless the schedule has a date.
 func limitDays(d *trace.Definition, days int) {
 	day := 24 * time.Hour
-	d.Zone = west
+	d.TimeZone = west
 	dated := func(date string) {
 		if text, ok := strings.CutSuffix(d.Schedule, " * * *"); ok {
 			d.Schedule = text + date
@@ -105,7 +105,7 @@ func limitDays(d *trace.Definition, days int) {
 			d.Open = []trace.Time{{From: turn, Before: turn.Add(day)}, {From: turn.AddDate(1, 0, -1), Before: turn.AddDate(1, 0, 0)}} // the next ones
 		}
 	default:
-		d.Zone = ""
+		d.TimeZone = ""
 	}
 }
 
@@ -115,4 +115,4 @@ func Limited(all []trace.Definition) bool {
 }
 
 // unlimited has a job its ticks always.
-func unlimited(d *trace.Definition) { d.Zone, d.Open, d.Limits = "", nil, trace.Limits{} }
+func unlimited(d *trace.Definition) { d.TimeZone, d.Open, d.Limits = "", nil, trace.Limits{} }

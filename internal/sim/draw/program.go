@@ -12,15 +12,15 @@ import (
 // pace and a singleton; in every tenth seed, one of each other kind too.
 func Program(seed uint64) []trace.Definition {
 	all := []trace.Definition{
-		{Name: "often", Every: 10 * time.Second, Schedule: "*/10 * * * * *", Lease: 15 * time.Second,
+		{Every: 10 * time.Second, Job: soloist.Job{Name: "often", Schedule: "*/10 * * * * *", Lease: 15 * time.Second},
 			Least: 20 * time.Millisecond, Most: 900 * time.Millisecond, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Panics}},
-		{Name: "minute", Every: time.Minute, Schedule: "* * * * *", Lease: 30 * time.Second, Interrupted: soloist.Rerun, HeartbeatTimeout: 12 * time.Second, MaxTries: 2,
+		{Every: time.Minute, Job: soloist.Job{Name: "minute", Schedule: "* * * * *", Lease: 30 * time.Second, Interrupted: soloist.Rerun, HeartbeatTimeout: 12 * time.Second, Retry: soloist.Retry{MaxTries: 2}},
 			Least: time.Second, Most: 25 * time.Second, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Later, trace.Forever, trace.Silent, trace.Deaf, trace.Nothing, trace.Exits}},
-		{Name: "count", Every: 5 * time.Minute, Schedule: "*/5 * * * *", Lease: 15 * time.Second, Interrupted: soloist.Rerun,
+		{Every: 5 * time.Minute, Job: soloist.Job{Name: "count", Schedule: "*/5 * * * *", Lease: 15 * time.Second, Interrupted: soloist.Rerun},
 			Least: 20 * time.Second, Most: 90 * time.Second, Saves: true},
-		{Name: "hourly", Every: time.Hour, Schedule: "@hourly", Lease: 60 * time.Second, StartingDeadline: 20 * time.Minute, Missed: soloist.SkipMissed,
+		{Every: time.Hour, Job: soloist.Job{Name: "hourly", Schedule: "@hourly", Lease: 60 * time.Second, StartingDeadline: 20 * time.Minute, Missed: soloist.SkipMissed},
 			Least: time.Minute, Most: 10 * time.Minute, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Deaf}},
-		{Name: "leader", Lease: 30 * time.Second, HeartbeatTimeout: 10 * time.Second,
+		{Job: soloist.Job{Name: "leader", Lease: 30 * time.Second, HeartbeatTimeout: 10 * time.Second},
 			Least: time.Minute, Most: time.Hour, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Hasty, trace.Hangs, trace.Deaf, trace.Silent}},
 	}
 	if seed%10 == 0 {
@@ -42,13 +42,13 @@ func Program(seed uint64) []trace.Definition {
 
 func others() []trace.Definition {
 	return []trace.Definition{
-		{Name: "abandon", Every: time.Minute, Schedule: "* * * * *", Lease: 20 * time.Second, HeartbeatTimeout: 12 * time.Second, MaxTries: 2,
+		{Every: time.Minute, Job: soloist.Job{Name: "abandon", Schedule: "* * * * *", Lease: 20 * time.Second, HeartbeatTimeout: 12 * time.Second, Retry: soloist.Retry{MaxTries: 2}},
 			Least: time.Second, Most: 25 * time.Second, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Later, trace.Forever, trace.Silent, trace.Deaf, trace.Nothing, trace.Exits}},
-		{Name: "rerun", Every: 2 * time.Minute, Schedule: "@every 2m", Lease: 30 * time.Second, Interrupted: soloist.Rerun, Missed: soloist.RunAll,
-			HeartbeatTimeout: 20 * time.Second, Least: time.Second, Most: 50 * time.Second, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Silent, trace.Panics, trace.Deaf}},
-		{Name: "slow", Every: 2 * time.Minute, Schedule: "*/2 * * * *", Lease: 15 * time.Second, Timeout: 4 * time.Minute,
+		{Every: 2 * time.Minute, Job: soloist.Job{Name: "rerun", Schedule: "@every 2m", Lease: 30 * time.Second, Interrupted: soloist.Rerun, Missed: soloist.RunAll,
+			HeartbeatTimeout: 20 * time.Second}, Least: time.Second, Most: 50 * time.Second, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Silent, trace.Panics, trace.Deaf}},
+		{Every: 2 * time.Minute, Job: soloist.Job{Name: "slow", Schedule: "*/2 * * * *", Lease: 15 * time.Second, Timeout: 4 * time.Minute},
 			Least: 10 * time.Second, Most: 5 * time.Minute, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Hangs, trace.Deaf, trace.Fails}},
-		{Name: trace.Foreign, Every: time.Minute, Schedule: "* * * * *", Lease: 15 * time.Second},
+		{Every: time.Minute, Job: soloist.Job{Name: trace.Foreign, Schedule: "* * * * *", Lease: 15 * time.Second}},
 	}
 }
 

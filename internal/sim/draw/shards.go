@@ -14,12 +14,12 @@ func withShards(all []trace.Definition, seed uint64) []trace.Definition {
 	r, room := New(seed, 0, "shards"), roomFor(all)
 	if n := min(2+r.Below(3), room); r.Chance(0.3) && n >= 2 {
 		room -= n
-		all = append(all, Shards(trace.Definition{Name: "split", Every: Pick(r, time.Minute, 2*time.Minute), Lease: Pick(r, 15*time.Second, 20*time.Second, 30*time.Second),
-			MaxTries: Pick(r, 0, 2), Missed: Pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed), Interrupted: Pick(r, soloist.Abandon, soloist.Rerun),
+		all = append(all, Shards(trace.Definition{Every: Pick(r, time.Minute, 2*time.Minute), Job: soloist.Job{Name: "split", Lease: Pick(r, 15*time.Second, 20*time.Second, 30*time.Second),
+			Retry: soloist.Retry{MaxTries: Pick(r, 0, 2)}, Missed: Pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed), Interrupted: Pick(r, soloist.Abandon, soloist.Rerun)},
 			Least: time.Second, Most: Pick(r, 10*time.Second, 50*time.Second), Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Deaf}}, n)...)
 	}
 	if n := min(3+r.Below(3), room); r.Chance(0.4) && n >= 3 {
-		all = append(all, Shards(trace.Definition{Name: "parts", Lease: Pick(r, 15*time.Second, longestSpread), HeartbeatTimeout: Pick(r, 0, 10*time.Second+2*Odd), Backoff: Pick(r, 0, 0, time.Second, 5*time.Minute),
+		all = append(all, Shards(trace.Definition{Job: soloist.Job{Name: "parts", Lease: Pick(r, 15*time.Second, longestSpread), HeartbeatTimeout: Pick(r, 0, 10*time.Second+2*Odd), Retry: soloist.Retry{Backoff: Pick(r, 0, 0, time.Second, 5*time.Minute)}},
 			Least: time.Minute, Most: time.Hour, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Hangs, trace.Deaf, trace.Silent, trace.Fails}}, n)...)
 	}
 	return all

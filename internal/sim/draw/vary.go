@@ -18,12 +18,12 @@ func vary(all []trace.Definition, r *Roll) []trace.Definition {
 			d.Padding = r.Below(max(d.MaxCheckpoint, 200) - 40)
 		case "leader":
 			d.HeartbeatTimeout = Pick(r, 3*time.Second, 10*time.Second, 10*time.Second, 2*time.Minute) + 2*Odd
-			d.Backoff, d.MaxCheckpoint = Pick(r, 0, time.Second, time.Minute), Pick(r, 0, 100)
+			d.Retry.Backoff, d.MaxCheckpoint = Pick(r, 0, time.Second, time.Minute), Pick(r, 0, 100)
 			drawPulse(d, r)
 		}
 	}
-	return append(all, drawn(r), trace.Definition{Name: "here", Every: time.Minute, Schedule: "* * * * *", EveryReplica: true,
-		Timeout: Pick(r, 0, 20*time.Second+Odd), MaxTries: Pick(r, 0, 2), Backoff: Pick(r, 0, time.Second),
+	return append(all, drawn(r), trace.Definition{Every: time.Minute, Job: soloist.Job{Name: "here", Schedule: "* * * * *", EveryReplica: true,
+		Timeout: Pick(r, 0, 20*time.Second+Odd), Retry: soloist.Retry{MaxTries: Pick(r, 0, 2), Backoff: Pick(r, 0, time.Second)}},
 		Least: time.Second, Most: 30 * time.Second, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Panics, trace.Deaf, trace.Stubborn}})
 }
 
@@ -40,18 +40,18 @@ func drawStalls(all []trace.Definition, r *Roll) {
 // drawn is a job with a starting deadline of any kind: none, shorter than its
 // lease, a few leases, longer than its period.
 func drawn(r *Roll) trace.Definition {
-	d := trace.Definition{Name: "drawn", Every: Pick(r, time.Minute, 2*time.Minute, 3*time.Minute), Lease: Pick(r, 15*time.Second, 20*time.Second, 30*time.Second),
+	d := trace.Definition{Every: Pick(r, time.Minute, 2*time.Minute, 3*time.Minute), Job: soloist.Job{Name: "drawn", Lease: Pick(r, 15*time.Second, 20*time.Second, 30*time.Second),
 		Timeout:          Pick(r, 0, 30*time.Second+Odd, 2*time.Minute+Odd),
 		HeartbeatTimeout: Pick(r, 0, 0, time.Second+2*Odd, 12*time.Second+2*Odd, 100*time.Second+2*Odd),
-		MaxTries:         Pick(r, 0, 1, 3), Backoff: Pick(r, 0, time.Second, 20*time.Second),
+		Retry:            soloist.Retry{MaxTries: Pick(r, 0, 1, 3), Backoff: Pick(r, 0, time.Second, 20*time.Second)},
 		StartingDeadline: Pick(r, 0, 5*time.Second, 70*time.Second, 10*time.Minute),
 		Missed:           Pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed),
-		Interrupted:      Pick(r, soloist.Abandon, soloist.Rerun, soloist.Rerun), Paused: r.Chance(0.05),
+		Interrupted:      Pick(r, soloist.Abandon, soloist.Rerun, soloist.Rerun), Paused: r.Chance(0.05)},
 		Least: time.Second, Most: Pick(r, 10*time.Second, 100*time.Second),
 		Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Later, trace.Nothing, trace.Silent, trace.Tardy, trace.Tardy, trace.Deaf, trace.Stubborn}}
 	d.Schedule = "@every " + d.Every.String()
 	drawPulse(&d, r)
-	d.PauseAfter = Pick(r, 0, 0, 1, 2, 4)
+	d.Retry.PauseAfter = Pick(r, 0, 0, 1, 2, 4)
 	return d
 }
 
@@ -68,7 +68,7 @@ func drawFinishBy(all []trace.Definition, r *Roll) {
 func drawPulse(d *trace.Definition, r *Roll) {
 	d.Pulse = Pick(r, trace.NoPulse, trace.NoPulse, trace.NoPulse, trace.NoPulse, trace.NoPulse, trace.Steady, trace.Flaps, trace.Weak, trace.Frozen, trace.Erratic)
 	if d.Pulse != trace.NoPulse {
-		d.HealthInterval = Pick(r, 10*time.Second, 2*time.Second, 20*time.Second) + 3*Odd
-		d.FailureThreshold = Pick(r, 0, 1, 2, 5)
+		d.HealthCheck.Interval = Pick(r, 10*time.Second, 2*time.Second, 20*time.Second) + 3*Odd
+		d.HealthCheck.FailureThreshold = Pick(r, 0, 1, 2, 5)
 	}
 }

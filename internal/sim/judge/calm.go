@@ -64,7 +64,7 @@ func (t task) begins(from, to time.Time, soon time.Duration, bad report) {
 // singletons: each singleton runs.
 func singletons(w *world, bad report) {
 	for _, t := range w.tasks {
-		if t.Every == 0 && !t.runsAt(w.settled, time.Minute) && cmp.Or(t.Backoff, 5*time.Second) <= time.Minute {
+		if t.Every == 0 && !t.runsAt(w.settled, time.Minute) && cmp.Or(t.Retry.Backoff, 5*time.Second) <= time.Minute {
 			bad(w.settled, "%s does not run", t.name)
 		}
 	}
@@ -93,7 +93,7 @@ func waiters(w *world, bad report) {
 func spread(w *world, bad report) {
 	at := w.settled.Add(-time.Second)
 	for _, whole := range w.tasks {
-		if !whole.Spread() || whole.Shard > 0 || whole.Backoff > time.Minute || whole.Beat > 0 {
+		if !whole.Spread() || whole.Shard > 0 || whole.Retry.Backoff > time.Minute || whole.Beat > 0 {
 			continue
 		}
 		held := map[string]int{} // by replica

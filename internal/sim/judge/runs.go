@@ -100,7 +100,7 @@ func followers(w *world, r *run) bool {
 
 // endedBefore reports whether a job had ended for the tick of a follower when that began.
 func (e *entryLog) endedBefore(r *run) bool {
-	if !r.d.FollowsAny {
+	if !r.d.AfterAny {
 		return slices.ContainsFunc(e.outcomesBy[r.Tick.UnixNano()], func(o outcome) bool {
 			return o.Request == "" && o.Status == store.Succeeded && o.write.Time.Before(r.Time)
 		})

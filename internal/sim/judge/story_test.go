@@ -41,20 +41,20 @@ func newStory(text string) *story {
 	s := &story{job: "job", saved: map[string]store.Record{}, Log: trace.Log{Fleet: map[string][]trace.Definition{},
 		Around: strings.Contains(text, "Previous"), Locks: map[string]trace.Lock{"lock": {Slots: 2, Lease: lease}},
 		Onces: map[string]trace.Once{entries["key"]: {Lease: lease}, entries["tries"]: {Lease: lease, MaxTries: 1}}}}
-	often, work := 10*time.Second, trace.Definition{Every: time.Minute, Interrupted: soloist.Rerun, HeartbeatTimeout: 12 * time.Second}
+	often, work := 10*time.Second, trace.Definition{Every: time.Minute, Job: soloist.Job{Interrupted: soloist.Rerun, HeartbeatTimeout: 12 * time.Second}}
 	prompt, grouped := work, work
 	prompt.StartingDeadline, grouped.Group, grouped.Slots = often, "group", 1
 	for name, d := range map[string]trace.Definition{
-		"job": {Every: often}, "rerun": {Every: often, Interrupted: soloist.Rerun}, "replace": {Every: often, Overlap: soloist.Replace},
-		"after": {Every: often, Follows: "job"}, "any": {Every: often, Follows: "job", FollowsAny: true},
-		"g1": {Every: often, Group: "g", Slots: 1}, "g2": {Every: often, Group: "g", Slots: 1},
+		"job": {Every: often}, "rerun": {Every: often, Job: soloist.Job{Interrupted: soloist.Rerun}}, "replace": {Every: often, Job: soloist.Job{Overlap: soloist.Replace}},
+		"after": {Every: often, Follows: "job"}, "any": {Every: often, Follows: "job", Job: soloist.Job{AfterAny: true}},
+		"g1": {Every: often, Job: soloist.Job{Group: "g"}, Slots: 1}, "g2": {Every: often, Job: soloist.Job{Group: "g"}, Slots: 1},
 		"hourly": {Every: time.Hour}, "work": work, "prompt": prompt, "grouped": grouped,
-		"one": {}, "s-0": {Whole: "s", Shards: 2}, "s-1": {Whole: "s", Shard: 1, Shards: 2},
+		"one": {}, "s-0": {Whole: "s", Job: soloist.Job{Shards: 2}}, "s-1": {Whole: "s", Shard: 1, Job: soloist.Job{Shards: 2}},
 	} {
 		d.Name, d.Schedule, d.Lease = name, d.Every.String(), lease
 		s.Fleet["a"], s.Fleet["b"] = append(s.Fleet["a"], d), append(s.Fleet["b"], d)
 	}
-	s.Fleet["v"] = []trace.Definition{{Name: "work", Every: 7 * time.Minute, Lease: lease}} // of an aborted deploy
+	s.Fleet["v"] = []trace.Definition{{Every: 7 * time.Minute, Job: soloist.Job{Name: "work", Lease: lease}}} // of an aborted deploy
 	s.tell("-100 up Replica=a; -100 up Replica=b; " + text)
 	s.Sort()
 	return s

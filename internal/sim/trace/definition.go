@@ -10,41 +10,20 @@ import (
 // A Definition is a job or singleton as one version of the program has it, and
 // how its runs behave.
 type Definition struct {
-	Name             string
-	Every            time.Duration // ticks are its multiples; zero: a singleton
-	Schedule         string        // the same as text
-	Zone             string        // that it is meant in
-	Open             []Time        // when the job has ticks; empty: always
-	Limits           Limits        // what the program says of that
-	Closed           string        // far days of its calendar, whose name has no edition; empty: it has no calendar
-	Lease            time.Duration // of the store
-	Beat             time.Duration // the lease that the program asks for, if the store takes none so short
-	Timeout          time.Duration
-	HeartbeatTimeout time.Duration
-	MaxTries         int
-	Backoff          time.Duration
-	StartingDeadline time.Duration
-	FinishBy         time.Duration
-	Missed           soloist.MissedPolicy
-	Overlap          soloist.OverlapPolicy
-	Interrupted      soloist.InterruptedPolicy
-	Paused           bool
-	PauseAfter       int
-	EveryReplica     bool
-	Follows          string // the jobs in After; empty: none. Every and Schedule are theirs
-	FollowsAny       bool
-	ClaimAhead       bool
-	Group            string
-	Slots            int // of the group: how many of its runs take place at a time
+	soloist.Job               // but for its functions and calendars; Lease is that of the store
+	Every       time.Duration // ticks are its multiples; zero: a singleton
+	Open        []Time        // when the job has ticks; empty: always
+	Limits      Limits        // what the program says of that
+	Closed      string        // far days of its calendar, whose name has no edition; empty: it has no calendar
+	Beat        time.Duration // the lease that the program asks for, if the store takes none so short
+	Follows     string        // the jobs in After; empty: none. Every and Schedule are theirs
+	Slots       int           // of the group: how many of its runs take place at a time
 
 	// A shard of a job or singleton is a definition of its own, with the name of the shard.
-	Whole         string // what it is a shard of; empty: of nothing
-	Shard, Shards int
+	Whole string // what it is a shard of; empty: of nothing
+	Shard int
 
-	Pulse            Pulse // how HealthCheck answers
-	HealthInterval   time.Duration
-	FailureThreshold int
-	MaxCheckpoint    int
+	Pulse Pulse // how HealthCheck answers
 
 	Least, Most time.Duration // that a run takes
 	Lengthy     time.Duration // that it takes once all faults are over, up to that; zero: seconds

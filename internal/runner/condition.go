@@ -1,12 +1,12 @@
 package runner
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
@@ -78,9 +78,9 @@ const headStart = 1500 * time.Millisecond
 
 // headStart returns how long this replica waits for others. A tick must not miss its starting
 // deadline for that, which is Lease under SkipMissed: there may be no other replica.
-func (r *Runner) headStart() time.Duration {
-	d := r.job.Policy.Lease
-	if own := r.job.Policy.StartingDeadline; own > 0 {
+func (b *base) headStart() time.Duration {
+	d := b.job.Policy.Lease
+	if own := b.job.Policy.StartingDeadline; own > 0 {
 		d = min(d, own)
 	}
 	return min(headStart, d/2)
@@ -98,16 +98,16 @@ func (d *denial) doubt() {
 // had it. After a claim or an acquisition that failed, or got no clear answer, this replica may
 // be one whose writes never arrive: it would win half of the races for a tick, and hold the
 // lease in vain each time. Its own writes alone prove that they arrive.
-func (r *Runner) giveWay(c *call, v *plan.View) time.Duration {
-	d := &r.denial
-	if d.gaveWay = d.unproved && !d.gaveWay; d.gaveWay {
-		return r.headStart()
+func (d *driver) giveWay(v *plan.View) time.Duration {
+	own := &d.denial
+	if own.gaveWay = own.unproved && !own.gaveWay; own.gaveWay {
+		return d.headStart()
 	}
-	if !d.unproved || c.bounded || !r.mayActAhead() || r.Singleton() {
+	if !own.unproved || d.bounded || !d.mayActAhead() || d.Singleton() {
 		return 0
 	}
-	wait := r.untilLooked(v)
-	d.gaveWay = wait > 0
+	wait := d.untilLooked(v)
+	own.gaveWay = wait > 0
 	return wait
 }
 
@@ -128,8 +128,8 @@ func (r *Runner) untilLooked(v *plan.View) time.Duration {
 
 // room returns how much time a replica that may not be able to write has for a write in vain, so that
 // it is over before the others look; zero or less: the next tick is too near.
-func (r *Runner) room(next, now time.Time) time.Duration {
-	p, left := &r.job.Policy, next.Sub(now)
+func (b *base) room(next, now time.Time) time.Duration {
+	p, left := &b.job.Policy, next.Sub(now)
 	room := left - p.Lead()*5/4
 	if next.IsZero() || room < p.Lead()/4 || left < min(p.Lease, p.Gap(next)/2) {
 		return 0
@@ -139,7 +139,7 @@ func (r *Runner) room(next, now time.Time) time.Duration {
 
 // lastOfAll is how long before a tick such a replica acts: the others come at p.Cede() at the latest, or
 // at an eighth of it; see keeps.
-func (r *Runner) lastOfAll() time.Duration { return r.job.Policy.Cede() / 10 }
+func (b *base) lastOfAll() time.Duration { return b.job.Policy.Cede() / 10 }
 
 // An unanswered is a session whose acquisition or write got no answer, and neither did the
 // call after it that would have shown or ended the lease. Nothing runs under it, but its
@@ -161,27 +161,27 @@ var errAcquisition = errors.New("the acquisition was not confirmed")
 //
 // With another ETag the claim may have been applied. Its lease then has to expire. If the
 // record is the claim itself, c learns that it names a run which will not be started.
-func (r *Runner) freeUnanswered(ctx context.Context, c *call) error {
-	u := r.denial.left
-	r.denial.left = unanswered{}
+func (d *driver) freeUnanswered() error {
+	u := d.denial.left
+	d.denial.left = unanswered{}
 	if u.session == nil {
 		return nil
 	}
-	if run := &r.view.rec.Run; !u.idle && run.Status == store.Running && u.session.Wrote(r.view.entry.Record) {
-		c.undone = fmt.Errorf("its tick %s was claimed and not run: %w", run.Tick.Format(time.RFC3339), u.err)
+	if run := &d.view.rec.Run; !u.idle && run.Status == store.Running && u.session.Sent(d.view.rec.Writer) {
+		d.undone = fmt.Errorf("its tick %s was claimed and not run: %w", run.Tick.Format(time.RFC3339), u.err)
 	}
-	if !u.idle && r.view.entry.ETag != u.session.ETag() || !r.view.entry.State.Live() {
+	if !u.idle && d.view.entry.ETag != u.session.ETag() || !d.view.entry.State.Live() {
 		return nil
 	}
-	err := u.session.Release(ctx)
+	err := u.session.Release(d.ctx)
 	switch {
 	case lease.Definite(err):
 		return nil
 	case err != nil:
-		r.notReleased(err)
+		d.notReleased(err)
 	default:
-		r.view.entry.State = store.Available
-		r.looked()
+		d.view.entry.State = store.Available
+		d.looked()
 	}
 	return u.err
 }
@@ -214,4 +214,117 @@ func (c *contradiction) of(etag string) error {
 		return nil
 	}
 	return fmt.Errorf("the store refuses to lease the entry at the ETag that its reads show, %.80s: is a cache or a proxy on the way that changes or keeps answers?", etag)
+}
+
+const (
+	maxSleep = 30 * time.Second // a look at the clock, since timers stop while a machine is suspended
+
+	// restDegraded is how soon a replica that starts nothing new checks whether it
+	// can start again.
+	restDegraded = time.Second
+)
+
+// A condition says whether this replica can do its part for a job, and what it has reported of that.
+type condition struct {
+	reporter
+	pause  *lease.Backoff // between calls to a store that does not answer
+	denial denial
+}
+
+// note keeps why the job is skipped, for Health, and reports a change. Nil means that
+// all is well; but a replica that cannot write the entry stays in trouble, however much
+// it can read.
+func (r *condition) note(err error) { r.notice(false, err) }
+
+// notice is note for trouble that may be passing. The same text is reported once and not at
+// each step.
+func (r *condition) notice(passing bool, err error) {
+	if err == nil {
+		err = r.denial.err
+	}
+	var old error
+	r.source.state.set(func(n *snapshot) { old, n.broken = n.broken, err })
+	switch {
+	case err == nil && old != nil:
+		r.emit(event.Event{Kind: event.TakenUp})
+	case err != nil && (old == nil || old.Error() != err.Error()):
+		e := event.Event{Kind: event.LeftAlone, Err: err}
+		if passing {
+			e.Note = "it may end by itself"
+		}
+		r.emit(e)
+	}
+}
+
+// reached notes that the store has answered, whatever it said.
+func (r *condition) reached() {
+	r.pause.Reset()
+	r.answered()
+}
+
+// tellTrouble receives trouble from a session, whose renewals and writes go on in other
+// goroutines: why a call has failed again, nil once one succeeds. It must not touch
+// r.pause, which belongs to the goroutine of the runner.
+func (r *condition) tellTrouble(err error) {
+	if err != nil {
+		r.failed(err)
+	} else {
+		r.answered()
+	}
+}
+
+// failed notes a call that the store did not answer.
+func (b *base) failed(err error) {
+	b.source.state.set(func(n *snapshot) { n.storage = err })
+	b.replica.vitals.outage.begin(b.source, err, b.replica.Emit)
+}
+
+// answered notes a call that the store answered.
+func (b *base) answered() {
+	b.source.state.set(func(n *snapshot) { n.storage = nil })
+	b.replica.vitals.outage.end(b.source, b.replica.Emit)
+}
+
+// readable notes, for Status, that the store can be read. It ends an outage that was
+// seen by a call of RunDue, since no loop will ask the store before the next one. It
+// does not end a refusal: the credentials may be read-only.
+func (b *base) readable() {
+	n := b.source.state.get()
+	if n.looping || n.busy || n.byHand > 0 || n.storage == nil || errors.Is(n.storage, fs.ErrPermission) {
+		return
+	}
+	b.answered()
+}
+
+// A recordError says that the record must not be touched: it is damaged, foreign, or
+// from another time. The job is not run, and the record is not overwritten.
+type recordError struct{ err error }
+
+func (e *recordError) Error() string { return e.err.Error() + "; it is left alone and nothing runs" }
+func (e *recordError) Unwrap() error { return e.err }
+
+// Unusable reports whether an error says that the record cannot be used. It stays so until a person
+// corrects it.
+func Unusable(err error) bool {
+	_, bad := errors.AsType[*recordError](err)
+	return bad
+}
+
+// unusable notes why the entry could not be used and returns how long to wait. If the
+// call was stopped, its error says nothing about the store. A record that must be left
+// alone is the job's trouble, since the store has answered; any other error is the
+// store's.
+func (d *driver) unusable(err error) time.Duration {
+	if d.ctx.Err() != nil {
+		return d.readAgain(0)
+	}
+	if _, bad := errors.AsType[*recordError](err); bad {
+		d.reached()
+		d.note(err)
+		return d.readAgain(maxSleep)
+	}
+	// While the store does not answer, the entry is not watched.
+	d.lookedAway()
+	d.failed(err)
+	return d.readAgain(d.pause.Next())
 }

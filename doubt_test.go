@@ -1,0 +1,322 @@
+package soloist_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/store"
+)
+
+// awayFrom applies the first call of an operation, and answers nothing for d from then on.
+func awayFrom(first string, d time.Duration) fault {
+	var mu sync.Mutex
+	var until time.Time
+	return func(op string, apply func() error) error {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case op == first && until.IsZero():
+			until = time.Now().Add(d)
+			_ = apply()
+		case until.IsZero() || time.Now().After(until):
+			return apply()
+		}
+		return errNetwork
+	}
+}
+
+// A claim that got no answer, and was not begun when its caller was stopped, is taken back: nothing has failed.
+func TestOnceStoppedWithClaimInDoubt(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a").meets(awayFrom("write", time.Second))
+		ctx, cancel := context.WithCancel(c.t.Context())
+		time.AfterFunc(2200*time.Millisecond, cancel)
+		o := c.migration(a, "v1", nil)
+		o.Retry = soloist.Retry{MaxTries: 1}
+		wantError(t, o.Run(ctx), context.Canceled.Error())
+		time.Sleep(5 * time.Second)
+		c.ok(o.Run(c.t.Context()))
+		c.wantRuns(1)
+	})
+}
+
+// The machine sleeps between claim and begin, and has no network for a while after that.
+func TestOnceSuspendedBeforeBegin(t *testing.T) {
+	for _, d := range []time.Duration{2 * time.Second, 10 * time.Second} { // 2 s: passes
+		inCase(t, fmt.Sprint(d), func(t *testing.T, c *cluster) {
+			a := c.replica("a")
+			var machine suspended
+			a.on(&machine).meets(after("write", sync.OnceFunc(func() {
+				machine.slept.Store(int64(2 * D))
+				a.meets(fail(errNetwork))
+				time.AfterFunc(d, func() { a.meets(nil) })
+			})))
+			c.migrated("v1", soloist.Retry{MaxTries: 1}, nil, a)
+			c.wantRuns(1)
+		})
+	}
+}
+
+// A slot whose claim got no answer is free again, and the tick is run.
+func TestGroupSlotInDoubt(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := named("import", work("0 * * * *", time.Second))
+		job.Group, job.Missed = "imports", soloist.SkipMissed
+		a := c.limited("a", 1, job)
+		until(time.Hour + time.Minute)
+		a.meets(awayFrom("write", time.Second))
+		until(2*time.Hour + time.Minute)
+		c.wantOutcomes("import", "succeeded 01:00:00", "succeeded 02:00:00")
+	})
+}
+
+// Nor is it held for another replica.
+func TestLockSlotInDoubt(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a, b := c.replica("a"), c.replica("b")
+		end := c.held(a, a.pool(2), 5*time.Second) // both slots have been used
+		c.held(b, b.pool(2), 5*time.Second)
+		<-end
+		time.Sleep(time.Minute)
+		a.meets(awayFrom("write", time.Second))
+		end = c.held(a, a.pool(2), time.Minute)
+		time.Sleep(2 * time.Second)
+		if err := b.pool(2).TryDo(c.t.Context(), taking(0)); err != nil {
+			t.Errorf("one slot is held, of two: %v", err)
+		}
+		c.ok(<-end)
+	})
+}
+
+// What a call of this process has left in doubt is nobody's lock.
+func TestTryDoAfterCallInDoubt(t *testing.T) {
+	for _, op := range []string{"acquire", "write"} {
+		inCase(t, op, func(t *testing.T, c *cluster) {
+			a := c.replica("a")
+			l := a.guard()
+			c.ok(l.Do(c.t.Context(), taking(0)))
+			a.meets(awayFrom(op, time.Second))
+			wantError(t, l.TryDo(c.within(500*time.Millisecond), taking(0)), errNetwork.Error())
+			time.Sleep(time.Second)
+			if err := l.TryDo(c.within(time.Minute), taking(0)); err != nil {
+				t.Errorf("nobody has it: %v", err)
+			}
+		})
+	}
+}
+
+func TestTryDoAfterOutcomeInDoubt(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a")
+		l := a.guard()
+		ctx, cancel := context.WithCancel(c.t.Context())
+		c.ok(l.Do(ctx, func(context.Context, *soloist.Run) error {
+			a.meets(awayFrom("write", 9*time.Second))
+			time.AfterFunc(time.Second, cancel)
+			return nil
+		}))
+		a.meets(nil)
+		if err := l.TryDo(c.within(time.Minute), taking(0)); err != nil {
+			t.Errorf("nobody has it: %v", err)
+		}
+	})
+}
+
+// An acquisition in doubt is not released over a dead run: the next holder would hold off, for a lease that expired long ago.
+func TestAcquisitionInDoubtUnderDeadHolder(t *testing.T) {
+	for _, answered := range []bool{true, false} { // true: passes
+		cut := func(r *replica, cancel func()) {
+			r.tap.after = func(_ context.Context, op string) error {
+				if op != "acquire" {
+					return nil
+				}
+				cancel()
+				if answered {
+					return nil
+				}
+				return context.Canceled
+			}
+		}
+		inCase(t, fmt.Sprint("lock ", answered), func(t *testing.T, c *cluster) {
+			c.deadHolder()
+			time.Sleep(time.Minute)
+			ctx, cancel := context.WithCancel(c.t.Context())
+			b := c.replica("b")
+			cut(b, cancel)
+			wantError(t, b.guard().Do(ctx, taking(0)), context.Canceled.Error())
+			time.Sleep(time.Hour)
+			c.ok(c.replica("c").guard().Do(c.within(10*time.Second), taking(0)))
+		})
+		inCase(t, fmt.Sprint("calls ", answered), func(t *testing.T, c *cluster) {
+			a := c.start("dead", rerun(work("0 * * * *", 40*time.Minute)))
+			until(time.Hour + time.Minute)
+			a.kill()
+			until(time.Hour + 5*time.Minute)
+			job := rerun(work("0 * * * *", time.Second))
+			b := c.replica("b", job)
+			ctx, cancel := context.WithCancel(c.t.Context())
+			cut(b, cancel)
+			_, _ = b.RunDue(ctx, soloist.Wake{})
+			time.Sleep(5 * time.Minute)
+			if _, err := c.replica("c", job).RunDue(c.within(10*time.Second), soloist.Wake{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A request whose claim is in doubt when its call ends is unknown afterwards, and may be made again.
+func TestRequestInDoubtMayBeMadeAgain(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", work("0 * * * *", time.Second))
+		a.wake()
+		until(time.Hour)
+		a.wake()
+		time.Sleep(time.Minute)
+		a.meets(awayFrom("write", time.Second))
+		_, err := a.RunNow(c.within(500*time.Millisecond), "work", "one")
+		wantError(t, err, errNetwork.Error())
+		time.Sleep(time.Minute)
+		_, err = a.RunNow(c.within(time.Minute), "work", "one")
+		c.ok(err)
+		c.wantRuns(2)
+	})
+}
+
+// A replica has had the lock since the sweep, and lost it to another one. The entry of that one is deleted: the replica knew the
+// entry, so it waits for a lease, whether other locks were once swept or not.
+func TestSweepLeavesWhatWasUsedSince(t *testing.T) {
+	for _, sweeps := range []bool{false, true} {
+		inCase(t, fmt.Sprint("sweeps ", sweeps), func(t *testing.T, c *cluster) {
+			all := c.replicas("a", "b")
+			a, b := all[0], all[1]
+			c.holds(a, a.locked("old"), 0)
+			time.Sleep(2 * time.Hour)
+			if sweeps {
+				c.swept(time.Hour, "0-lock-old")
+			}
+			time.Sleep(2 * time.Hour)
+			la, lb := a.locked("x"), b.locked("x")
+			la.Lease, lb.Lease = D, D
+			cut := make(chan struct{})
+			go func() { // it loses its lease in an outage of its own
+				_ = la.Do(c.t.Context(), func(ctx context.Context, run *soloist.Run) error {
+					a.tap.cut.Store(true)
+					close(cut)
+					<-ctx.Done()
+					return nil
+				})
+			}()
+			<-cut
+			var end time.Time
+			over := make(chan struct{})
+			time.Sleep(20 * time.Second)
+			go func() {
+				defer close(over)
+				_ = lb.Do(c.t.Context(), func(ctx context.Context, run *soloist.Run) error {
+					_ = pause(ctx, 10*time.Minute)
+					end = time.Now()
+					return nil
+				})
+			}()
+			time.Sleep(20 * time.Second)
+			a.tap.cut.Store(false)
+			time.Sleep(31 * time.Second)
+			c.ok(c.store.Break(c.t.Context(), "soloist/0-lock-x", 0))
+			c.ok(c.store.Delete(c.t.Context(), "soloist/0-lock-x"))
+			var begin time.Time
+			c.ok(la.Do(c.t.Context(), func(context.Context, *soloist.Run) error {
+				begin = time.Now()
+				return nil
+			}))
+			<-over
+			if begin.Before(end) {
+				t.Errorf("a begins at %s, and b has the lock until %s", begin.Format(time.TimeOnly), end.Format(time.TimeOnly))
+			}
+		})
+	}
+}
+
+// A run of a backfill hangs for good. As host.Main does, its process ends when Overrun is called. Each outcome that the record
+// counts has its event, from whichever replica.
+func TestHungRunOfBackfillIsTold(t *testing.T) {
+	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
+		hung := make(chan struct{})
+		w := doing("@hourly", func(ctx context.Context, r *soloist.Run) error {
+			if r.Backfill != 0 && r.Tick.Hour() == 22 {
+				<-hung
+				return nil
+			}
+			return pause(ctx, 5*time.Second)
+		})
+		w.HeartbeatTimeout = 20 * time.Second
+		var mu sync.Mutex
+		told := map[store.Status]int64{}
+		hear := func(dead *bool) func(event.Event) {
+			return func(e event.Event) {
+				mu.Lock()
+				defer mu.Unlock()
+				if !*dead && e.Outcome.Status != "" && store.BackfillOf(e.Run.Request) != 0 {
+					told[e.Outcome.Status]++
+				}
+			}
+		}
+		aDead, bDead := false, false
+		a := c.replica("a", w)
+		a.Scheduler.Events = hear(&aDead)
+		a.Overrun = func(string, error) { mu.Lock(); aDead = true; mu.Unlock(); a.kill() } // the process ends
+		c.launch(a)
+		time.Sleep(90 * time.Second)
+		o := c.fills(lastHours(4, parallel), w)
+		time.Sleep(10 * time.Second)
+		b := c.replica("b", w)
+		b.Scheduler.Events = hear(&bDead)
+		c.launch(b)
+		time.Sleep(20 * time.Minute)
+		counts := c.record("work").Backfill.Counts
+		mu.Lock()
+		for status, n := range counts {
+			if told[status] != n {
+				t.Errorf("order %d: the record counts %d outcomes %q, and %d were told", o.Seq, n, status, told[status])
+			}
+		}
+		mu.Unlock()
+		close(hung)
+	})
+}
+
+// The store's clock was ten minutes ahead: the record is right by itself at 00:59, after its daily tick of 00:55. A replica that
+// stays up runs that tick then; at zero replicas the next pass is wanted at the tick of the next day, and the tick is missed.
+func TestWantedWhenRecordIsRightAgain(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("0 55 0 * * *", time.Second)
+		until(50 * time.Minute)
+		c.replica("a", w).wake()
+		rec := c.record("work")
+		ahead := time.Now().Add(10 * time.Minute)
+		rec.Run = store.Run{Status: store.Succeeded, Request: "by-hand", Tick: ahead, Claimed: ahead, Finished: ahead, Attempt: 1}
+		b, err := json.Marshal(&rec)
+		c.ok(err)
+		c.deleteEntry()
+		c.createEntry(string(b))
+		until(55 * time.Minute)
+		for range 10 { // as a platform does: a pass, and the next one when a replica is wanted
+			r := c.replica("pass", w)
+			_, _ = r.RunDue(c.t.Context(), soloist.Wake{})
+			at, err := r.NextDue(c.t.Context())
+			if err != nil || at.IsZero() || at.After(time.Now().Add(time.Hour)) {
+				break
+			}
+			time.Sleep(max(time.Until(at), time.Minute))
+		}
+		if got := c.all(); len(got) != 1 {
+			t.Errorf("at %s the tick of 00:55 has %d runs, and no replica is wanted today", time.Now().Format(time.TimeOnly), len(got))
+		}
+	})
+}
