@@ -74,7 +74,7 @@ func TestOrderedRunUnderAnotherDefinition(t *testing.T) {
 		}
 		v.Record.Definition.Mark = store.Mark{Spec: "middle", Since: clockTime("00:01:00")} // nor do these replicas answer
 		o := Observation{At: v.Now, Sighting: Sighting{UnchangedSince: v.Now.Add(-2 * InheritAfter)}}
-		if _, inherits := (&step{&decision{&p, v}, &o, Clock{}}).inherits(); inherits != tt.inherits {
+		if _, inherits := (&step{&decision{&p, v}, &o, time.Time{}}).inherits(); inherits != tt.inherits {
 			t.Errorf("%s: inherits %t", name, inherits)
 		}
 	}
@@ -94,7 +94,7 @@ func TestPatience(t *testing.T) {
 		v := View{Record: &store.Record{Definition: store.Definition{Mark: mark}}, Since: clockTime("00:05:00")}
 		for stood, inherits := range map[time.Duration]bool{want - 1: false, want: want > 0, time.Hour: want > 0} {
 			o := Observation{At: looked, Sighting: Sighting{UnchangedSince: looked.Add(-stood)}}
-			if _, ok := (&step{&decision{&p, v}, &o, Clock{}}).inherits(); ok != inherits {
+			if _, ok := (&step{&decision{&p, v}, &o, time.Time{}}).inherits(); ok != inherits {
 				t.Errorf("%+v, after %s: %t", mark, stood, ok)
 			}
 		}

@@ -21,17 +21,18 @@ type decision struct {
 // A step is the decision about what a replica does next. It also has what the replica has noticed over several reads.
 type step struct {
 	*decision
-	o *Observation
-	c Clock
+	o   *Observation
+	low time.Time // the earliest that the service's clock can show; zero: not known
 }
 
 // Next says what to do about an entry as it was last seen. The order of the cases matters. A definition that is not in force
 // decides nothing. While another replica runs the job, nothing else counts. Queue needs a fresh read: a lease that only an
-// older read has shown may be free by now, so acquiring takes the place of another read.
-func (p *Policy) Next(v View, o *Observation, c Clock) Action { return next(p, v, o, c) }
+// older read has shown may be free by now, so acquiring takes the place of another read. low is the earliest that the service's
+// clock can show; zero: not known.
+func (p *Policy) Next(v View, o *Observation, low time.Time) Action { return next(p, v, o, low) }
 
-func next(p *Policy, v View, o *Observation, c Clock) Action {
-	s := &step{&decision{p, v}, o, c}
+func next(p *Policy, v View, o *Observation, low time.Time) Action {
+	s := &step{&decision{p, v}, o, low}
 	if p.Outdated(v) {
 		return s.yield()
 	}
@@ -192,15 +193,15 @@ func (p *Policy) urgent(r *store.Record, now time.Time) bool {
 
 // untilLapse returns when to read next: just after the next instant at which the lease of the run could lapse. Renewals come
 // at thirds of the lease after the claim, so a lapse comes at such an instant too. The service's clock is taken as early as it
-// can be, and that reading falls behind by Drift while the replica waits; without allowance for that, the replica would wake
+// can be, and that reading falls behind by drift while the replica waits; without allowance for that, the replica would wake
 // up too early and read twice.
 func (s *step) untilLapse() (after, jitter time.Duration) {
 	third := time.Duration(s.Record.Run.Lease) / 3
-	if s.c.Low.IsZero() || third <= 0 {
+	if s.low.IsZero() || third <= 0 {
 		return s.Lease / 3, 0
 	}
-	wait := third - s.c.Low.Sub(s.Record.Run.Claimed)%third
-	wait += wait / time.Duration(s.c.Drift-1)
+	wait := third - s.low.Sub(s.Record.Run.Claimed)%third
+	wait += wait / (drift - 1)
 	return min(wait, 2*third) + 50*time.Millisecond, 200 * time.Millisecond
 }
 
@@ -254,12 +255,6 @@ type Action struct {
 	Break bool          // Acquire: the lease is live, and its holder trusts it no more: it is broken first
 	Tick  time.Time     // Acquire, Expect: the tick that is not due yet; zero: something is due
 	Since time.Time     // Inherit: from when the definition counts
-}
-
-// A Clock is what is known of the service's clock when a decision is made.
-type Clock struct {
-	Low   time.Time // the earliest that it can show; zero: not known
-	Drift int       // by how much the rates of two clocks may differ: one part in so many
 }
 
 // wantedAgain is after how long a replica is wanted that cannot do anything yet: it looks again.

@@ -128,11 +128,11 @@ func TestNext(t *testing.T) {
 			if tt.also != nil {
 				tt.also(&p, &v, &o)
 			}
-			got := p.Next(v, &o, Clock{Low: clockTime("00:00:21"), Drift: 100})
+			got := p.Next(v, &o, clockTime("00:00:21"))
 			if got != tt.want {
 				t.Errorf("got  %+v\nwant %+v", got, tt.want)
 			}
-			if blind := p.Next(v, &o, Clock{Drift: 100}); got.After == toLapse && blind.After != lease/3 {
+			if blind := p.Next(v, &o, time.Time{}); got.After == toLapse && blind.After != lease/3 {
 				t.Errorf("without the service's clock it waits for %s", blind.After)
 			}
 		})

@@ -170,12 +170,12 @@ func (o *Observation) HoldOff(v View) time.Duration {
 //
 // What counts is the length in the record, not this replica's, which may differ.
 
-// beatDrift is by how much longer than the length of a beat the ETag has to be seen: the rates of
-// two clocks may differ by one part in so many. It is lease.Drift.
-const beatDrift = 100
+// drift is by how much the rates of two clocks may differ: one part in so many. It is lease.Drift. The ETag has to be seen for so
+// much longer than the length of a beat.
+const drift = 100
 
 // silentAfter returns for how long a replica has to see one ETag until the trust in a beat of a length is over.
-func silentAfter(beat time.Duration) time.Duration { return beat + beat/(beatDrift-1) }
+func silentAfter(beat time.Duration) time.Duration { return beat + beat/(drift-1) }
 
 // UntilSilent returns how long it takes until the holder of the run in the view trusts its lease no
 // more, if it sends no further beat. It is zero if the run does not beat.

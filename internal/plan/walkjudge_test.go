@@ -178,7 +178,7 @@ func (w *world) judgeTick(tick time.Time) {
 
 // sleeps judges until when plan says that nothing is due: asked again just before, there is nothing to run.
 func (w *world) sleeps(v View) {
-	a := w.p.Next(v, &Observation{At: w.now, LookedAt: w.now, Fresh: true}, Clock{Low: w.now, Drift: 100})
+	a := w.p.Next(v, &Observation{At: w.now, LookedAt: w.now, Fresh: true}, w.now)
 	_, todo := w.p.Claim(v)
 	w.never(todo != (a.What == Acquire), "there is something to do: %t, and a replica does %+v", todo, a)
 	wanted := cmp.Or(w.p.Wanted(v), w.now.Add(30*24*time.Hour))

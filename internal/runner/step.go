@@ -78,15 +78,15 @@ func (d *driver) next(fresh bool) (plan.View, plan.Action) {
 	v.LookBy = d.lookBy(v.Now)
 	d.lookAhead(&v)
 	d.view.seen.Fresh = fresh
-	clock := plan.Clock{Drift: lease.Drift}
-	if low, _, ok := d.clock.Now(); ok {
-		clock.Low = low
+	low, _, ok := d.clock.Now()
+	if !ok {
+		low = time.Time{}
 	}
-	action := d.job.Policy.Next(v, &d.view.seen, clock)
+	action := d.job.Policy.Next(v, &d.view.seen, low)
 	if action.What == plan.Inherit {
 		d.inherit(action.Since)
 		v.Since = action.Since
-		action = d.job.Policy.Next(v, &d.view.seen, clock)
+		action = d.job.Policy.Next(v, &d.view.seen, low)
 	}
 	return v, action
 }
