@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"iter"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/instant"
@@ -350,7 +349,7 @@ func (p *Policy) startingDeadline() time.Duration {
 
 // choose returns the tick to run of some, the newest of which comes first, and why the ones before it are missed. A zero tick:
 // none is to run. Ticks of a pause are not run later.
-func (p *Policy) choose(ticks iter.Seq[fate], now time.Time) (tick time.Time, reason string) {
+func (p *Policy) choose(ticks func(yield func(fate) bool), now time.Time) (tick time.Time, reason string) {
 	deadline, n := p.startingDeadline(), 0
 	for f := range ticks {
 		switch {
@@ -372,7 +371,7 @@ func (p *Policy) choose(ticks iter.Seq[fate], now time.Time) (tick time.Time, re
 
 // backwards yields the ticks after an instant, from the newest one on; of those of a pause only the last. Each may be run from
 // when it came due.
-func backwards(ticks Ticks, through, newest time.Time, pauses []store.Span) iter.Seq[fate] {
+func backwards(ticks Ticks, through, newest time.Time, pauses []store.Span) func(yield func(fate) bool) {
 	return func(yield func(fate) bool) {
 		for at := newest; at.After(through); {
 			pause, paused := pauseOf(at, pauses)
