@@ -31,7 +31,7 @@ type step struct {
 // clock can show; zero: not known.
 func (p *Policy) Next(v View, o *Observation, low time.Time) Action { return next(p, v, o, low) }
 
-// next is Policy.Next, as a function: a step needs the policy, so the policy must not need the step. So are wanted, judge and draft.
+// next is Policy.Next, as a function: a step needs the policy, so the policy must not need it. So are wanted, judge and draft.
 func next(p *Policy, v View, o *Observation, low time.Time) Action {
 	s := &step{&decision{p, v}, o, low}
 	if p.Outdated(v) {
