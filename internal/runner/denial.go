@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/instant"
@@ -194,7 +195,7 @@ func (d *driver) freeUnanswered() error {
 	if u.session == nil {
 		return nil
 	}
-	if run := &d.view.rec.Run; !u.idle && run.Status == store.Running && u.session.Sent(d.view.rec.Writer) {
+	if run := &d.view.rec.Run; !u.idle && run.Status == store.Running && slices.Contains(u.session.Sent(), d.view.rec.Writer) {
 		d.undone = fmt.Errorf("its tick %s was claimed and not run: %w", run.Tick.Format(time.RFC3339), u.err)
 	}
 	if !u.idle && d.view.entry.ETag != u.session.ETag() || !d.view.entry.State.Live() {

@@ -39,7 +39,7 @@ func underLease(d *driver, s *lease.Session) time.Duration {
 	h := &hold{driver: d, session: s, held: s.Context()}
 	defer func() {
 		if s.MustExpire() {
-			h.leaves()
+			h.leaves(h.session)
 		}
 	}()
 	defer h.stoppable()()
@@ -283,11 +283,6 @@ func (h *hold) release() bool {
 	return true
 }
 
-// leaves notes a lease that ends without a release, for the next call of this process.
-func (h *hold) leaves() {
-	h.source.state.left.Store(&leftover{h.session, h.clock.Elapsed() + h.session.Length})
-}
-
 // giveBack releases the lease. The view then holds what was last written, and the ETag
 // of that write, so that the next tick needs no read. The renewals must end first: a
 // renewal after the release would fail, and would look like a lost lease.
@@ -297,7 +292,7 @@ func (h *hold) giveBack() {
 	h.reached() // the trouble of a renewal ends with its session: no later renewal would take it back
 	if err := s.Release(h.held); err != nil {
 		h.notReleased(err)
-		h.leaves()
+		h.leaves(h.session)
 	}
 	h.view.entry = &store.Entry{Revision: store.Revision{ETag: s.ETag()}, State: store.Available}
 	h.looked()

@@ -41,8 +41,8 @@ func runOnce(d *driver) (store.Outcome, error) {
 	left := d.denial.left.session
 	switch {
 	case left != nil && (d.claim == nil || left != d.claim.session): // an acquisition is in doubt
-		d.source.state.left.Store(&leftover{left, d.clock.Elapsed() + left.Length})
-	case !d.begun && d.claim != nil && (d.undone != nil || left != nil):
+		d.leaves(left)
+	case !d.over && d.claim != nil && (d.undone != nil || left != nil):
 		d.source.state.unbegun.Store(d.claim)
 		takeBackUnbegun(context.WithoutCancel(d.ctx), d)
 	}
@@ -315,9 +315,11 @@ func takeBackUnbegun(ctx context.Context, d *driver) {
 		return
 	}
 	h := &hold{driver: d, session: claim.session, held: claim.session.Context(), before: claim.before}
+	h.session.Reopen() // the call may have tried to write an outcome
 	if err := h.takeBackBriefly(ctx); err == nil {
 		h.release()
 	} else if !lease.Definite(err) {
+		h.leaves(h.session)
 		d.source.state.unbegun.Store(claim)
 	}
 }

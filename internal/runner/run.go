@@ -78,7 +78,7 @@ func (h *hold) reasonOf(status store.Status, reason string) string {
 
 // finish writes the outcome of a run that began at start and has returned, or was never called.
 func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, status store.Status, reason string) {
-	h.begun = true
+	h.over = true
 	s, rec := h.session, &h.view.rec
 	returned := cmp.Or(a.Returned, h.clock.Elapsed())
 	took, end := (returned - start).Round(time.Millisecond), h.endAt(returned)
@@ -176,7 +176,7 @@ func (h *hold) takeBack(why error, all ...*supervise.Attempt) {
 		note = "paused"
 	}
 	err := h.confirm(func(claim *store.Record) { *claim = h.job.Policy.TakeBack(&h.before, claim) })
-	if err == nil {
+	if h.over = err == nil; h.over {
 		h.written(h.session)
 	}
 	for _, a := range all {
@@ -201,6 +201,8 @@ func (h *hold) takeBackBriefly(ctx context.Context) error {
 	if err == nil {
 		h.written(s)
 		h.mayWrite()
+		token := s.Record().Token // what the claim has settled stays settled
+		h.reportThose(func(u *unconfirmed) bool { return u.run.Token == token }, true)
 	}
 	return err
 }
@@ -348,7 +350,9 @@ func (n *notices) Stalled(reason string) error {
 		n.precede(&stalled, true)
 	}
 	if n.stall.told { // of a backfill: the record does not show the outcome, and this process may end before the run returns
-		n.ended(n.stall.outcome)
+		o := n.stall.outcome
+		o.End = earliest
+		n.ended(o)
 	}
 	return err
 }

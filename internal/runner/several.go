@@ -22,9 +22,9 @@ type several struct {
 	start time.Duration // elapsed
 	runs  []*oneOf
 
-	mu   sync.Mutex      // guards what follows, and end and told of the runs
-	left int             // runs that have not returned
-	ran  []store.Outcome // reported
+	mu       sync.Mutex // guards what follows, and end and told of the runs
+	left     int        // runs that have not returned
+	reported []store.Outcome
 }
 
 // A oneOf is the run of one of the ticks.
@@ -163,7 +163,7 @@ func (g *several) tellEnded(written []plan.Ended) {
 			}
 			one.told = true
 			f := plan.OutcomeOfSeveral(&rec, one.end, one.Info.Attempt)
-			g.ran = append(g.ran, f)
+			g.reported = append(g.reported, f)
 			one.Emit(event.Event{Kind: event.Ended, Outcome: f, Took: one.took})
 		}
 	}
@@ -173,7 +173,7 @@ func (g *several) tellEnded(written []plan.Ended) {
 func (g *several) addToCall() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.ran = append(g.ran, g.ran...)
+	g.ran = append(g.ran, g.reported...)
 }
 
 // finish writes the end of the claim, with the outcomes that are not in the record yet.

@@ -74,8 +74,14 @@ type snapshot struct {
 
 // A leftover is a lease that this process has left, to expire or since its release got no answer: nothing runs under it here.
 type leftover struct {
-	session *lease.Session
-	until   time.Duration // elapsed time by which it has expired
+	etag  string        // of the entry, unless a write was applied that is one of
+	sent  []string      // the nonces of records
+	until time.Duration // elapsed time by which it has expired
+}
+
+// leaves notes a lease that ends without a release, for the next call of this process.
+func (b *base) leaves(s *lease.Session) {
+	b.source.state.left.Store(&leftover{s.ETag(), s.Sent(), b.clock.Elapsed() + s.Length})
 }
 
 // An unbegun is a claim of this process that may be in the record, and whose run was not begun.
