@@ -65,7 +65,7 @@ func underLease(d *driver, s *lease.Session) time.Duration {
 // outcome. Then it leaves the lease, or keeps it for the tick that is to come: call.ahead.
 func (h *hold) pass(v plan.View) (rest time.Duration, keeps bool) {
 	defer h.hasStarted() // or will not start
-	if wait := h.job.Policy.HoldOff(v, &h.view.seen); wait > 0 {
+	if wait := h.view.seen.HoldOff(v); wait > 0 {
 		// The lease is renewed meanwhile, so that the previous holder can no longer trust its own: an operator broke that one,
 		// or deleted the entry, and the holder may not have noticed.
 		h.emit(event.Event{Kind: event.HoldOff, Wait: wait})

@@ -296,10 +296,10 @@ func Take(ctx context.Context, r *Runner, request string, do func(context.Contex
 	b.losses = b.client.Backoff(lossPause)
 	d := driver{b, &call{request: request, bounded: true, take: taking{terms: &terms}}, ctx}
 	if seen := r.source.state.sighting.Load(); seen != nil {
-		b.view.seen.Recall(*seen)
+		b.view.seen.Sighting = *seen
 	}
 	outcome, err := runOnce(&d)
-	seen := b.view.seen.Sighting()
+	seen := b.view.seen.Sighting
 	r.source.state.sighting.Store(&seen)
 	r.replica.vitals.outage.leave(b.source, Passing(err), r.replica.Emit)
 	switch {

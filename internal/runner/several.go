@@ -15,7 +15,7 @@ import (
 )
 
 // A several is the runs of a claim of several ticks of a backfill, which go on in parallel under one
-// lease; see several.go of internal/plan.
+// lease; see backfill.go of internal/plan.
 type several struct {
 	*hold
 	told  *notices

@@ -165,15 +165,15 @@ func (d *driver) next(fresh bool) (plan.View, plan.Action) {
 	v.LookBy = d.lookBy(v.Now)
 	d.lookAhead(&v)
 	d.view.seen.Fresh = fresh
-	clock := plan.Clock{Drift: lease.Drift}
-	if low, _, ok := d.clock.Now(); ok {
-		clock.Low = low
+	low, _, ok := d.clock.Now()
+	if !ok {
+		low = time.Time{}
 	}
-	action := d.job.Policy.Next(v, &d.view.seen, clock)
+	action := d.job.Policy.Next(v, &d.view.seen, low)
 	if action.What == plan.Inherit {
 		d.emit(event.Event{Kind: event.Inherited, Former: event.Former{Since: d.view.rec.Definition.Since}, Took: time.Since(d.view.seen.UnchangedSince).Truncate(time.Minute)})
 		d.rank.since, v.Since = action.Since, action.Since
-		action = d.job.Policy.Next(v, &d.view.seen, clock)
+		action = d.job.Policy.Next(v, &d.view.seen, low)
 	}
 	return v, action
 }
