@@ -233,9 +233,6 @@ func (b *base) Name() string { return b.job.Name }
 // ShardOf returns the name of the job that this one is a shard of, empty if it is none.
 func (b *base) ShardOf() string { return b.job.Shard.Of }
 
-// Idle reports whether this replica starts nothing new.
-func (r *Replica) Idle() bool { return r.Degraded() != nil }
-
 // EveryReplica reports whether the job runs on each replica, without an entry.
 func (b *base) EveryReplica() bool { return b.job.EveryReplica }
 
