@@ -83,9 +83,6 @@ func (r *Replica) Degraded() error {
 	return nil
 }
 
-// Idle reports whether this replica starts nothing new.
-func (r *Replica) Idle() bool { return r.Degraded() != nil }
-
 // Emit hands over an event, with the time and the name of this replica.
 func (r *Replica) Emit(e event.Event) {
 	e.Time, e.Replica = r.Clock.Best().Round(0).UTC(), r.Name
