@@ -225,56 +225,42 @@ func TestFollowerOfUnusableRecord(t *testing.T) {
 	}
 }
 
-// A new job with ClaimAhead does not have a tick that comes within three seconds, and its new follower does not miss it.
-// Without it the entries of the jobs before a new follower are made before its own, whichever of them is looked at first.
-func TestNewFollowerMissesNoTick(t *testing.T) {
-	inRows(t, map[string]bool{"": false, "with ClaimAhead": true}, func(c *cluster, _ string, ahead bool) {
-		told, imports, want := &lateLog{}, importing("@hourly", time.Second), "succeeded 01:00:00"
-		imports.ClaimAhead = ahead
-		work := []soloist.Work{imports, following("clean", "import", time.Second),
-			finishBy(30*time.Minute, following("report", "clean", time.Second))}
-		if ahead {
-			until(time.Hour - 2*time.Second)
-			want = "succeeded 02:00:00"
-		} else {
-			until(time.Hour - time.Second)
-			c.replica("first", work...).wakeFor("report")
-			until(time.Hour + time.Second)
+// The entries of the jobs before a new follower are made before its own, whichever of them is looked at first, so it misses no
+// tick. Nor does it miss one that a new job before it never had: with ClaimAhead a new job does not have a tick that comes within
+// three seconds. So it is if the follower is older, and its changed After names the new job.
+func TestFollowerOfNewJob(t *testing.T) {
+	for _, changed := range []bool{false, true} {
+		for _, ahead := range []bool{false, true} {
+			inCase(t, fmt.Sprintf("changed %t, ahead %t", changed, ahead), func(t *testing.T, c *cluster) {
+				told, imports := &lateLog{}, importing("@hourly", time.Second)
+				loads, report := named("load", imports), finishBy(30*time.Minute, following("report", "import", time.Second))
+				loads.ClaimAhead = ahead
+				if changed {
+					old := c.start("old", imports, report)
+					until(time.Hour - 3*time.Second)
+					old.stop()
+				}
+				report.After = "load"
+				work := []soloist.Work{imports, loads, report}
+				until(time.Hour - 2*time.Second)
+				c.replica("first", work...).wakeFor("report")
+				until(time.Hour + time.Second)
+				told.start(c, "new", work...)
+				until(2*time.Hour + time.Minute)
+				want := []string{"succeeded 01:00:00", "succeeded 02:00:00"}
+				if ahead {
+					want = want[1:]
+				}
+				c.wantOutcomes("load", want...)
+				got := c.outcomes("report")
+				if changed {
+					got = got[1:]
+				}
+				c.wrong(!slices.Equal(got, want), "the outcomes of report are %q", got)
+				told.want(c)
+			})
 		}
-		told.start(c, "a", work...)
-		until(map[bool]time.Duration{false: 2*time.Hour - time.Minute, true: 2*time.Hour + time.Minute}[ahead])
-		for _, job := range []string{"import", "clean", "report"} {
-			c.wantOutcomes(job, want)
-		}
-		told.want(c)
-	})
-}
-
-// A follower whose changed After names a new job misses no tick that this job never had: with ClaimAhead, or since its entry
-// would be the younger one.
-func TestChangedAfterNamesANewJob(t *testing.T) {
-	inRows(t, map[string]bool{"": false, "with ClaimAhead": true}, func(c *cluster, _ string, ahead bool) {
-		told, imports := &lateLog{}, importing("@hourly", time.Second)
-		loads := named("load", imports)
-		loads.ClaimAhead = ahead
-		old := c.start("old", imports, finishBy(30*time.Minute, following("report", "import", time.Second)))
-		until(time.Hour - 3*time.Second)
-		old.stop()
-		work := []soloist.Work{imports, loads, finishBy(30*time.Minute, following("report", "load", time.Second))}
-		until(time.Hour - 2*time.Second)
-		c.replica("first", work...).wakeFor("report")
-		until(time.Hour + time.Second)
-		told.start(c, "new", work...)
-		until(2*time.Hour + time.Minute)
-		want := []string{"succeeded 01:00:00", "succeeded 02:00:00"}
-		if ahead {
-			want = want[1:]
-		}
-		c.wantOutcomes("load", want...)
-		report := c.outcomes("report")
-		c.wrong(!slices.Equal(report[1:], want), "the outcomes of report are %q", report)
-		told.want(c)
-	})
+	}
 }
 
 // sharded is the job import in n shards, which take d, each of them longer than the one before.
