@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -317,9 +316,9 @@ type short struct {
 
 func dies(_ *cluster, a *replica) { a.kill() }
 
-// shorts are these holders. A dead one is replaced after the lease that the program asks for, not after the longer lease of the
+// A dead holder is replaced after the lease that the program asks for, not after the longer lease of the
 // store. The same holds if an operator breaks the lease. The followers go by the length in the record, not by their own.
-func shorts() map[string]short {
+func TestNextHolderOfShortLease(t *testing.T) {
 	all := map[string]short{
 		"broken": {9 * time.Second, brief(9 * time.Second), nil, func(c *cluster, a *replica) {
 			a.kill()
@@ -359,28 +358,22 @@ func shorts() map[string]short {
 			}
 		}
 	}
-	return all
-}
-
-func TestNextHolderOfShortLease(t *testing.T) {
-	for name, tt := range shorts() {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			a := c.coarsely(brief(tt.lease), "a")["a"]
-			time.Sleep(30 * time.Second)
-			b := c.replica("b", tt.follower)
-			b.tap.Store = coarse{c.store}
-			if tt.over != nil {
-				tt.over(b)
-			}
-			c.launch(b)
-			time.Sleep(30*time.Second + 123*time.Millisecond)
-			tt.end(c, a)
-			ended := time.Now()
-			time.Sleep(time.Minute)
-			first, _ := c.successor(ended, tt.least, tt.most)
-			c.wrong(name != "stopped" && !errors.Is(first.cause, store.ErrLost), "the first run ended with %v", first.cause)
-		})
-	}
+	inRows(t, all, func(c *cluster, name string, tt short) {
+		a := c.coarsely(brief(tt.lease), "a")["a"]
+		time.Sleep(30 * time.Second)
+		b := c.replica("b", tt.follower)
+		b.tap.Store = coarse{c.store}
+		if tt.over != nil {
+			tt.over(b)
+		}
+		c.launch(b)
+		time.Sleep(30*time.Second + 123*time.Millisecond)
+		tt.end(c, a)
+		ended := time.Now()
+		time.Sleep(time.Minute)
+		first, _ := c.successor(ended, tt.least, tt.most)
+		c.wrong(name != "stopped" && !errors.Is(first.cause, store.ErrLost), "the first run ended with %v", first.cause)
+	})
 }
 
 // A request for the outcome that is lost loses no run that has succeeded: it is sent again before others replace the holder.
@@ -494,31 +487,25 @@ func TestShortLeaseCosts(t *testing.T) {
 		for _, replicas := range []int{1, 3, 10} {
 			if replicas <= 3 || nightly.Runs() {
 				inCase(t, fmt.Sprintf("%ds of %d", length, replicas), func(t *testing.T, c *cluster) {
-					c.wantOperations(time.Duration(length)*time.Second, replicas, month(float64(length), float64(replicas)))
+					all := c.coarsely(brief(time.Duration(length)*time.Second), letters(replicas)...)
+					count := func() (n float64) {
+						for _, r := range all {
+							for _, calls := range r.tap.counts() {
+								n += float64(calls)
+							}
+						}
+						return n
+					}
+					time.Sleep(time.Minute)
+					count()
+					time.Sleep(20 * time.Minute)
+					got, want := count()*30*24*3, month(float64(length), float64(replicas))
+					c.wrong(math.Abs(got-want) > want/10, "%.0f operations a month, and the page says %.0f", got, want)
+					c.wantRuns(1)
 				})
 			}
 		}
 	}
-}
-
-// wantOperations wants so many operations a month of a singleton.
-func (c *cluster) wantOperations(lease time.Duration, replicas int, want float64) {
-	c.t.Helper()
-	all := c.coarsely(brief(lease), strings.Split("abcdefghij"[:replicas], "")...)
-	count := func() (n int) {
-		for _, r := range all {
-			for _, calls := range r.tap.counts() {
-				n += calls
-			}
-		}
-		return n
-	}
-	time.Sleep(time.Minute)
-	count()
-	time.Sleep(20 * time.Minute)
-	got := float64(count()) * 30 * 24 * 3
-	c.wrong(math.Abs(got-want) > want/10, "%.0f operations a month, and the page says %.0f", got, want)
-	c.wantRuns(1)
 }
 
 // After an unlock at once a status says until about when others wait: for the last beat, and not for the lease of the store.
