@@ -110,8 +110,8 @@ func TestFollower(t *testing.T) {
 			until(61 * time.Minute)
 			c.wantOutcomes("report", "succeeded 00:21:03", "succeeded 01:00:00")
 		},
-		// It goes on while no replica knows the follower.
 		"what has left the record of the predecessor is missed": func(c *cluster) {
+			// The predecessor goes on while no replica knows the follower.
 			imports, report := importing("* * * * *", time.Second), following("report", "import", time.Second)
 			report.Missed = soloist.RunAll
 			both := c.start("a", imports, report)
@@ -124,8 +124,8 @@ func TestFollower(t *testing.T) {
 			time.Sleep(3500 * time.Millisecond)
 			c.wantOutcomes("report", "succeeded 00:01:00", "missed 00:01:00-00:05:00 the outcome of import is not known", "succeeded 00:06:00", "succeeded 00:07:00", "succeeded 00:08:00")
 		},
-		// That tick has waited for the one before on a replica that is stopped then.
 		"who runs the next tick of the predecessor starts the follower for the one before": func(c *cluster) {
+			// The next tick has waited for the one before, on a replica that is stopped then.
 			imports, report := importing("*/10 * * * *", 12*time.Minute), following("report", "import", time.Minute)
 			imports.Overlap = soloist.QueueOne
 			a := c.replica("a", imports, report)
@@ -371,9 +371,11 @@ func TestStatusOfFollower(t *testing.T) {
 			for i, want := range []string{tt.next, tt.join} {
 				st := all[i+1]
 				got := fmt.Sprint(st.Next.Format(time.TimeOnly), " ", st.After, " ", st.Awaits)
-				c.wrong(got != want || st.Schedule != "after "+strings.Replace(st.After, ",", " and", 1), "at %s %s is %q: %+v", tt.at, st.Name, got, st)
+				c.wrong(got != want || st.Schedule != "after "+strings.Replace(st.After, ",", " and", 1),
+					"at %s %s is %q: %+v", tt.at, st.Name, got, st)
 				again, err := r.StatusOf(c.t.Context(), st.Name)
-				c.wrong(err != nil || !reflect.DeepEqual(again, st), "at %s the status of %s alone is %+v, %v", tt.at, st.Name, again, err)
+				c.wrong(err != nil || !reflect.DeepEqual(again, st),
+					"at %s the status of %s alone is %+v, %v", tt.at, st.Name, again, err)
 			}
 		}
 	})
@@ -399,8 +401,8 @@ func (c *cluster) backfills(d time.Duration, work ...soloist.Work) {
 // What calls of RunDue do about followers.
 func TestCallsAndFollowers(t *testing.T) {
 	inCases(t, map[string]func(c *cluster){
-		// Whatever the order of the jobs in the program. It also runs a tick of the chain that comes due during the backfill.
 		"one call for the first job runs a whole chain before the backfill": func(c *cluster) {
+			// It does, whatever the order of the jobs in the program. It also runs a tick of the chain that comes due meanwhile.
 			work := []soloist.Work{following("join", "report", time.Second), importing("*/10 * * * *", time.Minute), following("report", "import", time.Second)}
 			r := c.replica("a", work...)
 			r.wake()
@@ -432,8 +434,8 @@ func TestCallsAndFollowers(t *testing.T) {
 			c.wantFollowed("report", "import", time.Second)
 			c.wantFilledRuns(13)
 		},
-		// Each call reads that job, however little time ago the last one did.
 		"one that finds the job before a follower running elsewhere leaves the follower": func(c *cluster) {
+			// Each call reads that job, however little time ago the last one did.
 			imports := importing("0 * * * *", time.Minute)
 			a, b := c.replica("a", imports), c.replica("b", imports, following("report", "import", time.Second))
 			a.wake()
@@ -444,7 +446,8 @@ func TestCallsAndFollowers(t *testing.T) {
 			for range 2 {
 				time.Sleep(29 * time.Second)
 				got := b.wakeFor()
-				c.wrong(len(got.Jobs[1].Ran) != 0 || got.Jobs[0].Replica != "a" || !got.Jobs[1].Next.Equal(time.Now().Truncate(time.Hour)), "got %+v", got)
+				imports, report := got.Jobs[0], got.Jobs[1]
+				c.wrong(len(report.Ran) != 0 || imports.Replica != "a" || !report.Next.Equal(time.Now().Truncate(time.Hour)), "got %+v", got)
 				c.wantOutcomes("report")
 			}
 			<-over
@@ -453,8 +456,8 @@ func TestCallsAndFollowers(t *testing.T) {
 				c.wantOutcomes("report", "succeeded 01:00:00")
 			}
 		},
-		// Its tick is skipped for a follower with AfterAny, also if another job is between them.
 		"a paused job is awaited through another one": func(c *cluster) {
+			// Its tick is skipped for a follower with AfterAny, also if another job is between them.
 			first, between, last := importing("0 2 * * *", time.Minute), following("between", "import", time.Minute), following("last", "between", time.Minute)
 			last.AfterAny = true
 			c.replica("first", first, between, last).wake()
@@ -464,8 +467,8 @@ func TestCallsAndFollowers(t *testing.T) {
 			c.replica("woken", first, between, last).wake()
 			c.wantRuns(1)
 		},
-		// It has run the job before. One call waits, and others return. A call whose time ends while it waits says so.
 		"one waits while another call runs an older tick of the follower": func(c *cluster) {
+			// The one that waits has run the job before. Others return. A call whose time ends while it waits says so.
 			r := c.replica("a", importing("*/10 * * * *", time.Second), following("report", "import", 15*time.Minute))
 			r.wake()
 			var calls sync.WaitGroup
@@ -475,18 +478,20 @@ func TestCallsAndFollowers(t *testing.T) {
 				time.Sleep(time.Minute)
 				begin := time.Now()
 				j := reportOf(c.t, r.wakeFor(), "report")
-				c.wrong(time.Since(begin) > time.Second || j.Replica != "a" || len(j.Ran) > 0, "another call, at %s, says %+v", time.Now(), j)
+				c.wrong(time.Since(begin) > time.Second || j.Replica != "a" || len(j.Ran) > 0,
+					"another call, at %s, says %+v", time.Now(), j)
 			}
 			until(45 * time.Minute)
 			got, err := r.RunDue(c.within(2*time.Minute), soloist.Wake{})
 			late := reportOf(c.t, got, "report")
-			c.wrong(err == nil || late.Err == nil || late.Next.After(time.Now()), "a call whose time ends says %+v, %v", late, err)
+			c.wrong(err == nil || late.Err == nil || late.Next.After(time.Now()),
+				"a call whose time ends says %+v, %v", late, err)
 			calls.Wait()
 			want := []string{"succeeded 00:10:00", "succeeded 00:20:00", "succeeded 00:30:00"}
 			c.wrong(!slices.Equal(c.outcomes("report")[:3], want), "got %q, want %q", c.outcomes("report"), want)
 		},
-		// It finds the other one, which has looked at that since. A call that brings nothing new returns.
 		"one waits while another call waits for a slot of the group with an older tick": func(c *cluster) {
+			// The other call has looked at the slot since. A call that brings nothing new returns.
 			report, other := following("report", "import", 3*time.Minute), named("other", work("9 * * * *", 25*time.Minute))
 			report.Missed, report.Group, other.Group = soloist.RunAll, "g", "g"
 			r := c.replica("a", importing("*/10 * * * *", 8*time.Minute), report, other)
@@ -507,12 +512,13 @@ func TestCallsAndFollowers(t *testing.T) {
 			}
 			until(19*time.Minute + 30*time.Second)
 			j := reportOf(c.t, r.wakeFor("report"), "report")
-			c.wrong(j.Replica != "a" || sinceMidnight() > 20*time.Minute, "a call without news says %+v, at %s", j, sinceMidnight())
+			c.wrong(j.Replica != "a" || sinceMidnight() > 20*time.Minute,
+				"a call without news says %+v, at %s", j, sinceMidnight())
 			calls.Wait()
 			c.wantOutcomes("report", "succeeded 00:10:00", "succeeded 00:20:00")
 		},
-		// It learns of the outcomes of the job before.
 		"none waits for a loop that drives the follower": func(c *cluster) {
+			// The loop learns of the outcomes of the job before.
 			r := c.start("a", importing("*/10 * * * *", time.Second), following("report", "import", 15*time.Minute))
 			until(20*time.Minute + 2*time.Second)
 			begin := time.Now()

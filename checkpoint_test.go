@@ -120,8 +120,8 @@ func TestCheckpoint(t *testing.T) {
 			n := len(c.all())
 			c.wrong(n < 50, "%d runs in an hour; the record says %s", n, c.record("work").Run.Status)
 		},
-		// Another replica may have saved a newer one by then.
 		"a machine that is suspended while the answer to Load is under way gets none": func(c *cluster) {
+			// Another replica may have saved a newer one by then.
 			var machine suspended
 			c.launch(c.replica("a", doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
 				c.wantIs(run.Load(ctx, new(int)), soloist.ErrLost)

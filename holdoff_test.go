@@ -123,8 +123,8 @@ func TestHoldOffIsNotRestarted(t *testing.T) {
 // What a hold-off, and an unlock, cost and tell.
 func TestHoldOffs(t *testing.T) {
 	inCases(t, map[string]func(c *cluster){
-		// Others have the first go then, as after a run.
 		"a step-down does not wait for the end of a hold-off": func(c *cluster) {
+			// Others have the first go then, as after a run.
 			c.orphaned(lasting("@every 1h"))
 			b := c.start("b", lasting("@every 1h"))
 			time.Sleep(5 * time.Second)
@@ -166,8 +166,8 @@ func TestHoldOffs(t *testing.T) {
 				c.t.Errorf("the next call: %d runs, %v", len(c.all()), err)
 			}
 		},
-		// The history then tells the same, and not that the runner died.
 		"the record tells who did an unlock at once, and when another replica can follow": func(c *cluster) {
+			// The history then tells the same, and not that the runner died.
 			both := c.startAll(work("@hourly", 50*time.Minute), "a", "b")
 			time.Sleep(time.Hour + 10*time.Minute + 2*time.Second) // between two renewals
 			before := c.record("work")
@@ -183,7 +183,8 @@ func TestHoldOffs(t *testing.T) {
 			c.wrong(err != nil || st.Waits.Before(unlocked.Add(D)), "status is %+v, %v", st, err)
 			time.Sleep(time.Until(st.Waits))
 			r = c.record("work")
-			c.wrong(!r.Run.Unlocked.At.IsZero() || r.Run.Status == store.Running, "at the time that status told no replica has followed: %+v", r)
+			c.wrong(!r.Run.Unlocked.At.IsZero() || r.Run.Status == store.Running,
+				"at the time that status told no replica has followed: %+v", r)
 			c.wantOutcomes("work", "abandoned 01:00:00 unlocked by ann@desk")
 			logged := 0
 			for _, r := range both {
@@ -326,7 +327,8 @@ func TestNextHolderOfShortLease(t *testing.T) {
 			c.ok(c.store.Break(c.t.Context(), "soloist/lead", 0))
 		}, 5 * time.Second, 11050 * time.Millisecond},
 		// The next look is a third of a lease away, and a tenth of that so that not all look at once.
-		"stopped": {3 * time.Second, brief(3 * time.Second), nil, func(_ *cluster, a *replica) { a.stop() }, 0, 1100 * time.Millisecond},
+		"stopped": {3 * time.Second, brief(3 * time.Second), nil, func(_ *cluster, a *replica) { a.stop() },
+			0, 1100 * time.Millisecond},
 		// A store that cannot break leases: the follower waits for the lease of the store, also if a holder beats.
 		"no breaks": {3 * time.Second, brief(30 * time.Second), func(b *replica) { b.Store = struct{ store.Store }{b.tap.Store} },
 			dies, 9 * time.Second, 22 * time.Second},
