@@ -60,43 +60,45 @@ func TestIngestStopsAt(t *testing.T) {
 	lost := fmt.Errorf("%w: no renewal in time", store.ErrLost)
 	full := errors.New("the disk is full")
 	fails := func(err error) func() error { return func() error { return err } }
-	tests := []struct {
-		name   string
-		world  *ingestWorld
-		want   string // in the error
-		put    bool   // the sink was asked
-		expect error
-	}{
-		{"load", &ingestWorld{loading: fails(full)}, "load the position: ", false, full},
-		{"source, 400", &ingestWorld{get: fails(ingestStatus(400))}, "/source/pages/5: status 400", false, nil},
-		{"source, 503", &ingestWorld{get: fails(ingestStatus(503))}, "/source/pages/5: status 503", false, nil},
-		{"source, 206", &ingestWorld{get: fails(ingestStatus(206))}, "/source/pages/5: status 206", false, nil},
-		{"source, 302", &ingestWorld{get: fails(ingestStatus(302))}, "/source/pages/5: status 302", false, nil},
-		{"heartbeat", &ingestWorld{beat: fails(lost)}, "", false, store.ErrLost},
-		{"sink, 400", &ingestWorld{put: fails(ingestStatus(400))}, "/sink/pages/5: status 400", true, nil},
-		{"sink, 202", &ingestWorld{put: fails(ingestStatus(202))}, "/sink/pages/5: status 202", true, nil},
-		{"sink, 302", &ingestWorld{put: fails(ingestStatus(302))}, "/sink/pages/5: status 302", true, nil},
-		{"sink, 503", &ingestWorld{put: fails(ingestStatus(503))}, "/sink/pages/5: status 503", true, nil},
-		{"sink, 409", &ingestWorld{put: fails(ingestStatus(409))}, "seen a larger token than 42", true, nil},
-		{"sink, 412", &ingestWorld{put: fails(ingestStatus(412))}, "seen a larger token than 42", true, nil},
-		{"save", &ingestWorld{saving: fails(full)}, "save the position: ", true, full},
+	permanent := soloist.Permanent
+	again := func(err error) error { return soloist.RetryAfter(err, 11*time.Second) } // as the answer says
+	var tests []ingestStop
+	for status, as := range map[int]func(error) error{400: permanent, 401: permanent, 302: permanent, 408: again, 429: again, 503: again} {
+		says := fmt.Sprintf("/pages/5: status %d", status)
+		tests = append(tests, ingestStop{&ingestWorld{get: fails(ingestStatus(status))}, "/source" + says, false, nil, as},
+			ingestStop{&ingestWorld{put: fails(ingestStatus(status))}, "/sink" + says, true, nil, as})
 	}
+	tests = append(tests,
+		ingestStop{&ingestWorld{get: fails(ingestStatus(206))}, "/source/pages/5: status 206", false, nil, permanent},
+		ingestStop{&ingestWorld{put: fails(ingestStatus(202))}, "/sink/pages/5: status 202", true, nil, permanent},
+		ingestStop{&ingestWorld{loading: fails(full)}, "load the position: ", false, full, nil},
+		ingestStop{&ingestWorld{beat: fails(lost)}, "", false, store.ErrLost, nil},
+		ingestStop{&ingestWorld{put: fails(ingestStatus(409))}, "seen a larger token than 42", true, nil, permanent},
+		ingestStop{&ingestWorld{put: fails(ingestStatus(412))}, "seen a larger token than 42", true, nil, permanent},
+		ingestStop{&ingestWorld{saving: fails(full)}, "save the position: ", true, full, nil})
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			w := test.world
-			w.saved, w.pages = `{"next":5}`, 6
-			_, err := w.ingest(t, t.Context())
-			if err == nil || !strings.Contains(err.Error(), test.want) || test.expect != nil && !errors.Is(err, test.expect) {
-				t.Errorf("got %v, want %q, %v", err, test.want, test.expect)
-			}
-			if w.saved != `{"next":5}` {
-				t.Errorf("saved %s", w.saved)
-			}
-			if asked := strings.Contains(strings.Join(w.events, "\n"), "PUT"); asked != test.put {
-				t.Errorf("the sink was asked: %t, want %t", asked, test.put)
-			}
-		})
+		w := test.world
+		w.saved, w.pages = `{"next":5}`, 6
+		_, err := w.ingest(t, t.Context())
+		if err == nil || !strings.Contains(err.Error(), test.want) || test.is != nil && !errors.Is(err, test.is) {
+			t.Errorf("got %v, want %q, %v", err, test.want, test.is)
+		}
+		if test.as != nil && !reflect.DeepEqual(err, test.as(errors.Unwrap(err))) {
+			t.Errorf("got %#v: is it tried again, and when?", err)
+		}
+		if asked := strings.Contains(strings.Join(w.events, "\n"), "PUT"); asked != test.put || w.saved != `{"next":5}` {
+			t.Errorf("%v: the sink was asked: %t, want %t; saved %s", err, asked, test.put, w.saved)
+		}
 	}
+}
+
+// An ingestStop is why a run stops.
+type ingestStop struct {
+	world *ingestWorld
+	want  string            // in the error
+	put   bool              // the sink was asked
+	is    error             // nil: it does not matter
+	as    func(error) error // whether it is tried again; nil: as the scheduler thinks
 }
 
 func TestIngestStopsWithItsContext(t *testing.T) {
@@ -295,10 +297,9 @@ func (w *ingestWorld) handler() http.Handler {
 			w.tell("%s %s?%s token %s", req.Method, req.URL.Path, req.URL.RawQuery, req.Header.Get("Soloist-Token"))
 			if *hook != nil {
 				status, ok := (*hook)().(ingestStatus)
-				if ok && status == 302 {
-					rw.Header().Set("Location", "/elsewhere?key=sesame")
-				}
 				if ok {
+					rw.Header().Set("Retry-After", "11")
+					rw.Header().Set("Location", "/elsewhere?key=sesame")
 					rw.WriteHeader(int(status))
 					return
 				}
@@ -408,103 +409,6 @@ func TestIngestRetryAfter(t *testing.T) {
 		if got := ingestRetryAfter(h); got != test.want {
 			t.Errorf("%q at %q: got %v, want %v", test.after, test.date, got, test.want)
 		}
-	}
-}
-
-// scheduleIngest has the job run by a scheduler, in virtual time.
-func scheduleIngest(t *testing.T, backend store.Store, d time.Duration, f roundTrip) {
-	t.Helper()
-	job, client := ingest(), ingestClient()
-	client.Transport = f
-	env := environment("INGEST_SOURCE", "http://source", "INGEST_SINK", "http://sink")
-	job.Do = func(ctx context.Context, run *soloist.Run) error {
-		return runIngest(ctx, env, client, run, run.Token, run.Log)
-	}
-	s := soloist.Scheduler{App: "test", Store: backend, Jobs: []soloist.Job{job}, Logger: slog.New(slog.DiscardHandler)}
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	defer cancel()
-	must(t, s.Run(ctx))
-}
-
-// The whole job over a store: a later run, of another process, goes on where
-// the one before has ended, with a larger token.
-func TestIngestOverAStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		backend, pages := new(local.Memory), 2
-		var got []string
-		var last string // token
-		network := func(req *http.Request) (*http.Response, error) {
-			token := req.Header.Get("Soloist-Token")
-			if token != last {
-				got = append(got, "run")
-			}
-			if len(token) < len(last) || len(token) == len(last) && token < last {
-				t.Errorf("token %s after %s", token, last)
-			}
-			last = token
-			got = append(got, req.Method+" "+req.URL.Path)
-			if req.Method == http.MethodGet && strings.TrimPrefix(req.URL.Path, "/pages/") > fmt.Sprint(pages) {
-				return &http.Response{StatusCode: 404, Body: http.NoBody}, nil
-			}
-			return answer(http.NoBody), nil
-		}
-		scheduleIngest(t, backend, 90*time.Second, network)
-		pages = 3
-		scheduleIngest(t, backend, time.Minute, network)
-		want := []string{
-			"run", "GET /pages/1", "PUT /pages/1", "GET /pages/2", "PUT /pages/2", "GET /pages/3",
-			"run", "GET /pages/3", "PUT /pages/3", "GET /pages/4",
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	})
-}
-
-// What is worth another try gets one soon, and no sooner than the server wants.
-func TestIngestTries(t *testing.T) {
-	tests := []struct {
-		what    string
-		status  int
-		after   string
-		want    int           // requests under one tick
-		soonest time.Duration // between two of them
-	}{
-		{"GET", 503, "", 3, 2500 * time.Millisecond},
-		{"GET", 503, "11", 3, 11 * time.Second},
-		{"PUT", 429, "11", 3, 11 * time.Second},
-		{"PUT", 408, "", 3, 2500 * time.Millisecond},
-		{"GET", 400, "", 1, 0},
-		{"GET", 401, "", 1, 0},
-		{"PUT", 302, "", 1, 0},
-		{"PUT", 409, "", 1, 0},
-		{"PUT", 412, "", 1, 0},
-	}
-	for _, test := range tests {
-		t.Run(fmt.Sprint(test.what, " ", test.status, " ", test.after), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var asked []time.Time
-				begin := time.Now()
-				until := begin.Truncate(time.Minute).Add(119 * time.Second) // one tick
-				scheduleIngest(t, new(local.Memory), until.Sub(begin), func(req *http.Request) (*http.Response, error) {
-					if req.Method != test.what {
-						return answer(http.NoBody), nil
-					}
-					asked = append(asked, time.Now())
-					h := http.Header{}
-					h.Set("Retry-After", test.after)
-					return &http.Response{StatusCode: test.status, Header: h, Body: http.NoBody}, nil
-				})
-				if len(asked) != test.want {
-					t.Fatalf("asked %d times, want %d", len(asked), test.want)
-				}
-				for i, at := range asked[1:] {
-					if d := at.Sub(asked[i]); d < test.soonest {
-						t.Errorf("asked again after %v, want %v or more", d, test.soonest)
-					}
-				}
-			})
-		})
 	}
 }
 

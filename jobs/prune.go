@@ -94,7 +94,7 @@ func pruneDryRun(text string) (bool, error) {
 // openPruneDir opens dir, unless it is or holds what no retention is meant
 // for: the root of a file system, the home directory or Soloist's records.
 func openPruneDir(dir string, env func(string) string) (*os.Root, error) {
-	real, err := filepath.EvalSymlinks(dir)
+	real, err := withoutLinks(dir)
 	if err != nil {
 		return nil, fmt.Errorf("PRUNE_DIR is %q: want a directory: %w", dir, err)
 	}
@@ -102,13 +102,13 @@ func openPruneDir(dir string, env func(string) string) (*os.Root, error) {
 	if err != nil || !info.IsDir() {
 		return nil, errors.Join(fmt.Errorf("PRUNE_DIR is %q: want a directory", dir), err)
 	}
-	top := filepath.VolumeName(real) + string(filepath.Separator)
-	for _, path := range []string{top, env("HOME"), env("USERPROFILE"), recordsDir(env)} {
+	top, records := filepath.VolumeName(real)+string(filepath.Separator), recordsDir(env)
+	for _, path := range []string{top, env("HOME"), env("USERPROFILE"), records} {
 		if path != "" && holds(info, path) {
 			return nil, fmt.Errorf("PRUNE_DIR is %q, which is or holds %q: want a directory of its own", dir, path)
 		}
 	}
-	if records := recordsDir(env); isWithin(real, records) {
+	if info, err := os.Stat(records); err == nil && holds(info, real) {
 		return nil, fmt.Errorf("PRUNE_DIR is %q, which is within Soloist's records, %q: want a directory of its own", dir, records)
 	}
 	return os.OpenRoot(real)
@@ -121,14 +121,24 @@ func recordsDir(env func(string) string) string {
 	if !given {
 		path = ".soloist"
 	}
-	real, err := filepath.EvalSymlinks(path)
-	if err == nil {
-		real, err = filepath.Abs(real)
-	}
+	real, err := withoutLinks(path)
 	if err != nil {
 		return ""
 	}
 	return real
+}
+
+// withoutLinks is the path from the root of the file system.
+func withoutLinks(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil || filepath.IsAbs(real) {
+		return real, err
+	}
+	wd, err := os.Getwd()
+	if err == nil {
+		wd, err = filepath.EvalSymlinks(wd)
+	}
+	return filepath.Join(wd, real), err
 }
 
 // holds reports whether dir is path or a directory above it. It compares files
@@ -147,20 +157,6 @@ func holds(dir fs.FileInfo, path string) bool {
 		}
 		path = up
 	}
-}
-
-// isWithin reports whether path, which has no links, is dir or below it.
-func isWithin(path, dir string) bool {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return false
-	}
-	if wd, err := os.Getwd(); err == nil && !filepath.IsAbs(path) {
-		if wd, err = filepath.EvalSymlinks(wd); err == nil {
-			path = filepath.Join(wd, path)
-		}
-	}
-	return holds(info, path)
 }
 
 // A tree is what a pruner needs of an [os.Root], which never leads outside its

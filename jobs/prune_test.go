@@ -15,8 +15,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/soloist-go/soloist"
 )
 
 // The instant at which each test prunes. Files are made relative to it.
@@ -60,10 +58,15 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-func TestPruneSkips(t *testing.T) {
-	err := runPrune(t.Context(), environment("PRUNE_KEEP", "nonsense"), pruneNow, slog.New(slog.DiscardHandler))
-	if want := soloist.Skip("PRUNE_DIR is not set"); err == nil || err.Error() != want.Error() {
-		t.Errorf("got %v, want %v", err, want)
+func TestPruneEnvironment(t *testing.T) {
+	for dir, want := range map[string]string{
+		"":  "skipped: PRUNE_DIR is not set",
+		"x": "PRUNE_KEEP is \"nonsense\": want a duration above 0, such as 720h, or whole days, such as 30d\nPRUNE_DRY_RUN is \"no\": want true or false",
+	} {
+		env := environment("PRUNE_DIR", dir, "PRUNE_KEEP", "nonsense", "PRUNE_DRY_RUN", "no")
+		if err := runPrune(t.Context(), env, pruneNow, slog.New(slog.DiscardHandler)); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }
 
@@ -80,14 +83,10 @@ func TestPruneKeep(t *testing.T) {
 }
 
 func TestPruneDryRun(t *testing.T) {
-	for text, want := range map[string]bool{"": true, "true": true, "false": false} {
-		if got, err := pruneDryRun(text); got != want || err != nil {
-			t.Errorf("%q: got %v, %v, want %v", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"False", "0", "no", "false "} {
-		if got, err := pruneDryRun(text); !got || fmt.Sprint(err) != fmt.Sprintf("PRUNE_DRY_RUN is %q: want true or false", text) {
-			t.Errorf("%q: got %v, %v, want true and an error", text, got, err)
+	for _, text := range []string{"", "true", "false", "False", "0", "no", "false "} {
+		got, err := pruneDryRun(text)
+		if known := text == "" || text == "true" || text == "false"; got != (text != "false") || (err == nil) != known {
+			t.Errorf("%q: got %v, %v", text, got, err)
 		}
 	}
 }
@@ -95,89 +94,65 @@ func TestPruneDryRun(t *testing.T) {
 // TestPruneRefuses deletes nothing even if a refusal fails: it only opens.
 func TestPruneRefuses(t *testing.T) {
 	base := t.TempDir()
-	home := filepath.Join(base, "users", "ada")
-	makeFile(t, 0, home, "file")
-	makeFile(t, 0, base, "data", "file")
-	makeFile(t, 0, base, "data", "ada", "file")
-	t.Chdir(filepath.Join(base, "data"))
-	makeLink(t, home, filepath.Join(base, "to-home"))
-	makeLink(t, base, filepath.Join(base, "to-base"))
-	top := filepath.VolumeName(base) + string(filepath.Separator)
-
-	tests := []struct {
-		name, dir, home, want string // an empty want: no refusal
-	}{
-		{"the root", top, "", "is or holds"},
-		{"the root, spelt otherwise", top + "." + string(filepath.Separator) + "..", "", "is or holds"},
-		{"the home", home, home, "is or holds"},
-		{"above the home", filepath.Dir(home), home, "is or holds"},
-		{"a link to the home", filepath.Join(base, "to-home"), home, "is or holds"},
-		{"the home through a link", home, filepath.Join(base, "to-home"), "is or holds"},
-		{"above a home through a link", filepath.Join(base, "users"), filepath.Join(base, "to-home"), "is or holds"},
-		{"a file", filepath.Join(home, "file"), "", "want a directory"},
-		{"nothing", filepath.Join(base, "missing"), "", "want a directory"},
-		{"below the home", filepath.Join(base, "data"), base, ""},
-		{"beside the home", filepath.Join(base, "data"), home, ""},
-		{"through a link", filepath.Join(base, "to-base", "data"), home, ""},
-		{"named like the home", filepath.Join(base, "data", "ada"), home, ""},
-		{"the working directory", ".", "", ""},
-		{"without a home", filepath.Join(base, "data"), "", ""},
-		{"with a home that does not exist", filepath.Join(base, "data"), filepath.Join(base, "users", "bob"), ""},
+	in := func(path string) string { return filepath.Join(base, filepath.FromSlash(path)) }
+	for _, path := range []string{"users/ada/file", "data/ada/file", ".soloist/jobs/ingest.json", "elsewhere/jobs/old/ingest.json"} {
+		makeFile(t, 0, in(path))
 	}
-	for _, test := range tests {
-		for _, name := range []string{"HOME", "USERPROFILE"} {
-			t.Run(test.name+", "+name, func(t *testing.T) {
-				checkPruneDir(t, test.dir, environment(name, test.home), test.want)
-			})
-		}
+	for target, link := range map[string]string{"users/ada": "to-home", "": "to-base", ".soloist/jobs": "to-jobs", "elsewhere/jobs/old": "to-old"} {
+		makeLink(t, in(target), in(link))
 	}
-}
-
-// checkPruneDir opens a directory, and looks for what the refusal has to say; empty: there is none.
-func checkPruneDir(t *testing.T, dir string, env func(string) string, want string) {
-	t.Helper()
-	root, err := openPruneDir(dir, env)
-	if root != nil {
-		defer root.Close()
-	}
-	switch {
-	case want == "" && err != nil:
-		t.Errorf("got %v, want no error", err)
-	case want != "" && (err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("PRUNE_DIR is %q", dir)) || !regexp.MustCompile(want).MatchString(err.Error())):
-		t.Errorf("got %v, want an error with the value and %q", err, want)
-	}
-}
-
-// The records of the scheduler are no old files to delete, wherever they are.
-func TestPruneRefusesTheRecords(t *testing.T) {
-	base := t.TempDir()
-	makeFile(t, 0, base, ".soloist", "jobs", "ingest.json")
-	makeFile(t, 0, base, "elsewhere", "jobs", "old", "ingest.json")
-	makeLink(t, filepath.Join(base, ".soloist", "jobs"), filepath.Join(base, "to-jobs"))
-	makeLink(t, filepath.Join(base, "elsewhere", "jobs", "old"), filepath.Join(base, "to-old"))
-	elsewhere, jobs := filepath.Join(base, "elsewhere"), filepath.Join("elsewhere", "jobs")
-	const holds, within = "is or holds .*: want a directory of its own", "is within Soloist's records.*: want a directory of its own"
-	for _, test := range []struct{ wd, dir, storage, want string }{
-		{"", base, "", holds},
-		{"", filepath.Join(base, ".soloist"), "", holds},
-		{"", base, "dir:elsewhere", holds},
-		{"", elsewhere, "dir:elsewhere", holds},
-		{"", ".soloist", "", holds},
-		{"", filepath.Join(".soloist", "jobs"), "", within},
-		{"", "to-jobs", "", within},
-		{"", filepath.Join(base, ".soloist", "jobs"), "dir:.soloist", within},
-		{"", jobs, "dir:elsewhere", within},
-		{"", jobs, "dir:missing", ""},
-		{"", jobs, "", ""},
+	home, elsewhere, top := in("users/ada"), in("elsewhere"), filepath.VolumeName(base)+string(filepath.Separator)
+	const (
+		holds  = "is or holds .*: want a directory of its own"
+		within = "is within Soloist's records.*: want a directory of its own"
+		none   = "want a directory"
+	)
+	for _, test := range []struct{ wd, dir, home, storage, want string }{
+		// The root, the home, and what is above it.
+		{"data", top, "", "", holds},
+		{"data", top + "." + string(filepath.Separator) + "..", "", "", holds},
+		{"data", home, home, "", holds},
+		{"data", in("users"), home, "", holds},
+		{"data", in("to-home"), home, "", holds},
+		{"data", home, in("to-home"), "", holds},
+		{"data", in("users"), in("to-home"), "", holds},
+		{"data", in("users/ada/file"), "", "", none},
+		{"data", in("missing"), "", "", none},
+		{"data", in("data"), base, "", ""},
+		{"data", in("to-base/data"), home, "", ""},
+		{"data", in("data/ada"), home, "", ""}, // named like the home
+		{"data", ".", "", "", ""},
+		{"data", in("data"), in("users/bob"), "", ""}, // who has no home
+		// The records of the scheduler are no old files to delete, wherever they are.
+		{"", base, "", "", holds},
+		{"", in(".soloist"), "", "", holds},
+		{"", base, "", "dir:elsewhere", holds},
+		{"", elsewhere, "", "dir:elsewhere", holds},
+		{"", ".soloist", "", "", holds},
+		{"", filepath.Join(".soloist", "jobs"), "", "", within},
+		{"", "to-jobs", "", "", within},
+		{"", in(".soloist/jobs"), "", "dir:.soloist", within},
+		{"", filepath.Join("elsewhere", "jobs"), "", "dir:elsewhere", within},
+		{"", filepath.Join("elsewhere", "jobs"), "", "dir:missing", ""},
+		{"", filepath.Join("elsewhere", "jobs"), "", "", ""},
 		// Within the records, a relative path says nothing of them.
-		{filepath.Join(jobs, "old"), ".", "dir:" + elsewhere, within},
-		{filepath.Join(jobs, "old"), "..", "dir:" + elsewhere, within},
-		{"to-old", ".", "dir:" + elsewhere, within},
-		{"to-old", "..", "dir:" + elsewhere, within},
+		{"elsewhere/jobs/old", ".", "", "dir:" + elsewhere, within},
+		{"elsewhere/jobs/old", "..", "", "dir:" + elsewhere, within},
+		{"to-old", ".", "", "dir:" + elsewhere, within},
+		{"to-old", "..", "", "dir:" + elsewhere, within},
 	} {
-		t.Run(strings.ReplaceAll(test.wd+", "+test.dir+", "+test.storage, base, "base"), func(t *testing.T) {
-			t.Chdir(filepath.Join(base, test.wd))
-			checkPruneDir(t, test.dir, environment("SOLOIST_STORAGE", test.storage), test.want)
+		t.Run(strings.ReplaceAll(fmt.Sprint(test), base, "base"), func(t *testing.T) {
+			t.Chdir(in(test.wd))
+			for _, name := range []string{"HOME", "USERPROFILE"} {
+				root, err := openPruneDir(test.dir, environment(name, test.home, "SOLOIST_STORAGE", test.storage))
+				if root != nil {
+					root.Close()
+				}
+				says := regexp.MustCompile("^" + regexp.QuoteMeta(fmt.Sprintf("PRUNE_DIR is %q", test.dir)) + ".*" + test.want)
+				if (err == nil) != (test.want == "") || err != nil && !says.MatchString(err.Error()) {
+					t.Errorf("got %v, want an error with the value and %q", err, test.want)
+				}
+			}
 		})
 	}
 }
@@ -191,12 +166,12 @@ func TestPruneGoesOnAfterFailures(t *testing.T) {
 		}
 		makeFile(t, 99*pruneDay, dir, "a-good")
 		makeFile(t, 99*pruneDay, dir, "z-good")
-		p := newPruner(hooked{Root: openRoot(t, dir), remove: func(name string) error {
-			if strings.HasPrefix(name, "bad") {
-				return &fs.PathError{Op: "removeat", Path: name, Err: fs.ErrPermission}
+		p := newPruner(t, dir, func(moment string) error {
+			if strings.HasPrefix(moment, "remove bad") {
+				return &fs.PathError{Op: "removeat", Path: moment, Err: fs.ErrPermission}
 			}
 			return nil
-		}})
+		})
 		err := p.walk(t.Context())
 		got := strings.Split(fmt.Sprint(err), "\n")
 		if !errors.Is(err, fs.ErrPermission) || len(got) != lines || files > 10 && got[10] != fmt.Sprintf("and %d more", files-10) {
@@ -217,7 +192,7 @@ func TestPruneClosedDirectory(t *testing.T) {
 	closed := filepath.Join(dir, "closed")
 	must(t, os.Chmod(closed, 0))
 	t.Cleanup(func() { os.Chmod(closed, 0o700) })
-	p := newPruner(openRoot(t, dir))
+	p := newPruner(t, dir, nothing)
 	if err := p.walk(t.Context()); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("got %v, want %v", err, fs.ErrPermission)
 	}
@@ -231,12 +206,12 @@ func TestPruneStopsWithItsContext(t *testing.T) {
 	}
 	cause := errors.New("the lease was lost")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	p := newPruner(hooked{Root: openRoot(t, dir), remove: func(name string) error {
-		if name == "b" {
+	p := newPruner(t, dir, func(moment string) error {
+		if moment == "remove b" {
 			cancel(cause)
 		}
 		return nil
-	}})
+	})
 	if err := p.walk(ctx); !errors.Is(err, cause) {
 		t.Errorf("got %v, want %v", err, cause)
 	}
@@ -275,33 +250,20 @@ func makeLink(t *testing.T, target, path string) {
 	must(t, err)
 }
 
-// paths lists all that is below dir, links as they are.
-func paths(t *testing.T, dir string) []string {
-	t.Helper()
-	var list []string
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if path != dir {
-			name, _ := filepath.Rel(dir, path)
-			list = append(list, filepath.ToSlash(name))
-		}
-		return err
-	})
-	must(t, err)
-	return list
-}
-
+// wantPaths wants this below dir, links as they are.
 func wantPaths(t *testing.T, dir string, want ...string) {
 	t.Helper()
-	if got := paths(t, dir); !slices.Equal(got, want) {
+	var got []string
+	must(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if path != dir {
+			name, _ := filepath.Rel(dir, path)
+			got = append(got, filepath.ToSlash(name))
+		}
+		return err
+	}))
+	if !slices.Equal(got, want) {
 		t.Errorf("got files %q, want %q", got, want)
 	}
-}
-
-// wantPruned has all files visited, without an error.
-func wantPruned(t *testing.T, p pruner, want string) {
-	t.Helper()
-	must(t, p.walk(t.Context()))
-	wantCounts(t, p, want)
 }
 
 func wantCounts(t *testing.T, p pruner, want string) {
@@ -313,43 +275,34 @@ func wantCounts(t *testing.T, p pruner, want string) {
 	}
 }
 
-// hooked is a real directory in which a test does things at a given moment.
+// hooked is a real directory in which a test does something before a file is looked at or removed.
 type hooked struct {
 	*os.Root
-	lstat, remove func(name string) error
+	before func(moment string) error
 }
 
 func (h hooked) Lstat(name string) (fs.FileInfo, error) {
-	if err := call(h.lstat, name); err != nil {
+	if err := h.before("lstat " + name); err != nil {
 		return nil, err
 	}
 	return h.Root.Lstat(name)
 }
 
-func call(f func(string) error, name string) error {
-	if f == nil {
-		return nil
-	}
-	return f(name)
-}
-
 func (h hooked) Remove(name string) error {
-	if err := call(h.remove, name); err != nil {
+	if err := h.before("remove " + name); err != nil {
 		return err
 	}
 	return h.Root.Remove(name)
 }
 
-func openRoot(t *testing.T, dir string) *os.Root {
+func nothing(string) error { return nil }
+
+func newPruner(t *testing.T, dir string, before func(moment string) error) pruner {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
 	must(t, err)
 	t.Cleanup(func() { root.Close() })
-	return root
-}
-
-func newPruner(tree tree) pruner {
-	return pruner{tree: tree, before: pruneNow.Add(-30 * pruneDay)}
+	return pruner{tree: hooked{root, before}, before: pruneNow.Add(-30 * pruneDay)}
 }
 
 func TestPruneFollowsNoLink(t *testing.T) {
@@ -364,8 +317,10 @@ func TestPruneFollowsNoLink(t *testing.T) {
 	makeLink(t, ".", filepath.Join(dir, "to-self"))
 
 	// A retention that ends in the future: each link, made today, is old too.
-	p := pruner{tree: openRoot(t, dir), before: time.Now().Add(pruneDay)}
-	wantPruned(t, p, "seen=1 kept=0 old=1 deleted=1 bytes=10 failed=0")
+	p := newPruner(t, dir, nothing)
+	p.before = time.Now().Add(pruneDay)
+	must(t, p.walk(t.Context()))
+	wantCounts(t, p, "seen=1 kept=0 old=1 deleted=1 bytes=10 failed=0")
 	wantPaths(t, dir, "in", "to-dir", "to-file", "to-in", "to-nothing", "to-self")
 	wantPaths(t, outside, "old", "sub", "sub/old")
 }
@@ -381,16 +336,13 @@ func TestPruneLinkSwappedIn(t *testing.T) {
 			}
 			makeFile(t, 99*pruneDay, outside, "old")
 			makeFile(t, 99*pruneDay, outside, "other")
-			swap := func(call string) func(string) error {
-				return func(name string) error {
-					if call+name == moment {
-						must(t, os.Rename(filepath.Join(dir, place), filepath.Join(dir, "moved")))
-						makeLink(t, map[string]string{"sub": outside, "file": filepath.Join(outside, "old")}[place], filepath.Join(dir, place))
-					}
-					return nil
+			p := newPruner(t, dir, func(now string) error {
+				if now == moment {
+					must(t, os.Rename(filepath.Join(dir, place), filepath.Join(dir, "moved")))
+					makeLink(t, map[string]string{"sub": outside, "file": filepath.Join(outside, "old")}[place], filepath.Join(dir, place))
 				}
-			}
-			p := newPruner(hooked{openRoot(t, dir), swap("lstat "), swap("remove ")})
+				return nil
+			})
 			err := p.walk(t.Context())
 			wantPaths(t, outside, "old", "other")
 			if place == "file" { // the link is no file
@@ -412,18 +364,17 @@ func TestPruneVanishingFiles(t *testing.T) {
 	}
 	// Somebody else deletes a before the look, b before the deletion, and the
 	// directory d between its listing and its turn.
-	vanish := func(which ...string) func(string) error {
-		return func(name string) error {
-			if slices.Contains(which, name) {
-				os.RemoveAll(filepath.Join(dir, name))
-			}
-			if name == "a" {
-				os.RemoveAll(filepath.Join(dir, "d"))
-			}
-			return nil
+	p := newPruner(t, dir, func(moment string) error {
+		switch moment {
+		case "lstat a":
+			os.Remove(filepath.Join(dir, "a"))
+			os.RemoveAll(filepath.Join(dir, "d"))
+		case "remove b":
+			os.Remove(filepath.Join(dir, "b"))
 		}
-	}
-	p := newPruner(hooked{openRoot(t, dir), vanish("a"), vanish("b")})
-	wantPruned(t, p, "seen=2 kept=0 old=2 deleted=1 bytes=10 failed=0")
+		return nil
+	})
+	must(t, p.walk(t.Context()))
+	wantCounts(t, p, "seen=2 kept=0 old=2 deleted=1 bytes=10 failed=0")
 	wantPaths(t, dir)
 }

@@ -1,6 +1,7 @@
 package azure_test
 
 import (
+	"crypto/rand"
 	"encoding/base64"
 	"io"
 	"log"
@@ -18,13 +19,15 @@ func jwt(object string) string {
 	return "x." + base64.RawURLEncoding.EncodeToString([]byte(`{"oid":"`+object+`","idtyp":"app"}`)) + ".x"
 }
 
-// refusing answers each request with a refusal, and gives a token for the
+// refusing answers each request with a refusal, or with a web page, and gives a token for the
 // principal with this object id. Without one it gives none.
 func refusing(code, object string) transport {
 	return func(r *http.Request) (*http.Response, error) {
 		switch {
 		case r.URL.Host == platformHost && object != "":
 			return token(r, jwt(object), 24*3600), nil
+		case code == "page":
+			return page(r, http.StatusOK, http.Header{}), nil
 		case r.URL.Host != "sim.blob.core.windows.net":
 			return &http.Response{StatusCode: 400, Request: r, Header: http.Header{}, Body: http.NoBody}, nil
 		}
@@ -50,6 +53,7 @@ func TestAdvice(t *testing.T) {
 		{"network rules, or a signature", signature, false, "AuthorizationFailure", "", "AuthorizationFailure", "generate-sas --account-name sim"},
 		{"a busy service", key, false, "ServerBusy", "", "ServerBusy", "try again"},
 		{"an answer of a proxy", key, false, "", "", "not from the Blob service", "something between here and the Blob service answers"},
+		{"a sign-in page", key, false, "page", "", "not from the Blob service", "NO_PROXY"},
 		{"a signature without the right", signature, false, "AuthorizationPermissionMismatch", "", "AuthorizationPermissionMismatch", "az storage container generate-sas"},
 		{"an identity without the role", managed, true, "AuthorizationPermissionMismatch", "0A-b9", "AuthorizationPermissionMismatch", `--assignee-object-id 0A-b9 --assignee-principal-type ServicePrincipal ` +
 			`--role "Storage Blob Data Contributor" --scope "$(az storage account show --name sim --query id -o tsv)/blobServices/default/containers/soloist"`},
@@ -63,7 +67,7 @@ func TestAdvice(t *testing.T) {
 				platform(t)
 			}
 			if test.config.Credential != "" {
-				test.config.ClientID = uuid()
+				test.config.ClientID = rand.Text()
 			}
 			test.config.Transport = refusing(test.code, test.object)
 			s := opened(t, test.config)
@@ -83,32 +87,24 @@ func TestAdvice(t *testing.T) {
 func TestAdviceOnCreatingUsesControlPlane(t *testing.T) {
 	bare(t)
 	send := transport(func(r *http.Request) (*http.Response, error) {
-		if r.Method == http.MethodPut && r.URL.Query().Get("restype") == "container" || strings.Contains(r.URL.Host, ".queue.") && !strings.Contains(r.URL.Path, "messages") {
-			return refusal(r, 403, "AuthorizationPermissionMismatch"), nil
-		}
-		if strings.Contains(r.URL.Host, ".queue.") {
-			return refusal(r, 404, "QueueNotFound"), nil
-		}
-		if r.URL.Host == platformHost {
+		switch {
+		case r.URL.Host == platformHost:
 			return token(r, jwt("0A-b9"), 24*3600), nil
+		case creates(r):
+			return refusal(r, 403, "AuthorizationPermissionMismatch"), nil
+		case strings.Contains(r.URL.Host, ".queue."):
+			return refusal(r, 404, "QueueNotFound"), nil
 		}
 		return refusal(r, 404, "ContainerNotFound"), nil
 	})
 	platform(t)
 	config := azure.Config{AccountName: "sim", Credential: "managedidentity", Transport: send}
-	s := opened(t, config)
-	_, err := s.Create(t.Context(), name, []byte("one"))
-	if err == nil {
-		t.Fatal("no refusal")
-	}
-	if _, advice := s.Explain(err); !strings.Contains(advice, "az storage container-rm create --name soloist --storage-account sim;") {
+	s, q := opened(t, config), queued(t, config)
+	_, advice := s.Explain(calls["create"](t.Context(), config))
+	if !strings.Contains(advice, "az storage container-rm create --name soloist --storage-account sim;") {
 		t.Errorf("got %q", advice)
 	}
-	q := queued(t, config)
-	_, err = q.Put(t.Context(), []byte("x"), 0)
-	if err == nil {
-		t.Fatal("no refusal")
-	}
+	err := second(q.Put(t.Context(), []byte("x"), 0))
 	const want = `az rest --method put --url "$(az storage account show --name sim --query id -o tsv)/queueServices/default/queues/shop-alarm?api-version=2024-01-01" --body '{}';`
 	if _, advice := q.Explain(err); !strings.Contains(advice, want) || !strings.Contains(advice, "az role assignment create") {
 		t.Errorf("got %q", advice)

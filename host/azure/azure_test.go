@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/internal/alarm"
 	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
@@ -78,39 +79,76 @@ func leased(t *testing.T, s *azure.Store) (hold, store.Entry) {
 
 func second[T any](_ T, err error) error { return err }
 
-// calls are all methods that talk to the service.
-var calls = map[string]func(ctx context.Context, s *azure.Store) error{
-	"create": func(ctx context.Context, s *azure.Store) error { return second(s.Create(ctx, name, []byte("one"))) },
-	"read":   func(ctx context.Context, s *azure.Store) error { return second(s.Read(ctx, name)) },
-	"acquire": func(ctx context.Context, s *azure.Store) error {
+// over is the configuration of an account whose service this is.
+func over(send transport) azure.Config {
+	return azure.Config{ConnectionString: keyed, Transport: send}
+}
+
+// A call is a method that talks to the service.
+type call func(context.Context, azure.Config) error
+
+func ofStore(do func(context.Context, *azure.Store) error) call {
+	return func(ctx context.Context, c azure.Config) error {
+		s, err := azure.Open(c)
+		if err != nil {
+			return err
+		}
+		return do(ctx, s)
+	}
+}
+
+func ofQueue(do func(context.Context, *azure.Queue) error) call {
+	return func(ctx context.Context, c azure.Config) error {
+		q, err := azure.OpenQueue(c, queueName)
+		if err != nil {
+			return err
+		}
+		return do(ctx, q)
+	}
+}
+
+// calls are all of them.
+var calls = map[string]call{
+	"create": ofStore(func(ctx context.Context, s *azure.Store) error { return second(s.Create(ctx, name, []byte("one"))) }),
+	"read":   ofStore(func(ctx context.Context, s *azure.Store) error { return second(s.Read(ctx, name)) }),
+	"acquire": ofStore(func(ctx context.Context, s *azure.Store) error {
 		return second(holding(s).Acquire(ctx, 15*time.Second, `"0x1"`))
-	},
-	"renew": func(ctx context.Context, s *azure.Store) error { return second(holding(s).Renew(ctx)) },
-	"write": func(ctx context.Context, s *azure.Store) error {
+	}),
+	"renew": ofStore(func(ctx context.Context, s *azure.Store) error { return second(holding(s).Renew(ctx)) }),
+	"write": ofStore(func(ctx context.Context, s *azure.Store) error {
 		return second(holding(s).Write(ctx, `"0x1"`, []byte("two")))
-	},
-	"load":            func(ctx context.Context, s *azure.Store) error { return second(holding(s).Load(ctx, `"0x1"`)) },
-	"release":         func(ctx context.Context, s *azure.Store) error { return holding(s).Release(ctx) },
-	"break":           func(ctx context.Context, s *azure.Store) error { return s.Break(ctx, name, 0) },
-	"break unchanged": func(ctx context.Context, s *azure.Store) error { return s.BreakUnchanged(ctx, name, `"0x1"`) },
-	"read document":   func(ctx context.Context, s *azure.Store) error { return second(s.ReadDocument(ctx, name, `"0x2"`)) },
-	"append":          func(ctx context.Context, s *azure.Store) error { return s.Append(ctx, logName, 5, []byte("line")) },
-	"read log":        func(ctx context.Context, s *azure.Store) error { return second(s.ReadLog(ctx, logName, 5, 10)) },
-	"save": func(ctx context.Context, s *azure.Store) error {
+	}),
+	"load":            ofStore(func(ctx context.Context, s *azure.Store) error { return second(holding(s).Load(ctx, `"0x1"`)) }),
+	"release":         ofStore(func(ctx context.Context, s *azure.Store) error { return holding(s).Release(ctx) }),
+	"break":           ofStore(func(ctx context.Context, s *azure.Store) error { return s.Break(ctx, name, 0) }),
+	"break unchanged": ofStore(func(ctx context.Context, s *azure.Store) error { return s.BreakUnchanged(ctx, name, `"0x1"`) }),
+	"delete":          ofStore(func(ctx context.Context, s *azure.Store) error { return s.Delete(ctx, name) }),
+	"read document":   ofStore(func(ctx context.Context, s *azure.Store) error { return second(s.ReadDocument(ctx, name, `"0x2"`)) }),
+	"append":          ofStore(func(ctx context.Context, s *azure.Store) error { return s.Append(ctx, logName, 5, []byte("line")) }),
+	"read log":        ofStore(func(ctx context.Context, s *azure.Store) error { return second(s.ReadLog(ctx, logName, 5, 10)) }),
+	"save": ofStore(func(ctx context.Context, s *azure.Store) error {
 		return second(holding(s).Save(ctx, `"0x1"`, []byte("two"), []byte("{}")))
-	},
-	"write document": func(ctx context.Context, s *azure.Store) error {
+	}),
+	"write document": ofStore(func(ctx context.Context, s *azure.Store) error {
 		return second(s.WriteDocument(ctx, name, `"0x1"`, []byte("text")))
-	},
-	"create document": func(ctx context.Context, s *azure.Store) error {
+	}),
+	"create document": ofStore(func(ctx context.Context, s *azure.Store) error {
 		return second(s.WriteDocument(ctx, name, "", []byte("text")))
-	},
-	"logs": func(ctx context.Context, s *azure.Store) error {
+	}),
+	"logs": ofStore(func(ctx context.Context, s *azure.Store) error {
 		return s.Logs(ctx, name, func(string, int64) bool { return true })
-	},
-	"list": func(ctx context.Context, s *azure.Store) error {
+	}),
+	"list": ofStore(func(ctx context.Context, s *azure.Store) error {
 		return s.List(ctx, "app", func(string, store.Entry) bool { return true })
-	},
+	}),
+	"put message": ofQueue(func(ctx context.Context, q *azure.Queue) error { return second(q.Put(ctx, []byte("x"), 0)) }),
+	"receive messages": ofQueue(func(ctx context.Context, q *azure.Queue) error {
+		return second(q.Receive(ctx, 1, time.Second))
+	}),
+	"delete message": ofQueue(func(ctx context.Context, q *azure.Queue) error {
+		return q.Delete(ctx, alarm.Receipt{ID: "a", Pop: "p"})
+	}),
+	"read queue": ofQueue(func(ctx context.Context, q *azure.Queue) error { return second(q.Visible(ctx)) }),
 }
 
 // header looks a header up that the client library may have set in any case.
@@ -143,14 +181,15 @@ func TestRequestsCarryGuards(t *testing.T) {
 		"read log":        {"GET", "", map[string]string{"x-ms-range": "bytes=5-14"}},
 		"logs":            {"GET", "list", nil},
 		"list":            {"GET", "list", nil},
+		"delete":          {"DELETE", "", nil},
 		"release":         {"PUT", "lease", map[string]string{"x-ms-lease-action": "release", "x-ms-lease-id": idA}},
 		"break":           {"PUT", "lease", map[string]string{"x-ms-lease-action": "break", "x-ms-lease-break-period": "0", "If-Match": ""}},
 		"break unchanged": {"PUT", "lease", map[string]string{"x-ms-lease-action": "break", "x-ms-lease-break-period": "0", "x-ms-lease-id": "", "If-Match": `"0x1"`}},
 	}
-	for call, do := range calls {
+	for call, tt := range tests {
 		t.Run(call, func(t *testing.T) {
-			tt, w := tests[call], &wire{}
-			do(t.Context(), open(t, w))
+			w := &wire{}
+			calls[call](t.Context(), over(w.Do))
 			if len(w.requests) == 0 {
 				t.Fatal("no request")
 			}
@@ -226,8 +265,7 @@ func TestMissingContainerIsCreated(t *testing.T) {
 		"write document":  "put",
 	} {
 		w := &wire{}
-		s := open(t, w)
-		err := calls[call](t.Context(), s)
+		err := calls[call](t.Context(), over(w.Do))
 		if got := operations(w.Log()); got != want || (err == nil) != (want != "put") {
 			t.Errorf("%s: got %q, %v, want %q", call, got, err, want)
 		}
@@ -269,10 +307,10 @@ func TestNothingIsRepeated(t *testing.T) {
 			t.Run(failure+"/"+call, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { // where the delays of a repetition cost nothing
 					n := 0
-					err := do(t.Context(), open(t, transport(func(r *http.Request) (*http.Response, error) {
+					err := do(t.Context(), over(func(r *http.Request) (*http.Response, error) {
 						n++
 						return send(r)
-					})))
+					}))
 					if err == nil || n != 1 {
 						t.Errorf("%d requests, %v", n, err)
 					}
@@ -286,14 +324,13 @@ func TestCallsEndWithContext(t *testing.T) {
 	for call, do := range calls {
 		t.Run(call, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := open(t, transport(func(r *http.Request) (*http.Response, error) {
-					<-r.Context().Done()
-					return nil, r.Context().Err()
-				}))
 				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 				defer cancel()
 				start := time.Now()
-				err := do(ctx, s)
+				err := do(ctx, over(func(r *http.Request) (*http.Response, error) {
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				}))
 				if took := time.Since(start); took != 3*time.Second || !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("%v after %s", err, took)
 				}
@@ -303,10 +340,11 @@ func TestCallsEndWithContext(t *testing.T) {
 }
 
 func TestWrongArgumentsAreNotSent(t *testing.T) {
-	s := open(t, transport(func(r *http.Request) (*http.Response, error) {
+	unasked := over(func(r *http.Request) (*http.Response, error) {
 		t.Errorf("sent %s %s", r.Method, r.URL)
 		return nil, errors.New("sent")
-	}))
+	})
+	s, q := opened(t, unasked), queued(t, unasked)
 	l, ctx, text := holding(s), t.Context(), []byte("x")
 	refused := func(what, says string, err error) {
 		t.Helper()
@@ -334,6 +372,11 @@ func TestWrongArgumentsAreNotSent(t *testing.T) {
 	for _, d := range []time.Duration{61 * time.Second, time.Second / 2} {
 		refused("break", "whole seconds", s.Break(ctx, name, d))
 	}
+	refused("put", "hidden for -1s", second(q.Put(ctx, nil, -time.Second)))
+	refused("put", "0 to 168h", second(q.Put(ctx, nil, 8*24*time.Hour)))
+	refused("receive", "1 to 32", second(q.Receive(ctx, 33, time.Second)))
+	refused("receive", "1s to 168h", second(q.Receive(ctx, 1, time.Millisecond)))
+	refused("delete", "is empty", q.Delete(ctx, alarm.Receipt{ID: "a"}))
 }
 
 func TestDateIsOfService(t *testing.T) {
@@ -354,19 +397,23 @@ func TestDateIsOfService(t *testing.T) {
 
 // Each write tells whether the account keeps versions.
 func TestVersionsAreNoticed(t *testing.T) {
-	for _, call := range []string{"create", "write", "save", "write document"} {
-		for version, want := range map[string]bool{"": false, "2026-11-21T02:30:00.1234567Z": true} {
-			status := map[string]int{"create": http.StatusCreated, "write": http.StatusOK, "save": http.StatusCreated, "write document": http.StatusCreated}[call]
+	for version, want := range map[string]bool{"": false, "2026-11-21T02:30:00.1234567Z": true} {
+		for what, write := range map[string]func(*azure.Store) error{
+			"create":   func(s *azure.Store) error { return second(s.Create(t.Context(), name, []byte("one"))) },
+			"write":    func(s *azure.Store) error { return second(holding(s).Write(t.Context(), `"0x1"`, []byte("two"))) },
+			"save":     func(s *azure.Store) error { return second(holding(s).Save(t.Context(), `"0x1"`, []byte("two"), nil)) },
+			"document": func(s *azure.Store) error { return second(s.WriteDocument(t.Context(), name, "", nil)) },
+		} {
 			s := open(t, transport(func(r *http.Request) (*http.Response, error) {
-				resp := blobtest.Refusal(r, time.Now(), status, "")
+				resp := blobtest.Refusal(r, time.Now(), success(r), "")
 				resp.Header.Set("ETag", `"0x2"`)
 				if version != "" {
 					resp.Header.Set("x-ms-version-id", version)
 				}
 				return resp, nil
 			}))
-			if err := calls[call](t.Context(), s); err != nil || s.Versioned() != want {
-				t.Errorf("%s, version %q: got %t, %v", call, version, s.Versioned(), err)
+			if err := write(s); err != nil || s.Versioned() != want {
+				t.Errorf("%s, version %q: got %t, %v", what, version, s.Versioned(), err)
 			}
 		}
 	}

@@ -1,7 +1,9 @@
 package azure_test
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,35 +11,53 @@ import (
 	"github.com/soloist-go/soloist/host/azure"
 )
 
+// Where the container is, how it is asked, and where the queues are: that follows from where the blobs are, or a setting of its
+// own says it. A queue has one address, whichever settings lead to it.
 func TestOpen(t *testing.T) {
+	const (
+		simBlob, simQueue = "https://sim.blob.core.windows.net", "https://sim.queue.core.windows.net"
+		shared, bearer    = "SharedKey sim:", "Bearer "
+		emulator          = "SharedKey devstoreaccount1:"
+		development       = "UseDevelopmentStorage=true"
+	)
 	tests := []struct {
-		what   string
-		config azure.Config
-		url    string // of the first request
-		auth   string // how its Authorization begins
+		what        string
+		config      azure.Config
+		blob, query string // of the first request
+		queue       string
+		auth        string // how its Authorization begins
 	}{
-		{"key", azure.Config{ConnectionString: keyed}, "https://sim.blob.core.windows.net/soloist/app/job", "SharedKey sim:"},
-		{"as the portal gives it", azure.Config{ConnectionString: "DefaultEndpointsProtocol=https;AccountName=sim;AccountKey=" + secret + ";EndpointSuffix=core.chinacloudapi.cn"}, "https://sim.blob.core.chinacloudapi.cn/soloist/app/job", "SharedKey sim:"},
-		{"other case, spaces", azure.Config{ConnectionString: " accountname = sim ; ACCOUNTKEY = " + secret + " ;"}, "https://sim.blob.core.windows.net/soloist/app/job", "SharedKey sim:"},
-		{"endpoint and key", azure.Config{ConnectionString: "BlobEndpoint=http://store:10000/dev;" + keyed}, "http://store:10000/dev/soloist/app/job", "SharedKey sim:"},
-		{"signature", azure.Config{ConnectionString: "BlobEndpoint=https://sim.blob.core.windows.net;SharedAccessSignature=?sv=1&sig=x"}, "https://sim.blob.core.windows.net/soloist/app/job?sig=x&sv=1", ""},
-		{"emulator", azure.Config{ConnectionString: "UseDevelopmentStorage=true"}, "http://127.0.0.1:10000/devstoreaccount1/soloist/app/job", "SharedKey devstoreaccount1:"},
-		{"emulator elsewhere", azure.Config{ConnectionString: "UseDevelopmentStorage=true;DevelopmentStorageProxyUri=http://azurite-host"}, "http://azurite-host:10000/devstoreaccount1/soloist/app/job", "SharedKey devstoreaccount1:"},
-		{"emulator elsewhere, port named", azure.Config{ConnectionString: "UseDevelopmentStorage=true;DevelopmentStorageProxyUri=https://azurite-host:10000/"}, "https://azurite-host:10000/devstoreaccount1/soloist/app/job", "SharedKey devstoreaccount1:"},
-		{"URL with signature", azure.Config{ServiceURL: "https://sim.blob.core.windows.net/?sv=1&sig=x"}, "https://sim.blob.core.windows.net/soloist/app/job?sig=x&sv=1", ""},
-		{"signature on this machine", azure.Config{ServiceURL: "http://127.0.0.1:10000/dev?sv=1&sig=x"}, "http://127.0.0.1:10000/dev/soloist/app/job?sig=x&sv=1", ""},
-		{"signature on localhost", azure.Config{ConnectionString: "BlobEndpoint=http://LocalHost:10000/dev;SharedAccessSignature=sig=x"}, "http://LocalHost:10000/dev/soloist/app/job?sig=x", ""},
-		{"signature on ::1", azure.Config{ServiceURL: "http://[::1]:10000/dev?sig=x"}, "http://[::1]:10000/dev/soloist/app/job?sig=x", ""},
-		{"URL", azure.Config{ServiceURL: "https://sim.blob.core.windows.net"}, "https://sim.blob.core.windows.net/soloist/app/job", "Bearer "},
-		{"account", azure.Config{AccountName: "sim"}, "https://sim.blob.core.windows.net/soloist/app/job", "Bearer "},
-		{"connection string wins", azure.Config{ConnectionString: keyed, ServiceURL: "https://url.blob.core.windows.net", AccountName: "name"}, "https://sim.blob.core.windows.net/soloist/app/job", "SharedKey sim:"},
-		{"URL wins", azure.Config{ServiceURL: "https://url.blob.core.windows.net", AccountName: "name"}, "https://url.blob.core.windows.net/soloist/app/job", "Bearer "},
-		{"container", azure.Config{ConnectionString: keyed, Container: "a-b"}, "https://sim.blob.core.windows.net/a-b/app/job", "SharedKey sim:"},
+		{"key", azure.Config{ConnectionString: keyed}, simBlob, "", simQueue, shared},
+		{"as the portal gives it", azure.Config{ConnectionString: "DefaultEndpointsProtocol=https;AccountName=sim;AccountKey=" + secret + ";EndpointSuffix=core.chinacloudapi.cn"},
+			"https://sim.blob.core.chinacloudapi.cn", "", "https://sim.queue.core.chinacloudapi.cn", shared},
+		{"other case, spaces", azure.Config{ConnectionString: " accountname = sim ; ACCOUNTKEY = " + secret + " ;"}, simBlob, "", simQueue, shared},
+		{"endpoint and key", azure.Config{ConnectionString: "BlobEndpoint=http://store:10000/dev;" + keyed}, "http://store:10000/dev", "", "http://store:10001/dev", shared},
+		{"two endpoints", azure.Config{ConnectionString: "BlobEndpoint=http://store:1/dev;QueueEndpoint=http://store:2/dev;" + keyed}, "http://store:1/dev", "", "http://store:2/dev", shared},
+		{"signature", azure.Config{ConnectionString: "BlobEndpoint=" + simBlob + ";SharedAccessSignature=?ss=bq&sig=x"}, simBlob, "?sig=x&ss=bq", simQueue, ""},
+		{"emulator", azure.Config{ConnectionString: development}, "http://127.0.0.1:10000/devstoreaccount1", "", "http://127.0.0.1:10001/devstoreaccount1", emulator},
+		{"emulator elsewhere", azure.Config{ConnectionString: development + ";DevelopmentStorageProxyUri=http://azurite-host"},
+			"http://azurite-host:10000/devstoreaccount1", "", "http://azurite-host:10001/devstoreaccount1", emulator},
+		{"emulator elsewhere, port named", azure.Config{ConnectionString: development + ";DevelopmentStorageProxyUri=https://azurite-host:10000/"},
+			"https://azurite-host:10000/devstoreaccount1", "", "https://azurite-host:10001/devstoreaccount1", emulator},
+		{"URL with signature", azure.Config{ServiceURL: simBlob + "/?sv=1&sig=x"}, simBlob, "?sig=x&sv=1", simQueue, ""},
+		{"signature on this machine", azure.Config{ServiceURL: "http://127.0.0.1:10000/dev?sig=x"}, "http://127.0.0.1:10000/dev", "?sig=x", "http://127.0.0.1:10001/dev", ""},
+		{"signature on localhost", azure.Config{ConnectionString: "BlobEndpoint=http://LocalHost:10000/dev;SharedAccessSignature=sig=x"},
+			"http://LocalHost:10000/dev", "?sig=x", "http://localhost:10001/dev", ""},
+		{"signature on ::1", azure.Config{ServiceURL: "http://[::1]:10000/dev?sig=x"}, "http://[::1]:10000/dev", "?sig=x", "http://[::1]:10001/dev", ""},
+		{"URL", azure.Config{ServiceURL: simBlob}, simBlob, "", simQueue, bearer},
+		{"URL with a port", azure.Config{ServiceURL: "https://Sim.blob.core.windows.net:443/"}, "https://Sim.blob.core.windows.net:443", "", simQueue, bearer},
+		{"two URLs", azure.Config{ServiceURL: "https://blobs.contoso.com", QueueURL: "https://queues.contoso.com"}, "https://blobs.contoso.com", "", "https://queues.contoso.com", bearer},
+		{"account", azure.Config{AccountName: "sim"}, simBlob, "", simQueue, bearer},
+		{"account, URL of queues", azure.Config{AccountName: "sim", QueueURL: "https://sim.queue.core.usgovcloudapi.net/"}, simBlob, "", "https://sim.queue.core.usgovcloudapi.net", bearer},
+		{"connection string wins", azure.Config{ConnectionString: keyed, ServiceURL: "https://url.blob.core.windows.net", AccountName: "name"}, simBlob, "", simQueue, shared},
+		{"URL wins", azure.Config{ServiceURL: "https://url.blob.core.windows.net", AccountName: "name"},
+			"https://url.blob.core.windows.net", "", "https://url.queue.core.windows.net", bearer},
+		{"container", azure.Config{ConnectionString: keyed, Container: "a-b"}, simBlob, "", simQueue, shared},
 	}
 	for _, tt := range tests {
 		t.Run(tt.what, func(t *testing.T) {
 			platform(t)
-			if tt.auth == "Bearer " {
+			if tt.auth == bearer {
 				tt.config.Credential = "managedidentity"
 			}
 			var got []*http.Request
@@ -53,17 +73,16 @@ func TestOpen(t *testing.T) {
 			if len(got) != 1 {
 				t.Fatalf("%d requests", len(got))
 			}
-			u := *got[0].URL
+			u, box := *got[0].URL, tt.blob+"/"+cmp.Or(tt.config.Container, "soloist")
 			u.RawPath, u.RawQuery = "", u.Query().Encode()
-			if u.String() != tt.url {
-				t.Errorf("got %s, want %s", &u, tt.url)
+			if u.String() != box+"/app/job"+tt.query || s.String() != box {
+				t.Errorf("%s asks %s, want %s", s, &u, box)
 			}
 			if auth := got[0].Header.Get("Authorization"); !strings.HasPrefix(auth, tt.auth) || auth != "" && tt.auth == "" {
 				t.Errorf("authorization %q, want %q...", auth, tt.auth)
 			}
-			bare, _, _ := strings.Cut(tt.url, "/app/job")
-			if s.String() != bare {
-				t.Errorf("is called %s, want %s", s, bare)
+			if q := queued(t, tt.config); q.String() != tt.queue+"/"+queueName {
+				t.Errorf("the queue is %s, want %s", q, tt.queue)
 			}
 		})
 	}
@@ -117,27 +136,40 @@ func TestOpenRefuses(t *testing.T) {
 		{azure.Config{AccountName: "sim", ClientID: hidden, ClientSecret: hidden}, "go together"},
 		{azure.Config{AccountName: "sim", TenantID: hidden, ClientSecret: hidden}, "go together"},
 		{azure.Config{AccountName: "sim", TenantID: hidden + "/ ?", ClientID: hidden, ClientSecret: hidden}, "malformed"},
-		{azure.Config{ConnectionString: keyed, Container: "ab"}, "SOLOIST_CONTAINER"},
-		{azure.Config{ConnectionString: keyed, Container: strings.Repeat("a", 64)}, "SOLOIST_CONTAINER"},
-		{azure.Config{ConnectionString: keyed, Container: "Abc"}, "SOLOIST_CONTAINER"},
-		{azure.Config{ConnectionString: keyed, Container: "a--b"}, "SOLOIST_CONTAINER"},
-		{azure.Config{ConnectionString: keyed, Container: "-ab"}, "SOLOIST_CONTAINER"},
-		{azure.Config{ConnectionString: keyed, Container: "ab-"}, "SOLOIST_CONTAINER"},
-		{azure.Config{ConnectionString: keyed, Container: hidden + "_"}, "SOLOIST_CONTAINER"},
+	}
+	refused := func(err error, says string) {
+		t.Helper()
+		text := fmt.Sprint(err)
+		if !strings.Contains(text, says) || !strings.HasPrefix(text, "azure: ") || strings.Contains(text, hidden) || strings.Contains(text, secret) {
+			t.Errorf("got %q, want an error that says %q and no secret", text, says)
+		}
 	}
 	for _, tt := range tests {
 		_, err := azure.Open(tt.config)
-		if err == nil {
-			t.Errorf("opened, want an error that says %q", tt.says)
-			continue
-		}
-		if text := err.Error(); !strings.Contains(text, tt.says) || !strings.HasPrefix(text, "azure: ") {
-			t.Errorf("got %q, want it to say %q", text, tt.says)
-		}
-		for _, value := range []string{hidden, secret} {
-			if strings.Contains(err.Error(), value) {
-				t.Errorf("tells a secret: %v", err)
-			}
-		}
+		refused(err, tt.says)
+		_, err = azure.OpenQueue(tt.config, queueName)
+		refused(err, tt.says)
+	}
+	for _, name := range []string{"ab", strings.Repeat("a", 64), "Abc", "a--b", "-ab", "ab-", hidden + "_"} {
+		_, err := azure.Open(azure.Config{ConnectionString: keyed, Container: name})
+		refused(err, "SOLOIST_CONTAINER")
+		_, err = azure.OpenQueue(azure.Config{ConnectionString: keyed}, name)
+		refused(err, "SOLOIST_ALARM_QUEUE")
+	}
+	const simBlob = "https://sim.blob.core.windows.net"
+	for _, tt := range []struct {
+		config azure.Config
+		says   string
+	}{
+		{azure.Config{ConnectionString: "BlobEndpoint=https://blobs.contoso.com;" + keyed}, `the host "blobs.contoso.com" of the blobs: set QueueEndpoint`},
+		{azure.Config{ConnectionString: "QueueEndpoint=" + hidden + ";" + keyed}, "QueueEndpoint is not a queue service URL"},
+		{azure.Config{ConnectionString: "BlobEndpoint=" + simBlob + ";SharedAccessSignature=sr=c&sig=" + hidden}, "its shared access signature is not for queues"},
+		{azure.Config{ServiceURL: simBlob + "/?ss=b&sig=" + hidden}, "want one of the account for blobs and queues (ss=bq)"},
+		{azure.Config{ServiceURL: "https://blobs.contoso.com"}, "set AzureWebJobsStorage__queueServiceUri"},
+		{azure.Config{AccountName: "sim", QueueURL: "http://sim.queue.core.windows.net"}, "AzureWebJobsStorage__queueServiceUri): an identity needs https"},
+		{azure.Config{AccountName: "sim", QueueURL: hidden}, "not an http or https URL"},
+	} {
+		_, err := azure.OpenQueue(tt.config, queueName)
+		refused(err, tt.says)
 	}
 }

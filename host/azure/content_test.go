@@ -1,7 +1,6 @@
 package azure_test
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -9,8 +8,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
+	"time"
 
 	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -32,23 +34,13 @@ func (b *body) Close() error {
 	return nil
 }
 
-// failing reads text and then fails.
-func failing(text string, err error) io.Reader {
-	return io.MultiReader(strings.NewReader(text), errReader{err})
-}
-
-type errReader struct{ error }
-
-func (r errReader) Read([]byte) (int, error) { return 0, r.error }
-
 // content answers a GET as the service does, with this body.
 func content(r *http.Request, status int, b io.ReadCloser, length string) *http.Response {
-	resp := &http.Response{StatusCode: status, Header: http.Header{}, Body: b, Request: r}
+	resp := blobtest.Refusal(r, time.Now(), status, "")
+	resp.Body = b
 	resp.Header.Set("ETag", `"0x1"`)
 	resp.Header.Set("x-ms-lease-state", "leased")
-	resp.Header.Set("x-ms-request-id", "1")
-	resp.Header.Set("x-ms-version", "2026-02-06")
-	if length != "" {
+	if resp.Header.Del("Content-Length"); length != "" {
 		resp.Header.Set("Content-Length", length)
 	}
 	return resp
@@ -59,25 +51,33 @@ func TestContentIsReadToItsEnd(t *testing.T) {
 	network := &net.OpError{Op: "read", Err: errors.New("connection reset by peer")} // what the library would repeat
 	tooMuch := store.ErrTooLarge.Error()
 	long := strings.Repeat("x", store.MaxCheckpoint)
+	reads := func(text string) func() io.Reader { return func() io.Reader { return strings.NewReader(text) } }
+	fails := func(err error) func() io.Reader {
+		return func() io.Reader { return io.MultiReader(strings.NewReader("ab"), iotest.ErrReader(err)) }
+	}
 	lacks := func(header string) func(*http.Response) { return func(r *http.Response) { r.Header.Del(header) } }
 	for what, tt := range map[string]struct {
-		reader io.Reader
+		reader func() io.Reader
 		length string
 		spoil  func(*http.Response)
 		want   string // that the error says; empty: no error
 		err    error
 	}{
-		"whole":          {strings.NewReader("abc"), "3", nil, "", nil},
-		"empty":          {strings.NewReader(""), "0", nil, "", nil},
-		"chunked":        {strings.NewReader("abc"), "", nil, "", nil},
-		"largest":        {strings.NewReader(long), strconv.Itoa(len(long)), nil, "", nil},
-		"cut":            {strings.NewReader("ab"), "3", nil, "2 of 3 bytes", io.ErrUnexpectedEOF},
-		"broken":         {failing("ab", io.ErrUnexpectedEOF), "3", nil, "unexpected EOF", io.ErrUnexpectedEOF},
-		"reset":          {failing("ab", network), "3", nil, "connection reset", network},
-		"too large":      {strings.NewReader(long + "x"), strconv.Itoa(len(long) + 1), nil, tooMuch, store.ErrTooLarge},
-		"without end":    {endless{}, "", nil, tooMuch, store.ErrTooLarge},
-		"no ETag":        {strings.NewReader(""), "0", lacks("ETag"), "not from the Blob service", nil},
-		"no lease state": {strings.NewReader(""), "0", lacks("x-ms-lease-state"), "not from the Blob service", nil},
+		"whole":       {reads("abc"), "3", nil, "", nil},
+		"empty":       {reads(""), "0", nil, "", nil},
+		"chunked":     {reads("abc"), "", nil, "", nil},
+		"largest":     {reads(long), strconv.Itoa(len(long)), nil, "", nil},
+		"cut":         {reads("ab"), "3", nil, "2 of 3 bytes", io.ErrUnexpectedEOF},
+		"broken":      {fails(io.ErrUnexpectedEOF), "3", nil, "unexpected EOF", io.ErrUnexpectedEOF},
+		"reset":       {fails(network), "3", nil, "connection reset", network},
+		"too large":   {reads(long + "x"), strconv.Itoa(len(long) + 1), nil, tooMuch, store.ErrTooLarge},
+		"without end": {func() io.Reader { return endless{} }, "", nil, tooMuch, store.ErrTooLarge},
+		"no ETag":     {reads(""), "0", lacks("ETag"), "not from the Blob service", nil},
+		"not modified": {reads(""), "0", func(r *http.Response) {
+			r.StatusCode = http.StatusNotModified
+			r.Header.Del("x-ms-lease-state")
+		}, "not from the Blob service", nil},
+		"no lease state": {reads(""), "0", lacks("x-ms-lease-state"), "not from the Blob service", nil},
 	} {
 		for call, read := range map[string]func(*azure.Store) ([]byte, error){
 			"load": func(s *azure.Store) ([]byte, error) { return holding(s).Load(t.Context(), `"0x1"`) },
@@ -87,12 +87,7 @@ func TestContentIsReadToItsEnd(t *testing.T) {
 			},
 		} {
 			t.Run(call+"/"+what, func(t *testing.T) {
-				if again, ok := tt.reader.(*strings.Reader); ok {
-					again.Seek(0, io.SeekStart)
-				} else if what == "broken" || what == "reset" {
-					tt.reader = failing("ab", tt.err)
-				}
-				b, requests := &body{Reader: tt.reader}, 0
+				b, requests := &body{Reader: tt.reader()}, 0
 				got, err := read(open(t, transport(func(r *http.Request) (*http.Response, error) {
 					requests++
 					resp := content(r, http.StatusOK, b, tt.length)
@@ -140,23 +135,11 @@ type endless struct{}
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
 // What is not the blob's content is not taken for an empty checkpoint.
-func TestLoadOfSomethingElse(t *testing.T) {
-	for name, spoil := range map[string]func(*http.Response){
-		"not modified": func(r *http.Response) { r.StatusCode = http.StatusNotModified; r.Header.Del("x-ms-lease-state") },
-		"another ETag": func(r *http.Response) { r.Header.Set("ETag", `"0x2"`) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := &body{Reader: strings.NewReader("")}
-			s := open(t, transport(func(r *http.Request) (*http.Response, error) {
-				resp := content(r, http.StatusOK, b, "0")
-				spoil(resp)
-				return resp, nil
-			}))
-			got, err := holding(s).Load(t.Context(), `"0x1"`)
-			if err == nil || !strings.Contains(err.Error(), "not from the Blob service") || !b.closed {
-				t.Errorf("got %q, %v, closed %t", got, err, b.closed)
-			}
-		})
+func TestLoadOfAnotherETag(t *testing.T) {
+	b := &body{Reader: strings.NewReader("")}
+	s := open(t, transport(func(r *http.Request) (*http.Response, error) { return content(r, http.StatusOK, b, "0"), nil }))
+	if got, err := holding(s).Load(t.Context(), `"0x2"`); err == nil || !strings.Contains(err.Error(), "not from the Blob service") || !b.closed {
+		t.Errorf("got %q, %v, closed %t", got, err, b.closed)
 	}
 }
 
@@ -180,31 +163,6 @@ func TestRequestsHaveACopy(t *testing.T) {
 		if got, _ := io.ReadAll(sent); string(got) != "what is sent" {
 			t.Errorf("%s: got %q, %v", what, got, err)
 		}
-	}
-}
-
-// Save is one request, and nothing of the blob is lost by it or by a write.
-func TestSaveAndLoadAreOneRequestEach(t *testing.T) {
-	w := &wire{}
-	s := open(t, w)
-	l, e := leased(t, s)
-	before := len(w.Log())
-	stamp, err := l.Save(t.Context(), e.ETag, []byte("two"), []byte("\x00\xff"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if stamp, err = l.Write(t.Context(), stamp.ETag, []byte("three")); err != nil {
-		t.Fatal(err)
-	}
-	got, err := l.Load(t.Context(), stamp.ETag)
-	if err != nil || !bytes.Equal(got, []byte("\x00\xff")) {
-		t.Errorf("got %q, %v", got, err)
-	}
-	if got, want := operations(w.Log()[before:]), "put, metadata, get"; got != want {
-		t.Errorf("requests %s, want %s", got, want)
-	}
-	if e, err := s.Read(t.Context(), name); err != nil || string(e.Record) != "three" || e.State != store.Leased {
-		t.Errorf("got %+v, %v", e, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package azure_test
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -35,6 +36,7 @@ func TestCodes(t *testing.T) {
 		ofEntries = "read, acquire, renew, write, save, load, release, break"
 		all       = ofEntries + ", create, read document, write document, create document"
 		held      = "write, save, load"
+		queues    = "put message, receive messages, delete message, read queue"
 	)
 	for _, tt := range []struct {
 		calls   string
@@ -66,15 +68,19 @@ func TestCodes(t *testing.T) {
 			"500 InternalError, 500 OperationTimedOut, 503 ServerBusy"},
 		{all, nil, "408 , 502 , 404 , 409 , 412 "}, // of a proxy
 		{"acquire", nil, "412 InfiniteLeaseDurationRequired"},
+		{"delete", store.ErrLost, "412 LeaseIdMissing"},
+		{"delete", fs.ErrNotExist, "404 BlobNotFound"},
+		{queues, fs.ErrPermission, "403 AuthorizationPermissionMismatch, 403 AuthenticationFailed, 403 AuthorizationFailure, 401 "},
+		{queues, nil, "503 ServerBusy, 404 "},
 	} {
 		for call := range strings.SplitSeq(tt.calls, ", ") {
 			for answer := range strings.SplitSeq(tt.answers, ", ") {
 				t.Run(call+"/"+answer, func(t *testing.T) {
 					number, code, _ := strings.Cut(answer, " ")
 					status, _ := strconv.Atoi(number)
-					err := calls[call](t.Context(), open(t, transport(func(r *http.Request) (*http.Response, error) {
+					err := calls[call](t.Context(), over(func(r *http.Request) (*http.Response, error) {
 						return refusal(r, status, code), nil
-					})))
+					}))
 					if err == nil {
 						t.Fatal("no error")
 					}
@@ -94,19 +100,17 @@ func TestCodes(t *testing.T) {
 
 // The date of a refusal that the service did not send is the clock of a gateway.
 func TestDateOfRefusalIsOfService(t *testing.T) {
-	for _, off := range []time.Duration{-10 * 365 * 24 * time.Hour, -time.Hour, time.Hour, 10 * 365 * 24 * time.Hour} {
-		for _, status := range []int{302, 403, 404, 407, 412, 502, 503} {
-			for _, code := range []string{"", "SomeCode"} {
-				date := time.Now().Add(off).Truncate(time.Second)
-				s := open(t, transport(func(r *http.Request) (*http.Response, error) {
-					resp := refusal(r, status, code)
-					resp.Header.Set("Date", date.UTC().Format(http.TimeFormat))
-					return resp, nil
-				}))
-				e, err := s.Read(t.Context(), name)
-				if err == nil || e.Date.IsZero() != (code == "") || code != "" && !e.Date.Equal(date) {
-					t.Errorf("%d with code %q, dated %s: got %s, %v", status, code, date, e.Date, err)
-				}
+	for _, status := range []int{302, 403, 404, 407, 412, 502, 503} {
+		for code, off := range map[string]time.Duration{"": time.Hour, "SomeCode": -10 * 365 * 24 * time.Hour} {
+			date := time.Now().Add(off).Truncate(time.Second)
+			s := open(t, transport(func(r *http.Request) (*http.Response, error) {
+				resp := refusal(r, status, code)
+				resp.Header.Set("Date", date.UTC().Format(http.TimeFormat))
+				return resp, nil
+			}))
+			e, err := s.Read(t.Context(), name)
+			if err == nil || e.Date.IsZero() != (code == "") || code != "" && !e.Date.Equal(date) {
+				t.Errorf("%d with code %q, dated %s: got %s, %v", status, code, date, e.Date, err)
 			}
 		}
 	}
@@ -114,59 +118,72 @@ func TestDateOfRefusalIsOfService(t *testing.T) {
 
 func TestHints(t *testing.T) {
 	for code, want := range map[string]string{
-		"AuthorizationPermissionMismatch":    "Storage Blob Data Contributor",
-		"AuthenticationFailed":               "clock",
+		"AuthorizationPermissionMismatch":    "",
+		"AuthenticationFailed":               "this machine's clock is more than 15 minutes off",
 		"AuthorizationFailure":               "network rules",
 		"KeyBasedAuthenticationNotPermitted": "use an identity",
 	} {
-		s := open(t, transport(func(r *http.Request) (*http.Response, error) { return refusal(r, 403, code), nil }))
-		if _, err := s.Read(t.Context(), name); !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "request 0000") {
-			t.Errorf("%s: %v", code, err)
+		for call, role := range map[string]string{"read": `"Storage Blob Data Contributor" on the container`, "put message": `"Storage Queue Data Contributor" on the queue`} {
+			err := calls[call](t.Context(), over(func(r *http.Request) (*http.Response, error) { return refusal(r, 403, code), nil }))
+			if !strings.Contains(err.Error(), cmp.Or(want, role)) || !strings.Contains(err.Error(), "request 0000") {
+				t.Errorf("%s: %v", code, err)
+			}
 		}
 	}
 }
 
-func TestForbiddenContainer(t *testing.T) {
-	var blob blobtest.Blob
-	s := open(t, transport(func(r *http.Request) (*http.Response, error) {
-		if r.URL.Query().Get("restype") == "container" {
-			return refusal(r, 403, "AuthorizationPermissionMismatch"), nil
+// Where the container or the queue is missing and we may not create it, the error says what to do.
+func TestForbiddenCreation(t *testing.T) {
+	for call, test := range map[string]struct{ missing, what string }{
+		"create": {"ContainerNotFound", `container "soloist"`}, "put message": {"QueueNotFound", `queue "shop-alarm"`}} {
+		err := calls[call](t.Context(), over(func(r *http.Request) (*http.Response, error) {
+			if creates(r) {
+				return refusal(r, 403, "AuthorizationPermissionMismatch"), nil
+			}
+			return refusal(r, 404, test.missing), nil
+		}))
+		if !errors.Is(err, fs.ErrPermission) {
+			t.Fatalf("got %v", err)
 		}
-		return blob.Do(r)
-	}))
-	_, err := s.Create(t.Context(), name, []byte("one"))
-	if !errors.Is(err, fs.ErrPermission) {
-		t.Fatalf("got %v", err)
-	}
-	for _, want := range []string{`create the container "soloist" beforehand`, "Storage Blob Data Contributor", "on the storage account"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not say %s", err, want)
+		for _, want := range []string{"create the " + test.what + " beforehand, or grant", "Data Contributor", "on the storage account"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%v does not say %s", err, want)
+			}
 		}
 	}
+}
+
+// creates reports whether a request is for a container or a queue.
+func creates(r *http.Request) bool {
+	return r.Method == http.MethodPut && (r.URL.Query().Get("restype") == "container" || strings.Contains(r.URL.Host, ".queue."))
 }
 
 func TestErrorsDoNotTellSignature(t *testing.T) {
-	const signed = "https://sim.blob.core.windows.net/?sv=2026&sig=" + secret
-	sends := map[string]transport{
+	signed := azure.Config{ServiceURL: "https://sim.blob.core.windows.net/?sv=2026&sig=" + secret}
+	for how, send := range map[string]transport{
 		"refused": func(r *http.Request) (*http.Response, error) { return refusal(r, 403, "AuthenticationFailed"), nil },
 		"network": func(r *http.Request) (*http.Response, error) {
 			return nil, &url.Error{Op: r.Method, URL: r.URL.String(), Err: errors.New("no such host")}
 		},
 		"proxy": func(r *http.Request) (*http.Response, error) { return refusal(r, 502, ""), nil },
-	}
-	for how, send := range sends {
+	} {
 		for call, do := range calls {
-			s := opened(t, azure.Config{ServiceURL: signed, Transport: transport(func(r *http.Request) (*http.Response, error) {
+			signed.Transport = transport(func(r *http.Request) (*http.Response, error) {
 				if r.URL.Query().Get("sig") != secret {
 					t.Errorf("%s: no signature: %s", call, r.URL)
 				}
 				return send(r)
-			})})
-			if err := do(t.Context(), s); err == nil || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "sig=") {
-				t.Errorf("%s, %s: %v", how, call, err)
+			})
+			s, q := opened(t, signed), queued(t, signed)
+			err := do(t.Context(), signed)
+			if err == nil {
+				t.Fatalf("%s, %s: no error", how, call)
 			}
-			if got, want := s.String(), "https://sim.blob.core.windows.net/soloist"; got != want {
-				t.Errorf("got %s, want %s", got, want)
+			text, advice := s.Explain(err)
+			more, further := q.Explain(err)
+			all := err.Error() + text + advice + more + further + s.String() + q.String()
+			if strings.Contains(all, secret) || strings.Contains(all, "sig=") {
+				t.Errorf("%s, %s: %s", how, call, all)
 			}
 		}
 	}

@@ -8,6 +8,9 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,32 +32,27 @@ func platform(t *testing.T) {
 }
 
 func token(r *http.Request, value string, seconds int) *http.Response {
-	body := fmt.Sprintf(`{"access_token":%q,"expires_on":"%d","token_type":"Bearer","resource":"https://storage.azure.com"}`,
-		value, time.Now().Unix()+int64(seconds))
-	return &http.Response{
-		StatusCode: 200, Status: "200 OK", Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {"application/json"}},
-		Body:   io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
-	}
+	return inJSON(r, fmt.Sprintf(`{"access_token":%q,"expires_on":"%d","token_type":"Bearer","resource":"https://storage.azure.com"}`,
+		value, time.Now().Unix()+int64(seconds)))
 }
 
-// noToken is the answer of a source that gives none.
-func noToken(r *http.Request, status int) *http.Response {
-	return &http.Response{StatusCode: status, Request: r, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("no such\nidentity"))}
+func inJSON(r *http.Request, body string) *http.Response {
+	return &http.Response{StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
 }
 
 // withIdentity opens a store over a service, with a source of tokens.
 func withIdentity(t *testing.T, tokens transport) *azure.Store {
 	t.Helper()
-	return identified(t, uuid(), new(blobtest.Blob).Do, tokens)
+	return identified(t, new(blobtest.Blob).Do, tokens)
 }
 
 // identified opens a store for an identity. The client library keeps tokens by
 // client id for the whole process, so each test needs an id of its own.
-func identified(t *testing.T, clientID string, service, tokens transport) *azure.Store {
+func identified(t *testing.T, service, tokens transport) *azure.Store {
 	t.Helper()
 	return opened(t, azure.Config{
-		AccountName: "sim", Credential: "managedidentity", ClientID: clientID,
+		AccountName: "sim", Credential: "managedidentity", ClientID: rand.Text(),
 		Transport: transport(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Host == platformHost {
 				return tokens(r)
@@ -62,6 +60,94 @@ func identified(t *testing.T, clientID string, service, tokens transport) *azure
 			return service(r)
 		}),
 	})
+}
+
+// bare takes the machine's own identity away.
+func bare(t *testing.T, pairs ...string) {
+	for _, name := range []string{"IDENTITY_ENDPOINT", "IDENTITY_HEADER", "AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_SECRET",
+		"AZURE_FEDERATED_TOKEN_FILE", "AZURE_AUTHORITY_HOST", "AZURE_TOKEN_CREDENTIALS"} {
+		t.Setenv(name, "")
+		os.Unsetenv(name)
+	}
+	for _, pair := range pairs {
+		name, value, _ := strings.Cut(pair, "=")
+		t.Setenv(name, value)
+	}
+}
+
+const directory = "login.microsoftonline.com"
+
+// login is what the directory of identities answers
+// (https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow). It takes note of requests for tokens.
+func login(r *http.Request, asks *[]url.Values) *http.Response {
+	body := `{"access_token":"t","expires_in":3600,"token_type":"Bearer"}`
+	switch base := "https://" + directory + "/" + tenant; {
+	case strings.HasSuffix(r.URL.Path, "/discovery/instance"):
+		body = fmt.Sprintf(`{"tenant_discovery_endpoint":"%s/v2.0/.well-known/openid-configuration",
+			"metadata":[{"preferred_network":%q,"preferred_cache":"login.windows.net","aliases":[%[2]q]}]}`, base, directory)
+	case strings.HasSuffix(r.URL.Path, "/openid-configuration"):
+		body = fmt.Sprintf(`{"authorization_endpoint":"%s/oauth2/v2.0/authorize","token_endpoint":"%[1]s/oauth2/v2.0/token","issuer":"%[1]s/v2.0"}`, base)
+	default:
+		text, _ := io.ReadAll(r.Body)
+		form, _ := url.ParseQuery(string(text))
+		*asks = append(*asks, form)
+	}
+	return inJSON(r, body)
+}
+
+const tenant = "11111111-2222-4333-8444-555555555555"
+
+// Each identity that settings or environment name asks once for a token, in its own way, and comes with it.
+func TestWaysIn(t *testing.T) {
+	// New ones: the library keeps tokens while the process lives.
+	resource, client, onPlatform := "/subscriptions/s/resourceGroups/g/"+rand.Text(), rand.Text(), rand.Text()
+	file := filepath.Join(t.TempDir(), "federated")
+	if err := os.WriteFile(file, []byte("token-of-the-cluster"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"AZURE_CLIENT_ID=" + client, "AZURE_TENANT_ID=" + tenant}
+	for _, tt := range []struct {
+		what       string
+		env        []string // nil: that of the platform
+		config     azure.Config
+		key, value string // of a parameter of the request for a token
+	}{
+		{"user-assigned identity", nil, azure.Config{Credential: "managedidentity", ClientID: client}, "client_id", client},
+		{"identity by its resource", nil, azure.Config{Credential: "managedidentity", ManagedIdentityResourceID: resource}, "mi_res_id", resource},
+		{"default, on a platform", nil, azure.Config{}, "client_id", onPlatform},
+		{"default, workload identity", append(env, "AZURE_FEDERATED_TOKEN_FILE="+file, "AZURE_AUTHORITY_HOST=https://"+directory), azure.Config{},
+			"client_assertion", "token-of-the-cluster"},
+		{"default, service principal", append(env, "AZURE_CLIENT_SECRET="+secret), azure.Config{}, "client_secret", secret},
+		{"service principal", []string{}, azure.Config{TenantID: tenant, ClientID: client, ClientSecret: secret}, "client_secret", secret},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			bare(t, tt.env...)
+			if tt.env == nil {
+				platform(t)
+				t.Setenv("AZURE_CLIENT_ID", onPlatform)
+			}
+			var asks []url.Values
+			tt.config.AccountName, tt.config.Transport = "sim", transport(func(r *http.Request) (*http.Response, error) {
+				switch r.URL.Host {
+				case platformHost:
+					asks = append(asks, r.URL.Query())
+					return token(r, "t", 24*3600), nil
+				case directory:
+					return login(r, &asks), nil
+				}
+				if got := r.Header.Get("Authorization"); got != "Bearer t" {
+					t.Errorf("came with %q", got)
+				}
+				return new(blobtest.Blob).Do(r)
+			})
+			if _, err := opened(t, tt.config).Read(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
+				t.Error(err)
+			}
+			if len(asks) != 1 || asks[0].Get(tt.key) != tt.value {
+				t.Errorf("got the requests for tokens %q, want one with %s=%s", asks, tt.key, tt.value)
+			}
+		})
+	}
 }
 
 // challenging is a service that refuses each token, with a challenge.
@@ -77,12 +163,9 @@ func challenging(challenge string) transport {
 func TestSlowTokenArrives(t *testing.T) {
 	platform(t)
 	synctest.Test(t, func(t *testing.T) {
-		fetches, id := 0, uuid()
-		s := identified(t, id, new(blobtest.Blob).Do, func(r *http.Request) (*http.Response, error) {
+		fetches := 0
+		s := withIdentity(t, func(r *http.Request) (*http.Response, error) {
 			fetches++
-			if got := r.URL.Query().Get("client_id"); got != id {
-				t.Errorf("token for client %q, want %q", got, id)
-			}
 			select {
 			case <-time.After(10 * time.Second):
 			case <-r.Context().Done():
@@ -106,12 +189,6 @@ func TestSlowTokenArrives(t *testing.T) {
 			t.Errorf("%d fetches, %s", fetches, took)
 		}
 	})
-}
-
-func uuid() string {
-	var b [16]byte
-	rand.Read(b[:])
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // Nobody waits for a new token while the old one is good, even when the source
@@ -153,24 +230,6 @@ func TestGoodTokenIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-func TestRefusedToken(t *testing.T) {
-	platform(t)
-	for status, want := range map[int]error{400: fs.ErrPermission, 403: fs.ErrPermission, 500: nil} {
-		synctest.Test(t, func(t *testing.T) {
-			s := withIdentity(t, func(r *http.Request) (*http.Response, error) {
-				return noToken(r, status), nil
-			})
-			_, err := s.Read(t.Context(), name)
-			if err == nil || want != nil && !errors.Is(err, want) || want == nil && errors.Is(err, fs.ErrPermission) {
-				t.Errorf("%d: got %v, want %v", status, err, want)
-			}
-			if text := fmt.Sprint(err); strings.Contains(text, "\n") || len(text) > 500 || !strings.Contains(text, "no token") {
-				t.Errorf("message: %s", text)
-			}
-		})
-	}
-}
-
 // A token is replaced when its source suggests it, hours before its end: a short
 // outage of the source is over by then.
 func TestTokenIsReplacedWhenSuggested(t *testing.T) {
@@ -179,10 +238,8 @@ func TestTokenIsReplacedWhenSuggested(t *testing.T) {
 		var fetches atomic.Int32
 		s := withIdentity(t, func(r *http.Request) (*http.Response, error) {
 			fetches.Add(1)
-			body := fmt.Sprintf(`{"access_token":"t","expires_on":"%d","refresh_in":43200,"token_type":"Bearer","resource":"https://storage.azure.com"}`, time.Now().Unix()+24*3600)
-			resp := token(r, "t", 24*3600)
-			resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
-			return resp, nil
+			end := time.Now().Unix() + 24*3600
+			return inJSON(r, fmt.Sprintf(`{"access_token":"t","expires_on":"%d","refresh_in":43200,"token_type":"Bearer"}`, end)), nil
 		})
 		for minute := range 12*60 + 5 {
 			_, _ = s.Read(t.Context(), "soloist/work")
@@ -202,11 +259,13 @@ func TestRefusedChallenge(t *testing.T) {
 	platform(t)
 	const challenge = `Bearer realm="", error="insufficient_claims", claims="eyJhY2Nlc3NfdG9rZW4iOnt9fQ=="`
 	sign := 0
-	s := identified(t, uuid(), challenging(challenge), func(r *http.Request) (*http.Response, error) {
+	s := identified(t, challenging(challenge), func(r *http.Request) (*http.Response, error) {
 		if sign++; sign == 1 {
 			return token(r, "one", 86400), nil
 		}
-		return noToken(r, http.StatusBadRequest), nil
+		resp := inJSON(r, "no such\nidentity")
+		resp.StatusCode = http.StatusBadRequest
+		return resp, nil
 	})
 	_, err := s.Read(t.Context(), name)
 	if !errors.Is(err, fs.ErrPermission) || strings.ContainsAny(err.Error(), "\n") || strings.Contains(err.Error(), "http") || !strings.Contains(err.Error(), "no token") {
@@ -228,7 +287,7 @@ func TestServiceChallengeIsNotAnswered(t *testing.T) {
 		requests.Add(1)
 		return challenging(challenge)(r)
 	}
-	s := identified(t, uuid(), service, func(r *http.Request) (*http.Response, error) { return token(r, "t", 3600), nil })
+	s := identified(t, service, func(r *http.Request) (*http.Response, error) { return token(r, "t", 3600), nil })
 	const goroutines, each = 8, 20
 	var calls sync.WaitGroup
 	for range goroutines {
@@ -263,24 +322,35 @@ func TestIdentityIsForStorageOnly(t *testing.T) {
 	}
 }
 
-// An answer of the source that is no token fails the call, and the next call asks again.
-func TestOddAnswerOfTokenSource(t *testing.T) {
+// An answer of the source that is no token fails the call in one line, as a refusal if it is one, and the next call asks again.
+func TestAnswerWithoutToken(t *testing.T) {
 	platform(t)
-	for _, body := range []string{"", "null", "[]", "{}", `{"access_token":5}`, `{"access_token":"","expires_in":3600}`, "<html>please sign in</html>"} {
+	for _, test := range []struct {
+		status int
+		body   string
+		want   error
+	}{
+		{400, "no such\nidentity", fs.ErrPermission}, {403, "no such\nidentity", fs.ErrPermission}, {500, "no such\nidentity", nil},
+		{200, "", nil}, {200, "null", nil}, {200, "[]", nil}, {200, "{}", nil}, {200, `{"access_token":5}`, nil},
+		{200, `{"access_token":"","expires_in":3600}`, nil}, {200, "<html>please sign in</html>", nil},
+	} {
 		synctest.Test(t, func(t *testing.T) {
-			asked := 0
+			failing := true
 			s := withIdentity(t, func(r *http.Request) (*http.Response, error) {
 				resp := token(r, "t", 3600)
-				if asked++; asked == 1 {
-					resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(body)), -1
+				if failing {
+					resp.StatusCode, resp.Body, resp.ContentLength = test.status, io.NopCloser(strings.NewReader(test.body)), -1
 				}
 				return resp, nil
 			})
-			if _, err := s.Read(t.Context(), name); err == nil || !strings.Contains(err.Error(), "no token for the identity") || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%q: got %v", body, err)
+			_, err := s.Read(t.Context(), name)
+			text := fmt.Sprint(err)
+			if errors.Is(err, fs.ErrPermission) != (test.want != nil) || strings.Contains(text, "\n") || len(text) > 500 || !strings.Contains(text, "no token for the identity") {
+				t.Errorf("%d %q: got %v", test.status, test.body, err)
 			}
+			failing = false
 			if _, err := s.Read(t.Context(), name); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("%q: the next call got %v", body, err)
+				t.Errorf("%q: the next call got %v", test.body, err)
 			}
 		})
 	}

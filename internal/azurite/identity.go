@@ -6,7 +6,6 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
@@ -31,13 +30,9 @@ import (
 // its clients have to trust: SSL_CERT_FILE.
 func StartSecure(t testing.TB) (s *Server, certificate string) {
 	t.Helper()
-	cert, key := Certificate(t, time.Now().Add(time.Hour), "127.0.0.1", PublicHost)
+	cert, key := Certificate(t, time.Now().Add(time.Hour), "127.0.0.1")
 	return start(t, "--oauth", "basic", "--cert", cert, "--key", key), cert
 }
-
-// PublicHost is what the account would be called in the public cloud. The server
-// answers to it too, for whom a proxy leads there.
-const PublicHost = Account + ".blob.core.windows.net"
 
 // Certificate makes a certificate that signs itself, and returns the names of
 // its file and of its key's.
@@ -80,33 +75,11 @@ func Certificate(t testing.TB, until time.Time, hosts ...string) (cert, key stri
 	return filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 }
 
-// Trusting returns a client that trusts the certificate in a file.
-func Trusting(t testing.TB, certificate string) *http.Client {
-	t.Helper()
-	pool := x509.NewCertPool()
-	text, err := os.ReadFile(certificate)
-	if err != nil || !pool.AppendCertsFromPEM(text) {
-		t.Fatalf("no certificate in %s: %v", certificate, err)
-	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, IdleConnTimeout: 2 * time.Second}
-	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport}
-}
-
 // Signature is a shared access signature of the account, for blobs and their
 // containers, as a query
 // (https://learn.microsoft.com/rest/api/storageservices/create-account-sas).
 func Signature(permissions string, until time.Time) string {
-	return signature("b", permissions, until)
-}
-
-// QueueSignature is the same for queues and their messages.
-func QueueSignature(permissions string, until time.Time) string {
-	return signature("q", permissions, until)
-}
-
-func signature(services, permissions string, until time.Time) string {
-	const version, types = "2020-12-06", "co"
+	const version, services, types = "2020-12-06", "b", "co"
 	end := until.UTC().Format(time.RFC3339)
 	key, _ := base64.StdEncoding.DecodeString(Key) // it is one
 	mac := hmac.New(sha256.New, key)

@@ -34,33 +34,44 @@ func TestDeployment(t *testing.T) {
 			t.Errorf("%s: got %s, want what the command functions writes, %s, %v", ours, got, want, err)
 		}
 	}
-	app, err := functions.Load(dir, append(storage(t).Env(), "SOLOIST_APP=test", "HEARTBEAT_URL=")...)
-	if err != nil || len(app.Skipped) > 0 {
-		t.Fatalf("%v, skipped %q", err, app.Skipped)
+	h := loaded(t, dir, append(storage(t).Env(), "SOLOIST_APP=test", "HEARTBEAT_URL=")...)
+	start(t, h)
+	if has(h, "is not what the jobs need") {
+		t.Errorf("what was written just now does not fit: %q", h.Lines())
 	}
-	c := watch(t, app.Host)
-	start(t, app.Host, c)
-	if c.has("is not what the jobs need") {
-		t.Errorf("what was written just now does not fit: %q", c.all())
-	}
-	wantDrift(t, app.Host.Env, dir)
-	for name, bindings := range app.Functions {
-		if b := bindings[0]; b.Type != "timerTrigger" || b.Direction != "in" || b.RunOnStartup || len(strings.Fields(b.Schedule)) != 6 {
+	// A setting changes a schedule, of which the timers know nothing.
+	other := loaded(t, dir, append(h.Env, "SOLOIST_JOB_PRUNE_SCHEDULE=30 4 * * *")...)
+	start(t, other)
+	await(t, other, `does not fire at the ticks of the job, \"30 4 * * *\"`)
+	for name, f := range h.Functions {
+		if b := f.Bindings[0]; b.Type != "timerTrigger" || b.Direction != "in" || b.RunOnStartup || len(strings.Fields(b.Schedule)) != 6 {
 			t.Errorf("%s: got %+v", name, b)
 		}
-		if _, again := app.Retries[name]; again != (name == "prune") {
-			t.Errorf("%s: got the policy %+v; prune's next call is a day away, and those of the others are near", name, app.Retries[name])
+		if (f.Retry != nil) != (name == "prune") {
+			t.Errorf("%s: got the policy %+v; prune's next call is a day away, and those of the others are near", name, f.Retry)
 		}
-		if _, err := app.Fire(t.Context(), name, functions.Timer{Name: bindings[0].Name, Unwatched: true}); err != nil {
-			t.Errorf("%s: %v: %q", name, err, c.all())
+		if _, err := h.Invoke(t.Context(), name, noTick); err != nil {
+			t.Errorf("%v: %q", err, h.Lines())
 		}
 	}
-	if c.has("is never started") {
-		t.Errorf("a job does not fit into an invocation of %s: %q", app.Host.Timeout, c.all())
+	if has(h, "is never started") || h.Timeout < 10*time.Minute {
+		t.Errorf("a job does not fit into an invocation of %s: %q", h.Timeout, h.Lines())
 	}
-	if app.Host.Timeout < 10*time.Minute {
-		t.Errorf("got a time-out of %s", app.Host.Timeout)
+}
+
+// loaded is a deployed app, whose handler goes with the test.
+func loaded(t *testing.T, dir string, env ...string) *functions.Host {
+	t.Helper()
+	h, err := functions.Load(dir, env...)
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if h.Process != nil {
+			h.Kill()
+		}
+	})
+	return h
 }
 
 // The root of the repository is an app as it is, for func start: the host finds one function there, which calls the program for
@@ -71,35 +82,22 @@ func TestRepositoryIsAnApp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	app, err := functions.Load(root, append(storage(t).Env(), "SOLOIST_APP=test", scheduleEnv+"="+yearly, takesEnv+"=0s", proctest.As("program"))...)
-	if err != nil || len(app.Skipped) > 0 || len(app.Functions) != 1 {
-		t.Fatalf("%v, functions %v, skipped %q", err, app.Functions, app.Skipped)
+	h := loaded(t, root, append(storage(t).Env(), "SOLOIST_APP=test", scheduleEnv+"="+yearly, takesEnv+"=0s", proctest.As("program"))...)
+	if len(h.Functions) != 1 {
+		t.Errorf("got the functions %+v", h.Functions)
 	}
-	if b := app.Functions["tick"]; len(b) != 1 || b[0].Type != "timerTrigger" || b[0].Schedule != "0 * * * * *" || b[0].RunOnStartup {
+	if b := h.Functions["tick"].Bindings; len(b) != 1 || b[0].Type != "timerTrigger" || b[0].Schedule != "0 * * * * *" || b[0].RunOnStartup {
 		t.Errorf("got %+v", b)
 	}
 	if link, err := os.Readlink(filepath.Join(root, "tick", "function.json")); err != nil || link != filepath.Join("..", "function.json") {
 		t.Errorf("tick/function.json is %q, %v, want a link to the one at the root", link, err)
 	}
-	if got := strings.TrimPrefix(app.Host.Command[0], root+"/"); got != "jobs/jobs" {
+	if got := strings.TrimPrefix(h.Program, root+"/"); got != "jobs/jobs" {
 		t.Errorf("got the program %q, want what go build -o jobs/ ./jobs makes", got)
 	}
-	app.Host.Command = []string{proctest.Self()}
-	c := watch(t, app.Host)
-	start(t, app.Host, c)
-	if _, err := app.Fire(t.Context(), "tick", functions.Timer{Name: app.Functions["tick"][0].Name}); err != nil || c.has("is not what the jobs need") {
-		t.Errorf("got %v, %q", err, c.all())
+	h.Program = proctest.Self()
+	start(t, h)
+	if _, err := h.Invoke(t.Context(), "tick", noTick); err != nil || has(h, "is not what the jobs need") {
+		t.Errorf("got %v, %q", err, h.Lines())
 	}
-}
-
-// wantDrift has a setting change a schedule, of which the timers know nothing.
-func wantDrift(t *testing.T, env []string, dir string) {
-	t.Helper()
-	app, err := functions.Load(dir, append(env, "SOLOIST_JOB_PRUNE_SCHEDULE=30 4 * * *")...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := watch(t, app.Host)
-	start(t, app.Host, c)
-	c.await(t, `does not fire at the ticks of the job, \"30 4 * * *\"`)
 }

@@ -1,233 +1,218 @@
+// Package functions stands in for the Azure Functions host in tests: it reads a deployed app, starts its handler, calls its
+// functions and takes no answer that the host would not take. When something calls a function, and when a handler that has
+// ended is started again, is for a test to say.
+//
+// What it does is read from the host's source, version 4.1037 (https://github.com/Azure/azure-functions-host):
+// HttpWorkerProcess.cs, DefaultHttpWorkerService.cs, HttpScriptInvocationResult.cs and HostFunctionMetadataProvider.cs.
 package functions
 
 import (
 	"context"
 	"crypto/rand"
-	"errors"
+	"encoding/json"
 	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
-// Version is the host's.
-const Version = "4.1037.0.0"
-
-const (
-	pollEvery = 25 * time.Millisecond
-
-	// So many errors of a handler within the window stop the host.
-	maxErrors   = 3
-	errorWindow = 30 * time.Minute
-
-	exitRestart = 200 // a handler that ends with it is started again without an error
-)
-
-// A Host is one instance of the platform. It has one handler process at a time.
+// A Host is one instance of the platform, with an app and its handler.
 type Host struct {
-	Command []string          // the handler's program and its arguments
-	Root    string            // of the app
-	Env     []string          // app settings, after the environment of this process
-	Timeout time.Duration     // functionTimeout; zero: none
-	Startup time.Duration     // how long a handler may take to answer; zero: 30 s
-	Log     func(Level, Line) // is called with each line; nil: no log
+	Program   string // the handler
+	Env       []string
+	Functions map[string]Function
+	Timeout   time.Duration // of an invocation; zero: it has none
 
-	mu      sync.Mutex
-	worker  *worker
-	wanted  bool        // the host is up: a handler that ends is started again
-	stopped error       // why the host has stopped itself
-	errors  []time.Time // of handlers that crashed or did not start
-	all     sync.WaitGroup
+	*proctest.Process // of the handler
+	root, url         string
+
+	mu    sync.Mutex
+	lines []string // that the handler has printed
 }
 
-// ErrDown is what an invocation gets when there is no handler: the host has
-// stopped, or the handler has ended with code 0, which is no reason to start
-// it again.
-var ErrDown = errors.New("there is no handler")
-
-// Start starts the handler and returns when one answers, or none ever will.
-func (h *Host) Start(ctx context.Context) error {
-	h.mu.Lock()
-	h.wanted, h.stopped, h.errors = true, nil, nil
-	h.mu.Unlock()
-	if err := h.launch(); err != nil {
-		return err
+// A Function is a function.json.
+type Function struct {
+	Bindings []struct {
+		Type, Direction, Name, Schedule, QueueName, Connection string
+		RunOnStartup                                           bool
 	}
-	_, err := h.Await(ctx, 0)
-	return err
-}
-
-// Stop ends the handler as the platform does, without notice, and returns when
-// it is gone.
-func (h *Host) Stop() {
-	h.mu.Lock()
-	h.wanted = false
-	w := h.worker
-	h.worker = nil
-	h.mu.Unlock()
-	if w != nil {
-		w.Kill()
+	Retry *struct {
+		Strategy, DelayInterval string
+		MaxRetryCount           int
 	}
-	h.all.Wait()
-}
-
-// Kill ends the handler as a failing machine does. The host starts it again.
-func (h *Host) Kill() {
-	if w := h.current(); w != nil {
-		w.Kill()
-	}
-}
-
-// Pid is the handler's, zero if there is none.
-func (h *Host) Pid() int {
-	if w := h.current(); w != nil {
-		return w.Pid()
-	}
-	return 0
-}
-
-// Errors is how many errors of the handler count now.
-func (h *Host) Errors() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.errors)
-}
-
-// Await returns the pid of a handler that answers and is not the one given.
-func (h *Host) Await(ctx context.Context, not int) (int, error) {
-	w, err := h.await(ctx, func(w *worker) bool { return w.isReady() && w.Pid() != not || w.isOver() })
-	switch {
-	case err != nil:
-		return 0, err
-	case w.isOver():
-		return 0, ErrDown
-	}
-	return w.Pid(), nil
-}
-
-// await returns the first handler that ok accepts. A handler that has ended with code 0
-// stays the handler.
-func (h *Host) await(ctx context.Context, ok func(*worker) bool) (*worker, error) {
-	for ; ctx.Err() == nil; time.Sleep(pollEvery) {
-		h.mu.Lock()
-		w, up, stopped := h.worker, h.wanted, h.stopped
-		h.mu.Unlock()
-		switch {
-		case stopped != nil:
-			return nil, stopped
-		case !up:
-			return nil, ErrDown
-		case w != nil && ok(w):
-			return w, nil
-		}
-	}
-	return nil, ctx.Err()
-}
-
-func (h *Host) current() *worker {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.worker
-}
-
-// launch starts a process and waits for its first answer.
-func (h *Host) launch() error {
-	w, err := h.spawn()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), h.startup())
-	defer cancel()
-	err = w.poll(ctx)
-	switch {
-	case err == nil:
-		close(w.ready)
-	case ctx.Err() != nil:
-		h.disown(w)
-		w.Kill()
-		if !h.fault(fmt.Errorf("no answer within %s: %w", h.startup(), err)) {
-			return h.launch()
-		}
-	} // else it has ended, which watch sees
-	return nil
-}
-
-// disown notes that the host ends this process, whose exit code then
-// means nothing. It returns false if another call has.
-func (h *Host) disown(w *worker) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.worker != w {
-		return false
-	}
-	w.ours, h.worker = true, nil
-	return true
-}
-
-func (h *Host) startup() time.Duration {
-	if h.Startup > 0 {
-		return h.Startup
-	}
-	return 30 * time.Second
-}
-
-// watch waits for the end of a process and decides what follows from it.
-func (h *Host) watch(w *worker) {
-	code := w.Code()
-	h.mu.Lock()
-	again := h.wanted && !w.ours && code != 0
-	if again {
-		h.worker = nil
-	}
-	h.mu.Unlock()
-	if !again || code != exitRestart && h.fault(fmt.Errorf("the handler exited with code %d: %s", code, w.said)) {
-		return
-	}
-	h.launch()
-}
-
-// fault counts an error of the handler and reports whether it was one too many.
-func (h *Host) fault(err error) (stopped bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	now := time.Now()
-	for len(h.errors) > 0 && now.Sub(h.errors[0]) > errorWindow {
-		h.errors = h.errors[1:]
-	}
-	h.errors = append(h.errors, now)
-	if len(h.errors) >= maxErrors {
-		h.wanted = false
-		h.stopped = fmt.Errorf("%w: exceeded http worker restart retry count, shutting down: %w", ErrDown, err)
-	}
-	return h.stopped != nil
-}
-
-// restart is what the host does after a time-out: the one process goes, and all
-// invocations with it.
-func (h *Host) restart(w *worker) {
-	if !h.disown(w) {
-		<-w.Gone()
-		return
-	}
-	w.Kill()
-	h.launch()
-}
-
-func (h *Host) tell(level Level, l Line) {
-	if h.Log != nil {
-		h.Log(level, l)
-	}
-}
-
-func guid() string {
-	b := make([]byte, 16)
-	rand.Read(b)
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // nameRule is what the host takes for the name of a function, in any case.
 var nameRule = regexp.MustCompile(`(?i)^[a-z][a-z0-9_\-]{0,127}$`)
 
-// isName reports whether the host takes a folder for a function.
-func isName(name string) bool { return nameRule.MatchString(name) && !strings.EqualFold(name, "host") }
+// Load reads a deployed app. A function that the host would skip is an error.
+func Load(root string, env ...string) (*Host, error) {
+	var settings struct {
+		Version, FunctionTimeout string
+		CustomHandler            struct {
+			Description struct{ DefaultExecutablePath string }
+		}
+		ExtensionBundle struct{ ID string }
+	}
+	if err := readJSON(filepath.Join(root, "host.json"), &settings); err != nil {
+		return nil, err
+	}
+	program := settings.CustomHandler.Description.DefaultExecutablePath
+	if settings.Version != "2.0" || program == "" {
+		return nil, fmt.Errorf("host.json: got version %q and program %q", settings.Version, program)
+	}
+	timeout, err := span(settings.FunctionTimeout)
+	if err != nil {
+		return nil, fmt.Errorf("host.json: %w", err)
+	}
+	h := &Host{Program: filepath.Join(root, program), Env: env, Functions: map[string]Function{}, Timeout: timeout, root: root}
+	paths, err := filepath.Glob(filepath.Join(root, "*", "function.json")) // one in the root is none of a function
+	for _, path := range paths {
+		name := filepath.Base(filepath.Dir(path))
+		var f Function
+		if err = readJSON(path, &f); err != nil {
+			return nil, err
+		}
+		var again time.Duration
+		if f.Retry != nil {
+			again, err = span(f.Retry.DelayInterval)
+		}
+		queue := false // which unlike a timer is an extension
+		for _, b := range f.Bindings {
+			queue = queue || b.Type == "queueTrigger"
+		}
+		misnamed := !nameRule.MatchString(name) || strings.EqualFold(name, "host")
+		policy := f.Retry == nil || f.Retry.Strategy == "fixedDelay" && f.Retry.MaxRetryCount > 0 && err == nil && again > 0
+		if misnamed || !policy || len(f.Bindings) == 0 || queue && settings.ExtensionBundle.ID == "" {
+			return nil, fmt.Errorf("the host would skip the function %s: %+v, %v", name, f, err)
+		}
+		h.Functions[name] = f
+	}
+	return h, err
+}
+
+func readJSON(path string, v any) error {
+	b, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(b, v)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// span reads hh:mm:ss.
+func span(text string) (time.Duration, error) {
+	var h, m, s time.Duration
+	_, err := fmt.Sscanf(text, "%d:%d:%d", &h, &m, &s)
+	return h*time.Hour + m*time.Minute + s*time.Second, err
+}
+
+// Start starts the handler and returns when there is any answer from it.
+func (h *Host) Start(ctx context.Context) error {
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	h.url = "http://127.0.0.1:" + port + "/"
+	h.Process, err = proctest.Command{Program: h.Program, Dir: h.root,
+		Env: slices.Concat(h.Env, []string{"FUNCTIONS_WORKER_RUNTIME=Custom", "FUNCTIONS_CUSTOMHANDLER_PORT=" + port,
+			"FUNCTIONS_CUSTOMHANDLER_WORKER_ID=" + rand.Text(), "FUNCTIONS_APP_ROOT_PATH=" + h.root}),
+		Stdout: func(text string) { h.tell("stdout: " + text) },
+		Stderr: func(text string) { h.tell("stderr: " + text) },
+	}.Start()
+	if err != nil {
+		return err
+	}
+	for {
+		resp, err := http.Get(h.url)
+		if err == nil {
+			return resp.Body.Close()
+		}
+		select {
+		case <-time.After(25 * time.Millisecond):
+		case <-h.Gone():
+			return fmt.Errorf("the handler has ended with code %d: %q", h.Code(), h.Lines())
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// freePort is a port that was free a moment ago, which is all that the host knows too.
+// It is below the ports that systems use for outgoing connections (from
+// 32768 on Linux): a parallel test could get one of these before the handler.
+func freePort() (port string, err error) {
+	const first, last, tries = 20000, 32767, 100
+	for range tries {
+		port = strconv.Itoa(first + mathrand.IntN(last-first+1))
+		var ln net.Listener
+		if ln, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
+			return port, ln.Close()
+		}
+	}
+	return "", err
+}
+
+func (h *Host) tell(line string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines = append(h.lines, line)
+}
+
+// Lines are what all handlers have printed.
+func (h *Host) Lines() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.lines)
+}
+
+// A Result is what an invocation has returned.
+type Result struct {
+	ID          string `json:"-"` // of the invocation
+	Outputs     map[string]json.RawMessage
+	Logs        []string
+	ReturnValue json.RawMessage
+}
+
+// Invoke calls a function. An answer that fails the invocation, or for which the host would wait on, is an error.
+func (h *Host) Invoke(ctx context.Context, function, payload string) (Result, error) {
+	res := Result{ID: rand.Text()}
+	if h.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, h.Timeout)
+		defer cancel()
+	}
+	body := io.MultiReader(strings.NewReader(payload)) // which hides its length, so that it is sent in chunks
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url+function, body)
+	if err != nil {
+		return res, err
+	}
+	r.Header.Set("X-Azure-Functions-InvocationId", res.ID)
+	r.Header.Set("Content-Type", "application/json; charset=utf-8")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return res, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && resp.Header.Get("Content-Type") == "application/json" {
+		err = json.Unmarshal(text, &res)
+	}
+	if err != nil || resp.StatusCode != http.StatusOK || res.Outputs == nil || res.Logs == nil {
+		return res, fmt.Errorf("%s: no answer that the host takes: %s, %.500q, %v", function, resp.Status, text, err)
+	}
+	return res, nil
+}

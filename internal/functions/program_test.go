@@ -5,11 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
+
+// This test binary is a user's program when it is started again.
+func TestMain(m *testing.M) {
+	if _, ok := proctest.Order(); ok {
+		program()
+		return
+	}
+	proctest.Main(m, 16)
+}
 
 // scheduleEnv is the schedule of the program's jobs, takesEnv how long a run
 // takes.
@@ -18,7 +29,6 @@ const (
 	takesEnv    = "TEST_TAKES"
 )
 
-// program is a user's program.
 func program() {
 	schedule := os.Getenv(scheduleEnv)
 	host.Main(

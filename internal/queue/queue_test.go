@@ -91,6 +91,7 @@ func TestItemThatBlocks(t *testing.T) {
 		s := &sink{gate: make(chan struct{})}
 		q := s.queue()
 		begin := time.Now()
+		q.Wait(time.Hour) // for nothing
 		q.Add(0)
 		q.Add(1)
 		for range 2 {

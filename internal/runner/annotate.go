@@ -87,13 +87,6 @@ func inWhat(a, b string) string {
 	return ""
 }
 
-// inherit makes the definition of this replica the one in force, since no replica of
-// the younger definition has answered the mark. The claim that follows writes it.
-func (r *Runner) inherit(since time.Time) {
-	r.emit(event.Event{Kind: event.Inherited, Former: event.Former{Since: r.view.rec.Definition.Since}, Took: time.Since(r.view.seen.UnchangedSince).Truncate(time.Minute)})
-	r.rank.since = since
-}
-
 // tryToProve finds out between two ticks whether the writes of this replica arrive again, by a
 // write of the record as it is: others acquire before it at each tick, so it would have nothing to
 // write. If another replica holds the lease for a tick it looks again after that tick. The lease is

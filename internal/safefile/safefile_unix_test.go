@@ -31,27 +31,6 @@ func TestFlagsNeitherFollowNorWait(t *testing.T) {
 	}
 }
 
-func TestOpen(t *testing.T) {
-	dir := t.TempDir()
-	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
-	if err := errors.Join(os.WriteFile(file, []byte("x"), 0o600), os.Symlink(file, link)); err != nil {
-		t.Fatal(err)
-	}
-	f, err := safefile.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Close()
-	for path, want := range map[string]string{link: "is a symbolic link", dir: "is a directory", "/dev/null": "is a device"} {
-		if f, err := safefile.Open(path); err == nil || !strings.Contains(err.Error(), path+" "+want) {
-			t.Errorf("%s: got %v, %v", path, f, err)
-		}
-	}
-	if _, err := safefile.Open(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("none: got %v", err)
-	}
-}
-
 func TestCreate(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")

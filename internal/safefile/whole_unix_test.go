@@ -13,11 +13,12 @@ import (
 	"github.com/soloist-go/soloist/internal/safefile"
 )
 
-// Whatever else lies where a file should be is refused, and nothing waits for it.
+// Whatever else lies where a file should be is refused, and nothing waits for it. Read follows links.
 func TestWholeFilesAreRegular(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
-	if err := errors.Join(syscall.Mkfifo(in("pipe"), 0o600), os.WriteFile(in("target"), []byte("x"), 0o600), os.Symlink("target", in("link")), os.Symlink("pipe", in("bent"))); err != nil {
+	if err := errors.Join(syscall.Mkfifo(in("pipe"), 0o600), os.WriteFile(in("target"), []byte("x"), 0o600), os.Symlink("target", in("link")),
+		os.Symlink("pipe", in("bent")), os.Symlink("/dev/null", in("null"))); err != nil {
 		t.Fatal(err)
 	}
 	release := feed(t, in("pipe"))
@@ -27,14 +28,21 @@ func TestWholeFilesAreRegular(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	for name, want := range map[string]string{"pipe": "is a named pipe", "bent": "is a named pipe", ".": "is a directory", "target": "", "link": ""} {
-		if text, err := safefile.Read(in(name)); want == "" && (err != nil || string(text) != "x") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: got %q, %v, want %s", name, text, err, want)
-		}
-	}
-	for name, want := range map[string]string{"pipe": "is a named pipe", "bent": "is a symbolic link", "link": "is a symbolic link", "target": ""} {
-		if text, err := safefile.ReadIn(root, name); want == "" && (err != nil || string(text) != "x") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s in the directory: got %q, %v, want %s", name, text, err, want)
+	const pipe, link, directory, device, none = "is a named pipe", "is a symbolic link", "is a directory", "is a device", "no such file"
+	for name, want := range map[string]struct{ read, in string }{
+		"pipe": {pipe, pipe}, "bent": {pipe, link}, "link": {"", link}, "null": {device, link}, ".": {directory, directory}, "target": {"", ""}, "none": {none, none}} {
+		text, err := safefile.Read(in(name))
+		inside, errIn := safefile.ReadIn(root, name)
+		f, errOpen := safefile.Open(in(name))
+		f.Close()
+		for _, got := range []struct {
+			text []byte
+			err  error
+			want string
+		}{{text, err, want.read}, {inside, errIn, want.in}, {[]byte("x"), errOpen, want.in}} {
+			if (got.err == nil) != (got.want == "") || got.err == nil && string(got.text) != "x" || got.err != nil && !strings.Contains(got.err.Error(), got.want) {
+				t.Errorf("%s: got %q, %v, want %s", name, got.text, got.err, got.want)
+			}
 		}
 	}
 }

@@ -1,234 +1,193 @@
 package azd_test
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"go/parser"
 	"maps"
 	"os"
-	"os/exec"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/soloist-go/soloist/host/internal/azd"
-	"github.com/soloist-go/soloist/internal/nightly"
 )
 
-// A node is one of a syntax tree, as testdata/parse.mjs writes it.
-type node struct {
-	Type, Field, Text string
-	Line              int
-	Of                []node
-}
-
-// installed says whether node and the grammar are there, and puts the grammar
-// there the first time.
-var installed = sync.OnceValue(func() error {
-	// npm writes this file last.
-	const mark = "testdata/node_modules/.package-lock.json"
-	lock, err := os.Stat("testdata/package-lock.json")
-	if err != nil {
-		return err
-	}
-	if done, err := os.Stat(mark); err == nil && !done.ModTime().Before(lock.ModTime()) {
-		return nil
-	}
-	out, err := exec.Command("npm", "ci", "--prefix", "testdata", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error").CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("npm ci: %w: %s", err, out)
-	}
-	return nil
-})
-
-// parse reads Bicep files, by path, with a grammar of Bicep.
-func parse(t *testing.T, files map[string][]byte) map[string]node {
-	t.Helper()
-	nightly.Only(t, "starts Node")
-	if _, err := exec.LookPath("npm"); err != nil {
-		t.Skip("needs node and npm: apt-get install nodejs npm")
-	}
-	must(t, installed())
-	texts := map[string]string{}
-	for name, text := range files {
-		if path.Ext(name) == ".bicep" {
-			texts[name] = string(text)
-		}
-	}
-	in, err := json.Marshal(texts)
-	must(t, err)
-	var complaint bytes.Buffer
-	c := exec.Command("node", "testdata/parse.mjs")
-	c.Stdin, c.Stderr = bytes.NewReader(in), &complaint
-	out, err := c.Output()
-	if err != nil {
-		t.Fatalf("node: %v: %s", err, complaint.String())
-	}
-	var trees map[string]node
-	must(t, json.Unmarshal(out, &trees))
-	return trees
-}
-
-// each calls f with a node and all below it.
-func (n node) each(f func(node)) {
-	f(n)
-	for _, c := range n.Of {
-		c.each(f)
-	}
-}
-
-// child is the first one of a type; its type is empty if there is none.
-func (n node) child(kind string) node {
-	for _, c := range n.Of {
-		if c.Type == kind {
-			return c
-		}
-	}
-	return node{}
-}
-
-// last is the last of what a node consists of, such as the value of a
-// declaration.
-func (n node) last() node {
-	if len(n.Of) == 0 {
-		return node{}
-	}
-	return n.Of[len(n.Of)-1]
-}
-
-// literal is a string without interpolation.
-func (n node) literal() (text string, ok bool) {
-	if n.Type != "string" {
-		return "", false
-	}
-	for _, c := range n.Of {
-		if c.Type != "string_content" && c.Type != "escape_sequence" {
-			return "", false
-		}
-		text += c.Text
-	}
-	return text, true
-}
-
-// chain are the names of a member expression: a.b.c.
-func (n node) chain() []string {
-	switch n.Type {
-	case "identifier", "property_identifier":
-		return []string{n.Text}
-	case "member_expression":
-		var all []string
-		for _, c := range n.Of {
-			part := c.chain()
-			if part == nil {
-				return nil
-			}
-			all = append(all, part...)
-		}
-		return all
-	}
-	return nil
-}
-
-// A file is what a Bicep file declares.
-type file struct {
-	name     string
-	tree     node
-	declared map[string]node // parameters, variables, resources and modules
-	outputs  map[string]bool
-}
-
-// The types of declarations.
-const (
-	parameter = "parameter_declaration"
-	variable  = "variable_declaration"
-	resource  = "resource_declaration"
-	module    = "module_declaration"
-	output    = "output_declaration"
+// The templates use few forms of Bicep, each on a line of its own, with two spaces before it for each bracket around it. What is
+// in another form counts as a mistake.
+var (
+	declarationRule = regexp.MustCompile(`^(param|output|var|resource|module) (\w+)(?: (?:string|int|bool|object|array)| '([\w./@-]+)')?( existing)?` +
+		`(?: = (?:if \((.+)\) )?(.+))?$`)
+	otherRule    = regexp.MustCompile(`^(?:targetScope = '\w+'|@(\w+)\([^()]*\)|//.*|)$`)
+	propertyRule = regexp.MustCompile(`^(\w+|'[^']+'): (.+)$`)
+	forRule      = regexp.MustCompile(`^for (\w+) in (.+): \{$`)
+	stringRule   = regexp.MustCompile(`'(?:[^'\\]|\\.)*'`)
+	insertRule   = regexp.MustCompile(`\$\{([^}]*)\}`)
+	nameRule     = regexp.MustCompile(`\b([A-Za-z_]\w*)((?:\(\))?)((?:\.\w+(?:\(\))?)*)(\(?)`)
+	guidRule     = regexp.MustCompile(`[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 )
 
-func newFile(name string, tree node) *file {
-	f := &file{name, tree, map[string]node{}, map[string]bool{}}
-	for _, d := range tree.Of {
-		switch symbol := d.child("identifier").Text; d.Type {
-		case parameter, variable, resource, module:
-			f.declared[symbol] = d
-		case output:
-			f.outputs[symbol] = true
-		}
-	}
-	return f
+// A declaration is one of a parameter, a variable, an output, a resource or a module.
+type declaration struct {
+	word, of string // of is the type of a resource, or the path of a module
+	existing bool
+	line     int
+	value    entry // its path is empty; its text too, if a parameter has no value
+	entries  []entry
 }
 
-// value is what a name of a variable stands for, or the node.
-func (f *file) value(n node) node {
-	for n.Type == "identifier" && f.declared[n.Text].Type == variable {
-		n = f.declared[n.Text].last()
-	}
-	return n
-}
-
-// kind is the type of a resource, with its API version.
-func (n node) kind() string {
-	kind, _ := n.child("string").literal()
-	return kind
-}
-
-// body is the object of a declaration, within its loop or condition.
-func (n node) body() node {
-	for n = n.last(); n.Type == "for_statement" || n.Type == "if_statement"; {
-		n = n.last()
-	}
-	return n
-}
-
-// An entry is a property that an object has, by its path: a.b[].c.
+// An entry is a property that an object has, by its path: .a.b[].c. Its kind is empty where the value is computed.
 type entry struct {
 	path, kind, text string
 	line             int
 }
 
-// entries are the properties of an object and of those in it.
-func (f *file) entries(at string, n node) (all []entry) {
-	switch n = f.value(n); n.Type {
-	case "object":
-		for _, p := range n.Of {
-			key := p.Of[0].Text
-			if p.Of[0].Type == "string" {
-				if text, ok := p.Of[0].literal(); ok {
-					key = text
-				} else {
-					key = "*"
-				}
-			}
-			to := strings.TrimPrefix(at+"."+key, ".")
-			v := p.last()
-			text, _ := v.literal()
-			all = append(append(all, entry{to, f.kindOf(v), text, p.Line}), f.entries(to, v)...)
-		}
-	case "array":
-		for _, c := range n.Of {
-			all = append(all, entry{at + "[]", f.kindOf(c), "", c.Line})
-			all = append(all, f.entries(at+"[]", c)...)
-		}
-	case "ternary_expression":
-		all = append(f.entries(at, n.Of[1]), f.entries(at, n.Of[2])...)
-	}
-	return all
+// A use is a name with its members, a.b.c, or that of a function.
+type use struct {
+	chain []string
+	call  bool
+	line  int
 }
 
-// kindOf is the kind of a value, empty where it is computed.
-func (f *file) kindOf(n node) string {
-	switch n = f.value(n); n.Type {
-	case "string", "boolean", "object", "array":
-		return n.Type
-	case "number":
-		return "integer"
+// A file is what a Bicep file has.
+type file struct {
+	name     string
+	declared map[string]*declaration
+	outputs  map[string]*declaration
+	loops    []string // names of what loops go through
+	uses     []use
+}
+
+// A bracket is one that is open, and the path of what is in it.
+type bracket struct{ end, path string }
+
+// read reads a file line by line.
+func (c *checker) read(name, text string) *file {
+	f := &file{name: name, declared: map[string]*declaration{}, outputs: map[string]*declaration{}}
+	var open []bracket
+	var d *declaration
+	for i, line := range strings.Split(text, "\n") {
+		n, inner := i+1, strings.TrimLeft(line, " ")
+		within := bracket{}
+		if len(open) > 0 {
+			within = open[len(open)-1]
+		}
+		closes := inner != "" && inner == within.end
+		if closes {
+			open = open[:len(open)-1]
+		}
+		if inner != "" && len(line)-len(inner) != 2*len(open) {
+			c.add(f, n, "no Bicep that is known here: %s", line)
+		}
+		if m := otherRule.FindStringSubmatch(inner); m != nil && m[1] != "" {
+			f.uses = append(f.uses, use{[]string{m[1]}, true, n})
+		} else if m == nil && !closes {
+			next, to := c.line(f, d, n, inner, within)
+			if d = next; to.end != "" {
+				open = append(open, to)
+			}
+		}
 	}
-	return ""
+	if len(open) > 0 {
+		c.add(f, 1, "no Bicep that is known here: %d brackets are open at its end", len(open))
+	}
+	return f
+}
+
+// line reads a line of a declaration, or the first one of the next. It returns that, and the bracket that the line opens.
+func (c *checker) line(f *file, d *declaration, n int, text string, in bracket) (*declaration, bracket) {
+	at, value := in.path, text
+	declares, property, loop := declarationRule.FindStringSubmatch(text), propertyRule.FindStringSubmatch(text), forRule.FindStringSubmatch(text)
+	switch {
+	case in.end == "" && declares != nil:
+		value = declares[6]
+		d = &declaration{word: declares[1], of: declares[3], existing: declares[4] != "", line: n}
+		if d.word == "output" {
+			f.outputs[declares[2]] = d
+		} else {
+			f.declared[declares[2]] = d
+		}
+		c.names(f, n, declares[5])
+		d.value = c.entry(f, n, "", value)
+	case in.end == "]" && loop != nil:
+		value = "{"
+		f.loops = append(f.loops, loop[1])
+		c.names(f, n, loop[2])
+	case in.end == "}" && property != nil:
+		key := strings.Trim(property[1], "'")
+		if strings.Contains(key, "${") {
+			c.names(f, n, property[1])
+			key = "*"
+		}
+		at, value = at+"."+key, property[2]
+		d.entries = append(d.entries, c.entry(f, n, at, value))
+	case in.end == "]":
+		d.entries = append(d.entries, c.entry(f, n, at, value))
+	default:
+		c.add(f, n, "no Bicep that is known here: %s", text)
+	}
+	if v := f.declared[value]; v != nil && v.word == "var" {
+		for _, e := range v.entries {
+			d.entries = append(d.entries, entry{at + e.path, e.kind, e.text, n})
+		}
+	}
+	switch {
+	case strings.HasSuffix(value, "{"):
+		return d, bracket{"}", at}
+	case strings.HasSuffix(value, "[") && d.word == "resource" && at == "": // a resource for each
+		return d, bracket{"]", at}
+	case strings.HasSuffix(value, "["):
+		return d, bracket{"]", at + "[]"}
+	}
+	return d, bracket{}
+}
+
+// entry is a property with a value.
+func (c *checker) entry(f *file, n int, at, value string) entry {
+	e := entry{at, "", value, n}
+	switch v := f.declared[value]; {
+	case v != nil && v.word == "var":
+		e.kind, e.text = v.value.kind, v.value.text
+	case value == "{" || value == "{}":
+		e.kind = "object"
+	case strings.HasPrefix(value, "["):
+		e.kind = "array"
+	case stringRule.FindString(value) == value && value != "":
+		e.kind = "string"
+	case value == "true" || value == "false":
+		e.kind = "boolean"
+	case strings.Trim(value, "0123456789") == "" && value != "":
+		e.kind = "integer"
+	}
+	if value = strings.TrimSuffix(strings.TrimSuffix(value, "["), " : "); value != "" && value != "{" && value != "{}" {
+		c.names(f, n, value)
+	}
+	return e
+}
+
+// names notes which names an expression uses. Bicep writes calls, members and operators as Go does, so Go's parser reads it, with
+// an array as a literal of Go and a choice as a chain of ORs.
+func (c *checker) names(f *file, n int, text string) {
+	plain := stringRule.ReplaceAllStringFunc(text, func(s string) string {
+		for _, m := range insertRule.FindAllStringSubmatch(s, -1) {
+			c.names(f, n, m[1])
+		}
+		return `""`
+	})
+	asGo := strings.NewReplacer("[", "[]any{", "]", "}", " ? ", " || ", " : ", " || ").Replace(plain)
+	if _, err := parser.ParseExpr(asGo); err != nil && text != "" {
+		c.add(f, n, "no Bicep that is known here: %s", text)
+	}
+	for _, m := range nameRule.FindAllStringSubmatch(plain, -1) {
+		if call := m[2] != "" || m[4] != ""; call {
+			f.uses = append(f.uses, use{m[1:2], true, n})
+		} else if m[1] != "true" && m[1] != "false" {
+			f.uses = append(f.uses, use{strings.Split(strings.ReplaceAll(m[1]+m[3], "()", ""), "."), false, n})
+		}
+	}
 }
 
 // A property is what the table says of one: its kind, and which values it
@@ -247,40 +206,30 @@ type table struct {
 	roles map[string]string
 }
 
-// tableLine is a type, a role, or a property of the type before it.
-var tableLine = regexp.MustCompile(`^(?:([A-Za-z.]+(?:/[A-Za-z]+)+@\d{4}-\d\d-\d\d) https://\S+` +
-	`|role (\w+) ([0-9a-f-]{36}) https://\S+` +
-	`|  ([\w.*\[\]-]+)(!|\?)? (string|integer|boolean|object|array|number|any)(?: (\S+))?)$`)
-
 // readTable reads testdata/types.txt, which says itself how it is written.
 func readTable(t *testing.T) *table {
 	t.Helper()
-	f, err := os.Open("testdata/types.txt")
+	text, err := os.ReadFile("testdata/types.txt")
 	must(t, err)
-	defer f.Close()
 	all := &table{types: map[string]map[string]property{}, roles: map[string]string{}}
-	current := map[string]property(nil)
-	lines := bufio.NewScanner(f)
-	for n := 1; lines.Scan(); n++ {
-		line := lines.Text()
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		m := tableLine.FindStringSubmatch(line)
+	var current map[string]property
+	for n, line := range strings.Split(string(text), "\n") {
+		fields := strings.Fields(line)
 		switch {
-		case m == nil || m[4] != "" && current == nil:
-			t.Fatalf("testdata/types.txt:%d: %q is no line of the table", n, line)
-		case m[1] != "":
-			current = map[string]property{}
-			all.types[m[1]] = current
-		case m[2] != "":
-			all.roles[m[2]] = m[3]
-		default:
-			p := property{kind: m[6], required: m[5] == "!", read: m[5] == "?"}
-			if m[7] != "" {
-				p.values = strings.Split(m[7], "|")
+		case len(fields) == 0 || fields[0] == "#":
+		case strings.HasPrefix(line, "  ") && len(fields) < 4:
+			p := property{required: strings.HasSuffix(fields[0], "!"), read: strings.HasSuffix(fields[0], "?"), kind: fields[1]}
+			if len(fields) == 3 {
+				p.values = strings.Split(fields[2], "|")
 			}
-			current[m[4]] = p
+			current[strings.TrimRight(fields[0], "!?")] = p
+		case fields[0] == "role" && len(fields) == 4:
+			all.roles[fields[1]] = fields[2]
+		case len(fields) == 2:
+			current = map[string]property{}
+			all.types[fields[0]] = current
+		default:
+			t.Fatalf("testdata/types.txt:%d: %q is no line of the table", n+1, line)
 		}
 	}
 	return all
@@ -323,33 +272,35 @@ var words = []string{"dependsOn", "parent", "scope"}
 // A checker looks for mistakes in the files of one deployment.
 type checker struct {
 	table    *table
-	files    map[string][]byte
 	all      map[string]*file
 	mistakes []string
 }
 
 // check returns the mistakes of a set of files.
-func check(known *table, files map[string][]byte, trees map[string]node) []string {
-	c := &checker{table: known, files: files, all: map[string]*file{}}
-	for name, tree := range trees {
-		c.all[name] = newFile(name, tree)
+func check(known *table, files map[string][]byte) []string {
+	c := &checker{table: known, all: map[string]*file{}}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if path.Ext(name) == ".bicep" {
+			c.all[name] = c.read(name, string(files[name]))
+			c.roles(c.all[name], string(files[name]))
+		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.all)) {
-		f := c.all[name]
-		c.grammar(f)
+	for _, f := range c.all {
 		c.symbols(f)
-		c.reads(f)
-		c.roles(f)
-		for _, symbol := range slices.Sorted(maps.Keys(f.declared)) {
-			switch d := f.declared[symbol]; d.Type {
-			case resource:
+		for _, d := range f.declared {
+			switch d.word {
+			case "resource":
 				c.resource(f, d)
-			case module:
+			case "module":
 				c.module(f, d)
 			}
 		}
 	}
-	c.parameters()
+	for name, text := range files {
+		if start, ok := strings.CutSuffix(name, ".parameters.json"); ok {
+			c.parameters(name, text, c.all[start+".bicep"])
+		}
+	}
 	return c.mistakes
 }
 
@@ -357,190 +308,133 @@ func (c *checker) add(f *file, line int, format string, args ...any) {
 	c.mistakes = append(c.mistakes, fmt.Sprintf("%s:%d: %s", f.name, line, fmt.Sprintf(format, args...)))
 }
 
-func (c *checker) grammar(f *file) {
-	f.tree.each(func(n node) {
-		if n.Type == "ERROR" || n.Type == "MISSING" {
-			c.add(f, n.Line, "no Bicep")
-		}
-	})
-}
-
 // resource compares the properties of a resource with the table.
-func (c *checker) resource(f *file, d node) {
-	kind, body := d.kind(), d.body()
-	if c.table.types[kind] == nil {
-		c.add(f, body.Line, "%s is not in the table", kind)
+func (c *checker) resource(f *file, d *declaration) {
+	if c.table.types[d.of] == nil {
+		c.add(f, d.line, "%s is not in the table", d.of)
 		return
 	}
 	paths := map[string]bool{"": true}
-	for _, e := range f.entries("", body) {
+	for _, e := range d.entries {
+		e.path = strings.TrimPrefix(e.path, ".")
 		paths[e.path] = true
-		c.entry(f, kind, e)
-	}
-	if d.child("existing").Type != "" {
-		return
+		if slices.Contains(words, e.path) {
+			continue
+		}
+		p, ok := c.table.find(d.of, e.path)
+		text, plain := strings.Trim(e.text, "'"), e.kind == "string" && !strings.Contains(e.text, "${")
+		switch {
+		case !ok:
+			c.add(f, e.line, "%s has no %s", d.of, e.path)
+		case p.read:
+			c.add(f, e.line, "%s of %s is for reading", e.path, d.of)
+		case e.kind != "" && p.kind != "any" && e.kind != p.kind:
+			c.add(f, e.line, "%s of %s is of kind %s: want %s", e.path, d.of, e.kind, p.kind)
+		case plain && p.values != nil && !slices.Contains(p.values, text):
+			c.add(f, e.line, "%s of %s is %q: want %s", e.path, d.of, text, strings.Join(p.values, " or "))
+		}
 	}
 	for at := range paths {
-		for _, name := range c.table.required(kind, at) {
-			if !paths[strings.TrimPrefix(at+"."+name, ".")] {
-				c.add(f, body.Line, "%s: %q needs %s", kind, at, name)
+		for _, name := range c.table.required(d.of, at) {
+			if !d.existing && !paths[strings.TrimPrefix(at+"."+name, ".")] {
+				c.add(f, d.line, "%s: %q needs %s", d.of, at, name)
 			}
 		}
 	}
 }
 
-func (c *checker) entry(f *file, kind string, e entry) {
-	if slices.Contains(words, e.path) {
-		return
-	}
-	p, ok := c.table.find(kind, e.path)
-	switch {
-	case !ok:
-		c.add(f, e.line, "%s has no %s", kind, e.path)
-	case p.read:
-		c.add(f, e.line, "%s of %s is for reading", e.path, kind)
-	case e.kind != "" && p.kind != "any" && e.kind != p.kind:
-		c.add(f, e.line, "%s of %s is of kind %s: want %s", e.path, kind, e.kind, p.kind)
-	case e.text != "" && p.values != nil && !slices.Contains(p.values, e.text):
-		c.add(f, e.line, "%s of %s is %q: want %s", e.path, kind, e.text, strings.Join(p.values, " or "))
-	}
-}
-
-// symbols looks for names that nothing declares, and for parameters and
-// variables that nothing uses.
+// symbols looks for names that nothing declares, for parameters and variables that nothing uses, and for what a resource or a
+// module does not have to read.
 func (c *checker) symbols(f *file) {
 	used := map[string]bool{}
-	var walk func(n node, loops []string)
-	walk = func(n node, loops []string) {
-		of := n.Of
-		switch {
-		case n.Type == "identifier":
-			used[n.Text] = true
-			if f.declared[n.Text].Type == "" && !slices.Contains(loops, n.Text) {
-				c.add(f, n.Line, "nothing declares %s", n.Text)
+	for _, u := range f.uses {
+		name, d := u.chain[0], f.declared[u.chain[0]]
+		used[name] = true
+		switch members := strings.Join(u.chain[1:], "."); {
+		case u.call && !slices.Contains(functions, name):
+			c.add(f, u.line, "%s is no function that is known here", name)
+		case u.call, d == nil && slices.Contains(f.loops, name):
+		case d == nil:
+			c.add(f, u.line, "nothing declares %s", name)
+		case d.word == "resource" && members != "":
+			if _, known := c.table.find(d.of, members); !known && members != "id" && members != "name" && u.chain[1] != "listKeys" {
+				c.add(f, u.line, "%s has no %s to read", d.of, members)
 			}
-		case n.Type == "object_property" && n.Of[0].Type == "identifier":
-			of = of[1:]
-		case n.Type == "call_expression" && n.Of[0].Type == "identifier":
-			if of = of[1:]; !slices.Contains(functions, n.Of[0].Text) {
-				c.add(f, n.Line, "%s is no function that is known here", n.Of[0].Text)
+		case d.word == "module" && len(u.chain) == 3:
+			if target := c.target(f, d); target != nil && target.outputs[u.chain[2]] == nil {
+				c.add(f, u.line, "%s has no output %s", target.name, u.chain[2])
 			}
-		case strings.HasSuffix(n.Type, "_declaration"):
-			of = of[1:]
-		case n.Type == "for_statement":
-			loops, of = append(slices.Clone(loops), n.Of[0].Text), of[1:]
-		}
-		for _, child := range of {
-			walk(child, loops)
 		}
 	}
-	walk(f.tree, nil)
 	for name, d := range f.declared {
-		if !used[name] && (d.Type == parameter || d.Type == variable) {
-			c.add(f, d.Line, "nothing uses %s", name)
+		if !used[name] && (d.word == "param" || d.word == "var") {
+			c.add(f, d.line, "nothing uses %s", name)
 		}
 	}
 }
 
-// reads looks at what is read from resources and modules.
-func (c *checker) reads(f *file) {
-	f.tree.each(func(n node) {
-		chain := n.chain()
-		if n.Type != "member_expression" || len(chain) < 2 {
-			return
+// roles compares the ids of roles with the table: a variable has the name of its role.
+func (c *checker) roles(f *file, text string) {
+	for i, line := range strings.Split(text, "\n") {
+		name, _, _ := strings.Cut(strings.TrimPrefix(line, "var "), " = ")
+		if id := guidRule.FindString(line); id != "" && line != "var "+name+" = '"+c.table.roles[name]+"'" {
+			c.add(f, i+1, "%s is not the id of the role %s", id, name)
 		}
-		switch d := f.declared[chain[0]]; d.Type {
-		case resource:
-			path := strings.Join(chain[1:], ".")
-			if _, known := c.table.find(d.kind(), path); !known && path != "id" && path != "name" && path != "listKeys" {
-				c.add(f, n.Line, "%s has no %s to read", d.kind(), path)
-			}
-		case module:
-			if target := c.target(f, d); target != nil && len(chain) == 3 && !target.outputs[chain[2]] {
-				c.add(f, n.Line, "%s has no output %s", target.name, chain[2])
-			}
-		}
-	})
+	}
 }
 
-var guid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-
-// roles compares the ids of roles with the table: a variable has the name of
-// its role.
-func (c *checker) roles(f *file) {
-	f.tree.each(func(n node) {
-		if n.Type != variable && n.Type != "object_property" && n.Type != "array" && n.Type != "arguments" {
-			return
-		}
-		for _, v := range n.Of {
-			if text, _ := v.literal(); guid.MatchString(text) && (n.Type != variable || c.table.roles[n.Of[0].Text] != text) {
-				c.add(f, n.Line, "%s is not the id of the role %s", text, n.Of[0].Text)
-			}
-		}
-	})
-}
-
-func (c *checker) target(f *file, m node) *file {
-	name, _ := m.child("string").literal()
-	return c.all[path.Join(path.Dir(f.name), name)]
+func (c *checker) target(f *file, m *declaration) *file {
+	return c.all[path.Join(path.Dir(f.name), m.of)]
 }
 
 // module compares the parameters of a module with what it asks for.
-func (c *checker) module(f *file, m node) {
-	target := c.target(f, m)
-	if target == nil {
-		c.add(f, m.Line, "there is no such file")
-		return
-	}
+func (c *checker) module(f *file, m *declaration) {
 	given := map[string]bool{}
-	for _, e := range f.entries("", m.body()) {
-		if name, ok := strings.CutPrefix(e.path, "params."); ok && !strings.ContainsAny(name, ".[") {
+	for _, e := range m.entries {
+		if name, ok := strings.CutPrefix(e.path, ".params."); ok && !strings.ContainsAny(name, ".[") {
 			given[name] = true
 		}
 	}
-	c.compare(f, m.Line, target, given)
+	if target := c.target(f, m); target != nil {
+		c.compare(f, m.line, target, given)
+	} else {
+		c.add(f, m.line, "there is no such file")
+	}
 }
 
 func (c *checker) compare(f *file, line int, target *file, given map[string]bool) {
 	for name := range given {
-		if target.declared[name].Type != parameter {
+		if d := target.declared[name]; d == nil || d.word != "param" {
 			c.add(f, line, "%s has no parameter %s", target.name, name)
 		}
 	}
 	for name, d := range target.declared {
-		if preset := d.last().Type != "type"; d.Type == parameter && !preset && !given[name] {
+		if d.word == "param" && d.value.text == "" && !given[name] {
 			c.add(f, line, "%s needs the parameter %s", target.name, name)
 		}
 	}
 }
 
-// parameters compares the files of parameters with their templates.
-func (c *checker) parameters() {
-	for _, name := range slices.Sorted(maps.Keys(c.files)) {
-		start, ok := strings.CutSuffix(name, ".parameters.json")
-		if !ok {
-			continue
-		}
-		var values struct {
-			Parameters map[string]struct{ Value any }
-		}
-		target := c.all[start+".bicep"]
-		if err := json.Unmarshal(c.files[name], &values); err != nil || target == nil {
-			c.mistakes = append(c.mistakes, fmt.Sprintf("%s: %v, for %v", name, err, target))
-			continue
-		}
-		given := map[string]bool{}
-		for name := range values.Parameters {
-			given[name] = true
-		}
-		c.compare(&file{name: name}, 1, target, given)
+// parameters compares a file of parameters with its template.
+func (c *checker) parameters(name string, text []byte, target *file) {
+	var values struct {
+		Parameters map[string]struct{ Value any }
 	}
+	if err := json.Unmarshal(text, &values); err != nil || target == nil {
+		c.add(&file{name: name}, 1, "%v, for %v", err, target)
+		return
+	}
+	given := map[string]bool{}
+	for name := range values.Parameters {
+		given[name] = true
+	}
+	c.compare(&file{name: name}, 1, target, given)
 }
 
 // Mistakes that are planted in the templates of one kind, and a word of what is
 // said of each.
 var planted = []struct{ kind, file, old, new, want string }{
-	{azd.App, "infra/jobs.bicep", "  }\n}\n", "  }\n", "no Bicep"},
+	{azd.App, "infra/jobs.bicep", "  }\n}\n", "  }\n", "brackets are open"},
 	{azd.App, "infra/jobs.bicep", "param image string", "param image = ", "no Bicep"},
 	{azd.App, "infra/jobs.bicep", "containerApps@2025-01-01", "containerApps@2025-01-02", "not in the table"},
 	{azd.App, "infra/jobs.bicep", "cooldownPeriod", "coolDownPeriod", "has no properties.template.scale.coolDownPeriod"},
@@ -566,27 +460,14 @@ var planted = []struct{ kind, file, old, new, want string }{
 // Each check finds the mistakes that are planted for it.
 func TestChecksFindMistakes(t *testing.T) {
 	t.Parallel()
-	known, sets, all := readTable(t), make([]map[string][]byte, len(planted)), map[string][]byte{}
-	for i, m := range planted {
+	known := readTable(t)
+	for _, m := range planted {
 		files := filesOf(t, program(m.kind))
 		if !bytes.Contains(files[m.file], []byte(m.old)) {
 			t.Fatalf("%s of %s has no %q", m.file, m.kind, m.old)
 		}
-		sets[i] = maps.Clone(files)
-		sets[i][m.file] = bytes.Replace(files[m.file], []byte(m.old), []byte(m.new), 1)
-		for name, text := range sets[i] {
-			all[fmt.Sprintf("%d/%s", i, name)] = text
-		}
-	}
-	trees := parse(t, all)
-	for i, m := range planted {
-		its := map[string]node{}
-		for name := range sets[i] {
-			if tree, ok := trees[fmt.Sprintf("%d/%s", i, name)]; ok {
-				its[name] = tree
-			}
-		}
-		if got := strings.Join(check(known, sets[i], its), "\n"); !strings.Contains(got, m.want) {
+		files[m.file] = bytes.Replace(files[m.file], []byte(m.old), []byte(m.new), 1)
+		if got := strings.Join(check(known, files), "\n"); !strings.Contains(got, m.want) {
 			t.Errorf("%q in place of %q in %s of %s: got %q, want a word of %q", m.new, m.old, m.file, m.kind, got, m.want)
 		}
 	}

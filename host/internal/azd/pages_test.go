@@ -67,18 +67,13 @@ func TestPages(t *testing.T) {
 	if plan != "Flex Consumption" {
 		t.Errorf("docs/functions.md names %q before Flex Consumption", plan)
 	}
-	for page, steps := range map[string][]string{
-		// Queue, container and the role of whoever runs wake are there before it.
-		"deploy/README.md": {"az storage container-rm create --name soloist ", `/queueServices/default/queues/soloist-alarm?api-version=`,
-			"Storage Queue Data Contributor", "Storage Queue Data Message Sender", "az ad signed-in-user show", "go run ./jobs wake\n"},
-	} {
-		at := 0
-		for _, step := range steps {
-			i := strings.Index(files[page][at:], step)
-			if i < 0 {
-				t.Fatalf("%s lacks %q, or has it too late", page, step)
-			}
-			at += i
+	// Queue, container and the role of whoever runs wake are there before it.
+	rest := files["deploy/README.md"]
+	for _, step := range []string{"az storage container-rm create --name soloist ", `/queueServices/default/queues/soloist-alarm?api-version=`,
+		"Storage Queue Data Contributor", "Storage Queue Data Message Sender", "az ad signed-in-user show", "go run ./jobs wake\n"} {
+		_, after, found := strings.Cut(rest, step)
+		if rest = after; !found {
+			t.Fatalf("deploy/README.md lacks %q, or has it too late", step)
 		}
 	}
 }
@@ -134,42 +129,40 @@ const (
 	leastCall    = time.Second     // of a call that finds nothing due
 	idlePass     = 3 * time.Second // of a program that is started and finds nothing due
 	dailyWindow  = 5*time.Minute + polling + coolDown
-	passesAMonth = int(month / time.Minute)
+	passesAMonth = month / time.Minute
 )
 
-// A way is how a job may run: for how long something is up for it in a month,
-// and how often it is called.
+// A way is how a job may run: always, or for each of its ticks and at some other times.
 type way struct {
 	name      string
 	functions bool
-	up        func(period time.Duration) (time.Duration, int)
+	replicas  time.Duration // that are always up
+	tick      time.Duration // for which something is up for each tick
+	daily     time.Duration // and once a day
+	minute    time.Duration // and each minute without a tick
 }
-
-// within is a time for each of the ticks of a month, at most all of it.
-func within(each, period time.Duration) time.Duration {
-	return min(each, period) * (month / period)
-}
-
-func ticks(period time.Duration) int { return int(month / period) }
 
 var ways = []way{
-	{"an app that is always on, 1 replica", false, func(time.Duration) (time.Duration, int) { return month, 0 }},
-	{"an app that is always on, 2 replicas", false, func(time.Duration) (time.Duration, int) { return 2 * month, 0 }},
-	{"an app with an alarm", false, func(p time.Duration) (time.Duration, int) {
-		return min(month, within(lead+run+polling+coolDown, p)+30*dailyWindow), 0
-	}},
-	{"a job with an alarm", false, func(p time.Duration) (time.Duration, int) {
-		return min(month, within(lead+run, p)+30*idlePass), 0
-	}},
-	{"a job once a minute", false, func(p time.Duration) (time.Duration, int) {
-		return time.Duration(passesAMonth-ticks(p))*idlePass + within(run, p), 0
-	}},
-	{"Functions with an alarm", true, func(p time.Duration) (time.Duration, int) {
-		return min(month, within(flexLead+run, p)+30*idlePass), ticks(p) + 30
-	}},
-	{"Functions with a timer", true, func(p time.Duration) (time.Duration, int) {
-		return time.Duration(passesAMonth-ticks(p))*leastCall + within(run, p), passesAMonth
-	}},
+	{name: "an app that is always on, 1 replica", replicas: 1},
+	{name: "an app that is always on, 2 replicas", replicas: 2},
+	{name: "an app with an alarm", tick: lead + run + polling + coolDown, daily: dailyWindow},
+	{name: "a job with an alarm", tick: lead + run, daily: idlePass},
+	{name: "a job once a minute", tick: run, minute: idlePass},
+	{name: "Functions with an alarm", functions: true, tick: flexLead + run, daily: idlePass},
+	{name: "Functions with a timer", functions: true, tick: run, minute: leastCall},
+}
+
+// inMonth is for how long something is up in a month for a job of this period, and how often it is called.
+func (w way) inMonth(period time.Duration) (up time.Duration, calls int) {
+	if w.replicas > 0 {
+		return w.replicas * month, 0
+	}
+	ticks, calls := month/period, int(passesAMonth)
+	up = min(month, min(w.tick, period)*ticks+30*w.daily+(passesAMonth-ticks)*w.minute)
+	if w.minute == 0 {
+		calls = int(ticks) + 30
+	}
+	return up, calls
 }
 
 // dollars is what that costs, without and with what is free in a month.
@@ -191,7 +184,7 @@ func TestCosts(t *testing.T) {
 	for _, w := range ways {
 		cells := []string{"| " + w.name}
 		for _, period := range []time.Duration{time.Minute, time.Hour, 24 * time.Hour} {
-			up, calls := w.up(period)
+			up, calls := w.inMonth(period)
 			all, rest := w.dollars(up, calls)
 			cells = append(cells, fmt.Sprintf("%s h, $%.2f, $%.2f", thousands(up.Hours()), all, rest))
 		}

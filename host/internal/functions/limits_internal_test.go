@@ -78,22 +78,17 @@ func TestHostSpan(t *testing.T) {
 	}
 }
 
+// Dates as .NET writes them are for [FuzzTimerPayload].
 func TestNextOf(t *testing.T) {
 	tick := time.Date(2026, 3, 5, 10, 5, 0, 0, time.UTC)
 	for text, want := range map[string]time.Time{
-		`{"Last":"0001-01-01T00:00:00","Next":"2026-03-05T10:05:00+00:00","LastUpdated":"0001-01-01T00:00:00"}`: tick,
-		`{"next":"2026-03-05T11:05:00+01:00"}`:         tick,
-		`{"Next":"2026-03-05T10:05:00"}`:               tick,
-		`{"Next":"2026-03-05T10:05:00Z"}`:              tick,
-		`{"Next":"2026-03-05T10:04:59.9999999+00:00"}`: tick,
-		`{"Next":"0001-01-01T00:00:00"}`:               {},
-		`{"Next":"0001-01-01T00:00:00+00:00"}`:         {},
-		`{"Next":"soon"}`:                              {},
-		`{"Next":5}`:                                   {},
-		`{}`:                                           {},
-		`null`:                                         {},
-		`"x"`:                                          {},
-		``:                                             {},
+		`{"Next":"2026-03-05T10:05:00Z"}`: tick,
+		`{"Next":"soon"}`:                 {},
+		`{"Next":5}`:                      {},
+		`{}`:                              {},
+		`null`:                            {},
+		`"x"`:                             {},
+		``:                                {},
 	} {
 		if got := nextOf(json.RawMessage(text)); !got.Equal(want) || got.Location() != time.UTC {
 			t.Errorf("%s: got %s, want %s", text, got, want)
