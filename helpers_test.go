@@ -290,7 +290,8 @@ func (c *cluster) breakGuard() {
 	c.ok(c.store.Break(context.Background(), guardEntry, 0))
 }
 
-// A slowLog calls block before it writes a line whose message contains the text. Block holds no mutex, which would stop virtual time.
+// A slowLog calls block before it writes a line whose message contains the text. Block holds no mutex, which would stop
+// virtual time.
 type slowLog struct {
 	slog.Handler
 	text  string

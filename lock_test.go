@@ -158,11 +158,12 @@ func TestLockRefusesBadInput(t *testing.T) {
 		"no store":       {lock: &soloist.Lock{Name: "guard"}, want: []string{"guard", "Store", "nil"}},
 		"nothing": {once: &soloist.Once{},
 			want: []string{`Name is ""`, "empty", `Key is ""`, "1 to 200", "Do is nil", "Store is nil"}},
-		"too much for Once": {once: &soloist.Once{Name: long[:33], Key: long, Retry: soloist.Retry{MaxTries: math.MaxInt, PauseAfter: 3}},
+		"too much for Once": {once: &soloist.Once{Name: long[:33], Key: long,
+			Retry: soloist.Retry{MaxTries: math.MaxInt, PauseAfter: 3}},
 			want: []string{"33", "32", "300", "200", "Retry.MaxTries", "0 to 20", "Retry.PauseAfter is 3", "zero"}},
 		"no value for Once": {once: &soloist.Once{Name: "migrate", Key: "v1\x00", Store: memory, App: "A/B", Lease: 30,
 			Retry: soloist.Retry{MaxTries: -1, Backoff: 10}},
-			want: []string{`v1\x00`, "printable", "A/B", "Lease is", "30", "Retry.Backoff is", "10", "time.Second", "Retry.MaxTries is -1"}},
+			want: []string{`v1\x00`, "printable", "A/B", "Lease is", "30", "Retry.Backoff is", "time.Second", "Retry.MaxTries is -1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.once != nil {
@@ -512,7 +513,8 @@ func TestTryDoUnderLeaseWithoutClaim(t *testing.T) {
 	})
 }
 
-// Something else than a replica has the lease for longer than a replica needs until it claims. A process that has seen it says so.
+// Something else than a replica has the lease for longer than a replica needs until it claims. A process that has seen it says
+// so.
 func TestLockUnderForeignLease(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		l := c.replica("a").guard()
@@ -663,8 +665,8 @@ func TestFunctionThatOutlivesItsLock(t *testing.T) {
 	})
 }
 
-// A call that is refused, since a function of the lock goes on without its lease, has lost nothing, and no replica holds the lock.
-// A call that waits learns of it when its context ends.
+// A call that is refused, since a function of the lock goes on without its lease, has lost nothing, and no replica holds the
+// lock. A call that waits learns of it when its context ends.
 func TestLockTakesNothingBesideAnOverrun(t *testing.T) {
 	for slots := 1; slots <= 2; slots++ {
 		inCase(t, fmt.Sprint(slots), func(t *testing.T, c *cluster) {

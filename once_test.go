@@ -118,8 +118,8 @@ func TestOnceIsGivenUpEverywhere(t *testing.T) {
 	}
 }
 
-// Work that is too long for its context would else be tried for ever; a panic too. A pause beyond all measure leaves a record that
-// can be read.
+// Work that is too long for its context would else be tried for ever; a panic too. A pause beyond all measure leaves a record
+// that can be read.
 func TestDeadlineAndPanicOfOnceAreFailures(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a, retry := c.replica("a"), soloist.Retry{MaxTries: 2, Backoff: time.Second}

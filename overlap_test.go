@@ -63,8 +63,8 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// A run that ignores the end of its context keeps its lease, and the newer tick waits. One that waits for its next try is replaced
-// as well.
+// A run that ignores the end of its context keeps its lease, and the newer tick waits. One that waits for its next try is
+// replaced as well.
 func TestOutcomeOfReplacedRun(t *testing.T) {
 	const replaced = "replaced by the tick of 2000-01-01T00:02:00Z"
 	boom := errors.New("boom")

@@ -498,9 +498,9 @@ func TestRunNowRefusesBadRequest(t *testing.T) {
 				_, err := a.RunNow(c.t.Context(), job, tick)
 				wantError(t, err, tick, "tick")
 			}
-			for _, request := range []string{"2000-01-01T01:00:00.5Z", "2000-01-01T01:00:00-05:00", "2000-01-01", "by-2000-01-01T01:00:00Z"} {
-				if outcome, err := a.RunNow(c.t.Context(), job, request); err != nil || outcome.Request != request {
-					t.Errorf("%s: %s: got %+v, %v", job, request, outcome, err)
+			for _, at := range []string{"2000-01-01T01:00:00.5Z", "2000-01-01T01:00:00-05:00", "2000-01-01", "by-2000-01-01T01:00:00Z"} {
+				if outcome, err := a.RunNow(c.t.Context(), job, at); err != nil || outcome.Request != at {
+					t.Errorf("%s: %s: got %+v, %v", job, at, outcome, err)
 				}
 			}
 		}
@@ -576,8 +576,8 @@ func TestCallTellsWhyNothingRuns(t *testing.T) {
 	}
 }
 
-// While a request is under way, a second call of it does not call it abandoned, and another one has to wait for it. Once it is over,
-// its outcome is that of the run.
+// While a request is under way, a second call of it does not call it abandoned, and another one has to wait for it. Once it is
+// over, its outcome is that of the run.
 func TestRunNowTellsRequestUnderWay(t *testing.T) {
 	for _, unlocked := range []bool{false, true} {
 		inCluster(t, func(c *cluster) {

@@ -152,7 +152,7 @@ func TestValidateTellsMistakeOnce(t *testing.T) {
 		"a circle": {of{after("a", "c"), after("b", "a"), after("c", "b")},
 			"After leads back to where it began: a after c after b after a\njob \"b\": After names \"a\"\njob \"c\": After names \"b\""},
 		"after a circle": {of{after("z", "a"), after("a", "b"), after("b", "a")},
-			"job \"z\": After leads back to where it began: a after b after a\njob \"a\": After names \"b\"\njob \"b\": After names \"a\""},
+			`job "z": After leads back to where it began: a after b after a` + "\njob \"a\": After names\njob \"b\": After names"},
 		"empty name":  {of{a, after("b", "a,")}, "After has an empty name: allowed are names of jobs, with commas between them"},
 		"blank":       {of{after("b", " ")}, "After has an empty name"},
 		"twice":       {of{a, after("b", "a, a")}, `After names "a" twice`},
@@ -189,13 +189,13 @@ func TestValidateTellsMistakeOnce(t *testing.T) {
 			`Overlap is "queue-one": allowed is SkipOverlap beside Missed: RunAll`},
 		"a short wait": {of{overlap(soloist.QueueOne, soloist.SkipMissed)},
 			`unless StartingDeadline says how long a tick may wait`},
-		"a bounded wait": {of{with(overlap(soloist.QueueOne, soloist.SkipMissed), func(j *soloist.Job) { j.StartingDeadline = time.Hour })},
-			""},
+		"a bounded wait": {of{with(overlap(soloist.QueueOne, soloist.SkipMissed),
+			func(j *soloist.Job) { j.StartingDeadline = time.Hour })}, ""},
 		"replace or skip": {of{overlap(soloist.Replace, soloist.SkipMissed)}, ""},
 		"a follower": {of{a, with(after("b", "a"), func(j *soloist.Job) { j.Overlap = soloist.Replace })},
 			`Overlap is "replace": allowed is SkipOverlap beside After`},
-		"shards, claimed ahead": {of{with(inShards(3, rerun(overlap(soloist.Replace, ""))), func(j *soloist.Job) { j.ClaimAhead = true })},
-			""},
+		"shards, claimed ahead": {of{with(inShards(3, rerun(overlap(soloist.Replace, ""))),
+			func(j *soloist.Job) { j.ClaimAhead = true })}, ""},
 	} {
 		err := (&cluster{}).replica("a", tt.work...).Validate()
 		var got, want []string
@@ -436,8 +436,8 @@ var records = []string{
 	`null`, `{}`, `[]`, `7`, `"`, `<html>`, `{"schema":1}`, strings.Repeat(`[`, 8000),
 }
 
-// Whatever record a replica finds: it is refused, visibly, and stays as it is byte for byte while nothing runs; or its job runs, the
-// token goes up, and the watermark and the time do not go back.
+// Whatever record a replica finds: it is refused, visibly, and stays as it is byte for byte while nothing runs; or its job
+// runs, the token goes up, and the watermark and the time do not go back.
 func FuzzForeignRecord(f *testing.F) {
 	for i, record := range records {
 		f.Add([]byte(record), i%2 == 0)

@@ -584,8 +584,8 @@ func TestEachShardOfEachTickRunsOnce(t *testing.T) {
 	}
 }
 
-// What names a job names a shard, which has an outcome and a status of its own; the name of the whole is a clear error where one job
-// is meant.
+// What names a job names a shard, which has an outcome and a status of its own; the name of the whole is a clear error where
+// one job is meant.
 func TestShardIsOrderedByItsName(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", inShards(4, doing("@every 10s", func(_ context.Context, run *soloist.Run) error {

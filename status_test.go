@@ -170,8 +170,8 @@ func TestPageOnCosts(t *testing.T) {
 	}
 }
 
-// perTick counts what some replicas ask of the store for one job whose runs take a second. Woken: the platform's timer wakes up one
-// of them for each tick.
+// perTick counts what some replicas ask of the store for one job whose runs take a second. Woken: the platform's timer wakes
+// up one of them for each tick.
 func perTick(t *testing.T, schedule string, period time.Duration, ticks, replicas int, woken bool) (mean float64) {
 	inCluster(t, func(c *cluster) {
 		var all []*replica
@@ -442,9 +442,6 @@ func TestOutcomesWaitForClaims(t *testing.T) {
 	})
 }
 
-// A counter is a lister.
-type counter = lister
-
 // listing starts a replica over a store that lists.
 func (c *cluster) listing(backend *lister, name string, work ...soloist.Work) *replica {
 	backend.Memory = c.store
@@ -541,8 +538,9 @@ func TestJobsRunWithoutListing(t *testing.T) {
 	}
 }
 
-// A damaged entry is the trouble of its own job, though it was listed with the others. New jobs start by the clock of the store,
-// though a listing without entries has no date, and not by that of a replica that is fast: they would rest until its time has come.
+// A damaged entry is the trouble of its own job, though it was listed with the others. New jobs start by the clock of the
+// store, though a listing without entries has no date, and not by that of a replica that is fast: they would rest until its
+// time has come.
 func TestNewJobsAmongMany(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		_, err := c.store.Create(c.t.Context(), "soloist/job-7", []byte("rubbish"))

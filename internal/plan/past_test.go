@@ -100,7 +100,7 @@ func TestFailuresAreCountedUntilASuccess(t *testing.T) {
 // A job with old failures, for which PauseAfter is new, pauses itself after a failure alone.
 func TestPauseAfterCountsFailuresAlone(t *testing.T) {
 	p := Policy{Ticks: every("10s"), PauseAfter: 3}
-	for status, want := range map[store.Status]bool{store.Skipped: false, store.Abandoned: false, store.Cancelled: false, store.Failed: true} {
+	for status, want := range map[store.Status]bool{store.Skipped: false, store.Abandoned: false, store.Failed: true} {
 		r := running()
 		r.Failures = 5
 		r = p.Finish(&r, status, "", clockTime("00:00:15"), clockTime("00:00:15"), store.JobControl{})

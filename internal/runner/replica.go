@@ -189,13 +189,6 @@ func (l *load) cedes(j *lease.Jitter) bool {
 	return above > 1 && j.UpTo(time.Duration(mine-1)) < time.Duration(above)
 }
 
-// count notes whether the last tick of a job was run here.
-func (l *load) count(was, is bool) {
-	if was != is {
-		l.mine.Add(int64(change(is)))
-	}
-}
-
 // An outage collects the trouble that the jobs of a replica have with the store, so
 // that it is reported once when it begins and once when it is over, however many jobs it
 // hits. It also distinguishes a store that answers no job from a store that refuses one job.

@@ -229,7 +229,13 @@ func (h *hold) confirm(outcome lease.Draft) error {
 func (h *hold) attemptAt(tick time.Time, attempt int, told supervise.Record, started func()) *supervise.Attempt {
 	rec := &h.view.rec
 	a := h.attempt(h.stop, event.Run{Tick: tick, Request: rec.Run.Request, Attempt: attempt, Token: rec.Token}, h.approach(), started)
-	a.Under.Lease, a.Under.Record, a.Under.Around = h.session, told, h.aroundOf(rec, tick)
+	previous := plan.LastSuccess(rec)
+	if store.BackfillOf(rec.Run.Request) != 0 {
+		// What has succeeded since this tick came due says nothing about what was done before it, so the run is for the time
+		// since the tick before.
+		previous = h.job.Policy.Ticks.Last(tick.Add(-1))
+	}
+	a.Under.Lease, a.Under.Record, a.Under.Around = h.session, told, h.around(tick, previous)
 	if h.bounded {
 		a.Under.Until, _ = h.stop.Deadline()
 	}
@@ -271,15 +277,6 @@ func (b *base) around(tick, previous time.Time) supervise.Around {
 		a.Next = ticks.Next(tick)
 	}
 	return a
-}
-
-// aroundOf returns what the run of a claimed tick knows of the ticks around its own. What has succeeded since a tick of a
-// backfill came due says nothing about what was done before it, so such a run is for the time since the tick before.
-func (b *base) aroundOf(rec *store.Record, tick time.Time) supervise.Around {
-	if store.BackfillOf(rec.Run.Request) != 0 {
-		return b.around(tick, b.job.Policy.Ticks.Last(tick.Add(-1)))
-	}
-	return b.around(tick, plan.LastSuccess(rec))
 }
 
 // An overseer is the supervise.Status of a job: it keeps the state of its runs.
