@@ -3,6 +3,10 @@ package soloist_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -43,6 +47,13 @@ func (c *cluster) runsOf(job string) (runs []ran) {
 	return runs
 }
 
+// wantRunsOf checks how many runs of a job, or of all its shards, there were.
+func (c *cluster) wantRunsOf(job string, want int) {
+	c.t.Helper()
+	got := len(c.runsOf(job))
+	c.wrong(got != want, "%d runs of %s, want %d", got, job, want)
+}
+
 // wantFollowed checks that each run of a job began after the end of the last run of another one, or of all its shards,
 // for its tick, by at most late.
 func (c *cluster) wantFollowed(job, before string, late time.Duration) {
@@ -53,11 +64,10 @@ func (c *cluster) wantFollowed(job, before string, late time.Duration) {
 			ends[r.Tick] = r.end
 		}
 	}
-	const clock = "15:04:05.000"
 	for _, r := range c.runsOf(job) {
-		if end := ends[r.Tick]; end.IsZero() || r.start.Before(end) || r.start.Sub(end) > late {
-			c.t.Errorf("%s starts for %s at %s, and %s ended at %s", r.Job, r.Tick.Format(time.TimeOnly), r.start.Format(clock), before, end.Format(clock))
-		}
+		end := ends[r.Tick]
+		c.wrong(end.IsZero() || r.start.Before(end) || r.start.Sub(end) > late,
+			"%s starts for %s at %s, and %s ended at %s", r.Job, r.Tick, r.start, before, end)
 	}
 }
 
@@ -74,10 +84,8 @@ func TestFollowers(t *testing.T) {
 		}))
 		always := following("always", "import", time.Second)
 		always.AfterAny = true
-		for _, name := range letters(3) {
-			c.start(name, imports, always, following("left", "import", 3*time.Minute), following("right", "import", time.Minute),
-				following("join", "left, right", time.Minute))
-		}
+		c.each([]soloist.Work{imports, always, following("left", "import", 3*time.Minute), following("right", "import", time.Minute),
+			following("join", "left, right", time.Minute)}, "a", "b", "c")
 		until(39 * time.Minute)
 		c.wantOutcomes("import", "succeeded 00:10:00", "failed 00:20:00 no data", "succeeded 00:30:00")
 		c.wantOutcomes("left", "succeeded 00:10:00", "skipped 00:20:00 import failed", "succeeded 00:30:00")
@@ -89,276 +97,228 @@ func TestFollowers(t *testing.T) {
 	})
 }
 
-// A run by hand of the predecessor moves no tick, and a run by hand of the follower waits for none.
-func TestFollowerAndRunsByHand(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		r := c.start("a", importing("0 * * * *", time.Second), following("report", "import", time.Second))
-		time.Sleep(time.Minute)
-		if _, err := r.RunNow(c.t.Context(), "import", "by-hand"); err != nil {
-			t.Error(err)
-		}
-		time.Sleep(20 * time.Minute)
-		if n := len(c.runsOf("report")); n != 0 {
-			t.Errorf("%d runs after a run by hand of import", n)
-		}
-		if f, err := r.RunNow(c.t.Context(), "report", "too"); err != nil || f.Status != store.Succeeded {
-			t.Errorf("a run by hand of report: %+v, %v", f, err)
-		}
-		until(61 * time.Minute)
-		c.wantOutcomes("report", "succeeded 00:21:03", "succeeded 01:00:00")
-	})
-}
-
-// The tick of a job whose runner dies is over when its last attempt is.
-func TestFollowerWaitsForTheLastAttempt(t *testing.T) {
-	for interrupted, want := range map[soloist.InterruptedPolicy]string{
-		soloist.Abandon: "skipped 00:10:00 import abandoned", soloist.Rerun: "succeeded 00:10:00",
-	} {
-		inCase(t, string(interrupted), func(_ *testing.T, c *cluster) {
-			imports, report := importing("*/10 * * * *", time.Minute), following("report", "import", time.Second)
-			imports.Interrupted = interrupted
-			all := map[string]*replica{"a": c.start("a", imports, report), "b": c.start("b", imports, report)}
-			until(10*time.Minute + 30*time.Second)
-			all[c.runsOf("import")[0].replica].kill()
-			until(19 * time.Minute)
-			c.wantOutcomes("report", want)
-			c.wantFollowed("report", "import", 20*time.Second)
-		})
-	}
-}
-
-// The predecessor goes on while no replica knows the follower. What has left its record is missed.
-func TestFollowerOfForgottenOutcomes(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		imports, report := importing("* * * * *", time.Second), following("report", "import", time.Second)
-		report.Missed = soloist.RunAll
-		both := c.start("a", imports, report)
-		until(90 * time.Second)
-		both.stop()
-		one := c.start("b", imports)
-		until(25*time.Minute + 30*time.Second)
-		one.stop()
-		c.start("c", imports, report)
-		time.Sleep(3500 * time.Millisecond)
-		c.wantOutcomes("report", "succeeded 00:01:00", "missed 00:01:00-00:05:00 the outcome of import is not known", "succeeded 00:06:00", "succeeded 00:07:00", "succeeded 00:08:00")
+// What a follower does while replicas are up all the time.
+func TestFollower(t *testing.T) {
+	inCases(t, map[string]func(c *cluster){
+		"a run by hand of the predecessor moves no tick, and a run by hand of the follower waits for none": func(c *cluster) {
+			r := c.start("a", importing("0 * * * *", time.Second), following("report", "import", time.Second))
+			time.Sleep(time.Minute)
+			r.byHand("import", "by-hand")
+			time.Sleep(20 * time.Minute)
+			c.wantRunsOf("report", 0)
+			r.byHand("report", "too")
+			until(61 * time.Minute)
+			c.wantOutcomes("report", "succeeded 00:21:03", "succeeded 01:00:00")
+		},
+		// It goes on while no replica knows the follower.
+		"what has left the record of the predecessor is missed": func(c *cluster) {
+			imports, report := importing("* * * * *", time.Second), following("report", "import", time.Second)
+			report.Missed = soloist.RunAll
+			both := c.start("a", imports, report)
+			until(90 * time.Second)
+			both.stop()
+			one := c.start("b", imports)
+			until(25*time.Minute + 30*time.Second)
+			one.stop()
+			c.start("c", imports, report)
+			time.Sleep(3500 * time.Millisecond)
+			c.wantOutcomes("report", "succeeded 00:01:00", "missed 00:01:00-00:05:00 the outcome of import is not known", "succeeded 00:06:00", "succeeded 00:07:00", "succeeded 00:08:00")
+		},
+		// That tick has waited for the one before on a replica that is stopped then.
+		"who runs the next tick of the predecessor starts the follower for the one before": func(c *cluster) {
+			imports, report := importing("*/10 * * * *", 12*time.Minute), following("report", "import", time.Minute)
+			imports.Overlap = soloist.QueueOne
+			a := c.replica("a", imports, report)
+			a.Grace = time.Hour
+			c.launch(a)
+			until(11 * time.Minute)
+			c.start("b", imports, report)
+			until(20*time.Minute + 30*time.Second)
+			a.stop()
+			until(33 * time.Minute)
+			c.wantOutcomes("report", "succeeded 00:10:00")
+			c.wantFollowed("report", "import", 10*time.Second)
+		},
+		"a predecessor that cannot be read is reported once, and so is the end of that": func(c *cluster) {
+			imports, s := importing("0 1 * * *", 10*time.Minute), &faultyStore{Store: c.store}
+			c.start("a", imports)
+			until(time.Minute)
+			var bad atomic.Bool
+			s.meets(func(op, name string) error {
+				switch {
+				case name == "soloist/import" && op == "acquire":
+					return store.ErrHeld
+				case name == "soloist/import" && bad.Load():
+					return errNetwork
+				}
+				return nil
+			}, nil)
+			b := c.replica("b", imports, following("report", "import", time.Second), following("mail", "import", time.Second))
+			b.Store = s
+			book := b.tells()
+			c.launch(b)
+			until(time.Hour + 30*time.Second)
+			bad.Store(true)
+			until(time.Hour + 5*time.Minute)
+			bad.Store(false)
+			until(time.Hour + 12*time.Minute)
+			c.wantOutcomes("report", "succeeded 01:00:00")
+			begins, ends := book.of("", event.StoreTrouble), book.of("", event.StoreBack)
+			c.wrong(len(begins) != 1 || len(ends) != 1, "the trouble was reported as %+v, and its end as %+v", begins, ends)
+		},
+		"a run of the predecessor has stalled and does not return: its outcome is known at once": func(c *cluster) {
+			imports, always := named("import", deaf(20*time.Minute)), following("always", "import", time.Second)
+			imports.HeartbeatTimeout, always.AfterAny = time.Minute, true
+			c.start("a", imports, always)
+			until(3 * time.Minute)
+			runs := c.runsOf("always")
+			c.wrong(len(runs) != 1 || runs[0].start.Sub(runs[0].Tick) > 61*time.Second, "want one run after the stall: %+v", runs)
+		},
+		"the replica that runs the predecessor knows its end, and never reads it for the follower": func(c *cluster) {
+			s := &lister{Memory: c.store}
+			r := c.replica("a", importing("0 */2 * * *", time.Hour), following("report", "import", time.Second))
+			r.tap.Store = s
+			c.launch(r)
+			until(2*time.Hour - 10*time.Second)
+			s.reads.Store(0)
+			until(3*time.Hour + time.Minute)
+			c.wantOutcomes("report", "succeeded 02:00:00")
+			c.wantFollowed("report", "import", 100*time.Millisecond)
+			n := s.reads.Load() // of the own entry of report, once a minute
+			c.wrong(n > 65, "%d reads", n)
+		},
 	})
 }
 
 // The entry of the predecessor is away, or holds what is no record of it: its follower waits, and says why.
 func TestFollowerOfUnusableRecord(t *testing.T) {
 	for name, tt := range map[string]struct {
-		spoil func(c *cluster)
-		want  string
+		record func(c *cluster) []byte // in its place
+		want   string
 	}{
-		"deleted": {func(c *cluster) { _ = c.store.Delete(context.Background(), "soloist/import") }, "it waits for import, which has no entry"},
-		"damaged": {func(c *cluster) {
-			_ = c.store.Delete(context.Background(), "soloist/import")
-			_, _ = c.store.Create(context.Background(), "soloist/import", []byte("{}"))
-		}, "it waits for import, whose record cannot be used: the record has schema 0"},
-		"foreign": {func(c *cluster) {
+		"deleted": {nil, "it waits for import, which has no entry"},
+		"damaged": {func(*cluster) []byte { return []byte("{}") },
+			"it waits for import, whose record cannot be used: the record has schema 0"},
+		"foreign": {func(c *cluster) []byte {
 			other := c.replica("other", importing("* * * * *", 0))
 			other.App = "other"
 			other.wake()
 			e, _ := c.store.Read(context.Background(), "other/import")
-			_ = c.store.Delete(context.Background(), "soloist/import")
-			_, _ = c.store.Create(context.Background(), "soloist/import", e.Record)
+			return e.Record
 		}, "two programs share a name"},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			work := []soloist.Work{importing("*/10 * * * *", time.Second), following("report", "import", time.Second)}
 			c.replica("first", work...).wake()
 			time.Sleep(time.Minute)
-			tt.spoil(c)
-			r := c.replica("a", work...)
-			until(10*time.Minute + time.Second)
-			got, err := r.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"report"}})
-			wantError(t, err, "job report", tt.want)
-			if len(got.Jobs) != 1 || len(got.Jobs[0].Ran) != 0 || len(c.all()) != 0 {
-				t.Errorf("got %+v, %d runs", got, len(c.all()))
+			c.ok(c.store.Delete(t.Context(), "soloist/import"))
+			if tt.record != nil {
+				_, err := c.store.Create(t.Context(), "soloist/import", tt.record(c))
+				c.ok(err)
 			}
+			until(10*time.Minute + time.Second)
+			got, err := c.replica("a", work...).RunDue(t.Context(), soloist.Wake{Jobs: []string{"report"}})
+			wantError(t, err, "job report", tt.want)
+			c.wrong(len(got.Jobs) != 1 || len(got.Jobs[0].Ran) != 0, "got %+v", got)
+			c.wantRuns(0)
 		})
 	}
 }
 
 // A new job with ClaimAhead does not have a tick that comes within three seconds, and its new follower does not miss it.
-func TestNewFollowerOfClaimAhead(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		told, imports := &lateLog{}, importing("@hourly", time.Second)
-		imports.ClaimAhead = true
-		until(time.Hour - 2*time.Second)
-		c.launch(told.of(c.replica("a", imports, finishBy(30*time.Minute, following("report", "import", time.Second)))))
-		until(2*time.Hour + time.Minute)
-		for _, job := range []string{"import", "report"} {
-			c.wantOutcomes(job, "succeeded 02:00:00")
-		}
-		told.want(c)
-	})
-}
-
-// The entries of the jobs before a new follower are made before its own, whichever of them is looked at first.
-func TestNewFollowerIsNoOlderThanItsPredecessors(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		told := &lateLog{}
-		work := []soloist.Work{importing("@hourly", time.Second), following("clean", "import", time.Second),
+// Without it the entries of the jobs before a new follower are made before its own, whichever of them is looked at first.
+func TestNewFollowerMissesNoTick(t *testing.T) {
+	inRows(t, map[string]bool{"": false, "with ClaimAhead": true}, func(c *cluster, _ string, ahead bool) {
+		told, imports, want := &lateLog{}, importing("@hourly", time.Second), "succeeded 01:00:00"
+		imports.ClaimAhead = ahead
+		work := []soloist.Work{imports, following("clean", "import", time.Second),
 			finishBy(30*time.Minute, following("report", "clean", time.Second))}
-		until(time.Hour - time.Second)
-		if _, err := c.replica("first", work...).RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"report"}}); err != nil {
-			t.Error(err)
+		if ahead {
+			until(time.Hour - 2*time.Second)
+			want = "succeeded 02:00:00"
+		} else {
+			until(time.Hour - time.Second)
+			c.replica("first", work...).wakeFor("report")
+			until(time.Hour + time.Second)
 		}
-		until(time.Hour + time.Second)
-		c.launch(told.of(c.replica("a", work...)))
-		until(2*time.Hour - time.Minute)
+		told.start(c, "a", work...)
+		until(map[bool]time.Duration{false: 2*time.Hour - time.Minute, true: 2*time.Hour + time.Minute}[ahead])
 		for _, job := range []string{"import", "clean", "report"} {
-			c.wantOutcomes(job, "succeeded 01:00:00")
+			c.wantOutcomes(job, want)
 		}
 		told.want(c)
 	})
 }
-
-// A replica that runs the next tick of the predecessor, which has waited for the one before on a replica that is stopped then,
-// starts the follower for that one.
 
 // A follower whose changed After names a new job misses no tick that this job never had: with ClaimAhead, or since its entry
 // would be the younger one.
 func TestChangedAfterNamesANewJob(t *testing.T) {
-	for name, ahead := range map[string]bool{"": false, "with ClaimAhead": true} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			told, imports := &lateLog{}, importing("@hourly", time.Second)
-			loads := named("load", imports)
-			loads.ClaimAhead = ahead
-			old := c.start("old", imports, finishBy(30*time.Minute, following("report", "import", time.Second)))
-			until(time.Hour - 3*time.Second)
-			old.stop()
-			work := []soloist.Work{imports, loads, finishBy(30*time.Minute, following("report", "load", time.Second))}
-			until(time.Hour - 2*time.Second)
-			if _, err := c.replica("first", work...).RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"report"}}); err != nil {
-				t.Error(err)
-			}
-			until(time.Hour + time.Second)
-			c.launch(told.of(c.replica("new", work...)))
-			until(2*time.Hour + time.Minute)
-			want := []string{"succeeded 01:00:00", "succeeded 02:00:00"}
-			if ahead {
-				want = want[1:]
-			}
-			c.wantOutcomes("load", want...)
-			if report := c.outcomes("report"); !slices.Equal(report[1:], want) {
-				t.Errorf("the outcomes of report are %q", report)
-			}
-			told.want(c)
-		})
-	}
-}
-func TestFollowerOfPredecessorThatRunsItsNextTick(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		imports, report := importing("*/10 * * * *", 12*time.Minute), following("report", "import", time.Minute)
-		imports.Overlap = soloist.QueueOne
-		a := c.replica("a", imports, report)
-		a.Grace = time.Hour
-		c.launch(a)
-		until(11 * time.Minute)
-		c.start("b", imports, report)
-		until(20*time.Minute + 30*time.Second)
-		a.stop()
-		until(33 * time.Minute)
-		c.wantOutcomes("report", "succeeded 00:10:00")
-		c.wantFollowed("report", "import", 10*time.Second)
+	inRows(t, map[string]bool{"": false, "with ClaimAhead": true}, func(c *cluster, _ string, ahead bool) {
+		told, imports := &lateLog{}, importing("@hourly", time.Second)
+		loads := named("load", imports)
+		loads.ClaimAhead = ahead
+		old := c.start("old", imports, finishBy(30*time.Minute, following("report", "import", time.Second)))
+		until(time.Hour - 3*time.Second)
+		old.stop()
+		work := []soloist.Work{imports, loads, finishBy(30*time.Minute, following("report", "load", time.Second))}
+		until(time.Hour - 2*time.Second)
+		c.replica("first", work...).wakeFor("report")
+		until(time.Hour + time.Second)
+		told.start(c, "new", work...)
+		until(2*time.Hour + time.Minute)
+		want := []string{"succeeded 01:00:00", "succeeded 02:00:00"}
+		if ahead {
+			want = want[1:]
+		}
+		c.wantOutcomes("load", want...)
+		report := c.outcomes("report")
+		c.wrong(!slices.Equal(report[1:], want), "the outcomes of report are %q", report)
+		told.want(c)
 	})
 }
 
-// A predecessor that cannot be read is reported once, and so is the end of that.
-func TestUnreadablePredecessorIsReportedOnce(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		imports, s := importing("0 1 * * *", 10*time.Minute), &faultyStore{Store: c.store}
-		c.start("a", imports)
-		until(time.Minute)
-		var bad atomic.Bool
-		s.meets(func(op, name string) error {
-			switch {
-			case name == "soloist/import" && op == "acquire":
-				return store.ErrHeld
-			case name == "soloist/import" && bad.Load():
-				return errNetwork
-			}
-			return nil
-		}, nil)
-		b := c.replica("b", imports, following("report", "import", time.Second), following("mail", "import", time.Second))
-		b.Store = s
-		var mu sync.Mutex
-		emitted := map[event.Kind]int{}
-		b.Events = func(e event.Event) {
-			mu.Lock()
-			defer mu.Unlock()
-			emitted[e.Kind]++
-		}
-		c.launch(b)
-		until(time.Hour + 30*time.Second)
-		bad.Store(true)
-		until(time.Hour + 5*time.Minute)
-		bad.Store(false)
-		until(time.Hour + 12*time.Minute)
-		c.wantOutcomes("report", "succeeded 01:00:00")
-		mu.Lock()
-		defer mu.Unlock()
-		if begins, ends := emitted[event.StoreTrouble], emitted[event.StoreBack]; begins != 1 || ends != 1 {
-			t.Errorf("the trouble was reported %d times, and its end %d times", begins, ends)
-		}
-	})
-}
-
-// A run of the predecessor has stalled and does not return: its outcome is known at once.
-func TestFollowerOfStalledRunOfItsOwnReplica(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		imports := named("import", doing("0 1 * * *", func(context.Context, *soloist.Run) error {
-			time.Sleep(20 * time.Minute)
-			return nil
-		}))
-		imports.HeartbeatTimeout = time.Minute
-		always := following("always", "import", time.Second)
-		always.AfterAny = true
-		c.start("a", imports, always)
-		until(time.Hour + 2*time.Minute)
-		if runs := c.runsOf("always"); len(runs) != 1 || runs[0].start.Sub(runs[0].Tick) > 61*time.Second {
-			t.Errorf("got %d runs, want one after the stall: %+v", len(runs), runs)
-		}
-	})
+// sharded is the job import in n shards, which take d, each of them longer than the one before.
+func sharded(n int, schedule string, d, apart time.Duration) soloist.Job {
+	return inShards(n, named("import", doing(schedule, func(ctx context.Context, r *soloist.Run) error {
+		return pause(ctx, d+time.Duration(r.Shard)*apart)
+	})))
 }
 
 // Each shard of a follower waits for all shards of the job before it. The shards of the follower look together. None reads
-// what this replica does itself; what another one does it learns by listings.
+// what this replica does itself; what another one does it learns by listings. However many shards there are, none is late for
+// the others, and the store does not count as out of reach.
 func TestShardsFollowShards(t *testing.T) {
 	for name, tt := range map[string]struct {
-		elsewhere bool
-		kept      string
-		apart     time.Duration // the ends of the shards
-		lists     int64
-		late      time.Duration
+		imports soloist.Job
+		kept    string // another replica runs these
+		shards  int    // of the follower; zero: it has none
+		lists   int64
+		late    time.Duration
 	}{
-		"of its own replica": {false, "", 10 * time.Second, 15, time.Second},
-		"of another replica": {true, "soloist/import-", 0, 60, 10 * time.Second},
+		"of its own replica": {sharded(16, "0 1 * * *", time.Minute, 10*time.Second), "", 16, 15, time.Second},
+		"of another replica": {sharded(16, "0 1 * * *", time.Minute, 0), "soloist/import-", 16, 60, 10 * time.Second},
+		"many":               {sharded(256, "0 1 * * *", 10*time.Second, 50*time.Millisecond), "soloist/import-", 0, 60, 4 * time.Second},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
-			const n = 16
-			report, backend := inShards(n, following("report", "import", time.Second)), &distant{kept: tt.kept}
-			imports := inShards(n, named("import", doing("0 1 * * *", func(ctx context.Context, r *soloist.Run) error {
-				return pause(ctx, time.Minute+time.Duration(r.Shard)*tt.apart)
-			})))
-			if tt.elsewhere {
-				c.start("a", imports)
+			if tt.imports.Shards > 100 {
+				crowded(t)
+			}
+			backend := &distant{kept: tt.kept}
+			if tt.kept != "" {
+				c.start("a", tt.imports)
 				until(time.Minute)
 			}
-			c.launch(c.far(backend, "b", imports, report))
+			b := c.launch(c.far(backend, "b", tt.imports, inShards(tt.shards, following("report", "import", time.Second))))
 			until(time.Hour - 10*time.Second)
 			backend.reads.Store(0)
 			backend.lists.Store(0)
-			until(time.Hour + 5*time.Minute)
+			for sinceMidnight() < time.Hour+5*time.Minute {
+				time.Sleep(100 * time.Millisecond)
+				c.ok(b.Health().Storage)
+			}
 			c.wantFollowed("report", "import", tt.late)
-			if runs := len(c.runsOf("report")); runs != n {
-				t.Errorf("%d runs, want %d", runs, n)
-			}
-			if reads, lists := backend.reads.Load(), backend.lists.Load(); reads > 2*n || lists > tt.lists {
-				t.Errorf("%d reads and %d listings for one tick", reads, lists)
-			}
+			c.wantRunsOf("report", max(1, tt.shards))
+			c.wrong(backend.reads.Load() > 2*16 || backend.lists.Load() > tt.lists, "for one tick: %s", backend.calls())
 		})
 	}
 }
@@ -367,48 +327,19 @@ func TestShardsFollowShards(t *testing.T) {
 // that once more when it has none left itself. Shards that end just before their next tick have it start as well.
 func TestFollowerOfShardsOfTwoReplicas(t *testing.T) {
 	for name, tt := range map[string]struct {
-		shards             int
-		takes, apart, late time.Duration
+		imports soloist.Job
+		late    time.Duration
 	}{
-		"long before the next tick": {4, 5 * time.Minute, 700 * time.Millisecond, 200 * time.Millisecond},
-		"just before the next tick": {8, 9*time.Minute + 58*time.Second, 200 * time.Millisecond, 11 * time.Second},
+		"long before the next tick": {sharded(4, "*/10 * * * *", 5*time.Minute, 700*time.Millisecond), 200 * time.Millisecond},
+		"just before the next tick": {sharded(8, "*/10 * * * *", 9*time.Minute+58*time.Second, 200*time.Millisecond), 11 * time.Second},
 	} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			imports := inShards(tt.shards, named("import", doing("*/10 * * * *", func(ctx context.Context, r *soloist.Run) error {
-				return pause(ctx, tt.takes+time.Duration(r.Shard)*tt.apart)
-			})))
-			c.start("a", imports, following("report", "import", time.Second))
-			c.start("b", imports, following("report", "import", time.Second))
+		inCase(t, name, func(_ *testing.T, c *cluster) {
+			c.each([]soloist.Work{tt.imports, following("report", "import", time.Second)}, "a", "b")
 			until(2*time.Hour + 5*time.Minute)
 			c.wantFollowed("report", "import", tt.late)
-			if runs := len(c.runsOf("report")); runs != 11 {
-				t.Errorf("%d runs of report, want one for each tick but the last", runs)
-			}
+			c.wantRunsOf("report", 11) // one for each tick but the last
 		})
 	}
-}
-
-// However many shards a job has, its follower reads them at once: none is late for the others, and the
-// store does not count as out of reach.
-func TestFollowerOfManyShards(t *testing.T) {
-	crowded(t)
-	inCluster(t, func(c *cluster) {
-		const n = 256
-		imports := inShards(n, named("import", doing("0 1 * * *", func(ctx context.Context, r *soloist.Run) error {
-			return pause(ctx, 10*time.Second+time.Duration(r.Shard)*50*time.Millisecond)
-		})))
-		c.start("a", imports)
-		until(time.Minute)
-		b := c.far(&distant{kept: "soloist/import-"}, "b", imports, following("report", "import", time.Second))
-		c.launch(b)
-		for until(time.Hour); sinceMidnight() < time.Hour+time.Minute; time.Sleep(100 * time.Millisecond) {
-			if err := b.Health().Storage; err != nil {
-				t.Fatalf("at %s the store is out of reach: %v", time.Now().Format(time.TimeOnly), err)
-			}
-		}
-		c.wantOutcomes("report", "succeeded 01:00:00")
-		c.wantFollowed("report", "import", 4*time.Second)
-	})
 }
 
 // Other jobs in After, or another number of their shards, are another definition: it counts from now. A shard that is new
@@ -432,6 +363,241 @@ func TestFollowerOfOtherJobs(t *testing.T) {
 			c.start("new", inShards(tt.shards, imports), clean, report)
 			until(19 * time.Minute)
 			c.wantOutcomes("report", "missed 00:00:00-00:09:59 the schedule changed", tt.want)
+		})
+	}
+}
+
+func TestStatusOfFollower(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		r := c.start("a", importing("*/10 * * * *", 3*time.Minute), following("report", "import", time.Minute), following("join", "import,report", time.Minute))
+		for _, tt := range []struct {
+			at         time.Duration
+			next, join string // when, after what and waiting for what
+		}{
+			{9 * time.Minute, "00:10:00 import ", "00:10:00 import, report "},
+			{11 * time.Minute, "00:10:00 import import", "00:10:00 import, report import, report"},
+			{13*time.Minute + 30*time.Second, "00:20:00 import ", "00:10:00 import, report report"},
+			{19 * time.Minute, "00:20:00 import ", "00:20:00 import, report "},
+		} {
+			until(tt.at)
+			all, err := r.Status(c.t.Context())
+			c.ok(err)
+			for i, want := range []string{tt.next, tt.join} {
+				st := all[i+1]
+				got := fmt.Sprint(st.Next.Format(time.TimeOnly), " ", st.After, " ", st.Awaits)
+				c.wrong(got != want || st.Schedule != "after "+strings.Replace(st.After, ",", " and", 1), "at %s %s is %q: %+v", tt.at, st.Name, got, st)
+				again, err := r.StatusOf(c.t.Context(), st.Name)
+				c.wrong(err != nil || !reflect.DeepEqual(again, st), "at %s the status of %s alone is %+v, %v", tt.at, st.Name, again, err)
+			}
+		}
+	})
+}
+
+// reportOf returns what a call says of a job.
+func reportOf(t *testing.T, all soloist.Report, job string) soloist.JobReport {
+	t.Helper()
+	i := slices.IndexFunc(all.Jobs, func(j soloist.JobReport) bool { return j.Job == job })
+	if i < 0 {
+		t.Fatalf("no report of %s: %+v", job, all)
+	}
+	return all.Jobs[i]
+}
+
+// backfills orders each tick of import again that was due in so long, from a day ago on.
+func (c *cluster) backfills(d time.Duration, work ...soloist.Work) {
+	c.t.Helper()
+	from := time.Now().Truncate(time.Hour).Add(-24 * time.Hour)
+	c.order(soloist.Order{Kind: store.OrderBackfill, Job: "import", Backfill: soloist.Backfill{From: from, To: from.Add(d), All: true}}, work...)
+}
+
+// What calls of RunDue do about followers.
+func TestCallsAndFollowers(t *testing.T) {
+	inCases(t, map[string]func(c *cluster){
+		// Whatever the order of the jobs in the program. It also runs a tick of the chain that comes due during the backfill.
+		"one call for the first job runs a whole chain before the backfill": func(c *cluster) {
+			work := []soloist.Work{following("join", "report", time.Second), importing("*/10 * * * *", time.Minute), following("report", "import", time.Second)}
+			r := c.replica("a", work...)
+			r.wake()
+			until(time.Hour)
+			r.wake()
+			c.backfills(140*time.Minute, work...)
+			until(time.Hour + 10*time.Minute)
+			got := r.wakeFor("import")
+			for job, want := range map[string]int{"import": 17, "report": 2, "join": 2} {
+				ran := len(reportOf(c.t, got, job).Ran)
+				c.wrong(ran != want, "%d runs of %s, want %d", ran, job, want)
+			}
+			c.wantFilledRuns(15)
+			for _, f := range append(c.runsOf("report"), c.runsOf("join")...) {
+				c.wrong(f.start.Sub(f.Tick) > time.Minute+10*time.Second, "%s begins at %s", f.ID(), f.start)
+			}
+			c.wantFollowed("join", "report", 100*time.Millisecond)
+		},
+		"it does so if another replica has run the tick of the job before": func(c *cluster) {
+			first := importing("*/10 * * * *", time.Minute)
+			r := c.replica("a", first, following("report", "import", time.Second))
+			r.wake()
+			until(time.Hour)
+			r.wake()
+			c.backfills(2*time.Hour, first)
+			until(time.Hour + 10*time.Minute)
+			_, _ = c.replica("b", first).RunDue(c.within(70*time.Second), soloist.Wake{})
+			r.wake()
+			c.wantFollowed("report", "import", time.Second)
+			c.wantFilledRuns(13)
+		},
+		// Each call reads that job, however little time ago the last one did.
+		"one that finds the job before a follower running elsewhere leaves the follower": func(c *cluster) {
+			imports := importing("0 * * * *", time.Minute)
+			a, b := c.replica("a", imports), c.replica("b", imports, following("report", "import", time.Second))
+			a.wake()
+			b.wake()
+			until(time.Hour)
+			over := make(chan struct{})
+			go func() { defer close(over); a.wake() }()
+			for range 2 {
+				time.Sleep(29 * time.Second)
+				got := b.wakeFor()
+				c.wrong(len(got.Jobs[1].Ran) != 0 || got.Jobs[0].Replica != "a" || !got.Jobs[1].Next.Equal(time.Now().Truncate(time.Hour)), "got %+v", got)
+				c.wantOutcomes("report")
+			}
+			<-over
+			for range 2 {
+				b.wake()
+				c.wantOutcomes("report", "succeeded 01:00:00")
+			}
+		},
+		// Its tick is skipped for a follower with AfterAny, also if another job is between them.
+		"a paused job is awaited through another one": func(c *cluster) {
+			first, between, last := importing("0 2 * * *", time.Minute), following("between", "import", time.Minute), following("last", "between", time.Minute)
+			last.AfterAny = true
+			c.replica("first", first, between, last).wake()
+			until(2*time.Hour + 10*time.Minute) // no replica was up at the tick
+			first.Paused = true
+			c.wanted("now", first, between, last)
+			c.replica("woken", first, between, last).wake()
+			c.wantRuns(1)
+		},
+		// It has run the job before. One call waits, and others return. A call whose time ends while it waits says so.
+		"one waits while another call runs an older tick of the follower": func(c *cluster) {
+			r := c.replica("a", importing("*/10 * * * *", time.Second), following("report", "import", 15*time.Minute))
+			r.wake()
+			var calls sync.WaitGroup
+			for i := range 3 {
+				until(time.Duration(i+1) * 10 * time.Minute)
+				calls.Go(r.wake)
+				time.Sleep(time.Minute)
+				begin := time.Now()
+				j := reportOf(c.t, r.wakeFor(), "report")
+				c.wrong(time.Since(begin) > time.Second || j.Replica != "a" || len(j.Ran) > 0, "another call, at %s, says %+v", time.Now(), j)
+			}
+			until(45 * time.Minute)
+			got, err := r.RunDue(c.within(2*time.Minute), soloist.Wake{})
+			late := reportOf(c.t, got, "report")
+			c.wrong(err == nil || late.Err == nil || late.Next.After(time.Now()), "a call whose time ends says %+v, %v", late, err)
+			calls.Wait()
+			want := []string{"succeeded 00:10:00", "succeeded 00:20:00", "succeeded 00:30:00"}
+			c.wrong(!slices.Equal(c.outcomes("report")[:3], want), "got %q, want %q", c.outcomes("report"), want)
+		},
+		// It finds the other one, which has looked at that since. A call that brings nothing new returns.
+		"one waits while another call waits for a slot of the group with an older tick": func(c *cluster) {
+			report, other := following("report", "import", 3*time.Minute), named("other", work("9 * * * *", 25*time.Minute))
+			report.Missed, report.Group, other.Group = soloist.RunAll, "g", "g"
+			r := c.replica("a", importing("*/10 * * * *", 8*time.Minute), report, other)
+			r.Groups = map[string]int{"g": 1}
+			r.meets(before("release", func() {
+				if time.Now().Minute() == 28 { // the other call looks before this one gets to the follower
+					time.Sleep(7 * time.Second)
+				}
+			}))
+			r.wake()
+			var calls sync.WaitGroup
+			for at, job := range map[int]string{9: "other", 10: "import", 20: "import"} {
+				calls.Go(func() {
+					until(time.Duration(at) * time.Minute)
+					_, err := r.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{job}, Tick: time.Now()})
+					c.ok(err)
+				})
+			}
+			until(19*time.Minute + 30*time.Second)
+			j := reportOf(c.t, r.wakeFor("report"), "report")
+			c.wrong(j.Replica != "a" || sinceMidnight() > 20*time.Minute, "a call without news says %+v, at %s", j, sinceMidnight())
+			calls.Wait()
+			c.wantOutcomes("report", "succeeded 00:10:00", "succeeded 00:20:00")
+		},
+		// It learns of the outcomes of the job before.
+		"none waits for a loop that drives the follower": func(c *cluster) {
+			r := c.start("a", importing("*/10 * * * *", time.Second), following("report", "import", 15*time.Minute))
+			until(20*time.Minute + 2*time.Second)
+			begin := time.Now()
+			_, err := r.RunDue(c.t.Context(), soloist.Wake{})
+			c.wrong(err != nil || time.Since(begin) > time.Second, "it takes %s, %v", time.Since(begin), err)
+		},
+	})
+}
+
+// A follower reads its predecessor only while a tick waits for it, ever more rarely, as docs/costs.md says.
+func TestFollowerReadsAreFew(t *testing.T) {
+	rows := regexp.MustCompile(`(?m)^\| (\d+) (s|min|h) \| (\d+) \|$`).FindAllStringSubmatch(readPage(t, "docs/costs.md"), -1)
+	if len(rows) < 5 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	for _, row := range rows {
+		took, err := time.ParseDuration(row[1] + row[2][:1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		inCase(t, row[1]+row[2], func(t *testing.T, c *cluster) {
+			var reads atomic.Int64
+			s := &faultyStore{Store: c.store}
+			s.meets(func(op, name string) error {
+				switch {
+				case name != "soloist/import":
+				case op == "acquire":
+					return store.ErrHeld
+				case op == "read":
+					reads.Add(1)
+				}
+				return nil
+			}, nil)
+			c.start("a", importing("0 */2 * * *", took))
+			r := c.replica("b", following("report", "import", time.Second), importing("0 */2 * * *", took))
+			r.Store = s
+			c.launch(r)
+			until(2*time.Hour - time.Minute)
+			n := reads.Swap(0) // of its own job import, once a minute
+			c.wrong(n > 125, "%d reads while nothing is due", n)
+			until(2*time.Hour + took + time.Minute)
+			c.wantOutcomes("report", "succeeded 02:00:00")
+			own := 3 + int64(took.Minutes()) // before the tick and after it, and once a minute
+			got, want := float64(reads.Load()-own), number(t, row[3])
+			c.wrong(math.Abs(got-want) > 2+want/10, "%.0f reads, and the page says %.0f", got, want)
+			c.wantFollowed("report", "import", max(400*time.Millisecond, min(took/7, 10*time.Second)))
+		})
+	}
+}
+
+// Two timers of one process run the two jobs before a follower. However near their ends are, one of
+// the calls runs it, and none says that it is due later.
+func TestFollowerOfTwoCalls(t *testing.T) {
+	for apart := range 41 {
+		inCase(t, fmt.Sprint(apart), func(t *testing.T, c *cluster) {
+			b := time.Second + time.Duration(apart)*5*time.Millisecond
+			r := c.replica("a", named("left", work("0 * * * *", time.Second)), named("right", work("0 * * * *", b)), following("join", "left, right", time.Minute))
+			r.wake()
+			until(time.Hour)
+			r.meets(slow(30*time.Millisecond, "read"))
+			var both sync.WaitGroup
+			for _, job := range []string{"left", "right"} {
+				both.Go(func() {
+					got, err := r.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{job}})
+					if j := reportOf(t, got, "join"); err != nil || j.Replica == "" && len(c.runsOf("join")) == 0 && j.Next.After(time.Now()) {
+						t.Errorf("%s: join is next due at %s, %v", job, j.Next.Format(time.TimeOnly), err)
+					}
+				})
+			}
+			both.Wait()
+			c.wantOutcomes("join", "succeeded 01:00:00")
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -30,12 +29,13 @@ func inBothModes(t *testing.T, f func(t *testing.T, c *cluster, claims bool)) {
 	}
 }
 
-// late returns how long after its tick each run began.
-func late(runs []ran) (all []time.Duration) {
-	for _, r := range runs {
-		all = append(all, r.start.Sub(r.Tick))
+// wantLateBy checks that no run but the first ones began later than d after its tick, or before it.
+func (c *cluster) wantLateBy(d time.Duration, first int) {
+	c.t.Helper()
+	for i, r := range c.all()[first:] {
+		late := r.start.Sub(r.Tick)
+		c.wrong(late > d || late < 0, "run %d begins %s after its tick, want %s", i+first, late, d)
 	}
-	return all
 }
 
 // At the tick only the claim is left, and with ClaimAhead nothing is.
@@ -43,19 +43,13 @@ func TestRunStartsAtItsTick(t *testing.T) {
 	for _, period := range []string{"@every 1s", "@every 5s", "@every 1m"} {
 		for claims, want := range map[bool]time.Duration{false: tooSlow, true: 0} {
 			inCase(t, fmt.Sprint(period, claims), func(t *testing.T, c *cluster) {
-				job := ahead(claims, work(period, 10*time.Millisecond))
-				for _, name := range []string{"a", "b", "c"} {
-					r := c.replica(name, job)
-					r.tap.meet(func(_ string, apply func() error) error { time.Sleep(tooSlow); return apply() })
-					c.launch(r)
+				for _, name := range letters(3) {
+					r := c.replica(name, ahead(claims, work(period, 10*time.Millisecond)))
+					c.launch(r.meets(func(_ string, apply func() error) error { time.Sleep(tooSlow); return apply() }))
 				}
 				time.Sleep(10*time.Minute + 500*time.Millisecond)
 				once(t, c.all())
-				for i, d := range late(c.all())[3:] { // the first claim of an entry waits for its token
-					if d > want || d < 0 {
-						t.Errorf("run %d begins %s after its tick, want %s", i+3, d, want)
-					}
-				}
+				c.wantLateBy(want, 3) // the first claim of an entry waits for its token
 				c.wantAllSucceeded()
 			})
 		}
@@ -66,67 +60,51 @@ func TestRunStartsAtItsTick(t *testing.T) {
 // the tick, so it is not late.
 func TestDeathBetweenTicksCostsNoDelay(t *testing.T) {
 	inBothModes(t, func(t *testing.T, c *cluster, claims bool) {
-		job := ahead(claims, work("@every 10s", 10*time.Millisecond))
-		all := c.startAll(job, "a", "b", "c", "d", "e")
+		all := c.startAll(ahead(claims, work("@every 10s", 10*time.Millisecond)), letters(5)...)
 		for range 4 {
 			time.Sleep(21 * time.Second) // between two ticks
-			runs := c.all()
-			all[runs[len(runs)-1].replica].kill()
+			all[c.last().replica].kill()
 		}
 		time.Sleep(25 * time.Second)
 		once(t, c.all())
-		for i, d := range late(c.all())[1:] {
-			if d > 0 {
-				t.Errorf("run %d begins %s after its tick", i+1, d)
-			}
-		}
+		c.wantLateBy(0, 1)
 	})
 }
 
-// A replica stops, dies, steps down, or its job is paused or run by hand, at each moment before a
-// tick. The tick has one outcome, and what began before the trouble is all that runs.
+// A replica stops, dies, steps down, or its job is paused, cancelled or run by hand, at each moment before a tick. The tick has
+// one outcome, and what began before the trouble is all that runs.
 func TestTroubleBeforeTick(t *testing.T) {
-	troubles := map[string]func(c *cluster, r *replica){
-		"stop":      func(_ *cluster, r *replica) { go r.stop() },
-		"kill":      func(_ *cluster, r *replica) { r.kill() },
-		"step down": func(_ *cluster, r *replica) { go func() { _ = r.StepDown(context.Background(), "work") }() },
-		"pause": func(c *cluster, r *replica) {
-			go func() { _, _ = r.Order(context.Background(), soloist.Order{Kind: store.OrderPause, Job: "work"}) }()
-		},
-		"run": func(c *cluster, r *replica) {
-			go func() { _, _ = r.Order(context.Background(), soloist.Order{Kind: store.OrderRun, Job: "work"}) }()
-		},
-	}
-	for name, begin := range troubles {
+	for name, begin := range map[string]func(r *replica){
+		"stop":      func(r *replica) { go r.stop() },
+		"kill":      func(r *replica) { r.kill() },
+		"step down": func(r *replica) { go func() { _ = r.StepDown(context.Background(), "work") }() },
+		"pause":     func(r *replica) { go r.orders(store.OrderPause) },
+		"cancel":    func(r *replica) { go r.orders(store.OrderCancel) },
+		"run":       func(r *replica) { go r.orders(store.OrderRun) },
+	} {
 		for before := -500 * time.Millisecond; before <= 3*time.Second; before += 250 * time.Millisecond {
 			inBothModes(t, func(t *testing.T, c *cluster, claims bool) {
-				job := ahead(claims, work("0 * * * * *", 100*time.Millisecond))
-				all := c.graceful(5*time.Second, job, "a", "b", "c")
-				time.Sleep(2*time.Minute + 30*time.Second)
-				runs := c.all()
-				holder := all[runs[len(runs)-1].replica]
-				time.Sleep(30*time.Second - before)
-				begin(c, holder)
-				time.Sleep(3*time.Minute + before)
+				all := c.graceful(5*time.Second, ahead(claims, work("0 * * * * *", 100*time.Millisecond)), letters(3)...)
+				until(3*time.Minute - before)
+				begin(all[c.last().replica])
+				until(6 * time.Minute)
+				at, cancelled := fmt.Sprint(name, " ", before, " before the tick"), map[time.Time]bool{}
 				for _, o := range c.record("work").History {
-					if o.Tick.IsZero() || o.Status == store.Succeeded || o.Status == store.Skipped && name == "pause" {
-						continue
+					cancelled[o.Tick] = name == "cancel" && o.Status == store.Cancelled && before > 0
+					fine := map[string]bool{
+						"pause":  o.Status == store.Skipped,
+						"kill":   o.Status == store.Abandoned && (claims || before <= 0),
+						"cancel": o.Status == store.Cancelled && (claims || before <= 0),
+						"run":    o.Status == store.Skipped && o.Reason == "overlap",
 					}
-					died := name == "kill" && o.Status == store.Abandoned && (claims || before <= 0)
-					overlaps := name == "run" && o.Status == store.Skipped && o.Reason == "overlap"
-					if !died && !overlaps {
-						t.Errorf("%s %s before the tick: %s", name, before, outcomeText(o))
-					}
+					c.wrong(!o.Tick.IsZero() && o.Status != store.Succeeded && !fine[name], "%s: %s", at, outcomeText(o))
 				}
 				ran := map[string]bool{}
 				for _, r := range c.all() {
-					if ran[r.ID()] {
-						t.Errorf("%s %s before the tick: %s ran twice", name, before, r.ID())
-					}
+					c.wrong(ran[r.ID()] || cancelled[r.Tick], "%s: %s ran twice, or was cancelled", at, r.ID())
 					ran[r.ID()] = true
-					if name == "stop" && r.start.Sub(r.Tick) > 100*time.Millisecond && r.Request == "" {
-						t.Errorf("%s %s before the tick: %s begins %s late", name, before, r.ID(), r.start.Sub(r.Tick))
-					}
+					late := r.start.Sub(r.Tick)
+					c.wrong(name == "stop" && late > 100*time.Millisecond && r.Request == "", "%s: %s begins %s late", at, r.ID(), late)
 				}
 			})
 		}
@@ -135,35 +113,24 @@ func TestTroubleBeforeTick(t *testing.T) {
 
 // Replicas share the jobs that come due together, also after each of them was restarted.
 func TestReplicasShareJobs(t *testing.T) {
-	for _, period := range []string{"@every 1s", "@every 10s"} {
-		inCase(t, period, func(t *testing.T, c *cluster) {
-			var jobs []soloist.Work
-			for i := range 20 {
-				jobs = append(jobs, named(fmt.Sprintf("work-%d", i), work(period, time.Millisecond)))
-			}
-			for _, name := range []string{"a", "b", "c"} {
-				c.start(name, jobs...)
-			}
-			time.Sleep(time.Minute)
-			for i, name := range []string{"a2", "b2", "c2"} {
-				c.started[i].stop()
-				c.start(name, jobs...)
-				time.Sleep(20 * time.Second)
-			}
-			time.Sleep(40 * time.Second)
-			before := len(c.all())
-			time.Sleep(time.Minute)
-			share, runs := map[string]int{}, c.all()[before:]
-			for _, r := range runs {
-				share[r.replica]++
-			}
-			for name, k := range share {
-				if k > len(runs)*6/10 {
-					t.Errorf("%s runs %d of %d", name, k, len(runs))
-				}
-			}
-		})
-	}
+	inEach(t, []string{"@every 1s", "@every 10s"}, func(c *cluster, period string) {
+		jobs := crowd(20, period)
+		c.each(jobs, "a", "b", "c")
+		time.Sleep(time.Minute)
+		for i, name := range []string{"a2", "b2", "c2"} {
+			c.started[i].stop()
+			c.start(name, jobs...)
+			time.Sleep(20 * time.Second)
+		}
+		time.Sleep(40 * time.Second)
+		since, before := time.Now(), len(c.all())
+		time.Sleep(time.Minute)
+		runs := len(c.all()) - before
+		for _, r := range c.started {
+			k := len(ranBy(c, r.Replica, since))
+			c.wrong(k > runs*6/10, "%s runs %d of %d", r.Replica, k, runs)
+		}
+	})
 }
 
 // A lease that is kept from tick to tick is given up now and then: a manual run of another process gets it.
@@ -172,89 +139,49 @@ func TestRunByHandGetsKeptLease(t *testing.T) {
 		job := work("@every 1s", 10*time.Millisecond)
 		a := c.startAll(job, "a", "b")["a"]
 		time.Sleep(time.Minute + 500*time.Millisecond)
-		if n := a.tap.counts()["acquire"]; n > 10 {
-			t.Errorf("%d acquisitions in a minute", n)
-		}
+		n := a.tap.counts()["acquire"]
+		c.wrong(n > 10, "%d acquisitions in a minute", n)
 		other, ctx := c.replica("by hand", job), c.within(2*time.Minute)
 		o, err := other.RunNow(ctx, "work", "by-hand")
 		for errors.Is(err, store.ErrHeld) && ctx.Err() == nil { // it has met a run, for which it does not wait
 			time.Sleep(100 * time.Millisecond)
 			o, err = other.RunNow(ctx, "work", "by-hand")
 		}
-		if err != nil || o.Status != store.Succeeded {
-			t.Errorf("%+v, %v", o, err)
-		}
-	})
-}
-
-// A run that is cancelled before its tick, while it is armed, does not begin.
-func TestCancelWhileArmed(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := ahead(true, work("0 * * * * *", 100*time.Millisecond))
-		// A job that does not look at its context.
-		job.Do = func(context.Context, *soloist.Run) error { return nil }
-		a := c.replica("a", job)
-		var started atomic.Int64
-		a.Events = func(e event.Event) {
-			if e.Kind == event.Started {
-				started.Add(1)
-			}
-		}
-		c.launch(a)
-		until(2*time.Minute + 59*time.Second)
-		if r := c.record("work"); !r.Run.Armed {
-			t.Fatalf("not armed: %+v", r.Run)
-		}
-		before, startedBefore := len(c.all()), started.Load()
-		if _, err := a.Order(context.Background(), soloist.Order{Kind: store.OrderCancel, Job: "work"}); err != nil {
-			t.Fatal(err)
-		}
-		until(3*time.Minute + 10*time.Second)
-		if got := len(c.all()) - before; got != 0 || started.Load() != startedBefore {
-			t.Errorf("a tick that was cancelled a second before it was due: %d calls, %d starts told", got, started.Load()-startedBefore)
-		}
+		c.wrong(err != nil || o.Status != store.Succeeded, "%+v, %v", o, err)
 	})
 }
 
 // A stop while the claim is written keeps the run from beginning, where others do not count on this replica: an ordered run, and
 // a tick whose lease was to be acquired before it, and was not until after it.
 func TestStopDuringClaimNearTick(t *testing.T) {
-	for name, ordered := range map[string]bool{"acquired late": false, "an ordered run": true} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			a := c.graceful(20*time.Second, work("0 * * * * *", 5*time.Second), "a")["a"]
-			until(2*time.Minute + 30*time.Second)
-			var late atomic.Bool
-			var stopped time.Time
-			a.tap.meet(func(op string, apply func() error) error {
-				if op == "write" && stopped.IsZero() {
-					stopped = time.Now()
-					go a.stop()
-					time.Sleep(100 * time.Millisecond)
-				}
-				err := apply()
-				if op == "acquire" && !ordered && late.CompareAndSwap(false, true) {
-					time.Sleep(2400 * time.Millisecond)
-				}
-				return err
-			})
-			until(2*time.Minute + 58800*time.Millisecond)
-			if ordered {
-				if _, err := a.Order(context.Background(), soloist.Order{Kind: store.OrderRun, Job: "work"}); err != nil {
-					t.Fatal(err)
-				}
+	inRows(t, map[string]bool{"acquired late": false, "an ordered run": true}, func(c *cluster, _ string, ordered bool) {
+		a := c.graceful(20*time.Second, work("0 * * * * *", 5*time.Second), "a")["a"]
+		until(2*time.Minute + 30*time.Second)
+		var late atomic.Bool
+		var stopped time.Time
+		a.meets(func(op string, apply func() error) error {
+			if op == "write" && stopped.IsZero() {
+				stopped = time.Now()
+				go a.stop()
+				time.Sleep(100 * time.Millisecond)
 			}
-			until(4 * time.Minute)
-			<-a.done
-			for _, r := range c.all()[2:] {
-				if r.start.After(stopped) && r.Tick.Before(stopped.Add(time.Second)) {
-					t.Errorf("%s begins %s after the stop", r.ID(), r.start.Sub(stopped))
-				}
+			err := apply()
+			if op == "acquire" && !ordered && late.CompareAndSwap(false, true) {
+				time.Sleep(2400 * time.Millisecond)
 			}
-			if stopped.IsZero() || late.Load() == ordered {
-				t.Errorf("stopped at %s; acquired late: %t", stopped, late.Load())
-			}
+			return err
 		})
-	}
+		until(2*time.Minute + 58800*time.Millisecond)
+		if ordered {
+			c.ok(a.orders(store.OrderRun))
+		}
+		until(4 * time.Minute)
+		<-a.done
+		for _, r := range c.all()[2:] {
+			c.wrong(r.start.After(stopped) && r.Tick.Before(stopped.Add(time.Second)), "%s begins at %s after the stop", r.ID(), r.start)
+		}
+		c.wrong(stopped.IsZero() || late.Load() == ordered, "stopped at %s; acquired late: %t", stopped, late.Load())
+	})
 }
 
 // A run that is cancelled before its function is called does not begin, and says so: the replica
@@ -262,26 +189,16 @@ func TestStopDuringClaimNearTick(t *testing.T) {
 func TestCancelWhileLogBlocks(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		called := false
-		job := work("0 * * * * *", 0)
-		job.Do = func(context.Context, *soloist.Run) error { called = true; return nil }
-		a, release := c.blocked("run started", job)
+		a, release := c.blocked("run started", doing("0 * * * * *", func(context.Context, *soloist.Run) error { called = true; return nil }))
 		defer release()
-		var kinds []event.Kind
-		a.Events = func(e event.Event) {
-			if e.Run.Token != 0 {
-				kinds = append(kinds, e.Kind)
-			}
-		}
+		book := a.tells()
 		c.launch(a)
 		until(time.Minute + time.Second)
-		if _, err := a.Order(context.Background(), soloist.Order{Kind: store.OrderCancel, Job: "work"}); err != nil {
-			t.Fatal(err)
-		}
+		c.ok(a.orders(store.OrderCancel))
 		until(time.Minute + 30*time.Second)
 		a.stop()
-		if want := []event.Kind{event.Claimed, event.Started, event.NotStarted, event.Ended}; called || !slices.Equal(kinds, want) {
-			t.Errorf("Do was called: %t; events %s, want %s", called, kinds, want)
-		}
+		book.want(t, "work", event.Claimed, event.Started, event.NotStarted, event.Ended)
+		c.wrong(called, "Do was called")
 		c.wantOutcomes("work", "cancelled 00:01:00 by a")
 	})
 }
@@ -292,7 +209,7 @@ func TestStartingDeadlineWhileArmed(t *testing.T) {
 		m := &suspended{}
 		c.store.Now = func() time.Time { return time.Now().Add(time.Duration(m.slept.Load())) }
 		job := ahead(claims, work("0 * * * * *", 10*time.Millisecond))
-		job.StartingDeadline = 1 * time.Second
+		job.StartingDeadline = time.Second
 		r := c.replica("a", job).on(m)
 		r.Now = c.store.Now
 		c.launch(r)
@@ -301,44 +218,27 @@ func TestStartingDeadlineWhileArmed(t *testing.T) {
 		before := len(c.all())
 		time.Sleep(10 * time.Second)
 		for _, run := range c.all()[before:] {
-			if late := run.start.Add(3 * time.Second).Sub(run.Tick); late > job.StartingDeadline {
-				t.Errorf("%s began %s after its tick, and the starting deadline is %s", run.ID(), late, job.StartingDeadline)
-			}
+			late := run.start.Add(3 * time.Second).Sub(run.Tick)
+			c.wrong(late > job.StartingDeadline, "%s began %s after its tick", run.ID(), late)
 		}
 	})
 }
 
-// A stop a second before a tick keeps no tick from running in time: another replica is up if the job takes longer than the grace,
-// and an order for a manual run after the stop does not keep the holder from the tick that the others expect it to run.
-func TestStopSoonBeforeTick(t *testing.T) {
-	for name, tt := range map[string]struct {
-		takes, grace time.Duration
-		ordered      bool
-	}{
-		"longer than the grace": {20 * time.Second, 1100 * time.Millisecond, false},
-		"ordered after it":      {10 * time.Millisecond, 10 * time.Second, true},
-	} {
-		inBothModes(t, func(t *testing.T, c *cluster, claims bool) {
-			all := c.graceful(tt.grace, ahead(claims, work("0 * * * * *", tt.takes)), "a", "b", "c")
-			until(2*time.Minute + 59*time.Second)
-			runs := c.all()
-			holder := all[runs[len(runs)-1].replica]
-			go holder.stop()
-			time.Sleep(300 * time.Millisecond)
-			if tt.ordered {
-				if _, err := holder.Order(context.Background(), soloist.Order{Kind: store.OrderRun, Job: "work"}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			until(3*time.Minute + 50*time.Second)
-			c.wantAllSucceeded()
-			for _, r := range c.all() {
-				if late := r.start.Sub(r.Tick); tt.ordered && r.Request == "" && late > 0 {
-					t.Errorf("%s: %s begins %s late", name, r.ID(), late)
-				}
-			}
-		})
-	}
+// An order for a manual run that comes after a stop does not keep the holder from the tick that others expect it to run.
+func TestOrderAfterStopBeforeTick(t *testing.T) {
+	inBothModes(t, func(t *testing.T, c *cluster, claims bool) {
+		all := c.graceful(10*time.Second, ahead(claims, work("0 * * * * *", 10*time.Millisecond)), letters(3)...)
+		until(2*time.Minute + 59*time.Second)
+		holder := all[c.last().replica]
+		go holder.stop()
+		time.Sleep(300 * time.Millisecond)
+		c.ok(holder.orders(store.OrderRun))
+		until(3*time.Minute + 50*time.Second)
+		c.wantAllSucceeded()
+		for _, r := range c.all() {
+			c.wrong(r.Request == "" && r.start.After(r.Tick), "%s begins at %s", r.ID(), r.start)
+		}
+	})
 }
 
 // A store without dates, and a wall clock that is set back while the lease is held before a tick.
@@ -346,41 +246,32 @@ func TestClockSetBackBeforeTick(t *testing.T) {
 	inBothModes(t, func(t *testing.T, c *cluster, claims bool) {
 		var back atomic.Int64
 		job := ahead(claims, work("0 * * * * *", 10*time.Millisecond))
-		a := c.replica("a", job)
-		a.tap.date = noDate
+		a, b := c.replica("a", job), c.replica("b", job)
+		a.tap.date, b.tap.date = noDate, noDate
 		a.Now = func() time.Time { return time.Now().Add(time.Duration(back.Load())) }
 		c.launch(a)
-		b := c.replica("b", job)
-		b.tap.date = noDate
 		until(2*time.Minute + 30*time.Second)
 		c.launch(b)
 		until(2*time.Minute + 59*time.Second)
 		back.Store(int64(-time.Hour))
 		time.Sleep(20 * time.Minute)
-		if runs := c.all(); time.Since(runs[len(runs)-1].start) > 5*time.Minute {
-			t.Errorf("nothing has run for %s", time.Since(runs[len(runs)-1].start))
-		}
+		idle := time.Since(c.last().start)
+		c.wrong(idle > 5*time.Minute, "nothing has run for %s", idle)
 	})
 }
 
 // A claim that is armed is taken back by a step-down. The next claim of that tick is made in spite of the order, so its run
 // goes on.
 func TestStepDownOfArmedClaimEndsNoOther(t *testing.T) {
-	for _, grace := range []time.Duration{0, 5 * time.Second} {
-		inCase(t, grace.String(), func(t *testing.T, c *cluster) {
-			all := c.graceful(grace, ahead(true, work("0 * * * * *", 20*time.Second)), "a", "b")
-			until(2*time.Minute + 58300*time.Millisecond)
-			armed := c.record("work")
-			if !armed.Run.Armed {
-				t.Fatalf("not armed: %+v", armed.Run)
-			}
-			if _, err := all[armed.Run.Replica].Order(t.Context(), soloist.Order{Kind: store.OrderStepDown, Job: "work"}); err != nil {
-				t.Fatal(err)
-			}
-			until(3*time.Minute + 50*time.Second)
-			if last := c.record("work").History[0]; last.Status != store.Succeeded || last.Replica == armed.Run.Replica {
-				t.Errorf("%s was to hand over, and %s %s (%s)", armed.Run.Replica, last.Replica, last.Status, last.Reason)
-			}
-		})
-	}
+	inEach(t, []time.Duration{0, 5 * time.Second}, func(c *cluster, grace time.Duration) {
+		all := c.graceful(grace, ahead(true, work("0 * * * * *", 20*time.Second)), "a", "b")
+		until(2*time.Minute + 58300*time.Millisecond)
+		armed := c.record("work").Run
+		c.wrong(!armed.Armed, "not armed: %+v", armed)
+		c.ok(all[armed.Replica].orders(store.OrderStepDown))
+		until(3*time.Minute + 50*time.Second)
+		last := c.newest()
+		c.wrong(last.Status != store.Succeeded || last.Replica == armed.Replica,
+			"%s was to hand over, and %s %s (%s)", armed.Replica, last.Replica, last.Status, last.Reason)
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +40,13 @@ func (c *cluster) filled() (runs []ran) {
 	return runs
 }
 
+// wantFilledRuns checks how many runs of backfills there were.
+func (c *cluster) wantFilledRuns(want int) {
+	c.t.Helper()
+	got := c.filled()
+	c.wrong(len(got) != want, "%d runs of the backfill, want %d: %+v", len(got), want, got)
+}
+
 // fills orders a backfill of the job "work".
 func (c *cluster) fills(b soloist.Backfill, w ...soloist.Work) store.Order {
 	c.t.Helper()
@@ -61,14 +67,12 @@ func (c *cluster) wantCounted(o store.Order, w soloist.Work, counts map[store.St
 	st, err := c.replica("desk", w).StatusOf(c.t.Context(), "work")
 	done, sum := st.Backfill.Done, int64(0)
 	for status, n := range counts {
-		if sum += n; done.Counts[status] != n {
-			c.t.Errorf("got %v, want %v", done.Counts, counts)
-		}
+		sum += n
+		c.wrong(done.Counts[status] != n, "got %v, want %v", done.Counts, counts)
 	}
 	over := st.Backfill.Over && st.Backfill.Tick.IsZero() && st.Backfill.Beside == 0
-	if err != nil || !over || done.Seq != o.Seq || len(done.Open) != 0 || done.Done() != sum {
-		c.t.Errorf("got %+v, %v", st.Backfill, err)
-	}
+	c.wrong(err != nil || !over || done.Seq != o.Seq || len(done.Open) != 0 || done.Done() != sum,
+		"got %+v, %v", st.Backfill, err)
 }
 
 // wantFilled checks that a backfill is over with so many of each outcome, that its ticks ran in their order, as many
@@ -77,54 +81,33 @@ func (c *cluster) wantFilled(o store.Order, w soloist.Work, counts map[store.Sta
 	c.t.Helper()
 	c.wantCounted(o, w, counts)
 	runs, ticks := c.filled(), map[time.Time]bool{}
-	if most := atOnce(runs); most != max(1, o.Backfill.Parallel) {
-		c.t.Errorf("%d ticks at once", most)
-	}
+	most := atOnce(runs)
+	c.wrong(most != max(1, o.Backfill.Parallel), "%d ticks at once", most)
 	for _, r := range runs {
 		ticks[r.Tick] = true
-		if r.ID() != "work@"+r.Tick.Format(time.RFC3339) || r.Request != "" || r.Backfill != o.Seq {
-			c.t.Errorf("got %+v with the ID %s", r.Run, r.ID())
-		}
-		if period := r.Next.Sub(r.Tick); period <= 0 || !r.Previous.Equal(r.Tick.Add(-period)) {
-			c.t.Errorf("tick %s is given %s and %s", r.Tick, r.Previous, r.Next)
-		}
+		c.wrong(r.ID() != "work@"+r.Tick.Format(time.RFC3339) || r.Request != "" || r.Backfill != o.Seq,
+			"got %+v with the ID %s", r.Run, r.ID())
+		period := r.Next.Sub(r.Tick)
+		c.wrong(period <= 0 || !r.Previous.Equal(r.Tick.Add(-period)), "tick %s is given %s and %s", r.Tick, r.Previous, r.Next)
 		for _, other := range c.all() {
 			switch {
 			case other.Backfill == 0:
-				if other.start.Before(r.end) && other.end.After(r.start) {
-					c.t.Errorf("the run of %s is beside that of %s", r.Tick, other.Tick)
-				}
+				c.wrong(other.start.Before(r.end) && other.end.After(r.start),
+					"the run of %s is beside that of %s", r.Tick, other.Tick)
 			case other.Tick.Before(r.Tick) && other.Token > r.Token && other.Attempt == 1 && r.Attempt == 1:
 				c.t.Errorf("%s is claimed after %s", other.Tick, r.Tick)
 			}
 		}
 	}
-	if len(ticks) != o.Backfill.Ticks {
-		c.t.Errorf("%d ticks were run", len(ticks))
-	}
+	c.wrong(len(ticks) != o.Backfill.Ticks, "%d ticks were run", len(ticks))
 }
 
-// wantPunctual checks that each tick of a minute had its run, late by no more than d.
-func (c *cluster) wantPunctual(d time.Duration) {
+// filling starts replicas, and orders a backfill 90 seconds later.
+func (c *cluster) filling(w soloist.Job, b soloist.Backfill, names ...string) store.Order {
 	c.t.Helper()
-	last := time.Time{}
-	for _, r := range c.all() {
-		if r.Backfill != 0 {
-			continue
-		}
-		if late := r.start.Sub(r.Tick); late > d {
-			c.t.Errorf("the tick %s was late by %s", r.Tick, late)
-		}
-		if !last.IsZero() && r.Tick.Sub(last) != time.Minute {
-			c.t.Errorf("the tick after %s is %s", last, r.Tick)
-		}
-		last = r.Tick
-	}
-	for _, f := range c.record("work").History {
-		if f.Request != "" || f.Status != store.Succeeded {
-			c.t.Errorf("the history has %+v", f)
-		}
-	}
+	c.startAll(w, names...)
+	time.Sleep(90 * time.Second)
+	return c.fills(b, w)
 }
 
 func TestBackfill(t *testing.T) {
@@ -134,31 +117,30 @@ func TestBackfill(t *testing.T) {
 		until(90 * time.Second)
 		b := lastHour(30, parallel)
 		plan, err := c.replica("desk", w).PlanBackfill(c.t.Context(), "work", b)
-		if err != nil || plan.Ticks != 30 || !plan.First.Equal(b.From) || !plan.Last.Equal(b.To) {
-			t.Errorf("got %+v, %v", plan, err)
-		}
+		c.wrong(err != nil || plan.Ticks != 30 || !plan.First.Equal(b.From) || !plan.Last.Equal(b.To), "got %+v, %v", plan, err)
 		o := c.fills(b, w)
 		c.awaitFilled(parallel)
 		st, err := c.replica("desk", w).StatusOf(c.t.Context(), "work")
-		if err != nil || st.Backfill.Tick.IsZero() || st.Backfill.Beside != parallel-1 || st.Backfill.Over {
-			t.Errorf("got %+v, %v", st.Backfill, err)
-		}
+		c.wrong(err != nil || st.Backfill.Tick.IsZero() || st.Backfill.Beside != parallel-1 || st.Backfill.Over,
+			"got %+v, %v", st.Backfill, err)
 		until(11*time.Minute + 30*time.Second)
 		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 30})
-		c.wantPunctual(11 * time.Second)
-		if n := c.record("work").Counts[store.Succeeded]; n != 11 {
-			t.Errorf("the record counts %d ticks", n)
-		}
+		c.wantAllSucceeded()
+		n := c.record("work").Counts[store.Succeeded]
+		c.wrong(n != 11, "the record counts %d ticks", n)
 		tokens, ends := map[int64]bool{}, 0
-		for _, r := range c.filled() {
-			tokens[r.Token] = true
+		for _, r := range c.all() {
+			if r.Backfill != 0 {
+				tokens[r.Token] = true
+			} else {
+				c.wrong(r.start.Sub(r.Tick) > 11*time.Second, "the tick %s began at %s", r.Tick, r.start)
+			}
 		}
 		for _, r := range all {
 			ends += len(r.log.lines("run ended", "request=backfill/"))
 		}
-		if claims := (30 + parallel - 1) / parallel; len(tokens) != claims || ends != 30 {
-			t.Errorf("%d tokens, want %d, and %d ends in the logs", len(tokens), claims, ends)
-		}
+		claims := (30 + parallel - 1) / parallel
+		c.wrong(len(tokens) != claims || ends != 30, "%d tokens, want %d, and %d ends in the logs", len(tokens), claims, ends)
 		for range 2 { // each caller gets counts and ranges of its own
 			st, err := all["a"].StatusOf(c.t.Context(), "work")
 			if b := &st.Backfill; err != nil || b.Done.Counts[store.Succeeded] != 30 || !b.Order.Spans[0].To.Equal(o.Backfill.To) {
@@ -169,17 +151,106 @@ func TestBackfill(t *testing.T) {
 	})
 }
 
-// A run that is ordered comes before the next tick of a backfill, and is not skipped for the run under which it was ordered.
-func TestOrderedRunInBackfill(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@hourly", 25*time.Second)
-		c.startAll(w, "a", "b")
-		time.Sleep(90 * time.Second)
-		c.fills(lastHours(24, 1), w)
-		time.Sleep(30 * time.Second)
-		c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
-		time.Sleep(30 * time.Second)
-		c.wantOnce("please")
+// What a backfill runs, and what it leaves.
+func TestBackfills(t *testing.T) {
+	inCases(t, map[string]func(c *cluster){
+		// It is not skipped for the run under which it was ordered.
+		"a run that is ordered comes before its next tick": func(c *cluster) {
+			w := work("@hourly", 25*time.Second)
+			c.filling(w, lastHours(24, 1), "a", "b")
+			time.Sleep(30 * time.Second)
+			c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
+			time.Sleep(30 * time.Second)
+			c.wantOnce("please")
+		},
+		// Also if the other runs of its claim go on and their runner dies.
+		"a tick whose run has returned has its outcome": func(c *cluster) {
+			w := doing("@hourly", func(ctx context.Context, r *soloist.Run) error {
+				if r.Backfill != 0 && r.Tick.Hour() == 21 {
+					return pause(ctx, time.Hour)
+				}
+				return pause(ctx, time.Second)
+			})
+			o := c.filling(w, lastHours(5, 4), "a")
+			time.Sleep(10 * time.Second)
+			got := c.record("work").Backfill
+			c.wrong(got.Counts[store.Succeeded] != 3 || len(got.Open) != 1, "got %+v", got)
+			c.started[0].kill()
+			c.start("b", w)
+			time.Sleep(5 * time.Minute)
+			c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 4, store.Abandoned: 1})
+		},
+		// Those that no backfill has run since.
+		"without All it has the ticks that the history shows as missed": func(c *cluster) {
+			w := work("@every 1m", time.Second)
+			begin := time.Now()
+			a := c.start("a", w)
+			time.Sleep(5*time.Minute + 30*time.Second)
+			a.stop()
+			time.Sleep(10 * time.Minute)
+			up := c.start("b", w)
+			time.Sleep(5 * time.Minute)
+			b := soloist.Backfill{From: begin, To: time.Now().Add(-time.Minute)}
+			o := c.fills(b, w)
+			time.Sleep(time.Minute)
+			c.wrong(o.Backfill.Ticks != 9, "the newest of ten was run: got %+v", o.Backfill)
+			c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 9})
+			for _, r := range []*replica{up, c.replica("desk", w)} { // the desk has not read the orders yet
+				_, err := r.PlanBackfill(c.t.Context(), "work", b)
+				wantError(c.t, err, "has made up for it")
+				c.wantIs(err, soloist.ErrRefused)
+			}
+			time.Sleep(time.Hour)
+			_, err := up.PlanBackfill(c.t.Context(), "work", b)
+			wantError(c.t, err, "of none before") // the history does not reach back
+		},
+		"a call goes on with it while it has time for a run, and it is no error if it has none": func(c *cluster) {
+			w := work("@hourly", 10*time.Second)
+			w.Timeout = 15 * time.Second
+			c.replica("first", w).wake()
+			until(time.Hour + time.Second)
+			o := c.fills(lastHours(6, 1), w)
+			for _, call := range []struct {
+				d    time.Duration
+				runs int
+			}{{time.Minute, 1 + 4}, {5 * time.Second, 0}, {time.Minute, 2}} {
+				got, err := c.replica("woken", w).RunDue(c.within(call.d), soloist.Wake{})
+				c.wrong(err != nil || len(got.Jobs[0].Ran) != call.runs, "in %s, got %+v, %v", call.d, got, err)
+			}
+			c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 6})
+		},
+		"runs in parallel cannot share the one checkpoint of the entry": func(c *cluster) {
+			w := doing("@every 1m", func(ctx context.Context, r *soloist.Run) error {
+				if r.Backfill == 0 {
+					return r.Save(ctx, "of the job")
+				}
+				var got string
+				for _, err := range []error{r.Save(ctx, "lost"), r.Load(ctx, &got)} {
+					wantError(c.t, err, "without parallel")
+				}
+				return nil
+			})
+			o := c.filling(w, lastHour(3, 4), "a")
+			time.Sleep(time.Minute)
+			c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 3})
+		},
+		// The record only counts them.
+		"the log has each of its outcomes": func(c *cluster) {
+			w := work("@every 10m", time.Second)
+			a := c.replica("a", w)
+			defer c.keepHistory(a)()
+			c.launch(a)
+			time.Sleep(65 * time.Minute)
+			c.fills(soloist.Backfill{From: time.Now().Add(-time.Hour), To: time.Now(), All: true}, w)
+			time.Sleep(3 * time.Hour)
+			filled, lines := 0, c.logged("work")
+			for _, l := range lines {
+				if store.BackfillOf(l.Request) != 0 {
+					filled++
+				}
+			}
+			c.wrong(filled != 6, "%d of %d outcomes are of the backfill, want 6", filled, len(lines))
+		},
 	})
 }
 
@@ -190,10 +261,8 @@ func TestBackfillOutlivesReplicas(t *testing.T) {
 			bothWays(t, func(t *testing.T, c *cluster, parallel int) {
 				w := work("@every 1m", 5*time.Second)
 				w.Interrupted = policy
-				c.start("first", w)
-				time.Sleep(90 * time.Second)
-				n := 30 + 5*parallel
-				o := c.fills(lastHour(n, parallel), w)
+				n, most := 30+5*parallel, 4*parallel
+				o := c.filling(w, lastHour(n, parallel), "first")
 				for i := range 4 {
 					c.awaitFilled(2 + parallel)
 					if last := c.started[len(c.started)-1]; i%2 == 0 {
@@ -205,74 +274,22 @@ func TestBackfillOutlivesReplicas(t *testing.T) {
 				}
 				time.Sleep(30 * time.Minute)
 				died := c.record("work").Backfill.Counts[store.Abandoned]
-				most := 4 * parallel
-				if policy == soloist.Rerun && died > 0 || policy == soloist.Abandon && (died < 3 || died > int64(most)) {
-					t.Errorf("%d ticks are abandoned", died)
-				}
+				c.wrong(policy == soloist.Rerun && died > 0 || policy == soloist.Abandon && (died < 3 || died > int64(most)),
+					"%d ticks are abandoned", died)
 				counts := map[store.Status]int64{store.Succeeded: int64(n) - died}
 				if died > 0 {
 					counts[store.Abandoned] = died
 				}
 				c.wantFilled(o, w, counts)
 				runs := c.filled()
-				if len(runs) < n || len(runs) > n+most || policy == soloist.Abandon && len(runs) != n {
-					t.Errorf("%d runs", len(runs))
-				}
+				c.wrong(len(runs) < n || len(runs) > n+most || policy == soloist.Abandon && len(runs) != n, "%d runs", len(runs))
 				for i := 1; i < len(runs); i++ {
-					if gap := runs[i].start.Sub(runs[i-1].start); gap > 2*D {
-						t.Errorf("the backfill stood still for %s after %s", gap, runs[i-1].Tick)
-					}
+					gap := runs[i].start.Sub(runs[i-1].start)
+					c.wrong(gap > 2*D, "the backfill stood still for %s after %s", gap, runs[i-1].Tick)
 				}
 			})
 		})
 	}
-}
-
-// A tick whose run has returned has its outcome, also if the other runs of its claim go on and their runner dies.
-func TestBackfillKeepsOutcomes(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := doing("@hourly", func(ctx context.Context, r *soloist.Run) error {
-			if r.Backfill != 0 && r.Tick.Hour() == 21 {
-				return pause(ctx, time.Hour)
-			}
-			return pause(ctx, time.Second)
-		})
-		a := c.start("a", w)
-		time.Sleep(90 * time.Second)
-		o := c.fills(lastHours(5, 4), w)
-		time.Sleep(10 * time.Second)
-		if got := c.record("work").Backfill; got.Counts[store.Succeeded] != 3 || len(got.Open) != 1 {
-			t.Errorf("got %+v", got)
-		}
-		a.kill()
-		c.start("b", w)
-		time.Sleep(5 * time.Minute)
-		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 4, store.Abandoned: 1})
-	})
-}
-
-// A run that stalls ends its lease, and so the other runs of its claim. Each tick still has one outcome.
-func TestBackfillOutlivesAStall(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := doing("@hourly", func(ctx context.Context, r *soloist.Run) error {
-			if r.Backfill != 0 && r.Tick.Hour() == 22 {
-				time.Sleep(5 * time.Minute)
-				return nil
-			}
-			for range 10 {
-				if err := errors.Join(r.Heartbeat(""), pause(ctx, 10*time.Second)); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		w.HeartbeatTimeout = 20 * time.Second
-		c.startAll(w, "a", "b")
-		time.Sleep(2 * time.Minute)
-		o := c.fills(lastHours(5, 4), w)
-		time.Sleep(20 * time.Minute)
-		c.wantCounted(o, w, map[store.Status]int64{store.Stalled: 1, store.Abandoned: 3, store.Succeeded: 1})
-	})
 }
 
 // Failures are counted, and the backfill goes on. They pause no job. Each run has tries, and an end, of its own.
@@ -291,15 +308,12 @@ func TestBackfillGoesOnAfterFailures(t *testing.T) {
 			return pause(ctx, time.Second)
 		})
 		w.Retry.MaxTries, w.Retry.PauseAfter, w.Timeout = 2, 2, 10*time.Second
-		c.start("a", w)
-		time.Sleep(90 * time.Second)
-		o := c.fills(lastHour(12, parallel), w)
+		o := c.filling(w, lastHour(12, parallel), "a")
 		time.Sleep(20 * time.Minute)
 		c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 4, store.Failed: 8})
 		r, failed := c.record("work"), o.Backfill.From.Add(10*time.Minute)
-		if r.Failures != 0 || len(c.filled()) != 24 || !r.Backfill.Failed.Equal(failed) {
-			t.Errorf("got %+v after %d runs", r, len(c.filled()))
-		}
+		c.wrong(r.Failures != 0 || len(c.filled()) != 24 || !r.Backfill.Failed.Equal(failed),
+			"got %+v after %d runs", r, len(c.filled()))
 	})
 }
 
@@ -310,14 +324,12 @@ func TestBackfillIsCancelled(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			bothWays(t, func(t *testing.T, c *cluster, parallel int) {
 				w := work("@every 1m", 20*time.Second)
-				all := c.startAll(w, "a", "b")
-				time.Sleep(90 * time.Second)
 				fill := soloist.Order{Kind: store.OrderBackfill, Job: "work", Backfill: lastHour(8, parallel)}
-				o := c.order(fill, w)
+				o := c.filling(w, fill.Backfill, "a", "b")
+				a, b := c.started[0], c.started[1]
 				time.Sleep(10 * time.Second)
-				if _, err := all["a"].Order(c.t.Context(), fill); !errors.Is(err, soloist.ErrRefused) {
-					t.Errorf("a second backfill: %v", err)
-				}
+				_, err := a.Order(c.t.Context(), fill)
+				c.wantIs(err, soloist.ErrRefused)
 				c.order(soloist.Order{Kind: kind}, w)
 				time.Sleep(10 * time.Minute)
 				counts := map[store.Status]int64{store.Cancelled: int64(parallel)}
@@ -331,21 +343,14 @@ func TestBackfillIsCancelled(t *testing.T) {
 						ended++
 					}
 				}
-				if ended != parallel {
-					t.Errorf("%d runs were cancelled", ended)
-				}
-				if err := all["a"].orders(store.OrderCancelBackfill); !errors.Is(err, soloist.ErrNotRunning) {
-					t.Errorf("it is cancelled twice: %v", err)
-				}
+				c.wrong(ended != parallel, "%d runs were cancelled", ended)
+				c.wantIs(a.orders(store.OrderCancelBackfill), soloist.ErrNotRunning)
 				o = c.order(fill, w)
 				time.Sleep(10 * time.Minute)
 				c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 8})
-				if _, err := all["a"].Order(c.t.Context(), fill); err != nil {
-					t.Error(err)
-				}
-				if err := all["b"].orders(store.OrderCancelBackfill); err != nil { // it has not read of that one
-					t.Error(err)
-				}
+				_, err = a.Order(c.t.Context(), fill)
+				c.ok(err)
+				c.ok(b.orders(store.OrderCancelBackfill)) // it has not read of that one
 			})
 		})
 	}
@@ -355,92 +360,17 @@ func TestBackfillIsCancelled(t *testing.T) {
 func TestBackfillIsCancelledBetweenAttempts(t *testing.T) {
 	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
 		w := rerun(work("@hourly", 20*time.Second))
-		a := c.start("a", w)
-		time.Sleep(90 * time.Second)
-		o := c.fills(lastHours(24, parallel), w)
+		o := c.filling(w, lastHours(24, parallel), "a")
 		time.Sleep(10 * time.Second)
-		a.stop()
+		c.started[0].stop()
 		err := c.replica("desk", w).orders(store.OrderCancel)
-		if wantError(t, err, "cancel the backfill"); !errors.Is(err, soloist.ErrNotRunning) {
-			t.Error(err)
-		}
+		wantError(t, err, "cancel the backfill")
+		c.wantIs(err, soloist.ErrNotRunning)
 		c.order(soloist.Order{Kind: store.OrderCancelBackfill}, w)
 		c.start("b", w)
 		time.Sleep(time.Minute)
 		c.wantCounted(o, w, map[store.Status]int64{store.Cancelled: int64(parallel)})
 		c.wantRuns(parallel)
-	})
-}
-
-// A backfill is cancelled, and another one ordered before the replicas have read that: the run of the first one ends.
-func TestBackfillIsCancelledForAnother(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@hourly", 20*time.Minute)
-		c.startAll(w, "a", "b")
-		time.Sleep(90 * time.Minute)
-		c.fills(lastHours(23, 1), w)
-		time.Sleep(30 * time.Second)
-		c.order(soloist.Order{Kind: store.OrderCancelBackfill}, w)
-		time.Sleep(time.Second)
-		c.fills(lastHours(2, 1), w)
-		time.Sleep(4 * time.Hour)
-		if first := c.filled()[0]; !errors.Is(first.cause, soloist.ErrCancelled) || first.end.Sub(first.start) > time.Minute {
-			t.Errorf("the run of the first one ended after %s, %v", first.end.Sub(first.start), first.cause)
-		}
-		if n := len(c.filled()); n < 3 { // the other replica may not have read the orders yet, and begin one more
-			t.Errorf("%d runs, want one of the first and two of the second", n)
-		}
-	})
-}
-
-// Without All, a backfill has the ticks that the history shows as missed and that no backfill has run since.
-func TestBackfillOfMissedTicks(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 1m", time.Second)
-		begin := time.Now()
-		a := c.start("a", w)
-		time.Sleep(5*time.Minute + 30*time.Second)
-		a.stop()
-		time.Sleep(10 * time.Minute)
-		up := c.start("b", w)
-		time.Sleep(5 * time.Minute)
-		b := soloist.Backfill{From: begin, To: time.Now().Add(-time.Minute)}
-		o := c.fills(b, w)
-		time.Sleep(time.Minute)
-		if o.Backfill.Ticks != 9 { // the newest of ten was run
-			t.Errorf("got %+v", o.Backfill)
-		}
-		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 9})
-		for _, r := range []*replica{up, c.replica("desk", w)} { // the desk has not read the orders yet
-			_, err := r.PlanBackfill(c.t.Context(), "work", b)
-			if wantError(t, err, "has made up for it"); !errors.Is(err, soloist.ErrRefused) {
-				t.Error(err)
-			}
-		}
-		time.Sleep(time.Hour)
-		_, err := up.PlanBackfill(c.t.Context(), "work", b)
-		wantError(t, err, "of none before") // the history does not reach back
-	})
-}
-
-// A call goes on with a backfill while it has time for a run, and it is no error if it has none.
-func TestBackfillByCalls(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@hourly", 10*time.Second)
-		w.Timeout = 15 * time.Second
-		c.replica("first", w).wake()
-		until(time.Hour + time.Second)
-		o := c.fills(lastHours(6, 1), w)
-		for _, call := range []struct {
-			d    time.Duration
-			runs int
-		}{{time.Minute, 1 + 4}, {5 * time.Second, 0}, {time.Minute, 2}} {
-			got, err := c.replica("woken", w).RunDue(c.within(call.d), soloist.Wake{})
-			if err != nil || len(got.Jobs[0].Ran) != call.runs {
-				t.Errorf("in %s, got %+v, %v", call.d, got, err)
-			}
-		}
-		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 6})
 	})
 }
 
@@ -457,99 +387,7 @@ func TestBackfillIsGivenBack(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 6})
 		for _, r := range c.filled() {
-			if r.Attempt != 1 {
-				t.Errorf("got %+v", r.Run)
-			}
-		}
-	})
-}
-
-// The entry has one checkpoint, which runs in parallel cannot share.
-func TestBackfillInParallelHasNoCheckpoint(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := doing("@every 1m", func(ctx context.Context, r *soloist.Run) error {
-			if r.Backfill == 0 {
-				return r.Save(ctx, "of the job")
-			}
-			var got string
-			for _, err := range []error{r.Save(ctx, "lost"), r.Load(ctx, &got)} {
-				if err == nil || !strings.Contains(err.Error(), "without parallel") {
-					t.Errorf("got %q, %v", got, err)
-				}
-			}
-			return nil
-		})
-		c.start("a", w)
-		time.Sleep(90 * time.Second)
-		o := c.fills(lastHour(3, 4), w)
-		time.Sleep(time.Minute)
-		c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 3})
-	})
-}
-
-// The record only counts the outcomes of a backfill. The log has each of them.
-func TestBackfillIsInHistory(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 10m", time.Second)
-		a := c.replica("a", w)
-		defer c.keepHistory(a)()
-		c.launch(a)
-		time.Sleep(65 * time.Minute)
-		c.fills(soloist.Backfill{From: time.Now().Add(-time.Hour), To: time.Now(), All: true}, w)
-		time.Sleep(3 * time.Hour)
-		filled, lines := 0, c.logged("work")
-		for _, l := range lines {
-			if store.BackfillOf(l.Request) != 0 {
-				filled++
-			}
-		}
-		if filled != 6 {
-			t.Errorf("%d of %d outcomes are of the backfill, want 6", filled, len(lines))
-		}
-	})
-}
-
-// Each shard has a backfill of its own. The ticks of a follower are run again whatever became of the jobs before it.
-func TestBackfillOfShardsAndFollowers(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		first, f := importing("@every 1m", 10*time.Second), following("work", "import", 5*time.Second)
-		sharded := named("part", work("@every 1m", time.Second))
-		sharded.Shards = 2
-		for _, name := range []string{"a", "b"} {
-			c.start(name, first, f, sharded)
-		}
-		time.Sleep(90 * time.Second)
-		for _, job := range []string{"work", "part-0", "part-1"} {
-			c.order(soloist.Order{Kind: store.OrderBackfill, Job: job, Backfill: lastHour(10, 1)}, first, f, sharded)
-		}
-		time.Sleep(10 * time.Minute)
-		for _, job := range []string{"work", "part-0", "part-1"} {
-			if got := c.record(job).Backfill; got.Counts[store.Succeeded] != 10 {
-				t.Errorf("%s: got %+v", job, got)
-			}
-		}
-		c.wantAllSucceeded()
-	})
-}
-
-// A run of a backfill takes a slot of the group of its job, and a tick that waits for one has that as its reason.
-func TestBackfillInGroup(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		one, other := work("@every 1m", 5*time.Second), named("other", work("@every 1m", 20*time.Second))
-		one.Group, other.Group = "imports", "imports"
-		a := c.limited("a", 1, one, other)
-		c.limited("b", 1, one, other)
-		time.Sleep(90 * time.Second)
-		fill := soloist.Order{Kind: store.OrderBackfill, Job: "work", Backfill: lastHour(10, 1)}
-		if _, err := a.Order(c.t.Context(), fill); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(20 * time.Minute)
-		if got := c.record("work").Backfill; got.Counts[store.Succeeded] != 10 {
-			t.Errorf("got %+v", got)
-		}
-		if most := atOnce(c.all()); most != 1 {
-			t.Errorf("%d runs of the group at once", most)
+			c.wrong(r.Attempt != 1, "got %+v", r.Run)
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,206 +26,111 @@ func TestCancel(t *testing.T) {
 			time.Sleep(time.Hour + 20*time.Second)
 			c.order(soloist.Order{Kind: store.OrderCancel, Reason: "wrong data"}, w)
 			time.Sleep(9 * time.Second)
-			if all := c.all(); name == "obeys" && !errors.Is(all[0].cause, soloist.ErrCancelled) {
-				t.Errorf("the context ended so: %v", all[0].cause)
-			}
+			all := c.all()
+			c.wrong(name == "obeys" && !errors.Is(all[0].cause, soloist.ErrCancelled), "the context ended so: %v", all[0].cause)
 			time.Sleep(10 * time.Minute)
 			c.wantRuns(1)
 			r := c.record("work")
-			if f := c.newest(); f.Status != store.Cancelled || !strings.HasPrefix(f.Reason, "by anna: wrong data") {
-				t.Errorf("got %+v", f)
-			}
-			if r.Failures != 0 || !r.Orders.Paused.At.IsZero() {
-				t.Errorf("%d failures, and paused itself at %s", r.Failures, r.Orders.Paused.At)
-			}
+			f := c.newest()
+			c.wrong(f.Status != store.Cancelled || !strings.HasPrefix(f.Reason, "by anna: wrong data"), "got %+v", f)
+			c.wrong(r.Failures != 0 || !r.Orders.Paused.At.IsZero(),
+				"%d failures, and paused itself at %s", r.Failures, r.Orders.Paused.At)
 		})
 	}
 }
 
-// A cancellation is for one run: the next tick runs on.
-func TestCancelIsForOneRun(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 1m", 40*time.Second)
-		c.start("a", w)
-		time.Sleep(65 * time.Second)
-		c.order(soloist.Order{Kind: store.OrderCancel}, w)
-		time.Sleep(2 * time.Minute)
-		c.wantOutcomes("work", "cancelled 00:01:00 by anna", "succeeded 00:02:00")
-	})
-}
-
-func TestOrderedStepDown(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		c.startAll(leader(), "a", "b")
-		time.Sleep(time.Minute)
-		first := c.all()[0].replica
-		c.order(soloist.Order{Kind: store.OrderStepDown, Job: "lead"}, leader())
-		time.Sleep(time.Minute)
-		all := c.all()
-		if len(all) != 2 || all[1].replica == first || !errors.Is(all[0].cause, soloist.ErrStopped) {
-			t.Errorf("got %+v", all)
-		}
-	})
-}
-
-// cancelledMeanwhile has an operator cancel a job while the first write of a replica is under way.
-func (c *cluster) cancelledMeanwhile(reason string, work ...soloist.Work) fault {
-	return onNth("write", 1, func(apply func() error) error {
-		c.order(soloist.Order{Kind: store.OrderCancel, Reason: reason}, work...)
-		return apply()
-	})
-}
-
-// A tick whose claim was given up is cancelled, but first a manual run takes place, and is cancelled too.
-func TestCancelOfManualRunHidesNoCancel(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 1h", 10*time.Minute)
-		w.Missed = soloist.RunAll
-		c.replica("first", w).wake()
-		until(time.Hour - time.Second)
-		c.stopDuringAClaim(w)
-		time.Sleep(5 * time.Second)
-		manual, over := c.replica("manual", w).meets(c.cancelledMeanwhile("the tick", w)), make(chan error)
-		go func() {
-			_, err := manual.RunNow(c.within(time.Hour), "work", "x")
-			over <- err
-		}()
-		time.Sleep(time.Minute)
-		c.order(soloist.Order{Kind: store.OrderCancel, Reason: "the run"}, w)
-		if err := <-over; err != nil {
-			t.Error(err)
-		}
-		c.replica("next", w).wake()
-		c.wantOutcomes("work", "cancelled 01:00:05 by anna: the run", "cancelled 01:00:00 by anna: the tick")
-	})
-}
-
-// killHolder has two replicas run a tick of a job that is run again, and kills the holder. It returns the other one.
+// killHolder has two replicas run a tick of a job that is run again, and kills the holder, whose lease lasts a moment longer then.
+// It returns the other one.
 func (c *cluster) killHolder(w soloist.Job) *replica {
 	all := c.startAll(w, "a", "b")
 	until(time.Hour + 20*time.Second)
 	first := c.all()[0].replica
 	all[first].kill()
+	until(time.Hour + 29500*time.Millisecond)
 	return all[map[string]string{"a": "b", "b": "a"}[first]]
 }
 
-// leaseEnds is when the lease lasts a moment longer of a holder that killHolder has killed.
-func leaseEnds() { until(time.Hour + 29500*time.Millisecond) }
-
-// The reads of the orders fail for a moment, when a further attempt is claimed.
-func TestCancelOutlivesFailedReads(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := rerun(work("@every 1h", 10*time.Minute))
-		other := c.killHolder(w)
-		leaseEnds()
-		c.order(soloist.Order{Kind: store.OrderCancel}, w)
-		other.tap.meet(fail(errNetwork, "read document"))
-		time.Sleep(5 * time.Second)
-		other.tap.meet(nil)
-		time.Sleep(30 * time.Minute)
-		c.wantRuns(1)
-		if f := c.newest(); f.Status != store.Cancelled {
-			t.Errorf("got %+v", f)
-		}
-	})
-}
-
-// The lease ends between the operator's read of the record and the order.
-func TestCancelOfAttemptThatBegins(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := rerun(work("@every 1h", 10*time.Minute))
-		c.killHolder(w)
-		leaseEnds()
-		desk := c.replica("desk", w).meets(onNth("write document", 1, func(apply func() error) error {
-			for len(c.all()) < 2 { // until the next attempt has begun
-				time.Sleep(100 * time.Millisecond)
-			}
-			return apply()
-		}))
-		err := desk.orders(store.OrderCancel)
-		time.Sleep(30 * time.Minute)
-		if f := c.newest(); err != nil || f.Status != store.Cancelled {
-			t.Errorf("got %+v, %v", f, err)
-		}
-	})
-}
-
-// The claim of the next attempt is on its way while an operator cancels: its replica has read the orders before, and the
-// operator sees the attempt before.
-func TestCancelOfTickWhoseClaimIsOnItsWay(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := rerun(work("@every 1h", 10*time.Minute))
-		a := c.start("a", w)
-		until(time.Hour + 20*time.Second)
-		a.kill()
-		c.launch(c.replica("b", w).meets(onNth("write", 1, func(apply func() error) error {
-			time.Sleep(500 * time.Millisecond)
-			c.order(soloist.Order{Kind: store.OrderCancel, Reason: "wrong data"}, w)
-			time.Sleep(1500 * time.Millisecond)
-			return apply()
-		})))
-		time.Sleep(30 * time.Minute)
-		c.wantOutcomes("work", "cancelled 01:00:00 by anna: wrong data")
-	})
-}
-
-// A tick waits for another attempt until a pause is over, and is given up meanwhile.
-func TestCancelOfWaitingAttempt(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := rerun(work("@every 1h", 5*time.Minute))
-		a := c.start("a", w)
-		until(time.Hour + time.Minute)
-		c.order(soloist.Order{Kind: store.OrderPause}, w)
-		a.kill()
-		c.start("b", w)
-		time.Sleep(5 * time.Minute)
-		c.order(soloist.Order{Kind: store.OrderCancel}, w)
-		time.Sleep(time.Minute)
-		if f := c.newest(); f.Status != store.Cancelled {
-			t.Errorf("got %+v", f)
-		}
-		c.order(soloist.Order{Kind: store.OrderResume}, w)
-		time.Sleep(10 * time.Minute)
-		c.wantRuns(1)
-	})
+// The run has died. The order to cancel meets the next attempt, whatever of that is under way.
+func TestCancelOfNextAttempt(t *testing.T) {
+	w, cancel := rerun(work("@every 1h", 10*time.Minute)), soloist.Order{Kind: store.OrderCancel}
+	for name, tt := range map[string]struct {
+		cancels func(c *cluster)
+		runs    int
+	}{
+		"the reads of the orders fail for a moment, when it is claimed": {func(c *cluster) {
+			other := c.killHolder(w)
+			c.order(cancel, w)
+			other.meets(fail(errNetwork, "read document"))
+			time.Sleep(5 * time.Second)
+			other.meets(nil)
+		}, 1},
+		"the lease ends between the operator's read of the record and the order": {func(c *cluster) {
+			c.killHolder(w)
+			c.ok(c.replica("desk", w).meets(onNth("write document", 1, func(apply func() error) error {
+				for len(c.all()) < 2 { // until the next attempt has begun
+					time.Sleep(100 * time.Millisecond)
+				}
+				return apply()
+			})).orders(store.OrderCancel))
+		}, 2},
+		// Its replica has read the orders before, and the operator sees the attempt before.
+		"its claim is on its way": {func(c *cluster) {
+			a := c.start("a", w)
+			until(time.Hour + 20*time.Second)
+			a.kill()
+			c.launch(c.replica("b", w).meets(onNth("write", 1, func(apply func() error) error {
+				time.Sleep(500 * time.Millisecond)
+				c.order(cancel, w)
+				time.Sleep(1500 * time.Millisecond)
+				return apply()
+			})))
+		}, 2},
+		"it waits for the end of a pause": {func(c *cluster) {
+			a := c.start("a", w)
+			until(time.Hour + time.Minute)
+			c.order(soloist.Order{Kind: store.OrderPause}, w)
+			a.kill()
+			c.start("b", w)
+			time.Sleep(5 * time.Minute)
+			c.order(cancel, w)
+			time.Sleep(time.Minute)
+			c.wantOutcomes("work", "cancelled 01:00:00 by anna")
+			c.order(soloist.Order{Kind: store.OrderResume}, w)
+		}, 1},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			tt.cancels(c)
+			time.Sleep(30 * time.Minute)
+			c.wrong(c.newest().Status != store.Cancelled, "got %+v", c.newest())
+			c.wrong(len(c.all()) > tt.runs, "%d runs, want %d at most", len(c.all()), tt.runs)
+		})
+	}
 }
 
 // A run that has lost its lease returns late, after a manual run of the same replica was claimed.
 // The return does not change the state of the newer run: it is not stuck, and can still be cancelled.
 func TestRunByHandCanBeCancelledAfterOlderRunReturns(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		var runs atomic.Int64
-		w := work("@hourly", 0)
-		w.Do = func(ctx context.Context, _ *soloist.Run) error {
-			if runs.Add(1) == 1 {
+		w := doing("@hourly", func(ctx context.Context, r *soloist.Run) error {
+			if r.Request == "" {
 				time.Sleep(5 * time.Minute) // it does not look at its context
 				return nil
 			}
 			<-ctx.Done()
 			return context.Cause(ctx)
-		}
+		})
 		a := c.start("a", w)
 		until(time.Hour + 10*time.Second)
-		if err := a.Unlock(c.t.Context(), "work", true); err != nil {
-			c.t.Fatal(err)
-		}
-		done := make(chan error, 1)
-		go func() {
-			_, err := a.RunNow(c.within(20*time.Minute), "work", "x")
-			done <- err
-		}()
+		c.ok(a.Unlock(c.t.Context(), "work", true))
+		done := a.runsNow(c.within(20 * time.Minute))
 		until(time.Hour + 8*time.Minute)
 		c.wantRuns(2)
-		if h := a.Health(); len(h.Running) != 1 || len(h.Stuck) > 0 {
-			c.t.Errorf("Health: %+v", h)
-		}
+		h := a.Health()
+		c.wrong(len(h.Running) != 1 || len(h.Stuck) > 0, "Health: %+v", h)
 		c.order(soloist.Order{Kind: store.OrderCancel}, w)
 		time.Sleep(30 * time.Second)
-		if got := c.newest(); got.Status != store.Cancelled || got.Request != "x" {
-			c.t.Errorf("got %+v, want that the manual run is cancelled", got)
-		}
-		if err := <-done; err != nil {
-			c.t.Error(err)
-		}
+		got := c.newest()
+		c.wrong(got.Status != store.Cancelled || got.Request != "x", "got %+v, want that the manual run is cancelled", got)
+		<-done
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,295 +57,137 @@ func TestCheckpointSurvivesTakeover(t *testing.T) {
 				}
 			}
 			// After a break either may be first.
-			if len(all) != 100 || name != "broken" && (len(a) < 39 || len(a) > 45) {
-				t.Errorf("counted %d, then %d", a, b)
-			}
+			c.wrong(len(all) != 100 || name != "broken" && (len(a) < 39 || len(a) > 45), "counted %d, then %d", a, b)
 		})
 	}
 }
 
-// A call that is lost, its answer, or an answer without an ETag that was sent by something else, costs nothing at each
-// write of the run.
-func TestCheckpointSurvivesLostAnswers(t *testing.T) {
-	for how, spoil := range map[string]fault{
-		"the call":        func(string, func() error) error { return errNetwork },
-		"the answer":      func(_ string, apply func() error) error { _ = apply(); return errNetwork },
-		"without an ETag": fail(nil, "write", "save", "renew", "release"),
-	} {
-		for nth := 1; nth <= 8; nth++ {
-			inCase(t, fmt.Sprint(how, " ", nth), func(t *testing.T, c *cluster) {
-				n := 0
-				a := c.start("a", doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
-					for i := range 3 {
-						var was int
-						if err := errors.Join(run.Load(ctx, &was), run.Save(ctx, i+1)); err != nil || was != i {
-							t.Errorf("loaded %d, saved %d: %v", was, i, err)
-						}
-					}
-					return nil
-				}))
-				time.Sleep(59 * time.Second)
-				a.meets(func(op string, apply func() error) error {
-					if op == "read" || op == "read document" || op == "acquire" {
-						return apply()
-					}
-					if n++; n != nth {
-						return apply()
-					}
-					return spoil(op, apply)
-				})
-				time.Sleep(30 * time.Second)
-				c.wantOutcomes("work", "succeeded 00:01:00")
-			})
-		}
-	}
-}
-
-// A progress write whose answer is lost costs the run nothing: it can load, its later progress is written, and so is its
-// outcome, also if the write is applied late.
-func TestLostProgressWrite(t *testing.T) {
-	for name, beats := range map[string]int{"applied late": 90, "its answer is lost": 3600} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			var first atomic.Pointer[func() error]
-			late := beats == 90
-			task := leader()
-			task.Do = func(ctx context.Context, run *soloist.Run) error {
-				for i := range beats {
-					time.Sleep(time.Second)
-					_ = run.Heartbeat("at work")
-					if i == 70 {
-						c.ok(run.Load(ctx, new(int)))
-					}
-				}
-				if late {
-					return (*first.Load())()
-				}
-				if p := c.record("lead").Run.Progress; time.Since(p.At) > 3*time.Minute {
-					t.Errorf("progress is of %s", p.At)
-				}
+// What a run saves, loads and notes.
+func TestCheckpoint(t *testing.T) {
+	inCases(t, map[string]func(c *cluster){
+		"it refuses what it cannot save or load": func(c *cluster) {
+			var left *soloist.Run
+			job := doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
+				left = run
+				wantError(c.t, run.Save(ctx, strings.Repeat("x", 10)), "12 bytes of JSON and MaxCheckpoint is 10")
+				wantError(c.t, run.Save(ctx, math.NaN()), "cannot be written as JSON")
+				c.ok(run.Save(ctx, "text"))
+				wantError(c.t, run.Load(ctx, new(int)), "does not fit")
+				ended, cancel := context.WithCancel(ctx)
+				cancel()
+				wantError(c.t, run.Save(ended, "late"), context.Canceled.Error())
 				return nil
-			}
-			a := c.start("a", task)
-			time.Sleep(5 * time.Second) // it is claimed
-			a.meets(func(op string, apply func() error) error {
-				if op != "write" || !first.CompareAndSwap(nil, &apply) {
-					return apply()
-				}
-				if !late {
-					_ = apply()
-				}
-				return errNetwork
 			})
-			time.Sleep(time.Duration(beats-2) * time.Second)
+			job.MaxCheckpoint = 10
+			a := c.start("a", job, here("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
+				c.wrong(run.Save(ctx, 1) == nil, "a job without a lease saves")
+				c.wrong(run.Remaining() < time.Hour, "it has %s", run.Remaining())
+				return errors.Join(run.Heartbeat("x"), run.Check(ctx))
+			}))
+			time.Sleep(time.Hour)
 			a.stop()
-			if r := c.record("lead"); r.Run.Status != store.Succeeded {
-				t.Errorf("got %+v: %q", r, a.log.lines("level=ERROR"))
+			// A goroutine that the job has left behind.
+			ctx := c.t.Context()
+			for _, err := range []error{left.Save(ctx, "x"), left.Load(ctx, new(string)), left.Heartbeat(""), left.Check(ctx)} {
+				wantError(c.t, err, "the run is over")
 			}
-		})
-	}
-}
-
-func TestCheckpointRefusals(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var left *soloist.Run
-		job := doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
-			left = run
-			wantError(t, run.Save(ctx, strings.Repeat("x", 10)), "12 bytes of JSON and MaxCheckpoint is 10")
-			wantError(t, run.Save(ctx, math.NaN()), "cannot be written as JSON")
-			c.ok(run.Save(ctx, "text"))
-			wantError(t, run.Load(ctx, new(int)), "does not fit")
-			ended, cancel := context.WithCancel(ctx)
-			cancel()
-			wantError(t, run.Save(ended, "late"), context.Canceled.Error())
-			return nil
-		})
-		job.MaxCheckpoint = 10
-		a := c.start("a", job, here("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
-			if err := run.Save(ctx, 1); err == nil {
-				t.Error("a job without a lease saves")
-			}
-			if err := errors.Join(run.Heartbeat("x"), run.Check(ctx)); err != nil || run.Remaining() < time.Hour {
-				t.Errorf("got %v, %s", err, run.Remaining())
-			}
-			return nil
-		}))
-		time.Sleep(time.Hour)
-		a.stop()
-		// A goroutine that the job has left behind.
-		ctx := c.t.Context()
-		for _, err := range []error{left.Save(ctx, "x"), left.Load(ctx, new(string)), left.Heartbeat(""), left.Check(ctx)} {
-			wantError(t, err, "the run is over")
-		}
-		c.wantOutcomes("work", "succeeded 00:01:00")
-	})
-}
-
-// A run that has lost its lease while it slept through all of it saves nothing.
-func TestStaleRunSavesNothing(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var machine suspended
-		var stale error
-		job := rerun(doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
-			if run.Attempt > 1 {
-				return run.Save(ctx, "fresh")
-			}
-			time.Sleep(2 * time.Minute)
-			stale = run.Save(context.WithoutCancel(ctx), "stale")
-			return nil
-		}))
-		a := c.launch(c.replica("a", job).on(&machine))
-		time.Sleep(time.Minute + time.Second)
-		a.tap.cut.Store(true) // as good as asleep
-		c.start("b", job)
-		time.Sleep(time.Minute)
-		a.tap.cut.Store(false)
-		time.Sleep(2 * time.Minute)
-		c.stopAll()
-		c.wantRuns(2)
-		if !errors.Is(stale, store.ErrLost) {
-			t.Errorf("Save says %v", stale)
-		}
-	})
-}
-
-// A note that comes while a checkpoint is saved is kept.
-func TestNoteDuringSaveIsKept(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := doing("0 * * * *", func(ctx context.Context, run *soloist.Run) error {
-			_ = run.Heartbeat("page 6")
-			go func() {
+			c.wantOutcomes("work", "succeeded 00:01:00")
+		},
+		"a note that comes while a checkpoint is saved is kept": func(c *cluster) {
+			job := doing("0 * * * *", func(ctx context.Context, run *soloist.Run) error {
+				_ = run.Heartbeat("page 6")
+				go func() {
+					time.Sleep(time.Second)
+					_ = run.Heartbeat("page 7")
+				}()
+				_ = run.Save(ctx, 7)
+				time.Sleep(3 * time.Minute)
+				return nil
+			})
+			c.launch(c.replica("a", job).meets(after("save", func() { time.Sleep(2 * time.Second) })))
+			time.Sleep(time.Hour + 150*time.Second)
+			got := c.record("work").Run.Progress.Note
+			c.wrong(got != "page 7", "the note is %q", got)
+		},
+		"a goroutine that was left behind saves, which the store refuses": func(c *cluster) {
+			job := doing("@every 1m", func(ctx context.Context, run *soloist.Run) error {
+				go func() { _ = run.Save(context.Background(), "x") }()
 				time.Sleep(time.Second)
-				_ = run.Heartbeat("page 7")
-			}()
-			_ = run.Save(ctx, 7)
-			time.Sleep(3 * time.Minute)
-			return nil
-		})
-		c.launch(c.replica("a", job).meets(after("save", func() { time.Sleep(2 * time.Second) })))
-		time.Sleep(time.Hour + 150*time.Second)
-		if got := c.record("work").Run.Progress.Note; got != "page 7" {
-			t.Errorf("the note is %q", got)
-		}
-	})
-}
-
-// A goroutine that was left behind saves, which the store refuses.
-func TestRefusedSaveDoesNotDelayOutcome(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := doing("@every 1m", func(ctx context.Context, run *soloist.Run) error {
-			go func() { _ = run.Save(context.Background(), "x") }()
-			time.Sleep(time.Second)
-			return nil
-		})
-		a := c.start("a", job)
-		a.tap.meet(fail(errors.New("413 too large for the proxy"), "save"))
-		time.Sleep(time.Hour)
-		if n := len(c.all()); n < 50 {
-			t.Errorf("%d runs in an hour; the record says %s", n, c.record("work").Run.Status)
-		}
+				return nil
+			})
+			c.start("a", job).meets(fail(errors.New("413 too large for the proxy"), "save"))
+			time.Sleep(time.Hour)
+			n := len(c.all())
+			c.wrong(n < 50, "%d runs in an hour; the record says %s", n, c.record("work").Run.Status)
+		},
+		// Another replica may have saved a newer one by then.
+		"a machine that is suspended while the answer to Load is under way gets none": func(c *cluster) {
+			var machine suspended
+			var loaded error
+			c.launch(c.replica("a", doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
+				loaded = run.Load(ctx, new(int))
+				return loaded
+			})).on(&machine).meets(after("load", func() { machine.slept.Add(int64(D)) })))
+			time.Sleep(90 * time.Second)
+			c.wantIs(loaded, soloist.ErrLost)
+		},
+		"a run that saves in time and sends no heartbeat does not stall": func(c *cluster) {
+			task := leader()
+			task.HeartbeatTimeout = time.Minute
+			task.Do = func(ctx context.Context, run *soloist.Run) error {
+				for n := 0; ctx.Err() == nil; n++ {
+					if err := run.Save(ctx, n); err != nil {
+						return err
+					}
+					time.Sleep(45 * time.Second)
+				}
+				return ctx.Err()
+			}
+			c.start("a", task)
+			time.Sleep(10 * time.Minute)
+			c.wantRuns(1)
+			got := c.record("lead").Run.Status
+			c.wrong(got != store.Running, "the run is %s", got)
+		},
+		"it outlives the success of its tick, and Clear ends it": func(c *cluster) {
+			var loaded []string
+			c.start("a", doing("0 * * * * *", func(ctx context.Context, run *soloist.Run) error {
+				at := "none"
+				if err := run.Load(ctx, &at); err != nil {
+					return err
+				}
+				if loaded = append(loaded, at); len(loaded) == 2 {
+					return run.Clear(ctx)
+				}
+				return run.Save(ctx, fmt.Sprint(len(loaded)))
+			}))
+			time.Sleep(4*time.Minute + 30*time.Second)
+			c.stopAll()
+			got := strings.Join(loaded, " ")
+			c.wrong(got != "none 1 none 3", "loaded %q, want what the tick before saved, and nothing after a Clear", got)
+			c.wrong(new(soloist.Run).Clear(c.t.Context()) == nil, "a run that no scheduler made has cleared a checkpoint")
+		},
 	})
 }
 
 // A checkpoint that is too large stays so, also if it is found only after an outage: the run learns of it at once, and
 // the store is not called unreachable.
 func TestTooLargeCheckpointFailsRun(t *testing.T) {
-	for _, failures := range []int{0, 3} {
-		inCase(t, fmt.Sprint(failures), func(t *testing.T, c *cluster) {
-			a := c.start("a", doing("@every 1h", func(ctx context.Context, run *soloist.Run) error {
-				err := run.Load(ctx, new(int))
-				if !errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrLost) || ctx.Err() != nil {
-					t.Errorf("Load says %v, and the run's context %v", err, ctx.Err())
-				}
-				time.Sleep(20 * time.Minute)
-				return err
-			}))
-			a.meets(inTurn("load", append(slices.Repeat([]error{errNetwork}, failures), fmt.Errorf("load: %w", store.ErrTooLarge))...))
-			time.Sleep(time.Hour + 10*time.Minute)
-			a.wantWell()
-			if n := a.tap.counts()["load"]; n != failures+1 {
-				t.Errorf("%d loads", n)
-			}
+	inEach(t, []int{0, 3}, func(c *cluster, failures int) {
+		a := c.start("a", doing("@every 1h", func(ctx context.Context, run *soloist.Run) error {
+			err := run.Load(ctx, new(int))
+			c.wrong(!errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrLost) || ctx.Err() != nil,
+				"Load says %v, and the run's context %v", err, ctx.Err())
 			time.Sleep(20 * time.Minute)
-			if r := c.record("work"); r.Run.Status != store.Failed || !strings.Contains(r.Run.Error, store.ErrTooLarge.Error()) {
-				t.Errorf("the record says %s: %s", r.Run.Status, r.Run.Error)
-			}
-		})
-	}
-}
-
-// A machine that is suspended while the answer to Load is under way gets no checkpoint:
-// another replica may have saved a newer one by then.
-func TestLoadAfterSuspension(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		loaded := make(chan error, 9)
-		task := leader()
-		task.Do = func(ctx context.Context, run *soloist.Run) error {
-			loaded <- run.Load(ctx, new(int))
-			<-ctx.Done()
-			return ctx.Err()
-		}
-		var thaw atomic.Int64 // since midnight; zero: it has not slept
-		c.launch(c.replica("a", task).meets(func(op string, apply func() error) error {
-			until(time.Duration(thaw.Load()))
-			if op != "load" || thaw.Load() > 0 {
-				return apply()
-			}
-			err := apply()
-			thaw.Store(int64(sinceMidnight() + time.Minute))
-			time.Sleep(time.Minute)
 			return err
 		}))
-		time.Sleep(90 * time.Second)
-		if err := <-loaded; !errors.Is(err, soloist.ErrLost) {
-			t.Errorf("got %v, want that the lease is lost", err)
-		}
-	})
-}
-
-// A run that saves in time and sends no heartbeat does not stall.
-func TestSaveIsHeartbeat(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		task := leader()
-		task.HeartbeatTimeout = time.Minute
-		task.Do = func(ctx context.Context, run *soloist.Run) error {
-			for n := 0; ctx.Err() == nil; n++ {
-				if err := run.Save(ctx, n); err != nil {
-					return err
-				}
-				time.Sleep(45 * time.Second)
-			}
-			return ctx.Err()
-		}
-		c.start("a", task)
-		time.Sleep(10 * time.Minute)
-		c.wantRuns(1)
-		if got := c.record("lead").Run.Status; got != store.Running {
-			t.Errorf("the run is %s", got)
-		}
-	})
-}
-
-// A checkpoint outlives the success of its tick, and Clear ends it.
-func TestClearEndsCheckpoint(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var loaded []string
-		c.start("a", doing("0 * * * * *", func(ctx context.Context, run *soloist.Run) error {
-			at := "none"
-			if err := run.Load(ctx, &at); err != nil {
-				return err
-			}
-			if loaded = append(loaded, at); len(loaded) == 2 {
-				return run.Clear(ctx)
-			}
-			return run.Save(ctx, fmt.Sprint(len(loaded)))
-		}))
-		time.Sleep(4*time.Minute + 30*time.Second)
-		c.stopAll()
-		if got := strings.Join(loaded, " "); got != "none 1 none 3" {
-			t.Errorf("loaded %q, want what the tick before saved, and nothing after a Clear", got)
-		}
-		if err := new(soloist.Run).Clear(t.Context()); err == nil {
-			t.Error("a run that no scheduler made has cleared a checkpoint")
-		}
+		a.meets(inTurn("load", append(slices.Repeat([]error{errNetwork}, failures), fmt.Errorf("load: %w", store.ErrTooLarge))...))
+		time.Sleep(time.Hour + 10*time.Minute)
+		a.wantWell()
+		n := a.tap.counts()["load"]
+		c.wrong(n != failures+1, "%d loads", n)
+		time.Sleep(20 * time.Minute)
+		run := c.record("work").Run
+		c.wrong(run.Status != store.Failed || !strings.Contains(run.Error, store.ErrTooLarge.Error()), "the record says %+v", run)
 	})
 }

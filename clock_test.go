@@ -3,14 +3,13 @@ package soloist_test
 import (
 	"context"
 	"errors"
-	"log/slog"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -58,20 +57,15 @@ func TestWrongClock(t *testing.T) {
 			for _, e := range book.of("", event.Skewed) {
 				skews = append(skews, e.Skew.Round(5*time.Second))
 			}
-			if !slices.Equal(skews, tt.told) {
-				t.Errorf("the events tell %s, want %s", skews, tt.told)
-			}
+			c.wrong(!slices.Equal(skews, tt.told), "the events tell %s, want %s", skews, tt.told)
 			r := c.record("long")
-			if took := r.Run.Finished.Sub(r.Run.Claimed); took < 4*time.Second || took > 5*time.Second {
-				t.Errorf("claimed at %s, finished at %s", r.Run.Claimed, r.Run.Finished)
-			}
+			took := r.Run.Finished.Sub(r.Run.Claimed)
+			c.wrong(took < 4*time.Second || took > 5*time.Second, "claimed at %s, finished at %s", r.Run.Claimed, r.Run.Finished)
 			if f := r.History[0]; !f.End.Equal(r.Run.Finished) || !f.Start.Equal(r.Run.Claimed) || r.Counts[store.Succeeded] < 6 {
 				t.Errorf("the outcome is from %s to %s, of %v", f.Start, f.End, r.Counts)
 			}
 			for _, r := range c.all() {
-				if r.cause != nil || r.Job == "lead" && !r.end.IsZero() {
-					t.Errorf("a run of %s ended: %v", r.Job, r.cause)
-				}
+				c.wrong(r.cause != nil || r.Job == "lead" && !r.end.IsZero(), "a run of %s ended: %v", r.Job, r.cause)
 			}
 		})
 	}
@@ -79,16 +73,14 @@ func TestWrongClock(t *testing.T) {
 
 // Hours after the store has told its time, a wrong clock is still put right.
 func TestSlowWallClockMissesNoTick(t *testing.T) {
-	for _, missed := range []soloist.MissedPolicy{soloist.RunLatest, soloist.SkipMissed} {
-		inCase(t, string(missed), func(t *testing.T, c *cluster) {
-			job := work("0 */6 * * *", time.Second)
-			job.Missed = missed
-			c.launch(c.replica("a", job).skewed(-10 * time.Minute))
-			time.Sleep(25 * time.Hour)
-			c.wantInTime(2 * time.Second)
-			c.wantAllSucceeded()
-		})
-	}
+	inEach(t, []soloist.MissedPolicy{soloist.RunLatest, soloist.SkipMissed}, func(c *cluster, missed soloist.MissedPolicy) {
+		job := work("0 */6 * * *", time.Second)
+		job.Missed = missed
+		c.launch(c.replica("a", job).skewed(-10 * time.Minute))
+		time.Sleep(25 * time.Hour)
+		c.wantInTime(2 * time.Second)
+		c.wantAllSucceeded()
+	})
 }
 
 // A machine that was suspended knows so at once when it is asked, and within a
@@ -96,18 +88,17 @@ func TestSlowWallClockMissesNoTick(t *testing.T) {
 func TestSuspensionEndsRun(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var machine suspended
-		var ended, heart, check error
-		var remaining time.Duration
 		lead := leader()
 		lead.Do = func(ctx context.Context, run *soloist.Run) error {
 			within, cancel := context.WithTimeout(ctx, time.Hour) // as libraries make them
 			defer cancel()
 			until(time.Minute + time.Millisecond)
-			if ended = ctx.Err(); within.Err() == nil {
-				t.Error("a context that was made of the run's goes on")
+			c.wrong(ctx.Err() == nil || within.Err() == nil, "the context of the run goes on, or one that was made of it")
+			lasting := context.WithoutCancel(ctx)
+			for _, err := range []error{run.Heartbeat(""), run.Check(lasting), run.Save(lasting, "stale")} {
+				c.wantIs(err, store.ErrLost)
 			}
-			heart, remaining = run.Heartbeat(""), run.Remaining()
-			check = run.Check(context.Background())
+			c.wrong(run.Remaining() != 0, "it has %s", run.Remaining())
 			<-ctx.Done()
 			return nil
 		}
@@ -117,16 +108,9 @@ func TestSuspensionEndsRun(t *testing.T) {
 		slept := time.Now()
 		time.Sleep(2 * time.Second)
 		a.stop()
-		got := c.all()[0]
-		if got.end.IsZero() || got.end.Sub(slept) > time.Second || !errors.Is(got.cause, store.ErrLost) {
-			t.Errorf("ended at %s for %v", got.end, got.cause)
-		}
-		if ended == nil {
-			t.Error("the context of the run goes on")
-		}
-		if !errors.Is(heart, store.ErrLost) || !errors.Is(check, store.ErrLost) || remaining != 0 {
-			t.Errorf("Heartbeat: %v, Check: %v, Remaining: %s", heart, check, remaining)
-		}
+		got := c.last()
+		c.wrong(got.end.IsZero() || got.end.Sub(slept) > time.Second, "ended at %s", got.end)
+		c.wantIs(got.cause, store.ErrLost)
 	})
 }
 
@@ -151,9 +135,8 @@ func TestRenewalAfterSuspensionExtendsNothing(t *testing.T) {
 		})))
 		time.Sleep(D/3 + 2*time.Second)
 		a.stop()
-		if n := a.tap.counts()["renew"]; n != 2 || !errors.Is(check, store.ErrLost) {
-			t.Errorf("%d renewals; Check: %v", n, check)
-		}
+		n := a.tap.counts()["renew"]
+		c.wrong(n != 2 || !errors.Is(check, store.ErrLost), "%d renewals; Check: %v", n, check)
 	})
 }
 
@@ -181,24 +164,10 @@ func TestRecordedEndCountsSlowClaim(t *testing.T) {
 		c.launch(c.replica("a", work("0 * * * *", 4*time.Second)).meets(slow(2*time.Second, "write")))
 		time.Sleep(time.Hour + 30*time.Second)
 		r, runs := c.record("work"), c.all()
-		if late := r.Run.Finished.Sub(runs[0].end); len(runs) != 1 || late < -100*time.Millisecond || late > 1100*time.Millisecond {
-			t.Errorf("the record says that %+v ended at %s", runs, r.Run.Finished)
-		}
+		late := r.Run.Finished.Sub(runs[0].end)
+		c.wrong(len(runs) != 1 || late < -100*time.Millisecond || late > 1100*time.Millisecond,
+			"the record says that %+v ended at %s", runs, r.Run.Finished)
 	})
-}
-
-// clockedStores are stores with the clock of their machine, each with what deletes an entry.
-func clockedStores(t *testing.T, now func() time.Time) map[string]clockedStore {
-	dir, memory := t.TempDir(), &local.Memory{Now: now}
-	return map[string]clockedStore{
-		"directory": {local.Dir{Path: dir, Now: now}, func(name string) error { return os.RemoveAll(filepath.Join(dir, name+".d")) }},
-		"memory":    {memory, func(name string) error { return memory.Delete(t.Context(), name) }},
-	}
-}
-
-type clockedStore struct {
-	store  store.Store
-	delete func(name string) error
 }
 
 // The machine of a store had its clock ahead for two minutes. Within a minute of its correction Health says what the
@@ -206,57 +175,41 @@ type clockedStore struct {
 func TestClockThatWasAheadIsTold(t *testing.T) {
 	for _, kind := range []string{"directory", "memory"} {
 		for ahead, deleted := range map[time.Duration]bool{2 * time.Hour: false, 24 * time.Hour: true} {
-			synctest.Test(t, func(t *testing.T) { testClockAhead(t, kind, ahead, deleted) })
+			inCase(t, fmt.Sprint(kind, " ", ahead, " ahead"), func(t *testing.T, c *cluster) {
+				var off atomic.Int64
+				a := c.replica("a", named("sync", work("*/5 * * * *", 0)))
+				a.Now = func() time.Time { return time.Now().Add(time.Duration(off.Load())) }
+				c.store.Now = a.Now
+				deletes, dir := func() error { return c.store.Delete(t.Context(), "soloist/sync") }, t.TempDir()
+				if kind == "directory" {
+					a.tap.Store = local.Dir{Path: dir, Now: a.Now}
+					deletes = func() error { return os.RemoveAll(filepath.Join(dir, "soloist/sync.d")) }
+				}
+				until(15 * time.Hour)
+				c.launch(a)
+				time.Sleep(2 * time.Hour)
+				off.Store(int64(ahead))
+				time.Sleep(2 * time.Minute)
+				off.Store(0)
+				time.Sleep(time.Minute)
+				text := fmt.Sprint(a.Health().Broken["sync"])
+				_, rest, _ := strings.Cut(text, "right again from ")
+				over, err := time.Parse(time.RFC3339, strings.Split(rest, " on;")[0])
+				c.wrong(err != nil || !strings.Contains(text, "is in the future") || !strings.Contains(text, "delete its entry soloist/sync "),
+					"a minute later health says %s", text)
+				if deleted {
+					c.ok(deletes())
+				} else {
+					time.Sleep(time.Until(over) - time.Minute)
+					c.wrong(a.Health().Broken["sync"] == nil, "right before its time")
+					time.Sleep(2 * time.Minute)
+				}
+				since := time.Now()
+				time.Sleep(time.Hour)
+				got := len(ranBy(c, "a", since))
+				c.wrong(got < 11 || got > 13, "%d of 12 ticks ran in an hour", got)
+				a.wantWell()
+			})
 		}
-	}
-}
-
-func testClockAhead(t *testing.T, kind string, ahead time.Duration, deleted bool) {
-	time.Sleep(15 * time.Hour)
-	begin := time.Now()
-	var off, runs atomic.Int64
-	now := func() time.Time { return time.Now().Add(time.Duration(off.Load())) }
-	on := clockedStores(t, now)[kind]
-	s := &soloist.Scheduler{Store: on.store, Replica: "a", Now: now, Logger: slog.New(slog.DiscardHandler),
-		Elapsed: func() time.Duration { return time.Since(begin) },
-		Jobs:    []soloist.Job{{Name: "sync", Schedule: "*/5 * * * *", Do: func(context.Context, *soloist.Run) error { runs.Add(1); return nil }}}}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- s.Run(ctx) }()
-	time.Sleep(2 * time.Hour)
-	off.Store(int64(ahead))
-	time.Sleep(2 * time.Minute)
-	off.Store(0)
-	time.Sleep(time.Minute)
-	text := func() string {
-		if err := s.Health().Broken["sync"]; err != nil {
-			return err.Error()
-		}
-		return "ok"
-	}
-	_, rest, _ := strings.Cut(text(), "right again from ")
-	over, err := time.Parse(time.RFC3339, strings.Split(rest, " on;")[0])
-	if err != nil || !strings.Contains(text(), "is in the future") || !strings.Contains(text(), "delete its entry soloist/sync ") {
-		t.Errorf("%s, %s ahead: a minute later health says %s", kind, ahead, text())
-	}
-	if deleted {
-		if err := on.delete("soloist/sync"); err != nil {
-			t.Error(err)
-		}
-	} else {
-		time.Sleep(time.Until(over) - time.Minute)
-		if text() == "ok" {
-			t.Errorf("%s, %s ahead: right before its time", kind, ahead)
-		}
-		time.Sleep(2 * time.Minute)
-	}
-	before := runs.Load()
-	time.Sleep(time.Hour)
-	if got := runs.Load() - before; got < 11 || got > 13 || text() != "ok" {
-		t.Errorf("%s, %s ahead, deleted %t: %d of 12 ticks ran in an hour, health says %s", kind, ahead, deleted, got, text())
-	}
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
 	}
 }

@@ -3,9 +3,12 @@ package soloist_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -61,6 +64,30 @@ func inCase(t *testing.T, name string, f func(t *testing.T, c *cluster)) {
 	t.Run(name, func(t *testing.T) {
 		inCluster(t, func(c *cluster) { f(c.t, c) })
 	})
+}
+
+// inCases is inCase for each of some stories. Their names say what they show.
+func inCases(t *testing.T, stories map[string]func(c *cluster)) {
+	t.Helper()
+	for name, f := range stories {
+		inCase(t, name, func(_ *testing.T, c *cluster) { f(c) })
+	}
+}
+
+// inEach is inCase for each of some values, whose text is the name.
+func inEach[T any](t *testing.T, values []T, f func(c *cluster, v T)) {
+	t.Helper()
+	for _, v := range values {
+		inCase(t, fmt.Sprint(v), func(_ *testing.T, c *cluster) { f(c, v) })
+	}
+}
+
+// inRows is inCase for each row of a table.
+func inRows[T any](t *testing.T, rows map[string]T, f func(c *cluster, name string, row T)) {
+	t.Helper()
+	for name, row := range rows {
+		inCase(t, name, func(_ *testing.T, c *cluster) { f(c, name, row) })
+	}
 }
 
 // beside is inCase beside others of its kind: they take long.
@@ -140,6 +167,15 @@ func (c *cluster) graceful(grace time.Duration, work soloist.Work, names ...stri
 	return all
 }
 
+// each starts replicas that have the same work, however much it is.
+func (c *cluster) each(work []soloist.Work, names ...string) map[string]*replica {
+	all := map[string]*replica{}
+	for _, name := range names {
+		all[name] = c.start(name, work...)
+	}
+	return all
+}
+
 func (c *cluster) launch(r *replica) *replica {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	r.stop = func() { cancel(); <-r.done } // before Run: a tap may call it
@@ -188,6 +224,16 @@ func (c *cluster) all() []ran {
 	return out
 }
 
+// last returns the run that began last.
+func (c *cluster) last() ran {
+	c.t.Helper()
+	runs := c.all()
+	if len(runs) == 0 {
+		c.t.Fatal("nothing has run")
+	}
+	return runs[len(runs)-1]
+}
+
 // record returns what the store tells of a job.
 func (c *cluster) record(job string) store.Record {
 	c.t.Helper()
@@ -205,6 +251,13 @@ func (c *cluster) raw(job string) []byte {
 		c.t.Fatal(err)
 	}
 	return e.Record
+}
+
+// wantLease checks in which state the lease of the job "work" is.
+func (c *cluster) wantLease(want store.LeaseState) {
+	c.t.Helper()
+	e, err := c.store.Read(context.Background(), "soloist/work")
+	c.wrong(err != nil || e.State != want, "the lease is %s, %v, want %s", e.State, err, want)
 }
 
 // createEntry makes the entry of the job "work" with this record.
@@ -231,6 +284,20 @@ func (c *cluster) deleteEntry() {
 	}
 }
 
+// wrong fails the test if something is so.
+func (c *cluster) wrong(so bool, format string, args ...any) {
+	c.t.Helper()
+	if so {
+		c.t.Errorf(format, args...)
+	}
+}
+
+// wantIs checks what an error is.
+func (c *cluster) wantIs(err, want error) {
+	c.t.Helper()
+	c.wrong(!errors.Is(err, want), "the error is %v, want %v", err, want)
+}
+
 // within is the context of a call that ends after d.
 func (c *cluster) within(d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(c.t.Context(), d)
@@ -243,6 +310,24 @@ func (r *replica) wake() {
 	r.tap.t.Helper()
 	if _, err := r.RunDue(r.tap.t.Context(), soloist.Wake{}); err != nil {
 		r.tap.t.Errorf("RunDue: %v", err)
+	}
+}
+
+// wakeFor has a replica run what is due of some jobs, without an error.
+func (r *replica) wakeFor(jobs ...string) soloist.Report {
+	r.tap.t.Helper()
+	got, err := r.RunDue(r.tap.t.Context(), soloist.Wake{Jobs: jobs})
+	if err != nil {
+		r.tap.t.Errorf("RunDue: %v", err)
+	}
+	return got
+}
+
+// byHand has a replica run a job, which succeeds.
+func (r *replica) byHand(job, request string) {
+	r.tap.t.Helper()
+	if o, err := r.RunNow(r.tap.t.Context(), job, request); err != nil || o.Status != store.Succeeded {
+		r.tap.t.Errorf("the run by hand of %s: %+v, %v", job, o, err)
 	}
 }
 
@@ -320,6 +405,12 @@ func rerun(job soloist.Job) soloist.Job {
 	return job
 }
 
+// grouped is a job of the group of these tests.
+func grouped(job soloist.Job) soloist.Job {
+	job.Group = "imports"
+	return job
+}
+
 // lead is a leader with a name.
 func lead(name string) soloist.Singleton {
 	s := leader()
@@ -335,6 +426,23 @@ func ranBy(c *cluster, replica string, after time.Time) (runs []ran) {
 		}
 	}
 	return runs
+}
+
+// wantRan checks whether a replica has begun a run after a time.
+func (c *cluster) wantRan(replica string, after time.Time, ran bool) {
+	c.t.Helper()
+	runs := ranBy(c, replica, after)
+	c.wrong(len(runs) > 0 != ran, "%s has begun %d runs since %s, want some: %t", replica, len(runs), after, ran)
+}
+
+// wantTicks checks which ticks were run, in this format and in the order of their starts.
+func (c *cluster) wantTicks(runs []ran, format string, want ...string) {
+	c.t.Helper()
+	var got []string
+	for _, r := range runs {
+		got = append(got, r.Tick.Format(format))
+	}
+	c.wrong(!slices.Equal(got, want), "the ticks %q were run, want %q", got, want)
 }
 
 // until sleeps until d after the beginning of the bubble.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -76,94 +75,146 @@ func (b *eventBook) only(t *testing.T, job string, kind event.Kind) event.Event 
 	return all[0]
 }
 
-// A run tells its way from the claim to the outcome.
-func TestEventsOfARun(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", doing("0 * * * *", func(_ context.Context, r *soloist.Run) error {
-			for i := range 12 {
-				if err := r.Heartbeat(fmt.Sprint("row ", i, strings.Repeat(" of very many", 10))); err != nil {
+// What is told of a run, and to whom.
+func TestEvents(t *testing.T) {
+	inCases(t, map[string]func(c *cluster){
+		"a run tells its way from the claim to the outcome": func(c *cluster) {
+			a := c.replica("a", doing("0 * * * *", func(_ context.Context, r *soloist.Run) error {
+				for i := range 12 {
+					if err := r.Heartbeat(fmt.Sprint("row ", i, strings.Repeat(" of very many", 10))); err != nil {
+						return err
+					}
+					time.Sleep(100 * time.Millisecond)
+				}
+				if err := r.Save(context.Background(), "half"); err != nil {
 					return err
 				}
-				time.Sleep(100 * time.Millisecond)
+				time.Sleep(11 * time.Second)
+				return soloist.Skip("empty")
+			}))
+			book := a.tells()
+			c.launch(a)
+			time.Sleep(time.Hour + time.Minute)
+			book.want(c.t, "work", event.Claimed, event.Started, event.Heartbeat, event.Heartbeat, event.Saved, event.Ended)
+			outcome := c.record("work").History[0]
+			for _, e := range book.of("work") {
+				c.wrong(e.Replica != "a" || !e.Run.Tick.Equal(outcome.Tick) || e.Run.Attempt != 1 || e.Run.Token != outcome.Token, "not of the run: %+v", e)
+				c.wrong(e.Time.Location() != time.UTC || e.Time.Before(outcome.Tick), "it has the time %s", e.Time)
 			}
-			if err := r.Save(context.Background(), "half"); err != nil {
-				return err
+			begun, saved, ended := book.only(c.t, "work", event.Started), book.only(c.t, "work", event.Saved), book.only(c.t, "work", event.Ended)
+			c.wrong(ended.Outcome != outcome || ended.Took != 12200*time.Millisecond, "got %+v, want %+v", ended, outcome)
+			n := len(book.of("work", event.Renewed))
+			c.wrong(n != 3, "%d renewals in 12 s, and in the seconds before the tick", n)
+			c.wrong(saved.Note != c.record("work").Run.Progress.Note || !strings.HasPrefix(saved.Note, "row 11 "), "got %+v", saved)
+			c.wrong(begun.Run.Try != 1 || begun.Late() < 0 || begun.Late() > time.Second, "got %+v", begun)
+		},
+		// The one that is cut off says that it has lost the lease, and that its outcome is not in the record.
+		"who takes over says from whom": func(c *cluster) {
+			job := rerun(work("0 * * * *", 30*time.Second))
+			a, b := c.replica("a", job), c.replica("b", job)
+			old, next := a.tells(), b.tells()
+			c.launch(a)
+			time.Sleep(time.Hour + 2*time.Second)
+			c.launch(b)
+			a.kill()
+			time.Sleep(2 * time.Minute)
+			lost, trouble := old.only(c.t, "work", event.Lost), old.only(c.t, "", event.StoreTrouble)
+			c.wrong(!errors.Is(lost.Err, soloist.ErrLost) || lost.Run.Token == 0, "got %+v", lost)
+			c.wrong(trouble.Note != "work" || trouble.Err == nil, "got %+v", trouble)
+			took, claimed := next.only(c.t, "work", event.TookOver), next.only(c.t, "work", event.Claimed)
+			c.wrong(took.Note != "died" || took.Former.Replica != "a", "got %+v", took)
+			c.wrong(claimed.Run.Token != took.Run.Token || claimed.Run.Attempt != 2 || claimed.Late() < 10*time.Second, "got %+v", claimed)
+			a.tap.cut.Store(false)
+			time.Sleep(time.Minute)
+			unrecorded, back := old.only(c.t, "work", event.Unrecorded), old.only(c.t, "", event.StoreBack)
+			c.wrong(unrecorded.Outcome.Status != store.Abandoned || unrecorded.Err == nil, "got %+v", unrecorded)
+			c.wrong(back.Took < time.Minute, "got %+v", back)
+		},
+		// No later call would end it. The log does not claim that the store answers.
+		"an outage that only a run by hand has met ends with that run": func(c *cluster) {
+			a := c.replica("a", work("0 * * * *", 0)).meets(fail(errNetwork))
+			book := a.tells()
+			_, err := a.RunNow(c.within(time.Minute), "work", "x")
+			c.wrong(err == nil, "it ran without a store")
+			began, back := book.of("", event.StoreTrouble), book.of("", event.StoreBack)
+			c.wrong(len(began) != 1 || len(back) != 1 || back[0].Note == "" || back[0].Took < 50*time.Second,
+				"got %+v, %+v", began, back)
+			a.wantLines(0, "answers again")
+		},
+		// What panics the same way again and again is logged once.
+		"a function that panics, or ends its goroutine, costs no later event": func(c *cluster) {
+			a, book := c.replica("a", work("* * * * *", 0)), &eventBook{}
+			a.Events = func(e event.Event) {
+				book.add(e)
+				if e.Kind == event.Started {
+					panic("no such metric")
+				}
+				runtime.Goexit()
 			}
-			time.Sleep(11 * time.Second)
-			return soloist.Skip("empty")
-		}))
-		book := a.tells()
-		c.launch(a)
-		time.Sleep(time.Hour + time.Minute)
-		book.want(t, "work", event.Claimed, event.Started, event.Heartbeat, event.Heartbeat, event.Saved, event.Ended)
-		outcome := c.record("work").History[0]
-		for _, e := range book.of("work") {
-			if e.Replica != "a" || !e.Run.Tick.Equal(outcome.Tick) || e.Run.Attempt != 1 || e.Run.Token != outcome.Token || e.Time.Location() != time.UTC || e.Time.Before(outcome.Tick) {
-				t.Errorf("not of the run: %+v", e)
-			}
-		}
-		if e := book.only(t, "work", event.Ended); e.Outcome != outcome || e.Took != 12200*time.Millisecond {
-			t.Errorf("got %+v, want %+v", e, outcome)
-		}
-		if n := len(book.of("work", event.Renewed)); n != 3 {
-			t.Errorf("%d renewals in 12 s, and in the seconds before the tick", n)
-		}
-		if e := book.only(t, "work", event.Saved); e.Note != c.record("work").Run.Progress.Note || !strings.HasPrefix(e.Note, "row 11 ") {
-			t.Errorf("got %+v", e)
-		}
-		if e := book.only(t, "work", event.Started); e.Run.Try != 1 || e.Late() < 0 || e.Late() > time.Second {
-			t.Errorf("got %+v", e)
-		}
+			c.launch(a)
+			time.Sleep(3*time.Minute + time.Second)
+			book.want(c.t, "work", slices.Repeat([]event.Kind{event.Claimed, event.Started, event.Ended}, 3)...)
+			a.wantLines(1, "level=ERROR", "the Events function panicked", "no such metric", "events_test.go")
+		},
+		"the outcome of a run whose write got no answer is reported once a read shows it": func(c *cluster) {
+			a, b := c.replica("a", work("@every 10m", 10*time.Second)), c.replica("b", work("@every 10m", 10*time.Second))
+			books := []*eventBook{a.tells(), b.tells()}
+			c.launch(a)
+			time.Sleep(10*time.Minute + 5*time.Second)
+			a.meets(cutOffAfter("write", true, time.Hour))
+			c.launch(b)
+			time.Sleep(25 * time.Minute)
+			got := books[0].of("work", event.Unrecorded, event.Ended)
+			c.wrong(len(got) != 0 && got[0].Kind == event.Ended, "reported before it is read: %+v", got)
+			a.meets(nil)
+			time.Sleep(4 * time.Minute)
+			ends := books[0].of("work", event.Unrecorded, event.Ended)
+			c.wrong(len(ends) != 2 || ends[0].Kind != event.Unrecorded || outcomesIn(books...)[store.Succeeded] != 3,
+				"got %+v, %v; the record has %q", ends, outcomesIn(books...), c.outcomes("work"))
+		},
 	})
 }
 
 // Each kind of trouble is an event with what its comment promises.
 func TestEventsOfTrouble(t *testing.T) {
-	type check = func(t *testing.T, c *cluster, a *eventBook)
 	hang := func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return ctx.Err() }
+	begun := []event.Kind{event.Claimed, event.Started}
 	for name, tt := range map[string]struct {
 		job  soloist.Job
-		want []event.Kind // after Claimed and Started
-		also check
+		want []event.Kind
+		also func(c *cluster, a *eventBook)
 	}{
 		"a try fails": {soloist.Job{Retry: soloist.Retry{MaxTries: 2, Backoff: time.Second}, Do: func(_ context.Context, r *soloist.Run) error {
 			if r.Try == 1 {
 				panic("boom")
 			}
 			return nil
-		}}, []event.Kind{event.Panicked, event.TryFailed, event.Started, event.Ended}, func(t *testing.T, _ *cluster, a *eventBook) {
-			failed, panicked := a.only(t, "work", event.TryFailed), a.only(t, "work", event.Panicked)
-			if failed.Run.Try != 1 || failed.Of != 2 || failed.Wait <= 0 || failed.Err.Error() != "panic: boom" || !strings.Contains(panicked.Stack, "events_test.go") {
-				t.Errorf("got %+v, %+v", failed, panicked)
-			}
+		}}, append(begun, event.Panicked, event.TryFailed, event.Started, event.Ended), func(c *cluster, a *eventBook) {
+			failed, panicked := a.only(c.t, "work", event.TryFailed), a.only(c.t, "work", event.Panicked)
+			c.wrong(failed.Run.Try != 1 || failed.Of != 2 || failed.Wait <= 0 || failed.Err.Error() != "panic: boom", "got %+v", failed)
+			c.wrong(!strings.Contains(panicked.Stack, "events_test.go"), "got %+v", panicked)
 		}},
 		"it stalls": {soloist.Job{HeartbeatTimeout: 20 * time.Second, Do: hang},
-			[]event.Kind{event.HandingOver, event.Stalled, event.Ended}, func(t *testing.T, _ *cluster, a *eventBook) {
-				stalled, status := a.only(t, "work", event.Stalled), a.only(t, "work", event.Ended).Outcome.Status
-				if !errors.Is(stalled.Err, soloist.ErrStalled) || !strings.Contains(stalled.Stack, "goroutine") || status != store.Stalled {
-					t.Errorf("got %+v, %s", stalled.Err, status)
-				}
+			append(begun, event.HandingOver, event.Stalled, event.Ended), func(c *cluster, a *eventBook) {
+				stalled, status := a.only(c.t, "work", event.Stalled), a.only(c.t, "work", event.Ended).Outcome.Status
+				c.wantIs(stalled.Err, soloist.ErrStalled)
+				c.wrong(!strings.Contains(stalled.Stack, "goroutine") || status != store.Stalled, "got %+v, %s", stalled, status)
 			}},
 		"it is not healthy": {soloist.Job{Do: hang, HealthCheck: ill(2)},
-			[]event.Kind{event.Unhealthy, event.HandingOver, event.Unhealthy, event.Stalled, event.Ended}, func(t *testing.T, _ *cluster, a *eventBook) {
-				if all := a.of("work", event.Unhealthy); all[1].Count != 2 || all[1].Of != 2 || all[1].Err.Error() != "no data" {
-					t.Errorf("got %+v", all)
-				}
+			append(begun, event.Unhealthy, event.HandingOver, event.Unhealthy, event.Stalled, event.Ended), func(c *cluster, a *eventBook) {
+				all := a.of("work", event.Unhealthy)
+				c.wrong(all[1].Count != 2 || all[1].Of != 2 || all[1].Err.Error() != "no data", "got %+v", all)
 			}},
 		"it ignores its time-out": {soloist.Job{Timeout: time.Second, Do: deaf(18 * time.Second).Do},
-			[]event.Kind{event.TimedOut, event.Overrun, event.Ended}, func(t *testing.T, _ *cluster, a *eventBook) {
-				if e := a.only(t, "work", event.Overrun); !errors.Is(e.Err, soloist.ErrTimeout) || e.Note == "" {
-					t.Errorf("got %+v", e)
-				}
-				begun, over := a.only(t, "work", event.Started), a.only(t, "work", event.TimedOut)
-				if !errors.Is(over.Err, soloist.ErrTimeout) || over.Time.Sub(begun.Time) != time.Second {
-					t.Errorf("got %+v, want it a second after the start", over)
-				}
+			append(begun, event.TimedOut, event.Overrun, event.Ended), func(c *cluster, a *eventBook) {
+				start, end, on := a.only(c.t, "work", event.Started), a.only(c.t, "work", event.TimedOut), a.only(c.t, "work", event.Overrun)
+				c.wantIs(on.Err, soloist.ErrTimeout)
+				c.wantIs(end.Err, soloist.ErrTimeout)
+				c.wrong(on.Note == "" || end.Time.Sub(start.Time) != time.Second, "got %+v a second after the start, and %+v", end, on)
 			}},
-		"ticks are skipped": {soloist.Job{Paused: true, Do: hang}, nil, func(t *testing.T, c *cluster, a *eventBook) {
-			if e := a.only(t, "work", event.Settled); e.Outcome != c.record("work").History[0] || e.Outcome.Reason != "paused" {
-				t.Errorf("got %+v", e)
-			}
+		"ticks are skipped": {soloist.Job{Paused: true, Do: hang}, []event.Kind{event.Settled}, func(c *cluster, a *eventBook) {
+			e := a.only(c.t, "work", event.Settled)
+			c.wrong(e.Outcome != c.record("work").History[0] || e.Outcome.Reason != "paused", "got %+v", e)
 		}},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
@@ -172,108 +223,29 @@ func TestEventsOfTrouble(t *testing.T) {
 			book := a.tells()
 			c.launch(a)
 			time.Sleep(time.Hour + 5*time.Minute)
-			want := append([]event.Kind{event.Claimed, event.Started}, tt.want...)
-			if tt.job.Paused {
-				want = []event.Kind{event.Settled}
-			}
-			if book.want(t, "work", want...); !t.Failed() {
-				tt.also(t, c, book)
+			if book.want(t, "work", tt.want...); !t.Failed() {
+				tt.also(c, book)
 			}
 		})
 	}
-}
-
-// A replica that takes over says from whom; the one that is cut off says that it has lost
-// the lease, and that its outcome is not in the record.
-func TestEventsOfATakeover(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := rerun(work("0 * * * *", 30*time.Second))
-		a, b := c.replica("a", job), c.replica("b", job)
-		old, next := a.tells(), b.tells()
-		c.launch(a)
-		time.Sleep(time.Hour + 2*time.Second)
-		c.launch(b)
-		a.kill()
-		time.Sleep(2 * time.Minute)
-		if kinds := old.of("work", event.Lost); len(kinds) != 1 || !errors.Is(kinds[0].Err, soloist.ErrLost) || kinds[0].Run.Token == 0 {
-			t.Errorf("got %+v", kinds)
-		}
-		if e := old.of("", event.StoreTrouble); len(e) != 1 || e[0].Note != "work" || e[0].Err == nil {
-			t.Errorf("got %+v", e)
-		}
-		took := next.only(t, "work", event.TookOver)
-		if took.Note != "died" || took.Former.Replica != "a" {
-			t.Errorf("got %+v", took)
-		}
-		if e := next.only(t, "work", event.Claimed); e.Run.Token != took.Run.Token || e.Run.Attempt != 2 || e.Late() < 10*time.Second {
-			t.Errorf("got %+v", e)
-		}
-		a.tap.cut.Store(false)
-		time.Sleep(time.Minute)
-		if e := old.only(t, "work", event.Unrecorded); e.Outcome.Status != store.Abandoned || e.Err == nil {
-			t.Errorf("got %+v", e)
-		}
-		if e := old.of("", event.StoreBack); len(e) != 1 || e[0].Took < time.Minute {
-			t.Errorf("got %+v", e)
-		}
-	})
-}
-
-// An outage that only a run by hand has met ends for its receivers with that run: no later
-// call would end it. The log does not claim that the store answers.
-func TestOutageOfRunByHandEnds(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", work("0 * * * *", 0)).meets(fail(errNetwork))
-		book := a.tells()
-		if _, err := a.RunNow(c.within(time.Minute), "work", "x"); err == nil {
-			t.Error("it ran without a store")
-		}
-		began, back := book.of("", event.StoreTrouble), book.of("", event.StoreBack)
-		if len(began) != 1 || len(back) != 1 || back[0].Note == "" || back[0].Took < 50*time.Second {
-			t.Errorf("got %+v, %+v", began, back)
-		}
-		a.wantLines(0, "answers again")
-	})
 }
 
 // A replica that takes over says what it knows of the last run: that it stalled or was unlocked.
 func TestTakeoverSaysWhy(t *testing.T) {
 	hangs := beating(time.Second, 30*time.Second, false)
-	for why, lead := range map[string]soloist.Singleton{"stalled": hangs, "unlocked": leader()} {
-		inCase(t, why, func(t *testing.T, c *cluster) {
-			a, b := c.start("a", lead), c.replica("b", lead)
-			next := b.tells()
-			time.Sleep(10 * time.Second)
-			c.launch(b)
-			time.Sleep(10 * time.Second)
-			if why == "unlocked" {
-				a.kill()
-				b.Unlock(c.within(time.Minute), "lead", true)
-			}
-			time.Sleep(5 * time.Minute)
-			if e := next.only(t, "lead", event.TookOver); e.Note != why || e.Former.Replica != "a" {
-				t.Errorf("got %+v", e)
-			}
-		})
-	}
-}
-
-// An Events function that panics, or ends its goroutine, costs no later event. What panics
-// the same way again and again is logged once.
-func TestPanicOfEventsIsLogged(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a, book := c.replica("a", work("* * * * *", 0)), &eventBook{}
-		a.Events = func(e event.Event) {
-			book.add(e)
-			if e.Kind == event.Started {
-				panic("no such metric")
-			}
-			runtime.Goexit()
+	inRows(t, map[string]soloist.Singleton{"stalled": hangs, "unlocked": leader()}, func(c *cluster, why string, lead soloist.Singleton) {
+		a, b := c.start("a", lead), c.replica("b", lead)
+		next := b.tells()
+		time.Sleep(10 * time.Second)
+		c.launch(b)
+		time.Sleep(10 * time.Second)
+		if why == "unlocked" {
+			a.kill()
+			b.Unlock(c.within(time.Minute), "lead", true)
 		}
-		c.launch(a)
-		time.Sleep(3*time.Minute + time.Second)
-		book.want(t, "work", slices.Repeat([]event.Kind{event.Claimed, event.Started, event.Ended}, 3)...)
-		a.wantLines(1, "level=ERROR", "the Events function panicked", "no such metric", "events_test.go")
+		time.Sleep(5 * time.Minute)
+		e := next.only(c.t, "lead", event.TookOver)
+		c.wrong(e.Note != why || e.Former.Replica != "a", "got %+v", e)
 	})
 }
 
@@ -286,117 +258,78 @@ func TestPageOfEvents(t *testing.T) {
 	}
 }
 
-// The events of a run come in the order of its lifeOfRun, and each outcome in the record is told
-// once: over a mixture of retries, stalls, panics, overruns, runs by hand, stops, replicas that
-// are cut off, and lost calls and answers.
+// The events of a run come in the order of its life, and each outcome in the record is told
+// once: over retries, stalls, panics, overruns, runs by hand and stops.
 func TestEventsFollowTheRecord(t *testing.T) {
-	for seed := range uint64(6) {
-		inCase(t, fmt.Sprint(seed), func(t *testing.T, c *cluster) {
-			m := &mixture{cluster: c, roll: rand.New(rand.NewPCG(seed, 1))}
-			m.books, m.seen = map[*replica]*eventBook{}, map[string]store.Outcome{}
-			m.play(12 * time.Minute)
-			m.judge(t)
-		})
-	}
-}
-
-// A mixture is a cluster whose replicas come and go, with all kinds of runs.
-type mixture struct {
-	*cluster
-
-	mu    sync.Mutex
-	roll  *rand.Rand
-	up    []*replica
-	books map[*replica]*eventBook
-	seen  map[string]store.Outcome // all that the record of the job has had in its history, by outcomeName
-}
-
-func (m *mixture) below(n int) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.roll.IntN(n)
-}
-
-// play lets things happen for d, and looks at the record each second.
-func (m *mixture) play(d time.Duration) {
-	var byHand sync.WaitGroup
-	for range 3 {
-		m.join()
-	}
-	for i := range int(d / time.Second) {
-		time.Sleep(time.Second)
-		r := m.up[m.below(len(m.up))]
-		switch m.below(60) {
-		case 0:
-			go r.stop()
-			m.leave(r)
-		case 1:
-			r.kill()
-			m.leave(r)
-			time.AfterFunc(2*time.Minute, func() { r.tap.cut.Store(false) })
-			time.AfterFunc(4*time.Minute, r.stop)
-		case 2, 3:
-			byHand.Go(func() { _, _ = r.RunNow(m.within(3*time.Minute), "work", fmt.Sprint("by-hand-", i)) })
+	inCluster(t, func(c *cluster) {
+		job := doing("*/20 * * * * *", oneOrAnother)
+		job.Retry, job.HeartbeatTimeout = soloist.Retry{MaxTries: 2, Backoff: time.Second}, 10*time.Second
+		books, seen := map[string]*eventBook{}, map[string]bool{} // seen is all that the history has had
+		for second := range 21 * 60 {
+			if second%150 == 0 { // another replica comes, and the oldest one goes
+				if len(books) > 1 {
+					go c.started[len(books)-2].stop()
+				}
+				r := c.replica(fmt.Sprint("r", len(books)), job)
+				r.Grace, books[r.Replica] = 5*time.Second, r.tells()
+				c.launch(r)
+			}
+			if second%50 == 25 {
+				r := c.started[len(books)-1]
+				c.meanwhile(func() { _, _ = r.RunNow(c.within(3*time.Minute), "work", fmt.Sprint("by-hand-", second)) })
+			}
+			time.Sleep(time.Second)
+			for _, o := range c.record("work").History {
+				seen[outcomeName(o)] = true
+			}
 		}
-		m.look()
-	}
-	for _, r := range m.up {
-		r.meets(nil)
-	}
-	time.Sleep(5 * time.Minute)
-	byHand.Wait()
-	m.stopAll()
-	m.look()
-}
-
-// leave has another replica come for one that goes.
-func (m *mixture) leave(gone *replica) {
-	m.up = slices.DeleteFunc(m.up, func(r *replica) bool { return r == gone })
-	m.join()
-}
-
-// join has a new replica join, whose calls to the store get lost now and then, and answers too.
-func (m *mixture) join() {
-	job := rerun(doing("*/20 * * * * *", m.do))
-	job.Retry, job.HeartbeatTimeout = soloist.Retry{MaxTries: 2, Backoff: time.Second}, 10*time.Second
-	r := m.replica(fmt.Sprint("r", len(m.books)), job)
-	r.Grace = 5 * time.Second
-	m.books[r] = r.tells()
-	m.launch(r.meets(func(_ string, apply func() error) error {
-		lost := m.below(30)
-		if lost == 0 {
-			return errNetwork
+		c.stopAll()
+		for _, o := range c.record("work").History {
+			seen[outcomeName(o)] = true
 		}
-		if err := apply(); lost > 1 {
-			return err
+		c.wrong(len(seen) < 40, "only %d outcomes", len(seen))
+		told := map[string]int{}
+		for _, book := range books {
+			c.wantStages(book)
+			for _, e := range book.of("work", event.Ended, event.Settled) {
+				told[outcomeName(e.Outcome)]++
+			}
 		}
-		return errNetwork
-	}))
-	m.up = append(m.up, r)
+		for name := range seen {
+			c.wrong(told[name] != 1, "%q is told %d times", name, told[name])
+		}
+		for name := range told {
+			c.wrong(!seen[name], "%q is told and not in the record", name)
+		}
+	})
 }
 
-// do is a run of one kind or another.
-func (m *mixture) do(ctx context.Context, r *soloist.Run) error {
-	switch m.below(12) {
-	case 0:
-		panic("boom")
-	case 1, 2:
-		return errors.New("not yet")
-	case 3:
-		<-ctx.Done() // it stalls
-		return ctx.Err()
-	case 4:
-		<-ctx.Done()
-		time.Sleep(20 * time.Second) // and does not return in time
-		return nil
-	case 5:
-		for range 30 { // ticks come due under it
+// oneOrAnother is a run of one kind or another, by its minute.
+func oneOrAnother(ctx context.Context, r *soloist.Run) error {
+	kind := r.Tick.Minute() % 7
+	if r.Tick.Second() != 0 || r.Request != "" {
+		kind = 0
+	}
+	if kind > 3 { // ticks come due under it
+		for range 30 {
 			if err := errors.Join(pause(ctx, time.Second), r.Heartbeat("on the way")); err != nil {
 				return err
 			}
 		}
-	case 6:
+	}
+	switch kind {
+	case 1:
+		panic("boom")
+	case 2:
+		return errors.New("not yet")
+	case 3:
 		return r.Save(ctx, "a line")
+	case 4:
+		<-ctx.Done() // it stalls
+		return ctx.Err()
+	case 5:
+		<-ctx.Done()
+		time.Sleep(30 * time.Second) // and does not return in time
 	}
 	return pause(ctx, time.Second)
 }
@@ -406,78 +339,26 @@ func outcomeName(o store.Outcome) string {
 	return fmt.Sprint(o.Status, " ", o.Token, " ", o.Tick.Format(time.TimeOnly), " ", o.Request)
 }
 
-// look adds what the history of the job shows.
-func (m *mixture) look() {
-	for _, o := range m.record("work").History {
-		m.seen[outcomeName(o)] = o
+// wantStages checks the order of the events of a replica.
+func (c *cluster) wantStages(book *eventBook) {
+	last, claimed := map[int64]int{}, int64(0)
+	for _, e := range book.of("work") {
+		stage, was := stages[e.Kind], last[e.Run.Token]
+		early := stage > 0 && stage < was || stage > 1 && was == 0 || e.Kind == event.Claimed && e.Run.Token <= claimed
+		c.wrong(early, "%s: %s of token %d comes after stage %d of it", e.Replica, e.Kind, e.Run.Token, was)
+		if e.Kind == event.Claimed {
+			claimed = e.Run.Token
+		}
+		last[e.Run.Token] = max(stage, was)
 	}
 }
 
-// judge checks the order of each replica's events, and compares all of them with the record.
-func (m *mixture) judge(t *testing.T) {
-	told := map[string]int{}
-	var doubts []event.Event
-	for r, book := range m.books {
-		stages, claimed := map[int64]int{}, int64(0)
-		for _, e := range book.of("work") {
-			switch e.Kind {
-			case event.Ended, event.Settled:
-				told[outcomeName(e.Outcome)]++
-			case event.Unrecorded, event.NotClaimed:
-				doubts = append(doubts, e)
-			}
-			stage, last := stageOf(e), stages[e.Run.Token]
-			if stage > 0 && stage < last || stage > 1 && last == 0 || e.Kind == event.Claimed && e.Run.Token <= claimed {
-				t.Errorf("%s: %s of token %d comes after stage %d of it", r.Replica, e.Kind, e.Run.Token, last)
-			}
-			if e.Kind == event.Claimed {
-				claimed = e.Run.Token
-			}
-			stages[e.Run.Token] = max(stage, last)
-		}
-	}
-	if len(m.seen) < 20 {
-		t.Errorf("only %d outcomes", len(m.seen))
-	}
-	for name, o := range m.seen {
-		if n := told[name]; n > 1 || n == 0 && !slices.ContainsFunc(doubts, func(e event.Event) bool { return doubtful(o, e) }) {
-			t.Errorf("%q is told %d times", name, n)
-		}
-	}
-	for name := range told {
-		_, written := m.seen[name]
-		open := strings.HasPrefix(name, string(store.Abandoned)) || strings.HasPrefix(name, string(store.Stalled))
-		if !written && !open { // an open tick has no outcome yet
-			t.Errorf("%q is told and not in the record", name)
-		}
-	}
-}
-
-// stageOf is where in the life of a run an event belongs, zero for anywhere.
-func stageOf(e event.Event) int {
-	switch e.Kind {
-	case event.Claimed:
-		return 1
-	case event.TookOver:
-		return 2
-	case event.Started, event.NotStarted, event.Heartbeat, event.Saved, event.TryFailed, event.Unhealthy, event.Panicked,
-		event.HandingOver, event.Stalled, event.Overrun:
-		return 3
-	case event.Unrecorded, event.TakenBack:
-		return 4
-	case event.Ended: // it follows Unrecorded if a read shows the outcome
-		return 5
-	}
-	return 0
-}
-
-// doubtful reports whether an outcome may be in the write that an event says to be in doubt: that
-// of the run, or that of a tick which came due before the event and was settled by the same write.
-func doubtful(o store.Outcome, e event.Event) bool {
-	if o.Token != 0 {
-		return o.Token == e.Run.Token || e.Kind == event.NotClaimed && (e.Run.Token == 0 || o.Token < e.Run.Token)
-	}
-	return !o.Tick.After(e.Time) && (!o.Tick.Before(e.Run.Tick) || e.Kind == event.NotClaimed)
+// stages is where in the life of a run the kinds of events belong; the others belong anywhere.
+var stages = map[event.Kind]int{
+	event.Claimed: 1, event.TookOver: 2,
+	event.Started: 3, event.NotStarted: 3, event.Heartbeat: 3, event.Saved: 3, event.TryFailed: 3, event.Unhealthy: 3,
+	event.Panicked: 3, event.HandingOver: 3, event.Stalled: 3, event.Overrun: 3,
+	event.Unrecorded: 4, event.TakenBack: 4, event.Ended: 5,
 }
 
 // outcomesIn counts the outcomes that events report.
@@ -508,17 +389,15 @@ func TestOutcomesOfUnconfirmedClaim(t *testing.T) {
 			until(3*time.Hour + 10*time.Minute)
 			a, b := c.replica("a", job).meets(cutOffAfter("write", tt.applied, time.Hour)), c.replica("b", job)
 			books := []*eventBook{a.tells(), b.tells()}
-			if _, err := a.RunDue(c.within(20*time.Second), soloist.Wake{}); err == nil {
-				t.Error("no error")
-			}
+			_, err := a.RunDue(c.within(20*time.Second), soloist.Wake{})
+			c.wrong(err == nil, "no error")
 			time.Sleep(2 * D)
 			if tt.other {
 				b.wake()
 			}
 			_, _ = a.meets(nil).RunDue(c.t.Context(), soloist.Wake{}) // its error may be of the claim
-			if got := outcomesIn(books...); !maps.Equal(got, tt.want) {
-				t.Errorf("got %v, want %v; the record has %q", got, tt.want, c.outcomes("work"))
-			}
+			got := outcomesIn(books...)
+			c.wrong(!maps.Equal(got, tt.want), "got %v, want %v; the record has %q", got, tt.want, c.outcomes("work"))
 		})
 	}
 }
@@ -529,15 +408,9 @@ func TestOutcomesOfUnconfirmedBackfill(t *testing.T) {
 		for lost := range 5 {
 			inCase(t, fmt.Sprintf("%d at a time, write %d", parallel, lost+1), func(t *testing.T, c *cluster) {
 				job := work("@hourly", time.Minute)
-				c.replica("first", job).wake()
-				until(7*time.Hour + 10*time.Minute)
-				c.replica("first", job).wake()
-				fill := soloist.Backfill{From: time.Now().Add(-7 * time.Hour), To: time.Now(), All: true, Parallel: parallel}
-				c.order(soloist.Order{Kind: store.OrderBackfill, Backfill: fill}, job)
-				dead := c.replica("dead", job)
-				c.launch(dead)
+				c.filling(job, lastHours(7, parallel), "dead")
 				time.Sleep(30 * time.Second)
-				dead.kill()
+				c.started[0].kill()
 				time.Sleep(2 * D)
 				a := c.replica("a", job)
 				book, cut := a.tells(), cutOffAfter("write", true, time.Hour)
@@ -554,9 +427,7 @@ func TestOutcomesOfUnconfirmedBackfill(t *testing.T) {
 				}
 				got := outcomesIn(book)
 				for status, n := range c.record("work").Backfill.Counts {
-					if int(n) != got[status] {
-						t.Errorf("%d are counted as %s, and %d are reported", n, status, got[status])
-					}
+					c.wrong(int(n) != got[status], "%d are counted as %s, and %d are reported", n, status, got[status])
 				}
 			})
 		}
@@ -586,55 +457,26 @@ func TestStallIsReportedThoughAnotherHasTheLease(t *testing.T) {
 			until(time.Minute)
 			time.AfterFunc(time.Second, func() { c.start("b", slow) })
 			report, err := a.RunDue(c.t.Context(), soloist.Wake{})
-			if !lost && (err != nil || len(report.Jobs[0].Ran) != 1 || report.Jobs[0].Ran[0].Status != store.Stalled) {
-				t.Errorf("got %+v, %v", report, err)
-			}
+			c.wrong(!lost && (err != nil || len(report.Jobs[0].Ran) != 1 || report.Jobs[0].Ran[0].Status != store.Stalled),
+				"got %+v, %v", report, err)
 			a.wake()
 			ends := book.of("work", event.Ended, event.Unrecorded)
-			if ends[len(ends)-1].Kind != event.Ended || outcomesIn(book)[store.Stalled] != 1 || len(ends) == 2 != lost {
-				t.Errorf("got %+v; the record has %q", ends, c.outcomes("work"))
-			}
+			c.wrong(ends[len(ends)-1].Kind != event.Ended || outcomesIn(book)[store.Stalled] != 1 || len(ends) == 2 != lost,
+				"got %+v; the record has %q", ends, c.outcomes("work"))
 		})
 	}
 	inCase(t, "of a backfill", func(t *testing.T, c *cluster) {
 		c.replica("first", slow).wake()
 		until(6 * time.Minute)
 		c.replica("first", slow).wake()
-		c.order(soloist.Order{Kind: store.OrderBackfill, Backfill: lastHour(3, 3)}, slow)
+		c.fills(lastHour(3, 3), slow)
 		a := c.replica("a", slow)
 		book := a.tells()
 		c.launch(a)
 		time.Sleep(10 * time.Second)
 		c.start("b", slow)
 		time.Sleep(3 * time.Minute)
-		if got, want := outcomesIn(book), c.record("work").Backfill.Counts; got[store.Stalled] != 1 || want[store.Stalled] != 1 {
-			t.Errorf("got %v, counted %v", got, want)
-		}
-	})
-}
-
-// The outcome of a run whose write got no answer is reported once a read shows it.
-func TestUnconfirmedOutcomeIsReportedOnceRead(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a, b := c.replica("a", work("@every 10m", 10*time.Second)), c.replica("b", work("@every 10m", 10*time.Second))
-		books := []*eventBook{a.tells(), b.tells()}
-		c.launch(a)
-		time.Sleep(10*time.Minute + 5*time.Second)
-		a.meets(cutOffAfter("write", true, time.Hour))
-		c.launch(b)
-		time.Sleep(25 * time.Minute)
-		if got := books[0].of("work", event.Unrecorded, event.Ended); len(got) != 0 && got[0].Kind == event.Ended {
-			t.Errorf("reported before it is read: %+v", got)
-		}
-		a.meets(nil)
-		time.Sleep(4 * time.Minute)
-		ends := books[0].of("work", event.Unrecorded, event.Ended)
-		kinds := []event.Kind{}
-		for _, e := range ends {
-			kinds = append(kinds, e.Kind)
-		}
-		if !slices.Equal(kinds, []event.Kind{event.Unrecorded, event.Ended}) || outcomesIn(books...)[store.Succeeded] != 3 {
-			t.Errorf("got %s, %v; the record has %q", kinds, outcomesIn(books...), c.outcomes("work"))
-		}
+		got, want := outcomesIn(book), c.record("work").Backfill.Counts
+		c.wrong(got[store.Stalled] != 1 || want[store.Stalled] != 1, "got %v, counted %v", got, want)
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,305 +12,224 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-func TestEveryReplicaRunsEachTick(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		job := soloist.Job{Name: "cache", Schedule: "@every 10s", EveryReplica: true, Retry: soloist.Retry{MaxTries: 2, Backoff: time.Second},
-			Do: func(_ context.Context, run *soloist.Run) error {
-				if run.Token != 0 || run.Attempt != 1 {
-					t.Errorf("got %+v", run)
-				}
+// What a job does that runs on each replica, without a lease and without a record.
+func TestEveryReplica(t *testing.T) {
+	inCases(t, map[string]func(c *cluster){
+		"each replica runs each tick, and asks the store for nothing": func(c *cluster) {
+			job := here("@every 10s", func(_ context.Context, run *soloist.Run) error {
+				c.wrong(run.Token != 0 || run.Attempt != 1, "got %+v", run)
 				if run.Try == 1 && run.Tick.Second() == 20 {
 					return errors.New("boom")
 				}
 				return nil
-			}}
-		a, b := c.start("a", job), c.start("b", job)
-		time.Sleep(35 * time.Second)
-		ticks := map[string][]string{}
-		for _, r := range c.all() {
-			ticks[r.replica] = append(ticks[r.replica], r.Tick.Format("05"))
-		}
-		for _, name := range []string{"a", "b"} {
-			if want := []string{"10", "20", "20", "30"}; !slices.Equal(ticks[name], want) {
-				t.Errorf("%s ran %q, want %q", name, ticks[name], want)
+			})
+			job.Retry = soloist.Retry{MaxTries: 2, Backoff: time.Second}
+			all := c.startAll(job, "a", "b")
+			time.Sleep(35 * time.Second)
+			for name, r := range all {
+				c.wantTicks(ranBy(c, name, time.Time{}), "05", "10", "20", "20", "30")
+				got := r.tap.counts()
+				c.wrong(len(got) != 0, "it asked the store: %v", got)
 			}
-		}
-		for _, r := range []*replica{a, b} {
-			if got := r.tap.counts(); len(got) != 0 {
-				t.Errorf("it asked the store: %v", got)
+			status, err := all["a"].Status(c.t.Context())
+			c.wrong(err != nil || !status[0].EveryReplica || status[0].Next.Second() != 40, "status: %+v, %v", status, err)
+			report := c.replica("c", job).wakeFor()
+			ran := report.Jobs[0].Ran
+			c.wrong(len(ran) != 1 || ran[0].Tick.Second() != 30 || report.Next.Second() != 40, "RunDue: %+v", report)
+		},
+		"a Scheduler that runs again has no tick to run from the time between": func(c *cluster) {
+			a := c.replica("a", here("0 * * * *", nil))
+			for range 2 {
+				_ = a.Run(c.within(10 * time.Minute))
+				time.Sleep(150 * time.Minute)
 			}
-		}
-		status, err := a.Status(c.t.Context())
-		if err != nil || !status[0].EveryReplica || status[0].Next.Second() != 40 {
-			t.Errorf("status: %+v, %v", status, err)
-		}
-		report, err := c.replica("c", job).RunDue(c.t.Context(), soloist.Wake{})
-		if err != nil || len(report.Jobs[0].Ran) != 1 || report.Jobs[0].Ran[0].Tick.Second() != 30 || report.Next.Second() != 40 {
-			t.Errorf("RunDue: %+v, %v", report, err)
-		}
+			c.wantRuns(0)
+		},
+		"ticks are due by a clock that was put right": func(c *cluster) {
+			var off atomic.Int64
+			a := c.replica("a", here("* * * * *", nil))
+			a.Now = func() time.Time { return time.Now().Add(time.Duration(off.Load())) }
+			off.Store(int64(24 * time.Hour)) // wrong at the start, then put right
+			c.launch(a)
+			time.Sleep(10 * time.Minute)
+			off.Store(0)
+			n := len(c.all())
+			time.Sleep(10 * time.Hour)
+			got := len(c.all()) - n
+			c.wrong(got < 500, "%d runs in the ten hours after the clock was put right by a day", got)
+		},
+		// It runs on all replicas at once, so its trouble would stop all jobs of all replicas. It concerns that job alone, and a
+		// wake-up during it returns it as an error.
+		"its overrun stops no other job": func(c *cluster) {
+			deaf := here("0 1 0 * * *", func(context.Context, *soloist.Run) error { time.Sleep(18 * time.Minute); return nil })
+			deaf.Timeout = 10 * time.Second
+			for _, name := range letters(3) {
+				r := c.replica(name, deaf, work("* * * * *", 0))
+				r.Overrun = func(string, error) { c.t.Error("Overrun was called") }
+				c.launch(r)
+			}
+			until(10*time.Minute + time.Second)
+			for _, r := range c.started {
+				h := r.Health()
+				c.wrong(len(h.Overrun) > 0 || len(h.Broken) != 1, "%s: health is %+v", r.Replica, h)
+				c.wantIs(h.Broken["here"], soloist.ErrTimeout)
+				wantError(c.t, h.Broken["here"], "goes on though its context has ended")
+				got, err := r.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"here"}})
+				c.wantIs(err, soloist.ErrTimeout)
+				c.wrong(got.Jobs[0].Err == nil, "a wake-up says %+v", got)
+			}
+			c.wrong(len(c.outcomes("work")) != 10, "got %q, want 10 ticks", c.outcomes("work"))
+			time.Sleep(10 * time.Minute)
+			for _, r := range c.started {
+				r.wantWell() // its run has returned
+			}
+		},
+		// Also not once a run of the call has taken so long that it is near.
+		"a tick that a wake-up names too early is not believed": func(c *cluster) {
+			a := c.replica("a", here("* * * * *", func(context.Context, *soloist.Run) error { time.Sleep(50 * time.Second); return nil }))
+			time.Sleep(10 * time.Second)
+			_, err := a.RunDue(c.t.Context(), soloist.Wake{Tick: time.Now().UTC().Truncate(time.Minute).Add(2 * time.Minute)})
+			c.ok(err)
+			c.wantRuns(1)
+		},
+		// One that comes late for an older tick leaves the newer one to the wake-up of that.
+		"a platform may send a wake-up twice, and along with another: each tick runs once": func(c *cluster) {
+			a := c.replica("a", here("*/30 * * * * *", nil))
+			begin := time.Now()
+			until(time.Minute + time.Second)
+			for _, tick := range []time.Duration{30 * time.Second, time.Minute, 30 * time.Second, time.Minute, 0, 90 * time.Second} {
+				wake := soloist.Wake{Tick: begin.Add(tick)}
+				if tick == 0 {
+					wake = soloist.Wake{}
+				}
+				time.Sleep(max(0, tick-sinceMidnight()))
+				_, err := a.RunDue(c.t.Context(), wake)
+				c.ok(err)
+			}
+			c.wantTicks(c.all(), "04:05", "00:30", "01:00", "01:30")
+		},
+		"a call runs no paused job, and none that does not fit into it": func(c *cluster) {
+			paused, long := named("paused", here("@hourly", nil)), here("@hourly", nil)
+			paused.Paused, long.Timeout = true, time.Hour
+			a := c.replica("a", paused, long)
+			time.Sleep(time.Hour + time.Second)
+			_, err := a.RunDue(c.within(time.Minute), soloist.Wake{})
+			wantError(c.t, err, "job here: not started: it may take 1h0m0s")
+			c.wantRuns(0)
+			a.wake() // a call with enough time
+			c.wantRuns(1)
+		},
+		// It does so for a run that goes on after its context has ended. None is run late.
+		"a replica that takes nothing new runs no ticks": func(c *cluster) {
+			x := named("hangs", doing("@hourly", func(context.Context, *soloist.Run) error { time.Sleep(100 * time.Minute); return nil }))
+			x.Timeout = time.Minute
+			a := c.start("a", x, here("*/10 * * * *", nil))
+			time.Sleep(65 * time.Minute) // the first run of hangs began at minute 60
+			before := len(c.all())
+			time.Sleep(80 * time.Minute)
+			c.wantRuns(before)
+			c.wrong(a.Health().Broken["here"] == nil, "Health does not say why")
+			_, err := a.RunNow(c.t.Context(), "here", "x")
+			c.wrong(err == nil, "a run by hand is not refused")
+			time.Sleep(17 * time.Minute) // hangs has returned at minute 160
+			for _, r := range c.all()[before:] {
+				c.wrong(r.start.Sub(r.Tick) > time.Second, "%s of %s begins at %s", r.Job, r.Tick, r.start)
+			}
+			time.Sleep(11 * time.Minute)
+			c.wrong(len(c.all()) == before || a.Health().Broken["here"] != nil, "it does not take ticks again: %v", a.Health().Broken)
+		},
+		// Only the ticks of the job are paused. A replica that is stopping begins none.
+		"a manual run of a job that runs on each replica knows its request": func(c *cluster) {
+			job := here("@hourly", func(_ context.Context, r *soloist.Run) error { r.Log.Info("it works"); return nil })
+			job.Paused = true
+			a := c.start("a", job)
+			ctx, stop := context.WithCancel(c.t.Context())
+			outcome, err := a.RunNow(ctx, "here", "ann")
+			got := c.last()
+			c.wrong(err != nil || got.Request != "ann" || got.ID() != "here@ann" || outcome.Request != "ann", "got %+v, %+v, %v", got, outcome, err)
+			a.wantLines(1, "it works", "request=ann")
+			stop()
+			_, err = a.RunNow(ctx, "here", "me")
+			c.wantIs(err, context.Canceled)
+			c.wantRuns(1)
+		},
+		"a run by hand ends while the tick beside it goes on, which is neither over nor stuck": func(c *cluster) {
+			a := c.start("a", here("0 1 0 * * *", func(_ context.Context, r *soloist.Run) error {
+				if r.Request == "" {
+					time.Sleep(20 * time.Minute)
+				}
+				return nil
+			}))
+			time.Sleep(2 * time.Minute)
+			a.byHand("here", "ann")
+			for range 15 {
+				h := a.Health()
+				c.wrong(!slices.Equal(h.Running, []string{"here"}) || len(h.Stuck) > 0, "got %+v", h)
+				time.Sleep(time.Minute)
+			}
+			time.Sleep(5 * time.Minute)
+			h := a.Health()
+			c.wrong(len(h.Running) > 0 || len(h.Stuck) > 0, "both are over: got %+v", h)
+		},
 	})
 }
 
 // A run ends with the stop of its replica, or when it stalls.
 func TestEveryReplicaRunEnds(t *testing.T) {
-	for name, want := range map[string]error{"with the stop": soloist.ErrStopped, "as stalled": soloist.ErrStalled} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			job := here("0 1 0 * * *", func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return nil })
-			if want == soloist.ErrStalled {
-				job.HeartbeatTimeout = silence
-			}
-			a := c.start("a", job)
-			until(time.Minute + silence + time.Second)
-			a.stop()
-			if got := c.succession(1)[0]; !errors.Is(got.cause, want) || want == soloist.ErrStalled && got.end.Sub(got.start) != silence {
-				t.Errorf("ended after %s for %v, want %v", got.end.Sub(got.start), got.cause, want)
-			}
-		})
-	}
-}
-
-// A Scheduler that runs again has no tick to run from the time between.
-func TestEveryReplicaOwesNothingToSecondRun(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", here("0 * * * *", nil))
-		for range 2 {
-			ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Minute)
-			_ = a.Run(ctx)
-			cancel()
-			time.Sleep(150 * time.Minute)
+	inRows(t, map[string]error{"with the stop": soloist.ErrStopped, "as stalled": soloist.ErrStalled}, func(c *cluster, _ string, want error) {
+		job := here("0 1 0 * * *", func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return nil })
+		if want == soloist.ErrStalled {
+			job.HeartbeatTimeout = silence
 		}
-		c.wantRuns(0)
+		a := c.start("a", job)
+		until(time.Minute + silence + time.Second)
+		a.stop()
+		got := c.succession(1)[0]
+		c.wantIs(got.cause, want)
+		c.wrong(want == soloist.ErrStalled && got.end.Sub(got.start) != silence, "it ended at %s", got.end)
 	})
 }
 
-// Its ticks are due by the new time.
-func TestEveryReplicaRunsAfterClockPutBack(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var off atomic.Int64
-		a := c.replica("a", here("* * * * *", nil))
-		a.Now = func() time.Time { return time.Now().Add(time.Duration(off.Load())) }
-		off.Store(int64(24 * time.Hour)) // wrong at the start, then put right
-		c.launch(a)
-		time.Sleep(10 * time.Minute)
-		off.Store(0)
-		n := len(c.all())
-		time.Sleep(10 * time.Hour)
-		if got := len(c.all()) - n; got < 500 {
-			t.Errorf("%d runs in the ten hours after the clock was put right by a day", got)
-		}
-	})
-}
-
-// An EveryReplica job runs on all replicas at once, so its trouble would stop all jobs of all replicas. It concerns that job
-// alone, and a wake-up during it returns it as an error.
-func TestEveryReplicaOverrunStopsNoOtherJob(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		deaf := here("0 1 0 * * *", func(context.Context, *soloist.Run) error { time.Sleep(18 * time.Minute); return nil })
-		deaf.Timeout = 10 * time.Second
-		var all []*replica
-		for _, name := range letters(3) {
-			r := c.replica(name, deaf, work("* * * * *", 0))
-			r.Overrun = func(string, error) { t.Error("Overrun was called") }
-			all = append(all, c.launch(r))
-		}
-		until(10*time.Minute + time.Second)
-		for _, r := range all {
-			h := r.Health()
-			if err := h.Broken["here"]; len(h.Overrun) > 0 || len(h.Broken) != 1 || !errors.Is(err, soloist.ErrTimeout) {
-				t.Errorf("%s: health is %+v", r.Replica, h)
-			}
-			wantError(t, h.Broken["here"], "goes on though its context has ended")
-			got, err := r.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"here"}})
-			if !errors.Is(err, soloist.ErrTimeout) || got.Jobs[0].Err == nil {
-				t.Errorf("%s: a wake-up says %+v, %v", r.Replica, got, err)
-			}
-		}
-		if got := c.outcomes("work"); len(got) != 10 {
-			t.Errorf("got %q, want 10 ticks", got)
-		}
-		time.Sleep(10 * time.Minute)
-		for _, r := range all {
-			r.wantWell() // its run has returned
-		}
-	})
-}
-
-// A tick that a wake-up names too early is not believed, also not once a run of the call
-// has taken so long that it is near.
-func TestEveryReplicaWakeIsBelievedOnce(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", here("* * * * *", func(ctx context.Context, _ *soloist.Run) error {
-			time.Sleep(50 * time.Second)
-			return nil
-		}))
-		time.Sleep(10 * time.Second)
-		got, err := a.RunDue(c.t.Context(), soloist.Wake{Tick: time.Now().UTC().Truncate(time.Minute).Add(2 * time.Minute)})
-		if err != nil || len(got.Jobs[0].Ran) != 1 {
-			t.Errorf("got %+v, %v, want one run", got, err)
-		}
-	})
-}
-
-// A process that a wake-up starts runs the tick that the wake-up is for.
+// A process that a wake-up starts runs the tick that the wake-up is for, but not one of a pause that is over.
 func TestEveryReplicaColdWakeRunsItsTick(t *testing.T) {
 	hour := time.Date(2000, 1, 1, 1, 0, 0, 0, time.UTC)
+	told, of := soloist.Wake{Tick: hour}, func(tick string) []string { return []string{tick} }
 	for name, test := range map[string]struct {
 		schedule string
 		offset   time.Duration
 		wake     soloist.Wake
-		want     string // the tick that runs; empty: none
+		want     []string // the tick that runs
 	}{
-		"no tick named, in time":            {"@hourly", 5 * time.Second, soloist.Wake{}, "01:00:00"},
-		"no tick named, a minute late":      {"@hourly", 61 * time.Second, soloist.Wake{}, ""},
-		"no tick named, some were due":      {"@every 10s", 25 * time.Second, soloist.Wake{}, "01:00:20"},
-		"a tick named":                      {"@hourly", 5 * time.Second, soloist.Wake{Tick: hour}, "01:00:00"},
-		"a tick named, a newer one was due": {"@every 10s", 25 * time.Second, soloist.Wake{Tick: hour}, "01:00:00"},
-		"a tick named, early":               {"@hourly", -300 * time.Millisecond, soloist.Wake{Tick: hour}, "01:00:00"},
-		"a tick named, too early":           {"@hourly", -2 * time.Minute, soloist.Wake{Tick: hour}, ""},
-		"a tick named, too late":            {"@hourly", 2 * time.Minute, soloist.Wake{Tick: hour}, ""},
-		"another job's tick named":          {"@hourly", 5 * time.Second, soloist.Wake{Tick: hour.Add(time.Second)}, "01:00:00"},
+		"no tick named, in time":            {"@hourly", 5 * time.Second, soloist.Wake{}, of("01:00:00")},
+		"no tick named, a minute late":      {"@hourly", 61 * time.Second, soloist.Wake{}, nil},
+		"no tick named, some were due":      {"@every 10s", 25 * time.Second, soloist.Wake{}, of("01:00:20")},
+		"a tick named":                      {"@hourly", 5 * time.Second, told, of("01:00:00")},
+		"a tick named, a newer one was due": {"@every 10s", 25 * time.Second, told, of("01:00:00")},
+		"a tick named, early":               {"@hourly", -300 * time.Millisecond, told, of("01:00:00")},
+		"a tick named, too early":           {"@hourly", -2 * time.Minute, told, nil},
+		"a tick named, too late":            {"@hourly", 2 * time.Minute, told, nil},
+		"another job's tick named":          {"@hourly", 5 * time.Second, soloist.Wake{Tick: hour.Add(time.Second)}, of("01:00:00")},
+		"a tick of a pause":                 {"@hourly", 30 * time.Second, told, nil},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
-			a := c.replica("a", here(test.schedule, nil))
+			job := here(test.schedule, nil)
+			a := c.replica("a", job)
+			if name == "a tick of a pause" {
+				until(59 * time.Minute)
+				c.order(soloist.Order{Kind: store.OrderPause, Job: "here", Until: time.Now().Add(70 * time.Second)}, job)
+			}
 			until(time.Hour + test.offset)
 			got, err := a.RunDue(c.t.Context(), test.wake)
-			if err != nil {
-				t.Errorf("got %v", err)
-			}
-			tick := ""
+			c.ok(err)
+			c.wantTicks(c.all(), time.TimeOnly, test.want...)
 			for _, r := range c.all() {
-				tick += r.Tick.Format("15:04:05")
-				if r.start.Before(r.Tick) {
-					t.Errorf("tick %s was started at %s", r.Tick, r.start)
-				}
+				c.wrong(r.start.Before(r.Tick), "tick %s was started at %s", r.Tick, r.start)
 			}
-			if tick != test.want || len(got.Jobs[0].Ran) != len(c.all()) {
-				t.Errorf("the ticks %q ran, want %q; the report is %+v", tick, test.want, got)
-			}
-			if next := got.Jobs[0].Next; !next.After(time.Now()) || next.After(time.Now().Add(time.Hour)) {
-				t.Errorf("at %s the next tick is said to be %s", time.Now(), next)
-			}
+			c.wrong(len(got.Jobs[0].Ran) != len(c.all()), "the report is %+v", got)
+			next := got.Jobs[0].Next
+			c.wrong(!next.After(time.Now()) || next.After(time.Now().Add(time.Hour)), "at %s the next tick is said to be %s", time.Now(), next)
 		})
 	}
-}
-
-// A platform may send a wake-up twice, and along with another: each tick runs once. One that comes late for an older tick
-// leaves the newer one to the wake-up of that.
-func TestEveryReplicaWakesRunTickOnce(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", here("*/30 * * * * *", nil))
-		begin := time.Now()
-		until(time.Minute + time.Second)
-		for _, tick := range []time.Duration{30 * time.Second, time.Minute, 30 * time.Second, time.Minute, 0, 90 * time.Second} {
-			wake := soloist.Wake{Tick: begin.Add(tick)}
-			if tick == 0 {
-				wake = soloist.Wake{}
-			}
-			time.Sleep(max(0, tick-sinceMidnight()))
-			if _, err := a.RunDue(c.t.Context(), wake); err != nil {
-				t.Error(err)
-			}
-		}
-		runs := c.all()
-		c.wantRuns(3)
-		for i, r := range runs {
-			if want := begin.Add(time.Duration(i+1) * 30 * time.Second); !r.Tick.Equal(want) {
-				t.Errorf("run %d is of the tick %s, want %s", i, r.Tick, want)
-			}
-		}
-	})
-}
-
-// A paused job, and one that does not fit into the call.
-func TestEveryReplicaWakeStartsNothingUnfit(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		paused, long := here("@hourly", nil), here("@hourly", nil)
-		paused.Name, paused.Paused, long.Timeout = "paused", true, time.Hour
-		a := c.replica("a", paused, long)
-		time.Sleep(time.Hour + time.Second)
-		ctx := c.within(time.Minute)
-		_, err := a.RunDue(ctx, soloist.Wake{})
-		if len(c.all()) > 0 || err == nil || !strings.Contains(err.Error(), "job here: not started: it may take 1h0m0s") {
-			t.Errorf("%d runs, %v", len(c.all()), err)
-		}
-		if _, err := a.RunDue(c.t.Context(), soloist.Wake{}); err != nil || len(c.all()) != 1 {
-			t.Errorf("a call with enough time: %d runs, %v", len(c.all()), err)
-		}
-	})
-}
-
-// A replica that takes nothing new, for a run that goes on after its context has
-// ended, takes no ticks of EveryReplica jobs either, and none late.
-func TestEveryReplicaWaitsForOverrun(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		x := named("hangs", doing("@hourly", func(context.Context, *soloist.Run) error { time.Sleep(100 * time.Minute); return nil }))
-		x.Timeout = time.Minute
-		a := c.start("a", x, here("*/10 * * * *", nil))
-		time.Sleep(65 * time.Minute) // the first run of hangs began at minute 60
-		before := len(c.all())
-		time.Sleep(80 * time.Minute)
-		if n := len(c.all()) - before; n != 0 {
-			t.Errorf("%d runs while the replica takes nothing new", n)
-		}
-		if a.Health().Broken["here"] == nil {
-			t.Error("Health does not say why")
-		}
-		if _, err := a.RunNow(c.t.Context(), "here", "x"); err == nil {
-			t.Error("a run by hand is not refused")
-		}
-		time.Sleep(17 * time.Minute) // hangs has returned at minute 160
-		for _, r := range c.all()[before:] {
-			if late := r.start.Sub(r.Tick); late > time.Second {
-				t.Errorf("%s of %s is %s late", r.Job, r.Tick, late)
-			}
-		}
-		time.Sleep(11 * time.Minute)
-		if len(c.all()) == before || a.Health().Broken["here"] != nil {
-			t.Errorf("once it takes ticks again: %d runs, %v", len(c.all())-before, a.Health().Broken)
-		}
-	})
-}
-
-// A manual run of a job that runs on each replica knows its request. Only the ticks of the job are paused.
-func TestEveryReplicaRunNowKnowsRequest(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		var got *soloist.Run
-		job := here("@hourly", func(_ context.Context, r *soloist.Run) error { got = r; r.Log.Info("it works"); return nil })
-		job.Paused = true
-		a := c.start("a", job)
-		outcome, err := a.RunNow(c.t.Context(), "here", "ann")
-		if err != nil || got.Request != "ann" || got.ID() != "here@ann" || outcome.Request != "ann" {
-			t.Errorf("got %+v, %+v, %v", got, outcome, err)
-		}
-		a.wantLines(1, "it works", "request=ann")
-	})
-}
-
-// A run by hand ends while the tick beside it goes on, which is neither over nor
-// stuck.
-func TestEveryReplicaRunNowBesideTick(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.start("a", here("0 1 0 * * *", func(_ context.Context, r *soloist.Run) error {
-			if r.Request == "" {
-				time.Sleep(20 * time.Minute)
-			}
-			return nil
-		}))
-		time.Sleep(2 * time.Minute)
-		if _, err := a.RunNow(c.t.Context(), "here", "ann"); err != nil {
-			t.Fatal(err)
-		}
-		for range 15 {
-			if h := a.Health(); !slices.Equal(h.Running, []string{"here"}) || len(h.Stuck) > 0 {
-				t.Fatalf("got %+v", h)
-			}
-			time.Sleep(time.Minute)
-		}
-		time.Sleep(5 * time.Minute)
-		if h := a.Health(); len(h.Running) > 0 || len(h.Stuck) > 0 {
-			t.Errorf("both are over: got %+v", h)
-		}
-	})
 }
 
 // While one of two runs goes on though its context has ended, Health tells of
@@ -336,35 +254,18 @@ func TestEveryReplicaRunNowBesideOverrun(t *testing.T) {
 			job.Timeout = time.Minute
 			a := c.start("a", job)
 			time.Sleep(50 * time.Second) // a tick comes under the run by hand
-			done := make(chan struct{})
-			go func() { defer close(done); a.RunNow(c.t.Context(), "here", "ann") }()
+			c.meanwhile(func() { a.RunNow(c.t.Context(), "here", "ann") })
 			time.Sleep(5 * time.Minute)
 			if !test.byHand {
 				a.RunNow(c.t.Context(), "here", "bob")
 			}
-			if err := a.Health().Broken["here"]; !errors.Is(err, soloist.ErrTimeout) || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("got %v, want %q", err, test.says)
-			}
+			c.wantIs(a.Health().Broken["here"], soloist.ErrTimeout)
+			wantError(t, a.Health().Broken["here"], test.says)
 			time.Sleep(20 * time.Minute)
-			<-done
-			if h := a.Health(); len(h.Broken) > 0 || len(h.Overrun) > 0 {
-				t.Errorf("both have returned: got %+v", h)
-			}
+			h := a.Health()
+			c.wrong(len(h.Broken) > 0 || len(h.Overrun) > 0, "both have returned: got %+v", h)
 		})
 	}
-}
-
-// A replica that is stopping begins nothing, no manual run either.
-func TestEveryReplicaRunNowAfterStop(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", here("@hourly", nil))
-		ctx, cancel := context.WithCancel(c.t.Context())
-		cancel()
-		if _, err := a.RunNow(ctx, "here", "me"); !errors.Is(err, context.Canceled) {
-			t.Errorf("the error is %v", err)
-		}
-		c.wantRuns(0)
-	})
 }
 
 // The ticks of a pause are skipped on each replica, whatever ran when they came due. One that has waited for a run since before
@@ -400,23 +301,7 @@ func TestPauseOnEveryReplica(t *testing.T) {
 					got = r.start.Format("15:04")
 				}
 			}
-			if got != tt.want {
-				t.Errorf("the tick of 00:10 runs at %q, want %q", got, tt.want)
-			}
+			c.wrong(got != tt.want, "the tick of 00:10 runs at %q, want %q", got, tt.want)
 		})
 	}
-}
-
-// A call that comes after a pause does not run the tick of that pause which woke it.
-func TestLateCallForTickOfPauseOnEveryReplica(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := here("0 */5 * * * *", nil)
-		until(4 * time.Minute)
-		c.order(soloist.Order{Kind: store.OrderPause, Job: "here", Until: time.Now().Add(70 * time.Second)}, w)
-		until(5*time.Minute + 30*time.Second)
-		_, err := c.replica("a", w).RunDue(c.t.Context(), soloist.Wake{Tick: time.Now().Truncate(5 * time.Minute)})
-		if all := c.all(); err != nil || len(all) > 0 {
-			t.Errorf("got %v, %v; want no run", all, err)
-		}
-	})
 }

@@ -3,7 +3,6 @@ package soloist_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -78,11 +76,20 @@ func (s *tap) meet(f fault) {
 	s.fault = f
 }
 
-// dated changes the date of an answer.
-func (s *tap) dated(r *store.Revision) {
+// via makes a call through a tap.
+func via[T any](ctx context.Context, s *tap, op string, call func() (T, error)) (answer T, err error) {
+	err = s.through(ctx, op, func() (err error) { answer, err = call(); return err })
 	if s.date != nil {
-		r.Date = s.date(r.Date)
+		switch a := any(&answer).(type) {
+		case *store.Entry:
+			a.Date = s.date(a.Date)
+		case *store.Document:
+			a.Date = s.date(a.Date)
+		case *store.Revision:
+			a.Date = s.date(a.Date)
+		}
 	}
+	return answer, err
 }
 
 // counts returns the calls so far by operation and starts anew.
@@ -102,19 +109,15 @@ func (s *tap) countsAndOrders() (calls map[string]int, orders int) {
 	return calls, orders
 }
 
-func (s *tap) Create(ctx context.Context, name string, record []byte) (e store.Entry, err error) {
-	err = s.through(ctx, "create", func() (err error) { e, err = s.Store.Create(ctx, name, record); return err })
-	s.dated(&e.Revision)
-	return e, err
+func (s *tap) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
+	return via(ctx, s, "create", func() (store.Entry, error) { return s.Store.Create(ctx, name, record) })
 }
 
-func (s *tap) Read(ctx context.Context, name string) (e store.Entry, err error) {
+func (s *tap) Read(ctx context.Context, name string) (store.Entry, error) {
 	if name == s.deny {
-		return e, fs.ErrPermission
+		return store.Entry{}, fs.ErrPermission
 	}
-	err = s.through(ctx, "read", func() (err error) { e, err = s.Store.Read(ctx, name); return err })
-	s.dated(&e.Revision)
-	return e, err
+	return via(ctx, s, "read", func() (store.Entry, error) { return s.Store.Read(ctx, name) })
 }
 
 func (s *tap) Break(ctx context.Context, name string, period time.Duration) error {
@@ -125,22 +128,14 @@ func (s *tap) BreakUnchanged(ctx context.Context, name, etag string) error {
 	return s.through(ctx, "break unchanged", func() error { return s.Store.(store.ConditionalBreaker).BreakUnchanged(ctx, name, etag) })
 }
 
-func (s *tap) ReadDocument(ctx context.Context, name, etag string) (d store.Document, err error) {
-	err = s.through(ctx, "read document", func() (err error) {
-		d, err = s.Store.(store.Documenter).ReadDocument(ctx, name, etag)
-		return err
-	})
-	s.dated(&d.Revision)
-	return d, err
+func (s *tap) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
+	d := s.Store.(store.Documenter)
+	return via(ctx, s, "read document", func() (store.Document, error) { return d.ReadDocument(ctx, name, etag) })
 }
 
-func (s *tap) WriteDocument(ctx context.Context, name, etag string, body []byte) (r store.Revision, err error) {
-	err = s.through(ctx, "write document", func() (err error) {
-		r, err = s.Store.(store.Documenter).WriteDocument(ctx, name, etag, body)
-		return err
-	})
-	s.dated(&r)
-	return r, err
+func (s *tap) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
+	d := s.Store.(store.Documenter)
+	return via(ctx, s, "write document", func() (store.Revision, error) { return d.WriteDocument(ctx, name, etag, body) })
 }
 
 // Lease checks that an id serves one acquisition, ever.
@@ -162,42 +157,35 @@ type tapLease struct {
 	s *tap
 }
 
-func (l *tapLease) Acquire(ctx context.Context, d time.Duration, etag string) (st store.Revision, err error) {
-	err = l.s.through(ctx, "acquire", func() (err error) { st, err = l.Lease.Acquire(ctx, d, etag); return err })
-	l.s.dated(&st)
-	return st, err
+func (l *tapLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
+	return via(ctx, l.s, "acquire", func() (store.Revision, error) { return l.Lease.Acquire(ctx, d, etag) })
 }
 
-func (l *tapLease) Renew(ctx context.Context) (st store.Revision, err error) {
-	err = l.s.through(ctx, "renew", func() (err error) { st, err = l.Lease.Renew(ctx); return err })
-	l.s.dated(&st)
-	return st, err
+func (l *tapLease) Renew(ctx context.Context) (store.Revision, error) {
+	return via(ctx, l.s, "renew", func() (store.Revision, error) { return l.Lease.Renew(ctx) })
 }
 
-func (l *tapLease) Write(ctx context.Context, etag string, record []byte) (st store.Revision, err error) {
+func (l *tapLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	sent := context.WithoutCancel(ctx) // a write that was sent may arrive when its caller waits no more
-	write := func() (err error) { st, err = l.Lease.Write(sent, etag, record); return err }
-	err = l.s.through(ctx, "write", func() error {
+	return via(ctx, l.s, "write", func() (r store.Revision, err error) {
+		write := func() (err error) { r, err = l.Lease.Write(sent, etag, record); return err }
 		if l.s.write != nil {
-			return l.s.write(record, write)
+			err = l.s.write(record, write)
+		} else {
+			err = write()
 		}
-		return write()
+		return r, err
 	})
-	l.s.dated(&st)
-	return st, err
 }
 
-func (l *tapLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (st store.Revision, err error) {
-	err = l.s.through(ctx, "save", func() (err error) {
-		st, err = l.Lease.(store.Checkpointer).Save(ctx, etag, record, checkpoint)
-		return err
-	})
-	return st, err
+func (l *tapLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
+	s := l.Lease.(store.Checkpointer)
+	return via(ctx, l.s, "save", func() (store.Revision, error) { return s.Save(ctx, etag, record, checkpoint) })
 }
 
-func (l *tapLease) Load(ctx context.Context, etag string) (b []byte, err error) {
-	err = l.s.through(ctx, "load", func() (err error) { b, err = l.Lease.(store.Checkpointer).Load(ctx, etag); return err })
-	return b, err
+func (l *tapLease) Load(ctx context.Context, etag string) ([]byte, error) {
+	s := l.Lease.(store.Checkpointer)
+	return via(ctx, l.s, "load", func() ([]byte, error) { return s.Load(ctx, etag) })
 }
 
 func (l *tapLease) Release(ctx context.Context) error {
@@ -377,138 +365,5 @@ func refusedAfterWrite() fault {
 			return fs.ErrPermission
 		}
 		return apply()
-	}
-}
-
-// A replica that is cut off after each claim, or after each acquisition, cannot release
-// its lease then. It releases it once it is answered, and leaves the job to the others.
-// So does one whose claims alone get no answer, or whose next read is refused.
-func TestReplicaThatIsCutOffCostsNoTick(t *testing.T) {
-	const m, s = time.Minute, time.Second
-	claim := func(block time.Duration) fault { return cutOffAfter("write", false, block) }
-	acquisition := func(block time.Duration) fault { return cutOffAfter("acquire", true, block) }
-	for name, tt := range map[string]struct {
-		lease time.Duration
-		meets fault
-		late  time.Duration // at most
-		says  bool          // the log says that the job is left alone: the replica is the first to claim
-	}{
-		"unanswered claims":                {m, fail(errNetwork, "write"), 5 * s, false},
-		"unanswered claims, refused reads": {m, refusedAfterWrite(), m, false},
-		"claims, 1 s":                      {D, claim(s), 30 * s, true},
-		"claims, 5 s":                      {D, claim(5 * s), 30 * s, true},
-		"claims, 1 s of a minute":          {m, claim(s), m, true},
-		"claims, 5 s of a minute":          {m, claim(5 * s), m, true},
-		// The others may have been first by the time that an acquisition is answered.
-		"acquisitions, 1 s":             {D, acquisition(s), 30 * s, false},
-		"acquisitions, 5 s":             {D, acquisition(5 * s), 30 * s, false},
-		"acquisitions, 1 s of a minute": {m, acquisition(s), m, false},
-		"acquisitions, 5 s of a minute": {m, acquisition(5 * s), m, false},
-	} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			job := leased(tt.lease, work("@every 1m", 0))
-			a, b := c.replica("a", job).meets(tt.meets), c.replica("b", job)
-			first, second := a, b
-			if !tt.says {
-				first, second = b, a
-			}
-			c.launch(first)
-			if tt.says {
-				time.Sleep(59 * s)
-			}
-			c.launch(second)
-			until(4*time.Hour + 30*s)
-			if n := c.record("work").Counts; n[store.Succeeded] != 240 || len(n) != 1 {
-				t.Errorf("240 ticks: %v", n)
-			}
-			c.wantInTime(tt.late)
-			if tt.says && a.log.lines("the job is left alone", "leaves the job to other replicas", errNetwork.Error()) == nil {
-				t.Errorf("the log says %q", a.log.lines("level=ERROR"))
-			}
-		})
-	}
-}
-
-// A replica that is cut off after its claim or its acquisition need not wait for its own lease to expire: a run by hand starts
-// once the replica is answered, and the next call runs what is due.
-func TestOwnLeaseIsFreed(t *testing.T) {
-	for _, op := range []string{"write", "acquire"} {
-		for _, byHand := range []bool{true, false} {
-			inCase(t, fmt.Sprintf("%s, by hand %t", op, byHand), func(t *testing.T, c *cluster) {
-				a := c.replica("a", leased(time.Minute, work("0 * * * *", 0)))
-				a.wake()
-				until(time.Hour)
-				a.meets(cutOffAfter(op, op == "acquire", 5*time.Second))
-				var err error
-				soon := 2 * time.Second
-				if byHand {
-					soon = 30 * time.Second
-					time.AfterFunc(10*time.Second, func() { a.meets(nil) })
-					_, err = a.RunNow(c.t.Context(), "work", "r1")
-				} else if _, err = a.RunDue(c.t.Context(), soloist.Wake{}); err == nil {
-					t.Error("a call that is cut off reports no error")
-				} else {
-					_, err = a.meets(nil).RunDue(c.t.Context(), soloist.Wake{})
-				}
-				runs := c.all()
-				if err != nil || len(runs) != 1 || runs[0].start.Sub(time.Now().Truncate(time.Hour)) > soon {
-					t.Errorf("got %+v, %v", runs, err)
-				}
-			})
-		}
-	}
-}
-
-// A run by hand whose claim was applied, and that was cut off then, does not run: its caller
-// gets an error, and not that the run goes on. So does the caller of RunDue.
-func TestAppliedClaimThatIsCutOffIsTold(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", leased(time.Minute, work("0 * * * *", 0))).meets(cutOffAfter("write", true, 5*time.Second))
-		_, err := a.RunNow(c.t.Context(), "work", "r1")
-		wantError(t, err, "was claimed and not run")
-		time.Sleep(time.Hour)
-		if _, err = a.RunDue(c.t.Context(), soloist.Wake{}); err == nil {
-			t.Error("RunDue: no error")
-		}
-		time.Sleep(30 * time.Second)
-		_, err = a.RunDue(c.t.Context(), soloist.Wake{})
-		wantError(t, err, "was claimed and not run")
-		c.wantRuns(0)
-	})
-}
-
-// A replica that is cut off after a claim that was applied does not release its lease
-// once it is answered: the record says that the tick may be running.
-func TestAppliedClaimOfCutOffReplicaKeepsLease(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.launch(c.replica("a", leased(time.Minute, work("@every 10m", 0))).meets(cutOffAfter("write", true, 5*time.Second)))
-		time.Sleep(10*time.Minute + 40*time.Second)
-		e, err := c.store.Read(c.t.Context(), "soloist/work")
-		if err != nil || e.State != store.Leased || c.record("work").Run.Status != store.Running {
-			t.Errorf("got %s, %s, %v", e.State, c.record("work").Run.Status, err)
-		}
-		if n := a.tap.counts()["release"]; n != 0 || len(c.all()) != 0 {
-			t.Errorf("%d releases, %d runs", n, len(c.all()))
-		}
-	})
-}
-
-// A replica that does not know whether its calls arrive gives the others less of a head start than a tick has time: it may be
-// alone. The first token waits for a second that begins after the entry was seen. A replica that has settled the first tick as
-// missed has seen it then, so the second tick need not wait.
-func TestFailedAcquisitionsMissFewTicks(t *testing.T) {
-	for missed, errs := range map[int64][]error{
-		0: {nil, errNetwork, errNetwork, nil}, // the acquisition of the second tick, and its repetition
-		1: append(slices.Repeat([]error{errNetwork}, 6), nil),
-	} {
-		inCase(t, fmt.Sprint(missed), func(t *testing.T, c *cluster) {
-			job := work("@every 1m", 0)
-			job.StartingDeadline = time.Second
-			c.launch(c.replica("a", job).meets(inTurn("acquire", errs...)))
-			time.Sleep(3*time.Minute + 30*time.Second)
-			if n := c.record("work").Counts; n[store.Missed] != missed || n[store.Succeeded] != 3-missed {
-				t.Errorf("3 ticks, of which %d are missed: %v", missed, n)
-			}
-		})
 	}
 }

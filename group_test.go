@@ -17,18 +17,21 @@ import (
 // inGroup is jobs of one group, each of which takes d.
 func inGroup(n int, schedule string, d time.Duration) (all []soloist.Work) {
 	for i := range n {
-		job := named(fmt.Sprintf("import-%d", i), work(schedule, d))
-		job.Group = "imports"
-		all = append(all, job)
+		all = append(all, grouped(named(fmt.Sprintf("import-%d", i), work(schedule, d))))
 	}
 	return all
 }
 
-// limited starts a replica whose group has n slots.
-func (c *cluster) limited(name string, n int, work ...soloist.Work) *replica {
+// inLimit makes a replica whose group has n slots, and that is not started.
+func (c *cluster) inLimit(name string, n int, work ...soloist.Work) *replica {
 	r := c.replica(name, work...)
 	r.Groups = map[string]int{"imports": n}
-	return c.launch(r)
+	return r
+}
+
+// limited starts such a replica.
+func (c *cluster) limited(name string, n int, work ...soloist.Work) *replica {
+	return c.launch(c.inLimit(name, n, work...))
 }
 
 // replicaOf returns another replica with the same work, not started.
@@ -38,17 +41,11 @@ func (c *cluster) replicaOf(r *replica, name string) *replica {
 	return n
 }
 
-// pair starts two jobs of one group on one replica, over a store that meets faults.
-func (c *cluster) pair(first, second soloist.Job) *faultyStore {
-	first.Group, second.Group = "imports", "imports"
-	return c.faulty(1, first, second)
-}
-
 // faulty starts a replica whose group has n slots, over a store that meets faults.
 func (c *cluster) faulty(n int, work ...soloist.Work) *faultyStore {
 	s := &faultyStore{Store: c.store}
-	r := c.replica("a", work...)
-	r.Groups, r.Store = map[string]int{"imports": n}, s
+	r := c.inLimit("a", n, work...)
+	r.Store = s
 	c.launch(r)
 	return s
 }
@@ -56,9 +53,7 @@ func (c *cluster) faulty(n int, work ...soloist.Work) *faultyStore {
 // breakSlot ends the lease of the first slot of the group at once.
 func (c *cluster) breakSlot() {
 	c.t.Helper()
-	if err := c.store.Break(c.t.Context(), "soloist/0-group-imports", 0); err != nil {
-		c.t.Fatal(err)
-	}
+	c.ok(c.store.Break(c.t.Context(), "soloist/0-group-imports", 0))
 }
 
 // atOnce returns how many runs there were at once at most.
@@ -75,69 +70,170 @@ func atOnce(runs []ran) (most int) {
 	return most
 }
 
-// oneByOne checks that the runs of all jobs were one after the other, and that each tick ran once.
-func (c *cluster) oneByOne() {
+// wantAtOnce checks how many runs there were at once at most, and that each tick ran once.
+func (c *cluster) wantAtOnce(want int) {
 	c.t.Helper()
-	if got := atOnce(c.all()); got != 1 {
-		c.t.Errorf("%d runs at once", got)
-	}
+	c.wrong(atOnce(c.all()) != want, "%d runs at once, want %d", atOnce(c.all()), want)
 	seen := map[string]bool{}
 	for _, r := range c.all() {
-		if seen[r.ID()] {
-			c.t.Errorf("%s ran twice", r.ID())
-		}
+		c.wrong(seen[r.ID()], "%s ran twice", r.ID())
 		seen[r.ID()] = true
 	}
 }
 
-// Three imports at once, over all jobs and replicas, and each import has its run.
-func TestGroupLimitsRuns(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		for _, name := range []string{"a", "b", "c"} {
-			c.limited(name, 3, inGroup(8, "0 * * * *", time.Minute)...)
-		}
-		time.Sleep(2*time.Hour + 30*time.Minute)
-		c.wantRuns(16)
-		if got := atOnce(c.all()); got != 3 {
-			t.Errorf("%d runs at once, want 3", got)
-		}
-		for i := range 8 {
-			c.wantOutcomes(fmt.Sprintf("import-%d", i), "succeeded 01:00:00", "succeeded 02:00:00")
-		}
-		for _, r := range c.all() {
-			if late := r.start.Sub(r.Tick); late > 4*time.Minute {
-				t.Errorf("%s started %s late", r.Job, late)
+// Runs of a group share its slots.
+func TestGroup(t *testing.T) {
+	inCases(t, map[string]func(c *cluster){
+		"three imports at once, over all jobs and replicas, and each import has its run": func(c *cluster) {
+			for _, name := range letters(3) {
+				c.limited(name, 3, inGroup(8, "0 * * * *", time.Minute)...)
 			}
-		}
+			time.Sleep(2*time.Hour + 30*time.Minute)
+			c.wantRuns(16)
+			c.wantAtOnce(3)
+			for i := range 8 {
+				c.wantOutcomes(fmt.Sprintf("import-%d", i), "succeeded 01:00:00", "succeeded 02:00:00")
+			}
+			c.wantInTime(4 * time.Minute)
+		},
+		// The slot is used again.
+		"a run whose slot is lost, and not its own lease, ends too": func(c *cluster) {
+			c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
+			until(time.Hour + time.Minute)
+			c.breakSlot()
+			time.Sleep(D)
+			c.wantIs(c.all()[0].cause, soloist.ErrLost)
+			until(6*time.Hour + 30*time.Minute)
+			c.wantRuns(6)
+		},
+		"a call waits for a slot, and a run by hand does not": func(c *cluster) {
+			r := c.inLimit("a", 1, inGroup(3, "0 * * * *", time.Minute)...)
+			r.wake() // makes the entries
+			time.Sleep(time.Hour)
+			time.AfterFunc(30*time.Second, func() {
+				_, err := c.replicaOf(r, "b").RunNow(c.t.Context(), "import-0", "by-hand")
+				c.wantIs(err, store.ErrHeld)
+				wantError(c.t, err, "the group imports has no free slot")
+			})
+			r.wake() // waits for its slots
+			c.wantRuns(3)
+			c.wantAtOnce(1)
+			r.byHand("import-0", "by-hand-2")
+		},
+		"the slot of a run whose outcome cannot be written is free all the same": func(c *cluster) {
+			s := c.faulty(1, grouped(named("x", work("0 1 * * *", time.Minute))), grouped(named("y", work("30 * * * *", time.Second))))
+			until(time.Hour + 30*time.Second)
+			s.meets(of("x", errors.New("500")), nil)
+			until(6 * time.Hour)
+			c.wantRunsOf("y", 6)
+			s.meets(nil, nil)
+			time.Sleep(time.Minute)
+		},
+		"calls take so long that a slot cannot be had within the time for which others are waited for": func(c *cluster) {
+			job := func(name, schedule string) soloist.Job {
+				return grouped(named(name, leased(30*time.Second, work(schedule, time.Second))))
+			}
+			s := c.faulty(1, job("x", "0 * * * *"), job("y", "30 * * * *"))
+			s.meets(func(string, string) error { time.Sleep(2 * time.Second); return nil }, nil)
+			until(6*time.Hour + 15*time.Minute)
+			c.wantRunsOf("x", 6)
+			c.wantRunsOf("y", 6)
+			s.meets(nil, nil)
+		},
+		// Then no replica has to wait for the end of the lease.
+		"a slot is lost after the lease of the job is acquired, and before the tick is claimed": func(c *cluster) {
+			s := c.faulty(1, inGroup(1, "0 1 * * *", time.Second)...)
+			until(time.Hour - time.Second)
+			s.meets(nil, func(op, name string) error {
+				if op == "acquire" && strings.HasSuffix(name, "/import-0") {
+					s.meets(nil, nil)
+					c.breakSlot()
+					time.Sleep(D / 2) // the slot is found broken by its renewal
+				}
+				return nil
+			})
+			until(time.Hour + 10*time.Minute)
+			c.wantOutcomes("import-0", "succeeded 01:00:00")
+			c.wantInTime(D/2 + D + 3*time.Second) // who takes the slot holds off
+		},
+		// That is the trouble of the jobs that need it, which are not stuck.
+		"the entry of a slot alone fails": func(c *cluster) {
+			s := c.faulty(1, grouped(named("in", work("0 * * * *", time.Second))), named("free", work("@every 10s", time.Second)))
+			s.meets(slotsFail(errors.New("500")), nil)
+			until(time.Hour + 20*time.Minute)
+			r := c.started[0]
+			h := r.Health()
+			c.wrong(h.Storage != nil || len(h.Stuck) != 0 || len(h.Broken) != 1, "while the slot fails: %+v", h)
+			wantError(c.t, h.Broken["in"], "imports")
+			r.wantLines(1, "call to the store failed", "group=imports")
+			s.meets(nil, nil)
+			time.Sleep(time.Minute)
+			r.wantWell()
+			c.wantRunsOf("in", 1)
+			r.wantLines(1, "answers again", "group=imports")
+		},
+		// No job is known to have a slot.
+		"no slot answers, and each job waits behind the one that tries": func(c *cluster) {
+			s := c.faulty(4, inGroup(2, "* * * * *", 0)...)
+			s.meets(func(op, name string) error {
+				err := slotsFail(errNetwork)(op, name)
+				if err != nil {
+					time.Sleep(2 * time.Second)
+				}
+				return err
+			}, nil)
+			until(time.Minute + time.Second)
+			for i := range 5 {
+				_, err := c.started[0].RunNow(c.within(30*time.Second), "import-1", fmt.Sprint("now-", i))
+				wantError(c.t, err, "no slot of the group imports can be used")
+				c.wrong(errors.Is(err, store.ErrHeld), "%s: %v", sinceMidnight(), err)
+				time.Sleep(1300 * time.Millisecond)
+			}
+			until(4*time.Minute + 30*time.Second)
+			s.meets(nil, nil)
+			until(6*time.Minute + 30*time.Second)
+			for _, job := range []string{"import-0", "import-1"} {
+				got := fmt.Sprint(c.outcomes(job))
+				c.wrong(!strings.Contains(got, "missed") || strings.Contains(got, "imports"), "%s: %s", job, got)
+			}
+		},
+		// The next one waits until the lease of that has expired, with few looks.
+		"a call ends in the hold-off of its slot": func(c *cluster) {
+			a := c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
+			until(time.Hour + time.Minute)
+			a.kill()
+			c.breakSlot()
+			b := c.inLimit("b", 1, grouped(named("other", work("2 * * * *", time.Second))))
+			until(2*time.Hour + time.Minute)
+			b.wake()
+			until(2*time.Hour + 2*time.Minute)
+			_, err := b.RunDue(c.within(5*time.Second), soloist.Wake{})
+			wantError(c.t, err, "no slot of the group imports", "did not expire by itself", "deadline")
+			_, err = b.RunDue(c.within(time.Minute), soloist.Wake{})
+			c.ok(err)
+			n := b.tap.counts()["read"]
+			c.wantRunsOf("other", 1)
+			c.wrong(n > 40, "%d reads", n)
+		},
 	})
 }
 
 // A tick that gets no slot in its time is skipped, and its outcome says why.
 func TestGroupWithoutFreeSlotSkips(t *testing.T) {
-	for name, deadline := range map[string]time.Duration{"deadline": time.Minute, "next tick": 0} {
-		skipped := "skipped 02:30:00 group imports"
-		if deadline == 0 {
-			skipped = "skipped 01:30:00-03:30:00 group imports"
-		}
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			long := named("long", work("0 2 * * *", 150*time.Minute))
-			short := named("short", work("30 * * * *", time.Second))
-			long.Group, short.Group, short.StartingDeadline = "imports", "imports", deadline
+	for skipped, deadline := range map[string]time.Duration{
+		"skipped 02:30:00 group imports":          time.Minute,
+		"skipped 01:30:00-03:30:00 group imports": 0, // in time is before the next tick
+	} {
+		inCase(t, skipped, func(t *testing.T, c *cluster) {
+			long, short := grouped(named("long", work("0 2 * * *", 150*time.Minute))), grouped(named("short", work("30 * * * *", time.Second)))
+			short.StartingDeadline = deadline
 			c.limited("a", 1, long, short)
 			c.limited("b", 1, long, short)
 			until(6 * time.Hour)
-			text := strings.Join(c.outcomes("short"), "\n")
-			for _, want := range []string{skipped, "succeeded 05:30:00"} {
-				if !strings.Contains(text, want) {
-					t.Errorf("no %q in\n%s", want, text)
-				}
-			}
-			if strings.Contains(text, "missed") {
-				t.Errorf("missed, though a replica was up:\n%s", text)
-			}
-			if got := atOnce(c.all()); got != 1 {
-				t.Errorf("%d runs at once", got)
-			}
+			got := c.outcomes("short")
+			c.wrong(!slices.Contains(got, skipped) || !slices.Contains(got, "succeeded 05:30:00"), "got %q", got)
+			c.wrong(strings.Contains(fmt.Sprint(got), "missed"), "missed, though a replica was up: %q", got)
+			c.wantAtOnce(1)
 		})
 	}
 }
@@ -145,87 +241,26 @@ func TestGroupWithoutFreeSlotSkips(t *testing.T) {
 // The run of a replica that is cut off from the store ends before its slot is free again, which takes a lease. If an
 // operator breaks that, who takes the slot holds off, for longer than a tick waits for a slot. It is used all the same.
 func TestGroupAfterDeath(t *testing.T) {
-	for name, late := range map[string]time.Duration{"expires": time.Minute, "broken": 90 * time.Second} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			a := c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
-			until(time.Hour + time.Minute)
-			other := named("other", work("2 * * * *", time.Second))
-			other.Group = "imports"
-			c.limited("b", 1, other)
-			a.kill()
-			if name == "broken" {
-				c.breakSlot()
-			}
-			until(time.Hour + 11*time.Minute)
-			runs := c.succession(2)
-			if !errors.Is(runs[0].cause, soloist.ErrLost) {
-				t.Errorf("the first run ended for %v", runs[0].cause)
-			}
-			if got := runs[1].start.Sub(runs[1].Tick); got > late {
-				t.Errorf("the next run began %s late", got)
-			}
-		})
-	}
-}
-
-// A run whose slot is lost, and not its own lease, ends too. The slot is used again.
-func TestGroupSlotIsLost(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
+	inRows(t, map[string]time.Duration{"expires": time.Minute, "broken": 90 * time.Second}, func(c *cluster, name string, late time.Duration) {
+		a := c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
 		until(time.Hour + time.Minute)
-		c.breakSlot()
-		time.Sleep(D)
-		if r := c.all()[0]; !errors.Is(r.cause, soloist.ErrLost) {
-			t.Errorf("the run goes on, or ended for %v", r.cause)
+		c.limited("b", 1, grouped(named("other", work("2 * * * *", time.Second))))
+		a.kill()
+		if name == "broken" {
+			c.breakSlot()
 		}
-		until(6*time.Hour + 30*time.Minute)
-		c.wantRuns(6)
+		until(time.Hour + 11*time.Minute)
+		runs := c.succession(2)
+		c.wantIs(runs[0].cause, soloist.ErrLost)
+		c.wrong(runs[1].start.Sub(runs[1].Tick) > late, "the next run began at %s", runs[1].start)
 	})
 }
 
-// A stop lets the run end within its grace, under its slot.
-func TestGroupAndStop(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		r := c.replica("a", inGroup(2, "0 * * * *", time.Minute)...)
-		r.Grace, r.Groups = 2*time.Minute, map[string]int{"imports": 1}
-		c.launch(r)
-		time.Sleep(time.Hour + 10*time.Second)
-		begin := time.Now()
-		r.stop()
-		if took := time.Since(begin); took > time.Minute {
-			t.Errorf("the stop took %s", took)
-		}
-		c.wantRuns(1)
-		c.wantOutcomes(c.all()[0].Job, "succeeded 01:00:00")
-	})
-}
-
-func TestGroupByHandAndByCall(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		r := c.replica("a", inGroup(3, "0 * * * *", time.Minute)...)
-		r.Groups = map[string]int{"imports": 1}
-		r.wake() // makes the entries
-		time.Sleep(time.Hour)
-		go func() {
-			time.Sleep(30 * time.Second)
-			if _, err := c.replicaOf(r, "b").RunNow(c.t.Context(), "import-0", "by-hand"); !errors.Is(err, store.ErrHeld) || err.Error() != "the group imports has no free slot" {
-				t.Errorf("by hand: %v", err)
-			}
-		}()
-		r.wake() // waits for its slots
-		c.wantRuns(3)
-		if got := atOnce(c.all()); got != 1 {
-			t.Errorf("%d runs at once", got)
-		}
-		if o, err := r.RunNow(c.t.Context(), "import-0", "by-hand-2"); err != nil || o.Status != store.Succeeded {
-			t.Errorf("by hand: %v, %v", o, err)
-		}
-	})
-}
-
+// Each mistake in a group is refused, with what is allowed.
 func TestGroupIsRefused(t *testing.T) {
-	do := func(context.Context, *soloist.Run) error { return nil }
-	job := soloist.Job{Name: "work", Schedule: "@hourly", Group: "imports", Do: do}
+	job := soloist.Job{Name: "work", Schedule: "@hourly", Group: "imports", Do: nothing}
+	alone, everywhere, ahead, other := job, job, job, named("other", job)
+	alone.Group, everywhere.EveryReplica, ahead.ClaimAhead, other.Group = "", true, true, "Ümläute/x"
 	for what, c := range map[string]struct {
 		groups map[string]int
 		job    soloist.Job
@@ -236,80 +271,27 @@ func TestGroupIsRefused(t *testing.T) {
 		"negative":      {map[string]int{"imports": -1}, job, `Groups["imports"] is -1`},
 		"huge":          {map[string]int{"imports": 1e6}, job, `1 to 100`},
 		"a name":        {map[string]int{"imports": 1, strings.Repeat("ü", 299): 1}, job, "allowed are 512"},
-		"every replica": {map[string]int{"imports": 1}, soloist.Job{Name: "work", Schedule: "@hourly", Group: "imports", EveryReplica: true, Do: do}, "Group is"},
+		"every replica": {map[string]int{"imports": 1}, everywhere, "Group is"},
 		"no job":        {map[string]int{"imports": 1, "import": 3}, job, `Groups["import"] is 3, and no job has the Group "import": the groups of jobs are "imports"`},
-		"no group":      {map[string]int{"import": 3}, soloist.Job{Name: "work", Schedule: "@hourly", Do: do}, `no job has the Group "import": no job has a group`},
-		"ahead":         {map[string]int{"imports": 1}, soloist.Job{Name: "work", Schedule: "@hourly", Group: "imports", ClaimAhead: true, Do: do}, "ClaimAhead"},
+		"no group":      {map[string]int{"import": 3}, alone, `no job has the Group "import": no job has a group`},
+		"ahead":         {map[string]int{"imports": 1}, ahead, "ClaimAhead"},
 	} {
-		s := &soloist.Scheduler{Jobs: []soloist.Job{c.job}, Groups: c.groups, Store: &local.Memory{}}
-		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", what, err, c.want)
-		}
+		t.Run(what, func(t *testing.T) {
+			wantError(t, (&soloist.Scheduler{Jobs: []soloist.Job{c.job}, Groups: c.groups, Store: &local.Memory{}}).Validate(), c.want)
+		})
 	}
-	other := job
-	other.Name, other.Group = "other", "Ümläute/x"
 	s := &soloist.Scheduler{Jobs: []soloist.Job{job, other}, Groups: map[string]int{"imports": 100, "Ümläute/x": 1}, Store: &local.Memory{}}
 	if err := s.Validate(); err != nil {
 		t.Error(err)
 	}
 }
 
-// The outcome of a run cannot be written. Its slot is free all the same.
-func TestGroupDoesNotWaitForOutcome(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		s := c.pair(named("x", work("0 1 * * *", time.Minute)), named("y", work("30 * * * *", time.Second)))
-		until(time.Hour + 30*time.Second)
-		s.meets(of("x", errors.New("500")), nil)
-		until(6 * time.Hour)
-		if n := len(c.runsOf("y")); n != 6 {
-			t.Errorf("y was run %d times, want 6", n)
-		}
-		s.meets(nil, nil)
-		time.Sleep(time.Minute)
-	})
-}
-
-// Calls take so long that a slot cannot be had within the time for which others are waited for.
-func TestGroupOverSlowStore(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		s := c.pair(leased(30*time.Second, named("x", work("0 * * * *", time.Second))), leased(30*time.Second, named("y", work("30 * * * *", time.Second))))
-		s.meets(func(string, string) error { time.Sleep(2 * time.Second); return nil }, nil)
-		until(6*time.Hour + 15*time.Minute)
-		if x, y := len(c.runsOf("x")), len(c.runsOf("y")); x != 6 || y != 6 {
-			t.Errorf("%d and %d runs, want 6 and 6", x, y)
-		}
-		s.meets(nil, nil)
-	})
-}
-
-// A slot is lost after the lease of the job is acquired, and before the tick is claimed: then no replica has to wait for
-// the end of the lease.
-func TestGroupSlotLostBeforeClaim(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		s := c.faulty(1, inGroup(1, "0 1 * * *", time.Second)...)
-		until(time.Hour - time.Second)
-		s.meets(nil, func(op, name string) error {
-			if op == "acquire" && strings.HasSuffix(name, "/import-0") {
-				s.meets(nil, nil)
-				c.breakSlot()
-				time.Sleep(D / 2) // the slot is found broken by its renewal
-			}
-			return nil
-		})
-		until(time.Hour + 10*time.Minute)
-		c.wantOutcomes("import-0", "succeeded 01:00:00")
-		c.wantInTime(D/2 + D + 3*time.Second) // who takes the slot holds off
-	})
-}
-
 // queuing returns the jobs of a group under QueueOne: "work" on the hour, which takes 70 minutes, and "other", which
 // takes 30.
 func queuing(other string, deadline time.Duration) []soloist.Work {
-	long := overlapping(soloist.QueueOne, "@hourly", 70*time.Minute)
-	short := named("other", work(other, 30*time.Minute))
-	long.Group, long.StartingDeadline = "imports", deadline
-	short.Group, short.Overlap = "imports", soloist.QueueOne
-	return []soloist.Work{long, short}
+	long := grouped(overlapping(soloist.QueueOne, "@hourly", 70*time.Minute))
+	long.StartingDeadline = deadline
+	return []soloist.Work{long, grouped(named("other", overlapping(soloist.QueueOne, other, 30*time.Minute)))}
 }
 
 // A tick that has waited for the end of a run, or for the death of its runner, waits for a slot of the group then, which
@@ -337,91 +319,13 @@ func TestQueuedTickWaitsForSlot(t *testing.T) {
 				all[c.all()[0].replica].kill()
 			}
 			until(6 * time.Hour)
-			if got := c.outcomes("work"); !slices.Equal(got[:min(len(got), len(tt.want))], tt.want) {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-			c.oneByOne()
+			got := c.outcomes("work")
+			c.wrong(!slices.Equal(got[:min(len(got), len(tt.want))], tt.want), "got %q, want %q", got, tt.want)
+			c.wantAtOnce(1)
 			next := c.all()[1]
-			if !tt.dies && next.Job == "other" != (name != "free") {
-				t.Errorf("%s has the slot after the first run", next.Job)
-			}
-			if tt.dies && next.start.After(time.Date(2000, 1, 1, 2, 7, 30, 0, time.UTC)) {
-				t.Errorf("%s has the slot only at %s", next.Job, next.start)
-			}
-		})
-	}
-}
-
-// Four jobs share one slot, which has room for a third of their ticks. Each job has its turn, and the slot is never free for
-// long.
-func TestQueuedTicksShareSlot(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		jobs := inGroup(4, "@every 1m", 50*time.Second)
-		for i := range jobs {
-			job := jobs[i].(soloist.Job)
-			job.Overlap = soloist.QueueOne
-			jobs[i] = job
-		}
-		c.limited("a", 1, jobs...)
-		c.limited("b", 1, jobs...)
-		until(40 * time.Minute)
-		c.oneByOne()
-		if n := len(c.all()); n < 40 {
-			t.Errorf("%d runs in 40 minutes: the slot was free in between", n)
-		}
-		for i := range jobs {
-			name := fmt.Sprint("import-", i)
-			if n := len(c.runsOf(name)); n < 2 {
-				t.Errorf("%s had %d of %d runs", name, n, len(c.all()))
-			}
-			for _, o := range c.outcomes(name) {
-				if !strings.HasPrefix(o, "succeeded") && !strings.HasPrefix(o, "skipped") && !strings.Contains(o, "a newer one was due") {
-					t.Errorf("%s: %s", name, o)
-				}
-			}
-		}
-	})
-}
-
-// A call of RunDue runs the tick that has waited for its run and then for the slot.
-func TestRunDueRunsQueuedTickInGroup(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		r := c.replica("a", queuing("0 30 1 * * *", 0)...)
-		r.Groups = map[string]int{"imports": 1}
-		r.wake()
-		until(time.Hour)
-		r.wake()
-		r.wake()
-		c.oneByOne()
-		if got, want := c.outcomes("work"), []string{"succeeded 01:00:00", "succeeded 02:00:00"}; !slices.Equal(got[:min(2, len(got))], want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
-		if got := c.outcomes("other"); !slices.Contains(got, "succeeded 01:30:00") {
-			t.Errorf("got %q", got)
-		}
-	})
-}
-
-// A job that waits for a slot is not stuck while the store is out of reach.
-func TestGroupWaitsInOutage(t *testing.T) {
-	for name, d := range map[string]time.Duration{"fails": 0, "fails late": time.Second} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			long, short := named("long", work("0 1 * * *", 5*time.Hour)), named("short", work("30 1 * * *", time.Second))
-			long.Group, short.Group = "imports", "imports"
-			c.limited("a", 1, long)
-			until(time.Hour + 10*time.Second)
-			b := c.limited("b", 1, short)
-			until(time.Hour + 31*time.Minute)
-			for _, outage := range []error{nil, errNetwork, nil} {
-				b.meets(nil)
-				if outage != nil {
-					b.meets(func(string, func() error) error { time.Sleep(d); return outage })
-				}
-				time.Sleep(10 * time.Minute)
-				if h := b.Health(); !errors.Is(h.Storage, outage) || len(h.Stuck) != 0 || len(h.Broken) != 0 {
-					t.Errorf("health is %+v, while the calls answer with %v", h, outage)
-				}
-			}
+			c.wrong(!tt.dies && next.Job == "other" != (name != "free"), "%s has the slot after the first run", next.Job)
+			c.wrong(tt.dies && next.start.After(time.Date(2000, 1, 1, 2, 7, 30, 0, time.UTC)),
+				"%s has the slot only at %s", next.Job, next.start)
 		})
 	}
 }
@@ -436,31 +340,6 @@ func slotsFail(err error) func(op, name string) error {
 	}
 }
 
-// The entry of a slot alone fails: that is the trouble of the jobs that need it, which are not stuck.
-func TestGroupWaitsForSlotThatFails(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		in, free := named("in", work("0 * * * *", time.Second)), named("free", work("@every 10s", time.Second))
-		in.Group = "imports"
-		s := &faultyStore{Store: c.store}
-		s.meets(slotsFail(errors.New("500")), nil)
-		r := c.replica("a", in, free)
-		r.Groups, r.Store = map[string]int{"imports": 1}, s
-		c.launch(r)
-		until(time.Hour + 20*time.Minute)
-		h := r.Health()
-		if h.Storage != nil || len(h.Stuck) != 0 || len(h.Broken) != 1 || !strings.Contains(fmt.Sprint(h.Broken["in"]), "imports") {
-			t.Errorf("while the slot fails: %+v", h)
-		}
-		r.wantLines(1, "call to the store failed", "group=imports")
-		s.meets(nil, nil)
-		time.Sleep(time.Minute)
-		if h := r.Health(); len(h.Broken) != 0 || len(c.runsOf("in")) != 1 {
-			t.Errorf("afterwards: %+v, after %d runs", h, len(c.runsOf("in")))
-		}
-		r.wantLines(1, "answers again", "group=imports")
-	})
-}
-
 // A call returns and names the group whose slots fail, do not answer, or have records that a person has to correct,
 // however many there are.
 func TestRunDueNamesSlotsThatFail(t *testing.T) {
@@ -471,8 +350,7 @@ func TestRunDueNamesSlotsThatFail(t *testing.T) {
 	} {
 		for _, slots := range []int{1, 2, 100} {
 			inCase(t, fmt.Sprint(slots, " ", what), func(t *testing.T, c *cluster) {
-				r := c.replica("a", inGroup(2, "0 * * * *", time.Second)...)
-				r.Groups = map[string]int{"imports": slots}
+				r := c.inLimit("a", slots, inGroup(2, "0 * * * *", time.Second)...)
 				r.wake() // makes the entries
 				until(time.Hour)
 				again := c.replicaOf(r, "b")
@@ -484,9 +362,8 @@ func TestRunDueNamesSlotsThatFail(t *testing.T) {
 				for name, call := range calls {
 					begin := time.Now()
 					err := call(c.within(10 * time.Hour))
-					if took := time.Since(begin); took > time.Minute {
-						t.Errorf("%s takes %s", name, took)
-					}
+					took := time.Since(begin)
+					c.wrong(took > time.Minute, "%s takes %s", name, took)
 					wantError(t, err, "imports")
 				}
 			})
@@ -507,83 +384,22 @@ func (s *slotless) Read(ctx context.Context, name string) (store.Entry, error) {
 	return s.Store.Read(ctx, name)
 }
 
-// No slot answers, and each job waits behind the one that tries: no job is known to have a slot.
-func TestGroupOfSlotsThatHang(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		s := &faultyStore{Store: c.store}
-		s.meets(func(op, name string) error {
-			err := slotsFail(errNetwork)(op, name)
-			if err != nil {
-				time.Sleep(2 * time.Second)
-			}
-			return err
-		}, nil)
-		r := c.replica("a", inGroup(2, "* * * * *", 0)...)
-		r.Groups, r.Store = map[string]int{"imports": 4}, s
-		c.launch(r)
-		until(time.Minute + time.Second)
-		for i := range 5 {
-			_, err := r.RunNow(c.within(30*time.Second), "import-1", fmt.Sprint("now-", i))
-			if wantError(t, err, "no slot of the group imports can be used"); errors.Is(err, store.ErrHeld) {
-				t.Errorf("%s: %v", sinceMidnight(), err)
-			}
-			time.Sleep(1300 * time.Millisecond)
-		}
-		until(4*time.Minute + 30*time.Second)
-		s.meets(nil, nil)
-		until(6*time.Minute + 30*time.Second)
-		for _, job := range []string{"import-0", "import-1"} {
-			if got := fmt.Sprint(c.outcomes(job)); !strings.Contains(got, "missed") || strings.Contains(got, "imports") {
-				t.Errorf("%s: %s", job, got)
-			}
-		}
-	})
-}
-
-// A call ends in the hold-off of its slot. The next one waits until the lease of that has expired, with few looks.
-func TestGroupAfterCallThatHeldOff(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
-		until(time.Hour + time.Minute)
-		a.kill()
-		c.breakSlot()
-		other := named("other", work("2 * * * *", time.Second))
-		other.Group = "imports"
-		b := c.replica("b", other)
-		b.Groups = map[string]int{"imports": 1}
-		until(2*time.Hour + time.Minute)
-		b.wake()
-		until(2*time.Hour + 2*time.Minute)
-		_, err := b.RunDue(c.within(5*time.Second), soloist.Wake{})
-		wantError(t, err, "no slot of the group imports", "did not expire by itself", "deadline")
-		if _, err := b.RunDue(c.within(time.Minute), soloist.Wake{}); err != nil {
-			t.Error(err)
-		}
-		if n := b.tap.counts()["read"]; len(c.runsOf("other")) != 1 || n > 40 {
-			t.Errorf("%d runs after %d reads", len(c.runsOf("other")), n)
-		}
-	})
-}
-
 // Calls of a lock wait for the end of an outage, however many slots it has. The error of one whose context ends in it says
 // what the store has answered.
 func TestLockOfSlotsInOutage(t *testing.T) {
 	for _, slots := range []int{1, 2, 5} {
-		for what, by := range map[string]func(*soloist.Lock, context.Context, func(context.Context, *soloist.Run) error) error{
-			"Do": (*soloist.Lock).Do, "TryDo": (*soloist.Lock).TryDo,
-		} {
+		for what, by := range doers {
 			inCase(t, fmt.Sprint(what, " of ", slots), func(t *testing.T, c *cluster) {
 				a := c.replica("a").meets(fail(errNetwork))
 				err := by(a.pool(slots), c.within(20*time.Minute), c.watch("a", nil))
-				if !errors.Is(err, errNetwork) || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-					t.Errorf("its context ends: %v", err)
-				}
+				c.wantIs(err, errNetwork)
+				c.wantIs(err, context.DeadlineExceeded)
+				c.wrong(errors.Is(err, context.Canceled), "its context ends: %v", err)
 				time.AfterFunc(20*time.Minute, func() { a.meets(nil) })
 				begin := time.Now()
 				err = by(a.pool(slots), c.within(time.Hour), c.watch("a", nil))
-				if took := time.Since(begin); err != nil || took < 20*time.Minute || took > 21*time.Minute {
-					t.Errorf("it returned %v after %s", err, took)
-				}
+				took := time.Since(begin)
+				c.wrong(err != nil || took < 20*time.Minute || took > 21*time.Minute, "it returned %v after %s", err, took)
 				c.wantRuns(1)
 			})
 		}

@@ -2,13 +2,12 @@ package host_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -80,47 +79,37 @@ func TestTickHandsOverToTheAlarm(t *testing.T) {
 }
 
 // If the alarm cannot be set, tick exits with code 1, and the old message stays. The log says so as an error, which is what
-// alerts look for.
-func TestTickFailsWithoutAlarm(t *testing.T) {
+// alerts look for. An invocation fails, so its host keeps the message that has called and calls again.
+func TestAlarmThatCannotBeSet(t *testing.T) {
+	const says = "the alarm may not be set, so the next tick may wait for the platform's timer"
 	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_LOG_FORMAT=json"}, func(t *testing.T) {
 		w := newWoken("@hourly")
 		run(t.Context(), w.Program, "tick")
 		time.Sleep(time.Until(w.queue.First()))
-		w.queue.Meet = func(c alarmtest.Call) alarmtest.Fate {
+		w.queue.Meet = func(c alarmtest.Call) (fate alarmtest.Fate) {
 			if c.Op == "put" {
-				return alarmtest.Fate{Err: errors.New("403 AuthorizationPermissionMismatch")}
+				fate.Err = errors.New("403 AuthorizationPermissionMismatch")
 			}
-			return alarmtest.Fate{}
+			return fate
 		}
-		got, errs := run(t.Context(), w.Program, "tick", "--json"), 0
-		for text := range strings.Lines(got.err) {
-			var line struct{ Level, Msg, Error string }
-			if err := json.Unmarshal([]byte(text), &line); err != nil {
-				t.Errorf("got %s: %v", text, err)
-			}
-			if line.Level == "ERROR" && strings.HasPrefix(line.Msg,
-				"the alarm may not be set, so the next tick may wait for the platform's timer") && strings.Contains(text, "AuthorizationPermissionMismatch") {
-				errs++
-			}
-		}
-		if got.code != 1 || errs != 1 || !strings.Contains(got.out, "succeeded") {
-			t.Errorf("got %+v, want one line of an error", got)
-		}
+		got := run(t.Context(), w.Program, "tick", "--json")
+		got.wants(t, "tick", 1, "succeeded")
+		m := await(t, messages(strings.NewReader(got.err)), says)
+		wantText(t, m.Level, m.Msg, "AuthorizationPermissionMismatch")
+		wantEqual(t, "level and number of lines", m.Level+fmt.Sprint(strings.Count(got.err, says)), "ERROR1")
 		w.wantPending(t, "00:59:00")
 	})
-}
-
-// A replica that serves ends by itself when nothing is due for its stay, and leaves one alarm.
-func TestServeEndsByItself(t *testing.T) {
-	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_STAY=3m"}, func(t *testing.T) {
-		w := newWoken("2,4 * * * *")
-		stop, code := w.serve(t)
-		defer stop()
-		time.Sleep(6 * time.Minute)
-		wantEqual(t, "runs after 6 min, and whether it has ended", []int{len(w.times()), len(code)}, []int{2, 0})
-		wantEnd(t, code)
-		wantEqual(t, "it ended at", time.Now().UTC().Format("15:04"), "00:07")
-		w.wantPending(t, "01:01:00")
+	bubble(t, inFunctions, func(t *testing.T) {
+		w := newWoken("@hourly")
+		w.queue.Meet = noQueue
+		s := open(t, w.Program)
+		for _, function := range []string{"alarm", "tick", "job-a"} {
+			code, logs := s.invoke(t, function, "")
+			if code != 500 || !strings.Contains(strings.Join(logs, ""), says) {
+				t.Errorf("%s: got %d, %q", function, code, logs)
+			}
+		}
+		s.wantInvoked(t, "warmup", "", 200)
 	})
 }
 
@@ -238,13 +227,6 @@ func TestWakeAndStatusOfAlarm(t *testing.T) {
 	wantLines(t, host.Program{Work: work()}, "wake", 2, "set SOLOIST_ALARM=queue")
 }
 
-// next is the next version of the program, with one job more.
-func (w *woken) next(schedule string) host.Program {
-	p := w.Program
-	p.Work = append(slices.Clone(p.Work), soloist.Job{Name: "new", Schedule: schedule, Do: w.do})
-	return p
-}
-
 // empty has somebody empty the queue.
 func (w *woken) empty(t *testing.T) {
 	for _, m := range w.queue.All() {
@@ -254,17 +236,6 @@ func (w *woken) empty(t *testing.T) {
 
 // noQueue is a queue out of reach.
 func noQueue(alarmtest.Call) alarmtest.Fate { return alarmtest.Fate{Err: errors.New("no queue")} }
-
-// wantEnd waits for the end of a program that ends by itself.
-func wantEnd(t *testing.T, code <-chan int) {
-	t.Helper()
-	select {
-	case got := <-code:
-		wantCode(t, got, 0)
-	case <-time.After(time.Hour):
-		t.Error("it did not end")
-	}
-}
 
 // lastingJob is a job whose run takes so long, or ends with its context.
 func lastingJob(name, schedule string, d time.Duration) soloist.Job {
@@ -362,8 +333,7 @@ func TestQueuedTickBesideLongRun(t *testing.T) {
 
 // In Functions an execution is an invocation.
 func TestLongRunHoldsUpNoOtherJobInFunctions(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo", "SOLOIST_FUNCTION_TIMEOUT=30m")
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, append(inFunctions, "SOLOIST_FUNCTION_TIMEOUT=30m"), func(t *testing.T) {
 		w := newWoken("*/5 * * * *")
 		w.Work = append(w.Work, lastingJob("long", "0 1 * * *", 21*time.Minute))
 		time.Sleep(59 * time.Minute)
@@ -412,20 +382,38 @@ func TestRunByTriggerIsFoundAgain(t *testing.T) {
 	}
 }
 
-// An execution that has less time than the lead shortens that: one is enough for a tick.
+// An execution, or an invocation, that has less time than the lead shortens that: one is enough for a tick. Else the platform
+// would call again and again until the tick is near.
 func TestLeadFitsExecution(t *testing.T) {
 	for name, settings := range map[string][]string{
-		"a short time": {"SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=2m"},
-		"a long lead":  {"SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=30m", "SOLOIST_ALARM_LEAD=20m", "SOLOIST_STAY=30m"},
+		"a short time":               {"SOLOIST_TICK_TIMEOUT=2m"},
+		"a long lead":                {"SOLOIST_TICK_TIMEOUT=30m", "SOLOIST_ALARM_LEAD=20m", "SOLOIST_STAY=30m"},
+		"a short invocation":         {"SOLOIST_FUNCTION_TIMEOUT=2m"},
+		"an invocation of few calls": {"SOLOIST_FUNCTION_TIMEOUT=10s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, settings, func(t *testing.T) {
+			bubble(t, append(settings, "SOLOIST_ALARM=queue"), func(t *testing.T) {
 				w, n := newWoken("@hourly"), 0
-				for run(t.Context(), w.Program, "tick"); len(w.times()) == 0 && n < 100; n++ {
-					time.Sleep(max(0, time.Until(w.queue.First())) + time.Second)
-					run(t.Context(), w.Program, "tick")
+				wake := func() { run(t.Context(), w.Program, "tick") }
+				if strings.Contains(name, "invocation") {
+					t.Setenv("FUNCTIONS_CUSTOMHANDLER_PORT", "7071")
+					s := open(t, w.Program)
+					body := ours
+					wake = func() { // as the host does
+						all, _ := w.queue.Receive(t.Context(), 1, 10*time.Minute)
+						for _, m := range all {
+							body = string(m.Body)
+							defer w.queue.Delete(t.Context(), m.Receipt)
+						}
+						s.wantInvoked(t, "alarm", byQueue(body), 200)
+					}
+				}
+				for wake(); len(w.times()) == 0 && n < 100; n++ {
+					time.Sleep(max(0, time.Until(w.queue.First())) + 300*time.Millisecond) // the way to the message
+					wake()
 				}
 				wantEqual(t, "executions for one tick", n, 1)
+				wantEqual(t, "ran at", w.times(), []string{"01:00:00"})
 			})
 		})
 	}
@@ -453,33 +441,6 @@ func TestPassesEndBeforeTheExecution(t *testing.T) {
 		if n := w.queue.Visible(time.Now().Add(5 * time.Second)); n == 0 {
 			t.Errorf("the backfill wakes nobody up: %+v", w.queue.All())
 		}
-	})
-}
-
-// Ticks nearer than the stay keep the program up, so none is missed but between two executions.
-func TestFrequentTicksKeepExecutionUp(t *testing.T) {
-	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=30m"}, func(t *testing.T) {
-		w := newWoken("* * * * *", "@every 10s")
-		executions := 0
-		for end := time.Now().Add(time.Hour); time.Now().Before(end); executions++ {
-			run(t.Context(), w.Program, "tick")
-			time.Sleep(max(0, time.Until(w.queue.First())))
-			time.Sleep(35 * time.Second) // for the platform to look, and to start it
-		}
-		var s struct {
-			Jobs []struct {
-				Job    string
-				Counts map[string]int
-			}
-		}
-		must(t, json.Unmarshal([]byte(run(t.Context(), w.Program, "status", "--json").out), &s))
-		missed := map[string]int{"job-a": 0, "job-b": 4 * executions}
-		for _, j := range s.Jobs {
-			if n := j.Counts["missed"]; n > missed[j.Job] {
-				t.Errorf("%d ticks of %s were missed in %d executions", n, j.Job, executions)
-			}
-		}
-		wantWithin(t, "executions", executions, 1, 4)
 	})
 }
 
@@ -536,7 +497,7 @@ func TestStayEndsUnderNoRun(t *testing.T) {
 		}})
 		stop, code := w.serve(t)
 		defer stop()
-		wantEnd(t, code)
+		wantCode(t, <-code, 0)
 		if at := time.Now().UTC().Format("15:04:05"); ended.Load() != 1 || cut.Load() != 0 || at < "00:01:40" || at > "00:01:43" {
 			t.Errorf("it ended at %s: %d runs ended, %d were cut off; want one that ended at 00:01:40", at, ended.Load(), cut.Load())
 		}

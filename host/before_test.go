@@ -14,7 +14,6 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/store"
 )
 
 // before is a migration that does this.
@@ -93,6 +92,7 @@ func TestTickDoesWhatComesBefore(t *testing.T) {
 			wantLines(t, p, "tick", 0)
 		}
 		wantEqual(t, "how often it was done for its key", n.Load(), 1)
+		wantLines(t, p, "validate", 0, "ok: 2 jobs, 1 singleton, before them migrate for v2, app demo on *local.Memory\n")
 		for _, command := range []string{"status", "history", "next beat", "validate", "doctor", "audit"} {
 			q := p
 			q.Before = before(func(context.Context) error { t.Errorf("%s does what comes before the jobs", command); return nil })
@@ -141,32 +141,6 @@ func TestBeforeIsGivenUp(t *testing.T) {
 	})
 }
 
-func TestInvocationsWaitForBefore(t *testing.T) {
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-		n, ran := atomic.Int64{}, atomic.Int64{}
-		release := make(chan struct{})
-		s := open(t, host.Program{Store: &local.Memory{}, Work: []soloist.Work{
-			soloist.Job{Name: "beat", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
-				if ran.Add(1); n.Load() != 1 {
-					t.Error("a job ran before what comes before it was done")
-				}
-				return nil
-			}}},
-			Before: before(func(context.Context) error { <-release; n.Add(1); return nil })})
-		tick, beat := s.invoked(t, "tick", `{}`), s.invoked(t, "beat", `{}`)
-		time.Sleep(10 * time.Second)
-		wantAnswer(t, "readyz", s.get("/readyz"), 503, "migrate for v2")
-		wantAnswer(t, "healthz", s.get("/healthz"), 200)
-		close(release)
-		wantCode(t, <-tick, 200)
-		wantCode(t, <-beat, 200)
-		time.Sleep(time.Minute)
-		s.wantInvoked(t, "tick", `{}`, 200)
-		wantEqual(t, "migrations and runs", []int64{n.Load(), ran.Load()}, []int64{1, 1})
-		wantAnswer(t, "readyz after", s.get("/readyz"), 200)
-	})
-}
-
 // /readyz tells a failure on this replica, however the work ended, until the work is done. Work that
 // found nothing to do has not failed, even if that cannot be written for a while.
 func TestReadyTellsFailureBefore(t *testing.T) {
@@ -198,29 +172,6 @@ func TestReadyTellsFailureBefore(t *testing.T) {
 	}
 }
 
-// What comes before the jobs has the lease of the settings, unless it names one.
-func TestLeaseBefore(t *testing.T) {
-	bubble(t, []string{"SOLOIST_LEASE=20s"}, func(t *testing.T) {
-		backend := &local.Memory{}
-		p := host.Program{Store: backend, Work: work(), Before: counting(new(atomic.Int64))}
-		run(t.Context(), p, "tick")
-		p.Before[0].Key, p.Before[0].Lease = "v3", 40*time.Second
-		run(t.Context(), p, "tick")
-		got := map[time.Duration]bool{}
-		backend.List(t.Context(), "demo", func(name string, e store.Entry) bool {
-			if strings.HasPrefix(name, "demo/0-once") {
-				rec, err := store.DecodeRecord(e.Record, "demo", strings.TrimPrefix(name, "demo/"))
-				if err != nil {
-					t.Error(err)
-				}
-				got[time.Duration(rec.Run.Lease)] = true
-			}
-			return true
-		})
-		wantEqual(t, "leases", got, map[time.Duration]bool{20 * time.Second: true, 40 * time.Second: true})
-	})
-}
-
 func TestMistakesBefore(t *testing.T) {
 	environment(t)
 	p := host.Program{Store: &local.Memory{}, Work: work(), Before: []*soloist.Once{
@@ -236,12 +187,4 @@ func TestMistakesBefore(t *testing.T) {
 		`Before: once "": Name is "": it is empty`,
 		`Key is "v\n2": it has 3 bytes, or is not printable`,
 		"Do is nil")
-}
-
-// The version of the build is the key of what has none.
-func TestKeyBeforeIsVersion(t *testing.T) {
-	environment(t)
-	defer host.WithVersion("v1.2.3")()
-	p := host.Program{Store: &local.Memory{}, Work: work(), Before: []*soloist.Once{{Name: "migrate", Do: do}}}
-	wantLines(t, p, "validate", 0, "ok: 2 jobs, 1 singleton, before them migrate for v1.2.3, app demo on *local.Memory\n")
 }

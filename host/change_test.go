@@ -3,7 +3,6 @@ package host_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -20,64 +19,44 @@ import (
 // An operator does over HTTP what the commands do, and the orders say who it was.
 func TestOrdersOverHTTP(t *testing.T) {
 	bubble(t, []string{"SOLOIST_ADMIN_TOKEN=" + adminToken}, func(t *testing.T) {
-		cancelled := make(chan error, 1)
-		long := soloist.Job{Name: "long", Schedule: "@every 1m", Do: func(ctx context.Context, _ *soloist.Run) error {
-			select {
-			case <-ctx.Done():
-				cancelled <- context.Cause(ctx)
-				return ctx.Err()
-			case <-time.After(30 * time.Second):
-				return nil
-			}
-		}}
-		p := host.Program{Work: []soloist.Work{long}, Store: &local.Memory{}}
+		p := host.Program{Work: []soloist.Work{lastingJob("long", "@every 1m", 30*time.Second)}, Store: &local.Memory{}}
 		s := open(t, p)
 		defer replica(t, p, "replica-a")()
 		d := described(t, s)
 		cookies := signedIn(t, s, adminToken)
-		order := func(what, body string, code int, parts ...string) {
-			t.Helper()
-			path := "/api/v1/jobs/long/" + what
-			got := s.ask("POST", path, body, cookies)
-			wantAnswer(t, what, got, code, parts...)
-			d.wantAsDescribed(t, "POST", path, got)
-		}
 		time.Sleep(time.Second)
-		order("cancel", "", 409, "nothing runs")
-		order("pause", `{"reason":"the printer is on fire","until":"2000-01-01T01:00:00Z"}`, 200, `"kind":"pause"`, `"by":"Ada"`)
-		time.Sleep(10 * time.Second)
-		wantAnswer(t, "paused", s.get("/api/v1/jobs"), 200, `"state":"paused"`, `"pause":{"by":"Ada","reason":"the printer is on fire","at":"2000-01-01T00:00:01Z","until":"2000-01-01T01:00:00Z"}`)
-		time.Sleep(2 * time.Minute)
-		wantAnswer(t, "still paused", s.get("/api/v1/jobs"), 200, `"state":"paused"`)
-		order("run", `{"by":"Grace"}`, 200, `"request":"ordered-`)
-		time.Sleep(10 * time.Second)
-		wantAnswer(t, "running", s.get("/api/v1/jobs"), 200, `"state":"running"`)
-		order("cancel", `{"reason":"not now"}`, 200, `"kind":"cancel"`)
-		if err := <-cancelled; !errors.Is(err, soloist.ErrCancelled) {
-			t.Errorf("the run ended with %v", err)
+		for _, order := range []struct {
+			what, body  string
+			code        int
+			says        string
+			after, then string // ten seconds later, of the job
+		}{
+			{"cancel", "", 409, "nothing runs", `"state":"idle"`, ""},
+			{"pause", `{"reason":"the printer is on fire","until":"2000-01-01T01:00:00Z"}`, 200, `"by":"Ada"`, `"state":"paused"`,
+				`"pause":{"by":"Ada","reason":"the printer is on fire","at":"2000-01-01T00:00:11Z","until":"2000-01-01T01:00:00Z"}`},
+			{"run", `{"by":"Grace"}`, 200, `"request":"ordered-`, `"state":"running"`, ""},
+			{"cancel", `{"reason":"not now"}`, 200, `"kind":"cancel"`, `"state":"paused"`, `"status":"cancelled"`},
+			{"resume", "", 200, `"kind":"resume"`, `"state":"idle"`, ""},
+		} {
+			path := "/api/v1/jobs/long"
+			got := s.ask("POST", path+"/"+order.what, order.body, cookies)
+			wantAnswer(t, order.what, got, order.code, order.says)
+			d.wantAsDescribed(t, "POST", path+"/"+order.what, got)
+			time.Sleep(10 * time.Second)
+			got = s.get(path)
+			wantAnswer(t, "after "+order.what, got, 200, order.after, order.then)
+			d.wantAsDescribed(t, "GET", path, got)
 		}
-		time.Sleep(3 * time.Second)
-		order("resume", "", 200, `"kind":"resume"`)
-		got := s.get("/api/v1/jobs/long")
-		wantAnswer(t, "history", got, 200, `"status":"cancelled"`)
-		d.wantAsDescribed(t, "GET", "/api/v1/jobs/long", got)
-		wantNone(t, "after the resume", got.Body.String(), `"pause":{"by"`)
-		got = s.get("/api/v1/orders")
+		got := s.get("/api/v1/orders")
 		d.wantAsDescribed(t, "GET", "/api/v1/orders", got)
-		wantOrders(t, got.Body.String(), "resume by Ada", "cancel by Ada", "run by Grace", "pause by Ada")
+		var answer struct{ Orders []store.Order }
+		must(t, json.Unmarshal(got.Body.Bytes(), &answer))
+		var by []string
+		for _, o := range answer.Orders {
+			by = append(by, string(o.Kind)+" by "+o.By)
+		}
+		wantEqual(t, "the orders", strings.Join(by, ", "), "resume by Ada, cancel by Ada, run by Grace, pause by Ada")
 	})
-}
-
-// wantOrders wants these orders, newest first.
-func wantOrders(t *testing.T, text string, want ...string) {
-	t.Helper()
-	var answer struct{ Orders []store.Order }
-	must(t, json.Unmarshal([]byte(text), &answer))
-	var got []string
-	for _, o := range answer.Orders {
-		got = append(got, string(o.Kind)+" by "+o.By)
-	}
-	wantEqual(t, "the orders", strings.Join(got, ", "), strings.Join(want, ", "))
 }
 
 // Each change needs the admin token, and the page of no other site can ask for it.
@@ -132,29 +111,18 @@ func TestUnlockOverHTTP(t *testing.T) {
 	wantAnswer(t, "no orders", plain.send("POST", "/api/v1/jobs/beat/pause", "Bearer "+adminToken), 409, "keeps no orders")
 }
 
-// A job that the settings pause stays shown as paused after an order to pause it and one to
-// resume it, and the answer to the resume says so.
+// The answer to a resume says that the settings pause the job too: it stays paused.
 func TestResumeOfJobPausedBySettings(t *testing.T) {
-	bubble(t, []string{"SOLOIST_ADMIN_TOKEN=" + adminToken}, func(t *testing.T) {
-		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{
-			soloist.Job{Name: "nightly", Schedule: "0 2 * * *", Do: do, Paused: true}, soloist.Job{Name: "free", Schedule: "0 2 * * *", Do: do}}}
-		s := open(t, p)
+	bubble(t, []string{"SOLOIST_ADMIN_TOKEN=" + adminToken, "SOLOIST_JOB_BEAT_PAUSED=true"}, func(t *testing.T) {
+		s := open(t, host.Program{Store: &local.Memory{}, Work: work()})
 		s.tick()
-		time.Sleep(26 * time.Hour)
-		s.tick() // the tick is skipped
-		change := func(job, what string) string {
-			t.Helper()
-			got := s.send("POST", "/api/v1/jobs/"+job+"/"+what, "Bearer "+adminToken)
-			wantAnswer(t, what, got, 200, `"kind":"`+what+`"`)
-			time.Sleep(time.Minute)
-			return got.Body.String()
+		for job, paused := range map[string]bool{"beat": true, "night-report": false} {
+			got := s.send("POST", "/api/v1/jobs/"+job+"/resume", "Bearer "+adminToken)
+			wantAnswer(t, "resume", got, 200, `"kind":"resume"`)
+			wantEqual(t, "told", strings.Contains(got.Body.String(), "the settings of this replica pause "+job+" too"), paused)
 		}
-		change("nightly", "pause")
-		wantText(t, "the resume answers", change("nightly", "resume"), "the settings of this replica pause nightly too")
-		change("free", "pause")
-		wantNone(t, "the resume of another job answers", change("free", "resume"), `"note"`)
-		wantAnswer(t, "after the resume", s.get("/api/v1/jobs/nightly"), 200, `"state":"paused"`)
-		wantAnswer(t, "the other job", s.get("/api/v1/jobs/free"), 200, `"state":"idle"`)
+		time.Sleep(time.Minute)
+		wantAnswer(t, "after the resume", s.get("/api/v1/jobs/beat"), 200, `"state":"paused"`)
 	})
 }
 
@@ -176,18 +144,6 @@ func TestStepDownOfRunThatEnds(t *testing.T) {
 		wantAnswer(t, "step down", got, 202, `"status":"ordered"`, `"kind":"step-down"`, `"note":"its run is over"`)
 		ended()
 	})
-}
-
-// What can never be done is no trouble with the store, which a client would ask for again.
-func TestOrdersRefusedForGood(t *testing.T) {
-	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
-	s := open(t, host.Program{Work: obedient(), Store: &local.Memory{}})
-	s.tick()
-	for range 100 {
-		wantAnswer(t, "run", s.send(http.MethodPost, "/api/v1/jobs/beat/run", "Bearer "+adminToken), 200)
-	}
-	wantAnswer(t, "one run too many", s.send(http.MethodPost, "/api/v1/jobs/beat/run", "Bearer "+adminToken), 409,
-		"100 runs of beat are ordered already")
 }
 
 // In an outage a run that goes on without its lease is told as trouble, though the store tells

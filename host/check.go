@@ -21,11 +21,11 @@ type doctorCommand struct{ jsonFlag }
 
 func (c *doctorCommand) run(ctx context.Context, p *Program) int {
 	a, wrong := p.open(mode{checks: true})
-	o := doctor.Options{Hurry: p.hurry}
+	tell := func(doctor.Finding) {}
 	if !c.JSON {
-		o.Tell = func(f doctor.Finding) { printFinding(a.Console, f) }
+		tell = func(f doctor.Finding) { printFinding(a.Console, f) }
 	}
-	d := doctor.Examine(ctx, a, wrong, o)
+	d := doctor.Examine(ctx, a, wrong, tell)
 	code := exitOK
 	switch {
 	case wrong != nil:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"time"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
@@ -62,17 +61,10 @@ func WithExit(p Program, exit func(code int)) Program {
 	return p
 }
 
-// Hurried is p whose doctor gives each check no more time than this.
-func Hurried(p Program, limit time.Duration) Program {
-	p.hurry = limit
+// OnTerminal is p whose outputs are a terminal.
+func OnTerminal(p Program) Program {
+	p.terminal = true
 	return p
-}
-
-// WithVersion is the version of the build until the test calls what it returns.
-func WithVersion(version string) (undo func()) {
-	was := app.Version
-	app.Version = func() string { return version }
-	return func() { app.Version = was }
 }
 
 // WithQueue is p with another queue of alarms than that of its storage account.

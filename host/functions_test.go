@@ -3,9 +3,12 @@ package host_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -107,29 +110,16 @@ func TestWarmup(t *testing.T) {
 	})
 }
 
+// The host's probe, which comes again and again, waits for no storage. A browser gets the page.
+func TestProbeOfHost(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	s := open(t, host.Program{Store: down(), Work: work()})
+	wantAnswer(t, "probe", s.ask("GET", "/", "", nil), 200, `"ReturnValue":"awake"`)
+	wantAnswer(t, "browser", s.get("/"), 200, "<title>Soloist</title>")
+}
+
 // byHTTP is what an HTTP trigger sends.
 const byHTTP = `{"Data":{"req":{"Url":"http://localhost/api/beat","Method":"POST"}}}`
-
-// A wrong clock is told by the calls, once, since nothing goes on between them.
-func TestFunctionsTellOfWrongClock(t *testing.T) {
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-		off := time.Hour
-		s, log := logged(t, host.Program{Store: &local.Memory{}, Work: jobs(soloist.Job{Name: "night"}),
-			Now: func() time.Time { return time.Now().Add(off) }})
-		for _, want := range []string{"this machine's clock is 59m59s ahead", "", "this machine's clock is right again", ""} {
-			time.Sleep(time.Minute)
-			wantNone(t, "between two calls", log.String(), "clock")
-			s.invoke(t, "tick", "{}")
-			if got := log.String(); strings.Contains(got, "clock") != (want != "") || !strings.Contains(got, want) {
-				t.Errorf("got %q, want %q", got, want)
-			}
-			if want == "" {
-				off = 0
-			}
-			log.Reset()
-		}
-	})
-}
 
 // The id of an invocation is 36 characters long. Of another one the log has the beginning.
 func TestLongInvocationIsCut(t *testing.T) {
@@ -144,37 +134,38 @@ func TestLongInvocationIsCut(t *testing.T) {
 	}
 }
 
-// On a public address a caller without the token neither fills the log nor hears
-// the names of the jobs.
+// A caller of a public address who has no token neither fills the log nor hears the names of the jobs.
 func TestStrangerFillsNoLogAndHearsNoJobs(t *testing.T) {
-	const token = "0123456789abcdef"
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ADDR=:7071", "SOLOIST_ADMIN_TOKEN="+token)
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ADDR=:7071", "SOLOIST_ADMIN_TOKEN="+adminToken)
 	s, log := logged(t, host.Program{Store: new(local.Memory), Work: work()})
-	log.Reset()
-	post := func(path, token string) *httptest.ResponseRecorder {
-		r := httptest.NewRequest(http.MethodPost, "http://203.0.113.7:7071"+path, nil)
-		if token != "" {
-			r.Header.Set("Authorization", "Bearer "+token)
-		}
-		w := httptest.NewRecorder()
-		s.ServeHTTP(w, r)
-		return w
-	}
-	for _, given := range []string{"", token} {
-		for range 1000 {
-			post("/"+strings.Repeat("x", 20000), given)
-		}
-		if log.Len() > 20000 {
-			t.Errorf("1000 calls with the token %q wrote %d bytes of log, want 20 KB at most", given, log.Len())
-		}
+	for header, code := range map[string]int{"": http.StatusUnauthorized, "Bearer " + adminToken: http.StatusNotFound} {
+		got := s.send(http.MethodPost, "/nosuch", header)
+		wantAnswer(t, "with the header "+header, got, code)
+		wantEqual(t, "the answer names the jobs", strings.Contains(got.Body.String(), "night-report"), header != "")
 		log.Reset()
+		for range 100 {
+			s.send(http.MethodPost, "/"+strings.Repeat("x", 20000), header)
+		}
+		wantWithin(t, "bytes of log", log.Len(), 0, 20000)
 	}
-	if w := post("/nosuch", ""); w.Code != http.StatusUnauthorized && w.Code != http.StatusTooManyRequests || strings.Contains(w.Body.String(), "night-report") {
-		t.Errorf("without a token: got %d %s, want a refusal that names no job", w.Code, w.Body)
-	}
-	if w := post("/nosuch", token); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "night-report") {
-		t.Errorf("with the token: got %d %s, want 404 and the jobs", w.Code, w.Body)
-	}
+}
+
+// A wrong clock is told by the calls, once, since nothing goes on between them.
+func TestFunctionsTellOfWrongClock(t *testing.T) {
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
+		off := time.Hour
+		s, log := logged(t, host.Program{Store: &local.Memory{}, Work: jobs(soloist.Job{Name: "night"}), Now: func() time.Time { return time.Now().Add(off) }})
+		for _, want := range []string{"this machine's clock is 59m59s ahead", "", "this machine's clock is right again", ""} {
+			time.Sleep(time.Minute)
+			s.invoke(t, "tick", "{}")
+			wantText(t, "log", log.String(), want)
+			wantEqual(t, "told", strings.Contains(log.String(), "clock"), want != "")
+			if want == "" {
+				off = 0
+			}
+			log.Reset()
+		}
+	})
 }
 
 // In Functions each call writes that the instance is up, if that is due. A store that hangs
@@ -285,29 +276,6 @@ func (s site) invoked(t *testing.T, name, payload string, lines ...string) <-cha
 	return code
 }
 
-// The storage is away for a minute as the run ends. Its outcome is written when
-// the storage is back, and its caller gets it, by a timer and by an HTTP trigger
-// alike.
-func TestOutageAtEndOfRunLosesNoOutcome(t *testing.T) {
-	for _, payload := range []string{"{}", byHTTP} {
-		bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-			backend := newGated(new(local.Memory), nil)
-			runs := 0
-			s := open(t, host.Program{Store: backend, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Do: func(context.Context, *soloist.Run) error {
-				if runs++; runs == 1 {
-					backend.away(time.Minute)
-				}
-				return nil
-			}}}})
-			s.invoke(t, "tick", "{}")
-			time.Sleep(time.Hour + time.Second)
-			s.wantInvoked(t, "beat", payload, 200, " succeeded")
-			wantEqual(t, "runs", runs, 1)
-			wantEqual(t, "the outcome in the record", lastOutcome(t, backend).Status, store.Succeeded)
-		})
-	}
-}
-
 // The record of one job cannot be read, and those of others can: that is no outage of the storage, and its caller gets an
 // answer as soon as in one.
 func TestRunByHandWithUnreadableRecordIsAnswered(t *testing.T) {
@@ -353,21 +321,33 @@ func TestOutageBefore(t *testing.T) {
 	})
 }
 
-// No outage cuts short what comes before the jobs, once it has begun.
-func TestOutageDuringWhatComesBefore(t *testing.T) {
+// What comes before the jobs, and a run by hand, is cut short by no outage once it has begun. The outcome of the run is written
+// when the storage is back, and its caller gets it.
+func TestOutageUnderWhatHasBegun(t *testing.T) {
 	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
 		backend := newGated(new(local.Memory), nil)
-		s := open(t, host.Program{Store: backend, Work: work(), Before: []*soloist.Once{{Name: "migrate", Key: "v2", Lease: time.Minute,
-			Do: func(ctx context.Context, _ *soloist.Run) error {
-				backend.away(35 * time.Second)
-				select {
-				case <-ctx.Done():
-					t.Errorf("it was cut short: %v", context.Cause(ctx))
-				case <-time.After(40 * time.Second):
-				}
-				return nil
-			}}}})
-		s.wantInvoked(t, "beat", byHTTP, 200, " succeeded")
+		var order noted
+		outage := func(ctx context.Context, r *soloist.Run) error {
+			order.add(r.ID())
+			backend.away(35 * time.Second)
+			select {
+			case <-ctx.Done():
+				t.Errorf("it was cut short: %v", context.Cause(ctx))
+			case <-time.After(25 * time.Second):
+			}
+			return nil
+		}
+		s := open(t, host.Program{Store: backend, Before: []*soloist.Once{{Name: "migrate", Key: "v2", Lease: time.Minute, Do: outage}},
+			Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Lease: time.Minute, Do: outage},
+				soloist.Job{Name: "other", Schedule: "@every 1h", Do: do}}})
+		code := s.invoked(t, "beat", byHTTP, " succeeded")
+		time.Sleep(50 * time.Second)
+		s.wantInvoked(t, "other", "{}", 500)
+		wantCode(t, <-code, 200)
+		wantEqual(t, "the outcome in the record", lastOutcome(t, backend).Status, store.Succeeded)
+		if all := order.all(); len(all) != 2 || !strings.HasPrefix(all[1], "beat@") {
+			t.Errorf("ran %q, want what comes before the jobs, then the job", all)
+		}
 	})
 }
 
@@ -381,92 +361,47 @@ func lastOutcome(t *testing.T, backend store.Store) store.Outcome {
 	return r.History[0]
 }
 
-// Nothing runs between two calls of a function. A page that could read the
-// records then tells no outage that is over.
-func TestReadEndsOutageInFunctions(t *testing.T) {
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-		store := newGated(new(local.Memory), nil)
-		s := open(t, host.Program{Store: store, Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "0 3 * * *", Do: do}}})
-		s.invoke(t, "beat", "{}")
-		time.Sleep(3*time.Hour + time.Minute)
-		store.away(time.Minute)
-		s.invoke(t, "beat", "{}")
-		time.Sleep(6 * time.Hour)
-		for _, path := range []string{"/api/v1/jobs", "/readyz"} {
-			wantAnswer(t, path+", hours after the outage", s.get(path), 200)
-		}
-	})
-}
-
-// A stop that cuts off a run is no success: the log names what runs.
-func TestStopThatCutsOffRunFails(t *testing.T) {
-	bubble(t, stopsAtOnce, func(t *testing.T) {
-		began, release := make(chan struct{}), make(chan struct{})
-		code, log := stopUnder(t, new(local.Memory), soloist.Job{Do: func(context.Context, *soloist.Run) error {
-			close(began)
-			<-release // it ignores the end of its context
-			return nil
-		}}, began)
-		wantCode(t, <-code, 1)
-		close(release)
-		wantText(t, "the error", (<-log.last).Error, "jobs that run: beat")
-	})
-}
-
-// The outcome of a run whose lease is longer than SOLOIST_LEASE is written in the
-// time that its own lease gives, and the host has its answer.
-func TestStopWaitsForLongestLease(t *testing.T) {
-	bubble(t, stopsAtOnce, func(t *testing.T) {
-		backend := newGated(new(local.Memory), nil)
-		began := make(chan struct{})
-		code, log := stopUnder(t, backend, soloist.Job{Lease: 30 * time.Second, Do: func(ctx context.Context, _ *soloist.Run) error {
-			close(began)
-			<-ctx.Done()
-			backend.away(1500 * time.Millisecond) // more than grace and SOLOIST_LEASE
-			return context.Cause(ctx)
-		}}, began)
-		wantCode(t, <-code, 0)
-		if got := lastOutcome(t, backend); got.Status != store.Abandoned || got.Reason != "stopped" {
-			t.Errorf("got the outcome %+v, want abandoned, as the run was stopped", got)
-		}
-		wantText(t, "the answer", <-log.answer, "abandoned: stopped")
-	})
-}
-
-// stopsAtOnce are the settings of an app of Functions whose runs have no grace.
-var stopsAtOnce = []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_GRACE=0s", "SOLOIST_LEASE=1s"}
-
-// stopUnder runs the job once in Functions and stops the program under the run.
-func stopUnder(t *testing.T, backend store.Store, job soloist.Job, began <-chan struct{}) (code <-chan int, log *lastError) {
-	t.Helper()
-	job.Name, job.Schedule = "beat", "@every 1h"
-	ln, log := newPiped(), &lastError{last: make(chan message, 1), answer: make(chan string, 1)}
-	stop, code := serveOn(t, host.Program{Stdout: log, Store: backend, Work: []soloist.Work{job}}, ln)
-	go func() {
-		resp, err := ln.web().Post("http://127.0.0.1:7071/beat", "application/json", strings.NewReader(byHTTP))
-		if err == nil {
-			body, _ := io.ReadAll(resp.Body)
-			resp.Body.Close()
-			log.answer <- string(body)
-		}
-	}()
-	<-began
-	stop()
-	return code, log
-}
-
-// lastError keeps the line of the log that tells why the program stopped, and the answer of the invocation.
-type lastError struct {
-	last   chan message
-	answer chan string
-}
-
-func (l *lastError) Write(b []byte) (int, error) {
-	var m message
-	if json.Unmarshal(b, &m) == nil && m.Msg == "stopped" {
-		l.last <- m
+// The outcome of a run whose lease is longer than SOLOIST_LEASE is written in the time that its own lease gives, and the host
+// has its answer. A stop that cuts off a run is no success: the log names what runs.
+func TestStopUnderInvocation(t *testing.T) {
+	for _, ignores := range []bool{false, true} { // the end of its context
+		bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_GRACE=0s", "SOLOIST_LEASE=1s"}, func(t *testing.T) {
+			backend := newGated(new(local.Memory), nil)
+			began, release, answer := make(chan struct{}), make(chan struct{}), make(chan string, 1)
+			var log strings.Builder
+			ln := newPiped()
+			beat := soloist.Job{Name: "beat", Schedule: "@every 1h", Lease: 30 * time.Second, Do: func(ctx context.Context, _ *soloist.Run) error {
+				if close(began); ignores {
+					<-release
+					return nil
+				}
+				<-ctx.Done()
+				backend.away(1500 * time.Millisecond) // more than grace and SOLOIST_LEASE
+				return context.Cause(ctx)
+			}}
+			stop, code := serveOn(t, host.Program{Stdout: &log, Store: backend, Work: []soloist.Work{beat}}, ln)
+			go func() {
+				if resp, err := ln.web().Post("http://127.0.0.1:7071/beat", "application/json", strings.NewReader(byHTTP)); err == nil {
+					body, _ := io.ReadAll(resp.Body)
+					resp.Body.Close()
+					answer <- string(body)
+				}
+			}()
+			<-began
+			stop()
+			if ignores {
+				wantCode(t, <-code, 1)
+				wantText(t, "log", log.String(), "jobs that run: beat")
+				close(release)
+				return
+			}
+			wantCode(t, <-code, 0)
+			if got := lastOutcome(t, backend); got.Status != store.Abandoned || got.Reason != "stopped" {
+				t.Errorf("got the outcome %+v, want abandoned, as the run was stopped", got)
+			}
+			wantText(t, "the answer", <-answer, "abandoned: stopped")
+		})
 	}
-	return len(b), nil
 }
 
 // An outage is in no record, so the platform has to see it, whatever the setting says of runs that fail. Whoever called an
@@ -487,21 +422,110 @@ func TestOutageFailsInvocation(t *testing.T) {
 			backend.set(nil)
 			time.Sleep(5 * time.Second)
 			s.wantInvoked(t, "beat", "{}", 200, "tick 2000-01-01T00:01:00Z succeeded") // a retry by the platform
+			time.Sleep(time.Hour)
+			backend.away(time.Minute)
+			s.invoke(t, "beat", "{}")
+			time.Sleep(time.Hour) // nothing runs between two calls: a page that can read the records ends the outage
+			wantAnswer(t, "list", s.get("/api/v1/jobs"), 200)
+			wantAnswer(t, "readyz", s.get("/readyz"), 200)
 		})
 	}
 }
 
-// A run by hand that has begun is not ended by an outage that others meet.
-func TestOutageUnderRunByHand(t *testing.T) {
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-		store := newGated(&local.Memory{}, nil)
-		s := open(t, host.Program{Store: store, Work: []soloist.Work{
-			lastingJob("beat", "@every 1h", time.Minute), soloist.Job{Name: "other", Schedule: "@every 1h", Do: do}}})
-		code := s.invoked(t, "beat", byHTTP, " succeeded")
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		store.set(refuse(errDown, "read"))
-		s.wantInvoked(t, "other", "{}", 500)
-		wantCode(t, <-code, 200)
+// byQueue is the payload of a queue trigger.
+func byQueue(message string) string {
+	text, _ := json.Marshal(message)
+	inner, _ := json.Marshal(string(text))
+	return fmt.Sprintf(`{"Data":{"alarm":%s},"Metadata":{"DequeueCount":"1"}}`, inner)
+}
+
+const ours = `{"schema":1,"app":"demo","id":"x"}`
+
+// A message has the invocation run what is due, wait for the ticks of the stay, and set the next alarm. A timer once a day
+// does the same.
+func TestAlarmFunction(t *testing.T) {
+	bubble(t, inFunctions, func(t *testing.T) {
+		w := newWoken("1,2 * * * *")
+		s := open(t, w.Program)
+		code, logs := s.invoke(t, "alarm", byQueue(ours))
+		if at := time.Now().UTC().Format("15:04"); code != 200 || at != "00:02" || !slices.Equal(logs, []string{"job job-a: tick 2000-01-01T00:01:00Z succeeded", "job job-a: tick 2000-01-01T00:02:00Z succeeded"}) {
+			t.Errorf("got %d, %q at %s", code, logs, at)
+		}
+		w.wantPending(t, "01:00:00")
+		time.Sleep(time.Hour)
+		code, logs = s.invoke(t, "tick", `{"Data":{"timer":{"IsPastDue":false}}}`)
+		if code != 200 || len(logs) != 1 {
+			t.Errorf("the daily net: got %d, %q", code, logs)
+		}
+		w.wantPending(t, "02:00:00")
 	})
 }
+
+// Whatever is in the queue wakes the app up once, and the host may delete it.
+func TestAlarmFunctionAndForeignMessages(t *testing.T) {
+	bubble(t, inFunctions, func(t *testing.T) {
+		w := newWoken("@hourly")
+		s, log := logged(t, w.Program)
+		for _, body := range []string{byQueue("garbage \x00"), byQueue(`{"app":"other"}`), byQueue("null"), byQueue(""), `{"Data":{"alarm":7}}`, `{"Data":{"item":{"app":"x"}}}`, ""} {
+			s.wantInvoked(t, "alarm", body, 200)
+		}
+		w.wantPending(t, "00:59:00")
+		wantEqual(t, "messages that are told", strings.Count(log.String(), "is not an alarm of this app"), 5)
+	})
+}
+
+// A record that no call can mend does not have the host call again and again: the alarm is set for the next tick, and the
+// answer says what is wrong. A record that cannot be read wants a replica soon.
+func TestAlarmFunctionWithUnusableRecord(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		make    func(t *testing.T, w *woken)
+		pending time.Duration // at most
+	}{
+		{"garbage", func(t *testing.T, w *woken) {
+			if _, err := w.Store.Create(t.Context(), "demo/job-a", []byte("garbage")); err != nil {
+				t.Fatal(err)
+			}
+		}, 24 * time.Hour},
+		{"unreadable", func(_ *testing.T, w *woken) { w.Store = unreadable{w.Store.(*local.Memory)} }, time.Minute},
+	} {
+		bubble(t, inFunctions, func(t *testing.T) {
+			w := newWoken("@daily", "@daily")
+			test.make(t, w)
+			s := open(t, w.Program)
+			for _, function := range []string{"alarm", "tick"} {
+				code, logs := s.invoke(t, function, "")
+				if code != 200 || !strings.Contains(strings.Join(logs, "\n"), "job job-a: ") {
+					t.Errorf("%s, %s: got %d, %q", test.name, function, code, logs)
+				}
+				if first := w.queue.First(); first.IsZero() || time.Until(first) > test.pending {
+					t.Errorf("%s: got the messages %+v", test.name, w.queue.All())
+				}
+			}
+		})
+	}
+}
+
+// unreadable is a store in which the record of job-a cannot be read.
+type unreadable struct{ *local.Memory }
+
+func (s unreadable) Read(ctx context.Context, name string) (store.Entry, error) {
+	if strings.HasSuffix(name, "/job-a") {
+		return store.Entry{}, errors.New("503")
+	}
+	return s.Memory.Read(ctx, name)
+}
+
+// Without alarms there is no such function, and a job may have its name; with alarms it may not.
+func TestAlarmIsAFunctionOfAlarmsAlone(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_STORAGE=memory:")
+	s := open(t, host.Program{Work: jobs(soloist.Job{Name: "night"})})
+	s.wantInvoked(t, "alarm", "", 404)
+	work := jobs(soloist.Job{Name: "alarm"})
+	wantLines(t, host.Program{Work: work}, "validate", 0)
+	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_STORAGE=UseDevelopmentStorage=true")
+	checkMistakes(t, run(t.Context(), host.Program{Work: work}, "validate"), []string{`job "alarm" has the name of the function that gets the alarms`})
+}
+
+// inFunctions are the settings of an app of Functions with alarms.
+var inFunctions = []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo"}

@@ -157,10 +157,7 @@ func (c *historyCommand) filter(a *app.App) (f filter, err error) {
 // histories leaves out the jobs that were not asked for: their trouble does not
 // matter now. absent says that no job has a record.
 func (f filter) histories(ctx context.Context, a *app.App) (pasts []jobHistory, absent []string, err error) {
-	all, err := a.Scheduler.Status(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
+	all := a.Statuses(ctx)
 	views := view.All(a, all, nil, nil)
 	for i, st := range all {
 		if f.job != "" && f.job != st.Name && f.job != a.Whole(st.Name) {
@@ -223,12 +220,10 @@ func (f filter) lockHistories(ctx context.Context, a *app.App) (pasts []jobHisto
 
 // lockHistory is the history of one slot, or of one key.
 func (f filter) lockHistory(r locks.Past) jobHistory {
-	p := jobHistory{Name: format.Line(r.Name), Kind: r.Kind, State: view.State(r.State), History: []past.Run{}, Counts: r.Record.Counts}
+	p := jobHistory{Name: format.Line(r.Name), Kind: r.Kind, State: view.State(r.State), History: []past.Run{},
+		Counts: r.Record.Counts, Error: format.Error(r.Err)}
 	if p.Counts == nil {
 		p.Counts = map[store.Status]int64{}
-	}
-	if r.Err != nil {
-		p.Error = format.Line(r.Err.Error())
 	}
 	p.words = r.State
 	if r.State == "held" && r.Record.MayRun() {

@@ -16,9 +16,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
-	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -87,83 +85,6 @@ func TestHistoryOfLongRange(t *testing.T) {
 	})
 }
 
-// led is a singleton that replica-b has led for so long, until it was stopped.
-func led(t *testing.T, backend store.Store, d time.Duration) []soloist.Work {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer time.AfterFunc(d, cancel).Stop()
-	leader := soloist.Singleton{Name: "leader", Do: untilCancelled}
-	other := soloist.Scheduler{App: "demo", Replica: "replica-b", Store: backend, Singletons: []soloist.Singleton{leader}}
-	must(t, other.Run(ctx))
-	return []soloist.Work{leader}
-}
-
-// A singleton has terms and no ticks. The first one waits for its token. A replica that stops is no failure of it.
-func TestHistoryOfSingleton(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		p := host.Program{Store: &local.Memory{}}
-		p.Work = led(t, p.Store, 90*time.Second)
-		wantRun(t, p, "history", 0, `
-			app demo on *local.Memory, 2000-01-01 00:01:30Z
-
-			JOB     TICK  FATE       ATTEMPT  REPLICA    START                 TOOK       TOKEN            REASON
-			leader  -     abandoned  1        replica-b  2000-01-01 00:00:02Z  1m28.989s  946684801000000  stopped
-
-			JOB     STATE  COUNTS
-			leader  idle   1 abandoned
-		`)
-		got := open(t, p).get("/api/v1/jobs")
-		wantAnswer(t, "list", got, 200, "abandoned", `"trouble":0`)
-		wantNone(t, "list", got.Body.String(), `"trouble":true`)
-	})
-}
-
-// A changed schedule leaves a range whose ticks nobody has counted, and a dead
-// runner a run without an end.
-func TestHistoryOfWhatIsNotKnown(t *testing.T) {
-	environment(t)
-	now := time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
-	record := store.Record{App: "demo", Job: "beat", Created: now, Watermark: now, Token: 7, Run: store.Run{Status: store.Abandoned},
-		Counts: map[store.Status]int64{store.Abandoned: 1},
-		History: []store.Outcome{
-			{From: now.Add(-2 * time.Hour), Tick: now.Add(-time.Hour), Status: store.Missed, Reason: "the schedule changed"},
-			{Tick: now.Add(-2 * time.Hour), Status: store.Abandoned, Reason: "its runner\n\x1b[2Jdied", Attempt: 2, Token: 7, Replica: "replica-a",
-				Start: now.Add(-2 * time.Hour)},
-		}}
-	b, err := json.Marshal(record)
-	must(t, err)
-	backend := &local.Memory{}
-	put(t, backend, "demo/beat", string(b), false)
-	p := host.Program{Work: work()[:1], Store: backend, Now: func() time.Time { return now }}
-	wantRun(t, p, "history", 0, `
-		app demo on *local.Memory, 2026-03-29 12:00:00Z
-
-		JOB   TICK                                                              FATE       ATTEMPT  REPLICA    START                 TOOK  TOKEN  REASON
-		beat  after 2026-03-29 10:00:00Z .. 2026-03-29 11:00:00Z (not counted)  missed     -        -          -                     -     -      the schedule changed
-		beat  2026-03-29 10:00:00Z                                              abandoned  2        replica-a  2026-03-29 10:00:00Z  -     7      its runner \x1b[2Jdied
-
-		JOB   STATE  COUNTS
-		beat  idle   1 abandoned
-	`)
-}
-
-func TestHistoryThatCannotBeRead(t *testing.T) {
-	environment(t)
-	backend := &local.Memory{}
-	put(t, backend, "demo/beat", `{"schema":99}`, false)
-	now := time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
-	p := host.Program{Work: work(), Store: backend, Now: func() time.Time { return now }}
-	wantRun(t, p, "history", 1, `
-		app demo on *local.Memory, 2026-03-29 12:00:00Z
-
-		JOB           STATE      COUNTS
-		beat          broken     the record has schema 99 and this program reads up to 1: update the program
-		night-report  no record  -
-		leader        no record  -
-	`)
-	wantLines(t, p, "history night-report", 0)
-}
-
 // rows are the ticks and outcomes in a table of history.
 func rows(out string) (all []string) {
 	for line := range strings.Lines(out) {
@@ -207,24 +128,6 @@ func TestHistoryOfSome(t *testing.T) {
 		wantEqual(t, "as the table shows it", rows(run(t.Context(), p, "history", "beat@2000-01-01 00:01:00Z").out), []string{first})
 		const none = "demo: history: the record has no outcome of beat@2000-01-02T00:01:00Z: it keeps the newest ones only, and none of a run that has not ended, which status shows\n"
 		wantLines(t, p, "history beat@2000-01-02T00:01:00Z", 1, none)
-	})
-}
-
-// The id in the history is the one that the run had, so a line of a log leads here, also of a run by hand.
-func TestHistoryByIDOfRun(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		runs := &noted{}
-		p := steered(runs)
-		stop := replica(t, p, "replica-a")
-		time.Sleep(time.Hour + time.Minute)
-		run(t.Context(), p, "run", "beat", "--request", "by:hand")
-		stop()
-		wantEqual(t, "ran", runs.all(), []string{"beat@2000-01-01T01:00:00Z", "beat@by:hand"})
-		for _, id := range runs.all() {
-			got := run(t.Context(), p, "history", id, "--json")
-			wantEqual(t, "outcomes", strings.Count(got.out, `"id": `), 1)
-			wantText(t, "history", got.out, `"id": "`+id+`"`)
-		}
 	})
 }
 
@@ -274,81 +177,60 @@ func ticks(t *testing.T, p host.Program, n int) {
 }
 
 // The API has the outcomes of the log, in pages, by time and by outcome, through the end of one process and the start of
-// the next. So has the command, which shows 20 where no number is given.
+// the next. So has the command, which shows 20 where no number is given. However many ask for however long, a log is read once in
+// five minutes, and one that was read to its beginning has no more, however much further back is asked for. What has happened
+// since is there all the same.
 func TestHistoryInAPI(t *testing.T) {
 	bubble(t, []string{"SOLOIST_HISTORY=24h"}, func(t *testing.T) {
-		backend := new(local.Memory)
+		backend := &logs{Memory: new(local.Memory)}
 		p := frequent(backend)
-		ticks(t, p, 240)
+		ticks(t, p, 140)
 		s := open(t, p)
 		d := described(t, s)
-		all := pastOf(t, s, "")
-		if all.Source != "log" || all.Note != "" || all.Matched < 238 || len(all.Outcomes) != 100 || all.Outcomes[0].ID == "" {
-			t.Errorf("got %d of %d outcomes of the %s: %s", len(all.Outcomes), all.Matched, all.Source, all.Note)
+		backend.calls.Store(0)
+		wantAnswer(t, "the job", s.get("/api/v1/jobs/often"), http.StatusOK, `"log":true`)
+		wantEqual(t, "how often a page reads the log", backend.calls.Load(), 0)
+		all, rest := pastOf(t, s, ""), pastOf(t, s, "?offset=100")
+		if all.Source != "log" || all.Note != "" || len(all.Outcomes) != 100 || len(rest.Outcomes) != all.Matched-100 || all.Outcomes[0].ID == "" {
+			t.Errorf("got %d and %d of %d outcomes of the %s: %s", len(all.Outcomes), len(rest.Outcomes), all.Matched, all.Source, all.Note)
 		}
-		wantEqual(t, "outcomes of the command", len(historyOf(t, p, "-n", "1000")), all.Matched)
-		wantEqual(t, "outcomes where no number is given", len(historyOf(t, p)), 20)
-		seen := 0
-		for offset := 0; offset < all.Matched; offset += 100 {
-			page := pastOf(t, s, fmt.Sprint("?offset=", offset))
-			for i, o := range page.Outcomes {
-				if want := all.Outcomes[0].Token - int64(offset+i); o.Token != want || o.Gap {
-					t.Fatalf("outcome %d: got %+v, want the token %d", offset+i, o, want)
-				}
+		for i, o := range append(all.Outcomes, rest.Outcomes...) {
+			if want := all.Outcomes[0].Token - int64(i); o.Token != want || o.Gap {
+				t.Fatalf("outcome %d: got %+v, want the token %d", i, o, want)
 			}
-			seen += len(page.Outcomes)
 		}
-		wantEqual(t, "outcomes on the pages", seen, all.Matched)
 		failed := pastOf(t, s, "?outcome=failed,stalled")
 		for _, o := range failed.Outcomes {
 			wantEqual(t, "status", o.Status, store.Failed)
 		}
-		wantWithin(t, "failures of 24", failed.Matched, 23, 24)
-		wantEqual(t, "failures of the command", len(historyOf(t, p, "-n", "100", "--outcome", "failed")), failed.Matched)
+		wantWithin(t, "failures of 14", failed.Matched, 13, 14)
 		since := time.Now().Add(-30 * time.Minute).UTC().Format(time.RFC3339)
 		for _, query := range []string{"?since=30m", "?since=" + url.QueryEscape(since)} {
 			wantWithin(t, query, pastOf(t, s, query).Matched, 88, 91)
 		}
-		wantWithin(t, "outcomes of the command", len(historyOf(t, p, "--since", "30m")), 88, 91)
+		for args, want := range map[string]int{"": 20, "-n 1000": all.Matched, "-n 100 --outcome failed": failed.Matched, "--since 30m": 90} {
+			wantWithin(t, args, len(historyOf(t, p, strings.Fields(args)...)), want-2, want+1)
+		}
 		for query, want := range map[string]string{"?since=x": "since is", "?since=2999-01-01": "has passed", "?outcome=failled": "failed", "?limit=101": "limit is", "?limit=0": "limit is",
 			"?offset=-1": "offset is", "?of=1": "want since, outcome, offset or limit", "?since=1h&since=2h": "2 times", "?outcome=": "want one of"} {
 			got := s.get("/api/v1/jobs/often/history" + query)
 			wantAnswer(t, query, got, http.StatusBadRequest, want)
 			d.wantAsDescribed(t, "GET", "/api/v1/jobs/often/history", got)
 		}
-		d.wantAsDescribed(t, "GET", "/api/v1/jobs/often/history", s.get("/api/v1/jobs/often/history"))
-		d.wantAsDescribed(t, "GET", "/api/v1/jobs/none/history", s.get("/api/v1/jobs/none/history"))
-		d.wantAsDescribed(t, "GET", "/api/v1/jobs/often", s.get("/api/v1/jobs/often"))
-		wantAnswer(t, "the job", s.get("/api/v1/jobs/often"), http.StatusOK, `"log":true`)
-		wantMetrics(t, s, 0, `soloist_storage_call_duration_seconds_count{operation="list-logs",result="ok"} 1`, `soloist_storage_call_duration_seconds_count{operation="read-log",result="ok"} 1`)
-	})
-}
-
-// However many ask for however long, a log is read once in five minutes, and one that was read to its beginning has no more,
-// however much further back is asked for. What has happened since is there all the same.
-func TestHistoryInAPICostsLittle(t *testing.T) {
-	bubble(t, []string{"SOLOIST_HISTORY=24h"}, func(t *testing.T) {
-		backend := &logs{Memory: new(local.Memory)}
-		p := frequent(backend)
-		ticks(t, p, 60)
-		s := open(t, p)
+		for _, path := range []string{"/api/v1/jobs/often/history", "/api/v1/jobs/none/history", "/api/v1/jobs/often"} {
+			d.wantAsDescribed(t, "GET", path, s.get(path))
+		}
 		backend.calls.Store(0)
-		s.get("/api/v1/jobs")
-		s.get("/api/v1/jobs/often")
-		wantEqual(t, "how often a page reads the log", backend.calls.Load(), 0)
 		for i := range 30 {
 			s.tick()
 			time.Sleep(3 * time.Second)
-			for j := range 20 {
-				got := pastOf(t, s, fmt.Sprint("?since=", 60+j, "m"))
-				if want := 60 + i; got.Matched < want || got.Matched > want+1 || got.Source != "log" ||
-					got.Outcomes[0].Token-got.Outcomes[len(got.Outcomes)-1].Token != int64(len(got.Outcomes)-1) {
-					t.Fatalf("after %d ticks: got %d outcomes of the %s", want, got.Matched, got.Source)
-				}
+			got := pastOf(t, s, fmt.Sprint("?since=", 60+i, "m"))
+			if n := len(got.Outcomes); got.Source != "log" || got.Outcomes[0].Token-got.Outcomes[n-1].Token != int64(n-1) {
+				t.Fatalf("after %d ticks: got %d outcomes of the %s", i, n, got.Source)
 			}
 			time.Sleep(17 * time.Second)
 		}
-		wantEqual(t, "how often 600 requests in ten minutes read the log", backend.calls.Load(), 2)
+		wantEqual(t, "how often requests of the next ten minutes read the log", backend.calls.Load(), 1)
 	})
 }
 
@@ -451,30 +333,4 @@ func historyOf(t *testing.T, p host.Program, args ...string) (outcomes []struct 
 	}
 	must(t, json.Unmarshal(body.Jobs[0].History, &outcomes))
 	return outcomes
-}
-
-// Over the Blob service, where the log is an append blob.
-func TestHistoryOverBlobs(t *testing.T) {
-	bubble(t, []string{"SOLOIST_HISTORY=24h"}, func(t *testing.T) {
-		service := new(blobtest.Blob)
-		backend, err := azure.Open(azure.Config{ConnectionString: "AccountName=sim;AccountKey=c2VjcmV0", Transport: service})
-		must(t, err)
-		p := frequent(backend)
-		ticks(t, p, 40)
-		before := len(service.Log())
-		all := historyOf(t, p, "-n", "1000")
-		if len(all) < 39 {
-			t.Errorf("got %d outcomes, want those of 40 ticks", len(all))
-		}
-		for i, o := range all {
-			if o.Gap {
-				t.Errorf("outcome %d shows a gap: %+v", i, o)
-			}
-		}
-		var asked []string
-		for _, op := range service.Log()[before:] {
-			asked = append(asked, op.Op)
-		}
-		wantEqual(t, "asked for orders, record, list of logs and one log", strings.Join(asked, " "), "get head list get")
-	})
 }

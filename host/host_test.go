@@ -274,14 +274,12 @@ func (s *gated) WriteDocument(ctx context.Context, name, etag string, body []byt
 }
 
 func (s *gated) Lease(name, id string) store.Lease {
-	l := s.Store.Lease(name, id)
-	return gatedLease{l, l.(store.Checkpointer), func(op string) error { return s.pass(op, name) }}
+	return gatedLease{s.Store.Lease(name, id), func(op string) error { return s.pass(op, name) }}
 }
 
 type gatedLease struct {
 	store.Lease
-	keeper store.Checkpointer
-	pass   func(op string) error
+	pass func(op string) error
 }
 
 func (l gatedLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
@@ -294,14 +292,6 @@ func (l gatedLease) Renew(ctx context.Context) (store.Revision, error) {
 
 func (l gatedLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	return passed(l.pass("write"), func() (store.Revision, error) { return l.Lease.Write(ctx, etag, record) })
-}
-
-func (l gatedLease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
-	return passed(l.pass("save"), func() (store.Revision, error) { return l.keeper.Save(ctx, etag, record, checkpoint) })
-}
-
-func (l gatedLease) Load(ctx context.Context, etag string) ([]byte, error) {
-	return passed(l.pass("load"), func() ([]byte, error) { return l.keeper.Load(ctx, etag) })
 }
 
 func (l gatedLease) Release(ctx context.Context) error {

@@ -6,9 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,81 +19,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/host/internal/web"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/internal/nightly"
 )
-
-// ran is the log of some runs, on a terminal or not.
-func ran(t *testing.T, terminal bool, env ...string) string {
-	t.Helper()
-	for _, name := range []string{"NO_COLOR", "SOLOIST_LOG_FORMAT", "SOLOIST_LOG_LEVEL", "SOLOIST_STORAGE", "SOLOIST_APP", nightly.Variable} {
-		t.Setenv(name, "") // which sets it again after the test
-		os.Unsetenv(name)
-	}
-	t.Setenv("TERM", "xterm")
-	for _, pair := range env {
-		name, value, _ := strings.Cut(pair, "=")
-		t.Setenv(name, value)
-	}
-	var out, log strings.Builder
-	synctest.Test(t, func(t *testing.T) {
-		p := Program{Name: "demo", Args: []string{"tick"}, Store: &local.Memory{}, Stdout: &out, Stderr: &log, terminal: terminal, Work: []soloist.Work{
-			soloist.Job{Name: "beat", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
-				time.Sleep(1500 * time.Millisecond)
-				return nil
-			}},
-			soloist.Job{Name: "broke", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
-				return errors.New("no paper \x1b[2J\u202e and \\x1b[2J")
-			}},
-		}}
-		p.Run(t.Context())
-		time.Sleep(time.Minute)
-		p.Run(t.Context())
-	})
-	return log.String()
-}
-
-func TestOneLineARunOnATerminal(t *testing.T) {
-	got := ran(t, true, "NO_COLOR=1")
-	clock := time.Date(2000, 1, 1, 0, 1, 0, 0, time.UTC).Local().Format("15:04:")
-	// One second after the tick: the first run of a record waits for its token.
-	want := clock + `01 WRN broke failed in 0s reason="no paper \x1b[2J\u202e and \\x1b[2J"` + "\n" + clock + "02 INF beat succeeded in 1.5s\n"
-	if got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-	if got := ran(t, true, "NO_COLOR=1", "SOLOIST_LOG_LEVEL=debug"); strings.Count(got, "run started") != 2 {
-		t.Errorf("at level debug: got\n%s", got)
-	}
-}
-
-func TestColoursOnATerminal(t *testing.T) {
-	got := ran(t, true)
-	for _, want := range []string{" \x1b[32mINF\x1b[0m \x1b[1mbeat\x1b[0m \x1b[32msucceeded\x1b[0m in 1.5s\n", " \x1b[1mbroke\x1b[0m \x1b[31mfailed\x1b[0m in 0s "} {
-		if !strings.Contains(got, want) {
-			t.Errorf("got no %q in\n%q", want, got)
-		}
-	}
-	if strings.Contains(got, "\x1b[2J") || strings.Contains(got, "\u202e") {
-		t.Errorf("a text of a job reaches the terminal: %q", got)
-	}
-	for _, without := range []string{ran(t, true, "TERM=dumb"), ran(t, false), ran(t, false, "SOLOIST_LOG_FORMAT=text")} {
-		if strings.Contains(without, "\x1b") {
-			t.Errorf("got colours in %q", without)
-		}
-	}
-}
-
-// Where a collector reads the log, nothing has changed.
-func TestOtherLogsStayAsTheyAre(t *testing.T) {
-	for _, terminal := range []bool{true, false} {
-		got := ran(t, terminal, "SOLOIST_LOG_FORMAT=json")
-		if strings.Count(got, "\n") != 4 || !strings.Contains(got, `"msg":"run ended","job":"beat","replica":"`) || !strings.Contains(got, `"took":"1.5s"`) {
-			t.Errorf("JSON: got %s", got)
-		}
-	}
-	if got := ran(t, false, "SOLOIST_LOG_FORMAT=text"); strings.Count(got, "\n") != 4 || !strings.Contains(got, `msg="run ended" job=beat replica=`) {
-		t.Errorf("text: got %s", got)
-	}
-}
 
 // A failing job is red, and its row stays in line with the others.
 func TestStatusInColour(t *testing.T) {
@@ -164,9 +88,7 @@ func (q quiet) Addr() net.Addr { return &net.TCPAddr{} }
 // A log that has blocked since before the start keeps serve neither from its
 // jobs nor from its answers nor from its end, and fails the liveness probe.
 func TestBlockedLogDoesNotHoldUpServe(t *testing.T) {
-	for _, name := range []string{"SOLOIST_ADDR", "SOLOIST_STORAGE", "SOLOIST_APP"} {
-		t.Setenv(name, "")
-	}
+	t.Setenv("SOLOIST_STORAGE", "")
 	synctest.Test(t, func(t *testing.T) {
 		var runs atomic.Int64
 		p := Program{Name: "demo", Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "work", Schedule: "@every 1m",
@@ -184,9 +106,9 @@ func TestBlockedLogDoesNotHoldUpServe(t *testing.T) {
 			t.Errorf("the job ran %d times in 150 s, want 2", n)
 		}
 		web.NewGuard(&a.Settings, a.Log).Refused(httptest.NewRequest("POST", "/nosuch", nil), "refused") // returns
-		wantBlocked(t, a, http.StatusOK)
+		wantTold(t, a, "/healthz", 200, "accepted no line since", false)
 		time.Sleep(time.Minute)
-		wantBlocked(t, a, http.StatusServiceUnavailable)
+		wantTold(t, a, "/healthz", 503, "accepted no line since", true)
 		stop()
 		select {
 		case code := <-ended:
@@ -200,65 +122,70 @@ func TestBlockedLogDoesNotHoldUpServe(t *testing.T) {
 	})
 }
 
-// The liveness probe fails once the log has blocked for three minutes, and the page says so: also where only the program's own
-// lines wait, or only those of the scheduler.
-func TestBlockedLogFailsLivenessProbe(t *testing.T) {
-	for _, own := range []bool{true, false} {
+// A log that nobody reads does not keep the process.
+func TestBlockedLogDoesNotHoldUpExit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dead, begin, code := make(deadEnd), time.Now(), 0
+		endOverrun(slog.New(dead), func(c int) { code = c }, "still", soloist.ErrStalled)
+		if took := time.Since(begin); code != exitOverrun || took > time.Second {
+			t.Errorf("got code %d after %s", code, took)
+		}
+		close(dead)
+	})
+}
+
+// Jobs that end before a stop end the program: nothing beside them keeps it up.
+func TestServeEndsWithItsJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := Program{Name: "demo", Store: &local.Memory{}, Stdout: t.Output(), Stderr: t.Output()}
+		a, err := p.filled().open(mode{serves: true})
+		if err == nil {
+			t.Fatal("a program without jobs is taken")
+		}
+		defer a.Flush()
+		if code := serveOn(t.Context(), a, make(quiet)); code != exitFail { // which no command does with such an app
+			t.Errorf("got code %d", code)
+		}
+	})
+}
+
+// The liveness probe fails once the log has blocked for three minutes, whether the program's own lines wait or only those of
+// the scheduler. A receiver of events that blocks is no reason for a restart, since the jobs run.
+func TestBlockedReceiversAreTold(t *testing.T) {
+	const log, events = "accepted no line since", "Events function has not returned since"
+	for _, test := range []struct {
+		says  string
+		code  int // while it blocks
+		block func(a *app.App, dead deadEnd)
+	}{
+		{log, 503, func(a *app.App, dead deadEnd) { a.Scheduler.Logger = slog.New(dead) }},
+		{log, 503, func(a *app.App, dead deadEnd) {
+			a.SetLog(slog.New(dead))
+			a.Scheduler.Logger = slog.New(slog.DiscardHandler)
+			a.Log.Info("listening")
+		}},
+		{events, 200, func(a *app.App, dead deadEnd) { a.Scheduler.Events = func(event.Event) { <-dead } }},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			dead, done := make(deadEnd), make(chan error, 1)
 			work := soloist.Job{Name: "work", Schedule: "* * * * *", Do: func(context.Context, *soloist.Run) error { return nil }}
-			s := &soloist.Scheduler{Store: &local.Memory{}, Logger: slog.New(dead), Jobs: []soloist.Job{work}}
-			a := &app.App{Now: time.Now, Serves: true, Scheduler: s}
+			a := &app.App{Now: time.Now, Serves: true, Scheduler: &soloist.Scheduler{Store: &local.Memory{}, Jobs: []soloist.Job{work}}}
+			a.SetLog(slog.New(slog.DiscardHandler))
+			test.block(a, dead)
 			ctx, cancel := context.WithCancel(t.Context())
-			if own {
-				a.SetLog(slog.New(dead))
-				a.Log.Info("listening")
-				done <- nil
-			} else {
-				go func() { done <- a.Scheduler.Run(ctx) }()
-			}
-			for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
+			go func() { done <- a.Scheduler.Run(ctx) }()
+			time.AfterFunc(310*time.Second, func() { close(dead) })
+			for i, code := range []int{200, test.code, 200} {
 				time.Sleep(150 * time.Second)
-				wantBlocked(t, a, want)
+				wantTold(t, a, "/healthz", code, test.says, i == 1)
+				wantTold(t, a, "/api/v1/app", 200, test.says, i == 1 && code != 200)
 			}
-			close(dead)
-			synctest.Wait()
-			wantBlocked(t, a, http.StatusOK)
 			cancel()
 			if err := <-done; err != nil {
 				t.Error(err)
 			}
 		})
 	}
-}
-
-// A receiver of events that blocks makes the replica degraded: no restart, since its jobs run.
-func TestEventsThatWaitAreTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		open := make(chan struct{})
-		a := &app.App{Now: time.Now, Serves: true, Scheduler: &soloist.Scheduler{Store: &local.Memory{}, Logger: slog.New(slog.DiscardHandler),
-			Events: func(event.Event) { <-open },
-			Jobs:   []soloist.Job{{Name: "work", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error { return nil }}}}}
-		a.SetLog(slog.New(slog.DiscardHandler))
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- a.Scheduler.Run(ctx) }()
-		for _, told := range []bool{false, true, false} {
-			time.Sleep(150 * time.Second)
-			r := get(a, "/healthz")
-			body := r.Body.String()
-			if r.Code != http.StatusOK || strings.Contains(body, `"degraded"`) != told || strings.Contains(body, "Events function has not returned since") != told {
-				t.Errorf("/healthz says %d %s, want the events in it: %t", r.Code, body, told)
-			}
-			if told {
-				close(open)
-			}
-		}
-		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 // get has the app answer a request.
@@ -270,16 +197,11 @@ func get(a *app.App, path string) *httptest.ResponseRecorder {
 	return r
 }
 
-// wantBlocked checks what probe and API say of the log.
-func wantBlocked(t *testing.T, a *app.App, code int) {
+// wantTold wants an answer to have a text, or not to have it.
+func wantTold(t *testing.T, a *app.App, path string, code int, text string, want bool) {
 	t.Helper()
-	want := code != http.StatusOK
-	got := get(a, "/healthz")
-	if told := strings.Contains(got.Body.String(), "accepted no line since"); got.Code != code || told != want {
-		t.Errorf("/healthz says %d %s, want %d", got.Code, got.Body, code)
-	}
-	if info := get(a, "/api/v1/app").Body.String(); strings.Contains(info, "accepted no line since") != want {
-		t.Errorf("/api/v1/app says %s", info)
+	if got := get(a, path); got.Code != code || strings.Contains(got.Body.String(), text) != want {
+		t.Errorf("%s says %d %s, want %d and %q in it: %t", path, got.Code, got.Body, code, text, want)
 	}
 }
 

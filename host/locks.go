@@ -29,7 +29,7 @@ func locksOf(ctx context.Context, a *app.App) (locks.Reading, string) {
 	}
 	r, err := locks.Read(ctx, lister, a.Settings.App)
 	if err != nil {
-		return r, "locks and what is done once cannot be listed: " + format.Line(err.Error())
+		return r, "locks and what is done once cannot be listed: " + format.Error(err)
 	}
 	return r, ""
 }

@@ -56,6 +56,8 @@ func TestStatusShowsLocks(t *testing.T) {
 		p := host.Program{Work: work()[:1], Store: backend}
 		uses(t, backend, "Kunde/Müller")
 		once(t, backend, "migrate", "v1", nil)
+		wantLines(t, p, "history", 0) // what a program does before its jobs makes the first record of an app: it is not absent
+		wantLines(t, p, "unlock beat", 0)
 		once(t, backend, "migrate", "v2", errors.New("no such table"))
 		holds(t, backend, "pool", "replica-a", 2)
 		holds(t, backend, "pool", "replica-a", 2)
@@ -79,28 +81,6 @@ func TestStatusShowsLocks(t *testing.T) {
 		wantLines(t, p, "status --json", 0, `"name": "pool"`, `"kind": "lock"`, `"slots": 2`, `"held": 2`,
 			`"replica": "replica-a"`,
 			`"since": "2000-01-01T00:00:0`, `"key": "v1"`, `"state": "succeeded"`, `"replica": "replica-o"`)
-	})
-}
-
-// A stop of the replica is no failure of what it does once. What a program does before its jobs makes the first record of
-// an app: it is not absent.
-func TestStatusOfOnceThatWasStopped(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		backend := &local.Memory{}
-		ctx, stop := context.WithCancel(t.Context())
-		o := &soloist.Once{Name: "migrate", Key: "v1", Store: backend, App: "demo", Replica: "replica-o", Logger: slog.New(slog.DiscardHandler),
-			Do: func(ctx context.Context, _ *soloist.Run) error {
-				stop()
-				<-ctx.Done()
-				return ctx.Err()
-			}}
-		if err := o.Run(ctx); err == nil {
-			t.Error("it is done")
-		}
-		p := host.Program{Work: work()[:1], Store: backend}
-		wantLines(t, p, "status", 0, "migrate  v1   interrupted  replica-o")
-		wantLines(t, p, "history", 0)
-		wantLines(t, p, "unlock beat", 0)
 	})
 }
 
@@ -135,44 +115,28 @@ func TestStatusShowsFewOfManyLocks(t *testing.T) {
 	})
 }
 
-// Entries that are no job's change nothing of what is told of jobs, and what makes no sense hurts nobody.
+// What makes no sense hurts nobody, and entries that are no job's change nothing of what is told of jobs.
 func TestOtherEntriesAreNoJobs(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
-		var many []soloist.Work // so that they are listed
-		for i := range 15 {
-			many = append(many, soloist.Job{Name: fmt.Sprintf("job-%d", i), Schedule: "@every 1m", Do: do})
+		p := host.Program{Store: &local.Memory{}}
+		for i := range 15 { // so that they are listed
+			p.Work = append(p.Work, soloist.Job{Name: fmt.Sprintf("job-%d", i), Schedule: "@every 1m", Do: do})
 		}
-		alone, beside := &local.Memory{}, &local.Memory{}
-		for _, backend := range []*local.Memory{alone, beside} {
-			run(t.Context(), host.Program{Work: many, Store: backend}, "tick")
-		}
+		run(t.Context(), p, "tick")
 		for name, record := range map[string]string{
 			"0-lock-a": `{}`, "0-lock-a--": `not JSON`, "3-group-import": `{"schema":1}`, "0-member-replica-a": `x`, "7-fish-x": `x`,
 			"0-once-migrate-aaaaaaaaaaaaaaaaaaaa": `{"schema":99}`, "99999999999999999999-lock-a": `x`, "0-lock-b--0ac": `{}`,
 		} {
-			put(t, beside, "demo/"+name, record, strings.HasPrefix(name, "0-lock"))
+			put(t, p.Store, "demo/"+name, record, strings.HasPrefix(name, "0-lock"))
 		}
-		for _, command := range []string{"status", "history", "doctor", "status --json"} {
-			a := run(t.Context(), host.Program{Work: many, Store: alone}, strings.Fields(command)...)
-			b := run(t.Context(), host.Program{Work: many, Store: beside}, strings.Fields(command)...)
-			if a.code != 0 || b.code != 0 || b.err != "" {
-				t.Errorf("%s: got %+v and %+v", command, a, b)
-			}
-			jobs := func(r result) (lines []string) {
-				for line := range strings.Lines(r.out) {
-					if strings.Contains(line, "job-") {
-						lines = append(lines, line)
-					}
-				}
-				return lines
-			}
-			wantEqual(t, command, jobs(b), jobs(a))
+		for _, command := range []string{"status", "history", "doctor"} {
+			got := run(t.Context(), p, command)
+			got.wants(t, command, 0)
+			wantEqual(t, command+": jobs that are idle", strings.Count(got.out, " idle"), 15)
 		}
-		got := run(t.Context(), host.Program{Work: many, Store: beside}, "status").out
+		got := run(t.Context(), p, "status").out
 		wantText(t, "status", got, "import (group)  0 of 1", "b\\nc  ", "migrate  -  ")
-		for _, never := range []string{"fish", "member", "99999999"} {
-			wantNone(t, "status", got, never)
-		}
+		wantNone(t, "status", got, "fish", "member", "99999999")
 	})
 }
 

@@ -143,7 +143,6 @@ type Program struct {
 	terminal bool           // Stdout and Stderr are one, whatever they are; for tests
 	process  bool           // it is all there is in this process
 	exit     func(code int) // ends the process; nil: that is not ours to do
-	hurry    time.Duration  // the most that a check of doctor has; zero: stepTime, or tokenTime
 }
 
 // A mode is how a command uses the program.

@@ -133,7 +133,7 @@ func (f *orderFlags) write(ctx context.Context, a *app.App, o soloist.Order) (st
 
 // refused prints why an order is not carried out.
 func (f *orderFlags) refused(a *app.App, job string, err error) int {
-	body := orderAnswer{head: newHead(a, job), Error: format.Line(err.Error())}
+	body := orderAnswer{head: newHead(a, job), Error: format.Error(err)}
 	return f.answer(a, exitFail, body, func() { a.Console.Tell("%s", body.Error) })
 }
 
@@ -163,7 +163,7 @@ func (c *auditCommand) do(ctx context.Context, a *app.App) int {
 	defer cancel()
 	control, err := a.Scheduler.Control(ctx)
 	if err != nil {
-		a.Console.Tell("audit: %s", format.Line(err.Error()))
+		a.Console.Tell("audit: %s", format.Error(err))
 		return exitFail
 	}
 	orders := []store.Order{}

@@ -172,53 +172,26 @@ func TestRunByOrderWithoutReplica(t *testing.T) {
 	})
 }
 
-// While a replica runs the job nothing runs here. The command says so once, and then tells the
-// outcome of its order, which came under that run.
-func TestRunHereBesideReplica(t *testing.T) {
-	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=laptop"}, func(t *testing.T) {
-		runs := &noted{}
-		p := steered(runs)
-		stop := replica(t, p, "replica-a")
-		time.Sleep(time.Hour + 2500*time.Millisecond) // its tick runs, and does not end as the command asks again: it could be first then
-		got := run(t.Context(), p, "run", "beat", "--request", "one", "--here")
-		if got.code != 0 || got.out != "beat@one: skipped (overlap)\n" || strings.Count(got.err, "replica-a runs it") != 1 {
-			t.Errorf("got %+v", got)
-		}
-		time.Sleep(time.Minute)
-		stop()
-		wantEqual(t, "ran", runs.all(), []string{"beat@2000-01-01T01:00:00Z"})
-	})
-}
-
+// Orders to the run that is under way. What becomes of it is tested with the scheduler.
 func TestCancelAndStepDown(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
 		p := steered(&noted{})
 		p.Work = append(p.Work, lastingJob("long", "@every 1h", time.Hour))
-		stops := []func(){replica(t, p, "replica-a"), replica(t, p, "replica-b")}
+		stop := replica(t, p, "replica-a")
 		time.Sleep(time.Minute)
 		for _, command := range []string{"cancel", "step-down"} {
 			wantLines(t, p, command+" beat", 1, "demo: "+command+" beat: nothing runs: its last run is over\n")
 		}
-		waits := make(chan result)
-		go func() { waits <- run(t.Context(), p, "run", "long", "--request", "one") }()
-		time.Sleep(8 * time.Second)
-		wantRun(t, p, "cancel long --by ann --reason wrong", 0, `
-			long: its run is cancelled by ann: within 8s its context ends, and its tick is not run again; a run that ignores its context goes on, and status shows it
-		`)
-		if got := <-waits; got.code != 1 || !strings.HasPrefix(got.out, "long@one: cancelled ") || !strings.Contains(got.out, "ann") {
-			t.Errorf("the cancelled run: got %+v", got)
-		}
-		before := leaderOf(t, p.Store)
+		time.AfterFunc(8*time.Second, func() {
+			wantRun(t, p, "cancel long --by ann --reason wrong", 0, `
+				long: its run is cancelled by ann: within 8s its context ends, and its tick is not run again; a run that ignores its context goes on, and status shows it
+			`)
+		})
+		wantLines(t, p, "run long --request one", 1, "long@one: cancelled ", "ann")
 		wantRun(t, p, "step-down leader --by ann", 0, `
 			leader: its run is to be handed over, by ann: within 8s its replica begins to, as at a stop
 		`)
-		time.Sleep(time.Minute)
-		if after := leaderOf(t, p.Store); before == "" || after == "" || after == before {
-			t.Errorf("%q leads after %q", after, before)
-		}
-		for _, stop := range stops {
-			stop()
-		}
+		stop()
 	})
 }
 
@@ -251,16 +224,17 @@ func TestOrdersAreEscaped(t *testing.T) {
 	}
 }
 
-// While a pause is in force status tells who has ordered it, until when and why; after
-// it the ticks that it skipped are no pause.
-func TestStatusOfOrderedPause(t *testing.T) {
+// While a pause is in force status tells who has ordered it, until when and why; after it the ticks that it skipped are no
+// pause. A job that has paused itself says so, also where no replica is up.
+func TestStatusOfPause(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
 		p := steered(&noted{})
-		p.Work = p.Work[:1]
+		sad := soloist.Job{Name: "sad", Schedule: "@every 1m", Do: fail, Retry: soloist.Retry{PauseAfter: 2}}
+		p.Work = []soloist.Work{p.Work[0], sad}
 		stop := replica(t, p, "replica-a")
-		time.Sleep(time.Minute)
+		time.Sleep(5 * time.Minute)
 		run(t.Context(), p, "pause", "beat", "--by", "ann", "--reason", "too late", "--until", "3h")
-		wantLines(t, p, "status", 0, "  paused by ann until 2000-01-01 03:01:00Z, in 3h: too late  ")
+		wantLines(t, p, "status", 0, "  paused by ann until 2000-01-01 03:05:00Z, in 3h: too late  ", "paused by itself: failures in a row, failing x2")
 		wantLines(t, p, "status --json", 0, `"by": "ann"`)
 		time.Sleep(time.Hour)
 		run(t.Context(), p, "resume", "beat")
@@ -268,23 +242,10 @@ func TestStatusOfOrderedPause(t *testing.T) {
 		run(t.Context(), p, "pause", "beat", "--until", "1h")
 		time.Sleep(time.Hour + 10*time.Second)
 		stop()
-		got := run(t.Context(), p, "status")
-		wantNone(t, "after the pause", got.out, "paused")
-	})
-}
-
-// A job that has paused itself says so, also where no replica is up.
-func TestStatusOfSelfPause(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		sad := soloist.Job{Name: "sad", Schedule: "@every 1m", Do: fail, Retry: soloist.Retry{PauseAfter: 2}}
-		p := host.Program{Work: []soloist.Work{sad}, Store: &local.Memory{}}
-		stop := replica(t, p, "replica-a")
-		time.Sleep(5 * time.Minute)
-		stop()
-		wantLines(t, p, "status", 0, "paused by itself: failures in a row, failing x2")
 		run(t.Context(), p, "resume", "sad")
-		wantLines(t, p, "status", 0, "failing x2")
-		wantNone(t, "after resume", run(t.Context(), p, "status").out, "paused")
+		got := run(t.Context(), p, "status")
+		got.wants(t, "status", 0, "failing x2")
+		wantNone(t, "after the pauses", got.out, "paused")
 	})
 }
 
@@ -305,69 +266,50 @@ type withLogs struct {
 	store.Appender
 }
 
-// noting has the first job of a program note its runs.
-func noting(p host.Program, runs *noted) host.Program {
-	j := p.Work[0].(soloist.Job)
-	do := j.Do
-	j.Do = func(ctx context.Context, r *soloist.Run) error {
-		runs.add(r.ID())
-		return do(ctx, r)
-	}
-	p.Work = []soloist.Work{j}
-	return p
-}
-
-// cutOff has a job of each 20 s run for a while, and its run ordered by a command that the store
-// does not answer for ten minutes, from half a second after the order on: the record has
-// forgotten the outcome by then. It returns how often it ran, what the command said and how long
-// it took.
-func cutOff(t *testing.T, keepsLogs bool, args ...string) (times int, got result, took time.Duration) {
-	synctest.Test(t, func(t *testing.T) {
-		backend := new(local.Memory)
-		runs := &noted{}
-		p := noting(frequent(backend), runs)
-		run(t.Context(), p, "tick")
-		fleet, over := p, make(chan struct{})
-		go func() {
-			defer close(over)
-			for range 100 {
-				time.Sleep(20 * time.Second)
-				run(t.Context(), fleet, "tick")
-			}
-		}()
-		time.Sleep(21 * time.Second)
-		away := newGated(backend, nil)
-		if p.Store = away; keepsLogs {
-			p.Store = withLogs{away, backend}
-		}
-		time.AfterFunc(time.Second/2, func() { away.away(10 * time.Minute) })
-		if args = append([]string{"run", "often", "--request", "one"}, args...); args[len(args)-1] == "--here" {
-			away.set(refuse(store.ErrHeld, "acquire")) // another client is faster
-		}
-		begin := time.Now()
-		got = run(t.Context(), p, args...)
-		took = time.Since(begin)
-		<-over
-		times = strings.Count(strings.Join(runs.all(), " ")+" ", "often@one ")
-	})
-	return times, got, took
-}
-
-// A command that was cut off for so long that the record has forgotten what it ordered tells the
-// outcome from the log. Without a log it says that it was begun, and neither waits on nor advises
-// to run it again.
+// A command whose store does not answer for ten minutes, from half a second after the order on, until the record has forgotten
+// the outcome, tells it from the log. Without a log it says that it was begun, and neither waits on nor advises to run it again.
 func TestRunWhoseOutcomeIsForgotten(t *testing.T) {
-	environment(t, "SOLOIST_HISTORY=24h")
-	times, got, took := cutOff(t, true)
-	if times != 1 || got.code != 0 || !strings.HasPrefix(got.out, "often@one: succeeded ") || took > 15*time.Minute {
-		t.Errorf("with a log: ran %d times, got %+v after %s", times, got, took)
-	}
-	for _, args := range [][]string{nil, {"--here"}} {
-		times, got, took = cutOff(t, false, args...)
-		if times != 1 || got.code != 1 || !strings.HasSuffix(got.err, "was begun or settled, and its outcome is not in the record any more\n") || took > 15*time.Minute {
-			t.Errorf("without a log, %q: ran %d times, got %+v after %s", args, times, got, took)
-		}
-		wantNone(t, strings.Join(args, " "), got.err, "no replica has begun it")
+	const forgotten = "was begun or settled, and its outcome is not in the record any more\n"
+	for _, test := range []struct {
+		command string
+		logs    bool
+		code    int
+		says    string
+	}{
+		{"run often --request one", true, 0, "often@one: succeeded "},
+		{"run often --request one", false, 1, forgotten},
+		{"run often --request one --here", false, 1, forgotten},
+	} {
+		bubble(t, []string{"SOLOIST_HISTORY=24h"}, func(t *testing.T) {
+			backend, runs := new(local.Memory), &noted{}
+			p := host.Program{Store: backend, Work: []soloist.Work{soloist.Job{Name: "often", Schedule: "@every 20s",
+				Do: func(_ context.Context, r *soloist.Run) error { runs.add(r.ID()); return nil }}}}
+			run(t.Context(), p, "tick")
+			over := make(chan struct{})
+			go func() {
+				defer close(over)
+				for range 100 {
+					time.Sleep(20 * time.Second)
+					run(t.Context(), p, "tick")
+				}
+			}()
+			time.Sleep(21 * time.Second)
+			away, cut := newGated(backend, nil), p
+			if cut.Store = away; test.logs {
+				cut.Store = withLogs{away, backend}
+			}
+			if strings.HasSuffix(test.command, "--here") {
+				away.set(refuse(store.ErrHeld, "acquire")) // another client is faster
+			}
+			time.AfterFunc(time.Second/2, func() { away.away(10 * time.Minute) })
+			begin := time.Now()
+			got := run(t.Context(), cut, strings.Fields(test.command)...)
+			wantTook(t, begin, 0, 15*time.Minute)
+			got.wants(t, test.command, test.code, test.says)
+			wantNone(t, test.command, got.err, "no replica has begun it")
+			<-over
+			wantEqual(t, "how often it ran", strings.Count(strings.Join(runs.all(), " ")+" ", "often@one "), 1)
+		})
 	}
 }
 

@@ -120,7 +120,7 @@ func (c *runCommand) await(ctx context.Context, a *app.App, o *store.Order) int 
 			// the replicas. An error is no end: another run of the job may be under way, or a replica may still run
 			// what was ordered.
 			if _, err := a.Scheduler.RunNow(ctx, c.Job, o.Name); err != nil && ctx.Err() == nil {
-				note(format.Line(err.Error()))
+				note(format.Error(err))
 			}
 		}
 		st, err := readStatusOf(ctx, a, c.Job)
@@ -133,7 +133,7 @@ func (c *runCommand) await(ctx context.Context, a *app.App, o *store.Order) int 
 		case found != nil:
 			return c.tell(a, o, found)
 		case st.Err != nil:
-			note(format.Line(st.Err.Error()))
+			note(format.Error(st.Err))
 		case begun && st.Record.Run.Request != o.Name:
 			return c.forgotten(ctx, a, o, &st)
 		case alone && now.After(o.Until.Add(heeded)):

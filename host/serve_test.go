@@ -3,20 +3,14 @@ package host_test
 import (
 	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
-	"runtime"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,215 +18,12 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/internal/nightly"
-	"github.com/soloist-go/soloist/internal/proctest"
 	"github.com/soloist-go/soloist/store"
 )
-
-// TestMain makes this binary the program of the tests with real processes.
-func TestMain(m *testing.M) {
-	switch os.Getenv("TEST_PROGRAM") {
-	case "":
-		flag.Parse()
-		if flag.Lookup("test.fuzz").Value.String() == "" {
-			flag.Set("test.parallel", "8") // they wait for processes nearly all the time
-		}
-		os.Exit(m.Run())
-	case "beat":
-		host.Main(soloist.Job{Name: "beat", Schedule: "@every 1s", Do: do}, soloist.Singleton{Name: "leader", Do: untilStopped})
-	case "crowd":
-		host.Main(crowd()...)
-	case "deaf":
-		host.Main(soloist.Job{Name: "deaf", Schedule: "@every 1s", Do: func(context.Context, *soloist.Run) error { select {} }})
-	}
-}
-
-// crowd is many jobs that are due at the same second.
-func crowd() (all []soloist.Work) {
-	for i := range 200 {
-		all = append(all, soloist.Job{Name: fmt.Sprintf("job-%d", i), Schedule: "@every 10s", Do: do})
-	}
-	return all
-}
 
 func untilStopped(ctx context.Context, _ *soloist.Run) error {
 	<-ctx.Done()
 	return nil
-}
-
-// A message is a line of a program's log.
-type message struct {
-	Msg, Level, URL, Job, Tick, Error, Cause, Goroutines string
-
-	Code int
-}
-
-// messages reads a log until it ends. The last line of a killed program may be
-// cut off.
-func messages(r io.Reader) <-chan message {
-	lines := make(chan message, 1000)
-	go func() {
-		defer close(lines)
-		s := bufio.NewScanner(r)
-		s.Buffer(nil, 1<<20) // goroutines are long
-		for s.Scan() {
-			var m message
-			if json.Unmarshal(s.Bytes(), &m) == nil {
-				lines <- m
-			}
-		}
-	}()
-	return lines
-}
-
-// await returns the next message that begins with text.
-func await(t *testing.T, log <-chan message, text string) message {
-	t.Helper()
-	late := time.After(30 * time.Second)
-	for {
-		select {
-		case m, ok := <-log:
-			if !ok {
-				t.Fatalf("the log ended without %q", text)
-			}
-			if strings.HasPrefix(m.Msg, text) {
-				return m
-			}
-		case <-late:
-			t.Fatalf("no %q in 30 s", text)
-		}
-	}
-}
-
-type process struct {
-	*exec.Cmd
-	log <-chan message
-}
-
-func start(t *testing.T, program string, env ...string) process {
-	t.Helper()
-	if runtime.GOOS == "windows" {
-		t.Skip("there is no SIGTERM to send on Windows")
-	}
-	return startCommand(t, exec.Command(proctest.Self()), append([]string{"TEST_PROGRAM=" + program}, env...))
-}
-
-// smoke is the one test with processes of go test ./...
-const smoke = "TestThreeProcesses"
-
-func startCommand(t *testing.T, cmd *exec.Cmd, env []string) process {
-	t.Helper()
-	if t.Name() != smoke {
-		nightly.Only(t, "starts the program as a process")
-	}
-	cmd.Env = append(proctest.Environ(), env...)
-	cmd.Stderr = t.Output()
-	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
-	t.Cleanup(func() { cmd.Process.Kill() })
-	return process{cmd, messages(out)}
-}
-
-// inRealTime leaves a test to the nightly run: it waits for a second or more.
-func inRealTime(t *testing.T) {
-	t.Helper()
-	nightly.Only(t, "waits for seconds of real time")
-}
-
-// end signals the process and returns its exit code.
-func (p process) end(t *testing.T) int {
-	t.Helper()
-	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Error(err)
-	}
-	return p.code(t)
-}
-
-// code waits for the end of the process. Its log has to be read first.
-func (p process) code(t *testing.T) int {
-	t.Helper()
-	kill := time.AfterFunc(20*time.Second, func() { p.Process.Kill() })
-	defer kill.Stop()
-	for range p.log {
-	}
-	p.Wait()
-	return p.ProcessState.ExitCode()
-}
-
-func TestThreeProcesses(t *testing.T) {
-	t.Parallel()
-	if ln, err := net.Listen("tcp", "127.0.0.1:8080"); err == nil {
-		defer ln.Close() // else another has it: all the same
-	}
-	dir := t.TempDir()
-	var all []process
-	urls := map[string]bool{}
-	for range 3 {
-		p := start(t, "beat", "SOLOIST_STORAGE=dir:"+dir, "SOLOIST_GRACE=1s")
-		await(t, p.log, "port 8080 is taken, so this is port 80")
-		urls[await(t, p.log, "listening").URL] = true
-		all = append(all, p)
-	}
-	wantEqual(t, "addresses", len(urls), 3)
-	for url := range urls {
-		wantOK(t, url)
-		wantOK(t, url+"readyz")
-	}
-	ran := map[string]int{}
-	for deadline := time.After(30 * time.Second); len(ran) < 3; {
-		var m message
-		select {
-		case m = <-all[0].log:
-		case m = <-all[1].log:
-		case m = <-all[2].log:
-		case <-deadline:
-			t.Fatalf("got %v, want three ticks", ran)
-		}
-		if m.Msg == "run started" && m.Job == "beat" {
-			ran[m.Tick]++
-		}
-	}
-	for tick, n := range ran {
-		wantEqual(t, "runs of "+tick, n, 1)
-	}
-	codes := make(chan int)
-	for _, p := range all { // at once: each hand-over would take its time
-		go func() { codes <- p.end(t) }()
-	}
-	for range all {
-		wantCode(t, <-codes, 0)
-	}
-}
-
-func wantOK(t *testing.T, url string) {
-	t.Helper()
-	resp, err := http.Get(url)
-	must(t, err)
-	defer resp.Body.Close()
-	wantEqual(t, url, resp.StatusCode, 200)
-}
-
-func TestSecondSignalEndsAtOnce(t *testing.T) {
-	t.Parallel()
-	p := start(t, "deaf", "SOLOIST_STORAGE=memory:", "SOLOIST_ADDR=127.0.0.1:0")
-	await(t, p.log, "run started")
-	p.Process.Signal(syscall.SIGTERM)
-	p.Process.Signal(syscall.SIGTERM) // as timeout(1) does: one wish to stop
-	await(t, p.log, "stopping")
-	again := time.NewTicker(100 * time.Millisecond)
-	defer again.Stop()
-	ended := make(chan int)
-	go func() { ended <- p.code(t) }()
-	for {
-		select {
-		case code := <-ended:
-			wantCode(t, code, 130)
-			return
-		case <-again.C:
-			p.Process.Signal(syscall.SIGTERM)
-		}
-	}
 }
 
 func wantCode(t *testing.T, got, want int) {
@@ -240,19 +31,6 @@ func wantCode(t *testing.T, got, want int) {
 	if got != want {
 		t.Errorf("got exit code %d, want %d", got, want)
 	}
-}
-
-// serving runs serve in this process.
-func serving(t *testing.T, p host.Program) (log <-chan message, stop func(), code <-chan int) {
-	r, w := io.Pipe()
-	p.Name, p.Args, p.Stdout, p.Stderr = "demo", []string{}, w, t.Output()
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan int, 1)
-	go func() {
-		done <- p.Run(ctx)
-		w.Close()
-	}()
-	return messages(r), stop, done
 }
 
 func TestHTTPAnswersUntilLastJobIsDone(t *testing.T) {
@@ -279,42 +57,6 @@ func TestHTTPAnswersUntilLastJobIsDone(t *testing.T) {
 	})
 }
 
-func TestAddressIsTaken(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer ln.Close()
-	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	for variable, value := range map[string]string{"SOLOIST_ADDR": ln.Addr().String(), "FUNCTIONS_CUSTOMHANDLER_PORT": port} {
-		t.Run(variable, func(t *testing.T) {
-			environment(t, variable+"="+value, "SOLOIST_STORAGE=memory:")
-			log, _, code := serving(t, host.Program{Work: work()})
-			if m := await(t, log, variable+" is"); m.Level != "ERROR" || !strings.Contains(m.Msg, value) {
-				t.Errorf("got %+v", m)
-			}
-			wantCode(t, <-code, 1)
-		})
-	}
-}
-
-// freePort is a port on which nothing listens.
-func freePort(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer ln.Close()
-	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	return port
-}
-
-func TestFunctionsAddress(t *testing.T) {
-	port := freePort(t)
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT="+port, "SOLOIST_STORAGE=memory:")
-	log, stop, code := serving(t, host.Program{Work: work()})
-	wantEqual(t, "URL", await(t, log, "listening").URL, "http://127.0.0.1:"+port+"/")
-	stop()
-	wantCode(t, <-code, 0)
-}
-
 // refusesAll is a store that takes no credentials.
 type refusesAll struct{ *gated }
 
@@ -334,46 +76,6 @@ func TestServeEndsWhenStoreRefusesIt(t *testing.T) {
 	})
 }
 
-// A log whose reader has gone ends no program that runs jobs: a signal
-// still stops it gracefully.
-func TestLogWithoutReaderEndsNoProgram(t *testing.T) {
-	nightly.Only(t, "starts the program as a process")
-	if runtime.GOOS == "windows" {
-		t.Skip("there is no SIGPIPE on Windows")
-	}
-	t.Parallel()
-	r, w, err := os.Pipe()
-	must(t, err)
-	cmd := exec.Command(proctest.Self())
-	cmd.Env = append(proctest.Environ(), "TEST_PROGRAM=beat", "SOLOIST_STORAGE=memory:", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s")
-	cmd.Stdout, cmd.Stderr = w, t.Output()
-	must(t, cmd.Start())
-	kill := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
-	defer kill.Stop()
-	w.Close()
-	if _, err := bufio.NewReader(r).ReadString('\n'); err != nil {
-		t.Error(err)
-	}
-	r.Close()
-	cmd.Process.Signal(syscall.SIGTERM)
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("the program ends with %v", err)
-	}
-}
-
-// The lease is taken from a run that does not stop: its process is gone when the lease may be another's.
-func TestProcessThatLosesLeaseExits(t *testing.T) {
-	t.Parallel()
-	dir := local.Dir{Path: t.TempDir()}
-	p := start(t, "deaf", "SOLOIST_APP=demo", "SOLOIST_LEASE=1s", "SOLOIST_STORAGE=dir:"+dir.Path, "SOLOIST_ADDR=127.0.0.1:0")
-	await(t, p.log, "run started")
-	must(t, dir.Break(t.Context(), "demo/deaf", 0))
-	m := await(t, p.log, "the process exits")
-	wantEqual(t, "the last words", message{Level: m.Level, Job: m.Job, Code: m.Code}, message{Level: "ERROR", Job: "deaf", Code: 3})
-	wantText(t, "the cause", m.Cause, store.ErrLost.Error())
-	wantCode(t, p.code(t), 3)
-}
-
 // still is a job that is silent for too long and does not stop until released.
 func still(release <-chan struct{}) soloist.Job {
 	return soloist.Job{Name: "still", Schedule: "@every 1m", HeartbeatTimeout: 2 * time.Second, Do: func(context.Context, *soloist.Run) error {
@@ -382,108 +84,49 @@ func still(release <-chan struct{}) soloist.Job {
 	}}
 }
 
-func TestTickExitsUnderStalledRun(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		release := make(chan struct{})
-		var codes []int
-		p := host.WithExit(host.Program{Work: []soloist.Work{still(release)}, Store: &local.Memory{}}, func(code int) {
-			codes = append(codes, code)
-			close(release)
-		})
-		for range 1000 {
-			go func() { <-release }() // more than a log should have to hold
-		}
-		run(t.Context(), p, "tick")
-		time.Sleep(time.Minute)
-		begin := time.Now()
-		got := run(t.Context(), p, "tick")
-		wantEqual(t, "exit codes", codes, []int{3})
-		wantTook(t, begin, 0, 2*time.Second+30*time.Second/6+2*time.Second)
-		words := await(t, messages(strings.NewReader(got.err)), "the process exits")
-		if words.Job != "still" || words.Cause != "stalled: no heartbeat for 2s" || words.Code != 3 || len(words.Goroutines) != 64<<10 {
-			t.Errorf("got the last words %+v", words)
-		}
-		got.wants(t, "tick", 1, "stalled in")
-	})
-}
-
-func TestFunctionsRestartsOverrunProcess(t *testing.T) {
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-		release := make(chan struct{})
-		code := 0
-		s := open(t, host.WithExit(host.Program{Work: []soloist.Work{still(release)}, Store: &local.Memory{}}, func(c int) {
-			code = c
-			close(release)
-		}))
-		s.tick()
-		time.Sleep(time.Minute)
-		s.tick()
-		wantCode(t, code, 200)
-	})
-}
-
-// Whoever calls Program.Run has other things in the process. A job on each
-// replica has no lease.
-func TestWhoDoesNotExit(t *testing.T) {
-	for name, test := range map[string]struct {
-		set  func(*host.Program, *soloist.Job)
-		code int
-		want []string
-	}{
-		"a library": {func(*host.Program, *soloist.Job) {}, 503, []string{`"status":"overrun"`, `"overrun":{"still":"stalled: `}},
-		// All replicas run it at once, so a 503 would restart them all at once.
-		"a job on each replica": {func(p *host.Program, j *soloist.Job) {
-			*p, j.EveryReplica = host.WithExit(*p, os.Exit), true
-			j.HeartbeatTimeout, j.HealthCheck.Interval, j.HealthCheck.Check = 0, time.Second, func(context.Context) error { return errDown }
-		}, 200, []string{`"status":"degraded"`, `"broken":{"still":"its run goes on though its context has ended (stalled: `}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, nil, func(t *testing.T) {
-				release := make(chan struct{})
-				p, j := host.Program{Store: &local.Memory{}}, still(release)
-				test.set(&p, &j)
-				p.Work = []soloist.Work{j}
-				s := open(t, p)
-				go s.tick() // the job on each replica runs at once
-				time.Sleep(time.Minute)
-				go s.tick()
-				time.Sleep(20 * time.Second)
-				wantAnswer(t, "healthz", s.get("/healthz"), test.code, test.want...)
-				wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, "stalled: ", `"trouble":true`)
+// A run that goes on without its lease ends the process, with its last words. In Functions another code has its host start the
+// program again.
+func TestOverrunExits(t *testing.T) {
+	for want, setting := range map[int]string{3: "X=1", 200: "FUNCTIONS_CUSTOMHANDLER_PORT=7071"} {
+		bubble(t, []string{setting}, func(t *testing.T) {
+			release := make(chan struct{})
+			var codes []int
+			p := host.WithExit(host.Program{Work: []soloist.Work{still(release)}, Store: &local.Memory{}}, func(code int) {
+				codes = append(codes, code)
 				close(release)
 			})
+			for range 1000 {
+				go func() { <-release }() // more than a log should have to hold
+			}
+			run(t.Context(), p, "tick")
+			time.Sleep(time.Minute)
+			begin := time.Now()
+			got := run(t.Context(), p, "tick")
+			wantEqual(t, "exit codes", codes, []int{want})
+			wantTook(t, begin, 0, 2*time.Second+30*time.Second/6+2*time.Second)
+			words := await(t, messages(strings.NewReader(got.err)), "the process exits")
+			if words.Job != "still" || words.Cause != "stalled: no heartbeat for 2s" || words.Code != want || len(words.Goroutines) != 64<<10 {
+				t.Errorf("got the last words %+v", words)
+			}
+			got.wants(t, "tick", 1, "stalled in")
 		})
 	}
 }
 
-// stuckPipe takes no line with this text until it is released.
-type stuckPipe struct {
-	text    string
-	release <-chan struct{}
-}
-
-func (s stuckPipe) Write(b []byte) (int, error) {
-	if strings.Contains(string(b), s.text) {
-		<-s.release
-	}
-	return len(b), nil
-}
-
-// A log that nobody reads does not keep the process.
-func TestBlockedLogDoesNotHoldUpExit(t *testing.T) {
+// A job on each replica has no lease, so its run ends no process. All replicas run it at once, so a 503 would restart them all
+// at once.
+func TestRunOnEachReplicaEndsNoProcess(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
-		exit, release := make(chan int, 1), make(chan struct{})
-		p := host.Program{Work: []soloist.Work{still(release)}, Store: &local.Memory{}, Stdout: stuckPipe{"the process exits", release}}
-		stop, code := serveOn(t, host.WithExit(p, func(code int) { exit <- code }), newPiped())
-		select {
-		case code := <-exit:
-			wantCode(t, code, 3)
-		case <-time.After(10 * time.Minute):
-			t.Error("the process goes on")
-		}
+		release := make(chan struct{})
+		j := still(release)
+		j.EveryReplica, j.HeartbeatTimeout = true, 0
+		j.HealthCheck.Interval, j.HealthCheck.Check = time.Second, func(context.Context) error { return errDown }
+		s := open(t, host.WithExit(host.Program{Store: &local.Memory{}, Work: []soloist.Work{j}}, os.Exit))
+		go s.tick() // it runs at once
+		time.Sleep(80 * time.Second)
+		wantAnswer(t, "healthz", s.get("/healthz"), 200, `"status":"degraded"`, `"broken":{"still":"its run goes on though its context has ended (stalled: `)
+		wantAnswer(t, "list", s.get("/api/v1/jobs"), 200, "stalled: ", `"trouble":true`)
 		close(release)
-		stop()
-		<-code
 	})
 }
 
@@ -619,39 +262,30 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 	})
 }
 
-// A run takes longer than other answers may. A connection that breaks is no stop.
+// A stop in Functions waits for the invocation, however long its grace is: a run may take longer than other answers. A connection
+// that breaks is no stop.
 func TestLongInvocation(t *testing.T) {
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
-		backend := &local.Memory{}
-		c, _ := connected(t, backend, []soloist.Work{lastingJob("long", "@every 1m", 2*time.Minute)})
-		if code, body, err := c.post("/tick"); err != nil || code != 200 || !strings.Contains(body, "succeeded") {
-			t.Errorf("got code %d, %s, %v, want the answer after two minutes", code, body, err)
-		}
-		fmt.Fprint(c, "POST /tick HTTP/1.1\r\nHost: 127.0.0.1:7071\r\nContent-Length: 2\r\n\r\n{}")
-		time.Sleep(time.Second)
-		c.Close()
-		time.Sleep(3 * time.Minute)
-		p := host.Program{Store: backend, Work: []soloist.Work{soloist.Job{Name: "long", Schedule: "@every 1m", Do: do}}}
-		wantLines(t, p, "status", 0, "succeeded in 2m")
-	})
-}
-
-// A stop in Functions waits for the invocation, however long its grace is.
-func TestStopWaitsForInvocation(t *testing.T) {
-	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_GRACE=1m"}, func(t *testing.T) {
-		ln := newPiped()
-		stop, code := serveOn(t,
-			host.Program{Store: &local.Memory{}, Work: []soloist.Work{lastingJob("long", "@every 1m", 50*time.Second)}}, ln)
+	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_GRACE=3m"}, func(t *testing.T) {
+		ln, p := newPiped(), host.Program{Store: &local.Memory{}, Work: []soloist.Work{lastingJob("long", "@every 1m", 2*time.Minute)}}
+		stop, code := serveOn(t, p, ln)
 		defer stop()
 		c := ln.client(t)
-		if got, _, err := c.post("/tick"); err != nil || got != 200 {
-			t.Fatalf("got code %d, %v", got, err)
+		call := func(c client, says string) {
+			t.Helper()
+			if got, body, err := c.post("/tick"); err != nil || got != 200 || !strings.Contains(body, says) {
+				t.Errorf("got code %d, %s, %v, want %s", got, body, err, says)
+			}
 		}
+		call(c, "")
 		time.Sleep(time.Minute)
+		broken := ln.client(t)
+		fmt.Fprint(broken, "POST /tick HTTP/1.1\r\nHost: 127.0.0.1:7071\r\nContent-Length: 2\r\n\r\n{}")
+		time.Sleep(time.Second)
+		broken.Close()
+		time.Sleep(3 * time.Minute)
+		wantLines(t, host.Program{Store: p.Store, Work: p.Work}, "history", 0, "succeeded", "2m0s")
 		time.AfterFunc(time.Second, stop)
-		if got, body, err := c.post("/tick"); err != nil || got != 200 || !strings.Contains(body, "succeeded") {
-			t.Errorf("got code %d, %s, %v, want the run's end", got, body, err)
-		}
+		call(c, "succeeded")
 		wantCode(t, <-code, 0)
 	})
 }
@@ -660,82 +294,4 @@ func TestStopWaitsForInvocation(t *testing.T) {
 type client struct {
 	net.Conn
 	answers *bufio.Reader
-}
-
-func dial(t *testing.T, url string) client {
-	t.Helper()
-	conn, err := net.Dial("tcp", strings.Trim(strings.TrimPrefix(url, "http://"), "/"))
-	must(t, err)
-	t.Cleanup(func() { conn.Close() })
-	return client{conn, bufio.NewReader(conn)}
-}
-
-// get sends a request and reads the answer. The connection is idle then.
-func (c client) get(path string) error {
-	c.SetDeadline(time.Now().Add(20 * time.Second))
-	fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path)
-	resp, err := http.ReadResponse(c.answers, nil)
-	if err != nil {
-		return err
-	}
-	if io.Copy(io.Discard, resp.Body); resp.StatusCode != 200 {
-		return errors.New(resp.Status)
-	}
-	return nil
-}
-
-func (c client) wantOK(t *testing.T) {
-	t.Helper()
-	must(t, c.get("/healthz"))
-}
-
-// Clients that are idle, send nothing at all or half a request take nothing that
-// the store needs.
-func TestIdleConnectionsLeaveDescriptorsToStore(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("there is no limit to set on Windows")
-	}
-	t.Parallel()
-	p := startLimited(t, 64, "beat", "SOLOIST_STORAGE=dir:"+t.TempDir(), "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s")
-	url := await(t, p.log, "listening").URL
-	for i := range 500 {
-		c := dial(t, url)
-		switch {
-		case i < 300:
-			c.wantOK(t)
-		case i%2 == 0:
-			fmt.Fprint(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX")
-		}
-	}
-	for range 2 {
-		await(t, p.log, "run ended")
-		dial(t, url).wantOK(t)
-	}
-	wantCode(t, p.end(t), 0)
-}
-
-// More jobs are due at the same second than the process may have connections.
-func TestManyJobsHaveEnoughDescriptors(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("there is no limit to set on Windows")
-	}
-	t.Parallel()
-	p := startLimited(t, 64, "crowd", "SOLOIST_STORAGE="+served(t, new(ruled))+"/account?sig=x", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s")
-	for ran := map[string]bool{}; len(ran) < len(crowd()); {
-		m := await(t, p.log, "")
-		if strings.Contains(m.Error, "too many open files") {
-			t.Fatalf("%s: %s: %s", m.Job, m.Msg, m.Error)
-		}
-		if m.Msg == "run ended" {
-			ran[m.Job] = true
-		}
-	}
-	wantCode(t, p.end(t), 0)
-}
-
-// startLimited starts a program with so many descriptors.
-func startLimited(t *testing.T, descriptors int, program string, env ...string) process {
-	t.Helper()
-	cmd := exec.Command("/bin/sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$0"`, descriptors), proctest.Self())
-	return startCommand(t, cmd, append([]string{"TEST_PROGRAM=" + program}, env...))
 }

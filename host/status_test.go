@@ -5,13 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -96,33 +93,58 @@ func TestStatusWithSomeRecords(t *testing.T) {
 }
 
 func TestStatusTellsWhichPauseIsInForce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		backend := &local.Memory{}
-		p := host.Program{Work: work()[:1], Store: backend}
-		status := func(setting string) string {
-			environment(t, setting)
-			return run(t.Context(), p, "status").out
-		}
-		tick := func(setting string) {
-			environment(t, setting)
+	const pause, none = "SOLOIST_JOB_BEAT_PAUSED=true", "SOLOIST_JOB_BEAT_PAUSED="
+	bubble(t, nil, func(t *testing.T) {
+		p := host.Program{Work: work()[:1], Store: &local.Memory{}}
+		run(t.Context(), p, "tick")
+		for _, test := range []struct{ ticks, asks, state, differs string }{
+			{none, none, " idle ", ""},
+			{none, pause, " idle ", "\nbeat: this environment pauses it, but"},
+			{pause, none, " paused ", "\nbeat: this environment does not pause it, but"},
+			{pause, pause, " paused ", ""},
+		} {
+			environment(t, test.ticks)
 			time.Sleep(time.Minute)
 			run(t.Context(), p, "tick")
-		}
-		const here = "\nbeat: this environment pauses it, but"
-		const there = "\nbeat: this environment does not pause it, but"
-		const pause, none = "SOLOIST_JOB_BEAT_PAUSED=true", "SOLOIST_JOB_BEAT_PAUSED="
-		tick(none)
-		tick(none)
-		if got := status(none); !strings.Contains(got, " idle ") || strings.Contains(got, "environment") {
-			t.Errorf("neither: got %s", got)
-		}
-		wantText(t, "here only", status(pause), " idle ", here)
-		tick(pause)
-		wantText(t, "there only", status(none), " paused ", there)
-		if got := status(pause); !strings.Contains(got, " paused ") || strings.Contains(got, "environment") {
-			t.Errorf("both: got %s", got)
+			environment(t, test.asks)
+			got := run(t.Context(), p, "status").out
+			wantText(t, "status", got, test.state, test.differs)
+			wantEqual(t, "environment in "+got, strings.Contains(got, "environment"), test.differs != "")
 		}
 	})
+}
+
+// logOf is the log of some runs.
+func logOf(t *testing.T, terminal bool, env ...string) (log string) {
+	t.Helper()
+	bubble(t, append([]string{"TERM=xterm", "NO_COLOR="}, env...), func(t *testing.T) {
+		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{lastingJob("beat", "@every 1m", 1500*time.Millisecond),
+			soloist.Job{Name: "broke", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error {
+				return errors.New("no paper \x1b[2J\u202e and \\x1b[2J")
+			}}}}
+		if terminal {
+			p = host.OnTerminal(p)
+		}
+		run(t.Context(), p, "tick")
+		time.Sleep(time.Minute)
+		log = run(t.Context(), p, "tick").err
+	})
+	return log
+}
+
+// A terminal has one line for each run, and colours unless they are not wanted. No text of a job moves its cursor.
+func TestLogOnATerminal(t *testing.T) {
+	clock := time.Date(2000, 1, 1, 0, 1, 0, 0, time.UTC).Local().Format("15:04:")
+	// One second after the tick: the first run of a record waits for its token.
+	want := clock + `01 WRN broke failed in 0s reason="no paper \x1b[2J\u202e and \\x1b[2J"` + "\n" + clock + "02 INF beat succeeded in 1.5s\n"
+	wantEqual(t, "log", logOf(t, true, "NO_COLOR=1"), want)
+	wantEqual(t, "runs that start, at level debug", strings.Count(logOf(t, true, "NO_COLOR=1", "SOLOIST_LOG_LEVEL=debug"), "run started"), 2)
+	colours := logOf(t, true)
+	wantText(t, "colours", colours, " \x1b[32mINF\x1b[0m \x1b[1mbeat\x1b[0m \x1b[32msucceeded\x1b[0m in 1.5s\n", " \x1b[1mbroke\x1b[0m \x1b[31mfailed\x1b[0m in 0s ")
+	wantNone(t, "colours", colours, "\x1b[2J", "\u202e")
+	for _, plain := range []string{logOf(t, true, "TERM=dumb"), logOf(t, false), logOf(t, false, "SOLOIST_LOG_FORMAT=text")} {
+		wantNone(t, "log", plain, "\x1b")
+	}
 }
 
 // here is two jobs of each replica's own and one of all of them.
@@ -286,32 +308,6 @@ func TestValidateInJSON(t *testing.T) {
 	wantEqual(t, "standard error", errs, "")
 }
 
-// A long error stays in its line; the log and JSON have all of it.
-func TestTickWithLongErrors(t *testing.T) {
-	environment(t)
-	long := strings.Repeat("ä long\nstory ", 50)
-	synctest.Test(t, func(t *testing.T) {
-		backend := &local.Memory{}
-		sad := soloist.Job{Name: "sad", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error { return errors.New(long) }}
-		p := host.Program{Work: []soloist.Work{sad}, Store: backend}
-		run(t.Context(), p, "tick")
-		time.Sleep(time.Minute)
-		cut := string([]rune(strings.Repeat("ä long story ", 50))[:99]) + "…"
-		wantCut(t, run(t.Context(), p, "tick"), "failed ("+cut+")")
-		p.Store = newGated(backend, refuse(errors.New(long), "read"))
-		wantCut(t, run(t.Context(), p, "tick"), "error: "+cut)
-		wantText(t, "tick", run(t.Context(), p, "tick", "--json").out, strings.TrimSpace(strings.Repeat("ä long story ", 50)))
-	})
-}
-
-func wantCut(t *testing.T, got result, want string) {
-	t.Helper()
-	table, _, _ := strings.Cut(got.out, "\n\n")
-	if got.code != 1 || strings.Count(table, "\n") > 2 || !strings.Contains(table, want) {
-		t.Errorf("got %d\n%s\nwant two lines and %q", got.code, got.out, want)
-	}
-}
-
 func TestCommandsFailInAnOutage(t *testing.T) {
 	environment(t)
 	for command, says := range map[string]map[string]int{
@@ -348,7 +344,7 @@ func TestWatchTellsChanges(t *testing.T) {
 		slow := soloist.Job{Name: "slow", Schedule: "@every 1m", Do: func(context.Context, *soloist.Run) error { time.Sleep(10 * time.Second); return nil }}
 		p := host.Program{Work: []soloist.Work{slow}, Store: backend}
 		time.Sleep(500 * time.Millisecond) // nothing else happens at the instants at which it reads
-		end := watching(t, p)
+		end, endJSON := watching(t, p), watching(t, p, "--json")
 		time.Sleep(time.Second)
 		run(t.Context(), p, "tick")
 		time.Sleep(time.Minute)
@@ -368,82 +364,14 @@ func TestWatchTellsChanges(t *testing.T) {
 		if got.code != 0 || strings.Contains(got.err, "demo: ") {
 			t.Errorf("got %+v, want code 0 at the end of the context", got)
 		}
-	})
-}
-
-func TestWatchInJSON(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		p := host.Program{Work: work(), Store: &local.Memory{}}
-		end := watching(t, p, "--json")
-		time.Sleep(time.Second)
-		run(t.Context(), p, "tick")
-		time.Sleep(3 * time.Second)
-		var got []string
-		for line := range strings.Lines(end().out) {
-			var answer struct {
-				App  string
-				Jobs []struct{ Job, State string }
-			}
-			if err := json.Unmarshal([]byte(line), &answer); err != nil || answer.App != "demo" || len(answer.Jobs) != 1 {
-				t.Fatalf("got %s, %v, want one job of demo", line, err)
-			}
-			got = append(got, answer.Jobs[0].Job+" "+answer.Jobs[0].State)
+		var states []string
+		for line := range strings.Lines(endJSON().out) {
+			var answer struct{ Jobs []struct{ Job, State string } }
+			must(t, json.Unmarshal([]byte(line), &answer))
+			wantEqual(t, "jobs of a line", len(answer.Jobs), 1)
+			states = append(states, answer.Jobs[0].State)
 		}
-		want := []string{"beat no record", "night-report no record", "leader no record", "beat idle", "night-report idle"}
-		if !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	})
-}
-
-// leaderOf is who leads by the record: the holder of a live lease that runs.
-func leaderOf(t *testing.T, backend store.Store) string {
-	t.Helper()
-	e, err := backend.Read(t.Context(), "demo/leader")
-	if err != nil {
-		return ""
-	}
-	r, err := store.DecodeRecord(e.Record, "demo", "leader")
-	must(t, err)
-	if r.Run.Status != store.Running || !e.State.Live() {
-		return ""
-	}
-	return r.Run.Replica
-}
-
-// While a leader dies and another takes over, status --watch and the page name
-// the leader that the record names.
-func TestWatchAndPageAgreeThroughDeath(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		p := host.Program{Work: []soloist.Work{soloist.Singleton{Name: "leader", Do: untilCancelled}}, Store: &local.Memory{}}
-		time.Sleep(500 * time.Millisecond)
-		page, end := open(t, p), watching(t, p)
-		wires := map[string]*gated{}
-		for _, name := range []string{"replica-a", "replica-b"} {
-			wires[name] = newGated(p.Store, nil)
-			defer replica(t, host.Program{Work: p.Work, Store: wires[name]}, name)()
-		}
-		var want []string
-		for second := range 180 {
-			time.Sleep(time.Second)
-			who := leaderOf(t, p.Store)
-			if who != "" && !slices.Contains(want, who) {
-				want = append(want, who)
-			}
-			if second == 55 {
-				wires[who].set(refuse(errDown)) // as if it were killed
-			}
-		}
-		last := leaderOf(t, p.Store)
-		if len(want) != 2 || last != want[1] {
-			t.Fatalf("the record named %q, and %q at last: want two leaders", want, last)
-		}
-		wantAnswer(t, "page", page.get("/api/v1/jobs"), 200, `"state":"running","replica":"`+last+`"`)
-		var got []string
-		for _, m := range regexp.MustCompile(`leader  running on (\S+)`).FindAllStringSubmatch(end().out, -1) {
-			got = append(got, m[1])
-		}
-		wantEqual(t, "leaders by status --watch", got, want)
+		wantEqual(t, "states in JSON", states, []string{"no record", "idle", "running", "idle", "unknown", "idle"})
 	})
 }
 
@@ -479,164 +407,96 @@ func TestWrongClockIsTold(t *testing.T) {
 				}
 				told := strings.Contains(s.get("/api/v1/app").Body.String(), `"clock":`)
 				wantEqual(t, "the app speaks of the clock", told, test.want != "")
+				var log strings.Builder
+				p.Stdout = &log
+				stop, code := serveOn(t, p, newPiped())
+				time.Sleep(2 * time.Second)
+				stop()
+				wantCode(t, <-code, 0)
+				wantEqual(t, "serve warns", strings.Contains(log.String(), "by which ticks are run"), test.want != "")
 			})
 		})
 	}
 }
 
-func TestServeWatchesTheClock(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
-		var log strings.Builder
-		p := host.Program{Store: &local.Memory{}, Work: work(), Stdout: &log, Now: func() time.Time { return time.Now().Add(time.Hour) }}
-		stop, code := serveOn(t, p, newPiped())
-		time.Sleep(time.Minute)
-		stop()
-		wantCode(t, <-code, 0)
-		wantText(t, "log", log.String(), `"level":"WARN","msg":"this machine's clock is 59m59s ahead of the store's`)
-	})
+// diverted is the default transport of this process. Requests to hooks.example go to the receiver of a test. It stays there after
+// the test, since goroutines of earlier ones may be about to use it.
+type diverted struct{ others http.RoundTripper }
+
+var hooks atomic.Pointer[piped]
+
+func init() { http.DefaultTransport = diverted{http.DefaultTransport} }
+
+func (d diverted) RoundTrip(r *http.Request) (*http.Response, error) {
+	if ln := hooks.Load(); ln != nil && r.URL.Hostname() == "hooks.example" {
+		return ln.web().Transport.RoundTrip(r)
+	}
+	return d.others.RoundTrip(r)
 }
 
-// A member is a replica that serves in virtual time.
-type member struct {
-	piped
-	stop func()
-	code <-chan int
-}
-
-func join(t *testing.T, name string, p host.Program) (m member) {
+// receive answers the requests to hooks.example.
+func receive(t *testing.T, f http.HandlerFunc) {
 	t.Helper()
-	t.Setenv("CONTAINER_APP_REPLICA_NAME", name)
-	m.piped, p.Stdout = newPiped(), io.Discard
-	m.stop, m.code = serveOn(t, p, m.piped)
-	time.Sleep(time.Second) // it has read its environment
-	return m
+	ln, server := newPiped(), &http.Server{Handler: f}
+	go server.Serve(ln)
+	hooks.Store(&ln)
+	t.Cleanup(func() { server.Close() })
 }
 
-// wants checks API and metrics of one replica. trouble is how many jobs are red.
-func (m member) wants(t *testing.T, state string, failures, trouble int) {
-	t.Helper()
-	wantAnswer(t, "list", m.get(t, "/api/v1/jobs"), 200, fmt.Sprintf(`"trouble":%d`, trouble), `"state":"`+state+`"`)
-	wantAnswer(t, "red jobs", m.get(t, "/api/v1/jobs?trouble=true"), 200, fmt.Sprintf(`"matched":%d`, trouble))
-	wantAnswer(t, "metrics", m.get(t, "/metrics"), 200, fmt.Sprintf("\nsoloist_job_failures{job_name=\"report\"} %d\n", failures))
-}
-
-// A job that fails 43 times in a row is red everywhere, whichever replica is asked, and one alert is sent. After a success all
-// is green again, and one message says so.
-func TestFailingJobIsRedEverywhere(t *testing.T) {
-	bubble(t, []string{"SOLOIST_ADMIN_TOKEN=" + adminToken}, func(t *testing.T) {
-		var got noted
-		receive(t, "hooks.example", func(_ http.ResponseWriter, r *http.Request) {
+// A job that fails is red wherever one looks, and one alert is sent; after a success all is green again, and one message says
+// so. The switch of the job gets each run, and how it ended.
+func TestFailingJobIsTold(t *testing.T) {
+	const hooks = "=http://hooks.example/"
+	settings := []string{"SOLOIST_ALERT_WEBHOOK" + hooks + "alerts?key=secret", "SOLOIST_ALERT_SECRET=" + key, "SOLOIST_JOB_REPORT_PING" + hooks + "ping"}
+	bubble(t, settings, func(t *testing.T) {
+		var alerts, pings noted
+		receive(t, func(_ http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/alerts" {
+				pings.add(r.URL.Path)
+				return
+			}
 			var m struct{ Kind, Event string }
 			err, signature := json.NewDecoder(r.Body).Decode(&m), r.Header.Get("Soloist-Signature")
 			if err != nil || !strings.HasPrefix(signature, "t=") {
 				t.Errorf("got %v, signature %q", err, signature)
 			}
-			got.add(m.Kind + " " + m.Event)
+			alerts.add(m.Kind + " " + m.Event)
 		})
-		t.Setenv("SOLOIST_ALERT_WEBHOOK", "http://hooks.example/x?key=secret")
-		t.Setenv("SOLOIST_ALERT_SECRET", key)
-
 		var runs atomic.Int64
-		backend := new(local.Memory)
-		p := host.Program{Store: backend, Work: []soloist.Work{soloist.Job{Name: "report", Schedule: "@every 20s", Do: func(context.Context, *soloist.Run) error {
-			if runs.Add(1) <= 43 {
+		report := func(context.Context, *soloist.Run) error {
+			if runs.Add(1) <= 2 {
 				return errors.New("no paper")
 			}
 			return nil
-		}}}}
-		var all []member
-		for _, name := range []string{"replica-a", "replica-b", "replica-c"} {
-			all = append(all, join(t, name, p))
 		}
-		for runs.Load() < 43 {
-			time.Sleep(time.Second)
+		p := host.Program{Store: new(local.Memory), Work: []soloist.Work{soloist.Job{Name: "report", Schedule: "@every 20s", Do: report}}}
+		ln := newPiped()
+		stop, code := serveOn(t, p, ln)
+		for _, want := range []struct {
+			runs, failures, trouble int
+			state, shown, alerts    string
+		}{
+			{2, 2, 1, "failing", "  failing x2  ", "failures alert"},
+			{3, 0, 0, "idle", "  idle  ", "failures alert, failures recovered"},
+		} {
+			for runs.Load() < int64(want.runs) {
+				time.Sleep(time.Second)
+			}
+			time.Sleep(10 * time.Second)
+			wantAnswer(t, "list", ln.get(t, "/api/v1/jobs"), 200, fmt.Sprintf(`"trouble":%d`, want.trouble), `"state":"`+want.state+`"`)
+			wantAnswer(t, "red jobs", ln.get(t, "/api/v1/jobs?trouble=true"), 200, fmt.Sprintf(`"matched":%d`, want.trouble))
+			wantAnswer(t, "metrics", ln.get(t, "/metrics"), 200, fmt.Sprintf("\nsoloist_job_failures{job_name=\"report\"} %d\n", want.failures))
+			wantLines(t, p, "status", 0, want.shown)
+			wantLines(t, p, "history", 0, want.shown)
+			wantEqual(t, "the alerts", strings.Join(alerts.all(), ", "), want.alerts)
 		}
-		time.Sleep(10 * time.Second)
-		for _, m := range all {
-			m.wants(t, "failing", 43, 1)
+		stop()
+		wantCode(t, <-code, 0)
+		runs.Store(1)
+		for range 2 {
+			time.Sleep(20 * time.Second)
+			run(t.Context(), p, "tick")
 		}
-		wantEqual(t, "the alerts", got.all(), []string{"failures alert"})
-		wantLines(t, p, "status", 0, "  failing x43  ", "failed")
-		wantLines(t, p, "history", 0, "  failing x43  ")
-		wantLines(t, p, "status --json", 0, `"state": "failing"`, `"failures": 43`)
-
-		for runs.Load() < 44 {
-			time.Sleep(time.Second)
-		}
-		time.Sleep(10 * time.Second)
-		for _, m := range all {
-			m.wants(t, "idle", 0, 0)
-		}
-		wantEqual(t, "the alerts", got.all(), []string{"failures alert", "failures recovered"})
-		wantLines(t, p, "status", 0, "  idle  ", "succeeded")
-		time.Sleep(time.Hour)
-		for _, m := range all {
-			m.wants(t, "idle", 0, 0)
-			m.stop()
-			wantCode(t, <-m.code, 0)
-		}
-		wantEqual(t, "the alerts", got.all(), []string{"failures alert", "failures recovered"})
-	})
-}
-
-// network is the default transport of this process. Requests to some hosts go to receivers of
-// tests. It stays there after a test, since goroutines of earlier ones may be about to use it.
-var network = &diverted{others: http.DefaultTransport, hosts: map[string]http.RoundTripper{}}
-
-func init() { http.DefaultTransport = network }
-
-type diverted struct {
-	others http.RoundTripper
-
-	mu    sync.Mutex
-	hosts map[string]http.RoundTripper
-}
-
-// divert has requests to a host use a transport, until restore is called.
-func (d *diverted) divert(host string, to http.RoundTripper) (restore func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.hosts[host] = to
-	return func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		delete(d.hosts, host)
-	}
-}
-
-func (d *diverted) RoundTrip(r *http.Request) (*http.Response, error) {
-	d.mu.Lock()
-	to, ok := d.hosts[r.URL.Hostname()]
-	d.mu.Unlock()
-	if !ok {
-		to = d.others
-	}
-	return to.RoundTrip(r)
-}
-
-// receive answers the requests to a host name of a test's own.
-func receive(t *testing.T, name string, f http.HandlerFunc) {
-	t.Helper()
-	ln := newPiped()
-	server := &http.Server{Handler: f}
-	go server.Serve(ln)
-	restore := network.divert(name, ln.web().Transport)
-	t.Cleanup(func() { restore(); server.Close() })
-}
-
-// The switch of a job gets each run, and how it ended.
-func TestPingsOfRuns(t *testing.T) {
-	const here = "_PING=http://pings.example/"
-	bubble(t, []string{"SOLOIST_JOB_BEAT" + here + "beat", "SOLOIST_JOB_SAD" + here + "sad"}, func(t *testing.T) {
-		var got noted
-		receive(t, "pings.example", func(_ http.ResponseWriter, r *http.Request) { got.add(r.URL.Path) })
-		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{
-			soloist.Job{Name: "beat", Schedule: "@every 1m", Do: do},
-			soloist.Job{Name: "sad", Schedule: "@every 1m", Do: fail},
-		}}
-		run(t.Context(), p, "tick")
-		time.Sleep(time.Minute)
-		run(t.Context(), p, "tick")
-		wantEqual(t, "pings", slices.Sorted(slices.Values(got.all())), []string{"/beat", "/beat/start", "/sad/fail", "/sad/start"})
+		wantEqual(t, "the pings", strings.Join(pings.all(), " "), "/ping/start /ping/fail /ping/start /ping")
 	})
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/view"
@@ -25,7 +27,7 @@ func (c *tickCommand) do(ctx context.Context, a *app.App) int {
 	a.FitLead(a.Patience())
 	if err := a.Before.Run(ctx); err != nil { // no job may start
 		body := view.New(a, []view.Ticked{})
-		body.Error = format.Line(err.Error())
+		body.Error = format.Error(err)
 		return c.answer(a, exitFail, body, func() { a.Console.Tell("tick: %s", body.Error) })
 	}
 	report, err := pass(ctx, a)
@@ -78,7 +80,7 @@ func pass(ctx context.Context, a *app.App) (all soloist.Report, err error) {
 		err = errors.Join(err, j.Err)
 	}
 	if unset != nil {
-		a.Log.Error(format.Line(unset.Error()))
+		a.Log.Error(format.Error(unset))
 	}
 	return all, errors.Join(err, unset)
 }
@@ -94,4 +96,185 @@ func idleWords(j soloist.JobReport) string {
 		return view.AwaitWords(j.Awaits)
 	}
 	return "nothing is due"
+}
+
+// A stay is the part of a replica that serves, while alarms are on: it leaves the next tick to the alarm when nothing is to
+// be done for a while, and ends the replica.
+type stay struct {
+	app   *app.App
+	end   func()          // ends the replica; nil: it stays
+	alone map[string]bool // singletons and jobs of EveryReplica, which no alarm is set for
+
+	mu    sync.Mutex
+	quiet time.Time // since then no run has begun or ended here
+}
+
+// How often it looks whether runs go on, which costs nothing; after which time it tries again what has failed,
+// and after which time it clears messages while it stays.
+const (
+	stayPace  = time.Second
+	stayAgain = 30 * time.Second
+	stayClear = 5 * time.Minute
+)
+
+// keepAlarm sets the alarm, and hands over to it when nothing is to be done. end ends the replica, unless it has a singleton
+// or SOLOIST_STAY is zero. settle ends that, and sets the alarm for the last time.
+func keepAlarm(ctx context.Context, a *app.App, end func()) (settle func() error) {
+	if a.Alarm == nil {
+		return func() error { return nil }
+	}
+	s := newStay(a, end)
+	stop := inBackground(ctx, s.run)
+	return func() error {
+		stop()
+		return a.SetAlarm(ctx)
+	}
+}
+
+func newStay(a *app.App, end func()) *stay {
+	s := &stay{app: a, end: end, alone: map[string]bool{}, quiet: time.Now()}
+	for _, g := range a.Scheduler.Singletons {
+		for _, name := range soloist.ShardNames(g.Name, g.Shards) {
+			s.alone[name] = true
+		}
+		a.Log.Info("this replica does not end by itself, since it has a singleton, which runs only while a replica is up", "singleton", g.Name)
+		s.end = nil
+	}
+	for _, j := range a.Scheduler.Jobs {
+		if j.EveryReplica {
+			s.alone[j.Name] = true
+		}
+	}
+	if a.Settings.Stay == 0 {
+		s.end = nil
+	}
+	a.Listen(s.hear)
+	return s
+}
+
+// hear notes when a run has begun or ended.
+func (s *stay) hear(e event.Event) {
+	if s.alone[e.Job] || !slices.Contains([]event.Kind{event.Claimed, event.Started, event.Ended, event.Unrecorded, event.TakenBack}, e.Kind) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.quiet = time.Now()
+}
+
+// since returns since when nothing runs here, and whether that is so.
+func (s *stay) since() (quiet time.Time, idle bool) {
+	running := slices.ContainsFunc(s.app.Scheduler.Health().Running, func(job string) bool { return !s.alone[job] })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if running {
+		s.quiet = time.Now()
+	}
+	return s.quiet, !running
+}
+
+// run looks until ctx ends, or the replica is to end.
+func (s *stay) run(ctx context.Context) {
+	if err := s.app.RenewAlarm(ctx); err != nil && ctx.Err() == nil {
+		s.app.Log.Error(format.Error(err))
+	}
+	var answered, next time.Time // the beginning of the quiet that was answered; when to look again anyway
+	var handed time.Time         // when the alarm was set last
+	leaves := false              // since then the replica ends as soon as nothing at all runs
+	for look := time.Tick(stayPace); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look:
+		}
+		quiet, idle := s.since()
+		if leaves = leaves && idle && quiet.Equal(answered); leaves {
+			if len(s.app.Scheduler.Health().Running) > 0 {
+				continue // a run of a job of EveryReplica
+			}
+			if time.Since(handed) <= stayAgain {
+				s.app.Log.Info("this replica ends: nothing runs, and nothing is due for SOLOIST_STAY", "stay", s.app.Settings.Stay)
+				s.end()
+				return
+			}
+			leaves, answered = false, time.Time{} // a tick may be near by now
+		}
+		now := time.Now()
+		if !idle || now.Sub(quiet) < s.app.Settings.Stay || now.Before(next) && quiet.Equal(answered) {
+			continue
+		}
+		due, done, err := s.app.HandOver(ctx, s.app.Settings.Patience())
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			s.app.Log.Error(format.Error(err))
+			next = now.Add(stayAgain)
+		case !done: // it is waited for here
+			next = now.Add(min(max(due.Sub(s.app.Alarm.Now()), 5*stayPace), stayAgain))
+		case s.end != nil:
+			leaves, handed = true, now
+		default: // it stays
+			next = now.Add(wake(due, s.app.Alarm.Now(), s.app.Settings.Patience()))
+		}
+		answered = quiet
+	}
+}
+
+// wake is how long nothing is due within the patience, and no longer than an unanswered message may keep the app up: a message
+// of an order, or a message too young to be cleared.
+func wake(due, now time.Time, patience time.Duration) time.Duration {
+	if due.IsZero() {
+		return stayClear
+	}
+	return min(max(due.Sub(now)-patience, stayAgain), stayClear)
+}
+
+// wakeCommand has the platform start a replica, where alarms are on: after a deployment, whose schedules the pending alarm
+// does not know.
+type wakeCommand struct{ jsonFlag }
+
+// A woke is what wake prints in JSON.
+type woke struct {
+	App   string `json:"app"`
+	Queue string `json:"queue"`
+	Error string `json:"error,omitempty"`
+}
+
+func (c *wakeCommand) do(ctx context.Context, a *app.App) int {
+	body, code := woke{App: a.Settings.App, Queue: a.Settings.AlarmQueue}, exitOK
+	ctx, cancel := context.WithTimeout(ctx, statusTime)
+	defer cancel()
+	if a.Alarm == nil {
+		body.Error, code = "there is no queue of alarms: set SOLOIST_ALARM=queue, as for the program that is to be woken up", exitUsage
+	} else if err := a.Alarm.Wake(ctx); err != nil {
+		body.Error, code = format.Error(err), exitFail
+	}
+	return c.answer(a, code, body, func() {
+		if code != exitOK {
+			a.Console.Tell("wake: %s", body.Error)
+			return
+		}
+		fmt.Fprintf(a.Console.Stdout, "a message is in the queue %s: the platform starts a replica when it looks there next, which sets the alarm for the next tick\n", body.Queue)
+	})
+}
+
+// printAlarm prints when the app is woken up next, where alarms are on.
+func printAlarm(ctx context.Context, a *app.App) {
+	if a.Alarm == nil {
+		return
+	}
+	note, err := a.Alarm.Pending(ctx)
+	switch now := a.Alarm.Now(); {
+	case err != nil:
+		fmt.Fprintf(a.Console.Stdout, "\nalarm: %s\n", format.Error(err))
+	case note.ID == "":
+		fmt.Fprintf(a.Console.Stdout, "\nalarm: none is set yet\n")
+	case a.Alarm.Elsewhere(note):
+		fmt.Fprintf(a.Console.Stdout, "\nalarm: none is set in this queue: the last one is in %s\n", format.Line(note.Queue))
+	case note.At.After(now):
+		fmt.Fprintf(a.Console.Stdout, "\nalarm: at %s, %s, for the tick of %s\n", format.Stamp(note.At), format.Relative(note.At, now), format.Stamp(note.Tick))
+	default:
+		fmt.Fprintf(a.Console.Stdout, "\nalarm: the last one was at %s: a replica answers it, and sets the next one\n", format.Stamp(note.At))
+	}
 }

@@ -52,17 +52,10 @@ func (c *unlockCommand) do(ctx context.Context, a *app.App) int {
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	all, err := a.Scheduler.Status(ctx)
-	if err != nil {
-		return c.failed(a, format.Line(err.Error()))
-	}
-	at := slices.IndexFunc(all, func(st soloist.JobStatus) bool { return st.Name == c.Job })
-	if at < 0 {
-		return c.failed(a, fs.ErrNotExist.Error())
-	}
-	st := all[at]
+	all := a.Statuses(ctx)
+	st := all[slices.IndexFunc(all, func(st soloist.JobStatus) bool { return st.Name == c.Job })]
 	if !view.Reached(st) { // where it is, a record that makes no sense still has a lease
-		return c.failed(a, format.Line(st.Err.Error()))
+		return c.failed(a, format.Error(st.Err))
 	}
 	if lines := absence(a, ctx, all); lines != nil {
 		return c.absent(a, lines, unlocking{head: newHead(a, c.Job), Error: strings.Join(lines, "; ")})
@@ -85,12 +78,12 @@ func (c *unlockCommand) do(ctx context.Context, a *app.App) int {
 	err = a.Scheduler.Unlock(ctx, c.Job, c.Now)
 	switch {
 	case errors.Is(err, soloist.ErrUntold):
-		a.Console.Tell("unlock %s: %s", c.Job, format.Line(err.Error()))
+		a.Console.Tell("unlock %s: %s", c.Job, format.Error(err))
 	case errors.Is(err, store.ErrLost), errors.Is(err, fs.ErrNotExist): // it was given back just now
 		l.state = store.Available
 		return c.free(a, l)
 	case err != nil:
-		return c.failed(a, format.Line(err.Error()))
+		return c.failed(a, format.Error(err))
 	}
 	end, next := l.ends(a.Now(), c.Now)
 	body := unlocking{newHead(a, c.Job), true, l.state, l.job.Replica, format.UTC(end), format.UTC(next), ""}

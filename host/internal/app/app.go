@@ -3,6 +3,7 @@
 package app
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -84,6 +85,12 @@ func (a *App) Listen(f func(event.Event)) { a.listeners.add(f) }
 // Skew is how far this machine's clock is ahead of the store's, as far as that
 // is proved.
 func (a *App) Skew() time.Duration { return a.Scheduler.Health().Skew }
+
+// Statuses are those of all jobs. That the settings are wrong is known by then, and other trouble is in the status of a job.
+func (a *App) Statuses(ctx context.Context) []soloist.JobStatus {
+	all, _ := a.Scheduler.Status(ctx)
+	return all
+}
 
 // explainer is a store that knows what to do about its errors.
 type explainer interface {

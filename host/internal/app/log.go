@@ -78,7 +78,7 @@ func (c Console) Complain(err error) {
 func (c Console) JSON(body any) bool {
 	err := format.WriteJSON(c.Stdout, body, "  ")
 	if err != nil {
-		c.Tell("the answer cannot be written as JSON: %s", format.Line(err.Error()))
+		c.Tell("the answer cannot be written as JSON: %s", format.Error(err))
 	}
 	return err == nil
 }

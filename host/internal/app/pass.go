@@ -51,7 +51,7 @@ func (a *App) GiveBack(ctx context.Context, message string, inserted time.Time) 
 // unset is the error of an alarm that may not be set. If one is pending anyway, it logs what is wrong and returns nil.
 func (a *App) unset(err error) error {
 	if errors.Is(err, alarm.ErrPending) {
-		a.Log.Warn(format.Line(err.Error()))
+		a.Log.Warn(format.Error(err))
 		return nil
 	}
 	if err == nil {

@@ -34,3 +34,12 @@ func TestAllFieldsAreCopied(t *testing.T) {
 		}
 	}
 }
+
+// What names no lease has that of the settings, and what has no key that of the build.
+func TestDefaults(t *testing.T) {
+	given := []*soloist.Once{{Name: "migrate"}, {Name: "migrate", Key: "v3", Lease: time.Minute}}
+	b, _ := New(Config{Given: given, Log: slog.Default(), Lease: 20 * time.Second, Version: "v2", Scheduler: &soloist.Scheduler{Store: &local.Memory{}}})
+	if first, second := b.all[0], b.all[1]; first.Lease != 20*time.Second || first.Key != "v2" || second.Lease != time.Minute || second.Key != "v3" {
+		t.Errorf("got the leases %s and %s, the keys %s and %s", first.Lease, second.Lease, first.Key, second.Key)
+	}
+}

@@ -66,16 +66,10 @@ type Diagnosis struct {
 
 // A doctor looks at one thing after the other.
 type doctor struct {
-	app     *app.App
-	ctx     context.Context
-	options Options
-	found   []Finding
-}
-
-// Options say how the checks are done.
-type Options struct {
-	Hurry time.Duration // the most that a check has; zero: stepTime, or tokenTime
-	Tell  func(Finding) // gets each finding at once, as the next check may take its time; nil: none is printed
+	app   *app.App
+	ctx   context.Context
+	tell  func(Finding)
+	found []Finding
 }
 
 // examiner is a store that knows what lies between it and its service.
@@ -83,12 +77,12 @@ type examiner interface {
 	Examine(name string, now func() time.Time) []azure.Check
 }
 
-// Examine does all checks, one after the other. settings is what is
-// wrong with the settings.
-func Examine(ctx context.Context, a *app.App, settings error, o Options) Diagnosis {
+// Examine does all checks, one after the other. settings is what is wrong with the settings. tell gets each finding at once, as
+// the next check may take its time.
+func Examine(ctx context.Context, a *app.App, settings error, tell func(Finding)) Diagnosis {
 	ctx, cancel := context.WithTimeout(ctx, doctorTime)
 	defer cancel()
-	d := &doctor{app: a, ctx: ctx, options: o}
+	d := &doctor{app: a, ctx: ctx, tell: tell}
 	d.checkSettings(settings)
 	d.add(passes, "platform", fmt.Sprintf("%s; app %s, replica %s", platformName(), a.Settings.App, a.Scheduler.Replica), "")
 	d.add(passes, "zones", schedule.ZoneData(d.app.Now()), "")
@@ -106,13 +100,10 @@ func Examine(ctx context.Context, a *app.App, settings error, o Options) Diagnos
 		Platform: platformName(), Store: a.Place, Checks: d.found}
 }
 
-// add reports a finding at once: the next check may take its time.
 func (d *doctor) add(r result, check, text, advice string) {
 	f := Finding{Check: check, Result: r, Text: format.Line(text), Advice: format.Line(advice)}
 	d.found = append(d.found, f)
-	if d.options.Tell != nil {
-		d.options.Tell(f)
-	}
+	d.tell(f)
 }
 
 func (d *doctor) skip(check, why string) { d.add(skips, check, why, "") }
@@ -249,9 +240,6 @@ func (d *doctor) checkService() bool {
 // step gives a check its time. If the check takes longer, step returns without it: it may
 // wait for what no context reaches, and the process ends soon.
 func (d *doctor) step(check string, limit time.Duration, look func(ctx context.Context) Finding) bool {
-	if d.options.Hurry > 0 {
-		limit = min(limit, d.options.Hurry)
-	}
 	ctx, cancel := context.WithTimeout(d.ctx, limit)
 	defer cancel()
 	answer := make(chan Finding, 1)
@@ -297,11 +285,7 @@ func (d *doctor) checkRecords(wrong error) {
 	}
 	var all []soloist.JobStatus
 	if d.step("records", stepTime, func(ctx context.Context) Finding {
-		found, err := d.app.Scheduler.Status(ctx)
-		if err != nil {
-			return failure(err.Error(), "")
-		}
-		all = found
+		all = d.app.Statuses(ctx)
 		return success("")
 	}) {
 		for _, st := range all {

@@ -43,6 +43,14 @@ func Escape(text string) string {
 // blank.
 func Line(text string) string { return Escape(strings.Join(strings.Fields(text), " ")) }
 
+// Error is an error in one line, empty for none.
+func Error(err error) string {
+	if err == nil {
+		return ""
+	}
+	return Line(err.Error())
+}
+
 // Brief is a line that a table can take: as much as a record keeps of a reason.
 func Brief(text string) string {
 	const most = 100

@@ -1,11 +1,35 @@
 package format_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/store"
 )
+
+// A long reason stays in its line. Ticks that nobody has counted, and a run without an end, are shown as such.
+func TestOutcomes(t *testing.T) {
+	noon := time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
+	hour := store.Outcome{From: noon.Add(-time.Hour), Tick: noon, Status: store.Missed}
+	many, long := hour, store.Outcome{Tick: noon, Start: noon, Status: store.Failed, Reason: strings.Repeat("ä long\nstory ", 50)}
+	many.Count, many.AtLeast = 100, true
+	cut := string([]rune(strings.Repeat("ä long story ", 50))[:99]) + "…"
+	for _, test := range []struct {
+		of                  store.Outcome
+		outcome, span, took string
+	}{
+		{hour, "missed", "after 2026-03-29 11:00:00Z .. 2026-03-29 12:00:00Z (not counted)", "-"},
+		{many, "at least 100 missed", "after 2026-03-29 11:00:00Z .. 2026-03-29 12:00:00Z (at least 100)", "-"},
+		{long, "failed (" + cut + ")", "2026-03-29 12:00:00Z", "-"},
+	} {
+		outcome, span, took := format.Outcome(&test.of), format.Span(&test.of), format.Took(&test.of)
+		if outcome != test.outcome || span != test.span || took != test.took {
+			t.Errorf("got %q, %q, %q, want %+v", outcome, span, took, test)
+		}
+	}
+}
 
 // What is left out of a span is less than a tenth of it.
 func TestRoughly(t *testing.T) {

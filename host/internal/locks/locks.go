@@ -133,7 +133,7 @@ func (l *Lock) addSlot(number int, s slot) {
 	l.Slots++
 	run := &s.rec.Run
 	if s.err != nil {
-		l.Error, s.rec, run = format.Line(s.err.Error()), store.Record{}, &store.Run{}
+		l.Error, s.rec, run = format.Error(s.err), store.Record{}, &store.Run{}
 	}
 	if s.live {
 		h := Holder{Slot: number}
@@ -156,7 +156,7 @@ func (l *Lock) addSlot(number int, s slot) {
 func onceOf(name string, s slot) Once {
 	o := Once{Name: name}
 	if s.err != nil {
-		o.Error = format.Line(s.err.Error())
+		o.Error = format.Error(s.err)
 		return o
 	}
 	r := &s.rec

@@ -39,3 +39,11 @@ func TestManyLocksHideNothing(t *testing.T) {
 		t.Errorf("got %d, %d, %q", len(shown.Locks), shown.MoreLocks, shown.LocksNote)
 	}
 }
+
+// A stop of the replica is no failure of what it does once.
+func TestOnceThatWasStopped(t *testing.T) {
+	o := onceOf("migrate", slot{rec: store.Record{History: []store.Outcome{{Status: store.Abandoned, Reason: "stopped", Replica: "replica-o"}}}})
+	if o.State != Interrupted || o.Failures != 0 || o.Replica != "replica-o" {
+		t.Errorf("got %+v", o)
+	}
+}

@@ -19,7 +19,6 @@ import (
 
 	"github.com/soloist-go/soloist/host/internal/presence"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -68,13 +67,6 @@ func (w *world) calls() (reads, writes int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.reads, w.writes
-}
-
-// logged is the log of all replicas.
-func (w *world) logged() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.log.String()
 }
 
 // change changes the world under its lock.
@@ -170,59 +162,44 @@ func (w *world) want(what, want string) {
 	}
 }
 
-// Three replicas: one is killed, one leaves.
+// Three replicas: one is killed, one leaves. A replica is alone if all others have left or tell nothing any more, and not while
+// one of them may be up. A process that ends does not say that its successor of the same name has left.
 func TestReplicasThatLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t}
-		w.want("before the start", "")
-		a, b, c := w.start("a"), w.start("b"), w.start("c")
-		time.Sleep(3 * time.Second)
-		w.want("after the start", "a up ok, b up ok, c up ok")
-		time.Sleep(time.Hour)
-		w.want("an hour later", "a up ok, b up ok, c up ok")
-		b.kill()
-		c.stop()
-		w.want("at once", "a up ok, b up ok, c left ok")
-		time.Sleep(4 * time.Minute)
-		w.want("after a while", "a up ok, b silent ok, c left ok")
-		c = w.start("c")
-		time.Sleep(3 * time.Second)
-		w.want("a start under the same name", "a up ok, b silent ok, c up ok")
-		time.Sleep(time.Hour)
-		w.want("an hour after its end", "a up ok, c up ok")
-		a.stop()
-		c.stop()
-		time.Sleep(100 * time.Hour)
-		w.want("no replica is up", "a left ok, c left ok")
-	})
-}
-
-// A replica is alone if all others have left or tell nothing any more, and not while one of them may be up.
-func TestReplicaIsAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t}
-		long := strings.Repeat("a", 300)
-		want := func(when, name string, want bool) {
+		w, long := &world{t: t}, strings.Repeat("a", 300)
+		want := func(what, states string, alone bool) {
 			t.Helper()
+			w.want(what, strings.ReplaceAll(states, "a ", long[:200]+" "))
 			r, err := (&presence.Reader{Store: &w.Memory, App: "demo"}).Read(t.Context())
-			if err != nil || r.Alone(name) != want {
-				t.Errorf("%s: alone is %t, want %t; %v", when, !want, want, err)
+			if err != nil || r.Alone(long) != alone {
+				t.Errorf("%s: alone is %t, %v", what, !alone, err)
 			}
 		}
-		want("before the start", long, true)
-		w.start(long)
+		want("before the start", "", true)
+		a := w.start(long)
 		time.Sleep(3 * time.Second)
-		want("after the start", long, true)
-		want("after the start, for another one", "b", false)
+		want("after the start", "a up ok", true)
 		b, c := w.start("b"), w.start("c")
-		time.Sleep(3 * time.Second)
-		want("with two others", long, false)
-		b.stop()
-		want("one has left", long, false)
-		c.kill()
-		want("the other was killed just now", long, false)
+		time.Sleep(time.Hour)
+		want("an hour later", "a up ok, b up ok, c up ok", false)
+		c.stop()
+		want("one has left", "a up ok, b up ok, c left ok", false)
+		b.kill()
+		want("the other was killed just now", "a up ok, b up ok, c left ok", false)
 		time.Sleep(4 * time.Minute)
-		want("the other is silent", long, true)
+		want("after a while", "a up ok, b silent ok, c left ok", true)
+		c = w.start("c")
+		time.Sleep(3 * time.Second)
+		next := w.start("c")
+		time.Sleep(3 * time.Second)
+		c.stop()
+		want("two starts under the same name", "a up ok, b silent ok, c up ok", false)
+		time.Sleep(time.Hour)
+		want("an hour after its end", "a up ok, c up ok", false)
+		a.stop()
+		next.stop()
+		time.Sleep(100 * time.Hour)
+		want("no replica is up", "a left ok, c left ok", true)
 	})
 }
 
@@ -266,11 +243,11 @@ func TestCallsAreFew(t *testing.T) {
 }
 
 // An outage stops nothing, costs few calls and is not logged; after it the replica is shown
-// again soon.
+// again soon. A stop during one takes two seconds at most.
 func TestOutageOfReplicasIsQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t}
-		w.start("a")
+		a := w.start("a")
 		time.Sleep(10 * time.Second)
 		w.change(func() { w.down = errors.New("no route") })
 		before, _ := w.calls()
@@ -284,28 +261,16 @@ func TestOutageOfReplicasIsQuiet(t *testing.T) {
 		w.change(func() { w.slow = 0 })
 		time.Sleep(20 * time.Second)
 		w.want("after it", "a up ok")
-		if log := w.logged(); log != "" {
-			t.Errorf("got the log %s", log)
-		}
-	})
-}
-
-// A stop during an outage takes two seconds at most.
-func TestStopInOutageIsShort(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t}
-		a := w.start("a")
-		time.Sleep(10 * time.Second)
 		w.change(func() { w.slow = time.Hour })
 		begin := time.Now()
 		a.stop()
-		if took := time.Since(begin); took > 2*time.Second {
-			t.Errorf("the stop took %s", took)
+		if took := time.Since(begin); took > 2*time.Second || w.log.String() != "" {
+			t.Errorf("the stop took %s, and the log is %s", took, w.log.String())
 		}
 	})
 }
 
-// A document of another program is left alone, and the log says so once.
+// A document of another program is left alone, and the log says so once. Once an operator has corrected it, the replica is shown.
 func TestForeignDocumentIsKept(t *testing.T) {
 	for name, text := range map[string]string{
 		"no JSON": "\x00\xff<html>", "a list": "[]", "nothing of ours": "{}", "newer": `{"schema":2,"app":"demo"}`, "of another app": `{"schema":1,"app":"other"}`,
@@ -321,48 +286,22 @@ func TestForeignDocumentIsKept(t *testing.T) {
 				w.put(text)
 				a := w.start("a")
 				time.Sleep(time.Hour)
-				a.stop()
 				if got := w.text(); got != text {
 					t.Errorf("got the document %s", got)
-				}
-				if got := strings.Count(w.logged(), "correct or delete the document"); got != 1 {
-					t.Errorf("the log has %d lines: %s", got, w.logged())
 				}
 				if _, err := (&presence.Reader{Store: w, App: "demo"}).Read(t.Context()); !errors.Is(err, presence.ErrForeign) {
 					t.Errorf("got %v", err)
 				}
+				w.put(`{"schema":1,"app":"demo"}`)
+				time.Sleep(2 * time.Minute)
+				w.want("corrected", "a up ok")
+				a.stop()
+				if got := strings.Count(w.log.String(), "correct or delete the document"); got != 1 {
+					t.Errorf("the log has %d lines: %s", got, w.log.String())
+				}
 			})
 		})
 	}
-}
-
-// Once an operator has deleted the garbage the replica is shown.
-func TestForeignDocumentThatIsCorrected(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t}
-		w.put("garbage")
-		w.start("a")
-		time.Sleep(10 * time.Minute)
-		w.put(`{"schema":1,"app":"demo"}`)
-		time.Sleep(2 * time.Minute)
-		w.want("corrected", "a up ok")
-	})
-}
-
-// Of three hundred replicas that start at the same time two hundred are shown.
-func TestThreeHundredReplicas(t *testing.T) {
-	nightly.Only(t, "takes seconds of CPU")
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, slow: 5 * time.Millisecond}
-		for i := range 300 {
-			w.start(fmt.Sprintf("r%03d", i))
-		}
-		time.Sleep(130 * time.Second)
-		if got := strings.Count(w.states(), " up ok"); got != 200 {
-			t.Errorf("got %d replicas that are up", got)
-		}
-		w.change(func() { w.down = errors.New("the test is over") })
-	})
 }
 
 // Long and odd texts neither make the document too long nor keep a replica out of it.
@@ -393,6 +332,16 @@ func TestLongTextsAreBounded(t *testing.T) {
 		if !found || len(w.text()) > store.MaxDocument {
 			t.Errorf("found: %t, in %d bytes", found, len(w.text()))
 		}
+		w = &world{t: t}
+		c := w.config("a") // of thousands of jobs the digest is told alone
+		for i := range 10_000 {
+			c.Work[fmt.Sprint("job-", i)] = presence.Definition{Schedule: "@hourly in UTC"}
+		}
+		presence.New(c).Pass(t.Context())
+		w.want("many jobs", "a up ok")
+		if got := len(w.text()); got > 1000 {
+			t.Errorf("the document has %d bytes", got)
+		}
 	})
 }
 
@@ -410,19 +359,6 @@ func TestStormOfWrites(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 		}
-	})
-}
-
-// A process that ends does not say that its successor of the same name has left.
-func TestSuccessorHasNotLeft(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t}
-		old := w.start("a")
-		time.Sleep(10 * time.Second)
-		w.start("a")
-		time.Sleep(3 * time.Second)
-		old.stop()
-		w.want("the old one has stopped", "a up ok")
 	})
 }
 
@@ -449,21 +385,5 @@ func TestWokenReplica(t *testing.T) {
 		w.want("not woken", "a asleep ok")
 		b.Leave()
 		w.want("stopped", "a left ok")
-	})
-}
-
-// A program with thousands of jobs is told by the digest of its jobs alone.
-func TestLargeWorkIsLeftOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t}
-		c := w.config("a")
-		for i := range 10_000 {
-			c.Work[fmt.Sprint("job-", i)] = presence.Definition{Schedule: "@hourly in UTC"}
-		}
-		presence.New(c).Pass(t.Context())
-		w.want("many jobs", "a up ok")
-		if got := len(w.text()); got > 1000 {
-			t.Errorf("the document has %d bytes", got)
-		}
 	})
 }

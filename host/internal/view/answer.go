@@ -144,11 +144,8 @@ type Ticked struct {
 
 // NewTicked is a report in JSON.
 func NewTicked(j soloist.JobReport) Ticked {
-	t := Ticked{Job: j.Job, Ran: format.PlainOutcomes(j.Ran), Replica: j.Replica, Next: format.UTC(j.Next), Awaits: j.Awaits}
-	if j.Err != nil {
-		t.Error = format.Line(j.Err.Error())
-	}
-	return t
+	return Ticked{Job: j.Job, Ran: format.PlainOutcomes(j.Ran), Replica: j.Replica, Next: format.UTC(j.Next), Awaits: j.Awaits,
+		Error: format.Error(j.Err)}
 }
 
 // Failed reports whether a tick that was run here came to a bad end.
@@ -160,7 +157,7 @@ func Failed(j soloist.JobReport) bool {
 
 // Overrun says what an overrun is, wherever it is shown.
 func Overrun(cause error) string {
-	return "goes on though its context has ended (" + format.Line(cause.Error()) + "): only a restart helps"
+	return "goes on though its context has ended (" + format.Error(cause) + "): only a restart helps"
 }
 
 // Notes are texts about jobs. A text that is the same for many jobs is one line.

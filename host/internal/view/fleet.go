@@ -34,7 +34,7 @@ type party struct {
 // UnreadFleet stands in for the replicas where the document is not one of replicas. It says
 // what an operator does about it.
 func UnreadFleet(a *app.App, err error) *Fleet {
-	return &Fleet{Differs: []string{"the replicas cannot be shown: correct or delete " + presence.Name(a.Settings.App) + ": " + format.Line(err.Error())}}
+	return &Fleet{Differs: []string{"the replicas cannot be shown: correct or delete " + presence.Name(a.Settings.App) + ": " + format.Error(err)}}
 }
 
 // FleetOf compares the replicas of a reading. Those that are up count; if none is, the one

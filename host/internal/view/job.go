@@ -121,13 +121,11 @@ func of(a *app.App, st *soloist.JobStatus, h soloist.Health) Job {
 		if v.Here { // of the others nothing is known
 			v.State = running
 		}
-		if err := h.Broken[v.Name]; err != nil { // of this process
-			v.Error = format.Line(err.Error())
-		}
+		v.Error = format.Error(h.Broken[v.Name]) // of this process
 		return v
 	}
 	if st.Err != nil {
-		v.State, v.Error = broken, format.Line(st.Err.Error())
+		v.State, v.Error = broken, format.Error(st.Err)
 		if !Reached(*st) {
 			v.State = unknown
 		}
@@ -171,9 +169,7 @@ func of(a *app.App, st *soloist.JobStatus, h soloist.Health) Job {
 	case !st.Over.IsZero():
 		v.State = over
 	}
-	if st.Occupied != nil {
-		v.Error = format.Line(st.Occupied.Error())
-	}
+	v.Error = format.Error(st.Occupied)
 	return v
 }
 

@@ -26,3 +26,11 @@ func TestArmedJobDoesNotRunYet(t *testing.T) {
 		}
 	}
 }
+
+// What a job came to when it ran last is not hidden by a tick that was skipped under that run.
+func TestFailureUnderOverlapIsShown(t *testing.T) {
+	history := []store.Outcome{{Status: store.Skipped}, {Status: store.Failed, Start: time.Now()}}
+	if got := lastRun(history); got.Status != store.Failed {
+		t.Errorf("got %s", got.Status)
+	}
+}

@@ -210,9 +210,9 @@ func (p *pages) infoFor(r *http.Request, n news) appInfo {
 	h := p.app.Scheduler.Health()
 	out := appInfo{Name: p.app.Settings.App, Replica: p.app.Scheduler.Replica, Store: p.app.Place, Version: app.Version(), Revision: app.RevisionName(),
 		Time: format.UTC(p.app.Now()), Jobs: len(p.app.Names()),
-		Note: n.old(), Orders: text(n.deaf), Storage: text(h.Storage), Log: text(p.app.LogBlocked(h)),
+		Note: n.old(), Orders: format.Error(n.deaf), Storage: format.Error(h.Storage), Log: format.Error(p.app.LogBlocked(h)),
 		Skew: format.SkewSeconds(h.Skew), Clock: format.SkewNote(h.Skew),
-		Stuck: h.Stuck, Overrun: each(h.Overrun, text), Functions: p.functions, Changes: p.guard.changes(r), SignedIn: p.guard.signedIn(r)}
+		Stuck: h.Stuck, Overrun: each(h.Overrun, format.Error), Functions: p.functions, Changes: p.guard.changes(r), SignedIn: p.guard.signedIn(r)}
 	if !n.at.IsZero() { // by the clock of Time, whose steps do not touch the age
 		out.ReadAt = format.UTC(p.app.Now().Add(-time.Since(n.at)))
 	}
@@ -248,7 +248,7 @@ func (p *pages) metrics(w http.ResponseWriter, r *http.Request) { p.app.Telemetr
 func Reply(w http.ResponseWriter, code int, body any) {
 	text, err := encode(body)
 	if err != nil {
-		http.Error(w, "the answer cannot be written as JSON: "+format.Line(err.Error()), http.StatusInternalServerError)
+		http.Error(w, "the answer cannot be written as JSON: "+format.Error(err), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

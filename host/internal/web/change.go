@@ -206,7 +206,7 @@ func (p *pages) unlock(w http.ResponseWriter, r *http.Request) {
 	out := changed{Job: job, Status: "unlocked"}
 	switch err := p.app.Scheduler.Unlock(ctx, job, c.Now); {
 	case errors.Is(err, soloist.ErrUntold):
-		out.Note = text(err)
+		out.Note = format.Error(err)
 	case errors.Is(err, soloist.ErrLost):
 		fail(w, http.StatusConflict, job+" has no lease: no replica holds it")
 		return

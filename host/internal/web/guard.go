@@ -18,23 +18,19 @@ import (
 
 // A Guard decides which requests are answered.
 type Guard struct {
-	read, admin tokenGuard // without a token: all may read, and no caller may change anything
-	sessions    *sessions
-	addr        string // where the program listens
-	refused     *refusals
+	sessions *sessions // with the tokens: without one for readers all may read, without the admin's no caller may change anything
+	addr     string    // where the program listens
+	refused  *refusals
 }
 
 // NewGuard is for a program with these settings. It warns of those that let anybody read.
 func NewGuard(s *app.Settings, log *slog.Logger) *Guard {
-	refused := newRefusals(log)
 	if s.ReadToken == "" && s.Addr != "" && !IsLocal(s.Addr) {
 		log.Warn("everybody who reaches this address can read the API and the metrics: set SOLOIST_READ_TOKEN, or SOLOIST_ADDR to a loopback address", "addr", s.Addr)
 	}
 	tokens := map[role]string{reader: s.ReadToken, adminRole: s.AdminToken}
-	return &Guard{addr: s.Addr, refused: refused,
-		sessions: &sessions{app: s.App, tokens: tokens, ended: map[string]time.Time{}},
-		read:     tokenGuard{"SOLOIST_READ_TOKEN", s.ReadToken, refused},
-		admin:    tokenGuard{"SOLOIST_ADMIN_TOKEN", s.AdminToken, refused}}
+	return &Guard{addr: s.Addr, refused: newRefusals(log),
+		sessions: &sessions{app: s.App, tokens: tokens, ended: map[string]time.Time{}}}
 }
 
 // Around is around all that is answered. Where the program listens for this machine alone, it
@@ -70,16 +66,14 @@ func IsLocal(addr string) bool {
 
 // roleOf is what the caller of a request may do, by its token or its session.
 func (g *Guard) roleOf(r *http.Request) role {
-	switch {
-	case g.admin.offered(r):
-		return adminRole
-	case g.read.offered(r):
-		return reader
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if as := g.sessions.roleBy(token); as != nobody && strings.EqualFold(scheme, "Bearer") {
+		return as
 	}
 	if s, ok := g.sessions.open(r); ok {
 		return s.role
 	}
-	if g.read.token == "" {
+	if g.sessions.tokens[reader] == "" {
 		return reader
 	}
 	return nobody
@@ -93,7 +87,7 @@ func (g *Guard) changes(r *http.Request) access { return g.changesAs(g.roleOf(r)
 
 func (g *Guard) changesAs(as role) access {
 	switch {
-	case g.admin.token == "":
+	case g.sessions.tokens[adminRole] == "":
 		return accessOff
 	case as == adminRole:
 		return accessYes
@@ -108,7 +102,7 @@ func (g *Guard) Read(h http.HandlerFunc) http.Handler {
 			h(w, r)
 			return
 		}
-		g.read.refuse(w, r)
+		g.refuse(w, r, "SOLOIST_READ_TOKEN")
 	})
 }
 
@@ -117,12 +111,12 @@ func (g *Guard) Read(h http.HandlerFunc) http.Handler {
 func (g *Guard) Admin(h http.HandlerFunc) http.Handler {
 	return ownSite(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case g.admin.token == "":
+		case g.sessions.tokens[adminRole] == "":
 			fail(w, http.StatusForbidden, "SOLOIST_ADMIN_TOKEN is not set: nothing over HTTP changes state")
 		case g.roleOf(r) == adminRole:
 			h(w, r)
 		default:
-			g.admin.refuse(w, r)
+			g.refuse(w, r, "SOLOIST_ADMIN_TOKEN")
 		}
 	})
 }
@@ -171,16 +165,14 @@ const (
 	accessYes access = "yes"
 )
 
-// A tokenGuard knows the token of a setting.
-type tokenGuard struct {
-	setting, token string
-	refused        *refusals
-}
-
-// offered reports whether a request has the token.
-func (g tokenGuard) offered(r *http.Request) bool {
-	scheme, offered, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	return g.token != "" && strings.EqualFold(scheme, "Bearer") && equal(offered, g.token)
+// roleBy is the role that a token gives.
+func (all *sessions) roleBy(token string) role {
+	for _, as := range []role{adminRole, reader} {
+		if right := all.tokens[as]; right != "" && equal(token, right) {
+			return as
+		}
+	}
+	return nobody
 }
 
 // equal takes a time that does not depend on the token.
@@ -189,7 +181,7 @@ func equal(offered, token string) bool {
 	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 
-// refuse answers a request without the right token. The right token is admitted before, whatever
+// refuse answers a request without the right token, which is a setting's. The right token is admitted before, whatever
 // others offer at the same time: a limit before the comparison would let a guesser lock the
 // operator out, since both have one address behind a proxy. The length of the token defeats
 // guesses. The limit bounds what they cost, and what they write to the log. A request without a
@@ -197,13 +189,13 @@ func equal(offered, token string) bool {
 //
 // It asks for no password, as a browser would show a box for it, keep it until it is closed, and
 // send it on behalf of other sites.
-func (g tokenGuard) refuse(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("Authorization") != "" && !g.refused.note(r, "request refused: wrong token", "setting", g.setting) {
+func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, setting string) {
+	if r.Header.Get("Authorization") != "" && !g.refused.note(r, "request refused: wrong token", "setting", setting) {
 		tooMany(w)
 		return
 	}
 	w.Header().Set("WWW-Authenticate", "Bearer")
-	fail(w, http.StatusUnauthorized, "want the header Authorization: Bearer, with the token of "+g.setting+", or the session of a browser that has signed in on the page")
+	fail(w, http.StatusUnauthorized, "want the header Authorization: Bearer, with the token of "+setting+", or the session of a browser that has signed in on the page")
 }
 
 // tooMany answers a guess beyond the limit.

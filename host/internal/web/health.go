@@ -28,7 +28,7 @@ func (p *pages) healthz(w http.ResponseWriter, r *http.Request) {
 	now, words := p.app.Scheduler.Health(), p.wordsFor(r)
 	h := health{Status: p.app.Condition(now), Running: now.Running, Stuck: now.Stuck, Skew: format.SkewSeconds(now.Skew),
 		Overrun: each(now.Overrun, words.cause), Broken: each(now.Broken, words.broken), Storage: words.storage(now.Storage),
-		Log: text(p.app.LogBlocked(now)), Events: text(now.Events)}
+		Log: format.Error(p.app.LogBlocked(now)), Events: format.Error(now.Events)}
 	code := http.StatusOK
 	if h.Status == "overrun" || h.Status == "stuck" {
 		code = http.StatusServiceUnavailable
@@ -68,7 +68,7 @@ type words struct{ storage, broken, cause func(error) string }
 
 func (p *pages) wordsFor(r *http.Request) words {
 	if p.guard.mayRead(r) {
-		return words{text, text, text}
+		return words{format.Error, format.Error, format.Error}
 	}
 	always := func(words string) func(error) string {
 		return func(err error) string {
@@ -79,14 +79,6 @@ func (p *pages) wordsFor(r *http.Request) words {
 		}
 	}
 	return words{always("out of reach"), always("left alone: the log tells why"), sentinel}
-}
-
-// text is empty for no error.
-func text(err error) string {
-	if err == nil {
-		return ""
-	}
-	return format.Line(err.Error())
 }
 
 func each(errs map[string]error, words func(error) string) map[string]string {

@@ -69,7 +69,7 @@ func (p *pages) pastOf(r *http.Request, st *soloist.JobStatus, f past.Filter) (l
 	}
 	lines, whole, err := p.past.Of(r.Context(), st, f)
 	if err != nil {
-		return lines, fromRecord, format.Line(err.Error())
+		return lines, fromRecord, format.Error(err)
 	}
 	if !whole && len(lines) > 0 {
 		note = fmt.Sprintf("There may be more outcomes before %s. The command history reads them all.", format.Stamp(lines[len(lines)-1].At()))

@@ -83,7 +83,7 @@ func (s *lockShelf) look(ctx context.Context) (r locks.Reading, note string) {
 	case s.at.IsZero():
 		note = "They are being listed, which takes long."
 	case s.err != nil:
-		note = "They cannot be listed: " + format.Line(s.err.Error())
+		note = "They cannot be listed: " + format.Error(s.err)
 	}
 	return s.last, note
 }

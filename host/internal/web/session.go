@@ -137,17 +137,13 @@ func (p *pages) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	g := p.guard
-	for _, as := range []role{adminRole, reader} {
-		if token := g.sessions.tokens[as]; token != "" && equal(in.Token, token) {
-			name := format.Brief(in.Name)
-			g.refused.log.Info("signed in over HTTP", caller(r, "role", as, "name", name)...)
-			s := g.sessions.begin(w, r, as, name)
-			Reply(w, http.StatusOK, signedIn{Changes: g.changesAs(as), Until: format.UTC(s.expires)})
-			return
-		}
-	}
-	switch {
-	case cmp.Or(g.read.token, g.admin.token) == "":
+	switch as := g.sessions.roleBy(in.Token); {
+	case as != nobody:
+		name := format.Brief(in.Name)
+		g.refused.log.Info("signed in over HTTP", caller(r, "role", as, "name", name)...)
+		s := g.sessions.begin(w, r, as, name)
+		Reply(w, http.StatusOK, signedIn{Changes: g.changesAs(as), Until: format.UTC(s.expires)})
+	case cmp.Or(g.sessions.tokens[reader], g.sessions.tokens[adminRole]) == "":
 		fail(w, http.StatusForbidden, "neither SOLOIST_READ_TOKEN nor SOLOIST_ADMIN_TOKEN is set, so there is nothing to sign in for")
 	case g.refused.note(r, "request refused: wrong token", "setting", "SOLOIST_READ_TOKEN or SOLOIST_ADMIN_TOKEN"):
 		fail(w, http.StatusUnauthorized, "that is neither the read token nor the admin token")
