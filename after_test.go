@@ -605,7 +605,7 @@ func TestFollowerOfTwoCalls(t *testing.T) {
 // A distant store lists, counts calls, and takes a moment for each reading. It gives no lease of the
 // entries whose names begin with kept.
 type distant struct {
-	counter
+	lister
 	kept string
 }
 
@@ -615,14 +615,14 @@ func (d *distant) Read(ctx context.Context, name string) (store.Entry, error) {
 	if err := pause(ctx, distance); err != nil {
 		return store.Entry{}, err
 	}
-	return d.counter.Read(ctx, name)
+	return d.lister.Read(ctx, name)
 }
 
 func (d *distant) List(ctx context.Context, app string, f func(string, store.Entry) bool) error {
 	if err := pause(ctx, distance); err != nil {
 		return err
 	}
-	return d.counter.List(ctx, app, f)
+	return d.lister.List(ctx, app, f)
 }
 
 func (d *distant) Lease(name, id string) store.Lease {

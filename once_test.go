@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"log/slog"
 	"math"
 	"slices"
 	"strings"
@@ -18,75 +16,6 @@ import (
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/store"
 )
-
-// A function does the work.
-type function = func(context.Context, *soloist.Run) error
-
-// migration returns work that a replica is to do once for a key. The test sees it as a run.
-func (c *cluster) migration(r *replica, key string, do function) *soloist.Once {
-	o := &soloist.Once{Name: "migrate", Key: key, Lease: D, Do: c.watch(r.Replica, do)}
-	r.Bind(o)
-	return o
-}
-
-// migrate has replicas do work once for a key, all at the same time, and returns their errors.
-func (c *cluster) migrate(ctx context.Context, key string, retry soloist.Retry, do function, replicas ...*replica) []error {
-	ctx, cancel := context.WithTimeout(ctx, 24*time.Hour) // work that is never done would be waited for for ever
-	defer cancel()
-	var all sync.WaitGroup
-	errs := make([]error, len(replicas))
-	for i, r := range replicas {
-		o := c.migration(r, key, do)
-		o.Retry = retry
-		all.Go(func() { errs[i] = o.Run(ctx) })
-	}
-	all.Wait()
-	return errs
-}
-
-// migrated is migrate without an error.
-func (c *cluster) migrated(key string, retry soloist.Retry, do function, replicas ...*replica) {
-	c.t.Helper()
-	c.ok(errors.Join(c.migrate(c.t.Context(), key, retry, do, replicas...)...))
-}
-
-// replicas makes some that are not started.
-func (c *cluster) replicas(names ...string) (all []*replica) {
-	for _, name := range names {
-		all = append(all, c.replica(name))
-	}
-	return all
-}
-
-func taking(d time.Duration) function {
-	return func(ctx context.Context, _ *soloist.Run) error { return pause(ctx, d) }
-}
-
-// meeting returns what ends with each of errs in turn, and succeeds then.
-func meeting(errs ...error) function {
-	return func(context.Context, *soloist.Run) error {
-		if len(errs) == 0 {
-			return nil
-		}
-		err := errs[0]
-		errs = errs[1:]
-		return err
-	}
-}
-
-// onlyEntry returns the name of the only entry of an app.
-func (c *cluster) onlyEntry(app string) string {
-	c.t.Helper()
-	var names []string
-	err := c.store.List(context.Background(), app, func(name string, _ store.Entry) bool {
-		names = append(names, strings.TrimPrefix(name, app+"/"))
-		return true
-	})
-	if err != nil || len(names) != 1 {
-		c.t.Fatalf("the entries %q, %v", names, err)
-	}
-	return names[0]
-}
 
 // One replica does the work for a key, and the others return once it is done. Afterwards it is done,
 // for a new replica too, which then makes one call. Goroutines may share a Once. What Skip returns counts as done.
@@ -158,18 +87,6 @@ func TestOnceIsTriedAgainAfterFailure(t *testing.T) {
 	}
 }
 
-// A pause beyond all measure leaves a record that can be read.
-func TestOnceThatAsksForEndlessPause(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		do := meeting(soloist.RetryAfter(errors.New("never"), math.MaxInt64))
-		for _, r := range c.replicas("a", "b") {
-			errs := c.migrate(c.within(time.Hour), "v1", soloist.Retry{Backoff: time.Second}, do, r)
-			wantError(t, errs[0], "failed on a: never", context.DeadlineExceeded.Error())
-		}
-		c.wantRuns(1)
-	})
-}
-
 // After MaxTries, or a failure for good, the work is given up by all replicas, those that come later too, and each
 // says why. The next key is work of its own. The record has no room for twenty outcomes with long errors.
 func TestOnceIsGivenUpEverywhere(t *testing.T) {
@@ -201,67 +118,21 @@ func TestOnceIsGivenUpEverywhere(t *testing.T) {
 	}
 }
 
-// Work that is too long for its context would else be tried for ever; a panic too.
+// Work that is too long for its context would else be tried for ever; a panic too. A pause beyond all measure leaves a record
+// that can be read.
 func TestDeadlineAndPanicOfOnceAreFailures(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a, retry := c.replica("a"), soloist.Retry{MaxTries: 2, Backoff: time.Second}
 		wantError(t, c.migrate(c.within(time.Minute), "v1", retry, taking(time.Hour), a)[0], context.DeadlineExceeded.Error())
 		panics := func(context.Context, *soloist.Run) error { panic("out of ink") }
 		wantError(t, c.migrate(c.t.Context(), "v1", retry, panics, a)[0], "failed 2 times", "out of ink")
+		never := meeting(soloist.RetryAfter(errors.New("never"), math.MaxInt64))
+		for _, r := range c.replicas("a", "b") {
+			errs := c.migrate(c.within(time.Hour), "v2", soloist.Retry{}, never, r)
+			wantError(t, errs[0], "failed on a: never", context.DeadlineExceeded.Error())
+		}
+		c.wantRuns(3)
 	})
-}
-
-// If the replica dies that does the work, another one begins it again, within a lease and a little
-// after its death. The dead one's context has ended by then.
-func TestOnceOfDeadReplicaBeginsAgain(t *testing.T) {
-	for _, tt := range []struct{ lease, least, most time.Duration }{
-		{D, 0, D + 3*time.Second},
-		{3 * time.Second, 2 * time.Second, 6 * time.Second},
-	} {
-		inCase(t, tt.lease.String(), func(t *testing.T, c *cluster) {
-			once := func(r *replica) *soloist.Once {
-				r.tap.Store = coarse{c.store}
-				o := c.migration(r, "v1", taking(time.Minute))
-				o.Lease, o.Retry.Backoff = tt.lease, time.Second
-				return o
-			}
-			a, b := c.replica("a"), c.replica("b")
-			c.meanwhile(func() { _ = once(a).Run(c.within(time.Hour)) })
-			time.Sleep(5 * time.Second)
-			a.kill()
-			killed := time.Now()
-			c.ok(once(b).Run(c.t.Context()))
-			if took := c.succession(2)[1].start.Sub(killed); took < tt.least || took > tt.most {
-				t.Errorf("begun again after %s", took)
-			}
-		})
-	}
-}
-
-// A death is a failure also if it is the last one, and its pause is kept.
-func TestDeathsCountAsTriesOfOnce(t *testing.T) {
-	for _, most := range []int{1, 3} {
-		inCase(t, fmt.Sprint(most), func(t *testing.T, c *cluster) {
-			for i := range 6 {
-				r := c.replica(fmt.Sprint("r", i))
-				dies := func(ctx context.Context, _ *soloist.Run) error {
-					r.kill()
-					<-ctx.Done()
-					return errors.New("dead")
-				}
-				errs := c.migrate(c.within(10*time.Minute), "v1", soloist.Retry{MaxTries: most, Backoff: time.Minute}, dies, r)
-				if errs[0] == nil {
-					t.Errorf("%s: no error", r.Replica)
-				}
-			}
-			runs := c.succession(most)
-			for i, run := range runs[1:] {
-				if pause := run.start.Sub(runs[i].start); pause < time.Minute {
-					t.Errorf("begun again %s after the last time", pause)
-				}
-			}
-		})
-	}
 }
 
 // Work that has lost its lease is done again, here or elsewhere: Run does not end for that, and waits for
@@ -284,17 +155,6 @@ func TestOnceLost(t *testing.T) {
 			c.succession(2)
 		})
 	}
-}
-
-// No call that is lost, or whose answer is, makes the work undone, or done by two replicas at a time.
-func TestOnceSurvivesLostCalls(t *testing.T) {
-	lostCalls(t, 2, func(t *testing.T, c *cluster, lost fault) {
-		c.migrated("v1", soloist.Retry{Backoff: time.Second}, taking(time.Second+D/3), c.replica("a").meets(lost), c.replica("b"))
-		disjoint(t, c.all())
-		if n := len(c.all()); n < 1 || n > 2 {
-			t.Errorf("%d runs", n)
-		}
-	})
 }
 
 // A stop in the work is no failure, whatever the work says of it: another replica goes on at once, without a pause, and
@@ -422,33 +282,15 @@ func TestOnceTellsWhatWasNotBegun(t *testing.T) {
 // A log that blocks does not keep Run waiting.
 func TestOnceLogBlocks(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		release := make(chan struct{})
-		time.AfterFunc(time.Hour, func() { close(release) })
-		begin, once := time.Now(), c.migration(c.replica("a"), "v1", meeting(errors.New("not yet")))
-		once.Logger = slog.New(blockedLog{Handler: slog.NewTextHandler(io.Discard, nil), release: release})
-		if err := once.Run(c.t.Context()); err != nil || time.Since(begin) > time.Minute {
-			t.Errorf("Run returned %v after %s", err, time.Since(begin))
+		a, release := c.blocked("")
+		time.AfterFunc(time.Hour, release)
+		begin := time.Now()
+		c.ok(c.migration(a, "v1", meeting(errors.New("not yet"))).Run(c.t.Context()))
+		if took := time.Since(begin); took > time.Minute {
+			t.Errorf("Run returned after %s", took)
 		}
 		time.Sleep(2 * time.Hour)
 	})
-}
-
-func TestOnceRefusesBadInput(t *testing.T) {
-	for _, tt := range []struct {
-		once *soloist.Once
-		want []string
-	}{
-		{&soloist.Once{}, []string{`Name is ""`, "empty", `Key is ""`, "1 to 200", "Do is nil", "Store is nil"}},
-		{&soloist.Once{Name: strings.Repeat("x", 33), Key: strings.Repeat("x", 300),
-			Retry: soloist.Retry{MaxTries: math.MaxInt, PauseAfter: 3}},
-			[]string{"33", "32", "300", "200", "Retry.MaxTries", "0 to 20", "Retry.PauseAfter is 3", "zero"}},
-		{&soloist.Once{Name: "migrate", Key: "v1\x00", Store: &local.Memory{}, App: "A/B", Lease: 30,
-			Retry: soloist.Retry{MaxTries: -1, Backoff: 10}},
-			[]string{`v1\x00`, "printable", "A/B", "Lease is", "30", "Retry.Backoff is", "10", "time.Second", "Retry.MaxTries is -1"}},
-	} {
-		wantError(t, tt.once.Validate(), tt.want...)
-		wantError(t, tt.once.Run(t.Context()), tt.want...)
-	}
 }
 
 // Work that is done once needs no scheduler. What is set is kept by Bind.
@@ -466,4 +308,199 @@ func TestOnceWithoutScheduler(t *testing.T) {
 		}
 		c.onlyEntry("own")
 	})
+}
+
+// swept sweeps, and checks which entries that removes.
+func (c *cluster) swept(unused time.Duration, want ...string) {
+	c.t.Helper()
+	if got, err := soloist.Sweep(c.t.Context(), c.store, "soloist", unused); err != nil || !slices.Equal(got, want) {
+		c.t.Fatalf("removed %q, %v, want %q", got, err, want)
+	}
+}
+
+// holds takes a lock for so long, and returns the token. A replica that is killed may lose it.
+func (c *cluster) holds(r *replica, l *soloist.Lock, d time.Duration) (token int64) {
+	err := l.Do(c.t.Context(), func(ctx context.Context, run *soloist.Run) error {
+		token = run.Token
+		_ = pause(ctx, d)
+		return nil
+	})
+	if err != nil && c.t.Context().Err() == nil && !r.tap.cut.Load() {
+		c.t.Errorf("the lock %s: %v", l.Name, err)
+	}
+	return token
+}
+
+// wantWait takes a lock, and checks for how long that waits.
+func (c *cluster) wantWait(r *replica, l *soloist.Lock, least, most time.Duration) {
+	c.t.Helper()
+	begin := time.Now()
+	c.holds(r, l, 0)
+	if took := time.Since(begin); took < least || took > most {
+		c.t.Errorf("the lock is taken after %s, want %s to %s", took, least, most)
+	}
+}
+
+// diesAndIsDeleted has a replica that holds a lock die, and its entry deleted: it may go on.
+func (c *cluster) diesAndIsDeleted(r *replica, lock string) {
+	c.t.Helper()
+	r.kill()
+	c.ok(c.store.Break(c.t.Context(), "soloist/0-lock-"+lock, 0))
+	c.ok(c.store.Delete(c.t.Context(), "soloist/0-lock-"+lock))
+}
+
+// Locks that are used once and never again must not pile up, and what is in use must stay.
+func TestSweep(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("0 * * * *", time.Second))
+		once := c.migration(a, "v1", nil)
+		c.ok(once.Run(c.t.Context()))
+		for _, name := range []string{"old", "Old/2", "held", "used"} {
+			c.holds(a, a.locked(name), 0)
+		}
+		c.held(a, a.locked("held"), 3*time.Hour)
+		time.Sleep(2 * time.Hour)
+		c.holds(a, a.locked("used"), 0)
+		c.swept(time.Hour, "0-lock---4fld--2f2", "0-lock-old")
+		for _, name := range []string{"0-lock-held", "0-lock-used", "work"} {
+			c.record(name)
+		}
+		c.ok(once.Run(c.t.Context()))
+		if _, err := c.store.Read(c.t.Context(), "soloist/0-lock-old"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the entry of a lock that was removed: %v", err)
+		}
+	})
+}
+
+// A sweep removes what no replica holds, so the next holder waits only for the token of a new entry. A tick of a group
+// that must not be late is run.
+func TestSweepDelaysNoHolder(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		j := inGroup(1, "0 */2 * * *", time.Minute)[0].(soloist.Job)
+		j.Missed, j.Lease = soloist.SkipMissed, D
+		a := c.limited("a", 1, j)
+		c.limited("b", 1, j)
+		time.Sleep(2*time.Hour + 10*time.Minute)
+		l := a.locked("old")
+		c.holds(a, l, time.Second)
+		time.Sleep(100 * time.Minute)
+		if got, err := soloist.Sweep(c.t.Context(), c.store, "soloist", time.Hour); err != nil || len(got) != 2 {
+			t.Fatal(got, err)
+		}
+		c.wantWait(a, l, 0, 3*time.Second)
+		time.Sleep(30 * time.Minute)
+		if got := c.outcomes("import-0"); len(got) != 2 || !strings.HasPrefix(got[1], "succeeded") {
+			t.Errorf("outcomes: %q", got)
+		}
+	})
+}
+
+// A slowRemover takes a minute for each removal.
+type slowRemover struct{ *local.Memory }
+
+func (s slowRemover) Remove(ctx context.Context, name, etag string) error {
+	time.Sleep(time.Minute)
+	return s.Memory.Remove(ctx, name, etag)
+}
+
+// Nor does one wait that uses a lock again while its sweep still removes others.
+func TestSweepUnderWayDelaysNoHolder(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a")
+		l := a.locked("old")
+		c.holds(a, l, time.Second)
+		c.holds(a, a.locked("old2"), time.Second)
+		time.Sleep(2 * time.Hour)
+		done := make(chan error)
+		go func() {
+			got, err := soloist.Sweep(c.t.Context(), slowRemover{c.store}, "soloist", time.Hour)
+			if len(got) != 2 {
+				err = fmt.Errorf("removed %q, %w", got, err)
+			}
+			done <- err
+		}()
+		time.Sleep(90 * time.Second)
+		c.wantWait(a, l, 0, 3*time.Second)
+		c.ok(<-done)
+	})
+}
+
+// A replica that has looked at a lock since the time of a sweep knows that the sweep has not removed it: if an operator
+// deletes it then, its holder may not know.
+func TestSweepForgetsOnlyWhatWasSeenBefore(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a, b := c.replica("a"), c.replica("b")
+		l := a.locked("held")
+		c.holds(a, a.locked("old"), 0)
+		c.held(b, b.locked("held"), 3*time.Hour)
+		for range 2 {
+			time.Sleep(time.Hour + time.Minute)
+			if err := l.TryDo(c.t.Context(), taking(0)); !errors.Is(err, soloist.ErrHeld) {
+				t.Error(err)
+			}
+		}
+		c.swept(time.Hour, "0-lock-old")
+		c.diesAndIsDeleted(b, "held")
+		c.wantWait(a, l, D, time.Minute)
+	})
+}
+
+// A replica that saw a lock free waits for a lease if the entry was deleted and not swept: another may have taken it
+// since, and may not know. So it does if it has seen the lock since the sweep, or if the store keeps no note of that.
+func TestSweepProvesNothingAboutDeletion(t *testing.T) {
+	for name, tt := range map[string]struct{ swept, seen, deleted bool }{ // seen: the entry that was made after the sweep
+		"deleted":                   {deleted: true},
+		"deleted after a sweep":     {swept: true, seen: true, deleted: true},
+		"swept, without a document": {swept: true},
+	} {
+		inCase(t, name, func(_ *testing.T, c *cluster) {
+			a, b := c.replica("a"), c.replica("b")
+			if !tt.deleted {
+				a.Store = struct{ store.Store }{a.Store}
+			}
+			l := a.locked("old")
+			c.holds(a, l, time.Second)
+			time.Sleep(2 * time.Hour)
+			if tt.swept {
+				c.swept(time.Hour, "0-lock-old")
+			}
+			if tt.seen {
+				c.holds(a, l, time.Second)
+			}
+			if tt.deleted {
+				c.held(b, b.locked("old"), time.Hour)
+				time.Sleep(time.Minute)
+				c.diesAndIsDeleted(b, "old")
+			}
+			c.wantWait(a, l, D, time.Minute)
+		})
+	}
+}
+
+// An operator has ended the lease of a holder that may not know: its entry says for how long to wait.
+func TestSweepSparesBrokenLease(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a")
+		c.held(a, a.guard(), 2*time.Hour)
+		time.Sleep(time.Hour)
+		a.kill()
+		c.breakGuard()
+		c.swept(30 * time.Minute)
+	})
+}
+
+func TestSweepRefuses(t *testing.T) {
+	for what, tt := range map[string]struct {
+		store  store.Store
+		app    string
+		unused time.Duration
+	}{
+		"a place for leases and records": {nil, "soloist", time.Hour},
+		"App":                            {&local.Memory{}, "So", time.Hour},
+		"was not used":                   {&local.Memory{}, "soloist", time.Minute},
+		"store.Remover":                  {struct{ store.Store }{&local.Memory{}}, "soloist", time.Hour},
+	} {
+		_, err := soloist.Sweep(t.Context(), tt.store, tt.app, tt.unused)
+		wantError(t, err, what)
+	}
 }

@@ -7,51 +7,14 @@ import (
 	"io/fs"
 	"maps"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/history"
 	"github.com/soloist-go/soloist/store"
 )
-
-// order gives an order for the job "work" at a desk: by a program that runs nothing.
-func (c *cluster) order(o soloist.Order, work ...soloist.Work) store.Order {
-	c.t.Helper()
-	if o.Job == "" {
-		o.Job = "work"
-	}
-	o.By = "anna"
-	got, err := c.replica("desk", work...).Order(c.t.Context(), o)
-	if err != nil {
-		c.t.Errorf("%s: %v", o.Kind, err)
-	}
-	return got
-}
-
-// orders gives an order for the job "work" that says no more than what to do.
-func (r *replica) orders(kind store.OrderKind) error {
-	_, err := r.Order(r.tap.t.Context(), soloist.Order{Kind: kind, Job: "work"})
-	return err
-}
-
-// writeOrders writes the first document of orders.
-func (c *cluster) writeOrders(text string) {
-	c.t.Helper()
-	if _, err := c.store.WriteDocument(c.t.Context(), store.ControlName("soloist"), "", []byte(text)); err != nil {
-		c.t.Fatal(err)
-	}
-}
-
-// newest returns the newest outcome of the job "work".
-func (c *cluster) newest() store.Outcome {
-	c.t.Helper()
-	h := c.record("work").History
-	if len(h) == 0 {
-		c.t.Error("there is no outcome")
-		return store.Outcome{}
-	}
-	return h[0]
-}
 
 func TestOrdersThatAreRefused(t *testing.T) {
 	inCluster(t, func(c *cluster) {
@@ -96,84 +59,38 @@ func TestOrdersThatAreRefused(t *testing.T) {
 	})
 }
 
-// A hundred operators order at once, over a store whose calls take a moment. Each order is kept, with a number of its own.
-func TestHundredOrdersAtOnce(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 1h", 0)
-		c.replica("first", w).wake()
-		done := make(chan error)
-		for i := range 100 {
-			desk := c.replica(fmt.Sprint("desk", i), w).meets(func(_ string, apply func() error) error {
-				time.Sleep(10 * time.Millisecond)
-				defer time.Sleep(10 * time.Millisecond)
-				return apply()
-			})
-			go func() {
-				time.Sleep(time.Duration(i) * 10 * time.Millisecond)
-				done <- desk.orders(store.OrderPause)
-			}()
-		}
-		for range 100 {
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-		}
-		got, err := c.replica("desk", w).Control(c.t.Context())
-		if err != nil || len(got.Audit) != 100 || got.Jobs["work"].Pause.At.IsZero() {
-			t.Errorf("got %+v, %v", got, err)
-		}
-		for i := 1; i < len(got.Audit); i++ {
-			if newer, older := got.Audit[i-1].Seq, got.Audit[i].Seq; newer <= older {
-				t.Errorf("the orders have the numbers %d and %d", newer, older)
-			}
-		}
-	})
-}
-
-// An order whose answer is lost is in force once. If it is not known whether an order was written, the error says so.
+// An order whose answer is lost is in force once. If it is not known whether an order was written, the error says so, and a
+// refusal of a later try is none of the order.
 func TestOrderInDoubtSaysSo(t *testing.T) {
-	for name, tt := range map[string]struct {
-		fault   fault
-		written bool
-	}{
-		"an answer is lost":  {lose("write document", 1), true},
-		"no answer":          {fail(errNetwork, "write document"), false},
-		"refused in the end": {inTurn("write document", errNetwork, fmt.Errorf("no: %w", fs.ErrPermission)), false},
+	const op = "write document"
+	for name, meets := range map[string]func(c *cluster) fault{
+		"an answer is lost":  func(*cluster) fault { return lose(op, 1) },
+		"no answer":          func(*cluster) fault { return fail(errNetwork, op) },
+		"refused in the end": func(*cluster) fault { return inTurn(op, errNetwork, fmt.Errorf("no: %w", fs.ErrPermission)) },
+		"garbage in the end": func(c *cluster) fault {
+			return onNth(op, 1, func(func() error) error { c.writeOrders("garbage"); return errNetwork })
+		},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			w := work("@every 1h", 0)
 			c.replica("first", w).wake()
-			desk := c.replica("desk", w).meets(tt.fault)
+			desk := c.replica("desk", w).meets(meets(c))
 			err := desk.orders(store.OrderRun)
-			if !tt.written {
-				wantError(t, err, "not known whether")
+			if name == "an answer is lost" {
+				got, gerr := desk.Control(c.t.Context())
+				if err := errors.Join(err, gerr); err != nil || len(got.Audit) != 1 || len(got.Jobs["work"].Requests) != 1 {
+					t.Errorf("got %+v, %v", got, err)
+				}
 				return
 			}
-			got, gerr := desk.Control(c.t.Context())
-			if err := errors.Join(err, gerr); err != nil || len(got.Audit) != 1 || len(got.Jobs["work"].Requests) != 1 {
-				t.Errorf("got %+v, %v", got, err)
+			if wantError(t, err, "not known whether"); errors.Is(err, soloist.ErrRefused) {
+				t.Errorf("in doubt: %v", err)
+			}
+			if err := desk.orders(store.OrderRun); name == "garbage in the end" && !errors.Is(err, soloist.ErrRefused) {
+				t.Errorf("without a doubt: %v", err)
 			}
 		})
 	}
-}
-
-// If the order may be written, a refusal of a later try is none of the order.
-func TestOrderInDoubtIsNotRefused(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("@every 1m", 0)
-		c.replica("first", w).wake()
-		desk := c.replica("desk", w).meets(onNth("write document", 1, func(func() error) error {
-			c.writeOrders("garbage")
-			return errNetwork
-		}))
-		err := desk.orders(store.OrderPause)
-		if wantError(t, err, "not known whether"); errors.Is(err, soloist.ErrRefused) {
-			t.Errorf("in doubt: %v", err)
-		}
-		if err := desk.orders(store.OrderPause); !errors.Is(err, soloist.ErrRefused) {
-			t.Errorf("without a doubt: %v", err)
-		}
-	})
 }
 
 // A read for an order that gets no answer in time is repeated, since the operator waits for it.
@@ -226,51 +143,47 @@ func TestOrderWithWrongClock(t *testing.T) {
 		w := work("@every 24h", time.Second)
 		c.start("a", w)
 		time.Sleep(time.Minute)
-		if err := c.replica("slow", w).skewed(-2 * time.Hour).orders(store.OrderRun); err != nil {
-			t.Error(err)
-		}
+		c.ok(c.replica("slow", w).skewed(-2 * time.Hour).orders(store.OrderRun))
 		time.Sleep(time.Minute)
 		if f := c.newest(); f.Status != store.Succeeded {
 			t.Errorf("got %+v", f)
 		}
 		pause := soloist.Order{Kind: store.OrderPause, Job: "work", Until: time.Now().Add(time.Hour)}
-		if _, err := c.replica("fast", w).skewed(2*time.Hour).Order(c.t.Context(), pause); err != nil {
-			t.Error(err)
-		}
+		_, err := c.replica("fast", w).skewed(2*time.Hour).Order(c.t.Context(), pause)
+		c.ok(err)
 	})
 }
 
 // An order costs a read of the record and a write; where the orders are not known, a read of them
 // before. The replica knows its order at once.
 func TestOrderCallsAreFew(t *testing.T) {
+	write, both := map[string]int{"write document": 1}, map[string]int{"read": 1, "write document": 1}
 	for what, one := range map[string]struct {
 		job  soloist.Job
 		up   bool // the replica runs its jobs, and so knows the orders
 		want map[string]int
-		read int // of the orders
 	}{
-		"a replica that is up":   {work("@hourly", time.Second), true, map[string]int{"read": 1, "write document": 1}, 0},
-		"a tool":                 {work("@hourly", time.Second), false, map[string]int{"read": 1, "write document": 1}, 1},
-		"everywhere, up":         {here("@hourly", nil), true, map[string]int{"write document": 1}, 0},
-		"everywhere, for a tool": {here("@hourly", nil), false, map[string]int{"write document": 1}, 1},
+		"a replica that is up":   {work("@hourly", time.Second), true, both},
+		"a tool":                 {work("@hourly", time.Second), false, both},
+		"everywhere, up":         {here("@hourly", nil), true, write},
+		"everywhere, for a tool": {here("@hourly", nil), false, write},
 	} {
 		inCase(t, what, func(t *testing.T, c *cluster) {
 			c.start("other", one.job)
-			a := c.replica("a", one.job)
+			a, read := c.replica("a", one.job), 1
 			if one.up {
 				c.launch(a)
+				read = 0
 			}
 			time.Sleep(time.Minute + 2*time.Second) // no read is due
 			a.tap.counts()
 			for range 2 {
-				if _, err := a.Order(t.Context(), soloist.Order{Kind: store.OrderPause, Job: one.job.Name}); err != nil {
-					t.Fatal(err)
+				_, err := a.Order(t.Context(), soloist.Order{Kind: store.OrderPause, Job: one.job.Name})
+				c.ok(err)
+				if got, reads := a.tap.countsAndOrders(); !maps.Equal(got, one.want) || reads != read {
+					t.Errorf("got the calls %v and %d reads of the orders, want %v and %d", got, reads, one.want, read)
 				}
-				got, reads := a.tap.countsAndOrders()
-				if !maps.Equal(got, one.want) || reads != one.read {
-					t.Errorf("got the calls %v and %d reads of the orders, want %v and %d", got, reads, one.want, one.read)
-				}
-				one.read = 0 // the next one is based on this one
+				read = 0 // the next one is based on this one
 			}
 			if all, err := a.Status(t.Context()); err != nil || !all[0].Paused {
 				t.Errorf("the replica does not know its own order: %+v, %v", all, err)
@@ -309,7 +222,7 @@ func TestOrderAfterAnotherIsKept(t *testing.T) {
 // the clock stands still between the begin of the call and the read.
 func TestWokenReplicaReadsOrdersOnce(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a := c.replica("a", manyJobs("@every 1m", 3)...)
+		a := c.replica("a", crowd(3, "@every 1m")...)
 		a.tap.meet(faraway(1))
 		for n := range 5 {
 			a.wake()
@@ -393,18 +306,11 @@ func failSlowly(d time.Duration) fault {
 	}
 }
 
-func manyJobs(schedule string, n int) (all []soloist.Work) {
-	for i := range n {
-		all = append(all, named(fmt.Sprint("job", i), work(schedule, time.Second)))
-	}
-	return all
-}
-
 // Loops do not wait for each other's failed reads of the orders, so none counts as stuck, and each read is for all of them.
 func TestOutageOfOrdersOfManyJobs(t *testing.T) {
 	for _, read := range []time.Duration{20 * time.Millisecond, 3 * time.Second} {
 		inCase(t, read.String(), func(t *testing.T, c *cluster) {
-			a := c.launch(c.replica("a", manyJobs("@every 1h", 100)...))
+			a := c.launch(c.replica("a", crowd(100, "@every 1h")...))
 			time.Sleep(time.Minute)
 			a.tap.meet(failSlowly(read))
 			a.tap.countsAndOrders()
@@ -423,7 +329,7 @@ func TestOutageOfOrdersOfManyJobs(t *testing.T) {
 // In a call of RunDue the jobs of EveryReplica, which need no store, do not wait for the failed reads of the others.
 func TestOutageOfOrdersKeepsEveryReplica(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		all := manyJobs("@every 1h", 40)
+		all := crowd(40, "@every 1h")
 		for i := range 3 {
 			all = append(all, named(fmt.Sprint("here", i), here("@every 1h", nil)))
 		}
@@ -447,5 +353,161 @@ func TestFailedReadOfOrdersIsRepeated(t *testing.T) {
 		a.tap.meet(drop("read document", 1))
 		_, _ = a.RunDue(c.within(10*time.Minute), soloist.Wake{})
 		c.wantRuns(1)
+	})
+}
+
+// An order is served by the next process that is woken up, once, also while the job is paused.
+func TestOrderedRunWithoutReplicas(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 1h", time.Second)
+		c.replica("first", w).wake()
+		c.order(soloist.Order{Kind: store.OrderPause}, w)
+		c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
+		c.order(soloist.Order{Kind: store.OrderRun, Request: "soon", Until: time.Now().Add(time.Minute)}, w)
+		c.replica("first", w).wake()
+		c.wantRuns(2)
+		c.order(soloist.Order{Kind: store.OrderRun, Request: "late", Until: time.Now().Add(time.Minute)}, w)
+		time.Sleep(10 * time.Minute)
+		c.replica("second", w).wake()
+		c.replica("third", w).wake()
+		c.wantRuns(2)
+		if f := c.newest(); f.Request != "late" || f.Status != store.Missed {
+			t.Errorf("got %+v", f)
+		}
+	})
+}
+
+// A request that was made by hand is refused as an order. It is not run again either where it is made while the order is written.
+func TestRequestRunsOnceByHandOrOrder(t *testing.T) {
+	for _, name := range []string{"before", "meanwhile"} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			w := work("@every 24h", time.Second)
+			a, desk := c.start("a", w), c.replica("desk", w)
+			time.Sleep(time.Minute)
+			byHand := func() {
+				if _, err := a.RunNow(c.t.Context(), "work", "please"); err != nil {
+					t.Error(err)
+				}
+			}
+			if name == "before" {
+				byHand()
+			} else {
+				desk.meets(onNth("write document", 1, func(apply func() error) error { byHand(); return apply() }))
+			}
+			_, err := desk.Order(c.t.Context(), soloist.Order{Kind: store.OrderRun, Job: "work", Request: "please"})
+			if refused := errors.Is(err, soloist.ErrRefused); refused != (name == "before") || err != nil && !refused {
+				t.Errorf("the order: %v", err)
+			}
+			time.Sleep(time.Minute)
+			c.wantRuns(1)
+		})
+	}
+}
+
+// Requests of a webhook, ten an hour: a name is used once, for a day after its time is up, however many come after it.
+func TestNameOfOrderedRunIsKeptForADay(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 24h", time.Second)
+		c.start("a", w)
+		time.Sleep(time.Minute)
+		c.order(soloist.Order{Kind: store.OrderRun, Request: "webhook-4711"}, w)
+		for i := range 100 {
+			time.Sleep(6 * time.Minute)
+			c.order(soloist.Order{Kind: store.OrderRun, Request: fmt.Sprint("webhook-", 5000+i)}, w)
+		}
+		again := soloist.Order{Kind: store.OrderRun, Job: "work", Request: "webhook-4711"}
+		if _, err := c.replica("desk", w).Order(c.t.Context(), again); !errors.Is(err, soloist.ErrRefused) {
+			t.Errorf("the second order of the name: %v", err)
+		}
+		time.Sleep(24 * time.Hour)
+		c.order(again, w)
+		time.Sleep(time.Minute)
+		c.wantRuns(102 + 1) // and a tick
+	})
+}
+
+// keepHistory has replicas that are not started yet write the log of outcomes until stop.
+func (c *cluster) keepHistory(replicas ...*replica) (stop func()) {
+	ctx, cancel := context.WithCancel(c.t.Context())
+	var done sync.WaitGroup
+	for _, r := range replicas {
+		h := &history.Writer{Store: c.store, App: "soloist", Failed: func(job string, err error) { c.t.Error(job, err) }}
+		r.Events = h.Take
+		done.Go(func() { h.Run(ctx) })
+	}
+	return func() { cancel(); done.Wait() }
+}
+
+// logged returns the outcomes of a job in its log and in its record.
+func (c *cluster) logged(job string) []history.Line {
+	rec := c.record(job)
+	lines, err := history.Read(c.t.Context(), c.store, "soloist/"+job, time.Time{}, &rec)
+	if err != nil {
+		c.t.Error(err)
+	}
+	return lines
+}
+
+// The outcomes of many runs that were ordered during a run leave the one of the tick in the record for the follower, which polls.
+func TestManyOrdersAtOnce(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w, f := named("import", work("0 */2 * * *", 10*time.Minute)), following("clean", "import", time.Second)
+		c.start("a", w) // of the version before, which has no follower
+		time.Sleep(time.Minute)
+		c.start("b", w, f)
+		time.Sleep(2*time.Hour + time.Minute)
+		for i := range 60 {
+			c.order(soloist.Order{Kind: store.OrderRun, Job: "import", Request: fmt.Sprint("r", i)}, w)
+		}
+		time.Sleep(30 * time.Minute)
+		c.wantOutcomes("clean", "succeeded 02:00:00")
+		if n := c.record("import").Counts[store.Succeeded]; n != 1 || len(c.runsOf("import")) != 1 {
+			t.Errorf("import has succeeded %d times, and its runs are %+v", n, c.runsOf("import"))
+		}
+	})
+}
+
+// A run that was ordered is not run by a call after its outcome has left the record, also where the call is the first of its
+// process, or has to wait until it can read the orders.
+func TestServedOrderIsNotRunByHand(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 1m", time.Second)
+		a, b, d := c.start("a", w), c.replica("b", w), c.replica("d", w).meets(fail(errNetwork, "read document"))
+		time.Sleep(time.Minute)
+		c.order(soloist.Order{Kind: store.OrderRun, Request: "one"}, w)
+		time.Sleep(25 * time.Minute) // the record forgets what was before twenty ticks
+		time.AfterFunc(5*time.Minute, func() { d.tap.meet(nil) })
+		for _, r := range []*replica{a, b, d} {
+			_, err := r.RunNow(c.within(10*time.Minute), "work", "one")
+			wantError(t, err, "was ordered")
+		}
+		c.wantOnce("one")
+	})
+}
+
+// A manual call runs no order before its turn once the record names too many of these.
+func TestOrderIsNotServedBeforeManyOthers(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		desk := c.replica("desk", work("@every 24h", time.Second))
+		desk.wake()
+		var err error
+		for n := range 22 {
+			name := fmt.Sprintf("run-%02d", n)
+			if _, err := desk.Order(c.t.Context(), soloist.Order{Kind: store.OrderRun, Job: "work", Request: name}); err != nil {
+				t.Fatal(err)
+			}
+			if n > 0 {
+				_, err = desk.RunNow(c.t.Context(), "work", name)
+			}
+		}
+		wantError(t, err, "too many runs have begun before work@run-00")
+		for _, name := range []string{"other", "run-00", "run-21"} {
+			if _, err := desk.RunNow(c.t.Context(), "work", name); err != nil {
+				t.Error(err)
+			}
+		}
+		if r := c.record("work"); len(r.Orders.Early) > 1 {
+			t.Errorf("the record has %+v", r.Orders)
+		}
 	})
 }

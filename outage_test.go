@@ -3,62 +3,47 @@ package soloist_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/store"
 )
 
-// An outage, from the start or later, is told by Health and once by the log, and costs few calls. The jobs go on after it.
+// An outage is told by Health and once by the log, and costs few calls. The jobs go on after it.
 func TestOutageIsToldAndPasses(t *testing.T) {
-	for name, tt := range map[string]struct {
-		before time.Duration
-		err    error
-	}{
-		"at the start": {0, fs.ErrPermission},
-		"later":        {35 * time.Second, errNetwork},
-	} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			every := work("@every 10s", time.Second)
-			daily := named("daily", work("0 5 * * *", time.Second)) // it has nothing to ask meanwhile
-			a := c.replica("a", every, named("other", every), daily)
-			if tt.before > 0 {
-				c.launch(a)
-				time.Sleep(tt.before)
-			}
-			a.meets(fail(tt.err)).tap.counts()
-			if tt.before == 0 {
-				c.launch(a)
-			}
-			time.Sleep(10 * time.Minute)
-			if h := a.Health(); !errors.Is(h.Storage, tt.err) || len(h.Stuck) != 0 || len(h.Broken) != 0 {
-				t.Errorf("during the outage: %+v", h)
-			}
-			total := 0
-			for _, n := range a.tap.counts() {
-				total += n
-			}
-			if total > 600 {
-				t.Errorf("%d calls in ten minutes", total)
-			}
-			a.meets(nil)
-			over := time.Now()
-			time.Sleep(30 * time.Second)
-			a.wantWell()
-			if len(ranBy(c, "a", over)) == 0 {
-				t.Error("nothing ran after the outage")
-			}
-			a.wantLines(1, "level=WARN", "call to the store failed")
-			a.wantLines(1, "answers again")
-			if got := c.outcomes("work"); tt.before > 0 && !strings.HasPrefix(got[3], "missed 00:00:30-00:10:") {
-				t.Errorf("got %q", got)
-			}
-		})
-	}
+	inCluster(t, func(c *cluster) {
+		every := work("@every 10s", time.Second)
+		daily := named("daily", work("0 5 * * *", time.Second)) // it has nothing to ask meanwhile
+		a := c.start("a", every, named("other", every), daily)
+		time.Sleep(35 * time.Second)
+		a.meets(fail(errNetwork)).tap.counts()
+		time.Sleep(10 * time.Minute)
+		if h := a.Health(); !errors.Is(h.Storage, errNetwork) || len(h.Stuck) != 0 || len(h.Broken) != 0 {
+			t.Errorf("during the outage: %+v", h)
+		}
+		total := 0
+		for _, n := range a.tap.counts() {
+			total += n
+		}
+		if total > 600 {
+			t.Errorf("%d calls in ten minutes", total)
+		}
+		a.meets(nil)
+		time.Sleep(30 * time.Second)
+		a.wantWell()
+		a.wantLines(1, "level=WARN", "call to the store failed")
+		a.wantLines(1, "answers again")
+		if got := c.outcomes("work"); len(got) < 5 || !strings.HasPrefix(got[3], "missed 00:00:30-00:10:") {
+			t.Errorf("got %q", got)
+		}
+	})
 }
 
 // While work that is done once is waited for, the jobs may not have asked the store yet.
@@ -72,9 +57,7 @@ func TestOutageBeforeTheJobsIsTold(t *testing.T) {
 			t.Errorf("while the store refuses: %+v", h)
 		}
 		r.meets(nil)
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		c.ok(<-done)
 		if h := r.Health(); h.Storage != nil || !h.Reached {
 			t.Errorf("once it is done: %+v", h)
 		}
@@ -90,17 +73,17 @@ func TestOutageBeforeTheJobsIsTold(t *testing.T) {
 func TestTroubleThatLastsIsTold(t *testing.T) {
 	refused := errors.New("403 this request is not authorized to perform this operation using this permission")
 	every, single := work("@every 10s", time.Second), work("0 1 0 * * *", 2*time.Second)
-	other := named("other", every)
+	type of = []soloist.Work
 	for name, tt := range map[string]struct {
-		work []soloist.Work
+		work of
 		at   time.Duration
 		then func(a *replica)
 		told string // what is: the store or the job; empty: one of them
 	}{
-		"a leader that is cut off":   {[]soloist.Work{leader()}, time.Minute, func(a *replica) { a.kill() }, "store"},
-		"jobs that are cut off":      {[]soloist.Work{every}, time.Minute, func(a *replica) { a.kill() }, "store"},
-		"a job that may not be read": {[]soloist.Work{every, other}, 0, func(a *replica) { a.tap.deny = "soloist/work" }, "job"},
-		"an outcome that is refused": {[]soloist.Work{single}, 61 * time.Second, func(a *replica) { a.meets(fail(refused, "write")) }, ""},
+		"a leader that is cut off":   {of{leader()}, time.Minute, func(a *replica) { a.kill() }, "store"},
+		"jobs that are cut off":      {of{every}, time.Minute, func(a *replica) { a.kill() }, "store"},
+		"a job that may not be read": {of{every, named("other", every)}, 0, func(a *replica) { a.tap.deny = "soloist/work" }, "job"},
+		"an outcome that is refused": {of{single}, 61 * time.Second, func(a *replica) { a.meets(fail(refused, "write")) }, ""},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			a := c.replica("a", tt.work...)
@@ -108,7 +91,7 @@ func TestTroubleThatLastsIsTold(t *testing.T) {
 				tt.then(a)
 			}
 			c.launch(a)
-			if time.Sleep(tt.at); tt.at > 0 {
+			if until(tt.at); tt.at > 0 {
 				tt.then(a)
 			}
 			time.Sleep(time.Minute)
@@ -300,7 +283,7 @@ func TestHolderThatCannotWriteLetsLeaseExpire(t *testing.T) {
 			a := c.start("a", job)
 			time.Sleep(65 * time.Second)
 			a.tap.meet(failWrites(reason))
-			c.start("b", job)
+			b := c.start("b", job)
 			time.Sleep(10 * time.Minute)
 			if n := len(ranBy(c, "b", time.Time{})); n < least {
 				t.Errorf("%v: b runs %d of 10 ticks", reason, n)
@@ -308,6 +291,7 @@ func TestHolderThatCannotWriteLetsLeaseExpire(t *testing.T) {
 			if got := c.outcomes("work"); !slices.Contains(got, "abandoned 00:01:00 its runner died") {
 				t.Errorf("%v: got %q", reason, got)
 			}
+			b.wantLines(1, "level=WARN", "outcome=abandoned", "its runner died", "runner=a")
 		})
 	}
 }
@@ -315,7 +299,7 @@ func TestHolderThatCannotWriteLetsLeaseExpire(t *testing.T) {
 // Health names the failing writes all the time, and blames no other client. The log says so once, and does not say that all is
 // well as long as they fail.
 func TestFailedWritesAreTold(t *testing.T) {
-	for names, lease := range map[string]time.Duration{"a": D, "b": time.Minute, "abc": D, "def": time.Minute} {
+	for names, lease := range map[string]time.Duration{"a": D, "b": time.Minute, "abc": D} {
 		inCase(t, names, func(t *testing.T, c *cluster) {
 			job := leased(lease, work("@every 5m", 0))
 			for _, name := range names {
@@ -382,5 +366,92 @@ func TestOutcomeThatStoreDoesNotTakeStopsNoJob(t *testing.T) {
 				t.Errorf("the log says %q", lines)
 			}
 		})
+	}
+}
+
+// receivers are what a replica's log and events go to. Each calls block when it is told of a kind, and told reports whether
+// it has taken that.
+var receivers = map[string]struct {
+	block  func(a *replica, book *eventBook, kind event.Kind, block func())
+	told   func(a *replica, book *eventBook, kind event.Kind) int
+	health func(h soloist.Health) error
+}{
+	"log": {
+		func(a *replica, _ *eventBook, kind event.Kind, block func()) {
+			a.Logger = slog.New(slowLog{a.Logger.Handler(), "run " + string(kind), block})
+		},
+		func(a *replica, _ *eventBook, kind event.Kind) int { return len(a.log.lines("run " + string(kind))) },
+		func(h soloist.Health) error { return h.Log },
+	},
+	"events": {
+		func(a *replica, book *eventBook, kind event.Kind, block func()) {
+			a.Events = func(e event.Event) {
+				if e.Kind == kind {
+					block()
+				}
+				book.add(e)
+			}
+		},
+		func(_ *replica, book *eventBook, kind event.Kind) int { return len(book.of("work", kind)) },
+		func(h soloist.Health) error { return h.Events },
+	},
+}
+
+// A log, or an Events function, that blocks costs no tick and no lease. Health tells of it after three minutes, and no more once
+// it goes on. What found no room is counted.
+func TestBlockedReceiverIsToldByHealth(t *testing.T) {
+	for name, on := range receivers {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			a, book, open := c.replica("a", work("*/5 * * * * *", 0)), &eventBook{}, make(chan struct{})
+			on.block(a, book, event.Started, func() { <-open })
+			c.launch(a)
+			time.Sleep(2 * time.Minute)
+			if err := on.health(a.Health()); err != nil {
+				t.Errorf("after two minutes: %v", err)
+			}
+			time.Sleep(150 * time.Minute)
+			wantError(t, on.health(a.Health()), "2000-01-01T00:00:05Z")
+			if n := len(c.all()); n < 152*12-1 {
+				t.Errorf("%d runs in 152 minutes", n)
+			}
+			close(open)
+			time.Sleep(time.Minute)
+			if err := on.health(a.Health()); err != nil {
+				t.Errorf("once it goes on: %v", err)
+			}
+			dropped, starts := len(book.of("", event.Dropped))+len(a.log.lines("lines were dropped")), on.told(a, book, event.Started)
+			if dropped != 1 || starts < 100 {
+				t.Errorf("what was dropped is told %d times, and %d starts", dropped, starts)
+			}
+		})
+	}
+}
+
+// Run, RunNow and RunDue return once their lines are written and their events are taken, and soon if one blocks.
+func TestCallsWaitForTheirReceivers(t *testing.T) {
+	for call, do := range map[string]func(*cluster, *replica){
+		"Run": func(c *cluster, a *replica) { _ = a.Run(c.within(62 * time.Second)) },
+		"RunDue": func(c *cluster, a *replica) {
+			a.wake()
+			time.Sleep(time.Minute)
+			a.wake()
+		},
+		"RunNow": func(c *cluster, a *replica) { _, _ = a.RunNow(c.t.Context(), "work", "x") },
+	} {
+		for name, on := range receivers {
+			for _, block := range []time.Duration{4 * time.Second, time.Hour} {
+				inCase(t, fmt.Sprintf("%s, %s, %s", call, name, block), func(t *testing.T, c *cluster) {
+					a, book := c.replica("a", work("* * * * *", time.Second)), &eventBook{}
+					on.block(a, book, event.Ended, func() { time.Sleep(block) })
+					begin := time.Now()
+					do(c, a)
+					told := on.told(a, book, event.Ended) > 0
+					if took := time.Since(begin); told != (block < time.Minute) || took > 70*time.Second {
+						t.Errorf("the call took %s, told: %t", took, told)
+					}
+					time.Sleep(time.Hour)
+				})
+			}
+		}
 	}
 }

@@ -82,22 +82,23 @@ var causes = map[string]causeTest{
 		job:   func(j *soloist.Job) { j.HealthCheck = ill(1) },
 		cause: soloist.ErrStalled, text: "stalled: unhealthy: no data", outcome: "stalled 00:01:00 unhealthy: no data", after: 3 * time.Second,
 	},
-	"stop without a grace": {
-		meet:  func(_ *cluster, r *replica) { go r.stop() },
-		cause: soloist.ErrStopped, text: "the replica is stopping", outcome: "abandoned 00:01:00 stopped",
+	"stop without a grace": {meet: func(_ *cluster, r *replica) { go r.stop() },
+		cause: soloist.ErrStopped, text: stopping, outcome: stopped},
+	"stop with a grace": {meet: func(_ *cluster, r *replica) { go r.stop() },
+		cause: soloist.ErrStopped, text: stopping, outcome: stopped, grace: 5 * time.Second, after: 5 * time.Second},
+	"stepped down": {meet: func(c *cluster, r *replica) { go r.StepDown(c.t.Context(), "work") },
+		cause: soloist.ErrStopped, text: stopping, outcome: stopped},
+	"cut off": {meet: func(_ *cluster, r *replica) { r.kill() },
+		cause: store.ErrLost, text: unrenewed, after: trusted, foreseen: true},
+	"errors that pass": {meet: func(_ *cluster, r *replica) { r.meets(fail(errNetwork)) },
+		cause: store.ErrLost, text: unrenewed, after: trusted, foreseen: true},
+	"broken": {
+		meet:  func(c *cluster, _ *replica) { c.breakLease() },
+		cause: store.ErrLost, text: `the lease is lost: renew the lease of "soloist/work": the lease is lost`, after: D/3 - time.Second,
 	},
-	"stop with a grace": {
-		grace: 5 * time.Second,
-		meet:  func(_ *cluster, r *replica) { go r.stop() },
-		cause: soloist.ErrStopped, text: "the replica is stopping", outcome: "abandoned 00:01:00 stopped", after: 5 * time.Second,
-	},
-	"stepped down": {
-		meet:  func(c *cluster, r *replica) { go r.StepDown(c.t.Context(), "work") },
-		cause: soloist.ErrStopped, text: "the replica is stopping", outcome: "abandoned 00:01:00 stopped",
-	},
-	"cut off": {
-		meet:  func(_ *cluster, r *replica) { r.kill() },
-		cause: store.ErrLost, text: "the lease is lost: no renewal in time", after: D - D/100 - D/6 - time.Second, foreseen: true,
+	"deleted": {
+		meet:  func(c *cluster, _ *replica) { c.breakLease(); c.deleteEntry() },
+		cause: store.ErrLost, text: `the lease is lost: renew the lease of "soloist/work": file does not exist`, after: D/3 - time.Second,
 	},
 	"cancelled": {
 		meet: func(c *cluster, r *replica) {
@@ -111,22 +112,13 @@ var causes = map[string]causeTest{
 		cause: soloist.ErrReplaced, text: "replaced by the tick of 2000-01-01T00:01:30Z", after: 29 * time.Second,
 		outcome: "cancelled 00:01:00 replaced by the tick of 2000-01-01T00:01:30Z",
 	},
-	"errors that pass": {
-		meet:  func(_ *cluster, r *replica) { r.meets(fail(errNetwork)) },
-		cause: store.ErrLost, text: "the lease is lost: no renewal in time", after: D - D/100 - D/6 - time.Second, foreseen: true,
-	},
-	"broken": {
-		meet:  func(c *cluster, _ *replica) { c.breakLease() },
-		cause: store.ErrLost, text: `the lease is lost: renew the lease of "soloist/work": the lease is lost`, after: D/3 - time.Second,
-	},
-	"deleted": {
-		meet: func(c *cluster, r *replica) {
-			c.breakLease()
-			c.deleteEntry()
-		},
-		cause: store.ErrLost, text: `the lease is lost: renew the lease of "soloist/work": file does not exist`, after: D/3 - time.Second,
-	},
 }
+
+const (
+	stopping, stopped = "the replica is stopping", "abandoned 00:01:00 stopped"
+	unrenewed         = "the lease is lost: no renewal in time"
+	trusted           = D - D/100 - D/6 - time.Second
+)
 
 // ill is a check that fails always; the run is unhealthy after so many times.
 func ill(times int) soloist.HealthCheck {
@@ -227,9 +219,10 @@ func failing(n int, err error) soloist.Job {
 
 func TestTries(t *testing.T) {
 	boom := errors.New("boom")
-	slow, patient := leased(D, work("@every 1h", time.Hour)), failing(9, boom)
+	slow, patient, over := leased(D, work("@every 1h", time.Hour)), failing(9, boom), failing(9, boom)
 	slow.Retry.MaxTries, slow.Timeout = 2, time.Minute // of each try
 	patient.Retry.Backoff = math.MaxInt64              // its double is no time.Duration
+	over.Retry.Backoff = 2 * time.Hour                 // its replica stops in the pause
 	const s, m, failed = time.Second, time.Minute, "failed 01:00:00 boom"
 	for name, tt := range map[string]struct {
 		job     soloist.Job
@@ -245,10 +238,15 @@ func TestTries(t *testing.T) {
 		"told when":       {failing(1, soloist.RetryAfter(boom, m)), [][2]time.Duration{{m, m}}, "succeeded 01:00:00"},
 		"nothing wrong":   {failing(9, errors.Join(soloist.Permanent(nil), soloist.RetryAfter(nil, 1))), nil, "succeeded 01:00:00"},
 		"timed out":       {slow, [][2]time.Duration{{5 * s, 10 * s}}, "failed 01:00:00 timed out after 1m0s"},
+		"stopped":         {over, nil, "abandoned 01:00:00 stopped after try 1: boom"}, // which is no failure
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			c.startAll(tt.job, "a", "b")
-			time.Sleep(time.Hour + 20*time.Minute)
+			time.Sleep(time.Hour + 2*s)
+			if name == "stopped" {
+				c.stopAll()
+			}
+			time.Sleep(20 * m)
 			runs := c.all()
 			if len(runs) != len(tt.pauses)+1 {
 				t.Fatalf("%d tries, want %d", len(runs), len(tt.pauses)+1)
@@ -268,32 +266,6 @@ func TestTries(t *testing.T) {
 				}
 			}
 			c.wantOutcomes("work", tt.outcome)
-		})
-	}
-}
-
-func TestStopBetweenTriesIsNoFailure(t *testing.T) {
-	for policy, want := range map[soloist.InterruptedPolicy][]string{
-		soloist.Abandon: {"abandoned 01:00:00 stopped after try 1: boom"},
-		soloist.Rerun:   {"succeeded 01:00:00"},
-	} {
-		inCluster(t, func(c *cluster) {
-			job := failing(1, errors.New("boom"))
-			job.Interrupted = policy
-			a := c.start("a", job)
-			time.Sleep(time.Hour + 2*time.Second)
-			begin := time.Now()
-			a.stop()
-			if took := time.Since(begin); took > time.Second {
-				t.Errorf("it stopped after %s", took)
-			}
-			job = failing(0, nil)
-			job.Interrupted = policy
-			c.start("b", job)
-			time.Sleep(time.Minute)
-			if got := c.outcomes("work"); !slices.Equal(got, want) {
-				t.Errorf("%q: got %q, want %q", policy, got, want)
-			}
 		})
 	}
 }
@@ -420,4 +392,20 @@ func TestSingletonRests(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A run that needs more time than any call has is not called for ever.
+func TestTickTooLongForCallsIsGivenUp(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", rerun(work("@daily", 30*time.Minute)))
+		a.wake()
+		time.Sleep(24 * time.Hour)
+		for range 8 {
+			if _, err := a.RunDue(c.within(10*time.Minute), soloist.Wake{}); err != nil && !strings.Contains(err.Error(), "deadline") {
+				t.Error(err)
+			}
+		}
+		c.wantOutcomes("work", "abandoned 00:00:00 out of time, stopped")
+		c.wantRuns(5)
+	})
 }

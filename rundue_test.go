@@ -3,7 +3,6 @@ package soloist_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math"
 	"strings"
@@ -100,40 +99,31 @@ func TestShortCallUnderLeaseWithoutClaim(t *testing.T) {
 
 // A call that knows no outcome of the tick that is due returns an error. The next call does not repeat it.
 func TestRunDueReturnsTrouble(t *testing.T) {
-	type calls = func(c *cluster, m *suspended, cancel func()) fault
+	const tick = "its tick 2000-01-01T01:00:00Z "
 	for name, tt := range map[string]struct {
-		meets calls // in the call
+		meets func(c *cluster, m *suspended, cancel func()) fault // in the call
 		runs  int
 		want  string
 		not   string
 		is    error
 	}{
-		"no time": {func(_ *cluster, _ *suspended, cancel func()) fault {
-			cancel()
-			return nil
-		}, 0, "", "has run", context.Canceled},
-		"the claim is not confirmed": {func(*cluster, *suspended, func()) fault {
-			return fail(errNetwork, "write")
-		}, 0, "", "has run", nil},
+		"no time": {func(_ *cluster, _ *suspended, cancel func()) fault { cancel(); return nil }, 0, "", "has run", context.Canceled},
+		"the claim is not confirmed": {func(*cluster, *suspended, func()) fault { return fail(errNetwork, "write") }, 0,
+			"", "has run", nil},
 		"the machine is suspended after the claim": {func(_ *cluster, m *suspended, _ func()) fault {
 			return after("write", func() { m.slept.Store(int64(2 * D)) })
-		}, 0, "its tick 2000-01-01T01:00:00Z was claimed and not run", "has run", store.ErrLost},
+		}, 0, tick + "was claimed and not run", "has run", store.ErrLost},
 		"the outcome is refused": {func(c *cluster, _ *suspended, _ func()) fault {
-			return onNth("write", 2, func(apply func() error) error {
-				c.breakLease()
-				return apply()
-			})
-		}, 1, "job work: its tick 2000-01-01T01:00:00Z has run, and the outcome, succeeded, was refused", "not confirmed", nil},
+			return onNth("write", 2, func(apply func() error) error { c.breakLease(); return apply() })
+		}, 1, "job work: " + tick + "has run, and the outcome, succeeded, was refused", "not confirmed", nil},
 		"the store does not answer": {func(_ *cluster, _ *suspended, cancel func()) fault {
-			claimed := false
+			claims := after("write", func() { time.AfterFunc(time.Second, cancel) })
 			return func(op string, apply func() error) error {
-				if claimed {
-					return errNetwork
+				f := claims
+				if op == "write" {
+					claims = fail(errNetwork)
 				}
-				if claimed = op == "write"; claimed {
-					time.AfterFunc(time.Second, cancel)
-				}
-				return apply()
+				return f(op, apply)
 			}
 		}, 1, "has run, and the outcome, succeeded, was not confirmed", "refused", nil},
 	} {
@@ -161,28 +151,20 @@ func TestRunDueReturnsTrouble(t *testing.T) {
 	}
 }
 
-// A call ends where each run makes the next tick due, and where it is woken up for a tick of the far future.
+// A call ends where each run makes the next tick due, also where it is woken up for a tick of the far future.
 func TestRunDueEnds(t *testing.T) {
-	for name, tt := range map[string]struct {
-		takes time.Duration
-		wake  soloist.Wake
-	}{
-		"the next tick is due": {11 * time.Second, soloist.Wake{}},
-		"for the far future":   {time.Second, soloist.Wake{Tick: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)}},
-	} {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			job := work("@every 10s", tt.takes)
-			job.Missed = soloist.RunAll
-			a := c.replica("a", job)
-			a.wake()
-			time.Sleep(30 * time.Second)
-			begin := time.Now()
-			got, err := a.RunDue(c.within(time.Hour), tt.wake)
-			if took := time.Since(begin); err != nil || len(got.Jobs[0].Ran) < 3 || took > time.Minute {
-				t.Errorf("got %+v, %v after %s", got, err, took)
-			}
-		})
-	}
+	inCluster(t, func(c *cluster) {
+		job := work("@every 10s", 11*time.Second)
+		job.Missed = soloist.RunAll
+		a := c.replica("a", job)
+		a.wake()
+		time.Sleep(30 * time.Second)
+		begin := time.Now()
+		got, err := a.RunDue(c.within(time.Hour), soloist.Wake{Tick: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)})
+		if took := time.Since(begin); err != nil || len(got.Jobs[0].Ran) < 3 || took > time.Minute {
+			t.Errorf("got %+v, %v after %s", got, err, took)
+		}
+	})
 }
 
 // The report says when to call again.
@@ -229,27 +211,21 @@ func TestRunDueTellsNext(t *testing.T) {
 // A call ends though the store refuses the outcome of its run without end: other
 // replicas settle the run once the lease that the call gave up has expired.
 func TestCallEndsDespiteRefusedOutcome(t *testing.T) {
-	for name, refusal := range map[string]error{"refused": fs.ErrPermission, "unclear": errNetwork} {
-		for _, manual := range []bool{false, true} {
-			inCase(t, fmt.Sprintf("%s, manual: %t", name, manual), func(t *testing.T, c *cluster) {
+	for call, do := range map[string]func(context.Context, *replica) error{
+		"RunDue": func(ctx context.Context, a *replica) error { _, err := a.RunDue(ctx, soloist.Wake{}); return err },
+		"RunNow": func(ctx context.Context, a *replica) error { _, err := a.RunNow(ctx, "work", "wish"); return err },
+	} {
+		for name, refusal := range map[string]error{"refused": fs.ErrPermission, "unclear": errNetwork} {
+			inCase(t, call+", "+name, func(t *testing.T, c *cluster) {
 				a := c.replica("a", work("@every 1m", time.Second))
 				a.wake()
 				time.Sleep(time.Minute)
 				a.tap.meet(inTurn("write", nil, refusal))
 				begin := time.Now()
-				var err error
-				if manual {
-					_, err = a.RunNow(c.within(time.Hour), "work", "wish")
-				} else {
-					var got soloist.Report
-					if got, err = a.RunDue(c.within(time.Hour), soloist.Wake{}); got.Jobs[0].Err == nil || len(got.Jobs[0].Ran) != 0 {
-						t.Errorf("got %+v", got)
-					}
-				}
+				wantError(t, do(c.within(time.Hour), a), "has run, and the outcome, succeeded, was not confirmed")
 				if took := time.Since(begin); took > 6*D || took < 4*D {
 					t.Errorf("it took %s", took)
 				}
-				wantError(t, err, "has run, and the outcome, succeeded, was not confirmed")
 				time.Sleep(D / 2) // since the last renewal
 				if e, err := c.store.Read(c.t.Context(), "soloist/work"); err != nil || e.State.Live() {
 					t.Errorf("the lease is %s, %v", e.State, err)
@@ -334,14 +310,10 @@ func TestWakeForTick(t *testing.T) {
 		early time.Duration
 		want  []string
 	}{
-		"new, on time":         {-1, newest, time.Second, time.Hour, -300 * ms, one},
 		"new, a moment early":  {-1, newest, time.Second, time.Hour, 30 * ms, one},
 		"new, no tick named":   {-1, newest, time.Second, 0, -time.Hour - 300*ms, nil},
 		"new, for a year on":   {-1, newest, time.Second, year, year - time.Hour, nil},
-		"early":                {0, newest, time.Second, time.Hour, 1500 * ms, one},
-		"newest":               {0, newest, ten, 2 * time.Hour, 20 * ms, second},
 		"time for both":        {0, newest, ten, 2 * time.Hour, 20 * time.Second, both},
-		"all":                  {0, all, ten, 2 * time.Hour, 1500 * ms, both},
 		"all, due under a run": {0, all, ten, 2 * time.Hour, 8 * time.Second, both},
 		"none":                 {0, none, ten, 2 * time.Hour, 1500 * ms, second},
 		"several":              {0, every10s, time.Second, 100 * time.Second, 25 * time.Second, some},
@@ -373,24 +345,6 @@ func TestWakeForTick(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestWakeOfSomeJobs(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		a := c.replica("a", work("@every 1m", 0), named("other", work("@every 1m", 0)), leader())
-		a.wake()
-		time.Sleep(time.Minute)
-		report, err := a.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"other"}})
-		if err != nil || len(report.Jobs) != 1 || report.Jobs[0].Job != "other" || len(report.Jobs[0].Ran) != 1 {
-			t.Errorf("got %+v, %v", report, err)
-		}
-		c.wantRuns(1)
-		for _, name := range []string{"nobody", "lead"} {
-			if _, err := a.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{name}}); err == nil {
-				t.Errorf("%s is taken", name)
-			}
-		}
-	})
 }
 
 // Each call looks at the record, also where no tick is due: a process that is woken up every 200 s answers each older
@@ -481,6 +435,217 @@ func TestRunDueBeginsNoTryWithoutTime(t *testing.T) {
 			}
 			if tries != tt.tries {
 				t.Errorf("%d tries, want %d", tries, tt.tries)
+			}
+		})
+	}
+}
+
+func TestRunNowRunsOnceForRequest(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("0 * * * *", 10*time.Second)
+		a, b := c.start("a", job), c.start("b", job)
+		time.Sleep(time.Hour + time.Minute)
+		before := c.record("work")
+		outcome, err := a.runNow()
+		run, after := c.all()[1], c.record("work")
+		if outcome.Request != "x" || outcome.Replica != "a" || run.ID() != "work@x" || run.Request != "x" || run.Token <= before.Token {
+			t.Errorf("got %+v of %+v", outcome, run.Run)
+		}
+		if !after.Watermark.Equal(before.Watermark) || after.Counts[store.Succeeded] != before.Counts[store.Succeeded] {
+			t.Errorf("a manual run counts as a tick: %+v", after)
+		}
+		wantOutcome(t, outcome, err, store.Succeeded, "")
+		for _, r := range []*replica{a, b} {
+			if again, err := r.runNow(); err != nil || again.Status != store.Succeeded || again.Token != outcome.Token {
+				t.Errorf("%s: got %+v, %v", r.Replica, again, err)
+			}
+		}
+		time.Sleep(time.Hour)
+		c.wantOutcomes("work", "succeeded 01:00:00", "succeeded 01:01:00", "succeeded 02:00:00")
+		c.wantRuns(3)
+	})
+}
+
+// A job without a tick runs when that is ordered. It is idle, neither over nor overdue.
+func TestManualJobRunsWhenOrdered(t *testing.T) {
+	for _, text := range []string{"@manual", ""} {
+		inCluster(t, func(c *cluster) {
+			a := c.start("a", work(text, 10*time.Second))
+			time.Sleep(24 * time.Hour)
+			st, err := a.StatusOf(c.t.Context(), "work")
+			idle := st.Next.IsZero() && st.Over.IsZero() && st.Begins.IsZero() && st.Schedule == "by hand alone"
+			if err := errors.Join(err, st.Err); err != nil || !idle {
+				t.Errorf("%q: got %+v, %v", text, st, err)
+			}
+			outcome, err := a.runNow()
+			wantOutcome(t, outcome, err, store.Succeeded, "")
+			time.Sleep(time.Hour)
+			if due, err := a.NextDue(c.t.Context()); err != nil || !due.IsZero() {
+				t.Errorf("%q: due at %v, %v", text, due, err)
+			}
+			c.wantRuns(1)
+		})
+	}
+}
+
+// A manual run never has the ID of a tick, is of a job of the program, and has a request that is a name.
+func TestRunNowRefusesBadRequest(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.start("a", work("0 * * * *", 0), here("@hourly", nil), leader())
+		time.Sleep(90 * time.Minute)
+		for _, job := range []string{"work", "here"} {
+			for _, tick := range []string{"2000-01-01T01:00:00Z", "2000-01-01T02:00:00Z"} {
+				_, err := a.RunNow(c.t.Context(), job, tick)
+				wantError(t, err, tick, "tick")
+			}
+			for _, at := range []string{"2000-01-01T01:00:00.5Z", "2000-01-01T01:00:00-05:00", "2000-01-01", "by-2000-01-01T01:00:00Z"} {
+				if outcome, err := a.RunNow(c.t.Context(), job, at); err != nil || outcome.Request != at {
+					t.Errorf("%s: %s: got %+v, %v", job, at, outcome, err)
+				}
+			}
+		}
+		for _, try := range [][2]string{{"nobody", "x"}, {"lead", "x"}, {"work", ""}, {"work", "a b"}, {"work", "\x00"}} {
+			if _, err := a.RunNow(c.t.Context(), try[0], try[1]); err == nil {
+				t.Errorf("%q is taken", try)
+			}
+		}
+	})
+}
+
+// A job that is paused, one of which a tick is open, and one that is everywhere. A run that cannot end in time is not started.
+func TestRunNowOfPausedOpenAndEveryReplica(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		paused, each := named("paused", work("0 * * * *", 0)), here("0 * * * *", nil)
+		paused.Paused, paused.Timeout, each.Timeout = true, time.Hour, time.Hour
+		a := c.start("a", paused, each)
+		for _, name := range []string{"paused", "here"} {
+			_, err := a.RunNow(c.within(time.Minute), name, "y")
+			wantError(t, err, "not started: it may take 1h0m0s, and this call ends in 1m0s")
+			outcome, err := a.RunNow(c.t.Context(), name, "x")
+			wantOutcome(t, outcome, err, store.Succeeded, "")
+		}
+		c.wantRuns(2)
+		open := rerun(work("0 * * * *", time.Minute))
+		b := c.start("b", open)
+		time.Sleep(time.Hour + time.Second)
+		b.stop()
+		_, err := c.replica("r", open).runNow()
+		if !errors.Is(err, store.ErrHeld) || err.Error() != "its tick 2000-01-01T01:00:00Z has to be run again first" {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// Where each claim fails, a call says why. RunNow does once its time is up or, if writes are denied, at once. A denial to acquire
+// may pass: the call is patient, and does not hurry. Health shows no trouble of the store after it, since no later call would end
+// that.
+func TestCallTellsWhyNothingRuns(t *testing.T) {
+	full := errors.New("no space left on device")
+	for name, tt := range map[string]struct {
+		fault fault
+		want  error
+		late  bool // the call waits until its time is up
+	}{
+		"out of reach":   {fail(errNetwork), errNetwork, true},
+		"no space":       {fail(full, "write"), full, true},
+		"may not write":  {failWrites(fs.ErrPermission), fs.ErrPermission, false},
+		"may read alone": {fail(fs.ErrPermission, "acquire", "write", "save"), fs.ErrPermission, true},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			a := c.replica("a", work("@hourly", 0))
+			a.wake()
+			a.tap.meet(tt.fault)
+			a.tap.counts()
+			begin := time.Now()
+			_, err := a.RunNow(c.within(10*time.Minute), "work", "x")
+			took, calls := time.Since(begin), a.tap.counts()
+			late := errors.Is(err, context.DeadlineExceeded) && took > time.Minute
+			if !errors.Is(err, tt.want) || late != tt.late || calls["acquire"] > 300 {
+				t.Errorf("RunNow after %s and the calls %v: %v", took, calls, err)
+			}
+			if h := a.Health(); h.Storage != nil {
+				t.Errorf("health after the call: %+v", h)
+			}
+			until(time.Hour)
+			_, err = a.RunDue(c.within(10*time.Minute), soloist.Wake{})
+			if !errors.Is(err, tt.want) || sinceMidnight() > time.Hour+time.Minute {
+				t.Errorf("RunDue after %s: %v", sinceMidnight()-time.Hour, err)
+			}
+			c.wantRuns(0)
+		})
+	}
+}
+
+// While a request is under way, a second call of it does not call it abandoned, and another one has to wait for it. Once it is
+// over, its outcome is that of the run.
+func TestRunNowTellsRequestUnderWay(t *testing.T) {
+	for _, unlocked := range []bool{false, true} {
+		inCluster(t, func(c *cluster) {
+			a, b, done := c.replica("a", work("@hourly", time.Minute)), c.replica("b", work("@hourly", time.Minute)), make(chan error)
+			go func() { _, err := a.runNow(); done <- err }()
+			time.Sleep(10 * time.Second)
+			for _, r := range []*replica{a, b} {
+				if f, err := r.runNow(); err != nil || f.Status != store.Running || f.Replica != "a" {
+					t.Errorf("%s: got %+v, %v, want that a runs it", r.Replica, f, err)
+				}
+				if f, err := r.RunNow(c.t.Context(), "work", "y"); !errors.Is(err, store.ErrHeld) {
+					t.Errorf("%s, another request: got %+v, %v", r.Replica, f, err)
+				}
+			}
+			status, reason := store.Succeeded, ""
+			if unlocked {
+				status, reason = store.Abandoned, "unlocked by b"
+				c.ok(b.Unlock(c.t.Context(), "work", true))
+			}
+			if err := <-done; unlocked {
+				wantError(t, err, "has run, and the outcome, ", "was refused")
+			} else {
+				c.ok(err)
+			}
+			f, err := b.runNow()
+			wantOutcome(t, f, err, status, reason)
+			c.wantRuns(1)
+		})
+	}
+}
+
+// A run that has lost its lease is abandoned for that, also if the time of its call is up when it returns.
+func TestLostRunIsNotOutOfTime(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", doing("@hourly", func(context.Context, *soloist.Run) error {
+			time.Sleep(time.Minute)
+			return errors.New("too late")
+		}))
+		time.AfterFunc(5*time.Second, func() { a.meets(fail(errNetwork)) })
+		time.AfterFunc(55*time.Second, func() { a.meets(nil) })
+		<-a.runsNow(c.within(time.Minute))
+		time.Sleep(time.Minute)
+		if f := c.newest(); f.Status != store.Abandoned || !strings.HasPrefix(f.Reason, soloist.ErrLost.Error()) {
+			t.Errorf("got %s %q, want that the lease is lost", f.Status, f.Reason)
+		}
+	})
+}
+
+// A run whose outcome the definition in force has to decide is not settled by a manual run of another one.
+func TestRunNowOfOtherDefinitionSettlesNoRun(t *testing.T) {
+	for name, end := range map[string]func(*replica){
+		"died":    func(a *replica) { a.kill() },
+		"stopped": func(a *replica) { a.stop() },
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			job := rerun(work("0 * * * *", 10*time.Minute))
+			a := c.start("a", job)
+			time.Sleep(time.Hour + time.Minute)
+			end(a)
+			time.Sleep(time.Minute)
+			_, err := c.replica("tool", work("30 * * * *", time.Second)).runNow()
+			if !errors.Is(err, soloist.ErrHeld) || !strings.HasPrefix(err.Error(), "another schedule is in force") {
+				t.Errorf("RunNow: %v", err)
+			}
+			c.start("b", job)
+			time.Sleep(20 * time.Minute)
+			if r := c.record("work"); r.Run.Attempt != 2 || r.Run.Status != store.Succeeded {
+				t.Errorf("the tick is not run again: %+v", r)
 			}
 		})
 	}

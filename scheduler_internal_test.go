@@ -3,7 +3,41 @@ package soloist
 import (
 	"testing"
 	"time"
+
+	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
+
+// Stores that wrap another one, by value: a mapStore cannot be compared, and so cannot a wrapStore
+// around it.
+type (
+	wrapStore struct{ store.Store }
+	mapStore  struct {
+		store.Store
+		calls map[string]int
+	}
+)
+
+// A lock is known inside itself whatever kind of store it has, and one over another store is another lock.
+func TestLockIsKnownInsideItself(t *testing.T) {
+	one, other := &local.Memory{}, &local.Memory{}
+	of := func(s store.Store) heldKey { return (&Lock{Name: "guard", Store: s}).heldKey() }
+	for name, tt := range map[string]struct {
+		a, b store.Store
+		same bool
+	}{
+		"one":                   {one, one, true},
+		"another":               {one, other, false},
+		"wrapped":               {wrapStore{one}, wrapStore{one}, true},
+		"mapped":                {mapStore{one, map[string]int{}}, mapStore{other, nil}, true},
+		"wrapped around mapped": {wrapStore{mapStore{one, nil}}, mapStore{one, nil}, true},
+		"mapped and not":        {mapStore{one, nil}, one, false},
+	} {
+		if got := of(tt.a) == of(tt.b); got != tt.same {
+			t.Errorf("%s: the same lock: %t", name, got)
+		}
+	}
+}
 
 // The wall clock is read without the monotonic clock, which may stand still while the
 // process is frozen: times with both are compared by that one alone.

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"math/rand/v2"
 	"reflect"
 	"regexp"
+	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -52,38 +52,6 @@ func TestHealthDuringStart(t *testing.T) {
 	}
 	cancel()
 	all.Wait()
-}
-
-// occupy holds the lease of a job, as a tool does that knows nothing of records,
-// until free is called.
-func (c *cluster) occupy(job string) (free func()) {
-	c.t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	lease := c.store.Lease("soloist/"+job, "0a1b2c3d-0000-4000-8000-000000000000")
-	entry, err := c.store.Read(ctx, "soloist/"+job)
-	if err == nil {
-		_, err = lease.Acquire(ctx, time.Minute, entry.ETag)
-	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	var all sync.WaitGroup
-	all.Go(func() {
-		for pause(ctx, 20*time.Second) == nil {
-			_, _ = lease.Renew(ctx)
-		}
-	})
-	return func() {
-		cancel()
-		all.Wait()
-		_ = lease.Release(context.Background())
-	}
-}
-
-// occupiedBy is what a replica's status says of the holder of its first job's lease.
-func occupiedBy(r *replica) error {
-	all, err := r.Status(r.tap.t.Context())
-	return errors.Join(all[0].Occupied, all[0].Err, err)
 }
 
 // A tool holds the lease of an idle job: replicas say so, look rarely, and go on
@@ -181,25 +149,18 @@ func TestPageOnCosts(t *testing.T) {
 		t.Fatalf("%d rows", len(rows))
 	}
 	for _, row := range rows {
-		n, _ := strconv.Atoi(row[3])
-		told, month := number(t, row[4]), number(t, row[5])
-		o := operations{replicas: n, woken: row[2] == "woken up"}
-		switch row[1] {
-		case "minute":
-			o.schedule, o.period, o.ticks = "* * * * *", time.Minute, 60
-		case "hour":
-			o.schedule, o.period, o.ticks = "@hourly", time.Hour, 6
-		case "day":
-			o.schedule, o.period, o.ticks = "@daily", 24*time.Hour, 1
+		period := map[string]time.Duration{"minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour}[row[1]]
+		schedule := map[string]string{"minute": "* * * * *", "hour": "@hourly", "day": "@daily"}[row[1]]
+		told, month, woken := number(t, row[4]), number(t, row[5]), row[2] == "woken up"
+		ticks := map[string]int{"minute": 60, "hour": 6, "day": 1}[row[1]]
+		if woken { // nothing happens between two ticks
+			ticks = 60
 		}
-		if o.woken { // nothing happens between two ticks
-			o.ticks = 60
-		}
-		got := o.perTick(t)
+		got := perTick(t, schedule, period, ticks, int(number(t, row[3])), woken)
 		if math.Abs(got-told) > 0.05*told { // the jitter of each run makes a difference of 3 %
 			t.Errorf("%s: %.2f operations a tick", row[0], got)
 		}
-		if want := told * float64(30*24*time.Hour/o.period); math.Abs(month-want) > 1 {
+		if want := told * float64(30*24*time.Hour/period); math.Abs(month-want) > 1 {
 			t.Errorf("%s: %.0f operations a month", row[0], want)
 		}
 		digits := len(row[6]) - len("0.")
@@ -209,141 +170,72 @@ func TestPageOnCosts(t *testing.T) {
 	}
 }
 
-// number reads a number with commas.
-func number(t *testing.T, text string) float64 {
-	n, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
-	if err != nil {
-		t.Error(err)
-	}
-	return n
-}
-
-// Operations are what some replicas ask of the store for one job whose runs take a second.
-type operations struct {
-	schedule string
-	period   time.Duration
-	ticks    int
-	replicas int
-	woken    bool // the platform's timer wakes up one of them for each tick
-}
-
-// perTick counts them.
-func (o operations) perTick(t *testing.T) (mean float64) {
+// perTick counts what some replicas ask of the store for one job whose runs take a second. Woken: the platform's timer wakes
+// up one of them for each tick.
+func perTick(t *testing.T, schedule string, period time.Duration, ticks, replicas int, woken bool) (mean float64) {
 	inCluster(t, func(c *cluster) {
 		var all []*replica
-		for i := range o.replicas {
-			r := c.replica(fmt.Sprint("replica-", i), work(o.schedule, time.Second))
-			r.tap.meet(faraway(uint64(i)))
-			all = append(all, r)
-			if !o.woken {
-				c.launch(r)
-			} else {
+		for i := range replicas {
+			r := c.replica(fmt.Sprint("replica-", i), work(schedule, time.Second)).meets(faraway(uint64(i)))
+			if all = append(all, r); woken {
 				r.wake()
+			} else {
+				c.launch(r)
 			}
 		}
 		time.Sleep(30 * time.Second)
 		for _, r := range all {
 			r.tap.counts()
 		}
-		for i := range o.ticks {
-			time.Sleep(o.period)
-			if o.woken {
-				if _, err := all[i%o.replicas].RunDue(c.t.Context(), soloist.Wake{}); err != nil {
-					t.Error(err)
-				}
+		for i := range ticks {
+			if time.Sleep(period); woken {
+				all[i%replicas].wake()
 			}
 		}
-		sum := 0
+		sum, took := 0, time.Duration(ticks)*period
 		for _, r := range all {
 			counts, orders := r.tap.countsAndOrders()
 			for _, calls := range counts {
 				sum += calls
 			}
-			took := time.Duration(o.ticks) * o.period
-			if of := time.Duration(orders) * 5 * time.Second; !o.woken && (took-of).Abs() > 5*time.Second {
+			if of := time.Duration(orders) * 5 * time.Second; !woken && (took-of).Abs() > 5*time.Second {
 				t.Errorf("%d reads of operators' orders in %s, want one each five seconds", orders, took)
 			}
 		}
-		mean = float64(sum) / float64(o.ticks)
+		mean = float64(sum) / float64(ticks)
 	})
 	return mean
-}
-
-// faraway makes each call take as long as it does within a region. Two calls
-// then never meet at one instant, where the order of goroutines would decide.
-func faraway(seed uint64) func(op string, apply func() error) error {
-	var mu sync.Mutex
-	dice := rand.New(rand.NewPCG(seed, 0))
-	leg := func() {
-		mu.Lock()
-		d := 2*time.Millisecond + time.Duration(dice.Int64N(int64(8*time.Millisecond)))
-		mu.Unlock()
-		time.Sleep(d)
-	}
-	return func(_ string, apply func() error) error {
-		leg()
-		defer leg()
-		return apply()
-	}
 }
 
 // A replica that runs says which jobs are paused, whoever paused them.
 func TestStatusSaysWhatIsPaused(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		bySettings, byItself := named("settings", work("@every 1m", 0)), named("itself", doing("@every 1m", func(context.Context, *soloist.Run) error { return errors.New("boom") }))
+		bySettings, byItself := named("settings", work("@every 1m", 0)), named("itself", doing("@every 1m", failsAt()))
 		bySettings.Paused, byItself.Retry.PauseAfter = true, 2
-		byOrder, each := work("@every 1m", 0), named("each", here("@every 1m", func(context.Context, *soloist.Run) error { return nil }))
+		byOrder, each := work("@every 1m", 0), named("each", here("@every 1m", nothing))
 		a := c.start("a", byOrder, bySettings, byItself, each, named("free", byOrder))
-		paused := func() (names []string) {
+		want := func(want ...string) {
+			t.Helper()
 			all, err := a.Status(c.t.Context())
+			c.ok(err)
+			var names []string
 			for _, st := range all {
-				if err == nil && st.Paused {
+				if st.Paused {
 					names = append(names, st.Name)
 				}
 			}
-			return names
+			if !slices.Equal(names, want) {
+				t.Errorf("got %q, want %q", names, want)
+			}
 		}
 		time.Sleep(5 * time.Minute)
-		if got, want := paused(), []string{"settings", "itself"}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		want("settings", "itself")
 		c.order(soloist.Order{Kind: store.OrderPause}, byOrder)
 		c.order(soloist.Order{Kind: store.OrderPause, Job: "each"}, each)
 		c.order(soloist.Order{Kind: store.OrderResume, Job: "itself"}, byItself)
 		time.Sleep(10 * time.Second)
-		if got, want := paused(), []string{"work", "settings", "each"}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		want("work", "settings", "each")
 	})
-}
-
-// A lister counts listings and reads; err ends each listing after so many entries, and errHangs none.
-type lister struct {
-	*local.Memory
-	err          error
-	after        int
-	lists, reads atomic.Int64
-}
-
-func (l *lister) List(ctx context.Context, app string, f func(string, store.Entry) bool) error {
-	l.lists.Add(1)
-	if l.err == errHangs {
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	told := 0
-	err := l.Memory.List(ctx, app, func(name string, e store.Entry) bool {
-		told++
-		return (l.err == nil || told <= l.after) && f(name, e)
-	})
-	return errors.Join(l.err, err)
-}
-
-var errHangs = errors.New("no listing is answered")
-
-func (l *lister) Read(ctx context.Context, name string) (store.Entry, error) {
-	l.reads.Add(1)
-	return l.Memory.Read(ctx, name)
 }
 
 // many is work whose entries differ: n jobs, of which the last was never run.
@@ -431,6 +323,238 @@ func TestStatusDecodesWhatHasChanged(t *testing.T) {
 		}
 		if &before[5].Record.History[0] != &after[5].Record.History[0] || after[3].Record.Counts["forged"] != 0 {
 			c.t.Error("a record that has not changed was decoded again, or shares its counts")
+		}
+	})
+}
+
+// crowd is n jobs with one schedule, named job-0 and so on.
+func crowd(n int, schedule string) (jobs []soloist.Work) {
+	for i := range n {
+		job := work(schedule, 0)
+		job.Name = fmt.Sprintf("job-%d", i)
+		jobs = append(jobs, job)
+	}
+	return jobs
+}
+
+// crowded leaves out a test of many jobs with -short, as the race detector runs: the detector
+// itself dies of them at times.
+func crowded(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("many jobs at once")
+	}
+}
+
+// A job that waits for its tick has no goroutine: a replica with ten thousand of them would need
+// as many stacks.
+func TestIdleJobsHaveNoGoroutine(t *testing.T) {
+	crowded(t)
+	inCluster(t, func(c *cluster) {
+		before := runtime.NumGoroutine()
+		c.start("a", crowd(200, "@daily")...)
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		if got := runtime.NumGoroutine() - before; got > 10 {
+			t.Errorf("%d goroutines beside 200 jobs that wait, want at most 10", got)
+		}
+	})
+}
+
+// A call of RunDue drives its job to the end; Run takes the job up after it, and the others at
+// once.
+func TestRunWaitsForCallOfOneJob(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", named("slow", work("@hourly", 10*time.Minute)), work("* * * * *", 0))
+		a.wake() // makes the entries
+		time.Sleep(time.Hour)
+		called := make(chan struct{})
+		go func() {
+			defer close(called)
+			_, _ = a.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"slow"}})
+		}()
+		time.Sleep(time.Second)
+		c.launch(a)
+		time.Sleep(5 * time.Minute)
+		if got := len(c.all()); got != 1+6 {
+			t.Errorf("%d runs began beside the call, want its own, the tick that was due, and five ticks of the other job", got)
+		}
+		<-called
+		time.Sleep(time.Hour)
+		if got := len(c.runsOf("slow")); got != 2 {
+			t.Errorf("slow has run %d times, want once by the call and once by Run", got)
+		}
+	})
+}
+
+// Jobs that are due together do not flood the store: the calls of some wait for those of others.
+func TestManyDueJobsDoNotFloodTheStore(t *testing.T) {
+	crowded(t)
+	inCluster(t, func(c *cluster) {
+		var mu sync.Mutex
+		now, most := 0, 0
+		acquires := func(more int) {
+			mu.Lock()
+			defer mu.Unlock()
+			now += more
+			most = max(most, now)
+		}
+		a, slow := c.replica("a", crowd(500, "* * * * *")...), &faultyStore{Store: c.store}
+		slow.meets(func(op, _ string) error {
+			if op == "acquire" {
+				acquires(1)
+				defer acquires(-1)
+				time.Sleep(100 * time.Millisecond)
+			}
+			return nil
+		}, nil)
+		a.Store = slow
+		c.launch(a)
+		time.Sleep(90 * time.Second)
+		mu.Lock()
+		defer mu.Unlock()
+		if got := len(c.all()); got != 500 || most != 64 {
+			t.Errorf("%d runs, with up to %d acquisitions at once: want 500 and 64", got, most)
+		}
+		c.wantInTime(time.Second)
+	})
+}
+
+// Jobs that are due together are all claimed before the first outcome is written: an outcome can wait, and a start is late.
+func TestOutcomesWaitForClaims(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		var begun, claimed, early atomic.Int64
+		a := c.replica("a", crowd(20, "* * * * *")...)
+		a.tap.write = func(record []byte, apply func() error) error {
+			if !strings.Contains(string(record), `"status":"running"`) {
+				early.Add(min(1, claimed.Load()%20))
+				return apply()
+			}
+			time.Sleep(time.Duration(begun.Add(1)%20) * 3 * time.Millisecond)
+			defer claimed.Add(1)
+			return apply()
+		}
+		c.launch(a)
+		until(150 * time.Second)
+		if claimed.Load() != 2*20 || early.Load() > 0 {
+			t.Errorf("%d claims in two minutes, want 40, and %d outcomes were written beside claims", claimed.Load(), early.Load())
+		}
+	})
+}
+
+// listing starts a replica over a store that lists.
+func (c *cluster) listing(backend *lister, name string, work ...soloist.Work) *replica {
+	backend.Memory = c.store
+	r := c.replica(name, work...)
+	r.Store = backend
+	return c.launch(r)
+}
+
+// A start with many jobs is a listing, whether their entries exist or not. Entries that do not
+// exist are created after it. A call for one of them is no listing, and hardly waits.
+func TestStartWithManyJobsIsOneListing(t *testing.T) {
+	crowded(t)
+	inCluster(t, func(c *cluster) {
+		want := func(backend *lister, want string) {
+			t.Helper()
+			if got := backend.calls(); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
+		lone, first, again := &lister{Memory: c.store}, &lister{}, &lister{}
+		r := c.replica("a", crowd(50, "@hourly")...)
+		r.Store = lone
+		begin := time.Now()
+		_, err := r.RunDue(c.t.Context(), soloist.Wake{Jobs: []string{"job-3"}})
+		if want(lone, "0 listings, 1 reads, 1 creations"); err != nil || time.Since(begin) > 20*time.Millisecond {
+			t.Errorf("a call for one job: %v after %s", err, time.Since(begin))
+		}
+		a := c.listing(first, "a", crowd(300, "@hourly")...)
+		time.Sleep(time.Second)
+		a.stop()
+		want(first, "1 listings, 0 reads, 299 creations")
+		c.listing(again, "a", crowd(300, "@hourly")...)
+		time.Sleep(time.Second)
+		want(again, "1 listings, 0 reads, 0 creations")
+		time.Sleep(time.Hour)
+		c.wantRuns(300)
+	})
+}
+
+// Jobs that are read once a minute are read together, though their ticks are not. Those that come to a tick within a minute
+// are not read in between, so they are not listed. Two replicas look at the outcomes of the other by listings.
+func TestReadsOfManyJobsAreListings(t *testing.T) {
+	crowded(t)
+	const others = 2 // listings for jobs of other programs
+	for name, tt := range map[string]struct {
+		jobs                 []soloist.Work
+		replicas, minutes    int
+		runs                 int
+		mostLists, mostReads int64
+	}{
+		"one is due in each minute": {many(60), 1, 90, 90, 90 + others + 2, 60}, // one look before the first tick of each job
+		"all are, on one replica":   {crowd(40, "* * * * *"), 1, 30, 1200, others + 2, 0},
+		"all are, on two":           {crowd(100, "* * * * *"), 2, 10, 1000, 60, 200},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			all := map[string]*lister{}
+			for _, name := range letters(tt.replicas) {
+				all[name] = &lister{}
+				c.listing(all[name], name, tt.jobs...)
+			}
+			time.Sleep(time.Duration(tt.minutes)*time.Minute + 30*time.Second)
+			for name, b := range all {
+				if b.lists.Load() > tt.mostLists || b.reads.Load() > tt.mostReads {
+					t.Errorf("%s: %s in %d minutes", name, b.calls(), tt.minutes)
+				}
+			}
+			if got := len(c.all()); got != tt.runs {
+				t.Errorf("%d runs, want %d", got, tt.runs)
+			}
+		})
+	}
+}
+
+// No job depends on a listing: if it is refused, breaks or hangs, each entry is read by itself.
+// It is not tried again with each read.
+func TestJobsRunWithoutListing(t *testing.T) {
+	for what, backend := range map[string]*lister{
+		"no right to list":      {err: fs.ErrPermission},
+		"a listing that breaks": {err: errors.New("the network"), after: 20},
+		"a listing that hangs":  {err: errHangs},
+	} {
+		inCase(t, what, func(t *testing.T, c *cluster) {
+			a := c.listing(backend, "a", crowd(50, "* * * * *")...)
+			time.Sleep(10*time.Minute + time.Second)
+			a.stop()
+			if got := len(c.all()); got != 500 {
+				t.Errorf("%d runs in ten minutes, want 500", got)
+			}
+			c.wantInTime(time.Second)
+			if lists := backend.lists.Load(); lists < 1 || lists > 3 {
+				t.Errorf("%s in ten minutes", backend.calls())
+			}
+		})
+	}
+}
+
+// A damaged entry is the trouble of its own job, though it was listed with the others. New jobs start by the clock of the
+// store, though a listing without entries has no date, and not by that of a replica that is fast: they would rest until its
+// time has come.
+func TestNewJobsAmongMany(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		_, err := c.store.Create(c.t.Context(), "soloist/job-7", []byte("rubbish"))
+		c.ok(err)
+		a := c.replica("a", crowd(30, "* * * * *")...).skewed(time.Hour)
+		a.Store = &lister{Memory: c.store}
+		c.launch(a)
+		time.Sleep(time.Second)
+		if got := c.record("job-3").Watermark; got.After(time.Now()) {
+			t.Errorf("the watermark is %s at %s", got, time.Now())
+		}
+		time.Sleep(5 * time.Minute)
+		if got, broken := len(c.all()), a.Health().Broken; got != 29*5 || len(broken) != 1 || broken["job-7"] == nil {
+			t.Errorf("%d runs, broken %v: want 145, and job-7 alone", got, broken)
 		}
 	})
 }

@@ -5,8 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,27 +23,14 @@ func TestDeadlineOfRunIsNoDeath(t *testing.T) {
 		job := rerun(work("0 * * * *", 100*time.Hour))
 		for n := range 7 {
 			_ = c.replica("a", job).Run(c.within(2 * time.Hour))
-			if got := c.record("work"); got.Run.Deaths != 0 || got.Run.Attempt != n+1 {
-				t.Fatalf("after stop %d: attempt %d, %d deaths, outcomes %q", n+1, got.Run.Attempt, got.Run.Deaths, c.outcomes("work"))
+			if got := c.record("work").Run; got.Deaths != 0 || got.Attempt != n+1 {
+				t.Fatalf("after stop %d: attempt %d, %d deaths", n+1, got.Attempt, got.Deaths)
 			}
 		}
 	})
 }
 
-// A call that ends with the context of Run is no outage.
-func TestStopIsNoOutage(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		ctx, cancel := context.WithCancel(c.t.Context())
-		a := c.replica("a", work("0 * * * *", time.Second)).meets(func(string, func() error) error {
-			cancel()
-			return context.Canceled
-		})
-		_ = a.Run(ctx)
-		a.wantLines(0, "call to the store failed")
-	})
-}
-
-// A second Run of a Scheduler ends with its context, also while the first goes on.
+// A second Run of a Scheduler ends with its context, also while the first goes on. A call that ends with that is no outage.
 func TestSecondRunEndsWithContext(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		a := c.start("a", work("0 * * * *", time.Second))
@@ -51,6 +39,10 @@ func TestSecondRunEndsWithContext(t *testing.T) {
 		if took := time.Since(begin); took > time.Second {
 			t.Errorf("it ended after %s", took)
 		}
+		ctx, cancel := context.WithCancel(c.t.Context())
+		b := c.replica("b", work("0 * * * *", time.Second)).meets(func(string, func() error) error { cancel(); return ctx.Err() })
+		_ = b.Run(ctx)
+		b.wantLines(0, "call to the store failed")
 	})
 }
 
@@ -182,30 +174,6 @@ func TestStepDownHandsOver(t *testing.T) {
 	})
 }
 
-// An overrunLog keeps the calls of Overrun.
-type overrunLog struct {
-	mu    sync.Mutex
-	calls []overrunCall
-}
-
-type overrunCall struct {
-	job   string
-	cause error
-	at    time.Time
-}
-
-func (l *overrunLog) add(job string, cause error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.calls = append(l.calls, overrunCall{job, cause, time.Now()})
-}
-
-func (l *overrunLog) all() []overrunCall {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.calls
-}
-
 // What has ended the context of a run leaves it its lease, so there is time. Once the
 // lease is lost, also before Health tells of the overrun, the process has to end
 // before another replica has the lease: Overrun is called once, a sixth of the lease after a
@@ -292,13 +260,10 @@ func TestOverrunTakesNothingNew(t *testing.T) {
 			t.Errorf("%d runs in 75 s: %v", n, a.Health())
 		}
 		time.Sleep(time.Minute)
-		if len(a.Health().Overrun) != 1 {
-			t.Fatalf("health is %+v", a.Health())
-		}
 		a.tap.counts()
 		time.Sleep(10 * time.Minute)
-		if counts := a.tap.counts(); counts["read"] > 0 || counts["acquire"] > 0 {
-			t.Errorf("in ten minutes it sends %v", counts)
+		if counts := a.tap.counts(); counts["read"] > 0 || counts["acquire"] > 0 || len(a.Health().Overrun) != 1 {
+			t.Errorf("in ten minutes it sends %v, and health is %+v", counts, a.Health())
 		}
 		before := len(c.all())
 		time.Sleep(20 * time.Minute)
@@ -313,28 +278,222 @@ func TestOverrunTakesNothingNew(t *testing.T) {
 func TestEndIsWhenTheFunctionReturned(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var mute atomic.Bool
-		var returned time.Time
-		job := work("@every 1h", 0)
-		job.Do = func(_ context.Context, run *soloist.Run) error {
+		r := c.replica("a", doing("@every 1h", func(_ context.Context, run *soloist.Run) error {
 			for i := range 61 {
 				_ = run.Heartbeat(fmt.Sprint("step ", i))
 				mute.Store(i >= 58)
 				time.Sleep(time.Second)
 			}
 			time.AfterFunc(time.Second, func() { mute.Store(false) })
-			returned = time.Now()
 			return nil
-		}
-		r := c.replica("a", job)
+		}))
 		r.tap.before = hanging("write", &mute)
 		c.launch(r)
 		time.Sleep(time.Hour + 5*time.Minute)
 		f := c.record("work").History[0]
-		if late := f.End.Sub(returned); late.Abs() > time.Second/10 {
-			t.Errorf("the outcome says that it ended at %s, %s after its return", f.End.Format(time.TimeOnly), late)
-		}
-		if took := f.End.Sub(f.Start).Round(time.Second); took != 61*time.Second {
-			t.Errorf("it took %s, want 61s", took)
+		if late := f.End.Sub(c.all()[0].end); late.Abs() > time.Second/10 || f.End.Sub(f.Start).Round(time.Second) != 61*time.Second {
+			t.Errorf("the outcome says that it took from %s to %s, %s after its return", f.Start, f.End, late)
 		}
 	})
+}
+
+// Heartbeats keep a leader, and cost a write a minute. A beat that comes late, and a check that fails now and then, alarm
+// followers no more than for a moment. Within a short HeartbeatTimeout, or between two calls of HealthCheck that follow each
+// other soon, followers cannot come near: that costs no writes.
+func TestHeartbeatsCostFewCalls(t *testing.T) {
+	lead := func(every, silence, interval time.Duration, check func(context.Context) error) soloist.Singleton {
+		s := beating(every, 24*time.Hour, true)
+		s.HeartbeatTimeout, s.HealthCheck.Interval, s.HealthCheck.Check = silence, interval, check
+		return s
+	}
+	const s, often = time.Second, 800 * time.Millisecond
+	var calls atomic.Int32
+	flaps := func(context.Context) error { return sick(calls.Add(1)%3 != 0, errors.New("no data")) }
+	for name, tt := range map[string]struct {
+		lead        soloist.Singleton
+		least, most int // writes in ten minutes
+		reads       int // of a follower in ten minutes, at most; zero: the leader is alone
+	}{
+		"each 50 ms":                          {lead(50*time.Millisecond, silence, 0, nil), 9, 11, 0},
+		"each 14 s":                           {lead(14*s, silence, 0, nil), 9, 11, 140},
+		"late, each 16 s":                     {lead(16*s, silence, 0, nil), 9, 15 + 2*600/16, 600},
+		"as late as can be":                   {lead(silence-s, silence, 0, nil), 10, 12 + 2*33, 0},
+		"a short HeartbeatTimeout":            {lead(often, s, 0, nil), 8, 12, 0},
+		"a HeartbeatTimeout that is too long": {lead(often, time.Hour, 0, nil), 0, 1, 0},
+		"a check each tenth second":           {lead(often, 0, 100*time.Millisecond, flaps), 8, 12, 0},
+		"a check each sixth of D":             {lead(often, 0, D/6, flaps), 2 * 75, 2 * 90, 0},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			calls.Store(0)
+			all := []*replica{c.start("a", tt.lead)}
+			time.Sleep(time.Minute)
+			if tt.reads > 0 {
+				all = append(all, c.start("b", tt.lead))
+			}
+			time.Sleep(20 * time.Minute)
+			for _, r := range all {
+				r.tap.counts()
+			}
+			time.Sleep(10 * time.Minute)
+			if n := all[0].tap.counts()["write"]; n < tt.least || n > tt.most {
+				t.Errorf("%d writes in 10 minutes, want %d to %d", n, tt.least, tt.most)
+			}
+			if n := all[len(all)-1].tap.counts()["read"]; n > tt.reads {
+				t.Errorf("%d reads of a follower in 10 minutes", n)
+			}
+			run := c.record("lead").Run
+			if tt.most <= 12 && run.Stopping { // followers would look ten times a second
+				t.Error("it is announced")
+			}
+			p := run.Progress
+			if tt.least > 0 && (p.Note != "all well" || time.Since(p.At) > 2*time.Minute || p.At.After(time.Now().Add(s))) {
+				t.Errorf("progress is %+v at %s", p, time.Now())
+			}
+			c.wantRuns(1)
+		})
+	}
+}
+
+// stalling is a job whose runs have to beat.
+func stalling(schedule string, do func(context.Context, *soloist.Run) error) soloist.Job {
+	job := doing(schedule, do)
+	job.HeartbeatTimeout = silence
+	return job
+}
+
+func TestHealthCheck(t *testing.T) {
+	no := errors.New("no data")
+	for name, test := range map[string]struct {
+		healthy func(ctx context.Context, n int) error // the nth call
+		end     time.Duration                          // of the run; zero: it goes on
+		reason  string
+	}{
+		"well":                {healthy: func(context.Context, int) error { return nil }},
+		"now and then not":    {healthy: func(_ context.Context, n int) error { return sick(n%3 != 0, no) }},
+		"sick":                {func(context.Context, int) error { return no }, 30 * time.Second, "stalled: unhealthy 3 times in a row: no data"},
+		"sick after a minute": {func(_ context.Context, n int) error { return sick(n > 6, no) }, 90 * time.Second, "unhealthy 3 times"},
+		"panics":              {func(context.Context, int) error { panic("oh") }, 30 * time.Second, "panic: oh"},
+		"hangs": {func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() },
+			40 * time.Second, "no answer before the next check was due"},
+		"hangs, and ignores its context": {func(context.Context, int) error { time.Sleep(35 * time.Second); return nil },
+			40 * time.Second, "no answer before"},
+		"is well, and too late each time": {func(context.Context, int) error { time.Sleep(15 * time.Second); return nil },
+			50 * time.Second, "no answer before"},
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			var calls atomic.Int32
+			lead := leader()
+			lead.HealthCheck.Check = func(ctx context.Context) error { return test.healthy(ctx, int(calls.Add(1))) }
+			c.start("a", lead)
+			time.Sleep(2*time.Minute - time.Second)
+			first := c.all()[0]
+			if test.end == 0 {
+				if !first.end.IsZero() || calls.Load() != 11 {
+					t.Errorf("ended at %s for %v, after %d calls", first.end, first.cause, calls.Load())
+				}
+				return
+			}
+			if took := first.end.Sub(first.start); took < test.end || took > test.end+2*time.Second {
+				t.Errorf("ended after %s, want %s", took, test.end)
+			}
+			if !errors.Is(first.cause, soloist.ErrStalled) || !strings.Contains(first.cause.Error(), test.reason) {
+				t.Errorf("the cause is %v", first.cause)
+			}
+		})
+	}
+}
+
+func sick(really bool, err error) error {
+	if really {
+		return err
+	}
+	return nil
+}
+
+// What followers were told of an end that may come is taken back by the next beat, also if the answer to that write was lost,
+// and by the next try.
+func TestStoppingIsTakenBack(t *testing.T) {
+	for name, f := range map[string]fault{"next try": nil, "next beat, an answer lost": lose("write", 1)} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			job := stalling("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
+				if _ = run.Heartbeat(""); run.Try == 1 {
+					if time.Sleep(16 * time.Second); f == nil {
+						return errors.New("slow")
+					}
+				}
+				for pause(ctx, time.Second) == nil {
+					_ = run.Heartbeat("")
+				}
+				return nil
+			})
+			job.Retry = soloist.Retry{MaxTries: 2, Backoff: time.Second}
+			a := c.start("a", job)
+			until(time.Minute + time.Second)
+			a.meets(f)
+			time.Sleep(30 * time.Minute)
+			if r := c.record("work"); r.Run.Stopping || r.Run.Status != store.Running {
+				t.Errorf("half an hour later the record says %+v", r.Run)
+			}
+		})
+	}
+}
+
+// The end of a stalled run is told, though ticks came due before it returned. They are told once. The log has its reason, and the
+// goroutines.
+func TestStalledRunKeepsItsEnd(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a", stalling("@every 10s", func(ctx context.Context, _ *soloist.Run) error {
+			<-ctx.Done()
+			time.Sleep(time.Second)
+			return nil
+		}))
+		book := a.tells()
+		c.launch(a)
+		time.Sleep(10*time.Second + silence + 2*time.Second)
+		r, wrote := c.record("work"), map[store.Status]int{}
+		i := slices.IndexFunc(r.History, func(f store.Outcome) bool { return f.Status == store.Stalled })
+		if i < 1 || r.History[i-1].Reason != "overlap" {
+			t.Fatalf("got %q", c.outcomes("work"))
+		}
+		if took := r.History[i].End.Sub(r.History[i].Start); took < silence || took > silence+2*time.Second {
+			t.Errorf("the stalled run is told to have taken %s", took)
+		}
+		for _, f := range r.History {
+			wrote[f.Status]++
+		}
+		if told := outcomesIn(book); !maps.Equal(told, wrote) {
+			t.Errorf("the events tell %v, the record %q", told, c.outcomes("work"))
+		}
+		a.wantLines(1, "the run has stalled", "no heartbeat for 20s", "goroutine")
+	})
+}
+
+// A replica whose run does not obey is told so in time, also when the storage is
+// out of reach and the run's progress is to be written.
+func TestProgressDoesNotDelayOverrun(t *testing.T) {
+	for range 8 { // if it does, it does so by chance
+		inCluster(t, func(c *cluster) {
+			var began time.Time
+			var overran overrunLog
+			a := c.replica("a", stalling("0 1 0 * * *", func(_ context.Context, run *soloist.Run) error {
+				began = time.Now()
+				for time.Since(began) < time.Minute-silence {
+					time.Sleep(silence / 4)
+					_ = run.Heartbeat("")
+				}
+				time.Sleep(time.Minute)
+				return nil
+			}))
+			a.Overrun = overran.add
+			c.launch(a)
+			time.Sleep(2*time.Minute - time.Second)
+			a.tap.cut.Store(true)
+			time.Sleep(time.Minute)
+			a.tap.cut.Store(false)
+			c.stopAll()
+			if took := overran.all()[0].at.Sub(began.Add(time.Minute)); took < D/6 || took > 2*D/6+time.Second {
+				t.Errorf("told %s after it had stalled; it takes %s to tell others, and then the run has %s", took, D/6, D/6)
+			}
+		})
+	}
 }

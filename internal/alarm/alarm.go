@@ -44,7 +44,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -146,9 +145,6 @@ func (c *Clock) HandOver(ctx context.Context, due, began time.Time) error {
 // Pending returns what the note says is pending; the zero Note: there is none. One whose At is over may be gone.
 func (c *Clock) Pending(ctx context.Context) (Note, error) {
 	n, err := c.read(ctx)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
 	return n.Note, err
 }
 

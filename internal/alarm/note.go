@@ -3,12 +3,11 @@ package alarm
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
-)
 
-var errNoETag = errors.New("the answer has no ETag: it is not from the store")
+	"github.com/soloist-go/soloist/internal/document"
+)
 
 // schema is the version of notes and of messages.
 const schema = 1
@@ -26,8 +25,8 @@ type Note struct {
 	Queue string `json:"queue,omitzero"` // that it is in; empty: an older program has written the note
 }
 
-// A document is a note as it is stored.
-type document struct {
+// A stored is a note as the document has it.
+type stored struct {
 	Schema int    `json:"schema"`
 	App    string `json:"app"`
 	Note
@@ -45,13 +44,19 @@ type version struct {
 	etag string
 }
 
-// read returns the note. fs.ErrNotExist: there is none.
+// document is the note as the store has it.
+func (c *Clock) document() document.Document {
+	return document.Document{Store: c.Notes, Name: NoteName(c.App), Limit: callTimeout}
+}
+
+// read returns the note, the zero version if there is none.
 func (c *Clock) read(ctx context.Context) (version, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	d, err := c.Notes.ReadDocument(ctx, NoteName(c.App), "")
+	d, err := c.document().Read(ctx, "")
 	if err != nil {
 		return version{}, fmt.Errorf("%s: %w", NoteName(c.App), err)
+	}
+	if d.ETag == "" {
+		return version{}, nil
 	}
 	n, err := decodeNote(d.Body, c.App)
 	return version{n, d.ETag}, err
@@ -59,17 +64,11 @@ func (c *Clock) read(ctx context.Context) (version, error) {
 
 // write replaces the note that has the ETag; if that is empty, there has to be none.
 func (c *Clock) write(ctx context.Context, n Note, etag string) error {
-	b, err := json.Marshal(document{schema, c.App, n})
+	b, err := json.Marshal(stored{schema, c.App, n})
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	r, err := c.Notes.WriteDocument(ctx, NoteName(c.App), etag, b)
-	if err == nil && r.ETag == "" {
-		err = errNoETag
-	}
-	if err != nil {
+	if _, err := c.document().Write(ctx, etag, b); err != nil {
 		return fmt.Errorf("%s: %w", NoteName(c.App), err)
 	}
 	return nil
@@ -77,7 +76,7 @@ func (c *Clock) write(ctx context.Context, n Note, etag string) error {
 
 // decodeNote reads a note. A note that it refuses is not overwritten: its writer knows more than this program.
 func decodeNote(b []byte, app string) (Note, error) {
-	var d document
+	var d stored
 	err := json.Unmarshal(b, &d)
 	name := NoteName(app)
 	switch {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 )
 
@@ -16,9 +15,6 @@ func (c *Clock) set(ctx context.Context, due time.Time, anew bool) (pending bool
 		return true, nil
 	}
 	before, unread := c.read(ctx)
-	if errors.Is(unread, fs.ErrNotExist) {
-		unread = nil
-	}
 	now := c.Now()
 	by := now.Add(max(0, min(due.Sub(now)-c.lead(), Longest))) // the latest instant at which it has to be visible
 	if unread == nil && c.suffices(before.Note, now, by) {
@@ -82,7 +78,7 @@ func (c *Clock) note(ctx context.Context, own Note, by time.Time, before version
 		// Another replica has written it, or an answer was lost.
 		now, unread := c.read(ctx)
 		switch {
-		case unread != nil && !errors.Is(unread, fs.ErrNotExist):
+		case unread != nil:
 			return notKept(unread)
 		case now.ID == own.ID:
 			c.supersede(ctx, own, before.Note)

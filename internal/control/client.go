@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/document"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/store"
 )
@@ -29,24 +30,25 @@ type Client struct {
 	Jitter  *lease.Jitter
 }
 
+// document is what the orders are in.
+func (c *Client) document() document.Document {
+	return document.Document{Store: c.Store, Name: store.ControlName(c.App), Limit: CallTimeout}
+}
+
 // read returns the document and its ETag: an empty one, with an empty ETag, if there is none.
 // store.ErrUnchanged: its ETag is etag. Each answer of the store has its date, which the clock
 // learns from, since orders have the time of the store and not that of an operator's desk.
 func (c *Client) read(ctx context.Context, etag string) (store.Control, string, error) {
-	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
-	defer cancel()
 	sent := c.Clock.Elapsed()
-	d, err := c.Store.ReadDocument(ctx, store.ControlName(c.App), etag)
-	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, store.ErrUnchanged) {
+	d, err := c.document().Read(ctx, etag)
+	if err == nil || errors.Is(err, store.ErrUnchanged) {
 		c.Clock.Observe(sent, d.Date)
 	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return store.Control{App: c.App}, "", nil
 	case err != nil:
 		return store.Control{}, "", err
 	case d.ETag == "":
-		return store.Control{}, "", errors.New("the answer has no ETag: it is not from the store")
+		return store.Control{App: c.App}, "", nil
 	}
 	doc, err := store.DecodeControl(d.Body, c.App)
 	if err != nil { // it was written by hand, or by a newer program: to read it again would not help
@@ -160,10 +162,8 @@ func (c *Client) write(ctx context.Context, v *version, o *store.Order, r *store
 	if err != nil {
 		return Refuse(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
-	defer cancel()
 	sent := c.Clock.Elapsed()
-	d, err := lease.Stamped(c.Store.WriteDocument(ctx, store.ControlName(c.App), v.etag, b))
+	d, err := c.document().Write(ctx, v.etag, b)
 	if err == nil {
 		c.Clock.Observe(sent, d.Date)
 		v.etag, v.written, v.base = d.ETag, true, v.etag

@@ -73,6 +73,8 @@ func TestPlan(t *testing.T) {
 			told: []string{"missed 00:00:20-00:00:50(3) a newer one was due", "abandoned 00:00:20 its runner died, and the starting deadline has passed"}},
 		"died: the last attempt there is": {through: "00:00:10", tick: "00:00:20", attempt: store.MaxAttempt, now: "00:00:22",
 			p: Policy{Interrupted: Rerun}, told: []string{"abandoned 00:00:20 its runner died"}},
+		"died often: the next tick": {through: "00:00:20", tick: "00:00:20", attempt: 5, deaths: 4, now: "00:00:31",
+			p: Policy{Interrupted: Rerun}, claims: "00:00:30", asAttempt: 1, told: []string{"abandoned 00:00:20 its runner died"}},
 		"died: it is settled": {through: "00:00:20", tick: "00:00:20", attempt: 1, now: "00:00:31", p: Policy{Interrupted: Rerun},
 			claims: "00:00:30", asAttempt: 1, told: []string{"abandoned 00:00:20 its runner died"}},
 		"stopped: too late": {through: "00:00:10", tick: "00:00:20", status: store.Abandoned, attempt: 1, now: "00:01:01",
@@ -116,6 +118,9 @@ func TestPlan(t *testing.T) {
 			}
 			if !got.Watermark.Before(got.Run.Tick) {
 				t.Errorf("the claimed tick %s is settled already", got.Run.Tick)
+			}
+			if want := map[bool]int{true: min(tt.deaths, tt.attempt-1) + 1}[tt.asAttempt > 1]; got.Run.Deaths != want {
+				t.Errorf("%d deaths are counted, want %d: those of this tick", got.Run.Deaths, want)
 			}
 		})
 	}
@@ -208,5 +213,59 @@ func TestLastOver(t *testing.T) {
 		if failed, paused := HasFailed(&next.Record), selfPaused(&next.Record, orders); paused != (failed && tt.want == 4) {
 			t.Errorf("%s: after its outcome it has failed: %t, and is paused: %t", name, failed, paused)
 		}
+	}
+}
+
+// While a job is paused, a run that is ordered takes the place of the attempt that a tick waits for: the record has room for
+// one of them. The outcome still says what became of the attempt before.
+func TestOrderedRunInPauseReplacesAttempt(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*store.Record)
+		told   string
+	}{
+		"died": {func(*store.Record) {}, "abandoned 00:00:10 its runner died, and a run was ordered in the pause"},
+		"stopped": {func(r *store.Record) { r.Run.Status = store.Abandoned },
+			"abandoned 00:00:10 not run again: a run was ordered in the pause"},
+		"unlocked": {func(r *store.Record) { r.Run.Unlocked = store.Unlocked{By: "ann", At: midnight} },
+			"abandoned 00:00:10 unlocked by ann, and a run was ordered in the pause"},
+	} {
+		p := Policy{Ticks: every("1h"), Spec: "mine", Interrupted: Rerun}
+		pause := store.Pause{At: clockTime("00:00:15")}
+		byHand, ordered := store.JobControl{Pause: pause}, store.JobControl{Pause: pause}
+		ordered.Requests = []store.Request{{Seq: 1, Name: "x", At: clockTime("00:00:30"), Until: clockTime("01:00:00")}}
+		for how, v := range map[string]View{"ordered": {Control: ordered}, "by hand": {Request: "x", Control: byHand}} {
+			r := running()
+			tt.change(&r)
+			v.Record, v.State, v.Now = &r, store.Expired, clockTime("00:00:40")
+			next, _ := p.Claim(v)
+			if got := told(&next.Record); !next.Run || next.Record.Run.Request != "x" || !slices.Equal(got, []string{tt.told}) {
+				t.Errorf("%s, %s: claims %+v and settles %q, want %q", name, how, next.Record.Run, got, tt.told)
+			}
+		}
+	}
+}
+
+// A run by hand notes that the job was resumed: the next resume counts that run, and would move the end of the pause.
+func TestRunByHandNotesResume(t *testing.T) {
+	p := Policy{Ticks: every("1h"), Spec: "mine", PauseAfter: 1}
+	r := ended()
+	r.Run.Status, r.Failures, r.Orders.Paused = store.Failed, 1, store.SelfPause{At: clockTime("00:00:11"), Token: 5}
+	resumed := store.JobControl{Resumed: store.Resume{At: clockTime("00:00:15"), Token: 5}}
+	next, _ := p.Claim(View{Record: &r, Now: clockTime("00:00:25"), Request: "x", Control: resumed})
+	got, want := next.Record.Orders, store.Span{From: clockTime("00:00:11"), To: clockTime("00:00:15")}
+	if !next.Run || !got.Paused.At.IsZero() || !slices.Equal(got.Pauses, []store.Span{want}) {
+		t.Errorf("got %+v", next.Record)
+	}
+}
+
+// A write that claims nothing closes a stalled run whose end is not known: nobody holds off for it any more. Else each process
+// that is woken up with a short starting deadline would, until its tick is too late.
+func TestStalledRunIsClosedByNextWrite(t *testing.T) {
+	p := Policy{Ticks: every("10s"), Spec: "mine", Lease: 15 * time.Second, StartingDeadline: 2 * time.Second}
+	r := running()
+	r = p.Stall(&r, "quiet", clockTime("00:00:12"), store.JobControl{})
+	next, todo := p.Claim(View{Record: &r, State: store.Expired, Now: clockTime("00:00:25")})
+	if !todo || next.Run || next.Record.Run.Finished.IsZero() || next.Record.Run.Status != store.Stalled || next.Record.MayRun() {
+		t.Errorf("runs %t: %+v", next.Run, next.Record.Run)
 	}
 }

@@ -192,3 +192,21 @@ func TestWriterInForceClearsMark(t *testing.T) {
 		t.Errorf("got %+v", next.Record.Definition.Mark)
 	}
 }
+
+// A run by hand of another definition, which started later, leaves the one in force as it is, and its ticks, also those that come
+// due under the run.
+func TestRunByHandLeavesDefinitionInForce(t *testing.T) {
+	p := Policy{Ticks: every("10s"), Spec: "mine", Lease: 15 * time.Second}
+	r := foreign(store.Mark{})
+	r.Due = clockTime("00:02:00")
+	claim, _ := p.Claim(View{Record: &r, Now: clockTime("00:00:15"), Since: clockTime("00:00:12"), Request: "x"})
+	end := p.Finish(&claim.Record, store.Succeeded, "", clockTime("00:05:00"), clockTime("00:05:00"), store.JobControl{})
+	for _, got := range []store.Record{claim.Record, end} {
+		if !claim.Run || got.Definition != r.Definition || !got.Watermark.Equal(r.Watermark) || !got.Due.Equal(r.Due) {
+			t.Errorf("the record was %+v and is %+v", r, got)
+		}
+	}
+	if got, want := told(&end), []string{"succeeded 00:00:15 "}; !slices.Equal(got, want) {
+		t.Errorf("settles %q, want %q", got, want)
+	}
+}

@@ -169,3 +169,47 @@ func TestUntilTellByAnotherClock(t *testing.T) {
 		}
 	}
 }
+
+// What a replica does between two ticks about the tick 00:01:00, which has failed, and is late at 00:01:30. In a pause the
+// tick of a dead runner waits for an attempt, and is reported all the same.
+func TestTell(t *testing.T) {
+	dead := func(_ *Policy, v *View, _ *Observation) {
+		v.Record.Watermark, v.Record.History, v.State = midnight, nil, store.Expired
+		v.Record.Run = store.Run{Tick: clockTime("00:01:00"), Claimed: clockTime("00:01:00"), Status: store.Running, Attempt: 1}
+		v.Control.Pause.At = clockTime("00:01:10")
+	}
+	type change = func(*Policy, *View, *Observation)
+	old := func(_ *Policy, _ *View, o *Observation) { o.Fresh = false }
+	leased := func(_ *Policy, v *View, _ *Observation) { v.State = store.Leased }
+	told := func(_ *Policy, v *View, _ *Observation) { v.Record.Past.Judged = clockTime("00:01:00") }
+	none := func(p *Policy, _ *View, _ *Observation) { p.FinishBy = 0 }
+	for name, tt := range map[string]struct {
+		now    string
+		change change
+		want   What
+		read   bool
+		after  time.Duration // until it acts; zero: any
+	}{
+		"will be late":                {"00:01:10", nil, Wait, false, 20 * time.Second},
+		"is late":                     {"00:01:35", nil, Tell, false, 0},
+		"is late, by an older read":   {"00:01:35", old, Wait, true, 0},
+		"is late, under a lease":      {"00:01:35", leased, Wait, false, 0},
+		"the next tick is near":       {"00:01:59", nil, Wait, false, 0},
+		"was reported":                {"00:01:35", told, Wait, false, 0},
+		"nobody asks for it":          {"00:01:35", none, Wait, false, 0},
+		"its runner died, in a pause": {"00:01:35", dead, Tell, false, 0},
+	} {
+		tick := clockTime("00:01:00")
+		r := store.Record{Created: midnight, Watermark: tick, Definition: store.Definition{Spec: "job"}, Past: store.Past{Judged: midnight},
+			History: []store.Outcome{{Tick: tick, Status: store.Failed}}, Run: store.Run{Tick: tick, Status: store.Failed, Attempt: 1}}
+		p := Policy{Ticks: every("1m"), Spec: "job", Lease: 15 * time.Second, FinishBy: 30 * time.Second, Interrupted: Rerun}
+		v, o := View{Record: &r, State: store.Available, Now: clockTime(tt.now)}, Observation{At: looked, LookedAt: looked, Fresh: true}
+		if tt.change != nil {
+			tt.change(&p, &v, &o)
+		}
+		got := p.Next(v, &o, Clock{})
+		if got.What != tt.want || got.Read != tt.read || tt.after > 0 && got.After.Round(time.Second) != tt.after {
+			t.Errorf("%s: does %+v", name, got)
+		}
+	}
+}

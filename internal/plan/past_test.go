@@ -97,6 +97,19 @@ func TestFailuresAreCountedUntilASuccess(t *testing.T) {
 	}
 }
 
+// A job with old failures, for which PauseAfter is new, pauses itself after a failure alone.
+func TestPauseAfterCountsFailuresAlone(t *testing.T) {
+	p := Policy{Ticks: every("10s"), PauseAfter: 3}
+	for status, want := range map[store.Status]bool{store.Skipped: false, store.Abandoned: false, store.Failed: true} {
+		r := running()
+		r.Failures = 5
+		r = p.Finish(&r, status, "", clockTime("00:00:15"), clockTime("00:00:15"), store.JobControl{})
+		if paused := !r.Orders.Paused.At.IsZero(); paused != want {
+			t.Errorf("%s: paused itself %t", status, paused)
+		}
+	}
+}
+
 // A call with a request returns its outcome if there is one. A runner whose lease has ended may only have been cut off, and write
 // its outcome yet: another one must not be told meanwhile.
 func TestOutcomeOfRequest(t *testing.T) {

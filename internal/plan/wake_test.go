@@ -86,16 +86,21 @@ func TestEarly(t *testing.T) {
 		now, wake string
 		want      time.Duration
 	}{
-		"the tick comes":                         {ended(), store.Available, "00:00:18", "00:00:20", 2 * time.Second},
-		"a tick before it comes":                 {ended(), store.Available, "00:00:18", "00:00:30", 2 * time.Second},
-		"the tick is due":                        {ended(), store.Available, "00:00:20", "00:00:20", 0},
-		"an older tick is due":                   {func() store.Record { r := ended(); r.Watermark = midnight; r.Run.Tick = midnight; return r }(), store.Available, "00:00:18", "00:00:20", -8 * time.Second},
-		"the tick is settled":                    {ended(), store.Available, "00:00:08", "00:00:10", 0},
-		"a tick more than a minute away":         {ended(), store.Available, "00:00:18", "00:01:20", 0},
-		"a tick a minute away":                   {ended(), store.Available, "00:00:18", "00:01:18", 2 * time.Second},
-		"another replica runs the job":           {running(), store.Leased, "00:00:18", "00:00:20", 0},
-		"running, and the lease is not known":    {running(), "", "00:00:18", "00:00:20", 0},
-		"running, and the lease has expired":     {running(), store.Expired, "00:00:18", "00:00:20", 2 * time.Second},
+		"the tick comes":                      {ended(), store.Available, "00:00:18", "00:00:20", 2 * time.Second},
+		"a tick before it comes":              {ended(), store.Available, "00:00:18", "00:00:30", 2 * time.Second},
+		"the tick is due":                     {ended(), store.Available, "00:00:20", "00:00:20", 0},
+		"an older tick is due":                {func() store.Record { r := ended(); r.Watermark = midnight; r.Run.Tick = midnight; return r }(), store.Available, "00:00:18", "00:00:20", -8 * time.Second},
+		"the tick is settled":                 {ended(), store.Available, "00:00:08", "00:00:10", 0},
+		"a tick more than a minute away":      {ended(), store.Available, "00:00:18", "00:01:20", 0},
+		"a tick a minute away":                {ended(), store.Available, "00:00:18", "00:01:18", 2 * time.Second},
+		"another replica runs the job":        {running(), store.Leased, "00:00:18", "00:00:20", 0},
+		"running, and the lease is not known": {running(), "", "00:00:18", "00:00:20", 0},
+		"running, and the lease has expired":  {running(), store.Expired, "00:00:18", "00:00:20", 2 * time.Second},
+		"stalled, and its process is gone": {func() store.Record {
+			r := running()
+			r.Watermark, r.Run.Status = clockTime("00:00:10"), store.Stalled
+			return r
+		}(), store.Expired, "00:00:18", "00:00:20", 2 * time.Second},
 		"another client has leased a free entry": {ended(), store.Leased, "00:00:18", "00:00:20", 2 * time.Second},
 	} {
 		p := Policy{Ticks: every("10s")}

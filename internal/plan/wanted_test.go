@@ -54,6 +54,10 @@ func TestWanted(t *testing.T) {
 			r.Backfill.Seq = seq
 		}
 	}
+	orders := func(c store.JobControl) store.JobControl {
+		c.Requests = []store.Request{{Seq: seq, Name: "please", At: clockTime("01:01:00"), Until: clockTime("03:00:00")}}
+		return c
+	}
 	goesOn, over := filled(store.Backfilled{Through: midnight.Add(-time.Hour)}), filled(store.Backfilled{Through: midnight})
 	waits := filled(store.Backfilled{Through: midnight.Add(-2 * time.Hour), Attempt: 1})
 	waitsOpen := filled(store.Backfilled{Through: midnight.Add(-time.Hour), Several: true,
@@ -107,6 +111,8 @@ func TestWanted(t *testing.T) {
 		"a backfill is over":                             {now: "01:05:00", orders: fill, change: over, want: "02:00:00"},
 		"a run of a backfill":                            {now: "01:05:00", state: leased, orders: fill, change: fillsOn, want: "01:05:15"},
 		"a run of a backfill, whose runner has died":     {now: "01:05:00", state: expired, orders: fill, change: fillsOn, want: "01:05:00"},
+		"a run is ordered":                               {now: "01:05:00", orders: orders(store.JobControl{}), change: told, want: "01:05:00"},
+		"a run is ordered, in a pause":                   {now: "01:05:00", orders: orders(paused("01:01:00", "")), change: told, want: "01:05:00"},
 		"others have the job":                            {now: "01:10:00", change: others, want: "01:40:00"},
 		"their tick is due":                              {now: "01:40:10", change: others, want: "01:40:40"},
 		"their tick is due for long":                     {now: "01:50:00", change: others, want: "01:55:00"},

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,11 +68,11 @@ func (d *driver) lookBefore(begin time.Time) (readAgain bool) {
 	}
 	waited := b.tick
 	if waits {
-		l := look{tick: tick, now: v.Now}
+		after := time.Time{}
 		if d.bounded {
-			l.after = begin
+			after = begin
 		}
-		b.jobs.look(d.ctx, l, d.client.Jitter)
+		b.jobs.look(d.ctx, tick, v.Now, after, d.client.Jitter)
 		tick, waits = p.Awaits(d.decideBy())
 	}
 	if b.tick = tick; !waits {
@@ -87,11 +88,8 @@ func (r *Runner) waitsInVain() bool { return r.view.before != nil && r.view.befo
 // noteUnread notes that a tick waits for a job whose entry cannot be read, or that it does not.
 func (r *Runner) noteUnread(err error) {
 	b := r.view.before
-	switch {
-	case err != nil:
-		r.failed(err)
-	case b.unread:
-		r.answered()
+	if err != nil || b.unread {
+		r.trouble(err)
 	}
 	b.unread = err != nil
 }
@@ -166,7 +164,7 @@ func (f *following) made(ctx context.Context, wake, now time.Time) ([]plan.Prede
 		all.Go(func() { found[i], failed[i] = p.made(ctx, wake) })
 	}
 	all.Wait()
-	f.jobs.take(found, now)
+	f.jobs.learn(found, now, false, false)
 	return f.jobs.get().known, errors.Join(failed...)
 }
 
@@ -206,7 +204,11 @@ func newPreceding(jobs []predecessor, from *reads.Gathering) *preceding {
 	for i, p := range jobs {
 		b.facts.seen[i].record = &store.Record{}
 		b.facts.known = append(b.facts.known, plan.Predecessor{Job: p.job.Name})
-		p.source.state.followed = append(p.source.state.followed, func(rec *store.Record, settles bool, now time.Time) { b.hear(i, rec, settles, now) })
+		p.source.state.followed = append(p.source.state.followed, func(rec *store.Record, settles bool, now time.Time) {
+			found := make([]finding, len(jobs))
+			found[i].record = rec
+			b.learn(found, now, true, settles)
+		})
 	}
 	return b
 }
@@ -225,26 +227,21 @@ func (b *preceding) wait() time.Duration {
 	return time.Until(b.lookAt)
 }
 
-// A look is what a follower wants to know.
-type look struct {
-	tick  time.Time
-	now   time.Time
-	after time.Time // monotonic: no reading that began before is enough; zero: any is
-}
-
-// due reports whether the predecessors are to be read now.
-func (b *preceding) due(l look) bool {
+// due reports whether the predecessors are to be read now for a tick; see look.
+func (b *preceding) due(tick, now, after time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if l.tick.After(b.tick) {
-		b.tick, b.lookAt = l.tick, instant.Later(b.readAt, time.Now().Add(l.tick.Sub(l.now))).Add(plan.AwaitPace(0))
+	if tick.After(b.tick) {
+		b.tick, b.lookAt = tick, instant.Later(b.readAt, time.Now().Add(tick.Sub(now))).Add(plan.AwaitPace(0))
 	}
-	return b.readAt.Before(l.after) || time.Until(b.lookAt) <= 0
+	return b.readAt.Before(after) || time.Until(b.lookAt) <= 0
 }
 
-// look reads the predecessors if that is due. One of the followers does it; the others wait for it.
-func (b *preceding) look(ctx context.Context, l look, jitter *lease.Jitter) {
-	if !b.due(l) {
+// look reads, all at once, the predecessors that are not known to have an outcome of a tick, if that is due. One of the
+// followers does it; the others wait for it. A reading that began before the (monotonic) time after is not enough; zero: any
+// is. This replica need not read what it is about to write itself; its claim shows what has come before.
+func (b *preceding) look(ctx context.Context, tick, now, after time.Time, jitter *lease.Jitter) {
+	if !b.due(tick, now, after) {
 		return
 	}
 	select {
@@ -253,38 +250,27 @@ func (b *preceding) look(ctx context.Context, l look, jitter *lease.Jitter) {
 	case <-ctx.Done():
 		return
 	}
-	if !b.due(l) { // another follower has read them
+	if !b.due(tick, now, after) { // another follower has read them
 		return
 	}
-	b.begin()
-	b.read(ctx, &l)
-	pace := plan.AwaitPace(l.now.Sub(l.tick))
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.lookAt = time.Now().Add(pace - jitter.UpTo(pace/4))
-}
-
-// begin notes that a reading begins.
-func (b *preceding) begin() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.readAt = time.Now()
-}
-
-// read reads, all at once, the predecessors that are not known to have an outcome of a tick. This
-// replica need not read what it is about to write itself; its claim shows what has come before.
-func (b *preceding) read(ctx context.Context, l *look) {
-	before, found := b.get(), make([]finding, len(b.jobs))
+	before, found := b.facts, make([]finding, len(b.jobs))
+	b.mu.Unlock()
 	var all sync.WaitGroup
 	for i, p := range b.jobs {
-		if before.known[i].Watermark.Before(l.tick) && !p.source.state.get().busy {
+		if before.known[i].Watermark.Before(tick) && !p.source.state.get().busy {
 			all.Go(func() { found[i] = p.find(ctx, b.reads, &before.seen[i]) })
 		}
 	}
 	all.Wait()
 	if ctx.Err() == nil { // else a failure says nothing about the store
-		b.take(found, l.now)
+		b.learn(found, now, false, false)
 	}
+	pace := plan.AwaitPace(now.Sub(tick))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lookAt = time.Now().Add(pace - jitter.UpTo(pace/4))
 }
 
 // find reads the entry. last is what was seen of it before.
@@ -309,32 +295,34 @@ func (p *predecessor) find(ctx context.Context, from *reads.Gathering, last *sig
 	return f
 }
 
-// take takes in what a reading has found of each predecessor.
-func (b *preceding) take(found []finding, now time.Time) {
+// learn takes in what a reading has found of each predecessor, or, as its own, what this replica has written of one, after which
+// a reading that was under way may show what was before. settles says that such a write has settled ticks, so that no other
+// replica has known of them before. It has the followers look at a tick that is decided.
+func (b *preceding) learn(found []finding, now time.Time, own, settles bool) {
 	b.mu.Lock()
 	next := b.facts.with(found, now)
-	next.trouble, next.unread = worst(found)
-	decides := b.become(next, false)
-	b.mu.Unlock()
-	if decides {
-		b.hurry()
+	if !own {
+		next.trouble, next.unread = nil, nil // the first of each kind
+		for _, f := range found {
+			next.trouble, next.unread = cmp.Or(next.trouble, f.trouble), cmp.Or(next.unread, f.unread)
+		}
 	}
-}
-
-// hear takes in what this replica has written of a predecessor, after which a reading that was under
-// way may show what was before. settles says that this write has settled ticks, so that no other
-// replica has known of them before.
-func (b *preceding) hear(i int, rec *store.Record, settles bool, now time.Time) {
-	found := make([]finding, len(b.jobs))
-	found[i].record = rec
-	b.mu.Lock()
-	hurries := b.become(b.facts.with(found, now), settles)
+	hurries := next.by.After(b.facts.by)
+	if hurries {
+		next.told = settles
+	}
+	if !next.by.Before(b.tick) { // no tick waits
+		next.trouble, next.unread = nil, nil
+	}
+	b.facts = next
 	if settles && b.waitsForOthers() { // this replica may have ended the last of them
 		b.lookAt, hurries = time.Now(), true
 	}
 	b.mu.Unlock()
 	if hurries {
-		b.hurry()
+		for _, wake := range b.wake {
+			wake()
+		}
 	}
 }
 
@@ -350,26 +338,6 @@ func (b *preceding) waitsForOthers() bool {
 		}
 	}
 	return true
-}
-
-// become replaces the facts, and reports whether that decides a tick. The caller holds mu, and calls
-// hurry without it.
-func (b *preceding) become(next facts, told bool) (decides bool) {
-	if decides = next.by.After(b.facts.by); decides {
-		next.told = told
-	}
-	if !next.by.Before(b.tick) { // no tick waits
-		next.trouble, next.unread = nil, nil
-	}
-	b.facts = next
-	return decides
-}
-
-// hurry has the followers look at what is decided.
-func (b *preceding) hurry() {
-	for _, wake := range b.wake {
-		wake()
-	}
 }
 
 // with returns the facts with the records that were found.
@@ -396,17 +364,4 @@ func (f facts) undecided(tick time.Time) string {
 		}
 	}
 	return strings.Join(names, ", ")
-}
-
-// worst returns the first of each kind of trouble.
-func worst(found []finding) (trouble, unread error) {
-	for i := range found {
-		if trouble == nil {
-			trouble = found[i].trouble
-		}
-		if unread == nil {
-			unread = found[i].unread
-		}
-	}
-	return trouble, unread
 }

@@ -11,6 +11,17 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
+// A lead is how long before a tick this replica acts; see plan.Policy.Lead. It is drawn
+// once for each tick.
+type lead struct {
+	tick time.Time
+	last bool          // it was drawn for the replica that ran the last tick
+	d    time.Duration // until the tick, when it looks or acquires
+	grab time.Duration // the same, when it acquires what it has found free
+
+	outrun time.Time // the tick before which another replica was first with the lease
+}
+
 // lookAhead adds to a view how long before the next tick this replica acts. A call of
 // RunDue or RunNow does not wait for ticks. A job that skips its ticks has nothing to be on time
 // for, one of a group needs a slot first, and a follower does not know when it is due. A replica that
@@ -24,7 +35,10 @@ func (d *driver) lookAhead(v *plan.View) {
 	if next.IsZero() {
 		return
 	}
-	if next.Sub(v.Now) > farAway && !d.awaitsOther(v) {
+	// If this replica waits for another one to claim or start a tick, it looks soon after it, and the drawn lead keeps the
+	// looks of the replicas apart.
+	awaitsOther := v.Record.Run.Armed || v.Now.Sub(d.view.seen.Expected) <= d.job.Policy.Lease
+	if next.Sub(v.Now) > farAway && !awaitsOther {
 		v.Ahead.Lead, v.Ahead.Grab = d.job.Policy.Lead(), d.job.Policy.Lead()
 		return
 	}
@@ -39,12 +53,6 @@ func (d *driver) lookAhead(v *plan.View) {
 
 // mayActAhead reports whether the job is claimed by the replica that was first before its tick.
 func (b *base) mayActAhead() bool { return b.job.Group == nil && !b.job.Policy.Follows() }
-
-// awaitsOther reports whether this replica waits for another one to claim or start a tick. Then
-// it looks soon after it, and the drawn lead keeps the looks of the replicas apart.
-func (r *Runner) awaitsOther(v *plan.View) bool {
-	return v.Record.Run.Armed || v.Now.Sub(r.view.seen.Expected) <= r.job.Policy.Lease
-}
 
 // farAway is how far away a tick is before which this replica looks at the job again, so that
 // nothing is drawn for it yet: an idle job has no random numbers.
@@ -73,22 +81,6 @@ func (r *Runner) drawLead(last bool, tick time.Time) (look, grab time.Duration) 
 		return p.LookFirst() - r.replica.reads.Within(window/8, tick), min(grab, p.LookFirst()-window/4)
 	}
 	return grab, grab
-}
-
-// triesAgain reports whether an acquisition before the next tick got no answer, and is to be
-// repeated at the tick: until then a successful read does not end the trouble.
-func (r *Runner) triesAgain(v plan.View) bool {
-	p := &r.job.Policy
-	next := p.NextTick(v.Record)
-	return r.denial.unproved && !next.IsZero() && next.Equal(r.denial.tried)
-}
-
-// raceLost notes that another replica was first with the lease before a tick, and returns how long
-// this one waits until it looks, as all others do.
-func (r *Runner) raceLost(tick time.Time) time.Duration {
-	look, grab := r.drawLead(false, tick)
-	r.view.lead = lead{tick: tick, d: look, grab: grab, outrun: tick}
-	return r.readAgain(max(tick.Sub(r.clock.Best())-look, raceOver))
 }
 
 // raceOver is how long a replica waits that lost a race for a lease after others have looked.
@@ -141,8 +133,11 @@ func (h *hold) awaitTick() error {
 				return err
 			}
 		}
-		if h.replica.Orders.Stale() != nil {
-			h.refreshOrders(left)
+		if h.replica.Orders.Stale() != nil { // too old to start anything by
+			// At the tick it would be too late: an armed claim would be taken back.
+			ctx, cancel := context.WithTimeout(h.held, left)
+			_ = h.replica.Orders.Refresh(ctx) // who starts a run asks whether they are known
+			cancel()
 			left = max(0, h.ahead.Sub(h.clock.Best()))
 		}
 		nap := ontime.Nap(left)
@@ -151,14 +146,6 @@ func (h *hold) awaitTick() error {
 		}
 		asks = h.nap(nap) || nap == ontime.Longest
 	}
-}
-
-// refreshOrders reads the orders, which are too old to start anything by. It takes no longer than
-// what is left until the tick. At the tick it would be too late: an armed claim would be taken back.
-func (h *hold) refreshOrders(left time.Duration) {
-	ctx, cancel := context.WithTimeout(h.held, left)
-	defer cancel()
-	_ = h.replica.Orders.Refresh(ctx) // who starts a run asks whether they are known
 }
 
 // hindrance returns why the tick that a lease was acquired ahead of must not be run here,
@@ -218,17 +205,6 @@ func (h *hold) nap(d time.Duration) (cut bool) {
 	case <-h.held.Done():
 	}
 	return true
-}
-
-// due waits until the tick of the call is due, if the lease was acquired ahead. It returns false if
-// the lease is to be given up. A manual run that was ordered is claimed instead of the tick.
-// In the wait what is known of the orders may have become too old.
-func (h *hold) due() bool {
-	if h.ahead.IsZero() {
-		return true
-	}
-	err := h.awaitTick()
-	return (err == nil || errors.Is(err, errOrdered)) && h.replica.Orders.Refresh(h.held) == nil
 }
 
 // claimAhead returns the claim of the tick of the call, if it can be written before the tick. The

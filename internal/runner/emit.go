@@ -1,11 +1,14 @@
 package runner
 
 import (
+	"errors"
+	"io/fs"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/store"
 )
@@ -23,9 +26,28 @@ func (r *reporter) emit(e event.Event) {
 	case e.Kind == event.Heartbeat && !r.source.mayTellBeat():
 		return
 	case e.Kind == event.Heartbeat || e.Kind == event.Saved:
-		e.Note = shortNote(e.Note)
+		if all := []rune(e.Note); len(all) > maxNote { // events that wait must not take much memory
+			e.Note = string(all[:maxNote])
+		}
 	}
 	r.replica.Emit(e)
+}
+
+// maxNote is how many characters of a note a record keeps.
+const maxNote = 100
+
+// beatsEvery is how often heartbeats of a job become events at most.
+const beatsEvery = time.Second
+
+// mayTellBeat reports whether a heartbeat of the job becomes an event now.
+func (s *source) mayTellBeat() (yes bool) {
+	now := time.Now()
+	s.state.set(func(n *snapshot) {
+		if yes = n.told.IsZero() || now.Sub(n.told) >= beatsEvery; yes {
+			n.told = now
+		}
+	})
+	return yes
 }
 
 // emitOfRun hands over an event of the lease. Several goroutines call it.
@@ -34,6 +56,11 @@ func (r *reporter) emitOfRun(e event.Event) {
 		e = ofRun(e, *run)
 	}
 	r.emit(e)
+}
+
+// runOf names the last run of a record.
+func runOf(rec *store.Record) event.Run {
+	return event.Run{Tick: rec.Run.Tick, Request: rec.Run.Request, Attempt: rec.Run.Attempt, Token: rec.Token}
 }
 
 // ofRun returns e with what names a run. The try, if there is one, is in e.
@@ -60,11 +87,11 @@ func (r *reporter) emitClaim(last, rec *store.Record, news []store.Outcome, runs
 	if rec.Definition.Spec != last.Definition.Spec {
 		r.emit(event.Event{Kind: event.ScheduleChanged})
 	}
-	r.emitNews(news)
+	r.emitNews(news, "")
 	if !runs {
 		return
 	}
-	run := event.Run{Tick: rec.Run.Tick, Request: rec.Run.Request, Attempt: rec.Run.Attempt, Token: rec.Token}
+	run := runOf(rec)
 	r.emit(event.Event{Kind: event.Claimed, Run: run})
 	if plan.Several(rec) {
 		for _, o := range plan.UnderWay(rec)[1:] {
@@ -74,27 +101,16 @@ func (r *reporter) emitClaim(last, rec *store.Record, news []store.Outcome, runs
 		}
 	}
 	if last.MayRun() && last.Run.Replica != r.replica.Name {
-		r.emit(event.Event{Kind: event.TookOver, Run: run, Former: event.Former{Replica: last.Run.Replica, Since: last.Run.Claimed}, Note: fateOf(&last.Run)})
+		fate := "died"
+		switch {
+		case last.Run.Unlocked.By != "":
+			fate = "unlocked"
+		case last.Run.Status == store.Stalled:
+			fate = "stalled"
+		}
+		r.emit(event.Event{Kind: event.TookOver, Run: run, Former: event.Former{Replica: last.Run.Replica, Since: last.Run.Claimed}, Note: fate})
 	}
 	r.run.Store(&run)
-}
-
-// emitNews reports what a claim has settled, newest first.
-func (r *reporter) emitNews(news []store.Outcome) {
-	for _, o := range slices.Backward(news) {
-		r.emitSettled(o, "")
-	}
-}
-
-// fateOf is what is known of a run without an end, in one word.
-func fateOf(run *store.Run) string {
-	switch {
-	case run.Unlocked.By != "":
-		return "unlocked"
-	case run.Status == store.Stalled:
-		return "stalled"
-	}
-	return "died"
 }
 
 // emitNotClaimed reports that a write was not confirmed that may have claimed a run. If it
@@ -102,24 +118,102 @@ func fateOf(run *store.Run) string {
 func (r *reporter) emitNotClaimed(c *plan.Claim, err error) {
 	run := event.Run{Tick: c.Record.Run.Tick}
 	if c.Run {
-		run.Request, run.Attempt, run.Token = c.Record.Run.Request, c.Record.Run.Attempt, c.Record.Token
+		run = runOf(&c.Record)
 	}
 	r.emit(event.Event{Kind: event.NotClaimed, Run: run, Err: err})
 }
 
-// emitSettled reports the outcome of a tick, or of a range of ticks.
-func (r *reporter) emitSettled(o store.Outcome, note string) {
-	r.emit(event.Event{Kind: event.Settled, Run: event.Run{Tick: o.Tick, Request: o.Request, Attempt: o.Attempt, Token: o.Token}, Outcome: o, Note: note})
+// emitNews reports what a write has settled, newest first.
+func (r *reporter) emitNews(news []store.Outcome, note string) {
+	for _, o := range slices.Backward(news) {
+		r.emit(event.Event{Kind: event.Settled, Run: event.Run{Tick: o.Tick, Request: o.Request, Attempt: o.Attempt, Token: o.Token}, Outcome: o, Note: note})
+	}
 }
 
-// settled reports the outcomes that were written together with the end of a run, or with its
-// stall. Ended reports the outcome of the run itself.
-func (r *reporter) settled(news []store.Outcome) {
-	for _, o := range slices.Backward(news) {
-		if o.Token == 0 {
-			r.emitSettled(o, "settled together with the end of a run")
-		}
+// A condition says whether this replica can do its part for a job, and what it has reported of that.
+type condition struct {
+	reporter
+	pause  *lease.Backoff // between calls to a store that does not answer
+	denial denial
+}
+
+// note keeps why the job is skipped, for Health, and reports a change. Nil means that
+// all is well; but a replica that cannot write the entry stays in trouble, however much
+// it can read.
+func (r *condition) note(err error) { r.notice(false, err) }
+
+// notice is note for trouble that may be passing. The same text is reported once and not at
+// each step.
+func (r *condition) notice(passing bool, err error) {
+	if err == nil {
+		err = r.denial.err
 	}
+	var old error
+	r.source.state.set(func(n *snapshot) { old, n.broken = n.broken, err })
+	switch {
+	case err == nil && old != nil:
+		r.emit(event.Event{Kind: event.TakenUp})
+	case err != nil && (old == nil || old.Error() != err.Error()):
+		e := event.Event{Kind: event.LeftAlone, Err: err}
+		if passing {
+			e.Note = "it may end by itself"
+		}
+		r.emit(e)
+	}
+}
+
+// reached notes that the store has answered, whatever it said.
+func (r *condition) reached() {
+	r.pause.Reset()
+	r.trouble(nil)
+}
+
+// trouble notes why a call to the store has failed; nil: the store has answered one. Also a session reports it, whose renewals
+// and writes go on in other goroutines: r.pause is left alone, which belongs to the goroutine of the runner.
+func (b *base) trouble(err error) { b.replica.trouble(b.source, err) }
+
+// readable notes, for Status, that the store can be read. It ends an outage that was
+// seen by a call of RunDue, since no loop will ask the store before the next one. It
+// does not end a refusal: the credentials may be read-only.
+func (b *base) readable() {
+	n := b.source.state.get()
+	if n.looping || n.busy || n.byHand > 0 || n.storage == nil || errors.Is(n.storage, fs.ErrPermission) {
+		return
+	}
+	b.trouble(nil)
+}
+
+// A recordError says that the record must not be touched: it is damaged, foreign, or
+// from another time. The job is not run, and the record is not overwritten.
+type recordError struct{ err error }
+
+func (e *recordError) Error() string { return e.err.Error() + "; it is left alone and nothing runs" }
+func (e *recordError) Unwrap() error { return e.err }
+
+// Unusable reports whether an error says that the record cannot be used. It stays so until a person
+// corrects it.
+func Unusable(err error) bool {
+	_, bad := errors.AsType[*recordError](err)
+	return bad
+}
+
+// unusable notes why the entry could not be used and returns how long to wait. If the
+// call was stopped, its error says nothing about the store. A record that must be left
+// alone is the job's trouble, since the store has answered; any other error is the
+// store's.
+func (d *driver) unusable(err error) time.Duration {
+	if d.ctx.Err() != nil {
+		return d.readAgain(0)
+	}
+	if Unusable(err) {
+		d.reached()
+		d.note(err)
+		return d.readAgain(maxSleep)
+	}
+	// While the store does not answer, the entry is not watched.
+	d.lookedAway()
+	d.trouble(err)
+	return d.readAgain(d.pause.Next())
 }
 
 // added returns the outcomes that history has before old's, both newest first. What a
@@ -132,32 +226,6 @@ func added(history, old []store.Outcome) []store.Outcome {
 		return history
 	}
 	return history[:n]
-}
-
-// maxNote is how many characters of a note a record keeps.
-const maxNote = 100
-
-// shortNote returns as much of a note as the record keeps: events that wait must not take much
-// memory.
-func shortNote(note string) string {
-	if all := []rune(note); len(all) > maxNote {
-		return string(all[:maxNote])
-	}
-	return note
-}
-
-// beatsEvery is how often heartbeats of a job become events at most.
-const beatsEvery = time.Second
-
-// mayTellBeat reports whether a heartbeat of the job becomes an event now.
-func (s *source) mayTellBeat() (yes bool) {
-	now := time.Now()
-	s.state.set(func(n *snapshot) {
-		if yes = n.told.IsZero() || now.Sub(n.told) >= beatsEvery; yes {
-			n.told = now
-		}
-	})
-	return yes
 }
 
 // shownBy reports whether a record shows that the write was applied: the record is that write, or, if other
@@ -180,17 +248,22 @@ func (h *hold) reportOnceRead(run store.Outcome, report func()) {
 // reportApplied follows a read. It reports the outcomes of writes that were applied, and forgets the others
 // unless there is a lease: until its end the store may still apply them.
 func (r *Runner) reportApplied() {
+	r.reportThose(func(u *unconfirmed) bool { return u.shownBy(&r.view.rec) }, r.view.entry.State.Live())
+}
+
+// reportThose reports the outcomes of writes that were applied. The others are kept or forgotten.
+func (b *base) reportThose(applied func(*unconfirmed) bool, keep bool) {
 	var all, left []unconfirmed
-	r.source.state.set(func(n *snapshot) { all, n.unconfirmed = n.unconfirmed, nil })
+	b.source.state.set(func(n *snapshot) { all, n.unconfirmed = n.unconfirmed, nil })
 	for _, u := range all {
 		switch {
-		case u.shownBy(&r.view.rec):
+		case applied(&u):
 			u.report()
-		case r.view.entry.State.Live():
+		case keep:
 			left = append(left, u)
 		}
 	}
 	if len(left) > 0 {
-		r.source.state.set(func(n *snapshot) { n.unconfirmed = append(n.unconfirmed, left...) })
+		b.source.state.set(func(n *snapshot) { n.unconfirmed = append(n.unconfirmed, left...) })
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/lease"
@@ -67,15 +66,20 @@ func (d *driver) inSlot(f func()) (got bool, err error) {
 	defer cancel()
 	stopped := context.AfterFunc(d.ctx, cancel)
 	held, ended := make(chan slot), make(chan error, 1)
+	patience := groupPatience
+	if d.request != "" { // a manual run waits no longer than for a lease
+		patience = d.client.CallTimeout()
+	}
 	go func() {
 		undo := stopped
-		err := d.job.Group.Do(waiting, d.groupPatience(), func(slot context.Context) {
+		err := d.job.Group.Do(waiting, patience, func(within context.Context) {
 			if !stopped() { // this context has ended too, and could not show the loss of the slot
 				return
 			}
-			s := newSlot(slot)
+			s := slot{held: within}
+			s.over, s.end = context.WithCancel(context.Background())
 			held <- s
-			<-s.over
+			<-s.over.Done()
 			undo = context.AfterFunc(d.ctx, cancel) // from now on a stop leaves little time for the outcome
 		})
 		undo()
@@ -93,15 +97,6 @@ func (d *driver) inSlot(f func()) (got bool, err error) {
 	<-ended
 	d.slot = slot{}
 	return true, nil
-}
-
-// groupPatience returns how long this call waits for a slot before it looks again. A manual run waits
-// no longer than for a lease.
-func (d *driver) groupPatience() time.Duration {
-	if d.request != "" {
-		return d.client.CallTimeout()
-	}
-	return groupPatience
 }
 
 // waits notes that a tick, or a manual run, waits for a slot. If others are known to have the slots, the group is the reason of a
@@ -139,32 +134,27 @@ type Group interface {
 
 // A slot is what a call has of the group of its job.
 type slot struct {
-	held context.Context // ends when the slot is lost; nil: the call has none
-	over chan struct{}   // closed when the slot is needed no more; nil: the call has none
-	once *sync.Once
-	none bool  // nothing is to be run, so that no slot is needed: ticks are only settled
-	full error // why the call got no slot; nil: it did not ask, or got one
+	held context.Context    // ends when the slot is lost; nil: the call has none
+	over context.Context    // ends when the slot is needed no more; nil: the call has none
+	end  context.CancelFunc // ends over
+	none bool               // nothing is to be run, so that no slot is needed: ticks are only settled
+	full error              // why the call got no slot; nil: it did not ask, or got one
 }
 
 // errSlotLost ends the trust in the lease of a run whose slot is lost. The lease itself is still held.
 var errSlotLost = fmt.Errorf("%w: that of the slot of its group", store.ErrLost)
 
-// newSlot returns a slot that is held until free is called.
-func newSlot(held context.Context) slot {
-	return slot{held: held, over: make(chan struct{}), once: &sync.Once{}}
-}
-
 // free gives the slot back: the run is over, and what follows is about its own entry alone. It may be
 // called again.
 func (s *slot) free() {
-	if s.over != nil {
-		s.once.Do(func() { close(s.over) })
+	if s.end != nil {
+		s.end()
 	}
 }
 
 // bind ends the trust in a lease when the slot of its run is lost, until done is called.
 func (s *slot) bind(l *lease.Session) (done func()) {
-	if s.held == nil || s.over == nil {
+	if s.over == nil {
 		return func() {}
 	}
 	if s.held.Err() != nil { // lost while the lease was acquired
@@ -173,9 +163,7 @@ func (s *slot) bind(l *lease.Session) (done func()) {
 	}
 	over := s.over
 	undo := context.AfterFunc(s.held, func() {
-		select {
-		case <-over:
-		default:
+		if over.Err() == nil {
 			l.Lose(errSlotLost)
 		}
 	})
@@ -191,20 +179,13 @@ func (r *Replica) Spreads(singleton string) {
 
 // Spread notes why the shards cannot be spread. Nil means that they can.
 func (r *Replica) Spread(err error) {
+	if err != nil {
+		err = fmt.Errorf("its shards cannot be spread over the replicas: %w", err)
+	}
 	for _, s := range r.jobs.spread {
-		if err == nil {
-			s.state.set(func(n *snapshot) { n.storage = nil })
-			r.vitals.outage.end(s, r.Emit)
-			continue
-		}
-		err := fmt.Errorf("its shards cannot be spread over the replicas: %w", err)
-		s.state.set(func(n *snapshot) { n.storage = err })
-		r.vitals.outage.begin(s, err, r.Emit)
+		r.trouble(s, err)
 	}
 }
-
-// hurried reports whether the entry is to be read now although it was to be read later.
-func (b *base) hurried() bool { return b.job.Seat != nil && b.job.Seat.Hurried() }
 
 // seated acquires the lease and does what is due under it, if this replica may hold it.
 func (d *driver) seated(acquire func() time.Duration) time.Duration {
@@ -227,15 +208,6 @@ func (r *Runner) failedOn() string {
 		return ""
 	}
 	return run.Replica
-}
-
-// leftToOthers returns for how long a replica leaves a singleton to the others after a stall. Those that
-// have their parts of the shards look at each third of a lease, however near an end is.
-func (r *Runner) leftToOthers() time.Duration {
-	if r.job.Seat == nil {
-		return headStart
-	}
-	return r.approach()
 }
 
 // follow has a replica that would not acquire a lease wait as for any run, also if the run is about

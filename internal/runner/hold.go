@@ -39,7 +39,7 @@ func underLease(d *driver, s *lease.Session) time.Duration {
 	h := &hold{driver: d, session: s, held: s.Context()}
 	defer func() {
 		if s.MustExpire() {
-			h.leaves()
+			h.leaves(h.session)
 		}
 	}()
 	defer h.stoppable()()
@@ -47,29 +47,36 @@ func underLease(d *driver, s *lease.Session) time.Duration {
 	defer s.Lose(nil)
 	defer s.Stop()
 	defer d.slot.bind(s)()
+	v := h.decideBy()
+	if !v.Now.Before(h.ahead) { // the others looked before the tick, and do not count on this replica
+		h.ahead = time.Time{}
+	}
 	for {
-		rest, keeps := h.pass()
+		rest, keeps := h.pass(v)
 		if !keeps {
 			return rest
 		}
 		d.run.Store(nil)
+		v = h.decideBy()
 	}
 }
 
 // pass holds off if need be, settles and claims in one write, runs, and writes the
 // outcome. Then it leaves the lease, or keeps it for the tick that is to come: call.ahead.
-func (h *hold) pass() (rest time.Duration, keeps bool) {
+func (h *hold) pass(v plan.View) (rest time.Duration, keeps bool) {
 	defer h.hasStarted() // or will not start
-	v := h.decideBy()
 	if wait := h.job.Policy.HoldOff(v, &h.view.seen); wait > 0 {
-		if !h.holdOff(wait) {
+		// The lease is renewed meanwhile, so that the previous holder can no longer trust its own: an operator broke that one,
+		// or deleted the entry, and the holder may not have noticed.
+		h.emit(event.Event{Kind: event.HoldOff, Wait: wait})
+		if !lease.WaitFor(h.stop, h.held, wait) { // a stop, or the loss of the lease
 			h.endedBefore(h.stop, fmt.Sprintf("the last lease did not expire by itself, so its holder may still work: "+
 				"a run begins %s later at the earliest", wait.Round(time.Second)))
 			return h.leave(), false
 		}
 		v.Now, v.Control = h.clock.Best(), h.orders()
 	}
-	if h.ahead.IsZero() && !h.stillFits(&v) {
+	if h.ahead.IsZero() && !h.hasTime(&v) { // the hold-off may have taken most of what was left of the call
 		h.release()
 		return h.readAgain(maxSleep), false
 	}
@@ -115,8 +122,12 @@ func (h *hold) prepare(v plan.View) (claim plan.Claim, ok bool, err error) {
 	if claim, ok = h.claimAhead(v, unsure); ok {
 		return claim, true, nil
 	}
-	if !h.due() {
-		return claim, false, nil
+	if !h.ahead.IsZero() {
+		// A manual run that was ordered is claimed instead of the tick. In the wait what is known of the orders may have become
+		// too old.
+		if err := h.awaitTick(); err != nil && !errors.Is(err, errOrdered) || h.replica.Orders.Refresh(h.held) != nil {
+			return claim, false, nil
+		}
 	}
 	if unsure {
 		reading := h.stop
@@ -128,16 +139,7 @@ func (h *hold) prepare(v plan.View) (claim plan.Claim, ok bool, err error) {
 		}
 	}
 	claim, ok = h.decide(v)
-	return claim, ok && (h.take.isFirst() || !h.stops(claim.Record.Run.Tick)), nil
-}
-
-// holdOff waits for d while the lease is renewed, so that the previous holder can no
-// longer trust its own lease: an operator broke that one, or deleted the entry, and
-// the holder may not have noticed. It returns false if a stop or the loss of our lease comes
-// first.
-func (h *hold) holdOff(d time.Duration) bool {
-	h.emit(event.Event{Kind: event.HoldOff, Wait: d})
-	return lease.WaitFor(h.stop, h.held, d)
+	return claim, ok && (h.take.begins || !h.stops(claim.Record.Run.Tick)), nil
 }
 
 // decide asks plan for the claim, under the lease. The clock is read again, since a
@@ -155,10 +157,20 @@ func (h *hold) decide(v plan.View) (next plan.Claim, todo bool) {
 		return next, todo
 	}
 	stop := h.stop
-	if h.take.begins() {
+	if h.take.terms != nil {
+		// This wait, of two seconds at most, goes on beyond the end of the call, and so does the claim: otherwise callers
+		// with little time would all begin to wait, and none would have the lock.
+		h.take.begins = true
 		stop = context.WithoutCancel(stop)
 	}
-	now, ok := h.session.WaitPast(stop, h.existed().Add(time.Second))
+	// This entry existed for certain, so that an older one of that name was deleted before, at the date of the answer to the
+	// acquisition, or the first that showed the ETag which was acquired. The date of the creation would not do: that request
+	// may have been under way for long.
+	existed := h.session.Dated
+	if date, ok := h.view.seen.SeenFirst(h.session.ETag()); ok {
+		existed = instant.Earlier(date, existed)
+	}
+	now, ok := h.session.WaitPast(stop, existed.Add(time.Second))
 	if !ok {
 		h.endedBefore(stop, "the job has never run: its first run begins up to two seconds after a call has acquired the lease")
 		return plan.Claim{}, false
@@ -169,17 +181,6 @@ func (h *hold) decide(v plan.View) (next plan.Claim, todo bool) {
 		plan.Retoken(&next.Record, max(next.Record.Token, now.Truncate(time.Second).UnixMicro()))
 	}
 	return next, todo
-}
-
-// existed returns a date of the service at which this entry existed for certain, so
-// that an older entry of that name was deleted before: the date of the answer to the
-// acquisition, or the first that showed the ETag which was acquired. The date
-// of the creation would not do: that request may have been under way for long.
-func (h *hold) existed() time.Time {
-	if date, ok := h.view.seen.SeenFirst(h.session.ETag()); ok {
-		return instant.Earlier(date, h.session.Dated)
-	}
-	return h.session.Dated
 }
 
 // claim writes what plan decided, in one write: what becomes of older ticks, and the
@@ -211,7 +212,7 @@ func (h *hold) claim(next *plan.Claim) error {
 	if err := s.WriteConfirmed(h.held, func(last *store.Record) { *last = *rec }); err != nil {
 		h.emitLate(late, err)
 		if len(news) > 0 && !surelyNotWritten(err) {
-			h.reportOnceRead(next.Claimed(), func() { h.emitNews(news) })
+			h.reportOnceRead(next.Claimed(), func() { h.emitNews(news, "") })
 		}
 		return err
 	}
@@ -282,11 +283,6 @@ func (h *hold) release() bool {
 	return true
 }
 
-// leaves notes a lease that ends without a release, for the next call of this process.
-func (h *hold) leaves() {
-	h.source.state.left.Store(&leftover{h.session, h.clock.Elapsed() + h.session.Length})
-}
-
 // giveBack releases the lease. The view then holds what was last written, and the ETag
 // of that write, so that the next tick needs no read. The renewals must end first: a
 // renewal after the release would fail, and would look like a lost lease.
@@ -296,7 +292,7 @@ func (h *hold) giveBack() {
 	h.reached() // the trouble of a renewal ends with its session: no later renewal would take it back
 	if err := s.Release(h.held); err != nil {
 		h.notReleased(err)
-		h.leaves()
+		h.leaves(h.session)
 	}
 	h.view.entry = &store.Entry{Revision: store.Revision{ETag: s.ETag()}, State: store.Available}
 	h.looked()
@@ -317,7 +313,10 @@ func (h *hold) restAfter() time.Duration {
 		pause = max(h.rest(), h.approach())
 	case len(h.ran) == 0: // it was never called
 	case h.view.rec.Run.Status == store.Stalled:
-		pause = max(h.rest(), h.leftToOthers())
+		pause = max(h.rest(), headStart)
+		if h.job.Seat != nil { // those that have their parts of the shards look at each third of a lease, however near an end is
+			pause = max(h.rest(), h.approach())
+		}
 	case h.view.rec.Run.Status == store.Abandoned && h.job.Seat != nil:
 		pause = h.approach()
 	case !h.view.rec.MayRun():
@@ -335,4 +334,14 @@ func (b *base) rest() time.Duration {
 		return 0
 	}
 	return b.job.Rest
+}
+
+// approach is how long it takes until the other replicas have read that a run is to
+// be handed over. They read at each third of the lease, which may be the longer lease
+// of an older program.
+func (r *Runner) approach() time.Duration {
+	if beat := r.view.rec.Beats(); beat > 0 {
+		return beat/3 + time.Second
+	}
+	return max(r.client.Length, time.Duration(r.view.rec.Run.Lease))/3 + time.Second
 }

@@ -86,10 +86,6 @@ type turn struct {
 	next  chan struct{} // has room for one call that waits for that
 }
 
-func newTurn() turn {
-	return turn{make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)}
-}
-
 // take has a call drive the runner until done. It returns false if Loop does, or another call. With
 // waits it waits for the end of that call, unless another one waits already, or ctx ends.
 func (t *turn) take(ctx context.Context, waits bool) (done func(), ok bool) {
@@ -149,9 +145,10 @@ func RunDue(ctx context.Context, r *Runner, began control.Moment, wake Wake) Rep
 		return busyReport(ctx, r)
 	}
 	defer done()
-	// The platform may have frozen the process since the last call. Then what was
-	// seen "since" some time was not seen all that time.
-	if r.frozen() {
+	// If the wall clock has counted more time than the monotonic clock since the entry was last read or written here, a platform
+	// has frozen the process between two calls, as the monotonic clock then stands still. So what was seen "since" some time
+	// was not seen all that time. A wall clock that was set looks the same, and costs one more read.
+	if r.clock.Wall().Sub(r.view.seenAt)-time.Since(r.view.seen.LookedAt) > time.Second {
 		r.lookedAway()
 	}
 	d := driver{r, &call{wake: wakeUp{wake, r.clock.Wall(), time.Now()}, claims: plan.NoBackfill, bounded: true}, ctx}
@@ -176,7 +173,7 @@ func RunDue(ctx context.Context, r *Runner, began control.Moment, wake Wake) Rep
 		if early := d.early(wake); !d.again && early > 0 {
 			more, wait = true, early
 		} else {
-			more = d.again || wait == 0 && (d.owed() || d.owesQueued())
+			more = d.again || wait == 0 && d.owed()
 		}
 		if more {
 			lease.Sleep(ctx, wait)
@@ -232,27 +229,22 @@ func busyReport(ctx context.Context, r *Runner) Report {
 	return report
 }
 
-// owed reports whether ticks are left for this call, or runs that were ordered.
+// owed reports whether ticks are left for this call, or runs that were ordered. A tick that has waited for the run of the
+// call is one of them. One that waits for that tick is left to the next call, for the same reason.
 func (d *driver) owed() bool {
+	p := &d.job.Policy
 	if d.job.EveryReplica {
 		return false
 	}
-	if d.job.Policy.Ordered(d.ordered(&d.view.rec)) {
+	if p.Ordered(d.ordered(&d.view.rec)) {
 		return true
 	}
-	next := d.job.Policy.NextTick(&d.view.rec)
-	return !next.IsZero() && !next.After(d.owes())
-}
-
-// owesQueued reports whether a tick is left for this call that has waited for its run. A tick that waits for
-// that tick is left to the next call, for the same reason.
-func (d *driver) owesQueued() bool {
-	p := &d.job.Policy
-	if d.job.EveryReplica || !p.Queues() || !d.isFirst() {
-		return false
+	until := d.owes()
+	if p.Queues() && d.isFirst() {
+		until = instant.Later(until, d.clock.Best())
 	}
 	next := p.NextTick(&d.view.rec)
-	return !next.IsZero() && !next.After(d.clock.Best())
+	return !next.IsZero() && !next.After(until)
 }
 
 // early returns how long it takes until the tick of the wake-up is due, zero if it is

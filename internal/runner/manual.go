@@ -41,8 +41,8 @@ func runOnce(d *driver) (store.Outcome, error) {
 	left := d.denial.left.session
 	switch {
 	case left != nil && (d.claim == nil || left != d.claim.session): // an acquisition is in doubt
-		d.source.state.left.Store(&leftover{left, d.clock.Elapsed() + left.Length})
-	case !d.begun && d.claim != nil && (d.undone != nil || left != nil):
+		d.leaves(left)
+	case !d.over && d.claim != nil && (d.undone != nil || left != nil):
 		d.source.state.unbegun.Store(d.claim)
 		takeBackUnbegun(context.WithoutCancel(d.ctx), d)
 	}
@@ -56,9 +56,14 @@ func (d *driver) runNow() (store.Outcome, error) {
 	var err error
 	for d.ctx.Err() == nil {
 		var wait time.Duration
-		if err = d.readAll(); err != nil {
+		// The entry comes first: if the request was ordered, and is served after that read, the entry changes, and the store
+		// refuses the lease.
+		if err = d.read(d.ctx, d.wake.Tick); err == nil {
+			err = d.replica.Orders.Refresh(d.ctx)
+		}
+		if err != nil {
 			// Such a record, or document, stays as it is until a person corrects it: do not wait.
-			if _, bad := errors.AsType[*recordError](err); bad || errors.Is(err, control.ErrRefused) {
+			if Unusable(err) || errors.Is(err, control.ErrRefused) {
 				return store.Outcome{}, err
 			}
 			wait = d.unusable(err)
@@ -78,7 +83,7 @@ func (d *driver) runNow() (store.Outcome, error) {
 			if d.view.entry.State.Live() && !silent { // its holder is about to claim, or died before it could
 				held := newHeldError(&d.view.rec, d.clock.Best())
 				d.short, err = held, d.occupied()
-				if d.take != nil {
+				if d.take.terms != nil {
 					held.occupied, _ = errors.AsType[*occupiedError](err)
 					return store.Outcome{}, cmp.Or(d.toExpire(), error(held))
 				}
@@ -99,28 +104,18 @@ func (d *driver) runNow() (store.Outcome, error) {
 		if err = d.slot.full; err != nil {
 			return store.Outcome{}, err
 		}
-		if err = d.take.outrun(&d.view.rec); err != nil {
-			return store.Outcome{}, err
+		if d.take.terms != nil && d.take.behind {
+			return store.Outcome{}, &HeldError{Token: d.view.rec.Token} // from before that
 		}
 		if d.denial.lasting() { // any other failure may pass
 			return store.Outcome{}, d.denial.err
 		}
-		if err = d.take.failed(d.source.state.lastErr()); err != nil && d.ctx.Err() == nil {
-			return store.Outcome{}, err
+		if trouble := d.source.state.lastErr(); trouble != nil && d.take.terms != nil && d.take.terms.Brief && d.ctx.Err() == nil {
+			return store.Outcome{}, &passingError{trouble}
 		}
 		lease.Sleep(d.ctx, wait)
 	}
 	return store.Outcome{}, errors.Join(cmp.Or(d.source.state.lastErr(), d.short, err), context.Cause(d.ctx))
-}
-
-// readAll reads the entry, and the orders if what is known of them is too old: the request may
-// have been ordered and served. The entry is read first: if the request is served
-// after that, the entry changes, and the store refuses the lease.
-func (d *driver) readAll() error {
-	if err := d.read(d.ctx, d.wake.Tick); err != nil {
-		return err
-	}
-	return d.replica.Orders.Refresh(d.ctx)
 }
 
 // hindered returns why the job cannot be run manually now, nil if it can. It never waits
@@ -151,11 +146,12 @@ func (d *driver) hindered() error {
 		return held
 	}
 	d.claims = plan.AnyRun
-	switch err := d.take.barred(rec); {
-	case errors.Is(err, ErrUnsettled):
-		d.claims = plan.NoRun
-	case err != nil:
-		return err
+	if d.take.terms != nil && d.take.terms.Bar != nil {
+		if err := d.take.terms.Bar(rec); errors.Is(err, ErrUnsettled) {
+			d.claims = plan.NoRun
+		} else if err != nil {
+			return err
+		}
 	}
 	v.Claims = d.claims
 	if d.job.Policy.Undecided(rec) {
@@ -163,14 +159,6 @@ func (d *driver) hindered() error {
 	}
 	if _, todo := d.job.Policy.Claim(v); !todo {
 		return busyError(fmt.Sprintf("its tick %s has to be run again first", rec.Run.Tick.Format(time.RFC3339)))
-	}
-	return nil
-}
-
-// toExpire returns the error of a call that finds a lease which an earlier call of its process has left, nil if it is another's.
-func (d *driver) toExpire() error {
-	if d.leftToExpire() {
-		return &passingError{errToExpire}
 	}
 	return nil
 }
@@ -224,62 +212,11 @@ func Passing(err error) bool {
 	return passing
 }
 
-// A taking is the part of a call that is for Take. Its methods may be called on nil.
+// A taking is the part of a call that is for Take.
 type taking struct {
-	Terms
-	behind bool // another replica was first with the lease
-	first  bool // the claim is the first one of its entry
-}
-
-// begins notes that the claim is the first one of its entry, and reports whether it is for Take. Its
-// wait for a token goes on beyond the end of the call's context, for two seconds at most, and so does
-// the claim: otherwise callers with little time would all begin to wait, and none would have the lock.
-func (t *taking) begins() bool {
-	if t != nil {
-		t.first = true
-	}
-	return t != nil
-}
-
-// isFirst reports whether the claim is the first one of its entry.
-func (t *taking) isFirst() bool { return t != nil && t.first }
-
-// barred returns why nothing may be done under this record.
-func (t *taking) barred(rec *store.Record) error {
-	if t == nil || t.Bar == nil {
-		return nil
-	}
-	return t.Bar(rec)
-}
-
-// ends adds to the record of the outcome.
-func (t *taking) ends(rec *store.Record) {
-	if t != nil && t.Ends != nil {
-		t.Ends(rec)
-	}
-}
-
-// failed returns the error for a failure of the store, if the call does not wait for its end.
-func (t *taking) failed(err error) error {
-	if t == nil || !t.Brief || err == nil {
-		return nil
-	}
-	return &passingError{err}
-}
-
-// lost notes that another replica was first with the lease, and still has it.
-func (t *taking) lost() {
-	if t != nil {
-		t.behind = true
-	}
-}
-
-// outrun returns the error for a lease that another replica was first to acquire. The record is from before that.
-func (t *taking) outrun(rec *store.Record) error {
-	if t == nil || !t.behind {
-		return nil
-	}
-	return &HeldError{Token: rec.Token}
+	terms  *Terms // nil: the call is not one of Take
+	behind bool   // another replica was first with the lease, and still has it
+	begins bool   // the claim is the first one of its entry
 }
 
 // A HeldError says who has the lease. It is store.ErrHeld.
@@ -349,7 +286,7 @@ func Take(ctx context.Context, r *Runner, request string, do func(context.Contex
 	}
 	b := newRunner(r.replica, &job, r.client, &source{origin: &origin{request}, state: r.source.state})
 	b.losses = b.client.Backoff(lossPause)
-	d := driver{b, &call{request: request, bounded: true, take: &taking{Terms: terms}}, ctx}
+	d := driver{b, &call{request: request, bounded: true, take: taking{terms: &terms}}, ctx}
 	if seen := r.source.state.sighting.Load(); seen != nil {
 		b.view.seen.Recall(*seen)
 	}
@@ -378,9 +315,11 @@ func takeBackUnbegun(ctx context.Context, d *driver) {
 		return
 	}
 	h := &hold{driver: d, session: claim.session, held: claim.session.Context(), before: claim.before}
+	h.session.Reopen() // the call may have tried to write an outcome
 	if err := h.takeBackBriefly(ctx); err == nil {
 		h.release()
 	} else if !lease.Definite(err) {
+		h.leaves(h.session)
 		d.source.state.unbegun.Store(claim)
 	}
 }

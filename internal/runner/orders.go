@@ -164,7 +164,7 @@ func (r *Runner) Unlock(ctx context.Context, now bool) error {
 	if err := breaker.Break(ctx, r.client.Name, 0); err != nil {
 		return err
 	}
-	if err := r.beside("").tellUnlocked(ctx); err != nil { // the runner itself may be busy
+	if err := r.beside("an unlock").tellUnlocked(ctx); err != nil { // the runner itself may be busy
 		return fmt.Errorf("%w: %w", ErrUntold, err)
 	}
 	return nil
@@ -303,7 +303,7 @@ func (b *base) cannotFollow(stop context.Context, c *call) error {
 	if stop.Err() != nil {
 		return context.Cause(stop)
 	}
-	if c.bounded && !c.queuesNext() {
+	if runsWaiting := c.claims == plan.NoBackfill && len(c.ran) == 0; c.bounded && !runsWaiting {
 		return errLeft
 	}
 	if err := b.replica.Degraded(); err != nil {
@@ -317,6 +317,15 @@ func (b *base) cannotFollow(stop context.Context, c *call) error {
 
 // errLeft keeps a tick from taking the place of a run.
 var errLeft = errors.New("the tick is left to the next call")
+
+// A BackfillPlan is a backfill that can be ordered, with its first and last tick.
+type BackfillPlan struct {
+	store.Backfill
+	First, Last time.Time
+}
+
+// A Range is what a backfill is asked for.
+type Range = plan.Range
 
 // PlanBackfill reads the record, and the orders if they are not known, and returns the backfill of a range of ticks. An error
 // that is control.ErrRefused says why there can be none. The last backfill, which is in the orders, may have made up for ticks.
@@ -356,15 +365,6 @@ func (r *Runner) LastBackfill(ctx context.Context) (last store.Backfill, err err
 	}
 	return fill.Order, nil
 }
-
-// A BackfillPlan is a backfill that can be ordered, with its first and last tick.
-type BackfillPlan struct {
-	store.Backfill
-	First, Last time.Time
-}
-
-// A Range is what a backfill is asked for.
-type Range = plan.Range
 
 // readOnly reads the entry and never creates it. It is for operators: Unlock must work on a record that this
 // program would not act upon.

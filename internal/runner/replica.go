@@ -1,11 +1,3 @@
-// Package runner takes one job on one replica from tick to tick: it reads the job's
-// entry, lets internal/plan decide, acquires the lease, writes the claim, runs the
-// user's function by internal/supervise, writes the outcome and releases the lease.
-// [Loop] does that until the replica stops; [RunDue] does it once, for
-// a platform that wakes the program up; [RunNow] runs the job manually.
-//
-// A [Runner] belongs to one goroutine and needs no locks. What other goroutines ask
-// of it, such as Health and StepDown, goes through its state.
 package runner
 
 import (
@@ -47,9 +39,6 @@ type Replica struct {
 	vitals vitals
 	reads  reads.Gathering
 }
-
-// Wall reads the wall clock, without a monotonic reading.
-func (r *Replica) Wall() time.Time { return r.Clock.Wall() }
 
 // A vitals is what keeps a replica from its work.
 type vitals struct {
@@ -93,6 +82,9 @@ func (r *Replica) Degraded() error {
 	}
 	return nil
 }
+
+// Idle reports whether this replica starts nothing new.
+func (r *Replica) Idle() bool { return r.Degraded() != nil }
 
 // Emit hands over an event, with the time and the name of this replica.
 func (r *Replica) Emit(e event.Event) {
@@ -197,13 +189,6 @@ func (l *load) cedes(j *lease.Jitter) bool {
 	return above > 1 && j.UpTo(time.Duration(mine-1)) < time.Duration(above)
 }
 
-// count notes whether the last tick of a job was run here.
-func (l *load) count(was, is bool) {
-	if was != is {
-		l.mine.Add(int64(change(is)))
-	}
-}
-
 // An outage collects the trouble that the jobs of a replica have with the store, so
 // that it is reported once when it begins and once when it is over, however many jobs it
 // hits. It also distinguishes a store that answers no job from a store that refuses one job.
@@ -220,6 +205,16 @@ type outage struct {
 type trouble struct {
 	answers int // the count of answers when it began
 	err     error
+}
+
+// trouble notes why a call of s to the store has failed; nil: the store has answered one.
+func (r *Replica) trouble(s *source, err error) {
+	s.state.set(func(n *snapshot) { n.storage = err })
+	if err != nil {
+		r.vitals.outage.begin(s, err, r.Emit)
+	} else {
+		r.vitals.outage.end(s, r.Emit)
+	}
 }
 
 // begin notes a call of s that failed. The store is out of reach only if it has

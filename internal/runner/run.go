@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,23 +20,17 @@ import (
 // runClaimed runs the claimed tick and writes its outcome, or takes the claim back if
 // a stop came first.
 func (h *hold) runClaimed() {
-	s, rec := h.session, &h.view.rec
+	rec := &h.view.rec
 	if plan.Several(rec) {
 		runSeveral(h)
 		return
 	}
-	run := event.Run{Tick: rec.Run.Tick, Request: rec.Run.Request, Attempt: rec.Run.Attempt, Token: rec.Token}
-	a := h.attempt(h.stop, run, h.approach(), h.hasStarted)
 	told := h.notices()
+	a := h.attemptAt(rec.Run.Tick, rec.Run.Attempt, told, h.hasStarted)
 	told.ended = func(o store.Outcome) { a.Emit(event.Event{Kind: event.Ended, Outcome: o, Took: o.End.Sub(o.Start)}) }
-	a.Under.Lease, a.Under.Record = s, told
-	a.Under.Around = h.aroundOf(rec, rec.Run.Tick)
-	if h.bounded {
-		a.Under.Until, _ = h.stop.Deadline()
-	}
 	// The stop came while the claim was written. Nothing may start after a stop.
 	if h.stops(rec.Run.Tick) {
-		if h.take.isFirst() { // the entry has its first claim: the next one need not wait for a token
+		if h.take.begins { // the entry has its first claim: the next one need not wait for a token
 			h.finish(a, told, h.clock.Elapsed(), store.Abandoned, plan.Stopped+" before it began")
 		} else {
 			h.takeBack(supervise.ErrStopped, a)
@@ -68,18 +63,22 @@ func (h *hold) runClaimed() {
 		h.undone = fmt.Errorf("its tick %s was claimed and not run: %w", rec.Run.Tick.Format(time.RFC3339), lease.ErrNotRenewed)
 		return
 	}
-	// The call has run out of time, and the next call has no more. So the reason must
-	// not begin with plan.Stopped: this end counts as a death, or a job that is too long
-	// for its calls would be tried forever.
+	h.finish(a, told, start, status, h.reasonOf(status, reason))
+}
+
+// reasonOf returns the reason for the end of a run. If a call has run out of time, the next call has no more. So
+// the reason must not begin with plan.Stopped: this end counts as a death, or a job that is too long
+// for its calls would be tried forever.
+func (h *hold) reasonOf(status store.Status, reason string) string {
 	if strings.HasPrefix(reason, plan.Stopped) && status == store.Abandoned && h.bounded && errors.Is(h.stop.Err(), context.DeadlineExceeded) {
-		reason = "out of time, " + reason
+		return "out of time, " + reason
 	}
-	h.finish(a, told, start, status, reason)
+	return reason
 }
 
 // finish writes the outcome of a run that began at start and has returned, or was never called.
 func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, status store.Status, reason string) {
-	h.begun = true
+	h.over = true
 	s, rec := h.session, &h.view.rec
 	returned := cmp.Or(a.Returned, h.clock.Elapsed())
 	took, end := (returned - start).Round(time.Millisecond), h.endAt(returned)
@@ -92,7 +91,9 @@ func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, 
 	var late plan.Lateness
 	err := h.confirm(func(last *store.Record) {
 		*last = h.job.Policy.Finish(last, status, reason, end, earliest, h.orders())
-		h.take.ends(last)
+		if h.take.terms != nil && h.take.terms.Ends != nil {
+			h.take.terms.Ends(last)
+		}
 		late = h.judge(last, false)
 	})
 	h.emitLate(late, err)
@@ -130,6 +131,12 @@ func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, 
 	}
 }
 
+// endAt returns when a run has ended: the service's time of the claim and the time that passed since, which does not depend
+// on the wall clock.
+func (h *hold) endAt(returned time.Duration) time.Time {
+	return h.view.rec.Run.Claimed.Add((returned - h.claimedAt).Round(time.Millisecond))
+}
+
 // untold reports and returns that the outcome of a run is not known to be in the record,
 // and says what happens then: a replica, perhaps this one, settles the run as one whose runner died,
 // unless the write arrives after all.
@@ -152,6 +159,11 @@ func mayBeApplied(err error) bool {
 	return errors.Is(err, lease.ErrNotConfirmed) || errors.Is(err, store.ErrChanged)
 }
 
+// surelyNotWritten reports whether a claim that failed cannot arrive any more.
+func surelyNotWritten(err error) bool {
+	return lease.Definite(err) || errors.Is(err, lease.ErrNotWritten) || errors.Is(err, lease.ErrNotEncoded)
+}
+
 // takeBack gives up a claim whose run has not started, so that another replica can run the tick and the attempt does not count.
 // The note of the event has the reason: a stop, a pause, or what else hindered the run.
 func (h *hold) takeBack(why error, all ...*supervise.Attempt) {
@@ -164,7 +176,7 @@ func (h *hold) takeBack(why error, all ...*supervise.Attempt) {
 		note = "paused"
 	}
 	err := h.confirm(func(claim *store.Record) { *claim = h.job.Policy.TakeBack(&h.before, claim) })
-	if err == nil {
+	if h.over = err == nil; h.over {
 		h.written(h.session)
 	}
 	for _, a := range all {
@@ -189,13 +201,10 @@ func (h *hold) takeBackBriefly(ctx context.Context) error {
 	if err == nil {
 		h.written(s)
 		h.mayWrite()
+		token := s.Record().Token // what the claim has settled stays settled
+		h.reportThose(func(u *unconfirmed) bool { return u.run.Token == token }, true)
 	}
 	return err
-}
-
-// surelyNotWritten reports whether a claim that failed cannot arrive any more.
-func surelyNotWritten(err error) bool {
-	return lease.Definite(err) || errors.Is(err, lease.ErrNotWritten) || errors.Is(err, lease.ErrNotEncoded)
 }
 
 // confirm writes the outcome and tries until it is known to be written, or WriteOutcome
@@ -217,7 +226,25 @@ func (h *hold) confirm(outcome lease.Draft) error {
 	return s.WriteOutcome(writing, outcome)
 }
 
-// attempt returns an attempt without a lease; runClaimed adds lease, record and grace. It calls started just before each try.
+// attemptAt returns the attempt at a tick of the claim. told is what the other replicas read about it. A call of RunDue
+// ends it with its own end.
+func (h *hold) attemptAt(tick time.Time, attempt int, told supervise.Record, started func()) *supervise.Attempt {
+	rec := &h.view.rec
+	a := h.attempt(h.stop, event.Run{Tick: tick, Request: rec.Run.Request, Attempt: attempt, Token: rec.Token}, h.approach(), started)
+	previous := plan.LastSuccess(rec)
+	if store.BackfillOf(rec.Run.Request) != 0 {
+		// What has succeeded since this tick came due says nothing about what was done before it, so the run is for the time
+		// since the tick before.
+		previous = h.job.Policy.Ticks.Last(tick.Add(-1))
+	}
+	a.Under.Lease, a.Under.Record, a.Under.Around = h.session, told, h.around(tick, previous)
+	if h.bounded {
+		a.Under.Until, _ = h.stop.Deadline()
+	}
+	return a
+}
+
+// attempt returns an attempt without a lease, a record and its grace. It calls started just before each try.
 // At a stop a singleton needs no grace if no other replica is up; a job goes on to its own end, and not until others are near.
 func (r *reporter) attempt(stop context.Context, run event.Run, approach time.Duration, started func()) *supervise.Attempt {
 	under := &supervise.Conditions{Stop: stop, Length: cmp.Or(r.job.Policy.Beat, r.client.Length),
@@ -254,15 +281,6 @@ func (b *base) around(tick, previous time.Time) supervise.Around {
 	return a
 }
 
-// aroundOf returns what the run of a claimed tick knows of the ticks around its own. What has succeeded since a tick of a
-// backfill came due says nothing about what was done before it, so such a run is for the time since the tick before.
-func (b *base) aroundOf(rec *store.Record, tick time.Time) supervise.Around {
-	if store.BackfillOf(rec.Run.Request) != 0 {
-		return b.around(tick, b.job.Policy.Ticks.Last(tick.Add(-1)))
-	}
-	return b.around(tick, plan.LastSuccess(rec))
-}
-
 // An overseer is the supervise.Status of a job: it keeps the state of its runs.
 type overseer struct {
 	*base
@@ -287,15 +305,10 @@ func (o *overseer) Flush(d time.Duration) {
 
 // Notices is the supervise.Record of a run: what the other replicas read about it.
 type notices struct {
+	*reporter
 	session *lease.Session
-	policy  *plan.Policy
-	clock   *lease.Clock
-	orders  func() store.JobControl
-
-	settled func([]store.Outcome)     // reports ticks that came due under the run
-	precede func(*store.Record, bool) // notifies the job's followers of a stall
-	history []store.Outcome           // of the record, as far as its outcomes are reported
-	ended   func(store.Outcome)       // reports the outcome of the run
+	history []store.Outcome     // of the record, as far as its outcomes are reported
+	ended   func(store.Outcome) // reports the outcome of the run
 	stall   stall
 }
 
@@ -307,8 +320,7 @@ type stall struct {
 }
 
 func (h *hold) notices() *notices {
-	return &notices{session: h.session, policy: &h.job.Policy, clock: h.clock, orders: h.orders,
-		settled: h.settled, precede: h.precede, history: h.view.rec.History}
+	return &notices{reporter: &h.reporter, session: h.session, history: h.view.rec.History}
 }
 
 // Stopping implements [supervise.Record].
@@ -329,7 +341,7 @@ func (n *notices) Stalled(reason string) error {
 	var counted bool
 	err := n.once(func(r *store.Record) {
 		before := r.Backfill.Done()
-		*r = n.policy.Stall(r, reason, earliest, n.orders())
+		*r = n.job.Policy.Stall(r, reason, earliest, n.orders())
 		stalled, counted = *r, r.Backfill.Done() > before
 	})
 	n.stall = stall{plan.LastOutcome(&stalled, store.Stalled, reason), err == nil, err == nil && counted}
@@ -338,14 +350,18 @@ func (n *notices) Stalled(reason string) error {
 		n.precede(&stalled, true)
 	}
 	if n.stall.told { // of a backfill: the record does not show the outcome, and this process may end before the run returns
-		n.ended(n.stall.outcome)
+		o := n.stall.outcome
+		o.End = earliest
+		n.ended(o)
 	}
 	return err
 }
 
-// tell reports the ticks that came due under the run, once their outcomes are in the record.
+// tell reports the ticks that came due under the run, once their outcomes are in the record: they were written together with
+// its end, or with its stall. Ended reports the outcome of the run itself.
 func (n *notices) tell(history []store.Outcome) {
-	n.settled(added(history, n.history))
+	news := slices.DeleteFunc(slices.Clone(added(history, n.history)), func(o store.Outcome) bool { return o.Token != 0 })
+	n.emitNews(news, "settled together with the end of a run")
 	n.history = history
 }
 

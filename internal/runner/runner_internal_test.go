@@ -1,9 +1,12 @@
 package runner
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/schedule"
 	"github.com/soloist-go/soloist/store"
@@ -54,5 +57,48 @@ func TestReplicaWithoutEntryProvesNothing(t *testing.T) {
 	d := driver{r, &call{}, t.Context()}
 	if wait := d.tryToProve(v, plan.Wait, time.Minute); wait != time.Minute {
 		t.Errorf("it waits for %s, want a minute", wait)
+	}
+}
+
+// A heldStore has one entry, whose lease is held after each break of it.
+type heldStore struct {
+	store.Store
+	record []byte
+}
+
+func (s heldStore) Read(context.Context, string) (store.Entry, error) {
+	return store.Entry{Record: s.record, State: store.Leased, Revision: store.Revision{ETag: "1"}}, nil
+}
+
+func (heldStore) Break(context.Context, string, time.Duration) error { return nil }
+
+func (heldStore) Limits() (shortest, longest time.Duration) { return time.Second, time.Hour }
+
+// What operators ask for says nothing about who runs the ticks: a replica that counted it as a job of its own
+// would leave ticks to others.
+func TestOrdersLeaveLoadAlone(t *testing.T) {
+	hourly, err := schedule.Parse("@hourly", "", "job")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := plan.Policy{Ticks: hourly, Lease: 15 * time.Second}
+	rec := p.New("app", "job", plan.View{Now: time.Now()}, time.Time{})
+	rec.Run = store.Run{Status: store.Running, Replica: "a", Tick: rec.Created, Attempt: 1, Claimed: rec.Created, Lease: store.Seconds(p.Lease)}
+	b, err := rec.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	replica := &Replica{App: "app", Name: "a", Store: heldStore{record: b},
+		Clock: &lease.Clock{Wall: time.Now, Elapsed: func() time.Duration { return time.Since(begin) }}}
+	r := New(replica, &Job{Name: "job", Policy: p})
+	if err := r.Unlock(t.Context(), true); !errors.Is(err, store.ErrHeld) {
+		t.Errorf("an unlock: %v, want an error that another holder was first", err)
+	}
+	if _, err := r.Orderable(t.Context(), store.OrderPause, ""); err != nil {
+		t.Errorf("an order: %v", err)
+	}
+	if mine := replica.jobs.load.mine.Load(); mine != 0 {
+		t.Errorf("%d jobs are counted as run here, want none", mine)
 	}
 }

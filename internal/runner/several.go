@@ -3,9 +3,7 @@ package runner
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -24,9 +22,9 @@ type several struct {
 	start time.Duration // elapsed
 	runs  []*oneOf
 
-	mu   sync.Mutex      // guards what follows, and end and told of the runs
-	left int             // runs that have not returned
-	ran  []store.Outcome // reported
+	mu       sync.Mutex // guards what follows, and end and told of the runs
+	left     int        // runs that have not returned
+	reported []store.Outcome
 }
 
 // A oneOf is the run of one of the ticks.
@@ -40,52 +38,40 @@ type oneOf struct {
 	stall  *noticesOfOne
 }
 
-// newSeveral returns the runs of the last claim. A call of RunDue ends them with its own end.
+// newSeveral returns the runs of the last claim.
 func newSeveral(h *hold) *several {
-	rec := &h.view.rec
 	g := &several{hold: h, told: h.notices()}
 	started := sync.OnceFunc(h.hasStarted)
-	for _, o := range plan.UnderWay(rec) {
-		run := event.Run{Tick: o.Tick, Request: rec.Run.Request, Attempt: o.Attempt, Token: rec.Token}
-		a := h.attempt(h.stop, run, h.approach(), started)
-		apart := h.client.Jitter.UpTo(time.Millisecond)
-		own := h.base
-		own.source = &source{origin: &origin{h.source.byHand}, state: h.source.state}
-		a.Status = &overseer{&own, func() {
-			lease.Sleep(context.WithoutCancel(h.stop), apart) // all have waited for one log
-			started()
-		}}
-		one := &oneOf{Attempt: a, apart: apart, end: plan.Ended{Tick: o.Tick}}
+	for _, o := range plan.UnderWay(&h.view.rec) {
+		one := &oneOf{apart: h.client.Jitter.UpTo(time.Millisecond), end: plan.Ended{Tick: o.Tick}}
 		one.stall = &noticesOfOne{notices: g.told, tick: o.Tick, ended: func(e plan.Ended) {
 			g.mu.Lock()
 			one.end, one.took = e, (g.clock.Elapsed() - g.start).Round(time.Millisecond)
 			g.mu.Unlock()
 			g.tellEnded([]plan.Ended{e})
 		}}
-		a.Under.Lease, a.Under.Record = h.session, one.stall
+		a := h.attemptAt(o.Tick, o.Attempt, one.stall, started)
+		own := h.base
+		own.source = &source{origin: &origin{h.source.byHand}, state: h.source.state}
+		a.Status = &overseer{&own, func() {
+			lease.Sleep(context.WithoutCancel(h.stop), one.apart) // all have waited for one log
+			started()
+		}}
 		a.Under.Beside = true
-		a.Under.Around = h.aroundOf(rec, o.Tick)
-		if h.bounded {
-			a.Under.Until, _ = h.stop.Deadline()
-		}
+		one.Attempt = a
 		g.runs = append(g.runs, one)
 	}
 	g.left = len(g.runs)
 	return g
 }
 
-// attempts returns the attempts of all ticks, in their order.
-func (g *several) attempts() (all []*supervise.Attempt) {
-	for _, one := range g.runs {
-		all = append(all, one.Attempt)
-	}
-	return all
-}
-
 // runSeveral is runClaimed for a claim of several ticks.
 func runSeveral(h *hold) {
 	g := newSeveral(h)
-	all := g.attempts()
+	var all []*supervise.Attempt
+	for _, one := range g.runs {
+		all = append(all, one.Attempt)
+	}
 	if h.stops(h.view.rec.Run.Tick) {
 		h.takeBack(supervise.ErrStopped, all...)
 		return
@@ -99,7 +85,7 @@ func runSeveral(h *hold) {
 		return h.barred()
 	}
 	for _, a := range all {
-		obey(first.Under.Cancelled, a.Under, barred, h.graceLeft())
+		a.Under.Cancelled, a.Under.Barred, a.Under.Grace = first.Under.Cancelled, barred, h.graceLeft() // as all of the claim
 	}
 	g.start = h.clock.Elapsed()
 	endLate := h.watchLate()
@@ -126,11 +112,6 @@ func runSeveral(h *hold) {
 	}
 }
 
-// obey has a run end and begin as all of the claim do.
-func obey(cancelled context.Context, c *supervise.Conditions, barred func() error, grace time.Duration) {
-	c.Cancelled, c.Barred, c.Grace = cancelled, barred, grace
-}
-
 // run runs one of the ticks, and notes its outcome in the record unless it is the last to return. That is one write,
 // which is not repeated: the next one has the outcome too, and at the latest the write of the end.
 func (g *several) run(one *oneOf) {
@@ -139,14 +120,11 @@ func (g *several) run(one *oneOf) {
 	status, reason := one.Run()
 	g.source.setRunning(false)
 	lease.Sleep(context.WithoutCancel(g.stop), one.apart)
-	if strings.HasPrefix(reason, plan.Stopped) && status == store.Abandoned && g.bounded && errors.Is(g.stop.Err(), context.DeadlineExceeded) {
-		reason = "out of time, " + reason // this end counts as a death; see runClaimed
-	}
 	returned := cmp.Or(one.Returned, g.clock.Elapsed())
 	g.mu.Lock()
 	one.status, one.took = status, (returned - g.start).Round(time.Millisecond)
 	if status != "" && status != supervise.Barred {
-		one.end = plan.Ended{Tick: one.Info.Tick, Status: status, Reason: reason, End: g.endAt(returned)}
+		one.end = plan.Ended{Tick: one.Info.Tick, Status: status, Reason: g.reasonOf(status, reason), End: g.endAt(returned)}
 	}
 	g.left--
 	last, ended := g.left == 0, g.ended()
@@ -161,12 +139,6 @@ func (g *several) run(one *oneOf) {
 	} else if !surelyNotWritten(err) {
 		g.reportOnceRead(store.Outcome{}, report)
 	}
-}
-
-// endAt returns when a run has ended: the service's time of the claim and the time that passed since, which does not depend
-// on the wall clock.
-func (h *hold) endAt(returned time.Duration) time.Time {
-	return h.view.rec.Run.Claimed.Add((returned - h.claimedAt).Round(time.Millisecond))
 }
 
 // ended returns how the runs have ended that have begun and returned. The caller holds mu.
@@ -191,7 +163,7 @@ func (g *several) tellEnded(written []plan.Ended) {
 			}
 			one.told = true
 			f := plan.OutcomeOfSeveral(&rec, one.end, one.Info.Attempt)
-			g.ran = append(g.ran, f)
+			g.reported = append(g.reported, f)
 			one.Emit(event.Event{Kind: event.Ended, Outcome: f, Took: one.took})
 		}
 	}
@@ -201,7 +173,7 @@ func (g *several) tellEnded(written []plan.Ended) {
 func (g *several) addToCall() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.ran = append(g.ran, g.ran...)
+	g.ran = append(g.ran, g.reported...)
 }
 
 // finish writes the end of the claim, with the outcomes that are not in the record yet.
@@ -265,7 +237,7 @@ func (n *noticesOfOne) Stalled(reason string) error {
 	e, counted := plan.Ended{Tick: n.tick, Status: store.Stalled, Reason: reason, End: at}, false
 	err := n.once(func(r *store.Record) {
 		before := r.Backfill.Done()
-		*r = n.policy.StallSeveral(r, e)
+		*r = n.job.Policy.StallSeveral(r, e)
 		counted = r.Backfill.Done() > before
 	})
 	if n.written = err == nil; n.written && counted {

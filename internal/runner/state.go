@@ -74,8 +74,14 @@ type snapshot struct {
 
 // A leftover is a lease that this process has left, to expire or since its release got no answer: nothing runs under it here.
 type leftover struct {
-	session *lease.Session
-	until   time.Duration // elapsed time by which it has expired
+	etag  string        // of the entry, unless a write was applied that is one of
+	sent  []string      // the nonces of records
+	until time.Duration // elapsed time by which it has expired
+}
+
+// leaves notes a lease that ends without a release, for the next call of this process.
+func (b *base) leaves(s *lease.Session) {
+	b.source.state.left.Store(&leftover{s.ETag(), s.Sent(), b.clock.Elapsed() + s.Length})
 }
 
 // An unbegun is a claim of this process that may be in the record, and whose run was not begun.
@@ -197,24 +203,19 @@ func (s *source) setOverrun(cause error) {
 	default:
 		cause = fmt.Errorf("its run goes on though its context has ended (%w): no tick of this job runs on this replica until it returns", cause)
 	}
-	s.state.setOverrun(s.origin, cause)
-}
-
-// setOverrun keeps the cause for one origin. Nearly always there is none, before and after.
-func (s *state) setOverrun(of *origin, cause error) {
-	changed := false
-	s.set(func(n *snapshot) {
+	changed := false // nearly always there is none, before and after
+	s.state.set(func(n *snapshot) {
 		if changed = cause != nil || len(n.overrun) > 0; !changed {
 			return
 		}
 		// A copy, since snapshots that were taken before share the slice.
-		n.overrun = slices.DeleteFunc(slices.Clone(n.overrun), func(o overrun) bool { return o.of == of })
+		n.overrun = slices.DeleteFunc(slices.Clone(n.overrun), func(o overrun) bool { return o.of == s.origin })
 		if cause != nil {
-			n.overrun = append(n.overrun, overrun{of, cause})
+			n.overrun = append(n.overrun, overrun{s.origin, cause})
 		}
 	})
-	if changed && !s.everyReplica {
-		s.degradation.set(stray{overrun{of, cause}, s.job, s.place})
+	if changed && !s.state.everyReplica {
+		s.state.degradation.set(stray{overrun{s.origin, cause}, s.state.job, s.state.place})
 	}
 }
 

@@ -91,6 +91,23 @@ func addAwaited(runners []*Runner, all []Status) {
 	}
 }
 
+// awaited returns the predecessors that a tick of the record waits for, as far as their records show.
+func (q inquiry) awaited(rec *store.Record, state store.LeaseState, records map[string]*store.Record) (names []string) {
+	p := &q.job.Policy
+	v := plan.View{Record: rec, State: state, Now: q.clock.Best(), Since: rec.Definition.Since, Control: q.orders}
+	for _, name := range p.After {
+		before := plan.Predecessor{Job: name}
+		if of := records[name]; of != nil {
+			before.Watermark = of.Watermark
+		}
+		v.Before = []plan.Predecessor{before}
+		if tick, waits := p.Awaits(v); waits && tick.Equal(p.NextTick(rec)) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // listAll lists the entries of the runners, if that is cheaper than to read each.
 func listAll(ctx context.Context, runners []*Runner) reads.Listing {
 	var clients []*lease.Client
@@ -251,7 +268,14 @@ type wish struct {
 // goroutine may call it.
 func Wanted(ctx context.Context, runners []*Runner) (next time.Time) {
 	replica := runners[0].replica
-	orders := knowOrders(ctx, replica)
+	// What was known of the orders says nothing of one that has come since. If they cannot be read they are read once more, a
+	// moment after the jobs of the same replica: one read is then enough for all.
+	orders := replica.Orders.Read(ctx, replica.Orders.Now())
+	if !orders {
+		again := replica.Orders.Now()
+		lease.Sleep(ctx, control.Again+control.Again/10)
+		orders = replica.Orders.Read(ctx, again)
+	}
 	wishes, awaited := readWishes(ctx, runners), awaited(runners)
 	for _, r := range runners {
 		if !r.job.EveryReplica && !r.Singleton() {
@@ -286,18 +310,6 @@ func awaited(runners []*Runner) map[string]bool {
 		}
 	}
 	return all
-}
-
-// knowOrders reads the orders of operators, and reports whether it could. What was known before says nothing of an order
-// that has come since. If that fails it tries once more, a moment after the jobs of the same replica: one read is then
-// enough for all.
-func knowOrders(ctx context.Context, r *Replica) bool {
-	if r.Orders.Read(ctx, r.Orders.Now()) {
-		return true
-	}
-	again := r.Orders.Now()
-	lease.Sleep(ctx, control.Again+control.Again/10)
-	return r.Orders.Read(ctx, again)
 }
 
 // readWishes reads the entries of the jobs that have one, each by its name.
@@ -362,21 +374,4 @@ func sooner(a, b time.Time) time.Time {
 		return instant.Later(a, b)
 	}
 	return instant.Earlier(a, b)
-}
-
-// awaited returns the predecessors that a tick of the record waits for, as far as their records show.
-func (q inquiry) awaited(rec *store.Record, state store.LeaseState, records map[string]*store.Record) (names []string) {
-	p := &q.job.Policy
-	v := plan.View{Record: rec, State: state, Now: q.clock.Best(), Since: rec.Definition.Since, Control: q.orders}
-	for _, name := range p.After {
-		before := plan.Predecessor{Job: name}
-		if of := records[name]; of != nil {
-			before.Watermark = of.Watermark
-		}
-		v.Before = []plan.Predecessor{before}
-		if tick, waits := p.Awaits(v); waits && tick.Equal(p.NextTick(rec)) {
-			names = append(names, name)
-		}
-	}
-	return names
 }

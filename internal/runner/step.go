@@ -5,12 +5,81 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/store"
 )
+
+const (
+	maxSleep = 30 * time.Second // a look at the clock, since timers stop while a machine is suspended
+
+	// restDegraded is how soon a replica that starts nothing new checks whether it
+	// can start again.
+	restDegraded = time.Second
+)
+
+// A Wake is what a platform woke the program up for.
+type Wake struct {
+	Jobs []string  // empty: all
+	Tick time.Time // that the timer has fired for; zero: not known
+}
+
+// A wakeUp is what a call of RunDue was called for.
+type wakeUp struct {
+	Wake
+	now   time.Time // of an EveryReplica job: the wall clock when the call began, for its first step
+	begin time.Time // monotonic: when the call began; zero: this is no call of RunDue
+}
+
+// A call is what a step is made for, and what came of it. RunDue and RunNow make one
+// for all their steps; Loop makes one for each, since it reports nothing.
+type call struct {
+	request string      // RunNow: the name of the request
+	wake    wakeUp      // RunDue: what it was called for
+	claims  plan.Claims // which runs it may claim
+	bounded bool        // by RunNow or RunDue: the call ends some time, so a run may not have the time that it needs
+	take    taking      // Take: what differs from RunNow
+	slot    slot        // of the group of the job
+
+	ahead time.Time // the tick before which the lease is acquired, or kept; zero: something is due
+
+	again  bool            // RunDue must step once more, as this step left something unfinished that is due now
+	ran    []store.Outcome // what was run here, in order
+	holder string          // the other replica that runs the job now, as far as known
+	claim  *unbegun        // the last one; nil: there was none
+	over   bool            // it was begun, has its outcome, or was taken back
+	short  error           // why what is due was not started: too little time is left, or a client has the lease and claims nothing
+	undone error           // why this call claimed something and wrote no outcome for it, or could not wait until it may claim
+}
+
+// isFirst reports whether the call has run one tick, and not yet a tick that waited for that.
+func (c *call) isFirst() bool { return len(c.ran) == 1 }
+
+// fits returns why this call of RunDue or RunNow must not start a run: the job's
+// time-out is longer than what the call has left, so the platform could end the process
+// in the middle of the run. Loop has no such limit.
+func (c *call) fits(ctx context.Context, timeout time.Duration) error {
+	deadline, limited := ctx.Deadline()
+	if !c.bounded || !limited || timeout == 0 {
+		return nil
+	}
+	if left := time.Until(deadline); left < timeout {
+		return fmt.Errorf("not started: it may take %s, and this call ends in %s", timeout, left.Round(time.Second))
+	}
+	return nil
+}
+
+// endedBefore notes that a call which ends some time has ended before it could claim anything. The next one needs more time.
+// After the loss of its lease a call goes on.
+func (c *call) endedBefore(stop context.Context, what string) {
+	if c.bounded && stop.Err() != nil {
+		c.undone = errors.Join(c.undone, fmt.Errorf("%s, and this call ended before", what))
+	}
+}
 
 // A driver steps through a job for a call. It belongs to the goroutine of the runner.
 type driver struct {
@@ -36,7 +105,7 @@ func (d *driver) step() time.Duration {
 		return restDegraded
 	}
 	fresh := d.view.entry == nil
-	if wait := time.Until(d.view.readAt); fresh && wait > 0 && !d.hurried() {
+	if wait := time.Until(d.view.readAt); fresh && wait > 0 && !(d.job.Seat != nil && d.job.Seat.Hurried()) {
 		return wait
 	}
 	// An order may be newer than what this replica knows.
@@ -52,11 +121,8 @@ func (d *driver) step() time.Duration {
 			d.reached()
 			return d.standBack(err)
 		}
-	}
-	if !fresh {
-		if err := d.fromFuture(); err != nil {
-			return d.unusable(err)
-		}
+	} else if err := d.fromFuture(); err != nil {
+		return d.unusable(err)
 	}
 	d.short = nil
 	d.forgive()
@@ -68,6 +134,27 @@ func (d *driver) step() time.Duration {
 	}
 	v, action := d.next(fresh)
 	return d.act(v, action, fresh)
+}
+
+// decideBy collects what plan decides by at this moment: the view, the clock, and what
+// other runners of the same job in this process have seen of the entry.
+func (d *driver) decideBy() plan.View {
+	n := d.source.state.get()
+	o := &d.view.seen
+	o.At, o.RecreatedAt, o.LastLease = time.Now(), n.entry.recreated, n.entry.lease
+	v := plan.View{Record: &d.view.rec, Now: d.clock.Best(), Since: d.rank.since, Request: d.request, Control: d.orders(), Waited: d.view.waited, Claims: d.claims}
+	if d.slot.none {
+		v.Claims = plan.NoRun
+	}
+	_, v.Break.Able = d.client.Store.(store.ConditionalBreaker)
+	v.Break.ByOperator = o.Unlocked(&d.view.rec)
+	if d.view.before != nil {
+		v.Before = d.view.before.jobs.get().known
+	}
+	if d.view.entry != nil {
+		v.State, v.ETag = d.view.entry.State, d.view.entry.ETag
+	}
+	return v
 }
 
 // next returns what to do about the entry as it was last seen, and the view that this
@@ -84,8 +171,8 @@ func (d *driver) next(fresh bool) (plan.View, plan.Action) {
 	}
 	action := d.job.Policy.Next(v, &d.view.seen, clock)
 	if action.What == plan.Inherit {
-		d.inherit(action.Since)
-		v.Since = action.Since
+		d.emit(event.Event{Kind: event.Inherited, Former: event.Former{Since: d.view.rec.Definition.Since}, Took: time.Since(d.view.seen.UnchangedSince).Truncate(time.Minute)})
+		d.rank.since, v.Since = action.Since, action.Since
 		action = d.job.Policy.Next(v, &d.view.seen, clock)
 	}
 	return v, action
@@ -128,8 +215,13 @@ func (d *driver) act(v plan.View, a plan.Action, fresh bool) time.Duration {
 	d.denial.gaveWay = false
 	a = d.follow(a)
 	wait := d.waitFor(a)
-	if fresh && !d.triesAgain(v) && !d.waitsInVain() {
-		d.reached()
+	if fresh && !d.waitsInVain() {
+		// An acquisition before the next tick that got no answer is repeated at that tick. Until then a successful read does
+		// not end the trouble.
+		next := d.job.Policy.NextTick(v.Record)
+		if triesAgain := d.denial.unproved && !next.IsZero() && next.Equal(d.denial.tried); !triesAgain {
+			d.reached()
+		}
 	}
 	if fresh && d.denial.unproved && !d.bounded {
 		return d.tryToProve(v, a.What, wait)
@@ -158,8 +250,8 @@ func (d *driver) waitFor(a plan.Action) time.Duration {
 	case plan.Await:
 		return d.await(a)
 	case plan.Follow:
-		if d.leftToExpire() { // no replica runs the job, so the call waits
-			d.again, d.short = true, errToExpire
+		if err := d.toExpire(); err != nil { // no replica runs the job, so the call waits
+			d.again, d.short = true, err
 		} else {
 			d.holder = d.view.rec.Run.Replica
 		}
@@ -190,7 +282,7 @@ func (d *driver) acquire(a plan.Action) time.Duration {
 		d.lookAnew()
 		return d.readAgain(d.losses.Next())
 	}
-	s, err := lease.Hold(d.ctx, d.client, etag, &d.view.rec, a.Lease, d.tellTrouble, d.emitOfRun)
+	s, err := lease.Hold(d.ctx, d.client, etag, &d.view.rec, a.Lease, d.trouble, d.emitOfRun)
 	done()
 	// It is not known whether the lease is ours. Hold has tried to release it;
 	// else the first read that is answered decides; see freeUnanswered.
@@ -209,16 +301,18 @@ func (d *driver) acquire(a plan.Action) time.Duration {
 		// store does not free an expired lease at once, the reads become rarer.
 		d.detail("another replica was first", err)
 		if errors.Is(err, store.ErrHeld) { // after another refusal the lease may be free again
-			d.take.lost()
+			d.take.behind = true
 		}
 		if !d.ahead.IsZero() {
-			return d.raceLost(d.ahead)
+			look, grab := d.drawLead(false, d.ahead) // it looks when all others do
+			d.view.lead = lead{tick: d.ahead, d: look, grab: grab, outrun: d.ahead}
+			return d.readAgain(max(d.ahead.Sub(d.clock.Best())-look, raceOver))
 		}
 		d.contradiction.refuse(etag, err, d.job.Policy.OccupiedAfter(&d.view.rec))
 		trouble := d.contradiction.of(etag)
 		d.notice(true, trouble)
 		d.again = trouble == nil // a call must end, and this trouble does not end by itself
-		if d.take != nil {       // its caller waits
+		if d.take.terms != nil { // its caller waits
 			return d.readAgain(d.losses.Next())
 		}
 		return d.readAgain(firstLook + d.losses.Next())
@@ -226,16 +320,17 @@ func (d *driver) acquire(a plan.Action) time.Duration {
 	d.losses.Reset()
 	d.contradiction = contradiction{}
 	d.note(nil)
-	if !d.clock.Best().Before(d.ahead) { // the others looked before the tick, and do not count on this replica
-		d.ahead = time.Time{}
-	}
 	return underLease(d, s)
 }
 
-// leftToExpire reports whether the entry was last seen under a lease that this process has left to expire.
-func (r *Runner) leftToExpire() bool {
+// toExpire returns the error of a call that finds the entry under a lease which this process has left to expire, nil if it
+// is another's.
+func (r *Runner) toExpire() error {
 	left := r.source.state.left.Load()
-	return left != nil && r.clock.Elapsed() < left.until && (left.session.ETag() == r.view.etag || left.session.Sent(r.view.rec.Writer))
+	if left == nil || r.clock.Elapsed() >= left.until || left.etag != r.view.etag && !slices.Contains(left.sent, r.view.rec.Writer) {
+		return nil
+	}
+	return &passingError{errToExpire}
 }
 
 // occupied returns why it is no use to wait for the lease that was seen last, nil if
@@ -253,11 +348,11 @@ func (r *Runner) occupied() error {
 }
 
 // hasTime reports whether this call has time for what is due. If it has too little for
-// a run, it still settles the ticks that need no run; v then says so.
+// a run, it still settles the ticks that need no run; v then says so. For a manual run there is nothing else.
 func (d *driver) hasTime(v *plan.View) bool {
 	err := d.fits(d.ctx, d.job.Task.Timeout)
-	if err == nil {
-		return true
+	if err == nil || d.request != "" {
+		return err == nil
 	}
 	if next, _ := d.job.Policy.Claim(*v); next.Run && store.BackfillOf(next.Record.Run.Request) == 0 {
 		d.short = err
@@ -267,50 +362,25 @@ func (d *driver) hasTime(v *plan.View) bool {
 	return todo
 }
 
-// stillFits is hasTime after a hold-off, which may have taken most of what was left of
-// the call.
-func (h *hold) stillFits(v *plan.View) bool {
-	if h.request != "" {
-		return h.fits(h.ctx, h.job.Task.Timeout) == nil
-	}
-	v.Now = h.clock.Best()
-	return h.hasTime(v)
-}
-
-// fits returns why this call of RunDue or RunNow must not start a run: the job's
-// time-out is longer than what the call has left, so the platform could end the process
-// in the middle of the run. Loop has no such limit.
-func (c *call) fits(ctx context.Context, timeout time.Duration) error {
-	deadline, limited := ctx.Deadline()
-	if !c.bounded || !limited || timeout == 0 {
-		return nil
-	}
-	if left := time.Until(deadline); left < timeout {
-		return fmt.Errorf("not started: it may take %s, and this call ends in %s", timeout, left.Round(time.Second))
-	}
-	return nil
-}
-
 // breakSilent ends the lease of a holder that has sent no beat for so long that it trusts the
 // lease no more. It returns false if the holder has, meanwhile. If the answer is lost it sends
 // the call once more. Then the acquisition shows whether the lease has ended: like the call it
 // names the ETag, and so does the claim after it. One of the three conditions is enough.
 func (r *Runner) breakSilent(ctx context.Context, etag string) bool {
-	err := r.breakOnce(ctx, etag, r.client.Haste(&r.view.rec))
+	try := func(limit time.Duration) error {
+		ctx, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		return r.client.Store.(store.ConditionalBreaker).BreakUnchanged(ctx, r.client.Name, etag)
+	}
+	err := try(r.client.Haste(&r.view.rec))
 	if err != nil && !lease.Definite(err) {
-		err = r.breakOnce(ctx, etag, r.client.CallTimeout())
+		err = try(r.client.CallTimeout())
 	}
 	if errors.Is(err, store.ErrChanged) || errors.Is(err, fs.ErrNotExist) {
 		r.detail("the holder that seemed dead has written", err)
 		return false
 	}
 	return true
-}
-
-func (r *Runner) breakOnce(ctx context.Context, etag string, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	return r.client.Store.(store.ConditionalBreaker).BreakUnchanged(ctx, r.client.Name, etag)
 }
 
 // lookAnew has this replica see the last beat of a run for its whole length once more, before it

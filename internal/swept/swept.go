@@ -13,22 +13,24 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/document"
 	"github.com/soloist-go/soloist/internal/entry"
 	"github.com/soloist-go/soloist/store"
 )
 
 const tries = 5 // to write the document while another sweep does
 
-var errNoETag = errors.New("the answer to the note of a sweep has no ETag: it is not from the store")
+const limit = 10 * time.Second // of one call
 
-type document struct {
+type note struct {
 	Before time.Time `json:"before"` // what was seen before that counts as never seen; by the service's clock
 }
 
-func name(app string) string { return app + "/.swept" }
+func file(s store.Documenter, app string) document.Document {
+	return document.Document{Store: s, Name: app + "/.swept", Limit: limit}
+}
 
 // Removes reports whether a sweep may remove an entry of that name, which is without the app.
 func Removes(name string) bool {
@@ -42,20 +44,16 @@ func Note(ctx context.Context, s any, app string, before time.Time) error {
 	if !ok {
 		return nil
 	}
-	b, err := json.Marshal(document{before})
+	b, err := json.Marshal(note{before})
 	if err != nil {
 		return err
 	}
 	for n := 1; ; n++ {
-		doc, etag, err := read(ctx, docs, app)
-		if err != nil || !doc.Before.Before(before) {
+		last, etag, err := read(ctx, file(docs, app))
+		if err != nil || !last.Before.Before(before) {
 			return err
 		}
-		written, err := docs.WriteDocument(ctx, name(app), etag, b)
-		if err == nil && written.ETag == "" {
-			return errNoETag
-		}
-		if err == nil || n == tries || !errors.Is(err, store.ErrChanged) {
+		if _, err = file(docs, app).Write(ctx, etag, b); err == nil || n == tries || !errors.Is(err, store.ErrChanged) {
 			return err
 		}
 	}
@@ -67,21 +65,15 @@ func Forgets(ctx context.Context, s any, app, entry string, seen time.Time) bool
 	if !ok || !Removes(entry) {
 		return false
 	}
-	doc, _, err := read(ctx, docs, app)
-	return err == nil && seen.Before(doc.Before)
+	last, _, err := read(ctx, file(docs, app))
+	return err == nil && seen.Before(last.Before)
 }
 
-// read returns the document. One that cannot be read as such is as good as none.
-func read(ctx context.Context, s store.Documenter, app string) (doc document, etag string, err error) {
-	d, err := s.ReadDocument(ctx, name(app), "")
-	if errors.Is(err, fs.ErrNotExist) {
-		return doc, "", nil
+// read returns the note. A document that cannot be read as one is as good as none.
+func read(ctx context.Context, d document.Document) (n note, etag string, err error) {
+	got, err := d.Read(ctx, "")
+	if err == nil && json.Unmarshal(got.Body, &n) != nil {
+		n = note{}
 	}
-	if err != nil {
-		return doc, "", err
-	}
-	if json.Unmarshal(d.Body, &doc) != nil {
-		doc = document{}
-	}
-	return doc, d.ETag, nil
+	return n, got.ETag, err
 }

@@ -1,7 +1,6 @@
 package swept_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -61,19 +60,5 @@ func TestNoteThatCannotBeRead(t *testing.T) {
 	bare := struct{ store.Store }{&s}
 	if err := swept.Note(t.Context(), bare, "app", noon); err != nil || swept.Forgets(t.Context(), bare, "app", lock, noon.Add(-1)) {
 		t.Errorf("a store without documents: %v", err)
-	}
-}
-
-// A gateway answers writes of documents in the place of the store.
-type gateway struct{ *local.Memory }
-
-func (gateway) WriteDocument(context.Context, string, string, []byte) (store.Revision, error) {
-	return store.Revision{}, nil
-}
-
-// A success without an ETag is not from the store: a sweep must not rely on a note that may not be there.
-func TestNoteThatIsNotWrittenByTheStore(t *testing.T) {
-	if err := swept.Note(t.Context(), gateway{&local.Memory{}}, "app", noon); err == nil {
-		t.Error("it counts as written")
 	}
 }

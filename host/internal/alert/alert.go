@@ -118,7 +118,7 @@ func (n *Notifier) step(ctx context.Context) {
 	var due []delivery
 	var dropped []string
 	begun := n.c.Elapsed()
-	err := n.shared.update(ctx, &n.c, func(d *document, now time.Time) bool {
+	err := n.shared.update(ctx, &n.c, func(d *content, now time.Time) bool {
 		begun = n.shared.sentAt
 		for i := range seen {
 			seen[i].date(now, begun)
@@ -135,7 +135,7 @@ func (n *Notifier) step(ctx context.Context) {
 	n.gaveUp(dropped)
 	results := n.send(ctx, due, begun)
 	if len(results) > 0 {
-		n.trouble(n.shared.update(context.WithoutCancel(ctx), &n.c, func(d *document, now time.Time) bool {
+		n.trouble(n.shared.update(context.WithoutCancel(ctx), &n.c, func(d *content, now time.Time) bool {
 			return n.note(d, now, results)
 		}))
 	}
@@ -144,7 +144,7 @@ func (n *Notifier) step(ctx context.Context) {
 
 // startAfresh raises the floors as at a first look if the document has lost something since the last look:
 // what is over by now has been reported.
-func (n *Notifier) startAfresh(d *document, seen []condition) {
+func (n *Notifier) startAfresh(d *content, seen []condition) {
 	if d.Forgot == n.forgot {
 		return
 	}
@@ -172,7 +172,7 @@ func (n *Notifier) deliverLocal(ctx context.Context) {
 
 // note writes into the document what became of messages: of the last sends, and of earlier
 // ones that could not be noted.
-func (n *Notifier) note(d *document, now time.Time, results map[string]error) (changed bool) {
+func (n *Notifier) note(d *content, now time.Time, results map[string]error) (changed bool) {
 	for _, i := range slices.Clone(d.Incidents) {
 		id := i.message()
 		_, tried := results[id]

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/document"
 	"github.com/soloist-go/soloist/internal/ontime"
 	"github.com/soloist-go/soloist/store"
 )
@@ -26,13 +26,13 @@ const (
 type shared struct {
 	etag   string
 	body   []byte
-	last   document
+	last   content
 	sentAt time.Duration // when the last read was sent, in elapsed time
 }
 
 // update reads the document, lets f change it, and writes it if f has. f may be called
 // several times, each time with another document and the store's time of the read.
-func (s *shared) update(ctx context.Context, c *Config, f func(d *document, now time.Time) bool) error {
+func (s *shared) update(ctx context.Context, c *Config, f func(d *content, now time.Time) bool) error {
 	for try := 1; ; try++ {
 		d, now, err := s.read(ctx, c)
 		if err != nil {
@@ -57,19 +57,17 @@ func (s *shared) update(ctx context.Context, c *Config, f func(d *document, now 
 	}
 }
 
-func (s *shared) read(ctx context.Context, c *Config) (*document, time.Time, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
+func (c *Config) document() document.Document {
+	return document.Document{Store: c.Store, Name: c.App + "/.alerts", Limit: callTime}
+}
+
+func (s *shared) read(ctx context.Context, c *Config) (*content, time.Time, error) {
 	s.sentAt = c.Elapsed()
-	got, err := c.Store.ReadDocument(ctx, c.App+"/.alerts", s.etag)
+	got, err := c.document().Read(ctx, s.etag)
 	switch {
 	case errors.Is(err, store.ErrUnchanged) && s.etag != "":
-	case errors.Is(err, fs.ErrNotExist):
-		s.etag, s.body = "", nil
 	case err != nil:
 		return nil, time.Time{}, err
-	case got.ETag == "":
-		return nil, time.Time{}, errors.New("the answer has no ETag: it is not from the store")
 	default:
 		s.etag, s.body = got.ETag, got.Body
 	}
@@ -81,14 +79,12 @@ func (s *shared) read(ctx context.Context, c *Config) (*document, time.Time, err
 	return d, now.Round(0).UTC(), err
 }
 
-func (s *shared) write(ctx context.Context, c *Config, d *document) error {
+func (s *shared) write(ctx context.Context, c *Config, d *content) error {
 	body, err := d.encode()
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	r, err := c.Store.WriteDocument(ctx, c.App+"/.alerts", s.etag, body)
+	r, err := c.document().Write(ctx, s.etag, body)
 	if err == nil {
 		s.etag, s.body = r.ETag, body
 	}
@@ -97,8 +93,8 @@ func (s *shared) write(ctx context.Context, c *Config, d *document) error {
 
 // decode reads a document; an empty text is an empty one. It refuses what another program
 // has written, which must not be overwritten.
-func decode(body []byte, app string) (*document, error) {
-	d := &document{Schema: schema, App: app}
+func decode(body []byte, app string) (*content, error) {
+	d := &content{Schema: schema, App: app}
 	if len(body) == 0 {
 		return d, nil
 	}
@@ -127,7 +123,7 @@ const (
 // ask is how a replica that cannot read a record, though that is no incident any more, finds out
 // whether others still can. It writes a question into the document, and each replica that reads
 // the record answers. If none has answered, c is about a new incident.
-func (d *document) ask(c *condition) (changed bool) {
+func (d *content) ask(c *condition) (changed bool) {
 	key := c.key()
 	asked, open := d.Asked[key]
 	switch {
@@ -148,7 +144,7 @@ func (d *document) ask(c *condition) (changed bool) {
 }
 
 // close notes the version of the record up to which messages are sent.
-func (d *document) close(key string, version int64) {
+func (d *content) close(key string, version int64) {
 	if d.Closed == nil {
 		d.Closed = map[string]int64{}
 	}
@@ -157,7 +153,7 @@ func (d *document) close(key string, version int64) {
 
 // encode returns the document as text. A job and kind of which there was ever an incident stays
 // in Closed, so a document that is too large forgets half of those.
-func (d *document) encode() ([]byte, error) {
+func (d *content) encode() ([]byte, error) {
 	body, err := json.Marshal(d)
 	for try := 0; err == nil && len(body) > store.MaxDocument && try < 5; try++ {
 		d.forget((len(d.Closed) + 1) / 2)
@@ -171,7 +167,7 @@ func (d *document) encode() ([]byte, error) {
 
 // forget removes up to so many entries of Closed, those with the smallest versions, but none of
 // an incident whose end still has to be sent.
-func (d *document) forget(n int) {
+func (d *content) forget(n int) {
 	d.Forgot++
 	waits := map[string]bool{}
 	for _, i := range d.Incidents {

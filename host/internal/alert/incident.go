@@ -86,8 +86,8 @@ type claim struct {
 	Until time.Time `json:"until"`
 }
 
-// A document has the open incidents of an app.
-type document struct {
+// A content is that of the document: the open incidents of an app.
+type content struct {
 	Schema    int              `json:"schema"`
 	App       string           `json:"app"`
 	Incidents []*incident      `json:"incidents,omitzero"`
@@ -110,7 +110,7 @@ func keyOf(job string, kind Kind) string { return job + "/" + string(kind) }
 
 // observe opens and ends incidents. floors are the versions of the records at this replica's
 // first look: what was over before then is no news.
-func (d *document) observe(seen []condition, floors map[string]int64, now time.Time) (changed bool) {
+func (d *content) observe(seen []condition, floors map[string]int64, now time.Time) (changed bool) {
 	for n := range seen {
 		c := &seen[n]
 		if c.Kind == Unreadable {
@@ -134,12 +134,12 @@ func (d *document) observe(seen []condition, floors map[string]int64, now time.T
 	return changed
 }
 
-func (d *document) open(c *condition, now time.Time) {
+func (d *content) open(c *condition, now time.Time) {
 	d.Incidents = append(d.Incidents, &incident{ID: fmt.Sprintf("%s/%s/%d", d.App, c.key(), c.About), Job: c.Job, Kind: c.Kind,
 		Version: c.Version, Since: now, facts: c.facts})
 }
 
-func (d *document) end(i *incident, version int64, now time.Time) {
+func (d *content) end(i *incident, version int64, now time.Time) {
 	i.Over = now
 	d.close(keyOf(i.Job, i.Kind), version)
 	if i.Dropped {
@@ -149,7 +149,7 @@ func (d *document) end(i *incident, version int64, now time.Time) {
 
 // take claims the messages that are due and returns them, and the ids of those that the
 // receiver has not taken for too long.
-func (d *document) take(me string, now time.Time) (due []delivery, dropped []string) {
+func (d *content) take(me string, now time.Time) (due []delivery, dropped []string) {
 	for _, i := range slices.Clone(d.Incidents) {
 		switch {
 		case !i.waits():
@@ -190,7 +190,7 @@ func (i *incident) begun() time.Time {
 }
 
 // sent notes that the next message was sent.
-func (d *document) sent(i *incident, now time.Time) {
+func (d *content) sent(i *incident, now time.Time) {
 	i.Claim, i.Tries, i.Next, i.Dropped = claim{}, 0, time.Time{}, false
 	if i.Alerted.IsZero() {
 		i.Alerted = now
@@ -201,13 +201,13 @@ func (d *document) sent(i *incident, now time.Time) {
 
 // drop gives up the next message, and those after it. An incident that goes on stays, so
 // that no replica opens it again.
-func (d *document) drop(i *incident) {
+func (d *content) drop(i *incident) {
 	if i.Dropped = true; !i.Over.IsZero() {
 		d.remove(i)
 	}
 }
 
-func (d *document) remove(i *incident) {
+func (d *content) remove(i *incident) {
 	d.Incidents = slices.DeleteFunc(d.Incidents, func(o *incident) bool { return o == i })
 }
 

@@ -14,7 +14,7 @@ const outageTime = time.Minute
 type local struct {
 	c         *Config
 	start     time.Time // when elapsed time was zero, by the wall clock of then
-	incidents document
+	incidents content
 	outage    outage
 
 	mu   sync.Mutex

@@ -174,9 +174,7 @@ func (b *Beacon) write(ctx context.Context, self Self, leaves bool) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	_, err = b.c.Store.WriteDocument(ctx, Name(b.c.App), reader.etag, body)
+	_, err = reader.document().Write(ctx, reader.etag, body)
 	return err
 }
 

@@ -3,9 +3,9 @@ package presence
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/document"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -64,23 +64,21 @@ type Reader struct {
 	doc  *Document
 }
 
+func (r *Reader) document() document.Document {
+	return document.Document{Store: r.Store, Name: Name(r.App), Limit: callTime}
+}
+
 // Read reads the document; a document that has not changed is not transferred. There is an
 // empty one if no replica has written.
 func (r *Reader) Read(ctx context.Context) (Reading, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	got, err := r.Store.ReadDocument(ctx, Name(r.App), r.etag)
+	got, err := r.document().Read(ctx, r.etag)
 	switch {
 	case errors.Is(err, store.ErrUnchanged) && r.etag != "":
 		return Reading{timeOf(got.Date), r.doc}, nil
-	case errors.Is(err, fs.ErrNotExist):
-		got.ETag, got.Body = "", nil
 	case errors.Is(err, store.ErrTooLarge):
 		return Reading{}, errors.Join(ErrForeign, err)
 	case err != nil:
 		return Reading{}, err
-	case got.ETag == "":
-		return Reading{}, errors.New("the answer has no ETag: it is not from the store")
 	}
 	doc, err := decode(got.Body, r.App)
 	if err != nil {

@@ -4,14 +4,42 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
-	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/store"
 )
+
+// A denial is why this replica can lease the entry and not write it. It outlives the
+// attempt: a replica that acquired the lease again at once, for nothing, would keep
+// it from replicas that can write.
+type denial struct {
+	err    error          // nil: the last write succeeded, or none was tried
+	etag   string         // of the record when the write failed; another one shows that some replica can write
+	pause  *lease.Backoff // until this replica tries again
+	writes int            // writes of this process that had succeeded by then
+	until  time.Time      // monotonic: the end of that pause, or of the first one in doubt
+	left   unanswered     // what this replica may have left at the entry
+
+	unproved bool      // a claim or acquisition here failed or got no clear answer, and no write has succeeded since
+	gaveWay  bool      // the others have had their head start for what is due
+	tried    time.Time // the tick before which the last such acquisition was sent; zero: it was sent at the tick itself
+}
+
+// lift forgets why this replica could not write.
+func (d *denial) lift() {
+	d.err, d.unproved = nil, false
+	d.pause.Reset()
+}
+
+// mayWrite notes that a write of this replica has succeeded, also for the loop if this is a manual run in parallel.
+func (r *Runner) mayWrite() {
+	r.denial.lift()
+	r.source.state.set(func(n *snapshot) { n.writes++ })
+}
 
 // lasting reports whether the cause does not pass by itself: this replica may not
 // write, or the record is too large.
@@ -160,14 +188,14 @@ var errAcquisition = errors.New("the acquisition was not confirmed")
 // returns why this replica should yield: nil if the lease was not the session's.
 //
 // With another ETag the claim may have been applied. Its lease then has to expire. If the
-// record is the claim itself, c learns that it names a run which will not be started.
+// record is the claim itself, the call learns that it names a run which will not be started.
 func (d *driver) freeUnanswered() error {
 	u := d.denial.left
 	d.denial.left = unanswered{}
 	if u.session == nil {
 		return nil
 	}
-	if run := &d.view.rec.Run; !u.idle && run.Status == store.Running && u.session.Sent(d.view.rec.Writer) {
+	if run := &d.view.rec.Run; !u.idle && run.Status == store.Running && slices.Contains(u.session.Sent(), d.view.rec.Writer) {
 		d.undone = fmt.Errorf("its tick %s was claimed and not run: %w", run.Tick.Format(time.RFC3339), u.err)
 	}
 	if !u.idle && d.view.entry.ETag != u.session.ETag() || !d.view.entry.State.Live() {
@@ -214,117 +242,4 @@ func (c *contradiction) of(etag string) error {
 		return nil
 	}
 	return fmt.Errorf("the store refuses to lease the entry at the ETag that its reads show, %.80s: is a cache or a proxy on the way that changes or keeps answers?", etag)
-}
-
-const (
-	maxSleep = 30 * time.Second // a look at the clock, since timers stop while a machine is suspended
-
-	// restDegraded is how soon a replica that starts nothing new checks whether it
-	// can start again.
-	restDegraded = time.Second
-)
-
-// A condition says whether this replica can do its part for a job, and what it has reported of that.
-type condition struct {
-	reporter
-	pause  *lease.Backoff // between calls to a store that does not answer
-	denial denial
-}
-
-// note keeps why the job is skipped, for Health, and reports a change. Nil means that
-// all is well; but a replica that cannot write the entry stays in trouble, however much
-// it can read.
-func (r *condition) note(err error) { r.notice(false, err) }
-
-// notice is note for trouble that may be passing. The same text is reported once and not at
-// each step.
-func (r *condition) notice(passing bool, err error) {
-	if err == nil {
-		err = r.denial.err
-	}
-	var old error
-	r.source.state.set(func(n *snapshot) { old, n.broken = n.broken, err })
-	switch {
-	case err == nil && old != nil:
-		r.emit(event.Event{Kind: event.TakenUp})
-	case err != nil && (old == nil || old.Error() != err.Error()):
-		e := event.Event{Kind: event.LeftAlone, Err: err}
-		if passing {
-			e.Note = "it may end by itself"
-		}
-		r.emit(e)
-	}
-}
-
-// reached notes that the store has answered, whatever it said.
-func (r *condition) reached() {
-	r.pause.Reset()
-	r.answered()
-}
-
-// tellTrouble receives trouble from a session, whose renewals and writes go on in other
-// goroutines: why a call has failed again, nil once one succeeds. It must not touch
-// r.pause, which belongs to the goroutine of the runner.
-func (r *condition) tellTrouble(err error) {
-	if err != nil {
-		r.failed(err)
-	} else {
-		r.answered()
-	}
-}
-
-// failed notes a call that the store did not answer.
-func (b *base) failed(err error) {
-	b.source.state.set(func(n *snapshot) { n.storage = err })
-	b.replica.vitals.outage.begin(b.source, err, b.replica.Emit)
-}
-
-// answered notes a call that the store answered.
-func (b *base) answered() {
-	b.source.state.set(func(n *snapshot) { n.storage = nil })
-	b.replica.vitals.outage.end(b.source, b.replica.Emit)
-}
-
-// readable notes, for Status, that the store can be read. It ends an outage that was
-// seen by a call of RunDue, since no loop will ask the store before the next one. It
-// does not end a refusal: the credentials may be read-only.
-func (b *base) readable() {
-	n := b.source.state.get()
-	if n.looping || n.busy || n.byHand > 0 || n.storage == nil || errors.Is(n.storage, fs.ErrPermission) {
-		return
-	}
-	b.answered()
-}
-
-// A recordError says that the record must not be touched: it is damaged, foreign, or
-// from another time. The job is not run, and the record is not overwritten.
-type recordError struct{ err error }
-
-func (e *recordError) Error() string { return e.err.Error() + "; it is left alone and nothing runs" }
-func (e *recordError) Unwrap() error { return e.err }
-
-// Unusable reports whether an error says that the record cannot be used. It stays so until a person
-// corrects it.
-func Unusable(err error) bool {
-	_, bad := errors.AsType[*recordError](err)
-	return bad
-}
-
-// unusable notes why the entry could not be used and returns how long to wait. If the
-// call was stopped, its error says nothing about the store. A record that must be left
-// alone is the job's trouble, since the store has answered; any other error is the
-// store's.
-func (d *driver) unusable(err error) time.Duration {
-	if d.ctx.Err() != nil {
-		return d.readAgain(0)
-	}
-	if _, bad := errors.AsType[*recordError](err); bad {
-		d.reached()
-		d.note(err)
-		return d.readAgain(maxSleep)
-	}
-	// While the store does not answer, the entry is not watched.
-	d.lookedAway()
-	d.failed(err)
-	return d.readAgain(d.pause.Next())
 }
