@@ -332,10 +332,9 @@ func (d *driver) unbegun() *unbegun {
 func takeBackUnbegun(ctx context.Context, d *driver, claim *unbegun) {
 	h := &hold{driver: d, session: claim.session, held: claim.session.Context(), before: claim.before}
 	h.session.Reopen() // the call may have tried to write an outcome
-	switch err := h.takeBackBriefly(ctx); {
-	case err == nil:
+	if err := h.takeBackBriefly(ctx); err == nil {
 		h.release()
-	case !lease.Definite(err) || errors.Is(err, lease.ErrNotConfirmed):
+	} else if !lease.Definite(err) || errors.Is(err, lease.ErrNotConfirmed) {
 		h.leaves(h.session)
 		d.source.state.unbegun.Store(&unbegun{claim.session, claim.before, h.session.Sent()})
 		return
