@@ -593,3 +593,23 @@ func TestLeaseOverARunIsNotReleased(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 	})
 }
+
+// Two callers come again at once: one of them takes the claim back.
+func TestOnceCalledAgainByTwo(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a").meets(awayFrom("write", 18*time.Second))
+		o := c.migration(a, "v1", nil)
+		o.Retry = soloist.Retry{MaxTries: 1}
+		wantError(t, o.Run(c.within(4*time.Second)), "deadline")
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				if err := o.Run(c.within(time.Hour)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		both.Wait()
+		c.wantRuns(1)
+	})
+}

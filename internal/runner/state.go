@@ -32,6 +32,8 @@ type state struct {
 	unbegun  atomic.Pointer[unbegun]       // the last one; nil: there is none
 	shown    atomic.Pointer[decoded]       // of Statuses; nil: it was not called yet
 
+	returning sync.Mutex // of the unbegun claim
+
 	mu  sync.Mutex
 	now snapshot
 }
