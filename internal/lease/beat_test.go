@@ -28,11 +28,9 @@ func TestApplied(t *testing.T) {
 		"outcome": {beating{beat, 0, short}, time.Second, 2 * time.Second, 0, long},
 	} {
 		t.Run(name, func(t *testing.T) {
-			clock := &Clock{Elapsed: func() time.Duration { return tt.answered }}
-			s := &Session{client: &Client{Clock: clock}, Length: length, trust: trust{until: long, beating: tt.before}}
-			s.ledger.ours = []signature{{nonce: "n", sent: tt.sent, beat: tt.beat}}
-			s.applied(store.Revision{ETag: "2"}, "n")
-			if got := s.trust.end(); got != tt.want {
+			trust := trust{clock: &Clock{Elapsed: func() time.Duration { return tt.answered }}, until: long, beating: tt.before}
+			trust.applied(signature{sent: tt.sent, beat: tt.beat})
+			if got := trust.end(); got != tt.want {
 				t.Errorf("trusted until %s, want %s", got, tt.want)
 			}
 		})
@@ -42,7 +40,7 @@ func TestApplied(t *testing.T) {
 // Of a write that is sent again the first sending counts, and of two writes each its own.
 func TestFirstSendingCounts(t *testing.T) {
 	l := newLedger("0", &store.Record{})
-	one, two := &page{nonce: "one", record: []byte(`{"writer":"one"}`)}, &page{nonce: "two", record: []byte(`{"writer":"two"}`)}
+	one, two := &page{signature: signature{nonce: "one"}}, &page{signature: signature{nonce: "two"}}
 	l.remember(one, time.Second)
 	l.remember(one, 2*time.Second)
 	l.remember(two, 3*time.Second)

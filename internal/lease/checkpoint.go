@@ -8,25 +8,25 @@ import (
 )
 
 // Checkpoints reports whether the store can keep a checkpoint with the record.
-func (s *Session) Checkpoints() bool {
-	_, ok := s.lease.(store.Checkpointer)
+func (w *writes) Checkpoints() bool {
+	_, ok := w.lease.(store.Checkpointer)
 	return ok
 }
 
 // Load reads the checkpoint and repeats the call until its outcome is known. Each try takes a
 // turn as a write does, since it has to name the ETag, which a write changes.
-func (s *Session) Load(ctx context.Context) ([]byte, error) {
-	pause := s.client.Backoff(s.Length / 30)
+func (w *writes) Load(ctx context.Context) ([]byte, error) {
+	pause := w.client.Backoff(w.Length / 30)
 	for try := 1; ; try++ {
-		b, err := s.tryLoad(ctx)
+		b, err := w.tryLoad(ctx)
 		if errors.Is(err, ErrClosed) {
 			return nil, err
 		}
 		if errors.Is(err, store.ErrTooLarge) { // the store has answered, and would answer the same again
-			s.tell(try, nil)
+			w.tell(try, nil)
 			return nil, err
 		}
-		s.tell(try, err)
+		w.tell(try, err)
 		if err == nil || Definite(err) {
 			return b, err
 		}
@@ -37,28 +37,28 @@ func (s *Session) Load(ctx context.Context) ([]byte, error) {
 }
 
 // tryLoad takes a turn for one try.
-func (s *Session) tryLoad(ctx context.Context) ([]byte, error) {
-	if err := s.takeTurn(ctx); err != nil {
+func (w *writes) tryLoad(ctx context.Context) ([]byte, error) {
+	if err := w.take(ctx); err != nil {
 		return nil, err
 	}
-	defer s.endTurn()
-	b, err := s.loadOnce(ctx)
+	defer w.end()
+	b, err := w.loadOnce(ctx)
 	// A write of ours that seemed refused may have been applied late. Reading the
 	// entry back shows whether the change is ours.
-	if errors.Is(err, store.ErrChanged) && !s.ledger.unclear {
-		s.ledger.unclear = true
-		b, err = s.loadOnce(ctx)
+	if errors.Is(err, store.ErrChanged) && !w.unclear {
+		w.unclear = true
+		b, err = w.loadOnce(ctx)
 	}
 	return b, err
 }
 
 // loadOnce makes one call. If the answer to the last write was lost, it first learns the
 // ETag that the entry has now.
-func (s *Session) loadOnce(ctx context.Context) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, min(s.client.CallTimeout(), 2*s.patience()))
+func (w *writes) loadOnce(ctx context.Context) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, min(w.client.CallTimeout(), 2*w.patience()))
 	defer cancel()
-	if _, err := s.catchUp(ctx, ""); err != nil {
+	if _, err := w.catchUp(ctx, ""); err != nil {
 		return nil, err
 	}
-	return s.lease.(store.Checkpointer).Load(ctx, s.ledger.etag)
+	return w.lease.(store.Checkpointer).Load(ctx, w.etag)
 }

@@ -35,6 +35,14 @@ type Client struct {
 // length, so a renewal that hangs leaves time for another one before the trust ends.
 func (c *Client) CallTimeout() time.Duration { return c.Length / 6 }
 
+// briefly returns most, or a sixth of the beat if that is less.
+func (c *Client) briefly(most time.Duration) time.Duration {
+	if c.Beat > 0 {
+		return min(most, c.Beat/6)
+	}
+	return most
+}
+
 // leastHaste is the least that Haste returns: calls that take a moment longer than others are not sent twice.
 const leastHaste = 500 * time.Millisecond
 

@@ -77,7 +77,7 @@ func (c *Clock) observe(sent time.Duration, date time.Time) (skew time.Duration,
 	}
 	c.known, c.at, c.lo, c.hi = true, now, lo, hi
 	wall := c.Wall()
-	c.off = instant.Earlier(instant.Later(wall, lo), hi).Sub(wall)
+	c.off = c.nearest(wall, now).Sub(wall)
 	switch {
 	case !c.wrong && c.off.Abs() > skewWrong:
 		c.wrong = true
@@ -94,11 +94,15 @@ func (c *Clock) observe(sent time.Duration, date time.Time) (skew time.Duration,
 func (c *Clock) Best() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.Wall().Add(c.off)
-	if lo, hi, ok := c.bounds(c.Elapsed()); ok {
-		now = instant.Earlier(instant.Later(now, lo), hi)
+	return c.nearest(c.Wall().Add(c.off), c.Elapsed())
+}
+
+// nearest returns the time nearest to t that the service's clock can show at the elapsed time now. The caller holds mu.
+func (c *Clock) nearest(t time.Time, now time.Duration) time.Time {
+	if lo, hi, ok := c.bounds(now); ok {
+		return instant.Earlier(instant.Later(t, lo), hi)
 	}
-	return now
+	return t
 }
 
 // bounds returns the earliest and the latest time that the service's clock can show at
@@ -115,14 +119,7 @@ func (c *Clock) Skew() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wall := c.Wall()
-	lo, hi, ok := c.bounds(c.Elapsed())
-	switch {
-	case ok && wall.After(hi):
-		return wall.Sub(hi)
-	case ok && wall.Before(lo):
-		return wall.Sub(lo)
-	}
-	return 0
+	return wall.Sub(c.nearest(wall, c.Elapsed()))
 }
 
 // Now returns the earliest and the latest time that the service's clock can show now; ok

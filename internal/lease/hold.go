@@ -41,10 +41,10 @@ func (s *Session) keep(ctx context.Context) {
 	renewals, giveUp := context.WithCancel(s.trusted)
 	s.giveUp = giveUp
 	// The deadline is a chore of its own: a renewal may hang beyond it.
-	deadline := newChore(min(s.Left(), s.lookAgain()), s.watchDeadline)
-	s.mu.Lock()
-	s.trust.watch = deadline
-	s.mu.Unlock()
+	deadline := newChore(min(s.Left(), s.client.briefly(lookAgain)), s.watchDeadline)
+	s.trust.mu.Lock()
+	s.watch = deadline
+	s.trust.mu.Unlock()
 	chores := []*chore{deadline, newChore(s.untilRenewal(), func() (time.Duration, bool) { return s.renewAgain(renewals) })}
 	if s.client.Beat > 0 {
 		chores = append(chores, newChore(s.untilBeat(), func() (time.Duration, bool) { return s.beatAgain(renewals) }))
@@ -55,4 +55,37 @@ func (s *Session) keep(ctx context.Context) {
 			c.stop()
 		}
 	})
+}
+
+// lookAgain is how often, at least, the deadline is compared with elapsed time: timers stand still
+// while a machine is suspended, and the first beat of a run moves the deadline backwards.
+const lookAgain = time.Second
+
+// watchDeadline ends the trust in time, however long a renewal hangs. It is a chore.
+func (s *Session) watchDeadline() (pause time.Duration, again bool) {
+	left := s.Left()
+	if left <= 0 {
+		s.lose(ErrNotRenewed)
+	}
+	return min(left, s.client.briefly(lookAgain)), s.trusted.Err() == nil
+}
+
+// renewAgain renews the lease, unless ctx has ended, and returns when to do so again. It is a
+// chore, but Check and settle may call Renew at the same time.
+func (s *Session) renewAgain(ctx context.Context) (pause time.Duration, again bool) {
+	if err := s.inTime(ctx, s.Length/30, s.renewOnce); err != nil {
+		s.lose(err)
+	}
+	return s.untilRenewal(), ctx.Err() == nil
+}
+
+// beatAgain sends a beat if one is due, and returns when the next one is. It is a chore.
+func (s *Session) beatAgain(ctx context.Context) (pause time.Duration, again bool) {
+	if err := s.beatInTime(ctx); err != nil && ctx.Err() == nil {
+		s.lose(err)
+	}
+	if pause = s.untilBeat(); pause <= 0 {
+		pause = s.client.Beat / 30
+	}
+	return pause, ctx.Err() == nil
 }

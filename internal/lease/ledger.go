@@ -1,9 +1,13 @@
 package lease
 
 import (
+	"context"
+	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"hash/maphash"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist/store"
@@ -14,40 +18,36 @@ import (
 // notices and the runner's claim and outcome all write, one at a time, each on the ETag
 // of the write before.
 type ledger struct {
-	turn    chan struct{} // has room for one writer; a channel, so that a writer can give up waiting
-	rec     store.Record  // as last written, or perhaps written: the next draft starts from it, so it repeats what was lost
-	etag    string        // of the entry, by the last answer that is known
-	date    time.Time     // the service's, in that answer; zero: it had none
-	runs    bool          // the record under etag shows a run that may be under way
-	unclear bool          // the entry may have another ETag: a write has failed since, perhaps after it was applied
-	gaveUp  bool          // WriteOutcome has ended the renewals
-	revived bool          // and has revived the lease once since then
-	closed  bool          // the outcome is written or being written: nothing may follow it
-	doubt   bool          // a write on etag was sent and not refused: the store may still apply it
-	ours    []signature   // of our writes that the entry may hold now, oldest first
+	turn chan struct{} // has room for one writer; a channel, so that a writer can give up waiting
+
+	mu   sync.Mutex   // for those who ask without the turn
+	rec  store.Record // as last written, or perhaps written: the next draft starts from it, so it repeats what was lost
+	etag string       // of the entry, by the last answer that is known
+	date time.Time    // the service's, in that answer; zero: it had none
+
+	runs    bool        // the record under etag shows a run that may be under way
+	unclear bool        // the entry may have another ETag: a write has failed since, perhaps after it was applied
+	gaveUp  bool        // WriteOutcome has ended the renewals
+	revived bool        // and has revived the lease once since then
+	closed  bool        // the outcome is written or being written: nothing may follow it
+	doubt   bool        // a write on etag was sent and not refused: the store may still apply it
+	ours    []signature // of our writes that the entry may hold now, oldest first
 }
 
 // A page is one write, ready to be sent: the encoded record, and perhaps a checkpoint.
 type page struct {
-	nonce      string        // Writer of the record
-	beat       time.Duration // of the record; see store.Record.Beats
-	runs       bool          // see store.Record.MayRun
+	signature
 	record     []byte
 	checkpoint []byte // nil: it stays as it is
-}
-
-// newPage returns the page of a record that is encoded.
-func newPage(rec *store.Record, encoded, checkpoint []byte) *page {
-	return &page{rec.Writer, rec.Beats(), rec.MayRun(), encoded, checkpoint}
 }
 
 // A signature identifies a write of this session when the entry is read back. The nonce
 // alone would not do: a person who edits the record leaves the nonce in it.
 type signature struct {
-	nonce  string
+	nonce  string // Writer of the record
 	digest uint64
-	beat   time.Duration // of its record
-	runs   bool          // its record shows a run that may be under way
+	beat   time.Duration // of the record; see store.Record.Beats
+	runs   bool          // the record shows a run that may be under way
 	sent   time.Duration // elapsed: when it was sent for the first time
 }
 
@@ -60,18 +60,18 @@ var seed = maphash.MakeSeed()
 const maxUnclear = 100
 
 // newLedger returns the ledger of a session that has written nothing yet.
-func newLedger(etag string, rec *store.Record) ledger {
-	return ledger{turn: make(chan struct{}, 1), etag: etag, rec: *rec, runs: rec.MayRun()}
+func newLedger(etag string, rec *store.Record) *ledger {
+	return &ledger{turn: make(chan struct{}, 1), etag: etag, rec: *rec, runs: rec.MayRun()}
 }
 
 // remember keeps the signature of a page that is about to be sent: after that its answer
 // may be lost. Of a page that is sent again, the first sending counts.
 func (l *ledger) remember(p *page, sent time.Duration) {
-	digest := maphash.Bytes(seed, p.record)
-	if _, known := l.find(p.nonce, digest); known {
+	if l.knows(p.nonce, p.digest) {
 		return
 	}
-	l.ours = append(l.ours, signature{p.nonce, digest, p.beat, p.runs, sent})
+	p.sent = sent
+	l.ours = append(l.ours, p.signature)
 	if extra := len(l.ours) - maxUnclear; extra > 0 {
 		l.ours = slices.Delete(l.ours, 0, extra)
 	}
@@ -79,40 +79,111 @@ func (l *ledger) remember(p *page, sent time.Duration) {
 
 // wrote reports whether this session has sent the record.
 func (l *ledger) wrote(record []byte) bool {
-	_, ours := l.find(writer(record), maphash.Bytes(seed, record))
-	return ours
+	return l.knows(writer(record), maphash.Bytes(seed, record))
 }
 
-// sent returns the nonces of the writes that the entry may hold.
-func (l *ledger) sent() (nonces []string) {
+// Sent returns the nonces of the records of this session that the entry may hold. No other goroutine may use the session.
+func (l *ledger) Sent() (nonces []string) {
 	for _, m := range l.ours {
 		nonces = append(nonces, m.nonce)
 	}
 	return nonces
 }
 
-// find returns the signature of a write that the entry may hold.
-func (l *ledger) find(nonce string, digest uint64) (m signature, ok bool) {
-	i := slices.IndexFunc(l.ours, func(m signature) bool { return m.nonce == nonce && m.digest == digest })
-	if i < 0 {
-		return signature{}, false
-	}
-	return l.ours[i], true
+// knows reports whether a write has this signature that the entry may hold.
+func (l *ledger) knows(nonce string, digest uint64) bool {
+	return slices.ContainsFunc(l.ours, func(m signature) bool { return m.nonce == nonce && m.digest == digest })
 }
 
 // moved notes that the write with the nonce was applied, and the answer that showed the
 // ETag which it got. The store refuses all other writes that were sent before: they name an older ETag. So they
 // need not be remembered, and none of them is in doubt. It returns the signature of the write.
 func (l *ledger) moved(answer store.Revision, nonce string) signature {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.etag, l.date, l.unclear, l.doubt = answer.ETag, answer.Date, false, false
 	l.ours = slices.DeleteFunc(l.ours, func(m signature) bool { return m.nonce != nonce })
 	l.runs = l.ours[0].runs
 	return l.ours[0]
 }
 
-// mayRun reports whether a record that the entry may hold, by the last answer, shows a run that may be under way.
-func (l *ledger) mayRun() bool {
+// MustExpire reports whether the lease has to expire and must not be released: a record that the entry may hold, by the last
+// answer, shows a run that may be under way. A follower that sees the lease expired knows that the trust of all its holders has
+// ended. A follower that sees it free has to believe the record, and holds off for the length of a lease. Only the goroutine that
+// writes claim and outcome may call it, after Stop.
+func (l *ledger) MustExpire() bool {
 	return l.runs || l.unclear && slices.ContainsFunc(l.ours, func(m signature) bool { return m.runs })
+}
+
+// take waits until no other write is under way, or ctx ends. The caller calls end after its write.
+func (l *ledger) take(ctx context.Context) error {
+	select {
+	case l.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	err := context.Cause(ctx) // ctx may have ended while other writes had their turn
+	if l.closed {
+		err = ErrClosed
+	}
+	if err != nil {
+		l.end()
+	}
+	return err
+}
+
+// end lets the next write begin.
+func (l *ledger) end() { <-l.turn }
+
+// Reopen lets another claim follow the outcome that was written. What the run before has
+// left behind writes nothing more: its own context has ended.
+func (l *ledger) Reopen() {
+	l.turn <- struct{}{}
+	l.closed = false
+	l.end()
+}
+
+// page returns the page of the record that is written next, and keeps that even if the write fails: it may have been
+// applied, so what is written then must include it. The caller has the turn.
+func (l *ledger) page(next store.Record, checkpoint []byte) (*page, error) {
+	next.Writer = rand.Text()
+	b, err := next.Encode()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotEncoded, err)
+	}
+	l.draft(next)
+	return &page{signature{nonce: next.Writer, digest: maphash.Bytes(seed, b), beat: next.Beats(), runs: next.MayRun()}, b, checkpoint}, nil
+}
+
+// draft notes a record as the one that the next starts from. The caller has the turn.
+func (l *ledger) draft(next store.Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rec = next
+}
+
+// Record returns the record that was last written, or perhaps written. A beat may be under way, which
+// changes nothing of it but its writer.
+func (l *ledger) Record() store.Record {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rec
+}
+
+// ETag returns the ETag of the last write whose answer is known, at first the ETag of the
+// entry as it was acquired.
+func (l *ledger) ETag() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.etag
+}
+
+// WrittenAt returns the service's date in the answer that has shown ETag. Zero: nothing
+// was written, or the store gives no dates.
+func (l *ledger) WrittenAt() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.date
 }
 
 // writer returns the nonce of the write that left the record b, or nothing if b is no

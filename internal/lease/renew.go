@@ -3,34 +3,79 @@ package lease
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/store"
 )
 
-// renewAgain renews the lease, unless ctx has ended, and returns when to do so again. It is a
-// chore, but Check and settle may call Renew at the same time.
-func (s *Session) renewAgain(ctx context.Context) (pause time.Duration, again bool) {
-	if err := s.renewInTime(ctx); err != nil {
-		s.lose(err)
-	}
-	return s.untilRenewal(), ctx.Err() == nil
+// A grant is the lease as the service gives it: acquired, renewed at each third of its length, released.
+type grant struct {
+	*trust
+
+	Length time.Duration
+	Dated  time.Time // the service's date in the answer to the acquisition; zero: the store gives none
+
+	client   *Client
+	lease    store.Lease
+	start    time.Duration             // elapsed: when the acquisition was sent
+	claimed  atomic.Pointer[time.Time] // as the record says: renewals come at thirds of the lease after it
+	renewing chan struct{}             // has room for one renewal in flight
+	giveUp   context.CancelFunc        // ends the renewals alone: the lease expires, and the trust before it
+	news     news
 }
+
+// A news is where a session reports what happens to it; see Hold.
+type news struct {
+	trouble func(error)
+	emit    func(event.Event)
+}
+
+// acquire makes one call. The trust counts from the sending of the call that was answered.
+func (g *grant) acquire(ctx context.Context, etag string, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	g.start = g.client.Clock.Elapsed()
+	stamp, err := Stamped(g.lease.Acquire(ctx, g.Length, etag))
+	if err != nil {
+		return err
+	}
+	g.client.Clock.Observe(g.start, stamp.Date)
+	g.trust.until, g.Dated = g.start+trusted(g.Length), stamp.Date
+	return nil
+}
+
+// Age returns for how long the lease is held.
+func (g *grant) Age() time.Duration { return g.client.Clock.Elapsed() - g.start }
+
+// CallTimeout is how long one call to the store may take.
+func (g *grant) CallTimeout() time.Duration { return g.client.briefly(g.client.CallTimeout()) }
+
+// patience returns how long a call may take that others wait for in turn. Once the trust has ended there is time: what is
+// still to be written is the outcome.
+func (g *grant) patience() time.Duration {
+	if g.Left() <= 0 {
+		return g.client.CallTimeout()
+	}
+	return g.CallTimeout()
+}
+
+// RenewFrom sets the time of the claim in the record. Renewals come at thirds of the lease
+// after it.
+func (g *grant) RenewFrom(at time.Time) { g.claimed.Store(&at) }
 
 // untilRenewal returns how long it takes until the next third of the lease since the
 // claim, by the service's clock. By this replica's own clock, a slow one would renew later
 // and later, and after hours just after the followers have looked whether the lease is
 // still renewed. The latest reading of the service's clock is used, so that the renewal is
 // early rather than late.
-func (s *Session) untilRenewal() time.Duration {
-	third := s.Length / 3
-	s.mu.Lock()
-	claimed := s.claimed
-	s.mu.Unlock()
-	gone := s.client.Clock.Elapsed() - s.start
-	if _, hi, ok := s.client.Clock.Now(); ok && !claimed.IsZero() {
-		gone = hi.Sub(claimed)
+func (g *grant) untilRenewal() time.Duration {
+	third, gone := g.Length/3, g.Age()
+	if _, hi, ok := g.client.Clock.Now(); ok {
+		if claimed := g.claimed.Load(); claimed != nil && !claimed.IsZero() {
+			gone = hi.Sub(*claimed)
+		}
 	}
 	wait := third - gone%third
 	if wait < third/5 { // the reading went back a little, so this third is already renewed
@@ -40,57 +85,83 @@ func (s *Session) untilRenewal() time.Duration {
 	return min(wait, third+third/5)
 }
 
-// renewInTime renews, and repeats the call after a transient error. It returns nil after
-// a success, or if ctx has ended. It returns an error once the store has said that the
-// lease is gone, or the lease can no longer be trusted. The pause is constant: there is
-// room for few tries before the trust ends.
-func (s *Session) renewInTime(ctx context.Context) error {
+// inTime repeats a call until its outcome is known, and returns that. It returns nil if ctx has ended, and an error once
+// the lease can no longer be trusted. The pause is constant: there is room for few tries before the trust ends.
+func (g *grant) inTime(ctx context.Context, pause time.Duration, call func(context.Context) (known bool, err error)) error {
 	for try := 1; ctx.Err() == nil; try++ {
-		if s.Left() <= 0 {
+		if g.Left() <= 0 {
 			return ErrNotRenewed
 		}
-		err := s.Renew(ctx)
+		known, err := call(ctx)
 		if ctx.Err() == nil {
-			s.tell(try, err)
+			g.tell(try, err)
 		}
-		if err == nil {
-			return nil
+		if known {
+			return err
 		}
-		if Definite(err) {
-			return fmt.Errorf("%w: %w", store.ErrLost, err)
-		}
-		Sleep(ctx, s.Length/30)
+		Sleep(ctx, pause)
 	}
 	return nil
 }
 
+// renewOnce is a call of inTime. ErrLost: the store has said that the lease is gone.
+func (g *grant) renewOnce(ctx context.Context) (known bool, err error) {
+	if err = g.Renew(ctx); Definite(err) {
+		return true, fmt.Errorf("%w: %w", store.ErrLost, err)
+	}
+	return err == nil, err
+}
+
 // Renew asks the service for the lease once more, and moves the deadline if it succeeds.
 // One call is in flight at a time: the answers of two could arrive in the wrong order.
-func (s *Session) Renew(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.client.CallTimeout())
+func (g *grant) Renew(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, g.client.CallTimeout())
 	defer cancel()
 	select {
-	case s.renewing <- struct{}{}:
-		defer func() { <-s.renewing }()
+	case g.renewing <- struct{}{}:
+		defer func() { <-g.renewing }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	// The time is kept on the stack of this very call. The deadline may only count from
 	// the sending of the request that was answered.
-	sent := s.client.Clock.Elapsed()
-	stamp, err := Stamped(s.lease.Renew(ctx))
+	sent := g.client.Clock.Elapsed()
+	stamp, err := Stamped(g.lease.Renew(ctx))
 	if err != nil {
 		return err
 	}
-	s.client.Clock.Observe(sent, stamp.Date)
-	s.extend(sent)
-	s.news.emit(event.Event{Kind: event.Renewed, Took: s.client.Clock.Elapsed() - sent})
+	g.client.Clock.Observe(sent, stamp.Date)
+	g.trust.extend(sent, g.Length)
+	g.news.emit(event.Event{Kind: event.Renewed, Took: g.client.Clock.Elapsed() - sent})
 	return nil
 }
 
-// extend moves the end of the trust.
-func (s *Session) extend(sent time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.trust.extend(s.client.Clock.Elapsed(), sent, s.Length)
+// GiveUp ends the renewals and returns at once. The lease then expires, although its run
+// may still go on.
+func (g *grant) GiveUp() { g.giveUp() }
+
+// Release releases the lease, so that another replica can acquire it at once; without it
+// the lease would expire. A call of unclear outcome is repeated: no later session has the
+// same id, so the second call can release nothing else.
+func (g *grant) Release(ctx context.Context) error {
+	err := g.release(ctx)
+	if err != nil && !Definite(err) {
+		err = g.release(ctx)
+	}
+	return err
+}
+
+// release makes one call, also for a session whose context has ended.
+func (g *grant) release(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.client.CallTimeout())
+	defer cancel()
+	return g.lease.Release(ctx)
+}
+
+// tell reports the outcome of the nth try of a call to trouble. One failure is no trouble
+// yet, and a definite answer is none: the store works.
+func (g *grant) tell(try int, err error) {
+	if try > 1 && !Definite(err) {
+		g.news.trouble(err)
+	}
 }

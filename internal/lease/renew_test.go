@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -22,10 +21,9 @@ func TestExtend(t *testing.T) {
 		"sent before what was counted yet": {-time.Second, 11 * time.Second, trusting},
 	} {
 		t.Run(name, func(t *testing.T) {
-			clock := &Clock{Elapsed: func() time.Duration { return tt.answered }}
-			h := &Session{client: &Client{Clock: clock}, Length: length, trust: trust{until: trusting}}
-			h.extend(tt.sent)
-			if got := h.trust.end(); got != tt.want {
+			trust := trust{clock: &Clock{Elapsed: func() time.Duration { return tt.answered }}, until: trusting}
+			trust.extend(tt.sent, length)
+			if got := trust.end(); got != tt.want {
 				t.Errorf("trusted until %s, want %s", got, tt.want)
 			}
 		})
@@ -52,7 +50,7 @@ func (l *slowLease) Renew(ctx context.Context) (store.Revision, error) {
 func TestARenewalCountsFromItsSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := (&sheet{}).session()
-		s.lease, s.renewing, s.news.emit = &slowLease{}, make(chan struct{}, 1), func(event.Event) {}
+		s.lease = &slowLease{}
 		sent := s.client.Clock.Elapsed()
 		s.trust.until = sent + 5*time.Second
 		go func() {

@@ -56,8 +56,7 @@ func (p *pen) Write(_ context.Context, etag string, record []byte) (store.Revisi
 func (s *sheet) session() *Session {
 	c := &Client{Store: s, Length: 30 * time.Second, Jitter: NewJitter(""),
 		Clock: &Clock{Wall: time.Now, Elapsed: elapsed.Now}}
-	return &Session{client: c, lease: &pen{sheet: s}, Length: c.Length, ledger: newLedger("0", &store.Record{}),
-		news: news{trouble: func(error) {}}}
+	return newSession(c, &pen{sheet: s}, "0", &store.Record{}, c.Length)
 }
 
 var errNetwork = errors.New("no answer")
@@ -80,8 +79,8 @@ func TestConfirmedWritesAreForgotten(t *testing.T) {
 		if err := h.WriteConfirmed(t.Context(), func(r *store.Record) { r.Run.Attempt = i }); err != nil {
 			t.Fatal(err)
 		}
-		if len(h.ledger.ours) != 1 {
-			t.Fatalf("after write %d it remembers %d writes", i, len(h.ledger.ours))
+		if len(h.ours) != 1 {
+			t.Fatalf("after write %d it remembers %d writes", i, len(h.ours))
 		}
 	}
 }
@@ -114,8 +113,8 @@ func TestALateWriteIsKnown(t *testing.T) {
 		if err := h.WriteUntilKnown(t.Context(), func(*store.Record) {}, nil); err != nil {
 			t.Errorf("the next write: %v", err)
 		}
-		if len(h.ledger.ours) != 1 {
-			t.Errorf("it remembers %d writes", len(h.ledger.ours))
+		if len(h.ours) != 1 {
+			t.Errorf("it remembers %d writes", len(h.ours))
 		}
 	})
 }
@@ -167,8 +166,8 @@ func TestUnclearWritesAreLimited(t *testing.T) {
 	for range 10 * maxUnclear {
 		_ = h.WriteBestEffort(t.Context(), func(*store.Record) {})
 	}
-	if len(h.ledger.ours) > maxUnclear {
-		t.Errorf("it remembers %d writes", len(h.ledger.ours))
+	if len(h.ours) > maxUnclear {
+		t.Errorf("it remembers %d writes", len(h.ours))
 	}
 	s.meet = nil
 	if err := late(); err != nil {
