@@ -77,11 +77,14 @@ func (w *Watch) Stale() error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.known && w.Client.Clock.Elapsed()-w.good.sent <= Fresh {
+	if w.fresh() {
 		return nil
 	}
 	return fmt.Errorf("the orders of operators cannot be read, so nothing starts: %w", w.err)
 }
+
+// fresh reports whether what is known is not too old for a run to start. The caller holds mu.
+func (w *Watch) fresh() bool { return w.known && w.Client.Clock.Elapsed()-w.good.sent <= Fresh }
 
 // Refresh reads the document if what is known is too old, and returns what Stale does then. In
 // an outage it makes one call a second at most, however many jobs ask.
@@ -89,19 +92,12 @@ func (w *Watch) Refresh(ctx context.Context) error {
 	if w == nil {
 		return nil
 	}
-	w.readUnless(ctx, func() bool { return w.Stale() == nil || w.resting() })
+	w.readUnless(ctx, func() bool { return w.fresh() || w.err != nil && w.Client.Clock.Elapsed()-w.tried < Again })
 	return w.Stale()
 }
 
 // Again is how soon a read is repeated that has failed.
 const Again = Every / 5
-
-// resting reports whether a read has failed a moment ago.
-func (w *Watch) resting() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.err != nil && w.Client.Clock.Elapsed()-w.tried < Again
-}
 
 // Now returns the present moment.
 func (w *Watch) Now() Moment {
@@ -119,7 +115,8 @@ func (w *Watch) Read(ctx context.Context, since Moment) (known bool) {
 	if w == nil {
 		return true
 	}
-	w.readUnless(ctx, func() bool { return w.readSince(since) })
+	// A read that has failed since then would fail again.
+	w.readUnless(ctx, func() bool { return w.good.at > since || w.err != nil && w.ended > since })
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.good.at > since
@@ -129,28 +126,17 @@ func (w *Watch) Read(ctx context.Context, since Moment) (known bool) {
 // machine was suspended. In an outage it makes no call.
 func (w *Watch) Awake(ctx context.Context) {
 	if w != nil {
-		w.readUnless(ctx, func() bool { return w.Stale() == nil || w.failing() })
+		w.readUnless(ctx, func() bool { return w.fresh() || w.err != nil })
 	}
 }
 
-// failing reports whether the last read has failed.
-func (w *Watch) failing() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.err != nil
-}
-
-// readSince reports whether a read was sent after a moment, or has failed since.
-func (w *Watch) readSince(since Moment) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.good.at > since || w.err != nil && w.ended > since
-}
-
-// readUnless reads the document unless enough says that there is no need, also after the reads
+// readUnless reads the document unless enough says, with mu held, that there is no need, also after the reads
 // of others that it has waited for.
 func (w *Watch) readUnless(ctx context.Context, enough func() bool) {
-	if enough() {
+	w.mu.Lock()
+	done := enough()
+	w.mu.Unlock()
+	if done {
 		return
 	}
 	select {
@@ -159,10 +145,11 @@ func (w *Watch) readUnless(ctx context.Context, enough func() bool) {
 	case <-ctx.Done():
 		return
 	}
+	w.mu.Lock()
 	if enough() {
+		w.mu.Unlock()
 		return
 	}
-	w.mu.Lock()
 	w.now++
 	c, etag := call{w.now, w.Client.Clock.Elapsed()}, w.etag
 	w.mu.Unlock()
@@ -266,7 +253,10 @@ func (w *Watch) loop(ctx context.Context) {
 		if lease.Sleep(ctx, wait); ctx.Err() != nil {
 			return
 		}
-		for left := w.left(); left > 0 && ctx.Err() == nil; left = w.left() {
+		for left := Every; left > 0 && ctx.Err() == nil; {
+			w.mu.Lock()
+			left = w.left()
+			w.mu.Unlock()
 			lease.Sleep(ctx, left)
 		}
 		w.readUnless(ctx, func() bool { return w.left() > 0 })
@@ -276,17 +266,17 @@ func (w *Watch) loop(ctx context.Context) {
 // rest returns how long the loop waits after a read that has failed. After one that has
 // succeeded left says when the next one is due.
 func (w *Watch) rest() time.Duration {
-	if w.failing() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err != nil {
 		return Every
 	}
 	return 0
 }
 
 // left returns how long it is until the next read. It counts from when the last one was sent:
-// what an answer shows may be as old as that.
+// what an answer shows may be as old as that. The caller holds mu.
 func (w *Watch) left() time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if !w.known {
 		return 0
 	}

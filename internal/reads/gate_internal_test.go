@@ -17,7 +17,7 @@ func TestGateLetsSoManyPass(t *testing.T) {
 		begin := time.Now()
 		for i := range passed {
 			all.Go(func() {
-				done := g.pass(t.Context())
+				done := g.Pass(t.Context())
 				passed[i] = time.Since(begin)
 				time.Sleep(100 * time.Millisecond)
 				done()
@@ -39,15 +39,15 @@ func TestCallsThatHangKeepOthersForASecond(t *testing.T) {
 		g, begin := newGate(), time.Now()
 		var hang []func()
 		for range gateRoom {
-			hang = append(hang, g.pass(t.Context()))
+			hang = append(hang, g.Pass(t.Context()))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
 		defer cancel()
-		g.pass(ctx)()
+		g.Pass(ctx)()
 		if took := time.Since(begin); took != time.Second/2 {
 			t.Errorf("a call whose context has ended waited %s, want half a second", took)
 		}
-		done := g.pass(t.Context())
+		done := g.Pass(t.Context())
 		if took := time.Since(begin); took != gateTime {
 			t.Errorf("a call waited %s for calls that hang, want %s", took, gateTime)
 		}

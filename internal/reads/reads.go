@@ -28,10 +28,10 @@ const (
 // it began. An entry that it does not have, since it has failed or has come to no page for long,
 // is read by itself: no job depends on the listing.
 type Gathering struct {
+	gate  // for reads of one entry, and for what else begins something
 	app   string
 	count int       // of the entries of the replica
 	many  bool      // they are so many, and the store lists
-	gate  gate      // for reads of one entry, and for what else begins something
 	epoch time.Time // reads of all jobs come at instants that are counted from here; see together
 
 	mu     sync.Mutex
@@ -54,7 +54,7 @@ type answer struct {
 
 // Add counts another entry of the replica, before any is read.
 func (g *Gathering) Add(app string, s store.Store, jitter *lease.Jitter) {
-	if g.gate.room == nil {
+	if g.room == nil {
 		g.gate = newGate()
 	}
 	_, lists := s.(store.Lister)
@@ -103,9 +103,6 @@ func (g *Gathering) Within(window time.Duration, tick time.Time) time.Duration {
 // Many reports whether listings take the place of reads.
 func (g *Gathering) Many() bool { return g.many }
 
-// Pass waits until a call may begin something in the store: see gate. The caller calls done after it.
-func (g *Gathering) Pass(ctx context.Context) (done func()) { return g.gate.pass(ctx) }
-
 // Read reads the entry of a client.
 func (g *Gathering) Read(ctx context.Context, c *lease.Client) (store.Entry, error) {
 	if !g.many {
@@ -127,7 +124,7 @@ func (g *Gathering) Read(ctx context.Context, c *lease.Client) (store.Entry, err
 
 // readOne reads one entry by itself.
 func (g *Gathering) readOne(ctx context.Context, c *lease.Client) (store.Entry, error) {
-	defer g.gate.pass(ctx)()
+	defer g.Pass(ctx)()
 	return c.Read(ctx)
 }
 
@@ -219,8 +216,8 @@ type gate struct{ room chan struct{} }
 
 func newGate() gate { return gate{make(chan struct{}, gateRoom)} }
 
-// pass waits until there is room, or ctx ends. The caller calls done after its call.
-func (g gate) pass(ctx context.Context) (done func()) {
+// Pass waits until there is room for a call that begins something in the store, or ctx ends. The caller calls done after it.
+func (g gate) Pass(ctx context.Context) (done func()) {
 	select {
 	case g.room <- struct{}{}:
 	case <-ctx.Done():

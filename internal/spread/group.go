@@ -43,6 +43,7 @@ type Group struct {
 	members []member // also for the phase known; the replicas that are up
 	stale   bool     // the last look has failed, so no look shows a chance
 	places  []place
+	hurried []Holder // since mu was locked; see unlock
 }
 
 // A phase is what a group knows of the replicas.
@@ -111,15 +112,13 @@ func (g *Group) held() int {
 // finds. All that wait for a look read their shards themselves from now on.
 func (g *Group) blind() {
 	g.mu.Lock()
-	var hurried []Holder
+	defer g.unlock()
 	if g.phase == closed || !g.stale && g.listed() {
-		hurried = g.hurry(all)
+		g.hurry(all)
 	}
 	if g.stale = true; g.phase == closed {
 		g.phase = unknown
 	}
-	g.mu.Unlock()
-	heed(hurried)
 }
 
 // meet takes in the replicas that are up. If others are up than before, what is held beyond the target
@@ -140,9 +139,8 @@ func (g *Group) meet(members []member) {
 // open has the holders look at shards that they follow, and that no replica has by now.
 func (g *Group) open(shards []string) {
 	g.mu.Lock()
-	hurried := g.hurry(func(i int) bool { return g.places[i].refused.IsZero() && slices.Contains(shards, g.names[i]) })
-	g.mu.Unlock()
-	heed(hurried)
+	defer g.unlock()
+	g.hurry(func(i int) bool { return g.places[i].refused.IsZero() && slices.Contains(shards, g.names[i]) })
 }
 
 // isUp reports whether a replica is up, as far as it is known. The caller holds mu.
@@ -153,6 +151,7 @@ func (g *Group) isUp(replica string) bool {
 // aim sets how many shards this replica is to hold, and returns the shards to hand over.
 func (g *Group) aim(target int) (surplus []int) {
 	g.mu.Lock()
+	defer g.unlock()
 	rose := g.phase != known || target > g.target
 	g.phase, g.target, g.stale = known, target, false
 	now := time.Now()
@@ -164,30 +163,30 @@ func (g *Group) aim(target int) (surplus []int) {
 		g.places[i].leaving = true
 		surplus = append(surplus, i)
 	}
-	var hurried []Holder
 	if rose {
-		hurried = g.hurry(all)
+		g.hurry(all)
 	}
-	g.mu.Unlock()
-	heed(hurried)
 	return surplus
 }
 
-// hurry makes the holders of some shards look at them that wait. The caller holds mu, and calls heed without it.
-func (g *Group) hurry(which func(i int) bool) (hurried []Holder) {
+// hurry makes the holders of some shards look at them that wait. The caller holds mu, and ends with unlock.
+func (g *Group) hurry(which func(i int) bool) {
 	for i := range g.places {
 		if p := &g.places[i]; p.waiting && which(i) {
 			p.waiting, p.hurried = false, true
-			hurried = append(hurried, p.holder)
+			g.hurried = append(g.hurried, p.holder)
 		}
 	}
-	return hurried
 }
 
 func all(int) bool { return true }
 
-func heed(holders []Holder) {
-	for _, h := range holders {
+// unlock unlocks mu, and then has the holders look that hurry has named: they may ask the group.
+func (g *Group) unlock() {
+	hurried := g.hurried
+	g.hurried = nil
+	g.mu.Unlock()
+	for _, h := range hurried {
 		h.Heed()
 	}
 }

@@ -49,14 +49,12 @@ func (s Seat) Take(failedOn string) bool {
 func (s Seat) Leave() {
 	g := s.group
 	g.mu.Lock()
+	defer g.unlock()
 	p, full := &g.places[s.index], g.full(time.Now())
 	*p = place{holder: p.holder}
-	var hurried []Holder
 	if full && !g.full(time.Now()) {
-		hurried = g.hurry(all)
+		g.hurry(all)
 	}
-	g.mu.Unlock()
-	heed(hurried)
 }
 
 // Follow says that another replica holds the shard, and whether it is about to hand it over. It
