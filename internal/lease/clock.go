@@ -77,7 +77,7 @@ func (c *Clock) observe(sent time.Duration, date time.Time) (skew time.Duration,
 	}
 	c.known, c.at, c.lo, c.hi = true, now, lo, hi
 	wall := c.Wall()
-	c.off = c.nearest(wall, now).Sub(wall)
+	c.off = instant.Earlier(instant.Later(wall, lo), hi).Sub(wall)
 	switch {
 	case !c.wrong && c.off.Abs() > skewWrong:
 		c.wrong = true
@@ -94,12 +94,12 @@ func (c *Clock) observe(sent time.Duration, date time.Time) (skew time.Duration,
 func (c *Clock) Best() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.nearest(c.Wall().Add(c.off), c.Elapsed())
+	return c.nearest(c.Wall().Add(c.off))
 }
 
-// nearest returns the time nearest to t that the service's clock can show at the elapsed time now. The caller holds mu.
-func (c *Clock) nearest(t time.Time, now time.Duration) time.Time {
-	if lo, hi, ok := c.bounds(now); ok {
+// nearest returns the time nearest to t that the service's clock can show now. The caller holds mu.
+func (c *Clock) nearest(t time.Time) time.Time {
+	if lo, hi, ok := c.bounds(c.Elapsed()); ok {
 		return instant.Earlier(instant.Later(t, lo), hi)
 	}
 	return t
@@ -119,7 +119,7 @@ func (c *Clock) Skew() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wall := c.Wall()
-	return wall.Sub(c.nearest(wall, c.Elapsed()))
+	return wall.Sub(c.nearest(wall))
 }
 
 // Now returns the earliest and the latest time that the service's clock can show now; ok

@@ -19,23 +19,28 @@ import (
 
 // A Mutex is one lock as one process sees it. Its methods may be called by many goroutines.
 type Mutex struct {
-	slots  []*runner.Runner
+	shared
+
 	over   func() error // why nothing new is taken: work goes on without its lease; nil: it is taken
-	clock  *lease.Clock
 	jitter *lease.Jitter
-	length time.Duration // of a lease
 
 	room chan struct{} // has room for as many callers of this process as there are slots
 	turn chan struct{} // has room for one: the caller that looks for a free slot
+}
 
-	stint stint
-	seen  seen
+// The shared are what all calls of one lock have in common.
+type shared struct {
+	slots  []*runner.Runner
+	clock  *lease.Clock
+	length time.Duration // of a lease
+	stint  stint
+	seen   seen
 }
 
 // New returns the lock that has these slots, of one replica.
 func New(r *runner.Replica, slots []*runner.Runner, length time.Duration) *Mutex {
-	return &Mutex{slots: slots, over: r.Degraded, clock: r.Clock, jitter: lease.NewJitter(r.Name + slots[0].Name()), length: length,
-		room: make(chan struct{}, len(slots)), turn: make(chan struct{}, 1), seen: seen{elapsed: r.Clock.Elapsed, length: length}}
+	return &Mutex{shared: shared{slots: slots, clock: r.Clock, length: length, seen: seen{elapsed: r.Clock.Elapsed, length: length}},
+		over: r.Degraded, jitter: lease.NewJitter(r.Name + slots[0].Name()), room: make(chan struct{}, len(slots)), turn: make(chan struct{}, 1)}
 }
 
 // forEver is for a caller that waits until its context ends.
@@ -144,8 +149,7 @@ func (m *Mutex) TryDo(ctx context.Context, work Work) error {
 
 // newTry returns a call that has not begun.
 func (m *Mutex) newTry(work Work, endTurn func()) *try {
-	return &try{slots: m.slots, work: work, endTurn: endTurn, brief: len(m.slots) > 1, late: func(time.Duration) bool { return false },
-		longest: m.length, elapsed: m.clock.Elapsed, hold: m.stint.add, seen: &m.seen}
+	return &try{shared: &m.shared, work: work, endTurn: endTurn, brief: len(m.slots) > 1, late: func(time.Duration) bool { return false }}
 }
 
 // drawn returns the slot that is tried first.

@@ -18,15 +18,12 @@ type Work func(ctx context.Context, slot int, h *supervise.Handle) error
 
 // A try is one call of Do or TryDo.
 type try struct {
-	slots   []*runner.Runner
+	*shared
+
 	work    Work
 	endTurn func()                   // lets another caller of this process look for a free slot; it may be called again
 	brief   bool                     // a failure of the store is not waited out: with several slots perhaps only one entry fails
 	late    func(time.Duration) bool // reports whether the caller's time to wait has been over for so long
-	longest time.Duration            // for which a round goes on after that
-	elapsed func() time.Duration
-	hold    func(from, to time.Duration) // notes for how long a slot was held
-	seen    *seen
 
 	trouble error // why a slot could not be used last
 	began   bool  // the work has
@@ -34,7 +31,7 @@ type try struct {
 }
 
 // round tries each slot once, from the first on, until the work has begun. It returns the holders of
-// the others, and why a slot could not be used.
+// the others, and why a slot could not be used. It goes on for the length of a lease after the caller's time.
 func (t *try) round(ctx context.Context, first int) (held []*runner.HeldError, err error) {
 	for i := range t.slots {
 		failed := t.take(ctx, (first+i)%len(t.slots))
@@ -46,7 +43,7 @@ func (t *try) round(ctx context.Context, first int) (held []*runner.HeldError, e
 		} else {
 			err = failed // another slot may be usable
 		}
-		if ctx.Err() != nil || t.late(t.longest) {
+		if ctx.Err() != nil || t.late(t.length) {
 			break
 		}
 	}
@@ -83,9 +80,9 @@ func (t *try) do(ctx context.Context, slot int, h *supervise.Handle) error {
 	defer t.seen.begin()()
 	t.endTurn()
 	t.began, t.err = true, errNoReturn
-	begin := t.elapsed()
+	begin := t.clock.Elapsed()
 	defer func() {
-		t.hold(begin, t.elapsed())
+		t.stint.add(begin, t.clock.Elapsed())
 		if p := recover(); p != nil {
 			t.err = fmt.Errorf("panic: %v", p)
 			panic(p)

@@ -168,11 +168,12 @@ func (b *base) EveryReplica() bool { return b.job.EveryReplica }
 // Singleton reports whether the job has no ticks and runs all the time.
 func (b *base) Singleton() bool { return b.job.Policy.Ticks == nil }
 
-// looked notes that the entry was read or written now.
-func (r *Runner) looked() {
+// looked notes that the entry was read or written now, and returns the time.
+func (r *Runner) looked() time.Time {
 	r.view.seen.LookedAt, r.view.seenAt = time.Now(), r.clock.Wall()
 	now := r.clock.Best()
 	r.source.state.set(func(n *snapshot) { n.entry.looked = now })
+	return now
 }
 
 // ranLast reports whether this replica ran the last tick, as far as it knows.
@@ -312,8 +313,7 @@ func (r *Runner) made(ctx context.Context, wake time.Time) (finding, error) {
 // something, so a hold-off that was cut short need not start again.
 func (r *Runner) see() {
 	r.view.seen.At = time.Now()
-	r.looked()
-	r.view.seen.See(r.view.entry, &r.view.rec, r.clock.Best())
+	r.view.seen.See(r.view.entry, &r.view.rec, r.looked())
 	r.reportApplied()
 }
 

@@ -2,7 +2,9 @@ package supervise
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -101,7 +103,7 @@ func (a *Attempt) unfinished(try int, reason string) (store.Status, string) {
 		return store.Abandoned, fmt.Sprintf("%v after try %d: %s", context.Cause(held), try, reason)
 	}
 	if cause := a.Under.cancelled(); cause != nil {
-		return store.Cancelled, fmt.Sprintf("%s after try %d: %s", cancelledWith(cause, context.Canceled), try, reason)
+		return store.Cancelled, fmt.Sprintf("%s after try %d: %s", cancellation(cause), try, reason)
 	}
 	return store.Abandoned, fmt.Sprintf(plan.Stopped+" after try %d: %s", try, reason)
 }
@@ -180,4 +182,29 @@ func newHandle(a *Attempt, ctx context.Context, try int) *Handle {
 	run.Try = try
 	return &Handle{Run: run, under: a.Under, timeout: a.Task.Timeout, largest: a.Task.MaxCheckpoint,
 		emit: a.Emit, ctx: ctx, over: over, endOver: end, start: a.Under.Elapsed(), alarm: make(chan struct{}, 1), beat: time.Now()}
+}
+
+var errGoexit = errors.New("the job ended its goroutine (runtime.Goexit)")
+
+// call runs f in a goroutine of its own and waits for it, so that a panic or a
+// runtime.Goexit in one job does not end the loop of this job or the process. Both
+// become an error: a function that ended in an unknown state has failed.
+func call(emit func(event.Event), f func() error) error {
+	// Goexit runs the deferred calls and nothing else, so this value is left only
+	// if f neither returned nor panicked.
+	err := errGoexit
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if p := recover(); p != nil {
+				said := errors.New(fmt.Sprint(p))
+				emit(event.Event{Kind: event.Panicked, Err: said, Stack: string(debug.Stack())})
+				err = fmt.Errorf("panic: %w", said)
+			}
+		}()
+		err = fixed(f())
+	}()
+	<-done
+	return err
 }

@@ -19,7 +19,7 @@ var errNoAnswer = errors.New("no answer before the next check was due")
 // the watchdog.
 func (w *watchdog) checkHealth() {
 	over := w.handle.ctx
-	for lease.WaitFor(over, over, w.task.HealthInterval) {
+	for lease.WaitFor(over, over, w.Task.HealthInterval) {
 		for late := true; late && over.Err() == nil; {
 			late = w.ask(over)
 		}
@@ -32,12 +32,12 @@ func (w *watchdog) checkHealth() {
 // the interval is over already. It returns only after HealthCheck has returned, since
 // user code must not outlive its run.
 func (w *watchdog) ask(over context.Context) (late bool) {
-	every := w.task.HealthInterval
+	every := w.Task.HealthInterval
 	ctx, cancel := context.WithTimeout(over, every)
 	defer cancel()
 	answer := make(chan error, 1)
 	go func() {
-		answer <- call(w.emit, func() error { return w.task.HealthCheck(ctx) })
+		answer <- call(w.Emit, func() error { return w.Task.HealthCheck(ctx) })
 	}()
 	for {
 		select {
@@ -83,8 +83,8 @@ func (w *watchdog) judge(err error) {
 		return
 	}
 	w.failures++
-	w.emit(event.Event{Kind: event.Unhealthy, Count: w.failures, Of: w.task.FailureThreshold, Err: err})
-	if w.failures >= w.task.FailureThreshold {
+	w.Emit(event.Event{Kind: event.Unhealthy, Count: w.failures, Of: w.Task.FailureThreshold, Err: err})
+	if w.failures >= w.Task.FailureThreshold {
 		why := "unhealthy"
 		if w.failures > 1 {
 			why = fmt.Sprintf("unhealthy %d times in a row", w.failures)

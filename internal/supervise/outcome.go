@@ -163,9 +163,9 @@ func outcome(err, cause error) (store.Status, string) {
 		skip, _ := errors.AsType[*skipError](err)
 		return store.Skipped, strings.Trim(skip.reason+"; "+inSpiteOf(cause), "; ")
 	case errors.Is(cause, ErrCancelled), errors.Is(cause, ErrReplaced):
-		return store.Cancelled, cancelledWith(cause, err)
+		return store.Cancelled, with(cancellation(cause), err, ErrCancelled, ErrReplaced)
 	case errors.Is(cause, ErrStopped):
-		return store.Abandoned, stoppedWith(err)
+		return store.Abandoned, with(plan.Stopped, err, ErrStopped)
 	case errors.Is(cause, store.ErrLost):
 		return store.Abandoned, cause.Error()
 	// The function returned only that its context had ended; cause says why.
@@ -185,27 +185,20 @@ func inSpiteOf(cause error) string {
 	return "after the end of its context: " + cause.Error()
 }
 
-// stoppedWith is the reason of a run that a stop has ended. It includes what the
-// function returned, unless that repeats that its context had ended.
-func stoppedWith(err error) string {
-	if errors.Is(err, context.Canceled) || errors.Is(err, ErrStopped) {
-		return plan.Stopped
-	}
-	return fmt.Sprintf(plan.Stopped+": %v", err)
-}
-
-// cancelledWith is the reason of a run that an operator has cancelled, or that a newer tick has replaced: who
-// or what it was, and what the function returned, unless that repeats that its context had ended.
-func cancelledWith(cause, err error) string {
-	reason := strings.TrimPrefix(cause.Error(), ErrCancelled.Error()+" ")
-	if errors.Is(err, context.Canceled) || errors.Is(err, ErrCancelled) || errors.Is(err, ErrReplaced) {
+// with adds to a reason what the function returned, unless that repeats that its context had ended, for one of the causes.
+func with(reason string, err error, causes ...error) string {
+	if slices.ContainsFunc(append(causes, context.Canceled), func(cause error) bool { return errors.Is(err, cause) }) {
 		return reason
 	}
 	return fmt.Sprintf("%s: %v", reason, err)
 }
 
-// stallReason is the cause of a stall without its first word, which the status
-// repeats.
-func stallReason(stalled error) string {
-	return strings.TrimPrefix(stalled.Error(), ErrStalled.Error()+": ")
+// cancellation is who or what has cancelled or replaced a run, without the word that the status repeats; stallReason is the
+// same for a stall.
+func cancellation(cause error) string {
+	return strings.TrimPrefix(cause.Error(), ErrCancelled.Error()+" ")
+}
+
+func stallReason(cause error) string {
+	return strings.TrimPrefix(cause.Error(), ErrStalled.Error()+": ")
 }

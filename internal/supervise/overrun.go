@@ -28,7 +28,7 @@ func (w *watchdog) reportOverrun(over context.Context) (reported <-chan struct{}
 	return done, context.AfterFunc(w.handle.ctx, func() {
 		defer close(done)
 		var loss sync.WaitGroup
-		if w.under.Lease != nil {
+		if w.Under.Lease != nil {
 			loss.Go(func() { w.watchLoss(over) })
 		}
 		w.watchReturn(over)
@@ -41,30 +41,30 @@ func (w *watchdog) reportOverrun(over context.Context) (reported <-chan struct{}
 // the lease first, since an orderly end takes time and endangers no other replica.
 // A run without a lease that has stalled gets a sixth of that: it has had time.
 func (w *watchdog) watchReturn(over context.Context) {
-	cause, patience := context.Cause(w.handle.ctx), w.under.Length
+	cause, patience := context.Cause(w.handle.ctx), w.Under.Length
 	if errors.Is(cause, ErrTimeout) {
-		w.emit(event.Event{Kind: event.TimedOut, Err: cause})
+		w.Emit(event.Event{Kind: event.TimedOut, Err: cause})
 	}
 	switch {
 	case !endsLease(cause):
-	case w.under.Lease != nil:
+	case w.Under.Lease != nil:
 		return // watchLoss reports it
 	default:
-		patience = w.under.callTimeout()
+		patience = w.Under.callTimeout()
 	}
 	if cause == errReturned {
 		cause = errCheckHangs
 	}
 	kept := context.Background() // never ends: there is no lease to lose
-	if w.under.Lease != nil {
-		kept = w.under.Lease.Context()
+	if w.Under.Lease != nil {
+		kept = w.Under.Lease.Context()
 	}
 	// If the lease is lost during the wait, watchLoss takes over.
 	if !lease.WaitFor(over, kept, patience) {
 		return
 	}
-	w.status.Overrun(cause)
-	w.emit(event.Event{Kind: event.Overrun, Note: "the run ignores the end of its context", Err: cause})
+	w.Status.Overrun(cause)
+	w.Emit(event.Event{Kind: event.Overrun, Note: "the run ignores the end of its context", Err: cause})
 }
 
 // watchLoss reports a run that goes on without its lease, whatever ended its context
@@ -76,18 +76,18 @@ func (w *watchdog) watchLoss(over context.Context) {
 	if !endsLease(cause) {
 		// The run was ended for another reason and keeps its lease: wait until that
 		// is lost too.
-		held := w.under.Lease.Context()
+		held := w.Under.Lease.Context()
 		if !until(over, held) {
 			return
 		}
 		cause = context.Cause(held)
 	}
-	if !lease.WaitFor(over, over, w.under.callTimeout()) {
+	if !lease.WaitFor(over, over, w.Under.callTimeout()) {
 		return
 	}
-	w.status.Overrun(cause)
-	w.status.Leaseless(cause)
-	w.emit(event.Event{Kind: event.Overrun, Note: "the run goes on without its lease", Err: cause})
+	w.Status.Overrun(cause)
+	w.Status.Leaseless(cause)
+	w.Emit(event.Event{Kind: event.Overrun, Note: "the run goes on without its lease", Err: cause})
 }
 
 // endsLease reports whether cause means that the lease is gone, or will be gone soon

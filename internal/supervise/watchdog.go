@@ -20,11 +20,8 @@ const (
 // stalled, and reports a run that does not return when its context ends. Its fields
 // below verdicts belong to the goroutine of watch.
 type watchdog struct {
+	*Attempt
 	handle *Handle
-	task   *Task
-	under  *Conditions
-	status Status
-	emit   func(event.Event)
 	fail   context.CancelCauseFunc // ends the context of the run
 
 	verdicts chan error // results of HealthCheck, from checkHealth
@@ -38,19 +35,18 @@ type watchdog struct {
 // returned. done ends the context of the run, waits for all goroutines and returns why the
 // watchdog gave the run up, nil if it did not.
 func watch(a *Attempt, h *Handle, fail context.CancelCauseFunc) (done func() error) {
-	w := &watchdog{handle: h, task: a.Task, under: a.Under, status: a.Status, emit: a.Emit, fail: fail,
-		verdicts: make(chan error), written: h.beat}
+	w := &watchdog{Attempt: a, handle: h, fail: fail, verdicts: make(chan error), written: h.beat}
 	ctx, cancel := context.WithCancel(context.Background())
 	var watch, ask sync.WaitGroup
 	watch.Go(func() { w.watch(ctx) })
 	reported, undo := w.reportOverrun(ctx)
-	if w.task.HealthCheck != nil {
+	if w.Task.HealthCheck != nil {
 		ask.Go(w.checkHealth)
 	}
 	// First the health check, which ends with the run's context. Until it has
 	// returned the run is not over, and the others still have to report that.
 	return func() error {
-		over := w.task.HealthCheck == nil && undo() // nothing goes on, so there is nothing to report
+		over := w.Task.HealthCheck == nil && undo() // nothing goes on, so there is nothing to report
 		w.fail(errReturned)                         // a cause that came earlier is kept
 		ask.Wait()
 		cancel()
@@ -58,15 +54,15 @@ func watch(a *Attempt, h *Handle, fail context.CancelCauseFunc) (done func() err
 		if !over {
 			<-reported
 		}
-		w.status.Overrun(nil)
+		w.Status.Overrun(nil)
 		return w.gaveUp
 	}
 }
 
 // watch is the loop of the watchdog. It ends with ctx, when the run is over.
 func (w *watchdog) watch(ctx context.Context) {
-	stop := w.under.Stop.Done()
-	if w.under.Lease == nil || w.under.Grace == 0 {
+	stop := w.Under.Stop.Done()
+	if w.Under.Lease == nil || w.Under.Grace == 0 {
 		stop = nil // no replica takes over, or there is no time for it
 	}
 	w.announce(false) // a try before this one may have announced its stall
@@ -74,7 +70,7 @@ func (w *watchdog) watch(ctx context.Context) {
 		if w.judgeWaiting() {
 			continue
 		}
-		t := time.NewTimer(w.wait())
+		t := time.NewTimer(w.untilLook())
 		select {
 		case <-ctx.Done():
 		case <-t.C:
@@ -110,28 +106,28 @@ func (w *watchdog) judgeWaiting() bool {
 // if HeartbeatTimeout is shorter than followers need to read the announcement. It would not
 // help them, and a heartbeat that is late would cost two writes: the announcement, and its end.
 func (w *watchdog) lead() time.Duration {
-	timeout := w.task.HeartbeatTimeout
-	if timeout < w.under.Approach {
+	timeout := w.Task.HeartbeatTimeout
+	if timeout < w.Under.Approach {
 		return 0
 	}
-	return min(w.under.Approach, timeout/4)
+	return min(w.Under.Approach, timeout/4)
 }
 
 // lastChance reports whether the next failure of HealthCheck ends the run, so that
 // the end is to be announced. It is not announced if the calls follow each other
 // within a sixth of the lease: most followers would not read it in time.
 func (w *watchdog) lastChance() bool {
-	return w.failures > 0 && w.failures == w.task.FailureThreshold-1 && w.task.HealthInterval >= w.under.callTimeout()
+	return w.failures > 0 && w.failures == w.Task.FailureThreshold-1 && w.Task.HealthInterval >= w.Under.callTimeout()
 }
 
-// wait is how long until look has something to do: write progress, announce a stall,
+// untilLook is how long until look has something to do: write progress, announce a stall,
 // or end the run for it.
-func (w *watchdog) wait() time.Duration {
+func (w *watchdog) untilLook() time.Duration {
 	wait := w.progressEvery() - time.Since(w.written)
-	if timeout := w.task.HeartbeatTimeout; timeout > 0 && !w.handle.ended() {
+	if timeout := w.Task.HeartbeatTimeout; timeout > 0 && !w.handle.ended() {
 		beat, _ := w.handle.last()
 		left := timeout - time.Since(beat)
-		if w.under.Lease != nil && !w.under.announced.Load() {
+		if w.Under.Lease != nil && !w.Under.announced.Load() {
 			left -= w.lead()
 		}
 		wait = min(wait, left)
@@ -142,7 +138,7 @@ func (w *watchdog) wait() time.Duration {
 // progressEvery is rarer for a run that may be silent for long: its heartbeats come
 // at such intervals.
 func (w *watchdog) progressEvery() time.Duration {
-	return max(progressEvery, w.task.HeartbeatTimeout/3)
+	return max(progressEvery, w.Task.HeartbeatTimeout/3)
 }
 
 // look does what is due. The end of a stalled run comes before the progress, which is
@@ -150,7 +146,7 @@ func (w *watchdog) progressEvery() time.Duration {
 func (w *watchdog) look() {
 	beat, note := w.handle.last()
 	if !w.handle.ended() {
-		quiet, timeout := time.Since(beat), w.task.HeartbeatTimeout
+		quiet, timeout := time.Since(beat), w.Task.HeartbeatTimeout
 		if timeout > 0 && quiet >= timeout {
 			w.stalled(fmt.Errorf("%w: no heartbeat for %s", ErrStalled, timeout))
 			return
@@ -160,8 +156,8 @@ func (w *watchdog) look() {
 	// Without a new heartbeat there is nothing to write; the next look is an
 	// interval later anyway.
 	if time.Since(w.written) >= w.progressEvery() {
-		if beat.After(w.written) && w.under.Lease != nil {
-			w.tell(w.under.Record.Progress(beat, note))
+		if beat.After(w.written) && w.Under.Lease != nil {
+			w.tell(w.Under.Record.Progress(beat, note))
 		}
 		w.written = time.Now()
 	}
@@ -171,18 +167,18 @@ func (w *watchdog) look() {
 // followers poll often; or that it is not, after a late heartbeat. After a stop it
 // stays announced.
 func (w *watchdog) announce(stopping bool) {
-	stopping = stopping || w.under.Stop.Err() != nil
-	if w.under.Lease == nil || stopping == w.under.announced.Swap(stopping) {
+	stopping = stopping || w.Under.Stop.Err() != nil
+	if w.Under.Lease == nil || stopping == w.Under.announced.Swap(stopping) {
 		return
 	}
-	err := w.under.Record.Stopping(stopping)
+	err := w.Under.Record.Stopping(stopping)
 	w.tell(err)
 	if stopping && err == nil {
 		note := "the run is about to stall"
-		if w.under.Stop.Err() != nil {
+		if w.Under.Stop.Err() != nil {
 			note = "the replica stops"
 		}
-		w.emit(event.Event{Kind: event.HandingOver, Note: note})
+		w.Emit(event.Event{Kind: event.HandingOver, Note: note})
 	}
 }
 
@@ -190,7 +186,7 @@ func (w *watchdog) announce(stopping bool) {
 // little later, from the next write or from the lease.
 func (w *watchdog) tell(err error) {
 	if err != nil {
-		w.emit(event.Event{Kind: event.Detail, Note: "the record was not updated", Err: err})
+		w.Emit(event.Event{Kind: event.Detail, Note: "the record was not updated", Err: err})
 	}
 }
 
@@ -206,14 +202,14 @@ func (w *watchdog) stalled(cause error) {
 	// The stacks are taken before the context ends: afterwards they would show the
 	// clean-up and not what hung.
 	dump := goroutines()
-	if w.under.Lease != nil {
-		w.tell(w.under.Record.Stalled(stallReason(cause)))
+	if w.Under.Lease != nil {
+		w.tell(w.Under.Record.Stalled(stallReason(cause)))
 	}
 	w.fail(cause)
-	if w.under.Lease != nil {
-		w.under.Lease.GiveUp()
+	if w.Under.Lease != nil {
+		w.Under.Lease.GiveUp()
 	}
-	w.emit(event.Event{Kind: event.Stalled, Err: cause, Stack: dump})
+	w.Emit(event.Event{Kind: event.Stalled, Err: cause, Stack: dump})
 }
 
 // goroutines returns the stacks of all goroutines, cut at maxDump.

@@ -54,8 +54,8 @@ func TestAWaitingVerdictIsJudgedFirst(t *testing.T) {
 func watchdogOf(run context.Context, end context.CancelCauseFunc, l Lease) *watchdog {
 	h := &Handle{ctx: run, over: context.Background(), beat: time.Now().Add(-time.Minute),
 		under: &Conditions{Stop: context.Background(), Lease: l, Elapsed: func() time.Duration { return 0 }}}
-	return &watchdog{handle: h, under: h.under, task: &Task{HeartbeatTimeout: time.Second, FailureThreshold: 1},
-		emit: func(event.Event) {}, fail: end, verdicts: make(chan error), written: time.Now()}
+	a := &Attempt{Under: h.under, Task: &Task{HeartbeatTimeout: time.Second, FailureThreshold: 1}, Emit: func(event.Event) {}}
+	return &watchdog{Attempt: a, handle: h, fail: end, verdicts: make(chan error), written: time.Now()}
 }
 
 // A lostLease cannot be trusted any more.
