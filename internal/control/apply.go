@@ -40,6 +40,7 @@ func Apply(c *store.Control, o *store.Order, r *store.Record) error {
 	}
 	j := c.Jobs[o.Job]
 	j.Pauses, j.Requests = unsettled(j.Pauses, r, o.At), slices.Clone(j.Requests) // others may read the old ones
+	var err error
 	switch o.Kind {
 	case store.OrderPause:
 		pause(&j, o)
@@ -49,25 +50,23 @@ func Apply(c *store.Control, o *store.Order, r *store.Record) error {
 			j.Resumed = store.Resume{At: o.At, Token: o.Token}
 		}
 	case store.OrderRun:
-		if err := request(&j, o, r.Orders.Served); err != nil {
-			return err
-		}
+		err = request(&j, o, r.Orders.Served)
 	case store.OrderCancel, store.OrderStepDown:
-		if err := end(&j, o, r); err != nil {
-			return err
-		}
+		err = end(&j, o, r)
 	case store.OrderBackfill:
-		if err := backfill(&j, o); err != nil {
-			return err
-		}
+		err = backfill(&j, o)
 	case store.OrderCancelBackfill:
 		if b := &j.Backfill; !b.On() || b.Seq != o.Backfill.Seq {
-			return errors.New("it has no such backfill, or that is cancelled already")
+			err = errors.New("it has no such backfill, or that is cancelled already")
+			break
 		}
 		o.Name = store.BackfillRequest(j.Backfill.Seq)
 		j.Backfill.Cancelled = store.End{Seq: o.Seq, Cancel: true, By: o.By, Reason: o.Reason}
 	default:
-		return fmt.Errorf("there is no order %q", o.Kind)
+		err = fmt.Errorf("there is no order %q", o.Kind)
+	}
+	if err != nil {
+		return err
 	}
 	if c.Jobs == nil {
 		c.Jobs = map[string]store.JobControl{}

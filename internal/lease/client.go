@@ -161,13 +161,7 @@ func refused(err error) bool { return Definite(err) || errors.Is(err, fs.ErrPerm
 
 // Sleep returns after d, or when ctx ends. It makes no timer if d is zero or less.
 func Sleep(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
+	if d > 0 {
+		WaitFor(ctx, ctx, d)
 	}
 }

@@ -243,15 +243,13 @@ type Listing struct {
 }
 
 // list calls f for each entry of an app, over the store of a client. What it has not returned is read by itself.
-func list(ctx context.Context, app string, c *lease.Client, f func(name string, e store.Entry)) (all Listing) {
+func list(ctx context.Context, app string, c *lease.Client, f func(name string, e store.Entry)) Listing {
 	date, err := c.List(ctx, app, f)
 	// Without entries there is no date, and the wall clock may be fast.
 	if lo, _, known := c.Clock.Now(); known && date.IsZero() {
 		date = lo
 	}
-	all.date = date
-	all.whole = err == nil
-	return all
+	return Listing{whole: err == nil, date: date}
 }
 
 // missing is the answer for an entry that a whole listing does not have. It has the date of the

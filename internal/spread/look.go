@@ -1,6 +1,7 @@
 package spread
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -11,11 +12,14 @@ import (
 
 // A look is what one listing shows.
 type look struct {
-	members []card         // replicas that are up
-	free    []card         // member entries that no replica has
-	held    map[string]int // shards of a group, by the group's key and the replica that holds them
-	open    []string       // shards that no replica has
+	members []card          // replicas that are up
+	free    []card          // member entries that no replica has
+	held    map[holding]int // how many shards it is
+	open    []string        // shards that no replica has
 }
+
+// A holding is what one replica has of the shards of a group.
+type holding struct{ group, replica string }
 
 // A card is the entry of a member.
 type card struct {
@@ -32,7 +36,7 @@ func (s *Spread) look(ctx context.Context) (look, error) {
 			groupOf[name] = g.key
 		}
 	}
-	l := look{held: map[string]int{}}
+	l := look{held: map[holding]int{}}
 	_, err := s.client("").List(ctx, s.c.App, func(name string, e store.Entry) {
 		_, entry, _ := strings.Cut(name, "/")
 		group := groupOf[entry]
@@ -47,7 +51,7 @@ func (s *Spread) look(ctx context.Context) (look, error) {
 		case group == "":
 			l.free = append(l.free, card{entry, e.ETag, rec})
 		case e.State.Live() && rec.MayRun():
-			l.held[holding(group, rec.Run.Replica)]++
+			l.held[holding{group, rec.Run.Replica}]++
 		case !e.State.Live():
 			l.open = append(l.open, entry)
 		}
@@ -60,9 +64,6 @@ func (l *look) same(other *look) bool {
 	return maps.Equal(l.held, other.held) && slices.EqualFunc(l.members, other.members, func(a, b card) bool { return a.entry == b.entry })
 }
 
-// holding is the key of look.held.
-func holding(group, replica string) string { return group + " " + replica }
-
 // of returns the members that have the shards of a group. This replica knows better than any
 // listing what it holds.
 func (l *look) of(g *Group, self string) (members []member) {
@@ -70,7 +71,7 @@ func (l *look) of(g *Group, self string) (members []member) {
 		if !slices.Contains(keysOf(&c.rec), g.key) {
 			continue
 		}
-		m := member{entry: c.entry, replica: c.rec.Run.Replica, held: l.held[holding(g.key, c.rec.Run.Replica)]}
+		m := member{entry: c.entry, replica: c.rec.Run.Replica, held: l.held[holding{g.key, c.rec.Run.Replica}]}
 		if c.entry == self {
 			m.held = g.held()
 		}
@@ -81,3 +82,39 @@ func (l *look) of(g *Group, self string) (members []member) {
 
 // keysOf returns the groups that a member has.
 func keysOf(r *store.Record) []string { return strings.Split(r.Definition.Spec, ",") }
+
+// A member is a replica that is up, as one look at the store has it.
+type member struct {
+	entry   string // which distinguishes it from all others
+	replica string // its name
+	held    int    // shards that it holds
+}
+
+// target returns how many shards a member is to hold: each of them holds as many as the others, or
+// one more. Members that see the same get targets whose sum is the number of shards, so that each
+// shard has a place.
+//
+// Those that hold one more already are to go on with it, so that few shards move. The rest is given
+// in the order of the entries: by what they hold it would change with each shard that is acquired.
+func target(shards int, self string, members []member) int {
+	if len(members) == 0 {
+		return shards
+	}
+	share, extra := shards/len(members), shards%len(members)
+	has := func(m member) int {
+		if m.held > share {
+			return 0
+		}
+		return 1
+	}
+	ranked := slices.SortedFunc(slices.Values(members), func(a, b member) int {
+		return cmp.Or(cmp.Compare(has(a), has(b)), cmp.Compare(a.entry, b.entry))
+	})
+	switch rank := slices.IndexFunc(ranked, func(m member) bool { return m.entry == self }); {
+	case rank < 0: // it is no member, so that it has no share
+		return shards
+	case rank < extra:
+		share++
+	}
+	return share
+}

@@ -8,16 +8,16 @@ import (
 )
 
 func TestChangeIsLookedAtSoon(t *testing.T) {
-	before := look{members: []card{{entry: "0-member-a"}}, held: map[string]int{"k a": 2}}
+	before := look{members: []card{{entry: "0-member-a"}}, held: map[holding]int{{"k", "a"}: 2}}
 	for name, tt := range map[string]struct {
 		now    look
 		shards int
 		want   time.Duration
 	}{
-		"nothing new":  {look{members: []card{{entry: "0-member-a", etag: "2"}}, held: map[string]int{"k a": 2}}, 4, length},
-		"one joined":   {look{members: []card{{entry: "0-member-a"}, {entry: "0-member-b"}}, held: map[string]int{"k a": 2}}, 4, length / 3},
-		"another one":  {look{members: []card{{entry: "0-member-b"}}, held: map[string]int{"k a": 2}}, 4, length / 3},
-		"holds more":   {look{members: []card{{entry: "0-member-a"}}, held: map[string]int{"k a": 3}}, 4, length / 3},
+		"nothing new":  {look{members: []card{{entry: "0-member-a", etag: "2"}}, held: map[holding]int{{"k", "a"}: 2}}, 4, length},
+		"one joined":   {look{members: []card{{entry: "0-member-a"}, {entry: "0-member-b"}}, held: map[holding]int{{"k", "a"}: 2}}, 4, length / 3},
+		"another one":  {look{members: []card{{entry: "0-member-b"}}, held: map[holding]int{{"k", "a"}: 2}}, 4, length / 3},
+		"holds more":   {look{members: []card{{entry: "0-member-a"}}, held: map[holding]int{{"k", "a"}: 3}}, 4, length / 3},
 		"many shards":  {before, listedFrom, length / 3},
 		"and one less": {before, listedFrom - 1, length},
 	} {

@@ -79,18 +79,17 @@ func (w *watchdog) judge(err error) {
 	}
 	if err == nil {
 		w.failures = 0
+	} else {
+		w.failures++
+		w.Emit(event.Event{Kind: event.Unhealthy, Count: w.failures, Of: w.Task.FailureThreshold, Err: err})
+	}
+	if w.failures < w.Task.FailureThreshold {
 		w.look()
 		return
 	}
-	w.failures++
-	w.Emit(event.Event{Kind: event.Unhealthy, Count: w.failures, Of: w.Task.FailureThreshold, Err: err})
-	if w.failures >= w.Task.FailureThreshold {
-		why := "unhealthy"
-		if w.failures > 1 {
-			why = fmt.Sprintf("unhealthy %d times in a row", w.failures)
-		}
-		w.stalled(fmt.Errorf("%w: %s: %w", ErrStalled, why, err))
-		return
+	why := "unhealthy"
+	if w.failures > 1 {
+		why = fmt.Sprintf("unhealthy %d times in a row", w.failures)
 	}
-	w.look()
+	w.stalled(fmt.Errorf("%w: %s: %w", ErrStalled, why, err))
 }

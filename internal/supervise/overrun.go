@@ -55,12 +55,8 @@ func (w *watchdog) watchReturn(over context.Context) {
 	if cause == errReturned {
 		cause = errCheckHangs
 	}
-	kept := context.Background() // never ends: there is no lease to lose
-	if w.Under.Lease != nil {
-		kept = w.Under.Lease.Context()
-	}
 	// If the lease is lost during the wait, watchLoss takes over.
-	if !lease.WaitFor(over, kept, patience) {
+	if !lease.WaitFor(over, w.Under.held(), patience) {
 		return
 	}
 	w.Status.Overrun(cause)
