@@ -20,6 +20,9 @@ import (
 // moment. All three are elapsed time: a step of the wall clock ends no session, and a
 // suspension of the machine does end it, where the replica's clock counts suspensions.
 //
+// Its parts: the grant asks the service, the trust knows the time that is left, the ledger what was written, and the writes
+// put that into the store.
+//
 // The order of use is Hold, writes, Stop, Release; for a single write, Acquire, the write,
 // Release. Whatever Hold starts has ended when Stop returns.
 type Session struct {
