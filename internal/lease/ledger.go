@@ -20,17 +20,16 @@ import (
 type ledger struct {
 	turn chan struct{} // has room for one writer; a channel, so that a writer can give up waiting
 
-	mu   sync.Mutex   // for those who ask without the turn
-	rec  store.Record // as last written, or perhaps written: the next draft starts from it, so it repeats what was lost
-	etag string       // of the entry, by the last answer that is known
-	date time.Time    // the service's, in that answer; zero: it had none
+	mu   sync.Mutex     // for those who ask without the turn
+	rec  store.Record   // as last written, or perhaps written: the next draft starts from it, so it repeats what was lost
+	last store.Revision // of the entry, by the last answer that is known
 
-	runs    bool        // the record under etag shows a run that may be under way
+	runs    bool        // the record under last shows a run that may be under way
 	unclear bool        // the entry may have another ETag: a write has failed since, perhaps after it was applied
 	gaveUp  bool        // WriteOutcome has ended the renewals
 	revived bool        // and has revived the lease once since then
 	closed  bool        // the outcome is written or being written: nothing may follow it
-	doubt   bool        // a write on etag was sent and not refused: the store may still apply it
+	doubt   bool        // a write on last was sent and not refused: the store may still apply it
 	ours    []signature // of our writes that the entry may hold now, oldest first
 }
 
@@ -61,7 +60,7 @@ const maxUnclear = 100
 
 // newLedger returns the ledger of a session that has written nothing yet.
 func newLedger(etag string, rec *store.Record) *ledger {
-	return &ledger{turn: make(chan struct{}, 1), etag: etag, rec: *rec, runs: rec.MayRun()}
+	return &ledger{turn: make(chan struct{}, 1), last: store.Revision{ETag: etag}, rec: *rec, runs: rec.MayRun()}
 }
 
 // remember keeps the signature of a page that is about to be sent: after that its answer
@@ -101,7 +100,7 @@ func (l *ledger) knows(nonce string, digest uint64) bool {
 func (l *ledger) moved(answer store.Revision, nonce string) signature {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.etag, l.date, l.unclear, l.doubt = answer.ETag, answer.Date, false, false
+	l.last, l.unclear, l.doubt = answer, false, false
 	l.ours = slices.DeleteFunc(l.ours, func(m signature) bool { return m.nonce != nonce })
 	l.runs = l.ours[0].runs
 	return l.ours[0]
@@ -170,20 +169,12 @@ func (l *ledger) Record() store.Record {
 	return l.rec
 }
 
-// ETag returns the ETag of the last write whose answer is known, at first the ETag of the
-// entry as it was acquired.
-func (l *ledger) ETag() string {
+// Revision returns what the last write got whose answer is known, with the service's date in the answer that has shown it. At
+// first it has the ETag of the entry as it was acquired, and no date; also later if the store gives none.
+func (l *ledger) Revision() store.Revision {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.etag
-}
-
-// WrittenAt returns the service's date in the answer that has shown ETag. Zero: nothing
-// was written, or the store gives no dates.
-func (l *ledger) WrittenAt() time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.date
+	return l.last
 }
 
 // writer returns the nonce of the write that left the record b, or nothing if b is no

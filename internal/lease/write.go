@@ -140,11 +140,6 @@ func (w *writes) write(ctx context.Context, draft Draft, checkpoint []byte, send
 	return send(ctx, p)
 }
 
-// applied notes that the write with the nonce was applied, and the answer that showed it.
-func (w *writes) applied(answer store.Revision, nonce string) {
-	w.trust.applied(w.moved(answer, nonce))
-}
-
 // once sends a page. If the answer is lost, the next call of readBack finds out.
 func (w *writes) once(ctx context.Context, p *page) error {
 	ctx, cancel := context.WithTimeout(ctx, w.timeout(p))
@@ -157,7 +152,7 @@ func (w *writes) once(ctx context.Context, p *page) error {
 		return err
 	}
 	w.client.Clock.Observe(sent, stamp.Date)
-	w.applied(stamp, p.nonce)
+	w.trust.applied(w.moved(stamp, p.nonce))
 	return nil
 }
 
@@ -175,9 +170,9 @@ func (w *writes) timeout(p *page) time.Duration {
 // else has been written since.
 func (w *writes) put(ctx context.Context, p *page) (store.Revision, error) {
 	if p.checkpoint == nil {
-		return w.lease.Write(ctx, w.etag, p.record)
+		return w.lease.Write(ctx, w.last.ETag, p.record)
 	}
-	return w.lease.(store.Checkpointer).Save(ctx, w.etag, p.record, p.checkpoint)
+	return w.lease.(store.Checkpointer).Save(ctx, w.last.ETag, p.record, p.checkpoint)
 }
 
 // bestEffort sends a page once. If the last answer was lost, it learns the ETag first.
@@ -261,7 +256,7 @@ func (w *writes) send(ctx context.Context, p *page) (known bool, err error) {
 	if err != nil {
 		return Definite(err), err
 	}
-	etag := w.etag
+	etag := w.last.ETag
 	if err = w.once(ctx, p); err == nil {
 		return true, nil
 	}
@@ -279,7 +274,7 @@ func (w *writes) send(ctx context.Context, p *page) (known bool, err error) {
 	// A refusal is final if the page was sent with the ETag that the entry has now. If
 	// readBack has found a newer ETag, left by an earlier write of this session, the page
 	// is sent again with that one.
-	return rerr == nil && Definite(err) && w.etag == etag, err
+	return rerr == nil && Definite(err) && w.last.ETag == etag, err
 }
 
 // catchUp learns the current ETag if the last answer was lost, and reports whether the
@@ -303,10 +298,10 @@ func (w *writes) readBack(ctx context.Context, nonce string) (mine bool, err err
 	}
 	last := writer(entry.Record)
 	switch {
-	case entry.ETag == w.etag: // no write since; a write in doubt may still be applied
+	case entry.ETag == w.last.ETag: // no write since; a write in doubt may still be applied
 		w.unclear = false
 	case w.wrote(entry.Record):
-		w.applied(entry.Revision, last)
+		w.trust.applied(w.moved(entry.Revision, last))
 	default:
 		return false, store.ErrChanged
 	}
@@ -366,5 +361,5 @@ func (w *writes) loadOnce(ctx context.Context) ([]byte, error) {
 	if _, err := w.catchUp(ctx, ""); err != nil {
 		return nil, err
 	}
-	return w.lease.(store.Checkpointer).Load(ctx, w.etag)
+	return w.lease.(store.Checkpointer).Load(ctx, w.last.ETag)
 }

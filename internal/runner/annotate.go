@@ -38,7 +38,7 @@ func (r *Runner) annotate(ctx context.Context, draft lease.Draft) error {
 	r.written(s)
 	// What the release has left. If the lease is not released after all, the next
 	// acquisition finds out.
-	r.view.entry = &store.Entry{Revision: store.Revision{ETag: s.ETag()}, State: store.Available}
+	r.view.entry = &store.Entry{Revision: store.Revision{ETag: s.Revision().ETag}, State: store.Available}
 	r.see()
 	r.reached()
 	r.mayWrite()

@@ -167,7 +167,7 @@ func (h *hold) decide(v plan.View) (next plan.Claim, todo bool) {
 	// acquisition, or the first that showed the ETag which was acquired. The date of the creation would not do: that request
 	// may have been under way for long.
 	existed := h.session.Dated
-	if date, ok := h.view.seen.SeenFirst(h.session.ETag()); ok {
+	if date, ok := h.view.seen.SeenFirst(h.session.Revision().ETag); ok {
 		existed = instant.Earlier(date, existed)
 	}
 	now, ok := h.session.WaitPast(stop, existed.Add(time.Second))
@@ -294,7 +294,7 @@ func (h *hold) giveBack() {
 		h.notReleased(err)
 		h.leaves(h.session)
 	}
-	h.view.entry = &store.Entry{Revision: store.Revision{ETag: s.ETag()}, State: store.Available}
+	h.view.entry = &store.Entry{Revision: store.Revision{ETag: s.Revision().ETag}, State: store.Available}
 	h.looked()
 }
 

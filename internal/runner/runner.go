@@ -380,11 +380,11 @@ func (r *Runner) wait(a plan.Action) time.Duration {
 // the job may wait for what it has settled, or for what another replica had settled before: they do
 // not read the entry while this replica is busy with the job.
 func (r *Runner) written(s *lease.Session) {
-	through := r.view.rec.Watermark
-	r.view.rec, r.view.etag, r.view.latest = s.Record(), s.ETag(), time.Time{}
+	through, last := r.view.rec.Watermark, s.Revision()
+	r.view.rec, r.view.etag, r.view.latest = s.Record(), last.ETag, time.Time{}
 	r.precede(&r.view.rec, r.view.rec.Watermark.After(through))
 	r.weigh()
-	r.view.seen.Dated(s.ETag(), s.WrittenAt())
+	r.view.seen.Dated(last.ETag, last.Date)
 }
 
 // precede notifies the followers of the job of what a record says that this replica has written. settles

@@ -83,7 +83,7 @@ type leftover struct {
 
 // leaves notes a lease that ends without a release, for the next call of this process.
 func (b *base) leaves(s *lease.Session) {
-	b.source.state.left.Store(&leftover{s.ETag(), s.Sent(), b.clock.Elapsed() + s.Length})
+	b.source.state.left.Store(&leftover{s.Revision().ETag, s.Sent(), b.clock.Elapsed() + s.Length})
 }
 
 // An unbegun is a claim of this process that may be in the record, and whose run was not begun.
