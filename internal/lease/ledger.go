@@ -151,7 +151,8 @@ func (l *ledger) page(next store.Record, checkpoint []byte) (*page, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNotEncoded, err)
 	}
 	l.draft(next)
-	return &page{signature{nonce: next.Writer, digest: maphash.Bytes(seed, b), beat: next.Beats(), runs: next.MayRun()}, b, checkpoint}, nil
+	mark := signature{nonce: next.Writer, digest: maphash.Bytes(seed, b), beat: next.Beats(), runs: next.MayRun()}
+	return &page{mark, b, checkpoint}, nil
 }
 
 // draft notes a record as the one that the next starts from. The caller has the turn.
