@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -275,7 +274,7 @@ func DecodeRecord(b []byte, app, job string) (Record, error) {
 	// JSON matches names in any spelling. An unknown field that differs from a known one
 	// only in case would be read in its place after a rewrite.
 	maps.DeleteFunc(r.unknown, func(name string, _ json.RawMessage) bool {
-		return slices.ContainsFunc(knownFields, func(known string) bool { return strings.EqualFold(known, name) })
+		return strings.EqualFold("schema", name) || slices.ContainsFunc(members, func(m member) bool { return strings.EqualFold(m.name, name) })
 	})
 	return r, r.check(p.Schema, app, job)
 }
@@ -317,17 +316,6 @@ func (s Status) known() bool {
 	}
 	return false
 }
-
-// knownFields are the names in JSON of the fields of a record.
-var knownFields = func() []string {
-	names := []string{"schema"}
-	for f := range reflect.TypeFor[Record]().Fields() {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
-}()
 
 // MayRun reports whether the run in r may still be under way, perhaps in a process that cannot
 // reach the store. A stalled run may be, until it is known to have returned.
