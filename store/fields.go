@@ -54,10 +54,10 @@ func visitorOf(t reflect.Type) visitor {
 		return func(c *codec, v reflect.Value) { c.counts(v.Addr().Interface().(*map[Status]int64)) }
 	case reflect.Slice:
 		item := visitorOf(t.Elem())
-		return func(c *codec, v reflect.Value) { c.list(v, item) }
+		return func(c *codec, v reflect.Value) { list(c, v, item) }
 	case reflect.Struct:
 		fields := membersOf(t)
-		return func(c *codec, v reflect.Value) { c.inside('{', '}', func() { c.fields(fields, v) }) }
+		return func(c *codec, v reflect.Value) { c.inside('{', '}', func() { visitAll(c, fields, v) }) }
 	}
 	return (*codec).number
 }
@@ -69,7 +69,7 @@ func (r *Record) appendJSON(b []byte) ([]byte, bool) {
 		return b, false
 	}
 	c := codec{b: b}
-	c.record(r, schema)
+	goThrough(r, &c, schema)
 	return c.b, c.err == nil
 }
 
@@ -77,23 +77,23 @@ func (r *Record) appendJSON(b []byte) ([]byte, bool) {
 // anything else, which package json has to read.
 func (r *Record) readJSON(b []byte) (version int, ok bool) {
 	c := codec{b: b, reads: true}
-	version = c.record(r, 0)
+	version = goThrough(r, &c, 0)
 	return version, c.err == nil && c.at == len(b)
 }
 
-// record goes through a record and the version of its schema, which it returns.
-func (c *codec) record(r *Record, version int) int {
+// goThrough goes through a record and the version of its schema, which it returns.
+func goThrough(r *Record, c *codec, version int) int {
 	c.inside('{', '}', func() {
-		if c.member("schema") {
+		if c.must("schema") {
 			c.number(reflect.ValueOf(&version).Elem())
-			c.fields(members, reflect.ValueOf(r).Elem())
+			visitAll(c, members, reflect.ValueOf(r).Elem())
 		}
 	})
 	return version
 }
 
-// member writes the name of a member that is there in any case, or reads it.
-func (c *codec) member(name string) bool {
+// must writes the name of a member that is there in any case, or reads it.
+func (c *codec) must(name string) bool {
 	if !c.reads {
 		c.name(name)
 		return true
@@ -105,13 +105,14 @@ func (c *codec) member(name string) bool {
 	return ok
 }
 
-func (c *codec) fields(all []member, of reflect.Value) {
+// visitAll goes through the fields of a struct.
+func visitAll(c *codec, all []member, of reflect.Value) {
 	for i := range all {
 		m := &all[i]
 		v := of.Field(m.index)
 		switch {
 		case m.always:
-			if !c.member(m.name) {
+			if !c.must(m.name) {
 				return
 			}
 		case c.reads && !c.readName(m.name):
@@ -135,7 +136,7 @@ func isZero(v reflect.Value) bool {
 }
 
 // list goes through an array.
-func (c *codec) list(v reflect.Value, item visitor) {
+func list(c *codec, v reflect.Value, item visitor) {
 	c.inside('[', ']', func() {
 		if !c.reads {
 			for i := range v.Len() {
@@ -168,7 +169,7 @@ func (c *codec) counts(of *map[Status]int64) {
 			*of = map[Status]int64{}
 			for c.err == nil && c.at < len(c.b) && c.b[c.at] != '}' {
 				name, n := c.nextName(), int64(0)
-				if c.member(name) {
+				if c.must(name) {
 					c.number(reflect.ValueOf(&n).Elem())
 				}
 				(*of)[Status(name)] = n
