@@ -153,7 +153,7 @@ func (c *codec) flag(v reflect.Value) {
 
 func (c *codec) instant(t *time.Time) {
 	if c.reads {
-		if text := c.token(); c.err != nil || text[0] != '"' || t.UnmarshalJSON(text) != nil {
+		if text := c.token(); c.err != nil || text[0] != '"' || t.UnmarshalJSON(text) != nil || isFar(*t) { // which is refused then
 			c.err = errOther
 		}
 		return

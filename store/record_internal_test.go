@@ -193,6 +193,25 @@ func FuzzDecodeRecord(f *testing.F) {
 	})
 }
 
+// An instant beyond the year 9999 in UTC can be read in another zone and written in no answer.
+func TestARecordOfTheYear10000IsRefused(t *testing.T) {
+	far := time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -3600))
+	for name, set := range map[string]func(r *Record){
+		"of the record": func(r *Record) { r.Created = far }, "of a run": func(r *Record) { r.Run.Progress.At = far },
+		"of an outcome": func(r *Record) { r.History[0].End = far }, "of none": func(*Record) {},
+	} {
+		r := sample()
+		set(&r)
+		b, err := r.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := DecodeRecord(b, "app", "job"); (name == "of none") != (err == nil) || err != nil && !strings.Contains(err.Error(), "want the years 1 to 9999") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
 func TestAnUnknownStatusInTheHistoryIsRefused(t *testing.T) {
 	r := sample()
 	r.History = append(r.History, Outcome{Tick: r.Run.Tick, Status: "\x1b[2J"})
