@@ -110,8 +110,8 @@ func TestFollower(t *testing.T) {
 			until(61 * time.Minute)
 			c.wantOutcomes("report", "succeeded 00:21:03", "succeeded 01:00:00")
 		},
-		// It goes on while no replica knows the follower.
 		"what has left the record of the predecessor is missed": func(c *cluster) {
+			// The predecessor goes on while no replica knows the follower.
 			imports, report := importing("* * * * *", time.Second), following("report", "import", time.Second)
 			report.Missed = soloist.RunAll
 			both := c.start("a", imports, report)
@@ -124,8 +124,8 @@ func TestFollower(t *testing.T) {
 			time.Sleep(3500 * time.Millisecond)
 			c.wantOutcomes("report", "succeeded 00:01:00", "missed 00:01:00-00:05:00 the outcome of import is not known", "succeeded 00:06:00", "succeeded 00:07:00", "succeeded 00:08:00")
 		},
-		// That tick has waited for the one before on a replica that is stopped then.
 		"who runs the next tick of the predecessor starts the follower for the one before": func(c *cluster) {
+			// The next tick has waited for the one before, on a replica that is stopped then.
 			imports, report := importing("*/10 * * * *", 12*time.Minute), following("report", "import", time.Minute)
 			imports.Overlap = soloist.QueueOne
 			a := c.replica("a", imports, report)
@@ -225,56 +225,42 @@ func TestFollowerOfUnusableRecord(t *testing.T) {
 	}
 }
 
-// A new job with ClaimAhead does not have a tick that comes within three seconds, and its new follower does not miss it.
-// Without it the entries of the jobs before a new follower are made before its own, whichever of them is looked at first.
-func TestNewFollowerMissesNoTick(t *testing.T) {
-	inRows(t, map[string]bool{"": false, "with ClaimAhead": true}, func(c *cluster, _ string, ahead bool) {
-		told, imports, want := &lateLog{}, importing("@hourly", time.Second), "succeeded 01:00:00"
-		imports.ClaimAhead = ahead
-		work := []soloist.Work{imports, following("clean", "import", time.Second),
-			finishBy(30*time.Minute, following("report", "clean", time.Second))}
-		if ahead {
-			until(time.Hour - 2*time.Second)
-			want = "succeeded 02:00:00"
-		} else {
-			until(time.Hour - time.Second)
-			c.replica("first", work...).wakeFor("report")
-			until(time.Hour + time.Second)
+// The entries of the jobs before a new follower are made before its own, whichever of them is looked at first, so it misses no
+// tick. Nor does it miss one that a new job before it never had: with ClaimAhead a new job does not have a tick that comes within
+// three seconds. So it is if the follower is older, and its changed After names the new job.
+func TestFollowerOfNewJob(t *testing.T) {
+	for _, changed := range []bool{false, true} {
+		for _, ahead := range []bool{false, true} {
+			inCase(t, fmt.Sprintf("changed %t, ahead %t", changed, ahead), func(t *testing.T, c *cluster) {
+				told, imports := &lateLog{}, importing("@hourly", time.Second)
+				loads, report := named("load", imports), finishBy(30*time.Minute, following("report", "import", time.Second))
+				loads.ClaimAhead = ahead
+				if changed {
+					old := c.start("old", imports, report)
+					until(time.Hour - 3*time.Second)
+					old.stop()
+				}
+				report.After = "load"
+				work := []soloist.Work{imports, loads, report}
+				until(time.Hour - 2*time.Second)
+				c.replica("first", work...).wakeFor("report")
+				until(time.Hour + time.Second)
+				told.start(c, "new", work...)
+				until(2*time.Hour + time.Minute)
+				want := []string{"succeeded 01:00:00", "succeeded 02:00:00"}
+				if ahead {
+					want = want[1:]
+				}
+				c.wantOutcomes("load", want...)
+				got := c.outcomes("report")
+				if changed {
+					got = got[1:]
+				}
+				c.wrong(!slices.Equal(got, want), "the outcomes of report are %q", got)
+				told.want(c)
+			})
 		}
-		told.start(c, "a", work...)
-		until(map[bool]time.Duration{false: 2*time.Hour - time.Minute, true: 2*time.Hour + time.Minute}[ahead])
-		for _, job := range []string{"import", "clean", "report"} {
-			c.wantOutcomes(job, want)
-		}
-		told.want(c)
-	})
-}
-
-// A follower whose changed After names a new job misses no tick that this job never had: with ClaimAhead, or since its entry
-// would be the younger one.
-func TestChangedAfterNamesANewJob(t *testing.T) {
-	inRows(t, map[string]bool{"": false, "with ClaimAhead": true}, func(c *cluster, _ string, ahead bool) {
-		told, imports := &lateLog{}, importing("@hourly", time.Second)
-		loads := named("load", imports)
-		loads.ClaimAhead = ahead
-		old := c.start("old", imports, finishBy(30*time.Minute, following("report", "import", time.Second)))
-		until(time.Hour - 3*time.Second)
-		old.stop()
-		work := []soloist.Work{imports, loads, finishBy(30*time.Minute, following("report", "load", time.Second))}
-		until(time.Hour - 2*time.Second)
-		c.replica("first", work...).wakeFor("report")
-		until(time.Hour + time.Second)
-		told.start(c, "new", work...)
-		until(2*time.Hour + time.Minute)
-		want := []string{"succeeded 01:00:00", "succeeded 02:00:00"}
-		if ahead {
-			want = want[1:]
-		}
-		c.wantOutcomes("load", want...)
-		report := c.outcomes("report")
-		c.wrong(!slices.Equal(report[1:], want), "the outcomes of report are %q", report)
-		told.want(c)
-	})
+	}
 }
 
 // sharded is the job import in n shards, which take d, each of them longer than the one before.
@@ -385,9 +371,11 @@ func TestStatusOfFollower(t *testing.T) {
 			for i, want := range []string{tt.next, tt.join} {
 				st := all[i+1]
 				got := fmt.Sprint(st.Next.Format(time.TimeOnly), " ", st.After, " ", st.Awaits)
-				c.wrong(got != want || st.Schedule != "after "+strings.Replace(st.After, ",", " and", 1), "at %s %s is %q: %+v", tt.at, st.Name, got, st)
+				c.wrong(got != want || st.Schedule != "after "+strings.Replace(st.After, ",", " and", 1),
+					"at %s %s is %q: %+v", tt.at, st.Name, got, st)
 				again, err := r.StatusOf(c.t.Context(), st.Name)
-				c.wrong(err != nil || !reflect.DeepEqual(again, st), "at %s the status of %s alone is %+v, %v", tt.at, st.Name, again, err)
+				c.wrong(err != nil || !reflect.DeepEqual(again, st),
+					"at %s the status of %s alone is %+v, %v", tt.at, st.Name, again, err)
 			}
 		}
 	})
@@ -413,8 +401,8 @@ func (c *cluster) backfills(d time.Duration, work ...soloist.Work) {
 // What calls of RunDue do about followers.
 func TestCallsAndFollowers(t *testing.T) {
 	inCases(t, map[string]func(c *cluster){
-		// Whatever the order of the jobs in the program. It also runs a tick of the chain that comes due during the backfill.
 		"one call for the first job runs a whole chain before the backfill": func(c *cluster) {
+			// It does, whatever the order of the jobs in the program. It also runs a tick of the chain that comes due meanwhile.
 			work := []soloist.Work{following("join", "report", time.Second), importing("*/10 * * * *", time.Minute), following("report", "import", time.Second)}
 			r := c.replica("a", work...)
 			r.wake()
@@ -446,8 +434,8 @@ func TestCallsAndFollowers(t *testing.T) {
 			c.wantFollowed("report", "import", time.Second)
 			c.wantFilledRuns(13)
 		},
-		// Each call reads that job, however little time ago the last one did.
 		"one that finds the job before a follower running elsewhere leaves the follower": func(c *cluster) {
+			// Each call reads that job, however little time ago the last one did.
 			imports := importing("0 * * * *", time.Minute)
 			a, b := c.replica("a", imports), c.replica("b", imports, following("report", "import", time.Second))
 			a.wake()
@@ -458,7 +446,8 @@ func TestCallsAndFollowers(t *testing.T) {
 			for range 2 {
 				time.Sleep(29 * time.Second)
 				got := b.wakeFor()
-				c.wrong(len(got.Jobs[1].Ran) != 0 || got.Jobs[0].Replica != "a" || !got.Jobs[1].Next.Equal(time.Now().Truncate(time.Hour)), "got %+v", got)
+				imports, report := got.Jobs[0], got.Jobs[1]
+				c.wrong(len(report.Ran) != 0 || imports.Replica != "a" || !report.Next.Equal(time.Now().Truncate(time.Hour)), "got %+v", got)
 				c.wantOutcomes("report")
 			}
 			<-over
@@ -467,8 +456,8 @@ func TestCallsAndFollowers(t *testing.T) {
 				c.wantOutcomes("report", "succeeded 01:00:00")
 			}
 		},
-		// Its tick is skipped for a follower with AfterAny, also if another job is between them.
 		"a paused job is awaited through another one": func(c *cluster) {
+			// Its tick is skipped for a follower with AfterAny, also if another job is between them.
 			first, between, last := importing("0 2 * * *", time.Minute), following("between", "import", time.Minute), following("last", "between", time.Minute)
 			last.AfterAny = true
 			c.replica("first", first, between, last).wake()
@@ -478,8 +467,8 @@ func TestCallsAndFollowers(t *testing.T) {
 			c.replica("woken", first, between, last).wake()
 			c.wantRuns(1)
 		},
-		// It has run the job before. One call waits, and others return. A call whose time ends while it waits says so.
 		"one waits while another call runs an older tick of the follower": func(c *cluster) {
+			// The one that waits has run the job before. Others return. A call whose time ends while it waits says so.
 			r := c.replica("a", importing("*/10 * * * *", time.Second), following("report", "import", 15*time.Minute))
 			r.wake()
 			var calls sync.WaitGroup
@@ -489,18 +478,20 @@ func TestCallsAndFollowers(t *testing.T) {
 				time.Sleep(time.Minute)
 				begin := time.Now()
 				j := reportOf(c.t, r.wakeFor(), "report")
-				c.wrong(time.Since(begin) > time.Second || j.Replica != "a" || len(j.Ran) > 0, "another call, at %s, says %+v", time.Now(), j)
+				c.wrong(time.Since(begin) > time.Second || j.Replica != "a" || len(j.Ran) > 0,
+					"another call, at %s, says %+v", time.Now(), j)
 			}
 			until(45 * time.Minute)
 			got, err := r.RunDue(c.within(2*time.Minute), soloist.Wake{})
 			late := reportOf(c.t, got, "report")
-			c.wrong(err == nil || late.Err == nil || late.Next.After(time.Now()), "a call whose time ends says %+v, %v", late, err)
+			c.wrong(err == nil || late.Err == nil || late.Next.After(time.Now()),
+				"a call whose time ends says %+v, %v", late, err)
 			calls.Wait()
 			want := []string{"succeeded 00:10:00", "succeeded 00:20:00", "succeeded 00:30:00"}
 			c.wrong(!slices.Equal(c.outcomes("report")[:3], want), "got %q, want %q", c.outcomes("report"), want)
 		},
-		// It finds the other one, which has looked at that since. A call that brings nothing new returns.
 		"one waits while another call waits for a slot of the group with an older tick": func(c *cluster) {
+			// The other call has looked at the slot since. A call that brings nothing new returns.
 			report, other := following("report", "import", 3*time.Minute), named("other", work("9 * * * *", 25*time.Minute))
 			report.Missed, report.Group, other.Group = soloist.RunAll, "g", "g"
 			r := c.replica("a", importing("*/10 * * * *", 8*time.Minute), report, other)
@@ -521,12 +512,13 @@ func TestCallsAndFollowers(t *testing.T) {
 			}
 			until(19*time.Minute + 30*time.Second)
 			j := reportOf(c.t, r.wakeFor("report"), "report")
-			c.wrong(j.Replica != "a" || sinceMidnight() > 20*time.Minute, "a call without news says %+v, at %s", j, sinceMidnight())
+			c.wrong(j.Replica != "a" || sinceMidnight() > 20*time.Minute,
+				"a call without news says %+v, at %s", j, sinceMidnight())
 			calls.Wait()
 			c.wantOutcomes("report", "succeeded 00:10:00", "succeeded 00:20:00")
 		},
-		// It learns of the outcomes of the job before.
 		"none waits for a loop that drives the follower": func(c *cluster) {
+			// The loop learns of the outcomes of the job before.
 			r := c.start("a", importing("*/10 * * * *", time.Second), following("report", "import", 15*time.Minute))
 			until(20*time.Minute + 2*time.Second)
 			begin := time.Now()

@@ -104,7 +104,8 @@ func TestTroubleBeforeTick(t *testing.T) {
 					c.wrong(ran[r.ID()] || cancelled[r.Tick], "%s: %s ran twice, or was cancelled", at, r.ID())
 					ran[r.ID()] = true
 					late := r.start.Sub(r.Tick)
-					c.wrong(name == "stop" && late > 100*time.Millisecond && r.Request == "", "%s: %s begins %s late", at, r.ID(), late)
+					c.wrong(name == "stop" && late > 100*time.Millisecond && r.Request == "",
+						"%s: %s begins %s late", at, r.ID(), late)
 				}
 			})
 		}
@@ -178,7 +179,8 @@ func TestStopDuringClaimNearTick(t *testing.T) {
 		until(4 * time.Minute)
 		<-a.done
 		for _, r := range c.all()[2:] {
-			c.wrong(r.start.After(stopped) && r.Tick.Before(stopped.Add(time.Second)), "%s begins at %s after the stop", r.ID(), r.start)
+			c.wrong(r.start.After(stopped) && r.Tick.Before(stopped.Add(time.Second)),
+				"%s begins at %s after the stop", r.ID(), r.start)
 		}
 		c.wrong(stopped.IsZero() || late.Load() == ordered, "stopped at %s; acquired late: %t", stopped, late.Load())
 	})
@@ -189,7 +191,8 @@ func TestStopDuringClaimNearTick(t *testing.T) {
 func TestCancelWhileLogBlocks(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		called := false
-		a, release := c.blocked("run started", doing("0 * * * * *", func(context.Context, *soloist.Run) error { called = true; return nil }))
+		job := doing("0 * * * * *", func(context.Context, *soloist.Run) error { called = true; return nil })
+		a, release := c.blocked("run started", job)
 		defer release()
 		book := a.tells()
 		c.launch(a)

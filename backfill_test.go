@@ -154,8 +154,8 @@ func TestBackfill(t *testing.T) {
 // What a backfill runs, and what it leaves.
 func TestBackfills(t *testing.T) {
 	inCases(t, map[string]func(c *cluster){
-		// It is not skipped for the run under which it was ordered.
 		"a run that is ordered comes before its next tick": func(c *cluster) {
+			// The run is not skipped for the one under which it was ordered.
 			w := work("@hourly", 25*time.Second)
 			c.filling(w, lastHours(24, 1), "a", "b")
 			time.Sleep(30 * time.Second)
@@ -163,8 +163,8 @@ func TestBackfills(t *testing.T) {
 			time.Sleep(30 * time.Second)
 			c.wantOnce("please")
 		},
-		// Also if the other runs of its claim go on and their runner dies.
 		"a tick whose run has returned has its outcome": func(c *cluster) {
+			// It has that also if the other runs of its claim go on and their runner dies.
 			w := doing("@hourly", func(ctx context.Context, r *soloist.Run) error {
 				if r.Backfill != 0 && r.Tick.Hour() == 21 {
 					return pause(ctx, time.Hour)
@@ -180,8 +180,8 @@ func TestBackfills(t *testing.T) {
 			time.Sleep(5 * time.Minute)
 			c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 4, store.Abandoned: 1})
 		},
-		// Those that no backfill has run since.
 		"without All it has the ticks that the history shows as missed": func(c *cluster) {
+			// Of those it has the ticks that no backfill has run since.
 			w := work("@every 1m", time.Second)
 			begin := time.Now()
 			a := c.start("a", w)
@@ -234,8 +234,8 @@ func TestBackfills(t *testing.T) {
 			time.Sleep(time.Minute)
 			c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 3})
 		},
-		// The record only counts them.
 		"the log has each of its outcomes": func(c *cluster) {
+			// The record only counts them.
 			w := work("@every 10m", time.Second)
 			a := c.replica("a", w)
 			defer c.keepHistory(a)()

@@ -39,8 +39,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// killHolder has two replicas run a tick of a job that is run again, and kills the holder, whose lease lasts a moment longer then.
-// It returns the other one.
+// killHolder has two replicas run a tick of a job that is run again, and kills the holder, whose lease lasts a moment longer
+// then. It returns the other one.
 func (c *cluster) killHolder(w soloist.Job) *replica {
 	all := c.startAll(w, "a", "b")
 	until(time.Hour + 20*time.Second)

@@ -68,8 +68,8 @@ func TestAWriteShowsThatWritesArrive(t *testing.T) {
 // What a claim needs, and what becomes of it.
 func TestClaims(t *testing.T) {
 	inCases(t, map[string]func(c *cluster){
-		// "A client may need to wait up to one minute before a new lease can be acquired."
 		"who is refused a lease does not ask all the time": func(c *cluster) {
+			// "A client may need to wait up to one minute before a new lease can be acquired."
 			a := c.launch(c.replica("a", work("0 * * * *", time.Second)).meets(fail(store.ErrHeld, "acquire")))
 			time.Sleep(time.Hour - time.Second)
 			a.tap.counts()
@@ -105,8 +105,8 @@ func TestClaims(t *testing.T) {
 			n := a.tap.counts()
 			c.wrong(n["write"] != 0 || n["release"] != 1, "calls: %v", n)
 		},
-		// That trouble ends with an acquisition.
 		"a store that refuses each acquisition at the ETag that its reads show is told once": func(c *cluster) {
+			// That trouble ends with an acquisition.
 			r := c.start("a", work("@every 1m", time.Second))
 			time.Sleep(90 * time.Second)
 			refuse := fail(store.ErrChanged, "acquire")
@@ -126,8 +126,8 @@ func TestClaims(t *testing.T) {
 			r.wantWell()
 			c.wrong(time.Since(c.record("work").Watermark) > 2*time.Minute, "nothing is run")
 		},
-		// Its caller gets an error, and not that the run goes on. So does the caller of RunDue.
 		"a run by hand whose claim was applied, and that was cut off then, does not run": func(c *cluster) {
+			// Its caller gets an error, and does not learn that the run goes on. So does the caller of RunDue.
 			a := c.replica("a", leased(time.Minute, work("0 * * * *", 0))).meets(cutOffAfter("write", true, 5*time.Second))
 			_, err := a.RunNow(c.t.Context(), "work", "r1")
 			wantError(c.t, err, "was claimed and not run")
@@ -139,8 +139,8 @@ func TestClaims(t *testing.T) {
 			wantError(c.t, err, "was claimed and not run")
 			c.wantRuns(0)
 		},
-		// The record says that the tick may be running.
 		"who is cut off after a claim that was applied does not release its lease once it is answered": func(c *cluster) {
+			// The record says that the tick may be running.
 			a := c.launch(c.replica("a", leased(time.Minute, work("@every 10m", 0))).meets(cutOffAfter("write", true, 5*time.Second)))
 			time.Sleep(10*time.Minute + 40*time.Second)
 			c.wantLease(store.Leased)
@@ -148,8 +148,8 @@ func TestClaims(t *testing.T) {
 			n := a.tap.counts()["release"]
 			c.wrong(n != 0 || len(c.all()) != 0, "%d releases, %d runs", n, len(c.all()))
 		},
-		// Here a pause ends with each tick.
 		"a replica whose writes hang delays no tick that nobody looks for": func(c *cluster) {
+			// Here a pause ends with each tick.
 			job := work("@every 1h", time.Second)
 			c.start("b", job)
 			c.unheard("a", job)

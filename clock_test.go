@@ -195,7 +195,8 @@ func TestClockThatWasAheadIsTold(t *testing.T) {
 				text := fmt.Sprint(a.Health().Broken["sync"])
 				_, rest, _ := strings.Cut(text, "right again from ")
 				over, err := time.Parse(time.RFC3339, strings.Split(rest, " on;")[0])
-				c.wrong(err != nil || !strings.Contains(text, "is in the future") || !strings.Contains(text, "delete its entry soloist/sync "),
+				c.wrong(err != nil || !strings.Contains(text, "is in the future") ||
+					!strings.Contains(text, "delete its entry soloist/sync "),
 					"a minute later health says %s", text)
 				if deleted {
 					c.ok(deletes())

@@ -50,8 +50,8 @@ func TestDefinitions(t *testing.T) {
 			}
 			once(c.t, c.all())
 		},
-		// It answers.
 		"the youngest that is up keeps the job, though its schedule has no tick for months": func(c *cluster) {
+			// It answers those that ask.
 			old := c.start("oldest", work("@every 10s", 0))
 			time.Sleep(5 * time.Minute)
 			c.start("middle", work("0 * * * *", 0))
@@ -66,8 +66,8 @@ func TestDefinitions(t *testing.T) {
 			least, most := 24*12, 24*31
 			c.wrong(answers < least || answers > most, "%d answers in a day, want %d to %d", answers, least, most)
 		},
-		// Three definitions are up and the youngest goes. It does so however seldom its ticks are.
 		"of two that are left the younger one takes the job back": func(c *cluster) {
+			// Three definitions are up and the youngest goes. The next one takes the job back however seldom its ticks are.
 			c.start("oldest", work("@every 1m", 0))
 			time.Sleep(5 * time.Minute)
 			middle := c.start("middle", work("0 * * * *", 0))
@@ -97,8 +97,8 @@ func TestDefinitions(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			r.wantWell()
 		},
-		// It says within a minute what differs.
 		"the older one leaves the job alone if other days have one name": func(c *cluster) {
+			// The older one says within a minute what differs.
 			closed := func(dates ...string) soloist.Job {
 				j := work("* * * * *", time.Second)
 				j.Except = []soloist.Calendar{&renamed{"closed", calendar.Dates("closed", dates...)}}
@@ -109,7 +109,8 @@ func TestDefinitions(t *testing.T) {
 			c.start("young", closed("2026-05-01", "2026-05-02"))
 			change := time.Now()
 			time.Sleep(time.Minute)
-			wantError(c.t, old.Health().Broken["work"], "another schedule for this job (the same text, but the days of the calendars differ)")
+			wantError(c.t, old.Health().Broken["work"],
+				"another schedule for this job (the same text, but the days of the calendars differ)")
 			time.Sleep(10 * time.Minute)
 			c.wantRan("old", change.Add(time.Minute), false)
 			runs := ranBy(c, "young", change)
@@ -295,9 +296,10 @@ func TestWrongLimits(t *testing.T) {
 		"over long ago": {soloist.Job{Until: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)}, ""},
 		"until before from": {soloist.Job{From: at(2), Until: at(2)},
 			"Until is 2026-05-02T00:00:00Z: allowed is an instant after From, 2026-05-02T00:00:00Z"},
-		"from too far": {soloist.Job{From: at(1).AddDate(8000, 0, 0)}, "From is in the year 10026: allowed are years from 1970 to 2199"},
-		"no tick between": {soloist.Job{From: at(2).Add(time.Hour), Until: at(3)}, "From and Until leave no tick: the schedule, at 00:00 " +
-			"every day, UTC, has none from 2026-05-02T01:00:00Z until 2026-05-03T00:00:00Z"},
+		"from too far": {soloist.Job{From: at(1).AddDate(8000, 0, 0)},
+			"From is in the year 10026: allowed are years from 1970 to 2199"},
+		"no tick between": {soloist.Job{From: at(2).Add(time.Hour), Until: at(3)}, "From and Until leave no tick: the schedule, " +
+			"at 00:00 every day, UTC, has none from 2026-05-02T01:00:00Z until 2026-05-03T00:00:00Z"},
 		"no day": {soloist.Job{Schedule: "0 0 25 12 *", Except: list(calendar.Fields("* * 20-26 12 *"))},
 			"Except and Only leave no tick: from 2000-01-01 to 2099, every day on which the schedule, " +
 				"at 00:00 on day 25 of the month in December, UTC, has one is excluded"},
@@ -315,8 +317,8 @@ func TestWrongLimits(t *testing.T) {
 			`Except: the calendar "broken" panicked when it was asked for 2000-01-01: runtime error: index out of range`},
 		"panics when asked for its error": {soloist.Job{Except: list(fails{})},
 			`Except: the calendar "broken" panicked when it was asked for its error: boom`},
-		"no date": {soloist.Job{Except: list(calendar.Dates("closed", "2026-02-30"))}, `Except: the calendar "closed" has "2026-02-30": ` +
-			`"2026-02-30" is not a date; want one such as 2026-05-01, or two with .. between them`},
+		"no date": {soloist.Job{Except: list(calendar.Dates("closed", "2026-02-30"))}, `Except: the calendar "closed" has ` +
+			`"2026-02-30": "2026-02-30" is not a date; want one such as 2026-05-01, or two with .. between them`},
 		"a time of day": {soloist.Job{Except: list(calendar.Fields("0 2 25 12 *"))},
 			`the calendar "0 2 25 12 *" is not the day fields of a schedule: "0" in a field of the time of day, want *`},
 		"all mistakes": {soloist.Job{Schedule: "@never", From: at(2), Until: at(1), Except: list(panics{}), Shift: "x"},
@@ -343,8 +345,8 @@ func TestWrongLimits(t *testing.T) {
 // Which ticks From, Until and Shift leave.
 func TestDaysOfJob(t *testing.T) {
 	inCases(t, map[string]func(c *cluster){
-		// Then the job is over, and that is no trouble.
 		"a tick at From is run, one at Until is not": func(c *cluster) {
+			// Then the job is over, and that is no trouble.
 			job, begin := work("@every 10s", time.Second), time.Now().Truncate(time.Minute)
 			job.From, job.Until = begin.Add(time.Minute), begin.Add(2*time.Minute)
 			r := c.start("a", job)
@@ -358,8 +360,8 @@ func TestDaysOfJob(t *testing.T) {
 			h := r.Health()
 			c.wrong(len(h.Broken)+len(h.Stuck) > 0, "a job that is over is in trouble: %+v", h)
 		},
-		// 2000-01-01 is a Saturday: its tick and that of Sunday move to Monday, and are one with the tick of Monday.
 		"ticks that move to one day are one": func(c *cluster) {
+			// 2000-01-01 is a Saturday: its tick and that of Sunday move to Monday, and are one with the tick of Monday.
 			job := work("0 12 * * *", time.Second)
 			job.Except, job.Shift = []soloist.Calendar{calendar.Weekends()}, soloist.ShiftNext
 			c.startAll(job, "a", "b")

@@ -3,8 +3,10 @@ package soloist_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -318,5 +320,296 @@ func TestWantedWhenRecordIsRightAgain(t *testing.T) {
 		if got := c.all(); len(got) != 1 {
 			t.Errorf("at %s the tick of 00:55 has %d runs, and no replica is wanted today", time.Now().Format(time.TimeOnly), len(got))
 		}
+	})
+}
+
+// A call of RunDue reports what it has run of a backfill, however many at a time.
+func TestBackfillIsInReport(t *testing.T) {
+	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
+		w := doing("@every 1h", func(ctx context.Context, _ *soloist.Run) error { return pause(ctx, time.Second) })
+		r := c.replica("a", w)
+		r.wake()
+		o := c.fills(lastHours(8, parallel), w)
+		time.Sleep(time.Minute)
+		report, err := r.RunDue(t.Context(), soloist.Wake{})
+		c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 8})
+		if n := len(report.Jobs[0].Ran); err != nil || n != 8 {
+			t.Errorf("the report has %d outcomes, want 8: %v", n, err)
+		}
+	})
+}
+
+// After a stall the other replicas get the first chance, also at a tick of a backfill.
+func TestHeadStartAfterStallOfBackfill(t *testing.T) {
+	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
+		hung := false
+		w := doing("@every 1h", func(ctx context.Context, r *soloist.Run) error {
+			if r.Backfill != 0 && !hung {
+				hung = true
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return pause(ctx, time.Second)
+		})
+		w.HeartbeatTimeout, w.Interrupted = 10*time.Second, soloist.Rerun
+		c.start("a", w)
+		time.Sleep(2 * time.Minute)
+		c.fills(lastHours(9, parallel), w)
+		time.Sleep(2 * time.Minute)
+		var end time.Time
+		all := c.filled()
+		for _, r := range all {
+			if r.Token == all[0].Token && r.end.After(end) {
+				end = r.end
+			}
+		}
+		for _, r := range all {
+			if d := r.start.Sub(end); r.Token != all[0].Token && d < 1500*time.Millisecond {
+				t.Errorf("the next run began %s after the stalled one", d)
+			}
+		}
+	})
+}
+
+// A stalled run of a backfill has ended when it stalled, as far as its outcome says.
+func TestStalledRunOfBackfillHasAnEnd(t *testing.T) {
+	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
+		w := doing("@hourly", func(ctx context.Context, r *soloist.Run) error {
+			if r.Backfill != 0 {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		})
+		w.HeartbeatTimeout = 20 * time.Second
+		c.replica("first", w).wake()
+		time.Sleep(2 * time.Minute)
+		c.fills(lastHours(1, parallel), w)
+		a := c.replica("a", w)
+		book := a.tells()
+		c.launch(a)
+		time.Sleep(5 * time.Minute)
+		for _, e := range book.of("work", event.Ended) {
+			if e.Took < 0 || e.Outcome.End.IsZero() {
+				t.Errorf("it took %s, and ended at %s", e.Took, e.Outcome.End)
+			}
+		}
+	})
+}
+
+// What a claim has settled that was taken back is reported.
+func TestClaimTakenBackKeepsWhatItSettled(t *testing.T) {
+	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
+		job := work("@hourly", time.Minute)
+		c.replica("first", job).wake()
+		until(7*time.Hour + 10*time.Minute)
+		c.replica("first", job).wake()
+		c.order(soloist.Order{Kind: store.OrderBackfill,
+			Backfill: soloist.Backfill{From: time.Now().Add(-7 * time.Hour), To: time.Now(), All: true, Parallel: parallel}}, job)
+		dead := c.start("dead", job)
+		time.Sleep(30 * time.Second)
+		dead.kill()
+		time.Sleep(2 * D)
+		a := c.replica("a", job)
+		book := a.tells()
+		a.meets(awayFrom("write", 4*time.Second))
+		_, _ = a.RunNow(c.within(3*time.Second), "work", "please")
+		time.Sleep(2 * D)
+		for range 9 {
+			_, _ = a.RunDue(c.t.Context(), soloist.Wake{})
+			time.Sleep(2 * D)
+		}
+		for status, n := range c.record("work").Backfill.Counts {
+			if got := outcomesIn(book)[status]; int(n) != got {
+				t.Errorf("%d are counted as %s, and %d are reported", n, status, got)
+			}
+		}
+	})
+}
+
+// A try that was stopped before it began counts for nothing, however long the store does not answer.
+func TestOnceStoppedBeforeSecondTry(t *testing.T) {
+	for _, d := range []time.Duration{5 * time.Second, 40 * time.Second} {
+		inCase(t, d.String(), func(t *testing.T, c *cluster) {
+			a, tries := c.replica("a"), 0
+			o := c.migration(a, "v1", func(context.Context, *soloist.Run) error {
+				if tries++; tries == 1 {
+					return errors.New("boom")
+				}
+				return nil
+			})
+			o.Retry = soloist.Retry{MaxTries: 2, Backoff: time.Second}
+			ctx, cancel := context.WithCancel(c.t.Context())
+			writes, until := 0, time.Time{}
+			a.meets(func(op string, apply func() error) error {
+				if op != "write" {
+					return apply()
+				}
+				if time.Now().Before(until) {
+					return errNetwork
+				}
+				err := apply()
+				if writes++; writes == 3 { // claim, outcome, claim
+					cancel()
+					until = time.Now().Add(d)
+				}
+				return err
+			})
+			wantError(t, o.Run(ctx), context.Canceled.Error())
+			time.Sleep(time.Minute)
+			if err := o.Run(c.within(5 * time.Minute)); err != nil {
+				t.Errorf("after %d tries: %v", tries, err)
+			}
+		})
+	}
+}
+
+func TestTryDoAfterTakeBackInDoubt(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a")
+		l := a.guard()
+		c.ok(l.Do(c.t.Context(), taking(0)))
+		a.meets(awayFrom("write", 7*time.Second))
+		wantError(t, l.TryDo(c.within(500*time.Millisecond), taking(0)), errNetwork.Error())
+		time.Sleep(20 * time.Second) // its lease has expired
+		writes := 0
+		a.meets(func(op string, apply func() error) error {
+			if op == "write" {
+				if writes++; writes > 1 {
+					return errNetwork
+				}
+			}
+			return apply()
+		})
+		if err := l.TryDo(c.within(10*time.Second), taking(0)); errors.Is(err, store.ErrHeld) {
+			t.Errorf("nobody has it: %v", err)
+		}
+	})
+}
+
+// A caller comes again while the store still takes no write: its claim before is taken back, and not settled as a death.
+func TestOnceCalledAgainInOutage(t *testing.T) {
+	for _, d := range []time.Duration{10 * time.Second, 18 * time.Second, 40 * time.Second} {
+		inCase(t, d.String(), func(t *testing.T, c *cluster) {
+			a := c.replica("a").meets(awayFrom("write", d))
+			o := c.migration(a, "v1", nil)
+			o.Retry = soloist.Retry{MaxTries: 1}
+			wantError(t, o.Run(c.within(4*time.Second)), "deadline")
+			c.ok(o.Run(c.within(time.Hour)))
+			c.wantRuns(1)
+		})
+	}
+}
+
+// The claim before is to be taken back: the lease is said to be lost, and the read after that is not answered.
+func TestOnceWhoseReturnIsNotConfirmed(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a").meets(awayFrom("write", 12*time.Second))
+		o := c.migration(a, "v1", nil)
+		o.Retry = soloist.Retry{MaxTries: 1}
+		wantError(t, o.Run(c.within(3*time.Second)), "deadline")
+		time.Sleep(3 * D)
+		var wrote atomic.Bool
+		ctx, cancel := context.WithCancel(c.t.Context())
+		a.meets(func(op string, apply func() error) error {
+			if wrote.Load() {
+				return errNetwork
+			}
+			err := apply()
+			if op == "write" {
+				wrote.Store(true)
+				time.AfterFunc(time.Millisecond, cancel)
+				time.AfterFunc(2*time.Second, func() { a.meets(nil) })
+			}
+			return err
+		})
+		wantError(t, o.Run(ctx), "canceled")
+		time.Sleep(10 * time.Second)
+		c.ok(o.Run(c.within(time.Hour)))
+		c.wantRuns(1)
+	})
+}
+
+// unacquired applies two acquisitions without an answer, and for so long no release.
+func unacquired(noRelease time.Duration) fault {
+	var n atomic.Int64
+	begin := time.Now()
+	return func(op string, apply func() error) error {
+		switch {
+		case op == "acquire" && n.Add(1) <= 2:
+			_ = apply()
+			return errNetwork
+		case op == "release" && time.Since(begin) < noRelease:
+			return errNetwork
+		}
+		return apply()
+	}
+}
+
+func TestTryDoAfterUnreleasedAcquisition(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a")
+		l := a.guard()
+		c.ok(l.Do(c.t.Context(), taking(0)))
+		a.meets(unacquired(10 * time.Second))
+		if err := l.TryDo(c.within(time.Minute), taking(0)); errors.Is(err, store.ErrHeld) {
+			t.Errorf("nobody has it: %v", err)
+		}
+	})
+}
+
+// A lease over a record that says running is not released, whatever was not answered: the next holder would hold off.
+func TestLeaseOverARunIsNotReleased(t *testing.T) {
+	inCase(t, "an acquisition in doubt over a dead run", func(t *testing.T, c *cluster) {
+		c.deadHolder()
+		time.Sleep(time.Minute)
+		b := c.replica("b").meets(unacquired(0))
+		wantError(t, b.guard().Do(c.within(10*time.Second), taking(0)), "deadline")
+		time.Sleep(time.Hour)
+		c.ok(c.replica("c").guard().Do(c.within(10*time.Second), taking(0)))
+	})
+	inCase(t, "a claim ahead that could not be taken back", func(t *testing.T, c *cluster) {
+		w := work("0 * * * *", time.Second)
+		w.ClaimAhead = true
+		all := []*replica{c.start("a", w), c.start("b", w)}
+		until(2*time.Hour - time.Minute)
+		for _, r := range all {
+			var n, end atomic.Int64
+			r.meets(func(op string, apply func() error) error {
+				switch {
+				case op == "write" && n.CompareAndSwap(0, 1):
+					_ = apply()
+					end.Store(int64(sinceMidnight() + 12*time.Second))
+					return errNetwork
+				case op == "read" && n.CompareAndSwap(1, 2), op == "write" && sinceMidnight() < time.Duration(end.Load()):
+					return errNetwork
+				case op == "release":
+					if run := c.record("work").Run; run.Status == store.Running && run.Replica == r.Replica {
+						t.Errorf("%s releases its lease while the record says that it runs", r.Replica)
+					}
+				}
+				return apply()
+			})
+		}
+		time.Sleep(10 * time.Minute)
+	})
+}
+
+// Two callers come again at once: one of them takes the claim back.
+func TestOnceCalledAgainByTwo(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a").meets(awayFrom("write", 18*time.Second))
+		o := c.migration(a, "v1", nil)
+		o.Retry = soloist.Retry{MaxTries: 1}
+		wantError(t, o.Run(c.within(4*time.Second)), "deadline")
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				if err := o.Run(c.within(time.Hour)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		both.Wait()
+		c.wantRuns(1)
 	})
 }

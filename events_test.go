@@ -98,18 +98,21 @@ func TestEvents(t *testing.T) {
 			book.want(c.t, "work", event.Claimed, event.Started, event.Heartbeat, event.Heartbeat, event.Saved, event.Ended)
 			outcome := c.record("work").History[0]
 			for _, e := range book.of("work") {
-				c.wrong(e.Replica != "a" || !e.Run.Tick.Equal(outcome.Tick) || e.Run.Attempt != 1 || e.Run.Token != outcome.Token, "not of the run: %+v", e)
+				c.wrong(e.Replica != "a" || !e.Run.Tick.Equal(outcome.Tick) || e.Run.Attempt != 1 || e.Run.Token != outcome.Token,
+					"not of the run: %+v", e)
 				c.wrong(e.Time.Location() != time.UTC || e.Time.Before(outcome.Tick), "it has the time %s", e.Time)
 			}
-			begun, saved, ended := book.only(c.t, "work", event.Started), book.only(c.t, "work", event.Saved), book.only(c.t, "work", event.Ended)
+			begun, saved := book.only(c.t, "work", event.Started), book.only(c.t, "work", event.Saved)
+			ended := book.only(c.t, "work", event.Ended)
 			c.wrong(ended.Outcome != outcome || ended.Took != 12200*time.Millisecond, "got %+v, want %+v", ended, outcome)
 			n := len(book.of("work", event.Renewed))
 			c.wrong(n != 3, "%d renewals in 12 s, and in the seconds before the tick", n)
-			c.wrong(saved.Note != c.record("work").Run.Progress.Note || !strings.HasPrefix(saved.Note, "row 11 "), "got %+v", saved)
+			c.wrong(saved.Note != c.record("work").Run.Progress.Note || !strings.HasPrefix(saved.Note, "row 11 "),
+				"got %+v", saved)
 			c.wrong(begun.Run.Try != 1 || begun.Late() < 0 || begun.Late() > time.Second, "got %+v", begun)
 		},
-		// The one that is cut off says that it has lost the lease, and that its outcome is not in the record.
 		"who takes over says from whom": func(c *cluster) {
+			// The one that is cut off says that it has lost the lease, and that its outcome is not in the record.
 			job := rerun(work("0 * * * *", 30*time.Second))
 			a, b := c.replica("a", job), c.replica("b", job)
 			old, next := a.tells(), b.tells()
@@ -123,15 +126,16 @@ func TestEvents(t *testing.T) {
 			c.wrong(trouble.Note != "work" || trouble.Err == nil, "got %+v", trouble)
 			took, claimed := next.only(c.t, "work", event.TookOver), next.only(c.t, "work", event.Claimed)
 			c.wrong(took.Note != "died" || took.Former.Replica != "a", "got %+v", took)
-			c.wrong(claimed.Run.Token != took.Run.Token || claimed.Run.Attempt != 2 || claimed.Late() < 10*time.Second, "got %+v", claimed)
+			c.wrong(claimed.Run.Token != took.Run.Token || claimed.Run.Attempt != 2 || claimed.Late() < 10*time.Second,
+				"got %+v", claimed)
 			a.tap.cut.Store(false)
 			time.Sleep(time.Minute)
 			unrecorded, back := old.only(c.t, "work", event.Unrecorded), old.only(c.t, "", event.StoreBack)
 			c.wrong(unrecorded.Outcome.Status != store.Abandoned || unrecorded.Err == nil, "got %+v", unrecorded)
 			c.wrong(back.Took < time.Minute, "got %+v", back)
 		},
-		// No later call would end it. The log does not claim that the store answers.
 		"an outage that only a run by hand has met ends with that run": func(c *cluster) {
+			// No later call would end it. The log does not claim that the store answers.
 			a := c.replica("a", work("0 * * * *", 0)).meets(fail(errNetwork))
 			book := a.tells()
 			_, err := a.RunNow(c.within(time.Minute), "work", "x")
@@ -141,8 +145,8 @@ func TestEvents(t *testing.T) {
 				"got %+v, %+v", began, back)
 			a.wantLines(0, "answers again")
 		},
-		// What panics the same way again and again is logged once.
 		"a function that panics, or ends its goroutine, costs no later event": func(c *cluster) {
+			// What panics the same way again and again is logged once.
 			a, book := c.replica("a", work("* * * * *", 0)), &eventBook{}
 			a.Events = func(e event.Event) {
 				book.add(e)
@@ -191,7 +195,8 @@ func TestEventsOfTrouble(t *testing.T) {
 			return nil
 		}}, append(begun, event.Panicked, event.TryFailed, event.Started, event.Ended), func(c *cluster, a *eventBook) {
 			failed, panicked := a.only(c.t, "work", event.TryFailed), a.only(c.t, "work", event.Panicked)
-			c.wrong(failed.Run.Try != 1 || failed.Of != 2 || failed.Wait <= 0 || failed.Err.Error() != "panic: boom", "got %+v", failed)
+			c.wrong(failed.Run.Try != 1 || failed.Of != 2 || failed.Wait <= 0 || failed.Err.Error() != "panic: boom",
+				"got %+v", failed)
 			c.wrong(!strings.Contains(panicked.Stack, "events_test.go"), "got %+v", panicked)
 		}},
 		"it stalls": {soloist.Job{HeartbeatTimeout: 20 * time.Second, Do: hang},
@@ -201,7 +206,8 @@ func TestEventsOfTrouble(t *testing.T) {
 				c.wrong(!strings.Contains(stalled.Stack, "goroutine") || status != store.Stalled, "got %+v, %s", stalled, status)
 			}},
 		"it is not healthy": {soloist.Job{Do: hang, HealthCheck: ill(2)},
-			append(begun, event.Unhealthy, event.HandingOver, event.Unhealthy, event.Stalled, event.Ended), func(c *cluster, a *eventBook) {
+			append(begun, event.Unhealthy, event.HandingOver, event.Unhealthy, event.Stalled, event.Ended),
+			func(c *cluster, a *eventBook) {
 				all := a.of("work", event.Unhealthy)
 				c.wrong(all[1].Count != 2 || all[1].Of != 2 || all[1].Err.Error() != "no data", "got %+v", all)
 			}},
@@ -210,7 +216,8 @@ func TestEventsOfTrouble(t *testing.T) {
 				start, end, on := a.only(c.t, "work", event.Started), a.only(c.t, "work", event.TimedOut), a.only(c.t, "work", event.Overrun)
 				c.wantIs(on.Err, soloist.ErrTimeout)
 				c.wantIs(end.Err, soloist.ErrTimeout)
-				c.wrong(on.Note == "" || end.Time.Sub(start.Time) != time.Second, "got %+v a second after the start, and %+v", end, on)
+				c.wrong(on.Note == "" || end.Time.Sub(start.Time) != time.Second,
+					"got %+v a second after the start, and %+v", end, on)
 			}},
 		"ticks are skipped": {soloist.Job{Paused: true, Do: hang}, []event.Kind{event.Settled}, func(c *cluster, a *eventBook) {
 			e := a.only(c.t, "work", event.Settled)
@@ -232,8 +239,8 @@ func TestEventsOfTrouble(t *testing.T) {
 
 // A replica that takes over says what it knows of the last run: that it stalled or was unlocked.
 func TestTakeoverSaysWhy(t *testing.T) {
-	hangs := beating(time.Second, 30*time.Second, false)
-	inRows(t, map[string]soloist.Singleton{"stalled": hangs, "unlocked": leader()}, func(c *cluster, why string, lead soloist.Singleton) {
+	leads := map[string]soloist.Singleton{"stalled": beating(time.Second, 30*time.Second, false), "unlocked": leader()}
+	inRows(t, leads, func(c *cluster, why string, lead soloist.Singleton) {
 		a, b := c.start("a", lead), c.replica("b", lead)
 		next := b.tells()
 		time.Sleep(10 * time.Second)

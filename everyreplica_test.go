@@ -58,9 +58,9 @@ func TestEveryReplica(t *testing.T) {
 			got := len(c.all()) - n
 			c.wrong(got < 500, "%d runs in the ten hours after the clock was put right by a day", got)
 		},
-		// It runs on all replicas at once, so its trouble would stop all jobs of all replicas. It concerns that job alone, and a
-		// wake-up during it returns it as an error.
 		"its overrun stops no other job": func(c *cluster) {
+			// It runs on all replicas at once, so its trouble would stop all jobs of all replicas. It concerns that job alone, and a
+			// wake-up during it returns it as an error.
 			deaf := here("0 1 0 * * *", func(context.Context, *soloist.Run) error { time.Sleep(18 * time.Minute); return nil })
 			deaf.Timeout = 10 * time.Second
 			for _, name := range letters(3) {
@@ -84,16 +84,16 @@ func TestEveryReplica(t *testing.T) {
 				r.wantWell() // its run has returned
 			}
 		},
-		// Also not once a run of the call has taken so long that it is near.
 		"a tick that a wake-up names too early is not believed": func(c *cluster) {
+			// It is not, either, once a run of the call has taken so long that the tick is near.
 			a := c.replica("a", here("* * * * *", func(context.Context, *soloist.Run) error { time.Sleep(50 * time.Second); return nil }))
 			time.Sleep(10 * time.Second)
 			_, err := a.RunDue(c.t.Context(), soloist.Wake{Tick: time.Now().UTC().Truncate(time.Minute).Add(2 * time.Minute)})
 			c.ok(err)
 			c.wantRuns(1)
 		},
-		// One that comes late for an older tick leaves the newer one to the wake-up of that.
 		"a platform may send a wake-up twice, and along with another: each tick runs once": func(c *cluster) {
+			// One that comes late for an older tick leaves the newer one to the wake-up of that.
 			a := c.replica("a", here("*/30 * * * * *", nil))
 			begin := time.Now()
 			until(time.Minute + time.Second)
@@ -119,8 +119,8 @@ func TestEveryReplica(t *testing.T) {
 			a.wake() // a call with enough time
 			c.wantRuns(1)
 		},
-		// It does so for a run that goes on after its context has ended. None is run late.
 		"a replica that takes nothing new runs no ticks": func(c *cluster) {
+			// It takes nothing for a run that goes on after its context has ended. No tick is run late.
 			x := named("hangs", doing("@hourly", func(context.Context, *soloist.Run) error { time.Sleep(100 * time.Minute); return nil }))
 			x.Timeout = time.Minute
 			a := c.start("a", x, here("*/10 * * * *", nil))
@@ -136,17 +136,19 @@ func TestEveryReplica(t *testing.T) {
 				c.wrong(r.start.Sub(r.Tick) > time.Second, "%s of %s begins at %s", r.Job, r.Tick, r.start)
 			}
 			time.Sleep(11 * time.Minute)
-			c.wrong(len(c.all()) == before || a.Health().Broken["here"] != nil, "it does not take ticks again: %v", a.Health().Broken)
+			c.wrong(len(c.all()) == before || a.Health().Broken["here"] != nil,
+				"it does not take ticks again: %v", a.Health().Broken)
 		},
-		// Only the ticks of the job are paused. A replica that is stopping begins none.
 		"a manual run of a job that runs on each replica knows its request": func(c *cluster) {
+			// Only the ticks of the job are paused. A replica that is stopping begins no manual run.
 			job := here("@hourly", func(_ context.Context, r *soloist.Run) error { r.Log.Info("it works"); return nil })
 			job.Paused = true
 			a := c.start("a", job)
 			ctx, stop := context.WithCancel(c.t.Context())
 			outcome, err := a.RunNow(ctx, "here", "ann")
 			got := c.last()
-			c.wrong(err != nil || got.Request != "ann" || got.ID() != "here@ann" || outcome.Request != "ann", "got %+v, %+v, %v", got, outcome, err)
+			c.wrong(err != nil || got.Request != "ann" || got.ID() != "here@ann" || outcome.Request != "ann",
+				"got %+v, %+v, %v", got, outcome, err)
 			a.wantLines(1, "it works", "request=ann")
 			stop()
 			_, err = a.RunNow(ctx, "here", "me")
@@ -176,7 +178,8 @@ func TestEveryReplica(t *testing.T) {
 
 // A run ends with the stop of its replica, or when it stalls.
 func TestEveryReplicaRunEnds(t *testing.T) {
-	inRows(t, map[string]error{"with the stop": soloist.ErrStopped, "as stalled": soloist.ErrStalled}, func(c *cluster, _ string, want error) {
+	ends := map[string]error{"with the stop": soloist.ErrStopped, "as stalled": soloist.ErrStalled}
+	inRows(t, ends, func(c *cluster, _ string, want error) {
 		job := here("0 1 0 * * *", func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return nil })
 		if want == soloist.ErrStalled {
 			job.HeartbeatTimeout = silence
@@ -227,7 +230,8 @@ func TestEveryReplicaColdWakeRunsItsTick(t *testing.T) {
 			}
 			c.wrong(len(got.Jobs[0].Ran) != len(c.all()), "the report is %+v", got)
 			next := got.Jobs[0].Next
-			c.wrong(!next.After(time.Now()) || next.After(time.Now().Add(time.Hour)), "at %s the next tick is said to be %s", time.Now(), next)
+			c.wrong(!next.After(time.Now()) || next.After(time.Now().Add(time.Hour)),
+				"at %s the next tick is said to be %s", time.Now(), next)
 		})
 	}
 }

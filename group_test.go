@@ -96,8 +96,8 @@ func TestGroup(t *testing.T) {
 			}
 			c.wantInTime(4 * time.Minute)
 		},
-		// The slot is used again.
 		"a run whose slot is lost, and not its own lease, ends too": func(c *cluster) {
+			// The slot is used again.
 			c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
 			until(time.Hour + time.Minute)
 			c.breakSlot()
@@ -140,8 +140,8 @@ func TestGroup(t *testing.T) {
 			c.wantRunsOf("y", 6)
 			s.meets(nil, nil)
 		},
-		// Then no replica has to wait for the end of the lease.
 		"a slot is lost after the lease of the job is acquired, and before the tick is claimed": func(c *cluster) {
+			// Then no replica has to wait for the end of the lease.
 			s := c.faulty(1, inGroup(1, "0 1 * * *", time.Second)...)
 			until(time.Hour - time.Second)
 			s.meets(nil, func(op, name string) error {
@@ -156,8 +156,8 @@ func TestGroup(t *testing.T) {
 			c.wantOutcomes("import-0", "succeeded 01:00:00")
 			c.wantInTime(D/2 + D + 3*time.Second) // who takes the slot holds off
 		},
-		// That is the trouble of the jobs that need it, which are not stuck.
 		"the entry of a slot alone fails": func(c *cluster) {
+			// That is the trouble of the jobs that need it, which are not stuck.
 			s := c.faulty(1, grouped(named("in", work("0 * * * *", time.Second))), named("free", work("@every 10s", time.Second)))
 			s.meets(slotsFail(errors.New("500")), nil)
 			until(time.Hour + 20*time.Minute)
@@ -172,8 +172,8 @@ func TestGroup(t *testing.T) {
 			c.wantRunsOf("in", 1)
 			r.wantLines(1, "answers again", "group=imports")
 		},
-		// No job is known to have a slot.
 		"no slot answers, and each job waits behind the one that tries": func(c *cluster) {
+			// No job is known to have a slot.
 			s := c.faulty(4, inGroup(2, "* * * * *", 0)...)
 			s.meets(func(op, name string) error {
 				err := slotsFail(errNetwork)(op, name)
@@ -197,8 +197,8 @@ func TestGroup(t *testing.T) {
 				c.wrong(!strings.Contains(got, "missed") || strings.Contains(got, "imports"), "%s: %s", job, got)
 			}
 		},
-		// The next one waits until the lease of that has expired, with few looks.
 		"a call ends in the hold-off of its slot": func(c *cluster) {
+			// The next one waits until the lease of that has expired, with few looks.
 			a := c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
 			until(time.Hour + time.Minute)
 			a.kill()
@@ -225,7 +225,8 @@ func TestGroupWithoutFreeSlotSkips(t *testing.T) {
 		"skipped 01:30:00-03:30:00 group imports": 0, // in time is before the next tick
 	} {
 		inCase(t, skipped, func(t *testing.T, c *cluster) {
-			long, short := grouped(named("long", work("0 2 * * *", 150*time.Minute))), grouped(named("short", work("30 * * * *", time.Second)))
+			long := grouped(named("long", work("0 2 * * *", 150*time.Minute)))
+			short := grouped(named("short", work("30 * * * *", time.Second)))
 			short.StartingDeadline = deadline
 			c.limited("a", 1, long, short)
 			c.limited("b", 1, long, short)
@@ -241,7 +242,8 @@ func TestGroupWithoutFreeSlotSkips(t *testing.T) {
 // The run of a replica that is cut off from the store ends before its slot is free again, which takes a lease. If an
 // operator breaks that, who takes the slot holds off, for longer than a tick waits for a slot. It is used all the same.
 func TestGroupAfterDeath(t *testing.T) {
-	inRows(t, map[string]time.Duration{"expires": time.Minute, "broken": 90 * time.Second}, func(c *cluster, name string, late time.Duration) {
+	lates := map[string]time.Duration{"expires": time.Minute, "broken": 90 * time.Second}
+	inRows(t, lates, func(c *cluster, name string, late time.Duration) {
 		a := c.limited("a", 1, inGroup(1, "0 * * * *", 30*time.Minute)...)
 		until(time.Hour + time.Minute)
 		c.limited("b", 1, grouped(named("other", work("2 * * * *", time.Second))))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -124,8 +123,8 @@ func TestHoldOffIsNotRestarted(t *testing.T) {
 // What a hold-off, and an unlock, cost and tell.
 func TestHoldOffs(t *testing.T) {
 	inCases(t, map[string]func(c *cluster){
-		// Others have the first go then, as after a run.
 		"a step-down does not wait for the end of a hold-off": func(c *cluster) {
+			// Others have the first go then, as after a run.
 			c.orphaned(lasting("@every 1h"))
 			b := c.start("b", lasting("@every 1h"))
 			time.Sleep(5 * time.Second)
@@ -167,8 +166,8 @@ func TestHoldOffs(t *testing.T) {
 				c.t.Errorf("the next call: %d runs, %v", len(c.all()), err)
 			}
 		},
-		// The history then tells the same, and not that the runner died.
 		"the record tells who did an unlock at once, and when another replica can follow": func(c *cluster) {
+			// The history then tells the same, and not that the runner died.
 			both := c.startAll(work("@hourly", 50*time.Minute), "a", "b")
 			time.Sleep(time.Hour + 10*time.Minute + 2*time.Second) // between two renewals
 			before := c.record("work")
@@ -184,7 +183,8 @@ func TestHoldOffs(t *testing.T) {
 			c.wrong(err != nil || st.Waits.Before(unlocked.Add(D)), "status is %+v, %v", st, err)
 			time.Sleep(time.Until(st.Waits))
 			r = c.record("work")
-			c.wrong(!r.Run.Unlocked.At.IsZero() || r.Run.Status == store.Running, "at the time that status told no replica has followed: %+v", r)
+			c.wrong(!r.Run.Unlocked.At.IsZero() || r.Run.Status == store.Running,
+				"at the time that status told no replica has followed: %+v", r)
 			c.wantOutcomes("work", "abandoned 01:00:00 unlocked by ann@desk")
 			logged := 0
 			for _, r := range both {
@@ -317,9 +317,9 @@ type short struct {
 
 func dies(_ *cluster, a *replica) { a.kill() }
 
-// shorts are these holders. A dead one is replaced after the lease that the program asks for, not after the longer lease of the
+// A dead holder is replaced after the lease that the program asks for, not after the longer lease of the
 // store. The same holds if an operator breaks the lease. The followers go by the length in the record, not by their own.
-func shorts() map[string]short {
+func TestNextHolderOfShortLease(t *testing.T) {
 	all := map[string]short{
 		"broken": {9 * time.Second, brief(9 * time.Second), nil, func(c *cluster, a *replica) {
 			a.kill()
@@ -327,7 +327,8 @@ func shorts() map[string]short {
 			c.ok(c.store.Break(c.t.Context(), "soloist/lead", 0))
 		}, 5 * time.Second, 11050 * time.Millisecond},
 		// The next look is a third of a lease away, and a tenth of that so that not all look at once.
-		"stopped": {3 * time.Second, brief(3 * time.Second), nil, func(_ *cluster, a *replica) { a.stop() }, 0, 1100 * time.Millisecond},
+		"stopped": {3 * time.Second, brief(3 * time.Second), nil, func(_ *cluster, a *replica) { a.stop() },
+			0, 1100 * time.Millisecond},
 		// A store that cannot break leases: the follower waits for the lease of the store, also if a holder beats.
 		"no breaks": {3 * time.Second, brief(30 * time.Second), func(b *replica) { b.Store = struct{ store.Store }{b.tap.Store} },
 			dies, 9 * time.Second, 22 * time.Second},
@@ -359,28 +360,22 @@ func shorts() map[string]short {
 			}
 		}
 	}
-	return all
-}
-
-func TestNextHolderOfShortLease(t *testing.T) {
-	for name, tt := range shorts() {
-		inCase(t, name, func(t *testing.T, c *cluster) {
-			a := c.coarsely(brief(tt.lease), "a")["a"]
-			time.Sleep(30 * time.Second)
-			b := c.replica("b", tt.follower)
-			b.tap.Store = coarse{c.store}
-			if tt.over != nil {
-				tt.over(b)
-			}
-			c.launch(b)
-			time.Sleep(30*time.Second + 123*time.Millisecond)
-			tt.end(c, a)
-			ended := time.Now()
-			time.Sleep(time.Minute)
-			first, _ := c.successor(ended, tt.least, tt.most)
-			c.wrong(name != "stopped" && !errors.Is(first.cause, store.ErrLost), "the first run ended with %v", first.cause)
-		})
-	}
+	inRows(t, all, func(c *cluster, name string, tt short) {
+		a := c.coarsely(brief(tt.lease), "a")["a"]
+		time.Sleep(30 * time.Second)
+		b := c.replica("b", tt.follower)
+		b.tap.Store = coarse{c.store}
+		if tt.over != nil {
+			tt.over(b)
+		}
+		c.launch(b)
+		time.Sleep(30*time.Second + 123*time.Millisecond)
+		tt.end(c, a)
+		ended := time.Now()
+		time.Sleep(time.Minute)
+		first, _ := c.successor(ended, tt.least, tt.most)
+		c.wrong(name != "stopped" && !errors.Is(first.cause, store.ErrLost), "the first run ended with %v", first.cause)
+	})
 }
 
 // A request for the outcome that is lost loses no run that has succeeded: it is sent again before others replace the holder.
@@ -494,31 +489,25 @@ func TestShortLeaseCosts(t *testing.T) {
 		for _, replicas := range []int{1, 3, 10} {
 			if replicas <= 3 || nightly.Runs() {
 				inCase(t, fmt.Sprintf("%ds of %d", length, replicas), func(t *testing.T, c *cluster) {
-					c.wantOperations(time.Duration(length)*time.Second, replicas, month(float64(length), float64(replicas)))
+					all := c.coarsely(brief(time.Duration(length)*time.Second), letters(replicas)...)
+					count := func() (n float64) {
+						for _, r := range all {
+							for _, calls := range r.tap.counts() {
+								n += float64(calls)
+							}
+						}
+						return n
+					}
+					time.Sleep(time.Minute)
+					count()
+					time.Sleep(20 * time.Minute)
+					got, want := count()*30*24*3, month(float64(length), float64(replicas))
+					c.wrong(math.Abs(got-want) > want/10, "%.0f operations a month, and the page says %.0f", got, want)
+					c.wantRuns(1)
 				})
 			}
 		}
 	}
-}
-
-// wantOperations wants so many operations a month of a singleton.
-func (c *cluster) wantOperations(lease time.Duration, replicas int, want float64) {
-	c.t.Helper()
-	all := c.coarsely(brief(lease), strings.Split("abcdefghij"[:replicas], "")...)
-	count := func() (n int) {
-		for _, r := range all {
-			for _, calls := range r.tap.counts() {
-				n += calls
-			}
-		}
-		return n
-	}
-	time.Sleep(time.Minute)
-	count()
-	time.Sleep(20 * time.Minute)
-	got := float64(count()) * 30 * 24 * 3
-	c.wrong(math.Abs(got-want) > want/10, "%.0f operations a month, and the page says %.0f", got, want)
-	c.wantRuns(1)
 }
 
 // After an unlock at once a status says until about when others wait: for the last beat, and not for the lease of the store.

@@ -111,7 +111,7 @@ func (s *Scheduler) group(g *Singleton, jobs []*runner.Job) *spread.Group {
 	if s.core.spread == nil {
 		s.core.spread = spread.New(spread.Config{App: s.App, Replica: s.Replica, Store: s.Store, Clock: s.core.replica.Clock,
 			Jitter: lease.NewJitter(fmt.Sprint(s.Replica, "spread", s.core.replica.Created)),
-			IDs:    lease.NewJitter(fmt.Sprint(s.Replica, "member", s.core.replica.Created)), Idle: s.core.replica.Idle, Tell: s.core.replica.Spread})
+			IDs:    lease.NewJitter(fmt.Sprint(s.Replica, "member", s.core.replica.Created)), Degraded: s.core.replica.Degraded, Tell: s.core.replica.Spread})
 	}
 	s.core.replica.Spreads(g.Name)
 	names := make([]string, len(jobs))

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"net/http"
 
@@ -34,15 +35,10 @@ func Handler(p Program) (h http.Handler, run func(), wait func(), err error) {
 	return h, func() { a.Scheduler.RunDue(context.Background(), soloist.Wake{}) }, cache.Wait, nil
 }
 
-// Server is what serve answers HTTP with, limits and all, and the scheduler
-// behind it.
+// Server is Handler with the limits of a server.
 func Server(p Program) (s *http.Server, run func(), err error) {
-	a, err := opened(p)
-	if err != nil {
-		return nil, nil, err
-	}
-	h := routes(context.Background(), a, newCache(a), newBeacon(a))
-	return web.NewServer(h, a.Log), func() { a.Scheduler.RunDue(context.Background(), soloist.Wake{}) }, nil
+	h, run, _, err := Handler(p)
+	return web.NewServer(h, slog.New(slog.DiscardHandler)), run, err
 }
 
 // Serve is the command, on a listener of the test's.

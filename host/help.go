@@ -221,7 +221,7 @@ func flagNamed(c *kong.Node, written string) *kong.Value {
 }
 
 // valuesOf are what an argument or the value of a flag can be, by its tags. nil: there is no such flag.
-func valuesOf(p *Program, k *kong.Kong, v *kong.Value) (all []string) {
+func valuesOf(p *Program, k *kong.Kong, v *kong.Value) []string {
 	switch {
 	case v == nil:
 		return nil
@@ -237,11 +237,9 @@ func valuesOf(p *Program, k *kong.Kong, v *kong.Value) (all []string) {
 	case "command":
 		return commandNames(k)
 	case "outcome":
-		for _, s := range format.Outcomes() {
-			all = append(all, string(s))
-		}
+		return format.Outcomes()
 	}
-	return all
+	return nil
 }
 
 // withShards adds the names of shards.

@@ -111,16 +111,6 @@ func TestNextInJSON(t *testing.T) {
 	wantEqual(t, "standard error", errs, "")
 }
 
-func TestNextOfWrongArguments(t *testing.T) {
-	environment(t)
-	got := run(t.Context(), host.Program{Now: spring}, "next", "--at", "tomorrow", "--tz", "Mars", "--schedule", "60 * * * *")
-	goldenWant(t, "all at once", got.err, `
-		demo: next: --tz "Mars" is unknown; want an IANA name such as Europe/Berlin, or UTC
-		demo: next: --at is "tomorrow": want a date such as 2026-03-29, or an instant such as 2026-03-29T01:00:00Z
-		demo: next: --schedule "60 * * * *": byte 0, minute field: 60 is out of range, want 0-59
-	`)
-}
-
 // What calendars leave out, or move, is told with the reason.
 func TestNextTellsExcludedDays(t *testing.T) {
 	environment(t, "CONTAINER_APP_NAME=shop")

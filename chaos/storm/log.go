@@ -27,13 +27,13 @@ func of[W soloist.Work](version string) (all []W) {
 // definitions are the jobs and the singleton of a version. Ticks are the multiples of the intervals.
 func definitions(version string) (all []trace.Definition) {
 	for _, j := range of[soloist.Job](version) {
-		d := trace.Definition{Name: j.Name, Every: time.Minute, Missed: j.Missed, Interrupted: j.Interrupted}
+		d := trace.Definition{Job: j, Every: time.Minute}
 		if text, ok := strings.CutPrefix(j.Schedule, "@every "); ok {
 			d.Every, _ = time.ParseDuration(text)
 		}
 		all = append(all, d)
 	}
-	return append(all, trace.Definition{Name: leader})
+	return append(all, trace.Definition{Job: soloist.Job{Name: leader}})
 }
 
 // specs are the versions by the job and the hash of its schedule in records: the first version that has it.

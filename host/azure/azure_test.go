@@ -3,7 +3,6 @@ package azure_test
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"maps"
 	"net/http"
 	"strings"
@@ -257,7 +256,7 @@ func TestReadOfBlobWithoutRecord(t *testing.T) {
 	}
 }
 
-// The first entry, document or log makes the container. What has to be there already does not.
+// The first entry, document or log makes the container, and the first message the queue. What has to be there already does not.
 func TestMissingContainerIsCreated(t *testing.T) {
 	for call, want := range map[string]string{
 		"create":          "put, create container, put",
@@ -270,20 +269,30 @@ func TestMissingContainerIsCreated(t *testing.T) {
 			t.Errorf("%s: got %q, %v, want %q", call, got, err, want)
 		}
 	}
-	w := &wire{}
-	s := open(t, transport(func(r *http.Request) (*http.Response, error) {
-		if r.URL.Query().Get("restype") == "container" { // another replica creates it in between
-			open(t, &w.Blob).Create(t.Context(), "app/other", []byte("x"))
+	for call, box := range map[string]string{"create": "Container", "put message": "Queue"} {
+		for code, says := range map[string]string{"": "", box + "AlreadyExists": "", box + "BeingDeleted": "409 " + box + "BeingDeleted"} {
+			there, calledFor := false, 0
+			err := calls[call](t.Context(), over(func(r *http.Request) (*http.Response, error) {
+				switch {
+				case creates(r) && code == "":
+					there = true
+					return answered(r, http.StatusCreated, ""), nil
+				case creates(r): // another replica has created it meanwhile, or somebody is deleting it
+					there = says == ""
+					return refusal(r, http.StatusConflict, code), nil
+				}
+				if calledFor++; !there {
+					return refusal(r, http.StatusNotFound, box+"NotFound"), nil
+				}
+				resp := answered(r, http.StatusCreated, putAnswer)
+				resp.Header.Set("ETag", `"0x1"`)
+				return resp, nil
+			}))
+			if says == "" && (err != nil || calledFor != 2) || says != "" && (err == nil || !strings.Contains(err.Error(), says) || calledFor != 1) {
+				t.Errorf("%s, %s: got %v after %d calls", call, code, err, calledFor)
+			}
 		}
-		return w.Blob.Do(r)
-	}))
-	created(t, s)
-	if _, err := s.Create(t.Context(), name, []byte("two")); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("again: %v", err)
 	}
-	r, _ := http.NewRequest("DELETE", "https://sim.blob.core.windows.net/soloist?restype=container", nil)
-	w.Blob.Do(r)
-	unclear(t, second(s.Create(t.Context(), name, []byte("one"))), "ContainerBeingDeleted")
 }
 
 func operations(log []blobtest.Op) string {

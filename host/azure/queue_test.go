@@ -105,31 +105,6 @@ func TestGoneMessages(t *testing.T) {
 	}
 }
 
-// A missing queue is created, by us or by another replica meanwhile.
-func TestPutCreatesQueue(t *testing.T) {
-	t.Parallel()
-	for code, says := range map[string]string{"": "", "QueueAlreadyExists": "",
-		"QueueBeingDeleted": "azure: create queue shop-alarm: 409 QueueBeingDeleted"} {
-		there, puts := false, 0
-		err := calls["put message"](t.Context(), over(func(r *http.Request) (*http.Response, error) {
-			if creates(r) {
-				there = says == ""
-				if code == "" {
-					return answered(r, http.StatusCreated, ""), nil
-				}
-				return refusal(r, http.StatusConflict, code), nil
-			}
-			if puts++; !there {
-				return refusal(r, http.StatusNotFound, "QueueNotFound"), nil
-			}
-			return answered(r, http.StatusCreated, putAnswer), nil
-		}))
-		if says == "" && (err != nil || puts != 2) || says != "" && (err == nil || !strings.Contains(err.Error(), says) || puts != 1) {
-			t.Errorf("%s: got %v after %d requests to put", code, err, puts)
-		}
-	}
-}
-
 // A success that lacks the receipt is none.
 func TestPutWithoutReceipt(t *testing.T) {
 	err := calls["put message"](t.Context(), over(func(r *http.Request) (*http.Response, error) {

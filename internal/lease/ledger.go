@@ -83,9 +83,12 @@ func (l *ledger) wrote(record []byte) bool {
 	return ours
 }
 
-// sent reports whether this session has sent a write with the nonce.
-func (l *ledger) sent(nonce string) bool {
-	return slices.ContainsFunc(l.ours, func(m signature) bool { return m.nonce == nonce })
+// sent returns the nonces of the writes that the entry may hold.
+func (l *ledger) sent() (nonces []string) {
+	for _, m := range l.ours {
+		nonces = append(nonces, m.nonce)
+	}
+	return nonces
 }
 
 // find returns the signature of a write that the entry may hold.

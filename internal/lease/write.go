@@ -349,12 +349,8 @@ func (s *Session) readBack(ctx context.Context, nonce string) (mine bool, err er
 	return last == nonce, nil
 }
 
-// Sent reports whether this session has sent the record with the nonce, as far as it may be the one that the entry holds.
-func (s *Session) Sent(nonce string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ledger.sent(nonce)
-}
+// Sent returns the nonces of the records of this session that the entry may hold. No other goroutine may use the session.
+func (s *Session) Sent() []string { return s.ledger.sent() }
 
 // Record returns the record that was last written, or perhaps written. A beat may be under way, which
 // changes nothing of it but its writer.

@@ -8,9 +8,8 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A follower is a job whose ticks are its predecessors' ticks. A tick of a follower
-// is due once the run of each predecessor for that tick has succeeded or, under AfterAny, has its
-// outcome.
+// A follower is a job whose ticks are its predecessors' ticks. A tick of a follower is due once the run of each predecessor
+// for that tick has succeeded or, under AfterAny, has its outcome.
 //
 //   - The outcomes come from the records of the predecessors, up to their watermarks. An outcome
 //     there is final, so an old reading of such a record is never wrong: it only knows less.
@@ -24,72 +23,48 @@ import (
 //   - Ticks that become due while the follower runs are settled by its next claim, and not at the
 //     end of the run, which knows nothing of the predecessors.
 
-// claimAfter is claimDue for a follower.
+// claimAfter is claimDue for a follower. The starting deadline counts from the last outcome that the tick waited for.
 func (c *claiming) claimAfter() bool {
 	r := &c.next.Record
-	all := c.fates(c.v, r.Watermark, c.pausesUntil(r, c.v.Control, c.v.Now))
+	all := c.fates(r.Watermark, c.pausesUntil(r, c.v.Control, c.v.Now))
 	if len(all) == 0 {
 		return false
 	}
-	tick, reason := c.chooseAfter(all, c.v.Now)
-	passed, left := c.joined(all, tick), fate{status: store.Missed, reason: reason, waited: c.v.Waited}
-	if !c.passFates(c.writing(), passed, left) {
-		return true
+	tick, reason := c.choose(func(yield func(fate) bool) {
+		for _, f := range slices.Backward(all) {
+			for ; f.status == "" && f.to.After(f.from); f.to = c.Ticks.Last(f.to.Add(-1)) {
+				if !yield(f) {
+					return
+				}
+				if f.paused {
+					break
+				}
+			}
+		}
+	}, c.v.Now)
+	w, passed := c.writing(), c.joined(all, tick)
+	for _, f := range passed {
+		switch {
+		case w.full():
+			return true
+		case f.status != "":
+			w.pass(f.to, f.status, f.reason)
+		default: // those that might be run
+			w.passOutside(f.to, fate{status: store.Missed, reason: reason, waited: c.v.Waited})
+		}
 	}
 	return c.claimChosen(tick, len(passed) > 0)
 }
 
-// chooseAfter is choose for a follower. The starting deadline counts from the last outcome that
-// the tick waited for.
-func (p *Policy) chooseAfter(all []fate, now time.Time) (tick time.Time, reason string) {
-	deadline, n := p.startingDeadline(), 0
-	for _, f := range slices.Backward(all) {
-		if f.status != "" {
-			continue
-		}
-		if deadline > 0 && now.Sub(f.since) > deadline {
-			break
-		}
-		if p.Missed != RunAll {
-			if !f.paused {
-				tick = f.to
-			}
-			return tick, "a newer one was due"
-		}
-		for at := f.to; !f.paused && at.After(f.from); at = p.Ticks.Last(at.Add(-1)) {
-			if n++; n > maxBacklog {
-				return tick, "too many were due"
-			}
-			tick = at
-		}
-	}
-	return tick, "past the starting deadline"
-}
-
-// passFates settles ticks. Those that might be run are settled as left says. It returns false if the write has no room for all.
-func (p *Policy) passFates(w *write, all []fate, left fate) bool {
-	for _, f := range all {
-		switch {
-		case w.full():
-			return false
-		case f.status != "":
-			p.pass(w.Record, f.to, f.status, f.reason)
-		default:
-			p.passOutside(w.Record, f.to, left)
-		}
-	}
-	return true
-}
-
 // joined returns the fates of the ticks before one, or all of them if that is zero, with one fate
 // for neighbours that are settled alike: the history has room for few.
-func (p *Policy) joined(all []fate, before time.Time) (out []fate) {
+func (c *claiming) joined(all []fate, before time.Time) (out []fate) {
 	for _, f := range all {
 		if f.paused {
 			f.status, f.reason = store.Skipped, Paused
 		}
 		if !before.IsZero() {
-			f.to = instant.Earlier(f.to, p.Ticks.Last(before.Add(-1)))
+			f.to = instant.Earlier(f.to, c.Ticks.Last(before.Add(-1)))
 		}
 		n := len(out) - 1
 		switch {
@@ -173,16 +148,12 @@ func (b *Predecessor) outcome(tick time.Time) (o *store.Outcome, until time.Time
 	until = b.Watermark
 	for i := range b.History {
 		o := &b.History[i]
-		switch {
+		switch s := spanOf(o); {
 		case o.Request != "":
-		case o.From.IsZero() && o.Tick.Equal(tick):
-			return o, tick
-		case !o.From.IsZero() && tick.After(o.From) && !tick.After(o.Tick):
-			return o, o.Tick
-		case o.From.IsZero() && o.Tick.After(tick):
-			until = instant.Earlier(until, o.Tick.Add(-1))
-		case !o.From.IsZero() && !o.From.Before(tick): // its ticks come after From
-			until = instant.Earlier(until, o.From)
+		case isIn(tick, s):
+			return o, s.To
+		case !s.From.Before(tick): // its ticks come after From
+			until = instant.Earlier(until, s.From)
 		}
 	}
 	return nil, until
@@ -199,15 +170,15 @@ type fate struct {
 }
 
 // fates returns what is decided of the ticks after an instant, in their order. Those of a pause have fates of their own.
-func (p *Policy) fates(v View, after time.Time, pauses []store.Span) (all []fate) {
-	by := instant.Earlier(v.Now, DecidedBy(v.Before))
-	for tick := p.Ticks.Next(after); !tick.IsZero() && !tick.After(by); tick = p.Ticks.Next(after) {
-		f := p.fateOf(v.Before, tick)
+func (c *claiming) fates(after time.Time, pauses []store.Span) (all []fate) {
+	by := instant.Earlier(c.v.Now, DecidedBy(c.v.Before))
+	for tick := c.Ticks.Next(after); !tick.IsZero() && !tick.After(by); tick = c.Ticks.Next(after) {
+		f := c.fateOf(tick)
 		from, to := nextPause(tick.Add(-1), instant.Earlier(f.to, by), pauses)
 		if f.paused = tick.After(from); !f.paused {
 			to = from
 		}
-		f.from, f.to = after, p.Ticks.Last(to)
+		f.from, f.to = after, c.Ticks.Last(to)
 		all, after = append(all, f), f.to
 	}
 	return all
@@ -215,9 +186,9 @@ func (p *Policy) fates(v View, after time.Time, pauses []store.Span) (all []fate
 
 // fateOf returns what is decided of a tick, and in to until when it is the same. If several
 // predecessors keep the tick from being run, the first of them is the reason.
-func (p *Policy) fateOf(before []Predecessor, tick time.Time) (f fate) {
-	f.to = before[0].Watermark
-	for _, b := range before {
+func (c *claiming) fateOf(tick time.Time) (f fate) {
+	f.to = c.v.Before[0].Watermark
+	for _, b := range c.v.Before {
 		f.to = instant.Earlier(f.to, b.Watermark)
 		o, until := b.outcome(tick)
 		f.to = instant.Earlier(f.to, until)
@@ -225,7 +196,7 @@ func (p *Policy) fateOf(before []Predecessor, tick time.Time) (f fate) {
 		case f.status != "":
 		case o == nil:
 			f.status, f.reason = store.Missed, "the outcome of "+b.Job+" is not known"
-		case o.Status != store.Succeeded && !p.AfterAny:
+		case o.Status != store.Succeeded && !c.AfterAny:
 			f.status, f.reason = store.Skipped, b.Job+" "+string(o.Status)
 		case o.End.IsZero():
 			at, through := b.seen(tick)
@@ -239,15 +210,15 @@ func (p *Policy) fateOf(before []Predecessor, tick time.Time) (f fate) {
 
 // lateStart reports whether it is too late for a further attempt of the last run. For a follower
 // the deadline counts from what its tick waited for; if that is not known, from the last claim.
-func (p *Policy) lateStart(v View) bool {
-	from := v.Record.Run.Tick
-	if p.Follows() {
-		from = v.Record.Run.Claimed
-		if all := p.fates(v, v.Record.Run.Tick.Add(-1), nil); len(all) > 0 && all[0].status == "" {
+func (c *claiming) lateStart() bool {
+	from := c.v.Record.Run.Tick
+	if c.Follows() {
+		from = c.v.Record.Run.Claimed
+		if all := c.fates(c.v.Record.Run.Tick.Add(-1), nil); len(all) > 0 && all[0].status == "" {
 			from = all[0].since
 		}
 	}
-	return p.StartingDeadline > 0 && v.Now.Sub(from) > p.StartingDeadline
+	return c.StartingDeadline > 0 && c.v.Now.Sub(from) > c.StartingDeadline
 }
 
 const (
@@ -261,14 +232,12 @@ func AwaitPace(sinceTick time.Duration) time.Duration {
 	return min(max(sinceTick/8, minAwait), maxAwait)
 }
 
-// Awaits returns the first tick that has come and whose predecessors have no outcome for it, as
-// far as is known here: then their records are to be read. It returns false if there is none, or
-// if nothing can be run now whatever those records say.
+// Awaits returns the first tick that has come and whose predecessors have no outcome for it, as far as is known here: then
+// their records are to be read. It returns false if there is none, or if nothing can be run now whatever those records say.
 func (p *Policy) Awaits(v View) (tick time.Time, ok bool) {
-	r := v.Record
-	if !p.Follows() || p.Outdated(v) || p.PausedAt(v) || r.MayRun() && v.State.Live() {
+	if !p.Follows() || p.Outdated(v) || v.IsPaused() || v.runs() {
 		return time.Time{}, false
 	}
-	tick = p.Ticks.Next(instant.Later(instant.Later(r.Watermark, claimed(r)), DecidedBy(v.Before)))
+	tick = p.Ticks.Next(instant.Later(begunThrough(v.Record), DecidedBy(v.Before)))
 	return tick, !tick.IsZero() && !tick.After(v.Now)
 }

@@ -6,16 +6,13 @@ import (
 	"github.com/soloist-go/soloist/internal/instant"
 )
 
-// Before a tick is due the replicas find out which of them runs it, so that at the tick
-// only the claim is left:
+// Before a tick is due the replicas find out which of them runs it, so that at the tick only the claim is left:
 //
 //   - The replica that ran the last tick acquires the lease about one Lead before the tick.
-//   - Each other replica reads the entry once, between LookFirst and LookLast before the
-//     tick. If it finds the lease held, it expects that replica to run the tick. If it
-//     finds it free, it acquires the lease itself.
-//   - At the tick the holder claims. A replica that expects another one to do so does
-//     nothing. It looks again before the next tick or, if that is far away, soon after
-//     this one: the holder may have died before it could claim.
+//   - Each other replica reads the entry once, between LookFirst and LookLast before the tick. If it finds the lease held, it
+//     expects that replica to run the tick. If it finds it free, it acquires the lease itself.
+//   - At the tick the holder claims. A replica that expects another one to do so does nothing. It looks again before the next
+//     tick or, if that is far away, soon after this one: the holder may have died before it could claim.
 //
 // Under ClaimAhead the claim is written before the tick too. The record is then armed: at
 // the tick the run starts without a call, unless the claim was taken back.
@@ -44,7 +41,7 @@ func (p *Policy) Upcoming(v View, o *Observation) time.Time {
 	if p.Ticks == nil {
 		return time.Time{}
 	}
-	after := instant.Later(instant.Later(v.Record.Watermark, claimed(v.Record)), o.Expected)
+	after := instant.Later(begunThrough(v.Record), o.Expected)
 	if v.Record.MayRun() { // ticks that have come due under the run are not run
 		after = instant.Later(after, v.Now)
 	}
@@ -52,65 +49,69 @@ func (p *Policy) Upcoming(v View, o *Observation) time.Time {
 }
 
 // ahead returns what to do before the next tick, if anything is left to find out about it.
-func (p *Policy) ahead(v View, o *Observation, next time.Time) (a Action, ok bool) {
-	if v.Ahead.Lead == 0 || v.Record.MayRun() || next.IsZero() {
+func (s *step) ahead(next time.Time) (a Action, ok bool) {
+	if s.Ahead.Lead == 0 || s.Record.MayRun() || next.IsZero() {
 		return Action{}, false
 	}
 	// The answer to the look may show that the clock of this replica is fast. That look counts
 	// anyway: another one would follow as soon as the service's date leaves room for it.
-	switch wait := next.Sub(v.Now) - v.Ahead.Lead; {
-	case wait > 0 && !(o.Fresh && wait <= p.Lead()/2):
+	switch wait := next.Sub(s.Now) - s.Ahead.Lead; {
+	case wait > 0 && !(s.o.Fresh && wait <= s.Lead()/2):
 		return Action{After: max(wait, minIdle)}, true
-	case o.Fresh && v.State.Live():
-		// The ticks of a job may be so near to each other that this was the look before the
-		// one after next.
-		if second := p.Upcoming(v, o); second.Sub(v.Now) <= v.Ahead.Lead {
+	case s.o.Fresh && s.State.Live():
+		// The ticks of a job may be so near to each other that this was the look before the one after next.
+		if second := s.Upcoming(s.View, s.o); second.Sub(s.Now) <= s.Ahead.Lead {
 			next = instant.Later(next, second)
 		}
 		return Action{What: Expect, Tick: next}, true
-	case !o.Fresh && !v.Ahead.Last && !p.hasLooked(v, o, next):
+	case !s.o.Fresh && !s.Ahead.Last && !s.hasLooked(next):
 		return Action{Read: true}, true
 	}
-	if wait := next.Sub(v.Now) - v.Ahead.Grab; wait > 0 {
+	if wait := next.Sub(s.Now) - s.Ahead.Grab; wait > 0 {
 		return Action{After: wait}, true
 	}
-	return Action{What: Acquire, Tick: next, Lease: p.LeaseAfter(v.Record, v.State)}, true
+	return Action{What: Acquire, Tick: next, Lease: s.LeaseAfter(s.Record, s.State)}, true
 }
 
-// hasLooked reports whether the entry was read when it was time to look before the tick, or
-// shortly before that.
-func (p *Policy) hasLooked(v View, o *Observation, tick time.Time) bool {
-	ago := o.At.Sub(o.LookedAt)
-	return tick.Sub(v.Now)+ago <= v.Ahead.Lead+p.Lead()/2
+// hasLooked reports whether the entry was read when it was time to look before the tick, or shortly before that.
+func (s *step) hasLooked(tick time.Time) bool {
+	return tick.Sub(s.Now)+s.o.At.Sub(s.o.LookedAt) <= s.Ahead.Lead+s.Lead()/2
 }
 
 // expect waits while another replica is expected to run what is due next. It reads the
 // entry before the tick after that one. If that is further away than a lease, it looks once
 // more when the claim should be there: the holder may have died before it, or stopped.
-func (p *Policy) expect(v View, o *Observation) (a Action, ok bool) {
-	if v.Ahead.Lead == 0 || o.Fresh || !p.expected(v, o) {
+func (s *step) expect() (a Action, ok bool) {
+	if s.Ahead.Lead == 0 || s.o.Fresh || !s.expected() {
 		return Action{}, false
 	}
-	return Action{After: max(0, p.lookAgain(v, o, o.Expected)), Read: true}, true
+	return Action{After: max(0, s.lookAgain(s.o.Expected)), Read: true}, true
 }
 
 // lookAgain returns how long it is until the look that follows the one before tick.
-func (p *Policy) lookAgain(v View, o *Observation, tick time.Time) time.Duration {
-	if next := p.Upcoming(v, o); next.IsZero() || next.Sub(tick) > p.Lease {
-		return tick.Sub(v.Now) + p.Lease/6 + v.Ahead.Lead/2
+func (s *step) lookAgain(tick time.Time) time.Duration {
+	if next := s.Upcoming(s.View, s.o); next.IsZero() || next.Sub(tick) > s.Lease {
+		return tick.Sub(s.Now) + s.Lease/6 + s.Ahead.Lead/2
 	}
-	return p.untilLook(v, o)
+	return s.untilLook()
 }
 
-// expected reports whether all that is due, or due next, is the tick that another replica
-// is expected to run.
-func (p *Policy) expected(v View, o *Observation) bool {
-	tick := o.Expected
-	if tick.IsZero() || p.Ticks.Last(v.Now).After(tick) || p.Unclaimed(v.Record).After(tick) {
+// expected reports whether all that is due, or due next, is the tick that another replica is expected to run.
+func (s *step) expected() bool {
+	tick, r := s.o.Expected, s.Record
+	if tick.IsZero() || s.Ticks.Last(s.Now).After(tick) || s.Unclaimed(r).After(tick) {
 		return false
 	}
-	r := v.Record
-	return r.Definition.Spec == p.Spec && !unsettled(r) && !p.PausedAt(v) && !p.Ordered(v)
+	return r.Definition.Spec == s.Spec && !unsettled(r) && !s.IsPaused() && !s.Ordered(s.View)
+}
+
+// untilLook returns how long it is until this replica looks before the upcoming tick; zero or less: it does not, or has.
+func (s *step) untilLook() time.Duration {
+	next := s.Upcoming(s.View, s.o)
+	if s.Ahead.Lead == 0 || next.IsZero() {
+		return 0
+	}
+	return next.Sub(s.Now) - s.Ahead.Lead
 }
 
 // ClaimEarly returns the claim of a tick that is not due yet, to be written before it. It
@@ -130,16 +131,6 @@ func (p *Policy) ClaimEarly(v View, tick time.Time) (next Claim, ok bool) {
 	}
 	r.Run.Armed = true
 	return next, true
-}
-
-// untilLook returns how long it is until this replica looks before the upcoming tick; zero
-// or less: it does not, or has.
-func (p *Policy) untilLook(v View, o *Observation) time.Duration {
-	next := p.Upcoming(v, o)
-	if v.Ahead.Lead == 0 || next.IsZero() {
-		return 0
-	}
-	return next.Sub(v.Now) - v.Ahead.Lead
 }
 
 // TooLate reports whether a run must not start so long after its tick.

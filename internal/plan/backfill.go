@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -10,14 +9,12 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A backfill runs ticks again that have their outcome. An operator orders it; see pause.go for how
-// orders reach the replicas.
+// A backfill runs ticks again that have their outcome. An operator orders it; see orders.go for how orders reach the replicas.
 //
 //   - Each of its ticks is claimed as any run is, in the record of the job, so no two runs of the
 //     job take place at a time, and the one with the larger token is the later one.
-//   - The claim moves the cursor of the backfill, and the write that settles the run counts its
-//     outcome. So each tick has one outcome, whatever becomes of the replicas in between. Under
-//     Rerun a tick whose runner died is claimed again.
+//   - The claim moves the cursor of the backfill, and the write that settles the run counts its outcome. So each tick has one
+//     outcome, whatever becomes of the replicas in between. Under Rerun a tick whose runner died is claimed again.
 //   - A tick of the job that is due comes first, also before a further attempt of a tick of the
 //     backfill. A manual run that was ordered does too.
 //   - It never moves the watermark. Ticks that come due under its run are not skipped: they are due.
@@ -25,28 +22,28 @@ import (
 
 // inForce reports whether the backfill of that number is to be carried out for the record. One
 // that was ordered for an entry which was deleted is not.
-func inForce(r *store.Record, v View, seq int64) bool {
-	b := &v.Control.Backfill
+func (v View) inForce(seq int64) bool {
+	r, b := v.Record, &v.Control.Backfill
 	return b.On() && b.Seq == seq && seq > r.Created.UnixMicro() && r.Backfill.Seq <= seq
 }
 
 // Backfills reports whether a tick of a backfill waits for a claim.
 func (p *Policy) Backfills(v View) bool {
-	tick, _ := p.nextBackfilled(v.Record, v)
-	return !tick.IsZero() && v.Claims == AnyRun && !p.Paused && !p.PausedAt(v)
+	tick, _ := p.nextBackfilled(v)
+	return !tick.IsZero() && v.Claims == AnyRun && !p.Paused && !v.IsPaused()
 }
 
 // BackfillOver reports whether no tick of a backfill is left to claim.
 func (p *Policy) BackfillOver(r *store.Record, b *store.Backfill) bool {
-	tick, _ := p.nextBackfilled(r, View{Record: r, Control: store.JobControl{Backfill: *b}})
+	tick, _ := p.nextBackfilled(View{Record: r, Control: store.JobControl{Backfill: *b}})
 	return tick.IsZero()
 }
 
 // nextBackfilled returns the next tick of the backfill, and the attempt that it is to be. Zero:
 // none is left, or none can be claimed.
-func (p *Policy) nextBackfilled(r *store.Record, v View) (tick time.Time, attempt int) {
-	b := &v.Control.Backfill
-	if b.Seq == 0 || p.Ticks == nil || !inForce(r, v, b.Seq) {
+func (p *Policy) nextBackfilled(v View) (tick time.Time, attempt int) {
+	r, b := v.Record, &v.Control.Backfill
+	if b.Seq == 0 || p.Ticks == nil || !v.inForce(b.Seq) {
 		return time.Time{}, 0
 	}
 	through := time.Time{}
@@ -60,10 +57,7 @@ func (p *Policy) nextBackfilled(r *store.Record, v View) (tick time.Time, attemp
 			}
 		}
 	}
-	if tick = p.backfilledAfter(r, b, through); tick.IsZero() {
-		return tick, 0
-	}
-	return tick, 1
+	return p.backfilledAfter(r, b, through), 1
 }
 
 // backfilledAfter returns the first tick of a backfill after an instant, zero if there is none, or if as many were claimed
@@ -90,11 +84,7 @@ func settleBackfilled(r *store.Record, f store.Outcome) {
 	if b.Seq != store.BackfillOf(f.Request) {
 		return
 	}
-	b.Counts = maps.Clone(b.Counts) // the record that this one was cloned from shares them
-	if b.Counts == nil {
-		b.Counts = map[store.Status]int64{}
-	}
-	b.Counts[f.Status]++
+	b.Counts = counted(b.Counts, f.Status, 1)
 	if IsFailure(&f) {
 		b.Failed = instant.Later(b.Failed, f.Tick)
 	}
@@ -107,13 +97,370 @@ func waitAgain(r *store.Record) {
 	}
 }
 
-// takeBackBackfilled has the backfill go on with the tick of a claim that was given up.
-func takeBackBackfilled(r *store.Record, claim *store.Run) {
-	r.Orders.Returned = store.Returned{Tick: claim.Tick, Order: claim.Order}
-	r.Backfill.Through, r.Backfill.Attempt, r.Backfill.Deaths = claim.Tick, claim.Attempt-1, claim.Deaths
-	if claim.Attempt == 1 { // the cursor is before it
-		r.Backfill.Through, r.Backfill.Deaths = claim.Tick.Add(-1), 0
+// takeBackBackfilled has the backfill go on with the ticks of a claim that was given up. Several ticks keep its token, by which
+// they can be cancelled.
+func takeBackBackfilled(r *store.Record, claim *store.Record) {
+	run, b := &claim.Run, &r.Backfill
+	r.Orders.Returned = store.Returned{Tick: run.Tick, Order: run.Order}
+	switch {
+	case Several(claim):
+		changeOpen(r, func(o *store.OpenTick) { o.Attempt-- })
+	case run.Attempt == 1: // the cursor is before it
+		b.Through, b.Attempt, b.Deaths = run.Tick.Add(-1), 0, 0
+	default:
+		b.Through, b.Attempt, b.Deaths = run.Tick, run.Attempt-1, run.Deaths
 	}
+}
+
+// claimBackfill claims the next tick of the backfill that is in force. The run before has been settled, and a changed definition
+// is in force by now, so what waits of the backfill is looked at once more.
+func (c *claiming) claimBackfill() (changed bool) {
+	r := &c.next.Record
+	if c.next.Run || unsettled(r) {
+		return false
+	}
+	changed = c.settleLeftBackfilled()
+	due := !c.Follows() && c.Ticks.Last(c.v.Now).After(r.Watermark) // a due tick comes first
+	if due || c.writing().full() || !c.Backfills(c.after()) {
+		return changed
+	}
+	fill, b := &c.v.Control.Backfill, &r.Backfill
+	tick, attempt := c.nextBackfilled(c.after())
+	c.claim(tick, attempt)
+	r.Run.Request, r.Run.Order = store.BackfillRequest(fill.Seq), fill.Seq
+	if b.Seq != fill.Seq {
+		*b = store.Backfilled{Seq: fill.Seq}
+	}
+	if fill.Parallel > 1 {
+		c.claimSeveral(fill)
+		return true
+	}
+	r.Run.Deaths = b.Deaths
+	b.Through, b.Attempt, b.Deaths = tick, 0, 0
+	return true
+}
+
+// settleDeadBackfilled decides about the last run, one of a backfill whose runner is gone: its tick waits
+// for another attempt, or has its outcome. An operator may have cancelled that run, or all of the backfill.
+func (c *claiming) settleDeadBackfilled() bool {
+	r, next := c.v.Record, &c.next.Record
+	end, cancelled := c.v.end(), true
+	if !end.Cancel {
+		end, cancelled = EndOfBackfill(r.Run.Order, &c.v.Control.Backfill)
+	}
+	status, reason := store.Abandoned, endReason(c.v)
+	if cancelled { // its runner may not have known
+		status, reason = store.Cancelled, CancelledBy(end)
+	}
+	next.Run.Deaths = deaths(r)
+	if !leftBeside(r) { // else it has stalled
+		next.Run.Status = status
+	}
+	again := !cancelled && r.Definition.Spec == c.Spec && c.v.inForce(r.Run.Order)
+	switch {
+	case Several(r):
+		c.next.Backfilled = append(c.next.Backfilled, settleOpen(next, func(o *store.OpenTick) openFate {
+			switch {
+			case o.Token != r.Token:
+				return openFate{again: true}
+			case again && c.Interrupted.repeats(o.Attempt, o.Deaths+1):
+				o.Deaths, o.Token = o.Deaths+1, -o.Token
+				return openFate{again: true}
+			}
+			return openFate{status: status, reason: reason, token: r.Token}
+		})...)
+	case again && r.Backfill.Seq == r.Run.Order && c.Interrupted.repeats(r.Run.Attempt, deaths(r)):
+		waitAgain(next)
+	default:
+		c.tell(LastOutcome(r, status, reason))
+	}
+	return true
+}
+
+// EndOfBackfill returns by which order a backfill is cancelled; last is the last order. If that is another
+// one, this one was cancelled before: else the other would have been refused. Who cancelled it the orders do not say any more.
+func EndOfBackfill(seq int64, last *store.Backfill) (by store.End, ok bool) {
+	if last.Seq > seq {
+		return store.End{Seq: last.Seq, By: last.By, Reason: "another backfill was ordered"}, true
+	}
+	return last.Cancelled, last.Cancelled.Seq != 0 && last.Seq == seq
+}
+
+// settleLeftBackfilled settles the ticks of a backfill that wait for a claim, and are not to have one.
+func (c *claiming) settleLeftBackfilled() (changed bool) {
+	r := &c.next.Record
+	fill, back := &r.Backfill, r.Orders.Returned
+	n, returned := len(fill.Open), back.Order == fill.Seq
+	if fill.Seq == 0 || c.Ticks == nil || n == 0 && fill.Attempt == 0 && !returned {
+		return false
+	}
+	if n > 0 {
+		c.next.Backfilled = append(c.next.Backfilled, settleOpen(r, c.fateOfLeft)...)
+		waits := slices.ContainsFunc(fill.Open, func(o store.OpenTick) bool { return o.Token == r.Token })
+		changed, returned = len(fill.Open) < n, returned && !waits
+	} else {
+		o := store.OpenTick{Tick: fill.Through, Attempt: fill.Attempt}
+		if returned {
+			o.Tick, o.Token = back.Tick, r.Token
+		}
+		f := c.fateOfLeft(&o)
+		if changed = f.status != ""; changed {
+			fill.Through, fill.Attempt, fill.Deaths = o.Tick, 0, 0
+			c.tell(f.outcome(fill.Seq, &o))
+		}
+	}
+	if changed && returned { // an order to cancel that claim would settle its ticks again
+		r.Orders.Returned = store.Returned{}
+	}
+	return changed
+}
+
+// fateOfLeft returns what becomes of a tick of a backfill that waits for a claim. It gets none if an operator has cancelled the
+// claim of it that was given up, or the backfill, or if the job repeats nothing any more, or does not have that tick any more. An
+// order that is older than what the record says decides nothing. A tick that has never begun has no outcome when its backfill is
+// cancelled, or when the schedule does not have it any more, as those after the cursor have none.
+func (c *claiming) fateOfLeft(o *store.OpenTick) openFate {
+	r, b := &c.next.Record, &c.v.Control.Backfill
+	seq, why := r.Backfill.Seq, c.notBackfilled(o.Tick)
+	over := b.Seq > seq || b.Seq == seq && !b.On()
+	switch {
+	case o.Token == r.Token && r.Orders.Returned.Order == seq && c.v.end().Cancel:
+		return openFate{status: store.Cancelled, reason: CancelledBy(c.v.end()), token: r.Token}
+	case o.Attempt == 0 && (over || why == ScheduleChanged):
+		return openFate{}
+	case b.Seq > seq:
+		return openFate{status: store.Cancelled, reason: "another backfill was ordered"}
+	case over:
+		return openFate{status: store.Cancelled, reason: CancelledBy(b.Cancelled)}
+	case b.Seq == seq && o.Attempt > 0 && why != "":
+		return openFate{status: store.Abandoned, reason: why}
+	}
+	return openFate{again: true}
+}
+
+// notBackfilled returns why a tick of a backfill that waits gets no further attempt under the definition in force; empty: it gets one.
+func (c *claiming) notBackfilled(tick time.Time) string {
+	switch {
+	case c.next.Record.Definition.Spec != c.Spec:
+	case !c.Ticks.Last(tick).Equal(tick):
+		return ScheduleChanged
+	case c.Interrupted != Rerun:
+		return "not run again"
+	}
+	return ""
+}
+
+// tell settles an outcome of a backfill with the claim.
+func (c *claiming) tell(f store.Outcome) {
+	settleBackfilled(&c.next.Record, f)
+	c.next.Backfilled = append(c.next.Backfilled, f)
+}
+
+// A backfill may run several ticks at a time. Then one claim has several ticks, which its holder runs in parallel,
+// under its lease and with its token. So whatever holds for the one run of a claim holds for all of
+// them: the trust in the lease bounds them, and no other run of the job begins before they are over.
+//
+//   - The claim moves the cursor over its ticks, and the same write makes them open: Backfilled.Open has them from then on. A
+//     tick leaves it with the write that counts its outcome, and in no other way but one: a tick that never began is dropped
+//     with its backfill. So each has one outcome, whatever becomes of the replicas, and none is left out.
+//   - Each tick has its outcome when its own run returns, and not only with the last of the claim. A write that
+//     is repeated finds the tick open no more, and changes nothing.
+//   - An open tick is under way if it has the token of a claim that has not ended. Otherwise it waits, and
+//     comes before the ticks after the cursor.
+//   - A claim of ticks that have waited has no new ones, so that who cancels a claim cancels all later claims
+//     of its ticks, and nothing else.
+//   - When all runs have returned the claim has ended. Only then does the next claim decide: what is due, or was
+//     ordered manually, comes first.
+//   - A tick whose runner died is run again alone, so that one which kills its runners costs the others one attempt.
+
+// MaxParallel is how many ticks of a backfill may run at a time.
+const MaxParallel = 16
+
+// An Ended is how the attempt of one of several ticks has ended.
+type Ended struct {
+	Tick   time.Time
+	Status store.Status // empty: it did not begin
+	Reason string
+	End    time.Time
+}
+
+// claimSeveral has the claim of the next tick of a backfill claim as many ticks as may run at a time.
+func (c *claiming) claimSeveral(fill *store.Backfill) {
+	r, b, most := &c.next.Record, &c.next.Record.Backfill, min(fill.Parallel, MaxParallel)
+	if c.Group != "" { // its slot is for one run
+		most = 1
+	}
+	open := slices.Clone(b.Open) // the record that this one was cloned from shares it
+	n := 0
+	for n < min(most, len(open)) && (n == 0 || open[n].Deaths == 0) {
+		open[n].Attempt, open[n].Token = open[n].Attempt+1, r.Token
+		if n++; open[n-1].Deaths > 0 {
+			break
+		}
+	}
+	if n > 0 { // ticks that have waited are claimed without new ones
+		most = n
+	}
+	for ; n < most; n++ {
+		tick := c.backfilledAfter(r, fill, b.Through)
+		if tick.IsZero() {
+			break
+		}
+		open, b.Through = append(open, store.OpenTick{Tick: tick, Token: r.Token, Attempt: 1}), tick
+		b.Open = open
+	}
+	b.Several, b.Open = true, open
+	r.Run.Tick, r.Run.Attempt, r.Run.Deaths = open[0].Tick, open[0].Attempt, open[0].Deaths
+}
+
+// End notes how attempts of the ticks of a claim of several have ended. An end that it has noted before stays as it is.
+func (p *Policy) End(r *store.Record, all ...Ended) {
+	settleOpen(r, func(o *store.OpenTick) openFate {
+		i := slices.IndexFunc(all, func(e Ended) bool { return o.Token == r.Token && o.Tick.Equal(e.Tick) })
+		if i < 0 {
+			return openFate{again: true}
+		}
+		e := &all[i]
+		if isDeath(e.Status, e.Reason) {
+			o.Deaths++
+		}
+		switch {
+		case e.Status == "":
+			o.Attempt, o.Token = o.Attempt-1, -o.Token
+		case cutShort(e.Status) && p.Interrupted.repeats(o.Attempt, o.Deaths):
+			o.Token = -o.Token
+		default:
+			return openFate{status: e.Status, reason: e.Reason, token: r.Token}
+		}
+		return openFate{again: true}
+	})
+}
+
+// OutcomeOfSeveral returns the outcome of an attempt of one of several ticks.
+func OutcomeOfSeveral(r *store.Record, e Ended, attempt int) store.Outcome {
+	f := LastOutcome(r, e.Status, e.Reason)
+	f.Tick, f.Attempt, f.End = e.Tick, attempt, e.End
+	return f
+}
+
+// An openFate says what becomes of an open tick.
+type openFate struct {
+	status store.Status // of its outcome; empty: it has none
+	reason string
+	token  int64 // of its outcome; zero: none
+	again  bool  // it waits for another attempt, or goes on waiting
+}
+
+// outcome returns the outcome that an open tick of a backfill has by its fate.
+func (f openFate) outcome(seq int64, o *store.OpenTick) store.Outcome {
+	return store.Outcome{Tick: o.Tick, Request: store.BackfillRequest(seq), Status: f.status, Reason: f.reason, Attempt: max(1, o.Attempt), Token: f.token}
+}
+
+// settleOpen settles open ticks, and returns their outcomes. A tick that has neither an outcome nor waits is dropped.
+func settleOpen(r *store.Record, fateOf func(o *store.OpenTick) openFate) (told []store.Outcome) {
+	var open []store.OpenTick
+	for _, o := range r.Backfill.Open {
+		f := fateOf(&o)
+		if f.again {
+			open = append(open, o)
+		}
+		if f.status == "" {
+			continue
+		}
+		out := f.outcome(r.Backfill.Seq, &o)
+		if f.token == r.Token && r.Run.Order == r.Backfill.Seq && isBackfill(r) {
+			out.Replica, out.Start = r.Run.Replica, begun(r)
+		}
+		settleBackfilled(r, out)
+		told = append(told, out)
+	}
+	r.Backfill.Open = open
+	return told
+}
+
+// isBackfill reports whether the last run is one of a backfill.
+func isBackfill(r *store.Record) bool { return store.BackfillOf(r.Run.Request) != 0 }
+
+// Several reports whether the last run is a claim of several ticks of a backfill. It may have a single tick left.
+func Several(r *store.Record) bool {
+	return isBackfill(r) && r.Backfill.Several && r.Backfill.Seq == r.Run.Order
+}
+
+// UnderWay returns the ticks of a claim of several that have no outcome. After the end of the claim there are none.
+func UnderWay(r *store.Record) (all []store.OpenTick) {
+	for _, o := range r.Backfill.Open {
+		if underWay(r, &o) {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+func underWay(r *store.Record, o *store.OpenTick) bool {
+	return r.Run.Status == store.Running && Several(r) && o.Token == r.Token
+}
+
+// lastOpen returns the last tick without an outcome of the last claim, if that is one of several ticks; else the tick that is
+// given.
+func lastOpen(r *store.Record, tick time.Time) time.Time {
+	for _, o := range r.Backfill.Open {
+		if o.Token == r.Token || o.Token == -r.Token {
+			tick = instant.Later(tick, o.Tick)
+		}
+	}
+	return tick
+}
+
+// leftBeside reports whether the last run is a claim of several ticks one of which has stalled, and others have no outcome. If
+// their lease is over, their runner died before it could report them.
+func leftBeside(r *store.Record) bool {
+	return r.Run.Status == store.Stalled && r.MayRun() && Several(r) &&
+		slices.ContainsFunc(r.Backfill.Open, func(o store.OpenTick) bool { return o.Token == r.Token })
+}
+
+// changeOpen changes the ticks of the last claim, if that is one of several.
+func changeOpen(r *store.Record, change func(o *store.OpenTick)) {
+	r.Backfill.Open = slices.Clone(r.Backfill.Open) // the record that this one was cloned from shares it
+	for i := range r.Backfill.Open {
+		if o := &r.Backfill.Open[i]; o.Token == r.Token {
+			change(o)
+		}
+	}
+}
+
+// FinishSeveral is Finish for a claim of several ticks, all of whose runs have returned.
+func (p *Policy) FinishSeveral(r *store.Record, all []Ended, end time.Time) store.Record {
+	f := r.Clone()
+	f.Run.Finished, f.Run.Stopping = end, false
+	if f.Run.Status != store.Stalled {
+		worst := worst(all)
+		if f.Run.Status = worst.Status; HasFailed(&f) {
+			f.Run.Error = worst.Reason
+		}
+	}
+	p.End(&f, all...)
+	f.Due = p.due(&f)
+	return f
+}
+
+// worst returns the end that the record shows for the run: of a stall, or else of the first that has not succeeded.
+func worst(all []Ended) Ended {
+	last := Ended{Status: store.Succeeded}
+	for _, e := range slices.Backward(all) {
+		if e.Status != "" && e.Status != store.Succeeded && (last.Status != store.Stalled || e.Status == store.Stalled) {
+			last = e
+		}
+	}
+	return last
+}
+
+// StallSeveral is Stall for one of several ticks. The runs of the others go on as long as the lease is trusted.
+func (p *Policy) StallSeveral(r *store.Record, e Ended) store.Record {
+	f := r.Clone()
+	f.Run.Status, f.Run.Error, f.Run.Stopping = store.Stalled, e.Reason, true
+	p.End(&f, e)
+	f.Due = p.due(&f)
+	return f
 }
 
 // MaxBackfill is how many ticks one backfill may have.

@@ -57,12 +57,13 @@ func TestRangeOfBackfill(t *testing.T) {
 func TestRangeThatIsRefused(t *testing.T) {
 	p := Policy{Ticks: every("10s"), Spec: "s", Group: "imports"}
 	r := store.Record{Watermark: clockTime("00:10:00")}
+	end := clockTime("00:05:00")
 	for text, of := range map[string]Range{
-		"is missing":         {To: clockTime("00:05:00")},
-		"from or to":         {From: clockTime("00:05:00")},
-		"-1 ticks at a time": {From: midnight, To: clockTime("00:05:00"), Parallel: -1},
-		"17 ticks at a time": {From: midnight, To: clockTime("00:05:00"), Parallel: 17},
-		"the group imports":  {From: midnight, To: clockTime("00:05:00"), Parallel: 2},
+		"is missing":         {To: end},
+		"from or to":         {From: end},
+		"-1 ticks at a time": {From: midnight, To: end, Parallel: -1},
+		"17 ticks at a time": {From: midnight, To: end, Parallel: 17},
+		"the group imports":  {From: midnight, To: end, Parallel: 2},
 	} {
 		of.All = true
 		if b, _, _, err := p.PlanBackfill(&r, clockTime("00:10:05"), of, &store.Backfill{}); err == nil || !strings.Contains(err.Error(), text) {
@@ -95,22 +96,24 @@ func TestBackfillEndsAtItsLimit(t *testing.T) {
 
 // Ticks that were missed are left out once a backfill has made up for them, as far as the record tells.
 func TestBackfillLeavesOutWhatIsMadeUp(t *testing.T) {
-	full := map[store.Status]int64{store.Succeeded: 6}
+	n := func(succeeded, failed, skipped int64) map[store.Status]int64 {
+		return map[store.Status]int64{store.Succeeded: succeeded, store.Failed: failed, store.Skipped: skipped}
+	}
 	for name, tt := range map[string]struct {
 		done  store.Backfilled
 		spans []store.Span // of the backfill before
 		want  int          // ticks
 	}{
-		"all":                    {store.Backfilled{Through: clockTime("00:01:00"), Counts: full}, nil, 0},
-		"not its rest":           {store.Backfilled{Through: clockTime("00:00:40"), Counts: map[store.Status]int64{store.Succeeded: 4}}, nil, 2},
-		"not up to a failure":    {store.Backfilled{Through: clockTime("00:01:00"), Failed: clockTime("00:00:30"), Counts: map[store.Status]int64{store.Succeeded: 5, store.Failed: 1}}, nil, 3},
-		"not if one was skipped": {store.Backfilled{Through: clockTime("00:01:00"), Counts: map[store.Status]int64{store.Succeeded: 5, store.Skipped: 1}}, nil, 6},
-		"not if one is unknown":  {store.Backfilled{Through: clockTime("00:01:00"), Counts: map[store.Status]int64{store.Succeeded: 5}}, nil, 6},
-		"not what waits":         {store.Backfilled{Through: clockTime("00:01:00"), Attempt: 1, Counts: map[store.Status]int64{store.Succeeded: 5}}, nil, 6},
-		"another backfill":       {store.Backfilled{Seq: 8, Through: clockTime("00:01:00"), Counts: full}, nil, 6},
-		"another schedule": {store.Backfilled{Through: clockTime("00:00:55"), Counts: map[store.Status]int64{store.Succeeded: 5}},
+		"all":                    {store.Backfilled{Through: clockTime("00:01:00"), Counts: n(6, 0, 0)}, nil, 0},
+		"not its rest":           {store.Backfilled{Through: clockTime("00:00:40"), Counts: n(4, 0, 0)}, nil, 2},
+		"not up to a failure":    {store.Backfilled{Through: clockTime("00:01:00"), Failed: clockTime("00:00:30"), Counts: n(5, 1, 0)}, nil, 3},
+		"not if one was skipped": {store.Backfilled{Through: clockTime("00:01:00"), Counts: n(5, 0, 1)}, nil, 6},
+		"not if one is unknown":  {store.Backfilled{Through: clockTime("00:01:00"), Counts: n(5, 0, 0)}, nil, 6},
+		"not what waits":         {store.Backfilled{Through: clockTime("00:01:00"), Attempt: 1, Counts: n(5, 0, 0)}, nil, 6},
+		"another backfill":       {store.Backfilled{Seq: 8, Through: clockTime("00:01:00"), Counts: n(6, 0, 0)}, nil, 6},
+		"another schedule": {store.Backfilled{Through: clockTime("00:00:55"), Counts: n(5, 0, 0)},
 			[]store.Span{{From: clockTime("00:00:00"), To: clockTime("00:00:55")}}, 6},
-		"a part": {store.Backfilled{Through: clockTime("00:00:30"), Counts: map[store.Status]int64{store.Succeeded: 2}},
+		"a part": {store.Backfilled{Through: clockTime("00:00:30"), Counts: n(2, 0, 0)},
 			[]store.Span{{From: clockTime("00:00:10"), To: clockTime("00:00:30")}}, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -170,6 +173,120 @@ func TestBackfillBesideAStall(t *testing.T) {
 			}
 			if told.Status != tt.outcome || told.Reason != tt.reason || tt.outcome != "" && told.Token != 7 {
 				t.Errorf("tells %+v", next.Backfilled)
+			}
+		})
+	}
+}
+
+// A tick of a backfill that waits gets its next attempt only under a definition that has the tick, and repeats. What the same
+// claim settles first changes nothing about that. A run by hand puts no definition into force, so it leaves what waits.
+func TestWaitingBackfillUnderAnotherDefinition(t *testing.T) {
+	at := func(seconds int) time.Time { return midnight.Add(time.Duration(seconds) * time.Second) }
+	waits := store.Backfilled{Seq: 9, Through: at(10), Attempt: 1}
+	open := store.Backfilled{Seq: 9, Through: at(40), Several: true, Open: []store.OpenTick{{Tick: at(20)}, {Tick: at(30), Attempt: 1}, {Tick: at(40), Attempt: 1}}}
+	dead := store.Run{Tick: at(195), Request: "please", Attempt: 1, Status: store.Running}
+	for name, tt := range map[string]struct {
+		p        Policy
+		fill     store.Backfilled
+		run      store.Run // the last one
+		parallel int
+		tick     time.Time // of the next claim
+		attempt  int
+		told     []store.Outcome
+	}{
+		"the same":                     {Policy{Ticks: every("10s"), Spec: "old", Interrupted: Rerun}, waits, store.Run{}, 0, at(10), 2, nil},
+		"another that has it":          {Policy{Ticks: every("10s"), Spec: "new", Interrupted: Rerun}, waits, store.Run{}, 0, at(10), 2, nil},
+		"another without it":           {Policy{Ticks: every("30s"), Spec: "new", Interrupted: Rerun}, waits, store.Run{}, 0, at(30), 1, []store.Outcome{{Tick: at(10), Reason: ScheduleChanged}}},
+		"another without it, later":    {Policy{Ticks: every("30s"), Spec: "old", Interrupted: Rerun}, waits, store.Run{}, 0, at(30), 1, []store.Outcome{{Tick: at(10), Reason: ScheduleChanged}}},
+		"another, after a death":       {Policy{Ticks: every("30s"), Spec: "new", Interrupted: Rerun}, waits, dead, 0, at(30), 1, []store.Outcome{{Tick: at(10), Reason: ScheduleChanged}}},
+		"several":                      {Policy{Ticks: every("30s"), Spec: "new", Interrupted: Rerun}, open, store.Run{}, 4, at(30), 2, []store.Outcome{{Tick: at(40), Reason: ScheduleChanged}}},
+		"several, all of which it has": {Policy{Ticks: every("10s"), Spec: "new", Interrupted: Rerun}, open, store.Run{}, 4, at(20), 1, nil},
+		"no repeats any more":          {Policy{Ticks: every("10s"), Spec: "old"}, waits, store.Run{}, 0, at(20), 1, []store.Outcome{{Tick: at(10), Reason: "not run again"}}},
+		"the same, after a death":      {Policy{Ticks: every("10s"), Spec: "old"}, waits, dead, 0, at(20), 1, []store.Outcome{{Tick: at(10), Reason: "not run again"}}},
+		"no repeats of several":        {Policy{Ticks: every("10s"), Spec: "old"}, open, dead, 4, at(20), 1, []store.Outcome{{Tick: at(30), Reason: "not run again"}, {Tick: at(40), Reason: "not run again"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := store.Record{Token: 7, Watermark: at(200), Definition: store.Definition{Spec: "old"}, Run: tt.run, Backfill: tt.fill}
+			fill := store.Backfill{Seq: 9, Spans: []store.Span{{From: at(5), To: at(90)}}, Parallel: tt.parallel}
+			v := View{Record: &r, Now: at(201), Since: midnight, Control: store.JobControl{Backfill: fill}, Request: "please"}
+			if next, _ := tt.p.Claim(v); tt.p.Spec == "new" && tt.run.Status == "" && (!next.Run || next.Record.Backfill.Attempt != tt.fill.Attempt || len(next.Backfilled) > 0) {
+				t.Errorf("a run by hand: %+v", next)
+			}
+			v.Request = ""
+			next, todo := tt.p.Claim(v)
+			if run := next.Record.Run; !todo || !next.Run || !run.Tick.Equal(tt.tick) || run.Attempt != tt.attempt {
+				t.Errorf("claims %s attempt %d, want %s attempt %d", run.Tick.Format(time.TimeOnly), run.Attempt, tt.tick.Format(time.TimeOnly), tt.attempt)
+			}
+			var told []store.Outcome
+			for _, o := range next.Backfilled {
+				told = append(told, store.Outcome{Tick: o.Tick, Reason: o.Reason})
+			}
+			if !slices.Equal(told, tt.told) || next.Record.Backfill.Counts[store.Abandoned] != int64(len(tt.told)) {
+				t.Errorf("tells %+v, want %+v; counts %v", told, tt.told, next.Record.Backfill.Counts)
+			}
+			if slices.ContainsFunc(next.Record.Backfill.Open, func(o store.OpenTick) bool { return !tt.p.Ticks.Last(o.Tick).Equal(o.Tick) }) {
+				t.Errorf("keeps %+v", next.Record.Backfill.Open)
+			}
+		})
+	}
+}
+
+// An order to cancel a claim of several ticks is read by replicas only once the claim has ended, however that was. It cancels
+// what later claims repeat of it, and nothing else.
+func TestCancelOfSeveralReachesAllItsTicks(t *testing.T) {
+	at := func(seconds int) time.Time { return midnight.Add(time.Duration(seconds) * time.Second) }
+	p := Policy{Ticks: every("10s"), Spec: "s", Interrupted: Rerun}
+	fill := store.Backfill{Seq: 9, Spans: []store.Span{{From: at(5), To: at(90)}}, Parallel: 3}
+	end := func(r *store.Record, status store.Status, reason string, ticks ...time.Time) (all []Ended) {
+		for _, o := range UnderWay(r) {
+			if len(ticks) == 0 || slices.Contains(ticks, o.Tick) {
+				all = append(all, Ended{Tick: o.Tick, Status: status, Reason: reason, End: at(300)})
+			}
+		}
+		return all
+	}
+	for name, tt := range map[string]struct {
+		ends      func(before, r *store.Record) store.Record // how the claim ends
+		cancelled int64
+	}{
+		"its runner dies": {func(_, r *store.Record) store.Record { return *r }, 3},
+		"its runner dies after the first": {func(_, r *store.Record) store.Record {
+			p.End(r, end(r, store.Succeeded, "", at(10))...)
+			return *r
+		}, 2},
+		"its runner stops after the first": {func(_, r *store.Record) store.Record {
+			p.End(r, end(r, store.Succeeded, "", at(10))...)
+			return p.FinishSeveral(r, end(r, store.Abandoned, Stopped), at(300))
+		}, 2},
+		"it is given up": {func(before, r *store.Record) store.Record { return p.TakeBack(before, r) }, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := store.Record{Token: 7, Watermark: at(200), Definition: store.Definition{Spec: "s"}}
+			claim := func(c store.JobControl) bool {
+				c.Backfill = fill
+				next, todo := p.Claim(View{Record: &r, State: store.Expired, Now: at(201), Since: midnight, Control: c})
+				next.Record.Run.Claimed = at(201)
+				if todo {
+					r = next.Record
+				}
+				return todo && next.Run
+			}
+			before := r
+			if !claim(store.JobControl{}) {
+				t.Fatal("nothing is claimed")
+			}
+			order := store.End{Seq: 10, Token: r.Token, About: AboutLast(&r), Cancel: true, By: "ann"}
+			r = tt.ends(&before, &r)
+			claim(store.JobControl{}) // before the order arrives
+			for ok := true; ok; ok = claim(store.JobControl{End: order}) {
+				status := store.Succeeded
+				if (&store.JobControl{End: order}).EndOf(r.Token, AboutLast(&r)).Cancel {
+					status = store.Cancelled
+				}
+				r = p.FinishSeveral(&r, end(&r, status, ""), at(300))
+			}
+			if n := r.Backfill.Counts; n[store.Cancelled] != tt.cancelled || n[store.Succeeded] != 9-tt.cancelled {
+				t.Errorf("got %v, want %d cancelled of 9", n, tt.cancelled)
 			}
 		})
 	}

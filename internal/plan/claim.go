@@ -23,15 +23,13 @@ func (c *Claim) Claimed() (run store.Outcome) {
 	return run
 }
 
-// Claim returns what is to be written if the lease of the entry is free, or held by this
-// replica. It returns false if there is nothing to write. The order is chronological: first
-// what becomes of the run before, then ticks that were missed, then the tick to run. One
-// write holds all of it, so that no reader sees a part.
+// Claim returns what is to be written if the lease of the entry is free, or held by this replica. It returns false if there is
+// nothing to write. The order is chronological: first what becomes of the run before, then ticks that were missed, then the
+// tick to run. One write holds all of it, so that no reader sees a part.
 //
-// Next calls it too, only to learn whether something is due. It changes nothing that it is
-// given.
+// Next calls it too, only to learn whether something is due. It changes nothing that it is given.
 func (p *Policy) Claim(v View) (next Claim, todo bool) {
-	if p.Outdated(v) || armed(v) {
+	if p.Outdated(v) || v.armed() {
 		return Claim{}, false
 	}
 	return draft(p, v)
@@ -57,7 +55,18 @@ func draft(p *Policy, v View) (next Claim, todo bool) {
 }
 
 // writing returns the write of the claim, after what was settled so far.
-func (c *claiming) writing() *write { return &write{&c.next.Record, len(c.v.Record.History)} }
+func (c *claiming) writing() *write {
+	w := c.Policy.writing(&c.next.Record)
+	w.had = len(c.v.Record.History)
+	return w
+}
+
+// after returns the view of what the claim has written so far.
+func (c *claiming) after() View {
+	v := c.v
+	v.Record = &c.next.Record
+	return v
+}
 
 // decide drafts the claim, and reports whether it has anything to write.
 func (c *claiming) decide() bool {
@@ -67,16 +76,15 @@ func (c *claiming) decide() bool {
 	next.Run.Unlocked = store.Unlocked{}
 	next.Run.Claimed, next.Run.Armed = begun(r), false // the run that was armed is over
 	next.Definition.Mark = store.Mark{}                // a replica that writes has the definition in force, which answers the mark
-	// The run has stalled and was not known to have returned. By now its lease was seen
-	// expired, or this replica has held off, so it is over. Left open, it would make each
-	// later process hold off again.
+	// The run has stalled and was not known to have returned. By now its lease was seen expired, or this replica has held off,
+	// so it is over. Left open, it would make each later process hold off again.
 	if r.Run.Status == store.Stalled && r.MayRun() {
 		next.Run.Finished = c.v.Now.UTC()
 	}
 	if c.v.Request != "" && settled {
 		return true // it may be what the call is for
 	}
-	settled = !unsettled(r) && !leftBeside(r) && c.settleLeftBackfilled() || settled
+	settled = !undecided(r) && c.settleLeftBackfilled() || settled
 	if c.v.Request != "" {
 		return c.claimRequest()
 	}
@@ -85,36 +93,30 @@ func (c *claiming) decide() bool {
 		c.next.Run = c.v.Claims != NoRun
 		return c.next.Run
 	}
-	if c.Ticks == nil {
-		return c.claimTerm() || changed
+	if c.Ticks == nil { // the next run of a singleton
+		if c.v.IsPaused() {
+			return changed
+		}
+		c.claim(time.Time{}, 1)
+		return true
 	}
-	changed = c.adopt(next, c.v) || changed
+	changed = c.adopt() || changed
 	changed = resume(next, c.v.Control) || changed
-	if passedOver(c.v) {
+	if c.v.passedOver() {
 		changed = c.claimOrdered() || changed
 	}
-	if !c.next.Run && !c.v.Control.Pause.On(c.v.Now) && !selfPaused(next, c.v.Control) {
+	if !c.next.Run && !c.after().IsPaused() {
 		changed = c.claimDue() || changed
 	}
 	changed = c.claimOrdered() || changed
 	return c.claimBackfill() || changed
 }
 
-// claimTerm claims the next run of a singleton.
-func (c *claiming) claimTerm() bool {
-	if c.PausedAt(c.v) {
-		return false
-	}
-	c.claim(time.Time{}, 1)
-	return true
-}
-
-// settleDead decides about the last run if its runner is gone: the run gets another attempt,
-// or its outcome. It returns whether it changed anything. A further attempt has the starting
-// deadline of its tick.
+// settleDead decides about the last run if its runner is gone: the run gets another attempt, or its outcome. It returns
+// whether it changed anything. A further attempt has the starting deadline of its tick.
 func (c *claiming) settleDead() bool {
 	r := c.v.Record
-	if r.Run.Status != store.Running && !open(r) && !leftBeside(r) {
+	if !undecided(r) {
 		return false
 	}
 	if isBackfill(r) {
@@ -126,14 +128,13 @@ func (c *claiming) settleDead() bool {
 		settle(&c.next.Record, LastOutcome(r, store.Cancelled, CancelledBy(end)))
 		return true
 	}
-	again := c.mayRepeat(r)
-	if again && c.PausedAt(c.v) { // the tick waits for the end of the pause, with all that is known of its last attempt
-		c.next.Record.Run.Deaths, c.next.Record.Run.Unlocked = r.Run.Deaths, r.Run.Unlocked
-		return false
-	}
 	why := ""
-	if again {
-		if why = c.notRepeated(c.v); why == "" {
+	if c.mayRepeat() {
+		if c.v.IsPaused() { // the tick waits for the end of the pause, with all that is known of its last attempt
+			c.next.Record.Run.Deaths, c.next.Record.Run.Unlocked = r.Run.Deaths, r.Run.Unlocked
+			return false
+		}
+		if why = c.notRepeated(); why == "" {
 			c.claim(r.Run.Tick, r.Run.Attempt+1)
 			return true
 		}
@@ -161,43 +162,45 @@ func (c *claiming) abandon(why string) {
 // abandonInPause settles the tick that waits for the end of a pause, and reports whether there was one. A run that is ordered
 // meanwhile takes its place: the record has room for one run.
 func (c *claiming) abandonInPause() bool {
-	if isBackfill(c.v.Record) || !c.PausedAt(c.v) || !c.mayRepeat(c.v.Record) {
+	if isBackfill(c.v.Record) || !c.v.IsPaused() || !c.mayRepeat() {
 		return false
 	}
 	c.abandon("a run was ordered in the pause")
 	return true
 }
 
-// notRepeated returns why the tick of a run that was interrupted gets no further attempt, though the
-// job has Rerun; empty: it gets one.
-func (p *Policy) notRepeated(v View) string {
-	switch {
-	case p.outlived(v):
+// notRepeated returns why the tick of a run that was interrupted gets no further attempt, though the job has Rerun; empty: it
+// gets one. Under Replace it gets none once a newer tick has come due, even if that is too late to be run itself.
+func (c *claiming) notRepeated() string {
+	r := c.v.Record
+	switch newest := lastOutside(c.Ticks, c.v.Now, c.pausesUntil(r, c.v.Control, c.v.Now)); {
+	case c.Overlap == Replace && newest.After(r.Run.Tick):
 		return "a newer tick was due"
-	case p.lateStart(v):
+	case c.lateStart():
 		return "the starting deadline has passed"
 	}
 	return ""
 }
 
-// mayRepeat reports whether the run in r may have another attempt, now that its runner is
-// gone. A tick up to the watermark has its outcome, and is not repeated whatever another
-// program has written since.
-func (p *Policy) mayRepeat(r *store.Record) bool {
-	ours := r.Definition.Spec == p.Spec && p.Ticks != nil && r.Run.Request == "" && !p.Paused
-	return ours && r.Run.Tick.After(r.Watermark) && p.Interrupted.repeats(r.Run.Attempt, deaths(r))
+// mayRepeat reports whether the last run may have another attempt, now that its runner is gone. A tick up to the watermark has
+// its outcome, and is not repeated whatever another program has written since.
+func (c *claiming) mayRepeat() bool {
+	r := c.v.Record
+	ours := r.Definition.Spec == c.Spec && c.Ticks != nil && r.Run.Request == "" && !c.Paused
+	return ours && r.Run.Tick.After(r.Watermark) && c.Interrupted.repeats(r.Run.Attempt, deaths(r))
 }
 
 // adopt puts a changed definition into force. Ticks of the old definition that were due before are
 // settled as missed, and none of the new definition is made up for. Of the old ticks only the first is known. If it came
 // due in a pause, the ticks up to the end of that pause are skipped for it.
-func (p *Policy) adopt(r *store.Record, v View) bool {
-	if r.Definition.Spec == p.Spec {
-		r.Definition.Since = instant.Later(r.Definition.Since, v.Since)
+func (c *claiming) adopt() bool {
+	r := &c.next.Record
+	if r.Definition.Spec == c.Spec {
+		r.Definition.Since = instant.Later(r.Definition.Since, c.v.Since)
 		return false
 	}
-	r.Definition.Spec, r.Definition.Since = p.Spec, v.Since
-	from, pauses := p.countsFrom(r, v), p.pausesUntil(r, v.Control, v.Now)
+	r.Definition.Spec, r.Definition.Since = c.Spec, c.v.Since
+	from, pauses := c.countsFrom(), c.pausesUntil(r, c.v.Control, c.v.Now)
 	drop(r, instant.Earlier(pausedThrough(r.Due, pauses), from), store.Skipped, Paused)
 	drop(r, from, store.Missed, ScheduleChanged)
 	return true
@@ -215,11 +218,11 @@ func drop(r *store.Record, to time.Time, status store.Status, reason string) {
 // that is known, is also the newest tick of the new one. It came due while the change was deployed, and must not be lost. There
 // is no exception if the new definition has a tick after the due one: counted from the due
 // tick, RunAll would also run ticks of the new definition from before it came into force.
-func (p *Policy) countsFrom(r *store.Record, v View) time.Time {
-	if r.Due.After(r.Watermark) && p.Ticks.Last(v.Now).Equal(r.Due) {
+func (c *claiming) countsFrom() time.Time {
+	if r := &c.next.Record; r.Due.After(r.Watermark) && c.Ticks.Last(c.v.Now).Equal(r.Due) {
 		return r.Due.Add(-1)
 	}
-	return notBefore(v.Now, v.Before)
+	return notBefore(c.v.Now, c.v.Before)
 }
 
 // claimDue claims the tick that is to run now, and settles those before it.
@@ -228,20 +231,14 @@ func (c *claiming) claimDue() bool {
 		return c.claimAfter()
 	}
 	r := &c.next.Record
-	newest := c.Ticks.Last(c.v.Now)
-	if !newest.After(r.Watermark) {
-		return false
+	newest, pauses := c.Ticks.Last(c.v.Now), c.pausesUntil(r, c.v.Control, c.v.Now)
+	tick, reason := c.choose(backwards(c.Ticks, r.Watermark, newest, pauses), c.v.Now)
+	before := newest
+	if !tick.IsZero() {
+		before = c.Ticks.Last(tick.Add(-1))
 	}
-	w, pauses := c.writing(), c.pausesUntil(r, c.v.Control, c.v.Now)
-	tick, reason := c.choose(r.Watermark, newest, c.v.Now, pauses)
-	left := fate{status: store.Missed, reason: reason, waited: c.v.Waited}
-	if tick.IsZero() {
-		c.passAll(w, newest, left, pauses)
-		return true
-	}
-	before := c.Ticks.Last(tick.Add(-1))
-	passed := before.After(r.Watermark)
-	if passed && !c.passAll(w, before, left, pauses) {
+	passed := before.After(r.Watermark) // else nothing is due, or nothing before it
+	if !c.writing().passAll(before, fate{status: store.Missed, reason: reason, waited: c.v.Waited}, pauses) {
 		return true
 	}
 	return c.claimChosen(tick, passed)
@@ -254,7 +251,7 @@ func (c *claiming) claimChosen(tick time.Time, passed bool) bool {
 		return passed
 	}
 	r := &c.next.Record
-	if returned := r.Orders.Returned; !returned.Tick.IsZero() && returned.Tick.Equal(tick) && cancelled(c.v) {
+	if returned := r.Orders.Returned; !returned.Tick.IsZero() && returned.Tick.Equal(tick) && c.v.end().Cancel {
 		settleReturned(r, store.Outcome{Tick: tick, Attempt: 1}, c.v.end())
 		return true
 	}
@@ -285,9 +282,8 @@ func (c *claiming) claim(tick time.Time, attempt int) {
 	c.next.Run = true
 }
 
-// claimRequest claims a manual run, in addition to the ticks, once for each request. It returns false
-// if a tick is to be run again first: the record has room for one run, and the claim would
-// overwrite what it says about that tick. If another
+// claimRequest claims a manual run, in addition to the ticks, once for each request. It returns false if a tick is to be run
+// again first: the record has room for one run, and the claim would overwrite what it says about that tick. If another
 // definition is in force, it stays so, and it alone decides about its ticks.
 func (c *claiming) claimRequest() bool {
 	r := c.v.Record
@@ -309,10 +305,13 @@ func (c *claiming) claimRequest() bool {
 		return false
 	}
 	resume(&c.next.Record, c.v.Control) // now: the next resume counts the run that is claimed here, and would move the end of the pause
-	c.settleCancelled()
-	c.claim(c.v.Now.UTC().Truncate(time.Millisecond), 1)
-	c.next.Record.Run.Request = c.v.Request
-	serveByHand(&c.next.Record, c.v)
+	c.claimByHand(c.v.Request)
+	for _, q := range c.v.Control.Requests { // it may have been ordered, and others before it
+		if next := &c.next.Record; q.Name == c.v.Request && !next.Orders.IsServed(q.Seq) {
+			next.Run.Order = q.Seq
+			serveEarly(&next.Orders, q.Seq)
+		}
+	}
 	// A manual run puts no definition into force.
 	if r.Definition.Spec != c.Spec {
 		c.next.Record.Definition = r.Definition
@@ -320,18 +319,23 @@ func (c *claiming) claimRequest() bool {
 	return true
 }
 
-// Undecided reports whether the last run's tick may be run again under the definition in
-// force, which is another one than this replica's. Then only a replica with that definition
-// can settle it.
+// claimByHand claims a manual run, of now.
+func (c *claiming) claimByHand(request string) {
+	c.settleCancelled()
+	c.claim(c.v.Now.UTC().Truncate(time.Millisecond), 1)
+	c.next.Record.Run.Request = request
+}
+
+// Undecided reports whether the last run's tick may be run again under the definition in force, which is another one than this
+// replica's. Then only a replica with that definition can settle it.
 func (p *Policy) Undecided(r *store.Record) bool {
-	return r.Definition.Spec != p.Spec && (r.Run.Request == "" || isBackfill(r)) && (unsettled(r) || leftBeside(r))
+	return r.Definition.Spec != p.Spec && (r.Run.Request == "" || isBackfill(r)) && undecided(r)
 }
 
 // armed reports whether the record is armed for a tick that is not due yet. Until then
 // nothing is settled and no attempt starts, whatever became of the holder.
-func armed(v View) bool {
-	r := v.Record
-	return r.Run.Armed && r.MayRun() && r.Run.Tick.After(v.Now)
+func (v View) armed() bool {
+	return v.Record.Run.Armed && v.Record.MayRun() && v.Record.Run.Tick.After(v.Now)
 }
 
 // startingDeadline returns how late a first attempt may start; zero: as late as Missed says.
@@ -343,30 +347,41 @@ func (p *Policy) startingDeadline() time.Duration {
 	return p.StartingDeadline
 }
 
-// choose returns the tick to run of those after through, up to newest, and why the ones
-// before it are missed. A zero tick: none is to run. Ticks of a pause are not run later.
-func (p *Policy) choose(through, newest, now time.Time, pauses []store.Span) (tick time.Time, reason string) {
-	deadline := p.startingDeadline()
-	if deadline > 0 && now.Sub(newest) > deadline {
-		return time.Time{}, "past the starting deadline"
-	}
-	if p.Missed != RunAll {
-		if p.lastOutside(newest, pauses).Equal(newest) {
-			tick = newest
-		}
-		return tick, "a newer one was due"
-	}
-	if deadline > 0 {
-		through = instant.Later(through, now.Add(-deadline-1))
-	}
-	// RunAll: go back from the newest tick to the oldest tick that may still run.
-	before := p.lastOutside(newest, pauses)
-	for n := 0; before.After(through); n++ {
-		if n == maxBacklog {
+// choose returns the tick to run of some, the newest of which comes first, and why the ones before it are missed. A zero tick:
+// none is to run. Ticks of a pause are not run later.
+func (p *Policy) choose(ticks func(yield func(fate) bool), now time.Time) (tick time.Time, reason string) {
+	deadline, n := p.startingDeadline(), 0
+	for f := range ticks {
+		switch {
+		case deadline > 0 && now.Sub(f.since) > deadline:
+			return tick, "past the starting deadline"
+		case p.Missed != RunAll && f.paused:
+			return tick, "a newer one was due"
+		case p.Missed != RunAll:
+			return f.to, "a newer one was due"
+		case f.paused:
+		case n == maxBacklog:
 			return tick, "too many were due"
+		default: // RunAll goes back to the oldest tick that may still run
+			tick, n = f.to, n+1
 		}
-		tick = before
-		before = p.lastOutside(p.Ticks.Last(tick.Add(-1)), pauses)
 	}
 	return tick, "past the starting deadline"
+}
+
+// backwards yields the ticks after an instant, from the newest one on; of those of a pause only the last. Each may be run from
+// when it came due.
+func backwards(ticks Ticks, through, newest time.Time, pauses []store.Span) func(yield func(fate) bool) {
+	return func(yield func(fate) bool) {
+		for at := newest; at.After(through); {
+			pause, paused := pauseOf(at, pauses)
+			if !yield(fate{to: at, since: at, paused: paused}) {
+				return
+			}
+			if at = at.Add(-1); paused {
+				at = pause.From
+			}
+			at = ticks.Last(at)
+		}
+	}
 }

@@ -36,68 +36,189 @@ func told(r *store.Record) (out []string) {
 	return out
 }
 
-func TestPlan(t *testing.T) {
+// What a replica writes that has the lease, after the tick 00:00:10 was settled.
+func TestClaim(t *testing.T) {
+	var o outcomes
+	paused := []store.Span{{From: clockTime("00:00:25"), To: clockTime("00:00:45")}}
 	for name, tt := range map[string]struct {
-		through, now string
+		through, now string       // empty: 00:00:10, and 00:01:00
 		tick         string       // a tick that was claimed
 		status       store.Status // of its run; empty: the runner died
-		attempt      int
+		attempt      int          // zero: the first
 		deaths       int
 		p            Policy
+		before       []Predecessor
+		pauses       []store.Span
+		every        string // empty: 10s
+		old          bool   // another definition is in force
+		due          string // its next tick; empty: none
 		claims       string // empty: none
-		asAttempt    int
+		asAttempt    int    // zero: the first
 		told         []string
-		nothing      bool
 	}{
-		"nothing due":    {through: "00:00:10", now: "00:00:19", nothing: true},
-		"due":            {through: "00:00:10", now: "00:00:20", claims: "00:00:20", asAttempt: 1},
-		"late":           {through: "00:00:10", now: "00:00:29", claims: "00:00:20", asAttempt: 1},
-		"missed one":     {through: "00:00:10", now: "00:00:31", claims: "00:00:30", asAttempt: 1, told: []string{"missed 00:00:20 a newer one was due"}},
-		"missed some":    {through: "00:00:10", now: "00:01:00", claims: "00:01:00", asAttempt: 1, told: []string{"missed 00:00:10-00:00:50(4) a newer one was due"}},
-		"within window":  {through: "00:00:10", now: "00:00:22", p: Policy{StartingDeadline: 2 * time.Second}, claims: "00:00:20", asAttempt: 1},
-		"outside window": {through: "00:00:10", now: "00:00:23", p: Policy{StartingDeadline: 2 * time.Second}, told: []string{"missed 00:00:20 past the starting deadline"}},
-		"skip: on time":  {through: "00:00:10", now: "00:00:23", p: Policy{Missed: SkipMissed, Lease: 5 * time.Second}, claims: "00:00:20", asAttempt: 1},
-		"skip: too late": {through: "00:00:10", now: "00:00:26", p: Policy{Missed: SkipMissed, Lease: 5 * time.Second}, told: []string{"missed 00:00:20 past the starting deadline"}},
-		"all: first":     {through: "00:00:10", now: "00:00:51", p: Policy{Missed: RunAll}, claims: "00:00:20", asAttempt: 1},
-		"all: window":    {through: "00:00:10", now: "00:00:51", p: Policy{Missed: RunAll, StartingDeadline: 21 * time.Second}, claims: "00:00:30", asAttempt: 1, told: []string{"missed 00:00:20 past the starting deadline"}},
-		"all: too many":  {through: "00:00:10", now: "01:00:00", p: Policy{Missed: RunAll}, claims: "00:43:30", asAttempt: 1, told: []string{"missed 00:00:10-00:43:20(259) too many were due"}},
-		"all: as many as are run": {through: "00:00:10", now: "01:00:00", p: Policy{Missed: RunAll, StartingDeadline: 995 * time.Second}, claims: "00:43:30", asAttempt: 1,
+		"nothing due":    {now: "00:00:19"},
+		"due":            {now: "00:00:20", claims: "00:00:20"},
+		"late":           {now: "00:00:29", claims: "00:00:20"},
+		"missed one":     {now: "00:00:31", claims: "00:00:30", told: []string{"missed 00:00:20 a newer one was due"}},
+		"missed some":    {now: "00:01:00", claims: "00:01:00", told: []string{"missed 00:00:10-00:00:50(4) a newer one was due"}},
+		"within window":  {now: "00:00:22", p: Policy{StartingDeadline: 2 * time.Second}, claims: "00:00:20"},
+		"outside window": {now: "00:00:23", p: Policy{StartingDeadline: 2 * time.Second}, told: []string{"missed 00:00:20 past the starting deadline"}},
+		"skip: on time":  {now: "00:00:23", p: Policy{Missed: SkipMissed, Lease: 5 * time.Second}, claims: "00:00:20"},
+		"skip: too late": {now: "00:00:26", p: Policy{Missed: SkipMissed, Lease: 5 * time.Second}, told: []string{"missed 00:00:20 past the starting deadline"}},
+		"all: first":     {now: "00:00:51", p: Policy{Missed: RunAll}, claims: "00:00:20"},
+		"all: window":    {now: "00:00:51", p: Policy{Missed: RunAll, StartingDeadline: 21 * time.Second}, claims: "00:00:30", told: []string{"missed 00:00:20 past the starting deadline"}},
+		"all: too many":  {now: "01:00:00", p: Policy{Missed: RunAll}, claims: "00:43:30", told: []string{"missed 00:00:10-00:43:20(259) too many were due"}},
+		"all: as many as are run": {now: "01:00:00", p: Policy{Missed: RunAll, StartingDeadline: 995 * time.Second}, claims: "00:43:30",
 			told: []string{"missed 00:00:10-00:43:20(259) past the starting deadline"}},
-		"died: abandoned": {through: "00:00:10", tick: "00:00:20", attempt: 1, now: "00:00:22", told: []string{"abandoned 00:00:20 its runner died"}},
-		"died: and more": {through: "00:00:10", tick: "00:00:20", attempt: 1, now: "00:00:52", claims: "00:00:50", asAttempt: 1,
+		"died: abandoned": {tick: "00:00:20", now: "00:00:22", told: []string{"abandoned 00:00:20 its runner died"}},
+		"died: and more": {tick: "00:00:20", now: "00:00:52", claims: "00:00:50",
 			told: []string{"missed 00:00:20-00:00:40(2) a newer one was due", "abandoned 00:00:20 its runner died"}},
-		"died: rerun": {through: "00:00:10", tick: "00:00:20", attempt: 1, now: "00:00:52", p: Policy{Interrupted: Rerun}, claims: "00:00:20", asAttempt: 2},
-		"died: rerun in time": {through: "00:00:10", tick: "00:00:20", attempt: 1, now: "00:01:00", p: Policy{Interrupted: Rerun, StartingDeadline: 40 * time.Second},
+		"died: rerun": {tick: "00:00:20", now: "00:00:52", p: Policy{Interrupted: Rerun}, claims: "00:00:20", asAttempt: 2},
+		"died: rerun in time": {tick: "00:00:20", now: "00:01:00", p: Policy{Interrupted: Rerun, StartingDeadline: 40 * time.Second},
 			claims: "00:00:20", asAttempt: 2},
-		"died: too late": {through: "00:00:10", tick: "00:00:20", attempt: 1, now: "00:01:01", p: Policy{Interrupted: Rerun, StartingDeadline: 40 * time.Second}, claims: "00:01:00", asAttempt: 1,
+		"died: too late": {tick: "00:00:20", now: "00:01:01", p: Policy{Interrupted: Rerun, StartingDeadline: 40 * time.Second}, claims: "00:01:00",
 			told: []string{"missed 00:00:20-00:00:50(3) a newer one was due", "abandoned 00:00:20 its runner died, and the starting deadline has passed"}},
-		"died: the last attempt there is": {through: "00:00:10", tick: "00:00:20", attempt: store.MaxAttempt, now: "00:00:22",
+		"died: the last attempt there is": {tick: "00:00:20", attempt: store.MaxAttempt, now: "00:00:22",
 			p: Policy{Interrupted: Rerun}, told: []string{"abandoned 00:00:20 its runner died"}},
-		"died often: the next tick": {through: "00:00:20", tick: "00:00:20", attempt: 5, deaths: 4, now: "00:00:31",
-			p: Policy{Interrupted: Rerun}, claims: "00:00:30", asAttempt: 1, told: []string{"abandoned 00:00:20 its runner died"}},
-		"died: it is settled": {through: "00:00:20", tick: "00:00:20", attempt: 1, now: "00:00:31", p: Policy{Interrupted: Rerun},
-			claims: "00:00:30", asAttempt: 1, told: []string{"abandoned 00:00:20 its runner died"}},
-		"stopped: too late": {through: "00:00:10", tick: "00:00:20", status: store.Abandoned, attempt: 1, now: "00:01:01",
-			p: Policy{Interrupted: Rerun, StartingDeadline: 40 * time.Second}, claims: "00:01:00", asAttempt: 1,
+		"died often: the next tick": {through: "00:00:20", tick: "00:00:20", attempt: 5, deaths: 4, now: "00:00:31", p: Policy{Interrupted: Rerun},
+			claims: "00:00:30", told: []string{"abandoned 00:00:20 its runner died"}},
+		"died: it is settled": {through: "00:00:20", tick: "00:00:20", now: "00:00:31", p: Policy{Interrupted: Rerun},
+			claims: "00:00:30", told: []string{"abandoned 00:00:20 its runner died"}},
+		"stopped: too late": {tick: "00:00:20", status: store.Abandoned, now: "00:01:01",
+			p: Policy{Interrupted: Rerun, StartingDeadline: 40 * time.Second}, claims: "00:01:00",
 			told: []string{"missed 00:00:20-00:00:50(3) a newer one was due", "abandoned 00:00:20 not run again: the starting deadline has passed"}},
-		"stalled: too late": {through: "00:00:10", tick: "00:00:20", status: store.Stalled, attempt: 1, now: "00:01:01",
-			p: Policy{Interrupted: Rerun, StartingDeadline: 40 * time.Second}, claims: "00:01:00", asAttempt: 1,
+		"stalled: too late": {tick: "00:00:20", status: store.Stalled, now: "00:01:01",
+			p: Policy{Interrupted: Rerun, StartingDeadline: 40 * time.Second}, claims: "00:01:00",
 			told: []string{"missed 00:00:20-00:00:50(3) a newer one was due", "stalled 00:00:20 not run again: the starting deadline has passed"}},
-		"died: too often": {through: "00:00:10", tick: "00:00:20", attempt: 5, deaths: 4, now: "00:00:22", p: Policy{Interrupted: Rerun}, told: []string{"abandoned 00:00:20 its runner died"}},
-		"stopped often":   {through: "00:00:10", tick: "00:00:20", attempt: 9, deaths: 3, now: "00:00:22", p: Policy{Interrupted: Rerun}, claims: "00:00:20", asAttempt: 10},
-		"other deaths":    {through: "00:00:10", tick: "00:00:20", attempt: 2, deaths: 4, now: "00:00:22", p: Policy{Interrupted: Rerun}, claims: "00:00:20", asAttempt: 3},
-		"paused":          {through: "00:00:10", now: "00:00:31", p: Policy{Paused: true}, told: []string{"skipped 00:00:10-00:00:30(2) paused"}},
-		"Paused: died": {through: "00:00:10", tick: "00:00:20", attempt: 1, now: "00:00:22", p: Policy{Paused: true, Interrupted: Rerun},
+		"died: too often": {tick: "00:00:20", attempt: 5, deaths: 4, now: "00:00:22", p: Policy{Interrupted: Rerun}, told: []string{"abandoned 00:00:20 its runner died"}},
+		"stopped often":   {tick: "00:00:20", attempt: 9, deaths: 3, now: "00:00:22", p: Policy{Interrupted: Rerun}, claims: "00:00:20", asAttempt: 10},
+		"other deaths":    {tick: "00:00:20", attempt: 2, deaths: 4, now: "00:00:22", p: Policy{Interrupted: Rerun}, claims: "00:00:20", asAttempt: 3},
+		"paused":          {now: "00:00:31", p: Policy{Paused: true}, told: []string{"skipped 00:00:10-00:00:30(2) paused"}},
+		"Paused: died": {tick: "00:00:20", now: "00:00:22", p: Policy{Paused: true, Interrupted: Rerun},
 			told: []string{"abandoned 00:00:20 its runner died"}},
+		"replace, died": {tick: "00:00:20", now: "00:00:31", p: Policy{Overlap: Replace, Interrupted: Rerun}, claims: "00:00:30",
+			told: []string{"abandoned 00:00:20 its runner died, and a newer tick was due"}},
+		"replace, stopped": {tick: "00:00:20", status: store.Abandoned, now: "00:00:31", p: Policy{Overlap: Replace, Interrupted: Rerun}, claims: "00:00:30",
+			told: []string{"abandoned 00:00:20 not run again: a newer tick was due"}},
+		"replace, stalled": {tick: "00:00:20", status: store.Stalled, now: "00:00:31", p: Policy{Overlap: Replace, Interrupted: Rerun}, claims: "00:00:30",
+			told: []string{"stalled 00:00:20 not run again: a newer tick was due"}},
+		"replace, no newer one yet":  {tick: "00:00:20", now: "00:00:29", p: Policy{Overlap: Replace, Interrupted: Rerun}, claims: "00:00:20", asAttempt: 2},
+		"replace, it is the newest":  {tick: "00:00:20", status: store.Abandoned, now: "00:00:22", p: Policy{Overlap: Replace, Interrupted: Rerun}, claims: "00:00:20", asAttempt: 2},
+		"one: the old tick is first": {tick: "00:00:20", now: "00:00:31", p: Policy{Overlap: QueueOne, Interrupted: Rerun}, claims: "00:00:20", asAttempt: 2},
+		"after: nothing known":       {p: Policy{After: []string{"a"}}},
+		"after: running":             {before: []Predecessor{predecessor("a", o.one("00:00:10", won))}},
+		"after: succeeded":           {before: []Predecessor{predecessor("a", o.one("00:00:20", won))}, claims: "00:00:20"},
+		"after: failed":              {before: []Predecessor{predecessor("a", o.one("00:00:20", lost))}, told: []string{"skipped 00:00:20 a failed"}},
+		"after: failed, any":         {p: Policy{AfterAny: true}, before: []Predecessor{predecessor("a", o.one("00:00:20", lost))}, claims: "00:00:20"},
+		"after: ahead of its clock":  {now: "00:00:29", before: []Predecessor{predecessor("a", o.one("00:00:20", lost).one("00:00:30", won))}, told: []string{"skipped 00:00:20 a failed"}},
+		"after: each status": {before: []Predecessor{predecessor("a", o.one("00:00:20", store.Stalled).one("00:00:30", store.Abandoned).one("00:00:40", store.Cancelled).one("00:00:50", store.Skipped))},
+			told: []string{"skipped 00:00:50 a skipped", "skipped 00:00:40 a cancelled", "skipped 00:00:30 a abandoned", "skipped 00:00:20 a stalled"}},
+		"after: failed in a row": {before: []Predecessor{predecessor("a", o.one("00:00:20", lost).one("00:00:30", lost).one("00:00:40", won))}, claims: "00:00:40",
+			told: []string{"skipped 00:00:10-00:00:30(2) a failed"}},
+		"after: a range": {before: []Predecessor{predecessor("a", o.until("00:00:10", "00:00:40", store.Missed).one("00:00:50", won))}, claims: "00:00:50",
+			told: []string{"skipped 00:00:10-00:00:40(3) a missed"}},
+		"after: a range, any": {p: Policy{AfterAny: true}, before: []Predecessor{predecessor("a", o.until("00:00:00", "00:00:40", store.Missed))}, claims: "00:00:40",
+			told: []string{"missed 00:00:10-00:00:30(2) a newer one was due"}},
+		"after: newest success": {before: []Predecessor{predecessor("a", o.one("00:00:20", won).one("00:00:30", lost).one("00:00:40", won).one("00:00:50", lost))}, claims: "00:00:40",
+			told: []string{"skipped 00:00:30 a failed", "missed 00:00:20 a newer one was due"}},
+		"after: all: oldest success": {p: Policy{Missed: RunAll}, before: []Predecessor{predecessor("a", o.one("00:00:20", lost).one("00:00:30", won).one("00:00:40", won))}, claims: "00:00:30",
+			told: []string{"skipped 00:00:20 a failed"}},
+		"after: all: too many": {now: "01:00:00", p: Policy{Missed: RunAll, AfterAny: true}, before: []Predecessor{predecessor("a", o.until("00:00:10", "01:00:00", store.Skipped))}, claims: "00:43:30",
+			told: []string{"missed 00:00:10-00:43:20(259) too many were due"}},
+		"after: by hand is no tick":      {before: []Predecessor{predecessor("a", o.one("00:00:10", won).byHand("00:00:20").byHand("00:00:31"))}},
+		"after: by hand after a failure": {before: []Predecessor{predecessor("a", o.one("00:00:20", lost).byHand("00:00:31"))}, told: []string{"skipped 00:00:20 a failed"}},
+		"after: forgotten": {before: []Predecessor{predecessor("a", o.one("00:00:40", won))}, claims: "00:00:40",
+			told: []string{"missed 00:00:10-00:00:30(2) the outcome of a is not known"}},
+		"after: forgotten, any": {p: Policy{AfterAny: true}, before: []Predecessor{{Job: "a", Watermark: clockTime("00:00:30")}},
+			told: []string{"missed 00:00:10-00:00:30(2) the outcome of a is not known"}},
+		"after: a gap": {before: []Predecessor{predecessor("a", o.one("00:00:20", won).one("00:00:40", lost))}, claims: "00:00:20"},
+		"after: within deadline of the end": {p: Policy{StartingDeadline: 35 * time.Second}, before: []Predecessor{predecessor("a", o.one("00:00:20", won))},
+			claims: "00:00:20"},
+		"after: past deadline of the end": {p: Policy{StartingDeadline: 34 * time.Second}, before: []Predecessor{predecessor("a", o.one("00:00:20", won))},
+			told: []string{"missed 00:00:20 past the starting deadline"}},
+		"after: deadline from sight": {now: "00:01:30", p: Policy{StartingDeadline: 30 * time.Second, AfterAny: true}, before: []Predecessor{predecessor("a", o.until("00:00:10", "00:00:30", store.Missed))},
+			claims: "00:00:30", told: []string{"missed 00:00:20 a newer one was due"}},
+		"after: deadline from each sight": {now: "00:01:30", p: Policy{StartingDeadline: 30 * time.Second, AfterAny: true, Missed: RunAll},
+			before: []Predecessor{{Job: "a", Watermark: clockTime("00:00:50"), History: outcomes{}.until("00:00:10", "00:00:50", store.Skipped),
+				Seen: []Seen{{clockTime("00:00:30"), clockTime("00:00:59")}, {clockTime("00:00:40"), clockTime("00:01:00")}, {clockTime("00:00:50"), clockTime("00:01:10")}}}},
+			claims: "00:00:40", told: []string{"missed 00:00:10-00:00:30(2) past the starting deadline"}},
+		"after: skip: one lease": {p: Policy{Missed: SkipMissed, Lease: 30 * time.Second}, before: []Predecessor{predecessor("a", o.one("00:00:20", won))},
+			told: []string{"missed 00:00:20 past the starting deadline"}},
+		"after: both succeeded": {before: []Predecessor{predecessor("a", o.one("00:00:20", won).one("00:00:30", won)), predecessor("b", o.one("00:00:20", won))}, claims: "00:00:20"},
+		"after: one is running": {before: []Predecessor{predecessor("a", o.one("00:00:20", won)), predecessor("b", o.one("00:00:10", won))}},
+		"after: one has failed": {before: []Predecessor{predecessor("a", o.one("00:00:20", won)), predecessor("b", o.one("00:00:20", lost))}, told: []string{"skipped 00:00:20 b failed"}},
+		"after: forgotten before a range": {before: []Predecessor{predecessor("a", outcomes{}.until("00:00:20", "00:00:40", lost))},
+			told: []string{"skipped 00:00:20-00:00:40(2) a failed", "missed 00:00:20 the outcome of a is not known"}},
+		"after: one is forgotten": {before: []Predecessor{predecessor("a", o.one("00:00:20", won)), predecessor("b", o.until("00:00:20", "00:00:40", lost))},
+			told: []string{"missed 00:00:20 the outcome of b is not known"}},
+		"after: the last of both counts": {p: Policy{StartingDeadline: 30 * time.Second}, before: []Predecessor{predecessor("a", o.one("00:00:20", won)),
+			{Job: "b", Watermark: clockTime("00:00:20"), History: []store.Outcome{{Tick: clockTime("00:00:20"), Status: won, End: clockTime("00:00:50")}}}}, claims: "00:00:20"},
+		"after: paused by its settings": {p: Policy{Paused: true}, before: []Predecessor{predecessor("a", o.one("00:00:20", won).one("00:00:30", lost))},
+			told: []string{"skipped 00:00:10-00:00:30(2) paused"}},
+		"after: in a pause": {pauses: []store.Span{{From: clockTime("00:00:15"), To: clockTime("00:00:35")}}, before: []Predecessor{predecessor("a", o.one("00:00:20", won).one("00:00:30", lost).one("00:00:40", won))},
+			claims: "00:00:40", told: []string{"skipped 00:00:10-00:00:30(2) paused"}},
+		"after: forgotten in a pause": {pauses: paused, before: []Predecessor{predecessor("a", o.one("00:00:40", won).one("00:00:50", won))},
+			claims: "00:00:50", told: []string{"skipped 00:00:20-00:00:40(2) paused", "missed 00:00:20 the outcome of a is not known"}},
+		"after: in a pause of both": {p: Policy{StartingDeadline: 30 * time.Second}, pauses: paused,
+			before: []Predecessor{predecessor("a", o.one("00:00:20", won).until("00:00:20", "00:00:50", store.Skipped))},
+			told:   []string{"skipped 00:00:50 a skipped", "skipped 00:00:20-00:00:40(2) paused", "missed 00:00:20 past the starting deadline"}},
+		"after: before a failure in a pause": {pauses: paused, before: []Predecessor{predecessor("a", o.one("00:00:20", won).one("00:00:30", lost))},
+			claims: "00:00:20"},
+		"after: before a success in a pause": {pauses: paused, before: []Predecessor{predecessor("a", o.one("00:00:20", won).one("00:00:30", won))},
+			told: []string{"skipped 00:00:30 paused", "missed 00:00:20 a newer one was due"}},
+		"after: died: rerun in time": {tick: "00:00:20", p: Policy{Interrupted: Rerun, StartingDeadline: 35 * time.Second}, before: []Predecessor{predecessor("a", o.one("00:00:20", won))}, claims: "00:00:20", asAttempt: 2},
+		"after: died: too late": {tick: "00:00:20", p: Policy{Interrupted: Rerun, StartingDeadline: 34 * time.Second}, before: []Predecessor{predecessor("a", o.one("00:00:20", won))},
+			told: []string{"abandoned 00:00:20 its runner died, and the starting deadline has passed"}},
+		"after: died: abandoned": {tick: "00:00:20", before: []Predecessor{predecessor("a", o.one("00:00:20", won))}, told: []string{"abandoned 00:00:20 its runner died"}},
+		// The first tick of an old schedule came due at 00:00:20, and the new one counts from now.
+		"changed": {old: true, due: "00:00:20", now: "00:01:05", told: []string{"missed 00:00:10-00:01:05 the schedule changed"}},
+		"changed: paused by its settings": {old: true, due: "00:00:20", now: "00:01:05", p: Policy{Paused: true},
+			told: []string{"skipped 00:00:10-00:01:05 paused"}},
+		"changed: a pause": {old: true, due: "00:00:20", now: "00:01:05", pauses: []store.Span{{From: clockTime("00:00:15"), To: clockTime("00:00:35")}},
+			told: []string{"missed 00:00:35-00:01:05 the schedule changed", "skipped 00:00:10-00:00:35 paused"}},
+		"changed: two pauses without a gap": {old: true, due: "00:00:20", now: "00:01:05",
+			pauses: []store.Span{{From: clockTime("00:00:15"), To: clockTime("00:00:35")}, {From: clockTime("00:00:35"), To: clockTime("00:00:45")}},
+			told:   []string{"missed 00:00:45-00:01:05 the schedule changed", "skipped 00:00:10-00:00:45 paused"}},
+		"changed: a pause that goes on": {old: true, due: "00:00:20", now: "00:01:05", pauses: []store.Span{{From: clockTime("00:00:15"), To: clockTime("00:01:05")}},
+			told: []string{"skipped 00:00:10-00:01:05 paused"}},
+		"changed: a pause after the first": {old: true, due: "00:00:20", now: "00:01:05", pauses: paused, told: []string{"missed 00:00:10-00:01:05 the schedule changed"}},
+		// The tick of 01:00:00 came due while a schedule was edited. If it is also the newest of the new schedule, it is owed as after
+		// a restart; else the new schedule counts from the moment of the change, and RunAll runs no tick from before it.
+		"changed: both name it": {through: "00:50:00", old: true, due: "01:00:00", every: "20m", now: "01:00:05", claims: "01:00:00",
+			told: []string{"missed 00:50:00-00:59:59 the schedule changed"}},
+		"changed: a new job":   {through: "00:40:05", old: true, due: "00:50:00", every: "5m", now: "00:50:05", claims: "00:50:00", told: []string{"missed 00:40:05-00:49:59 the schedule changed"}},
+		"changed: a singleton": {through: "00:40:05", old: true, every: "20m", now: "01:00:05", told: []string{"missed 00:40:05-01:00:05 the schedule changed"}},
+		"changed: another tick": {through: "00:50:00", old: true, due: "01:00:00", every: "11m", now: "01:00:05",
+			told: []string{"missed 00:50:00-01:00:05 the schedule changed"}},
+		"changed: not due yet": {through: "00:50:00", old: true, due: "01:00:00", every: "20m", now: "00:53:00", told: []string{"missed 00:50:00-00:53:00 the schedule changed"}},
+		"changed: several due": {through: "00:50:00", old: true, due: "01:00:00", every: "20m", now: "01:20:50", told: []string{"missed 00:50:00-01:20:50 the schedule changed"}},
+		"changed: all": {through: "00:50:00", old: true, due: "01:00:00", every: "1m", p: Policy{Missed: RunAll}, now: "03:00:05",
+			told: []string{"missed 00:50:00-03:00:05 the schedule changed"}},
+		"changed: past its deadline": {through: "00:50:00", old: true, due: "01:00:00", every: "20m", p: Policy{StartingDeadline: 5 * time.Minute}, now: "01:08:00",
+			told: []string{"missed 01:00:00 past the starting deadline", "missed 00:50:00-00:59:59 the schedule changed"}},
+		"changed: after a death": {through: "00:40:05", tick: "00:50:00", old: true, due: "01:00:00", every: "20m", now: "01:00:05", claims: "01:00:00",
+			told: []string{"missed 00:50:00-00:59:59 the schedule changed", "abandoned 00:50:00 its runner died"}},
+		"changed: after a stop": {through: "00:40:05", tick: "00:50:00", status: store.Abandoned, old: true, due: "01:00:00", every: "20m", p: Policy{Interrupted: Rerun}, now: "01:00:05",
+			claims: "01:00:00", told: []string{"missed 00:50:00-00:59:59 the schedule changed", "abandoned 00:50:00 not run again"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tt.p.Ticks = every("10s")
-			r := &store.Record{Watermark: clockTime(tt.through), Token: 5, Run: store.Run{Status: store.Succeeded}}
-			if tt.tick != "" {
-				r.Run.Tick, r.Run.Attempt, r.Run.Deaths, r.Run.Status = clockTime(tt.tick), tt.attempt, tt.deaths, cmp.Or(tt.status, store.Running)
+			tt.p.Ticks, tt.p.Spec = every(cmp.Or(tt.every, "10s")), "new"
+			for _, b := range tt.before {
+				tt.p.After = append(tt.p.After, b.Job)
 			}
-			next, todo := tt.p.Claim(View{Record: r, Now: clockTime(tt.now)})
-			if todo == tt.nothing {
+			r := &store.Record{Watermark: clockTime(cmp.Or(tt.through, "00:00:10")), Token: 5, Run: store.Run{Status: store.Succeeded}}
+			if r.Definition.Spec = "new"; tt.old {
+				r.Definition.Spec = "old"
+			}
+			if tt.due != "" {
+				r.Due = clockTime(tt.due)
+			}
+			if tt.tick != "" {
+				r.Run = store.Run{Tick: clockTime(tt.tick), Attempt: max(1, tt.attempt), Deaths: tt.deaths, Status: cmp.Or(tt.status, store.Running), Claimed: clockTime(tt.tick).Add(5 * time.Second)}
+			}
+			v := View{Record: r, Now: clockTime(cmp.Or(tt.now, "00:01:00")), Since: midnight, Before: tt.before, Control: store.JobControl{Pauses: tt.pauses}}
+			next, todo := tt.p.Claim(v)
+			if todo != (tt.claims != "" || tt.told != nil) {
 				t.Fatalf("something to do: %t", todo)
 			}
 			if len(r.History) != 0 || r.Token != 5 {
@@ -113,13 +234,13 @@ func TestPlan(t *testing.T) {
 				return
 			}
 			got := next.Record
-			if !got.Run.Tick.Equal(clockTime(tt.claims)) || got.Run.Attempt != tt.asAttempt || got.Token != 6 || got.Run.Status != store.Running {
+			if !got.Run.Tick.Equal(clockTime(tt.claims)) || got.Run.Attempt != max(1, tt.asAttempt) || got.Token != 6 || got.Run.Status != store.Running {
 				t.Errorf("claims %s as attempt %d with token %d", got.Run.Tick, got.Run.Attempt, got.Token)
 			}
 			if !got.Watermark.Before(got.Run.Tick) {
 				t.Errorf("the claimed tick %s is settled already", got.Run.Tick)
 			}
-			if want := map[bool]int{true: min(tt.deaths, tt.attempt-1) + 1}[tt.asAttempt > 1]; got.Run.Deaths != want {
+			if want := map[bool]int{true: deaths(r)}[got.Run.Attempt > 1]; got.Run.Deaths != want {
 				t.Errorf("%d deaths are counted, want %d: those of this tick", got.Run.Deaths, want)
 			}
 		})
@@ -156,8 +277,8 @@ func TestTheYoungerDefinitionCounts(t *testing.T) {
 	}
 }
 
-// An older replica of the definition in force claims without making it older:
-// else a replica of another definition, started in between, would take the job.
+// An older replica of the definition in force claims without making it older: else a replica of another definition, started in
+// between, would take the job. The claim answers the mark of one.
 func TestAClaimNeverMakesItsDefinitionOlder(t *testing.T) {
 	mine, younger := clockTime("00:05:00"), clockTime("00:07:00")
 	for name, tt := range map[string]struct {
@@ -173,10 +294,11 @@ func TestAClaimNeverMakesItsDefinitionOlder(t *testing.T) {
 	} {
 		for written, want := range map[time.Time]time.Time{younger: younger, mine: mine, midnight: mine} {
 			tt.p.Spec = "spec"
-			tt.r.Definition.Spec, tt.r.Definition.Since, tt.r.Watermark, tt.r.Token = "spec", written, clockTime("00:00:10"), 5
+			tt.r.Definition = store.Definition{Spec: "spec", Since: written, Mark: store.Mark{Spec: "older", Since: midnight}}
+			tt.r.Watermark, tt.r.Token = clockTime("00:00:10"), 5
 			next, _ := tt.p.Claim(View{Record: &tt.r, Now: clockTime("00:00:31"), Since: mine, Request: tt.request})
-			if got := next.Record.Definition.Since; !next.Run || !got.Equal(want) {
-				t.Errorf("%s, since %s: claims %t, since %s, want %s", name, written.Format("15:04"), next.Run, got.Format("15:04"), want.Format("15:04"))
+			if got := next.Record.Definition; !next.Run || !got.Since.Equal(want) || got.Mark != (store.Mark{}) {
+				t.Errorf("%s, since %s: claims %t, %+v, want since %s", name, written.Format("15:04"), next.Run, got, want.Format("15:04"))
 			}
 		}
 	}
@@ -268,4 +390,21 @@ func TestStalledRunIsClosedByNextWrite(t *testing.T) {
 	if !todo || next.Run || next.Record.Run.Finished.IsZero() || next.Record.Run.Status != store.Stalled || next.Record.MayRun() {
 		t.Errorf("runs %t: %+v", next.Run, next.Record.Run)
 	}
+}
+
+// grid is a schedule: each multiple of a period since the day before.
+type grid time.Duration
+
+func every(period string) grid {
+	d, _ := time.ParseDuration(period)
+	return grid(d)
+}
+
+func (g grid) Last(at time.Time) time.Time {
+	first := midnight.AddDate(0, 0, -1)
+	return first.Add(at.Sub(first).Truncate(time.Duration(g)))
+}
+func (g grid) Next(after time.Time) time.Time { return g.Last(after).Add(time.Duration(g)) }
+func (g grid) Count(after, to time.Time, limit int) int {
+	return min(limit, max(0, int(g.Last(to).Sub(g.Last(after))/time.Duration(g))))
 }

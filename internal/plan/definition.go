@@ -8,27 +8,23 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// Two definitions of a job are up during a rolling deploy. The one in force is
-// the definition of the replica which started last; replicas of an older one yield. If
-// the deploy is aborted, the older replicas take the job back:
+// Two definitions of a job are up during a rolling deploy. The one in force is the definition of the replica which started
+// last; replicas of an older one yield. If the deploy is aborted, the older replicas take the job back:
 //
 //   - Mark: an older replica that has a tick overdue, or knows of a run that was ordered
 //     and has not begun, writes a mark into the record. Of several older definitions the
 //     youngest one replaces the marks of the others, and they leave its mark alone.
 //   - Answer: each replica of the definition in force looks at the record once
 //     a minute. A replica that finds a mark removes it, which changes the ETag.
-//   - Inherit: if the marked record stands for InheritAfter, the older replica
-//     acquires the lease with the ETag of the mark and makes its definition the
-//     one in force.
+//   - Inherit: if the marked record stands for InheritAfter, the older replica acquires the lease with the ETag of the mark
+//     and makes its definition the one in force.
 //
-// The ETag decides: as long as it is the mark's, no replica has written, so none
-// has answered. A replica of the younger definition that is cut off from the store
-// for longer than InheritAfter loses the job until it restarts.
+// The ETag decides: as long as it is the mark's, no replica has written, so none has answered. A replica of the younger
+// definition that is cut off from the store for longer than InheritAfter loses the job until it restarts.
 
 const (
-	// InheritAfter is how long a mark must stand unanswered. That leaves room for a read
-	// once a minute, for slow answers, and for clocks that differ. In a bounded model of
-	// this protocol 3.5 minutes were too short and 4 were enough.
+	// InheritAfter is how long a mark must stand unanswered. That leaves room for a read once a minute, for slow answers, and
+	// for clocks that differ. In a bounded model of this protocol 3.5 minutes were too short and 4 were enough.
 	InheritAfter = 4 * time.Minute
 
 	markAgain = 2 * time.Minute // after an answer, before this replica asks again
@@ -50,58 +46,46 @@ func (p *Policy) Outdated(v View) bool {
 // Adopts reports whether the next claim of this replica puts its definition into force.
 func (p *Policy) Adopts(v View) bool { return v.Record.Definition.Spec != p.Spec && !p.Outdated(v) }
 
-// younger reports whether the definition a comes after b: it is another one, and its replica
-// started later. Two replicas that started at the same instant are ordered by their hashes,
-// so that all replicas agree.
+// younger reports whether the definition a comes after b: it is another one, and its replica started later. Two replicas that
+// started at the same instant are ordered by their hashes, so that all replicas agree.
 func younger(a, b store.Mark) bool {
 	return a.Spec != b.Spec && (a.Since.After(b.Since) || a.Since.Equal(b.Since) && a.Spec > b.Spec)
+}
+
+// overdue reports whether a tick is due and not settled, or a run that was ordered waits. A singleton is always due.
+func (s *step) overdue() bool {
+	return s.Ticks == nil || s.Ticks.Last(s.Now).After(s.Record.Watermark) || s.waiting() != nil
 }
 
 // mayMark reports whether this replica, whose definition is an older one, should mark the
 // record. It replaces the mark of a definition that is older still, even if nothing of its own
 // is overdue: otherwise the oldest definition would take the job back.
-func (p *Policy) mayMark(v View) bool {
-	r := v.Record
-	switch {
-	case r.Definition.Mark.Spec == p.Spec:
+func (s *step) mayMark() bool {
+	switch mark := s.Record.Definition.Mark; {
+	case mark.Spec == s.Spec:
 		return false
-	case r.Definition.Mark.Spec == "" && !p.overdue(v):
-		return false
-	case r.Definition.Mark.Spec != "" && !younger(p.definition(v), r.Definition.Mark):
+	case mark.Spec == "" && !s.overdue(), mark.Spec != "" && !younger(s.definition(s.View), mark):
 		return false
 	}
-	due, near := Due(r), max(p.Lease, time.Duration(r.Run.Lease))+markMargin
-	if q := waiting(v); q != nil && v.Now.Sub(q.At) <= near {
+	due, near := Due(s.Record), s.longer(s.Record)+markMargin
+	if q := s.waiting(); q != nil && s.Now.Sub(q.At) <= near {
 		return false
 	}
-	return due.IsZero() || v.Now.Sub(due).Abs() > near
+	return due.IsZero() || s.Now.Sub(due).Abs() > near
 }
 
-// patience returns how long the mark of the record must have stood before this replica takes
-// the job back. It returns false if there is no such mark.
-func (p *Policy) patience(v View) (wait time.Duration, ok bool) {
-	mark := v.Record.Definition.Mark
-	switch {
-	case mark.Spec == "":
-		return 0, false
-	case mark.Spec == p.Spec:
-		return InheritAfter, true
-	case younger(mark, p.definition(v)): // the replicas of that definition take it back first
-		return 2 * InheritAfter, true
+// inherits reports whether the replicas of the definition in force have left the mark unanswered for long enough. Then the
+// definition of this replica counts as the youngest from since on: since must be later than the start in the record.
+func (s *step) inherits() (since time.Time, ok bool) {
+	mark, patience := s.Record.Definition.Mark, InheritAfter
+	takes := mark.Spec == s.Spec
+	if !takes { // the replicas of that definition take it back first
+		takes, patience = younger(mark, s.definition(s.View)) && s.overdue(), 2*InheritAfter
 	}
-	return 0, false
-}
-
-// inherits reports whether the replicas of the definition in force have left the mark
-// unanswered for long enough. Then the definition of this replica counts as the youngest
-// from since on: since must be later than the start in the record.
-func (p *Policy) inherits(v View, o *Observation) (since time.Time, ok bool) {
-	patience, ok := p.patience(v)
-	wanted := v.Record.Definition.Mark.Spec == p.Spec || p.overdue(v)
-	if !ok || v.State.Live() || !wanted || o.At.Sub(o.UnchangedSince) < patience {
+	if mark.Spec == "" || !takes || s.State.Live() || s.o.At.Sub(s.o.UnchangedSince) < patience {
 		return time.Time{}, false
 	}
-	return instant.Later(v.Since, instant.Later(v.Now, v.Record.Definition.Since.Add(1))), true
+	return instant.Later(s.Since, instant.Later(s.Now, s.Record.Definition.Since.Add(1))), true
 }
 
 // The hash of a definition has up to three parts: the hash of the texts, which every replica can read, and the sums of what
@@ -135,15 +119,15 @@ func parts(spec string) (texts, zone, days string) {
 func Difference(a, b string) string {
 	textsA, zoneA, daysA := parts(a)
 	textsB, zoneB, daysB := parts(b)
-	switch {
-	case textsA != textsB:
+	if textsA != textsB {
 		return ""
-	case zoneA != zoneB && daysA != daysB:
-		return "the rules of the time zone and the days of the calendars"
-	case zoneA != zoneB:
-		return "the rules of the time zone"
-	case daysA != daysB:
-		return "the days of the calendars"
 	}
-	return ""
+	var all []string
+	if zoneA != zoneB {
+		all = append(all, "the rules of the time zone")
+	}
+	if daysA != daysB {
+		all = append(all, "the days of the calendars")
+	}
+	return strings.Join(all, " and ")
 }

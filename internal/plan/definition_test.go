@@ -29,7 +29,7 @@ func TestMayMark(t *testing.T) {
 		"near, by the longer lease of the record": {store.Record{Due: clockTime("00:10:21"), Run: store.Run{Lease: store.Seconds(30 * time.Second)}}, false},
 	} {
 		p := Policy{Ticks: every("10s"), Spec: "mine", Lease: 15 * time.Second}
-		if got := p.mayMark(View{Record: &tt.record, Now: now, Since: clockTime("00:05:00")}); got != tt.want {
+		if got := (&step{decision: &decision{&p, View{Record: &tt.record, Now: now, Since: clockTime("00:05:00")}}}).mayMark(); got != tt.want {
 			t.Errorf("%s: got %t", name, got)
 		}
 	}
@@ -69,13 +69,13 @@ func TestOrderedRunUnderAnotherDefinition(t *testing.T) {
 			if at := p.Wanted(v); !at.IsZero() {
 				got = at.Format(time.TimeOnly)
 			}
-			if marks := p.mayMark(v); marks != tt.marks || got != tt.wanted {
+			if marks := (&step{decision: &decision{&p, v}}).mayMark(); marks != tt.marks || got != tt.wanted {
 				t.Errorf("%s: marks %t, wanted at %q", name, marks, got)
 			}
 		}
 		v.Record.Definition.Mark = store.Mark{Spec: "middle", Since: clockTime("00:01:00")} // nor do these replicas answer
-		o := Observation{At: v.Now, UnchangedSince: v.Now.Add(-2 * InheritAfter)}
-		if _, inherits := p.inherits(v, &o); inherits != tt.inherits {
+		o := Observation{At: v.Now, Sighting: Sighting{UnchangedSince: v.Now.Add(-2 * InheritAfter)}}
+		if _, inherits := (&step{&decision{&p, v}, &o, time.Time{}}).inherits(); inherits != tt.inherits {
 			t.Errorf("%s: inherits %t", name, inherits)
 		}
 	}
@@ -92,104 +92,33 @@ func TestPatience(t *testing.T) {
 		{Spec: "another", Since: clockTime("00:05:00")}: 0, // started at once: the definitions decide
 		{Spec: "yet", Since: clockTime("00:05:00")}:     2 * InheritAfter,
 	} {
-		if got, ok := p.patience(View{Record: &store.Record{Definition: store.Definition{Mark: mark}}, Since: clockTime("00:05:00")}); got != want || ok != (want > 0) {
-			t.Errorf("%+v: got %s, %t", mark, got, ok)
+		v := View{Record: &store.Record{Definition: store.Definition{Mark: mark}}, Since: clockTime("00:05:00")}
+		for stood, inherits := range map[time.Duration]bool{want - 1: false, want: want > 0, time.Hour: want > 0} {
+			o := Observation{At: looked, Sighting: Sighting{UnchangedSince: looked.Add(-stood)}}
+			if _, ok := (&step{&decision{&p, v}, &o, time.Time{}}).inherits(); ok != inherits {
+				t.Errorf("%+v, after %s: %t", mark, stood, ok)
+			}
 		}
 	}
 }
 
-// What becomes of the ticks of an old schedule, the first of which came due at 00:00:20, if the new one counts from 00:01:05.
-func TestTicksOfOldSchedule(t *testing.T) {
-	span := func(from, to string) store.Span { return store.Span{From: clockTime(from), To: clockTime(to)} }
-	over := func(spans ...store.Span) store.JobControl { return store.JobControl{Pauses: spans} }
-	for name, tt := range map[string]struct {
-		control store.JobControl
-		told    []string
-		paused  bool // by its settings
-	}{
-		"no pause":               {told: []string{"missed 00:00:10-00:01:05 the schedule changed"}},
-		"paused by its settings": {told: []string{"skipped 00:00:10-00:01:05 paused"}, paused: true},
-		"a pause": {control: over(span("00:00:15", "00:00:35")),
-			told: []string{"missed 00:00:35-00:01:05 the schedule changed", "skipped 00:00:10-00:00:35 paused"}},
-		"two without a gap": {control: over(span("00:00:15", "00:00:35"), span("00:00:35", "00:00:45")),
-			told: []string{"missed 00:00:45-00:01:05 the schedule changed", "skipped 00:00:10-00:00:45 paused"}},
-		"a pause that goes on": {control: store.JobControl{Pause: store.Pause{At: clockTime("00:00:15")}},
-			told: []string{"skipped 00:00:10-00:01:05 paused"}},
-		"a pause after the first": {control: over(span("00:00:25", "00:00:35")), told: []string{"missed 00:00:10-00:01:05 the schedule changed"}},
+func TestDifference(t *testing.T) {
+	for _, tt := range []struct{ a, b, want string }{
+		{SpecWith("1a", "", ""), SpecWith("1a", "", ""), ""},
+		{SpecWith("1a", "2b", "3c"), SpecWith("1a", "2b", "3c"), ""},
+		{SpecWith("1a", "2b", "3c"), SpecWith("1d", "2e", "3f"), ""}, // nothing is known of the sums of other texts
+		{SpecWith("1a", "2b", "3c"), SpecWith("1a", "2d", "3c"), "the rules of the time zone"},
+		{SpecWith("1a", "2b", ""), SpecWith("1a", "", ""), "the rules of the time zone"},
+		{SpecWith("1a", "2b", "3c"), SpecWith("1a", "2b", "3d"), "the days of the calendars"},
+		{SpecWith("1a", "", "3c"), SpecWith("1a", "", "3d"), "the days of the calendars"},
+		{SpecWith("1a", "2b", "3c"), SpecWith("1a", "2d", "3d"), "the rules of the time zone and the days of the calendars"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			p := Policy{Ticks: every("10s"), Spec: "new", Paused: tt.paused}
-			r := &store.Record{Watermark: clockTime("00:00:10"), Due: clockTime("00:00:20"), Run: store.Run{Status: store.Succeeded}}
-			r.Definition.Spec = "old"
-			next, _ := p.Claim(View{Record: r, Now: clockTime("00:01:05"), Since: clockTime("00:01:00"), Control: tt.control})
-			if got := told(&next.Record); !slices.Equal(got, tt.told) || next.Run {
-				t.Errorf("settles %q, want %q", got, tt.told)
-			}
-		})
+		if got := Difference(tt.a, tt.b); got != tt.want || Difference(tt.b, tt.a) != tt.want {
+			t.Errorf("%q and %q: got %q, want %q", tt.a, tt.b, got, tt.want)
+		}
 	}
-}
-
-// The tick of 01:00:00 came due while a schedule was edited. If it is also the newest of the new schedule, it is owed as after
-// a restart; else the new schedule counts from the moment of the change, and RunAll runs no tick from before it.
-func TestTickThatBothSchedulesName(t *testing.T) {
-	for name, tt := range map[string]struct {
-		last  store.Status // of the run of 00:50:00; empty: the job is new
-		every string       // empty: a singleton
-		p     Policy
-		now   string
-		owed  string
-		told  []string
-	}{
-		"both name it": {store.Succeeded, "20m", Policy{}, "01:00:05", "01:00:00",
-			[]string{"missed 00:50:00-00:59:59 the schedule changed"}},
-		"a new job":    {"", "5m", Policy{}, "00:50:05", "00:50:00", []string{"missed 00:40:05-00:49:59 the schedule changed"}},
-		"a singleton":  {store.Succeeded, "", Policy{}, "01:00:05", "", []string{"missed 00:40:05-01:00:05 the schedule changed"}},
-		"another tick": {store.Succeeded, "11m", Policy{}, "01:00:05", "", []string{"missed 00:50:00-01:00:05 the schedule changed"}},
-		"not due yet":  {store.Succeeded, "20m", Policy{}, "00:53:00", "", []string{"missed 00:50:00-00:53:00 the schedule changed"}},
-		"several due":  {store.Succeeded, "20m", Policy{}, "01:20:50", "", []string{"missed 00:50:00-01:20:50 the schedule changed"}},
-		"all": {store.Succeeded, "1m", Policy{Missed: RunAll}, "03:00:05", "",
-			[]string{"missed 00:50:00-03:00:05 the schedule changed"}},
-		"past its deadline": {store.Succeeded, "20m", Policy{StartingDeadline: 5 * time.Minute}, "01:08:00", "",
-			[]string{"missed 01:00:00 past the starting deadline", "missed 00:50:00-00:59:59 the schedule changed"}},
-		"after a death": {store.Running, "20m", Policy{}, "01:00:05", "01:00:00",
-			[]string{"missed 00:50:00-00:59:59 the schedule changed", "abandoned 00:50:00 its runner died"}},
-		"after a stop": {store.Abandoned, "20m", Policy{Interrupted: Rerun}, "01:00:05", "01:00:00",
-			[]string{"missed 00:50:00-00:59:59 the schedule changed", "abandoned 00:50:00 not run again"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			old := Policy{Ticks: every("10m"), Spec: "old", Interrupted: tt.p.Interrupted}
-			p := tt.p
-			p.Ticks, p.Spec = every("20m"), "new"
-			if tt.every == "" {
-				old.Ticks = nil
-			} else {
-				p.Ticks = every(tt.every)
-			}
-			r := old.New("app", "job", View{Now: clockTime("00:40:05"), Since: midnight}, time.Time{})
-			if tt.last != "" {
-				next, _ := old.Claim(View{Record: &r, Now: clockTime("00:50:00"), Since: midnight})
-				if r = next.Record; tt.last != store.Running {
-					r = old.Finish(&r, tt.last, Stopped, clockTime("00:50:09"), clockTime("00:50:09"), store.JobControl{})
-				}
-			}
-			known := len(r.History)
-			next, _ := p.Claim(View{Record: &r, Now: clockTime(tt.now), Since: clockTime("00:55:00")})
-			got := told(&next.Record)
-			if got = got[:len(got)-known]; !slices.Equal(got, tt.told) {
-				t.Errorf("settles %q, want %q", got, tt.told)
-			}
-			if next.Run != (tt.owed != "") || next.Run && !next.Record.Run.Tick.Equal(clockTime(tt.owed)) {
-				t.Errorf("claims %t, %s", next.Run, next.Record.Run.Tick)
-			}
-		})
-	}
-}
-
-func TestWriterInForceClearsMark(t *testing.T) {
-	p := Policy{Ticks: every("10s"), Spec: "mine"}
-	r := &store.Record{Watermark: clockTime("00:04:50"), Definition: store.Definition{Spec: "mine", Since: clockTime("00:05:00"), Mark: store.Mark{Spec: "older", Since: midnight}}, Run: store.Run{Status: store.Idle}}
-	if next, todo := p.Claim(View{Record: r, Now: clockTime("00:05:03"), Since: clockTime("00:05:00")}); !todo || next.Record.Definition.Mark != (store.Mark{}) {
-		t.Errorf("got %+v", next.Record.Definition.Mark)
+	if got := SpecWith("1a", "", ""); got != "1a" {
+		t.Errorf("without sums: got %q", got)
 	}
 }
 

@@ -15,17 +15,15 @@ const Paused = "paused"
 // ScheduleChanged is the reason of ticks that were due under another definition.
 const ScheduleChanged = "the schedule changed"
 
-// Finish returns the record with the outcome of its run, which ended at end. lo is the
-// earliest time that the service's clock can show: ticks up to it came due under the run for
-// certain. c is what operators have ordered.
+// Finish returns the record with the outcome of its run, which ended at end. lo is the earliest time that the service's clock
+// can show: ticks up to it came due under the run for certain. c is what operators have ordered.
 func (p *Policy) Finish(r *store.Record, status store.Status, reason string, end, lo time.Time, c store.JobControl) store.Record {
 	f := r.Clone()
 	f.Run.Finished, f.Run.Stopping = end, false
-	f.Run.Claimed, f.Run.Armed = begun(&f), false
 	if f.Run.Status == store.Stalled {
 		endStalled(&f, end)
 	} else {
-		p.conclude(&f, status, reason, end)
+		p.conclude(&f, status, reason, end, lo)
 	}
 	p.skipUnder(&f, lo, c)
 	f.Due = p.due(&f)
@@ -48,35 +46,28 @@ func endStalled(r *store.Record, end time.Time) {
 func (p *Policy) Stall(r *store.Record, reason string, lo time.Time, c store.JobControl) store.Record {
 	f := r.Clone()
 	f.Run.Stopping = true
-	f.Run.Claimed, f.Run.Armed = begun(&f), false
-	p.conclude(&f, store.Stalled, reason, lo)
+	p.conclude(&f, store.Stalled, reason, lo, lo)
 	p.skipUnder(&f, lo, c)
 	f.Due = p.due(&f)
 	return f
 }
 
-// TakeBack returns the record after a claim that was given up before its run began. It shows
-// the run before that claim again. What the claim settled for other ticks stays settled, and
-// its token stays spent: the claim may have been read.
+// TakeBack returns the record after a claim that was given up before its run began. It shows the run before that claim again.
+// What the claim settled for other ticks stays settled, and its token stays spent: the claim may have been read.
 func (p *Policy) TakeBack(before, claim *store.Record) store.Record {
 	r := claim.Clone()
 	switch {
-	case Several(claim):
-		takeBackSeveral(&r, &claim.Run)
 	case isBackfill(claim):
-		takeBackBackfilled(&r, &claim.Run)
+		takeBackBackfilled(&r, claim)
 	case claim.Run.Order != 0:
 		unserve(&r.Orders, claim.Run.Order)
 		r.Orders.Returned = store.Returned{Order: claim.Run.Order}
 	case claim.Run.Request == "" && claim.Run.Attempt == 1:
 		r.Orders.Returned = store.Returned{Tick: claim.Run.Tick}
 	}
-	r.Run.Tick, r.Run.Request, r.Run.Order = before.Run.Tick, before.Run.Request, before.Run.Order
-	r.Run.Attempt, r.Run.Deaths = before.Run.Attempt, deaths(before)
-	r.Run.Status, r.Run.Error, r.Run.Progress = before.Run.Status, before.Run.Error, before.Run.Progress
-	r.Run.Replica, r.Run.Lease = before.Run.Replica, before.Run.Lease
-	r.Run.Claimed, r.Run.Finished, r.Run.Stopping = begun(before), before.Run.Finished, false
-	r.Run.Armed = false
+	r.Run = before.Run
+	r.Run.Deaths, r.Run.Claimed, r.Run.Unlocked = deaths(before), begun(before), claim.Run.Unlocked
+	r.Run.Armed, r.Run.Stopping = false, false
 	switch { // a run that was under way has ended, since its lease could be acquired
 	case before.Run.Status == store.Running:
 		r.Run.Status = store.Abandoned
@@ -88,13 +79,16 @@ func (p *Policy) TakeBack(before, claim *store.Record) store.Record {
 }
 
 // conclude gives the tick of the record its outcome, unless the tick stays open. A job that
-// has failed too often pauses itself at at.
-func (p *Policy) conclude(r *store.Record, status store.Status, reason string, at time.Time) {
-	if status == store.Stalled || status == store.Abandoned && !strings.HasPrefix(reason, Stopped) {
+// has failed too often pauses itself at the end of the run, and no later than the service's clock certainly shows.
+func (p *Policy) conclude(r *store.Record, status store.Status, reason string, end, lo time.Time) {
+	if !lo.IsZero() && lo.Before(end) { // the clock of the replica was fast
+		end = lo
+	}
+	if isDeath(status, reason) {
 		r.Run.Deaths = deaths(r)
 	}
-	r.Run.Status = status
-	if status == store.Failed || status == store.Stalled {
+	r.Run.Claimed, r.Run.Armed = begun(r), false
+	if r.Run.Status = status; HasFailed(r) {
 		r.Run.Error = reason
 	}
 	switch {
@@ -105,13 +99,13 @@ func (p *Policy) conclude(r *store.Record, status store.Status, reason string, a
 	case !p.offeredAgain(r):
 		p.settleRun(r, LastOutcome(r, status, reason))
 	}
-	p.pauseSelf(r, at)
+	p.pauseSelf(r, end)
 }
 
 // pauseSelf pauses a job whose last run was one failure too many.
 func (p *Policy) pauseSelf(r *store.Record, at time.Time) {
-	failed := HasFailed(r)
-	if p.PauseAfter > 0 && failed && r.Run.Request == "" && r.Orders.Paused.At.IsZero() && r.Failures-r.Orders.Spared >= p.PauseAfter {
+	tooMany := p.PauseAfter > 0 && r.Failures-r.Orders.Spared >= p.PauseAfter
+	if tooMany && HasFailed(r) && r.Run.Request == "" && r.Orders.Paused.At.IsZero() {
 		r.Orders.Paused = store.SelfPause{At: at.UTC().Truncate(time.Millisecond), Token: r.Token}
 	}
 }
@@ -128,48 +122,29 @@ func (p *Policy) skipUnder(r *store.Record, lo time.Time, c store.JobControl) {
 	if r.Run.Request != "" && p.Ticks.Last(r.Run.Tick).After(r.Watermark) {
 		return // a tick was due before this manual run, and still is
 	}
-	w, pauses := writing(r), p.pausesUntil(r, c, lo)
-	last := p.lastOutside(lo, pauses)
-	if r.Run.Attempt > 1 && !p.missBefore(w, last, pauses) {
+	w, pauses := p.writing(r), p.pausesUntil(r, c, lo)
+	last := lastOutside(p.Ticks, lo, pauses)
+	// Ticks from before the claim of a further attempt came due under no run. If one came due since, they are settled first.
+	missed := fate{status: store.Missed, reason: "a newer one was due"}
+	if r.Run.Attempt > 1 && (!last.After(r.Run.Claimed) || !w.passAll(p.Ticks.Last(r.Run.Claimed), missed, pauses)) {
 		return
 	}
-	last = p.lastSkipped(last)
-	if !p.passAll(w, last, fate{status: store.Skipped, reason: "overlap"}, pauses) {
-		p.pass(r, last, store.Skipped, "overlap")
+	if p.Overlap != SkipOverlap { // the newest of them is due at the end of the run
+		last = p.Ticks.Last(last.Add(-1))
+	}
+	if !w.passAll(last, fate{status: store.Skipped, reason: "overlap"}, pauses) {
+		w.pass(last, store.Skipped, "overlap")
 	}
 }
 
-// lastSkipped returns up to which tick those that came due under a run are skipped when it ends. The
-// newest of them is last.
-func (p *Policy) lastSkipped(last time.Time) time.Time {
-	if p.Overlap == SkipOverlap {
-		return last
-	}
-	return p.Ticks.Last(last.Add(-1))
-}
-
-// missBefore settles the ticks that came due before the claim of a further attempt. If no tick
-// has come due since that claim, it settles nothing and returns false. Otherwise the caller
-// will record all ticks up to last as skipped. Those from before the claim came due under no
-// run, so they are recorded here, first, as missed, or
-// as skipped if they came due in a pause.
-func (p *Policy) missBefore(w *write, last time.Time, pauses []store.Span) bool {
-	if !last.After(w.Run.Claimed) {
-		return false
-	}
-	return p.passAll(w, p.Ticks.Last(w.Run.Claimed), fate{status: store.Missed, reason: "a newer one was due"}, pauses)
-}
-
-// offeredAgain reports whether the tick stays open: its run was ended before its time, and
-// another replica may run it again.
+// offeredAgain reports whether the tick stays open: its run was ended before its time, and another replica may run it again.
 func (p *Policy) offeredAgain(r *store.Record) bool {
 	return r.Run.Request == "" && p.endedEarly(r)
 }
 
 // endedEarly reports whether the last run was ended before its time, and may have another attempt.
 func (p *Policy) endedEarly(r *store.Record) bool {
-	early := r.Run.Status == store.Abandoned || r.Run.Status == store.Stalled
-	return early && p.Ticks != nil && p.Interrupted.repeats(r.Run.Attempt, deaths(r))
+	return p.Ticks != nil && cutShort(r.Run.Status) && p.Interrupted.repeats(r.Run.Attempt, deaths(r))
 }
 
 // HasFailed reports whether the last run has failed or stalled.
@@ -177,8 +152,7 @@ func HasFailed(r *store.Record) bool {
 	return r.Run.Status == store.Failed || r.Run.Status == store.Stalled
 }
 
-// Ticks that come due while the job runs are skipped at the end of the run, unless the policy of
-// the job says otherwise:
+// Ticks that come due while the job runs are skipped at the end of the run, unless the policy of the job says otherwise:
 //
 //   - Under QueueOne the newest of them stays unsettled at the end of the run. So it is due then,
 //     as a tick is that came due a moment later, and whatever bounds such a tick bounds it:
@@ -188,19 +162,18 @@ func HasFailed(r *store.Record) bool {
 //     can claim the newer tick before the run has ended: there is one claim at a time. If the
 //     runner has died, the older tick gets no further attempt once a newer one is due.
 
-// ReplacedBy returns the tick that is due and takes the place of the last run, whose outcome is not
-// written yet. It is zero if there is none: a tick that would not be run itself ends no run. A run by
-// hand is never replaced.
+// ReplacedBy returns the tick that is due and takes the place of the last run, whose outcome is not written yet. It is zero if
+// there is none: a tick that would not be run itself ends no run. A run by hand is never replaced.
 func (p *Policy) ReplacedBy(v View) time.Time {
 	r := v.Record
-	if p.Overlap != Replace || p.Ticks == nil || r.Run.Request != "" || p.PausedAt(v) {
+	if p.Overlap != Replace || p.Ticks == nil || r.Run.Request != "" || v.IsPaused() {
 		return time.Time{}
 	}
 	newest := p.Ticks.Last(v.Now)
 	if !newest.After(instant.Later(r.Watermark, r.Run.Tick)) {
 		return time.Time{}
 	}
-	tick, _ := p.choose(r.Watermark, newest, v.Now, p.pausesUntil(r, v.Control, v.Now))
+	tick, _ := p.choose(backwards(p.Ticks, r.Watermark, newest, p.pausesUntil(r, v.Control, v.Now)), v.Now)
 	return tick
 }
 
@@ -210,12 +183,6 @@ const Replaced = "replaced"
 
 // replaced reports whether a newer tick has taken the place of a cancelled run with the reason.
 func replaced(reason string) bool { return strings.HasPrefix(reason, Replaced+" ") }
-
-// outlived reports whether a tick came due after the tick of the last run and replaces it, even a tick that is too
-// late to be run itself: then the older one is not repeated.
-func (p *Policy) outlived(v View) bool {
-	return p.Overlap == Replace && p.lastOutside(v.Now, p.pausesUntil(v.Record, v.Control, v.Now)).After(v.Record.Run.Tick)
-}
 
 // UntilReplaced returns for how long no tick takes the place of the last run.
 func (p *Policy) UntilReplaced(v View) time.Duration {

@@ -43,22 +43,34 @@ type Lateness struct {
 	Since time.Time // when the first of them should have succeeded
 }
 
+// A judging looks at the ticks of a record, and notes there which of them are late.
+type judging struct {
+	*Policy
+	r    *store.Record
+	late Lateness
+}
+
 // Judge notes in the record which ticks are late at an instant, and returns those that were not reported
 // before. Only a replica of the definition in force knows the ticks. One without FinishBy leaves what others
 // note: they may run at the same time.
-func (p *Policy) Judge(r *store.Record, now time.Time, c store.JobControl) (late Lateness) {
+func (p *Policy) Judge(r *store.Record, now time.Time, c store.JobControl) Lateness {
+	return judge(p, r, now, c)
+}
+
+func judge(p *Policy, r *store.Record, now time.Time, c store.JobControl) Lateness {
+	j := &judging{Policy: p, r: r}
 	if !p.judges(r) {
-		return late
+		return j.late
 	}
 	if r.Past.Judged.IsZero() { // FinishBy is new, or the record is
 		r.Past.Judged = r.Watermark
 	}
 	by := now.Add(-p.FinishBy - 1) // the last instant of its time is in time
-	if p.judgeSettled(r, by, &late) {
-		p.judgeOwed(r, by, p.pausesUntil(r, c, now), &late)
+	if j.settled(by) {
+		j.owed(by, p.pausesUntil(r, c, now))
 	}
-	p.noteLate(r, &late)
-	return late
+	j.note()
+	return j.late
 }
 
 // judges reports whether this replica knows which ticks are late.
@@ -74,77 +86,69 @@ func (p *Policy) Tell(r *store.Record, now time.Time, c store.JobControl) (late 
 	return late
 }
 
-// judgeSettled judges ticks that have their outcome. It returns false if one of them may still become
-// late.
-func (p *Policy) judgeSettled(r *store.Record, by time.Time, late *Lateness) (all bool) {
-	judged := &r.Past.Judged
-	for i, f := range slices.Backward(r.History) {
-		switch {
+// settled judges ticks that have their outcome. It returns false if one of them may still become late.
+func (j *judging) settled(by time.Time) (all bool) {
+	judged := &j.r.Past.Judged
+	for i, f := range slices.Backward(j.r.History) {
+		switch after := instant.Later(spanOf(&f).From, *judged); {
 		case f.Request != "" || !f.Tick.After(*judged):
 			continue
-		case !p.inVain(&f):
+		case !inVain(&f, j.FinishBy):
 		case f.Tick.After(by) && i < lateKept:
 			if !f.From.IsZero() { // its first ticks may be late
-				p.addLate(late, r, instant.Later(f.From, *judged), p.Ticks.Last(by), f.Count, string(f.Status))
+				j.add(after, j.Ticks.Last(by), f.Count, string(f.Status))
 			}
 			return false
 		default:
-			p.addLate(late, r, instant.Later(before(&f), *judged), f.Tick, max(1, f.Count), whyLate(&f))
+			j.add(after, f.Tick, max(1, f.Count), whyLate(&f))
 		}
 		*judged = f.Tick
 	}
-	*judged = instant.Later(*judged, r.Watermark)
+	*judged = instant.Later(*judged, j.r.Watermark)
 	return true
 }
 
-// judgeOwed judges ticks without an outcome. Ticks of a pause will be skipped.
-func (p *Policy) judgeOwed(r *store.Record, by time.Time, pauses []store.Span, late *Lateness) {
-	last := p.Ticks.Last(by)
-	for through := r.Past.Judged; through.Before(last); {
+// owed judges ticks without an outcome. Ticks of a pause will be skipped.
+func (j *judging) owed(by time.Time, pauses []store.Span) {
+	judged, last := &j.r.Past.Judged, j.Ticks.Last(by)
+	for through := *judged; through.Before(last); {
 		from, to := nextPause(through, last, pauses)
-		p.addLate(late, r, r.Past.Judged, p.Ticks.Last(from), maxCount, "")
-		r.Past.Judged = instant.Later(r.Past.Judged, p.Ticks.Last(to))
+		j.add(*judged, j.Ticks.Last(from), maxCount, "")
+		*judged = instant.Later(*judged, j.Ticks.Last(to))
 		through = to
 	}
 }
 
-// addLate adds the ticks after one instant and up to a tick, and counts them as judged. They are at most so
+// add adds the ticks after one instant and up to a tick, and counts them as judged. They are at most so
 // many, and at least one: ticks that have their outcome may be of a schedule before. Without a reason they have none.
-func (p *Policy) addLate(late *Lateness, r *store.Record, after, to time.Time, most int, why string) {
+func (j *judging) add(after, to time.Time, most int, why string) {
 	if !to.After(after) {
 		return
 	}
 	if why == "" {
-		why = p.whyOwed(r, to)
+		why = j.whyOwed(to)
 	}
+	late := &j.late
 	if late.Count == 0 {
-		late.Since = p.first(after, to).Add(p.FinishBy)
+		late.Since = firstUpTo(j.Ticks, after, to).Add(j.FinishBy)
 	}
-	late.Tick, late.Why, late.Count = to, why, late.Count+max(1, p.Ticks.Count(after, to, most))
-	r.Past.Judged = instant.Later(r.Past.Judged, to)
+	late.Tick, late.Why, late.Count = to, why, late.Count+max(1, j.Ticks.Count(after, to, most))
+	j.r.Past.Judged = instant.Later(j.r.Past.Judged, to)
 }
 
-// first returns the first tick after an instant, of those up to a tick.
-func (p *Policy) first(after, to time.Time) time.Time {
-	if next := p.Ticks.Next(after); !next.IsZero() && next.Before(to) {
+// firstUpTo returns the first tick after an instant, of those up to a tick.
+func firstUpTo(ticks Ticks, after, to time.Time) time.Time {
+	if next := ticks.Next(after); !next.IsZero() && next.Before(to) {
 		return next
 	}
 	return to
 }
 
-// before returns the instant after which the ticks of an outcome come.
-func before(f *store.Outcome) time.Time {
-	if f.From.IsZero() {
-		return f.Tick.Add(-1)
-	}
-	return f.From
-}
-
 // inVain reports whether a tick with this outcome has not succeeded in time, and was to.
-func (p *Policy) inVain(f *store.Outcome) bool {
+func inVain(f *store.Outcome, finishBy time.Duration) bool {
 	switch f.Status {
 	case store.Succeeded:
-		return f.End.Sub(f.Tick) > p.FinishBy
+		return f.End.Sub(f.Tick) > finishBy
 	case store.Skipped:
 		return f.Token == 0 && f.Reason != Paused
 	case store.Missed:
@@ -165,33 +169,33 @@ func whyLate(f *store.Outcome) string {
 }
 
 // whyOwed says what has become of a tick without an outcome.
-func (p *Policy) whyOwed(r *store.Record, tick time.Time) string {
-	switch {
+func (j *judging) whyOwed(tick time.Time) string {
+	switch r := j.r; {
 	case !claimed(r).Equal(tick):
 		return "it has not begun"
 	case open(r):
 		return "it waits for another attempt"
-	case r.Run.Claimed.Sub(tick) > p.FinishBy:
+	case r.Run.Claimed.Sub(tick) > j.FinishBy:
 		return "it has begun too late"
 	}
 	return "its run has not ended"
 }
 
-// noteLate notes in the record for how long the job is late. It is, until a tick succeeds that is not
+// note notes in the record for how long the job is late. It is, until a tick succeeds that is not
 // older than the newest of those that were late.
-func (p *Policy) noteLate(r *store.Record, late *Lateness) {
-	done := LastSuccess(r)
-	if !r.Past.Late.Tick.After(done) {
-		r.Past.Late = store.Late{}
+func (j *judging) note() {
+	known, done := &j.r.Past.Late, LastSuccess(j.r)
+	if !known.Tick.After(done) {
+		*known = store.Late{}
 	}
-	if late.Count == 0 || !late.Tick.After(done) {
+	if j.late.Count == 0 || !j.late.Tick.After(done) {
 		return
 	}
-	if r.Past.Late.Count == 0 {
-		r.Past.Late.Since = late.Since
+	if known.Count == 0 {
+		known.Since = j.late.Since
 	}
-	r.Past.Late.Tick = late.Tick
-	r.Past.Late.Count += int64(late.Count)
+	known.Tick = j.late.Tick
+	known.Count += int64(j.late.Count)
 }
 
 // LateNow returns which ticks are late at an instant, whether reported or not. Without FinishBy none is.
@@ -215,8 +219,7 @@ func (p *Policy) UntilTell(r *store.Record, now time.Time, c store.JobControl) t
 	return wait
 }
 
-// untilLate returns how long it takes until a tick becomes late that is not known to be. Zero or less:
-// one is.
+// untilLate returns how long it takes until a tick becomes late that is not known to be. Zero or less: one is.
 func (p *Policy) untilLate(r *store.Record, now time.Time, c store.JobControl) time.Duration {
 	if !p.judges(r) {
 		return never
@@ -225,10 +228,16 @@ func (p *Policy) untilLate(r *store.Record, now time.Time, c store.JobControl) t
 	if late := p.Judge(&judged, now, c); late.Count > 0 {
 		return 0
 	}
-	next := p.nextOwed(&judged, now, c)
+	// A run is owed for the first tick after the judged ones. A tick of a pause is skipped, and what follows a pause without an
+	// end depends on its resume.
+	far := now.Add(never)
+	next := firstOutside(p.Ticks, judged.Past.Judged, p.pausesUntil(&judged, c, far))
+	if next.After(far) {
+		next = time.Time{}
+	}
 	for _, f := range slices.Backward(judged.History) {
-		if f.Request == "" && f.Tick.After(judged.Past.Judged) && p.inVain(&f) {
-			next = p.first(instant.Later(before(&f), judged.Past.Judged), f.Tick)
+		if f.Request == "" && f.Tick.After(judged.Past.Judged) && inVain(&f, p.FinishBy) {
+			next = firstUpTo(p.Ticks, instant.Later(spanOf(&f).From, judged.Past.Judged), f.Tick)
 			break
 		}
 	}
@@ -238,34 +247,23 @@ func (p *Policy) untilLate(r *store.Record, now time.Time, c store.JobControl) t
 	return max(next.Add(p.FinishBy+1).Sub(now), minIdle)
 }
 
-// nextOwed returns the first tick after the judged ones that a run is owed for; zero: there is none. A tick of a pause is
-// skipped, and what follows a pause without an end depends on its resume.
-func (p *Policy) nextOwed(r *store.Record, now time.Time, c store.JobControl) time.Time {
-	far := now.Add(never)
-	next := p.firstOutside(r.Past.Judged, p.pausesUntil(r, c, far))
-	if next.After(far) {
-		return time.Time{}
-	}
-	return next
-}
-
 // tellLate adds to what an idle replica does that ticks may be late, or become so before it acts. Just
 // before a tick it leaves that to the claim of the tick. It also reports the tick of a dead runner that waits for
 // the end of a pause. That releases the lease, so a replica that starts later cannot see that it had expired, and holds off once.
-func (p *Policy) tellLate(a Action, v View, o *Observation) Action {
-	if p.FinishBy == 0 || a.Read || a.What != Wait && a.What != Await {
+func (s *step) tellLate(a Action) Action {
+	if s.FinishBy == 0 || a.Read || a.What != Wait && a.What != Await {
 		return a
 	}
-	wait := p.UntilTell(v.Record, v.Now, v.Control)
-	left := p.NextTick(v.Record).Sub(v.Now)
+	wait := s.UntilTell(s.Record, s.Now, s.Control)
+	left := s.NextTick(s.Record).Sub(s.Now)
 	switch {
 	case wait > 0 && wait < a.After:
 		a.After = wait
 		if a.What == Wait {
 			a.Jitter = lateJitter
 		}
-	case wait > 0 || v.State.Live() || left > 0 && left <= 2*p.Lead() && !p.Follows() && !p.PausedAt(v):
-	case !o.Fresh:
+	case wait > 0 || s.State.Live() || left > 0 && left <= 2*s.Lead() && !s.Follows() && !s.IsPaused():
+	case !s.o.Fresh:
 		return Action{Read: true}
 	default:
 		return Action{What: Tell, After: a.After}

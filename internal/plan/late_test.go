@@ -207,7 +207,7 @@ func TestTell(t *testing.T) {
 		if tt.change != nil {
 			tt.change(&p, &v, &o)
 		}
-		got := p.Next(v, &o, Clock{})
+		got := p.Next(v, &o, time.Time{})
 		if got.What != tt.want || got.Read != tt.read || tt.after > 0 && got.After.Round(time.Second) != tt.after {
 			t.Errorf("%s: does %+v", name, got)
 		}

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/store"
@@ -16,21 +14,27 @@ type Observation struct {
 	LookedAt time.Time // when the entry was last read or written here
 	Fresh    bool      // it was read for this decision
 
-	UnchangedSince time.Time // every read since then has shown the same ETag
-	AskedAt        time.Time // when a mark of this replica's definition was last seen in the record
+	AskedAt time.Time // when a mark of this replica's definition was last seen in the record
 
 	BrokenAt    time.Time     // when the lease of the last run was first seen to have ended before its time; zero: it was not
 	HandoverAt  time.Time     // when the record was first seen to announce a hand-over of its last run; zero: it did not
 	RecreatedAt time.Time     // when the entry was seen to replace a deleted one, whose holder may not know; zero: it was not
 	LastLease   time.Duration // the longest lease of a holder that this process has seen since its own last claim
 
-	Occupation Occupation // the lease without a claim that the last reads have shown
-	Expected   time.Time  // the tick that another replica is expected to run, since it held the lease before it; zero: none
+	Expected time.Time // the tick that another replica is expected to run, since it held the lease before it; zero: none
+
+	Sighting
+	dated  dated
+	tokens tokens
+}
+
+// A Sighting is what an [Observation] knows of beats, and of a lease without a claim. It outlives the observation of one call.
+type Sighting struct {
+	UnchangedSince time.Time  // every read since then has shown the same ETag
+	Occupation     Occupation // the lease without a claim that the last reads have shown
 
 	etag      string // that UnchangedSince is about
-	dated     dated
 	lastWrite lastWrite
-	tokens    tokens
 }
 
 // tokens belong to runs of which something was noticed.
@@ -55,13 +59,11 @@ type Occupation struct {
 	last time.Time // when it was last seen
 }
 
-// occupationGap is the time without a read after which a lease counts as another one: two
-// clients may have had it in turn. The reads of a job that waits for a lease are nearer to each
-// other; writes of an idle job, a minute apart, are not.
+// occupationGap is the time without a read after which a lease counts as another one: two clients may have had it in turn. The
+// reads of a job that waits for a lease are nearer to each other; writes of an idle job, a minute apart, are not.
 const occupationGap = maxSleep * 3 / 2
 
-// See adds one read of the entry. The caller has set At; now is the service's time, as well
-// as it is known.
+// See adds one read of the entry. The caller has set At; now is the service's time, as well as it is known.
 func (o *Observation) See(e *store.Entry, r *store.Record, now time.Time) {
 	o.LookedAt = o.At
 	o.Occupation.see(e, r, o.At, now)
@@ -132,24 +134,22 @@ func (o *Occupation) see(e *store.Entry, r *store.Record, at, now time.Time) {
 // OccupiedAfter returns after how long a lease without a claim cannot be a replica's: a
 // replica holds off for one lease at most and then claims.
 func (p *Policy) OccupiedAfter(r *store.Record) time.Duration {
-	return 2*max(p.Lease, time.Duration(r.Run.Lease)) + 5*time.Second
+	return 2*p.longer(r) + 5*time.Second
 }
 
-// Occupied reports whether it is no use to wait for the lease that was seen last, since its
-// holder claims nothing.
+// Occupied reports whether it is no use to wait for the lease that was seen last, since its holder claims nothing.
 func (p *Policy) Occupied(r *store.Record, o *Observation) bool {
 	return !o.Occupation.Since.IsZero() && o.At.Sub(o.Occupation.Since) > p.OccupiedAfter(r)
 }
 
-// HoldOff returns how long the last holder may still trust its lease: an operator has broken
-// that lease, or deleted the entry, and the holder may not have noticed. The new holder
-// waits that long before it claims. Zero or less: it need not wait.
+// HoldOff returns how long the last holder may still trust its lease: an operator has broken that lease, or deleted the entry,
+// and the holder may not have noticed. The new holder waits that long before it claims. Zero or less: it need not wait.
 //
 // A lease that was seen expired needs no hold-off: the trust in it ends before it expires.
-func (p *Policy) HoldOff(v View, o *Observation) time.Duration {
+func (o *Observation) HoldOff(v View) time.Duration {
 	length := max(o.LastLease, time.Duration(v.Record.Run.Lease))
-	if left, beats := o.untilSilent(v); beats && v.State != store.Expired && o.RecreatedAt.IsZero() {
-		return left
+	if v.Record.Beats() > 0 && v.State != store.Expired && o.RecreatedAt.IsZero() {
+		return o.UntilSilent(v)
 	}
 	// The wait counts from the first read that showed the end of the lease, so that a
 	// hold-off which was cut short is not begun again.
@@ -162,64 +162,39 @@ func (p *Policy) HoldOff(v View, o *Observation) time.Duration {
 	return length - o.At.Sub(o.RecreatedAt)
 }
 
-// A store may not take a lease as short as the program asks for. Then the shortest lease of the
-// store is the fence, and the holder of a run writes the record at each third of the shorter
-// length: it beats. Each beat changes the ETag. A replica that has seen the same ETag for the
-// whole of that length knows that the holder trusts its lease no more: its last beat was sent
-// before the first answer that showed the ETag. So it breaks the lease, if the ETag is still the
-// same, and goes on as if the lease had expired.
+// A store may not take a lease as short as the program asks for. Then the shortest lease of the store is the fence, and the
+// holder of a run writes the record at each third of the shorter length: it beats. Each beat changes the ETag. A replica that
+// has seen the same ETag for the whole of that length knows that the holder trusts its lease no more: its last beat was sent
+// before the first answer that showed the ETag. So it breaks the lease, if the ETag is still the same, and goes on as if the
+// lease had expired.
 //
 // What counts is the length in the record, not this replica's, which may differ.
 
-// beatDrift is by how much longer than the length of a beat the ETag has to be seen: the rates of
-// two clocks may differ by one part in so many. It is lease.Drift.
-const beatDrift = 100
+// drift is by how much the rates of two clocks may differ: one part in so many. It is lease.Drift. The ETag has to be seen for so
+// much longer than the length of a beat.
+const drift = 100
 
 // silentAfter returns for how long a replica has to see one ETag until the trust in a beat of a length is over.
-func silentAfter(beat time.Duration) time.Duration { return beat + beat/(beatDrift-1) }
+func silentAfter(beat time.Duration) time.Duration { return beat + beat/(drift-1) }
 
-// untilSilent returns how long it takes until the holder of the run in the view trusts its lease no
-// more, if it sends no further beat. It returns false if the run does not beat.
-func (o *Observation) untilSilent(v View) (left time.Duration, beats bool) {
+// UntilSilent returns how long it takes until the holder of the run in the view trusts its lease no
+// more, if it sends no further beat. It is zero if the run does not beat.
+func (o *Observation) UntilSilent(v View) time.Duration {
 	length := v.Record.Beats()
 	if length == 0 {
-		return 0, false
+		return 0
 	}
 	length = silentAfter(length)
 	if o.etag == "" || o.etag != v.ETag { // what was noticed is about another write
-		return length, true
+		return length
 	}
-	return max(0, length-o.At.Sub(o.UnchangedSince)), true
+	return max(0, length-o.At.Sub(o.UnchangedSince))
 }
 
-// UntilSilent is untilSilent for a call that waits for no holder, zero if the run does not beat.
-func (o *Observation) UntilSilent(v View) time.Duration {
-	left, _ := o.untilSilent(v)
-	return left
-}
-
-// Silent reports whether the lease in the view can be broken since its holder sends no beat.
+// Silent reports whether the lease in the view can be broken: it is live, and its holder has sent no beat for so long that
+// it trusts it no more.
 func (o *Observation) Silent(v View) bool {
-	return v.Record.MayRun() && v.State.Live() && o.silent(v)
-}
-
-// A Sighting is what an [Observation] knows of beats, and of a lease without a claim: since when which ETag is seen. It
-// outlives the observation of one call.
-type Sighting struct {
-	etag  string
-	since time.Time
-	last  lastWrite
-	idle  Occupation
-}
-
-// Sighting returns what is known.
-func (o *Observation) Sighting() Sighting {
-	return Sighting{o.etag, o.UnchangedSince, o.lastWrite, o.Occupation}
-}
-
-// Recall goes on from a sighting.
-func (o *Observation) Recall(s Sighting) {
-	o.etag, o.UnchangedSince, o.lastWrite, o.Occupation = s.etag, s.since, s.last, s.idle
+	return v.runs() && v.Break.Able && v.Record.Beats() > 0 && o.UntilSilent(v) == 0
 }
 
 // A lastWrite is after which instant the write was applied that gave the entry its ETag. It outlives
@@ -242,9 +217,8 @@ func (w *lastWrite) see(etag string) {
 	w.read = w.sent
 }
 
-// endedByOperator reports whether it is known that an operator has ended the lease of the run in r, or
-// lets it end. If the run beats, a replica may have broken the lease, and would have waited for its
-// beat after the last write.
+// endedByOperator reports whether it is known that an operator has ended the lease of the run in r, or lets it end. If the run
+// beats, a replica may have broken the lease, and would have waited for its beat after the last write.
 func (o *Observation) endedByOperator(s store.LeaseState, r *store.Record) bool {
 	if s == store.Breaking { // replicas break at once
 		return r.MayRun()
@@ -256,27 +230,15 @@ func (o *Observation) endedByOperator(s store.LeaseState, r *store.Record) bool 
 // Unlocked reports whether an operator is known to have ended the lease of the run in r.
 func (o *Observation) Unlocked(r *store.Record) bool { return o.tokens.ended == r.Token && r.MayRun() }
 
-// silent reports whether the holder of the run in the view, under a live lease, has sent no beat
-// for so long that its lease can be broken.
-func (o *Observation) silent(v View) bool {
-	left, beats := o.untilSilent(v)
-	return v.Break.Able && beats && left == 0
-}
-
-// byBeat has a replica that waits for the end of the run read at each third of the beat. Once it
-// has seen the last beat for long enough it does not read again before it breaks the lease: the
-// store refuses that if there was another beat.
+// byBeat has a replica that waits for the end of the run read at each third of the beat. Once it has seen the last beat for
+// long enough it does not read again before it breaks the lease: the store refuses that if there was another beat.
 func (o *Observation) byBeat(a Action, v View) Action {
-	left, beats := o.untilSilent(v)
-	if !beats || !v.Break.Able {
-		return a
-	}
-	if third := v.Record.Beats() / 3; third < left {
+	third, left := v.Record.Beats()/3, o.UntilSilent(v)
+	switch {
+	case third == 0 || !v.Break.Able:
+	case third < left:
 		a.After, a.Jitter = min(a.After, third), min(a.Jitter, third/10)
-		return a
-	}
-	// If it is silent and there is nothing to claim, the lease is left to expire.
-	if left > 0 && left < a.After {
+	case left > 0 && left < a.After: // if it is silent and there is nothing to claim, the lease is left to expire
 		a.After, a.Jitter, a.Read = left, 0, false
 	}
 	return a
@@ -287,21 +249,6 @@ func Retoken(r *store.Record, token int64) {
 	if r.Beat.Token == r.Token {
 		r.Beat.Token = token
 	}
-	r.Backfill.Open = slices.Clone(r.Backfill.Open)
-	for i := range r.Backfill.Open {
-		if o := &r.Backfill.Open[i]; o.Token == r.Token {
-			o.Token = token
-		}
-	}
+	changeOpen(r, func(o *store.OpenTick) { o.Token = token })
 	r.Token = token
-}
-
-// beatOutOfBounds returns what is wrong with the beat of the run in r: a replica that acted upon a
-// very short one would replace a holder that is alive.
-func beatOutOfBounds(r *store.Record) error {
-	beat, lease := r.Beats(), time.Duration(r.Run.Lease)
-	if !r.MayRun() || r.Beat.Token != r.Token || beat >= store.ShortestBeat && beat <= lease && beat%time.Second == 0 {
-		return nil
-	}
-	return fmt.Errorf("the record has a beat of %s under a lease of %s, and it is whole seconds, at least %s and no more than the lease: another program wrote it: correct it in the record", beat, lease, store.ShortestBeat)
 }

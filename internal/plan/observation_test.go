@@ -12,18 +12,21 @@ func entry(etag string, state store.LeaseState) *store.Entry {
 	return &store.Entry{Revision: store.Revision{ETag: etag, Date: midnight}, State: state}
 }
 
+// beats lets the holder of the run in r beat.
+func beats(r *store.Record, beat time.Duration) {
+	r.Beat = store.Beat{Token: r.Token, Length: store.Seconds(beat)}
+}
+
 func TestHoldOff(t *testing.T) {
 	const lease = 15 * time.Second
-	stalled := running()
-	stalled.Run.Status = store.Stalled
-	beats := running()
-	beats.Beat = store.Beat{Token: beats.Token, Length: store.Seconds(3 * time.Second)}
-	returned := stalled
-	returned.Run.Finished = clockTime("00:00:12")
+	change := func(r store.Record, change func(*store.Record)) store.Record { change(&r); return r }
+	stalled := change(running(), func(r *store.Record) { r.Run.Status = store.Stalled })
+	beating := change(running(), func(r *store.Record) { beats(r, 3*time.Second) })
 	for name, tt := range map[string]struct {
 		record store.Record
+		before []store.LeaseState // what reads have shown before; empty: the same
 		state  store.LeaseState
-		seen   time.Duration // how long ago the first read showed this state
+		seen   time.Duration // how long ago the first read was
 		also   func(*Observation)
 		want   time.Duration
 	}{
@@ -35,52 +38,29 @@ func TestHoldOff(t *testing.T) {
 		"long after a break":                 {record: running(), state: store.Broken, seen: 20 * time.Second, want: -5 * time.Second},
 		"after a release without an outcome": {record: running(), state: store.Available, want: lease},
 		"after a break of a stalled run":     {record: stalled, state: store.Broken, want: lease},
-		"after a stalled run has returned":   {record: returned, state: store.Broken},
+		"after a stalled run has returned":   {record: change(stalled, func(r *store.Record) { r.Run.Finished = clockTime("00:00:12") }), state: store.Broken},
 		"after a longer lease":               {record: running(), state: store.Broken, also: func(o *Observation) { o.LastLease = 30 * time.Second }, want: 30 * time.Second},
 		"after a deletion":                   {record: ended(), state: store.Available, also: func(o *Observation) { o.RecreatedAt, o.LastLease = ago(5*time.Second), 30*time.Second }, want: 25 * time.Second},
-		"after a break under beats":          {record: beats, state: store.Broken, want: silentAfter(3 * time.Second)},
-		"some time after the last beat":      {record: beats, state: store.Broken, seen: 2 * time.Second, want: silentAfter(3*time.Second) - 2*time.Second},
-		"after an expiry under beats":        {record: beats, state: store.Expired},
+		"after a break under beats":          {record: beating, state: store.Broken, want: silentAfter(3 * time.Second)},
+		"some time after the last beat":      {record: beating, state: store.Broken, seen: 2 * time.Second, want: silentAfter(3*time.Second) - 2*time.Second},
+		"after an expiry under beats":        {record: beating, state: store.Expired},
 		"after a deletion and an expiry":     {record: running(), state: store.Expired, also: func(o *Observation) { o.RecreatedAt = ago(5 * time.Second) }, want: 10 * time.Second},
+		// The lease of the next holder ended after the trust of the first one.
+		"after a break and an expiry": {record: running(), before: []store.LeaseState{store.Broken, store.Leased}, state: store.Expired, seen: time.Second},
+		"after the break of a run before": {record: running(), before: []store.LeaseState{store.Broken}, state: store.Leased, seen: time.Second,
+			also: func(o *Observation) { o.tokens.broken-- }},
 	} {
 		o := Observation{At: ago(tt.seen)}
-		o.See(entry("1", tt.state), &tt.record, midnight)
-		o.At = looked
-		o.See(entry("1", tt.state), &tt.record, midnight) // counts from the first read all the same
+		for _, state := range append(tt.before, tt.state, tt.state) { // it counts from the first read
+			o.See(entry("1", state), &tt.record, midnight)
+			o.At = looked
+		}
 		if tt.also != nil {
 			tt.also(&o)
 		}
-		p := Policy{Lease: lease}
-		if got := p.HoldOff(View{Record: &tt.record, State: tt.state, ETag: "1"}, &o); got != tt.want {
+		if got := o.HoldOff(View{Record: &tt.record, State: tt.state, ETag: "1"}); got != tt.want {
 			t.Errorf("%s: got %s, want %s", name, got, tt.want)
 		}
-	}
-}
-
-// The break of one run is no reason to hold off after the next one.
-func TestHoldOffIsForOneRun(t *testing.T) {
-	r, o := running(), Observation{At: ago(time.Second)}
-	o.See(entry("1", store.Broken), &r, midnight)
-	r.Token++
-	o.At = looked
-	o.See(entry("2", store.Leased), &r, midnight)
-	p := Policy{Lease: 15 * time.Second}
-	if got := p.HoldOff(View{Record: &r, State: store.Leased}, &o); got != 0 {
-		t.Errorf("holds off for %s", got)
-	}
-}
-
-// A follower that has seen the break, and then the lease of the next holder expire, need
-// not hold off: that lease ended after the trust of the first holder.
-func TestExpiryAfterBreakNeedsNoHoldOff(t *testing.T) {
-	r, o := running(), Observation{At: ago(time.Second)}
-	for _, state := range []store.LeaseState{store.Broken, store.Leased, store.Expired} {
-		o.See(entry("1", state), &r, midnight)
-		o.At = looked
-	}
-	p := Policy{Lease: 15 * time.Second}
-	if got := p.HoldOff(View{Record: &r, State: store.Expired}, &o); got != 0 {
-		t.Errorf("holds off for %s", got)
 	}
 }
 
@@ -117,6 +97,89 @@ func TestOccupied(t *testing.T) {
 		}
 		if got := p.Occupied(&r, &o); got != tt.want {
 			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
+
+// A holder is silent once one ETag was seen for the length of its beat and a hundredth more, by the record's
+// length, and only if the beat is that of the run in the record. Who has nothing to claim then does not ask all the time.
+func TestSilent(t *testing.T) {
+	for name, tt := range map[string]struct {
+		beat  time.Duration
+		older bool   // the beat is of an older run
+		etags string // one read each second
+		after time.Duration
+		want  bool
+	}{
+		"just seen":              {3 * time.Second, false, "a", 0, false},
+		"for the bare length":    {3 * time.Second, false, "a", 3 * time.Second, false},
+		"long enough":            {3 * time.Second, false, "a", 3031 * time.Millisecond, true},
+		"another write since":    {3 * time.Second, false, "aab", 2 * time.Second, false},
+		"long enough after that": {3 * time.Second, false, "aab", 3031 * time.Millisecond, true},
+		"does not beat":          {0, false, "a", time.Minute, false},
+		"a beat of an older run": {3 * time.Second, true, "a", time.Minute, false},
+	} {
+		r, o := running(), Observation{At: looked}
+		if beats(&r, tt.beat); tt.older {
+			r.Token++
+		}
+		v := View{Record: &r, State: store.Leased, Break: Break{Able: true}}
+		for _, etag := range tt.etags {
+			o.At, v.ETag = o.At.Add(time.Second), string(etag)
+			o.See(entry(v.ETag, store.Leased), &r, o.At)
+		}
+		o.At = o.At.Add(tt.after)
+		if got := o.Silent(v); got != tt.want {
+			t.Errorf("%s: silent: %t, want %t", name, got, tt.want)
+		}
+		asks := Action{What: Follow, After: 5 * time.Second, Read: true}
+		if got := o.byBeat(asks, v); tt.want && got != asks {
+			t.Errorf("%s: with nothing to claim: %+v", name, got)
+		}
+		if o.LookedAway(); o.Silent(v) {
+			t.Errorf("%s: silent after it has looked away", name)
+		}
+	}
+}
+
+// An operator is known to have ended the lease of a run that beats if it lets the lease end, or if no replica can have broken it yet:
+// the last write came less than a beat ago.
+func TestEndedByOperator(t *testing.T) {
+	r := running()
+	beats(&r, 3*time.Second)
+	type read struct {
+		at    time.Duration
+		etag  string
+		state store.LeaseState
+	}
+	for name, tt := range map[string]struct {
+		reads []read
+		want  bool
+	}{
+		"leased":                        {[]read{{0, "a", store.Leased}, {time.Second, "b", store.Leased}}, false},
+		"broken just after a beat":      {[]read{{0, "a", store.Leased}, {time.Second, "b", store.Broken}}, true},
+		"broken less than a beat after": {[]read{{0, "a", store.Leased}, {time.Second, "b", store.Leased}, {2900 * time.Millisecond, "b", store.Broken}}, true},
+		"broken a beat after":           {[]read{{0, "a", store.Leased}, {time.Second, "b", store.Leased}, {3 * time.Second, "b", store.Broken}}, false},
+		"read after long":               {[]read{{0, "a", store.Leased}, {time.Minute, "b", store.Broken}}, false},
+		"never read before":             {[]read{{0, "a", store.Broken}}, false},
+		"about to end":                  {[]read{{0, "a", store.Breaking}}, true},
+		"about to end, and broken":      {[]read{{0, "a", store.Breaking}, {time.Minute, "a", store.Broken}}, true},
+		"expired":                       {[]read{{0, "a", store.Leased}, {time.Second, "b", store.Expired}}, false},
+	} {
+		o := Observation{}
+		for _, step := range tt.reads {
+			o.At = looked.Add(step.at)
+			o.Sends(o.At)
+			o.See(entry(step.etag, step.state), &r, midnight)
+			o.LookedAway() // what this replica has looked for since does not count
+		}
+		if got := o.Unlocked(&r); got != tt.want {
+			t.Errorf("%s: %t, want %t", name, got, tt.want)
+		}
+		next := r
+		next.Token++
+		if o.Unlocked(&next) {
+			t.Errorf("%s: so is the next run", name)
 		}
 	}
 }

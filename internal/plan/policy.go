@@ -1,13 +1,11 @@
-// Package plan decides what becomes of the ticks of a job. It is pure: it has no clock,
-// store or goroutine. Each decision is a value that follows from a record, the policy of
-// the job, and what the replica has seen. So every decision can be tested in a table, and
-// the runner only carries it out.
+// Package plan decides what becomes of the ticks of a job. It is pure: it has no clock, store or goroutine. Each decision is a
+// value that follows from a record, the policy of the job, and what the replica has seen. So every decision can be tested in a
+// table, and the runner only carries it out.
 //
 //   - [Policy.Next] says what a replica does now about an entry that it has read.
-//   - [Policy.HoldOff] says how long a new holder waits before it claims.
+//   - [Observation.HoldOff] says how long a new holder waits before it claims.
 //   - [Policy.Claim] says what that holder then writes, and whether it runs a tick.
-//   - [Policy.Finish], [Policy.Stall] and [Policy.TakeBack] say what is written at
-//     the end of a run.
+//   - [Policy.Finish], [Policy.Stall] and [Policy.TakeBack] say what is written at the end of a run.
 //
 // Two words recur. A tick is settled when it has its outcome: each tick up to the record's
 // watermark is. A tick is open when its run was ended and it waits for another attempt.
@@ -81,8 +79,7 @@ func (i Interrupted) repeats(attempts, deaths int) bool {
 // Follows reports whether the job is a follower.
 func (p *Policy) Follows() bool { return len(p.After) > 0 }
 
-// Queues reports whether a tick that comes due under a run waits for the end of that run, and no other
-// tick does.
+// Queues reports whether a tick that comes due under a run waits for the end of that run, and no other tick does.
 func (p *Policy) Queues() bool { return p.Overlap != SkipOverlap }
 
 const (
@@ -140,6 +137,9 @@ type Break struct {
 	ByOperator bool // an operator is known to have ended the lease of the last run; see Observation.Unlocked
 }
 
+// runs reports whether a replica may run the job, under a lease that is live.
+func (v View) runs() bool { return v.Record.MayRun() && v.State.Live() }
+
 // Claims says which runs a replica may claim now.
 type Claims int
 
@@ -157,13 +157,12 @@ func (p *Policy) NextTick(r *store.Record) time.Time {
 	return p.Unclaimed(r)
 }
 
-// Unclaimed returns the next tick that is neither settled nor claimed, zero if there is
-// none.
+// Unclaimed returns the next tick that is neither settled nor claimed, zero if there is none.
 func (p *Policy) Unclaimed(r *store.Record) time.Time {
 	if p.Ticks == nil {
 		return time.Time{}
 	}
-	return p.Ticks.Next(instant.Later(r.Watermark, claimed(r)))
+	return p.Ticks.Next(begunThrough(r))
 }
 
 // Gap returns how long it is from a tick to the next one. After the last tick of all it is longer than any lease.
@@ -199,41 +198,29 @@ func (p *Policy) due(r *store.Record) time.Time {
 	return p.Unclaimed(r)
 }
 
-// overdue reports whether a tick is due and not settled, or a run that was ordered waits. A singleton is always due.
-func (p *Policy) overdue(v View) bool {
-	return p.Ticks == nil || p.Ticks.Last(v.Now).After(v.Record.Watermark) || waiting(v) != nil
-}
-
 // WakeSpan is how far the tick that a wake-up names may be from the store's time. A timer that
 // names a tick in the far future is not believed.
 const WakeSpan = time.Minute
 
-// FirstWatermark returns the watermark of a new job, which is created now. The job has no
-// older tick due, except the tick of the wake-up in which it is created: the platform has started
-// the program for that one.
-func (p *Policy) FirstWatermark(v View, wake time.Time) time.Time {
-	from := v.Now.Add(p.claimedAhead())
+// firstWatermark returns the watermark of a new job, which is created now. The job has no older tick due, except the tick of
+// the wake-up in which it is created: the platform has started the program for that one.
+func (p *Policy) firstWatermark(v View, wake time.Time) time.Time {
+	from := v.Now
+	if p.ClaimAhead && p.Ticks != nil {
+		// The holder of an entry of that name which was deleted may have claimed a tick ahead, and may run it. A date of the service
+		// may leave out up to a second.
+		from = from.Add(p.Lead() + time.Second)
+	}
 	if v.Now.Sub(wake).Abs() <= WakeSpan && p.Ticks.Last(wake).Equal(wake) {
 		from = instant.Earlier(from, wake.Add(-time.Nanosecond).UTC())
 	}
 	return notBefore(from, v.Before)
 }
 
-// claimedAhead returns for how long after the creation of an entry a tick may have been
-// claimed ahead in an entry of that name which was deleted: its holder may run it. A date of the
-// service may leave out up to a second.
-func (p *Policy) claimedAhead() time.Duration {
-	if !p.ClaimAhead || p.Ticks == nil {
-		return 0
-	}
-	return p.Lead() + time.Second
-}
-
-// Early returns how long it takes until the tick of a wake-up is due. It returns zero, or less,
-// if that tick or an older one is due, is over, or is running. v.State is empty if the lease is
-// not known.
+// Early returns how long it takes until the tick of a wake-up is due. It returns zero, or less, if that tick or an older one
+// is due, is over, or is running. v.State is empty if the lease is not known.
 func (p *Policy) Early(v View, wake time.Time) time.Duration {
-	if v.Record.MayRun() && (v.State == "" || v.State.Live()) {
+	if v.runs() || v.Record.MayRun() && v.State == "" {
 		return 0
 	}
 	next := p.NextTick(v.Record)
@@ -246,9 +233,8 @@ func (p *Policy) Early(v View, wake time.Time) time.Duration {
 // moment is by how much the timer of a tick may be early and still count as on time.
 const moment = 5 * time.Second
 
-// AlmostDue returns how long a wake-up that came a moment early for its tick has to wait, else
-// zero. If an older tick is due as well, it waits too: its run would still be under way when the
-// tick of the wake-up comes due, which would then be skipped.
+// AlmostDue returns how long a wake-up that came a moment early for its tick has to wait, else zero. If an older tick is due
+// as well, it waits too: its run would still be under way when the tick of the wake-up comes due, which would then be skipped.
 func (p *Policy) AlmostDue(v View, wake time.Time) time.Duration {
 	if early := wake.Sub(v.Now); early > 0 && early <= moment && p.Ticks.Last(wake).After(v.Now) {
 		return early
@@ -260,7 +246,7 @@ func (p *Policy) AlmostDue(v View, wake time.Time) time.Duration {
 // that it is larger than the tokens of an entry of that name which was deleted before. Runs by
 // hand that were ordered before count as served, as that entry may have had them.
 func (p *Policy) New(app, job string, v View, wake time.Time) store.Record {
-	r := store.Record{App: app, Job: job, Created: v.Now, Watermark: p.FirstWatermark(v, wake),
+	r := store.Record{App: app, Job: job, Created: v.Now, Watermark: p.firstWatermark(v, wake),
 		Token: v.Now.UnixMicro(), Orders: store.Orders{Served: v.Now.UnixMicro()},
 		Definition: store.Definition{Spec: p.Spec, Since: v.Since}, Run: store.Run{Status: store.Idle, Lease: store.Seconds(p.Lease)}}
 	r.Due = p.due(&r)

@@ -178,7 +178,7 @@ func (w *world) judgeTick(tick time.Time) {
 
 // sleeps judges until when plan says that nothing is due: asked again just before, there is nothing to run.
 func (w *world) sleeps(v View) {
-	a := w.p.Next(v, &Observation{At: w.now, LookedAt: w.now, Fresh: true}, Clock{Low: w.now, Drift: 100})
+	a := w.p.Next(v, &Observation{At: w.now, LookedAt: w.now, Fresh: true}, w.now)
 	_, todo := w.p.Claim(v)
 	w.never(todo != (a.What == Acquire), "there is something to do: %t, and a replica does %+v", todo, a)
 	wanted := cmp.Or(w.p.Wanted(v), w.now.Add(30*24*time.Hour))
@@ -192,7 +192,7 @@ func (w *world) sleeps(v View) {
 
 // idle judges that there is nothing to do.
 func (w *world) idle(v View) {
-	if armed(v) || v.Request != "" || v.Claims == NoRun {
+	if v.armed() || v.Request != "" || v.Claims == NoRun {
 		return
 	}
 	w.never(w.newest().After(w.rec.Watermark) && !w.paused(), "%s is due, and there is nothing to do", w.newest())

@@ -93,7 +93,7 @@ const raceOver = 100 * time.Millisecond
 func (h *hold) keeps() (tick time.Time, ok bool) {
 	p, s, v := &h.job.Policy, h.session, h.decideBy()
 	next := p.NextTick(&h.view.rec)
-	if _, todo := p.Claim(v); todo || next.IsZero() || next.Sub(v.Now) > p.Lead() || p.PausedAt(v) {
+	if _, todo := p.Claim(v); todo || next.IsZero() || next.Sub(v.Now) > p.Lead() || v.IsPaused() {
 		return time.Time{}, false
 	}
 	// Between two runs there is no beat, so the lease of a holder that dies would have to expire.
@@ -158,7 +158,7 @@ func (h *hold) hindrance(now time.Time) error {
 		return context.Cause(h.held)
 	case h.stops(h.ahead):
 		return supervise.ErrStopped
-	case p.PausedAt(v):
+	case v.IsPaused():
 		return errPaused
 	case p.Ordered(v) && h.stop.Err() == nil: // after a stop only the expected tick is run
 		return errOrdered

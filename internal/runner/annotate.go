@@ -60,11 +60,13 @@ func (d *driver) notAnnotated(err error) time.Duration {
 // it also writes a mark that asks whether any of them is still up; see definition.go of
 // internal/plan.
 func (d *driver) yield(a plan.Action) time.Duration {
-	rec := &d.view.rec
+	rec, spec, differ := &d.view.rec, d.job.Policy.Spec, ""
+	if what := plan.Difference(rec.Definition.Spec, spec); what != "" { // of definitions that have the same texts
+		differ = " (the same text, but " + what + " differ)"
+	}
 	why := fmt.Errorf("a replica that started at %s has another %s for this job%s: this one leaves it alone, and takes it back once no replica with that definition has answered for %s",
-		rec.Definition.Since.Format(time.RFC3339), d.job.Shard.definition(), inWhat(rec.Definition.Spec, d.job.Policy.Spec), plan.InheritAfter)
+		rec.Definition.Since.Format(time.RFC3339), d.job.Shard.definition(), differ, plan.InheritAfter)
 	d.note(cmp.Or(d.denial.err, why))
-	spec := d.job.Policy.Spec
 	if rec.Definition.Mark.Spec == spec {
 		d.view.seen.AskedAt = time.Now()
 	}
@@ -77,14 +79,6 @@ func (d *driver) yield(a plan.Action) time.Duration {
 	d.view.seen.AskedAt = time.Now()
 	d.detail("asked whether replicas with the definition in force are up", nil)
 	return d.wait(a)
-}
-
-// inWhat completes a sentence about two definitions which have the same texts: it says what differs.
-func inWhat(a, b string) string {
-	if what := plan.Difference(a, b); what != "" {
-		return " (the same text, but " + what + " differ)"
-	}
-	return ""
 }
 
 // tryToProve finds out between two ticks whether the writes of this replica arrive again, by a

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/instant"
@@ -180,13 +181,12 @@ type unanswered struct {
 // errAcquisition wraps why the outcome of an acquisition is not known.
 var errAcquisition = errors.New("the acquisition was not confirmed")
 
-// freeUnanswered follows a read. If the entry still has the ETag that the session acquired,
-// and a lease, the claim was not applied: the lease is released, as it would have been if
-// the store had answered in time. The release names the id of the session, so it ends no
+// freeUnanswered follows a read. If the entry has a lease, and shows no run that may go on, the lease is released, as it would
+// have been if the store had answered in time. The release names the id of the session, so it ends no
 // other lease, and the store refuses a claim that is still under way from then on. It
 // returns why this replica should yield: nil if the lease was not the session's.
 //
-// With another ETag the claim may have been applied. Its lease then has to expire. If the
+// Over a run that may go on the lease has to expire. If the
 // record is the claim itself, the call learns that it names a run which will not be started.
 func (d *driver) freeUnanswered() error {
 	u := d.denial.left
@@ -194,10 +194,14 @@ func (d *driver) freeUnanswered() error {
 	if u.session == nil {
 		return nil
 	}
-	if run := &d.view.rec.Run; !u.idle && run.Status == store.Running && u.session.Sent(d.view.rec.Writer) {
+	if run := &d.view.rec.Run; !u.idle && run.Status == store.Running && slices.Contains(u.session.Sent(), d.view.rec.Writer) {
 		d.undone = fmt.Errorf("its tick %s was claimed and not run: %w", run.Tick.Format(time.RFC3339), u.err)
 	}
-	if !u.idle && d.view.entry.ETag != u.session.ETag() || !d.view.entry.State.Live() {
+	switch {
+	case !d.view.entry.State.Live():
+		return nil
+	case !u.idle && d.view.rec.MayRun(): // perhaps by the claim
+		d.leaves(u.session)
 		return nil
 	}
 	err := u.session.Release(d.ctx)
@@ -205,6 +209,7 @@ func (d *driver) freeUnanswered() error {
 	case lease.Definite(err):
 		return nil
 	case err != nil:
+		d.leaves(u.session)
 		d.notReleased(err)
 	default:
 		d.view.entry.State = store.Available

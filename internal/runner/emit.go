@@ -248,17 +248,22 @@ func (h *hold) reportOnceRead(run store.Outcome, report func()) {
 // reportApplied follows a read. It reports the outcomes of writes that were applied, and forgets the others
 // unless there is a lease: until its end the store may still apply them.
 func (r *Runner) reportApplied() {
+	r.reportThose(func(u *unconfirmed) bool { return u.shownBy(&r.view.rec) }, r.view.entry.State.Live())
+}
+
+// reportThose reports the outcomes of writes that were applied. The others are kept or forgotten.
+func (b *base) reportThose(applied func(*unconfirmed) bool, keep bool) {
 	var all, left []unconfirmed
-	r.source.state.set(func(n *snapshot) { all, n.unconfirmed = n.unconfirmed, nil })
+	b.source.state.set(func(n *snapshot) { all, n.unconfirmed = n.unconfirmed, nil })
 	for _, u := range all {
 		switch {
-		case u.shownBy(&r.view.rec):
+		case applied(&u):
 			u.report()
-		case r.view.entry.State.Live():
+		case keep:
 			left = append(left, u)
 		}
 	}
 	if len(left) > 0 {
-		r.source.state.set(func(n *snapshot) { n.unconfirmed = append(n.unconfirmed, left...) })
+		b.source.state.set(func(n *snapshot) { n.unconfirmed = append(n.unconfirmed, left...) })
 	}
 }

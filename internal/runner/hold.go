@@ -39,7 +39,7 @@ func underLease(d *driver, s *lease.Session) time.Duration {
 	h := &hold{driver: d, session: s, held: s.Context()}
 	defer func() {
 		if s.MustExpire() {
-			h.leaves()
+			h.leaves(h.session)
 		}
 	}()
 	defer h.stoppable()()
@@ -65,7 +65,7 @@ func underLease(d *driver, s *lease.Session) time.Duration {
 // outcome. Then it leaves the lease, or keeps it for the tick that is to come: call.ahead.
 func (h *hold) pass(v plan.View) (rest time.Duration, keeps bool) {
 	defer h.hasStarted() // or will not start
-	if wait := h.job.Policy.HoldOff(v, &h.view.seen); wait > 0 {
+	if wait := h.view.seen.HoldOff(v); wait > 0 {
 		// The lease is renewed meanwhile, so that the previous holder can no longer trust its own: an operator broke that one,
 		// or deleted the entry, and the holder may not have noticed.
 		h.emit(event.Event{Kind: event.HoldOff, Wait: wait})
@@ -91,7 +91,7 @@ func (h *hold) pass(v plan.View) (rest time.Duration, keeps bool) {
 		return h.leave(), false
 	}
 	if claim.Run {
-		h.call.claim = &unbegun{h.session, h.before}
+		h.call.claim = &unbegun{session: h.session, before: h.before}
 	}
 	if claim.Run && !claim.Record.Run.Armed {
 		h.willStart()
@@ -283,11 +283,6 @@ func (h *hold) release() bool {
 	return true
 }
 
-// leaves notes a lease that ends without a release, for the next call of this process.
-func (h *hold) leaves() {
-	h.source.state.left.Store(&leftover{h.session, h.clock.Elapsed() + h.session.Length})
-}
-
 // giveBack releases the lease. The view then holds what was last written, and the ETag
 // of that write, so that the next tick needs no read. The renewals must end first: a
 // renewal after the release would fail, and would look like a lost lease.
@@ -297,7 +292,7 @@ func (h *hold) giveBack() {
 	h.reached() // the trouble of a renewal ends with its session: no later renewal would take it back
 	if err := s.Release(h.held); err != nil {
 		h.notReleased(err)
-		h.leaves()
+		h.leaves(h.session)
 	}
 	h.view.entry = &store.Entry{Revision: store.Revision{ETag: s.ETag()}, State: store.Available}
 	h.looked()

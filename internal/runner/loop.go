@@ -205,7 +205,7 @@ func (d *driver) nextDue() time.Time {
 	case p.Outdated(d.decideBy()):
 		return plan.Due(&d.view.rec)
 	}
-	if p.PausedAt(d.ordered(&d.view.rec)) {
+	if d.ordered(&d.view.rec).IsPaused() {
 		return p.Ticks.Next(d.clock.Best())
 	}
 	return p.NextTick(&d.view.rec)

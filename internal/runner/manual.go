@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/control"
@@ -36,15 +37,15 @@ func RunNow(ctx context.Context, r *Runner, request string) (store.Outcome, erro
 
 // runOnce is runNow that leaves no claim which was not begun, as far as it can.
 func runOnce(d *driver) (store.Outcome, error) {
-	takeBackUnbegun(d.ctx, d)
 	outcome, err := d.runNow()
 	left := d.denial.left.session
 	switch {
 	case left != nil && (d.claim == nil || left != d.claim.session): // an acquisition is in doubt
-		d.source.state.left.Store(&leftover{left, d.clock.Elapsed() + left.Length})
-	case !d.begun && d.claim != nil && (d.undone != nil || left != nil):
-		d.source.state.unbegun.Store(d.claim)
-		takeBackUnbegun(context.WithoutCancel(d.ctx), d)
+		d.leaves(left)
+	case !d.over && d.claim != nil && (d.undone != nil || left != nil):
+		claim := &unbegun{d.claim.session, d.claim.before, d.claim.session.Sent()}
+		d.source.state.unbegun.Store(claim)
+		takeBackUnbegun(context.WithoutCancel(d.ctx), d, claim)
 	}
 	return outcome, err
 }
@@ -61,13 +62,22 @@ func (d *driver) runNow() (store.Outcome, error) {
 		if err = d.read(d.ctx, d.wake.Tick); err == nil {
 			err = d.replica.Orders.Refresh(d.ctx)
 		}
-		if err != nil {
+		switch claim := d.unbegun(); {
+		case err != nil:
 			// Such a record, or document, stays as it is until a person corrects it: do not wait.
 			if Unusable(err) || errors.Is(err, control.ErrRefused) {
 				return store.Outcome{}, err
 			}
 			wait = d.unusable(err)
-		} else {
+		case claim != nil: // or it would be settled as that of a runner that died
+			if takeBackUnbegun(d.ctx, d, claim); d.source.state.unbegun.Load() == nil {
+				continue
+			}
+			d.short, wait = errToExpire, time.Second
+			if d.take.terms != nil && d.take.terms.Brief {
+				return store.Outcome{}, &passingError{errToExpire}
+			}
+		default:
 			_ = d.freeUnanswered() // a manual call does not yield
 			if d.undone != nil {   // the record shows a run of this call, which does not run
 				return store.Outcome{}, d.undone
@@ -288,10 +298,10 @@ func Take(ctx context.Context, r *Runner, request string, do func(context.Contex
 	b.losses = b.client.Backoff(lossPause)
 	d := driver{b, &call{request: request, bounded: true, take: taking{terms: &terms}}, ctx}
 	if seen := r.source.state.sighting.Load(); seen != nil {
-		b.view.seen.Recall(*seen)
+		b.view.seen.Sighting = *seen
 	}
 	outcome, err := runOnce(&d)
-	seen := b.view.seen.Sighting()
+	seen := b.view.seen.Sighting
 	r.source.state.sighting.Store(&seen)
 	r.replica.vitals.outage.leave(b.source, Passing(err), r.replica.Emit)
 	switch {
@@ -306,18 +316,35 @@ func Take(ctx context.Context, r *Runner, request string, do func(context.Contex
 	return outcome, err
 }
 
+// unbegun returns a claim of this process that the record shows and that was not begun, nil if there is none.
+func (d *driver) unbegun() *unbegun {
+	claim := d.source.state.unbegun.Load()
+	if claim == nil || slices.Contains(claim.sent, d.view.rec.Writer) {
+		return claim
+	}
+	if d.view.entry != nil && !d.view.entry.State.Live() { // it cannot arrive any more
+		d.source.state.unbegun.CompareAndSwap(claim, nil)
+	}
+	return nil
+}
+
 // takeBackUnbegun takes back a claim of this process that was not begun. Nothing has failed, so it must not count as the death of
 // a runner. It may be too late: another replica that has the lease cannot know that the work was not begun. If the store does not
-// answer, the next call tries again.
-func takeBackUnbegun(ctx context.Context, d *driver) {
-	claim := d.source.state.unbegun.Swap(nil)
-	if claim == nil {
+// answer, a call tries again as soon as it does.
+func takeBackUnbegun(ctx context.Context, d *driver, claim *unbegun) {
+	state := d.source.state
+	state.returning.Lock() // one call does it
+	defer state.returning.Unlock()
+	if state.unbegun.Load() != claim {
 		return
 	}
 	h := &hold{driver: d, session: claim.session, held: claim.session.Context(), before: claim.before}
+	h.session.Reopen() // the call may have tried to write an outcome
 	if err := h.takeBackBriefly(ctx); err == nil {
 		h.release()
-	} else if !lease.Definite(err) {
-		d.source.state.unbegun.Store(claim)
+	} else if !lease.Definite(err) || errors.Is(err, lease.ErrNotConfirmed) {
+		state.unbegun.Store(&unbegun{claim.session, claim.before, h.session.Sent()})
+		return
 	}
+	state.unbegun.CompareAndSwap(claim, nil)
 }

@@ -75,7 +75,7 @@ func (h *hold) barred() error {
 	if err := h.replica.Orders.Stale(); err != nil {
 		return err
 	}
-	if h.job.Policy.PausedAt(h.ordered(&h.view.rec)) {
+	if h.ordered(&h.view.rec).IsPaused() {
 		return errPaused
 	}
 	return nil

@@ -83,9 +83,6 @@ func (r *Replica) Degraded() error {
 	return nil
 }
 
-// Idle reports whether this replica starts nothing new.
-func (r *Replica) Idle() bool { return r.Degraded() != nil }
-
 // Emit hands over an event, with the time and the name of this replica.
 func (r *Replica) Emit(e event.Event) {
 	e.Time, e.Replica = r.Clock.Best().Round(0).UTC(), r.Name
@@ -187,13 +184,6 @@ func (l *load) cedes(j *lease.Jitter) bool {
 	mine := l.mine.Load()
 	above := mine - int64(l.jobs)/2
 	return above > 1 && j.UpTo(time.Duration(mine-1)) < time.Duration(above)
-}
-
-// count notes whether the last tick of a job was run here.
-func (l *load) count(was, is bool) {
-	if was != is {
-		l.mine.Add(int64(change(is)))
-	}
 }
 
 // An outage collects the trouble that the jobs of a replica have with the store, so

@@ -78,7 +78,7 @@ func (h *hold) reasonOf(status store.Status, reason string) string {
 
 // finish writes the outcome of a run that began at start and has returned, or was never called.
 func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, status store.Status, reason string) {
-	h.begun = true
+	h.over = true
 	s, rec := h.session, &h.view.rec
 	returned := cmp.Or(a.Returned, h.clock.Elapsed())
 	took, end := (returned - start).Round(time.Millisecond), h.endAt(returned)
@@ -176,7 +176,7 @@ func (h *hold) takeBack(why error, all ...*supervise.Attempt) {
 		note = "paused"
 	}
 	err := h.confirm(func(claim *store.Record) { *claim = h.job.Policy.TakeBack(&h.before, claim) })
-	if err == nil {
+	if h.over = err == nil; h.over {
 		h.written(h.session)
 	}
 	for _, a := range all {
@@ -201,6 +201,8 @@ func (h *hold) takeBackBriefly(ctx context.Context) error {
 	if err == nil {
 		h.written(s)
 		h.mayWrite()
+		token := s.Record().Token // what the claim has settled stays settled
+		h.reportThose(func(u *unconfirmed) bool { return u.run.Token == token }, true)
 	}
 	return err
 }
@@ -229,7 +231,13 @@ func (h *hold) confirm(outcome lease.Draft) error {
 func (h *hold) attemptAt(tick time.Time, attempt int, told supervise.Record, started func()) *supervise.Attempt {
 	rec := &h.view.rec
 	a := h.attempt(h.stop, event.Run{Tick: tick, Request: rec.Run.Request, Attempt: attempt, Token: rec.Token}, h.approach(), started)
-	a.Under.Lease, a.Under.Record, a.Under.Around = h.session, told, h.aroundOf(rec, tick)
+	previous := plan.LastSuccess(rec)
+	if store.BackfillOf(rec.Run.Request) != 0 {
+		// What has succeeded since this tick came due says nothing about what was done before it, so the run is for the time
+		// since the tick before.
+		previous = h.job.Policy.Ticks.Last(tick.Add(-1))
+	}
+	a.Under.Lease, a.Under.Record, a.Under.Around = h.session, told, h.around(tick, previous)
 	if h.bounded {
 		a.Under.Until, _ = h.stop.Deadline()
 	}
@@ -271,15 +279,6 @@ func (b *base) around(tick, previous time.Time) supervise.Around {
 		a.Next = ticks.Next(tick)
 	}
 	return a
-}
-
-// aroundOf returns what the run of a claimed tick knows of the ticks around its own. What has succeeded since a tick of a
-// backfill came due says nothing about what was done before it, so such a run is for the time since the tick before.
-func (b *base) aroundOf(rec *store.Record, tick time.Time) supervise.Around {
-	if store.BackfillOf(rec.Run.Request) != 0 {
-		return b.around(tick, b.job.Policy.Ticks.Last(tick.Add(-1)))
-	}
-	return b.around(tick, plan.LastSuccess(rec))
 }
 
 // An overseer is the supervise.Status of a job: it keeps the state of its runs.
@@ -351,7 +350,9 @@ func (n *notices) Stalled(reason string) error {
 		n.precede(&stalled, true)
 	}
 	if n.stall.told { // of a backfill: the record does not show the outcome, and this process may end before the run returns
-		n.ended(n.stall.outcome)
+		o := n.stall.outcome
+		o.End = earliest
+		n.ended(o)
 	}
 	return err
 }

@@ -181,7 +181,9 @@ func (r *Runner) ranLast() bool { return r.view.rec.Run.Replica == r.replica.Nam
 // weigh counts the job in the load of this replica, if this replica ran its last tick.
 func (r *Runner) weigh() {
 	mine := r.source.byHand == "" && r.job.Policy.Ticks != nil && r.ranLast()
-	r.replica.jobs.load.count(r.view.mine, mine)
+	if mine != r.view.mine {
+		r.replica.jobs.load.mine.Add(int64(change(mine)))
+	}
 	r.view.mine = mine
 }
 

@@ -15,16 +15,16 @@ import (
 )
 
 // A several is the runs of a claim of several ticks of a backfill, which go on in parallel under one
-// lease; see several.go of internal/plan.
+// lease; see backfill.go of internal/plan.
 type several struct {
 	*hold
 	told  *notices
 	start time.Duration // elapsed
 	runs  []*oneOf
 
-	mu   sync.Mutex      // guards what follows, and end and told of the runs
-	left int             // runs that have not returned
-	ran  []store.Outcome // reported
+	mu       sync.Mutex // guards what follows, and end and told of the runs
+	left     int        // runs that have not returned
+	reported []store.Outcome
 }
 
 // A oneOf is the run of one of the ticks.
@@ -163,7 +163,7 @@ func (g *several) tellEnded(written []plan.Ended) {
 			}
 			one.told = true
 			f := plan.OutcomeOfSeveral(&rec, one.end, one.Info.Attempt)
-			g.ran = append(g.ran, f)
+			g.reported = append(g.reported, f)
 			one.Emit(event.Event{Kind: event.Ended, Outcome: f, Took: one.took})
 		}
 	}
@@ -173,7 +173,7 @@ func (g *several) tellEnded(written []plan.Ended) {
 func (g *several) addToCall() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.ran = append(g.ran, g.ran...)
+	g.ran = append(g.ran, g.reported...)
 }
 
 // finish writes the end of the claim, with the outcomes that are not in the record yet.

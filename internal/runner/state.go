@@ -32,6 +32,8 @@ type state struct {
 	unbegun  atomic.Pointer[unbegun]       // the last one; nil: there is none
 	shown    atomic.Pointer[decoded]       // of Statuses; nil: it was not called yet
 
+	returning sync.Mutex // of the unbegun claim
+
 	mu  sync.Mutex
 	now snapshot
 }
@@ -74,14 +76,21 @@ type snapshot struct {
 
 // A leftover is a lease that this process has left, to expire or since its release got no answer: nothing runs under it here.
 type leftover struct {
-	session *lease.Session
-	until   time.Duration // elapsed time by which it has expired
+	etag  string        // of the entry, unless a write was applied that is one of
+	sent  []string      // the nonces of records
+	until time.Duration // elapsed time by which it has expired
+}
+
+// leaves notes a lease that ends without a release, for the next call of this process.
+func (b *base) leaves(s *lease.Session) {
+	b.source.state.left.Store(&leftover{s.ETag(), s.Sent(), b.clock.Elapsed() + s.Length})
 }
 
 // An unbegun is a claim of this process that may be in the record, and whose run was not begun.
 type unbegun struct {
 	session *lease.Session
 	before  store.Record // the claim; see hold
+	sent    []string     // the nonces of records that the entry may hold
 }
 
 // An unconfirmed is a write of outcomes that got no clear answer. The next read of the record shows

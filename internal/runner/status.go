@@ -130,7 +130,7 @@ func (q inquiry) statusHere(now time.Time) Status {
 // or by the orders that this replica has read.
 func (q inquiry) paused(rec *store.Record) bool {
 	p := &q.job.Policy
-	return p.Paused || p.PausedAt(plan.View{Now: q.at, Record: rec, Control: q.orders})
+	return p.Paused || plan.View{Now: q.at, Record: rec, Control: q.orders}.IsPaused()
 }
 
 // status returns what an answer to a read of the entry says.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/event"
@@ -50,7 +51,7 @@ type call struct {
 	ran    []store.Outcome // what was run here, in order
 	holder string          // the other replica that runs the job now, as far as known
 	claim  *unbegun        // the last one; nil: there was none
-	begun  bool            // it was begun, or has its outcome
+	over   bool            // it was begun, has its outcome, or was taken back
 	short  error           // why what is due was not started: too little time is left, or a client has the lease and claims nothing
 	undone error           // why this call claimed something and wrote no outcome for it, or could not wait until it may claim
 }
@@ -164,15 +165,15 @@ func (d *driver) next(fresh bool) (plan.View, plan.Action) {
 	v.LookBy = d.lookBy(v.Now)
 	d.lookAhead(&v)
 	d.view.seen.Fresh = fresh
-	clock := plan.Clock{Drift: lease.Drift}
-	if low, _, ok := d.clock.Now(); ok {
-		clock.Low = low
+	low, _, ok := d.clock.Now()
+	if !ok {
+		low = time.Time{}
 	}
-	action := d.job.Policy.Next(v, &d.view.seen, clock)
+	action := d.job.Policy.Next(v, &d.view.seen, low)
 	if action.What == plan.Inherit {
 		d.emit(event.Event{Kind: event.Inherited, Former: event.Former{Since: d.view.rec.Definition.Since}, Took: time.Since(d.view.seen.UnchangedSince).Truncate(time.Minute)})
 		d.rank.since, v.Since = action.Since, action.Since
-		action = d.job.Policy.Next(v, &d.view.seen, clock)
+		action = d.job.Policy.Next(v, &d.view.seen, low)
 	}
 	return v, action
 }
@@ -326,7 +327,7 @@ func (d *driver) acquire(a plan.Action) time.Duration {
 // is another's.
 func (r *Runner) toExpire() error {
 	left := r.source.state.left.Load()
-	if left == nil || r.clock.Elapsed() >= left.until || left.session.ETag() != r.view.etag && !left.session.Sent(r.view.rec.Writer) {
+	if left == nil || r.clock.Elapsed() >= left.until || left.etag != r.view.etag && !slices.Contains(left.sent, r.view.rec.Writer) {
 		return nil
 	}
 	return &passingError{errToExpire}

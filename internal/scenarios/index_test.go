@@ -47,7 +47,7 @@ var index = []struct{ name, test string }{
 	{"look before a tick by a fast clock", "TestLookOfAFastClock"},
 	{"slow clock after a short job", "TestSlowClockAfterAShortJob"},
 	{"T and T+1 both due after an outage", "TestATickAndTheNextBothDueAfterAnOutage"},
-	{"job longer than its interval under each overlap policy", "../plan/overlap_test.go TestEndOfRunUnderOverlap"},
+	{"job longer than its interval under each overlap policy", "../plan/finish_test.go TestEndOfRunUnderOverlap"},
 	{"SIGTERM at each step", "TestSIGTERMAtEachStep"},
 	{"SIGTERM under a run that is longer than the grace", "TestSIGTERMUnderARunThatIsLongerThanTheGrace"},
 	{"SIGTERM in a hold-off", "TestSIGTERMInAHoldOff"},

@@ -15,7 +15,7 @@ func TestTwinsAreTwoMembers(t *testing.T) {
 	var entries []string
 	for range 3 {
 		clock := &lease.Clock{Wall: time.Now, Elapsed: func() time.Duration { return time.Second }}
-		s := New(Config{App: "app", Replica: "twin", Store: backend, Clock: clock, Jitter: lease.NewJitter("twin"), IDs: lease.NewJitter("twin"), Idle: func() bool { return false }})
+		s := New(Config{App: "app", Replica: "twin", Store: backend, Clock: clock, Jitter: lease.NewJitter("twin"), IDs: lease.NewJitter("twin"), Degraded: func() error { return nil }})
 		s.Group("feed", []string{"feed-0", "feed-1"}, length)
 		if err := s.join(t.Context(), nil); err != nil {
 			t.Fatal(err)

@@ -34,7 +34,7 @@ type Config struct {
 	Clock        *lease.Clock
 	Jitter       *lease.Jitter
 	IDs          *lease.Jitter // of member entries; two replicas that draw the same get different ones anyway
-	Idle         func() bool   // this replica takes nothing new, so it is not to count
+	Degraded     func() error  // why this replica starts nothing new, so that it is not to count; nil: it does
 	Tell         func(error)   // after each look: why it has failed; nil: it has not
 }
 
@@ -100,14 +100,14 @@ func (s *Spread) Run(ctx context.Context) {
 // balance looks at the store once, joins the members if need be, and acts upon what it sees. After
 // a join it looks once more: replicas that have started at the same time have joined, too.
 func (s *Spread) balance(ctx context.Context) error {
-	if s.membership.session != nil && s.membership.session.Expired() || s.c.Idle() {
+	if s.membership.session != nil && s.membership.session.Expired() || s.c.Degraded() != nil {
 		s.leave()
 	}
 	seen, err := s.look(ctx)
 	if err != nil {
 		return err
 	}
-	if s.membership.session == nil && !s.c.Idle() {
+	if s.membership.session == nil && s.c.Degraded() == nil {
 		if err := s.join(ctx, seen.free); err != nil {
 			return err
 		}

@@ -9,7 +9,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/near"
 	"github.com/soloist-go/soloist/internal/schedule"
 )
 
@@ -80,10 +79,7 @@ func unknown(jobs []string) (warnings []string) {
 		if strings.HasPrefix(name, "SOLOIST_JOB_") {
 			text += " of any job of this program"
 		}
-		if meant := near.Name(name, known); meant != "" {
-			text += ": did you mean " + meant + "?"
-		}
-		warnings = append(warnings, text)
+		warnings = append(warnings, text+DidYouMean(": ", name, known))
 	}
 	slices.Sort(warnings)
 	return warnings

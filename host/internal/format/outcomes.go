@@ -2,7 +2,6 @@ package format
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -92,8 +91,13 @@ func Number(n int64) string {
 // outcomes are those that a tick can have, the wanted one first.
 var outcomes = []store.Status{store.Succeeded, store.Failed, store.Stalled, store.Abandoned, store.Cancelled, store.Skipped, store.Missed}
 
-// Outcomes are those that a tick can have, the wanted one first.
-func Outcomes() []store.Status { return slices.Clone(outcomes) }
+// Outcomes are the names of those that a tick can have, the wanted one first.
+func Outcomes() (names []string) {
+	for _, s := range outcomes {
+		names = append(names, string(s))
+	}
+	return names
+}
 
 // Tally says how often each outcome came.
 func Tally(counts map[store.Status]int64) string {

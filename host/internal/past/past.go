@@ -93,12 +93,8 @@ func runID(job string, o *store.Outcome) string {
 func (f *Filter) Want(names ...string) error {
 	known := format.Outcomes()
 	for _, name := range names {
-		if !slices.Contains(known, store.Status(name)) {
-			all := make([]string, len(known))
-			for i, s := range known {
-				all[i] = string(s)
-			}
-			return fmt.Errorf("outcome is %q: want one of %s%s", format.Brief(name), strings.Join(all, ", "), app.DidYouMean("; ", name, all))
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("outcome is %q: want one of %s%s", format.Brief(name), strings.Join(known, ", "), app.DidYouMean("; ", name, known))
 		}
 		f.Outcomes = append(f.Outcomes, store.Status(name))
 	}

@@ -80,24 +80,16 @@ func (p *pages) pastOf(r *http.Request, st *soloist.JobStatus, f past.Filter) (l
 // parsePast reads the parameters of a history.
 func parsePast(values map[string]string, now time.Time) (q pastQuery, err error) {
 	q.limit = mostRows
-	for name, value := range values {
-		switch name {
-		case "since":
+	err = readEach(values, "since, outcome, offset or limit", map[string]func(value string) error{
+		"since": func(value string) (err error) {
 			if q.Since, err = format.Ago(value, now); err != nil {
-				err = fmt.Errorf("since is %q: %w", format.Brief(value), err)
+				return fmt.Errorf("since is %q: %w", format.Brief(value), err)
 			}
-		case "outcome":
-			err = q.Want(strings.Split(value, ",")...)
-		case "offset":
-			q.offset, err = numberOf(name, value, 0, 1<<31-1)
-		case "limit":
-			q.limit, err = numberOf(name, value, 1, mostRows)
-		default:
-			err = fmt.Errorf("unknown parameter %q: want since, outcome, offset or limit", format.Brief(name))
-		}
-		if err != nil {
-			return q, err
-		}
-	}
-	return q, nil
+			return nil
+		},
+		"outcome": func(value string) error { return q.Want(strings.Split(value, ",")...) },
+		"offset":  func(value string) (err error) { q.offset, err = numberOf("offset", value, 0, 1<<31-1); return err },
+		"limit":   func(value string) (err error) { q.limit, err = numberOf("limit", value, 1, mostRows); return err },
+	})
+	return q, err
 }

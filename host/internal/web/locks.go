@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -34,12 +33,8 @@ func (p *pages) locks(w http.ResponseWriter, r *http.Request) {
 
 // parseLocks reads the parameters of a list of locks.
 func parseLocks(values map[string]string) (text string, err error) {
-	for name := range values {
-		if name != "q" {
-			return "", fmt.Errorf("unknown parameter %q: want q", format.Brief(name))
-		}
-	}
-	return values["q"], nil
+	err = readEach(values, "q", map[string]func(value string) error{"q": func(value string) error { text = value; return nil }})
+	return text, err
 }
 
 const (

@@ -54,28 +54,29 @@ var sorts = map[string]func(a, b *view.Job) int{
 // mistyped filter would show all jobs.
 func parseQuery(values map[string]string) (q query, err error) {
 	q = query{sort: "name", limit: mostRows}
+	err = readEach(values, "q, state, trouble, sort, offset or limit", map[string]func(value string) error{
+		"q":       func(value string) error { q.text = strings.ToLower(value); return nil },
+		"state":   func(value string) error { q.states = strings.Split(value, ","); return nil },
+		"trouble": func(value string) (err error) { q.trouble, err = flagOf("trouble", value); return err },
+		"sort":    func(value string) (err error) { q.sort, q.reverse, err = sortOf(value); return err },
+		"offset":  func(value string) (err error) { q.offset, err = numberOf("offset", value, 0, 1<<31-1); return err },
+		"limit":   func(value string) (err error) { q.limit, err = numberOf("limit", value, 1, mostRows); return err },
+	})
+	return q, err
+}
+
+// readEach reads the parameters of a request, each as it is known; want names them all.
+func readEach(values map[string]string, want string, known map[string]func(value string) error) error {
 	for name, value := range values {
-		switch name {
-		case "q":
-			q.text = strings.ToLower(value)
-		case "state":
-			q.states = strings.Split(value, ",")
-		case "trouble":
-			q.trouble, err = flagOf(name, value)
-		case "sort":
-			q.sort, q.reverse, err = sortOf(value)
-		case "offset":
-			q.offset, err = numberOf(name, value, 0, 1<<31-1)
-		case "limit":
-			q.limit, err = numberOf(name, value, 1, mostRows)
-		default:
-			err = fmt.Errorf("unknown parameter %q: want q, state, trouble, sort, offset or limit", format.Brief(name))
+		read := known[name]
+		if read == nil {
+			return fmt.Errorf("unknown parameter %q: want %s", format.Brief(name), want)
 		}
-		if err != nil {
-			return q, err
+		if err := read(value); err != nil {
+			return err
 		}
 	}
-	return q, nil
+	return nil
 }
 
 func flagOf(name, value string) (bool, error) {

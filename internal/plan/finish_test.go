@@ -29,6 +29,7 @@ func TestEndOfRunUnderOverlap(t *testing.T) {
 		"skip":    {told: []string{"skipped 00:00:20-00:00:50(3) overlap", "succeeded 00:00:20 "}, due: "00:01:00"},
 		"one":     {p: Policy{Overlap: QueueOne}, told: []string{"skipped 00:00:20-00:00:40(2) overlap", "succeeded 00:00:20 "}, due: "00:00:50"},
 		"replace": {p: Policy{Overlap: Replace}, told: []string{"skipped 00:00:20-00:00:40(2) overlap", "succeeded 00:00:20 "}, due: "00:00:50"},
+		"after":   {p: Policy{After: []string{"a"}}, told: []string{"succeeded 00:00:20 "}, due: "00:00:30"}, // it knows nothing of the jobs before
 		"all":     {p: Policy{Missed: RunAll}, told: []string{"succeeded 00:00:20 "}, due: "00:00:30"},
 		"cancelled": {p: Policy{Overlap: Replace, Interrupted: Rerun, PauseAfter: 1}, status: store.Cancelled,
 			told: []string{"skipped 00:00:20-00:00:40(2) overlap", "cancelled 00:00:20 "}, due: "00:00:50"},
@@ -121,34 +122,12 @@ func TestReplacedBy(t *testing.T) {
 	}
 }
 
-// What becomes of the tick 00:00:20 under Rerun, whose runner has died, stalled or was stopped.
-func TestInterruptedUnderOverlap(t *testing.T) {
-	const died, stopped = store.Running, store.Abandoned
-	for name, tt := range map[string]struct {
-		overlap Overlap
-		status  store.Status
-		now     string
-		claims  string
-		attempt int
-		told    []string
-	}{
-		"replace, died":              {Replace, died, "00:00:31", "00:00:30", 1, []string{"abandoned 00:00:20 its runner died, and a newer tick was due"}},
-		"replace, stopped":           {Replace, stopped, "00:00:31", "00:00:30", 1, []string{"abandoned 00:00:20 not run again: a newer tick was due"}},
-		"replace, stalled":           {Replace, store.Stalled, "00:00:31", "00:00:30", 1, []string{"stalled 00:00:20 not run again: a newer tick was due"}},
-		"replace, no newer one yet":  {Replace, died, "00:00:29", "00:00:20", 2, nil},
-		"replace, it is the newest":  {Replace, stopped, "00:00:22", "00:00:20", 2, nil},
-		"one: the old tick is first": {QueueOne, died, "00:00:31", "00:00:20", 2, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := Policy{Ticks: every("10s"), Overlap: tt.overlap, Interrupted: Rerun}
-			r := store.Record{Watermark: clockTime("00:00:10"), Token: 5, Run: store.Run{Status: tt.status, Tick: clockTime("00:00:20"), Claimed: clockTime("00:00:20"), Attempt: 1, Deaths: 1}}
-			next, _ := p.Claim(View{Record: &r, Now: clockTime(tt.now)})
-			if got := told(&next.Record); !slices.Equal(got, tt.told) {
-				t.Errorf("settles %q, want %q", got, tt.told)
-			}
-			if run := next.Record.Run; !next.Run || !run.Tick.Equal(clockTime(tt.claims)) || run.Attempt != tt.attempt {
-				t.Errorf("claims %s as attempt %d: %t", run.Tick, run.Attempt, next.Run)
-			}
-		})
+// A job pauses itself at the end of its run. By the clock of a replica that is fast that end is in the future, and the record would
+// be refused.
+func TestPauseOfAFastClock(t *testing.T) {
+	p, r := Policy{Ticks: every("10s"), PauseAfter: 1}, running()
+	r = p.Finish(&r, store.Failed, "", clockTime("00:03:00"), clockTime("00:01:00"), store.JobControl{})
+	if at := r.Orders.Paused.At; !at.Equal(clockTime("00:01:00")) {
+		t.Errorf("paused at %s, and the store's clock shows 00:01:00", at.Format(time.TimeOnly))
 	}
 }
