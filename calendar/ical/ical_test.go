@@ -148,10 +148,3 @@ func TestFile(t *testing.T) {
 		t.Error("the file was not read")
 	}
 }
-
-func FuzzParse(f *testing.F) {
-	f.Add(file("DTSTART;VALUE=DATE:20260501\nRRULE:FREQ=YEARLY"))
-	f.Fuzz(func(_ *testing.T, text string) {
-		ical.Parse("days", []byte(text)).Contains(calendar.Day{Year: 2026, Month: 5, Day: 1})
-	})
-}
