@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -50,21 +51,6 @@ func (c *codec) readName(name string) bool {
 	}
 	c.at = end
 	return true
-}
-
-// nextName returns the name of the next member, which has no escapes, and leaves it.
-func (c *codec) nextName() string {
-	i := c.at
-	if i < len(c.b) && c.b[i] == ',' {
-		i++
-	}
-	one := codec{b: c.b, at: i, reads: true}
-	text := one.token()
-	if one.err != nil || text[0] != '"' {
-		c.err = errOther
-		return ""
-	}
-	return string(text[1 : len(text)-1])
 }
 
 // expect reads one character.
@@ -218,26 +204,15 @@ func plain(c byte) bool {
 
 // escape appends the escape of a character.
 func (c *codec) escape(char rune) {
-	switch char {
-	case '"', '\\':
-		c.b = append(c.b, '\\', byte(char))
-	case '\b':
-		c.b = append(c.b, `\b`...)
-	case '\f':
-		c.b = append(c.b, `\f`...)
-	case '\n':
-		c.b = append(c.b, `\n`...)
-	case '\r':
-		c.b = append(c.b, `\r`...)
-	case '\t':
-		c.b = append(c.b, `\t`...)
-	default:
-		if hi, lo := utf16.EncodeRune(char); hi != utf8.RuneError {
-			c.unicode(hi)
-			char = lo
-		}
-		c.unicode(char)
+	if i := strings.IndexRune("\"\\\b\f\n\r\t", char); i >= 0 {
+		c.b = append(c.b, '\\', `"\bfnrt`[i])
+		return
 	}
+	if hi, lo := utf16.EncodeRune(char); hi != utf8.RuneError {
+		c.unicode(hi)
+		char = lo
+	}
+	c.unicode(char)
 }
 
 // unicode appends a character of sixteen bits by its number.

@@ -168,11 +168,15 @@ func (c *codec) counts(of *map[Status]int64) {
 		if c.reads {
 			*of = map[Status]int64{}
 			for c.err == nil && c.at < len(c.b) && c.b[c.at] != '}' {
-				name, n := c.nextName(), int64(0)
-				if c.must(name) {
-					c.number(reflect.ValueOf(&n).Elem())
+				if len(*of) > 0 {
+					c.expect(',')
 				}
-				(*of)[Status(name)] = n
+				name, n := string(c.token()), int64(0)
+				c.expect(':')
+				if c.err == nil {
+					c.number(reflect.ValueOf(&n).Elem())
+					(*of)[Status(strings.Trim(name, `"`))] = n
+				}
 			}
 			return
 		}

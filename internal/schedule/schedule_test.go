@@ -25,18 +25,6 @@ func utc(t testing.TB, text string) time.Time {
 	return at
 }
 
-// TestYear counts a whole year: the zones in which a daily job is lost or doubled elsewhere.
-func TestYear(t *testing.T) {
-	from, to := utc(t, "2026-01-01 12:00:00"), utc(t, "2027-01-01 12:00:00")
-	for _, zone := range awkward {
-		for _, text := range []string{"@daily", "30 0 * * *", "30 1 * * *", "30 2 * * *", "45 23 * * *"} {
-			if got := parse(t, text, zone).Count(from, to, 1000); got != 365 {
-				t.Errorf("%q in %s: %d ticks in 2026, want 365", text, zone, got)
-			}
-		}
-	}
-}
-
 // TestNextAndLast has intervals, rare ticks, and an instant at which the clock shows again what it has shown before.
 func TestNextAndLast(t *testing.T) {
 	for _, test := range []struct{ text, after, next, last string }{
