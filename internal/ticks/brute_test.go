@@ -192,17 +192,11 @@ func TestBruteForce(t *testing.T) {
 			c.zone(t, zone, calendars, cases, from, to, &seen)
 		})
 	}
-	t.Cleanup(c.done(t))
-}
-
-// done returns what is called once all is compared.
-func (c *tally) done(t *testing.T) func() {
-	return func() {
-		t.Log(c)
-		if c.ticks.Load() < 1000 {
+	t.Cleanup(func() {
+		if t.Log(&c); c.ticks.Load() < 1000 {
 			t.Error("too little was compared")
 		}
-	}
+	})
 }
 
 // zone compares around each change of a zone, and once where there is none.
@@ -219,6 +213,9 @@ func (c *tally) zone(t *testing.T, zone string, calendars []calendar.Calendar, c
 	for i, change := range at {
 		if _, old := seen.LoadOrStore(keys[i], zone); old {
 			continue
+		}
+		if overMidnight(change.In(loc)) && change.Add(-1).In(loc).Day() != change.In(loc).Day() && (*full || change.Year() == 2010) {
+			c.twice(t, loc, change)
 		}
 		begin, end := change.AddDate(0, 0, -10), change.AddDate(0, 0, 10)
 		s := newStretch(loc, begin.AddDate(0, 0, -70), end.AddDate(0, 0, 70))

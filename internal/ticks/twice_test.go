@@ -2,7 +2,6 @@ package ticks_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -46,42 +45,10 @@ func around(at time.Time) (all []calendar.Calendar) {
 	return all
 }
 
-// Each choice of five days around a change that shows a day once more after the next one is compared with the oracle, as Except and as Only, with
-// each shift and each text.
-func TestBruteForceTwice(t *testing.T) {
-	zones, from, to := []string{"America/St_Johns", "Antarctica/Casey"}, year(2010), year(2011)
-	if *full {
-		text, err := os.ReadFile("../schedule/zones.txt")
-		if err != nil {
-			t.Fatal(err)
-		}
-		zones, from, to = strings.Fields(string(text)), year(2000), year(2038)
-	}
-	var c tally
-	seen := map[string]bool{}
-	for _, zone := range zones {
-		loc, err := time.LoadLocation(zone)
-		if err != nil {
-			t.Fatal(err)
-		}
-		at, keys := changes(loc, from, to)
-		for i, change := range at {
-			if !seen[keys[i]] && change.Add(-1).In(loc).Day() != change.In(loc).Day() && overMidnight(change.In(loc)) {
-				seen[keys[i]] = true
-				c.twice(t, zone, change)
-			}
-		}
-	}
-	c.done(t)()
-}
-
-// twice compares around one change.
-func (c *tally) twice(t *testing.T, zone string, change time.Time) {
+// twice compares each choice of five days around a change that shows a day once more after the next one, as Except and as Only,
+// with each shift and each text.
+func (c *tally) twice(t *testing.T, loc *time.Location, change time.Time) {
 	begin, end := change.AddDate(0, 0, -4), change.AddDate(0, 0, 4)
-	loc, err := time.LoadLocation(zone)
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := newStretch(loc, begin.AddDate(0, 0, -70), end.AddDate(0, 0, 70))
 	c.stretches.Add(1)
 	calendars := around(change.In(loc))
@@ -90,7 +57,7 @@ func (c *tally) twice(t *testing.T, zone string, change time.Time) {
 		chosen = texts[len(texts)-3:] // those with most ticks around midnight
 	}
 	for _, text := range chosen {
-		base, err := schedule.Parse(text, zone, "job")
+		base, err := schedule.Parse(text, loc.String(), "job")
 		if err != nil {
 			t.Fatal(err)
 		}
