@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -251,23 +250,5 @@ func TestDirOfVersionBefore(t *testing.T) {
 	}
 	if got, err := d.ReadLog(t.Context(), log, 20, 100); err != nil || string(got) != " x\"}\nmore" {
 		t.Errorf("the log ends with %q, %v", got, err)
-	}
-}
-
-// A file as large as they come.
-func TestDirLargestEntry(t *testing.T) {
-	d := local.Dir{Path: t.TempDir()}
-	l, etag := held(t, d, time.Minute)
-	record, checkpoint := strings.Repeat("<", store.MaxRecord), strings.Repeat("\xff", store.MaxCheckpoint)
-	stamp, err := save(t, l, etag, record, checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := d.Lease("app/job", id1).(store.Checkpointer).Load(t.Context(), stamp.ETag)
-	if err != nil || string(got) != checkpoint {
-		t.Errorf("got %d bytes, %v", len(got), err)
-	}
-	if e, err := d.Read(t.Context(), "app/job"); err != nil || string(e.Record) != record {
-		t.Errorf("got %d bytes, %v", len(e.Record), err)
 	}
 }
