@@ -129,7 +129,7 @@ func visitAll(c *codec, all []member, of reflect.Value) {
 
 // isZero reports whether package json leaves a value out: the zero instant may be one of any location.
 func isZero(v reflect.Value) bool {
-	if at, ok := v.Addr().Interface().(*time.Time); ok {
+	if at, ok := reflect.TypeAssert[*time.Time](v.Addr()); ok {
 		return at.IsZero()
 	}
 	return v.IsZero()

@@ -276,7 +276,8 @@ func DecodeRecord(b []byte, app, job string) (Record, error) {
 	// JSON matches names in any spelling. An unknown field that differs from a known one
 	// only in case would be read in its place after a rewrite.
 	maps.DeleteFunc(r.unknown, func(name string, _ json.RawMessage) bool {
-		return strings.EqualFold("schema", name) || slices.ContainsFunc(members, func(m member) bool { return strings.EqualFold(m.name, name) })
+		known := func(m member) bool { return strings.EqualFold(m.name, name) }
+		return strings.EqualFold("schema", name) || slices.ContainsFunc(members, known)
 	})
 	return r, cmp.Or(r.check(p.Schema, app, job), checkInstants(reflect.ValueOf(r)))
 }

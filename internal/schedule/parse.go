@@ -289,7 +289,8 @@ func (p *part) set(all []field, r *fieldReader) {
 // fires refuses fields without a tick: by the calendar, or because all their readings are in gaps. It begins at a fixed
 // year and asks no clock: an accepted text stays accepted.
 func (p *part) fires(dom int) error {
-	for first := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC); first.Year() < 2400; first = first.AddDate(0, 1, 0) { // the calendar repeats
+	first := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	for ; first.Year() < 2400; first = first.AddDate(0, 1, 0) { // the calendar repeats
 		if p.dates.in(int64(first.Year()), int(first.Month()), first.Unix()/day) == 0 {
 			continue
 		}

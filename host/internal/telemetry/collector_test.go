@@ -216,7 +216,8 @@ func TestSettingsOfACollector(t *testing.T) {
 // the URL in it, in which a key may be.
 func TestDeadCollectorDelaysNothing(t *testing.T) {
 	hang := make(chan struct{})
-	silent, gone := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang })), httptest.NewServer(nil)
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }))
+	gone := httptest.NewServer(nil)
 	defer silent.Close()
 	defer close(hang)
 	gone.Close()
