@@ -11,7 +11,7 @@ import (
 // item is a range with a step; a step of 0 means that none is written.
 type item struct{ lo, hi, step int }
 
-// fieldReader resolves fields: H, names, Sunday as 7.
+// fieldReader resolves fields: H, names, Sunday as 7. What it returns, robfig/cron can only accept.
 type fieldReader struct {
 	name  string // the job's
 	and   bool   // the ncrontab dialect
@@ -23,8 +23,8 @@ type fieldReader struct {
 
 // A field is what has been read of one.
 type field struct {
-	text string // canonical: sorted values, or the items as written if there is a * or a step; then L, W and #
-	set  uint64 // the values, without those of L, W and #
+	text  string // canonical: sorted values, or the items as written if there is a * or a step; then L, W and #
+	plain string // the same without L, W and #, as robfig/cron reads it; empty: there is nothing else
 }
 
 // read resolves one field.
@@ -54,15 +54,15 @@ func (p *fieldReader) read(k *kind, word string) (field, error) {
 	plain := runs(set)
 	switch {
 	case star:
-		return field{"*", set}, nil
+		return field{"*", "*"}, nil
 	case step && !(k.week() && strings.Contains(word, "7")):
 		plain = strings.Join(texts, ",")
 	}
-	return field{p.with(k, plain), set}, nil
+	return p.with(k, plain), nil
 }
 
 // with adds the special items of a day field.
-func (p *fieldReader) with(k *kind, plain string) string {
+func (p *fieldReader) with(k *kind, plain string) field {
 	var texts []string
 	if plain != "" {
 		texts = append(texts, plain)
@@ -73,7 +73,7 @@ func (p *fieldReader) with(k *kind, plain string) string {
 	case k.day():
 		texts = append(texts, p.dom.special()...)
 	}
-	return strings.Join(texts, ",")
+	return field{strings.Join(texts, ","), plain}
 }
 
 // item reads one element of a field's list.

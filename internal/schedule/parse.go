@@ -1,9 +1,12 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/robfig/cron/v3"
 )
 
 const maxText = 512 // bytes; also keeps every later step short
@@ -218,6 +221,11 @@ func (p *part) descriptor(text string, pos int, r reader) error {
 	return nil
 }
 
+// fieldParser gives the bit sets of text that has been checked and resolved.
+var fieldParser = cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
+
+const starBit = 1 << 63 // set by robfig/cron in a field that restricts nothing
+
 // fields reads 5 or 6 fields that begin at byte pos of the text.
 func (p *part) fields(text string, pos int, r reader) error {
 	words := strings.Fields(text)
@@ -229,7 +237,7 @@ func (p *part) fields(text string, pos int, r reader) error {
 		return fmt.Errorf("byte %d: %d fields, want 5 (minute hour day-of-month month day-of-week) or 6 (second first)", pos, len(words))
 	}
 	f := fieldReader{name: r.name, and: r.and}
-	all := []field{{"0", 1}}
+	all := []field{{"0", "0"}}
 	at, dom := 0, 0
 	for i, word := range words {
 		at += skip(text[at:])
@@ -243,7 +251,9 @@ func (p *part) fields(text string, pos int, r reader) error {
 		}
 		all, at = append(all, one), at+len(word)
 	}
-	p.set(all[len(all)-6:], &f)
+	if err := p.set(all[len(all)-6:], &f); err != nil {
+		return fmt.Errorf("byte %d: %w", pos, err)
+	}
 	p.notes = append(f.notes, p.warn(all[len(all)-6:], words)...)
 	return p.fires(dom)
 }
@@ -270,20 +280,31 @@ func commanded(words []string, r reader) bool {
 }
 
 // set takes over what the six fields say.
-func (p *part) set(all []field, r *fieldReader) {
-	canon := make([]string, 6)
+func (p *part) set(all []field, r *fieldReader) error {
+	canon, plain := make([]string, 6), make([]string, 6)
 	for i, f := range all {
-		canon[i] = f.text
+		canon[i], plain[i] = f.text, cmp.Or(f.plain, "*")
 	}
-	p.clock = clock{all[0].set, all[1].set, all[2].set}
-	p.anyDom, p.anyDow, p.fixed = canon[3] == "*", canon[5] == "*", !r.free
+	parsed, err := fieldParser.Parse(strings.Join(plain, " "))
+	if err != nil {
+		return err
+	}
+	spec := parsed.(*cron.SpecSchedule)
+	p.clock = clock{spec.Second &^ starBit, spec.Minute &^ starBit, spec.Hour &^ starBit}
+	p.anyDom, p.anyDow, p.fixed = all[3].text == "*", all[5].text == "*", !r.free
 	dom, dow := r.dom, r.dow
-	dom.plain, dow.plain = all[3].set, all[5].set
-	p.dates = newDates(dom, all[4].set, dow, r.and || p.anyDom || p.anyDow)
+	if all[3].plain != "" {
+		dom.plain = spec.Dom &^ starBit
+	}
+	if all[5].plain != "" {
+		dow.plain = spec.Dow &^ starBit
+	}
+	p.dates = newDates(dom, spec.Month&^starBit, dow, r.and || p.anyDom || p.anyDow)
 	if canon[0] == "0" {
 		canon = canon[1:]
 	}
 	p.canon = strings.Join(canon, " ")
+	return nil
 }
 
 // fires refuses fields without a tick: by the calendar, or because all their readings are in gaps. It begins at a fixed
