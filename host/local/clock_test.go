@@ -75,16 +75,25 @@ func TestDirWallClockStepped(t *testing.T) {
 					t.Errorf("write: %v", err)
 				}
 				m.step(step)
-				left := 5 * time.Second
-				if !broken {
-					wantError(t, "renew", errOf(l.Renew(t.Context())), nil)
-					left = 10 * time.Second
-				}
-				m.wantEnd(t, "the lease", d, left, live, over)
+				m.wantEnd(t, "the lease", d, 5*time.Second, live, over)
 				m.step(-24 * time.Hour)
 				wantState(t, "put back after the end", d, over)
 			})
 		}
+	}
+}
+
+func TestDirRenewedAfterStep(t *testing.T) {
+	for _, step := range []time.Duration{time.Hour, -time.Hour} {
+		m := newMachine()
+		d := local.Dir{Path: t.TempDir()}.On(m.tell)
+		l, _ := held(t, d, 10*time.Second)
+		m.pass(9 * time.Second)
+		m.step(step)
+		if _, err := l.Renew(t.Context()); err != nil {
+			t.Errorf("%v: %v", step, err)
+		}
+		m.wantEnd(t, "the lease, after a step of "+step.String(), d, 10*time.Second, store.Leased, store.Expired)
 	}
 }
 

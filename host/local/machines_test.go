@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,6 +56,7 @@ type member struct {
 	*machine
 	name string
 	rate float64             // of its clocks: off by one in a hundred at most
+	see  local.Machine       // what its processes see
 	ids  map[string]struct{} // of leases that its processes take for theirs
 }
 
@@ -65,7 +67,7 @@ func newFleet(t *testing.T, seed uint64) *fleet {
 	for i := range 2 + f.r.IntN(2) {
 		m := &machine{wall: newMachine().wall.Add(one(f.r, 0, f.upTo(2*time.Second), time.Hour, -time.Hour, -400*24*time.Hour)),
 			boot: one(f.r, f.upTo(5*time.Second), f.upTo(time.Hour), f.upTo(50*24*time.Hour)), start: fmt.Sprintf("m%d", i)}
-		f.all = append(f.all, &member{machine: m, name: m.start, rate: 0.99 + 0.02*f.r.Float64(), ids: map[string]struct{}{}})
+		f.all = append(f.all, &member{machine: m, name: m.start, rate: 0.99 + 0.02*f.r.Float64(), see: m.tell, ids: map[string]struct{}{}})
 	}
 	f.etag = create(t, f.on(f.all[0]), "app/job").ETag
 	return f
@@ -75,7 +77,7 @@ func one[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))
 
 func (f *fleet) upTo(d time.Duration) time.Duration { return time.Duration(f.r.Int64N(int64(d))) }
 
-func (f *fleet) on(m *member) local.Dir { return f.dir.On(m.tell) }
+func (f *fleet) on(m *member) local.Dir { return f.dir.On(m.see) }
 
 // live has the fleet do so many things, with time between them.
 func (f *fleet) live(n int) {
@@ -199,6 +201,31 @@ func TestMachinesShareADirectory(t *testing.T) {
 	}
 	if sharing < 5*int(seeds)/2 {
 		t.Errorf("the lease went from machine to machine %d times: too few to mean anything", sharing)
+	}
+}
+
+// It is noticed where machines are taken for one: by a program that compares the times since two starts, or two wall clocks.
+func TestMachinesTakenForOne(t *testing.T) {
+	for name, mistake := range map[string]func(m *machine) local.Machine{
+		"one start": func(m *machine) local.Machine {
+			return func() (time.Time, time.Duration, string) { return m.wall, m.boot, "one" }
+		},
+		"wall clocks": func(m *machine) local.Machine {
+			return func() (time.Time, time.Duration, string) { return m.wall, 0, "" }
+		},
+	} {
+		var bad []string
+		for seed := range uint64(5) {
+			f := newFleet(t, seed)
+			for _, m := range f.all {
+				m.see = mistake(m.machine)
+			}
+			f.live(100)
+			bad = append(bad, f.bad...)
+		}
+		if !slices.ContainsFunc(bad, func(why string) bool { return strings.Contains(why, "it takes the live lease of") }) {
+			t.Errorf("%s: it says %q", name, bad)
+		}
 	}
 }
 
