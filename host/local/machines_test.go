@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -201,31 +200,6 @@ func TestMachinesShareADirectory(t *testing.T) {
 	}
 	if sharing < 5*int(seeds)/2 {
 		t.Errorf("the lease went from machine to machine %d times: too few to mean anything", sharing)
-	}
-}
-
-// It is noticed where machines are taken for one: by a program that compares the times since two starts, or two wall clocks.
-func TestMachinesTakenForOne(t *testing.T) {
-	for name, mistake := range map[string]func(m *machine) local.Machine{
-		"one start": func(m *machine) local.Machine {
-			return func() (time.Time, time.Duration, string) { return m.wall, m.boot, "one" }
-		},
-		"wall clocks": func(m *machine) local.Machine {
-			return func() (time.Time, time.Duration, string) { return m.wall, 0, "" }
-		},
-	} {
-		var bad []string
-		for seed := range uint64(5) {
-			f := newFleet(t, seed)
-			for _, m := range f.all {
-				m.see = mistake(m.machine)
-			}
-			f.live(100)
-			bad = append(bad, f.bad...)
-		}
-		if !slices.ContainsFunc(bad, func(why string) bool { return strings.Contains(why, "it takes the live lease of") }) {
-			t.Errorf("%s: it says %q", name, bad)
-		}
 	}
 }
 
