@@ -3,6 +3,7 @@ package blobtest_test
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 var states = []string{"available", "leased", "breaking", "broken", "expired"}
@@ -125,5 +126,31 @@ func TestBreakTellsTheTimeLeft(t *testing.T) {
 		if got := resp.Header.Get("x-ms-lease-time"); got != tt.want {
 			t.Errorf("break %s of %s: %s s left, want %s", tt.period, tt.state, got, tt.want)
 		}
+	}
+}
+
+func TestTimeEndsALease(t *testing.T) {
+	for _, tt := range []struct {
+		from string
+		wait time.Duration
+		want string
+	}{
+		{"leased", 60*time.Second - 1, "leased"},
+		{"leased", 60 * time.Second, "expired"},
+		{"breaking", 50*time.Second - 1, "breaking"},
+		{"breaking", 50 * time.Second, "broken"},
+		{"infinite", time.Hour, "leased"},
+	} {
+		s := in(t, tt.from)
+		s.now = s.now.Add(tt.wait)
+		if got := s.state(); got != tt.want {
+			t.Errorf("%s after %s: got %s, want %s", tt.from, tt.wait, got, tt.want)
+		}
+	}
+	s := in(t, "leased") // a renewal has the length of the acquisition
+	s.lease("acquire", "x-ms-lease-duration: 20", "x-ms-proposed-lease-id: "+idA)
+	s.lease("renew", "x-ms-lease-id: "+idA)
+	if s.now = s.now.Add(20 * time.Second); s.state() != "expired" {
+		t.Errorf("20 s after a renewal: %s", s.state())
 	}
 }
