@@ -9,19 +9,6 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A renewal of a is applied 5 s after its acquisition; a's machine sleeps before the reply comes,
-// until the trust that it brings is over, too. It ends nobody's run but a's.
-func TestRenewalReplyAfterTheDeadline(t *testing.T) {
-	runScenario(t, func(s *story) {
-		a := s.start(hourly(takes(time.Minute)), "a")
-		a.FreezeAt("renew applied", D)
-		s.until("01:00:18.9")
-		s.ran("a 01:00:00")
-		s.until("01:00:20.2")
-		s.ran("a 01:00:00 lost")
-	})
-}
-
 // The reply to a's acquisition takes two seconds, until after the tick, and none to its renewals
 // comes: they count for nothing, though each is applied. The run ends when the
 // acquisition can be trusted no more, which counts from when it was sent.
@@ -112,21 +99,5 @@ func TestRenewalLandsOnAnExpiredUntouchedLease(t *testing.T) {
 		if f := s.record().History; len(f) != 1 || f[0].Status != store.Abandoned {
 			s.Errorf("got %+v", f)
 		}
-	})
-}
-
-// a's release of one tick is under way until a has another tick under another
-// lease, which it does not end.
-func TestLateReleaseOfAnEpochDuringTheNext(t *testing.T) {
-	runScenario(t, func(s *story) {
-		s.start(hourly(takes(10*time.Second)), "a")
-		first, second := s.hold("a's release"), s.hold("a's release")
-		s.until("02:00:05")
-		first.deliver()
-		second.deliver()
-		s.until("02:00:20")
-		s.answers("a's release", "409 LeaseIdMismatchWithLeaseOperation", "409 LeaseIdMismatchWithLeaseOperation", "200")
-		s.ran("a 01:00:00", "a 02:00:00")
-		s.outcomes("succeeded 01:00:00", "succeeded 02:00:00")
 	})
 }
