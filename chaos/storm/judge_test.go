@@ -232,24 +232,3 @@ func TestExcused(t *testing.T) {
 		}
 	}
 }
-
-func TestReport(t *testing.T) {
-	var b strings.Builder
-	m := good()
-	m.writeOf("five", 5).Record.Counts = map[store.Status]int64{store.Succeeded: 2, store.Abandoned: 1, store.Missed: 3}
-	report(&b, m.Story)
-	var lines []string
-	for line := range strings.Lines(b.String()) {
-		lines = append(lines, strings.Join(strings.Fields(line), " "))
-	}
-	for _, want := range []string{
-		"kill -9 1 1s",      // a fault
-		"SIGTERM, code 0 1", // a process
-		"five 2 0 0 1 0 3",  // outcomes
-		"rerun 4 1 0 0 1 0", // effects
-	} {
-		if !slices.Contains(lines, want) {
-			t.Errorf("no line %q in\n%s", want, b.String())
-		}
-	}
-}
