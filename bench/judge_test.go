@@ -120,7 +120,7 @@ func TestJudge(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	faults := []proctest.Event{{What: "kill", At: at(1).Add(400 * ms), Replica: "a"}, {What: "term", At: at(9), Replica: "a"}}
-	want := []Fault{{"kill", "a", 603 * ms}, {"term", "a", -1}}
+	want := []Fault{{"kill", 603 * ms}, {"term", -1}}
 	if r := judge(good(), faults, window()); !slices.Equal(r.Faults, want) || r.Lost != 0 {
 		t.Errorf("got %+v, want %+v", r.Faults, want)
 	}

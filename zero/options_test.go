@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist/zero/judge"
 )
 
 func TestOptionsAreChecked(t *testing.T) {
@@ -43,30 +42,5 @@ func TestPaceDividesTimes(t *testing.T) {
 	}
 	if rules.Polling != 500*time.Millisecond || rules.CoolDown != 5*time.Second {
 		t.Errorf("got %+v", rules)
-	}
-}
-
-func TestVerdictFailsForFaults(t *testing.T) {
-	o, err := parse(nil, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Now()
-	story, good := judge.Story{From: now, To: now.Add(time.Hour)}, judge.Tick{Job: "job-1", Due: now, Starts: 1}
-	lost := judge.Tick{Job: "job-1", Due: now}
-	for _, test := range []struct {
-		ticks    []judge.Tick
-		failures []string
-		want     string
-	}{
-		{[]judge.Tick{good}, nil, ""},
-		{[]judge.Tick{good, lost}, nil, "was not run"},
-		{[]judge.Tick{good}, []string{"replica-1 ended with code 1"}, "replica-1 ended with code 1"},
-		{nil, nil, "no tick was due"},
-	} {
-		err := o.verdict(io.Discard, story, test.ticks, test.failures)
-		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-			t.Errorf("got %v, want %q", err, test.want)
-		}
 	}
 }

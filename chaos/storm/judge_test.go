@@ -217,18 +217,3 @@ func TestViolations(t *testing.T) {
 		})
 	}
 }
-
-// TestExcused: a run that said so, or a process that was frozen, may end it.
-func TestExcused(t *testing.T) {
-	for name, plant := range map[string]func(*maker){
-		"blocks": func(m *maker) { m.tell(45, Blocks, "c", "five", at(40), 1, 5) },
-		"frozen": func(m *maker) { m.Exits[1].Thawed = at(49) },
-	} {
-		m := good()
-		m.Exits[1].Code = exitOverrun
-		plant(m)
-		if bad := violations(m.Story, versionsOf); len(bad) > 0 {
-			t.Errorf("%s: %q", name, bad)
-		}
-	}
-}

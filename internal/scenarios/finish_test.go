@@ -36,24 +36,6 @@ func TestFinishAfterExpiryUntouched(t *testing.T) {
 	})
 }
 
-// a is cut off, and its run goes on. b takes over the same tick, is done and
-// gone when a comes back.
-func TestFinishAfterTakeOver(t *testing.T) {
-	runScenario(t, func(s *story) {
-		s.start(rerun(deaf(time.Minute)), "a")
-		s.until("01:00:01")
-		s.cut("a")
-		s.start(rerun(takes(5*time.Second)), "b")
-		s.until("01:00:50")
-		s.mend("a")
-		s.until("01:02:00")
-		s.ran("a 01:00:00 lost", "b 01:00:00/2")
-		s.answers("a's finish", "412 LeaseNotPresentWithBlobOperation")
-		s.says("a", "the outcome was refused")
-		s.outcomes("succeeded 01:00:00")
-	})
-}
-
 // Both releases of a are lost, and the next tick is due before its lease runs
 // out. The tick waits for that, and those after it come as ever.
 func TestReleaseLost(t *testing.T) {

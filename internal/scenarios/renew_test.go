@@ -64,22 +64,6 @@ func TestReplyOfRenewal1AfterRenewal2WasSent(t *testing.T) {
 	})
 }
 
-// The reply to a renewal of a's run finds it when b runs the same tick under
-// the next token: a's machine was asleep.
-func TestRenewalReplyOfAnEpochDuringTheNext(t *testing.T) {
-	runScenario(t, func(s *story) {
-		a := s.start(rerun(takes(time.Minute)), "a")
-		a.FreezeAt("renew applied", 2*D)
-		s.until("01:00:01")
-		s.start(rerun(takes(time.Minute)), "b")
-		s.until("01:00:30")
-		s.ran("a 01:00:00", "b 01:00:00/2")
-		s.until("01:02:00")
-		s.ran("a 01:00:00 lost", "b 01:00:00/2")
-		s.outcomes("succeeded 01:00:00")
-	})
-}
-
 // A renewal of a reaches the service when the lease has run out and nobody has
 // touched it: it is granted, and brings nothing back. a's run has ended; what
 // became of it is recorded under the lease that it has again.
