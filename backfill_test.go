@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -388,6 +390,128 @@ func TestBackfillIsGivenBack(t *testing.T) {
 		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 6})
 		for _, r := range c.filled() {
 			c.wrong(r.Attempt != 1, "got %+v", r.Run)
+		}
+	})
+}
+
+// A run of a backfill hangs for good. As host.Main does, its process ends when Overrun is called. Each outcome that the record
+// counts has its event, from whichever replica.
+func TestHungRunOfBackfillIsTold(t *testing.T) {
+	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
+		hung := make(chan struct{})
+		w := doing("@hourly", func(ctx context.Context, r *soloist.Run) error {
+			if r.Backfill != 0 && r.Tick.Hour() == 22 {
+				<-hung
+				return nil
+			}
+			return pause(ctx, 5*time.Second)
+		})
+		w.HeartbeatTimeout = 20 * time.Second
+		var mu sync.Mutex
+		told := map[store.Status]int64{}
+		hear := func(dead *bool) func(event.Event) {
+			return func(e event.Event) {
+				mu.Lock()
+				defer mu.Unlock()
+				if !*dead && e.Outcome.Status != "" && store.BackfillOf(e.Run.Request) != 0 {
+					told[e.Outcome.Status]++
+				}
+			}
+		}
+		aDead, bDead := false, false
+		a := c.replica("a", w)
+		a.Scheduler.Events = hear(&aDead)
+		a.Overrun = func(string, error) { mu.Lock(); aDead = true; mu.Unlock(); a.kill() } // the process ends
+		c.launch(a)
+		time.Sleep(90 * time.Second)
+		o := c.fills(lastHours(4, parallel), w)
+		time.Sleep(10 * time.Second)
+		b := c.replica("b", w)
+		b.Scheduler.Events = hear(&bDead)
+		c.launch(b)
+		time.Sleep(20 * time.Minute)
+		counts := c.record("work").Backfill.Counts
+		mu.Lock()
+		for status, n := range counts {
+			if told[status] != n {
+				t.Errorf("order %d: the record counts %d outcomes %q, and %d were told", o.Seq, n, status, told[status])
+			}
+		}
+		mu.Unlock()
+		close(hung)
+	})
+}
+
+// A call of RunDue reports what it has run of a backfill, however many at a time.
+func TestBackfillIsInReport(t *testing.T) {
+	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
+		w := doing("@every 1h", func(ctx context.Context, _ *soloist.Run) error { return pause(ctx, time.Second) })
+		r := c.replica("a", w)
+		r.wake()
+		o := c.fills(lastHours(8, parallel), w)
+		time.Sleep(time.Minute)
+		report, err := r.RunDue(t.Context(), soloist.Wake{})
+		c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 8})
+		if n := len(report.Jobs[0].Ran); err != nil || n != 8 {
+			t.Errorf("the report has %d outcomes, want 8: %v", n, err)
+		}
+	})
+}
+
+// After a stall the other replicas get the first chance, also at a tick of a backfill.
+func TestHeadStartAfterStallOfBackfill(t *testing.T) {
+	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
+		hung := false
+		w := doing("@every 1h", func(ctx context.Context, r *soloist.Run) error {
+			if r.Backfill != 0 && !hung {
+				hung = true
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return pause(ctx, time.Second)
+		})
+		w.HeartbeatTimeout, w.Interrupted = 10*time.Second, soloist.Rerun
+		c.start("a", w)
+		time.Sleep(2 * time.Minute)
+		c.fills(lastHours(9, parallel), w)
+		time.Sleep(2 * time.Minute)
+		var end time.Time
+		all := c.filled()
+		for _, r := range all {
+			if r.Token == all[0].Token && r.end.After(end) {
+				end = r.end
+			}
+		}
+		for _, r := range all {
+			if d := r.start.Sub(end); r.Token != all[0].Token && d < 1500*time.Millisecond {
+				t.Errorf("the next run began %s after the stalled one", d)
+			}
+		}
+	})
+}
+
+// A stalled run of a backfill has ended when it stalled, as far as its outcome says, also over a store that gives no dates.
+func TestStalledRunOfBackfillHasAnEnd(t *testing.T) {
+	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
+		w := doing("@hourly", func(ctx context.Context, r *soloist.Run) error {
+			if r.Backfill != 0 {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		})
+		w.HeartbeatTimeout = 20 * time.Second
+		c.replica("first", w).wake()
+		time.Sleep(2 * time.Minute)
+		c.fills(lastHours(1, parallel), w)
+		a := c.replica("a", w)
+		a.tap.date = noDate
+		book := a.tells()
+		c.launch(a)
+		time.Sleep(5 * time.Minute)
+		for _, e := range book.of("work", event.Ended) {
+			if e.Took < 0 || e.Outcome.End.Year() < 1999 {
+				t.Errorf("it took %s, and ended at %s", e.Took, e.Outcome.End)
+			}
 		}
 	})
 }

@@ -2,7 +2,6 @@ package soloist_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -188,211 +187,6 @@ func TestRequestInDoubtMayBeMadeAgain(t *testing.T) {
 		_, err = a.RunNow(c.within(time.Minute), "work", "one")
 		c.ok(err)
 		c.wantRuns(2)
-	})
-}
-
-// A replica has had the lock since the sweep, and lost it to another one. The entry of that one is deleted: the replica knew the
-// entry, so it waits for a lease, whether other locks were once swept or not.
-func TestSweepLeavesWhatWasUsedSince(t *testing.T) {
-	for _, sweeps := range []bool{false, true} {
-		inCase(t, fmt.Sprint("sweeps ", sweeps), func(t *testing.T, c *cluster) {
-			all := c.replicas("a", "b")
-			a, b := all[0], all[1]
-			c.holds(a, a.locked("old"), 0)
-			time.Sleep(2 * time.Hour)
-			if sweeps {
-				c.swept(time.Hour, "0-lock-old")
-			}
-			time.Sleep(2 * time.Hour)
-			la, lb := a.locked("x"), b.locked("x")
-			la.Lease, lb.Lease = D, D
-			cut := make(chan struct{})
-			go func() { // it loses its lease in an outage of its own
-				_ = la.Do(c.t.Context(), func(ctx context.Context, run *soloist.Run) error {
-					a.tap.cut.Store(true)
-					close(cut)
-					<-ctx.Done()
-					return nil
-				})
-			}()
-			<-cut
-			var end time.Time
-			over := make(chan struct{})
-			time.Sleep(20 * time.Second)
-			go func() {
-				defer close(over)
-				_ = lb.Do(c.t.Context(), func(ctx context.Context, run *soloist.Run) error {
-					_ = pause(ctx, 10*time.Minute)
-					end = time.Now()
-					return nil
-				})
-			}()
-			time.Sleep(20 * time.Second)
-			a.tap.cut.Store(false)
-			time.Sleep(31 * time.Second)
-			c.ok(c.store.Break(c.t.Context(), "soloist/0-lock-x", 0))
-			c.ok(c.store.Delete(c.t.Context(), "soloist/0-lock-x"))
-			var begin time.Time
-			c.ok(la.Do(c.t.Context(), func(context.Context, *soloist.Run) error {
-				begin = time.Now()
-				return nil
-			}))
-			<-over
-			if begin.Before(end) {
-				t.Errorf("a begins at %s, and b has the lock until %s", begin.Format(time.TimeOnly), end.Format(time.TimeOnly))
-			}
-		})
-	}
-}
-
-// A run of a backfill hangs for good. As host.Main does, its process ends when Overrun is called. Each outcome that the record
-// counts has its event, from whichever replica.
-func TestHungRunOfBackfillIsTold(t *testing.T) {
-	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
-		hung := make(chan struct{})
-		w := doing("@hourly", func(ctx context.Context, r *soloist.Run) error {
-			if r.Backfill != 0 && r.Tick.Hour() == 22 {
-				<-hung
-				return nil
-			}
-			return pause(ctx, 5*time.Second)
-		})
-		w.HeartbeatTimeout = 20 * time.Second
-		var mu sync.Mutex
-		told := map[store.Status]int64{}
-		hear := func(dead *bool) func(event.Event) {
-			return func(e event.Event) {
-				mu.Lock()
-				defer mu.Unlock()
-				if !*dead && e.Outcome.Status != "" && store.BackfillOf(e.Run.Request) != 0 {
-					told[e.Outcome.Status]++
-				}
-			}
-		}
-		aDead, bDead := false, false
-		a := c.replica("a", w)
-		a.Scheduler.Events = hear(&aDead)
-		a.Overrun = func(string, error) { mu.Lock(); aDead = true; mu.Unlock(); a.kill() } // the process ends
-		c.launch(a)
-		time.Sleep(90 * time.Second)
-		o := c.fills(lastHours(4, parallel), w)
-		time.Sleep(10 * time.Second)
-		b := c.replica("b", w)
-		b.Scheduler.Events = hear(&bDead)
-		c.launch(b)
-		time.Sleep(20 * time.Minute)
-		counts := c.record("work").Backfill.Counts
-		mu.Lock()
-		for status, n := range counts {
-			if told[status] != n {
-				t.Errorf("order %d: the record counts %d outcomes %q, and %d were told", o.Seq, n, status, told[status])
-			}
-		}
-		mu.Unlock()
-		close(hung)
-	})
-}
-
-// The store's clock was ten minutes ahead: the record is right by itself at 00:59, after its daily tick of 00:55. A replica that
-// stays up runs that tick then; at zero replicas the next pass is wanted at the tick of the next day, and the tick is missed.
-func TestWantedWhenRecordIsRightAgain(t *testing.T) {
-	inCluster(t, func(c *cluster) {
-		w := work("0 55 0 * * *", time.Second)
-		until(50 * time.Minute)
-		c.replica("a", w).wake()
-		rec := c.record("work")
-		ahead := time.Now().Add(10 * time.Minute)
-		rec.Run = store.Run{Status: store.Succeeded, Request: "by-hand", Tick: ahead, Claimed: ahead, Finished: ahead, Attempt: 1}
-		b, err := json.Marshal(&rec)
-		c.ok(err)
-		c.deleteEntry()
-		c.createEntry(string(b))
-		until(55 * time.Minute)
-		for range 10 { // as a platform does: a pass, and the next one when a replica is wanted
-			r := c.replica("pass", w)
-			_, _ = r.RunDue(c.t.Context(), soloist.Wake{})
-			at, err := r.NextDue(c.t.Context())
-			if err != nil || at.IsZero() || at.After(time.Now().Add(time.Hour)) {
-				break
-			}
-			time.Sleep(max(time.Until(at), time.Minute))
-		}
-		if got := c.all(); len(got) != 1 {
-			t.Errorf("at %s the tick of 00:55 has %d runs, and no replica is wanted today", time.Now().Format(time.TimeOnly), len(got))
-		}
-	})
-}
-
-// A call of RunDue reports what it has run of a backfill, however many at a time.
-func TestBackfillIsInReport(t *testing.T) {
-	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
-		w := doing("@every 1h", func(ctx context.Context, _ *soloist.Run) error { return pause(ctx, time.Second) })
-		r := c.replica("a", w)
-		r.wake()
-		o := c.fills(lastHours(8, parallel), w)
-		time.Sleep(time.Minute)
-		report, err := r.RunDue(t.Context(), soloist.Wake{})
-		c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 8})
-		if n := len(report.Jobs[0].Ran); err != nil || n != 8 {
-			t.Errorf("the report has %d outcomes, want 8: %v", n, err)
-		}
-	})
-}
-
-// After a stall the other replicas get the first chance, also at a tick of a backfill.
-func TestHeadStartAfterStallOfBackfill(t *testing.T) {
-	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
-		hung := false
-		w := doing("@every 1h", func(ctx context.Context, r *soloist.Run) error {
-			if r.Backfill != 0 && !hung {
-				hung = true
-				<-ctx.Done()
-				return ctx.Err()
-			}
-			return pause(ctx, time.Second)
-		})
-		w.HeartbeatTimeout, w.Interrupted = 10*time.Second, soloist.Rerun
-		c.start("a", w)
-		time.Sleep(2 * time.Minute)
-		c.fills(lastHours(9, parallel), w)
-		time.Sleep(2 * time.Minute)
-		var end time.Time
-		all := c.filled()
-		for _, r := range all {
-			if r.Token == all[0].Token && r.end.After(end) {
-				end = r.end
-			}
-		}
-		for _, r := range all {
-			if d := r.start.Sub(end); r.Token != all[0].Token && d < 1500*time.Millisecond {
-				t.Errorf("the next run began %s after the stalled one", d)
-			}
-		}
-	})
-}
-
-// A stalled run of a backfill has ended when it stalled, as far as its outcome says.
-func TestStalledRunOfBackfillHasAnEnd(t *testing.T) {
-	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
-		w := doing("@hourly", func(ctx context.Context, r *soloist.Run) error {
-			if r.Backfill != 0 {
-				<-ctx.Done()
-			}
-			return ctx.Err()
-		})
-		w.HeartbeatTimeout = 20 * time.Second
-		c.replica("first", w).wake()
-		time.Sleep(2 * time.Minute)
-		c.fills(lastHours(1, parallel), w)
-		a := c.replica("a", w)
-		book := a.tells()
-		c.launch(a)
-		time.Sleep(5 * time.Minute)
-		for _, e := range book.of("work", event.Ended) {
-			if e.Took < 0 || e.Outcome.End.IsZero() {
-				t.Errorf("it took %s, and ended at %s", e.Took, e.Outcome.End)
-			}
-		}
 	})
 }
 
@@ -591,5 +385,159 @@ func TestLeaseOverARunIsNotReleased(t *testing.T) {
 			})
 		}
 		time.Sleep(10 * time.Minute)
+	})
+}
+
+// Two callers come again at once: one of them takes the claim back.
+func TestOnceCalledAgainByTwo(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a").meets(awayFrom("write", 18*time.Second))
+		o := c.migration(a, "v1", nil)
+		o.Retry = soloist.Retry{MaxTries: 1}
+		wantError(t, o.Run(c.within(4*time.Second)), "deadline")
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				if err := o.Run(c.within(time.Hour)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		both.Wait()
+		c.wantRuns(1)
+	})
+}
+
+// A claim that is taken back without an answer is taken back once: the run before it stays as it was.
+func TestBackfillBeforeClaimTakenBackTwice(t *testing.T) {
+	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
+		w := work("@hourly", time.Second)
+		a := c.replica("a", w)
+		a.wake()
+		o := c.fills(lastHours(4, parallel), w)
+		time.Sleep(time.Minute)
+		a.wake()
+		c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 4})
+		time.Sleep(time.Minute)
+		a.meets(awayFrom("write", 12*time.Second))
+		_, err := a.RunNow(c.within(3*time.Second), "work", "one")
+		wantError(t, err, errNetwork.Error())
+		time.Sleep(5 * time.Second)
+		_, err = a.RunNow(c.within(time.Minute), "work", "two")
+		c.ok(err)
+		time.Sleep(time.Minute)
+		a.wake()
+		time.Sleep(time.Minute)
+		a.wake()
+		c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 4})
+		seen := map[time.Time]int{}
+		for _, r := range c.filled() {
+			if seen[r.Tick]++; seen[r.Tick] > 1 {
+				t.Errorf("the tick %s of the backfill has run %d times", r.Tick.Format(time.TimeOnly), seen[r.Tick])
+			}
+		}
+	})
+}
+
+func TestOrderedRunBeforeClaimTakenBackTwice(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@hourly", 10*time.Minute)
+		a := c.start("a", w)
+		time.Sleep(2 * time.Minute)
+		c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
+		time.Sleep(time.Minute)
+		c.order(soloist.Order{Kind: store.OrderCancel}, w)
+		time.Sleep(time.Minute)
+		a.stop()
+		b := c.replica("b", w)
+		b.meets(awayFrom("write", 12*time.Second))
+		_, err := b.RunNow(c.within(3*time.Second), "work", "one")
+		wantError(t, err, errNetwork.Error())
+		time.Sleep(12 * time.Second)
+		_, err = b.RunNow(c.within(15*time.Second), "work", "two")
+		c.ok(err)
+		time.Sleep(time.Minute)
+		c.start("d", w)
+		time.Sleep(2 * time.Minute)
+		n := 0
+		for _, o := range c.record("work").History {
+			if o.Request == "please" {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%d outcomes", n)
+		}
+	})
+}
+
+// A call claims twice: the first claim is lost. What the second one has settled is told once.
+func TestSettledByTwoClaimsIsToldOnce(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := rerun(work("@hourly", 10*time.Minute))
+		a := c.replica("a", job)
+		book := a.tells()
+		a.wake()
+		until(time.Hour)
+		_, _ = a.RunDue(c.within(30*time.Second), soloist.Wake{}) // its tick waits for another attempt
+		c.order(soloist.Order{Kind: store.OrderCancel}, job)
+		time.Sleep(10 * time.Second)
+		var mu sync.Mutex
+		writes, end := 0, time.Time{}
+		a.meets(func(op string, apply func() error) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if time.Now().Before(end) {
+				return errNetwork
+			}
+			if op != "write" {
+				return apply()
+			}
+			switch writes++; writes {
+			case 1:
+				end = time.Now().Add(time.Millisecond) // it is lost, and so is the read after it
+				return errNetwork
+			case 2:
+				end = time.Now().Add(time.Second)
+				_ = apply()
+				return errNetwork
+			}
+			return apply()
+		})
+		_, _ = a.RunNow(c.within(time.Minute), "work", "please")
+		n := 0
+		for _, e := range book.of("work", event.Settled, event.Ended) {
+			if e.Outcome.Status == store.Cancelled {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("the outcome of the cancelled tick is reported %d times", n)
+		}
+	})
+}
+
+// A lease that RunNow has left over a dead run is over soon: it waits.
+func TestRunNowAfterClaimInDoubtOverDeadRun(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@hourly", 10*time.Minute)
+		dead := c.start("dead", job)
+		until(time.Hour + time.Minute)
+		dead.kill()
+		time.Sleep(2 * D)
+		a := c.replica("a", job)
+		var end time.Time
+		a.meets(func(op string, apply func() error) error {
+			if op == "write" && end.IsZero() {
+				end = time.Now().Add(time.Second)
+			}
+			if time.Now().Before(end) {
+				return errNetwork
+			}
+			return apply()
+		})
+		if o, err := a.RunNow(c.within(time.Hour), "work", "please"); err != nil || o.Status != store.Succeeded {
+			t.Errorf("got %s %s, %v", o.Status, o.Reason, err)
+		}
 	})
 }

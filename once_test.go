@@ -504,3 +504,70 @@ func TestSweepRefuses(t *testing.T) {
 		wantError(t, err, what)
 	}
 }
+
+// A replica has had the lock since the sweep, and lost it to another one. The entry of that one is deleted: the replica knew the
+// entry, so it waits for a lease, whether other locks were once swept or not.
+func TestSweepLeavesWhatWasUsedSince(t *testing.T) {
+	for _, sweeps := range []bool{false, true} {
+		inCase(t, fmt.Sprint("sweeps ", sweeps), func(t *testing.T, c *cluster) {
+			all := c.replicas("a", "b")
+			a, b := all[0], all[1]
+			c.holds(a, a.locked("old"), 0)
+			time.Sleep(2 * time.Hour)
+			if sweeps {
+				c.swept(time.Hour, "0-lock-old")
+			}
+			time.Sleep(2 * time.Hour)
+			la, lb := a.locked("x"), b.locked("x")
+			la.Lease, lb.Lease = D, D
+			cut := make(chan struct{})
+			go func() { // it loses its lease in an outage of its own
+				_ = la.Do(c.t.Context(), func(ctx context.Context, run *soloist.Run) error {
+					a.tap.cut.Store(true)
+					close(cut)
+					<-ctx.Done()
+					return nil
+				})
+			}()
+			<-cut
+			var end time.Time
+			over := make(chan struct{})
+			time.Sleep(20 * time.Second)
+			go func() {
+				defer close(over)
+				_ = lb.Do(c.t.Context(), func(ctx context.Context, run *soloist.Run) error {
+					_ = pause(ctx, 10*time.Minute)
+					end = time.Now()
+					return nil
+				})
+			}()
+			time.Sleep(20 * time.Second)
+			a.tap.cut.Store(false)
+			time.Sleep(31 * time.Second)
+			c.ok(c.store.Break(c.t.Context(), "soloist/0-lock-x", 0))
+			c.ok(c.store.Delete(c.t.Context(), "soloist/0-lock-x"))
+			var begin time.Time
+			c.ok(la.Do(c.t.Context(), func(context.Context, *soloist.Run) error {
+				begin = time.Now()
+				return nil
+			}))
+			<-over
+			if begin.Before(end) {
+				t.Errorf("a begins at %s, and b has the lock until %s", begin.Format(time.TimeOnly), end.Format(time.TimeOnly))
+			}
+		})
+	}
+}
+
+// A replica whose clock is fast says that there is to be no further try: the others believe it, though its run ends in their future.
+func TestPermanentByFastClock(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a, b := c.replica("a"), c.replica("b")
+		a.Elapsed = func() time.Duration { return sinceMidnight() + sinceMidnight()/105 }
+		wantError(t, c.migration(a, "v1", func(ctx context.Context, _ *soloist.Run) error {
+			_ = pause(ctx, 3*time.Hour)
+			return soloist.Permanent(errors.New("boom"))
+		}).Run(c.t.Context()), "boom")
+		wantError(t, c.migration(b, "v1", nil).Run(c.within(time.Minute)), "for good")
+	})
+}

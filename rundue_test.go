@@ -2,6 +2,7 @@ package soloist_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"math"
@@ -649,4 +650,34 @@ func TestRunNowOfOtherDefinitionSettlesNoRun(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The store's clock was ten minutes ahead: the record is right by itself at 00:59, after its daily tick of 00:55. A replica that
+// stays up runs that tick then; at zero replicas the next pass is wanted at the tick of the next day, and the tick is missed.
+func TestWantedWhenRecordIsRightAgain(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("0 55 0 * * *", time.Second)
+		until(50 * time.Minute)
+		c.replica("a", w).wake()
+		rec := c.record("work")
+		ahead := time.Now().Add(10 * time.Minute)
+		rec.Run = store.Run{Status: store.Succeeded, Request: "by-hand", Tick: ahead, Claimed: ahead, Finished: ahead, Attempt: 1}
+		b, err := json.Marshal(&rec)
+		c.ok(err)
+		c.deleteEntry()
+		c.createEntry(string(b))
+		until(55 * time.Minute)
+		for range 10 { // as a platform does: a pass, and the next one when a replica is wanted
+			r := c.replica("pass", w)
+			_, _ = r.RunDue(c.t.Context(), soloist.Wake{})
+			at, err := r.NextDue(c.t.Context())
+			if err != nil || at.IsZero() || at.After(time.Now().Add(time.Hour)) {
+				break
+			}
+			time.Sleep(max(time.Until(at), time.Minute))
+		}
+		if got := c.all(); len(got) != 1 {
+			t.Errorf("at %s the tick of 00:55 has %d runs, and no replica is wanted today", time.Now().Format(time.TimeOnly), len(got))
+		}
+	})
 }

@@ -385,7 +385,7 @@ func TestRunByHandNotesResume(t *testing.T) {
 func TestStalledRunIsClosedByNextWrite(t *testing.T) {
 	p := Policy{Ticks: every("10s"), Spec: "mine", Lease: 15 * time.Second, StartingDeadline: 2 * time.Second}
 	r := running()
-	r = p.Stall(&r, "quiet", clockTime("00:00:12"), store.JobControl{})
+	r = p.Stall(&r, "quiet", clockTime("00:00:12"), clockTime("00:00:12"), store.JobControl{})
 	next, todo := p.Claim(View{Record: &r, State: store.Expired, Now: clockTime("00:00:25")})
 	if !todo || next.Run || next.Record.Run.Finished.IsZero() || next.Record.Run.Status != store.Stalled || next.Record.MayRun() {
 		t.Errorf("runs %t: %+v", next.Run, next.Record.Run)

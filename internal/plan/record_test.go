@@ -233,7 +233,7 @@ func writeAll(t *testing.T, claim *store.Record, reason string) {
 				r.Writer, r.Run.Stopping, r.Run.Progress = strings.Repeat("W", 26), true, store.Progress{Note: strings.Repeat("🦊", 100), At: end}
 				writes := []store.Record{r}
 				if status == store.Stalled {
-					r = p.Stall(&r, reason, lo, store.JobControl{})
+					r = p.Stall(&r, reason, lo, lo, store.JobControl{})
 					writes = append(writes, r)
 				}
 				for i, w := range append(writes, p.Finish(&r, status, reason, end, lo, store.JobControl{})) {

@@ -181,13 +181,12 @@ type unanswered struct {
 // errAcquisition wraps why the outcome of an acquisition is not known.
 var errAcquisition = errors.New("the acquisition was not confirmed")
 
-// freeUnanswered follows a read. If the entry still has the ETag that the session acquired,
-// and a lease, the claim was not applied: the lease is released, as it would have been if
-// the store had answered in time. The release names the id of the session, so it ends no
+// freeUnanswered follows a read. If the entry has a lease, and shows no run that may go on, the lease is released, as it would
+// have been if the store had answered in time. The release names the id of the session, so it ends no
 // other lease, and the store refuses a claim that is still under way from then on. It
 // returns why this replica should yield: nil if the lease was not the session's.
 //
-// With another ETag the claim may have been applied. Its lease then has to expire, as one over a run that may go on. If the
+// Over a run that may go on the lease has to expire. If the
 // record is the claim itself, the call learns that it names a run which will not be started.
 func (d *driver) freeUnanswered() error {
 	u := d.denial.left
@@ -199,9 +198,9 @@ func (d *driver) freeUnanswered() error {
 		d.undone = fmt.Errorf("its tick %s was claimed and not run: %w", run.Tick.Format(time.RFC3339), u.err)
 	}
 	switch {
-	case !u.idle && d.view.entry.ETag != u.session.ETag() || !d.view.entry.State.Live():
+	case !d.view.entry.State.Live():
 		return nil
-	case !u.idle && d.view.rec.MayRun(): // as always
+	case !u.idle && d.view.rec.MayRun(): // perhaps by the claim
 		d.leaves(u.session)
 		return nil
 	}

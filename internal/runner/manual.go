@@ -43,7 +43,9 @@ func runOnce(d *driver) (store.Outcome, error) {
 	case left != nil && (d.claim == nil || left != d.claim.session): // an acquisition is in doubt
 		d.leaves(left)
 	case !d.over && d.claim != nil && (d.undone != nil || left != nil):
-		takeBackUnbegun(context.WithoutCancel(d.ctx), d, d.claim)
+		claim := &unbegun{d.claim.session, d.claim.before, d.claim.session.Sent()}
+		d.source.state.unbegun.Store(claim)
+		takeBackUnbegun(context.WithoutCancel(d.ctx), d, claim)
 	}
 	return outcome, err
 }
@@ -83,7 +85,11 @@ func (d *driver) runNow() (store.Outcome, error) {
 			if outcome, known := plan.OutcomeOfRequest(&d.view.rec, d.request, d.view.entry.State); known {
 				return outcome, nil
 			}
-			if err = d.hindered(); err != nil {
+			if err = d.hindered(); d.take.terms == nil && Passing(err) { // a lease that this process has left is over soon
+				d.short = err
+				lease.Sleep(d.ctx, time.Second)
+				continue
+			} else if err != nil {
 				return store.Outcome{}, err
 			}
 			silent := d.view.seen.Silent(d.decideBy())
@@ -330,14 +336,19 @@ func (d *driver) unbegun() *unbegun {
 // a runner. It may be too late: another replica that has the lease cannot know that the work was not begun. If the store does not
 // answer, a call tries again as soon as it does.
 func takeBackUnbegun(ctx context.Context, d *driver, claim *unbegun) {
+	state := d.source.state
+	state.returning.Lock() // one call does it
+	defer state.returning.Unlock()
+	if state.unbegun.Load() != claim {
+		return
+	}
 	h := &hold{driver: d, session: claim.session, held: claim.session.Context(), before: claim.before}
 	h.session.Reopen() // the call may have tried to write an outcome
 	if err := h.takeBackBriefly(ctx); err == nil {
 		h.release()
 	} else if !lease.Definite(err) || errors.Is(err, lease.ErrNotConfirmed) {
-		h.leaves(h.session)
-		d.source.state.unbegun.Store(&unbegun{claim.session, claim.before, h.session.Sent()})
+		state.unbegun.Store(&unbegun{claim.session, claim.before, h.session.Sent()})
 		return
 	}
-	d.source.state.unbegun.CompareAndSwap(claim, nil)
+	state.unbegun.CompareAndSwap(claim, nil)
 }

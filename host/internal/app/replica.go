@@ -133,10 +133,10 @@ func (a *App) Work() (presence.Work, string) {
 func (a *App) define() defined {
 	w := presence.Work{}
 	for i := range a.Scheduler.Jobs {
-		w[a.Scheduler.Jobs[i].Name] = definitionOf(&a.Scheduler.Jobs[i])
+		w[a.Scheduler.Jobs[i].Name] = settingsOf(&a.Scheduler.Jobs[i])
 	}
 	for _, g := range a.Scheduler.Singletons {
-		w[g.Name] = presence.Definition{Other: others("singleton", true, "shards", g.Shards, "lease", g.Lease, "heartbeat time-out", g.HeartbeatTimeout, "backoff", g.Backoff)}
+		w[g.Name] = presence.Settings{Other: others("singleton", true, "shards", g.Shards, "lease", g.Lease, "heartbeat time-out", g.HeartbeatTimeout, "backoff", g.Backoff)}
 	}
 	return defined{w, presence.Self{Version: Version(), Revision: RevisionName(), Platform: platform(), Program: Path(), Work: w.Digest()}}
 }
@@ -144,8 +144,8 @@ func (a *App) define() defined {
 // Everywhere is what the settings of a job say first that each replica runs for itself.
 const Everywhere = "on each replica"
 
-// definitionOf is what the settings of a job say. Two texts of one schedule are the same.
-func definitionOf(j *soloist.Job) presence.Definition {
+// settingsOf is what the settings of a job say. Two texts of one schedule are the same.
+func settingsOf(j *soloist.Job) presence.Settings {
 	text := j.Schedule + " in " + cmp.Or(j.TimeZone, "UTC")
 	if s, err := TicksOf(*j); err == nil {
 		text = s.String()
@@ -153,7 +153,7 @@ func definitionOf(j *soloist.Job) presence.Definition {
 	if j.After != "" {
 		text = "after " + j.After
 	}
-	return presence.Definition{Schedule: text, Paused: j.Paused,
+	return presence.Settings{Schedule: text, Paused: j.Paused,
 		Other: others(Everywhere, j.EveryReplica, "shards", j.Shards, "group", j.Group, "whatever the outcome", j.AfterAny, "claimed ahead", j.ClaimAhead, "lease", j.Lease, "time-out", j.Timeout, "heartbeat time-out", j.HeartbeatTimeout,
 			"starting deadline", j.StartingDeadline, "finish by", j.FinishBy, "missed", string(j.Missed), "overlap", string(j.Overlap), "interrupted", string(j.Interrupted),
 			"tries", j.Retry.MaxTries, "backoff", j.Retry.Backoff, "pause after failures", j.Retry.PauseAfter)}

@@ -63,10 +63,10 @@ type Self struct {
 }
 
 // Work is what a program runs: the jobs and singletons by their names.
-type Work map[string]Definition
+type Work map[string]Settings
 
-// A Definition is what the settings of a job or singleton say, as text.
-type Definition struct {
+// Settings are what the settings of a job or singleton say, as text.
+type Settings struct {
 	Schedule string `json:"schedule,omitzero"` // with its time zone
 	Paused   bool   `json:"paused,omitzero"`
 	Other    string `json:"other,omitzero"` // its other settings, as far as they are set

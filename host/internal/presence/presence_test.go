@@ -335,7 +335,7 @@ func TestLongTextsAreBounded(t *testing.T) {
 		w = &world{t: t}
 		c := w.config("a") // of thousands of jobs the digest is told alone
 		for i := range 10_000 {
-			c.Work[fmt.Sprint("job-", i)] = presence.Definition{Schedule: "@hourly in UTC"}
+			c.Work[fmt.Sprint("job-", i)] = presence.Settings{Schedule: "@hourly in UTC"}
 		}
 		presence.New(c).Pass(t.Context())
 		w.want("many jobs", "a up ok")

@@ -42,7 +42,7 @@ func TestDigestOfJobIsWhole(t *testing.T) {
 		default:
 			t.Errorf("no other value of %s is known to this test", field.Name)
 		}
-		if definitionOf(&before) == definitionOf(&after) {
+		if settingsOf(&before) == settingsOf(&after) {
 			t.Errorf("%s is not in the digest", field.Name)
 		}
 	}
