@@ -7,25 +7,6 @@ import (
 	"github.com/soloist-go/soloist/internal/sim"
 )
 
-// Both of a's claims are on their way for longer than its lease lasts. b claims
-// and runs; then they arrive.
-func TestClaimDelayedHolderExpiredOtherClaims(t *testing.T) {
-	runScenario(t, func(s *story) {
-		s.start(hourly(takes(10*time.Second)), "a")
-		first, second := s.hold("a's claim"), s.hold("a's claim")
-		second.wait()
-		s.cut("a")
-		s.start(hourly(takes(10*time.Second)), "b")
-		s.until("01:00:22")
-		s.ran("b 01:00:00")
-		first.deliver()
-		second.deliver()
-		s.until("01:00:35")
-		s.answers("a's claim", "412 LeaseIdMismatchWithBlobOperation", "412 LeaseIdMismatchWithBlobOperation")
-		s.outcomes("succeeded 01:00:00")
-	})
-}
-
 // The machine of a sleeps for longer than its lease, between the reply to its
 // claim and the start of the run. b has the tick, and a does not start it.
 func TestPauseOfALeaseBetweenClaimReplyAndStart(t *testing.T) {

@@ -50,33 +50,3 @@ func TestReleaseLost(t *testing.T) {
 		s.outcomes("succeeded 00:00:10", "succeeded 00:00:20", "succeeded 00:00:30")
 	})
 }
-
-// The service has no time for a's outcome. While its renewals get through, a
-// keeps its lease and tries again. If they do not, b has the tick when the lease
-// has run out, and a's outcome is refused.
-func TestFinishThrottledPastTheDeadline(t *testing.T) {
-	runCase(t, "the finish alone", func(s *story) {
-		s.start(rerun(takes(5*time.Second)), "a")
-		s.until("01:00:01")
-		s.start(rerun(takes(5*time.Second)), "b")
-		s.refuse("a", 503, "ServerBusy", "finish")
-		s.until("01:01:00")
-		s.ran("a 01:00:00")
-		s.mend("a")
-		s.until("01:01:15")
-		s.ran("a 01:00:00")
-		s.outcomes("succeeded 01:00:00")
-	})
-	runCase(t, "all that a asks for", func(s *story) {
-		s.start(rerun(takes(5*time.Second)), "a")
-		s.until("01:00:01")
-		s.start(rerun(takes(20*time.Second)), "b")
-		s.refuse("a", 503, "ServerBusy")
-		s.until("01:00:20")
-		s.mend("a")
-		s.until("01:01:00")
-		s.ran("a 01:00:00", "b 01:00:00/2")
-		s.says("a", "the outcome was refused")
-		s.outcomes("succeeded 01:00:00")
-	})
-}
