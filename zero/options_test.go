@@ -6,8 +6,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
-
 )
 
 func TestOptionsAreChecked(t *testing.T) {
@@ -28,19 +26,5 @@ func TestOptionsAreChecked(t *testing.T) {
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q: got %v, want %q", test.args, err, test.want)
 		}
-	}
-}
-
-func TestPaceDividesTimes(t *testing.T) {
-	o, err := parse([]string{"-pace", "60", "-schedule", "@every 15m", "-schedule", "7,33 * * * * *"}, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	jobs, rules := o.jobs(), o.rules()
-	if jobs["job-1"] != "@every 15s" || jobs["job-2"] != "7,33 * * * * *" || len(jobs) != 2 {
-		t.Errorf("got jobs %v", jobs)
-	}
-	if rules.Polling != 500*time.Millisecond || rules.CoolDown != 5*time.Second {
-		t.Errorf("got %+v", rules)
 	}
 }

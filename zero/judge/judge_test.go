@@ -2,7 +2,6 @@ package judge_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -70,10 +69,4 @@ func TestFaultsAreFound(t *testing.T) {
 func late(s *judge.Story, up, run time.Duration) {
 	s.Replicas[0].Begun, s.Replicas[0].Up, s.Replicas[0].Gone = after(up-time.Second), after(up), after(up+time.Minute)
 	s.Starts[0].At = after(run)
-}
-
-func TestScheduleIsChecked(t *testing.T) {
-	if _, err := (judge.Story{Jobs: map[string]string{"work": "soon"}}).Ticks(); err == nil || !strings.Contains(err.Error(), "job work") {
-		t.Errorf("got %v", err)
-	}
 }
