@@ -56,9 +56,7 @@ func draft(p *Policy, v View) (next Claim, todo bool) {
 
 // writing returns the write of the claim, after what was settled so far.
 func (c *claiming) writing() *write {
-	w := c.Policy.writing(&c.next.Record)
-	w.had = len(c.v.Record.History)
-	return w
+	return &write{c.Policy, &c.next.Record, len(c.v.Record.History)}
 }
 
 // after returns the view of what the claim has written so far.
@@ -155,8 +153,9 @@ func (c *claiming) abandon(why string) {
 		reason += joint + why
 	}
 	c.next.Record.Run.Status, c.next.Record.Run.Deaths, c.next.Record.Run.Unlocked = status, deaths(r), store.Unlocked{}
-	c.settleRun(&c.next.Record, LastOutcome(r, status, reason))
-	c.pauseSelf(&c.next.Record, c.v.Now)
+	w := c.writing()
+	w.settleRun(LastOutcome(r, status, reason))
+	w.pauseSelf(c.v.Now)
 }
 
 // abandonInPause settles the tick that waits for the end of a pause, and reports whether there was one. A run that is ordered

@@ -322,7 +322,7 @@ func TestLastOver(t *testing.T) {
 		tt.p.Ticks, tt.p.PauseAfter, tt.p.StartingDeadline, tt.p.Spec = every("10m"), 1, time.Minute, "mine"
 		r := running()
 		if tt.status != store.Running {
-			r = tt.p.Finish(&r, tt.status, Stopped, clockTime("00:00:20"), clockTime("00:00:20"), store.JobControl{})
+			r = Finish(&tt.p, &r, tt.status, Stopped, clockTime("00:00:20"), clockTime("00:00:20"), store.JobControl{})
 		}
 		if tt.paused {
 			r.Orders.Paused = store.SelfPause{At: clockTime("00:00:15"), Token: 5}
@@ -385,7 +385,7 @@ func TestRunByHandNotesResume(t *testing.T) {
 func TestStalledRunIsClosedByNextWrite(t *testing.T) {
 	p := Policy{Ticks: every("10s"), Spec: "mine", Lease: 15 * time.Second, StartingDeadline: 2 * time.Second}
 	r := running()
-	r = p.Stall(&r, "quiet", clockTime("00:00:12"), store.JobControl{})
+	r = Stall(&p, &r, "quiet", clockTime("00:00:12"), store.JobControl{})
 	next, todo := p.Claim(View{Record: &r, State: store.Expired, Now: clockTime("00:00:25")})
 	if !todo || next.Run || next.Record.Run.Finished.IsZero() || next.Record.Run.Status != store.Stalled || next.Record.MayRun() {
 		t.Errorf("runs %t: %+v", next.Run, next.Record.Run)

@@ -85,7 +85,7 @@ func TestPauseAfterCountsFailuresAlone(t *testing.T) {
 	for status, want := range map[store.Status]bool{store.Skipped: false, store.Abandoned: false, store.Failed: true} {
 		r := running()
 		r.Failures = 5
-		r = p.Finish(&r, status, "", clockTime("00:00:15"), clockTime("00:00:15"), store.JobControl{})
+		r = Finish(&p, &r, status, "", clockTime("00:00:15"), clockTime("00:00:15"), store.JobControl{})
 		if paused := !r.Orders.Paused.At.IsZero(); paused != want {
 			t.Errorf("%s: paused itself %t", status, paused)
 		}
@@ -233,10 +233,10 @@ func writeAll(t *testing.T, claim *store.Record, reason string) {
 				r.Writer, r.Run.Stopping, r.Run.Progress = strings.Repeat("W", 26), true, store.Progress{Note: strings.Repeat("🦊", 100), At: end}
 				writes := []store.Record{r}
 				if status == store.Stalled {
-					r = p.Stall(&r, reason, lo, store.JobControl{})
+					r = Stall(&p, &r, reason, lo, store.JobControl{})
 					writes = append(writes, r)
 				}
-				for i, w := range append(writes, p.Finish(&r, status, reason, end, lo, store.JobControl{})) {
+				for i, w := range append(writes, Finish(&p, &r, status, reason, end, lo, store.JobControl{})) {
 					if _, err := w.Encode(); err != nil {
 						t.Fatalf("write %d of a run that is %s, attempt %d: %v", i, status, r.Run.Attempt, err)
 					}
