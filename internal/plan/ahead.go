@@ -102,7 +102,7 @@ func (s *step) expected() bool {
 	if tick.IsZero() || s.Ticks.Last(s.Now).After(tick) || s.Unclaimed(r).After(tick) {
 		return false
 	}
-	return r.Definition.Spec == s.Spec && !unsettled(r) && !s.IsPaused() && !s.Ordered(s.View)
+	return r.Definition.Spec == s.Spec && !unsettled(r) && !s.IsPaused() && !Ordered(s.Policy, s.View)
 }
 
 // untilLook returns how long it is until this replica looks before the upcoming tick; zero or less: it does not, or has.

@@ -43,7 +43,7 @@ func (p *Policy) BackfillOver(r *store.Record, b *store.Backfill) bool {
 // none is left, or none can be claimed.
 func (p *Policy) nextBackfilled(v View) (tick time.Time, attempt int) {
 	r, b := v.Record, &v.Control.Backfill
-	if b.Seq == 0 || p.Ticks == nil || !v.inForce(b.Seq) {
+	if p.Ticks == nil || !v.inForce(b.Seq) {
 		return time.Time{}, 0
 	}
 	through := time.Time{}

@@ -161,7 +161,7 @@ func (c *claiming) abandon(why string) {
 // abandonInPause settles the tick that waits for the end of a pause, and reports whether there was one. A run that is ordered
 // meanwhile takes its place: the record has room for one run.
 func (c *claiming) abandonInPause() bool {
-	if isBackfill(c.v.Record) || !c.v.IsPaused() || !c.mayRepeat() {
+	if !c.v.IsPaused() || !c.mayRepeat() {
 		return false
 	}
 	c.abandon("a run was ordered in the pause")

@@ -121,13 +121,3 @@ func TestReplacedBy(t *testing.T) {
 		})
 	}
 }
-
-// A job pauses itself at the end of its run. By the clock of a replica that is fast that end is in the future, and the record would
-// be refused.
-func TestPauseOfAFastClock(t *testing.T) {
-	p, r := Policy{Ticks: every("10s"), PauseAfter: 1}, running()
-	r = Finish(&p, &r, store.Failed, "", clockTime("00:03:00"), clockTime("00:01:00"), store.JobControl{})
-	if at := r.Orders.Paused.At; !at.Equal(clockTime("00:01:00")) {
-		t.Errorf("paused at %s, and the store's clock shows 00:01:00", at.Format(time.TimeOnly))
-	}
-}

@@ -98,11 +98,11 @@ func (s *step) idle() Action {
 	}
 	next := s.NextTick(s.Record)
 	if next.IsZero() || s.IsPaused() {
-		a := Action{After: min(stale, maxSleep)}
+		look := s.Now.Add(maxSleep)
 		if ends := s.pauseEnds(); !ends.IsZero() {
-			a.After = min(a.After, max(ends.Sub(s.Now), minIdle))
+			look = instant.Earlier(look, ends)
 		}
-		return a
+		return until(look)
 	}
 	if _, awaits := s.Awaits(s.View); awaits {
 		return Action{What: Await, After: stale}
@@ -330,7 +330,7 @@ func (d decision) wantedByOthers() time.Time {
 // settings, and all there is to write is that its ticks were skipped, the next manual run, or the next program, writes that too.
 func (d decision) wantedForTick() time.Time {
 	r, idle := d.Record, d.Paused && !d.Awaited
-	if _, todo := d.Claim(d.View); todo && !(idle && !r.MayRun() && !open(r) && !d.Ordered(d.View)) {
+	if _, todo := d.Claim(d.View); todo && !(idle && !r.MayRun() && !open(r) && !Ordered(d.Policy, d.View)) {
 		return d.Now
 	}
 	next := d.Unclaimed(r)

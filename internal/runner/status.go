@@ -361,7 +361,7 @@ func (q inquiry) wanted(all map[string]*wish, awaited bool) time.Time {
 	for _, name := range p.After {
 		before := plan.Predecessor{Job: name}
 		if b := all[name]; b.read == nil && b.bad == nil {
-			before = plan.PredecessorOf(&b.rec, q.at)
+			before = before.Updated(&b.rec, q.at)
 		}
 		v.Before = append(v.Before, before)
 	}
