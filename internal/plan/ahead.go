@@ -132,9 +132,3 @@ func (p *Policy) ClaimEarly(v View, tick time.Time) (next Claim, ok bool) {
 	r.Run.Armed = true
 	return next, true
 }
-
-// TooLate reports whether a run must not start so long after its tick.
-func (p *Policy) TooLate(after time.Duration) bool {
-	deadline := p.startingDeadline()
-	return deadline > 0 && after > deadline
-}

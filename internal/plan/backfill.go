@@ -463,9 +463,6 @@ func StallSeveral(p *Policy, r *store.Record, e Ended) store.Record {
 	return f
 }
 
-// MaxBackfill is how many ticks one backfill may have.
-const MaxBackfill = maxCount
-
 // A Range is what a backfill is asked for: both ends are in it.
 type Range struct {
 	From, To time.Time
@@ -492,12 +489,12 @@ func PlanBackfill(p *Policy, r *store.Record, now time.Time, of Range, former *s
 	}
 	kept := b.Spans[:0]
 	for _, s := range b.Spans {
-		n := p.Ticks.Count(s.From, s.To, MaxBackfill+1-b.Ticks)
+		n := p.Ticks.Count(s.From, s.To, maxCount+1-b.Ticks)
 		if n == 0 {
 			continue
 		}
-		if b.Ticks += n; b.Ticks > MaxBackfill {
-			return b, first, last, fmt.Errorf("the range has more than %d ticks: order it in parts, one after the other", MaxBackfill)
+		if b.Ticks += n; b.Ticks > maxCount {
+			return b, first, last, fmt.Errorf("the range has more than %d ticks: order it in parts, one after the other", maxCount)
 		}
 		s.To = p.Ticks.Last(s.To) // no schedule of later on is to add ticks behind the last one
 		kept = append(kept, s)
@@ -569,7 +566,7 @@ func madeUp(ticks Ticks, r *store.Record, of *store.Backfill) (spans []store.Spa
 		if !ticks.Last(s.To).Equal(s.To) { // the schedule was another one
 			return nil
 		}
-		n += ticks.Count(s.From, s.To, MaxBackfill+1)
+		n += ticks.Count(s.From, s.To, maxCount+1)
 		if s.From = instant.Later(s.From, b.Failed); s.To.After(s.From) {
 			spans = append(spans, s)
 		}

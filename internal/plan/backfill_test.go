@@ -79,14 +79,14 @@ func TestBackfillEndsAtItsLimit(t *testing.T) {
 			p := Policy{Ticks: every("10s")}
 			fill := store.Backfill{Seq: 9, Spans: []store.Span{{From: clockTime("00:00:00"), To: clockTime("00:01:40")}}, Parallel: tt.parallel}
 			r := store.Record{Watermark: clockTime("00:03:20"), Backfill: store.Backfilled{Seq: 9, Through: clockTime("00:00:10"), Several: tt.parallel > 1,
-				Counts: map[store.Status]int64{store.Succeeded: MaxBackfill - int64(tt.claims)}}}
+				Counts: map[store.Status]int64{store.Succeeded: maxCount - int64(tt.claims)}}}
 			v := View{Record: &r, Now: clockTime("00:03:25"), Control: store.JobControl{Backfill: fill}}
 			next, _ := p.Claim(v)
 			got := max(1, len(next.Record.Backfill.Open))
 			if !next.Run || got != tt.claims {
 				t.Errorf("claims %d ticks, want %d: %+v", got, tt.claims, next.Record.Backfill)
 			}
-			r.Backfill.Counts[store.Succeeded] = MaxBackfill
+			r.Backfill.Counts[store.Succeeded] = maxCount
 			if next, _ := p.Claim(v); next.Run || !p.BackfillOver(&r, &fill) {
 				t.Errorf("goes on with %+v", next.Record.Backfill)
 			}

@@ -250,7 +250,7 @@ func (c *claiming) claimChosen(tick time.Time, passed bool) bool {
 		return passed
 	}
 	r := &c.next.Record
-	if returned := r.Orders.Returned; !returned.Tick.IsZero() && returned.Tick.Equal(tick) && c.v.end().Cancel {
+	if returned := r.Orders.Returned; returned.Tick.Equal(tick) && c.v.end().Cancel {
 		settleReturned(r, store.Outcome{Tick: tick, Attempt: 1}, c.v.end())
 		return true
 	}
@@ -337,22 +337,23 @@ func (v View) armed() bool {
 	return v.Record.Run.Armed && v.Record.MayRun() && v.Record.Run.Tick.After(v.Now)
 }
 
-// startingDeadline returns how late a first attempt may start; zero: as late as Missed says.
+// TooLate reports whether a first attempt must not start so long after its tick came due, whatever Missed says.
 // Lease is the store's: a job may ask for a shorter one, which its beats keep.
-func (p *Policy) startingDeadline() time.Duration {
-	if p.StartingDeadline == 0 && p.Missed == SkipMissed {
-		return p.Lease
+func (p *Policy) TooLate(after time.Duration) bool {
+	deadline := p.StartingDeadline
+	if deadline == 0 && p.Missed == SkipMissed {
+		deadline = p.Lease
 	}
-	return p.StartingDeadline
+	return deadline > 0 && after > deadline
 }
 
 // choose returns the tick to run of some, the newest of which comes first, and why the ones before it are missed. A zero tick:
 // none is to run. Ticks of a pause are not run later.
 func (p *Policy) choose(ticks func(yield func(fate) bool), now time.Time) (tick time.Time, reason string) {
-	deadline, n := p.startingDeadline(), 0
+	n := 0
 	for f := range ticks {
 		switch {
-		case deadline > 0 && now.Sub(f.since) > deadline:
+		case p.TooLate(now.Sub(f.since)):
 			return tick, "past the starting deadline"
 		case p.Missed != RunAll && f.paused:
 			return tick, "a newer one was due"

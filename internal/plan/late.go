@@ -217,10 +217,10 @@ func UntilTell(p *Policy, r *store.Record, now time.Time, c store.JobControl) ti
 
 // untilLate returns how long it takes until a tick becomes late that is not known to be. Zero or less: one is.
 func untilLate(p *Policy, r *store.Record, now time.Time, c store.JobControl) time.Duration {
-	judged := r.Clone()
-	if j := (&judging{Policy: p, r: r}); !j.knows() {
+	if !(&judging{Policy: p, r: r}).knows() {
 		return never
 	}
+	judged := r.Clone()
 	if late := Judge(p, &judged, now, c); late.Count > 0 {
 		return 0
 	}

@@ -49,8 +49,8 @@ const (
 	Rerun   Interrupted = "rerun"
 )
 
-// A Policy is what the program says about the ticks of a job. A decision with a value of its own, as Next has a step, is a function
-// of a policy: that value needs the policy, so the policy must not need it.
+// A Policy is what the program says about the ticks of a job. A decision that has a value of its own, as Next has a step, is a
+// function of a policy: that value needs the policy, so the policy must not need it.
 type Policy struct {
 	Ticks            Ticks         // nil: a singleton, which has a claim and no ticks
 	StartingDeadline time.Duration // how late a run may start, from its tick on; zero: only Missed limits it
@@ -93,7 +93,7 @@ const (
 	maxBacklog = 100     // how many ticks RunAll makes up for
 	maxPauses  = 5       // pauses of a job by itself that a record keeps, while ticks from before them wait
 	maxDeaths  = 5       // how many runners one tick may cost under Rerun: a tick that kills its runner would kill every replica in turn
-	maxCount   = 100_000 // how far the ticks of a range are counted; of more ticks the outcome says "at least", since a count must not take long
+	maxCount   = 100_000 // how far ticks are counted, which must not take long: of more an outcome says "at least", and no backfill has more
 )
 
 // A View is the entry as a replica sees it, and what else it decides by.
