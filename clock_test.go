@@ -214,3 +214,31 @@ func TestClockThatWasAheadIsTold(t *testing.T) {
 		}
 	}
 }
+
+// A job pauses itself when its run has ended, also over a store that gives no dates: RunAll makes up for ticks from before that.
+func TestPausesItselfWithoutDates(t *testing.T) {
+	for _, dated := range []bool{true, false} {
+		inCase(t, fmt.Sprint("dates ", dated), func(t *testing.T, c *cluster) {
+			first := true
+			w := doing("* * * * *", func(ctx context.Context, _ *soloist.Run) error {
+				if first {
+					first = false
+					_ = pause(ctx, 150*time.Second)
+					return errors.New("boom")
+				}
+				return nil
+			})
+			w.Missed, w.Retry = soloist.RunAll, soloist.Retry{PauseAfter: 1}
+			a := c.replica("a", w)
+			if !dated {
+				a.tap.date = noDate
+			}
+			c.launch(a)
+			until(6*time.Minute + 30*time.Second)
+			c.order(soloist.Order{Kind: store.OrderResume}, w)
+			until(7*time.Minute + 30*time.Second)
+			c.wantOutcomes("work", "failed 00:01:00 boom", "succeeded 00:02:00", "succeeded 00:03:00",
+				"skipped 00:03:00-00:06:00 paused", "succeeded 00:07:00")
+		})
+	}
+}

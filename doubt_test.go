@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -404,5 +405,139 @@ func TestOnceCalledAgainByTwo(t *testing.T) {
 		}
 		both.Wait()
 		c.wantRuns(1)
+	})
+}
+
+// A claim that is taken back without an answer is taken back once: the run before it stays as it was.
+func TestBackfillBeforeClaimTakenBackTwice(t *testing.T) {
+	bothWays(t, func(t *testing.T, c *cluster, parallel int) {
+		w := work("@hourly", time.Second)
+		a := c.replica("a", w)
+		a.wake()
+		o := c.fills(lastHours(4, parallel), w)
+		time.Sleep(time.Minute)
+		a.wake()
+		c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 4})
+		time.Sleep(time.Minute)
+		a.meets(awayFrom("write", 12*time.Second))
+		_, err := a.RunNow(c.within(3*time.Second), "work", "one")
+		wantError(t, err, errNetwork.Error())
+		time.Sleep(5 * time.Second)
+		_, err = a.RunNow(c.within(time.Minute), "work", "two")
+		c.ok(err)
+		time.Sleep(time.Minute)
+		a.wake()
+		time.Sleep(time.Minute)
+		a.wake()
+		c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 4})
+		seen := map[time.Time]int{}
+		for _, r := range c.filled() {
+			if seen[r.Tick]++; seen[r.Tick] > 1 {
+				t.Errorf("the tick %s of the backfill has run %d times", r.Tick.Format(time.TimeOnly), seen[r.Tick])
+			}
+		}
+	})
+}
+
+func TestOrderedRunBeforeClaimTakenBackTwice(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@hourly", 10*time.Minute)
+		a := c.start("a", w)
+		time.Sleep(2 * time.Minute)
+		c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
+		time.Sleep(time.Minute)
+		c.order(soloist.Order{Kind: store.OrderCancel}, w)
+		time.Sleep(time.Minute)
+		a.stop()
+		b := c.replica("b", w)
+		b.meets(awayFrom("write", 12*time.Second))
+		_, err := b.RunNow(c.within(3*time.Second), "work", "one")
+		wantError(t, err, errNetwork.Error())
+		time.Sleep(12 * time.Second)
+		_, err = b.RunNow(c.within(15*time.Second), "work", "two")
+		c.ok(err)
+		time.Sleep(time.Minute)
+		c.start("d", w)
+		time.Sleep(2 * time.Minute)
+		n := 0
+		for _, o := range c.record("work").History {
+			if o.Request == "please" {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%d outcomes", n)
+		}
+	})
+}
+
+// A call claims twice: the first claim is lost. What the second one has settled is told once.
+func TestSettledByTwoClaimsIsToldOnce(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := rerun(work("@hourly", 10*time.Minute))
+		a := c.replica("a", job)
+		book := a.tells()
+		a.wake()
+		until(time.Hour)
+		_, _ = a.RunDue(c.within(30*time.Second), soloist.Wake{}) // its tick waits for another attempt
+		c.order(soloist.Order{Kind: store.OrderCancel}, job)
+		time.Sleep(10 * time.Second)
+		var mu sync.Mutex
+		writes, end := 0, time.Time{}
+		a.meets(func(op string, apply func() error) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if time.Now().Before(end) {
+				return errNetwork
+			}
+			if op != "write" {
+				return apply()
+			}
+			switch writes++; writes {
+			case 1:
+				end = time.Now().Add(time.Millisecond) // it is lost, and so is the read after it
+				return errNetwork
+			case 2:
+				end = time.Now().Add(time.Second)
+				_ = apply()
+				return errNetwork
+			}
+			return apply()
+		})
+		_, _ = a.RunNow(c.within(time.Minute), "work", "please")
+		n := 0
+		for _, e := range book.of("work", event.Settled, event.Ended) {
+			if e.Outcome.Status == store.Cancelled {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("the outcome of the cancelled tick is reported %d times", n)
+		}
+	})
+}
+
+// A lease that RunNow has left over a dead run is over soon: it waits.
+func TestRunNowAfterClaimInDoubtOverDeadRun(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		job := work("@hourly", 10*time.Minute)
+		dead := c.start("dead", job)
+		until(time.Hour + time.Minute)
+		dead.kill()
+		time.Sleep(2 * D)
+		a := c.replica("a", job)
+		var end time.Time
+		a.meets(func(op string, apply func() error) error {
+			if op == "write" && end.IsZero() {
+				end = time.Now().Add(time.Second)
+			}
+			if time.Now().Before(end) {
+				return errNetwork
+			}
+			return apply()
+		})
+		if o, err := a.RunNow(c.within(time.Hour), "work", "please"); err != nil || o.Status != store.Succeeded {
+			t.Errorf("got %s %s, %v", o.Status, o.Reason, err)
+		}
 	})
 }

@@ -558,3 +558,16 @@ func TestSweepLeavesWhatWasUsedSince(t *testing.T) {
 		})
 	}
 }
+
+// A replica whose clock is fast says that there is to be no further try: the others believe it, though its run ends in their future.
+func TestPermanentByFastClock(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a, b := c.replica("a"), c.replica("b")
+		a.Elapsed = func() time.Duration { return sinceMidnight() + sinceMidnight()/105 }
+		wantError(t, c.migration(a, "v1", func(ctx context.Context, _ *soloist.Run) error {
+			_ = pause(ctx, 3*time.Hour)
+			return soloist.Permanent(errors.New("boom"))
+		}).Run(c.t.Context()), "boom")
+		wantError(t, c.migration(b, "v1", nil).Run(c.within(time.Minute)), "for good")
+	})
+}

@@ -89,6 +89,15 @@ func (c *Clock) observe(sent time.Duration, date time.Time) (skew time.Duration,
 	return 0, false
 }
 
+// Earliest returns the earliest time that the service's clock can show now. Zero: not known.
+func (c *Clock) Earliest() time.Time {
+	low, _, known := c.Now()
+	if !known {
+		return time.Time{}
+	}
+	return low
+}
+
 // Best returns the time of the wall clock, corrected as far as the service's clock proves
 // it wrong. It decides which ticks are due, and nothing that has to be certain.
 func (c *Clock) Best() time.Time {

@@ -32,7 +32,7 @@ func (w *wish) add(rec *store.Record) {
 		return
 	}
 	if w.permanent {
-		rec.Orders.Paused = store.SelfPause{At: rec.Run.Finished, Token: rec.Token}
+		rec.Orders.Paused = store.SelfPause{At: rec.Run.Claimed, Token: rec.Token}
 	}
 	if w.pause > 0 {
 		rec.Due = rec.Run.Finished.Add(w.pause)

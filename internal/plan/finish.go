@@ -41,12 +41,12 @@ func endStalled(r *store.Record, end time.Time) {
 	r.History[i].End = end
 }
 
-// Stall returns the record that says that its run has stalled. The run may still go on, so
-// the record has no end of it yet: Finish adds that when the run has returned.
-func Stall(p *Policy, r *store.Record, reason string, lo time.Time, c store.JobControl) store.Record {
+// Stall returns the record that says that its run has stalled, at end. The run may still go on, so
+// the record has no end of it yet: Finish adds that when the run has returned. lo is as in Finish.
+func Stall(p *Policy, r *store.Record, reason string, end, lo time.Time, c store.JobControl) store.Record {
 	f := r.Clone()
 	f.Run.Stopping = true
-	writing(p, &f).conclude(store.Stalled, reason, lo, lo)
+	writing(p, &f).conclude(store.Stalled, reason, end, lo)
 	writing(p, &f).skipUnder(lo, c)
 	f.Due = p.due(&f)
 	return f
@@ -56,6 +56,9 @@ func Stall(p *Policy, r *store.Record, reason string, lo time.Time, c store.JobC
 // What the claim settled for other ticks stays settled, and its token stays spent: the claim may have been read.
 func TakeBack(p *Policy, before, claim *store.Record) store.Record {
 	r := claim.Clone()
+	if r.Run.Status != store.Running { // it was taken back, without an answer
+		return r
+	}
 	switch {
 	case isBackfill(claim):
 		takeBackBackfilled(&r, claim)

@@ -190,7 +190,7 @@ func TestTakenBackClaimIsForgottenOnceSettled(t *testing.T) {
 func TestOrderAfterDeathIsNoOverlap(t *testing.T) {
 	p := Policy{Ticks: every("10s"), Lease: 15 * time.Second}
 	r := store.Record{Token: 7, Watermark: clockTime("00:00:10"), Run: store.Run{Status: store.Running, Tick: clockTime("00:00:20"), Attempt: 1, Replica: "a", Claimed: clockTime("00:00:20")}}
-	stalled := Stall(&p, &r, "quiet", clockTime("00:00:25"), store.JobControl{})
+	stalled := Stall(&p, &r, "quiet", clockTime("00:00:25"), clockTime("00:00:25"), store.JobControl{})
 	claim, _ := p.Claim(View{Record: &stalled, Now: clockTime("00:01:00")})
 	claim.Record.Run.Claimed = clockTime("00:01:00")
 	settled, _ := p.Claim(View{Record: &stalled, Now: clockTime("00:01:00"), Claims: NoRun})

@@ -234,7 +234,7 @@ func writeAll(t *testing.T, claim *store.Record, reason string) {
 				r.Writer, r.Run.Stopping, r.Run.Progress = strings.Repeat("W", 26), true, store.Progress{Note: strings.Repeat("🦊", 100), At: end}
 				writes := []store.Record{r}
 				if status == store.Stalled {
-					r = Stall(&p, &r, reason, lo, store.JobControl{})
+					r = Stall(&p, &r, reason, lo, lo, store.JobControl{})
 					writes = append(writes, r)
 				}
 				for i, w := range append(writes, Finish(&p, &r, status, reason, end, lo, store.JobControl{})) {

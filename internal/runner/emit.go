@@ -241,7 +241,7 @@ func (u *unconfirmed) shownBy(rec *store.Record) bool {
 
 // reportOnceRead keeps the last write under the lease until a read shows whether it was applied.
 func (h *hold) reportOnceRead(run store.Outcome, report func()) {
-	u := unconfirmed{h.session.Record().Writer, run, report}
+	u := unconfirmed{h.session, h.session.Record().Writer, run, report}
 	h.source.state.set(func(n *snapshot) { n.unconfirmed = append(n.unconfirmed, u) })
 }
 

@@ -85,7 +85,11 @@ func (d *driver) runNow() (store.Outcome, error) {
 			if outcome, known := plan.OutcomeOfRequest(&d.view.rec, d.request, d.view.entry.State); known {
 				return outcome, nil
 			}
-			if err = d.hindered(); err != nil {
+			if err = d.hindered(); d.take.terms == nil && Passing(err) { // a lease that this process has left is over soon
+				d.short = err
+				lease.Sleep(d.ctx, time.Second)
+				continue
+			} else if err != nil {
 				return store.Outcome{}, err
 			}
 			silent := d.view.seen.Silent(d.decideBy())

@@ -82,7 +82,7 @@ func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, 
 	s, rec := h.session, &h.view.rec
 	returned := cmp.Or(a.Returned, h.clock.Elapsed())
 	took, end := (returned - start).Round(time.Millisecond), h.endAt(returned)
-	earliest, _, _ := h.clock.Now()
+	earliest := h.clock.Earliest()
 	if status != store.Stalled && !h.bounded { // the lease is about to expire, or the call to end
 		h.replica.jobs.starts.wait(a.Under.Stop, h.held)
 	}
@@ -201,8 +201,7 @@ func (h *hold) takeBackBriefly(ctx context.Context) error {
 	if err == nil {
 		h.written(s)
 		h.mayWrite()
-		token := s.Record().Token // what the claim has settled stays settled
-		h.reportThose(func(u *unconfirmed) bool { return u.run.Token == token }, true)
+		h.reportThose(func(u *unconfirmed) bool { return u.session == s }, true) // what the claim has settled stays settled
 	}
 	return err
 }
@@ -336,12 +335,12 @@ func (n *notices) Progress(beat time.Time, note string) error {
 // Stalled implements [supervise.Record]. The outcome of the stall is written now, and
 // not when the run returns, which it may never do.
 func (n *notices) Stalled(reason string) error {
-	earliest, _, _ := n.clock.Now()
+	at, earliest := n.stalledAt()
 	var stalled store.Record
 	var counted bool
 	err := n.once(func(r *store.Record) {
 		before := r.Backfill.Done()
-		*r = plan.Stall(&n.job.Policy, r, reason, earliest, n.orders())
+		*r = plan.Stall(&n.job.Policy, r, reason, at, earliest, n.orders())
 		stalled, counted = *r, r.Backfill.Done() > before
 	})
 	n.stall = stall{plan.LastOutcome(&stalled, store.Stalled, reason), err == nil, err == nil && counted}
@@ -351,10 +350,18 @@ func (n *notices) Stalled(reason string) error {
 	}
 	if n.stall.told { // of a backfill: the record does not show the outcome, and this process may end before the run returns
 		o := n.stall.outcome
-		o.End = earliest
+		o.End = at
 		n.ended(o)
 	}
 	return err
+}
+
+// stalledAt returns when a run has stalled, and the earliest time that the service's clock can show.
+func (n *notices) stalledAt() (at, earliest time.Time) {
+	if earliest = n.clock.Earliest(); earliest.IsZero() {
+		return n.clock.Best(), earliest
+	}
+	return earliest, earliest
 }
 
 // tell reports the ticks that came due under the run, once their outcomes are in the record: they were written together with

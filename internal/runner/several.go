@@ -233,7 +233,7 @@ type noticesOfOne struct {
 
 // Stalled implements [supervise.Record]; see notices.Stalled.
 func (n *noticesOfOne) Stalled(reason string) error {
-	at, _, _ := n.clock.Now()
+	at, _ := n.stalledAt()
 	e, counted := plan.Ended{Tick: n.tick, Status: store.Stalled, Reason: reason, End: at}, false
 	err := n.once(func(r *store.Record) {
 		before := r.Backfill.Done()

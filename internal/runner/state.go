@@ -96,9 +96,10 @@ type unbegun struct {
 // An unconfirmed is a write of outcomes that got no clear answer. The next read of the record shows
 // whether it was applied, whichever runner of the job in this process reads it.
 type unconfirmed struct {
-	writer string        // of the record that was sent
-	run    store.Outcome // of the run that the write claims or ends; zero: of none
-	report func()        // emits the outcomes
+	session *lease.Session
+	writer  string        // of the record that was sent
+	run     store.Outcome // of the run that the write claims or ends; zero: of none
+	report  func()        // emits the outcomes
 }
 
 // A claimed is a run with a claim, as an operator's order names it.

@@ -165,10 +165,7 @@ func (d *driver) next(fresh bool) (plan.View, plan.Action) {
 	v.LookBy = d.lookBy(v.Now)
 	d.lookAhead(&v)
 	d.view.seen.Fresh = fresh
-	low, _, ok := d.clock.Now()
-	if !ok {
-		low = time.Time{}
-	}
+	low := d.clock.Earliest()
 	action := plan.Next(&d.job.Policy, v, &d.view.seen, low)
 	if action.What == plan.Inherit {
 		d.emit(event.Event{Kind: event.Inherited, Former: event.Former{Since: d.view.rec.Definition.Since}, Took: time.Since(d.view.seen.UnchangedSince).Truncate(time.Minute)})
