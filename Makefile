@@ -15,7 +15,7 @@ sim: ## one simulated cluster, told event by event: make sim seed=7
 	go test ./internal/sim -run 'TestSeeds$$' -seed $(seed) -v
 
 mistakes: ## a test has to notice each known mistake: some minutes
-	go test ./internal/mistakes -part 1/1 -v -timeout 1h
+	go test ./internal/mistakes -name . -v -timeout 1h
 
 storm: ## random faults on real processes over Azurite: make storm for=30m seed=2
 	cd chaos && go run ./storm -for $(for) -seed $(seed)

@@ -144,7 +144,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 
 		"host": {"event", "internal/alarm", ".", "store", "host/local", "host/internal/alert", "host/internal/app", "host/internal/azd", "host/internal/before", "host/internal/doctor", "host/internal/format", "host/internal/functions",
 			"host/internal/locks", "host/internal/logging", "host/internal/past", "host/internal/presence", "host/internal/view", "host/internal/watch", "host/internal/web", "internal/elapsed", "internal/history", "internal/near", "internal/schedule"},
-		"host/internal/alert": {"internal/document", ".", "event", "store", "host/internal/format", "internal/ontime"},
+		"host/internal/alert": {"internal/document", ".", "event", "store", "host/internal/format", "internal/ontime", "internal/queue"},
 		"host/internal/app": {"internal/alarm", ".", "event", "store", "host/azure", "host/local", "host/internal/before", "host/internal/format", "host/internal/logging", "host/internal/presence", "host/internal/telemetry",
 			"internal/logqueue", "internal/near", "internal/schedule", "internal/ticks"},
 		"host/internal/before": {".", "host/internal/format", "internal/supervise"},

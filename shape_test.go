@@ -25,7 +25,7 @@ const (
 var thick = map[string]int{".": 15, "internal/runner": 18, "internal/sim": 25, "internal/sim/draw": 15}
 
 // broad are types that still have more methods. A number here only becomes smaller.
-var broad = map[string]int{"Policy": 66, "Cluster": 101}
+var broad = map[string]int{"Cluster": 101}
 
 // wide are structs that may have more fields. Job is a form that users fill in: its fields
 // are the settings of a job, and most programs set three of them. A status is a form that they read, and a record one that replicas do;

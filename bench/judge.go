@@ -30,9 +30,8 @@ type Report struct {
 
 // A Fault is what the bench has done to a replica, and what followed.
 type Fault struct {
-	What    string
-	Replica string
-	Next    time.Duration // until the next run of any job begins; negative: none has begun
+	What string
+	Next time.Duration // until the next run of any job begins; negative: none has begun
 }
 
 // A tickOf names a tick.
@@ -86,7 +85,7 @@ func (r *Report) add(tick time.Time, starts []proctest.Event) {
 
 // follow finds what came after a fault.
 func follow(events []proctest.Event, fault proctest.Event) Fault {
-	f := Fault{What: fault.What, Replica: fault.Replica, Next: -1}
+	f := Fault{What: fault.What, Next: -1}
 	for _, e := range events {
 		if next := e.At.Sub(fault.At); e.What == replica.Start && next > 0 && (f.Next < 0 || next < f.Next) {
 			f.Next = next

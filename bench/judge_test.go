@@ -78,12 +78,6 @@ func TestJudge(t *testing.T) {
 			},
 			func(r Report) bool { return r.Lost == 1 && r.Twice == 0 && r.Runs == 7 && len(r.Delays) == 7 },
 		},
-		"an end without a start is no run": {
-			func(l []proctest.Event) []proctest.Event {
-				return slices.DeleteFunc(l, func(l proctest.Event) bool { return l.What == replica.Start && l.Job == "job-0" && l.Tick.Equal(at(0)) })
-			},
-			func(r Report) bool { return r.Lost == 1 },
-		},
 		"a late start": {
 			func(l []proctest.Event) []proctest.Event {
 				for i := range l {
@@ -102,15 +96,6 @@ func TestJudge(t *testing.T) {
 			},
 			func(r Report) bool { return r.Lost == 0 && r.Delays[0] == -400*ms },
 		},
-		"runs on one replica alone": {
-			func(l []proctest.Event) []proctest.Event {
-				for i := range l {
-					l[i].Replica = "a"
-				}
-				return l
-			},
-			func(r Report) bool { return r.Share() == 1 },
-		},
 	} {
 		if r := judge(c.plant(good()), nil, window()); !c.want(r) {
 			t.Errorf("%s: got %+v", name, r)
@@ -120,7 +105,7 @@ func TestJudge(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	faults := []proctest.Event{{What: "kill", At: at(1).Add(400 * ms), Replica: "a"}, {What: "term", At: at(9), Replica: "a"}}
-	want := []Fault{{"kill", "a", 603 * ms}, {"term", "a", -1}}
+	want := []Fault{{"kill", 603 * ms}, {"term", -1}}
 	if r := judge(good(), faults, window()); !slices.Equal(r.Faults, want) || r.Lost != 0 {
 		t.Errorf("got %+v, want %+v", r.Faults, want)
 	}

@@ -182,5 +182,5 @@ func kill(p *proctest.Process) func() error {
 
 // build makes a program of this module, once.
 func (s *services) build(pkg string) (string, error) {
-	return s.once("the program "+pkg, func() (string, error) { return proctest.BuildIn(s.dir, "bench/"+pkg, false) })
+	return s.once("the program "+pkg, func() (string, error) { return proctest.BuildOver(s.dir, "bench/"+pkg, false, nil) })
 }

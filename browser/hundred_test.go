@@ -6,8 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,14 +24,11 @@ type counter struct {
 
 func newCounter(t *testing.T, server *azurite.Server) *counter {
 	t.Helper()
-	account, err := url.Parse(server.URL)
+	proxy, err := azurite.Forward(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &counter{}
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.Out.URL.Scheme, r.Out.URL.Host = account.Scheme, account.Host // the path is part of the signature
-	}}
 	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {
 			c.reads.Add(1)
@@ -46,7 +41,7 @@ func newCounter(t *testing.T, server *azurite.Server) *counter {
 
 // setting is SOLOIST_STORAGE of a program that is counted.
 func (c *counter) setting() string {
-	return fmt.Sprintf("SOLOIST_STORAGE=DefaultEndpointsProtocol=http;AccountName=%s;AccountKey=%s;BlobEndpoint=%s/%s;", azurite.Account, azurite.Key, c.URL, azurite.Account)
+	return "SOLOIST_STORAGE=" + (&azurite.Server{URL: c.URL + "/" + azurite.Account}).ConnectionString()
 }
 
 // A page is a client that has loaded the page and follows its stream, as a browser does.

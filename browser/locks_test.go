@@ -14,15 +14,7 @@ func TestPageShowsLocks(t *testing.T) {
 	b.do(chromedp.Navigate(f.start("a")))
 	b.await("the lock", has("#locks", "<b>42</b>")+" && "+has("#locks", "1 of 1")+" && "+has("#locks", "a, for"))
 	b.await("what is done once", has("#once", "migrate")+" && "+has("#once", "<script>")+" && "+has("#once", "succeeded"))
-	for _, look := range looks {
-		b.looks(look.width, look.height, look.scheme)
-		name := "locks-" + look.name
-		b.picture(name)
-		if eval[bool](b, "document.documentElement.scrollWidth > innerWidth") {
-			t.Errorf("%s: the page is wider than the window", name)
-		}
-		b.wantAccessible(name)
-	}
+	b.eachLook("locks", b.wantAccessible)
 	if n := eval[int](b, `document.querySelectorAll('main img, main script, main b').length`); n != 0 {
 		t.Errorf("%d elements were made from text", n)
 	}

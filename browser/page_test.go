@@ -17,19 +17,6 @@ func row(job string) string { return fmt.Sprintf(`tr[data-key="%s"]`, job) }
 // has is an expression: an element has this text.
 func has(selector, part string) string { return text(selector) + fmt.Sprintf(".includes(%q)", part) }
 
-// The page shows the start and the end of a run, whichever replica runs it: each run is on another replica than that of
-// one of the two pages.
-func TestPageShowsRuns(t *testing.T) {
-	f := newFleet(t)
-	for name, url := range map[string]string{"a": f.start("a"), "b": f.start("b")} {
-		b := newTab(t)
-		b.do(chromedp.Navigate(url))
-		f.wantRuns(b, name, 0)
-		b.wantBudget()
-		b.wantNothingWrong()
-	}
-}
-
 // Texts of jobs are shown as they are, and trouble is red in row, title and the job's page.
 func TestPageShowsTroubleAndText(t *testing.T) {
 	f := newFleet(t)
@@ -129,31 +116,6 @@ func TestPageKeepsSignInForm(t *testing.T) {
 	b.wantNothingWrong()
 }
 
-// Who has the admin token pauses, runs and cancels on the page, and the orders tell of it. Without, there is no button.
-func TestPageOrders(t *testing.T) {
-	f := newFleet(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
-	url := f.start("a")
-	f.start("b")
-	b := newTab(t)
-	b.do(chromedp.Navigate(url + "jobs/night"))
-	b.await("the job", has("#job-facts", "at 02:30 every day"))
-	if !eval[bool](b, `document.querySelector('#actions').hidden`) {
-		t.Error("there are buttons without the admin token")
-	}
-	b.do(chromedp.Click("#enter"))
-	b.await("the form", `document.activeElement.id === 'token'`)
-	b.do(chromedp.KeyEvent(adminToken + kb.Tab + "Ada" + kb.Enter))
-	b.order("pause", "paper "+markup)
-	b.await("the pause", has("#job-state", "paused by Ada: paper "+markup))
-	b.order("run", "just once")
-	b.await("the run", has("#job-state", "running"))
-	b.order("cancel", "enough")
-	b.await("the outcome", has("#history", "cancelled"))
-	b.order("resume", "new paper")
-	b.await("the end of the pause", "!"+has("#job-state", "paused by"))
-	b.wantNothingWrong()
-}
-
 // The end of a pause is a span, a date, or a time with its zone, wherever the browser is. A
 // time without a zone is refused: all others on the page are in UTC.
 func TestPageTakesUntil(t *testing.T) {
@@ -215,14 +177,6 @@ func TestPageIsAccessible(t *testing.T) {
 		b.do(chromedp.Navigate(url + part.path))
 		b.await("the page", `!document.querySelector('#list').hidden || !document.querySelector('#job').hidden`)
 		b.await(part.name, part.ready)
-		for _, look := range looks {
-			b.looks(look.width, look.height, look.scheme)
-			name := part.name + "-" + look.name
-			b.picture(name)
-			if eval[bool](b, "document.documentElement.scrollWidth > innerWidth") {
-				t.Errorf("%s: the page is wider than the window", name)
-			}
-			b.wantAccessible(name)
-		}
+		b.eachLook(part.name, b.wantAccessible)
 	}
 }

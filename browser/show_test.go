@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -67,18 +66,12 @@ func (b *tab) change(job, key, body string) {
 // pictures keeps the part of the page in each look, and that of the README where it belongs.
 func (b *tab) pictures(t *testing.T, part, best string) {
 	t.Helper()
-	for _, look := range looks {
-		b.looks(look.width, look.height, look.scheme)
-		name := strings.Join([]string{part, look.name}, "-")
-		if eval[bool](b, "document.documentElement.scrollWidth > innerWidth") {
-			t.Errorf("%s: the page is wider than the window", name)
-		}
+	b.eachLook(part, func(name string) {
 		if eval[bool](b, "[...document.querySelectorAll('#rows .state')].some(e => !e.offsetWidth)") {
 			t.Errorf("%s: the state of a job is not shown", name)
 		}
-		b.picture(name)
-		if look.name != best {
-			continue
+		if name != part+"-"+best {
+			return
 		}
 		var png []byte
 		b.do(chromedp.CaptureScreenshot(&png))
@@ -86,10 +79,10 @@ func (b *tab) pictures(t *testing.T, part, best string) {
 			t.Errorf("%s has %d bytes, want %d at most", name, len(png), mostImage)
 		}
 		if *images == "" {
-			continue
+			return
 		}
 		if err := os.WriteFile(filepath.Join(*images, "page-"+part+".png"), png, 0o644); err != nil {
 			t.Error(err)
 		}
-	}
+	})
 }

@@ -7,11 +7,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A moment is what the list showed of a job, and since when. Times are as the page writes them.
-type moment struct {
-	At                   int64 // Unix milliseconds: what a browser counts
-	State, Replica, Tick string
-}
+// A moment is what the list showed of a job. Times are as the page writes them.
+type moment struct{ State, Replica, Tick string }
 
 func stamp(t time.Time) string {
 	if t.IsZero() {
@@ -36,7 +33,7 @@ func (b *tab) follow(job string) {
 				Tick: says.match(/tick (\S+ \S+Z)/)?.[1] ?? '',
 			};
 			const text = JSON.stringify(s);
-			if (text !== last) window.sights.push({At: Date.now(), ...s});
+			if (text !== last) window.sights.push(s);
 			last = text;
 		};
 		look();

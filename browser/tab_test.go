@@ -168,16 +168,15 @@ func eval[T any](b *tab, expression string) (value T) {
 	return value
 }
 
-// await waits until an expression is true, and returns when it was.
-func (b *tab) await(what, expression string) time.Time {
+// await waits until an expression is true.
+func (b *tab) await(what, expression string) {
 	b.t.Helper()
 	for begin := time.Now(); time.Since(begin) < time.Minute; time.Sleep(20 * time.Millisecond) {
 		if eval[bool](b, expression) {
-			return time.Now()
+			return
 		}
 	}
 	b.t.Fatalf("%s: not within a minute; the page says\n%s", what, eval[string](b, "document.body.innerText"))
-	return time.Time{}
 }
 
 // text is a JavaScript expression for the text of an element.
@@ -200,6 +199,20 @@ func (b *tab) looks(width, height int64, scheme string) {
 	b.t.Helper()
 	b.do(emulation.SetDeviceMetricsOverride(width, height, 1, width < 600),
 		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}))
+}
+
+// eachLook looks at a part of the page in each look, in which it fits into the window, and keeps a picture of it.
+func (b *tab) eachLook(part string, look func(name string)) {
+	b.t.Helper()
+	for _, l := range looks {
+		b.looks(l.width, l.height, l.scheme)
+		name := part + "-" + l.name
+		b.picture(name)
+		if eval[bool](b, "document.documentElement.scrollWidth > innerWidth") {
+			b.t.Errorf("%s: the page is wider than the window", name)
+		}
+		look(name)
+	}
 }
 
 // picture keeps a screenshot as an artifact of the test.

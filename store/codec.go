@@ -3,7 +3,9 @@ package store
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -12,29 +14,23 @@ import (
 // A codec writes the members of JSON objects, in ASCII, or reads them in the same order and
 // spelling.
 type codec struct {
-	b      []byte
-	at     int // where the next member begins, of those that are read
-	reads  bool
-	err    error // of the first thing that cannot be written or read
-	schema int
+	b     []byte
+	at    int // where the next member begins, of those that are read
+	reads bool
+	err   error // of the first thing that cannot be written or read
 }
 
 // errOther stops a read: package json may know what stands there.
 var errOther = errors.New("not what a record is written as")
 
-// name writes the name of the next member, which is plain ASCII, or reads it. It returns false if
-// another member is next.
-func (c *codec) name(name string) bool {
-	if c.reads {
-		return c.readName(name)
-	}
-	if last := c.b[len(c.b)-1]; last != '{' && last != '[' {
+// name writes the name of the next member, which is plain ASCII.
+func (c *codec) name(name string) {
+	if c.b[len(c.b)-1] != '{' {
 		c.b = append(c.b, ',')
 	}
 	c.b = append(c.b, '"')
 	c.b = append(c.b, name...)
 	c.b = append(c.b, '"', ':')
-	return true
 }
 
 // readName reads a name with the comma before it and the colon after it.
@@ -57,30 +53,6 @@ func (c *codec) readName(name string) bool {
 	return true
 }
 
-// nextName returns the name of the next member, which has no escapes, and leaves it.
-func (c *codec) nextName() string {
-	i := c.at
-	if i < len(c.b) && c.b[i] == ',' {
-		i++
-	}
-	one := codec{b: c.b, at: i, reads: true}
-	text := one.token()
-	if one.err != nil || text[0] != '"' {
-		c.err = errOther
-		return ""
-	}
-	return string(text[1 : len(text)-1])
-}
-
-// must is name for a member that is there in any case.
-func (c *codec) must(name string) bool {
-	ok := c.name(name)
-	if !ok && c.err == nil {
-		c.err = errOther
-	}
-	return ok
-}
-
 // expect reads one character.
 func (c *codec) expect(char byte) {
 	if c.err != nil {
@@ -91,17 +63,6 @@ func (c *codec) expect(char byte) {
 		return
 	}
 	c.at++
-}
-
-// object goes through the fields of a member that is an object. It is written if it is wanted.
-func (c *codec) object(name string, wanted bool, fields func(*codec)) {
-	if !c.reads && !wanted || !c.name(name) {
-		if c.reads && wanted && c.err == nil {
-			c.err = errOther
-		}
-		return
-	}
-	c.inside('{', '}', func() { fields(c) })
 }
 
 // inside goes through what is between two brackets.
@@ -117,68 +78,17 @@ func (c *codec) inside(from, to byte, members func()) {
 	c.b = append(c.b, to)
 }
 
-// list goes through a member that is an array of objects.
-func list[T any](c *codec, name string, all *[]T, wanted bool, fields func(*T, *codec)) {
-	array(c, name, all, wanted, func(one *T) { c.inside('{', '}', func() { fields(one, c) }) })
-}
-
-// array goes through a member that is an array.
-func array[T any](c *codec, name string, all *[]T, wanted bool, item func(*T)) {
-	if !c.reads && !wanted || !c.name(name) {
-		return
-	}
-	c.inside('[', ']', func() {
-		if c.reads {
-			*all = make([]T, 0, (len(c.b)-c.at)/200+1)
-			for c.err == nil && c.at < len(c.b) && c.b[c.at] != ']' {
-				*all = append(*all, *new(T))
-				if len(*all) > 1 {
-					c.expect(',')
-				}
-				item(&(*all)[len(*all)-1])
-			}
-			return
-		}
-		for i := range *all {
-			if i > 0 {
-				c.b = append(c.b, ',')
-			}
-			item(&(*all)[i])
-		}
-	})
-}
-
-func number[T int | int64](c *codec, name string, n *T) {
-	if c.must(name) {
-		digits(c, n)
-	}
-}
-
-// digits goes through a number without a name.
-func digits[T int | int64](c *codec, n *T) {
+// number goes through a whole number.
+func (c *codec) number(v reflect.Value) {
 	if !c.reads {
-		c.b = strconv.AppendInt(c.b, int64(*n), 10)
+		c.b = strconv.AppendInt(c.b, v.Int(), 10)
 		return
 	}
 	text := c.token()
 	got, err := strconv.ParseInt(string(text), 10, strconv.IntSize)
-	if *n = T(got); err != nil || strconv.Itoa(int(got)) != string(text) { // a number may be written in several ways
+	if v.SetInt(got); err != nil || strconv.Itoa(int(got)) != string(text) { // a number may be written in several ways
 		c.err = errOther
 	}
-}
-
-func numberUnlessZero[T int | int64](c *codec, name string, n *T) {
-	if c.next(name) || *n != 0 {
-		number(c, name, n)
-	}
-}
-
-// next reports whether the next member that is read has a name.
-func (c *codec) next(name string) bool {
-	at := c.at
-	ok := c.reads && c.readName(name)
-	c.at = at
-	return ok
 }
 
 // token reads a string without escapes, with its quotes, or a number.
@@ -201,10 +111,7 @@ func (c *codec) token() []byte {
 	return nil
 }
 
-func (c *codec) seconds(name string, s *Seconds) {
-	if !c.must(name) {
-		return
-	}
+func (c *codec) seconds(s *Seconds) {
 	if !c.reads {
 		c.b = strconv.AppendFloat(c.b, time.Duration(*s).Seconds(), 'f', -1, 64)
 		return
@@ -219,30 +126,20 @@ func (c *codec) seconds(name string, s *Seconds) {
 	}
 }
 
-func (c *codec) secondsUnlessZero(name string, s *Seconds) {
-	if c.next(name) || *s != 0 {
-		c.seconds(name, s)
-	}
-}
-
-// flag is a member that is there if it is true.
-func (c *codec) flag(name string, yes *bool) {
-	switch {
-	case !c.reads && *yes && c.name(name):
-		c.b = append(c.b, "true"...)
-	case c.reads && c.readName(name):
-		if *yes = string(c.token()) == "true"; !*yes {
-			c.err = errOther
-		}
-	}
-}
-
-func (c *codec) instant(name string, t *time.Time) {
-	if !c.must(name) {
+func (c *codec) flag(v reflect.Value) {
+	if !c.reads {
+		c.b = strconv.AppendBool(c.b, v.Bool())
 		return
 	}
+	text := string(c.token())
+	if v.SetBool(text == "true"); text != "true" && text != "false" {
+		c.err = errOther
+	}
+}
+
+func (c *codec) instant(t *time.Time) {
 	if c.reads {
-		if text := c.token(); c.err != nil || text[0] != '"' || t.UnmarshalJSON(text) != nil {
+		if text := c.token(); c.err != nil || text[0] != '"' || t.UnmarshalJSON(text) != nil || isFar(*t) { // which is refused then
 			c.err = errOther
 		}
 		return
@@ -255,36 +152,21 @@ func (c *codec) instant(name string, t *time.Time) {
 	c.b = append(b, '"')
 }
 
-func (c *codec) instantUnlessZero(name string, t *time.Time) {
-	if c.next(name) || !t.IsZero() {
-		c.instant(name, t)
-	}
-}
-
-func (c *codec) textUnlessEmpty(name string, s *string) {
-	if c.next(name) || *s != "" {
-		c.text(name, s)
-	}
-}
-
-// text is a string member with all but printable ASCII escaped, and what package json
-// escapes for HTML; see ascii.
-func (c *codec) text(name string, s *string) {
-	if !c.must(name) {
-		return
-	}
+// text goes through a string, with all but printable ASCII escaped, and what package json escapes for HTML; see ascii.
+func (c *codec) text(v reflect.Value) {
 	if c.reads {
-		c.readText(s)
+		v.SetString(c.readText())
 		return
 	}
+	s := v.String()
 	c.b = append(c.b, '"')
-	for i := 0; i < len(*s); {
-		if char := (*s)[i]; plain(char) && (char != ' ' || c.b[len(c.b)-1] != ' ') {
+	for i := 0; i < len(s); {
+		if char := s[i]; plain(char) && (char != ' ' || c.b[len(c.b)-1] != ' ') {
 			c.b = append(c.b, char)
 			i++
 			continue
 		}
-		char, size := utf8.DecodeRuneInString((*s)[i:])
+		char, size := utf8.DecodeRuneInString(s[i:])
 		c.escape(char)
 		i += size
 	}
@@ -292,12 +174,11 @@ func (c *codec) text(name string, s *string) {
 }
 
 // readText reads a string. One with escapes is left to package json.
-func (c *codec) readText(s *string) {
+func (c *codec) readText() string {
 	from := c.at
 	text := c.token()
 	if c.err == nil && text[0] == '"' {
-		*s = string(text[1 : len(text)-1])
-		return
+		return string(text[1 : len(text)-1])
 	}
 	c.err = nil
 	for i := from + 1; i < len(c.b); i++ {
@@ -305,13 +186,15 @@ func (c *codec) readText(s *string) {
 		case '\\':
 			i++
 		case '"':
-			if c.at = i + 1; json.Unmarshal(c.b[from:c.at], s) != nil {
+			var s string
+			if c.at = i + 1; json.Unmarshal(c.b[from:c.at], &s) != nil {
 				c.err = errOther
 			}
-			return
+			return s
 		}
 	}
 	c.err = errOther
+	return ""
 }
 
 // plain reports whether a character stands for itself.
@@ -321,26 +204,15 @@ func plain(c byte) bool {
 
 // escape appends the escape of a character.
 func (c *codec) escape(char rune) {
-	switch char {
-	case '"', '\\':
-		c.b = append(c.b, '\\', byte(char))
-	case '\b':
-		c.b = append(c.b, `\b`...)
-	case '\f':
-		c.b = append(c.b, `\f`...)
-	case '\n':
-		c.b = append(c.b, `\n`...)
-	case '\r':
-		c.b = append(c.b, `\r`...)
-	case '\t':
-		c.b = append(c.b, `\t`...)
-	default:
-		if hi, lo := utf16.EncodeRune(char); hi != utf8.RuneError {
-			c.unicode(hi)
-			char = lo
-		}
-		c.unicode(char)
+	if i := strings.IndexRune("\"\\\b\f\n\r\t", char); i >= 0 {
+		c.b = append(c.b, '\\', `"\bfnrt`[i])
+		return
 	}
+	if hi, lo := utf16.EncodeRune(char); hi != utf8.RuneError {
+		c.unicode(hi)
+		char = lo
+	}
+	c.unicode(char)
 }
 
 // unicode appends a character of sixteen bits by its number.

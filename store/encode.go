@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"unicode/utf16"
 )
 
 // Encode returns the record as JSON of at most MaxRecord bytes, in ASCII: Azure keeps it in a
@@ -149,21 +148,15 @@ func (r *Record) marshal() ([]byte, error) {
 // ascii escapes all but printable ASCII. It also escapes a second space in a row, which a
 // reader of the header may fold into the first.
 func ascii(b []byte) []byte {
-	out := make([]byte, 0, len(b))
-	for _, c := range string(b) {
-		switch {
-		case c == ' ' && out[len(out)-1] == ' ':
-			out = append(out, `\u0020`...)
-		case c < 0x7f:
-			out = append(out, byte(c))
-		case c > 0xffff:
-			hi, lo := utf16.EncodeRune(c)
-			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, c)
+	c := codec{b: make([]byte, 0, len(b))}
+	for _, char := range string(b) {
+		if char < 0x7f && (char != ' ' || c.b[len(c.b)-1] != ' ') {
+			c.b = append(c.b, byte(char))
+		} else {
+			c.escape(char)
 		}
 	}
-	return out
+	return c.b
 }
 
 // half returns the first half of s.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -275,9 +276,10 @@ func DecodeRecord(b []byte, app, job string) (Record, error) {
 	// JSON matches names in any spelling. An unknown field that differs from a known one
 	// only in case would be read in its place after a rewrite.
 	maps.DeleteFunc(r.unknown, func(name string, _ json.RawMessage) bool {
-		return slices.ContainsFunc(knownFields, func(known string) bool { return strings.EqualFold(known, name) })
+		known := func(m member) bool { return strings.EqualFold(m.name, name) }
+		return strings.EqualFold("schema", name) || slices.ContainsFunc(members, known)
 	})
-	return r, r.check(p.Schema, app, job)
+	return r, cmp.Or(r.check(p.Schema, app, job), checkInstants(reflect.ValueOf(r)))
 }
 
 // check returns why the record must not be used, nil if it may.
@@ -305,7 +307,7 @@ func (r *Record) check(version int, app, job string) error {
 			return fmt.Errorf("the history of the record has the unknown status %.40q", f.Status)
 		}
 	}
-	return r.checkInstants()
+	return nil
 }
 
 // known reports whether this program knows the status. It cannot act on a status that a
@@ -317,17 +319,6 @@ func (s Status) known() bool {
 	}
 	return false
 }
-
-// knownFields are the names in JSON of the fields of a record.
-var knownFields = func() []string {
-	names := []string{"schema"}
-	for f := range reflect.TypeFor[Record]().Fields() {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
-}()
 
 // MayRun reports whether the run in r may still be under way, perhaps in a process that cannot
 // reach the store. A stalled run may be, until it is known to have returned.
@@ -352,26 +343,22 @@ func (r *Record) Clone() Record { return *r }
 // checkInstants refuses an instant whose year in UTC is beyond what JSON can write. It can be
 // read in another zone, but then no answer that contains it can be written: one such record
 // would make the status of all jobs fail.
-func (r *Record) checkInstants() error {
-	for _, at := range r.instants() {
-		if year := at.UTC().Year(); year < 1 || year > 9999 {
-			return fmt.Errorf("the record has the instant %s: want the years 1 to 9999 in UTC: correct the record", at.Format(time.RFC3339))
+func checkInstants(v reflect.Value) (err error) {
+	switch {
+	case v.Type() == reflect.TypeFor[time.Time]():
+		if at := v.Interface().(time.Time); isFar(at) {
+			err = fmt.Errorf("the record has the instant %s: want the years 1 to 9999 in UTC: correct the record", at.Format(time.RFC3339))
+		}
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			err = cmp.Or(err, checkInstants(v.Index(i)))
+		}
+	case v.Kind() == reflect.Struct:
+		for _, field := range v.Fields() {
+			err = cmp.Or(err, checkInstants(field))
 		}
 	}
-	return nil
+	return err
 }
 
-// instants returns all instants in the record.
-func (r *Record) instants() []time.Time {
-	all := []time.Time{r.Created, r.Definition.Since, r.Definition.Mark.Since, r.Watermark, r.Due, r.Succeeded, r.Past.Succeeded, r.Past.Judged, r.Past.Late.Since, r.Past.Late.Tick, r.Past.Told, r.Run.Tick, r.Run.Claimed, r.Run.Finished, r.Run.Progress.At, r.Run.Unlocked.At, r.Orders.Paused.At, r.Orders.Returned.Tick, r.Backfill.Through, r.Backfill.Failed}
-	for _, o := range r.Backfill.Open {
-		all = append(all, o.Tick)
-	}
-	for _, s := range r.Orders.Pauses {
-		all = append(all, s.From, s.To)
-	}
-	for _, f := range r.History {
-		all = append(all, f.Tick, f.From, f.Start, f.End)
-	}
-	return all
-}
+func isFar(at time.Time) bool { return at.UTC().Year() < 1 || at.UTC().Year() > 9999 }

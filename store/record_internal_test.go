@@ -96,42 +96,22 @@ func TestLongTextsCostNoneOfFifteenOutcomes(t *testing.T) {
 	}
 }
 
-// Runs by hand leave the newest five ticks in a record that is too long for twenty outcomes, too.
-func TestLongRunsByHandLeaveTheNewestTicks(t *testing.T) {
-	r := sample()
-	r.History = nil
-	for i := range 40 {
-		o := Outcome{Tick: r.Watermark.Add(time.Duration(i) * time.Second), Status: Failed, Reason: strings.Repeat("ж", 100), Attempt: 1,
-			Token: int64(i + 1), Replica: "myapp-deployment-7d9f8b6c5d-x2k4p", Start: r.Created, End: r.Created.Add(time.Millisecond)}
-		if i >= 20 {
-			o.Request = fmt.Sprint("ordered-20261128-120000-abcde", i)
-		}
-		r.History = slices.Insert(r.History, 0, o)
-		if _, err := r.Encode(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ticks := 0
-	for _, o := range r.History {
-		if o.Request == "" {
-			ticks++
-		}
-	}
-	if ticks != keptTicks || len(r.History) < kept {
-		t.Errorf("%d of %d outcomes are of ticks, want the newest %d of at least %d", ticks, len(r.History), keptTicks, kept)
-	}
-}
-
-// Runs by hand leave the newest ticks five of twenty places, and take the rest.
+// Runs by hand leave the newest ticks five of twenty places, and take the rest. A record that is too long for twenty outcomes
+// has fifteen.
 func TestRunsByHandLeaveTheNewestTicks(t *testing.T) {
-	for _, c := range []struct{ ticks, byHand, wantTicks int }{{20, 0, 20}, {0, 99, 0}, {20, 3, 17}, {20, 16, 5}, {20, 99, 5}, {2, 99, 2}} {
+	long := strings.Repeat("ж", 100)
+	for _, c := range []struct {
+		ticks, byHand, wantTicks, wantAll int
+		reason                            string
+	}{{20, 0, 20, 20, "x"}, {0, 99, 0, 20, "x"}, {20, 3, 17, 20, "x"}, {20, 16, 5, 20, "x"}, {20, 99, 5, 20, "x"}, {2, 99, 2, 20, "x"},
+		{20, 20, 5, kept, long}} {
 		r := sample()
 		r.History = nil
 		for i := range c.ticks + c.byHand {
-			o := Outcome{Tick: r.Watermark.Add(time.Duration(i) * time.Second), Status: Failed, Reason: strings.Repeat("x", 60), Attempt: 1,
-				Token: int64(i + 1), Replica: "replica-1234567890", Start: r.Created, End: r.Created.Add(time.Millisecond)}
+			o := Outcome{Tick: r.Watermark.Add(time.Duration(i) * time.Second), Status: Failed, Reason: strings.Repeat(c.reason, 60),
+				Attempt: 1, Token: int64(i + 1), Replica: "myapp-deployment-7d9f8b6c5d-x2k4p", Start: r.Created, End: r.Created.Add(time.Millisecond)}
 			if i >= c.ticks {
-				o.Request = fmt.Sprint("request-", i)
+				o.Request = fmt.Sprint("ordered-20261128-120000-abcde", i)
 			}
 			r.History = slices.Insert(r.History, 0, o)
 			shared := slices.Clone(r.History)
@@ -145,7 +125,7 @@ func TestRunsByHandLeaveTheNewestTicks(t *testing.T) {
 			r = copied
 		}
 		var want []int64 // tokens
-		for i := range 20 - c.wantTicks {
+		for i := range c.wantAll - c.wantTicks {
 			want = append(want, int64(c.ticks+c.byHand-i))
 		}
 		for i := range c.wantTicks {
@@ -212,6 +192,26 @@ func FuzzDecodeRecord(f *testing.F) {
 			t.Errorf("%s\nbecame %s, %v", out, twice, err)
 		}
 	})
+}
+
+// An instant beyond the year 9999 in UTC can be read in another zone and written in no answer.
+func TestARecordOfTheYear10000IsRefused(t *testing.T) {
+	far := time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -3600))
+	for name, set := range map[string]func(r *Record){
+		"of the record": func(r *Record) { r.Created = far }, "of a run": func(r *Record) { r.Run.Progress.At = far },
+		"of an outcome": func(r *Record) { r.History[0].End = far }, "of none": func(*Record) {},
+	} {
+		r := sample()
+		set(&r)
+		b, err := r.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = DecodeRecord(b, "app", "job")
+		if name == "of none" && err != nil || name != "of none" && !strings.Contains(fmt.Sprint(err), "want the years 1 to 9999") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
 }
 
 func TestAnUnknownStatusInTheHistoryIsRefused(t *testing.T) {

@@ -93,7 +93,7 @@ func (o options) jobs() map[string]string {
 
 func (o options) rules() platform.Rules {
 	return platform.Rules{
-		Job: o.job, Most: 1, Grace: 30 * time.Second, // as real time: processes do not end sooner
+		Job: o.job, Grace: 30 * time.Second, // as real time: processes do not end sooner
 		Polling: o.each(polling), CoolDown: o.each(o.coolDown), Restart: o.each(10 * time.Second),
 	}
 }

@@ -6,9 +6,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/soloist-go/soloist/zero/judge"
 )
 
 func TestOptionsAreChecked(t *testing.T) {
@@ -28,45 +25,6 @@ func TestOptionsAreChecked(t *testing.T) {
 		_, err := parse(strings.FieldsFunc(test.args, func(r rune) bool { return r == ',' }), io.Discard)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q: got %v, want %q", test.args, err, test.want)
-		}
-	}
-}
-
-func TestPaceDividesTimes(t *testing.T) {
-	o, err := parse([]string{"-pace", "60", "-schedule", "@every 15m", "-schedule", "7,33 * * * * *"}, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	jobs, rules := o.jobs(), o.rules()
-	if jobs["job-1"] != "@every 15s" || jobs["job-2"] != "7,33 * * * * *" || len(jobs) != 2 {
-		t.Errorf("got jobs %v", jobs)
-	}
-	if rules.Polling != 500*time.Millisecond || rules.CoolDown != 5*time.Second {
-		t.Errorf("got %+v", rules)
-	}
-}
-
-func TestVerdictFailsForFaults(t *testing.T) {
-	o, err := parse(nil, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Now()
-	story, good := judge.Story{From: now, To: now.Add(time.Hour)}, judge.Tick{Job: "job-1", Due: now, Starts: 1}
-	lost := judge.Tick{Job: "job-1", Due: now}
-	for _, test := range []struct {
-		ticks    []judge.Tick
-		failures []string
-		want     string
-	}{
-		{[]judge.Tick{good}, nil, ""},
-		{[]judge.Tick{good, lost}, nil, "was not run"},
-		{[]judge.Tick{good}, []string{"replica-1 ended with code 1"}, "replica-1 ended with code 1"},
-		{nil, nil, "no tick was due"},
-	} {
-		err := o.verdict(io.Discard, story, test.ticks, test.failures)
-		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-			t.Errorf("got %v, want %q", err, test.want)
 		}
 	}
 }

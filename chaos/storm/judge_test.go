@@ -217,39 +217,3 @@ func TestViolations(t *testing.T) {
 		})
 	}
 }
-
-// TestExcused: a run that said so, or a process that was frozen, may end it.
-func TestExcused(t *testing.T) {
-	for name, plant := range map[string]func(*maker){
-		"blocks": func(m *maker) { m.tell(45, Blocks, "c", "five", at(40), 1, 5) },
-		"frozen": func(m *maker) { m.Exits[1].Thawed = at(49) },
-	} {
-		m := good()
-		m.Exits[1].Code = exitOverrun
-		plant(m)
-		if bad := violations(m.Story, versionsOf); len(bad) > 0 {
-			t.Errorf("%s: %q", name, bad)
-		}
-	}
-}
-
-func TestReport(t *testing.T) {
-	var b strings.Builder
-	m := good()
-	m.writeOf("five", 5).Record.Counts = map[store.Status]int64{store.Succeeded: 2, store.Abandoned: 1, store.Missed: 3}
-	report(&b, m.Story)
-	var lines []string
-	for line := range strings.Lines(b.String()) {
-		lines = append(lines, strings.Join(strings.Fields(line), " "))
-	}
-	for _, want := range []string{
-		"kill -9 1 1s",      // a fault
-		"SIGTERM, code 0 1", // a process
-		"five 2 0 0 1 0 3",  // outcomes
-		"rerun 4 1 0 0 1 0", // effects
-	} {
-		if !slices.Contains(lines, want) {
-			t.Errorf("no line %q in\n%s", want, b.String())
-		}
-	}
-}

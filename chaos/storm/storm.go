@@ -78,15 +78,13 @@ func (s *storm) pass(ctx context.Context, o options) (Story, error) {
 	defer over()
 	err := s.inject(faults, o.seed, kindsUnder(o.lease))
 	var unwell []string
-	healed := time.Now()
 	if err == nil && ctx.Err() == nil {
 		err = s.settle(ctx)
-		healed = time.Now()
-		unwell = s.calm(ctx, healed)
+		unwell = s.calm(ctx, time.Now())
 		s.shut()
 		err = errors.Join(err, s.compare())
 	}
-	story := s.scribe.end(healed, unwell)
+	story := s.scribe.end(unwell)
 	end()
 	return story, errors.Join(err, ctx.Err(), <-kept)
 }

@@ -25,8 +25,7 @@ type Story struct {
 	Faults   []Fault
 	Exits    []Exit
 
-	Healed time.Time // when the last fault was over
-	Unwell []string  // what had not recovered in time
+	Unwell []string // what had not recovered in time
 }
 
 // What an effect is.
@@ -198,10 +197,10 @@ func (s *scribe) exit(e Exit) {
 }
 
 // end closes the story: what comes later is not in it.
-func (s *scribe) end(healed time.Time, unwell []string) Story {
+func (s *scribe) end(unwell []string) Story {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.story.Healed, s.story.Unwell = healed, unwell
+	s.story.Unwell = unwell
 	s.lines = json.NewEncoder(io.Discard)
 	story := s.story
 	s.story = Story{}

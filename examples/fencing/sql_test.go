@@ -115,12 +115,6 @@ func effect(tx *sql.Tx, token int64) error {
 	return err
 }
 
-// unfenced is the write that a fence is there for.
-func (db database) unfenced(token int64) error {
-	_, err := db.Exec("INSERT INTO effects (token) VALUES ($1)", token)
-	return err
-}
-
 func (db database) fenced(token int64) error {
 	return fencing.Fenced(context.Background(), db.DB, "payroll", token, func(tx *sql.Tx) error {
 		return effect(tx, token)

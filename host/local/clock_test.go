@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -117,53 +116,6 @@ func TestDirMachineRestarted(t *testing.T) {
 	wantState(t, "the new lease, a nanosecond before its end", d, store.Leased)
 }
 
-// A machine that has nothing to do with the clocks of another one. It started
-// five seconds ago, and its wall clock is off.
-func otherMachine(name string, off time.Duration) *machine {
-	m := newMachine()
-	m.wall, m.boot, m.start = m.wall.Add(off), 5*time.Second, name
-	return m
-}
-
-// Two machines share a directory. What one holds the other finds free when it
-// has seen it unchanged for the length of the lease, not before.
-func TestDirOtherMachine(t *testing.T) {
-	for _, off := range []time.Duration{0, time.Hour, -time.Hour} {
-		t.Run(off.String(), func(t *testing.T) {
-			m, other := newMachine(), otherMachine("other", off)
-			dir := local.Dir{Path: t.TempDir()}
-			here, there := dir.On(m.tell), dir.On(other.tell)
-			pass := func(d time.Duration) { m.pass(d); other.pass(d) }
-			l, etag := held(t, here, 20*time.Second)
-			want := func(when string, there_, here_ store.LeaseState) {
-				t.Helper()
-				wantState(t, when+", there", there, there_)
-				wantState(t, when+", here", here, here_)
-			}
-			want("at once", store.Leased, store.Leased)
-			pass(19 * time.Second)
-			want("shortly before its end", store.Leased, store.Leased)
-			if _, err := l.Renew(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			pass(10 * time.Second)
-			want("renewed", store.Leased, store.Leased)
-			stamp, err := l.Write(t.Context(), etag, []byte("x"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			pass(10 * time.Second)
-			want("over", store.Leased, store.Expired) // there it was first seen later
-			wantError(t, "acquire there", errOf(there.Lease("app/job", id2).Acquire(t.Context(), 20*time.Second, stamp.ETag)), store.ErrHeld)
-			pass(10 * time.Second)
-			want("over there too", store.Expired, store.Expired)
-			acquire(t, there.Lease("app/job", id2), 20*time.Second, stamp.ETag)
-			wantError(t, "renew here", errOf(l.Renew(t.Context())), store.ErrLost)
-			want("taken there", store.Leased, store.Leased)
-		})
-	}
-}
-
 // An operator or a replica on one machine breaks the lease of another.
 func TestDirBrokenElsewhere(t *testing.T) {
 	for call, end := range map[string]func(d local.Dir, etag string) error{
@@ -171,7 +123,8 @@ func TestDirBrokenElsewhere(t *testing.T) {
 		"BreakUnchanged": func(d local.Dir, etag string) error { return d.BreakUnchanged(t.Context(), "app/job", etag) },
 	} {
 		t.Run(call, func(t *testing.T) {
-			m, other := newMachine(), otherMachine("other", 0)
+			m, other := newMachine(), newMachine()
+			other.boot, other.start = 5*time.Second, "other"
 			d := local.Dir{Path: t.TempDir()}
 			here, there := d.On(m.tell), d.On(other.tell)
 			l, etag := held(t, here, 20*time.Second)
@@ -306,23 +259,5 @@ func TestDirOfVersionBefore(t *testing.T) {
 	}
 	if got, err := d.ReadLog(t.Context(), log, 20, 100); err != nil || string(got) != " x\"}\nmore" {
 		t.Errorf("the log ends with %q, %v", got, err)
-	}
-}
-
-// A file as large as they come.
-func TestDirLargestEntry(t *testing.T) {
-	d := local.Dir{Path: t.TempDir()}
-	l, etag := held(t, d, time.Minute)
-	record, checkpoint := strings.Repeat("<", store.MaxRecord), strings.Repeat("\xff", store.MaxCheckpoint)
-	stamp, err := save(t, l, etag, record, checkpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := d.Lease("app/job", id1).(store.Checkpointer).Load(t.Context(), stamp.ETag)
-	if err != nil || string(got) != checkpoint {
-		t.Errorf("got %d bytes, %v", len(got), err)
-	}
-	if e, err := d.Read(t.Context(), "app/job"); err != nil || string(e.Record) != record {
-		t.Errorf("got %d bytes, %v", len(e.Record), err)
 	}
 }

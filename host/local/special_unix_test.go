@@ -3,7 +3,6 @@
 package local_test
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/soloist-go/soloist/host/local"
 )
@@ -56,27 +54,6 @@ func TestDirRefusesSpecialFiles(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// Locks that somebody else takes on the files of a store hold up no call.
-func TestDirKnowsNoLocks(t *testing.T) {
-	d := local.Dir{Path: t.TempDir()}
-	l, etag := held(t, d, local.Longest)
-	for _, path := range []string{d.Path, filepath.Join(d.Path, "app"), place(d), current(t, d)} {
-		f, err := os.Open(path)
-		if err == nil {
-			err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	if _, err := l.Write(ctx, etag, []byte("x")); err != nil {
-		t.Error(err)
 	}
 }
 

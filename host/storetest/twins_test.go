@@ -10,24 +10,13 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// twoOf is a harness for a store of which two instances share one place.
-func twoOf(other func(*local.Memory) store.Store) storetest.Harness {
+// Each test that needs two instances fails where one of them remembers what it has read.
+func TestTwoInstancesThatRemember(t *testing.T) {
 	h := virtual(func() store.Store { return new(local.Memory) })
 	h.Two = func(*testing.T) (store.Store, store.Store) {
 		one := new(local.Memory)
-		return one, other(one)
+		return one, remembers{one, new(sync.Map)}
 	}
-	return h
-}
-
-// A store without a cache passes: what one instance writes, the other sees.
-func TestTwoInstances(t *testing.T) {
-	storetest.Test(t, twoOf(func(m *local.Memory) store.Store { return m }))
-}
-
-// Each test that needs two instances fails where one of them remembers what it has read.
-func TestTwoInstancesThatRemember(t *testing.T) {
-	h := twoOf(func(m *local.Memory) store.Store { return remembers{m, new(sync.Map)} })
 	h.Differences = map[string]string{}
 	for _, test := range []string{"Record/twins", "Keep/twins", "Document/twins", "Log/twins", "List/twins", "BreakUnchanged/twins", "Twins/lease"} {
 		h.Differences[test] = "an instance remembers"

@@ -150,19 +150,3 @@ func TestPutThatTakesLong(t *testing.T) {
 		}
 	})
 }
-
-// The same for one that is put off.
-func TestPutOffThatTakesLong(t *testing.T) {
-	atDesk(t, func(d *desk) {
-		at := d.begin.Add(8 * time.Minute).Format(time.RFC3339Nano)
-		d.queue.Add(fmt.Sprintf(`{"schema": 1, "app": "app", "id": "x", "at": %q, "tick": %q}`, at, at), d.begin, d.begin)
-		n := 0
-		d.fail("put", errors.New("503"), func() bool { time.Sleep(3 * time.Second); n++; return n < 3 })
-		if _, err := d.Clear(d.t.Context(), time.Now()); err != nil {
-			t.Error(err)
-		}
-		if got := d.queue.First().Sub(d.begin); len(d.queue.All()) != 1 || got > 8*time.Minute+3*time.Second {
-			t.Errorf("visible after %s, want 8m", got)
-		}
-	})
-}

@@ -22,8 +22,8 @@ import (
 // Authorization is not looked at. A request that it does not model is refused,
 // never guessed.
 type Blob struct {
-	Now  func() time.Time // the service's clock; nil: time.Now
-	Tell func(Op)         // called with each request, one at a time; nil: [Blob.Log] keeps them
+	Now     func() time.Time // the service's clock; nil: time.Now
+	Forgets bool             // it keeps no log
 
 	mu         sync.Mutex
 	containers map[string]*container
@@ -34,11 +34,8 @@ type Blob struct {
 
 // An Op is one request, in the order in which the service applied them.
 type Op struct {
-	Time   time.Time
 	Op     string // "put", "get", "head", "append", "metadata", "delete", "acquire", "renew", "release", "break", "create container", "delete container", "list", "unknown"
 	Blob   string // container/blob
-	Lease  string // the lease id in the request; of acquire the proposed one
-	ETag   string // of the blob afterwards
 	Status int
 	Code   string // the service's error code; empty on success
 }
@@ -96,19 +93,10 @@ func (b *Blob) Answer(r *Request) Answer {
 	a := b.apply(r)
 	b.requests++
 	a.Date, a.n = r.now, b.requests
-	b.tell(Op{
-		Time: r.now, Op: r.Op, Blob: r.container + "/" + r.Blob,
-		Lease: r.LeaseID(), ETag: a.Header.Get("Etag"), Status: a.Status, Code: a.Code,
-	})
-	return a
-}
-
-func (b *Blob) tell(op Op) {
-	if b.Tell != nil {
-		b.Tell(op)
-	} else {
-		b.log = append(b.log, op)
+	if !b.Forgets {
+		b.log = append(b.log, Op{r.Op, r.container + "/" + r.Blob, a.Status, a.Code})
 	}
+	return a
 }
 
 // Log returns a copy of all operations so far.

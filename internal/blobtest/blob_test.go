@@ -1,7 +1,6 @@
 package blobtest_test
 
 import (
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -31,13 +30,7 @@ func newService(t *testing.T) *service {
 // do sends a request; headers come as "name: value".
 func (s *service) do(method, path string, headers ...string) (code string, resp *http.Response) {
 	s.t.Helper()
-	return s.send(method, path, "", headers...)
-}
-
-// send is do with a body.
-func (s *service) send(method, path, body string, headers ...string) (code string, resp *http.Response) {
-	s.t.Helper()
-	r, err := http.NewRequestWithContext(s.t.Context(), method, "https://sim.blob.core.windows.net/"+path, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(s.t.Context(), method, "https://sim.blob.core.windows.net/"+path, http.NoBody)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -190,123 +183,6 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-func TestAnswersTellDateETagAndRequest(t *testing.T) {
-	s := withBlob(t)
-	resp := s.must("GET", "box/app/job")
-	for name, want := range map[string]string{
-		"Date":              "Sun, 29 Mar 2026 01:00:00 GMT", // the clock says .4 s more
-		"X-Ms-Meta-Record":  "one",
-		"X-Ms-Lease-State":  "available",
-		"X-Ms-Lease-Status": "unlocked",
-	} {
-		if got := resp.Header.Get(name); got != want {
-			t.Errorf("%s: got %q, want %q", name, got, want)
-		}
-	}
-	if resp.Header.Get("x-ms-request-id") == "" || resp.Header.Get("ETag") == "" {
-		t.Errorf("no request id or ETag: %v", resp.Header)
-	}
-}
-
-func TestErrorBody(t *testing.T) {
-	s := withBlob(t)
-	_, resp := s.do("GET", "box/app/none")
-	body, _ := io.ReadAll(resp.Body)
-	if !strings.Contains(string(body), "<Code>BlobNotFound</Code>") {
-		t.Errorf("GET: %s", body)
-	}
-	_, resp = s.do("HEAD", "box/app/none")
-	if body, _ = io.ReadAll(resp.Body); len(body) != 0 {
-		t.Errorf("HEAD has a body: %s", body)
-	}
-}
-
-func TestPutReplacesMetadata(t *testing.T) {
-	s := withBlob(t)
-	s.must("PUT", "box/app/job", "x-ms-blob-type: BlockBlob")
-	if got := s.must("HEAD", "box/app/job").Header.Get("x-ms-meta-record"); got != "" {
-		t.Errorf("metadata %q survived", got)
-	}
-}
-
-// content is what a GET tells under lease A and an ETag.
-func (s *service) content(etag string) string {
-	s.t.Helper()
-	resp := s.must("GET", "box/app/job", "x-ms-lease-id: "+idA, "If-Match: "+etag)
-	body, err := io.ReadAll(resp.Body)
-	if err != nil || resp.ContentLength != int64(len(body)) {
-		s.t.Errorf("%d bytes of %d, %v", len(body), resp.ContentLength, err)
-	}
-	return string(body)
-}
-
-func TestContent(t *testing.T) {
-	s := in(t, "leased")
-	put := func(body string) string {
-		code, resp := s.send("PUT", "box/app/job", body, "x-ms-blob-type: BlockBlob", "x-ms-lease-id: "+idA,
-			"x-ms-blob-content-type: application/json", "x-ms-meta-record: two")
-		if code != "" {
-			t.Fatal(code)
-		}
-		return resp.Header.Get("ETag")
-	}
-	etag := put("{\x00\xff}")
-	if got := s.state(); got != "leased" {
-		t.Errorf("after a put under the lease: %s", got)
-	}
-	resp := s.must("PUT", "box/app/job?comp=metadata", "x-ms-lease-id: "+idA, "x-ms-meta-record: three", "If-Match: "+etag)
-	if got, want := s.content(resp.Header.Get("ETag")), "{\x00\xff}"; got != want {
-		t.Errorf("after new metadata: got %q, want %q", got, want)
-	}
-	if got := s.must("HEAD", "box/app/job").Header.Get("Content-Type"); got != "application/json" {
-		t.Errorf("content type %q", got)
-	}
-	if got := s.content(put("")); got != "" {
-		t.Errorf("emptied: got %q", got)
-	}
-}
-
-// A read is judged by the lease it names, and by its condition.
-func TestLeaseAndConditionOfARead(t *testing.T) {
-	for _, tt := range []struct{ state, id, match, want string }{
-		{"leased", idA, "<etag>", ""},
-		{"breaking", idA, "<etag>", ""},
-		{"leased", idA, `"0x0"`, "ConditionNotMet"},
-		{"leased", "", `"0x0"`, "ConditionNotMet"},
-		{"leased", idB, "<etag>", "LeaseIdMismatchWithBlobOperation"},
-		{"leased", idB, `"0x0"`, "LeaseIdMismatchWithBlobOperation"},
-		{"leased", "me", "<etag>", "InvalidHeaderValue"},
-	} {
-		s := in(t, tt.state)
-		etag := s.must("HEAD", "box/app/job").Header.Get("ETag")
-		var headers []string
-		if tt.id != "" {
-			headers = append(headers, "x-ms-lease-id: "+tt.id)
-		}
-		if tt.match != "" {
-			headers = append(headers, "If-Match: "+strings.ReplaceAll(tt.match, "<etag>", etag))
-		}
-		if code, resp := s.do("GET", "box/app/job", headers...); code != tt.want || code != "" && resp.StatusCode/100 != 4 {
-			t.Errorf("%s %s %s: got %d %q, want %q", tt.state, tt.id, tt.match, resp.StatusCode, code, tt.want)
-		}
-	}
-}
-
-func TestOnlyWritesChangeTheETag(t *testing.T) {
-	s := withBlob(t)
-	etag := func() string { return s.must("HEAD", "box/app/job").Header.Get("ETag") }
-	first := etag()
-	s.lease("acquire", "x-ms-lease-duration: 15", "x-ms-proposed-lease-id: "+idA)
-	s.lease("renew", "x-ms-lease-id: "+idA)
-	if got := etag(); got != first {
-		t.Errorf("the lease changed it: %s, %s", first, got)
-	}
-	s.must("PUT", "box/app/job?comp=metadata", "x-ms-lease-id: "+idA)
-	if etag() == first {
-		t.Error("a write did not change it")
-	}
-}
-
 func TestADeletedContainerKeepsItsName(t *testing.T) {
 	s := withBlob(t)
 	s.must("DELETE", "box?restype=container")
@@ -323,25 +199,5 @@ func TestADeletedContainerKeepsItsName(t *testing.T) {
 	}
 	if code, _ := s.do("HEAD", "box/app/job"); code != "BlobNotFound" {
 		t.Errorf("its blobs came back: %s", code)
-	}
-}
-
-func TestAccountInThePath(t *testing.T) {
-	s := withBlob(t)
-	r, _ := http.NewRequest("HEAD", "http://127.0.0.1:10000/devstoreaccount1/box/app/job", nil)
-	if resp, err := s.Do(r); err != nil || resp.StatusCode != 200 {
-		t.Errorf("got %v, %v", resp, err)
-	}
-}
-
-func TestRefusalIsNotApplied(t *testing.T) {
-	s := withBlob(t)
-	r, _ := http.NewRequest("PUT", "https://sim.blob.core.windows.net/box/app/job", nil)
-	resp := blobtest.Refusal(r, s.now, 503, "ServerBusy")
-	if resp.StatusCode != 503 || resp.Header.Get("x-ms-error-code") != "ServerBusy" {
-		t.Errorf("got %v", resp)
-	}
-	if n := len(s.Log()); n != 2 {
-		t.Errorf("%d operations, want 2", n)
 	}
 }

@@ -141,20 +141,11 @@ func (l *lease) describe(h http.Header) {
 	}
 }
 
-// guid returns a lease id in its canonical form, or nothing. The service takes
-// the formats of the Guid constructor
-// (https://learn.microsoft.com/dotnet/api/system.guid.-ctor), of which the
-// commonest three are enough here.
+// guid returns a lease id in the form in which programs write it, in lower case, or nothing.
 func guid(text string) string {
 	s := strings.ToLower(text)
-	if n := len(s); n == 38 && (s[0] == '{' && s[37] == '}' || s[0] == '(' && s[37] == ')') {
-		s = s[1:37]
-	}
-	if len(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' {
-		s = s[:8] + s[9:13] + s[14:18] + s[19:23] + s[24:]
-	}
-	if len(s) != 32 || strings.Trim(s, "0123456789abcdef") != "" {
+	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' || strings.Trim(s, "0123456789abcdef-") != "" {
 		return ""
 	}
-	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+	return s
 }

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/history"
-	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -47,36 +47,6 @@ func newPast(start time.Time) *past {
 	return &past{way: way{Memory: new(local.Memory)}, start: start, number: 1}
 }
 
-// To read a day of ninety takes two calls, and one more if it is in two logs.
-func TestReadOfADay(t *testing.T) {
-	nightly.Only(t, "writes and reads 75 MB")
-	const day = 24 * 60 * 3
-	p := newPast(time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC))
-	p.grow(t, 90*day)
-	for _, more := range []int{0, day / 2, day, day} {
-		p.grow(t, more)
-		now := p.start.Add(time.Duration(p.runs) * 20 * time.Second)
-		p.looks = 0
-		lines, err := history.Read(t.Context(), p, entry, now.Add(-24*time.Hour), nil)
-		if err != nil || len(lines) < day || len(lines) > day+1 {
-			t.Fatalf("got %d outcomes, %v, want %d", len(lines), err, day)
-		}
-		for i := range lines[1:] {
-			if lines[i+1].Token != lines[i].Token+1 {
-				t.Fatalf("after %d comes %d", lines[i].Token, lines[i+1].Token)
-			}
-		}
-		within := p.size > 900_000
-		if want := map[bool]int{true: 2, false: 3}[within]; p.looks != want {
-			t.Errorf("%d bytes in the last log: %d calls, want %d", p.size, p.looks, want)
-		}
-	}
-	p.looks = 0
-	if lines, err := history.Read(t.Context(), p, entry, time.Time{}, nil); err != nil || len(lines) != p.runs {
-		t.Errorf("all: got %d of %d outcomes, %v", len(lines), p.runs, err)
-	}
-}
-
 // The newest outcomes are read without those before them.
 func TestReadOfTheNewest(t *testing.T) {
 	p := newPast(time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC))
@@ -94,6 +64,7 @@ func TestReadOfTheNewest(t *testing.T) {
 		"all":              {time.Time{}, 100_000, 0, true, 5},
 		"an hour":          {p.start.Add(29_820 * 20 * time.Second), 20_000, 180, true, 2},
 		"too long a while": {p.start, 500, 500, false, 2},
+		"a day":            {p.start.Add((30_000 - 24*60*3) * 20 * time.Second), math.MaxInt, 24 * 60 * 3, true, 2},
 		"none":             {p.start.Add(30_001 * 20 * time.Second), 500, 0, true, 2},
 	} {
 		p.looks = 0

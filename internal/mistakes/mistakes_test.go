@@ -16,8 +16,7 @@ import (
 )
 
 var (
-	partFlag    = flag.String("part", "", "make the mistakes of a part: 1/3, 2/3 and 3/3 are all; 1/1 is all")
-	nameFlag    = flag.String("name", "", "make the mistakes whose names match this `pattern`")
+	nameFlag    = flag.String("name", "", "make the mistakes whose names match this `pattern`; . is all")
 	changedFlag = flag.String("changed", "", "make the mistakes whose file, or whose test's, has changed since this `revision`")
 	someFlag    = flag.Int("some", 0, "make so many others, drawn at random")
 	drawFlag    = flag.Uint64("draw", rand.Uint64(), "the seed of that")
@@ -36,7 +35,7 @@ func TestMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(all) == 0 {
-		t.Skip("takes minutes: go test ./internal/mistakes -part 1/1 -v")
+		t.Skip("takes minutes: go test ./internal/mistakes -name . -v")
 	}
 	p, err := plant(all)
 	if err != nil {
@@ -66,12 +65,6 @@ func TestMistakes(t *testing.T) {
 
 // drawn are the mistakes that the flags ask for.
 func drawn(t *testing.T, all []mistake) (some []mistake, err error) {
-	var part, parts int
-	if *partFlag != "" {
-		if _, err := fmt.Sscanf(*partFlag, "%d/%d", &part, &parts); err != nil || part < 1 || part > parts {
-			return nil, fmt.Errorf("-part is %q: want a number and how many parts there are, such as 1/3", *partFlag)
-		}
-	}
 	names, err := regexp.Compile(*nameFlag)
 	if err != nil {
 		return nil, err
@@ -87,8 +80,8 @@ func drawn(t *testing.T, all []mistake) (some []mistake, err error) {
 		changed = strings.Fields(string(out))
 	}
 	var others []mistake
-	for i, m := range all {
-		if parts > 0 && i%parts == part-1 || *nameFlag != "" && names.MatchString(m.name) || m.isOf(changed) {
+	for _, m := range all {
+		if *nameFlag != "" && names.MatchString(m.name) || m.isOf(changed) {
 			some = append(some, m)
 		} else {
 			others = append(others, m)

@@ -27,9 +27,6 @@ import (
 func (c *claiming) claimAfter() bool {
 	r := &c.next.Record
 	all := c.fates(r.Watermark, c.pausesUntil(r, c.v.Control, c.v.Now))
-	if len(all) == 0 {
-		return false
-	}
 	tick, reason := c.choose(func(yield func(fate) bool) {
 		for _, f := range slices.Backward(all) {
 			for ; f.status == "" && f.to.After(f.from); f.to = c.Ticks.Last(f.to.Add(-1)) {
@@ -104,11 +101,6 @@ func (b Predecessor) Updated(r *store.Record, now time.Time) Predecessor {
 	}
 	b.Watermark, b.History = r.Watermark, slices.Clone(r.History)
 	return b
-}
-
-// PredecessorOf returns what a record says about a job that others follow.
-func PredecessorOf(r *store.Record, now time.Time) Predecessor {
-	return Predecessor{Job: r.Job}.Updated(r, now)
 }
 
 // seen returns when the outcome of a tick was seen that has no end, and until which tick it is the same.

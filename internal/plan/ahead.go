@@ -102,7 +102,7 @@ func (s *step) expected() bool {
 	if tick.IsZero() || s.Ticks.Last(s.Now).After(tick) || s.Unclaimed(r).After(tick) {
 		return false
 	}
-	return r.Definition.Spec == s.Spec && !unsettled(r) && !s.IsPaused() && !s.Ordered(s.View)
+	return r.Definition.Spec == s.Spec && !unsettled(r) && !s.IsPaused() && !Ordered(s.Policy, s.View)
 }
 
 // untilLook returns how long it is until this replica looks before the upcoming tick; zero or less: it does not, or has.
@@ -131,10 +131,4 @@ func (p *Policy) ClaimEarly(v View, tick time.Time) (next Claim, ok bool) {
 	}
 	r.Run.Armed = true
 	return next, true
-}
-
-// TooLate reports whether a run must not start so long after its tick.
-func (p *Policy) TooLate(after time.Duration) bool {
-	deadline := p.startingDeadline()
-	return deadline > 0 && after > deadline
 }

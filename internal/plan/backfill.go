@@ -43,7 +43,7 @@ func (p *Policy) BackfillOver(r *store.Record, b *store.Backfill) bool {
 // none is left, or none can be claimed.
 func (p *Policy) nextBackfilled(v View) (tick time.Time, attempt int) {
 	r, b := v.Record, &v.Control.Backfill
-	if b.Seq == 0 || p.Ticks == nil || !v.inForce(b.Seq) {
+	if p.Ticks == nil || !v.inForce(b.Seq) {
 		return time.Time{}, 0
 	}
 	through := time.Time{}
@@ -314,7 +314,7 @@ func (c *claiming) claimSeveral(fill *store.Backfill) {
 }
 
 // End notes how attempts of the ticks of a claim of several have ended. An end that it has noted before stays as it is.
-func (p *Policy) End(r *store.Record, all ...Ended) {
+func End(p *Policy, r *store.Record, all ...Ended) {
 	settleOpen(r, func(o *store.OpenTick) openFate {
 		i := slices.IndexFunc(all, func(e Ended) bool { return o.Token == r.Token && o.Tick.Equal(e.Tick) })
 		if i < 0 {
@@ -429,7 +429,7 @@ func changeOpen(r *store.Record, change func(o *store.OpenTick)) {
 }
 
 // FinishSeveral is Finish for a claim of several ticks, all of whose runs have returned.
-func (p *Policy) FinishSeveral(r *store.Record, all []Ended, end time.Time) store.Record {
+func FinishSeveral(p *Policy, r *store.Record, all []Ended, end time.Time) store.Record {
 	f := r.Clone()
 	f.Run.Finished, f.Run.Stopping = end, false
 	if f.Run.Status != store.Stalled {
@@ -438,7 +438,7 @@ func (p *Policy) FinishSeveral(r *store.Record, all []Ended, end time.Time) stor
 			f.Run.Error = worst.Reason
 		}
 	}
-	p.End(&f, all...)
+	End(p, &f, all...)
 	f.Due = p.due(&f)
 	return f
 }
@@ -455,16 +455,13 @@ func worst(all []Ended) Ended {
 }
 
 // StallSeveral is Stall for one of several ticks. The runs of the others go on as long as the lease is trusted.
-func (p *Policy) StallSeveral(r *store.Record, e Ended) store.Record {
+func StallSeveral(p *Policy, r *store.Record, e Ended) store.Record {
 	f := r.Clone()
 	f.Run.Status, f.Run.Error, f.Run.Stopping = store.Stalled, e.Reason, true
-	p.End(&f, e)
+	End(p, &f, e)
 	f.Due = p.due(&f)
 	return f
 }
-
-// MaxBackfill is how many ticks one backfill may have.
-const MaxBackfill = maxCount
 
 // A Range is what a backfill is asked for: both ends are in it.
 type Range struct {
@@ -475,8 +472,8 @@ type Range struct {
 
 // PlanBackfill returns the backfill of a range, without what its order adds, and its first and last
 // tick. former is the backfill that was ordered before. The error says, for people, why there is none.
-func (p *Policy) PlanBackfill(r *store.Record, now time.Time, of Range, former *store.Backfill) (b store.Backfill, first, last time.Time, err error) {
-	if err := p.checkRange(r, now, of); err != nil {
+func PlanBackfill(p *Policy, r *store.Record, now time.Time, of Range, former *store.Backfill) (b store.Backfill, first, last time.Time, err error) {
+	if err := of.check(p, r, now); err != nil {
 		return b, first, last, err
 	}
 	b = store.Backfill{From: of.From.UTC(), To: of.To.UTC(), All: of.All}
@@ -488,16 +485,16 @@ func (p *Policy) PlanBackfill(r *store.Record, now time.Time, of Range, former *
 		if b.Spans, err = missedIn(r, b.Spans[0]); err != nil {
 			return b, first, last, err
 		}
-		b.Spans = without(b.Spans, p.madeUp(r, former))
+		b.Spans = without(b.Spans, madeUp(p.Ticks, r, former))
 	}
 	kept := b.Spans[:0]
 	for _, s := range b.Spans {
-		n := p.Ticks.Count(s.From, s.To, MaxBackfill+1-b.Ticks)
+		n := p.Ticks.Count(s.From, s.To, maxCount+1-b.Ticks)
 		if n == 0 {
 			continue
 		}
-		if b.Ticks += n; b.Ticks > MaxBackfill {
-			return b, first, last, fmt.Errorf("the range has more than %d ticks: order it in parts, one after the other", MaxBackfill)
+		if b.Ticks += n; b.Ticks > maxCount {
+			return b, first, last, fmt.Errorf("the range has more than %d ticks: order it in parts, one after the other", maxCount)
 		}
 		s.To = p.Ticks.Last(s.To) // no schedule of later on is to add ticks behind the last one
 		kept = append(kept, s)
@@ -511,8 +508,8 @@ func (p *Policy) PlanBackfill(r *store.Record, now time.Time, of Range, former *
 	return b, first, last, fmt.Errorf("no tick of the range was missed, or the backfill before has made up for it: to run those again that have another outcome, ask for all")
 }
 
-// checkRange returns what is wrong with a range.
-func (p *Policy) checkRange(r *store.Record, now time.Time, of Range) error {
+// check returns what is wrong with a range.
+func (of Range) check(p *Policy, r *store.Record, now time.Time) error {
 	switch first := p.Ticks.Next(r.Watermark); {
 	case of.From.IsZero() || of.To.IsZero():
 		return fmt.Errorf("from or to is missing: the range has both ends")
@@ -556,25 +553,25 @@ func missedIn(r *store.Record, within store.Span) (spans []store.Span, err error
 
 // madeUp returns where all ticks have succeeded in a backfill, for certain. The record counts the outcomes of a backfill and knows
 // the last failure: so nothing is known once a tick had another outcome than these, and nothing up to that failure.
-func (p *Policy) madeUp(r *store.Record, of *store.Backfill) (spans []store.Span) {
+func madeUp(ticks Ticks, r *store.Record, of *store.Backfill) (spans []store.Span) {
 	b := &r.Backfill
 	if of.Seq == 0 || b.Seq != of.Seq || b.Attempt > 0 || len(b.Open) > 0 || isBackfill(r) && r.Run.Status == store.Running {
 		return nil
 	}
-	known, ticks := b.Counts[store.Succeeded]+b.Counts[store.Failed]+b.Counts[store.Stalled], 0
+	known, n := b.Counts[store.Succeeded]+b.Counts[store.Failed]+b.Counts[store.Stalled], 0
 	for _, s := range of.Spans {
 		if s.To = instant.Earlier(s.To, b.Through); !s.To.After(s.From) {
 			continue
 		}
-		if !p.Ticks.Last(s.To).Equal(s.To) { // the schedule was another one
+		if !ticks.Last(s.To).Equal(s.To) { // the schedule was another one
 			return nil
 		}
-		ticks += p.Ticks.Count(s.From, s.To, MaxBackfill+1)
+		n += ticks.Count(s.From, s.To, maxCount+1)
 		if s.From = instant.Later(s.From, b.Failed); s.To.After(s.From) {
 			spans = append(spans, s)
 		}
 	}
-	if known != b.Done() || known != int64(ticks) {
+	if known != b.Done() || known != int64(n) {
 		return nil
 	}
 	return spans

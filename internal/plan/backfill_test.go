@@ -44,7 +44,7 @@ func TestRangeOfBackfill(t *testing.T) {
 		"the end before the begin":  {&r, 10, 0, true, 0, "before from"},
 		"the future":                {&r, 10, 10_000, true, 0, "in the future"},
 	} {
-		b, first, last, err := p.PlanBackfill(tt.r, at(115), Range{From: at(tt.from), To: at(tt.to), All: tt.all}, &store.Backfill{})
+		b, first, last, err := PlanBackfill(&p, tt.r, at(115), Range{From: at(tt.from), To: at(tt.to), All: tt.all}, &store.Backfill{})
 		switch {
 		case tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)):
 			t.Errorf("%s: got %+v, %v", name, b, err)
@@ -66,7 +66,7 @@ func TestRangeThatIsRefused(t *testing.T) {
 		"the group imports":  {From: midnight, To: end, Parallel: 2},
 	} {
 		of.All = true
-		if b, _, _, err := p.PlanBackfill(&r, clockTime("00:10:05"), of, &store.Backfill{}); err == nil || !strings.Contains(err.Error(), text) {
+		if b, _, _, err := PlanBackfill(&p, &r, clockTime("00:10:05"), of, &store.Backfill{}); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%s: got %+v, %v", text, b, err)
 		}
 	}
@@ -79,14 +79,14 @@ func TestBackfillEndsAtItsLimit(t *testing.T) {
 			p := Policy{Ticks: every("10s")}
 			fill := store.Backfill{Seq: 9, Spans: []store.Span{{From: clockTime("00:00:00"), To: clockTime("00:01:40")}}, Parallel: tt.parallel}
 			r := store.Record{Watermark: clockTime("00:03:20"), Backfill: store.Backfilled{Seq: 9, Through: clockTime("00:00:10"), Several: tt.parallel > 1,
-				Counts: map[store.Status]int64{store.Succeeded: MaxBackfill - int64(tt.claims)}}}
+				Counts: map[store.Status]int64{store.Succeeded: maxCount - int64(tt.claims)}}}
 			v := View{Record: &r, Now: clockTime("00:03:25"), Control: store.JobControl{Backfill: fill}}
 			next, _ := p.Claim(v)
 			got := max(1, len(next.Record.Backfill.Open))
 			if !next.Run || got != tt.claims {
 				t.Errorf("claims %d ticks, want %d: %+v", got, tt.claims, next.Record.Backfill)
 			}
-			r.Backfill.Counts[store.Succeeded] = MaxBackfill
+			r.Backfill.Counts[store.Succeeded] = maxCount
 			if next, _ := p.Claim(v); next.Run || !p.BackfillOver(&r, &fill) {
 				t.Errorf("goes on with %+v", next.Record.Backfill)
 			}
@@ -127,7 +127,7 @@ func TestBackfillLeavesOutWhatIsMadeUp(t *testing.T) {
 			r := store.Record{Watermark: clockTime("00:01:00"), Backfill: tt.done, Counts: map[store.Status]int64{store.Missed: 6},
 				History: []store.Outcome{{From: clockTime("00:00:00"), Tick: clockTime("00:01:00"), Count: 6, Status: store.Missed}}}
 			of := Range{From: clockTime("00:00:01"), To: clockTime("00:01:00")}
-			b, _, _, err := p.PlanBackfill(&r, clockTime("00:01:05"), of, &store.Backfill{Seq: 9, Spans: tt.spans})
+			b, _, _, err := PlanBackfill(&p, &r, clockTime("00:01:05"), of, &store.Backfill{Seq: 9, Spans: tt.spans})
 			if b.Ticks != tt.want || (err == nil) != (tt.want > 0) {
 				t.Errorf("%d ticks at %v, want %d: %v", b.Ticks, b.Spans, tt.want, err)
 			}
@@ -158,7 +158,7 @@ func TestBackfillBesideAStall(t *testing.T) {
 				Run: store.Run{Request: store.BackfillRequest(9), Order: 9, Tick: clockTime("00:00:20"), Attempt: 1, Status: store.Running},
 				Backfill: store.Backfilled{Seq: 9, Through: clockTime("00:00:30"), Several: true,
 					Open: []store.OpenTick{{Tick: clockTime("00:00:20"), Token: 7, Attempt: 1, Deaths: tt.deaths}, {Tick: clockTime("00:00:30"), Token: 7, Attempt: 1}}}}
-			r = p.StallSeveral(&r, Ended{Tick: clockTime("00:00:30"), Status: store.Stalled, Reason: "quiet"})
+			r = StallSeveral(&p, &r, Ended{Tick: clockTime("00:00:30"), Status: store.Stalled, Reason: "quiet"})
 			if about := AboutLast(&r); tt.interrupted == Rerun && about.Tick != clockTime("00:00:30") {
 				t.Errorf("an order to cancel the claim names the ticks up to %s, and the one that stalled is later", about.Tick)
 			}
@@ -251,14 +251,14 @@ func TestCancelOfSeveralReachesAllItsTicks(t *testing.T) {
 	}{
 		"its runner dies": {func(_, r *store.Record) store.Record { return *r }, 3},
 		"its runner dies after the first": {func(_, r *store.Record) store.Record {
-			p.End(r, end(r, store.Succeeded, "", at(10))...)
+			End(&p, r, end(r, store.Succeeded, "", at(10))...)
 			return *r
 		}, 2},
 		"its runner stops after the first": {func(_, r *store.Record) store.Record {
-			p.End(r, end(r, store.Succeeded, "", at(10))...)
-			return p.FinishSeveral(r, end(r, store.Abandoned, Stopped), at(300))
+			End(&p, r, end(r, store.Succeeded, "", at(10))...)
+			return FinishSeveral(&p, r, end(r, store.Abandoned, Stopped), at(300))
 		}, 2},
-		"it is given up": {func(before, r *store.Record) store.Record { return p.TakeBack(before, r) }, 3},
+		"it is given up": {func(before, r *store.Record) store.Record { return TakeBack(&p, before, r) }, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := store.Record{Token: 7, Watermark: at(200), Definition: store.Definition{Spec: "s"}}
@@ -283,7 +283,7 @@ func TestCancelOfSeveralReachesAllItsTicks(t *testing.T) {
 				if (&store.JobControl{End: order}).EndOf(r.Token, AboutLast(&r)).Cancel {
 					status = store.Cancelled
 				}
-				r = p.FinishSeveral(&r, end(&r, status, ""), at(300))
+				r = FinishSeveral(&p, &r, end(&r, status, ""), at(300))
 			}
 			if n := r.Backfill.Counts; n[store.Cancelled] != tt.cancelled || n[store.Succeeded] != 9-tt.cancelled {
 				t.Errorf("got %v, want %d cancelled of 9", n, tt.cancelled)

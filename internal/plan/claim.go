@@ -56,9 +56,7 @@ func draft(p *Policy, v View) (next Claim, todo bool) {
 
 // writing returns the write of the claim, after what was settled so far.
 func (c *claiming) writing() *write {
-	w := c.Policy.writing(&c.next.Record)
-	w.had = len(c.v.Record.History)
-	return w
+	return &write{c.Policy, &c.next.Record, len(c.v.Record.History)}
 }
 
 // after returns the view of what the claim has written so far.
@@ -155,14 +153,15 @@ func (c *claiming) abandon(why string) {
 		reason += joint + why
 	}
 	c.next.Record.Run.Status, c.next.Record.Run.Deaths, c.next.Record.Run.Unlocked = status, deaths(r), store.Unlocked{}
-	c.settleRun(&c.next.Record, LastOutcome(r, status, reason))
-	c.pauseSelf(&c.next.Record, c.v.Now)
+	w := c.writing()
+	w.settleRun(LastOutcome(r, status, reason))
+	w.pauseSelf(c.v.Now)
 }
 
 // abandonInPause settles the tick that waits for the end of a pause, and reports whether there was one. A run that is ordered
 // meanwhile takes its place: the record has room for one run.
 func (c *claiming) abandonInPause() bool {
-	if isBackfill(c.v.Record) || !c.v.IsPaused() || !c.mayRepeat() {
+	if !c.v.IsPaused() || !c.mayRepeat() {
 		return false
 	}
 	c.abandon("a run was ordered in the pause")
@@ -251,7 +250,7 @@ func (c *claiming) claimChosen(tick time.Time, passed bool) bool {
 		return passed
 	}
 	r := &c.next.Record
-	if returned := r.Orders.Returned; !returned.Tick.IsZero() && returned.Tick.Equal(tick) && c.v.end().Cancel {
+	if returned := r.Orders.Returned; returned.Tick.Equal(tick) && c.v.end().Cancel {
 		settleReturned(r, store.Outcome{Tick: tick, Attempt: 1}, c.v.end())
 		return true
 	}
@@ -338,22 +337,23 @@ func (v View) armed() bool {
 	return v.Record.Run.Armed && v.Record.MayRun() && v.Record.Run.Tick.After(v.Now)
 }
 
-// startingDeadline returns how late a first attempt may start; zero: as late as Missed says.
+// TooLate reports whether a first attempt must not start so long after its tick came due, whatever Missed says.
 // Lease is the store's: a job may ask for a shorter one, which its beats keep.
-func (p *Policy) startingDeadline() time.Duration {
-	if p.StartingDeadline == 0 && p.Missed == SkipMissed {
-		return p.Lease
+func (p *Policy) TooLate(after time.Duration) bool {
+	deadline := p.StartingDeadline
+	if deadline == 0 && p.Missed == SkipMissed {
+		deadline = p.Lease
 	}
-	return p.StartingDeadline
+	return deadline > 0 && after > deadline
 }
 
 // choose returns the tick to run of some, the newest of which comes first, and why the ones before it are missed. A zero tick:
 // none is to run. Ticks of a pause are not run later.
 func (p *Policy) choose(ticks func(yield func(fate) bool), now time.Time) (tick time.Time, reason string) {
-	deadline, n := p.startingDeadline(), 0
+	n := 0
 	for f := range ticks {
 		switch {
-		case deadline > 0 && now.Sub(f.since) > deadline:
+		case p.TooLate(now.Sub(f.since)):
 			return tick, "past the starting deadline"
 		case p.Missed != RunAll && f.paused:
 			return tick, "a newer one was due"

@@ -35,12 +35,12 @@ const (
 )
 
 // definition returns the definition of this replica, in the form of a mark.
-func (p *Policy) definition(v View) store.Mark { return store.Mark{Spec: p.Spec, Since: v.Since} }
+func definition(p *Policy, v View) store.Mark { return store.Mark{Spec: p.Spec, Since: v.Since} }
 
 // Outdated reports whether another definition is in force, from a replica which started
 // later. Then this replica decides nothing about the job.
 func (p *Policy) Outdated(v View) bool {
-	return younger(store.Mark{Spec: v.Record.Definition.Spec, Since: v.Record.Definition.Since}, p.definition(v))
+	return younger(store.Mark{Spec: v.Record.Definition.Spec, Since: v.Record.Definition.Since}, definition(p, v))
 }
 
 // Adopts reports whether the next claim of this replica puts its definition into force.
@@ -64,7 +64,7 @@ func (s *step) mayMark() bool {
 	switch mark := s.Record.Definition.Mark; {
 	case mark.Spec == s.Spec:
 		return false
-	case mark.Spec == "" && !s.overdue(), mark.Spec != "" && !younger(s.definition(s.View), mark):
+	case mark.Spec == "" && !s.overdue(), mark.Spec != "" && !younger(definition(s.Policy, s.View), mark):
 		return false
 	}
 	due, near := Due(s.Record), s.longer(s.Record)+markMargin
@@ -80,7 +80,7 @@ func (s *step) inherits() (since time.Time, ok bool) {
 	mark, patience := s.Record.Definition.Mark, InheritAfter
 	takes := mark.Spec == s.Spec
 	if !takes { // the replicas of that definition take it back first
-		takes, patience = younger(mark, s.definition(s.View)) && s.overdue(), 2*InheritAfter
+		takes, patience = younger(mark, definition(s.Policy, s.View)) && s.overdue(), 2*InheritAfter
 	}
 	if mark.Spec == "" || !takes || s.State.Live() || s.o.At.Sub(s.o.UnchangedSince) < patience {
 		return time.Time{}, false

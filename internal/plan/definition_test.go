@@ -66,7 +66,7 @@ func TestOrderedRunUnderAnotherDefinition(t *testing.T) {
 		for _, pause := range []store.Pause{{}, {At: clockTime("00:09:00")}} { // it begins in a pause too
 			v.Control.Pause = pause
 			got := ""
-			if at := p.Wanted(v); !at.IsZero() {
+			if at := Wanted(&p, v); !at.IsZero() {
 				got = at.Format(time.TimeOnly)
 			}
 			if marks := (&step{decision: &decision{&p, v}}).mayMark(); marks != tt.marks || got != tt.wanted {
@@ -129,7 +129,7 @@ func TestRunByHandLeavesDefinitionInForce(t *testing.T) {
 	r := foreign(store.Mark{})
 	r.Due = clockTime("00:02:00")
 	claim, _ := p.Claim(View{Record: &r, Now: clockTime("00:00:15"), Since: clockTime("00:00:12"), Request: "x"})
-	end := p.Finish(&claim.Record, store.Succeeded, "", clockTime("00:05:00"), clockTime("00:05:00"), store.JobControl{})
+	end := Finish(&p, &claim.Record, store.Succeeded, "", clockTime("00:05:00"), clockTime("00:05:00"), store.JobControl{})
 	for _, got := range []store.Record{claim.Record, end} {
 		if !claim.Run || got.Definition != r.Definition || !got.Watermark.Equal(r.Watermark) || !got.Due.Equal(r.Due) {
 			t.Errorf("the record was %+v and is %+v", r, got)

@@ -17,15 +17,15 @@ const ScheduleChanged = "the schedule changed"
 
 // Finish returns the record with the outcome of its run, which ended at end. lo is the earliest time that the service's clock
 // can show: ticks up to it came due under the run for certain. c is what operators have ordered.
-func (p *Policy) Finish(r *store.Record, status store.Status, reason string, end, lo time.Time, c store.JobControl) store.Record {
+func Finish(p *Policy, r *store.Record, status store.Status, reason string, end, lo time.Time, c store.JobControl) store.Record {
 	f := r.Clone()
 	f.Run.Finished, f.Run.Stopping = end, false
 	if f.Run.Status == store.Stalled {
 		endStalled(&f, end)
 	} else {
-		p.conclude(&f, status, reason, end, lo)
+		writing(p, &f).conclude(status, reason, end, lo)
 	}
-	p.skipUnder(&f, lo, c)
+	writing(p, &f).skipUnder(lo, c)
 	f.Due = p.due(&f)
 	return f
 }
@@ -43,18 +43,18 @@ func endStalled(r *store.Record, end time.Time) {
 
 // Stall returns the record that says that its run has stalled, at end. The run may still go on, so
 // the record has no end of it yet: Finish adds that when the run has returned. lo is as in Finish.
-func (p *Policy) Stall(r *store.Record, reason string, end, lo time.Time, c store.JobControl) store.Record {
+func Stall(p *Policy, r *store.Record, reason string, end, lo time.Time, c store.JobControl) store.Record {
 	f := r.Clone()
 	f.Run.Stopping = true
-	p.conclude(&f, store.Stalled, reason, end, lo)
-	p.skipUnder(&f, lo, c)
+	writing(p, &f).conclude(store.Stalled, reason, end, lo)
+	writing(p, &f).skipUnder(lo, c)
 	f.Due = p.due(&f)
 	return f
 }
 
 // TakeBack returns the record after a claim that was given up before its run began. It shows the run before that claim again.
 // What the claim settled for other ticks stays settled, and its token stays spent: the claim may have been read.
-func (p *Policy) TakeBack(before, claim *store.Record) store.Record {
+func TakeBack(p *Policy, before, claim *store.Record) store.Record {
 	r := claim.Clone()
 	if r.Run.Status != store.Running { // it was taken back, without an answer
 		return r
@@ -83,7 +83,8 @@ func (p *Policy) TakeBack(before, claim *store.Record) store.Record {
 
 // conclude gives the tick of the record its outcome, unless the tick stays open. A job that
 // has failed too often pauses itself at the end of the run, and no later than the service's clock certainly shows.
-func (p *Policy) conclude(r *store.Record, status store.Status, reason string, end, lo time.Time) {
+func (w *write) conclude(status store.Status, reason string, end, lo time.Time) {
+	r := w.Record
 	if !lo.IsZero() && lo.Before(end) { // the clock of the replica was fast
 		end = lo
 	}
@@ -95,19 +96,20 @@ func (p *Policy) conclude(r *store.Record, status store.Status, reason string, e
 		r.Run.Error = reason
 	}
 	switch {
-	case isBackfill(r) && p.endedEarly(r):
+	case isBackfill(r) && w.endedEarly():
 		waitAgain(r)
 	case isBackfill(r):
 		settleBackfilled(r, LastOutcome(r, status, reason))
-	case !p.offeredAgain(r):
-		p.settleRun(r, LastOutcome(r, status, reason))
+	case !w.offeredAgain():
+		w.settleRun(LastOutcome(r, status, reason))
 	}
-	p.pauseSelf(r, end)
+	w.pauseSelf(end)
 }
 
 // pauseSelf pauses a job whose last run was one failure too many.
-func (p *Policy) pauseSelf(r *store.Record, at time.Time) {
-	tooMany := p.PauseAfter > 0 && r.Failures-r.Orders.Spared >= p.PauseAfter
+func (w *write) pauseSelf(at time.Time) {
+	r := w.Record
+	tooMany := w.PauseAfter > 0 && r.Failures-r.Orders.Spared >= w.PauseAfter
 	if tooMany && HasFailed(r) && r.Run.Request == "" && r.Orders.Paused.At.IsZero() {
 		r.Orders.Paused = store.SelfPause{At: at.UTC().Truncate(time.Millisecond), Token: r.Token}
 	}
@@ -118,14 +120,15 @@ func (p *Policy) pauseSelf(r *store.Record, at time.Time) {
 // missed or still owed. Ticks of a pause are skipped for the pause. Those of the last pause are left to the next
 // claim, by which its end is known: a replica reads orders a little later. Ticks of so many pauses that the write has no room for
 // each count together, those of the pauses too: the next claim would not know that they came due under the run.
-func (p *Policy) skipUnder(r *store.Record, lo time.Time, c store.JobControl) {
-	if p.Ticks == nil || p.Follows() || p.Missed == RunAll || isBackfill(r) || p.offeredAgain(r) || r.Definition.Spec != p.Spec {
+func (w *write) skipUnder(lo time.Time, c store.JobControl) {
+	p, r := w.Policy, w.Record
+	if p.Ticks == nil || p.Follows() || p.Missed == RunAll || isBackfill(r) || w.offeredAgain() || r.Definition.Spec != p.Spec {
 		return
 	}
 	if r.Run.Request != "" && p.Ticks.Last(r.Run.Tick).After(r.Watermark) {
 		return // a tick was due before this manual run, and still is
 	}
-	w, pauses := p.writing(r), p.pausesUntil(r, c, lo)
+	pauses := p.pausesUntil(r, c, lo)
 	last := lastOutside(p.Ticks, lo, pauses)
 	// Ticks from before the claim of a further attempt came due under no run. If one came due since, they are settled first.
 	missed := fate{status: store.Missed, reason: "a newer one was due"}
@@ -141,13 +144,13 @@ func (p *Policy) skipUnder(r *store.Record, lo time.Time, c store.JobControl) {
 }
 
 // offeredAgain reports whether the tick stays open: its run was ended before its time, and another replica may run it again.
-func (p *Policy) offeredAgain(r *store.Record) bool {
-	return r.Run.Request == "" && p.endedEarly(r)
+func (w *write) offeredAgain() bool {
+	return w.Run.Request == "" && w.endedEarly()
 }
 
 // endedEarly reports whether the last run was ended before its time, and may have another attempt.
-func (p *Policy) endedEarly(r *store.Record) bool {
-	return p.Ticks != nil && cutShort(r.Run.Status) && p.Interrupted.repeats(r.Run.Attempt, deaths(r))
+func (w *write) endedEarly() bool {
+	return w.Ticks != nil && cutShort(w.Run.Status) && w.Interrupted.repeats(w.Run.Attempt, deaths(w.Record))
 }
 
 // HasFailed reports whether the last run has failed or stalled.
@@ -188,10 +191,10 @@ const Replaced = "replaced"
 func replaced(reason string) bool { return strings.HasPrefix(reason, Replaced+" ") }
 
 // UntilReplaced returns for how long no tick takes the place of the last run.
-func (p *Policy) UntilReplaced(v View) time.Duration {
-	next := p.Ticks.Next(v.Now)
+func UntilReplaced(ticks Ticks, now time.Time) time.Duration {
+	next := ticks.Next(now)
 	if next.IsZero() {
 		return maxSleep
 	}
-	return min(max(next.Sub(v.Now), minIdle), maxSleep)
+	return min(max(next.Sub(now), minIdle), maxSleep)
 }

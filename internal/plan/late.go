@@ -53,13 +53,9 @@ type judging struct {
 // Judge notes in the record which ticks are late at an instant, and returns those that were not reported
 // before. Only a replica of the definition in force knows the ticks. One without FinishBy leaves what others
 // note: they may run at the same time.
-func (p *Policy) Judge(r *store.Record, now time.Time, c store.JobControl) Lateness {
-	return judge(p, r, now, c)
-}
-
-func judge(p *Policy, r *store.Record, now time.Time, c store.JobControl) Lateness {
+func Judge(p *Policy, r *store.Record, now time.Time, c store.JobControl) Lateness {
 	j := &judging{Policy: p, r: r}
-	if !p.judges(r) {
+	if !j.knows() {
 		return j.late
 	}
 	if r.Past.Judged.IsZero() { // FinishBy is new, or the record is
@@ -73,14 +69,14 @@ func judge(p *Policy, r *store.Record, now time.Time, c store.JobControl) Latene
 	return j.late
 }
 
-// judges reports whether this replica knows which ticks are late.
-func (p *Policy) judges(r *store.Record) bool {
-	return p.FinishBy > 0 && p.Ticks != nil && r.Definition.Spec == p.Spec
+// knows reports whether this replica knows which ticks are late.
+func (j *judging) knows() bool {
+	return j.FinishBy > 0 && j.Ticks != nil && j.r.Definition.Spec == j.Spec
 }
 
-// Tell is Judge for a write with no other purpose.
-func (p *Policy) Tell(r *store.Record, now time.Time, c store.JobControl) (late Lateness) {
-	if late = p.Judge(r, now, c); late.Count > 0 {
+// Report is Judge for a write with no other purpose.
+func Report(p *Policy, r *store.Record, now time.Time, c store.JobControl) (late Lateness) {
+	if late = Judge(p, r, now, c); late.Count > 0 {
 		r.Past.Told = now.Truncate(time.Millisecond)
 	}
 	return late
@@ -199,19 +195,19 @@ func (j *judging) note() {
 }
 
 // LateNow returns which ticks are late at an instant, whether reported or not. Without FinishBy none is.
-func (p *Policy) LateNow(r *store.Record, now time.Time, c store.JobControl) store.Late {
+func LateNow(p *Policy, r *store.Record, now time.Time, c store.JobControl) store.Late {
 	if p.FinishBy == 0 {
 		return store.Late{}
 	}
 	judged := r.Clone()
-	p.Judge(&judged, now, c)
+	Judge(p, &judged, now, c)
 	return judged.Past.Late
 }
 
 // UntilTell returns how long it takes until a write is due that reports late ticks, if nothing else
 // happens. Zero or less: it is due.
-func (p *Policy) UntilTell(r *store.Record, now time.Time, c store.JobControl) time.Duration {
-	wait := p.untilLate(r, now, c)
+func UntilTell(p *Policy, r *store.Record, now time.Time, c store.JobControl) time.Duration {
+	wait := untilLate(p, r, now, c)
 	// The clock that reported may be a little ahead of this one. If it is by more than that, it was wrong.
 	if again := r.Past.Told.Add(LateAgain).Sub(now); again <= 2*LateAgain {
 		wait = max(wait, min(again, LateAgain))
@@ -220,12 +216,12 @@ func (p *Policy) UntilTell(r *store.Record, now time.Time, c store.JobControl) t
 }
 
 // untilLate returns how long it takes until a tick becomes late that is not known to be. Zero or less: one is.
-func (p *Policy) untilLate(r *store.Record, now time.Time, c store.JobControl) time.Duration {
-	if !p.judges(r) {
+func untilLate(p *Policy, r *store.Record, now time.Time, c store.JobControl) time.Duration {
+	if !(&judging{Policy: p, r: r}).knows() {
 		return never
 	}
 	judged := r.Clone()
-	if late := p.Judge(&judged, now, c); late.Count > 0 {
+	if late := Judge(p, &judged, now, c); late.Count > 0 {
 		return 0
 	}
 	// A run is owed for the first tick after the judged ones. A tick of a pause is skipped, and what follows a pause without an
@@ -254,7 +250,7 @@ func (s *step) tellLate(a Action) Action {
 	if s.FinishBy == 0 || a.Read || a.What != Wait && a.What != Await {
 		return a
 	}
-	wait := s.UntilTell(s.Record, s.Now, s.Control)
+	wait := UntilTell(s.Policy, s.Record, s.Now, s.Control)
 	left := s.NextTick(s.Record).Sub(s.Now)
 	switch {
 	case wait > 0 && wait < a.After:

@@ -78,8 +78,8 @@ func TestJudge(t *testing.T) {
 		if tt.change != nil {
 			tt.change(&p, &r, &orders)
 		}
-		wait := p.UntilTell(&r, at(tt.now), orders)
-		late := p.Judge(&r, at(tt.now), orders)
+		wait := UntilTell(&p, &r, at(tt.now), orders)
+		late := Judge(&p, &r, at(tt.now), orders)
 		got := fmt.Sprintf("%d judged %s", late.Count, r.Past.Judged.Format("15:04:05"))
 		if late.Count > 0 {
 			got = fmt.Sprintf("%s*%d %s, judged %s", late.Tick.Format("15:04:05"), late.Count, late.Why, r.Past.Judged.Format("15:04:05"))
@@ -90,7 +90,7 @@ func TestJudge(t *testing.T) {
 		if (late.Count > 0) != (wait <= 0) {
 			t.Errorf("%s: %d ticks are late, and it takes %s until one is", name, late.Count, wait)
 		}
-		if again := p.Judge(&r, at(tt.now), orders); again.Count != 0 {
+		if again := Judge(&p, &r, at(tt.now), orders); again.Count != 0 {
 			t.Errorf("%s: told again: %+v", name, again)
 		}
 	}
@@ -108,16 +108,16 @@ func TestEachLateTickIsToldOnce(t *testing.T) {
 		var last time.Time // such a write
 		rare := seed%2 == 0
 		judge := func(now time.Time) {
-			switch wait := p.UntilTell(&rec, now, store.JobControl{}); {
+			switch wait := UntilTell(&p, &rec, now, store.JobControl{}); {
 			case wait > 0:
 			case rare:
-				n := p.Tell(&rec, now, store.JobControl{}).Count
+				n := Report(&p, &rec, now, store.JobControl{}).Count
 				if told += n; n > 0 && now.Sub(last) < LateAgain-time.Millisecond {
 					t.Errorf("seed %d: at %s %d ticks are told, and others were at %s", seed, now, n, last)
 				}
 				last = now
 			default:
-				told += p.Judge(&rec, now, store.JobControl{}).Count
+				told += Judge(&p, &rec, now, store.JobControl{}).Count
 			}
 		}
 		now := midnight
@@ -129,7 +129,7 @@ func TestEachLateTickIsToldOnce(t *testing.T) {
 			}
 			end = instant.Later(end, now)
 			for now.Before(end) {
-				wait := p.UntilTell(&rec, now, store.JobControl{})
+				wait := UntilTell(&p, &rec, now, store.JobControl{})
 				if wait <= 0 {
 					t.Fatalf("seed %d: at %s a tick is late, and was told", seed, now)
 				}
@@ -143,10 +143,10 @@ func TestEachLateTickIsToldOnce(t *testing.T) {
 				want++
 			}
 			settle(&rec, o)
-			told += p.Judge(&rec, now, store.JobControl{}).Count
+			told += Judge(&p, &rec, now, store.JobControl{}).Count
 			rec.History = rec.History[:min(len(rec.History), 20)]
 		}
-		told += p.Judge(&rec, now.Add(p.FinishBy+time.Second), store.JobControl{}).Count
+		told += Judge(&p, &rec, now.Add(p.FinishBy+time.Second), store.JobControl{}).Count
 		want += p.Ticks.Count(rec.Watermark, now.Add(time.Second-1), 1000) // they have not begun
 		if told != want {
 			t.Errorf("seed %d: told %d, want %d", seed, told, want)
@@ -164,7 +164,7 @@ func TestUntilTellByAnotherClock(t *testing.T) {
 	} {
 		rec := store.Record{Created: midnight, Watermark: midnight, Definition: store.Definition{Spec: "job"}}
 		rec.Past.Judged, rec.Past.Told = midnight, now.Add(ahead)
-		if got := max(0, p.UntilTell(&rec, now, store.JobControl{})); got != want {
+		if got := max(0, UntilTell(&p, &rec, now, store.JobControl{})); got != want {
 			t.Errorf("told %s ahead: a write is due in %s, want %s", ahead, got, want)
 		}
 	}
@@ -207,7 +207,7 @@ func TestTell(t *testing.T) {
 		if tt.change != nil {
 			tt.change(&p, &v, &o)
 		}
-		got := p.Next(v, &o, time.Time{})
+		got := Next(&p, v, &o, time.Time{})
 		if got.What != tt.want || got.Read != tt.read || tt.after > 0 && got.After.Round(time.Second) != tt.after {
 			t.Errorf("%s: does %+v", name, got)
 		}

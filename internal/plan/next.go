@@ -29,10 +29,7 @@ type step struct {
 // decides nothing. While another replica runs the job, nothing else counts. Queue needs a fresh read: a lease that only an
 // older read has shown may be free by now, so acquiring takes the place of another read. low is the earliest that the service's
 // clock can show; zero: not known.
-func (p *Policy) Next(v View, o *Observation, low time.Time) Action { return next(p, v, o, low) }
-
-// next is Policy.Next, as a function: a step needs the policy, so the policy must not need it. So are wanted, judge and draft.
-func next(p *Policy, v View, o *Observation, low time.Time) Action {
+func Next(p *Policy, v View, o *Observation, low time.Time) Action {
 	s := &step{&decision{p, v}, o, low}
 	if p.Outdated(v) {
 		return s.yield()
@@ -101,11 +98,11 @@ func (s *step) idle() Action {
 	}
 	next := s.NextTick(s.Record)
 	if next.IsZero() || s.IsPaused() {
-		a := Action{After: min(stale, maxSleep)}
+		look := s.Now.Add(maxSleep)
 		if ends := s.pauseEnds(); !ends.IsZero() {
-			a.After = min(a.After, max(ends.Sub(s.Now), minIdle))
+			look = instant.Earlier(look, ends)
 		}
-		return a
+		return until(look)
 	}
 	if _, awaits := s.Awaits(s.View); awaits {
 		return Action{What: Await, After: stale}
@@ -122,7 +119,7 @@ func (s *step) idle() Action {
 // queue waits while a client holds the lease and the record shows no run. The client is
 // about to claim, or died before it could, or is no replica.
 func (s *step) queue() Action {
-	if s.Occupied(s.Record, s.o) {
+	if s.o.Occupied(s.OccupiedAfter(s.Record)) {
 		return Action{What: Blocked, After: maxSleep, Read: true}
 	}
 	half := cmp.Or(s.Beat, s.Lease) / 6 / 2
@@ -263,9 +260,7 @@ const wantedAgain = 30 * time.Second
 
 // Wanted returns when a replica is wanted next, if none is up until then and nothing else happens. Now or before: there is
 // something to do. Zero: never. A singleton wakes no replica.
-func (p *Policy) Wanted(v View) time.Time { return wanted(p, v) }
-
-func wanted(p *Policy, v View) time.Time {
+func Wanted(p *Policy, v View) time.Time {
 	d := decision{p, v}
 	switch {
 	case d.Ticks == nil:
@@ -279,7 +274,7 @@ func wanted(p *Policy, v View) time.Time {
 	}
 	at := d.wantedForTick()
 	// A tick becomes late that has not succeeded, which a replica has to report, whoever has the lease now.
-	if wait := d.UntilTell(d.Record, d.Now, d.Control); wait != never && (at.IsZero() || d.Now.Add(wait).Before(at)) {
+	if wait := UntilTell(d.Policy, d.Record, d.Now, d.Control); wait != never && (at.IsZero() || d.Now.Add(wait).Before(at)) {
 		at = d.Now.Add(wait)
 	}
 	if d.State.Live() && !at.IsZero() && !at.After(d.Now) { // its holder is about to claim, or died before it could
@@ -335,7 +330,7 @@ func (d decision) wantedByOthers() time.Time {
 // settings, and all there is to write is that its ticks were skipped, the next manual run, or the next program, writes that too.
 func (d decision) wantedForTick() time.Time {
 	r, idle := d.Record, d.Paused && !d.Awaited
-	if _, todo := d.Claim(d.View); todo && !(idle && !r.MayRun() && !open(r) && !d.Ordered(d.View)) {
+	if _, todo := d.Claim(d.View); todo && !(idle && !r.MayRun() && !open(r) && !Ordered(d.Policy, d.View)) {
 		return d.Now
 	}
 	next := d.Unclaimed(r)

@@ -128,11 +128,11 @@ func TestNext(t *testing.T) {
 			if tt.also != nil {
 				tt.also(&p, &v, &o)
 			}
-			got := p.Next(v, &o, clockTime("00:00:21"))
+			got := Next(&p, v, &o, clockTime("00:00:21"))
 			if got != tt.want {
 				t.Errorf("got  %+v\nwant %+v", got, tt.want)
 			}
-			if blind := p.Next(v, &o, time.Time{}); got.After == toLapse && blind.After != lease/3 {
+			if blind := Next(&p, v, &o, time.Time{}); got.After == toLapse && blind.After != lease/3 {
 				t.Errorf("without the service's clock it waits for %s", blind.After)
 			}
 		})
@@ -335,7 +335,7 @@ func TestWanted(t *testing.T) {
 			tt.also(&p, &v)
 			p.FinishBy = 0
 		}
-		if at := p.Wanted(v); !at.IsZero() {
+		if at := Wanted(&p, v); !at.IsZero() {
 			got = at.Format(time.TimeOnly)
 		}
 		if got != tt.want {

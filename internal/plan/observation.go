@@ -137,9 +137,9 @@ func (p *Policy) OccupiedAfter(r *store.Record) time.Duration {
 	return 2*p.longer(r) + 5*time.Second
 }
 
-// Occupied reports whether it is no use to wait for the lease that was seen last, since its holder claims nothing.
-func (p *Policy) Occupied(r *store.Record, o *Observation) bool {
-	return !o.Occupation.Since.IsZero() && o.At.Sub(o.Occupation.Since) > p.OccupiedAfter(r)
+// Occupied reports whether it is no use to wait for the lease that was seen last: its holder has claimed nothing for so long.
+func (o *Observation) Occupied(after time.Duration) bool {
+	return !o.Occupation.Since.IsZero() && o.At.Sub(o.Occupation.Since) > after
 }
 
 // HoldOff returns how long the last holder may still trust its lease: an operator has broken that lease, or deleted the entry,

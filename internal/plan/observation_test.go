@@ -95,7 +95,7 @@ func TestOccupied(t *testing.T) {
 			o.At = o.At.Add(step.after)
 			o.See(entry(step.etag, step.state), &r, midnight)
 		}
-		if got := p.Occupied(&r, &o); got != tt.want {
+		if got := o.Occupied(p.OccupiedAfter(&r)); got != tt.want {
 			t.Errorf("%s: got %t", name, got)
 		}
 	}

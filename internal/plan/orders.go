@@ -139,11 +139,10 @@ func nextPause(through, last time.Time, pauses []store.Span) (from, to time.Time
 }
 
 // Ordered reports whether a manual run was ordered that waits for a claim, and a claim would write something of it.
-func (p *Policy) Ordered(v View) bool {
-	return v.waiting() != nil && p.Ticks != nil && !p.Outdated(v) && settlesOrder(p, v)
-}
-
-func settlesOrder(p *Policy, v View) bool {
+func Ordered(p *Policy, v View) bool {
+	if v.waiting() == nil || p.Ticks == nil || p.Outdated(v) {
+		return false
+	}
 	c := newClaiming(p, v)
 	noteServed(&c.next.Record, v.Control.Requests)
 	return c.claimOrdered()

@@ -54,9 +54,9 @@ func TestOrderServedBeforeItsTurn(t *testing.T) {
 					t.Errorf("%s is the order %d, and %+v", run.Request, run.Order, next.Record.Orders)
 				}
 				if i == tt.back {
-					r = p.TakeBack(&r, &next.Record)
+					r = TakeBack(&p, &r, &next.Record)
 				} else {
-					r = p.Finish(&next.Record, store.Succeeded, "", now, now, store.JobControl{})
+					r = Finish(&p, &next.Record, store.Succeeded, "", now, now, store.JobControl{})
 				}
 				r.History = nil
 			}
@@ -85,7 +85,7 @@ func TestWhatATakenBackRecordSays(t *testing.T) {
 		"after a run by hand that died": {store.Record{Run: store.Run{Status: store.Running, Tick: at, Request: "please", Attempt: 1}, Watermark: at}, store.Abandoned, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &Policy{Ticks: every("1h"), Interrupted: Rerun, Lease: time.Minute}
+			p := Policy{Ticks: every("1h"), Interrupted: Rerun, Lease: time.Minute}
 			before := tt.before
 			before.Token, before.Run.Replica, before.Run.Claimed = 7, "a", at
 			next, todo := p.Claim(View{Record: &before, Now: at.Add(time.Hour + time.Minute)})
@@ -94,7 +94,7 @@ func TestWhatATakenBackRecordSays(t *testing.T) {
 			}
 			claim := next.Record
 			claim.Run.Replica, claim.Run.Claimed = "b", at.Add(time.Hour+time.Minute)
-			r := p.TakeBack(&before, &claim)
+			r := TakeBack(&p, &before, &claim)
 			if r.Run.Status != tt.status || open(&r) != tt.open || r.MayRun() || r.Run.Stopping {
 				t.Errorf("got %s, open %t, may run %t, stopping %t", r.Run.Status, open(&r), r.MayRun(), r.Run.Stopping)
 			}
@@ -139,7 +139,7 @@ func TestCancelOfTakenBackTickOutlivesRunByHand(t *testing.T) {
 			}
 			was := store.Record{Token: 7, Watermark: clockTime("00:00:10"), Run: store.Run{Status: store.Succeeded, Tick: clockTime("00:00:10"), Claimed: clockTime("00:00:10"), Attempt: 1}}
 			claim, _ := p.Claim(View{Record: &was, Now: tick, Before: tt.before})
-			back := p.TakeBack(&was, &claim.Record)
+			back := TakeBack(p, &was, &claim.Record)
 			v.Record, v.Control.End = &back, store.End{Token: back.Token, Cancel: true, By: "ann"}
 			if v.Now.IsZero() {
 				v.Now = tick.Add(5 * time.Second)
@@ -155,7 +155,7 @@ func TestCancelOfTakenBackTickOutlivesRunByHand(t *testing.T) {
 // A claim that was given up is forgotten once its tick, or its order, has an outcome: there is nothing left to cancel.
 func TestTakenBackClaimIsForgottenOnceSettled(t *testing.T) {
 	tick := clockTime("10:00:00")
-	p := &Policy{Ticks: every("1h"), Lease: time.Minute, StartingDeadline: 10 * time.Minute}
+	p := Policy{Ticks: every("1h"), Lease: time.Minute, StartingDeadline: 10 * time.Minute}
 	before := store.Record{Token: 7, Watermark: tick.Add(-time.Hour), Run: store.Run{Status: store.Succeeded, Tick: tick.Add(-time.Hour), Claimed: tick.Add(-time.Hour), Attempt: 1}}
 	asked := store.JobControl{Requests: []store.Request{{Seq: 1, Name: "please", At: tick.Add(-time.Minute), Until: tick.Add(time.Minute)}}}
 	for name, tt := range map[string]struct {
@@ -174,7 +174,7 @@ func TestTakenBackClaimIsForgottenOnceSettled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim, _ := p.Claim(View{Record: &before, Now: tick.Add(tt.claimed), Control: tt.control})
-			back := p.TakeBack(&before, &claim.Record)
+			back := TakeBack(&p, &before, &claim.Record)
 			if !claim.Run || !MayBeCancelled(&back) {
 				t.Fatalf("the claim that was given up is %+v", claim)
 			}
@@ -190,19 +190,19 @@ func TestTakenBackClaimIsForgottenOnceSettled(t *testing.T) {
 func TestOrderAfterDeathIsNoOverlap(t *testing.T) {
 	p := Policy{Ticks: every("10s"), Lease: 15 * time.Second}
 	r := store.Record{Token: 7, Watermark: clockTime("00:00:10"), Run: store.Run{Status: store.Running, Tick: clockTime("00:00:20"), Attempt: 1, Replica: "a", Claimed: clockTime("00:00:20")}}
-	stalled := p.Stall(&r, "quiet", clockTime("00:00:25"), clockTime("00:00:25"), store.JobControl{})
+	stalled := Stall(&p, &r, "quiet", clockTime("00:00:25"), clockTime("00:00:25"), store.JobControl{})
 	claim, _ := p.Claim(View{Record: &stalled, Now: clockTime("00:01:00")})
 	claim.Record.Run.Claimed = clockTime("00:01:00")
 	settled, _ := p.Claim(View{Record: &stalled, Now: clockTime("00:01:00"), Claims: NoRun})
 	returned := func(at string) store.Record {
-		return p.Finish(&stalled, store.Stalled, "quiet", clockTime(at), clockTime("00:01:00"), store.JobControl{})
+		return Finish(&p, &stalled, store.Stalled, "quiet", clockTime(at), clockTime("00:01:00"), store.JobControl{})
 	}
 	ordered := store.JobControl{Requests: []store.Request{{Seq: 3, Name: "please", At: clockTime("00:00:50"), Until: clockTime("01:00:00")}}}
 	for name, tt := range map[string]struct {
 		record store.Record
 		begins bool
 	}{
-		"its claim was taken back": {p.TakeBack(&stalled, &claim.Record), true},
+		"its claim was taken back": {TakeBack(&p, &stalled, &claim.Record), true},
 		"it was settled":           {settled.Record, true},
 		"it returned long after":   {returned("00:00:57"), false},
 		"it returned about then":   {returned("00:00:51"), true},

@@ -2,10 +2,10 @@
 // value that follows from a record, the policy of the job, and what the replica has seen. So every decision can be tested in a
 // table, and the runner only carries it out.
 //
-//   - [Policy.Next] says what a replica does now about an entry that it has read.
+//   - [Next] says what a replica does now about an entry that it has read.
 //   - [Observation.HoldOff] says how long a new holder waits before it claims.
 //   - [Policy.Claim] says what that holder then writes, and whether it runs a tick.
-//   - [Policy.Finish], [Policy.Stall] and [Policy.TakeBack] say what is written at the end of a run.
+//   - [Finish], [Stall] and [TakeBack] say what is written at the end of a run.
 //
 // Two words recur. A tick is settled when it has its outcome: each tick up to the record's
 // watermark is. A tick is open when its run was ended and it waits for another attempt.
@@ -49,7 +49,8 @@ const (
 	Rerun   Interrupted = "rerun"
 )
 
-// A Policy is what the program says about the ticks of a job.
+// A Policy is what the program says about the ticks of a job. A decision that has a value of its own, as Next has a step, is a
+// function of a policy: that value needs the policy, so the policy must not need it.
 type Policy struct {
 	Ticks            Ticks         // nil: a singleton, which has a claim and no ticks
 	StartingDeadline time.Duration // how late a run may start, from its tick on; zero: only Missed limits it
@@ -92,7 +93,7 @@ const (
 	maxBacklog = 100     // how many ticks RunAll makes up for
 	maxPauses  = 5       // pauses of a job by itself that a record keeps, while ticks from before them wait
 	maxDeaths  = 5       // how many runners one tick may cost under Rerun: a tick that kills its runner would kill every replica in turn
-	maxCount   = 100_000 // how far the ticks of a range are counted; of more ticks the outcome says "at least", since a count must not take long
+	maxCount   = 100_000 // how far ticks are counted, which must not take long: of more an outcome says "at least", and no backfill has more
 )
 
 // A View is the entry as a replica sees it, and what else it decides by.
@@ -166,8 +167,8 @@ func (p *Policy) Unclaimed(r *store.Record) time.Time {
 }
 
 // Gap returns how long it is from a tick to the next one. After the last tick of all it is longer than any lease.
-func (p *Policy) Gap(tick time.Time) time.Duration {
-	if next := p.Ticks.Next(tick); !next.IsZero() {
+func Gap(ticks Ticks, tick time.Time) time.Duration {
+	if next := ticks.Next(tick); !next.IsZero() {
 		return next.Sub(tick)
 	}
 	return time.Hour
@@ -182,11 +183,11 @@ func (p *Policy) Over(r *store.Record, now time.Time) time.Time {
 }
 
 // Begins returns the first tick of a job that has had none yet; zero: it has.
-func (p *Policy) Begins(now time.Time) time.Time {
-	if p.Ticks == nil || !p.Ticks.Last(now).IsZero() {
+func Begins(ticks Ticks, now time.Time) time.Time {
+	if ticks == nil || !ticks.Last(now).IsZero() {
 		return time.Time{}
 	}
-	return p.Ticks.Next(now)
+	return ticks.Next(now)
 }
 
 // due returns what a write sets Due of the record to. Under another definition Due stays as
@@ -235,8 +236,8 @@ const moment = 5 * time.Second
 
 // AlmostDue returns how long a wake-up that came a moment early for its tick has to wait, else zero. If an older tick is due
 // as well, it waits too: its run would still be under way when the tick of the wake-up comes due, which would then be skipped.
-func (p *Policy) AlmostDue(v View, wake time.Time) time.Duration {
-	if early := wake.Sub(v.Now); early > 0 && early <= moment && p.Ticks.Last(wake).After(v.Now) {
+func AlmostDue(ticks Ticks, now, wake time.Time) time.Duration {
+	if early := wake.Sub(now); early > 0 && early <= moment && ticks.Last(wake).After(now) {
 		return early
 	}
 	return 0

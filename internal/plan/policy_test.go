@@ -94,7 +94,7 @@ func TestAlmostDue(t *testing.T) {
 		{-time.Second, "00:00:20", 0},
 		{2 * time.Second, "00:00:18", 0}, // no tick of this job
 	} {
-		if got := p.AlmostDue(View{Now: clockTime(tt.tick).Add(-tt.early)}, clockTime(tt.tick)); got != tt.want {
+		if got := AlmostDue(p.Ticks, clockTime(tt.tick).Add(-tt.early), clockTime(tt.tick)); got != tt.want {
 			t.Errorf("%s before %s: got %s, want %s", tt.early, tt.tick, got, tt.want)
 		}
 	}

@@ -72,15 +72,14 @@ func Due(r *store.Record) time.Time {
 // more; the next write goes on. The history has room for twice as many, so that each of them is in the record at some time. Of what
 // was there before, orders leave the newest five ticks in the history, where followers read them.
 type write struct {
+	*Policy
 	*store.Record
-	had   int
-	ticks Ticks
-	group string
+	had int
 }
 
 const maxSettled = 10
 
-func (p *Policy) writing(r *store.Record) *write { return &write{r, len(r.History), p.Ticks, p.Group} }
+func writing(p *Policy, r *store.Record) *write { return &write{p, r, len(r.History)} }
 
 // full reports whether what is still to be settled is left to the next write.
 func (w *write) full() bool { return len(w.History)-w.had >= maxSettled }
@@ -91,7 +90,7 @@ func (w *write) pass(last time.Time, status store.Status, reason string) {
 		return
 	}
 	f := store.Outcome{Tick: last, Status: status, Reason: reason}
-	if n := w.ticks.Count(w.Watermark, last, maxCount+1); n > 1 {
+	if n := w.Ticks.Count(w.Watermark, last, maxCount+1); n > 1 {
 		f.From, f.Count, f.AtLeast = w.Watermark, min(n, maxCount), n > maxCount
 	}
 	settle(w.Record, f)
@@ -106,7 +105,7 @@ func (w *write) passAll(last time.Time, left fate, pauses []store.Span) bool {
 		}
 		from, to := nextPause(through, last, pauses)
 		w.passOutside(from, left)
-		w.pass(w.ticks.Last(to), store.Skipped, Paused)
+		w.pass(w.Ticks.Last(to), store.Skipped, Paused)
 		through = to
 	}
 	return true
@@ -116,10 +115,10 @@ func (w *write) passAll(last time.Time, left fate, pauses []store.Span) bool {
 // skipped.
 func (w *write) passOutside(last time.Time, left fate) {
 	if waited := left.waited; !waited.To.IsZero() {
-		w.pass(w.ticks.Last(instant.Earlier(waited.From, last)), left.status, left.reason)
-		w.pass(w.ticks.Last(instant.Earlier(waited.To, last)), store.Skipped, "group "+w.group)
+		w.pass(w.Ticks.Last(instant.Earlier(waited.From, last)), left.status, left.reason)
+		w.pass(w.Ticks.Last(instant.Earlier(waited.To, last)), store.Skipped, "group "+w.Group)
 	}
-	w.pass(w.ticks.Last(last), left.status, left.reason)
+	w.pass(w.Ticks.Last(last), left.status, left.reason)
 }
 
 // settle writes the outcome of a tick or of a range of ticks, and moves the watermark over
@@ -175,14 +174,14 @@ func LastSuccess(r *store.Record) time.Time {
 }
 
 // settleRun is settle for the outcome of the last run.
-func (p *Policy) settleRun(r *store.Record, f store.Outcome) {
-	settle(r, f)
+func (w *write) settleRun(f store.Outcome) {
+	settle(w.Record, f)
 	switch {
-	case !p.CountsByHand:
+	case !w.CountsByHand:
 	case IsFailure(&f):
-		r.Failures++
+		w.Failures++
 	case f.Status == store.Succeeded:
-		r.Failures = 0
+		w.Failures = 0
 	}
 }
 

@@ -178,10 +178,10 @@ func (w *world) judgeTick(tick time.Time) {
 
 // sleeps judges until when plan says that nothing is due: asked again just before, there is nothing to run.
 func (w *world) sleeps(v View) {
-	a := w.p.Next(v, &Observation{At: w.now, LookedAt: w.now, Fresh: true}, w.now)
+	a := Next(&w.p, v, &Observation{At: w.now, LookedAt: w.now, Fresh: true}, w.now)
 	_, todo := w.p.Claim(v)
 	w.never(todo != (a.What == Acquire), "there is something to do: %t, and a replica does %+v", todo, a)
-	wanted := cmp.Or(w.p.Wanted(v), w.now.Add(30*24*time.Hour))
+	wanted := cmp.Or(Wanted(&w.p, v), w.now.Add(30*24*time.Hour))
 	for _, until := range []time.Time{wanted, w.now.Add(a.After - minIdle)} { // no wait is shorter than minIdle
 		v.Now = until.Add(-1)
 		next, _ := w.p.Claim(v)

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package processes is the smoke tests of real processes: replicas of a program over Azurite that are killed, stopped,
-// suspended and replaced by a new version. They show that the binary obeys signals, that a real server takes its calls,
+// Package processes is the smoke tests of real processes: replicas of a program over Azurite that are killed, stopped
+// and replaced by a new version; the storm of chaos suspends them, too. They show that the binary obeys signals, that a real server takes its calls,
 // and that what the simulation proves holds there. What they wait for may come late; they judge order and counts, and no
 // time. They run each night:
 //
@@ -32,7 +32,6 @@ type order struct {
 	Missed    soloist.MissedPolicy
 	Takes     time.Duration // of a run whose context goes on
 	Hold      string        // no run returns while this file exists
-	Sink      string        // where the effects of a run go that has them
 	Version   string        // prepared once before the jobs start
 	Prepared  string        // directory in which a preparation leaves that it was begun
 }
@@ -53,17 +52,13 @@ func TestMain(m *testing.M) {
 
 // program is the program of a user.
 func (o order) program() (p host.Program) {
-	do := o.run
-	if o.Sink != "" {
-		do = o.send
-	}
-	job := soloist.Job{Name: "work", Schedule: "@every 1s", Missed: o.Missed, Do: do}
+	job := soloist.Job{Name: "work", Schedule: "@every 1s", Missed: o.Missed, Do: o.run}
 	if o.Rerun {
 		job.Interrupted = soloist.Rerun
 	}
 	p.Work = []soloist.Work{job}
 	if o.Singleton {
-		p.Work = []soloist.Work{soloist.Singleton{Name: "work", Do: do}}
+		p.Work = []soloist.Work{soloist.Singleton{Name: "work", Do: o.run}}
 	}
 	if o.Version != "" {
 		p.Before = []*soloist.Once{{Name: "prepare", Key: o.Version, Retry: soloist.Retry{Backoff: time.Second}, Do: o.prepare}}
@@ -84,24 +79,6 @@ func (o order) run(ctx context.Context, run *soloist.Run) error {
 func (o order) held() bool {
 	_, err := os.Stat(o.Hold)
 	return err == nil
-}
-
-// send has an effect after each heartbeat. It ignores its context: the heartbeats alone keep it from going on.
-func (o order) send(ctx context.Context, run *soloist.Run) error {
-	proctest.Tell(proctest.Of("start", run))
-	for {
-		called := time.Now()
-		if err := run.Heartbeat("working"); err != nil {
-			e := proctest.Of("refused", run)
-			e.Cause = err.Error()
-			proctest.Tell(e)
-			<-ctx.Done()
-			proctest.TellEnd(run, context.Cause(ctx))
-			return err
-		}
-		proctest.Send(o.Sink, effect{Token: run.Token, Beat: called}) // whatever the sink answers
-		time.Sleep(5 * time.Millisecond)
-	}
 }
 
 // prepare is what each version does once. The first attempt at v1 fails, the first attempt at v2 goes on until its

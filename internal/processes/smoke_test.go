@@ -25,31 +25,6 @@ func hold(t *testing.T) (path string) {
 	return path
 }
 
-// SIGKILL under a run: another replica runs the job once the lease has expired, and the record says what became of the
-// ticks.
-func TestKill(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t, order{Hold: hold(t)})
-	f.start("a", "b", "c")
-	victim := f.have("a run", is("start", ""))
-	f.kill(victim.Replica)
-	os.Remove(f.order.Hold)
-	next := f.have("a run elsewhere", after(victim))
-	history := f.record().History
-	if !slices.ContainsFunc(history, func(o store.Outcome) bool { return o.Status == store.Abandoned && o.Tick.Equal(victim.Tick) }) {
-		t.Errorf("the tick of the dead run, %s, is not abandoned in %+v", victim.Tick, history)
-	}
-	between := next.Tick.Sub(victim.Tick)/time.Second - 1
-	if !slices.ContainsFunc(history, func(o store.Outcome) bool { return o.Status == store.Missed && o.Count == int(between) }) {
-		t.Errorf("the %d ticks between %s and %s are not missed in %+v", between, victim.Tick, next.Tick, history)
-	}
-	f.have("a run after it", after(next))
-	if err := f.Stop(patience); err != nil {
-		t.Error(err)
-	}
-	f.judge()
-}
-
 // SIGTERM under a run: the record says that the run is stopping while it goes on, the next run starts when it has
 // returned, and the process ends with code 0. Under Rerun the next run is the next attempt at the tick.
 func TestSIGTERM(t *testing.T) {

@@ -44,23 +44,17 @@ func Edited(edits ...Edit) (all map[string][]byte, err error) {
 // edits made; the sources stay as they are. The program goes with the test.
 func Build(t testing.TB, pkg string, test bool, edits ...Edit) (program string) {
 	t.Helper()
-	program, err := BuildIn(t.TempDir(), pkg, test, edits...)
+	edited, err := Edited(edits...)
+	if err == nil {
+		program, err = BuildOver(t.TempDir(), pkg, test, edited)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	return program
 }
 
-// BuildIn is Build for more than one test: the program goes with the directory.
-func BuildIn(dir, pkg string, test bool, edits ...Edit) (program string, err error) {
-	edited, err := Edited(edits...)
-	if err != nil {
-		return "", err
-	}
-	return BuildOver(dir, pkg, test, edited)
-}
-
-// BuildOver is BuildIn with these texts in place of the files of those paths.
+// BuildOver is Build with these texts in place of the files of those paths; the program goes with the directory.
 func BuildOver(dir, pkg string, test bool, edited map[string][]byte) (program string, err error) {
 	overlay, err := Overlay(dir, edited)
 	if err != nil {

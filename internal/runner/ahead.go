@@ -160,7 +160,7 @@ func (h *hold) hindrance(now time.Time) error {
 		return supervise.ErrStopped
 	case v.IsPaused():
 		return errPaused
-	case p.Ordered(v) && h.stop.Err() == nil: // after a stop only the expected tick is run
+	case plan.Ordered(p, v) && h.stop.Err() == nil: // after a stop only the expected tick is run
 		return errOrdered
 	case left > 2*p.Lead():
 		return errSetBack

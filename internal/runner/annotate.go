@@ -139,9 +139,9 @@ func (r *Runner) judge(rec *store.Record, alone bool) plan.Lateness {
 		rec.Past.Judged = r.view.rec.Watermark
 	}
 	if alone {
-		return p.Tell(rec, r.clock.Best(), r.orders())
+		return plan.Report(p, rec, r.clock.Best(), r.orders())
 	}
-	return p.Judge(rec, r.clock.Best(), r.orders())
+	return plan.Judge(p, rec, r.clock.Best(), r.orders())
 }
 
 // emitLate reports late ticks, once the record says that they are reported. err is the write's: if
@@ -183,7 +183,7 @@ func (h *hold) watchLate() (end func()) {
 		defer close(over)
 		for least := time.Duration(0); ; {
 			rec := s.Record()
-			wait := h.job.Policy.UntilTell(&rec, h.clock.Best(), h.orders())
+			wait := plan.UntilTell(&h.job.Policy, &rec, h.clock.Best(), h.orders())
 			// A little later, so that the writes of jobs with one schedule do not come at one time.
 			lease.Sleep(ctx, min(max(wait, least), maxSleep)+jitter.UpTo(lateSpread))
 			if ctx.Err() != nil {

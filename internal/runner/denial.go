@@ -159,7 +159,7 @@ func (r *Runner) untilLooked(v *plan.View) time.Duration {
 func (b *base) room(next, now time.Time) time.Duration {
 	p, left := &b.job.Policy, next.Sub(now)
 	room := left - p.Lead()*5/4
-	if next.IsZero() || room < p.Lead()/4 || left < min(p.Lease, p.Gap(next)/2) {
+	if next.IsZero() || room < p.Lead()/4 || left < min(p.Lease, plan.Gap(p.Ticks, next)/2) {
 		return 0
 	}
 	return room

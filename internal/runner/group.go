@@ -46,7 +46,7 @@ func (d *driver) acquireInGroup(a plan.Action) (rest time.Duration) {
 		if store.BackfillOf(next.Record.Run.Request) == 0 { // a backfill yields
 			d.waits(next.Record.Run.Tick, err)
 		}
-		if d.request == "" && d.job.Policy.UntilTell(&d.view.rec, d.clock.Best(), d.orders()) <= 0 {
+		if d.request == "" && plan.UntilTell(&d.job.Policy, &d.view.rec, d.clock.Best(), d.orders()) <= 0 {
 			d.tellLate(0)
 		}
 		return d.readAgain(0)

@@ -236,7 +236,7 @@ func (d *driver) owed() bool {
 	if d.job.EveryReplica {
 		return false
 	}
-	if p.Ordered(d.ordered(&d.view.rec)) {
+	if plan.Ordered(p, d.ordered(&d.view.rec)) {
 		return true
 	}
 	until := d.owes()

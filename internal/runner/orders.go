@@ -281,7 +281,7 @@ func (b *base) replacing(rec *store.Record, now func() time.Time, why func() err
 	watch.Go(func() {
 		for ctx.Err() == nil {
 			v := plan.View{Record: &of, Now: now(), Control: b.orders()}
-			wait := p.UntilReplaced(v)
+			wait := plan.UntilReplaced(p.Ticks, v.Now)
 			if tick := p.ReplacedBy(v); !tick.IsZero() {
 				if why() == nil {
 					end(supervise.Replaced(tick))
@@ -338,7 +338,7 @@ func (r *Runner) PlanBackfill(ctx context.Context, of Range) (BackfillPlan, erro
 		return BackfillPlan{}, err
 	}
 	q := inquire(r)
-	fill, first, last, err := q.job.Policy.PlanBackfill(&rec, q.at, of, &q.orders.Backfill)
+	fill, first, last, err := plan.PlanBackfill(&q.job.Policy, &rec, q.at, of, &q.orders.Backfill)
 	if err != nil {
 		return BackfillPlan{}, control.Refuse(err)
 	}

@@ -90,7 +90,7 @@ func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, 
 	// note may have done since the claim.
 	var late plan.Lateness
 	err := h.confirm(func(last *store.Record) {
-		*last = h.job.Policy.Finish(last, status, reason, end, earliest, h.orders())
+		*last = plan.Finish(&h.job.Policy, last, status, reason, end, earliest, h.orders())
 		if h.take.terms != nil && h.take.terms.Ends != nil {
 			h.take.terms.Ends(last)
 		}
@@ -175,7 +175,7 @@ func (h *hold) takeBack(why error, all ...*supervise.Attempt) {
 	case errPaused:
 		note = "paused"
 	}
-	err := h.confirm(func(claim *store.Record) { *claim = h.job.Policy.TakeBack(&h.before, claim) })
+	err := h.confirm(func(claim *store.Record) { *claim = plan.TakeBack(&h.job.Policy, &h.before, claim) })
 	if h.over = err == nil; h.over {
 		h.written(h.session)
 	}
@@ -197,7 +197,7 @@ func (h *hold) takeBackBriefly(ctx context.Context) error {
 	// While the lease is renewed no other replica can run the job, so it is not tried for long.
 	trying, cancel := context.WithTimeout(ctx, 2*s.CallTimeout())
 	defer cancel()
-	err := s.WriteUntilKnown(trying, func(claim *store.Record) { *claim = h.job.Policy.TakeBack(&h.before, claim) }, nil)
+	err := s.WriteUntilKnown(trying, func(claim *store.Record) { *claim = plan.TakeBack(&h.job.Policy, &h.before, claim) }, nil)
 	if err == nil {
 		h.written(s)
 		h.mayWrite()
@@ -340,7 +340,7 @@ func (n *notices) Stalled(reason string) error {
 	var counted bool
 	err := n.once(func(r *store.Record) {
 		before := r.Backfill.Done()
-		*r = n.job.Policy.Stall(r, reason, at, earliest, n.orders())
+		*r = plan.Stall(&n.job.Policy, r, reason, at, earliest, n.orders())
 		stalled, counted = *r, r.Backfill.Done() > before
 	})
 	n.stall = stall{plan.LastOutcome(&stalled, store.Stalled, reason), err == nil, err == nil && counted}

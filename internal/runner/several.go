@@ -134,7 +134,7 @@ func (g *several) run(one *oneOf) {
 	}
 	// Those that have not begun are left to the last write: until then they are of this claim.
 	policy, report := &g.job.Policy, func() { g.tellEnded(ended) }
-	if err := g.told.once(func(last *store.Record) { policy.End(last, ended...) }); err == nil {
+	if err := g.told.once(func(last *store.Record) { plan.End(policy, last, ended...) }); err == nil {
 		report()
 	} else if !surelyNotWritten(err) {
 		g.reportOnceRead(store.Outcome{}, report)
@@ -189,7 +189,7 @@ func (g *several) finish() {
 	end := g.endAt(g.clock.Elapsed())
 	var late plan.Lateness
 	err := g.confirm(func(last *store.Record) {
-		*last = g.job.Policy.FinishSeveral(last, all, end)
+		*last = plan.FinishSeveral(&g.job.Policy, last, all, end)
 		late = g.judge(last, false)
 	})
 	g.emitLate(late, err)
@@ -237,7 +237,7 @@ func (n *noticesOfOne) Stalled(reason string) error {
 	e, counted := plan.Ended{Tick: n.tick, Status: store.Stalled, Reason: reason, End: at}, false
 	err := n.once(func(r *store.Record) {
 		before := r.Backfill.Done()
-		*r = n.job.Policy.StallSeveral(r, e)
+		*r = plan.StallSeveral(&n.job.Policy, r, e)
 		counted = r.Backfill.Done() > before
 	})
 	if n.written = err == nil; n.written && counted {

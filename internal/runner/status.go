@@ -123,7 +123,7 @@ func listAll(ctx context.Context, runners []*Runner) reads.Listing {
 func (q inquiry) statusHere(now time.Time) Status {
 	p := &q.job.Policy
 	return Status{Name: q.job.Name, Schedule: q.job.Schedule(), EveryReplica: true, Next: p.Ticks.Next(now),
-		Paused: q.paused(&store.Record{}), Begins: p.Begins(now), Over: p.Over(&store.Record{Watermark: now}, now)}
+		Paused: q.paused(&store.Record{}), Begins: plan.Begins(p.Ticks, now), Over: p.Over(&store.Record{Watermark: now}, now)}
 }
 
 // paused reports whether ticks are skipped, by the settings of this replica, by the record,
@@ -144,7 +144,7 @@ func (q inquiry) status(entry *store.Entry, err error) Status {
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // it is made when a scheduler starts
 		none := &store.Record{Watermark: q.at}
-		st.Next, st.Begins, st.Over = p.NextTick(none), p.Begins(q.at), p.Over(none, q.at)
+		st.Next, st.Begins, st.Over = p.NextTick(none), plan.Begins(p.Ticks, q.at), p.Over(none, q.at)
 	case err != nil:
 		st.Err = err
 	default:
@@ -152,7 +152,7 @@ func (q inquiry) status(entry *store.Entry, err error) Status {
 		st.Lease, st.Checkpoint = entry.State, entry.Checkpoint
 		if *rec, st.Err = q.decode(entry); st.Err == nil {
 			st.Err = plan.Unusable(rec, q.bounds())
-			st.Next, st.Waits, st.Begins, st.Over = p.NextTick(rec), p.Waits(rec, q.at), p.Begins(q.at), p.Over(rec, q.at)
+			st.Next, st.Waits, st.Begins, st.Over = p.NextTick(rec), p.Waits(rec, q.at), plan.Begins(p.Ticks, q.at), p.Over(rec, q.at)
 		}
 		if st.Err != nil {
 			break
@@ -160,7 +160,7 @@ func (q inquiry) status(entry *store.Entry, err error) Status {
 		if rec.Definition.Spec != "" && rec.Definition.Spec != p.Spec {
 			st.Foreign, st.Next, st.Begins, st.Over = true, plan.Due(rec), time.Time{}, time.Time{}
 		}
-		st.Late = p.LateNow(rec, q.at, q.orders)
+		st.Late = plan.LateNow(p, rec, q.at, q.orders)
 		st.Occupied = q.occupied(&st)
 	}
 	st.Paused = st.Err == nil && q.paused(rec)
@@ -361,11 +361,11 @@ func (q inquiry) wanted(all map[string]*wish, awaited bool) time.Time {
 	for _, name := range p.After {
 		before := plan.Predecessor{Job: name}
 		if b := all[name]; b.read == nil && b.bad == nil {
-			before = plan.PredecessorOf(&b.rec, q.at)
+			before = before.Updated(&b.rec, q.at)
 		}
 		v.Before = append(v.Before, before)
 	}
-	return p.Wanted(v)
+	return plan.Wanted(p, v)
 }
 
 // sooner returns the earlier of two instants; zero is never.

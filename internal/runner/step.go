@@ -166,11 +166,11 @@ func (d *driver) next(fresh bool) (plan.View, plan.Action) {
 	d.lookAhead(&v)
 	d.view.seen.Fresh = fresh
 	low := d.clock.Earliest()
-	action := d.job.Policy.Next(v, &d.view.seen, low)
+	action := plan.Next(&d.job.Policy, v, &d.view.seen, low)
 	if action.What == plan.Inherit {
 		d.emit(event.Event{Kind: event.Inherited, Former: event.Former{Since: d.view.rec.Definition.Since}, Took: time.Since(d.view.seen.UnchangedSince).Truncate(time.Minute)})
 		d.rank.since, v.Since = action.Since, action.Since
-		action = d.job.Policy.Next(v, &d.view.seen, low)
+		action = plan.Next(&d.job.Policy, v, &d.view.seen, low)
 	}
 	return v, action
 }
@@ -191,7 +191,7 @@ func (d *driver) act(v plan.View, a plan.Action, fresh bool) time.Duration {
 		if d.ahead = a.Tick; !d.ahead.IsZero() {
 			return d.acquire(a)
 		}
-		if early := d.job.Policy.AlmostDue(v, d.wake.Tick); early > 0 {
+		if early := plan.AlmostDue(d.job.Policy.Ticks, v.Now, d.wake.Tick); early > 0 {
 			d.again = true
 			return early
 		}
@@ -335,7 +335,7 @@ func (r *Runner) toExpire() error {
 // claim. If it lasts, the holder is no replica, or a replica that cannot write.
 func (r *Runner) occupied() error {
 	r.view.seen.At = time.Now()
-	if !r.job.Policy.Occupied(&r.view.rec, &r.view.seen) {
+	if !r.view.seen.Occupied(r.job.Policy.OccupiedAfter(&r.view.rec)) {
 		return nil
 	}
 	if r.denial.err != nil { // this replica could not release the lease, or its holder is another replica whose writes fail

@@ -70,22 +70,6 @@ func TestStopInEachPartOfTheLead(t *testing.T) {
 	}
 }
 
-// Without a grace a takes the claim back, whenever the stop comes. b finds the tick late.
-func TestStopOfAnArmedRunWithoutGrace(t *testing.T) {
-	runScenario(t, func(s *story) {
-		job := armed(hourly(takes(time.Second)))
-		s.play(sim.Part{Name: "a", Work: []sim.Work{job}})
-		s.until("01:30:00")
-		s.start(job, "b")
-		s.until("01:59:59.8")
-		<-s.stop("a")
-		s.until("02:00:10")
-		s.answers("a's take back", "200")
-		s.ran("a 01:00:00", "b 02:00:00")
-		s.outcomes("succeeded 01:00:00", "succeeded 02:00:00")
-	})
-}
-
 // a dies with the claim. That is a death in the run: under Abandon the tick is given up, under
 // Rerun it is run again.
 func TestDeathWithAnArmedRun(t *testing.T) {

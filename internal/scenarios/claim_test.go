@@ -7,39 +7,6 @@ import (
 	"github.com/soloist-go/soloist/internal/sim"
 )
 
-// The service takes a's claim, and a does not hear of it: it reads who wrote
-// last, and it was itself.
-func TestClaimAppliedReplyLost(t *testing.T) {
-	runScenario(t, func(s *story) {
-		s.start(hourly(takes(time.Second)), "a", "b")
-		s.hold("b's acquire")
-		s.lose("the reply to a's claim")
-		s.until("01:00:10")
-		s.ran("a 01:00:00")
-		s.answers("a's claim", "200")
-		s.outcomes("succeeded 01:00:00")
-	})
-}
-
-// Both of a's claims are on their way for longer than its lease lasts. b claims
-// and runs; then they arrive.
-func TestClaimDelayedHolderExpiredOtherClaims(t *testing.T) {
-	runScenario(t, func(s *story) {
-		s.start(hourly(takes(10*time.Second)), "a")
-		first, second := s.hold("a's claim"), s.hold("a's claim")
-		second.wait()
-		s.cut("a")
-		s.start(hourly(takes(10*time.Second)), "b")
-		s.until("01:00:22")
-		s.ran("b 01:00:00")
-		first.deliver()
-		second.deliver()
-		s.until("01:00:35")
-		s.answers("a's claim", "412 LeaseIdMismatchWithBlobOperation", "412 LeaseIdMismatchWithBlobOperation")
-		s.outcomes("succeeded 01:00:00")
-	})
-}
-
 // The machine of a sleeps for longer than its lease, between the reply to its
 // claim and the start of the run. b has the tick, and a does not start it.
 func TestPauseOfALeaseBetweenClaimReplyAndStart(t *testing.T) {
@@ -73,38 +40,6 @@ func TestPausePastTheDeadlineBetweenClaimReplyAndStart(t *testing.T) {
 		s.over(lost)
 		s.until("01:02:00")
 		s.ran("a 01:00:00 lost", "b 01:00:00/3")
-	})
-}
-
-// As before, with nobody else there: a does not start what it has claimed so
-// long ago, and does not start it again.
-func TestPauseOfALeaseBetweenClaimReplyAndStartAlone(t *testing.T) {
-	runScenario(t, func(s *story) {
-		a := s.start(hourly(takes(10*time.Second)), "a")
-		a.FreezeAt("claim after", D+5*time.Second)
-		s.until("01:02:00")
-		s.ran()
-		s.outcomes("abandoned 01:00:00 its runner died")
-	})
-}
-
-// a claims a tick and dies; b has another schedule. It tells what became of the
-// tick and runs none of the old schedule again, also under Rerun.
-func TestScheduleChangedBetweenClaimAndTakeOver(t *testing.T) {
-	runScenario(t, func(s *story) {
-		a := s.start(rerun(takes(time.Minute)), "a")
-		s.until("01:00:05")
-		a.Kill()
-		young := rerun(takes(time.Second))
-		young.Schedule, young.Every = "*/20 * * * *", 20*time.Minute
-		s.start(young, "b")
-		s.until("01:30:00")
-		s.ran("a 01:00:00", "b 01:20:00")
-		s.says("b", "the schedule has changed")
-		outcomes := s.record().History
-		if len(outcomes) != 3 || outcomes[2].Status != "abandoned" || outcomes[1].Reason != "the schedule changed" {
-			s.Errorf("got %+v", outcomes)
-		}
 	})
 }
 

@@ -5,22 +5,6 @@ import (
 	"time"
 )
 
-// a's machine sleeps in the middle of a run. When it goes on, another has said
-// what became of it, and a has no say any more.
-func TestPauseInsideDoFinishRefused(t *testing.T) {
-	runScenario(t, func(s *story) {
-		a := s.start(hourly(deaf(10*time.Second)), "a", "b")
-		s.hold("b's acquire")
-		s.until("01:00:06")
-		a.Freeze(2 * time.Minute)
-		s.until("01:03:00")
-		s.ran("a 01:00:00 lost")
-		s.answers("a's finish", "412 LeaseNotPresentWithBlobOperation")
-		s.says("a", "the outcome was refused")
-		s.outcomes("abandoned 01:00:00 its runner died")
-	})
-}
-
 // a's machine sleeps in the middle of a run; b has the same tick under the next
 // token. What a then writes to a resource that fences is refused.
 func TestPauseInsideDoSideEffectWithTheOldTokenRefused(t *testing.T) {
@@ -32,19 +16,6 @@ func TestPauseInsideDoSideEffectWithTheOldTokenRefused(t *testing.T) {
 		s.until("01:01:00")
 		s.ran("a 01:00:00 lost", "b 01:00:00/2")
 		s.effects("a well", "b well", "b well", "a refused")
-		s.outcomes("succeeded 01:00:00")
-	})
-}
-
-// The service takes a's outcome, and a does not hear of it: it reads that the
-// last write was its own, and releases.
-func TestFinishAppliedReplyLost(t *testing.T) {
-	runScenario(t, func(s *story) {
-		s.start(hourly(takes(time.Second)), "a")
-		s.lose("the reply to a's finish")
-		s.until("01:00:10")
-		s.answers("a's finish", "200")
-		s.answers("a's release", "200")
 		s.outcomes("succeeded 01:00:00")
 	})
 }
@@ -65,24 +36,6 @@ func TestFinishAfterExpiryUntouched(t *testing.T) {
 	})
 }
 
-// a is cut off, and its run goes on. b takes over the same tick, is done and
-// gone when a comes back.
-func TestFinishAfterTakeOver(t *testing.T) {
-	runScenario(t, func(s *story) {
-		s.start(rerun(deaf(time.Minute)), "a")
-		s.until("01:00:01")
-		s.cut("a")
-		s.start(rerun(takes(5*time.Second)), "b")
-		s.until("01:00:50")
-		s.mend("a")
-		s.until("01:02:00")
-		s.ran("a 01:00:00 lost", "b 01:00:00/2")
-		s.answers("a's finish", "412 LeaseNotPresentWithBlobOperation")
-		s.says("a", "the outcome was refused")
-		s.outcomes("succeeded 01:00:00")
-	})
-}
-
 // Both releases of a are lost, and the next tick is due before its lease runs
 // out. The tick waits for that, and those after it come as ever.
 func TestReleaseLost(t *testing.T) {
@@ -95,62 +48,5 @@ func TestReleaseLost(t *testing.T) {
 		s.until("00:00:35")
 		s.ran("a 00:00:10", "a 00:00:20", "a 00:00:30")
 		s.outcomes("succeeded 00:00:10", "succeeded 00:00:20", "succeeded 00:00:30")
-	})
-}
-
-// a's credentials are refused from its claim on, until somebody has mended that:
-// first soon, then when the lease has run out.
-func TestCredentialExpiresBetweenClaimAndFinish(t *testing.T) {
-	for mended, finish := range map[string][]string{
-		"01:00:10": {"-", "200"},
-		"01:00:40": {"-", "412 LeaseLost", "200"},
-	} {
-		runCase(t, "mended at "+mended, func(s *story) {
-			a := s.start(hourly(takes(5*time.Second)), "a", "b")
-			s.hold("b's acquire")
-			s.until("01:00:01")
-			s.refuse("a", 403, "AuthenticationFailed")
-			s.until("01:00:09")
-			s.answers("a's finish", "-")
-			if got := a.Health().Storage; got == nil {
-				s.Error("a does not say that it has no access")
-			}
-			s.until(mended)
-			s.mend("a")
-			time.Sleep(15 * time.Second)
-			s.ran("a 01:00:00")
-			s.answers("a's finish", finish...)
-			s.outcomes("succeeded 01:00:00")
-		})
-	}
-}
-
-// The service has no time for a's outcome. While its renewals get through, a
-// keeps its lease and tries again. If they do not, b has the tick when the lease
-// has run out, and a's outcome is refused.
-func TestFinishThrottledPastTheDeadline(t *testing.T) {
-	runCase(t, "the finish alone", func(s *story) {
-		s.start(rerun(takes(5*time.Second)), "a")
-		s.until("01:00:01")
-		s.start(rerun(takes(5*time.Second)), "b")
-		s.refuse("a", 503, "ServerBusy", "finish")
-		s.until("01:01:00")
-		s.ran("a 01:00:00")
-		s.mend("a")
-		s.until("01:01:15")
-		s.ran("a 01:00:00")
-		s.outcomes("succeeded 01:00:00")
-	})
-	runCase(t, "all that a asks for", func(s *story) {
-		s.start(rerun(takes(5*time.Second)), "a")
-		s.until("01:00:01")
-		s.start(rerun(takes(20*time.Second)), "b")
-		s.refuse("a", 503, "ServerBusy")
-		s.until("01:00:20")
-		s.mend("a")
-		s.until("01:01:00")
-		s.ran("a 01:00:00", "b 01:00:00/2")
-		s.says("a", "the outcome was refused")
-		s.outcomes("succeeded 01:00:00")
 	})
 }

@@ -40,12 +40,6 @@ func (s *story) mend(names ...string) { s.meet(nil, names...) }
 // cut has nothing of these replicas get through, until mend.
 func (s *story) cut(names ...string) { s.meet(hang, names...) }
 
-// refuse has something in front of the service refuse a replica's requests of
-// some kinds, or all if none is named, until mend.
-func (s *story) refuse(name string, status int, code string, ops ...string) {
-	s.meet(only(refuse(status, code), ops...), name)
-}
-
 // only has a fault strike requests of some kinds, or all if none is named.
 func only(f network, ops ...string) network {
 	return func(ctx context.Context, p *sim.RPC) (*http.Response, error) {

@@ -103,3 +103,39 @@ func TestOutages(t *testing.T) {
 		}
 	}
 }
+
+// A service that throttles asks for a pause. A renewal has no time for one that
+// is longer than its lease: that it is tried again soon, and not too often, is
+// checked at the end of each world.
+func TestThrottling(t *testing.T) {
+	for _, status := range []int{429, 503} {
+		for _, told := range []string{
+			"Retry-After: 1", "Retry-After: 50", "Retry-After: 300", // as documented
+			"retry-after-ms: 50000", "x-ms-retry-after-ms: 50000", // as the client library knows it too
+		} {
+			o := outage{fault: refuse(status, "ServerBusy", told), share: 1}
+			each(t, fmt.Sprintf("%d, %s", status, told), o, time.Minute, 6*time.Second, 10*time.Minute)
+		}
+	}
+}
+
+// Connections that were not closed and do not work. That each call is bounded,
+// and each run ends in time, is checked at the end of each world.
+func TestHalfOpenConnections(t *testing.T) {
+	for name, f := range map[string]network{
+		"nothing gets through":      hang,
+		"nothing comes back":        mute,
+		"replies without an end":    garble(deliver, endless),
+		"replies a byte a second":   garble(deliver, trickle),
+		"replies that are cut off":  garble(deliver, cutOff),
+		"refusals without an end":   garble(refuse(503, "ServerBusy"), endless),
+		"refusals a byte a second":  garble(refuse(503, "ServerBusy"), trickle),
+		"refusals that are cut off": garble(refuse(503, "ServerBusy"), cutOff),
+	} {
+		o := outage{fault: f, share: 1}
+		if name == "replies that are cut off" {
+			o.mean = 1 // a read has no body, so it gets through
+		}
+		each(t, name, o, time.Minute, 4*time.Second, 10*time.Minute)
+	}
+}

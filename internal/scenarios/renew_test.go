@@ -9,19 +9,6 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A renewal of a is applied 5 s after its acquisition; a's machine sleeps before the reply comes,
-// until the trust that it brings is over, too. It ends nobody's run but a's.
-func TestRenewalReplyAfterTheDeadline(t *testing.T) {
-	runScenario(t, func(s *story) {
-		a := s.start(hourly(takes(time.Minute)), "a")
-		a.FreezeAt("renew applied", D)
-		s.until("01:00:18.9")
-		s.ran("a 01:00:00")
-		s.until("01:00:20.2")
-		s.ran("a 01:00:00 lost")
-	})
-}
-
 // The reply to a's acquisition takes two seconds, until after the tick, and none to its renewals
 // comes: they count for nothing, though each is applied. The run ends when the
 // acquisition can be trusted no more, which counts from when it was sent.
@@ -77,22 +64,6 @@ func TestReplyOfRenewal1AfterRenewal2WasSent(t *testing.T) {
 	})
 }
 
-// The reply to a renewal of a's run finds it when b runs the same tick under
-// the next token: a's machine was asleep.
-func TestRenewalReplyOfAnEpochDuringTheNext(t *testing.T) {
-	runScenario(t, func(s *story) {
-		a := s.start(rerun(takes(time.Minute)), "a")
-		a.FreezeAt("renew applied", 2*D)
-		s.until("01:00:01")
-		s.start(rerun(takes(time.Minute)), "b")
-		s.until("01:00:30")
-		s.ran("a 01:00:00", "b 01:00:00/2")
-		s.until("01:02:00")
-		s.ran("a 01:00:00 lost", "b 01:00:00/2")
-		s.outcomes("succeeded 01:00:00")
-	})
-}
-
 // A renewal of a reaches the service when the lease has run out and nobody has
 // touched it: it is granted, and brings nothing back. a's run has ended; what
 // became of it is recorded under the lease that it has again.
@@ -112,21 +83,5 @@ func TestRenewalLandsOnAnExpiredUntouchedLease(t *testing.T) {
 		if f := s.record().History; len(f) != 1 || f[0].Status != store.Abandoned {
 			s.Errorf("got %+v", f)
 		}
-	})
-}
-
-// a's release of one tick is under way until a has another tick under another
-// lease, which it does not end.
-func TestLateReleaseOfAnEpochDuringTheNext(t *testing.T) {
-	runScenario(t, func(s *story) {
-		s.start(hourly(takes(10*time.Second)), "a")
-		first, second := s.hold("a's release"), s.hold("a's release")
-		s.until("02:00:05")
-		first.deliver()
-		second.deliver()
-		s.until("02:00:20")
-		s.answers("a's release", "409 LeaseIdMismatchWithLeaseOperation", "409 LeaseIdMismatchWithLeaseOperation", "200")
-		s.ran("a 01:00:00", "a 02:00:00")
-		s.outcomes("succeeded 01:00:00", "succeeded 02:00:00")
 	})
 }

@@ -78,23 +78,6 @@ type outcome struct {
 	finish, takeBack, release []string
 }
 
-// The run of a goes on for longer than its grace: it is ended, and b, which has
-// come near meanwhile, has the tick as soon as a has let go.
-func TestSIGTERMUnderARunThatIsLongerThanTheGrace(t *testing.T) {
-	runScenario(t, func(s *story) {
-		s.start(rerun(takes(time.Minute)), "a")
-		s.until("01:00:01")
-		s.start(rerun(takes(time.Minute)), "b")
-		s.until("01:00:02")
-		<-s.stop("a")
-		time.Sleep(200 * time.Millisecond)
-		s.ran("a 01:00:00 stopped", "b 01:00:00/2")
-		s.until("01:00:07.3")
-		s.ran("a 01:00:00 stopped", "b 01:00:00/2")
-		s.answers("a's release", "200")
-	})
-}
-
 // b holds off for a, whose lease was broken, when it is asked to stop. It goes
 // at once and does not release: that b's lease runs out tells c, which has not
 // looked on, that a's has run out as well.

@@ -3,8 +3,8 @@
 // library; each log is judged.
 //
 // A [story] is an interleaving of replicas, service and operator that is known by
-// name: who does what when. The index says which test tells which. A [world] is a
-// story of replicas that meet the faults of a network and of a service.
+// name: who does what when. A [world] is a story of replicas that meet the faults
+// of a network and of a service.
 package scenarios_test
 
 import (

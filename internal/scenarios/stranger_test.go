@@ -13,7 +13,6 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/sim"
-	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 const (
@@ -123,28 +122,6 @@ func TestACodeOfAGateway(t *testing.T) {
 					})
 				}
 			}
-		}
-	}
-}
-
-// The clock of a gateway is not the service's: while the gateway refuses all, over the
-// end of a run, no tick that is not due yet is settled, and all go on at their times.
-func TestTheDateOfAGateway(t *testing.T) {
-	// It reads while the other job runs, and all jobs of a replica share one clock.
-	reader := sim.Work{Definition: trace.Definition{Every: 5 * time.Second, Job: soloist.Job{Name: "reader", Schedule: "@every 5s", Lease: D}}}
-	for _, off := range fewer(t, time.Hour, -time.Hour, 10*time.Minute, 10*365*24*time.Hour, -10*365*24*time.Hour) {
-		for _, status := range []int{302, 403, 404, 407, 503} {
-			beside(t, fmt.Sprintf("%d, off by %s", status, off), long, func(w *world) {
-				w.startWith([]sim.Work{reader}, "a", "b")
-				time.Sleep(5*time.Minute + 34*time.Second)
-				w.meet(func(ctx context.Context, p *sim.RPC) (*http.Response, error) {
-					date := time.Now().Add(off).UTC().Format(http.TimeFormat)
-					return refuse(status, "", "Date: "+date)(ctx, p)
-				})
-				time.Sleep(10 * time.Second)
-				w.mend()
-				w.wellAfter(time.Now())
-			})
 		}
 	}
 }

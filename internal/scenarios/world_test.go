@@ -101,14 +101,12 @@ func fewer[T any](t *testing.T, all ...T) []T {
 	return all[:1]
 }
 
-// start has replicas begin, with other work beside the job, if any.
-func (w *world) start(names ...string) { w.startWith(nil, names...) }
-
-func (w *world) startWith(other []sim.Work, names ...string) {
+// start has replicas begin.
+func (w *world) start(names ...string) {
 	work := sim.Work{Definition: trace.Definition{Every: w.job.every, Job: soloist.Job{Name: "work", Schedule: "@every " + w.job.every.String(), Lease: D, Interrupted: w.job.interrupted}},
 		Act: func(ctx context.Context, run *sim.RunContext) error { return run.Sleep(ctx, w.job.takes) }}
 	for _, name := range names {
-		w.play(sim.Part{Name: name, Work: append([]sim.Work{work}, other...)})
+		w.play(sim.Part{Name: name, Work: []sim.Work{work}})
 	}
 }
 

@@ -1,5 +1,7 @@
 package schedule
 
+import "time"
+
 const day = 24 * 60 * 60
 
 // clock is the time of day: which seconds, minutes and hours match.
@@ -50,12 +52,12 @@ func newDates(dom monthDays, month uint64, dow weekDays, and bool) dates {
 	return d
 }
 
-// in returns the matching days of one month as bits.
-func (d *dates) in(y int64, m int) uint64 {
+// in returns the matching days of a month, which begins on a day, as bits.
+func (d *dates) in(y int64, m int, first int64) uint64 {
 	if d.month>>m&1 == 0 {
 		return 0
 	}
-	return d.days[length(y, m)-28][weekday(y, m)]
+	return d.days[length(y, m)-28][weekday(first)]
 }
 
 // length returns the number of days of a month in the Gregorian calendar.
@@ -69,27 +71,11 @@ func length(y int64, m int) int {
 	return 30 + (m+m>>3)&1
 }
 
-// civil returns the date of a day counted from the token. Years are reckoned from March, so the leap day comes last.
+// civil returns the date of a day counted from 1970-01-01.
 func civil(d int64) (y int64, m, dom int) {
-	d += 719468
-	era := floor(d, 146097)
-	doe := d - era*146097
-	yoe := (doe - doe/1460 + doe/36524 - doe/146096) / 365
-	doy := doe - (365*yoe + yoe/4 - yoe/100)
-	mp := (5*doy + 2) / 153
-	dom = int(doy - (153*mp+2)/5 + 1)
-	y, m = yoe+era*400, int(mp)+3
-	if m > 12 {
-		y, m = y+1, m-12
-	}
-	return y, m, dom
+	year, month, dom := time.Unix(d*day, 0).UTC().Date()
+	return int64(year), int(month), dom
 }
 
-// weekday returns the weekday of a month's first day, Sunday being 0.
-func weekday(y int64, m int) int {
-	if m < 3 {
-		y, m = y-1, m+12
-	}
-	n := y + floor(y, 4) - floor(y, 100) + floor(y, 400) + int64(13*(m+1)/5)
-	return int((n%7 + 7) % 7) // Zeller's congruence; leaving out its day, 1, turns its Saturday = 0 into Sunday = 0
-}
+// weekday returns the weekday of a day counted from 1970-01-01, which was a Thursday; Sunday is 0.
+func weekday(d int64) int { return int(d + 4 - 7*floor(d+4, 7)) }

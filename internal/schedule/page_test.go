@@ -48,8 +48,9 @@ func rows(t *testing.T, header string, atLeast int) (all [][]string) {
 
 func TestPageWords(t *testing.T) {
 	for _, row := range rows(t, "| Text | In words |", 25) {
-		if got := parse(t, row[0], "").Words(); got != row[1] {
-			t.Errorf("%s: got %q, the page says %q", row[0], got, row[1])
+		s := parse(t, row[0], "")
+		if again := parse(t, s.String(), ""); s.Words() != row[1] || again.Words() != row[1] {
+			t.Errorf("%s: got %q, and parsed again %q, the page says %q", row[0], s.Words(), again.Words(), row[1])
 		}
 	}
 }
@@ -69,6 +70,18 @@ func TestPageDays(t *testing.T) {
 			t.Errorf("%s: got %s, the page says %s", row[0], got, row[1])
 		}
 	}
+}
+
+// days lists the dates of the next n ticks in UTC.
+func days(t *testing.T, text, from string, n int) string {
+	t.Helper()
+	s, at := parse(t, text, ""), utc(t, from+" 00:00:00").Add(-1)
+	var list []string
+	for range n {
+		at = s.Next(at)
+		list = append(list, at.Format("2006-01-02"))
+	}
+	return strings.Join(list, " ")
 }
 
 // TestPageItems wants each item that the page explains to be one of its field.

@@ -185,7 +185,8 @@ func (p *part) next(t int64) (int64, bool) {
 func (p *part) ahead(w, limit int64) (int64, bool) {
 	d := floor(w, day)
 	y, m, dom := civil(d)
-	days := p.dates.in(y, m)
+	first := d - int64(dom) + 1
+	days := p.dates.in(y, m, first)
 	if days>>dom&1 == 1 {
 		if sod, ok := p.clock.next(int(w - d*day)); ok {
 			w = d*day + int64(sod)
@@ -193,7 +194,7 @@ func (p *part) ahead(w, limit int64) (int64, bool) {
 		}
 	}
 	days &= ^uint64(0) << (dom + 1)
-	for first := d - int64(dom) + 1; first*day <= limit; {
+	for first*day <= limit {
 		if days != 0 {
 			w = (first+int64(low(days))-1)*day + int64(p.clock.first())
 			return w, w <= limit
@@ -202,7 +203,7 @@ func (p *part) ahead(w, limit int64) (int64, bool) {
 		if m++; m > 12 {
 			y, m = y+1, 1
 		}
-		days = p.dates.in(y, m)
+		days = p.dates.in(y, m, first)
 	}
 	return 0, false
 }

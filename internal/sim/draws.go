@@ -26,6 +26,16 @@ func work(every time.Duration, takes time.Duration) trace.Definition {
 	return trace.Definition{Every: every, Job: soloist.Job{Name: "work", Schedule: "@every " + every.String(), Lease: draw.Fence, Interrupted: soloist.Rerun}, Lengthy: takes}
 }
 
+// drawOf returns the draw of that name, nil if there is none.
+func drawOf(name string) *special {
+	for _, d := range draws() {
+		if d.name == name {
+			return &d
+		}
+	}
+	return nil
+}
+
 // Draws are the names of all draws.
 func Draws() (all []string) {
 	for _, d := range draws() {
@@ -57,31 +67,21 @@ func draws() []special {
 
 // prepared is the configuration with what its draw needs.
 func (cfg Config) prepared() Config {
-	for _, d := range draws() {
-		if d.name == cfg.Draw {
-			cfg.Replicas, cfg.Program, cfg.Single, cfg.NoFaultPlan, cfg.NetworkFaults = max(1, d.replicas), d.program, true, true, []draw.NetworkFault{}
-		}
+	if d := drawOf(cfg.Draw); d != nil {
+		cfg.Replicas, cfg.Program, cfg.Single, cfg.NoFaultPlan, cfg.NetworkFaults = max(1, d.replicas), d.program, true, true, []draw.NetworkFault{}
 	}
 	return cfg
 }
 
 // asleep reports whether no replica is up by itself.
 func (c *Cluster) asleep() bool {
-	for _, d := range draws() {
-		if d.name == c.Draw {
-			return d.replicas == 0
-		}
-	}
-	return false
+	d := drawOf(c.Draw)
+	return d != nil && d.replicas == 0
 }
 
 // drawn does what the draw says, and lets the cluster settle after that.
 func (c *Cluster) drawn() {
-	for _, d := range draws() {
-		if d.name == c.Draw {
-			d.does(c, draw.New(c.Seed, 0, "draw", d.name))
-		}
-	}
+	drawOf(c.Draw).does(c, draw.New(c.Seed, 0, "draw", c.Draw))
 	c.log.Add(trace.Event{What: trace.Single, Op: trace.Over})
 }
 

@@ -55,15 +55,3 @@ func isRepeatable(t *testing.T, times int, c sim.Config) {
 		}
 	}
 }
-
-// Seeds are different simulations.
-func TestSeedsDiffer(t *testing.T) {
-	seen := map[string]uint64{}
-	for s := uint64(1); s <= 3; s++ {
-		l := simulate(t, sim.Config{Seed: s, Length: time.Minute})
-		if other, ok := seen[l.Hash()]; ok {
-			t.Errorf("seeds %d and %d are the same", s, other)
-		}
-		seen[l.Hash()] = s
-	}
-}

@@ -109,7 +109,6 @@ func newCluster(cfg Config) *Cluster {
 	c.net.Faults, c.net.Calm, c.traps.End = c.NetworkFaults, c.end, c.end
 	if cfg.Zero {
 		c.log.Zero = draw.Zero(cfg.Seed)
-		c.log.Zero.Most = c.Replicas
 		c.platform = newPlatform(c)
 	}
 	return c

@@ -65,29 +65,3 @@ func TestLedgerNotices(t *testing.T) {
 		})
 	}
 }
-
-// TestChapters changes a schedule: up to the change ticks of the old one are due, and then those of the new one.
-func TestChapters(t *testing.T) {
-	from := time.Date(2028, 5, 1, 0, 0, 0, 0, time.UTC)
-	to := from.Add(6 * time.Hour)
-	at := func(hour, minute int) time.Time { return from.Add(time.Duration(hour*60+minute) * time.Minute) }
-	a := &account{job: "sync", bad: t.Errorf}
-	r := store.Record{Definition: store.Definition{Spec: "old"}, Watermark: at(0, -10), Counts: map[store.Status]int64{}}
-	enter := func(spec string, rule rule, f store.Outcome) {
-		if r.Definition.Spec, r.Watermark = spec, f.Tick; f.Reason != changed {
-			r.Counts[f.Status]++
-		}
-		r.History = append([]store.Outcome{f}, r.History...)
-		a.write(&r, rule.write(from.Add(-time.Hour), to.Add(time.Hour), time.UTC))
-	}
-	a.write(&r, onTheHour.write(from.Add(-time.Hour), to.Add(time.Hour), time.UTC))
-	enter("old", onTheHour, store.Outcome{Tick: at(0, 0), Status: store.Succeeded})
-	enter("old", onTheHour, store.Outcome{Tick: at(1, 0), Status: store.Succeeded})
-	enter("new", atHalfPast, store.Outcome{From: at(1, 0), Tick: at(3, 10).Add(7), Status: store.Missed, Reason: changed})
-	for hour := 3; hour < 6; hour++ {
-		enter("new", atHalfPast, store.Outcome{Tick: at(hour, 30), Status: store.Failed})
-	}
-	if s := a.sum(to); s["missed "+changed] != 2 || s["succeeded"] != 2 || s["failed"] != 3 {
-		t.Errorf("the sum is %v", s)
-	}
-}

@@ -17,7 +17,6 @@ import (
 // A world has three replicas of a program, and the faults that a seed draws.
 type world struct {
 	*sim.Script
-	seed     uint64
 	dice     *rand.Rand
 	change   time.Time // of the clocks, in their zone
 	from, to time.Time // the ticks between them count
@@ -31,7 +30,7 @@ type world struct {
 }
 
 func newWorld(seed uint64, change time.Time) *world {
-	w := &world{Script: sim.NewScript(), seed: seed, dice: rand.New(rand.NewPCG(seed, 1)), change: change,
+	w := &world{Script: sim.NewScript(), dice: rand.New(rand.NewPCG(seed, 1)), change: change,
 		from: change.Add(-24 * time.Hour), to: change.Add(20 * time.Hour)}
 	w.Direct = func(ctx context.Context, p *sim.RPC) (*http.Response, error) {
 		if w.down.Load() {

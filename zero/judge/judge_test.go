@@ -2,7 +2,6 @@ package judge_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -70,44 +69,4 @@ func TestFaultsAreFound(t *testing.T) {
 func late(s *judge.Story, up, run time.Duration) {
 	s.Replicas[0].Begun, s.Replicas[0].Up, s.Replicas[0].Gone = after(up-time.Second), after(up), after(up+time.Minute)
 	s.Starts[0].At = after(run)
-}
-
-func TestReport(t *testing.T) {
-	s := good()
-	s.Wakes = append(s.Wakes, judge.Wake{Seen: noon})
-	ticks, err := s.Ticks()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	s.Report(&out, ticks)
-	got := strings.Join(strings.Fields(out.String()), " ")
-	for _, want := range []string{
-		"work */15 * * * * 4 0 0 0.010 s 0.010 s 0.010 s 0.010 s",
-		"to the look that sees it 4 39.000 s 39.000 s 39.000 s",
-		"to its main function 4 1.000 s 1.000 s 1.000 s",
-		"WOKEN 4 times by messages that an earlier pass had left 1 times",
-		"REPLICA-SECONDS 104 of 3600 of a replica that is always up 2.9 %",
-	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%q is not in\n%s", want, out.String())
-		}
-	}
-}
-
-func TestReplicaTimeIsBetweenBothEnds(t *testing.T) {
-	s := judge.Story{From: noon, To: after(time.Minute), Replicas: []judge.Replica{
-		{Begun: after(-time.Second), Up: noon, Gone: after(time.Second)},
-		{Begun: after(50 * time.Second)},
-		{Begun: after(2 * time.Minute)},
-	}}
-	if got, want := s.ReplicaTime(), 11*time.Second; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-func TestScheduleIsChecked(t *testing.T) {
-	if _, err := (judge.Story{Jobs: map[string]string{"work": "soon"}}).Ticks(); err == nil || !strings.Contains(err.Error(), "job work") {
-		t.Errorf("got %v", err)
-	}
 }

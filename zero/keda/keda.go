@@ -2,12 +2,10 @@
 package keda
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2"
@@ -15,15 +13,12 @@ import (
 	"github.com/kedacore/keda/v2/pkg/scalers"
 	"github.com/kedacore/keda/v2/pkg/scalers/scalersconfig"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/soloist-go/soloist/zero/platform"
 )
 
 // A Rule is the custom scale rule of an app or a job.
 type Rule struct {
 	Connection string // a connection string
 	Queue      string
-	Each       int // messages that one replica is for; zero: 1
 }
 
 // A Scaler is KEDA's.
@@ -31,7 +26,6 @@ type Scaler struct {
 	scalers.Scaler
 	queue  *azqueue.QueueClient
 	metric string
-	each   float64
 }
 
 // Open makes the scaler of a rule, which counts visible messages only.
@@ -41,7 +35,7 @@ func Open(r Rule) (*Scaler, error) {
 		GlobalHTTPTimeout: 3 * time.Second, // KEDA's default
 		TriggerMetadata: map[string]string{
 			"queueName":           r.Queue,
-			"queueLength":         strconv.Itoa(cmp.Or(r.Each, 1)),
+			"queueLength":         "1",
 			"queueLengthStrategy": "visibleonly",
 		},
 		AuthParams: map[string]string{"connection": r.Connection},
@@ -53,17 +47,15 @@ func Open(r Rule) (*Scaler, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := s.GetMetricSpecForScaling(context.Background())[0].External
-	return &Scaler{s, queue, spec.Metric.Name, spec.Target.AverageValue.AsApproximateFloat64()}, nil
+	return &Scaler{s, queue, s.GetMetricSpecForScaling(context.Background())[0].External.Metric.Name}, nil
 }
 
-// Look counts the messages once.
-func (s *Scaler) Look(ctx context.Context) (platform.Reading, error) {
-	values, active, err := s.GetMetricsAndActivity(ctx, s.metric)
-	if err != nil || len(values) != 1 {
-		return platform.Reading{}, fmt.Errorf("%s: %d values: %w", s.metric, len(values), err)
+// Look asks once whether there are messages.
+func (s *Scaler) Look(ctx context.Context) (active bool, err error) {
+	if _, active, err = s.GetMetricsAndActivity(ctx, s.metric); err != nil {
+		return false, fmt.Errorf("%s: %w", s.metric, err)
 	}
-	return platform.Reading{Active: active, Messages: values[0].Value.AsApproximateFloat64(), Each: s.each}, nil
+	return active, nil
 }
 
 // Visible returns since when the first of the visible alarms that were not received yet has been visible. The zero time:

@@ -33,31 +33,31 @@ type world struct {
 	begun time.Time
 	end   func() error
 
-	mu      sync.Mutex
-	reading platform.Reading
-	err     error
-	all     []*process
-	told    []platform.Event
+	mu     sync.Mutex
+	active bool
+	err    error
+	all    []*process
+	told   []platform.Event
 }
 
-func (w *world) Look(context.Context) (platform.Reading, error) {
+func (w *world) Look(context.Context) (bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.reading, w.err
+	return w.active, w.err
 }
 
-// messages has so many of them visible, and each look fail if there is an error.
-func (w *world) messages(n float64, err error) {
+// looks has each look find messages or none, or fail if there is an error.
+func (w *world) looks(active bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.reading, w.err = platform.Reading{Active: n > 0, Messages: n, Each: 1}, err
+	w.active, w.err = active, err
 }
 
 // start starts a platform with the service's rules.
 func start(t *testing.T, job bool) *world {
 	w := &world{begun: time.Now()}
 	w.Platform = platform.Platform{
-		Rules: platform.Rules{Job: job, Polling: 30 * time.Second, CoolDown: 5 * time.Minute, Most: 3, Restart: 10 * time.Second,
+		Rules: platform.Rules{Job: job, Polling: 30 * time.Second, CoolDown: 5 * time.Minute, Restart: 10 * time.Second,
 			Grace: 30 * time.Second},
 		Scaler: w,
 		Start: func() (platform.Replica, error) {
@@ -124,9 +124,9 @@ func TestAppIsScaledToZeroAfterItsCoolDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, false)
 		defer w.end()
-		w.messages(1, nil)
+		w.looks(true, nil)
 		w.at(time.Minute)
-		w.messages(0, nil)
+		w.looks(false, nil)
 		w.at(6 * time.Minute) // the last look that was active is five minutes ago, not more
 		if w.up() != 1 {
 			t.Fatal("scaled in before the cool-down was over")
@@ -136,7 +136,7 @@ func TestAppIsScaledToZeroAfterItsCoolDown(t *testing.T) {
 			t.Fatal("not scaled to zero at the first look after the cool-down")
 		}
 		w.at(9*time.Minute + time.Second)
-		w.messages(1, nil)
+		w.looks(true, nil)
 		w.at(9*time.Minute + 29*time.Second)
 		if len(w.started()) != 1 {
 			t.Fatal("woken between two looks")
@@ -157,27 +157,10 @@ func TestErrorOfScalerChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, false)
 		defer w.end()
-		w.messages(0, errNone)
+		w.looks(false, errNone)
 		w.at(time.Hour)
 		if got := w.events(); w.up() != 1 || !slices.Equal(got, slices.Repeat([]string{"failed: no such queue"}, 120)) {
 			t.Errorf("got %d replicas, %d events: %q", w.up(), len(got), got)
-		}
-	})
-}
-
-func TestAppHasReplicasForItsMessages(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := start(t, false)
-		defer w.end()
-		for i, test := range []struct {
-			messages float64
-			up       int
-		}{{1, 1}, {2, 2}, {1, 2}, {10_000, 3}} { // it is not scaled in to fewer, and to no more than are allowed
-			w.messages(test.messages, nil)
-			w.at(time.Duration(i+1) * 30 * time.Second)
-			if w.up() != test.up {
-				t.Errorf("%v messages: got %d replicas, want %d", test.messages, w.up(), test.up)
-			}
 		}
 	})
 }
@@ -187,7 +170,7 @@ func TestReplicaOfAppIsRestarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, false)
 		defer w.end()
-		w.messages(1, nil)
+		w.looks(true, nil)
 		var pauses []time.Duration
 		for n := range 8 {
 			ended := time.Now()
@@ -238,7 +221,7 @@ func TestJobRunsToItsEnd(t *testing.T) {
 		if w.up() != 1 {
 			t.Fatal("the execution of the deployment was stopped")
 		}
-		w.messages(1, nil)
+		w.looks(true, nil)
 		w.at(2 * time.Hour)
 		if len(w.started()) != 1 {
 			t.Fatalf("got %d executions for one message, want the one that runs", len(w.started()))
@@ -248,11 +231,6 @@ func TestJobRunsToItsEnd(t *testing.T) {
 		if w.up() != 1 || len(w.events()) != 1 || w.events()[0] != platform.Woken {
 			t.Fatalf("got %d executions, events %q", w.up(), w.events())
 		}
-		w.messages(100, nil)
-		w.at(2*time.Hour + time.Minute)
-		if w.up() != 3 {
-			t.Errorf("got %d executions for 100 messages, want the most", w.up())
-		}
 	})
 }
 
@@ -260,9 +238,9 @@ func TestRunStopsAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, job := range []bool{false, true} {
 			w := start(t, job)
-			w.messages(2, nil)
+			w.looks(true, nil)
 			w.at(time.Minute)
-			if err := w.end(); err != nil || w.up() != 0 || len(w.started()) != 2 {
+			if err := w.end(); err != nil || w.up() != 0 || len(w.started()) != 1 {
 				t.Errorf("job %v: got %v, %d of %d replicas left", job, err, w.up(), len(w.started()))
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -155,6 +156,10 @@ func TestReceiverThatIsGoneIsGivenUp(t *testing.T) {
 		w.after(time.Hour)
 		w.end("report", store.Failed)
 		w.after(time.Hour, "report failures alert")
+		given := regexp.MustCompile("is not sent any more.*demo/clock-skew/r0/").FindAllString(w.logs(), -1)
+		if len(given) != 1 {
+			t.Errorf("the log says %q, want once that the message about the replica is given up", given)
+		}
 	})
 }
 
@@ -231,18 +236,4 @@ func TestMessageAboutAClockThatLeaps(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A message about a replica that no receiver has taken for a day is given up, which the log says.
-func TestMessageAboutAReplicaIsGivenUp(t *testing.T) {
-	inWorld(t, 0, func(w *world) {
-		w.down = true
-		r := w.add("r0")
-		w.change(func() { r.health.Storage = errors.New("no route") })
-		time.Sleep(25 * time.Hour)
-		log := w.logs()
-		if n := strings.Count(log, "is not sent any more"); n != 1 || !strings.Contains(log, "demo/storage/r0/") {
-			t.Errorf("the log says %d times that a message is given up, want once; it ends:\n%s", n, log[max(0, len(log)-400):])
-		}
-	})
 }

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +18,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/ontime"
+	"github.com/soloist-go/soloist/internal/queue"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -34,23 +38,22 @@ type Pings struct {
 	client *http.Client
 	log    *slog.Logger
 
-	ctx     context.Context // ends the calls
-	cancel  context.CancelFunc
-	mu      sync.Mutex
-	queues  map[string]chan ping
-	senders sync.WaitGroup
-	closed  bool
+	ctx    context.Context // ends the calls
+	cancel context.CancelFunc
+	mu     sync.Mutex
+	queues map[string]*queue.Queue[ping] // of each job: they keep the order
 }
 
 // A ping is one call.
 type ping struct {
 	path, run, body string
+	lost            int // it is no call, but so many before it were dropped
 }
 
 // NewPings returns the pings of jobs with a URL.
 func NewPings(app string, urls map[string]string, client *http.Client, log *slog.Logger) *Pings {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Pings{app: app, urls: urls, client: client, log: log, ctx: ctx, cancel: cancel, queues: map[string]chan ping{}}
+	return &Pings{app: app, urls: urls, client: client, log: log, ctx: ctx, cancel: cancel, queues: map[string]*queue.Queue[ping]{}}
 }
 
 // Hear takes an event of the scheduler. It does not block.
@@ -61,17 +64,17 @@ func (p *Pings) Hear(e event.Event) {
 	switch e.Kind {
 	case event.Started:
 		if e.Run.Try <= 1 {
-			p.add(e.Job, ping{"/start", runID(p.app, &e), ""})
+			p.add(e.Job, ping{path: "/start", run: runID(p.app, &e)})
 		}
 	case event.Ended, event.Unrecorded:
 		switch e.Outcome.Status {
 		case store.Succeeded, store.Skipped:
-			p.add(e.Job, ping{"", runID(p.app, &e), ""})
+			p.add(e.Job, ping{run: runID(p.app, &e)})
 		case store.Failed, store.Stalled, store.Cancelled:
 			if strings.HasPrefix(e.Outcome.Reason, soloist.ErrReplaced.Error()) {
 				return // a newer tick takes its place, and that run's ping reports how it ends
 			}
-			p.add(e.Job, ping{"/fail", runID(p.app, &e), tail(failure(&e))})
+			p.add(e.Job, ping{path: "/fail", run: runID(p.app, &e), body: tail(failure(&e))})
 		}
 		// Another replica may take up what was abandoned; if none does, the success is missing.
 	}
@@ -110,29 +113,15 @@ func everywhere(e *event.Event) string {
 	return ""
 }
 
-// add gives a ping to the sender of its job, which keeps the order.
+// add gives a ping to the queue of its job.
 func (p *Pings) add(job string, one ping) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
-		return
+	if p.queues[job] == nil {
+		to := receiver{Pings: p, job: job, unknown: map[string]bool{}}
+		p.queues[job] = &queue.Queue[ping]{Take: to.send, Most: mostPings, Lost: func(n int) ping { return ping{lost: n} }}
 	}
-	queue := p.queues[job]
-	if queue == nil {
-		queue = make(chan ping, mostPings)
-		p.queues[job] = queue
-		p.senders.Go(func() {
-			to := receiver{Pings: p, job: job, unknown: map[string]bool{}}
-			for one := range queue {
-				to.send(one)
-			}
-		})
-	}
-	select {
-	case queue <- one:
-	default:
-		p.log.Warn("a ping is left out: too many wait for the receiver", "job", job)
-	}
+	p.queues[job].Add(one)
 }
 
 // A receiver is the destination of one job's pings. Some accept only GET, and only pings of success.
@@ -146,6 +135,10 @@ type receiver struct {
 // send makes the calls of one ping until one is accepted. A receiver that has no path for the start or the failure of
 // a run gets no such ping: it notices that the success is missing.
 func (r *receiver) send(one ping) {
+	if one.lost > 0 {
+		r.log.Warn("pings are left out: too many wait for the receiver", "job", r.job, "pings", one.lost)
+		return
+	}
 	for try := 1; !r.unknown[one.path]; try++ {
 		err := r.call(one)
 		if err == nil || r.ctx.Err() != nil {
@@ -200,14 +193,13 @@ func (r *receiver) ask(method string, one ping) error {
 
 // Close waits for the pings that are on their way, for so long at most.
 func (p *Pings) Close(patience time.Duration) {
-	p.mu.Lock()
-	p.closed = true
-	for _, queue := range p.queues {
-		close(queue)
-	}
-	p.mu.Unlock()
 	defer p.cancel()
-	t := time.AfterFunc(patience, p.cancel)
+	t := time.AfterFunc(patience, p.cancel) // with which the pings that wait fail at once
 	defer t.Stop()
-	p.senders.Wait()
+	p.mu.Lock()
+	all := slices.Collect(maps.Values(p.queues))
+	p.mu.Unlock()
+	for _, q := range all {
+		q.Wait(math.MaxInt64)
+	}
 }

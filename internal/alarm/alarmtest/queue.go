@@ -23,17 +23,12 @@ type Call struct {
 
 // A Fate is what becomes of a call. The zero Fate: it succeeds.
 type Fate struct {
-	Err  error         // what the caller gets; nil: success
-	Done bool          // with an Err: the call is applied nevertheless
-	Lose bool          // put: the message is lost, and the caller gets no error
-	Late time.Duration // put: it becomes visible so much later
-	More int           // put: so many further messages with the same body
-	Show bool          // receive: the messages stay visible, so that somebody else receives them too
+	Err  error // what the caller gets; nil: success
+	Done bool  // with an Err: the call is applied nevertheless
 }
 
 // A Queue is an [alarm.Queue] in memory. The zero value is an empty queue. Its methods may be called by many goroutines.
 type Queue struct {
-	Now  func() time.Time  // the service's clock; nil: time.Now
 	Meet func(c Call) Fate // decides about each call, and may wait; nil: all succeed
 	Name string            // what String returns
 
@@ -57,22 +52,11 @@ func (q *Queue) String() string { return q.Name }
 
 // Put adds a message.
 func (q *Queue) Put(ctx context.Context, body []byte, hidden time.Duration) (r alarm.Receipt, err error) {
-	err = q.call(ctx, "put", func(f Fate) error {
+	err = q.call(ctx, "put", func() error {
 		if hidden < 0 || hidden > 7*24*time.Hour || hidden%time.Second != 0 {
 			return fmt.Errorf("a message cannot be invisible for %s: want whole seconds, from zero to seven days", hidden)
 		}
-		for n := range 1 + f.More {
-			q.ids++
-			m := Stored{Visible: q.now().Add(hidden + f.Late)}
-			m.Receipt = alarm.Receipt{ID: fmt.Sprintf("m%d", q.ids), Pop: "0"}
-			m.Body, m.Inserted = slices.Clone(body), q.now().Truncate(time.Second)
-			if n == 0 {
-				r = m.Receipt
-			}
-			if !f.Lose {
-				q.messages = append(q.messages, m)
-			}
-		}
+		r = q.add(body, time.Now().Truncate(time.Second), time.Now().Add(hidden))
 		return nil
 	})
 	return r, err
@@ -80,11 +64,11 @@ func (q *Queue) Put(ctx context.Context, body []byte, hidden time.Duration) (r a
 
 // Receive returns messages that are visible, those first that have been so for the longest time.
 func (q *Queue) Receive(ctx context.Context, most int, hide time.Duration) (got []alarm.Message, err error) {
-	err = q.call(ctx, "receive", func(f Fate) error {
+	err = q.call(ctx, "receive", func() error {
 		if most < 1 || most > 32 || hide < time.Second || hide > 7*24*time.Hour {
 			return fmt.Errorf("%d messages hidden for %s: want 1 to 32, hidden for a second to seven days", most, hide)
 		}
-		now := q.now()
+		now := time.Now()
 		slices.SortStableFunc(q.messages, func(a, b Stored) int { return a.Visible.Compare(b.Visible) })
 		for i := range q.messages {
 			m := &q.messages[i]
@@ -94,9 +78,7 @@ func (q *Queue) Receive(ctx context.Context, most int, hide time.Duration) (got 
 			m.Dequeued++
 			m.Pop = fmt.Sprint(m.Dequeued)
 			got = append(got, m.Message)
-			if !f.Show {
-				m.Visible = now.Add(hide)
-			}
+			m.Visible = now.Add(hide)
 		}
 		return nil
 	})
@@ -108,14 +90,14 @@ func (q *Queue) Receive(ctx context.Context, most int, hide time.Duration) (got 
 
 // Delete removes a message, unless its receipt is old.
 func (q *Queue) Delete(ctx context.Context, r alarm.Receipt) error {
-	return q.call(ctx, "delete", func(Fate) error {
+	return q.call(ctx, "delete", func() error {
 		q.messages = slices.DeleteFunc(q.messages, func(m Stored) bool { return m.Receipt == r })
 		return nil
 	})
 }
 
 // call applies a call as its fate is.
-func (q *Queue) call(ctx context.Context, op string, apply func(Fate) error) error {
+func (q *Queue) call(ctx context.Context, op string, apply func() error) error {
 	var f Fate
 	q.mu.Lock()
 	q.calls++
@@ -136,28 +118,24 @@ func (q *Queue) call(ctx context.Context, op string, apply func(Fate) error) err
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err := apply(f); err != nil {
+	if err := apply(); err != nil {
 		return err
 	}
 	return f.Err
-}
-
-func (q *Queue) now() time.Time {
-	if q.Now != nil {
-		return q.Now()
-	}
-	return time.Now()
 }
 
 // Add puts a message that is not the caller's: anything, visible from an instant on, inserted at another.
 func (q *Queue) Add(body string, inserted, visible time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.add([]byte(body), inserted, visible)
+}
+
+func (q *Queue) add(body []byte, inserted, visible time.Time) alarm.Receipt {
 	q.ids++
-	m := Stored{Visible: visible}
-	m.Receipt = alarm.Receipt{ID: fmt.Sprintf("m%d", q.ids), Pop: "0"}
-	m.Body, m.Inserted = []byte(body), inserted
-	q.messages = append(q.messages, m)
+	r := alarm.Receipt{ID: fmt.Sprintf("m%d", q.ids), Pop: "0"}
+	q.messages = append(q.messages, Stored{alarm.Message{Receipt: r, Body: slices.Clone(body), Inserted: inserted}, visible})
+	return r
 }
 
 // All returns the messages in the queue, those first that are visible first.

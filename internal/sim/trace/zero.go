@@ -6,7 +6,6 @@ import "time"
 // alarms.
 type Zero struct {
 	Kind     string        // of what it runs
-	Most     int           // replicas at once
 	Poll     time.Duration // at most between two looks at the queue
 	Start    time.Duration // at most from a look to a replica that is up
 	Lead     time.Duration // of the alarms

@@ -178,12 +178,7 @@ func (c *Call) Reach(ctx context.Context, there time.Duration) (blobtest.Answer,
 
 // Deliver applies the request after d, when no caller waits for the answer.
 func (c *Call) Deliver(d time.Duration) {
-	c.Late.Go(func() {
-		time.Sleep(d)
-		if time.Now().Before(c.Calm) {
-			c.Apply(c.Event, c.Request)
-		}
-	})
+	c.later(d, func() { c.Apply(c.Event, c.Request) })
 }
 
 // refusals are the answers of a service that has not applied the request.

@@ -125,16 +125,6 @@ func (l *MailLine) way(ctx context.Context, r *draw.Roll, op string, apply func(
 	return Pause(ctx, back)
 }
 
-// later applies a call when no caller waits for it any more.
-func (l *MailLine) later(d time.Duration, apply func()) {
-	l.Late.Go(func() {
-		time.Sleep(d)
-		if time.Now().Before(l.Calm) {
-			apply()
-		}
-	})
-}
-
 // ill is what a call meets.
 func (l *MailLine) ill(r *draw.Roll) trace.Fault {
 	now := time.Now()

@@ -87,7 +87,17 @@ func (n *Network) Apply(e *trace.Event, r *blobtest.Request) (a blobtest.Answer)
 	return a
 }
 
-// box is the container of all entries.
+// later applies a call when no caller waits for it any more.
+func (n *Network) later(d time.Duration, apply func()) {
+	n.Late.Go(func() {
+		time.Sleep(d)
+		if time.Now().Before(n.Calm) {
+			apply()
+		}
+	})
+}
+
+// Container is that of all entries.
 const Container = "soloist"
 
 // A Sender takes a request to the service and its answer back.
