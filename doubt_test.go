@@ -541,3 +541,105 @@ func TestRunNowAfterClaimInDoubtOverDeadRun(t *testing.T) {
 		}
 	})
 }
+
+// lateClaim has the first write arrive after d and get no answer. Until then other writes, releases and, for a while, all else are
+// lost.
+func lateClaim(d, all time.Duration) fault {
+	var mu sync.Mutex
+	var at time.Time
+	return func(op string, apply func() error) error {
+		mu.Lock()
+		first := op == "write" && at.IsZero()
+		if first {
+			at = time.Now()
+		}
+		since := time.Since(at)
+		lost := !at.IsZero() && (since < all || since <= d && (op == "write" || op == "release"))
+		mu.Unlock()
+		switch {
+		case first:
+			go func() { time.Sleep(d); _ = apply() }()
+			return errNetwork
+		case lost:
+			return errNetwork
+		}
+		return apply()
+	}
+}
+
+// A claim arrives after it was read back in vain, or after the release of its lease was lost: nothing was begun, so nothing has
+// failed.
+func TestClaimThatArrivesLate(t *testing.T) {
+	for _, all := range []time.Duration{0, 500 * time.Millisecond} {
+		inCase(t, fmt.Sprint("once ", all), func(t *testing.T, c *cluster) {
+			o := c.migration(c.replica("a").meets(lateClaim(3*time.Second, all)), "v1", nil)
+			o.Retry = soloist.Retry{MaxTries: 1}
+			c.ok(o.Run(c.within(5 * time.Minute)))
+			c.wantRuns(1)
+		})
+	}
+	inCase(t, "a request", func(t *testing.T, c *cluster) {
+		a := c.replica("a", work("@hourly", time.Second))
+		a.wake()
+		time.Sleep(time.Minute)
+		a.meets(lateClaim(time.Second, 0))
+		if o, err := a.RunNow(c.within(5*time.Minute), "work", "one"); err == nil && (o.Status != store.Succeeded || len(c.all()) != 1) {
+			t.Errorf("RunNow returned %s without an error, after %d runs", o.Status, len(c.all()))
+		}
+	})
+}
+
+// The lease of a claim that never arrived is renewed to take the claim back, which gets no answer: nobody has the lock.
+func TestTryDoAfterTakeBackOfLostClaim(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		a := c.replica("a")
+		l := a.guard()
+		c.ok(l.Do(c.t.Context(), taking(0)))
+		var mu sync.Mutex
+		var away time.Time // everything is lost until then
+		renewed := false
+		a.meets(func(op string, apply func() error) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if op == "write" && away.IsZero() {
+				away = time.Now().Add(16 * time.Second)
+			}
+			if time.Now().Before(away) || renewed && op == "write" {
+				return errNetwork
+			}
+			renewed = renewed || op == "renew"
+			return apply()
+		})
+		wantError(t, l.TryDo(c.within(16500*time.Millisecond), taking(0)), "deadline")
+		a.meets(nil)
+		c.ok(l.TryDo(c.within(30*time.Second), taking(0)))
+	})
+}
+
+// If ctx ends before the run has begun, the request stays unknown and may be made again, whichever call of the process reads first.
+func TestRequestInDoubtBesideOtherCalls(t *testing.T) {
+	for _, how := range []string{"loop", "RunDue"} {
+		inCase(t, how, func(t *testing.T, c *cluster) {
+			a := c.replica("a", work("@hourly", time.Second))
+			if how == "loop" {
+				c.launch(a)
+			} else {
+				a.wake()
+			}
+			time.Sleep(time.Minute)
+			a.meets(awayFrom("write", 12*time.Second))
+			_, err := a.RunNow(c.within(3*time.Second), "work", "one")
+			wantError(t, err, errNetwork.Error())
+			for range 2 {
+				time.Sleep(15 * time.Second)
+				if how == "RunDue" {
+					a.wake()
+				}
+			}
+			time.Sleep(time.Minute)
+			if o, err := a.RunNow(c.within(time.Minute), "work", "one"); err != nil || o.Status != store.Succeeded || len(c.all()) != 1 {
+				t.Errorf("got %s %q, %v; %d runs", o.Status, o.Reason, err, len(c.all()))
+			}
+		})
+	}
+}

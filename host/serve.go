@@ -87,10 +87,9 @@ func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 // runAll runs the jobs until ctx ends, once what comes before them is done. An error is that of
 // what is given up; a stop is none.
 func runAll(ctx context.Context, a *app.App, stop context.CancelCauseFunc) error {
-	if err := a.Before.Run(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
+	if err := a.Before.Run(ctx); ctx.Err() != nil {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	settle := keepAlarm(ctx, a, func() { stop(nil) })

@@ -208,7 +208,8 @@ func (d *driver) freeUnanswered() error {
 	switch {
 	case lease.Definite(err):
 		return nil
-	case err != nil:
+	case err != nil: // the claim may arrive yet
+		d.denial.left = u
 		d.leaves(u.session)
 		d.notReleased(err)
 	default:

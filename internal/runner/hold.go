@@ -125,7 +125,9 @@ func (h *hold) prepare(v plan.View) (claim plan.Claim, ok bool, err error) {
 	if !h.ahead.IsZero() {
 		// A manual run that was ordered is claimed instead of the tick. In the wait what is known of the orders may have become
 		// too old.
-		if err := h.awaitTick(); err != nil && !errors.Is(err, errOrdered) || h.replica.Orders.Refresh(h.held) != nil {
+		waited := h.awaitTick()
+		came := waited == nil || errors.Is(waited, errOrdered)
+		if !came || h.replica.Orders.Refresh(h.held) != nil {
 			return claim, false, nil
 		}
 	}
@@ -293,6 +295,10 @@ func (h *hold) giveBack() {
 	if err := s.Release(h.held); err != nil {
 		h.notReleased(err)
 		h.leaves(h.session)
+		claim := h.call.claim
+		if !lease.Definite(err) && claim != nil && claim.session == s && !h.over && s.Record().Run.Status == store.Running {
+			h.denial.left = unanswered{session: s, err: err} // the claim may arrive yet
+		}
 	}
 	h.view.entry = &store.Entry{Revision: store.Revision{ETag: s.Revision().ETag}, State: store.Available}
 	h.looked()

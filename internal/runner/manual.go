@@ -347,6 +347,7 @@ func takeBackUnbegun(ctx context.Context, d *driver, claim *unbegun) {
 	if err := h.takeBackBriefly(ctx); err == nil {
 		h.release()
 	} else if !lease.Definite(err) || errors.Is(err, lease.ErrNotConfirmed) {
+		h.leaves(h.session) // it may have been renewed
 		state.unbegun.Store(&unbegun{claim.session, claim.before, h.session.Sent()})
 		return
 	}

@@ -84,8 +84,10 @@ func runSeveral(h *hold) {
 		defer one.Unlock()
 		return h.barred()
 	}
-	for _, a := range all {
-		a.Under.Cancelled, a.Under.Barred, a.Under.Grace = first.Under.Cancelled, barred, h.graceLeft() // as all of the claim
+	cancelled := first.Under.Cancelled
+	for _, a := range all { // as all of the claim
+		a.Under.Barred, a.Under.Grace = barred, h.graceLeft()
+		a.Under.Cancelled = cancelled //nolint:fatcontext // it is one for all
 	}
 	g.start = h.clock.Elapsed()
 	endLate := h.watchLate()

@@ -116,6 +116,11 @@ func (d *driver) step() time.Duration {
 		if err := d.read(d.ctx, d.wake.Tick); err != nil {
 			return d.unusable(err)
 		}
+		if claim := d.unbegun(); claim != nil { // or it would be settled as that of a runner that died
+			takeBackUnbegun(d.ctx, d, claim)
+			d.again = true
+			return d.readAgain(time.Second)
+		}
 		// A call has to do what is due, and the lease is free now: it goes on.
 		if err := d.freeUnanswered(); err != nil && !d.bounded {
 			d.reached()

@@ -198,11 +198,12 @@ func changes(loc *time.Location, from, to time.Time) (at []time.Time, keys []str
 				hi = mid
 			}
 		}
-		key := hi.String()
+		var key strings.Builder
+		key.WriteString(hi.String())
 		for d := -5 * 24 * time.Hour; d <= 5*24*time.Hour; d += step {
-			key += fmt.Sprint(" ", offset(hi.Add(d)))
+			key.WriteString(fmt.Sprint(" ", offset(hi.Add(d))))
 		}
-		at, keys = append(at, hi), append(keys, key)
+		at, keys = append(at, hi), append(keys, key.String())
 	}
 	return at, keys
 }

@@ -94,7 +94,7 @@ func TestFilesSay(t *testing.T) {
 	}
 	for _, kind := range kinds {
 		for name, text := range filesOf(t, program(kind)) {
-			if word := regexp.MustCompile("AccountKey|connectionString|SharedAccess|password|listKeys\\(\\).keys").Find(text); word != nil {
+			if word := regexp.MustCompile(`AccountKey|connectionString|SharedAccess|password|listKeys\(\).keys`).Find(text); word != nil {
 				t.Errorf("%s: %s has %s", kind, name, word)
 			}
 		}
