@@ -88,7 +88,7 @@ func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 // what is given up; a stop is none.
 func runAll(ctx context.Context, a *app.App, stop context.CancelCauseFunc) error {
 	if err := a.Before.Run(ctx); ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // it is the stop
 	} else if err != nil {
 		return err
 	}

@@ -128,7 +128,7 @@ func (h *hold) prepare(v plan.View) (claim plan.Claim, ok bool, err error) {
 		waited := h.awaitTick()
 		came := waited == nil || errors.Is(waited, errOrdered)
 		if !came || h.replica.Orders.Refresh(h.held) != nil {
-			return claim, false, nil
+			return claim, false, nil //nolint:nilerr // a stop is no error
 		}
 	}
 	if unsure {
