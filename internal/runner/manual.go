@@ -337,7 +337,9 @@ func (d *driver) unbegun() *unbegun {
 // answer, a call tries again as soon as it does.
 func takeBackUnbegun(ctx context.Context, d *driver, claim *unbegun) {
 	state := d.source.state
-	state.returning.Lock() // one call does it
+	if !state.returning.TryLock() { // another call does it, and this one looks again
+		return
+	}
 	defer state.returning.Unlock()
 	if state.unbegun.Load() != claim {
 		return
