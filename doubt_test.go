@@ -49,7 +49,7 @@ func TestOnceStoppedWithClaimInDoubt(t *testing.T) {
 
 // The machine sleeps between claim and begin, and has no network for a while after that.
 func TestOnceSuspendedBeforeBegin(t *testing.T) {
-	for _, d := range []time.Duration{2 * time.Second, 10 * time.Second} { // 2 s: passes
+	for _, d := range []time.Duration{2 * time.Second, 10 * time.Second} {
 		inCase(t, fmt.Sprint(d), func(t *testing.T, c *cluster) {
 			a := c.replica("a")
 			var machine suspended
@@ -388,22 +388,26 @@ func TestLeaseOverARunIsNotReleased(t *testing.T) {
 	})
 }
 
-// Two callers come again at once: one of them takes the claim back.
-func TestOnceCalledAgainByTwo(t *testing.T) {
+// Callers come again while one of them tries to take the claim back, which the store does not answer: they wait no longer than
+// they may, and the claim is taken back once.
+func TestOnceCalledAgainByMany(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a := c.replica("a").meets(awayFrom("write", 18*time.Second))
+		a := c.replica("a").meets(awayFrom("write", time.Second))
 		o := c.migration(a, "v1", nil)
 		o.Retry = soloist.Retry{MaxTries: 1}
-		wantError(t, o.Run(c.within(4*time.Second)), "deadline")
-		var both sync.WaitGroup
-		for range 2 {
-			both.Go(func() {
-				if err := o.Run(c.within(time.Hour)); err != nil {
-					t.Error(err)
-				}
+		ctx, cancel := context.WithCancel(c.t.Context())
+		time.AfterFunc(2200*time.Millisecond, func() { a.meets(fail(errNetwork, "write")); cancel() })
+		wantError(t, o.Run(ctx), context.Canceled.Error())
+		time.AfterFunc(20*time.Second, func() { a.meets(nil) })
+		var all sync.WaitGroup
+		for n := range 4 {
+			all.Go(func() {
+				time.Sleep(time.Duration(n) * time.Second)
+				wantError(t, o.Run(c.within(time.Second)), "deadline")
+				c.ok(o.Run(c.within(time.Hour)))
 			})
 		}
-		both.Wait()
+		all.Wait()
 		c.wantRuns(1)
 	})
 }

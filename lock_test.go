@@ -719,29 +719,11 @@ func TestContextEndsInsideFunction(t *testing.T) {
 	})
 }
 
-// away applies the first write, and answers nothing for d from then on.
-func away(d time.Duration) fault {
-	var mu sync.Mutex
-	var until time.Time
-	return func(op string, apply func() error) error {
-		mu.Lock()
-		defer mu.Unlock()
-		switch {
-		case op == "write" && until.IsZero():
-			until = time.Now().Add(d)
-			_ = apply()
-		case until.IsZero() || time.Now().After(until):
-			return apply()
-		}
-		return errNetwork
-	}
-}
-
 // A replica whose claim was not confirmed in time, and was settled by another one, takes the lock
 // again: Do does not return before its function was called.
 func TestLockClaimThatOthersHaveSettled(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		a, b := c.replica("a").meets(away(2*D)), c.replica("b")
+		a, b := c.replica("a").meets(awayFrom("write", 2*D)), c.replica("b")
 		time.AfterFunc(D+5*time.Second, func() { c.ok(b.guard().TryDo(c.t.Context(), taking(0))) })
 		l, calls := a.guard(), 0
 		for _, do := range []doer{(*soloist.Lock).Do, (*soloist.Lock).TryDo} {
