@@ -184,8 +184,8 @@ func TestStopOfOnceIsNoFailure(t *testing.T) {
 // A claim whose work does not begin is no try, if its replica can take it back before another one settles it.
 func TestOnceThatDidNotBeginIsNoTry(t *testing.T) {
 	for name, meet := range map[string]func(*replica){
-		"no answer for 3 s":        func(r *replica) { r.meets(awayFrom("write", 3 * time.Second)) },
-		"no answer for two leases": func(r *replica) { r.meets(awayFrom("write", 2 * D)) },
+		"no answer for 3 s":        func(r *replica) { r.meets(awayFrom("write", 3*time.Second)) },
+		"no answer for two leases": func(r *replica) { r.meets(awayFrom("write", 2*D)) },
 		"suspended before it begins": func(r *replica) {
 			var machine suspended
 			r.on(&machine).meets(after("write", sync.OnceFunc(func() { machine.slept.Store(int64(2 * D)) })))
