@@ -1,4 +1,4 @@
-package soloist_test
+package cluster_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package soloist_test
+package cluster_test
 
 import (
 	"bytes"
@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -566,4 +569,21 @@ func (l *overrunLog) all() []overrunCall {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.calls
+}
+
+// readPage reads a page, which is named from the root of the repository.
+func readPage(t *testing.T, page string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("../..", page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func allMatches(pattern, text string) (found []string) {
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+		found = append(found, m[1])
+	}
+	return found
 }

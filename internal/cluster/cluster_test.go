@@ -1,4 +1,6 @@
-package soloist_test
+// Package cluster_test has the tests of package soloist. Each is some replicas over one store, in virtual time, that
+// do what the pages say. A [cluster] has the replicas, and what they ran.
+package cluster_test
 
 import (
 	"context"
