@@ -129,7 +129,7 @@ var (
 			return warn("the run is not healthy", "failure", e.Count, "of", e.Of, "error", e.Err)
 		},
 		event.Panicked:   func(e *event.Event) line { return failed("panicked", "panic", e.Err.Error(), "stack", e.Stack) },
-		event.Stalled:    func(e *event.Event) line { return failed("the run has stalled", "error", e.Err, "goroutines", e.Stack) },
+		event.NoProgress: func(e *event.Event) line { return failed("the run has stalled", "error", e.Err, "goroutines", e.Stack) },
 		event.TimedOut:   func(e *event.Event) line { return warn("the context of the run has ended", "cause", e.Err) },
 		event.Overrun:    func(e *event.Event) line { return failed(e.Note, "cause", e.Err) },
 		event.Ended:      endedLine,
@@ -213,7 +213,7 @@ func tryFailedLine(e *event.Event) line {
 func endedLine(e *event.Event) line {
 	o := &e.Outcome
 	l := info("run ended", "outcome", o.Status, "took", e.Took)
-	if o.Status == store.Failed || o.Status == store.Stalled || o.Status == store.Abandoned && !e.Run.Tick.IsZero() {
+	if o.Status == event.Failed || o.Status == event.Stalled || o.Status == event.Abandoned && !e.Run.Tick.IsZero() {
 		l.level = slog.LevelWarn
 	}
 	if o.Reason != "" {
@@ -249,14 +249,14 @@ func settledLine(e *event.Event) line {
 	switch {
 	case e.Note != "": // the line of the run says enough
 		l.level = slog.LevelDebug
-	case o.Status == store.Skipped && o.Reason == plan.Paused: // on purpose
+	case o.Status == event.Skipped && o.Reason == plan.Paused: // on purpose
 		l.level = slog.LevelInfo
 	}
 	return l
 }
 
 // counted returns the number of ticks of a range.
-func counted(o *store.Outcome) string {
+func counted(o *event.Outcome) string {
 	if o.AtLeast {
 		return fmt.Sprintf("at least %d", o.Count)
 	}

@@ -238,7 +238,7 @@ const (
 
 	// Replace ends the context of the run with [ErrReplaced] when a newer tick is due, which is
 	// run once Do has returned. The outcome of the run that was replaced is
-	// [store.Cancelled], unless Do returns nil: it is tried no more, and it is no failure. Nor is it run again
+	// [event.Cancelled], unless Do returns nil: it is tried no more, and it is no failure. Nor is it run again
 	// under Rerun if its runner dies: then the newer tick is run instead. A Do that ignores the
 	// end of its context delays the newer tick, as it delays a stop.
 	Replace OverlapPolicy = "replace"

@@ -9,32 +9,33 @@ import (
 	"strings"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/control"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/runner"
-	"github.com/soloist-go/soloist/store"
 )
 
 // An Order is what an operator wants done, on whichever replicas are up.
 type Order struct {
 	// Kind is what to do.
 	//
-	//   - store.OrderPause: nothing of the job starts any more except manual runs. It binds every
+	//   - record.OrderPause: nothing of the job starts any more except manual runs. It binds every
 	//     replica eight seconds after Order has returned, at the latest. A run that is under way
 	//     goes on. Ticks that come due are skipped.
-	//   - store.OrderResume: the end of a pause, also of one by [Retry.PauseAfter].
-	//   - store.OrderRun: one run, in addition to the ticks, on whichever replica is first. It waits for
+	//   - record.OrderResume: the end of a pause, also of one by [Retry.PauseAfter].
+	//   - record.OrderRun: one run, in addition to the ticks, on whichever replica is first. It waits for
 	//     the end of a run that was under way before it, and is skipped if it was ordered during
 	//     that run, unless Missed is RunAll.
-	//   - store.OrderCancel: the context of the run that is under way ends with [ErrCancelled].
+	//   - record.OrderCancel: the context of the run that is under way ends with [ErrCancelled].
 	//     Its tick is not run again. A tick that waits for another attempt is cancelled too, but one
 	//     of a backfill only with the backfill.
-	//   - store.OrderBackfill: the ticks of Backfill are run again, in their order; see
+	//   - record.OrderBackfill: the ticks of Backfill are run again, in their order; see
 	//     [Scheduler.PlanBackfill]. A job has one backfill at a time.
-	//   - store.OrderCancelBackfill: no further tick of the backfill is run. The context of its run that
+	//   - record.OrderCancelBackfill: no further tick of the backfill is run. The context of its run that
 	//     is under way ends with [ErrCancelled].
-	//   - store.OrderStepDown: the run that is under way is handed over, as at a stop of its
+	//   - record.OrderStepDown: the run that is under way is handed over, as at a stop of its
 	//     replica.
-	Kind store.OrderKind
+	Kind record.OrderKind
 
 	Job string
 
@@ -63,35 +64,35 @@ const requestLife = time.Hour
 // request. An error may leave open whether the order was written; then it says so.
 // [ErrNotRunning]: there is no run to end. [ErrRefused]: the order is not possible.
 // fs.ErrNotExist: the job has no entry, since no scheduler has ever started it.
-func (s *Scheduler) Order(ctx context.Context, o Order) (store.Order, error) {
+func (s *Scheduler) Order(ctx context.Context, o Order) (record.Order, error) {
 	r, err := s.runner(o.Job)
 	if err == nil && s.core.replica.Orders != nil {
 		_ = s.core.replica.Orders.Refresh(ctx) // the order's times are by the store's clock
 	}
 	if err != nil {
-		return store.Order{}, err
+		return record.Order{}, err
 	}
 	if err := s.checkOrder(&o, r); err != nil {
-		return store.Order{}, control.Refuse(err)
+		return record.Order{}, control.Refuse(err)
 	}
 	now := s.core.replica.Clock.Best()
-	order := store.Order{Kind: o.Kind, Job: o.Job, By: cmp.Or(o.By, s.Replica), Reason: o.Reason, Until: o.Until, Name: o.Request}
+	order := record.Order{Kind: o.Kind, Job: o.Job, By: cmp.Or(o.By, s.Replica), Reason: o.Reason, Until: o.Until, Name: o.Request}
 	target, err := r.Orderable(ctx, o.Kind, o.Request)
 	if err != nil {
-		return store.Order{}, fmt.Errorf("%s %s: %w", o.Kind, o.Job, err)
+		return record.Order{}, fmt.Errorf("%s %s: %w", o.Kind, o.Job, err)
 	}
 	switch o.Kind {
-	case store.OrderBackfill:
+	case record.OrderBackfill:
 		var plan runner.BackfillPlan
 		plan, err = r.PlanBackfill(ctx, runner.Range(o.Backfill))
 		order.Backfill = plan.Backfill
-	case store.OrderCancelBackfill:
+	case record.OrderCancelBackfill:
 		order.Backfill, err = r.LastBackfill(ctx)
 	}
 	if err != nil {
-		return store.Order{}, fmt.Errorf("%s %s: %w", o.Kind, o.Job, err)
+		return record.Order{}, fmt.Errorf("%s %s: %w", o.Kind, o.Job, err)
 	}
-	if o.Kind == store.OrderRun {
+	if o.Kind == record.OrderRun {
 		order.Until = cmp.Or(order.Until, now.Add(requestLife)).UTC()
 		order.Name = cmp.Or(order.Name, "ordered-"+now.UTC().Format("20060102-150405-")+strings.ToLower(rand.Text()[:6]))
 	}
@@ -103,12 +104,12 @@ func (s *Scheduler) Order(ctx context.Context, o Order) (store.Order, error) {
 }
 
 // Control returns what operators have ordered. It reads the store.
-func (s *Scheduler) Control(ctx context.Context) (store.Control, error) {
+func (s *Scheduler) Control(ctx context.Context) (record.Control, error) {
 	if err := s.Validate(); err != nil {
-		return store.Control{}, err
+		return record.Control{}, err
 	}
 	if s.core.replica.Orders == nil {
-		return store.Control{}, errNoOrders
+		return record.Control{}, errNoOrders
 	}
 	return s.core.replica.Orders.Client.Read(ctx)
 }
@@ -118,13 +119,13 @@ var plainText = regexp.MustCompile(`^[^\x00-\x1f\x7f]{0,200}$`)
 
 // checkOrder returns what is wrong with an order.
 func (s *Scheduler) checkOrder(o *Order, r *runner.Runner) error {
-	begins := o.Kind == store.OrderPause || o.Kind == store.OrderResume
-	run := o.Kind == store.OrderRun
-	fills := o.Kind == store.OrderBackfill || o.Kind == store.OrderCancelBackfill
+	begins := o.Kind == record.OrderPause || o.Kind == record.OrderResume
+	run := o.Kind == record.OrderRun
+	fills := o.Kind == record.OrderBackfill || o.Kind == record.OrderCancelBackfill
 	switch {
 	case s.core.replica.Orders == nil:
 		return errNoOrders
-	case !begins && !run && !fills && o.Kind != store.OrderCancel && o.Kind != store.OrderStepDown:
+	case !begins && !run && !fills && o.Kind != record.OrderCancel && o.Kind != record.OrderStepDown:
 		return wrong("kind of the order", quote(string(o.Kind)), "pause, resume, run, cancel, step-down, backfill and cancel-backfill")
 	case r.EveryReplica() && !begins:
 		return fmt.Errorf("%s runs on each replica: it can be paused and resumed", o.Job)
@@ -132,7 +133,7 @@ func (s *Scheduler) checkOrder(o *Order, r *runner.Runner) error {
 		return fmt.Errorf("%s is a singleton: it is not run by hand", o.Job)
 	case fills && r.Singleton():
 		return fmt.Errorf("%s is a singleton: it has no ticks", o.Job)
-	case o.Kind != store.OrderBackfill && o.Backfill != Backfill{}:
+	case o.Kind != record.OrderBackfill && o.Backfill != Backfill{}:
 		return fmt.Errorf("%s has no range: leave out from, to, all and parallel", o.Kind)
 	case !plainText.MatchString(o.By):
 		return wrong("name of who orders", quote(o.By), "up to 200 characters on one line")
@@ -140,7 +141,7 @@ func (s *Scheduler) checkOrder(o *Order, r *runner.Runner) error {
 		return wrong("reason", quote(o.Reason), "up to 200 characters on one line")
 	case !o.Until.IsZero() && !o.Until.After(s.core.replica.Clock.Best()):
 		return wrong("end", o.Until.UTC().Format(time.RFC3339), "a time in the future")
-	case !o.Until.IsZero() && o.Kind != store.OrderPause && !run:
+	case !o.Until.IsZero() && o.Kind != record.OrderPause && !run:
 		return fmt.Errorf("%s has no end: leave out until", o.Kind)
 	case o.Request != "" && !run:
 		return fmt.Errorf("%s has no request: only a run has", o.Kind)
@@ -167,16 +168,16 @@ func (s *Scheduler) checkOrder(o *Order, r *runner.Runner) error {
 // unknown and may be made again. If the run was over and its outcome could not be written, the
 // error says whether it was refused, as another replica had settled the run, or not confirmed,
 // as the store did not answer.
-func (s *Scheduler) RunNow(ctx context.Context, job, request string) (store.Outcome, error) {
+func (s *Scheduler) RunNow(ctx context.Context, job, request string) (event.Outcome, error) {
 	r, err := s.runner(job)
 	switch {
 	case err != nil:
-		return store.Outcome{}, err
+		return event.Outcome{}, err
 	case r.Singleton():
-		return store.Outcome{}, fmt.Errorf("%s is a singleton: it is not run by hand", job)
+		return event.Outcome{}, fmt.Errorf("%s is a singleton: it is not run by hand", job)
 	}
 	if err := checkRequest(request); err != nil {
-		return store.Outcome{}, err
+		return event.Outcome{}, err
 	}
 	defer s.core.told.flush()
 	defer s.core.replica.Orders.Use()()
@@ -240,7 +241,7 @@ type BackfillPlan struct {
 // PlanBackfill returns which ticks a backfill would run, and changes nothing. It reads the record
 // and the orders.
 //
-// An [Order] of store.OrderBackfill has them run, on whichever replicas are up, in their order one at a
+// An [Order] of record.OrderBackfill has them run, on whichever replicas are up, in their order one at a
 // time or Parallel at a time. A tick that is due, and a manual run that was ordered, come first. Each tick has one outcome,
 // also if replicas die in between: where the runner of a tick died, Interrupted says what becomes of it. The
 // outcomes are in events and logs and are counted in [JobStatus], and not in the history of the record. They move

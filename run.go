@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/control"
 	"github.com/soloist-go/soloist/internal/runner"
 	"github.com/soloist-go/soloist/internal/supervise"
@@ -48,7 +49,7 @@ type Run struct {
 
 // newRun returns the Run that Do gets for one try, which logs to log.
 func newRun(log *slog.Logger, p part, h *supervise.Handle) *Run {
-	request, fill := h.Run.Request, store.BackfillOf(h.Run.Request)
+	request, fill := h.Run.Request, event.BackfillOf(h.Run.Request)
 	if fill != 0 {
 		request = ""
 	}

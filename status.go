@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/runner"
 	"github.com/soloist-go/soloist/store"
 )
@@ -19,7 +21,7 @@ type JobStatus struct {
 	EveryReplica bool             // runs on each replica: there is neither lease nor record
 	Schedule     string           // in words; empty for a singleton
 	Lease        store.LeaseState // empty: the job has no entry, or it could not be read
-	Record       store.Record     // zero: none yet
+	Record       record.Record    // zero: none yet
 	Checkpoint   int64            // its length in bytes; zero: none, or the store does not know it
 	Next         time.Time        // the next tick by the schedule in force; zero: none, or not known
 	Foreign      bool             // the schedule in force is another one than this Scheduler's, and the record belongs to it
@@ -28,12 +30,12 @@ type JobStatus struct {
 	Err          error            // why Record could not be read
 	Occupied     error            // why nothing runs: a client that claims nothing holds the lease
 	After        string           // the jobs that it follows, with commas between them; empty: none
-	Late         store.Late       // of Job.FinishBy: the late ticks since the last success, reported or not; zero: none
+	Late         record.Late      // of Job.FinishBy: the late ticks since the last success, reported or not; zero: none
 	Awaits       string           // the jobs of After whose outcome Next waits for, once it has come; empty: none
 	Begins       time.Time        // the first tick of all, while it is to come, as before Job.From; else zero
 	Over         time.Time        // the last tick of all, if it has its outcome, as after Job.Until: the job is over; else zero
 
-	Backfill store.BackfillProgress // the last one, as far as this Scheduler has read the orders
+	Backfill record.BackfillProgress // the last one, as far as this Scheduler has read the orders
 }
 
 // Status reads every record once; many of them by a listing, if the store is a [store.Lister]. The
@@ -101,7 +103,7 @@ type Report struct {
 // A JobReport says what one call did for one job.
 type JobReport struct {
 	Job     string
-	Ran     []store.Outcome // what was run here, in order
+	Ran     []event.Outcome // what was run here, in order
 	Replica string          // the replica that runs the job now instead; this one, if another call does
 	Next    time.Time       // the next tick that is not settled; zero: there is none
 	Err     error           // why the job could not be checked, or why something claimed has no outcome by this call

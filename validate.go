@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/schedule"
 	"github.com/soloist-go/soloist/internal/ticks"
 	"github.com/soloist-go/soloist/store"
@@ -195,11 +197,11 @@ func checkLease(d time.Duration, backend store.Store) error {
 		return bareNumber("Lease", d)
 	}
 	shortest, longest := backend.Limits()
-	d, least := orDefault(d, defaultLease), store.ShortestLease(backend)
+	d, least := orDefault(d, defaultLease), lease.Shortest(backend)
 	switch {
 	case d >= least && d <= longest && d%time.Second == 0:
 		return nil
-	case d >= store.ShortestBeat && d < shortest && d%time.Second == 0:
+	case d >= record.ShortestBeat && d < shortest && d%time.Second == 0:
 		return wrong("Lease", d, fmt.Sprintf("whole seconds from %s to %s: a shorter lease needs a store that implements store.ConditionalBreaker", shortest, longest))
 	}
 	return wrong("Lease", d, fmt.Sprintf("whole seconds from %s to %s", least, longest))

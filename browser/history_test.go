@@ -9,6 +9,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/store"
 )
@@ -22,9 +23,9 @@ func past(t *testing.T, dir, job string, n int) {
 	begin := time.Now().UTC().Truncate(time.Minute).Add(-time.Hour - time.Duration(n)*time.Minute)
 	for i := range n {
 		at := begin.Add(time.Duration(i) * time.Minute)
-		o := store.Outcome{Tick: at, Status: store.Failed, Reason: "no paper", Attempt: 1, Token: int64(1000 + i), Replica: "old", Start: at, End: at.Add(3 * time.Second)}
+		o := event.Outcome{Tick: at, Status: event.Failed, Reason: "no paper", Attempt: 1, Token: int64(1000 + i), Replica: "old", Start: at, End: at.Add(3 * time.Second)}
 		if i%10 == 0 {
-			o.Status, o.Reason = store.Succeeded, ""
+			o.Status, o.Reason = event.Succeeded, ""
 		}
 		if err := json.NewEncoder(&lines).Encode(o); err != nil {
 			t.Fatal(err)

@@ -10,11 +10,7 @@
 // reads the record.
 package event
 
-import (
-	"time"
-
-	"github.com/soloist-go/soloist/store"
-)
+import "time"
 
 // An Event is one thing that has happened on one replica. Which fields are set depends on
 // Kind; the fields of the first group are set where they are known.
@@ -30,7 +26,7 @@ type Event struct {
 	Job     string    // empty: it concerns all jobs
 	Run     Run       // zero: it concerns no run
 
-	Outcome store.Outcome // Ended, Unrecorded, Settled
+	Outcome Outcome       // Ended, Unrecorded, Settled
 	Took    time.Duration // Ended, Unrecorded: the run, from its first start; Renewed, Saved: the call; StoreBack: the outage; Inherited: the silence
 	Wait    time.Duration // HoldOff, TryFailed: until it goes on; TryFailed: zero if no try follows
 	Skew    time.Duration // Skewed: by how much this machine's clock is ahead, behind if negative, as far as that is proved; zero: it is right again
@@ -38,14 +34,14 @@ type Event struct {
 	Count   int           // Unhealthy: failures in a row so far; Dropped: how many events; Late: how many ticks
 	Former  Former        // TookOver, Inherited: what is replaced
 	Note    string        // Heartbeat, Saved: the note; StoreTrouble: the job that met it first; LeftAlone: set if it may end without a person; a Kind that has variants: which one, for people
-	Stack   string        // Stalled, Panicked: goroutines
+	Stack   string        // NoProgress, Panicked: goroutines
 	Err     error         // why; nil: the Kind needs no reason
 }
 
 // A Run says which run an event is about.
 type Run struct {
 	Tick    time.Time // zero: a singleton
-	Request string    // of a manual run; Tick is its time. Of a tick that a backfill runs again: see store.BackfillOf
+	Request string    // of a manual run; Tick is its time. Of a tick that a backfill runs again: see event.BackfillOf
 	Attempt int       // zero: not known
 	Try     int       // zero: not about a try
 	Token   int64     // the fencing token; zero: an EveryReplica job
@@ -82,7 +78,7 @@ const (
 	Unhealthy   Kind = "unhealthy"    // a health check has failed
 	Panicked    Kind = "panicked"     // the user's function has: the try, or the health check, has failed
 	HandingOver Kind = "handing-over" // the record announces the end of the run to the other replicas; a late heartbeat may take that back
-	Stalled     Kind = "stalled"      // no progress: the run gives up its lease
+	NoProgress  Kind = "stalled"      // no progress: the run gives up its lease
 	TimedOut    Kind = "timed-out"    // the time-out of the try has ended its context; the run may go on
 	Lost        Kind = "lost"         // the lease cannot be trusted any more
 	Overrun     Kind = "overrun"      // the run goes on though its context has ended

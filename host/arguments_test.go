@@ -13,7 +13,7 @@ import (
 	"github.com/soloist-go/soloist/internal/alarm/alarmtest"
 	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/internal/proctest"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // What may follow, by the words before: the last is empty where a blank is last.
@@ -278,7 +278,7 @@ func TestAnswersInJSON(t *testing.T) {
 			t.Errorf("%s has --json and no test of it", command)
 			continue
 		}
-		p := host.Program{Work: work()[:1], Store: claimed(t, true, func(*store.Record) {}), Now: spring}
+		p := host.Program{Work: work()[:1], Store: claimed(t, true, func(*record.Record) {}), Now: spring}
 		if environment(t); command == "wake" {
 			environment(t, "SOLOIST_ALARM=queue")
 			p = host.WithQueue(p, &alarmtest.Queue{})

@@ -13,6 +13,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -49,7 +50,7 @@ func TestOrdersOverHTTP(t *testing.T) {
 		}
 		got := s.get("/api/v1/orders")
 		d.wantAsDescribed(t, "GET", "/api/v1/orders", got)
-		var answer struct{ Orders []store.Order }
+		var answer struct{ Orders []record.Order }
 		must(t, json.Unmarshal(got.Body.Bytes(), &answer))
 		var by []string
 		for _, o := range answer.Orders {
@@ -97,7 +98,7 @@ func TestChangesNeedAdminToken(t *testing.T) {
 // A store that keeps no orders says so; a lease is ended all the same.
 func TestUnlockOverHTTP(t *testing.T) {
 	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
-	s := open(t, host.Program{Work: work()[:1], Store: claimed(t, true, func(*store.Record) {}), Now: spring})
+	s := open(t, host.Program{Work: work()[:1], Store: claimed(t, true, func(*record.Record) {}), Now: spring})
 	d, path := described(t, s), "/api/v1/jobs/beat/unlock"
 	for _, code := range []int{200, 409} {
 		got := s.send("POST", path, "Bearer "+adminToken)

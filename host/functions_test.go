@@ -16,8 +16,10 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -344,7 +346,7 @@ func TestOutageUnderWhatHasBegun(t *testing.T) {
 		time.Sleep(50 * time.Second)
 		s.wantInvoked(t, "other", "{}", 500)
 		wantCode(t, <-code, 200)
-		wantEqual(t, "the outcome in the record", lastOutcome(t, backend).Status, store.Succeeded)
+		wantEqual(t, "the outcome in the record", lastOutcome(t, backend).Status, event.Succeeded)
 		if all := order.all(); len(all) != 2 || !strings.HasPrefix(all[1], "beat@") {
 			t.Errorf("ran %q, want what comes before the jobs, then the job", all)
 		}
@@ -352,11 +354,11 @@ func TestOutageUnderWhatHasBegun(t *testing.T) {
 }
 
 // lastOutcome is the newest outcome in the record of beat.
-func lastOutcome(t *testing.T, backend store.Store) store.Outcome {
-	var r store.Record
+func lastOutcome(t *testing.T, backend store.Store) event.Outcome {
+	var r record.Record
 	must(t, json.Unmarshal([]byte(recordOf(t, backend)), &r))
 	if len(r.History) == 0 {
-		return store.Outcome{}
+		return event.Outcome{}
 	}
 	return r.History[0]
 }
@@ -396,7 +398,7 @@ func TestStopUnderInvocation(t *testing.T) {
 				return
 			}
 			wantCode(t, <-code, 0)
-			if got := lastOutcome(t, backend); got.Status != store.Abandoned || got.Reason != "stopped" {
+			if got := lastOutcome(t, backend); got.Status != event.Abandoned || got.Reason != "stopped" {
 				t.Errorf("got the outcome %+v, want abandoned, as the run was stopped", got)
 			}
 			wantText(t, "the answer", <-answer, "abandoned: stopped")

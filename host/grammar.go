@@ -16,7 +16,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/internal/near"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // A grammar is what the program's arguments may be: one field for each command.
@@ -62,7 +62,7 @@ type appCommand interface {
 // newParser reads the grammar. An error is a mistake in the grammar itself.
 func newParser(p *Program) *kong.Kong {
 	var g grammar
-	g.Resume.kind, g.Cancel.kind, g.StepDown.kind = store.OrderResume, store.OrderCancel, store.OrderStepDown
+	g.Resume.kind, g.Cancel.kind, g.StepDown.kind = record.OrderResume, record.OrderCancel, record.OrderStepDown
 	k, err := kong.New(&g, kong.Name(p.Name), kong.NoDefaultHelp(), kong.Writers(p.Stdout, p.Stderr), kong.Exit(func(int) {}))
 	if err != nil {
 		panic(err)

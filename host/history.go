@@ -9,11 +9,13 @@ import (
 	"strings"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/locks"
 	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/host/internal/view"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -23,9 +25,9 @@ type jobHistory struct {
 	Kind     string                 `json:"kind"`               // job or singleton
 	State    view.State             `json:"state"`              // as status shows it
 	Failures int64                  `json:"failures,omitempty"` // as status shows it
-	Progress *store.Progress        `json:"progress,omitempty"` // as status shows it
+	Progress *record.Progress       `json:"progress,omitempty"` // as status shows it
 	History  []past.Run             `json:"history"`
-	Counts   map[store.Status]int64 `json:"counts"`
+	Counts   map[event.Status]int64 `json:"counts"`
 	Error    string                 `json:"error,omitempty"` // why the record could not be read
 
 	EveryReplica bool `json:"everyReplica,omitempty"` // each replica runs it: there is no record
@@ -167,7 +169,7 @@ func (f filter) histories(ctx context.Context, a *app.App) (pasts []jobHistory, 
 		p := jobHistory{Name: v.Name, Kind: v.Kind, State: v.State, Failures: v.Failures, Progress: v.Progress, Counts: v.Counts, Error: v.Error,
 			EveryReplica: v.EveryReplica, History: []past.Run{}, words: v.StateWords(a.Now())}
 		if p.Counts == nil {
-			p.Counts = map[store.Status]int64{}
+			p.Counts = map[event.Status]int64{}
 		}
 		if st.Err == nil {
 			lines, err := f.pastOf(ctx, a, &st)
@@ -223,7 +225,7 @@ func (f filter) lockHistory(r locks.Past) jobHistory {
 	p := jobHistory{Name: format.Line(r.Name), Kind: r.Kind, State: view.State(r.State), History: []past.Run{},
 		Counts: r.Record.Counts, Error: format.Error(r.Err)}
 	if p.Counts == nil {
-		p.Counts = map[store.Status]int64{}
+		p.Counts = map[event.Status]int64{}
 	}
 	p.words = r.State
 	if r.State == "held" && r.Record.MayRun() {

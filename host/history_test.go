@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/store"
@@ -137,7 +138,7 @@ type pastAnswer struct {
 	Matched, Offset int
 	Outcomes        []struct {
 		ID     string
-		Status store.Status
+		Status event.Status
 		Token  int64
 		Gap    bool
 	}
@@ -201,7 +202,7 @@ func TestHistoryInAPI(t *testing.T) {
 		}
 		failed := pastOf(t, s, "?outcome=failed,stalled")
 		for _, o := range failed.Outcomes {
-			wantEqual(t, "status", o.Status, store.Failed)
+			wantEqual(t, "status", o.Status, event.Failed)
 		}
 		wantWithin(t, "failures of 14", failed.Matched, 13, 14)
 		since := time.Now().Add(-30 * time.Minute).UTC().Format(time.RFC3339)

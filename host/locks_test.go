@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -90,7 +92,7 @@ func manyLocks(t *testing.T, backend store.Store, n int) {
 	for i := range n {
 		at := time.Now().Add(-time.Duration(i) * time.Second)
 		name := fmt.Sprintf("0-lock-tenant-%d", i)
-		rec := store.Record{App: "demo", Job: name, Created: at, Watermark: at, Token: 7, Run: store.Run{Status: store.Succeeded, Claimed: at, Finished: at, Replica: "replica-a"}}
+		rec := record.Record{App: "demo", Job: name, Created: at, Watermark: at, Token: 7, Run: record.Run{Status: event.Succeeded, Claimed: at, Finished: at, Replica: "replica-a"}}
 		b, err := rec.Encode()
 		must(t, err)
 		put(t, backend, "demo/"+name, string(b), false)

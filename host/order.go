@@ -13,7 +13,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/host/internal/view"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // Orders of an operator go into the store, where replicas read them. So these
@@ -33,9 +33,9 @@ type orderFlags struct {
 // An orderAnswer is what these commands print in JSON.
 type orderAnswer struct {
 	head
-	Order   *store.Order `json:"order,omitempty"`   // as it was written
-	Outcome *past.Run    `json:"outcome,omitempty"` // of run: what became of it
-	Error   string       `json:"error,omitempty"`
+	Order   *record.Order `json:"order,omitempty"`   // as it was written
+	Outcome *past.Run     `json:"outcome,omitempty"` // of run: what became of it
+	Error   string        `json:"error,omitempty"`
 }
 
 // pauseCommand keeps a job from starting.
@@ -51,7 +51,7 @@ func (c *pauseCommand) do(ctx context.Context, a *app.App) int {
 		return misused(a.Console, err)
 	}
 	before := ordersOf(ctx, a)
-	return c.order(ctx, a, soloist.Order{Kind: store.OrderPause, Job: c.Job, Until: until}, func(o store.Order) string {
+	return c.order(ctx, a, soloist.Order{Kind: record.OrderPause, Job: c.Job, Until: until}, func(o record.Order) string {
 		if old := view.PauseReplaced(before.Jobs[o.Job], a.Now()); old != "" {
 			a.Console.Tell("pause %s: %s", o.Job, old)
 		}
@@ -70,18 +70,18 @@ type orderCommand struct {
 	Job string `arg:"" name:"JOB" complete:"work" missing:"which job?" help:"the job or singleton"`
 	orderFlags
 
-	kind store.OrderKind
+	kind record.OrderKind
 }
 
 func (c *orderCommand) do(ctx context.Context, a *app.App) int {
-	if c.kind == store.OrderResume && a.Paused(a.Shards(c.Job)[0]) {
+	if c.kind == record.OrderResume && a.Paused(a.Shards(c.Job)[0]) {
 		a.Console.Tell("resume %s: the settings here pause it too (Job.Paused, or SOLOIST_JOB_<NAME>_PAUSED). Where replicas have them, it stays paused", c.Job)
 	}
-	return c.order(ctx, a, soloist.Order{Kind: c.kind, Job: c.Job}, func(o store.Order) string {
+	return c.order(ctx, a, soloist.Order{Kind: c.kind, Job: c.Job}, func(o record.Order) string {
 		switch by := format.Line(o.By); c.kind {
-		case store.OrderResume:
+		case record.OrderResume:
 			return fmt.Sprintf("resumed by %s; within %s every replica obeys", by, heeded)
-		case store.OrderCancel:
+		case record.OrderCancel:
 			return fmt.Sprintf("its run is cancelled by %s: within %s its context ends, and its tick is not run again; a run that ignores its context goes on, and status shows it",
 				by, heeded)
 		default:
@@ -91,7 +91,7 @@ func (c *orderCommand) do(ctx context.Context, a *app.App) int {
 }
 
 // order writes an order and prints it; for a job with shards, one for each shard.
-func (f *orderFlags) order(ctx context.Context, a *app.App, o soloist.Order, words func(store.Order) string) int {
+func (f *orderFlags) order(ctx context.Context, a *app.App, o soloist.Order, words func(record.Order) string) int {
 	return eachShard(a, o.Job, func(name string) int {
 		o.Job = name
 		written, code := f.write(ctx, a, o)
@@ -114,9 +114,9 @@ func eachShard(a *app.App, job string, do func(name string) int) (code int) {
 }
 
 // write writes an order. An error is printed, and the code returned.
-func (f *orderFlags) write(ctx context.Context, a *app.App, o soloist.Order) (store.Order, int) {
+func (f *orderFlags) write(ctx context.Context, a *app.App, o soloist.Order) (record.Order, int) {
 	if err := a.One(o.Job); err != nil {
-		return store.Order{}, misused(a.Console, err)
+		return record.Order{}, misused(a.Console, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
@@ -148,7 +148,7 @@ type auditCommand struct {
 // An auditAnswer is what audit prints in JSON.
 type auditAnswer struct {
 	head
-	Orders []store.Order `json:"orders"` // newest first
+	Orders []record.Order `json:"orders"` // newest first
 }
 
 func (c *auditCommand) do(ctx context.Context, a *app.App) int {
@@ -166,7 +166,7 @@ func (c *auditCommand) do(ctx context.Context, a *app.App) int {
 		a.Console.Tell("audit: %s", format.Error(err))
 		return exitFail
 	}
-	orders := []store.Order{}
+	orders := []record.Order{}
 	for _, o := range control.Audit {
 		if len(orders) < int(c.Limit) && (c.Job == "" || c.Job == o.Job) && !o.At.Before(since) {
 			orders = append(orders, o)
@@ -175,7 +175,7 @@ func (c *auditCommand) do(ctx context.Context, a *app.App) int {
 	return c.answer(a, exitOK, auditAnswer{newHead(a, ""), orders}, func() { printOrders(a, orders) })
 }
 
-func printOrders(a *app.App, orders []store.Order) {
+func printOrders(a *app.App, orders []record.Order) {
 	fmt.Fprintf(a.Console.Stdout, "app %s on %s, %s\n\n", a.Settings.App, a.Place, format.Stamp(a.Now()))
 	if len(orders) == 0 {
 		fmt.Fprintln(a.Console.Stdout, "no orders")

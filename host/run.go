@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/past"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // runCommand orders one run of a job and, unless flags say otherwise, waits for its
@@ -31,7 +32,7 @@ func (c *runCommand) mode() mode { return mode{runs: c.Here} }
 
 // do orders a run of the job, or of each of its shards, and then waits for the outcomes.
 func (c *runCommand) do(ctx context.Context, a *app.App) int {
-	o := soloist.Order{Kind: store.OrderRun, Job: c.Job, Request: c.Request}
+	o := soloist.Order{Kind: record.OrderRun, Job: c.Job, Request: c.Request}
 	var err error
 	if o.Until, err = readTime("run: --until", c.Until, a.Now(), format.Later); err != nil {
 		return misused(a.Console, err)
@@ -87,7 +88,7 @@ func (c *runCommand) first(ctx context.Context, a *app.App) int {
 }
 
 // follow waits for the outcome of an order, unless flags say otherwise.
-func (c *runCommand) follow(ctx context.Context, a *app.App, o *store.Order) int {
+func (c *runCommand) follow(ctx context.Context, a *app.App, o *record.Order) int {
 	if c.NoWait && !c.Here {
 		return c.tell(a, o, nil)
 	}
@@ -105,7 +106,7 @@ const (
 
 // await reads the record until it has the outcome of the order, or until ctx ends:
 // the order stays in force then. With --here it tries to run it in this process meanwhile.
-func (c *runCommand) await(ctx context.Context, a *app.App, o *store.Order) int {
+func (c *runCommand) await(ctx context.Context, a *app.App, o *record.Order) int {
 	begin := a.Now()
 	told := "" // once, however often it is so
 	note := func(text string) {
@@ -151,7 +152,7 @@ func (c *runCommand) await(ctx context.Context, a *app.App, o *store.Order) int 
 }
 
 // givenUp says why an order whose time is up has no outcome.
-func givenUp(o *store.Order, r *store.Record, begun bool) string {
+func givenUp(o *record.Order, r *record.Record, begun bool) string {
 	if begun {
 		return format.Line(r.Run.Replica) + " has begun it and writes no outcome: the next replica that is up does"
 	}
@@ -160,7 +161,7 @@ func givenUp(o *store.Order, r *store.Record, begun bool) string {
 
 // forgotten ends a run whose outcome has left the record: this command was cut off for so long.
 // The log may have it. To run it again would have its effects twice.
-func (c *runCommand) forgotten(ctx context.Context, a *app.App, o *store.Order, st *soloist.JobStatus) int {
+func (c *runCommand) forgotten(ctx context.Context, a *app.App, o *record.Order, st *soloist.JobStatus) int {
 	lost := fmt.Errorf("%s@%s was begun or settled, and its outcome is not in the record any more", c.Job, o.Name)
 	if a.Logs == nil {
 		return c.failed(a, "%w", lost)
@@ -185,7 +186,7 @@ func readStatusOf(ctx context.Context, a *app.App, job string) (soloist.JobStatu
 }
 
 // outcomeOf returns the outcome of a manual run, nil if it has none yet.
-func outcomeOf(r *store.Record, job, request string) *past.Run {
+func outcomeOf(r *record.Record, job, request string) *past.Run {
 	for _, o := range r.History {
 		if o.Request == request {
 			return runOf(job, o)
@@ -195,15 +196,15 @@ func outcomeOf(r *store.Record, job, request string) *past.Run {
 }
 
 // runOf is a manual run as it is shown.
-func runOf(job string, o store.Outcome) *past.Run {
+func runOf(job string, o event.Outcome) *past.Run {
 	return &past.Run{ID: job + "@" + o.Request, Outcome: format.PlainOutcome(o)}
 }
 
 // tell prints the order and, if it is known, the outcome, which is the code: a run that
 // was skipped came to no bad end.
-func (c *runCommand) tell(a *app.App, o *store.Order, found *past.Run) int {
+func (c *runCommand) tell(a *app.App, o *record.Order, found *past.Run) int {
 	code := exitOK
-	if found != nil && found.Status != store.Succeeded && found.Status != store.Skipped {
+	if found != nil && found.Status != event.Succeeded && found.Status != event.Skipped {
 		code = exitFail
 	}
 	return c.answer(a, code, orderAnswer{head: newHead(a, c.Job), Order: o, Outcome: found}, func() {
@@ -244,7 +245,7 @@ type backfillAnswer struct {
 
 func (c *backfillCommand) do(ctx context.Context, a *app.App) int {
 	if c.Cancel {
-		return c.order(ctx, a, soloist.Order{Kind: store.OrderCancelBackfill, Job: c.Job}, func(o store.Order) string {
+		return c.order(ctx, a, soloist.Order{Kind: record.OrderCancelBackfill, Job: c.Job}, func(o record.Order) string {
 			return fmt.Sprintf("its backfill %d is cancelled by %s: within %s the context of its run ends, and no further tick of it is run", o.Backfill.Seq, format.Line(o.By), heeded)
 		})
 	}
@@ -263,7 +264,7 @@ func (c *backfillCommand) do(ctx context.Context, a *app.App) int {
 	if c.DryRun {
 		return eachShard(a, c.Job, func(name string) int { return c.plan(ctx, a, name, of) })
 	}
-	return c.order(ctx, a, soloist.Order{Kind: store.OrderBackfill, Job: c.Job, Backfill: of}, func(o store.Order) string {
+	return c.order(ctx, a, soloist.Order{Kind: record.OrderBackfill, Job: c.Job, Backfill: of}, func(o record.Order) string {
 		b, pace := &o.Backfill, "one after the other"
 		if b.Parallel > 1 {
 			pace = fmt.Sprintf("%d at a time, in their order", b.Parallel)

@@ -330,7 +330,7 @@ func lostBy(e *event.Event) (replica string, begun time.Time) {
 	switch o := &e.Outcome; {
 	case e.Kind == event.TookOver && e.Note == "died":
 		return e.Former.Replica, e.Former.Since
-	case e.Kind == event.Settled && o.Status == store.Abandoned && strings.HasPrefix(o.Reason, "its runner died"):
+	case e.Kind == event.Settled && o.Status == event.Abandoned && strings.HasPrefix(o.Reason, "its runner died"):
 		return o.Replica, o.Start
 	}
 	return "", time.Time{}

@@ -20,7 +20,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/locks"
 	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/internal/near"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // statusCommand shows what the records say. It fails if one could not be read.
@@ -71,10 +71,10 @@ func (c *statusCommand) do(ctx context.Context, a *app.App) int {
 
 // ordersOf are the orders of operators. Where they cannot be read the store does not
 // answer, which the records show too, or it keeps none.
-func ordersOf(ctx context.Context, a *app.App) store.Control {
+func ordersOf(ctx context.Context, a *app.App) record.Control {
 	control, err := a.Scheduler.Control(ctx)
 	if err != nil {
-		return store.Control{}
+		return record.Control{}
 	}
 	return control
 }
@@ -170,7 +170,7 @@ func (c *statusCommand) watch(ctx context.Context, a *app.App) int {
 	return exitOK
 }
 
-func readStatus(ctx context.Context, a *app.App) ([]soloist.JobStatus, store.Control) {
+func readStatus(ctx context.Context, a *app.App) ([]soloist.JobStatus, record.Control) {
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
 	return a.Statuses(ctx), ordersOf(ctx, a)

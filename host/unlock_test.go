@@ -8,18 +8,20 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
 // claimed is a store at noon in which replica-b runs the first job of work, as
 // f has it; leased if its lease is live.
-func claimed(t *testing.T, leased bool, f func(*store.Record)) *local.Memory {
+func claimed(t *testing.T, leased bool, f func(*record.Record)) *local.Memory {
 	t.Helper()
 	backend, now := &local.Memory{Now: spring}, spring()
-	r := store.Record{App: "demo", Job: "beat", Created: now.Add(-time.Hour), Watermark: now.Add(-3 * time.Minute), Token: 7,
-		Run: store.Run{Tick: now.Add(-2 * time.Minute), Attempt: 1, Status: store.Running, Replica: "replica-b", Lease: store.Seconds(20 * time.Second),
+	r := record.Record{App: "demo", Job: "beat", Created: now.Add(-time.Hour), Watermark: now.Add(-3 * time.Minute), Token: 7,
+		Run: record.Run{Tick: now.Add(-2 * time.Minute), Attempt: 1, Status: record.Running, Replica: "replica-b", Lease: record.Seconds(20 * time.Second),
 			Claimed: now.Add(-2 * time.Minute)}}
 	f(&r)
 	b, err := r.Encode()
@@ -37,17 +39,17 @@ func put(t *testing.T, backend store.Store, name, record string, leased bool) {
 	must(t, err)
 }
 
-func told(note string) func(*store.Record) {
-	return func(r *store.Record) {
-		r.Run.Progress = store.Progress{Note: note, At: spring().Add(-20 * time.Second)}
+func told(note string) func(*record.Record) {
+	return func(r *record.Record) {
+		r.Run.Progress = record.Progress{Note: note, At: spring().Add(-20 * time.Second)}
 	}
 }
 
-func stall(r *store.Record) {
+func stall(r *record.Record) {
 	told("page 3 of 9")(r)
-	r.Run.Status, r.Run.Stopping, r.Run.Error = store.Stalled, true, "stalled: no heartbeat for 1m0s"
-	r.Counts = map[store.Status]int64{store.Stalled: 1}
-	r.History = []store.Outcome{{Tick: r.Run.Tick, Status: store.Stalled, Reason: r.Run.Error, Attempt: 1, Token: 7, Replica: r.Run.Replica,
+	r.Run.Status, r.Run.Stopping, r.Run.Error = event.Stalled, true, "stalled: no heartbeat for 1m0s"
+	r.Counts = map[event.Status]int64{event.Stalled: 1}
+	r.History = []event.Outcome{{Tick: r.Run.Tick, Status: event.Stalled, Reason: r.Run.Error, Attempt: 1, Token: 7, Replica: r.Run.Replica,
 		Start: r.Run.Claimed, End: r.Run.Claimed.Add(time.Minute)}}
 }
 
@@ -57,19 +59,19 @@ func TestStatesOfRun(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		leased bool
-		f      func(*store.Record)
+		f      func(*record.Record)
 		state  string
 		words  string // of status and history
 	}{
 		{"running", true, unchanged, "running", since},
-		{"running after failures", true, func(r *store.Record) { r.Failures = 3 }, "running", since + ", failing x3"},
+		{"running after failures", true, func(r *record.Record) { r.Failures = 3 }, "running", since + ", failing x3"},
 		{"told", true, told("page 3 of\n9"), "running", since + " (page 3 of 9, 20s ago)"},
 		{"told no note", true, told(""), "running", since + " (heartbeat, 20s ago)"},
-		{"stopping", true, func(r *store.Record) { r.Run.Stopping = true }, "stopping", since},
-		{"interrupted", false, func(r *store.Record) { told("page 3")(r); r.Run.Stopping = true }, "interrupted", " since 20s (page 3, 20s ago)"},
+		{"stopping", true, func(r *record.Record) { r.Run.Stopping = true }, "stopping", since},
+		{"interrupted", false, func(r *record.Record) { told("page 3")(r); r.Run.Stopping = true }, "interrupted", " since 20s (page 3, 20s ago)"},
 		{"stalled", true, stall, "stalled", since + " (page 3 of 9, 20s ago)"},
 		{"stalled, lease lapsed", false, stall, "stalled", since + " (page 3 of 9, 20s ago)"},
-		{"stalled, then returned", false, func(r *store.Record) { stall(r); r.Run.Stopping, r.Run.Finished = false, spring() }, "idle", ""},
+		{"stalled, then returned", false, func(r *record.Record) { stall(r); r.Run.Stopping, r.Run.Finished = false, spring() }, "idle", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			environment(t)
@@ -88,9 +90,9 @@ func TestStatesOfRun(t *testing.T) {
 	}
 }
 
-func idle(r *store.Record) { r.Run.Status, r.Run.Finished = store.Succeeded, spring() }
+func idle(r *record.Record) { r.Run.Status, r.Run.Finished = event.Succeeded, spring() }
 
-func unchanged(*store.Record) {}
+func unchanged(*record.Record) {}
 
 // What an unlock costs is told before it is done, and who has the lease.
 func TestUnlock(t *testing.T) {
@@ -105,12 +107,12 @@ func TestUnlock(t *testing.T) {
 		nobody  = "beat: nobody has a lease: it is "
 	)
 	// A run is claimed by the store's clock, which may be ahead of this machine's.
-	ahead := func(r *store.Record) { r.Run.Claimed = spring().Add(1500 * time.Millisecond) }
-	unlocked := func(r *store.Record) { r.Run.Unlocked = store.Unlocked{By: "ann@desk", At: spring()} }
+	ahead := func(r *record.Record) { r.Run.Claimed = spring().Add(1500 * time.Millisecond) }
+	unlocked := func(r *record.Record) { r.Run.Unlocked = record.Unlocked{By: "ann@desk", At: spring()} }
 	for _, test := range []struct {
 		name   string
 		leased bool
-		f      func(*store.Record)
+		f      func(*record.Record)
 		args   string
 		state  store.LeaseState // afterwards
 		out    string
@@ -198,7 +200,7 @@ func TestStatusAfterUnlock(t *testing.T) {
 	p := host.Program{Work: work()[:1], Store: claimed(t, true, told("page 3")), Now: spring}
 	wantLines(t, p, "unlock beat --now --yes", 0)
 	e, err := p.Store.Read(t.Context(), "demo/beat")
-	var r store.Record
+	var r record.Record
 	if err := json.Unmarshal(e.Record, &r); err != nil || !strings.Contains(r.Run.Unlocked.By, "@") || !r.Run.Unlocked.At.Round(time.Second).Equal(spring()) {
 		t.Errorf("the record tells %+v, %v", r.Run.Unlocked, err)
 	}

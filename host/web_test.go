@@ -22,9 +22,10 @@ import (
 	"unicode"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // site is what serve answers HTTP with, without a network.
@@ -221,12 +222,12 @@ const hostile = "a\x1b]0;title\x07b\u009b31mc\u202egnp.exe\u2066d\u200b\ufeffe\x
 const escaped = `a\x1b]0;title\ab\u009b31mc\u202egnp.exe\u2066d\u200b\ufeffe\x7ff`
 
 // poisoned is a record whose texts are all hostile.
-func poisoned(r *store.Record) {
+func poisoned(r *record.Record) {
 	r.Run.Replica, r.Run.Error, r.Run.Request = hostile, hostile, hostile
 	told(hostile)(r)
-	r.History = []store.Outcome{{Tick: r.Run.Tick.Add(-time.Minute), Status: store.Failed, Reason: hostile, Request: hostile, Replica: hostile,
+	r.History = []event.Outcome{{Tick: r.Run.Tick.Add(-time.Minute), Status: event.Failed, Reason: hostile, Request: hostile, Replica: hostile,
 		Token: 6, Attempt: 1, Start: r.Run.Claimed.Add(-time.Minute), End: r.Run.Claimed.Add(-time.Minute)}}
-	r.Counts = map[store.Status]int64{store.Failed: 1}
+	r.Counts = map[event.Status]int64{event.Failed: 1}
 }
 
 // wantPlain wants a text that moves no cursor and hides nothing.
@@ -248,7 +249,7 @@ func TestTextsOfRecordsAreEscaped(t *testing.T) {
 		"history": run(t.Context(), p, "history", "--json").out, "/api/v1/jobs": open(t, p).get("/api/v1/jobs").Body.String()} {
 		wantPlain(t, what, text)
 		var got struct {
-			Jobs []struct{ Progress store.Progress }
+			Jobs []struct{ Progress record.Progress }
 		}
 		if err := json.Unmarshal([]byte(text), &got); err != nil || len(got.Jobs) != 1 || got.Jobs[0].Progress.Note != hostile {
 			t.Errorf("%s: got %+v, %v, want the text as it is", what, got, err)

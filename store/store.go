@@ -185,19 +185,6 @@ type ConditionalBreaker interface {
 	BreakUnchanged(ctx context.Context, name, etag string) error
 }
 
-// ShortestBeat is the shortest lease that a program can ask for over a [ConditionalBreaker].
-const ShortestBeat = time.Second
-
-// ShortestLease returns the shortest lease that a program can ask for: the shortest that the store takes, or less over
-// a [ConditionalBreaker]. A shorter one is kept by beats: see [Record.Beats].
-func ShortestLease(s Store) time.Duration {
-	shortest, _ := s.Limits()
-	if _, breaks := s.(ConditionalBreaker); breaks {
-		return min(shortest, ShortestBeat)
-	}
-	return shortest
-}
-
 // A Remover is a [Store] that removes entries that are no longer needed, such as entries of locks that
 // are not used. The entry of a job must stay: a new one does not know which ticks were run.
 type Remover interface {

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	simjudge "github.com/soloist-go/soloist/internal/sim/judge"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/store"
 )
 
 // A judge finds in a story what must not happen, in addition to what the judge of the simulation finds in its log.
@@ -63,7 +63,7 @@ func (j *judge) starts() {
 	}
 	stopped := map[tick]bool{} // by job and token
 	for _, q := range j.Requests {
-		if r := q.Record; r != nil && r.Run.Status == store.Abandoned && r.Run.Replica == q.Replica {
+		if r := q.Record; r != nil && r.Run.Status == event.Abandoned && r.Run.Replica == q.Replica {
 			stopped[tick{q.Job, r.Token}] = true
 		}
 	}

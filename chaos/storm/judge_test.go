@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/store"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -24,11 +25,11 @@ func at(seconds float64) time.Time { return noon.Add(time.Duration(seconds * flo
 // A maker makes up a story.
 type maker struct {
 	Story
-	history map[string][]store.Outcome
+	history map[string][]event.Outcome
 }
 
 // write adds a write, and what acquires its lease just before the first one under it.
-func (m *maker) write(seconds float64, op, replica, lease string, r store.Record, news ...store.Outcome) {
+func (m *maker) write(seconds float64, op, replica, lease string, r record.Record, news ...event.Outcome) {
 	add := func(e trace.Event) {
 		e.What, e.Replica, e.Job, e.Lease, e.Status, e.Match = trace.Request, replica, r.Job, lease, http.StatusOK, true
 		m.Requests = append(m.Requests, &e)
@@ -50,16 +51,16 @@ func (m *maker) tell(seconds float64, what What, replica, job string, tick time.
 	return &m.Effects[len(m.Effects)-1]
 }
 
-func record(job, spec string, token int64, through, tick time.Time, attempt int, status store.Status) store.Record {
-	return store.Record{Job: job, Definition: store.Definition{Spec: spec}, Token: token, Watermark: through,
-		Run: store.Run{Tick: tick, Attempt: attempt, Status: status, Claimed: tick}}
+func written(job, spec string, token int64, through, tick time.Time, attempt int, status event.Status) record.Record {
+	return record.Record{Job: job, Definition: record.Definition{Spec: spec}, Token: token, Watermark: through,
+		Run: record.Run{Tick: tick, Attempt: attempt, Status: status, Claimed: tick}}
 }
 
 // good is a story in which all is as it has to be. Job five runs on a at 5; b dies at 10, which a settles at 30. The schedule of
 // ten changes. Rerun's runner dies, and its tick is run again. A run of pages goes on where the last one was, and c takes a claim back.
 func good() *maker {
-	const five, rerun, ok, runs = "five", "rerun", store.Succeeded, store.Running
-	m := &maker{history: map[string][]store.Outcome{}}
+	const five, rerun, ok, runs = "five", "rerun", event.Succeeded, record.Running
+	m := &maker{history: map[string][]event.Outcome{}}
 	m.Faults = []Fault{{Kind: sigkill, Replica: "b", Begin: at(11), End: at(12)}}
 	m.Exits = []Exit{
 		{Replica: "b", Start: at(0), Listened: true, At: at(11), Asked: sigkill, Code: -1},
@@ -67,59 +68,59 @@ func good() *maker {
 		{Replica: "b", Start: at(60), At: at(60.1), Asked: sigterm, Code: -1},
 	}
 	var none time.Time
-	m.write(0, "create", "a", "", record(five, "s", 1, at(0), none, 0, store.Idle))
-	m.write(5, "claim", "a", "A", record(five, "s", 2, at(0), at(5), 1, runs))
+	m.write(0, "create", "a", "", written(five, "s", 1, at(0), none, 0, record.Idle))
+	m.write(5, "claim", "a", "A", written(five, "s", 2, at(0), at(5), 1, runs))
 	m.tell(5.1, Started, "a", five, at(5), 1, 2)
 	m.tell(5.5, Done, "a", five, at(5), 1, 2)
 	m.tell(5.6, Ended, "a", five, at(5), 1, 2)
-	m.write(6, "finish", "a", "A", record(five, "s", 2, at(5), at(5), 1, ok), store.Outcome{Tick: at(5), Status: ok, Token: 2})
-	m.write(10, "claim", "b", "B", record(five, "s", 3, at(5), at(10), 1, runs))
+	m.write(6, "finish", "a", "A", written(five, "s", 2, at(5), at(5), 1, ok), event.Outcome{Tick: at(5), Status: ok, Token: 2})
+	m.write(10, "claim", "b", "B", written(five, "s", 3, at(5), at(10), 1, runs))
 	m.tell(10.1, Started, "b", five, at(10), 1, 3).Previous = at(5)
-	m.write(30, "claim", "a", "C", record(five, "s", 4, at(25), at(30), 1, runs),
-		store.Outcome{From: at(10), Tick: at(25), Count: 3, Status: store.Missed}, store.Outcome{Tick: at(10), Status: store.Abandoned, Token: 3})
+	m.write(30, "claim", "a", "C", written(five, "s", 4, at(25), at(30), 1, runs),
+		event.Outcome{From: at(10), Tick: at(25), Count: 3, Status: event.Missed}, event.Outcome{Tick: at(10), Status: event.Abandoned, Token: 3})
 	m.tell(30.1, Started, "a", five, at(30), 1, 4).Previous = at(5)
 	m.tell(30.5, Done, "a", five, at(30), 1, 4)
 	m.tell(30.6, Ended, "a", five, at(30), 1, 4)
-	m.write(31, "finish", "a", "C", record(five, "s", 4, at(30), at(30), 1, ok), store.Outcome{Tick: at(30), Status: ok, Token: 4})
+	m.write(31, "finish", "a", "C", written(five, "s", 4, at(30), at(30), 1, ok), event.Outcome{Tick: at(30), Status: ok, Token: 4})
 
-	m.write(0, "create", "a", "", record("ten", "s10", 1, at(0), none, 0, store.Idle))
-	m.write(12, "settle", "c", "D", record("ten", "s15", 1, at(12), none, 0, store.Idle), store.Outcome{From: at(0), Tick: at(12), Status: store.Missed})
-	m.write(15, "claim", "c", "D", record("ten", "s15", 2, at(12), at(15), 1, runs))
+	m.write(0, "create", "a", "", written("ten", "s10", 1, at(0), none, 0, record.Idle))
+	m.write(12, "settle", "c", "D", written("ten", "s15", 1, at(12), none, 0, record.Idle), event.Outcome{From: at(0), Tick: at(12), Status: event.Missed})
+	m.write(15, "claim", "c", "D", written("ten", "s15", 2, at(12), at(15), 1, runs))
 	m.tell(15.1, Started, "c", "ten", at(15), 1, 2)
 
-	m.write(0, "create", "a", "", record(rerun, "s", 1, at(0), none, 0, store.Idle))
-	m.write(20, "claim", "a", "F", record(rerun, "s", 2, at(0), at(20), 1, runs))
+	m.write(0, "create", "a", "", written(rerun, "s", 1, at(0), none, 0, record.Idle))
+	m.write(20, "claim", "a", "F", written(rerun, "s", 2, at(0), at(20), 1, runs))
 	m.tell(20.1, Started, "a", rerun, at(20), 1, 2)
 	m.tell(22, Done, "a", rerun, at(20), 1, 2)
-	m.write(36, "claim", "c", "G", record(rerun, "s", 3, at(0), at(20), 2, runs))
+	m.write(36, "claim", "c", "G", written(rerun, "s", 3, at(0), at(20), 2, runs))
 	m.tell(36.1, Started, "c", rerun, at(20), 2, 3)
 	m.tell(36.2, Blind, "a", rerun, at(20), 1, 2).Stale = true
 	m.Effects[len(m.Effects)-1].Asked = none
 	m.tell(38, Done, "c", rerun, at(20), 2, 3)
 	m.tell(38.1, Ended, "c", rerun, at(20), 2, 3)
-	m.write(39, "finish", "c", "G", record(rerun, "s", 3, at(20), at(20), 2, ok), store.Outcome{Tick: at(20), Status: ok, Token: 3})
+	m.write(39, "finish", "c", "G", written(rerun, "s", 3, at(20), at(20), 2, ok), event.Outcome{Tick: at(20), Status: ok, Token: 3})
 
-	m.write(0, "create", "a", "", record(pages, "s", 1, at(0), none, 0, store.Idle))
-	m.write(10, "claim", "a", "H", record(pages, "s", 2, at(0), at(10), 1, runs))
+	m.write(0, "create", "a", "", written(pages, "s", 1, at(0), none, 0, record.Idle))
+	m.write(10, "claim", "a", "H", written(pages, "s", 2, at(0), at(10), 1, runs))
 	m.tell(10.1, Started, "a", pages, at(10), 1, 2)
-	m.write(11, "save", "a", "H", record(pages, "s", 2, at(0), at(10), 1, runs))
+	m.write(11, "save", "a", "H", written(pages, "s", 2, at(0), at(10), 1, runs))
 	m.Requests[len(m.Requests)-1].Note = "1"
-	m.write(30, "claim", "b", "I", record(pages, "s", 3, at(0), at(10), 2, runs))
+	m.write(30, "claim", "b", "I", written(pages, "s", 3, at(0), at(10), 2, runs))
 	m.tell(30.1, Started, "b", pages, at(10), 2, 3)
 	m.tell(30.2, Loaded, "b", pages, at(10), 2, 3).Position = 1
 	m.tell(31, Done, "b", pages, at(10), 2, 3)
 	m.tell(31.1, Ended, "b", pages, at(10), 2, 3)
-	m.write(32, "finish", "b", "I", record(pages, "s", 3, at(10), at(10), 2, ok), store.Outcome{Tick: at(10), Status: ok, Token: 3})
-	m.write(60, "claim", "c", "L", record(pages, "s", 4, at(50), at(60), 1, runs), store.Outcome{From: at(10), Tick: at(50), Count: 4, Status: store.Missed})
-	m.write(60.1, "take back", "c", "L", record(pages, "s", 4, at(50), at(10), 2, ok))
-	m.write(61, "claim", "b", "M", record(pages, "s", 5, at(50), at(60), 1, runs))
+	m.write(32, "finish", "b", "I", written(pages, "s", 3, at(10), at(10), 2, ok), event.Outcome{Tick: at(10), Status: ok, Token: 3})
+	m.write(60, "claim", "c", "L", written(pages, "s", 4, at(50), at(60), 1, runs), event.Outcome{From: at(10), Tick: at(50), Count: 4, Status: event.Missed})
+	m.write(60.1, "take back", "c", "L", written(pages, "s", 4, at(50), at(10), 2, ok))
+	m.write(61, "claim", "b", "M", written(pages, "s", 5, at(50), at(60), 1, runs))
 	m.tell(61.1, Started, "b", pages, at(60), 1, 5).Previous = at(10)
 
-	m.write(0, "create", "a", "", record(leader, "one", 1, at(0), none, 0, store.Idle))
-	m.write(1, "claim", "b", "J", record(leader, "one", 2, at(0), none, 1, runs))
+	m.write(0, "create", "a", "", written(leader, "one", 1, at(0), none, 0, record.Idle))
+	m.write(1, "claim", "b", "J", written(leader, "one", 2, at(0), none, 1, runs))
 	m.tell(1.1, Started, "b", leader, none, 1, 2)
 	m.tell(10.9, Beat, "b", leader, none, 1, 2)
-	m.write(26, "claim", "c", "K", record(leader, "one", 3, at(0), none, 1, runs), store.Outcome{Status: store.Abandoned, Token: 2})
+	m.write(26, "claim", "c", "K", written(leader, "one", 3, at(0), none, 1, runs), event.Outcome{Status: event.Abandoned, Token: 2})
 	m.tell(26.1, Started, "c", leader, none, 1, 3)
 	return m
 }
@@ -171,10 +172,10 @@ func TestViolations(t *testing.T) {
 		"S3 claim at 12:00:05.200":     func(m *maker) { m.tell(5.2, Started, "a", "five", at(5), 1, 2).Got = at(5.3) },
 		"S3 token at 12:00:30.000":     func(m *maker) { m.writeOf("five", 4).Record.Token = 2 },
 		"S4 attempt at 12:00:41.000": func(m *maker) {
-			m.write(41, "claim", "c", "X", record("five", "s", 6, at(30), at(30), 2, store.Running))
+			m.write(41, "claim", "c", "X", written("five", "s", 6, at(30), at(30), 2, record.Running))
 		},
 		"S4 once at 12:01:00.100": func(m *maker) {
-			m.write(60, "claim", "a", "X", record("rerun", "s", 4, at(20), at(20), 3, store.Running))
+			m.write(60, "claim", "a", "X", written("rerun", "s", 4, at(20), at(20), 3, record.Running))
 			m.tell(60.1, Started, "a", "rerun", at(20), 3, 4)
 		},
 		"S5 ledger at 12:00:30.000":     func(m *maker) { m.writeOf("five", 4).Record.History[0].Count = 2 },
@@ -197,7 +198,7 @@ func TestViolations(t *testing.T) {
 		"five@12:00:05 attempt 1 try 1 token 4 on a succeeded, as had " + five:         func(m *maker) { m.find(Done, "five", 1).Tick = at(5) },
 		"the claim with token 4 was taken back at 12:01:00.100000000, and its run had": func(m *maker) { m.tell(60.05, Started, "c", pages, at(60), 1, 4) },
 		"five: c writes a spec that no version has": func(m *maker) {
-			m.write(41, "settle", "c", "X", record("five", "s7", 4, at(30), at(30), 1, store.Succeeded))
+			m.write(41, "settle", "c", "X", written("five", "s7", 4, at(30), at(30), 1, event.Succeeded))
 		},
 		"five: the tick 12:01:00.000 has no fate": func(m *maker) { m.Unwell = []string{"five: the tick 12:01:00.000 has no fate"} },
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/store"
 )
 
 // of are the jobs, or the singletons, of a version. They do nothing.
@@ -76,7 +76,7 @@ func tell(s Story, specs map[string]string) *trace.Log {
 			continue
 		}
 		t.versions[q.Job+" "+q.Lease] = specs[q.Job+" "+q.Record.Definition.Spec]
-		if by := q.Job + " " + q.Replica; q.Record.Run.Status == store.Running {
+		if by := q.Job + " " + q.Replica; q.Record.Run.Status == record.Running {
 			if t.leases[by] == nil {
 				t.leases[by] = map[int64]string{}
 			}

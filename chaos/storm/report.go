@@ -12,7 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/event"
 )
 
 // report prints what there was, not what was wrong with it.
@@ -51,11 +51,11 @@ func reportExits(w io.Writer, s Story) {
 	fmt.Fprintln(w)
 }
 
-var outcomes = []store.Status{store.Succeeded, store.Failed, store.Stalled, store.Abandoned, store.Skipped, store.Missed}
+var outcomes = []event.Status{event.Succeeded, event.Failed, event.Stalled, event.Abandoned, event.Skipped, event.Missed}
 
 // reportOutcomes prints what the last records count.
 func reportOutcomes(w io.Writer, s Story) {
-	counts := map[string]map[store.Status]int64{}
+	counts := map[string]map[event.Status]int64{}
 	for _, q := range s.Requests {
 		if q.Record != nil {
 			counts[q.Job] = q.Record.Counts

@@ -12,9 +12,9 @@ import (
 
 	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/internal/proctest"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/internal/sim/world"
-	"github.com/soloist-go/soloist/store"
 )
 
 // A Story is what happened, as the sink, the service and the parent of the
@@ -101,13 +101,13 @@ type scribe struct {
 	story      Story
 	lines      *json.Encoder
 	classifier world.Classifier
-	last       map[string]*store.Record // by job
-	told       map[string]Effect        // the last that was accepted, by job
+	last       map[string]*record.Record // by job
+	told       map[string]Effect         // the last that was accepted, by job
 	fence      proctest.Fence
 }
 
 func newScribe(w io.Writer) *scribe {
-	return &scribe{lines: json.NewEncoder(w), last: map[string]*store.Record{}, told: map[string]Effect{}, fence: proctest.Fence{}}
+	return &scribe{lines: json.NewEncoder(w), last: map[string]*record.Record{}, told: map[string]Effect{}, fence: proctest.Fence{}}
 }
 
 // effect notes what came to the sink, which accepts it unless it is stale.
@@ -165,13 +165,13 @@ func position(checkpoint []byte) string {
 }
 
 // record is the one of a job that the service accepted last; zero: none.
-func (s *scribe) record(job string) store.Record {
+func (s *scribe) record(job string) record.Record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.last[job]; r != nil {
 		return *r
 	}
-	return store.Record{}
+	return record.Record{}
 }
 
 // heard is the effect of a job that the sink accepted last.

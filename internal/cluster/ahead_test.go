@@ -10,6 +10,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -78,9 +79,9 @@ func TestTroubleBeforeTick(t *testing.T) {
 		"stop":      func(r *replica) { go r.stop() },
 		"kill":      func(r *replica) { r.kill() },
 		"step down": func(r *replica) { go func() { _ = r.StepDown(context.Background(), "work") }() },
-		"pause":     func(r *replica) { go r.orders(store.OrderPause) },
-		"cancel":    func(r *replica) { go r.orders(store.OrderCancel) },
-		"run":       func(r *replica) { go r.orders(store.OrderRun) },
+		"pause":     func(r *replica) { go r.orders(record.OrderPause) },
+		"cancel":    func(r *replica) { go r.orders(record.OrderCancel) },
+		"run":       func(r *replica) { go r.orders(record.OrderRun) },
 	} {
 		for before := -500 * time.Millisecond; before <= 3*time.Second; before += 250 * time.Millisecond {
 			inBothModes(t, func(t *testing.T, c *cluster, claims bool) {
@@ -90,14 +91,14 @@ func TestTroubleBeforeTick(t *testing.T) {
 				until(6 * time.Minute)
 				at, cancelled := fmt.Sprint(name, " ", before, " before the tick"), map[time.Time]bool{}
 				for _, o := range c.record("work").History {
-					cancelled[o.Tick] = name == "cancel" && o.Status == store.Cancelled && before > 0
+					cancelled[o.Tick] = name == "cancel" && o.Status == event.Cancelled && before > 0
 					fine := map[string]bool{
-						"pause":  o.Status == store.Skipped,
-						"kill":   o.Status == store.Abandoned && (claims || before <= 0),
-						"cancel": o.Status == store.Cancelled && (claims || before <= 0),
-						"run":    o.Status == store.Skipped && o.Reason == "overlap",
+						"pause":  o.Status == event.Skipped,
+						"kill":   o.Status == event.Abandoned && (claims || before <= 0),
+						"cancel": o.Status == event.Cancelled && (claims || before <= 0),
+						"run":    o.Status == event.Skipped && o.Reason == "overlap",
 					}
-					c.wrong(!o.Tick.IsZero() && o.Status != store.Succeeded && !fine[name], "%s: %s", at, outcomeText(o))
+					c.wrong(!o.Tick.IsZero() && o.Status != event.Succeeded && !fine[name], "%s: %s", at, outcomeText(o))
 				}
 				ran := map[string]bool{}
 				for _, r := range c.all() {
@@ -148,7 +149,7 @@ func TestRunByHandGetsKeptLease(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			o, err = other.RunNow(ctx, "work", "by-hand")
 		}
-		c.wrong(err != nil || o.Status != store.Succeeded, "%+v, %v", o, err)
+		c.wrong(err != nil || o.Status != event.Succeeded, "%+v, %v", o, err)
 	})
 }
 
@@ -174,7 +175,7 @@ func TestStopDuringClaimNearTick(t *testing.T) {
 		})
 		until(2*time.Minute + 58800*time.Millisecond)
 		if ordered {
-			c.ok(a.orders(store.OrderRun))
+			c.ok(a.orders(record.OrderRun))
 		}
 		until(4 * time.Minute)
 		<-a.done
@@ -197,7 +198,7 @@ func TestCancelWhileLogBlocks(t *testing.T) {
 		book := a.tells()
 		c.launch(a)
 		until(time.Minute + time.Second)
-		c.ok(a.orders(store.OrderCancel))
+		c.ok(a.orders(record.OrderCancel))
 		until(time.Minute + 30*time.Second)
 		a.stop()
 		book.want(t, "work", event.Claimed, event.Started, event.NotStarted, event.Ended)
@@ -235,7 +236,7 @@ func TestOrderAfterStopBeforeTick(t *testing.T) {
 		holder := all[c.last().replica]
 		go holder.stop()
 		time.Sleep(300 * time.Millisecond)
-		c.ok(holder.orders(store.OrderRun))
+		c.ok(holder.orders(record.OrderRun))
 		until(3*time.Minute + 50*time.Second)
 		c.wantAllSucceeded()
 		for _, r := range c.all() {
@@ -271,10 +272,10 @@ func TestStepDownOfArmedClaimEndsNoOther(t *testing.T) {
 		until(2*time.Minute + 58300*time.Millisecond)
 		armed := c.record("work").Run
 		c.wrong(!armed.Armed, "not armed: %+v", armed)
-		c.ok(all[armed.Replica].orders(store.OrderStepDown))
+		c.ok(all[armed.Replica].orders(record.OrderStepDown))
 		until(3*time.Minute + 50*time.Second)
 		last := c.newest()
-		c.wrong(last.Status != store.Succeeded || last.Replica == armed.Replica,
+		c.wrong(last.Status != event.Succeeded || last.Replica == armed.Replica,
 			"%s was to hand over, and %s %s (%s)", armed.Replica, last.Replica, last.Status, last.Reason)
 	})
 }

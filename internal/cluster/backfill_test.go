@@ -10,7 +10,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // lastHour is the range from an hour before now, with n ticks of a minute, some of them at a time.
@@ -50,9 +50,9 @@ func (c *cluster) wantFilledRuns(want int) {
 }
 
 // fills orders a backfill of the job "work".
-func (c *cluster) fills(b soloist.Backfill, w ...soloist.Work) store.Order {
+func (c *cluster) fills(b soloist.Backfill, w ...soloist.Work) record.Order {
 	c.t.Helper()
-	return c.order(soloist.Order{Kind: store.OrderBackfill, Backfill: b}, w...)
+	return c.order(soloist.Order{Kind: record.OrderBackfill, Backfill: b}, w...)
 }
 
 // awaitFilled waits until n more runs of backfills have begun, and for two minutes at most.
@@ -64,7 +64,7 @@ func (c *cluster) awaitFilled(n int) {
 }
 
 // wantCounted checks that a backfill is over, with so many ticks of each outcome.
-func (c *cluster) wantCounted(o store.Order, w soloist.Work, counts map[store.Status]int64) {
+func (c *cluster) wantCounted(o record.Order, w soloist.Work, counts map[event.Status]int64) {
 	c.t.Helper()
 	st, err := c.replica("desk", w).StatusOf(c.t.Context(), "work")
 	done, sum := st.Backfill.Done, int64(0)
@@ -79,7 +79,7 @@ func (c *cluster) wantCounted(o store.Order, w soloist.Work, counts map[store.St
 
 // wantFilled checks that a backfill is over with so many of each outcome, that its ticks ran in their order, as many
 // at a time as were ordered, and that no other tick ran meanwhile.
-func (c *cluster) wantFilled(o store.Order, w soloist.Work, counts map[store.Status]int64) {
+func (c *cluster) wantFilled(o record.Order, w soloist.Work, counts map[event.Status]int64) {
 	c.t.Helper()
 	c.wantCounted(o, w, counts)
 	runs, ticks := c.filled(), map[time.Time]bool{}
@@ -105,7 +105,7 @@ func (c *cluster) wantFilled(o store.Order, w soloist.Work, counts map[store.Sta
 }
 
 // filling starts replicas, and orders a backfill 90 seconds later.
-func (c *cluster) filling(w soloist.Job, b soloist.Backfill, names ...string) store.Order {
+func (c *cluster) filling(w soloist.Job, b soloist.Backfill, names ...string) record.Order {
 	c.t.Helper()
 	c.startAll(w, names...)
 	time.Sleep(90 * time.Second)
@@ -126,9 +126,9 @@ func TestBackfill(t *testing.T) {
 		c.wrong(err != nil || st.Backfill.Tick.IsZero() || st.Backfill.Beside != parallel-1 || st.Backfill.Over,
 			"got %+v, %v", st.Backfill, err)
 		until(11*time.Minute + 30*time.Second)
-		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 30})
+		c.wantFilled(o, w, map[event.Status]int64{event.Succeeded: 30})
 		c.wantAllSucceeded()
-		n := c.record("work").Counts[store.Succeeded]
+		n := c.record("work").Counts[event.Succeeded]
 		c.wrong(n != 11, "the record counts %d ticks", n)
 		tokens, ends := map[int64]bool{}, 0
 		for _, r := range c.all() {
@@ -145,10 +145,10 @@ func TestBackfill(t *testing.T) {
 		c.wrong(len(tokens) != claims || ends != 30, "%d tokens, want %d, and %d ends in the logs", len(tokens), claims, ends)
 		for range 2 { // each caller gets counts and ranges of its own
 			st, err := all["a"].StatusOf(c.t.Context(), "work")
-			if b := &st.Backfill; err != nil || b.Done.Counts[store.Succeeded] != 30 || !b.Order.Spans[0].To.Equal(o.Backfill.To) {
+			if b := &st.Backfill; err != nil || b.Done.Counts[event.Succeeded] != 30 || !b.Order.Spans[0].To.Equal(o.Backfill.To) {
 				t.Fatalf("got %+v, %v", b, err)
 			}
-			st.Backfill.Done.Counts[store.Succeeded], st.Backfill.Order.Spans[0].To = 999, time.Now()
+			st.Backfill.Done.Counts[event.Succeeded], st.Backfill.Order.Spans[0].To = 999, time.Now()
 		}
 	})
 }
@@ -161,7 +161,7 @@ func TestBackfills(t *testing.T) {
 			w := work("@hourly", 25*time.Second)
 			c.filling(w, lastHours(24, 1), "a", "b")
 			time.Sleep(30 * time.Second)
-			c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
+			c.order(soloist.Order{Kind: record.OrderRun, Request: "please"}, w)
 			time.Sleep(30 * time.Second)
 			c.wantOnce("please")
 		},
@@ -176,11 +176,11 @@ func TestBackfills(t *testing.T) {
 			o := c.filling(w, lastHours(5, 4), "a")
 			time.Sleep(10 * time.Second)
 			got := c.record("work").Backfill
-			c.wrong(got.Counts[store.Succeeded] != 3 || len(got.Open) != 1, "got %+v", got)
+			c.wrong(got.Counts[event.Succeeded] != 3 || len(got.Open) != 1, "got %+v", got)
 			c.started[0].kill()
 			c.start("b", w)
 			time.Sleep(5 * time.Minute)
-			c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 4, store.Abandoned: 1})
+			c.wantFilled(o, w, map[event.Status]int64{event.Succeeded: 4, event.Abandoned: 1})
 		},
 		"without All it has the ticks that the history shows as missed": func(c *cluster) {
 			// Of those it has the ticks that no backfill has run since.
@@ -196,7 +196,7 @@ func TestBackfills(t *testing.T) {
 			o := c.fills(b, w)
 			time.Sleep(time.Minute)
 			c.wrong(o.Backfill.Ticks != 9, "the newest of ten was run: got %+v", o.Backfill)
-			c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 9})
+			c.wantFilled(o, w, map[event.Status]int64{event.Succeeded: 9})
 			for _, r := range []*replica{up, c.replica("desk", w)} { // the desk has not read the orders yet
 				_, err := r.PlanBackfill(c.t.Context(), "work", b)
 				wantError(c.t, err, "has made up for it")
@@ -219,7 +219,7 @@ func TestBackfills(t *testing.T) {
 				got, err := c.replica("woken", w).RunDue(c.within(call.d), soloist.Wake{})
 				c.wrong(err != nil || len(got.Jobs[0].Ran) != call.runs, "in %s, got %+v, %v", call.d, got, err)
 			}
-			c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 6})
+			c.wantFilled(o, w, map[event.Status]int64{event.Succeeded: 6})
 		},
 		"runs in parallel cannot share the one checkpoint of the entry": func(c *cluster) {
 			w := doing("@every 1m", func(ctx context.Context, r *soloist.Run) error {
@@ -234,7 +234,7 @@ func TestBackfills(t *testing.T) {
 			})
 			o := c.filling(w, lastHour(3, 4), "a")
 			time.Sleep(time.Minute)
-			c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 3})
+			c.wantCounted(o, w, map[event.Status]int64{event.Succeeded: 3})
 		},
 		"the log has each of its outcomes": func(c *cluster) {
 			// The record only counts them.
@@ -247,7 +247,7 @@ func TestBackfills(t *testing.T) {
 			time.Sleep(3 * time.Hour)
 			filled, lines := 0, c.logged("work")
 			for _, l := range lines {
-				if store.BackfillOf(l.Request) != 0 {
+				if event.BackfillOf(l.Request) != 0 {
 					filled++
 				}
 			}
@@ -275,12 +275,12 @@ func TestBackfillOutlivesReplicas(t *testing.T) {
 					c.start(fmt.Sprint("next", i), w)
 				}
 				time.Sleep(30 * time.Minute)
-				died := c.record("work").Backfill.Counts[store.Abandoned]
+				died := c.record("work").Backfill.Counts[event.Abandoned]
 				c.wrong(policy == soloist.Rerun && died > 0 || policy == soloist.Abandon && (died < 3 || died > int64(most)),
 					"%d ticks are abandoned", died)
-				counts := map[store.Status]int64{store.Succeeded: int64(n) - died}
+				counts := map[event.Status]int64{event.Succeeded: int64(n) - died}
 				if died > 0 {
-					counts[store.Abandoned] = died
+					counts[event.Abandoned] = died
 				}
 				c.wantFilled(o, w, counts)
 				runs := c.filled()
@@ -312,7 +312,7 @@ func TestBackfillGoesOnAfterFailures(t *testing.T) {
 		w.Retry.MaxTries, w.Retry.PauseAfter, w.Timeout = 2, 2, 10*time.Second
 		o := c.filling(w, lastHour(12, parallel), "a")
 		time.Sleep(20 * time.Minute)
-		c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 4, store.Failed: 8})
+		c.wantCounted(o, w, map[event.Status]int64{event.Succeeded: 4, event.Failed: 8})
 		r, failed := c.record("work"), o.Backfill.From.Add(10*time.Minute)
 		c.wrong(r.Failures != 0 || len(c.filled()) != 24 || !r.Backfill.Failed.Equal(failed),
 			"got %+v after %d runs", r, len(c.filled()))
@@ -322,11 +322,11 @@ func TestBackfillGoesOnAfterFailures(t *testing.T) {
 // An order to cancel the run that is under way is about the ticks of its claim alone. A cancelled backfill ends that run and
 // begins no other, and another backfill may follow.
 func TestBackfillIsCancelled(t *testing.T) {
-	for _, kind := range []store.OrderKind{store.OrderCancelBackfill, store.OrderCancel} {
+	for _, kind := range []record.OrderKind{record.OrderCancelBackfill, record.OrderCancel} {
 		t.Run(string(kind), func(t *testing.T) {
 			bothWays(t, func(t *testing.T, c *cluster, parallel int) {
 				w := work("@every 1m", 20*time.Second)
-				fill := soloist.Order{Kind: store.OrderBackfill, Job: "work", Backfill: lastHour(8, parallel)}
+				fill := soloist.Order{Kind: record.OrderBackfill, Job: "work", Backfill: lastHour(8, parallel)}
 				o := c.filling(w, fill.Backfill, "a", "b")
 				a, b := c.started[0], c.started[1]
 				time.Sleep(10 * time.Second)
@@ -334,9 +334,9 @@ func TestBackfillIsCancelled(t *testing.T) {
 				c.wantIs(err, soloist.ErrRefused)
 				c.order(soloist.Order{Kind: kind}, w)
 				time.Sleep(10 * time.Minute)
-				counts := map[store.Status]int64{store.Cancelled: int64(parallel)}
-				if kind == store.OrderCancel {
-					counts[store.Succeeded] = int64(8 - parallel)
+				counts := map[event.Status]int64{event.Cancelled: int64(parallel)}
+				if kind == record.OrderCancel {
+					counts[event.Succeeded] = int64(8 - parallel)
 				}
 				c.wantCounted(o, w, counts)
 				ended := 0
@@ -346,13 +346,13 @@ func TestBackfillIsCancelled(t *testing.T) {
 					}
 				}
 				c.wrong(ended != parallel, "%d runs were cancelled", ended)
-				c.wantIs(a.orders(store.OrderCancelBackfill), soloist.ErrNotRunning)
+				c.wantIs(a.orders(record.OrderCancelBackfill), soloist.ErrNotRunning)
 				o = c.order(fill, w)
 				time.Sleep(10 * time.Minute)
-				c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 8})
+				c.wantCounted(o, w, map[event.Status]int64{event.Succeeded: 8})
 				_, err = a.Order(c.t.Context(), fill)
 				c.ok(err)
-				c.ok(b.orders(store.OrderCancelBackfill)) // it has not read of that one
+				c.ok(b.orders(record.OrderCancelBackfill)) // it has not read of that one
 			})
 		})
 	}
@@ -365,13 +365,13 @@ func TestBackfillIsCancelledBetweenAttempts(t *testing.T) {
 		o := c.filling(w, lastHours(24, parallel), "a")
 		time.Sleep(10 * time.Second)
 		c.started[0].stop()
-		err := c.replica("desk", w).orders(store.OrderCancel)
+		err := c.replica("desk", w).orders(record.OrderCancel)
 		wantError(t, err, "cancel the backfill")
 		c.wantIs(err, soloist.ErrNotRunning)
-		c.order(soloist.Order{Kind: store.OrderCancelBackfill}, w)
+		c.order(soloist.Order{Kind: record.OrderCancelBackfill}, w)
 		c.start("b", w)
 		time.Sleep(time.Minute)
-		c.wantCounted(o, w, map[store.Status]int64{store.Cancelled: int64(parallel)})
+		c.wantCounted(o, w, map[event.Status]int64{event.Cancelled: int64(parallel)})
 		c.wantRuns(parallel)
 	})
 }
@@ -387,7 +387,7 @@ func TestBackfillIsGivenBack(t *testing.T) {
 		c.wantRuns(0)
 		c.start("other", w)
 		time.Sleep(2 * time.Minute)
-		c.wantFilled(o, w, map[store.Status]int64{store.Succeeded: 6})
+		c.wantFilled(o, w, map[event.Status]int64{event.Succeeded: 6})
 		for _, r := range c.filled() {
 			c.wrong(r.Attempt != 1, "got %+v", r.Run)
 		}
@@ -408,12 +408,12 @@ func TestHungRunOfBackfillIsTold(t *testing.T) {
 		})
 		w.HeartbeatTimeout = 20 * time.Second
 		var mu sync.Mutex
-		told := map[store.Status]int64{}
+		told := map[event.Status]int64{}
 		hear := func(dead *bool) func(event.Event) {
 			return func(e event.Event) {
 				mu.Lock()
 				defer mu.Unlock()
-				if !*dead && e.Outcome.Status != "" && store.BackfillOf(e.Run.Request) != 0 {
+				if !*dead && e.Outcome.Status != "" && event.BackfillOf(e.Run.Request) != 0 {
 					told[e.Outcome.Status]++
 				}
 			}
@@ -451,7 +451,7 @@ func TestBackfillIsInReport(t *testing.T) {
 		o := c.fills(lastHours(8, parallel), w)
 		time.Sleep(time.Minute)
 		report, err := r.RunDue(t.Context(), soloist.Wake{})
-		c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 8})
+		c.wantCounted(o, w, map[event.Status]int64{event.Succeeded: 8})
 		if n := len(report.Jobs[0].Ran); err != nil || n != 8 {
 			t.Errorf("the report has %d outcomes, want 8: %v", n, err)
 		}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -146,7 +148,7 @@ func TestCheckpoint(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			c.wantRuns(1)
 			got := c.record("lead").Run.Status
-			c.wrong(got != store.Running, "the run is %s", got)
+			c.wrong(got != record.Running, "the run is %s", got)
 		},
 		"it outlives the success of its tick, and Clear ends it": func(c *cluster) {
 			var loaded []string
@@ -187,6 +189,6 @@ func TestTooLargeCheckpointFailsRun(t *testing.T) {
 		c.wrong(n != failures+1, "%d loads", n)
 		time.Sleep(20 * time.Minute)
 		run := c.record("work").Run
-		c.wrong(run.Status != store.Failed || !strings.Contains(run.Error, store.ErrTooLarge.Error()), "the record says %+v", run)
+		c.wrong(run.Status != event.Failed || !strings.Contains(run.Error, store.ErrTooLarge.Error()), "the record says %+v", run)
 	})
 }

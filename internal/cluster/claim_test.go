@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -23,7 +25,7 @@ func TestAnswerWithoutETagIsNoSuccess(t *testing.T) {
 			running++
 			c.wrong(running > 1, "two run at %s", time.Now())
 			r := c.record("work")
-			c.wrong(r.Token != run.Token || r.Run.Status != store.Running, "token %d runs, and the record is %+v", run.Token, r)
+			c.wrong(r.Token != run.Token || r.Run.Status != record.Running, "token %d runs, and the record is %+v", run.Token, r)
 			_ = pause(ctx, 100*time.Second)
 			running--
 			return nil
@@ -144,7 +146,7 @@ func TestClaims(t *testing.T) {
 			a := c.launch(c.replica("a", leased(time.Minute, work("@every 10m", 0))).meets(cutOffAfter("write", true, 5*time.Second)))
 			time.Sleep(10*time.Minute + 40*time.Second)
 			c.wantLease(store.Leased)
-			c.wrong(c.record("work").Run.Status != store.Running, "the record says %+v", c.record("work").Run)
+			c.wrong(c.record("work").Run.Status != record.Running, "the record says %+v", c.record("work").Run)
 			n := a.tap.counts()["release"]
 			c.wrong(n != 0 || len(c.all()) != 0, "%d releases, %d runs", n, len(c.all()))
 		},
@@ -157,7 +159,7 @@ func TestClaims(t *testing.T) {
 			slow := 0
 			for range 24 {
 				tick := time.Now().Add(30 * time.Minute)
-				c.order(soloist.Order{Kind: store.OrderPause, Until: tick}, job)
+				c.order(soloist.Order{Kind: record.OrderPause, Until: tick}, job)
 				time.Sleep(time.Hour)
 				if late := c.newest().Start.Sub(tick); late < 0 || late > time.Second {
 					slow++
@@ -216,7 +218,7 @@ func TestStopDuringClaimTakesItBack(t *testing.T) {
 		c.stopDuringAClaim(leader())
 		time.Sleep(time.Minute)
 		r := c.record("lead")
-		c.wrong(r.Run.Status != store.Idle, "got %+v", r)
+		c.wrong(r.Run.Status != record.Idle, "got %+v", r)
 		c.start("b", leader())
 		time.Sleep(5 * time.Second)
 		c.wantRuns(1)
@@ -262,7 +264,7 @@ func TestReplicaThatIsCutOffCostsNoTick(t *testing.T) {
 			}
 			until(4*time.Hour + 30*s)
 			n := c.record("work").Counts
-			c.wrong(n[store.Succeeded] != 240 || len(n) != 1, "240 ticks: %v", n)
+			c.wrong(n[event.Succeeded] != 240 || len(n) != 1, "240 ticks: %v", n)
 			c.wantInTime(tt.late)
 			told := len(a.log.lines("the job is left alone", "leaves the job to other replicas", errNetwork.Error()))
 			c.wrong(tt.says && told == 0, "the log says %q", a.log.lines("level=ERROR"))
@@ -310,7 +312,7 @@ func TestFailedAcquisitionsMissFewTicks(t *testing.T) {
 			c.launch(c.replica("a", job).meets(inTurn("acquire", errs...)))
 			time.Sleep(3*time.Minute + 30*time.Second)
 			n := c.record("work").Counts
-			c.wrong(n[store.Missed] != missed || n[store.Succeeded] != 3-missed, "3 ticks, of which %d are missed: %v", missed, n)
+			c.wrong(n[event.Missed] != missed || n[event.Succeeded] != 3-missed, "3 ticks, of which %d are missed: %v", missed, n)
 		})
 	}
 }

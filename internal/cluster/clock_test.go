@@ -15,6 +15,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -61,7 +62,7 @@ func TestWrongClock(t *testing.T) {
 			r := c.record("long")
 			took := r.Run.Finished.Sub(r.Run.Claimed)
 			c.wrong(took < 4*time.Second || took > 5*time.Second, "claimed at %s, finished at %s", r.Run.Claimed, r.Run.Finished)
-			if f := r.History[0]; !f.End.Equal(r.Run.Finished) || !f.Start.Equal(r.Run.Claimed) || r.Counts[store.Succeeded] < 6 {
+			if f := r.History[0]; !f.End.Equal(r.Run.Finished) || !f.Start.Equal(r.Run.Claimed) || r.Counts[event.Succeeded] < 6 {
 				t.Errorf("the outcome is from %s to %s, of %v", f.Start, f.End, r.Counts)
 			}
 			for _, r := range c.all() {
@@ -235,7 +236,7 @@ func TestPausesItselfWithoutDates(t *testing.T) {
 			}
 			c.launch(a)
 			until(6*time.Minute + 30*time.Second)
-			c.order(soloist.Order{Kind: store.OrderResume}, w)
+			c.order(soloist.Order{Kind: record.OrderResume}, w)
 			until(7*time.Minute + 30*time.Second)
 			c.wantOutcomes("work", "failed 00:01:00 boom", "succeeded 00:02:00", "succeeded 00:03:00",
 				"skipped 00:03:00-00:06:00 paused", "succeeded 00:07:00")

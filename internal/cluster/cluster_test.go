@@ -18,7 +18,9 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -237,9 +239,9 @@ func (c *cluster) last() ran {
 }
 
 // record returns what the store tells of a job.
-func (c *cluster) record(job string) store.Record {
+func (c *cluster) record(job string) record.Record {
 	c.t.Helper()
-	var r store.Record
+	var r record.Record
 	if err := json.Unmarshal(c.raw(job), &r); err != nil {
 		c.t.Fatal(err)
 	}
@@ -328,7 +330,7 @@ func (r *replica) wakeFor(jobs ...string) soloist.Report {
 // byHand has a replica run a job, which succeeds.
 func (r *replica) byHand(job, request string) {
 	r.tap.t.Helper()
-	if o, err := r.RunNow(r.tap.t.Context(), job, request); err != nil || o.Status != store.Succeeded {
+	if o, err := r.RunNow(r.tap.t.Context(), job, request); err != nil || o.Status != event.Succeeded {
 		r.tap.t.Errorf("the run by hand of %s: %+v, %v", job, o, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -197,7 +198,7 @@ func TestClaimTakenBackKeepsWhatItSettled(t *testing.T) {
 		c.replica("first", job).wake()
 		until(7*time.Hour + 10*time.Minute)
 		c.replica("first", job).wake()
-		c.order(soloist.Order{Kind: store.OrderBackfill,
+		c.order(soloist.Order{Kind: record.OrderBackfill,
 			Backfill: soloist.Backfill{From: time.Now().Add(-7 * time.Hour), To: time.Now(), All: true, Parallel: parallel}}, job)
 		dead := c.start("dead", job)
 		time.Sleep(30 * time.Second)
@@ -377,7 +378,7 @@ func TestLeaseOverARunIsNotReleased(t *testing.T) {
 				case op == "read" && n.CompareAndSwap(1, 2), op == "write" && sinceMidnight() < time.Duration(end.Load()):
 					return errNetwork
 				case op == "release":
-					if run := c.record("work").Run; run.Status == store.Running && run.Replica == r.Replica {
+					if run := c.record("work").Run; run.Status == record.Running && run.Replica == r.Replica {
 						t.Errorf("%s releases its lease while the record says that it runs", r.Replica)
 					}
 				}
@@ -421,7 +422,7 @@ func TestBackfillBeforeClaimTakenBackTwice(t *testing.T) {
 		o := c.fills(lastHours(4, parallel), w)
 		time.Sleep(time.Minute)
 		a.wake()
-		c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 4})
+		c.wantCounted(o, w, map[event.Status]int64{event.Succeeded: 4})
 		time.Sleep(time.Minute)
 		a.meets(awayFrom("write", 12*time.Second))
 		_, err := a.RunNow(c.within(3*time.Second), "work", "one")
@@ -433,7 +434,7 @@ func TestBackfillBeforeClaimTakenBackTwice(t *testing.T) {
 		a.wake()
 		time.Sleep(time.Minute)
 		a.wake()
-		c.wantCounted(o, w, map[store.Status]int64{store.Succeeded: 4})
+		c.wantCounted(o, w, map[event.Status]int64{event.Succeeded: 4})
 		seen := map[time.Time]int{}
 		for _, r := range c.filled() {
 			if seen[r.Tick]++; seen[r.Tick] > 1 {
@@ -448,9 +449,9 @@ func TestOrderedRunBeforeClaimTakenBackTwice(t *testing.T) {
 		w := work("@hourly", 10*time.Minute)
 		a := c.start("a", w)
 		time.Sleep(2 * time.Minute)
-		c.order(soloist.Order{Kind: store.OrderRun, Request: "please"}, w)
+		c.order(soloist.Order{Kind: record.OrderRun, Request: "please"}, w)
 		time.Sleep(time.Minute)
-		c.order(soloist.Order{Kind: store.OrderCancel}, w)
+		c.order(soloist.Order{Kind: record.OrderCancel}, w)
 		time.Sleep(time.Minute)
 		a.stop()
 		b := c.replica("b", w)
@@ -484,7 +485,7 @@ func TestSettledByTwoClaimsIsToldOnce(t *testing.T) {
 		a.wake()
 		until(time.Hour)
 		_, _ = a.RunDue(c.within(30*time.Second), soloist.Wake{}) // its tick waits for another attempt
-		c.order(soloist.Order{Kind: store.OrderCancel}, job)
+		c.order(soloist.Order{Kind: record.OrderCancel}, job)
 		time.Sleep(10 * time.Second)
 		var mu sync.Mutex
 		writes, end := 0, time.Time{}
@@ -511,7 +512,7 @@ func TestSettledByTwoClaimsIsToldOnce(t *testing.T) {
 		_, _ = a.RunNow(c.within(time.Minute), "work", "please")
 		n := 0
 		for _, e := range book.of("work", event.Settled, event.Ended) {
-			if e.Outcome.Status == store.Cancelled {
+			if e.Outcome.Status == event.Cancelled {
 				n++
 			}
 		}
@@ -540,7 +541,7 @@ func TestRunNowAfterClaimInDoubtOverDeadRun(t *testing.T) {
 			}
 			return apply()
 		})
-		if o, err := a.RunNow(c.within(time.Hour), "work", "please"); err != nil || o.Status != store.Succeeded {
+		if o, err := a.RunNow(c.within(time.Hour), "work", "please"); err != nil || o.Status != event.Succeeded {
 			t.Errorf("got %s %s, %v", o.Status, o.Reason, err)
 		}
 	})
@@ -587,7 +588,7 @@ func TestClaimThatArrivesLate(t *testing.T) {
 		a.wake()
 		time.Sleep(time.Minute)
 		a.meets(lateClaim(time.Second, 0))
-		if o, err := a.RunNow(c.within(5*time.Minute), "work", "one"); err == nil && (o.Status != store.Succeeded || len(c.all()) != 1) {
+		if o, err := a.RunNow(c.within(5*time.Minute), "work", "one"); err == nil && (o.Status != event.Succeeded || len(c.all()) != 1) {
 			t.Errorf("RunNow returned %s without an error, after %d runs", o.Status, len(c.all()))
 		}
 	})
@@ -641,7 +642,7 @@ func TestRequestInDoubtBesideOtherCalls(t *testing.T) {
 				}
 			}
 			time.Sleep(time.Minute)
-			if o, err := a.RunNow(c.within(time.Minute), "work", "one"); err != nil || o.Status != store.Succeeded || len(c.all()) != 1 {
+			if o, err := a.RunNow(c.within(time.Minute), "work", "one"); err != nil || o.Status != event.Succeeded || len(c.all()) != 1 {
 				t.Errorf("got %s %q, %v; %d runs", o.Status, o.Reason, err, len(c.all()))
 			}
 		})

@@ -15,7 +15,6 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/store"
 )
 
 // An eventBook keeps the events of a replica.
@@ -131,7 +130,7 @@ func TestEvents(t *testing.T) {
 			a.tap.cut.Store(false)
 			time.Sleep(time.Minute)
 			unrecorded, back := old.only(c.t, "work", event.Unrecorded), old.only(c.t, "", event.StoreBack)
-			c.wrong(unrecorded.Outcome.Status != store.Abandoned || unrecorded.Err == nil, "got %+v", unrecorded)
+			c.wrong(unrecorded.Outcome.Status != event.Abandoned || unrecorded.Err == nil, "got %+v", unrecorded)
 			c.wrong(back.Took < time.Minute, "got %+v", back)
 		},
 		"an outage that only a run by hand has met ends with that run": func(c *cluster) {
@@ -173,7 +172,7 @@ func TestEvents(t *testing.T) {
 			a.meets(nil)
 			time.Sleep(4 * time.Minute)
 			ends := books[0].of("work", event.Unrecorded, event.Ended)
-			c.wrong(len(ends) != 2 || ends[0].Kind != event.Unrecorded || outcomesIn(books...)[store.Succeeded] != 3,
+			c.wrong(len(ends) != 2 || ends[0].Kind != event.Unrecorded || outcomesIn(books...)[event.Succeeded] != 3,
 				"got %+v, %v; the record has %q", ends, outcomesIn(books...), c.outcomes("work"))
 		},
 	})
@@ -200,13 +199,13 @@ func TestEventsOfTrouble(t *testing.T) {
 			c.wrong(!strings.Contains(panicked.Stack, "events_test.go"), "got %+v", panicked)
 		}},
 		"it stalls": {soloist.Job{HeartbeatTimeout: 20 * time.Second, Do: hang},
-			append(begun, event.HandingOver, event.Stalled, event.Ended), func(c *cluster, a *eventBook) {
-				stalled, status := a.only(c.t, "work", event.Stalled), a.only(c.t, "work", event.Ended).Outcome.Status
+			append(begun, event.HandingOver, event.NoProgress, event.Ended), func(c *cluster, a *eventBook) {
+				stalled, status := a.only(c.t, "work", event.NoProgress), a.only(c.t, "work", event.Ended).Outcome.Status
 				c.wantIs(stalled.Err, soloist.ErrStalled)
-				c.wrong(!strings.Contains(stalled.Stack, "goroutine") || status != store.Stalled, "got %+v, %s", stalled, status)
+				c.wrong(!strings.Contains(stalled.Stack, "goroutine") || status != event.Stalled, "got %+v, %s", stalled, status)
 			}},
 		"it is not healthy": {soloist.Job{Do: hang, HealthCheck: ill(2)},
-			append(begun, event.Unhealthy, event.HandingOver, event.Unhealthy, event.Stalled, event.Ended),
+			append(begun, event.Unhealthy, event.HandingOver, event.Unhealthy, event.NoProgress, event.Ended),
 			func(c *cluster, a *eventBook) {
 				all := a.of("work", event.Unhealthy)
 				c.wrong(all[1].Count != 2 || all[1].Of != 2 || all[1].Err.Error() != "no data", "got %+v", all)
@@ -342,7 +341,7 @@ func oneOrAnother(ctx context.Context, r *soloist.Run) error {
 }
 
 // outcomeName names what an outcome is of: a run, or a tick or range of ticks that did not run.
-func outcomeName(o store.Outcome) string {
+func outcomeName(o event.Outcome) string {
 	return fmt.Sprint(o.Status, " ", o.Token, " ", o.Tick.Format(time.TimeOnly), " ", o.Request)
 }
 
@@ -364,13 +363,13 @@ func (c *cluster) wantStages(book *eventBook) {
 var stages = map[event.Kind]int{
 	event.Claimed: 1, event.TookOver: 2,
 	event.Started: 3, event.NotStarted: 3, event.Heartbeat: 3, event.Saved: 3, event.TryFailed: 3, event.Unhealthy: 3,
-	event.Panicked: 3, event.HandingOver: 3, event.Stalled: 3, event.Overrun: 3,
+	event.Panicked: 3, event.HandingOver: 3, event.NoProgress: 3, event.Overrun: 3,
 	event.Unrecorded: 4, event.TakenBack: 4, event.Ended: 5,
 }
 
 // outcomesIn counts the outcomes that events report.
-func outcomesIn(books ...*eventBook) map[store.Status]int {
-	n := map[store.Status]int{}
+func outcomesIn(books ...*eventBook) map[event.Status]int {
+	n := map[event.Status]int{}
 	for _, b := range books {
 		for _, e := range b.of("work", event.Ended, event.Settled) {
 			n[e.Outcome.Status]++
@@ -384,11 +383,11 @@ func outcomesIn(books ...*eventBook) map[store.Status]int {
 func TestOutcomesOfUnconfirmedClaim(t *testing.T) {
 	for name, tt := range map[string]struct {
 		applied, other bool
-		want           map[store.Status]int
+		want           map[event.Status]int
 	}{
-		"applied":                          {true, false, map[store.Status]int{store.Missed: 1, store.Abandoned: 1}},
-		"applied, and another goes on":     {true, true, map[store.Status]int{store.Missed: 1, store.Abandoned: 1}},
-		"not applied, and another does it": {false, true, map[store.Status]int{store.Missed: 1, store.Succeeded: 1}},
+		"applied":                          {true, false, map[event.Status]int{event.Missed: 1, event.Abandoned: 1}},
+		"applied, and another goes on":     {true, true, map[event.Status]int{event.Missed: 1, event.Abandoned: 1}},
+		"not applied, and another does it": {false, true, map[event.Status]int{event.Missed: 1, event.Succeeded: 1}},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			job := work("@hourly", time.Minute)
@@ -454,7 +453,7 @@ func TestStallIsReportedThoughAnotherHasTheLease(t *testing.T) {
 		inCase(t, fmt.Sprintf("an answer is lost %v", lost), func(t *testing.T, c *cluster) {
 			a := c.replica("a", slow).meets(func(op string, apply func() error) error {
 				err := apply()
-				if lost && op == "write" && c.record("work").Run.Status == store.Stalled {
+				if lost && op == "write" && c.record("work").Run.Status == event.Stalled {
 					return errNetwork
 				}
 				return err
@@ -464,11 +463,11 @@ func TestStallIsReportedThoughAnotherHasTheLease(t *testing.T) {
 			until(time.Minute)
 			time.AfterFunc(time.Second, func() { c.start("b", slow) })
 			report, err := a.RunDue(c.t.Context(), soloist.Wake{})
-			c.wrong(!lost && (err != nil || len(report.Jobs[0].Ran) != 1 || report.Jobs[0].Ran[0].Status != store.Stalled),
+			c.wrong(!lost && (err != nil || len(report.Jobs[0].Ran) != 1 || report.Jobs[0].Ran[0].Status != event.Stalled),
 				"got %+v, %v", report, err)
 			a.wake()
 			ends := book.of("work", event.Ended, event.Unrecorded)
-			c.wrong(ends[len(ends)-1].Kind != event.Ended || outcomesIn(book)[store.Stalled] != 1 || len(ends) == 2 != lost,
+			c.wrong(ends[len(ends)-1].Kind != event.Ended || outcomesIn(book)[event.Stalled] != 1 || len(ends) == 2 != lost,
 				"got %+v; the record has %q", ends, c.outcomes("work"))
 		})
 	}
@@ -484,6 +483,6 @@ func TestStallIsReportedThoughAnotherHasTheLease(t *testing.T) {
 		c.start("b", slow)
 		time.Sleep(3 * time.Minute)
 		got, want := outcomesIn(book), c.record("work").Backfill.Counts
-		c.wrong(got[store.Stalled] != 1 || want[store.Stalled] != 1, "got %v, counted %v", got, want)
+		c.wrong(got[event.Stalled] != 1 || want[event.Stalled] != 1, "got %v, counted %v", got, want)
 	})
 }

@@ -19,7 +19,9 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -70,7 +72,7 @@ func (c *cluster) outcomes(job string) []string {
 	return out
 }
 
-func outcomeText(f store.Outcome) string {
+func outcomeText(f event.Outcome) string {
 	b := &bytes.Buffer{}
 	b.WriteString(string(f.Status) + " ")
 	if !f.From.IsZero() {
@@ -390,7 +392,7 @@ func (c *cluster) onlyEntry(app string) string {
 }
 
 // order gives an order for the job "work" at a desk: by a program that runs nothing.
-func (c *cluster) order(o soloist.Order, work ...soloist.Work) store.Order {
+func (c *cluster) order(o soloist.Order, work ...soloist.Work) record.Order {
 	c.t.Helper()
 	if o.Job == "" {
 		o.Job = "work"
@@ -404,7 +406,7 @@ func (c *cluster) order(o soloist.Order, work ...soloist.Work) store.Order {
 }
 
 // orders gives an order for the job "work" that says no more than what to do.
-func (r *replica) orders(kind store.OrderKind) error {
+func (r *replica) orders(kind record.OrderKind) error {
 	_, err := r.Order(r.tap.t.Context(), soloist.Order{Kind: kind, Job: "work"})
 	return err
 }
@@ -412,18 +414,18 @@ func (r *replica) orders(kind store.OrderKind) error {
 // writeOrders writes the first document of orders.
 func (c *cluster) writeOrders(text string) {
 	c.t.Helper()
-	if _, err := c.store.WriteDocument(c.t.Context(), store.ControlName("soloist"), "", []byte(text)); err != nil {
+	if _, err := c.store.WriteDocument(c.t.Context(), record.ControlName("soloist"), "", []byte(text)); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
 // newest returns the newest outcome of the job "work".
-func (c *cluster) newest() store.Outcome {
+func (c *cluster) newest() event.Outcome {
 	c.t.Helper()
 	h := c.record("work").History
 	if len(h) == 0 {
 		c.t.Error("there is no outcome")
-		return store.Outcome{}
+		return event.Outcome{}
 	}
 	return h[0]
 }
@@ -437,7 +439,7 @@ func (c *cluster) wantOnce(request string) {
 }
 
 // runNow has a replica run the job "work" for the request x.
-func (r *replica) runNow() (store.Outcome, error) {
+func (r *replica) runNow() (event.Outcome, error) {
 	return r.RunNow(r.tap.t.Context(), "work", "x")
 }
 
@@ -452,7 +454,7 @@ func (r *replica) runsNow(ctx context.Context) (done chan struct{}) {
 }
 
 // wantOutcome checks what a call of RunNow returned.
-func wantOutcome(t *testing.T, got store.Outcome, err error, status store.Status, reason string) {
+func wantOutcome(t *testing.T, got event.Outcome, err error, status event.Status, reason string) {
 	t.Helper()
 	if err != nil || got.Status != status || got.Reason != reason {
 		t.Errorf("got %s %q, %v, want %s %q", got.Status, got.Reason, err, status, reason)

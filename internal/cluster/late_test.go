@@ -15,7 +15,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // A lateLog has the late ticks that replicas have told, in order.
@@ -220,7 +220,7 @@ func TestLateOnceAskedFor(t *testing.T) {
 		a := told.start(c, "a", job)
 		until(3*time.Hour + time.Minute)
 		a.stop()
-		if rec := c.record("work"); rec.Past != (store.Past{}) {
+		if rec := c.record("work"); rec.Past != (record.Past{}) {
 			t.Errorf("got %+v", rec.Past)
 		}
 		until(5*time.Hour + 50*time.Minute)
@@ -430,7 +430,7 @@ func TestReplicaIsWantedWhileOrdersCannotBeRead(t *testing.T) {
 		a.wanted("01:00:00") // which reads the orders
 		a.meets(fail(errNetwork, "read document"))
 		time.Sleep(300 * time.Millisecond)
-		c.order(soloist.Order{Kind: store.OrderRun}, w)
+		c.order(soloist.Order{Kind: record.OrderRun}, w)
 		at, err := a.NextDue(c.t.Context())
 		if wait := time.Until(at); err != nil || wait <= 0 || wait > time.Minute {
 			t.Errorf("a replica is wanted in %s, %v, though an order waits", wait, err)
@@ -564,11 +564,11 @@ func (l *life) wakes() {
 // happens has an operator order something, which may be refused.
 func (l *life) happens() {
 	job := fmt.Sprint("own-", l.IntN(3))
-	o := soloist.Order{Job: job, By: "anna", Kind: pick(l, store.OrderPause, store.OrderPause, store.OrderResume, store.OrderRun, store.OrderCancel, store.OrderBackfill, store.OrderCancelBackfill)}
+	o := soloist.Order{Job: job, By: "anna", Kind: pick(l, record.OrderPause, record.OrderPause, record.OrderResume, record.OrderRun, record.OrderCancel, record.OrderBackfill, record.OrderCancelBackfill)}
 	switch o.Kind {
-	case store.OrderPause:
+	case record.OrderPause:
 		o.Until = pick(l, time.Time{}, time.Now().Add(20*time.Minute), time.Now().Add(5*time.Hour))
-	case store.OrderBackfill:
+	case record.OrderBackfill:
 		o.Backfill = soloist.Backfill{From: time.Now().Add(-5 * time.Hour), To: time.Now().Add(-time.Hour), All: true}
 	}
 	_, err := l.replica("desk", l.jobs...).Order(l.t.Context(), o)

@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -192,7 +194,7 @@ func TestLockWithoutScheduler(t *testing.T) {
 		c.wantRuns(3)
 		disjoint(t, c.all())
 		run := c.record("0-lock-guard").Run
-		if run.Lease != store.Seconds(30*time.Second) || !strings.HasPrefix(run.Replica, "replica-") {
+		if run.Lease != record.Seconds(30*time.Second) || !strings.HasPrefix(run.Replica, "replica-") {
 			t.Errorf("got %+v", run)
 		}
 	})
@@ -211,7 +213,7 @@ func TestLockOfRun(t *testing.T) {
 			})
 		})
 		a, b := c.replica("a", job), c.replica("b", job)
-		if outcome, err := a.RunNow(c.t.Context(), "work", "free"); err != nil || outcome.Status != store.Succeeded {
+		if outcome, err := a.RunNow(c.t.Context(), "work", "free"); err != nil || outcome.Status != event.Succeeded {
 			t.Fatalf("got %+v, %v", outcome, err)
 		}
 		outer, inner := c.record("0-lock-outer"), c.record("0-lock-inner")
@@ -220,7 +222,7 @@ func TestLockOfRun(t *testing.T) {
 		}
 		c.ok(b.Lock("outer").Do(c.t.Context(), func(ctx context.Context, _ *soloist.Run) error {
 			outcome, err := a.RunNow(ctx, "work", "held")
-			if err != nil || outcome.Status != store.Failed || !strings.Contains(outcome.Reason, soloist.ErrHeld.Error()) {
+			if err != nil || outcome.Status != event.Failed || !strings.Contains(outcome.Reason, soloist.ErrHeld.Error()) {
 				t.Errorf("got %+v, %v", outcome, err)
 			}
 			return nil

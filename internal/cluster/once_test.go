@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/store"
 )
@@ -221,7 +222,7 @@ func TestOnceIsGivenUpOnlyByItsRecord(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			later := c.record(rec.Job)
 			gaveUp, status := err != nil, later.Run.Status
-			if gaveUp != (cut == time.Minute) || gaveUp == (status == store.Succeeded) || status != rec.Run.Status {
+			if gaveUp != (cut == time.Minute) || gaveUp == (status == event.Succeeded) || status != rec.Run.Status {
 				t.Errorf("got %v while the record said %s, and it says %s in the end", err, rec.Run.Status, status)
 			}
 		})

@@ -189,7 +189,7 @@ func TestTroubleEndsWithItsLease(t *testing.T) {
 		time.Sleep(13 * time.Second)
 		a.tap.meet(nil)
 		time.Sleep(20 * time.Second) // no look, which would tell too, comes before
-		if s := c.record("work").Run.Status; s != store.Abandoned {
+		if s := c.record("work").Run.Status; s != event.Abandoned {
 			t.Fatalf("the run is %s", s)
 		}
 		a.wantWell()
@@ -267,7 +267,7 @@ func TestLostRightToWriteCostsNoTick(t *testing.T) {
 			one.meets(nil)
 			time.Sleep(3 * time.Minute)
 		}
-		if n := c.record("work").Counts[store.Missed]; n > 0 {
+		if n := c.record("work").Counts[event.Missed]; n > 0 {
 			t.Errorf("%d ticks are missed", n)
 		}
 	})
@@ -357,7 +357,7 @@ func TestOutcomeThatStoreDoesNotTakeStopsNoJob(t *testing.T) {
 			c.launch(a)
 			time.Sleep(time.Hour + 30*time.Second)
 			got := c.record("work").Counts
-			if got[store.Succeeded] != 5 || got[store.Abandoned] != 1 {
+			if got[event.Succeeded] != 5 || got[event.Abandoned] != 1 {
 				t.Errorf("lease %s: got %v", lease, got)
 			}
 			a.wantWell()

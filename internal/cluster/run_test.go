@@ -15,6 +15,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -34,7 +35,7 @@ func TestOddEndsAreFailures(t *testing.T) {
 			time.Sleep(19 * time.Second)
 			for _, job := range []string{"work", "here"} {
 				e := book.only(t, job, event.Ended)
-				if o := e.Outcome; o.Status != store.Failed || !strings.Contains(o.Reason, reason) || e.Run.Tick.IsZero() {
+				if o := e.Outcome; o.Status != event.Failed || !strings.Contains(o.Reason, reason) || e.Run.Tick.IsZero() {
 					t.Errorf("%s: got %+v", job, e)
 				}
 			}
@@ -102,7 +103,7 @@ var causes = map[string]causeTest{
 	},
 	"cancelled": {
 		meet: func(c *cluster, r *replica) {
-			c.order(soloist.Order{Kind: store.OrderCancel, Reason: "wrong data"}, r.Jobs[0])
+			c.order(soloist.Order{Kind: record.OrderCancel, Reason: "wrong data"}, r.Jobs[0])
 		},
 		cause: soloist.ErrCancelled, text: "cancelled by anna: wrong data", after: 4 * time.Second,
 		outcome: "cancelled 00:01:00 by anna: wrong data",
@@ -369,11 +370,11 @@ func TestSingletonRests(t *testing.T) {
 	for name, tt := range map[string]struct {
 		lead          soloist.Singleton
 		backoff, want time.Duration
-		status        store.Status
+		status        event.Status
 	}{
-		"failed":        {fails, 10 * time.Second, 10 * time.Second, store.Failed},
-		"stalled":       {stalls, 5 * time.Minute, 5 * time.Minute, store.Stalled},
-		"stalled, soon": {stalls, time.Millisecond, 1500 * time.Millisecond, store.Stalled},
+		"failed":        {fails, 10 * time.Second, 10 * time.Second, event.Failed},
+		"stalled":       {stalls, 5 * time.Minute, 5 * time.Minute, event.Stalled},
+		"stalled, soon": {stalls, time.Millisecond, 1500 * time.Millisecond, event.Stalled},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
 			tt.lead.Backoff = tt.backoff

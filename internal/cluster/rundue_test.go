@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -50,7 +52,7 @@ func TestRunDue(t *testing.T) {
 		beside(a)
 		a.tap.meet(nil)
 		got = <-ended
-		if ran := got.Jobs[0].Ran; len(ran) != 1 || ran[0].Status != store.Succeeded {
+		if ran := got.Jobs[0].Ran; len(ran) != 1 || ran[0].Status != event.Succeeded {
 			t.Errorf("the runner: got %+v", got)
 		}
 		if got, _ = b.RunDue(c.t.Context(), soloist.Wake{}); len(got.Jobs[0].Ran) != 0 || got.Jobs[0].Replica != "" {
@@ -431,7 +433,7 @@ func TestRunDueBeginsNoTryWithoutTime(t *testing.T) {
 			tries = 0 // a job of EveryReplica has run
 			time.Sleep(time.Minute)
 			report, err := a.RunDue(c.within(5*time.Minute), soloist.Wake{})
-			if ran := report.Jobs[0].Ran; len(ran) == 0 || ran[0].Status != store.Failed || ran[0].Reason != "no route" {
+			if ran := report.Jobs[0].Ran; len(ran) == 0 || ran[0].Status != event.Failed || ran[0].Reason != "no route" {
 				t.Errorf("got %+v, %v", report, err)
 			}
 			if tries != tt.tries {
@@ -452,12 +454,12 @@ func TestRunNowRunsOnceForRequest(t *testing.T) {
 		if outcome.Request != "x" || outcome.Replica != "a" || run.ID() != "work@x" || run.Request != "x" || run.Token <= before.Token {
 			t.Errorf("got %+v of %+v", outcome, run.Run)
 		}
-		if !after.Watermark.Equal(before.Watermark) || after.Counts[store.Succeeded] != before.Counts[store.Succeeded] {
+		if !after.Watermark.Equal(before.Watermark) || after.Counts[event.Succeeded] != before.Counts[event.Succeeded] {
 			t.Errorf("a manual run counts as a tick: %+v", after)
 		}
-		wantOutcome(t, outcome, err, store.Succeeded, "")
+		wantOutcome(t, outcome, err, event.Succeeded, "")
 		for _, r := range []*replica{a, b} {
-			if again, err := r.runNow(); err != nil || again.Status != store.Succeeded || again.Token != outcome.Token {
+			if again, err := r.runNow(); err != nil || again.Status != event.Succeeded || again.Token != outcome.Token {
 				t.Errorf("%s: got %+v, %v", r.Replica, again, err)
 			}
 		}
@@ -479,7 +481,7 @@ func TestManualJobRunsWhenOrdered(t *testing.T) {
 				t.Errorf("%q: got %+v, %v", text, st, err)
 			}
 			outcome, err := a.runNow()
-			wantOutcome(t, outcome, err, store.Succeeded, "")
+			wantOutcome(t, outcome, err, event.Succeeded, "")
 			time.Sleep(time.Hour)
 			if due, err := a.NextDue(c.t.Context()); err != nil || !due.IsZero() {
 				t.Errorf("%q: due at %v, %v", text, due, err)
@@ -523,7 +525,7 @@ func TestRunNowOfPausedOpenAndEveryReplica(t *testing.T) {
 			_, err := a.RunNow(c.within(time.Minute), name, "y")
 			wantError(t, err, "not started: it may take 1h0m0s, and this call ends in 1m0s")
 			outcome, err := a.RunNow(c.t.Context(), name, "x")
-			wantOutcome(t, outcome, err, store.Succeeded, "")
+			wantOutcome(t, outcome, err, event.Succeeded, "")
 		}
 		c.wantRuns(2)
 		open := rerun(work("0 * * * *", time.Minute))
@@ -586,16 +588,16 @@ func TestRunNowTellsRequestUnderWay(t *testing.T) {
 			go func() { _, err := a.runNow(); done <- err }()
 			time.Sleep(10 * time.Second)
 			for _, r := range []*replica{a, b} {
-				if f, err := r.runNow(); err != nil || f.Status != store.Running || f.Replica != "a" {
+				if f, err := r.runNow(); err != nil || f.Status != record.Running || f.Replica != "a" {
 					t.Errorf("%s: got %+v, %v, want that a runs it", r.Replica, f, err)
 				}
 				if f, err := r.RunNow(c.t.Context(), "work", "y"); !errors.Is(err, store.ErrHeld) {
 					t.Errorf("%s, another request: got %+v, %v", r.Replica, f, err)
 				}
 			}
-			status, reason := store.Succeeded, ""
+			status, reason := event.Succeeded, ""
 			if unlocked {
-				status, reason = store.Abandoned, "unlocked by b"
+				status, reason = event.Abandoned, "unlocked by b"
 				c.ok(b.Unlock(c.t.Context(), "work", true))
 			}
 			if err := <-done; unlocked {
@@ -621,7 +623,7 @@ func TestLostRunIsNotOutOfTime(t *testing.T) {
 		time.AfterFunc(55*time.Second, func() { a.meets(nil) })
 		<-a.runsNow(c.within(time.Minute))
 		time.Sleep(time.Minute)
-		if f := c.newest(); f.Status != store.Abandoned || !strings.HasPrefix(f.Reason, soloist.ErrLost.Error()) {
+		if f := c.newest(); f.Status != event.Abandoned || !strings.HasPrefix(f.Reason, soloist.ErrLost.Error()) {
 			t.Errorf("got %s %q, want that the lease is lost", f.Status, f.Reason)
 		}
 	})
@@ -645,7 +647,7 @@ func TestRunNowOfOtherDefinitionSettlesNoRun(t *testing.T) {
 			}
 			c.start("b", job)
 			time.Sleep(20 * time.Minute)
-			if r := c.record("work"); r.Run.Attempt != 2 || r.Run.Status != store.Succeeded {
+			if r := c.record("work"); r.Run.Attempt != 2 || r.Run.Status != event.Succeeded {
 				t.Errorf("the tick is not run again: %+v", r)
 			}
 		})
@@ -661,7 +663,7 @@ func TestWantedWhenRecordIsRightAgain(t *testing.T) {
 		c.replica("a", w).wake()
 		rec := c.record("work")
 		ahead := time.Now().Add(10 * time.Minute)
-		rec.Run = store.Run{Status: store.Succeeded, Request: "by-hand", Tick: ahead, Claimed: ahead, Finished: ahead, Attempt: 1}
+		rec.Run = record.Run{Status: event.Succeeded, Request: "by-hand", Tick: ahead, Claimed: ahead, Finished: ahead, Attempt: 1}
 		b, err := json.Marshal(&rec)
 		c.ok(err)
 		c.deleteEntry()

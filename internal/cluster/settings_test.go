@@ -13,8 +13,9 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 func nothing(context.Context, *soloist.Run) error { return nil }
@@ -338,11 +339,11 @@ func TestHandwrittenRecordIsNotOurs(t *testing.T) {
 		changed := false
 		a.tap.meet(func(op string, apply func() error) error {
 			err := apply()
-			if op != "write" || changed || c.record("work").Run.Status != store.Succeeded {
+			if op != "write" || changed || c.record("work").Run.Status != event.Succeeded {
 				return err
 			}
 			changed = true
-			c.changeByHand(func(r *store.Record) { r.Watermark = r.Watermark.Add(48 * time.Hour) })
+			c.changeByHand(func(r *record.Record) { r.Watermark = r.Watermark.Add(48 * time.Hour) })
 			return errNetwork
 		})
 		time.Sleep(10 * time.Minute)
@@ -358,7 +359,7 @@ func TestHandwrittenRecordIsNotOurs(t *testing.T) {
 }
 
 // changeByHand rewrites the record of the job "work", whoever holds its lease.
-func (c *cluster) changeByHand(change func(*store.Record)) {
+func (c *cluster) changeByHand(change func(*record.Record)) {
 	c.t.Helper()
 	ctx := context.Background()
 	_ = c.store.Break(ctx, "soloist/work", 0)
@@ -473,14 +474,14 @@ func FuzzOddRecord(f *testing.F) {
 	f.Add(int64(7), int64(0), int64(120), int64(0), -1, byte(4), int64(1e6), "by hand", byte(0b1111))
 	f.Add(int64(1)<<62, int64(-60), int64(1e9), int64(1e9), 1<<40, byte(5), int64(0), "", byte(0b10))
 	f.Add(int64(1), int64(-1e9), int64(60), int64(30), 1, byte(1), int64(60), "", byte(0b1001))
-	states := []store.Status{store.Idle, store.Running, store.Succeeded, store.Failed,
-		store.Stalled, store.Abandoned, store.Skipped, store.Missed}
+	states := []event.Status{record.Idle, record.Running, event.Succeeded, event.Failed,
+		event.Stalled, event.Abandoned, event.Skipped, event.Missed}
 	f.Fuzz(func(t *testing.T, token, through, tick, due int64, attempt int, status byte, lease int64, request string, flags byte) {
 		synctest.Test(t, func(t *testing.T) {
 			at := func(sec int64) time.Time { return time.Now().Add(time.Duration(sec%1e9) * time.Second) }
-			r := store.Record{App: "soloist", Job: "work", Created: at(-60), Definition: store.Definition{Since: at(-60)},
-				Token: token, Writer: "w", Watermark: at(through), Run: store.Run{Tick: at(tick), Attempt: attempt, Replica: "b",
-					Status: states[int(status)%len(states)], Lease: store.Seconds(lease % 1e6 * 1e9), Request: request}}
+			r := record.Record{App: "soloist", Job: "work", Created: at(-60), Definition: record.Definition{Since: at(-60)},
+				Token: token, Writer: "w", Watermark: at(through), Run: record.Run{Tick: at(tick), Attempt: attempt, Replica: "b",
+					Status: states[int(status)%len(states)], Lease: record.Seconds(lease % 1e6 * 1e9), Request: request}}
 			if flags&1 != 0 {
 				r.Run.Claimed = at(tick)
 			}
@@ -507,7 +508,7 @@ func (c *cluster) wakeOver(a *replica) {
 	ctx := c.within(time.Hour)
 	report, err := a.RunDue(ctx, soloist.Wake{})
 	after := c.raw("work")
-	var old, rec store.Record
+	var old, rec record.Record
 	var version struct{ Schema int }
 	known := json.Unmarshal(before, &old) == nil && json.Unmarshal(before, &version) == nil && version.Schema == 1
 	known = known && old.App == "soloist" && old.Job == "work" && old.Token > 0

@@ -14,6 +14,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/nightly"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -595,14 +596,14 @@ func TestShardIsOrderedByItsName(t *testing.T) {
 			return nil
 		})))
 		time.Sleep(5 * time.Second)
-		_, err := a.Order(c.t.Context(), soloist.Order{Kind: store.OrderPause, Job: "work-1"})
+		_, err := a.Order(c.t.Context(), soloist.Order{Kind: record.OrderPause, Job: "work-1"})
 		c.ok(err)
 		time.Sleep(30 * time.Second)
 		all, err := a.Status(c.t.Context())
 		if err != nil || len(all) != 4 {
 			t.Fatalf("%d statuses, %v", len(all), err)
 		}
-		for i, want := range []store.Status{store.Succeeded, store.Idle, store.Failed, store.Succeeded} {
+		for i, want := range []event.Status{event.Succeeded, record.Idle, event.Failed, event.Succeeded} {
 			name, st := fmt.Sprint("work-", i), all[i]
 			if r := c.record(name); r.Run.Status != want || st.Name != name || st.Shard != i || st.Shards != 4 {
 				t.Errorf("%s is %s, want %s; its status is that of %s, shard %d of %d", name, r.Run.Status, want, st.Name, st.Shard, st.Shards)
@@ -614,7 +615,7 @@ func TestShardIsOrderedByItsName(t *testing.T) {
 			t.Errorf("of the paused shard these ran: %+v", r)
 		}
 		const want = "work is split into shards, work-0 to work-3: name one of them"
-		_, err = a.Order(c.t.Context(), soloist.Order{Kind: store.OrderPause, Job: "work"})
+		_, err = a.Order(c.t.Context(), soloist.Order{Kind: record.OrderPause, Job: "work"})
 		wantError(t, err, want)
 		_, err = a.RunNow(c.t.Context(), "work", "x")
 		wantError(t, err, want)

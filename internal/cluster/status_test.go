@@ -19,7 +19,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // The next tick is the one by the schedule in force, which a Scheduler with
@@ -230,9 +230,9 @@ func TestStatusSaysWhatIsPaused(t *testing.T) {
 		}
 		time.Sleep(5 * time.Minute)
 		want("settings", "itself")
-		c.order(soloist.Order{Kind: store.OrderPause}, byOrder)
-		c.order(soloist.Order{Kind: store.OrderPause, Job: "each"}, each)
-		c.order(soloist.Order{Kind: store.OrderResume, Job: "itself"}, byItself)
+		c.order(soloist.Order{Kind: record.OrderPause}, byOrder)
+		c.order(soloist.Order{Kind: record.OrderPause, Job: "each"}, each)
+		c.order(soloist.Order{Kind: record.OrderResume, Job: "itself"}, byItself)
 		time.Sleep(10 * time.Second)
 		want("work", "settings", "each")
 	})

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -139,7 +141,7 @@ func TestHandoverIsNotTakenBack(t *testing.T) {
 		time.Sleep(time.Second)
 		c.start("b", leader())
 		time.Sleep(time.Second)
-		if r := c.record("lead"); r.Run.Replica != "b" || r.Run.Stopping || r.Run.Progress != (store.Progress{}) {
+		if r := c.record("lead"); r.Run.Replica != "b" || r.Run.Stopping || r.Run.Progress != (record.Progress{}) {
 			t.Errorf("got %+v", r)
 		}
 	})
@@ -431,7 +433,7 @@ func TestStoppingIsTakenBack(t *testing.T) {
 			until(time.Minute + time.Second)
 			a.meets(f)
 			time.Sleep(30 * time.Minute)
-			if r := c.record("work"); r.Run.Stopping || r.Run.Status != store.Running {
+			if r := c.record("work"); r.Run.Stopping || r.Run.Status != record.Running {
 				t.Errorf("half an hour later the record says %+v", r.Run)
 			}
 		})
@@ -450,8 +452,8 @@ func TestStalledRunKeepsItsEnd(t *testing.T) {
 		book := a.tells()
 		c.launch(a)
 		time.Sleep(10*time.Second + silence + 2*time.Second)
-		r, wrote := c.record("work"), map[store.Status]int{}
-		i := slices.IndexFunc(r.History, func(f store.Outcome) bool { return f.Status == store.Stalled })
+		r, wrote := c.record("work"), map[event.Status]int{}
+		i := slices.IndexFunc(r.History, func(f event.Outcome) bool { return f.Status == event.Stalled })
 		if i < 1 || r.History[i-1].Reason != "overlap" {
 			t.Fatalf("got %q", c.outcomes("work"))
 		}

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/instant"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 const (
@@ -33,35 +33,35 @@ const (
 // Apply changes the document by one order, which gets the next number, or keeps its own if that
 // is larger. The order was checked by its caller, who has read the record of the job; a job that has none is given a
 // zero one. An error leaves the document half changed: it must not be written then.
-func Apply(c *store.Control, o *store.Order, r *store.Record) error {
+func Apply(c *record.Control, o *record.Order, r *record.Record) error {
 	o.Seq = max(c.Seq+1, o.Seq)
-	if o.Seq > store.MaxToken {
+	if o.Seq > record.MaxToken {
 		return fmt.Errorf("the control document has the order %d, the largest there is: correct the document", c.Seq)
 	}
 	j := c.Jobs[o.Job]
 	j.Pauses, j.Requests = unsettled(j.Pauses, r, o.At), slices.Clone(j.Requests) // others may read the old ones
 	var err error
 	switch o.Kind {
-	case store.OrderPause:
+	case record.OrderPause:
 		pause(&j, o)
-	case store.OrderResume:
+	case record.OrderResume:
 		resume(&j, o.At)
 		if o.Token > j.Resumed.Token || o.Token == 0 { // else the job goes on since the resume before
-			j.Resumed = store.Resume{At: o.At, Token: o.Token}
+			j.Resumed = record.Resume{At: o.At, Token: o.Token}
 		}
-	case store.OrderRun:
+	case record.OrderRun:
 		err = request(&j, o, r.Orders.Served)
-	case store.OrderCancel, store.OrderStepDown:
+	case record.OrderCancel, record.OrderStepDown:
 		err = end(&j, o, r)
-	case store.OrderBackfill:
+	case record.OrderBackfill:
 		err = backfill(&j, o)
-	case store.OrderCancelBackfill:
+	case record.OrderCancelBackfill:
 		if b := &j.Backfill; !b.On() || b.Seq != o.Backfill.Seq {
 			err = errors.New("it has no such backfill, or that is cancelled already")
 			break
 		}
-		o.Name = store.BackfillRequest(j.Backfill.Seq)
-		j.Backfill.Cancelled = store.End{Seq: o.Seq, Cancel: true, By: o.By, Reason: o.Reason}
+		o.Name = record.BackfillRequest(j.Backfill.Seq)
+		j.Backfill.Cancelled = record.End{Seq: o.Seq, Cancel: true, By: o.By, Reason: o.Reason}
 	default:
 		err = fmt.Errorf("there is no order %q", o.Kind)
 	}
@@ -69,44 +69,44 @@ func Apply(c *store.Control, o *store.Order, r *store.Record) error {
 		return err
 	}
 	if c.Jobs == nil {
-		c.Jobs = map[string]store.JobControl{}
+		c.Jobs = map[string]record.JobControl{}
 	}
 	c.Jobs[o.Job], c.Seq = j, o.Seq
 	line := *o
 	line.Backfill.Spans = nil // there may be many, and they are kept above
-	c.Audit = append([]store.Order{line}, c.Audit[:min(len(c.Audit), maxAudit-1)]...)
+	c.Audit = append([]record.Order{line}, c.Audit[:min(len(c.Audit), maxAudit-1)]...)
 	return nil
 }
 
 // pause begins a pause, or changes the reason and the end of one that is in force.
-func pause(j *store.JobControl, o *store.Order) {
+func pause(j *record.JobControl, o *record.Order) {
 	since := o.At
 	if j.Pause.On(o.At) {
 		since = j.Pause.At
 	} else {
 		resume(j, o.At)
 	}
-	j.Pause = store.Pause{At: since, By: o.By, Reason: o.Reason, Until: o.Until}
+	j.Pause = record.Pause{At: since, By: o.By, Reason: o.Reason, Until: o.Until}
 }
 
 // resume ends the pause, or keeps that it has ended by itself. A pause that is over is kept: its
 // ticks may have come due while no replica was up, and the next replica has to skip them.
-func resume(j *store.JobControl, at time.Time) {
+func resume(j *record.JobControl, at time.Time) {
 	if j.Pause.At.IsZero() {
 		return
 	}
 	if !j.Pause.On(at) {
 		at = j.Pause.Until.Add(-1) // it is not in force at Until
 	}
-	j.Pauses = append(j.Pauses, store.Span{From: j.Pause.At, To: at})
+	j.Pauses = append(j.Pauses, record.Span{From: j.Pause.At, To: at})
 	j.Pauses = j.Pauses[max(0, len(j.Pauses)-maxPauses):]
-	j.Pause = store.Pause{}
+	j.Pause = record.Pause{}
 }
 
 // unsettled returns those of some pauses in which ticks may be without an outcome, by the record of their job: they are still to
 // be skipped. A job may have no next tick, as a singleton, or no record, as one of EveryReplica. Then a day is enough: a
 // replica that was late for a tick is not late for as long.
-func unsettled(pauses []store.Span, r *store.Record, now time.Time) []store.Span {
+func unsettled(pauses []record.Span, r *record.Record, now time.Time) []record.Span {
 	settled := r.Due.Add(-1)
 	switch {
 	case r.Run.Request == "" && r.Run.Tick.After(r.Watermark): // the claim of that tick may be given up
@@ -114,20 +114,20 @@ func unsettled(pauses []store.Span, r *store.Record, now time.Time) []store.Span
 	case r.Due.IsZero():
 		settled = now.Add(-keepName)
 	}
-	return slices.DeleteFunc(slices.Clone(pauses), func(s store.Span) bool { return !s.To.After(settled) })
+	return slices.DeleteFunc(slices.Clone(pauses), func(s record.Span) bool { return !s.To.After(settled) })
 }
 
 // end orders the end of a run. The order before it is kept while it may have to be obeyed: a replica that has not read it may
 // have claimed another run in between, whose end is ordered now.
-func end(j *store.JobControl, o *store.Order, r *store.Record) error {
-	cancels := o.Kind == store.OrderCancel
+func end(j *record.JobControl, o *record.Order, r *record.Record) error {
+	cancels := o.Kind == record.OrderCancel
 	switch before := j.EndOf(o.Token, o.About); {
 	case before.Cancel && cancels: // all that the order is for is cancelled
 		return nil
 	case before.Cancel:
 		return errors.New("the run is cancelled already")
 	}
-	earlier := slices.DeleteFunc(append(slices.Clone(j.Earlier), j.End), func(e store.End) bool {
+	earlier := slices.DeleteFunc(append(slices.Clone(j.Earlier), j.End), func(e record.End) bool {
 		return over(&e, r, &j.Backfill)
 	})
 	if len(earlier) > maxEnds {
@@ -135,13 +135,13 @@ func end(j *store.JobControl, o *store.Order, r *store.Record) error {
 			len(earlier), o.Job)
 	}
 	j.Earlier = earlier
-	j.End = store.End{Seq: o.Seq, Token: o.Token, About: o.About, Cancel: cancels, By: o.By, Reason: o.Reason}
+	j.End = record.End{Seq: o.Seq, Token: o.Token, About: o.About, Cancel: cancels, By: o.By, Reason: o.Reason}
 	return nil
 }
 
 // over reports whether an order has nothing left to end, by the record that the next order is based on. If two operators order at
 // once, that record may be older than the run which the order is for. A manual run that was not ordered is claimed once.
-func over(e *store.End, r *store.Record, fill *store.Backfill) bool {
+func over(e *record.End, r *record.Record, fill *record.Backfill) bool {
 	switch a := e.About; {
 	case r.Token < e.Token:
 		return false
@@ -157,18 +157,18 @@ func over(e *store.End, r *store.Record, fill *store.Backfill) bool {
 }
 
 // past reports whether all ticks of a backfill up to one have their outcome.
-func past(b *store.Backfilled, a *store.About) bool {
-	left := slices.ContainsFunc(b.Open, func(o store.OpenTick) bool { return !o.Tick.After(a.Tick) })
+func past(b *record.Backfilled, a *record.About) bool {
+	left := slices.ContainsFunc(b.Open, func(o record.OpenTick) bool { return !o.Tick.After(a.Tick) })
 	return b.Seq == a.Order && b.Through.After(a.Tick) && !left
 }
 
 // isOld reports whether the name of a request may be used again once it is served.
-func isOld(q *store.Request, now time.Time) bool { return now.Sub(q.Until) > keepName }
+func isOld(q *record.Request, now time.Time) bool { return now.Sub(q.Until) > keepName }
 
 // request adds a request. A name is used once, so that a person who repeats an order whose answer was lost does not get a
 // second run. A request that is not served is kept, since its outcome is still to be written.
-func request(j *store.JobControl, o *store.Order, served int64) error {
-	j.Requests = slices.DeleteFunc(j.Requests, func(q store.Request) bool { return q.Seq <= served && isOld(&q, o.At) })
+func request(j *record.JobControl, o *record.Order, served int64) error {
+	j.Requests = slices.DeleteFunc(j.Requests, func(q record.Request) bool { return q.Seq <= served && isOld(&q, o.At) })
 	waiting, first := 0, o.At
 	for _, q := range j.Requests {
 		if q.Name == o.Name {
@@ -186,17 +186,17 @@ func request(j *store.JobControl, o *store.Order, served int64) error {
 		return fmt.Errorf("%d runs of %s were ordered of late, and their names are kept for a day: order the next one after %s",
 			len(j.Requests), o.Job, first.Add(keepName).UTC().Format(time.RFC3339))
 	}
-	j.Requests = append(j.Requests, store.Request{Seq: o.Seq, Name: o.Name, By: o.By, At: o.At, Until: o.Until})
+	j.Requests = append(j.Requests, record.Request{Seq: o.Seq, Name: o.Name, By: o.By, At: o.At, Until: o.Until})
 	return nil
 }
 
 // backfill begins a backfill. A job has one at a time: that of the job is cancelled, or was over when
 // the order was checked.
-func backfill(j *store.JobControl, o *store.Order) error {
+func backfill(j *record.JobControl, o *record.Order) error {
 	if last := &j.Backfill; last.On() && last.Seq != o.Backfill.Before {
 		return fmt.Errorf("the backfill %d of %s is under way: wait for its end, or cancel it", last.Seq, o.Job)
 	}
-	o.Name = store.BackfillRequest(o.Seq)
+	o.Name = record.BackfillRequest(o.Seq)
 	o.Backfill.Seq, o.Backfill.By, o.Backfill.At, o.Backfill.Reason = o.Seq, o.By, o.At, o.Reason
 	j.Backfill = o.Backfill
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/soloist-go/soloist/internal/document"
 	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -32,13 +33,13 @@ type Client struct {
 
 // document is what the orders are in.
 func (c *Client) document() document.Document {
-	return document.Document{Store: c.Store, Name: store.ControlName(c.App), Limit: CallTimeout}
+	return document.Document{Store: c.Store, Name: record.ControlName(c.App), Limit: CallTimeout}
 }
 
 // read returns the document and its ETag: an empty one, with an empty ETag, if there is none.
 // store.ErrUnchanged: its ETag is etag. Each answer of the store has its date, which the clock
 // learns from, since orders have the time of the store and not that of an operator's desk.
-func (c *Client) read(ctx context.Context, etag string) (store.Control, string, error) {
+func (c *Client) read(ctx context.Context, etag string) (record.Control, string, error) {
 	sent := c.Clock.Elapsed()
 	d, err := c.document().Read(ctx, etag)
 	if err == nil || errors.Is(err, store.ErrUnchanged) {
@@ -46,11 +47,11 @@ func (c *Client) read(ctx context.Context, etag string) (store.Control, string, 
 	}
 	switch {
 	case err != nil:
-		return store.Control{}, "", err
+		return record.Control{}, "", err
 	case d.ETag == "":
-		return store.Control{App: c.App}, "", nil
+		return record.Control{App: c.App}, "", nil
 	}
-	doc, err := store.DecodeControl(d.Body, c.App)
+	doc, err := record.DecodeControl(d.Body, c.App)
 	if err != nil { // it was written by hand, or by a newer program: to read it again would not help
 		return doc, d.ETag, Refuse(err)
 	}
@@ -58,14 +59,14 @@ func (c *Client) read(ctx context.Context, etag string) (store.Control, string, 
 }
 
 // Read returns what is in force and what was ordered.
-func (c *Client) Read(ctx context.Context) (store.Control, error) {
+func (c *Client) Read(ctx context.Context) (record.Control, error) {
 	doc, _, err := c.read(ctx, "")
 	return doc, err
 }
 
 // A version is the document as it was read or written.
 type version struct {
-	doc     store.Control
+	doc     record.Control
 	etag    string
 	written bool   // by this client
 	base    string // if it was written: the ETag of the version that it replaced
@@ -80,7 +81,7 @@ type version struct {
 //
 // The first try is based on v if that is known: the store refuses it if the document has
 // changed since. Each other try reads the document. In the end v is the last version.
-func (c *Client) order(ctx context.Context, o store.Order, r *store.Record, v *version, known bool) (store.Order, error) {
+func (c *Client) order(ctx context.Context, o record.Order, r *record.Record, v *version, known bool) (record.Order, error) {
 	o.ID = rand.Text()[:12]
 	var doubt error // of a write that may have been applied
 	for try := 1; ; try++ {
@@ -90,7 +91,7 @@ func (c *Client) order(ctx context.Context, o store.Order, r *store.Record, v *v
 			v.doc, v.etag, err = c.read(ctx, "")
 		}
 		if err == nil {
-			if i := slices.IndexFunc(v.doc.Audit, func(old store.Order) bool { return old.ID == o.ID }); i >= 0 {
+			if i := slices.IndexFunc(v.doc.Audit, func(old record.Order) bool { return old.ID == o.ID }); i >= 0 {
 				return v.doc.Audit[i], nil // an earlier try was applied, and only its answer was lost
 			}
 			if err = c.write(ctx, v, &o, r); err == nil {
@@ -146,7 +147,7 @@ func refused(err error) bool {
 }
 
 // write applies the order to the document as it was read, and writes that.
-func (c *Client) write(ctx context.Context, v *version, o *store.Order, r *store.Record) error {
+func (c *Client) write(ctx context.Context, v *version, o *record.Order, r *record.Record) error {
 	lo, hi, known := c.Clock.Now()
 	if !known { // the store gives no dates
 		lo, hi = c.Clock.Wall(), c.Clock.Wall()

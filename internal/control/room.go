@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -16,9 +17,9 @@ const reserved = store.MaxDocument / 8
 
 // encode returns the document, to which an order was added, as JSON. If it is full, requests and pauses that are over are dropped,
 // also those of other jobs: a job for which nothing is ordered any more drops none.
-func (c *Client) encode(ctx context.Context, doc *store.Control, o *store.Order) ([]byte, error) {
+func (c *Client) encode(ctx context.Context, doc *record.Control, o *record.Order) ([]byte, error) {
 	most := store.MaxDocument
-	if o.Kind == store.OrderRun || o.Kind == store.OrderBackfill {
+	if o.Kind == record.OrderRun || o.Kind == record.OrderBackfill {
 		most -= reserved
 	}
 	b, err := doc.Encode()
@@ -40,8 +41,8 @@ func (c *Client) encode(ctx context.Context, doc *store.Control, o *store.Order)
 
 // dropOver drops the requests and pauses of a job that are over, by its record, and reports whether there were any. If the record
 // cannot be read, all are kept.
-func (c *Client) dropOver(ctx context.Context, job string, j *store.JobControl, now time.Time) bool {
-	if len(j.Pauses) == 0 && !slices.ContainsFunc(j.Requests, func(q store.Request) bool { return isOld(&q, now) }) {
+func (c *Client) dropOver(ctx context.Context, job string, j *record.JobControl, now time.Time) bool {
+	if len(j.Pauses) == 0 && !slices.ContainsFunc(j.Requests, func(q record.Request) bool { return isOld(&q, now) }) {
 		return false
 	}
 	r, err := c.recordOf(ctx, job)
@@ -49,7 +50,7 @@ func (c *Client) dropOver(ctx context.Context, job string, j *store.JobControl, 
 		return false
 	}
 	before := len(j.Requests) + len(j.Pauses)
-	j.Requests = slices.DeleteFunc(slices.Clone(j.Requests), func(q store.Request) bool {
+	j.Requests = slices.DeleteFunc(slices.Clone(j.Requests), func(q record.Request) bool {
 		return r.Orders.IsServed(q.Seq) && isOld(&q, now)
 	})
 	j.Pauses = unsettled(j.Pauses, &r, now)
@@ -57,14 +58,14 @@ func (c *Client) dropOver(ctx context.Context, job string, j *store.JobControl, 
 }
 
 // recordOf returns the record of a job. The requests for an entry that was deleted are over.
-func (c *Client) recordOf(ctx context.Context, job string) (store.Record, error) {
+func (c *Client) recordOf(ctx context.Context, job string) (record.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	entry, err := c.Entries.Read(ctx, c.App+"/"+job)
 	if errors.Is(err, fs.ErrNotExist) {
-		return store.Record{Orders: store.Orders{Served: store.MaxToken}}, nil
+		return record.Record{Orders: record.Orders{Served: record.MaxToken}}, nil
 	} else if err != nil {
-		return store.Record{}, err
+		return record.Record{}, err
 	}
-	return store.DecodeRecord(entry.Record, c.App, job)
+	return record.Decode(entry.Record, c.App, job)
 }

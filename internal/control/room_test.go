@@ -12,6 +12,7 @@ import (
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/control"
 	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -20,18 +21,18 @@ import (
 func full(t *testing.T, s *local.Memory, until time.Time, jobs map[string]int, pauses int) {
 	t.Helper()
 	until = until.UTC().Truncate(time.Second)
-	doc := store.Control{App: "app", Seq: 1000, Jobs: map[string]store.JobControl{}}
+	doc := record.Control{App: "app", Seq: 1000, Jobs: map[string]record.JobControl{}}
 	for job, n := range jobs {
-		var j store.JobControl
+		var j record.JobControl
 		for i := range n {
-			j.Requests = append(j.Requests, store.Request{Seq: int64(i + 1), Name: "n", By: strings.Repeat("x", 895), At: until, Until: until})
+			j.Requests = append(j.Requests, record.Request{Seq: int64(i + 1), Name: "n", By: strings.Repeat("x", 895), At: until, Until: until})
 		}
 		doc.Jobs[job] = j
 	}
-	doc.Jobs["rested"] = store.JobControl{Pauses: slices.Repeat([]store.Span{{From: until.Add(-time.Hour), To: until}}, pauses)}
+	doc.Jobs["rested"] = record.JobControl{Pauses: slices.Repeat([]record.Span{{From: until.Add(-time.Hour), To: until}}, pauses)}
 	b, err := doc.Encode()
 	if err == nil {
-		_, err = s.WriteDocument(t.Context(), store.ControlName("app"), "", b)
+		_, err = s.WriteDocument(t.Context(), record.ControlName("app"), "", b)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +57,7 @@ func (gateway) WriteDocument(context.Context, string, string, []byte) (store.Rev
 func TestOrderThatIsNotWrittenByTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := gateway{&local.Memory{}}
-		_, err := control.NewWatch(client(s, s), func() {}).Order(t.Context(), store.Order{Kind: store.OrderPause, Job: "work"}, &store.Record{})
+		_, err := control.NewWatch(client(s, s), func() {}).Order(t.Context(), record.Order{Kind: record.OrderPause, Job: "work"}, &record.Record{})
 		if err == nil || !strings.Contains(err.Error(), "not known whether") {
 			t.Errorf("got %v", err)
 		}
@@ -83,8 +84,8 @@ func TestFullDocument(t *testing.T) {
 			s := &local.Memory{}
 			full(t, s, time.Now().Add(-tt.ago), tt.before, tt.pauses)
 			for job, served := range map[string]int64{"idle": 0, "half": 45, "busy": 45, "new": 0} {
-				r := store.Record{App: "app", Job: job, Created: time.Now(), Watermark: time.Now(), Token: 1, Orders: store.Orders{Served: served}}
-				r.Run.Status = store.Idle
+				r := record.Record{App: "app", Job: job, Created: time.Now(), Watermark: time.Now(), Token: 1, Orders: record.Orders{Served: served}}
+				r.Run.Status = record.Idle
 				b, err := r.Encode()
 				if err == nil {
 					_, err = s.Create(t.Context(), "app/"+job, b)
@@ -95,11 +96,11 @@ func TestFullDocument(t *testing.T) {
 			}
 			c := client(s, s)
 			w, begin := control.NewWatch(c, func() {}), time.Now()
-			_, err := w.Order(t.Context(), store.Order{Kind: store.OrderRun, Job: "new", Name: "one", Until: begin.Add(time.Hour)}, &store.Record{})
+			_, err := w.Order(t.Context(), record.Order{Kind: record.OrderRun, Job: "new", Name: "one", Until: begin.Add(time.Hour)}, &record.Record{})
 			if refused := errors.Is(err, control.ErrRefused); refused != tt.refused || err != nil && !refused {
 				t.Errorf("a run: %v", err)
 			}
-			if _, err := w.Order(t.Context(), store.Order{Kind: store.OrderPause, Job: "new", Reason: strings.Repeat("x", 200)}, &store.Record{}); err != nil {
+			if _, err := w.Order(t.Context(), record.Order{Kind: record.OrderPause, Job: "new", Reason: strings.Repeat("x", 200)}, &record.Record{}); err != nil {
 				t.Errorf("a pause: %v", err)
 			}
 			doc, err := c.Read(t.Context())

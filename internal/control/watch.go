@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -31,7 +32,7 @@ type Watch struct {
 	turn chan struct{} // has room for one reader; a channel, since who waits for it may give up
 
 	mu    sync.Mutex
-	doc   store.Control
+	doc   record.Control
 	etag  string
 	known bool          // doc was read
 	good  call          // the last successful read
@@ -59,9 +60,9 @@ func NewWatch(c *Client, changed func()) *Watch {
 }
 
 // Job returns what is in force for a job, as far as it is known.
-func (w *Watch) Job(name string) store.JobControl {
+func (w *Watch) Job(name string) record.JobControl {
 	if w == nil {
-		return store.JobControl{}
+		return record.JobControl{}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -160,7 +161,7 @@ func (w *Watch) readUnless(ctx context.Context, enough func() bool) {
 }
 
 // take keeps what a read has shown, and reports whether that is new.
-func (w *Watch) take(doc store.Control, etag string, c call, err error) (changed bool) {
+func (w *Watch) take(doc record.Control, etag string, c call, err error) (changed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now++
@@ -178,7 +179,7 @@ func (w *Watch) take(doc store.Control, etag string, c call, err error) (changed
 // Order writes an order, and returns it with its number and time; see Client.order. Then the
 // watch knows the document as it was written. It reads the document only where what it knows is
 // too old, or another order came in between.
-func (w *Watch) Order(ctx context.Context, o store.Order, r *store.Record) (store.Order, error) {
+func (w *Watch) Order(ctx context.Context, o record.Order, r *record.Record) (record.Order, error) {
 	known := w.Stale() == nil
 	w.mu.Lock()
 	w.now++

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/functions"
 	"github.com/soloist-go/soloist/internal/proctest"
-	"github.com/soloist-go/soloist/store"
 )
 
 // The program with alarms, as the command functions writes it, on a platform that starts an instance when a message is visible,
@@ -42,11 +42,11 @@ func TestAlarmStartsAnInstanceForEachTick(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Kill()
-	ran := func() []store.Outcome {
+	ran := func() []event.Outcome {
 		if _, err := storage.Store.Read(t.Context(), "test/work"); err != nil {
 			return nil // the first call has not made it
 		}
-		return slices.DeleteFunc(storage.Record(t, "test/work").History, func(o store.Outcome) bool { return o.Start.IsZero() })
+		return slices.DeleteFunc(storage.Record(t, "test/work").History, func(o event.Outcome) bool { return o.Start.IsZero() })
 	}
 	proctest.Poll(t, "the third run", patience, func() bool {
 		n, err := queue.Visible(t.Context())
@@ -63,7 +63,7 @@ func TestAlarmStartsAnInstanceForEachTick(t *testing.T) {
 	})
 	seen := map[time.Time]bool{}
 	for _, o := range ran() {
-		if o.Status != store.Succeeded || seen[o.Tick] {
+		if o.Status != event.Succeeded || seen[o.Tick] {
 			t.Errorf("got the outcome %+v, want one success for each tick", o)
 		}
 		seen[o.Tick] = true

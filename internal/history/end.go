@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -82,7 +84,7 @@ func (e *end) learn(lines []Line) {
 	for i := range lines {
 		e.known[keyOf(&lines[i].Outcome)] = true
 		e.token = max(e.token, lines[i].Token)
-		e.ticks = e.ticks || store.BackfillOf(lines[i].Request) == 0
+		e.ticks = e.ticks || event.BackfillOf(lines[i].Request) == 0
 	}
 }
 
@@ -90,7 +92,7 @@ func (e *end) learn(lines []Line) {
 // than an outcome that it has, it has had; what is newer than one that was read would have been read, too, however old its tick is.
 // The oldest quarter of a record may be ticks alone, from before other outcomes that were dropped: that the log has one of those
 // does not show that it has the others.
-func (e *end) missing(rec *store.Record) (news []Line) {
+func (e *end) missing(rec *record.Record) (news []Line) {
 	known, whole, ticks := false, false, 0
 	first := len(rec.History) - 1 // the oldest that was read
 	for first >= 0 && !e.known[keyOf(&rec.History[first])] {
@@ -123,13 +125,13 @@ func (e *end) precedes(news []Line) bool {
 
 // has reports whether the log has an outcome of a record. If its end has outcomes of a backfill alone, it has those up to its
 // largest token.
-func (e *end) has(o *store.Outcome) bool {
+func (e *end) has(o *event.Outcome) bool {
 	return e.known[keyOf(o)] || !e.ticks && o.Token != 0 && o.Token <= e.token
 }
 
 // complete returns the outcomes of a record that do not change any more. A stalled run may not have returned yet, so its end
 // is not known: it waits, and so do the ticks that were skipped under it, since the log has the order of the record.
-func complete(news []Line, rec *store.Record) []Line {
+func complete(news []Line, rec *record.Record) []Line {
 	i := slices.IndexFunc(news, func(l Line) bool { return rec.MayRun() && l.Token == rec.Token })
 	if i < 0 {
 		return news
@@ -139,17 +141,17 @@ func complete(news []Line, rec *store.Record) []Line {
 
 // with adds to the news of a record what it does not have, of the outcomes that this replica kept: outcomes that the record
 // has dropped before they were logged, in their place, and the outcomes of a backfill, which it only counts.
-func (e *end) with(kept, news []Line, rec *store.Record) []Line {
+func (e *end) with(kept, news []Line, rec *record.Record) []Line {
 	var all, filled []Line
 	for _, l := range kept {
 		k := keyOf(&l.Outcome)
-		is := func(o store.Outcome) bool { return keyOf(&o) == k }
+		is := func(o event.Outcome) bool { return keyOf(&o) == k }
 		if i := slices.IndexFunc(news, func(l Line) bool { return is(l.Outcome) }); i >= 0 {
 			all, news = append(all, news[:i+1]...), news[i+1:]
 		}
 		switch {
 		case e.known[k] || slices.ContainsFunc(rec.History, is):
-		case store.BackfillOf(l.Request) != 0:
+		case event.BackfillOf(l.Request) != 0:
 			filled = append(filled, l)
 		case l.Token > e.token, l.Token == 0 && l.seen.After(e.since): // else another replica has logged it
 			all = append(all, l)
@@ -165,9 +167,9 @@ func (e *end) written() bool {
 }
 
 // forget forgets what neither the record has any more nor this replica has kept.
-func (e *end) forget(rec *store.Record, kept []Line) {
+func (e *end) forget(rec *record.Record, kept []Line) {
 	known := make(map[key]bool, len(rec.History))
-	retain := func(o *store.Outcome) {
+	retain := func(o *event.Outcome) {
 		if k := keyOf(o); e.known[k] {
 			known[k] = true
 		}

@@ -22,19 +22,20 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/store"
 )
 
 // A Line is one outcome in a log.
 type Line struct {
-	store.Outcome
+	event.Outcome
 	Gap bool `json:"gap,omitempty"` // outcomes before this one may be lost
 
 	seen time.Time // when this replica settled it; zero: it is from a log or a record
 }
 
 // shortened returns an outcome whose reason is no longer than one of a record.
-func shortened(o store.Outcome) store.Outcome {
+func shortened(o event.Outcome) event.Outcome {
 	if r := []rune(o.Reason); len(r) > longestReason {
 		o.Reason = string(r[:longestReason])
 	}
@@ -59,12 +60,12 @@ func (l *Line) At() time.Time {
 type key struct {
 	token      int64
 	tick, from int64
-	status     store.Status
+	status     event.Status
 	request    string
 	attempt    int
 }
 
-func keyOf(o *store.Outcome) key {
+func keyOf(o *event.Outcome) key {
 	return key{o.Token, o.Tick.UnixNano(), o.From.UnixNano(), o.Status, o.Request, o.Attempt}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -15,7 +16,7 @@ const firstRead = 1 << 20
 
 // Read returns the outcomes of a job since an instant, the oldest first. To what the logs
 // have it adds what only the record has yet. Zero: all that are there.
-func Read(ctx context.Context, s store.Appender, entry string, since time.Time, rec *store.Record) ([]Line, error) {
+func Read(ctx context.Context, s store.Appender, entry string, since time.Time, rec *record.Record) ([]Line, error) {
 	all, _, err := Newest(ctx, s, entry, since, math.MaxInt, rec)
 	return slices.DeleteFunc(all, func(l Line) bool { return l.At().Before(since) }), err
 }
@@ -23,7 +24,7 @@ func Read(ctx context.Context, s store.Appender, entry string, since time.Time, 
 // Newest is Read of the newest outcomes, about as many as most. It reads no more than it
 // needs for that, so some from before the instant may be among them. whole reports whether
 // it has all since the instant.
-func Newest(ctx context.Context, s store.Appender, entry string, since time.Time, most int, rec *store.Record) (all []Line, whole bool, err error) {
+func Newest(ctx context.Context, s store.Appender, entry string, since time.Time, most int, rec *record.Record) (all []Line, whole bool, err error) {
 	parts, err := list(ctx, s, entry)
 	if err != nil {
 		return nil, false, err
@@ -64,7 +65,7 @@ func back(ctx context.Context, s store.Appender, p extent, since time.Time, most
 }
 
 // unlogged returns the outcomes of a record that lines lack.
-func unlogged(lines []Line, rec *store.Record) []Line {
+func unlogged(lines []Line, rec *record.Record) []Line {
 	if rec == nil {
 		return nil
 	}
@@ -78,7 +79,7 @@ func unlogged(lines []Line, rec *store.Record) []Line {
 // Update returns lines that were read before, with what a record has that was read since.
 // It changes none of them. ok is false if outcomes may lie between them and the record,
 // which are in the log alone.
-func Update(lines []Line, rec *store.Record) (all []Line, ok bool) {
+func Update(lines []Line, rec *record.Record) (all []Line, ok bool) {
 	recent := slices.Clone(lines[max(0, len(lines)-enough):])
 	at := map[key]int{}
 	for i := range recent {

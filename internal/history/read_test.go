@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/history"
 	"github.com/soloist-go/soloist/store"
@@ -31,7 +32,7 @@ func (p *past) grow(t *testing.T, n int) {
 		for e := json.NewEncoder(&b); n > 0 && b.Len() < store.MaxAppend-1000; n-- {
 			at := p.start.Add(time.Duration(p.runs) * 20 * time.Second)
 			p.runs++
-			_ = e.Encode(history.Line{Outcome: store.Outcome{Tick: at, Status: store.Succeeded, Attempt: 1,
+			_ = e.Encode(history.Line{Outcome: event.Outcome{Tick: at, Status: event.Succeeded, Attempt: 1,
 				Token: int64(1763827200000000 + p.runs), Replica: "vm-7775-x3ff", Start: at.Add(123456789), End: at.Add(4123456789)}})
 		}
 		if err := p.Memory.Append(t.Context(), store.LogName(entry, fmt.Sprintf("%06d", p.number)), p.size, b.Bytes()); err != nil {
@@ -83,7 +84,7 @@ func TestUpdateByRecord(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var lines []history.Line
 		for n := range 200 {
-			w.run(store.Succeeded)
+			w.run(event.Succeeded)
 			if n%17 > 0 {
 				continue
 			}
@@ -103,7 +104,7 @@ func TestUpdateByRecord(t *testing.T) {
 			w.t.Errorf("got %+v", got)
 		}
 		for range 21 {
-			w.run(store.Succeeded)
+			w.run(event.Succeeded)
 		}
 		if all, ok := history.Update(lines, &w.rec); ok || len(all) == 0 {
 			w.t.Error("21 outcomes are as many as 20")
@@ -131,7 +132,7 @@ func TestOldLogsAreRemoved(t *testing.T) {
 				p.grow(w.t, 16*day)
 				r := w.over(&way{})
 				r.Keep = one.keep
-				r.run().Take(w.run(store.Succeeded))
+				r.run().Take(w.run(event.Succeeded))
 				time.Sleep(time.Minute)
 				r.end()
 				left := 0
@@ -155,7 +156,7 @@ func TestTornLineIsLeftOut(t *testing.T) {
 		if err := w.store.Append(w.t.Context(), store.LogName(entry, "000001"), 0, torn); err != nil {
 			w.t.Fatal(err)
 		}
-		w.write(store.Succeeded)
+		w.write(event.Succeeded)
 		w.holds(nil, 0)
 	})
 }
@@ -165,7 +166,7 @@ func TestTicksThatStayAreNotReadAgain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		r := w.replica()
 		for range 5 {
-			r.Take(w.run(store.Succeeded))
+			r.Take(w.run(event.Succeeded))
 		}
 		w.ordered(60, r)
 		time.Sleep(2 * time.Hour)

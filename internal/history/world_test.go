@@ -14,6 +14,7 @@ import (
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/history"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -23,8 +24,8 @@ const entry = "app/job"
 type world struct {
 	t     *testing.T
 	store *local.Memory
-	rec   store.Record
-	all   []store.Outcome
+	rec   record.Record
+	all   []event.Outcome
 	every time.Duration // between two runs
 }
 
@@ -32,8 +33,8 @@ func inWorld(t *testing.T, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now().UTC()
-		w := &world{t: t, store: new(local.Memory), every: 20 * time.Second, rec: store.Record{App: "app", Job: "job",
-			Created: now, Watermark: now, Token: 1000, Run: store.Run{Status: store.Idle}}}
+		w := &world{t: t, store: new(local.Memory), every: 20 * time.Second, rec: record.Record{App: "app", Job: "job",
+			Created: now, Watermark: now, Token: 1000, Run: record.Run{Status: record.Idle}}}
 		b, err := w.rec.Encode()
 		if err == nil {
 			_, err = w.store.Create(t.Context(), entry, b)
@@ -46,13 +47,13 @@ func inWorld(t *testing.T, f func(w *world)) {
 }
 
 // run lets the job run once, some time after the last time, and returns the event.
-func (w *world) run(status store.Status) event.Event {
+func (w *world) run(status event.Status) event.Event {
 	w.t.Helper()
-	return w.ends(store.Outcome{Status: status, Attempt: 1})
+	return w.ends(event.Outcome{Status: status, Attempt: 1})
 }
 
 // ends is run with more of the outcome. Without an attempt it is settled without a run. Without a tick it is of now.
-func (w *world) ends(o store.Outcome) event.Event {
+func (w *world) ends(o event.Outcome) event.Event {
 	w.t.Helper()
 	time.Sleep(w.every)
 	if o.Tick.IsZero() {
@@ -62,9 +63,9 @@ func (w *world) ends(o store.Outcome) event.Event {
 	if o.Attempt > 0 {
 		w.rec.Token++
 		kind, o.Token, o.Replica, o.Start, o.End = event.Ended, w.rec.Token, "replica", o.Tick, o.Tick.Add(time.Second)
-		w.rec.Run = store.Run{Tick: o.Tick, Request: o.Request, Attempt: 1, Status: o.Status, Claimed: o.Tick, Finished: o.End}
+		w.rec.Run = record.Run{Tick: o.Tick, Request: o.Request, Attempt: 1, Status: o.Status, Claimed: o.Tick, Finished: o.End}
 	}
-	w.rec.History = append([]store.Outcome{o}, w.rec.History...)
+	w.rec.History = append([]event.Outcome{o}, w.rec.History...)
 	w.keep()
 	w.all = append(w.all, o)
 	return event.Event{Kind: kind, Time: time.Now(), Job: "job", Run: event.Run{Token: o.Token}, Outcome: o}
@@ -88,7 +89,7 @@ func (w *world) keep() {
 }
 
 // holds checks that the history has each outcome once, in order, and gaps before these only.
-func (w *world) holds(rec *store.Record, gaps ...int) {
+func (w *world) holds(rec *record.Record, gaps ...int) {
 	w.t.Helper()
 	lines, err := history.Read(w.t.Context(), w.store, entry, time.Time{}, rec)
 	if err != nil || len(lines) != len(w.all) {
@@ -106,7 +107,7 @@ func (w *world) holds(rec *store.Record, gaps ...int) {
 func (w *world) ordered(n int, r *replica) {
 	w.t.Helper()
 	for range n {
-		e := w.ends(store.Outcome{Status: store.Succeeded, Attempt: 1, Request: fmt.Sprint("request-", len(w.all))})
+		e := w.ends(event.Outcome{Status: event.Succeeded, Attempt: 1, Request: fmt.Sprint("request-", len(w.all))})
 		if r != nil {
 			r.Take(e)
 		}
@@ -270,7 +271,7 @@ func (r *replica) end() {
 }
 
 // write has a new replica write what the record has, beginning with an outcome.
-func (w *world) write(status store.Status) {
+func (w *world) write(status event.Status) {
 	w.t.Helper()
 	r := w.replica()
 	r.Take(w.run(status))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -206,10 +207,10 @@ func (w *Writer) bring(ctx context.Context, job string, j *waiting, kept []Line,
 	return 0, fmt.Errorf("log of %s: other replicas were faster five times", entry)
 }
 
-func (w *Writer) record(ctx context.Context, job string) (store.Record, error) {
+func (w *Writer) record(ctx context.Context, job string) (record.Record, error) {
 	read, err := w.Store.Read(ctx, w.App+"/"+job)
 	if err != nil {
-		return store.Record{}, err
+		return record.Record{}, err
 	}
-	return store.DecodeRecord(read.Record, w.App, job)
+	return record.Decode(read.Record, w.App, job)
 }

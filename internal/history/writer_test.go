@@ -13,7 +13,6 @@ import (
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/history"
 	"github.com/soloist-go/soloist/internal/nightly"
-	"github.com/soloist-go/soloist/store"
 )
 
 // Replicas die at any instant, calls and answers get lost and calls arrive late: the log
@@ -31,7 +30,7 @@ func TestKilledWritersLeaveEachOutcomeOnce(t *testing.T) {
 			if dice.IntN(8) == 0 {
 				now = dice.IntN(len(replicas))
 			}
-			replicas[now].Take(w.run(store.Succeeded))
+			replicas[now].Take(w.run(event.Succeeded))
 			if dice.IntN(30) == 0 {
 				time.Sleep(time.Duration(dice.IntN(5000)) * time.Millisecond)
 				victim := dice.IntN(len(replicas))
@@ -44,12 +43,12 @@ func TestKilledWritersLeaveEachOutcomeOnce(t *testing.T) {
 			}
 		}
 		for range 30 { // the last ones mend what the dead have left
-			replicas[0].Take(w.run(store.Succeeded))
+			replicas[0].Take(w.run(event.Succeeded))
 		}
 		for _, r := range replicas {
 			r.end()
 		}
-		w.write(store.Succeeded)
+		w.write(event.Succeeded)
 		w.holds(nil)
 		t.Logf("%d outcomes, %d kills", len(w.all), kills)
 	})
@@ -58,16 +57,16 @@ func TestKilledWritersLeaveEachOutcomeOnce(t *testing.T) {
 // What came while no replica wrote, and is not in the record any more, is a gap.
 func TestGapIsShown(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.write(store.Failed)
+		w.write(event.Failed)
 		for range 18 { // these are in the record still
-			w.run(store.Succeeded)
+			w.run(event.Succeeded)
 		}
-		w.write(store.Failed)
+		w.write(event.Failed)
 		w.holds(nil)
 		for range 60 { // and of these some are not
-			w.run(store.Succeeded)
+			w.run(event.Succeeded)
 		}
-		w.write(store.Failed)
+		w.write(event.Failed)
 		lost := 60 + 1 - len(w.rec.History)
 		if lost < 20 {
 			t.Errorf("%d outcomes are lost", lost)
@@ -83,7 +82,7 @@ func TestEmptyLogIsNoGap(t *testing.T) {
 	inWorld(t, func(w *world) {
 		broken, r := &creating{Memory: w.store}, w.over(&way{})
 		r.Writer.Store = broken
-		r.run().Take(w.run(store.Succeeded))
+		r.run().Take(w.run(event.Succeeded))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if len(r.failed) != 1 || broken.empty == "" {
@@ -143,7 +142,7 @@ func TestBatches(t *testing.T) {
 				}
 				const runs = 600
 				for i := range runs {
-					all[i/7%replicas].Take(w.run(store.Succeeded))
+					all[i/7%replicas].Take(w.run(event.Succeeded))
 				}
 				appends, reads := 0, 0
 				for _, r := range all {
@@ -165,7 +164,7 @@ func TestOutcomeIsWrittenWithinAnHour(t *testing.T) {
 	inWorld(t, func(w *world) {
 		r := w.replica()
 		for range 2 { // the first is written at once
-			r.Take(w.run(store.Succeeded))
+			r.Take(w.run(event.Succeeded))
 		}
 		time.Sleep(time.Hour + time.Minute)
 		w.holds(nil)
@@ -201,13 +200,13 @@ func TestFailedReadForgetsNothing(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				r := w.over(&way{}).run()
-				r.Take(w.run(store.Succeeded)) // the first is written at once
+				r.Take(w.run(event.Succeeded)) // the first is written at once
 				time.Sleep(time.Second)
 				synctest.Wait()
 				w.holds(nil)
 				r.way.fails = one.fails
 				for range one.runs {
-					r.Take(w.run(store.Succeeded))
+					r.Take(w.run(event.Succeeded))
 				}
 				time.Sleep(2 * time.Hour)
 				synctest.Wait()
@@ -227,7 +226,7 @@ func TestStopDuringAWrite(t *testing.T) {
 		inWorld(t, func(w *world) {
 			r := w.over(&way{takes: 50 * time.Millisecond}).run()
 			for range runs {
-				r.Take(w.run(store.Succeeded))
+				r.Take(w.run(event.Succeeded))
 			}
 			time.Sleep(20 * time.Millisecond)
 			synctest.Wait()
@@ -245,7 +244,7 @@ func TestStopDuringAWrite(t *testing.T) {
 func TestStopWaitsForNoStore(t *testing.T) {
 	inWorld(t, func(w *world) {
 		r := w.over(&way{takes: time.Hour}).run()
-		r.Take(w.run(store.Succeeded))
+		r.Take(w.run(event.Succeeded))
 		time.Sleep(time.Second)
 		begun := time.Now()
 		r.end()
@@ -261,16 +260,16 @@ func TestStalledRunIsLoggedWithItsEnd(t *testing.T) {
 	for _, skips := range []int{0, 1} {
 		inWorld(t, func(w *world) {
 			r := w.replica()
-			r.Take(w.run(store.Succeeded))
-			e := w.run(store.Stalled)
+			r.Take(w.run(event.Succeeded))
+			e := w.run(event.Stalled)
 			end := w.rec.Run.Finished
 			ends := func(at time.Time) {
 				w.rec.Run.Finished, w.rec.History[skips].End, w.all[1].End = at, at, at
 				w.keep()
 			}
 			if skips > 0 {
-				skipped := store.Outcome{Tick: time.Now().UTC(), Status: store.Skipped, Reason: "overlap"}
-				w.rec.History = append([]store.Outcome{skipped}, w.rec.History...)
+				skipped := event.Outcome{Tick: time.Now().UTC(), Status: event.Skipped, Reason: "overlap"}
+				w.rec.History = append([]event.Outcome{skipped}, w.rec.History...)
 				w.all = append(w.all, skipped)
 			}
 			ends(time.Time{})
@@ -281,7 +280,7 @@ func TestStalledRunIsLoggedWithItsEnd(t *testing.T) {
 				t.Errorf("while it runs the log has %+v, %v", lines, err)
 			}
 			ends(end)
-			r.Take(w.run(store.Succeeded))
+			r.Take(w.run(event.Succeeded))
 			time.Sleep(2 * time.Hour)
 			r.end()
 			w.holds(nil)
@@ -295,7 +294,7 @@ func TestTicksThatStayAreNotWrittenAgain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		r := w.replica()
 		for range 5 {
-			r.Take(w.run(store.Succeeded))
+			r.Take(w.run(event.Succeeded))
 		}
 		w.ordered(400, r)
 		w.holds(&w.rec)
@@ -306,7 +305,7 @@ func TestTicksThatStayAreNotWrittenAgain(t *testing.T) {
 		time.Sleep(time.Minute)
 		w.holds(&w.rec)
 		last.end()
-		if n := len(slices.DeleteFunc(slices.Clone(w.rec.History), func(o store.Outcome) bool { return o.Request != "" })); n != 5 {
+		if n := len(slices.DeleteFunc(slices.Clone(w.rec.History), func(o event.Outcome) bool { return o.Request != "" })); n != 5 {
 			t.Errorf("the record has %d ticks, want 5", n)
 		}
 	})
@@ -322,7 +321,7 @@ func TestGapBehindTicksThatStay(t *testing.T) {
 		inWorld(t, func(w *world) {
 			r := w.replica()
 			for range c.ticks {
-				r.Take(w.run(store.Succeeded))
+				r.Take(w.run(event.Succeeded))
 			}
 			time.Sleep(2 * time.Hour)
 			r.end()
@@ -343,11 +342,11 @@ func TestSkippedTickIsLoggedOnce(t *testing.T) {
 		inWorld(t, func(w *world) {
 			w.every = 2 * time.Second
 			a, b := w.replica(), w.replica()
-			a.Take(w.run(store.Succeeded))
-			a.Take(w.ends(store.Outcome{Status: store.Skipped, Reason: "overlap"}))
+			a.Take(w.run(event.Succeeded))
+			a.Take(w.ends(event.Outcome{Status: event.Skipped, Reason: "overlap"}))
 			for i, n := range runs {
 				for range n {
-					[]*replica{b, a}[i].Take(w.run(store.Failed))
+					[]*replica{b, a}[i].Take(w.run(event.Failed))
 				}
 			}
 			a.end()
@@ -374,9 +373,9 @@ func TestOldTickThatIsSettledLateIsLogged(t *testing.T) {
 			w.ordered(1, r)
 			time.Sleep(time.Minute)
 			w.every = 0
-			r.Take(w.ends(store.Outcome{Tick: tick, Status: store.Skipped, Reason: "paused"}))
+			r.Take(w.ends(event.Outcome{Tick: tick, Status: event.Skipped, Reason: "paused"}))
 			for range c.newer {
-				r.Take(w.run(store.Succeeded))
+				r.Take(w.run(event.Succeeded))
 			}
 			time.Sleep(2 * time.Hour)
 			r.end()

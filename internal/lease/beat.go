@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -54,4 +55,14 @@ func (w *writes) beatInTime(ctx context.Context) error {
 		}
 		return known, err
 	})
+}
+
+// Shortest returns the shortest lease that a program can ask for: the shortest that the store takes, or less over
+// a [store.ConditionalBreaker]. A shorter one is kept by beats: see [record.Record.Beats].
+func Shortest(s store.Store) time.Duration {
+	shortest, _ := s.Limits()
+	if _, breaks := s.(store.ConditionalBreaker); breaks {
+		return min(shortest, record.ShortestBeat)
+	}
+	return shortest
 }

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -39,7 +40,7 @@ func TestApplied(t *testing.T) {
 
 // Of a write that is sent again the first sending counts, and of two writes each its own.
 func TestFirstSendingCounts(t *testing.T) {
-	l := newLedger("0", &store.Record{})
+	l := newLedger("0", &record.Record{})
 	one, two := &page{signature: signature{nonce: "one"}}, &page{signature: signature{nonce: "two"}}
 	l.remember(one, time.Second)
 	l.remember(one, 2*time.Second)
@@ -64,9 +65,9 @@ func TestABeatThatIsReadBackCountsFromItsSending(t *testing.T) {
 			time.Sleep(time.Second)
 			return errors.Join(err, errNetwork)
 		}
-		if err := h.WriteUntilKnown(t.Context(), func(r *store.Record) {
-			r.Token, r.Run.Status = 7, store.Running
-			r.Beat = store.Beat{Token: 7, Length: store.Seconds(beat)}
+		if err := h.WriteUntilKnown(t.Context(), func(r *record.Record) {
+			r.Token, r.Run.Status = 7, record.Running
+			r.Beat = record.Beat{Token: 7, Length: record.Seconds(beat)}
 		}, nil); err != nil {
 			t.Fatal(err)
 		}

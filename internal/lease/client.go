@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -51,7 +52,7 @@ const leastHaste = 500 * time.Millisecond
 // cost more than the beat saves. A second sending has the whole CallTimeout: where the store is far
 // away, a short one would never be answered. Nothing is trusted or waited for by the time of a call:
 // a beat counts as seen from the answer on, and a lease from the sending that was answered.
-func (c *Client) Haste(rec *store.Record) time.Duration {
+func (c *Client) Haste(rec *record.Record) time.Duration {
 	beat := rec.Beats()
 	if beat == 0 {
 		return c.CallTimeout()
@@ -60,7 +61,7 @@ func (c *Client) Haste(rec *store.Record) time.Duration {
 }
 
 // InHaste returns a client whose reads are sent again after Haste, for a replica that follows the run in rec.
-func (c *Client) InHaste(rec *store.Record) *Client {
+func (c *Client) InHaste(rec *record.Record) *Client {
 	haste := c.Haste(rec)
 	if haste == c.CallTimeout() {
 		return c

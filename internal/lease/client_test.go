@@ -8,7 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/elapsed"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -68,14 +70,14 @@ func TestHaste(t *testing.T) {
 		3 * time.Second:  time.Second,
 		14 * time.Second: 2500 * time.Millisecond,
 	} {
-		rec := &store.Record{Token: 7, Beat: store.Beat{Token: 7, Length: store.Seconds(beat)}, Run: store.Run{Status: store.Running}}
+		rec := &record.Record{Token: 7, Beat: record.Beat{Token: 7, Length: record.Seconds(beat)}, Run: record.Run{Status: record.Running}}
 		if got := c.Haste(rec); got != want {
 			t.Errorf("a beat of %s: %s, want %s", beat, got, want)
 		}
 		if got := c.InHaste(rec).Hasty; got != want%c.CallTimeout() {
 			t.Errorf("a beat of %s: the first read has %s", beat, got)
 		}
-		if rec.Run.Status = store.Succeeded; c.Haste(rec) != c.CallTimeout() || c.InHaste(rec) != c {
+		if rec.Run.Status = event.Succeeded; c.Haste(rec) != c.CallTimeout() || c.InHaste(rec) != c {
 			t.Errorf("a beat of %s: in haste after the end of the run", beat)
 		}
 	}

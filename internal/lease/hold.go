@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // Hold acquires the lease as Acquire does, and renews it at each third of its length until
@@ -14,7 +14,7 @@ import (
 // an outcome to write. Trouble receives why a call has failed again, and nil once it
 // succeeds; emit receives Renewed, and Lost at the end of the trust, unless the caller has
 // ended it. Several goroutines call both; neither may block.
-func Hold(ctx context.Context, c *Client, etag string, rec *store.Record, length time.Duration, trouble func(error), emit func(event.Event)) (*Session, error) {
+func Hold(ctx context.Context, c *Client, etag string, rec *record.Record, length time.Duration, trouble func(error), emit func(event.Event)) (*Session, error) {
 	s, err := Acquire(ctx, c, etag, rec, length)
 	if err != nil {
 		return s, err

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -21,7 +22,7 @@ type ledger struct {
 	turn chan struct{} // has room for one writer; a channel, so that a writer can give up waiting
 
 	mu   sync.Mutex     // for those who ask without the turn
-	rec  store.Record   // as last written, or perhaps written: the next draft starts from it, so it repeats what was lost
+	rec  record.Record  // as last written, or perhaps written: the next draft starts from it, so it repeats what was lost
 	last store.Revision // of the entry, by the last answer that is known
 
 	runs    bool        // the record under last shows a run that may be under way
@@ -45,7 +46,7 @@ type page struct {
 type signature struct {
 	nonce  string // Writer of the record
 	digest uint64
-	beat   time.Duration // of the record; see store.Record.Beats
+	beat   time.Duration // of the record; see record.Record.Beats
 	runs   bool          // the record shows a run that may be under way
 	sent   time.Duration // elapsed: when it was sent for the first time
 }
@@ -59,7 +60,7 @@ var seed = maphash.MakeSeed()
 const maxUnclear = 100
 
 // newLedger returns the ledger of a session that has written nothing yet.
-func newLedger(etag string, rec *store.Record) *ledger {
+func newLedger(etag string, rec *record.Record) *ledger {
 	return &ledger{turn: make(chan struct{}, 1), last: store.Revision{ETag: etag}, rec: *rec, runs: rec.MayRun()}
 }
 
@@ -144,7 +145,7 @@ func (l *ledger) Reopen() {
 
 // page returns the page of the record that is written next, and keeps that even if the write fails: it may have been
 // applied, so what is written then must include it. The caller has the turn.
-func (l *ledger) page(next store.Record, checkpoint []byte) (*page, error) {
+func (l *ledger) page(next record.Record, checkpoint []byte) (*page, error) {
 	next.Writer = rand.Text()
 	b, err := next.Encode()
 	if err != nil {
@@ -156,7 +157,7 @@ func (l *ledger) page(next store.Record, checkpoint []byte) (*page, error) {
 }
 
 // draft notes a record as the one that the next starts from. The caller has the turn.
-func (l *ledger) draft(next store.Record) {
+func (l *ledger) draft(next record.Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.rec = next
@@ -164,7 +165,7 @@ func (l *ledger) draft(next store.Record) {
 
 // Record returns the record that was last written, or perhaps written. A beat may be under way, which
 // changes nothing of it but its writer.
-func (l *ledger) Record() store.Record {
+func (l *ledger) Record() record.Record {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.rec

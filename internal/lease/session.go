@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -34,7 +35,7 @@ type Session struct {
 }
 
 // newSession returns a session that has not acquired its lease yet.
-func newSession(c *Client, l store.Lease, etag string, rec *store.Record, length time.Duration) *Session {
+func newSession(c *Client, l store.Lease, etag string, rec *record.Record, length time.Duration) *Session {
 	g := &grant{Length: length, client: c, lease: l, trust: &trust{clock: c.Clock}, renewing: make(chan struct{}, 1),
 		news: news{func(error) {}, func(event.Event) {}}}
 	return &Session{writes: &writes{g, newLedger(etag, rec)}}
@@ -45,7 +46,7 @@ func newSession(c *Client, l store.Lease, etag string, rec *store.Record, length
 // repeats the call once under the same id, which is safe; if that is unclear too, it
 // releases what it may have got, unless that must expire. The first call is a short one if rec has a run that beats; see
 // Client.Haste.
-func Acquire(ctx context.Context, c *Client, etag string, rec *store.Record, length time.Duration) (*Session, error) {
+func Acquire(ctx context.Context, c *Client, etag string, rec *record.Record, length time.Duration) (*Session, error) {
 	s := newSession(c, c.Store.Lease(c.Name, uuid.NewString()), etag, rec, length)
 	err := s.acquire(ctx, etag, c.Haste(rec))
 	if err != nil && !Definite(err) {

@@ -8,11 +8,12 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
 // A Draft changes the record as it was last written into the record to be written next.
-type Draft func(*store.Record)
+type Draft func(*record.Record)
 
 // Why a write was not applied, or is not known to have been applied.
 var (
@@ -57,8 +58,8 @@ func (w *writes) WriteBestEffort(ctx context.Context, draft Draft) error {
 // WriteOrForget is WriteBestEffort for news that counts as reported once it was sent: if it was not, no later
 // write holds it.
 func (w *writes) WriteOrForget(ctx context.Context, draft Draft) error {
-	var was store.Record
-	noted := func(r *store.Record) {
+	var was record.Record
+	noted := func(r *record.Record) {
 		was = r.Clone()
 		draft(r)
 	}

@@ -8,7 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/elapsed"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -56,7 +58,7 @@ func (p *pen) Write(_ context.Context, etag string, record []byte) (store.Revisi
 func (s *sheet) session() *Session {
 	c := &Client{Store: s, Length: 30 * time.Second, Jitter: NewJitter(""),
 		Clock: &Clock{Wall: time.Now, Elapsed: elapsed.Now}}
-	return newSession(c, &pen{sheet: s}, "0", &store.Record{}, c.Length)
+	return newSession(c, &pen{sheet: s}, "0", &record.Record{}, c.Length)
 }
 
 var errNetwork = errors.New("no answer")
@@ -76,7 +78,7 @@ func TestConfirmedWritesAreForgotten(t *testing.T) {
 		return nil
 	}
 	for i := range 1000 {
-		if err := h.WriteConfirmed(t.Context(), func(r *store.Record) { r.Run.Attempt = i }); err != nil {
+		if err := h.WriteConfirmed(t.Context(), func(r *record.Record) { r.Run.Attempt = i }); err != nil {
 			t.Fatal(err)
 		}
 		if len(h.ours) != 1 {
@@ -99,7 +101,7 @@ func TestALateWriteIsKnown(t *testing.T) {
 			return errNetwork
 		}
 		for range maxUnclear {
-			if err := h.WriteBestEffort(t.Context(), func(*store.Record) {}); !errors.Is(err, errNetwork) {
+			if err := h.WriteBestEffort(t.Context(), func(*record.Record) {}); !errors.Is(err, errNetwork) {
 				t.Fatal(err)
 			}
 		}
@@ -110,7 +112,7 @@ func TestALateWriteIsKnown(t *testing.T) {
 		if err := late(); err != nil {
 			t.Fatal(err)
 		}
-		if err := h.WriteUntilKnown(t.Context(), func(*store.Record) {}, nil); err != nil {
+		if err := h.WriteUntilKnown(t.Context(), func(*record.Record) {}, nil); err != nil {
 			t.Errorf("the next write: %v", err)
 		}
 		if len(h.ours) != 1 {
@@ -126,7 +128,7 @@ func TestAnotherWriteAnswersAnUnclearOne(t *testing.T) {
 		s.record, s.etag = []byte("{}"), s.etag+1
 		return errNetwork
 	}
-	if err := s.session().WriteConfirmed(t.Context(), func(*store.Record) {}); !errors.Is(err, store.ErrChanged) || !errors.Is(err, errNetwork) {
+	if err := s.session().WriteConfirmed(t.Context(), func(*record.Record) {}); !errors.Is(err, store.ErrChanged) || !errors.Is(err, errNetwork) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -145,7 +147,7 @@ func TestARefusalByTheFirstSending(t *testing.T) {
 			s.meet = nil
 			return errors.Join(first(), apply())
 		}
-		if err := h.WriteUntilKnown(t.Context(), func(*store.Record) {}, nil); err != nil {
+		if err := h.WriteUntilKnown(t.Context(), func(*record.Record) {}, nil); err != nil {
 			t.Error(err)
 		}
 	})
@@ -164,7 +166,7 @@ func TestUnclearWritesAreLimited(t *testing.T) {
 		return errNetwork
 	}
 	for range 10 * maxUnclear {
-		_ = h.WriteBestEffort(t.Context(), func(*store.Record) {})
+		_ = h.WriteBestEffort(t.Context(), func(*record.Record) {})
 	}
 	if len(h.ours) > maxUnclear {
 		t.Errorf("it remembers %d writes", len(h.ours))
@@ -173,7 +175,7 @@ func TestUnclearWritesAreLimited(t *testing.T) {
 	if err := late(); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.WriteBestEffort(t.Context(), func(*store.Record) {}); !errors.Is(err, store.ErrChanged) {
+	if err := h.WriteBestEffort(t.Context(), func(*record.Record) {}); !errors.Is(err, store.ErrChanged) {
 		t.Errorf("the next write: %v", err)
 	}
 }
@@ -183,10 +185,10 @@ func TestUnclearWritesAreLimited(t *testing.T) {
 func TestNothingFollowsTheOutcome(t *testing.T) {
 	s := (&sheet{}).session()
 	ctx := t.Context()
-	if err := s.WriteOutcome(ctx, func(r *store.Record) { r.Run.Error = "the outcome" }); err != nil {
+	if err := s.WriteOutcome(ctx, func(r *record.Record) { r.Run.Error = "the outcome" }); err != nil {
 		t.Fatal(err)
 	}
-	err := s.WriteUntilKnown(ctx, func(r *store.Record) { r.Run.Error = "later" }, []byte("1"))
+	err := s.WriteUntilKnown(ctx, func(r *record.Record) { r.Run.Error = "later" }, []byte("1"))
 	if !errors.Is(err, ErrClosed) || s.Record().Run.Error != "the outcome" {
 		t.Errorf("got %v, and the record says %q", err, s.Record().Run.Error)
 	}
@@ -197,33 +199,33 @@ func TestNothingFollowsTheOutcome(t *testing.T) {
 
 // A lease must expire while the entry may show a run that may be under way, by the last answer.
 func TestLeaseThatMustExpire(t *testing.T) {
-	running := func(r *store.Record) { r.Run.Status = store.Running }
-	over := func(r *store.Record) { r.Run.Status = store.Succeeded }
+	running := func(r *record.Record) { r.Run.Status = record.Running }
+	over := func(r *record.Record) { r.Run.Status = event.Succeeded }
 	lost := func(apply func() error) error { _ = apply(); return errNetwork }
 	refused := func(func() error) error { return store.ErrLost }
 	for _, c := range []struct {
 		name   string
-		before store.Status
+		before event.Status
 		draft  Draft // nil: nothing is written
 		meet   func(apply func() error) error
 		mute   bool // the reads after the write get no answer
 		want   bool
 	}{
-		{"nothing is written", store.Succeeded, nil, nil, false, false},
-		{"a dead run, and nothing is written", store.Running, nil, nil, false, true},
-		{"a claim", store.Succeeded, running, nil, false, true},
-		{"a claim without answer that is read back", store.Succeeded, running, lost, false, true},
-		{"a claim without any answer", store.Succeeded, running, lost, true, true},
-		{"a claim that is refused", store.Succeeded, running, refused, false, false},
-		{"a claim over a dead run that is refused", store.Running, running, refused, false, true},
-		{"an outcome", store.Running, over, nil, false, false},
-		{"an outcome without any answer", store.Running, over, lost, true, true},
-		{"settled ticks without any answer", store.Succeeded, over, lost, true, false},
+		{"nothing is written", event.Succeeded, nil, nil, false, false},
+		{"a dead run, and nothing is written", record.Running, nil, nil, false, true},
+		{"a claim", event.Succeeded, running, nil, false, true},
+		{"a claim without answer that is read back", event.Succeeded, running, lost, false, true},
+		{"a claim without any answer", event.Succeeded, running, lost, true, true},
+		{"a claim that is refused", event.Succeeded, running, refused, false, false},
+		{"a claim over a dead run that is refused", record.Running, running, refused, false, true},
+		{"an outcome", record.Running, over, nil, false, false},
+		{"an outcome without any answer", record.Running, over, lost, true, true},
+		{"settled ticks without any answer", event.Succeeded, over, lost, true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sheet := &sheet{meet: c.meet, mute: c.mute}
 			s := sheet.session()
-			s.ledger = newLedger("0", &store.Record{Run: store.Run{Status: c.before}})
+			s.ledger = newLedger("0", &record.Record{Run: record.Run{Status: c.before}})
 			if c.draft != nil {
 				_ = s.WriteConfirmed(t.Context(), c.draft)
 			}

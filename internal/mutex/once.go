@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/runner"
 	"github.com/soloist-go/soloist/internal/supervise"
-	"github.com/soloist-go/soloist/store"
 )
 
 // A Once is work that is done once for the key of its entry, by whichever replica is first.
@@ -96,7 +97,7 @@ func (o *Once) wait(err error, waits *pace, tell func(Trouble)) time.Duration {
 }
 
 // bar returns why the work must not be begun under a record, nil if it may.
-func (o *Once) bar(rec *store.Record) error {
+func (o *Once) bar(rec *record.Record) error {
 	if !rec.Succeeded.IsZero() || len(rec.History) > 0 && done(rec.History[0].Status) {
 		return errDone
 	}
@@ -129,14 +130,14 @@ func (o *Once) bar(rec *store.Record) error {
 
 // done reports whether work with this outcome is not to be done again. Skipped is what becomes of work
 // that found nothing to do.
-func done(s store.Status) bool { return s == store.Succeeded || s == store.Skipped }
+func done(s event.Status) bool { return s == event.Succeeded || s == event.Skipped }
 
 // failuresOf returns how often the work has failed, and the last failure as far as the record has it. A
 // run whose lease is not live any more, as it is here, has failed.
-func failuresOf(rec *store.Record) (n int, last store.Outcome) {
+func failuresOf(rec *record.Record) (n int, last event.Outcome) {
 	n = int(rec.Failures)
 	if rec.MayRun() {
-		return n + 1, plan.LastOutcome(rec, store.Abandoned, "its runner died")
+		return n + 1, plan.LastOutcome(rec, event.Abandoned, "its runner died")
 	}
 	for _, o := range rec.History {
 		if plan.IsFailure(&o) {
@@ -177,12 +178,12 @@ func (w *wish) hears(work func(context.Context, *supervise.Handle) error) func(c
 
 // add puts the wish into the record of an outcome. A run that was stopped or has lost its lease has none.
 // The next claim takes away the pause.
-func (w *wish) add(rec *store.Record) {
-	if rec.Run.Status != store.Failed {
+func (w *wish) add(rec *record.Record) {
+	if rec.Run.Status != event.Failed {
 		return
 	}
 	if w.permanent {
-		rec.Orders.Paused = store.SelfPause{At: rec.Run.Claimed, Token: rec.Token}
+		rec.Orders.Paused = record.SelfPause{At: rec.Run.Claimed, Token: rec.Token}
 	}
 	if w.pause > 0 {
 		rec.Due = rec.Run.Finished.Add(w.pause)
@@ -190,4 +191,4 @@ func (w *wish) add(rec *store.Record) {
 }
 
 // forGood reports whether work has said that there is to be no further try.
-func forGood(rec *store.Record) bool { return !rec.Orders.Paused.At.IsZero() }
+func forGood(rec *record.Record) bool { return !rec.Orders.Paused.At.IsZero() }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/instant"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/swept"
 	"github.com/soloist-go/soloist/store"
 )
@@ -63,7 +64,7 @@ func lastUse(app, name string, e *store.Entry) time.Time {
 	if !swept.Removes(name) {
 		return e.Date
 	}
-	r, err := store.DecodeRecord(e.Record, app, name)
+	r, err := record.Decode(e.Record, app, name)
 	// Of a run whose lease has not expired by itself, the holder may still trust it.
 	if err != nil || e.State.Live() || r.MayRun() && e.State != store.Expired {
 		return e.Date

@@ -4,8 +4,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/instant"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // A follower is a job whose ticks are its predecessors' ticks. A tick of a follower is due once the run of each predecessor
@@ -47,7 +48,7 @@ func (c *claiming) claimAfter() bool {
 		case f.status != "":
 			w.pass(f.to, f.status, f.reason)
 		default: // those that might be run
-			w.passOutside(f.to, fate{status: store.Missed, reason: reason, waited: c.v.Waited})
+			w.passOutside(f.to, fate{status: event.Missed, reason: reason, waited: c.v.Waited})
 		}
 	}
 	return c.claimChosen(tick, len(passed) > 0)
@@ -58,7 +59,7 @@ func (c *claiming) claimAfter() bool {
 func (c *claiming) joined(all []fate, before time.Time) (out []fate) {
 	for _, f := range all {
 		if f.paused {
-			f.status, f.reason = store.Skipped, Paused
+			f.status, f.reason = event.Skipped, Paused
 		}
 		if !before.IsZero() {
 			f.to = instant.Earlier(f.to, c.Ticks.Last(before.Add(-1)))
@@ -80,7 +81,7 @@ func (c *claiming) joined(all []fate, before time.Time) (out []fate) {
 type Predecessor struct {
 	Job       string
 	Watermark time.Time       // of its record; zero: the record is not known
-	History   []store.Outcome // of its record
+	History   []event.Outcome // of its record
 	Seen      []Seen          // oldest first: the time of outcomes that have no end; never changed in place
 }
 
@@ -91,11 +92,11 @@ type Seen struct {
 }
 
 // Updated returns what is known of the predecessor by its record as it is now.
-func (b Predecessor) Updated(r *store.Record, now time.Time) Predecessor {
+func (b Predecessor) Updated(r *record.Record, now time.Time) Predecessor {
 	if r.Watermark.Before(b.Watermark) { // of an entry that was created again
 		b.Watermark, b.Seen = time.Time{}, nil
 	}
-	isNew := func(o store.Outcome) bool { return o.Request == "" && o.End.IsZero() && o.Tick.After(b.Watermark) }
+	isNew := func(o event.Outcome) bool { return o.Request == "" && o.End.IsZero() && o.Tick.After(b.Watermark) }
 	if slices.ContainsFunc(r.History, isNew) {
 		b.Seen = slices.Concat(b.Seen[max(0, len(b.Seen)+1-maxBacklog):], []Seen{{r.Watermark, now}})
 	}
@@ -136,7 +137,7 @@ func notBefore(from time.Time, before []Predecessor) time.Time {
 
 // outcome returns the outcome of a tick up to the watermark, nil if the record does not have it
 // any more, and until when the ticks that follow have the same.
-func (b *Predecessor) outcome(tick time.Time) (o *store.Outcome, until time.Time) {
+func (b *Predecessor) outcome(tick time.Time) (o *event.Outcome, until time.Time) {
 	until = b.Watermark
 	for i := range b.History {
 		o := &b.History[i]
@@ -155,14 +156,14 @@ func (b *Predecessor) outcome(tick time.Time) (o *store.Outcome, until time.Time
 type fate struct {
 	from, to time.Time    // the ticks after one instant and up to the other
 	paused   bool         // the follower was paused when they came due
-	status   store.Status // of ticks that are not to be run; empty: they may be
+	status   event.Status // of ticks that are not to be run; empty: they may be
 	reason   string
-	since    time.Time  // they may be run from then on
-	waited   store.Span // of ticks that are left: those that waited for a slot of their group
+	since    time.Time   // they may be run from then on
+	waited   record.Span // of ticks that are left: those that waited for a slot of their group
 }
 
 // fates returns what is decided of the ticks after an instant, in their order. Those of a pause have fates of their own.
-func (c *claiming) fates(after time.Time, pauses []store.Span) (all []fate) {
+func (c *claiming) fates(after time.Time, pauses []record.Span) (all []fate) {
 	by := instant.Earlier(c.v.Now, DecidedBy(c.v.Before))
 	for tick := c.Ticks.Next(after); !tick.IsZero() && !tick.After(by); tick = c.Ticks.Next(after) {
 		f := c.fateOf(tick)
@@ -187,9 +188,9 @@ func (c *claiming) fateOf(tick time.Time) (f fate) {
 		switch {
 		case f.status != "":
 		case o == nil:
-			f.status, f.reason = store.Missed, "the outcome of "+b.Job+" is not known"
-		case o.Status != store.Succeeded && !c.AfterAny:
-			f.status, f.reason = store.Skipped, b.Job+" "+string(o.Status)
+			f.status, f.reason = event.Missed, "the outcome of "+b.Job+" is not known"
+		case o.Status != event.Succeeded && !c.AfterAny:
+			f.status, f.reason = event.Skipped, b.Job+" "+string(o.Status)
 		case o.End.IsZero():
 			at, through := b.seen(tick)
 			f.since, f.to = instant.Later(f.since, at), instant.Earlier(f.to, through)

@@ -5,8 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/instant"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // A backfill runs ticks again that have their outcome. An operator orders it; see orders.go for how orders reach the replicas.
@@ -34,8 +35,8 @@ func (p *Policy) Backfills(v View) bool {
 }
 
 // BackfillOver reports whether no tick of a backfill is left to claim.
-func (p *Policy) BackfillOver(r *store.Record, b *store.Backfill) bool {
-	tick, _ := p.nextBackfilled(View{Record: r, Control: store.JobControl{Backfill: *b}})
+func (p *Policy) BackfillOver(r *record.Record, b *record.Backfill) bool {
+	tick, _ := p.nextBackfilled(View{Record: r, Control: record.JobControl{Backfill: *b}})
 	return tick.IsZero()
 }
 
@@ -62,7 +63,7 @@ func (p *Policy) nextBackfilled(v View) (tick time.Time, attempt int) {
 
 // backfilledAfter returns the first tick of a backfill after an instant, zero if there is none, or if as many were claimed
 // as a backfill may have: another schedule may have more of them than the schedule under which it was ordered.
-func (p *Policy) backfilledAfter(r *store.Record, b *store.Backfill, through time.Time) time.Time {
+func (p *Policy) backfilledAfter(r *record.Record, b *record.Backfill, through time.Time) time.Time {
 	if done := &r.Backfill; done.Seq == b.Seq && done.Done()+int64(len(done.Open)) >= maxCount {
 		return time.Time{}
 	}
@@ -79,9 +80,9 @@ func (p *Policy) backfilledAfter(r *store.Record, b *store.Backfill, through tim
 }
 
 // settleBackfilled counts the outcome of the last run, which was one of a backfill.
-func settleBackfilled(r *store.Record, f store.Outcome) {
+func settleBackfilled(r *record.Record, f event.Outcome) {
 	b := &r.Backfill
-	if b.Seq != store.BackfillOf(f.Request) {
+	if b.Seq != event.BackfillOf(f.Request) {
 		return
 	}
 	b.Counts = counted(b.Counts, f.Status, 1)
@@ -91,7 +92,7 @@ func settleBackfilled(r *store.Record, f store.Outcome) {
 }
 
 // waitAgain has the tick of the last run wait for another attempt.
-func waitAgain(r *store.Record) {
+func waitAgain(r *record.Record) {
 	if r.Backfill.Seq == r.Run.Order {
 		r.Backfill.Through, r.Backfill.Attempt, r.Backfill.Deaths = r.Run.Tick, r.Run.Attempt, r.Run.Deaths
 	}
@@ -99,12 +100,12 @@ func waitAgain(r *store.Record) {
 
 // takeBackBackfilled has the backfill go on with the ticks of a claim that was given up. Several ticks keep its token, by which
 // they can be cancelled.
-func takeBackBackfilled(r *store.Record, claim *store.Record) {
+func takeBackBackfilled(r *record.Record, claim *record.Record) {
 	run, b := &claim.Run, &r.Backfill
-	r.Orders.Returned = store.Returned{Tick: run.Tick, Order: run.Order}
+	r.Orders.Returned = record.Returned{Tick: run.Tick, Order: run.Order}
 	switch {
 	case Several(claim):
-		changeOpen(r, func(o *store.OpenTick) { o.Attempt-- })
+		changeOpen(r, func(o *record.OpenTick) { o.Attempt-- })
 	case run.Attempt == 1: // the cursor is before it
 		b.Through, b.Attempt, b.Deaths = run.Tick.Add(-1), 0, 0
 	default:
@@ -127,9 +128,9 @@ func (c *claiming) claimBackfill() (changed bool) {
 	fill, b := &c.v.Control.Backfill, &r.Backfill
 	tick, attempt := c.nextBackfilled(c.after())
 	c.claim(tick, attempt)
-	r.Run.Request, r.Run.Order = store.BackfillRequest(fill.Seq), fill.Seq
+	r.Run.Request, r.Run.Order = record.BackfillRequest(fill.Seq), fill.Seq
 	if b.Seq != fill.Seq {
-		*b = store.Backfilled{Seq: fill.Seq}
+		*b = record.Backfilled{Seq: fill.Seq}
 	}
 	if fill.Parallel > 1 {
 		c.claimSeveral(fill)
@@ -148,9 +149,9 @@ func (c *claiming) settleDeadBackfilled() bool {
 	if !end.Cancel {
 		end, cancelled = EndOfBackfill(r.Run.Order, &c.v.Control.Backfill)
 	}
-	status, reason := store.Abandoned, endReason(c.v)
+	status, reason := event.Abandoned, endReason(c.v)
 	if cancelled { // its runner may not have known
-		status, reason = store.Cancelled, CancelledBy(end)
+		status, reason = event.Cancelled, CancelledBy(end)
 	}
 	next.Run.Deaths = deaths(r)
 	if !leftBeside(r) { // else it has stalled
@@ -159,7 +160,7 @@ func (c *claiming) settleDeadBackfilled() bool {
 	again := !cancelled && r.Definition.Spec == c.Spec && c.v.inForce(r.Run.Order)
 	switch {
 	case Several(r):
-		c.next.Backfilled = append(c.next.Backfilled, settleOpen(next, func(o *store.OpenTick) openFate {
+		c.next.Backfilled = append(c.next.Backfilled, settleOpen(next, func(o *record.OpenTick) openFate {
 			switch {
 			case o.Token != r.Token:
 				return openFate{again: true}
@@ -179,9 +180,9 @@ func (c *claiming) settleDeadBackfilled() bool {
 
 // EndOfBackfill returns by which order a backfill is cancelled; last is the last order. If that is another
 // one, this one was cancelled before: else the other would have been refused. Who cancelled it the orders do not say any more.
-func EndOfBackfill(seq int64, last *store.Backfill) (by store.End, ok bool) {
+func EndOfBackfill(seq int64, last *record.Backfill) (by record.End, ok bool) {
 	if last.Seq > seq {
-		return store.End{Seq: last.Seq, By: last.By, Reason: "another backfill was ordered"}, true
+		return record.End{Seq: last.Seq, By: last.By, Reason: "another backfill was ordered"}, true
 	}
 	return last.Cancelled, last.Cancelled.Seq != 0 && last.Seq == seq
 }
@@ -196,10 +197,10 @@ func (c *claiming) settleLeftBackfilled() (changed bool) {
 	}
 	if n > 0 {
 		c.next.Backfilled = append(c.next.Backfilled, settleOpen(r, c.fateOfLeft)...)
-		waits := slices.ContainsFunc(fill.Open, func(o store.OpenTick) bool { return o.Token == r.Token })
+		waits := slices.ContainsFunc(fill.Open, func(o record.OpenTick) bool { return o.Token == r.Token })
 		changed, returned = len(fill.Open) < n, returned && !waits
 	} else {
-		o := store.OpenTick{Tick: fill.Through, Attempt: fill.Attempt}
+		o := record.OpenTick{Tick: fill.Through, Attempt: fill.Attempt}
 		if returned {
 			o.Tick, o.Token = back.Tick, r.Token
 		}
@@ -210,7 +211,7 @@ func (c *claiming) settleLeftBackfilled() (changed bool) {
 		}
 	}
 	if changed && returned { // an order to cancel that claim would settle its ticks again
-		r.Orders.Returned = store.Returned{}
+		r.Orders.Returned = record.Returned{}
 	}
 	return changed
 }
@@ -219,21 +220,21 @@ func (c *claiming) settleLeftBackfilled() (changed bool) {
 // claim of it that was given up, or the backfill, or if the job repeats nothing any more, or does not have that tick any more. An
 // order that is older than what the record says decides nothing. A tick that has never begun has no outcome when its backfill is
 // cancelled, or when the schedule does not have it any more, as those after the cursor have none.
-func (c *claiming) fateOfLeft(o *store.OpenTick) openFate {
+func (c *claiming) fateOfLeft(o *record.OpenTick) openFate {
 	r, b := &c.next.Record, &c.v.Control.Backfill
 	seq, why := r.Backfill.Seq, c.notBackfilled(o.Tick)
 	over := b.Seq > seq || b.Seq == seq && !b.On()
 	switch {
 	case o.Token == r.Token && r.Orders.Returned.Order == seq && c.v.end().Cancel:
-		return openFate{status: store.Cancelled, reason: CancelledBy(c.v.end()), token: r.Token}
+		return openFate{status: event.Cancelled, reason: CancelledBy(c.v.end()), token: r.Token}
 	case o.Attempt == 0 && (over || why == ScheduleChanged):
 		return openFate{}
 	case b.Seq > seq:
-		return openFate{status: store.Cancelled, reason: "another backfill was ordered"}
+		return openFate{status: event.Cancelled, reason: "another backfill was ordered"}
 	case over:
-		return openFate{status: store.Cancelled, reason: CancelledBy(b.Cancelled)}
+		return openFate{status: event.Cancelled, reason: CancelledBy(b.Cancelled)}
 	case b.Seq == seq && o.Attempt > 0 && why != "":
-		return openFate{status: store.Abandoned, reason: why}
+		return openFate{status: event.Abandoned, reason: why}
 	}
 	return openFate{again: true}
 }
@@ -251,7 +252,7 @@ func (c *claiming) notBackfilled(tick time.Time) string {
 }
 
 // tell settles an outcome of a backfill with the claim.
-func (c *claiming) tell(f store.Outcome) {
+func (c *claiming) tell(f event.Outcome) {
 	settleBackfilled(&c.next.Record, f)
 	c.next.Backfilled = append(c.next.Backfilled, f)
 }
@@ -279,13 +280,13 @@ const MaxParallel = 16
 // An Ended is how the attempt of one of several ticks has ended.
 type Ended struct {
 	Tick   time.Time
-	Status store.Status // empty: it did not begin
+	Status event.Status // empty: it did not begin
 	Reason string
 	End    time.Time
 }
 
 // claimSeveral has the claim of the next tick of a backfill claim as many ticks as may run at a time.
-func (c *claiming) claimSeveral(fill *store.Backfill) {
+func (c *claiming) claimSeveral(fill *record.Backfill) {
 	r, b, most := &c.next.Record, &c.next.Record.Backfill, min(fill.Parallel, MaxParallel)
 	if c.Group != "" { // its slot is for one run
 		most = 1
@@ -306,7 +307,7 @@ func (c *claiming) claimSeveral(fill *store.Backfill) {
 		if tick.IsZero() {
 			break
 		}
-		open, b.Through = append(open, store.OpenTick{Tick: tick, Token: r.Token, Attempt: 1}), tick
+		open, b.Through = append(open, record.OpenTick{Tick: tick, Token: r.Token, Attempt: 1}), tick
 		b.Open = open
 	}
 	b.Several, b.Open = true, open
@@ -314,8 +315,8 @@ func (c *claiming) claimSeveral(fill *store.Backfill) {
 }
 
 // End notes how attempts of the ticks of a claim of several have ended. An end that it has noted before stays as it is.
-func End(p *Policy, r *store.Record, all ...Ended) {
-	settleOpen(r, func(o *store.OpenTick) openFate {
+func End(p *Policy, r *record.Record, all ...Ended) {
+	settleOpen(r, func(o *record.OpenTick) openFate {
 		i := slices.IndexFunc(all, func(e Ended) bool { return o.Token == r.Token && o.Tick.Equal(e.Tick) })
 		if i < 0 {
 			return openFate{again: true}
@@ -337,7 +338,7 @@ func End(p *Policy, r *store.Record, all ...Ended) {
 }
 
 // OutcomeOfSeveral returns the outcome of an attempt of one of several ticks.
-func OutcomeOfSeveral(r *store.Record, e Ended, attempt int) store.Outcome {
+func OutcomeOfSeveral(r *record.Record, e Ended, attempt int) event.Outcome {
 	f := LastOutcome(r, e.Status, e.Reason)
 	f.Tick, f.Attempt, f.End = e.Tick, attempt, e.End
 	return f
@@ -345,20 +346,20 @@ func OutcomeOfSeveral(r *store.Record, e Ended, attempt int) store.Outcome {
 
 // An openFate says what becomes of an open tick.
 type openFate struct {
-	status store.Status // of its outcome; empty: it has none
+	status event.Status // of its outcome; empty: it has none
 	reason string
 	token  int64 // of its outcome; zero: none
 	again  bool  // it waits for another attempt, or goes on waiting
 }
 
 // outcome returns the outcome that an open tick of a backfill has by its fate.
-func (f openFate) outcome(seq int64, o *store.OpenTick) store.Outcome {
-	return store.Outcome{Tick: o.Tick, Request: store.BackfillRequest(seq), Status: f.status, Reason: f.reason, Attempt: max(1, o.Attempt), Token: f.token}
+func (f openFate) outcome(seq int64, o *record.OpenTick) event.Outcome {
+	return event.Outcome{Tick: o.Tick, Request: record.BackfillRequest(seq), Status: f.status, Reason: f.reason, Attempt: max(1, o.Attempt), Token: f.token}
 }
 
 // settleOpen settles open ticks, and returns their outcomes. A tick that has neither an outcome nor waits is dropped.
-func settleOpen(r *store.Record, fateOf func(o *store.OpenTick) openFate) (told []store.Outcome) {
-	var open []store.OpenTick
+func settleOpen(r *record.Record, fateOf func(o *record.OpenTick) openFate) (told []event.Outcome) {
+	var open []record.OpenTick
 	for _, o := range r.Backfill.Open {
 		f := fateOf(&o)
 		if f.again {
@@ -379,15 +380,15 @@ func settleOpen(r *store.Record, fateOf func(o *store.OpenTick) openFate) (told 
 }
 
 // isBackfill reports whether the last run is one of a backfill.
-func isBackfill(r *store.Record) bool { return store.BackfillOf(r.Run.Request) != 0 }
+func isBackfill(r *record.Record) bool { return event.BackfillOf(r.Run.Request) != 0 }
 
 // Several reports whether the last run is a claim of several ticks of a backfill. It may have a single tick left.
-func Several(r *store.Record) bool {
+func Several(r *record.Record) bool {
 	return isBackfill(r) && r.Backfill.Several && r.Backfill.Seq == r.Run.Order
 }
 
 // UnderWay returns the ticks of a claim of several that have no outcome. After the end of the claim there are none.
-func UnderWay(r *store.Record) (all []store.OpenTick) {
+func UnderWay(r *record.Record) (all []record.OpenTick) {
 	for _, o := range r.Backfill.Open {
 		if underWay(r, &o) {
 			all = append(all, o)
@@ -396,13 +397,13 @@ func UnderWay(r *store.Record) (all []store.OpenTick) {
 	return all
 }
 
-func underWay(r *store.Record, o *store.OpenTick) bool {
-	return r.Run.Status == store.Running && Several(r) && o.Token == r.Token
+func underWay(r *record.Record, o *record.OpenTick) bool {
+	return r.Run.Status == record.Running && Several(r) && o.Token == r.Token
 }
 
 // lastOpen returns the last tick without an outcome of the last claim, if that is one of several ticks; else the tick that is
 // given.
-func lastOpen(r *store.Record, tick time.Time) time.Time {
+func lastOpen(r *record.Record, tick time.Time) time.Time {
 	for _, o := range r.Backfill.Open {
 		if o.Token == r.Token || o.Token == -r.Token {
 			tick = instant.Later(tick, o.Tick)
@@ -413,13 +414,13 @@ func lastOpen(r *store.Record, tick time.Time) time.Time {
 
 // leftBeside reports whether the last run is a claim of several ticks one of which has stalled, and others have no outcome. If
 // their lease is over, their runner died before it could report them.
-func leftBeside(r *store.Record) bool {
-	return r.Run.Status == store.Stalled && r.MayRun() && Several(r) &&
-		slices.ContainsFunc(r.Backfill.Open, func(o store.OpenTick) bool { return o.Token == r.Token })
+func leftBeside(r *record.Record) bool {
+	return r.Run.Status == event.Stalled && r.MayRun() && Several(r) &&
+		slices.ContainsFunc(r.Backfill.Open, func(o record.OpenTick) bool { return o.Token == r.Token })
 }
 
 // changeOpen changes the ticks of the last claim, if that is one of several.
-func changeOpen(r *store.Record, change func(o *store.OpenTick)) {
+func changeOpen(r *record.Record, change func(o *record.OpenTick)) {
 	r.Backfill.Open = slices.Clone(r.Backfill.Open) // the record that this one was cloned from shares it
 	for i := range r.Backfill.Open {
 		if o := &r.Backfill.Open[i]; o.Token == r.Token {
@@ -429,10 +430,10 @@ func changeOpen(r *store.Record, change func(o *store.OpenTick)) {
 }
 
 // FinishSeveral is Finish for a claim of several ticks, all of whose runs have returned.
-func FinishSeveral(p *Policy, r *store.Record, all []Ended, end time.Time) store.Record {
+func FinishSeveral(p *Policy, r *record.Record, all []Ended, end time.Time) record.Record {
 	f := r.Clone()
 	f.Run.Finished, f.Run.Stopping = end, false
-	if f.Run.Status != store.Stalled {
+	if f.Run.Status != event.Stalled {
 		worst := worst(all)
 		if f.Run.Status = worst.Status; HasFailed(&f) {
 			f.Run.Error = worst.Reason
@@ -445,9 +446,9 @@ func FinishSeveral(p *Policy, r *store.Record, all []Ended, end time.Time) store
 
 // worst returns the end that the record shows for the run: of a stall, or else of the first that has not succeeded.
 func worst(all []Ended) Ended {
-	last := Ended{Status: store.Succeeded}
+	last := Ended{Status: event.Succeeded}
 	for _, e := range slices.Backward(all) {
-		if e.Status != "" && e.Status != store.Succeeded && (last.Status != store.Stalled || e.Status == store.Stalled) {
+		if e.Status != "" && e.Status != event.Succeeded && (last.Status != event.Stalled || e.Status == event.Stalled) {
 			last = e
 		}
 	}
@@ -455,9 +456,9 @@ func worst(all []Ended) Ended {
 }
 
 // StallSeveral is Stall for one of several ticks. The runs of the others go on as long as the lease is trusted.
-func StallSeveral(p *Policy, r *store.Record, e Ended) store.Record {
+func StallSeveral(p *Policy, r *record.Record, e Ended) record.Record {
 	f := r.Clone()
-	f.Run.Status, f.Run.Error, f.Run.Stopping = store.Stalled, e.Reason, true
+	f.Run.Status, f.Run.Error, f.Run.Stopping = event.Stalled, e.Reason, true
 	End(p, &f, e)
 	f.Due = p.due(&f)
 	return f
@@ -472,15 +473,15 @@ type Range struct {
 
 // PlanBackfill returns the backfill of a range, without what its order adds, and its first and last
 // tick. former is the backfill that was ordered before. The error says, for people, why there is none.
-func PlanBackfill(p *Policy, r *store.Record, now time.Time, of Range, former *store.Backfill) (b store.Backfill, first, last time.Time, err error) {
+func PlanBackfill(p *Policy, r *record.Record, now time.Time, of Range, former *record.Backfill) (b record.Backfill, first, last time.Time, err error) {
 	if err := of.check(p, r, now); err != nil {
 		return b, first, last, err
 	}
-	b = store.Backfill{From: of.From.UTC(), To: of.To.UTC(), All: of.All}
+	b = record.Backfill{From: of.From.UTC(), To: of.To.UTC(), All: of.All}
 	if of.Parallel > 1 {
 		b.Parallel = of.Parallel
 	}
-	b.Spans = []store.Span{{From: b.From.Add(-1), To: b.To}}
+	b.Spans = []record.Span{{From: b.From.Add(-1), To: b.To}}
 	if !of.All {
 		if b.Spans, err = missedIn(r, b.Spans[0]); err != nil {
 			return b, first, last, err
@@ -509,7 +510,7 @@ func PlanBackfill(p *Policy, r *store.Record, now time.Time, of Range, former *s
 }
 
 // check returns what is wrong with a range.
-func (of Range) check(p *Policy, r *store.Record, now time.Time) error {
+func (of Range) check(p *Policy, r *record.Record, now time.Time) error {
 	switch first := p.Ticks.Next(r.Watermark); {
 	case of.From.IsZero() || of.To.IsZero():
 		return fmt.Errorf("from or to is missing: the range has both ends")
@@ -533,13 +534,13 @@ func (of Range) check(p *Policy, r *store.Record, now time.Time) error {
 
 // missedIn returns where the ticks are that the record shows as missed. Ticks that were missed while
 // the schedule changed were of the schedule before, and do not count.
-func missedIn(r *store.Record, within store.Span) (spans []store.Span, err error) {
+func missedIn(r *record.Record, within record.Span) (spans []record.Span, err error) {
 	since, all := reach(r)
 	if within.From.Before(since) && !all {
 		return nil, fmt.Errorf("the record knows the outcomes of the ticks after %s, and of none before: ask for a range that begins after it, or for all ticks of the range", since.UTC().Format(time.RFC3339Nano))
 	}
 	for _, f := range slices.Backward(r.History) {
-		if f.Request != "" || f.Status != store.Missed || !f.From.IsZero() && f.Count == 0 {
+		if f.Request != "" || f.Status != event.Missed || !f.From.IsZero() && f.Count == 0 {
 			continue
 		}
 		s := spanOf(&f)
@@ -553,12 +554,12 @@ func missedIn(r *store.Record, within store.Span) (spans []store.Span, err error
 
 // madeUp returns where all ticks have succeeded in a backfill, for certain. The record counts the outcomes of a backfill and knows
 // the last failure: so nothing is known once a tick had another outcome than these, and nothing up to that failure.
-func madeUp(ticks Ticks, r *store.Record, of *store.Backfill) (spans []store.Span) {
+func madeUp(ticks Ticks, r *record.Record, of *record.Backfill) (spans []record.Span) {
 	b := &r.Backfill
-	if of.Seq == 0 || b.Seq != of.Seq || b.Attempt > 0 || len(b.Open) > 0 || isBackfill(r) && r.Run.Status == store.Running {
+	if of.Seq == 0 || b.Seq != of.Seq || b.Attempt > 0 || len(b.Open) > 0 || isBackfill(r) && r.Run.Status == record.Running {
 		return nil
 	}
-	known, n := b.Counts[store.Succeeded]+b.Counts[store.Failed]+b.Counts[store.Stalled], 0
+	known, n := b.Counts[event.Succeeded]+b.Counts[event.Failed]+b.Counts[event.Stalled], 0
 	for _, s := range of.Spans {
 		if s.To = instant.Earlier(s.To, b.Through); !s.To.After(s.From) {
 			continue
@@ -578,11 +579,11 @@ func madeUp(ticks Ticks, r *store.Record, of *store.Backfill) (spans []store.Spa
 }
 
 // without returns spans without the parts that are in others.
-func without(spans, others []store.Span) []store.Span {
+func without(spans, others []record.Span) []record.Span {
 	for _, o := range others {
-		var left []store.Span
+		var left []record.Span
 		for _, s := range spans {
-			for _, part := range []store.Span{{From: s.From, To: instant.Earlier(s.To, o.From)}, {From: instant.Later(s.From, o.To), To: s.To}} {
+			for _, part := range []record.Span{{From: s.From, To: instant.Earlier(s.To, o.From)}, {From: instant.Later(s.From, o.To), To: s.To}} {
 				if part.To.After(part.From) {
 					left = append(left, part)
 				}
@@ -594,16 +595,16 @@ func without(spans, others []store.Span) []store.Span {
 }
 
 // spanOf returns where the ticks of an outcome are.
-func spanOf(f *store.Outcome) store.Span {
+func spanOf(f *event.Outcome) record.Span {
 	if f.From.IsZero() {
-		return store.Span{From: f.Tick.Add(-1), To: f.Tick}
+		return record.Span{From: f.Tick.Add(-1), To: f.Tick}
 	}
-	return store.Span{From: f.From, To: f.Tick}
+	return record.Span{From: f.From, To: f.Tick}
 }
 
 // reach returns the instant after which the history has the outcome of each tick, and whether it has
 // the outcomes of all ticks that the job has ever had.
-func reach(r *store.Record) (since time.Time, all bool) {
+func reach(r *record.Record) (since time.Time, all bool) {
 	var counted, known int64
 	for _, n := range r.Counts {
 		counted += n

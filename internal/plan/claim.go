@@ -3,20 +3,21 @@ package plan
 import (
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/instant"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // A Claim is the record that the holder of a lease has to write, in one write.
 type Claim struct {
-	Record store.Record
+	Record record.Record
 	Run    bool // the record claims a tick, which the holder has to run once the write is confirmed
 
-	Backfilled []store.Outcome // of a backfill: those that the record counts, which its history does not have
+	Backfilled []event.Outcome // of a backfill: those that the record counts, which its history does not have
 }
 
 // Claimed returns the run that is claimed, as its outcome will name it; zero: none is.
-func (c *Claim) Claimed() (run store.Outcome) {
+func (c *Claim) Claimed() (run event.Outcome) {
 	if c.Run {
 		run = LastOutcome(&c.Record, "", "")
 	}
@@ -71,12 +72,12 @@ func (c *claiming) decide() bool {
 	r, next := c.v.Record, &c.next.Record
 	settled := settleCancelledOrder(next, c.v)
 	noteServed(next, c.v.Control.Requests)
-	next.Run.Unlocked = store.Unlocked{}
+	next.Run.Unlocked = record.Unlocked{}
 	next.Run.Claimed, next.Run.Armed = begun(r), false // the run that was armed is over
-	next.Definition.Mark = store.Mark{}                // a replica that writes has the definition in force, which answers the mark
+	next.Definition.Mark = record.Mark{}               // a replica that writes has the definition in force, which answers the mark
 	// The run has stalled and was not known to have returned. By now its lease was seen expired, or this replica has held off,
 	// so it is over. Left open, it would make each later process hold off again.
-	if r.Run.Status == store.Stalled && r.MayRun() {
+	if r.Run.Status == event.Stalled && r.MayRun() {
 		next.Run.Finished = c.v.Now.UTC()
 	}
 	if c.v.Request != "" && settled {
@@ -122,8 +123,8 @@ func (c *claiming) settleDead() bool {
 	}
 	c.next.Record.Run.Deaths = deaths(r)
 	if end := c.v.end(); end.Cancel { // its runner may not have known
-		c.next.Record.Run.Status = store.Cancelled
-		settle(&c.next.Record, LastOutcome(r, store.Cancelled, CancelledBy(end)))
+		c.next.Record.Run.Status = event.Cancelled
+		settle(&c.next.Record, LastOutcome(r, event.Cancelled, CancelledBy(end)))
 		return true
 	}
 	why := ""
@@ -145,14 +146,14 @@ func (c *claiming) settleDead() bool {
 // but the policy.
 func (c *claiming) abandon(why string) {
 	r := c.v.Record
-	status, reason, joint := store.Abandoned, endReason(c.v), ", and "
+	status, reason, joint := event.Abandoned, endReason(c.v), ", and "
 	if open(r) {
 		status, reason, joint = r.Run.Status, "not run again", ": "
 	}
 	if why != "" {
 		reason += joint + why
 	}
-	c.next.Record.Run.Status, c.next.Record.Run.Deaths, c.next.Record.Run.Unlocked = status, deaths(r), store.Unlocked{}
+	c.next.Record.Run.Status, c.next.Record.Run.Deaths, c.next.Record.Run.Unlocked = status, deaths(r), record.Unlocked{}
 	w := c.writing()
 	w.settleRun(LastOutcome(r, status, reason))
 	w.pauseSelf(c.v.Now)
@@ -200,15 +201,15 @@ func (c *claiming) adopt() bool {
 	}
 	r.Definition.Spec, r.Definition.Since = c.Spec, c.v.Since
 	from, pauses := c.countsFrom(), c.pausesUntil(r, c.v.Control, c.v.Now)
-	drop(r, instant.Earlier(pausedThrough(r.Due, pauses), from), store.Skipped, Paused)
-	drop(r, from, store.Missed, ScheduleChanged)
+	drop(r, instant.Earlier(pausedThrough(r.Due, pauses), from), event.Skipped, Paused)
+	drop(r, from, event.Missed, ScheduleChanged)
 	return true
 }
 
 // drop settles the ticks of another definition up to an instant. How many they are is not known.
-func drop(r *store.Record, to time.Time, status store.Status, reason string) {
+func drop(r *record.Record, to time.Time, status event.Status, reason string) {
 	if to.After(r.Watermark) {
-		settle(r, store.Outcome{From: r.Watermark, Tick: to.UTC(), Status: status, Reason: reason})
+		settle(r, event.Outcome{From: r.Watermark, Tick: to.UTC(), Status: status, Reason: reason})
 	}
 }
 
@@ -237,7 +238,7 @@ func (c *claiming) claimDue() bool {
 		before = c.Ticks.Last(tick.Add(-1))
 	}
 	passed := before.After(r.Watermark) // else nothing is due, or nothing before it
-	if !c.writing().passAll(before, fate{status: store.Missed, reason: reason, waited: c.v.Waited}, pauses) {
+	if !c.writing().passAll(before, fate{status: event.Missed, reason: reason, waited: c.v.Waited}, pauses) {
 		return true
 	}
 	return c.claimChosen(tick, passed)
@@ -251,7 +252,7 @@ func (c *claiming) claimChosen(tick time.Time, passed bool) bool {
 	}
 	r := &c.next.Record
 	if returned := r.Orders.Returned; returned.Tick.Equal(tick) && c.v.end().Cancel {
-		settleReturned(r, store.Outcome{Tick: tick, Attempt: 1}, c.v.end())
+		settleReturned(r, event.Outcome{Tick: tick, Attempt: 1}, c.v.end())
 		return true
 	}
 	if c.v.Claims == NoRun {
@@ -266,17 +267,17 @@ func (c *claiming) claimChosen(tick time.Time, passed bool) bool {
 func (c *claiming) claim(tick time.Time, attempt int) {
 	r := &c.next.Record
 	r.Token++
-	r.Beat = store.Beat{}
+	r.Beat = record.Beat{}
 	if c.Beat > 0 {
-		r.Beat = store.Beat{Token: r.Token, Length: store.Seconds(c.Beat)}
+		r.Beat = record.Beat{Token: r.Token, Length: record.Seconds(c.Beat)}
 	}
-	r.Orders.Returned = store.Returned{}
+	r.Orders.Returned = record.Returned{}
 	r.Run.Tick, r.Run.Request, r.Run.Order, r.Run.Attempt = tick, "", 0, attempt
 	if attempt == 1 {
 		r.Run.Deaths = 0
 	}
-	r.Run.Status, r.Run.Error = store.Running, ""
-	r.Run.Finished, r.Run.Stopping, r.Run.Progress = time.Time{}, false, store.Progress{}
+	r.Run.Status, r.Run.Error = record.Running, ""
+	r.Run.Finished, r.Run.Stopping, r.Run.Progress = time.Time{}, false, record.Progress{}
 	r.Definition.Spec, r.Definition.Since = c.Spec, instant.Later(r.Definition.Since, c.v.Since)
 	c.next.Run = true
 }
@@ -295,7 +296,7 @@ func (c *claiming) claimRequest() bool {
 		return false
 	}
 	if r.Run.Request == c.v.Request { // its runner died: there is only its outcome to write
-		return r.Run.Status == store.Running
+		return r.Run.Status == record.Running
 	}
 	if c.v.Claims == NoRun {
 		return settled
@@ -327,7 +328,7 @@ func (c *claiming) claimByHand(request string) {
 
 // Undecided reports whether the last run's tick may be run again under the definition in force, which is another one than this
 // replica's. Then only a replica with that definition can settle it.
-func (p *Policy) Undecided(r *store.Record) bool {
+func (p *Policy) Undecided(r *record.Record) bool {
 	return r.Definition.Spec != p.Spec && (r.Run.Request == "" || isBackfill(r)) && undecided(r)
 }
 
@@ -371,7 +372,7 @@ func (p *Policy) choose(ticks func(yield func(fate) bool), now time.Time) (tick 
 
 // backwards yields the ticks after an instant, from the newest one on; of those of a pause only the last. Each may be run from
 // when it came due.
-func backwards(ticks Ticks, through, newest time.Time, pauses []store.Span) func(yield func(fate) bool) {
+func backwards(ticks Ticks, through, newest time.Time, pauses []record.Span) func(yield func(fate) bool) {
 	return func(yield func(fate) bool) {
 		for at := newest; at.After(through); {
 			pause, paused := pauseOf(at, pauses)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -21,7 +23,7 @@ func clockTime(s string) time.Time {
 }
 
 // told is what was settled, newest first: "missed 00:00:10-00:00:30(2) reason".
-func told(r *store.Record) (out []string) {
+func told(r *record.Record) (out []string) {
 	for _, f := range r.History {
 		s := string(f.Status) + " "
 		if !f.From.IsZero() {
@@ -39,16 +41,16 @@ func told(r *store.Record) (out []string) {
 // What a replica writes that has the lease, after the tick 00:00:10 was settled.
 func TestClaim(t *testing.T) {
 	var o outcomes
-	paused := []store.Span{{From: clockTime("00:00:25"), To: clockTime("00:00:45")}}
+	paused := []record.Span{{From: clockTime("00:00:25"), To: clockTime("00:00:45")}}
 	for name, tt := range map[string]struct {
 		through, now string       // empty: 00:00:10, and 00:01:00
 		tick         string       // a tick that was claimed
-		status       store.Status // of its run; empty: the runner died
+		status       event.Status // of its run; empty: the runner died
 		attempt      int          // zero: the first
 		deaths       int
 		p            Policy
 		before       []Predecessor
-		pauses       []store.Span
+		pauses       []record.Span
 		every        string // empty: 10s
 		old          bool   // another definition is in force
 		since        string // from then on; empty: from before the start of this replica
@@ -79,19 +81,19 @@ func TestClaim(t *testing.T) {
 			claims: "00:00:20", asAttempt: 2},
 		"died: too late": {tick: "00:00:20", now: "00:01:01", p: Policy{Interrupted: Rerun, StartingDeadline: 40 * time.Second}, claims: "00:01:00",
 			told: []string{"missed 00:00:20-00:00:50(3) a newer one was due", "abandoned 00:00:20 its runner died, and the starting deadline has passed"}},
-		"died: the last attempt there is": {tick: "00:00:20", attempt: store.MaxAttempt, now: "00:00:22",
+		"died: the last attempt there is": {tick: "00:00:20", attempt: record.MaxAttempt, now: "00:00:22",
 			p: Policy{Interrupted: Rerun}, told: []string{"abandoned 00:00:20 its runner died"}},
 		"died often: the next tick": {through: "00:00:20", tick: "00:00:20", attempt: 5, deaths: 4, now: "00:00:31", p: Policy{Interrupted: Rerun},
 			claims: "00:00:30", told: []string{"abandoned 00:00:20 its runner died"}},
 		"died: it is settled": {through: "00:00:20", tick: "00:00:20", now: "00:00:31", p: Policy{Interrupted: Rerun},
 			claims: "00:00:30", told: []string{"abandoned 00:00:20 its runner died"}},
-		"stopped: too late": {tick: "00:00:20", status: store.Abandoned, now: "00:01:01",
+		"stopped: too late": {tick: "00:00:20", status: event.Abandoned, now: "00:01:01",
 			p: Policy{Interrupted: Rerun, StartingDeadline: 40 * time.Second}, claims: "00:01:00",
 			told: []string{"missed 00:00:20-00:00:50(3) a newer one was due", "abandoned 00:00:20 not run again: the starting deadline has passed"}},
-		"stalled: too late": {tick: "00:00:20", status: store.Stalled, now: "00:01:01",
+		"stalled: too late": {tick: "00:00:20", status: event.Stalled, now: "00:01:01",
 			p: Policy{Interrupted: Rerun, StartingDeadline: 40 * time.Second}, claims: "00:01:00",
 			told: []string{"missed 00:00:20-00:00:50(3) a newer one was due", "stalled 00:00:20 not run again: the starting deadline has passed"}},
-		"stalled, and its end is not known": {through: "00:00:20", tick: "00:00:20", status: store.Stalled, now: "00:00:35", p: Policy{StartingDeadline: 2 * time.Second},
+		"stalled, and its end is not known": {through: "00:00:20", tick: "00:00:20", status: event.Stalled, now: "00:00:35", p: Policy{StartingDeadline: 2 * time.Second},
 			told: []string{"missed 00:00:30 past the starting deadline"}},
 		"died: too often": {tick: "00:00:20", attempt: 5, deaths: 4, now: "00:00:22", p: Policy{Interrupted: Rerun}, told: []string{"abandoned 00:00:20 its runner died"}},
 		"stopped often":   {tick: "00:00:20", attempt: 9, deaths: 3, now: "00:00:22", p: Policy{Interrupted: Rerun}, claims: "00:00:20", asAttempt: 10},
@@ -101,12 +103,12 @@ func TestClaim(t *testing.T) {
 			told: []string{"abandoned 00:00:20 its runner died"}},
 		"replace, died": {tick: "00:00:20", now: "00:00:31", p: Policy{Overlap: Replace, Interrupted: Rerun}, claims: "00:00:30",
 			told: []string{"abandoned 00:00:20 its runner died, and a newer tick was due"}},
-		"replace, stopped": {tick: "00:00:20", status: store.Abandoned, now: "00:00:31", p: Policy{Overlap: Replace, Interrupted: Rerun}, claims: "00:00:30",
+		"replace, stopped": {tick: "00:00:20", status: event.Abandoned, now: "00:00:31", p: Policy{Overlap: Replace, Interrupted: Rerun}, claims: "00:00:30",
 			told: []string{"abandoned 00:00:20 not run again: a newer tick was due"}},
-		"replace, stalled": {tick: "00:00:20", status: store.Stalled, now: "00:00:31", p: Policy{Overlap: Replace, Interrupted: Rerun}, claims: "00:00:30",
+		"replace, stalled": {tick: "00:00:20", status: event.Stalled, now: "00:00:31", p: Policy{Overlap: Replace, Interrupted: Rerun}, claims: "00:00:30",
 			told: []string{"stalled 00:00:20 not run again: a newer tick was due"}},
 		"replace, no newer one yet":  {tick: "00:00:20", now: "00:00:29", p: Policy{Overlap: Replace, Interrupted: Rerun}, claims: "00:00:20", asAttempt: 2},
-		"replace, it is the newest":  {tick: "00:00:20", status: store.Abandoned, now: "00:00:22", p: Policy{Overlap: Replace, Interrupted: Rerun}, claims: "00:00:20", asAttempt: 2},
+		"replace, it is the newest":  {tick: "00:00:20", status: event.Abandoned, now: "00:00:22", p: Policy{Overlap: Replace, Interrupted: Rerun}, claims: "00:00:20", asAttempt: 2},
 		"one: the old tick is first": {tick: "00:00:20", now: "00:00:31", p: Policy{Overlap: QueueOne, Interrupted: Rerun}, claims: "00:00:20", asAttempt: 2},
 		"after: nothing known":       {p: Policy{After: []string{"a"}}},
 		"after: running":             {before: []Predecessor{predecessor("a", o.one("00:00:10", won))}},
@@ -114,19 +116,19 @@ func TestClaim(t *testing.T) {
 		"after: failed":              {before: []Predecessor{predecessor("a", o.one("00:00:20", lost))}, told: []string{"skipped 00:00:20 a failed"}},
 		"after: failed, any":         {p: Policy{AfterAny: true}, before: []Predecessor{predecessor("a", o.one("00:00:20", lost))}, claims: "00:00:20"},
 		"after: ahead of its clock":  {now: "00:00:29", before: []Predecessor{predecessor("a", o.one("00:00:20", lost).one("00:00:30", won))}, told: []string{"skipped 00:00:20 a failed"}},
-		"after: each status": {before: []Predecessor{predecessor("a", o.one("00:00:20", store.Stalled).one("00:00:30", store.Abandoned).one("00:00:40", store.Cancelled).one("00:00:50", store.Skipped))},
+		"after: each status": {before: []Predecessor{predecessor("a", o.one("00:00:20", event.Stalled).one("00:00:30", event.Abandoned).one("00:00:40", event.Cancelled).one("00:00:50", event.Skipped))},
 			told: []string{"skipped 00:00:50 a skipped", "skipped 00:00:40 a cancelled", "skipped 00:00:30 a abandoned", "skipped 00:00:20 a stalled"}},
 		"after: failed in a row": {before: []Predecessor{predecessor("a", o.one("00:00:20", lost).one("00:00:30", lost).one("00:00:40", won))}, claims: "00:00:40",
 			told: []string{"skipped 00:00:10-00:00:30(2) a failed"}},
-		"after: a range": {before: []Predecessor{predecessor("a", o.until("00:00:10", "00:00:40", store.Missed).one("00:00:50", won))}, claims: "00:00:50",
+		"after: a range": {before: []Predecessor{predecessor("a", o.until("00:00:10", "00:00:40", event.Missed).one("00:00:50", won))}, claims: "00:00:50",
 			told: []string{"skipped 00:00:10-00:00:40(3) a missed"}},
-		"after: a range, any": {p: Policy{AfterAny: true}, before: []Predecessor{predecessor("a", o.until("00:00:00", "00:00:40", store.Missed))}, claims: "00:00:40",
+		"after: a range, any": {p: Policy{AfterAny: true}, before: []Predecessor{predecessor("a", o.until("00:00:00", "00:00:40", event.Missed))}, claims: "00:00:40",
 			told: []string{"missed 00:00:10-00:00:30(2) a newer one was due"}},
 		"after: newest success": {before: []Predecessor{predecessor("a", o.one("00:00:20", won).one("00:00:30", lost).one("00:00:40", won).one("00:00:50", lost))}, claims: "00:00:40",
 			told: []string{"skipped 00:00:30 a failed", "missed 00:00:20 a newer one was due"}},
 		"after: all: oldest success": {p: Policy{Missed: RunAll}, before: []Predecessor{predecessor("a", o.one("00:00:20", lost).one("00:00:30", won).one("00:00:40", won))}, claims: "00:00:30",
 			told: []string{"skipped 00:00:20 a failed"}},
-		"after: all: too many": {now: "01:00:00", p: Policy{Missed: RunAll, AfterAny: true}, before: []Predecessor{predecessor("a", o.until("00:00:10", "01:00:00", store.Skipped))}, claims: "00:43:30",
+		"after: all: too many": {now: "01:00:00", p: Policy{Missed: RunAll, AfterAny: true}, before: []Predecessor{predecessor("a", o.until("00:00:10", "01:00:00", event.Skipped))}, claims: "00:43:30",
 			told: []string{"missed 00:00:10-00:43:20(259) too many were due"}},
 		"after: by hand is no tick":      {before: []Predecessor{predecessor("a", o.one("00:00:10", won).byHand("00:00:20").byHand("00:00:31"))}},
 		"after: by hand after a failure": {before: []Predecessor{predecessor("a", o.one("00:00:20", lost).byHand("00:00:31"))}, told: []string{"skipped 00:00:20 a failed"}},
@@ -139,10 +141,10 @@ func TestClaim(t *testing.T) {
 			claims: "00:00:20"},
 		"after: past deadline of the end": {p: Policy{StartingDeadline: 34 * time.Second}, before: []Predecessor{predecessor("a", o.one("00:00:20", won))},
 			told: []string{"missed 00:00:20 past the starting deadline"}},
-		"after: deadline from sight": {now: "00:01:30", p: Policy{StartingDeadline: 30 * time.Second, AfterAny: true}, before: []Predecessor{predecessor("a", o.until("00:00:10", "00:00:30", store.Missed))},
+		"after: deadline from sight": {now: "00:01:30", p: Policy{StartingDeadline: 30 * time.Second, AfterAny: true}, before: []Predecessor{predecessor("a", o.until("00:00:10", "00:00:30", event.Missed))},
 			claims: "00:00:30", told: []string{"missed 00:00:20 a newer one was due"}},
 		"after: deadline from each sight": {now: "00:01:30", p: Policy{StartingDeadline: 30 * time.Second, AfterAny: true, Missed: RunAll},
-			before: []Predecessor{{Job: "a", Watermark: clockTime("00:00:50"), History: outcomes{}.until("00:00:10", "00:00:50", store.Skipped),
+			before: []Predecessor{{Job: "a", Watermark: clockTime("00:00:50"), History: outcomes{}.until("00:00:10", "00:00:50", event.Skipped),
 				Seen: []Seen{{clockTime("00:00:30"), clockTime("00:00:59")}, {clockTime("00:00:40"), clockTime("00:01:00")}, {clockTime("00:00:50"), clockTime("00:01:10")}}}},
 			claims: "00:00:40", told: []string{"missed 00:00:10-00:00:30(2) past the starting deadline"}},
 		"after: skip: one lease": {p: Policy{Missed: SkipMissed, Lease: 30 * time.Second}, before: []Predecessor{predecessor("a", o.one("00:00:20", won))},
@@ -155,15 +157,15 @@ func TestClaim(t *testing.T) {
 		"after: one is forgotten": {before: []Predecessor{predecessor("a", o.one("00:00:20", won)), predecessor("b", o.until("00:00:20", "00:00:40", lost))},
 			told: []string{"missed 00:00:20 the outcome of b is not known"}},
 		"after: the last of both counts": {p: Policy{StartingDeadline: 30 * time.Second}, before: []Predecessor{predecessor("a", o.one("00:00:20", won)),
-			{Job: "b", Watermark: clockTime("00:00:20"), History: []store.Outcome{{Tick: clockTime("00:00:20"), Status: won, End: clockTime("00:00:50")}}}}, claims: "00:00:20"},
+			{Job: "b", Watermark: clockTime("00:00:20"), History: []event.Outcome{{Tick: clockTime("00:00:20"), Status: won, End: clockTime("00:00:50")}}}}, claims: "00:00:20"},
 		"after: paused by its settings": {p: Policy{Paused: true}, before: []Predecessor{predecessor("a", o.one("00:00:20", won).one("00:00:30", lost))},
 			told: []string{"skipped 00:00:10-00:00:30(2) paused"}},
-		"after: in a pause": {pauses: []store.Span{{From: clockTime("00:00:15"), To: clockTime("00:00:35")}}, before: []Predecessor{predecessor("a", o.one("00:00:20", won).one("00:00:30", lost).one("00:00:40", won))},
+		"after: in a pause": {pauses: []record.Span{{From: clockTime("00:00:15"), To: clockTime("00:00:35")}}, before: []Predecessor{predecessor("a", o.one("00:00:20", won).one("00:00:30", lost).one("00:00:40", won))},
 			claims: "00:00:40", told: []string{"skipped 00:00:10-00:00:30(2) paused"}},
 		"after: forgotten in a pause": {pauses: paused, before: []Predecessor{predecessor("a", o.one("00:00:40", won).one("00:00:50", won))},
 			claims: "00:00:50", told: []string{"skipped 00:00:20-00:00:40(2) paused", "missed 00:00:20 the outcome of a is not known"}},
 		"after: in a pause of both": {p: Policy{StartingDeadline: 30 * time.Second}, pauses: paused,
-			before: []Predecessor{predecessor("a", o.one("00:00:20", won).until("00:00:20", "00:00:50", store.Skipped))},
+			before: []Predecessor{predecessor("a", o.one("00:00:20", won).until("00:00:20", "00:00:50", event.Skipped))},
 			told:   []string{"skipped 00:00:50 a skipped", "skipped 00:00:20-00:00:40(2) paused", "missed 00:00:20 past the starting deadline"}},
 		"after: before a failure in a pause": {pauses: paused, before: []Predecessor{predecessor("a", o.one("00:00:20", won).one("00:00:30", lost))},
 			claims: "00:00:20"},
@@ -179,12 +181,12 @@ func TestClaim(t *testing.T) {
 		"changed, and the other started at once too": {old: true, since: "00:00:00", due: "00:00:20", now: "00:01:05"}, // the hashes decide
 		"changed: paused by its settings": {old: true, due: "00:00:20", now: "00:01:05", p: Policy{Paused: true},
 			told: []string{"skipped 00:00:10-00:01:05 paused"}},
-		"changed: a pause": {old: true, due: "00:00:20", now: "00:01:05", pauses: []store.Span{{From: clockTime("00:00:15"), To: clockTime("00:00:35")}},
+		"changed: a pause": {old: true, due: "00:00:20", now: "00:01:05", pauses: []record.Span{{From: clockTime("00:00:15"), To: clockTime("00:00:35")}},
 			told: []string{"missed 00:00:35-00:01:05 the schedule changed", "skipped 00:00:10-00:00:35 paused"}},
 		"changed: two pauses without a gap": {old: true, due: "00:00:20", now: "00:01:05",
-			pauses: []store.Span{{From: clockTime("00:00:15"), To: clockTime("00:00:35")}, {From: clockTime("00:00:35"), To: clockTime("00:00:45")}},
+			pauses: []record.Span{{From: clockTime("00:00:15"), To: clockTime("00:00:35")}, {From: clockTime("00:00:35"), To: clockTime("00:00:45")}},
 			told:   []string{"missed 00:00:45-00:01:05 the schedule changed", "skipped 00:00:10-00:00:45 paused"}},
-		"changed: a pause that goes on": {old: true, due: "00:00:20", now: "00:01:05", pauses: []store.Span{{From: clockTime("00:00:15"), To: clockTime("00:01:05")}},
+		"changed: a pause that goes on": {old: true, due: "00:00:20", now: "00:01:05", pauses: []record.Span{{From: clockTime("00:00:15"), To: clockTime("00:01:05")}},
 			told: []string{"skipped 00:00:10-00:01:05 paused"}},
 		"changed: a pause after the first": {old: true, due: "00:00:20", now: "00:01:05", pauses: paused, told: []string{"missed 00:00:10-00:01:05 the schedule changed"}},
 		// The tick of 01:00:00 came due while a schedule was edited. If it is also the newest of the new schedule, it is owed as after
@@ -203,7 +205,7 @@ func TestClaim(t *testing.T) {
 			told: []string{"missed 01:00:00 past the starting deadline", "missed 00:50:00-00:59:59 the schedule changed"}},
 		"changed: after a death": {through: "00:40:05", tick: "00:50:00", old: true, due: "01:00:00", every: "20m", now: "01:00:05", claims: "01:00:00",
 			told: []string{"missed 00:50:00-00:59:59 the schedule changed", "abandoned 00:50:00 its runner died"}},
-		"changed: after a stop": {through: "00:40:05", tick: "00:50:00", status: store.Abandoned, old: true, due: "01:00:00", every: "20m", p: Policy{Interrupted: Rerun}, now: "01:00:05",
+		"changed: after a stop": {through: "00:40:05", tick: "00:50:00", status: event.Abandoned, old: true, due: "01:00:00", every: "20m", p: Policy{Interrupted: Rerun}, now: "01:00:05",
 			claims: "01:00:00", told: []string{"missed 00:50:00-00:59:59 the schedule changed", "abandoned 00:50:00 not run again"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -211,7 +213,7 @@ func TestClaim(t *testing.T) {
 			for _, b := range tt.before {
 				tt.p.After = append(tt.p.After, b.Job)
 			}
-			r := &store.Record{Watermark: clockTime(cmp.Or(tt.through, "00:00:10")), Token: 5, Run: store.Run{Status: store.Succeeded}}
+			r := &record.Record{Watermark: clockTime(cmp.Or(tt.through, "00:00:10")), Token: 5, Run: record.Run{Status: event.Succeeded}}
 			if r.Definition.Spec = "new"; tt.old {
 				r.Definition.Spec = "old"
 			}
@@ -222,9 +224,9 @@ func TestClaim(t *testing.T) {
 				r.Due = clockTime(tt.due)
 			}
 			if tt.tick != "" {
-				r.Run = store.Run{Tick: clockTime(tt.tick), Attempt: max(1, tt.attempt), Deaths: tt.deaths, Status: cmp.Or(tt.status, store.Running), Claimed: clockTime(tt.tick).Add(5 * time.Second)}
+				r.Run = record.Run{Tick: clockTime(tt.tick), Attempt: max(1, tt.attempt), Deaths: tt.deaths, Status: cmp.Or(tt.status, record.Running), Claimed: clockTime(tt.tick).Add(5 * time.Second)}
 			}
-			v := View{Record: r, Now: clockTime(cmp.Or(tt.now, "00:01:00")), Since: midnight, Before: tt.before, Control: store.JobControl{Pauses: tt.pauses}}
+			v := View{Record: r, Now: clockTime(cmp.Or(tt.now, "00:01:00")), Since: midnight, Before: tt.before, Control: record.JobControl{Pauses: tt.pauses}}
 			next, todo := tt.p.Claim(v)
 			if todo != (tt.claims != "" || tt.told != nil) {
 				t.Fatalf("something to do: %t", todo)
@@ -245,7 +247,7 @@ func TestClaim(t *testing.T) {
 				return
 			}
 			got := next.Record
-			if !got.Run.Tick.Equal(clockTime(tt.claims)) || got.Run.Attempt != max(1, tt.asAttempt) || got.Token != 6 || got.Run.Status != store.Running {
+			if !got.Run.Tick.Equal(clockTime(tt.claims)) || got.Run.Attempt != max(1, tt.asAttempt) || got.Token != 6 || got.Run.Status != record.Running {
 				t.Errorf("claims %s as attempt %d with token %d", got.Run.Tick, got.Run.Attempt, got.Token)
 			}
 			if !got.Watermark.Before(got.Run.Tick) {
@@ -261,9 +263,9 @@ func TestClaim(t *testing.T) {
 // A count that stopped says so, and one that came to the limit by itself is
 // exact.
 func TestTheCountOfALongRange(t *testing.T) {
-	for n, want := range map[int]store.Outcome{maxCount - 1: {Count: maxCount - 1}, maxCount: {Count: maxCount}, maxCount + 1: {Count: maxCount, AtLeast: true}} {
+	for n, want := range map[int]event.Outcome{maxCount - 1: {Count: maxCount - 1}, maxCount: {Count: maxCount}, maxCount + 1: {Count: maxCount, AtLeast: true}} {
 		p := Policy{Ticks: every("10s")}
-		r := &store.Record{Watermark: midnight, Run: store.Run{Status: store.Succeeded}}
+		r := &record.Record{Watermark: midnight, Run: record.Run{Status: event.Succeeded}}
 		next, _ := p.Claim(View{Record: r, Now: midnight.Add(time.Duration(n+1) * 10 * time.Second)})
 		if got := next.Record.History[0]; got.Count != want.Count || got.AtLeast != want.AtLeast {
 			t.Errorf("%d ticks are told as %d, at least: %t", n, got.Count, got.AtLeast)
@@ -277,21 +279,21 @@ func TestAClaimNeverMakesItsDefinitionOlder(t *testing.T) {
 	mine, younger := clockTime("00:05:00"), clockTime("00:07:00")
 	for name, tt := range map[string]struct {
 		p       Policy
-		r       store.Record
+		r       record.Record
 		request string
 	}{
-		"a tick is due":    {Policy{Ticks: every("10s")}, store.Record{Run: store.Run{Status: store.Succeeded}}, ""},
-		"a run by hand":    {Policy{Ticks: every("10s")}, store.Record{Run: store.Run{Status: store.Succeeded}}, "by hand"},
-		"a further run":    {Policy{Ticks: every("10s"), Interrupted: Rerun}, store.Record{Run: store.Run{Status: store.Running, Tick: clockTime("00:00:20"), Attempt: 1}}, ""},
-		"a singleton":      {Policy{}, store.Record{Run: store.Run{Status: store.Succeeded}}, ""},
-		"a dead singleton": {Policy{}, store.Record{Run: store.Run{Status: store.Running, Attempt: 1}}, ""},
+		"a tick is due":    {Policy{Ticks: every("10s")}, record.Record{Run: record.Run{Status: event.Succeeded}}, ""},
+		"a run by hand":    {Policy{Ticks: every("10s")}, record.Record{Run: record.Run{Status: event.Succeeded}}, "by hand"},
+		"a further run":    {Policy{Ticks: every("10s"), Interrupted: Rerun}, record.Record{Run: record.Run{Status: record.Running, Tick: clockTime("00:00:20"), Attempt: 1}}, ""},
+		"a singleton":      {Policy{}, record.Record{Run: record.Run{Status: event.Succeeded}}, ""},
+		"a dead singleton": {Policy{}, record.Record{Run: record.Run{Status: record.Running, Attempt: 1}}, ""},
 	} {
 		for written, want := range map[time.Time]time.Time{younger: younger, mine: mine, midnight: mine} {
 			tt.p.Spec = "spec"
-			tt.r.Definition = store.Definition{Spec: "spec", Since: written, Mark: store.Mark{Spec: "older", Since: midnight}}
+			tt.r.Definition = record.Definition{Spec: "spec", Since: written, Mark: record.Mark{Spec: "older", Since: midnight}}
 			tt.r.Watermark, tt.r.Token = clockTime("00:00:10"), 5
 			next, _ := tt.p.Claim(View{Record: &tt.r, Now: clockTime("00:00:31"), Since: mine, Request: tt.request})
-			if got := next.Record.Definition; !next.Run || !got.Since.Equal(want) || got.Mark != (store.Mark{}) {
+			if got := next.Record.Definition; !next.Run || !got.Since.Equal(want) || got.Mark != (record.Mark{}) {
 				t.Errorf("%s, since %s: claims %t, %+v, want since %s", name, written.Format("15:04"), next.Run, got, want.Format("15:04"))
 			}
 		}
@@ -302,29 +304,29 @@ func TestAClaimNeverMakesItsDefinitionOlder(t *testing.T) {
 func TestLastOver(t *testing.T) {
 	for name, tt := range map[string]struct {
 		p      Policy
-		status store.Status
+		status event.Status
 		paused bool // the job has paused itself before
 		want   int64
 	}{
-		"has failed":            {Policy{}, store.Failed, false, 5},
-		"has stalled":           {Policy{}, store.Stalled, false, 5},
-		"runs":                  {Policy{}, store.Running, false, 4},
-		"stopped, waits":        {Policy{Interrupted: Rerun}, store.Abandoned, false, 4},
-		"stalled, waits":        {Policy{Interrupted: Rerun}, store.Stalled, false, 4},
-		"waits, and has paused": {Policy{Interrupted: Rerun}, store.Stalled, true, 5},
+		"has failed":            {Policy{}, event.Failed, false, 5},
+		"has stalled":           {Policy{}, event.Stalled, false, 5},
+		"runs":                  {Policy{}, record.Running, false, 4},
+		"stopped, waits":        {Policy{Interrupted: Rerun}, event.Abandoned, false, 4},
+		"stalled, waits":        {Policy{Interrupted: Rerun}, event.Stalled, false, 4},
+		"waits, and has paused": {Policy{Interrupted: Rerun}, event.Stalled, true, 5},
 	} {
 		tt.p.Ticks, tt.p.PauseAfter, tt.p.StartingDeadline, tt.p.Spec = every("10m"), 1, time.Minute, "mine"
 		r := running()
-		if tt.status != store.Running {
-			r = Finish(&tt.p, &r, tt.status, Stopped, clockTime("00:00:20"), clockTime("00:00:20"), store.JobControl{})
+		if tt.status != record.Running {
+			r = Finish(&tt.p, &r, tt.status, Stopped, clockTime("00:00:20"), clockTime("00:00:20"), record.JobControl{})
 		}
 		if tt.paused {
-			r.Orders.Paused = store.SelfPause{At: clockTime("00:00:15"), Token: 5}
+			r.Orders.Paused = record.SelfPause{At: clockTime("00:00:15"), Token: 5}
 		}
 		if got := LastOver(&r); got != tt.want {
 			t.Errorf("%s: the resume is about the runs up to %d, want %d", name, got, tt.want)
 		}
-		orders := store.JobControl{Resumed: store.Resume{At: clockTime("00:01:00"), Token: tt.want}}
+		orders := record.JobControl{Resumed: record.Resume{At: clockTime("00:01:00"), Token: tt.want}}
 		next, _ := tt.p.Claim(View{Record: &r, Now: clockTime("00:02:00"), Control: orders}) // what has waited has its outcome now
 		if failed, paused := HasFailed(&next.Record), selfPaused(&next.Record, orders); paused != (failed && tt.want == 4) {
 			t.Errorf("%s: after its outcome it has failed: %t, and is paused: %t", name, failed, paused)
@@ -336,19 +338,19 @@ func TestLastOver(t *testing.T) {
 // one of them. The outcome still says what became of the attempt before.
 func TestOrderedRunInPauseReplacesAttempt(t *testing.T) {
 	for name, tt := range map[string]struct {
-		change func(*store.Record)
+		change func(*record.Record)
 		told   string
 	}{
-		"died": {func(*store.Record) {}, "abandoned 00:00:10 its runner died, and a run was ordered in the pause"},
-		"stopped": {func(r *store.Record) { r.Run.Status = store.Abandoned },
+		"died": {func(*record.Record) {}, "abandoned 00:00:10 its runner died, and a run was ordered in the pause"},
+		"stopped": {func(r *record.Record) { r.Run.Status = event.Abandoned },
 			"abandoned 00:00:10 not run again: a run was ordered in the pause"},
-		"unlocked": {func(r *store.Record) { r.Run.Unlocked = store.Unlocked{By: "ann", At: midnight} },
+		"unlocked": {func(r *record.Record) { r.Run.Unlocked = record.Unlocked{By: "ann", At: midnight} },
 			"abandoned 00:00:10 unlocked by ann, and a run was ordered in the pause"},
 	} {
 		p := Policy{Ticks: every("1h"), Spec: "mine", Interrupted: Rerun}
-		pause := store.Pause{At: clockTime("00:00:15")}
-		byHand, ordered := store.JobControl{Pause: pause}, store.JobControl{Pause: pause}
-		ordered.Requests = []store.Request{{Seq: 1, Name: "x", At: clockTime("00:00:30"), Until: clockTime("01:00:00")}}
+		pause := record.Pause{At: clockTime("00:00:15")}
+		byHand, ordered := record.JobControl{Pause: pause}, record.JobControl{Pause: pause}
+		ordered.Requests = []record.Request{{Seq: 1, Name: "x", At: clockTime("00:00:30"), Until: clockTime("01:00:00")}}
 		for how, v := range map[string]View{"ordered": {Control: ordered}, "by hand": {Request: "x", Control: byHand}} {
 			r := running()
 			tt.change(&r)
@@ -365,11 +367,11 @@ func TestOrderedRunInPauseReplacesAttempt(t *testing.T) {
 func TestRunByHandNotesResume(t *testing.T) {
 	p := Policy{Ticks: every("1h"), Spec: "mine", PauseAfter: 1}
 	r := ended()
-	r.Run.Status, r.Failures, r.Orders.Paused = store.Failed, 1, store.SelfPause{At: clockTime("00:00:11"), Token: 5}
-	resumed := store.JobControl{Resumed: store.Resume{At: clockTime("00:00:15"), Token: 5}}
+	r.Run.Status, r.Failures, r.Orders.Paused = event.Failed, 1, record.SelfPause{At: clockTime("00:00:11"), Token: 5}
+	resumed := record.JobControl{Resumed: record.Resume{At: clockTime("00:00:15"), Token: 5}}
 	next, _ := p.Claim(View{Record: &r, Now: clockTime("00:00:25"), Request: "x", Control: resumed})
-	got, want := next.Record.Orders, store.Span{From: clockTime("00:00:11"), To: clockTime("00:00:15")}
-	if !next.Run || !got.Paused.At.IsZero() || !slices.Equal(got.Pauses, []store.Span{want}) {
+	got, want := next.Record.Orders, record.Span{From: clockTime("00:00:11"), To: clockTime("00:00:15")}
+	if !next.Run || !got.Paused.At.IsZero() || !slices.Equal(got.Pauses, []record.Span{want}) {
 		t.Errorf("got %+v", next.Record)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/instant"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // Two definitions of a job are up during a rolling deploy. The one in force is the definition of the replica which started
@@ -35,12 +35,12 @@ const (
 )
 
 // definition returns the definition of this replica, in the form of a mark.
-func definition(p *Policy, v View) store.Mark { return store.Mark{Spec: p.Spec, Since: v.Since} }
+func definition(p *Policy, v View) record.Mark { return record.Mark{Spec: p.Spec, Since: v.Since} }
 
 // Outdated reports whether another definition is in force, from a replica which started
 // later. Then this replica decides nothing about the job.
 func (p *Policy) Outdated(v View) bool {
-	return younger(store.Mark{Spec: v.Record.Definition.Spec, Since: v.Record.Definition.Since}, definition(p, v))
+	return younger(record.Mark{Spec: v.Record.Definition.Spec, Since: v.Record.Definition.Since}, definition(p, v))
 }
 
 // Adopts reports whether the next claim of this replica puts its definition into force.
@@ -48,7 +48,7 @@ func (p *Policy) Adopts(v View) bool { return v.Record.Definition.Spec != p.Spec
 
 // younger reports whether the definition a comes after b: it is another one, and its replica started later. Two replicas that
 // started at the same instant are ordered by their hashes, so that all replicas agree.
-func younger(a, b store.Mark) bool {
+func younger(a, b record.Mark) bool {
 	return a.Spec != b.Spec && (a.Since.After(b.Since) || a.Since.Equal(b.Since) && a.Spec > b.Spec)
 }
 

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/schedule"
 	"github.com/soloist-go/soloist/store"
 )
@@ -12,21 +14,21 @@ import (
 func TestMayMark(t *testing.T) {
 	now := clockTime("00:10:00")
 	for name, tt := range map[string]struct {
-		record store.Record
+		record record.Record
 		want   bool
 	}{
-		"overdue":                                 {store.Record{Watermark: clockTime("00:09:30")}, true},
-		"nothing is overdue":                      {store.Record{Watermark: now}, false},
-		"our mark stands":                         {store.Record{Definition: store.Definition{Mark: store.Mark{Spec: "mine", Since: clockTime("00:01:00")}}}, false},
-		"a mark of an older definition":           {store.Record{Definition: store.Definition{Mark: store.Mark{Spec: "older", Since: clockTime("00:04:00")}}}, true},
-		"likewise, and nothing is overdue":        {store.Record{Definition: store.Definition{Mark: store.Mark{Spec: "older", Since: clockTime("00:04:00")}}, Watermark: now}, true},
-		"one of a younger one, nothing overdue":   {store.Record{Definition: store.Definition{Mark: store.Mark{Spec: "younger", Since: clockTime("00:06:00")}}, Watermark: now}, false},
-		"a mark of a younger definition":          {store.Record{Definition: store.Definition{Mark: store.Mark{Spec: "younger", Since: clockTime("00:06:00")}}}, false},
-		"the tick in force is near":               {store.Record{Due: clockTime("00:10:19")}, false},
-		"the tick in force was just due":          {store.Record{Due: clockTime("00:09:41")}, false},
-		"the tick in force is far":                {store.Record{Due: clockTime("00:10:21")}, true},
-		"the tick in force is long overdue":       {store.Record{Due: clockTime("00:09:39")}, true},
-		"near, by the longer lease of the record": {store.Record{Due: clockTime("00:10:21"), Run: store.Run{Lease: store.Seconds(30 * time.Second)}}, false},
+		"overdue":                                 {record.Record{Watermark: clockTime("00:09:30")}, true},
+		"nothing is overdue":                      {record.Record{Watermark: now}, false},
+		"our mark stands":                         {record.Record{Definition: record.Definition{Mark: record.Mark{Spec: "mine", Since: clockTime("00:01:00")}}}, false},
+		"a mark of an older definition":           {record.Record{Definition: record.Definition{Mark: record.Mark{Spec: "older", Since: clockTime("00:04:00")}}}, true},
+		"likewise, and nothing is overdue":        {record.Record{Definition: record.Definition{Mark: record.Mark{Spec: "older", Since: clockTime("00:04:00")}}, Watermark: now}, true},
+		"one of a younger one, nothing overdue":   {record.Record{Definition: record.Definition{Mark: record.Mark{Spec: "younger", Since: clockTime("00:06:00")}}, Watermark: now}, false},
+		"a mark of a younger definition":          {record.Record{Definition: record.Definition{Mark: record.Mark{Spec: "younger", Since: clockTime("00:06:00")}}}, false},
+		"the tick in force is near":               {record.Record{Due: clockTime("00:10:19")}, false},
+		"the tick in force was just due":          {record.Record{Due: clockTime("00:09:41")}, false},
+		"the tick in force is far":                {record.Record{Due: clockTime("00:10:21")}, true},
+		"the tick in force is long overdue":       {record.Record{Due: clockTime("00:09:39")}, true},
+		"near, by the longer lease of the record": {record.Record{Due: clockTime("00:10:21"), Run: record.Run{Lease: record.Seconds(30 * time.Second)}}, false},
 	} {
 		p := Policy{Ticks: every("10s"), Spec: "mine", Lease: 15 * time.Second}
 		if got := (&step{decision: &decision{&p, View{Record: &tt.record, Now: now, Since: clockTime("00:05:00")}}}).mayMark(); got != tt.want {
@@ -58,12 +60,12 @@ func TestOrderedRunUnderAnotherDefinition(t *testing.T) {
 		"served":        {"00:12:00", 1, "", false, false, ""},
 	} {
 		v := View{Now: clockTime(tt.now), Since: midnight, State: store.Available,
-			Record: &store.Record{Definition: store.Definition{Spec: "young", Since: clockTime("00:05:00")}, Orders: store.Orders{Served: tt.served}}}
+			Record: &record.Record{Definition: record.Definition{Spec: "young", Since: clockTime("00:05:00")}, Orders: record.Orders{Served: tt.served}}}
 		if tt.due != "" {
 			v.Record.Due = clockTime(tt.due)
 		}
-		v.Control.Requests = []store.Request{{Seq: 1, Name: "please", At: clockTime("00:10:00"), Until: clockTime("01:10:00")}}
-		for _, pause := range []store.Pause{{}, {At: clockTime("00:09:00")}} { // it begins in a pause too
+		v.Control.Requests = []record.Request{{Seq: 1, Name: "please", At: clockTime("00:10:00"), Until: clockTime("01:10:00")}}
+		for _, pause := range []record.Pause{{}, {At: clockTime("00:09:00")}} { // it begins in a pause too
 			v.Control.Pause = pause
 			got := ""
 			if at := Wanted(&p, v); !at.IsZero() {
@@ -73,7 +75,7 @@ func TestOrderedRunUnderAnotherDefinition(t *testing.T) {
 				t.Errorf("%s: marks %t, wanted at %q", name, marks, got)
 			}
 		}
-		v.Record.Definition.Mark = store.Mark{Spec: "middle", Since: clockTime("00:01:00")} // nor do these replicas answer
+		v.Record.Definition.Mark = record.Mark{Spec: "middle", Since: clockTime("00:01:00")} // nor do these replicas answer
 		o := Observation{At: v.Now, Sighting: Sighting{UnchangedSince: v.Now.Add(-2 * InheritAfter)}}
 		if _, inherits := (&step{&decision{&p, v}, &o, time.Time{}}).inherits(); inherits != tt.inherits {
 			t.Errorf("%s: inherits %t", name, inherits)
@@ -83,7 +85,7 @@ func TestOrderedRunUnderAnotherDefinition(t *testing.T) {
 
 func TestPatience(t *testing.T) {
 	p := Policy{Spec: "mine"}
-	for mark, want := range map[store.Mark]time.Duration{
+	for mark, want := range map[record.Mark]time.Duration{
 		{}: 0,
 		{Spec: "mine", Since: clockTime("00:01:00")}:    InheritAfter, // of another replica
 		{Spec: "mine", Since: clockTime("00:09:00")}:    InheritAfter,
@@ -92,7 +94,7 @@ func TestPatience(t *testing.T) {
 		{Spec: "another", Since: clockTime("00:05:00")}: 0, // started at once: the definitions decide
 		{Spec: "yet", Since: clockTime("00:05:00")}:     2 * InheritAfter,
 	} {
-		v := View{Record: &store.Record{Definition: store.Definition{Mark: mark}}, Since: clockTime("00:05:00")}
+		v := View{Record: &record.Record{Definition: record.Definition{Mark: mark}}, Since: clockTime("00:05:00")}
 		for stood, inherits := range map[time.Duration]bool{want - 1: false, want: want > 0, time.Hour: want > 0} {
 			o := Observation{At: looked, Sighting: Sighting{UnchangedSince: looked.Add(-stood)}}
 			if _, ok := (&step{&decision{&p, v}, &o, time.Time{}}).inherits(); ok != inherits {
@@ -126,11 +128,11 @@ func TestDifference(t *testing.T) {
 // due under the run.
 func TestRunByHandLeavesDefinitionInForce(t *testing.T) {
 	p := Policy{Ticks: every("10s"), Spec: "mine", Lease: 15 * time.Second}
-	r := foreign(store.Mark{})
+	r := foreign(record.Mark{})
 	r.Due = clockTime("00:02:00")
 	claim, _ := p.Claim(View{Record: &r, Now: clockTime("00:00:15"), Since: clockTime("00:00:12"), Request: "x"})
-	end := Finish(&p, &claim.Record, store.Succeeded, "", clockTime("00:05:00"), clockTime("00:05:00"), store.JobControl{})
-	for _, got := range []store.Record{claim.Record, end} {
+	end := Finish(&p, &claim.Record, event.Succeeded, "", clockTime("00:05:00"), clockTime("00:05:00"), record.JobControl{})
+	for _, got := range []record.Record{claim.Record, end} {
 		if !claim.Run || got.Definition != r.Definition || !got.Watermark.Equal(r.Watermark) || !got.Due.Equal(r.Due) {
 			t.Errorf("the record was %+v and is %+v", r, got)
 		}

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/instant"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // Paused is the reason of ticks that are skipped for a pause.
@@ -17,10 +18,10 @@ const ScheduleChanged = "the schedule changed"
 
 // Finish returns the record with the outcome of its run, which ended at end. lo is the earliest time that the service's clock
 // can show: ticks up to it came due under the run for certain. c is what operators have ordered.
-func Finish(p *Policy, r *store.Record, status store.Status, reason string, end, lo time.Time, c store.JobControl) store.Record {
+func Finish(p *Policy, r *record.Record, status event.Status, reason string, end, lo time.Time, c record.JobControl) record.Record {
 	f := r.Clone()
 	f.Run.Finished, f.Run.Stopping = end, false
-	if f.Run.Status == store.Stalled {
+	if f.Run.Status == event.Stalled {
 		endStalled(&f, end)
 	} else {
 		writing(p, &f).conclude(status, reason, end, lo)
@@ -32,8 +33,8 @@ func Finish(p *Policy, r *store.Record, status store.Status, reason string, end,
 
 // endStalled writes when a stalled run has returned. Its outcome was written when it stalled,
 // and other ticks may have been skipped since, so the outcome is looked for by its token.
-func endStalled(r *store.Record, end time.Time) {
-	i := slices.IndexFunc(r.History, func(f store.Outcome) bool { return f.Token == r.Token })
+func endStalled(r *record.Record, end time.Time) {
+	i := slices.IndexFunc(r.History, func(f event.Outcome) bool { return f.Token == r.Token })
 	if i < 0 {
 		return // its tick is still open
 	}
@@ -43,10 +44,10 @@ func endStalled(r *store.Record, end time.Time) {
 
 // Stall returns the record that says that its run has stalled, at end. The run may still go on, so
 // the record has no end of it yet: Finish adds that when the run has returned. lo is as in Finish.
-func Stall(p *Policy, r *store.Record, reason string, end, lo time.Time, c store.JobControl) store.Record {
+func Stall(p *Policy, r *record.Record, reason string, end, lo time.Time, c record.JobControl) record.Record {
 	f := r.Clone()
 	f.Run.Stopping = true
-	writing(p, &f).conclude(store.Stalled, reason, end, lo)
+	writing(p, &f).conclude(event.Stalled, reason, end, lo)
 	writing(p, &f).skipUnder(lo, c)
 	f.Due = p.due(&f)
 	return f
@@ -54,9 +55,9 @@ func Stall(p *Policy, r *store.Record, reason string, end, lo time.Time, c store
 
 // TakeBack returns the record after a claim that was given up before its run began. It shows the run before that claim again.
 // What the claim settled for other ticks stays settled, and its token stays spent: the claim may have been read.
-func TakeBack(p *Policy, before, claim *store.Record) store.Record {
+func TakeBack(p *Policy, before, claim *record.Record) record.Record {
 	r := claim.Clone()
-	if r.Run.Status != store.Running { // it was taken back, without an answer
+	if r.Run.Status != record.Running { // it was taken back, without an answer
 		return r
 	}
 	switch {
@@ -64,16 +65,16 @@ func TakeBack(p *Policy, before, claim *store.Record) store.Record {
 		takeBackBackfilled(&r, claim)
 	case claim.Run.Order != 0:
 		unserve(&r.Orders, claim.Run.Order)
-		r.Orders.Returned = store.Returned{Order: claim.Run.Order}
+		r.Orders.Returned = record.Returned{Order: claim.Run.Order}
 	case claim.Run.Request == "" && claim.Run.Attempt == 1:
-		r.Orders.Returned = store.Returned{Tick: claim.Run.Tick}
+		r.Orders.Returned = record.Returned{Tick: claim.Run.Tick}
 	}
 	r.Run = before.Run
 	r.Run.Deaths, r.Run.Claimed, r.Run.Unlocked = deaths(before), begun(before), claim.Run.Unlocked
 	r.Run.Armed, r.Run.Stopping = false, false
 	switch { // a run that was under way has ended, since its lease could be acquired
-	case before.Run.Status == store.Running:
-		r.Run.Status = store.Abandoned
+	case before.Run.Status == record.Running:
+		r.Run.Status = event.Abandoned
 	case before.MayRun():
 		r.Run.Finished = claim.Run.Claimed
 	}
@@ -83,7 +84,7 @@ func TakeBack(p *Policy, before, claim *store.Record) store.Record {
 
 // conclude gives the tick of the record its outcome, unless the tick stays open. A job that
 // has failed too often pauses itself at the end of the run, and no later than the service's clock certainly shows.
-func (w *write) conclude(status store.Status, reason string, end, lo time.Time) {
+func (w *write) conclude(status event.Status, reason string, end, lo time.Time) {
 	r := w.Record
 	if !lo.IsZero() && lo.Before(end) { // the clock of the replica was fast
 		end = lo
@@ -111,7 +112,7 @@ func (w *write) pauseSelf(at time.Time) {
 	r := w.Record
 	tooMany := w.PauseAfter > 0 && r.Failures-r.Orders.Spared >= w.PauseAfter
 	if tooMany && HasFailed(r) && r.Run.Request == "" && r.Orders.Paused.At.IsZero() {
-		r.Orders.Paused = store.SelfPause{At: at.UTC().Truncate(time.Millisecond), Token: r.Token}
+		r.Orders.Paused = record.SelfPause{At: at.UTC().Truncate(time.Millisecond), Token: r.Token}
 	}
 }
 
@@ -120,7 +121,7 @@ func (w *write) pauseSelf(at time.Time) {
 // missed or still owed. Ticks of a pause are skipped for the pause. Those of the last pause are left to the next
 // claim, by which its end is known: a replica reads orders a little later. Ticks of so many pauses that the write has no room for
 // each count together, those of the pauses too: the next claim would not know that they came due under the run.
-func (w *write) skipUnder(lo time.Time, c store.JobControl) {
+func (w *write) skipUnder(lo time.Time, c record.JobControl) {
 	p, r := w.Policy, w.Record
 	if p.Ticks == nil || p.Follows() || p.Missed == RunAll || isBackfill(r) || w.offeredAgain() || r.Definition.Spec != p.Spec {
 		return
@@ -131,15 +132,15 @@ func (w *write) skipUnder(lo time.Time, c store.JobControl) {
 	pauses := p.pausesUntil(r, c, lo)
 	last := lastOutside(p.Ticks, lo, pauses)
 	// Ticks from before the claim of a further attempt came due under no run. If one came due since, they are settled first.
-	missed := fate{status: store.Missed, reason: "a newer one was due"}
+	missed := fate{status: event.Missed, reason: "a newer one was due"}
 	if r.Run.Attempt > 1 && (!last.After(r.Run.Claimed) || !w.passAll(p.Ticks.Last(r.Run.Claimed), missed, pauses)) {
 		return
 	}
 	if p.Overlap != SkipOverlap { // the newest of them is due at the end of the run
 		last = p.Ticks.Last(last.Add(-1))
 	}
-	if !w.passAll(last, fate{status: store.Skipped, reason: "overlap"}, pauses) {
-		w.pass(last, store.Skipped, "overlap")
+	if !w.passAll(last, fate{status: event.Skipped, reason: "overlap"}, pauses) {
+		w.pass(last, event.Skipped, "overlap")
 	}
 }
 
@@ -154,8 +155,8 @@ func (w *write) endedEarly() bool {
 }
 
 // HasFailed reports whether the last run has failed or stalled.
-func HasFailed(r *store.Record) bool {
-	return r.Run.Status == store.Failed || r.Run.Status == store.Stalled
+func HasFailed(r *record.Record) bool {
+	return r.Run.Status == event.Failed || r.Run.Status == event.Stalled
 }
 
 // Ticks that come due while the job runs are skipped at the end of the run, unless the policy of the job says otherwise:

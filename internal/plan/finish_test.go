@@ -6,14 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // The record at the end of a run that came due at 00:00:20, was claimed then, and ended at 00:00:55.
 func TestEndOfRunUnderOverlap(t *testing.T) {
-	var many store.JobControl
+	var many record.JobControl
 	for at := clockTime("00:00:20"); at.Before(clockTime("00:00:50")); at = at.Add(4 * time.Second) {
-		many.Pauses = append(many.Pauses, store.Span{From: at.Add(time.Second), To: at.Add(3 * time.Second)})
+		many.Pauses = append(many.Pauses, record.Span{From: at.Add(time.Second), To: at.Add(3 * time.Second)})
 	}
 	for name, tt := range map[string]struct {
 		p       Policy
@@ -21,8 +22,8 @@ func TestEndOfRunUnderOverlap(t *testing.T) {
 		request string
 		attempt int
 		claimed string
-		control store.JobControl
-		status  store.Status
+		control record.JobControl
+		status  event.Status
 		told    []string
 		due     string // the tick that is left
 	}{
@@ -31,32 +32,32 @@ func TestEndOfRunUnderOverlap(t *testing.T) {
 		"replace": {p: Policy{Overlap: Replace}, told: []string{"skipped 00:00:20-00:00:40(2) overlap", "succeeded 00:00:20 "}, due: "00:00:50"},
 		"after":   {p: Policy{After: []string{"a"}}, told: []string{"succeeded 00:00:20 "}, due: "00:00:30"}, // it knows nothing of the jobs before
 		"all":     {p: Policy{Missed: RunAll}, told: []string{"succeeded 00:00:20 "}, due: "00:00:30"},
-		"cancelled": {p: Policy{Overlap: Replace, Interrupted: Rerun, PauseAfter: 1}, status: store.Cancelled,
+		"cancelled": {p: Policy{Overlap: Replace, Interrupted: Rerun, PauseAfter: 1}, status: event.Cancelled,
 			told: []string{"skipped 00:00:20-00:00:40(2) overlap", "cancelled 00:00:20 "}, due: "00:00:50"},
 		"one, a further attempt": {p: Policy{Overlap: QueueOne, Interrupted: Rerun}, attempt: 2, claimed: "00:00:35",
 			told: []string{"skipped 00:00:40 overlap", "missed 00:00:30 a newer one was due", "succeeded 00:00:20 "}, due: "00:00:50"},
 		"one, a further attempt that is short": {p: Policy{Overlap: QueueOne, Interrupted: Rerun}, attempt: 2, claimed: "00:00:52",
 			told: []string{"succeeded 00:00:20 "}, due: "00:00:30"},
-		"one, stopped": {p: Policy{Overlap: QueueOne}, status: store.Abandoned, told: []string{"skipped 00:00:20-00:00:40(2) overlap", "abandoned 00:00:20 "}, due: "00:00:50"},
+		"one, stopped": {p: Policy{Overlap: QueueOne}, status: event.Abandoned, told: []string{"skipped 00:00:20-00:00:40(2) overlap", "abandoned 00:00:20 "}, due: "00:00:50"},
 		"one, by hand": {p: Policy{Overlap: QueueOne}, request: "anna", told: []string{"skipped 00:00:20-00:00:40(2) overlap", "succeeded 00:00:20 "}, due: "00:00:50"},
-		"a pause that is over": {control: store.JobControl{Pauses: []store.Span{{From: clockTime("00:00:25"), To: clockTime("00:00:35")}}},
+		"a pause that is over": {control: record.JobControl{Pauses: []record.Span{{From: clockTime("00:00:25"), To: clockTime("00:00:35")}}},
 			told: []string{"skipped 00:00:30-00:00:50(2) overlap", "skipped 00:00:30 paused", "succeeded 00:00:20 "}, due: "00:01:00"},
-		"a pause that goes on": {control: store.JobControl{Pause: store.Pause{At: clockTime("00:00:35")}},
+		"a pause that goes on": {control: record.JobControl{Pause: record.Pause{At: clockTime("00:00:35")}},
 			told: []string{"skipped 00:00:30 overlap", "succeeded 00:00:20 "}, due: "00:00:40"},
 		"many pauses": {every: "2s", control: many, told: []string{"skipped 00:00:42-00:00:54(6) overlap", "skipped 00:00:42 paused",
 			"skipped 00:00:40 overlap", "skipped 00:00:38 paused", "skipped 00:00:36 overlap", "skipped 00:00:34 paused",
 			"skipped 00:00:32 overlap", "skipped 00:00:30 paused", "skipped 00:00:28 overlap", "skipped 00:00:26 paused",
 			"skipped 00:00:24 overlap", "skipped 00:00:22 paused", "succeeded 00:00:20 "}, due: "00:00:56"},
-		"by hand, in a pause": {request: "anna", control: store.JobControl{Pause: store.Pause{At: clockTime("00:00:15")}},
+		"by hand, in a pause": {request: "anna", control: record.JobControl{Pause: record.Pause{At: clockTime("00:00:15")}},
 			told: []string{"succeeded 00:00:20 "}, due: "00:00:30"},
 		"by hand, paused by its settings": {p: Policy{Paused: true}, request: "anna", told: []string{"succeeded 00:00:20 "}, due: "00:00:30"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.status == "" {
-				tt.status = store.Succeeded
+				tt.status = event.Succeeded
 			}
 			tt.p.Ticks = every(cmp.Or(tt.every, "10s"))
-			r := store.Record{Watermark: clockTime("00:00:10"), Token: 5, Run: store.Run{Status: store.Running, Tick: clockTime("00:00:20"),
+			r := record.Record{Watermark: clockTime("00:00:10"), Token: 5, Run: record.Run{Status: record.Running, Tick: clockTime("00:00:20"),
 				Claimed: clockTime("00:00:20"), Attempt: max(1, tt.attempt), Request: tt.request}}
 			if tt.request != "" {
 				r.Watermark = clockTime("00:00:20")
@@ -80,13 +81,13 @@ func TestEndOfRunUnderOverlap(t *testing.T) {
 
 // Which tick ends the run of 00:00:20, which was claimed then.
 func TestReplacedBy(t *testing.T) {
-	pausedFrom := func(from string) store.JobControl {
-		return store.JobControl{Pause: store.Pause{At: clockTime(from)}}
+	pausedFrom := func(from string) record.JobControl {
+		return record.JobControl{Pause: record.Pause{At: clockTime(from)}}
 	}
 	for name, tt := range map[string]struct {
 		p       Policy
 		request string
-		control store.JobControl
+		control record.JobControl
 		now     string
 		want    string // empty: none
 	}{
@@ -98,8 +99,8 @@ func TestReplacedBy(t *testing.T) {
 		"by hand":              {request: "anna", now: "00:00:51"},
 		"paused":               {control: pausedFrom("00:00:25"), now: "00:00:51"},
 		"due before a pause":   {control: pausedFrom("00:00:35"), now: "00:00:37"},
-		"a tick of a pause":    {control: store.JobControl{Pauses: []store.Span{{From: clockTime("00:00:25"), To: clockTime("00:00:35")}}}, now: "00:00:37"},
-		"a tick after a pause": {control: store.JobControl{Pauses: []store.Span{{From: clockTime("00:00:25"), To: clockTime("00:00:35")}}}, now: "00:00:41", want: "00:00:40"},
+		"a tick of a pause":    {control: record.JobControl{Pauses: []record.Span{{From: clockTime("00:00:25"), To: clockTime("00:00:35")}}}, now: "00:00:37"},
+		"a tick after a pause": {control: record.JobControl{Pauses: []record.Span{{From: clockTime("00:00:25"), To: clockTime("00:00:35")}}}, now: "00:00:41", want: "00:00:40"},
 		"the program pauses":   {p: Policy{Overlap: Replace, Paused: true}, now: "00:00:51"},
 		"too late to start":    {p: Policy{Overlap: Replace, StartingDeadline: 2 * time.Second}, now: "00:00:33"},
 		"in time to start":     {p: Policy{Overlap: Replace, StartingDeadline: 2 * time.Second}, now: "00:00:32", want: "00:00:30"},
@@ -110,7 +111,7 @@ func TestReplacedBy(t *testing.T) {
 				tt.p.Overlap = Replace
 			}
 			tt.p.Ticks = every("10s")
-			r := store.Record{Watermark: clockTime("00:00:10"), Run: store.Run{Status: store.Running, Tick: clockTime("00:00:20"), Claimed: clockTime("00:00:20"), Request: tt.request}}
+			r := record.Record{Watermark: clockTime("00:00:10"), Run: record.Run{Status: record.Running, Tick: clockTime("00:00:20"), Claimed: clockTime("00:00:20"), Request: tt.request}}
 			got, want := tt.p.ReplacedBy(View{Record: &r, Control: tt.control, Now: clockTime(tt.now)}), time.Time{}
 			if tt.want != "" {
 				want = clockTime(tt.want)

@@ -4,8 +4,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/instant"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // A tick that has not succeeded by FinishBy after it is late, and that is reported once: the record says
@@ -46,14 +47,14 @@ type Lateness struct {
 // A judging looks at the ticks of a record, and notes there which of them are late.
 type judging struct {
 	*Policy
-	r    *store.Record
+	r    *record.Record
 	late Lateness
 }
 
 // Judge notes in the record which ticks are late at an instant, and returns those that were not reported
 // before. Only a replica of the definition in force knows the ticks. One without FinishBy leaves what others
 // note: they may run at the same time.
-func Judge(p *Policy, r *store.Record, now time.Time, c store.JobControl) Lateness {
+func Judge(p *Policy, r *record.Record, now time.Time, c record.JobControl) Lateness {
 	j := &judging{Policy: p, r: r}
 	if !j.knows() {
 		return j.late
@@ -75,7 +76,7 @@ func (j *judging) knows() bool {
 }
 
 // Report is Judge for a write with no other purpose.
-func Report(p *Policy, r *store.Record, now time.Time, c store.JobControl) (late Lateness) {
+func Report(p *Policy, r *record.Record, now time.Time, c record.JobControl) (late Lateness) {
 	if late = Judge(p, r, now, c); late.Count > 0 {
 		r.Past.Told = now.Truncate(time.Millisecond)
 	}
@@ -105,7 +106,7 @@ func (j *judging) settled(by time.Time) (all bool) {
 }
 
 // owed judges ticks without an outcome. Ticks of a pause will be skipped.
-func (j *judging) owed(by time.Time, pauses []store.Span) {
+func (j *judging) owed(by time.Time, pauses []record.Span) {
 	judged, last := &j.r.Past.Judged, j.Ticks.Last(by)
 	for through := *judged; through.Before(last); {
 		from, to := nextPause(through, last, pauses)
@@ -141,21 +142,21 @@ func firstUpTo(ticks Ticks, after, to time.Time) time.Time {
 }
 
 // inVain reports whether a tick with this outcome has not succeeded in time, and was to.
-func inVain(f *store.Outcome, finishBy time.Duration) bool {
+func inVain(f *event.Outcome, finishBy time.Duration) bool {
 	switch f.Status {
-	case store.Succeeded:
+	case event.Succeeded:
 		return f.End.Sub(f.Tick) > finishBy
-	case store.Skipped:
+	case event.Skipped:
 		return f.Token == 0 && f.Reason != Paused
-	case store.Missed:
+	case event.Missed:
 		return f.Reason != ScheduleChanged
 	}
-	return f.Status != store.Cancelled || replaced(f.Reason)
+	return f.Status != event.Cancelled || replaced(f.Reason)
 }
 
 // whyLate says what became of a tick with an outcome.
-func whyLate(f *store.Outcome) string {
-	if f.Status == store.Succeeded {
+func whyLate(f *event.Outcome) string {
+	if f.Status == event.Succeeded {
 		return "it has succeeded too late"
 	}
 	if f.Reason == "" {
@@ -182,7 +183,7 @@ func (j *judging) whyOwed(tick time.Time) string {
 func (j *judging) note() {
 	known, done := &j.r.Past.Late, LastSuccess(j.r)
 	if !known.Tick.After(done) {
-		*known = store.Late{}
+		*known = record.Late{}
 	}
 	if j.late.Count == 0 || !j.late.Tick.After(done) {
 		return
@@ -195,9 +196,9 @@ func (j *judging) note() {
 }
 
 // LateNow returns which ticks are late at an instant, whether reported or not. Without FinishBy none is.
-func LateNow(p *Policy, r *store.Record, now time.Time, c store.JobControl) store.Late {
+func LateNow(p *Policy, r *record.Record, now time.Time, c record.JobControl) record.Late {
 	if p.FinishBy == 0 {
-		return store.Late{}
+		return record.Late{}
 	}
 	judged := r.Clone()
 	Judge(p, &judged, now, c)
@@ -206,7 +207,7 @@ func LateNow(p *Policy, r *store.Record, now time.Time, c store.JobControl) stor
 
 // UntilTell returns how long it takes until a write is due that reports late ticks, if nothing else
 // happens. Zero or less: it is due.
-func UntilTell(p *Policy, r *store.Record, now time.Time, c store.JobControl) time.Duration {
+func UntilTell(p *Policy, r *record.Record, now time.Time, c record.JobControl) time.Duration {
 	wait := untilLate(p, r, now, c)
 	// The clock that reported may be a little ahead of this one. If it is by more than that, it was wrong.
 	if again := r.Past.Told.Add(LateAgain).Sub(now); again <= 2*LateAgain {
@@ -216,7 +217,7 @@ func UntilTell(p *Policy, r *store.Record, now time.Time, c store.JobControl) ti
 }
 
 // untilLate returns how long it takes until a tick becomes late that is not known to be. Zero or less: one is.
-func untilLate(p *Policy, r *store.Record, now time.Time, c store.JobControl) time.Duration {
+func untilLate(p *Policy, r *record.Record, now time.Time, c record.JobControl) time.Duration {
 	if !(&judging{Policy: p, r: r}).knows() {
 		return never
 	}

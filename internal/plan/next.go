@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/instant"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -54,7 +55,7 @@ func Next(p *Policy, v View, o *Observation, low time.Time) Action {
 // LeaseAfter returns the length of the lease to acquire. After a break the last runner may
 // still trust its lease, which may be longer than ours. Ours must not end before that trust
 // does: then a lease that is seen expired proves that no earlier holder trusts its own.
-func (p *Policy) LeaseAfter(r *store.Record, seen store.LeaseState) time.Duration {
+func (p *Policy) LeaseAfter(r *record.Record, seen store.LeaseState) time.Duration {
 	if r.MayRun() && seen != store.Expired {
 		return p.longer(r)
 	}
@@ -62,7 +63,7 @@ func (p *Policy) LeaseAfter(r *store.Record, seen store.LeaseState) time.Duratio
 }
 
 // longer returns the longer one of our lease and that of the last run.
-func (p *Policy) longer(r *store.Record) time.Duration {
+func (p *Policy) longer(r *record.Record) time.Duration {
 	return max(p.Lease, time.Duration(r.Run.Lease))
 }
 
@@ -182,7 +183,7 @@ func (s *step) often(a Action) Action {
 
 // urgent reports whether something waits for the end of the run in r: another attempt, a
 // singleton, a tick that is due, or a younger definition that is to come into force.
-func (p *Policy) urgent(r *store.Record, now time.Time) bool {
+func (p *Policy) urgent(r *record.Record, now time.Time) bool {
 	if p.Ticks == nil || p.Interrupted == Rerun || r.Definition.Spec != p.Spec {
 		return true
 	}
@@ -206,7 +207,7 @@ func (s *step) untilLapse() (after, jitter time.Duration) {
 // Waits returns about when the run in r can be followed by another, if its job was unlocked during the run; else zero.
 // Replicas that are up read the entry once more, see that the lease was ended, and hold off from then on: for one lease, or
 // until they have seen the last beat for long enough.
-func (p *Policy) Waits(r *store.Record, now time.Time) time.Time {
+func (p *Policy) Waits(r *record.Record, now time.Time) time.Time {
 	if r.Run.Unlocked.At.IsZero() || !r.MayRun() {
 		return time.Time{}
 	}

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -13,28 +15,28 @@ var looked = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func ago(d time.Duration) time.Time { return looked.Add(-d) }
 
 // ended is a record whose last tick, 00:00:10, has its outcome.
-func ended() store.Record {
-	return store.Record{Definition: store.Definition{Spec: "mine", Since: midnight}, Watermark: clockTime("00:00:10"), Token: 5,
-		Run: store.Run{Tick: clockTime("00:00:10"), Attempt: 1, Status: store.Succeeded, Claimed: clockTime("00:00:10"),
-			Finished: clockTime("00:00:11"), Lease: store.Seconds(15 * time.Second)}}
+func ended() record.Record {
+	return record.Record{Definition: record.Definition{Spec: "mine", Since: midnight}, Watermark: clockTime("00:00:10"), Token: 5,
+		Run: record.Run{Tick: clockTime("00:00:10"), Attempt: 1, Status: event.Succeeded, Claimed: clockTime("00:00:10"),
+			Finished: clockTime("00:00:11"), Lease: record.Seconds(15 * time.Second)}}
 }
 
 // running is a record whose tick 00:00:10 runs.
-func running() store.Record {
+func running() record.Record {
 	r := ended()
-	r.Watermark, r.Run.Status, r.Run.Finished = midnight, store.Running, time.Time{}
+	r.Watermark, r.Run.Status, r.Run.Finished = midnight, record.Running, time.Time{}
 	return r
 }
 
 // armedRecord is a record whose tick 00:00:20 is claimed ahead.
-func armedRecord() store.Record {
+func armedRecord() record.Record {
 	r := running()
 	r.Watermark, r.Run.Tick, r.Run.Armed = clockTime("00:00:10"), clockTime("00:00:20"), true
 	return r
 }
 
 // foreign is a record of a replica that started at 00:00:05 with another definition.
-func foreign(mark store.Mark) store.Record {
+func foreign(mark record.Mark) record.Record {
 	r := ended()
 	r.Definition.Spec, r.Definition.Since, r.Definition.Mark = "younger", clockTime("00:00:05"), mark
 	return r
@@ -44,20 +46,20 @@ func TestNext(t *testing.T) {
 	const lease = 15 * time.Second
 	type change = func(*Policy, *View, *Observation)
 	later := func(now string) change { return func(_ *Policy, v *View, _ *Observation) { v.Now = clockTime(now) } }
-	mine := store.Mark{Spec: "mine", Since: midnight}
-	older := store.Mark{Spec: "older", Since: midnight}
+	mine := record.Mark{Spec: "mine", Since: midnight}
+	older := record.Mark{Spec: "older", Since: midnight}
 	handed := running()
 	handed.Run.Stopping = true
 	long := running()
-	long.Run.Lease = store.Seconds(30 * time.Second)
+	long.Run.Lease = record.Seconds(30 * time.Second)
 	marked := ended()
 	marked.Definition.Mark = older
 	others := ended() // of a definition that is older than this one, which puts itself into force by a claim
-	others.Definition = store.Definition{Spec: "other", Since: midnight.Add(-time.Hour), Mark: store.Mark{Spec: "mine", Since: midnight}}
+	others.Definition = record.Definition{Spec: "other", Since: midnight.Add(-time.Hour), Mark: record.Mark{Spec: "mine", Since: midnight}}
 	toLapse := 4*time.Second + 4*time.Second/99 + 50*time.Millisecond // from 00:00:21 to a third of the lease after the claim
 
 	for name, tt := range map[string]struct {
-		record store.Record
+		record record.Record
 		state  store.LeaseState
 		also   change
 		want   Action
@@ -69,13 +71,13 @@ func TestNext(t *testing.T) {
 		"acquires for a dead runner":                    {running(), store.Expired, nil, Action{What: Acquire, Lease: lease}},
 		"acquires for the longer lease that was broken": {long, store.Broken, nil, Action{What: Acquire, Lease: 30 * time.Second}},
 		"acquires for its own lease after expiry":       {long, store.Expired, nil, Action{What: Acquire, Lease: lease}},
-		"acquires for its own lease after the end":      {func() store.Record { r := ended(); r.Run.Lease = long.Run.Lease; return r }(), store.Available, later("00:00:20"), Action{What: Acquire, Lease: lease}},
+		"acquires for its own lease after the end":      {func() record.Record { r := ended(); r.Run.Lease = long.Run.Lease; return r }(), store.Available, later("00:00:20"), Action{What: Acquire, Lease: lease}},
 		"a singleton acquires at once":                  {ended(), store.Available, func(p *Policy, _ *View, _ *Observation) { p.Ticks = nil }, Action{What: Acquire, Lease: lease}},
 		"follows until the next tick":                   {running(), store.Leased, nil, Action{What: Follow, After: 5 * time.Second, Read: true}},
 		"follows a lease that is being broken":          {running(), store.Breaking, nil, Action{What: Follow, After: 5 * time.Second, Read: true}},
 		"follows until a lapse when a tick is due":      {running(), store.Leased, later("00:00:21"), Action{What: Follow, After: toLapse, Jitter: 200 * time.Millisecond, Read: true}},
 		"follows until a lapse under Rerun":             {running(), store.Leased, func(p *Policy, v *View, _ *Observation) { p.Interrupted = Rerun }, Action{What: Follow, After: toLapse, Jitter: 200 * time.Millisecond, Read: true}},
-		"follows an older definition until a lapse":     {func() store.Record { r := running(); r.Definition.Spec = "older"; return r }(), store.Leased, func(_ *Policy, v *View, _ *Observation) { v.Since = clockTime("00:00:01") }, Action{What: Follow, After: toLapse, Jitter: 200 * time.Millisecond, Read: true}},
+		"follows an older definition until a lapse":     {func() record.Record { r := running(); r.Definition.Spec = "older"; return r }(), store.Leased, func(_ *Policy, v *View, _ *Observation) { v.Since = clockTime("00:00:01") }, Action{What: Follow, After: toLapse, Jitter: 200 * time.Millisecond, Read: true}},
 		"follows a singleton until a lapse":             {running(), store.Leased, func(p *Policy, _ *View, _ *Observation) { p.Ticks = nil }, Action{What: Follow, After: toLapse, Jitter: 200 * time.Millisecond, Read: true}},
 		"follows closely when a run is handed over":     {handed, store.Leased, later("00:00:21"), Action{What: Follow, After: toLapse, Jitter: 200 * time.Millisecond, Most: 100 * time.Millisecond, Read: true}},
 		"follows less closely after half a minute": {handed, store.Leased, func(_ *Policy, v *View, o *Observation) {
@@ -105,10 +107,10 @@ func TestNext(t *testing.T) {
 		"answers no mark for another definition": {others, store.Available, func(p *Policy, v *View, _ *Observation) {
 			p.Ticks, v.Control.Pause.At = nil, clockTime("00:00:12")
 		}, Action{After: 30 * time.Second}},
-		"yields to a younger definition": {foreign(store.Mark{}), store.Available, nil, Action{What: Yield, After: 30 * time.Second, Read: true}},
-		"marks when its tick is overdue": {foreign(store.Mark{}), store.Available, later("00:00:20"), Action{What: Mark, After: 30 * time.Second, Read: true}},
-		"marks no entry that is leased":  {foreign(store.Mark{}), store.Leased, later("00:00:20"), Action{What: Yield, After: 30 * time.Second, Read: true}},
-		"marks not again soon after an answer": {foreign(store.Mark{}), store.Available, func(_ *Policy, v *View, o *Observation) {
+		"yields to a younger definition": {foreign(record.Mark{}), store.Available, nil, Action{What: Yield, After: 30 * time.Second, Read: true}},
+		"marks when its tick is overdue": {foreign(record.Mark{}), store.Available, later("00:00:20"), Action{What: Mark, After: 30 * time.Second, Read: true}},
+		"marks no entry that is leased":  {foreign(record.Mark{}), store.Leased, later("00:00:20"), Action{What: Yield, After: 30 * time.Second, Read: true}},
+		"marks not again soon after an answer": {foreign(record.Mark{}), store.Available, func(_ *Policy, v *View, o *Observation) {
 			v.Now, o.AskedAt = clockTime("00:00:20"), ago(2*time.Minute-1)
 		}, Action{What: Yield, After: 30 * time.Second, Read: true}},
 		"waits for the answer to its mark": {foreign(mine), store.Available, func(_ *Policy, v *View, o *Observation) {
@@ -140,17 +142,17 @@ func TestNext(t *testing.T) {
 }
 
 func TestWaits(t *testing.T) {
-	unlocked := store.Unlocked{By: "operator", At: clockTime("00:00:30")}
+	unlocked := record.Unlocked{By: "operator", At: clockTime("00:00:30")}
 	beating := running()
 	beats(&beating, 3*time.Second)
 	for name, tt := range map[string]struct {
-		record store.Record
+		record record.Record
 		p      Policy
 		now    string
 		want   string // empty: the job was not unlocked, or the run is over
 	}{
 		"not unlocked":                    {record: running(), now: "00:00:35"},
-		"the run is over":                 {record: func() store.Record { r := ended(); r.Run.Unlocked = unlocked; return r }(), now: "00:00:35"},
+		"the run is over":                 {record: func() record.Record { r := ended(); r.Run.Unlocked = unlocked; return r }(), now: "00:00:35"},
 		"nothing is due":                  {record: running(), now: "00:00:19", want: "00:01:45"},
 		"a tick is due":                   {record: running(), now: "00:00:35", want: "00:00:51"},
 		"Rerun":                           {record: running(), p: Policy{Interrupted: Rerun}, now: "00:00:19", want: "00:00:51"},
@@ -171,23 +173,23 @@ func TestWaits(t *testing.T) {
 
 // A tick is claimed before it is due, at 00:00:19, unless something else would be settled with it.
 func TestClaimEarly(t *testing.T) {
-	ordered := store.JobControl{Requests: []store.Request{{Seq: 1, Name: "please", At: midnight, Until: midnight.Add(time.Hour)}}}
+	ordered := record.JobControl{Requests: []record.Request{{Seq: 1, Name: "please", At: midnight, Until: midnight.Add(time.Hour)}}}
 	for name, tt := range map[string]struct {
 		through, tick string
 		at            bool // claims wait for their ticks
-		control       store.JobControl
+		control       record.JobControl
 		want          bool
 	}{
-		"the next tick":        {"00:00:10", "00:00:20", false, store.JobControl{}, true},
-		"claims at its tick":   {"00:00:10", "00:00:20", true, store.JobControl{}, false},
-		"an older tick is due": {"00:00:00", "00:00:20", false, store.JobControl{}, false},
+		"the next tick":        {"00:00:10", "00:00:20", false, record.JobControl{}, true},
+		"claims at its tick":   {"00:00:10", "00:00:20", true, record.JobControl{}, false},
+		"an older tick is due": {"00:00:00", "00:00:20", false, record.JobControl{}, false},
 		"a run is ordered":     {"00:00:10", "00:00:20", false, ordered, false},
-		"one would be missed":  {"00:00:10", "00:00:30", false, store.JobControl{}, false},
-		"paused":               {"00:00:10", "00:00:20", false, store.JobControl{Pause: store.Pause{At: midnight}}, false},
-		"it has its outcome":   {"00:00:20", "00:00:20", false, store.JobControl{}, false},
+		"one would be missed":  {"00:00:10", "00:00:30", false, record.JobControl{}, false},
+		"paused":               {"00:00:10", "00:00:20", false, record.JobControl{Pause: record.Pause{At: midnight}}, false},
+		"it has its outcome":   {"00:00:20", "00:00:20", false, record.JobControl{}, false},
 	} {
 		p := Policy{Ticks: every("10s"), ClaimAhead: !tt.at}
-		r := store.Record{Watermark: clockTime(tt.through), Token: 5, Run: store.Run{Status: store.Succeeded}}
+		r := record.Record{Watermark: clockTime(tt.through), Token: 5, Run: record.Run{Status: event.Succeeded}}
 		next, ok := p.ClaimEarly(View{Record: &r, Now: clockTime("00:00:19"), Control: tt.control}, clockTime(tt.tick))
 		if ok != tt.want || ok && (!next.Record.Run.Tick.Equal(clockTime(tt.tick)) || next.Record.Token != 6) {
 			t.Errorf("%s: claims %t, %+v", name, ok, next.Record.Run)
@@ -198,72 +200,72 @@ func TestClaimEarly(t *testing.T) {
 // TestWanted asks for a job of each hour, whose tick of 01:00 has failed, and is late at 01:30.
 func TestWanted(t *testing.T) {
 	const leased, expired = store.Leased, store.Expired
-	paused := func(from, until string) store.JobControl {
-		c := store.JobControl{Pause: store.Pause{At: clockTime(from), By: "ann"}}
+	paused := func(from, until string) record.JobControl {
+		c := record.JobControl{Pause: record.Pause{At: clockTime(from), By: "ann"}}
 		if until != "" {
 			c.Pause.Until = clockTime(until)
 		}
 		return c
 	}
 	twice := paused("02:15:00", "")
-	twice.Pauses = []store.Span{{From: clockTime("01:40:00"), To: clockTime("02:10:00")}}
-	running := func(r *store.Record) {
+	twice.Pauses = []record.Span{{From: clockTime("01:40:00"), To: clockTime("02:10:00")}}
+	running := func(r *record.Record) {
 		r.Watermark, r.History = midnight, nil
-		r.Run = store.Run{Tick: clockTime("01:00:00"), Claimed: clockTime("01:00:00"), Status: store.Running, Attempt: 1, Lease: store.Seconds(15 * time.Second)}
+		r.Run = record.Run{Tick: clockTime("01:00:00"), Claimed: clockTime("01:00:00"), Status: record.Running, Attempt: 1, Lease: record.Seconds(15 * time.Second)}
 	}
-	told := func(r *store.Record) { r.Past.Judged = clockTime("01:00:00") }
-	runsOn := func(r *store.Record) { told(r); running(r) }
-	open := func(r *store.Record) { runsOn(r); r.Run.Status = store.Abandoned }
-	ahead := func(r *store.Record) {
+	told := func(r *record.Record) { r.Past.Judged = clockTime("01:00:00") }
+	runsOn := func(r *record.Record) { told(r); running(r) }
+	open := func(r *record.Record) { runsOn(r); r.Run.Status = event.Abandoned }
+	ahead := func(r *record.Record) {
 		told(r)
-		r.Run = store.Run{Tick: clockTime("02:00:00"), Claimed: clockTime("01:59:57"), Status: store.Running, Attempt: 1, Armed: true}
+		r.Run = record.Run{Tick: clockTime("02:00:00"), Claimed: clockTime("01:59:57"), Status: record.Running, Attempt: 1, Armed: true}
 	}
-	beating := func(r *store.Record) { runsOn(r); beats(r, 99*time.Second) }
-	others := func(r *store.Record) { // another definition is in force, whose next tick is that of 01:40
+	beating := func(r *record.Record) { runsOn(r); beats(r, 99*time.Second) }
+	others := func(r *record.Record) { // another definition is in force, whose next tick is that of 01:40
 		told(r)
-		r.Definition, r.Due = store.Definition{Spec: "younger", Since: clockTime("00:30:00")}, clockTime("01:40:00")
+		r.Definition, r.Due = record.Definition{Spec: "younger", Since: clockTime("00:30:00")}, clockTime("01:40:00")
 	}
 	seq := clockTime("00:01:00").UnixMicro() // an order after the entry was created
 	// A backfill of the ticks of 22:00 to 00:00, the first of which was claimed.
-	fills := func(c store.JobControl) store.JobControl {
-		c.Backfill = store.Backfill{Seq: seq, Spans: []store.Span{{From: midnight.Add(-3 * time.Hour), To: midnight}}}
+	fills := func(c record.JobControl) record.JobControl {
+		c.Backfill = record.Backfill{Seq: seq, Spans: []record.Span{{From: midnight.Add(-3 * time.Hour), To: midnight}}}
 		return c
 	}
-	fill := fills(store.JobControl{})
+	fill := fills(record.JobControl{})
 	cancelled := fill
-	cancelled.Backfill.Cancelled = store.End{Seq: seq + 1, By: "ann"}
-	filled := func(b store.Backfilled) func(*store.Record) {
-		return func(r *store.Record) {
+	cancelled.Backfill.Cancelled = record.End{Seq: seq + 1, By: "ann"}
+	filled := func(b record.Backfilled) func(*record.Record) {
+		return func(r *record.Record) {
 			told(r)
 			r.Backfill = b
 			r.Backfill.Seq = seq
 		}
 	}
-	orders := func(c store.JobControl) store.JobControl {
-		c.Requests = []store.Request{{Seq: seq, Name: "please", At: clockTime("01:01:00"), Until: clockTime("03:00:00")}}
+	orders := func(c record.JobControl) record.JobControl {
+		c.Requests = []record.Request{{Seq: seq, Name: "please", At: clockTime("01:01:00"), Until: clockTime("03:00:00")}}
 		return c
 	}
-	goesOn, over := filled(store.Backfilled{Through: midnight.Add(-time.Hour)}), filled(store.Backfilled{Through: midnight})
-	waits := filled(store.Backfilled{Through: midnight.Add(-2 * time.Hour), Attempt: 1})
-	waitsOpen := filled(store.Backfilled{Through: midnight.Add(-time.Hour), Several: true,
-		Open: []store.OpenTick{{Tick: midnight.Add(-2 * time.Hour), Attempt: 1}}})
-	fillsOn := func(r *store.Record) {
-		filled(store.Backfilled{Through: midnight.Add(-2 * time.Hour)})(r)
-		r.Run = store.Run{Tick: midnight.Add(-2 * time.Hour), Request: store.BackfillRequest(seq), Order: seq,
-			Claimed: clockTime("01:04:00"), Status: store.Running, Attempt: 1}
+	goesOn, over := filled(record.Backfilled{Through: midnight.Add(-time.Hour)}), filled(record.Backfilled{Through: midnight})
+	waits := filled(record.Backfilled{Through: midnight.Add(-2 * time.Hour), Attempt: 1})
+	waitsOpen := filled(record.Backfilled{Through: midnight.Add(-time.Hour), Several: true,
+		Open: []record.OpenTick{{Tick: midnight.Add(-2 * time.Hour), Attempt: 1}}})
+	fillsOn := func(r *record.Record) {
+		filled(record.Backfilled{Through: midnight.Add(-2 * time.Hour)})(r)
+		r.Run = record.Run{Tick: midnight.Add(-2 * time.Hour), Request: record.BackfillRequest(seq), Order: seq,
+			Claimed: clockTime("01:04:00"), Status: record.Running, Attempt: 1}
 	}
 	skips := func(awaited bool) func(*Policy, *View) { // the settings pause the job for good
 		return func(p *Policy, v *View) { told(v.Record); p.Paused, v.Awaited = true, awaited }
 	}
 	decided := func(through string) func(*Policy, *View) { // of a follower: until then the jobs before it want replicas
-		before := []Predecessor{{Watermark: clockTime(through), History: []store.Outcome{{Tick: clockTime(through), Status: store.Succeeded}}}}
+		before := []Predecessor{{Watermark: clockTime(through), History: []event.Outcome{{Tick: clockTime(through), Status: event.Succeeded}}}}
 		return func(p *Policy, v *View) { told(v.Record); p.After, v.Before = []string{"before"}, before }
 	}
 	for name, tt := range map[string]struct {
 		now    string
 		state  store.LeaseState // empty: available
-		orders store.JobControl
-		change func(*store.Record)
+		orders record.JobControl
+		change func(*record.Record)
 		also   func(*Policy, *View)
 		want   string // empty: never
 	}{
@@ -304,7 +306,7 @@ func TestWanted(t *testing.T) {
 		"a backfill is over":                             {now: "01:05:00", orders: fill, change: over, want: "02:00:00"},
 		"a run of a backfill":                            {now: "01:05:00", state: leased, orders: fill, change: fillsOn, want: "01:05:15"},
 		"a run of a backfill, whose runner has died":     {now: "01:05:00", state: expired, orders: fill, change: fillsOn, want: "01:05:00"},
-		"a run is ordered":                               {now: "01:05:00", orders: orders(store.JobControl{}), change: told, want: "01:05:00"},
+		"a run is ordered":                               {now: "01:05:00", orders: orders(record.JobControl{}), change: told, want: "01:05:00"},
 		"a run is ordered, in a pause":                   {now: "01:05:00", orders: orders(paused("01:01:00", "")), change: told, want: "01:05:00"},
 		"others have the job":                            {now: "01:10:00", change: others, want: "01:40:00"},
 		"their tick is due":                              {now: "01:40:10", change: others, want: "01:40:40"},
@@ -322,8 +324,8 @@ func TestWanted(t *testing.T) {
 		"others have the job, in a pause that ends":      {now: "01:59:00", orders: paused("01:50:00", "02:20:00"), change: others, want: "02:20:00"},
 	} {
 		p := Policy{Ticks: every("1h"), Spec: "job", Lease: 15 * time.Second, FinishBy: 30 * time.Minute, Interrupted: Rerun}
-		r := store.Record{Created: midnight, Watermark: clockTime("01:00:00"), Definition: store.Definition{Spec: "job"}, Past: store.Past{Judged: midnight},
-			History: []store.Outcome{{Tick: clockTime("01:00:00"), Status: store.Failed}}, Run: store.Run{Tick: clockTime("01:00:00"), Status: store.Failed, Attempt: 1}}
+		r := record.Record{Created: midnight, Watermark: clockTime("01:00:00"), Definition: record.Definition{Spec: "job"}, Past: record.Past{Judged: midnight},
+			History: []event.Outcome{{Tick: clockTime("01:00:00"), Status: event.Failed}}, Run: record.Run{Tick: clockTime("01:00:00"), Status: event.Failed, Attempt: 1}}
 		if tt.change != nil {
 			tt.change(&r)
 		}

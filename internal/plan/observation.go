@@ -3,6 +3,7 @@ package plan
 import (
 	"time"
 
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -64,7 +65,7 @@ type Occupation struct {
 const occupationGap = maxSleep * 3 / 2
 
 // See adds one read of the entry. The caller has set At; now is the service's time, as well as it is known.
-func (o *Observation) See(e *store.Entry, r *store.Record, now time.Time) {
+func (o *Observation) See(e *store.Entry, r *record.Record, now time.Time) {
 	o.LookedAt = o.At
 	o.Occupation.see(e, r, o.At, now)
 	if o.etag != e.ETag {
@@ -90,7 +91,7 @@ func (o *Observation) See(e *store.Entry, r *store.Record, now time.Time) {
 
 // handedOver reports whether the last run in r was seen to be handed over and has its outcome: its
 // holder is about to release the lease.
-func (o *Observation) handedOver(r *store.Record) bool {
+func (o *Observation) handedOver(r *record.Record) bool {
 	return !o.HandoverAt.IsZero() && o.tokens.handed == r.Token && !r.MayRun()
 }
 
@@ -121,7 +122,7 @@ func (o *Observation) SeenFirst(etag string) (date time.Time, ok bool) {
 }
 
 // see adds one read. A lease with a claim under it is no occupation.
-func (o *Occupation) see(e *store.Entry, r *store.Record, at, now time.Time) {
+func (o *Occupation) see(e *store.Entry, r *record.Record, at, now time.Time) {
 	switch {
 	case !e.State.Live() || r.MayRun():
 		*o = Occupation{}
@@ -133,7 +134,7 @@ func (o *Occupation) see(e *store.Entry, r *store.Record, at, now time.Time) {
 
 // OccupiedAfter returns after how long a lease without a claim cannot be a replica's: a
 // replica holds off for one lease at most and then claims.
-func (p *Policy) OccupiedAfter(r *store.Record) time.Duration {
+func (p *Policy) OccupiedAfter(r *record.Record) time.Duration {
 	return 2*p.longer(r) + 5*time.Second
 }
 
@@ -219,7 +220,7 @@ func (w *lastWrite) see(etag string) {
 
 // endedByOperator reports whether it is known that an operator has ended the lease of the run in r, or lets it end. If the run
 // beats, a replica may have broken the lease, and would have waited for its beat after the last write.
-func (o *Observation) endedByOperator(s store.LeaseState, r *store.Record) bool {
+func (o *Observation) endedByOperator(s store.LeaseState, r *record.Record) bool {
 	if s == store.Breaking { // replicas break at once
 		return r.MayRun()
 	}
@@ -228,7 +229,7 @@ func (o *Observation) endedByOperator(s store.LeaseState, r *store.Record) bool 
 }
 
 // Unlocked reports whether an operator is known to have ended the lease of the run in r.
-func (o *Observation) Unlocked(r *store.Record) bool { return o.tokens.ended == r.Token && r.MayRun() }
+func (o *Observation) Unlocked(r *record.Record) bool { return o.tokens.ended == r.Token && r.MayRun() }
 
 // byBeat has a replica that waits for the end of the run read at each third of the beat. Once it has seen the last beat for
 // long enough it does not read again before it breaks the lease: the store refuses that if there was another beat.
@@ -245,10 +246,10 @@ func (o *Observation) byBeat(a Action, v View) Action {
 }
 
 // Retoken gives a claim another token.
-func Retoken(r *store.Record, token int64) {
+func Retoken(r *record.Record, token int64) {
 	if r.Beat.Token == r.Token {
 		r.Beat.Token = token
 	}
-	changeOpen(r, func(o *store.OpenTick) { o.Token = token })
+	changeOpen(r, func(o *record.OpenTick) { o.Token = token })
 	r.Token = token
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -13,17 +15,17 @@ func entry(etag string, state store.LeaseState) *store.Entry {
 }
 
 // beats lets the holder of the run in r beat.
-func beats(r *store.Record, beat time.Duration) {
-	r.Beat = store.Beat{Token: r.Token, Length: store.Seconds(beat)}
+func beats(r *record.Record, beat time.Duration) {
+	r.Beat = record.Beat{Token: r.Token, Length: record.Seconds(beat)}
 }
 
 func TestHoldOff(t *testing.T) {
 	const lease = 15 * time.Second
-	change := func(r store.Record, change func(*store.Record)) store.Record { change(&r); return r }
-	stalled := change(running(), func(r *store.Record) { r.Run.Status = store.Stalled })
-	beating := change(running(), func(r *store.Record) { beats(r, 3*time.Second) })
+	change := func(r record.Record, change func(*record.Record)) record.Record { change(&r); return r }
+	stalled := change(running(), func(r *record.Record) { r.Run.Status = event.Stalled })
+	beating := change(running(), func(r *record.Record) { beats(r, 3*time.Second) })
 	for name, tt := range map[string]struct {
-		record store.Record
+		record record.Record
 		before []store.LeaseState // what reads have shown before; empty: the same
 		state  store.LeaseState
 		seen   time.Duration // how long ago the first read was
@@ -38,7 +40,7 @@ func TestHoldOff(t *testing.T) {
 		"long after a break":                 {record: running(), state: store.Broken, seen: 20 * time.Second, want: -5 * time.Second},
 		"after a release without an outcome": {record: running(), state: store.Available, want: lease},
 		"after a break of a stalled run":     {record: stalled, state: store.Broken, want: lease},
-		"after a stalled run has returned":   {record: change(stalled, func(r *store.Record) { r.Run.Finished = clockTime("00:00:12") }), state: store.Broken},
+		"after a stalled run has returned":   {record: change(stalled, func(r *record.Record) { r.Run.Finished = clockTime("00:00:12") }), state: store.Broken},
 		"after a longer lease":               {record: running(), state: store.Broken, also: func(o *Observation) { o.LastLease = 30 * time.Second }, want: 30 * time.Second},
 		"after a deletion":                   {record: ended(), state: store.Available, also: func(o *Observation) { o.RecreatedAt, o.LastLease = ago(5*time.Second), 30*time.Second }, want: 25 * time.Second},
 		"after a break under beats":          {record: beating, state: store.Broken, want: silentAfter(3 * time.Second)},

@@ -4,8 +4,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/instant"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // What operators order reaches a replica a few seconds later; see internal/control. Each
@@ -33,14 +34,14 @@ func (v View) pauseEnds() time.Time {
 }
 
 // selfPaused reports whether the job has paused itself and was not resumed since.
-func selfPaused(r *store.Record, c store.JobControl) bool {
+func selfPaused(r *record.Record, c record.JobControl) bool {
 	pause := r.Orders.Paused
 	return !pause.At.IsZero() && c.Resumed.Token < pause.Token
 }
 
 // LastOver returns the token of the last run that a resume is about. That is one that is over: a run under way, or a tick that
 // waits for another attempt, may be the failure that pauses the job yet. It is the last run if the job has paused itself.
-func LastOver(r *store.Record) int64 {
+func LastOver(r *record.Record) int64 {
 	if unsettled(r) && r.Orders.Paused.At.IsZero() {
 		return r.Token - 1
 	}
@@ -48,40 +49,40 @@ func LastOver(r *store.Record) int64 {
 }
 
 // InPause reports whether a tick of a job without a record came due in a pause, as far as the orders show.
-func (p *Policy) InPause(tick time.Time, c store.JobControl, now time.Time) bool {
-	_, in := pauseOf(tick, p.pausesUntil(&store.Record{}, c, now))
+func (p *Policy) InPause(tick time.Time, c record.JobControl, now time.Time) bool {
+	_, in := pauseOf(tick, p.pausesUntil(&record.Record{}, c, now))
 	return in
 }
 
 // pausesUntil returns the times in which the job of a record was paused, or is at an instant. If its settings pause it, each
 // tick without an outcome is one of a pause.
-func (p *Policy) pausesUntil(r *store.Record, c store.JobControl, at time.Time) []store.Span {
+func (p *Policy) pausesUntil(r *record.Record, c record.JobControl, at time.Time) []record.Span {
 	spans := slices.Concat(c.Pauses, r.Orders.Pauses)
 	if p.Paused {
-		spans = append(spans, store.Span{From: r.Watermark, To: at})
+		spans = append(spans, record.Span{From: r.Watermark, To: at})
 	}
 	switch pause := c.Pause; {
 	case pause.On(at):
-		spans = append(spans, store.Span{From: pause.At, To: at})
+		spans = append(spans, record.Span{From: pause.At, To: at})
 	case !pause.At.IsZero():
-		spans = append(spans, store.Span{From: pause.At, To: pause.Until.Add(-1)})
+		spans = append(spans, record.Span{From: pause.At, To: pause.Until.Add(-1)})
 	}
 	switch pause := r.Orders.Paused; {
 	case selfPaused(r, c):
-		spans = append(spans, store.Span{From: pause.At, To: at})
+		spans = append(spans, record.Span{From: pause.At, To: at})
 	case !pause.At.IsZero():
-		spans = append(spans, store.Span{From: pause.At, To: c.Resumed.At})
+		spans = append(spans, record.Span{From: pause.At, To: c.Resumed.At})
 	}
 	return spans
 }
 
 // resume notes that a job which has paused itself was resumed, and returns whether that is new.
 // The record keeps the time of the pause while older ticks wait: under RunAll they are run first.
-func resume(r *store.Record, c store.JobControl) (noted bool) {
-	over := slices.DeleteFunc(slices.Clone(r.Orders.Pauses), func(s store.Span) bool { return !s.To.After(r.Watermark) })
+func resume(r *record.Record, c record.JobControl) (noted bool) {
+	over := slices.DeleteFunc(slices.Clone(r.Orders.Pauses), func(s record.Span) bool { return !s.To.After(r.Watermark) })
 	if from := r.Orders.Paused.At; !from.IsZero() && !selfPaused(r, c) {
-		over = append(over, store.Span{From: from, To: c.Resumed.At})
-		r.Orders.Paused, r.Orders.Spared = store.SelfPause{}, r.Failures
+		over = append(over, record.Span{From: from, To: c.Resumed.At})
+		r.Orders.Paused, r.Orders.Spared = record.SelfPause{}, r.Failures
 		noted = true
 	}
 	r.Orders.Pauses = over[max(0, len(over)-maxPauses):]
@@ -89,7 +90,7 @@ func resume(r *store.Record, c store.JobControl) (noted bool) {
 }
 
 // lastOutside returns the last tick at or before an instant that came due in no pause.
-func lastOutside(ticks Ticks, at time.Time, pauses []store.Span) time.Time {
+func lastOutside(ticks Ticks, at time.Time, pauses []record.Span) time.Time {
 	tick := ticks.Last(at)
 	for s, in := pauseOf(tick, pauses); in; s, in = pauseOf(tick, pauses) {
 		tick = ticks.Last(s.From)
@@ -98,7 +99,7 @@ func lastOutside(ticks Ticks, at time.Time, pauses []store.Span) time.Time {
 }
 
 // firstOutside returns the first tick after an instant that comes due in no pause.
-func firstOutside(ticks Ticks, after time.Time, pauses []store.Span) time.Time {
+func firstOutside(ticks Ticks, after time.Time, pauses []record.Span) time.Time {
 	tick := ticks.Next(after)
 	for s, in := pauseOf(tick, pauses); in; s, in = pauseOf(tick, pauses) {
 		tick = ticks.Next(s.To)
@@ -107,19 +108,19 @@ func firstOutside(ticks Ticks, after time.Time, pauses []store.Span) time.Time {
 }
 
 // pauseOf returns a pause in which a tick comes due.
-func pauseOf(tick time.Time, pauses []store.Span) (s store.Span, ok bool) {
-	i := slices.IndexFunc(pauses, func(s store.Span) bool { return isIn(tick, s) })
+func pauseOf(tick time.Time, pauses []record.Span) (s record.Span, ok bool) {
+	i := slices.IndexFunc(pauses, func(s record.Span) bool { return isIn(tick, s) })
 	if i < 0 {
 		return s, false
 	}
 	return pauses[i], true
 }
 
-func isIn(tick time.Time, s store.Span) bool { return tick.After(s.From) && !tick.After(s.To) }
+func isIn(tick time.Time, s record.Span) bool { return tick.After(s.From) && !tick.After(s.To) }
 
 // pausedThrough returns the last instant of the pause in which a tick came due, and of those that follow it without a gap.
 // It is zero if there is none.
-func pausedThrough(tick time.Time, pauses []store.Span) (last time.Time) {
+func pausedThrough(tick time.Time, pauses []record.Span) (last time.Time) {
 	for s, in := pauseOf(tick, pauses); in; s, in = pauseOf(last.Add(1), pauses) {
 		last = s.To
 	}
@@ -128,7 +129,7 @@ func pausedThrough(tick time.Time, pauses []store.Span) (last time.Time) {
 
 // nextPause returns the begin and the end of the first pause that has a part after through and
 // at or before last. Without one, both are last.
-func nextPause(through, last time.Time, pauses []store.Span) (from, to time.Time) {
+func nextPause(through, last time.Time, pauses []record.Span) (from, to time.Time) {
 	from, to = last, last
 	for _, s := range pauses {
 		if s.To.After(through) && s.From.Before(from) && s.To.After(s.From) {
@@ -150,8 +151,8 @@ func Ordered(p *Policy, v View) bool {
 
 // waiting returns the oldest run that was ordered and has neither begun nor its outcome, also if its time is up; nil: there is
 // none.
-func (v View) waiting() *store.Request {
-	i := slices.IndexFunc(v.Control.Requests, func(q store.Request) bool { return !v.Record.Orders.IsServed(q.Seq) })
+func (v View) waiting() *record.Request {
+	i := slices.IndexFunc(v.Control.Requests, func(q record.Request) bool { return !v.Record.Orders.IsServed(q.Seq) })
 	if i < 0 {
 		return nil
 	}
@@ -170,9 +171,9 @@ func (c *claiming) claimOrdered() (changed bool) {
 		case w.full():
 			return changed
 		case c.v.Now.After(q.Until):
-			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Missed, Reason: "no replica could run it in time"})
+			settle(r, event.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: event.Missed, Reason: "no replica could run it in time"})
 		case c.Missed != RunAll && !isBackfill(c.v.Record) && under(c.v.Record, q.At):
-			settle(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: store.Skipped, Reason: "overlap"})
+			settle(r, event.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: event.Skipped, Reason: "overlap"})
 		case c.next.Run || c.v.Claims == NoRun || unsettled(r) && !c.abandonInPause():
 			return changed
 		default:
@@ -189,13 +190,13 @@ func (c *claiming) claimOrdered() (changed bool) {
 
 // settleCancelledOrder settles an ordered run whose claim was given up and cancelled: after any other claim the record does not
 // show the claim that the order to cancel names.
-func settleCancelledOrder(r *store.Record, v View) bool {
-	i := slices.IndexFunc(v.Control.Requests, func(q store.Request) bool { return q.Seq == r.Orders.Returned.Order })
+func settleCancelledOrder(r *record.Record, v View) bool {
+	i := slices.IndexFunc(v.Control.Requests, func(q record.Request) bool { return q.Seq == r.Orders.Returned.Order })
 	if i < 0 || r.Orders.IsServed(r.Orders.Returned.Order) || !v.end().Cancel {
 		return false
 	}
 	q := &v.Control.Requests[i]
-	settleReturned(r, store.Outcome{Tick: q.At.UTC(), Request: q.Name, Attempt: 1}, v.end())
+	settleReturned(r, event.Outcome{Tick: q.At.UTC(), Request: q.Name, Attempt: 1}, v.end())
 	serveEarly(&r.Orders, q.Seq)
 	return true
 }
@@ -210,11 +211,11 @@ func (v View) passedOver() bool {
 // under reports whether an order surely came during the last run. The time of an order is the
 // earliest that it can have been, and the end of a run is the latest. The end of a run which has stalled and was not known to
 // return is not known: its outcome has none, and Finished is when it was settled.
-func under(r *store.Record, at time.Time) bool {
+func under(r *record.Record, at time.Time) bool {
 	const doubt = 2 * time.Second
 	end := r.Run.Finished
-	if r.Run.Status == store.Stalled {
-		i := slices.IndexFunc(r.History, func(f store.Outcome) bool { return f.Status == store.Stalled && f.Start.Equal(r.Run.Claimed) })
+	if r.Run.Status == event.Stalled {
+		i := slices.IndexFunc(r.History, func(f event.Outcome) bool { return f.Status == event.Stalled && f.Start.Equal(r.Run.Claimed) })
 		if i < 0 {
 			return false
 		}
@@ -224,26 +225,26 @@ func under(r *store.Record, at time.Time) bool {
 }
 
 // MayBeCancelled reports whether an order to cancel the run of the last claim may still come: that run has no outcome yet.
-func MayBeCancelled(r *store.Record) bool {
-	return undecided(r) || r.Orders.Returned != store.Returned{}
+func MayBeCancelled(r *record.Record) bool {
+	return undecided(r) || r.Orders.Returned != record.Returned{}
 }
 
 // end returns the order to end the run of the last claim, or what that claim was for; zero: there is none.
-func (v View) end() store.End { return v.Control.EndOf(v.Record.Token, AboutLast(v.Record)) }
+func (v View) end() record.End { return v.Control.EndOf(v.Record.Token, AboutLast(v.Record)) }
 
 // AboutLast returns what the last claim was for. A manual run that was not ordered is known by its token alone.
-func AboutLast(r *store.Record) (a store.About) {
+func AboutLast(r *record.Record) (a record.About) {
 	switch back := r.Orders.Returned; {
 	case back.Order != 0 && !back.Tick.IsZero():
-		return store.About{Tick: lastOpen(r, back.Tick), Order: back.Order, Attempt: r.Backfill.Attempt + 1}
-	case back != store.Returned{}:
-		return store.About{Tick: back.Tick, Order: back.Order, Attempt: 1}
+		return record.About{Tick: lastOpen(r, back.Tick), Order: back.Order, Attempt: r.Backfill.Attempt + 1}
+	case back != record.Returned{}:
+		return record.About{Tick: back.Tick, Order: back.Order, Attempt: 1}
 	case r.Run.Request != "" && r.Run.Order == 0:
 		return a
 	case r.Run.Order != 0 && !isBackfill(r):
-		return store.About{Order: r.Run.Order, Attempt: 1}
+		return record.About{Order: r.Run.Order, Attempt: 1}
 	}
-	return store.About{Tick: lastOpen(r, r.Run.Tick), Order: r.Run.Order, Attempt: r.Run.Attempt}
+	return record.About{Tick: lastOpen(r, r.Run.Tick), Order: r.Run.Order, Attempt: r.Run.Attempt}
 }
 
 // settleCancelled settles a tick whose claim was given up and cancelled, before a manual run is
@@ -256,7 +257,7 @@ func (c *claiming) settleCancelled() {
 	}
 	if c.Follows() { // the claim has settled the ticks before it, and what it waited for need not be known any more
 		if c.Ticks.Next(r.Watermark).Equal(tick) {
-			settleReturned(r, store.Outcome{Tick: tick, Attempt: 1}, c.v.end())
+			settleReturned(r, event.Outcome{Tick: tick, Attempt: 1}, c.v.end())
 		}
 		return
 	}
@@ -267,14 +268,14 @@ func (c *claiming) settleCancelled() {
 }
 
 // settleReturned writes the outcome of a claim that was given up and cancelled.
-func settleReturned(r *store.Record, f store.Outcome, end store.End) {
-	f.Status, f.Reason, f.Token = store.Cancelled, CancelledBy(end), end.Token
+func settleReturned(r *record.Record, f event.Outcome, end record.End) {
+	f.Status, f.Reason, f.Token = event.Cancelled, CancelledBy(end), end.Token
 	settle(r, f)
-	r.Orders.Returned = store.Returned{}
+	r.Orders.Returned = record.Returned{}
 }
 
 // CancelledBy returns the reason of a run that an operator has cancelled.
-func CancelledBy(e store.End) string {
+func CancelledBy(e record.End) string {
 	if e.Reason == "" {
 		return "by " + e.By
 	}
@@ -282,21 +283,21 @@ func CancelledBy(e store.End) string {
 }
 
 // Knows reports whether the record shows the run or the outcome of a request.
-func Knows(r *store.Record, request string) bool {
-	return r.Run.Request == request || slices.ContainsFunc(r.History, func(f store.Outcome) bool { return f.Request == request })
+func Knows(r *record.Record, request string) bool {
+	return r.Run.Request == request || slices.ContainsFunc(r.History, func(f event.Outcome) bool { return f.Request == request })
 }
 
 // Served reports whether the request of a manual call was ordered and is served, and the record
 // does not show its run any more: history keeps the last outcomes alone.
 func Served(v View) bool {
-	return !Knows(v.Record, v.Request) && slices.ContainsFunc(v.Control.Requests, func(q store.Request) bool {
+	return !Knows(v.Record, v.Request) && slices.ContainsFunc(v.Control.Requests, func(q record.Request) bool {
 		return q.Name == v.Request && v.Record.Orders.IsServed(q.Seq)
 	})
 }
 
 // noteServed notes which of the requests that wait are served, as the record shows: a manual call has run them before their turn.
 // The outcomes of those before them may push theirs out of history.
-func noteServed(r *store.Record, requests []store.Request) {
+func noteServed(r *record.Record, requests []record.Request) {
 	o, inTurn := &r.Orders, true
 	for _, q := range requests {
 		switch {
@@ -312,19 +313,19 @@ func noteServed(r *store.Record, requests []store.Request) {
 }
 
 // serve notes that all requests up to an order have their run or their outcome.
-func serve(o *store.Orders, order int64) {
+func serve(o *record.Orders, order int64) {
 	o.Served = order
 	o.Early = slices.DeleteFunc(slices.Clone(o.Early), func(early int64) bool { return early <= order })
 	if back := o.Returned; back.Tick.IsZero() && back.Order <= order { // nothing of that claim is left to cancel
-		o.Returned = store.Returned{}
+		o.Returned = record.Returned{}
 	}
 }
 
 // serveEarly notes that the request of an order has its run, and perhaps older ones have not.
-func serveEarly(o *store.Orders, order int64) { o.Early = append(slices.Clone(o.Early), order) }
+func serveEarly(o *record.Orders, order int64) { o.Early = append(slices.Clone(o.Early), order) }
 
 // unserve notes that the last claim does not serve its order after all: another replica does.
-func unserve(o *store.Orders, order int64) {
+func unserve(o *record.Orders, order int64) {
 	o.Served = min(o.Served, order-1)
 	o.Early = slices.DeleteFunc(slices.Clone(o.Early), func(early int64) bool { return early == order })
 }
@@ -336,7 +337,9 @@ const maxEarly = 20
 // many such orders; empty: there is none.
 func BeforeTurn(v View) string {
 	first, served := v.waiting(), &v.Record.Orders
-	later := func(q store.Request) bool { return q.Name == v.Request && q.Seq > first.Seq && !served.IsServed(q.Seq) }
+	later := func(q record.Request) bool {
+		return q.Name == v.Request && q.Seq > first.Seq && !served.IsServed(q.Seq)
+	}
 	if first == nil || len(served.Early) < maxEarly || !slices.ContainsFunc(v.Control.Requests, later) {
 		return ""
 	}

@@ -6,16 +6,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // A manual call runs what was ordered before its turn, or what will have been ordered meanwhile. When its turn comes it is not run
 // again, also where history has forgotten it; a claim that was given up is claimed again.
 func TestOrderServedBeforeItsTurn(t *testing.T) {
 	now := clockTime("01:00:00")
-	var orders store.JobControl
+	var orders record.JobControl
 	for i, name := range []string{"a", "b", "c", "d"} {
-		orders.Requests = append(orders.Requests, store.Request{Seq: int64(i + 1), Name: name, At: now, Until: now.Add(time.Hour)})
+		orders.Requests = append(orders.Requests, record.Request{Seq: int64(i + 1), Name: name, At: now, Until: now.Add(time.Hour)})
 	}
 	p := Policy{Ticks: every("24h"), Spec: "s", Lease: 15 * time.Second}
 	for name, tt := range map[string]struct {
@@ -33,12 +34,12 @@ func TestOrderServedBeforeItsTurn(t *testing.T) {
 		"given up after an early":  {[]string{"b", "", "", "", ""}, 2, []string{"b", "a", "c", "c", "d"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := store.Record{Watermark: now, Definition: store.Definition{Spec: "s"}}
+			r := record.Record{Watermark: now, Definition: record.Definition{Spec: "s"}}
 			var got []string
 			for i, call := range tt.calls {
 				v := View{Record: &r, Now: now, Request: strings.ToLower(call), Control: orders}
 				if call != v.Request {
-					v.Control = store.JobControl{}
+					v.Control = record.JobControl{}
 				}
 				if i > 0 && call != "" && Served(v) {
 					t.Errorf("%s is refused", call)
@@ -56,7 +57,7 @@ func TestOrderServedBeforeItsTurn(t *testing.T) {
 				if i == tt.back {
 					r = TakeBack(&p, &r, &next.Record)
 				} else {
-					r = Finish(&p, &next.Record, store.Succeeded, "", now, now, store.JobControl{})
+					r = Finish(&p, &next.Record, event.Succeeded, "", now, now, record.JobControl{})
 				}
 				r.History = nil
 			}
@@ -72,17 +73,17 @@ func TestOrderServedBeforeItsTurn(t *testing.T) {
 func TestWhatATakenBackRecordSays(t *testing.T) {
 	at := clockTime("10:00:00")
 	for name, tt := range map[string]struct {
-		before store.Record
-		status store.Status
+		before record.Record
+		status event.Status
 		open   bool
 	}{
-		"after a success":               {store.Record{Run: store.Run{Status: store.Succeeded, Tick: at, Attempt: 1, Finished: at.Add(time.Second)}, Watermark: at}, store.Succeeded, false},
-		"after a death":                 {store.Record{Run: store.Run{Status: store.Running, Tick: at, Attempt: 2, Stopping: true}, Watermark: at.Add(-time.Hour)}, store.Abandoned, true},
-		"after a stop":                  {store.Record{Run: store.Run{Status: store.Abandoned, Tick: at, Attempt: 2, Finished: at.Add(time.Second)}, Watermark: at.Add(-time.Hour)}, store.Abandoned, true},
-		"after a stall, not returned":   {store.Record{Run: store.Run{Status: store.Stalled, Tick: at, Attempt: 2}, Watermark: at.Add(-time.Hour)}, store.Stalled, true},
-		"after a settled stall":         {store.Record{Run: store.Run{Status: store.Stalled, Tick: at, Attempt: 1}, Watermark: at}, store.Stalled, false},
-		"of a new job":                  {store.Record{Run: store.Run{Status: store.Idle}, Watermark: at}, store.Idle, false},
-		"after a run by hand that died": {store.Record{Run: store.Run{Status: store.Running, Tick: at, Request: "please", Attempt: 1}, Watermark: at}, store.Abandoned, false},
+		"after a success":               {record.Record{Run: record.Run{Status: event.Succeeded, Tick: at, Attempt: 1, Finished: at.Add(time.Second)}, Watermark: at}, event.Succeeded, false},
+		"after a death":                 {record.Record{Run: record.Run{Status: record.Running, Tick: at, Attempt: 2, Stopping: true}, Watermark: at.Add(-time.Hour)}, event.Abandoned, true},
+		"after a stop":                  {record.Record{Run: record.Run{Status: event.Abandoned, Tick: at, Attempt: 2, Finished: at.Add(time.Second)}, Watermark: at.Add(-time.Hour)}, event.Abandoned, true},
+		"after a stall, not returned":   {record.Record{Run: record.Run{Status: event.Stalled, Tick: at, Attempt: 2}, Watermark: at.Add(-time.Hour)}, event.Stalled, true},
+		"after a settled stall":         {record.Record{Run: record.Run{Status: event.Stalled, Tick: at, Attempt: 1}, Watermark: at}, event.Stalled, false},
+		"of a new job":                  {record.Record{Run: record.Run{Status: record.Idle}, Watermark: at}, record.Idle, false},
+		"after a run by hand that died": {record.Record{Run: record.Run{Status: record.Running, Tick: at, Request: "please", Attempt: 1}, Watermark: at}, event.Abandoned, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := Policy{Ticks: every("1h"), Interrupted: Rerun, Lease: time.Minute}
@@ -114,9 +115,9 @@ func TestWhatATakenBackRecordSays(t *testing.T) {
 // jobs before it.
 func TestCancelOfTakenBackTickOutlivesRunByHand(t *testing.T) {
 	tick := clockTime("00:00:40")
-	ordered := store.JobControl{Requests: []store.Request{{Seq: 1, Name: "please", At: tick.Add(time.Second), Until: tick.Add(time.Hour)}}}
+	ordered := record.JobControl{Requests: []record.Request{{Seq: 1, Name: "please", At: tick.Add(time.Second), Until: tick.Add(time.Hour)}}}
 	paused := ordered
-	paused.Pause = store.Pause{At: tick.Add(time.Second), By: "ann"}
+	paused.Pause = record.Pause{At: tick.Add(time.Second), By: "ann"}
 	var o outcomes
 	before := []Predecessor{predecessor("a", o.one("00:00:20", won).one("00:00:30", lost).one("00:00:40", won))}
 	plain := []string{"cancelled 00:00:40 by ann", "missed 00:00:10-00:00:30(2) a newer one was due"}
@@ -137,10 +138,10 @@ func TestCancelOfTakenBackTickOutlivesRunByHand(t *testing.T) {
 			for _, b := range tt.before {
 				p.After = append(p.After, b.Job)
 			}
-			was := store.Record{Token: 7, Watermark: clockTime("00:00:10"), Run: store.Run{Status: store.Succeeded, Tick: clockTime("00:00:10"), Claimed: clockTime("00:00:10"), Attempt: 1}}
+			was := record.Record{Token: 7, Watermark: clockTime("00:00:10"), Run: record.Run{Status: event.Succeeded, Tick: clockTime("00:00:10"), Claimed: clockTime("00:00:10"), Attempt: 1}}
 			claim, _ := p.Claim(View{Record: &was, Now: tick, Before: tt.before})
 			back := TakeBack(p, &was, &claim.Record)
-			v.Record, v.Control.End = &back, store.End{Token: back.Token, Cancel: true, By: "ann"}
+			v.Record, v.Control.End = &back, record.End{Token: back.Token, Cancel: true, By: "ann"}
 			if v.Now.IsZero() {
 				v.Now = tick.Add(5 * time.Second)
 			}
@@ -156,21 +157,21 @@ func TestCancelOfTakenBackTickOutlivesRunByHand(t *testing.T) {
 func TestTakenBackClaimIsForgottenOnceSettled(t *testing.T) {
 	tick := clockTime("10:00:00")
 	p := Policy{Ticks: every("1h"), Lease: time.Minute, StartingDeadline: 10 * time.Minute}
-	before := store.Record{Token: 7, Watermark: tick.Add(-time.Hour), Run: store.Run{Status: store.Succeeded, Tick: tick.Add(-time.Hour), Claimed: tick.Add(-time.Hour), Attempt: 1}}
-	asked := store.JobControl{Requests: []store.Request{{Seq: 1, Name: "please", At: tick.Add(-time.Minute), Until: tick.Add(time.Minute)}}}
+	before := record.Record{Token: 7, Watermark: tick.Add(-time.Hour), Run: record.Run{Status: event.Succeeded, Tick: tick.Add(-time.Hour), Claimed: tick.Add(-time.Hour), Attempt: 1}}
+	asked := record.JobControl{Requests: []record.Request{{Seq: 1, Name: "please", At: tick.Add(-time.Minute), Until: tick.Add(time.Minute)}}}
 	for name, tt := range map[string]struct {
 		claimed time.Duration // after the tick
-		control store.JobControl
+		control record.JobControl
 		settled time.Duration
-		then    store.JobControl
+		then    record.JobControl
 		kept    bool
 	}{
-		"its tick is skipped for a pause":     {0, store.JobControl{}, time.Minute, store.JobControl{Pauses: []store.Span{{From: tick.Add(-time.Second), To: tick.Add(time.Second)}}}, false},
-		"its tick is missed":                  {0, store.JobControl{}, time.Hour / 2, store.JobControl{}, false},
-		"its tick is one of those missed":     {0, store.JobControl{}, 5*time.Hour + time.Hour/2, store.JobControl{}, false},
-		"its tick is still due":               {0, store.JobControl{}, time.Minute, store.JobControl{}, true},
+		"its tick is skipped for a pause":     {0, record.JobControl{}, time.Minute, record.JobControl{Pauses: []record.Span{{From: tick.Add(-time.Second), To: tick.Add(time.Second)}}}, false},
+		"its tick is missed":                  {0, record.JobControl{}, time.Hour / 2, record.JobControl{}, false},
+		"its tick is one of those missed":     {0, record.JobControl{}, 5*time.Hour + time.Hour/2, record.JobControl{}, false},
+		"its tick is still due":               {0, record.JobControl{}, time.Minute, record.JobControl{}, true},
 		"its order has waited too long":       {-30 * time.Second, asked, 2 * time.Minute, asked, false},
-		"an order is missed, and not its own": {0, store.JobControl{}, 2 * time.Minute, asked, true},
+		"an order is missed, and not its own": {0, record.JobControl{}, 2 * time.Minute, asked, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim, _ := p.Claim(View{Record: &before, Now: tick.Add(tt.claimed), Control: tt.control})
@@ -189,17 +190,17 @@ func TestTakenBackClaimIsForgottenOnceSettled(t *testing.T) {
 // A run that was ordered after the death of a runner that was silent is no overlap, also once the end of that run was guessed.
 func TestOrderAfterDeathIsNoOverlap(t *testing.T) {
 	p := Policy{Ticks: every("10s"), Lease: 15 * time.Second}
-	r := store.Record{Token: 7, Watermark: clockTime("00:00:10"), Run: store.Run{Status: store.Running, Tick: clockTime("00:00:20"), Attempt: 1, Replica: "a", Claimed: clockTime("00:00:20")}}
-	stalled := Stall(&p, &r, "quiet", clockTime("00:00:25"), clockTime("00:00:25"), store.JobControl{})
+	r := record.Record{Token: 7, Watermark: clockTime("00:00:10"), Run: record.Run{Status: record.Running, Tick: clockTime("00:00:20"), Attempt: 1, Replica: "a", Claimed: clockTime("00:00:20")}}
+	stalled := Stall(&p, &r, "quiet", clockTime("00:00:25"), clockTime("00:00:25"), record.JobControl{})
 	claim, _ := p.Claim(View{Record: &stalled, Now: clockTime("00:01:00")})
 	claim.Record.Run.Claimed = clockTime("00:01:00")
 	settled, _ := p.Claim(View{Record: &stalled, Now: clockTime("00:01:00"), Claims: NoRun})
-	returned := func(at string) store.Record {
-		return Finish(&p, &stalled, store.Stalled, "quiet", clockTime(at), clockTime("00:01:00"), store.JobControl{})
+	returned := func(at string) record.Record {
+		return Finish(&p, &stalled, event.Stalled, "quiet", clockTime(at), clockTime("00:01:00"), record.JobControl{})
 	}
-	ordered := store.JobControl{Requests: []store.Request{{Seq: 3, Name: "please", At: clockTime("00:00:50"), Until: clockTime("01:00:00")}}}
+	ordered := record.JobControl{Requests: []record.Request{{Seq: 3, Name: "please", At: clockTime("00:00:50"), Until: clockTime("01:00:00")}}}
 	for name, tt := range map[string]struct {
-		record store.Record
+		record record.Record
 		begins bool
 	}{
 		"its claim was taken back": {TakeBack(&p, &stalled, &claim.Record), true},

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/instant"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -74,7 +75,7 @@ type Policy struct {
 // repeats reports whether a tick whose runner is gone may have another attempt, after so many attempts and deaths. A claim
 // beyond the largest attempt would make the record unreadable.
 func (i Interrupted) repeats(attempts, deaths int) bool {
-	return i == Rerun && attempts < store.MaxAttempt && deaths < maxDeaths
+	return i == Rerun && attempts < record.MaxAttempt && deaths < maxDeaths
 }
 
 // Follows reports whether the job is a follower.
@@ -98,7 +99,7 @@ const (
 
 // A View is the entry as a replica sees it, and what else it decides by.
 type View struct {
-	Record *store.Record
+	Record *record.Record
 	ETag   string // of Record
 	State  store.LeaseState
 	Break  Break     // of the lease before its time
@@ -107,9 +108,9 @@ type View struct {
 
 	Ahead Ahead
 
-	Control store.JobControl // what operators have ordered for the job
-	Before  []Predecessor    // of a follower: what is known of the jobs in After, in that order
-	Awaited bool             // a follower with AfterAny waits for each outcome of this job, also that it was skipped
+	Control record.JobControl // what operators have ordered for the job
+	Before  []Predecessor     // of a follower: what is known of the jobs in After, in that order
+	Awaited bool              // a follower with AfterAny waits for each outcome of this job, also that it was skipped
 
 	// LookBy is when the entry is read again at the latest, so that the entries of many jobs are
 	// read together. Zero: LookEvery after the last look.
@@ -120,7 +121,7 @@ type View struct {
 
 	// Waited are the ticks that this replica could not claim, since its group had no free slot.
 	// They are after From and up to To.
-	Waited store.Span
+	Waited record.Span
 
 	Claims Claims // which runs there may be
 }
@@ -151,7 +152,7 @@ const (
 )
 
 // NextTick returns the next tick to run, zero if there is none. An open tick comes first.
-func (p *Policy) NextTick(r *store.Record) time.Time {
+func (p *Policy) NextTick(r *record.Record) time.Time {
 	if p.Ticks != nil && open(r) {
 		return r.Run.Tick
 	}
@@ -159,7 +160,7 @@ func (p *Policy) NextTick(r *store.Record) time.Time {
 }
 
 // Unclaimed returns the next tick that is neither settled nor claimed, zero if there is none.
-func (p *Policy) Unclaimed(r *store.Record) time.Time {
+func (p *Policy) Unclaimed(r *record.Record) time.Time {
 	if p.Ticks == nil {
 		return time.Time{}
 	}
@@ -175,7 +176,7 @@ func Gap(ticks Ticks, tick time.Time) time.Duration {
 }
 
 // Over returns the last tick of a job that has no further one, and none due; zero: it is not over.
-func (p *Policy) Over(r *store.Record, now time.Time) time.Time {
+func (p *Policy) Over(r *record.Record, now time.Time) time.Time {
 	if p.Ticks == nil || r.MayRun() || !p.NextTick(r).IsZero() {
 		return time.Time{}
 	}
@@ -192,7 +193,7 @@ func Begins(ticks Ticks, now time.Time) time.Time {
 
 // due returns what a write sets Due of the record to. Under another definition Due stays as
 // it is: this replica cannot know the ticks of that definition.
-func (p *Policy) due(r *store.Record) time.Time {
+func (p *Policy) due(r *record.Record) time.Time {
 	if r.Definition.Spec != p.Spec {
 		return r.Due
 	}
@@ -246,10 +247,10 @@ func AlmostDue(ticks Ticks, now, wake time.Time) time.Duration {
 // New returns the record of a new job, which has nothing due. Its token is the service's time, so
 // that it is larger than the tokens of an entry of that name which was deleted before. Runs by
 // hand that were ordered before count as served, as that entry may have had them.
-func (p *Policy) New(app, job string, v View, wake time.Time) store.Record {
-	r := store.Record{App: app, Job: job, Created: v.Now, Watermark: p.firstWatermark(v, wake),
-		Token: v.Now.UnixMicro(), Orders: store.Orders{Served: v.Now.UnixMicro()},
-		Definition: store.Definition{Spec: p.Spec, Since: v.Since}, Run: store.Run{Status: store.Idle, Lease: store.Seconds(p.Lease)}}
+func (p *Policy) New(app, job string, v View, wake time.Time) record.Record {
+	r := record.Record{App: app, Job: job, Created: v.Now, Watermark: p.firstWatermark(v, wake),
+		Token: v.Now.UnixMicro(), Orders: record.Orders{Served: v.Now.UnixMicro()},
+		Definition: record.Definition{Spec: p.Spec, Since: v.Since}, Run: record.Run{Status: record.Idle, Lease: record.Seconds(p.Lease)}}
 	r.Due = p.due(&r)
 	return r
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -34,7 +36,7 @@ func TestNew(t *testing.T) {
 		"after: one of them newer":                        {before: []Predecessor{{Job: "a", Watermark: clockTime("00:00:21")}, {Job: "b", Watermark: clockTime("00:00:12")}}, want: "00:00:30"},
 		"after: newer, woken":                             {before: []Predecessor{{Job: "a", Watermark: clockTime("00:00:11")}}, wake: "00:00:10", want: "00:00:20"},
 		"after: it has run":                               {before: []Predecessor{predecessor("a", o.one("00:00:10", won))}, wake: "00:00:10", want: "00:00:10"},
-		"after: it was skipped":                           {before: []Predecessor{predecessor("a", o.until("00:00:00", "00:00:10", store.Skipped))}, wake: "00:00:10", want: "00:00:10"},
+		"after: it was skipped":                           {before: []Predecessor{predecessor("a", o.until("00:00:00", "00:00:10", event.Skipped))}, wake: "00:00:10", want: "00:00:10"},
 	} {
 		tt.p.Ticks = every("10s")
 		wake := time.Time{}
@@ -50,7 +52,7 @@ func TestNew(t *testing.T) {
 
 func TestEarly(t *testing.T) {
 	for name, tt := range map[string]struct {
-		record    store.Record
+		record    record.Record
 		state     store.LeaseState
 		now, wake string
 		want      time.Duration
@@ -58,16 +60,16 @@ func TestEarly(t *testing.T) {
 		"the tick comes":                      {ended(), store.Available, "00:00:18", "00:00:20", 2 * time.Second},
 		"a tick before it comes":              {ended(), store.Available, "00:00:18", "00:00:30", 2 * time.Second},
 		"the tick is due":                     {ended(), store.Available, "00:00:20", "00:00:20", 0},
-		"an older tick is due":                {store.Record{Watermark: midnight}, store.Available, "00:00:18", "00:00:20", -8 * time.Second},
+		"an older tick is due":                {record.Record{Watermark: midnight}, store.Available, "00:00:18", "00:00:20", -8 * time.Second},
 		"the tick is settled":                 {ended(), store.Available, "00:00:08", "00:00:10", 0},
 		"a tick more than a minute away":      {ended(), store.Available, "00:00:18", "00:01:20", 0},
 		"a tick a minute away":                {ended(), store.Available, "00:00:18", "00:01:18", 2 * time.Second},
 		"another replica runs the job":        {running(), store.Leased, "00:00:18", "00:00:20", 0},
 		"running, and the lease is not known": {running(), "", "00:00:18", "00:00:20", 0},
 		"running, and the lease has expired":  {running(), store.Expired, "00:00:18", "00:00:20", 2 * time.Second},
-		"stalled, and its process is gone": {func() store.Record {
+		"stalled, and its process is gone": {func() record.Record {
 			r := running()
-			r.Watermark, r.Run.Status = clockTime("00:00:10"), store.Stalled
+			r.Watermark, r.Run.Status = clockTime("00:00:10"), event.Stalled
 			return r
 		}(), store.Expired, "00:00:18", "00:00:20", 2 * time.Second},
 		"another client has leased a free entry": {ended(), store.Leased, "00:00:18", "00:00:20", 2 * time.Second},

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/instant"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -20,8 +22,8 @@ const Stopped = "stopped"
 // deaths returns how many attempts of the last tick have ended by a death, where a run that is still recorded as running
 // counts as one. The number in the record may be from another tick, since a program that does not know the field leaves it as
 // it is. So it is at most the number of attempts that have ended.
-func deaths(r *store.Record) int {
-	if r.Run.Status == store.Running {
+func deaths(r *record.Record) int {
+	if r.Run.Status == record.Running {
 		return min(r.Run.Deaths, r.Run.Attempt-1) + 1
 	}
 	return min(r.Run.Deaths, r.Run.Attempt)
@@ -29,27 +31,27 @@ func deaths(r *store.Record) int {
 
 // open reports whether the tick of the last run waits for another attempt. Its outcome is not
 // settled then: the watermark is before it.
-func open(r *store.Record) bool {
+func open(r *record.Record) bool {
 	return cutShort(r.Run.Status) && claimed(r).After(r.Watermark)
 }
 
 // cutShort reports whether a run that has come to this was ended before its time.
-func cutShort(status store.Status) bool { return status == store.Abandoned || status == store.Stalled }
+func cutShort(status event.Status) bool { return status == event.Abandoned || status == event.Stalled }
 
 // isDeath reports whether a run that has come to this has cost its runner.
-func isDeath(status store.Status, reason string) bool {
-	return status == store.Stalled || status == store.Abandoned && !strings.HasPrefix(reason, Stopped)
+func isDeath(status event.Status, reason string) bool {
+	return status == event.Stalled || status == event.Abandoned && !strings.HasPrefix(reason, Stopped)
 }
 
 // unsettled reports whether the last run still waits for its outcome or for another attempt,
 // so that no other run may take its place in the record.
-func unsettled(r *store.Record) bool { return r.Run.Status == store.Running || open(r) }
+func unsettled(r *record.Record) bool { return r.Run.Status == record.Running || open(r) }
 
 // undecided reports whether it is not decided yet what becomes of the last run, or of a tick beside it.
-func undecided(r *store.Record) bool { return unsettled(r) || leftBeside(r) }
+func undecided(r *record.Record) bool { return unsettled(r) || leftBeside(r) }
 
 // claimed returns the last tick that was claimed. It is zero after a manual run, which claims no tick.
-func claimed(r *store.Record) time.Time {
+func claimed(r *record.Record) time.Time {
 	if r.Run.Request != "" {
 		return time.Time{}
 	}
@@ -57,11 +59,11 @@ func claimed(r *store.Record) time.Time {
 }
 
 // begunThrough returns the last tick that is settled or claimed: what comes after it has not begun.
-func begunThrough(r *store.Record) time.Time { return instant.Later(r.Watermark, claimed(r)) }
+func begunThrough(r *record.Record) time.Time { return instant.Later(r.Watermark, claimed(r)) }
 
 // Due returns the next tick to run under the definition that wrote r, for a replica that does
 // not know this definition. An open tick comes first.
-func Due(r *store.Record) time.Time {
+func Due(r *record.Record) time.Time {
 	if open(r) && !r.Due.IsZero() {
 		return r.Run.Tick
 	}
@@ -73,23 +75,23 @@ func Due(r *store.Record) time.Time {
 // was there before, orders leave the newest five ticks in the history, where followers read them.
 type write struct {
 	*Policy
-	*store.Record
+	*record.Record
 	had int
 }
 
 const maxSettled = 10
 
-func writing(p *Policy, r *store.Record) *write { return &write{p, r, len(r.History)} }
+func writing(p *Policy, r *record.Record) *write { return &write{p, r, len(r.History)} }
 
 // full reports whether what is still to be settled is left to the next write.
 func (w *write) full() bool { return len(w.History)-w.had >= maxSettled }
 
 // pass settles the ticks up to last, which no replica runs, with one outcome; if they are settled, it does nothing.
-func (w *write) pass(last time.Time, status store.Status, reason string) {
+func (w *write) pass(last time.Time, status event.Status, reason string) {
 	if !last.After(w.Watermark) {
 		return
 	}
-	f := store.Outcome{Tick: last, Status: status, Reason: reason}
+	f := event.Outcome{Tick: last, Status: status, Reason: reason}
 	if n := w.Ticks.Count(w.Watermark, last, maxCount+1); n > 1 {
 		f.From, f.Count, f.AtLeast = w.Watermark, min(n, maxCount), n > maxCount
 	}
@@ -98,14 +100,14 @@ func (w *write) pass(last time.Time, status store.Status, reason string) {
 
 // passAll settles the ticks up to last, which no replica runs: ticks of a pause as skipped, the others as left says. It returns
 // false if the write has no room for all.
-func (w *write) passAll(last time.Time, left fate, pauses []store.Span) bool {
+func (w *write) passAll(last time.Time, left fate, pauses []record.Span) bool {
 	for through := w.Watermark; through.Before(last); {
 		if w.full() {
 			return false
 		}
 		from, to := nextPause(through, last, pauses)
 		w.passOutside(from, left)
-		w.pass(w.Ticks.Last(to), store.Skipped, Paused)
+		w.pass(w.Ticks.Last(to), event.Skipped, Paused)
 		through = to
 	}
 	return true
@@ -116,20 +118,20 @@ func (w *write) passAll(last time.Time, left fate, pauses []store.Span) bool {
 func (w *write) passOutside(last time.Time, left fate) {
 	if waited := left.waited; !waited.To.IsZero() {
 		w.pass(w.Ticks.Last(instant.Earlier(waited.From, last)), left.status, left.reason)
-		w.pass(w.Ticks.Last(instant.Earlier(waited.To, last)), store.Skipped, "group "+w.Group)
+		w.pass(w.Ticks.Last(instant.Earlier(waited.To, last)), event.Skipped, "group "+w.Group)
 	}
 	w.pass(w.Ticks.Last(last), left.status, left.reason)
 }
 
 // settle writes the outcome of a tick or of a range of ticks, and moves the watermark over
 // them. The outcome of a manual run settles no tick.
-func settle(r *store.Record, f store.Outcome) {
+func settle(r *record.Record, f event.Outcome) {
 	n := f.Count
 	if f.From.IsZero() {
 		n = 1
 	}
-	r.History = append([]store.Outcome{f}, r.History...)
-	if f.Status == store.Succeeded {
+	r.History = append([]event.Outcome{f}, r.History...)
+	if f.Status == event.Succeeded {
 		r.Succeeded = instant.Later(r.Succeeded, f.End)
 	}
 	if f.Request != "" {
@@ -137,9 +139,9 @@ func settle(r *store.Record, f store.Outcome) {
 	}
 	r.Counts = counted(r.Counts, f.Status, n)
 	switch f.Status {
-	case store.Succeeded:
+	case event.Succeeded:
 		r.Failures, r.Orders.Spared = 0, 0
-	case store.Failed, store.Stalled:
+	case event.Failed, event.Stalled:
 		r.Failures++
 	}
 	if f.Tick.After(r.Watermark) {
@@ -147,14 +149,14 @@ func settle(r *store.Record, f store.Outcome) {
 		r.Past.Succeeded = LastSuccess(r)
 	}
 	if back := r.Orders.Returned; back.Order == 0 && !back.Tick.After(r.Watermark) { // nothing of that claim is left to cancel
-		r.Orders.Returned = store.Returned{}
+		r.Orders.Returned = record.Returned{}
 	}
 }
 
 // counted returns counts of outcomes with some more. The record that this one was cloned from shares the counts.
-func counted(counts map[store.Status]int64, status store.Status, n int) map[store.Status]int64 {
+func counted(counts map[event.Status]int64, status event.Status, n int) map[event.Status]int64 {
 	if counts = maps.Clone(counts); counts == nil {
-		counts = map[store.Status]int64{}
+		counts = map[event.Status]int64{}
 	}
 	counts[status] += int64(n)
 	return counts
@@ -163,10 +165,10 @@ func counted(counts map[store.Status]int64, status store.Status, n int) map[stor
 // LastSuccess returns the newest tick that has succeeded, as far as the record shows, zero if none
 // has. Manual runs, and singletons, have no tick. The field may be missing, or older than what
 // History has: a program that does not know it leaves it as it is.
-func LastSuccess(r *store.Record) time.Time {
+func LastSuccess(r *record.Record) time.Time {
 	last := r.Past.Succeeded
 	for i := range r.History {
-		if f := &r.History[i]; f.Status == store.Succeeded && f.Request == "" {
+		if f := &r.History[i]; f.Status == event.Succeeded && f.Request == "" {
 			last = instant.Later(last, f.Tick)
 		}
 	}
@@ -174,33 +176,33 @@ func LastSuccess(r *store.Record) time.Time {
 }
 
 // settleRun is settle for the outcome of the last run.
-func (w *write) settleRun(f store.Outcome) {
+func (w *write) settleRun(f event.Outcome) {
 	settle(w.Record, f)
 	switch {
 	case !w.CountsByHand:
 	case IsFailure(&f):
 		w.Failures++
-	case f.Status == store.Succeeded:
+	case f.Status == event.Succeeded:
 		w.Failures = 0
 	}
 }
 
 // IsFailure reports whether an outcome of work that is to be done once is a failure: also the death of
 // its runner is one, and a stop is none.
-func IsFailure(o *store.Outcome) bool {
-	return o.Status == store.Failed || isDeath(o.Status, o.Reason)
+func IsFailure(o *event.Outcome) bool {
+	return o.Status == event.Failed || isDeath(o.Status, o.Reason)
 }
 
 // LastOutcome returns the outcome of the last run.
-func LastOutcome(r *store.Record, status store.Status, reason string) store.Outcome {
-	return store.Outcome{Tick: r.Run.Tick, Request: r.Run.Request, Status: status, Reason: reason, Attempt: r.Run.Attempt,
+func LastOutcome(r *record.Record, status event.Status, reason string) event.Outcome {
+	return event.Outcome{Tick: r.Run.Tick, Request: r.Run.Request, Status: status, Reason: reason, Attempt: r.Run.Attempt,
 		Token: r.Token, Replica: r.Run.Replica, Start: begun(r), End: r.Run.Finished}
 }
 
 // OutcomeOfRequest returns the outcome of a manual run, if the record has it. A run whose lease has ended has none before some
 // replica has settled it: its runner may only have been cut off, and write the outcome yet.
-func OutcomeOfRequest(r *store.Record, request string, lease store.LeaseState) (store.Outcome, bool) {
-	i := slices.IndexFunc(r.History, func(f store.Outcome) bool { return f.Request == request })
+func OutcomeOfRequest(r *record.Record, request string, lease store.LeaseState) (event.Outcome, bool) {
+	i := slices.IndexFunc(r.History, func(f event.Outcome) bool { return f.Request == request })
 	switch {
 	case i >= 0:
 		f := r.History[i]
@@ -208,8 +210,8 @@ func OutcomeOfRequest(r *store.Record, request string, lease store.LeaseState) (
 			f.Reason = r.Run.Error
 		}
 		return f, true
-	case r.Run.Request != request, r.Run.Status == store.Running && !lease.Live():
-		return store.Outcome{}, false
+	case r.Run.Request != request, r.Run.Status == record.Running && !lease.Live():
+		return event.Outcome{}, false
 	}
 	return LastOutcome(r, r.Run.Status, r.Run.Error), true
 }
@@ -235,7 +237,7 @@ const lateCreate = time.Minute
 //
 // A create may arrive late. If the entry was deleted meanwhile, this is a new entry though its date is older than that of the entry
 // that was deleted. No run was claimed in that one, so nothing of it is lost.
-func OlderThan(r, before *store.Record) bool {
+func OlderThan(r, before *record.Record) bool {
 	if unclaimed := before.Token == before.Created.UnixMicro(); unclaimed && r.Created.Before(before.Created) {
 		return before.Created.Sub(r.Created) > lateCreate
 	}
@@ -244,7 +246,7 @@ func OlderThan(r, before *store.Record) bool {
 }
 
 // begun returns when the run of a record began, as far as it is known: its claim, or the tick that it was armed for.
-func begun(r *store.Record) time.Time {
+func begun(r *record.Record) time.Time {
 	if r.Run.Armed {
 		return instant.Later(r.Run.Claimed, r.Run.Tick)
 	}
@@ -259,7 +261,7 @@ type Bounds struct {
 
 // Unusable returns what is wrong with a record that can be read. A replica that acted upon
 // such a record would let the job rest for long, or fail in a way that names no cause.
-func Unusable(r *store.Record, b Bounds) error {
+func Unusable(r *record.Record, b Bounds) error {
 	return cmp.Or(fromFuture(r, b), Exhausted(r), leaseOutOfBounds(r, b), beatOutOfBounds(r))
 }
 
@@ -269,7 +271,7 @@ const fast = time.Minute
 // fromFuture returns what is wrong with a record that has an instant in the future: the job would
 // rest until then. It is right by itself when that instant comes. No program takes the instant
 // back before: ticks that were claimed by a clock that was ahead would be claimed once more.
-func fromFuture(r *store.Record, b Bounds) error {
+func fromFuture(r *record.Record, b Bounds) error {
 	if b.Latest.IsZero() {
 		return nil
 	}
@@ -281,7 +283,7 @@ func fromFuture(r *store.Record, b Bounds) error {
 }
 
 // RightAgain returns from when on no instant in r is in the future.
-func RightAgain(r *store.Record) time.Time {
+func RightAgain(r *record.Record) time.Time {
 	_, at := latest(r)
 	return at.Add(-fast)
 }
@@ -289,7 +291,7 @@ func RightAgain(r *store.Record) time.Time {
 // latest returns the latest of the instants in r that cannot lie in the future, and its name.
 // Due is a field that can, and Past.Late.Since, as a tick may fail before it is late. So is the end of a run, by a little:
 // it is the start and a duration by the clock of its replica, which may be fast.
-func latest(r *store.Record) (name string, at time.Time) {
+func latest(r *record.Record) (name string, at time.Time) {
 	look := func(n string, t time.Time) {
 		if t.After(at) {
 			name, at = n, t
@@ -329,8 +331,8 @@ func latest(r *store.Record) (name string, at time.Time) {
 func ordered(seq int64) time.Time { return time.UnixMicro(seq).UTC() }
 
 // Exhausted returns what is wrong with a record whose token is the largest that can be read: no claim can follow it.
-func Exhausted(r *store.Record) error {
-	if r.Token < store.MaxToken {
+func Exhausted(r *record.Record) error {
+	if r.Token < record.MaxToken {
 		return nil
 	}
 	return fmt.Errorf("the record has the token %d, the largest there is, so nothing can be claimed: correct the record", r.Token)
@@ -339,7 +341,7 @@ func Exhausted(r *store.Record) error {
 // leaseOutOfBounds returns what is wrong with the lease in a record. Followers acquire the lease of a dead runner for its old
 // length, and hold off that long. If the store refuses that length, the refusal looks like an outage. If it is too short, a
 // follower starts while a runner still trusts its lease. After the end of a run a short lease does neither.
-func leaseOutOfBounds(r *store.Record, b Bounds) error {
+func leaseOutOfBounds(r *record.Record, b Bounds) error {
 	d := time.Duration(r.Run.Lease)
 	if d > b.Longest || r.MayRun() && (d < b.Shortest || d%time.Second != 0) {
 		return fmt.Errorf("the record has a lease of %s and the store takes whole seconds from %s to %s: another program wrote it, or the limits of the store have changed: correct it in the record", d, b.Shortest, b.Longest)
@@ -354,15 +356,15 @@ const spare = 256
 // RoomForOutcome returns why the outcome of the run that r claims might not fit into the
 // record, even if shortened as far as possible. Such a run must not start: a lost outcome
 // counts as the death of the runner, and under Rerun a tick that has succeeded would run again.
-func RoomForOutcome(r *store.Record) error {
+func RoomForOutcome(r *record.Record) error {
 	f := r.Clone()
 	f.Writer = rand.Text() // only its length counts: the length of the nonce of a write
 	f.Run.Finished, f.Run.Progress.At, f.Run.Stopping = r.Run.Claimed, r.Run.Claimed, true
 	f.Succeeded, f.Past.Succeeded = r.Run.Claimed, r.Run.Claimed
 	if !f.Past.Judged.IsZero() {
-		f.Past.Late = store.Late{Since: r.Run.Claimed, Tick: r.Run.Claimed, Count: f.Past.Late.Count + maxCount}
+		f.Past.Late = record.Late{Since: r.Run.Claimed, Tick: r.Run.Claimed, Count: f.Past.Late.Count + maxCount}
 	}
-	f.History = []store.Outcome{LastOutcome(&f, store.Succeeded, "")}
+	f.History = []event.Outcome{LastOutcome(&f, event.Succeeded, "")}
 	if _, err := f.EncodeWithin(store.MaxRecord - spare); err != nil {
 		return fmt.Errorf("it has no room for the outcome of a run: %w", err)
 	}
@@ -371,10 +373,10 @@ func RoomForOutcome(r *store.Record) error {
 
 // beatOutOfBounds returns what is wrong with the beat of the run in r: a replica that acted upon a
 // very short one would replace a holder that is alive.
-func beatOutOfBounds(r *store.Record) error {
+func beatOutOfBounds(r *record.Record) error {
 	beat, lease := r.Beats(), time.Duration(r.Run.Lease)
-	if !r.MayRun() || r.Beat.Token != r.Token || beat >= store.ShortestBeat && beat <= lease && beat%time.Second == 0 {
+	if !r.MayRun() || r.Beat.Token != r.Token || beat >= record.ShortestBeat && beat <= lease && beat%time.Second == 0 {
 		return nil
 	}
-	return fmt.Errorf("the record has a beat of %s under a lease of %s, and it is whole seconds, at least %s and no more than the lease: another program wrote it: correct it in the record", beat, lease, store.ShortestBeat)
+	return fmt.Errorf("the record has a beat of %s under a lease of %s, and it is whole seconds, at least %s and no more than the lease: another program wrote it: correct it in the record", beat, lease, record.ShortestBeat)
 }

@@ -4,8 +4,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/instant"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // Facts are what has really happened in a world. They are noted by the moves, and never read from the record.
@@ -14,11 +15,11 @@ type facts struct {
 	answered  map[work]bool // runs by hand and ticks of backfills that have their outcome
 	prior     []*prior      // the jobs that this one follows
 	seen      []Predecessor // what is known of them
-	pauses    []store.Span
-	selfs     []store.Span // pauses of the job by itself
-	succeeded time.Time    // the newest tick that has
-	streak    int64        // failures since a success, or since the job went on after it had paused itself
-	changed   bool         // the schedule has changed
+	pauses    []record.Span
+	selfs     []record.Span // pauses of the job by itself
+	succeeded time.Time     // the newest tick that has
+	streak    int64         // failures since a success, or since the job went on after it had paused itself
+	changed   bool          // the schedule has changed
 }
 
 // A work is what a run is about, in all its attempts.
@@ -28,7 +29,7 @@ type work struct {
 }
 
 func workOf(request string, tick time.Time) work {
-	if request != "" && store.BackfillOf(request) == 0 {
+	if request != "" && event.BackfillOf(request) == 0 {
 		tick = time.Time{}
 	}
 	return work{request, tick}
@@ -39,7 +40,7 @@ type run struct {
 	work
 	token     int64
 	from, to  time.Time    // from its claim to its end; to is zero if it has died
-	end       store.Status // as its function returned, or Abandoned if it has died
+	end       event.Status // as its function returned, or Abandoned if it has died
 	reason    string
 	back      bool  // its claim was given up
 	cancelled int64 // the token of the last claim when that was ordered; zero: it was not
@@ -47,7 +48,7 @@ type run struct {
 }
 
 // broke reports whether the run was ended before its time, and dead whether that has cost its runner.
-func (r *run) broke() bool { return r.end == store.Abandoned || r.end == store.Stalled }
+func (r *run) broke() bool { return r.end == event.Abandoned || r.end == event.Stalled }
 func (r *run) dead() bool  { return r.broke() && r.reason != Stopped }
 
 // attempts returns the attempts of a work that were not given up, and how many of them were deaths.
@@ -72,8 +73,8 @@ func (w *world) last() *run { return w.runs[len(w.runs)-1] }
 var forever = midnight.AddDate(100, 0, 0)
 
 // within reports whether an instant is in one of some spans.
-func within(at time.Time, spans []store.Span) bool {
-	return slices.ContainsFunc(spans, func(s store.Span) bool { return at.After(s.From) && !at.After(s.To) })
+func within(at time.Time, spans []record.Span) bool {
+	return slices.ContainsFunc(spans, func(s record.Span) bool { return at.After(s.From) && !at.After(s.To) })
 }
 
 // inPause reports whether a tick came due in a pause, and paused whether the job is paused now.
@@ -83,15 +84,15 @@ func (w *world) paused() bool                { return w.inPause(w.now.Add(1)) }
 // under reports whether an instant is in a run. sure: in one that has ended by itself, and is free.
 func (w *world) under(at time.Time, sure bool) bool {
 	return slices.ContainsFunc(w.runs, func(r *run) bool {
-		counts := !r.back && store.BackfillOf(r.request) == 0 && !(sure && (r.broke() || !r.free))
+		counts := !r.back && event.BackfillOf(r.request) == 0 && !(sure && (r.broke() || !r.free))
 		return counts && at.After(r.from) && !at.After(r.to)
 	})
 }
 
 // A why is the true reasons not to run a tick now, and what the tick is then.
-type why map[string]store.Status
+type why map[string]event.Status
 
-func (y why) add(status store.Status, reason string, holds bool) {
+func (y why) add(status event.Status, reason string, holds bool) {
 	if holds {
 		y[reason] = status
 	}
@@ -106,11 +107,11 @@ func (w *world) against(tick time.Time, sure bool) why {
 		deadline = w.p.Lease
 	}
 	y.add(status, reason, status != "" && !paused)
-	y.add(store.Skipped, Paused, paused)
-	y.add(store.Missed, "a newer one was due", newer && !all && !paused)
-	y.add(store.Missed, "past the starting deadline", deadline > 0 && w.now.Sub(ready) > deadline && !paused)
-	y.add(store.Missed, "too many were due", all && !sure && w.p.Ticks.Count(tick, w.now, maxBacklog) == maxBacklog && !paused)
-	y.add(store.Skipped, "overlap", w.under(tick, sure) && !all && !paused && !w.p.Follows() && (newer || w.p.Overlap == SkipOverlap))
+	y.add(event.Skipped, Paused, paused)
+	y.add(event.Missed, "a newer one was due", newer && !all && !paused)
+	y.add(event.Missed, "past the starting deadline", deadline > 0 && w.now.Sub(ready) > deadline && !paused)
+	y.add(event.Missed, "too many were due", all && !sure && w.p.Ticks.Count(tick, w.now, maxBacklog) == maxBacklog && !paused)
+	y.add(event.Skipped, "overlap", w.under(tick, sure) && !all && !paused && !w.p.Follows() && (newer || w.p.Overlap == SkipOverlap))
 	return y
 }
 
@@ -121,16 +122,16 @@ func (w *world) againstMore(tick time.Time) why {
 		newer = w.p.Ticks.Last(newer.Add(-1))
 	}
 	ready, _, _ := w.ready(tick)
-	y.add(store.Abandoned, "a newer tick was due", w.p.Overlap == Replace && newer.After(tick))
-	y.add(store.Abandoned, "the starting deadline has passed", w.p.StartingDeadline > 0 && w.now.Sub(ready) > w.p.StartingDeadline)
-	y.add(store.Abandoned, "a run was ordered in the pause", w.paused())
+	y.add(event.Abandoned, "a newer tick was due", w.p.Overlap == Replace && newer.After(tick))
+	y.add(event.Abandoned, "the starting deadline has passed", w.p.StartingDeadline > 0 && w.now.Sub(ready) > w.p.StartingDeadline)
+	y.add(event.Abandoned, "a run was ordered in the pause", w.paused())
 	return y
 }
 
 // A prior is a job that this one follows, which does whatever it likes.
 type prior struct {
-	rec store.Record
-	all []store.Outcome // oldest first; Start is when it was written
+	rec record.Record
+	all []event.Outcome // oldest first; Start is when it was written
 }
 
 // precede lets the jobs before this one have outcomes.
@@ -141,17 +142,17 @@ func (w *world) precede() {
 			if tick.After(w.now) {
 				break
 			}
-			status := pick(w, store.Succeeded, store.Succeeded, store.Failed, store.Cancelled)
-			f := store.Outcome{Tick: tick, Status: status, Start: w.now, End: w.now}
+			status := pick(w, event.Succeeded, event.Succeeded, event.Failed, event.Cancelled)
+			f := event.Outcome{Tick: tick, Status: status, Start: w.now, End: w.now}
 			if w.IntN(5) == 0 || w.now.Sub(tick) > time.Hour {
-				f = store.Outcome{From: b.rec.Watermark, Tick: through, Count: 2, Status: pick(w, store.Missed, store.Skipped), Start: w.now}
+				f = event.Outcome{From: b.rec.Watermark, Tick: through, Count: 2, Status: pick(w, event.Missed, event.Skipped), Start: w.now}
 			}
 			if w.IntN(8) == 0 {
 				f.Request = "by hand"
 			} else {
 				b.rec.Watermark = f.Tick
 			}
-			b.all, b.rec.History = append(b.all, f), append([]store.Outcome{f}, b.rec.History[:min(len(b.rec.History), 19)]...)
+			b.all, b.rec.History = append(b.all, f), append([]event.Outcome{f}, b.rec.History[:min(len(b.rec.History), 19)]...)
 			w.say("%s: %s %s", b.rec.Job, f.Status, f.Tick.Format(time.TimeOnly))
 		}
 		w.seen[i] = w.seen[i].Updated(&b.rec, w.now)
@@ -160,17 +161,17 @@ func (w *world) precede() {
 
 // ready returns when a tick could be run: when it came due, or when the last of the jobs before this one had its outcome.
 // It is zero if it could not; then status and reason say why, unless a job before is not that far.
-func (w *world) ready(tick time.Time) (at time.Time, status store.Status, reason string) {
+func (w *world) ready(tick time.Time) (at time.Time, status event.Status, reason string) {
 	at = tick
 	for _, b := range w.prior {
-		i := slices.IndexFunc(b.all, func(f store.Outcome) bool { return f.Request == "" && !f.Tick.Before(tick) })
+		i := slices.IndexFunc(b.all, func(f event.Outcome) bool { return f.Request == "" && !f.Tick.Before(tick) })
 		switch {
 		case i < 0:
 			return time.Time{}, "", ""
 		case i < len(b.all)-len(b.rec.History):
-			return time.Time{}, store.Missed, "the outcome of " + b.rec.Job + " is not known"
-		case b.all[i].Status != store.Succeeded && !w.p.AfterAny:
-			return time.Time{}, store.Skipped, b.rec.Job + " " + string(b.all[i].Status)
+			return time.Time{}, event.Missed, "the outcome of " + b.rec.Job + " is not known"
+		case b.all[i].Status != event.Succeeded && !w.p.AfterAny:
+			return time.Time{}, event.Skipped, b.rec.Job + " " + string(b.all[i].Status)
 		}
 		at = instant.Later(at, b.all[i].Start)
 	}

@@ -6,16 +6,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // write puts a record in the place of the last one, and judges what is new in it. also are outcomes of a backfill, which a
 // record only counts.
-func (w *world) write(what string, next store.Record, also ...store.Outcome) {
+func (w *world) write(what string, next record.Record, also ...event.Outcome) {
 	last := w.rec
 	news := next.History[:len(next.History)-len(last.History)]
 	w.say("%s: token %d, %s %s/%d %s, through %s, %q %v", what, next.Token, next.Run.Status, next.Run.Tick.Format(time.TimeOnly),
-		next.Run.Attempt, next.Run.Request, next.Watermark.Format(time.TimeOnly), told(&store.Record{History: news}), also)
+		next.Run.Attempt, next.Run.Request, next.Watermark.Format(time.TimeOnly), told(&record.Record{History: news}), also)
 	filled := next.Backfill.Done() - last.Backfill.Done()
 	if filled > 0 && (what == "stalls" || what == "ends") { // the run was one of a backfill
 		also = append(also, LastOutcome(&last, w.last().end, w.last().reason))
@@ -43,9 +44,9 @@ func (w *world) write(what string, next store.Record, also ...store.Outcome) {
 		}
 		mark = f.Tick
 		switch f.Status {
-		case store.Succeeded:
+		case event.Succeeded:
 			w.streak, w.succeeded = 0, f.Tick
-		case store.Failed, store.Stalled:
+		case event.Failed, event.Stalled:
 			w.streak++
 		}
 	}
@@ -68,12 +69,12 @@ func (w *world) judgeSelfPause(token int64, was, is bool) {
 	}
 	w.never(is != (w.p.PauseAfter > 0 && w.streak >= w.p.PauseAfter), "%d failures, and paused itself: %t", w.streak, is)
 	if is && !was && resumed.Token < token { // else the resume came before the outcome was known
-		w.selfs = append(w.selfs, store.Span{From: w.now, To: forever})
+		w.selfs = append(w.selfs, record.Span{From: w.now, To: forever})
 	}
 }
 
 // judgePassed judges the outcome of ticks that no replica has run. Of very many only the first and the last are looked at.
-func (w *world) judgePassed(f store.Outcome, mark time.Time, ticks grid) {
+func (w *world) judgePassed(f event.Outcome, mark time.Time, ticks grid) {
 	n, some := ticks.Count(mark, f.Tick, 1e9), 100*time.Duration(ticks)
 	several := n > 1 && f.From.Equal(mark) && f.Count == min(n, maxCount) && f.AtLeast == (n > maxCount)
 	w.never(!several && (n != 1 || !f.From.IsZero()) || !ticks.Last(f.Tick).Equal(f.Tick), "%d ticks after %s have %+v", n, mark, f)
@@ -87,7 +88,7 @@ func (w *world) judgePassed(f store.Outcome, mark time.Time, ticks grid) {
 }
 
 // judgeAnswer judges the outcome of a run by hand, or of a tick of a backfill.
-func (w *world) judgeAnswer(f store.Outcome) {
+func (w *world) judgeAnswer(f event.Outcome) {
 	of := workOf(f.Request, f.Tick)
 	w.never(w.answered[of], "%s has a second outcome: %s", f.Request, f.Status)
 	w.answered[of] = true
@@ -96,21 +97,21 @@ func (w *world) judgeAnswer(f store.Outcome) {
 	} else if of.tick.IsZero() {
 		runs, _ := w.attempts(of)
 		all := w.orders().Requests
-		q := all[slices.IndexFunc(all, func(q store.Request) bool { return q.Name == f.Request })]
-		missed := f.Status == store.Missed && w.now.After(q.Until)
-		overlap := f.Status == store.Skipped && w.p.Missed != RunAll && w.under(q.At, false)
+		q := all[slices.IndexFunc(all, func(q record.Request) bool { return q.Name == f.Request })]
+		missed := f.Status == event.Missed && w.now.After(q.Until)
+		overlap := f.Status == event.Skipped && w.p.Missed != RunAll && w.under(q.At, false)
 		w.never(len(runs) > 0 || !missed && !overlap, "%s is %s (%s), and has %d runs", f.Request, f.Status, f.Reason, len(runs))
 	}
 }
 
 // judgeRun judges the outcome of a run.
-func (w *world) judgeRun(f store.Outcome) {
+func (w *world) judgeRun(f event.Outcome) {
 	i := slices.IndexFunc(w.runs, func(r *run) bool { return r.token == f.Token && r.work == workOf(f.Request, f.Tick) })
 	w.never(i < 0, "%s %s has the outcome of another run", f.Tick, f.Request)
-	r, fill, of := w.runs[i], w.orders().Backfill, store.BackfillOf(f.Request)
+	r, fill, of := w.runs[i], w.orders().Backfill, event.BackfillOf(f.Request)
 	all, dead := w.attempts(r.work)
 	over := of != 0 && (of != fill.Seq || !fill.On())
-	if f.Status == store.Cancelled && (r.back || r.broke()) { // no function has returned that
+	if f.Status == event.Cancelled && (r.back || r.broke()) { // no function has returned that
 		w.never(!w.cancelled(r.work, false) && !over || !strings.HasPrefix(f.Reason, "by ann"), "%s is not cancelled %s", f.Tick, f.Reason)
 		return
 	}
@@ -141,7 +142,7 @@ func (w *world) judgeClaim(called string) {
 	w.never(w.answered[of] || claim.Attempt != len(before)+1, "%v is claimed as attempt %d, not %d", of, claim.Attempt, len(before)+1)
 	again := claim.Attempt == 1 || w.p.Interrupted == Rerun && dead < maxDeaths && before[len(before)-1].broke()
 	w.never(!again, "%v is claimed again", of)
-	q := append(w.waiting(), store.Request{})[0] // the first that waits
+	q := append(w.waiting(), record.Request{})[0] // the first that waits
 	due := newest.After(w.rec.Watermark)
 	passedOver := q.Seq > 0 && len(w.runs) > 0 && w.last().request == "" && !w.last().back && q.At.Before(w.last().from)
 	switch b := w.orders().Backfill; {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/proctest"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // patience is how long a test waits for what has to come, on any machine.
@@ -98,7 +98,7 @@ func (f *fleet) have(what string, ok func(event) bool) event {
 	return e
 }
 
-func (f *fleet) record() store.Record { return f.storage.Record(f.t, "smoke/work") }
+func (f *fleet) record() record.Record { return f.storage.Record(f.t, "smoke/work") }
 
 // is accepts events of one kind, of one replica or of any.
 func is(what, replica string) func(event) bool {

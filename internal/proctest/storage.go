@@ -11,6 +11,7 @@ import (
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/azurite"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -57,7 +58,7 @@ func (s Storage) Env() []string {
 }
 
 // Record reads the record of a job, app/job.
-func (s Storage) Record(t testing.TB, name string) (r store.Record) {
+func (s Storage) Record(t testing.TB, name string) (r record.Record) {
 	t.Helper()
 	e, err := s.Store.Read(t.Context(), name)
 	if err == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/reads"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // A follower reads the entries of its predecessors, and never writes them: only while a tick of
@@ -186,14 +186,14 @@ type facts struct {
 
 // A sighting is the record of one predecessor that was taken in last.
 type sighting struct {
-	etag   string        // empty: this replica has written it
-	record *store.Record // no more of it than what plan.OlderThan compares
+	etag   string         // empty: this replica has written it
+	record *record.Record // no more of it than what plan.OlderThan compares
 }
 
 // A finding is what one read of a predecessor has shown, or what this replica has written of it.
 type finding struct {
 	etag    string
-	record  *store.Record // nil: nothing new
+	record  *record.Record // nil: nothing new
 	trouble error
 	unread  error
 }
@@ -202,9 +202,9 @@ func newPreceding(jobs []predecessor, from *reads.Gathering) *preceding {
 	b := &preceding{jobs: jobs, reads: from, turn: make(chan struct{}, 1)}
 	b.facts.seen = make([]sighting, len(jobs))
 	for i, p := range jobs {
-		b.facts.seen[i].record = &store.Record{}
+		b.facts.seen[i].record = &record.Record{}
 		b.facts.known = append(b.facts.known, plan.Predecessor{Job: p.job.Name})
-		p.source.state.followed = append(p.source.state.followed, func(rec *store.Record, settles bool, now time.Time) {
+		p.source.state.followed = append(p.source.state.followed, func(rec *record.Record, settles bool, now time.Time) {
 			found := make([]finding, len(jobs))
 			found[i].record = rec
 			b.learn(found, now, true, settles)
@@ -349,7 +349,7 @@ func (f facts) with(found []finding, now time.Time) facts {
 			continue
 		}
 		*k = k.Updated(rec, now)
-		f.seen[i] = sighting{found[i].etag, &store.Record{Created: rec.Created, Token: rec.Token, Watermark: rec.Watermark}}
+		f.seen[i] = sighting{found[i].etag, &record.Record{Created: rec.Created, Token: rec.Token, Watermark: rec.Watermark}}
 	}
 	f.by = plan.DecidedBy(f.known)
 	return f

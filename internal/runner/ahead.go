@@ -5,10 +5,10 @@ import (
 	"errors"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/ontime"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/supervise"
-	"github.com/soloist-go/soloist/store"
 )
 
 // A lead is how long before a tick this replica acts; see plan.Policy.Lead. It is drawn
@@ -97,7 +97,7 @@ func (h *hold) keeps() (tick time.Time, ok bool) {
 		return time.Time{}, false
 	}
 	// Between two runs there is no beat, so the lease of a holder that dies would have to expire.
-	if p.Beat > 0 || h.bounded || !h.mayActAhead() || h.stop.Err() != nil || h.view.rec.Run.Status == store.Stalled || h.replica.Degraded() != nil || !s.Reusable() {
+	if p.Beat > 0 || h.bounded || !h.mayActAhead() || h.stop.Err() != nil || h.view.rec.Run.Status == event.Stalled || h.replica.Degraded() != nil || !s.Reusable() {
 		return time.Time{}, false
 	}
 	if s.Age() > s.Length || h.replica.jobs.load.cedes(h.client.Jitter) {

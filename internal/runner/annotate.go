@@ -12,6 +12,7 @@ import (
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -73,7 +74,7 @@ func (d *driver) yield(a plan.Action) time.Duration {
 	if a.What != plan.Mark {
 		return d.wait(a)
 	}
-	if err := d.annotate(d.ctx, func(rec *store.Record) { rec.Definition.Mark = store.Mark{Spec: spec, Since: d.rank.since} }); err != nil {
+	if err := d.annotate(d.ctx, func(rec *record.Record) { rec.Definition.Mark = record.Mark{Spec: spec, Since: d.rank.since} }); err != nil {
 		return d.notAnnotated(err)
 	}
 	d.view.seen.AskedAt = time.Now()
@@ -101,7 +102,7 @@ func (d *driver) tryToProve(v plan.View, what plan.What, wait time.Duration) tim
 	}
 	brief, cancel := context.WithTimeout(d.ctx, room)
 	defer cancel()
-	switch err := d.annotate(brief, func(*store.Record) {}); {
+	switch err := d.annotate(brief, func(*record.Record) {}); {
 	case err != nil && d.denial.unproved && !lease.Definite(err) && d.denial.left.session == nil && d.ctx.Err() == nil:
 		return d.standBack(err)
 	case err != nil:
@@ -114,8 +115,8 @@ func (d *driver) tryToProve(v plan.View, what plan.What, wait time.Duration) tim
 // answer removes a mark from the record: a replica of the definition in force is up.
 // The new ETag is what the other replica waits for.
 func (d *driver) answer() time.Duration {
-	err := d.annotate(d.ctx, func(rec *store.Record) {
-		rec.Definition.Mark, rec.Definition.Since = store.Mark{}, instant.Later(rec.Definition.Since, d.rank.since)
+	err := d.annotate(d.ctx, func(rec *record.Record) {
+		rec.Definition.Mark, rec.Definition.Since = record.Mark{}, instant.Later(rec.Definition.Since, d.rank.since)
 	})
 	if err != nil {
 		return d.notAnnotated(err)
@@ -130,7 +131,7 @@ const lateSpread = time.Second
 // judge notes in a record that is about to be written which ticks are late, and returns those that
 // were not reported before. The view holds the record before that: what it has settled is reported too if
 // no program before this one has asked for it. Alone says that the write has no other purpose.
-func (r *Runner) judge(rec *store.Record, alone bool) plan.Lateness {
+func (r *Runner) judge(rec *record.Record, alone bool) plan.Lateness {
 	p := &r.job.Policy
 	switch {
 	case p.FinishBy == 0:
@@ -160,7 +161,7 @@ func (d *driver) tellLate(rest time.Duration) time.Duration {
 		return rest
 	}
 	var late plan.Lateness
-	err := d.annotate(d.ctx, func(rec *store.Record) { late = d.judge(rec, true) })
+	err := d.annotate(d.ctx, func(rec *record.Record) { late = d.judge(rec, true) })
 	d.emitLate(late, err)
 	if err != nil {
 		return d.notAnnotated(err)
@@ -211,6 +212,6 @@ func (h *hold) tellLateUnder(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.CallTimeout())
 	defer cancel()
 	var late plan.Lateness
-	err := s.WriteOrForget(ctx, func(rec *store.Record) { late = h.judge(rec, true) })
+	err := s.WriteOrForget(ctx, func(rec *record.Record) { late = h.judge(rec, true) })
 	h.emitLate(late, err)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // A reporter makes events of what happens to a job on this replica.
@@ -59,7 +59,7 @@ func (r *reporter) emitOfRun(e event.Event) {
 }
 
 // runOf names the last run of a record.
-func runOf(rec *store.Record) event.Run {
+func runOf(rec *record.Record) event.Run {
 	return event.Run{Tick: rec.Run.Tick, Request: rec.Run.Request, Attempt: rec.Run.Attempt, Token: rec.Token}
 }
 
@@ -83,7 +83,7 @@ func (r *reporter) notReleased(err error) {
 // emitClaim reports what a claim has written: the outcomes of ticks that did not run to their
 // end, news, and the run that it claims, if it claims one. Each outcome is reported once, by the
 // replica that wrote it. last is the record before the claim.
-func (r *reporter) emitClaim(last, rec *store.Record, news []store.Outcome, runs bool) {
+func (r *reporter) emitClaim(last, rec *record.Record, news []event.Outcome, runs bool) {
 	if rec.Definition.Spec != last.Definition.Spec {
 		r.emit(event.Event{Kind: event.ScheduleChanged})
 	}
@@ -105,7 +105,7 @@ func (r *reporter) emitClaim(last, rec *store.Record, news []store.Outcome, runs
 		switch {
 		case last.Run.Unlocked.By != "":
 			fate = "unlocked"
-		case last.Run.Status == store.Stalled:
+		case last.Run.Status == event.Stalled:
 			fate = "stalled"
 		}
 		r.emit(event.Event{Kind: event.TookOver, Run: run, Former: event.Former{Replica: last.Run.Replica, Since: last.Run.Claimed}, Note: fate})
@@ -124,7 +124,7 @@ func (r *reporter) emitNotClaimed(c *plan.Claim, err error) {
 }
 
 // emitNews reports what a write has settled, newest first.
-func (r *reporter) emitNews(news []store.Outcome, note string) {
+func (r *reporter) emitNews(news []event.Outcome, note string) {
 	for _, o := range slices.Backward(news) {
 		r.emit(event.Event{Kind: event.Settled, Run: event.Run{Tick: o.Tick, Request: o.Request, Attempt: o.Attempt, Token: o.Token}, Outcome: o, Note: note})
 	}
@@ -218,9 +218,9 @@ func (d *driver) unusable(err error) time.Duration {
 
 // added returns the outcomes that history has before old's, both newest first. What a
 // record has no room for is cut from the end of its history, so lengths cannot be compared.
-func added(history, old []store.Outcome) []store.Outcome {
-	n := slices.IndexFunc(history, func(o store.Outcome) bool {
-		return slices.ContainsFunc(old, func(known store.Outcome) bool { return known.Token == o.Token && known.Tick.Equal(o.Tick) })
+func added(history, old []event.Outcome) []event.Outcome {
+	n := slices.IndexFunc(history, func(o event.Outcome) bool {
+		return slices.ContainsFunc(old, func(known event.Outcome) bool { return known.Token == o.Token && known.Tick.Equal(o.Tick) })
 	})
 	if n < 0 {
 		return history
@@ -230,8 +230,8 @@ func added(history, old []store.Outcome) []store.Outcome {
 
 // shownBy reports whether a record shows that the write was applied: the record is that write, or, if other
 // replicas have written since, it still shows the run. A run that was claimed has no status.
-func (u *unconfirmed) shownBy(rec *store.Record) bool {
-	is := func(o store.Outcome) bool {
+func (u *unconfirmed) shownBy(rec *record.Record) bool {
+	is := func(o event.Outcome) bool {
 		return o.Token == u.run.Token && o.Replica == u.run.Replica && o.Start.Equal(u.run.Start) &&
 			(u.run.Status == "" || o.Status == u.run.Status && o.End.Equal(u.run.End))
 	}
@@ -240,7 +240,7 @@ func (u *unconfirmed) shownBy(rec *store.Record) bool {
 }
 
 // reportOnceRead keeps the last write under the lease until a read shows whether it was applied.
-func (h *hold) reportOnceRead(run store.Outcome, report func()) {
+func (h *hold) reportOnceRead(run event.Outcome, report func()) {
 	u := unconfirmed{h.session, h.session.Record().Writer, run, report}
 	h.source.state.set(func(n *snapshot) { n.unconfirmed = append(n.unconfirmed, u) })
 }

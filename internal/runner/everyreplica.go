@@ -7,7 +7,7 @@ import (
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/plan"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // A here has the ticks of a job of EveryReplica, which has no record to keep them in. They are due by this replica's wall
@@ -155,16 +155,16 @@ func (h *here) runTick(ctx context.Context, c *call, tick time.Time) {
 	cancelled, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	a.Under.Cancelled = cancelled
-	rec := store.Record{Run: store.Run{Tick: tick, Request: c.request}}
+	rec := record.Record{Run: record.Run{Tick: tick, Request: c.request}}
 	replaced := h.replacing(&rec, h.clock.Wall, func() error { return h.cannotFollow(ctx, c) }, cancel)
 	h.source.setRunning(true)
 	status, reason := a.Run()
 	h.source.setRunning(false)
 	replaced()
-	if status == store.Succeeded && c.request == "" {
+	if status == event.Succeeded && c.request == "" {
 		h.source.state.set(func(n *snapshot) { n.succeeded = instant.Later(n.succeeded, tick) })
 	}
-	outcome := store.Outcome{Tick: tick, Status: status, Reason: reason, Request: c.request, Replica: h.replica.Name}
+	outcome := event.Outcome{Tick: tick, Status: status, Reason: reason, Request: c.request, Replica: h.replica.Name}
 	c.ran = append(c.ran, outcome)
 	a.Emit(event.Event{Kind: event.Ended, Outcome: outcome, Took: time.Since(start).Round(time.Millisecond)})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/store"
@@ -43,7 +44,7 @@ func (d *driver) acquireInGroup(a plan.Action) (rest time.Duration) {
 			d.reached()
 			d.note(nil)
 		}
-		if store.BackfillOf(next.Record.Run.Request) == 0 { // a backfill yields
+		if event.BackfillOf(next.Record.Run.Request) == 0 { // a backfill yields
 			d.waits(next.Record.Run.Tick, err)
 		}
 		if d.request == "" && plan.UntilTell(&d.job.Policy, &d.view.rec, d.clock.Best(), d.orders()) <= 0 {
@@ -204,7 +205,7 @@ func (d *driver) seated(acquire func() time.Duration) time.Duration {
 // failedOn returns the other replica on which the last run has failed or stalled, empty if there is none.
 func (r *Runner) failedOn() string {
 	run := &r.view.rec.Run
-	if r.ranLast() || run.Status != store.Failed && run.Status != store.Stalled {
+	if r.ranLast() || run.Status != event.Failed && run.Status != event.Stalled {
 		return ""
 	}
 	return run.Replica

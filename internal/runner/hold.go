@@ -12,6 +12,7 @@ import (
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -24,7 +25,7 @@ type hold struct {
 	session *lease.Session
 	held    context.Context // ends once the lease can no longer be trusted
 
-	before    store.Record  // without the claim of this pass; takeBack restores it
+	before    record.Record // without the claim of this pass; takeBack restores it
 	claimedAt time.Duration // elapsed time when the claim was drafted
 	known     int64         // the last order to end a run that was known then
 	started   func()        // the run is about to start, and counts in the starts of the replica; nil: it does not
@@ -199,7 +200,7 @@ func (h *hold) claim(next *plan.Claim) error {
 		// later than Claimed certainly came due under this run. Followers count thirds of
 		// the lease from Claimed, so they do not look too early.
 		rec.Run.Claimed, h.claimedAt = claimed.Truncate(time.Millisecond), h.clock.Elapsed()
-		rec.Run.Replica, rec.Run.Lease = h.replica.Name, store.Seconds(s.Length)
+		rec.Run.Replica, rec.Run.Lease = h.replica.Name, record.Seconds(s.Length)
 	}
 	late := h.judge(rec, false)
 	if next.Run {
@@ -211,7 +212,7 @@ func (h *hold) claim(next *plan.Claim) error {
 	}
 	// What this claim adds to the history, newest first, and to the counts of a backfill.
 	news := append(slices.Clip(rec.History[:len(rec.History)-len(h.view.rec.History)]), next.Backfilled...)
-	if err := s.WriteConfirmed(h.held, func(last *store.Record) { *last = *rec }); err != nil {
+	if err := s.WriteConfirmed(h.held, func(last *record.Record) { *last = *rec }); err != nil {
 		h.emitLate(late, err)
 		if len(news) > 0 && !surelyNotWritten(err) {
 			h.reportOnceRead(next.Claimed(), func() { h.emitNews(news, "") })
@@ -296,7 +297,7 @@ func (h *hold) giveBack() {
 		h.notReleased(err)
 		h.leaves(h.session)
 		claim := h.call.claim
-		if !lease.Definite(err) && claim != nil && claim.session == s && !h.over && s.Record().Run.Status == store.Running {
+		if !lease.Definite(err) && claim != nil && claim.session == s && !h.over && s.Record().Run.Status == record.Running {
 			h.denial.left = unanswered{session: s, err: err} // the claim may arrive yet
 		}
 	}
@@ -318,12 +319,12 @@ func (h *hold) restAfter() time.Duration {
 	case h.stop.Err() != nil:
 		pause = max(h.rest(), h.approach())
 	case len(h.ran) == 0: // it was never called
-	case h.view.rec.Run.Status == store.Stalled:
+	case h.view.rec.Run.Status == event.Stalled:
 		pause = max(h.rest(), headStart)
 		if h.job.Seat != nil { // those that have their parts of the shards look at each third of a lease, however near an end is
 			pause = max(h.rest(), h.approach())
 		}
-	case h.view.rec.Run.Status == store.Abandoned && h.job.Seat != nil:
+	case h.view.rec.Run.Status == event.Abandoned && h.job.Seat != nil:
 		pause = h.approach()
 	case !h.view.rec.MayRun():
 		pause = h.rest()

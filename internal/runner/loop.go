@@ -7,12 +7,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/control"
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/ontime"
 	"github.com/soloist-go/soloist/internal/plan"
-	"github.com/soloist-go/soloist/store"
 )
 
 // Each calls f for every runner, at the same time, and returns when all calls have
@@ -124,7 +124,7 @@ func (t *turn) follow(ctx context.Context) bool {
 // A Report says what one call of RunDue did for one job.
 type Report struct {
 	Job     string
-	Ran     []store.Outcome // what was run here, in order
+	Ran     []event.Outcome // what was run here, in order
 	Replica string          // the replica that runs the job now instead; this one, if another call does
 	Next    time.Time       // the next tick that is not settled; zero: none ever
 	Err     error           // why the job could not be checked, or why something claimed has no outcome by this call
@@ -306,7 +306,7 @@ func RunBackfilled(ctx context.Context, r *Runner, begin time.Time) (report Repo
 	for more && !ticked && ctx.Err() == nil {
 		d.again = false
 		wait := d.step()
-		ticked = slices.ContainsFunc(d.ran, func(f store.Outcome) bool { return f.Request == "" })
+		ticked = slices.ContainsFunc(d.ran, func(f event.Outcome) bool { return f.Request == "" })
 		if more = d.again || wait == 0 && d.goesOn(begin); more && !ticked {
 			lease.Sleep(ctx, wait)
 		}

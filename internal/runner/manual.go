@@ -8,9 +8,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/control"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
 )
@@ -21,11 +23,11 @@ const keptLook = 400 * time.Millisecond
 
 // RunNow runs the job once manually, in addition to its ticks, and returns when that run is over
 // or ctx has ended. It uses a runner of its own: the loop may be in the middle of a step.
-func RunNow(ctx context.Context, r *Runner, request string) (store.Outcome, error) {
+func RunNow(ctx context.Context, r *Runner, request string) (event.Outcome, error) {
 	d := driver{r.beside(request), &call{request: request, bounded: true}, ctx}
 	if r.job.EveryReplica {
 		if err := errors.Join(context.Cause(ctx), r.replica.Degraded(), d.fits(ctx, r.job.Task.Timeout)); err != nil {
-			return store.Outcome{}, err
+			return event.Outcome{}, err
 		}
 		d.here.runTick(ctx, d.call, r.clock.Wall().UTC())
 		return d.ran[0], nil
@@ -36,7 +38,7 @@ func RunNow(ctx context.Context, r *Runner, request string) (store.Outcome, erro
 }
 
 // runOnce is runNow that leaves no claim which was not begun, as far as it can.
-func runOnce(d *driver) (store.Outcome, error) {
+func runOnce(d *driver) (event.Outcome, error) {
 	outcome, err := d.runNow()
 	left := d.denial.left.session
 	switch {
@@ -53,7 +55,7 @@ func runOnce(d *driver) (store.Outcome, error) {
 // runNow steps until the request has its outcome, or until it cannot have one. The
 // outcome may come from this replica or, if the request was made before, from another
 // one. A failure that may pass is waited out; a failure that lasts is returned.
-func (d *driver) runNow() (store.Outcome, error) {
+func (d *driver) runNow() (event.Outcome, error) {
 	var err error
 	for d.ctx.Err() == nil {
 		var wait time.Duration
@@ -66,7 +68,7 @@ func (d *driver) runNow() (store.Outcome, error) {
 		case err != nil:
 			// Such a record, or document, stays as it is until a person corrects it: do not wait.
 			if Unusable(err) || errors.Is(err, control.ErrRefused) {
-				return store.Outcome{}, err
+				return event.Outcome{}, err
 			}
 			wait = d.unusable(err)
 		case claim != nil: // or it would be settled as that of a runner that died
@@ -75,12 +77,12 @@ func (d *driver) runNow() (store.Outcome, error) {
 			}
 			d.short, wait = errToExpire, time.Second
 			if d.take.terms != nil && d.take.terms.Brief {
-				return store.Outcome{}, &passingError{errToExpire}
+				return event.Outcome{}, &passingError{errToExpire}
 			}
 		default:
 			_ = d.freeUnanswered() // a manual call does not yield
 			if d.undone != nil {   // the record shows a run of this call, which does not run
-				return store.Outcome{}, d.undone
+				return event.Outcome{}, d.undone
 			}
 			if outcome, known := plan.OutcomeOfRequest(&d.view.rec, d.request, d.view.entry.State); known {
 				return outcome, nil
@@ -90,7 +92,7 @@ func (d *driver) runNow() (store.Outcome, error) {
 				lease.Sleep(d.ctx, time.Second)
 				continue
 			} else if err != nil {
-				return store.Outcome{}, err
+				return event.Outcome{}, err
 			}
 			silent := d.view.seen.Silent(d.decideBy())
 			d.short = nil
@@ -99,10 +101,10 @@ func (d *driver) runNow() (store.Outcome, error) {
 				d.short, err = held, d.occupied()
 				if d.take.terms != nil {
 					held.occupied, _ = errors.AsType[*occupiedError](err)
-					return store.Outcome{}, cmp.Or(d.toExpire(), error(held))
+					return event.Outcome{}, cmp.Or(d.toExpire(), error(held))
 				}
 				if err != nil {
-					return store.Outcome{}, err
+					return event.Outcome{}, err
 				}
 				wait = d.client.Jitter.Half(min(d.client.Length/6, keptLook))
 			} else {
@@ -113,23 +115,23 @@ func (d *driver) runNow() (store.Outcome, error) {
 			return d.ran[0], nil
 		}
 		if d.undone != nil { // this call ran it or claimed it, and knows more than the record
-			return store.Outcome{}, errors.Join(d.undone, context.Cause(d.ctx))
+			return event.Outcome{}, errors.Join(d.undone, context.Cause(d.ctx))
 		}
 		if err = d.slot.full; err != nil {
-			return store.Outcome{}, err
+			return event.Outcome{}, err
 		}
 		if d.take.terms != nil && d.take.behind {
-			return store.Outcome{}, &HeldError{Token: d.view.rec.Token} // from before that
+			return event.Outcome{}, &HeldError{Token: d.view.rec.Token} // from before that
 		}
 		if d.denial.lasting() { // any other failure may pass
-			return store.Outcome{}, d.denial.err
+			return event.Outcome{}, d.denial.err
 		}
 		if trouble := d.source.state.lastErr(); trouble != nil && d.take.terms != nil && d.take.terms.Brief && d.ctx.Err() == nil {
-			return store.Outcome{}, &passingError{trouble}
+			return event.Outcome{}, &passingError{trouble}
 		}
 		lease.Sleep(d.ctx, wait)
 	}
-	return store.Outcome{}, errors.Join(cmp.Or(d.source.state.lastErr(), d.short, err), context.Cause(d.ctx))
+	return event.Outcome{}, errors.Join(cmp.Or(d.source.state.lastErr(), d.short, err), context.Cause(d.ctx))
 }
 
 // hindered returns why the job cannot be run manually now, nil if it can. It never waits
@@ -205,14 +207,14 @@ type Terms struct {
 	// that. The store refuses the lease if the record has changed since, so what Bar has seen is
 	// still so when the work begins. After ErrUnsettled the last run, whose holder may only be cut off,
 	// gets its outcome, and Bar is asked again. Nil: everything is allowed.
-	Bar func(*store.Record) error
+	Bar func(*record.Record) error
 
 	// Brief says that a failure of the store is not waited out: Take returns it. See Passing.
 	Brief bool
 
 	// Ends adds to the record of the outcome, which is written with it. It may be called again, with
 	// the record as it was before. Nil: nothing is added.
-	Ends func(*store.Record)
+	Ends func(*record.Record)
 }
 
 // A passingError is a failure of the store that may pass, and that was not waited out.
@@ -246,7 +248,7 @@ type HeldError struct {
 	occupied *occupiedError // nil: as far as known the holder is a replica
 }
 
-func newHeldError(rec *store.Record, now time.Time) *HeldError {
+func newHeldError(rec *record.Record, now time.Time) *HeldError {
 	h := &HeldError{Token: rec.Token}
 	if rec.MayRun() {
 		h.Replica, h.For, h.Lease, h.Stopping = rec.Run.Replica, max(0, now.Sub(rec.Run.Claimed)), time.Duration(rec.Run.Lease), rec.Run.Stopping
@@ -292,7 +294,7 @@ const lossPause = 50 * time.Millisecond
 // no caller has made before. It does not wait for another holder: the error is then a HeldError. A
 // failure of the store that may pass is waited out until ctx ends, as RunNow does, unless terms say
 // otherwise. ErrNotBegun: a claim of this call may be in the record, and do was not called; it was taken back if possible.
-func Take(ctx context.Context, r *Runner, request string, do func(context.Context, *supervise.Handle) error, terms Terms) (store.Outcome, error) {
+func Take(ctx context.Context, r *Runner, request string, do func(context.Context, *supervise.Handle) error, terms Terms) (event.Outcome, error) {
 	job, began := *r.job, false
 	job.Task.Do = func(ctx context.Context, h *supervise.Handle) error {
 		began = true

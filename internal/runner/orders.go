@@ -9,15 +9,17 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/control"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
 )
 
 // orders returns what operators have ordered for the job, as far as this replica knows.
-func (b *base) orders() store.JobControl { return b.replica.Orders.Job(b.job.Name) }
+func (b *base) orders() record.JobControl { return b.replica.Orders.Job(b.job.Name) }
 
 // Heed makes the loop look at its job now, and ends a run whose end was ordered. Any goroutine
 // may call it.
@@ -48,7 +50,7 @@ func (h *hold) obeying(a *supervise.Attempt) (done func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	a.Under.Cancelled = ctx
 	rec := &h.view.rec
-	token, fill := rec.Token, store.BackfillOf(rec.Run.Request)
+	token, fill := rec.Token, event.BackfillOf(rec.Run.Request)
 	if rec.Run.Request == "" || fill != 0 {
 		a.Under.Barred = h.barred
 	}
@@ -104,35 +106,35 @@ var ErrNotRunning = errors.New("nothing runs")
 // A Target is what an order is about: the last run, by its token and by what it is for.
 type Target struct {
 	Token  int64
-	About  store.About
-	Record store.Record // as it was read; zero: there is none
+	About  record.About
+	Record record.Record // as it was read; zero: there is none
 }
 
 // Orderable returns what the order is about, or why the order is not possible now. A resume is
 // about the runs that are over. A tick that waits for another attempt can be cancelled too, but not one of a backfill: other
 // runs of the job come before it, so that the last claim need not be the one of that tick. A job of EveryReplica has no
 // record. An order under a name that the record shows would never be run.
-func (r *Runner) Orderable(ctx context.Context, kind store.OrderKind, name string) (Target, error) {
+func (r *Runner) Orderable(ctx context.Context, kind record.OrderKind, name string) (Target, error) {
 	if r.job.EveryReplica {
 		return Target{}, nil
 	}
 	read, state, err := r.readForOrder(ctx)
-	if errors.Is(err, fs.ErrNotExist) && (kind == store.OrderPause || kind == store.OrderResume) {
+	if errors.Is(err, fs.ErrNotExist) && (kind == record.OrderPause || kind == record.OrderResume) {
 		return Target{}, nil // the job may be paused before it is ever started
 	} else if err != nil {
 		return Target{}, err
 	}
 	rec := &read
 	last := Target{rec.Token, plan.AboutLast(rec), read}
-	ends := kind == store.OrderCancel || kind == store.OrderStepDown
+	ends := kind == record.OrderCancel || kind == record.OrderStepDown
 	switch {
 	case name != "" && plan.Knows(rec, name):
 		return Target{}, control.Refuse(fmt.Errorf("the name %q was used for a run of %s already: choose another name", name, r.job.Name))
-	case kind == store.OrderResume:
+	case kind == record.OrderResume:
 		last.Token = plan.LastOver(rec)
-	case kind == store.OrderCancel && plan.MayBeCancelled(rec):
+	case kind == record.OrderCancel && plan.MayBeCancelled(rec):
 	case ends && (!rec.MayRun() || !state.Live()):
-		if fill := inquire(r).backfill(rec); kind == store.OrderCancel && fill.Order.Seq != 0 && !fill.Over {
+		if fill := inquire(r).backfill(rec); kind == record.OrderCancel && fill.Order.Seq != 0 && !fill.Over {
 			return Target{}, fmt.Errorf("%w: its last run is over, and its backfill goes on: cancel the backfill", ErrNotRunning)
 		}
 		return Target{}, fmt.Errorf("%w: its last run is over", ErrNotRunning)
@@ -177,7 +179,7 @@ func (r *Runner) tellUnlocked(ctx context.Context) error {
 	var err error
 	for range unlockTries {
 		var entry store.Entry
-		var rec store.Record
+		var rec record.Record
 		if entry, rec, err = r.readOnly(ctx); err != nil || !rec.MayRun() {
 			return err
 		}
@@ -185,8 +187,8 @@ func (r *Runner) tellUnlocked(ctx context.Context) error {
 		if entry.State.Live() {
 			return fmt.Errorf("%w: the next holder was first", store.ErrHeld)
 		}
-		by := store.Unlocked{By: r.replica.Name, At: r.clock.Best().Truncate(time.Millisecond).UTC()}
-		if err = r.annotate(ctx, func(rec *store.Record) { rec.Run.Unlocked = by }); !errors.Is(err, store.ErrChanged) {
+		by := record.Unlocked{By: r.replica.Name, At: r.clock.Best().Truncate(time.Millisecond).UTC()}
+		if err = r.annotate(ctx, func(rec *record.Record) { rec.Run.Unlocked = by }); !errors.Is(err, store.ErrChanged) {
 			return err
 		}
 	}
@@ -270,7 +272,7 @@ func (h *handover) hurry() {
 
 // replacing ends the run of rec once a newer tick is due that takes its place, and that can start: why
 // returns what keeps it from that. Both replica and tick are known here, so this asks no store.
-func (b *base) replacing(rec *store.Record, now func() time.Time, why func() error, end context.CancelCauseFunc) (done func()) {
+func (b *base) replacing(rec *record.Record, now func() time.Time, why func() error, end context.CancelCauseFunc) (done func()) {
 	p := &b.job.Policy
 	if p.Overlap != plan.Replace || rec.Run.Request != "" {
 		return func() {}
@@ -320,7 +322,7 @@ var errLeft = errors.New("the tick is left to the next call")
 
 // A BackfillPlan is a backfill that can be ordered, with its first and last tick.
 type BackfillPlan struct {
-	store.Backfill
+	record.Backfill
 	First, Last time.Time
 }
 
@@ -350,7 +352,7 @@ func (r *Runner) PlanBackfill(ctx context.Context, of Range) (BackfillPlan, erro
 
 // LastBackfill reads the record, and the orders if they are known to have none, and returns the backfill
 // that can be cancelled.
-func (r *Runner) LastBackfill(ctx context.Context) (last store.Backfill, err error) {
+func (r *Runner) LastBackfill(ctx context.Context) (last record.Backfill, err error) {
 	rec, _, err := r.readForOrder(ctx)
 	if err != nil {
 		return last, err
@@ -368,12 +370,12 @@ func (r *Runner) LastBackfill(ctx context.Context) (last store.Backfill, err err
 
 // readOnly reads the entry and never creates it. It is for operators: Unlock must work on a record that this
 // program would not act upon.
-func (b *base) readOnly(ctx context.Context) (store.Entry, store.Record, error) {
+func (b *base) readOnly(ctx context.Context) (store.Entry, record.Record, error) {
 	entry, err := b.client.Read(ctx)
 	if err != nil {
-		return entry, store.Record{}, err
+		return entry, record.Record{}, err
 	}
-	rec, err := store.DecodeRecord(entry.Record, b.replica.App, b.job.Name)
+	rec, err := record.Decode(entry.Record, b.replica.App, b.job.Name)
 	if err != nil {
 		return entry, rec, &recordError{err}
 	}
@@ -383,7 +385,7 @@ func (b *base) readOnly(ctx context.Context) (store.Entry, store.Record, error) 
 // readForOrder is readOnly for an operator who waits for the answer. The time-out of a call is made
 // for replicas, which soon read again: a call that gets no answer is repeated, as the next connection
 // may be a better one.
-func (b *base) readForOrder(ctx context.Context) (rec store.Record, lease store.LeaseState, err error) {
+func (b *base) readForOrder(ctx context.Context) (rec record.Record, lease store.LeaseState, err error) {
 	for range orderReads {
 		var entry store.Entry
 		entry, rec, err = b.readOnly(ctx)

@@ -13,6 +13,7 @@ import (
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
 )
@@ -27,11 +28,11 @@ func (h *hold) runClaimed() {
 	}
 	told := h.notices()
 	a := h.attemptAt(rec.Run.Tick, rec.Run.Attempt, told, h.hasStarted)
-	told.ended = func(o store.Outcome) { a.Emit(event.Event{Kind: event.Ended, Outcome: o, Took: o.End.Sub(o.Start)}) }
+	told.ended = func(o event.Outcome) { a.Emit(event.Event{Kind: event.Ended, Outcome: o, Took: o.End.Sub(o.Start)}) }
 	// The stop came while the claim was written. Nothing may start after a stop.
 	if h.stops(rec.Run.Tick) {
 		if h.take.begins { // the entry has its first claim: the next one need not wait for a token
-			h.finish(a, told, h.clock.Elapsed(), store.Abandoned, plan.Stopped+" before it began")
+			h.finish(a, told, h.clock.Elapsed(), event.Abandoned, plan.Stopped+" before it began")
 		} else {
 			h.takeBack(supervise.ErrStopped, a)
 		}
@@ -69,27 +70,27 @@ func (h *hold) runClaimed() {
 // reasonOf returns the reason for the end of a run. If a call has run out of time, the next call has no more. So
 // the reason must not begin with plan.Stopped: this end counts as a death, or a job that is too long
 // for its calls would be tried forever.
-func (h *hold) reasonOf(status store.Status, reason string) string {
-	if strings.HasPrefix(reason, plan.Stopped) && status == store.Abandoned && h.bounded && errors.Is(h.stop.Err(), context.DeadlineExceeded) {
+func (h *hold) reasonOf(status event.Status, reason string) string {
+	if strings.HasPrefix(reason, plan.Stopped) && status == event.Abandoned && h.bounded && errors.Is(h.stop.Err(), context.DeadlineExceeded) {
 		return "out of time, " + reason
 	}
 	return reason
 }
 
 // finish writes the outcome of a run that began at start and has returned, or was never called.
-func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, status store.Status, reason string) {
+func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, status event.Status, reason string) {
 	h.over = true
 	s, rec := h.session, &h.view.rec
 	returned := cmp.Or(a.Returned, h.clock.Elapsed())
 	took, end := (returned - start).Round(time.Millisecond), h.endAt(returned)
 	earliest := h.clock.Earliest()
-	if status != store.Stalled && !h.bounded { // the lease is about to expire, or the call to end
+	if status != event.Stalled && !h.bounded { // the lease is about to expire, or the call to end
 		h.replica.jobs.starts.wait(a.Under.Stop, h.held)
 	}
 	// Finish changes the record as it was last written, which a Save or a progress
 	// note may have done since the claim.
 	var late plan.Lateness
-	err := h.confirm(func(last *store.Record) {
+	err := h.confirm(func(last *record.Record) {
 		*last = plan.Finish(&h.job.Policy, last, status, reason, end, earliest, h.orders())
 		if h.take.terms != nil && h.take.terms.Ends != nil {
 			h.take.terms.Ends(last)
@@ -122,7 +123,7 @@ func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, 
 		ended()
 	default:
 		h.undone = fmt.Errorf("its tick %s has run, and %w", rec.Run.Tick.Format(time.RFC3339), h.untold(a, outcome, took, err))
-		if status == store.Stalled { // the write of the stall has no end of the run
+		if status == event.Stalled { // the write of the stall has no end of the run
 			h.reportOnceRead(told.stall.outcome, ended)
 		}
 	}
@@ -140,7 +141,7 @@ func (h *hold) endAt(returned time.Duration) time.Time {
 // untold reports and returns that the outcome of a run is not known to be in the record,
 // and says what happens then: a replica, perhaps this one, settles the run as one whose runner died,
 // unless the write arrives after all.
-func (h *hold) untold(a *supervise.Attempt, outcome store.Outcome, took time.Duration, err error) error {
+func (h *hold) untold(a *supervise.Attempt, outcome event.Outcome, took time.Duration, err error) error {
 	what, next := "was not confirmed", "if it was not written, a replica settles this run as one whose runner died"
 	switch {
 	case errors.Is(err, lease.ErrNotEncoded):
@@ -175,7 +176,7 @@ func (h *hold) takeBack(why error, all ...*supervise.Attempt) {
 	case errPaused:
 		note = "paused"
 	}
-	err := h.confirm(func(claim *store.Record) { *claim = plan.TakeBack(&h.job.Policy, &h.before, claim) })
+	err := h.confirm(func(claim *record.Record) { *claim = plan.TakeBack(&h.job.Policy, &h.before, claim) })
 	if h.over = err == nil; h.over {
 		h.written(h.session)
 	}
@@ -197,7 +198,7 @@ func (h *hold) takeBackBriefly(ctx context.Context) error {
 	// While the lease is renewed no other replica can run the job, so it is not tried for long.
 	trying, cancel := context.WithTimeout(ctx, 2*s.CallTimeout())
 	defer cancel()
-	err := s.WriteUntilKnown(trying, func(claim *store.Record) { *claim = plan.TakeBack(&h.job.Policy, &h.before, claim) }, nil)
+	err := s.WriteUntilKnown(trying, func(claim *record.Record) { *claim = plan.TakeBack(&h.job.Policy, &h.before, claim) }, nil)
 	if err == nil {
 		h.written(s)
 		h.mayWrite()
@@ -231,7 +232,7 @@ func (h *hold) attemptAt(tick time.Time, attempt int, told supervise.Record, sta
 	rec := &h.view.rec
 	a := h.attempt(h.stop, event.Run{Tick: tick, Request: rec.Run.Request, Attempt: attempt, Token: rec.Token}, h.approach(), started)
 	previous := plan.LastSuccess(rec)
-	if store.BackfillOf(rec.Run.Request) != 0 {
+	if event.BackfillOf(rec.Run.Request) != 0 {
 		// What has succeeded since this tick came due says nothing about what was done before it, so the run is for the time
 		// since the tick before.
 		previous = h.job.Policy.Ticks.Last(tick.Add(-1))
@@ -306,14 +307,14 @@ func (o *overseer) Flush(d time.Duration) {
 type notices struct {
 	*reporter
 	session *lease.Session
-	history []store.Outcome     // of the record, as far as its outcomes are reported
-	ended   func(store.Outcome) // reports the outcome of the run
+	history []event.Outcome     // of the record, as far as its outcomes are reported
+	ended   func(event.Outcome) // reports the outcome of the run
 	stall   stall
 }
 
 // A stall is what the record says of a run that has stalled, from before its end.
 type stall struct {
-	outcome store.Outcome // as it was sent; zero: the run has not stalled
+	outcome event.Outcome // as it was sent; zero: the run has not stalled
 	written bool          // for certain
 	told    bool          // it is reported
 }
@@ -324,7 +325,7 @@ func (h *hold) notices() *notices {
 
 // Stopping implements [supervise.Record].
 func (n *notices) Stopping(yes bool) error {
-	return n.once(func(r *store.Record) { r.Run.Stopping = yes })
+	return n.once(func(r *record.Record) { r.Run.Stopping = yes })
 }
 
 // Progress implements [supervise.Record].
@@ -336,14 +337,14 @@ func (n *notices) Progress(beat time.Time, note string) error {
 // not when the run returns, which it may never do.
 func (n *notices) Stalled(reason string) error {
 	at, earliest := n.stalledAt()
-	var stalled store.Record
+	var stalled record.Record
 	var counted bool
-	err := n.once(func(r *store.Record) {
+	err := n.once(func(r *record.Record) {
 		before := r.Backfill.Done()
 		*r = plan.Stall(&n.job.Policy, r, reason, at, earliest, n.orders())
 		stalled, counted = *r, r.Backfill.Done() > before
 	})
-	n.stall = stall{plan.LastOutcome(&stalled, store.Stalled, reason), err == nil, err == nil && counted}
+	n.stall = stall{plan.LastOutcome(&stalled, event.Stalled, reason), err == nil, err == nil && counted}
 	if err == nil {
 		n.tell(stalled.History)
 		n.precede(&stalled, true)
@@ -366,8 +367,8 @@ func (n *notices) stalledAt() (at, earliest time.Time) {
 
 // tell reports the ticks that came due under the run, once their outcomes are in the record: they were written together with
 // its end, or with its stall. Ended reports the outcome of the run itself.
-func (n *notices) tell(history []store.Outcome) {
-	news := slices.DeleteFunc(slices.Clone(added(history, n.history)), func(o store.Outcome) bool { return o.Token != 0 })
+func (n *notices) tell(history []event.Outcome) {
+	news := slices.DeleteFunc(slices.Clone(added(history, n.history)), func(o event.Outcome) bool { return o.Token != 0 })
 	n.emitNews(news, "settled together with the end of a run")
 	n.history = history
 }
@@ -389,7 +390,7 @@ func (n *notices) once(draft lease.Draft) error {
 // progress drafts a note of the run and the time of its heartbeat by the service's clock.
 func (n *notices) progress(beat time.Time, note string) lease.Draft {
 	at := n.clock.Best().Add(-time.Since(beat))
-	return func(r *store.Record) {
-		r.Run.Progress = store.Progress{Note: note, At: at.Truncate(time.Millisecond).UTC()}
+	return func(r *record.Record) {
+		r.Run.Progress = record.Progress{Note: note, At: at.Truncate(time.Millisecond).UTC()}
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/ontime"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/internal/swept"
 	"github.com/soloist-go/soloist/store"
@@ -102,16 +103,16 @@ type view struct {
 	known    bool             // this process has read an entry of this job before, so a change of it can be judged
 	mine     bool             // this job counts in the load of the replica
 	entry    *store.Entry     // nil: it has to be read before the next decision
-	rec      store.Record     // of entry
+	rec      record.Record    // of entry
 	etag     string           // of rec; it outlives entry, so that an unchanged record need not be decoded again
 	latest   time.Time        // that the service's clock could show when rec was last found usable; zero: not since rec changed
 	readAt   time.Time        // the entry is not read before
 	seenAt   time.Time        // when it was last read or written here, by the wall clock; see RunDue
 	seen     plan.Observation // what has been noticed over several reads
 	lead     lead
-	waited   store.Span // the ticks for which the group of the job had no free slot
-	toldLate time.Time  // the newest late tick that this process has reported
-	before   *following // nil: the job follows none
+	waited   record.Span // the ticks for which the group of the job had no free slot
+	toldLate time.Time   // the newest late tick that this process has reported
+	before   *following  // nil: the job follows none
 }
 
 // New returns the runner of a job and adds the job to those that r reports in its
@@ -225,7 +226,7 @@ func (r *Runner) read(ctx context.Context, wake time.Time) error {
 }
 
 // recall takes in a record that was read. Before it the entry counts as never seen if a sweep may have removed what was seen.
-func (r *Runner) recall(ctx context.Context, rec *store.Record) {
+func (r *Runner) recall(ctx context.Context, rec *record.Record) {
 	known := r.source.state.get().entry
 	if known.replacedBy(rec) {
 		ctx, cancel := context.WithTimeout(ctx, r.client.CallTimeout())
@@ -238,8 +239,8 @@ func (r *Runner) recall(ctx context.Context, rec *store.Record) {
 }
 
 // usable returns the record of an entry, or why it cannot be used. last is what was seen of it before; zero: nothing.
-func (b *base) usable(e *store.Entry, last *store.Record) (rec store.Record, err error) {
-	if rec, err = store.DecodeRecord(e.Record, b.replica.App, b.job.Name); err != nil {
+func (b *base) usable(e *store.Entry, last *record.Record) (rec record.Record, err error) {
+	if rec, err = record.Decode(e.Record, b.replica.App, b.job.Name); err != nil {
 		return rec, err
 	}
 	if plan.OlderThan(&rec, last) {
@@ -263,7 +264,7 @@ func (r *Runner) fromFuture() error {
 }
 
 // keep puts what was read into the view.
-func (r *Runner) keep(e *store.Entry, rec store.Record) {
+func (r *Runner) keep(e *store.Entry, rec record.Record) {
 	r.view.known, r.view.entry, r.view.rec, r.view.etag, r.view.latest = true, e, rec, e.ETag, time.Time{}
 	r.weigh()
 }
@@ -318,7 +319,7 @@ func (r *Runner) see() {
 }
 
 // ordered is a view of a record for what depends on the time, on orders and on the definition in force alone.
-func (r *Runner) ordered(rec *store.Record) plan.View {
+func (r *Runner) ordered(rec *record.Record) plan.View {
 	return plan.View{Record: rec, Now: r.clock.Best(), Since: r.rank.since, Control: r.orders()}
 }
 
@@ -389,7 +390,7 @@ func (r *Runner) written(s *lease.Session) {
 
 // precede notifies the followers of the job of what a record says that this replica has written. settles
 // says that this write has settled ticks.
-func (b *base) precede(rec *store.Record, settles bool) {
+func (b *base) precede(rec *record.Record, settles bool) {
 	for _, tell := range b.source.state.followed {
 		tell(rec, settles, b.clock.Best())
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/schedule"
 	"github.com/soloist-go/soloist/store"
 )
@@ -53,7 +54,7 @@ func TestReplicaWithoutEntryProvesNothing(t *testing.T) {
 	r := &Runner{}
 	r.job = &Job{Policy: plan.Policy{Ticks: hourly, Lease: 15 * time.Second}}
 	r.denial.unproved = true
-	v := plan.View{Record: &store.Record{Watermark: now.Truncate(time.Hour)}, Now: now, State: store.Available}
+	v := plan.View{Record: &record.Record{Watermark: now.Truncate(time.Hour)}, Now: now, State: store.Available}
 	d := driver{r, &call{}, t.Context()}
 	if wait := d.tryToProve(v, plan.Wait, time.Minute); wait != time.Minute {
 		t.Errorf("it waits for %s, want a minute", wait)
@@ -83,7 +84,7 @@ func TestOrdersLeaveLoadAlone(t *testing.T) {
 	}
 	p := plan.Policy{Ticks: hourly, Lease: 15 * time.Second}
 	rec := p.New("app", "job", plan.View{Now: time.Now()}, time.Time{})
-	rec.Run = store.Run{Status: store.Running, Replica: "a", Tick: rec.Created, Attempt: 1, Claimed: rec.Created, Lease: store.Seconds(p.Lease)}
+	rec.Run = record.Run{Status: record.Running, Replica: "a", Tick: rec.Created, Attempt: 1, Claimed: rec.Created, Lease: record.Seconds(p.Lease)}
 	b, err := rec.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +96,7 @@ func TestOrdersLeaveLoadAlone(t *testing.T) {
 	if err := r.Unlock(t.Context(), true); !errors.Is(err, store.ErrHeld) {
 		t.Errorf("an unlock: %v, want an error that another holder was first", err)
 	}
-	if _, err := r.Orderable(t.Context(), store.OrderPause, ""); err != nil {
+	if _, err := r.Orderable(t.Context(), record.OrderPause, ""); err != nil {
 		t.Errorf("an order: %v", err)
 	}
 	if mine := replica.jobs.load.mine.Load(); mine != 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/supervise"
-	"github.com/soloist-go/soloist/store"
 )
 
 // A several is the runs of a claim of several ticks of a backfill, which go on in parallel under one
@@ -24,14 +24,14 @@ type several struct {
 
 	mu       sync.Mutex // guards what follows, and end and told of the runs
 	left     int        // runs that have not returned
-	reported []store.Outcome
+	reported []event.Outcome
 }
 
 // A oneOf is the run of one of the ticks.
 type oneOf struct {
 	*supervise.Attempt
 	apart  time.Duration // how much later than the others it begins and ends: the order is drawn, not left to goroutines
-	status store.Status  // as it was returned
+	status event.Status  // as it was returned
 	end    plan.Ended
 	took   time.Duration
 	told   bool
@@ -136,10 +136,10 @@ func (g *several) run(one *oneOf) {
 	}
 	// Those that have not begun are left to the last write: until then they are of this claim.
 	policy, report := &g.job.Policy, func() { g.tellEnded(ended) }
-	if err := g.told.once(func(last *store.Record) { plan.End(policy, last, ended...) }); err == nil {
+	if err := g.told.once(func(last *record.Record) { plan.End(policy, last, ended...) }); err == nil {
 		report()
 	} else if !surelyNotWritten(err) {
-		g.reportOnceRead(store.Outcome{}, report)
+		g.reportOnceRead(event.Outcome{}, report)
 	}
 }
 
@@ -183,14 +183,14 @@ func (g *several) finish() {
 	stalled := false
 	var all []plan.Ended
 	for _, one := range g.runs {
-		all, stalled = append(all, one.end), stalled || one.end.Status == store.Stalled
+		all, stalled = append(all, one.end), stalled || one.end.Status == event.Stalled
 	}
 	if !stalled && !g.bounded { // see hold.finish
 		g.replica.jobs.starts.wait(g.stop, g.held)
 	}
 	end := g.endAt(g.clock.Elapsed())
 	var late plan.Lateness
-	err := g.confirm(func(last *store.Record) {
+	err := g.confirm(func(last *record.Record) {
 		*last = plan.FinishSeveral(&g.job.Policy, last, all, end)
 		late = g.judge(last, false)
 	})
@@ -236,8 +236,8 @@ type noticesOfOne struct {
 // Stalled implements [supervise.Record]; see notices.Stalled.
 func (n *noticesOfOne) Stalled(reason string) error {
 	at, _ := n.stalledAt()
-	e, counted := plan.Ended{Tick: n.tick, Status: store.Stalled, Reason: reason, End: at}, false
-	err := n.once(func(r *store.Record) {
+	e, counted := plan.Ended{Tick: n.tick, Status: event.Stalled, Reason: reason, End: at}, false
+	err := n.once(func(r *record.Record) {
 		before := r.Backfill.Done()
 		*r = plan.StallSeveral(&n.job.Policy, r, e)
 		counted = r.Backfill.Done() > before

@@ -9,9 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // stuckAfter is how long a loop may take for one step without a lease. It never sleeps
@@ -24,8 +25,8 @@ type state struct {
 	job          string
 	place        int // among the jobs of the replica
 	everyReplica bool
-	degradation  *degradation                                           // of the replica
-	followed     []func(rec *store.Record, settles bool, now time.Time) // by jobs: this replica has written the record
+	degradation  *degradation                                            // of the replica
+	followed     []func(rec *record.Record, settles bool, now time.Time) // by jobs: this replica has written the record
 
 	sighting atomic.Pointer[plan.Sighting] // of the last Take; nil: there was none
 	left     atomic.Pointer[leftover]      // the last one; nil: there was none
@@ -89,8 +90,8 @@ func (b *base) leaves(s *lease.Session) {
 // An unbegun is a claim of this process that may be in the record, and whose run was not begun.
 type unbegun struct {
 	session *lease.Session
-	before  store.Record // the claim; see hold
-	sent    []string     // the nonces of records that the entry may hold
+	before  record.Record // the claim; see hold
+	sent    []string      // the nonces of records that the entry may hold
 }
 
 // An unconfirmed is a write of outcomes that got no clear answer. The next read of the record shows
@@ -98,14 +99,14 @@ type unbegun struct {
 type unconfirmed struct {
 	session *lease.Session
 	writer  string        // of the record that was sent
-	run     store.Outcome // of the run that the write claims or ends; zero: of none
+	run     event.Outcome // of the run that the write claims or ends; zero: of none
 	report  func()        // emits the outcomes
 }
 
 // A claimed is a run with a claim, as an operator's order names it.
 type claimed struct {
 	token    int64
-	about    store.About
+	about    record.About
 	backfill int64 // that it is of; zero: of none
 	known    int64 // the last order to end a run that was known when it was claimed
 	cancel   context.CancelCauseFunc
@@ -121,12 +122,12 @@ type entryHistory struct {
 }
 
 // replacedBy reports whether the entry of a record has replaced the last one: it has another date of creation.
-func (h *entryHistory) replacedBy(r *store.Record) bool {
+func (h *entryHistory) replacedBy(r *record.Record) bool {
 	return !h.created.IsZero() && !r.Created.Equal(h.created)
 }
 
 // recall takes in a record that was read.
-func (h *entryHistory) recall(r *store.Record) {
+func (h *entryHistory) recall(r *record.Record) {
 	if h.replacedBy(r) {
 		h.recreated = time.Now()
 	}

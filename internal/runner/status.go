@@ -11,11 +11,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/control"
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/reads"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -28,7 +30,7 @@ type Status struct {
 	EveryReplica bool
 	Schedule     string
 	Lease        store.LeaseState
-	Record       store.Record
+	Record       record.Record
 	Checkpoint   int64
 	Next         time.Time
 	Foreign      bool
@@ -37,11 +39,11 @@ type Status struct {
 	Err          error
 	Occupied     error
 	After        string
-	Late         store.Late
+	Late         record.Late
 	Awaits       string
 	Begins       time.Time
 	Over         time.Time
-	Backfill     store.BackfillProgress
+	Backfill     record.BackfillProgress
 }
 
 // Statuses returns the statuses of the runners, which are all of one replica. It changes
@@ -68,14 +70,14 @@ func Statuses(ctx context.Context, runners []*Runner) []Status {
 type inquiry struct {
 	base
 	at     time.Time
-	orders store.JobControl
+	orders record.JobControl
 }
 
 func inquire(r *Runner) inquiry { return inquiry{r.base, r.clock.Best(), r.orders()} }
 
 // addAwaited adds to the statuses of followers what their next tick waits for.
 func addAwaited(runners []*Runner, all []Status) {
-	records := make(map[string]*store.Record, len(all))
+	records := make(map[string]*record.Record, len(all))
 	for i := range all {
 		if st := &all[i]; st.Err == nil {
 			records[st.Name] = &st.Record
@@ -92,7 +94,7 @@ func addAwaited(runners []*Runner, all []Status) {
 }
 
 // awaited returns the predecessors that a tick of the record waits for, as far as their records show.
-func (q inquiry) awaited(rec *store.Record, state store.LeaseState, records map[string]*store.Record) (names []string) {
+func (q inquiry) awaited(rec *record.Record, state store.LeaseState, records map[string]*record.Record) (names []string) {
 	p := &q.job.Policy
 	v := plan.View{Record: rec, State: state, Now: q.clock.Best(), Since: rec.Definition.Since, Control: q.orders}
 	for _, name := range p.After {
@@ -123,12 +125,12 @@ func listAll(ctx context.Context, runners []*Runner) reads.Listing {
 func (q inquiry) statusHere(now time.Time) Status {
 	p := &q.job.Policy
 	return Status{Name: q.job.Name, Schedule: q.job.Schedule(), EveryReplica: true, Next: p.Ticks.Next(now),
-		Paused: q.paused(&store.Record{}), Begins: plan.Begins(p.Ticks, now), Over: p.Over(&store.Record{Watermark: now}, now)}
+		Paused: q.paused(&record.Record{}), Begins: plan.Begins(p.Ticks, now), Over: p.Over(&record.Record{Watermark: now}, now)}
 }
 
 // paused reports whether ticks are skipped, by the settings of this replica, by the record,
 // or by the orders that this replica has read.
-func (q inquiry) paused(rec *store.Record) bool {
+func (q inquiry) paused(rec *record.Record) bool {
 	p := &q.job.Policy
 	return p.Paused || plan.View{Now: q.at, Record: rec, Control: q.orders}.IsPaused()
 }
@@ -143,7 +145,7 @@ func (q inquiry) status(entry *store.Entry, err error) Status {
 	rec := &st.Record
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // it is made when a scheduler starts
-		none := &store.Record{Watermark: q.at}
+		none := &record.Record{Watermark: q.at}
 		st.Next, st.Begins, st.Over = p.NextTick(none), plan.Begins(p.Ticks, q.at), p.Over(none, q.at)
 	case err != nil:
 		st.Err = err
@@ -197,12 +199,12 @@ func (q inquiry) occupied(st *Status) error {
 type decoded struct {
 	mu   sync.Mutex
 	etag string // of rec; empty: nothing is kept
-	rec  store.Record
+	rec  record.Record
 }
 
 // decode returns the record of an entry, which shares its history with earlier answers and nothing that can be written
 // in place.
-func (q inquiry) decode(e *store.Entry) (store.Record, error) {
+func (q inquiry) decode(e *store.Entry) (record.Record, error) {
 	if q.source.state.shown.Load() == nil {
 		q.source.state.shown.CompareAndSwap(nil, &decoded{}) // it is as large as all else that a job keeps
 	}
@@ -210,7 +212,7 @@ func (q inquiry) decode(e *store.Entry) (store.Record, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if e.ETag == "" || e.ETag != d.etag {
-		rec, err := store.DecodeRecord(e.Record, q.replica.App, q.job.Name)
+		rec, err := record.Decode(e.Record, q.replica.App, q.job.Name)
 		if err != nil {
 			return rec, err
 		}
@@ -224,16 +226,16 @@ func (q inquiry) decode(e *store.Entry) (store.Record, error) {
 
 // backfill returns what is known of the last backfill of the job, from its record and the orders that this
 // replica has read.
-func (q inquiry) backfill(rec *store.Record) (b store.BackfillProgress) {
+func (q inquiry) backfill(rec *record.Record) (b record.BackfillProgress) {
 	b.Order = q.orders.Backfill
 	b.Order.Spans = slices.Clone(b.Order.Spans) // the spans of a status are the caller's
 	if b.Order.Seq == 0 || q.job.Policy.Ticks == nil {
-		return store.BackfillProgress{}
+		return record.BackfillProgress{}
 	}
 	if rec.Backfill.Seq == b.Order.Seq {
 		b.Done = rec.Backfill
 	}
-	if rec.Run.Status == store.Running && store.BackfillOf(rec.Run.Request) == b.Order.Seq {
+	if rec.Run.Status == record.Running && event.BackfillOf(rec.Run.Request) == b.Order.Seq {
 		b.Tick, b.Beside = underWay(rec)
 	}
 	b.Over = b.Tick.IsZero() && q.job.Policy.BackfillOver(rec, &b.Order)
@@ -241,7 +243,7 @@ func (q inquiry) backfill(rec *store.Record) (b store.BackfillProgress) {
 }
 
 // underWay returns the first tick of a run that has no outcome, zero if there is none, and how many others there are.
-func underWay(rec *store.Record) (first time.Time, beside int) {
+func underWay(rec *record.Record) (first time.Time, beside int) {
 	if !plan.Several(rec) {
 		return rec.Run.Tick, 0
 	}
@@ -258,7 +260,7 @@ const wantedUnread = time.Minute
 // A wish is what an entry says about when a replica is wanted.
 type wish struct {
 	entry store.Entry
-	rec   store.Record
+	rec   record.Record
 	read  error // the entry could not be read
 	bad   error // its record cannot be used
 }
@@ -338,7 +340,7 @@ func (q inquiry) take(w *wish) {
 		w.read, w.entry.State = nil, store.Available
 		w.rec = q.job.Policy.New(q.replica.App, q.job.Name, plan.View{Now: q.at, Since: q.replica.Started()}, time.Time{})
 	case w.read == nil:
-		w.rec, w.bad = q.usable(&w.entry, &store.Record{})
+		w.rec, w.bad = q.usable(&w.entry, &record.Record{})
 	}
 }
 

@@ -48,7 +48,7 @@ type call struct {
 	ahead time.Time // the tick before which the lease is acquired, or kept; zero: something is due
 
 	again  bool            // RunDue must step once more, as this step left something unfinished that is due now
-	ran    []store.Outcome // what was run here, in order
+	ran    []event.Outcome // what was run here, in order
 	holder string          // the other replica that runs the job now, as far as known
 	claim  *unbegun        // the last one; nil: there was none
 	over   bool            // it was begun, has its outcome, or was taken back
@@ -356,7 +356,7 @@ func (d *driver) hasTime(v *plan.View) bool {
 	if err == nil || d.request != "" {
 		return err == nil
 	}
-	if next, _ := d.job.Policy.Claim(*v); next.Run && store.BackfillOf(next.Record.Run.Request) == 0 {
+	if next, _ := d.job.Policy.Claim(*v); next.Run && event.BackfillOf(next.Record.Run.Request) == 0 {
 		d.short = err
 	}
 	v.Claims = plan.NoRun

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/store"
 )
 
 // Every step of a tick, on whichever replica it comes first, is applied and its
@@ -54,7 +54,7 @@ func (w *world) succeeded(ticks int, late time.Duration) {
 			w.Errorf("tick %s began %s late", r.Tick.Format(time.TimeOnly), got)
 		}
 	}
-	if got := w.record().Counts; got[store.Succeeded] != int64(ticks) {
+	if got := w.record().Counts; got[event.Succeeded] != int64(ticks) {
 		w.Errorf("want %d ticks that succeeded, got %v", ticks, got)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/sim"
-	"github.com/soloist-go/soloist/store"
 )
 
 // The reply to a's acquisition takes two seconds, until after the tick, and none to its renewals
@@ -80,7 +80,7 @@ func TestRenewalLandsOnAnExpiredUntouchedLease(t *testing.T) {
 		s.until("01:00:30")
 		s.ran("a 01:00:00 lost")
 		s.answers("a's finish", "-", "200")
-		if f := s.record().History; len(f) != 1 || f[0].Status != store.Abandoned {
+		if f := s.record().History; len(f) != 1 || f[0].Status != event.Abandoned {
 			s.Errorf("got %+v", f)
 		}
 	})

@@ -20,10 +20,10 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim"
 	"github.com/soloist-go/soloist/internal/sim/judge"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/store"
 )
 
 // D is the lease where a story names none; third is a third of it, at which
@@ -202,7 +202,7 @@ func (s *story) outcomes(want ...string) {
 }
 
 // record is what the service has.
-func (s *story) record() (r store.Record) {
+func (s *story) record() (r record.Record) {
 	for _, e := range s.script.Events() {
 		if e.OK() && e.Record != nil {
 			r = *e.Record

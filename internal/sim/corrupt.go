@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/internal/sim/world"
-	"github.com/soloist-go/soloist/store"
 )
 
 // An operator may also make grave mistakes: overwrite the entry of a job, or delete the
@@ -74,7 +74,7 @@ func (c *Cluster) corrupt(d draw.PlannedFault) {
 // corrupted is what an entry gets in the place of now, "" to leave it. There was
 // another version of it before.
 func corrupted(kind, now, before string) string {
-	var r store.Record
+	var r record.Record
 	if json.Unmarshal([]byte(now), &r) != nil {
 		return ""
 	}
@@ -89,17 +89,17 @@ func corrupted(kind, now, before string) string {
 	case "ahead":
 		r.Watermark = r.Watermark.Add(48 * time.Hour)
 	case tickAhead:
-		r.Run.Status, r.Run.Tick, r.Run.Request, r.Run.Attempt, r.Run.Finished = store.Running, ahead, "", 1, time.Time{}
+		r.Run.Status, r.Run.Tick, r.Run.Request, r.Run.Attempt, r.Run.Finished = record.Running, ahead, "", 1, time.Time{}
 	case claimAhead:
-		r.Run.Status, r.Run.Claimed, r.Run.Finished = store.Running, ahead, time.Time{}
+		r.Run.Status, r.Run.Claimed, r.Run.Finished = record.Running, ahead, time.Time{}
 	case sinceAhead:
 		r.Definition.Since = farAhead
 	case markAhead:
-		r.Definition.Mark = store.Mark{Spec: "younger", Since: farAhead}
+		r.Definition.Mark = record.Mark{Spec: "younger", Since: farAhead}
 	case lastToken:
 		r.Token = math.MaxInt64 / 2
 	case endless:
-		r.Run.Lease = store.Seconds(24 * time.Hour)
+		r.Run.Lease = record.Seconds(24 * time.Hour)
 	case trace.Older:
 		if now == before {
 			return ""

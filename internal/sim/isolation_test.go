@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/sim"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/judge"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/store"
 )
 
 // What is wrong with one job, or with its entry, is no other's trouble.
@@ -102,7 +102,7 @@ func isolated(calm, faulty *trace.Log, job string) (all []trace.Violation) {
 type course struct {
 	first    time.Time // claim
 	claims   map[time.Time]time.Time
-	outcomes map[time.Time]store.Status
+	outcomes map[time.Time]event.Status
 }
 
 func courses(l *trace.Log) map[string]*course {
@@ -113,7 +113,7 @@ func courses(l *trace.Log) map[string]*course {
 		}
 		c := all[e.Job]
 		if c == nil {
-			c = &course{e.Time, map[time.Time]time.Time{}, map[time.Time]store.Status{}}
+			c = &course{e.Time, map[time.Time]time.Time{}, map[time.Time]event.Status{}}
 			all[e.Job] = c
 		}
 		if e.Op == "claim" {

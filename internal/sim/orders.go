@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/store"
 )
 
 // orderKinds are drawn from. What begins is drawn as often as what ends.
-var orderKinds = []store.OrderKind{store.OrderPause, store.OrderPause, store.OrderResume, store.OrderResume, store.OrderRun, store.OrderRun,
-	store.OrderRun, store.OrderCancel, store.OrderCancel, store.OrderStepDown}
+var orderKinds = []record.OrderKind{record.OrderPause, record.OrderPause, record.OrderResume, record.OrderResume, record.OrderRun, record.OrderRun,
+	record.OrderRun, record.OrderCancel, record.OrderCancel, record.OrderStepDown}
 
 // giveOrder draws an order and gives it: at a desk, or on a replica, whose calls may fail. One
 // that ends a run comes while the job runs.
@@ -23,11 +24,11 @@ func (c *Cluster) giveOrder(d draw.PlannedFault) {
 	r := draw.New(c.Seed, 0, draw.Orders, d.Job, trace.TimeOfDay(d.At))
 	o := soloist.Order{Kind: draw.Pick(r, orderKinds...), Job: d.Job, By: trace.Orderer, Reason: "as drawn"}
 	switch o.Kind {
-	case store.OrderPause:
+	case record.OrderPause:
 		if r.Chance(0.3) {
 			o.Until = time.Now().Add(r.Between(5*time.Second, 10*time.Minute))
 		}
-	case store.OrderRun:
+	case record.OrderRun:
 		o.Request = c.newRequest("ordered-%d")
 		if r.Chance(0.5) {
 			o.Until = time.Now().Add(r.Between(5*time.Second, 10*time.Minute))
@@ -35,7 +36,7 @@ func (c *Cluster) giveOrder(d draw.PlannedFault) {
 		if r.Chance(0.5) {
 			c.wg.Go(func() { c.askForServed(d, o.Request) })
 		}
-	case store.OrderCancel, store.OrderStepDown:
+	case record.OrderCancel, record.OrderStepDown:
 		if !c.untilItRuns(d.Job, r) {
 			return
 		}
@@ -80,10 +81,10 @@ func (c *Cluster) askForServed(d draw.PlannedFault, request string) {
 
 // shows reports whether the record of a job has the outcome of a request.
 func (c *Cluster) shows(job, request string) bool {
-	var rec store.Record
+	var rec record.Record
 	text, _ := c.entry(job)
 	return json.Unmarshal([]byte(text), &rec) == nil &&
-		slices.ContainsFunc(rec.History, func(f store.Outcome) bool { return f.Request == request })
+		slices.ContainsFunc(rec.History, func(f event.Outcome) bool { return f.Request == request })
 }
 
 // atDesk has an operator give an order for a job, if there is such a job.
@@ -119,9 +120,9 @@ func (c *Cluster) note(ctx context.Context, s *soloist.Scheduler, o soloist.Orde
 			if written.Backfill.Parallel > 1 {
 				c.beside.Store(seq, true)
 			}
-			e.Request, e.Spans = store.BackfillRequest(seq), written.Backfill.Spans
+			e.Request, e.Spans = record.BackfillRequest(seq), written.Backfill.Spans
 		}
-		if o.Kind == store.OrderRun {
+		if o.Kind == record.OrderRun {
 			e.End = written.Until
 		}
 	})
@@ -136,7 +137,7 @@ func (c *Cluster) resumeAll() {
 	}
 	defs, _ := c.program()
 	for _, d := range defs {
-		o, r := soloist.Order{Kind: store.OrderResume, Job: d.Name, By: trace.Orderer}, draw.New(c.Seed, 0, "resume all", d.Name)
+		o, r := soloist.Order{Kind: record.OrderResume, Job: d.Name, By: trace.Orderer}, draw.New(c.Seed, 0, "resume all", d.Name)
 		for tries := 0; d.Name != trace.Foreign && c.atDesk(o, r) != nil && tries < 40; tries++ {
 			time.Sleep(5 * time.Second)
 		}
@@ -148,11 +149,11 @@ var leadDeeds = []string{"restart", "restart", "restart", "step down", "pause", 
 
 // orderInLead gives an order of a kind.
 func (c *Cluster) orderInLead(d draw.PlannedFault, kind string, r *draw.Roll) {
-	o := soloist.Order{Kind: store.OrderKind(kind), Job: d.Job, By: trace.Orderer, Reason: "as drawn"}
+	o := soloist.Order{Kind: record.OrderKind(kind), Job: d.Job, By: trace.Orderer, Reason: "as drawn"}
 	switch o.Kind {
-	case store.OrderPause:
+	case record.OrderPause:
 		o.Until = time.Now().Add(r.Between(10*time.Second, 40*time.Second))
-	case store.OrderRun:
+	case record.OrderRun:
 		o.Request = c.newRequest("ordered-%d")
 	}
 	_ = c.atDesk(o, r)
@@ -186,14 +187,14 @@ func (c *Cluster) backfill(d draw.PlannedFault) {
 		return
 	}
 	to := time.Now().Add(-r.Between(2*time.Minute, time.Hour))
-	o := soloist.Order{Kind: store.OrderBackfill, Job: d.Job, By: trace.Orderer,
+	o := soloist.Order{Kind: record.OrderBackfill, Job: d.Job, By: trace.Orderer,
 		Backfill: soloist.Backfill{From: to.Add(-time.Duration(1+r.Below(10)) * def.Every), To: to, All: r.Chance(0.7)}}
 	if !o.Backfill.All {
 		o.Backfill.From = to.Add(-r.Between(5*time.Minute, time.Hour))
 	}
 	o.Backfill.Parallel = c.parallel(d)
 	if c.atDesk(o, r) == nil && r.Chance(0.3) && c.idle(r.Between(0, 2*time.Minute)) {
-		_ = c.atDesk(soloist.Order{Kind: store.OrderCancelBackfill, Job: d.Job, By: trace.Orderer}, r)
+		_ = c.atDesk(soloist.Order{Kind: record.OrderCancelBackfill, Job: d.Job, By: trace.Orderer}, r)
 	}
 }
 

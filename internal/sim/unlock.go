@@ -10,10 +10,10 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/internal/sim/world"
-	"github.com/soloist-go/soloist/store"
 )
 
 // unlock waits until the job runs, and unlocks it at once or when its lease ends. The
@@ -41,9 +41,9 @@ func (c *Cluster) unlock(d draw.PlannedFault) {
 // returns false if that takes too long.
 func (c *Cluster) untilItRuns(job string, r *draw.Roll) bool {
 	for range 40 {
-		var rec store.Record
+		var rec record.Record
 		text, _ := c.entry(job)
-		if json.Unmarshal([]byte(text), &rec) == nil && rec.Run.Status == store.Running {
+		if json.Unmarshal([]byte(text), &rec) == nil && rec.Run.Status == record.Running {
 			return c.idle(r.Between(0, 3*time.Second))
 		}
 		if !c.idle(r.Between(time.Second, 4*time.Second)) {

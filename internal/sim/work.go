@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 	"github.com/soloist-go/soloist/internal/sim/world"
@@ -31,7 +32,7 @@ func (c *Cluster) do(m *world.Machine, whole *trace.Definition) func(context.Con
 		}
 		request := run.Request
 		if run.Backfill != 0 {
-			request = store.BackfillRequest(run.Backfill)
+			request = record.BackfillRequest(run.Backfill)
 		}
 		e := c.log.Add(trace.Event{What: trace.Ran, Replica: m.Name, Job: d.Name, Token: run.Token, Tick: run.Tick, Previous: run.Previous,
 			Request: request, Attempt: run.Attempt, Try: run.Try})

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // An account says what became of each tick of a job. It reads the records in the order in which the service took them,
@@ -15,8 +16,8 @@ type account struct {
 	job      string
 	chapters []chapter
 	outcomes []string // of each minute; empty: none
-	counts   map[store.Status]int64
-	last     store.Record
+	counts   map[event.Status]int64
+	last     record.Record
 	bad      func(format string, args ...any)
 }
 
@@ -29,9 +30,9 @@ type chapter struct {
 const changed = "the schedule changed"
 
 // write adds a record, written by a replica that has the job with the calendar c.
-func (a *account) write(r *store.Record, c calendar) {
+func (a *account) write(r *record.Record, c calendar) {
 	if len(a.chapters) == 0 {
-		a.outcomes, a.counts = make([]string, len(c.due)), map[store.Status]int64{}
+		a.outcomes, a.counts = make([]string, len(c.due)), map[event.Status]int64{}
 		a.chapters, a.last = []chapter{{r.Watermark, c}}, *r
 		return
 	}
@@ -52,7 +53,7 @@ func (a *account) write(r *store.Record, c calendar) {
 }
 
 // enter adds one outcome: of a tick, or of all ticks in a range.
-func (a *account) enter(f store.Outcome) {
+func (a *account) enter(f event.Outcome) {
 	reason, _, _ := strings.Cut(f.Reason, ": ") // the rest differs each time
 	what := strings.TrimSpace(fmt.Sprint(f.Status, " ", reason))
 	now := a.chapters[len(a.chapters)-1].calendar
@@ -87,8 +88,8 @@ func (a *account) set(minute int, what string) {
 
 // news is what stands in front of the old history in the new one, of which the oldest may have been cut off. The end of a
 // run may be added later.
-func news(old, now []store.Outcome) []store.Outcome {
-	same := func(a, b store.Outcome) bool { a.End, b.End = time.Time{}, time.Time{}; return a == b }
+func news(old, now []event.Outcome) []event.Outcome {
+	same := func(a, b event.Outcome) bool { a.End, b.End = time.Time{}, time.Time{}; return a == b }
 	for n := range now {
 		if rest := now[n:]; len(rest) <= len(old) && slices.EqualFunc(rest, old[:len(rest)], same) {
 			return now[:n]

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -25,7 +26,7 @@ type holding struct{ group, replica string }
 type card struct {
 	entry string // without the app
 	etag  string
-	rec   store.Record
+	rec   record.Record
 }
 
 // look lists the entries of the app once.
@@ -43,7 +44,7 @@ func (s *Spread) look(ctx context.Context) (look, error) {
 		if group == "" && !strings.HasPrefix(entry, prefix) {
 			return
 		}
-		rec, err := store.DecodeRecord(e.Record, s.c.App, entry)
+		rec, err := record.Decode(e.Record, s.c.App, entry)
 		switch {
 		case err != nil: // of a shard, its runner reports it
 		case group == "" && e.State.Live():
@@ -81,7 +82,7 @@ func (l *look) of(g *Group, self string) (members []member) {
 }
 
 // keysOf returns the groups that a member has.
-func keysOf(r *store.Record) []string { return strings.Split(r.Definition.Spec, ",") }
+func keysOf(r *record.Record) []string { return strings.Split(r.Definition.Spec, ",") }
 
 // A member is a replica that is up, as one look at the store has it.
 type member struct {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // prefix begins the names of member entries. No job has such a name.
@@ -51,7 +51,7 @@ const sameIDs = 3
 // create creates a member entry with a random id.
 func (s *Spread) create(ctx context.Context) (card, error) {
 	c, now := card{entry: prefix + strconv.FormatInt(s.random(1<<50), 36)}, s.c.Clock.Best().UTC()
-	c.rec = store.Record{App: s.c.App, Job: c.entry, Created: now, Token: 1, Watermark: now, Run: store.Run{Status: store.Idle}}
+	c.rec = record.Record{App: s.c.App, Job: c.entry, Created: now, Token: 1, Watermark: now, Run: record.Run{Status: record.Idle}}
 	s.write(&c.rec)
 	b, err := c.rec.Encode()
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Spread) enter(ctx context.Context, c card) error {
 
 // write drafts what other replicas read of this one. A member entry has no definition, so that its place
 // in the record serves for the keys of the groups.
-func (s *Spread) write(r *store.Record) {
+func (s *Spread) write(r *record.Record) {
 	r.Run.Replica, r.Definition.Spec = s.c.Replica, s.keys()
 }
 

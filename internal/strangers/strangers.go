@@ -10,6 +10,7 @@ import (
 
 	"github.com/soloist-go/soloist/internal/entry"
 	"github.com/soloist-go/soloist/internal/lease"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -51,7 +52,7 @@ func look(ctx context.Context, c *lease.Client, app string, own func(job string)
 		if n, ok := entry.Parse(job); !ok || n.Kind != entry.Job || own(job) || e.Date.IsZero() {
 			return
 		}
-		rec, err := store.DecodeRecord(e.Record, app, job)
+		rec, err := record.Decode(e.Record, app, job)
 		if err == nil && (e.Date.Sub(rec.Run.Claimed) < back || rec.MayRun() && e.State.Live()) {
 			found[job] = rec.Run.Replica
 		}

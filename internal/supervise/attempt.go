@@ -11,7 +11,6 @@ import (
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
-	"github.com/soloist-go/soloist/store"
 )
 
 // longestBackoff limits the doubling of a task's Backoff. The lease is renewed
@@ -25,7 +24,7 @@ const longestBackoff = 5 * time.Minute
 // kept renewed until Run returns, pauses included.
 //
 // With the status [Barred] nothing has run either, and the lease is still held.
-func (a *Attempt) Run() (status store.Status, reason string) {
+func (a *Attempt) Run() (status event.Status, reason string) {
 	pause := &lease.Backoff{First: a.Task.Backoff, Longest: longestBackoff, Jitter: a.Jitter}
 	for try := 1; ; try++ {
 		err, cause := a.try(try)
@@ -40,7 +39,7 @@ func (a *Attempt) Run() (status store.Status, reason string) {
 		status, reason = outcome(err, cause)
 		// Only a failure is tried again. A stalled run has given up its lease, and an
 		// abandoned one was stopped or has lost it.
-		if status != store.Failed || try >= a.Task.MaxTries || a.Under.held().Err() != nil || IsPermanent(err) {
+		if status != event.Failed || try >= a.Task.MaxTries || a.Under.held().Err() != nil || IsPermanent(err) {
 			return status, reason
 		}
 		wait := pause.Next()
@@ -74,7 +73,7 @@ func (a *Attempt) barred(try int) error {
 }
 
 // Barred is what Run returns for a run that was barred before its first try.
-const Barred store.Status = "barred"
+const Barred event.Status = "barred"
 
 // wait is the pause between two tries. It returns false if the attempt ends in it.
 func (a *Attempt) wait(d time.Duration) bool {
@@ -98,14 +97,14 @@ func (a *Attempt) hasTime(wait time.Duration) bool {
 // unfinished returns the outcome of an attempt that had tries left when a stop or
 // the loss of its lease ended it. The reason has to begin with [plan.Stopped] after
 // a stop, and only then: plan.Finish counts any other abandoned attempt as a death.
-func (a *Attempt) unfinished(try int, reason string) (store.Status, string) {
+func (a *Attempt) unfinished(try int, reason string) (event.Status, string) {
 	if held := a.Under.held(); held.Err() != nil {
-		return store.Abandoned, fmt.Sprintf("%v after try %d: %s", context.Cause(held), try, reason)
+		return event.Abandoned, fmt.Sprintf("%v after try %d: %s", context.Cause(held), try, reason)
 	}
 	if cause := a.Under.cancelled(); cause != nil {
-		return store.Cancelled, fmt.Sprintf("%s after try %d: %s", cancellation(cause), try, reason)
+		return event.Cancelled, fmt.Sprintf("%s after try %d: %s", cancellation(cause), try, reason)
 	}
-	return store.Abandoned, fmt.Sprintf(plan.Stopped+" after try %d: %s", try, reason)
+	return event.Abandoned, fmt.Sprintf(plan.Stopped+" after try %d: %s", try, reason)
 }
 
 // try calls the user's function once. The function's context ends with the trust in

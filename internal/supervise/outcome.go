@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -36,7 +38,7 @@ var (
 )
 
 // Cancelled returns the cause that ends a run which an operator has cancelled.
-func Cancelled(e store.End) error { return fmt.Errorf("%w %s", ErrCancelled, plan.CancelledBy(e)) }
+func Cancelled(e record.End) error { return fmt.Errorf("%w %s", ErrCancelled, plan.CancelledBy(e)) }
 
 // Replaced returns the cause that ends a run whose place a newer tick takes.
 func Replaced(by time.Time) error {
@@ -151,30 +153,30 @@ func short(text string) string {
 // and the cause that ended its context, nil if none did. The order of the cases is
 // the rule: a run that succeeded in spite of a stop has succeeded; a run that
 // failed after a stop was stopped; and so on.
-func outcome(err, cause error) (store.Status, string) {
+func outcome(err, cause error) (event.Status, string) {
 	switch {
 	// The record already says so, and other replicas act on it. A nil error that
 	// comes later does not change that.
 	case errors.Is(cause, ErrStalled):
-		return store.Stalled, stallReason(cause)
+		return event.Stalled, stallReason(cause)
 	case err == nil:
-		return store.Succeeded, inSpiteOf(cause)
+		return event.Succeeded, inSpiteOf(cause)
 	case Skips(err):
 		skip, _ := errors.AsType[*skipError](err)
-		return store.Skipped, strings.Trim(skip.reason+"; "+inSpiteOf(cause), "; ")
+		return event.Skipped, strings.Trim(skip.reason+"; "+inSpiteOf(cause), "; ")
 	case errors.Is(cause, ErrCancelled), errors.Is(cause, ErrReplaced):
-		return store.Cancelled, with(cancellation(cause), err, ErrCancelled, ErrReplaced)
+		return event.Cancelled, with(cancellation(cause), err, ErrCancelled, ErrReplaced)
 	case errors.Is(cause, ErrStopped):
-		return store.Abandoned, with(plan.Stopped, err, ErrStopped)
+		return event.Abandoned, with(plan.Stopped, err, ErrStopped)
 	case errors.Is(cause, store.ErrLost):
-		return store.Abandoned, cause.Error()
+		return event.Abandoned, cause.Error()
 	// The function returned only that its context had ended; cause says why.
 	case cause != nil && errors.Is(err, context.Canceled):
-		return store.Failed, cause.Error()
+		return event.Failed, cause.Error()
 	case cause != nil && !errors.Is(err, cause):
-		return store.Failed, fmt.Sprintf("%v: %v", cause, err)
+		return event.Failed, fmt.Sprintf("%v: %v", cause, err)
 	}
-	return store.Failed, err.Error()
+	return event.Failed, err.Error()
 }
 
 // inSpiteOf is the reason of a run that returned as if nothing had ended its context. Both are facts.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -21,36 +22,36 @@ func TestOutcome(t *testing.T) {
 	for _, test := range []struct {
 		name       string
 		err, cause error
-		status     store.Status
+		status     event.Status
 		reason     string
 	}{
-		{"nil", nil, nil, store.Succeeded, ""},
-		{"nil after the time-out", nil, timeout, store.Succeeded, "after the end of its context: timed out after 10s"},
-		{"nil after a cancellation", nil, Cancelled(store.End{By: "ann"}), store.Succeeded, "after the end of its context: cancelled by ann"},
-		{"nil after a stop", nil, ErrStopped, store.Succeeded, "after the end of its context: the replica is stopping"},
-		{"nil after the loss of the lease", nil, lost, store.Succeeded, "after the end of its context: " + lost.Error()},
-		{"nil after a stall", nil, stalled, store.Stalled, "no heartbeat for 20s"}, // other replicas know it
-		{"error", boom, nil, store.Failed, "boom"},
-		{"error after the time-out", boom, timeout, store.Failed, timeout.Error() + ": boom"},
-		{"error after a stop", boom, ErrStopped, store.Abandoned, "stopped: boom"},
-		{"error after the loss of the lease", boom, lost, store.Abandoned, lost.Error()},
-		{"error after a stall", boom, stalled, store.Stalled, "no heartbeat for 20s"},
-		{"context.Canceled", context.Canceled, nil, store.Failed, "context canceled"},
-		{"context.Canceled after the time-out", context.Canceled, timeout, store.Failed, timeout.Error()},
-		{"context.Canceled after a stop", context.Canceled, ErrStopped, store.Abandoned, "stopped"},
-		{"context.Canceled after the loss of the lease", context.Canceled, lost, store.Abandoned, lost.Error()},
-		{"its cause after the time-out", timeout, timeout, store.Failed, timeout.Error()},
-		{"its cause after a stop", ErrStopped, ErrStopped, store.Abandoned, "stopped"},
-		{"skip", Skip("nothing to do"), nil, store.Skipped, "nothing to do"},
-		{"skip after the time-out", Skip("nothing to do"), timeout, store.Skipped, "nothing to do; after the end of its context: timed out after 10s"},
-		{"skip after a stop", Skip("nothing to do"), ErrStopped, store.Skipped, "nothing to do; after the end of its context: the replica is stopping"},
-		{"skip after a stall", Skip("nothing to do"), stalled, store.Stalled, "no heartbeat for 20s"},
-		{"skip that is wrapped", fmt.Errorf("tenant a: %w", Skip("nothing to do")), nil, store.Skipped, "nothing to do"},
-		{"skips alone", errors.Join(Skip("nothing to do"), Skip("closed")), nil, store.Skipped, "nothing to do"},
-		{"failure with a skip", errors.Join(Skip("nothing to do"), boom), nil, store.Failed, "skipped: nothing to do\nboom"},
-		{"failure with a skip, wrapped", fmt.Errorf("all: %w", errors.Join(boom, Skip("closed"))), nil, store.Failed, "all: boom\nskipped: closed"},
-		{"permanent", Permanent(boom), nil, store.Failed, "boom"},
-		{"retry after", RetryAfter(boom, time.Second), nil, store.Failed, "boom"},
+		{"nil", nil, nil, event.Succeeded, ""},
+		{"nil after the time-out", nil, timeout, event.Succeeded, "after the end of its context: timed out after 10s"},
+		{"nil after a cancellation", nil, Cancelled(record.End{By: "ann"}), event.Succeeded, "after the end of its context: cancelled by ann"},
+		{"nil after a stop", nil, ErrStopped, event.Succeeded, "after the end of its context: the replica is stopping"},
+		{"nil after the loss of the lease", nil, lost, event.Succeeded, "after the end of its context: " + lost.Error()},
+		{"nil after a stall", nil, stalled, event.Stalled, "no heartbeat for 20s"}, // other replicas know it
+		{"error", boom, nil, event.Failed, "boom"},
+		{"error after the time-out", boom, timeout, event.Failed, timeout.Error() + ": boom"},
+		{"error after a stop", boom, ErrStopped, event.Abandoned, "stopped: boom"},
+		{"error after the loss of the lease", boom, lost, event.Abandoned, lost.Error()},
+		{"error after a stall", boom, stalled, event.Stalled, "no heartbeat for 20s"},
+		{"context.Canceled", context.Canceled, nil, event.Failed, "context canceled"},
+		{"context.Canceled after the time-out", context.Canceled, timeout, event.Failed, timeout.Error()},
+		{"context.Canceled after a stop", context.Canceled, ErrStopped, event.Abandoned, "stopped"},
+		{"context.Canceled after the loss of the lease", context.Canceled, lost, event.Abandoned, lost.Error()},
+		{"its cause after the time-out", timeout, timeout, event.Failed, timeout.Error()},
+		{"its cause after a stop", ErrStopped, ErrStopped, event.Abandoned, "stopped"},
+		{"skip", Skip("nothing to do"), nil, event.Skipped, "nothing to do"},
+		{"skip after the time-out", Skip("nothing to do"), timeout, event.Skipped, "nothing to do; after the end of its context: timed out after 10s"},
+		{"skip after a stop", Skip("nothing to do"), ErrStopped, event.Skipped, "nothing to do; after the end of its context: the replica is stopping"},
+		{"skip after a stall", Skip("nothing to do"), stalled, event.Stalled, "no heartbeat for 20s"},
+		{"skip that is wrapped", fmt.Errorf("tenant a: %w", Skip("nothing to do")), nil, event.Skipped, "nothing to do"},
+		{"skips alone", errors.Join(Skip("nothing to do"), Skip("closed")), nil, event.Skipped, "nothing to do"},
+		{"failure with a skip", errors.Join(Skip("nothing to do"), boom), nil, event.Failed, "skipped: nothing to do\nboom"},
+		{"failure with a skip, wrapped", fmt.Errorf("all: %w", errors.Join(boom, Skip("closed"))), nil, event.Failed, "all: boom\nskipped: closed"},
+		{"permanent", Permanent(boom), nil, event.Failed, "boom"},
+		{"retry after", RetryAfter(boom, time.Second), nil, event.Failed, "boom"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if status, reason := outcome(test.err, test.cause); status != test.status || reason != test.reason {

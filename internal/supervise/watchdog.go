@@ -209,7 +209,7 @@ func (w *watchdog) stalled(cause error) {
 	if w.Under.Lease != nil {
 		w.Under.Lease.GiveUp()
 	}
-	w.Emit(event.Event{Kind: event.Stalled, Err: cause, Stack: dump})
+	w.Emit(event.Event{Kind: event.NoProgress, Err: cause, Stack: dump})
 }
 
 // goroutines returns the stacks of all goroutines, cut at maxDump.

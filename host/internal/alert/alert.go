@@ -27,6 +27,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/ontime"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -67,10 +68,10 @@ func (n *Notifier) Hear(e event.Event) {
 		n.here.hear(e.Skew)
 	}
 	n.mu.Lock()
-	good := e.Kind == event.Ended && e.Outcome.Status == store.Succeeded && !n.failing[e.Job]
+	good := e.Kind == event.Ended && e.Outcome.Status == event.Succeeded && !n.failing[e.Job]
 	n.mu.Unlock()
 	switch e.Kind {
-	case event.Ended, event.Settled, event.Stalled, event.Skewed, event.StoreBack:
+	case event.Ended, event.Settled, event.NoProgress, event.Skewed, event.StoreBack:
 		if good {
 			return
 		}
@@ -263,11 +264,11 @@ type Config struct {
 	Webhook      *Webhook
 	Failures     int // failures in a row that are an incident
 
-	Look    func(context.Context) []soloist.JobStatus    // what the records say, from a cache
-	Health  func() soloist.Health                        // of this replica
-	Control func(context.Context) (store.Control, error) // what operators have ordered
-	Late    func(job string) time.Duration               // how late a tick may be claimed
-	Now     func() time.Time                             // the wall clock
-	Elapsed func() time.Duration                         // counts the time in suspension
+	Look    func(context.Context) []soloist.JobStatus     // what the records say, from a cache
+	Health  func() soloist.Health                         // of this replica
+	Control func(context.Context) (record.Control, error) // what operators have ordered
+	Late    func(job string) time.Duration                // how late a tick may be claimed
+	Now     func() time.Time                              // the wall clock
+	Elapsed func() time.Duration                          // counts the time in suspension
 	Log     *slog.Logger
 }

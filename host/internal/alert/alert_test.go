@@ -17,18 +17,18 @@ import (
 
 func TestFailingJobIsOneIncident(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
-		w.end("report", store.Succeeded)
+		w.end("report", event.Succeeded)
 		w.after(time.Minute)
-		w.end("report", store.Failed)
+		w.end("report", event.Failed)
 		time.Sleep(time.Minute) // the first look at it
 		for range 42 {
-			w.end("report", store.Failed)
+			w.end("report", event.Failed)
 			time.Sleep(20 * time.Second)
 		}
 		w.want("report failures alert")
-		w.end("report", store.Succeeded)
+		w.end("report", event.Succeeded)
 		w.after(time.Minute, "report failures alert", "report failures recovered")
-		w.end("report", store.Failed)
+		w.end("report", event.Failed)
 		w.after(time.Minute, "report failures alert", "report failures recovered", "report failures alert")
 		if w.got[0].ID == w.got[2].ID || w.got[0].Incident != w.got[1].Incident {
 			t.Errorf("got the ids %q, %q and %q of two incidents", w.got[0].ID, w.got[1].ID, w.got[2].ID)
@@ -42,11 +42,11 @@ func TestFailingJobIsOneIncident(t *testing.T) {
 // A failure that was made good before any replica looked is told all the same.
 func TestShortIncidentIsTold(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
-		w.end("report", store.Failed) // before the first look: old news
-		w.end("report", store.Succeeded)
+		w.end("report", event.Failed) // before the first look: old news
+		w.end("report", event.Succeeded)
 		w.after(time.Minute)
-		w.end("report", store.Failed)
-		w.end("report", store.Succeeded)
+		w.end("report", event.Failed)
+		w.end("report", event.Succeeded)
 		w.after(2*time.Minute, "report failures alert", "report failures recovered")
 	})
 }
@@ -57,7 +57,7 @@ func TestReceiverThatIsDownGetsEachIncidentOnce(t *testing.T) {
 		var want []string
 		for i := range 30 {
 			job := fmt.Sprint("job-", i)
-			w.end(job, store.Failed)
+			w.end(job, event.Failed)
 			want = append(want, job+" failures alert")
 		}
 		w.after(90 * time.Second)
@@ -72,7 +72,7 @@ func TestReplicaThatHasNoticedIsKilled(t *testing.T) {
 	for at, times := range map[string]int{"read": 1, "claim": 1, "send": 1, "note": 2} {
 		t.Run(at, func(t *testing.T) {
 			inWorld(t, 3, func(w *world) {
-				w.end("report", store.Failed)
+				w.end("report", event.Failed)
 				w.change(func() { w.killAt = at })
 				want := slices.Repeat([]string{"report failures alert"}, times)
 				w.after(3*time.Minute, want...)
@@ -81,7 +81,7 @@ func TestReplicaThatHasNoticedIsKilled(t *testing.T) {
 						t.Errorf("got the ids %q and %q", w.got[0].ID, m.ID)
 					}
 				}
-				w.end("report", store.Succeeded)
+				w.end("report", event.Succeeded)
 				w.after(time.Minute, append(want, "report failures recovered")...)
 			})
 		})
@@ -95,7 +95,7 @@ func TestSlowReceiverGetsEachMessageOnce(t *testing.T) {
 		for i := range 10 {
 			w.add(fmt.Sprint("r", i))
 		}
-		w.end("report", store.Failed)
+		w.end("report", event.Failed)
 		w.after(3*time.Minute, "report failures alert")
 	})
 }
@@ -103,16 +103,16 @@ func TestSlowReceiverGetsEachMessageOnce(t *testing.T) {
 // A replica that goes on from an old reading neither ends an incident nor brings it back.
 func TestOldReadingChangesNothing(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		w.end("report", store.Succeeded)
+		w.end("report", event.Succeeded)
 		good := w.look(w.t.Context())[0]
 		time.Sleep(time.Minute)
-		w.end("report", store.Failed)
+		w.end("report", event.Failed)
 		bad := w.look(w.t.Context())[0]
 		time.Sleep(time.Minute)
 		w.set("report", func(st *soloist.JobStatus) { *st = good })
 		w.after(time.Minute, "report failures alert")
 		w.set("report", func(st *soloist.JobStatus) { *st = bad })
-		w.end("report", store.Succeeded)
+		w.end("report", event.Succeeded)
 		time.Sleep(time.Minute)
 		w.set("report", func(st *soloist.JobStatus) { *st = bad })
 		w.after(time.Minute, "report failures alert", "report failures recovered")
@@ -127,7 +127,7 @@ func TestForeignDocumentIsLeftAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.end("report", store.Failed)
+			w.end("report", event.Failed)
 			w.after(2 * time.Minute)
 			if _, err := w.store.ReadDocument(w.t.Context(), "demo/.alerts", before.ETag); !errors.Is(err, store.ErrUnchanged) {
 				t.Errorf("%s: %v", body, err)
@@ -142,19 +142,19 @@ func TestReceiverThatIsGoneIsGivenUp(t *testing.T) {
 	inWorld(t, 2, func(w *world) {
 		w.replicas[0].Hear(event.Event{Kind: event.Skewed, Skew: time.Hour}) // an incident of this replica alone
 		w.change(func() { w.down = true })
-		w.end("report", store.Failed)
-		w.end("short", store.Failed)
+		w.end("report", event.Failed)
+		w.end("short", event.Failed)
 		time.Sleep(time.Hour)
-		w.end("short", store.Succeeded) // both its messages wait
+		w.end("short", event.Succeeded) // both its messages wait
 		time.Sleep(24 * time.Hour)
 		w.change(func() { w.down = false })
 		w.after(time.Hour)
-		w.end("report", store.Failed)
+		w.end("report", event.Failed)
 		w.after(time.Hour)
 		w.replicas[0].Hear(event.Event{Kind: event.Skewed})
-		w.end("report", store.Succeeded)
+		w.end("report", event.Succeeded)
 		w.after(time.Hour)
-		w.end("report", store.Failed)
+		w.end("report", event.Failed)
 		w.after(time.Hour, "report failures alert")
 		given := regexp.MustCompile("is not sent any more.*demo/clock-skew/r0/").FindAllString(w.logs(), -1)
 		if len(given) != 1 {
@@ -184,15 +184,15 @@ func TestFullDocumentForgets(t *testing.T) {
 		var want []string
 		for i := range 30 {
 			job := fmt.Sprintf("failed-%02d-%s", i, strings.Repeat("y", 80))
-			w.end(job, store.Succeeded)
+			w.end(job, event.Succeeded)
 			want = append(want, job+" failures alert", job+" failures recovered")
 		}
 		time.Sleep(time.Minute)
 		for i := range 30 {
 			job := fmt.Sprintf("failed-%02d-%s", i, strings.Repeat("y", 80))
-			w.end(job, store.Failed)
+			w.end(job, event.Failed)
 			time.Sleep(20 * time.Second)
-			w.end(job, store.Succeeded)
+			w.end(job, event.Succeeded)
 			time.Sleep(10 * time.Second)
 		}
 		w.after(10*time.Minute, want...)

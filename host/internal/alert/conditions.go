@@ -6,20 +6,21 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/format"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // fineAfter is for how long a singleton has to run until it is well again.
 const fineAfter = 10 * time.Minute
 
 // version orders the states of a record: by its run, and by how far that is.
-func version(r *store.Record) int64 {
+func version(r *record.Record) int64 {
 	v := 4 * r.Token
 	switch {
 	case !r.MayRun():
 		return v + 2
-	case r.Run.Status == store.Stalled:
+	case r.Run.Status == event.Stalled:
 		return v + 1
 	}
 	return v
@@ -32,9 +33,9 @@ func about(token int64) int64 { return 4*token + 1 }
 func ofRecord(st *soloist.JobStatus, most int, now time.Time) []condition {
 	r := &st.Record
 	all := []condition{failures(st, most, now)}
-	all = append(all, badEnd(st, Stalled, store.Stalled, now)...)
+	all = append(all, badEnd(st, Stalled, event.Stalled, now)...)
 	if !st.Singleton { // a stop always abandons one
-		all = append(all, badEnd(st, Abandoned, store.Abandoned, now)...)
+		all = append(all, badEnd(st, Abandoned, event.Abandoned, now)...)
 	}
 	all = append(all, late(st))
 	pause := condition{Kind: Paused, On: !r.Orders.Paused.At.IsZero()}
@@ -68,7 +69,7 @@ func failures(st *soloist.JobStatus, most int, now time.Time) condition {
 	if c.On && token == 0 {
 		token = r.Token // the history does not reach back to it
 	}
-	if token == 0 || last != nil && last.Status == store.Stalled {
+	if token == 0 || last != nil && last.Status == event.Stalled {
 		return c
 	}
 	c.About = about(token)
@@ -85,15 +86,15 @@ func failures(st *soloist.JobStatus, most int, now time.Time) condition {
 
 // streak returns the run by which the newest series of failures reached the number, zero if
 // none did, and the last failure of it.
-func streak(history []store.Outcome, most int) (token int64, last *store.Outcome) {
+func streak(history []event.Outcome, most int) (token int64, last *event.Outcome) {
 	count := 0
 	for i := len(history) - 1; i >= 0; i-- { // from the oldest
 		f := &history[i]
 		switch {
 		case f.Request != "":
-		case f.Status == store.Succeeded:
+		case f.Status == event.Succeeded:
 			count = 0
-		case f.Status == store.Failed, f.Status == store.Stalled:
+		case f.Status == event.Failed, f.Status == event.Stalled:
 			if count++; count == most {
 				token = f.Token
 			}
@@ -107,18 +108,18 @@ func streak(history []store.Outcome, most int) (token int64, last *store.Outcome
 
 // badEnd is about the newest run that ended with this status, until a newer run has succeeded.
 // If the history has neither, nothing is known.
-func badEnd(st *soloist.JobStatus, kind Kind, end store.Status, now time.Time) []condition {
+func badEnd(st *soloist.JobStatus, kind Kind, end event.Status, now time.Time) []condition {
 	r := &st.Record
-	var bad store.Outcome
-	if end == store.Stalled && r.Run.Status == end { // an abandoned tick of the record may have another attempt
-		bad = store.Outcome{Token: r.Token, Tick: r.Run.Tick, Reason: r.Run.Error, Replica: r.Run.Replica}
+	var bad event.Outcome
+	if end == event.Stalled && r.Run.Status == end { // an abandoned tick of the record may have another attempt
+		bad = event.Outcome{Token: r.Token, Tick: r.Run.Tick, Reason: r.Run.Error, Replica: r.Run.Replica}
 	}
 	var good int64
 	for _, f := range r.History {
 		switch {
 		case f.Status == end && f.Token > bad.Token:
 			bad = f
-		case f.Status == store.Succeeded:
+		case f.Status == event.Succeeded:
 			good = max(good, f.Token)
 		}
 	}
@@ -141,7 +142,7 @@ var endWords = map[Kind]string{
 // isFine reports whether a singleton has run for long. It need not return to be well.
 func isFine(st *soloist.JobStatus, now time.Time) bool {
 	r := &st.Record
-	return st.Singleton && r.Run.Status == store.Running && st.Lease.Live() && now.Sub(r.Run.Claimed) > fineAfter
+	return st.Singleton && r.Run.Status == record.Running && st.Lease.Live() && now.Sub(r.Run.Claimed) > fineAfter
 }
 
 // unclaimed is about a lease without a claim. Replicas notice it at different times, so it is
@@ -158,7 +159,7 @@ func unclaimed(st *soloist.JobStatus, now time.Time) []condition {
 }
 
 // dueSince is since when a replica should have claimed the next tick: now, during a pause.
-func dueSince(st *soloist.JobStatus, job store.JobControl, now time.Time) time.Time {
+func dueSince(st *soloist.JobStatus, job record.JobControl, now time.Time) time.Time {
 	if job.Pause.On(now) {
 		return now
 	}

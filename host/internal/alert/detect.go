@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // overdueSeen is for how long a tick seems overdue before it is: replicas that start need a moment.
@@ -37,7 +37,7 @@ func (d *detector) detect(ctx context.Context) (seen []condition, suspect bool) 
 	d.suspect = false
 	all := d.c.Look(ctx)
 	now := d.c.Now().Round(0).Add(-d.c.Health().Skew) // the store's, as far as known
-	var orders *store.Control                         // read only if it matters
+	var orders *record.Control                        // read only if it matters
 	for i := range all {
 		st := &all[i]
 		if st.EveryReplica {
@@ -81,7 +81,7 @@ func (d *detector) isLate(st *soloist.JobStatus, now time.Time) bool {
 }
 
 // isOverdue is about a tick that is late, is not paused, and has been so for a while.
-func (d *detector) isOverdue(st *soloist.JobStatus, orders *store.Control, now time.Time) []condition {
+func (d *detector) isOverdue(st *soloist.JobStatus, orders *record.Control, now time.Time) []condition {
 	late := d.isLate(st, now)
 	if late && orders == nil {
 		return nil // it is not known whether the job is paused

@@ -13,6 +13,7 @@ import (
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/alert"
 	"github.com/soloist-go/soloist/internal/nightly"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -20,7 +21,7 @@ func TestIncidentsOfRecords(t *testing.T) {
 	set := func(change func(st *soloist.JobStatus)) func(*world) {
 		return func(w *world) { w.set("report", change) }
 	}
-	ends := func(status store.Status) func(*world) { return func(w *world) { w.end("report", status) } }
+	ends := func(status event.Status) func(*world) { return func(w *world) { w.end("report", status) } }
 	both := func(one, other func(*world)) func(*world) { return func(w *world) { one(w); other(w) } }
 	nothing := func(*world) {}
 	late := set(func(st *soloist.JobStatus) { st.Next = time.Now().Add(-2 * time.Minute) })
@@ -29,28 +30,28 @@ func TestIncidentsOfRecords(t *testing.T) {
 		begin, end func(w *world)
 		want       alert.Kind // empty: it is no incident
 	}{
-		"stalled": {both(ends(store.Stalled), set(func(st *soloist.JobStatus) { st.Record.Run.Finished = time.Time{} })), // it goes on
-			ends(store.Succeeded), alert.Stalled},
-		"abandoned": {ends(store.Abandoned), ends(store.Succeeded), alert.Abandoned},
-		"missed":    {ends(store.Missed), nothing, ""},
-		"cancelled": {ends(store.Cancelled), nothing, ""},
-		"singleton": {both(set(func(st *soloist.JobStatus) { st.Singleton = true }), ends(store.Abandoned)), nothing, ""},
+		"stalled": {both(ends(event.Stalled), set(func(st *soloist.JobStatus) { st.Record.Run.Finished = time.Time{} })), // it goes on
+			ends(event.Succeeded), alert.Stalled},
+		"abandoned": {ends(event.Abandoned), ends(event.Succeeded), alert.Abandoned},
+		"missed":    {ends(event.Missed), nothing, ""},
+		"cancelled": {ends(event.Cancelled), nothing, ""},
+		"singleton": {both(set(func(st *soloist.JobStatus) { st.Singleton = true }), ends(event.Abandoned)), nothing, ""},
 		"unclaimed": {set(func(st *soloist.JobStatus) { st.Occupied = errors.New("leased by a client that has claimed nothing") }),
 			set(func(st *soloist.JobStatus) { st.Occupied = nil }), alert.Unclaimed},
-		"paused itself": {set(func(st *soloist.JobStatus) { st.Record.Orders.Paused = store.SelfPause{At: time.Now(), Token: 1} }),
-			set(func(st *soloist.JobStatus) { st.Record.Orders.Paused = store.SelfPause{} }), alert.Paused},
+		"paused itself": {set(func(st *soloist.JobStatus) { st.Record.Orders.Paused = record.SelfPause{At: time.Now(), Token: 1} }),
+			set(func(st *soloist.JobStatus) { st.Record.Orders.Paused = record.SelfPause{} }), alert.Paused},
 		"late": {set(func(st *soloist.JobStatus) {
-			st.Late = store.Late{Since: time.Now(), Tick: time.Now().Add(-time.Hour), Count: 2}
-		}), both(ends(store.Succeeded), set(func(st *soloist.JobStatus) { st.Late = store.Late{} })), alert.Late},
-		"overdue": {late, both(ends(store.Missed), nothingDue), alert.Overdue},
+			st.Late = record.Late{Since: time.Now(), Tick: time.Now().Add(-time.Hour), Count: 2}
+		}), both(ends(event.Succeeded), set(func(st *soloist.JobStatus) { st.Late = record.Late{} })), alert.Late},
+		"overdue": {late, both(ends(event.Missed), nothingDue), alert.Overdue},
 		"overdue in a pause": {both(late, func(w *world) {
-			w.order(store.JobControl{Pause: store.Pause{At: time.Now(), By: "ann"}})
+			w.order(record.JobControl{Pause: record.Pause{At: time.Now(), By: "ann"}})
 		}), nothing, ""},
 		"overdue since a pause": {func(w *world) {
 			w.set("report", func(st *soloist.JobStatus) { st.Next = time.Now().Add(-time.Hour) })
-			w.order(store.JobControl{Resumed: store.Resume{At: time.Now().Add(-2 * time.Minute)}})
+			w.order(record.JobControl{Resumed: record.Resume{At: time.Now().Add(-2 * time.Minute)}})
 		}, nothingDue, alert.Overdue},
-		"running": {both(late, set(func(st *soloist.JobStatus) { st.Record.Run.Status, st.Lease = store.Running, store.Leased })),
+		"running": {both(late, set(func(st *soloist.JobStatus) { st.Record.Run.Status, st.Lease = record.Running, store.Leased })),
 			nothing, ""},
 		"unreadable": {both(late, set(func(st *soloist.JobStatus) { st.Err = fs.ErrPermission })),
 			set(func(st *soloist.JobStatus) { st.Err, st.Next = nil, time.Time{} }), alert.Unreadable},
@@ -61,7 +62,7 @@ func TestIncidentsOfRecords(t *testing.T) {
 				if test.want != "" {
 					want = []string{fmt.Sprintf("report %s alert", test.want), fmt.Sprintf("report %s recovered", test.want)}
 				}
-				w.end("report", store.Succeeded)
+				w.end("report", event.Succeeded)
 				time.Sleep(time.Minute)
 				test.begin(w)
 				w.after(2*time.Minute, want[:len(want)/2]...)
@@ -93,7 +94,7 @@ func TestManyIncidents(t *testing.T) {
 		var first, rest []string
 		for i := range 600 {
 			job := fmt.Sprintf("job-%03d", i)
-			w.end(job, store.Failed)
+			w.end(job, event.Failed)
 			first, rest = append(first, job+" failures alert"), append(rest, job+" failures recovered")
 		}
 		time.Sleep(10 * time.Minute)
@@ -104,12 +105,12 @@ func TestManyIncidents(t *testing.T) {
 			t.Errorf("got %d messages, want 500", got)
 		}
 		for _, m := range w.got {
-			w.end(m.Job, store.Succeeded)
+			w.end(m.Job, event.Succeeded)
 		}
 		time.Sleep(20 * time.Minute)
 		for _, st := range w.look(w.t.Context()) {
 			if st.Record.Failures > 0 {
-				w.end(st.Name, store.Succeeded)
+				w.end(st.Name, event.Succeeded)
 			}
 		}
 		w.after(20*time.Minute, append(first, rest...)...)
@@ -160,7 +161,7 @@ func TestUnreadableRecord(t *testing.T) {
 			w.set("report", func(st *soloist.JobStatus) { st.Err = nil })
 			time.Sleep(time.Minute)
 		}
-		w.end("report", store.Succeeded)
+		w.end("report", event.Succeeded)
 		time.Sleep(time.Minute)
 		unreadable(50 * time.Second)
 		w.want()
@@ -180,7 +181,7 @@ func TestUnreadableRecord(t *testing.T) {
 // While the store is out of reach that is the incident, and not each record.
 func TestUnreadableRecordsInOutage(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		w.end("report", store.Succeeded)
+		w.end("report", event.Succeeded)
 		time.Sleep(time.Minute)
 		w.change(func() { w.replicas[0].health.Storage = errors.New("no route") })
 		w.set("report", func(st *soloist.JobStatus) { st.Err = errors.New("no route") })
@@ -246,7 +247,7 @@ func TestRecordThatSomeReplicasCanRead(t *testing.T) {
 
 // blindFirst has the first replica unable to read a record that the others can read.
 func (w *world) blindFirst() {
-	w.end("report", store.Succeeded)
+	w.end("report", event.Succeeded)
 	time.Sleep(time.Minute)
 	w.change(func() { w.replicas[0].blind = true })
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/ontime"
 	"github.com/soloist-go/soloist/internal/queue"
-	"github.com/soloist-go/soloist/store"
 )
 
 const (
@@ -58,7 +57,7 @@ func NewPings(app string, urls map[string]string, client *http.Client, log *slog
 
 // Hear takes an event of the scheduler. It does not block.
 func (p *Pings) Hear(e event.Event) {
-	if p.urls[e.Job] == "" || store.BackfillOf(e.Run.Request) != 0 { // which says nothing about the schedule
+	if p.urls[e.Job] == "" || event.BackfillOf(e.Run.Request) != 0 { // which says nothing about the schedule
 		return
 	}
 	switch e.Kind {
@@ -68,9 +67,9 @@ func (p *Pings) Hear(e event.Event) {
 		}
 	case event.Ended, event.Unrecorded:
 		switch e.Outcome.Status {
-		case store.Succeeded, store.Skipped:
+		case event.Succeeded, event.Skipped:
 			p.add(e.Job, ping{run: runID(p.app, &e)})
-		case store.Failed, store.Stalled, store.Cancelled:
+		case event.Failed, event.Stalled, event.Cancelled:
 			if strings.HasPrefix(e.Outcome.Reason, soloist.ErrReplaced.Error()) {
 				return // a newer tick takes its place, and that run's ping reports how it ends
 			}

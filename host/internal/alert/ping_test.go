@@ -17,7 +17,6 @@ import (
 
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/alert"
-	"github.com/soloist-go/soloist/store"
 )
 
 // A switchboard takes pings.
@@ -58,19 +57,19 @@ func (s *switchboard) want(t *testing.T, want ...string) {
 }
 
 // runEvents are those of one run.
-func runEvents(token int64, end store.Status, reason string) []event.Event {
+func runEvents(token int64, end event.Status, reason string) []event.Event {
 	e := event.Event{Job: "report", Run: event.Run{Token: token, Tick: time.Unix(token, 0), Try: 1}}
 	begun, again, ended := e, e, e
 	begun.Kind, again.Kind, again.Run.Try = event.Started, event.Started, 2
-	ended.Kind, ended.Outcome = event.Ended, store.Outcome{Status: end, Reason: reason}
+	ended.Kind, ended.Outcome = event.Ended, event.Outcome{Status: end, Reason: reason}
 	return []event.Event{begun, again, ended}
 }
 
 func TestPings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &switchboard{answer: func(*http.Request) int { return http.StatusOK }}
-		events := slices.Concat(runEvents(7, store.Succeeded, ""), runEvents(8, store.Failed, strings.Repeat("x", 20000)+" no paper"), runEvents(9, store.Abandoned, "stopped"),
-			runEvents(10, store.Cancelled, "replaced by the tick of 2026-03-01T00:01:00Z"), runEvents(11, store.Cancelled, "by anna"))
+		events := slices.Concat(runEvents(7, event.Succeeded, ""), runEvents(8, event.Failed, strings.Repeat("x", 20000)+" no paper"), runEvents(9, event.Abandoned, "stopped"),
+			runEvents(10, event.Cancelled, "replaced by the tick of 2026-03-01T00:01:00Z"), runEvents(11, event.Cancelled, "by anna"))
 		p := s.hear(events...)
 		for _, e := range events {
 			e.Job = "other"
@@ -93,7 +92,7 @@ func TestPingsThatAreNotTaken(t *testing.T) {
 		start := time.Now()
 		var events []event.Event
 		for token := range int64(1000) {
-			events = append(events, runEvents(token, store.Succeeded, "")...)
+			events = append(events, runEvents(token, event.Succeeded, "")...)
 		}
 		p := s.hear(events...)
 		if took := time.Since(start); took != 0 {
@@ -109,7 +108,7 @@ func TestPingsThatAreNotTaken(t *testing.T) {
 func TestPingIsTriedThreeTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &switchboard{answer: func(*http.Request) int { return http.StatusServiceUnavailable }}
-		s.hear(runEvents(7, store.Succeeded, "")[0]).Close(time.Minute)
+		s.hear(runEvents(7, event.Succeeded, "")[0]).Close(time.Minute)
 		s.want(t, slices.Repeat([]string{"POST /uuid/start"}, 3)...)
 	})
 }
@@ -129,7 +128,7 @@ func TestPingOfNarrowReceiver(t *testing.T) {
 			return http.StatusOK
 		}}
 		var events []event.Event
-		for token, end := range []store.Status{store.Succeeded, store.Failed, store.Failed, store.Succeeded} {
+		for token, end := range []event.Status{event.Succeeded, event.Failed, event.Failed, event.Succeeded} {
 			events = append(events, runEvents(int64(token), end, "boom")...)
 		}
 		s.hear(events...).Close(time.Minute)
@@ -154,7 +153,7 @@ func TestLogHasNoURL(t *testing.T) {
 			inWorld(t, 0, func(w *world) {
 				w.way = answer
 				w.add("r0")
-				w.end("report", store.Failed)
+				w.end("report", event.Failed)
 				time.Sleep(2 * time.Minute)
 				if log := w.logs(); !strings.Contains(log, "has not taken a message") || strings.Contains(log, "secret") || strings.Contains(log, "hooks") {
 					t.Errorf("got the log %s", log)

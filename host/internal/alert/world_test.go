@@ -18,8 +18,10 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/alert"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -32,7 +34,7 @@ type world struct {
 	mu       sync.Mutex
 	slow     time.Duration // of the receiver; set before the replicas start
 	all      map[string]soloist.JobStatus
-	orders   store.Control
+	orders   record.Control
 	down     bool            // the receiver answers 503
 	got      []alert.Message // that the receiver has confirmed
 	killAt   string          // the first replica that comes there dies
@@ -82,7 +84,7 @@ func (w *world) add(name string) *replica {
 		Look:    r.look, Late: func(string) time.Duration { return time.Minute }, Log: w.log,
 		Now:     func() time.Time { w.mu.Lock(); defer w.mu.Unlock(); return time.Now().Add(w.ahead) },
 		Health:  func() soloist.Health { w.mu.Lock(); defer w.mu.Unlock(); return r.health },
-		Control: func(context.Context) (store.Control, error) { w.mu.Lock(); defer w.mu.Unlock(); return w.orders, nil },
+		Control: func(context.Context) (record.Control, error) { w.mu.Lock(); defer w.mu.Unlock(); return w.orders, nil },
 		Elapsed: func() time.Duration { return time.Since(w.start) }})
 	w.replicas = append(w.replicas, r)
 	var all sync.WaitGroup
@@ -118,7 +120,7 @@ func (w *world) set(job string, change func(st *soloist.JobStatus)) {
 	defer w.mu.Unlock()
 	st, ok := w.all[job]
 	if !ok {
-		st = soloist.JobStatus{Name: job, Lease: store.Available, Record: store.Record{Token: 1, Run: store.Run{Status: store.Succeeded}}}
+		st = soloist.JobStatus{Name: job, Lease: store.Available, Record: record.Record{Token: 1, Run: record.Run{Status: event.Succeeded}}}
 	}
 	change(&st)
 	w.all[job] = st
@@ -132,22 +134,22 @@ func (w *world) change(f func()) {
 }
 
 // order changes what operators have ordered.
-func (w *world) order(job store.JobControl) {
-	w.change(func() { w.orders.Jobs = map[string]store.JobControl{"report": job} })
+func (w *world) order(job record.JobControl) {
+	w.change(func() { w.orders.Jobs = map[string]record.JobControl{"report": job} })
 }
 
 // end adds a run with this end.
-func (w *world) end(job string, status store.Status) {
+func (w *world) end(job string, status event.Status) {
 	w.set(job, func(st *soloist.JobStatus) {
 		r := &st.Record
 		r.Token++
-		r.Run = store.Run{Status: status, Error: "no <paper>", Tick: time.Now(), Finished: time.Now()}
-		r.History = slices.Insert(slices.Clone(r.History), 0, store.Outcome{Token: r.Token, Status: status, Reason: "no <paper>", Tick: time.Now()})
+		r.Run = record.Run{Status: status, Error: "no <paper>", Tick: time.Now(), Finished: time.Now()}
+		r.History = slices.Insert(slices.Clone(r.History), 0, event.Outcome{Token: r.Token, Status: status, Reason: "no <paper>", Tick: time.Now()})
 		r.History = r.History[:min(20, len(r.History))]
 		switch status {
-		case store.Failed, store.Stalled:
+		case event.Failed, event.Stalled:
 			r.Failures++
-		case store.Succeeded:
+		case event.Succeeded:
 			r.Failures = 0
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/telemetry"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -113,19 +114,19 @@ func (a *App) checkAlerts() error {
 
 // setLease applies SOLOIST_LEASE to whatever names no lease of its own.
 func (a *App) setLease() error {
-	lease := a.Settings.Lease
-	shortest := store.ShortestLease(a.Scheduler.Store)
-	if _, longest := a.Scheduler.Store.Limits(); lease < shortest || lease > longest || lease%time.Second != 0 {
+	length := a.Settings.Lease
+	shortest := lease.Shortest(a.Scheduler.Store)
+	if _, longest := a.Scheduler.Store.Limits(); length < shortest || length > longest || length%time.Second != 0 {
 		return mistake("SOLOIST_LEASE", fmt.Sprintf("whole seconds from %s to %s, which this store takes", shortest, longest))
 	}
 	for i := range a.Scheduler.Jobs {
 		if a.Scheduler.Jobs[i].Lease == 0 && !a.Scheduler.Jobs[i].EveryReplica {
-			a.Scheduler.Jobs[i].Lease = lease
+			a.Scheduler.Jobs[i].Lease = length
 		}
 	}
 	for i := range a.Scheduler.Singletons {
 		if a.Scheduler.Singletons[i].Lease == 0 {
-			a.Scheduler.Singletons[i].Lease = lease
+			a.Scheduler.Singletons[i].Lease = length
 		}
 	}
 	return nil

@@ -5,11 +5,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/event"
 )
 
 // Outcome says what became of a tick, or of a range of them.
-func Outcome(f *store.Outcome) string {
+func Outcome(f *event.Outcome) string {
 	text := string(f.Status)
 	if !f.From.IsZero() && f.Count > 1 {
 		text = counted(f) + " " + text
@@ -20,7 +20,7 @@ func Outcome(f *store.Outcome) string {
 	if f.Attempt > 1 {
 		text += fmt.Sprintf(", attempt %d", f.Attempt)
 	}
-	if seq := store.BackfillOf(f.Request); seq != 0 {
+	if seq := event.BackfillOf(f.Request); seq != 0 {
 		text += fmt.Sprintf(", backfill %d", seq)
 	}
 	if f.Reason != "" {
@@ -30,7 +30,7 @@ func Outcome(f *store.Outcome) string {
 }
 
 // Moment is when an outcome was: its tick, or for a singleton the start of its term.
-func Moment(f *store.Outcome) time.Time {
+func Moment(f *event.Outcome) time.Time {
 	if f.Tick.IsZero() {
 		return f.Start
 	}
@@ -38,14 +38,14 @@ func Moment(f *store.Outcome) time.Time {
 }
 
 // PlainOutcome is an outcome as JSON shows it.
-func PlainOutcome(f store.Outcome) store.Outcome {
+func PlainOutcome(f event.Outcome) event.Outcome {
 	f.Tick, f.From, f.Start, f.End = UTC(f.Tick), UTC(f.From), UTC(f.Start), UTC(f.End)
 	return f
 }
 
 // PlainOutcomes are outcomes as JSON shows them, and a list even if there are none.
-func PlainOutcomes(all []store.Outcome) []store.Outcome {
-	plain := make([]store.Outcome, 0, len(all))
+func PlainOutcomes(all []event.Outcome) []event.Outcome {
+	plain := make([]event.Outcome, 0, len(all))
 	for _, f := range all {
 		plain = append(plain, PlainOutcome(f))
 	}
@@ -53,7 +53,7 @@ func PlainOutcomes(all []store.Outcome) []store.Outcome {
 }
 
 // Span is the tick of an outcome, or what is known of a range of them.
-func Span(f *store.Outcome) string {
+func Span(f *event.Outcome) string {
 	if f.From.IsZero() {
 		return Stamp(f.Tick)
 	}
@@ -65,7 +65,7 @@ func Span(f *store.Outcome) string {
 }
 
 // counted is the number of ticks of a range. The count of a long one stops.
-func counted(f *store.Outcome) string {
+func counted(f *event.Outcome) string {
 	if f.AtLeast {
 		return fmt.Sprintf("at least %d", f.Count)
 	}
@@ -73,7 +73,7 @@ func counted(f *store.Outcome) string {
 }
 
 // Took is how long a run lasted, if it has ended.
-func Took(f *store.Outcome) string {
+func Took(f *event.Outcome) string {
 	if f.Start.IsZero() || f.End.Before(f.Start) {
 		return "-"
 	}
@@ -89,7 +89,7 @@ func Number(n int64) string {
 }
 
 // outcomes are those that a tick can have, the wanted one first.
-var outcomes = []store.Status{store.Succeeded, store.Failed, store.Stalled, store.Abandoned, store.Cancelled, store.Skipped, store.Missed}
+var outcomes = []event.Status{event.Succeeded, event.Failed, event.Stalled, event.Abandoned, event.Cancelled, event.Skipped, event.Missed}
 
 // Outcomes are the names of those that a tick can have, the wanted one first.
 func Outcomes() (names []string) {
@@ -100,7 +100,7 @@ func Outcomes() (names []string) {
 }
 
 // Tally says how often each outcome came.
-func Tally(counts map[store.Status]int64) string {
+func Tally(counts map[event.Status]int64) string {
 	var all []string
 	for _, s := range outcomes {
 		if n := counts[s]; n > 0 {

@@ -5,19 +5,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/format"
-	"github.com/soloist-go/soloist/store"
 )
 
 // A long reason stays in its line. Ticks that nobody has counted, and a run without an end, are shown as such.
 func TestOutcomes(t *testing.T) {
 	noon := time.Date(2026, 3, 29, 12, 0, 0, 0, time.UTC)
-	hour := store.Outcome{From: noon.Add(-time.Hour), Tick: noon, Status: store.Missed}
-	many, long := hour, store.Outcome{Tick: noon, Start: noon, Status: store.Failed, Reason: strings.Repeat("ä long\nstory ", 50)}
+	hour := event.Outcome{From: noon.Add(-time.Hour), Tick: noon, Status: event.Missed}
+	many, long := hour, event.Outcome{Tick: noon, Start: noon, Status: event.Failed, Reason: strings.Repeat("ä long\nstory ", 50)}
 	many.Count, many.AtLeast = 100, true
 	cut := string([]rune(strings.Repeat("ä long story ", 50))[:99]) + "…"
 	for _, test := range []struct {
-		of                  store.Outcome
+		of                  event.Outcome
 		outcome, span, took string
 	}{
 		{hour, "missed", "after 2026-03-29 11:00:00Z .. 2026-03-29 12:00:00Z (not counted)", "-"},

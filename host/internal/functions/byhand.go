@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/store"
 )
@@ -22,7 +23,7 @@ func (f *Handler) runNow(ctx context.Context, name, request string) result {
 	j := soloist.JobReport{Job: name}
 	outcome, err := f.app.Scheduler.RunNow(ctx, name, request)
 	if err == nil {
-		j.Ran = []store.Outcome{outcome}
+		j.Ran = []event.Outcome{outcome}
 	} else {
 		j.Err = err
 		f.app.Log.Warn("not run by hand", "job", name, "request", request, "error", err)

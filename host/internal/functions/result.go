@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/host/internal/web"
-	"github.com/soloist-go/soloist/store"
 )
 
 // A result is what an invocation came to.
@@ -219,7 +219,7 @@ func httpOutput(o result, body any) map[string]any {
 func reportLines(j soloist.JobReport) (logs []string) {
 	for _, f := range j.Ran {
 		text := fmt.Sprintf("job %s: tick %s %s", j.Job, f.Tick.Format(time.RFC3339), f.Status)
-		if f.Request != "" && store.BackfillOf(f.Request) == 0 {
+		if f.Request != "" && event.BackfillOf(f.Request) == 0 {
 			text = fmt.Sprintf("job %s: request %s %s", j.Job, format.Line(f.Request), f.Status)
 		}
 		if f.Reason != "" {

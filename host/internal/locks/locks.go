@@ -10,8 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/internal/entry"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -91,7 +93,7 @@ func walk(ctx context.Context, from store.Lister, app string, f func(n entry.Nam
 			return false
 		}
 		f(n, ok, func() slot {
-			rec, err := store.DecodeRecord(e.Record, app, name)
+			rec, err := record.Decode(e.Record, app, name)
 			return slot{rec, e.State.Live(), err}
 		})
 		return true
@@ -124,7 +126,7 @@ func (b *builder) add(n entry.Name, read func() slot) {
 
 // A slot is an entry whose record is read.
 type slot struct {
-	rec  store.Record
+	rec  record.Record
 	live bool  // it has a lease
 	err  error // why the record cannot be read
 }
@@ -133,7 +135,7 @@ func (l *Lock) addSlot(number int, s slot) {
 	l.Slots++
 	run := &s.rec.Run
 	if s.err != nil {
-		l.Error, s.rec, run = format.Error(s.err), store.Record{}, &store.Run{}
+		l.Error, s.rec, run = format.Error(s.err), record.Record{}, &record.Run{}
 	}
 	if s.live {
 		h := Holder{Slot: number}
@@ -162,12 +164,12 @@ func onceOf(name string, s slot) Once {
 	r := &s.rec
 	o.Key, o.Token, o.State, o.At = strings.TrimPrefix(r.Definition.Spec, "once "), r.Token, NotBegun, format.UTC(r.Created)
 	o.Failures = int(max(r.Failures, 0))
-	var last store.Outcome
+	var last event.Outcome
 	if len(r.History) > 0 {
 		last = r.History[0]
 	}
 	switch {
-	case last.Status == store.Succeeded, last.Status == store.Skipped:
+	case last.Status == event.Succeeded, last.Status == event.Skipped:
 		o.State, o.At, o.Replica, o.Failures = Succeeded, format.UTC(last.End), last.Replica, 0
 		return o
 	case !r.Succeeded.IsZero():

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -42,7 +44,7 @@ func TestManyLocksHideNothing(t *testing.T) {
 
 // A stop of the replica is no failure of what it does once.
 func TestOnceThatWasStopped(t *testing.T) {
-	o := onceOf("migrate", slot{rec: store.Record{History: []store.Outcome{{Status: store.Abandoned, Reason: "stopped", Replica: "replica-o"}}}})
+	o := onceOf("migrate", slot{rec: record.Record{History: []event.Outcome{{Status: event.Abandoned, Reason: "stopped", Replica: "replica-o"}}}})
 	if o.State != Interrupted || o.Failures != 0 || o.Replica != "replica-o" {
 		t.Errorf("got %+v", o)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/entry"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -16,7 +17,7 @@ type Past struct {
 	Name   string // for people: "lock:tenant-42", "lock:pool slot 1", "once:migrate for v2"
 	Kind   string
 	State  string // held or free; broken: the record cannot be read; of what is done once, its State
-	Record store.Record
+	Record record.Record
 	Err    error // why the record cannot be read
 }
 

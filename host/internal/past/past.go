@@ -11,16 +11,16 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/internal/history"
-	"github.com/soloist-go/soloist/store"
 )
 
 // A Run is an outcome, with the id that logs have of its run.
 type Run struct {
 	ID string `json:"id,omitempty"` // as [soloist.Run.ID]; none of a range of ticks
-	store.Outcome
+	event.Outcome
 	Gap bool `json:"gap,omitempty"` // older outcomes, before this one, may be lost
 }
 
@@ -31,7 +31,7 @@ type Lines []history.Line
 type Filter struct {
 	Run      string         // what follows the @ of a run's id; empty: all runs
 	Since    time.Time      // zero: all
-	Outcomes []store.Status // empty: all
+	Outcomes []event.Status // empty: all
 }
 
 // Any reports whether all outcomes are wanted.
@@ -57,7 +57,7 @@ func (f Filter) Select(job string, lines Lines, offset, limit int) (page []Run, 
 	return page, matched
 }
 
-func (f Filter) wants(job string, o *store.Outcome) bool {
+func (f Filter) wants(job string, o *event.Outcome) bool {
 	switch {
 	case !f.Since.IsZero() && o.Tick.Before(f.Since) && o.End.Before(f.Since):
 		return false
@@ -74,10 +74,10 @@ func (f Filter) wants(job string, o *store.Outcome) bool {
 }
 
 // ofTick reports whether an outcome belongs to a tick, also to a tick that a backfill has run again.
-func ofTick(o *store.Outcome) bool { return o.Request == "" || store.BackfillOf(o.Request) != 0 }
+func ofTick(o *event.Outcome) bool { return o.Request == "" || event.BackfillOf(o.Request) != 0 }
 
 // runID is the [soloist.Run.ID] of an outcome. A range of ticks has none.
-func runID(job string, o *store.Outcome) string {
+func runID(job string, o *event.Outcome) string {
 	switch {
 	case !o.From.IsZero():
 		return ""
@@ -96,7 +96,7 @@ func (f *Filter) Want(names ...string) error {
 		if !slices.Contains(known, name) {
 			return fmt.Errorf("outcome is %q: want one of %s%s", format.Brief(name), strings.Join(known, ", "), app.DidYouMean("; ", name, known))
 		}
-		f.Outcomes = append(f.Outcomes, store.Status(name))
+		f.Outcomes = append(f.Outcomes, event.Status(name))
 	}
 	return nil
 }

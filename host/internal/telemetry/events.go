@@ -8,13 +8,12 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/store"
 )
 
 // count counts an event of the scheduler. It does not wait for anything.
 func (c *counters) count(e event.Event) {
 	ctx, job := context.Background(), of(e.Job)
-	if store.BackfillOf(e.Run.Request) != 0 && (e.Kind == event.Ended || e.Kind == event.Settled) {
+	if event.BackfillOf(e.Run.Request) != 0 && (e.Kind == event.Ended || e.Kind == event.Settled) {
 		return // ticks that were counted when they were due
 	}
 	switch e.Kind {
@@ -45,7 +44,7 @@ func (c *counters) count(e event.Event) {
 func (c *counters) startAtZero(scheduler *soloist.Scheduler) {
 	ctx := context.Background()
 	for _, name := range names(scheduler) {
-		for _, s := range []store.Status{store.Succeeded, store.Failed, store.Stalled, store.Abandoned} {
+		for _, s := range []event.Status{event.Succeeded, event.Failed, event.Stalled, event.Abandoned} {
 			c.runs.Add(ctx, 0, outcome(name, s))
 		}
 		c.lost.Add(ctx, 0, of(name))
@@ -61,8 +60,8 @@ func (c *counters) startAtZero(scheduler *soloist.Scheduler) {
 		}
 		for _, name := range soloist.ShardNames(j.Name, j.Shards) {
 			c.takeovers.Add(ctx, 0, because(name, "stalled"))
-			c.settled.Add(ctx, 0, outcome(name, store.Missed))
-			c.settled.Add(ctx, 0, outcome(name, store.Abandoned))
+			c.settled.Add(ctx, 0, outcome(name, event.Missed))
+			c.settled.Add(ctx, 0, outcome(name, event.Abandoned))
 			if j.FinishBy > 0 {
 				c.late.Add(ctx, 0, of(name))
 			}
@@ -72,14 +71,14 @@ func (c *counters) startAtZero(scheduler *soloist.Scheduler) {
 }
 
 // ticks is how many ticks an outcome is about, as far as known.
-func ticks(f *store.Outcome) int64 {
+func ticks(f *event.Outcome) int64 {
 	if f.From.IsZero() {
 		return 1
 	}
 	return int64(max(f.Count, 1))
 }
 
-func outcome(job string, s store.Status) metric.MeasurementOption {
+func outcome(job string, s event.Status) metric.MeasurementOption {
 	return metric.WithAttributeSet(attribute.NewSet(attribute.String(jobLabel, job), attribute.String("outcome", string(s))))
 }
 

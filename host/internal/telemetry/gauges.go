@@ -10,7 +10,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // A Look returns what the records say now, from a cache: it is called for each scrape.
@@ -118,9 +119,9 @@ func overdue(st *soloist.JobStatus, now time.Time) time.Duration {
 
 // lastSuccess is the end of the newest run that succeeded; zero: none has. A replica with
 // an older program may have written a success into the history alone.
-func lastSuccess(r *store.Record) time.Time {
+func lastSuccess(r *record.Record) time.Time {
 	for _, f := range r.History {
-		if f.Status == store.Succeeded && f.End.After(r.Succeeded) {
+		if f.Status == event.Succeeded && f.End.After(r.Succeeded) {
 			return f.End
 		}
 	}

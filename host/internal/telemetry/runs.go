@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // traces makes one trace of each run: a span for the run, and below it one for each try
@@ -100,12 +100,12 @@ func (t *traces) called(ctx context.Context, s *session, c call) {
 }
 
 // nameOf says what a write of this record is for.
-func (t *traces) nameOf(record []byte) string {
+func (t *traces) nameOf(written []byte) string {
 	if t == nil {
 		return ""
 	}
-	var r struct{ Run struct{ Status store.Status } }
-	if json.Unmarshal(record, &r) == nil && r.Run.Status != store.Running {
+	var r struct{ Run struct{ Status event.Status } }
+	if json.Unmarshal(written, &r) == nil && r.Run.Status != record.Running {
 		return "outcome"
 	}
 	return "claim"
@@ -178,7 +178,7 @@ func (t *traces) event(e event.Event) {
 			continue
 		}
 		switch e.Kind {
-		case event.TookOver, event.Unhealthy, event.Stalled, event.Lost, event.Overrun, event.HandingOver:
+		case event.TookOver, event.Unhealthy, event.NoProgress, event.Lost, event.Overrun, event.HandingOver:
 			r.span.AddEvent(string(e.Kind))
 		case event.Ended:
 			r.end(e.Outcome.Status)
@@ -195,12 +195,12 @@ func (t *traces) event(e event.Event) {
 }
 
 // end ends the span of a run. Empty: its outcome is not known.
-func (r *run) end(outcome store.Status) {
+func (r *run) end(outcome event.Status) {
 	if outcome != "" {
 		r.span.SetAttributes(attribute.String("soloist.outcome", string(outcome)))
 	}
 	switch outcome {
-	case store.Succeeded, store.Skipped, store.Cancelled, "": // as wanted, or not known
+	case event.Succeeded, event.Skipped, event.Cancelled, "": // as wanted, or not known
 	default:
 		r.span.SetStatus(codes.Error, string(outcome))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/telemetry"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -77,20 +78,20 @@ func wantLines(t *testing.T, got []string, want []string, without ...string) {
 func TestEventsAreCounted(t *testing.T) {
 	m := open(t, program())
 	tick := noon.Add(-time.Minute)
-	ended := func(s store.Status, took time.Duration) event.Event {
-		return event.Event{Kind: event.Ended, Job: "report", Run: event.Run{Tick: tick, Token: 7}, Took: took, Outcome: store.Outcome{Status: s, Reason: "password is hunter2"}}
+	ended := func(s event.Status, took time.Duration) event.Event {
+		return event.Event{Kind: event.Ended, Job: "report", Run: event.Run{Tick: tick, Token: 7}, Took: took, Outcome: event.Outcome{Status: s, Reason: "password is hunter2"}}
 	}
 	for _, e := range []event.Event{
 		{Kind: event.Started, Job: "report", Run: event.Run{Tick: tick, Try: 1}, Time: tick.Add(2 * time.Second)},
 		{Kind: event.Started, Job: "report", Run: event.Run{Tick: tick, Try: 2}, Time: tick.Add(time.Minute)},
 		{Kind: event.Started, Job: "report", Run: event.Run{Tick: tick, Try: 1, Request: "by-hand"}},
 		{Kind: event.Started, Job: "leader", Run: event.Run{Try: 1}},
-		ended(store.Succeeded, 3*time.Second),
-		ended(store.Failed, time.Second),
-		ended(store.Failed, time.Second),
-		{Kind: event.Settled, Job: "report", Outcome: store.Outcome{Status: store.Missed, From: noon.Add(-time.Hour), Count: 40}},
-		{Kind: event.Settled, Job: "report", Outcome: store.Outcome{Status: store.Missed, From: noon.Add(-time.Hour)}},
-		{Kind: event.Settled, Job: "report", Outcome: store.Outcome{Status: store.Abandoned}},
+		ended(event.Succeeded, 3*time.Second),
+		ended(event.Failed, time.Second),
+		ended(event.Failed, time.Second),
+		{Kind: event.Settled, Job: "report", Outcome: event.Outcome{Status: event.Missed, From: noon.Add(-time.Hour), Count: 40}},
+		{Kind: event.Settled, Job: "report", Outcome: event.Outcome{Status: event.Missed, From: noon.Add(-time.Hour)}},
+		{Kind: event.Settled, Job: "report", Outcome: event.Outcome{Status: event.Abandoned}},
 		{Kind: event.Renewed, Job: "report", Took: 30 * time.Millisecond},
 		{Kind: event.Lost, Job: "report", Err: errors.New("gone")},
 		{Kind: event.TookOver, Job: "report", Former: event.Former{Replica: "r2"}, Note: "died"},
@@ -145,12 +146,12 @@ func TestGaugesOfRecords(t *testing.T) {
 	m := open(t, program())
 	never := scrape(t, m)
 	wantLines(t, never, []string{`soloist_running{job_name="leader"} 0`, `soloist_storage_up 0`}, "soloist_job_failures", "soloist_tick_overdue_seconds")
-	history := []store.Outcome{{Status: store.Failed, End: noon}, {Status: store.Succeeded, End: noon.Add(-time.Hour)}, {Status: store.Succeeded}}
+	history := []event.Outcome{{Status: event.Failed, End: noon}, {Status: event.Succeeded, End: noon.Add(-time.Hour)}, {Status: event.Succeeded}}
 	all := []soloist.JobStatus{
-		{Name: "report", Lease: store.Available, Next: noon.Add(-90 * time.Second), Record: store.Record{Failures: 43, History: history}},
+		{Name: "report", Lease: store.Available, Next: noon.Add(-90 * time.Second), Record: record.Record{Failures: 43, History: history}},
 		{Name: "sweep", Next: noon.Add(time.Hour), Paused: true}, // has no record yet
 		{Name: "cache", EveryReplica: true, Next: noon.Add(-time.Hour)},
-		{Name: "leader", Singleton: true, Lease: store.Leased, Record: store.Record{Failures: 1, Succeeded: noon}},
+		{Name: "leader", Singleton: true, Lease: store.Leased, Record: record.Record{Failures: 1, Succeeded: noon}},
 	}
 	m.Watch(func(context.Context) []soloist.JobStatus { return all })
 	wantLines(t, scrape(t, m), []string{
@@ -166,7 +167,7 @@ func TestGaugesOfRecords(t *testing.T) {
 	}, `soloist_job_failures{job_name="cache"}`, `soloist_tick_overdue_seconds{job_name="cache"}`, `soloist_tick_overdue_seconds{job_name="leader"}`)
 
 	// Ticks that come due during a run wait for its end. One whose runner died is overdue.
-	all[0].Lease, all[0].Record.Run.Status = store.Leased, store.Running
+	all[0].Lease, all[0].Record.Run.Status = store.Leased, record.Running
 	wantLines(t, scrape(t, m), []string{`soloist_tick_overdue_seconds{job_name="report"} 0`})
 	all[0].Lease = store.Expired
 	wantLines(t, scrape(t, m), []string{`soloist_tick_overdue_seconds{job_name="report"} 90`})

@@ -31,11 +31,11 @@ func runOnce(t *testing.T, s *soloist.Scheduler, m *telemetry.Telemetry, failure
 	s.Jobs[0].Do(t.Context(), &soloist.Run{Job: "report", Tick: noon, Attempt: 1, Try: 1, Token: 7})
 	l.Renew(t.Context())
 	l.Write(t.Context(), "1", []byte(`{"run":{"status":"succeeded"}}`))
-	status := store.Succeeded
+	status := event.Succeeded
 	if failure != nil {
-		status = store.Failed
+		status = event.Failed
 	}
-	m.Event(event.Event{Kind: event.Ended, Job: "report", Run: event.Run{Tick: noon, Token: 7}, Outcome: store.Outcome{Status: status}, Err: failure})
+	m.Event(event.Event{Kind: event.Ended, Job: "report", Run: event.Run{Tick: noon, Token: 7}, Outcome: event.Outcome{Status: status}, Err: failure})
 	l.Release(t.Context())
 }
 
@@ -184,8 +184,8 @@ func TestEventsMayComeLate(t *testing.T) {
 			s.Jobs[0].Do(t.Context(), &soloist.Run{Job: "report", Tick: noon, Token: token + 1, Try: 1})
 		}
 		for _, token := range []int64{5, 4, 1} { // those of 3 and 2 were dropped
-			for _, kind := range []event.Kind{event.Stalled, event.Ended, event.Ended} {
-				m.Event(event.Event{Kind: kind, Job: "report", Run: event.Run{Tick: noon, Token: token}, Outcome: store.Outcome{Status: store.Stalled}})
+			for _, kind := range []event.Kind{event.NoProgress, event.Ended, event.Ended} {
+				m.Event(event.Event{Kind: kind, Job: "report", Run: event.Run{Tick: noon, Token: token}, Outcome: event.Outcome{Status: event.Stalled}})
 			}
 		}
 	})

@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // A do is the function of a job or singleton.
@@ -80,7 +80,7 @@ func attributes(r *soloist.Run, schedule, code string) []attribute.KeyValue {
 // requestOf returns the request of a run as the events of the run have it.
 func requestOf(r *soloist.Run) string {
 	if r.Backfill != 0 {
-		return store.BackfillRequest(r.Backfill)
+		return record.BackfillRequest(r.Backfill)
 	}
 	return r.Request
 }

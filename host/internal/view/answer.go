@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/locks"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -70,15 +72,15 @@ type Detail struct {
 	Lease   store.LeaseState `json:"lease,omitempty"`   // its state; empty: there is no entry, or it could not be read
 	Token   int64            `json:"token,omitzero"`    // the newest fencing token
 	Outlook *Outlook         `json:"outlook,omitempty"` // by this program's schedule; nil: there is none, or another one is in force
-	History []store.Outcome  `json:"history"`
-	Orders  []store.Order    `json:"orders"`           // of operators, newest first
+	History []event.Outcome  `json:"history"`
+	Orders  []record.Order   `json:"orders"`           // of operators, newest first
 	Record  json.RawMessage  `json:"record,omitempty"` // as it is in the store
 }
 
 // DetailOf is all that is known of a job.
-func DetailOf(a *app.App, st soloist.JobStatus, job Job, audit []store.Order) Detail {
+func DetailOf(a *app.App, st soloist.JobStatus, job Job, audit []record.Order) Detail {
 	d := Detail{Job: job, Orders: OrdersOf(audit, st.Name), Lease: st.Lease, Token: st.Record.Token, Outlook: outlookOf(a, st),
-		History: []store.Outcome{}}
+		History: []event.Outcome{}}
 	if st.Err == nil {
 		d.History = format.PlainOutcomes(st.Record.History)
 		d.Record = recordOf(&st.Record)
@@ -87,8 +89,8 @@ func DetailOf(a *app.App, st soloist.JobStatus, job Job, audit []store.Order) De
 }
 
 // OrdersOf are the orders for one job; empty: for all.
-func OrdersOf(audit []store.Order, job string) []store.Order {
-	orders := []store.Order{}
+func OrdersOf(audit []record.Order, job string) []record.Order {
+	orders := []record.Order{}
 	for _, o := range audit {
 		if job == "" || job == o.Job {
 			o.At = format.UTC(o.At)
@@ -99,7 +101,7 @@ func OrdersOf(audit []store.Order, job string) []store.Order {
 }
 
 // recordOf is nil for a job without a record.
-func recordOf(r *store.Record) json.RawMessage {
+func recordOf(r *record.Record) json.RawMessage {
 	if r.Token == 0 {
 		return nil
 	}
@@ -135,7 +137,7 @@ func outlookOf(a *app.App, st soloist.JobStatus) *Outlook {
 // A Ticked is the JSON output of tick for one job.
 type Ticked struct {
 	Job     string          `json:"job"`
-	Ran     []store.Outcome `json:"ran"`               // what was run here, in order
+	Ran     []event.Outcome `json:"ran"`               // what was run here, in order
 	Replica string          `json:"replica,omitempty"` // the other replica that runs it
 	Next    time.Time       `json:"next,omitzero"`
 	Awaits  string          `json:"awaits,omitempty"` // the jobs whose outcome Next waits for
@@ -150,8 +152,8 @@ func NewTicked(j soloist.JobReport) Ticked {
 
 // Failed reports whether a tick that was run here came to a bad end.
 func Failed(j soloist.JobReport) bool {
-	return slices.ContainsFunc(j.Ran, func(f store.Outcome) bool {
-		return f.Status == store.Failed || f.Status == store.Stalled || f.Status == store.Abandoned
+	return slices.ContainsFunc(j.Ran, func(f event.Outcome) bool {
+		return f.Status == event.Failed || f.Status == event.Stalled || f.Status == event.Abandoned
 	})
 }
 

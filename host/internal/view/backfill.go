@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/format"
-	"github.com/soloist-go/soloist/store"
 )
 
 // A Backfill is the last backfill of a job.
@@ -21,7 +21,7 @@ type Backfill struct {
 	All    bool                   `json:"all,omitempty"` // all ticks of the range; otherwise those that were missed
 	Ticks  int                    `json:"ticks"`
 	Done   int64                  `json:"done"` // those that have their outcome
-	Counts map[store.Status]int64 `json:"counts,omitempty"`
+	Counts map[event.Status]int64 `json:"counts,omitempty"`
 	Failed time.Time              `json:"failed,omitzero"` // the last tick that came to a bad end
 	Tick   time.Time              `json:"tick,omitzero"`   // that runs
 	Beside int                    `json:"beside,omitzero"` // how many more ticks run

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -25,15 +27,15 @@ type Job struct {
 	Claimed  time.Time              `json:"claimed,omitzero"`   // when that run began
 	Lost     time.Time              `json:"lost,omitzero"`      // the last sign of that run, if it is interrupted
 	TimesOut time.Time              `json:"timesOut,omitzero"`  // when the time-out of that run is over, as far as known
-	Progress *store.Progress        `json:"progress,omitempty"` // the last progress report of that run
-	Last     *store.Outcome         `json:"last,omitempty"`     // the newest
+	Progress *record.Progress       `json:"progress,omitempty"` // the last progress report of that run
+	Last     *event.Outcome         `json:"last,omitempty"`     // the newest
 	Next     time.Time              `json:"next,omitzero"`
 	After    string                 `json:"after,omitempty"`  // the jobs that it follows
 	Awaits   string                 `json:"awaits,omitempty"` // the jobs of After whose outcome Next waits for, once it has come
-	Late     *store.Late            `json:"late,omitempty"`   // ticks since the last success that have not succeeded by FinishBy
+	Late     *record.Late           `json:"late,omitempty"`   // ticks since the last success that have not succeeded by FinishBy
 	Begins   time.Time              `json:"begins,omitzero"`  // the first tick of all, while it is to come
 	Over     time.Time              `json:"over,omitzero"`    // the last tick of all, once it has its outcome
-	Counts   map[store.Status]int64 `json:"counts,omitempty"`
+	Counts   map[event.Status]int64 `json:"counts,omitempty"`
 	Error    string                 `json:"error,omitempty"` // why the record could not be read, or why nothing runs
 
 	Pause    *Pause   `json:"pause,omitempty"`    // nil: no order or failure pauses it; the settings of replicas may
@@ -56,7 +58,7 @@ type Job struct {
 	Foreign  bool            `json:"-"` // the schedule in force is another one
 	Runner   string          `json:"-"` // who ran the run that is interrupted
 	TimedOut bool            `json:"-"` // TimesOut has passed, and the run goes on
-	Kept     []store.Outcome `json:"-"` // the outcomes as the record has them
+	Kept     []event.Outcome `json:"-"` // the outcomes as the record has them
 }
 
 // A Shard says which part of a job or singleton another one is, from zero.
@@ -94,7 +96,7 @@ func Of(a *app.App, st soloist.JobStatus) Job { return All(a, []soloist.JobStatu
 // All is [Of] for each of them, with what operators have ordered, and the settings that the
 // replicas have published; nil: these are not known. It is enough to choose and to sort by;
 // [Job.Whole] has the rest.
-func All(a *app.App, all []soloist.JobStatus, orders *store.Control, fleet *Fleet) []Job {
+func All(a *app.App, all []soloist.JobStatus, orders *record.Control, fleet *Fleet) []Job {
 	views, h := make([]Job, len(all)), a.Scheduler.Health() // which asks all jobs
 	for i := range all {
 		st, v := &all[i], &views[i]
@@ -143,7 +145,7 @@ func of(a *app.App, st *soloist.JobStatus, h soloist.Health) Job {
 		v.Last = lastRun(r.History)
 	}
 	if st.Late.Count > 0 {
-		v.Late = &store.Late{Since: format.UTC(st.Late.Since), Tick: format.UTC(st.Late.Tick), Count: st.Late.Count}
+		v.Late = &record.Late{Since: format.UTC(st.Late.Since), Tick: format.UTC(st.Late.Tick), Count: st.Late.Count}
 	}
 	v.Backfill = backfillOf(st)
 	v.Counts, v.Failures = r.Counts, max(r.Failures, 0)
@@ -181,8 +183,8 @@ func (v *Job) sign(at time.Time) {
 }
 
 // setTimeout says when the run has to be over.
-func (v *Job) setTimeout(r *store.Record, limit time.Duration, now time.Time) {
-	if limit == 0 || r.Run.Status == store.Stalled {
+func (v *Job) setTimeout(r *record.Record, limit time.Duration, now time.Time) {
+	if limit == 0 || r.Run.Status == event.Stalled {
 		return
 	}
 	begun := r.Run.Claimed
@@ -193,9 +195,9 @@ func (v *Job) setTimeout(r *store.Record, limit time.Duration, now time.Time) {
 	v.TimedOut = now.After(v.TimesOut)
 }
 
-func runState(r *store.Record, lease store.LeaseState) State {
+func runState(r *record.Record, lease store.LeaseState) State {
 	switch {
-	case r.Run.Status == store.Stalled:
+	case r.Run.Status == event.Stalled:
 		return stalled
 	case !lease.Live():
 		return interrupted
@@ -208,16 +210,16 @@ func runState(r *store.Record, lease store.LeaseState) State {
 }
 
 // progress is nil if the run has reported nothing.
-func progress(r *store.Record) *store.Progress {
+func progress(r *record.Record) *record.Progress {
 	if r.Run.Progress.At.IsZero() {
 		return nil
 	}
-	return &store.Progress{Note: r.Run.Progress.Note, At: format.UTC(r.Run.Progress.At)}
+	return &record.Progress{Note: r.Run.Progress.Note, At: format.UTC(r.Run.Progress.At)}
 }
 
 // lastRun is the newest outcome of a tick that was run: a failure is news even if
 // a tick was skipped under it. Where none was run it is the newest of all.
-func lastRun(history []store.Outcome) *store.Outcome {
+func lastRun(history []event.Outcome) *event.Outcome {
 	for i := range history {
 		if !history[i].Start.IsZero() {
 			return &history[i]
@@ -230,10 +232,10 @@ func lastRun(history []store.Outcome) *store.Outcome {
 // with the record, even if that cannot be read. A job on each replica has no record to ask for.
 func Reached(st soloist.JobStatus) bool { return !st.EveryReplica && (st.Err == nil || st.Lease != "") }
 
-// An Outcome is a [store.Outcome] as a strip or a plot shows it.
+// An Outcome is a [event.Outcome] as a strip or a plot shows it.
 type Outcome struct {
 	At      time.Time    `json:"at,omitzero"`
-	Status  store.Status `json:"status"`
+	Status  event.Status `json:"status"`
 	Seconds float64      `json:"seconds,omitzero"` // how long it ran; zero: it did not, or that is not known
 	Count   int          `json:"count,omitzero"`   // of a range of ticks
 	Reason  string       `json:"reason,omitempty"`
@@ -263,7 +265,7 @@ func (v *Job) Took() float64 {
 	return 0
 }
 
-func outcomeOf(f *store.Outcome) Outcome {
+func outcomeOf(f *event.Outcome) Outcome {
 	o := Outcome{At: format.UTC(format.Moment(f)), Status: f.Status, Reason: f.Reason, Seconds: seconds(f)}
 	if !f.From.IsZero() {
 		o.Count = f.Count
@@ -272,7 +274,7 @@ func outcomeOf(f *store.Outcome) Outcome {
 }
 
 // seconds is how long an outcome took; zero: it was not run, or that is not known.
-func seconds(f *store.Outcome) float64 {
+func seconds(f *event.Outcome) float64 {
 	if f.Start.IsZero() || !f.End.After(f.Start) {
 		return 0
 	}
@@ -281,7 +283,7 @@ func seconds(f *store.Outcome) float64 {
 
 // heed shows what operators have ordered: the runs that have not begun, and the pause that is in
 // force. It reports whether a pause that is over may have skipped the newest tick.
-func (v *Job) heed(a *app.App, st *soloist.JobStatus, ordered store.JobControl) (ended bool) {
+func (v *Job) heed(a *app.App, st *soloist.JobStatus, ordered record.JobControl) (ended bool) {
 	v.Pause = pauseOf(st, ordered, a.Now())
 	for _, r := range ordered.Requests {
 		if st.Err == nil && !st.Record.Orders.IsServed(r.Seq) && r.Until.After(a.Now()) {
@@ -321,13 +323,13 @@ func (v *Job) meet(a *app.App, st *soloist.JobStatus, ended bool, fleet *Fleet) 
 
 // pausedByOrder reports whether the newest tick was skipped because of a pause that is
 // over: a pause that an operator ordered, or the job's own pause after a resume.
-func pausedByOrder(st *soloist.JobStatus, ordered store.JobControl) bool {
+func pausedByOrder(st *soloist.JobStatus, ordered record.JobControl) bool {
 	if len(st.Record.History) == 0 {
 		return false
 	}
 	tick := st.Record.History[0].Tick
 	return !ordered.Resumed.At.IsZero() && !tick.After(ordered.Resumed.At) ||
-		slices.ContainsFunc(ordered.Pauses, func(s store.Span) bool { return tick.After(s.From) && !tick.After(s.To) }) ||
+		slices.ContainsFunc(ordered.Pauses, func(s record.Span) bool { return tick.After(s.From) && !tick.After(s.To) }) ||
 		!ordered.Pause.Until.IsZero() && tick.After(ordered.Pause.At) && !tick.After(ordered.Pause.Until)
 }
 
@@ -340,7 +342,7 @@ type Pause struct {
 }
 
 // pauseOf is nil if no pause is in force.
-func pauseOf(st *soloist.JobStatus, ordered store.JobControl, now time.Time) *Pause {
+func pauseOf(st *soloist.JobStatus, ordered record.JobControl, now time.Time) *Pause {
 	if p := ordered.Pause; p.On(now) {
 		return &Pause{By: p.By, Reason: p.Reason, At: format.UTC(p.At), Until: format.UTC(p.Until)}
 	}
@@ -351,10 +353,10 @@ func pauseOf(st *soloist.JobStatus, ordered store.JobControl, now time.Time) *Pa
 }
 
 // recordPaused reports whether the newest tick was skipped because of a pause.
-func recordPaused(r *store.Record) bool {
+func recordPaused(r *record.Record) bool {
 	for _, f := range r.History {
 		if f.Request == "" {
-			return f.Status == store.Skipped && f.Reason == "paused" && f.Token == 0 // else its run said so
+			return f.Status == event.Skipped && f.Reason == "paused" && f.Token == 0 // else its run said so
 		}
 	}
 	return false

@@ -7,7 +7,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/format"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // StateWords is the state, and who runs what since when.
@@ -146,7 +146,7 @@ func (v Job) PauseWords(now time.Time) string {
 }
 
 // PauseReplaced says which pause a new one takes the place of; empty: none was in force.
-func PauseReplaced(ordered store.JobControl, now time.Time) string {
+func PauseReplaced(ordered record.JobControl, now time.Time) string {
 	p := ordered.Pause
 	if !p.On(now) {
 		return ""

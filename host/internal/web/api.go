@@ -13,7 +13,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/host/internal/view"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // pages answer what people, probes and programs ask over HTTP.
@@ -69,12 +69,12 @@ func (p *pages) api() []route {
 		{"POST", "/session", ownSite(p.signIn)},
 		{"DELETE", "/session", ownSite(p.signOut)},
 		{"GET", "/orders", read(p.orders)},
-		{"POST", "/jobs/{job}/run", admin(p.order(store.OrderRun))},
-		{"POST", "/jobs/{job}/pause", admin(p.order(store.OrderPause))},
-		{"POST", "/jobs/{job}/resume", admin(p.order(store.OrderResume))},
-		{"POST", "/jobs/{job}/cancel", admin(p.order(store.OrderCancel))},
-		{"POST", "/jobs/{job}/backfill", admin(p.order(store.OrderBackfill))},
-		{"POST", "/jobs/{job}/cancel-backfill", admin(p.order(store.OrderCancelBackfill))},
+		{"POST", "/jobs/{job}/run", admin(p.order(record.OrderRun))},
+		{"POST", "/jobs/{job}/pause", admin(p.order(record.OrderPause))},
+		{"POST", "/jobs/{job}/resume", admin(p.order(record.OrderResume))},
+		{"POST", "/jobs/{job}/cancel", admin(p.order(record.OrderCancel))},
+		{"POST", "/jobs/{job}/backfill", admin(p.order(record.OrderBackfill))},
+		{"POST", "/jobs/{job}/cancel-backfill", admin(p.order(record.OrderCancelBackfill))},
 		{"POST", "/jobs/{job}/step-down", admin(p.stepDown)},
 		{"POST", "/jobs/{job}/unlock", admin(p.unlock)},
 	}
@@ -128,8 +128,8 @@ type jobAnswer struct {
 
 // An ordersAnswer is what operators have ordered last.
 type ordersAnswer struct {
-	App    appInfo       `json:"app"`
-	Orders []store.Order `json:"orders"` // newest first
+	App    appInfo        `json:"app"`
+	Orders []record.Order `json:"orders"` // newest first
 }
 
 // A replicasAnswer is all replicas.

@@ -19,12 +19,13 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/web"
 	"github.com/soloist-go/soloist/internal/azurite"
 	"github.com/soloist-go/soloist/internal/blobtest"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // manyJobs is the number of jobs in the benchmarks.
@@ -165,14 +166,14 @@ func nameOf(i int) string { return fmt.Sprintf("job-%05d", i) }
 func recordOf(b *testing.B, i, outcomes int) []byte {
 	now := time.Now().UTC().Truncate(time.Second)
 	hour := now.Truncate(time.Hour)
-	r := store.Record{App: "soloist", Job: nameOf(i), Created: now.Add(-48 * time.Hour), Token: now.UnixMicro(), Writer: "replica-ABCDEFGH",
-		Definition: store.Definition{Since: now.Add(-48 * time.Hour)}, Watermark: hour, Run: store.Run{Status: store.Idle}}
+	r := record.Record{App: "soloist", Job: nameOf(i), Created: now.Add(-48 * time.Hour), Token: now.UnixMicro(), Writer: "replica-ABCDEFGH",
+		Definition: record.Definition{Since: now.Add(-48 * time.Hour)}, Watermark: hour, Run: record.Run{Status: record.Idle}}
 	for n := range outcomes {
 		tick := hour.Add(-time.Duration(n) * time.Hour)
-		f := store.Outcome{Tick: tick, Status: store.Succeeded, Attempt: 1, Token: r.Token - int64(n), Replica: "shop--7c9f6d8b5-x2x7q", Start: tick.Add(120 * time.Millisecond), End: tick.Add(time.Duration(i%50+1) * time.Second)}
+		f := event.Outcome{Tick: tick, Status: event.Succeeded, Attempt: 1, Token: r.Token - int64(n), Replica: "shop--7c9f6d8b5-x2x7q", Start: tick.Add(120 * time.Millisecond), End: tick.Add(time.Duration(i%50+1) * time.Second)}
 		if n == 0 {
-			r.Run = store.Run{Tick: tick, Attempt: 1, Status: f.Status, Replica: f.Replica, Lease: store.Seconds(30 * time.Second), Claimed: f.Start, Finished: f.End}
-			r.Succeeded, r.Counts = f.End, map[store.Status]int64{store.Succeeded: 4711, store.Missed: 3}
+			r.Run = record.Run{Tick: tick, Attempt: 1, Status: f.Status, Replica: f.Replica, Lease: record.Seconds(30 * time.Second), Claimed: f.Start, Finished: f.End}
+			r.Succeeded, r.Counts = f.End, map[event.Status]int64{event.Succeeded: 4711, event.Missed: 3}
 		}
 		r.History = append(r.History, f)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/presence"
 	"github.com/soloist-go/soloist/host/internal/view"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 const (
@@ -32,8 +32,8 @@ type Cache struct {
 	Jobs int // how many there are: to read many takes longer
 
 	read   func(context.Context) ([]soloist.JobStatus, error)
-	orders func(context.Context) (store.Control, error) // nil: the store keeps none
-	beacon *presence.Reader                             // nil: the replicas are not known
+	orders func(context.Context) (record.Control, error) // nil: the store keeps none
+	beacon *presence.Reader                              // nil: the replicas are not known
 
 	readings sync.WaitGroup
 	met      atomic.Bool     // the store has answered, once
@@ -53,8 +53,8 @@ type Cache struct {
 type news struct {
 	at     time.Time
 	all    []soloist.JobStatus
-	orders store.Control // the last that could be read
-	deaf   error         // why they cannot be read now
+	orders record.Control // the last that could be read
+	deaf   error          // why they cannot be read now
 	fleet  fleet
 	made   *rows
 	silent bool // the store was asked after that, and has not answered
@@ -103,7 +103,7 @@ func (n news) old() string {
 
 // NewCache returns an empty cache of what read returns; of orders, nil if the store keeps no
 // orders of operators; and of the replicas, nil if they do not write that they are up.
-func NewCache(read func(context.Context) ([]soloist.JobStatus, error), orders func(context.Context) (store.Control, error), replicas *presence.Reader) *Cache {
+func NewCache(read func(context.Context) ([]soloist.JobStatus, error), orders func(context.Context) (record.Control, error), replicas *presence.Reader) *Cache {
 	c := &Cache{read: read, orders: orders, beacon: replicas,
 		watching: watching{all: map[chan struct{}]bool{}, poked: make(chan struct{}, 1)}}
 	c.closed, c.close = context.WithCancel(context.Background())
@@ -199,9 +199,9 @@ func (n *news) same(o *news) bool {
 	return n.fleet.looks(o.fleet) && n.orders.Seq == o.orders.Seq && (n.deaf == nil) == (o.deaf == nil) && reflect.DeepEqual(n.all, o.all)
 }
 
-func (c *Cache) readOrders(ctx context.Context) (store.Control, error) {
+func (c *Cache) readOrders(ctx context.Context) (record.Control, error) {
 	if c.orders == nil {
-		return store.Control{}, nil
+		return record.Control{}, nil
 	}
 	return c.orders(ctx)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/view"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -36,10 +37,10 @@ type change struct {
 
 // A changed is what a change has come to.
 type changed struct {
-	Job    string       `json:"job"`
-	Status string       `json:"status"`          // ordered; handed over; stopping; unlocked
-	Order  *store.Order `json:"order,omitempty"` // as it was written
-	Note   string       `json:"note,omitempty"`  // what else there is to know
+	Job    string        `json:"job"`
+	Status string        `json:"status"`          // ordered; handed over; stopping; unlocked
+	Order  *record.Order `json:"order,omitempty"` // as it was written
+	Note   string        `json:"note,omitempty"`  // what else there is to know
 }
 
 // lineRule is what people may write.
@@ -63,7 +64,7 @@ func (p *pages) readChange(w http.ResponseWriter, r *http.Request) (job string, 
 }
 
 // order writes an order, which replicas read within a few seconds.
-func (p *pages) order(kind store.OrderKind) http.HandlerFunc {
+func (p *pages) order(kind record.OrderKind) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		job, c, ok := p.readChange(w, r)
 		if !ok {
@@ -72,10 +73,10 @@ func (p *pages) order(kind store.OrderKind) http.HandlerFunc {
 		before := p.cache.now().orders.Jobs[job]
 		if written, ok := p.write(w, r, kind, job, c); ok {
 			out := changed{Job: job, Status: "ordered", Order: &written}
-			if kind == store.OrderPause {
+			if kind == record.OrderPause {
 				out.Note = view.PauseReplaced(before, p.app.Now())
 			}
-			if kind == store.OrderResume && p.app.Paused(job) {
+			if kind == record.OrderResume && p.app.Paused(job) {
 				out.Note = fmt.Sprintf("the settings of this replica pause %s too: it stays paused until they are changed", job)
 			}
 			Reply(w, http.StatusOK, out)
@@ -84,7 +85,7 @@ func (p *pages) order(kind store.OrderKind) http.HandlerFunc {
 }
 
 // write writes an order, or answers why it cannot be written.
-func (p *pages) write(w http.ResponseWriter, r *http.Request, kind store.OrderKind, job string, c change) (store.Order, bool) {
+func (p *pages) write(w http.ResponseWriter, r *http.Request, kind record.OrderKind, job string, c change) (record.Order, bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), orderTime)
 	defer cancel()
 	written, err := p.app.Order(ctx, soloist.Order{Kind: kind, Job: job, By: c.By, Reason: c.Reason, Until: c.Until,
@@ -125,7 +126,7 @@ func (p *pages) stepDown(w http.ResponseWriter, r *http.Request) {
 	here := p.runs(job)
 	out := changed{Job: job, Status: "ordered"}
 	if _, orders := p.app.Store.(store.Documenter); orders || !here { // without orders, what runs here can be handed over
-		written, ok := p.write(w, r, store.OrderStepDown, job, c)
+		written, ok := p.write(w, r, record.OrderStepDown, job, c)
 		if !ok {
 			return
 		}

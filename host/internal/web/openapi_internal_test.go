@@ -12,11 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/locks"
 	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/host/internal/view"
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // A description is what the tests read of openapi.json.
@@ -157,10 +158,10 @@ func TestDescriptionHasEachField(t *testing.T) {
 
 // answerTypes are the Go types of the schemas.
 var answerTypes = map[string]any{
-	"App": appInfo{}, "Jobs": jobsAnswer{}, "Job": jobAnswer{}, "Problem": problem{}, "Change": change{}, "Changed": changed{}, "Orders": ordersAnswer{}, "History": historyAnswer{}, "Past": past.Run{}, "Replicas": replicasAnswer{}, "Locks": locksAnswer{}, "Lock": locks.Lock{}, "Holder": locks.Holder{}, "Once": locks.Once{}, "Replica": view.Replica{}, "Order": store.Order{}, "Pause": view.Pause{}, "SignIn": signIn{}, "SignedIn": signedIn{},
+	"App": appInfo{}, "Jobs": jobsAnswer{}, "Job": jobAnswer{}, "Problem": problem{}, "Change": change{}, "Changed": changed{}, "Orders": ordersAnswer{}, "History": historyAnswer{}, "Past": past.Run{}, "Replicas": replicasAnswer{}, "Locks": locksAnswer{}, "Lock": locks.Lock{}, "Holder": locks.Holder{}, "Once": locks.Once{}, "Replica": view.Replica{}, "Order": record.Order{}, "Pause": view.Pause{}, "SignIn": signIn{}, "SignedIn": signedIn{},
 	"Row": view.Job{}, "Detail": view.Detail{}, "Recent": view.Outcome{}, "Outlook": view.Outlook{}, "Shard": view.Shard{}, "Upcoming": view.Upcoming{}, "LeftDay": view.LeftDay{},
-	"Outcome": store.Outcome{}, "Progress": store.Progress{}, "Late": store.Late{},
-	"BackfillOrder": store.Backfill{}, "Backfill": view.Backfill{}, "Span": store.Span{}, "End": store.End{}, "About": store.About{},
+	"Outcome": event.Outcome{}, "Progress": record.Progress{}, "Late": record.Late{},
+	"BackfillOrder": record.Backfill{}, "Backfill": view.Backfill{}, "Span": record.Span{}, "End": record.End{}, "About": record.About{},
 }
 
 // kindsOf are the kinds of the fields, by their names in JSON.
@@ -202,10 +203,10 @@ func fieldsOf(t reflect.Type) (required, optional []string) {
 func TestOrderOfRows(t *testing.T) {
 	at := time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC)
 	rows := []view.Job{
-		{Name: "b", State: view.Idle, Next: at, Last: &store.Outcome{Tick: at.Add(-time.Minute)}},
-		{Name: "a", State: "running", Replica: "Replica-X", Kept: []store.Outcome{{}, {Start: at, End: at.Add(3 * time.Second)}}},
-		{Name: "d", State: view.Failing, Failures: 3, Next: at.Add(time.Hour), Progress: &store.Progress{Note: "page 3"}, Trouble: true},
-		{Name: "c", State: "unknown", Schedule: "every minute", Last: &store.Outcome{Start: at}},
+		{Name: "b", State: view.Idle, Next: at, Last: &event.Outcome{Tick: at.Add(-time.Minute)}},
+		{Name: "a", State: "running", Replica: "Replica-X", Kept: []event.Outcome{{}, {Start: at, End: at.Add(3 * time.Second)}}},
+		{Name: "d", State: view.Failing, Failures: 3, Next: at.Add(time.Hour), Progress: &record.Progress{Note: "page 3"}, Trouble: true},
+		{Name: "c", State: "unknown", Schedule: "every minute", Last: &event.Outcome{Start: at}},
 	}
 	for text, want := range map[string]string{
 		"": "abcd", "sort=-name": "dcba", "sort=state": "dcab", "sort=next": "bdac", "sort=last": "bcad", "sort=-took": "adcb", "sort=-failures": "dcba",

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/store"
 )
 
 // ofFaults judges each fault of some kinds, or of all: what it has hit, the cluster meanwhile, and a while later.
@@ -107,7 +107,7 @@ func denied(w *world, f *fault, bad report) {
 	}
 	for _, e := range w.logs {
 		for _, o := range e.outcomes {
-			if o.Status == store.Missed && o.Tick.After(f.Time) && o.Tick.After(held[e.name]) && o.write.Time.Before(f.until) {
+			if o.Status == event.Missed && o.Tick.After(f.Time) && o.Tick.After(held[e.name]) && o.write.Time.Before(f.until) {
 				bad(o.write.Time, "%s, and %s alone may not write", o, f.Replica)
 			}
 		}

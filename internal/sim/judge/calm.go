@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/store"
 )
 
 // What has to come, and how soon, is judged only once nothing goes wrong any more.
@@ -80,7 +80,7 @@ func (e *entryLog) runsAt(to time.Time, before time.Duration) bool {
 func waiters(w *world, bad report) {
 	for _, c := range w.of[trace.Called] {
 		o, e := w.Onces[c.Job], w.entries[c.Job]
-		fails := e != nil && slices.ContainsFunc(e.outcomes, func(f outcome) bool { return f.Status == store.Failed })
+		fails := e != nil && slices.ContainsFunc(e.outcomes, func(f outcome) bool { return f.Status == event.Failed })
 		gone, by := w.left[c.Replica], later(w.healed, c.Time).Add(3*cmp.Or(w.Locks[c.Lock].Lease, o.Lease)+30*time.Second)
 		pauses := o.Backoff > time.Second || o.MaxTries > 0 || fails
 		if !pauses && by.Before(w.settled) && (c.End.IsZero() || c.End.After(by)) && (gone.IsZero() || gone.After(w.settled)) {

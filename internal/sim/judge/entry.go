@@ -5,8 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/store"
 )
 
 type span struct{ from, to time.Time }
@@ -25,8 +26,8 @@ type write struct {
 	e        *entryLog
 	d        *trace.Definition // of its replica; nil: it has none
 	epoch    int
-	last     *store.Record // what the entry said before, in its epoch; nil: nothing
-	outcomes []outcome     // that it brings
+	last     *record.Record // what the entry said before, in its epoch; nil: nothing
+	outcomes []outcome      // that it brings
 }
 
 // A claim is a write that brings a new token.
@@ -86,7 +87,7 @@ func (r *run) String() string {
 
 // An outcome is what a write says of a tick or of a range of ticks.
 type outcome struct {
-	store.Outcome
+	event.Outcome
 	write *write
 	mark  time.Time // up to which all ticks had their outcome before
 }
@@ -133,7 +134,7 @@ func (e *entryLog) follow(w *world) {
 	for _, c := range e.of[trace.Corrupted] {
 		edits[c.Time], edits[c.End] = true, true
 	}
-	var last *store.Record
+	var last *record.Record
 	for _, q := range e.requests {
 		e.requestsBy.add(q.Lease, q)
 		if !q.OK() {
@@ -175,7 +176,7 @@ func (e *entryLog) followWrite(q *write) {
 	if r == nil || q.Replica == trace.Operator || q.Op == "create" {
 		return
 	}
-	if r.Run.Status == store.Running && (q.last == nil || r.Token != q.last.Token) {
+	if r.Run.Status == record.Running && (q.last == nil || r.Token != q.last.Token) {
 		c := &claim{write: q}
 		e.claims = append(e.claims, c)
 		e.claimsBy.add(r.Token, c)
@@ -201,11 +202,11 @@ func (e *entryLog) followWrite(q *write) {
 }
 
 // news is what stands in front of the old history, of which some may be dropped. The end of a run may be added later.
-func news(old, now []store.Outcome) []store.Outcome {
+func news(old, now []event.Outcome) []event.Outcome {
 	for n := range now {
 		rest := old
-		if !slices.ContainsFunc(now[n:], func(f store.Outcome) bool { // it is not in the old one, in its order
-			i := slices.IndexFunc(rest, func(o store.Outcome) bool { o.End = f.End; return o == f })
+		if !slices.ContainsFunc(now[n:], func(f event.Outcome) bool { // it is not in the old one, in its order
+			i := slices.IndexFunc(rest, func(o event.Outcome) bool { o.End = f.End; return o == f })
 			rest = rest[i+1:]
 			return i < 0
 		}) {
@@ -234,7 +235,7 @@ func (e *entryLog) epoch(t time.Time) int {
 }
 
 // last is the record that was written last before a time, nil for none.
-func (e *entryLog) last(before time.Time) *store.Record {
+func (e *entryLog) last(before time.Time) *record.Record {
 	for _, q := range slices.Backward(e.writes) {
 		if q.Record != nil && q.Time.Before(before) {
 			return q.Record

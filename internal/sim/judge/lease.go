@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/entry"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/store"
 )
 
 // leases: a replica writes only under the lease that it holds, and on the version that it has read; it makes an entry only
@@ -48,14 +48,14 @@ func (e *entryLog) held(q *trace.Event) bool {
 // releases: no replica releases a lease while a function runs under it, nor while the record says that its run goes on.
 func releases(w *world, bad report) {
 	for _, e := range w.logs {
-		var now *store.Record
+		var now *record.Record
 		for _, q := range e.requests {
 			for _, r := range e.under[q.Lease] {
 				switch {
 				case q.Op != "release" || q.Replica != r.Replica:
 				case r.Time.Before(q.Sent) && r.goesOn(q.Sent):
 					bad(q.Sent, "%s releases the lease of %s while its function runs", q.Replica, e.name)
-				case q.OK() && now != nil && now.Token == r.Token && now.Run.Status == store.Running && !now.Run.Armed:
+				case q.OK() && now != nil && now.Token == r.Token && now.Run.Status == record.Running && !now.Run.Armed:
 					bad(q.Time, "%s releases the lease of %s, and the record says that token %d runs", q.Replica, e.name, now.Token)
 				}
 			}

@@ -5,8 +5,9 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/store"
 )
 
 // claims: each call of a function belongs to a claim that its replica wrote before, that was not taken back, and that is of its
@@ -43,7 +44,7 @@ func tokens(w *world, bad report) {
 			if r == nil || last == nil || q.Replica == trace.Operator || q.Op == "create" || q.Op == "take back" {
 				continue
 			}
-			revived := r.Run.Status == store.Running && last.Run.Status != store.Running
+			revived := r.Run.Status == record.Running && last.Run.Status != record.Running
 			other := !r.Run.Tick.Equal(last.Run.Tick) || r.Run.Attempt != last.Run.Attempt || revived
 			if other && r.Token == last.Token && !last.Backfill.Several {
 				bad(q.Time, "%s writes another run of %s with token %d", q.Replica, e.name, r.Token)
@@ -110,7 +111,7 @@ func ledger(w *world, bad report) {
 		run, mark := &c.Record.Run, c.Record.Watermark
 		isTick := c.d != nil && c.d.Every > 0 && c.d.Last(run.Tick).Equal(run.Tick)
 		switch {
-		case c.d != nil && c.d.Every > 0 && store.BackfillOf(run.Request) != 0 && !isTick:
+		case c.d != nil && c.d.Every > 0 && event.BackfillOf(run.Request) != 0 && !isTick:
 			bad(c.Time, "%s which is no tick", c)
 		case c.last == nil || !c.ofTick():
 		case !run.Tick.After(c.last.Watermark), run.Attempt == 1 && !isTick,
@@ -146,7 +147,7 @@ func (o outcome) wrong() bool {
 		return true
 	case o.write.last.Definition.Spec != o.write.Record.Definition.Spec:
 		return false
-	case single && !d.After(o.mark).Equal(o.Tick), o.Token == 0 && o.Status != store.Abandoned && !d.Last(o.Tick).Equal(o.Tick):
+	case single && !d.After(o.mark).Equal(o.Tick), o.Token == 0 && o.Status != event.Abandoned && !d.Last(o.Tick).Equal(o.Tick):
 		return true
 	case single || o.Count == 0:
 		return false
@@ -193,9 +194,9 @@ func (o outcome) happened() bool {
 			r = one
 		}
 	}
-	return o.Status != store.Succeeded && o.Status != store.Skipped && o.Status != store.Failed ||
-		o.Status == store.Succeeded && r.Result == trace.Well || o.Status == store.Skipped && r.Result == trace.Skipped ||
-		o.Status == store.Failed && r.Result != "" && !r.returned()
+	return o.Status != event.Succeeded && o.Status != event.Skipped && o.Status != event.Failed ||
+		o.Status == event.Succeeded && r.Result == trace.Well || o.Status == event.Skipped && r.Result == trace.Skipped ||
+		o.Status == event.Failed && r.Result != "" && !r.returned()
 }
 
 // once: what has succeeded does not begin again: a tick once its success is written, the work of a key once it is done.
@@ -203,7 +204,7 @@ func once(w *world, r *run) bool {
 	_, isKey := w.Onces[r.e.name]
 	own := r.inEpoch(r.Time) && (isKey || !r.Tick.IsZero() && r.Request == "")
 	return own && slices.ContainsFunc(r.e.outcomesBy[r.Tick.UnixNano()], func(o outcome) bool {
-		done := o.Status == store.Succeeded && (isKey || o.Request == "") || isKey && o.Status == store.Skipped
+		done := o.Status == event.Succeeded && (isKey || o.Request == "") || isKey && o.Status == event.Skipped
 		at := o.write.Time
 		return done && r.Time.After(at) && o.write.epoch == r.claim.epoch && !w.sleeps(r.Replica, at, r.Time)
 	})

@@ -4,8 +4,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/store"
 )
 
 // Promises are judged where a settled cluster meets one thing at a time. A pause is judged by S9.
@@ -28,7 +29,7 @@ var promises = []property{
 func kept(w *world, r *run) bool {
 	lines := w.of[trace.Kept]
 	has := func(k *trace.Event) bool { return k.Job == r.e.name && k.Request == r.Request && k.Tick.Equal(r.Tick) }
-	due := len(lines) > 0 && store.BackfillOf(r.Request) != 0 && !r.goesOn(lines[0].Time.Add(-10*time.Minute-1))
+	due := len(lines) > 0 && event.BackfillOf(r.Request) != 0 && !r.goesOn(lines[0].Time.Add(-10*time.Minute-1))
 	return due && !slices.ContainsFunc(lines, has)
 }
 
@@ -39,9 +40,9 @@ func obeyed(w *world, bad report) {
 		e, by := w.entries[o.Job], o.Heard.Add(binds)
 		switch {
 		case e == nil || o.Heard.IsZero():
-		case o.Op == string(store.OrderRun) && !e.obeys(o, by.Add(calls(3))):
+		case o.Op == string(record.OrderRun) && !e.obeys(o, by.Add(calls(3))):
 			bad(by, "%s of %s was ordered at %s, and has not begun, or has no outcome", o.Request, e.name, clock(o.Heard))
-		case o.Op == string(store.OrderCancel):
+		case o.Op == string(record.OrderCancel):
 			for _, r := range e.runs {
 				was := func(c *claim) bool { return r.claim == c || r.isTick() && r.Tick.Equal(c.Record.Run.Tick) }
 				if slices.ContainsFunc(e.claimsBy[o.Token], was) && r.lives(by, w.end()) {

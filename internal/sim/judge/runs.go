@@ -5,8 +5,9 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/store"
 )
 
 // checkpoints: a run loads what was saved last; nothing, if the entry was created again.
@@ -56,7 +57,7 @@ func fences(w *world, bad report) {
 func previous(w *world, r *run) bool {
 	var newest time.Time
 	for _, o := range r.e.outcomes {
-		if r.isTick() && o.Status == store.Succeeded && o.Request == "" && !o.write.Time.After(r.claim.Time) {
+		if r.isTick() && o.Status == event.Succeeded && o.Request == "" && !o.write.Time.After(r.claim.Time) {
 			newest = later(newest, o.Tick)
 		}
 	}
@@ -70,7 +71,7 @@ func causes(w *world, r *run) bool {
 	case known && r.Why == trace.Replaced:
 		return r.d.Overlap != soloist.Replace || r.d.After(r.Tick).After(r.Cancelled.Add(r.doubt()))
 	case known && r.Why == trace.Cancelled:
-		return !w.befell(trace.Ordered, r.e.name, time.Time{}, r.Cancelled, string(store.OrderCancel), string(store.OrderCancelBackfill))
+		return !w.befell(trace.Ordered, r.e.name, time.Time{}, r.Cancelled, string(record.OrderCancel), string(record.OrderCancelBackfill))
 	case known && r.Why == trace.Stalled:
 		return r.d.Pulse == trace.NoPulse && r.d.HeartbeatTimeout == 0
 	}
@@ -102,7 +103,7 @@ func followers(w *world, r *run) bool {
 func (e *entryLog) endedBefore(r *run) bool {
 	if !r.d.AfterAny {
 		return slices.ContainsFunc(e.outcomesBy[r.Tick.UnixNano()], func(o outcome) bool {
-			return o.Request == "" && o.Status == store.Succeeded && o.write.Time.Before(r.Time)
+			return o.Request == "" && o.Status == event.Succeeded && o.write.Time.Before(r.Time)
 		})
 	}
 	last := e.last(r.Time)
@@ -112,7 +113,7 @@ func (e *entryLog) endedBefore(r *run) bool {
 // stops: a replica that is asked to stop begins only what it has claimed, or a tick for which it had asked for the lease before
 // that was due by its clock; and none of that lives once its grace is over.
 func stops(w *world, r *run) bool {
-	stop, ordered := w.stopping[r.Replica], r.Request != "" && store.BackfillOf(r.Request) == 0
+	stop, ordered := w.stopping[r.Replica], r.Request != "" && event.BackfillOf(r.Request) == 0
 	if stop == nil || r.claim == nil || trace.IsSlot(r.e.name) || !r.Time.After(stop.Time.Add(slack)) || r.Try != 1 || ordered {
 		return false
 	}

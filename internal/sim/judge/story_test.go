@@ -13,9 +13,10 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/entry"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/store"
 )
 
 const lease = 15 * time.Second
@@ -29,7 +30,7 @@ func at(seconds float64) time.Time {
 type story struct {
 	trace.Log
 	job   string
-	saved map[string]store.Record // by entry
+	saved map[string]record.Record // by entry
 }
 
 // entries are the names of those that are of no job: work that is done once, and the slots of a lock.
@@ -38,7 +39,7 @@ var entries = map[string]string{"key": entry.OfKey("migrate", "v1"), "tries": en
 
 // newStory has jobs that are due every ten seconds, some that are due each minute, singletons, shards and a group.
 func newStory(text string) *story {
-	s := &story{job: "job", saved: map[string]store.Record{}, Log: trace.Log{Fleet: map[string][]trace.Definition{},
+	s := &story{job: "job", saved: map[string]record.Record{}, Log: trace.Log{Fleet: map[string][]trace.Definition{},
 		Around: strings.Contains(text, "Previous"), Locks: map[string]trace.Lock{"lock": {Slots: 2, Lease: lease}},
 		Onces: map[string]trace.Once{entries["key"]: {Lease: lease}, entries["tries"]: {Lease: lease, MaxTries: 1}}}}
 	often, work := 10*time.Second, trace.Definition{Every: time.Minute, Job: soloist.Job{Interrupted: soloist.Rerun, HeartbeatTimeout: 12 * time.Second}}
@@ -66,10 +67,10 @@ func (s *story) request(t float64, replica, op, id string) *trace.Event {
 }
 
 // write changes the record, which the first write makes.
-func (s *story) write(t float64, replica, op, id string, change func(r *store.Record)) *trace.Event {
+func (s *story) write(t float64, replica, op, id string, change func(r *record.Record)) *trace.Event {
 	if _, ok := s.saved[s.job]; !ok && op != "create" {
-		s.saved[s.job] = store.Record{Token: 100, Watermark: at(0), Run: store.Run{Status: store.Idle}}
-		s.write(-90, "a", "create", "", func(*store.Record) {})
+		s.saved[s.job] = record.Record{Token: 100, Watermark: at(0), Run: record.Run{Status: record.Idle}}
+		s.write(-90, "a", "create", "", func(*record.Record) {})
 	}
 	r := s.saved[s.job]
 	change(&r)
@@ -108,29 +109,29 @@ func (s *story) do(verb string, n func(i int) float64, a []string) *trace.Event 
 	case "req":
 		return s.request(n(0), a[1], a[2], a[3])
 	case "claim":
-		return s.write(n(0), a[1], "claim", a[2], func(r *store.Record) {
+		return s.write(n(0), a[1], "claim", a[2], func(r *record.Record) {
 			r.Token++
-			r.Run = store.Run{Tick: when(a[3]), Request: a[4], Attempt: 1, Status: store.Running, Lease: store.Seconds(lease)}
+			r.Run = record.Run{Tick: when(a[3]), Request: a[4], Attempt: 1, Status: record.Running, Lease: record.Seconds(lease)}
 		})
 	case "run": // the function under the last claim
 		r, result := s.saved[s.job], map[bool]trace.Result{true: trace.Well}
 		return s.Add(trace.Event{Time: at(n(0)), What: trace.Ran, Replica: a[2], Job: s.job, Token: r.Token, Tick: r.Run.Tick,
 			Request: r.Run.Request, Attempt: r.Run.Attempt, Try: 1, End: when(a[1]), Result: result[a[1] != ""]})
 	case "write": // perhaps under another definition
-		return s.write(n(0), a[1], a[2], a[3], func(r *store.Record) { r.Definition.Spec = a[4] })
+		return s.write(n(0), a[1], a[2], a[3], func(r *record.Record) { r.Definition.Spec = a[4] })
 	case "outcome": // of a tick, of a range, or of the run
-		return s.write(n(0), a[1], a[2], a[3], func(r *store.Record) {
-			o := store.Outcome{Status: store.Status(a[4]), Tick: when(a[5]), From: when(a[6]), Count: int(n(7))}
+		return s.write(n(0), a[1], a[2], a[3], func(r *record.Record) {
+			o := event.Outcome{Status: event.Status(a[4]), Tick: when(a[5]), From: when(a[6]), Count: int(n(7))}
 			if a[2] == "finish" {
 				o.Tick, o.Request, o.Token, o.Attempt, r.Run.Status = r.Run.Tick, r.Run.Request, r.Token, r.Run.Attempt, o.Status
 			}
-			if r.History = append([]store.Outcome{o}, r.History...); o.Request == "" {
+			if r.History = append([]event.Outcome{o}, r.History...); o.Request == "" {
 				r.Watermark = o.Tick
 			}
 		})
 	default: // the spans are those of a backfill
-		return s.Add(trace.Event{Time: at(number(verb)), What: trace.What(a[0]), Job: s.job, Record: &store.Record{},
-			Spans: []store.Span{{From: at(-25), To: at(-10)}}})
+		return s.Add(trace.Event{Time: at(number(verb)), What: trace.What(a[0]), Job: s.job, Record: &record.Record{},
+			Spans: []record.Span{{From: at(-25), To: at(-10)}}})
 	}
 	return nil
 }

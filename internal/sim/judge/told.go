@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/store"
 )
 
 // callers: what a call returns is true. Do calls its function at most once, returns after it, and returns nil only if that
@@ -31,14 +31,14 @@ func callers(w *world, bad report) {
 		}
 	}
 	for _, a := range w.of[trace.Answered] {
-		e, d, status := w.entries[a.Job], w.definition(a.Replica, a.Job), store.Status(a.Result)
-		if e == nil || d == nil || d.EveryReplica || a.Result == trace.Refused || status == store.Running {
+		e, d, status := w.entries[a.Job], w.definition(a.Replica, a.Job), event.Status(a.Result)
+		if e == nil || d == nil || d.EveryReplica || a.Result == trace.Refused || status == record.Running {
 			continue
 		}
-		is := func(f store.Outcome) bool { return f.Request == a.Request && f.Status == status }
+		is := func(f event.Outcome) bool { return f.Request == a.Request && f.Status == status }
 		if !slices.ContainsFunc(e.writes, func(q *write) bool {
 			return q.Record != nil && !q.Time.After(a.Time) && (slices.ContainsFunc(q.Record.History, is) ||
-				is(store.Outcome{Request: q.Record.Run.Request, Status: q.Record.Run.Status}))
+				is(event.Outcome{Request: q.Record.Run.Request, Status: q.Record.Run.Status}))
 		}) {
 			bad(a.Time, "%s answers that %s of %s has %s, which is not written", a.Replica, a.Request, a.Job, status)
 		}
@@ -105,7 +105,7 @@ func events(w *world, bad report) {
 			}
 			run := &q.Record.Run // what another replica repeats has no outcome
 			return slices.ContainsFunc(q.outcomes, is) ||
-				is(outcome{Outcome: store.Outcome{Status: run.Status, Tick: run.Tick, Token: q.Record.Token}})
+				is(outcome{Outcome: event.Outcome{Status: run.Status, Tick: run.Tick, Token: q.Record.Token}})
 		})
 		key := fmt.Sprint(e.Replica, e.Job, e.Op, e.Tick, e.Token)
 		if !wrote || emitted[key] {

@@ -4,7 +4,7 @@ package trace
 import (
 	"time"
 
-	"github.com/soloist-go/soloist/store"
+	"github.com/soloist-go/soloist/internal/record"
 )
 
 // A What is the kind of an event.
@@ -51,7 +51,7 @@ type Event struct {
 	Match  bool          // it has an If-Match
 	Status int
 	Code   string
-	Record *store.Record // what a write writes; nil: nothing, or no record
+	Record *record.Record // what a write writes; nil: nothing, or no record
 	Sent   time.Time
 	Heard  time.Time // zero: the answer did not come
 	Done   time.Time // when its caller waited no longer; zero: not known
@@ -75,7 +75,7 @@ type Event struct {
 	ID        string    // that the function of a lock is given
 	Call      string    // which call of Do, TryDo or Once.Run it belongs to
 
-	Spans []store.Span // of an order: where the ticks of a backfill are
+	Spans []record.Span // of an order: where the ticks of a backfill are
 
 	Note string
 }

@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/trace"
-	"github.com/soloist-go/soloist/store"
 )
 
 // A Classifier understands the requests of one replica by their part in a tick.
 type Classifier struct {
 	mu     sync.Mutex
-	claims map[string]*store.Record // by lease id: what its claim wrote
-	last   map[string]*store.Record // by lease id: what was written last
+	claims map[string]*record.Record // by lease id: what its claim wrote
+	last   map[string]*record.Record // by lease id: what was written last
 }
 
 // Event is what a request says of itself.
@@ -79,7 +79,7 @@ func (t *Classifier) part(e *trace.Event) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.claims == nil {
-		t.claims, t.last = map[string]*store.Record{}, map[string]*store.Record{}
+		t.claims, t.last = map[string]*record.Record{}, map[string]*record.Record{}
 	}
 	claim, last := t.claims[e.Lease], t.last[e.Lease]
 	t.last[e.Lease] = e.Record
@@ -87,7 +87,7 @@ func (t *Classifier) part(e *trace.Event) string {
 	case rec == nil:
 		return "write"
 	// A lease that is kept for the next tick has several claims.
-	case rec.Run.Status == store.Running && (claim == nil || claim.Writer == rec.Writer || rec.Token > claim.Token):
+	case rec.Run.Status == record.Running && (claim == nil || claim.Writer == rec.Writer || rec.Token > claim.Token):
 		t.claims[e.Lease] = rec
 		return "claim"
 	case claim == nil:
@@ -103,7 +103,7 @@ func (t *Classifier) part(e *trace.Event) string {
 }
 
 // tellsNothing reports whether a write says nothing but that its writer is alive.
-func tellsNothing(rec, last *store.Record) bool {
+func tellsNothing(rec, last *record.Record) bool {
 	if last == nil {
 		return false
 	}
@@ -114,7 +114,7 @@ func tellsNothing(rec, last *store.Record) bool {
 
 // tellsBefore reports whether a write repeats the run before a claim. The outcome of a run
 // that was claimed before its tick shows the tick as the time of the claim.
-func tellsBefore(rec, claim *store.Record) bool {
+func tellsBefore(rec, claim *record.Record) bool {
 	if claim.Run.Armed {
 		return !rec.Run.Tick.Equal(claim.Run.Tick) || rec.Run.Attempt != claim.Run.Attempt
 	}
@@ -122,8 +122,8 @@ func tellsBefore(rec, claim *store.Record) bool {
 }
 
 // decode returns the record in a text, even if no replica may use it, or nil.
-func decode(text string) *store.Record {
-	rec, _ := store.DecodeRecord([]byte(text), "", "")
+func decode(text string) *record.Record {
+	rec, _ := record.Decode([]byte(text), "", "")
 	if rec.App == "" {
 		return nil
 	}

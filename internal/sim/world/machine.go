@@ -19,7 +19,7 @@ import (
 // Emitted keeps the events of a replica that report what became of a tick.
 func (m *Machine) Emitted(e event.Event) {
 	switch e.Kind {
-	case event.Ended, event.Settled, event.Stalled, event.Unrecorded, event.NotClaimed, event.Late:
+	case event.Ended, event.Settled, event.NoProgress, event.Unrecorded, event.NotClaimed, event.Late:
 		if !m.Gone() {
 			m.Log.Add(trace.Event{What: trace.Emitted, Replica: m.Name, Job: e.Job, Op: string(e.Kind), Token: e.Run.Token, Tick: e.Run.Tick, Request: e.Run.Request,
 				Attempt: e.Run.Attempt, Note: string(e.Outcome.Status)})

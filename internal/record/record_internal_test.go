@@ -1,4 +1,4 @@
-package store
+package record
 
 import (
 	"bytes"
@@ -9,14 +9,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/store"
 )
 
 func sample() Record {
 	at := time.Date(2026, 11, 21, 2, 30, 0, 0, time.UTC)
 	return Record{App: "app", Job: "job", Created: at, Definition: Definition{Spec: "abc", Since: at}, Token: 7, Writer: "w",
-		Watermark: at, Run: Run{Tick: at, Attempt: 2, Status: Failed, Replica: "replica-1", Lease: Seconds(15 * time.Second),
-			Claimed: at.Add(250 * time.Millisecond), Finished: at.Add(time.Second), Error: "oh"}, Counts: map[Status]int64{Failed: 3},
-		History: []Outcome{{Tick: at, Status: Failed, Reason: "oh", Attempt: 2, Token: 7, Replica: "replica-1"}}}
+		Watermark: at, Run: Run{Tick: at, Attempt: 2, Status: event.Failed, Replica: "replica-1", Lease: Seconds(15 * time.Second),
+			Claimed: at.Add(250 * time.Millisecond), Finished: at.Add(time.Second), Error: "oh"}, Counts: map[event.Status]int64{event.Failed: 3},
+		History: []event.Outcome{{Tick: at, Status: event.Failed, Reason: "oh", Attempt: 2, Token: 7, Replica: "replica-1"}}}
 }
 
 func TestARecordSurvivesARewrite(t *testing.T) {
@@ -26,7 +29,7 @@ func TestARecordSurvivesARewrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	b = append(bytes.TrimSuffix(b, []byte("}")), `,"later":{"a":[1,2.50]}}`...)
-	got, err := DecodeRecord(b, "app", "job")
+	got, err := Decode(b, "app", "job")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +44,7 @@ func TestARecordSurvivesARewrite(t *testing.T) {
 }
 
 func TestARecordFitsIntoAHeader(t *testing.T) {
-	if all := MaxRecord + len("record"); all > 8<<10 { // the limit counts names too
+	if all := store.MaxRecord + len("record"); all > 8<<10 { // the limit counts names too
 		t.Errorf("the longest record makes %d bytes of metadata, and Azure takes 8 KiB", all)
 	}
 	for name, text := range map[string]string{
@@ -52,11 +55,11 @@ func TestARecordFitsIntoAHeader(t *testing.T) {
 		r.Run.Error, r.Run.Progress.Note, r.Run.Replica = text, text, cut(text, 60)
 		for i := range 500 {
 			tick := r.Run.Tick.Add(time.Duration(i) * time.Second)
-			f := Outcome{Tick: tick, Status: Failed, Reason: text, Replica: cut(text, 60)}
+			f := event.Outcome{Tick: tick, Status: event.Failed, Reason: text, Replica: cut(text, 60)}
 			r.History, r.Watermark = slices.Insert(r.History, 0, f), tick
 		}
 		b, err := r.Encode()
-		if err != nil || len(b) > MaxRecord || len(b) < 100 {
+		if err != nil || len(b) > store.MaxRecord || len(b) < 100 {
 			t.Errorf("%s: %d bytes, %v", name, len(b), err)
 		}
 		if i := bytes.IndexFunc(b, func(c rune) bool { return c < ' ' || c > '~' }); i >= 0 {
@@ -65,7 +68,7 @@ func TestARecordFitsIntoAHeader(t *testing.T) {
 		if bytes.Contains(b, []byte("  ")) {
 			t.Errorf("%s: two spaces in a row", name)
 		}
-		got, err := DecodeRecord(b, "app", "job")
+		got, err := Decode(b, "app", "job")
 		if err != nil || len(got.History) == 0 || !got.History[0].Tick.Equal(r.Watermark) {
 			t.Errorf("%s: the newest outcome is lost: %v", name, err)
 		}
@@ -78,7 +81,7 @@ func TestLongTextsCostNoneOfFifteenOutcomes(t *testing.T) {
 		r := sample()
 		r.Run.Error, r.Run.Progress.Note = text, text
 		for i := range 20 {
-			r.History = slices.Insert(r.History, 0, Outcome{Tick: r.Watermark.Add(time.Duration(i) * time.Second), Status: Failed, Reason: text,
+			r.History = slices.Insert(r.History, 0, event.Outcome{Tick: r.Watermark.Add(time.Duration(i) * time.Second), Status: event.Failed, Reason: text,
 				Attempt: 1, Token: MaxToken, Replica: "replica-1234567890", Start: r.Created, End: r.Created.Add(time.Millisecond)})
 		}
 		before := slices.Clone(r.History)
@@ -108,7 +111,7 @@ func TestRunsByHandLeaveTheNewestTicks(t *testing.T) {
 		r := sample()
 		r.History = nil
 		for i := range c.ticks + c.byHand {
-			o := Outcome{Tick: r.Watermark.Add(time.Duration(i) * time.Second), Status: Failed, Reason: strings.Repeat(c.reason, 60),
+			o := event.Outcome{Tick: r.Watermark.Add(time.Duration(i) * time.Second), Status: event.Failed, Reason: strings.Repeat(c.reason, 60),
 				Attempt: 1, Token: int64(i + 1), Replica: "myapp-deployment-7d9f8b6c5d-x2k4p", Start: r.Created, End: r.Created.Add(time.Millisecond)}
 			if i >= c.ticks {
 				o.Request = fmt.Sprint("ordered-20261128-120000-abcde", i)
@@ -143,7 +146,7 @@ func TestRunsByHandLeaveTheNewestTicks(t *testing.T) {
 
 func TestUnknownFieldsThatDoNotFitAreNotDropped(t *testing.T) {
 	r := sample()
-	big, _ := json.Marshal(strings.Repeat("x", MaxRecord))
+	big, _ := json.Marshal(strings.Repeat("x", store.MaxRecord))
 	r.unknown = map[string]json.RawMessage{"later": big}
 	if _, err := r.Encode(); err == nil || !strings.Contains(err.Error(), "bytes") {
 		t.Errorf("got %v", err)
@@ -165,7 +168,7 @@ func TestSecondsComeBackAsTheyWere(t *testing.T) {
 
 // Whatever stands in a blob is decoded or refused; what is decoded can be
 // written, and reads the same.
-func FuzzDecodeRecord(f *testing.F) {
+func FuzzDecode(f *testing.F) {
 	r := sample()
 	b, _ := r.Encode()
 	f.Add(b)
@@ -173,7 +176,7 @@ func FuzzDecodeRecord(f *testing.F) {
 	f.Add([]byte(`null`))
 	f.Add(bytes.Replace(b, []byte(`{`), []byte(`{"\u017ftatus":"idle","EPOCH":3,"\u212aind":1,`), 1)) // names are matched as JSON does
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := DecodeRecord(b, "app", "job")
+		r, err := Decode(b, "app", "job")
 		if err != nil {
 			return
 		}
@@ -181,7 +184,7 @@ func FuzzDecodeRecord(f *testing.F) {
 		if err != nil {
 			return // too long
 		}
-		again, err := DecodeRecord(out, "app", "job")
+		again, err := Decode(out, "app", "job")
 		if err != nil {
 			t.Fatalf("%s\nbecame %s: %v", b, out, err)
 		}
@@ -207,7 +210,7 @@ func TestARecordOfTheYear10000IsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = DecodeRecord(b, "app", "job")
+		_, err = Decode(b, "app", "job")
 		if name == "of none" && err != nil || name != "of none" && !strings.Contains(fmt.Sprint(err), "want the years 1 to 9999") {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -216,18 +219,18 @@ func TestARecordOfTheYear10000IsRefused(t *testing.T) {
 
 func TestAnUnknownStatusInTheHistoryIsRefused(t *testing.T) {
 	r := sample()
-	r.History = append(r.History, Outcome{Tick: r.Run.Tick, Status: "\x1b[2J"})
+	r.History = append(r.History, event.Outcome{Tick: r.Run.Tick, Status: "\x1b[2J"})
 	b, err := r.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = DecodeRecord(b, "app", "job"); err == nil || !strings.Contains(err.Error(), `the history of the record has the unknown status "\x1b[2J"`) {
+	if _, err = Decode(b, "app", "job"); err == nil || !strings.Contains(err.Error(), `the history of the record has the unknown status "\x1b[2J"`) {
 		t.Errorf("got %v, want a word on the status", err)
 	}
 }
 
 func TestAControlDocumentThatIsTooLarge(t *testing.T) {
-	c := Control{App: "app", Seq: 1, Audit: []Order{{Reason: strings.Repeat("x", MaxDocument)}}}
+	c := Control{App: "app", Seq: 1, Audit: []Order{{Reason: strings.Repeat("x", store.MaxDocument)}}}
 	if _, err := c.Encode(); err == nil {
 		t.Error("it is encoded")
 	}

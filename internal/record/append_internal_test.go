@@ -1,4 +1,4 @@
-package store
+package record
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/soloist-go/soloist/event"
 )
 
 // fill gives all fields of a value random contents: zero now and then, or if a field is turned
@@ -48,7 +50,7 @@ func fill(v reflect.Value, r *rand.Rand) {
 			fill(v.Index(i), r)
 		}
 	case reflect.Map:
-		v.Set(reflect.ValueOf(map[Status]int64{Failed: 3, Abandoned: r.Int64(), Succeeded: 1}))
+		v.Set(reflect.ValueOf(map[event.Status]int64{event.Failed: 3, event.Abandoned: r.Int64(), event.Succeeded: 1}))
 	default:
 		panic("fill does not know " + v.Type().String())
 	}
@@ -151,14 +153,14 @@ func BenchmarkEncode(b *testing.B) {
 
 // The names in counts come from the record that was read, and nothing checks them.
 func TestNamesOfCounts(t *testing.T) {
-	for _, name := range []Status{`a"b`, "gezählt", `back\slash`} {
+	for _, name := range []event.Status{`a"b`, "gezählt", `back\slash`} {
 		at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		r := Record{App: "a", Job: "j", Created: at, Watermark: at, Token: 1, Run: Run{Status: Idle}, Counts: map[Status]int64{name: 1}}
+		r := Record{App: "a", Job: "j", Created: at, Watermark: at, Token: 1, Run: Run{Status: Idle}, Counts: map[event.Status]int64{name: 1}}
 		in, err := r.MarshalJSON()
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := DecodeRecord(in, "a", "j")
+		got, err := Decode(in, "a", "j")
 		if err != nil {
 			t.Errorf("%s is refused: %v", name, err)
 			continue

@@ -1,4 +1,5 @@
-package store
+// Package record is what replicas and operators write into a store: the record of each job, and the document of the orders.
+package record
 
 import (
 	"cmp"
@@ -12,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/soloist-go/soloist/event"
 )
 
 // A Record is what the store knows about one job: which replica ran which tick last, with
@@ -35,12 +38,12 @@ type Record struct {
 
 	Past Past `json:"past,omitzero"` // what is known of ticks that History may have lost
 
-	Run      Run              `json:"run"`               // the last one
-	Failures int64            `json:"failures,omitzero"` // outcomes failed or stalled since the last success; not of manual runs
-	Orders   Orders           `json:"orders,omitzero"`   // how far operators' orders are carried out
-	Backfill Backfilled       `json:"backfill,omitzero"` // how far the last backfill is; its outcomes are in neither Counts nor History
-	Counts   map[Status]int64 `json:"counts,omitzero"`
-	History  []Outcome        `json:"history,omitzero"` // newest first
+	Run      Run                    `json:"run"`               // the last one
+	Failures int64                  `json:"failures,omitzero"` // outcomes failed or stalled since the last success; not of manual runs
+	Orders   Orders                 `json:"orders,omitzero"`   // how far operators' orders are carried out
+	Backfill Backfilled             `json:"backfill,omitzero"` // how far the last backfill is; its outcomes are in neither Counts nor History
+	Counts   map[event.Status]int64 `json:"counts,omitzero"`
+	History  []event.Outcome        `json:"history,omitzero"` // newest first
 
 	unknown map[string]json.RawMessage // fields of a newer writer survive a rewrite
 }
@@ -69,21 +72,21 @@ type Late struct {
 
 // A Run is what a record says of the last run that was claimed.
 type Run struct {
-	Tick     time.Time `json:"tick,omitzero"`    // zero for a singleton
-	Request  string    `json:"request,omitzero"` // who asked for this manual run, at Tick; of a backfill: see BackfillOf
-	Order    int64     `json:"order,omitzero"`   // of a manual run that was ordered, or of a backfill: the number of the order
-	Attempt  int       `json:"attempt,omitzero"`
-	Deaths   int       `json:"deaths,omitzero"` // attempts of Tick whose runner died, stalled or lost its lease, as far as written
-	Status   Status    `json:"status"`
-	Replica  string    `json:"replica,omitzero"`
-	Lease    Seconds   `json:"lease,omitzero"`
-	Claimed  time.Time `json:"claimed,omitzero"`
-	Armed    bool      `json:"armed,omitzero"`    // claimed before Tick: the run starts at Tick without a further write
-	Finished time.Time `json:"finished,omitzero"` // zero: Do has not returned, as far as known
-	Stopping bool      `json:"stopping,omitzero"` // the run is about to be handed over
-	Progress Progress  `json:"progress,omitzero"`
-	Error    string    `json:"error,omitzero"`    // why the run failed
-	Unlocked Unlocked  `json:"unlocked,omitzero"` // who has ended the lease of the run
+	Tick     time.Time    `json:"tick,omitzero"`    // zero for a singleton
+	Request  string       `json:"request,omitzero"` // who asked for this manual run, at Tick; of a backfill: see event.BackfillOf
+	Order    int64        `json:"order,omitzero"`   // of a manual run that was ordered, or of a backfill: the number of the order
+	Attempt  int          `json:"attempt,omitzero"`
+	Deaths   int          `json:"deaths,omitzero"` // attempts of Tick whose runner died, stalled or lost its lease, as far as written
+	Status   event.Status `json:"status"`
+	Replica  string       `json:"replica,omitzero"`
+	Lease    Seconds      `json:"lease,omitzero"`
+	Claimed  time.Time    `json:"claimed,omitzero"`
+	Armed    bool         `json:"armed,omitzero"`    // claimed before Tick: the run starts at Tick without a further write
+	Finished time.Time    `json:"finished,omitzero"` // zero: Do has not returned, as far as known
+	Stopping bool         `json:"stopping,omitzero"` // the run is about to be handed over
+	Progress Progress     `json:"progress,omitzero"`
+	Error    string       `json:"error,omitzero"`    // why the run failed
+	Unlocked Unlocked     `json:"unlocked,omitzero"` // who has ended the lease of the run
 }
 
 // A Beat says that the holder of a run writes the record at each third of Length, so that it can be
@@ -91,22 +94,6 @@ type Run struct {
 type Beat struct {
 	Token  int64   `json:"token"`  // of the run
 	Length Seconds `json:"length"` // a holder whose last write is older does not trust its lease any more
-}
-
-// An Outcome is what became of a tick, or of a range of ticks that no replica ran.
-type Outcome struct {
-	Tick    time.Time `json:"tick,omitzero"`    // the last tick of a range
-	From    time.Time `json:"from,omitzero"`    // of a range: its ticks come after From
-	Count   int       `json:"count,omitzero"`   // of a range: how many ticks it has; zero: not known
-	AtLeast bool      `json:"atLeast,omitzero"` // of a range: it has more ticks than Count, where the count stopped
-	Status  Status    `json:"status"`
-	Reason  string    `json:"reason,omitzero"`
-	Request string    `json:"request,omitzero"` // of a manual run, which settles no tick
-	Attempt int       `json:"attempt,omitzero"`
-	Token   int64     `json:"token,omitzero"`
-	Replica string    `json:"replica,omitzero"`
-	Start   time.Time `json:"start,omitzero"`
-	End     time.Time `json:"end,omitzero"`
 }
 
 // A Progress is a heartbeat of a run: the last one when the record was written. The record is
@@ -167,12 +154,12 @@ type SelfPause struct {
 
 // A Backfilled is how far a backfill is: the last one of the job of which a tick was claimed.
 type Backfilled struct {
-	Seq     int64            `json:"seq"`              // of the order
-	Through time.Time        `json:"through"`          // its last tick that was claimed; those before it have their outcome
-	Attempt int              `json:"attempt,omitzero"` // if Through waits for another attempt: how many it has had
-	Deaths  int              `json:"deaths,omitzero"`  // the attempts of those whose runner died, stalled or lost its lease
-	Counts  map[Status]int64 `json:"counts,omitzero"`  // the outcomes of its ticks
-	Failed  time.Time        `json:"failed,omitzero"`  // the last tick that came to a bad end
+	Seq     int64                  `json:"seq"`              // of the order
+	Through time.Time              `json:"through"`          // its last tick that was claimed; those before it have their outcome
+	Attempt int                    `json:"attempt,omitzero"` // if Through waits for another attempt: how many it has had
+	Deaths  int                    `json:"deaths,omitzero"`  // the attempts of those whose runner died, stalled or lost its lease
+	Counts  map[event.Status]int64 `json:"counts,omitzero"`  // the outcomes of its ticks
+	Failed  time.Time              `json:"failed,omitzero"`  // the last tick that came to a bad end
 
 	// Several says that a claim of it has several ticks. Then neither Attempt nor Deaths counts, but Open: the ticks up to
 	// Through that were claimed and have no outcome, in their order.
@@ -203,19 +190,9 @@ func (b *Backfilled) Done() (n int64) {
 	return n
 }
 
-// Status is the state of a job, or the outcome of a tick.
-type Status string
-
 const (
-	Idle      Status = "idle"    // has never run
-	Running   Status = "running" // if its lease is live; otherwise its runner has died
-	Succeeded Status = "succeeded"
-	Failed    Status = "failed"
-	Stalled   Status = "stalled"   // sent no heartbeat for too long, or was unhealthy
-	Abandoned Status = "abandoned" // its runner died, or was stopped before the end
-	Skipped   Status = "skipped"   // on purpose: its job was running or paused, or returned Skip
-	Missed    Status = "missed"    // came due while no replica could run it
-	Cancelled Status = "cancelled" // ended by an operator, or replaced by a newer tick
+	Idle    event.Status = "idle"    // has never run
+	Running event.Status = "running" // if its lease is live; otherwise its runner has died
 )
 
 // Seconds is a duration that JSON shows as a number of seconds.
@@ -251,9 +228,9 @@ const (
 	MaxAttempt = math.MaxInt32
 )
 
-// DecodeRecord reads the record of app/job. A record that it refuses must be neither run nor
+// Decode reads the record of app/job. A record that it refuses must be neither run nor
 // overwritten: its writer knows something that this program does not.
-func DecodeRecord(b []byte, app, job string) (Record, error) {
+func Decode(b []byte, app, job string) (Record, error) {
 	var r Record
 	if len(b) == 0 {
 		return r, errors.New("the entry has no record: something else made it")
@@ -299,11 +276,11 @@ func (r *Record) check(version int, app, job string) error {
 		return fmt.Errorf("the backfill of the record has a tick with attempts or deaths beyond 0 to %d", MaxAttempt)
 	case r.Watermark.IsZero() || r.Created.IsZero():
 		return errors.New("the record has no watermark or no date of creation")
-	case !r.Run.Status.known():
+	case !known(r.Run.Status):
 		return fmt.Errorf("the record has the unknown status %.40q", r.Run.Status)
 	}
 	for _, f := range r.History {
-		if !f.Status.known() {
+		if !known(f.Status) {
 			return fmt.Errorf("the history of the record has the unknown status %.40q", f.Status)
 		}
 	}
@@ -312,9 +289,9 @@ func (r *Record) check(version int, app, job string) error {
 
 // known reports whether this program knows the status. It cannot act on a status that a
 // newer program has added.
-func (s Status) known() bool {
+func known(s event.Status) bool {
 	switch s {
-	case Idle, Running, Succeeded, Failed, Stalled, Abandoned, Skipped, Missed, Cancelled:
+	case Idle, Running, event.Succeeded, event.Failed, event.Stalled, event.Abandoned, event.Skipped, event.Missed, event.Cancelled:
 		return true
 	}
 	return false
@@ -323,8 +300,11 @@ func (s Status) known() bool {
 // MayRun reports whether the run in r may still be under way, perhaps in a process that cannot
 // reach the store. A stalled run may be, until it is known to have returned.
 func (r *Record) MayRun() bool {
-	return r.Run.Status == Running || r.Run.Status == Stalled && r.Run.Finished.IsZero()
+	return r.Run.Status == Running || r.Run.Status == event.Stalled && r.Run.Finished.IsZero()
 }
+
+// ShortestBeat is the shortest lease that a program can ask for over a [store.ConditionalBreaker].
+const ShortestBeat = time.Second
 
 // Beats returns the length of the beat of the run in r, zero if its holder sends none. A program that
 // does not know beats may have left an old one in its claim: that has the token of another run.

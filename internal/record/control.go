@@ -1,4 +1,4 @@
-package store
+package record
 
 import (
 	"encoding/json"
@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/soloist-go/soloist/store"
 )
 
 // ControlName is the name of the document of operators' orders, "app/.control".
@@ -185,7 +187,7 @@ func DecodeControl(b []byte, app string) (Control, error) {
 func (c *Control) Encode() ([]byte, error) {
 	c.Schema = schema
 	b, err := json.Marshal(c)
-	if err == nil && len(b) > MaxDocument {
+	if err == nil && len(b) > store.MaxDocument {
 		err = errors.New("the control document is too large: start a replica of each job that has orders, or wait until requests are over")
 	}
 	return b, err

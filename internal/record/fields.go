@@ -1,4 +1,4 @@
-package store
+package record
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/soloist-go/soloist/event"
 )
 
 // A replica reads and writes the record of each job several times a tick, and package json takes
@@ -51,7 +53,7 @@ func visitorOf(t reflect.Type) visitor {
 	case reflect.Bool:
 		return (*codec).flag
 	case reflect.Map:
-		return func(c *codec, v reflect.Value) { c.counts(v.Addr().Interface().(*map[Status]int64)) }
+		return func(c *codec, v reflect.Value) { c.counts(v.Addr().Interface().(*map[event.Status]int64)) }
 	case reflect.Slice:
 		item := visitorOf(t.Elem())
 		return func(c *codec, v reflect.Value) { list(c, v, item) }
@@ -163,10 +165,10 @@ func list(c *codec, v reflect.Value, item visitor) {
 var errUnknownCount = errors.New("the record counts a status that this program does not know")
 
 // counts goes through numbers by their names.
-func (c *codec) counts(of *map[Status]int64) {
+func (c *codec) counts(of *map[event.Status]int64) {
 	c.inside('{', '}', func() {
 		if c.reads {
-			*of = map[Status]int64{}
+			*of = map[event.Status]int64{}
 			for c.err == nil && c.at < len(c.b) && c.b[c.at] != '}' {
 				if len(*of) > 0 {
 					c.expect(',')
@@ -175,13 +177,13 @@ func (c *codec) counts(of *map[Status]int64) {
 				c.expect(':')
 				if c.err == nil {
 					c.number(reflect.ValueOf(&n).Elem())
-					(*of)[Status(strings.Trim(name, `"`))] = n
+					(*of)[event.Status(strings.Trim(name, `"`))] = n
 				}
 			}
 			return
 		}
 		for _, s := range slices.Sorted(maps.Keys(*of)) {
-			if !s.known() { // its name may have to be escaped
+			if !known(s) { // its name may have to be escaped
 				c.err = errUnknownCount
 			}
 			n := (*of)[s]

@@ -1,16 +1,19 @@
-package store
+package record
 
 import (
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/store"
 )
 
-// Encode returns the record as JSON of at most MaxRecord bytes, in ASCII: Azure keeps it in a
+// Encode returns the record as JSON of at most store.MaxRecord bytes, in ASCII: Azure keeps it in a
 // header, and answers 403 to a header with other characters. If the record is too long, it
 // is shortened.
-func (r *Record) Encode() ([]byte, error) { return r.EncodeWithin(MaxRecord) }
+func (r *Record) Encode() ([]byte, error) { return r.EncodeWithin(store.MaxRecord) }
 
 // EncodeWithin is Encode with another limit, in bytes.
 func (r *Record) EncodeWithin(limit int) ([]byte, error) {
@@ -65,7 +68,7 @@ func (r *Record) forget(most int) {
 			ticks++
 		}
 	}
-	left, others := make([]Outcome, 0, most), most-ticks
+	left, others := make([]event.Outcome, 0, most), most-ticks
 	for _, f := range r.History {
 		switch {
 		case f.Request == "" && ticks > 0:
