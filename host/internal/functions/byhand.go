@@ -9,7 +9,6 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -28,7 +27,7 @@ func (f *Handler) runNow(ctx context.Context, name, request string) result {
 		j.Err = err
 		f.app.Log.Warn("not run by hand", "job", name, "request", request, "error", err)
 	}
-	return result{jobs: []view.Ticked{view.NewTicked(j)}, logs: reportLines(j), failed: view.Failed(j), unseen: err != nil, busy: errors.Is(err, store.ErrHeld)}
+	return result{report: soloist.Report{Jobs: []soloist.JobReport{j}}, unseen: err != nil, busy: errors.Is(err, store.ErrHeld)}
 }
 
 // before waits for the work that precedes the jobs. This wait has its own limit.
