@@ -17,9 +17,10 @@ package alert
 
 import (
 	"context"
-	"crypto/rand"
+	crand "crypto/rand"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -44,7 +45,7 @@ type Notifier struct {
 	poked chan struct{}
 
 	// These belong to the goroutine of Run.
-	shared shared
+	shared *shared
 	jobs   detector        // finds what is wrong with jobs
 	here   local           // finds what is wrong with this replica
 	sent   map[string]bool // messages that were confirmed, until the document says so
@@ -58,8 +59,8 @@ type Notifier struct {
 
 // NewNotifier returns a Notifier, which does nothing before Run.
 func NewNotifier(c Config) *Notifier {
-	return &Notifier{c: c, me: c.Replica + "-" + rand.Text()[:8], poked: make(chan struct{}, 1), sent: map[string]bool{},
-		jobs: newDetector(&c), here: newLocal(&c)}
+	return &Notifier{c: c, me: c.Replica + "-" + crand.Text()[:8], poked: make(chan struct{}, 1), sent: map[string]bool{},
+		shared: newShared(&c), jobs: newDetector(&c), here: newLocal(&c)}
 }
 
 // Hear takes an event of the scheduler. It does not block.
@@ -98,7 +99,7 @@ func (n *Notifier) rest(ctx context.Context) bool {
 	if !ontime.Sleep(ctx, restPace) {
 		return false
 	}
-	t := time.NewTimer(jittered(pace - restPace)) // replicas that look at the same time get in each other's way
+	t := time.NewTimer(pace - restPace - rand.N(pace/4)) // replicas that look at the same time get in each other's way
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -119,7 +120,7 @@ func (n *Notifier) step(ctx context.Context) {
 	var due []delivery
 	var dropped []string
 	begun := n.c.Elapsed()
-	err := n.shared.update(ctx, &n.c, func(d *content, now time.Time) bool {
+	err := n.shared.update(ctx, func(d *content, now time.Time) bool {
 		begun = n.shared.sentAt
 		for i := range seen {
 			seen[i].date(now, begun)
@@ -136,7 +137,7 @@ func (n *Notifier) step(ctx context.Context) {
 	n.gaveUp(dropped)
 	results := n.send(ctx, due, begun)
 	if len(results) > 0 {
-		n.trouble(n.shared.update(context.WithoutCancel(ctx), &n.c, func(d *content, now time.Time) bool {
+		n.trouble(n.shared.update(context.WithoutCancel(ctx), func(d *content, now time.Time) bool {
 			return n.note(d, now, results)
 		}))
 	}
