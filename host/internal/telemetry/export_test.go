@@ -24,14 +24,18 @@ type Able interface {
 // WithSome returns s with those of its optional interfaces that are asked for, and no others.
 func WithSome(s Able, breaks, conditional, documents, lists bool) store.Store {
 	counters, _ := newCounters(noop.Meter{})
-	to := &recorder{counters: counters}
-	c, o, b := &countedStore{s, to}, optionsOf(s, to), countedBreaker{s, to}
-	o.documents, o.lists = documents, lists
-	switch {
-	case conditional:
-		return c.withConditional(countedConditional{b, s}, o)
-	case breaks:
-		return c.withBreaker(b, o)
+	c := newCountedStore(s, &recorder{counters: counters})
+	if !breaks {
+		c.breaker = nil
 	}
-	return c.withOptions(o)
+	if !conditional {
+		c.conditional = nil
+	}
+	if !documents {
+		c.documenter = nil
+	}
+	if !lists {
+		c.lister = nil
+	}
+	return c.shown()
 }
