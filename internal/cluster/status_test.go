@@ -19,7 +19,6 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/internal/record"
 )
 
 // The next tick is the one by the schedule in force, which a Scheduler with
@@ -230,9 +229,9 @@ func TestStatusSaysWhatIsPaused(t *testing.T) {
 		}
 		time.Sleep(5 * time.Minute)
 		want("settings", "itself")
-		c.order(soloist.Order{Kind: record.OrderPause}, byOrder)
-		c.order(soloist.Order{Kind: record.OrderPause, Job: "each"}, each)
-		c.order(soloist.Order{Kind: record.OrderResume, Job: "itself"}, byItself)
+		c.order(soloist.Order{Kind: soloist.OrderPause}, byOrder)
+		c.order(soloist.Order{Kind: soloist.OrderPause, Job: "each"}, each)
+		c.order(soloist.Order{Kind: soloist.OrderResume, Job: "itself"}, byItself)
 		time.Sleep(10 * time.Second)
 		want("work", "settings", "each")
 	})
@@ -310,18 +309,18 @@ func TestStatusDecodesWhatHasChanged(t *testing.T) {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		before[3].Record.Counts["forged"] = 1 // what a caller writes there is its own
+		before[3].Counts["forged"] = 1 // what a caller writes there is its own
 		time.Sleep(time.Minute)
 		after, err := reader.Status(c.t.Context())
 		if err != nil {
 			c.t.Fatal(err)
 		}
 		for i, tick := range []int{5: 5, 6: 6} { // job-05 has run before, job-06 in between
-			if got := after[i].Record.History; tick > 0 && (len(got) != 1 || got[0].Tick.Minute() != tick) {
+			if got := after[i].History; tick > 0 && (len(got) != 1 || got[0].Tick.Minute() != tick) {
 				c.t.Errorf("%s: got %+v, want the tick of minute %d", after[i].Name, got, tick)
 			}
 		}
-		if &before[5].Record.History[0] != &after[5].Record.History[0] || after[3].Record.Counts["forged"] != 0 {
+		if &before[5].History[0] != &after[5].History[0] || after[3].Counts["forged"] != 0 {
 			c.t.Error("a record that has not changed was decoded again, or shares its counts")
 		}
 	})
