@@ -1,4 +1,4 @@
-package soloist_test
+package house_test
 
 import (
 	"go/ast"
