@@ -16,7 +16,6 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -396,7 +395,7 @@ func reportOf(t *testing.T, all soloist.Report, job string) soloist.JobReport {
 func (c *cluster) backfills(d time.Duration, work ...soloist.Work) {
 	c.t.Helper()
 	from := time.Now().Truncate(time.Hour).Add(-24 * time.Hour)
-	c.order(soloist.Order{Kind: record.OrderBackfill, Job: "import", Backfill: soloist.Backfill{From: from, To: from.Add(d), All: true}}, work...)
+	c.order(soloist.Order{Kind: soloist.OrderBackfill, Job: "import", Backfill: soloist.Backfill{From: from, To: from.Add(d), All: true}}, work...)
 }
 
 // What calls of RunDue do about followers.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -79,9 +78,9 @@ func TestTroubleBeforeTick(t *testing.T) {
 		"stop":      func(r *replica) { go r.stop() },
 		"kill":      func(r *replica) { r.kill() },
 		"step down": func(r *replica) { go func() { _ = r.StepDown(context.Background(), "work") }() },
-		"pause":     func(r *replica) { go r.orders(record.OrderPause) },
-		"cancel":    func(r *replica) { go r.orders(record.OrderCancel) },
-		"run":       func(r *replica) { go r.orders(record.OrderRun) },
+		"pause":     func(r *replica) { go r.orders(soloist.OrderPause) },
+		"cancel":    func(r *replica) { go r.orders(soloist.OrderCancel) },
+		"run":       func(r *replica) { go r.orders(soloist.OrderRun) },
 	} {
 		for before := -500 * time.Millisecond; before <= 3*time.Second; before += 250 * time.Millisecond {
 			inBothModes(t, func(t *testing.T, c *cluster, claims bool) {
@@ -175,7 +174,7 @@ func TestStopDuringClaimNearTick(t *testing.T) {
 		})
 		until(2*time.Minute + 58800*time.Millisecond)
 		if ordered {
-			c.ok(a.orders(record.OrderRun))
+			c.ok(a.orders(soloist.OrderRun))
 		}
 		until(4 * time.Minute)
 		<-a.done
@@ -198,7 +197,7 @@ func TestCancelWhileLogBlocks(t *testing.T) {
 		book := a.tells()
 		c.launch(a)
 		until(time.Minute + time.Second)
-		c.ok(a.orders(record.OrderCancel))
+		c.ok(a.orders(soloist.OrderCancel))
 		until(time.Minute + 30*time.Second)
 		a.stop()
 		book.want(t, "work", event.Claimed, event.Started, event.NotStarted, event.Ended)
@@ -236,7 +235,7 @@ func TestOrderAfterStopBeforeTick(t *testing.T) {
 		holder := all[c.last().replica]
 		go holder.stop()
 		time.Sleep(300 * time.Millisecond)
-		c.ok(holder.orders(record.OrderRun))
+		c.ok(holder.orders(soloist.OrderRun))
 		until(3*time.Minute + 50*time.Second)
 		c.wantAllSucceeded()
 		for _, r := range c.all() {
@@ -272,7 +271,7 @@ func TestStepDownOfArmedClaimEndsNoOther(t *testing.T) {
 		until(2*time.Minute + 58300*time.Millisecond)
 		armed := c.record("work").Run
 		c.wrong(!armed.Armed, "not armed: %+v", armed)
-		c.ok(all[armed.Replica].orders(record.OrderStepDown))
+		c.ok(all[armed.Replica].orders(soloist.OrderStepDown))
 		until(3*time.Minute + 50*time.Second)
 		last := c.newest()
 		c.wrong(last.Status != event.Succeeded || last.Replica == armed.Replica,

@@ -10,7 +10,6 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/internal/record"
 )
 
 // lastHour is the range from an hour before now, with n ticks of a minute, some of them at a time.
@@ -50,9 +49,9 @@ func (c *cluster) wantFilledRuns(want int) {
 }
 
 // fills orders a backfill of the job "work".
-func (c *cluster) fills(b soloist.Backfill, w ...soloist.Work) record.Order {
+func (c *cluster) fills(b soloist.Backfill, w ...soloist.Work) soloist.Order {
 	c.t.Helper()
-	return c.order(soloist.Order{Kind: record.OrderBackfill, Backfill: b}, w...)
+	return c.order(soloist.Order{Kind: soloist.OrderBackfill, Backfill: b}, w...)
 }
 
 // awaitFilled waits until n more runs of backfills have begun, and for two minutes at most.
@@ -64,22 +63,25 @@ func (c *cluster) awaitFilled(n int) {
 }
 
 // wantCounted checks that a backfill is over, with so many ticks of each outcome.
-func (c *cluster) wantCounted(o record.Order, w soloist.Work, counts map[event.Status]int64) {
+func (c *cluster) wantCounted(o soloist.Order, w soloist.Work, counts map[event.Status]int64) {
 	c.t.Helper()
 	st, err := c.replica("desk", w).StatusOf(c.t.Context(), "work")
-	done, sum := st.Backfill.Done, int64(0)
+	done, sum, all := &st.Backfill, int64(0), int64(0)
 	for status, n := range counts {
 		sum += n
 		c.wrong(done.Counts[status] != n, "got %v, want %v", done.Counts, counts)
 	}
-	over := st.Backfill.Over && st.Backfill.Tick.IsZero() && st.Backfill.Beside == 0
-	c.wrong(err != nil || !over || done.Seq != o.Seq || len(done.Open) != 0 || done.Done() != sum,
+	for _, n := range done.Counts {
+		all += n
+	}
+	over := done.Over && done.Tick.IsZero() && done.Parallel == 0
+	c.wrong(err != nil || !over || done.Order.Seq != o.Seq || all != sum,
 		"got %+v, %v", st.Backfill, err)
 }
 
 // wantFilled checks that a backfill is over with so many of each outcome, that its ticks ran in their order, as many
 // at a time as were ordered, and that no other tick ran meanwhile.
-func (c *cluster) wantFilled(o record.Order, w soloist.Work, counts map[event.Status]int64) {
+func (c *cluster) wantFilled(o soloist.Order, w soloist.Work, counts map[event.Status]int64) {
 	c.t.Helper()
 	c.wantCounted(o, w, counts)
 	runs, ticks := c.filled(), map[time.Time]bool{}
@@ -101,11 +103,11 @@ func (c *cluster) wantFilled(o record.Order, w soloist.Work, counts map[event.St
 			}
 		}
 	}
-	c.wrong(len(ticks) != o.Backfill.Ticks, "%d ticks were run", len(ticks))
+	c.wrong(len(ticks) != o.Ticks, "%d ticks were run", len(ticks))
 }
 
 // filling starts replicas, and orders a backfill 90 seconds later.
-func (c *cluster) filling(w soloist.Job, b soloist.Backfill, names ...string) record.Order {
+func (c *cluster) filling(w soloist.Job, b soloist.Backfill, names ...string) soloist.Order {
 	c.t.Helper()
 	c.startAll(w, names...)
 	time.Sleep(90 * time.Second)
@@ -123,7 +125,7 @@ func TestBackfill(t *testing.T) {
 		o := c.fills(b, w)
 		c.awaitFilled(parallel)
 		st, err := c.replica("desk", w).StatusOf(c.t.Context(), "work")
-		c.wrong(err != nil || st.Backfill.Tick.IsZero() || st.Backfill.Beside != parallel-1 || st.Backfill.Over,
+		c.wrong(err != nil || st.Backfill.Tick.IsZero() || st.Backfill.Parallel != parallel-1 || st.Backfill.Over,
 			"got %+v, %v", st.Backfill, err)
 		until(11*time.Minute + 30*time.Second)
 		c.wantFilled(o, w, map[event.Status]int64{event.Succeeded: 30})
@@ -143,12 +145,12 @@ func TestBackfill(t *testing.T) {
 		}
 		claims := (30 + parallel - 1) / parallel
 		c.wrong(len(tokens) != claims || ends != 30, "%d tokens, want %d, and %d ends in the logs", len(tokens), claims, ends)
-		for range 2 { // each caller gets counts and ranges of its own
+		for range 2 { // each caller gets counts of its own
 			st, err := all["a"].StatusOf(c.t.Context(), "work")
-			if b := &st.Backfill; err != nil || b.Done.Counts[event.Succeeded] != 30 || !b.Order.Spans[0].To.Equal(o.Backfill.To) {
+			if b := &st.Backfill; err != nil || b.Counts[event.Succeeded] != 30 || !b.Order.Backfill.To.Equal(o.Backfill.To) {
 				t.Fatalf("got %+v, %v", b, err)
 			}
-			st.Backfill.Done.Counts[event.Succeeded], st.Backfill.Order.Spans[0].To = 999, time.Now()
+			st.Backfill.Counts[event.Succeeded] = 999
 		}
 	})
 }
@@ -161,7 +163,7 @@ func TestBackfills(t *testing.T) {
 			w := work("@hourly", 25*time.Second)
 			c.filling(w, lastHours(24, 1), "a", "b")
 			time.Sleep(30 * time.Second)
-			c.order(soloist.Order{Kind: record.OrderRun, Request: "please"}, w)
+			c.order(soloist.Order{Kind: soloist.OrderRun, Request: "please"}, w)
 			time.Sleep(30 * time.Second)
 			c.wantOnce("please")
 		},
@@ -195,7 +197,7 @@ func TestBackfills(t *testing.T) {
 			b := soloist.Backfill{From: begin, To: time.Now().Add(-time.Minute)}
 			o := c.fills(b, w)
 			time.Sleep(time.Minute)
-			c.wrong(o.Backfill.Ticks != 9, "the newest of ten was run: got %+v", o.Backfill)
+			c.wrong(o.Ticks != 9, "the newest of ten was run: got %+v", o.Backfill)
 			c.wantFilled(o, w, map[event.Status]int64{event.Succeeded: 9})
 			for _, r := range []*replica{up, c.replica("desk", w)} { // the desk has not read the orders yet
 				_, err := r.PlanBackfill(c.t.Context(), "work", b)
@@ -322,11 +324,11 @@ func TestBackfillGoesOnAfterFailures(t *testing.T) {
 // An order to cancel the run that is under way is about the ticks of its claim alone. A cancelled backfill ends that run and
 // begins no other, and another backfill may follow.
 func TestBackfillIsCancelled(t *testing.T) {
-	for _, kind := range []record.OrderKind{record.OrderCancelBackfill, record.OrderCancel} {
+	for _, kind := range []soloist.OrderKind{soloist.OrderCancelBackfill, soloist.OrderCancel} {
 		t.Run(string(kind), func(t *testing.T) {
 			bothWays(t, func(t *testing.T, c *cluster, parallel int) {
 				w := work("@every 1m", 20*time.Second)
-				fill := soloist.Order{Kind: record.OrderBackfill, Job: "work", Backfill: lastHour(8, parallel)}
+				fill := soloist.Order{Kind: soloist.OrderBackfill, Job: "work", Backfill: lastHour(8, parallel)}
 				o := c.filling(w, fill.Backfill, "a", "b")
 				a, b := c.started[0], c.started[1]
 				time.Sleep(10 * time.Second)
@@ -335,7 +337,7 @@ func TestBackfillIsCancelled(t *testing.T) {
 				c.order(soloist.Order{Kind: kind}, w)
 				time.Sleep(10 * time.Minute)
 				counts := map[event.Status]int64{event.Cancelled: int64(parallel)}
-				if kind == record.OrderCancel {
+				if kind == soloist.OrderCancel {
 					counts[event.Succeeded] = int64(8 - parallel)
 				}
 				c.wantCounted(o, w, counts)
@@ -346,13 +348,13 @@ func TestBackfillIsCancelled(t *testing.T) {
 					}
 				}
 				c.wrong(ended != parallel, "%d runs were cancelled", ended)
-				c.wantIs(a.orders(record.OrderCancelBackfill), soloist.ErrNotRunning)
+				c.wantIs(a.orders(soloist.OrderCancelBackfill), soloist.ErrNotRunning)
 				o = c.order(fill, w)
 				time.Sleep(10 * time.Minute)
 				c.wantCounted(o, w, map[event.Status]int64{event.Succeeded: 8})
 				_, err = a.Order(c.t.Context(), fill)
 				c.ok(err)
-				c.ok(b.orders(record.OrderCancelBackfill)) // it has not read of that one
+				c.ok(b.orders(soloist.OrderCancelBackfill)) // it has not read of that one
 			})
 		})
 	}
@@ -365,10 +367,10 @@ func TestBackfillIsCancelledBetweenAttempts(t *testing.T) {
 		o := c.filling(w, lastHours(24, parallel), "a")
 		time.Sleep(10 * time.Second)
 		c.started[0].stop()
-		err := c.replica("desk", w).orders(record.OrderCancel)
+		err := c.replica("desk", w).orders(soloist.OrderCancel)
 		wantError(t, err, "cancel the backfill")
 		c.wantIs(err, soloist.ErrNotRunning)
-		c.order(soloist.Order{Kind: record.OrderCancelBackfill}, w)
+		c.order(soloist.Order{Kind: soloist.OrderCancelBackfill}, w)
 		c.start("b", w)
 		time.Sleep(time.Minute)
 		c.wantCounted(o, w, map[event.Status]int64{event.Cancelled: int64(parallel)})

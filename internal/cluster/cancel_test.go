@@ -9,7 +9,6 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/internal/record"
 )
 
 // The run that is under way ends, or is let go of, and is neither tried again nor run again. It is no failure.
@@ -25,7 +24,7 @@ func TestCancel(t *testing.T) {
 			w.Do = func(ctx context.Context, _ *soloist.Run) error { return do(ctx) }
 			c.startAll(w, "a", "b")
 			time.Sleep(time.Hour + 20*time.Second)
-			c.order(soloist.Order{Kind: record.OrderCancel, Reason: "wrong data"}, w)
+			c.order(soloist.Order{Kind: soloist.OrderCancel, Reason: "wrong data"}, w)
 			time.Sleep(9 * time.Second)
 			all := c.all()
 			c.wrong(name == "obeys" && !errors.Is(all[0].cause, soloist.ErrCancelled), "the context ended so: %v", all[0].cause)
@@ -53,7 +52,7 @@ func (c *cluster) killHolder(w soloist.Job) *replica {
 
 // The run has died. The order to cancel meets the next attempt, whatever of that is under way.
 func TestCancelOfNextAttempt(t *testing.T) {
-	w, cancel := rerun(work("@every 1h", 10*time.Minute)), soloist.Order{Kind: record.OrderCancel}
+	w, cancel := rerun(work("@every 1h", 10*time.Minute)), soloist.Order{Kind: soloist.OrderCancel}
 	for name, tt := range map[string]struct {
 		cancels func(c *cluster)
 		runs    int
@@ -72,7 +71,7 @@ func TestCancelOfNextAttempt(t *testing.T) {
 					time.Sleep(100 * time.Millisecond)
 				}
 				return apply()
-			})).orders(record.OrderCancel))
+			})).orders(soloist.OrderCancel))
 		}, 2},
 		// Its replica has read the orders before, and the operator sees the attempt before.
 		"its claim is on its way": {func(c *cluster) {
@@ -89,14 +88,14 @@ func TestCancelOfNextAttempt(t *testing.T) {
 		"it waits for the end of a pause": {func(c *cluster) {
 			a := c.start("a", w)
 			until(time.Hour + time.Minute)
-			c.order(soloist.Order{Kind: record.OrderPause}, w)
+			c.order(soloist.Order{Kind: soloist.OrderPause}, w)
 			a.kill()
 			c.start("b", w)
 			time.Sleep(5 * time.Minute)
 			c.order(cancel, w)
 			time.Sleep(time.Minute)
 			c.wantOutcomes("work", "cancelled 01:00:00 by anna")
-			c.order(soloist.Order{Kind: record.OrderResume}, w)
+			c.order(soloist.Order{Kind: soloist.OrderResume}, w)
 		}, 1},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
@@ -128,7 +127,7 @@ func TestRunByHandCanBeCancelledAfterOlderRunReturns(t *testing.T) {
 		c.wantRuns(2)
 		h := a.Health()
 		c.wrong(len(h.Running) != 1 || len(h.Stuck) > 0, "Health: %+v", h)
-		c.order(soloist.Order{Kind: record.OrderCancel}, w)
+		c.order(soloist.Order{Kind: soloist.OrderCancel}, w)
 		time.Sleep(30 * time.Second)
 		got := c.newest()
 		c.wrong(got.Status != event.Cancelled || got.Request != "x", "got %+v, want that the manual run is cancelled", got)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -148,7 +147,7 @@ func TestCheckpoint(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			c.wantRuns(1)
 			got := c.record("lead").Run.Status
-			c.wrong(got != record.Running, "the run is %s", got)
+			c.wrong(got != event.Running, "the run is %s", got)
 		},
 		"it outlives the success of its tick, and Clear ends it": func(c *cluster) {
 			var loaded []string

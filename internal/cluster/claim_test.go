@@ -25,7 +25,7 @@ func TestAnswerWithoutETagIsNoSuccess(t *testing.T) {
 			running++
 			c.wrong(running > 1, "two run at %s", time.Now())
 			r := c.record("work")
-			c.wrong(r.Token != run.Token || r.Run.Status != record.Running, "token %d runs, and the record is %+v", run.Token, r)
+			c.wrong(r.Token != run.Token || r.Run.Status != event.Running, "token %d runs, and the record is %+v", run.Token, r)
 			_ = pause(ctx, 100*time.Second)
 			running--
 			return nil
@@ -146,7 +146,7 @@ func TestClaims(t *testing.T) {
 			a := c.launch(c.replica("a", leased(time.Minute, work("@every 10m", 0))).meets(cutOffAfter("write", true, 5*time.Second)))
 			time.Sleep(10*time.Minute + 40*time.Second)
 			c.wantLease(store.Leased)
-			c.wrong(c.record("work").Run.Status != record.Running, "the record says %+v", c.record("work").Run)
+			c.wrong(c.record("work").Run.Status != event.Running, "the record says %+v", c.record("work").Run)
 			n := a.tap.counts()["release"]
 			c.wrong(n != 0 || len(c.all()) != 0, "%d releases, %d runs", n, len(c.all()))
 		},
@@ -159,7 +159,7 @@ func TestClaims(t *testing.T) {
 			slow := 0
 			for range 24 {
 				tick := time.Now().Add(30 * time.Minute)
-				c.order(soloist.Order{Kind: record.OrderPause, Until: tick}, job)
+				c.order(soloist.Order{Kind: soloist.OrderPause, Until: tick}, job)
 				time.Sleep(time.Hour)
 				if late := c.newest().Start.Sub(tick); late < 0 || late > time.Second {
 					slow++

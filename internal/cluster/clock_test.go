@@ -15,7 +15,6 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -236,7 +235,7 @@ func TestPausesItselfWithoutDates(t *testing.T) {
 			}
 			c.launch(a)
 			until(6*time.Minute + 30*time.Second)
-			c.order(soloist.Order{Kind: record.OrderResume}, w)
+			c.order(soloist.Order{Kind: soloist.OrderResume}, w)
 			until(7*time.Minute + 30*time.Second)
 			c.wantOutcomes("work", "failed 00:01:00 boom", "succeeded 00:02:00", "succeeded 00:03:00",
 				"skipped 00:03:00-00:06:00 paused", "succeeded 00:07:00")

@@ -11,7 +11,6 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -198,7 +197,7 @@ func TestClaimTakenBackKeepsWhatItSettled(t *testing.T) {
 		c.replica("first", job).wake()
 		until(7*time.Hour + 10*time.Minute)
 		c.replica("first", job).wake()
-		c.order(soloist.Order{Kind: record.OrderBackfill,
+		c.order(soloist.Order{Kind: soloist.OrderBackfill,
 			Backfill: soloist.Backfill{From: time.Now().Add(-7 * time.Hour), To: time.Now(), All: true, Parallel: parallel}}, job)
 		dead := c.start("dead", job)
 		time.Sleep(30 * time.Second)
@@ -378,7 +377,7 @@ func TestLeaseOverARunIsNotReleased(t *testing.T) {
 				case op == "read" && n.CompareAndSwap(1, 2), op == "write" && sinceMidnight() < time.Duration(end.Load()):
 					return errNetwork
 				case op == "release":
-					if run := c.record("work").Run; run.Status == record.Running && run.Replica == r.Replica {
+					if run := c.record("work").Run; run.Status == event.Running && run.Replica == r.Replica {
 						t.Errorf("%s releases its lease while the record says that it runs", r.Replica)
 					}
 				}
@@ -449,9 +448,9 @@ func TestOrderedRunBeforeClaimTakenBackTwice(t *testing.T) {
 		w := work("@hourly", 10*time.Minute)
 		a := c.start("a", w)
 		time.Sleep(2 * time.Minute)
-		c.order(soloist.Order{Kind: record.OrderRun, Request: "please"}, w)
+		c.order(soloist.Order{Kind: soloist.OrderRun, Request: "please"}, w)
 		time.Sleep(time.Minute)
-		c.order(soloist.Order{Kind: record.OrderCancel}, w)
+		c.order(soloist.Order{Kind: soloist.OrderCancel}, w)
 		time.Sleep(time.Minute)
 		a.stop()
 		b := c.replica("b", w)
@@ -485,7 +484,7 @@ func TestSettledByTwoClaimsIsToldOnce(t *testing.T) {
 		a.wake()
 		until(time.Hour)
 		_, _ = a.RunDue(c.within(30*time.Second), soloist.Wake{}) // its tick waits for another attempt
-		c.order(soloist.Order{Kind: record.OrderCancel}, job)
+		c.order(soloist.Order{Kind: soloist.OrderCancel}, job)
 		time.Sleep(10 * time.Second)
 		var mu sync.Mutex
 		writes, end := 0, time.Time{}

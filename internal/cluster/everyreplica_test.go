@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/record"
 )
 
 // What a job does that runs on each replica, without a lease and without a record.
@@ -219,7 +218,7 @@ func TestEveryReplicaColdWakeRunsItsTick(t *testing.T) {
 			a := c.replica("a", job)
 			if name == "a tick of a pause" {
 				until(59 * time.Minute)
-				c.order(soloist.Order{Kind: record.OrderPause, Job: "here", Until: time.Now().Add(70 * time.Second)}, job)
+				c.order(soloist.Order{Kind: soloist.OrderPause, Job: "here", Until: time.Now().Add(70 * time.Second)}, job)
 			}
 			until(time.Hour + test.offset)
 			got, err := a.RunDue(c.t.Context(), test.wake)
@@ -297,7 +296,7 @@ func TestPauseOnEveryReplica(t *testing.T) {
 			w.Overlap = tt.overlap
 			c.start("a", w)
 			until(tt.from)
-			c.order(soloist.Order{Kind: record.OrderPause, Job: "here", Until: time.Now().Add(tt.to - tt.from)}, w)
+			c.order(soloist.Order{Kind: soloist.OrderPause, Job: "here", Until: time.Now().Add(tt.to - tt.from)}, w)
 			until(17 * time.Minute)
 			got := ""
 			for _, r := range c.all() {

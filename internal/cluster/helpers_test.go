@@ -392,7 +392,7 @@ func (c *cluster) onlyEntry(app string) string {
 }
 
 // order gives an order for the job "work" at a desk: by a program that runs nothing.
-func (c *cluster) order(o soloist.Order, work ...soloist.Work) record.Order {
+func (c *cluster) order(o soloist.Order, work ...soloist.Work) soloist.Order {
 	c.t.Helper()
 	if o.Job == "" {
 		o.Job = "work"
@@ -406,7 +406,7 @@ func (c *cluster) order(o soloist.Order, work ...soloist.Work) record.Order {
 }
 
 // orders gives an order for the job "work" that says no more than what to do.
-func (r *replica) orders(kind record.OrderKind) error {
+func (r *replica) orders(kind soloist.OrderKind) error {
 	_, err := r.Order(r.tap.t.Context(), soloist.Order{Kind: kind, Job: "work"})
 	return err
 }

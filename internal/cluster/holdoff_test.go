@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/nightly"
-	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -65,7 +65,7 @@ func TestHoldOff(t *testing.T) {
 			first, next := c.successor(killed, D, 2*time.Minute)
 			c.wrong(first.end.Sub(killed) < 30*time.Second, "the first one ended at %s", first.end)
 			run, again := c.record("work").Run, next.Attempt == 2
-			c.wrong(run.Status != record.Running || !run.Unlocked.At.IsZero() || again != (how == "unlocked, rerun"),
+			c.wrong(run.Status != event.Running || !run.Unlocked.At.IsZero() || again != (how == "unlocked, rerun"),
 				"attempt %d: %+v", next.Attempt, run)
 			got := append(c.outcomes("work"), "")
 			c.wrong(tt.want != "" && got[0] != tt.want, "the outcomes %q", got)
@@ -177,14 +177,14 @@ func TestHoldOffs(t *testing.T) {
 			c.ok(operator.Unlock(c.t.Context(), "work", true))
 			r, by := c.record("work"), c.record("work").Run.Unlocked
 			c.wrong(by.By != "ann@desk" || by.At.Sub(unlocked).Abs() > time.Second, "the record tells %+v", by)
-			c.wrong(r.Run.Status != record.Running || r.Token != before.Token || r.Run.Replica != before.Run.Replica,
+			c.wrong(r.Run.Status != event.Running || r.Token != before.Token || r.Run.Replica != before.Run.Replica,
 				"the annotation changed the run: %+v", r)
 			c.wantLease(store.Available)
 			st, err := operator.StatusOf(c.t.Context(), "work")
 			c.wrong(err != nil || st.Waits.Before(unlocked.Add(D)), "status is %+v, %v", st, err)
 			time.Sleep(time.Until(st.Waits))
 			r = c.record("work")
-			c.wrong(!r.Run.Unlocked.At.IsZero() || r.Run.Status == record.Running,
+			c.wrong(!r.Run.Unlocked.At.IsZero() || r.Run.Status == event.Running,
 				"at the time that status told no replica has followed: %+v", r)
 			c.wantOutcomes("work", "abandoned 01:00:00 unlocked by ann@desk")
 			logged := 0

@@ -14,7 +14,6 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/history"
-	"github.com/soloist-go/soloist/internal/record"
 )
 
 func TestOrdersThatAreRefused(t *testing.T) {
@@ -30,19 +29,19 @@ func TestOrdersThatAreRefused(t *testing.T) {
 			}
 		}
 		for text, o := range map[string]soloist.Order{
-			"no job or singleton": {Kind: record.OrderPause, Job: "other"},
+			"no job or singleton": {Kind: soloist.OrderPause, Job: "other"},
 			"kind of the order":   {Kind: "explode", Job: "work"},
-			"not run by hand":     {Kind: record.OrderRun, Job: "lead"},
-			"it has no ticks":     {Kind: record.OrderBackfill, Job: "lead", Backfill: lastHour(3, 1)},
-			"runs on each":        {Kind: record.OrderCancel, Job: "here"},
-			"paused and resumed":  {Kind: record.OrderBackfill, Job: "here", Backfill: lastHour(3, 1)},
-			"nothing runs":        {Kind: record.OrderCancel, Job: "work"},
-			"in the future":       {Kind: record.OrderPause, Job: "work", Until: time.Now().Add(-time.Hour)},
-			"has no end":          {Kind: record.OrderResume, Job: "work", Until: time.Now().Add(time.Hour)},
-			"on one line":         {Kind: record.OrderPause, Job: "work", Reason: "two\nlines"},
-			"letter or digit":     {Kind: record.OrderRun, Job: "work", Request: "two words"},
-			"has no request":      {Kind: record.OrderPause, Job: "work", Request: "please"},
-			"has no range":        {Kind: record.OrderRun, Job: "work", Backfill: lastHour(3, 1)},
+			"not run by hand":     {Kind: soloist.OrderRun, Job: "lead"},
+			"it has no ticks":     {Kind: soloist.OrderBackfill, Job: "lead", Backfill: lastHour(3, 1)},
+			"runs on each":        {Kind: soloist.OrderCancel, Job: "here"},
+			"paused and resumed":  {Kind: soloist.OrderBackfill, Job: "here", Backfill: lastHour(3, 1)},
+			"nothing runs":        {Kind: soloist.OrderCancel, Job: "work"},
+			"in the future":       {Kind: soloist.OrderPause, Job: "work", Until: time.Now().Add(-time.Hour)},
+			"has no end":          {Kind: soloist.OrderResume, Job: "work", Until: time.Now().Add(time.Hour)},
+			"on one line":         {Kind: soloist.OrderPause, Job: "work", Reason: "two\nlines"},
+			"letter or digit":     {Kind: soloist.OrderRun, Job: "work", Request: "two words"},
+			"has no request":      {Kind: soloist.OrderPause, Job: "work", Request: "please"},
+			"has no range":        {Kind: soloist.OrderRun, Job: "work", Backfill: lastHour(3, 1)},
 		} {
 			refused(o, text)
 		}
@@ -51,10 +50,10 @@ func TestOrdersThatAreRefused(t *testing.T) {
 				t.Errorf("a backfill of %s: %v", job, err)
 			}
 		}
-		twice := soloist.Order{Kind: record.OrderRun, Job: "work", Request: "twice"}
+		twice := soloist.Order{Kind: soloist.OrderRun, Job: "work", Request: "twice"}
 		c.order(twice, w)
 		refused(twice, "ordered already")
-		if _, err := desk.Order(c.t.Context(), soloist.Order{Kind: record.OrderRun, Job: "unknown"}); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := desk.Order(c.t.Context(), soloist.Order{Kind: soloist.OrderRun, Job: "unknown"}); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("a job without an entry: %v", err)
 		}
 	})
@@ -76,10 +75,10 @@ func TestOrderInDoubtSaysSo(t *testing.T) {
 			w := work("@every 1h", 0)
 			c.replica("first", w).wake()
 			desk := c.replica("desk", w).meets(meets(c))
-			err := desk.orders(record.OrderRun)
+			err := desk.orders(soloist.OrderRun)
 			if name == "an answer is lost" {
-				got, gerr := desk.Control(c.t.Context())
-				if err := errors.Join(err, gerr); err != nil || len(got.Audit) != 1 || len(got.Jobs["work"].Requests) != 1 {
+				got, gerr := desk.Orders(c.t.Context())
+				if err := errors.Join(err, gerr); err != nil || len(got) != 1 {
 					t.Errorf("got %+v, %v", got, err)
 				}
 				return
@@ -87,7 +86,7 @@ func TestOrderInDoubtSaysSo(t *testing.T) {
 			if wantError(t, err, "not known whether"); errors.Is(err, soloist.ErrRefused) {
 				t.Errorf("in doubt: %v", err)
 			}
-			if err := desk.orders(record.OrderRun); name == "garbage in the end" && !errors.Is(err, soloist.ErrRefused) {
+			if err := desk.orders(soloist.OrderRun); name == "garbage in the end" && !errors.Is(err, soloist.ErrRefused) {
 				t.Errorf("without a doubt: %v", err)
 			}
 		})
@@ -99,10 +98,10 @@ func TestOrderRepeatsReadWithoutAnswer(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		w, late := work("@every 1h", 0), context.DeadlineExceeded
 		c.replica("first", w).wake()
-		if err := c.replica("desk", w).meets(inTurn("read", late, late, nil)).orders(record.OrderRun); err != nil {
+		if err := c.replica("desk", w).meets(inTurn("read", late, late, nil)).orders(soloist.OrderRun); err != nil {
 			t.Error(err)
 		}
-		if err := c.replica("other", w).meets(inTurn("read", late, late, late, nil)).orders(record.OrderRun); err == nil {
+		if err := c.replica("other", w).meets(inTurn("read", late, late, late, nil)).orders(soloist.OrderRun); err == nil {
 			t.Error("a fourth read is made")
 		}
 	})
@@ -125,7 +124,7 @@ func TestForeignOrders(t *testing.T) {
 				t.Error("Health is silent")
 			}
 			begin := time.Now()
-			if err := a.orders(record.OrderPause); err == nil || time.Since(begin) > time.Second {
+			if err := a.orders(soloist.OrderPause); err == nil || time.Since(begin) > time.Second {
 				t.Errorf("an order: %v after %s", err, time.Since(begin))
 			}
 			_, err := c.replica("b", w).RunNow(c.within(time.Hour), "work", "one")
@@ -144,12 +143,12 @@ func TestOrderWithWrongClock(t *testing.T) {
 		w := work("@every 24h", time.Second)
 		c.start("a", w)
 		time.Sleep(time.Minute)
-		c.ok(c.replica("slow", w).skewed(-2 * time.Hour).orders(record.OrderRun))
+		c.ok(c.replica("slow", w).skewed(-2 * time.Hour).orders(soloist.OrderRun))
 		time.Sleep(time.Minute)
 		if f := c.newest(); f.Status != event.Succeeded {
 			t.Errorf("got %+v", f)
 		}
-		pause := soloist.Order{Kind: record.OrderPause, Job: "work", Until: time.Now().Add(time.Hour)}
+		pause := soloist.Order{Kind: soloist.OrderPause, Job: "work", Until: time.Now().Add(time.Hour)}
 		_, err := c.replica("fast", w).skewed(2*time.Hour).Order(c.t.Context(), pause)
 		c.ok(err)
 	})
@@ -179,7 +178,7 @@ func TestOrderCallsAreFew(t *testing.T) {
 			time.Sleep(time.Minute + 2*time.Second) // no read is due
 			a.tap.counts()
 			for range 2 {
-				_, err := a.Order(t.Context(), soloist.Order{Kind: record.OrderPause, Job: one.job.Name})
+				_, err := a.Order(t.Context(), soloist.Order{Kind: soloist.OrderPause, Job: one.job.Name})
 				c.ok(err)
 				if got, reads := a.tap.countsAndOrders(); !maps.Equal(got, one.want) || reads != read {
 					t.Errorf("got the calls %v and %d reads of the orders, want %v and %d", got, reads, one.want, read)
@@ -201,10 +200,10 @@ func TestOrderAfterAnotherIsKept(t *testing.T) {
 		a := c.start("a", w)
 		time.Sleep(time.Minute + 2*time.Second)
 		run := func(request string) error {
-			_, err := a.Order(c.t.Context(), soloist.Order{Kind: record.OrderRun, Job: "work", Request: request})
+			_, err := a.Order(c.t.Context(), soloist.Order{Kind: soloist.OrderRun, Job: "work", Request: request})
 			return err
 		}
-		c.order(soloist.Order{Kind: record.OrderRun, Request: "one"}, w)
+		c.order(soloist.Order{Kind: soloist.OrderRun, Request: "one"}, w)
 		a.tap.counts()
 		if err := run("two"); err != nil {
 			c.t.Fatal(err)
@@ -213,8 +212,8 @@ func TestOrderAfterAnotherIsKept(t *testing.T) {
 			c.t.Errorf("got the calls %v and %d reads of the orders, want a refused write, a read, a write and a read", got, reads)
 		}
 		wantError(t, run("one"), "ordered already")
-		if doc, err := a.Control(c.t.Context()); err != nil || len(doc.Jobs["work"].Requests) != 2 {
-			c.t.Errorf("got %+v, %v, want both requests", doc, err)
+		if all, err := a.Orders(c.t.Context()); err != nil || len(all) != 2 {
+			c.t.Errorf("got %+v, %v, want both requests", all, err)
 		}
 	})
 }
@@ -362,12 +361,12 @@ func TestOrderedRunWithoutReplicas(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		w := work("@every 1h", time.Second)
 		c.replica("first", w).wake()
-		c.order(soloist.Order{Kind: record.OrderPause}, w)
-		c.order(soloist.Order{Kind: record.OrderRun, Request: "please"}, w)
-		c.order(soloist.Order{Kind: record.OrderRun, Request: "soon", Until: time.Now().Add(time.Minute)}, w)
+		c.order(soloist.Order{Kind: soloist.OrderPause}, w)
+		c.order(soloist.Order{Kind: soloist.OrderRun, Request: "please"}, w)
+		c.order(soloist.Order{Kind: soloist.OrderRun, Request: "soon", Until: time.Now().Add(time.Minute)}, w)
 		c.replica("first", w).wake()
 		c.wantRuns(2)
-		c.order(soloist.Order{Kind: record.OrderRun, Request: "late", Until: time.Now().Add(time.Minute)}, w)
+		c.order(soloist.Order{Kind: soloist.OrderRun, Request: "late", Until: time.Now().Add(time.Minute)}, w)
 		time.Sleep(10 * time.Minute)
 		c.replica("second", w).wake()
 		c.replica("third", w).wake()
@@ -395,7 +394,7 @@ func TestRequestRunsOnceByHandOrOrder(t *testing.T) {
 			} else {
 				desk.meets(onNth("write document", 1, func(apply func() error) error { byHand(); return apply() }))
 			}
-			_, err := desk.Order(c.t.Context(), soloist.Order{Kind: record.OrderRun, Job: "work", Request: "please"})
+			_, err := desk.Order(c.t.Context(), soloist.Order{Kind: soloist.OrderRun, Job: "work", Request: "please"})
 			if refused := errors.Is(err, soloist.ErrRefused); refused != (name == "before") || err != nil && !refused {
 				t.Errorf("the order: %v", err)
 			}
@@ -411,12 +410,12 @@ func TestNameOfOrderedRunIsKeptForADay(t *testing.T) {
 		w := work("@every 24h", time.Second)
 		c.start("a", w)
 		time.Sleep(time.Minute)
-		c.order(soloist.Order{Kind: record.OrderRun, Request: "webhook-4711"}, w)
+		c.order(soloist.Order{Kind: soloist.OrderRun, Request: "webhook-4711"}, w)
 		for i := range 100 {
 			time.Sleep(6 * time.Minute)
-			c.order(soloist.Order{Kind: record.OrderRun, Request: fmt.Sprint("webhook-", 5000+i)}, w)
+			c.order(soloist.Order{Kind: soloist.OrderRun, Request: fmt.Sprint("webhook-", 5000+i)}, w)
 		}
-		again := soloist.Order{Kind: record.OrderRun, Job: "work", Request: "webhook-4711"}
+		again := soloist.Order{Kind: soloist.OrderRun, Job: "work", Request: "webhook-4711"}
 		if _, err := c.replica("desk", w).Order(c.t.Context(), again); !errors.Is(err, soloist.ErrRefused) {
 			t.Errorf("the second order of the name: %v", err)
 		}
@@ -458,7 +457,7 @@ func TestManyOrdersAtOnce(t *testing.T) {
 		c.start("b", w, f)
 		time.Sleep(2*time.Hour + time.Minute)
 		for i := range 60 {
-			c.order(soloist.Order{Kind: record.OrderRun, Job: "import", Request: fmt.Sprint("r", i)}, w)
+			c.order(soloist.Order{Kind: soloist.OrderRun, Job: "import", Request: fmt.Sprint("r", i)}, w)
 		}
 		time.Sleep(30 * time.Minute)
 		c.wantOutcomes("clean", "succeeded 02:00:00")
@@ -475,7 +474,7 @@ func TestServedOrderIsNotRunByHand(t *testing.T) {
 		w := work("@every 1m", time.Second)
 		a, b, d := c.start("a", w), c.replica("b", w), c.replica("d", w).meets(fail(errNetwork, "read document"))
 		time.Sleep(time.Minute)
-		c.order(soloist.Order{Kind: record.OrderRun, Request: "one"}, w)
+		c.order(soloist.Order{Kind: soloist.OrderRun, Request: "one"}, w)
 		time.Sleep(25 * time.Minute) // the record forgets what was before twenty ticks
 		time.AfterFunc(5*time.Minute, func() { d.tap.meet(nil) })
 		for _, r := range []*replica{a, b, d} {
@@ -494,7 +493,7 @@ func TestOrderIsNotServedBeforeManyOthers(t *testing.T) {
 		var err error
 		for n := range 22 {
 			name := fmt.Sprintf("run-%02d", n)
-			if _, err := desk.Order(c.t.Context(), soloist.Order{Kind: record.OrderRun, Job: "work", Request: name}); err != nil {
+			if _, err := desk.Order(c.t.Context(), soloist.Order{Kind: soloist.OrderRun, Job: "work", Request: name}); err != nil {
 				t.Fatal(err)
 			}
 			if n > 0 {

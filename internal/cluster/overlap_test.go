@@ -10,7 +10,6 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -112,14 +111,14 @@ func TestTickThatReplacesNothing(t *testing.T) {
 	inCase(t, "paused", func(t *testing.T, c *cluster) {
 		c.start("a", job)
 		until(6 * time.Minute)
-		c.order(soloist.Order{Kind: record.OrderPause}, job)
+		c.order(soloist.Order{Kind: soloist.OrderPause}, job)
 		until(14 * time.Minute)
 		c.wantOutcomes("work", "succeeded 00:05:00")
 	})
 	inCase(t, "cancelled", func(t *testing.T, c *cluster) {
 		c.start("a", job)
 		until(9*time.Minute + 50*time.Second)
-		c.order(soloist.Order{Kind: record.OrderCancel}, job)
+		c.order(soloist.Order{Kind: soloist.OrderCancel}, job)
 		until(11 * time.Minute)
 		c.wantOutcomes("work", "cancelled 00:05:00 by anna")
 	})
@@ -254,7 +253,7 @@ func TestPauseDuringClaim(t *testing.T) {
 			a := c.replica("a", w)
 			a.tap.meet(onNth("write", 1, func(apply func() error) error {
 				err := apply()
-				return errors.Join(err, a.orders(record.OrderPause))
+				return errors.Join(err, a.orders(soloist.OrderPause))
 			}))
 			if name == "up" {
 				c.launch(a)
@@ -266,7 +265,7 @@ func TestPauseDuringClaim(t *testing.T) {
 			until(3*time.Minute + 30*time.Second)
 			c.wantRuns(0)
 			a.wantLines(0, "run started")
-			c.order(soloist.Order{Kind: record.OrderResume}, w)
+			c.order(soloist.Order{Kind: soloist.OrderResume}, w)
 			until(4*time.Minute + time.Second)
 			if name == "woken" {
 				a.wake()
@@ -291,7 +290,7 @@ func TestPauseEverywhereWithSlowReads(t *testing.T) {
 		})))
 		time.Sleep(time.Minute)
 		<-served
-		c.order(soloist.Order{Kind: record.OrderPause, Job: "here"}, w)
+		c.order(soloist.Order{Kind: soloist.OrderPause, Job: "here"}, w)
 		paused := time.Now()
 		time.Sleep(time.Minute)
 		for _, r := range c.all() {
@@ -312,7 +311,7 @@ func TestNextOfPausedJob(t *testing.T) {
 		w := work("@every 1h", time.Second)
 		a := c.start("a", w)
 		time.Sleep(time.Minute)
-		c.order(soloist.Order{Kind: record.OrderPause}, w)
+		c.order(soloist.Order{Kind: soloist.OrderPause}, w)
 		until(5*time.Hour + time.Minute)
 		all, err := a.Status(c.t.Context())
 		if err != nil || !all[0].Next.After(time.Now()) {
@@ -341,10 +340,10 @@ func TestPauseAfterFailures(t *testing.T) {
 		if r := c.record("work"); r.Orders.Paused.At.IsZero() || r.Failures != 3 {
 			t.Errorf("paused %+v after %d failures", r.Orders.Paused, r.Failures)
 		}
-		c.order(soloist.Order{Kind: record.OrderResume}, w)
+		c.order(soloist.Order{Kind: soloist.OrderResume}, w)
 		until(20*time.Minute + 30*time.Second)
 		c.wantRuns(6) // it has six failures in a row by then
-		c.order(soloist.Order{Kind: record.OrderResume}, w)
+		c.order(soloist.Order{Kind: soloist.OrderResume}, w)
 		time.Sleep(2 * time.Minute)
 		c.wantRuns(8)
 		if r := c.record("work"); !r.Orders.Paused.At.IsZero() || r.Failures != 0 || r.Orders.Spared != 0 {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -103,7 +102,7 @@ var causes = map[string]causeTest{
 	},
 	"cancelled": {
 		meet: func(c *cluster, r *replica) {
-			c.order(soloist.Order{Kind: record.OrderCancel, Reason: "wrong data"}, r.Jobs[0])
+			c.order(soloist.Order{Kind: soloist.OrderCancel, Reason: "wrong data"}, r.Jobs[0])
 		},
 		cause: soloist.ErrCancelled, text: "cancelled by anna: wrong data", after: 4 * time.Second,
 		outcome: "cancelled 00:01:00 by anna: wrong data",

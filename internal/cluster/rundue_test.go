@@ -588,7 +588,7 @@ func TestRunNowTellsRequestUnderWay(t *testing.T) {
 			go func() { _, err := a.runNow(); done <- err }()
 			time.Sleep(10 * time.Second)
 			for _, r := range []*replica{a, b} {
-				if f, err := r.runNow(); err != nil || f.Status != record.Running || f.Replica != "a" {
+				if f, err := r.runNow(); err != nil || f.Status != event.Running || f.Replica != "a" {
 					t.Errorf("%s: got %+v, %v, want that a runs it", r.Replica, f, err)
 				}
 				if f, err := r.RunNow(c.t.Context(), "work", "y"); !errors.Is(err, store.ErrHeld) {

@@ -474,7 +474,7 @@ func FuzzOddRecord(f *testing.F) {
 	f.Add(int64(7), int64(0), int64(120), int64(0), -1, byte(4), int64(1e6), "by hand", byte(0b1111))
 	f.Add(int64(1)<<62, int64(-60), int64(1e9), int64(1e9), 1<<40, byte(5), int64(0), "", byte(0b10))
 	f.Add(int64(1), int64(-1e9), int64(60), int64(30), 1, byte(1), int64(60), "", byte(0b1001))
-	states := []event.Status{record.Idle, record.Running, event.Succeeded, event.Failed,
+	states := []event.Status{record.Idle, event.Running, event.Succeeded, event.Failed,
 		event.Stalled, event.Abandoned, event.Skipped, event.Missed}
 	f.Fuzz(func(t *testing.T, token, through, tick, due int64, attempt int, status byte, lease int64, request string, flags byte) {
 		synctest.Test(t, func(t *testing.T) {

@@ -596,7 +596,7 @@ func TestShardIsOrderedByItsName(t *testing.T) {
 			return nil
 		})))
 		time.Sleep(5 * time.Second)
-		_, err := a.Order(c.t.Context(), soloist.Order{Kind: record.OrderPause, Job: "work-1"})
+		_, err := a.Order(c.t.Context(), soloist.Order{Kind: soloist.OrderPause, Job: "work-1"})
 		c.ok(err)
 		time.Sleep(30 * time.Second)
 		all, err := a.Status(c.t.Context())
@@ -615,7 +615,7 @@ func TestShardIsOrderedByItsName(t *testing.T) {
 			t.Errorf("of the paused shard these ran: %+v", r)
 		}
 		const want = "work is split into shards, work-0 to work-3: name one of them"
-		_, err = a.Order(c.t.Context(), soloist.Order{Kind: record.OrderPause, Job: "work"})
+		_, err = a.Order(c.t.Context(), soloist.Order{Kind: soloist.OrderPause, Job: "work"})
 		wantError(t, err, want)
 		_, err = a.RunNow(c.t.Context(), "work", "x")
 		wantError(t, err, want)

@@ -433,7 +433,7 @@ func TestStoppingIsTakenBack(t *testing.T) {
 			until(time.Minute + time.Second)
 			a.meets(f)
 			time.Sleep(30 * time.Minute)
-			if r := c.record("work"); r.Run.Stopping || r.Run.Status != record.Running {
+			if r := c.record("work"); r.Run.Stopping || r.Run.Status != event.Running {
 				t.Errorf("half an hour later the record says %+v", r.Run)
 			}
 		})

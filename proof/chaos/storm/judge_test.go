@@ -59,7 +59,7 @@ func written(job, spec string, token int64, through, tick time.Time, attempt int
 // good is a story in which all is as it has to be. Job five runs on a at 5; b dies at 10, which a settles at 30. The schedule of
 // ten changes. Rerun's runner dies, and its tick is run again. A run of pages goes on where the last one was, and c takes a claim back.
 func good() *maker {
-	const five, rerun, ok, runs = "five", "rerun", event.Succeeded, record.Running
+	const five, rerun, ok, runs = "five", "rerun", event.Succeeded, event.Running
 	m := &maker{history: map[string][]event.Outcome{}}
 	m.Faults = []Fault{{Kind: sigkill, Replica: "b", Begin: at(11), End: at(12)}}
 	m.Exits = []Exit{
@@ -172,10 +172,10 @@ func TestViolations(t *testing.T) {
 		"S3 claim at 12:00:05.200":     func(m *maker) { m.tell(5.2, Started, "a", "five", at(5), 1, 2).Got = at(5.3) },
 		"S3 token at 12:00:30.000":     func(m *maker) { m.writeOf("five", 4).Record.Token = 2 },
 		"S4 attempt at 12:00:41.000": func(m *maker) {
-			m.write(41, "claim", "c", "X", written("five", "s", 6, at(30), at(30), 2, record.Running))
+			m.write(41, "claim", "c", "X", written("five", "s", 6, at(30), at(30), 2, event.Running))
 		},
 		"S4 once at 12:01:00.100": func(m *maker) {
-			m.write(60, "claim", "a", "X", written("rerun", "s", 4, at(20), at(20), 3, record.Running))
+			m.write(60, "claim", "a", "X", written("rerun", "s", 4, at(20), at(20), 3, event.Running))
 			m.tell(60.1, Started, "a", "rerun", at(20), 3, 4)
 		},
 		"S5 ledger at 12:00:30.000":     func(m *maker) { m.writeOf("five", 4).Record.History[0].Count = 2 },

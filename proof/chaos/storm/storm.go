@@ -14,6 +14,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/proctest"
 )
 
@@ -150,8 +151,11 @@ func (s *storm) compare() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	all, err := (&soloist.Scheduler{App: app, Store: store, Jobs: of[soloist.Job]("2"), Singletons: of[soloist.Singleton]("2")}).Status(ctx)
-	for _, st := range all {
+	at, err := desk.Of(&soloist.Scheduler{App: app, Store: store, Jobs: of[soloist.Job]("2"), Singletons: of[soloist.Singleton]("2")})
+	if err != nil {
+		return err
+	}
+	for _, st := range at.Statuses(ctx) {
 		if err = errors.Join(err, st.Err); st.Err == nil && st.Record.Writer != s.record(st.Name).Writer {
 			err = errors.Join(err, fmt.Errorf("the service's record of %s is not what was written last: this storm proves nothing", st.Name))
 		}

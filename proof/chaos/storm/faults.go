@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/soloist-go/soloist/chaos/line"
+	"github.com/soloist-go/soloist/proof/chaos/line"
 	"github.com/soloist-go/soloist/internal/proctest"
 )
 

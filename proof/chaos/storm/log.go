@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/internal/record"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
@@ -48,11 +49,11 @@ func specs() (map[string]string, error) {
 		if _, err := s.RunDue(context.Background(), soloist.Wake{}); err != nil {
 			return nil, err
 		}
-		records, err := s.Status(context.Background())
+		at, err := desk.Of(s)
 		if err != nil {
 			return nil, err
 		}
-		for _, st := range records {
+		for _, st := range at.Statuses(context.Background()) {
 			out[st.Name+" "+st.Record.Definition.Spec] = version
 		}
 	}
@@ -76,7 +77,7 @@ func tell(s Story, specs map[string]string) *trace.Log {
 			continue
 		}
 		t.versions[q.Job+" "+q.Lease] = specs[q.Job+" "+q.Record.Definition.Spec]
-		if by := q.Job + " " + q.Replica; q.Record.Run.Status == record.Running {
+		if by := q.Job + " " + q.Replica; q.Record.Run.Status == event.Running {
 			if t.leases[by] == nil {
 				t.leases[by] = map[int64]string{}
 			}
