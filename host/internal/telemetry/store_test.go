@@ -5,6 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,15 +29,35 @@ type withLogs struct {
 	store.Appender
 }
 
-// A store that is counted does what it does uncounted.
+// A store that is counted does what it does uncounted, and docs/metrics.md names the calls. A store without logs has none when it
+// is counted.
 func TestCountedStoreKeepsTheContract(t *testing.T) {
+	var mu sync.Mutex
+	called := map[string]bool{}
+	_, rest, _ := strings.Cut(read(t, "../../../docs/metrics.md"), "`operation` is one of ")
+	list, _, _ := strings.Cut(rest, ".\n")
+	t.Cleanup(func() {
+		if want := strings.Fields(strings.NewReplacer("`", "", ",", "").Replace(list)); !slices.Equal(slices.Sorted(slices.Values(want)), slices.Sorted(maps.Keys(called))) {
+			t.Errorf("the page has the operations %q, want those that are called, %q", want, slices.Sorted(maps.Keys(called)))
+		}
+	})
 	storetest.Test(t, storetest.Harness{
 		New: func(t *testing.T) store.Store {
 			p := program()
 			backend := p.Store.(store.Appender)
-			logs := open(t, p).Logs(backend)
+			m := open(t, p)
+			t.Cleanup(func() {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, found := range regexp.MustCompile(`operation="([\w-]+)"`).FindAllStringSubmatch(strings.Join(scrape(t, m), "\n"), -1) {
+					called[found[1]] = true
+				}
+			})
+			if m.Logs(nil) != nil {
+				t.Error("a store without logs has some")
+			}
 			s := p.Store
-			return withLogs{s, s.(store.LeaseBreaker), s.(store.ConditionalBreaker), s.(store.Documenter), s.(store.Lister), logs}
+			return withLogs{s, s.(store.LeaseBreaker), s.(store.ConditionalBreaker), s.(store.Documenter), s.(store.Lister), m.Logs(backend)}
 		},
 		Virtual: true,
 	})
@@ -68,34 +93,6 @@ func wantAbilities(t *testing.T, backend store.Store, want string) {
 	open(t, s)
 	if before, counted := abilities(backend), abilities(s.Store); before != want || counted != want {
 		t.Errorf("got %s, and counted %s, want %s", before, counted, want)
-	}
-}
-
-// Calls to logs are counted as others are. A store without logs has none when it is counted.
-func TestLogCallsAreCounted(t *testing.T) {
-	s := program()
-	backend := s.Store.(store.Appender)
-	m := open(t, s)
-	logs, ctx, name := m.Logs(backend), t.Context(), store.LogName("demo/report", "1")
-	err := logs.Append(ctx, name, 0, []byte("line"))
-	for range 2 {
-		if err := logs.Append(ctx, name, 0, []byte("late")); !errors.Is(err, store.ErrChanged) {
-			t.Errorf("got %v, want %v", err, store.ErrChanged)
-		}
-	}
-	_, readErr := logs.ReadLog(ctx, name, 1, 2)
-	listErr := logs.Logs(ctx, "demo/report", func(string, int64) bool { return true })
-	if err := errors.Join(err, readErr, listErr, logs.RemoveLog(ctx, name)); err != nil {
-		t.Error(err)
-	}
-	var want []string
-	for labels, n := range map[string]int{`"append",result="ok"`: 1, `"append",result="refused"`: 2, `"read-log",result="ok"`: 1,
-		`"list-logs",result="ok"`: 1, `"remove-log",result="ok"`: 1} {
-		want = append(want, fmt.Sprintf("soloist_storage_call_duration_seconds_count{operation=%s} %d", labels, n))
-	}
-	wantLines(t, scrape(t, m), want)
-	if m.Logs(nil) != nil {
-		t.Error("a store without logs has some")
 	}
 }
 
