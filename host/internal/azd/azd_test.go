@@ -181,31 +181,6 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A file that differs stays as it is, and so do all others.
-func TestWrite(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "new")
-	files := filesOf(t, program(azd.App))
-	written, err := azd.Write(dir, files, false)
-	if err != nil || len(written) != len(files) {
-		t.Fatalf("got %q, %v", written, err)
-	}
-	if written, err := azd.Write(dir, files, false); err != nil || len(written) != 0 {
-		t.Errorf("again: got %q, %v, want nothing to be written", written, err)
-	}
-	must(t, os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM mine\n"), 0o644))
-	must(t, os.Remove(filepath.Join(dir, "azure.yaml")))
-	if _, err := azd.Write(dir, files, false); err == nil || !strings.Contains(err.Error(), "Dockerfile in ") {
-		t.Errorf("got %v, want a word on the Dockerfile", err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "azure.yaml")); err == nil {
-		t.Error("one file was refused, and another written")
-	}
-	if written, err := azd.Write(dir, files, true); err != nil || !slices.Equal(written, []string{"Dockerfile", "azure.yaml"}) {
-		t.Errorf("got %q, %v", written, err)
-	}
-}
-
 // A link in the directory leads nowhere else.
 func TestWriteFollowsNoLink(t *testing.T) {
 	t.Parallel()
