@@ -37,7 +37,8 @@ const daily = "0 17 3 * * *"
 
 // planAlarm decides which functions there are where alarms are on.
 func (b *Bundle) planAlarm() {
-	b.timers = append(b.timers, timer{name: tickFunction, schedule: daily, why: "once a day, in case an alarm is lost", again: &retryPolicy{"fixedDelay", retries, hostSpan(retryDelay)}})
+	b.addTimer(tickFunction, daily, "once a day, in case an alarm is lost", fixedDelay())
+	b.add(Function{Name: alarmFunction, Why: "called by a message in the queue " + b.app.Settings.AlarmQueue}, b.alarmFile())
 	stay := b.app.Settings.Patience()
 	for _, j := range b.app.Scheduler.Jobs {
 		if j.EveryReplica {

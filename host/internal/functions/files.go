@@ -40,10 +40,6 @@ type (
 	}
 )
 
-func timerFile(t timer) functionFile {
-	return functionFile{[]any{timerBinding{binding{"timerTrigger", "in", "timer"}, t.schedule, false, true}}, t.again}
-}
-
 const (
 	retries    = 5
 	retryDelay = time.Minute
@@ -56,8 +52,10 @@ func retryOf(j soloist.Job, now time.Time) *retryPolicy {
 	if oftener(j, 2*retries*retryDelay, now) {
 		return nil
 	}
-	return &retryPolicy{"fixedDelay", retries, hostSpan(retryDelay)}
+	return fixedDelay()
 }
+
+func fixedDelay() *retryPolicy { return &retryPolicy{"fixedDelay", retries, hostSpan(retryDelay)} }
 
 func hostFile(program string, timeout time.Duration, alarms bool) any {
 	type object = map[string]any
@@ -89,10 +87,4 @@ func localFile() any {
 func indented(v any) []byte {
 	b, _ := json.MarshalIndent(v, "", "  ")
 	return append(b, '\n')
-}
-
-// A timer is one function with a timer trigger.
-type timer struct {
-	name, schedule, why string
-	again               *retryPolicy // nil: the next call is near
 }

@@ -23,8 +23,7 @@ type Able interface {
 
 // WithSome returns s with those of its optional interfaces that are asked for, and no others.
 func WithSome(s Able, breaks, conditional, documents, lists bool) store.Store {
-	counters, _ := newCounters(noop.Meter{})
-	c := newCountedStore(s, &recorder{counters: counters})
+	c := newCountedStore(s, &recorder{counters: newCounters(noop.Meter{})})
 	if !breaks {
 		c.breaker = nil
 	}
