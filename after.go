@@ -31,15 +31,15 @@ func newLineage(jobs []Job, singletons []Singleton) *lineage {
 // named returns the ticks of a job: the ticks of its schedule or, for a follower, of the jobs
 // that it follows. The path has the followers of this job from which it was reached.
 func (l *lineage) named(j *Job, path ...string) (*ticks.Ticks, error) {
-	if j.After == "" {
+	if len(j.After.Jobs) == 0 {
 		return j.checkTicks()
 	}
 	var errs []error
 	var first string
 	var common *ticks.Ticks
 	path = append(path, j.Name)
-	for i, name := range j.names() {
-		if slices.Contains(j.names()[:i], name) {
+	for i, name := range j.After.Jobs {
+		if slices.Contains(j.After.Jobs[:i], name) {
 			errs = append(errs, mistaken("names %s twice", quote(name)))
 			continue
 		}
@@ -73,18 +73,18 @@ func (l *lineage) of(j *Job) (a ancestry) {
 
 // parts returns the names of all shards of the jobs that a job follows.
 func (l *lineage) parts(j *Job) (names []string) {
-	for _, name := range j.names() {
+	for _, name := range j.After.Jobs {
 		names = append(names, ShardNames(name, l.jobs[name].Shards)...)
 	}
 	return names
 }
 
-// ticksOf returns the ticks of a job that the last one of a path names in After.
+// ticksOf returns the ticks of a job that the last one of a path follows.
 func (l *lineage) ticksOf(name string, path []string) (*ticks.Ticks, error) {
 	j := l.jobs[name]
 	switch {
 	case name == "":
-		return nil, mistaken("has an empty name: allowed are names of jobs, with commas between them")
+		return nil, mistaken("has an empty name: allowed are names of jobs")
 	case name == path[len(path)-1]:
 		return nil, mistaken("names %s, which is this job itself", quote(name))
 	case slices.Contains(path, name):
@@ -113,35 +113,24 @@ func (l *lineage) ticksOf(name string, path []string) (*ticks.Ticks, error) {
 	return found, nil
 }
 
-// mistaken returns the error for what After names.
-func mistaken(format string, args ...any) error { return fmt.Errorf("After "+format, args...) }
+// mistaken returns the error for what After.Jobs names.
+func mistaken(format string, args ...any) error { return fmt.Errorf("After.Jobs "+format, args...) }
 
 // A circleError says that jobs wait for each other.
 type circleError struct{ names []string }
 
 func (e *circleError) Error() string {
-	return "After leads back to where it began: " + strings.Join(e.names, " after ")
-}
-
-// names returns the names in After.
-func (j *Job) names() (names []string) {
-	if j.After == "" {
-		return nil
-	}
-	for name := range strings.SplitSeq(j.After, ",") {
-		names = append(names, strings.TrimSpace(name))
-	}
-	return names
+	return "After.Jobs leads back to where it began: " + strings.Join(e.names, " after ")
 }
 
 // words returns when a follower is due, for people.
 func (j *Job) words() string {
-	names := j.names()
+	names := j.After.Jobs
 	text := names[len(names)-1]
 	if rest := names[:len(names)-1]; len(rest) > 0 {
 		text = strings.Join(rest, ", ") + " and " + text
 	}
-	if j.AfterAny {
+	if j.After.Any {
 		return "after " + text + ", whatever the outcome"
 	}
 	return "after " + text

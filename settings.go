@@ -47,15 +47,16 @@ func (j *Job) runnerJobs(backend store.Store, log logOf, of ancestry, schedules 
 // runnerJob returns one part of the job, which follows the parts of others that are named in after.
 func (j *Job) runnerJob(p part, log *slog.Logger, due *ticks.Ticks, after []string) *runner.Job {
 	words := due.Words
-	if j.After != "" {
-		words = j.words
+	if len(j.After.Jobs) > 0 {
+		text := j.words()
+		words = func() string { return text }
 	}
 	task := newTask(log, p, j.Do, j.HeartbeatTimeout, j.HealthCheck, j.MaxCheckpoint)
 	task.Timeout, task.MaxTries, task.Backoff = j.Timeout, j.Retry.MaxTries, orDefault(j.Retry.Backoff, defaultBackoff)
 	return &runner.Job{Name: p.name, Task: task, EveryReplica: j.EveryReplica, Schedule: words, Shard: shardOf(p, j.Name, j.Shards),
-		Policy: plan.Policy{Ticks: due, StartingDeadline: j.StartingDeadline, FinishBy: j.FinishBy,
-			Missed: plan.Missed(j.Missed), Overlap: plan.Overlap(j.Overlap), Interrupted: plan.Interrupted(j.Interrupted), ClaimAhead: j.ClaimAhead, Paused: j.Paused, PauseAfter: int64(j.Retry.PauseAfter),
-			Spec: j.spec(due, after), After: after, AfterAny: j.AfterAny}}
+		Policy: plan.Policy{Ticks: due, StartingDeadline: j.Late.Start, FinishBy: j.Late.Finish,
+			Missed: plan.Missed(j.Late.Missed), Overlap: plan.Overlap(j.Overlap), Interrupted: plan.Interrupted(j.Interrupted), ClaimAhead: j.ClaimAhead, Paused: j.Paused, PauseAfter: int64(j.Retry.PauseAfter),
+			Spec: j.spec(due, after), After: after, AfterAny: j.After.Any}}
 }
 
 // leaseOf returns the lease that a store is asked for where a program asks for d. If the store takes none so short,
@@ -108,10 +109,10 @@ func newTask(log *slog.Logger, p part, do func(context.Context, *Run) error, sil
 
 // spec returns the hash of the job's definition, with these ticks.
 func (j *Job) spec(due *ticks.Ticks, after []string) string {
-	if j.After == "" {
+	if len(j.After.Jobs) == 0 {
 		return plan.SpecWith(specOf(j.Shards, "job", due.Text()), due.ZoneSum(), due.DaysSum())
 	}
-	text := specOf(j.Shards, "after", due.Text(), strings.Join(slices.Sorted(slices.Values(after)), ","), fmt.Sprint(j.AfterAny))
+	text := specOf(j.Shards, "after", due.Text(), strings.Join(slices.Sorted(slices.Values(after)), ","), fmt.Sprint(j.After.Any))
 	return plan.SpecWith(text, due.ZoneSum(), due.DaysSum())
 }
 
