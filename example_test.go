@@ -99,7 +99,7 @@ func ExampleScheduler_RunDue() {
 
 // A report follows two jobs, and a clean-up follows the report whatever becomes of it. One wake-up
 // runs the chain.
-func ExampleJob_after() {
+func ExampleAfter() {
 	now := time.Date(2026, 11, 21, 1, 59, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	do := func(_ context.Context, run *soloist.Run) error {

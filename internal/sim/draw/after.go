@@ -30,8 +30,10 @@ func withFollowers(all []trace.Definition, seed uint64) []trace.Definition {
 }
 
 func follower(name, after string, r *Roll) trace.Definition {
-	return trace.Definition{Follows: after, Job: soloist.Job{Name: name, After: soloist.After{Any: r.Chance(0.25)}, Lease: Pick(r, 15*time.Second, 20*time.Second, 30*time.Second),
-		Late:        soloist.Late{Start: Pick(r, 0, 0, 5*time.Second, 10*time.Minute), Missed: Pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed)},
+	return trace.Definition{Follows: after, Job: soloist.Job{Name: name, After: soloist.After{Any: r.Chance(0.25)},
+		Lease: Pick(r, 15*time.Second, 20*time.Second, 30*time.Second),
+		Late: soloist.Late{Start: Pick(r, 0, 0, 5*time.Second, 10*time.Minute),
+			Missed: Pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed)},
 		Interrupted: Pick(r, soloist.Abandon, soloist.Abandon, soloist.Rerun), Paused: r.Chance(0.03)},
 		Least: 20 * time.Millisecond, Most: Pick(r, time.Second, 10*time.Second, 100*time.Second),
 		Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Nothing, trace.Deaf, trace.Exits}}
