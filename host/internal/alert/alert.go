@@ -118,7 +118,7 @@ func (n *Notifier) step(ctx context.Context) {
 	n.deliverLocal(ctx)
 	seen, suspect := n.jobs.detect(ctx)
 	n.busy = n.busy || suspect
-	var due []delivery
+	var due []Message
 	var dropped []string
 	begun := n.c.Elapsed()
 	err := n.shared.update(ctx, func(d *content, now time.Time) bool {
@@ -212,19 +212,19 @@ func (n *Notifier) remember() {
 
 // send sends messages at the same time, and returns what became of those that were sent. A
 // claim that may have expired by the end of the call is not used.
-func (n *Notifier) send(ctx context.Context, due []delivery, begun time.Duration) map[string]error {
+func (n *Notifier) send(ctx context.Context, due []Message, begun time.Duration) map[string]error {
 	results := map[string]error{}
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	for _, d := range due {
+	for _, m := range due {
 		if n.c.Elapsed()-begun > claimFor-2*sendTime {
 			break
 		}
 		all.Go(func() {
-			err := n.c.Webhook.send(context.WithoutCancel(ctx), d)
+			err := n.c.Webhook.send(context.WithoutCancel(ctx), m)
 			mu.Lock()
 			defer mu.Unlock()
-			results[d.message] = err
+			results[m.ID] = err
 		})
 	}
 	all.Wait()

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist/host/internal/telemetry"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/host/storetest"
 	"github.com/soloist-go/soloist/store"
@@ -61,39 +60,6 @@ func TestCountedStoreKeepsTheContract(t *testing.T) {
 		},
 		Virtual: true,
 	})
-}
-
-// abilities says which of its optional interfaces a store has.
-func abilities(s store.Store) string {
-	_, breaks := s.(store.LeaseBreaker)
-	_, conditional := s.(store.ConditionalBreaker)
-	_, documents := s.(store.Documenter)
-	_, lists := s.(store.Lister)
-	_, keeps := s.Lease("demo/report", "id").(store.Checkpointer)
-	return fmt.Sprintf("breaks: %t, conditionally: %t, documents: %t, lists: %t, checkpoints: %t",
-		breaks, conditional, documents, lists, keeps)
-}
-
-// The scheduler asks a store what it can do. A counted store gives the same answers.
-func TestCountedStoreHasTheSameInterfaces(t *testing.T) {
-	wantAbilities(t, refusing{Store: &local.Memory{}},
-		"breaks: false, conditionally: false, documents: false, lists: false, checkpoints: false")
-	for i := range 12 {
-		conditional, documents, lists := i >= 8, i&1 != 0, i&2 != 0
-		breaks := conditional || i&4 != 0
-		wantAbilities(t, telemetry.WithSome(&local.Memory{}, breaks, conditional, documents, lists),
-			fmt.Sprintf("breaks: %t, conditionally: %t, documents: %t, lists: %t, checkpoints: true", breaks, conditional, documents, lists))
-	}
-}
-
-func wantAbilities(t *testing.T, backend store.Store, want string) {
-	t.Helper()
-	s := program()
-	s.Store = backend
-	open(t, s)
-	if before, counted := abilities(backend), abilities(s.Store); before != want || counted != want {
-		t.Errorf("got %s, and counted %s, want %s", before, counted, want)
-	}
 }
 
 // refusing is a store with the methods that each store has. Reads and its leases answer with these errors, by the call.
