@@ -144,11 +144,11 @@ func kindOf(v any) string {
 // names are the names that the expressions of a file use, with their members: a.b.c. A call ends with a bracket.
 func (f *file) names() (all [][]string) {
 	plain := stringRule.ReplaceAllStringFunc(forRule.ReplaceAllString(f.text, "$2"), func(s string) string {
-		inserts := ""
+		var inserts strings.Builder
 		for _, m := range insertRule.FindAllStringSubmatch(s, -1) {
-			inserts += " " + m[1] + " "
+			inserts.WriteString(" " + m[1] + " ")
 		}
-		return inserts
+		return inserts.String()
 	})
 	for _, m := range nameRule.FindAllStringSubmatch(keyRule.ReplaceAllString(plain, ""), -1) {
 		if m[2] != "" || m[4] != "" {
