@@ -64,25 +64,27 @@ func NewBundle(a *app.App, o BundleOptions) (*Bundle, error) {
 	b.inspect()
 	b.files["host.json"] = indented(hostFile(b.target, b.timeout(), b.alarms()))
 	if o.Warmup {
-		b.add(Function{Name: warmupFunction, Why: "called before an instance gets work"},
-			functionFile{Bindings: []any{binding{"warmupTrigger", "in", "warmupContext"}}})
+		warmup := Function{Name: warmupFunction, Why: "called before an instance gets work"}
+		b.add(warmup, binding("warmupTrigger", "warmupContext", nil), nil)
 	}
 	b.files["local.settings.json"] = indented(localFile())
 	b.files[".funcignore"] = []byte("local.settings.json\n" + manifestFile + "\n")
 	return b, nil
 }
 
-// add adds a function.
-func (b *Bundle) add(f Function, file functionFile) {
+// add adds a function that is called through a binding. again is nil where the next call is near if one has failed.
+func (b *Bundle) add(f Function, trigger, again object) {
+	file := object{"bindings": []any{trigger}}
+	if again != nil {
+		file["retry"] = again
+	}
 	b.all = append(b.all, f)
 	b.files[f.Name+"/function.json"] = indented(file)
 }
 
-// addTimer adds a function with a timer trigger. The host makes a call again that failed; again is nil where the next one is
-// near.
-func (b *Bundle) addTimer(name, schedule, why string, again *retryPolicy) {
-	trigger := timerBinding{binding{"timerTrigger", "in", "timer"}, schedule, false, true}
-	b.add(Function{name, schedule, why}, functionFile{[]any{trigger}, again})
+func (b *Bundle) addTimer(name, schedule, why string, again object) {
+	trigger := binding("timerTrigger", "timer", object{"schedule": schedule, "runOnStartup": false, "useMonitor": true})
+	b.add(Function{name, schedule, why}, trigger, again)
 }
 
 // plan decides which functions there are; all: one timer is to serve all
