@@ -369,20 +369,22 @@ func fleetOf(ctx context.Context, a *app.App, reader *presence.Reader, all []des
 }
 
 // printReplicas shows a table of the replicas, and what differs between them.
-func printReplicas(c app.Console, fleet *view.Fleet, colour bool) {
+func printReplicas(c app.Console, fleet *view.Fleet, width int, colour bool) {
 	if fleet == nil {
 		return
 	}
 	if len(fleet.Replicas) > 0 {
 		fmt.Fprintln(c.Stdout)
-		w := format.Table(c.Stdout, "REPLICA\t"+format.Paint(colour, format.Normal, "STATE")+"\tVERSION\tPLATFORM\tSEEN\tSKEW")
+		g := format.NewGrid(format.Column{Title: "REPLICA", Least: 8}, format.Column{Title: "STATE", Least: 10}, format.Column{Title: "VERSION", Least: 8},
+			format.Column{Title: "PLATFORM", Least: 8}, format.Column{Title: "SEEN", Least: 7}, format.Column{Title: "SKEW", Least: 4})
 		for _, r := range fleet.Replicas {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", format.Line(r.Name), format.Paint(colour, r.Tone(), r.StateWords()), r.VersionWords(),
-				format.Join(format.Line(r.Platform)), format.Relative(r.Seen, fleet.At), r.SkewWords())
+			g.Row(format.Cell{Text: r.Name}, format.Cell{Text: r.StateWords(), Tone: r.Tone()}, format.Cell{Text: r.VersionWords()},
+				format.Cell{Text: format.Join(r.Platform)}, format.Cell{Text: format.Relative(r.Seen, fleet.At)}, format.Cell{Text: r.SkewWords()})
 		}
-		w.Flush()
+		g.Print(c.Stdout, width, colour)
 	}
 	for _, text := range fleet.Differs {
-		fmt.Fprintf(c.Stdout, "\n%s\n", text)
+		fmt.Fprintln(c.Stdout)
+		format.Wrapped(c.Stdout, text, width)
 	}
 }
