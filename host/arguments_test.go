@@ -135,7 +135,7 @@ func TestWrongArguments(t *testing.T) {
 		{"unlock", "demo: unlock: of which job?"},
 		{"unlock --now", "demo: unlock: of which job?"},
 		{"unlock beat leader", `demo: unlock: unexpected argument "leader"`},
-		{"status --now", "demo: status: unknown flag --now: want --watch, --locks, --json"},
+		{"status --now", "demo: status: unknown flag --now: want --failing, --exit-code, --tz, --watch, --locks, --json"},
 		{"history --at 2026-03-29", "demo: history: unknown flag --at: want --job, --since, --outcome, -n, --json"},
 		{"validate -n 3", "demo: validate: unknown flag -n: want --json"},
 		{"next -n x", `demo: next: --limit: "x" is no number from 1 to 1000`},

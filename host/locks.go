@@ -35,7 +35,7 @@ func locksOf(ctx context.Context, a *app.App) (locks.Reading, string) {
 }
 
 // printLocks shows a table of the locks, and one of what is done once.
-func printLocks(c app.Console, a *app.App, shown locks.Shown) {
+func printLocks(c app.Console, clock format.Clock, shown locks.Shown) {
 	width := c.Width()
 	if len(shown.Locks) > 0 {
 		fmt.Fprintln(c.Stdout)
@@ -43,7 +43,7 @@ func printLocks(c app.Console, a *app.App, shown locks.Shown) {
 			format.Column{Title: "SINCE", Least: 7}, format.Column{Title: "TOKEN", Extra: true}, format.Column{Title: "LAST USED", Least: 7})
 		for _, l := range shown.Locks {
 			g.Row(format.Cell{Text: lockName(l)}, format.Cell{Text: fmt.Sprintf("%d of %d", l.Held, l.Slots)}, format.Cell{Text: holderWords(l)},
-				format.Cell{Text: format.Stamp(oldest(l))}, format.Cell{Text: format.Number(l.Token)}, format.Cell{Text: format.Relative(l.Used, a.Now())})
+				format.Cell{Text: clock.Stamp(oldest(l))}, format.Cell{Text: format.Number(l.Token)}, format.Cell{Text: clock.Relative(l.Used)})
 		}
 		g.Print(c.Stdout, width, false)
 		printMore(c, shown.MoreLocks)
@@ -54,7 +54,7 @@ func printLocks(c app.Console, a *app.App, shown locks.Shown) {
 			format.Column{Title: "REPLICA", Least: 8}, format.Column{Title: "SINCE", Least: 7})
 		for _, o := range shown.Once {
 			g.Row(format.Cell{Text: format.Escape(o.Name)}, format.Cell{Text: format.Join(format.Brief(o.Key))}, format.Cell{Text: onceWords(o)},
-				format.Cell{Text: format.Join(format.Line(o.Replica))}, format.Cell{Text: format.Stamp(o.At)})
+				format.Cell{Text: format.Join(format.Line(o.Replica))}, format.Cell{Text: clock.Stamp(o.At)})
 		}
 		g.Print(c.Stdout, width, false)
 		printMore(c, shown.MoreOnce)

@@ -74,8 +74,8 @@ func (c *statusCommand) do(ctx context.Context, a *app.App) int {
 	return c.answer(a, code, body, func() {
 		c.print(a, a.Console, a.Console.Width(), views, drift, fleet)
 		if !c.narrowed() {
-			printAlarm(ctx, a)
-			printLocks(a.Console, a, shown)
+			printAlarm(ctx, a, c.clock(a))
+			printLocks(a.Console, c.clock(a), shown)
 		}
 		printAdvice(a, all)
 	})
@@ -98,6 +98,11 @@ func (c *statusCommand) check(a *app.App) error {
 		errs = append(errs, errors.New("status: --exit-code and --watch: want one of them, as what is watched has no end"))
 	}
 	return errors.Join(errs...)
+}
+
+// clock is the present in the zone that was asked for.
+func (c *statusCommand) clock(a *app.App) format.Clock {
+	return format.Clock{Now: a.Now(), Zone: c.zone}
 }
 
 // narrowed reports whether it was asked for some jobs alone.
@@ -152,7 +157,7 @@ func printDrift(c app.Console, drift []string) {
 
 // print shows a table of the jobs, and what else there is to know; of jobs that were named, all that is known.
 func (c *statusCommand) print(a *app.App, to app.Console, width int, views []view.Job, drift []string, fleet *view.Fleet) {
-	clock, colour := format.Clock{Now: a.Now(), Zone: c.zone}, to.OnTerminal(to.Stdout) && format.WantsColour()
+	clock, colour := c.clock(a), to.OnTerminal(to.Stdout) && format.WantsColour()
 	say := func(text string) { format.Wrapped(to.Stdout, text, width) }
 	say(fmt.Sprintf("app %s on %s, %s", a.Settings.App, a.Place, clock.Stamp(clock.Now)))
 	if text := format.SkewNote(a.Skew()); text != "" {
@@ -206,6 +211,7 @@ func troubleWords(rows []view.Row) string {
 
 // printJobs shows the table. On a narrow terminal it says who is in which state.
 func printJobs(to app.Console, rows []view.Row, clock format.Clock, width int, colour bool) {
+	clock.Short = true
 	g := format.NewGrid(format.Column{Title: "NAME", Least: 8}, format.Column{Title: "STATE", Least: 10}, format.Column{Title: "LAST", Least: 10},
 		format.Column{Title: "NEXT", Least: 8}, format.Column{Title: "SCHEDULE", Extra: true}, format.Column{Title: "COUNTS", Extra: true})
 	for _, r := range rows {
@@ -227,7 +233,7 @@ func (c *statusCommand) explain(a *app.App, to app.Console, width int, views []v
 		}
 		fmt.Fprintf(to.Stdout, "\n%s\n", v.Name)
 		for _, line := range v.Lines(clock) {
-			format.Wrapped(to.Stdout, fmt.Sprintf("  %-8s  %s", line[0], line[1]), width)
+			format.Titled(to.Stdout, fmt.Sprintf("  %-8s  ", line[0]), line[1], width)
 		}
 	}
 }
@@ -333,7 +339,7 @@ func changeKey(v view.Job) string {
 }
 
 func (w *changes) line(v view.Job) error {
-	clock := format.Clock{Now: w.a.Now(), Zone: w.command.zone}
+	clock := w.command.clock(w.a)
 	if w.command.JSON {
 		return format.WriteJSON(w.a.Console.Stdout, view.New(w.a, []view.Job{v}), "")
 	}

@@ -260,23 +260,24 @@ func (c *wakeCommand) do(ctx context.Context, a *app.App) int {
 }
 
 // printAlarm prints when the app is woken up next, where alarms are on.
-func printAlarm(ctx context.Context, a *app.App) {
+func printAlarm(ctx context.Context, a *app.App, clock format.Clock) {
 	if a.Alarm == nil {
 		return
 	}
 	note, err := a.Alarm.Pending(ctx)
 	text := ""
-	switch now := a.Alarm.Now(); {
+	clock.Now = a.Alarm.Now()
+	switch {
 	case err != nil:
 		text = format.Error(err)
 	case note.ID == "":
 		text = "none is set yet"
 	case a.Alarm.Elsewhere(note):
 		text = "none is set in this queue: the last one is in " + format.Line(note.Queue)
-	case note.At.After(now):
-		text = fmt.Sprintf("at %s, %s, for the tick of %s", format.Stamp(note.At), format.Relative(note.At, now), format.Stamp(note.Tick))
+	case note.At.After(clock.Now):
+		text = fmt.Sprintf("at %s, %s, for the tick of %s", clock.Stamp(note.At), clock.Relative(note.At), clock.Stamp(note.Tick))
 	default:
-		text = fmt.Sprintf("the last one was at %s: a replica answers it, and sets the next one", format.Stamp(note.At))
+		text = fmt.Sprintf("the last one was at %s: a replica answers it, and sets the next one", clock.Stamp(note.At))
 	}
 	fmt.Fprintln(a.Console.Stdout)
 	format.Wrapped(a.Console.Stdout, "alarm: "+text, a.Console.Width())

@@ -168,32 +168,38 @@ func split(text string, width int) (head, rest string) {
 	return text, ""
 }
 
-// Wrap breaks a line into lines of that width at blanks, and within a word that is wider. The second and later ones are indented
-// by two blanks more than the first.
-func Wrap(text string, width int) (lines []string) {
+// Wrapped writes a line in as many lines as the width takes. The second and later ones are set off.
+func Wrapped(w io.Writer, text string, width int) {
 	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
-	line, hanging := "", indent
-	for _, word := range strings.Fields(text) {
-		if line != "" && Width(line)+1+Width(word) <= width {
-			line += " " + word
-			continue
-		}
-		if line != "" {
-			lines, hanging = append(lines, line), indent+"  "
-		}
-		line = hanging + word
-		for Width(line) > width && width > len(hanging)+2 {
-			head, rest := split(line, width)
-			lines, hanging = append(lines, head), indent+"  "
-			line = hanging + rest
-		}
-	}
-	return append(lines, line)
+	wrap(w, indent, indent+"  ", text, width)
 }
 
-// Wrapped writes a line within the width.
-func Wrapped(w io.Writer, text string, width int) {
-	for _, line := range Wrap(text, width) {
-		fmt.Fprintln(w, line)
+// Titled writes a line behind its title, and all that the width does not take below it.
+func Titled(w io.Writer, title, text string, width int) {
+	wrap(w, title, strings.Repeat(" ", Width(title)), text, width)
+}
+
+// wrap breaks a line at blanks, and within a word that is wider than a line.
+func wrap(w io.Writer, first, hanging, text string, width int) {
+	line, empty := first, true
+	end := func() {
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
+		line, empty = hanging, true
 	}
+	for _, word := range strings.Fields(text) {
+		if !empty && Width(line)+1+Width(word) > width {
+			end()
+		}
+		if !empty {
+			line += " "
+		}
+		line, empty = line+word, false
+		for Width(line) > width && width > Width(hanging)+2 {
+			head, rest := split(line, width)
+			line = head
+			end()
+			line, empty = line+rest, false
+		}
+	}
+	end()
 }

@@ -21,13 +21,17 @@ func Stamp(t time.Time) string {
 
 // A Clock is the present, and the zone in which instants are shown.
 type Clock struct {
-	Now  time.Time
-	Zone *time.Location // nil: UTC
+	Now   time.Time
+	Zone  *time.Location // nil: UTC
+	Short bool           // in a few characters
 }
 
 // Stamp is an instant, or a dash.
 func (c Clock) Stamp(t time.Time) string {
-	if c.Zone == nil || t.IsZero() {
+	switch {
+	case c.Short && !t.IsZero():
+		return c.Brief(t)
+	case c.Zone == nil, t.IsZero():
 		return Stamp(t)
 	}
 	return t.In(c.Zone).Format("2006-01-02 15:04:05 -07:00")

@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist/host/internal/format"
@@ -108,7 +109,7 @@ func (v Job) LastBrief(c format.Clock) string {
 	}
 	ago := c.Relative(format.Moment(v.Last))
 	if v.Last.Reason != "" {
-		return format.Fate(v.Last) + " " + ago + ": " + format.Brief(v.Last.Reason)
+		return format.Fate(v.Last) + " " + ago + ": " + format.Brief(strings.TrimPrefix(v.Last.Reason, string(v.Last.Status)+": "))
 	}
 	return format.Fate(v.Last) + format.In(v.Last) + ", " + ago
 }
