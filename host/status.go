@@ -138,6 +138,9 @@ func ordersOf(ctx context.Context, a *app.App) record.Control {
 
 // printAdvice says once what to do where the store did not answer.
 func printAdvice(a *app.App, all []desk.Status) {
+	if a.Lost != "" {
+		return
+	}
 	for _, st := range all {
 		if st.Err == nil || view.Reached(st) {
 			continue

@@ -294,10 +294,9 @@ func TestTickInJSON(t *testing.T) {
 }
 
 func TestValidateInJSON(t *testing.T) {
-	environment(t, "SOLOIST_LAESE=1", "SOLOIST_STORAGE=memory:")
+	environment(t, "SOLOIST_STORAGE=memory:")
 	errs := wantJSON(t, host.Program{Work: work(), Now: spring}, "validate --json", 0, `
 		{"ok":true,"app":"demo","store":"memory of this process","mistakes":[],"warnings":[
-		"SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?",
 		"night-report: 02:30 on 2026-03-29 does not exist in Europe/Berlin, where clocks go forward: it runs at 03:00 on 2026-03-29",
 		"night-report: 02:30 on 2026-10-25 occurs twice in Europe/Berlin, where clocks go back: it runs the first time only"]}
 	`)
@@ -305,8 +304,8 @@ func TestValidateInJSON(t *testing.T) {
 	errs += wantJSON(t, host.Program{Work: work()}, "validate --json", 2, `
 		{"ok":false,"app":"demo","mistakes":[
 		"SOLOIST_GRACE is \"x\": want a duration of zero or more, such as 25s",
-		"SOLOIST_STORAGE: want memory:, dir:PATH, a blob service URL or a connection string"],
-		"warnings":["SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?"]}
+		"SOLOIST_STORAGE: want memory:, dir:PATH, a blob service URL or a connection string",
+		"SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?"],"warnings":[]}
 	`)
 	wantEqual(t, "standard error", errs, "")
 }
