@@ -150,7 +150,7 @@ func serveHTTP(a *app.App, ln net.Listener, h http.Handler, end func(), stop con
 		stop(err)
 		ended <- err
 	}()
-	a.Log.With(app.Revision()...).Info("listening", "url", web.URL(ln.Addr()), "app", a.Settings.App, "replica", a.Scheduler.Replica, "store", a.Place)
+	greet(a, web.URL(ln.Addr()))
 	return func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), lastAnswers(a))
 		defer cancel()
@@ -164,6 +164,18 @@ func serveHTTP(a *app.App, ln net.Listener, h http.Handler, end func(), stop con
 		}
 		return cut
 	}
+}
+
+// greet says where HTTP listens; to somebody at a terminal also what runs here, and when.
+func greet(a *app.App, url string) {
+	if a.Settings.LogFormat == "json" || !a.Console.OnTerminal(a.Console.Stdout) {
+		a.Log.With(app.Revision()...).Info("listening", "url", url, "app", a.Settings.App, "replica", a.Scheduler.Replica, "store", a.Place)
+		return
+	}
+	var b strings.Builder
+	format.Wrapped(&b, fmt.Sprintf("app %s, replica %s, records in %s", a.Settings.App, a.Scheduler.Replica, a.Place), a.Console.Width()-len("    "))
+	printComing(&b, a, format.Clock{Now: a.Now(), Zone: time.Local}, a.Console.Width()-len("    ")) // as the log has them
+	a.Log.Info("listening on "+url, "jobs", logging.Dump(b.String()))
 }
 
 // cutOff is what the end of the process cuts off when requests do not end in
