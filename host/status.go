@@ -234,7 +234,8 @@ func (c *statusCommand) explain(a *app.App, to app.Console, width int, views []v
 		if c.zone == nil {
 			clock.Zone = view.ZoneOf(a, v.Name)
 		}
-		fmt.Fprintf(to.Stdout, "\n%s\n", v.Name)
+		fmt.Fprintln(to.Stdout)
+		format.Wrapped(to.Stdout, v.Name, width)
 		for _, line := range v.Lines(clock) {
 			format.Titled(to.Stdout, fmt.Sprintf("  %-8s  ", line[0]), line[1], width)
 		}

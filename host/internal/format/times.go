@@ -31,7 +31,7 @@ func (c Clock) Stamp(t time.Time) string {
 	switch {
 	case c.Short && !t.IsZero():
 		return c.Brief(t)
-	case c.Zone == nil, t.IsZero():
+	case c.Zone == nil, c.Zone == time.UTC, t.IsZero():
 		return Stamp(t)
 	}
 	return t.In(c.Zone).Format("2006-01-02 15:04:05 -07:00")
