@@ -198,8 +198,9 @@ func printComing(w io.Writer, a *app.App, clock format.Clock, width int) {
 	}
 	for _, j := range a.Scheduler.Jobs {
 		c := coming{name: j.Name, words: "by hand"}
-		if j.After != "" {
-			c.words, c.schedule = "after "+j.After, "after "+j.After
+		if len(j.After.Jobs) > 0 {
+			c.words = "after " + strings.Join(j.After.Jobs, ", ")
+			c.schedule = c.words
 		} else if s, err := app.TicksOf(j); err == nil {
 			c.schedule = s.Words()
 			if c.at = s.Next(clock.Now); !c.at.IsZero() {

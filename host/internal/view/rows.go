@@ -218,7 +218,7 @@ func ZoneOf(a *app.App, name string) *time.Location {
 	if err != nil {
 		return nil
 	}
-	if j.After != "" {
+	if len(j.After.Jobs) > 0 {
 		j = root(a.Scheduler.Jobs, j)
 	}
 	s, err := app.TicksOf(j)
