@@ -125,8 +125,6 @@ func TestCompletionOfOddNames(t *testing.T) {
 func TestWrongArguments(t *testing.T) {
 	environment(t)
 	for _, test := range []struct{ args, want string }{
-		{"bogus", `demo: unknown command "bogus"`},
-		{"stauts", `demo: unknown command "stauts": did you mean status?`},
 		{"serve now", `demo: serve: unexpected argument "now"`},
 		{"status --jsno", "demo: status: unknown flag --jsno: did you mean --json?"},
 		{"serve --json", "demo: serve: unknown flag --json: it takes none"},
@@ -135,7 +133,7 @@ func TestWrongArguments(t *testing.T) {
 		{"unlock", "demo: unlock: of which job?"},
 		{"unlock --now", "demo: unlock: of which job?"},
 		{"unlock beat leader", `demo: unlock: unexpected argument "leader"`},
-		{"status --now", "demo: status: unknown flag --now: want --watch, --locks, --json"},
+		{"status --now", "demo: status: unknown flag --now: want --failing, --exit-code, --tz, --watch, --locks, --json"},
 		{"history --at 2026-03-29", "demo: history: unknown flag --at: want --job, --since, --outcome, -n, --json"},
 		{"validate -n 3", "demo: validate: unknown flag -n: want --json"},
 		{"next -n x", `demo: next: --limit: "x" is no number from 1 to 1000`},
@@ -145,13 +143,20 @@ func TestWrongArguments(t *testing.T) {
 		{"next -é", "demo: next: unknown flag -é: want -n, --at, --tz, --schedule, --json"},
 		{"status --json=perhaps", `demo: status: --json: bool value must be true, 1, yes, false, 0 or no but got "perhaps"`},
 		{"--json", "demo: unknown flag --json: flags follow the command"},
-		{"-", `demo: unknown command "-"`},
 		{"next beat leader", `demo: next: unexpected argument "leader"`},
 	} {
 		got := run(t.Context(), host.Program{Work: work()}, strings.Fields(test.args)...)
 		if got.code != 2 || got.out != "" || got.err != test.want+"\ndemo help lists the commands\n" {
 			t.Errorf("%s: got %+v, want code 2, %q and where the commands are", test.args, got, test.want)
 		}
+	}
+	for _, test := range []struct{ args, want string }{
+		{"bogus", `demo: unknown command "bogus": demo help lists the commands`},
+		{"stauts", `demo: unknown command "stauts": did you mean status?`},
+		{"Stauts --json", `demo: unknown command "Stauts": did you mean status?`},
+		{"-", `demo: unknown command "-": demo help lists the commands`},
+	} {
+		wantEqual(t, test.args, run(t.Context(), host.Program{Work: work()}, strings.Fields(test.args)...), result{2, "", test.want + "\n"})
 	}
 	p := host.Program{Work: work(), Store: down(), Now: spring}
 	for args, want := range map[string]string{

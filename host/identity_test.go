@@ -175,7 +175,8 @@ func TestStatusOfAnotherContainer(t *testing.T) {
 func TestStatusOfAnotherAccount(t *testing.T) {
 	environment(t, bySignature("https://shpostore.invalid", ""))
 	got := run(t.Context(), host.Program{Work: work()}, "status")
-	if got.code != 1 || strings.Count(got.out, " unknown ") != 3 || !strings.Contains(got.err, "there is no such host: check the name of the account in SOLOIST_STORAGE") {
+	if got.code != 1 || strings.Count(got.out, " unknown ") != 3 || !strings.HasPrefix(got.err, "demo: shpostore.invalid cannot be looked up: ") ||
+		strings.Count(got.err, "check the name of the account in SOLOIST_STORAGE") != 1 {
 		t.Errorf("got %+v", got)
 	}
 	secretless(t, got.out+got.err)

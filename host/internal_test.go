@@ -27,14 +27,14 @@ func TestStatusInColour(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	var out strings.Builder
 	a := &app.App{Console: app.Console{Stdout: &out, Terminal: true}, Now: time.Now, Scheduler: &soloist.Scheduler{}}
-	printStatus(a, a.Console, []view.Job{{Name: "a", State: view.Idle}, {Name: "b", State: view.Failing, Failures: 3}}, nil, nil)
+	new(statusCommand).print(a, a.Console, 80, []view.Job{{Name: "a", State: view.Idle}, {Name: "b", State: view.Failing, Failures: 3}}, nil, nil)
 	var column []int
 	for row := range strings.Lines(out.String()) {
 		if plain := strings.NewReplacer("\x1b[31m", "", "\x1b[39m", "", "\x1b[0m", "").Replace(row); plain != row {
 			column = append(column, strings.Index(plain, "LAST")+strings.Index(plain, "  -  "))
 		}
 	}
-	if !strings.Contains(out.String(), "\x1b[31mfailing x3\x1b[0m") || len(column) != 3 || column[1] != column[2] {
+	if !strings.Contains(out.String(), "\x1b[31mfailing x3\x1b[0m") || len(column) != 2 || column[0] != column[1] {
 		t.Errorf("got %q, columns %v", out.String(), column)
 	}
 }
@@ -45,7 +45,7 @@ func TestWatchRedrawsTerminal(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	var out strings.Builder
 	a := &app.App{Console: app.Console{Stdout: &out, Terminal: true}, Now: time.Now, Scheduler: &soloist.Scheduler{}, Place: "a store"}
-	s := &screen{a: a}
+	s := &screen{a: a, command: new(statusCommand)}
 	for range 2 {
 		if !s.show([]view.Job{{Name: "beat", Kind: "singleton"}}, nil) {
 			t.Fatal("not shown")
@@ -60,7 +60,7 @@ func TestWatchRedrawsTerminal(t *testing.T) {
 			t.Errorf("got the line %q: what was in it before stays", line)
 		}
 	}
-	if !strings.HasSuffix(frames[2], "\x1b[J") || !strings.Contains(frames[2], "beat  (singleton)") {
+	if !strings.HasSuffix(frames[2], "\x1b[J") || !strings.Contains(frames[2], "(singleton)") {
 		t.Errorf("got %q", frames[2])
 	}
 }

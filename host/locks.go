@@ -35,27 +35,33 @@ func locksOf(ctx context.Context, a *app.App) (locks.Reading, string) {
 }
 
 // printLocks shows a table of the locks, and one of what is done once.
-func printLocks(c app.Console, a *app.App, shown locks.Shown) {
+func printLocks(c app.Console, clock format.Clock, shown locks.Shown) {
+	width := c.Width()
 	if len(shown.Locks) > 0 {
 		fmt.Fprintln(c.Stdout)
-		w := format.Table(c.Stdout, "LOCK\tHELD\tHOLDER\tSINCE\tTOKEN\tLAST USED")
+		g := format.NewGrid(format.Column{Title: "LOCK", Least: 8}, format.Column{Title: "HELD", Least: 4}, format.Column{Title: "HOLDER", Least: 8},
+			format.Column{Title: "SINCE", Least: 7}, format.Column{Title: "TOKEN", Extra: true}, format.Column{Title: "LAST USED", Least: 7})
 		for _, l := range shown.Locks {
-			fmt.Fprintf(w, "%s\t%d of %d\t%s\t%s\t%s\t%s\n", lockName(l), l.Held, l.Slots, holderWords(l), format.Stamp(oldest(l)), format.Number(l.Token), format.Relative(l.Used, a.Now()))
+			g.Row(format.Cell{Text: lockName(l)}, format.Cell{Text: fmt.Sprintf("%d of %d", l.Held, l.Slots)}, format.Cell{Text: holderWords(l)},
+				format.Cell{Text: clock.Stamp(oldest(l))}, format.Cell{Text: format.Number(l.Token)}, format.Cell{Text: clock.Relative(l.Used)})
 		}
-		w.Flush()
+		g.Print(c.Stdout, width, false)
 		printMore(c, shown.MoreLocks)
 	}
 	if len(shown.Once) > 0 {
 		fmt.Fprintln(c.Stdout)
-		w := format.Table(c.Stdout, "ONCE\tKEY\tSTATE\tREPLICA\tSINCE")
+		g := format.NewGrid(format.Column{Title: "ONCE", Least: 8}, format.Column{Title: "KEY", Least: 6}, format.Column{Title: "STATE", Least: 10},
+			format.Column{Title: "REPLICA", Least: 8}, format.Column{Title: "SINCE", Least: 7})
 		for _, o := range shown.Once {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", format.Escape(o.Name), format.Join(format.Brief(o.Key)), onceWords(o), format.Join(format.Line(o.Replica)), format.Stamp(o.At))
+			g.Row(format.Cell{Text: format.Escape(o.Name)}, format.Cell{Text: format.Join(format.Brief(o.Key))}, format.Cell{Text: onceWords(o)},
+				format.Cell{Text: format.Join(format.Line(o.Replica))}, format.Cell{Text: clock.Stamp(o.At)})
 		}
-		w.Flush()
+		g.Print(c.Stdout, width, false)
 		printMore(c, shown.MoreOnce)
 	}
 	if shown.LocksNote != "" {
-		fmt.Fprintf(c.Stdout, "\n%s\n", shown.LocksNote)
+		fmt.Fprintln(c.Stdout)
+		format.Wrapped(c.Stdout, shown.LocksNote, width)
 	}
 }
 

@@ -150,7 +150,7 @@ func serveHTTP(a *app.App, ln net.Listener, h http.Handler, end func(), stop con
 		stop(err)
 		ended <- err
 	}()
-	a.Log.With(app.Revision()...).Info("listening", "url", web.URL(ln.Addr()), "app", a.Settings.App, "replica", a.Scheduler.Replica, "store", a.Place)
+	greet(a, web.URL(ln.Addr()))
 	return func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), lastAnswers(a))
 		defer cancel()
@@ -164,6 +164,18 @@ func serveHTTP(a *app.App, ln net.Listener, h http.Handler, end func(), stop con
 		}
 		return cut
 	}
+}
+
+// greet says where HTTP listens; to somebody at a terminal also what runs here, and when.
+func greet(a *app.App, url string) {
+	if a.Settings.LogFormat == "json" || !a.Console.OnTerminal(a.Console.Stdout) {
+		a.Log.With(app.Revision()...).Info("listening", "url", url, "app", a.Settings.App, "replica", a.Scheduler.Replica, "store", a.Place)
+		return
+	}
+	var b strings.Builder
+	format.Wrapped(&b, fmt.Sprintf("app %s, replica %s, records in %s", a.Settings.App, a.Scheduler.Replica, a.Place), a.Console.Width()-len("    "))
+	printComing(&b, a, format.Clock{Now: a.Now(), Zone: time.Local}, a.Console.Width()-len("    ")) // as the log has them
+	a.Log.Info("listening on "+url, "jobs", logging.Dump(b.String()))
 }
 
 // cutOff is what the end of the process cuts off when requests do not end in
@@ -369,20 +381,22 @@ func fleetOf(ctx context.Context, a *app.App, reader *presence.Reader, all []des
 }
 
 // printReplicas shows a table of the replicas, and what differs between them.
-func printReplicas(c app.Console, fleet *view.Fleet, colour bool) {
+func printReplicas(c app.Console, fleet *view.Fleet, width int, colour bool) {
 	if fleet == nil {
 		return
 	}
 	if len(fleet.Replicas) > 0 {
 		fmt.Fprintln(c.Stdout)
-		w := format.Table(c.Stdout, "REPLICA\t"+format.Paint(colour, format.Normal, "STATE")+"\tVERSION\tPLATFORM\tSEEN\tSKEW")
+		g := format.NewGrid(format.Column{Title: "REPLICA", Least: 8}, format.Column{Title: "STATE", Least: 10}, format.Column{Title: "VERSION", Least: 8},
+			format.Column{Title: "PLATFORM", Least: 8}, format.Column{Title: "SEEN", Least: 7}, format.Column{Title: "SKEW", Least: 4})
 		for _, r := range fleet.Replicas {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", format.Line(r.Name), format.Paint(colour, r.Tone(), r.StateWords()), r.VersionWords(),
-				format.Join(format.Line(r.Platform)), format.Relative(r.Seen, fleet.At), r.SkewWords())
+			g.Row(format.Cell{Text: r.Name}, format.Cell{Text: r.StateWords(), Tone: r.Tone()}, format.Cell{Text: r.VersionWords()},
+				format.Cell{Text: format.Join(r.Platform)}, format.Cell{Text: format.Relative(r.Seen, fleet.At)}, format.Cell{Text: r.SkewWords()})
 		}
-		w.Flush()
+		g.Print(c.Stdout, width, colour)
 	}
 	for _, text := range fleet.Differs {
-		fmt.Fprintf(c.Stdout, "\n%s\n", text)
+		fmt.Fprintln(c.Stdout)
+		format.Wrapped(c.Stdout, text, width)
 	}
 }

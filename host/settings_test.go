@@ -153,7 +153,7 @@ func TestMistakesOfSettingsAndJobsComeTogether(t *testing.T) {
 func TestUnknownSettingsAreWarnedOf(t *testing.T) {
 	environment(t, "SOLOIST_LAESE=1", "SOLOIST_READ_TOKENS="+key, "SOLOIST_ADMIN_TOKEN="+key, "SOLOIST_JOB_NIGHTREPORT_PAUSED=true", "SOLOIST_JOB_GONE_TIMEZONE=UTC", "SOLOIST_LOG_FORMAT=text",
 		"SOLOIST_STAY=1m")
-	got := run(t.Context(), host.Program{Work: work()}, "validate")
+	got := run(t.Context(), host.Program{Work: work()}, "next", "beat")
 	if got.code != 0 || strings.Contains(got.err, key) {
 		t.Errorf("got %+v", got)
 	}
@@ -168,11 +168,19 @@ func TestUnknownSettingsAreWarnedOf(t *testing.T) {
 	}
 	wantNone(t, "warnings", got.err, "ADMIN") // a setting that there is
 
-	t.Setenv("SOLOIST_GRACE", "x")
-	got = run(t.Context(), host.Program{Work: work()}, "validate")
-	if want := "\n  SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?\n"; !strings.Contains(got.err, want) {
-		t.Errorf("got\n%swant among the mistakes %q", got.err, want)
+	// They may be the cause of a mistake, and are mistakes where these are asked for.
+	for want, grace := range map[string]string{"demo: 4 mistakes\n  SOLOIST_JOB_GONE": "", "demo: 5 mistakes\n  SOLOIST_GRACE": "x"} {
+		t.Setenv("SOLOIST_GRACE", grace)
+		got = run(t.Context(), host.Program{Work: work()}, "validate")
+		got.wants(t, "validate", 2, want, "\n  SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?\n")
+		wantEqual(t, "how often it is told", strings.Count(got.err, "LAESE is not"), 1)
 	}
+	run(t.Context(), host.Program{Work: work()}, "next").wants(t, "next", 2, "demo: 1 mistake\n  SOLOIST_GRACE", "\n  SOLOIST_LAESE is not")
+
+	// What Kubernetes says of a service is nobody's mistake.
+	environment(t, "SOLOIST_SERVICE_HOST=10.0.0.1", "SOLOIST_SERVICE_PORT=80", "SOLOIST_SERVICE_PORT_HTTP=80", "SOLOIST_PORT=tcp://10.0.0.1:80", "SOLOIST_PORT_80_TCP=tcp://10.0.0.1:80",
+		"SOLOIST_PORT_80_TCP_ADDR=10.0.0.1", "SOLOIST_JOBS_PORT_80_TCP_PROTO=tcp")
+	wantEqual(t, "validate beside a service", run(t.Context(), host.Program{Work: work()[:1]}, "validate").err, "")
 }
 
 // TestScheduleWarnings has them where a program is checked, and at the start: next alone is asked too late.

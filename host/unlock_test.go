@@ -74,7 +74,7 @@ func TestStatesOfRun(t *testing.T) {
 		{"stalled, then returned", false, func(r *record.Record) { stall(r); r.Run.Stopping, r.Run.Finished = false, spring() }, "idle", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			environment(t)
+			environment(t, "COLUMNS=120")
 			p := host.Program{Work: work()[:1], Store: claimed(t, test.leased, test.f), Now: spring}
 			for _, command := range []string{"status", "history"} {
 				wantLines(t, p, command, 0, "  "+test.state+test.words+"  ")
@@ -209,8 +209,8 @@ func TestStatusAfterUnlock(t *testing.T) {
 		"waiting after unlock: no replica has taken over yet":          10 * time.Minute,
 	} {
 		p.Now = func() time.Time { return spring().Add(at) }
-		for _, command := range []string{"status", "history"} {
-			got := run(t.Context(), p, command)
+		for _, command := range []string{"status beat", "history"} {
+			got := run(t.Context(), p, strings.Fields(command)...)
 			if got.code != 0 || !strings.Contains(got.out, name) || strings.Contains(got.out, "running on") {
 				t.Errorf("%s: got %+v, %v, want %s", command, got, err, name)
 			}
