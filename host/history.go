@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/app"
@@ -33,17 +34,19 @@ type jobHistory struct {
 	EveryReplica bool `json:"everyReplica,omitempty"` // each replica runs it: there is no record
 
 	words string // the state
+	older bool   // its log, which was not read, may have older outcomes
 }
 
 // historyCommand shows the outcomes that the records keep, newest first, and the outcomes
-// in their logs where more are asked for. It fails
+// in their logs where more are asked for: those of all jobs in one timeline. It fails
 // if a record that was asked for could not be read.
 type historyCommand struct {
-	Job     string   `arg:"" optional:"" name:"JOB" complete:"work" help:"this job or singleton alone, or one run by its id, such as JOB@2026-03-29T01:00:00Z; lock:NAME or once:NAME, what became of those"`
-	JobFlag string   `name:"job" placeholder:"NAME" complete:"work" help:"the same as JOB"`
-	Since   *string  `placeholder:"TIME" help:"what came due or ended since then: a span such as 24h or 7d, a date, or an instant"`
-	Outcome []string `placeholder:"OUTCOME" complete:"outcome" help:"such outcomes alone; several are separated by commas"`
-	Limit   *number  `short:"n" placeholder:"20" help:"how many outcomes of each job, 1 to 1000; not given: 20, with --since or --outcome 1000"`
+	Job      string   `arg:"" optional:"" name:"JOB" complete:"work" help:"this job or singleton alone, or one run by its id, such as JOB@2026-03-29T01:00:00Z; lock:NAME or once:NAME, what became of those"`
+	JobFlag  string   `name:"job" placeholder:"NAME" complete:"work" help:"the same as JOB"`
+	Since    *string  `placeholder:"TIME" help:"what came due or ended since then: a span such as 24h or 7d, a date, today, yesterday, or an instant"`
+	Outcome  []string `placeholder:"OUTCOME" complete:"outcome" help:"such outcomes alone; several are separated by commas"`
+	Limit    *number  `short:"n" placeholder:"20" help:"how many outcomes, over all jobs if none is named, 1 to 1000; not given: 20, with --since or --outcome 1000"`
+	zoneFlag `embed:"" set:"unset=utc"`
 	jsonFlag
 }
 
@@ -63,6 +66,7 @@ func (c *historyCommand) do(ctx context.Context, a *app.App) int {
 		a.Console.Complain(err)
 		return exitFail
 	}
+	rows, more := newest(pasts, wanted.limit)
 	body, code := view.New(a, pasts), exitOK
 	if absent != nil {
 		body.Error = strings.Join(absent, "; ")
@@ -71,15 +75,15 @@ func (c *historyCommand) do(ctx context.Context, a *app.App) int {
 	if slices.ContainsFunc(pasts, func(p jobHistory) bool { return p.Error != "" }) {
 		code = exitFail
 	}
-	code = c.answer(a, code, body, func() { printHistory(a, pasts) })
+	code = c.answer(a, code, body, func() { printHistory(a, pasts, rows, more, wanted.times) })
 	return max(code, wanted.missing(a, pasts))
 }
 
 // printHistory has the outcomes, then what was counted since the record was made:
 // the outcomes go when they are old, the counts stay.
-func printHistory(a *app.App, pasts []jobHistory) {
-	fmt.Fprintf(a.Console.Stdout, "app %s on %s, %s\n\n", a.Settings.App, a.Place, format.Stamp(a.Now()))
-	printOutcomes(a, pasts)
+func printHistory(a *app.App, pasts []jobHistory, rows []row, more bool, times zoning) {
+	printHead(a, times)
+	printOutcomes(a, pasts, rows, more, times)
 	w := format.Table(a.Console.Stdout, "JOB\tSTATE\tCOUNTS")
 	for _, p := range pasts {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", p.Name, p.words, p.countWords())
@@ -87,21 +91,56 @@ func printHistory(a *app.App, pasts []jobHistory) {
 	w.Flush()
 }
 
-func printOutcomes(a *app.App, pasts []jobHistory) {
-	if !slices.ContainsFunc(pasts, func(p jobHistory) bool { return len(p.History) > 0 }) {
+// printHead says of which app the rest is, and when it was asked for.
+func printHead(a *app.App, times zoning) {
+	clock := times.clock(a, "")
+	fmt.Fprintf(a.Console.Stdout, "app %s on %s, %s\n\n", a.Settings.App, a.Place, clock.Date(clock.Now))
+}
+
+// A row of the timeline is an outcome of one of the jobs.
+type row struct {
+	of int // which one
+	past.Run
+}
+
+// newest returns so many outcomes of all jobs, newest first, and whether there are more of them. The jobs
+// keep these alone.
+func newest(pasts []jobHistory, limit int) (rows []row, more bool) {
+	for i, p := range pasts {
+		for _, o := range p.History {
+			rows = append(rows, row{i, o})
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return past.When(&b.Outcome).Compare(past.When(&a.Outcome)) })
+	more = slices.ContainsFunc(pasts, func(p jobHistory) bool { return p.older }) || len(rows) > limit
+	rows = rows[:min(len(rows), limit)]
+	for i := range pasts {
+		pasts[i].History = []past.Run{}
+	}
+	for _, r := range rows {
+		pasts[r.of].History = append(pasts[r.of].History, r.Run)
+	}
+	return rows, more
+}
+
+func printOutcomes(a *app.App, pasts []jobHistory, rows []row, more bool, times zoning) {
+	if len(rows) == 0 {
 		return
 	}
 	w := format.Table(a.Console.Stdout, "JOB\tTICK\tFATE\tATTEMPT\tREPLICA\tSTART\tTOOK\tTOKEN\tREASON")
-	for _, p := range pasts {
-		for _, f := range p.History {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Name, format.Span(&f.Outcome), f.Status, format.Number(int64(f.Attempt)),
-				format.Join(format.Line(f.Replica)), format.Stamp(f.Start), format.Took(&f.Outcome), format.Number(f.Token), format.Join(format.Line(f.Reason)))
-			if f.Gap {
-				fmt.Fprintf(w, "%s\tbefore this, outcomes may be lost\t-\t-\t-\t-\t-\t-\t-\n", p.Name)
-			}
+	for _, f := range rows {
+		name := pasts[f.of].Name
+		clock := times.clock(a, name)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, clock.Span(&f.Outcome), f.Status, format.Number(int64(f.Attempt)),
+			format.Join(format.Line(f.Replica)), clock.Stamp(f.Start), format.Took(&f.Outcome), format.Number(f.Token), format.Join(format.Line(f.Reason)))
+		if f.Gap {
+			fmt.Fprintf(w, "%s\tbefore this, outcomes may be lost\t-\t-\t-\t-\t-\t-\t-\n", name)
 		}
 	}
 	w.Flush()
+	if more {
+		fmt.Fprintf(a.Console.Stdout, "older ones are left out: -n, up to %d, shows more of them\n", maxOutcomes)
+	}
 	fmt.Fprintln(a.Console.Stdout)
 }
 
@@ -116,7 +155,7 @@ func (p jobHistory) countWords() string {
 	return format.Tally(p.Counts)
 }
 
-// fewOutcomes is how many outcomes of each job history shows, unless it is asked for more.
+// fewOutcomes is how many outcomes history shows, unless it is asked for more.
 const fewOutcomes = 20
 
 // A filter says which outcomes history shows.
@@ -125,6 +164,7 @@ type filter struct {
 	job   string       // empty: of all jobs
 	named *locks.Named // in place of jobs; nil: jobs
 	limit int
+	times zoning
 }
 
 // filter reads the arguments. The error joins all that is wrong with them.
@@ -140,7 +180,10 @@ func (c *historyCommand) filter(a *app.App) (f filter, err error) {
 	} else if (f.job != "" || f.Run != "") && (f.Run != "" || len(a.Shards(f.job)) <= 1) {
 		errs = append(errs, a.One(f.job)) // the name of one with shards means them all, but a run is one of a shard
 	}
-	f.Since, err = readTime("history: --since", c.Since, a.Now(), format.Ago)
+	if f.times, err = c.read(); err != nil {
+		errs = append(errs, fmt.Errorf("history: %w", err))
+	}
+	f.Since, err = readTime("history: --since", c.Since, f.times.clock(a, f.job).Ago)
 	errs = append(errs, err)
 	for _, name := range c.Outcome {
 		if err := f.Want(name); err != nil {
@@ -160,9 +203,9 @@ func (c *historyCommand) filter(a *app.App) (f filter, err error) {
 // matter now. absent says that no job has a record.
 func (f filter) histories(ctx context.Context, a *app.App) (pasts []jobHistory, absent []string, err error) {
 	all := a.Statuses(ctx)
-	views := view.All(a, all, nil, nil)
+	views, back := view.All(a, all, nil, nil), f.back(a, all)
 	for i, st := range all {
-		if f.job != "" && f.job != st.Name && f.job != a.Whole(st.Name) {
+		if !f.of(a, st.Name) {
 			continue
 		}
 		v := views[i]
@@ -172,8 +215,11 @@ func (f filter) histories(ctx context.Context, a *app.App) (pasts []jobHistory, 
 			p.Counts = map[event.Status]int64{}
 		}
 		if st.Err == nil {
-			lines, err := f.pastOf(ctx, a, &st)
-			p.History, _ = f.Select(st.Name, lines, 0, f.limit)
+			lines, err := past.OfRecord(&st), error(nil)
+			if p.older = a.Logs != nil && st.Lease != "" && reaches(&st.Record, back); !p.older {
+				lines, err = f.pastOf(ctx, a, &st, back)
+			}
+			p.History, _ = f.Select(st.Name, lines, 0, f.limit+1)
 			if err != nil {
 				p.Error = err.Error()
 			}
@@ -183,14 +229,46 @@ func (f filter) histories(ctx context.Context, a *app.App) (pasts []jobHistory, 
 	return pasts, absence(a, ctx, all), nil
 }
 
-// pastOf returns the outcomes of a job, newest first: from its record and, where they may
-// be too few, from its log.
-func (f filter) pastOf(ctx context.Context, a *app.App, st *desk.Status) (past.Lines, error) {
-	few := f.Any() && f.limit <= len(st.Record.History)
-	if a.Logs == nil || few || st.Lease == "" {
+// of reports whether a job was asked for, or the whole that it is a shard of.
+func (f filter) of(a *app.App, name string) bool {
+	return f.job == "" || f.job == name || f.job == a.Whole(name)
+}
+
+// back is how far back the outcomes go that are shown, by the records. The logs can only have newer ones in their place, so
+// that they need not be read from further back. Zero: the records have too few.
+func (f filter) back(a *app.App, all []desk.Status) time.Time {
+	var at []time.Time
+	for i := range all {
+		if all[i].Err != nil || !f.of(a, all[i].Name) {
+			continue
+		}
+		page, _ := f.Select(all[i].Name, past.OfRecord(&all[i]), 0, f.limit)
+		for j := range page {
+			at = append(at, past.When(&page[j].Outcome))
+		}
+	}
+	if len(at) < f.limit {
+		return time.Time{}
+	}
+	slices.SortFunc(at, func(a, b time.Time) int { return b.Compare(a) })
+	return at[f.limit-1]
+}
+
+// reaches reports whether a record has all outcomes back to an instant. Those of a backfill are in the log alone.
+func reaches(r *record.Record, back time.Time) bool {
+	n := len(r.History)
+	return !back.IsZero() && n > 0 && !past.When(&r.History[n-1]).After(back) && r.Backfill.Seq == 0
+}
+
+// pastOf returns the outcomes of a job back to an instant, newest first: from its record and its log.
+func (f filter) pastOf(ctx context.Context, a *app.App, st *desk.Status, back time.Time) (past.Lines, error) {
+	if a.Logs == nil || st.Lease == "" {
 		return past.OfRecord(st), nil
 	}
-	return past.Read(ctx, a, st, f.Since)
+	if back.Before(f.Since) {
+		back = f.Since
+	}
+	return past.Read(ctx, a, st, back)
 }
 
 // missing reports that a run which was asked for is not in the history.
@@ -231,6 +309,6 @@ func (f filter) lockHistory(r locks.Past) jobHistory {
 	if r.State == "held" && r.Record.MayRun() {
 		p.words += " by " + format.Line(r.Record.Run.Replica)
 	}
-	p.History, _ = f.Select(p.Name, past.OfRecord(&desk.Status{Record: r.Record}), 0, f.limit)
+	p.History, _ = f.Select(p.Name, past.OfRecord(&desk.Status{Record: r.Record}), 0, f.limit+1)
 	return p
 }

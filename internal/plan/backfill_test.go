@@ -62,7 +62,6 @@ func TestRangeThatIsRefused(t *testing.T) {
 	end := clockTime("00:05:00")
 	for text, of := range map[string]Range{
 		"is missing":         {To: end},
-		"from or to":         {From: end},
 		"-1 ticks at a time": {From: midnight, To: end, Parallel: -1},
 		"17 ticks at a time": {From: midnight, To: end, Parallel: 17},
 		"the group imports":  {From: midnight, To: end, Parallel: 2},

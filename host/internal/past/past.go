@@ -24,6 +24,16 @@ type Run struct {
 	Gap bool `json:"gap,omitempty"` // older outcomes, before this one, may be lost
 }
 
+// When is what outcomes of several jobs are ordered by: the tick, or of a singleton the start of its term; of a run that was
+// ordered, whose tick may be long ago, its end.
+func When(o *event.Outcome) time.Time {
+	if o.Request != "" {
+		l := history.Line{Outcome: *o}
+		return l.At()
+	}
+	return format.Moment(o)
+}
+
 // Lines are outcomes of a job.
 type Lines []history.Line
 

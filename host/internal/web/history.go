@@ -82,7 +82,7 @@ func parsePast(values map[string]string, now time.Time) (q pastQuery, err error)
 	q.limit = mostRows
 	err = readEach(values, "since, outcome, offset or limit", map[string]func(value string) error{
 		"since": func(value string) (err error) {
-			if q.Since, err = format.Ago(value, now); err != nil {
+			if q.Since, err = (format.Clock{Now: now}).Ago(value); err != nil {
 				return fmt.Errorf("since is %q: %w", format.Brief(value), err)
 			}
 			return nil
