@@ -164,7 +164,11 @@ func (v Job) PauseWords(c format.Clock) string {
 		text = ", paused" + text
 	}
 	if !v.Pause.Until.IsZero() {
-		text += " until " + c.Both(c.Stamp(v.Pause.Until)+",", c.Relative(v.Pause.Until))
+		if c.Spans {
+			text += ", ending " + c.Relative(v.Pause.Until)
+		} else {
+			text += " until " + c.Stamp(v.Pause.Until) + ", " + c.Relative(v.Pause.Until)
+		}
 	}
 	if v.Pause.Reason != "" {
 		text += ": " + format.Line(v.Pause.Reason)
