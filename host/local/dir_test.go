@@ -30,6 +30,19 @@ func TestDirLayout(t *testing.T) {
 	}
 }
 
+// A program that knows no checkpoints would drop one, so a file that has one is of another schema.
+func TestDirSchema(t *testing.T) {
+	d := local.Dir{Path: t.TempDir()}
+	l, etag := held(t, d, local.Longest)
+	for _, c := range []struct{ checkpoint, want string }{{"y", `{"schema":2,`}, {"", `{"schema":1,`}} {
+		r, err := save(t, l, etag, "x", c.checkpoint)
+		etag = r.ETag
+		if text, _ := os.ReadFile(current(t, d)); err != nil || !strings.HasPrefix(string(text), c.want) {
+			t.Errorf("checkpoint %q: got %s, %v", c.checkpoint, text, err)
+		}
+	}
+}
+
 func files(t *testing.T, dir string) string {
 	t.Helper()
 	list, err := os.ReadDir(dir)
@@ -126,6 +139,23 @@ func TestDirDiedInRemove(t *testing.T) {
 		t.Errorf("got the old ETag %s", e.ETag)
 	}
 	wantFiles(t, d, "1.json")
+}
+
+// What is left of an append in which a process died is not in the log, and the next append follows it.
+func TestDirDiedInAppend(t *testing.T) {
+	d := local.Dir{Path: t.TempDir()}
+	path := filepath.Join(d.Path, filepath.FromSlash(logName)+".log")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	put(t, path, "x#0 4 00000000 torn\n#")
+	wantError(t, "append", d.Append(t.Context(), logName, 1, []byte("late")), store.ErrChanged)
+	if err := d.Append(t.Context(), logName, 0, []byte("whole")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := d.ReadLog(t.Context(), logName, 0, 100); err != nil || string(got) != "whole" {
+		t.Errorf("the log has %q, %v", got, err)
+	}
 }
 
 // A file that somebody has put there is in the way only when the directory has to go.
