@@ -79,20 +79,6 @@ func TestDirWallClockStepped(t *testing.T) {
 	}
 }
 
-func TestDirRenewedAfterStep(t *testing.T) {
-	for _, step := range []time.Duration{time.Hour, -time.Hour} {
-		m := newMachine()
-		d := local.Dir{Path: t.TempDir()}.On(m.tell)
-		l, _ := held(t, d, 10*time.Second)
-		m.pass(9 * time.Second)
-		m.step(step)
-		if _, err := l.Renew(t.Context()); err != nil {
-			t.Errorf("%v: %v", step, err)
-		}
-		m.wantEnd(t, "the lease, after a step of "+step.String(), d, 10*time.Second, store.Leased, store.Expired)
-	}
-}
-
 // The holder died with the machine. Another machine may share the directory,
 // and nothing tells the two cases apart: the lease lasts its length again.
 func TestDirMachineRestarted(t *testing.T) {
@@ -155,5 +141,31 @@ func TestDirMixed(t *testing.T) {
 			}
 			m.wantEnd(t, "a break", holder, 2*time.Second, store.Breaking, store.Broken)
 		})
+	}
+}
+
+// Many machines that look at the lease of a dead one in turn find it free after
+// its length.
+func TestManyMachinesFreeLeaseOfDeadOne(t *testing.T) {
+	base := local.Dir{Path: t.TempDir()}
+	dead := &machine{wall: newMachine().wall, boot: time.Hour, start: "dead"}
+	held(t, base.On(dead.tell), 10*time.Second)
+	var all []*machine
+	for i := range 64 {
+		all = append(all, &machine{wall: dead.wall, boot: time.Duration(i+1) * time.Hour, start: fmt.Sprintf("m%d", i)})
+	}
+	live := true
+	for range 12 {
+		for _, m := range all {
+			m.pass(time.Second)
+			r, err := base.On(m.tell).Read(t.Context(), "app/job")
+			if err != nil {
+				t.Fatal(err)
+			}
+			live = r.State.Live()
+		}
+	}
+	if live {
+		t.Error("the lease of 10 s is not free after 12 s")
 	}
 }

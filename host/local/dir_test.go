@@ -104,43 +104,6 @@ func TestDirDiedBeforeLink(t *testing.T) {
 	}
 }
 
-// A process that died in the midst of the first or the last update of an entry has left none: a directory that has
-// nothing, or a temporary file.
-func TestDirDiedInCreateOrRemove(t *testing.T) {
-	d := local.Dir{Path: t.TempDir()}
-	for _, left := range []string{"", "3.LIFE.NONCE.tmp"} {
-		if err := os.MkdirAll(place(d), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if left != "" {
-			put(t, filepath.Join(place(d), left), "{")
-		}
-		wantError(t, "read with "+left+" left", errOf(d.Read(t.Context(), "app/job")), fs.ErrNotExist)
-		e := create(t, d, "app/job")
-		wantFiles(t, d, "1.json")
-		if err := d.Remove(t.Context(), "app/job", e.ETag); err != nil {
-			t.Fatal(err)
-		}
-		if got := files(t, d.Path+"/app"); got != "" {
-			t.Errorf("files: got %s, want none", got)
-		}
-	}
-}
-
-// An entry whose directory has a last generation is no entry, and can be made again.
-func TestDirDiedInRemove(t *testing.T) {
-	d := local.Dir{Path: t.TempDir()}
-	old := create(t, d, "app/job")
-	path := strings.Replace(current(t, d), "job.d/1.", "job.d/2.", 1)
-	put(t, path, `{"schema":1,"entry":"app/job","removed":true,"etag":"","record":""}`)
-	wantError(t, "read", errOf(d.Read(t.Context(), "app/job")), fs.ErrNotExist)
-	wantError(t, "acquire", errOf(d.Lease("app/job", id1).Acquire(t.Context(), local.Shortest, old.ETag)), fs.ErrNotExist)
-	if e := create(t, d, "app/job"); e.ETag == old.ETag {
-		t.Errorf("got the old ETag %s", e.ETag)
-	}
-	wantFiles(t, d, "1.json")
-}
-
 // What is left of an append in which a process died is not in the log, and the next append follows it.
 func TestDirDiedInAppend(t *testing.T) {
 	d := local.Dir{Path: t.TempDir()}
@@ -264,18 +227,5 @@ func TestDirIsFile(t *testing.T) {
 				t.Errorf("%s with a file at %s: got %v, want the path and what to do", call, file, err)
 			}
 		}
-	}
-}
-
-// Somebody who empties the directory takes the entries, not the store.
-func TestDirRemoved(t *testing.T) {
-	d := local.Dir{Path: t.TempDir()}
-	old := create(t, d, "app/job")
-	if err := os.RemoveAll(filepath.Join(d.Path, "app")); err != nil {
-		t.Fatal(err)
-	}
-	wantError(t, "read", errOf(d.Read(t.Context(), "app/job")), fs.ErrNotExist)
-	if e := create(t, d, "app/job"); e.ETag == old.ETag {
-		t.Errorf("made again: got the old ETag %s", e.ETag)
 	}
 }
