@@ -79,15 +79,14 @@ func (p *fieldReader) with(k *kind, plain string) field {
 // item reads one element of a field's list.
 func (p *fieldReader) item(k *kind, text string) (it item, err error) {
 	base, step, stepped := strings.Cut(text, "/")
-	if base == "" {
-		return it, fmt.Errorf("an item is empty, want %s, * or a range", k.allowed(p.and))
-	}
 	if stepped {
 		if it.step, err = p.step(k, step); err != nil {
 			return it, err
 		}
 	}
 	switch {
+	case base == "":
+		return it, fmt.Errorf("an item is empty, want %s, * or a range", k.allowed(p.and))
 	case base == "*", base == "?" && !p.and && k.day():
 		it.lo, it.hi = k.min, k.max
 		return it, nil

@@ -114,7 +114,7 @@ func (h head) parse(text string, pos int, zone, name string) (*Schedule, error) 
 		return s, nil
 	}
 	r := reader{name: name, and: h.and, zoned: zone != "" || h.has, given: zone}
-	if strings.Contains(rest, ";") {
+	if strings.Contains(rest, ";") && !commanded(strings.Fields(rest), r) {
 		return s, s.union(rest, pos, r)
 	}
 	p, err := one(rest, pos, z, r)
@@ -149,6 +149,7 @@ func (s *Schedule) union(text string, pos int, r reader) error {
 		begins[key] = at
 		s.parts = append(s.parts, p)
 	}
+	s.notes = s.idle()
 	return nil
 }
 
@@ -245,6 +246,10 @@ const starBit = 1 << 63 // set by robfig/cron in a field that restricts nothing
 // fields reads 5 or 6 fields that begin at byte pos of the text.
 func (p *part) fields(text string, pos int, r reader) error {
 	words := strings.Fields(text)
+	if commanded(words, r) {
+		at := strings.Index(text, " "+words[5]) + 1
+		return fmt.Errorf("byte %d: %.80q follows the five fields, as in a crontab: want the fields alone, as Do is what the job does", pos+at, words[5])
+	}
 	if len(words) != 5 && len(words) != 6 {
 		return fmt.Errorf("byte %d: %d fields, want 5 (minute hour day-of-month month day-of-week) or 6 (second first)", pos, len(words))
 	}
@@ -268,6 +273,28 @@ func (p *part) fields(text string, pos int, r reader) error {
 	}
 	p.notes = append(f.notes, p.warn(all[len(all)-6:], words)...)
 	return p.fires(dom)
+}
+
+// commanded reports whether a command follows five fields.
+func commanded(words []string, r reader) bool {
+	if len(words) < 6 {
+		return false
+	}
+	letters := len(words[5]) - len(strings.TrimLeft(words[5], "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))
+	begins := fieldReader{and: true} // reads the beginning of a name
+	if _, err := begins.value(&kinds[5], words[5][:letters]); err == nil || strings.ContainsAny(words[5][:1], "0123456789*?,-#;") {
+		return false
+	}
+	p := fieldReader{name: r.name, and: r.and}
+	if _, err := p.read(&kinds[5], words[5]); err == nil {
+		return false
+	}
+	for i, word := range words[:5] {
+		if _, err := p.read(&kinds[i+1], word); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // set takes over what the six fields say.

@@ -133,3 +133,35 @@ func (p *part) lacking(n int, name string) []string {
 	}
 	return nil
 }
+
+// idle warns of texts that add no tick to another one.
+func (s *Schedule) idle() (list []string) {
+	for i, a := range s.parts {
+		for _, b := range s.parts[:i] {
+			switch {
+			case b.covers(a):
+				list = append(list, fmt.Sprintf("%q adds no tick to %q", a, b))
+			case a.covers(b):
+				list = append(list, fmt.Sprintf("%q adds no tick to %q", b, a))
+			}
+		}
+	}
+	return list
+}
+
+// covers reports whether the fields show that each tick of another text is one of this, too.
+func (p *part) covers(o *part) bool {
+	if p.every > 0 || o.every > 0 {
+		return p.every > 0 && o.every > 0 && o.every%p.every == 0
+	}
+	if p.fixed != o.fixed || p.zone != o.zone {
+		return false
+	}
+	more := o.clock.sec&^p.clock.sec | o.clock.min&^p.clock.min | o.clock.hour&^p.clock.hour | o.dates.month&^p.dates.month
+	for i := range p.dates.days {
+		for w := range p.dates.days[i] {
+			more |= o.dates.days[i][w] &^ p.dates.days[i][w]
+		}
+	}
+	return more == 0
+}

@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// embedded is the version of the data in package time/tzdata, by the release of Go: lib/time/update.bash of its source names it.
+var embedded = map[string]string{"go1.26": "2025c"}
+
 // ZoneData says which rules of time zones are in use, where package time looks first, and how old they are.
 func ZoneData(now time.Time) string {
 	for _, dir := range []string{os.Getenv("ZONEINFO"), "/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo"} {
@@ -17,7 +20,8 @@ func ZoneData(now time.Time) string {
 			return dated(versionIn(dir), now) + ", in " + dir
 		}
 	}
-	return "zone data within the program, of " + runtime.Version()
+	release := strings.Join(strings.SplitN(runtime.Version(), ".", 3)[:2], ".")
+	return dated(embedded[release], now) + ", within the program, of " + runtime.Version()
 }
 
 // dated adds its age to a version such as 2026a: the year is known, the day is not.
