@@ -125,7 +125,7 @@ func (p *fieldReader) reversed(k *kind, base string, it item) (item, error) {
 		p.notes = append(p.notes, fmt.Sprintf("%s field: the ncrontab dialect reads %s as %d-%d, not around the end", k.name, base, it.lo, it.hi))
 		return it, nil
 	}
-	return it, fmt.Errorf("range %s ends before it begins, want one to the end of the field and one from its start", base)
+	return it, fmt.Errorf("range %s ends before it begins", base)
 }
 
 func (p *fieldReader) step(k *kind, text string) (int, error) {

@@ -3,7 +3,6 @@ package schedule
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -41,22 +40,6 @@ func Parse(text, zone, name string) (*Schedule, error) {
 	}
 	return s, nil
 }
-
-// advice completes the error of a refused text: the cron dialect is advised if it reads the same ticks out of the text.
-func advice(text, zone, name string) string {
-	h, pos := split(text)
-	if !h.and {
-		return ""
-	}
-	h.and = false
-	if s, err := h.parse(text, pos, zone, name); err != nil || len(s.parts) == 0 || slices.ContainsFunc(s.parts, (*part).bothDays) {
-		return ""
-	}
-	return "; valid in the cron dialect only: leave out the word ncrontab"
-}
-
-// bothDays reports whether both day fields are set, which the dialects read differently.
-func (p *part) bothDays() bool { return p.every == 0 && !p.anyDom && !p.anyDow }
 
 // head is what stands before the fields.
 type head struct {
@@ -281,8 +264,7 @@ func commanded(words []string, r reader) bool {
 		return false
 	}
 	letters := len(words[5]) - len(strings.TrimLeft(words[5], "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))
-	begins := fieldReader{and: true} // reads the beginning of a name
-	if _, err := begins.value(&kinds[5], words[5][:letters]); err == nil || strings.ContainsAny(words[5][:1], "0123456789*?,-#;") {
+	if n, _ := kinds[5].meant(words[5][:letters]); n >= 0 || strings.ContainsAny(words[5][:1], "0123456789*?,-#;") {
 		return false
 	}
 	p := fieldReader{name: r.name, and: r.and}

@@ -9,7 +9,7 @@ import (
 )
 
 func TestRefused(t *testing.T) {
-	const first, cron = "byte 0: ", "; valid in the cron dialect only: leave out the word ncrontab"
+	const first = "byte 0: "
 	for _, test := range []struct{ text, zone, want string }{
 		{"@manual ; @daily", "", first + "@manual is unknown"},
 		{"@daily ; @manual", "", "@manual, which stands alone"},
@@ -80,7 +80,7 @@ func TestRefused(t *testing.T) {
 		{"CRON_TZ=Asia/Tokyo 0 1 * * * ; TZ=Asia/Tokyo 0 1 * * *", "", "says the same as the text"},
 		{"@daily ; ncrontab 0 1 * * *", "", "byte 9: ncrontab counts for all texts"},
 		{"TZ=UTC ; @daily", "", "byte 7: no text before ;"},
-		{"ncrontab 0 0 * * * ; @hourly", "", "byte 21: @hourly is not allowed in the ncrontab dialect, want 5 or 6 fields" + cron},
+		{"ncrontab 0 0 * * * ; @hourly", "", "byte 21: @hourly is not allowed in the ncrontab dialect"},
 		{"@every 5m ; @every 5", "", "byte 19: \"5\" is not a duration"},
 		{"1-2-3 * * * *", "", "\"2-3\" is not a value"},
 		{"*-5 * * * *", "", "\"*\" is not a value"},
@@ -95,18 +95,66 @@ func TestRefused(t *testing.T) {
 		{"@every", "", "\"\" is not a duration"},
 		{"@every 5 minutes", "", "byte 7: \"5 minutes\" is not a duration"},
 		{"@every 9999999h", "", "is not a duration"},
-		{"ncrontab TZ=UTC @every 5m", "", cron},
-		{"ncrontab 0 0 15W * *", "", cron},
-		{"ncrontab 0 0 ? * 7L ; 0 0 * * 5#3", "", cron},
-		{"ncrontab 0 0 * * friL ; 0 0 1 * 5", "", "\"friL\" is not a value"}, // the 1st if it is a Friday, or either
 	} {
 		s, err := schedule.Parse(test.text, test.zone, "job")
 		if err == nil {
 			t.Errorf("Parse(%.40q, %.40q) = %v, want an error", test.text, test.zone, s)
 			continue
 		}
-		if got := err.Error(); !strings.Contains(got, test.want) || len(got) > 1000 || strings.Contains(got, cron) != strings.HasSuffix(test.want, cron) {
+		if got := err.Error(); !strings.Contains(got, test.want) || len(got) > 1000 {
 			t.Errorf("Parse(%.40q, %.40q):\n got %s\nwant %s", test.text, test.zone, got, test.want)
+		}
+	}
+}
+
+// TestAdvice has refused texts, and the text that can only mean the same. What is valid in the other dialect with another
+// meaning gets no advice to change the dialect.
+func TestAdvice(t *testing.T) {
+	const cron, none = "valid in the cron dialect only: leave out the word ncrontab", ""
+	for _, test := range []struct{ text, want string }{
+		{"50-9/10 * * * *", "write 50,0 * * * *"},
+		{"22-2/2,5 30 4 * * *", "write 22-58/2,0,2,5 30 4 * * *"},
+		{"0 0 28-3 nov-feb *", "write 0 0 28-31,1-3 nov,dec,jan,feb *"},
+		{"0 0 * * fri-mon", "write 0 0 * * fri,sat,sun,mon"},
+		{"0 0 * * wed-tue", "write 0 0 * * wed-sat,sun-tue"},
+		{"TZ=Asia/Tokyo  0 0  * *  6-1 ; @daily", "write TZ=Asia/Tokyo 0 0 * * 6,0,1 ; @daily"},
+		{"0 9 * Sept Tues-Thursday", "write 0 9 * sep tue-thu"},
+		{"0 0 1 M *", none}, // March or May
+		{"0 0 * * T", none},
+		{"0 22-2 1 M *", none},
+		{"0 0 * * mondays", none},
+		{"*/60 * * * *", none},
+		{"0 0 30-29 2 *", "write 0 0 30,31,1-29 2 *"},
+		{"0 0 31-30 2 * ; 0 0 30 2 *", none},
+		{"ncrontab 0 0 * * 5-7", "write ncrontab 0 0 * * 5,6,0"},
+		{"ncrontab 0 0 * * 1-7", "write ncrontab 0 0 * * 1-6,0"},
+		{"ncrontab 0 0 * * 0-7", "write ncrontab 0 0 * * 0-6"},
+		{"ncrontab 0 0 ? * 1", "write ncrontab 0 0 * * 1"},
+		{"ncrontab TZ=UTC @every 5m", cron},
+		{"ncrontab 0 0 15W * *", cron},
+		{"ncrontab 0 0 * * 5#3", cron},
+		{"ncrontab 0 0 * * 7L", cron},
+		{"ncrontab 0 0 * * friL ; 0 0 1 * *", cron},
+		{"ncrontab 0 0 * * friL ; 0 0 1 * 5", none}, // the 1st if it is a Friday, or either
+		{"ncrontab 0 0 L * 5", none},
+		{"ncrontab 0 0 30 2 5", none},
+	} {
+		_, err := schedule.Parse(test.text, "", "job")
+		if err == nil {
+			t.Errorf("%q is accepted", test.text)
+			continue
+		}
+		advice := ""
+		for _, begin := range []string{"write ", "valid in"} {
+			if _, found, ok := strings.Cut(err.Error(), "; "+begin); ok {
+				advice = begin + found
+			}
+		}
+		if advice != test.want {
+			t.Errorf("%q: got advice %q of %v, want %q", test.text, advice, err, test.want)
+		}
+		if text, ok := strings.CutPrefix(advice, "write "); ok {
+			parse(t, text, "")
 		}
 	}
 }
