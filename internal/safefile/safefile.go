@@ -62,12 +62,17 @@ func Open(path string) (*os.File, error) {
 		return nil, err
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|Flags, 0) // Flags, because the file may have changed since
+	return checked(path, f, err)
+}
+
+// checked looks once more what a file is, as that may have changed before it was opened.
+func checked(name string, f *os.File, err error) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
 	if err == nil {
-		err = regular(path, info)
+		err = regular(name, info)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

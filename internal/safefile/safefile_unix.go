@@ -12,7 +12,10 @@ import (
 
 // Flags are for a caller that opens a file by other means than Open. The call
 // does not follow a symbolic link, and does not wait for the other end of a pipe.
-const Flags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+const Flags = syscall.O_NOFOLLOW | noWait
+
+// noWait has an open call not wait for the other end of a pipe.
+const noWait = syscall.O_NONBLOCK
 
 // own gives what root has just made to the owner of the directory above it.
 func own(f *os.File) error {

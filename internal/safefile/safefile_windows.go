@@ -3,7 +3,9 @@ package safefile
 import "os"
 
 // Flags are none: Open looks at the file beforehand.
-const Flags = 0
+const Flags = noWait
+
+const noWait = 0
 
 func own(*os.File) error { return nil }
 

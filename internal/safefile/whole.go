@@ -1,7 +1,10 @@
 package safefile
 
 import (
+	"bytes"
 	"crypto/rand"
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -23,7 +26,8 @@ func Read(path string) ([]byte, error) {
 	if err := Leads(path); err != nil {
 		return nil, err
 	}
-	return os.ReadFile(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|noWait, 0)
+	return all(checked(path, f, err))
 }
 
 // ReadIn returns the content of a regular file in a directory. It follows no link to it.
@@ -35,7 +39,17 @@ func ReadIn(root *os.Root, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return root.ReadFile(name)
+	f, err := root.OpenFile(name, os.O_RDONLY|noWait, 0)
+	return all(checked(name, f, err))
+}
+
+// all reads and closes a file that was opened.
+func all(f *os.File, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
 }
 
 // WriteIn replaces a file in a directory at once, and makes the directories above it. A link in its place is
@@ -47,11 +61,12 @@ func WriteIn(root *os.Root, name string, text []byte, mode fs.FileMode) error {
 		}
 	}
 	temp := Temporary(name)
-	err := root.WriteFile(temp, text, mode)
-	if err == nil {
-		err = root.Chmod(temp, mode) // as the umask may have taken bits away
+	f, err := root.OpenFile(temp, os.O_CREATE|os.O_WRONLY|os.O_EXCL, mode)
+	if err != nil {
+		return err
 	}
-	if err == nil {
+	_, err = io.Copy(f, bytes.NewReader(text))
+	if err = errors.Join(err, f.Chmod(mode), f.Close()); err == nil { // Chmod, as the umask may have taken bits away
 		err = root.Rename(temp, name)
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package schedule_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/soloist-go/soloist/internal/schedule"
 )
@@ -32,5 +33,57 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("Parse(%q) = %s, parsed again %v, %v", text, s, again, err)
 		}
 		s.Warnings(now)
+	})
+}
+
+// check holds what is true of every schedule at every instant.
+func check(t *testing.T, s *schedule.Schedule, at time.Time) {
+	t.Helper()
+	next, last := s.Next(at), s.Last(at)
+	switch {
+	case !next.IsZero() && !next.After(at):
+		t.Errorf("%s: Next(%v) = %v", s, at, next)
+	case last.After(at):
+		t.Errorf("%s: Last(%v) = %v", s, at, last)
+	case next.Nanosecond() != 0 || next.Location() != time.UTC || last.Location() != time.UTC:
+		t.Errorf("%s: Next(%v) = %v, Last = %v, want whole seconds in UTC", s, at, next, last)
+	}
+	if !next.IsZero() {
+		if got := s.Last(next); !got.Equal(next) {
+			t.Errorf("%s: Last(%v) = %v, though it is a tick", s, next, got)
+		}
+		if got := s.Last(next.Add(-1)); !got.Equal(last) {
+			t.Errorf("%s: Last before %v = %v, want %v", s, next, got, last)
+		}
+	}
+	if !last.IsZero() {
+		if got := s.Next(last); !got.Equal(next) {
+			t.Errorf("%s: Next(%v) = %v, want %v as after %v", s, last, got, next, at)
+		}
+		if got := s.Next(last.Add(-1)); !got.Equal(last) {
+			t.Errorf("%s: Next before %v = %v", s, last, got)
+		}
+	}
+}
+
+func FuzzNext(f *testing.F) {
+	for i, text := range append(append([]string{"@every 7m", "@every 7m ; @every 11m", "H 2 * * 1 ; @hourly"}, texts...), fine...) {
+		f.Add(text, uint8(i), int64(1772952000+i*1e6), int64(i))
+	}
+	f.Fuzz(func(t *testing.T, text string, zone uint8, sec, nano int64) {
+		s, err := schedule.Parse(text, awkward[int(zone)%len(awkward)], "job")
+		if err != nil {
+			return
+		}
+		at := time.Unix(sec, nano&0x1fffffff)
+		if at.Year() < 0 || at.Year() > 9000 {
+			s.Next(at)
+			s.Last(at)
+			return
+		}
+		check(t, s, at)
+		if got := s.Count(at, s.Next(at), 2); got != 1 {
+			t.Errorf("%s: Count until the next tick after %v = %d", s, at, got)
+		}
 	})
 }
