@@ -193,7 +193,7 @@ func (p *Program) open(m mode) (*app.App, error) {
 		invalid = errors.Join(invalid, checkDeadlines(a))
 	}
 	if m.strict {
-		invalid = errors.Join(a.Refuse(), invalid)
+		invalid = errors.Join(app.RefuseUnknown(a), invalid)
 	}
 	var mistakes error
 	a.Before, mistakes = before.New(before.Config{Given: p.Before, Scheduler: a.Scheduler, Log: a.Log, Lease: a.Settings.Lease, Version: app.Version(), Begins: functions.Begins})
@@ -225,12 +225,12 @@ func (p *Program) with(m mode, do func(a *app.App) int) int {
 		var looked sync.WaitGroup
 		defer looked.Wait()
 		looked.Go(func() { // nothing that is due waits for it
-			if trouble := a.FindHost(); trouble != "" {
+			if trouble := app.FindHost(a); trouble != "" {
 				a.Log.Error(trouble)
 			}
 		})
 	} else if !m.apart && !m.checks {
-		if a.Lost = a.FindHost(); a.Lost != "" {
+		if a.Lost = app.FindHost(a); a.Lost != "" {
 			a.Console.Tell("%s", a.Lost)
 		}
 	}

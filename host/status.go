@@ -67,7 +67,7 @@ func (c *statusCommand) do(ctx context.Context, a *app.App) int {
 		}
 		return c.absent(a, absent, body)
 	}
-	if slices.ContainsFunc(views, func(v view.Job) bool { return v.Error != "" || c.Exit && v.Trouble }) {
+	if slices.ContainsFunc(views, func(v view.Job) bool { return v.Error != "" || c.Exit && v.Wrong() }) {
 		code = exitFail
 	}
 	return c.answer(a, code, body, func() {
@@ -114,7 +114,7 @@ func (c *statusCommand) wanted(views []view.Job) []view.Job {
 	if !c.Failing {
 		return views
 	}
-	return slices.DeleteFunc(slices.Clone(views), func(v view.Job) bool { return !v.Trouble })
+	return slices.DeleteFunc(slices.Clone(views), func(v view.Job) bool { return !v.Wrong() })
 }
 
 // ordersOf are the orders of operators. Where they cannot be read the store does not
@@ -310,12 +310,12 @@ type changes struct {
 func (w *changes) show(views []view.Job, _ *view.Fleet) bool {
 	for _, v := range views {
 		key := changeKey(v)
-		if w.command.Failing && !v.Trouble && w.shown[v.Name] == "" {
+		if w.command.Failing && !v.Wrong() && w.shown[v.Name] == "" {
 			continue
 		}
 		if w.shown[v.Name] != key {
 			w.shown[v.Name] = key
-			if w.command.Failing && !v.Trouble { // this was the end of it
+			if w.command.Failing && !v.Wrong() { // this was the end of it
 				delete(w.shown, v.Name)
 			}
 			if err := w.line(v); err != nil {

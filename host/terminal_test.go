@@ -128,6 +128,8 @@ func TestStatusOfSome(t *testing.T) {
 		run(t.Context(), healthy, "tick")
 		wantLines(t, healthy, "status --failing --exit-code", 0, "1 job, none in trouble\n")
 		wantLines(t, healthy, "status --failing --json", 0, `"jobs": []`)
+		healthy.Store = down() // nobody knows
+		wantLines(t, healthy, "status --failing", 1, "1 job, 1 in trouble\n", "beat  unknown", "\nbeat: no route to the storage\n")
 	})
 }
 

@@ -120,7 +120,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/descriptors": {},
 		"internal/duration":    {},
 		"internal/elapsed":     {},
-		"internal/document":    {"store"},
+		"internal/document":    {"internal/ontime", "store"},
 		"internal/entry":       {},
 		"internal/functions":   {"internal/proctest"},
 		"internal/history":     {"event", "store", "internal/record"},

@@ -35,7 +35,7 @@ type App struct {
 	Now       func() time.Time
 	Place     string            // the store, for people
 	Notes     []string          // what an operator should know, though it is no mistake
-	Lost      string            // what [App.FindHost] has told already; empty: nothing
+	Lost      string            // what [FindHost] has told already; empty: nothing
 	Strange   []string          // variables that look like settings and are none, or have no effect
 	unknown   []string          // those that are none
 	Pings     map[string]string // the URLs to which jobs report their runs; secret
@@ -84,9 +84,9 @@ func (a *App) Warn() {
 	}
 }
 
-// Refuse returns an error for each variable that looks like a setting and is none: whoever asks for mistakes means what is said
+// RefuseUnknown returns an error for each variable that looks like a setting and is none: whoever asks for mistakes means what is said
 // with it. Elsewhere it is a warning, as a program that runs must not stop for it.
-func (a *App) Refuse() error {
+func RefuseUnknown(a *App) error {
 	var errs []error
 	for _, text := range a.unknown {
 		errs = append(errs, errors.New(text))

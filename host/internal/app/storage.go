@@ -58,7 +58,7 @@ const hostTime = 3 * time.Second
 
 // FindHost looks up the host of the storage, and says what to do if there is none: an identity that gets no token, as on a
 // machine of one's own, would hide a slip in its name. Empty: there is a host, or the storage needs none.
-func (a *App) FindHost() string {
+func FindHost(a *App) string {
 	backend, ok := a.Store.(interface {
 		Examine(name string, now func() time.Time) []azure.Check
 	})

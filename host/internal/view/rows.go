@@ -44,9 +44,10 @@ func rank(r Row) int {
 }
 
 // Trouble reports whether an operator should look at it.
-func (r Row) Trouble() bool {
-	return slices.ContainsFunc(r.Jobs, func(v Job) bool { return v.Trouble })
-}
+func (r Row) Trouble() bool { return slices.ContainsFunc(r.Jobs, Job.Wrong) }
+
+// Wrong reports whether the job is in trouble, or nobody knows.
+func (v Job) Wrong() bool { return v.Trouble || v.Error != "" }
 
 // split reports whether these are several shards.
 func (r Row) split() bool { return len(r.Jobs) > 1 }
@@ -110,7 +111,7 @@ func (r Row) cells() string {
 func (v Job) cell() byte {
 	switch v.State {
 	case Idle:
-		if !v.Trouble {
+		if !v.Wrong() {
 			return '.'
 		}
 	case paused:
@@ -118,7 +119,7 @@ func (v Job) cell() byte {
 	case over:
 		return 'o'
 	case armed, running, stopping:
-		if !v.Trouble {
+		if !v.Wrong() {
 			return 'r'
 		}
 	case Waiting, interrupted:
@@ -134,7 +135,7 @@ func (r Row) tally(c format.Clock) string {
 	var bad, rest []string
 	count := map[State]int{}
 	for _, v := range r.Jobs {
-		if v.Trouble {
+		if v.Wrong() {
 			bad = append(bad, fmt.Sprintf("%d %s", v.Shard.Index, v.StateWords(c)))
 		} else if count[v.State]++; count[v.State] == 1 {
 			rest = append(rest, string(v.State))
@@ -153,7 +154,7 @@ func (r Row) tally(c format.Clock) string {
 func (r Row) LastWords(c format.Clock) string {
 	best := &r.Jobs[0]
 	for i := range r.Jobs {
-		if v := &r.Jobs[i]; v.Trouble && !best.Trouble || v.Trouble == best.Trouble && v.lastMoment().After(best.lastMoment()) {
+		if v := &r.Jobs[i]; v.Wrong() && !best.Wrong() || v.Wrong() == best.Wrong() && v.lastMoment().After(best.lastMoment()) {
 			best = v
 		}
 	}
