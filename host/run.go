@@ -281,7 +281,11 @@ func (c *backfillCommand) plan(ctx context.Context, a *app.App, job string, of d
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	plan, err := a.PlanBackfill(ctx, job, of)
+	at, err := desk.Of(a.Scheduler)
+	if err != nil {
+		return c.refused(a, job, err)
+	}
+	plan, err := at.PlanBackfill(ctx, job, of)
 	if err != nil {
 		return c.refused(a, job, err)
 	}

@@ -121,15 +121,6 @@ func (a *App) Status(ctx context.Context, job string) (desk.Status, error) {
 	return at.Status(ctx, job)
 }
 
-// PlanBackfill is what a backfill of a job or shard would run.
-func (a *App) PlanBackfill(ctx context.Context, job string, of desk.Range) (desk.BackfillPlan, error) {
-	at, err := desk.Of(a.Scheduler)
-	if err != nil {
-		return desk.BackfillPlan{}, err
-	}
-	return at.PlanBackfill(ctx, job, of)
-}
-
 // Control is what operators have ordered.
 func (a *App) Control(ctx context.Context) (record.Control, error) {
 	at, err := desk.Of(a.Scheduler)

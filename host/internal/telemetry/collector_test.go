@@ -169,7 +169,7 @@ func TestRefusedSendings(t *testing.T) {
 func logging(t *testing.T, s *soloist.Scheduler, hurry time.Duration) (*telemetry.Telemetry, *strings.Builder) {
 	t.Helper()
 	var log strings.Builder
-	m, err := telemetry.Open(s, slog.New(slog.NewTextHandler(&log, nil)))
+	m, err := telemetry.Open(s, "v1.2.3", slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
