@@ -138,7 +138,8 @@ func TestMetricsGoToACollector(t *testing.T) {
 	if header.Get("Api-Key") != "open sesame" || header.Get("X-Tenant") != "demo" || header.Get("Content-Type") != "application/x-protobuf" {
 		t.Errorf("got the headers %v", header)
 	}
-	if !strings.Contains(string(r.raw), "deployment.environment.name") || !strings.Contains(string(r.raw), "service.name") {
+	if !strings.Contains(string(r.raw), "deployment.environment.name") || !strings.Contains(string(r.raw), "service.name") ||
+		!strings.Contains(string(r.raw), "v1.2.3") {
 		t.Errorf("the resource is not told")
 	}
 	if len(r.spans) > 0 {
