@@ -203,7 +203,7 @@ func (c *historyCommand) filter(a *app.App) (f filter, err error) {
 // matter now. absent says that no job has a record.
 func (f filter) histories(ctx context.Context, a *app.App) (pasts []jobHistory, absent []string, err error) {
 	all := a.Statuses(ctx)
-	views, back := view.All(a, all, nil, nil), f.back(a, all)
+	views, back, kept := view.All(a, all, nil, nil), f.back(a, all), 0
 	for i, st := range all {
 		if !f.of(a, st.Name) {
 			continue
@@ -225,6 +225,10 @@ func (f filter) histories(ctx context.Context, a *app.App) (pasts []jobHistory, 
 			}
 		}
 		pasts = append(pasts, p)
+		if kept += len(p.History); kept > 10*maxOutcomes { // logs of many jobs are not kept in memory
+			rows, _ := newest(pasts, f.limit+1)
+			kept = len(rows)
+		}
 	}
 	return pasts, absence(a, ctx, all), nil
 }
