@@ -103,7 +103,7 @@ type row struct {
 	past.Run
 }
 
-// newest returns so many outcomes of all jobs, newest first, and whether there are more of them. The jobs
+// newest returns so many outcomes of all jobs, newest first, and whether there may be more of them. The jobs
 // keep these alone.
 func newest(pasts []jobHistory, limit int) (rows []row, more bool) {
 	for i, p := range pasts {
@@ -128,9 +128,14 @@ func printOutcomes(a *app.App, pasts []jobHistory, rows []row, more bool, times 
 		return
 	}
 	w := format.Table(a.Console.Stdout, "JOB\tTICK\tFATE\tATTEMPT\tREPLICA\tSTART\tTOOK\tTOKEN\tREASON")
+	clocks := map[int]format.Clock{}
 	for _, f := range rows {
 		name := pasts[f.of].Name
-		clock := times.clock(a, name)
+		clock, known := clocks[f.of]
+		if !known {
+			clock = times.clock(a, name)
+			clocks[f.of] = clock
+		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, clock.Span(&f.Outcome), f.Status, format.Number(int64(f.Attempt)),
 			format.Join(format.Line(f.Replica)), clock.Stamp(f.Start), format.Took(&f.Outcome), format.Number(f.Token), format.Join(format.Line(f.Reason)))
 		if f.Gap {
@@ -139,7 +144,7 @@ func printOutcomes(a *app.App, pasts []jobHistory, rows []row, more bool, times 
 	}
 	w.Flush()
 	if more {
-		fmt.Fprintf(a.Console.Stdout, "older ones are left out: -n, up to %d, shows more of them\n", maxOutcomes)
+		fmt.Fprintf(a.Console.Stdout, "these are the newest %d: -n, up to %d, shows older ones, if there are any\n", len(rows), maxOutcomes)
 	}
 	fmt.Fprintln(a.Console.Stdout)
 }

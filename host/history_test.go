@@ -127,8 +127,8 @@ func TestHistoryOfSome(t *testing.T) {
 				t.Errorf("%s: got %d, %q, want %q", tt.args, got.code, rows(got.out), tt.want)
 			}
 		}
-		wantLines(t, p, "history -n 3", 0, "older ones are left out")
-		wantNone(t, "all", run(t.Context(), p, "history").out, "older")
+		wantLines(t, p, "history -n 3", 0, "-n, up to 1000, shows older ones")
+		wantNone(t, "all", run(t.Context(), p, "history").out, "shows older ones")
 		wantEqual(t, "as the table shows it", rows(run(t.Context(), p, "history", "beat@2000-01-01 00:01:00Z").out), []string{first})
 		const none = "demo: history: the record has no outcome of beat@2000-01-02T00:01:00Z: it keeps the newest ones only, and none of a run that has not ended, which status shows\n"
 		wantLines(t, p, "history beat@2000-01-02T00:01:00Z", 1, none)
@@ -255,13 +255,13 @@ func TestTimelineOfLogs(t *testing.T) {
 		}
 		all, text := out("-n 60")
 		wantEqual(t, "rows", len(all), 60)
-		wantText(t, "rows", text, "rare", "older ones are left out")
+		wantText(t, "rows", text, "rare", "-n, up to 1000, shows older ones")
 		if !slices.IsSortedFunc(all, func(a, b string) int { return strings.Compare(strings.Fields(b)[2], strings.Fields(a)[2]) }) {
 			t.Errorf("not the newest first:\n%s", text)
 		}
 		_, text = out("often")
 		wantEqual(t, "readings of a log that the record makes up for", backend.calls.Load(), 0)
-		wantText(t, "the newest 20", text, "older ones are left out")
+		wantText(t, "the newest 20", text, "-n, up to 1000, shows older ones")
 		wantLines(t, p, "backfill often --from 1999-12-31T22:00:00Z --to 1999-12-31T22:01:00Z --all", 0, "4 ticks")
 		ticks(t, p, 1)
 		for _, args := range []string{"", "often", "-n 60"} {
