@@ -186,7 +186,7 @@ func wrap(w io.Writer, first, hanging, text string, width int) {
 		fmt.Fprintln(w, strings.TrimRight(line, " "))
 		line, empty = hanging, true
 	}
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if !empty && Width(line)+1+Width(word) > width {
 			end()
 		}
