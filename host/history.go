@@ -71,15 +71,20 @@ func (c *historyCommand) do(ctx context.Context, a *app.App) int {
 	if slices.ContainsFunc(pasts, func(p jobHistory) bool { return p.Error != "" }) {
 		code = exitFail
 	}
-	code = c.answer(a, code, body, func() { printHistory(a, pasts) })
+	code = c.answer(a, code, body, func() { printHistory(a, pasts, wanted.Run != "") })
 	return max(code, wanted.missing(a, pasts))
 }
 
 // printHistory has the outcomes, then what was counted since the record was made:
-// the outcomes go when they are old, the counts stay.
-func printHistory(a *app.App, pasts []jobHistory) {
+// the outcomes go when they are old, the counts stay. Of one run it has all that is known.
+func printHistory(a *app.App, pasts []jobHistory, one bool) {
 	fmt.Fprintf(a.Console.Stdout, "app %s on %s, %s\n\n", a.Settings.App, a.Place, format.Stamp(a.Now()))
-	printOutcomes(a, pasts)
+	reason := format.Brief
+	if one {
+		reason = format.Line
+	}
+	printOutcomes(a, pasts, reason)
+	printDetails(a, pasts)
 	w := format.Table(a.Console.Stdout, "JOB\tSTATE\tCOUNTS")
 	for _, p := range pasts {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", p.Name, p.words, p.countWords())
@@ -87,7 +92,7 @@ func printHistory(a *app.App, pasts []jobHistory) {
 	w.Flush()
 }
 
-func printOutcomes(a *app.App, pasts []jobHistory) {
+func printOutcomes(a *app.App, pasts []jobHistory, reason func(string) string) {
 	if !slices.ContainsFunc(pasts, func(p jobHistory) bool { return len(p.History) > 0 }) {
 		return
 	}
@@ -95,7 +100,7 @@ func printOutcomes(a *app.App, pasts []jobHistory) {
 	for _, p := range pasts {
 		for _, f := range p.History {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Name, format.Span(&f.Outcome), f.Status, format.Number(int64(f.Attempt)),
-				format.Join(format.Line(f.Replica)), format.Stamp(f.Start), format.Took(&f.Outcome), format.Number(f.Token), format.Join(format.Line(f.Reason)))
+				format.Join(format.Line(f.Replica)), format.Stamp(f.Start), format.Took(&f.Outcome), format.Number(f.Token), format.Join(reason(f.Reason)))
 			if f.Gap {
 				fmt.Fprintf(w, "%s\tbefore this, outcomes may be lost\t-\t-\t-\t-\t-\t-\t-\n", p.Name)
 			}
@@ -103,6 +108,22 @@ func printOutcomes(a *app.App, pasts []jobHistory) {
 	}
 	w.Flush()
 	fmt.Fprintln(a.Console.Stdout)
+}
+
+// printDetails has what is known of failures besides their outcomes.
+func printDetails(a *app.App, pasts []jobHistory) {
+	for _, p := range pasts {
+		for _, f := range p.History {
+			if f.Detail == "" {
+				continue
+			}
+			fmt.Fprintf(a.Console.Stdout, "%s, attempt %d\n", format.Line(f.ID), f.Attempt)
+			for line := range strings.Lines(strings.ReplaceAll(f.Detail, "\t", "    ")) {
+				fmt.Fprintln(a.Console.Stdout, strings.TrimRight("  "+format.Escape(strings.TrimSuffix(line, "\n")), " "))
+			}
+			fmt.Fprintln(a.Console.Stdout)
+		}
+	}
 }
 
 // countWords are the counts, or why there are none.
@@ -174,6 +195,9 @@ func (f filter) histories(ctx context.Context, a *app.App) (pasts []jobHistory, 
 		if st.Err == nil {
 			lines, err := f.pastOf(ctx, a, &st)
 			p.History, _ = f.Select(st.Name, lines, 0, f.limit)
+			if f.Run != "" {
+				err = errors.Join(err, past.AddDetails(ctx, a, &st, p.History))
+			}
 			if err != nil {
 				p.Error = err.Error()
 			}

@@ -362,7 +362,7 @@
     $('since').value = past.since;
     $('outcome').value = past.outcome;
     set($('past-count'), !got ? '' : got.matched ? got.offset + 1 + ' to ' + (got.offset + all.length) + ' of ' + got.matched : 'none');
-    const note = d.job.everyReplica ? '' : !d.log ? 'These are the last outcomes. With SOLOIST_HISTORY the program keeps all.' : past.wrong || got && got.note || '';
+    const note = d.job.everyReplica ? '' : !d.log ? 'These are the last outcomes. More are kept unless SOLOIST_HISTORY is 0.' : past.wrong || got && got.note || '';
     $('past-note').hidden = !note;
     set($('past-note'), note);
     $('past-pager').hidden = !got || got.matched <= all.length && !got.offset;
