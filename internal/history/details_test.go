@@ -70,8 +70,15 @@ func TestDetailIsThereSoon(t *testing.T) {
 		if got := w.details(good, second); !slices.Equal(got, []string{"", "second"}) {
 			t.Errorf("after two minutes: %.40q", got)
 		}
+		time.Sleep(20 * time.Second) // so that no look at what waits is near
+		third := w.fail("third")
+		r.Take(third)
+		time.Sleep(time.Second)
+		if got := w.details(third)[0]; got != "third" {
+			t.Errorf("after a quiet minute, and a second: %q", got)
+		}
 		appends, last := r.way.appends, w.fail("last")
-		r.Take(w.fail("third"))
+		r.Take(w.fail("fourth"))
 		r.Take(last)
 		r.end()
 		if got := w.details(last)[0]; got != "last" || r.way.appends > appends+3 {
