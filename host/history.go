@@ -32,7 +32,11 @@ type jobHistory struct {
 
 	EveryReplica bool `json:"everyReplica,omitempty"` // each replica runs it: there is no record
 
-	words string // the state
+	Why []string `json:"why,omitempty"` // with --why: of each outcome of History, empty if it succeeded
+
+	words  string // the state
+	status desk.Status
+	lines  past.Lines // those that were read
 }
 
 // historyCommand shows the outcomes that the records keep, newest first, and the outcomes
@@ -44,6 +48,7 @@ type historyCommand struct {
 	Since   *string  `placeholder:"TIME" help:"what came due or ended since then: a span such as 24h or 7d, a date, or an instant"`
 	Outcome []string `placeholder:"OUTCOME" complete:"outcome" help:"such outcomes alone; several are separated by commas"`
 	Limit   *number  `short:"n" placeholder:"20" help:"how many outcomes of each job, 1 to 1000; not given: 20, with --since or --outcome 1000"`
+	Why     bool     `help:"with the reason of each outcome that is no success as a sentence, as the command why has it"`
 	jsonFlag
 }
 
@@ -59,6 +64,9 @@ func (c *historyCommand) do(ctx context.Context, a *app.App) int {
 		read = wanted.lockHistories
 	}
 	pasts, absent, err := read(ctx, a)
+	if c.Why && err == nil {
+		addWhy(ctx, a, pasts)
+	}
 	if err != nil {
 		a.Console.Complain(err)
 		return exitFail
@@ -93,9 +101,9 @@ func printOutcomes(a *app.App, pasts []jobHistory) {
 	}
 	w := format.Table(a.Console.Stdout, "JOB\tTICK\tFATE\tATTEMPT\tREPLICA\tSTART\tTOOK\tTOKEN\tREASON")
 	for _, p := range pasts {
-		for _, f := range p.History {
+		for i, f := range p.History {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Name, format.Span(&f.Outcome), f.Status, format.Number(int64(f.Attempt)),
-				format.Join(format.Line(f.Replica)), format.Stamp(f.Start), format.Took(&f.Outcome), format.Number(f.Token), format.Join(format.Line(f.Reason)))
+				format.Join(format.Line(f.Replica)), format.Stamp(f.Start), format.Took(&f.Outcome), format.Number(f.Token), p.reason(i))
 			if f.Gap {
 				fmt.Fprintf(w, "%s\tbefore this, outcomes may be lost\t-\t-\t-\t-\t-\t-\t-\n", p.Name)
 			}
@@ -103,6 +111,14 @@ func printOutcomes(a *app.App, pasts []jobHistory) {
 	}
 	w.Flush()
 	fmt.Fprintln(a.Console.Stdout)
+}
+
+// reason is that of an outcome, as a sentence if that was asked for.
+func (p *jobHistory) reason(i int) string {
+	if p.Why != nil && p.Why[i] != "" {
+		return p.Why[i]
+	}
+	return format.Join(format.Line(p.History[i].Reason))
 }
 
 // countWords are the counts, or why there are none.
@@ -137,6 +153,9 @@ func (c *historyCommand) filter(a *app.App) (f filter, err error) {
 	if named, ok := locks.NamedBy(cmp.Or(c.Job, c.JobFlag)); ok {
 		f.job, f.Run, f.named = "", "", &named // a name may have an @ in it
 		errs = append(errs, named.Check())
+		if c.Why {
+			errs = append(errs, errWhy)
+		}
 	} else if (f.job != "" || f.Run != "") && (f.Run != "" || len(a.Shards(f.job)) <= 1) {
 		errs = append(errs, a.One(f.job)) // the name of one with shards means them all, but a run is one of a shard
 	}
@@ -173,6 +192,7 @@ func (f filter) histories(ctx context.Context, a *app.App) (pasts []jobHistory, 
 		}
 		if st.Err == nil {
 			lines, err := f.pastOf(ctx, a, &st)
+			p.status, p.lines = st, lines
 			p.History, _ = f.Select(st.Name, lines, 0, f.limit)
 			if err != nil {
 				p.Error = err.Error()

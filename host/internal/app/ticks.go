@@ -21,6 +21,27 @@ func TicksOf(j soloist.Job) (*ticks.Ticks, error) {
 	return ticks.New(s, ticks.Limits{From: j.From, Until: j.Until, Except: j.Except, Only: j.Only, Shift: ticks.Shift(j.Shift)})
 }
 
+// First returns the job whose schedule names the ticks of a job. If the job follows others, this is the first job that it follows,
+// or the first that this one follows, and so on; else the job itself.
+func (a *App) First(j soloist.Job) soloist.Job {
+	if j.After == "" { // there may be no scheduler
+		return j
+	}
+	for range a.Scheduler.Jobs { // jobs that follow each other in a circle are refused at the start
+		first, _, _ := strings.Cut(j.After, ",")
+		for _, o := range a.Scheduler.Jobs {
+			if o.Name == strings.TrimSpace(first) {
+				j = o
+				break
+			}
+		}
+	}
+	return j
+}
+
+// TicksFor returns the ticks of a job, also of one that follows others.
+func (a *App) TicksFor(j soloist.Job) (*ticks.Ticks, error) { return TicksOf(a.First(j)) }
+
 // ScheduleWarnings returns what people often get wrong about schedules such as the jobs'.
 func ScheduleWarnings(jobs []soloist.Job, now time.Time) (all []string) {
 	for _, j := range jobs {

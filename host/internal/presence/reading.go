@@ -45,6 +45,20 @@ func (r Reading) State(replica Replica) State {
 	return Silent
 }
 
+// Covers reports whether each replica that was up at an instant is in the reading, unless a later process has its name: one that
+// has not written for an hour is dropped, and so are some if there are too many.
+func (r Reading) Covers(at time.Time) bool {
+	if r.Doc == nil || len(r.Doc.Replicas) == 0 || len(r.Doc.Replicas) >= most {
+		return false
+	}
+	for _, replica := range r.Doc.Replicas {
+		if replica.Seen.Sub(at)+time.Duration(replica.Every)*time.Second >= keepFor {
+			return false
+		}
+	}
+	return true
+}
+
 // Alone reports whether no replica is up but the one of this name.
 func (r Reading) Alone(name string) bool {
 	for other, entry := range r.Doc.Replicas {
