@@ -55,15 +55,12 @@ func (a *asking) notKept(gap bool) {
 	switch {
 	case gap:
 		a.open("what became of it: outcomes may be lost between those that the log has")
-	case !a.Whole && a.Ticks != nil && a.LogRead():
+	case a.Logged && !a.Whole:
 		a.open("what became of it: the log was not read back so far; the command history with --since reads all of it")
 	default:
 		a.open("what became of it: a record keeps the last outcomes, and with SOLOIST_HISTORY a log keeps all")
 	}
 }
-
-// LogRead reports whether there are more outcomes than the record has.
-func (f *Facts) LogRead() bool { return len(f.Lines) > len(f.Status.Record.History) }
 
 // outcomeOf returns the outcome of a tick, nil if there is none. gap reports whether outcomes may be lost where it would be. That
 // a backfill has run the tick again is a further fact.

@@ -83,7 +83,7 @@ func (s *Source) Facts(ctx context.Context, job string, m Moment) *Facts {
 	f := s.With(ctx, st, past.OfRecord(&st))
 	if st.Err == nil && st.Lease != "" && s.Logs != nil && !f.enough(m) {
 		lines, whole, err := s.Logs.Of(ctx, &st, past.Filter{Since: m.From})
-		if f.Lines, f.Whole = lines, whole; err != nil {
+		if f.Lines, f.Logged, f.Whole = lines, err == nil, whole; err != nil {
 			f.LeftOut = append(f.LeftOut, format.Error(err))
 		}
 	}

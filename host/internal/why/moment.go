@@ -147,7 +147,7 @@ func (a *asking) one(m Moment) {
 	if !ok {
 		if o := a.outcomeIn(m); o != nil {
 			a.know("by the schedule that this program has there is no tick then")
-			a.ended(o, o.Tick)
+			a.ended(o, earlier(o.Tick, m.From))
 			return
 		}
 		a.none(m)
@@ -170,7 +170,9 @@ func (a *asking) firstIn(from, to time.Time) (tick time.Time, ok bool) {
 // outcomeIn returns an outcome of a moment for which the schedule names no tick, such as a manual run, or a tick of another schedule.
 func (a *asking) outcomeIn(m Moment) *event.Outcome {
 	for i := range a.Lines {
-		if o := &a.Lines[i].Outcome; o.From.IsZero() && !o.Tick.Before(m.From) && o.Tick.Before(m.To) {
+		o := &a.Lines[i].Outcome
+		exact := o.From.IsZero() && !o.Tick.Before(m.From) && o.Tick.Before(m.To)
+		if exact || o.Reason == scheduleChanged && m.From.After(o.From) && !m.From.After(o.Tick) {
 			return o
 		}
 	}

@@ -27,7 +27,8 @@ type Facts struct {
 	Ticks    *ticks.Ticks
 	Status   desk.Status
 	Lines    past.Lines // its outcomes, the newest first
-	Whole    bool       // older ones are not needed for the answer
+	Logged   bool       // they are those of the log, too
+	Whole    bool       // those of the log reach back as far as is asked
 	Control  record.Control
 	Replicas presence.Reading       // zero: nothing is known of them
 	Others   map[string]desk.Status // the jobs that it follows, and those of its group
@@ -293,7 +294,7 @@ func (a *asking) pauseAt(at time.Time) *pause {
 	case slices.ContainsFunc(c.Pauses, isIn):
 		return a.pauseOfAudit(at)
 	case !self.At.IsZero() && at.After(self.At) && (c.Resumed.Token < self.Token || !at.After(c.Resumed.At)):
-		return &pause{PausedItself, a.afterFailures(self.At)}
+		return &pause{PausedItself, a.afterFailures(self)}
 	}
 	if p := a.pauseOfAudit(at); p != nil {
 		return p
@@ -351,12 +352,12 @@ func (a *asking) pausedBySettings() (on bool, where string) {
 	return !known && a.Job.Paused, "in this environment"
 }
 
-// afterFailures says after how many failures the job has paused itself at an instant.
-func (a *asking) afterFailures(at time.Time) string {
+// afterFailures says after how many failures the job has paused itself.
+func (a *asking) afterFailures(p record.SelfPause) string {
 	n := 0
 	for i := range a.Lines {
 		o := &a.Lines[i].Outcome
-		if o.Request != "" || o.Token == 0 || o.Start.After(at) {
+		if o.Request != "" || o.Token == 0 || o.Token > p.Token {
 			continue
 		}
 		if o.Status == event.Succeeded {
@@ -367,9 +368,9 @@ func (a *asking) afterFailures(at time.Time) string {
 		}
 	}
 	if n == 0 {
-		return "by itself at " + format.Stamp(at) + " after failures in a row"
+		return "by itself at " + format.Stamp(p.At) + " after failures in a row"
 	}
-	return fmt.Sprintf("by itself at %s after %s in a row", format.Stamp(at), format.Plural(n, "failure"))
+	return fmt.Sprintf("by itself at %s after %s in a row", format.Stamp(p.At), format.Plural(n, "failure"))
 }
 
 // live reports whether a status shows a run that is under way.
