@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +18,9 @@ import (
 	"github.com/soloist-go/soloist/calendar"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/proctest"
+	"github.com/soloist-go/soloist/internal/record"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A scene is a day of some replicas over one store, from 2000-01-01 00:00 on. Each of them can be cut off from it.
@@ -98,7 +103,11 @@ func (s *scene) why(question string) (w reasonTold) {
 // asked asks the API of a replica.
 func (s *scene) asked(replica, job, at string) (w reasonTold) {
 	s.t.Helper()
-	got := s.replicas[replica].web.get(s.t, "/api/v1/jobs/"+job+"/why?at="+url.QueryEscape(at))
+	query := url.Values{}
+	if at != "" {
+		query.Set("at", at)
+	}
+	got := s.replicas[replica].web.get(s.t, "/api/v1/jobs/"+job+"/why?"+query.Encode())
 	if err := json.Unmarshal(got.Body.Bytes(), &w); err != nil || got.Code != 200 {
 		s.t.Fatalf("%v: %s", err, got.Body)
 	}
@@ -365,5 +374,168 @@ func wantTold(t *testing.T, got reasonTold, cause string, says ...string) {
 	}
 	if got.Cause != cause || t.Failed() {
 		t.Errorf("want %s, got %+v", cause, got)
+	}
+}
+
+// A replica that serves knows what it has met itself: the API of one of two tells of its outage.
+func TestWhyByTheReplica(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		s := newScene(t, nil, each5(do))
+		defer s.end()
+		s.up("a")
+		s.until("00:12:00")
+		s.cut("a")
+		s.until("00:22:30")
+		s.back("a")
+		s.until("00:26:00")
+		wantTold(t, s.asked("a", "report", "00:15"), "outage", "no replica ran it before a newer tick was due: the storage was out of reach for a from 2000-01-01 00:1", "to 2000-01-01 00:2")
+		s.until("00:27:00")
+		s.cut("a")
+		s.until("00:31:00")
+		if got := s.asked("a", "report", ""); !strings.Contains(strings.Join(got.NotKnown, "\n"), "The store does not answer") {
+			t.Errorf("in an outage got %+v", got)
+		}
+		s.back("a")
+		s.until("00:36:00")
+		for path, code := range map[string]int{"report/why?at=25:00": 400, "report/why?tick=1": 400, "none/why": 404, "report/why": 200, "report/why?at=2000-01-01": 200} {
+			wantCode(t, s.replicas["a"].web.get(t, "/api/v1/jobs/"+path).Code, code)
+		}
+		api := open(t, host.Program{Work: s.p.Work, Store: s.p.Store})
+		described(t, api).wantAsDescribed(t, "GET", "/api/v1/jobs/report/why", api.get("/api/v1/jobs/report/why?at=00:15"))
+	})
+}
+
+func TestWhyInWords(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		s := newScene(t, nil, each5(lastsAt("00:05", 7*time.Minute)), soloist.Job{Name: "mail", After: "report", Do: do})
+		defer s.end()
+		s.up("a")
+		s.until("00:13:00")
+		wantRun(t, s.p, "why mail 00:10", 0, `
+			mail, tick of 2000-01-01 00:10:00Z: its predecessor report did not succeed: it was skipped
+			  known: report: skipped (overlap)
+			  now: nothing is due: the next tick is 2000-01-01 00:15:00Z, in 2m
+		`)
+		got := run(t.Context(), s.p, "history", "--why", "report")
+		wantText(t, "history --why", got.out, "the run before, for the tick of 2000-01-01 00:05:00Z, on a, took until 2000-01-01 00:12:0")
+		wantText(t, "history --why --json", run(t.Context(), s.p, "history", "--why", "report", "--json").out, `"why"`, `the run before, for the tick`)
+		for command, text := range map[string]string{
+			"why":                              "why: of which job?",
+			"why nothing":                      `why: there is no job "nothing": want one of report, mail`,
+			"why report 25:00":                 `why: "25:00": want a tick's instant such as`,
+			"why report 2h --x":                "why: unknown flag -x: want --json",
+			"history lock:x --why":             "history: --why is about the ticks of jobs",
+			"why report \x1b[2J":               `why: "\x1b[2J": want`,
+			"why report 99999999999999999999d": "want a tick's instant",
+		} {
+			run(t.Context(), s.p, strings.Split(command, " ")...).wants(t, command, 2, text)
+		}
+	})
+}
+
+// A store that is slow, or has gaps, is waited for for a bounded time, and what was not read is told.
+func TestWhyOfStoreThatHangs(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		s := newScene(t, nil, each5(failAt("00:05")))
+		defer s.end()
+		s.up("a")
+		s.until("00:06:00")
+		p, gate := s.p, newGated(s.p.Store, nil)
+		p.Store = gate
+		ask := func(hangs ...string) (result, time.Duration) {
+			begin := time.Now()
+			gate.set(func(op, _ string) error {
+				if slices.Contains(hangs, op) {
+					time.Sleep(3 * time.Second)
+					return errDown
+				}
+				return nil
+			})
+			got := run(t.Context(), p, "why", "report")
+			return got, time.Since(begin)
+		}
+		got, took := ask("read document")
+		got.wants(t, "without documents", 0, "it ran on a, and failed: no paper", "not known: what operators have ordered: ", "not known: which replicas were up: ")
+		wantWithin(t, "without documents it took", took, 0, 10*time.Second)
+		got, took = ask("read", "read document")
+		wantWithin(t, "without the record it took", took, 0, 13*time.Second)
+		got.wants(t, "without the record", 1, "its record could not be read: ", "not known: what became of its ticks")
+	})
+}
+
+// The log of a month is not read back without an end: the answer says so.
+func TestWhyOfLongLog(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		s := newScene(t, nil, soloist.Job{Name: "often", Schedule: "@every 1m", Do: do})
+		backend, now := s.p.Store.(*local.Memory), time.Date(2000, 1, 31, 0, 0, 0, 0, time.UTC)
+		s.until("2000-01-31 00:00:30")
+		var text []byte
+		size := int64(0)
+		for tick := now.AddDate(0, 0, -30); tick.Before(now); tick = tick.Add(time.Minute) {
+			text = fmt.Appendf(text, `{"tick":%[1]q,"status":"succeeded","token":%[2]d,"replica":"a","start":%[1]q,"end":%[1]q}`+"\n", tick.Format(time.RFC3339), tick.Unix())
+			if last := tick.Add(time.Minute).Equal(now); len(text) > store.MaxAppend-1000 || last {
+				must(t, backend.Append(t.Context(), store.LogName("demo/often", "000001"), size, text))
+				size, text = size+int64(len(text)), nil
+			}
+		}
+		put(t, backend, "demo/often", fmt.Sprintf(`{"schema":1,"app":"demo","job":"often","token":%d,"created":"2000-01-01T00:00:00Z","watermark":"2000-01-31T00:00:00Z","run":{"status":"idle"},`+
+			`"history":[{"tick":"2000-01-31T00:00:00Z","status":"succeeded","token":%[1]d,"replica":"a","start":"2000-01-31T00:00:00Z"}]}`, now.Unix()), false)
+		got := s.why("often 2000-01-05T00:10:00Z")
+		wantTold(t, got, "not-kept", "its outcome, which is not kept any more")
+		wantText(t, "not known", strings.Join(got.NotKnown, "\n"), "the log was not read back so far")
+		wantTold(t, s.why("often 2000-01-30T23:00:00Z"), "succeeded", "it succeeded")
+		wantTold(t, s.why("often"), "not-due", "the next tick is 2000-01-31 00:01:00Z", "! no outcome since 2000-01-30 07:")
+	})
+}
+
+// aged makes a record one of so long ago, without outcomes since.
+func (s *scene) aged(at proctest.Storage, job string, ago time.Duration) {
+	s.t.Helper()
+	backend, name, ctx := at.Store.(store.Store), "demo/"+job, s.t.Context()
+	e, err := backend.Read(ctx, name)
+	must(s.t, err)
+	r, err := record.Decode(e.Record, "demo", job)
+	must(s.t, err)
+	since := time.Now().UTC().Add(-ago).Truncate(5 * time.Minute)
+	r.Created, r.Watermark, r.Due, r.History, r.Token = since, since, since.Add(5*time.Minute), nil, since.UnixMicro()
+	body, err := r.EncodeWithin(store.MaxRecord)
+	must(s.t, err)
+	lease := backend.Lease(name, "5f1f3b6e-0b1c-4d2e-8f3a-9b7c6d5e4f30")
+	held, err := lease.Acquire(ctx, 15*time.Second, e.ETag)
+	must(s.t, err)
+	_, err = lease.Write(ctx, held.ETag, body)
+	must(s.t, err)
+	must(s.t, lease.Release(ctx))
+}
+
+// Answers over real stores: what was missed, failed, declined, waited for and paused.
+func TestWhyOverRealStores(t *testing.T) {
+	for name, storage := range map[string]func(*testing.T) proctest.Storage{
+		"directory": func(t *testing.T) proctest.Storage { return proctest.Directory(t.TempDir()) },
+		"Azurite":   func(t *testing.T) proctest.Storage { return proctest.Azurite(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := storage(t)
+			environment(t, append(at.Env(), replicaName+"a")...)
+			p := host.Program{Work: []soloist.Work{each5(fail), soloist.Job{Name: "mail", After: "report", Do: do},
+				soloist.Job{Name: "idle", Schedule: "*/5 * * * *", Do: func(context.Context, *soloist.Run) error { return soloist.Skip("no files") }},
+				soloist.Job{Name: "held", Schedule: "*/5 * * * *", Do: do}}}
+			s := &scene{t: t, p: p}
+			run(t.Context(), p, "tick")
+			for _, job := range []string{"report", "mail", "idle", "held"} {
+				s.aged(at, job, 2*time.Hour)
+			}
+			s.do("pause held --by anna --reason disks")
+			for range 3 { // a follower may need a further pass
+				run(t.Context(), p, "tick")
+			}
+			earlier := time.Now().UTC().Add(-time.Hour).Truncate(5 * time.Minute).Format(time.RFC3339)
+			wantTold(t, s.why("report "+earlier), "unclaimed", "no replica ran it before a newer tick was due", "! the next run of it began at ")
+			wantTold(t, s.why("report"), "failed", "and failed: no paper")
+			wantTold(t, s.why("mail"), "predecessor", "its predecessor report did not succeed")
+			wantTold(t, s.why("idle"), "declined", "its function skipped it: no files")
+			wantTold(t, s.why("held"), "paused-by-order", "the job is paused by anna at ", "disks")
+			wantTold(t, s.why("held 2100-01-01T00:00:00Z"), "not-due", "! the job is paused by anna at ")
+		})
 	}
 }
