@@ -29,15 +29,22 @@ type Reading struct {
 	Doc *Document
 }
 
+// silentAt reports whether a replica should have written again by an instant.
+func (r *Replica) silentAt(at time.Time) bool {
+	return at.Sub(r.Seen).Abs() > 3*time.Duration(r.Every)*time.Second/2+repeatTime
+}
+
+// SilentAt reports whether a replica had not written for too long by an instant, as far as the reading shows.
+func (r Replica) SilentAt(at time.Time) bool { return at.After(r.Seen) && r.silentAt(at) }
+
 // State returns the state of a replica of the reading.
 func (r Reading) State(replica Replica) State {
-	late := 3*time.Duration(replica.Every)*time.Second/2 + repeatTime
 	switch {
 	case !replica.Left.IsZero():
 		return Left
 	case !replica.Lost.IsZero():
 		return Lost
-	case r.At.Sub(replica.Seen).Abs() <= late:
+	case !replica.silentAt(r.At):
 		return Up
 	case replica.Woken:
 		return Asleep

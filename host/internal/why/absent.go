@@ -92,16 +92,27 @@ func (a *asking) absent(tick time.Time, what string) {
 				a.open("whether %s reached the storage: its log tells", name)
 			}
 		}
-	case under != nil && len(up) > 0:
-		a.say(Died, "%s: the run before%s, had no end, since its runner died, and no replica may take over before the lease has ended", what, under.words())
+	case under != nil:
+		a.diedUnder(tick, next, under, what, len(up) == 0 && listed)
 	case len(up) == 0 && listed:
 		a.down(tick, next, what)
-	case under != nil:
-		a.say(Died, "%s: the run before%s, had no end, since its runner died", what, under.words())
-		a.open("whether another replica was up: the list of replicas tells nothing of that time any more")
 	default:
 		a.say(Unclaimed, "%s, though %s", what, areUp(up))
 		a.open("why: the log of %s tells, such as a storage out of reach, or a stop", format.Names(up))
+	}
+}
+
+// diedUnder says that the last run before a tick had no end. If no other replica is known to have been up, it says that, too.
+func (a *asking) diedUnder(at time.Time, next, under *run, what string, alone bool) {
+	what += ": the run before" + under.words() + ", had no end, since its runner died"
+	if !alone {
+		a.say(Died, "%s, and no other may begin before the lease has ended", what)
+		a.open("how long its runner lived")
+		return
+	}
+	a.down(at, next, what)
+	if r, known := a.replicas()[under.replica]; !known || !r.SilentAt(at) {
+		a.Cause = Died // it may have run still
 	}
 }
 
@@ -149,10 +160,16 @@ func (a *asking) upAt(at time.Time) (names []string) {
 	return names
 }
 
-// ranAfter and ranBefore report whether a process of this name gave a sign in a run of the job after an instant, or before it.
+// ranAfter reports whether a replica of the list gave a sign in a run of the job after an instant. A sign that came long after it
+// has written is one of a later process of the name, and so may one be that came a moment ago.
 func (a *asking) ranAfter(name string, at time.Time) bool {
-	return slices.ContainsFunc(a.allRuns(), func(r run) bool { return r.replica == name && (r.start.After(at) || r.end.After(at)) })
+	const moment = 5 * time.Second
+	listed := a.replicas()[name]
+	isSign := func(t time.Time) bool { return t.After(at) && !listed.SilentAt(t) && a.Now.Sub(t) > moment }
+	return slices.ContainsFunc(a.allRuns(), func(r run) bool { return r.replica == name && (isSign(r.start) || isSign(r.end)) })
 }
+
+// ranBefore reports whether a process of a name began a run of the job before an instant.
 
 func (a *asking) ranBefore(name string, at time.Time) bool {
 	return slices.ContainsFunc(a.allRuns(), func(r run) bool { return r.replica == name && r.start.Before(at) })
@@ -198,31 +215,41 @@ func (o *Outage) words() string {
 
 // down says that no replica was up at an instant, and from when to when.
 func (a *asking) down(at time.Time, next *run, what string) {
+	was := "was"
+	if a.doubtDown(at) {
+		was = "is known to have been"
+	}
 	last, before := a.lastSign(at)
 	first, after := a.firstSign(at, next)
 	switch {
 	case last.IsZero() && first.IsZero():
-		a.say(Down, "%s: no replica was up, and none has started since", what)
+		a.say(Down, "%s: no replica %s up, and none has started since", what, was)
 	case last.IsZero():
-		a.say(Down, "%s: no replica was up until %s, when %s", what, format.Stamp(first), after)
+		a.say(Down, "%s: no replica %s up until %s, when %s", what, was, format.Stamp(first), after)
 		a.open("since when none was up")
 	case first.IsZero():
-		a.say(Down, "%s: no replica was up from %s on, when %s", what, format.Stamp(last), before)
+		a.say(Down, "%s: no replica %s up from %s on, when %s", what, was, format.Stamp(last), before)
 	default:
-		a.say(Down, "%s: no replica was up from %s, when %s, to %s, when %s", what, format.Stamp(last), before, format.Stamp(first), after)
+		a.say(Down, "%s: no replica %s up from %s, when %s, to %s, when %s", what, was, format.Stamp(last), before, format.Stamp(first), after)
 	}
+}
+
+// doubtDown notes what the list of replicas leaves open about an instant at which none was up, and reports whether that is anything.
+func (a *asking) doubtDown(at time.Time) bool {
+	known := len(a.NotKnown)
 	for _, name := range slices.Sorted(maps.Keys(a.replicas())) {
 		r := a.replicas()[name]
-		if r.Left.After(at) {
+		switch {
+		case r.Woken:
+		case r.Left.After(at) && !r.Started.After(at):
 			a.open("when %s, which had stopped at %s, began to stop", name, format.Stamp(r.Left))
-		}
-		if r.Left.IsZero() && r.Seen.Before(at) && !r.Woken {
+		case r.Left.IsZero() && r.Seen.Before(at):
 			a.open("whether %s was up after %s, and could not reach the storage", name, format.Stamp(r.Seen))
-		}
-		if r.Started.After(at) && a.ranBefore(name, r.Started) {
+		case r.Started.After(at) && a.ranBefore(name, r.Started):
 			a.open("until when the process named %s before the one that started at %s was up: the list has the newest of a name", name, format.Stamp(r.Started))
 		}
 	}
+	return len(a.NotKnown) > known
 }
 
 // lastSign returns the last sign of a replica up to an instant, and what it was.

@@ -206,11 +206,11 @@ var reasons = []struct {
 		w.replica("b", "11:37:11", "12:03:00")
 		w.not(event.Missed, "past the starting deadline")
 		w.Lines[2].Replica, w.Lines[1].Replica, w.Lines[0].Replica = "b", "b", "b"
-	}, "", why.Down, []string{"no replica ran it in time: no replica was up", "when a last said that it was up", "? whether a was up after 2026-03-28 11:24:41Z"}},
+	}, "", why.Down, []string{"no replica ran it in time: no replica is known to have been up from 2026-03-28 11:24:41Z", "when a last said that it was up", "? whether a was up after 2026-03-28 11:24:41Z"}},
 	{"the process before had the same name", func(w *world) {
 		w.replica("a", "11:37:11", "12:03:00")
 		w.not(event.Missed, "a newer one was due")
-	}, "", why.Down, []string{"no replica was up from 2026-03-28 11:20:03Z, when a ended a run of it, to 2026-03-28 11:37:11Z", "? until when the process named a before"}},
+	}, "", why.Down, []string{"no replica is known to have been up from 2026-03-28 11:20:03Z, when a ended a run of it, to 2026-03-28 11:37:11Z", "? until when the process named a before"}},
 	{"a replica was up", func(w *world) { w.not(event.Missed, "a newer one was due") }, "", why.Unclaimed, []string{"though a was up", "? why: the log of a"}},
 	{"the storage was out of reach", func(w *world) {
 		w.Here = why.Here{Replica: "a", Outages: []why.Outage{{From: at("11:29:30"), To: at("11:38:00")}}}
@@ -268,7 +268,7 @@ var reasons = []struct {
 		w.Now, w.Job.Group, w.Slots, w.Siblings = at("12:11:00"), "imports", 1, []string{"x"}
 		w.Others["x"] = desk.Status{Name: "x", Lease: store.Leased, Record: record.Record{Run: record.Run{Status: event.Running}}}
 	}, "", why.GroupFull, []string{"no slot of group imports is free: x run"}},
-	{"no replica is up", func(w *world) { w.Now = at("12:41:00"); w.Replicas.At = w.Now }, "", why.Down, []string{"no replica has claimed it: no replica was up from 2026-03-28 12:03:00Z on, when a last said that it was up"}},
+	{"no replica is up", func(w *world) { w.Now = at("12:41:00"); w.Replicas.At = w.Now }, "", why.Down, []string{"no replica has claimed it: no replica is known to have been up from 2026-03-28 12:03:00Z on, when a last said that it was up"}},
 	{"it came due a moment ago", func(w *world) { w.Now = at("12:10:02") }, "", why.Due, []string{"it came due 2s ago"}},
 	{"nobody claims it", func(w *world) { w.Now = at("12:11:00"); w.Replicas.At = w.Now; w.replica("a", "08:00:00", "12:10:30") }, "", why.Unclaimed, []string{"it came due 1m ago, and no replica has claimed it", "! a was up now", "? /healthz"}},
 	{"the storage is out of reach", func(w *world) {
