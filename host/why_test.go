@@ -246,11 +246,11 @@ var scenes = []struct {
 	{"its group is full", map[string]int{"imports": 1}, []soloist.Work{each5(do, func(j *soloist.Job) { j.Group = "imports" }),
 		soloist.Job{Name: "long", Schedule: "4 * * * *", Group: "imports", Do: lasts(14 * time.Minute)}}, func(s *scene) { s.up("a"); s.until("00:07:00") },
 		"report", "group-full", []string{"no slot of group imports is free: long run"}},
-	{"its predecessor failed", nil, []soloist.Work{each5(failAt("00:10")), soloist.Job{Name: "mail", After: "report", Do: do}}, func(s *scene) { s.up("a"); s.until("00:16:00") },
+	{"its predecessor failed", nil, []soloist.Work{each5(failAt("00:10")), soloist.Job{Name: "mail", After: soloist.After{Jobs: []string{"report"}}, Do: do}}, func(s *scene) { s.up("a"); s.until("00:16:00") },
 		"mail", "predecessor", []string{"its predecessor report did not succeed: it was failed", "! report: failed (no paper)"}},
-	{"its predecessor was skipped", nil, []soloist.Work{each5(lastsAt("00:05", 7*time.Minute)), soloist.Job{Name: "mail", After: "report", Do: do}}, func(s *scene) { s.up("a"); s.until("00:16:00") },
+	{"its predecessor was skipped", nil, []soloist.Work{each5(lastsAt("00:05", 7*time.Minute)), soloist.Job{Name: "mail", After: soloist.After{Jobs: []string{"report"}}, Do: do}}, func(s *scene) { s.up("a"); s.until("00:16:00") },
 		"mail 00:10", "predecessor", []string{"report did not succeed: it was skipped", "! report: skipped (overlap)"}},
-	{"its predecessor runs still", nil, []soloist.Work{each5(lasts(time.Hour)), soloist.Job{Name: "mail", After: "report", Do: do}}, func(s *scene) { s.up("a"); s.until("00:09:00") },
+	{"its predecessor runs still", nil, []soloist.Work{each5(lasts(time.Hour)), soloist.Job{Name: "mail", After: soloist.After{Jobs: []string{"report"}}, Do: do}}, func(s *scene) { s.up("a"); s.until("00:09:00") },
 		"mail", "predecessor", []string{"it waits for the outcome of report", "! report runs on a since 2000-01-01 00:05:0"}},
 	{"cancelled", nil, []soloist.Work{each5(lasts(time.Hour))}, func(s *scene) {
 		s.up("a")
@@ -296,7 +296,7 @@ var scenes = []struct {
 		s.until("00:06:00")
 		s.stop("a")
 	}, "report", "stopped", []string{"it began on a, which was stopped before the end"}},
-	{"the starting deadline had passed", nil, []soloist.Work{each5(do, func(j *soloist.Job) { j.StartingDeadline = time.Minute })}, func(s *scene) {
+	{"the starting deadline had passed", nil, []soloist.Work{each5(do, func(j *soloist.Job) { j.Late.Start = time.Minute })}, func(s *scene) {
 		s.up("a")
 		s.until("00:06:00")
 		s.stop("a")
@@ -304,7 +304,7 @@ var scenes = []struct {
 		s.up("b")
 		s.until("00:16:00")
 	}, "report 00:10", "down", []string{"no replica ran it in time: no replica was up from 2000-01-01 00:06:00Z, when a had stopped, to 2000-01-01 00:12:00Z, when b started", "! its starting deadline is 1m0s"}},
-	{"the runner before had the lease", nil, []soloist.Work{each5(lastsAt("00:05", time.Hour), func(j *soloist.Job) { j.StartingDeadline = time.Second })}, func(s *scene) {
+	{"the runner before had the lease", nil, []soloist.Work{each5(lastsAt("00:05", time.Hour), func(j *soloist.Job) { j.Late.Start = time.Second })}, func(s *scene) {
 		s.up("a")
 		s.until("00:06:00")
 		s.up("b")
@@ -328,9 +328,9 @@ var scenes = []struct {
 	{"nothing is due", nil, []soloist.Work{each5(do)}, func(s *scene) { s.up("a"); s.until("00:06:00") }, "report", "not-due", []string{"the next tick is 2000-01-01 00:10:00Z, in 4m"}},
 	{"it never ran", nil, []soloist.Work{each5(do)}, func(s *scene) {}, "report", "no-record", []string{"no replica has ever started with it"}},
 	{"a calendar leaves the day out", nil, []soloist.Work{each5(do, func(j *soloist.Job) {
-		j.Schedule, j.Except = "30 2 * * *", []soloist.Calendar{calendar.Dates("closed", "2000-01-02")}
+		j.Schedule, j.Days.Except = "30 2 * * *", []soloist.Calendar{calendar.Dates("closed", "2000-01-02")}
 	})}, func(s *scene) { s.up("a"); s.until("2000-01-03 01:00:00") }, "report 2000-01-02", "left-out-day", []string{"a calendar leaves that day out: 2000-01-02 is a day of closed"}},
-	{"after Until", nil, []soloist.Work{each5(do, func(j *soloist.Job) { j.Until = time.Date(2000, 1, 1, 0, 7, 0, 0, time.UTC) })}, func(s *scene) { s.up("a"); s.until("00:12:00") },
+	{"after Until", nil, []soloist.Work{each5(do, func(j *soloist.Job) { j.Days.Until = time.Date(2000, 1, 1, 0, 7, 0, 0, time.UTC) })}, func(s *scene) { s.up("a"); s.until("00:12:00") },
 		"report 00:10", "bounds", []string{"no ticks from Until, 2000-01-01 00:07:00Z, on"}},
 	{"clocks go forward", nil, []soloist.Work{each5(do, func(j *soloist.Job) { j.Schedule, j.TimeZone = "30 2 * * *", "Europe/Berlin" })}, func(s *scene) {
 		s.until("2000-03-25 20:00:00")
@@ -407,7 +407,7 @@ func TestWhyByTheReplica(t *testing.T) {
 
 func TestWhyInWords(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
-		s := newScene(t, nil, each5(lastsAt("00:05", 7*time.Minute)), soloist.Job{Name: "mail", After: "report", Do: do})
+		s := newScene(t, nil, each5(lastsAt("00:05", 7*time.Minute)), soloist.Job{Name: "mail", After: soloist.After{Jobs: []string{"report"}}, Do: do})
 		defer s.end()
 		s.up("a")
 		s.until("00:13:00")
@@ -517,7 +517,7 @@ func TestWhyOverRealStores(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			at := storage(t)
 			environment(t, append(at.Env(), replicaName+"a")...)
-			p := host.Program{Work: []soloist.Work{each5(fail), soloist.Job{Name: "mail", After: "report", Do: do},
+			p := host.Program{Work: []soloist.Work{each5(fail), soloist.Job{Name: "mail", After: soloist.After{Jobs: []string{"report"}}, Do: do},
 				soloist.Job{Name: "idle", Schedule: "*/5 * * * *", Do: func(context.Context, *soloist.Run) error { return soloist.Skip("no files") }},
 				soloist.Job{Name: "held", Schedule: "*/5 * * * *", Do: do}}}
 			s := &scene{t: t, p: p}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
 )
 
@@ -554,6 +555,41 @@ func TestNewJobsAmongMany(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		if got, broken := len(c.all()), a.Health().Broken; got != 29*5 || len(broken) != 1 || broken["job-7"] == nil {
 			t.Errorf("%d runs, broken %v: want 145, and job-7 alone", got, broken)
+		}
+	})
+}
+
+// A status shows what users read of the record and of the orders: each field is the one of its name.
+func TestStatusShowsRunsAndOrders(t *testing.T) {
+	inCluster(t, func(c *cluster) {
+		w := work("@every 1m", 30*time.Second)
+		a := c.start("a", w)
+		time.Sleep(2*time.Minute + 10*time.Second)
+		running, err := a.StatusOf(c.t.Context(), "work")
+		r := c.record("work")
+		last := soloist.LastRun{Outcome: event.Outcome{Tick: r.Run.Tick, Status: event.Running, Attempt: 1, Token: r.Token, Replica: "a", Start: r.Run.Claimed}}
+		if err != nil || running.Last != last || running.Counts[event.Succeeded] != int64(len(running.History)) || len(running.History) == 0 ||
+			running.History[0].Status != event.Succeeded || !running.Succeeded.Equal(r.Succeeded) || !running.Settled.Equal(r.Watermark) || running.Failures != 0 {
+			t.Errorf("while it runs: got %+v, %v; the record %+v", running, err, r)
+		}
+		pause := c.order(soloist.Order{Kind: soloist.OrderPause, Reason: "a freeze", Until: time.Now().Add(time.Hour)}, w)
+		time.Sleep(time.Minute)
+		paused, err := a.StatusOf(c.t.Context(), "work")
+		if p := paused.Pause; err != nil || !paused.Paused || p.Kind != soloist.OrderPause || p.Job != "work" || p.By != "anna" || p.Reason != "a freeze" ||
+			!p.Until.Equal(pause.Until) || !p.At.Equal(pause.At) {
+			t.Errorf("paused: got %+v, %v, want %+v", paused, err, pause)
+		}
+		if paused.Last.End.IsZero() || paused.Last.Status != event.Succeeded {
+			t.Errorf("after the run: got %+v", paused.Last)
+		}
+		resume := c.order(soloist.Order{Kind: soloist.OrderResume}, w)
+		time.Sleep(10 * time.Second)
+		resumed, err := a.StatusOf(c.t.Context(), "work")
+		if err != nil || resumed.Paused || resumed.Pause != (soloist.Order{}) {
+			t.Errorf("resumed: got %+v, %v", resumed, err)
+		}
+		if all, err := a.Orders(c.t.Context()); err != nil || fmt.Sprint(all) != fmt.Sprint([]soloist.Order{resume, pause}) {
+			t.Errorf("got the orders %+v, %v, want %+v and %+v", all, err, resume, pause)
 		}
 	})
 }

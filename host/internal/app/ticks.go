@@ -18,19 +18,19 @@ func TicksOf(j soloist.Job) (*ticks.Ticks, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ticks.New(s, ticks.Limits{From: j.From, Until: j.Until, Except: j.Except, Only: j.Only, Shift: ticks.Shift(j.Shift)})
+	d := &j.Days
+	return ticks.New(s, ticks.Limits{From: d.From, Until: d.Until, Except: d.Except, Only: d.Only, Shift: ticks.Shift(d.Shift)})
 }
 
 // First returns the job whose schedule names the ticks of a job. If the job follows others, this is the first job that it follows,
 // or the first that this one follows, and so on; else the job itself.
-func (a *App) First(j soloist.Job) soloist.Job {
-	if j.After == "" { // there may be no scheduler
+func First(a *App, j soloist.Job) soloist.Job {
+	if len(j.After.Jobs) == 0 { // there may be no scheduler
 		return j
 	}
 	for range a.Scheduler.Jobs { // jobs that follow each other in a circle are refused at the start
-		first, _, _ := strings.Cut(j.After, ",")
 		for _, o := range a.Scheduler.Jobs {
-			if o.Name == strings.TrimSpace(first) {
+			if len(j.After.Jobs) > 0 && o.Name == j.After.Jobs[0] {
 				j = o
 				break
 			}
@@ -40,12 +40,12 @@ func (a *App) First(j soloist.Job) soloist.Job {
 }
 
 // TicksFor returns the ticks of a job, also of one that follows others.
-func (a *App) TicksFor(j soloist.Job) (*ticks.Ticks, error) { return TicksOf(a.First(j)) }
+func TicksFor(a *App, j soloist.Job) (*ticks.Ticks, error) { return TicksOf(First(a, j)) }
 
 // ScheduleWarnings returns what people often get wrong about schedules such as the jobs'.
 func ScheduleWarnings(jobs []soloist.Job, now time.Time) (all []string) {
 	for _, j := range jobs {
-		if s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name); err == nil && j.After == "" {
+		if s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name); err == nil && len(j.After.Jobs) == 0 {
 			for _, text := range s.Warnings(now) {
 				all = append(all, j.Name+": "+text)
 			}

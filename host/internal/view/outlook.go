@@ -39,21 +39,21 @@ type LeftDay struct {
 	Day   string   `json:"day"`
 	Ticks int      `json:"ticks"`             // of the schedule, on that day; at most 1000 are counted
 	By    []string `json:"by"`                // the calendars that exclude the day
-	Only  bool     `json:"only,omitempty"`    // by are calendars of Only, none of which has the day
+	Only  bool     `json:"only,omitempty"`    // by are calendars of Days.Only, none of which has the day
 	To    string   `json:"movedTo,omitempty"` // the day that its ticks move to; empty: they do not exist
 }
 
 // OutlookOf asks the schedule of a job, or of the job that it follows, for its next n ticks after an
 // instant, with local times of a zone; nil: of the schedule's.
 func OutlookOf(a *app.App, j soloist.Job, zone *time.Location, from func(*time.Location) time.Time, n int) (Outlook, error) {
-	s, err := a.TicksFor(j)
+	s, err := app.TicksFor(a, j)
 	if err != nil {
 		return Outlook{}, err
 	}
 	zone = cmp.Or(zone, s.Location())
 	o := look(s, from(zone), zone, n)
-	if j.After != "" {
-		o.Schedule = "after " + j.After + ", " + o.Schedule
+	if len(j.After.Jobs) > 0 {
+		o.Schedule = "after " + strings.Join(j.After.Jobs, ", ") + ", " + o.Schedule
 	}
 	o.EveryReplica, o.Paused = j.EveryReplica, j.Paused
 	return o, nil

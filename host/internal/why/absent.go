@@ -31,13 +31,13 @@ func (r *run) until() string {
 }
 
 // runs returns the runs of the job, the newest first.
-func (a *asking) allRuns() (all []run) {
-	r := &a.Status.Record
-	if live(&a.Status) {
+func (f *Facts) allRuns() (all []run) {
+	r := &f.Status.Record
+	if live(&f.Status) {
 		all = append(all, run{r.Run.Replica, r.Run.Request, r.Run.Tick, r.Run.Claimed, time.Time{}, true})
 	}
-	for i := range a.Lines {
-		if o := &a.Lines[i].Outcome; !o.Start.IsZero() {
+	for i := range f.Lines {
+		if o := &f.Lines[i].Outcome; !o.Start.IsZero() {
 			all = append(all, run{o.Replica, o.Request, o.Tick, o.Start, o.End, false})
 		}
 	}
@@ -45,8 +45,8 @@ func (a *asking) allRuns() (all []run) {
 }
 
 // runAt returns the run that an instant lies in, nil if none is known. One whose runner died counts until the next one began.
-func (a *asking) runAt(at time.Time) *run {
-	all := a.allRuns()
+func (f *Facts) runAt(at time.Time) *run {
+	all := f.allRuns()
 	for i := range all {
 		r := &all[i]
 		if !r.start.After(at) && !r.tick.Equal(at) && (r.end.IsZero() || !r.end.Before(at)) {
@@ -60,8 +60,8 @@ func (a *asking) runAt(at time.Time) *run {
 }
 
 // next returns the first run that was claimed after an instant, nil if none was.
-func (a *asking) next(at time.Time) (first *run) {
-	all := a.allRuns()
+func (f *Facts) next(at time.Time) (first *run) {
+	all := f.allRuns()
 	for i := range all {
 		if r := &all[i]; r.start.After(at) && (first == nil || r.start.Before(first.start)) {
 			first = r
@@ -140,18 +140,18 @@ func areUp(names []string) string {
 }
 
 // replicas are those of the list, by their names.
-func (a *asking) replicas() map[string]presence.Replica {
-	if a.Replicas.Doc == nil {
+func (f *Facts) replicas() map[string]presence.Replica {
+	if f.Replicas.Doc == nil {
 		return nil
 	}
-	return a.Replicas.Doc.Replicas
+	return f.Replicas.Doc.Replicas
 }
 
 // upAt returns the replicas that were surely up at an instant: that started before it, and have given a sign since. One that a
 // platform wakes up is not up between its passes, nor does one that is about to stop claim anything.
-func (a *asking) upAt(at time.Time) (names []string) {
-	for name, r := range a.replicas() {
-		lives := !r.Seen.Before(at) || name == a.Here.Replica || a.ranAfter(name, at)
+func (f *Facts) upAt(at time.Time) (names []string) {
+	for name, r := range f.replicas() {
+		lives := !r.Seen.Before(at) || name == f.Here.Replica || f.ranAfter(name, at)
 		if !r.Woken && !r.Started.After(at) && lives && !isLeaving(r, at) {
 			names = append(names, name)
 		}
@@ -162,23 +162,23 @@ func (a *asking) upAt(at time.Time) (names []string) {
 
 // ranAfter reports whether a replica of the list gave a sign in a run of the job after an instant. A sign that came long after it
 // has written is one of a later process of the name, and so may one be that came a moment ago.
-func (a *asking) ranAfter(name string, at time.Time) bool {
+func (f *Facts) ranAfter(name string, at time.Time) bool {
 	const moment = 5 * time.Second
-	listed := a.replicas()[name]
-	isSign := func(t time.Time) bool { return t.After(at) && !listed.SilentAt(t) && a.Now.Sub(t) > moment }
-	return slices.ContainsFunc(a.allRuns(), func(r run) bool { return r.replica == name && (isSign(r.start) || isSign(r.end)) })
+	listed := f.replicas()[name]
+	isSign := func(t time.Time) bool { return t.After(at) && !listed.SilentAt(t) && f.Now.Sub(t) > moment }
+	return slices.ContainsFunc(f.allRuns(), func(r run) bool { return r.replica == name && (isSign(r.start) || isSign(r.end)) })
 }
 
 // ranBefore reports whether a process of a name began a run of the job before an instant.
 
-func (a *asking) ranBefore(name string, at time.Time) bool {
-	return slices.ContainsFunc(a.allRuns(), func(r run) bool { return r.replica == name && r.start.Before(at) })
+func (f *Facts) ranBefore(name string, at time.Time) bool {
+	return slices.ContainsFunc(f.allRuns(), func(r run) bool { return r.replica == name && r.start.Before(at) })
 }
 
 // upNow returns the replicas that are up.
-func (a *asking) upNow() (names []string) {
-	for name, r := range a.replicas() {
-		if name == a.Here.Replica || a.Replicas.State(r) == presence.Up {
+func (f *Facts) upNow() (names []string) {
+	for name, r := range f.replicas() {
+		if name == f.Here.Replica || f.Replicas.State(r) == presence.Up {
 			names = append(names, name)
 		}
 	}
@@ -196,10 +196,10 @@ func isLeaving(r presence.Replica, at time.Time) bool {
 
 // outageAt returns the outage of this replica that an instant lies in, nil if it knows of none. The tick is claimed a moment
 // after it, and an outage is noticed by the first call that fails.
-func (a *asking) outageAt(at time.Time) *Outage {
+func (f *Facts) outageAt(at time.Time) *Outage {
 	const moment = 10 * time.Second
-	for i := range a.Here.Outages {
-		if o := &a.Here.Outages[i]; !o.From.After(at.Add(moment)) && (o.To.IsZero() || o.To.After(at)) {
+	for i := range f.Here.Outages {
+		if o := &f.Here.Outages[i]; !o.From.After(at.Add(moment)) && (o.To.IsZero() || o.To.After(at)) {
 			return o
 		}
 	}
@@ -253,18 +253,18 @@ func (a *asking) doubtDown(at time.Time) bool {
 }
 
 // lastSign returns the last sign of a replica up to an instant, and what it was.
-func (a *asking) lastSign(at time.Time) (last time.Time, what string) {
+func (f *Facts) lastSign(at time.Time) (last time.Time, what string) {
 	sign := func(t time.Time, text string) {
 		if !t.IsZero() && !t.Before(last) && !t.After(at) {
 			last, what = t, text
 		}
 	}
-	for _, r := range a.allRuns() {
+	for _, r := range f.allRuns() {
 		sign(r.start, r.replica+" began a run of it")
 		sign(r.end, r.replica+" ended a run of it")
 	}
-	for _, name := range slices.Sorted(maps.Keys(a.replicas())) {
-		r := a.replicas()[name]
+	for _, name := range slices.Sorted(maps.Keys(f.replicas())) {
+		r := f.replicas()[name]
 		sign(r.Started, name+" started")
 		sign(r.Seen, name+" last said that it was up")
 		sign(r.Left, name+" had stopped")
@@ -276,7 +276,7 @@ func (a *asking) lastSign(at time.Time) (last time.Time, what string) {
 }
 
 // firstSign returns the first sign of a replica after an instant, and what it was.
-func (a *asking) firstSign(at time.Time, next *run) (first time.Time, what string) {
+func (f *Facts) firstSign(at time.Time, next *run) (first time.Time, what string) {
 	sign := func(t time.Time, text string) {
 		if t.After(at) && (first.IsZero() || t.Before(first)) {
 			first, what = t, text
@@ -285,8 +285,8 @@ func (a *asking) firstSign(at time.Time, next *run) (first time.Time, what strin
 	if next != nil {
 		sign(next.start, next.replica+" began a run of it")
 	}
-	for _, name := range slices.Sorted(maps.Keys(a.replicas())) {
-		sign(a.replicas()[name].Started, name+" started")
+	for _, name := range slices.Sorted(maps.Keys(f.replicas())) {
+		sign(f.replicas()[name].Started, name+" started")
 	}
 	return first, what
 }
@@ -375,13 +375,13 @@ func (a *asking) tellUp() {
 }
 
 // groupNow returns the jobs of its group that run now, nil if the job has none.
-func (a *asking) groupNow() (names []string) {
-	if a.Job.Group == "" || a.Slots == 0 {
+func (f *Facts) groupNow() (names []string) {
+	if f.Job.Group == "" || f.Slots == 0 {
 		return nil
 	}
 	names = []string{}
-	for _, name := range slices.Sorted(maps.Keys(a.Others)) {
-		if st := a.Others[name]; live(&st) && slices.Contains(a.Siblings, name) {
+	for _, name := range slices.Sorted(maps.Keys(f.Others)) {
+		if st := f.Others[name]; live(&st) && slices.Contains(f.Siblings, name) {
 			names = append(names, name)
 		}
 	}

@@ -203,9 +203,9 @@ func (a *asking) wasPaused(tick time.Time) {
 
 // failuresBefore returns how many runs in a row had failed before a tick if they were enough for the job to pause itself, and
 // when the last one ended.
-func (a *asking) failuresBefore(tick time.Time) (n int, last time.Time) {
-	for i := range a.Lines {
-		o := &a.Lines[i].Outcome
+func (f *Facts) failuresBefore(tick time.Time) (n int, last time.Time) {
+	for i := range f.Lines {
+		o := &f.Lines[i].Outcome
 		if o.Request != "" || o.Start.IsZero() || !o.Tick.Before(tick) {
 			continue
 		}
@@ -218,7 +218,7 @@ func (a *asking) failuresBefore(tick time.Time) (n int, last time.Time) {
 			}
 		}
 	}
-	if a.Job.Retry.PauseAfter == 0 || n < a.Job.Retry.PauseAfter {
+	if f.Job.Retry.PauseAfter == 0 || n < f.Job.Retry.PauseAfter {
 		return 0, last
 	}
 	return n, last
@@ -256,9 +256,9 @@ func (a *asking) missed(o *event.Outcome, tick time.Time) {
 	case o.Reason == pastDeadline:
 		text := "no replica ran it in time"
 		switch {
-		case a.Job.StartingDeadline > 0:
-			a.know("its starting deadline is %s", a.Job.StartingDeadline)
-		case a.Job.Missed == soloist.SkipMissed:
+		case a.Job.Late.Start > 0:
+			a.know("its starting deadline is %s", a.Job.Late.Start)
+		case a.Job.Late.Missed == soloist.SkipMissed:
 			a.know("the job has Missed: SkipMissed, so a tick is not run later than a lease")
 		}
 		a.absent(tick, text)

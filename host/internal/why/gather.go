@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -67,7 +66,7 @@ func Read(ctx context.Context, a *app.App) *Source {
 // ZoneOf returns the time zone of a job's schedule, UTC for a singleton.
 func ZoneOf(a *app.App, job string) *time.Location {
 	if j, err := a.Job(job); err == nil {
-		if t, err := a.TicksFor(j); err == nil {
+		if t, err := app.TicksFor(a, j); err == nil {
 			return t.Location()
 		}
 	}
@@ -97,8 +96,8 @@ func (s *Source) With(ctx context.Context, st desk.Status, lines past.Lines) *Fa
 	if err != nil {
 		return f // a singleton
 	}
-	f.Job, f.First = j, s.App.First(j)
-	f.Ticks, _ = s.App.TicksFor(j) // they were checked
+	f.Job, f.First = j, app.First(s.App, j)
+	f.Ticks, _ = app.TicksFor(s.App, j) // they were checked
 	if f.Here.Replica != "" {
 		f.Here.Broken = s.App.Scheduler.Health().Broken[st.Name]
 	}
@@ -118,7 +117,7 @@ func (f *Facts) enough(m Moment) bool {
 
 // addOthers adds the statuses of the jobs that a job follows, and of those of its group.
 func (s *Source) addOthers(ctx context.Context, f *Facts) {
-	names := strings.FieldsFunc(f.Job.After, func(c rune) bool { return c == ',' || c == ' ' })
+	names := slices.Clone(f.Job.After.Jobs)
 	if f.Job.Group != "" {
 		f.Slots = max(1, s.App.Scheduler.Groups[f.Job.Group])
 		for _, j := range s.App.Scheduler.Jobs {

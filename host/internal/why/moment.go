@@ -162,15 +162,15 @@ func (a *asking) one(m Moment) {
 }
 
 // firstIn returns the first tick of a span of time.
-func (a *asking) firstIn(from, to time.Time) (tick time.Time, ok bool) {
-	tick = a.Ticks.Next(from.Add(-1))
+func (f *Facts) firstIn(from, to time.Time) (tick time.Time, ok bool) {
+	tick = f.Ticks.Next(from.Add(-1))
 	return tick, !tick.IsZero() && tick.Before(to)
 }
 
 // outcomeIn returns an outcome of a moment for which the schedule names no tick, such as a manual run, or a tick of another schedule.
-func (a *asking) outcomeIn(m Moment) *event.Outcome {
-	for i := range a.Lines {
-		o := &a.Lines[i].Outcome
+func (f *Facts) outcomeIn(m Moment) *event.Outcome {
+	for i := range f.Lines {
+		o := &f.Lines[i].Outcome
 		exact := o.From.IsZero() && !o.Tick.Before(m.From) && o.Tick.Before(m.To)
 		if exact || o.Reason == scheduleChanged && m.From.After(o.From) && !m.From.After(o.Tick) {
 			return o
@@ -241,7 +241,7 @@ func (a *asking) ahead(tick time.Time) {
 
 // none says why the schedule names no tick at a moment.
 func (a *asking) none(m Moment) {
-	j := &a.First
+	j := &a.First.Days
 	switch left, moved := a.left(m); {
 	case !j.From.IsZero() && !m.To.After(j.From) && !m.Last, m.Last && a.Ticks.Last(m.From).IsZero() && !j.From.IsZero():
 		a.say(Bounds, "that is before From, %s, when the ticks of the job begin", format.Stamp(j.From))
@@ -269,12 +269,12 @@ func (a *asking) none(m Moment) {
 
 // left says which calendars leave out the day of a moment for which the schedule itself has a tick, and where that moves to; empty: none
 // does, or it is removed.
-func (a *asking) left(m Moment) (words, moved string) {
-	if plain := a.Ticks.Schedule.Next(m.From.Add(-1)); m.Last || plain.IsZero() || !plain.Before(m.To) {
+func (f *Facts) left(m Moment) (words, moved string) {
+	if plain := f.Ticks.Schedule.Next(m.From.Add(-1)); m.Last || plain.IsZero() || !plain.Before(m.To) {
 		return "", ""
 	}
-	for _, l := range a.Ticks.LeftOut(m.From.Add(-1), m.To, 1) {
-		if l.Day != calendar.DayOf(m.From.In(a.Ticks.Location())) {
+	for _, l := range f.Ticks.LeftOut(m.From.Add(-1), m.To, 1) {
+		if l.Day != calendar.DayOf(m.From.In(f.Ticks.Location())) {
 			continue
 		}
 		if l.To != (calendar.Day{}) {

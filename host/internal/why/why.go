@@ -155,7 +155,7 @@ func (f *Facts) Of(m Moment) Answer {
 	switch {
 	case m.IsZero():
 		a.newest()
-	case f.Ticks == nil:
+	case f.Ticks == nil || a.byHand():
 		a.term(m)
 	default:
 		a.moment(m)
@@ -181,7 +181,7 @@ func (a *asking) newest() {
 		}
 	}
 	for i := range a.Lines {
-		if o := &a.Lines[i].Outcome; o.Request == "" && o.Status != event.Succeeded {
+		if o := &a.Lines[i].Outcome; (o.Request == "" || a.byHand()) && o.Status != event.Succeeded {
 			a.ended(o, o.Tick)
 			return
 		}
@@ -193,12 +193,17 @@ func (a *asking) newest() {
 }
 
 // runs reports whether a tick is under way.
-func (a *asking) runs(tick time.Time) bool {
-	r := &a.Status.Record
-	return r.Run.Status == event.Running && r.Run.Request == "" && r.Run.Tick.Equal(tick) && a.Status.Lease.Live()
+func (f *Facts) runs(tick time.Time) bool {
+	r := &f.Status.Record
+	return r.Run.Status == event.Running && r.Run.Request == "" && r.Run.Tick.Equal(tick) && f.Status.Lease.Live()
 }
 
-// term answers for what a singleton did at a moment.
+// byHand reports whether a job has no ticks at all, and runs when that is ordered.
+func (f *Facts) byHand() bool {
+	return f.Ticks != nil && f.Ticks.Next(time.Time{}).IsZero()
+}
+
+// term answers for what a singleton, or a job without ticks, did at a moment.
 func (a *asking) term(m Moment) {
 	at := m.From
 	for i := range a.Lines {
@@ -207,13 +212,16 @@ func (a *asking) term(m Moment) {
 			return
 		}
 	}
-	r := &a.Status.Record.Run
-	if a.Status.Record.MayRun() && !r.Claimed.After(at) && !at.After(a.Now) {
+	switch r := &a.Status.Record.Run; {
+	case at.After(a.Now):
+		a.say(NotDue, "that is to come")
+	case a.Status.Record.MayRun() && !r.Claimed.After(at):
 		a.Cause, a.Sentence = a.now()
-		return
+	case a.byHand():
+		a.say(NoTick, "no run of it at %s is in its history, and it has no ticks: it runs when that is ordered", format.Stamp(at))
+	default:
+		a.absent(at, "no replica ran it at "+format.Stamp(at))
 	}
-	a.say(Unclaimed, "no term of it at %s is in its history", format.Stamp(at))
-	a.absent(at, "no replica ran it at "+format.Stamp(at))
 }
 
 // tellNow adds how the job is now, unless the answer is about that.
@@ -224,9 +232,9 @@ func (a *asking) tellNow() {
 }
 
 // now says how the job is now.
-func (a *asking) now() (Cause, string) {
+func (f *Facts) now() (Cause, string) {
 	line := func(text string, args ...any) string { return format.Line(fmt.Sprintf(text, args...)) }
-	st, r := &a.Status, &a.Status.Record
+	st, r := &f.Status, &f.Status.Record
 	run := &r.Run
 	switch {
 	case r.MayRun() && !st.Waits.IsZero():
@@ -238,24 +246,26 @@ func (a *asking) now() (Cause, string) {
 	case r.MayRun():
 		return Died, line("the lease of its run on %s has ended without an outcome, and no replica has taken over yet", run.Replica)
 	}
-	if p := a.pauseNow(); p != nil {
+	if p := f.pauseNow(); p != nil {
 		return p.cause, line("it is paused %s", p.words)
 	}
 	switch next := st.Next; {
 	case st.Occupied != nil:
 		return Occupied, format.Error(st.Occupied)
-	case st.Awaits != "" && !next.After(a.Now):
+	case st.Awaits != "" && !next.After(f.Now):
 		return Predecessor, line("its tick of %s waits for %s", format.Stamp(next), st.Awaits)
 	case !st.Over.IsZero():
 		return Over, line("its last tick of all was %s", format.Stamp(st.Over))
 	case next.IsZero() && st.Singleton:
 		return Waiting, "no replica runs it"
+	case next.IsZero() && f.byHand():
+		return NotDue, "it has no ticks: it runs when that is ordered"
 	case next.IsZero():
 		return NotDue, "no tick is to come"
-	case !next.After(a.Now):
+	case !next.After(f.Now):
 		return Due, line("its tick of %s has not been claimed yet", format.Stamp(next))
 	default:
-		return NotDue, line("nothing is due: the next tick is %s, %s", format.Stamp(next), format.Relative(next, a.Now))
+		return NotDue, line("nothing is due: the next tick is %s, %s", format.Stamp(next), format.Relative(next, f.Now))
 	}
 }
 
@@ -273,7 +283,7 @@ func ofRun(tick time.Time, request string) string {
 }
 
 // orders are what is in force for the job.
-func (a *asking) orders() record.JobControl { return a.Control.Jobs[a.Status.Name] }
+func (f *Facts) orders() record.JobControl { return f.Control.Jobs[f.Status.Name] }
 
 // A pause keeps ticks from running.
 type pause struct {
@@ -282,24 +292,24 @@ type pause struct {
 }
 
 // pauseNow returns the pause that is in force, nil if none is.
-func (a *asking) pauseNow() *pause { return a.pauseAt(a.Now) }
+func (f *Facts) pauseNow() *pause { return f.pauseAt(f.Now) }
 
 // pauseAt returns a pause in which an instant lies, as far as orders, record and settings show; nil: there is none.
-func (a *asking) pauseAt(at time.Time) *pause {
-	r, c := &a.Status.Record, a.orders()
+func (f *Facts) pauseAt(at time.Time) *pause {
+	r, c := &f.Status.Record, f.orders()
 	isIn := func(s record.Span) bool { return at.After(s.From) && !at.After(s.To) }
 	switch p, self := c.Pause, r.Orders.Paused; {
 	case !p.At.IsZero() && at.After(p.At) && p.On(at):
 		return &pause{PausedByOrder, byOrder(p.By, p.At, p.Until, p.Reason)}
 	case slices.ContainsFunc(c.Pauses, isIn):
-		return a.pauseOfAudit(at)
+		return f.pauseOfAudit(at)
 	case !self.At.IsZero() && at.After(self.At) && (c.Resumed.Token < self.Token || !at.After(c.Resumed.At)):
-		return &pause{PausedItself, a.afterFailures(self)}
+		return &pause{PausedItself, f.afterFailures(self)}
 	}
-	if p := a.pauseOfAudit(at); p != nil {
+	if p := f.pauseOfAudit(at); p != nil {
 		return p
 	}
-	if on, where := a.pausedBySettings(); on && !a.Now.After(at) {
+	if on, where := f.pausedBySettings(); on && !f.Now.After(at) {
 		return &pause{PausedBySettings, "by its settings " + where}
 	}
 	return nil
@@ -317,9 +327,9 @@ func byOrder(by string, at, until time.Time, reason string) string {
 }
 
 // pauseOfAudit finds in the last orders the pause in which an instant lies.
-func (a *asking) pauseOfAudit(at time.Time) *pause {
-	for _, o := range a.Control.Audit { // the newest first
-		if o.Job != a.Status.Name || !o.At.Before(at) {
+func (f *Facts) pauseOfAudit(at time.Time) *pause {
+	for _, o := range f.Control.Audit { // the newest first
+		if o.Job != f.Status.Name || !o.At.Before(at) {
 			continue
 		}
 		switch o.Kind {
@@ -336,12 +346,12 @@ func (a *asking) pauseOfAudit(at time.Time) *pause {
 }
 
 // pausedBySettings reports whether the settings of replicas pause the job or, if these are not known, those of this program.
-func (a *asking) pausedBySettings() (on bool, where string) {
+func (f *Facts) pausedBySettings() (on bool, where string) {
 	known := false
-	if doc := a.Replicas.Doc; doc != nil {
+	if doc := f.Replicas.Doc; doc != nil {
 		for name, r := range doc.Replicas {
-			s, ok := doc.Work[r.Work][cmp.Or(a.Job.Name, a.Status.Name)]
-			if !ok || a.Replicas.State(r) != presence.Up {
+			s, ok := doc.Work[r.Work][cmp.Or(f.Job.Name, f.Status.Name)]
+			if !ok || f.Replicas.State(r) != presence.Up {
 				continue
 			}
 			if known = true; s.Paused {
@@ -349,14 +359,14 @@ func (a *asking) pausedBySettings() (on bool, where string) {
 			}
 		}
 	}
-	return !known && a.Job.Paused, "in this environment"
+	return !known && f.Job.Paused, "in this environment"
 }
 
 // afterFailures says after how many failures the job has paused itself.
-func (a *asking) afterFailures(p record.SelfPause) string {
+func (f *Facts) afterFailures(p record.SelfPause) string {
 	n := 0
-	for i := range a.Lines {
-		o := &a.Lines[i].Outcome
+	for i := range f.Lines {
+		o := &f.Lines[i].Outcome
 		if o.Request != "" || o.Token == 0 || o.Token > p.Token {
 			continue
 		}

@@ -295,13 +295,17 @@ var reasons = []struct {
 		w.settle(event.Outcome{Tick: at("2026-10-25 00:30:00"), Status: event.Failed, Replica: "a", Token: 3, Start: at("2026-10-25 00:30:01")})
 	}, "2026-10-25T02:30", why.Failed, []string{"! clocks go back on that day, so they show 2026-10-25T02:30 twice: at 2026-10-25 00:30:00Z and at 2026-10-25 01:30:00Z"}},
 	{"a calendar leaves the day out", func(w *world) {
-		w.daily("30 4 * * *", func(j *soloist.Job) { j.Except = []soloist.Calendar{holiday{}} })
+		w.daily("30 4 * * *", func(j *soloist.Job) { j.Days.Except = []soloist.Calendar{holiday{}} })
 	}, "2026-03-29", why.LeftDay, []string{"2026-03-29 is a day of holidays"}},
 	{"a calendar moves the tick", func(w *world) {
-		w.daily("30 4 * * *", func(j *soloist.Job) { j.Except, j.Shift = []soloist.Calendar{holiday{}}, soloist.ShiftNext })
+		w.daily("30 4 * * *", func(j *soloist.Job) { j.Days.Except, j.Days.Shift = []soloist.Calendar{holiday{}}, soloist.ShiftNext })
 	}, "2026-03-29T04:30", why.LeftDay, []string{"its ticks of that day move to 2026-03-30"}},
-	{"before From", func(w *world) { w.daily("30 4 * * *", func(j *soloist.Job) { j.From = at("2026-03-29 12:00:00") }) }, "2026-03-29T04:30", why.Bounds, []string{"that is before From, 2026-03-29 12:00:00Z"}},
-	{"after Until", func(w *world) { w.daily("30 4 * * *", func(j *soloist.Job) { j.Until = at("2026-03-29 01:00:00") }) }, "2026-03-29T04:30", why.Bounds, []string{"no ticks from Until, 2026-03-29 01:00:00Z, on"}},
+	{"before From", func(w *world) {
+		w.daily("30 4 * * *", func(j *soloist.Job) { j.Days.From = at("2026-03-29 12:00:00") })
+	}, "2026-03-29T04:30", why.Bounds, []string{"that is before From, 2026-03-29 12:00:00Z"}},
+	{"after Until", func(w *world) {
+		w.daily("30 4 * * *", func(j *soloist.Job) { j.Days.Until = at("2026-03-29 01:00:00") })
+	}, "2026-03-29T04:30", why.Bounds, []string{"no ticks from Until, 2026-03-29 01:00:00Z, on"}},
 	{"a day with a failure", func(w *world) { w.ended(event.Failed, "no paper") }, "2026-03-28", why.Failed, []string{"no paper", "! the day has 144 ticks"}},
 	{"a span ago", func(w *world) { w.ended(event.Failed, "no paper") }, "30m", why.Failed, []string{"no paper"}},
 	{"each replica runs it", func(w *world) { w.Status.EveryReplica = true }, "", why.Each, []string{"each replica runs it for itself"}},

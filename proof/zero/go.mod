@@ -1,8 +1,8 @@
-module github.com/soloist-go/soloist/zero
+module github.com/soloist-go/soloist/proof/zero
 
 go 1.26.0
 
-replace github.com/soloist-go/soloist => ../
+replace github.com/soloist-go/soloist => ../../
 
 require (
 	github.com/Azure/azure-sdk-for-go/sdk/storage/azqueue/v2 v2.1.0

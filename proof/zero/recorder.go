@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/proctest"
-	"github.com/soloist-go/soloist/zero/judge"
-	"github.com/soloist-go/soloist/zero/keda"
-	"github.com/soloist-go/soloist/zero/platform"
+	"github.com/soloist-go/soloist/proof/zero/judge"
+	"github.com/soloist-go/soloist/proof/zero/keda"
+	"github.com/soloist-go/soloist/proof/zero/platform"
 )
 
 // A recorder starts replicas and keeps what happens.

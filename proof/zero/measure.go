@@ -11,9 +11,9 @@ import (
 
 	"github.com/soloist-go/soloist/internal/azurite"
 	"github.com/soloist-go/soloist/internal/proctest"
-	"github.com/soloist-go/soloist/zero/judge"
-	"github.com/soloist-go/soloist/zero/keda"
-	"github.com/soloist-go/soloist/zero/platform"
+	"github.com/soloist-go/soloist/proof/zero/judge"
+	"github.com/soloist-go/soloist/proof/zero/keda"
+	"github.com/soloist-go/soloist/proof/zero/platform"
 )
 
 const queue = "zero-alarm"
@@ -35,7 +35,7 @@ func measure(ctx context.Context, o options) (story judge.Story, failures []stri
 	defer os.RemoveAll(dir)
 	r := &recorder{gone: map[string]time.Time{}, Fleet: proctest.Fleet{Env: o.env(storage.ConnectionString())}}
 	defer r.Close()
-	if r.Program, err = proctest.BuildOver(dir, "zero/program", false, nil); err != nil {
+	if r.Program, err = proctest.BuildOver(dir, "proof/zero/program", false, nil); err != nil {
 		return story, nil, err
 	}
 	if r.scaler, err = keda.Open(keda.Rule{Connection: storage.ConnectionString(), Queue: queue}); err != nil {

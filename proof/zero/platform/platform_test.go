@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/soloist-go/soloist/zero/platform"
+	"github.com/soloist-go/soloist/proof/zero/platform"
 )
 
 // A process ends when it is stopped, or when the test says so.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/soloist-go/soloist/internal/azurite"
 	"github.com/soloist-go/soloist/internal/proctest"
-	"github.com/soloist-go/soloist/zero/keda"
+	"github.com/soloist-go/soloist/proof/zero/keda"
 )
 
 // A world is a queue of Azurite and KEDA's scaler over it.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist/zero/judge"
+	"github.com/soloist-go/soloist/proof/zero/judge"
 )
 
 var noon = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)

@@ -1,4 +1,5 @@
-package soloist_test
+// Package house_test checks how the packages of the module are built and what they import.
+package house_test
 
 import (
 	"go/ast"
@@ -15,6 +16,14 @@ import (
 	"strings"
 	"testing"
 )
+
+// TestMain has the tests run at the root of the module.
+func TestMain(m *testing.M) {
+	if err := os.Chdir("../.."); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 const module = "github.com/soloist-go/soloist"
 

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/schedule"
-	"github.com/soloist-go/soloist/zero/judge"
-	"github.com/soloist-go/soloist/zero/platform"
+	"github.com/soloist-go/soloist/proof/zero/judge"
+	"github.com/soloist-go/soloist/proof/zero/platform"
 )
 
 // What is the same in each measurement, before -pace.

@@ -12,7 +12,7 @@ import (
 
 // images is where the pictures of the README go:
 //
-//	go test -run TestPictures -images ../docs/images
+//	go test -run TestPictures -images ../../docs/images
 var images = flag.String("images", "", "directory for the pictures of the README; empty: the artifacts of the test alone")
 
 // mostImage is the largest file of a picture in the README.
