@@ -170,7 +170,6 @@ func (f *Facts) ranAfter(name string, at time.Time) bool {
 }
 
 // ranBefore reports whether a process of a name began a run of the job before an instant.
-
 func (f *Facts) ranBefore(name string, at time.Time) bool {
 	return slices.ContainsFunc(f.allRuns(), func(r run) bool { return r.replica == name && r.start.Before(at) })
 }
@@ -215,23 +214,36 @@ func (o *Outage) words() string {
 
 // down says that no replica was up at an instant, and from when to when.
 func (a *asking) down(at time.Time, next *run, what string) {
-	was := "was"
-	if a.doubtDown(at) {
-		was = "is known to have been"
+	was := "was up"
+	switch doubt := a.doubtDown(at); {
+	case a.onlyWoken():
+		was = "is known to have been woken up by its platform"
+	case doubt:
+		was = "is known to have been up"
 	}
 	last, before := a.lastSign(at)
 	first, after := a.firstSign(at, next)
 	switch {
 	case last.IsZero() && first.IsZero():
-		a.say(Down, "%s: no replica %s up, and none has started since", what, was)
+		a.say(Down, "%s: no replica %s, and none has started since", what, was)
 	case last.IsZero():
-		a.say(Down, "%s: no replica %s up until %s, when %s", what, was, format.Stamp(first), after)
+		a.say(Down, "%s: no replica %s until %s, when %s", what, was, format.Stamp(first), after)
 		a.open("since when none was up")
 	case first.IsZero():
-		a.say(Down, "%s: no replica %s up from %s on, when %s", what, was, format.Stamp(last), before)
+		a.say(Down, "%s: no replica %s from %s on, when %s", what, was, format.Stamp(last), before)
 	default:
-		a.say(Down, "%s: no replica %s up from %s, when %s, to %s, when %s", what, was, format.Stamp(last), before, format.Stamp(first), after)
+		a.say(Down, "%s: no replica %s from %s, when %s, to %s, when %s", what, was, format.Stamp(last), before, format.Stamp(first), after)
 	}
+}
+
+// onlyWoken reports whether all replicas of the list are up for their ticks alone, as in Functions.
+func (f *Facts) onlyWoken() bool {
+	for _, r := range f.replicas() {
+		if !r.Woken {
+			return false
+		}
+	}
+	return len(f.replicas()) > 0
 }
 
 // doubtDown notes what the list of replicas leaves open about an instant at which none was up, and reports whether that is anything.

@@ -211,6 +211,16 @@ var reasons = []struct {
 		w.replica("a", "11:37:11", "12:03:00")
 		w.not(event.Missed, "a newer one was due")
 	}, "", why.Down, []string{"no replica is known to have been up from 2026-03-28 11:20:03Z, when a ended a run of it, to 2026-03-28 11:37:11Z", "? until when the process named a before"}},
+	{"a later process of that name began the next run", func(w *world) {
+		w.replica("a", "08:00:00", "11:24:41")
+		w.not(event.Missed, "a newer one was due")
+	}, "", why.Down, []string{"no replica is known to have been up from 2026-03-28 11:24:41Z, when a last said that it was up, to 2026-03-28 11:40:00Z, when a began a run of it"}},
+	{"the platform woke no replica up", func(w *world) {
+		r := w.replica("a", "11:24:40", "11:24:41")
+		r.Woken = true
+		w.Replicas.Doc.Replicas["a"] = r
+		w.not(event.Missed, "a newer one was due")
+	}, "", why.Down, []string{"no replica is known to have been woken up by its platform from 2026-03-28 11:24:41Z"}},
 	{"a replica was up", func(w *world) { w.not(event.Missed, "a newer one was due") }, "", why.Unclaimed, []string{"though a was up", "? why: the log of a"}},
 	{"the storage was out of reach", func(w *world) {
 		w.Here = why.Here{Replica: "a", Outages: []why.Outage{{From: at("11:29:30"), To: at("11:38:00")}}}
@@ -311,6 +321,16 @@ var reasons = []struct {
 	{"each replica runs it", func(w *world) { w.Status.EveryReplica = true }, "", why.Each, []string{"each replica runs it for itself"}},
 	{"no record yet", func(w *world) { w.Status.Lease = "" }, "", why.NoRecord, []string{"no replica has ever started with it"}},
 	{"the store does not answer", func(w *world) { w.Status.Err = fmt.Errorf("no route\x1b[2J") }, "", why.Unread, []string{`its record could not be read: no route\x1b[2J`}},
+	{"a job without ticks", func(w *world) {
+		w.Job.Schedule = "@manual"
+		w.schedule()
+		w.Status.Next, w.Lines = time.Time{}, nil
+	}, "", why.NotDue, []string{"it has no ticks: it runs when that is ordered"}},
+	{"a job without ticks that failed", func(w *world) {
+		w.Job.Schedule = "@manual"
+		w.schedule()
+		w.Lines = past.Lines{{Outcome: event.Outcome{Tick: at("11:28:00"), Request: "again", Status: event.Failed, Reason: "no paper", Replica: "b", Token: 6, Start: at("11:28:00"), End: at("11:31:00")}}}
+	}, "", why.Failed, []string{"no paper"}},
 	{"a singleton", func(w *world) {
 		w.Ticks, w.Job, w.Status.Singleton = nil, soloist.Job{}, true
 		w.Status.Lease, w.Status.Record.Run = store.Leased, record.Run{Status: event.Running, Replica: "b", Claimed: at("11:10:00")}
