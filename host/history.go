@@ -313,11 +313,13 @@ var errWhy = errors.New("history: --why is about the ticks of jobs: lock:NAME an
 // addWhy adds the sentences of all outcomes that are no success.
 func addWhy(ctx context.Context, a *app.App, pasts []jobHistory) {
 	source := why.Read(ctx, a)
+	read := map[string]desk.Status{}
+	for _, p := range pasts {
+		read[p.Name] = p.status
+	}
 	source.Status = func(ctx context.Context, job string) (desk.Status, error) {
-		for i := range pasts {
-			if pasts[i].Name == job {
-				return pasts[i].status, nil
-			}
+		if st, ok := read[job]; ok {
+			return st, nil
 		}
 		return a.Status(ctx, job)
 	}

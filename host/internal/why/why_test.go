@@ -131,6 +131,7 @@ var reasons = []struct {
 	{"all is well", func(*world) {}, "", why.NotDue, []string{"nothing is due: the next tick is 2026-03-28 12:10:00Z, in 6m", "! no outcome since 2026-03-28 10:00:00Z"}},
 	{"it succeeded", func(*world) {}, "11:30", why.Succeeded, []string{"it succeeded", "! it began on a at 2026-03-28 11:30:00Z, and ended at 2026-03-28 11:30:03Z"}},
 	{"it failed", func(w *world) { w.ended(event.Failed, "no paper") }, "", why.Failed, []string{"it ran on a, and failed: no paper"}},
+	{"it failed with a hostile text", func(w *world) { w.ended(event.Failed, "no\npaper\x1b[2J\u202e") }, "", why.Failed, []string{`failed: no paper\x1b[2J\u202e`}},
 	{"it stalled", func(w *world) { w.ended(event.Stalled, "no heartbeat for 1m0s") }, "", why.Stalled, []string{"a, which made no progress, and was given up: no heartbeat"}},
 	{"its runner died", func(w *world) { w.ended(event.Abandoned, "its runner died") }, "", why.Died, []string{"the runner died", "! no Interrupted: Rerun", "? the log of a"}},
 	{"it was too late for another attempt", func(w *world) {
