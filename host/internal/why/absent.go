@@ -381,8 +381,10 @@ func (a *asking) tellUp() {
 		a.open("whether a replica is up")
 	case len(up) == 0:
 		a.know("no replica is up")
+	case len(up) == 1:
+		a.know("%s is up", up[0])
 	default:
-		a.know("%s now", areUp(up))
+		a.know("%s are up", format.Names(up))
 	}
 }
 

@@ -1,6 +1,9 @@
 package why
 
 import (
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -159,11 +162,11 @@ func (a *asking) skipped(o *event.Outcome, tick time.Time) {
 		return
 	}
 	if name, ok := strings.CutPrefix(o.Reason, group); ok {
-		slots := "slot"
+		has := ""
 		if a.Slots > 0 {
-			slots = "of the " + format.Plural(a.Slots, "slot")
+			has = ", which has " + strconv.Itoa(a.Slots) + ","
 		}
-		a.say(GroupFull, "no %s of group %s was free until a newer tick was due or its starting deadline had passed", slots, format.Brief(name))
+		a.say(GroupFull, "no slot of group %s%s was free until a newer tick was due or its starting deadline had passed", format.Brief(name), has)
 		a.open("which jobs had the slots then: their histories tell")
 		return
 	}
@@ -232,7 +235,10 @@ func (a *asking) predecessor(reason string, tick time.Time) {
 		a.say(Predecessor, "it was skipped: %s", format.Brief(reason))
 		return
 	}
-	a.say(Predecessor, "its predecessor %s did not succeed: it was %s", name, format.Brief(what))
+	if what != string(event.Failed) && what != string(event.Stalled) {
+		what = "was " + what
+	}
+	a.say(Predecessor, "its predecessor %s did not succeed: it %s", name, format.Brief(what))
 	for i := range st.Record.History {
 		o := &st.Record.History[i]
 		if o.Request == "" && (o.Tick.Equal(tick) || !o.From.IsZero() && tick.After(o.From) && !tick.After(o.Tick)) {
@@ -269,22 +275,18 @@ func (a *asking) missed(o *event.Outcome, tick time.Time) {
 
 // changed answers for ticks of a definition that another one has replaced.
 func (a *asking) changed(o *event.Outcome) {
-	text := "the definition of the job changed at " + format.Stamp(o.Tick.Add(time.Second-1))
-	since := a.Status.Record.Definition.Since
-	if doc := a.Replicas.Doc; doc != nil {
-		for name, r := range doc.Replicas {
-			if d := r.Started.Sub(since).Abs(); d > 2*time.Second {
-				continue
-			}
-			text += ", with " + name
+	since, with := a.Status.Record.Definition.Since, ""
+	for _, name := range slices.Sorted(maps.Keys(a.replicas())) {
+		if r := a.replicas()[name]; r.Started.Sub(since).Abs() < 2*time.Second { // it may have read the clock a moment later
+			with = ", with " + name
 			if version := format.Join(r.Version, r.Revision); version != "-" {
-				text += " (" + version + ")"
+				with += " (" + version + ")"
 			}
-			text += ", which started at " + format.Stamp(r.Started)
+			with += ", which started at " + format.Stamp(r.Started)
 			break
 		}
 	}
-	a.say(Definition, "%s, before a replica ran it", text)
+	a.say(Definition, "the definition of the job changed at %s%s, before a replica ran it", format.Stamp(o.Tick.Add(time.Second-1)), with)
 	a.know("the definition in force is of a replica that started at %s", format.Stamp(since))
 	a.open("which ticks the definition before had: its record has a hash of that alone")
 }

@@ -182,11 +182,11 @@ var reasons = []struct {
 		w.not(event.Skipped, "paused")
 	}, "", why.PausedItself, []string{"the job had paused itself after 2 failures in a row", "! Retry.PauseAfter is 2"}},
 	{"paused by settings", func(w *world) { w.Job.Paused = true; w.not(event.Skipped, "paused") }, "", why.PausedBySettings, []string{"paused by its settings, as it is now in this environment"}},
-	{"its group was full", func(w *world) { w.Job.Group, w.Slots = "imports", 2; w.not(event.Skipped, "group imports") }, "", why.GroupFull, []string{"no of the 2 slots of group imports was free"}},
+	{"its group was full", func(w *world) { w.Job.Group, w.Slots = "imports", 2; w.not(event.Skipped, "group imports") }, "", why.GroupFull, []string{"no slot of group imports, which has 2, was free"}},
 	{"its predecessor failed", func(w *world) {
 		w.Others["import"] = desk.Status{Name: "import", Record: record.Record{History: []event.Outcome{{Tick: at("11:30:00"), Status: event.Failed, Reason: "no disk"}}}}
 		w.not(event.Skipped, "import failed")
-	}, "", why.Predecessor, []string{"its predecessor import did not succeed: it was failed", "! import: failed (no disk)"}},
+	}, "", why.Predecessor, []string{"its predecessor import did not succeed: it failed", "! import: failed (no disk)"}},
 	{"the outcome of its predecessor has gone", func(w *world) { w.not(event.Missed, "the outcome of import is not known") }, "", why.Predecessor, []string{"the outcome of its predecessor import had left the record"}},
 	{"another definition", func(w *world) {
 		w.Status.Record.Definition.Since = at("11:31:00")
@@ -259,7 +259,7 @@ var reasons = []struct {
 	{"its lease has ended", func(w *world) {
 		w.Now = at("12:11:00")
 		w.Status.Record.Run = record.Run{Tick: at("12:10:00"), Status: event.Running, Replica: "b", Claimed: at("12:10:01")}
-	}, "", why.Waiting, []string{"it began on b", "waits for a replica that takes over", "! a was up now"}},
+	}, "", why.Waiting, []string{"it began on b", "waits for a replica that takes over", "! a is up"}},
 	{"it waits for another attempt", func(w *world) {
 		w.Now = at("12:11:00")
 		w.Status.Record.Run = record.Run{Tick: at("12:10:00"), Status: event.Abandoned, Replica: "b", Claimed: at("12:10:01"), Attempt: 2}
@@ -281,7 +281,7 @@ var reasons = []struct {
 	}, "", why.GroupFull, []string{"no slot of group imports is free: x run"}},
 	{"no replica is up", func(w *world) { w.Now = at("12:41:00"); w.Replicas.At = w.Now }, "", why.Down, []string{"no replica has claimed it: no replica is known to have been up from 2026-03-28 12:03:00Z on, when a last said that it was up"}},
 	{"it came due a moment ago", func(w *world) { w.Now = at("12:10:02") }, "", why.Due, []string{"it came due 2s ago"}},
-	{"nobody claims it", func(w *world) { w.Now = at("12:11:00"); w.Replicas.At = w.Now; w.replica("a", "08:00:00", "12:10:30") }, "", why.Unclaimed, []string{"it came due 1m ago, and no replica has claimed it", "! a was up now", "? /healthz"}},
+	{"nobody claims it", func(w *world) { w.Now = at("12:11:00"); w.Replicas.At = w.Now; w.replica("a", "08:00:00", "12:10:30") }, "", why.Unclaimed, []string{"it came due 1m ago, and no replica has claimed it", "! a is up", "? /healthz"}},
 	{"the storage is out of reach", func(w *world) {
 		w.Now = at("12:11:00")
 		w.Here = why.Here{Replica: "a", Outages: []why.Outage{{From: at("12:09:30")}}}
