@@ -120,7 +120,7 @@ func TestBeforeIsGivenUp(t *testing.T) {
 		for _, command := range []string{"tick", "tick --json", "run beat --here", "run beat --here --json"} {
 			got := run(t.Context(), p, strings.Fields(command)...)
 			wantText(t, command, got.out+got.err, says)
-			wantNone(t, command, got.err, "mistake")
+			wantText(t, command, got.err, "!mistake")
 			var answer struct{ Error string }
 			told := json.Unmarshal([]byte(got.out), &answer) == nil && answer.Error != ""
 			if got.code != 1 || told != strings.HasSuffix(command, "--json") {
@@ -136,7 +136,7 @@ func TestBeforeIsGivenUp(t *testing.T) {
 		}
 		got := s.get("/readyz")
 		wantAnswer(t, "readyz", got, 503, "migrate for v2", "the log tells why")
-		wantNone(t, "readyz", got.Body.String(), "table")
+		wantText(t, "readyz", got.Body.String(), "!table")
 		wantAnswer(t, "readyz with the token", s.get("/readyz", "Bearer "+readToken), 503, "migrate for v2", "no such table")
 	})
 }

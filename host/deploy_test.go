@@ -134,7 +134,7 @@ func TestWriteFunctions(t *testing.T) {
 			got := write(t, test.work, program, dir, test.args...)
 			got.wants(t, "functions", 0, test.err, "it is no Go program")
 			if test.no != "" {
-				wantNone(t, "functions", got.err, test.no)
+				wantText(t, "functions", got.err, "!"+test.no)
 			}
 			files, all := tree(t, dir), ""
 			want := []string{".funcignore", ".soloist-functions.json", "demo", "host.json", "local.settings.json"}
@@ -156,7 +156,7 @@ func TestWriteFunctions(t *testing.T) {
 			}
 			wantText(t, "the files", all, test.has...)
 			if test.lacks != "" {
-				wantNone(t, "the files", all, test.lacks)
+				wantText(t, "the files", all, "!"+test.lacks)
 			}
 		})
 	}

@@ -138,7 +138,7 @@ func TestOtherEntriesAreNoJobs(t *testing.T) {
 		}
 		got := run(t.Context(), p, "status").out
 		wantText(t, "status", got, "import (group)  0 of 1", "b\\nc  ", "migrate  -  ")
-		wantNone(t, "status", got, "fish", "member", "99999999")
+		wantText(t, "status", got, "!fish", "!member", "!99999999")
 	})
 }
 
@@ -186,7 +186,7 @@ func TestWithoutListing(t *testing.T) {
 	p := host.Program{Work: work()[:1], Store: newGated(backend, nil)}
 	got := run(t.Context(), p, "status")
 	wantEqual(t, "code", got.code, 0)
-	wantNone(t, "status", got.out, "LOCK")
+	wantText(t, "status", got.out, "!LOCK")
 	wantAnswer(t, "locks", open(t, p).get("/api/v1/locks"), 200, `"locks":[],"once":[]}`)
 	p.Store = mayNotList{backend}
 	wantLines(t, p, "status", 0, "locks and what is done once cannot be listed: 403 no right", "beat ")

@@ -245,7 +245,7 @@ func TestStatusOfPause(t *testing.T) {
 		run(t.Context(), p, "resume", "sad")
 		got := run(t.Context(), p, "status")
 		got.wants(t, "status", 0, "failing x2")
-		wantNone(t, "after the pauses", got.out, "paused")
+		wantText(t, "after the pauses", got.out, "!paused")
 	})
 }
 
@@ -256,7 +256,7 @@ func TestPauseTellsWhatItReplaces(t *testing.T) {
 		const replaced = "this takes the place of the pause by ann until 2000-01-01 01:30:00Z: disk"
 		wantLines(t, p, "pause beat --by bob --json", 0, replaced, `"by": "bob"`)
 		wantLines(t, p, "pause beat --by eve", 0, "the place of the pause by bob until a resume: no reason given")
-		wantNone(t, "pause", run(t.Context(), p, "pause", "sad").err, "takes the place")
+		wantText(t, "pause", run(t.Context(), p, "pause", "sad").err, "!takes the place")
 	})
 }
 
@@ -306,7 +306,7 @@ func TestRunWhoseOutcomeIsForgotten(t *testing.T) {
 			got := run(t.Context(), cut, strings.Fields(test.command)...)
 			wantTook(t, begin, 0, 15*time.Minute)
 			got.wants(t, test.command, test.code, test.says)
-			wantNone(t, test.command, got.err, "no replica has begun it")
+			wantText(t, test.command, got.err, "!no replica has begun it")
 			<-over
 			wantEqual(t, "how often it ran", strings.Count(strings.Join(runs.all(), " ")+" ", "often@one "), 1)
 		})

@@ -109,7 +109,7 @@ func TestSettings(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			environment(t, test.env...)
 			got := run(t.Context(), host.Program{Work: work()}, "validate")
-			wantNone(t, "a secret is told", got.out+got.err, key)
+			wantText(t, "a secret is told", got.out+got.err, "!"+key)
 			if test.ok != "" {
 				if got.code != 0 || !strings.HasPrefix(got.out, "ok: 2 jobs, 1 singleton, app ") || !strings.Contains(got.out, test.ok) || got.err != "" {
 					t.Errorf("got %+v, want ok and %q", got, test.ok)
@@ -166,7 +166,7 @@ func TestUnknownSettingsAreWarnedOf(t *testing.T) {
 	} {
 		wantEqual(t, "warnings like "+want, strings.Count(got.err, want), 1)
 	}
-	wantNone(t, "warnings", got.err, "ADMIN") // a setting that there is
+	wantText(t, "warnings", got.err, "!ADMIN") // a setting that there is
 
 	t.Setenv("SOLOIST_GRACE", "x")
 	got = run(t.Context(), host.Program{Work: work()}, "validate")
@@ -254,7 +254,7 @@ func FuzzSettings(f *testing.F) {
 		environment(t, pairs...)
 		got := run(t.Context(), host.Program{Work: work()}, "validate")
 		told := got.out + got.err
-		wantNone(t, name+": a secret is told", told, key)
+		wantText(t, name+": a secret is told", told, "!"+key)
 		if i := strings.IndexFunc(told, func(c rune) bool { return c != '\n' && unicode.IsControl(c) }); i >= 0 {
 			t.Errorf("%s=%q: %q is told raw", name, value, told[i:])
 		}
@@ -284,7 +284,7 @@ func TestPriceOfShortLease(t *testing.T) {
 	environment(t, "SOLOIST_STORAGE=UseDevelopmentStorage=true", "SOLOIST_LEASE=2s")
 	wantLines(t, program, "validate", 0, "nightly: lease 2s,")
 	environment(t, "SOLOIST_STORAGE=memory:")
-	wantNone(t, "validate", run(t.Context(), program, "validate").out, "beats")
+	wantText(t, "validate", run(t.Context(), program, "validate").out, "!beats")
 }
 
 // TestDeadlinesThatNothingKeeps has ways of running that look for ticks once a minute.

@@ -141,9 +141,9 @@ func TestLogOnATerminal(t *testing.T) {
 	wantEqual(t, "runs that start, at level debug", strings.Count(logOf(t, true, "NO_COLOR=1", "SOLOIST_LOG_LEVEL=debug"), "run started"), 2)
 	colours := logOf(t, true)
 	wantText(t, "colours", colours, " \x1b[32mINF\x1b[0m \x1b[1mbeat\x1b[0m \x1b[32msucceeded\x1b[0m in 1.5s\n", " \x1b[1mbroke\x1b[0m \x1b[31mfailed\x1b[0m in 0s ")
-	wantNone(t, "colours", colours, "\x1b[2J", "\u202e")
+	wantText(t, "colours", colours, "!\x1b[2J", "!\u202e")
 	for _, plain := range []string{logOf(t, true, "TERM=dumb"), logOf(t, false), logOf(t, false, "SOLOIST_LOG_FORMAT=text")} {
-		wantNone(t, "log", plain, "\x1b")
+		wantText(t, "log", plain, "!\x1b")
 	}
 }
 

@@ -219,7 +219,7 @@ func TestStatusAfterUnlock(t *testing.T) {
 		wantAnswer(t, "list", s.get("/api/v1/jobs?q=beat"), 200, `"state":"waiting"`, `"waits":"2026-03-28T12:00:37`)
 	}
 	wantLines(t, p, "status --json", 0, `"state": "waiting"`, `"waits": "2026-03-28T12:0`)
-	wantNone(t, "history", run(t.Context(), p, "history").out, "its runner died")
+	wantText(t, "history", run(t.Context(), p, "history").out, "!its runner died")
 }
 
 func TestUnlockInJSON(t *testing.T) {

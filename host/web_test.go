@@ -128,9 +128,9 @@ func TestPageAllowsNoOtherScript(t *testing.T) {
 	}
 	wantText(t, "policy", policy, "default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'",
 		"require-trusted-types-for 'script'")
-	wantNone(t, "the policy", policy, "unsafe")
+	wantText(t, "the policy", policy, "!unsafe")
 	for _, sink := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "style=", " onclick", "http://", "https://"} {
-		wantNone(t, "the page", strings.ReplaceAll(body, "http://www.w3.org/2000/svg", ""), sink)
+		wantText(t, "the page", strings.ReplaceAll(body, "http://www.w3.org/2000/svg", ""), "!"+sink)
 	}
 }
 
