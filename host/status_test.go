@@ -160,7 +160,7 @@ func here() []soloist.Work {
 func rested(t *testing.T) *local.Memory {
 	t.Helper()
 	store := &local.Memory{Now: spring}
-	put(t, store, "demo/beat", `{"schema":1,"app":"demo","job":"beat","token":1,"created":"2026-03-28T11:30:00Z","watermark":"2026-03-28T12:00:00Z","run":{"status":"idle"}}`, false)
+	put(t, store, "demo/beat", strings.ReplaceAll(fresh("demo"), "2026-01-01T00", "2026-03-28T12"), false)
 	return store
 }
 

@@ -33,9 +33,15 @@ func claimed(t *testing.T, leased bool, f func(*record.Record)) *local.Memory {
 func put(t *testing.T, backend store.Store, name, record string, leased bool) {
 	t.Helper()
 	e, err := backend.Create(t.Context(), name, []byte(record))
-	if err == nil && leased {
-		_, err = backend.Lease(name, "5f1f3b6e-0b1c-4d2e-8f3a-9b7c6d5e4f30").Acquire(t.Context(), 20*time.Second, e.ETag)
+	if must(t, err); leased {
+		lease(t, backend, name, e.ETag, 20*time.Second)
 	}
+}
+
+// lease has another client acquire an entry.
+func lease(t *testing.T, backend store.Store, name, etag string, length time.Duration) {
+	t.Helper()
+	_, err := backend.Lease(name, "5f1f3b6e-0b1c-4d2e-8f3a-9b7c6d5e4f30").Acquire(t.Context(), length, etag)
 	must(t, err)
 }
 

@@ -2,6 +2,7 @@ package azure_test
 
 import (
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/base64"
 	"io"
 	"log"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/internal/azurite"
 )
 
 // jwt is a token for the principal with this object id.
@@ -113,7 +115,16 @@ func TestAdviceOnCreatingUsesControlPlane(t *testing.T) {
 
 // A connection that comes to no TLS is a finding that tells why.
 func TestExamineConnectionWithoutTLS(t *testing.T) {
-	for want, start := range map[string]func(*httptest.Server){"its certificate is not trusted": (*httptest.Server).StartTLS, "does not speak TLS": (*httptest.Server).Start} {
+	cert, key := azurite.Certificate(t, time.Now().Add(-time.Hour), "127.0.0.1")
+	expired, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, start := range map[string]func(*httptest.Server){
+		"its certificate is not trusted: install ca-certificates": (*httptest.Server).StartTLS,
+		"does not speak TLS": (*httptest.Server).Start,
+		"has expired":        func(s *httptest.Server) { s.TLS = &tls.Config{Certificates: []tls.Certificate{expired}}; s.StartTLS() },
+	} {
 		server := httptest.NewUnstartedServer(http.NotFoundHandler())
 		server.Config.ErrorLog = log.New(io.Discard, "", 0)
 		start(server)
