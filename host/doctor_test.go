@@ -59,9 +59,9 @@ func TestDoctor(t *testing.T) {
 
 // secretless: neither a key, nor a signature, nor the header that gets tokens,
 // nor a token, which begins like any JSON in base64.
-func secretless(t *testing.T, text string) {
+func secretless(t *testing.T, text string, more ...string) {
 	t.Helper()
-	for _, secret := range []string{hiddenKey[:9], hiddenSignature, "DoNotTellThisIdentityHeader", "eyJ", azurite.Key[:20]} {
+	for _, secret := range append(more, hiddenKey[:9], hiddenSignature, "DoNotTellThisIdentityHeader", "eyJ", azurite.Key[:20]) {
 		wantText(t, "tells", text, "!"+secret)
 	}
 }

@@ -30,7 +30,7 @@ func refusing(code, object string) transport {
 			return token(r, jwt(object), 24*3600), nil
 		case code == "page":
 			return page(r, http.StatusOK, http.Header{}), nil
-		case r.URL.Host != "sim.blob.core.windows.net":
+		case r.URL.Host != "sim.blob.core.windows.net" && r.URL.Host != "store:10000":
 			return &http.Response{StatusCode: 400, Request: r, Header: http.Header{}, Body: http.NoBody}, nil
 		}
 		return refusal(r, 403, code), nil
@@ -53,6 +53,8 @@ func TestAdvice(t *testing.T) {
 		{"keys are not allowed", key, false, "KeyBasedAuthenticationNotPermitted", "", "KeyBasedAuthenticationNotPermitted", "--allow-shared-key-access true"},
 		{"network rules", key, false, "AuthorizationFailure", "", "AuthorizationFailure", "az storage account network-rule add --account-name sim"},
 		{"network rules, or a signature", signature, false, "AuthorizationFailure", "", "AuthorizationFailure", "generate-sas --account-name sim"},
+		{"an emulator", azure.Config{ConnectionString: "BlobEndpoint=http://store:10000/sim;" + keyed}, false, "AuthorizationFailure", "", "AuthorizationFailure",
+			"an emulator says this of a wrong key"},
 		{"a busy service", key, false, "ServerBusy", "", "ServerBusy", "try again"},
 		{"an answer of a proxy", key, false, "", "", "not from the Blob service", "something between here and the Blob service answers"},
 		{"a sign-in page", key, false, "page", "", "not from the Blob service", "NO_PROXY"},
