@@ -2,8 +2,8 @@ package host_test
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -50,11 +50,9 @@ func TestOrdersOverHTTP(t *testing.T) {
 		}
 		got := s.get("/api/v1/orders")
 		d.wantAsDescribed(t, "GET", "/api/v1/orders", got)
-		var answer struct{ Orders []record.Order }
-		must(t, json.Unmarshal(got.Body.Bytes(), &answer))
 		var by []string
-		for _, o := range answer.Orders {
-			by = append(by, string(o.Kind)+" by "+o.By)
+		for _, m := range regexp.MustCompile(`"kind":"(\w+)","job":"long","by":"(\w+)"`).FindAllStringSubmatch(got.Body.String(), -1) {
+			by = append(by, m[1]+" by "+m[2])
 		}
 		wantEqual(t, "the orders", strings.Join(by, ", "), "resume by Ada, cancel by Ada, run by Grace, pause by Ada")
 	})
@@ -68,28 +66,22 @@ func TestChangesNeedAdminToken(t *testing.T) {
 	d := described(t, s, "Bearer "+readToken)
 	for _, what := range []string{"run", "pause", "resume", "cancel", "step-down", "unlock"} {
 		path := "/api/v1/jobs/beat/" + what
-		for _, test := range []struct {
-			name    string
-			body    string
-			cookies []*http.Cookie
-			header  []string
-			code    int
-		}{
-			{"no token", "", nil, nil, 401},
-			{"the read token", "", reader, nil, 401},
-			{"another site", "", admin, []string{"Sec-Fetch-Site", "cross-site"}, 403},
-			{"another site of the domain", "", admin, []string{"Sec-Fetch-Site", "same-site"}, 403},
-			{"another origin", "", admin, []string{"Sec-Fetch-Site", "", "Origin", "http://evil.example"}, 403},
-			{"a form", "by=Eve", admin, []string{"Content-Type", "application/x-www-form-urlencoded"}, 415},
-			{"two lines", `{"reason":"a\nb"}`, admin, nil, 400},
-			{"a long name", `{"by":"` + strings.Repeat("x", 201) + `"}`, admin, nil, 400},
-			{"the past", `{"until":"1999-01-01T00:00:00Z"}`, admin, nil, 400},
-			{"another field", `{"reson":"x"}`, admin, nil, 400},
-		} {
-			got := s.ask("POST", path, test.body, test.cookies, test.header...)
-			wantAnswer(t, what+", "+test.name, got, test.code, `{"error":"`)
+		want := func(name, body string, cookies []*http.Cookie, code int, header ...string) {
+			t.Helper()
+			got := s.ask("POST", path, body, cookies, header...)
+			wantAnswer(t, what+", "+name, got, code, `{"error":"`)
 			d.wantAsDescribed(t, "POST", path, got)
 		}
+		want("no token", "", nil, 401)
+		want("the read token", "", reader, 401)
+		want("another site", "", admin, 403, "Sec-Fetch-Site", "cross-site")
+		want("another site of the domain", "", admin, 403, "Sec-Fetch-Site", "same-site")
+		want("another origin", "", admin, 403, "Sec-Fetch-Site", "", "Origin", "http://evil.example")
+		want("a form", "by=Eve", admin, 415, "Content-Type", "application/x-www-form-urlencoded")
+		want("two lines", `{"reason":"a\nb"}`, admin, 400)
+		want("a long name", `{"by":"`+strings.Repeat("x", 201)+`"}`, admin, 400)
+		want("the past", `{"until":"1999-01-01T00:00:00Z"}`, admin, 400)
+		want("another field", `{"reson":"x"}`, admin, 400)
 		wantAnswer(t, "unknown job", s.ask("POST", "/api/v1/jobs/none/"+what, "", admin), 404)
 	}
 	wantAnswer(t, "no lease", s.ask("POST", "/api/v1/jobs/cache/cancel", "", admin), 409)
