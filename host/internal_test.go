@@ -134,21 +134,6 @@ func TestBlockedLogDoesNotHoldUpExit(t *testing.T) {
 	})
 }
 
-// Jobs that end before a stop end the program: nothing beside them keeps it up.
-func TestServeEndsWithItsJobs(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := Program{Name: "demo", Store: &local.Memory{}, Stdout: t.Output(), Stderr: t.Output()}
-		a, err := p.filled().open(mode{serves: true})
-		if err == nil {
-			t.Fatal("a program without jobs is taken")
-		}
-		defer a.Flush()
-		if code := serveOn(t.Context(), a, make(quiet)); code != exitFail { // which no command does with such an app
-			t.Errorf("got code %d", code)
-		}
-	})
-}
-
 // The liveness probe fails once the log has blocked for three minutes, whether the program's own lines wait or only those of
 // the scheduler. A receiver of events that blocks is no reason for a restart, since the jobs run.
 func TestBlockedReceiversAreTold(t *testing.T) {
