@@ -180,10 +180,10 @@ func TestFunctionsWriteTheirPresence(t *testing.T) {
 			s.wantInvoked(t, "tick", `{}`, 200)
 			time.Sleep(time.Minute)
 		}
-		states, differs := fleetOf(t, run(t.Context(), p, "status", "--json").out)
+		states, differs := fleetOf(t, p)
 		wantEqual(t, "replicas and differences", append(states, differs...), []string{"0123456789ab up ok"})
 		time.Sleep(30 * time.Minute)
-		states, _ = fleetOf(t, run(t.Context(), p, "status", "--json").out)
+		states, _ = fleetOf(t, p)
 		wantEqual(t, "replicas", states, []string{"0123456789ab asleep ok"})
 		backend.hangs.Store(true)
 		begin := time.Now()
