@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -473,3 +474,61 @@ func noting(n *noted, do func(context.Context, *soloist.Run) error) func(context
 		return err
 	}
 }
+
+// Whatever is in the queue wakes the app up once, and the host may delete it.
+func TestAlarmFunctionAndForeignMessages(t *testing.T) {
+	bubble(t, inFunctions, func(t *testing.T) {
+		w := newWoken("@hourly")
+		s, log := logged(t, w.Program)
+		for _, body := range []string{byQueue("garbage \x00"), byQueue(`{"app":"other"}`), byQueue("null"), byQueue(""), `{"Data":{"alarm":7}}`, `{"Data":{"item":{"app":"x"}}}`, ""} {
+			s.wantInvoked(t, "alarm", body, 200)
+		}
+		w.wantPending(t, "00:59:00")
+		wantEqual(t, "messages that are told", strings.Count(log.String(), "is not an alarm of this app"), 5)
+	})
+}
+
+// A record that no call can mend does not have the host call again and again: the alarm is set for the next tick, and the
+// answer says what is wrong. A record that cannot be read wants a replica soon.
+func TestAlarmFunctionWithUnusableRecord(t *testing.T) {
+	for fault, pending := range map[string]time.Duration{"garbage": 24 * time.Hour, "unreadable": time.Minute} { // at most
+		bubble(t, inFunctions, func(t *testing.T) {
+			w := newWoken("@daily", "@daily")
+			if fault == "garbage" {
+				put(t, w.Store, "demo/job-a", fault, false)
+			} else {
+				w.Store = newGated(w.Store, unreadable("demo/job-a"))
+			}
+			s := open(t, w.Program)
+			for _, function := range []string{"alarm", "tick"} {
+				wantCode(t, <-s.invoked(t, function, "", "job job-a: "), 200)
+				if first := w.queue.First(); first.IsZero() || time.Until(first) > pending {
+					t.Errorf("%s: got the messages %+v", fault, w.queue.All())
+				}
+			}
+		})
+	}
+}
+
+// Without alarms there is no such function, and a job may have its name; with alarms it may not.
+func TestAlarmIsAFunctionOfAlarmsAlone(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_STORAGE=memory:")
+	s := open(t, host.Program{Work: jobs(soloist.Job{Name: "night"})})
+	s.wantInvoked(t, "alarm", "", 404)
+	work := jobs(soloist.Job{Name: "alarm"})
+	wantLines(t, host.Program{Work: work}, "validate", 0)
+	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_STORAGE=UseDevelopmentStorage=true")
+	checkMistakes(t, run(t.Context(), host.Program{Work: work}, "validate"), []string{`job "alarm" has the name of the function that gets the alarms`})
+}
+
+// byQueue is the payload of a queue trigger.
+func byQueue(message string) string {
+	text, _ := json.Marshal(message)
+	inner, _ := json.Marshal(string(text))
+	return fmt.Sprintf(`{"Data":{"alarm":%s},"Metadata":{"DequeueCount":"1"}}`, inner)
+}
+
+const ours = `{"schema":1,"app":"demo","id":"x"}`
+
+// inFunctions are the settings of an app of Functions with alarms.
+var inFunctions = []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo"}

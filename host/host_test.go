@@ -184,7 +184,7 @@ func wantJSON(t *testing.T, p host.Program, command string, code int, want strin
 	return got.err
 }
 
-var errDown = errors.New("no route to the storage")
+var errDown, errHangs = errors.New("no route to the storage"), errors.New("no answer until the end of the context")
 
 // A gate is what each call of a store has to pass first. An error is the answer of
 // the call, which is not made.
@@ -259,7 +259,11 @@ func (s *gated) Read(ctx context.Context, name string) (store.Entry, error) {
 }
 
 func (s *gated) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
-	return passed(s.pass("read document", name), func() (store.Document, error) {
+	err := s.pass("read document", name)
+	if err == errHangs {
+		<-ctx.Done()
+	}
+	return passed(err, func() (store.Document, error) {
 		return s.Store.(store.Documenter).ReadDocument(ctx, name, etag)
 	})
 }
