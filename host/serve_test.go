@@ -84,31 +84,44 @@ func still(release <-chan struct{}) soloist.Job {
 	}}
 }
 
-// A run that goes on without its lease ends the process, with its last words. In Functions another code has its host start the
-// program again.
+// A run that goes on without its lease ends the process, with its last words: a lease that somebody has taken, or that is not
+// renewed since the run has stalled. In Functions another code has its host start the program again.
 func TestOverrunExits(t *testing.T) {
-	for want, setting := range map[int]string{3: "X=1", 200: "FUNCTIONS_CUSTOMHANDLER_PORT=7071"} {
-		bubble(t, []string{setting}, func(t *testing.T) {
-			release := make(chan struct{})
+	const functions, stalled = "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "stalled: no heartbeat for 2s"
+	for _, test := range []struct {
+		setting string
+		broken  bool
+		code    int
+		cause   string
+		takes   time.Duration // at most
+	}{{"X=1", false, 3, stalled, 9 * time.Second}, {functions, false, 200, stalled, 9 * time.Second}, {"X=1", true, 3, store.ErrLost.Error(), 30 * time.Second}} {
+		bubble(t, []string{test.setting}, func(t *testing.T) {
+			release, backend := make(chan struct{}), &local.Memory{}
 			var codes []int
-			p := host.WithExit(host.Program{Work: []soloist.Work{still(release)}, Store: &local.Memory{}}, func(code int) {
+			job := still(release)
+			p := host.WithExit(host.Program{Work: []soloist.Work{job}, Store: backend}, func(code int) {
 				codes = append(codes, code)
 				close(release)
 			})
+			if test.broken {
+				job.HeartbeatTimeout = 0
+				p.Work[0] = job
+				time.AfterFunc(time.Minute+5*time.Second, func() { must(t, backend.Break(t.Context(), "demo/still", 0)) })
+			}
 			for range 1000 {
 				go func() { <-release }() // more than a log should have to hold
 			}
-			run(t.Context(), p, "tick")
+			call(t, p, "tick")
 			time.Sleep(time.Minute)
 			begin := time.Now()
-			got := run(t.Context(), p, "tick")
-			wantEqual(t, "exit codes", codes, []int{want})
-			wantTook(t, begin, 0, 2*time.Second+30*time.Second/6+2*time.Second)
+			got := call(t, p, "tick")
+			wantEqual(t, "exit codes", codes, []int{test.code})
+			wantTook(t, begin, 0, test.takes)
 			words := await(t, messages(strings.NewReader(got.err)), "the process exits")
-			if words.Job != "still" || words.Cause != "stalled: no heartbeat for 2s" || words.Code != want || len(words.Goroutines) != 64<<10 {
-				t.Errorf("got the last words %+v", words)
-			}
-			got.wants(t, "tick", 1, "stalled in")
+			wantText(t, "the cause", words.Cause, test.cause)
+			wantEqual(t, "the last words", message{Level: words.Level, Job: words.Job, Code: words.Code}, message{Level: "ERROR", Job: "still", Code: test.code})
+			wantEqual(t, "bytes of goroutines", len(words.Goroutines), 64<<10)
+			got.wants(t, "tick", 1, strings.TrimSuffix(test.cause, ": no heartbeat for 2s"))
 		})
 	}
 }
