@@ -48,11 +48,9 @@ func TestCompletions(t *testing.T) {
 	environment(t, "SOLOIST_LEASE=wrong")
 	p := host.Program{Work: work(), Store: down()}
 	for line, want := range completions {
-		words := strings.Split(line, " ")
-		got := run(t.Context(), p, append([]string{"__complete"}, words...)...)
-		if all := strings.Fields(got.out); !slices.Equal(all, want) || got.code != 0 || got.err != "" {
-			t.Errorf("%q: got %+v, want %q", line, got, want)
-		}
+		got := run(t.Context(), p, append([]string{"__complete"}, strings.Split(line, " ")...)...)
+		wantEqual(t, line, append(strings.Fields(got.out), got.err), append(want, ""))
+		wantCode(t, got.code, 0)
 	}
 	wantLines(t, p, "__complete", 0, "serve\n")
 }
@@ -116,10 +114,7 @@ func TestCompletionOfOddNames(t *testing.T) {
 			t.Errorf("%q: got %d, %q, %q", name, got, out.String(), errs.String())
 		}
 	}
-	got := run(t.Context(), host.Program{}, "completion", "tcsh")
-	if want := `demo: completion: SHELL must be one of "bash","zsh","fish" but got "tcsh"`; got.code != 2 || !strings.HasPrefix(got.err, want) {
-		t.Errorf("got %+v, want %s", got, want)
-	}
+	wantLines(t, host.Program{}, "completion tcsh", 2, `demo: completion: SHELL must be one of "bash","zsh","fish" but got "tcsh"`)
 }
 
 func TestWrongArguments(t *testing.T) {
@@ -195,17 +190,14 @@ func TestWrongArguments(t *testing.T) {
 func TestHelp(t *testing.T) {
 	environment(t, "SOLOIST_LEASE=wrong") // who asks for help may have it wrong
 	for _, args := range []string{"help", "--help", "-h", "-help"} {
-		got := run(t.Context(), host.Program{}, strings.Fields(args)...)
-		if got.code != 0 || got.err != "" {
-			t.Errorf("%s: got %+v", args, got)
-		}
-		for _, want := range []string{"serve", "tick", "status", "history", "next", "unlock", "validate", "help", "SOLOIST_APP", "SOLOIST_STORAGE", "SOLOIST_CONTAINER",
-			"SOLOIST_LEASE", "SOLOIST_ADDR", "SOLOIST_GRACE", "SOLOIST_HISTORY", "SOLOIST_READ_TOKEN", "SOLOIST_ADMIN_TOKEN", "SOLOIST_LOG_FORMAT", "SOLOIST_LOG_LEVEL",
-			"SOLOIST_JOB_<NAME>_SCHEDULE", "SOLOIST_JOB_<NAME>_TIMEZONE", "SOLOIST_JOB_<NAME>_PAUSED", "SOLOIST_JOB_<NAME>_PING",
-			"SOLOIST_ALERT_WEBHOOK", "SOLOIST_ALERT_SECRET", "SOLOIST_ALERT_FAILURES"} {
+		got := wantLines(t, host.Program{}, args, 0, "\n3, in Functions 200: ", `"overrun"`)
+		wantEqual(t, args+": standard error", got.err, "")
+		for want := range strings.FieldsSeq(`serve tick status history next unlock validate help SOLOIST_APP SOLOIST_STORAGE SOLOIST_CONTAINER
+			SOLOIST_LEASE SOLOIST_ADDR SOLOIST_GRACE SOLOIST_HISTORY SOLOIST_READ_TOKEN SOLOIST_ADMIN_TOKEN SOLOIST_LOG_FORMAT SOLOIST_LOG_LEVEL
+			SOLOIST_JOB_<NAME>_SCHEDULE SOLOIST_JOB_<NAME>_TIMEZONE SOLOIST_JOB_<NAME>_PAUSED SOLOIST_JOB_<NAME>_PING
+			SOLOIST_ALERT_WEBHOOK SOLOIST_ALERT_SECRET SOLOIST_ALERT_FAILURES`) {
 			wantText(t, args, got.out, "\n  "+want+" ")
 		}
-		wantText(t, args, got.out, "\n3, in Functions 200: ", `"overrun"`)
 	}
 }
 
