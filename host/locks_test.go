@@ -235,13 +235,12 @@ func TestSweepCommand(t *testing.T) {
 		uses(t, p.Store, "Tenant/2")
 		time.Sleep(48 * time.Hour)
 		uses(t, p.Store, "tenant-1")
-		wantEqual(t, "after two days", run(t.Context(), p, "sweep"), result{0, "", "demo: 0 removed\n"})
+		wantEqual(t, "after two days", call(t, p, "sweep"), result{0, "", "demo: 0 removed\n"})
 		for unused, want := range map[string]string{"1m": "10m0s", "-1h": "such as 90m, 24h or 7d", "soon": "such as 90m, 24h or 7d"} {
 			wantLines(t, p, "sweep --json --unused="+unused, 2, want, unused)
 		}
 		wantLines(t, p, "sweep --unused 50h", 0)
-		wantEqual(t, "a day", run(t.Context(), p, "sweep", "--unused", "1d"),
-			result{0, "0-lock---54enant--2f2\n", "demo: 1 removed\n"})
+		wantEqual(t, "a day", call(t, p, "sweep --unused 1d"), result{0, "0-lock---54enant--2f2\n", "demo: 1 removed\n"})
 		wantLines(t, p, "sweep --unused 10m --json", 0, `"removed": []`)
 	})
 }

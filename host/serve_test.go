@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -46,9 +45,7 @@ func TestHTTPAnswersUntilLastJobIsDone(t *testing.T) {
 		stop()
 		time.Sleep(10 * time.Second)
 		wantAnswer(t, "healthz", ln.get(t, "/healthz"), 200)
-		if ctx.Err() != nil {
-			t.Errorf("got %v, want the job to have its grace", context.Cause(ctx))
-		}
+		wantEqual(t, "the context of the job, in its grace", ctx.Err(), nil)
 		close(release)
 		wantCode(t, <-code, 0)
 		if _, err := ln.dial(t.Context(), "", ""); err == nil {
@@ -145,41 +142,29 @@ func TestRunOnEachReplicaEndsNoProcess(t *testing.T) {
 
 // late is a job that ignores its time-out, and keeps its lease.
 func late(release <-chan struct{}) []soloist.Work {
-	return []soloist.Work{
-		soloist.Job{Name: "late", Schedule: "@every 1m", Timeout: 10 * time.Second, Do: func(context.Context, *soloist.Run) error {
-			<-release
-			return nil
-		}},
-		soloist.Job{Name: "beat", Schedule: "@every 1m", Do: do},
-	}
+	j := still(release)
+	j.Name, j.HeartbeatTimeout, j.Timeout = "late", 0, 10*time.Second
+	return []soloist.Work{j, work()[0]}
 }
 
 func TestRunThatIgnoresTimeoutIsTold(t *testing.T) {
 	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
 		release := make(chan struct{})
 		s := open(t, host.WithExit(host.Program{Work: late(release), Store: &local.Memory{}}, os.Exit))
-		s.tick()
-		time.Sleep(time.Minute)
-		wantAnswer(t, "healthz before", s.get("/healthz"), 200, `"status":"ok"`)
-		ended := make(chan struct{})
-		go func() { defer close(ended); s.tick() }()
-		time.Sleep(14 * time.Second)
+		ended := s.underway(14 * time.Second)
 		wantAnswer(t, "healthz in time", s.get("/healthz"), 200, `"status":"ok"`)
 		time.Sleep(50 * time.Second)
 
 		// The job beside it is left alone, and the replica not just degraded.
-		const words = "late goes on though its context has ended (timed out after 10s)"
-		code, logs := s.invoke(t, "tick", "{}")
-		if code != 500 || len(logs) != 2 || logs[0] != "job late: "+strings.TrimPrefix(words, "late ")+": only a restart helps" || !strings.HasPrefix(logs[1], "job beat: "+words) {
-			t.Errorf("got code %d and %q", code, logs)
-		}
+		const words = "goes on though its context has ended (timed out after 10s)"
+		s.wantInvoked(t, "tick", "{}", 500, "job late: "+words+": only a restart helps", "job beat: late "+words)
 		s.wantInvoked(t, "late", "{}", 500, "only a restart helps")
-		wantAnswer(t, "healthz", s.get("/healthz"), 503, `"status":"overrun"`, `"overrun":{"late":"timed out after 10s"}`, `"broken":{"beat":"`+words)
+		wantAnswer(t, "healthz", s.get("/healthz"), 503, `"status":"overrun"`, `"overrun":{"late":"timed out after 10s"}`, `"broken":{"beat":"late `+words)
 		wantAnswer(t, "app", s.get("/api/v1/app"), 200, `"overrun":{"late":"timed out after 10s"}`)
 		wantAnswer(t, "metrics", s.get("/metrics"), 200, `soloist_overrun{job_name="late"} 1`, `soloist_overrun{job_name="beat"} 0`, `soloist_job_broken{job_name="beat"} 1`)
 
 		close(release)
-		<-ended
+		ended()
 		s.tick()
 		wantAnswer(t, "healthz after", s.get("/healthz"), http.StatusOK, `"status":"ok"`)
 	})
@@ -227,7 +212,7 @@ func (c client) cutOff() (after time.Duration, text string) {
 }
 
 // The host keeps its connection for a minute, which is just when the next timer comes. A server that closes it then would fail
-// that invocation, which is under way already and is not sent again. Elsewhere an idle connection is soon closed.
+// that invocation, which is under way already and is not sent again.
 func TestIdleConnections(t *testing.T) {
 	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
 		c, _ := connected(t, &local.Memory{}, work())
@@ -238,27 +223,26 @@ func TestIdleConnections(t *testing.T) {
 			}
 		}
 	})
-	bubble(t, nil, func(t *testing.T) {
-		c, _ := connected(t, &local.Memory{}, work())
-		c.post("/healthz")
-		after, _ := c.cutOff()
-		wantEqual(t, "closed after", after, 30*time.Second)
-	})
 }
 
+// An idle connection is soon closed, and in Functions one that does not get on with its request.
 func TestHalfRequestIsCutOff(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
-	for sent, want := range map[string]time.Duration{
-		"": 5 * time.Second,
-		"POST /tick HTTP/1.1\r\nHost: 127.0.0.1\r\nX":                         5 * time.Second,
-		"POST /tick HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n": 10 * time.Second,
+	const functions, elsewhere = "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "X=1"
+	for _, test := range []struct {
+		env, sent, answer string
+		want              time.Duration
+	}{
+		{functions, "", "!200 OK", 5 * time.Second},
+		{functions, "POST /tick HTTP/1.1\r\nHost: 127.0.0.1\r\nX", "!200 OK", 5 * time.Second},
+		{functions, "POST /tick HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n", "!200 OK", 10 * time.Second},
+		{elsewhere, "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "200 OK", 30 * time.Second},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble(t, []string{test.env}, func(t *testing.T) {
 			c, _ := connected(t, &local.Memory{}, work())
-			fmt.Fprint(c, sent)
-			if after, text := c.cutOff(); after != want || strings.Contains(text, "200 OK") {
-				t.Errorf("%q: closed after %s with %q, want %s", sent, after, text, want)
-			}
+			fmt.Fprint(c, test.sent)
+			after, text := c.cutOff()
+			wantEqual(t, "closed after", after, test.want)
+			wantText(t, test.sent, text, test.answer)
 		})
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// unlisted is a store that cannot list what it has.
+// unlisted is a store that cannot list the apps that it has.
 type unlisted struct{ store.Store }
 
 func (unlisted) Apps(context.Context) ([]string, error) { return nil, errors.New("no right to list") }
