@@ -6,7 +6,6 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
@@ -71,7 +70,7 @@ func causes(w *world, r *run) bool {
 	case known && r.Why == trace.Replaced:
 		return r.d.Overlap != soloist.Replace || r.d.After(r.Tick).After(r.Cancelled.Add(r.doubt()))
 	case known && r.Why == trace.Cancelled:
-		return !w.befell(trace.Ordered, r.e.name, time.Time{}, r.Cancelled, string(record.OrderCancel), string(record.OrderCancelBackfill))
+		return !w.befell(trace.Ordered, r.e.name, time.Time{}, r.Cancelled, string(soloist.OrderCancel), string(soloist.OrderCancelBackfill))
 	case known && r.Why == trace.Stalled:
 		return r.d.Pulse == trace.NoPulse && r.d.HeartbeatTimeout == 0
 	}
@@ -91,7 +90,7 @@ func (r *run) doubt() time.Duration {
 }
 
 // followers: a run of a follower begins only when the service had taken that each job before it has returned well for its tick;
-// under AfterAny, that the tick has an outcome.
+// under After.Any, that the tick has an outcome.
 func followers(w *world, r *run) bool {
 	return r.isTick() && slices.ContainsFunc(r.d.Before(), func(name string) bool {
 		e := w.entries[name]
@@ -101,7 +100,7 @@ func followers(w *world, r *run) bool {
 
 // endedBefore reports whether a job had ended for the tick of a follower when that began.
 func (e *entryLog) endedBefore(r *run) bool {
-	if !r.d.AfterAny {
+	if !r.d.Job.After.Any {
 		return slices.ContainsFunc(e.outcomesBy[r.Tick.UnixNano()], func(o outcome) bool {
 			return o.Request == "" && o.Status == event.Succeeded && o.write.Time.Before(r.Time)
 		})
