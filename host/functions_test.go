@@ -301,17 +301,12 @@ func TestOutageBefore(t *testing.T) {
 func TestOutageUnderWhatHasBegun(t *testing.T) {
 	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
 		backend := newGated(new(local.Memory), nil)
-		var order noted
-		outage := func(ctx context.Context, r *soloist.Run) error {
-			order.add(r.ID())
+		var ran noted
+		takes := lastingJob("beat", "@every 1h", 25*time.Second)
+		outage := noting(&ran, func(ctx context.Context, r *soloist.Run) error {
 			backend.away(35 * time.Second)
-			select {
-			case <-ctx.Done():
-				t.Errorf("it was cut short: %v", context.Cause(ctx))
-			case <-time.After(25 * time.Second):
-			}
-			return nil
-		}
+			return takes.Do(ctx, r)
+		})
 		s := open(t, host.Program{Store: backend, Before: []*soloist.Once{{Name: "migrate", Key: "v2", Lease: time.Minute, Do: outage}},
 			Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1h", Lease: time.Minute, Do: outage},
 				soloist.Job{Name: "other", Schedule: "@every 1h", Do: do}}})
@@ -320,9 +315,7 @@ func TestOutageUnderWhatHasBegun(t *testing.T) {
 		s.wantInvoked(t, "other", "{}", 500)
 		wantCode(t, <-code, 200)
 		wantEqual(t, "the outcome in the record", lastOutcome(t, backend).Status, event.Succeeded)
-		if all := order.all(); len(all) != 2 || !strings.HasPrefix(all[1], "beat@") {
-			t.Errorf("ran %q, want what comes before the jobs, then the job", all)
-		}
+		wantEqual(t, "what comes before the jobs, and the job, returned", ran.all(), []string{"<nil>", "<nil>"})
 	})
 }
 
@@ -330,10 +323,7 @@ func TestOutageUnderWhatHasBegun(t *testing.T) {
 func lastOutcome(t *testing.T, backend store.Store) event.Outcome {
 	var r record.Record
 	must(t, json.Unmarshal([]byte(recordOf(t, backend)), &r))
-	if len(r.History) == 0 {
-		return event.Outcome{}
-	}
-	return r.History[0]
+	return append(r.History, event.Outcome{})[0]
 }
 
 // The outcome of a run whose lease is longer than SOLOIST_LEASE is written in the time that its own lease gives, and the host
@@ -371,9 +361,8 @@ func TestStopUnderInvocation(t *testing.T) {
 				return
 			}
 			wantCode(t, <-code, 0)
-			if got := lastOutcome(t, backend); got.Status != event.Abandoned || got.Reason != "stopped" {
-				t.Errorf("got the outcome %+v, want abandoned, as the run was stopped", got)
-			}
+			got := lastOutcome(t, backend)
+			wantEqual(t, "the outcome", string(got.Status)+": "+got.Reason, "abandoned: stopped")
 			wantText(t, "the answer", <-answer, "abandoned: stopped")
 		})
 	}

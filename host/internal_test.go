@@ -197,8 +197,9 @@ func TestSweepDaily(t *testing.T) {
 			if err := l.Do(t.Context(), func(context.Context, *soloist.Run) error { return nil }); err != nil {
 				t.Fatal(err)
 			}
-			for _, days := range []int{9, 12} {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Until(time.Date(2000, 1, 1+days, 0, 0, 0, 0, time.UTC)))
+			begin := time.Now()
+			for _, days := range []time.Duration{9, 12} {
+				ctx, cancel := context.WithDeadline(t.Context(), begin.Add(days*24*time.Hour))
 				sweepDaily(ctx, a)
 				<-ctx.Done()
 				cancel()

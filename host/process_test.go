@@ -228,21 +228,18 @@ func TestLogWithoutReaderEndsNoProgram(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
 	must(t, err)
-	cmd := exec.Command(proctest.Self())
+	ctx, kill := context.WithTimeout(t.Context(), 20*time.Second)
+	defer kill()
+	cmd := exec.CommandContext(ctx, proctest.Self())
 	cmd.Env = append(proctest.Environ(), "TEST_PROGRAM=beat", "SOLOIST_STORAGE=memory:", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=1s")
 	cmd.Stdout, cmd.Stderr = w, t.Output()
 	must(t, cmd.Start())
-	kill := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
-	defer kill.Stop()
 	w.Close()
-	if _, err := bufio.NewReader(r).ReadString('\n'); err != nil {
-		t.Error(err)
-	}
+	_, err = bufio.NewReader(r).ReadString('\n')
+	must(t, err)
 	r.Close()
 	cmd.Process.Signal(syscall.SIGTERM)
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("the program ends with %v", err)
-	}
+	must(t, cmd.Wait())
 }
 
 // Clients that are idle, send nothing at all or half a request take nothing that

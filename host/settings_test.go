@@ -82,6 +82,8 @@ func TestSettings(t *testing.T) {
 			"AzureWebJobsStorage__queueServiceUri=https://acct.queue.core.windows.net"}, ok: "windows.net/soloist"},
 		{name: "alarm of an app whose name is no queue's", env: []string{"SOLOIST_ALARM=queue", "SOLOIST_APP=a--" + strings.Repeat("b", 60), "SOLOIST_STORAGE=" + connection}, ok: "windows.net/soloist"},
 		{name: "alarm of another kind", env: []string{"SOLOIST_ALARM=clock"}, bad: []string{`SOLOIST_ALARM is "clock": want queue, or not set`}},
+		{name: "alarm in memory", env: []string{"SOLOIST_ALARM=queue", "SOLOIST_STORAGE=memory:"}, bad: []string{
+			"SOLOIST_ALARM is queue, which is in a storage account"}},
 		{name: "alarm on a directory", env: []string{"SOLOIST_ALARM=queue"}, bad: []string{"SOLOIST_ALARM is queue, which is in a storage account of Azure, and the settings name none: want one in SOLOIST_STORAGE or AzureWebJobsStorage, or no alarm"}},
 		{name: "queue wrong", env: append(alarms, "SOLOIST_ALARM_QUEUE=Wake_Up"), bad: []string{`SOLOIST_ALARM_QUEUE is "Wake_Up": want 3 to 56 lower-case letters, digits and single hyphens between them`}},
 		{name: "lead of an alarm negative", env: append(alarms, "SOLOIST_ALARM_LEAD=-1s"), bad: []string{`SOLOIST_ALARM_LEAD is "-1s": want a duration from 0 to 1h`}},
