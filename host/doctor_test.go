@@ -72,7 +72,8 @@ func TestDoctorTestsNoOtherPlace(t *testing.T) {
 	for name, value := range map[string]string{"SOLOIST_CONTAINER": "My_Container", "SOLOIST_APP": "My App"} {
 		url := served(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("with a wrong %s: got a request", name) }))
 		environment(t, byKey(url), name+"="+value)
-		got := wantLines(t, host.Program{Work: work()}, "doctor", 2, "FAIL  settings     "+name+" is ", "\nskip  storage      "+name+" has to be right first")
+		got := wantLines(t, host.Program{Work: work()}, "doctor", 2, "FAIL  settings     "+name+" is ",
+			"\nskip  storage      "+name+" has to be right first")
 		wantEqual(t, "failures", strings.Count(got.out, "FAIL"), 1)
 	}
 }

@@ -300,7 +300,8 @@ func TestProgramsWithOneApp(t *testing.T) {
 		bubble(t, []string{replicaName + "a", "SOLOIST_PRESENCE=10s"}, func(t *testing.T) {
 			now, minutely := time.Now().UTC().Format(time.RFC3339), map[string]any{"schedule": "@every 1m0s"}
 			p := host.Program{Work: here(), Store: foreign(t, &local.Memory{},
-				map[string]any{"b": map[string]any{"id": "b", "started": now, "seen": now, "every": 1200, "health": "ok", "version": "v9", "program": test.program, "work": "w"}},
+				map[string]any{"b": map[string]any{"id": "b", "started": now, "seen": now, "every": 1200, "health": "ok",
+					"version": "v9", "program": test.program, "work": "w"}},
 				map[string]any{"w": map[string]any{test.job: minutely, "ship": minutely}})}
 			var log strings.Builder
 			serving := p

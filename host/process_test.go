@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 // crowd is many jobs that are due at the same second.
 func crowd() (all []soloist.Work) {
 	for i := range 200 {
-		all = append(all, soloist.Job{Name: fmt.Sprintf("job-%d", i), Schedule: "@every 10s", Do: do})
+		all = append(all, soloist.Job{Name: fmt.Sprintf("job-%d", i), Schedule: "@every 4s", Do: do})
 	}
 	return all
 }

@@ -91,7 +91,11 @@ func TestOverrunExits(t *testing.T) {
 		code    int
 		cause   string
 		takes   time.Duration // at most
-	}{{"X=1", false, 3, stalled, 9 * time.Second}, {functions, false, 200, stalled, 9 * time.Second}, {"X=1", true, 3, store.ErrLost.Error(), 30 * time.Second}} {
+	}{
+		{"X=1", false, 3, stalled, 9 * time.Second},
+		{functions, false, 200, stalled, 9 * time.Second},
+		{"X=1", true, 3, store.ErrLost.Error(), 30 * time.Second},
+	} {
 		bubble(t, []string{test.setting}, func(t *testing.T) {
 			release, backend := make(chan struct{}), &local.Memory{}
 			var codes []int
@@ -116,7 +120,7 @@ func TestOverrunExits(t *testing.T) {
 			wantTook(t, begin, 0, test.takes)
 			words := await(t, messages(strings.NewReader(got.err)), "the process exits")
 			wantText(t, "the cause", words.Cause, test.cause)
-			wantEqual(t, "the last words", message{Level: words.Level, Job: words.Job, Code: words.Code}, message{Level: "ERROR", Job: "still", Code: test.code})
+			wantEqual(t, "the last words", fmt.Sprint(words.Level, " ", words.Job, " ", words.Code), fmt.Sprint("ERROR still ", test.code))
 			wantEqual(t, "bytes of goroutines", len(words.Goroutines), 64<<10)
 			got.wants(t, "tick", 1, strings.TrimSuffix(test.cause, ": no heartbeat for 2s"))
 		})
