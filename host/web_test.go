@@ -100,9 +100,8 @@ func TestPage(t *testing.T) {
 	got := first.get("/")
 	wantAnswer(t, "page", got, 200, "<title>Soloist</title>")
 	for what, other := range map[string]*httptest.ResponseRecorder{"a job": first.get("/jobs/beat"), "no job": first.get("/jobs/none"), "another program": second.get("/")} {
-		if other.Code != 200 || other.Body.String() != got.Body.String() {
-			t.Errorf("%s: got code %d and another document", what, other.Code)
-		}
+		wantAnswer(t, what, other, 200)
+		wantEqual(t, what+" has the same document", other.Body.String() == got.Body.String(), true)
 	}
 	wantWithin(t, "bytes of the page", got.Body.Len(), 1<<10, 100<<10)
 	for name, want := range map[string]string{"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
