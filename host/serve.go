@@ -175,8 +175,9 @@ func greet(a *app.App, url string) {
 		return
 	}
 	var b strings.Builder
-	format.Wrapped(&b, fmt.Sprintf("app %s, replica %s, records in %s", a.Settings.App, a.Scheduler.Replica, a.Place), a.Console.Width()-len("    "))
-	printComing(&b, a, format.Clock{Now: a.Now(), Zone: time.Local}, a.Console.Width()-len("    ")) // as the log has them
+	width := a.Console.Width() - len("    ") // by which the log sets it off
+	format.Wrapped(&b, fmt.Sprintf("app %s, replica %s, records in %s", a.Settings.App, a.Scheduler.Replica, a.Place), width)
+	printComing(&b, a, format.Clock{Now: a.Now(), Zone: time.Local}, width) // in the zone of the lines below
 	a.Log.Info("listening on "+url, "jobs", logging.Dump(b.String()))
 }
 
@@ -412,8 +413,8 @@ func printReplicas(c app.Console, fleet *view.Fleet, width int, colour bool) {
 		g := format.NewGrid(format.Column{Title: "REPLICA", Least: 8}, format.Column{Title: "STATE", Least: 10}, format.Column{Title: "VERSION", Least: 8},
 			format.Column{Title: "PLATFORM", Least: 8}, format.Column{Title: "SEEN", Least: 7}, format.Column{Title: "SKEW", Least: 4})
 		for _, r := range fleet.Replicas {
-			g.Row(format.Cell{Text: r.Name}, format.Cell{Text: r.StateWords(), Tone: r.Tone()}, format.Cell{Text: r.VersionWords()},
-				format.Cell{Text: format.Join(r.Platform)}, format.Cell{Text: format.Relative(r.Seen, fleet.At)}, format.Cell{Text: r.SkewWords()})
+			g.Row(r.Name, r.StateWords(), r.VersionWords(), format.Join(r.Platform), format.Relative(r.Seen, fleet.At), r.SkewWords())
+			g.Tone(1, r.Tone())
 		}
 		g.Print(c.Stdout, width, colour)
 	}

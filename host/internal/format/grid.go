@@ -21,14 +21,13 @@ type Column struct {
 	Extra bool // it is there only where no cell has to be cut for it
 }
 
-// A Cell is a line of text, and how it looks.
-type Cell struct {
-	Text string
-	Tone Tone
+type cell struct {
+	text string
+	tone Tone
 }
 
 type gridRow struct {
-	cells []Cell
+	cells []cell
 	below string // in lines of its own, indented
 }
 
@@ -38,12 +37,19 @@ const gap = 2
 // NewGrid returns a table without rows.
 func NewGrid(columns ...Column) *Grid { return &Grid{columns: columns} }
 
-// Row adds a row: a cell for each column.
-func (g *Grid) Row(cells ...Cell) *Grid {
-	for i := range cells {
-		cells[i].Text = Line(cells[i].Text)
+// Row adds a row: a text for each column.
+func (g *Grid) Row(texts ...string) *Grid {
+	var r gridRow
+	for _, text := range texts {
+		r.cells = append(r.cells, cell{text: Line(text)})
 	}
-	g.rows = append(g.rows, gridRow{cells: cells})
+	g.rows = append(g.rows, r)
+	return g
+}
+
+// Tone says how a cell of the last row looks.
+func (g *Grid) Tone(column int, tone Tone) *Grid {
+	g.rows[len(g.rows)-1].cells[column].tone = tone
 	return g
 }
 
@@ -53,9 +59,9 @@ func (g *Grid) Below(text string) { g.rows[len(g.rows)-1].below = text }
 // Print writes the table with its titles.
 func (g *Grid) Print(w io.Writer, width int, colour bool) {
 	widths := g.fit(width)
-	titles := make([]Cell, len(g.columns))
+	titles := make([]cell, len(g.columns))
 	for i, c := range g.columns {
-		titles[i].Text = c.Title
+		titles[i].text = c.Title
 	}
 	printRow(w, titles, widths, false)
 	for _, r := range g.rows {
@@ -67,16 +73,16 @@ func (g *Grid) Print(w io.Writer, width int, colour bool) {
 }
 
 // printRow writes a line without blanks at its end. A column of width 0 is left out.
-func printRow(w io.Writer, cells []Cell, widths []int, colour bool) {
+func printRow(w io.Writer, cells []cell, widths []int, colour bool) {
 	var b strings.Builder
 	blanks := 0
 	for i, c := range cells {
 		if widths[i] == 0 {
 			continue
 		}
-		text := Cut(c.Text, widths[i])
+		text := Cut(c.text, widths[i])
 		b.WriteString(strings.Repeat(" ", blanks))
-		b.WriteString(Paint(colour && c.Tone != "", c.Tone, text))
+		b.WriteString(Paint(colour && c.tone != "", c.tone, text))
 		blanks = widths[i] - Width(text) + gap
 	}
 	fmt.Fprintln(w, b.String())
@@ -88,7 +94,7 @@ func (g *Grid) fit(width int) []int {
 	for i, c := range g.columns {
 		widths[i] = Width(c.Title)
 		for _, r := range g.rows {
-			widths[i] = max(widths[i], Width(r.cells[i].Text))
+			widths[i] = max(widths[i], Width(r.cells[i].text))
 		}
 		least[i] = min(widths[i], max(c.Least, 1))
 	}
