@@ -410,8 +410,7 @@ func printReplicas(c app.Console, fleet *view.Fleet, width int, colour bool) {
 	}
 	if len(fleet.Replicas) > 0 {
 		fmt.Fprintln(c.Stdout)
-		g := format.NewGrid(format.Column{Title: "REPLICA", Least: 8}, format.Column{Title: "STATE", Least: 10}, format.Column{Title: "VERSION", Least: 8},
-			format.Column{Title: "PLATFORM", Least: 8}, format.Column{Title: "SEEN", Least: 7}, format.Column{Title: "SKEW", Least: 4})
+		g := format.NewGrid("REPLICA\tSTATE\tVERSION\tPLATFORM\tSEEN\tSKEW", 8, 10, 8, 8, 7, 4)
 		for _, r := range fleet.Replicas {
 			g.Row(r.Name, r.StateWords(), r.VersionWords(), format.Join(r.Platform), format.Relative(r.Seen, fleet.At), r.SkewWords())
 			g.Tone(1, r.Tone())

@@ -215,9 +215,7 @@ func troubleWords(rows []view.Row) string {
 // printJobs shows the table. On a narrow terminal it says who is in which state.
 func printJobs(to app.Console, rows []view.Row, clock format.Clock, width int, colour bool) {
 	clock.Short = true
-	g := format.NewGrid(format.Column{Title: "NAME", Least: 8}, format.Column{Title: "STATE", Least: 10},
-		format.Column{Title: "LAST", Least: 10}, format.Column{Title: "NEXT", Least: 8},
-		format.Column{Title: "SCHEDULE", Extra: true}, format.Column{Title: "COUNTS", Extra: true})
+	g := format.NewGrid("NAME\tSTATE\tLAST\tNEXT\tSCHEDULE\tCOUNTS", 8, 10, 10, 8, 0, 0)
 	for _, r := range rows {
 		state, below := r.StateWords(clock)
 		g.Row(r.Name, state, r.LastWords(clock), r.NextWords(clock), r.ScheduleWords(), r.Tally()).Tone(1, r.Tone()).Below(below)

@@ -10,15 +10,9 @@ import (
 // A Grid is a table that is no wider than what it is printed on. Where not all columns fit, those go that say the least,
 // and the widest of the others are cut.
 type Grid struct {
-	columns []Column
-	rows    []gridRow
-}
-
-// A Column has its title, and the fewest characters of its cells that are of use.
-type Column struct {
-	Title string
-	Least int
-	Extra bool // it is there only where no cell has to be cut for it
+	titles []string
+	least  []int
+	rows   []gridRow
 }
 
 type cell struct {
@@ -34,8 +28,11 @@ type gridRow struct {
 // gap is what lies between two columns.
 const gap = 2
 
-// NewGrid returns a table without rows.
-func NewGrid(columns ...Column) *Grid { return &Grid{columns: columns} }
+// NewGrid returns a table without rows. Of each column it gets the fewest characters of its cells that are of use; zero: the
+// column is there only where no cell has to be cut for it.
+func NewGrid(titles string, least ...int) *Grid {
+	return &Grid{titles: strings.Split(titles, "\t"), least: least}
+}
 
 // Row adds a row: a text for each column.
 func (g *Grid) Row(texts ...string) *Grid {
@@ -59,9 +56,9 @@ func (g *Grid) Below(text string) { g.rows[len(g.rows)-1].below = text }
 // Print writes the table with its titles.
 func (g *Grid) Print(w io.Writer, width int, colour bool) {
 	widths := g.fit(width)
-	titles := make([]cell, len(g.columns))
-	for i, c := range g.columns {
-		titles[i].text = c.Title
+	titles := make([]cell, len(g.titles))
+	for i, title := range g.titles {
+		titles[i].text = title
 	}
 	printRow(w, titles, widths, false)
 	for _, r := range g.rows {
@@ -90,17 +87,17 @@ func printRow(w io.Writer, cells []cell, widths []int, colour bool) {
 
 // fit returns the widths of the columns; zero: the column is left out.
 func (g *Grid) fit(width int) []int {
-	widths, least := make([]int, len(g.columns)), make([]int, len(g.columns))
-	for i, c := range g.columns {
-		widths[i] = Width(c.Title)
+	widths, least := make([]int, len(g.titles)), make([]int, len(g.titles))
+	for i, title := range g.titles {
+		widths[i] = Width(title)
 		for _, r := range g.rows {
 			widths[i] = max(widths[i], Width(r.cells[i].text))
 		}
-		least[i] = min(widths[i], max(c.Least, 1))
+		least[i] = min(widths[i], max(g.least[i], 1))
 	}
 	drop := func(i int) { widths[i], least[i] = 0, 0 }
 	for i := len(widths) - 1; i >= 0 && total(widths) > width; i-- {
-		if g.columns[i].Extra {
+		if g.least[i] == 0 {
 			drop(i)
 		}
 	}

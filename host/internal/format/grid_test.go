@@ -10,7 +10,7 @@ import (
 // Whatever is in a table, its lines have the width, and its columns begin one below the other.
 func TestGrid(t *testing.T) {
 	grid := func() *format.Grid {
-		g := format.NewGrid(format.Column{Title: "NAME", Least: 6}, format.Column{Title: "STATE", Least: 5}, format.Column{Title: "MORE", Extra: true})
+		g := format.NewGrid("NAME\tSTATE\tMORE", 6, 5, 0)
 		g.Row("beat", "idle", "-").Tone(1, format.Normal)
 		g.Row("日本語の仕事", "failing\x1b\nx2", "é\u0301 1").Tone(1, format.Red).Below(".....")
 		return g
