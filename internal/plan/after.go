@@ -40,15 +40,15 @@ func (c *claiming) claimAfter() bool {
 			}
 		}
 	}, c.v.Now)
-	w, passed := c.writing(), c.joined(all, tick)
+	passed := c.joined(all, tick)
 	for _, f := range passed {
 		switch {
-		case w.full():
+		case c.full():
 			return true
 		case f.status != "":
-			w.pass(f.to, f.status, f.reason)
+			c.pass(f.to, f.status, f.reason)
 		default: // those that might be run
-			w.passOutside(f.to, fate{status: event.Missed, reason: reason, waited: c.v.Waited})
+			c.passOutside(f.to, fate{status: event.Missed, reason: reason, waited: c.v.Waited})
 		}
 	}
 	return c.claimChosen(tick, len(passed) > 0)

@@ -33,44 +33,34 @@ func (p *Policy) Claim(v View) (next Claim, todo bool) {
 	if p.Outdated(v) || v.armed() {
 		return Claim{}, false
 	}
-	return draft(p, v)
+	c := newClaiming(p, v)
+	if todo = c.decide(); todo {
+		c.next.Record.Due = p.due(&c.next.Record)
+	}
+	return c.next, todo
 }
 
 // A claiming is a claim that is being drafted from a view.
 type claiming struct {
-	*Policy
-	v    View
-	next Claim
+	*write // of the record in next
+	v      View
+	next   Claim
+
+	undecided bool // what becomes of the last run, or of a tick beside it
+	paused    bool // the job, also by what was drafted so far
 }
 
 func newClaiming(p *Policy, v View) *claiming {
-	return &claiming{p, v, Claim{Record: v.Record.Clone()}}
-}
-
-// draft is Policy.Claim for a replica whose definition is in force, or comes into force.
-func draft(p *Policy, v View) (next Claim, todo bool) {
-	c := newClaiming(p, v)
-	todo = c.decide()
-	c.next.Record.Due = p.due(&c.next.Record)
-	return c.next, todo
-}
-
-// writing returns the write of the claim, after what was settled so far.
-func (c *claiming) writing() *write {
-	return &write{c.Policy, &c.next.Record, len(c.v.Record.History)}
-}
-
-// after returns the view of what the claim has written so far.
-func (c *claiming) after() View {
-	v := c.v
-	v.Record = &c.next.Record
-	return v
+	c := &claiming{v: v, next: Claim{Record: v.Record.Clone()}, undecided: undecided(v.Record), paused: v.IsPaused()}
+	c.write = writing(p, &c.next.Record)
+	return c
 }
 
 // decide drafts the claim, and reports whether it has anything to write.
 func (c *claiming) decide() bool {
 	r, next := c.v.Record, &c.next.Record
-	settled := settleCancelledOrder(next, c.v)
+	ordered := len(c.v.Control.Requests) > 0 // else nothing is asked about manual runs that were ordered
+	settled := ordered && settleCancelledOrder(next, c.v)
 	noteServed(next, c.v.Control.Requests)
 	next.Run.Unlocked = record.Unlocked{}
 	next.Run.Claimed, next.Run.Armed = begun(r), false // the run that was armed is over
@@ -83,7 +73,7 @@ func (c *claiming) decide() bool {
 	if c.v.Request != "" && settled {
 		return true // it may be what the call is for
 	}
-	settled = !undecided(r) && c.settleLeftBackfilled() || settled
+	settled = !c.undecided && next.Backfill.Seq != 0 && c.settleLeftBackfilled() || settled
 	if c.v.Request != "" {
 		return c.claimRequest()
 	}
@@ -93,7 +83,7 @@ func (c *claiming) decide() bool {
 		return c.next.Run
 	}
 	if c.Ticks == nil { // the next run of a singleton
-		if c.v.IsPaused() {
+		if c.paused {
 			return changed
 		}
 		c.claim(time.Time{}, 1)
@@ -101,13 +91,13 @@ func (c *claiming) decide() bool {
 	}
 	changed = c.adopt() || changed
 	changed = resume(next, c.v.Control) || changed
-	if c.v.passedOver() {
+	if ordered && c.v.passedOver() {
 		changed = c.claimOrdered() || changed
 	}
-	if !c.next.Run && !c.after().IsPaused() {
+	if !c.next.Run && !c.paused {
 		changed = c.claimDue() || changed
 	}
-	changed = c.claimOrdered() || changed
+	changed = ordered && c.claimOrdered() || changed
 	return c.claimBackfill() || changed
 }
 
@@ -115,7 +105,7 @@ func (c *claiming) decide() bool {
 // whether it changed anything. A further attempt has the starting deadline of its tick.
 func (c *claiming) settleDead() bool {
 	r := c.v.Record
-	if !undecided(r) {
+	if !c.undecided {
 		return false
 	}
 	if isBackfill(r) {
@@ -129,7 +119,7 @@ func (c *claiming) settleDead() bool {
 	}
 	why := ""
 	if c.mayRepeat() {
-		if c.v.IsPaused() { // the tick waits for the end of the pause, with all that is known of its last attempt
+		if c.paused { // the tick waits for the end of the pause, with all that is known of its last attempt
 			c.next.Record.Run.Deaths, c.next.Record.Run.Unlocked = r.Run.Deaths, r.Run.Unlocked
 			return false
 		}
@@ -154,15 +144,15 @@ func (c *claiming) abandon(why string) {
 		reason += joint + why
 	}
 	c.next.Record.Run.Status, c.next.Record.Run.Deaths, c.next.Record.Run.Unlocked = status, deaths(r), record.Unlocked{}
-	w := c.writing()
-	w.settleRun(LastOutcome(r, status, reason))
-	w.pauseSelf(c.v.Now)
+	c.settleRun(LastOutcome(r, status, reason))
+	c.pauseSelf(c.v.Now)
+	c.paused = c.paused || selfPaused(&c.next.Record, c.v.Control)
 }
 
 // abandonInPause settles the tick that waits for the end of a pause, and reports whether there was one. A run that is ordered
 // meanwhile takes its place: the record has room for one run.
 func (c *claiming) abandonInPause() bool {
-	if !c.v.IsPaused() || !c.mayRepeat() {
+	if !c.paused || !c.mayRepeat() {
 		return false
 	}
 	c.abandon("a run was ordered in the pause")
@@ -230,15 +220,18 @@ func (c *claiming) claimDue() bool {
 	if c.Follows() {
 		return c.claimAfter()
 	}
-	r := &c.next.Record
-	newest, pauses := c.Ticks.Last(c.v.Now), c.pausesUntil(r, c.v.Control, c.v.Now)
+	r, newest := &c.next.Record, c.Ticks.Last(c.v.Now)
+	if !newest.After(r.Watermark) {
+		return false
+	}
+	pauses := c.pausesUntil(r, c.v.Control, c.v.Now)
 	tick, reason := c.choose(backwards(c.Ticks, r.Watermark, newest, pauses), c.v.Now)
 	before := newest
 	if !tick.IsZero() {
 		before = c.Ticks.Last(tick.Add(-1))
 	}
-	passed := before.After(r.Watermark) // else nothing is due, or nothing before it
-	if !c.writing().passAll(before, fate{status: event.Missed, reason: reason, waited: c.v.Waited}, pauses) {
+	passed := before.After(r.Watermark) // else nothing is due before it
+	if !c.passAll(before, fate{status: event.Missed, reason: reason, waited: c.v.Waited}, pauses) {
 		return true
 	}
 	return c.claimChosen(tick, passed)
@@ -268,8 +261,8 @@ func (c *claiming) claim(tick time.Time, attempt int) {
 	r := &c.next.Record
 	r.Token++
 	r.Beat = record.Beat{}
-	if c.Beat > 0 {
-		r.Beat = record.Beat{Token: r.Token, Length: record.Seconds(c.Beat)}
+	if c.Policy.Beat > 0 {
+		r.Beat = record.Beat{Token: r.Token, Length: record.Seconds(c.Policy.Beat)}
 	}
 	r.Orders.Returned = record.Returned{}
 	r.Run.Tick, r.Run.Request, r.Run.Order, r.Run.Attempt = tick, "", 0, attempt

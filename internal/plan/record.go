@@ -32,7 +32,7 @@ func deaths(r *record.Record) int {
 // open reports whether the tick of the last run waits for another attempt. Its outcome is not
 // settled then: the watermark is before it.
 func open(r *record.Record) bool {
-	return cutShort(r.Run.Status) && claimed(r).After(r.Watermark)
+	return cutShort(r.Run.Status) && begunThrough(r).After(r.Watermark)
 }
 
 // cutShort reports whether a run that has come to this was ended before its time.
@@ -50,16 +50,13 @@ func unsettled(r *record.Record) bool { return r.Run.Status == record.Running ||
 // undecided reports whether it is not decided yet what becomes of the last run, or of a tick beside it.
 func undecided(r *record.Record) bool { return unsettled(r) || leftBeside(r) }
 
-// claimed returns the last tick that was claimed. It is zero after a manual run, which claims no tick.
-func claimed(r *record.Record) time.Time {
+// begunThrough returns the last tick that is settled or claimed: what comes after it has not begun. A manual run claims none.
+func begunThrough(r *record.Record) time.Time {
 	if r.Run.Request != "" {
-		return time.Time{}
+		return r.Watermark
 	}
-	return r.Run.Tick
+	return instant.Later(r.Watermark, r.Run.Tick)
 }
-
-// begunThrough returns the last tick that is settled or claimed: what comes after it has not begun.
-func begunThrough(r *record.Record) time.Time { return instant.Later(r.Watermark, claimed(r)) }
 
 // Due returns the next tick to run under the definition that wrote r, for a replica that does
 // not know this definition. An open tick comes first.
