@@ -90,14 +90,14 @@ func (s *Session) Reusable() bool {
 // first. The lease is renewed meanwhile.
 func (s *Session) WaitPast(stop context.Context, t time.Time) (now time.Time, ok bool) {
 	for {
-		lo, _, _ := s.client.Clock.Now()
-		left := t.Sub(lo)
+		now = s.client.Clock.Now().Earliest
+		left := t.Sub(now)
 		if left < 0 {
-			return lo, true
+			return now, true
 		}
 		left += left/(Drift-1) + time.Millisecond // the earliest reading advances more slowly than the service's clock, by Drift
 		if !WaitFor(stop, s.trusted, left) {
-			return lo, false
+			return now, false
 		}
 	}
 }

@@ -126,7 +126,7 @@ func (w *write) skipUnder(lo time.Time, c record.JobControl) {
 	if p.Ticks == nil || p.Follows() || p.Missed == RunAll || r.Definition.Spec != p.Spec || !p.Ticks.Last(lo).After(r.Watermark) {
 		return
 	}
-	if isBackfill(r) || r.Run.Request == "" && w.endedEarly() { // or the tick stays open
+	if isBackfill(r) || r.Run.Request == "" && w.endedEarly() { // then the tick stays open
 		return
 	}
 	if r.Run.Request != "" && p.Ticks.Last(r.Run.Tick).After(r.Watermark) {

@@ -102,9 +102,12 @@ type View struct {
 	Record *record.Record
 	ETag   string // of Record
 	State  store.LeaseState
-	Break  Break     // of the lease before its time
-	Now    time.Time // ticks up to Now are due
-	Since  time.Time // the definition of this replica counts from here: its start, or when it took the job back
+	Break  Break // of the lease before its time
+
+	Now      time.Time // ticks up to Now are due
+	Earliest time.Time // that the service's clock can show; zero: not known
+
+	Since time.Time // the definition of this replica counts from here: its start, or when it took the job back
 
 	Ahead Ahead
 

@@ -192,9 +192,10 @@ func (h *hold) decide(v plan.View) (next plan.Claim, todo bool) {
 func (h *hold) claim(next *plan.Claim) error {
 	rec, s := &next.Record, h.session
 	if next.Run {
-		_, claimed, known := h.clock.Now()
-		if !known {
-			claimed = h.clock.Wall().UTC()
+		now := h.clock.Now()
+		claimed := now.Latest
+		if claimed.IsZero() {
+			claimed = now.Best.UTC()
 		}
 		// Claimed is the latest time that the service's clock can show now. So each tick
 		// later than Claimed certainly came due under this run. Followers count thirds of

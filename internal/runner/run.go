@@ -83,7 +83,7 @@ func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, 
 	s, rec := h.session, &h.view.rec
 	returned := cmp.Or(a.Returned, h.clock.Elapsed())
 	took, end := (returned - start).Round(time.Millisecond), h.endAt(returned)
-	earliest := h.clock.Earliest()
+	earliest := h.clock.Now().Earliest
 	if status != event.Stalled && !h.bounded { // the lease is about to expire, or the call to end
 		h.replica.jobs.starts.wait(a.Under.Stop, h.held)
 	}
@@ -359,8 +359,9 @@ func (n *notices) Stalled(reason string) error {
 
 // stalledAt returns when a run has stalled, and the earliest time that the service's clock can show.
 func (n *notices) stalledAt() (at, earliest time.Time) {
-	if earliest = n.clock.Earliest(); earliest.IsZero() {
-		return n.clock.Best(), earliest
+	now := n.clock.Now()
+	if earliest = now.Earliest; earliest.IsZero() {
+		return now.Best, earliest
 	}
 	return earliest, earliest
 }

@@ -252,14 +252,14 @@ func (b *base) usable(e *store.Entry, last *record.Record) (rec record.Record, e
 // fromFuture returns that the record in the view has an instant in the future. The service's clock may be put back while the
 // record stays.
 func (r *Runner) fromFuture() error {
-	bounds := r.bounds()
-	if !r.view.latest.IsZero() && !bounds.Latest.Before(r.view.latest) {
+	latest := r.clock.Now().Latest
+	if !r.view.latest.IsZero() && !latest.Before(r.view.latest) {
 		return nil
 	}
-	if err := plan.Unusable(&r.view.rec, bounds); err != nil {
+	if err := plan.Unusable(&r.view.rec, r.bounds()); err != nil {
 		return &recordError{err}
 	}
-	r.view.latest = bounds.Latest
+	r.view.latest = latest
 	return nil
 }
 
@@ -339,9 +339,7 @@ func (r *Runner) lookBy(now time.Time) time.Time {
 // bounds returns the limits that a record has to keep for the store and its clock.
 func (b *base) bounds() (limits plan.Bounds) {
 	limits.Shortest, limits.Longest = b.client.Store.Limits()
-	if _, latest, ok := b.clock.Now(); ok {
-		limits.Latest = latest
-	}
+	limits.Latest = b.clock.Now().Latest
 	return limits
 }
 

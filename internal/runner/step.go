@@ -147,7 +147,8 @@ func (d *driver) decideBy() plan.View {
 	n := d.source.state.get()
 	o := &d.view.seen
 	o.At, o.RecreatedAt, o.LastLease = time.Now(), n.entry.recreated, n.entry.lease
-	v := plan.View{Record: &d.view.rec, Now: d.clock.Best(), Since: d.rank.since, Request: d.request, Control: d.orders(), Waited: d.view.waited, Claims: d.claims}
+	now := d.clock.Now()
+	v := plan.View{Record: &d.view.rec, Now: now.Best, Earliest: now.Earliest, Since: d.rank.since, Request: d.request, Control: d.orders(), Waited: d.view.waited, Claims: d.claims}
 	if d.slot.none {
 		v.Claims = plan.NoRun
 	}
@@ -170,12 +171,11 @@ func (d *driver) next(fresh bool) (plan.View, plan.Action) {
 	v.LookBy = d.lookBy(v.Now)
 	d.lookAhead(&v)
 	d.view.seen.Fresh = fresh
-	low := d.clock.Earliest()
-	action := plan.Next(&d.job.Policy, v, &d.view.seen, low)
+	action := plan.Next(&d.job.Policy, v, &d.view.seen)
 	if action.What == plan.Inherit {
 		d.emit(event.Event{Kind: event.Inherited, Former: event.Former{Since: d.view.rec.Definition.Since}, Took: time.Since(d.view.seen.UnchangedSince).Truncate(time.Minute)})
 		d.rank.since, v.Since = action.Since, action.Since
-		action = plan.Next(&d.job.Policy, v, &d.view.seen, low)
+		action = plan.Next(&d.job.Policy, v, &d.view.seen)
 	}
 	return v, action
 }
