@@ -259,7 +259,7 @@ type Bounds struct {
 // Unusable returns what is wrong with a record that can be read. A replica that acted upon
 // such a record would let the job rest for long, or fail in a way that names no cause.
 func Unusable(r *record.Record, b Bounds) error {
-	return cmp.Or(fromFuture(r, b), Exhausted(r), leaseOutOfBounds(r, b), beatOutOfBounds(r))
+	return cmp.Or(fromFuture(r, b), exhausted(r), leaseOutOfBounds(r, b), beatOutOfBounds(r))
 }
 
 // fast is how far an instant may be in the future, since clocks differ.
@@ -327,8 +327,8 @@ func latest(r *record.Record) (name string, at time.Time) {
 // ordered returns when an order was given at the earliest by its number, which begins with that time.
 func ordered(seq int64) time.Time { return time.UnixMicro(seq).UTC() }
 
-// Exhausted returns what is wrong with a record whose token is the largest that can be read: no claim can follow it.
-func Exhausted(r *record.Record) error {
+// exhausted returns what is wrong with a record whose token is the largest that can be read: no claim can follow it.
+func exhausted(r *record.Record) error {
 	if r.Token < record.MaxToken {
 		return nil
 	}

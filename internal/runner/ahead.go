@@ -39,7 +39,8 @@ func (d *driver) lookAhead(v *plan.View) {
 	// looks of the replicas apart.
 	awaitsOther := v.Record.Run.Armed || v.Now.Sub(d.view.seen.Expected) <= d.job.Policy.Lease
 	if next.Sub(v.Now) > farAway && !awaitsOther {
-		v.Ahead.Lead, v.Ahead.Grab = d.job.Policy.Lead(), d.job.Policy.Lead()
+		lead := d.job.Policy.Lead()
+		v.Ahead.Lead, v.Ahead.Grab = lead, lead
 		return
 	}
 	l := &d.view.lead
@@ -91,13 +92,14 @@ const raceOver = 100 * time.Millisecond
 // lease's length has passed it releases the lease anyway, and lets others be first:
 // a replica with another definition, or a manual run, may wait for it.
 func (h *hold) keeps() (tick time.Time, ok bool) {
-	p, s, v := &h.job.Policy, h.session, h.decideBy()
+	p, s := &h.job.Policy, h.session
 	next := p.NextTick(&h.view.rec)
-	if _, todo := p.Claim(v); todo || next.IsZero() || next.Sub(v.Now) > p.Lead() || v.IsPaused() {
+	// Between two runs there is no beat, so the lease of a holder that dies would have to expire.
+	if next.IsZero() || p.Beat > 0 || h.bounded || h.stop.Err() != nil || h.view.rec.Run.Status == event.Stalled || next.Sub(h.clock.Best()) > p.Lead() {
 		return time.Time{}, false
 	}
-	// Between two runs there is no beat, so the lease of a holder that dies would have to expire.
-	if p.Beat > 0 || h.bounded || !h.mayActAhead() || h.stop.Err() != nil || h.view.rec.Run.Status == event.Stalled || h.replica.Degraded() != nil || !s.Reusable() {
+	v := h.decideBy()
+	if _, todo := p.Claim(v); todo || v.IsPaused() || !h.mayActAhead() || h.replica.Degraded() != nil || !s.Reusable() {
 		return time.Time{}, false
 	}
 	if s.Age() > s.Length || h.replica.jobs.load.cedes(h.client.Jitter) {

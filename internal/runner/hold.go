@@ -231,7 +231,9 @@ func (h *hold) claim(next *plan.Claim) error {
 	h.emitLate(late, nil)
 	h.emitClaim(&h.view.rec, &written, news, next.Run)
 	h.written(s)
-	h.leaveTo()
+	if h.view.before != nil {
+		h.leaveTo()
+	}
 	// The definition that this replica has taken back is now in force.
 	h.rank.adopted = instant.Later(h.rank.adopted, h.rank.since)
 	return nil
@@ -250,6 +252,7 @@ func (h *hold) unclaimed(err error) time.Duration {
 	case unread:
 		h.denial.left = unanswered{session: h.session, err: err}
 	case errors.Is(err, fs.ErrPermission):
+		h.session.Stop()
 		h.giveBack()
 	case !errors.Is(err, store.ErrLost) || errors.Is(err, errSlotLost):
 		h.release()
@@ -288,11 +291,10 @@ func (h *hold) release() bool {
 }
 
 // giveBack releases the lease. The view then holds what was last written, and the ETag
-// of that write, so that the next tick needs no read. The renewals must end first: a
+// of that write, so that the next tick needs no read. The caller has stopped the renewals: a
 // renewal after the release would fail, and would look like a lost lease.
 func (h *hold) giveBack() {
 	s := h.session
-	s.Stop()
 	h.reached() // the trouble of a renewal ends with its session: no later renewal would take it back
 	if err := s.Release(h.held); err != nil {
 		h.notReleased(err)

@@ -130,8 +130,10 @@ func (d *driver) step() time.Duration {
 		return d.unusable(err)
 	}
 	d.short = nil
-	d.forgive()
-	if d.lookBefore(begin) && !fresh {
+	if d.denial.err != nil {
+		d.forgive()
+	}
+	if d.view.before != nil && d.lookBefore(begin) && !fresh {
 		fresh = true
 		if err := d.read(d.ctx, d.wake.Tick); err != nil {
 			return d.unusable(err)
@@ -267,14 +269,10 @@ func (d *driver) waitFor(a plan.Action) time.Duration {
 
 // acquire acquires the lease of an entry that was seen free, or whose holder is silent, with the ETag that
 // the decision was made from, and does what is due under the lease. If the entry has
-// changed since, the store refuses the lease and the entry is read again. The order
-// of the checks matters: a record with the largest token must not cost a lease.
+// changed since, the store refuses the lease and the entry is read again.
 func (d *driver) acquire(a plan.Action) time.Duration {
 	if d.job.Group != nil && d.slot.held == nil {
 		return d.acquireInGroup(a)
-	}
-	if err := plan.Exhausted(&d.view.rec); err != nil {
-		return d.unusable(&recordError{err})
 	}
 	etag := d.view.entry.ETag
 	d.notice(true, d.contradiction.of(etag))
