@@ -47,17 +47,8 @@ func (c *Clock) Observe(sent time.Duration, date time.Time) {
 	if date.IsZero() {
 		return
 	}
-	if skew, turned := c.observe(sent, date); turned && c.Skewed != nil {
-		c.Skewed(skew)
-	}
-}
-
-// observe returns by how much the wall clock is proved wrong if the answer has turned that
-// from right to wrong, and zero if it has turned it to right.
-func (c *Clock) observe(sent time.Duration, date time.Time) (skew time.Duration, turned bool) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := c.Elapsed()
+	now, wall := c.Elapsed(), c.Wall()
 	lo, hi := date, date.Add(now-sent)
 	// A Date header has whole seconds (https://www.rfc-editor.org/rfc/rfc9110#name-date-time-formats), so the service's clock may
 	// be ahead of it. A date with a fraction is exact.
@@ -70,17 +61,18 @@ func (c *Clock) observe(sent time.Duration, date time.Time) (skew time.Duration,
 		lo, hi = instant.Later(lo, old.Earliest), instant.Earlier(hi, old.Latest)
 	}
 	c.known, c.at, c.lo, c.hi = true, now, lo, hi
-	wall := c.Wall()
 	c.off = instant.Earlier(instant.Later(wall, lo), hi).Sub(wall)
+	skew, turned := -c.off, false
 	switch {
-	case !c.wrong && c.off.Abs() > skewWrong:
-		c.wrong = true
-		return -c.off, true
-	case c.wrong && c.off.Abs() <= skewRight:
-		c.wrong = false
-		return 0, true
+	case !c.wrong && skew.Abs() > skewWrong:
+		c.wrong, turned = true, true
+	case c.wrong && skew.Abs() <= skewRight:
+		c.wrong, turned, skew = false, true, 0
 	}
-	return 0, false
+	c.mu.Unlock()
+	if turned && c.Skewed != nil {
+		c.Skewed(skew)
+	}
 }
 
 // A Time is what a Clock knows of the time at one moment.

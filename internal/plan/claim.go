@@ -30,7 +30,15 @@ func (c *Claim) Claimed() (run event.Outcome) {
 //
 // Next calls it too, only to learn whether something is due. It changes nothing that it is given.
 func (p *Policy) Claim(v View) (next Claim, todo bool) {
-	if p.Outdated(v) || v.armed() {
+	if p.Outdated(v) {
+		return Claim{}, false
+	}
+	return draft(p, v)
+}
+
+// draft is Policy.Claim for a replica whose definition is in force, or comes into force.
+func draft(p *Policy, v View) (next Claim, todo bool) {
+	if v.armed() {
 		return Claim{}, false
 	}
 	c := newClaiming(p, v)
@@ -61,7 +69,9 @@ func (c *claiming) decide() bool {
 	r, next := c.v.Record, &c.next.Record
 	ordered := len(c.v.Control.Requests) > 0 // else nothing is asked about manual runs that were ordered
 	settled := ordered && settleCancelledOrder(next, c.v)
-	noteServed(next, c.v.Control.Requests)
+	if ordered {
+		noteServed(next, c.v.Control.Requests)
+	}
 	next.Run.Unlocked = record.Unlocked{}
 	next.Run.Claimed, next.Run.Armed = begun(r), false // the run that was armed is over
 	next.Definition.Mark = record.Mark{}               // a replica that writes has the definition in force, which answers the mark
@@ -77,7 +87,7 @@ func (c *claiming) decide() bool {
 	if c.v.Request != "" {
 		return c.claimRequest()
 	}
-	changed := c.settleDead() || settled
+	changed := c.undecided && c.settleDead() || settled
 	if c.next.Run {
 		c.next.Run = c.v.Claims != NoRun
 		return c.next.Run
@@ -101,13 +111,10 @@ func (c *claiming) decide() bool {
 	return c.claimBackfill() || changed
 }
 
-// settleDead decides about the last run if its runner is gone: the run gets another attempt, or its outcome. It returns
+// settleDead decides about the last run, whose runner is gone: the run gets another attempt, or its outcome. It returns
 // whether it changed anything. A further attempt has the starting deadline of its tick.
 func (c *claiming) settleDead() bool {
 	r := c.v.Record
-	if !c.undecided {
-		return false
-	}
 	if isBackfill(r) {
 		return c.settleDeadBackfilled()
 	}
@@ -283,7 +290,7 @@ func (c *claiming) claimRequest() bool {
 	if c.Undecided(r) {
 		return false
 	}
-	settled := c.settleDead()
+	settled := c.undecided && c.settleDead()
 	if c.next.Run {
 		c.next.Run = false
 		return false

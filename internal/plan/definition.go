@@ -36,16 +36,17 @@ const (
 // Outdated reports whether another definition is in force, from a replica which started
 // later. Then this replica decides nothing about the job.
 func (p *Policy) Outdated(v View) bool {
-	return younger(v.Record.Definition.Spec, v.Record.Definition.Since, p.Spec, v.Since)
+	d := &v.Record.Definition
+	return d.Spec != p.Spec && younger(d.Spec, d.Since, p.Spec, v.Since)
 }
 
 // Adopts reports whether the next claim of this replica puts its definition into force.
 func (p *Policy) Adopts(v View) bool { return v.Record.Definition.Spec != p.Spec && !p.Outdated(v) }
 
-// younger reports whether the definition a comes after b: it is another one, and its replica started later. Two replicas that
+// younger reports whether a definition comes after another one: its replica started later. Two replicas that
 // started at the same instant are ordered by their hashes, so that all replicas agree.
-func younger(a string, started time.Time, b string, startedB time.Time) bool {
-	return a != b && (started.After(startedB) || started.Equal(startedB) && a > b)
+func younger(spec string, since time.Time, other string, otherSince time.Time) bool {
+	return since.After(otherSince) || since.Equal(otherSince) && spec > other
 }
 
 // overdue reports whether a tick is due and not settled, or a run that was ordered waits. A singleton is always due.

@@ -31,7 +31,7 @@ func TestMayMark(t *testing.T) {
 		"near, by the longer lease of the record": {record.Record{Due: clockTime("00:10:21"), Run: record.Run{Lease: record.Seconds(30 * time.Second)}}, false},
 	} {
 		p := Policy{Ticks: every("10s"), Spec: "mine", Lease: 15 * time.Second}
-		if got := (&step{decision: decision{&p, View{Record: &tt.record, Now: now, Since: clockTime("00:05:00")}}}).mayMark(); got != tt.want {
+		if got := (&step{decision: &decision{&p, View{Record: &tt.record, Now: now, Since: clockTime("00:05:00")}}}).mayMark(); got != tt.want {
 			t.Errorf("%s: got %t", name, got)
 		}
 	}
@@ -71,13 +71,13 @@ func TestOrderedRunUnderAnotherDefinition(t *testing.T) {
 			if at := Wanted(&p, v); !at.IsZero() {
 				got = at.Format(time.TimeOnly)
 			}
-			if marks := (&step{decision: decision{&p, v}}).mayMark(); marks != tt.marks || got != tt.wanted {
+			if marks := (&step{decision: &decision{&p, v}}).mayMark(); marks != tt.marks || got != tt.wanted {
 				t.Errorf("%s: marks %t, wanted at %q", name, marks, got)
 			}
 		}
 		v.Record.Definition.Mark = record.Mark{Spec: "middle", Since: clockTime("00:01:00")} // nor do these replicas answer
 		o := Observation{At: v.Now, Sighting: Sighting{UnchangedSince: v.Now.Add(-2 * InheritAfter)}}
-		if _, inherits := (&step{decision{&p, v}, &o}).inherits(); inherits != tt.inherits {
+		if _, inherits := (&step{&decision{&p, v}, &o}).inherits(); inherits != tt.inherits {
 			t.Errorf("%s: inherits %t", name, inherits)
 		}
 	}
@@ -97,7 +97,7 @@ func TestPatience(t *testing.T) {
 		v := View{Record: &record.Record{Definition: record.Definition{Mark: mark}}, Since: clockTime("00:05:00")}
 		for stood, inherits := range map[time.Duration]bool{want - 1: false, want: want > 0, time.Hour: want > 0} {
 			o := Observation{At: looked, Sighting: Sighting{UnchangedSince: looked.Add(-stood)}}
-			if _, ok := (&step{decision{&p, v}, &o}).inherits(); ok != inherits {
+			if _, ok := (&step{&decision{&p, v}, &o}).inherits(); ok != inherits {
 				t.Errorf("%+v, after %s: %t", mark, stood, ok)
 			}
 		}

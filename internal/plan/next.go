@@ -21,7 +21,7 @@ type decision struct {
 
 // A step is the decision about what a replica does next. It also has what the replica has noticed over several reads.
 type step struct {
-	decision
+	*decision
 	o *Observation
 }
 
@@ -29,11 +29,11 @@ type step struct {
 // decides nothing. While another replica runs the job, nothing else counts. Queue needs a fresh read: a lease that only an
 // older read has shown may be free by now, so acquiring takes the place of another read.
 func Next(p *Policy, v View, o *Observation) Action {
-	s := &step{decision{p, v}, o}
+	s := &step{&decision{p, v}, o}
 	if p.Outdated(v) {
 		return s.yield()
 	}
-	_, todo := p.Claim(v)
+	_, todo := draft(p, v)
 	runs := v.runs()
 	if a, ok := s.expect(); ok && !runs {
 		return a
@@ -88,7 +88,7 @@ func (s *step) idle() Action {
 	if s.o.Fresh && s.Record.Definition.Mark.Spec != "" && s.Record.Definition.Spec == s.Spec && !s.State.Live() {
 		return Action{What: Answer}
 	}
-	stale := s.o.stale(s.LookBy)
+	stale := s.o.stale(s.Ahead.LookBy)
 	if stale <= 0 {
 		return Action{Read: true}
 	}

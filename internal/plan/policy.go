@@ -115,10 +115,6 @@ type View struct {
 	Before  []Predecessor     // of a follower: what is known of the jobs in After, in that order
 	Awaited bool              // a follower with AfterAny waits for each outcome of this job, also that it was skipped
 
-	// LookBy is when the entry is read again at the latest, so that the entries of many jobs are
-	// read together. Zero: LookEvery after the last look.
-	LookBy time.Time
-
 	// Request is the name of a manual run. Then the claim is for that run alone.
 	Request string
 
@@ -134,6 +130,10 @@ type Ahead struct {
 	Lead time.Duration // how long before the tick it acts; zero: it waits until the tick is due
 	Last bool          // it ran the last tick, so it need not read the entry before it acquires
 	Grab time.Duration // how long before the tick it acquires a lease that it has found free; at most Lead
+
+	// LookBy is when the entry is read again at the latest, so that the entries of many jobs are
+	// read together. Zero: LookEvery after the last look.
+	LookBy time.Time
 }
 
 // A Break says who can end a lease before its time, and who has.

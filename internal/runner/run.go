@@ -196,7 +196,7 @@ func (h *hold) takeBack(why error, all ...*supervise.Attempt) {
 func (h *hold) takeBackBriefly(ctx context.Context) error {
 	s := h.session
 	// While the lease is renewed no other replica can run the job, so it is not tried for long.
-	trying, cancel := context.WithTimeout(ctx, 2*s.CallTimeout())
+	trying, cancel := context.WithTimeout(ctx, 2*s.Brief)
 	defer cancel()
 	err := s.WriteUntilKnown(trying, func(claim *record.Record) { *claim = plan.TakeBack(&h.job.Policy, &h.before, claim) }, nil)
 	if err == nil {
@@ -383,7 +383,7 @@ func (n *notices) Save(ctx context.Context, note string, checkpoint []byte) erro
 // once sends one write, and gives up after the time of one call: the watchdog, which
 // calls it, has deadlines to watch.
 func (n *notices) once(draft lease.Draft) error {
-	ctx, cancel := context.WithTimeout(n.session.Context(), n.session.CallTimeout())
+	ctx, cancel := context.WithTimeout(n.session.Context(), n.session.Brief)
 	defer cancel()
 	return n.session.WriteBestEffort(ctx, draft)
 }

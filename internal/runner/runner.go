@@ -327,9 +327,6 @@ func (r *Runner) ordered(rec *record.Record) plan.View {
 // It is zero if a tick comes before a read is due: such a job is not read between its ticks.
 func (r *Runner) lookBy(now time.Time) time.Time {
 	looked, due := r.view.seen.LookedAt, r.view.rec.Due
-	if !r.replica.reads.Many() {
-		return time.Time{}
-	}
 	if !due.IsZero() && due.Sub(now) <= plan.LookEvery-time.Since(looked) {
 		return time.Time{}
 	}

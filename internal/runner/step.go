@@ -170,7 +170,9 @@ func (d *driver) decideBy() plan.View {
 // definition of this replica comes into force, and the decision is made again by it.
 func (d *driver) next(fresh bool) (plan.View, plan.Action) {
 	v := d.decideBy()
-	v.LookBy = d.lookBy(v.Now)
+	if d.replica.reads.Many() {
+		v.Ahead.LookBy = d.lookBy(v.Now)
+	}
 	d.lookAhead(&v)
 	d.view.seen.Fresh = fresh
 	action := plan.Next(&d.job.Policy, v, &d.view.seen)
