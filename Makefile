@@ -18,6 +18,6 @@ mistakes: ## a test has to notice each known mistake: some minutes
 	go test ./internal/mistakes -name . -v -timeout 1h
 
 storm: ## random faults on real processes over Azurite: make storm for=30m seed=2
-	cd chaos && go run ./storm -for $(for) -seed $(seed)
+	cd proof/chaos && go run ./storm -for $(for) -seed $(seed)
 
 .PHONY: help check short sim mistakes storm

@@ -57,8 +57,8 @@ func (s *Scheduler) RunDue(ctx context.Context, wake Wake) (Report, error) {
 		return Report{}, err
 	}
 	defer s.core.told.flush()
-	defer s.core.replica.Orders.Use()()
-	d := &dueCall{scheduler: s, jobs: jobs, begin: time.Now(), heard: s.core.replica.Orders.Now(), reports: make([]JobReport, len(jobs))}
+	defer s.core.Replica.Orders.Use()()
+	d := &dueCall{scheduler: s, jobs: jobs, begin: time.Now(), heard: s.core.Replica.Orders.Now(), reports: make([]JobReport, len(jobs))}
 	s.inOrder(jobs, func(r *runner.Runner) { d.runTicks(ctx, r, wake) })
 	runner.Each(jobs, func(r *runner.Runner) { d.runBackfill(ctx, r) })
 	return newReport(d.reports)
@@ -68,7 +68,7 @@ func (s *Scheduler) RunDue(ctx context.Context, wake Wake) (Report, error) {
 // a job with shards, its shards' runners. No names: of all jobs.
 func (s *Scheduler) woken(names []string) (jobs []*runner.Runner, err error) {
 	for _, name := range names {
-		shards := s.whole(name)
+		shards := s.core.Shards(name)
 		if shards == nil {
 			r, err := s.runner(name)
 			if err != nil {
@@ -81,10 +81,10 @@ func (s *Scheduler) woken(names []string) (jobs []*runner.Runner, err error) {
 		}
 	}
 	if len(names) == 0 {
-		return slices.DeleteFunc(slices.Clone(s.core.runners), (*runner.Runner).Singleton), nil
+		return slices.DeleteFunc(slices.Clone(s.core.Runners), (*runner.Runner).Singleton), nil
 	}
 	var parts []string
-	for _, r := range s.core.runners {
+	for _, r := range s.core.Runners {
 		if slices.Contains(names, r.Name()) || slices.Contains(names, r.ShardOf()) {
 			parts = append(parts, r.Name())
 		}
@@ -95,7 +95,7 @@ func (s *Scheduler) woken(names []string) (jobs []*runner.Runner, err error) {
 // withFollowers returns the runners of jobs, and of those that follow them, in the order of all.
 func (s *Scheduler) withFollowers(jobs []string) (all []*runner.Runner) {
 	followers := map[string][]string{}
-	for _, r := range s.core.runners {
+	for _, r := range s.core.Runners {
 		for _, name := range r.After() {
 			followers[name] = append(followers[name], r.Name())
 		}
@@ -107,7 +107,7 @@ func (s *Scheduler) withFollowers(jobs []string) (all []*runner.Runner) {
 			next = append(next, followers[next[0]]...)
 		}
 	}
-	for _, r := range s.core.runners {
+	for _, r := range s.core.Runners {
 		if in[r.Name()] {
 			all = append(all, r)
 		}
@@ -150,7 +150,7 @@ func (s *Scheduler) NextDue(ctx context.Context) (time.Time, error) {
 	if err := s.Validate(); err != nil {
 		return time.Time{}, err
 	}
-	return runner.Wanted(ctx, s.core.runners), nil
+	return runner.Wanted(ctx, s.core.Runners), nil
 }
 
 // A dueCall is one call of RunDue.

@@ -124,7 +124,7 @@ func ExampleJob_after() {
 	}
 	all, _ := s.Status(context.Background())
 	for _, st := range all {
-		fmt.Printf("%s, %s: %s %q\n", st.Name, st.Schedule, st.Record.History[0].Status, st.Record.History[0].Reason)
+		fmt.Printf("%s, %s: %s %q\n", st.Name, st.Schedule, st.History[0].Status, st.History[0].Reason)
 	}
 	// Output:
 	// runs orders@2026-11-21T02:00:00Z

@@ -41,7 +41,7 @@ func (s *Scheduler) prepareGroups() map[string]*group {
 
 func (s *Scheduler) newGroup(name string) *group {
 	length := s.leaseOfGroup(name)
-	r := bareReplica(s.App, s.Replica, s.Store, s.core.replica)
+	r := bareReplica(s.App, s.Replica, s.Store, s.core.Replica)
 	r.Overrun = s.Overrun
 	hearTrouble(r, s.Logger.With("group", name, "replica", s.Replica))
 	return &group{newSlots(r, entry.Group, name, s.Groups[name], length)}

@@ -172,7 +172,7 @@ func (l *Lock) check() error {
 // set before its first use.
 func (s *Scheduler) Lock(name string) *Lock {
 	s.once.Do(s.prepare)
-	return &Lock{Name: name, Store: s.Store, App: s.App, Replica: s.Replica, Logger: s.Logger, Overrun: s.Overrun, of: s.core.replica}
+	return &Lock{Name: name, Store: s.Store, App: s.App, Replica: s.Replica, Logger: s.Logger, Overrun: s.Overrun, of: s.core.Replica}
 }
 
 // Lock returns the lock of that name, in the store and the app of the run, as [Scheduler.Lock] does. Its

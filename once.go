@@ -97,7 +97,7 @@ func (o *Once) Validate() error {
 func (s *Scheduler) Bind(o *Once) {
 	s.once.Do(s.prepare)
 	if o.Store == nil {
-		o.Store, o.of, o.beside = s.Store, s.core.replica, &s.core.beside
+		o.Store, o.of, o.beside = s.Store, s.core.Replica, &s.core.beside
 	}
 	setDefault(&o.App, s.App)
 	setDefault(&o.Replica, s.Replica)

@@ -1,16 +1,13 @@
 package soloist
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/control"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/runner"
 )
@@ -19,23 +16,23 @@ import (
 type Order struct {
 	// Kind is what to do.
 	//
-	//   - record.OrderPause: nothing of the job starts any more except manual runs. It binds every
+	//   - OrderPause: nothing of the job starts any more except manual runs. It binds every
 	//     replica eight seconds after Order has returned, at the latest. A run that is under way
 	//     goes on. Ticks that come due are skipped.
-	//   - record.OrderResume: the end of a pause, also of one by [Retry.PauseAfter].
-	//   - record.OrderRun: one run, in addition to the ticks, on whichever replica is first. It waits for
+	//   - OrderResume: the end of a pause, also of one by [Retry.PauseAfter].
+	//   - OrderRun: one run, in addition to the ticks, on whichever replica is first. It waits for
 	//     the end of a run that was under way before it, and is skipped if it was ordered during
 	//     that run, unless Missed is RunAll.
-	//   - record.OrderCancel: the context of the run that is under way ends with [ErrCancelled].
+	//   - OrderCancel: the context of the run that is under way ends with [ErrCancelled].
 	//     Its tick is not run again. A tick that waits for another attempt is cancelled too, but one
 	//     of a backfill only with the backfill.
-	//   - record.OrderBackfill: the ticks of Backfill are run again, in their order; see
+	//   - OrderBackfill: the ticks of Backfill are run again, in their order; see
 	//     [Scheduler.PlanBackfill]. A job has one backfill at a time.
-	//   - record.OrderCancelBackfill: no further tick of the backfill is run. The context of its run that
+	//   - OrderCancelBackfill: no further tick of the backfill is run. The context of its run that
 	//     is under way ends with [ErrCancelled].
-	//   - record.OrderStepDown: the run that is under way is handed over, as at a stop of its
+	//   - OrderStepDown: the run that is under way is handed over, as at a stop of its
 	//     replica.
-	Kind record.OrderKind
+	Kind OrderKind
 
 	Job string
 
@@ -54,102 +51,62 @@ type Order struct {
 
 	// Backfill says which ticks a backfill has.
 	Backfill Backfill
+
+	// These are set in an order that was written: its number, which only grows; its time, by the store's clock; the token of the
+	// run that it ends; how many ticks its backfill has. Set by a caller, they have no effect.
+	Seq   int64
+	At    time.Time
+	Token int64
+	Ticks int
 }
 
-// requestLife is how long a run that was ordered may wait for a replica.
-const requestLife = time.Hour
+// OrderKind is what an operator can order.
+type OrderKind string
+
+const (
+	OrderPause    OrderKind = "pause"
+	OrderResume   OrderKind = "resume"
+	OrderRun      OrderKind = "run"
+	OrderCancel   OrderKind = "cancel"
+	OrderStepDown OrderKind = "step-down"
+
+	OrderBackfill       OrderKind = "backfill"
+	OrderCancelBackfill OrderKind = "cancel-backfill"
+)
 
 // Order writes an order into the store, where replicas read it within five seconds; none has to
 // be up. It returns the order as it was written, with its number, its time and the name of its
 // request. An error may leave open whether the order was written; then it says so.
 // [ErrNotRunning]: there is no run to end. [ErrRefused]: the order is not possible.
 // fs.ErrNotExist: the job has no entry, since no scheduler has ever started it.
-func (s *Scheduler) Order(ctx context.Context, o Order) (record.Order, error) {
-	r, err := s.runner(o.Job)
-	if err == nil && s.core.replica.Orders != nil {
-		_ = s.core.replica.Orders.Refresh(ctx) // the order's times are by the store's clock
-	}
-	if err != nil {
-		return record.Order{}, err
-	}
-	if err := s.checkOrder(&o, r); err != nil {
-		return record.Order{}, control.Refuse(err)
-	}
-	now := s.core.replica.Clock.Best()
-	order := record.Order{Kind: o.Kind, Job: o.Job, By: cmp.Or(o.By, s.Replica), Reason: o.Reason, Until: o.Until, Name: o.Request}
-	target, err := r.Orderable(ctx, o.Kind, o.Request)
-	if err != nil {
-		return record.Order{}, fmt.Errorf("%s %s: %w", o.Kind, o.Job, err)
-	}
-	switch o.Kind {
-	case record.OrderBackfill:
-		var plan runner.BackfillPlan
-		plan, err = r.PlanBackfill(ctx, runner.Range(o.Backfill))
-		order.Backfill = plan.Backfill
-	case record.OrderCancelBackfill:
-		order.Backfill, err = r.LastBackfill(ctx)
-	}
-	if err != nil {
-		return record.Order{}, fmt.Errorf("%s %s: %w", o.Kind, o.Job, err)
-	}
-	if o.Kind == record.OrderRun {
-		order.Until = cmp.Or(order.Until, now.Add(requestLife)).UTC()
-		order.Name = cmp.Or(order.Name, "ordered-"+now.UTC().Format("20060102-150405-")+strings.ToLower(rand.Text()[:6]))
-	}
-	order.Token, order.About = target.Token, target.About
-	if order, err = s.core.replica.Orders.Order(ctx, order, &target.Record); err != nil {
-		return order, fmt.Errorf("%s %s: %w", o.Kind, o.Job, err)
-	}
-	return order, nil
-}
-
-// Control returns what operators have ordered. It reads the store.
-func (s *Scheduler) Control(ctx context.Context) (record.Control, error) {
+func (s *Scheduler) Order(ctx context.Context, o Order) (Order, error) {
 	if err := s.Validate(); err != nil {
-		return record.Control{}, err
+		return Order{}, err
 	}
-	if s.core.replica.Orders == nil {
-		return record.Control{}, errNoOrders
-	}
-	return s.core.replica.Orders.Client.Read(ctx)
+	written, err := s.core.Order(ctx, desk.Order{Kind: record.OrderKind(o.Kind), Job: o.Job, By: o.By, Reason: o.Reason, Until: o.Until,
+		Request: o.Request, Backfill: runner.Range(o.Backfill)})
+	return newOrder(&written), err
 }
 
-// plainText keeps what people write short and on one line.
-var plainText = regexp.MustCompile(`^[^\x00-\x1f\x7f]{0,200}$`)
-
-// checkOrder returns what is wrong with an order.
-func (s *Scheduler) checkOrder(o *Order, r *runner.Runner) error {
-	begins := o.Kind == record.OrderPause || o.Kind == record.OrderResume
-	run := o.Kind == record.OrderRun
-	fills := o.Kind == record.OrderBackfill || o.Kind == record.OrderCancelBackfill
-	switch {
-	case s.core.replica.Orders == nil:
-		return errNoOrders
-	case !begins && !run && !fills && o.Kind != record.OrderCancel && o.Kind != record.OrderStepDown:
-		return wrong("kind of the order", quote(string(o.Kind)), "pause, resume, run, cancel, step-down, backfill and cancel-backfill")
-	case r.EveryReplica() && !begins:
-		return fmt.Errorf("%s runs on each replica: it can be paused and resumed", o.Job)
-	case run && r.Singleton():
-		return fmt.Errorf("%s is a singleton: it is not run by hand", o.Job)
-	case fills && r.Singleton():
-		return fmt.Errorf("%s is a singleton: it has no ticks", o.Job)
-	case o.Kind != record.OrderBackfill && o.Backfill != Backfill{}:
-		return fmt.Errorf("%s has no range: leave out from, to, all and parallel", o.Kind)
-	case !plainText.MatchString(o.By):
-		return wrong("name of who orders", quote(o.By), "up to 200 characters on one line")
-	case !plainText.MatchString(o.Reason):
-		return wrong("reason", quote(o.Reason), "up to 200 characters on one line")
-	case !o.Until.IsZero() && !o.Until.After(s.core.replica.Clock.Best()):
-		return wrong("end", o.Until.UTC().Format(time.RFC3339), "a time in the future")
-	case !o.Until.IsZero() && o.Kind != record.OrderPause && !run:
-		return fmt.Errorf("%s has no end: leave out until", o.Kind)
-	case o.Request != "" && !run:
-		return fmt.Errorf("%s has no request: only a run has", o.Kind)
-	case o.Request == "":
-		return nil
+// Orders returns the last 100 orders, newest first. It reads the store.
+func (s *Scheduler) Orders(ctx context.Context) ([]Order, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
 	}
-	return checkRequest(o.Request)
+	control, err := s.core.Control(ctx)
+	all := make([]Order, len(control.Audit))
+	for i := range all {
+		all[i] = newOrder(&control.Audit[i])
+	}
+	return all, err
 }
+
+func newOrder(o *record.Order) Order {
+	return Order{Kind: OrderKind(o.Kind), Job: o.Job, By: o.By, Reason: o.Reason, Until: o.Until, Request: o.Name, Backfill: rangeOf(&o.Backfill),
+		Seq: o.Seq, At: o.At, Token: o.Token, Ticks: o.Backfill.Ticks}
+}
+
+func rangeOf(b *record.Backfill) Backfill { return Backfill{b.From, b.To, b.All, b.Parallel} }
 
 // RunNow runs a job once, in addition to its ticks, on this replica. It returns when the run is
 // over, or when ctx, and after it Grace, has ended the run. The run is claimed as a tick is, so
@@ -161,7 +118,7 @@ func (s *Scheduler) checkOrder(o *Order, r *runner.Runner) error {
 // The request is the name of this run: up to 64 letters, digits, dots, colons, hyphens and
 // underscores. A name that reads as a tick in [Run.ID] is refused. A request that the record
 // still knows is not run again: RunNow returns its outcome. A request that was ordered, and is
-// known by [Scheduler.Control], is not run again either: RunNow returns an error if its outcome has
+// among the orders in force, is not run again either: RunNow returns an error if its outcome has
 // left the record. If the orders cannot be read, it waits, as for the record. A job whose Timeout is longer than
 // what the deadline of ctx leaves is not started. [ErrHeld]: another replica runs the job or has its lease, its group
 // has no free slot, or its tick has to be run again first. If ctx ends before the run has begun, the request stays
@@ -176,11 +133,11 @@ func (s *Scheduler) RunNow(ctx context.Context, job, request string) (event.Outc
 	case r.Singleton():
 		return event.Outcome{}, fmt.Errorf("%s is a singleton: it is not run by hand", job)
 	}
-	if err := checkRequest(request); err != nil {
+	if err := desk.CheckRequest(request); err != nil {
 		return event.Outcome{}, err
 	}
 	defer s.core.told.flush()
-	defer s.core.replica.Orders.Use()()
+	defer s.core.Replica.Orders.Use()()
 	return runner.RunNow(ctx, r, request)
 }
 
@@ -241,7 +198,7 @@ type BackfillPlan struct {
 // PlanBackfill returns which ticks a backfill would run, and changes nothing. It reads the record
 // and the orders.
 //
-// An [Order] of record.OrderBackfill has them run, on whichever replicas are up, in their order one at a
+// An [Order] of OrderBackfill has them run, on whichever replicas are up, in their order one at a
 // time or Parallel at a time. A tick that is due, and a manual run that was ordered, come first. Each tick has one outcome,
 // also if replicas die in between: where the runner of a tick died, Interrupted says what becomes of it. The
 // outcomes are in events and logs and are counted in [JobStatus], and not in the history of the record. They move

@@ -13,6 +13,7 @@ import (
 
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/control"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/elapsed"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/runner"
@@ -100,11 +101,17 @@ type Scheduler struct {
 // A core is what does the work of a Scheduler.
 type core struct {
 	invalid error // what is wrong with the fields of the Scheduler
-	replica *runner.Replica
-	beside  beside           // what is bound and waited for
-	told    *listener        // has the events of the work
-	runners []*runner.Runner // of Jobs, then of Singletons
-	spread  *spread.Spread   // of the shards of Singletons; nil: there are none, or the store cannot list
+	desk.Desk
+	beside beside         // what is bound and waited for
+	told   *listener      // has the events of the work
+	spread *spread.Spread // of the shards of Singletons; nil: there are none, or the store cannot list
+}
+
+func init() {
+	desk.Of = func(scheduler any) (*desk.Desk, error) {
+		s := scheduler.(*Scheduler)
+		return &s.core.Desk, s.Validate()
+	}
 }
 
 // Validate returns all that is wrong with the scheduler's fields, joined, or nil.
@@ -128,9 +135,9 @@ func (s *Scheduler) prepare() {
 	if s.Logger == nil {
 		s.Logger = slog.Default()
 	}
-	s.core.replica = &runner.Replica{App: s.App, Name: s.Replica, Store: s.Store, Grace: s.Grace, Alone: s.Alone, Overrun: s.Overrun,
+	s.core.Replica = &runner.Replica{App: s.App, Name: s.Replica, Store: s.Store, Grace: s.Grace, Alone: s.Alone, Overrun: s.Overrun,
 		Clock: &lease.Clock{Wall: s.wall, Elapsed: s.Elapsed}, Created: s.Elapsed()}
-	s.core.told = listen(s.core.replica, s.Logger, s.Events)
+	s.core.told = listen(s.core.Replica, s.Logger, s.Events)
 	s.prepareOrders()
 	var errs []error
 	groups := s.prepareGroups()
@@ -149,15 +156,15 @@ func (s *Scheduler) prepare() {
 		errs = append(errs, s.addSingleton(&s.Singletons[i]))
 	}
 	if s.core.invalid = errors.Join(s.checkSelf(), errors.Join(errs...)); s.core.invalid == nil {
-		runner.Follow(s.core.runners)
+		runner.Follow(s.core.Runners)
 	}
 }
 
 // add makes the runners of a job whose settings are valid.
 func (s *Scheduler) add(jobs []*runner.Job, err error) error {
 	for _, j := range jobs {
-		j.Task.Do = tellReplica(s.core.replica, j.Task.Do)
-		s.core.runners = append(s.core.runners, runner.New(s.core.replica, j))
+		j.Task.Do = tellReplica(s.core.Replica, j.Task.Do)
+		s.core.Runners = append(s.core.Runners, runner.New(s.core.Replica, j))
 	}
 	return err
 }
@@ -168,9 +175,9 @@ func (s *Scheduler) prepareOrders() {
 	if !ok {
 		return
 	}
-	s.core.replica.Orders = control.NewWatch(&control.Client{Store: documents, Entries: s.Store, App: s.App, Clock: s.core.replica.Clock,
-		Jitter: lease.NewJitter(fmt.Sprint(s.Replica, "orders", s.core.replica.Created))}, func() {
-		for _, r := range s.core.runners {
+	s.core.Replica.Orders = control.NewWatch(&control.Client{Store: documents, Entries: s.Store, App: s.App, Clock: s.core.Replica.Clock,
+		Jitter: lease.NewJitter(fmt.Sprint(s.Replica, "orders", s.core.Replica.Created))}, func() {
+		for _, r := range s.core.Runners {
 			r.Heed()
 		}
 	})
@@ -233,25 +240,7 @@ func (s *Scheduler) runner(job string) (*runner.Runner, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	for _, r := range s.core.runners {
-		if r.Name() == job {
-			return r, nil
-		}
-	}
-	if shards := s.whole(job); shards != nil {
-		return nil, fmt.Errorf("%s is split into shards, %s to %s: name one of them", job, shards[0].Name(), shards[len(shards)-1].Name())
-	}
-	return nil, fmt.Errorf("there is no job or singleton %q", job)
-}
-
-// whole returns the runners of all shards of a name, nil if it has none.
-func (s *Scheduler) whole(name string) (shards []*runner.Runner) {
-	for _, r := range s.core.runners {
-		if r.ShardOf() == name {
-			shards = append(shards, r)
-		}
-	}
-	return shards
+	return s.core.Runner(job)
 }
 
 // bareReplica returns the replica for locks that a program takes without a schedule. It shares the clocks

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -12,15 +11,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/runner"
 	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/internal/ticks"
 	"github.com/soloist-go/soloist/store"
 )
-
-// errNoOrders is for a store of the user's own without the optional interface.
-var errNoOrders = errors.New("the store keeps no orders of operators: it does not implement store.Documenter")
 
 // A logOf returns the logger of the runs of a name.
 type logOf func(name string) *slog.Logger
@@ -37,7 +34,7 @@ func (j *Job) runnerJobs(backend store.Store, log logOf, of ancestry, schedules 
 	}
 	schedules[text] = due
 	if _, ok := backend.(store.Documenter); j.Retry.PauseAfter > 0 && !ok {
-		return nil, fmt.Errorf("job %q: PauseAfter: %w, and nothing could resume the job", j.Name, errNoOrders)
+		return nil, fmt.Errorf("job %q: PauseAfter: %w, and nothing could resume the job", j.Name, desk.ErrNoOrders)
 	}
 	for _, p := range partsOf(j.Name, j.Shards) {
 		made := j.runnerJob(p, log(p.name), due, of.after)

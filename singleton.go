@@ -92,11 +92,11 @@ func (s *Scheduler) addSingleton(g *Singleton) error {
 	if err != nil {
 		return err
 	}
-	group, first := s.group(g, jobs), len(s.core.runners)
+	group, first := s.group(g, jobs), len(s.core.Runners)
 	if err := s.add(jobs, nil); err != nil || group == nil {
 		return err
 	}
-	for i, r := range s.core.runners[first:] {
+	for i, r := range s.core.Runners[first:] {
 		group.Add(i, r)
 	}
 	return nil
@@ -109,11 +109,11 @@ func (s *Scheduler) group(g *Singleton, jobs []*runner.Job) *spread.Group {
 		return nil
 	}
 	if s.core.spread == nil {
-		s.core.spread = spread.New(spread.Config{App: s.App, Replica: s.Replica, Store: s.Store, Clock: s.core.replica.Clock,
-			Jitter: lease.NewJitter(fmt.Sprint(s.Replica, "spread", s.core.replica.Created)),
-			IDs:    lease.NewJitter(fmt.Sprint(s.Replica, "member", s.core.replica.Created)), Degraded: s.core.replica.Degraded, Tell: s.core.replica.Spread})
+		s.core.spread = spread.New(spread.Config{App: s.App, Replica: s.Replica, Store: s.Store, Clock: s.core.Replica.Clock,
+			Jitter: lease.NewJitter(fmt.Sprint(s.Replica, "spread", s.core.Replica.Created)),
+			IDs:    lease.NewJitter(fmt.Sprint(s.Replica, "member", s.core.Replica.Created)), Degraded: s.core.Replica.Degraded, Tell: s.core.Replica.Spread})
 	}
-	s.core.replica.Spreads(g.Name)
+	s.core.Replica.Spreads(g.Name)
 	names := make([]string, len(jobs))
 	for i, j := range jobs {
 		names[i] = j.Name

@@ -73,13 +73,13 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		return err
 	}
 	defer s.core.told.flush()
-	defer s.core.replica.Orders.Use()()
+	defer s.core.Replica.Orders.Use()()
 	var all sync.WaitGroup
 	if s.core.spread != nil {
 		all.Go(func() { s.core.spread.Run(ctx) })
 	}
 	all.Go(func() { s.sayStrangers(ctx) })
-	runner.Loop(ctx, s.core.runners)
+	runner.Loop(ctx, s.core.Runners)
 	all.Wait()
 	return nil
 }
@@ -90,10 +90,10 @@ func (s *Scheduler) sayStrangers(ctx context.Context) {
 		return
 	}
 	own := map[string]bool{}
-	for _, r := range s.core.runners {
+	for _, r := range s.core.Runners {
 		own[r.Name()] = true
 	}
-	client := &lease.Client{Store: s.Store, Length: defaultLease, Clock: s.core.replica.Clock}
+	client := &lease.Client{Store: s.Store, Length: defaultLease, Clock: s.core.Replica.Clock}
 	if jobs, replicas := strangers.Find(ctx, client, s.App, func(job string) bool { return own[job] }); len(jobs) > 0 {
 		s.core.told.log.Warn("other replicas of the app run jobs that this program does not have", "app", s.App, "jobs", jobs,
 			"replicas", replicas, "advice", "two programs take each other's ticks of the jobs that both have: give each an App of its own")

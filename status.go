@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/record"
-	"github.com/soloist-go/soloist/internal/runner"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -18,37 +18,71 @@ type JobStatus struct {
 	Shard        int // which part of Shards this one is
 	Shards       int // zero: it is no shard
 	Singleton    bool
-	EveryReplica bool             // runs on each replica: there is neither lease nor record
-	Schedule     string           // in words; empty for a singleton
-	Lease        store.LeaseState // empty: the job has no entry, or it could not be read
-	Record       record.Record    // zero: none yet
-	Checkpoint   int64            // its length in bytes; zero: none, or the store does not know it
-	Next         time.Time        // the next tick by the schedule in force; zero: none, or not known
-	Foreign      bool             // the schedule in force is another one than this Scheduler's, and the record belongs to it
-	Waits        time.Time        // if the job was unlocked during a run: about when the next run can follow; else zero
-	Paused       bool             // its ticks are skipped: by its settings here, by itself, or by an order, as far as this Scheduler runs and has read it
-	Err          error            // why Record could not be read
-	Occupied     error            // why nothing runs: a client that claims nothing holds the lease
-	After        string           // the jobs that it follows, with commas between them; empty: none
-	Late         record.Late      // of Job.FinishBy: the late ticks since the last success, reported or not; zero: none
-	Awaits       string           // the jobs of After whose outcome Next waits for, once it has come; empty: none
-	Begins       time.Time        // the first tick of all, while it is to come, as before Job.From; else zero
-	Over         time.Time        // the last tick of all, if it has its outcome, as after Job.Until: the job is over; else zero
+	EveryReplica bool   // runs on each replica: there is neither lease nor record
+	Schedule     string // in words; empty for a singleton
+	After        string // the jobs that it follows, with commas between them; empty: none
 
-	Backfill record.BackfillProgress // the last one, as far as this Scheduler has read the orders
+	Lease      store.LeaseState // empty: the job has no entry, or it could not be read
+	Last       LastRun          // zero: it has never run
+	History    []event.Outcome  // newest first
+	Counts     map[event.Status]int64
+	Failures   int64     // outcomes failed or stalled since the last success; not of manual runs
+	Succeeded  time.Time // end of the last success, manual or not; zero: none
+	Settled    time.Time // each tick up to it has its outcome
+	Checkpoint int64     // its length in bytes; zero: none, or the store does not know it
+	Err        error     // why the record could not be read
+
+	Next     time.Time // the next tick by the schedule in force; zero: none, or not known
+	Awaits   string    // the jobs of After whose outcome Next waits for, once it has come; empty: none
+	Foreign  bool      // the schedule in force is another one than this Scheduler's, and the record belongs to it
+	Waits    time.Time // if the job was unlocked during a run: about when the next run can follow; else zero
+	Occupied error     // why nothing runs: a client that claims nothing holds the lease
+	Begins   time.Time // the first tick of all, while it is to come, as before Job.From; else zero
+	Over     time.Time // the last tick of all, if it has its outcome, as after Job.Until: the job is over; else zero
+
+	Paused   bool           // its ticks are skipped: by its settings here, by itself, or by an order, as far as this Scheduler runs and has read it
+	Pause    Order          // the order that pauses it; zero: none does
+	Late     LateTicks      // of Job.FinishBy: the late ticks since the last success, reported or not; zero: none
+	Backfill BackfillStatus // the last one, as far as this Scheduler has read the orders; zero: none was ordered
+}
+
+// A LastRun is the last run of a job that was claimed.
+type LastRun struct {
+	event.Outcome           // Status is event.Running until it is known to be over: if no lease is live, its runner has died
+	Note          string    // of its last heartbeat
+	NoteAt        time.Time // when that was sent, by the store's clock
+	UnlockedBy    string    // who has ended its lease; empty: nobody
+}
+
+// LateTicks are ticks that have not succeeded in time, since the last success.
+type LateTicks struct {
+	Since time.Time // when the first of them should have succeeded
+	Tick  time.Time // the newest
+	Count int64     // how many they are
+}
+
+// A BackfillStatus is how far a backfill is.
+type BackfillStatus struct {
+	Order     Order                  // what was ordered
+	Counts    map[event.Status]int64 // the outcomes of its ticks
+	Failed    time.Time              // the last tick that came to a bad end; zero: none
+	Tick      time.Time              // the first tick whose run has no outcome yet; zero: none
+	Parallel  int                    // how many more ticks have such a run
+	Cancelled bool
+	Over      bool // nothing of it is left to run: it is done or cancelled
 }
 
 // Status reads every record once; many of them by a listing, if the store is a [store.Lister]. The
 // error is Validate's; the error of a single read is in its JobStatus. Answers share what
-// has not changed between them: do not change Record.History or what is in it.
+// has not changed between them: do not change History or what is in it.
 func (s *Scheduler) Status(ctx context.Context) ([]JobStatus, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	_ = s.core.replica.Orders.Refresh(ctx) // without the orders a status may leave out that a job is paused
-	all := make([]JobStatus, len(s.core.runners))
-	for i, st := range runner.Statuses(ctx, s.core.runners) {
-		all[i] = JobStatus(st)
+	statuses := s.core.Statuses(ctx)
+	all := make([]JobStatus, len(statuses))
+	for i := range all {
+		all[i] = s.jobStatus(&statuses[i])
 	}
 	return all, nil
 }
@@ -56,17 +90,44 @@ func (s *Scheduler) Status(ctx context.Context) ([]JobStatus, error) {
 // StatusOf is [Scheduler.Status] of one job or singleton, or of one shard. It reads only the records of
 // that job and of the jobs that it follows.
 func (s *Scheduler) StatusOf(ctx context.Context, job string) (JobStatus, error) {
-	of, err := s.runner(job)
+	if err := s.Validate(); err != nil {
+		return JobStatus{}, err
+	}
+	st, err := s.core.Status(ctx, job)
 	if err != nil {
 		return JobStatus{}, err
 	}
-	runners := []*runner.Runner{of}
-	for _, name := range of.After() {
-		before, _ := s.runner(name) // Validate knows that there is one
-		runners = append(runners, before)
+	return s.jobStatus(&st), nil
+}
+
+func (s *Scheduler) jobStatus(st *desk.Status) JobStatus {
+	r := &st.Record
+	of := JobStatus{Name: st.Name, Shard: st.Shard, Shards: st.Shards, Singleton: st.Singleton, EveryReplica: st.EveryReplica, Schedule: st.Schedule, After: st.After,
+		Lease: st.Lease, Last: lastRun(r), History: r.History, Counts: r.Counts, Failures: r.Failures, Succeeded: r.Succeeded, Settled: r.Watermark,
+		Checkpoint: st.Checkpoint, Err: st.Err, Next: st.Next, Awaits: st.Awaits, Foreign: st.Foreign, Waits: st.Waits, Occupied: st.Occupied,
+		Begins: st.Begins, Over: st.Over, Paused: st.Paused, Late: LateTicks(st.Late), Backfill: backfillStatus(st.Name, &st.Backfill)}
+	if p := s.core.Replica.Orders.Job(st.Name).Pause; p.On(s.core.Replica.Clock.Best()) {
+		of.Pause = Order{Kind: OrderPause, Job: st.Name, By: p.By, Reason: p.Reason, Until: p.Until, At: p.At}
 	}
-	_ = s.core.replica.Orders.Refresh(ctx) // as in Status
-	return JobStatus(runner.Statuses(ctx, runners)[0]), nil
+	return of
+}
+
+func lastRun(r *record.Record) (last LastRun) {
+	run := &r.Run
+	if run.Claimed.IsZero() {
+		return last
+	}
+	return LastRun{event.Outcome{Tick: run.Tick, Status: run.Status, Reason: run.Error, Request: run.Request, Attempt: run.Attempt, Token: r.Token,
+		Replica: run.Replica, Start: run.Claimed, End: run.Finished}, run.Progress.Note, run.Progress.At, run.Unlocked.By}
+}
+
+func backfillStatus(job string, b *record.BackfillProgress) (st BackfillStatus) {
+	if b.Order.Seq == 0 {
+		return st
+	}
+	o := &b.Order
+	return BackfillStatus{Order: Order{Kind: OrderBackfill, Job: job, By: o.By, Reason: o.Reason, Backfill: rangeOf(o), Seq: o.Seq, At: o.At, Ticks: o.Ticks},
+		Counts: b.Done.Counts, Failed: b.Done.Failed, Tick: b.Tick, Parallel: b.Beside, Cancelled: o.Cancelled.Seq != 0, Over: b.Over}
 }
 
 // Health is the state of a [Scheduler] on this replica.
@@ -85,7 +146,7 @@ type Health struct {
 // Health returns the state of the scheduler from memory. It makes no call to the store.
 func (s *Scheduler) Health() Health {
 	s.once.Do(s.prepare)
-	h := s.core.replica.Health()
+	h := s.core.Replica.Health()
 	trouble, reached := s.core.beside.storage()
 	if h.Storage == nil {
 		h.Storage = trouble

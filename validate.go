@@ -255,24 +255,3 @@ func orDefault[T ~int | ~int64](v, def T) T {
 	}
 	return v
 }
-
-// requestRule keeps requests short and plain: they are in the record, in logs,
-// and in [Run.ID].
-var requestRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
-
-// checkRequest returns what is wrong with the name of a manual run.
-func checkRequest(name string) error {
-	switch {
-	case !requestRule.MatchString(name):
-		return wrong("request", quote(name), "a letter or digit, then up to 63 of them or . : - _")
-	case readsAsTick(name):
-		return wrong("request", quote(name), "none that reads as a tick: Run.ID would be the id of that tick")
-	}
-	return nil
-}
-
-// readsAsTick reports whether a request looks like a tick in [Run.ID].
-func readsAsTick(request string) bool {
-	at, err := time.Parse(time.RFC3339, request)
-	return err == nil && at.UTC().Format(time.RFC3339) == request
-}

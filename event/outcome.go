@@ -26,6 +26,7 @@ type Outcome struct {
 type Status string
 
 const (
+	Running   Status = "running" // of a run, which has no outcome yet
 	Succeeded Status = "succeeded"
 	Failed    Status = "failed"
 	Stalled   Status = "stalled"   // sent no heartbeat for too long, or was unhealthy

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/locks"
 	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/host/internal/view"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
@@ -185,7 +185,7 @@ func (f filter) histories(ctx context.Context, a *app.App) (pasts []jobHistory, 
 
 // pastOf returns the outcomes of a job, newest first: from its record and, where they may
 // be too few, from its log.
-func (f filter) pastOf(ctx context.Context, a *app.App, st *soloist.JobStatus) (past.Lines, error) {
+func (f filter) pastOf(ctx context.Context, a *app.App, st *desk.Status) (past.Lines, error) {
 	few := f.Any() && f.limit <= len(st.Record.History)
 	if a.Logs == nil || few || st.Lease == "" {
 		return past.OfRecord(st), nil
@@ -231,6 +231,6 @@ func (f filter) lockHistory(r locks.Past) jobHistory {
 	if r.State == "held" && r.Record.MayRun() {
 		p.words += " by " + format.Line(r.Record.Run.Replica)
 	}
-	p.History, _ = f.Select(p.Name, past.OfRecord(&soloist.JobStatus{Record: r.Record}), 0, f.limit)
+	p.History, _ = f.Select(p.Name, past.OfRecord(&desk.Status{Record: r.Record}), 0, f.limit)
 	return p
 }

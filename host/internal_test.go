@@ -190,7 +190,7 @@ func TestBlockedReceiversAreTold(t *testing.T) {
 
 // get has the app answer a request.
 func get(a *app.App, path string) *httptest.ResponseRecorder {
-	cache := web.NewCache(a.Scheduler.Status, nil, nil)
+	cache := web.NewCache(a.Statuses, nil, nil)
 	defer cache.Wait()
 	r := httptest.NewRecorder()
 	web.Routes(a, web.NewGuard(&a.Settings, a.Log), cache, nil).ServeHTTP(r, httptest.NewRequest("GET", path, nil))

@@ -8,11 +8,11 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/host/internal/view"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/record"
 )
 
@@ -51,7 +51,7 @@ func (c *pauseCommand) do(ctx context.Context, a *app.App) int {
 		return misused(a.Console, err)
 	}
 	before := ordersOf(ctx, a)
-	return c.order(ctx, a, soloist.Order{Kind: record.OrderPause, Job: c.Job, Until: until}, func(o record.Order) string {
+	return c.order(ctx, a, desk.Order{Kind: record.OrderPause, Job: c.Job, Until: until}, func(o record.Order) string {
 		if old := view.PauseReplaced(before.Jobs[o.Job], a.Now()); old != "" {
 			a.Console.Tell("pause %s: %s", o.Job, old)
 		}
@@ -77,7 +77,7 @@ func (c *orderCommand) do(ctx context.Context, a *app.App) int {
 	if c.kind == record.OrderResume && a.Paused(a.Shards(c.Job)[0]) {
 		a.Console.Tell("resume %s: the settings here pause it too (Job.Paused, or SOLOIST_JOB_<NAME>_PAUSED). Where replicas have them, it stays paused", c.Job)
 	}
-	return c.order(ctx, a, soloist.Order{Kind: c.kind, Job: c.Job}, func(o record.Order) string {
+	return c.order(ctx, a, desk.Order{Kind: c.kind, Job: c.Job}, func(o record.Order) string {
 		switch by := format.Line(o.By); c.kind {
 		case record.OrderResume:
 			return fmt.Sprintf("resumed by %s; within %s every replica obeys", by, heeded)
@@ -91,7 +91,7 @@ func (c *orderCommand) do(ctx context.Context, a *app.App) int {
 }
 
 // order writes an order and prints it; for a job with shards, one for each shard.
-func (f *orderFlags) order(ctx context.Context, a *app.App, o soloist.Order, words func(record.Order) string) int {
+func (f *orderFlags) order(ctx context.Context, a *app.App, o desk.Order, words func(record.Order) string) int {
 	return eachShard(a, o.Job, func(name string) int {
 		o.Job = name
 		written, code := f.write(ctx, a, o)
@@ -114,7 +114,7 @@ func eachShard(a *app.App, job string, do func(name string) int) (code int) {
 }
 
 // write writes an order. An error is printed, and the code returned.
-func (f *orderFlags) write(ctx context.Context, a *app.App, o soloist.Order) (record.Order, int) {
+func (f *orderFlags) write(ctx context.Context, a *app.App, o desk.Order) (record.Order, int) {
 	if err := a.One(o.Job); err != nil {
 		return record.Order{}, misused(a.Console, err)
 	}
@@ -161,7 +161,7 @@ func (c *auditCommand) do(ctx context.Context, a *app.App) int {
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	control, err := a.Scheduler.Control(ctx)
+	control, err := a.Control(ctx)
 	if err != nil {
 		a.Console.Tell("audit: %s", format.Error(err))
 		return exitFail

@@ -14,6 +14,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/past"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/record"
 )
 
@@ -32,7 +33,7 @@ func (c *runCommand) mode() mode { return mode{runs: c.Here} }
 
 // do orders a run of the job, or of each of its shards, and then waits for the outcomes.
 func (c *runCommand) do(ctx context.Context, a *app.App) int {
-	o := soloist.Order{Kind: record.OrderRun, Job: c.Job, Request: c.Request}
+	o := desk.Order{Kind: record.OrderRun, Job: c.Job, Request: c.Request}
 	var err error
 	if o.Until, err = readTime("run: --until", c.Until, a.Now(), format.Later); err != nil {
 		return misused(a.Console, err)
@@ -161,7 +162,7 @@ func givenUp(o *record.Order, r *record.Record, begun bool) string {
 
 // forgotten ends a run whose outcome has left the record: this command was cut off for so long.
 // The log may have it. To run it again would have its effects twice.
-func (c *runCommand) forgotten(ctx context.Context, a *app.App, o *record.Order, st *soloist.JobStatus) int {
+func (c *runCommand) forgotten(ctx context.Context, a *app.App, o *record.Order, st *desk.Status) int {
 	lost := fmt.Errorf("%s@%s was begun or settled, and its outcome is not in the record any more", c.Job, o.Name)
 	if a.Logs == nil {
 		return c.failed(a, "%w", lost)
@@ -179,10 +180,10 @@ func (c *runCommand) forgotten(ctx context.Context, a *app.App, o *record.Order,
 }
 
 // readStatusOf reads the record of the job, and no unrelated record.
-func readStatusOf(ctx context.Context, a *app.App, job string) (soloist.JobStatus, error) {
+func readStatusOf(ctx context.Context, a *app.App, job string) (desk.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	return a.Scheduler.StatusOf(ctx, job)
+	return a.Status(ctx, job)
 }
 
 // outcomeOf returns the outcome of a manual run, nil if it has none yet.
@@ -245,7 +246,7 @@ type backfillAnswer struct {
 
 func (c *backfillCommand) do(ctx context.Context, a *app.App) int {
 	if c.Cancel {
-		return c.order(ctx, a, soloist.Order{Kind: record.OrderCancelBackfill, Job: c.Job}, func(o record.Order) string {
+		return c.order(ctx, a, desk.Order{Kind: record.OrderCancelBackfill, Job: c.Job}, func(o record.Order) string {
 			return fmt.Sprintf("its backfill %d is cancelled by %s: within %s the context of its run ends, and no further tick of it is run", o.Backfill.Seq, format.Line(o.By), heeded)
 		})
 	}
@@ -260,11 +261,11 @@ func (c *backfillCommand) do(ctx context.Context, a *app.App) int {
 	if err := errors.Join(wrongFrom, wrongTo); err != nil {
 		return misused(a.Console, err)
 	}
-	of := soloist.Backfill{From: from, To: to, All: c.All, Parallel: c.Parallel}
+	of := desk.Range{From: from, To: to, All: c.All, Parallel: c.Parallel}
 	if c.DryRun {
 		return eachShard(a, c.Job, func(name string) int { return c.plan(ctx, a, name, of) })
 	}
-	return c.order(ctx, a, soloist.Order{Kind: record.OrderBackfill, Job: c.Job, Backfill: of}, func(o record.Order) string {
+	return c.order(ctx, a, desk.Order{Kind: record.OrderBackfill, Job: c.Job, Backfill: of}, func(o record.Order) string {
 		b, pace := &o.Backfill, "one after the other"
 		if b.Parallel > 1 {
 			pace = fmt.Sprintf("%d at a time, in their order", b.Parallel)
@@ -275,13 +276,13 @@ func (c *backfillCommand) do(ctx context.Context, a *app.App) int {
 }
 
 // plan prints which ticks a backfill of a job, or of a shard, would run.
-func (c *backfillCommand) plan(ctx context.Context, a *app.App, job string, of soloist.Backfill) int {
+func (c *backfillCommand) plan(ctx context.Context, a *app.App, job string, of desk.Range) int {
 	if err := a.One(job); err != nil {
 		return misused(a.Console, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	plan, err := a.Scheduler.PlanBackfill(ctx, job, of)
+	plan, err := a.Scheduler.PlanBackfill(ctx, job, soloist.Backfill(of))
 	if err != nil {
 		return c.refused(a, job, err)
 	}

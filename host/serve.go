@@ -23,6 +23,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/host/internal/watch"
 	"github.com/soloist-go/soloist/host/internal/web"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/elapsed"
 	"github.com/soloist-go/soloist/internal/history"
 	"github.com/soloist-go/soloist/store"
@@ -99,11 +100,11 @@ func runAll(ctx context.Context, a *app.App, stop context.CancelCauseFunc) error
 
 // newCache returns the cache of the records for pages and metrics.
 func newCache(a *app.App) *web.Cache {
-	orders := a.Scheduler.Control
+	orders := a.Control
 	if _, ok := a.Store.(store.Documenter); !ok {
 		orders = nil
 	}
-	cache := web.NewCache(a.Scheduler.Status, orders, a.Replicas())
+	cache := web.NewCache(a.Statuses, orders, a.Replicas())
 	cache.Jobs = len(a.Names())
 	a.Listen(cache.Hear)
 	a.Telemetry.Watch(cache.Statuses)
@@ -234,7 +235,7 @@ func startAlerts(ctx context.Context, a *app.App, cache *web.Cache) (stop func()
 	}
 	n := alert.NewNotifier(alert.Config{App: a.Scheduler.App, Replica: a.Scheduler.Replica, Store: documents, Failures: a.Settings.AlertFailures,
 		Webhook: &alert.Webhook{URL: a.Settings.AlertWebhook, Secret: a.Settings.AlertSecret, Client: alert.NewClient()},
-		Look:    cache.Statuses, Health: a.Scheduler.Health, Control: a.Scheduler.Control, Late: lateness(a), Now: a.Now, Elapsed: elapsed.Now, Log: a.Log})
+		Look:    cache.Statuses, Health: a.Scheduler.Health, Control: a.Control, Late: lateness(a), Now: a.Now, Elapsed: elapsed.Now, Log: a.Log})
 	a.Listen(n.Hear)
 	return inBackground(ctx, n.Run)
 }
@@ -353,7 +354,7 @@ func beUp(ctx context.Context, b *presence.Beacon) (leave func()) {
 }
 
 // fleetOf is what the replicas have reported; nil: that cannot be read.
-func fleetOf(ctx context.Context, a *app.App, reader *presence.Reader, all []soloist.JobStatus) *view.Fleet {
+func fleetOf(ctx context.Context, a *app.App, reader *presence.Reader, all []desk.Status) *view.Fleet {
 	if reader == nil {
 		return nil
 	}

@@ -13,12 +13,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/functions"
 	"github.com/soloist-go/soloist/host/internal/locks"
 	"github.com/soloist-go/soloist/host/internal/view"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/near"
 	"github.com/soloist-go/soloist/internal/record"
 )
@@ -41,7 +41,7 @@ func (c *statusCommand) do(ctx context.Context, a *app.App) int {
 	orders, code := ordersOf(ctx, a), exitOK
 	views := view.All(a, all, &orders, fleet)
 	others, note, most := locks.Reading{}, "", fewLocks
-	if slices.ContainsFunc(all, func(st soloist.JobStatus) bool { return st.EveryReplica || view.Reached(st) }) {
+	if slices.ContainsFunc(all, func(st desk.Status) bool { return st.EveryReplica || view.Reached(st) }) {
 		others, note = locksOf(ctx, a) // else the store returns nothing, and the jobs say why
 	}
 	if c.Locks {
@@ -72,7 +72,7 @@ func (c *statusCommand) do(ctx context.Context, a *app.App) int {
 // ordersOf are the orders of operators. Where they cannot be read the store does not
 // answer, which the records show too, or it keeps none.
 func ordersOf(ctx context.Context, a *app.App) record.Control {
-	control, err := a.Scheduler.Control(ctx)
+	control, err := a.Control(ctx)
 	if err != nil {
 		return record.Control{}
 	}
@@ -80,7 +80,7 @@ func ordersOf(ctx context.Context, a *app.App) record.Control {
 }
 
 // printAdvice says once what to do where the store did not answer.
-func printAdvice(a *app.App, all []soloist.JobStatus) {
+func printAdvice(a *app.App, all []desk.Status) {
 	for _, st := range all {
 		if st.Err == nil || view.Reached(st) {
 			continue
@@ -170,7 +170,7 @@ func (c *statusCommand) watch(ctx context.Context, a *app.App) int {
 	return exitOK
 }
 
-func readStatus(ctx context.Context, a *app.App) ([]soloist.JobStatus, record.Control) {
+func readStatus(ctx context.Context, a *app.App) ([]desk.Status, record.Control) {
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
 	return a.Statuses(ctx), ordersOf(ctx, a)
@@ -263,7 +263,7 @@ const maxListed = 20
 // absence is why status, history and unlock have nothing to show: no job of the app has
 // a record. The first line is the mistake, the others help to find its cause.
 // It is empty if there is a record, or if a record could not be read.
-func absence(a *app.App, ctx context.Context, all []soloist.JobStatus) []string {
+func absence(a *app.App, ctx context.Context, all []desk.Status) []string {
 	asked := false
 	for _, st := range all {
 		if st.EveryReplica {

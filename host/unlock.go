@@ -14,6 +14,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/view"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -53,7 +54,7 @@ func (c *unlockCommand) do(ctx context.Context, a *app.App) int {
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
 	all := a.Statuses(ctx)
-	st := all[slices.IndexFunc(all, func(st soloist.JobStatus) bool { return st.Name == c.Job })]
+	st := all[slices.IndexFunc(all, func(st desk.Status) bool { return st.Name == c.Job })]
 	if !view.Reached(st) { // where it is, a record that makes no sense still has a lease
 		return c.failed(a, format.Error(st.Err))
 	}
@@ -104,7 +105,7 @@ type lock struct {
 	sure   bool // its holder has claimed nothing, so that nothing can still go on
 }
 
-func lockOf(a *app.App, st soloist.JobStatus) lock {
+func lockOf(a *app.App, st desk.Status) lock {
 	return lock{job: view.Of(a, st), state: st.Lease,
 		length: cmp.Or(time.Duration(st.Record.Run.Lease), a.LeaseOf(st.Name)),
 		sure:   st.Err == nil && !st.Record.MayRun()}

@@ -21,7 +21,7 @@ func claimed(t *testing.T, leased bool, f func(*record.Record)) *local.Memory {
 	t.Helper()
 	backend, now := &local.Memory{Now: spring}, spring()
 	r := record.Record{App: "demo", Job: "beat", Created: now.Add(-time.Hour), Watermark: now.Add(-3 * time.Minute), Token: 7,
-		Run: record.Run{Tick: now.Add(-2 * time.Minute), Attempt: 1, Status: record.Running, Replica: "replica-b", Lease: record.Seconds(20 * time.Second),
+		Run: record.Run{Tick: now.Add(-2 * time.Minute), Attempt: 1, Status: event.Running, Replica: "replica-b", Lease: record.Seconds(20 * time.Second),
 			Claimed: now.Add(-2 * time.Minute)}}
 	f(&r)
 	b, err := r.Encode()

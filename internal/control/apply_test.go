@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/record"
 )
 
@@ -115,7 +116,7 @@ func TestResumeIsKept(t *testing.T) {
 // A pause that is over is kept until its ticks have been skipped, whatever is ordered meanwhile. It was from 1 to 3.
 func TestPausesAreKept(t *testing.T) {
 	at := func(hour int) time.Time { return time.Date(2026, 11, 21, hour, 0, 0, 0, time.UTC) }
-	runs := record.Run{Status: record.Running, Tick: at(2)}
+	runs := record.Run{Status: event.Running, Tick: at(2)}
 	for name, tt := range map[string]struct {
 		now    int
 		record record.Record
@@ -124,7 +125,7 @@ func TestPausesAreKept(t *testing.T) {
 		"its last tick waits":       {30, record.Record{Watermark: at(2), Due: at(3)}, true},
 		"the next tick is after it": {4, record.Record{Watermark: at(0), Due: at(3).Add(1)}, false},
 		"a tick of it is claimed":   {30, record.Record{Watermark: at(1), Due: at(4), Run: runs}, true},
-		"a manual run is under way": {4, record.Record{Due: at(4), Run: record.Run{Status: record.Running, Tick: at(3), Request: "x"}}, false},
+		"a manual run is under way": {4, record.Record{Due: at(4), Run: record.Run{Status: event.Running, Tick: at(3), Request: "x"}}, false},
 		"there is no next tick":     {20, record.Record{Watermark: at(0)}, true},
 		"nor was for a day":         {28, record.Record{Watermark: at(0)}, false},
 	} {

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
@@ -66,7 +67,7 @@ func TestABeatThatIsReadBackCountsFromItsSending(t *testing.T) {
 			return errors.Join(err, errNetwork)
 		}
 		if err := h.WriteUntilKnown(t.Context(), func(r *record.Record) {
-			r.Token, r.Run.Status = 7, record.Running
+			r.Token, r.Run.Status = 7, event.Running
 			r.Beat = record.Beat{Token: 7, Length: record.Seconds(beat)}
 		}, nil); err != nil {
 			t.Fatal(err)

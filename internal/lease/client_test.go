@@ -70,7 +70,7 @@ func TestHaste(t *testing.T) {
 		3 * time.Second:  time.Second,
 		14 * time.Second: 2500 * time.Millisecond,
 	} {
-		rec := &record.Record{Token: 7, Beat: record.Beat{Token: 7, Length: record.Seconds(beat)}, Run: record.Run{Status: record.Running}}
+		rec := &record.Record{Token: 7, Beat: record.Beat{Token: 7, Length: record.Seconds(beat)}, Run: record.Run{Status: event.Running}}
 		if got := c.Haste(rec); got != want {
 			t.Errorf("a beat of %s: %s, want %s", beat, got, want)
 		}

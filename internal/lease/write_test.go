@@ -199,7 +199,7 @@ func TestNothingFollowsTheOutcome(t *testing.T) {
 
 // A lease must expire while the entry may show a run that may be under way, by the last answer.
 func TestLeaseThatMustExpire(t *testing.T) {
-	running := func(r *record.Record) { r.Run.Status = record.Running }
+	running := func(r *record.Record) { r.Run.Status = event.Running }
 	over := func(r *record.Record) { r.Run.Status = event.Succeeded }
 	lost := func(apply func() error) error { _ = apply(); return errNetwork }
 	refused := func(func() error) error { return store.ErrLost }
@@ -212,14 +212,14 @@ func TestLeaseThatMustExpire(t *testing.T) {
 		want   bool
 	}{
 		{"nothing is written", event.Succeeded, nil, nil, false, false},
-		{"a dead run, and nothing is written", record.Running, nil, nil, false, true},
+		{"a dead run, and nothing is written", event.Running, nil, nil, false, true},
 		{"a claim", event.Succeeded, running, nil, false, true},
 		{"a claim without answer that is read back", event.Succeeded, running, lost, false, true},
 		{"a claim without any answer", event.Succeeded, running, lost, true, true},
 		{"a claim that is refused", event.Succeeded, running, refused, false, false},
-		{"a claim over a dead run that is refused", record.Running, running, refused, false, true},
-		{"an outcome", record.Running, over, nil, false, false},
-		{"an outcome without any answer", record.Running, over, lost, true, true},
+		{"a claim over a dead run that is refused", event.Running, running, refused, false, true},
+		{"an outcome", event.Running, over, nil, false, false},
+		{"an outcome without any answer", event.Running, over, lost, true, true},
 		{"settled ticks without any answer", event.Succeeded, over, lost, true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -63,7 +63,7 @@ func TestFollowerSettlesFewAtATime(t *testing.T) {
 			break
 		}
 	}
-	if want := clockTime("00:03:20"); rec.Run.Status != record.Running || !rec.Run.Tick.Equal(want) || settled != 18 {
+	if want := clockTime("00:03:20"); rec.Run.Status != event.Running || !rec.Run.Tick.Equal(want) || settled != 18 {
 		t.Errorf("%d ticks are settled, and %s is %s; want 18, and %s to run", settled, rec.Run.Tick.Format(time.TimeOnly), rec.Run.Status, want.Format(time.TimeOnly))
 	}
 }
@@ -83,8 +83,8 @@ func TestFollowerAwaits(t *testing.T) {
 		"its tick":          {through: "00:00:10", now: "00:00:20", want: "00:00:20"},
 		"it has ended":      {through: "00:00:10", now: "00:00:29", before: a},
 		"the next one":      {through: "00:00:20", now: "00:00:31", before: a, want: "00:00:30"},
-		"runs elsewhere":    {through: "00:00:10", now: "00:00:31", status: record.Running, state: store.Leased},
-		"its runner died":   {through: "00:00:10", now: "00:00:31", status: record.Running, state: store.Expired, want: "00:00:20"},
+		"runs elsewhere":    {through: "00:00:10", now: "00:00:31", status: event.Running, state: store.Leased},
+		"its runner died":   {through: "00:00:10", now: "00:00:31", status: event.Running, state: store.Expired, want: "00:00:20"},
 		"paused by command": {through: "00:00:10", now: "00:00:31", paused: true},
 	} {
 		t.Run(name, func(t *testing.T) {

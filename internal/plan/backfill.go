@@ -395,7 +395,7 @@ func UnderWay(r *record.Record) (all []record.OpenTick) {
 }
 
 func underWay(r *record.Record, o *record.OpenTick) bool {
-	return r.Run.Status == record.Running && Several(r) && o.Token == r.Token
+	return r.Run.Status == event.Running && Several(r) && o.Token == r.Token
 }
 
 // lastOpen returns the last tick without an outcome of the last claim, if that is one of several ticks; else the tick that is
@@ -553,7 +553,7 @@ func missedIn(r *record.Record, within record.Span) (spans []record.Span, err er
 // the last failure: so nothing is known once a tick had another outcome than these, and nothing up to that failure.
 func madeUp(ticks Ticks, r *record.Record, of *record.Backfill) (spans []record.Span) {
 	b := &r.Backfill
-	if of.Seq == 0 || b.Seq != of.Seq || b.Attempt > 0 || len(b.Open) > 0 || isBackfill(r) && r.Run.Status == record.Running {
+	if of.Seq == 0 || b.Seq != of.Seq || b.Attempt > 0 || len(b.Open) > 0 || isBackfill(r) && r.Run.Status == event.Running {
 		return nil
 	}
 	known, n := b.Counts[event.Succeeded]+b.Counts[event.Failed]+b.Counts[event.Stalled], 0

@@ -157,7 +157,7 @@ func TestBackfillBesideAStall(t *testing.T) {
 			p := Policy{Ticks: every("10s"), Spec: "s", Lease: 15 * time.Second, Interrupted: tt.interrupted}
 			fill := record.Backfill{Seq: 9, Spans: []record.Span{{From: clockTime("00:00:10"), To: clockTime("00:00:30")}}, Parallel: 4}
 			r := record.Record{Token: 7, Watermark: clockTime("00:03:20"), Definition: record.Definition{Spec: "s"},
-				Run: record.Run{Request: record.BackfillRequest(9), Order: 9, Tick: clockTime("00:00:20"), Attempt: 1, Status: record.Running},
+				Run: record.Run{Request: record.BackfillRequest(9), Order: 9, Tick: clockTime("00:00:20"), Attempt: 1, Status: event.Running},
 				Backfill: record.Backfilled{Seq: 9, Through: clockTime("00:00:30"), Several: true,
 					Open: []record.OpenTick{{Tick: clockTime("00:00:20"), Token: 7, Attempt: 1, Deaths: tt.deaths}, {Tick: clockTime("00:00:30"), Token: 7, Attempt: 1}}}}
 			r = StallSeveral(&p, &r, Ended{Tick: clockTime("00:00:30"), Status: event.Stalled, Reason: "quiet"})
@@ -186,7 +186,7 @@ func TestWaitingBackfillUnderAnotherDefinition(t *testing.T) {
 	at := func(seconds int) time.Time { return midnight.Add(time.Duration(seconds) * time.Second) }
 	waits := record.Backfilled{Seq: 9, Through: at(10), Attempt: 1}
 	open := record.Backfilled{Seq: 9, Through: at(40), Several: true, Open: []record.OpenTick{{Tick: at(20)}, {Tick: at(30), Attempt: 1}, {Tick: at(40), Attempt: 1}}}
-	dead := record.Run{Tick: at(195), Request: "please", Attempt: 1, Status: record.Running}
+	dead := record.Run{Tick: at(195), Request: "please", Attempt: 1, Status: event.Running}
 	for name, tt := range map[string]struct {
 		p        Policy
 		fill     record.Backfilled

@@ -276,7 +276,7 @@ func (c *claiming) claim(tick time.Time, attempt int) {
 	if attempt == 1 {
 		r.Run.Deaths = 0
 	}
-	r.Run.Status, r.Run.Error = record.Running, ""
+	r.Run.Status, r.Run.Error = event.Running, ""
 	r.Run.Finished, r.Run.Stopping, r.Run.Progress = time.Time{}, false, record.Progress{}
 	r.Definition.Spec, r.Definition.Since = c.Spec, instant.Later(r.Definition.Since, c.v.Since)
 	c.next.Run = true
@@ -296,7 +296,7 @@ func (c *claiming) claimRequest() bool {
 		return false
 	}
 	if r.Run.Request == c.v.Request { // its runner died: there is only its outcome to write
-		return r.Run.Status == record.Running
+		return r.Run.Status == event.Running
 	}
 	if c.v.Claims == NoRun {
 		return settled

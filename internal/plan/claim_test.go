@@ -224,7 +224,7 @@ func TestClaim(t *testing.T) {
 				r.Due = clockTime(tt.due)
 			}
 			if tt.tick != "" {
-				r.Run = record.Run{Tick: clockTime(tt.tick), Attempt: max(1, tt.attempt), Deaths: tt.deaths, Status: cmp.Or(tt.status, record.Running), Claimed: clockTime(tt.tick).Add(5 * time.Second)}
+				r.Run = record.Run{Tick: clockTime(tt.tick), Attempt: max(1, tt.attempt), Deaths: tt.deaths, Status: cmp.Or(tt.status, event.Running), Claimed: clockTime(tt.tick).Add(5 * time.Second)}
 			}
 			v := View{Record: r, Now: clockTime(cmp.Or(tt.now, "00:01:00")), Since: midnight, Before: tt.before, Control: record.JobControl{Pauses: tt.pauses}}
 			next, todo := tt.p.Claim(v)
@@ -247,7 +247,7 @@ func TestClaim(t *testing.T) {
 				return
 			}
 			got := next.Record
-			if !got.Run.Tick.Equal(clockTime(tt.claims)) || got.Run.Attempt != max(1, tt.asAttempt) || got.Token != 6 || got.Run.Status != record.Running {
+			if !got.Run.Tick.Equal(clockTime(tt.claims)) || got.Run.Attempt != max(1, tt.asAttempt) || got.Token != 6 || got.Run.Status != event.Running {
 				t.Errorf("claims %s as attempt %d with token %d", got.Run.Tick, got.Run.Attempt, got.Token)
 			}
 			if !got.Watermark.Before(got.Run.Tick) {
@@ -284,9 +284,9 @@ func TestAClaimNeverMakesItsDefinitionOlder(t *testing.T) {
 	}{
 		"a tick is due":    {Policy{Ticks: every("10s")}, record.Record{Run: record.Run{Status: event.Succeeded}}, ""},
 		"a run by hand":    {Policy{Ticks: every("10s")}, record.Record{Run: record.Run{Status: event.Succeeded}}, "by hand"},
-		"a further run":    {Policy{Ticks: every("10s"), Interrupted: Rerun}, record.Record{Run: record.Run{Status: record.Running, Tick: clockTime("00:00:20"), Attempt: 1}}, ""},
+		"a further run":    {Policy{Ticks: every("10s"), Interrupted: Rerun}, record.Record{Run: record.Run{Status: event.Running, Tick: clockTime("00:00:20"), Attempt: 1}}, ""},
 		"a singleton":      {Policy{}, record.Record{Run: record.Run{Status: event.Succeeded}}, ""},
-		"a dead singleton": {Policy{}, record.Record{Run: record.Run{Status: record.Running, Attempt: 1}}, ""},
+		"a dead singleton": {Policy{}, record.Record{Run: record.Run{Status: event.Running, Attempt: 1}}, ""},
 	} {
 		for written, want := range map[time.Time]time.Time{younger: younger, mine: mine, midnight: mine} {
 			tt.p.Spec = "spec"
@@ -310,14 +310,14 @@ func TestLastOver(t *testing.T) {
 	}{
 		"has failed":            {Policy{}, event.Failed, false, 5},
 		"has stalled":           {Policy{}, event.Stalled, false, 5},
-		"runs":                  {Policy{}, record.Running, false, 4},
+		"runs":                  {Policy{}, event.Running, false, 4},
 		"stopped, waits":        {Policy{Interrupted: Rerun}, event.Abandoned, false, 4},
 		"stalled, waits":        {Policy{Interrupted: Rerun}, event.Stalled, false, 4},
 		"waits, and has paused": {Policy{Interrupted: Rerun}, event.Stalled, true, 5},
 	} {
 		tt.p.Ticks, tt.p.PauseAfter, tt.p.StartingDeadline, tt.p.Spec = every("10m"), 1, time.Minute, "mine"
 		r := running()
-		if tt.status != record.Running {
+		if tt.status != event.Running {
 			r = Finish(&tt.p, &r, tt.status, Stopped, clockTime("00:00:20"), clockTime("00:00:20"), record.JobControl{})
 		}
 		if tt.paused {

@@ -57,7 +57,7 @@ func Stall(p *Policy, r *record.Record, reason string, end, lo time.Time, c reco
 // What the claim settled for other ticks stays settled, and its token stays spent: the claim may have been read.
 func TakeBack(p *Policy, before, claim *record.Record) record.Record {
 	r := claim.Clone()
-	if r.Run.Status != record.Running { // it was taken back, without an answer
+	if r.Run.Status != event.Running { // it was taken back, without an answer
 		return r
 	}
 	switch {
@@ -73,7 +73,7 @@ func TakeBack(p *Policy, before, claim *record.Record) record.Record {
 	r.Run.Deaths, r.Run.Claimed, r.Run.Unlocked = deaths(before), begun(before), claim.Run.Unlocked
 	r.Run.Armed, r.Run.Stopping = false, false
 	switch { // a run that was under way has ended, since its lease could be acquired
-	case before.Run.Status == record.Running:
+	case before.Run.Status == event.Running:
 		r.Run.Status = event.Abandoned
 	case before.MayRun():
 		r.Run.Finished = claim.Run.Claimed

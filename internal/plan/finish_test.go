@@ -57,7 +57,7 @@ func TestEndOfRunUnderOverlap(t *testing.T) {
 				tt.status = event.Succeeded
 			}
 			tt.p.Ticks = every(cmp.Or(tt.every, "10s"))
-			r := record.Record{Watermark: clockTime("00:00:10"), Token: 5, Run: record.Run{Status: record.Running, Tick: clockTime("00:00:20"),
+			r := record.Record{Watermark: clockTime("00:00:10"), Token: 5, Run: record.Run{Status: event.Running, Tick: clockTime("00:00:20"),
 				Claimed: clockTime("00:00:20"), Attempt: max(1, tt.attempt), Request: tt.request}}
 			if tt.request != "" {
 				r.Watermark = clockTime("00:00:20")
@@ -111,7 +111,7 @@ func TestReplacedBy(t *testing.T) {
 				tt.p.Overlap = Replace
 			}
 			tt.p.Ticks = every("10s")
-			r := record.Record{Watermark: clockTime("00:00:10"), Run: record.Run{Status: record.Running, Tick: clockTime("00:00:20"), Claimed: clockTime("00:00:20"), Request: tt.request}}
+			r := record.Record{Watermark: clockTime("00:00:10"), Run: record.Run{Status: event.Running, Tick: clockTime("00:00:20"), Claimed: clockTime("00:00:20"), Request: tt.request}}
 			got, want := tt.p.ReplacedBy(View{Record: &r, Control: tt.control, Now: clockTime(tt.now)}), time.Time{}
 			if tt.want != "" {
 				want = clockTime(tt.want)

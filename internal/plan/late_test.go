@@ -65,7 +65,7 @@ func TestJudge(t *testing.T) {
 		"another definition":     {through: "00:01:00", judged: "00:01:00", now: "00:02:41", change: func(_ *Policy, r *record.Record, _ *record.JobControl) { r.Definition.Spec = "other" }, want: "0 judged 00:01:00"},
 		"no FinishBy":            {through: "00:01:00", judged: "00:01:00", now: "00:02:41", change: func(p *Policy, _ *record.Record, _ *record.JobControl) { p.FinishBy = 0 }, want: "0 judged 00:01:00"},
 		"running": {through: "00:01:00", judged: "00:01:00", now: "00:01:40.001", change: func(_ *Policy, r *record.Record, _ *record.JobControl) {
-			r.Run = record.Run{Tick: at("00:01:10"), Status: record.Running, Attempt: 1, Claimed: at("00:01:10")}
+			r.Run = record.Run{Tick: at("00:01:10"), Status: event.Running, Attempt: 1, Claimed: at("00:01:10")}
 		}, want: "00:01:10*1 its run has not ended, judged 00:01:10"},
 		"open": {through: "00:01:00", judged: "00:01:00", now: "00:01:40.001", change: func(_ *Policy, r *record.Record, _ *record.JobControl) {
 			r.Run = record.Run{Tick: at("00:01:10"), Status: event.Abandoned, Attempt: 1, Claimed: at("00:01:10")}
@@ -177,7 +177,7 @@ func TestUntilTellByAnotherClock(t *testing.T) {
 func TestTell(t *testing.T) {
 	dead := func(_ *Policy, v *View, _ *Observation) {
 		v.Record.Watermark, v.Record.History, v.State = midnight, nil, store.Expired
-		v.Record.Run = record.Run{Tick: clockTime("00:01:00"), Claimed: clockTime("00:01:00"), Status: record.Running, Attempt: 1}
+		v.Record.Run = record.Run{Tick: clockTime("00:01:00"), Claimed: clockTime("00:01:00"), Status: event.Running, Attempt: 1}
 		v.Control.Pause.At = clockTime("00:01:10")
 	}
 	type change = func(*Policy, *View, *Observation)

@@ -24,7 +24,7 @@ func ended() record.Record {
 // running is a record whose tick 00:00:10 runs.
 func running() record.Record {
 	r := ended()
-	r.Watermark, r.Run.Status, r.Run.Finished = midnight, record.Running, time.Time{}
+	r.Watermark, r.Run.Status, r.Run.Finished = midnight, event.Running, time.Time{}
 	return r
 }
 
@@ -212,14 +212,14 @@ func TestWanted(t *testing.T) {
 	twice.Pauses = []record.Span{{From: clockTime("01:40:00"), To: clockTime("02:10:00")}}
 	running := func(r *record.Record) {
 		r.Watermark, r.History = midnight, nil
-		r.Run = record.Run{Tick: clockTime("01:00:00"), Claimed: clockTime("01:00:00"), Status: record.Running, Attempt: 1, Lease: record.Seconds(15 * time.Second)}
+		r.Run = record.Run{Tick: clockTime("01:00:00"), Claimed: clockTime("01:00:00"), Status: event.Running, Attempt: 1, Lease: record.Seconds(15 * time.Second)}
 	}
 	told := func(r *record.Record) { r.Past.Judged = clockTime("01:00:00") }
 	runsOn := func(r *record.Record) { told(r); running(r) }
 	open := func(r *record.Record) { runsOn(r); r.Run.Status = event.Abandoned }
 	ahead := func(r *record.Record) {
 		told(r)
-		r.Run = record.Run{Tick: clockTime("02:00:00"), Claimed: clockTime("01:59:57"), Status: record.Running, Attempt: 1, Armed: true}
+		r.Run = record.Run{Tick: clockTime("02:00:00"), Claimed: clockTime("01:59:57"), Status: event.Running, Attempt: 1, Armed: true}
 	}
 	beating := func(r *record.Record) { runsOn(r); beats(r, 99*time.Second) }
 	others := func(r *record.Record) { // another definition is in force, whose next tick is that of 01:40
@@ -253,7 +253,7 @@ func TestWanted(t *testing.T) {
 	fillsOn := func(r *record.Record) {
 		filled(record.Backfilled{Through: midnight.Add(-2 * time.Hour)})(r)
 		r.Run = record.Run{Tick: midnight.Add(-2 * time.Hour), Request: record.BackfillRequest(seq), Order: seq,
-			Claimed: clockTime("01:04:00"), Status: record.Running, Attempt: 1}
+			Claimed: clockTime("01:04:00"), Status: event.Running, Attempt: 1}
 	}
 	skips := func(awaited bool) func(*Policy, *View) { // the settings pause the job for good
 		return func(p *Policy, v *View) { told(v.Record); p.Paused, v.Awaited = true, awaited }

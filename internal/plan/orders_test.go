@@ -78,12 +78,12 @@ func TestWhatATakenBackRecordSays(t *testing.T) {
 		open   bool
 	}{
 		"after a success":               {record.Record{Run: record.Run{Status: event.Succeeded, Tick: at, Attempt: 1, Finished: at.Add(time.Second)}, Watermark: at}, event.Succeeded, false},
-		"after a death":                 {record.Record{Run: record.Run{Status: record.Running, Tick: at, Attempt: 2, Stopping: true}, Watermark: at.Add(-time.Hour)}, event.Abandoned, true},
+		"after a death":                 {record.Record{Run: record.Run{Status: event.Running, Tick: at, Attempt: 2, Stopping: true}, Watermark: at.Add(-time.Hour)}, event.Abandoned, true},
 		"after a stop":                  {record.Record{Run: record.Run{Status: event.Abandoned, Tick: at, Attempt: 2, Finished: at.Add(time.Second)}, Watermark: at.Add(-time.Hour)}, event.Abandoned, true},
 		"after a stall, not returned":   {record.Record{Run: record.Run{Status: event.Stalled, Tick: at, Attempt: 2}, Watermark: at.Add(-time.Hour)}, event.Stalled, true},
 		"after a settled stall":         {record.Record{Run: record.Run{Status: event.Stalled, Tick: at, Attempt: 1}, Watermark: at}, event.Stalled, false},
 		"of a new job":                  {record.Record{Run: record.Run{Status: record.Idle}, Watermark: at}, record.Idle, false},
-		"after a run by hand that died": {record.Record{Run: record.Run{Status: record.Running, Tick: at, Request: "please", Attempt: 1}, Watermark: at}, event.Abandoned, false},
+		"after a run by hand that died": {record.Record{Run: record.Run{Status: event.Running, Tick: at, Request: "please", Attempt: 1}, Watermark: at}, event.Abandoned, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := Policy{Ticks: every("1h"), Interrupted: Rerun, Lease: time.Minute}
@@ -190,7 +190,7 @@ func TestTakenBackClaimIsForgottenOnceSettled(t *testing.T) {
 // A run that was ordered after the death of a runner that was silent is no overlap, also once the end of that run was guessed.
 func TestOrderAfterDeathIsNoOverlap(t *testing.T) {
 	p := Policy{Ticks: every("10s"), Lease: 15 * time.Second}
-	r := record.Record{Token: 7, Watermark: clockTime("00:00:10"), Run: record.Run{Status: record.Running, Tick: clockTime("00:00:20"), Attempt: 1, Replica: "a", Claimed: clockTime("00:00:20")}}
+	r := record.Record{Token: 7, Watermark: clockTime("00:00:10"), Run: record.Run{Status: event.Running, Tick: clockTime("00:00:20"), Attempt: 1, Replica: "a", Claimed: clockTime("00:00:20")}}
 	stalled := Stall(&p, &r, "quiet", clockTime("00:00:25"), clockTime("00:00:25"), record.JobControl{})
 	claim, _ := p.Claim(View{Record: &stalled, Now: clockTime("00:01:00")})
 	claim.Record.Run.Claimed = clockTime("00:01:00")

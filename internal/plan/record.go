@@ -23,7 +23,7 @@ const Stopped = "stopped"
 // counts as one. The number in the record may be from another tick, since a program that does not know the field leaves it as
 // it is. So it is at most the number of attempts that have ended.
 func deaths(r *record.Record) int {
-	if r.Run.Status == record.Running {
+	if r.Run.Status == event.Running {
 		return min(r.Run.Deaths, r.Run.Attempt-1) + 1
 	}
 	return min(r.Run.Deaths, r.Run.Attempt)
@@ -45,7 +45,7 @@ func isDeath(status event.Status, reason string) bool {
 
 // unsettled reports whether the last run still waits for its outcome or for another attempt,
 // so that no other run may take its place in the record.
-func unsettled(r *record.Record) bool { return r.Run.Status == record.Running || open(r) }
+func unsettled(r *record.Record) bool { return r.Run.Status == event.Running || open(r) }
 
 // undecided reports whether it is not decided yet what becomes of the last run, or of a tick beside it.
 func undecided(r *record.Record) bool { return unsettled(r) || leftBeside(r) }
@@ -207,7 +207,7 @@ func OutcomeOfRequest(r *record.Record, request string, lease store.LeaseState) 
 			f.Reason = r.Run.Error
 		}
 		return f, true
-	case r.Run.Request != request, r.Run.Status == record.Running && !lease.Live():
+	case r.Run.Request != request, r.Run.Status == event.Running && !lease.Live():
 		return event.Outcome{}, false
 	}
 	return LastOutcome(r, r.Run.Status, r.Run.Error), true

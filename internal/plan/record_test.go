@@ -99,7 +99,7 @@ func TestPauseAfterCountsFailuresAlone(t *testing.T) {
 // its outcome yet: another one must not be told meanwhile.
 func TestOutcomeOfRequest(t *testing.T) {
 	long := strings.Repeat("why ", 60)
-	running := record.Record{Token: 7, Run: record.Run{Request: "x", Attempt: 1, Status: record.Running, Replica: "a"}}
+	running := record.Record{Token: 7, Run: record.Run{Request: "x", Attempt: 1, Status: event.Running, Replica: "a"}}
 	stalled := running.Clone()
 	stalled.Run.Status, stalled.Run.Error = event.Stalled, "no heartbeat"
 	failed := running.Clone()
@@ -114,7 +114,7 @@ func TestOutcomeOfRequest(t *testing.T) {
 		status  event.Status // empty: none is known
 		reason  string
 	}{
-		"under way":                     {running, "x", store.Leased, record.Running, ""},
+		"under way":                     {running, "x", store.Leased, event.Running, ""},
 		"under way, another request":    {running, "y", store.Leased, "", ""},
 		"the runner died or is cut off": {running, "x", store.Expired, "", ""},
 		"stalled, and not returned":     {stalled, "x", store.Expired, event.Stalled, "no heartbeat"},

@@ -77,7 +77,7 @@ type Run struct {
 	Order    int64        `json:"order,omitzero"`   // of a manual run that was ordered, or of a backfill: the number of the order
 	Attempt  int          `json:"attempt,omitzero"`
 	Deaths   int          `json:"deaths,omitzero"` // attempts of Tick whose runner died, stalled or lost its lease, as far as written
-	Status   event.Status `json:"status"`
+	Status   event.Status `json:"status"`          // event.Running: if its lease is live; otherwise its runner has died
 	Replica  string       `json:"replica,omitzero"`
 	Lease    Seconds      `json:"lease,omitzero"`
 	Claimed  time.Time    `json:"claimed,omitzero"`
@@ -190,10 +190,8 @@ func (b *Backfilled) Done() (n int64) {
 	return n
 }
 
-const (
-	Idle    event.Status = "idle"    // has never run
-	Running event.Status = "running" // if its lease is live; otherwise its runner has died
-)
+// Idle is the status of a job that has never run.
+const Idle event.Status = "idle"
 
 // Seconds is a duration that JSON shows as a number of seconds.
 type Seconds time.Duration
@@ -291,7 +289,7 @@ func (r *Record) check(version int, app, job string) error {
 // newer program has added.
 func known(s event.Status) bool {
 	switch s {
-	case Idle, Running, event.Succeeded, event.Failed, event.Stalled, event.Abandoned, event.Skipped, event.Missed, event.Cancelled:
+	case Idle, event.Running, event.Succeeded, event.Failed, event.Stalled, event.Abandoned, event.Skipped, event.Missed, event.Cancelled:
 		return true
 	}
 	return false
@@ -300,7 +298,7 @@ func known(s event.Status) bool {
 // MayRun reports whether the run in r may still be under way, perhaps in a process that cannot
 // reach the store. A stalled run may be, until it is known to have returned.
 func (r *Record) MayRun() bool {
-	return r.Run.Status == Running || r.Run.Status == event.Stalled && r.Run.Finished.IsZero()
+	return r.Run.Status == event.Running || r.Run.Status == event.Stalled && r.Run.Finished.IsZero()
 }
 
 // ShortestBeat is the shortest lease that a program can ask for over a [store.ConditionalBreaker].

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
-	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -194,7 +194,7 @@ func (d *driver) freeUnanswered() error {
 	if u.session == nil {
 		return nil
 	}
-	if run := &d.view.rec.Run; !u.idle && run.Status == record.Running && slices.Contains(u.session.Sent(), d.view.rec.Writer) {
+	if run := &d.view.rec.Run; !u.idle && run.Status == event.Running && slices.Contains(u.session.Sent(), d.view.rec.Writer) {
 		d.undone = fmt.Errorf("its tick %s was claimed and not run: %w", run.Tick.Format(time.RFC3339), u.err)
 	}
 	switch {

@@ -300,7 +300,7 @@ func (h *hold) giveBack() {
 		h.notReleased(err)
 		h.leaves(h.session)
 		claim := h.call.claim
-		if !lease.Definite(err) && claim != nil && claim.session == s && !h.over && s.Record().Run.Status == record.Running {
+		if !lease.Definite(err) && claim != nil && claim.session == s && !h.over && s.Record().Run.Status == event.Running {
 			h.denial.left = unanswered{session: s, err: err} // the claim may arrive yet
 		}
 	}

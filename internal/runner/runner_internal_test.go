@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/record"
@@ -84,7 +85,7 @@ func TestOrdersLeaveLoadAlone(t *testing.T) {
 	}
 	p := plan.Policy{Ticks: hourly, Lease: 15 * time.Second}
 	rec := p.New("app", "job", plan.View{Now: time.Now()}, time.Time{})
-	rec.Run = record.Run{Status: record.Running, Replica: "a", Tick: rec.Created, Attempt: 1, Claimed: rec.Created, Lease: record.Seconds(p.Lease)}
+	rec.Run = record.Run{Status: event.Running, Replica: "a", Tick: rec.Created, Attempt: 1, Claimed: rec.Created, Lease: record.Seconds(p.Lease)}
 	b, err := rec.Encode()
 	if err != nil {
 		t.Fatal(err)

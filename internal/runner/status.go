@@ -21,7 +21,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A Status is what the store says about one job; the root explains the fields.
+// A Status is what the store says about one job; soloist.JobStatus explains the fields.
 type Status struct {
 	Name         string
 	Shard        int
@@ -235,7 +235,7 @@ func (q inquiry) backfill(rec *record.Record) (b record.BackfillProgress) {
 	if rec.Backfill.Seq == b.Order.Seq {
 		b.Done = rec.Backfill
 	}
-	if rec.Run.Status == record.Running && event.BackfillOf(rec.Run.Request) == b.Order.Seq {
+	if rec.Run.Status == event.Running && event.BackfillOf(rec.Run.Request) == b.Order.Seq {
 		b.Tick, b.Beside = underWay(rec)
 	}
 	b.Over = b.Tick.IsZero() && q.job.Policy.BackfillOver(rec, &b.Order)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
@@ -95,13 +94,13 @@ func TestPauseOfAnArmedRun(t *testing.T) {
 	runScenario(t, func(s *story) {
 		s.script.TakeOrders()
 		a := s.arms(hourly(takes(time.Second)))
-		if err := a.Order(soloist.Order{Kind: record.OrderPause, Job: "job", By: trace.Orderer}); err != nil {
+		if err := a.Order(soloist.Order{Kind: soloist.OrderPause, Job: "job", By: trace.Orderer}); err != nil {
 			s.Fatal(err)
 		}
 		s.until("02:30:00")
 		s.ran("a 01:00:00")
 		s.answers("a's take back", "200")
-		if err := a.Order(soloist.Order{Kind: record.OrderResume, Job: "job", By: trace.Orderer}); err != nil {
+		if err := a.Order(soloist.Order{Kind: soloist.OrderResume, Job: "job", By: trace.Orderer}); err != nil {
 			s.Fatal(err)
 		}
 		s.until("03:00:10")
@@ -114,7 +113,7 @@ func TestRunByHandBeforeAnArmedRun(t *testing.T) {
 	runScenario(t, func(s *story) {
 		s.script.TakeOrders()
 		a := s.arms(hourly(takes(100 * time.Millisecond)))
-		if err := a.Order(soloist.Order{Kind: record.OrderRun, Job: "job", Request: "please", By: trace.Orderer}); err != nil {
+		if err := a.Order(soloist.Order{Kind: soloist.OrderRun, Job: "job", Request: "please", By: trace.Orderer}); err != nil {
 			s.Fatal(err)
 		}
 		s.until("02:00:20")

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/draw"
@@ -89,9 +90,9 @@ func corrupted(kind, now, before string) string {
 	case "ahead":
 		r.Watermark = r.Watermark.Add(48 * time.Hour)
 	case tickAhead:
-		r.Run.Status, r.Run.Tick, r.Run.Request, r.Run.Attempt, r.Run.Finished = record.Running, ahead, "", 1, time.Time{}
+		r.Run.Status, r.Run.Tick, r.Run.Request, r.Run.Attempt, r.Run.Finished = event.Running, ahead, "", 1, time.Time{}
 	case claimAhead:
-		r.Run.Status, r.Run.Claimed, r.Run.Finished = record.Running, ahead, time.Time{}
+		r.Run.Status, r.Run.Claimed, r.Run.Finished = event.Running, ahead, time.Time{}
 	case sinceAhead:
 		r.Definition.Since = farAhead
 	case markAhead:

@@ -7,7 +7,6 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/internal/history"
-	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
@@ -100,7 +99,7 @@ func (c *Cluster) whileWorkRuns(r *draw.Roll) *replica {
 
 func (c *Cluster) changesUnderBackfill(r *draw.Roll) {
 	now := time.Now()
-	c.orderWork(soloist.Order{Kind: record.OrderBackfill, Backfill: soloist.Backfill{From: now.Add(-4*time.Hour - 10*time.Minute), To: now.Add(-time.Hour), All: true, Parallel: draw.Pick(r, 1, 3)}})
+	c.orderWork(soloist.Order{Kind: soloist.OrderBackfill, Backfill: soloist.Backfill{From: now.Add(-4*time.Hour - 10*time.Minute), To: now.Add(-time.Hour), All: true, Parallel: draw.Pick(r, 1, 3)}})
 	time.Sleep(r.Between(30*time.Second, 4*time.Minute))
 	c.version.Lock()
 	c.version.now = []trace.Definition{work(time.Hour, 5*time.Minute)}
@@ -113,7 +112,7 @@ func (c *Cluster) changesUnderBackfill(r *draw.Roll) {
 
 func (c *Cluster) readsHistory(r *draw.Roll) {
 	now := time.Now()
-	c.orderWork(soloist.Order{Kind: record.OrderBackfill, Backfill: soloist.Backfill{From: now.Add(-time.Hour), To: now.Add(-r.Between(time.Minute, 20*time.Minute)), All: true}})
+	c.orderWork(soloist.Order{Kind: soloist.OrderBackfill, Backfill: soloist.Backfill{From: now.Add(-time.Hour), To: now.Add(-r.Between(time.Minute, 20*time.Minute)), All: true}})
 	time.Sleep(3 * time.Hour)
 	lines, err := history.Read(context.Background(), &c.logs, "sim/work", time.Time{}, nil)
 	if err != nil {
@@ -134,7 +133,7 @@ func (c *Cluster) cancelsBesideClaim(r *draw.Roll) {
 			time.Sleep(50 * time.Millisecond)
 		}
 		time.Sleep(r.Between(0, time.Second))
-		c.orderWork(soloist.Order{Kind: record.OrderCancel})
+		c.orderWork(soloist.Order{Kind: soloist.OrderCancel})
 		time.Sleep(30 * time.Minute)
 	}
 }
@@ -193,30 +192,30 @@ func (c *Cluster) callsBriefly(r *draw.Roll) {
 }
 
 func (c *Cluster) ordersAgain(r *draw.Roll) {
-	c.orderWork(soloist.Order{Kind: record.OrderRun, Request: "hook"})
+	c.orderWork(soloist.Order{Kind: soloist.OrderRun, Request: "hook"})
 	for n := range 100 + r.Below(10) {
 		time.Sleep(6 * time.Minute)
-		c.orderWork(soloist.Order{Kind: record.OrderRun, Request: fmt.Sprint("hook-", n)})
+		c.orderWork(soloist.Order{Kind: soloist.OrderRun, Request: fmt.Sprint("hook-", n)})
 	}
 	time.Sleep(time.Minute)
-	c.orderWork(soloist.Order{Kind: record.OrderRun, Request: "hook"})
+	c.orderWork(soloist.Order{Kind: soloist.OrderRun, Request: "hook"})
 	time.Sleep(time.Minute)
 }
 
 func (c *Cluster) ordersMany(r *draw.Roll) {
 	c.whileWorkRuns(r)
 	for n := range 25 {
-		c.orderWork(soloist.Order{Kind: record.OrderRun, Request: fmt.Sprint("many-", n)})
+		c.orderWork(soloist.Order{Kind: soloist.OrderRun, Request: fmt.Sprint("many-", n)})
 	}
 	time.Sleep(30 * time.Minute)
 }
 
 func (c *Cluster) ordersWhilePaused(r *draw.Roll) {
 	one := c.whileWorkRuns(r)
-	c.orderWork(soloist.Order{Kind: record.OrderPause})
+	c.orderWork(soloist.Order{Kind: soloist.OrderPause})
 	one.Crash("single")
 	time.Sleep(r.Between(0, 2*time.Minute))
-	c.orderWork(soloist.Order{Kind: record.OrderRun, Request: "please"})
+	c.orderWork(soloist.Order{Kind: soloist.OrderRun, Request: "please"})
 	time.Sleep(90 * time.Minute)
 }
 
@@ -237,7 +236,7 @@ func (c *Cluster) pausesPredecessor(r *draw.Roll) {
 	c.call("first", time.Time{}, 5*time.Minute)
 	tick := c.Program[0].After(time.Now())
 	time.Sleep(time.Until(tick) - r.Between(time.Minute, time.Hour))
-	c.orderWork(soloist.Order{Kind: record.OrderPause, Until: tick.Add(r.Between(10*time.Minute, 2*time.Hour))})
+	c.orderWork(soloist.Order{Kind: soloist.OrderPause, Until: tick.Add(r.Between(10*time.Minute, 2*time.Hour))})
 	for n, end := 0, time.Now().Add(12*time.Hour); time.Now().Before(end); n++ {
 		asker := c.newReplica(c.machine(fmt.Sprint("asker", n), 0), c.Program, 0)
 		at, err := asker.NextDue(context.Background())

@@ -9,14 +9,15 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
 // orderKinds are drawn from. What begins is drawn as often as what ends.
-var orderKinds = []record.OrderKind{record.OrderPause, record.OrderPause, record.OrderResume, record.OrderResume, record.OrderRun, record.OrderRun,
-	record.OrderRun, record.OrderCancel, record.OrderCancel, record.OrderStepDown}
+var orderKinds = []soloist.OrderKind{soloist.OrderPause, soloist.OrderPause, soloist.OrderResume, soloist.OrderResume, soloist.OrderRun, soloist.OrderRun,
+	soloist.OrderRun, soloist.OrderCancel, soloist.OrderCancel, soloist.OrderStepDown}
 
 // giveOrder draws an order and gives it: at a desk, or on a replica, whose calls may fail. One
 // that ends a run comes while the job runs.
@@ -24,11 +25,11 @@ func (c *Cluster) giveOrder(d draw.PlannedFault) {
 	r := draw.New(c.Seed, 0, draw.Orders, d.Job, trace.TimeOfDay(d.At))
 	o := soloist.Order{Kind: draw.Pick(r, orderKinds...), Job: d.Job, By: trace.Orderer, Reason: "as drawn"}
 	switch o.Kind {
-	case record.OrderPause:
+	case soloist.OrderPause:
 		if r.Chance(0.3) {
 			o.Until = time.Now().Add(r.Between(5*time.Second, 10*time.Minute))
 		}
-	case record.OrderRun:
+	case soloist.OrderRun:
 		o.Request = c.newRequest("ordered-%d")
 		if r.Chance(0.5) {
 			o.Until = time.Now().Add(r.Between(5*time.Second, 10*time.Minute))
@@ -36,7 +37,7 @@ func (c *Cluster) giveOrder(d draw.PlannedFault) {
 		if r.Chance(0.5) {
 			c.wg.Go(func() { c.askForServed(d, o.Request) })
 		}
-	case record.OrderCancel, record.OrderStepDown:
+	case soloist.OrderCancel, soloist.OrderStepDown:
 		if !c.untilItRuns(d.Job, r) {
 			return
 		}
@@ -103,7 +104,12 @@ func (c *Cluster) note(ctx context.Context, s *soloist.Scheduler, o soloist.Orde
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	e := c.log.Add(trace.Event{What: trace.Ordered, Replica: s.Replica, Job: o.Job, Op: string(o.Kind), Request: o.Request, End: o.Until, Sent: time.Now()})
-	written, err := s.Order(ctx, o)
+	var written record.Order
+	at, err := desk.Of(s)
+	if err == nil {
+		written, err = at.Order(ctx, desk.Order{Kind: record.OrderKind(o.Kind), Job: o.Job, By: o.By, Reason: o.Reason, Until: o.Until, Request: o.Request,
+			Backfill: desk.Range(o.Backfill)})
+	}
 	if gone() {
 		return err
 	}
@@ -122,7 +128,7 @@ func (c *Cluster) note(ctx context.Context, s *soloist.Scheduler, o soloist.Orde
 			}
 			e.Request, e.Spans = record.BackfillRequest(seq), written.Backfill.Spans
 		}
-		if o.Kind == record.OrderRun {
+		if o.Kind == soloist.OrderRun {
 			e.End = written.Until
 		}
 	})
@@ -137,7 +143,7 @@ func (c *Cluster) resumeAll() {
 	}
 	defs, _ := c.program()
 	for _, d := range defs {
-		o, r := soloist.Order{Kind: record.OrderResume, Job: d.Name, By: trace.Orderer}, draw.New(c.Seed, 0, "resume all", d.Name)
+		o, r := soloist.Order{Kind: soloist.OrderResume, Job: d.Name, By: trace.Orderer}, draw.New(c.Seed, 0, "resume all", d.Name)
 		for tries := 0; d.Name != trace.Foreign && c.atDesk(o, r) != nil && tries < 40; tries++ {
 			time.Sleep(5 * time.Second)
 		}
@@ -149,11 +155,11 @@ var leadDeeds = []string{"restart", "restart", "restart", "step down", "pause", 
 
 // orderInLead gives an order of a kind.
 func (c *Cluster) orderInLead(d draw.PlannedFault, kind string, r *draw.Roll) {
-	o := soloist.Order{Kind: record.OrderKind(kind), Job: d.Job, By: trace.Orderer, Reason: "as drawn"}
+	o := soloist.Order{Kind: soloist.OrderKind(kind), Job: d.Job, By: trace.Orderer, Reason: "as drawn"}
 	switch o.Kind {
-	case record.OrderPause:
+	case soloist.OrderPause:
 		o.Until = time.Now().Add(r.Between(10*time.Second, 40*time.Second))
-	case record.OrderRun:
+	case soloist.OrderRun:
 		o.Request = c.newRequest("ordered-%d")
 	}
 	_ = c.atDesk(o, r)
@@ -187,14 +193,14 @@ func (c *Cluster) backfill(d draw.PlannedFault) {
 		return
 	}
 	to := time.Now().Add(-r.Between(2*time.Minute, time.Hour))
-	o := soloist.Order{Kind: record.OrderBackfill, Job: d.Job, By: trace.Orderer,
+	o := soloist.Order{Kind: soloist.OrderBackfill, Job: d.Job, By: trace.Orderer,
 		Backfill: soloist.Backfill{From: to.Add(-time.Duration(1+r.Below(10)) * def.Every), To: to, All: r.Chance(0.7)}}
 	if !o.Backfill.All {
 		o.Backfill.From = to.Add(-r.Between(5*time.Minute, time.Hour))
 	}
 	o.Backfill.Parallel = c.parallel(d)
 	if c.atDesk(o, r) == nil && r.Chance(0.3) && c.idle(r.Between(0, 2*time.Minute)) {
-		_ = c.atDesk(soloist.Order{Kind: record.OrderCancelBackfill, Job: d.Job, By: trace.Orderer}, r)
+		_ = c.atDesk(soloist.Order{Kind: soloist.OrderCancelBackfill, Job: d.Job, By: trace.Orderer}, r)
 	}
 }
 

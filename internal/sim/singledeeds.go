@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
@@ -135,20 +134,20 @@ func (c *Cluster) aborts(_ *replica, e *trace.Event, r *draw.Roll) {
 
 // pauses has an operator pause the job for some ticks.
 func (c *Cluster) pauses(_ *replica, e *trace.Event, r *draw.Roll) {
-	c.orderFor(e, record.OrderPause, r)
+	c.orderFor(e, soloist.OrderPause, r)
 	time.Sleep(150 * time.Second)
 	c.log.Edit(func() { e.End = time.Now() })
-	c.orderFor(e, record.OrderResume, r)
+	c.orderFor(e, soloist.OrderResume, r)
 }
 
 func (c *Cluster) ordersIt(_ *replica, e *trace.Event, r *draw.Roll) {
-	c.orderFor(e, map[string]record.OrderKind{trace.CancelRun: record.OrderCancel, trace.HandOver: record.OrderStepDown, trace.RunOrdered: record.OrderRun}[e.Op], r)
+	c.orderFor(e, map[string]soloist.OrderKind{trace.CancelRun: soloist.OrderCancel, trace.HandOver: soloist.OrderStepDown, trace.RunOrdered: soloist.OrderRun}[e.Op], r)
 }
 
 // orderFor gives an order for the job of a single fault.
-func (c *Cluster) orderFor(e *trace.Event, kind record.OrderKind, r *draw.Roll) {
+func (c *Cluster) orderFor(e *trace.Event, kind soloist.OrderKind, r *draw.Roll) {
 	o := soloist.Order{Kind: kind, Job: e.Job, By: trace.Orderer}
-	if kind == record.OrderRun {
+	if kind == soloist.OrderRun {
 		o.Request = c.newRequest("ordered-%d")
 		c.log.Edit(func() { e.Request = o.Request })
 	}

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
@@ -43,7 +45,7 @@ func (c *Cluster) untilItRuns(job string, r *draw.Roll) bool {
 	for range 40 {
 		var rec record.Record
 		text, _ := c.entry(job)
-		if json.Unmarshal([]byte(text), &rec) == nil && rec.Run.Status == record.Running {
+		if json.Unmarshal([]byte(text), &rec) == nil && rec.Run.Status == event.Running {
 			return c.idle(r.Between(0, 3*time.Second))
 		}
 		if !c.idle(r.Between(time.Second, 4*time.Second)) {
@@ -117,10 +119,11 @@ func (c *Cluster) look(d draw.PlannedFault) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	asked := time.Now()
-	all, err := s.Status(ctx)
+	at, err := desk.Of(s)
 	if err != nil {
 		panic(err)
 	}
+	all := at.Statuses(ctx)
 	for i := range all {
 		st := &all[i]
 		if st.Err != nil || st.EveryReplica || i >= len(all)-fewest && st.Lease == "" {

@@ -26,6 +26,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/ontime"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
@@ -264,7 +265,7 @@ type Config struct {
 	Webhook      *Webhook
 	Failures     int // failures in a row that are an incident
 
-	Look    func(context.Context) []soloist.JobStatus     // what the records say, from a cache
+	Look    func(context.Context) []desk.Status           // what the records say, from a cache
 	Health  func() soloist.Health                         // of this replica
 	Control func(context.Context) (record.Control, error) // what operators have ordered
 	Late    func(job string) time.Duration                // how late a tick may be claimed

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -109,12 +109,12 @@ func TestOldReadingChangesNothing(t *testing.T) {
 		w.end("report", event.Failed)
 		bad := w.look(w.t.Context())[0]
 		time.Sleep(time.Minute)
-		w.set("report", func(st *soloist.JobStatus) { *st = good })
+		w.set("report", func(st *desk.Status) { *st = good })
 		w.after(time.Minute, "report failures alert")
-		w.set("report", func(st *soloist.JobStatus) { *st = bad })
+		w.set("report", func(st *desk.Status) { *st = bad })
 		w.end("report", event.Succeeded)
 		time.Sleep(time.Minute)
-		w.set("report", func(st *soloist.JobStatus) { *st = bad })
+		w.set("report", func(st *desk.Status) { *st = bad })
 		w.after(time.Minute, "report failures alert", "report failures recovered")
 	})
 }

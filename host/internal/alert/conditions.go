@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/record"
 )
 
@@ -30,7 +30,7 @@ func version(r *record.Record) int64 {
 func about(token int64) int64 { return 4*token + 1 }
 
 // ofRecord returns what follows from the record alone.
-func ofRecord(st *soloist.JobStatus, most int, now time.Time) []condition {
+func ofRecord(st *desk.Status, most int, now time.Time) []condition {
 	r := &st.Record
 	all := []condition{failures(st, most, now)}
 	all = append(all, badEnd(st, Stalled, event.Stalled, now)...)
@@ -49,7 +49,7 @@ func ofRecord(st *soloist.JobStatus, most int, now time.Time) []condition {
 
 // late is about ticks that have not succeeded in time. Such an incident may begin although the record has not been
 // written since the previous incident ended, so it counts as newer than the record.
-func late(st *soloist.JobStatus) condition {
+func late(st *desk.Status) condition {
 	l := st.Late
 	if l.Count == 0 {
 		return condition{Kind: Late}
@@ -62,7 +62,7 @@ func late(st *soloist.JobStatus) condition {
 }
 
 // failures is about so many failures in a row. A stall has an incident of its own.
-func failures(st *soloist.JobStatus, most int, now time.Time) condition {
+func failures(st *desk.Status, most int, now time.Time) condition {
 	r := &st.Record
 	c := condition{Kind: Failures, On: r.Failures >= int64(most) && !isFine(st, now)}
 	token, last := streak(r.History, most)
@@ -108,7 +108,7 @@ func streak(history []event.Outcome, most int) (token int64, last *event.Outcome
 
 // badEnd is about the newest run that ended with this status, until a newer run has succeeded.
 // If the history has neither, nothing is known.
-func badEnd(st *soloist.JobStatus, kind Kind, end event.Status, now time.Time) []condition {
+func badEnd(st *desk.Status, kind Kind, end event.Status, now time.Time) []condition {
 	r := &st.Record
 	var bad event.Outcome
 	if end == event.Stalled && r.Run.Status == end { // an abandoned tick of the record may have another attempt
@@ -140,14 +140,14 @@ var endWords = map[Kind]string{
 }
 
 // isFine reports whether a singleton has run for long. It need not return to be well.
-func isFine(st *soloist.JobStatus, now time.Time) bool {
+func isFine(st *desk.Status, now time.Time) bool {
 	r := &st.Record
-	return st.Singleton && r.Run.Status == record.Running && st.Lease.Live() && now.Sub(r.Run.Claimed) > fineAfter
+	return st.Singleton && r.Run.Status == event.Running && st.Lease.Live() && now.Sub(r.Run.Claimed) > fineAfter
 }
 
 // unclaimed is about a lease without a claim. Replicas notice it at different times, so it is
 // over only if the lease is free, its holder runs, or nothing is due.
-func unclaimed(st *soloist.JobStatus, now time.Time) []condition {
+func unclaimed(st *desk.Status, now time.Time) []condition {
 	c := condition{Kind: Unclaimed, On: st.Occupied != nil}
 	if c.On {
 		c.About = version(&st.Record)
@@ -159,7 +159,7 @@ func unclaimed(st *soloist.JobStatus, now time.Time) []condition {
 }
 
 // dueSince is since when a replica should have claimed the next tick: now, during a pause.
-func dueSince(st *soloist.JobStatus, job record.JobControl, now time.Time) time.Time {
+func dueSince(st *desk.Status, job record.JobControl, now time.Time) time.Time {
 	if job.Pause.On(now) {
 		return now
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/record"
 )
 
@@ -73,7 +73,7 @@ func (d *detector) detect(ctx context.Context) (seen []condition, suspect bool) 
 
 // isLate reports whether a tick has been due for too long. Ticks that come due during a run
 // wait until it ends, and the ticks of a job that follows others wait for those jobs.
-func (d *detector) isLate(st *soloist.JobStatus, now time.Time) bool {
+func (d *detector) isLate(st *desk.Status, now time.Time) bool {
 	if st.Next.IsZero() || st.Awaits != "" || st.Singleton || st.Record.MayRun() && st.Lease.Live() {
 		return false
 	}
@@ -81,7 +81,7 @@ func (d *detector) isLate(st *soloist.JobStatus, now time.Time) bool {
 }
 
 // isOverdue is about a tick that is late, is not paused, and has been so for a while.
-func (d *detector) isOverdue(st *soloist.JobStatus, orders *record.Control, now time.Time) []condition {
+func (d *detector) isOverdue(st *desk.Status, orders *record.Control, now time.Time) []condition {
 	late := d.isLate(st, now)
 	if late && orders == nil {
 		return nil // it is not known whether the job is paused
@@ -114,7 +114,7 @@ type unread map[string]time.Duration
 // that, or when no replica is left that can read it: records of a newer program stay unreadable
 // for the replicas of the older one. Suspect says that a record cannot be read, for too short a
 // time yet.
-func (u unread) look(config *Config, st *soloist.JobStatus) (seen []condition, suspect bool) {
+func (u unread) look(config *Config, st *desk.Status) (seen []condition, suspect bool) {
 	c := condition{Kind: Unreadable, timed: true, looked: config.Elapsed(), first: config.Elapsed()}
 	if st.Err == nil {
 		delete(u, st.Name)

@@ -9,52 +9,52 @@ import (
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/alert"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
 func TestIncidentsOfRecords(t *testing.T) {
-	set := func(change func(st *soloist.JobStatus)) func(*world) {
+	set := func(change func(st *desk.Status)) func(*world) {
 		return func(w *world) { w.set("report", change) }
 	}
 	ends := func(status event.Status) func(*world) { return func(w *world) { w.end("report", status) } }
 	both := func(one, other func(*world)) func(*world) { return func(w *world) { one(w); other(w) } }
 	nothing := func(*world) {}
-	late := set(func(st *soloist.JobStatus) { st.Next = time.Now().Add(-2 * time.Minute) })
-	nothingDue := set(func(st *soloist.JobStatus) { st.Next = time.Time{} })
+	late := set(func(st *desk.Status) { st.Next = time.Now().Add(-2 * time.Minute) })
+	nothingDue := set(func(st *desk.Status) { st.Next = time.Time{} })
 	for name, test := range map[string]struct {
 		begin, end func(w *world)
 		want       alert.Kind // empty: it is no incident
 	}{
-		"stalled": {both(ends(event.Stalled), set(func(st *soloist.JobStatus) { st.Record.Run.Finished = time.Time{} })), // it goes on
+		"stalled": {both(ends(event.Stalled), set(func(st *desk.Status) { st.Record.Run.Finished = time.Time{} })), // it goes on
 			ends(event.Succeeded), alert.Stalled},
 		"abandoned": {ends(event.Abandoned), ends(event.Succeeded), alert.Abandoned},
 		"missed":    {ends(event.Missed), nothing, ""},
 		"cancelled": {ends(event.Cancelled), nothing, ""},
-		"singleton": {both(set(func(st *soloist.JobStatus) { st.Singleton = true }), ends(event.Abandoned)), nothing, ""},
-		"unclaimed": {set(func(st *soloist.JobStatus) { st.Occupied = errors.New("leased by a client that has claimed nothing") }),
-			set(func(st *soloist.JobStatus) { st.Occupied = nil }), alert.Unclaimed},
-		"paused itself": {set(func(st *soloist.JobStatus) { st.Record.Orders.Paused = record.SelfPause{At: time.Now(), Token: 1} }),
-			set(func(st *soloist.JobStatus) { st.Record.Orders.Paused = record.SelfPause{} }), alert.Paused},
-		"late": {set(func(st *soloist.JobStatus) {
+		"singleton": {both(set(func(st *desk.Status) { st.Singleton = true }), ends(event.Abandoned)), nothing, ""},
+		"unclaimed": {set(func(st *desk.Status) { st.Occupied = errors.New("leased by a client that has claimed nothing") }),
+			set(func(st *desk.Status) { st.Occupied = nil }), alert.Unclaimed},
+		"paused itself": {set(func(st *desk.Status) { st.Record.Orders.Paused = record.SelfPause{At: time.Now(), Token: 1} }),
+			set(func(st *desk.Status) { st.Record.Orders.Paused = record.SelfPause{} }), alert.Paused},
+		"late": {set(func(st *desk.Status) {
 			st.Late = record.Late{Since: time.Now(), Tick: time.Now().Add(-time.Hour), Count: 2}
-		}), both(ends(event.Succeeded), set(func(st *soloist.JobStatus) { st.Late = record.Late{} })), alert.Late},
+		}), both(ends(event.Succeeded), set(func(st *desk.Status) { st.Late = record.Late{} })), alert.Late},
 		"overdue": {late, both(ends(event.Missed), nothingDue), alert.Overdue},
 		"overdue in a pause": {both(late, func(w *world) {
 			w.order(record.JobControl{Pause: record.Pause{At: time.Now(), By: "ann"}})
 		}), nothing, ""},
 		"overdue since a pause": {func(w *world) {
-			w.set("report", func(st *soloist.JobStatus) { st.Next = time.Now().Add(-time.Hour) })
+			w.set("report", func(st *desk.Status) { st.Next = time.Now().Add(-time.Hour) })
 			w.order(record.JobControl{Resumed: record.Resume{At: time.Now().Add(-2 * time.Minute)}})
 		}, nothingDue, alert.Overdue},
-		"running": {both(late, set(func(st *soloist.JobStatus) { st.Record.Run.Status, st.Lease = record.Running, store.Leased })),
+		"running": {both(late, set(func(st *desk.Status) { st.Record.Run.Status, st.Lease = event.Running, store.Leased })),
 			nothing, ""},
-		"unreadable": {both(late, set(func(st *soloist.JobStatus) { st.Err = fs.ErrPermission })),
-			set(func(st *soloist.JobStatus) { st.Err, st.Next = nil, time.Time{} }), alert.Unreadable},
+		"unreadable": {both(late, set(func(st *desk.Status) { st.Err = fs.ErrPermission })),
+			set(func(st *desk.Status) { st.Err, st.Next = nil, time.Time{} }), alert.Unreadable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, 3, func(w *world) {
@@ -76,13 +76,13 @@ func TestIncidentsOfRecords(t *testing.T) {
 // A replica that has not noticed yet that a lease is held in vain does not end the incident.
 func TestUnclaimedLeaseIsNoticedAtDifferentTimes(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
-		held := func(st *soloist.JobStatus) { st.Lease, st.Next = store.Leased, time.Now().Add(-10*time.Second) }
+		held := func(st *desk.Status) { st.Lease, st.Next = store.Leased, time.Now().Add(-10*time.Second) }
 		w.set("report", held)
-		w.set("report", func(st *soloist.JobStatus) { st.Occupied = errors.New("leased by a client that has claimed nothing") })
+		w.set("report", func(st *desk.Status) { st.Occupied = errors.New("leased by a client that has claimed nothing") })
 		time.Sleep(30 * time.Second)
-		w.set("report", func(st *soloist.JobStatus) { st.Occupied = nil })
+		w.set("report", func(st *desk.Status) { st.Occupied = nil })
 		w.after(30*time.Second, "report unclaimed alert")
-		w.set("report", func(st *soloist.JobStatus) { st.Lease, st.Next = store.Available, time.Time{} })
+		w.set("report", func(st *desk.Status) { st.Lease, st.Next = store.Available, time.Time{} })
 		w.after(time.Minute, "report unclaimed alert", "report unclaimed recovered")
 	})
 }
@@ -122,7 +122,7 @@ func TestManyIncidents(t *testing.T) {
 func TestBacklogIsNotOverdue(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		for n := range 60 {
-			w.set("report", func(st *soloist.JobStatus) { st.Next = w.start.Add(time.Duration(n-600) * time.Minute) })
+			w.set("report", func(st *desk.Status) { st.Next = w.start.Add(time.Duration(n-600) * time.Minute) })
 			time.Sleep(10 * time.Second)
 		}
 		w.want()
@@ -156,9 +156,9 @@ func TestTroubleOfAReplica(t *testing.T) {
 func TestUnreadableRecord(t *testing.T) {
 	inWorld(t, 3, func(w *world) {
 		unreadable := func(d time.Duration) {
-			w.set("report", func(st *soloist.JobStatus) { st.Err = errors.New("the record has schema 99") })
+			w.set("report", func(st *desk.Status) { st.Err = errors.New("the record has schema 99") })
 			time.Sleep(d)
-			w.set("report", func(st *soloist.JobStatus) { st.Err = nil })
+			w.set("report", func(st *desk.Status) { st.Err = nil })
 			time.Sleep(time.Minute)
 		}
 		w.end("report", event.Succeeded)
@@ -184,11 +184,11 @@ func TestUnreadableRecordsInOutage(t *testing.T) {
 		w.end("report", event.Succeeded)
 		time.Sleep(time.Minute)
 		w.change(func() { w.replicas[0].health.Storage = errors.New("no route") })
-		w.set("report", func(st *soloist.JobStatus) { st.Err = errors.New("no route") })
+		w.set("report", func(st *desk.Status) { st.Err = errors.New("no route") })
 		w.after(time.Hour, "storage alert")
 		w.change(func() { w.replicas[0].health.Storage = nil })
 		time.Sleep(50 * time.Second)
-		w.set("report", func(st *soloist.JobStatus) { st.Err = nil })
+		w.set("report", func(st *desk.Status) { st.Err = nil })
 		w.after(time.Hour, "storage alert", "storage recovered")
 	})
 }
@@ -236,9 +236,9 @@ func TestRecordThatSomeReplicasCanRead(t *testing.T) {
 		w.after(time.Hour, want...)
 		wantWrites(24*2, 24*60/5*2) // at most two each five minutes
 		w.want(want...)
-		w.set("report", func(st *soloist.JobStatus) { st.Err = errors.New("the record has schema 99") }) // now none can
+		w.set("report", func(st *desk.Status) { st.Err = errors.New("the record has schema 99") }) // now none can
 		w.after(time.Hour, append(want, "report unreadable alert")...)
-		w.set("report", func(st *soloist.JobStatus) { st.Err = nil })
+		w.set("report", func(st *desk.Status) { st.Err = nil })
 		w.change(func() { w.replicas[0].blind = false })
 		w.after(10*time.Minute, slices.Repeat(want, 2)...)
 		wantWrites(0, 0) // all is well

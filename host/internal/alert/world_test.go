@@ -21,6 +21,7 @@ import (
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/alert"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
@@ -33,7 +34,7 @@ type world struct {
 
 	mu       sync.Mutex
 	slow     time.Duration // of the receiver; set before the replicas start
-	all      map[string]soloist.JobStatus
+	all      map[string]desk.Status
 	orders   record.Control
 	down     bool            // the receiver answers 503
 	got      []alert.Message // that the receiver has confirmed
@@ -61,7 +62,7 @@ type replica struct {
 func inWorld(t *testing.T, replicas int, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, start: time.Now(), all: map[string]soloist.JobStatus{}}
+		w := &world{t: t, start: time.Now(), all: map[string]desk.Status{}}
 		w.log = slog.New(slog.NewTextHandler(&w.logged, nil))
 		for i := range replicas {
 			w.add(fmt.Sprint("r", i))
@@ -93,7 +94,7 @@ func (w *world) add(name string) *replica {
 	return r
 }
 
-func (w *world) look(context.Context) (all []soloist.JobStatus) {
+func (w *world) look(context.Context) (all []desk.Status) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, st := range w.all {
@@ -102,25 +103,25 @@ func (w *world) look(context.Context) (all []soloist.JobStatus) {
 	return all
 }
 
-func (r *replica) look(ctx context.Context) []soloist.JobStatus {
+func (r *replica) look(ctx context.Context) []desk.Status {
 	all := r.w.look(ctx)
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()
 	for i := range all {
 		if r.blind {
-			all[i] = soloist.JobStatus{Name: all[i].Name, Lease: all[i].Lease, Err: errors.New("the record has schema 2")}
+			all[i] = desk.Status{Name: all[i].Name, Lease: all[i].Lease, Err: errors.New("the record has schema 2")}
 		}
 	}
 	return all
 }
 
 // set changes the record of a job.
-func (w *world) set(job string, change func(st *soloist.JobStatus)) {
+func (w *world) set(job string, change func(st *desk.Status)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	st, ok := w.all[job]
 	if !ok {
-		st = soloist.JobStatus{Name: job, Lease: store.Available, Record: record.Record{Token: 1, Run: record.Run{Status: event.Succeeded}}}
+		st = desk.Status{Name: job, Lease: store.Available, Record: record.Record{Token: 1, Run: record.Run{Status: event.Succeeded}}}
 	}
 	change(&st)
 	w.all[job] = st
@@ -140,7 +141,7 @@ func (w *world) order(job record.JobControl) {
 
 // end adds a run with this end.
 func (w *world) end(job string, status event.Status) {
-	w.set(job, func(st *soloist.JobStatus) {
+	w.set(job, func(st *desk.Status) {
 		r := &st.Record
 		r.Token++
 		r.Run = record.Run{Status: status, Error: "no <paper>", Tick: time.Now(), Finished: time.Now()}

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/alarm"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
@@ -93,8 +93,12 @@ var ErrUnrung = errors.New("it is ordered, but no replica could be woken up: the
 // Order writes an order. With alarms it also puts a message, since the app may be asleep. If it is awake, the message has
 // the platform start another replica if this one dies, and keeps the platform from ending this one as idle while it does
 // what was ordered. An error of that alone is ErrUnrung.
-func (a *App) Order(ctx context.Context, o soloist.Order) (record.Order, error) {
-	written, err := a.Scheduler.Order(ctx, o)
+func (a *App) Order(ctx context.Context, o desk.Order) (record.Order, error) {
+	at, err := desk.Of(a.Scheduler)
+	if err != nil {
+		return record.Order{}, err
+	}
+	written, err := at.Order(ctx, o)
 	if err != nil || a.Alarm == nil {
 		return written, err
 	}

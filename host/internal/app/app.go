@@ -13,7 +13,9 @@ import (
 	"github.com/soloist-go/soloist/host/internal/presence"
 	"github.com/soloist-go/soloist/host/internal/telemetry"
 	"github.com/soloist-go/soloist/internal/alarm"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/logqueue"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -87,9 +89,30 @@ func (a *App) Listen(f func(event.Event)) { a.listeners.add(f) }
 func (a *App) Skew() time.Duration { return a.Scheduler.Health().Skew }
 
 // Statuses are those of all jobs. That the settings are wrong is known by then, and other trouble is in the status of a job.
-func (a *App) Statuses(ctx context.Context) []soloist.JobStatus {
-	all, _ := a.Scheduler.Status(ctx)
-	return all
+func (a *App) Statuses(ctx context.Context) []desk.Status {
+	at, err := desk.Of(a.Scheduler)
+	if err != nil {
+		return nil
+	}
+	return at.Statuses(ctx)
+}
+
+// Status is that of one job, singleton or shard. Its record and no unrelated one is read.
+func (a *App) Status(ctx context.Context, job string) (desk.Status, error) {
+	at, err := desk.Of(a.Scheduler)
+	if err != nil {
+		return desk.Status{}, err
+	}
+	return at.Status(ctx, job)
+}
+
+// Control is what operators have ordered.
+func (a *App) Control(ctx context.Context) (record.Control, error) {
+	at, err := desk.Of(a.Scheduler)
+	if err != nil {
+		return record.Control{}, err
+	}
+	return at.Control(ctx)
 }
 
 // explainer is a store that knows what to do about its errors.

@@ -12,13 +12,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/functions"
 	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/schedule"
 	"github.com/soloist-go/soloist/store"
 )
@@ -283,7 +283,7 @@ func (d *doctor) checkRecords(wrong error) {
 		d.skip("records", "the settings are not right yet")
 		return
 	}
-	var all []soloist.JobStatus
+	var all []desk.Status
 	if d.step("records", stepTime, func(ctx context.Context) Finding {
 		all = d.app.Statuses(ctx)
 		return success("")
@@ -314,7 +314,7 @@ func (d *doctor) checkReplicas() {
 	}
 }
 
-func (d *doctor) record(st soloist.JobStatus) {
+func (d *doctor) record(st desk.Status) {
 	add := func(r result, text, advice string) { d.add(r, "record", st.Name+": "+text, advice) }
 	switch {
 	case st.EveryReplica:

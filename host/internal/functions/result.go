@@ -156,7 +156,8 @@ const warmupPatience = 10 * time.Second
 func (f *Handler) warm(ctx context.Context) (o result) {
 	ctx, cancel := context.WithTimeout(ctx, warmupPatience)
 	defer cancel()
-	all, err := f.app.Scheduler.Status(ctx)
+	all := f.app.Statuses(ctx)
+	var err error
 	for _, j := range all {
 		err = errors.Join(err, j.Err)
 	}

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/history"
 )
 
@@ -102,7 +102,7 @@ func (f *Filter) Want(names ...string) error {
 }
 
 // OfRecord returns the outcomes that a record has, the newest first.
-func OfRecord(st *soloist.JobStatus) (lines Lines) {
+func OfRecord(st *desk.Status) (lines Lines) {
 	for _, o := range st.Record.History {
 		lines = append(lines, history.Line{Outcome: o})
 	}
@@ -111,7 +111,7 @@ func OfRecord(st *soloist.JobStatus) (lines Lines) {
 
 // Read returns the outcomes of a job's log and record since an instant, the newest first.
 // If the log cannot be read, it returns the record's outcomes and an error.
-func Read(ctx context.Context, a *app.App, st *soloist.JobStatus, since time.Time) (Lines, error) {
+func Read(ctx context.Context, a *app.App, st *desk.Status, since time.Time) (Lines, error) {
 	lines, err := history.Read(ctx, a.Logs, entryOf(a, st), since, &st.Record)
 	if err != nil {
 		return OfRecord(st), notRead(err)
@@ -124,7 +124,7 @@ func notRead(err error) error {
 	return fmt.Errorf("the log of outcomes could not be read, so this is what the record has: %w", err)
 }
 
-func entryOf(a *app.App, st *soloist.JobStatus) string { return a.Settings.App + "/" + st.Name }
+func entryOf(a *app.App, st *desk.Status) string { return a.Settings.App + "/" + st.Name }
 
 const (
 	staleAfter = 5 * time.Minute  // then a log is read again, since its oldest part may be gone
@@ -168,7 +168,7 @@ func (c *Cache) On() bool { return c.app.Logs != nil && c.app.Settings.History >
 // Of returns the newest outcomes of a job, the newest first: enough for the filter, or as
 // many as are read at most. whole reports whether there are no more of them. If the log
 // cannot be read, it returns the record's outcomes and an error.
-func (c *Cache) Of(ctx context.Context, st *soloist.JobStatus, f Filter) (lines Lines, whole bool, err error) {
+func (c *Cache) Of(ctx context.Context, st *desk.Status, f Filter) (lines Lines, whole bool, err error) {
 	k := c.known(st, f)
 	if k == nil {
 		k = c.wait(ctx, st, f)
@@ -183,7 +183,7 @@ func (c *Cache) Of(ctx context.Context, st *soloist.JobStatus, f Filter) (lines 
 
 // wait waits for its turn to read a log. Others may wait for the same one, so it goes on
 // when the caller is gone.
-func (c *Cache) wait(ctx context.Context, st *soloist.JobStatus, f Filter) *kept {
+func (c *Cache) wait(ctx context.Context, st *desk.Status, f Filter) *kept {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTime)
 	defer cancel()
 	select {
@@ -199,7 +199,7 @@ func (c *Cache) wait(ctx context.Context, st *soloist.JobStatus, f Filter) *kept
 }
 
 // known returns what is kept of a job, brought up to date; nil if that does not do.
-func (c *Cache) known(st *soloist.JobStatus, f Filter) *kept {
+func (c *Cache) known(st *desk.Status, f Filter) *kept {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k, now := c.all[st.Name], time.Now()
@@ -241,7 +241,7 @@ func enough(f Filter) int {
 }
 
 // read reads a log, and keeps what it has.
-func (c *Cache) read(ctx context.Context, st *soloist.JobStatus, f Filter) *kept {
+func (c *Cache) read(ctx context.Context, st *desk.Status, f Filter) *kept {
 	k := &kept{since: f.Since}
 	k.lines, k.whole, k.err = history.Newest(ctx, c.app.Logs, entryOf(c.app, st), f.Since, enough(f), &st.Record)
 	if k.whole && (len(k.lines) == 0 || !k.lines[0].At().Before(f.Since)) {

@@ -15,9 +15,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/telemetry"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/nightly"
 	"github.com/soloist-go/soloist/store"
 )
@@ -39,8 +39,8 @@ func busy(t *testing.T) *telemetry.Telemetry {
 	t.Helper()
 	s := program()
 	m := open(t, s)
-	m.Watch(func(context.Context) []soloist.JobStatus {
-		return []soloist.JobStatus{{Name: "report", Lease: store.Available}}
+	m.Watch(func(context.Context) []desk.Status {
+		return []desk.Status{{Name: "report", Lease: store.Available}}
 	})
 	for _, kind := range []event.Kind{event.Started, event.Ended, event.Settled, event.Late, event.Renewed, event.Lost, event.TookOver, event.Dropped} {
 		m.Event(event.Event{Kind: kind, Job: "report", Run: event.Run{Tick: noon, Try: 1}})
@@ -172,7 +172,7 @@ func TestAzureAlertsLookForTextsOfTheLog(t *testing.T) {
 	if err := json.Unmarshal([]byte(read(t, deploy+"azuremonitor.json")), &template); err != nil {
 		t.Fatal(err)
 	}
-	log := read(t, "../../../event.go") + read(t, "../../../store/record.go") + `"WARN" "ERROR"`
+	log := read(t, "../../../event.go") + read(t, "../../../event/outcome.go") + `"WARN" "ERROR"`
 	texts := 0
 	for _, a := range template.Variables.Alerts {
 		if strings.Contains(a.Where, "'run ended'") && !strings.Contains(a.Where, "'WARN'") {

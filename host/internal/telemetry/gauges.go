@@ -11,11 +11,12 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/record"
 )
 
 // A Look returns what the records say now, from a cache: it is called for each scrape.
-type Look func(context.Context) []soloist.JobStatus
+type Look func(context.Context) []desk.Status
 
 // gauges are the metrics of what is the case when they are read.
 type gauges struct {
@@ -90,7 +91,7 @@ func (g *gauges) observe(ctx context.Context, o metric.Observer) error {
 
 // observeRecord sets the gauges of a job that follow from its record. Without a record
 // that can be read there are none: zero would look like good news.
-func (g *gauges) observeRecord(o metric.Observer, st *soloist.JobStatus, now time.Time) {
+func (g *gauges) observeRecord(o metric.Observer, st *desk.Status, now time.Time) {
 	if st.EveryReplica || st.Err != nil {
 		return
 	}
@@ -110,7 +111,7 @@ func (g *gauges) observeRecord(o metric.Observer, st *soloist.JobStatus, now tim
 // overdue is for how long the oldest tick that no replica has claimed or settled has
 // been due. Ticks that come due during a run wait for its end, so they are not overdue, nor are
 // those that wait for another job.
-func overdue(st *soloist.JobStatus, now time.Time) time.Duration {
+func overdue(st *desk.Status, now time.Time) time.Duration {
 	if st.Next.IsZero() || st.Awaits != "" || st.Record.MayRun() && st.Lease.Live() {
 		return 0
 	}

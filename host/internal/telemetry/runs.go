@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/internal/record"
 )
 
 // traces makes one trace of each run: a span for the run, and below it one for each try
@@ -105,7 +104,7 @@ func (t *traces) nameOf(written []byte) string {
 		return ""
 	}
 	var r struct{ Run struct{ Status event.Status } }
-	if json.Unmarshal(written, &r) == nil && r.Run.Status != record.Running {
+	if json.Unmarshal(written, &r) == nil && r.Run.Status != event.Running {
 		return "outcome"
 	}
 	return "claim"

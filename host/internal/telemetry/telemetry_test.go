@@ -13,6 +13,7 @@ import (
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/telemetry"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
@@ -147,13 +148,13 @@ func TestGaugesOfRecords(t *testing.T) {
 	never := scrape(t, m)
 	wantLines(t, never, []string{`soloist_running{job_name="leader"} 0`, `soloist_storage_up 0`}, "soloist_job_failures", "soloist_tick_overdue_seconds")
 	history := []event.Outcome{{Status: event.Failed, End: noon}, {Status: event.Succeeded, End: noon.Add(-time.Hour)}, {Status: event.Succeeded}}
-	all := []soloist.JobStatus{
+	all := []desk.Status{
 		{Name: "report", Lease: store.Available, Next: noon.Add(-90 * time.Second), Record: record.Record{Failures: 43, History: history}},
 		{Name: "sweep", Next: noon.Add(time.Hour), Paused: true}, // has no record yet
 		{Name: "cache", EveryReplica: true, Next: noon.Add(-time.Hour)},
 		{Name: "leader", Singleton: true, Lease: store.Leased, Record: record.Record{Failures: 1, Succeeded: noon}},
 	}
-	m.Watch(func(context.Context) []soloist.JobStatus { return all })
+	m.Watch(func(context.Context) []desk.Status { return all })
 	wantLines(t, scrape(t, m), []string{
 		`soloist_job_failures{job_name="report"} 43`,
 		`soloist_tick_overdue_seconds{job_name="report"} 90`,
@@ -167,7 +168,7 @@ func TestGaugesOfRecords(t *testing.T) {
 	}, `soloist_job_failures{job_name="cache"}`, `soloist_tick_overdue_seconds{job_name="cache"}`, `soloist_tick_overdue_seconds{job_name="leader"}`)
 
 	// Ticks that come due during a run wait for its end. One whose runner died is overdue.
-	all[0].Lease, all[0].Record.Run.Status = store.Leased, record.Running
+	all[0].Lease, all[0].Record.Run.Status = store.Leased, event.Running
 	wantLines(t, scrape(t, m), []string{`soloist_tick_overdue_seconds{job_name="report"} 0`})
 	all[0].Lease = store.Expired
 	wantLines(t, scrape(t, m), []string{`soloist_tick_overdue_seconds{job_name="report"} 90`})

@@ -10,6 +10,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/locks"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
@@ -78,7 +79,7 @@ type Detail struct {
 }
 
 // DetailOf is all that is known of a job.
-func DetailOf(a *app.App, st soloist.JobStatus, job Job, audit []record.Order) Detail {
+func DetailOf(a *app.App, st desk.Status, job Job, audit []record.Order) Detail {
 	d := Detail{Job: job, Orders: OrdersOf(audit, st.Name), Lease: st.Lease, Token: st.Record.Token, Outlook: outlookOf(a, st),
 		History: []event.Outcome{}}
 	if st.Err == nil {
@@ -115,7 +116,7 @@ func recordOf(r *record.Record) json.RawMessage {
 
 // outlookOf is nil where this program does not know the ticks. A tick that is settled
 // already, as by a fast clock, is not to come.
-func outlookOf(a *app.App, st soloist.JobStatus) *Outlook {
+func outlookOf(a *app.App, st desk.Status) *Outlook {
 	if st.Singleton || st.Foreign {
 		return nil
 	}

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/internal/desk"
 )
 
 // A Backfill is the last backfill of a job.
@@ -30,7 +30,7 @@ type Backfill struct {
 }
 
 // backfillOf is nil for a job without one.
-func backfillOf(st *soloist.JobStatus) *Backfill {
+func backfillOf(st *desk.Status) *Backfill {
 	b := &st.Backfill
 	if b.Order.Seq == 0 {
 		return nil

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/presence"
+	"github.com/soloist-go/soloist/internal/desk"
 )
 
 // A Fleet is what the replicas of the app run, compared with each other and with this
@@ -39,7 +39,7 @@ func UnreadFleet(a *app.App, err error) *Fleet {
 
 // FleetOf compares the replicas of a reading. Those that are up count; if none is, the one
 // that was seen last.
-func FleetOf(a *app.App, r presence.Reading, all []soloist.JobStatus) *Fleet {
+func FleetOf(a *app.App, r presence.Reading, all []desk.Status) *Fleet {
 	f := &Fleet{At: r.At, Replicas: Replicas(r, interruptedOn(all))}
 	count := f.counted()
 	if len(count) == 0 {
@@ -68,7 +68,7 @@ func FleetOf(a *app.App, r presence.Reading, all []soloist.JobStatus) *Fleet {
 }
 
 // interruptedOn are the replicas with a run that is interrupted now, and when the newest of them began.
-func interruptedOn(all []soloist.JobStatus) map[string]time.Time {
+func interruptedOn(all []desk.Status) map[string]time.Time {
 	lost := map[string]time.Time{}
 	for i := range all {
 		st, r := &all[i], &all[i].Record.Run

@@ -11,6 +11,7 @@ import (
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
@@ -91,12 +92,12 @@ const (
 )
 
 // Of is what is shown of a job, by its record and what runs here.
-func Of(a *app.App, st soloist.JobStatus) Job { return All(a, []soloist.JobStatus{st}, nil, nil)[0] }
+func Of(a *app.App, st desk.Status) Job { return All(a, []desk.Status{st}, nil, nil)[0] }
 
 // All is [Of] for each of them, with what operators have ordered, and the settings that the
 // replicas have published; nil: these are not known. It is enough to choose and to sort by;
 // [Job.Whole] has the rest.
-func All(a *app.App, all []soloist.JobStatus, orders *record.Control, fleet *Fleet) []Job {
+func All(a *app.App, all []desk.Status, orders *record.Control, fleet *Fleet) []Job {
 	views, h := make([]Job, len(all)), a.Scheduler.Health() // which asks all jobs
 	for i := range all {
 		st, v := &all[i], &views[i]
@@ -109,7 +110,7 @@ func All(a *app.App, all []soloist.JobStatus, orders *record.Control, fleet *Fle
 	return views
 }
 
-func of(a *app.App, st *soloist.JobStatus, h soloist.Health) Job {
+func of(a *app.App, st *desk.Status, h soloist.Health) Job {
 	v := Job{Name: st.Name, Kind: "job", Schedule: st.Schedule, State: Idle, Next: st.Next, After: st.After, Awaits: st.Awaits, Foreign: st.Foreign,
 		Begins: st.Begins, Over: st.Over, Here: slices.Contains(h.Running, st.Name), Checkpoint: st.Checkpoint}
 	if st.Singleton {
@@ -230,7 +231,7 @@ func lastRun(history []event.Outcome) *event.Outcome {
 
 // Reached reports whether the store answered. It gives the state of the lease
 // with the record, even if that cannot be read. A job on each replica has no record to ask for.
-func Reached(st soloist.JobStatus) bool { return !st.EveryReplica && (st.Err == nil || st.Lease != "") }
+func Reached(st desk.Status) bool { return !st.EveryReplica && (st.Err == nil || st.Lease != "") }
 
 // An Outcome is a [event.Outcome] as a strip or a plot shows it.
 type Outcome struct {
@@ -283,7 +284,7 @@ func seconds(f *event.Outcome) float64 {
 
 // heed shows what operators have ordered: the runs that have not begun, and the pause that is in
 // force. It reports whether a pause that is over may have skipped the newest tick.
-func (v *Job) heed(a *app.App, st *soloist.JobStatus, ordered record.JobControl) (ended bool) {
+func (v *Job) heed(a *app.App, st *desk.Status, ordered record.JobControl) (ended bool) {
 	v.Pause = pauseOf(st, ordered, a.Now())
 	for _, r := range ordered.Requests {
 		if st.Err == nil && !st.Record.Orders.IsServed(r.Seq) && r.Until.After(a.Now()) {
@@ -297,7 +298,7 @@ func (v *Job) heed(a *app.App, st *soloist.JobStatus, ordered record.JobControl)
 // from its own settings whether it skips ticks as paused. A command runs in an environment of its own: it
 // asks the settings that replicas have published or, where these are not known, the record what
 // became of the last tick. A pause by an order is no difference to the settings, nor is one that has ended.
-func (v *Job) meet(a *app.App, st *soloist.JobStatus, ended bool, fleet *Fleet) {
+func (v *Job) meet(a *app.App, st *desk.Status, ended bool, fleet *Fleet) {
 	job := a.Whole(v.Name) // all shards share their settings
 	here, there := a.Paused(v.Name), recordPaused(&st.Record)
 	on, published := fleet.paused(job)
@@ -323,7 +324,7 @@ func (v *Job) meet(a *app.App, st *soloist.JobStatus, ended bool, fleet *Fleet) 
 
 // pausedByOrder reports whether the newest tick was skipped because of a pause that is
 // over: a pause that an operator ordered, or the job's own pause after a resume.
-func pausedByOrder(st *soloist.JobStatus, ordered record.JobControl) bool {
+func pausedByOrder(st *desk.Status, ordered record.JobControl) bool {
 	if len(st.Record.History) == 0 {
 		return false
 	}
@@ -342,7 +343,7 @@ type Pause struct {
 }
 
 // pauseOf is nil if no pause is in force.
-func pauseOf(st *soloist.JobStatus, ordered record.JobControl, now time.Time) *Pause {
+func pauseOf(st *desk.Status, ordered record.JobControl, now time.Time) *Pause {
 	if p := ordered.Pause; p.On(now) {
 		return &Pause{By: p.By, Reason: p.Reason, At: format.UTC(p.At), Until: format.UTC(p.Until)}
 	}

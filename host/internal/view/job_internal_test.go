@@ -22,7 +22,7 @@ func TestRunThatSkipsItselfIsNoPause(t *testing.T) {
 // A tick that is claimed before it is due does not run yet.
 func TestArmedJobDoesNotRunYet(t *testing.T) {
 	for wait, want := range map[time.Duration]State{time.Minute: armed, -time.Minute: running} {
-		r := &record.Record{Run: record.Run{Status: record.Running, Armed: true, Tick: time.Now().Add(wait)}}
+		r := &record.Record{Run: record.Run{Status: event.Running, Armed: true, Tick: time.Now().Add(wait)}}
 		if got := runState(r, store.Leased); got != want {
 			t.Errorf("a tick in %s: %s, want %s", wait, got, want)
 		}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/record"
 )
 
@@ -160,7 +160,7 @@ func PauseReplaced(ordered record.JobControl, now time.Time) string {
 
 // foreignWords say which schedule is in force, as far as the record shows: it
 // has a hash of the schedule, not its text.
-func foreignWords(st *soloist.JobStatus) string {
+func foreignWords(st *desk.Status) string {
 	text := "this environment's schedule is not the one in force"
 	if st.Shards > 0 {
 		text = fmt.Sprintf("this environment's schedule or number of shards (%d) is not the one in force", st.Shards)

@@ -195,7 +195,7 @@ func newReplica(b *testing.B, s *azure.Store) *replica {
 	if err = cmp.Or(err, a.Scheduler.Validate()); err != nil {
 		b.Fatal(err)
 	}
-	cache := web.NewCache(a.Scheduler.Status, a.Scheduler.Control, nil)
+	cache := web.NewCache(a.Statuses, a.Control, nil)
 	cache.Jobs = manyJobs
 	a.Telemetry.Watch(cache.Statuses)
 	guard := web.NewGuard(&a.Settings, a.Log)

@@ -9,12 +9,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/presence"
 	"github.com/soloist-go/soloist/host/internal/view"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/record"
 )
 
@@ -31,7 +31,7 @@ const (
 type Cache struct {
 	Jobs int // how many there are: to read many takes longer
 
-	read   func(context.Context) ([]soloist.JobStatus, error)
+	read   func(context.Context) []desk.Status
 	orders func(context.Context) (record.Control, error) // nil: the store keeps none
 	beacon *presence.Reader                              // nil: the replicas are not known
 
@@ -52,7 +52,7 @@ type Cache struct {
 // news is one reading. Zero: none yet.
 type news struct {
 	at     time.Time
-	all    []soloist.JobStatus
+	all    []desk.Status
 	orders record.Control // the last that could be read
 	deaf   error          // why they cannot be read now
 	fleet  fleet
@@ -82,7 +82,7 @@ func (n news) shown(a *app.App) ([]view.Job, *view.Fleet) {
 
 // index is the place of a job; -1 if the store has answered nothing about it yet.
 func (n news) index(name string) int {
-	return slices.IndexFunc(n.all, func(st soloist.JobStatus) bool { return st.Name == name })
+	return slices.IndexFunc(n.all, func(st desk.Status) bool { return st.Name == name })
 }
 
 // notYet is shown before the first answer of the store.
@@ -103,7 +103,7 @@ func (n news) old() string {
 
 // NewCache returns an empty cache of what read returns; of orders, nil if the store keeps no
 // orders of operators; and of the replicas, nil if they do not write that they are up.
-func NewCache(read func(context.Context) ([]soloist.JobStatus, error), orders func(context.Context) (record.Control, error), replicas *presence.Reader) *Cache {
+func NewCache(read func(context.Context) []desk.Status, orders func(context.Context) (record.Control, error), replicas *presence.Reader) *Cache {
 	c := &Cache{read: read, orders: orders, beacon: replicas,
 		watching: watching{all: map[chan struct{}]bool{}, poked: make(chan struct{}, 1)}}
 	c.closed, c.close = context.WithCancel(context.Background())
@@ -138,7 +138,7 @@ func (c *Cache) now() news {
 }
 
 // Statuses returns the last reading, as look does.
-func (c *Cache) Statuses(ctx context.Context) []soloist.JobStatus { return c.look(ctx).all }
+func (c *Cache) Statuses(ctx context.Context) []desk.Status { return c.look(ctx).all }
 
 // refresh begins a reading if the last one is older than fresh and none is under way. It returns the
 // reading to wait for, or nil if the last one will do.
@@ -157,17 +157,17 @@ func (c *Cache) refresh(fresh time.Duration) <-chan struct{} {
 func (c *Cache) reading() {
 	ctx, cancel := context.WithTimeout(context.Background(), readTime+time.Duration(c.Jobs)*time.Millisecond)
 	defer cancel()
-	last, next, err := c.now(), news{made: new(rows)}, error(nil) // nothing else writes the last one
+	last, next := c.now(), news{made: new(rows)} // nothing else writes the last one
 	var others sync.WaitGroup
 	others.Go(func() { next.orders, next.deaf = c.readOrders(ctx) })
 	others.Go(func() { next.fleet = readFleet(ctx, c.beacon, last.fleet) })
-	next.all, err = c.read(ctx)
+	next.all = c.read(ctx)
 	others.Wait()
 	if next.deaf != nil {
 		next.orders = last.orders
 	}
 	next.at = time.Now()
-	if turned, kept := c.keep(next, err); turned || kept && (last.old() != "" || !next.same(&last)) {
+	if turned, kept := c.keep(next); turned || kept && (last.old() != "" || !next.same(&last)) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.tellWatching()
@@ -176,12 +176,12 @@ func (c *Cache) reading() {
 
 // keep ends a reading and keeps its news, unless it has less than the last one. It
 // reports whether the store has begun or ceased to answer, and whether it kept the news.
-func (c *Cache) keep(next news, err error) (turned, kept bool) {
-	ok := err == nil && answered(next.all)
+func (c *Cache) keep(next news) (turned, kept bool) {
+	ok := answered(next.all)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	turned, c.failed = ok == c.failed, !ok
-	if kept = ok || err == nil && c.last.at.IsZero(); kept {
+	if kept = ok || c.last.at.IsZero(); kept {
 		c.last = next
 	} else if !c.last.at.IsZero() {
 		c.last.made = new(rows) // the store says nothing new, but this replica may: a run may go on without its lease
@@ -207,7 +207,7 @@ func (c *Cache) readOrders(ctx context.Context) (record.Control, error) {
 }
 
 // answered reports whether the store gave at least one answer, if it was asked.
-func answered(all []soloist.JobStatus) bool {
+func answered(all []desk.Status) bool {
 	asked := false
 	for _, st := range all {
 		if view.Reached(st) {
@@ -332,7 +332,7 @@ func (c *Cache) pace(took time.Duration) time.Duration {
 }
 
 // paceOf says when something is likely to happen to a job. A singleton runs on and on.
-func paceOf(st *soloist.JobStatus, now time.Time) time.Duration {
+func paceOf(st *desk.Status, now time.Time) time.Duration {
 	switch {
 	case st.EveryReplica, st.Err != nil:
 		return quietPace

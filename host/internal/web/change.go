@@ -15,6 +15,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/view"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
@@ -88,8 +89,8 @@ func (p *pages) order(kind record.OrderKind) http.HandlerFunc {
 func (p *pages) write(w http.ResponseWriter, r *http.Request, kind record.OrderKind, job string, c change) (record.Order, bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), orderTime)
 	defer cancel()
-	written, err := p.app.Order(ctx, soloist.Order{Kind: kind, Job: job, By: c.By, Reason: c.Reason, Until: c.Until,
-		Backfill: soloist.Backfill{From: c.From, To: c.To, All: c.All, Parallel: c.Parallel}})
+	written, err := p.app.Order(ctx, desk.Order{Kind: kind, Job: job, By: c.By, Reason: c.Reason, Until: c.Until,
+		Backfill: desk.Range{From: c.From, To: c.To, All: c.All, Parallel: c.Parallel}})
 	if errors.Is(err, app.ErrUnrung) {
 		p.app.Log.Warn("order over HTTP", "error", err)
 		err = nil

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/past"
+	"github.com/soloist-go/soloist/internal/desk"
 )
 
 // A historyAnswer is one page of the outcomes of a job.
@@ -60,7 +60,7 @@ func (p *pages) history(w http.ResponseWriter, r *http.Request) {
 }
 
 // pastOf returns outcomes of a job, and where they come from.
-func (p *pages) pastOf(r *http.Request, st *soloist.JobStatus, f past.Filter) (lines past.Lines, from source, note string) {
+func (p *pages) pastOf(r *http.Request, st *desk.Status, f past.Filter) (lines past.Lines, from source, note string) {
 	switch {
 	case st.EveryReplica:
 		return nil, fromRecord, "Each replica runs the job, so there is no record of its runs."

@@ -176,7 +176,7 @@ func (e *entryLog) followWrite(q *write) {
 	if r == nil || q.Replica == trace.Operator || q.Op == "create" {
 		return
 	}
-	if r.Run.Status == record.Running && (q.last == nil || r.Token != q.last.Token) {
+	if r.Run.Status == event.Running && (q.last == nil || r.Token != q.last.Token) {
 		c := &claim{write: q}
 		e.claims = append(e.claims, c)
 		e.claimsBy.add(r.Token, c)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/entry"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/trace"
@@ -55,7 +56,7 @@ func releases(w *world, bad report) {
 				case q.Op != "release" || q.Replica != r.Replica:
 				case r.Time.Before(q.Sent) && r.goesOn(q.Sent):
 					bad(q.Sent, "%s releases the lease of %s while its function runs", q.Replica, e.name)
-				case q.OK() && now != nil && now.Token == r.Token && now.Run.Status == record.Running && !now.Run.Armed:
+				case q.OK() && now != nil && now.Token == r.Token && now.Run.Status == event.Running && !now.Run.Armed:
 					bad(q.Time, "%s releases the lease of %s, and the record says that token %d runs", q.Replica, e.name, now.Token)
 				}
 			}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
@@ -44,7 +43,7 @@ func tokens(w *world, bad report) {
 			if r == nil || last == nil || q.Replica == trace.Operator || q.Op == "create" || q.Op == "take back" {
 				continue
 			}
-			revived := r.Run.Status == record.Running && last.Run.Status != record.Running
+			revived := r.Run.Status == event.Running && last.Run.Status != event.Running
 			other := !r.Run.Tick.Equal(last.Run.Tick) || r.Run.Attempt != last.Run.Attempt || revived
 			if other && r.Token == last.Token && !last.Backfill.Several {
 				bad(q.Time, "%s writes another run of %s with token %d", q.Replica, e.name, r.Token)

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
@@ -26,9 +26,9 @@ func orders(w *world, bad report) {
 			within := r.Time.After(from) && !r.Time.After(to)
 			switch {
 			case r.Try != 1 || w.containerLost(o.Time, r.Time):
-			case o.Op == string(record.OrderPause) && own && within && !w.sleeps(r.Replica, o.Heard, r.Time):
+			case o.Op == string(soloist.OrderPause) && own && within && !w.sleeps(r.Replica, o.Heard, r.Time):
 				bad(r.Time, "%s and it is paused since %s", r, clock(o.Heard))
-			case o.Op == string(record.OrderRun) && r.Request == o.Request && e.epoch(o.Time) == e.epoch(r.Time):
+			case o.Op == string(soloist.OrderRun) && r.Request == o.Request && e.epoch(o.Time) == e.epoch(r.Time):
 				if begun++; begun > 1 {
 					bad(r.Time, "%s and that has begun before", r)
 				}
@@ -46,7 +46,7 @@ func (w *world) pauseOf(pause *trace.Event) (from, to time.Time) {
 		to = pause.End.Add(-3 * time.Second)
 	}
 	for _, o := range w.of[trace.Ordered] {
-		ends := o.Op == string(record.OrderResume) || o.Op == string(record.OrderPause) && !o.End.IsZero()
+		ends := o.Op == string(soloist.OrderResume) || o.Op == string(soloist.OrderPause) && !o.End.IsZero()
 		if o != pause && o.Job == pause.Job && ends && (o.Heard.IsZero() || !o.Heard.Before(pause.Time)) {
 			to = first(to, o.Time)
 		}
@@ -63,9 +63,9 @@ func ordered(w *world, bad report) {
 		for _, o := range w.of[trace.Ordered] {
 			switch {
 			case o.Job != t.name || t.Every == 0 || o.Heard.IsZero() || len(t.epochs) > 0 || t.paused:
-			case o.Op == string(record.OrderRun) && o.End.Before(w.settled) && !t.answered(o.Request):
+			case o.Op == string(soloist.OrderRun) && o.End.Before(w.settled) && !t.answered(o.Request):
 				bad(o.Time, "%s of %s has no outcome", o.Request, o.Job)
-			case o.Op == string(record.OrderBackfill):
+			case o.Op == string(soloist.OrderBackfill):
 				w.filled(o, t, bad)
 			}
 		}
@@ -76,7 +76,7 @@ func ordered(w *world, bad report) {
 // is not behind with its own ticks: they come first, so one whose runs fill its period has no time for it.
 func (w *world) filled(o *trace.Event, t task, bad report) {
 	seq, last := event.BackfillOf(o.Request), t.last(forever)
-	changed := w.befell(trace.Ordered, o.Job, o.Time, w.end(), string(record.OrderCancelBackfill))
+	changed := w.befell(trace.Ordered, o.Job, o.Time, w.end(), string(soloist.OrderCancelBackfill))
 	for replica := range w.Fleet {
 		its := w.definition(replica, t.Name)
 		changed = changed || its != nil && (its.Every != t.Every || its.Limits != t.Limits || its.Paused)

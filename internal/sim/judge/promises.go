@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
@@ -40,9 +40,9 @@ func obeyed(w *world, bad report) {
 		e, by := w.entries[o.Job], o.Heard.Add(binds)
 		switch {
 		case e == nil || o.Heard.IsZero():
-		case o.Op == string(record.OrderRun) && !e.obeys(o, by.Add(calls(3))):
+		case o.Op == string(soloist.OrderRun) && !e.obeys(o, by.Add(calls(3))):
 			bad(by, "%s of %s was ordered at %s, and has not begun, or has no outcome", o.Request, e.name, clock(o.Heard))
-		case o.Op == string(record.OrderCancel):
+		case o.Op == string(soloist.OrderCancel):
 			for _, r := range e.runs {
 				was := func(c *claim) bool { return r.claim == c || r.isTick() && r.Tick.Equal(c.Record.Run.Tick) }
 				if slices.ContainsFunc(e.claimsBy[o.Token], was) && r.lives(by, w.end()) {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
@@ -71,7 +70,7 @@ func causes(w *world, r *run) bool {
 	case known && r.Why == trace.Replaced:
 		return r.d.Overlap != soloist.Replace || r.d.After(r.Tick).After(r.Cancelled.Add(r.doubt()))
 	case known && r.Why == trace.Cancelled:
-		return !w.befell(trace.Ordered, r.e.name, time.Time{}, r.Cancelled, string(record.OrderCancel), string(record.OrderCancelBackfill))
+		return !w.befell(trace.Ordered, r.e.name, time.Time{}, r.Cancelled, string(soloist.OrderCancel), string(soloist.OrderCancelBackfill))
 	case known && r.Why == trace.Stalled:
 		return r.d.Pulse == trace.NoPulse && r.d.HeartbeatTimeout == 0
 	}

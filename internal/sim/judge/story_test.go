@@ -111,7 +111,7 @@ func (s *story) do(verb string, n func(i int) float64, a []string) *trace.Event 
 	case "claim":
 		return s.write(n(0), a[1], "claim", a[2], func(r *record.Record) {
 			r.Token++
-			r.Run = record.Run{Tick: when(a[3]), Request: a[4], Attempt: 1, Status: record.Running, Lease: record.Seconds(lease)}
+			r.Run = record.Run{Tick: when(a[3]), Request: a[4], Attempt: 1, Status: event.Running, Lease: record.Seconds(lease)}
 		})
 	case "run": // the function under the last claim
 		r, result := s.saved[s.job], map[bool]trace.Result{true: trace.Well}

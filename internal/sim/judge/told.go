@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
@@ -32,7 +31,7 @@ func callers(w *world, bad report) {
 	}
 	for _, a := range w.of[trace.Answered] {
 		e, d, status := w.entries[a.Job], w.definition(a.Replica, a.Job), event.Status(a.Result)
-		if e == nil || d == nil || d.EveryReplica || a.Result == trace.Refused || status == record.Running {
+		if e == nil || d == nil || d.EveryReplica || a.Result == trace.Refused || status == event.Running {
 			continue
 		}
 		is := func(f event.Outcome) bool { return f.Request == a.Request && f.Status == status }

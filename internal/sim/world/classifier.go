@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/sim/trace"
@@ -87,7 +88,7 @@ func (t *Classifier) part(e *trace.Event) string {
 	case rec == nil:
 		return "write"
 	// A lease that is kept for the next tick has several claims.
-	case rec.Run.Status == record.Running && (claim == nil || claim.Writer == rec.Writer || rec.Token > claim.Token):
+	case rec.Run.Status == event.Running && (claim == nil || claim.Writer == rec.Writer || rec.Token > claim.Token):
 		t.claims[e.Lease] = rec
 		return "claim"
 	case claim == nil:
