@@ -209,18 +209,6 @@ func (h *hold) nap(d time.Duration) (cut bool) {
 	return true
 }
 
-// claimAhead returns the claim of the tick of the call, if it can be written before the tick. The
-// service's clock was read under this lease, in the answer to its acquisition. The first
-// claim of an entry has to wait for its token; see decide. A tick whose claim was given up may
-// have been cancelled since, so its next claim waits for the orders at the tick.
-func (h *hold) claimAhead(v plan.View, unsure bool) (claim plan.Claim, ok bool) {
-	if h.ahead.IsZero() || h.view.rec.Run.Claimed.IsZero() || unsure || h.stop.Err() != nil {
-		return plan.Claim{}, false
-	}
-	claim, ok = h.job.Policy.ClaimEarly(v, h.ahead)
-	return claim, ok && h.replica.Orders.Stale() == nil && h.hindrance(v.Now) == nil
-}
-
 // willStart notes that the run is about to start. A call that ends some time neither
 // waits for others nor lets them wait.
 func (h *hold) willStart() {

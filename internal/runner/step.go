@@ -170,8 +170,10 @@ func (d *driver) decideBy() plan.View {
 // definition of this replica comes into force, and the decision is made again by it.
 func (d *driver) next(fresh bool) (plan.View, plan.Action) {
 	v := d.decideBy()
-	if d.replica.reads.Many() {
-		v.Ahead.LookBy = d.lookBy(v.Now)
+	// A job whose tick comes before a read is due is not read between its ticks.
+	looked, due := d.view.seen.LookedAt, d.view.rec.Due
+	if d.replica.reads.Many() && (due.IsZero() || due.Sub(v.Now) > plan.LookEvery-time.Since(looked)) {
+		v.Ahead.LookBy = d.replica.reads.LookBy(looked)
 	}
 	d.lookAhead(&v)
 	d.view.seen.Fresh = fresh
