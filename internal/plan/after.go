@@ -40,15 +40,15 @@ func (c *claiming) claimAfter() bool {
 			}
 		}
 	}, c.v.Now)
-	passed := c.joined(all, tick)
+	w, passed := c.writing(), c.joined(all, tick)
 	for _, f := range passed {
 		switch {
-		case c.full():
+		case w.full():
 			return true
 		case f.status != "":
-			c.pass(f.to, f.status, f.reason)
+			w.pass(f.to, f.status, f.reason)
 		default: // those that might be run
-			c.passOutside(f.to, fate{status: event.Missed, reason: reason, waited: c.v.Waited})
+			w.passOutside(f.to, fate{status: event.Missed, reason: reason, waited: c.v.Waited})
 		}
 	}
 	return c.claimChosen(tick, len(passed) > 0)

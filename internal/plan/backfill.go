@@ -121,7 +121,7 @@ func (c *claiming) claimBackfill() (changed bool) {
 	changed = c.settleLeftBackfilled()
 	due := !c.Follows() && c.Ticks.Last(c.v.Now).After(r.Watermark) // a due tick comes first
 	tick, attempt := c.nextBackfilled(r, fill)
-	if due || c.full() || tick.IsZero() || c.v.Claims != AnyRun || c.Paused || c.paused {
+	if due || c.writing().full() || tick.IsZero() || c.v.Claims != AnyRun || c.Paused || c.paused {
 		return changed
 	}
 	c.claim(tick, attempt)

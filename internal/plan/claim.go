@@ -50,18 +50,21 @@ func draft(p *Policy, v View) (next Claim, todo bool) {
 
 // A claiming is a claim that is being drafted from a view.
 type claiming struct {
-	*write // of the record in next
-	v      View
-	next   Claim
+	*Policy
+	v    View
+	next Claim
 
 	undecided bool // what becomes of the last run, or of a tick beside it
 	paused    bool // the job, also by what was drafted so far
 }
 
-func newClaiming(p *Policy, v View) *claiming {
-	c := &claiming{v: v, next: Claim{Record: v.Record.Clone()}, undecided: undecided(v.Record), paused: v.IsPaused()}
-	c.write = writing(p, &c.next.Record)
-	return c
+func newClaiming(p *Policy, v View) claiming {
+	return claiming{p, v, Claim{Record: v.Record.Clone()}, undecided(v.Record), v.IsPaused()}
+}
+
+// writing returns the write of the claim, after what was settled so far.
+func (c *claiming) writing() *write {
+	return &write{c.Policy, &c.next.Record, len(c.v.Record.History)}
 }
 
 // decide drafts the claim, and reports whether it has anything to write.
@@ -151,8 +154,9 @@ func (c *claiming) abandon(why string) {
 		reason += joint + why
 	}
 	c.next.Record.Run.Status, c.next.Record.Run.Deaths, c.next.Record.Run.Unlocked = status, deaths(r), record.Unlocked{}
-	c.settleRun(LastOutcome(r, status, reason))
-	c.pauseSelf(c.v.Now)
+	w := c.writing()
+	w.settleRun(LastOutcome(r, status, reason))
+	w.pauseSelf(c.v.Now)
 	c.paused = c.paused || selfPaused(&c.next.Record, c.v.Control)
 }
 
@@ -238,7 +242,7 @@ func (c *claiming) claimDue() bool {
 		before = c.Ticks.Last(tick.Add(-1))
 	}
 	passed := before.After(r.Watermark) // else nothing is due before it
-	if !c.passAll(before, fate{status: event.Missed, reason: reason, waited: c.v.Waited}, pauses) {
+	if !c.writing().passAll(before, fate{status: event.Missed, reason: reason, waited: c.v.Waited}, pauses) {
 		return true
 	}
 	return c.claimChosen(tick, passed)
@@ -268,8 +272,8 @@ func (c *claiming) claim(tick time.Time, attempt int) {
 	r := &c.next.Record
 	r.Token++
 	r.Beat = record.Beat{}
-	if c.Policy.Beat > 0 {
-		r.Beat = record.Beat{Token: r.Token, Length: record.Seconds(c.Policy.Beat)}
+	if c.Beat > 0 {
+		r.Beat = record.Beat{Token: r.Token, Length: record.Seconds(c.Beat)}
 	}
 	r.Orders.Returned = record.Returned{}
 	r.Run.Tick, r.Run.Request, r.Run.Order, r.Run.Attempt = tick, "", 0, attempt

@@ -163,12 +163,12 @@ func (v View) waiting() *record.Request {
 // requests that cannot be run any more, and those that were made while the job was running:
 // they are skipped, as a tick is, unless the job makes up for all its ticks.
 func (c *claiming) claimOrdered() (changed bool) {
-	r := &c.next.Record
+	r, w := &c.next.Record, c.writing()
 	for _, q := range c.v.Control.Requests {
 		switch {
 		case r.Orders.IsServed(q.Seq):
 			continue
-		case c.full():
+		case w.full():
 			return changed
 		case c.v.Now.After(q.Until):
 			settle(r, event.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: event.Missed, Reason: "no replica could run it in time"})
