@@ -381,7 +381,7 @@ func isBackfill(r *record.Record) bool { return event.BackfillOf(r.Run.Request) 
 
 // Several reports whether the last run is a claim of several ticks of a backfill. It may have a single tick left.
 func Several(r *record.Record) bool {
-	return isBackfill(r) && r.Backfill.Several && r.Backfill.Seq == r.Run.Order
+	return r.Backfill.Several && r.Backfill.Seq == r.Run.Order && isBackfill(r)
 }
 
 // UnderWay returns the ticks of a claim of several that have no outcome. After the end of the claim there are none.

@@ -252,14 +252,14 @@ func (b *base) usable(e *store.Entry, last *record.Record) (rec record.Record, e
 // fromFuture returns that the record in the view has an instant in the future. The service's clock may be put back while the
 // record stays.
 func (r *Runner) fromFuture() error {
-	latest := r.clock.Now().Latest
-	if !r.view.latest.IsZero() && !latest.Before(r.view.latest) {
+	bounds := r.bounds()
+	if !r.view.latest.IsZero() && !bounds.Latest.Before(r.view.latest) {
 		return nil
 	}
-	if err := plan.Unusable(&r.view.rec, r.bounds()); err != nil {
+	if err := plan.Unusable(&r.view.rec, bounds); err != nil {
 		return &recordError{err}
 	}
-	r.view.latest = latest
+	r.view.latest = bounds.Latest
 	return nil
 }
 

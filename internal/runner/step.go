@@ -150,7 +150,8 @@ func (d *driver) decideBy() plan.View {
 	o := &d.view.seen
 	o.At, o.RecreatedAt, o.LastLease = time.Now(), n.entry.recreated, n.entry.lease
 	now := d.clock.Now()
-	v := plan.View{Record: &d.view.rec, Now: now.Best, Earliest: now.Earliest, Since: d.rank.since, Request: d.request, Control: d.orders(), Waited: d.view.waited, Claims: d.claims}
+	v := plan.View{Record: &d.view.rec, Now: now.Best, Earliest: now.Earliest, Since: d.rank.since,
+		Request: d.request, Control: d.orders(), Waited: d.view.waited, Claims: d.claims}
 	if d.slot.none {
 		v.Claims = plan.NoRun
 	}
