@@ -140,7 +140,7 @@ func (s *Scheduler) inOrder(runners []*runner.Runner, f func(r *runner.Runner)) 
 // A replica is wanted at the next tick of each job, and at once for a tick that is due, for a run whose runner has died,
 // for a tick that waits for another attempt, for a run or a backfill that was ordered. While a run is under way,
 // wherever that is, one is wanted when its lease would end if its holder died now. A tick that has not succeeded by
-// FinishBy is to be reported. A job that is paused wants none, until the pause ends by itself; nor does a job that is
+// Late.Finish is to be reported. A job that is paused wants none, until the pause ends by itself; nor does a job that is
 // over. Nor do singletons and jobs of EveryReplica: they run on replicas that are up.
 //
 // If a record, or the operators' orders, cannot be read, a replica is wanted in a minute. A record that this program cannot

@@ -99,7 +99,7 @@ func ExampleScheduler_RunDue() {
 
 // A report follows two jobs, and a clean-up follows the report whatever becomes of it. One wake-up
 // runs the chain.
-func ExampleJob_after() {
+func ExampleAfter() {
 	now := time.Date(2026, 11, 21, 1, 59, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	do := func(_ context.Context, run *soloist.Run) error {
@@ -112,9 +112,9 @@ func ExampleJob_after() {
 	s := &soloist.Scheduler{Store: &local.Memory{Now: clock}, Now: clock, Logger: slog.New(slog.DiscardHandler),
 		Jobs: []soloist.Job{
 			{Name: "orders", Schedule: "0 2 * * *", Do: do},
-			{Name: "prices", After: "orders", Do: do},
-			{Name: "report", After: "orders, prices", Do: do},
-			{Name: "clean-up", After: "report", AfterAny: true, Do: do},
+			{Name: "prices", After: soloist.After{Jobs: []string{"orders"}}, Do: do},
+			{Name: "report", After: soloist.After{Jobs: []string{"orders", "prices"}}, Do: do},
+			{Name: "clean-up", After: soloist.After{Jobs: []string{"report"}, Any: true}, Do: do},
 		}}
 	for range 2 { // the jobs are new in the first call, and owe nothing
 		if _, err := s.RunDue(context.Background(), soloist.Wake{Jobs: []string{"orders"}}); err != nil {
@@ -464,9 +464,9 @@ func ExampleJob_shards() {
 
 // Wages are paid on the last business day before a weekend or a holiday.
 func ExampleShift() {
-	pay := soloist.Job{Name: "pay", Schedule: "0 6 25 * *", Shift: soloist.ShiftPrevious,
-		Except: []soloist.Calendar{calendar.Weekends(), calendar.Fields("* * 25,26 12 *")},
-		Do:     func(context.Context, *soloist.Run) error { return nil }}
+	pay := soloist.Job{Name: "pay", Schedule: "0 6 25 * *", Days: soloist.Days{Shift: soloist.ShiftPrevious,
+		Except: []soloist.Calendar{calendar.Weekends(), calendar.Fields("* * 25,26 12 *")}},
+		Do: func(context.Context, *soloist.Run) error { return nil }}
 	s := soloist.Scheduler{Jobs: []soloist.Job{pay}, Store: &local.Memory{}}
 	st, err := s.StatusOf(context.Background(), "pay")
 	fmt.Println(st.Schedule, err)

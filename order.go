@@ -202,7 +202,7 @@ type BackfillPlan struct {
 // time or Parallel at a time. A tick that is due, and a manual run that was ordered, come first. Each tick has one outcome,
 // also if replicas die in between: where the runner of a tick died, Interrupted says what becomes of it. The
 // outcomes are in events and logs and are counted in [JobStatus], and not in the history of the record. They move
-// no watermark, and neither StartingDeadline nor Retry.PauseAfter applies. While the job is paused the backfill waits.
+// no watermark, and neither Late.Start nor Retry.PauseAfter applies. While the job is paused the backfill waits.
 //
 // [ErrRefused]: the range is wrong, has no such ticks or too many. fs.ErrNotExist: the job has no entry.
 func (s *Scheduler) PlanBackfill(ctx context.Context, job string, b Backfill) (BackfillPlan, error) {

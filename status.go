@@ -33,16 +33,16 @@ type JobStatus struct {
 	Err        error     // why the record could not be read
 
 	Next     time.Time // the next tick by the schedule in force; zero: none, or not known
-	Awaits   string    // the jobs of After whose outcome Next waits for, once it has come; empty: none
+	Awaits   string    // the jobs that it follows whose outcome Next waits for, once it has come; empty: none
 	Foreign  bool      // the schedule in force is another one than this Scheduler's, and the record belongs to it
 	Waits    time.Time // if the job was unlocked during a run: about when the next run can follow; else zero
 	Occupied error     // why nothing runs: a client that claims nothing holds the lease
-	Begins   time.Time // the first tick of all, while it is to come, as before Job.From; else zero
-	Over     time.Time // the last tick of all, if it has its outcome, as after Job.Until: the job is over; else zero
+	Begins   time.Time // the first tick of all, while it is to come, as before Days.From; else zero
+	Over     time.Time // the last tick of all, if it has its outcome, as after Days.Until: the job is over; else zero
 
 	Paused   bool           // its ticks are skipped: by its settings here, by itself, or by an order, as far as this Scheduler runs and has read it
 	Pause    Order          // the order that pauses it; zero: none does
-	Late     LateTicks      // of Job.FinishBy: the late ticks since the last success, reported or not; zero: none
+	Late     LateTicks      // of Late.Finish: the late ticks since the last success, reported or not; zero: none
 	Backfill BackfillStatus // the last one, as far as this Scheduler has read the orders; zero: none was ordered
 }
 
@@ -168,7 +168,7 @@ type JobReport struct {
 	Replica string          // the replica that runs the job now instead; this one, if another call does
 	Next    time.Time       // the next tick that is not settled; zero: there is none
 	Err     error           // why the job could not be checked, or why something claimed has no outcome by this call
-	Awaits  string          // the jobs whose outcome Next waits for, once it has come; empty: none. See Job.After
+	Awaits  string          // the jobs whose outcome Next waits for, once it has come; empty: none. See After
 }
 
 // newReport sums up the reports of the jobs and joins their errors.

@@ -55,17 +55,16 @@ func (j *Job) check(backend store.Store, wrongTicks error) error {
 	v.when(j.Retry.PauseAfter < 0 || j.Retry.PauseAfter > 0 && each, "Retry.PauseAfter", j.Retry.PauseAfter, "zero or more, and zero for a job of EveryReplica")
 	v.when(j.Retry.MaxTries < 0, "Retry.MaxTries", j.Retry.MaxTries, "zero or more")
 	v = append(v, checkDuration("Timeout", j.Timeout, time.Millisecond), checkDuration("Retry.Backoff", j.Retry.Backoff, time.Millisecond),
-		checkDuration("StartingDeadline", j.StartingDeadline, time.Millisecond), checkDuration("FinishBy", j.FinishBy, time.Second),
+		checkDuration("Late.Start", j.Late.Start, time.Millisecond), checkDuration("Late.Finish", j.Late.Finish, time.Second),
 		checkLimits(j.HeartbeatTimeout, j.HealthCheck, j.MaxCheckpoint))
-	v.when(!slices.Contains([]MissedPolicy{RunLatest, RunAll, SkipMissed}, j.Missed), "Missed", quote(string(j.Missed)), "RunLatest, RunAll or SkipMissed")
+	v.when(!slices.Contains([]MissedPolicy{RunLatest, RunAll, SkipMissed}, j.Late.Missed), "Late.Missed", quote(string(j.Late.Missed)), "RunLatest, RunAll or SkipMissed")
 	v = append(v, j.checkOverlap())
 	v.when(!slices.Contains([]InterruptedPolicy{Abandon, Rerun}, j.Interrupted), "Interrupted", quote(string(j.Interrupted)), "Abandon or Rerun")
 	v.when(j.Group != "" && (each || j.ClaimAhead), "Group", quote(j.Group), "none for a job of EveryReplica or with ClaimAhead")
 	v.when(each && j.ClaimAhead, "ClaimAhead", true, "false for a job of EveryReplica: it has no claim")
 	v.when(each && j.Shards > 0, "Shards", j.Shards, "zero for a job of EveryReplica: each replica does all of its work")
-	v.when(each && j.FinishBy != 0, "FinishBy", j.FinishBy, "zero for a job of EveryReplica: it has no record to tell a late tick from")
-	v.when(each && (j.Lease != 0 || j.StartingDeadline != 0 || j.Missed != "" || j.Interrupted != ""), "EveryReplica", true,
-		"no Lease, StartingDeadline, Missed or Interrupted beside it: such a job has no record")
+	v.when(each && (j.Lease != 0 || j.Late != (Late{}) || j.Interrupted != ""), "EveryReplica", true,
+		"no Lease, Late or Interrupted beside it: such a job has no record")
 	return errors.Join(v...)
 }
 
@@ -77,12 +76,12 @@ func (j *Job) checkOverlap() error {
 		return nil
 	case j.Overlap != QueueOne && j.Overlap != Replace:
 		return wrong("Overlap", quote(string(j.Overlap)), "SkipOverlap, QueueOne or Replace")
-	case j.Missed == RunAll:
-		return wrong("Overlap", quote(string(j.Overlap)), "SkipOverlap beside Missed: RunAll, under which all ticks wait that come due under a run")
-	case j.After != "":
+	case j.Late.Missed == RunAll:
+		return wrong("Overlap", quote(string(j.Overlap)), "SkipOverlap beside Late.Missed: RunAll, under which all ticks wait that come due under a run")
+	case len(j.After.Jobs) > 0:
 		return wrong("Overlap", quote(string(j.Overlap)), "SkipOverlap beside After: of the ticks that come due under a run of such a job, the newest waits in any case")
-	case j.Overlap == QueueOne && j.Missed == SkipMissed && j.StartingDeadline == 0:
-		return wrong("Overlap", quote(string(j.Overlap)), "SkipOverlap or Replace beside Missed: SkipMissed, unless StartingDeadline says how long a tick may wait")
+	case j.Overlap == QueueOne && j.Late.Missed == SkipMissed && j.Late.Start == 0:
+		return wrong("Overlap", quote(string(j.Overlap)), "SkipOverlap or Replace beside Late.Missed: SkipMissed, unless Late.Start says how long a tick may wait")
 	}
 	return nil
 }
@@ -107,22 +106,24 @@ func (j *Job) checkTicks() (*ticks.Ticks, error) {
 
 // limits returns what the job says of its ticks in addition to the schedule.
 func (j *Job) limits() ticks.Limits {
-	return ticks.Limits{From: j.From, Until: j.Until, Except: j.Except, Only: j.Only, Shift: ticks.Shift(j.Shift)}
+	d := &j.Days
+	return ticks.Limits{From: d.From, Until: d.Until, Except: d.Except, Only: d.Only, Shift: ticks.Shift(d.Shift)}
 }
 
 // checkAfter returns what is wrong with the fields next to After.
 func (j *Job) checkAfter() error {
-	if j.After == "" && j.AfterAny {
-		return wrong("AfterAny", true, "false for a job without After")
+	if len(j.After.Jobs) == 0 && j.After.Any {
+		return wrong("After.Any", true, "false for a job without After.Jobs")
 	}
-	if j.After == "" {
+	if len(j.After.Jobs) == 0 {
 		return nil
 	}
 	const ticks = "beside After: the ticks are those of the job that this one follows"
 	var v verdict
 	v.when(j.Schedule != "", "Schedule", quote(j.Schedule), "none "+ticks)
 	v.when(j.TimeZone != "", "TimeZone", quote(j.TimeZone), "none "+ticks)
-	v.when(!j.From.IsZero() || !j.Until.IsZero() || len(j.Except)+len(j.Only) > 0 || j.Shift != "", "From, Until, Except, Only or Shift", "set", "none of them "+ticks)
+	d := &j.Days
+	v.when(!d.From.IsZero() || !d.Until.IsZero() || len(d.Except)+len(d.Only) > 0 || d.Shift != "", "Days", "set", "none "+ticks)
 	v.when(j.ClaimAhead, "ClaimAhead", true, "false beside After: it is not known when such a job is due")
 	v.when(j.EveryReplica, "EveryReplica", true, "false beside After: such a job has no record of what it has run")
 	return errors.Join(v...)

@@ -1,7 +1,8 @@
 // Package calendar names the days on which the ticks of a job do not exist, or on which alone they do:
-// see the fields Except, Only and Shift of a job.
+// see soloist.Days.
 //
-//	Except: []soloist.Calendar{calendar.Weekends(), calendar.Dates("closed", "2026-12-24..2026-12-26", "2027-05-01")}
+//	Days: soloist.Days{Except: []soloist.Calendar{
+//		calendar.Weekends(), calendar.Dates("closed", "2026-12-24..2026-12-26", "2027-05-01")}}
 //
 // [Dates], [Fields] and [Weekends] need nothing but this module. Packages calendar/ical and calendar/holidays read files and
 // know public holidays; they need further modules, which only programs get that import them.

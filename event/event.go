@@ -90,7 +90,7 @@ const (
 // What happens to ticks that no replica runs to their end, to a job, and to a replica.
 const (
 	Settled         Kind = "settled"          // the outcome of a tick, or of a range of ticks, that did not run to its end here
-	Late            Kind = "late"             // a tick missed Job.FinishBy; Count: it and earlier unreported ones; Note: what became of it
+	Late            Kind = "late"             // a tick missed Late.Finish; Count: it and earlier unreported ones; Note: what became of it
 	NotClaimed      Kind = "not-claimed"      // a claim was not confirmed, so nothing runs
 	HoldOff         Kind = "hold-off"         // the last lease did not expire by itself: it waits until its holder must have given up
 	ScheduleChanged Kind = "schedule-changed" // another definition of the job is in force

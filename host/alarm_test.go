@@ -192,7 +192,7 @@ func TestOrderRings(t *testing.T) {
 func TestTickSetsTheAlarmItNeeds(t *testing.T) {
 	bubble(t, []string{"SOLOIST_ALARM=queue"}, func(t *testing.T) {
 		w := newWoken()
-		w.Work = []soloist.Work{soloist.Job{Name: "over", Schedule: "@hourly", Until: time.Now().Add(time.Minute), Do: w.do}}
+		w.Work = []soloist.Work{soloist.Job{Name: "over", Schedule: "@hourly", Days: soloist.Days{Until: time.Now().Add(time.Minute)}, Do: w.do}}
 		wantLines(t, w.Program, "tick", 0, "no tick is to come")
 		wantEqual(t, "messages", len(w.queue.All()), 0)
 		w.Work = newWoken("1 * * * *").Work

@@ -106,15 +106,15 @@ func checkDeadlines(a *app.App) error {
 	}
 	var errs []error
 	for _, j := range a.Scheduler.Jobs {
-		deadline := j.StartingDeadline
-		if deadline == 0 && j.Missed == soloist.SkipMissed {
+		deadline := j.Late.Start
+		if deadline == 0 && j.Late.Missed == soloist.SkipMissed {
 			deadline = cmp.Or(j.Lease, a.Settings.Lease)
 		}
 		if deadline == 0 || j.EveryReplica || app.InFunctions() && functions.OwnTimer(j, a.Now()) {
 			continue
 		}
 		if tick, late := latest(j, a.Now()); late+start > deadline {
-			errs = append(errs, fmt.Errorf("job %q: a run may start %s after its tick (StartingDeadline, or the lease with SkipMissed), and %s looks for the tick of %s %s after it at the earliest: want more, SOLOIST_ALARM=queue, or a replica that serves",
+			errs = append(errs, fmt.Errorf("job %q: a run may start %s after its tick (Late.Start, or the lease with SkipMissed), and %s looks for the tick of %s %s after it at the earliest: want more, SOLOIST_ALARM=queue, or a replica that serves",
 				j.Name, deadline, where, tick.Format(time.RFC3339), late+start))
 		}
 	}

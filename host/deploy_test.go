@@ -67,7 +67,7 @@ func write(t *testing.T, work []soloist.Work, program, dir string, more ...strin
 
 func jobs(list ...soloist.Job) (all []soloist.Work) {
 	for _, j := range list {
-		if j.Do = do; j.Schedule == "" && j.After == "" {
+		if j.Do = do; j.Schedule == "" && len(j.After.Jobs) == 0 {
 			j.Schedule = "30 2 * * *"
 		}
 		all = append(all, j)
@@ -98,17 +98,17 @@ func TestWriteFunctions(t *testing.T) {
 		{name: "in another zone", work: jobs(soloist.Job{Name: "night", TimeZone: "Europe/Berlin"}), files: []string{"tick"}},
 		{name: "rerun", work: jobs(soloist.Job{Name: "night", Interrupted: soloist.Rerun}), files: []string{"night", "tick"}},
 		{name: "a tick that waits", work: jobs(soloist.Job{Name: "night", Overlap: soloist.QueueOne}), files: []string{"night", "tick"}},
-		{name: "all missed", work: jobs(soloist.Job{Name: "night", Missed: soloist.RunAll}), files: []string{"night", "tick"}},
+		{name: "all missed", work: jobs(soloist.Job{Name: "night", Late: soloist.Late{Missed: soloist.RunAll}}), files: []string{"night", "tick"}},
 		{name: "some of each", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", Schedule: "@every 7m"}), files: []string{"a", "tick"}},
-		{name: "a follower", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", After: "a"}), files: []string{"a"}},
-		{name: "a follower that is run again", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", After: "a", Interrupted: soloist.Rerun}), files: []string{"a", "tick"}},
-		{name: "a follower of a job of tick", work: jobs(soloist.Job{Name: "a", Schedule: "@every 7m"}, soloist.Job{Name: "b", After: "a"}), files: []string{"tick"}},
+		{name: "a follower", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", After: soloist.After{Jobs: []string{"a"}}}), files: []string{"a"}},
+		{name: "a follower that is run again", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", After: soloist.After{Jobs: []string{"a"}}, Interrupted: soloist.Rerun}), files: []string{"a", "tick"}},
+		{name: "a follower of a job of tick", work: jobs(soloist.Job{Name: "a", Schedule: "@every 7m"}, soloist.Job{Name: "b", After: soloist.After{Jobs: []string{"a"}}}), files: []string{"tick"}},
 		{name: "warmup", work: jobs(soloist.Job{Name: "night"}), args: []string{"--warmup"}, files: []string{"night", "warmup"}},
 		{name: "a singleton", work: append(jobs(soloist.Job{Name: "night"}), soloist.Singleton{Name: "leader", Do: do}), files: []string{"night"},
 			err: "singleton leader does not run in Functions"},
 		{name: "everywhere", work: jobs(soloist.Job{Name: "night", EveryReplica: true}), files: []string{"night"}, err: "here it is the one instance"},
 		{name: "long", work: jobs(soloist.Job{Name: "night", Timeout: time.Hour}), files: []string{"night"}, err: "job night may take 1h0m0s, which needs a functionTimeout of 01:02:00: an app on the Consumption plan, whose most is 00:10:00, would not start. Deploy to another plan, or give the job a Timeout of at most 8m35s"},
-		{name: "one timer", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", Schedule: "@every 10s", Missed: soloist.RunAll}), args: []string{"--tick"}, files: []string{"tick"}, no: "more often"},
+		{name: "one timer", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", Schedule: "@every 10s", Late: soloist.Late{Missed: soloist.RunAll}}), args: []string{"--tick"}, files: []string{"tick"}, no: "more often"},
 		{name: "one timer for each second", work: jobs(soloist.Job{Name: "a", Schedule: "@every 10s"}), args: []string{"--tick"}, files: []string{"tick"}, err: "job a has ticks more often than the function tick comes"},
 		{name: "more than one a minute, by its own timer", work: jobs(soloist.Job{Name: "a", Schedule: "@every 10s"}), files: []string{"a"}, no: "more often"},
 		{name: "flex", work: two, args: flex, files: []string{"tick"}, has: []string{lasts + "00:30:00", noSampling}, no: "Flex Consumption"},
@@ -118,7 +118,7 @@ func TestWriteFunctions(t *testing.T) {
 		// A timer that fires seldom has its calls made again after a failure, which a near one would only wait for.
 		{name: "retries", work: jobs(soloist.Job{Name: "ten", Schedule: "*/10 * * * *"}), files: []string{"ten"},
 			has: []string{`"strategy": "fixedDelay"`, `"maxRetryCount": 5`, `"delayInterval": "00:01:00"`}},
-		{name: "no retries", work: jobs(soloist.Job{Name: "nine", Schedule: "*/9 * * * *", Missed: soloist.RunAll}), files: []string{"nine", "tick"}, lacks: `"strategy"`},
+		{name: "no retries", work: jobs(soloist.Job{Name: "nine", Schedule: "*/9 * * * *", Late: soloist.Late{Missed: soloist.RunAll}}), files: []string{"nine", "tick"}, lacks: `"strategy"`},
 		{name: "alarm", env: alarms, work: jobs(soloist.Job{Name: "night", TimeZone: "Europe/Berlin"}), files: withAlarm,
 			has: []string{`"queueName": "demo-alarm"`, `"connection": "AzureWebJobsStorage"`, `"type": "queueTrigger"`, `"0 17 3 * * *"`, `"Microsoft.Azure.Functions.ExtensionBundle"`}},
 		{name: "alarm in another queue", env: append(alarms, "SOLOIST_ALARM_QUEUE=wake-up", "SOLOIST_STORAGE=UseDevelopmentStorage=true"), work: jobs(night), files: withAlarm,
@@ -375,10 +375,10 @@ func TestDrift(t *testing.T) {
 			`the function tick runs them, up to a minute late`, false},
 		{"a job that is new", jobs(night), nil, jobs(night, other), nothing, "function other: the job has no timer, and there is no function tick: nothing runs its ticks", true},
 		{"a job that is new, and tick", jobs(night, rerun), nil, jobs(night, rerun, other), nothing, "", false},
-		{"a follower", jobs(night, soloist.Job{Name: "next", After: "night"}), nil, nil, nothing, "", false},
-		{"a job that follows now", jobs(night, other), nil, jobs(night, soloist.Job{Name: "other", After: "night"}), nothing,
+		{"a follower", jobs(night, soloist.Job{Name: "next", After: soloist.After{Jobs: []string{"night"}}}), nil, nil, nothing, "", false},
+		{"a job that follows now", jobs(night, other), nil, jobs(night, soloist.Job{Name: "other", After: soloist.After{Jobs: []string{"night"}}}), nothing,
 			`function other: its timer, "0 30 2 * * *", is not needed: the job follows night, whose timers run it`, true},
-		{"a follower that is run again now", jobs(night, soloist.Job{Name: "next", After: "night"}), nil, jobs(night, soloist.Job{Name: "next", After: "night", Interrupted: soloist.Rerun}), nothing,
+		{"a follower that is run again now", jobs(night, soloist.Job{Name: "next", After: soloist.After{Jobs: []string{"night"}}}), nil, jobs(night, soloist.Job{Name: "next", After: soloist.After{Jobs: []string{"night"}}, Interrupted: soloist.Rerun}), nothing,
 			"function next: the job needs the function tick (rerun)", true},
 		{"a job that is gone", jobs(night, other), nil, jobs(night), nothing, "function other: no job has this name, so its calls are refused", false},
 		{"a job that is run again now", jobs(night), nil, jobs(soloist.Job{Name: "night", Interrupted: soloist.Rerun}), nothing, "function night: the job needs the function tick too (rerun)", true},

@@ -76,7 +76,7 @@ func TestHistory(t *testing.T) {
 // A range whose count stopped is told as such by log, history, JSON and page.
 func TestHistoryOfLongRange(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
-		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "often", Schedule: "@every 1s", Missed: soloist.SkipMissed, StartingDeadline: time.Millisecond, Do: do}}}
+		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "often", Schedule: "@every 1s", Late: soloist.Late{Missed: soloist.SkipMissed, Start: time.Millisecond}, Do: do}}}
 		run(t.Context(), p, "tick")
 		time.Sleep(48*time.Hour + 500*time.Millisecond)
 		wantLines(t, p, "tick", 0, "at least 100000")

@@ -117,9 +117,9 @@ func TestNextTellsExcludedDays(t *testing.T) {
 	do := func(context.Context, *soloist.Run) error { return nil }
 	closed := calendar.Dates("closed", "2026-03-30..2026-04-06")
 	p := host.Program{Now: spring, Work: []soloist.Work{
-		soloist.Job{Name: "report", Schedule: "0 9,17 * * *", Do: do, Until: spring().AddDate(0, 0, 13),
-			Except: []soloist.Calendar{calendar.Weekends(), closed}},
-		soloist.Job{Name: "pay", Schedule: "0 6 1 * *", Do: do, Except: []soloist.Calendar{closed}, Shift: soloist.ShiftPrevious},
+		soloist.Job{Name: "report", Schedule: "0 9,17 * * *", Do: do, Days: soloist.Days{Until: spring().AddDate(0, 0, 13),
+			Except: []soloist.Calendar{calendar.Weekends(), closed}}},
+		soloist.Job{Name: "pay", Schedule: "0 6 1 * *", Do: do, Days: soloist.Days{Except: []soloist.Calendar{closed}, Shift: soloist.ShiftPrevious}},
 	}}
 	got := run(t.Context(), p, "next", "-n", "2")
 	goldenWant(t, "next", got.out, `

@@ -247,7 +247,7 @@ func lateness(a *app.App) func(job string) time.Duration {
 	for i := range a.Scheduler.Jobs {
 		j := &a.Scheduler.Jobs[i]
 		for _, name := range soloist.ShardNames(j.Name, j.Shards) {
-			late[name] = max(j.StartingDeadline, 2*j.Lease)
+			late[name] = max(j.Late.Start, 2*j.Lease)
 		}
 	}
 	return func(job string) time.Duration { return late[job] }

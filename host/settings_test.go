@@ -295,16 +295,16 @@ func TestDeadlinesThatNothingKeeps(t *testing.T) {
 		job         soloist.Job
 		want        string // empty: it can be kept
 	}{
-		{"less than a start", apps, soloist.Job{Schedule: "* * * * *", StartingDeadline: 5 * time.Second}, "a run may start 5s after its tick"},
-		{"a start", apps, soloist.Job{Schedule: "* * * * *", StartingDeadline: 10 * time.Second}, ""},
-		{"between two looks", apps, soloist.Job{Schedule: "30 * * * * *", StartingDeadline: 39 * time.Second}, ":30Z 40s after it at the earliest"},
-		{"long enough", apps, soloist.Job{Schedule: "30 * * * * *", StartingDeadline: 40 * time.Second}, ""},
-		{"one lease, as late ones are skipped", apps, soloist.Job{Schedule: "@every 30s", Missed: soloist.SkipMissed}, "a run may start 30s after its tick"},
+		{"less than a start", apps, soloist.Job{Schedule: "* * * * *", Late: soloist.Late{Start: 5 * time.Second}}, "a run may start 5s after its tick"},
+		{"a start", apps, soloist.Job{Schedule: "* * * * *", Late: soloist.Late{Start: 10 * time.Second}}, ""},
+		{"between two looks", apps, soloist.Job{Schedule: "30 * * * * *", Late: soloist.Late{Start: 39 * time.Second}}, ":30Z 40s after it at the earliest"},
+		{"long enough", apps, soloist.Job{Schedule: "30 * * * * *", Late: soloist.Late{Start: 40 * time.Second}}, ""},
+		{"one lease, as late ones are skipped", apps, soloist.Job{Schedule: "@every 30s", Late: soloist.Late{Missed: soloist.SkipMissed}}, "a run may start 30s after its tick"},
 		{"no deadline", apps, soloist.Job{Schedule: "30 * * * * *"}, ""},
-		{"a replica that serves", none, soloist.Job{Schedule: "* * * * *", StartingDeadline: time.Second}, ""},
-		{"a timer of its own", functions, soloist.Job{Schedule: "30 * * * * *", StartingDeadline: 5 * time.Second}, ""},
-		{"the timer for all", functions, soloist.Job{Schedule: "30 2 * * * ; 30 5 12 * * *", StartingDeadline: 5 * time.Second}, "the function tick looks for the tick of"},
-		{"the timer for all, at whole minutes", functions, soloist.Job{Schedule: "30 2 * * *", TimeZone: "Europe/Berlin", StartingDeadline: 5 * time.Second}, ""},
+		{"a replica that serves", none, soloist.Job{Schedule: "* * * * *", Late: soloist.Late{Start: time.Second}}, ""},
+		{"a timer of its own", functions, soloist.Job{Schedule: "30 * * * * *", Late: soloist.Late{Start: 5 * time.Second}}, ""},
+		{"the timer for all", functions, soloist.Job{Schedule: "30 2 * * * ; 30 5 12 * * *", Late: soloist.Late{Start: 5 * time.Second}}, "the function tick looks for the tick of"},
+		{"the timer for all, at whole minutes", functions, soloist.Job{Schedule: "30 2 * * *", TimeZone: "Europe/Berlin", Late: soloist.Late{Start: 5 * time.Second}}, ""},
 	} {
 		environment(t, tt.where, "SOLOIST_STORAGE=memory:")
 		tt.job.Name, tt.job.Do = "x", do

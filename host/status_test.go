@@ -190,7 +190,7 @@ func TestJobOnEachReplica(t *testing.T) {
 func chain() []soloist.Work {
 	return []soloist.Work{
 		lastingJob("import", "@every 10m", 2*time.Minute),
-		soloist.Job{Name: "report", After: "import", Do: do},
+		soloist.Job{Name: "report", After: soloist.After{Jobs: []string{"import"}}, Do: do},
 	}
 }
 
@@ -246,8 +246,8 @@ func TestTickAndStatus(t *testing.T) {
 func TestStatusOfJobs(t *testing.T) {
 	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=replica-a", "SOLOIST_JOB_BEAT_PAUSED=true"}, func(t *testing.T) {
 		p := host.Program{Store: &local.Memory{}, Work: append(chain(), soloist.Job{Name: "beat", Schedule: "@every 1m", Do: do},
-			soloist.Job{Name: "past", Schedule: "0 9 * * *", Do: do, Until: time.Date(1999, 1, 5, 0, 0, 0, 0, time.UTC)},
-			soloist.Job{Name: "future", Schedule: "0 9 * * *", Do: do, From: time.Date(2150, 5, 1, 0, 0, 0, 0, time.UTC)})}
+			soloist.Job{Name: "past", Schedule: "0 9 * * *", Do: do, Days: soloist.Days{Until: time.Date(1999, 1, 5, 0, 0, 0, 0, time.UTC)}},
+			soloist.Job{Name: "future", Schedule: "0 9 * * *", Do: do, Days: soloist.Days{From: time.Date(2150, 5, 1, 0, 0, 0, 0, time.UTC)}})}
 		run(t.Context(), p, "tick")
 		time.Sleep(10 * time.Minute)
 		done := make(chan result)

@@ -2,7 +2,7 @@
 //
 //	import "github.com/rickar/cal/v2/de"
 //
-//	Except: []soloist.Calendar{holidays.Of("holidays", de.HolidaysBY...)}
+//	Days: soloist.Days{Except: []soloist.Calendar{holidays.Of("holidays", de.HolidaysBY...)}}
 //
 // What a law changes reaches a program with a newer version of that module: replicas with different versions may have other
 // days, and are distinguished by the definition of the job.

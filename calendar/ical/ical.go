@@ -1,6 +1,6 @@
 // Package ical reads the days of an iCalendar file (RFC 5545), as programs for calendars and many public offices write them.
 //
-//	Except: []soloist.Calendar{ical.File("school holidays", "holidays.ics")}
+//	Days: soloist.Days{Except: []soloist.Calendar{ical.File("school holidays", "holidays.ics")}}
 //
 // The days of all events count, also if an event lasts several days or recurs. Events have to last whole days:
 // they begin at a date without a time of day, so no zone matters. What is not understood is an error, since a day that is

@@ -22,7 +22,7 @@ import (
 // following is a job that follows others, which runs for d.
 func following(name, after string, d time.Duration) soloist.Job {
 	j := named(name, work("", d))
-	j.After = after
+	j.After.Jobs = strings.Split(after, ", ")
 	return j
 }
 
@@ -73,7 +73,7 @@ func (c *cluster) wantFollowed(job, before string, late time.Duration) {
 
 var errImport = errors.New("no data")
 
-// Of a diamond the last job waits for both sides, however long each takes. What fails is followed by none but AfterAny.
+// Of a diamond the last job waits for both sides, however long each takes. What fails is followed by none but After.Any.
 func TestFollowers(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		imports := named("import", doing("*/10 * * * *", func(ctx context.Context, r *soloist.Run) error {
@@ -83,7 +83,7 @@ func TestFollowers(t *testing.T) {
 			return pause(ctx, time.Minute)
 		}))
 		always := following("always", "import", time.Second)
-		always.AfterAny = true
+		always.After.Any = true
 		c.each([]soloist.Work{imports, always, following("left", "import", 3*time.Minute), following("right", "import", time.Minute),
 			following("join", "left, right", time.Minute)}, "a", "b", "c")
 		until(39 * time.Minute)
@@ -113,7 +113,7 @@ func TestFollower(t *testing.T) {
 		"what has left the record of the predecessor is missed": func(c *cluster) {
 			// The predecessor goes on while no replica knows the follower.
 			imports, report := importing("* * * * *", time.Second), following("report", "import", time.Second)
-			report.Missed = soloist.RunAll
+			report.Late.Missed = soloist.RunAll
 			both := c.start("a", imports, report)
 			until(90 * time.Second)
 			both.stop()
@@ -168,7 +168,7 @@ func TestFollower(t *testing.T) {
 		},
 		"a run of the predecessor has stalled and does not return: its outcome is known at once": func(c *cluster) {
 			imports, always := named("import", deaf(20*time.Minute)), following("always", "import", time.Second)
-			imports.HeartbeatTimeout, always.AfterAny = time.Minute, true
+			imports.HeartbeatTimeout, always.After.Any = time.Minute, true
 			c.start("a", imports, always)
 			until(3 * time.Minute)
 			runs := c.runsOf("always")
@@ -240,7 +240,7 @@ func TestFollowerOfNewJob(t *testing.T) {
 					until(time.Hour - 3*time.Second)
 					old.stop()
 				}
-				report.After = "load"
+				report.After.Jobs = []string{"load"}
 				work := []soloist.Work{imports, loads, report}
 				until(time.Hour - 2*time.Second)
 				c.replica("first", work...).wakeFor("report")
@@ -328,7 +328,7 @@ func TestFollowerOfShardsOfTwoReplicas(t *testing.T) {
 	}
 }
 
-// Other jobs in After, or another number of their shards, are another definition: it counts from now. A shard that is new
+// Other jobs in After.Jobs, or another number of their shards, are another definition: it counts from now. A shard that is new
 // has no outcome of a tick that waits already: docs/after.md says so.
 func TestFollowerOfOtherJobs(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -345,7 +345,7 @@ func TestFollowerOfOtherJobs(t *testing.T) {
 			old := c.launch(c.far(&distant{kept: "soloist/report"}, "old", inShards(4, imports), clean, report))
 			until(15 * time.Minute)
 			old.stop()
-			report.After = tt.after
+			report.After.Jobs = []string{tt.after}
 			c.start("new", inShards(tt.shards, imports), clean, report)
 			until(19 * time.Minute)
 			c.wantOutcomes("report", "missed 00:00:00-00:09:59 the schedule changed", tt.want)
@@ -355,7 +355,7 @@ func TestFollowerOfOtherJobs(t *testing.T) {
 
 func TestStatusOfFollower(t *testing.T) {
 	inCluster(t, func(c *cluster) {
-		r := c.start("a", importing("*/10 * * * *", 3*time.Minute), following("report", "import", time.Minute), following("join", "import,report", time.Minute))
+		r := c.start("a", importing("*/10 * * * *", 3*time.Minute), following("report", "import", time.Minute), following("join", "import, report", time.Minute))
 		for _, tt := range []struct {
 			at         time.Duration
 			next, join string // when, after what and waiting for what
@@ -457,9 +457,9 @@ func TestCallsAndFollowers(t *testing.T) {
 			}
 		},
 		"a paused job is awaited through another one": func(c *cluster) {
-			// Its tick is skipped for a follower with AfterAny, also if another job is between them.
+			// Its tick is skipped for a follower with After.Any, also if another job is between them.
 			first, between, last := importing("0 2 * * *", time.Minute), following("between", "import", time.Minute), following("last", "between", time.Minute)
-			last.AfterAny = true
+			last.After.Any = true
 			c.replica("first", first, between, last).wake()
 			until(2*time.Hour + 10*time.Minute) // no replica was up at the tick
 			first.Paused = true
@@ -493,7 +493,7 @@ func TestCallsAndFollowers(t *testing.T) {
 		"one waits while another call waits for a slot of the group with an older tick": func(c *cluster) {
 			// The other call has looked at the slot since. A call that brings nothing new returns.
 			report, other := following("report", "import", 3*time.Minute), named("other", work("9 * * * *", 25*time.Minute))
-			report.Missed, report.Group, other.Group = soloist.RunAll, "g", "g"
+			report.Late.Missed, report.Group, other.Group = soloist.RunAll, "g", "g"
 			r := c.replica("a", importing("*/10 * * * *", 8*time.Minute), report, other)
 			r.Groups = map[string]int{"g": 1}
 			r.meets(before("release", func() {

@@ -212,7 +212,7 @@ func TestStartingDeadlineWhileArmed(t *testing.T) {
 		m := &suspended{}
 		c.store.Now = func() time.Time { return time.Now().Add(time.Duration(m.slept.Load())) }
 		job := ahead(claims, work("0 * * * * *", 10*time.Millisecond))
-		job.StartingDeadline = time.Second
+		job.Late.Start = time.Second
 		r := c.replica("a", job).on(m)
 		r.Now = c.store.Now
 		c.launch(r)
@@ -222,7 +222,7 @@ func TestStartingDeadlineWhileArmed(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		for _, run := range c.all()[before:] {
 			late := run.start.Add(3 * time.Second).Sub(run.Tick)
-			c.wrong(late > job.StartingDeadline, "%s began %s after its tick", run.ID(), late)
+			c.wrong(late > job.Late.Start, "%s began %s after its tick", run.ID(), late)
 		}
 	})
 }

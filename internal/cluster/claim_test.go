@@ -308,7 +308,7 @@ func TestFailedAcquisitionsMissFewTicks(t *testing.T) {
 	} {
 		inCase(t, fmt.Sprint(missed), func(t *testing.T, c *cluster) {
 			job := work("@every 1m", 0)
-			job.StartingDeadline = time.Second
+			job.Late.Start = time.Second
 			c.launch(c.replica("a", job).meets(inTurn("acquire", errs...)))
 			time.Sleep(3*time.Minute + 30*time.Second)
 			n := c.record("work").Counts

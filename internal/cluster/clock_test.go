@@ -75,7 +75,7 @@ func TestWrongClock(t *testing.T) {
 func TestSlowWallClockMissesNoTick(t *testing.T) {
 	inEach(t, []soloist.MissedPolicy{soloist.RunLatest, soloist.SkipMissed}, func(c *cluster, missed soloist.MissedPolicy) {
 		job := work("0 */6 * * *", time.Second)
-		job.Missed = missed
+		job.Late.Missed = missed
 		c.launch(c.replica("a", job).skewed(-10 * time.Minute))
 		time.Sleep(25 * time.Hour)
 		c.wantInTime(2 * time.Second)
@@ -228,7 +228,7 @@ func TestPausesItselfWithoutDates(t *testing.T) {
 				}
 				return nil
 			})
-			w.Missed, w.Retry = soloist.RunAll, soloist.Retry{PauseAfter: 1}
+			w.Late.Missed, w.Retry = soloist.RunAll, soloist.Retry{PauseAfter: 1}
 			a := c.replica("a", w)
 			if !dated {
 				a.tap.date = noDate

@@ -101,7 +101,7 @@ func TestDefinitions(t *testing.T) {
 			// The older one says within a minute what differs.
 			closed := func(dates ...string) soloist.Job {
 				j := work("* * * * *", time.Second)
-				j.Except = []soloist.Calendar{&renamed{"closed", calendar.Dates("closed", dates...)}}
+				j.Days.Except = []soloist.Calendar{&renamed{"closed", calendar.Dates("closed", dates...)}}
 				return j
 			}
 			old := c.start("old", closed("2026-05-01"))
@@ -194,7 +194,7 @@ func TestNoTakeBack(t *testing.T) {
 		// Between two runs of a backlog the entry is free, and its tick long overdue.
 		"backlog": {1, func(c *cluster, _ time.Duration) *replica {
 			job, young := work("@every 1m", 500*time.Millisecond), work("@every 30s", 2*time.Minute)
-			job.Missed, young.Missed = soloist.RunAll, soloist.RunAll
+			job.Late.Missed, young.Late.Missed = soloist.RunAll, soloist.RunAll
 			c.start("old", job).stop()
 			time.Sleep(10 * time.Minute)
 			old := c.start("old2", job)
@@ -292,43 +292,43 @@ func TestWrongLimits(t *testing.T) {
 		want string // parts of the error, with | between them; empty: there is no error
 	}{
 		"none":          {soloist.Job{}, ""},
-		"all":           {soloist.Job{From: at(1), Until: at(9), Except: list(calendar.Weekends()), Shift: soloist.ShiftPrevious}, ""},
-		"over long ago": {soloist.Job{Until: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)}, ""},
-		"until before from": {soloist.Job{From: at(2), Until: at(2)},
-			"Until is 2026-05-02T00:00:00Z: allowed is an instant after From, 2026-05-02T00:00:00Z"},
-		"from too far": {soloist.Job{From: at(1).AddDate(8000, 0, 0)},
-			"From is in the year 10026: allowed are years from 1970 to 2199"},
-		"no tick between": {soloist.Job{From: at(2).Add(time.Hour), Until: at(3)}, "From and Until leave no tick: the schedule, " +
+		"all":           {soloist.Job{Days: soloist.Days{From: at(1), Until: at(9), Except: list(calendar.Weekends()), Shift: soloist.ShiftPrevious}}, ""},
+		"over long ago": {soloist.Job{Days: soloist.Days{Until: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)}}, ""},
+		"until before from": {soloist.Job{Days: soloist.Days{From: at(2), Until: at(2)}},
+			"Days.Until is 2026-05-02T00:00:00Z: allowed is an instant after Days.From, 2026-05-02T00:00:00Z"},
+		"from too far": {soloist.Job{Days: soloist.Days{From: at(1).AddDate(8000, 0, 0)}},
+			"Days.From is in the year 10026: allowed are years from 1970 to 2199"},
+		"no tick between": {soloist.Job{Days: soloist.Days{From: at(2).Add(time.Hour), Until: at(3)}}, "Days.From and Days.Until leave no tick: the schedule, " +
 			"at 00:00 every day, UTC, has none from 2026-05-02T01:00:00Z until 2026-05-03T00:00:00Z"},
-		"no day": {soloist.Job{Schedule: "0 0 25 12 *", Except: list(calendar.Fields("* * 20-26 12 *"))},
-			"Except and Only leave no tick: from 2000-01-01 to 2099, every day on which the schedule, " +
+		"no day": {soloist.Job{Schedule: "0 0 25 12 *", Days: soloist.Days{Except: list(calendar.Fields("* * 20-26 12 *"))}},
+			"Days.Except and Days.Only leave no tick: from 2000-01-01 to 2099, every day on which the schedule, " +
 				"at 00:00 on day 25 of the month in December, UTC, has one is excluded"},
-		"no day to move to": {soloist.Job{Except: list(calendar.Dates("all", "2000-01-01..2099-12-31")), Shift: soloist.ShiftNext},
-			"Except and Only leave no tick"},
-		"only in years without a calendar": {soloist.Job{Only: list(calendar.Weekends()), From: at(1).AddDate(100, 0, 0)},
-			"Except and Only leave no tick"},
-		"unknown shift": {soloist.Job{Except: list(calendar.Weekends()), Shift: "nearest"},
-			`Shift is "nearest": allowed is none, ShiftNext or ShiftPrevious`},
-		"shift alone": {soloist.Job{Shift: soloist.ShiftNext}, `Shift is "next": allowed is none for a job without Except and Only`},
-		"nil":         {soloist.Job{Except: list(calendar.Weekends(), nil)}, "Except[1] is nil: want a calendar"},
-		"no name": {soloist.Job{Only: list(calendar.Dates("", "2026-05-01"))},
-			`Only[0] has the name "": allowed are 1 to 100 printable ASCII characters`},
-		"panics": {soloist.Job{Except: list(panics{})},
-			`Except: the calendar "broken" panicked when it was asked for 2000-01-01: runtime error: index out of range`},
-		"panics when asked for its error": {soloist.Job{Except: list(fails{})},
-			`Except: the calendar "broken" panicked when it was asked for its error: boom`},
-		"no date": {soloist.Job{Except: list(calendar.Dates("closed", "2026-02-30"))}, `Except: the calendar "closed" has ` +
+		"no day to move to": {soloist.Job{Days: soloist.Days{Except: list(calendar.Dates("all", "2000-01-01..2099-12-31")), Shift: soloist.ShiftNext}},
+			"Days.Except and Days.Only leave no tick"},
+		"only in years without a calendar": {soloist.Job{Days: soloist.Days{Only: list(calendar.Weekends()), From: at(1).AddDate(100, 0, 0)}},
+			"Days.Except and Days.Only leave no tick"},
+		"unknown shift": {soloist.Job{Days: soloist.Days{Except: list(calendar.Weekends()), Shift: "nearest"}},
+			`Days.Shift is "nearest": allowed is none, ShiftNext or ShiftPrevious`},
+		"shift alone": {soloist.Job{Days: soloist.Days{Shift: soloist.ShiftNext}}, `Days.Shift is "next": allowed is none without Except and Only`},
+		"nil":         {soloist.Job{Days: soloist.Days{Except: list(calendar.Weekends(), nil)}}, "Days.Except[1] is nil: want a calendar"},
+		"no name": {soloist.Job{Days: soloist.Days{Only: list(calendar.Dates("", "2026-05-01"))}},
+			`Days.Only[0] has the name "": allowed are 1 to 100 printable ASCII characters`},
+		"panics": {soloist.Job{Days: soloist.Days{Except: list(panics{})}},
+			`Days.Except: the calendar "broken" panicked when it was asked for 2000-01-01: runtime error: index out of range`},
+		"panics when asked for its error": {soloist.Job{Days: soloist.Days{Except: list(fails{})}},
+			`Days.Except: the calendar "broken" panicked when it was asked for its error: boom`},
+		"no date": {soloist.Job{Days: soloist.Days{Except: list(calendar.Dates("closed", "2026-02-30"))}}, `Days.Except: the calendar "closed" has ` +
 			`"2026-02-30": "2026-02-30" is not a date; want one such as 2026-05-01, or two with .. between them`},
-		"a time of day": {soloist.Job{Except: list(calendar.Fields("0 2 25 12 *"))},
+		"a time of day": {soloist.Job{Days: soloist.Days{Except: list(calendar.Fields("0 2 25 12 *"))}},
 			`the calendar "0 2 25 12 *" is not the day fields of a schedule: "0" in a field of the time of day, want *`},
-		"all mistakes": {soloist.Job{Schedule: "@never", From: at(2), Until: at(1), Except: list(panics{}), Shift: "x"},
-			`Schedule is "@never"|Until is|Shift is|panicked`},
-		"of a follower": {soloist.Job{After: "first", From: at(1)},
-			"From, Until, Except, Only or Shift is set: allowed is none of them beside After"},
+		"all mistakes": {soloist.Job{Schedule: "@never", Days: soloist.Days{From: at(2), Until: at(1), Except: list(panics{}), Shift: "x"}},
+			`Schedule is "@never"|Days.Until is|Days.Shift is|panicked`},
+		"of a follower": {soloist.Job{After: soloist.After{Jobs: []string{"first"}}, Days: soloist.Days{From: at(1)}},
+			"Days is set: allowed is none beside After"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := named("work", tt.job)
-			if j.Do = nothing; j.After == "" {
+			if j.Do = nothing; len(j.After.Jobs) == 0 {
 				j.Schedule = cmp.Or(j.Schedule, "@daily")
 			}
 			s := soloist.Scheduler{Store: &local.Memory{}, Jobs: []soloist.Job{j, {Name: "first", Schedule: "@daily", Do: nothing}}}
@@ -348,11 +348,11 @@ func TestDaysOfJob(t *testing.T) {
 		"a tick at From is run, one at Until is not": func(c *cluster) {
 			// Then the job is over, and that is no trouble.
 			job, begin := work("@every 10s", time.Second), time.Now().Truncate(time.Minute)
-			job.From, job.Until = begin.Add(time.Minute), begin.Add(2*time.Minute)
+			job.Days.From, job.Days.Until = begin.Add(time.Minute), begin.Add(2*time.Minute)
 			r := c.start("a", job)
 			time.Sleep(5 * time.Second)
 			st, _ := r.StatusOf(c.t.Context(), "work")
-			c.wrong(!st.Begins.Equal(job.From) || !st.Over.IsZero() || !st.Next.Equal(job.From), "before: %+v", st)
+			c.wrong(!st.Begins.Equal(job.Days.From) || !st.Over.IsZero() || !st.Next.Equal(job.Days.From), "before: %+v", st)
 			time.Sleep(time.Hour)
 			c.wantTicks(c.all(), "04:05", "01:00", "01:10", "01:20", "01:30", "01:40", "01:50")
 			st, _ = r.StatusOf(c.t.Context(), "work")
@@ -363,7 +363,7 @@ func TestDaysOfJob(t *testing.T) {
 		"ticks that move to one day are one": func(c *cluster) {
 			// 2000-01-01 is a Saturday: its tick and that of Sunday move to Monday, and are one with the tick of Monday.
 			job := work("0 12 * * *", time.Second)
-			job.Except, job.Shift = []soloist.Calendar{calendar.Weekends()}, soloist.ShiftNext
+			job.Days.Except, job.Days.Shift = []soloist.Calendar{calendar.Weekends()}, soloist.ShiftNext
 			c.startAll(job, "a", "b")
 			time.Sleep(4*24*time.Hour + 13*time.Hour)
 			c.wantTicks(c.all(), "Mon 02", "Mon 03", "Tue 04", "Wed 05")

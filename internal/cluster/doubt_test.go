@@ -68,7 +68,7 @@ func TestOnceSuspendedBeforeBegin(t *testing.T) {
 func TestGroupSlotInDoubt(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := named("import", work("0 * * * *", time.Second))
-		job.Group, job.Missed = "imports", soloist.SkipMissed
+		job.Group, job.Late.Missed = "imports", soloist.SkipMissed
 		a := c.limited("a", 1, job)
 		until(time.Hour + time.Minute)
 		a.meets(awayFrom("write", time.Second))

@@ -227,7 +227,7 @@ func TestGroupWithoutFreeSlotSkips(t *testing.T) {
 		inCase(t, skipped, func(t *testing.T, c *cluster) {
 			long := grouped(named("long", work("0 2 * * *", 150*time.Minute)))
 			short := grouped(named("short", work("30 * * * *", time.Second)))
-			short.StartingDeadline = deadline
+			short.Late.Start = deadline
 			c.limited("a", 1, long, short)
 			c.limited("b", 1, long, short)
 			until(6 * time.Hour)
@@ -292,7 +292,7 @@ func TestGroupIsRefused(t *testing.T) {
 // takes 30.
 func queuing(other string, deadline time.Duration) []soloist.Work {
 	long := grouped(overlapping(soloist.QueueOne, "@hourly", 70*time.Minute))
-	long.StartingDeadline = deadline
+	long.Late.Start = deadline
 	return []soloist.Work{long, grouped(named("other", overlapping(soloist.QueueOne, other, 30*time.Minute)))}
 }
 

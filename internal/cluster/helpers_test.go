@@ -217,7 +217,7 @@ next:
 
 // finishBy is a job whose runs have to have succeeded so long after their tick.
 func finishBy(d time.Duration, job soloist.Job) soloist.Job {
-	job.FinishBy = d
+	job.Late.Finish = d
 	return job
 }
 

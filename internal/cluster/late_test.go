@@ -69,11 +69,11 @@ func (c *cluster) wantLate(r *replica, want string) {
 	}
 }
 
-// A tick that has not succeeded by FinishBy is told then, once, by one replica, whatever keeps it. The
+// A tick that has not succeeded by Late.Finish is told then, once, by one replica, whatever keeps it. The
 // job is late until a tick has succeeded.
 func TestLateTickIsToldOnce(t *testing.T) {
 	grouped := func(job soloist.Job) soloist.Job {
-		job.Group, job.StartingDeadline = "db", 40*time.Minute
+		job.Group, job.Late.Start = "db", 40*time.Minute
 		return job
 	}
 	paused := func(job soloist.Job) soloist.Job {
@@ -129,7 +129,7 @@ func TestLateTicksOfATimeWithoutReplicas(t *testing.T) {
 	for missed, want := range map[soloist.MissedPolicy]int{soloist.RunAll: 1, soloist.SkipMissed: 2} {
 		inCase(t, "missed: "+string(missed), func(_ *testing.T, c *cluster) {
 			job := finishBy(10*time.Minute, doing("@hourly", nil))
-			job.Missed = missed
+			job.Late.Missed = missed
 			var told lateLog
 			a := told.start(c, "a", job)
 			until(time.Hour + time.Minute)
@@ -212,7 +212,7 @@ func TestLateOutcomesThatHistoryForgets(t *testing.T) {
 	}
 }
 
-// Of the ticks from before FinishBy was asked for, those with an outcome are not told.
+// Of the ticks from before Late.Finish was asked for, those with an outcome are not told.
 func TestLateOnceAskedFor(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		var told lateLog
@@ -382,7 +382,7 @@ func TestReplicaIsWantedAtNextTick(t *testing.T) {
 func TestJobThatIsOverWantsNoReplica(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		w := work("@every 10m", time.Second)
-		w.Until = time.Now().Add(15 * time.Minute)
+		w.Days.Until = time.Now().Add(15 * time.Minute)
 		a := c.replica("a", w, here("@every 1m", nil), leader())
 		a.wanted("00:10:00")
 		a.wake()
@@ -441,7 +441,7 @@ func TestReplicaIsWantedWhileOrdersCannotBeRead(t *testing.T) {
 var lives = flag.Int("lives", 8, "of TestNextDueFindsNothingBefore: how many apps")
 
 // If nothing happens meanwhile, there is nothing to do before the time that NextDue named: whoever sleeps until then
-// misses nothing. Random apps have pauses, followers, orders, backfills, deaths and FinishBy.
+// misses nothing. Random apps have pauses, followers, orders, backfills, deaths and Late.Finish.
 func TestNextDueFindsNothingBefore(t *testing.T) {
 	for seed := range uint64(*lives) {
 		beside(t, fmt.Sprint(seed), func(t *testing.T, c *cluster) {
@@ -467,11 +467,11 @@ func (l *life) draw() {
 	for i := range 1 + l.IntN(3) {
 		j := named(fmt.Sprint("own-", i), work(pick(l, "*/30 * * * *", "@hourly", "0 */3 * * *", "@daily"), pick(l, time.Second, 5*time.Minute, 40*time.Minute)))
 		j.Interrupted = pick(l, soloist.Abandon, soloist.Rerun)
-		j.Missed = pick(l, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed)
-		if j.Missed == soloist.RunLatest {
+		j.Late.Missed = pick(l, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed)
+		if j.Late.Missed == soloist.RunLatest {
 			j.Overlap = pick(l, soloist.SkipOverlap, soloist.QueueOne)
 		}
-		j.FinishBy = pick(l, 0, time.Minute, 2*time.Hour)
+		j.Late.Finish = pick(l, 0, time.Minute, 2*time.Hour)
 		j.Paused = l.IntN(8) == 0
 		if l.IntN(3) == 0 {
 			j.Do = func(context.Context, *soloist.Run) error { return errLate }
@@ -480,7 +480,7 @@ func (l *life) draw() {
 	}
 	for i := range l.IntN(3) {
 		f := following(fmt.Sprint("after-", i), "own-0", pick(l, time.Second, 5*time.Minute))
-		f.AfterAny = l.IntN(2) == 0
+		f.After.Any = l.IntN(2) == 0
 		l.jobs = append(l.jobs, f)
 	}
 }

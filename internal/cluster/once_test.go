@@ -378,7 +378,7 @@ func TestSweep(t *testing.T) {
 func TestSweepDelaysNoHolder(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		j := inGroup(1, "0 */2 * * *", time.Minute)[0].(soloist.Job)
-		j.Missed, j.Lease = soloist.SkipMissed, D
+		j.Late.Missed, j.Lease = soloist.SkipMissed, D
 		a := c.limited("a", 1, j)
 		c.limited("b", 1, j)
 		time.Sleep(2*time.Hour + 10*time.Minute)

@@ -158,7 +158,7 @@ func TestRunDueReturnsTrouble(t *testing.T) {
 func TestRunDueEnds(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@every 10s", 11*time.Second)
-		job.Missed = soloist.RunAll
+		job.Late.Missed = soloist.RunAll
 		a := c.replica("a", job)
 		a.wake()
 		time.Sleep(30 * time.Second)
@@ -248,10 +248,10 @@ func TestRunDueStartsNothingUnfit(t *testing.T) {
 		withheld bool // the report says that a run was not started
 	}{
 		"paused": {func(j *soloist.Job) { j.Paused = true }, false, []string{"skipped 00:00:00-02:00:00 paused"}, false},
-		"missed": {func(j *soloist.Job) { j.StartingDeadline = time.Minute }, false,
+		"missed": {func(j *soloist.Job) { j.Late.Start = time.Minute }, false,
 			[]string{"missed 00:00:00-02:00:00 past the starting deadline"}, false},
 		"due":         {func(*soloist.Job) {}, false, []string{"missed 01:00:00 a newer one was due"}, true},
-		"all are due": {func(j *soloist.Job) { j.Missed = soloist.RunAll }, false, nil, true},
+		"all are due": {func(j *soloist.Job) { j.Late.Missed = soloist.RunAll }, false, nil, true},
 		"its runner died": {func(*soloist.Job) {}, true,
 			[]string{"abandoned 01:00:00 its runner died"}, true},
 		"its runner died, and it has another attempt": {func(j *soloist.Job) { j.Interrupted = soloist.Rerun }, true, nil, true},
@@ -297,8 +297,8 @@ func TestRunDueStartsNothingUnfit(t *testing.T) {
 // of a job, and where older ticks are due. A call that comes earlier runs those meanwhile.
 func TestWakeForTick(t *testing.T) {
 	newest := func(*soloist.Job) {}
-	all := func(j *soloist.Job) { j.Missed = soloist.RunAll }
-	none := func(j *soloist.Job) { j.Missed = soloist.SkipMissed }
+	all := func(j *soloist.Job) { j.Late.Missed = soloist.RunAll }
+	none := func(j *soloist.Job) { j.Late.Missed = soloist.SkipMissed }
 	every10s := func(j *soloist.Job) { j.Schedule = "@every 10s" }
 	const ten, ms, year = 10 * time.Second, time.Millisecond, 365 * 24 * time.Hour
 	one, both := []string{"succeeded 01:00:00"}, []string{"succeeded 01:00:00", "succeeded 02:00:00"}

@@ -30,10 +30,10 @@ func TestValidateTellsAllMistakes(t *testing.T) {
 			{Name: "tick", Schedule: "@hourly", Do: nothing},
 			{Name: "empty"},
 			{Name: "twice", Schedule: "@hourly", Do: nothing},
-			{Name: "negative", Schedule: "@hourly", Do: nothing, Timeout: -1, StartingDeadline: -time.Hour, FinishBy: -time.Minute, Retry: soloist.Retry{MaxTries: -1}},
+			{Name: "negative", Schedule: "@hourly", Do: nothing, Timeout: -1, Late: soloist.Late{Start: -time.Hour, Finish: -time.Minute}, Retry: soloist.Retry{MaxTries: -1}},
 			{Name: "long", Schedule: "@hourly", Do: nothing, Lease: 2 * time.Hour},
 			{Name: "odd", Schedule: "@hourly", Do: nothing, Lease: 1500 * time.Millisecond},
-			{Name: "policy", Schedule: "@hourly", Do: nothing, Missed: "sometimes", Overlap: "seldom", Interrupted: "maybe"},
+			{Name: "policy", Schedule: "@hourly", Do: nothing, Late: soloist.Late{Missed: "sometimes"}, Overlap: "seldom", Interrupted: "maybe"},
 			{Name: "zone", Schedule: "@hourly", Do: nothing, TimeZone: "Mars/Olympus"},
 			{Name: "both", Schedule: "61 * * * *", Do: nothing, TimeZone: "No/Where"},
 			{Name: "never", Schedule: "0 0 30 2 *", Do: nothing},
@@ -47,8 +47,8 @@ func TestValidateTellsAllMistakes(t *testing.T) {
 	for _, want := range []string{
 		`App is "Größe"`, "Grace is -1s", `"Upper"`, `"tick": allowed is any but tick, warmup`,
 		`job "empty": Do is nil`, `"twice" is used more than once`,
-		"Timeout is -1ns", "StartingDeadline is -1h0m0s", "FinishBy is -1m0s: allowed is zero, or 1s or more", "Retry.MaxTries is -1: allowed is zero or more", "Lease is 2h0m0s: allowed is whole seconds from 1s to 1m0s",
-		"Lease is 1.5s", `Missed is "sometimes": allowed is RunLatest, RunAll or SkipMissed`,
+		"Timeout is -1ns", "Late.Start is -1h0m0s", "Late.Finish is -1m0s: allowed is zero, or 1s or more", "Retry.MaxTries is -1: allowed is zero or more", "Lease is 2h0m0s: allowed is whole seconds from 1s to 1m0s",
+		"Lease is 1.5s", `Late.Missed is "sometimes": allowed is RunLatest, RunAll or SkipMissed`,
 		`Overlap is "seldom": allowed is SkipOverlap, QueueOne or Replace`, `Interrupted is "maybe"`, "Mars/Olympus", "No/Where", `"61 * * * *"`, "minute", `job "never"`, `singleton "lead": Do is nil`, "Backoff is -1ns",
 	} {
 		if !strings.Contains(err.Error(), want) {
@@ -82,14 +82,14 @@ func TestValidateRefusesDurationWithoutUnit(t *testing.T) {
 	s := &soloist.Scheduler{
 		Store: &local.Memory{}, Grace: 25,
 		Jobs: []soloist.Job{{Name: "job", Schedule: "@hourly", Do: nothing,
-			Timeout: 20, Retry: soloist.Retry{Backoff: 5}, StartingDeadline: 600, FinishBy: 700, HeartbeatTimeout: 60, HealthCheck: soloist.HealthCheck{Interval: 10}, Lease: 30}},
+			Timeout: 20, Retry: soloist.Retry{Backoff: 5}, Late: soloist.Late{Start: 600, Finish: 700}, HeartbeatTimeout: 60, HealthCheck: soloist.HealthCheck{Interval: 10}, Lease: 30}},
 		Singletons: []soloist.Singleton{{Name: "lead", Do: nothing, Backoff: 7, HeartbeatTimeout: 61, HealthCheck: soloist.HealthCheck{Interval: 11}, Lease: 31}},
 	}
 	err := s.Validate()
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for field, values := range map[string][]int{"Grace": {25}, "Timeout": {20}, "Retry.Backoff": {5}, "Backoff": {7}, "StartingDeadline": {600}, "FinishBy": {700},
+	for field, values := range map[string][]int{"Grace": {25}, "Timeout": {20}, "Retry.Backoff": {5}, "Backoff": {7}, "Late.Start": {600}, "Late.Finish": {700},
 		"HeartbeatTimeout": {60, 61}, "HealthCheck.Interval": {10, 11}, "Lease": {30, 31}} {
 		for _, n := range values {
 			if want := fmt.Sprintf("%s is %dns: did you mean %d * time.Second?", field, n, n); !strings.Contains(err.Error(), want) {
@@ -114,12 +114,14 @@ func TestValidateTellsMistakeOnce(t *testing.T) {
 	zoned := func(schedule, zone string) soloist.Job {
 		return soloist.Job{Name: "job", Schedule: schedule, TimeZone: zone, Do: nothing}
 	}
-	after := func(name, names string) soloist.Job { return soloist.Job{Name: name, After: names, Do: nothing} }
+	after := func(name string, names ...string) soloist.Job {
+		return soloist.Job{Name: name, After: soloist.After{Jobs: names}, Do: nothing}
+	}
 	with := func(j soloist.Job, change func(*soloist.Job)) soloist.Job { change(&j); return j }
 	each := func(j soloist.Job) soloist.Job { j.EveryReplica = true; return j }
 	overlap := func(o soloist.OverlapPolicy, m soloist.MissedPolicy) soloist.Job {
 		j := job("work", "@hourly")
-		j.Overlap, j.Missed = o, m
+		j.Overlap, j.Late.Missed = o, m
 		return j
 	}
 	a := job("a", "@hourly")
@@ -141,26 +143,26 @@ func TestValidateTellsMistakeOnce(t *testing.T) {
 			`job "job": TimeZone "No/Where" is unknown; want an IANA name such as Europe/Berlin, or UTC` + "\n" +
 				`Schedule is "* * 3": byte 0: 3 fields, want 5 (minute hour day-of-month month day-of-week) or 6 (second first)`},
 
-		"after":               {of{a, after("b", "a"), after("c", " a "), after("d", "b, c")}, ""},
-		"in any order":        {of{after("d", "b,c"), after("c", "a"), after("b", "a"), a}, ""},
-		"one schedule of two": {of{a, job("b", "0 * * * *"), after("c", "a,b")}, ""},
-		"of two schedules": {of{a, job("b", "@daily"), after("c", "a,b")},
-			`job "c": After names "a", every hour, UTC, and "b", at 00:00 every day, UTC: allowed are jobs with the ticks of one schedule`},
-		"of two zones": {of{job("a", "CRON_TZ=Europe/Berlin @daily"), job("b", "@daily"), after("c", "a,b")},
+		"after":               {of{a, after("b", "a"), after("c", "a"), after("d", "b", "c")}, ""},
+		"in any order":        {of{after("d", "b", "c"), after("c", "a"), after("b", "a"), a}, ""},
+		"one schedule of two": {of{a, job("b", "0 * * * *"), after("c", "a", "b")}, ""},
+		"of two schedules": {of{a, job("b", "@daily"), after("c", "a", "b")},
+			`job "c": After.Jobs names "a", every hour, UTC, and "b", at 00:00 every day, UTC: allowed are jobs with the ticks of one schedule`},
+		"of two zones": {of{job("a", "CRON_TZ=Europe/Berlin @daily"), job("b", "@daily"), after("c", "a", "b")},
 			"allowed are jobs with the ticks of one schedule"},
-		"unknown": {of{after("b", "a")}, `job "b": After names "a", and there is no such job`},
-		"itself":  {of{after("a", "a")}, `After names "a", which is this job itself`},
+		"unknown": {of{after("b", "a")}, `job "b": After.Jobs names "a", and there is no such job`},
+		"itself":  {of{after("a", "a")}, `After.Jobs names "a", which is this job itself`},
 		"a circle": {of{after("a", "c"), after("b", "a"), after("c", "b")},
-			"After leads back to where it began: a after c after b after a\njob \"b\": After names \"a\"\njob \"c\": After names \"b\""},
+			"After.Jobs leads back to where it began: a after c after b after a\njob \"b\": After.Jobs names \"a\"\njob \"c\": After.Jobs names \"b\""},
 		"after a circle": {of{after("z", "a"), after("a", "b"), after("b", "a")},
-			`job "z": After leads back to where it began: a after b after a` + "\njob \"a\": After names\njob \"b\": After names"},
-		"empty name":  {of{a, after("b", "a,")}, "After has an empty name: allowed are names of jobs, with commas between them"},
-		"blank":       {of{after("b", " ")}, "After has an empty name"},
-		"twice":       {of{a, after("b", "a, a")}, `After names "a" twice`},
-		"a singleton": {of{lead("lead"), after("b", "lead")}, `After names "lead", which is a singleton: it has no ticks`},
-		"everywhere":  {of{each(a), after("b", "a")}, `After names "a", which is a job of EveryReplica`},
+			`job "z": After.Jobs leads back to where it began: a after b after a` + "\njob \"a\": After.Jobs names\njob \"b\": After.Jobs names"},
+		"empty name":  {of{a, after("b", "a", "")}, "After.Jobs has an empty name: allowed are names of jobs"},
+		"blank":       {of{after("b", "")}, "After.Jobs has an empty name"},
+		"twice":       {of{a, after("b", "a", "a")}, `After.Jobs names "a" twice`},
+		"a singleton": {of{lead("lead"), after("b", "lead")}, `After.Jobs names "lead", which is a singleton: it has no ticks`},
+		"everywhere":  {of{each(a), after("b", "a")}, `After.Jobs names "a", which is a job of EveryReplica`},
 		"a wrong one": {of{job("a", "@never"), after("b", "a")},
-			`job "a": Schedule` + "\n" + `job "b": After names "a", whose own ticks are not known`},
+			`job "a": Schedule` + "\n" + `job "b": After.Jobs names "a", whose own ticks are not known`},
 		"its own schedule": {of{a, with(after("b", "a"), func(j *soloist.Job) { j.Schedule = "@daily" })},
 			`Schedule is "@daily": allowed is none beside After`},
 		"its own zone": {of{a, with(after("b", "a"), func(j *soloist.Job) { j.TimeZone = "UTC" })},
@@ -168,10 +170,10 @@ func TestValidateTellsMistakeOnce(t *testing.T) {
 		"ahead": {of{a, with(after("b", "a"), func(j *soloist.Job) { j.ClaimAhead = true })},
 			"ClaimAhead is true: allowed is false beside After"},
 		"on each": {of{a, each(after("b", "a"))}, "EveryReplica is true: allowed is false beside After"},
-		"any of none": {of{with(a, func(j *soloist.Job) { j.AfterAny = true })},
-			"AfterAny is true: allowed is false for a job without After"},
-		"no job at all":  {of{after("b", ",")}, "After has an empty name\nAfter names"},
-		"late on each":   {of{finishBy(time.Hour, each(a))}, "FinishBy is 1h0m0s: allowed is zero for a job of EveryReplica"},
+		"any of none": {of{with(a, func(j *soloist.Job) { j.After.Any = true })},
+			"After.Any is true: allowed is false for a job without After.Jobs"},
+		"no job at all":  {of{after("b", "", "")}, "After.Jobs has an empty name\nAfter.Jobs names"},
+		"late on each":   {of{finishBy(time.Hour, each(a))}, "EveryReplica is true: allowed is no Lease, Late or Interrupted beside it"},
 		"shards on each": {of{inShards(2, each(a))}, "Shards is 2: allowed is zero for a job of EveryReplica"},
 
 		"shards":             {of{inShards(256, a), feed(256)}, ""},
@@ -187,11 +189,11 @@ func TestValidateTellsMistakeOnce(t *testing.T) {
 		"a mistake of 16": {of{inShards(16, job("a", "never"))}, `job "a": Schedule is "never"`},
 		"overlap":         {of{overlap("queue", "")}, `Overlap is "queue": allowed is SkipOverlap, QueueOne or Replace`},
 		"queue all": {of{overlap(soloist.QueueOne, soloist.RunAll)},
-			`Overlap is "queue-one": allowed is SkipOverlap beside Missed: RunAll`},
+			`Overlap is "queue-one": allowed is SkipOverlap beside Late.Missed: RunAll`},
 		"a short wait": {of{overlap(soloist.QueueOne, soloist.SkipMissed)},
-			`unless StartingDeadline says how long a tick may wait`},
+			`unless Late.Start says how long a tick may wait`},
 		"a bounded wait": {of{with(overlap(soloist.QueueOne, soloist.SkipMissed),
-			func(j *soloist.Job) { j.StartingDeadline = time.Hour })}, ""},
+			func(j *soloist.Job) { j.Late.Start = time.Hour })}, ""},
 		"replace or skip": {of{overlap(soloist.Replace, soloist.SkipMissed)}, ""},
 		"a follower": {of{a, with(after("b", "a"), func(j *soloist.Job) { j.Overlap = soloist.Replace })},
 			`Overlap is "replace": allowed is SkipOverlap beside After`},
@@ -245,7 +247,7 @@ func TestLaterChangesHaveNoEffect(t *testing.T) {
 func TestLongChain(t *testing.T) {
 	s := soloist.Scheduler{Store: &local.Memory{}, Jobs: []soloist.Job{{Name: "n0", Schedule: "@hourly", Do: nothing}}}
 	for i := range 3000 {
-		s.Jobs = append([]soloist.Job{{Name: fmt.Sprint("n", i+1), After: fmt.Sprint("n", i), Do: nothing}}, s.Jobs...)
+		s.Jobs = append([]soloist.Job{{Name: fmt.Sprint("n", i+1), After: soloist.After{Jobs: []string{fmt.Sprint("n", i)}}, Do: nothing}}, s.Jobs...)
 	}
 	if err := s.Validate(); err != nil {
 		t.Error(err)
@@ -311,7 +313,7 @@ func specOf(t *testing.T, job soloist.Job) (spec string) {
 func TestRestoredRecordRunsNothing(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		job := work("@every 1m", time.Second)
-		job.Missed = soloist.RunAll
+		job.Late.Missed = soloist.RunAll
 		c.start("a", job)
 		time.Sleep(90 * time.Second)
 		old := c.raw("work")

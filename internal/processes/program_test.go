@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 
 // program is the program of a user.
 func (o order) program() (p host.Program) {
-	job := soloist.Job{Name: "work", Schedule: "@every 1s", Missed: o.Missed, Do: o.run}
+	job := soloist.Job{Name: "work", Schedule: "@every 1s", Late: soloist.Late{Missed: o.Missed}, Do: o.run}
 	if o.Rerun {
 		job.Interrupted = soloist.Rerun
 	}

@@ -46,8 +46,8 @@ func Draws() (all []string) {
 func draws() []special {
 	ahead, grouped, before, after := work(time.Hour, 0), work(2*time.Hour, 0), work(4*time.Hour, 0), work(4*time.Hour, 0)
 	ahead.ClaimAhead = true
-	grouped.Group, grouped.Slots, grouped.Missed = draw.AGroup, 1, soloist.SkipMissed
-	after.Name, after.Follows, after.AfterAny = "after", "work", true
+	grouped.Group, grouped.Slots, grouped.Late.Missed = draw.AGroup, 1, soloist.SkipMissed
+	after.Name, after.Follows, after.Job.After.Any = "after", "work", true
 	slow := work(time.Hour, 20*time.Minute)
 	slow.Lease = time.Minute // its claims may take long
 	return []special{

@@ -32,8 +32,8 @@ func (c *Cluster) addTo(s *soloist.Scheduler, m *world.Machine, defs []trace.Def
 
 func (c *Cluster) job(m *world.Machine, d *trace.Definition) soloist.Job {
 	j := d.Job
-	j.Name, j.After, j.Lease, j.Do = cmp.Or(d.Whole, d.Name), d.Follows, cmp.Or(d.Beat, d.Lease), c.do(m, d)
-	j.HealthCheck.Check, j.Except = c.healthy(m, d), closed(d)
+	j.Name, j.After.Jobs, j.Lease, j.Do = cmp.Or(d.Whole, d.Name), d.Before(), cmp.Or(d.Beat, d.Lease), c.do(m, d)
+	j.HealthCheck.Check, j.Days.Except = c.healthy(m, d), closed(d)
 	if d.Follows != "" {
 		j.Schedule = ""
 	}
@@ -61,12 +61,12 @@ func limits(j *soloist.Job, d *trace.Definition) {
 		return
 	}
 	l := &d.Limits
-	j.From, j.Until, j.Shift = l.From, l.Until, l.Shift
+	j.Days.From, j.Days.Until, j.Days.Shift = l.From, l.Until, l.Shift
 	if l.Except != "" {
-		j.Except = append(j.Except, dates("except", l.Except))
+		j.Days.Except = append(j.Days.Except, dates("except", l.Except))
 	}
 	if l.Only != "" {
-		j.Only = append(j.Only, dates("only", l.Only))
+		j.Days.Only = append(j.Days.Only, dates("only", l.Only))
 	}
 }
 

@@ -40,11 +40,11 @@ func newWorld(seed uint64, change time.Time) *world {
 	}
 	w.program = []trace.Definition{
 		{Job: soloist.Job{Name: "report", Schedule: nightly.text, Timeout: 2 * time.Hour}, Least: time.Hour, Most: time.Hour},
-		{Job: soloist.Job{Name: "sync", Schedule: onTheHour.text, Missed: soloist.SkipMissed, StartingDeadline: 10 * time.Minute, HeartbeatTimeout: time.Minute},
+		{Job: soloist.Job{Name: "sync", Schedule: onTheHour.text, Late: soloist.Late{Missed: soloist.SkipMissed, Start: 10 * time.Minute}, HeartbeatTimeout: time.Minute},
 			Least: time.Minute, Most: 5 * time.Minute, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Silent}},
-		{Job: soloist.Job{Name: "poll", Schedule: everyFive.text, Missed: soloist.RunAll, Retry: soloist.Retry{MaxTries: 2, Backoff: 4 * time.Second}}, Least: time.Second, Most: 9 * time.Second,
+		{Job: soloist.Job{Name: "poll", Schedule: everyFive.text, Late: soloist.Late{Missed: soloist.RunAll}, Retry: soloist.Retry{MaxTries: 2, Backoff: 4 * time.Second}}, Least: time.Second, Most: 9 * time.Second,
 			Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Nothing}},
-		{Job: soloist.Job{Name: "billing", Schedule: afterMidnight.text, Interrupted: soloist.Rerun, Missed: soloist.RunAll}, Least: 20 * time.Minute, Most: time.Hour, Saves: true},
+		{Job: soloist.Job{Name: "billing", Schedule: afterMidnight.text, Interrupted: soloist.Rerun, Late: soloist.Late{Missed: soloist.RunAll}}, Least: 20 * time.Minute, Most: time.Hour, Saves: true},
 		{Job: soloist.Job{Name: "slow", Schedule: atNight.text, Lease: time.Minute}, Least: 25 * time.Minute, Most: 25 * time.Minute},
 		{Job: soloist.Job{Name: "seasonal", Schedule: atHalfPast.text}, Most: time.Minute},
 	}

@@ -71,13 +71,13 @@ func (l *Limits) checkBounds() error {
 	for _, b := range []struct {
 		field string
 		at    time.Time
-	}{{"From", l.From}, {"Until", l.Until}} {
+	}{{"Days.From", l.From}, {"Days.Until", l.Until}} {
 		if !b.at.IsZero() && (b.at.Before(earliest) || !b.at.Before(latest)) {
 			errs = append(errs, fmt.Errorf("%s is in the year %d: allowed are years from 1970 to 2199", b.field, b.at.UTC().Year()))
 		}
 	}
 	if !l.Until.IsZero() && !l.Until.After(l.From) {
-		errs = append(errs, refused("Until is %s: allowed is an instant after From, %s", stamp(l.Until), stamp(l.From)))
+		errs = append(errs, refused("Days.Until is %s: allowed is an instant after Days.From, %s", stamp(l.Until), stamp(l.From)))
 	}
 	return errors.Join(errs...)
 }
@@ -90,9 +90,9 @@ func (l *Limits) checkShift() error {
 		if len(l.Except)+len(l.Only) > 0 {
 			return nil
 		}
-		return fmt.Errorf("Shift is %q: allowed is none for a job without Except and Only", l.Shift)
+		return fmt.Errorf("Days.Shift is %q: allowed is none without Except and Only beside it", l.Shift)
 	}
-	return fmt.Errorf("Shift is %.80q: allowed is none, ShiftNext or ShiftPrevious", l.Shift)
+	return fmt.Errorf("Days.Shift is %.80q: allowed is none, ShiftNext or ShiftPrevious", l.Shift)
 }
 
 // A named calendar has been asked for its name and its days.
@@ -107,8 +107,8 @@ func (l *Limits) excluded() (*set, []named, error) {
 	if len(l.Except)+len(l.Only) == 0 {
 		return nil, nil, nil
 	}
-	except, wrongExcept := askEach("Except", l.Except)
-	only, wrongOnly := askEach("Only", l.Only)
+	except, wrongExcept := askEach("Days.Except", l.Except)
+	only, wrongOnly := askEach("Days.Only", l.Only)
 	if err := errors.Join(wrongExcept, wrongOnly); err != nil {
 		return nil, nil, err
 	}
@@ -182,9 +182,9 @@ func (t *Ticks) fires() error {
 	first, beyond := t.Next(from.Add(-1)), time.Date(calendar.LastYear+1, 1, 1, 0, 0, 0, 0, time.UTC)
 	switch {
 	case first.IsZero() && t.out == nil:
-		return refused("From and Until leave no tick: the schedule, %s, has none %s", t.Schedule.Words(), t.limits.span())
+		return refused("Days.From and Days.Until leave no tick: the schedule, %s, has none %s", t.Schedule.Words(), t.limits.span())
 	case first.IsZero(), t.out != nil && from.Before(beyond) && !first.Before(beyond):
-		return refused("Except and Only leave no tick: from %s to %d, every day on which the schedule, %s, has one is excluded",
+		return refused("Days.Except and Days.Only leave no tick: from %s to %d, every day on which the schedule, %s, has one is excluded",
 			from.Format(time.DateOnly), calendar.LastYear, t.Schedule.Words())
 	}
 	return nil

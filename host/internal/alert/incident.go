@@ -15,7 +15,7 @@ const (
 	Stalled   Kind = "stalled"    // a run made no progress, and no later one has succeeded
 	Abandoned Kind = "abandoned"  // a tick was given up, and no later run has succeeded
 	Overdue   Kind = "overdue"    // a tick is late, and no replica claims it
-	Late      Kind = "late"       // ticks have not succeeded by FinishBy, and none has since
+	Late      Kind = "late"       // ticks have not succeeded by Late.Finish, and none has since
 	Unclaimed Kind = "unclaimed"  // a client that claims nothing holds the lease
 	Paused    Kind = "paused"     // the job has paused itself
 	Skewed    Kind = "clock-skew" // the clock of a replica is wrong

@@ -49,8 +49,8 @@ func reschedule(j *soloist.Job, prefix string, s JobSettings) error {
 	if set == nil {
 		return nil
 	}
-	if j.After != "" {
-		return fmt.Errorf("%s is set: the ticks of %s are those of the jobs that it follows, %s", strings.Join(set, " and "), j.Name, j.After)
+	if len(j.After.Jobs) > 0 {
+		return fmt.Errorf("%s is set: the ticks of %s are those of the jobs that it follows, %s", strings.Join(set, " and "), j.Name, strings.Join(j.After.Jobs, ", "))
 	}
 	if _, err := schedule.Parse(text, zone, j.Name); err != nil {
 		for i, name := range set {

@@ -150,12 +150,12 @@ func settingsOf(j *soloist.Job) presence.Settings {
 	if s, err := TicksOf(*j); err == nil {
 		text = s.String()
 	}
-	if j.After != "" {
-		text = "after " + j.After
+	if len(j.After.Jobs) > 0 {
+		text = "after " + strings.Join(j.After.Jobs, ", ")
 	}
 	return presence.Settings{Schedule: text, Paused: j.Paused,
-		Other: others(Everywhere, j.EveryReplica, "shards", j.Shards, "group", j.Group, "whatever the outcome", j.AfterAny, "claimed ahead", j.ClaimAhead, "lease", j.Lease, "time-out", j.Timeout, "heartbeat time-out", j.HeartbeatTimeout,
-			"starting deadline", j.StartingDeadline, "finish by", j.FinishBy, "missed", string(j.Missed), "overlap", string(j.Overlap), "interrupted", string(j.Interrupted),
+		Other: others(Everywhere, j.EveryReplica, "shards", j.Shards, "group", j.Group, "whatever the outcome", j.After.Any, "claimed ahead", j.ClaimAhead, "lease", j.Lease, "time-out", j.Timeout, "heartbeat time-out", j.HeartbeatTimeout,
+			"starting deadline", j.Late.Start, "finish by", j.Late.Finish, "missed", string(j.Late.Missed), "overlap", string(j.Overlap), "interrupted", string(j.Interrupted),
 			"tries", j.Retry.MaxTries, "backoff", j.Retry.Backoff, "pause after failures", j.Retry.PauseAfter)}
 }
 

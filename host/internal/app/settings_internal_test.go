@@ -2,6 +2,7 @@ package app
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,20 +15,15 @@ import (
 func TestDigestOfJobIsWhole(t *testing.T) {
 	days := calendar.Weekends()
 	says := map[string]any{"Schedule": "@hourly", "TimeZone": "Europe/Berlin", "From": time.Now(), "Until": time.Now(), "Shift": soloist.ShiftNext,
-		"After": "import", "AfterAny": true, "Except": []soloist.Calendar{days}, "Only": []soloist.Calendar{days},
-		"Retry": soloist.Retry{MaxTries: 3}, "Missed": soloist.RunAll, "Overlap": soloist.QueueOne, "Interrupted": soloist.Rerun}
-	wakesNobody := map[string]bool{"Name": true, "Do": true, "HealthCheck": true, "MaxCheckpoint": true} // the name is its key
-	for i, typ := 0, reflect.TypeFor[soloist.Job](); i < typ.NumField(); i++ {
-		field := typ.Field(i)
-		if wakesNobody[field.Name] {
-			continue
-		}
+		"Jobs": []string{"import"}, "Except": []soloist.Calendar{days}, "Only": []soloist.Calendar{days},
+		"Missed": soloist.RunAll, "Overlap": soloist.QueueOne, "Interrupted": soloist.Rerun}
+	for _, field := range wakingSettings(reflect.TypeFor[soloist.Job]()) {
 		before := soloist.Job{Name: "job", Schedule: "@daily"}
 		if field.Name == "Shift" {
-			before.Except = []soloist.Calendar{days}
+			before.Days.Except = []soloist.Calendar{days}
 		}
 		after := before
-		v := reflect.ValueOf(&after).Elem().Field(i)
+		v := reflect.ValueOf(&after).Elem().FieldByIndex(field.Index)
 		switch value, ok := says[field.Name]; {
 		case ok:
 			v.Set(reflect.ValueOf(value))
@@ -46,4 +42,22 @@ func TestDigestOfJobIsWhole(t *testing.T) {
 			t.Errorf("%s is not in the digest", field.Name)
 		}
 	}
+}
+
+// wakingSettings returns the fields of a struct that decide when a replica is wanted, those of its groups too.
+func wakingSettings(of reflect.Type) (all []reflect.StructField) {
+	wakesNobody := map[string]bool{"Name": true, "Do": true, "HealthCheck": true, "MaxCheckpoint": true} // the name is its key
+	for field := range of.Fields() {
+		switch {
+		case wakesNobody[field.Name]:
+		case field.Type.Kind() != reflect.Struct || field.Type == reflect.TypeFor[time.Time]():
+			all = append(all, field)
+		default:
+			for _, inner := range wakingSettings(field.Type) {
+				inner.Index = append(slices.Clone(field.Index), inner.Index...)
+				all = append(all, inner)
+			}
+		}
+	}
+	return all
 }

@@ -18,13 +18,14 @@ func TicksOf(j soloist.Job) (*ticks.Ticks, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ticks.New(s, ticks.Limits{From: j.From, Until: j.Until, Except: j.Except, Only: j.Only, Shift: ticks.Shift(j.Shift)})
+	d := &j.Days
+	return ticks.New(s, ticks.Limits{From: d.From, Until: d.Until, Except: d.Except, Only: d.Only, Shift: ticks.Shift(d.Shift)})
 }
 
 // ScheduleWarnings returns what people often get wrong about schedules such as the jobs'.
 func ScheduleWarnings(jobs []soloist.Job, now time.Time) (all []string) {
 	for _, j := range jobs {
-		if s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name); err == nil && j.After == "" {
+		if s, err := schedule.Parse(j.Schedule, j.TimeZone, j.Name); err == nil && len(j.After.Jobs) == 0 {
 			for _, text := range s.Warnings(now) {
 				all = append(all, j.Name+": "+text)
 			}

@@ -87,7 +87,7 @@ func (b *Bundle) plan(all bool) {
 	var rest []string
 	for _, j := range b.app.Scheduler.Jobs {
 		text, ok := ncrontab(j, b.app.Now())
-		follows := j.After != "" // the timers of the jobs before it wake it up
+		follows := len(j.After.Jobs) > 0 // the timers of the jobs before it wake it up
 		if ok && !all {
 			b.timers = append(b.timers, timer{name: j.Name, schedule: text, again: retryOf(j, b.app.Now())})
 		}
@@ -111,7 +111,7 @@ func (b *Bundle) warnOf(j soloist.Job, own bool) {
 	if j.EveryReplica {
 		b.warnings = append(b.warnings, "job "+j.Name+" runs on each replica: here it is the one instance that the timer calls")
 	}
-	if !own && j.Missed != soloist.RunAll && oftener(j, time.Minute, b.app.Now()) {
+	if !own && j.Late.Missed != soloist.RunAll && oftener(j, time.Minute, b.app.Now()) {
 		b.warnings = append(b.warnings, "job "+j.Name+" has ticks more often than the function tick comes, once a minute: those between are missed")
 	}
 }
@@ -122,7 +122,7 @@ func needsTick(j soloist.Job) string {
 	switch {
 	case j.Interrupted == soloist.Rerun:
 		return "rerun"
-	case j.Missed == soloist.RunAll:
+	case j.Late.Missed == soloist.RunAll:
 		return "all missed ticks"
 	case j.Overlap != soloist.SkipOverlap:
 		return "a tick that waits"

@@ -122,7 +122,7 @@ var everyMinuteJob = soloist.Job{Name: tickFunction, Schedule: "* * * * *"}
 func jobDrift(j soloist.Job, timers []string, ticks bool, now time.Time) string {
 	own := slices.ContainsFunc(timers, func(text string) bool { return firesAt(text, j, now) })
 	why := needsTick(j)
-	if j.After != "" {
+	if len(j.After.Jobs) > 0 {
 		return followerDrift(j, timers, ticks, why)
 	}
 	switch {
@@ -147,7 +147,7 @@ func jobDrift(j soloist.Job, timers []string, ticks bool, now time.Time) string 
 func followerDrift(j soloist.Job, timers []string, ticks bool, why string) string {
 	switch {
 	case len(timers) > 0:
-		return fmt.Sprintf("its timer, %s, is not needed: the job follows %s, whose timers run it", quoted(timers), j.After)
+		return fmt.Sprintf("its timer, %s, is not needed: the job follows %s, whose timers run it", quoted(timers), strings.Join(j.After.Jobs, ", "))
 	case why != "" && !ticks:
 		return fmt.Sprintf("the job needs the function tick (%s)", why)
 	}

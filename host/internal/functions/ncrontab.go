@@ -38,8 +38,8 @@ func OwnTimer(j soloist.Job, now time.Time) bool {
 // wakeUps returns the ticks that a timer of the job fires at. Ticks that From, Until, Except and Only leave out are
 // among them: a timer cannot leave them out, and a wake-up at one finds nothing to do. A moved tick needs its own.
 func wakeUps(j soloist.Job) (*ticks.Ticks, error) {
-	if j.Shift == "" {
-		j.From, j.Until, j.Except, j.Only = time.Time{}, time.Time{}, nil, nil
+	if j.Days.Shift == "" {
+		j.Days = soloist.Days{}
 	}
 	return app.TicksOf(j)
 }

@@ -62,7 +62,7 @@ func (c *counters) startAtZero(scheduler *soloist.Scheduler) {
 			c.takeovers.Add(ctx, 0, because(name, "stalled"))
 			c.settled.Add(ctx, 0, outcome(name, event.Missed))
 			c.settled.Add(ctx, 0, outcome(name, event.Abandoned))
-			if j.FinishBy > 0 {
+			if j.Late.Finish > 0 {
 				c.late.Add(ctx, 0, of(name))
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"runtime"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -26,8 +27,8 @@ func (t *traces) wrap(s *soloist.Scheduler) {
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		text := j.Schedule
-		if j.After != "" {
-			text = "after " + j.After
+		if len(j.After.Jobs) > 0 {
+			text = "after " + strings.Join(j.After.Jobs, ", ")
 		}
 		j.Do = t.traced(text, j.Do)
 	}

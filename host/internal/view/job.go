@@ -32,8 +32,8 @@ type Job struct {
 	Last     *event.Outcome         `json:"last,omitempty"`     // the newest
 	Next     time.Time              `json:"next,omitzero"`
 	After    string                 `json:"after,omitempty"`  // the jobs that it follows
-	Awaits   string                 `json:"awaits,omitempty"` // the jobs of After whose outcome Next waits for, once it has come
-	Late     *record.Late           `json:"late,omitempty"`   // ticks since the last success that have not succeeded by FinishBy
+	Awaits   string                 `json:"awaits,omitempty"` // the jobs that it follows whose outcome Next waits for, once it has come
+	Late     *record.Late           `json:"late,omitempty"`   // ticks since the last success that have not succeeded by Late.Finish
 	Begins   time.Time              `json:"begins,omitzero"`  // the first tick of all, while it is to come
 	Over     time.Time              `json:"over,omitzero"`    // the last tick of all, once it has its outcome
 	Counts   map[event.Status]int64 `json:"counts,omitempty"`

@@ -39,7 +39,7 @@ type LeftDay struct {
 	Day   string   `json:"day"`
 	Ticks int      `json:"ticks"`             // of the schedule, on that day; at most 1000 are counted
 	By    []string `json:"by"`                // the calendars that exclude the day
-	Only  bool     `json:"only,omitempty"`    // by are calendars of Only, none of which has the day
+	Only  bool     `json:"only,omitempty"`    // by are calendars of Days.Only, none of which has the day
 	To    string   `json:"movedTo,omitempty"` // the day that its ticks move to; empty: they do not exist
 }
 
@@ -47,7 +47,7 @@ type LeftDay struct {
 // instant, with local times of a zone; nil: of the schedule's.
 func OutlookOf(a *app.App, j soloist.Job, zone *time.Location, from func(*time.Location) time.Time, n int) (Outlook, error) {
 	first := j
-	if j.After != "" {
+	if len(j.After.Jobs) > 0 {
 		first = root(a.Scheduler.Jobs, j)
 	}
 	s, err := app.TicksOf(first)
@@ -56,8 +56,8 @@ func OutlookOf(a *app.App, j soloist.Job, zone *time.Location, from func(*time.L
 	}
 	zone = cmp.Or(zone, s.Location())
 	o := look(s, from(zone), zone, n)
-	if j.After != "" {
-		o.Schedule = "after " + j.After + ", " + o.Schedule
+	if len(j.After.Jobs) > 0 {
+		o.Schedule = "after " + strings.Join(j.After.Jobs, ", ") + ", " + o.Schedule
 	}
 	o.EveryReplica, o.Paused = j.EveryReplica, j.Paused
 	return o, nil
@@ -156,9 +156,8 @@ func clockChange(at time.Time) string {
 // first job that it follows, or the first that this one follows, and so on; else the job itself.
 func root(jobs []soloist.Job, j soloist.Job) soloist.Job {
 	for range jobs { // jobs that follow each other in a circle are refused at the start
-		first, _, _ := strings.Cut(j.After, ",")
 		for _, o := range jobs {
-			if o.Name == strings.TrimSpace(first) {
+			if len(j.After.Jobs) > 0 && o.Name == j.After.Jobs[0] {
 				j = o
 				break
 			}

@@ -30,8 +30,10 @@ func withFollowers(all []trace.Definition, seed uint64) []trace.Definition {
 }
 
 func follower(name, after string, r *Roll) trace.Definition {
-	return trace.Definition{Follows: after, Job: soloist.Job{Name: name, AfterAny: r.Chance(0.25), Lease: Pick(r, 15*time.Second, 20*time.Second, 30*time.Second),
-		StartingDeadline: Pick(r, 0, 0, 5*time.Second, 10*time.Minute), Missed: Pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed),
+	return trace.Definition{Follows: after, Job: soloist.Job{Name: name, After: soloist.After{Any: r.Chance(0.25)},
+		Lease: Pick(r, 15*time.Second, 20*time.Second, 30*time.Second),
+		Late: soloist.Late{Start: Pick(r, 0, 0, 5*time.Second, 10*time.Minute),
+			Missed: Pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed)},
 		Interrupted: Pick(r, soloist.Abandon, soloist.Abandon, soloist.Rerun), Paused: r.Chance(0.03)},
 		Least: 20 * time.Millisecond, Most: Pick(r, time.Second, 10*time.Second, 100*time.Second),
 		Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Nothing, trace.Deaf, trace.Exits}}
@@ -50,7 +52,7 @@ func Follow(all []trace.Definition) {
 		for name := range strings.SplitSeq(d.Follows, ", ") {
 			n := slices.IndexFunc(all[:i], func(o trace.Definition) bool { return o.Name == name })
 			if n < 0 || all[n].Every == 0 || all[n].EveryReplica || d.Every > 0 && all[n].Schedule != d.Schedule {
-				d.Follows, d.AfterAny, d.Every, d.Schedule, d.Open = "", false, 3*time.Minute, "@every 3m", nil
+				d.Follows, d.Job.After.Any, d.Every, d.Schedule, d.Open = "", false, 3*time.Minute, "@every 3m", nil
 				break
 			}
 			d.Every, d.Schedule, d.Open = all[n].Every, all[n].Schedule, all[n].Open

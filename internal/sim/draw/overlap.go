@@ -40,6 +40,6 @@ func nextOverlap(all []trace.Definition, dice *Roll) {
 
 // mayOverlap reports whether a job may have a policy.
 func mayOverlap(d *trace.Definition, policy soloist.OverlapPolicy) bool {
-	waitsInVain := policy == soloist.QueueOne && d.Missed == soloist.SkipMissed && d.StartingDeadline == 0
-	return d.Every > 0 && d.Follows == "" && d.Name != trace.Foreign && d.Missed != soloist.RunAll && !waitsInVain
+	waitsInVain := policy == soloist.QueueOne && d.Late.Missed == soloist.SkipMissed && d.Late.Start == 0
+	return d.Every > 0 && d.Follows == "" && d.Name != trace.Foreign && d.Late.Missed != soloist.RunAll && !waitsInVain
 }

@@ -18,7 +18,7 @@ func Program(seed uint64) []trace.Definition {
 			Least: time.Second, Most: 25 * time.Second, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Later, trace.Forever, trace.Silent, trace.Deaf, trace.Nothing, trace.Exits}},
 		{Every: 5 * time.Minute, Job: soloist.Job{Name: "count", Schedule: "*/5 * * * *", Lease: 15 * time.Second, Interrupted: soloist.Rerun},
 			Least: 20 * time.Second, Most: 90 * time.Second, Saves: true},
-		{Every: time.Hour, Job: soloist.Job{Name: "hourly", Schedule: "@hourly", Lease: 60 * time.Second, StartingDeadline: 20 * time.Minute, Missed: soloist.SkipMissed},
+		{Every: time.Hour, Job: soloist.Job{Name: "hourly", Schedule: "@hourly", Lease: 60 * time.Second, Late: soloist.Late{Start: 20 * time.Minute, Missed: soloist.SkipMissed}},
 			Least: time.Minute, Most: 10 * time.Minute, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Deaf}},
 		{Job: soloist.Job{Name: "leader", Lease: 30 * time.Second, HeartbeatTimeout: 10 * time.Second},
 			Least: time.Minute, Most: time.Hour, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Hasty, trace.Hangs, trace.Deaf, trace.Silent}},
@@ -44,7 +44,7 @@ func others() []trace.Definition {
 	return []trace.Definition{
 		{Every: time.Minute, Job: soloist.Job{Name: "abandon", Schedule: "* * * * *", Lease: 20 * time.Second, HeartbeatTimeout: 12 * time.Second, Retry: soloist.Retry{MaxTries: 2}},
 			Least: time.Second, Most: 25 * time.Second, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Later, trace.Forever, trace.Silent, trace.Deaf, trace.Nothing, trace.Exits}},
-		{Every: 2 * time.Minute, Job: soloist.Job{Name: "rerun", Schedule: "@every 2m", Lease: 30 * time.Second, Interrupted: soloist.Rerun, Missed: soloist.RunAll,
+		{Every: 2 * time.Minute, Job: soloist.Job{Name: "rerun", Schedule: "@every 2m", Lease: 30 * time.Second, Interrupted: soloist.Rerun, Late: soloist.Late{Missed: soloist.RunAll},
 			HeartbeatTimeout: 20 * time.Second}, Least: time.Second, Most: 50 * time.Second, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Silent, trace.Panics, trace.Deaf}},
 		{Every: 2 * time.Minute, Job: soloist.Job{Name: "slow", Schedule: "*/2 * * * *", Lease: 15 * time.Second, Timeout: 4 * time.Minute},
 			Least: 10 * time.Second, Most: 5 * time.Minute, Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Hangs, trace.Deaf, trace.Fails}},

@@ -15,7 +15,7 @@ func withShards(all []trace.Definition, seed uint64) []trace.Definition {
 	if n := min(2+r.Below(3), room); r.Chance(0.3) && n >= 2 {
 		room -= n
 		all = append(all, Shards(trace.Definition{Every: Pick(r, time.Minute, 2*time.Minute), Job: soloist.Job{Name: "split", Lease: Pick(r, 15*time.Second, 20*time.Second, 30*time.Second),
-			Retry: soloist.Retry{MaxTries: Pick(r, 0, 2)}, Missed: Pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed), Interrupted: Pick(r, soloist.Abandon, soloist.Rerun)},
+			Retry: soloist.Retry{MaxTries: Pick(r, 0, 2)}, Late: soloist.Late{Missed: Pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed)}, Interrupted: Pick(r, soloist.Abandon, soloist.Rerun)},
 			Least: time.Second, Most: Pick(r, 10*time.Second, 50*time.Second), Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Deaf}}, n)...)
 	}
 	if n := min(3+r.Below(3), room); r.Chance(0.4) && n >= 3 {

@@ -85,7 +85,7 @@ func Redefine(defs []trace.Definition, job string, r *Roll) {
 		if d.Name != job || d.Name == trace.Foreign || d.EveryReplica {
 			continue
 		}
-		d.Follows, d.AfterAny = "", false
+		d.Follows, d.Job.After.Any = "", false
 		unlimited(d)
 		if d.Every > 0 && r.Chance(0.3) {
 			d.Every, d.Schedule, d.Group = 0, "", ""

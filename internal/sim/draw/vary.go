@@ -44,9 +44,9 @@ func drawn(r *Roll) trace.Definition {
 		Timeout:          Pick(r, 0, 30*time.Second+Odd, 2*time.Minute+Odd),
 		HeartbeatTimeout: Pick(r, 0, 0, time.Second+2*Odd, 12*time.Second+2*Odd, 100*time.Second+2*Odd),
 		Retry:            soloist.Retry{MaxTries: Pick(r, 0, 1, 3), Backoff: Pick(r, 0, time.Second, 20*time.Second)},
-		StartingDeadline: Pick(r, 0, 5*time.Second, 70*time.Second, 10*time.Minute),
-		Missed:           Pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed),
-		Interrupted:      Pick(r, soloist.Abandon, soloist.Rerun, soloist.Rerun), Paused: r.Chance(0.05)},
+		Late: soloist.Late{Start: Pick(r, 0, 5*time.Second, 70*time.Second, 10*time.Minute),
+			Missed: Pick(r, soloist.RunLatest, soloist.RunLatest, soloist.RunAll, soloist.SkipMissed)},
+		Interrupted: Pick(r, soloist.Abandon, soloist.Rerun, soloist.Rerun), Paused: r.Chance(0.05)},
 		Least: time.Second, Most: Pick(r, 10*time.Second, 100*time.Second),
 		Behaviors: []trace.Behavior{trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fine, trace.Fails, trace.Later, trace.Nothing, trace.Silent, trace.Tardy, trace.Tardy, trace.Deaf, trace.Stubborn}}
 	d.Schedule = "@every " + d.Every.String()
@@ -60,7 +60,7 @@ func drawn(r *Roll) trace.Definition {
 func drawFinishBy(all []trace.Definition, r *Roll) {
 	for i := range all {
 		if d := &all[i]; r.Chance(0.5) && d.Every > 0 && !d.EveryReplica && d.Name != trace.Foreign {
-			d.FinishBy = max(time.Second, Pick(r, d.Every/10, d.Every/2, d.Every, 2*d.Every, 3*d.Every, 30*d.Every)) + 5*Odd
+			d.Late.Finish = max(time.Second, Pick(r, d.Every/10, d.Every/2, d.Every, 2*d.Every, 3*d.Every, 30*d.Every)) + 5*Odd
 		}
 	}
 }

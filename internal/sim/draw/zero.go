@@ -49,11 +49,11 @@ func rarely(all []trace.Definition, r *Roll) []trace.Definition {
 		}
 		d.Schedule = "@every " + d.Every.String()
 		d.Lengthy = 0
-		if long := New(key, 0, "lengthy", cmp.Or(d.Whole, d.Name)); long.Chance(0.3) && d.Group == "" && d.Every >= 20*time.Minute && d.Timeout == 0 && d.FinishBy == 0 {
+		if long := New(key, 0, "lengthy", cmp.Or(d.Whole, d.Name)); long.Chance(0.3) && d.Group == "" && d.Every >= 20*time.Minute && d.Timeout == 0 && d.Late.Finish == 0 {
 			d.Lengthy = Pick(long, 3*time.Minute, 6*time.Minute, 12*time.Minute)
 		}
-		if d.StartingDeadline > 0 {
-			d.StartingDeadline = max(d.StartingDeadline, 10*time.Minute)
+		if d.Late.Start > 0 {
+			d.Late.Start = max(d.Late.Start, 10*time.Minute)
 		}
 		if d.HeartbeatTimeout > 0 {
 			d.HeartbeatTimeout = min(d.HeartbeatTimeout, 12*time.Second+2*Odd)

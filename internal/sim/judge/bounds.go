@@ -138,7 +138,7 @@ func overdue(w *world, r *run) bool {
 	if len(w.faults) == 0 || !r.isTick() || r.Time.Before(w.faults[0].Time) {
 		return false
 	}
-	d, begins := r.d.StartingDeadline, later(r.claim.Time, r.Tick).Add(r.d.Lease*5/6)
+	d, begins := r.d.Late.Start, later(r.claim.Time, r.Tick).Add(r.d.Lease*5/6)
 	return d > 0 && r.claim.Time.After(r.Tick.Add(d+time.Second+roundTrip)) || r.Try == 1 && r.Time.After(begins)
 }
 

@@ -22,7 +22,7 @@ func settled(w *world, bad report) {
 			continue
 		}
 		last := t.last(forever)
-		busy := t.Missed == soloist.RunAll && len(t.runs) > 0 && t.runs[len(t.runs)-1].Time.After(w.settled.Add(-time.Minute))
+		busy := t.Late.Missed == soloist.RunAll && len(t.runs) > 0 && t.runs[len(t.runs)-1].Time.After(w.settled.Add(-time.Minute))
 		if last == nil || t.After(last.Watermark).Before(w.healed) && !busy {
 			bad(w.settled, "ticks of %s up to %s have no outcome", t.name, clock(w.healed))
 		}
@@ -51,7 +51,7 @@ func (t task) begins(from, to time.Time, soon time.Duration, bad report) {
 			if r.Time.After(by) && claimed.After(tick.Add(time.Second)) {
 				break
 			}
-			newer := r.Tick.After(tick) && (t.Overlap == soloist.Replace || t.Every < soon && t.Missed != soloist.RunAll)
+			newer := r.Tick.After(tick) && (t.Overlap == soloist.Replace || t.Every < soon && t.Late.Missed != soloist.RunAll)
 			started = started || r.Request == "" && (r.Tick.Equal(tick) || newer) && !r.Time.After(by)
 			under = under || !r.Tick.Equal(tick) && claimed.Before(tick.Add(time.Second)) && r.goesOn(tick.Add(-3*time.Second))
 		}

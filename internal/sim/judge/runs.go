@@ -90,7 +90,7 @@ func (r *run) doubt() time.Duration {
 }
 
 // followers: a run of a follower begins only when the service had taken that each job before it has returned well for its tick;
-// under AfterAny, that the tick has an outcome.
+// under After.Any, that the tick has an outcome.
 func followers(w *world, r *run) bool {
 	return r.isTick() && slices.ContainsFunc(r.d.Before(), func(name string) bool {
 		e := w.entries[name]
@@ -100,7 +100,7 @@ func followers(w *world, r *run) bool {
 
 // endedBefore reports whether a job had ended for the tick of a follower when that began.
 func (e *entryLog) endedBefore(r *run) bool {
-	if !r.d.AfterAny {
+	if !r.d.Job.After.Any {
 		return slices.ContainsFunc(e.outcomesBy[r.Tick.UnixNano()], func(o outcome) bool {
 			return o.Request == "" && o.Status == event.Succeeded && o.write.Time.Before(r.Time)
 		})

@@ -140,7 +140,7 @@ func goesOn(w *world, f *fault, bad report) {
 			continue
 		}
 		if d := hit.d; d != nil && d.Every > 0 {
-			late := d.StartingDeadline > 0 && from.After(hit.r.Tick.Add(d.StartingDeadline))
+			late := d.Late.Start > 0 && from.After(hit.r.Tick.Add(d.Late.Start))
 			if late || d.Interrupted != soloist.Rerun {
 				from = later(from, d.After(f.Time))
 			}

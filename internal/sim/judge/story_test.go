@@ -44,10 +44,10 @@ func newStory(text string) *story {
 		Onces: map[string]trace.Once{entries["key"]: {Lease: lease}, entries["tries"]: {Lease: lease, MaxTries: 1}}}}
 	often, work := 10*time.Second, trace.Definition{Every: time.Minute, Job: soloist.Job{Interrupted: soloist.Rerun, HeartbeatTimeout: 12 * time.Second}}
 	prompt, grouped := work, work
-	prompt.StartingDeadline, grouped.Group, grouped.Slots = often, "group", 1
+	prompt.Late.Start, grouped.Group, grouped.Slots = often, "group", 1
 	for name, d := range map[string]trace.Definition{
 		"job": {Every: often}, "rerun": {Every: often, Job: soloist.Job{Interrupted: soloist.Rerun}}, "replace": {Every: often, Job: soloist.Job{Overlap: soloist.Replace}},
-		"after": {Every: often, Follows: "job"}, "any": {Every: often, Follows: "job", Job: soloist.Job{AfterAny: true}},
+		"after": {Every: often, Follows: "job"}, "any": {Every: often, Follows: "job", Job: soloist.Job{After: soloist.After{Any: true}}},
 		"g1": {Every: often, Job: soloist.Job{Group: "g"}, Slots: 1}, "g2": {Every: often, Job: soloist.Job{Group: "g"}, Slots: 1},
 		"hourly": {Every: time.Hour}, "work": work, "prompt": prompt, "grouped": grouped,
 		"one": {}, "s-0": {Whole: "s", Job: soloist.Job{Shards: 2}}, "s-1": {Whole: "s", Shard: 1, Job: soloist.Job{Shards: 2}},

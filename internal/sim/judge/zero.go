@@ -79,8 +79,8 @@ func wakes(w *world, bad report) {
 			return h.Note == "" && its != nil && its.Schedule == t.Schedule && its.Every == t.Every &&
 				its.Closed == t.Closed && its.Limits == t.Limits
 		})
-		deadline := t.StartingDeadline
-		if deadline == 0 && t.Missed == soloist.SkipMissed {
+		deadline := t.Late.Start
+		if deadline == 0 && t.Late.Missed == soloist.SkipMissed {
 			deadline = t.Lease
 		}
 		if t.due() && !t.Paused && known >= 0 && (deadline == 0 || deadline >= late) {
@@ -112,7 +112,7 @@ func fewStarts(w *world, bad report) {
 			continue
 		}
 		for tick := t.After(from.Add(-time.Hour)); tick.Before(to); tick = t.After(tick) {
-			due[tick.Unix()], due[tick.Add(t.FinishBy).Unix()] = true, true // it may be late then
+			due[tick.Unix()], due[tick.Add(t.Late.Finish).Unix()] = true, true // it may be late then
 		}
 	}
 	n, up := 0, time.Time{} // up: until when a replica is

@@ -16,7 +16,7 @@ type Definition struct {
 	Limits      Limits        // what the program says of that
 	Closed      string        // far days of its calendar, whose name has no edition; empty: it has no calendar
 	Beat        time.Duration // the lease that the program asks for, if the store takes none so short
-	Follows     string        // the jobs in After; empty: none. Every and Schedule are theirs
+	Follows     string        // the jobs in After.Jobs; empty: none. Every and Schedule are theirs
 	Slots       int           // of the group: how many of its runs take place at a time
 
 	// A shard of a job or singleton is a definition of its own, with the name of the shard.

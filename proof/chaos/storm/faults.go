@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/soloist-go/soloist/proof/chaos/line"
 	"github.com/soloist-go/soloist/internal/proctest"
+	"github.com/soloist-go/soloist/proof/chaos/line"
 )
 
 // What a fault happens to: to each of them one at a time.

@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/soloist-go/soloist/proof/chaos/line"
 	"github.com/soloist-go/soloist/internal/proctest"
+	"github.com/soloist-go/soloist/proof/chaos/line"
 )
 
 const app = "storm"

@@ -48,7 +48,7 @@ func (p *program) works(version string) []soloist.Work {
 	all := []soloist.Work{
 		soloist.Job{Name: "five", Schedule: "@every 5s", Do: p.takes(200*time.Millisecond, time.Second)},
 		soloist.Job{Name: "ten", Schedule: ten, Retry: soloist.Retry{MaxTries: 2, Backoff: time.Second}, Do: p.fails(0.1, p.takes(time.Second, 3*time.Second))},
-		soloist.Job{Name: "minute", Schedule: "* * * * *", Missed: soloist.RunAll, Interrupted: soloist.Rerun, Do: p.takes(time.Second, 4*time.Second)},
+		soloist.Job{Name: "minute", Schedule: "* * * * *", Late: soloist.Late{Missed: soloist.RunAll}, Interrupted: soloist.Rerun, Do: p.takes(time.Second, 4*time.Second)},
 		soloist.Job{Name: "rerun", Schedule: "@every 20s", Interrupted: soloist.Rerun, Do: p.takes(3*time.Second, 8*time.Second)},
 		soloist.Job{Name: "slow", Schedule: "@every 6s", Do: p.takes(8*time.Second, 14*time.Second)},
 		soloist.Job{Name: "blocks", Schedule: "@every 15s", HeartbeatTimeout: silence, Do: p.blocks(0.1, p.takes(time.Second, 2*time.Second))},
