@@ -36,8 +36,8 @@ type Session struct {
 
 // newSession returns a session that has not acquired its lease yet.
 func newSession(c *Client, l store.Lease, etag string, rec *record.Record, length time.Duration) *Session {
-	g := &grant{Length: length, Brief: c.briefly(c.CallTimeout()), client: c, lease: l, trust: &trust{clock: c.Clock}, renewing: make(chan struct{}, 1),
-		news: news{func(error) {}, func(event.Event) {}}}
+	g := &grant{Length: length, Brief: c.briefly(c.CallTimeout()), client: c, lease: l, trust: &trust{clock: c.Clock},
+		renewing: make(chan struct{}, 1), news: news{func(error) {}, func(event.Event) {}}}
 	return &Session{writes: &writes{g, newLedger(etag, rec)}}
 }
 

@@ -94,12 +94,15 @@ const raceOver = 100 * time.Millisecond
 func (h *hold) keeps() (tick time.Time, ok bool) {
 	p, s := &h.job.Policy, h.session
 	next := p.NextTick(&h.view.rec)
+	if next.IsZero() || next.Sub(h.clock.Best()) > p.Lead() {
+		return time.Time{}, false
+	}
 	// Between two runs there is no beat, so the lease of a holder that dies would have to expire.
-	if next.IsZero() || p.Beat > 0 || h.bounded || h.stop.Err() != nil || h.view.rec.Run.Status == event.Stalled || next.Sub(h.clock.Best()) > p.Lead() {
+	if p.Beat > 0 || h.bounded || !h.mayActAhead() || h.stop.Err() != nil || h.view.rec.Run.Status == event.Stalled {
 		return time.Time{}, false
 	}
 	v := h.decideBy()
-	if _, todo := p.Claim(v); todo || v.IsPaused() || !h.mayActAhead() || h.replica.Degraded() != nil || !s.Reusable() {
+	if _, todo := p.Claim(v); todo || v.IsPaused() || h.replica.Degraded() != nil || !s.Reusable() {
 		return time.Time{}, false
 	}
 	if s.Age() > s.Length || h.replica.jobs.load.cedes(h.client.Jitter) {
