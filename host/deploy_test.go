@@ -480,8 +480,11 @@ func TestDeployFiles(t *testing.T) {
 		warned := strings.Contains(got.err, "job night may take 1h0m0s: Flex Consumption takes")
 		wantEqual(t, kind+": warned of a run that may be killed", warned, kind == "functions")
 		file(t, filepath.Join(dir, "azure.yaml"), "name: mine\n")
+		must(t, os.Remove(filepath.Join(dir, "README.md")))
+		before := tree(t, dir)
 		wantLines(t, p, deploy, 1, "azure.yaml in "+dir+" would be overwritten")
-		wantLines(t, p, deploy+" --overwrite", 0, "1 file in ")
+		wantEqual(t, "files, of which one would be overwritten", tree(t, dir), before)
+		wantLines(t, p, deploy+" --overwrite", 0, "2 files in ")
 	}
 }
 

@@ -26,7 +26,7 @@ func (c *tickCommand) do(ctx context.Context, a *app.App) int {
 	defer cancel()
 	a.FitLead(a.Patience())
 	if err := a.Before.Run(ctx); err != nil { // no job may start
-		body := view.New(a, []view.Ticked{})
+		body := view.Ticks(a, soloist.Report{})
 		body.Error = format.Error(err)
 		return c.answer(a, exitFail, body, func() { a.Console.Tell("tick: %s", body.Error) })
 	}
@@ -36,12 +36,7 @@ func (c *tickCommand) do(ctx context.Context, a *app.App) int {
 	if err != nil || slices.ContainsFunc(report.Jobs, view.Failed) {
 		code = exitFail
 	}
-	var jobs []view.Ticked
-	for _, j := range report.Jobs {
-		jobs = append(jobs, view.NewTicked(j))
-	}
-	body := view.New(a, jobs)
-	body.Next = format.UTC(report.Next)
+	body := view.Ticks(a, report)
 	return c.answer(a, code, body, func() { printTicked(a, report) })
 }
 
@@ -67,22 +62,17 @@ func pass(ctx context.Context, a *app.App) (all soloist.Report, err error) {
 	if a.Alarm == nil {
 		return a.Scheduler.RunDue(ctx, soloist.Wake{})
 	}
-	var mu sync.Mutex
-	unset := a.Passes(ctx, a.Patience(), func() (ran bool) {
+	all, err = a.Passes(ctx, a.Patience(), func() soloist.Report {
 		report, _ := a.Scheduler.RunDue(ctx, soloist.Wake{})
-		ran = slices.ContainsFunc(report.Jobs, func(j soloist.JobReport) bool { return len(j.Ran) > 0 })
-		mu.Lock()
-		defer mu.Unlock()
-		all = app.Merged(all, report)
-		return ran
+		return report
 	})
+	if err != nil {
+		a.Log.Error(format.Error(err))
+	}
 	for _, j := range all.Jobs {
 		err = errors.Join(err, j.Err)
 	}
-	if unset != nil {
-		a.Log.Error(format.Error(unset))
-	}
-	return all, errors.Join(err, unset)
+	return all, err
 }
 
 // idleWords says why nothing was run.

@@ -119,7 +119,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/desk":        {"internal/control", "internal/record", "internal/runner"},
 		"internal/descriptors": {},
 		"internal/elapsed":     {},
-		"internal/document":    {"store"},
+		"internal/document":    {"internal/ontime", "store"},
 		"internal/entry":       {},
 		"internal/functions":   {"internal/proctest"},
 		"internal/history":     {"event", "store", "internal/record"},

@@ -197,8 +197,14 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// An instant beyond the year 9999 in UTC can be read in another zone and written in no answer.
+// An instant beyond the year 9999 in UTC can be read in another zone and written in no answer. One beyond that year in its own
+// zone can be written nowhere.
 func TestARecordOfTheYear10000IsRefused(t *testing.T) {
+	beyond := sample()
+	beyond.History[0].End = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
+	if b, err := beyond.Encode(); err == nil {
+		t.Errorf("it is encoded to %s", b)
+	}
 	far := time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -3600))
 	for name, set := range map[string]func(r *Record){
 		"of the record": func(r *Record) { r.Created = far }, "of a run": func(r *Record) { r.Run.Progress.At = far },

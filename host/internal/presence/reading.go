@@ -60,39 +60,29 @@ type Reader struct {
 	Store store.Documenter
 	App   string
 
-	etag string
-	doc  *Document
+	copy document.Copy
 }
 
-func (r *Reader) document() document.Document {
-	return document.Document{Store: r.Store, Name: Name(r.App), Limit: callTime}
+func (r *Reader) document() *document.Copy {
+	r.copy.Document = document.Document{Store: r.Store, Name: Name(r.App), Limit: callTime}
+	return &r.copy
 }
 
 // Read reads the document; a document that has not changed is not transferred. There is an
 // empty one if no replica has written.
 func (r *Reader) Read(ctx context.Context) (Reading, error) {
-	got, err := r.document().Read(ctx, r.etag)
-	switch {
-	case errors.Is(err, store.ErrUnchanged) && r.etag != "":
-		return Reading{timeOf(got.Date), r.doc}, nil
-	case errors.Is(err, store.ErrTooLarge):
-		return Reading{}, errors.Join(ErrForeign, err)
-	case err != nil:
-		return Reading{}, err
-	}
-	doc, err := decode(got.Body, r.App)
+	body, at, err := r.document().Read(ctx)
 	if err != nil {
-		r.etag = ""
-		return Reading{}, err
+		return Reading{}, known(err)
 	}
-	r.etag, r.doc = got.ETag, doc
-	return Reading{timeOf(got.Date), doc}, nil
+	doc, err := decode(body, r.App)
+	return Reading{at, doc}, err
 }
 
-// timeOf is the store's time of an answer: this machine's if the store has no clock.
-func timeOf(date time.Time) time.Time {
-	if date.IsZero() {
-		date = time.Now()
+// known says of a document that is too large that it is none of Soloist.
+func known(err error) error {
+	if errors.Is(err, store.ErrTooLarge) {
+		return errors.Join(ErrForeign, err)
 	}
-	return date.Round(0).UTC()
+	return err
 }

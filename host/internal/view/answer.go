@@ -145,10 +145,15 @@ type Ticked struct {
 	Error   string          `json:"error,omitempty"`  // why it could not be looked after
 }
 
-// NewTicked is a report in JSON.
-func NewTicked(j soloist.JobReport) Ticked {
-	return Ticked{Job: j.Job, Ran: format.PlainOutcomes(j.Ran), Replica: j.Replica, Next: format.UTC(j.Next), Awaits: j.Awaits,
-		Error: format.Error(j.Err)}
+// Ticks is the answer of tick.
+func Ticks(a *app.App, r soloist.Report) Answer[Ticked] {
+	body := New[Ticked](a, nil)
+	for _, j := range r.Jobs {
+		body.Jobs = append(body.Jobs, Ticked{Job: j.Job, Ran: format.PlainOutcomes(j.Ran), Replica: j.Replica, Next: format.UTC(j.Next),
+			Awaits: j.Awaits, Error: format.Error(j.Err)})
+	}
+	body.Next = format.UTC(r.Next)
+	return body
 }
 
 // Failed reports whether a tick that was run here came to a bad end.
