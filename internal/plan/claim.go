@@ -28,7 +28,7 @@ func (c *Claim) Claimed() (run event.Outcome) {
 // nothing to write. The order is chronological: first what becomes of the run before, then ticks that were missed, then the
 // tick to run. One write holds all of it, so that no reader sees a part.
 //
-// Next calls it too, only to learn whether something is due. It changes nothing that it is given.
+// Next asks for it too, only to learn whether something is due. It changes nothing that it is given.
 func (p *Policy) Claim(v View) (next Claim, todo bool) {
 	if p.Outdated(v) {
 		return Claim{}, false

@@ -294,6 +294,8 @@ func latest(r *record.Record) (name string, at time.Time) {
 			name, at = n, t
 		}
 	}
+	// The number of an order begins with the earliest time that it can have been given.
+	lookOrder := func(n string, seq int64) { look(n, time.UnixMicro(seq).UTC()) }
 	look("watermark", r.Watermark)
 	look("date of creation", r.Created)
 	look("start of a replica (since)", r.Definition.Since)
@@ -304,15 +306,15 @@ func latest(r *record.Record) (name string, at time.Time) {
 	look("time when it was last told to be late", r.Past.Told)
 	look("tick", r.Run.Tick)
 	look("claim", r.Run.Claimed)
-	look("order of a run", ordered(r.Run.Order))
-	look("last order served", ordered(r.Orders.Served))
+	lookOrder("order of a run", r.Run.Order)
+	lookOrder("last order served", r.Orders.Served)
 	look("pause of itself", r.Orders.Paused.At)
 	look("claim given back", r.Orders.Returned.Tick)
-	look("order given back", ordered(r.Orders.Returned.Order))
-	look("backfill", ordered(r.Backfill.Seq))
+	lookOrder("order given back", r.Orders.Returned.Order)
+	lookOrder("backfill", r.Backfill.Seq)
 	look("last tick of a backfill", r.Backfill.Through)
 	for _, early := range r.Orders.Early {
-		look("order served early", ordered(early))
+		lookOrder("order served early", early)
 	}
 	for _, s := range r.Orders.Pauses {
 		look("end of a pause", s.To)
@@ -323,9 +325,6 @@ func latest(r *record.Record) (name string, at time.Time) {
 	}
 	return name, at
 }
-
-// ordered returns when an order was given at the earliest by its number, which begins with that time.
-func ordered(seq int64) time.Time { return time.UnixMicro(seq).UTC() }
 
 // exhausted returns what is wrong with a record whose token is the largest that can be read: no claim can follow it.
 func exhausted(r *record.Record) error {
