@@ -18,7 +18,7 @@ import (
 
 // What may follow, by the words before: the last is empty where a blank is last.
 var completions = map[string][]string{
-	"":                         {"serve", "tick", "status", "history", "next", "pause", "resume", "run", "cancel", "backfill", "step-down", "audit", "unlock", "wake", "sweep", "functions", "deploy-files", "validate", "doctor", "completion", "help"},
+	"":                         {"serve", "tick", "status", "history", "why", "next", "pause", "resume", "run", "cancel", "backfill", "step-down", "audit", "unlock", "wake", "sweep", "functions", "deploy-files", "validate", "doctor", "completion", "help"},
 	"st":                       {"status", "step-down"},
 	"run ":                     {"beat", "night-report"}, // a singleton runs all the time
 	"cancel le":                {"leader"},
@@ -136,7 +136,7 @@ func TestWrongArguments(t *testing.T) {
 		{"unlock --now", "demo: unlock: of which job?"},
 		{"unlock beat leader", `demo: unlock: unexpected argument "leader"`},
 		{"status --now", "demo: status: unknown flag --now: want --watch, --locks, --json"},
-		{"history --at 2026-03-29", "demo: history: unknown flag --at: want --job, --since, --outcome, -n, --json"},
+		{"history --at 2026-03-29", "demo: history: unknown flag --at: want --job, --since, --outcome, -n, --why, --json"},
 		{"validate -n 3", "demo: validate: unknown flag -n: want --json"},
 		{"next -n x", `demo: next: --limit: "x" is no number from 1 to 1000`},
 		{"next -n 0", `demo: next: --limit: "0" is no number from 1 to 1000`},
@@ -256,6 +256,7 @@ var answers = map[string]struct {
 	"cancel":       {[]string{"beat"}, map[string]any{"job": "beat"}},
 	"backfill":     {[]string{"beat", "--from", "2h", "--to", "1h", "--all", "--dry-run"}, map[string]any{"job": "beat"}},
 	"step-down":    {[]string{"beat"}, map[string]any{"job": "beat"}},
+	"why":          {[]string{"beat"}, map[string]any{"app": "demo", "job": "beat", "cause": "overlap"}},
 	"audit":        {nil, map[string]any{"app": "demo"}},
 	"wake":         {nil, map[string]any{"app": "demo", "queue": "demo-alarm", "error": nil}},
 	"sweep":        {nil, map[string]any{"app": "demo", "error": nil}},

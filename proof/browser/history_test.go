@@ -89,6 +89,24 @@ func TestPageAsksHistoryAgain(t *testing.T) {
 	b.wantNothingWrong()
 }
 
+// A row of a tick that did not run says why once it is opened.
+func TestPageSaysWhy(t *testing.T) {
+	dir := t.TempDir()
+	tick := time.Now().UTC().Truncate(time.Minute).Add(-time.Hour)
+	line := fmt.Sprintf(`{"tick":%q,"status":"missed","reason":"a newer one was due"}`+"\n", tick.Format(time.RFC3339))
+	if err := (&local.Dir{Path: dir}).Append(t.Context(), store.LogName("demo/night", "000001"), 0, []byte(line)); err != nil {
+		t.Fatal(err)
+	}
+	f := fleetWith(t, asUsual, []string{"SOLOIST_STORAGE=dir:" + dir, "SOLOIST_HISTORY=2160h"})
+	b := newTab(t)
+	b.do(chromedp.Navigate(f.start("a") + "jobs/night"))
+	b.await("the row", has("#history", "a newer one was due"))
+	b.do(chromedp.Click("#history summary"))
+	b.await("why", has("#history", "no replica ran it before a newer tick was due"))
+	b.wantAccessible("why")
+	b.wantNothingWrong()
+}
+
 // Without a log the page has the outcomes of the record, and says so.
 func TestPageShowsHistoryOfRecord(t *testing.T) {
 	f := newFleet(t)

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/past"
+	"github.com/soloist-go/soloist/host/internal/why"
 	"github.com/soloist-go/soloist/internal/desk"
 )
 
@@ -92,4 +94,62 @@ func parsePast(values map[string]string, now time.Time) (q pastQuery, err error)
 		"limit":   func(value string) (err error) { q.limit, err = numberOf("limit", value, 1, mostRows); return err },
 	})
 	return q, err
+}
+
+// A whyAnswer says why a tick of a job did not run, or what became of it.
+type whyAnswer struct {
+	App appInfo `json:"app"`
+	Job string  `json:"job"`
+	why.Answer
+}
+
+// why answers for one tick, by the last reading of the records and by what this replica has met.
+func (p *pages) why(w http.ResponseWriter, r *http.Request) {
+	name, ok := p.named(w, r)
+	if !ok {
+		return
+	}
+	m, ok := asked(w, r, func(values map[string]string) (why.Moment, error) {
+		return parseWhy(values, p.app.Now(), why.ZoneOf(p.app, name))
+	})
+	if !ok {
+		return
+	}
+	n := p.cache.look(r.Context())
+	if n.index(name) < 0 {
+		fail(w, http.StatusServiceUnavailable, notYet)
+		return
+	}
+	source := why.Source{App: p.app, Control: n.orders, Replicas: n.fleet.Reading, Here: p.witness.Here(), Status: n.status}
+	if p.past.On() {
+		source.Logs = p.past
+	}
+	if n.deaf != nil {
+		source.LeftOut = append(source.LeftOut, "what operators have ordered since: "+format.Error(n.deaf))
+	}
+	if old := n.old(); old != "" {
+		source.LeftOut = append(source.LeftOut, "what is new since: "+old)
+	}
+	Reply(w, http.StatusOK, whyAnswer{p.infoFor(r, n), name, source.Facts(r.Context(), name, m).Of(m)})
+}
+
+// status returns what the reading has of a job.
+func (n news) status(_ context.Context, job string) (desk.Status, error) {
+	if i := n.index(job); i >= 0 {
+		return n.all[i], nil
+	}
+	return desk.Status{}, fmt.Errorf("the store has told nothing of %s", job)
+}
+
+// parseWhy reads which tick is asked about; the zero Moment: the newest that did not succeed.
+func parseWhy(values map[string]string, now time.Time, zone *time.Location) (m why.Moment, err error) {
+	err = readEach(values, "at", map[string]func(value string) error{
+		"at": func(value string) (err error) {
+			if m, err = why.ReadMoment(value, now, zone); err != nil {
+				return fmt.Errorf("at is %q: %w", format.Brief(value), err)
+			}
+			return nil
+		},
+	})
+	return m, err
 }

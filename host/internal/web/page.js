@@ -346,9 +346,24 @@
   const past = { job: null, since: '', outcome: '', offset: 0, key: '', asked: 0, timer: 0, got: null, choice: '', wrong: '' };
   const pastPace = 5000;
   const span = (f) => f.from ? 'after ' + stamp(f.from) + ' to ' + stamp(f.tick) + (f.count ? ' (' + (f.atLeast ? 'at least ' : '') + f.count + ')' : '') : f.tick ? stamp(f.tick) : '–';
+  const notRun = (f) => f.tick && !f.request && !f.token && ['missed', 'skipped'].includes(f.status);
+  // Why a tick did not run: asked for each time that it is opened.
+  const whyOf = (job, tick) => {
+    const text = el('div', { role: 'status' }), box = el('details', {}, el('summary', {}, 'why'), text);
+    box.addEventListener('toggle', async () => {
+      if (!box.open) return;
+      let lines = ['There is no connection.'];
+      try {
+        const { ok, body } = await ask('/jobs/' + encodeURIComponent(job) + '/why?' + new URLSearchParams({ at: tick }));
+        lines = ok ? [body.sentence, ...body.known, ...body.notKnown.map((what) => 'Not known: ' + what)] : [body.error];
+      } catch (err) { /* the stream tells that, too */ }
+      text.replaceChildren(...lines.map((line) => el('small', {}, line)));
+    });
+    return box;
+  };
   const makePast = (f) => f.lost ? el('tr', {}, el('td', { class: 'gap', colspan: 7 }, 'Outcomes before this may be lost.')) :
     el('tr', {}, el('td', {}, span(f) + (f.request ? ', by hand: ' + f.request : '')),
-      el('td', {}, el('span', { class: 'tone-' + (tones[f.status] || 'none') }, f.status), f.reason ? el('small', {}, f.reason) : null), el('td', {}, f.attempt ? String(f.attempt) : '–'), el('td', {}, f.replica || '–'),
+      el('td', {}, el('span', { class: 'tone-' + (tones[f.status] || 'none') }, f.status), f.reason ? el('small', {}, f.reason) : null, notRun(f) ? whyOf(past.job, f.tick) : null), el('td', {}, f.attempt ? String(f.attempt) : '–'), el('td', {}, f.replica || '–'),
       el('td', {}, f.start ? stamp(f.start) : '–'), el('td', {}, f.start && f.end ? took(seconds(f)) : '–'), el('td', {}, f.token ? String(f.token) : '–'));
   const seconds = (f) => f.start && f.end ? Math.max(0, Date.parse(f.end) - Date.parse(f.start)) / 1000 : 0;
   const renderPast = (d) => {
