@@ -28,7 +28,7 @@ func (h *hold) runClaimed() {
 	}
 	told := h.notices()
 	a := h.attemptAt(rec.Run.Tick, rec.Run.Attempt, told, h.hasStarted)
-	told.ended = func(o event.Outcome) { a.Emit(event.Event{Kind: event.Ended, Outcome: o, Took: o.End.Sub(o.Start)}) }
+	told.ended = func(o event.Outcome) { emitEnded(a, o, o.End.Sub(o.Start)) }
 	// The stop came while the claim was written. Nothing may start after a stop.
 	if h.stops(rec.Run.Tick) {
 		if h.take.begins { // the entry has its first claim: the next one need not wait for a token
@@ -105,7 +105,7 @@ func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, 
 	}
 	ended := sync.OnceFunc(func() {
 		if !told.stall.told {
-			a.Emit(event.Event{Kind: event.Ended, Outcome: outcome, Took: took})
+			emitEnded(a, outcome, took)
 		}
 	})
 	report := func() {
@@ -248,7 +248,7 @@ func (h *hold) attemptAt(tick time.Time, attempt int, told supervise.Record, sta
 // At a stop a singleton needs no grace if no other replica is up; a job goes on to its own end, and not until others are near.
 func (r *reporter) attempt(stop context.Context, run event.Run, approach time.Duration, started func()) *supervise.Attempt {
 	under := &supervise.Conditions{Stop: stop, Length: cmp.Or(r.job.Policy.Beat, r.client.Length),
-		Approach: approach, Elapsed: r.clock.Elapsed}
+		Approach: approach, Elapsed: r.clock.Elapsed, Now: r.clock.Best}
 	if r.Singleton() {
 		under.Alone = r.replica.Alone
 	}
