@@ -171,7 +171,7 @@ func (r *condition) notice(passing bool, err error) {
 // reached notes that the store has answered, whatever it said.
 func (r *condition) reached() {
 	r.pause.Reset()
-	r.trouble(nil)
+	r.replica.trouble(r.source, nil)
 }
 
 // trouble notes why a call to the store has failed; nil: the store has answered one. Also a session reports it, whose renewals

@@ -83,7 +83,7 @@ func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, 
 	s, rec := h.session, &h.view.rec
 	returned := cmp.Or(a.Returned, h.clock.Elapsed())
 	took, end := (returned - start).Round(time.Millisecond), h.endAt(returned)
-	earliest := h.clock.Earliest()
+	earliest := h.clock.Now().Earliest
 	if status != event.Stalled && !h.bounded { // the lease is about to expire, or the call to end
 		h.replica.jobs.starts.wait(a.Under.Stop, h.held)
 	}
@@ -196,7 +196,7 @@ func (h *hold) takeBack(why error, all ...*supervise.Attempt) {
 func (h *hold) takeBackBriefly(ctx context.Context) error {
 	s := h.session
 	// While the lease is renewed no other replica can run the job, so it is not tried for long.
-	trying, cancel := context.WithTimeout(ctx, 2*s.CallTimeout())
+	trying, cancel := context.WithTimeout(ctx, 2*s.Brief)
 	defer cancel()
 	err := s.WriteUntilKnown(trying, func(claim *record.Record) { *claim = plan.TakeBack(&h.job.Policy, &h.before, claim) }, nil)
 	if err == nil {
@@ -359,8 +359,9 @@ func (n *notices) Stalled(reason string) error {
 
 // stalledAt returns when a run has stalled, and the earliest time that the service's clock can show.
 func (n *notices) stalledAt() (at, earliest time.Time) {
-	if earliest = n.clock.Earliest(); earliest.IsZero() {
-		return n.clock.Best(), earliest
+	now := n.clock.Now()
+	if earliest = now.Earliest; earliest.IsZero() {
+		return now.Best, earliest
 	}
 	return earliest, earliest
 }
@@ -382,7 +383,7 @@ func (n *notices) Save(ctx context.Context, note string, checkpoint []byte) erro
 // once sends one write, and gives up after the time of one call: the watchdog, which
 // calls it, has deadlines to watch.
 func (n *notices) once(draft lease.Draft) error {
-	ctx, cancel := context.WithTimeout(n.session.Context(), n.session.CallTimeout())
+	ctx, cancel := context.WithTimeout(n.session.Context(), n.session.Brief)
 	defer cancel()
 	return n.session.WriteBestEffort(ctx, draft)
 }
