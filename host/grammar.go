@@ -29,6 +29,7 @@ type grammar struct {
 	Tick       tickCommand       `cmd:"" help:"run once what is due now, singletons left out; 1: a run failed"`
 	Status     statusCommand     `cmd:"" help:"what the records tell: who runs what, last and next tick"`
 	History    historyCommand    `cmd:"" help:"what became of the last ticks, by the records; 1: one cannot be read"`
+	Why        whyCommand        `cmd:"" help:"say in one sentence why a tick of a job did not run, or how it ended, or when the next is due, and what is not known"`
 	Next       nextCommand       `cmd:"" help:"explain schedules, or the one given: in words, and by the next ticks; it asks no storage"`
 	Pause      pauseCommand      `cmd:"" help:"keep a job from starting, on all replicas, also on those that start later"`
 	Resume     orderCommand      `cmd:"" help:"end a pause, also of a job that has paused itself after failures"`

@@ -39,22 +39,18 @@ func printLocks(c app.Console, clock format.Clock, shown locks.Shown) {
 	width := c.Width()
 	if len(shown.Locks) > 0 {
 		fmt.Fprintln(c.Stdout)
-		g := format.NewGrid(format.Column{Title: "LOCK", Least: 8}, format.Column{Title: "HELD", Least: 4}, format.Column{Title: "HOLDER", Least: 8},
-			format.Column{Title: "SINCE", Least: 7}, format.Column{Title: "TOKEN", Extra: true}, format.Column{Title: "LAST USED", Least: 7})
+		g := format.NewGrid("LOCK\tHELD\tHOLDER\tSINCE\tTOKEN\tLAST USED", 8, 4, 8, 7, 0, 7)
 		for _, l := range shown.Locks {
-			g.Row(format.Cell{Text: lockName(l)}, format.Cell{Text: fmt.Sprintf("%d of %d", l.Held, l.Slots)}, format.Cell{Text: holderWords(l)},
-				format.Cell{Text: clock.Stamp(oldest(l))}, format.Cell{Text: format.Number(l.Token)}, format.Cell{Text: clock.Relative(l.Used)})
+			g.Row(lockName(l), fmt.Sprintf("%d of %d", l.Held, l.Slots), holderWords(l), clock.Stamp(oldest(l)), format.Number(l.Token), clock.Relative(l.Used))
 		}
 		g.Print(c.Stdout, width, false)
 		printMore(c, shown.MoreLocks)
 	}
 	if len(shown.Once) > 0 {
 		fmt.Fprintln(c.Stdout)
-		g := format.NewGrid(format.Column{Title: "ONCE", Least: 8}, format.Column{Title: "KEY", Least: 6}, format.Column{Title: "STATE", Least: 10},
-			format.Column{Title: "REPLICA", Least: 8}, format.Column{Title: "SINCE", Least: 7})
+		g := format.NewGrid("ONCE\tKEY\tSTATE\tREPLICA\tSINCE", 8, 6, 10, 8, 7)
 		for _, o := range shown.Once {
-			g.Row(format.Cell{Text: format.Escape(o.Name)}, format.Cell{Text: format.Join(format.Brief(o.Key))}, format.Cell{Text: onceWords(o)},
-				format.Cell{Text: format.Join(format.Line(o.Replica))}, format.Cell{Text: clock.Stamp(o.At)})
+			g.Row(format.Escape(o.Name), format.Join(format.Brief(o.Key)), onceWords(o), format.Join(format.Line(o.Replica)), clock.Stamp(o.At))
 		}
 		g.Print(c.Stdout, width, false)
 		printMore(c, shown.MoreOnce)

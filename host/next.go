@@ -219,9 +219,9 @@ func printComing(w io.Writer, a *app.App, clock format.Clock, width int) {
 		}
 		return a.at.Compare(b.at)
 	})
-	g := format.NewGrid(format.Column{Title: "NAME", Least: 8}, format.Column{Title: "NEXT", Least: 10}, format.Column{Title: "SCHEDULE", Least: 10})
+	g := format.NewGrid("NAME\tNEXT\tSCHEDULE", 8, 10, 10)
 	for _, c := range all[:min(len(all), fewComing)] {
-		g.Row(format.Cell{Text: c.name}, format.Cell{Text: c.words}, format.Cell{Text: c.schedule})
+		g.Row(c.name, c.words, c.schedule)
 	}
 	g.Print(w, width, false)
 	if more := len(all) - fewComing; more > 0 {

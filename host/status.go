@@ -205,14 +205,12 @@ func troubleWords(rows []view.Row) string {
 
 // printJobs shows the table. On a narrow terminal it says who is in which state.
 func (c *statusCommand) printJobs(a *app.App, to app.Console, rows []view.Row, width int, colour bool) {
-	g := format.NewGrid(format.Column{Title: "NAME", Least: 8}, format.Column{Title: "STATE", Least: 10}, format.Column{Title: "LAST", Least: 10},
-		format.Column{Title: "NEXT", Least: 8}, format.Column{Title: "SCHEDULE", Extra: true}, format.Column{Title: "COUNTS", Extra: true})
+	g := format.NewGrid("NAME\tSTATE\tLAST\tNEXT\tSCHEDULE\tCOUNTS", 8, 10, 10, 8, 0, 0)
 	for _, r := range rows {
 		clock := c.times.clock(a, r.Name)
 		clock.Short = true
 		state, below := r.StateWords(clock)
-		g.Row(format.Cell{Text: r.Name}, format.Cell{Text: state, Tone: r.Tone()}, format.Cell{Text: r.LastWords(clock)}, format.Cell{Text: r.NextWords(clock)},
-			format.Cell{Text: r.ScheduleWords()}, format.Cell{Text: r.Tally()}).Below(below)
+		g.Row(r.Name, state, r.LastWords(clock), r.NextWords(clock), r.ScheduleWords(), r.Tally()).Tone(1, r.Tone()).Below(below)
 	}
 	g.Print(to.Stdout, width, colour)
 	if view.Shards(rows) {

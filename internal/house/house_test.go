@@ -154,7 +154,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 
 		"internal/alarm/alarmtest": {"internal/alarm"},
 
-		"host":                    {".", "event", "host/internal/alert", "host/internal/app", "host/internal/azd", "host/internal/before", "host/internal/doctor", "host/internal/format", "host/internal/functions", "host/internal/locks", "host/internal/logging", "host/internal/past", "host/internal/presence", "host/internal/view", "host/internal/watch", "host/internal/web", "host/local", "internal/alarm", "internal/desk", "internal/elapsed", "internal/history", "internal/near", "internal/record", "internal/schedule", "store"},
+		"host":                    {".", "event", "host/internal/alert", "host/internal/app", "host/internal/azd", "host/internal/before", "host/internal/doctor", "host/internal/format", "host/internal/functions", "host/internal/locks", "host/internal/logging", "host/internal/past", "host/internal/presence", "host/internal/view", "host/internal/watch", "host/internal/web", "host/internal/why", "host/local", "internal/alarm", "internal/desk", "internal/elapsed", "internal/history", "internal/near", "internal/record", "internal/schedule", "store"},
 		"host/internal/alert":     {".", "event", "host/internal/format", "internal/desk", "internal/document", "internal/ontime", "internal/queue", "internal/record", "store"},
 		"host/internal/app":       {".", "event", "host/azure", "host/internal/before", "host/internal/format", "host/internal/logging", "host/internal/presence", "host/internal/telemetry", "host/local", "internal/alarm", "internal/desk", "internal/lease", "internal/logqueue", "internal/near", "internal/record", "internal/schedule", "internal/ticks", "store"},
 		"host/internal/before":    {".", "host/internal/format", "internal/supervise"},
@@ -169,7 +169,8 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"host/internal/azd":       {"internal/safefile"},
 		"host/internal/view":      {".", "calendar", "event", "host/internal/app", "host/internal/format", "host/internal/locks", "host/internal/presence", "internal/desk", "internal/record", "internal/ticks", "store"},
 		"host/internal/watch":     {".", "store", "host/internal/format", "internal/ontime"},
-		"host/internal/web":       {".", "event", "host/internal/app", "host/internal/format", "host/internal/locks", "host/internal/past", "host/internal/presence", "host/internal/view", "internal/descriptors", "internal/desk", "internal/record", "store"},
+		"host/internal/why":       {".", "calendar", "event", "host/internal/app", "host/internal/format", "host/internal/past", "host/internal/presence", "internal/desk", "internal/history", "internal/record", "internal/ticks"},
+		"host/internal/web":       {".", "event", "host/internal/app", "host/internal/format", "host/internal/locks", "host/internal/past", "host/internal/presence", "host/internal/view", "host/internal/why", "internal/descriptors", "internal/desk", "internal/record", "store"},
 	}
 	all := imports(t, false)
 	for _, dir := range slices.Sorted(maps.Keys(all)) {

@@ -10,40 +10,43 @@ import (
 // A Grid is a table that is no wider than what it is printed on. Where not all columns fit, those go that say the least,
 // and the widest of the others are cut.
 type Grid struct {
-	columns []Column
-	rows    []gridRow
+	titles []string
+	least  []int
+	rows   []gridRow
 }
 
-// A Column has its title, and the fewest characters of its cells that are of use.
-type Column struct {
-	Title string
-	Least int
-	Extra bool // it is there only where no cell has to be cut for it
-}
-
-// A Cell is a line of text, and how it looks.
-type Cell struct {
-	Text string
-	Tone Tone
+type cell struct {
+	text string
+	tone Tone
 }
 
 type gridRow struct {
-	cells []Cell
+	cells []cell
 	below string // in lines of its own, indented
 }
 
 // gap is what lies between two columns.
 const gap = 2
 
-// NewGrid returns a table without rows.
-func NewGrid(columns ...Column) *Grid { return &Grid{columns: columns} }
+// NewGrid returns a table without rows. Of each column it gets the fewest characters of its cells that are of use; zero: the
+// column is there only where no cell has to be cut for it.
+func NewGrid(titles string, least ...int) *Grid {
+	return &Grid{titles: strings.Split(titles, "\t"), least: least}
+}
 
-// Row adds a row: a cell for each column.
-func (g *Grid) Row(cells ...Cell) *Grid {
-	for i := range cells {
-		cells[i].Text = Line(cells[i].Text)
+// Row adds a row: a text for each column.
+func (g *Grid) Row(texts ...string) *Grid {
+	var r gridRow
+	for _, text := range texts {
+		r.cells = append(r.cells, cell{text: Line(text)})
 	}
-	g.rows = append(g.rows, gridRow{cells: cells})
+	g.rows = append(g.rows, r)
+	return g
+}
+
+// Tone says how a cell of the last row looks.
+func (g *Grid) Tone(column int, tone Tone) *Grid {
+	g.rows[len(g.rows)-1].cells[column].tone = tone
 	return g
 }
 
@@ -53,9 +56,9 @@ func (g *Grid) Below(text string) { g.rows[len(g.rows)-1].below = text }
 // Print writes the table with its titles.
 func (g *Grid) Print(w io.Writer, width int, colour bool) {
 	widths := g.fit(width)
-	titles := make([]Cell, len(g.columns))
-	for i, c := range g.columns {
-		titles[i].Text = c.Title
+	titles := make([]cell, len(g.titles))
+	for i, title := range g.titles {
+		titles[i].text = title
 	}
 	printRow(w, titles, widths, false)
 	for _, r := range g.rows {
@@ -67,16 +70,16 @@ func (g *Grid) Print(w io.Writer, width int, colour bool) {
 }
 
 // printRow writes a line without blanks at its end. A column of width 0 is left out.
-func printRow(w io.Writer, cells []Cell, widths []int, colour bool) {
+func printRow(w io.Writer, cells []cell, widths []int, colour bool) {
 	var b strings.Builder
 	blanks := 0
 	for i, c := range cells {
 		if widths[i] == 0 {
 			continue
 		}
-		text := Cut(c.Text, widths[i])
+		text := Cut(c.text, widths[i])
 		b.WriteString(strings.Repeat(" ", blanks))
-		b.WriteString(Paint(colour && c.Tone != "", c.Tone, text))
+		b.WriteString(Paint(colour && c.tone != "", c.tone, text))
 		blanks = widths[i] - Width(text) + gap
 	}
 	fmt.Fprintln(w, b.String())
@@ -84,17 +87,17 @@ func printRow(w io.Writer, cells []Cell, widths []int, colour bool) {
 
 // fit returns the widths of the columns; zero: the column is left out.
 func (g *Grid) fit(width int) []int {
-	widths, least := make([]int, len(g.columns)), make([]int, len(g.columns))
-	for i, c := range g.columns {
-		widths[i] = Width(c.Title)
+	widths, least := make([]int, len(g.titles)), make([]int, len(g.titles))
+	for i, title := range g.titles {
+		widths[i] = Width(title)
 		for _, r := range g.rows {
-			widths[i] = max(widths[i], Width(r.cells[i].Text))
+			widths[i] = max(widths[i], Width(r.cells[i].text))
 		}
-		least[i] = min(widths[i], max(c.Least, 1))
+		least[i] = min(widths[i], max(g.least[i], 1))
 	}
 	drop := func(i int) { widths[i], least[i] = 0, 0 }
 	for i := len(widths) - 1; i >= 0 && total(widths) > width; i-- {
-		if g.columns[i].Extra {
+		if g.least[i] == 0 {
 			drop(i)
 		}
 	}
@@ -186,7 +189,7 @@ func wrap(w io.Writer, first, hanging, text string, width int) {
 		fmt.Fprintln(w, strings.TrimRight(line, " "))
 		line, empty = hanging, true
 	}
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if !empty && Width(line)+1+Width(word) > width {
 			end()
 		}

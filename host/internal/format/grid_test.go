@@ -10,9 +10,9 @@ import (
 // Whatever is in a table, its lines have the width, and its columns begin one below the other.
 func TestGrid(t *testing.T) {
 	grid := func() *format.Grid {
-		g := format.NewGrid(format.Column{Title: "NAME", Least: 6}, format.Column{Title: "STATE", Least: 5}, format.Column{Title: "MORE", Extra: true})
-		g.Row(format.Cell{Text: "beat"}, format.Cell{Text: "idle", Tone: format.Normal}, format.Cell{Text: "-"})
-		g.Row(format.Cell{Text: "日本語の仕事"}, format.Cell{Text: "failing\x1b\nx2", Tone: format.Red}, format.Cell{Text: "é\u0301 1"}).Below(".....")
+		g := format.NewGrid("NAME\tSTATE\tMORE", 6, 5, 0)
+		g.Row("beat", "idle", "-").Tone(1, format.Normal)
+		g.Row("日本語の仕事", "failing\x1b\nx2", "é\u0301 1").Tone(1, format.Red).Below(".....")
 		return g
 	}
 	for width, want := range map[int]string{

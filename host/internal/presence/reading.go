@@ -29,20 +29,41 @@ type Reading struct {
 	Doc *Document
 }
 
+// silentAt reports whether a replica should have written again by an instant.
+func (r *Replica) silentAt(at time.Time) bool {
+	return at.Sub(r.Seen).Abs() > 3*time.Duration(r.Every)*time.Second/2+repeatTime
+}
+
+// SilentAt reports whether a replica had not written for too long by an instant, as far as the reading shows.
+func (r Replica) SilentAt(at time.Time) bool { return at.After(r.Seen) && r.silentAt(at) }
+
 // State returns the state of a replica of the reading.
 func (r Reading) State(replica Replica) State {
-	late := 3*time.Duration(replica.Every)*time.Second/2 + repeatTime
 	switch {
 	case !replica.Left.IsZero():
 		return Left
 	case !replica.Lost.IsZero():
 		return Lost
-	case r.At.Sub(replica.Seen).Abs() <= late:
+	case !replica.silentAt(r.At):
 		return Up
 	case replica.Woken:
 		return Asleep
 	}
 	return Silent
+}
+
+// Covers reports whether each replica that was up at an instant is in the reading, unless a later process has its name: one that
+// has not written for an hour is dropped, and so are some if there are too many.
+func (r Reading) Covers(at time.Time) bool {
+	if r.Doc == nil || len(r.Doc.Replicas) == 0 || len(r.Doc.Replicas) >= most {
+		return false
+	}
+	for _, replica := range r.Doc.Replicas {
+		if replica.Seen.Sub(at)+time.Duration(replica.Every)*time.Second >= keepFor {
+			return false
+		}
+	}
+	return true
 }
 
 // Alone reports whether no replica is up but the one of this name.

@@ -219,10 +219,7 @@ func ZoneOf(a *app.App, name string) *time.Location {
 	if err != nil {
 		return nil
 	}
-	if len(j.After.Jobs) > 0 {
-		j = root(a.Scheduler.Jobs, j)
-	}
-	s, err := app.TicksOf(j)
+	s, err := app.TicksFor(a, j)
 	if err != nil || s.Location() == time.UTC {
 		return nil
 	}

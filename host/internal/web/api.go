@@ -13,6 +13,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/host/internal/view"
+	"github.com/soloist-go/soloist/host/internal/why"
 	"github.com/soloist-go/soloist/internal/record"
 )
 
@@ -22,6 +23,7 @@ type pages struct {
 	guard     *Guard
 	cache     *Cache
 	past      *past.Cache
+	witness   *why.Witness
 	shelf     *lockShelf
 	functions []string     // in Functions: what is deployed and is not what the jobs need
 	streams   atomic.Int64 // that are open
@@ -37,7 +39,7 @@ type route struct {
 // open, too: it has nothing in it but the form to sign in, and asks the API for the rest.
 // functions is what is deployed in Functions and is not what the jobs need.
 func Routes(a *app.App, guard *Guard, cache *Cache, functions []string) *http.ServeMux {
-	p := &pages{app: a, guard: guard, cache: cache, past: past.NewCache(a), shelf: newLockShelf(a.Scheduler.Store, a.Settings.App, cache.readings.Go, cache.closed), functions: functions}
+	p := &pages{app: a, guard: guard, cache: cache, past: past.NewCache(a), witness: why.Watch(a), shelf: newLockShelf(a.Scheduler.Store, a.Settings.App, cache.readings.Go, cache.closed), functions: functions}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", page)
 	mux.HandleFunc("GET /jobs/{job}", page)
@@ -63,6 +65,7 @@ func (p *pages) api() []route {
 		{"GET", "/jobs", read(p.jobs)},
 		{"GET", "/jobs/{job}", read(p.job)},
 		{"GET", "/jobs/{job}/history", read(p.history)},
+		{"GET", "/jobs/{job}/why", read(p.why)},
 		{"GET", "/replicas", read(p.replicas)},
 		{"GET", "/locks", read(p.locks)},
 		{"GET", "/stream", read(p.stream)},
