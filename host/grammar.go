@@ -15,7 +15,6 @@ import (
 
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
-	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/internal/near"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/schedule"
@@ -177,7 +176,7 @@ func (f zoneFlag) read() (z zoning, err error) {
 // clock is the present, for times of a job or, with no name, of the program.
 func (z zoning) clock(a *app.App, job string) format.Clock {
 	if z.ofJob && job != "" {
-		z.zone = view.ZoneOf(a, job)
+		z.zone = app.ZoneOf(a, job)
 	}
 	return format.Clock{Now: a.Now(), Zone: z.zone, Spans: z.spans}
 }

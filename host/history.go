@@ -385,7 +385,7 @@ func (c *whyCommand) do(ctx context.Context, a *app.App) int {
 	var m why.Moment
 	err := a.One(c.Job)
 	if err == nil && c.Time != nil {
-		if m, err = why.ReadMoment(*c.Time, a.Now(), why.ZoneOf(a, c.Job)); err != nil {
+		if m, err = why.ReadMoment(*c.Time, a.Now(), app.ZoneOf(a, c.Job)); err != nil {
 			err = fmt.Errorf("%.70q: %w", *c.Time, err)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/past"
-	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/record"
 )
@@ -291,10 +290,10 @@ func (c *backfillCommand) plan(ctx context.Context, a *app.App, job string, of d
 	}
 	return c.answer(a, exitOK, backfillAnswer{newHead(a, job), plan.Ticks, plan.First, plan.Last, plan.Listed}, func() {
 		fmt.Fprintf(a.Console.Stdout, "%s: it would run %s again, from %s to %s\n", job, format.Plural(plan.Ticks, "tick"), format.Stamp(plan.First), format.Stamp(plan.Last))
-		zone := view.ZoneOf(a, job)
+		zone := app.ZoneOf(a, job)
 		for _, tick := range plan.Listed {
 			line := format.Stamp(tick)
-			if zone != nil {
+			if zone != time.UTC {
 				line += "  " + localTime(tick.In(zone))
 			}
 			fmt.Fprintln(a.Console.Stdout, line)

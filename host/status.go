@@ -222,7 +222,7 @@ func (c *statusCommand) printJobs(a *app.App, to app.Console, rows []view.Row, w
 func (c *statusCommand) explain(a *app.App, to app.Console, width int, views []view.Job, clock format.Clock) {
 	for _, v := range views {
 		if c.Zone == nil || c.times.ofJob {
-			clock.Zone = view.ZoneOf(a, v.Name)
+			clock.Zone = app.ZoneOf(a, v.Name)
 		}
 		fmt.Fprintln(to.Stdout)
 		format.Wrapped(to.Stdout, v.Name, width)

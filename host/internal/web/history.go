@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/host/internal/why"
@@ -117,7 +118,7 @@ func (p *pages) why(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m, ok := asked(w, r, func(values map[string]string) (why.Moment, error) {
-		return parseWhy(values, p.app.Now(), why.ZoneOf(p.app, name))
+		return parseWhy(values, p.app.Now(), app.ZoneOf(p.app, name))
 	})
 	if !ok {
 		return
