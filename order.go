@@ -46,18 +46,18 @@ type Order struct {
 	// end, and a run is given up after an hour.
 	Until time.Time
 
-	// Request names a run; see [Scheduler.RunNow]. A name that was used is refused. Empty: a new name.
+	// Request names a run; see [Scheduler.RunNow]. A name that was used is refused. Empty: a new name. The runs of a backfill
+	// have the name that its order gets when it is written.
 	Request string
 
 	// Backfill says which ticks a backfill has.
 	Backfill Backfill
 
-	// These are set in an order that was written: its number, which only grows; its time, by the store's clock; the token of the
-	// run that it ends; how many ticks its backfill has. Set by a caller, they have no effect.
-	Seq   int64
-	At    time.Time
-	Token int64
-	Ticks int
+	// These are set in an order that was written. Set by a caller, they have no effect.
+	Seq   int64     // its number, which only grows; of a backfill: Run.Backfill of its runs
+	At    time.Time // by the store's clock
+	Token int64     // of the run that OrderCancel or OrderStepDown ends; else zero
+	Ticks int       // how many its backfill has
 }
 
 // OrderKind is what an operator can order.
@@ -102,8 +102,12 @@ func (s *Scheduler) Orders(ctx context.Context) ([]Order, error) {
 }
 
 func newOrder(o *record.Order) Order {
-	return Order{Kind: OrderKind(o.Kind), Job: o.Job, By: o.By, Reason: o.Reason, Until: o.Until, Request: o.Name, Backfill: rangeOf(&o.Backfill),
-		Seq: o.Seq, At: o.At, Token: o.Token, Ticks: o.Backfill.Ticks}
+	order := Order{Kind: OrderKind(o.Kind), Job: o.Job, By: o.By, Reason: o.Reason, Until: o.Until, Request: o.Name, Backfill: rangeOf(&o.Backfill),
+		Seq: o.Seq, At: o.At, Ticks: o.Backfill.Ticks}
+	if o.Kind == record.OrderCancel || o.Kind == record.OrderStepDown {
+		order.Token = o.Token
+	}
+	return order
 }
 
 func rangeOf(b *record.Backfill) Backfill { return Backfill{b.From, b.To, b.All, b.Parallel} }
