@@ -22,7 +22,7 @@ type Order struct {
 	//   - OrderResume: the end of a pause, also of one by [Retry.PauseAfter].
 	//   - OrderRun: one run, in addition to the ticks, on whichever replica is first. It waits for
 	//     the end of a run that was under way before it, and is skipped if it was ordered during
-	//     that run, unless Missed is RunAll.
+	//     that run, unless Late.Missed is RunAll.
 	//   - OrderCancel: the context of the run that is under way ends with [ErrCancelled].
 	//     Its tick is not run again. A tick that waits for another attempt is cancelled too, but one
 	//     of a backfill only with the backfill.
@@ -115,7 +115,7 @@ func rangeOf(b *record.Backfill) Backfill { return Backfill{b.From, b.To, b.All,
 // RunNow runs a job once, in addition to its ticks, on this replica. It returns when the run is
 // over, or when ctx, and after it Grace, has ended the run. The run is claimed as a tick is, so
 // only one replica runs the job at a time. Ticks that come due under the run are skipped, unless
-// a tick was due before the run began: then Missed says what becomes of that tick and of those
+// a tick was due before the run began: then Late.Missed says what becomes of that tick and of those
 // that came due under the run. If another schedule is in force, it stays in force, and its
 // replicas decide about all its ticks.
 //
