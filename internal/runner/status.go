@@ -24,8 +24,7 @@ import (
 // A Status is what the store says about one job; soloist.JobStatus explains the fields.
 type Status struct {
 	Name         string
-	Shard        int
-	Shards       int
+	Shard        Shard // which part the job is
 	Singleton    bool
 	EveryReplica bool
 	Schedule     string
@@ -147,7 +146,7 @@ func (q inquiry) pause() record.Pause {
 // status returns what an answer to a read of the entry says.
 func (q inquiry) status(entry *store.Entry, err error) Status {
 	j, p := q.job, &q.job.Policy
-	st := Status{Name: j.Name, Shard: j.Shard.Index, Shards: j.Shard.Count, Singleton: q.Singleton()}
+	st := Status{Name: j.Name, Shard: j.Shard, Singleton: q.Singleton()}
 	if !st.Singleton {
 		st.Schedule = j.Schedule()
 	}

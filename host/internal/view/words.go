@@ -162,8 +162,8 @@ func PauseReplaced(ordered record.JobControl, now time.Time) string {
 // has a hash of the schedule, not its text.
 func foreignWords(st *desk.Status) string {
 	text := "this environment's schedule is not the one in force"
-	if st.Shards > 0 {
-		text = fmt.Sprintf("this environment's schedule or number of shards (%d) is not the one in force", st.Shards)
+	if st.Shard.Count > 0 {
+		text = fmt.Sprintf("this environment's schedule or number of shards (%d) is not the one in force", st.Shard.Count)
 	} else if st.Schedule != "" {
 		text = "this environment's schedule (" + st.Schedule + ") is not the one in force"
 	}
