@@ -224,6 +224,9 @@ func TestStatusSaysWhatIsPaused(t *testing.T) {
 				if st.Paused {
 					names = append(names, st.Name)
 				}
+				if ordered := st.Paused && (st.Name == "work" || st.Name == "each"); (st.Pause.Kind == soloist.OrderPause) != ordered || ordered && st.Pause.Job != st.Name {
+					t.Errorf("the order that pauses %s: got %+v", st.Name, st.Pause)
+				}
 			}
 			if !slices.Equal(names, want) {
 				t.Errorf("got %q, want %q", names, want)
@@ -623,11 +626,11 @@ func TestStatusTellsOneStory(t *testing.T) {
 		"taken back": func(c *cluster) {
 			a := c.start("a", ahead(true, work("0 * * * * *", time.Second)))
 			until(3*time.Minute - 1700*time.Millisecond)
-			c.ok(a.orders(soloist.OrderStepDown))
+			order, err := a.Order(c.t.Context(), soloist.Order{Kind: soloist.OrderStepDown, Job: "work"})
 			until(3*time.Minute - 200*time.Millisecond)
-			st := c.status(a)
-			if st.Last.Outcome != st.History[0] || c.record("work").Token == st.Last.Token {
-				c.t.Errorf("got %+v, and the history has %+v", st.Last, st.History[0])
+			st, spent := c.status(a), c.record("work").Token
+			if err != nil || st.Last.Outcome != st.History[0] || st.Last.Token == spent || order.Token != spent {
+				c.t.Errorf("got %+v and %+v, %v, and the history has %+v", st.Last, order, err, st.History[0])
 			}
 		},
 		"foreign": func(c *cluster) {
