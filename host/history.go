@@ -80,15 +80,20 @@ func (c *historyCommand) do(ctx context.Context, a *app.App) int {
 	if slices.ContainsFunc(pasts, func(p jobHistory) bool { return p.Error != "" }) {
 		code = exitFail
 	}
-	code = c.answer(a, code, body, func() { printHistory(a, pasts) })
+	code = c.answer(a, code, body, func() { printHistory(a, pasts, wanted.Run != "") })
 	return max(code, wanted.missing(a, pasts))
 }
 
 // printHistory has the outcomes, then what was counted since the record was made:
-// the outcomes go when they are old, the counts stay.
-func printHistory(a *app.App, pasts []jobHistory) {
+// the outcomes go when they are old, the counts stay. Of one run it has all that is known.
+func printHistory(a *app.App, pasts []jobHistory, one bool) {
 	fmt.Fprintf(a.Console.Stdout, "app %s on %s, %s\n\n", a.Settings.App, a.Place, format.Stamp(a.Now()))
-	printOutcomes(a, pasts)
+	reason := format.Brief
+	if one {
+		reason = format.Line
+	}
+	printOutcomes(a, pasts, reason)
+	printDetails(a, pasts)
 	w := format.Table(a.Console.Stdout, "JOB\tSTATE\tCOUNTS")
 	for _, p := range pasts {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", p.Name, p.words, p.countWords())
@@ -96,7 +101,7 @@ func printHistory(a *app.App, pasts []jobHistory) {
 	w.Flush()
 }
 
-func printOutcomes(a *app.App, pasts []jobHistory) {
+func printOutcomes(a *app.App, pasts []jobHistory, reason func(string) string) {
 	if !slices.ContainsFunc(pasts, func(p jobHistory) bool { return len(p.History) > 0 }) {
 		return
 	}
@@ -104,7 +109,7 @@ func printOutcomes(a *app.App, pasts []jobHistory) {
 	for _, p := range pasts {
 		for i, f := range p.History {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Name, format.Span(&f.Outcome), f.Status, format.Number(int64(f.Attempt)),
-				format.Join(format.Line(f.Replica)), format.Stamp(f.Start), format.Took(&f.Outcome), format.Number(f.Token), p.reason(i))
+				format.Join(format.Line(f.Replica)), format.Stamp(f.Start), format.Took(&f.Outcome), format.Number(f.Token), p.reason(i, reason))
 			if f.Gap {
 				fmt.Fprintf(w, "%s\tbefore this, outcomes may be lost\t-\t-\t-\t-\t-\t-\t-\n", p.Name)
 			}
@@ -114,12 +119,28 @@ func printOutcomes(a *app.App, pasts []jobHistory) {
 	fmt.Fprintln(a.Console.Stdout)
 }
 
-// reason is that of an outcome, as a sentence if that was asked for.
-func (p *jobHistory) reason(i int) string {
+// printDetails has what is known of failures besides their outcomes.
+func printDetails(a *app.App, pasts []jobHistory) {
+	for _, p := range pasts {
+		for _, f := range p.History {
+			if f.Detail == "" {
+				continue
+			}
+			fmt.Fprintf(a.Console.Stdout, "%s, attempt %d\n", format.Line(f.ID), f.Attempt)
+			for line := range strings.Lines(strings.ReplaceAll(f.Detail, "\t", "    ")) {
+				fmt.Fprintln(a.Console.Stdout, strings.TrimRight("  "+format.Escape(strings.TrimSuffix(line, "\n")), " "))
+			}
+			fmt.Fprintln(a.Console.Stdout)
+		}
+	}
+}
+
+// reason is that of an outcome, as a sentence if that was asked for, else as a line that text makes of it.
+func (p *jobHistory) reason(i int, text func(string) string) string {
 	if p.Why != nil && p.Why[i] != "" {
 		return p.Why[i]
 	}
-	return format.Join(format.Line(p.History[i].Reason))
+	return format.Join(text(p.History[i].Reason))
 }
 
 // countWords are the counts, or why there are none.
@@ -195,6 +216,9 @@ func (f filter) histories(ctx context.Context, a *app.App) (pasts []jobHistory, 
 			lines, err := f.pastOf(ctx, a, &st)
 			p.status, p.lines = st, lines
 			p.History, _ = f.Select(st.Name, lines, 0, f.limit)
+			if f.Run != "" {
+				err = errors.Join(err, past.AddDetails(ctx, a, &st, p.History))
+			}
 			if err != nil {
 				p.Error = err.Error()
 			}

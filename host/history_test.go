@@ -188,7 +188,7 @@ func TestHistoryInAPI(t *testing.T) {
 			wantWithin(t, args, historyOf(t, p, args), want-2, want+1)
 		}
 		for query, want := range map[string]string{"?since=x": "since is", "?since=2999-01-01": "has passed", "?outcome=failled": "failed", "?limit=101": "limit is", "?limit=0": "limit is",
-			"?offset=-1": "offset is", "?of=1": "want since, outcome, offset or limit", "?since=1h&since=2h": "2 times", "?outcome=": "want one of"} {
+			"?offset=-1": "offset is", "?of=1": "want since, outcome, run, offset or limit", "?since=1h&since=2h": "2 times", "?outcome=": "want one of"} {
 			got := s.get("/api/v1/jobs/often/history" + query)
 			wantAnswer(t, query, got, http.StatusBadRequest, want)
 			d.wantAsDescribed(t, "GET", "/api/v1/jobs/often/history", got)
@@ -216,7 +216,7 @@ func TestHistoryInAPIWithTrouble(t *testing.T) {
 		backend := &logs{Memory: new(local.Memory)}
 		p := frequent(backend)
 		ticks(t, p, 5)
-		t.Setenv("SOLOIST_HISTORY", "")
+		t.Setenv("SOLOIST_HISTORY", "0")
 		ticks(t, p, 30)
 		t.Setenv("SOLOIST_HISTORY", "24h")
 		ticks(t, p, 1)
@@ -247,17 +247,17 @@ func TestHistoryInAPIWithTrouble(t *testing.T) {
 	})
 }
 
-// Without a log the record has the last outcomes, and the answer says so: without the setting, for which nothing is
-// written, and where the store keeps no logs, which is warned of.
+// Without a log the record has the last outcomes, and the answer says so: with the setting 0, for which nothing is
+// written, and where the store keeps no logs, which is warned of if a history was asked for.
 func TestHistoryWithoutLog(t *testing.T) {
-	for setting, note := range map[string]string{"": "set", "24h": "keeps no logs"} {
+	for setting, note := range map[string]string{"0": "is 0", "": "keeps no logs", "24h": "keeps no logs"} {
 		bubble(t, []string{"SOLOIST_HISTORY=" + setting}, func(t *testing.T) {
 			backend := new(local.Memory)
 			p := frequent(backend)
-			if setting != "" {
+			if setting != "0" {
 				p.Store = newGated(backend, nil)
 			}
-			wantEqual(t, "warned", strings.Contains(call(t, p, "tick").err, "SOLOIST_HISTORY has no effect"), setting != "")
+			wantEqual(t, "warned", strings.Contains(call(t, p, "tick").err, "SOLOIST_HISTORY has no effect"), setting == "24h")
 			ticks(t, p, 30)
 			s := open(t, p)
 			got := pastOf(t, s, "?limit=5&offset=3")

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -264,25 +266,45 @@ func sendPings(a *app.App) (done func()) {
 	return func() { p.Close(lastPings) }
 }
 
-// keepHistory writes the outcomes of the jobs to logs next to their records, if
-// SOLOIST_HISTORY says for how long to keep them. stop writes what waits.
+// detailsOfJob is about how many bytes of details of failures are kept of each job: some hundred failures, or some thousand.
+const detailsOfJob = 4 << 20
+
+// keepHistory writes the outcomes of the jobs to logs next to their records, for as long as
+// SOLOIST_HISTORY says, and details of failures. stop writes what waits.
 func keepHistory(a *app.App) (stop func()) {
 	if a.Settings.History == 0 {
 		return func() {}
 	}
-	if a.Logs == nil {
+	asked := os.Getenv("SOLOIST_HISTORY") != ""
+	if a.Logs == nil && asked {
 		a.Log.Warn("SOLOIST_HISTORY has no effect: the store keeps no logs, as it does not implement store.Appender")
+	}
+	if a.Logs == nil {
 		return func() {}
 	}
 	s := struct {
 		store.Store
 		store.Appender
 	}{a.Scheduler.Store, a.Logs}
-	w := &history.Writer{Store: s, App: a.Settings.App, Keep: history.Keep{Age: a.Settings.History}, Failed: func(job string, err error) {
-		a.Log.Warn("the history of a job could not be written: trying again", "job", job, "error", err)
-	}}
-	a.Listen(w.Take)
-	return inBackground(context.Background(), w.Run)
+	ctx, refused := context.WithCancel(context.Background())
+	w := &history.Writer{Store: s, App: a.Settings.App, Keep: history.Keep{Age: a.Settings.History}, Details: detailsOfJob}
+	w.Failed = func(job string, err error) {
+		switch {
+		case asked || !errors.Is(err, fs.ErrPermission):
+			a.Log.Warn("the history of a job could not be written: trying again", "job", job, "error", err)
+		case ctx.Err() == nil: // who has not asked for a history needs no permission for it
+			refused()
+			a.Log.Info("no history is kept: the store refuses it; SOLOIST_HISTORY=0 says so, too", "job", job, "error", err)
+		}
+	}
+	mask := logging.Mask(a.Settings.Secrets(a.Pings))
+	a.Listen(func(e event.Event) {
+		if ctx.Err() == nil {
+			e.Detail = mask(e.Detail)
+			w.Take(e)
+		}
+	})
+	return inBackground(ctx, w.Run)
 }
 
 // inBackground runs something until stop is called, which waits for its end.

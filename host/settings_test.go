@@ -57,7 +57,7 @@ func TestSettings(t *testing.T) {
 		{name: "plain ones", env: []string{"SOLOIST_LEASE=45s", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=0s", "SOLOIST_TICK_TIMEOUT=30m", "SOLOIST_LOG_FORMAT=text",
 			"SOLOIST_LOG_LEVEL=warn"}, ok: "demo"},
 		{name: "history in days", env: []string{"SOLOIST_HISTORY=90d"}, ok: "demo"},
-		{name: "history of a minute", env: []string{"SOLOIST_HISTORY=1m"}, bad: []string{`SOLOIST_HISTORY is "1m": want a duration of an hour or more`}},
+		{name: "history of a minute", env: []string{"SOLOIST_HISTORY=1m"}, bad: []string{`SOLOIST_HISTORY is "1m": want 0, or a duration of an hour or more`}},
 		{name: "grace negative", env: []string{"SOLOIST_GRACE=-2s"}, bad: []string{`SOLOIST_GRACE is "-2s": want a duration of zero or more`}},
 		{name: "log format wrong", env: []string{"SOLOIST_LOG_FORMAT=xml"}, bad: []string{`SOLOIST_LOG_FORMAT is "xml": want text or json`}},
 		{name: "log level wrong", env: []string{"SOLOIST_LOG_LEVEL=loud"}, bad: []string{`SOLOIST_LOG_LEVEL is "loud": want debug, info, warn or error`}},
