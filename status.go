@@ -32,7 +32,7 @@ type JobStatus struct {
 	Succeeded  time.Time              // end of the last success, manual or not; zero: none
 	Settled    time.Time              // each tick up to it has its outcome; zero: it has no record
 	Checkpoint int64                  // its length in bytes; zero: none, or the store does not know it
-	Err        error                  // why the record could not be read, or cannot be used: then nothing of it is shown
+	Err        error                  // why the record could not be read, or cannot be used: then nothing of it is shown, and Paused is false
 
 	Next     time.Time // the next tick by the schedule in force; zero: none, or not known
 	Awaits   string    // the jobs that it follows whose outcome Next waits for, once it has come; empty: none
@@ -45,7 +45,7 @@ type JobStatus struct {
 	Paused   bool           // its ticks are skipped: by its settings here, by itself, or by an order, as far as this Scheduler runs and has read it
 	Pause    Order          // the order that pauses it, without its number, and since when; zero: none does
 	Late     LateTicks      // of Late.Finish: the late ticks since the last success, reported or not; zero: none
-	Backfill BackfillStatus // the last one, as far as this Scheduler has read the orders; zero: none was ordered
+	Backfill BackfillStatus // the last one, as far as this Scheduler has read the orders; zero: none, or not known
 }
 
 // A LastRun is the last run of a job that was claimed. Its Request is also set for a run of a backfill: see [event.BackfillOf].
