@@ -232,7 +232,7 @@ func TestTickSetsTheAlarmItNeeds(t *testing.T) {
 
 // wake puts a message that is visible at once, and status says which alarm is pending.
 func TestWakeAndStatusOfAlarm(t *testing.T) {
-	bubble(t, []string{"SOLOIST_ALARM=queue"}, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ALARM=queue", "COLUMNS=100"}, func(t *testing.T) {
 		w := newWoken("@hourly")
 		w.queue.Name = "https://a/before"
 		run(t.Context(), w.Program, "tick")

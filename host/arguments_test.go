@@ -122,8 +122,8 @@ func TestWrongArguments(t *testing.T) {
 	p := host.Program{Work: work(), Store: down(), Now: spring}
 	const help = "\ndemo help lists the commands\n"
 	for args, want := range map[string]string{
-		"bogus":                               `unknown command "bogus"` + help,
-		"stauts":                              `unknown command "stauts": did you mean status?` + help,
+		"bogus":                               "unknown command \"bogus\": demo help lists the commands\n",
+		"stauts":                              "unknown command \"stauts\": did you mean status?\n",
 		"serve now":                           `serve: unexpected argument "now"` + help,
 		"status --jsno":                       "status: unknown flag --jsno: did you mean --json?" + help,
 		"serve --json":                        "serve: unknown flag --json: it takes none" + help,
@@ -132,7 +132,7 @@ func TestWrongArguments(t *testing.T) {
 		"unlock":                              "unlock: of which job?" + help,
 		"unlock --now":                        "unlock: of which job?" + help,
 		"unlock beat leader":                  `unlock: unexpected argument "leader"` + help,
-		"status --now":                        "status: unknown flag --now: want --watch, --locks, --json" + help,
+		"status --now":                        "status: unknown flag --now: want --failing, --exit-code, --tz, --watch, --locks, --json" + help,
 		"history --at 2026-03-29":             "history: unknown flag --at: want --job, --since, --outcome, -n, --why, --json" + help,
 		"validate -n 3":                       "validate: unknown flag -n: want --json" + help,
 		"next -n x":                           `next: --limit: "x" is no number from 1 to 1000` + help,
@@ -142,7 +142,7 @@ func TestWrongArguments(t *testing.T) {
 		"next -é":                             "next: unknown flag -é: want -n, --at, --tz, --schedule, --json" + help,
 		"status --json=perhaps":               `status: --json: bool value must be true, 1, yes, false, 0 or no but got "perhaps"` + help,
 		"--json":                              "unknown flag --json: flags follow the command" + help,
-		"-":                                   `unknown command "-"` + help,
+		"-":                                   "unknown command \"-\": demo help lists the commands\n",
 		"next beat leader":                    `next: unexpected argument "leader"` + help,
 		"next leader":                         "there is no job \"leader\": want one of beat, night-report\n",
 		"history nobody":                      "there is no job \"nobody\": want one of beat, night-report, leader\n",

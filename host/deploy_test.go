@@ -416,7 +416,7 @@ func TestDriftIsTold(t *testing.T) {
 	p := host.Program{Store: &local.Memory{}, Work: jobs(soloist.Job{Name: "night"})}
 	root := deployed(t, p.Work)
 	for schedule, tells := range map[string][]string{"30 2 * * *": {"!" + text}, "0 4 * * *": {text}} {
-		environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "FUNCTIONS_APP_ROOT_PATH="+root, "SOLOIST_JOB_NIGHT_SCHEDULE="+schedule)
+		environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "FUNCTIONS_APP_ROOT_PATH="+root, "SOLOIST_JOB_NIGHT_SCHEDULE="+schedule, "COLUMNS=200")
 		s, log := logged(t, p)
 		s.tick()
 		wantAnswer(t, "JSON", s.get("/api/v1/jobs"), 200, tells...)

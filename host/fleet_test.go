@@ -64,9 +64,10 @@ func TestStatusShowsReplicas(t *testing.T) {
 		environment(t)
 		wantRun(t, p, "status", 0, `
 			app demo on *local.Memory, 2000-01-01 00:01:10Z
+			1 job, none in trouble
 
-			NAME   SCHEDULE         STATE         LAST  NEXT                         COUNTS
-			cache  every hour, UTC  each replica  -     2000-01-01 01:00:00Z in 58m  -
+			NAME   STATE         LAST  NEXT          SCHEDULE         COUNTS
+			cache  each replica  -     01:00 in 58m  every hour, UTC  -
 
 			REPLICA  STATE  VERSION  PLATFORM        SEEN      SKEW
 			a        up     demo--1  Container Apps  1m9s ago  -
@@ -94,11 +95,11 @@ func TestStatusComparesReplicas(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		want("the same", p, nil)
 		want("another schedule", p, []string{"SOLOIST_JOB_BEAT_SCHEDULE=*/5 * * * *", "SOLOIST_LEASE=20s"},
-			"beat idle: this environment's schedule (every 5 minutes, UTC) is not the one in force, whose next tick is 2000-01-01 00:01:00Z",
+			"beat idle: this environment's schedule is not the one in force: every 5 minutes, UTC here; the next tick of that is 2000-01-01 00:01:00Z",
 			"beat idle: schedules differ: CRON_TZ=UTC */5 * * * * in this environment; @every 1m0s on a",
 			"beat idle: settings differ: lease 20s in this environment; lease 30s on a",
 			"night-report idle: settings differ: lease 20s in this environment; lease 30s on a")
-		wantLines(t, p, "status", 0, "beat          (differs)  ")
+		wantLines(t, p, "status", 0, "in 57s    (differs)\n")
 		want("a pause that is not in force", p, []string{"SOLOIST_JOB_BEAT_PAUSED=true"}, "beat idle: paused by settings: true in this environment; false on a")
 
 		more := host.Program{Work: append(work()[:2], soloist.Job{Name: "extra", Schedule: "@hourly", Do: do}), Store: p.Store}
@@ -176,7 +177,7 @@ func TestDocumentThatHasNoReplicas(t *testing.T) {
 		p := host.Program{Work: work()[:1], Store: backend}
 		defer beginServing(t, p)()
 		time.Sleep(61 * time.Second)
-		wantPlain(t, "status", wantLines(t, p, "status", 0, "correct or delete demo/.replicas", "1 succeeded").out)
+		wantPlain(t, "status", wantLines(t, p, "status", 0, "correct or delete demo/.replicas", "succeeded, 1s ago").out)
 		s := open(t, p)
 		wantAnswer(t, "page", s.get("/api/v1/jobs"), 200, `"replicas":[]`, "the replicas cannot be shown: correct or delete demo/.replicas: ")
 		wantAnswer(t, "replicas", s.get("/api/v1/replicas"), 200, `"replicas":[]}`)
@@ -193,11 +194,11 @@ func TestDifferencesAreToldOnce(t *testing.T) {
 		}
 		defer beginServing(t, p, replicaName+"a")()
 		time.Sleep(3 * time.Second)
-		environment(t, "SOLOIST_LEASE=20s", "SOLOIST_JOB_IMPORT_PAUSED=true")
-		got := wantLines(t, p, "status", 0, "!not known", "!  paused  ",
-			"\nimport-0, import-1, import-2: paused by settings: true in this environment; false on a\n",
-			"\nimport-0, import-1, import-2: settings differ: shards 3, lease 20s in this environment; shards 3, lease 30s on a\n",
-			"\nfeed-0, feed-1: settings differ: singleton, shards 2, lease 20s in this environment; singleton, shards 2, lease 30s on a\n",
+		environment(t, "SOLOIST_LEASE=20s", "SOLOIST_JOB_IMPORT_PAUSED=true", "COLUMNS=200")
+		got := wantLines(t, p, "status", 0, "!not known on", "!  paused  ",
+			"\nimport: paused by settings: true in this environment; false on a\n",
+			"\nimport: settings differ: shards 3, lease 20s in this environment; shards 3, lease 30s on a\n",
+			"\nfeed: settings differ: singleton, shards 2, lease 20s in this environment; singleton, shards 2, lease 30s on a\n",
 			"\njob-00, job-01, job-02, job-03, job-04, 25 others: settings differ: lease 20s in this environment; lease 30s on a\n")
 		wantEqual(t, "differences", strings.Count(got.out, "in this environment;"), 4)
 		wantAnswer(t, "the list", open(t, p).get("/api/v1/jobs?limit=1"), 200, `"jobs":35`, `"matched":35`)
@@ -224,6 +225,7 @@ func TestZoneDataAreTold(t *testing.T) {
 // A run that goes on after its time-out is in trouble while it does, and both facts are in its outcome.
 func TestRunOverItsTimeout(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
+		t.Setenv("COLUMNS", "200")
 		deaf := soloist.Job{Name: "deaf", Schedule: "@every 1h", Timeout: 10 * time.Second, Do: func(context.Context, *soloist.Run) error { time.Sleep(100 * time.Second); return nil }}
 		tries := soloist.Job{Name: "tries", Schedule: "@every 1h", Timeout: 10 * time.Second, Retry: soloist.Retry{MaxTries: 3}, Do: deaf.Do}
 		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{deaf, tries}}
@@ -244,7 +246,7 @@ func TestRunOverItsTimeout(t *testing.T) {
 		wantAnswer(t, "the list", s.get("/api/v1/jobs?trouble=true"), 200, `"matched":1`, `"job":"deaf"`, `"timesOut":"2000-01-01T01:00:1`)
 		s.wait()
 		time.Sleep(time.Minute)
-		wantLines(t, p, "status", 0, "succeeded in 1m40s (after the end of its context: timed out after 10s) on replica-a")
+		wantLines(t, p, "status deaf", 0, "succeeded in 1m40s (after the end of its context: timed out after 10s) on replica-a")
 	})
 }
 
@@ -297,7 +299,7 @@ func TestProgramsWithOneApp(t *testing.T) {
 		{info.Path, "beat", "!" + says},
 		{"", "beat", "!" + says},
 	} {
-		bubble(t, []string{replicaName + "a", "SOLOIST_PRESENCE=10s"}, func(t *testing.T) {
+		bubble(t, []string{replicaName + "a", "SOLOIST_PRESENCE=10s", "COLUMNS=300"}, func(t *testing.T) {
 			now, minutely := time.Now().UTC().Format(time.RFC3339), map[string]any{"schedule": "@every 1m0s"}
 			p := host.Program{Work: here(), Store: foreign(t, &local.Memory{},
 				map[string]any{"b": map[string]any{"id": "b", "started": now, "seen": now, "every": 1200, "health": "ok",

@@ -208,7 +208,7 @@ func (f filter) histories(ctx context.Context, a *app.App) (pasts []jobHistory, 
 		}
 		v := views[i]
 		p := jobHistory{Name: v.Name, Kind: v.Kind, State: v.State, Failures: v.Failures, Progress: v.Progress, Counts: v.Counts, Error: v.Error,
-			EveryReplica: v.EveryReplica, History: []past.Run{}, words: v.StateWords(a.Now())}
+			EveryReplica: v.EveryReplica, History: []past.Run{}, words: v.StateWords(format.Clock{Now: a.Now()})}
 		if p.Counts == nil {
 			p.Counts = map[event.Status]int64{}
 		}

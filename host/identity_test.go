@@ -141,7 +141,8 @@ func TestChdirLeavesStoreWhereItIs(t *testing.T) {
 // An account that does not exist is a name that cannot be looked up.
 func TestStatusOfAnotherAccount(t *testing.T) {
 	environment(t, bySignature("https://shpostore.invalid", ""))
-	got := wantLines(t, host.Program{Work: work()}, "status", 1, "there is no such host: check the name of the account in SOLOIST_STORAGE")
+	got := wantLines(t, host.Program{Work: work()}, "status", 1, "demo: shpostore.invalid cannot be looked up: ")
+	wantEqual(t, "how often it is told what to do", strings.Count(got.err, "check the name of the account in SOLOIST_STORAGE"), 1)
 	wantEqual(t, "jobs that are unknown", strings.Count(got.out, " unknown "), 3)
 	secretless(t, got.out+got.err)
 }

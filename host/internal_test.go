@@ -28,7 +28,7 @@ func TestStatusInColour(t *testing.T) {
 	t.Setenv("TERM", "xterm")
 	var out strings.Builder
 	a := &app.App{Console: app.Console{Stdout: &out, Terminal: true}, Now: time.Now, Scheduler: &soloist.Scheduler{}}
-	printStatus(a, a.Console, []view.Job{{Name: "a", State: view.Idle}, {Name: "b", State: view.Failing, Failures: 3}}, nil, nil)
+	new(statusCommand).print(a, a.Console, 80, []view.Job{{Name: "a", State: view.Idle}, {Name: "b", State: view.Failing, Failures: 3}}, nil, nil)
 	rows := strings.Split(strings.NewReplacer("\x1b[31m", "", "\x1b[39m", "", "\x1b[0m", "").Replace(out.String()), "\n")
 	at := func(name string) int {
 		i := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, name+" ") })
@@ -45,7 +45,7 @@ func TestWatchRedrawsTerminal(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	var out strings.Builder
 	a := &app.App{Console: app.Console{Stdout: &out, Terminal: true}, Now: time.Now, Scheduler: &soloist.Scheduler{}, Place: "a store"}
-	s := &screen{a: a}
+	s := &screen{a: a, command: new(statusCommand)}
 	for range 2 {
 		if !s.show([]view.Job{{Name: "beat", Kind: "singleton"}}, nil) {
 			t.Fatal("not shown")
@@ -60,7 +60,7 @@ func TestWatchRedrawsTerminal(t *testing.T) {
 			t.Errorf("got the line %q: what was in it before stays", line)
 		}
 	}
-	if !strings.HasSuffix(frames[2], "\x1b[J") || !strings.Contains(frames[2], "beat  (singleton)") {
+	if !strings.HasSuffix(frames[2], "\x1b[J") || !strings.Contains(frames[2], "(singleton)") {
 		t.Errorf("got %q", frames[2])
 	}
 }

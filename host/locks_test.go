@@ -53,7 +53,7 @@ func once(t *testing.T, s store.Store, name, key string, outcome error) {
 }
 
 func TestStatusShowsLocks(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
+	bubble(t, []string{"COLUMNS=100"}, func(t *testing.T) {
 		backend := &local.Memory{}
 		p := host.Program{Work: work()[:1], Store: backend}
 		uses(t, backend, "Kunde/Müller")

@@ -152,7 +152,7 @@ func serveHTTP(a *app.App, ln net.Listener, h http.Handler, end func(), stop con
 		stop(err)
 		ended <- err
 	}()
-	a.Log.With(app.Revision()...).Info("listening", "url", web.URL(ln.Addr()), "app", a.Settings.App, "replica", a.Scheduler.Replica, "store", a.Place)
+	greet(a, web.URL(ln.Addr()))
 	return func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), lastAnswers(a))
 		defer cancel()
@@ -166,6 +166,19 @@ func serveHTTP(a *app.App, ln net.Listener, h http.Handler, end func(), stop con
 		}
 		return cut
 	}
+}
+
+// greet says where HTTP listens; to somebody at a terminal also what runs here, and when.
+func greet(a *app.App, url string) {
+	if a.Settings.LogFormat == "json" || !a.Console.OnTerminal(a.Console.Stdout) {
+		a.Log.With(app.Revision()...).Info("listening", "url", url, "app", a.Settings.App, "replica", a.Scheduler.Replica, "store", a.Place)
+		return
+	}
+	var b strings.Builder
+	width := a.Console.Width() - len("    ") // by which the log sets it off
+	format.Wrapped(&b, fmt.Sprintf("app %s, replica %s, records in %s", a.Settings.App, a.Scheduler.Replica, a.Place), width)
+	printComing(&b, a, format.Clock{Now: a.Now(), Zone: time.Local}, width) // in the zone of the lines below
+	a.Log.Info("listening on "+url, "jobs", logging.Dump(b.String()))
 }
 
 // cutOff is what the end of the process cuts off when requests do not end in
@@ -391,20 +404,21 @@ func fleetOf(ctx context.Context, a *app.App, reader *presence.Reader, all []des
 }
 
 // printReplicas shows a table of the replicas, and what differs between them.
-func printReplicas(c app.Console, fleet *view.Fleet, colour bool) {
+func printReplicas(c app.Console, fleet *view.Fleet, width int, colour bool) {
 	if fleet == nil {
 		return
 	}
 	if len(fleet.Replicas) > 0 {
 		fmt.Fprintln(c.Stdout)
-		w := format.Table(c.Stdout, "REPLICA\t"+format.Paint(colour, format.Normal, "STATE")+"\tVERSION\tPLATFORM\tSEEN\tSKEW")
+		g := format.NewGrid("REPLICA\tSTATE\tVERSION\tPLATFORM\tSEEN\tSKEW", 8, 10, 8, 8, 7, 4)
 		for _, r := range fleet.Replicas {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", format.Line(r.Name), format.Paint(colour, r.Tone(), r.StateWords()), r.VersionWords(),
-				format.Join(format.Line(r.Platform)), format.Relative(r.Seen, fleet.At), r.SkewWords())
+			g.Row(r.Name, r.StateWords(), r.VersionWords(), format.Join(r.Platform), format.Relative(r.Seen, fleet.At), r.SkewWords())
+			g.Tone(1, r.Tone())
 		}
-		w.Flush()
+		g.Print(c.Stdout, width, colour)
 	}
 	for _, text := range fleet.Differs {
-		fmt.Fprintf(c.Stdout, "\n%s\n", text)
+		fmt.Fprintln(c.Stdout)
+		format.Wrapped(c.Stdout, text, width)
 	}
 }

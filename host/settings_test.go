@@ -142,7 +142,7 @@ func TestUnknownSettingsAreWarnedOf(t *testing.T) {
 	environment(t, "SOLOIST_LAESE=1", "SOLOIST_READ_TOKENS="+key, "SOLOIST_ADMIN_TOKEN="+key, "SOLOIST_JOB_NIGHTREPORT_PAUSED=true",
 		"SOLOIST_JOB_GONE_TIMEZONE=UTC", "SOLOIST_LOG_FORMAT=text", "SOLOIST_STAY=1m")
 	p := host.Program{Work: work()}
-	got := wantLines(t, p, "validate", 0, "!"+key, "!ADMIN") // which is a setting that there is
+	got := wantLines(t, p, "next beat", 0, "!"+key, "!ADMIN") // which is a setting that there is
 	for _, want := range []string{
 		`msg="SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?"`,
 		`msg="SOLOIST_READ_TOKENS is not a setting: did you mean SOLOIST_READ_TOKEN?"`,
@@ -152,8 +152,18 @@ func TestUnknownSettingsAreWarnedOf(t *testing.T) {
 	} {
 		wantEqual(t, "warnings like "+want, strings.Count(got.err, want), 1)
 	}
+	// They may be the cause of a mistake, and are mistakes where these are asked for.
+	for want, grace := range map[string]string{"demo: 4 mistakes\n  SOLOIST_JOB_GONE": "", "demo: 5 mistakes\n  SOLOIST_GRACE": "x"} {
+		t.Setenv("SOLOIST_GRACE", grace)
+		got = wantLines(t, p, "validate", 2, want, "\n  SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?\n")
+		wantEqual(t, "how often it is told", strings.Count(got.err, "LAESE is not"), 1)
+	}
 	t.Setenv("SOLOIST_GRACE", "x")
-	wantLines(t, p, "validate", 2, "\n  SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?\n") // among the mistakes
+	wantLines(t, p, "next", 2, "demo: 1 mistake\n  SOLOIST_GRACE", "\n  SOLOIST_LAESE is not")
+	// What Kubernetes says of a service is nobody's mistake.
+	environment(t, "SOLOIST_SERVICE_HOST=10.0.0.1", "SOLOIST_SERVICE_PORT=80", "SOLOIST_SERVICE_PORT_HTTP=80", "SOLOIST_PORT=tcp://10.0.0.1:80",
+		"SOLOIST_PORT_80_TCP=tcp://10.0.0.1:80", "SOLOIST_PORT_80_TCP_ADDR=10.0.0.1", "SOLOIST_JOBS_PORT_80_TCP_PROTO=tcp")
+	wantLines(t, p, "validate", 0, "!is not a setting")
 	environment(t, "SOLOIST_SWEEP=720h", "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
 	_, log := logged(t, host.Program{Store: &local.Memory{}, Work: work()[:1]})
 	wantText(t, "log", log.String(), "SOLOIST_SWEEP has no effect in Functions")

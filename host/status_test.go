@@ -152,8 +152,8 @@ func rested(t *testing.T) *local.Memory {
 func TestJobOnEachReplica(t *testing.T) {
 	environment(t)
 	p := host.Program{Work: here(), Store: rested(t), Now: spring}
-	wantLines(t, p, "status", 0, "\nrest   every hour, UTC  each replica  -     2026-03-28 13:00:00Z in 1h  -\n",
-		"\nbeat   every hour, UTC  idle          -     2026-03-28 13:00:00Z in 1h  -\n")
+	wantLines(t, p, "status", 0, "\nrest   each replica  -     13:00 in 1h  every hour, UTC  -\n",
+		"\nbeat   idle          -     13:00 in 1h  every hour, UTC  -\n")
 	wantLines(t, p, "status --json", 0, `"state": "each replica"`, `"everyReplica": true`)
 	wantLines(t, p, "history", 0, "\ncache  each replica  each replica runs it: there is no record\n", "\nbeat   idle          -\n")
 }
@@ -205,11 +205,12 @@ func TestTickAndStatus(t *testing.T) {
 
 		wantRun(t, p, "status", 0, `
 			app demo on *local.Memory, 2000-01-01 01:31:32Z
+			3 jobs, 1 in trouble
 
-			NAME          SCHEDULE                                         STATE       LAST                                                            NEXT                         COUNTS
-			beat          every minute, counted from 1970-01-01 00:00 UTC  idle        2000-01-01 01:31:00Z succeeded on replica-a, 32s ago            2000-01-01 01:32:00Z in 27s  2 succeeded, 89 missed
-			night-report  at 02:30 every day, Europe/Berlin                failing x1  2000-01-01 01:30:00Z failed (no paper) on replica-a, 1m32s ago  2000-01-02 01:30:00Z in 23h  1 failed
-			leader        (singleton)                                      no record   -                                                               -                            -
+			NAME          STATE       LAST                        NEXT
+			night-report  failing x1  failed 1m32s ago: no paper  Jan 2 01:30 in 23h
+			beat          idle        succeeded, 32s ago          01:32 in 27s
+			leader        no record   -                           -
 		`)
 	})
 }
@@ -227,13 +228,14 @@ func TestStatusOfJobs(t *testing.T) {
 		time.Sleep(90 * time.Second)
 		wantRun(t, p, "status", 0, `
 			app demo on *local.Memory, 2000-01-01 00:11:30Z
+			5 jobs, none in trouble
 
-			NAME    SCHEDULE                                             STATE                              LAST                                                 NEXT                                   COUNTS
-			import  every 10 minutes, counted from 1970-01-01 00:00 UTC  running on replica-a since 1m27s   -                                                    2000-01-01 00:20:00Z in 8m30s          -
-			report  after import                                         idle                               -                                                    2000-01-01 00:10:00Z waits for import  -
-			beat    every minute, counted from 1970-01-01 00:00 UTC      paused                             2000-01-01 00:10:00Z 10 skipped (paused), 1m30s ago  2000-01-01 00:11:00Z due               10 skipped
-			past    at 09:00 every day, UTC, until 1999-01-05T00:00:00Z  over since 1999-01-04 09:00:00Z    -                                                    -                                      -
-			future  at 09:00 every day, UTC, from 2150-05-01T00:00:00Z   idle, begins 2150-05-01 09:00:00Z  -                                                    2150-05-01 09:00:00Z in 54907d         -
+			NAME    STATE                     LAST                      NEXT
+			import  running on replica-a si…  -                         00:20 in 8m30s
+			report  idle                      -                         waits for import
+			beat    paused                    10 skipped 1m30s ago: p…  00:11 due
+			past    over since 1999-01-04     -                         -
+			future  idle, begins 2150-05-01   -                         2150-05-01 in 54907d
 		`)
 		wantLines(t, p, "tick", 0, "runs on replica-a", "report  -     waits for import")
 		got := <-done
@@ -263,10 +265,9 @@ func TestTickInJSON(t *testing.T) {
 }
 
 func TestValidateInJSON(t *testing.T) {
-	environment(t, "SOLOIST_LAESE=1", "SOLOIST_STORAGE=memory:")
+	environment(t, "SOLOIST_STORAGE=memory:")
 	errs := wantJSON(t, host.Program{Work: work(), Now: spring}, "validate --json", 0, `
 		{"ok":true,"app":"demo","store":"memory of this process","mistakes":[],"warnings":[
-		"SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?",
 		"night-report: 02:30 on 2026-03-29 does not exist in Europe/Berlin, where clocks go forward: it runs at 03:00 on 2026-03-29",
 		"night-report: 02:30 on 2026-10-25 occurs twice in Europe/Berlin, where clocks go back: it runs the first time only"]}
 	`)
@@ -274,8 +275,8 @@ func TestValidateInJSON(t *testing.T) {
 	errs += wantJSON(t, host.Program{Work: work()}, "validate --json", 2, `
 		{"ok":false,"app":"demo","mistakes":[
 		"SOLOIST_GRACE is \"x\": want a duration of zero or more, such as 25s",
-		"SOLOIST_STORAGE: want memory:, dir:PATH, a blob service URL or a connection string"],
-		"warnings":["SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?"]}
+		"SOLOIST_STORAGE: want memory:, dir:PATH, a blob service URL or a connection string",
+		"SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?"],"warnings":[]}
 	`)
 	wantEqual(t, "standard error", errs, "")
 }

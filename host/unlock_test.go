@@ -78,7 +78,7 @@ func TestStatesOfRun(t *testing.T) {
 		"stalled, lease lapsed":  {false, stall, "stalled", since + " (page 3 of 9, 20s ago)"},
 		"stalled, then returned": {false, func(r *record.Record) { stall(r); r.Run.Stopping, r.Run.Finished = false, spring() }, "idle", ""},
 	} {
-		environment(t)
+		environment(t, "COLUMNS=120")
 		p := host.Program{Work: work()[:1], Store: claimed(t, test.leased, test.f), Now: spring}
 		for _, command := range []string{"status", "history"} {
 			wantLines(t, p, command, 0, "  "+test.state+test.words+"  ")
@@ -212,7 +212,7 @@ func TestStatusAfterUnlock(t *testing.T) {
 		"waiting after unlock: no replica has taken over yet":          10 * time.Minute,
 	} {
 		p.Now = func() time.Time { return spring().Add(at) }
-		for _, command := range []string{"status", "history"} {
+		for _, command := range []string{"status beat", "history"} {
 			wantLines(t, p, command, 0, name, "!running on", "!its runner died")
 		}
 		wantAnswer(t, "list", open(t, p).get("/api/v1/jobs?q=beat"), 200, `"state":"waiting"`, `"waits":"2026-03-28T12:00:37`)

@@ -239,7 +239,7 @@ func wantPlain(t *testing.T, what, text string) {
 
 // A command escapes the texts of a record; in JSON they are as they were.
 func TestTextsOfRecordsAreEscaped(t *testing.T) {
-	environment(t)
+	environment(t, "COLUMNS=300")
 	p := host.Program{Work: work()[:1], Store: claimed(t, true, poisoned), Now: spring}
 	for what, text := range map[string]string{"status": run(t.Context(), p, "status", "--json").out,
 		"history": run(t.Context(), p, "history", "--json").out, "/api/v1/jobs": open(t, p).get("/api/v1/jobs").Body.String()} {

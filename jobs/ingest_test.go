@@ -155,7 +155,7 @@ func TestEnvironment(t *testing.T) {
 	}
 	for dir, want := range map[string]string{
 		"":  "skipped: PRUNE_DIR is not set",
-		"x": "PRUNE_KEEP is \"nonsense\": want a duration above 0, such as 720h, or whole days, such as 30d\nPRUNE_DRY_RUN is \"no\": want true or false",
+		"x": "PRUNE_KEEP is \"nonsense\": want a duration above 0, such as 720h, 30d or 1d12h\nPRUNE_DRY_RUN is \"no\": want true or false",
 	} {
 		env := environment("PRUNE_DIR", dir, "PRUNE_KEEP", "nonsense", "PRUNE_DRY_RUN", "no")
 		if err := runPrune(t.Context(), env, pruneNow, quiet); fmt.Sprint(err) != want {

@@ -212,8 +212,8 @@ func TestDurations(t *testing.T) {
 		"PROBE_TIMEOUT": {probeTimeout, map[string]time.Duration{"": 10 * time.Second, "250ms": 250 * time.Millisecond, "30s": 30 * time.Second},
 			[]string{"30001ms", "0", "0s", "-1s", "10", "soon"}},
 		"PRUNE_KEEP": {pruneKeep, map[string]time.Duration{
-			"": 30 * pruneDay, "30d": 30 * pruneDay, "36h30m": 36*time.Hour + 30*time.Minute, "65535d": 65535 * pruneDay},
-			[]string{"65536d", "0", "0s", "0d", "-1h", "-1d", "+1d", "30", "d", "1.5d", "1d12h", " 30d", "30D", "a month"}},
+			"": 30 * pruneDay, "30d": 30 * pruneDay, "1d12h": 36 * time.Hour, "36h30m": 36*time.Hour + 30*time.Minute, "65535d": 65535 * pruneDay},
+			[]string{"65536d", "0", "0s", "0d", "-1h", "-1d", "+1d", "30", "d", "1.5d", " 30d", "30D", "a month"}},
 	} {
 		for text, want := range test.means {
 			if got, err := test.parse(text); got != want || err != nil {

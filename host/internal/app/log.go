@@ -64,6 +64,9 @@ type Console struct {
 // OnTerminal reports whether w is a terminal.
 func (c Console) OnTerminal(w io.Writer) bool { return c.Terminal || logging.IsTerminal(w) }
 
+// Width is how many columns an answer may have.
+func (c Console) Width() int { return logging.Width(c.Stdout) }
+
 // Tell writes a line to Stderr that begins with the program's name. Arguments may be text of any kind.
 func (c Console) Tell(layout string, args ...any) {
 	fmt.Fprintf(c.Stderr, "%s: %s\n", c.Name, format.Hanging(fmt.Sprintf(layout, args...)))
