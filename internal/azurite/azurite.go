@@ -127,8 +127,8 @@ func LaunchIn(ctx context.Context, data string) (*Server, error) {
 }
 
 // Saved is when a write is on the disk for sure: it saves every five seconds,
-// and not when it ends.
-const Saved = 6 * time.Second
+// which takes seconds on a busy machine, and not when it ends.
+const Saved = 10 * time.Second
 
 // launch installs Azurite if need be, runs it on a free port and returns when
 // it answers. It ends with [Server.Close], or with this process however that

@@ -169,7 +169,9 @@ func (n *node) signal(s syscall.Signal, asked string) bool {
 		return false
 	}
 	if asked != "" {
-		n.exit.Asked = asked
+		if n.exit.Asked = asked; n.exit.AskedAt.IsZero() {
+			n.exit.AskedAt = time.Now()
+		}
 	}
 	if s == syscall.SIGCONT {
 		n.exit.Thawed = time.Now()
@@ -191,6 +193,19 @@ func (n *node) stop() bool {
 		<-p.Gone()
 	}
 	return true
+}
+
+// alive are the processes that have not ended.
+func (f *fleet) alive() (all []Exit) {
+	for _, n := range f.replicas {
+		n.mu.Lock()
+		if e := n.exit; n.process != nil {
+			e.Listened = n.url != ""
+			all = append(all, e)
+		}
+		n.mu.Unlock()
+	}
+	return all
 }
 
 // has reports whether the process is of the version.

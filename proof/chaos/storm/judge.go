@@ -41,6 +41,7 @@ func violations(s Story, specs map[string]string) []string {
 	j.starts()
 	j.takenBack()
 	j.processes()
+	j.reasons()
 	return append(j.faults, s.Unwell...)
 }
 

@@ -65,7 +65,7 @@ func storms(ctx context.Context, o options, out io.Writer) (ok bool, err error) 
 		return false, err
 	}
 	began := time.Now()
-	story, err := run(ctx, o)
+	story, err := run(ctx, o, versions)
 	if err != nil {
 		return false, fmt.Errorf("%w; logs are in %s", err, o.dir)
 	}

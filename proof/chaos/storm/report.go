@@ -23,6 +23,7 @@ func report(out io.Writer, s Story) {
 	reportExits(w, s)
 	reportOutcomes(w, s)
 	reportEffects(w, s)
+	reportReasons(w, s)
 }
 
 func reportFaults(w io.Writer, s Story) {

@@ -42,7 +42,7 @@ type storm struct {
 }
 
 // run has a storm pass over a fleet and returns what happened.
-func run(ctx context.Context, o options) (story Story, err error) {
+func run(ctx context.Context, o options, versions map[string]string) (story Story, err error) {
 	events, err := os.Create(filepath.Join(o.dir, "events.jsonl"))
 	if err != nil {
 		return story, err
@@ -67,11 +67,11 @@ func run(ctx context.Context, o options) (story Story, err error) {
 	if err != nil {
 		return story, err
 	}
-	return s.pass(ctx, o)
+	return s.pass(ctx, o, versions)
 }
 
 // pass is the storm, and the calm after it.
-func (s *storm) pass(ctx context.Context, o options) (Story, error) {
+func (s *storm) pass(ctx context.Context, o options, versions map[string]string) (Story, error) {
 	alive, end := context.WithCancel(ctx)
 	kept := make(chan error, 1)
 	go func() { kept <- s.keep(alive) }()
@@ -79,13 +79,16 @@ func (s *storm) pass(ctx context.Context, o options) (Story, error) {
 	defer over()
 	err := s.inject(faults, o.seed, kindsUnder(o.lease))
 	var unwell []string
+	var reasons []Reason
 	if err == nil && ctx.Err() == nil {
-		err = s.settle(ctx)
+		settled := s.settle(ctx)
 		unwell = s.calm(ctx, time.Now())
+		reasons, err = s.explain(ctx, versions)
+		err = errors.Join(settled, err)
 		s.shut()
 		err = errors.Join(err, s.compare())
 	}
-	story := s.scribe.end(unwell)
+	story := s.scribe.end(unwell, s.alive(), reasons)
 	end()
 	return story, errors.Join(err, ctx.Err(), <-kept)
 }

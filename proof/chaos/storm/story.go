@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +25,8 @@ type Story struct {
 	Requests []*trace.Event // that the service has accepted, except reads
 	Faults   []Fault
 	Exits    []Exit
+	Alive    []Exit   // the processes that had not ended
+	Reasons  []Reason // that were told
 
 	Unwell []string // what had not recovered in time
 }
@@ -92,6 +95,7 @@ type Exit struct {
 	At       time.Time
 	Thawed   time.Time `json:",omitzero"` // when a SIGSTOP of it was over last
 	Asked    string    `json:",omitzero"` // the signal that was sent, as the fault is called
+	AskedAt  time.Time `json:",omitzero"`
 	Code     int       // -1: a signal ended it
 }
 
@@ -136,6 +140,9 @@ func (s *scribe) request(replica string, r *http.Request) {
 	q, err := blobtest.Parse(r)
 	if err != nil {
 		panic(err) // its body is in memory
+	}
+	if strings.HasPrefix(q.Blob, app+"/.log/") {
+		return // of outcomes, which records have first
 	}
 	e := s.classifier.Event(q)
 	e.What, e.Replica, e.Status, e.Time = trace.Request, replica, http.StatusOK, time.Now()
@@ -196,11 +203,21 @@ func (s *scribe) exit(e Exit) {
 	s.lines.Encode(e)
 }
 
-// end closes the story: what comes later is not in it.
-func (s *scribe) end(unwell []string) Story {
+// sofar is the story up to now.
+func (s *scribe) sofar() Story {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.story.Unwell = unwell
+	return s.story
+}
+
+// end closes the story: what comes later is not in it.
+func (s *scribe) end(unwell []string, alive []Exit, reasons []Reason) Story {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.story.Unwell, s.story.Alive, s.story.Reasons = unwell, alive, reasons
+	for _, r := range reasons {
+		s.lines.Encode(r)
+	}
 	s.lines = json.NewEncoder(io.Discard)
 	story := s.story
 	s.story = Story{}

@@ -1,0 +1,301 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/proctest"
+)
+
+// A Reason is what the program's command why answers about a tick that did not run.
+type Reason struct {
+	Job      string
+	Asked    time.Time     // the tick
+	Outcome  event.Outcome // of the tick, or of the range that it lies in
+	Changed  bool          // what wrote it brought another definition
+	Cause    string
+	Sentence string
+	NotKnown []string
+}
+
+func (r *Reason) String() string {
+	return fmt.Sprintf("%s@%s, %s (%s): %s: %s; not known: %s", r.Job, clock(r.Asked), r.Outcome.Status, r.Outcome.Reason, r.Cause, r.Sentence,
+		strings.Join(r.NotKnown, ", "))
+}
+
+// names reports whether a part of the answer is about a replica.
+func names(text, replica string) bool {
+	return regexp.MustCompile(`\b` + replica + `\b`).MatchString(text)
+}
+
+// tells reports whether the answer is about a run, if it names one.
+func (r *Reason) tells(t *term) bool {
+	return names(r.Sentence, t.replica) || !strings.Contains(r.Sentence, ", on ")
+}
+
+// mostAsked bounds how many ticks are asked about.
+const mostAsked = 200
+
+// unrun are the ticks that no run was claimed for: the missed ones first, the newest first.
+func unrun(s Story, versions map[string]string) (all []Reason) {
+	specs, seen := map[string]string{}, map[string]bool{}
+	for _, q := range s.Requests {
+		if q.Record == nil || q.Job == leader {
+			continue
+		}
+		was := cmp.Or(specs[q.Job], q.Record.Definition.Spec)
+		specs[q.Job] = q.Record.Definition.Spec
+		for _, o := range q.Record.History {
+			key := fmt.Sprint(q.Job, o.From.UnixNano(), o.Tick.UnixNano(), o.Status)
+			if seen[key] || o.Token != 0 || o.Status != event.Missed && o.Status != event.Skipped {
+				continue
+			}
+			seen[key] = true
+			for _, tick := range ticksOf(q.Job, versions[q.Job+" "+was], o) {
+				all = append(all, Reason{Job: q.Job, Asked: tick, Outcome: o, Changed: was != q.Record.Definition.Spec})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Reason) int {
+		return cmp.Or(cmp.Compare(a.Outcome.Status, b.Outcome.Status), b.Asked.Compare(a.Asked))
+	})
+	return all[:min(len(all), mostAsked)]
+}
+
+// ticksOf are the ticks of an outcome.
+func ticksOf(job, version string, o event.Outcome) (all []time.Time) {
+	if o.From.IsZero() {
+		return []time.Time{o.Tick}
+	}
+	for _, d := range definitions(version) {
+		if d.Name == job {
+			for at := o.From.Truncate(d.Every).Add(d.Every); !at.After(o.Tick); at = at.Add(d.Every) {
+				all = append(all, at)
+			}
+		}
+	}
+	return all
+}
+
+// explain asks the program why each of the ticks did not run.
+func (s *storm) explain(ctx context.Context, versions map[string]string) ([]Reason, error) {
+	all := unrun(s.scribe.sofar(), versions)
+	var both sync.WaitGroup
+	errs := make(chan error, len(all))
+	for half := range 2 {
+		both.Go(func() {
+			for i := half; i < len(all); i += 2 {
+				errs <- s.ask(ctx, &all[i])
+			}
+		})
+	}
+	both.Wait()
+	close(errs)
+	for err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// ask runs the command as an operator does, whose line to the service is well.
+func (s *storm) ask(ctx context.Context, r *Reason) error {
+	c := exec.CommandContext(ctx, proctest.Self(), "why", r.Job, r.Asked.UTC().Format(time.RFC3339), "--json")
+	c.Env = slices.Concat(proctest.Environ(), s.env, []string{proctest.As("operator"), versionEnv + "=" + s.now(),
+		"SOLOIST_STORAGE=" + s.server.ConnectionString()})
+	var out, log bytes.Buffer
+	c.Stdout, c.Stderr = &out, &log
+	_, err := c.StdinPipe() // it ends with this process
+	if err == nil {
+		err = c.Run()
+	}
+	if err == nil {
+		err = json.Unmarshal(out.Bytes(), r)
+	}
+	if err != nil {
+		return fmt.Errorf("why %s %s: %w: %s%s", r.Job, r.Asked.UTC().Format(time.RFC3339), err, out.Bytes(), log.Bytes())
+	}
+	return nil
+}
+
+// reportReasons prints the causes that were told.
+func reportReasons(w io.Writer, s Story) {
+	counts := map[string]int{}
+	for i := range s.Reasons {
+		r := &s.Reasons[i]
+		kind := string(r.Outcome.Status) + ", " + r.Cause
+		switch {
+		case isOpen(r):
+			kind += ": left open"
+		case r.Cause == "down" && (&judge{Story: s}).oneWell(r.Asked, "") != "":
+			kind += ": doubted, and one was up"
+		case r.Cause == "down" && len(r.NotKnown) > 0:
+			kind += ": doubted"
+		}
+		counts[kind]++
+	}
+	fmt.Fprintf(w, "TICKS NOT RUN, %d ASKED ABOUT\tCOUNT\tSHARE\n", len(s.Reasons))
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(w, "%s\t%d\t%d%%\n", kind, counts[kind], 100*counts[kind]/len(s.Reasons))
+	}
+	fmt.Fprintln(w)
+}
+
+// isOpen reports whether an answer leaves the cause open, and says so.
+func isOpen(r *Reason) bool {
+	return slices.Contains([]string{"unclaimed", "not-kept", "unread"}, r.Cause) && len(r.NotKnown) > 0
+}
+
+// A term is a claim of a job, and how it ended.
+type term struct {
+	replica       string
+	claimed, end  time.Time // zero end: it goes on
+	held          time.Time // until when its lease was held at the latest, had its holder died
+	hasEnd, other bool      // it wrote its outcome; another replica settled it
+}
+
+// termAt returns the last claim of a job before an instant.
+func (j *judge) termAt(job string, at time.Time) (t *term) {
+	token, lease := int64(0), ""
+	for _, q := range j.Requests {
+		switch {
+		case q.Job != job:
+		case q.Op == "claim" && !q.Time.After(at) && (t == nil || q.Record.Token != token):
+			t, token, lease = &term{replica: q.Replica, claimed: q.Time, held: q.Time.Add(shortest)}, q.Record.Token, q.Lease
+		case t == nil || !t.end.IsZero():
+		case q.Lease == lease && (q.Op == "finish" || q.Op == "take back"):
+			t.end, t.hasEnd = q.Time, true
+		case q.Lease == lease:
+			t.held = q.Time.Add(shortest)
+		case q.Record != nil && q.Lease != "":
+			t.end, t.other = q.Time, true
+		}
+	}
+	return t
+}
+
+// allowed is how much later than a process its parent may note what happens to it, and the other way round.
+const allowed = 2 * time.Second
+
+// reasons: no tick that did not run is told a cause that is false by what the storm knows.
+func (j *judge) reasons() {
+	for i := range j.Reasons {
+		r := &j.Reasons[i]
+		if wrong := j.wrong(r); wrong != "" {
+			j.bad("why %s: %s", r, wrong)
+		}
+	}
+}
+
+// wrong says what is wrong with an answer; empty: nothing is.
+func (j *judge) wrong(r *Reason) string {
+	t := j.termAt(r.Job, r.Asked.Add(allowed))
+	switch r.Cause {
+	case "unclaimed":
+		_, up, _ := strings.Cut(r.Sentence, ", though ")
+		for _, name := range j.replicas() {
+			if names(up, name) && !j.lives(name, r.Asked) {
+				return name + " was not up"
+			}
+		}
+	case "down":
+		if name := j.oneWell(r.Asked, strings.Join(r.NotKnown, "\n")); name != "" {
+			return name + " was up"
+		}
+		return ""
+	case "overlap":
+		if t == nil || t.other || t.hasEnd && t.end.Before(r.Asked.Add(-allowed)) || !r.tells(t) {
+			return fmt.Sprintf("no such run was under way: %+v", t)
+		}
+		return ""
+	case "died":
+		switch {
+		case t == nil || t.hasEnd || !r.tells(t):
+			return fmt.Sprintf("no such runner died: %+v", t)
+		case !slices.ContainsFunc(j.Faults, func(f Fault) bool { return j.hits(f, t.replica, t.claimed, cmpEnd(t.end)) }):
+			return t.replica + " did not suffer anything"
+		case t.held.Before(r.Asked.Add(-allowed)):
+			return fmt.Sprintf("the lease of its runner had ended at %s", clock(t.held))
+		}
+		return ""
+	case "definition":
+		if !r.Changed {
+			return "it had not changed"
+		}
+		return ""
+	}
+	if !isOpen(r) {
+		return "no storm has that cause"
+	}
+	return ""
+}
+
+func cmpEnd(end time.Time) time.Time {
+	if end.IsZero() {
+		return time.Now()
+	}
+	return end
+}
+
+// replicas are the names of those that were ever up.
+func (j *judge) replicas() (all []string) {
+	for _, e := range j.processesOf("") {
+		if !slices.Contains(all, e.Replica) {
+			all = append(all, e.Replica)
+		}
+	}
+	return all
+}
+
+// processesOf are the lives of a replica, or of all.
+func (j *judge) processesOf(replica string) (all []Exit) {
+	return slices.DeleteFunc(slices.Concat(j.Exits, j.Alive), func(e Exit) bool { return replica != "" && e.Replica != replica })
+}
+
+// lives reports whether a replica had a process at an instant, or a little earlier or later.
+func (j *judge) lives(replica string, at time.Time) bool {
+	return slices.ContainsFunc(j.processesOf(replica), func(e Exit) bool {
+		return !e.Start.After(at.Add(allowed)) && (e.At.IsZero() || e.At.After(at.Add(-allowed)))
+	})
+}
+
+// oneWell returns a replica that was certainly up, and is not named in a text; empty: there is none.
+func (j *judge) oneWell(at time.Time, text string) string {
+	for _, name := range j.replicas() {
+		if j.isWell(name, at) && !names(text, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// isWell reports whether a replica was certainly up at an instant, and nothing kept it from its work.
+func (j *judge) isWell(replica string, at time.Time) bool {
+	from, to := at.Add(-allowed), at.Add(allowed)
+	if slices.ContainsFunc(j.Faults, func(f Fault) bool { return j.hits(f, replica, from, to) }) {
+		return false
+	}
+	return slices.ContainsFunc(j.processesOf(replica), func(e Exit) bool {
+		return e.Listened && e.Start.Before(from.Add(-allowed)) && (e.At.IsZero() || e.At.After(to)) && (e.AskedAt.IsZero() || e.AskedAt.After(to))
+	})
+}
+
+// hits reports whether a fault happened to a replica within a time.
+func (j *judge) hits(f Fault, replica string, from, to time.Time) bool {
+	return (f.Replica == "" || f.Replica == replica) && f.Kind != "rolling deploy" && !f.Begin.After(to) && !f.End.Before(from)
+}
