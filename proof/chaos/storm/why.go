@@ -3,13 +3,13 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -19,12 +19,14 @@ import (
 
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/proctest"
+	"github.com/soloist-go/soloist/internal/sim/trace"
 )
 
-// A Reason is what the program's command why answers about a tick that did not run.
+// A Reason is what the program answers about a tick that did not run.
 type Reason struct {
 	Job      string
 	Asked    time.Time     // the tick
+	By       string        // the replica whose page was asked; empty: the command why was
 	Outcome  event.Outcome // of the tick, or of the range that it lies in
 	Changed  bool          // what wrote it brought another definition
 	Cause    string
@@ -33,7 +35,7 @@ type Reason struct {
 }
 
 func (r *Reason) String() string {
-	return fmt.Sprintf("%s@%s, %s (%s): %s: %s; not known: %s", r.Job, clock(r.Asked), r.Outcome.Status, r.Outcome.Reason, r.Cause, r.Sentence,
+	return fmt.Sprintf("%s %s@%s, %s (%s): %s: %s; not known: %s", r.By, r.Job, clock(r.Asked), r.Outcome.Status, r.Outcome.Reason, r.Cause, r.Sentence,
 		strings.Join(r.NotKnown, ", "))
 }
 
@@ -94,6 +96,10 @@ func ticksOf(job, version string, o event.Outcome) (all []time.Time) {
 // explain asks the program why each of the ticks did not run.
 func (s *storm) explain(ctx context.Context, versions map[string]string) ([]Reason, error) {
 	all := unrun(s.scribe.sofar(), versions)
+	for i, r := range all { // the pages in turn: they know when their replica was cut off
+		r.By = s.replicas[i%len(s.replicas)].name
+		all = append(all, r)
+	}
 	var both sync.WaitGroup
 	errs := make(chan error, len(all))
 	for half := range 2 {
@@ -113,24 +119,50 @@ func (s *storm) explain(ctx context.Context, versions map[string]string) ([]Reas
 	return all, nil
 }
 
-// ask runs the command as an operator does, whose line to the service is well.
-func (s *storm) ask(ctx context.Context, r *Reason) error {
-	c := exec.CommandContext(ctx, proctest.Self(), "why", r.Job, r.Asked.UTC().Format(time.RFC3339), "--json")
-	c.Env = slices.Concat(proctest.Environ(), s.env, []string{proctest.As("operator"), versionEnv + "=" + s.now(),
-		"SOLOIST_STORAGE=" + s.server.ConnectionString()})
-	var out, log bytes.Buffer
-	c.Stdout, c.Stderr = &out, &log
-	_, err := c.StdinPipe() // it ends with this process
-	if err == nil {
-		err = c.Run()
+// ask asks as an operator does: with the command over a line that is well, or on the page of a replica.
+func (s *storm) ask(ctx context.Context, r *Reason) (err error) {
+	at, body := r.Asked.UTC().Format(time.RFC3339), []byte(nil)
+	if r.By == "" {
+		body, err = s.command(ctx, "why", r.Job, at, "--json")
+	} else {
+		i := slices.IndexFunc(s.replicas, func(n *node) bool { return n.name == r.By })
+		body, err = s.replicas[i].get(ctx, "/api/v1/jobs/"+r.Job+"/why?at="+at)
 	}
 	if err == nil {
-		err = json.Unmarshal(out.Bytes(), r)
+		err = json.Unmarshal(body, r)
 	}
 	if err != nil {
-		return fmt.Errorf("why %s %s: %w: %s%s", r.Job, r.Asked.UTC().Format(time.RFC3339), err, out.Bytes(), log.Bytes())
+		return fmt.Errorf("why %s %s %s: %w: %s", r.By, r.Job, at, err, body)
 	}
 	return nil
+}
+
+// command returns what the program prints.
+func (s *storm) command(ctx context.Context, args ...string) ([]byte, error) {
+	c := exec.CommandContext(ctx, proctest.Self(), args...)
+	c.Env = slices.Concat(proctest.Environ(), s.env, []string{proctest.As("operator"), versionEnv + "=" + s.now(),
+		"SOLOIST_STORAGE=" + s.server.ConnectionString()})
+	if _, err := c.StdinPipe(); err != nil { // it ends with this process
+		return nil, err
+	}
+	return c.Output()
+}
+
+// get reads a page of the replica.
+func (n *node) get(ctx context.Context, path string) ([]byte, error) {
+	n.mu.Lock()
+	url := n.url
+	n.mu.Unlock()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	return io.ReadAll(resp.Body)
 }
 
 // reportReasons prints the causes that were told.
@@ -139,6 +171,9 @@ func reportReasons(w io.Writer, s Story) {
 	for i := range s.Reasons {
 		r := &s.Reasons[i]
 		kind := string(r.Outcome.Status) + ", " + r.Cause
+		if r.By != "" {
+			kind = "on pages: " + kind
+		}
 		switch {
 		case isOpen(r):
 			kind += ": left open"
@@ -149,9 +184,9 @@ func reportReasons(w io.Writer, s Story) {
 		}
 		counts[kind]++
 	}
-	fmt.Fprintf(w, "TICKS NOT RUN, %d ASKED ABOUT\tCOUNT\tSHARE\n", len(s.Reasons))
+	fmt.Fprintf(w, "TICKS NOT RUN, %d ASKED ABOUT\tCOUNT\tSHARE\n", len(s.Reasons)/2)
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Fprintf(w, "%s\t%d\t%d%%\n", kind, counts[kind], 100*counts[kind]/len(s.Reasons))
+		fmt.Fprintf(w, "%s\t%d\t%d%%\n", kind, counts[kind], 200*counts[kind]/len(s.Reasons))
 	}
 	fmt.Fprintln(w)
 }
@@ -231,6 +266,13 @@ func (j *judge) wrong(r *Reason) string {
 			return t.replica + " did not suffer anything"
 		case t.held.Before(r.Asked.Add(-allowed)):
 			return fmt.Sprintf("the lease of its runner had ended at %s", clock(t.held))
+		}
+		return ""
+	case "outage":
+		if j.isWell(r.By, r.Asked) && slices.ContainsFunc(j.Requests, func(q *trace.Event) bool {
+			return q.Replica == r.By && !q.Time.Before(r.Asked) && q.Time.Before(r.Asked.Add(allowed))
+		}) {
+			return r.By + " reached the service"
 		}
 		return ""
 	case "definition":

@@ -38,12 +38,14 @@ func TestReasons(t *testing.T) {
 		{"five", 15, "unclaimed", "no replica ran it", nil, "no storm has that cause"},
 		{"five", 15, "not-kept", "its outcome is not kept", []string{"what became of it"}, ""},
 		{"five", 15, "paused-by-order", "the job was paused by anna", nil, "no storm has that cause"},
+		{"five", 45, "outage", "the storage was out of reach for a", nil, ""},
+		{"five", 30, "outage", "the storage was out of reach for a", nil, "a reached the service"},
 		{"five", 15, "definition", "the definition changed", nil, "it had not changed"},
 	} {
 		t.Run(c.cause+" "+c.job+" "+c.says, func(t *testing.T) {
 			m := good()
 			m.Alive = []Exit{{Replica: "a", Start: at(-10), Listened: true}}
-			m.Reasons = []Reason{{Job: c.job, Asked: at(c.seconds), Outcome: event.Outcome{Tick: at(c.seconds), Status: event.Missed},
+			m.Reasons = []Reason{{By: "a", Job: c.job, Asked: at(c.seconds), Outcome: event.Outcome{Tick: at(c.seconds), Status: event.Missed},
 				Cause: c.cause, Sentence: c.says, NotKnown: c.open}}
 			bad := strings.Join(violations(m.Story, versionsOf), "\n")
 			if c.want == "" && bad != "" || !strings.Contains(bad, c.want) {
