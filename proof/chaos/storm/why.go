@@ -95,7 +95,9 @@ func ticksOf(job, version string, o event.Outcome) (all []time.Time) {
 
 // explain asks the program why each of the ticks did not run.
 func (s *storm) explain(ctx context.Context, versions map[string]string) ([]Reason, error) {
-	all := unrun(s.scribe.sofar(), versions)
+	all := slices.DeleteFunc(unrun(s.scribe.sofar(), versions), func(r Reason) bool { // a job that is no more cannot be asked about
+		return !slices.ContainsFunc(definitions(s.now()), func(d trace.Definition) bool { return d.Name == r.Job })
+	})
 	for i, r := range all { // the pages in turn: they know when their replica was cut off
 		r.By = s.replicas[i%len(s.replicas)].name
 		all = append(all, r)
