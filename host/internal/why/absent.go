@@ -44,12 +44,15 @@ func (f *Facts) allRuns() (all []run) {
 	return all
 }
 
+// exact is how exactly the times of runs are known: a service's clock shows seconds.
+const exact = time.Second
+
 // runAt returns the run that an instant lies in, nil if none is known. One whose runner died counts until the next one began.
 func (f *Facts) runAt(at time.Time) *run {
 	all := f.allRuns()
 	for i := range all {
 		r := &all[i]
-		if !r.start.After(at) && !r.tick.Equal(at) && (r.end.IsZero() || !r.end.Before(at)) {
+		if !r.start.After(at.Add(exact)) && !r.tick.After(at) && !r.tick.Equal(at) && (r.end.IsZero() || !r.end.Before(at)) {
 			return r
 		}
 		if !r.start.After(at) && !r.end.IsZero() {
@@ -73,14 +76,26 @@ func (f *Facts) next(at time.Time) (first *run) {
 // absent says why no replica claimed a tick. what is the begin of the sentence.
 func (a *asking) absent(tick time.Time, what string) {
 	next, under := a.next(tick), a.runAt(tick)
+	if under != nil && under.start.After(tick) {
+		next = a.next(under.start)
+	}
 	if next != nil {
 		a.know("the next run of it began at %s on %s", format.Stamp(next.start), next.replica)
 	}
-	if under != nil && (under.on || !under.end.IsZero()) {
+	at := tick
+	switch {
+	case under == nil:
+	case under.on || !under.end.IsZero() && !under.end.Add(exact).Before(a.lost(tick)):
 		a.say(Overlap, "%s: the run before%s, took %s", what, under.words(), under.until())
 		return
+	case !under.end.IsZero(): // it did not keep the tick from running after it
+		a.know("the run before%s, took %s", under.words(), under.until())
+		at, under = under.end, nil
+	case a.isFree(under, tick):
+		a.know("the run before%s, had no end, since its runner died, and its lease had ended", under.words())
+		under = nil
 	}
-	up, outage, listed := a.upAt(tick), a.outageAt(tick), a.listed(tick, next)
+	up, outage, listed := a.upAt(at), a.outageAt(at), a.listed(at, next)
 	switch {
 	case !listed && len(up) == 0 && outage == nil && under == nil:
 		a.say(Unclaimed, "%s", what)
@@ -93,13 +108,36 @@ func (a *asking) absent(tick time.Time, what string) {
 			}
 		}
 	case under != nil:
-		a.diedUnder(tick, next, under, what, len(up) == 0 && listed)
+		a.diedUnder(at, next, under, what, len(up) == 0 && listed)
 	case len(up) == 0 && listed:
-		a.down(tick, next, what)
+		a.down(at, next, what)
 	default:
 		a.say(Unclaimed, "%s, though %s", what, areUp(up))
 		a.open("why: the log of %s tells, such as a storage out of reach, or a stop", format.Names(up))
 	}
+}
+
+// lost is when a tick is not run any more: when the next one is due, or its starting deadline has passed.
+func (f *Facts) lost(tick time.Time) time.Time {
+	if f.Ticks == nil {
+		return tick
+	}
+	end := f.Ticks.Next(tick)
+	if last := tick.Add(f.Job.Late.Start); f.Job.Late.Start > 0 && (end.IsZero() || last.Before(end)) {
+		return last
+	}
+	return end
+}
+
+// isFree reports whether the lease of a run whose runner died had surely ended by an instant: its process was gone long before.
+func (f *Facts) isFree(r *run, at time.Time) bool {
+	const longest = time.Minute // of a lease
+	listed, known := f.replicas()[r.replica]
+	gone := listed.Left
+	if listed.Started.After(r.start) {
+		gone = listed.Started
+	}
+	return known && gone.After(r.start) && gone.Add(longest).Before(at)
 }
 
 // diedUnder says that the last run before a tick had no end. If no other replica is known to have been up, it says that, too.
@@ -214,10 +252,12 @@ func (o *Outage) words() string {
 
 // down says that no replica was up at an instant, and from when to when.
 func (a *asking) down(at time.Time, next *run, what string) {
-	was := "was up"
-	switch doubt := a.doubtDown(at); {
+	was, cause := "was up", Down
+	switch doubt, open := a.doubtDown(at); {
 	case a.onlyWoken():
 		was = "is known to have been woken up by its platform"
+	case open:
+		was, cause = "is known to have been up", Unclaimed
 	case doubt:
 		was = "is known to have been up"
 	}
@@ -225,14 +265,14 @@ func (a *asking) down(at time.Time, next *run, what string) {
 	first, after := a.firstSign(at, next)
 	switch {
 	case last.IsZero() && first.IsZero():
-		a.say(Down, "%s: no replica %s, and none has started since", what, was)
+		a.say(cause, "%s: no replica %s, and none has started since", what, was)
 	case last.IsZero():
-		a.say(Down, "%s: no replica %s until %s, when %s", what, was, format.Stamp(first), after)
+		a.say(cause, "%s: no replica %s until %s, when %s", what, was, format.Stamp(first), after)
 		a.open("since when none was up")
 	case first.IsZero():
-		a.say(Down, "%s: no replica %s from %s on, when %s", what, was, format.Stamp(last), before)
+		a.say(cause, "%s: no replica %s from %s on, when %s", what, was, format.Stamp(last), before)
 	default:
-		a.say(Down, "%s: no replica %s from %s, when %s, to %s, when %s", what, was, format.Stamp(last), before, format.Stamp(first), after)
+		a.say(cause, "%s: no replica %s from %s, when %s, to %s, when %s", what, was, format.Stamp(last), before, format.Stamp(first), after)
 	}
 }
 
@@ -246,9 +286,13 @@ func (f *Facts) onlyWoken() bool {
 	return len(f.replicas()) > 0
 }
 
-// doubtDown notes what the list of replicas leaves open about an instant at which none was up, and reports whether that is anything.
-func (a *asking) doubtDown(at time.Time) bool {
-	known := len(a.NotKnown)
+// doubtDown notes what the list of replicas leaves open about an instant at which none was up, and reports whether that is
+// anything, and whether a replica may have been up that reached the storage.
+func (a *asking) doubtDown(at time.Time) (doubt, open bool) {
+	known, again := len(a.NotKnown), false
+	for name, r := range a.replicas() {
+		again = again || a.ranBefore(name, r.Started)
+	}
 	for _, name := range slices.Sorted(maps.Keys(a.replicas())) {
 		r := a.replicas()[name]
 		switch {
@@ -257,11 +301,17 @@ func (a *asking) doubtDown(at time.Time) bool {
 			a.open("when %s, which had stopped at %s, began to stop", name, format.Stamp(r.Left))
 		case r.Left.IsZero() && r.Seen.Before(at):
 			a.open("whether %s was up after %s, and could not reach the storage", name, format.Stamp(r.Seen))
-		case r.Started.After(at) && a.ranBefore(name, r.Started):
+			open = open || !r.SilentAt(at) && (r.Lost.IsZero() || r.Lost.After(at))
+		case r.Started.After(at) && again: // the platform uses names again
+			open = true
+			if !a.ranBefore(name, r.Started) {
+				a.open("whether a process named %s was up before the one that started at %s: the list has the newest of a name", name, format.Stamp(r.Started))
+				continue
+			}
 			a.open("until when the process named %s before the one that started at %s was up: the list has the newest of a name", name, format.Stamp(r.Started))
 		}
 	}
-	return len(a.NotKnown) > known
+	return len(a.NotKnown) > known, open
 }
 
 // lastSign returns the last sign of a replica up to an instant, and what it was.

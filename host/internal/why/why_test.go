@@ -148,6 +148,18 @@ var reasons = []struct {
 		w.settle(event.Outcome{Tick: at("11:20:00"), Status: event.Succeeded, Replica: "b", Token: 5, Start: at("11:20:01"), End: at("11:41:07")})
 		w.not(event.Skipped, "overlap")
 	}, "", why.Overlap, []string{"the run before, for the tick of 2026-03-28 11:20:00Z, on b, took until 2026-03-28 11:41:07Z"}},
+	{"overlap with a run that began as it came due", func(w *world) {
+		w.settle(event.Outcome{Tick: at("11:10:00"), Status: event.Abandoned, Reason: "its runner died", Replica: "c", Token: 4, Start: at("11:10:01")})
+		w.settle(event.Outcome{Tick: at("11:20:00"), Status: event.Succeeded, Replica: "b", Token: 5, Start: at("11:30:01"), End: at("11:41:07")})
+		w.not(event.Skipped, "overlap")
+	}, "11:30", why.Overlap, []string{"the run before, for the tick of 2026-03-28 11:20:00Z, on b, took until 2026-03-28 11:41:07Z"}},
+	{"a run that ended long before the next tick", func(w *world) {
+		w.settle(event.Outcome{Tick: at("11:20:00"), Status: event.Succeeded, Replica: "a", Token: 5, Start: at("11:20:01"), End: at("11:31:00")})
+		w.left("a", "08:00:00", "11:31:05")
+		w.replica("b", "11:37:11", "12:03:00")
+		w.not(event.Missed, "a newer one was due")
+		w.Lines[2].Replica, w.Lines[1].Replica, w.Lines[0].Replica = "b", "b", "b"
+	}, "", why.Down, []string{"to 2026-03-28 11:37:11Z, when b started", "! the run before, for the tick of 2026-03-28 11:20:00Z, on a, took until 2026-03-28 11:31:00Z"}},
 	{"overlap with a run by hand", func(w *world) {
 		w.not(event.Skipped, "overlap")
 		w.Lines = append(w.Lines[:3:3], append(past.Lines{{Outcome: event.Outcome{Tick: at("11:28:00"), Request: "again", Status: event.Failed, Replica: "b", Token: 6, Start: at("11:28:00"), End: at("11:31:00")}}}, w.Lines[3:]...)...)
@@ -211,7 +223,18 @@ var reasons = []struct {
 	{"the process before had the same name", func(w *world) {
 		w.replica("a", "11:37:11", "12:03:00")
 		w.not(event.Missed, "a newer one was due")
-	}, "", why.Down, []string{"no replica is known to have been up from 2026-03-28 11:20:03Z, when a ended a run of it, to 2026-03-28 11:37:11Z", "? until when the process named a before"}},
+	}, "", why.Unclaimed, []string{"no replica is known to have been up from 2026-03-28 11:20:03Z, when a ended a run of it, to 2026-03-28 11:37:11Z", "? until when the process named a before"}},
+	{"names are used again", func(w *world) {
+		w.replica("a", "11:37:11", "12:03:00")
+		w.replica("b", "11:37:12", "12:03:00")
+		w.not(event.Missed, "a newer one was due")
+	}, "", why.Unclaimed, []string{"? whether a process named b was up before the one that started at 2026-03-28 11:37:12Z"}},
+	{"one that was killed may have been up still", func(w *world) {
+		w.replica("a", "08:00:00", "11:29:00")
+		w.replica("b", "11:37:11", "12:03:00")
+		w.not(event.Missed, "a newer one was due")
+		w.Lines[2].Replica, w.Lines[1].Replica, w.Lines[0].Replica = "b", "b", "b"
+	}, "", why.Unclaimed, []string{"no replica is known to have been up from 2026-03-28 11:29:00Z", "? whether a was up after 2026-03-28 11:29:00Z"}},
 	{"a later process of that name began the next run", func(w *world) {
 		w.replica("a", "08:00:00", "11:24:41")
 		w.not(event.Missed, "a newer one was due")
@@ -243,6 +266,11 @@ var reasons = []struct {
 		w.settle(event.Outcome{Tick: at("11:20:00"), Status: event.Abandoned, Reason: "its runner died", Replica: "b", Token: 5, Start: at("11:20:01")})
 		w.not(event.Missed, "past the starting deadline")
 	}, "11:30", why.Died, []string{"the run before, for the tick of 2026-03-28 11:20:00Z, on b, had no end, since its runner died"}},
+	{"the runner before had died long ago", func(w *world) {
+		w.settle(event.Outcome{Tick: at("11:20:00"), Status: event.Abandoned, Reason: "its runner died", Replica: "b", Token: 5, Start: at("11:20:01")})
+		w.left("b", "08:00:00", "11:25:00")
+		w.not(event.Missed, "a newer one was due")
+	}, "11:30", why.Unclaimed, []string{"though a was up", "! on b, had no end, since its runner died, and its lease had ended"}},
 	{"a range of ticks", func(w *world) {
 		w.Lines = append(w.Lines[:2:2], w.Lines[4:]...)
 		w.settle(event.Outcome{From: at("11:20:00"), Tick: at("11:40:00"), Count: 2, Status: event.Skipped, Reason: "group imports"})

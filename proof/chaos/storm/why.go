@@ -49,6 +49,11 @@ func (r *Reason) tells(t *term) bool {
 	return names(r.Sentence, t.replica) || !strings.Contains(r.Sentence, ", on ")
 }
 
+// doubts reports whether the answer leaves open for how long the runner of a term lived.
+func (r *Reason) doubts(t *term) bool {
+	return slices.ContainsFunc(r.NotKnown, func(text string) bool { return text == "how long its runner lived" || names(text, t.replica) })
+}
+
 // mostAsked bounds how many ticks are asked about.
 const mostAsked = 200
 
@@ -176,13 +181,10 @@ func reportReasons(w io.Writer, s Story) {
 		if r.By != "" {
 			kind = "on pages: " + kind
 		}
-		switch {
-		case isOpen(r):
+		if isOpen(r) {
 			kind += ": left open"
-		case r.Cause == "down" && (&judge{Story: s}).oneWell(r.Asked, "") != "":
-			kind += ": doubted, and one was up"
-		case r.Cause == "down" && len(r.NotKnown) > 0:
-			kind += ": doubted"
+		} else if len(r.NotKnown) > 0 {
+			kind += ": in part"
 		}
 		counts[kind]++
 	}
@@ -251,8 +253,10 @@ func (j *judge) wrong(r *Reason) string {
 			}
 		}
 	case "down":
-		if name := j.oneWell(r.Asked, strings.Join(r.NotKnown, "\n")); name != "" {
-			return name + " was up"
+		for _, name := range j.replicas() {
+			if j.isWell(name, r.Asked) {
+				return name + " was up"
+			}
 		}
 		return ""
 	case "overlap":
@@ -266,7 +270,7 @@ func (j *judge) wrong(r *Reason) string {
 			return fmt.Sprintf("no such runner died: %+v", t)
 		case !slices.ContainsFunc(j.Faults, func(f Fault) bool { return j.hits(f, t.replica, t.claimed, cmpEnd(t.end)) }):
 			return t.replica + " did not suffer anything"
-		case t.held.Before(r.Asked.Add(-allowed)):
+		case t.held.Before(r.Asked.Add(-allowed)) && !r.doubts(t):
 			return fmt.Sprintf("the lease of its runner had ended at %s", clock(t.held))
 		}
 		return ""
@@ -316,16 +320,6 @@ func (j *judge) lives(replica string, at time.Time) bool {
 	return slices.ContainsFunc(j.processesOf(replica), func(e Exit) bool {
 		return !e.Start.After(at.Add(allowed)) && (e.At.IsZero() || e.At.After(at.Add(-allowed)))
 	})
-}
-
-// oneWell returns a replica that was certainly up, and is not named in a text; empty: there is none.
-func (j *judge) oneWell(at time.Time, text string) string {
-	for _, name := range j.replicas() {
-		if j.isWell(name, at) && !names(text, name) {
-			return name
-		}
-	}
-	return ""
 }
 
 // isWell reports whether a replica was certainly up at an instant, and nothing kept it from its work.
