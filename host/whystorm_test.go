@@ -156,7 +156,7 @@ func (s *storm) ask(asked map[string]bool, counts map[string]int) {
 var sureDown = regexp.MustCompile(`no replica was up from (\S+ \S+Z), when .* to (\S+ \S+Z), when`)
 
 // judge returns what is wrong with an answer, empty if nothing is. An answer may name no cause, but it may name no wrong one; where
-// no replica was there at all, and no other cause, it has to say so.
+// no replica was there at all, and no other cause, it has to say so, or that none is known where names are used again.
 func (s *storm) judge(tick time.Time, o event.Outcome, w reasonTold) string {
 	const clocks = 3 * time.Second // from a tick to its claim, and from an end to what the record has of it
 	reached := during(s.up, tick, -clocks)
@@ -198,7 +198,8 @@ func (s *storm) judge(tick time.Time, o event.Outcome, w reasonTold) string {
 		return "no such thing was played"
 	}
 	unlisted := strings.Contains(strings.Join(w.Known, "\n"), "is not in the list of replicas") // it started a moment ago
-	if o.Status == event.Missed && len(around) == 0 && w.Cause != "down" && w.Cause != "died" && !unlisted {
+	unknown := s.named && w.Cause == "unclaimed" && strings.Contains(w.Sentence, "no replica is known to have been up")
+	if o.Status == event.Missed && len(around) == 0 && w.Cause != "down" && w.Cause != "died" && !unlisted && !unknown {
 		return "no replica was up"
 	}
 	return ""

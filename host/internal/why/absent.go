@@ -287,7 +287,7 @@ func (f *Facts) onlyWoken() bool {
 }
 
 // doubtDown notes what the list of replicas leaves open about an instant at which none was up, and reports whether that is
-// anything, and whether a replica may have been up that reached the storage.
+// anything, and whether the list may lack a replica that was up.
 func (a *asking) doubtDown(at time.Time) (doubt, open bool) {
 	known, again := len(a.NotKnown), false
 	for name, r := range a.replicas() {
@@ -301,7 +301,6 @@ func (a *asking) doubtDown(at time.Time) (doubt, open bool) {
 			a.open("when %s, which had stopped at %s, began to stop", name, format.Stamp(r.Left))
 		case r.Left.IsZero() && r.Seen.Before(at):
 			a.open("whether %s was up after %s, and could not reach the storage", name, format.Stamp(r.Seen))
-			open = open || !r.SilentAt(at) && (r.Lost.IsZero() || r.Lost.After(at))
 		case r.Started.After(at) && again: // the platform uses names again
 			open = true
 			if !a.ranBefore(name, r.Started) {

@@ -262,6 +262,9 @@ func (a *asking) none(m Moment) {
 	if next := a.Ticks.Next(m.From); !next.IsZero() {
 		a.know("the next tick is %s", format.Stamp(next))
 	}
+	if since := a.Status.Record.Definition.Since; since.After(m.From) {
+		a.open("which ticks the definition before had: the one in force is of a replica that started at %s", format.Stamp(since))
+	}
 	if a.Status.Foreign {
 		a.open("which ticks the definition in force has: it is another one than that of this program")
 	}

@@ -229,12 +229,6 @@ var reasons = []struct {
 		w.replica("b", "11:37:12", "12:03:00")
 		w.not(event.Missed, "a newer one was due")
 	}, "", why.Unclaimed, []string{"? whether a process named b was up before the one that started at 2026-03-28 11:37:12Z"}},
-	{"one that was killed may have been up still", func(w *world) {
-		w.replica("a", "08:00:00", "11:29:00")
-		w.replica("b", "11:37:11", "12:03:00")
-		w.not(event.Missed, "a newer one was due")
-		w.Lines[2].Replica, w.Lines[1].Replica, w.Lines[0].Replica = "b", "b", "b"
-	}, "", why.Unclaimed, []string{"no replica is known to have been up from 2026-03-28 11:29:00Z", "? whether a was up after 2026-03-28 11:29:00Z"}},
 	{"a later process of that name began the next run", func(w *world) {
 		w.replica("a", "08:00:00", "11:24:41")
 		w.not(event.Missed, "a newer one was due")
@@ -319,6 +313,8 @@ var reasons = []struct {
 	}, "", why.Unclaimed, []string{"this replica, a, cannot run it: the record is full"}},
 	{"it is to come", func(w *world) {}, "2026-03-28T12:20:00Z", why.NotDue, []string{"it comes due in 16m"}},
 	{"there is no tick then", func(w *world) {}, "11:33", why.NoTick, []string{"has no tick then", "! the tick before is 2026-03-28 11:30:00Z", "! the next tick is 2026-03-28 11:40:00Z"}},
+	{"there is no tick then, by a definition that came later", func(w *world) { w.Status.Record.Definition.Since = at("11:45:00") }, "11:33", why.NoTick,
+		[]string{"? which ticks the definition before had: the one in force is of a replica that started at 2026-03-28 11:45:00Z"}},
 	{"the outcome is not kept", func(w *world) {}, "08:30", why.Kept, []string{"not kept any more", "! the oldest outcome that was read is of 2026-03-28 10:00:00Z", "? what became of it: a record keeps the last outcomes"}},
 	{"the outcome may be lost", func(w *world) { w.Lines = append(w.Lines[:3:3], w.Lines[5:]...); w.Lines[2].Gap = true }, "11:30", why.Kept, []string{"? what became of it: outcomes may be lost"}},
 	{"the log was not read so far", func(w *world) { w.Lines, w.Logged = w.Lines[:4], true }, "11:20", why.Kept, []string{"? what became of it: the log was not read back so far"}},

@@ -197,7 +197,7 @@ func reportReasons(w io.Writer, s Story) {
 
 // isOpen reports whether an answer leaves the cause open, and says so.
 func isOpen(r *Reason) bool {
-	return slices.Contains([]string{"unclaimed", "not-kept", "unread"}, r.Cause) && len(r.NotKnown) > 0
+	return slices.Contains([]string{"unclaimed", "no-tick", "not-kept", "unread"}, r.Cause) && len(r.NotKnown) > 0
 }
 
 // A term is a claim of a job, and how it ended.
