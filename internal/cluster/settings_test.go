@@ -80,13 +80,13 @@ func TestMistakeRunsNothing(t *testing.T) {
 }
 
 // Each duration and each count of a job or singleton is refused if it is negative, or has no unit: Go takes a bare number for
-// nanoseconds. One line says so, with the field, the value and what is allowed.
+// nanoseconds. That is said first, and once, with the field, the value and what is allowed.
 func TestValidateRefusesNegativeAndBareNumbers(t *testing.T) {
-	refused := func(s *soloist.Scheduler, want string) {
+	refused := func(s *soloist.Scheduler, of, want string) {
 		t.Helper()
 		s.Store = &local.Memory{}
-		if err := s.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("got %v, want %s", err, want)
+		if err := s.Validate(); err == nil || !strings.HasPrefix(err.Error(), of+want) || strings.Count(err.Error(), want) > 1 {
+			t.Errorf("got %v, want %s%s", err, of, want)
 		}
 	}
 	job, lead := soloist.Job{Name: "work", Schedule: "@hourly", Do: nothing}, soloist.Singleton{Name: "lead", Do: nothing}
@@ -105,16 +105,16 @@ func TestValidateRefusesNegativeAndBareNumbers(t *testing.T) {
 				continue
 			}
 			v.SetInt(-int64(time.Hour))
-			refused(work.in(), fmt.Sprintf("%s%s is %v: allowed is ", of, name, v))
+			refused(work.in(), of, fmt.Sprintf("%s is %v: allowed is ", name, v))
 			if v.SetInt(30); v.Type() == reflect.TypeFor[time.Duration]() {
-				refused(work.in(), of+name+" is 30ns: did you mean 30 * time.Second?")
+				refused(work.in(), of, name+" is 30ns: did you mean 30 * time.Second?")
 			}
 			v.SetZero()
 		}
 	}
-	refused(&soloist.Scheduler{Grace: 25, Jobs: []soloist.Job{job}}, "Grace is 25ns: did you mean 25 * time.Second?")
+	refused(&soloist.Scheduler{Grace: 25, Jobs: []soloist.Job{job}}, "", "Grace is 25ns: did you mean 25 * time.Second?")
 	job.Timeout, job.Retry.Backoff = 999*time.Microsecond, time.Millisecond
-	refused(&soloist.Scheduler{Jobs: []soloist.Job{job}}, `job "work": Timeout is 999µs: allowed is zero, or 1ms or more`)
+	refused(&soloist.Scheduler{Jobs: []soloist.Job{job}}, `job "work": `, `Timeout is 999µs: allowed is zero, or 1ms or more`)
 }
 
 // A mistake names its field and its value, and what is allowed, once: there is one line for each line of what is wanted.
