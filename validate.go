@@ -136,7 +136,11 @@ func (g *Singleton) check(backend store.Store) error {
 }
 
 // shortest says how long a duration has to be that is not zero. Others: a millisecond.
-var shortest = map[string]time.Duration{"Late.Finish": time.Second, "HeartbeatTimeout": time.Second, "HealthCheck.Interval": 100 * time.Millisecond}
+var shortest = map[string]time.Duration{
+	"Late.Finish":          time.Second,
+	"HeartbeatTimeout":     time.Second,
+	"HealthCheck.Interval": 100 * time.Millisecond,
+}
 
 // checkNumbers checks each duration and each count of a job or singleton. Lease and Shards have a check of their own.
 func checkNumbers(work Work) error {
