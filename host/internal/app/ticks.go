@@ -22,6 +22,20 @@ func TicksOf(j soloist.Job) (*ticks.Ticks, error) {
 	return ticks.New(s, ticks.Limits{From: d.From, Until: d.Until, Except: d.Except, Only: d.Only, Shift: ticks.Shift(d.Shift)})
 }
 
+// TicksFor returns the ticks of one of the jobs. If it follows others, these are the ticks of the first job that it follows, or of the
+// first that this one follows, and so on.
+func TicksFor(jobs []soloist.Job, j soloist.Job) (*ticks.Ticks, error) {
+	for range jobs { // jobs that follow each other in a circle are refused at the start
+		for _, o := range jobs {
+			if len(j.After.Jobs) > 0 && o.Name == j.After.Jobs[0] {
+				j = o
+				break
+			}
+		}
+	}
+	return TicksOf(j)
+}
+
 // ScheduleWarnings returns what people often get wrong about schedules such as the jobs'.
 func ScheduleWarnings(jobs []soloist.Job, now time.Time) (all []string) {
 	for _, j := range jobs {

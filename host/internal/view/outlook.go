@@ -46,11 +46,7 @@ type LeftDay struct {
 // OutlookOf asks the schedule of a job, or of the job that it follows, for its next n ticks after an
 // instant, with local times of a zone; nil: of the schedule's.
 func OutlookOf(a *app.App, j soloist.Job, zone *time.Location, from func(*time.Location) time.Time, n int) (Outlook, error) {
-	first := j
-	if len(j.After.Jobs) > 0 {
-		first = root(a.Scheduler.Jobs, j)
-	}
-	s, err := app.TicksOf(first)
+	s, err := app.TicksFor(a.Scheduler.Jobs, j)
 	if err != nil {
 		return Outlook{}, err
 	}
@@ -150,20 +146,6 @@ func clockChange(at time.Time) string {
 		return "clock goes " + way + " on " + after.Format(time.DateOnly)
 	}
 	return ""
-}
-
-// root returns the job whose schedule names the ticks of a job. If the job follows others, this is the
-// first job that it follows, or the first that this one follows, and so on; else the job itself.
-func root(jobs []soloist.Job, j soloist.Job) soloist.Job {
-	for range jobs { // jobs that follow each other in a circle are refused at the start
-		for _, o := range jobs {
-			if len(j.After.Jobs) > 0 && o.Name == j.After.Jobs[0] {
-				j = o
-				break
-			}
-		}
-	}
-	return j
 }
 
 // AwaitWords says what a tick that has come waits for.

@@ -22,6 +22,8 @@ type pages struct {
 	guard     *Guard
 	cache     *Cache
 	past      *past.Cache
+	lanes     *past.Strip
+	marks     *stripMarks
 	shelf     *lockShelf
 	functions []string     // in Functions: what is deployed and is not what the jobs need
 	streams   atomic.Int64 // that are open
@@ -37,7 +39,9 @@ type route struct {
 // open, too: it has nothing in it but the form to sign in, and asks the API for the rest.
 // functions is what is deployed in Functions and is not what the jobs need.
 func Routes(a *app.App, guard *Guard, cache *Cache, functions []string) *http.ServeMux {
-	p := &pages{app: a, guard: guard, cache: cache, past: past.NewCache(a), shelf: newLockShelf(a.Scheduler.Store, a.Settings.App, cache.readings.Go, cache.closed), functions: functions}
+	logs := past.NewCache(a)
+	p := &pages{app: a, guard: guard, cache: cache, past: logs, lanes: logs.Strip(cache.readings.Go, cache.closed), marks: newStripMarks(time.Now()),
+		shelf: newLockShelf(a.Scheduler.Store, a.Settings.App, cache.readings.Go, cache.closed), functions: functions}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", page)
 	mux.HandleFunc("GET /jobs/{job}", page)
@@ -65,6 +69,7 @@ func (p *pages) api() []route {
 		{"GET", "/jobs/{job}/history", read(p.history)},
 		{"GET", "/replicas", read(p.replicas)},
 		{"GET", "/locks", read(p.locks)},
+		{"GET", "/strip", read(p.strip)},
 		{"GET", "/stream", read(p.stream)},
 		{"POST", "/session", ownSite(p.signIn)},
 		{"DELETE", "/session", ownSite(p.signOut)},
