@@ -22,11 +22,14 @@ func TicksOf(j soloist.Job) (*ticks.Ticks, error) {
 	return ticks.New(s, ticks.Limits{From: d.From, Until: d.Until, Except: d.Except, Only: d.Only, Shift: ticks.Shift(d.Shift)})
 }
 
-// TicksFor returns the ticks of one of the jobs. If it follows others, these are the ticks of the first job that it follows, or of the
+// TicksFor returns the ticks of a job of the program. If it follows others, these are the ticks of the first job that it follows, or of the
 // first that this one follows, and so on.
-func TicksFor(jobs []soloist.Job, j soloist.Job) (*ticks.Ticks, error) {
-	for range jobs { // jobs that follow each other in a circle are refused at the start
-		for _, o := range jobs {
+func TicksFor(a *App, j soloist.Job) (*ticks.Ticks, error) {
+	if len(j.After.Jobs) == 0 { // of a schedule that is tried out there is no program
+		return TicksOf(j)
+	}
+	for range a.Scheduler.Jobs { // jobs that follow each other in a circle are refused at the start
+		for _, o := range a.Scheduler.Jobs {
 			if len(j.After.Jobs) > 0 && o.Name == j.After.Jobs[0] {
 				j = o
 				break

@@ -251,7 +251,7 @@ func (s *Strip) ticksOf(st *desk.Status) Ticks {
 	known, ok := s.ticks[st.Name]
 	if !ok {
 		if j, err := s.app.Job(st.Name); err == nil {
-			if ticks, err := app.TicksFor(s.app.Scheduler.Jobs, j); err == nil { // it has been checked
+			if ticks, err := app.TicksFor(s.app, j); err == nil { // it has been checked
 				known = ticks
 			}
 		}

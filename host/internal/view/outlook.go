@@ -46,7 +46,7 @@ type LeftDay struct {
 // OutlookOf asks the schedule of a job, or of the job that it follows, for its next n ticks after an
 // instant, with local times of a zone; nil: of the schedule's.
 func OutlookOf(a *app.App, j soloist.Job, zone *time.Location, from func(*time.Location) time.Time, n int) (Outlook, error) {
-	s, err := app.TicksFor(a.Scheduler.Jobs, j)
+	s, err := app.TicksFor(a, j)
 	if err != nil {
 		return Outlook{}, err
 	}

@@ -240,12 +240,12 @@ func reasonOf(c *past.Cell) string {
 // slots returns the cells of a time, as many as there is room for: those of one part of it are one cell, which shows the gravest
 // of their outcomes, and the last replica.
 func slots(cells []past.Cell, from, to int64) (all []past.Cell) {
-	last := int64(-1)
+	last, width := int64(-1), (to-from+laneSlots-1)/laneSlots // parts begin where they do at any time that is asked for
 	for _, c := range cells {
 		if c.At < from || c.At >= to {
 			continue
 		}
-		slot := (c.At - from) * laneSlots / (to - from)
+		slot := c.At / width
 		if slot != last {
 			all, last = append(all, c), slot
 			continue

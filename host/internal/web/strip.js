@@ -1,7 +1,7 @@
 'use strict';
 // The strip: a lane for each job, a cell for each tick, and under the cells a line for the replica that ran it. Only the lanes in
 // sight are drawn, so that hundreds scroll. It is asked for after news of the list, and gets the lanes that have changed.
-const makeStrip = ({ $, el, attr, set, stamp, ask, sync, jobPath, go, counted }) => {
+const makeStrip = ({ $, el, attr, set, plain, now, stamp, ask, sync, jobPath, go, counted }) => {
   const pace = 2000, styles = 8, quarter = 900; // seconds that a cell of a day has
   const box = $('lanes'), sheet = $('lanes-sheet'), tip = $('strip-tip'), phone = matchMedia('(max-width: 45rem)');
   const outcomes = {
@@ -9,7 +9,8 @@ const makeStrip = ({ $, el, attr, set, stamp, ask, sync, jobPath, go, counted })
     i: 'running on a replica that may be gone', n: 'to come',
   };
   // An outcome is seen by its shape, too: colours alone are not for all.
-  const round = (w, h, by) => `M${by} ${h / 2}a${w / 2 - by} ${h / 2 - by} 0 1 1 ${w - 2 * by} 0a${w / 2 - by} ${h / 2 - by} 0 1 1 ${2 * by - w} 0z`;
+  const arc = (w, h, to) => `a${w / 2} ${h / 2} 0 1 1 ${to} 0`;
+  const round = (w, h, by) => `M${by} ${h / 2}${arc(w - 2 * by, h - 2 * by, w - 2 * by)}${arc(w - 2 * by, h - 2 * by, 2 * by - w)}z`;
   const frame = (w, h, by) => `M${by} ${by}h${w - 2 * by}v${h - 2 * by}h${2 * by - w}z`;
   const shapes = {
     s: (w, h) => frame(w, h, 0),
@@ -27,7 +28,7 @@ const makeStrip = ({ $, el, attr, set, stamp, ask, sync, jobPath, go, counted })
   // What is known. An answer has each text once, and the lanes that have changed since the one before.
   const lanes = new Map(), replicas = new Map();
   let order = [], mark = '', filter = '', trouble = false, day = false, asked = 0, timer = 0, version = 0;
-  const decode = (l, a) => {
+  const decode = (l, a) => { // its texts are plain
     let at = 0;
     const cells = l.at.map((d, i) => {
       at += d;
@@ -38,10 +39,13 @@ const makeStrip = ({ $, el, attr, set, stamp, ask, sync, jobPath, go, counted })
   };
   const take = (a) => {
     mark = a.mark;
+    a.replicas = a.replicas.map(plain);
+    a.reasons = a.reasons.map(plain);
     for (const name of [...a.replicas].sort()) if (!replicas.has(name)) replicas.set(name, replicas.size % styles);
     for (const l of a.lanes) lanes.set(l.job, decode(l, a));
     arrange();
-    set($('strip-facts'), counted(a.matched, 'job') + ' · ' + (a.atLeast ? 'at least ' : '') + a.ticks.toLocaleString('en') + ' ticks in 24 h · ');
+    const ticks = (a.atLeast ? 'at least ' : '') + a.ticks.toLocaleString('en');
+    set($('strip-facts'), counted(a.matched, 'job') + ' · ' + ticks + ' ticks in 24 h · ');
     set($('strip-twice'), 'ran twice ' + a.twice);
     $('strip-twice').className = a.twice ? 'tone-bad' : '';
     set($('strip-note'), a.note || '');
@@ -86,37 +90,46 @@ const makeStrip = ({ $, el, attr, set, stamp, ask, sync, jobPath, go, counted })
   };
 
   // Where things are, by the width. Cells end at the line of now; what is to come is right of it.
+  const wide = () => day && !phone.matches; // cells are where their time is
   const place = () => {
     const narrow = phone.matches, width = box.clientWidth, left = narrow ? 0 : 190, next = narrow ? 3 : 5, step = 14;
-    const room = width - left - next * step - 16;
-    const most = narrow ? 20 : day ? 97 : 60, count = Math.max(1, day && !narrow ? most : Math.min(most, Math.floor(room / step)));
-    const pitch = day && !narrow ? room / count : Math.min(step, room / count);
-    return { narrow, width, left, next, count, pitch, step, now: left + count * pitch + 4, height: narrow ? 42 : 24, top: narrow ? 21 : 4, cell: 11 };
+    const room = width - left - next * step - 12, many = narrow ? 20 : day ? 97 : 60;
+    const count = Math.max(1, wide() ? many : Math.min(many, Math.floor(room / step)));
+    const pitch = Math.min(17, room / count), now = left + count * pitch + 4;
+    return { narrow, width, left, next, count, pitch, step, now, height: narrow ? 42 : 24, top: narrow ? 21 : 4, cell: 11 };
   };
-  const xOf = (p, c, i, n) => day && !p.narrow
-    ? p.now - 4 - p.pitch * (1 + Math.floor(Date.now() / 1000 / quarter) - Math.floor(c.at / quarter))
-    : p.now - 4 - p.pitch * (n - i);
+  const quarters = (seconds) => Math.floor(seconds / quarter);
+  const back = (c, i, n) => wide() ? 1 + quarters(now() / 1000) - quarters(c.at) : n - i; // how many cells from the line of now
   const textOf = (c) => (c.ticks > 1 ? counted(c.ticks, 'tick') + ' up to ' : '') + stamp(c.at * 1000) + ' ' + outcomes[c.what]
     + (c.by ? ' on ' + c.by : '') + (c.why ? ': ' + c.why : '');
 
-  const seen = (p, l) => l.cells.slice(p.narrow || !day ? -p.count : 0).concat(l.next.slice(0, p.next));
-  const drawCell = (c, x, p, w) => el('<path', {
-    class: 'cell cell-' + c.what, role: 'gridcell', tabindex: -1, 'aria-label': textOf(c), 'data-at': c.at + c.what,
-    d: shapes[c.what](w, p.cell), transform: `translate(${x.toFixed(1)} ${p.top})`,
-  });
+  const seen = (p, l) => l.cells.slice(-p.count).concat(l.next.slice(0, p.next));
+  const models = new Map(); // a copy is made sooner than a new element, and a lane has sixty
+  const drawCell = (c, x, p, w) => {
+    const kind = c.what + w;
+    if (!models.has(kind)) {
+      models.set(kind, el('<path', { class: 'cell cell-' + c.what, role: 'gridcell', tabindex: -1, d: shapes[c.what](w, p.cell) }));
+    }
+    const cell = models.get(kind).cloneNode();
+    cell.setAttribute('transform', `translate(${x.toFixed(1)} ${p.top})`);
+    cell.setAttribute('data-at', c.at + c.what);
+    cell.setAttribute('aria-label', textOf(c));
+    return cell;
+  };
   const drawLane = (l, p) => {
     const all = seen(p, l), n = all.filter((c) => c.what !== 'n').length, w = Math.max(2, p.pitch - 3), y = p.top + p.cell + 3.5;
-    const svg = el('<svg', { width: p.width, height: p.height, role: 'none' }, el('<line', { class: 'now', x1: p.now, x2: p.now, y1: 0, y2: p.height }));
-    const xs = all.map((c, i) => c.what === 'n' ? p.now + 5 + (i - n) * p.step : xOf(p, c, i, n));
+    const line = el('<line', { class: 'now', x1: p.now, x2: p.now, y1: 0, y2: p.height });
+    const svg = el('<svg', { width: p.width, height: p.height, role: 'none' }, line);
+    const xs = all.map((c, i) => c.what === 'n' ? p.now + 5 + (i - n) * p.step : p.now - 4 - p.pitch * back(c, i, n));
     for (let i = 0, j; i < n; i = j) { // one line for each replica in turn
       for (j = i + 1; j < n && all[j].by === all[i].by && xs[j] - xs[j - 1] < 1.5 * p.pitch; j++);
-      if (all[i].by) svg.append(el('<line', { class: 'by by-' + replicas.get(all[i].by), x1: xs[i].toFixed(1), x2: (xs[j - 1] + w).toFixed(1), y1: y, y2: y }));
+      if (!all[i].by) continue;
+      svg.append(el('<line', { class: 'by by-' + replicas.get(all[i].by), x1: xs[i].toFixed(1), x2: (xs[j - 1] + w).toFixed(1), y1: y, y2: y }));
     }
     all.forEach((c, i) => svg.append(drawCell(c, xs[i], p, c.what === 'n' ? p.cell : w)));
     const link = el('a', { href: jobPath(l.job), 'data-local': '', tabindex: -1 }, l.job);
     const row = el('div', { class: 'lane' + (l.trouble ? ' trouble' : ''), role: 'row' }, el('span', { role: 'rowheader' }, link), svg);
-    Object.assign(row, { lane: l, all, xs });
-    return row;
+    return Object.assign(row, { lane: l, all, xs });
   };
 
   // The lanes in sight, and a few around them. They stay as they are until something in them changes.
@@ -125,7 +138,7 @@ const makeStrip = ({ $, el, attr, set, stamp, ask, sync, jobPath, go, counted })
   const draw = () => {
     frameOf = 0;
     if (!$('strip').open || !box.clientWidth) return;
-    const p = place(), layout = [p.width, p.narrow, day, day && Math.floor(Date.now() / 1000 / quarter)].join(), focused = box.contains(document.activeElement);
+    const p = place(), layout = [p.width, p.narrow, wide() && quarters(now() / 1000)].join(), focused = box.contains(document.activeElement);
     box.style.height = Math.min(order.length, p.narrow ? 4 : 10) * p.height + 'px';
     sheet.style.height = order.length * p.height + 'px';
     attr(box, 'aria-rowcount', order.length);
@@ -166,7 +179,7 @@ const makeStrip = ({ $, el, attr, set, stamp, ask, sync, jobPath, go, counted })
         ? el('<path', { class: 'cell cell-' + x.what, d: shapes[x.what](11, 11) })
         : el('<line', { class: 'by by-' + replicas.get(x.name), x1: 0, x2: 20, y1: 6, y2: 6 })) : null, x.text), () => {});
     const scale = $('strip-scale'), marks = [el('<text', { x: p.now, y: 11, 'text-anchor': 'middle' }, 'now')];
-    if (day && !p.narrow) for (const h of [6, 12, 18, 24]) marks.push(el('<text', { x: (p.now - 4 - p.pitch * 4 * h).toFixed(), y: 11 }, '−' + h + ' h'));
+    if (wide()) for (const h of [6, 12, 18, 24]) marks.push(el('<text', { x: (p.now - 4 - p.pitch * 4 * h).toFixed(), y: 11 }, '−' + h + ' h'));
     attr(scale, 'width', p.width);
     scale.replaceChildren(...marks);
   };
@@ -209,7 +222,8 @@ const makeStrip = ({ $, el, attr, set, stamp, ask, sync, jobPath, go, counted })
       ArrowLeft: () => moveTo(i, () => at - 1), ArrowRight: () => moveTo(i, () => at + 1),
       ArrowUp: () => moveTo(i - 1, (all) => all.length - right), ArrowDown: () => moveTo(i + 1, (all) => all.length - right),
       Home: () => moveTo(i, () => 0), End: () => moveTo(i, (all) => all.length - 1),
-      PageUp: () => moveTo(Math.max(0, i - 9), (all) => all.length - right), PageDown: () => moveTo(Math.min(order.length - 1, i + 9), (all) => all.length - right),
+      PageUp: () => moveTo(Math.max(0, i - 9), (all) => all.length - right),
+      PageDown: () => moveTo(Math.min(order.length - 1, i + 9), (all) => all.length - right),
       Enter: () => { if (at) go(jobPath(row.lane.job), true); else e.target.click(); }, Escape: () => hide(),
     };
     if (!moves[e.key]) return;
