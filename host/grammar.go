@@ -27,6 +27,7 @@ type grammar struct {
 	Tick       tickCommand       `cmd:"" help:"run once what is due now, singletons left out; 1: a run failed"`
 	Status     statusCommand     `cmd:"" help:"what the records tell: who runs what, last and next tick"`
 	History    historyCommand    `cmd:"" help:"what became of the last ticks, by the records; 1: one cannot be read"`
+	Why        whyCommand        `cmd:"" help:"say in one sentence why a tick of a job did not run, or how it ended, or when the next is due, and what is not known"`
 	Next       nextCommand       `cmd:"" help:"explain schedules, or the one given: in words, and by the next ticks; it asks no storage"`
 	Pause      pauseCommand      `cmd:"" help:"keep a job from starting, on all replicas, also on those that start later"`
 	Resume     orderCommand      `cmd:"" help:"end a pause, also of a job that has paused itself after failures"`
@@ -40,7 +41,7 @@ type grammar struct {
 	Sweep      sweepCommand      `cmd:"" help:"remove locks that nobody has held for 30 days, or the time given; those of jobs stay"`
 	Functions  functionsCommand  `cmd:"" help:"write a directory that can be deployed to Azure Functions, with this program or, as for another system, FILE; a timer for each job, or --tick, one for all"`
 	Deployment deploymentCommand `cmd:"" name:"deploy-files" help:"write a directory for azd up, which deploys this program to Azure so that nothing is up between two ticks: as a Functions app, a container app or a job of Container Apps"`
-	Validate   validateCommand   `cmd:"" help:"check jobs and settings without asking the storage; 2: mistakes"`
+	Validate   validateCommand   `cmd:"" help:"check jobs and settings without asking the storage; 2: mistakes, also a SOLOIST_ variable that is no setting"`
 	Doctor     doctorCommand     `cmd:"" help:"try settings, network, credentials and storage one after the other, and say what to do; 1: something fails, 2: settings"`
 	Completion completionCommand `cmd:"" help:"print a script that makes bash, zsh or fish complete commands, flags and jobs: source <(PROGRAM completion bash)"`
 	Complete   completeCommand   `cmd:"" name:"__complete" hidden:""`
@@ -217,7 +218,7 @@ func plain(k *kong.Kong, selected *kong.Node, text string) error {
 	}
 	switch {
 	case selected == nil && unexpected:
-		return unknownCommand(k, argument)
+		return &unknownCommand{argument, k.Model.Name, commandNames(k)}
 	case selected == nil && unknown:
 		return fmt.Errorf("unknown flag %s: flags follow the command", flag)
 	case selected == nil:
@@ -236,8 +237,15 @@ func plain(k *kong.Kong, selected *kong.Node, text string) error {
 	return fmt.Errorf("%s: %s", selected.Name, strings.NewReplacer("<", "", ">", "").Replace(text))
 }
 
-func unknownCommand(k *kong.Kong, name string) error {
-	return fmt.Errorf("unknown command %q%s", name, app.DidYouMean(": ", name, commandNames(k)))
+// An unknownCommand says in one sentence which command was meant, or who lists them.
+type unknownCommand struct {
+	name, program string
+	known         []string
+}
+
+func (e *unknownCommand) Error() string {
+	meant := cmp.Or(app.DidYouMean(": ", e.name, e.known), ": "+e.program+" help lists the commands")
+	return fmt.Sprintf("unknown command %.70q%s", e.name, meant)
 }
 
 // flagsOf says which flag of the command is meant, or which flags it has.

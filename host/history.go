@@ -14,6 +14,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/locks"
 	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/host/internal/view"
+	"github.com/soloist-go/soloist/host/internal/why"
 	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
@@ -32,7 +33,11 @@ type jobHistory struct {
 
 	EveryReplica bool `json:"everyReplica,omitempty"` // each replica runs it: there is no record
 
-	words string // the state
+	Why []string `json:"why,omitempty"` // with --why: of each outcome of History, empty if it succeeded
+
+	words  string // the state
+	status desk.Status
+	lines  past.Lines // those that were read
 }
 
 // historyCommand shows the outcomes that the records keep, newest first, and the outcomes
@@ -44,6 +49,7 @@ type historyCommand struct {
 	Since   *string  `placeholder:"TIME" help:"what came due or ended since then: a span such as 24h or 7d, a date, or an instant"`
 	Outcome []string `placeholder:"OUTCOME" complete:"outcome" help:"such outcomes alone; several are separated by commas"`
 	Limit   *number  `short:"n" placeholder:"20" help:"how many outcomes of each job, 1 to 1000; not given: 20, with --since or --outcome 1000"`
+	Why     bool     `help:"with the reason of each outcome that is no success as a sentence, as the command why has it"`
 	jsonFlag
 }
 
@@ -59,6 +65,9 @@ func (c *historyCommand) do(ctx context.Context, a *app.App) int {
 		read = wanted.lockHistories
 	}
 	pasts, absent, err := read(ctx, a)
+	if c.Why && err == nil {
+		addWhy(ctx, a, pasts)
+	}
 	if err != nil {
 		a.Console.Complain(err)
 		return exitFail
@@ -71,15 +80,20 @@ func (c *historyCommand) do(ctx context.Context, a *app.App) int {
 	if slices.ContainsFunc(pasts, func(p jobHistory) bool { return p.Error != "" }) {
 		code = exitFail
 	}
-	code = c.answer(a, code, body, func() { printHistory(a, pasts) })
+	code = c.answer(a, code, body, func() { printHistory(a, pasts, wanted.Run != "") })
 	return max(code, wanted.missing(a, pasts))
 }
 
 // printHistory has the outcomes, then what was counted since the record was made:
-// the outcomes go when they are old, the counts stay.
-func printHistory(a *app.App, pasts []jobHistory) {
+// the outcomes go when they are old, the counts stay. Of one run it has all that is known.
+func printHistory(a *app.App, pasts []jobHistory, one bool) {
 	fmt.Fprintf(a.Console.Stdout, "app %s on %s, %s\n\n", a.Settings.App, a.Place, format.Stamp(a.Now()))
-	printOutcomes(a, pasts)
+	reason := format.Brief
+	if one {
+		reason = format.Line
+	}
+	printOutcomes(a, pasts, reason)
+	printDetails(a, pasts)
 	w := format.Table(a.Console.Stdout, "JOB\tSTATE\tCOUNTS")
 	for _, p := range pasts {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", p.Name, p.words, p.countWords())
@@ -87,15 +101,15 @@ func printHistory(a *app.App, pasts []jobHistory) {
 	w.Flush()
 }
 
-func printOutcomes(a *app.App, pasts []jobHistory) {
+func printOutcomes(a *app.App, pasts []jobHistory, reason func(string) string) {
 	if !slices.ContainsFunc(pasts, func(p jobHistory) bool { return len(p.History) > 0 }) {
 		return
 	}
 	w := format.Table(a.Console.Stdout, "JOB\tTICK\tFATE\tATTEMPT\tREPLICA\tSTART\tTOOK\tTOKEN\tREASON")
 	for _, p := range pasts {
-		for _, f := range p.History {
+		for i, f := range p.History {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Name, format.Span(&f.Outcome), f.Status, format.Number(int64(f.Attempt)),
-				format.Join(format.Line(f.Replica)), format.Stamp(f.Start), format.Took(&f.Outcome), format.Number(f.Token), format.Join(format.Line(f.Reason)))
+				format.Join(format.Line(f.Replica)), format.Stamp(f.Start), format.Took(&f.Outcome), format.Number(f.Token), p.reason(i, reason))
 			if f.Gap {
 				fmt.Fprintf(w, "%s\tbefore this, outcomes may be lost\t-\t-\t-\t-\t-\t-\t-\n", p.Name)
 			}
@@ -103,6 +117,30 @@ func printOutcomes(a *app.App, pasts []jobHistory) {
 	}
 	w.Flush()
 	fmt.Fprintln(a.Console.Stdout)
+}
+
+// printDetails has what is known of failures besides their outcomes.
+func printDetails(a *app.App, pasts []jobHistory) {
+	for _, p := range pasts {
+		for _, f := range p.History {
+			if f.Detail == "" {
+				continue
+			}
+			fmt.Fprintf(a.Console.Stdout, "%s, attempt %d\n", format.Line(f.ID), f.Attempt)
+			for line := range strings.Lines(strings.ReplaceAll(f.Detail, "\t", "    ")) {
+				fmt.Fprintln(a.Console.Stdout, strings.TrimRight("  "+format.Escape(strings.TrimSuffix(line, "\n")), " "))
+			}
+			fmt.Fprintln(a.Console.Stdout)
+		}
+	}
+}
+
+// reason is that of an outcome, as a sentence if that was asked for, else as a line that text makes of it.
+func (p *jobHistory) reason(i int, text func(string) string) string {
+	if p.Why != nil && p.Why[i] != "" {
+		return p.Why[i]
+	}
+	return format.Join(text(p.History[i].Reason))
 }
 
 // countWords are the counts, or why there are none.
@@ -137,6 +175,9 @@ func (c *historyCommand) filter(a *app.App) (f filter, err error) {
 	if named, ok := locks.NamedBy(cmp.Or(c.Job, c.JobFlag)); ok {
 		f.job, f.Run, f.named = "", "", &named // a name may have an @ in it
 		errs = append(errs, named.Check())
+		if c.Why {
+			errs = append(errs, errWhy)
+		}
 	} else if (f.job != "" || f.Run != "") && (f.Run != "" || len(a.Shards(f.job)) <= 1) {
 		errs = append(errs, a.One(f.job)) // the name of one with shards means them all, but a run is one of a shard
 	}
@@ -167,13 +208,17 @@ func (f filter) histories(ctx context.Context, a *app.App) (pasts []jobHistory, 
 		}
 		v := views[i]
 		p := jobHistory{Name: v.Name, Kind: v.Kind, State: v.State, Failures: v.Failures, Progress: v.Progress, Counts: v.Counts, Error: v.Error,
-			EveryReplica: v.EveryReplica, History: []past.Run{}, words: v.StateWords(a.Now())}
+			EveryReplica: v.EveryReplica, History: []past.Run{}, words: v.StateWords(format.Clock{Now: a.Now()})}
 		if p.Counts == nil {
 			p.Counts = map[event.Status]int64{}
 		}
 		if st.Err == nil {
 			lines, err := f.pastOf(ctx, a, &st)
+			p.status, p.lines = st, lines
 			p.History, _ = f.Select(st.Name, lines, 0, f.limit)
+			if f.Run != "" {
+				err = errors.Join(err, past.AddDetails(ctx, a, &st, p.History))
+			}
 			if err != nil {
 				p.Error = err.Error()
 			}
@@ -233,4 +278,88 @@ func (f filter) lockHistory(r locks.Past) jobHistory {
 	}
 	p.History, _ = f.Select(p.Name, past.OfRecord(&desk.Status{Record: r.Record}), 0, f.limit)
 	return p
+}
+
+// whyCommand says why a tick did not run, or what became of it.
+type whyCommand struct {
+	Job  string  `arg:"" name:"JOB" complete:"work" missing:"of which job?" help:"the job or singleton"`
+	Time *string `arg:"" optional:"" name:"TIME" help:"which tick: its instant, a time of the job's time zone such as 02:30 or 2026-03-29T02:30, a date, or a span ago such as 2h, which means the last tick up to then; not given: the newest that did not succeed, else the state now"`
+	jsonFlag
+}
+
+// A whyAnswer is what why prints in JSON.
+type whyAnswer struct {
+	head
+	why.Answer
+}
+
+func (c *whyCommand) do(ctx context.Context, a *app.App) int {
+	var m why.Moment
+	err := a.One(c.Job)
+	if err == nil && c.Time != nil {
+		if m, err = why.ReadMoment(*c.Time, a.Now(), why.ZoneOf(a, c.Job)); err != nil {
+			err = fmt.Errorf("%.70q: %w", *c.Time, err)
+		}
+	}
+	if err != nil {
+		return misused(a.Console, fmt.Errorf("why: %w", err))
+	}
+	ctx, cancel := context.WithTimeout(ctx, statusTime)
+	defer cancel()
+	facts := why.Read(ctx, a).Facts(ctx, c.Job, m)
+	body, code := whyAnswer{newHead(a, c.Job), facts.Of(m)}, exitOK
+	if body.Cause == why.Unread {
+		code = exitFail
+	}
+	return c.answer(a, code, body, func() { printWhy(a, c.Job, body.Answer) })
+}
+
+// printWhy prints the sentence, then what it rests on.
+func printWhy(a *app.App, job string, w why.Answer) {
+	about := job
+	if !w.Tick.IsZero() {
+		about += ", tick of " + format.Stamp(w.Tick)
+	}
+	fmt.Fprintf(a.Console.Stdout, "%s: %s\n", about, w.Sentence)
+	for _, text := range w.Known {
+		fmt.Fprintf(a.Console.Stdout, "  known: %s\n", text)
+	}
+	for _, text := range w.NotKnown {
+		fmt.Fprintf(a.Console.Stdout, "  not known: %s\n", text)
+	}
+	if w.State != "" {
+		fmt.Fprintf(a.Console.Stdout, "  now: %s\n", w.State)
+	}
+}
+
+var errWhy = errors.New("history: --why is about the ticks of jobs: lock:NAME and once:NAME have none")
+
+// addWhy adds the sentences of all outcomes that are no success.
+func addWhy(ctx context.Context, a *app.App, pasts []jobHistory) {
+	source := why.Read(ctx, a)
+	read := map[string]desk.Status{}
+	for _, p := range pasts {
+		read[p.Name] = p.status
+	}
+	source.Status = func(ctx context.Context, job string) (desk.Status, error) {
+		if st, ok := read[job]; ok {
+			return st, nil
+		}
+		return a.Status(ctx, job)
+	}
+	for i := range pasts {
+		p := &pasts[i]
+		var facts *why.Facts
+		p.Why = make([]string, len(p.History))
+		for k := range p.History {
+			o := &p.History[k].Outcome
+			if o.Status == event.Succeeded || o.Request != "" {
+				continue
+			}
+			if facts == nil {
+				facts = source.With(ctx, p.status, p.lines)
+			}
+			p.Why[k] = facts.OfOutcome(o).Sentence
+		}
+	}
 }

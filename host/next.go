@@ -1,9 +1,11 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -179,4 +181,49 @@ func moments(text string) (func(*time.Location) time.Time, error) {
 		}
 		return at.Add(-1)
 	}, nil
+}
+
+// fewComing is how many jobs are shown with their next ticks.
+const fewComing = 20
+
+// printComing shows what runs here, and when it does next by the schedules alone: what is due first comes first.
+func printComing(w io.Writer, a *app.App, clock format.Clock, width int) {
+	type coming struct {
+		name, words, schedule string
+		at                    time.Time
+	}
+	var all []coming
+	for _, g := range a.Scheduler.Singletons {
+		all = append(all, coming{g.Name, "all the time", "(singleton)", clock.Now})
+	}
+	for _, j := range a.Scheduler.Jobs {
+		c := coming{name: j.Name, words: "by hand"}
+		if len(j.After.Jobs) > 0 {
+			c.words = "after " + strings.Join(j.After.Jobs, ", ")
+			c.schedule = c.words
+		} else if s, err := app.TicksOf(j); err == nil {
+			c.schedule = s.Words()
+			if c.at = s.Next(clock.Now); !c.at.IsZero() {
+				c.words = clock.Brief(c.at) + " " + clock.Ahead(c.at)
+			}
+		}
+		if j.Paused {
+			c.words = "paused"
+		}
+		all = append(all, c)
+	}
+	slices.SortStableFunc(all, func(a, b coming) int { // what has no tick comes last
+		if a.at.IsZero() != b.at.IsZero() {
+			return cmp.Compare(b.at.Unix(), a.at.Unix())
+		}
+		return a.at.Compare(b.at)
+	})
+	g := format.NewGrid("NAME\tNEXT\tSCHEDULE", 8, 10, 10)
+	for _, c := range all[:min(len(all), fewComing)] {
+		g.Row(c.name, c.words, c.schedule)
+	}
+	g.Print(w, width, false)
+	if more := len(all) - fewComing; more > 0 {
+		fmt.Fprintf(w, "and %d more: %s next\n", more, a.Console.Name)
+	}
 }

@@ -26,7 +26,7 @@ func (c *tickCommand) do(ctx context.Context, a *app.App) int {
 	defer cancel()
 	a.FitLead(a.Patience())
 	if err := a.Before.Run(ctx); err != nil { // no job may start
-		body := view.New(a, []view.Ticked{})
+		body := view.Ticks(a, soloist.Report{})
 		body.Error = format.Error(err)
 		return c.answer(a, exitFail, body, func() { a.Console.Tell("tick: %s", body.Error) })
 	}
@@ -36,12 +36,7 @@ func (c *tickCommand) do(ctx context.Context, a *app.App) int {
 	if err != nil || slices.ContainsFunc(report.Jobs, view.Failed) {
 		code = exitFail
 	}
-	var jobs []view.Ticked
-	for _, j := range report.Jobs {
-		jobs = append(jobs, view.NewTicked(j))
-	}
-	body := view.New(a, jobs)
-	body.Next = format.UTC(report.Next)
+	body := view.Ticks(a, report)
 	return c.answer(a, code, body, func() { printTicked(a, report) })
 }
 
@@ -67,22 +62,17 @@ func pass(ctx context.Context, a *app.App) (all soloist.Report, err error) {
 	if a.Alarm == nil {
 		return a.Scheduler.RunDue(ctx, soloist.Wake{})
 	}
-	var mu sync.Mutex
-	unset := a.Passes(ctx, a.Patience(), func() (ran bool) {
+	all, err = a.Passes(ctx, a.Patience(), func() soloist.Report {
 		report, _ := a.Scheduler.RunDue(ctx, soloist.Wake{})
-		ran = slices.ContainsFunc(report.Jobs, func(j soloist.JobReport) bool { return len(j.Ran) > 0 })
-		mu.Lock()
-		defer mu.Unlock()
-		all = app.Merged(all, report)
-		return ran
+		return report
 	})
+	if err != nil {
+		a.Log.Error(format.Error(err))
+	}
 	for _, j := range all.Jobs {
 		err = errors.Join(err, j.Err)
 	}
-	if unset != nil {
-		a.Log.Error(format.Error(unset))
-	}
-	return all, errors.Join(err, unset)
+	return all, err
 }
 
 // idleWords says why nothing was run.
@@ -260,21 +250,25 @@ func (c *wakeCommand) do(ctx context.Context, a *app.App) int {
 }
 
 // printAlarm prints when the app is woken up next, where alarms are on.
-func printAlarm(ctx context.Context, a *app.App) {
+func printAlarm(ctx context.Context, a *app.App, clock format.Clock) {
 	if a.Alarm == nil {
 		return
 	}
 	note, err := a.Alarm.Pending(ctx)
-	switch now := a.Alarm.Now(); {
+	text := ""
+	clock.Now = a.Alarm.Now()
+	switch {
 	case err != nil:
-		fmt.Fprintf(a.Console.Stdout, "\nalarm: %s\n", format.Error(err))
+		text = format.Error(err)
 	case note.ID == "":
-		fmt.Fprintf(a.Console.Stdout, "\nalarm: none is set yet\n")
+		text = "none is set yet"
 	case a.Alarm.Elsewhere(note):
-		fmt.Fprintf(a.Console.Stdout, "\nalarm: none is set in this queue: the last one is in %s\n", format.Line(note.Queue))
-	case note.At.After(now):
-		fmt.Fprintf(a.Console.Stdout, "\nalarm: at %s, %s, for the tick of %s\n", format.Stamp(note.At), format.Relative(note.At, now), format.Stamp(note.Tick))
+		text = "none is set in this queue: the last one is in " + format.Line(note.Queue)
+	case note.At.After(clock.Now):
+		text = fmt.Sprintf("at %s, %s, for the tick of %s", clock.Stamp(note.At), clock.Relative(note.At), clock.Stamp(note.Tick))
 	default:
-		fmt.Fprintf(a.Console.Stdout, "\nalarm: the last one was at %s: a replica answers it, and sets the next one\n", format.Stamp(note.At))
+		text = fmt.Sprintf("the last one was at %s: a replica answers it, and sets the next one", clock.Stamp(note.At))
 	}
+	fmt.Fprintln(a.Console.Stdout)
+	format.Wrapped(a.Console.Stdout, "alarm: "+text, a.Console.Width())
 }

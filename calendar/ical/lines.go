@@ -7,10 +7,7 @@ import (
 	"strings"
 )
 
-const (
-	maxEvents = 10_000
-	maxDepth  = 8 // of components within components
-)
+const maxEvents = 10_000
 
 // An event has the values of its properties by their names in capitals: a name may be there several times.
 type event map[string][]string
@@ -65,31 +62,28 @@ func (s *scanner) line(text string) error {
 		return nil
 	}
 	name, value, ok := property(text)
-	inside := strings.Join(s.open, "/")
 	switch {
 	case !ok:
 		return fmt.Errorf("it has the line %.60q, want a property such as DTSTART:20260501", text)
 	case s.ended:
 		return fmt.Errorf("it goes on after END:VCALENDAR, with %.60q", text)
 	case name == "BEGIN":
-		return s.begin(strings.ToUpper(value), inside)
+		return s.begin(strings.ToUpper(value))
 	case name == "END":
 		return s.end(strings.ToUpper(value))
-	case inside == "":
+	case len(s.open) == 0:
 		return errors.New("it does not begin with BEGIN:VCALENDAR")
-	case inside == "VCALENDAR/VEVENT":
+	case len(s.open) == 2 && s.open[1] == "VEVENT":
 		s.event[name] = append(s.event[name], value)
 	}
 	return nil
 }
 
-func (s *scanner) begin(component, inside string) error {
+func (s *scanner) begin(component string) error {
 	switch {
-	case inside == "" && component != "VCALENDAR":
+	case len(s.open) == 0 && component != "VCALENDAR":
 		return errors.New("it does not begin with BEGIN:VCALENDAR")
-	case len(s.open) == maxDepth:
-		return fmt.Errorf("it has components within components, %d deep", maxDepth+1)
-	case inside != "VCALENDAR" || component == "VTIMEZONE":
+	case len(s.open) != 1 || component == "VTIMEZONE":
 	case component != "VEVENT":
 		return fmt.Errorf("it has a %.40q, want events alone", component)
 	default:

@@ -210,16 +210,6 @@ func TestRequestsCarryGuards(t *testing.T) {
 	}
 }
 
-func TestBreakPeriods(t *testing.T) {
-	for period, want := range map[time.Duration]string{-1: "", 0: "0", time.Second: "1", time.Minute: "60"} {
-		w := &wire{}
-		open(t, w).Break(t.Context(), name, period)
-		if got := header(w.requests[0], "x-ms-lease-break-period"); got != want {
-			t.Errorf("%s: got %q, want %q", period, got, want)
-		}
-	}
-}
-
 // A success that names another ETag is no success of the break that was asked for.
 func TestBreakWhoseConditionIsDropped(t *testing.T) {
 	var blob blobtest.Blob
@@ -243,17 +233,6 @@ func created(t *testing.T, s *azure.Store) store.Entry {
 		t.Fatal(err)
 	}
 	return e
-}
-
-func TestReadOfBlobWithoutRecord(t *testing.T) {
-	w := &wire{}
-	s := open(t, w)
-	created(t, s)
-	plant(t, &w.Blob, name)
-	e, err := s.Read(t.Context(), name)
-	if err != nil || len(e.Record) != 0 || e.ETag == "" {
-		t.Errorf("got %+v, %v", e, err)
-	}
 }
 
 // The first entry, document or log makes the container, and the first message the queue. What has to be there already does not.
@@ -386,22 +365,6 @@ func TestWrongArgumentsAreNotSent(t *testing.T) {
 	refused("receive", "1 to 32", second(q.Receive(ctx, 33, time.Second)))
 	refused("receive", "1s to 168h", second(q.Receive(ctx, 1, time.Millisecond)))
 	refused("delete", "is empty", q.Delete(ctx, alarm.Receipt{ID: "a"}))
-}
-
-func TestDateIsOfService(t *testing.T) {
-	now := time.Date(2026, 10, 25, 0, 59, 59, 999e6, time.UTC)
-	s := open(t, &blobtest.Blob{Now: func() time.Time { return now }})
-	want := now.Truncate(time.Second)
-	l, e := leased(t, s)
-	acquired, _ := l.Acquire(t.Context(), time.Minute, e.ETag)
-	renewed, _ := l.Renew(t.Context())
-	written, _ := l.Write(t.Context(), e.ETag, []byte("two"))
-	seen, _ := s.Read(t.Context(), name)
-	for i, st := range []store.Revision{e.Revision, acquired, renewed, written, seen.Revision} {
-		if !st.Date.Equal(want) || st.ETag == "" {
-			t.Errorf("%d: got %+v, want %s", i, st, want)
-		}
-	}
 }
 
 // Each write tells whether the account keeps versions.

@@ -117,18 +117,6 @@ func TestContentIsReadToItsEnd(t *testing.T) {
 	}
 }
 
-// A read tells how long the checkpoint is, also one of another program.
-func TestReadTellsLengthOfCheckpoint(t *testing.T) {
-	for _, length := range []int64{0, 7, 400_000_000} {
-		s := open(t, transport(func(r *http.Request) (*http.Response, error) {
-			return content(r, http.StatusOK, http.NoBody, strconv.FormatInt(length, 10)), nil
-		}))
-		if e, err := s.Read(t.Context(), name); err != nil || e.Checkpoint != length {
-			t.Errorf("got %+v, %v, want %d", e, err, length)
-		}
-	}
-}
-
 // endless never ends.
 type endless struct{}
 

@@ -1,11 +1,7 @@
 package local_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -83,20 +79,6 @@ func TestDirWallClockStepped(t *testing.T) {
 	}
 }
 
-func TestDirRenewedAfterStep(t *testing.T) {
-	for _, step := range []time.Duration{time.Hour, -time.Hour} {
-		m := newMachine()
-		d := local.Dir{Path: t.TempDir()}.On(m.tell)
-		l, _ := held(t, d, 10*time.Second)
-		m.pass(9 * time.Second)
-		m.step(step)
-		if _, err := l.Renew(t.Context()); err != nil {
-			t.Errorf("%v: %v", step, err)
-		}
-		m.wantEnd(t, "the lease, after a step of "+step.String(), d, 10*time.Second, store.Leased, store.Expired)
-	}
-}
-
 // The holder died with the machine. Another machine may share the directory,
 // and nothing tells the two cases apart: the lease lasts its length again.
 func TestDirMachineRestarted(t *testing.T) {
@@ -124,10 +106,11 @@ func TestDirBrokenElsewhere(t *testing.T) {
 	} {
 		t.Run(call, func(t *testing.T) {
 			m, other := newMachine(), newMachine()
-			other.boot, other.start = 5*time.Second, "other"
+			other.boot, other.start = 500*time.Hour, "other"
 			d := local.Dir{Path: t.TempDir()}
 			here, there := d.On(m.tell), d.On(other.tell)
 			l, etag := held(t, here, 20*time.Second)
+			wantState(t, "there, where the clock is ahead", there, store.Leased)
 			if err := end(there, etag); err != nil {
 				t.Fatal(err)
 			}
@@ -162,102 +145,28 @@ func TestDirMixed(t *testing.T) {
 	}
 }
 
-// oldFile is a state file as the version before this one knows it.
-type oldFile struct {
-	Schema int    `json:"schema"`
-	Entry  string `json:"entry"`
-	ETag   string `json:"etag"`
-	Record string `json:"record"`
-	Lease  struct {
-		ID     string        `json:"id,omitempty"`
-		Length time.Duration `json:"length_ns,omitempty"`
-		Until  time.Time     `json:"until,omitzero"`
-		Broken bool          `json:"broken,omitempty"`
-	} `json:"lease,omitzero"`
-}
-
-// A lease that the version before took is honoured by the wall clock. What this one writes has the form that it knows,
-// unless something would get lost.
-func TestDirVersionBefore(t *testing.T) {
-	m := newMachine()
-	d := local.Dir{Path: t.TempDir()}.On(m.tell)
-	create(t, d, "app/job")
-	var old oldFile
-	wantRead := func(what string, schema int, until time.Time) {
-		t.Helper()
-		text, err := os.ReadFile(current(t, d))
-		if err == nil {
-			err = json.Unmarshal(text, &old)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if old.Schema != schema || !old.Lease.Until.Equal(until) {
-			t.Errorf("%s: the version before reads %+v, want schema %d and a lease until %v", what, old, schema, until)
+// Many machines that look at the lease of a dead one in turn find it free after
+// its length.
+func TestManyMachinesFreeLeaseOfDeadOne(t *testing.T) {
+	base := local.Dir{Path: t.TempDir()}
+	dead := &machine{wall: newMachine().wall, boot: time.Hour, start: "dead"}
+	held(t, base.On(dead.tell), 10*time.Second)
+	var all []*machine
+	for i := range 64 {
+		all = append(all, &machine{wall: dead.wall, boot: time.Duration(i+1) * time.Hour, start: fmt.Sprintf("m%d", i)})
+	}
+	live := true
+	for range 12 {
+		for _, m := range all {
+			m.pass(time.Second)
+			r, err := base.On(m.tell).Read(t.Context(), "app/job")
+			if err != nil {
+				t.Fatal(err)
+			}
+			live = r.State.Live()
 		}
 	}
-	wantRead("new", 1, time.Time{})
-	old.Lease.ID, old.Lease.Length, old.Lease.Until = id1, 10*time.Second, m.wall.Add(10*time.Second)
-	text, err := json.Marshal(old)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(place(d)); err != nil {
-		t.Fatal(err)
-	}
-	put(t, filepath.Join(d.Path, "app", "job.json"), string(text)) // where that version had it
-	m.wantEnd(t, "the lease", d, 10*time.Second, store.Leased, store.Expired)
-	l := d.Lease("app/job", id1)
-	if _, err := l.Renew(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	wantRead("renewed", 1, m.wall.Add(10*time.Second))
-	m.step(time.Hour)
-	stamp, err := save(t, l, old.ETag, "x", "y")
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantRead("with a checkpoint", 2, m.wall.Add(10*time.Second))
-	if _, err := save(t, l, stamp.ETag, "x", ""); err != nil {
-		t.Fatal(err)
-	}
-	wantRead("emptied", 1, m.wall.Add(10*time.Second))
-	if got := files(t, filepath.Join(d.Path, "app")); got != "job.d" {
-		t.Errorf("files: got %s", got)
-	}
-}
-
-// Entries of the version before are listed and can be removed; their logs go on.
-func TestDirOfVersionBefore(t *testing.T) {
-	d := local.Dir{Path: t.TempDir(), Now: time.Now}
-	app := filepath.Join(d.Path, "app")
-	if err := os.MkdirAll(filepath.Join(app, ".log", "job"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for _, job := range []string{"job", "lock"} {
-		put(t, filepath.Join(app, job+".json"), `{"schema":1,"entry":"app/`+job+`","etag":"e","record":"r"}`)
-	}
-	put(t, filepath.Join(app, "job.lock"), "")
-	put(t, filepath.Join(app, ".log", "job", "000001.log"), "{\"a\": \"#1 1 00000000 x\"}\n")
-	apps, err := d.Apps(t.Context())
-	if err != nil || len(apps) != 1 {
-		t.Errorf("apps are %q, %v", apps, err)
-	}
-	names := ""
-	err = d.List(t.Context(), "app", func(name string, e store.Entry) bool { names += name + "=" + string(e.Record) + " "; return true })
-	if err != nil || names != "app/job=r app/lock=r " {
-		t.Errorf("listed %s, %v", names, err)
-	}
-	if err := d.Remove(t.Context(), "app/lock", "e"); err != nil {
-		t.Error(err)
-	}
-	wantError(t, "read", errOf(d.Read(t.Context(), "app/lock")), fs.ErrNotExist)
-	log := store.LogName("app/job", "000001")
-	wantError(t, "append", d.Append(t.Context(), log, 3, []byte("late")), store.ErrChanged)
-	if err := d.Append(t.Context(), log, 25, []byte("more")); err != nil {
-		t.Error(err)
-	}
-	if got, err := d.ReadLog(t.Context(), log, 20, 100); err != nil || string(got) != " x\"}\nmore" {
-		t.Errorf("the log ends with %q, %v", got, err)
+	if live {
+		t.Error("the lease of 10 s is not free after 12 s")
 	}
 }

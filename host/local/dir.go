@@ -24,9 +24,6 @@ import (
 // never overwritten: each call on it fails with an error that names it. Files
 // are regular ones; pipes, symbolic links and the like are refused. The file system needs hard links.
 //
-// Versions before this one kept an entry in the file <Path>/app/job.json. The first call on it makes a directory of
-// it; stop the processes of those versions first, since they would not find it any more.
-//
 // Errors name the path and what to do about it. fs.ErrPermission: this user may
 // not use the directory.
 type Dir struct {
@@ -149,19 +146,9 @@ func (d Dir) instant() instant {
 // find returns the highest generation of an entry, and what it has: no entry if there is none.
 func (d Dir) find(name, dir string) (generation, entry, error) {
 	s, err := d.list(dir)
-	if err != nil {
-		return generation{}, entry{}, err
-	}
-	if !s.there {
-		old, err := d.disk.exists(legacy(dir))
-		if old {
-			err = d.adopt(name, dir)
-		}
-		return generation{dir: dir}, entry{}, err
-	}
 	g := s.highest(dir)
-	if g.n == 0 {
-		return g, entry{}, nil
+	if err != nil || g.n == 0 {
+		return g, entry{}, err
 	}
 	e, err := d.load(g, name)
 	return g, e, beaten(err)

@@ -30,6 +30,19 @@ func TestDirLayout(t *testing.T) {
 	}
 }
 
+// A program that knows no checkpoints would drop one, so a file that has one is of another schema.
+func TestDirSchema(t *testing.T) {
+	d := local.Dir{Path: t.TempDir()}
+	l, etag := held(t, d, local.Longest)
+	for _, c := range []struct{ checkpoint, want string }{{"y", `{"schema":2,`}, {"", `{"schema":1,`}} {
+		r, err := save(t, l, etag, "x", c.checkpoint)
+		etag = r.ETag
+		if text, _ := os.ReadFile(current(t, d)); err != nil || !strings.HasPrefix(string(text), c.want) {
+			t.Errorf("checkpoint %q: got %s, %v", c.checkpoint, text, err)
+		}
+	}
+}
+
 func files(t *testing.T, dir string) string {
 	t.Helper()
 	list, err := os.ReadDir(dir)
@@ -91,41 +104,21 @@ func TestDirDiedBeforeLink(t *testing.T) {
 	}
 }
 
-// A process that died in the midst of the first or the last update of an entry has left none: a directory that has
-// nothing, or a temporary file.
-func TestDirDiedInCreateOrRemove(t *testing.T) {
+// What is left of an append in which a process died is not in the log, and the next append follows it.
+func TestDirDiedInAppend(t *testing.T) {
 	d := local.Dir{Path: t.TempDir()}
-	for _, left := range []string{"", "3.LIFE.NONCE.tmp"} {
-		if err := os.MkdirAll(place(d), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if left != "" {
-			put(t, filepath.Join(place(d), left), "{")
-		}
-		wantError(t, "read with "+left+" left", errOf(d.Read(t.Context(), "app/job")), fs.ErrNotExist)
-		e := create(t, d, "app/job")
-		wantFiles(t, d, "1.json")
-		if err := d.Remove(t.Context(), "app/job", e.ETag); err != nil {
-			t.Fatal(err)
-		}
-		if got := files(t, d.Path+"/app"); got != "" {
-			t.Errorf("files: got %s, want none", got)
-		}
+	path := filepath.Join(d.Path, filepath.FromSlash(logName)+".log")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
 	}
-}
-
-// An entry whose directory has a last generation is no entry, and can be made again.
-func TestDirDiedInRemove(t *testing.T) {
-	d := local.Dir{Path: t.TempDir()}
-	old := create(t, d, "app/job")
-	path := strings.Replace(current(t, d), "job.d/1.", "job.d/2.", 1)
-	put(t, path, `{"schema":1,"entry":"app/job","removed":true,"etag":"","record":""}`)
-	wantError(t, "read", errOf(d.Read(t.Context(), "app/job")), fs.ErrNotExist)
-	wantError(t, "acquire", errOf(d.Lease("app/job", id1).Acquire(t.Context(), local.Shortest, old.ETag)), fs.ErrNotExist)
-	if e := create(t, d, "app/job"); e.ETag == old.ETag {
-		t.Errorf("got the old ETag %s", e.ETag)
+	put(t, path, "x#0 4 00000000 torn\n#")
+	wantError(t, "append", d.Append(t.Context(), logName, 1, []byte("late")), store.ErrChanged)
+	if err := d.Append(t.Context(), logName, 0, []byte("whole")); err != nil {
+		t.Fatal(err)
 	}
-	wantFiles(t, d, "1.json")
+	if got, err := d.ReadLog(t.Context(), logName, 0, 100); err != nil || string(got) != "whole" {
+		t.Errorf("the log has %q, %v", got, err)
+	}
 }
 
 // A file that somebody has put there is in the way only when the directory has to go.
@@ -234,18 +227,5 @@ func TestDirIsFile(t *testing.T) {
 				t.Errorf("%s with a file at %s: got %v, want the path and what to do", call, file, err)
 			}
 		}
-	}
-}
-
-// Somebody who empties the directory takes the entries, not the store.
-func TestDirRemoved(t *testing.T) {
-	d := local.Dir{Path: t.TempDir()}
-	old := create(t, d, "app/job")
-	if err := os.RemoveAll(filepath.Join(d.Path, "app")); err != nil {
-		t.Fatal(err)
-	}
-	wantError(t, "read", errOf(d.Read(t.Context(), "app/job")), fs.ErrNotExist)
-	if e := create(t, d, "app/job"); e.ETag == old.ETag {
-		t.Errorf("made again: got the old ETag %s", e.ETag)
 	}
 }

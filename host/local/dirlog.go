@@ -151,8 +151,7 @@ func (d Dir) logFile(ctx context.Context, name string) (string, error) {
 // and the others were never appended. So the order in the file decides who was faster, no writer waits for
 // another, and a frame that a stopped process writes late does nothing if others have gone on.
 //
-// What a writer leaves that dies in the midst, or for which the disk has no room, has another sum, and is skipped. A
-// file that begins with something other than a frame has a log of a version before this one, up to the first frame.
+// What a writer leaves that dies in the midst, or for which the disk has no room, has another sum, and is skipped.
 
 // A frames is a log, as its file has it.
 type frames struct {
@@ -173,16 +172,6 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // unframe reads the file of a log.
 func unframe(text []byte, nonce string) (l frames) {
-	if len(text) > 0 && text[0] != '#' {
-		from := 0
-		for ; from < len(text); from = seek(text, from) {
-			if size, _, _, n := parse(text[from:]); n > 0 && size == int64(from) {
-				break
-			}
-		}
-		l.add(text[:from])
-		text = text[from:]
-	}
 	for from := 0; from < len(text); {
 		size, by, part, n := parse(text[from:])
 		if n == 0 {
@@ -190,7 +179,7 @@ func unframe(text []byte, nonce string) (l frames) {
 			continue
 		}
 		if size == l.size {
-			l.add(part)
+			l.parts, l.size = append(l.parts, part), l.size+int64(len(part))
 			l.won = l.won || by == nonce
 		}
 		from += n
@@ -228,11 +217,6 @@ func parse(text []byte) (size int64, nonce string, part []byte, n int) {
 		return 0, "", nil, 0
 	}
 	return size, word[3], part, end
-}
-
-func (l *frames) add(part []byte) {
-	l.parts = append(l.parts, part)
-	l.size += int64(len(part))
 }
 
 // bytes returns up to n bytes of the log, from offset on.

@@ -185,23 +185,6 @@ func (d Dir) begin(name, dir string, e entry) error {
 	if err != nil {
 		return err
 	}
-	return d.found(name, dir, func(path string) error { return d.disk.write(path, text) })
-}
-
-// adopt makes the directory of an entry from the file that a version before this one has left: it had one file for
-// each entry, app/job.json.
-func (d Dir) adopt(name, dir string) error {
-	err := d.found(name, dir, func(path string) error { return d.disk.link(legacy(dir), path) })
-	if err == nil {
-		err = d.disk.remove(legacy(dir))
-	}
-	return cmp.Or(err, errBeaten)
-}
-
-func legacy(dir string) string { return strings.TrimSuffix(dir, suffix) + ".json" }
-
-// found makes the directory of an entry, with the file that first makes.
-func (d Dir) found(name, dir string, first func(path string) error) error {
 	above := filepath.Dir(dir)
 	if err := errors.Join(d.makeDir(above), d.bury(name, dir)); err != nil {
 		return err
@@ -214,7 +197,7 @@ func (d Dir) found(name, dir string, first func(path string) error) error {
 	d.disk.at("mkdir", g.dir)
 	_, err = safefile.Mkdir(g.dir)
 	if err == nil {
-		err = first(g.path())
+		err = d.disk.write(g.path(), text)
 	}
 	if err == nil {
 		err = d.disk.sync(g.dir)
@@ -249,10 +232,7 @@ func (d Dir) bury(name, dir string) error {
 	if s.other != "" {
 		return fmt.Errorf("%s is none of the store's files: move it away", filepath.Join(dir, s.other))
 	}
-	err = d.disk.remove(legacy(dir))
-	if err == nil {
-		err = d.discard(s, func(generation) bool { return true })
-	}
+	err = d.discard(s, func(generation) bool { return true })
 	if err == nil {
 		err = d.disk.remove(dir)
 	}

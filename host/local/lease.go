@@ -106,8 +106,8 @@ type sightings string
 // time since the machine started, which includes suspension, along with an id
 // of that start.
 //
-// Files keep the end by the wall clock as well. Processes that do not know
-// the other one, of another system or of a version before it, go by that, and drop
+// Files keep the end by the wall clock as well. Processes of a system that does
+// not tell the other one go by that, and drop
 // the other when they change the lease; so the fields of a file never disagree,
 // and what one process takes or breaks is taken or broken for all. Only while
 // such a process takes part is a step of the wall clock as bad as it was.

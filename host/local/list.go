@@ -51,9 +51,6 @@ func (d Dir) names(app string) (names []string, err error) {
 	files, err := os.ReadDir(filepath.Join(d.Path, app))
 	for _, file := range files {
 		job, ok := strings.CutSuffix(file.Name(), suffix)
-		if !ok { // perhaps an entry of a version before: see adopt
-			job, ok = strings.CutSuffix(file.Name(), ".json")
-		}
 		if name := app + "/" + job; ok && !strings.HasPrefix(job, ".") && checkName(name) == nil {
 			names = append(names, name)
 		}
@@ -64,7 +61,6 @@ func (d Dir) names(app string) (names []string, err error) {
 // list reads entries one after the other, in the order of their names.
 func (u update) list(ctx context.Context, names []string, f func(name string, e store.Entry) bool) error {
 	slices.Sort(names)
-	names = slices.Compact(names)
 	failed := ctx.Err()
 	for _, name := range names {
 		e, err := u.read(ctx, name)

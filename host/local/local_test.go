@@ -52,21 +52,6 @@ func both(t *testing.T, f func(t *testing.T, s store.LeaseBreaker, backend store
 	})
 }
 
-func TestClock(t *testing.T) {
-	both(t, func(t *testing.T, _ store.LeaseBreaker, s store.Store, now *time.Time) {
-		e := create(t, s, "app/job")
-		if !e.Date.Equal(*now) {
-			t.Errorf("Date: got %v, want %v", e.Date, *now)
-		}
-		l := s.Lease("app/job", id1)
-		acquire(t, l, 10*time.Second, e.ETag)
-		*now = now.Add(10*time.Second - 1)
-		wantState(t, "a nanosecond before the end", s, store.Leased)
-		*now = now.Add(1)
-		wantState(t, "at the end", s, store.Expired)
-	})
-}
-
 // A clock that was put back by a day does not leave a lease of a day.
 func TestClockPutBack(t *testing.T) {
 	both(t, func(t *testing.T, b store.LeaseBreaker, s store.Store, now *time.Time) {

@@ -149,7 +149,7 @@ func (c *Clock) Pending(ctx context.Context) (Note, error) {
 }
 
 // Elsewhere reports whether the alarm of a note is in another queue than the clock's.
-func (c *Clock) Elsewhere(n Note) bool { return n.Queue != "" && n.Queue != nameOf(c.Queue) }
+func (c *Clock) Elsewhere(n Note) bool { return n.Queue != nameOf(c.Queue) }
 
 // lead returns Lead with its default.
 func (c *Clock) lead() time.Duration {

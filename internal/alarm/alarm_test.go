@@ -1,7 +1,6 @@
 package alarm_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -136,14 +135,4 @@ func TestManySetAtOnce(t *testing.T) {
 			})
 		}
 	}
-}
-
-func TestSetWhoseContextEnds(t *testing.T) {
-	atDesk(t, func(d *desk) {
-		ctx, cancel := context.WithCancel(d.t.Context())
-		cancel()
-		if err := d.Set(ctx, time.Now().Add(time.Hour)); !errors.Is(err, context.Canceled) || !time.Now().Equal(d.begin) {
-			t.Errorf("got %v after %s", err, time.Since(d.begin))
-		}
-	})
 }

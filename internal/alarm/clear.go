@@ -117,9 +117,6 @@ func (s *sweep) tell() {
 	if s.later > 0 {
 		s.log.Info("a message of the command wake is left to the version of the program that was deployed, which has other jobs or settings", "messages", s.later)
 	}
-	if s.deleted > mostReceived {
-		s.log.Info("cleared old alarms", "messages", s.deleted)
-	}
 }
 
 // clip returns the beginning of a text that may be anything.

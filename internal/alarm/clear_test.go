@@ -94,29 +94,6 @@ func TestClearOfThousands(t *testing.T) {
 	})
 }
 
-// A fast clock wakes the app up too early, and loses nothing: the message is put again for its time.
-func TestClocksThatAreOff(t *testing.T) {
-	atDesk(t, func(d *desk) {
-		fast := d.clock(5 * time.Minute)
-		if err := fast.Set(d.t.Context(), d.begin.Add(time.Hour)); err != nil {
-			t.Fatal(err)
-		}
-		d.want(54 * time.Minute)
-		time.Sleep(55 * time.Minute)
-		d.handOver(time.Hour, time.Now()) // by a right clock: the message is put again for its time
-		d.want(59 * time.Minute)
-		time.Sleep(5 * time.Minute)
-		slow := d.clock(-3 * time.Minute)
-		if err := slow.HandOver(d.t.Context(), d.begin.Add(2*time.Hour), slow.Now()); err != nil {
-			t.Error(err)
-		}
-		d.want(time.Hour + 2*time.Minute) // to it the old message is still to come, so it is put again
-		time.Sleep(2*time.Minute + 10*time.Second)
-		d.handOver(2*time.Hour, time.Now())
-		d.want(2*time.Hour - time.Minute)
-	})
-}
-
 // A process knows the store's time from its first answer on. One whose clock was fast until then does not take the alarm that
 // it has just set for one that it has answered.
 func TestClockThatIsCorrectedInPass(t *testing.T) {

@@ -107,34 +107,6 @@ func TestQueueThatIsForbidden(t *testing.T) {
 	})
 }
 
-// A call that fails is repeated. If the alarm cannot be put, the old message stays.
-func TestPutThatFails(t *testing.T) {
-	for name, tt := range map[string]struct {
-		fails int
-		done  bool
-		left  int
-	}{"once": {1, false, 1}, "without an answer": {1, true, 2}, "always": {9, false, 1}} {
-		t.Run(name, func(t *testing.T) {
-			atDesk(t, func(d *desk) {
-				d.old("old")
-				d.queue.Meet = func(c alarmtest.Call) alarmtest.Fate {
-					if c.Op == "put" && c.N <= tt.fails {
-						return alarmtest.Fate{Err: alarmtest.ErrUnclear, Done: tt.done}
-					}
-					return alarmtest.Fate{}
-				}
-				err := d.HandOver(d.t.Context(), time.Now().Add(time.Hour), time.Now())
-				if (err != nil) != (tt.fails > 3) || len(d.queue.All()) != tt.left {
-					t.Errorf("got %v, and %d messages", err, len(d.queue.All()))
-				}
-				if has := string(d.queue.All()[0].Body) == "old"; has != (tt.fails > 3) {
-					t.Errorf("the old message is there: %v", has)
-				}
-			})
-		})
-	}
-}
-
 // A put that is repeated counts from the clock at each try, so that the message does not come later than its note says.
 func TestPutThatTakesLong(t *testing.T) {
 	atDesk(t, func(d *desk) {

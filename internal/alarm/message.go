@@ -28,13 +28,9 @@ func newMessage(app string, at, tick time.Time) message {
 	return message{Schema: schema, App: app, ID: rand.Text(), At: at.Round(0).UTC(), Tick: tick.Round(0).UTC()}
 }
 
-// encode returns the message as JSON.
+// encode returns the message as JSON. No schedule has a tick beyond the years that JSON can write.
 func (m message) encode() []byte {
-	b, err := json.Marshal(m)
-	if err != nil { // a tick beyond the year 9999, which no schedule has
-		m.Tick = m.At
-		b, _ = json.Marshal(m)
-	}
+	b, _ := json.Marshal(m)
 	return b
 }
 

@@ -22,7 +22,7 @@ type Note struct {
 	Tick    time.Time `json:"tick"`    // what it is for
 	Receipt Receipt   `json:"receipt"` // to delete it, as long as it was not received
 
-	Queue string `json:"queue,omitzero"` // that it is in; empty: an older program has written the note
+	Queue string `json:"queue,omitzero"` // that it is in
 }
 
 // A stored is a note as the document has it.

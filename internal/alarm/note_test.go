@@ -94,21 +94,6 @@ func TestNoteOfAnotherQueue(t *testing.T) {
 	})
 }
 
-// The note of an older program does not say which queue it is about. It does not suffice once, and its message is deleted.
-func TestNoteOfOlderProgram(t *testing.T) {
-	atDesk(t, func(d *desk) {
-		d.set(6 * time.Hour)
-		d.queue.Name = "https://a/queue"
-		for range 2 {
-			d.set(6 * time.Hour)
-			d.want(6*time.Hour - time.Minute)
-		}
-		if got := fmt.Sprint(d.queue.Counts()); got != "map[delete:1 put:2]" {
-			t.Errorf("calls: %s", got)
-		}
-	})
-}
-
 // slowNotes keeps notes with the delays of a network, and fails some calls.
 type slowNotes struct {
 	*local.Memory

@@ -118,8 +118,9 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/control":     {"internal/document", "store", "internal/instant", "internal/lease", "internal/record"},
 		"internal/desk":        {"internal/control", "internal/record", "internal/runner"},
 		"internal/descriptors": {},
+		"internal/duration":    {},
 		"internal/elapsed":     {},
-		"internal/document":    {"store"},
+		"internal/document":    {"internal/ontime", "store"},
 		"internal/entry":       {},
 		"internal/functions":   {"internal/proctest"},
 		"internal/history":     {"event", "store", "internal/record"},
@@ -138,7 +139,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/reads":       {"store", "internal/lease", "internal/plan"},
 		"internal/runner":      {"event", "store", "internal/control", "internal/instant", "internal/lease", "internal/ontime", "internal/plan", "internal/reads", "internal/supervise", "internal/swept", "internal/record"},
 		"internal/safefile":    {},
-		"internal/schedule":    {"internal/near"},
+		"internal/schedule":    {"internal/near", "internal/duration"},
 		"internal/sim":         {".", "calendar", "event", "host/azure", "host/local", "internal/alarm", "internal/blobtest", "internal/desk", "internal/entry", "internal/history", "internal/record", "internal/sim/draw", "internal/sim/trace", "internal/sim/world", "internal/supervise", "store"},
 		"internal/sim/world":   {"event", "store", "host/azure", "internal/alarm", "internal/blobtest", "internal/entry", "internal/sim/draw", "internal/sim/trace", "internal/record"},
 		"internal/sim/draw":    {".", "internal/entry", "internal/sim/trace"},
@@ -153,12 +154,12 @@ func TestArrowsPointOneWay(t *testing.T) {
 
 		"internal/alarm/alarmtest": {"internal/alarm"},
 
-		"host":                    {".", "event", "host/internal/alert", "host/internal/app", "host/internal/azd", "host/internal/before", "host/internal/doctor", "host/internal/format", "host/internal/functions", "host/internal/locks", "host/internal/logging", "host/internal/past", "host/internal/presence", "host/internal/view", "host/internal/watch", "host/internal/web", "host/local", "internal/alarm", "internal/desk", "internal/elapsed", "internal/history", "internal/near", "internal/record", "internal/schedule", "store"},
+		"host":                    {".", "event", "host/internal/alert", "host/internal/app", "host/internal/azd", "host/internal/before", "host/internal/doctor", "host/internal/format", "host/internal/functions", "host/internal/locks", "host/internal/logging", "host/internal/past", "host/internal/presence", "host/internal/view", "host/internal/watch", "host/internal/web", "host/internal/why", "host/local", "internal/alarm", "internal/desk", "internal/elapsed", "internal/history", "internal/near", "internal/record", "internal/schedule", "store"},
 		"host/internal/alert":     {".", "event", "host/internal/format", "internal/desk", "internal/document", "internal/ontime", "internal/queue", "internal/record", "store"},
 		"host/internal/app":       {".", "event", "host/azure", "host/internal/before", "host/internal/format", "host/internal/logging", "host/internal/presence", "host/internal/telemetry", "host/local", "internal/alarm", "internal/desk", "internal/lease", "internal/logqueue", "internal/near", "internal/record", "internal/schedule", "internal/ticks", "store"},
 		"host/internal/before":    {".", "host/internal/format", "internal/supervise"},
 		"host/internal/doctor":    {"host/azure", "host/internal/app", "host/internal/format", "host/internal/functions", "host/internal/view", "host/local", "internal/alarm", "internal/desk", "internal/schedule", "store"},
-		"host/internal/format":    {"event"},
+		"host/internal/format":    {"event", "internal/duration"},
 		"host/internal/functions": {".", "store", "internal/safefile", "host/internal/app", "host/internal/format", "host/internal/view", "host/internal/watch", "host/internal/web", "internal/schedule", "internal/ticks", "event"},
 		"host/internal/locks":     {"store", "host/internal/format", "internal/entry", "event", "internal/record"},
 		"host/internal/logging":   {"host/internal/format"},
@@ -168,7 +169,8 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"host/internal/azd":       {"internal/safefile"},
 		"host/internal/view":      {".", "calendar", "event", "host/internal/app", "host/internal/format", "host/internal/locks", "host/internal/presence", "internal/desk", "internal/record", "internal/ticks", "store"},
 		"host/internal/watch":     {".", "store", "host/internal/format", "internal/ontime"},
-		"host/internal/web":       {".", "event", "host/internal/app", "host/internal/format", "host/internal/locks", "host/internal/past", "host/internal/presence", "host/internal/view", "internal/descriptors", "internal/desk", "internal/record", "store"},
+		"host/internal/why":       {".", "calendar", "event", "host/internal/app", "host/internal/format", "host/internal/past", "host/internal/presence", "internal/desk", "internal/history", "internal/record", "internal/ticks"},
+		"host/internal/web":       {".", "event", "host/internal/app", "host/internal/format", "host/internal/locks", "host/internal/past", "host/internal/presence", "host/internal/view", "host/internal/why", "internal/descriptors", "internal/desk", "internal/record", "store"},
 	}
 	all := imports(t, false)
 	for _, dir := range slices.Sorted(maps.Keys(all)) {

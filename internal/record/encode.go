@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"unicode/utf16"
 
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/store"
@@ -44,9 +45,13 @@ const (
 	kept = keptTicks + 10
 )
 
-// shorten drops what is needed least: first the oldest of more outcomes than that, then half of the longest text and,
-// once no text is left, the oldest of more outcomes than one. It returns false if there is nothing more to drop.
+// shorten drops what is needed least: first most of the long reasons, the oldest first; then the oldest of more outcomes than
+// kept; then half of the longest text and, once no text is left, the oldest of more outcomes than one. It returns false if there
+// is nothing more to drop.
 func (r *Record) shorten() bool {
+	if r.cutOldest() {
+		return true
+	}
 	text := r.longest()
 	switch {
 	case len(r.History) > kept, *text == "" && len(r.History) > 1:
@@ -115,51 +120,61 @@ func (r *Record) cutReasons() {
 	}
 }
 
-// MarshalJSON writes the fields of the record and the version of their schema.
-func (r Record) MarshalJSON() ([]byte, error) {
-	type plain Record // without this method
-	return json.Marshal(struct {
-		Schema int `json:"schema"`
-		plain
-	}{schema, plain(r)})
+// cutOldest shortens the oldest of the reasons that have more than fewReasonLen characters. It returns false if there is none.
+func (r *Record) cutOldest() bool {
+	for i, f := range slices.Backward(r.History) {
+		if short := cut(f.Reason, fewReasonLen); short != f.Reason {
+			r.History = slices.Clone(r.History)
+			r.History[i].Reason = short
+			return true
+		}
+	}
+	return false
 }
 
-// How many bytes most records take at most, and each outcome in their history.
-const (
-	usual        = 900
-	usualOutcome = 220
-)
+// plain is a record without its methods.
+type plain Record
+
+// A versioned is a record as it is written.
+type versioned struct {
+	Schema int `json:"schema"`
+	*plain
+}
+
+// MarshalJSON writes the fields of the record and the version of their schema.
+func (r Record) MarshalJSON() ([]byte, error) { return json.Marshal(versioned{schema, (*plain)(&r)}) }
+
+// usualOutcome is how many bytes each outcome in the history of most records takes at most.
+const usualOutcome = 220
 
 // marshal returns the JSON of the record, with the fields of newer writers. A field of the
 // record counts before an unknown one.
 func (r *Record) marshal() ([]byte, error) {
-	if b, ok := r.appendJSON(make([]byte, 0, usual+usualOutcome*len(r.History))); ok {
-		return b, nil
-	}
 	b, err := r.MarshalJSON()
-	if err != nil || len(r.unknown) == 0 {
-		return ascii(b), err
+	if err == nil && len(r.unknown) > 0 {
+		all := maps.Clone(r.unknown)
+		if err := json.Unmarshal(b, &all); err != nil {
+			return nil, err
+		}
+		b, err = json.Marshal(all)
 	}
-	all := maps.Clone(r.unknown)
-	if err := json.Unmarshal(b, &all); err != nil {
-		return nil, err
-	}
-	b, err = json.Marshal(all)
 	return ascii(b), err
 }
 
 // ascii escapes all but printable ASCII. It also escapes a second space in a row, which a
 // reader of the header may fold into the first.
 func ascii(b []byte) []byte {
-	c := codec{b: make([]byte, 0, len(b))}
+	out := make([]byte, 0, len(b))
 	for _, char := range string(b) {
-		if char < 0x7f && (char != ' ' || c.b[len(c.b)-1] != ' ') {
-			c.b = append(c.b, byte(char))
-		} else {
-			c.escape(char)
+		if char < 0x7f && (char != ' ' || out[len(out)-1] != ' ') {
+			out = append(out, byte(char))
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, char) {
+			out = fmt.Appendf(out, `\u%04x`, unit)
 		}
 	}
-	return c.b
+	return out
 }
 
 // half returns the first half of s.

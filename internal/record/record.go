@@ -2,6 +2,7 @@
 package record
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -217,7 +218,8 @@ const (
 	small        = 4000 // bytes
 	maxErrorLen  = 500  // runes; an escaped one takes up to 12 bytes
 	maxNoteLen   = 100  // also in runes
-	maxReasonLen = 100  // also in runes
+	maxReasonLen = 500  // also in runes
+	fewReasonLen = 100  // of the older outcomes, if not all have room
 	maxNameLen   = 100  // of who unlocked the job
 
 	MaxToken = math.MaxInt64 / 2 // half of the range, so that counting on from it never overflows
@@ -233,29 +235,35 @@ func Decode(b []byte, app, job string) (Record, error) {
 	if len(b) == 0 {
 		return r, errors.New("the entry has no record: something else made it")
 	}
-	if version, ok := r.readJSON(b); ok { // nearly always
-		return r, r.check(version, app, job)
+	v := versioned{plain: (*plain)(&r)}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if d.Decode(&v) != nil || d.InputOffset() != int64(len(b)) {
+		r, v.Schema = Record{}, 0
+		if err := json.Unmarshal(b, &r.unknown); err != nil {
+			return r, fmt.Errorf("the record is not JSON: %w", err)
+		}
+		if err := json.Unmarshal(b, &v); err != nil {
+			return r, fmt.Errorf("the record cannot be read: %w", err)
+		}
+		// JSON matches names in any spelling. An unknown field that differs from a known one
+		// only in case would be read in its place after a rewrite.
+		maps.DeleteFunc(r.unknown, func(name string, _ json.RawMessage) bool {
+			return slices.ContainsFunc(names, func(known string) bool { return strings.EqualFold(known, name) })
+		})
 	}
-	r = Record{}
-	type plain Record // without its methods
-	p := struct {
-		Schema int `json:"schema"`
-		*plain
-	}{plain: (*plain)(&r)}
-	if err := json.Unmarshal(b, &r.unknown); err != nil {
-		return r, fmt.Errorf("the record is not JSON: %w", err)
-	}
-	if err := json.Unmarshal(b, &p); err != nil {
-		return r, fmt.Errorf("the record cannot be read: %w", err)
-	}
-	// JSON matches names in any spelling. An unknown field that differs from a known one
-	// only in case would be read in its place after a rewrite.
-	maps.DeleteFunc(r.unknown, func(name string, _ json.RawMessage) bool {
-		known := func(m member) bool { return strings.EqualFold(m.name, name) }
-		return strings.EqualFold("schema", name) || slices.ContainsFunc(members, known)
-	})
-	return r, cmp.Or(r.check(p.Schema, app, job), checkInstants(reflect.ValueOf(r)))
+	return r, cmp.Or(r.check(v.Schema, app, job), checkInstants(reflect.ValueOf(&r).Elem()))
 }
+
+// names are those of the members of a record.
+var names = func() (all []string) {
+	for f := range reflect.TypeFor[Record]().Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			all = append(all, name)
+		}
+	}
+	return append(all, "schema")
+}()
 
 // check returns why the record must not be used, nil if it may.
 func (r *Record) check(version int, app, job string) error {
@@ -324,19 +332,18 @@ func (r *Record) Clone() Record { return *r }
 func checkInstants(v reflect.Value) (err error) {
 	switch {
 	case v.Type() == reflect.TypeFor[time.Time]():
-		if at := v.Interface().(time.Time); isFar(at) {
-			err = fmt.Errorf("the record has the instant %s: want the years 1 to 9999 in UTC: correct the record", at.Format(time.RFC3339))
+		at, _ := reflect.TypeAssert[*time.Time](v.Addr())
+		if year := at.UTC().Year(); year < 1 || year > 9999 {
+			return fmt.Errorf("the record has the instant %s: want the years 1 to 9999 in UTC: correct the record", at.Format(time.RFC3339))
 		}
 	case v.Kind() == reflect.Slice:
-		for i := range v.Len() {
-			err = cmp.Or(err, checkInstants(v.Index(i)))
+		for i := 0; i < v.Len() && err == nil; i++ {
+			err = checkInstants(v.Index(i))
 		}
 	case v.Kind() == reflect.Struct:
-		for _, field := range v.Fields() {
-			err = cmp.Or(err, checkInstants(field))
+		for i := 0; i < v.NumField() && err == nil; i++ {
+			err = checkInstants(v.Field(i))
 		}
 	}
 	return err
 }
-
-func isFar(at time.Time) bool { return at.UTC().Year() < 1 || at.UTC().Year() > 9999 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -107,17 +108,21 @@ func TestWholeFilesAreRegular(t *testing.T) {
 	}
 }
 
-// feed has something that reads from a pipe find its end at once, so that a test fails and does not hang.
+// feed has all that reads from a pipe find its end at once, so that a test fails and does not hang.
 func feed(t *testing.T, pipe string) (release func()) {
 	t.Helper()
+	var stop atomic.Bool
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if f, err := os.OpenFile(pipe, os.O_WRONLY, 0); err == nil {
-			f.Close()
+		for !stop.Load() {
+			if f, err := os.OpenFile(pipe, os.O_WRONLY, 0); err == nil {
+				f.Close()
+			}
 		}
 	}()
 	return func() {
+		stop.Store(true)
 		if f, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
 			<-done
 			f.Close()

@@ -352,24 +352,3 @@ func TestBruteForceDays(t *testing.T) {
 	c.all(t, c.parse(t, list, "UTC"), list, "UTC", newStretch(time.UTC, year(from), year(to).Add(-day), day), 259201)
 	t.Log(c.String())
 }
-
-// TestBruteForceWhole leaves no minute out, far from changes too.
-func TestBruteForceWhole(t *testing.T) {
-	zones, from, to := []string{"America/Havana"}, 2026, 2027
-	if *full {
-		zones, from, to = awkward, 2000, 2038
-	}
-	var c tally
-	for _, zone := range zones {
-		loc, err := time.LoadLocation(zone)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list := c.parse(t, texts, zone)
-		for y := from; y < to; y++ {
-			c.windows.Add(1)
-			c.all(t, list, texts, zone, newStretch(loc, year(y), year(y+1).Add(-time.Minute), time.Minute), 7207)
-		}
-	}
-	t.Log(c.String())
-}

@@ -25,6 +25,9 @@ func utc(t testing.TB, text string) time.Time {
 	return at
 }
 
+// zoned has texts with zones of their own, whose clocks change on other days.
+const zoned = "CRON_TZ=America/New_York 0 9 * * 1-5 ; TZ=Europe/London 0 14 * * 1-5"
+
 // TestNextAndLast has intervals, rare ticks, and an instant at which the clock shows again what it has shown before.
 func TestNextAndLast(t *testing.T) {
 	for _, test := range []struct{ text, after, next, last string }{
@@ -47,6 +50,8 @@ func TestNextAndLast(t *testing.T) {
 		{"0 0 * 2 sat#5 ; 0 0 29W 2 *", "2076-03-01 00:00:00", "2080-02-29 00:00:00", "2076-02-29 00:00:00"},
 		{"0 0 13 * 5", "2026-11-14 00:00:00", "2026-11-20 00:00:00", "2026-11-13 00:00:00"},
 		{"0 0 31 * *", "2026-02-01 00:00:00", "2026-03-31 00:00:00", "2026-01-31 00:00:00"},
+		{zoned, "2026-01-05 14:00:00", "2026-01-06 14:00:00", "2026-01-05 14:00:00"},                            // both at once
+		{zoned, "2026-03-10 13:00:00", "2026-03-10 14:00:00", "2026-03-10 13:00:00"},                            // while the zones are four hours apart
 		{"TZ=America/New_York 30 1 * * *", "2026-11-01 06:10:00", "2026-11-02 06:30:00", "2026-11-01 05:30:00"}, // 01:10 after 01:59
 	} {
 		s, at := parse(t, test.text, ""), utc(t, test.after)

@@ -297,22 +297,3 @@ func TestHandOverIsDecidedAnew(t *testing.T) {
 		}
 	})
 }
-
-// Shards are acquired and lost while others are handed over.
-func TestHandOverBesideTheOthers(t *testing.T) {
-	g, _, _ := groupOf(1)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for range 200 {
-			SeatOf(g, 0).Take("")
-			SeatOf(g, 0).Leave()
-		}
-	}()
-	for range 200 {
-		g.aim(0)
-		g.handOver(t.Context(), 0)
-		g.aim(1)
-	}
-	<-done
-}

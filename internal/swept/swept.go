@@ -12,15 +12,12 @@ package swept
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/document"
 	"github.com/soloist-go/soloist/internal/entry"
 	"github.com/soloist-go/soloist/store"
 )
-
-const tries = 5 // to write the document while another sweep does
 
 const limit = 10 * time.Second // of one call
 
@@ -44,19 +41,13 @@ func Note(ctx context.Context, s any, app string, before time.Time) error {
 	if !ok {
 		return nil
 	}
-	b, err := json.Marshal(note{before})
-	if err != nil {
-		return err
-	}
-	for n := 1; ; n++ {
-		last, etag, err := read(ctx, file(docs, app))
-		if err != nil || !last.Before.Before(before) {
-			return err
+	c := document.Copy{Document: file(docs, app)}
+	return c.Update(ctx, func(body []byte, _ time.Time) ([]byte, error) {
+		if last := parse(body); !last.Before.Before(before) {
+			return nil, nil
 		}
-		if _, err = file(docs, app).Write(ctx, etag, b); err == nil || n == tries || !errors.Is(err, store.ErrChanged) {
-			return err
-		}
-	}
+		return json.Marshal(note{before})
+	})
 }
 
 // Forgets reports whether what was seen last of an entry of an app, at that time of the service, counts as never seen.
@@ -65,15 +56,15 @@ func Forgets(ctx context.Context, s any, app, entry string, seen time.Time) bool
 	if !ok || !Removes(entry) {
 		return false
 	}
-	last, _, err := read(ctx, file(docs, app))
+	got, err := file(docs, app).Read(ctx, "")
+	last := parse(got.Body)
 	return err == nil && seen.Before(last.Before)
 }
 
-// read returns the note. A document that cannot be read as one is as good as none.
-func read(ctx context.Context, d document.Document) (n note, etag string, err error) {
-	got, err := d.Read(ctx, "")
-	if err == nil && json.Unmarshal(got.Body, &n) != nil {
-		n = note{}
+// parse reads a note. A document that cannot be read as one is as good as none.
+func parse(body []byte) (n note) {
+	if json.Unmarshal(body, &n) != nil {
+		return note{}
 	}
-	return n, got.ETag, err
+	return n
 }

@@ -73,6 +73,23 @@ func TestPageShowsHistoryOfLog(t *testing.T) {
 	b.wantNothingWrong()
 }
 
+// All that is known of a failure is shown where a reader asks for it, as text.
+func TestPageShowsDetail(t *testing.T) {
+	f := fleetWith(t, asUsual, []string{"SOLOIST_STORAGE=dir:" + t.TempDir()})
+	b := newTab(t)
+	b.do(chromedp.Navigate(f.start("a") + "jobs/broken"))
+	b.await("a failure", `document.querySelectorAll('#history tbody details').length >= 1`)
+	b.await("what is known of it", fmt.Sprintf(`[...document.querySelectorAll('#history details')].some(d => {
+		if (!d.open) d.querySelector('summary').click();
+		const text = d.querySelector('pre').innerText;
+		return text.includes('failed after') && text.includes(%q);
+	})`, "no paper "+markup))
+	if n := eval[int](b, `document.querySelectorAll('main img, main script').length`); n != 0 {
+		t.Errorf("%d elements were made from text", n)
+	}
+	b.wantNothingWrong()
+}
+
 // After an answer that failed the page shows no outcome that was not asked for, and asks again.
 func TestPageAsksHistoryAgain(t *testing.T) {
 	dir := t.TempDir()
@@ -89,9 +106,27 @@ func TestPageAsksHistoryAgain(t *testing.T) {
 	b.wantNothingWrong()
 }
 
+// A row of a tick that did not run says why once it is opened.
+func TestPageSaysWhy(t *testing.T) {
+	dir := t.TempDir()
+	tick := time.Now().UTC().Truncate(time.Minute).Add(-time.Hour)
+	line := fmt.Sprintf(`{"tick":%q,"status":"missed","reason":"a newer one was due"}`+"\n", tick.Format(time.RFC3339))
+	if err := (&local.Dir{Path: dir}).Append(t.Context(), store.LogName("demo/night", "000001"), 0, []byte(line)); err != nil {
+		t.Fatal(err)
+	}
+	f := fleetWith(t, asUsual, []string{"SOLOIST_STORAGE=dir:" + dir, "SOLOIST_HISTORY=2160h"})
+	b := newTab(t)
+	b.do(chromedp.Navigate(f.start("a") + "jobs/night"))
+	b.await("the row", has("#history", "a newer one was due"))
+	b.do(chromedp.Click("#history summary"))
+	b.await("why", has("#history", "no replica ran it before a newer tick was due"))
+	b.wantAccessible("why")
+	b.wantNothingWrong()
+}
+
 // Without a log the page has the outcomes of the record, and says so.
 func TestPageShowsHistoryOfRecord(t *testing.T) {
-	f := newFleet(t)
+	f := fleetWith(t, asUsual, []string{"SOLOIST_STORAGE=dir:" + t.TempDir(), "SOLOIST_HISTORY=0"})
 	b := newTab(t)
 	b.do(chromedp.Navigate(f.start("a") + "jobs/broken"))
 	b.await("the outcomes", has("#history", "no paper")+" && "+has("#past-note", "SOLOIST_HISTORY")+` && document.querySelector('#past').hidden`)

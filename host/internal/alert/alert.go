@@ -17,9 +17,10 @@ package alert
 
 import (
 	"context"
-	"crypto/rand"
+	crand "crypto/rand"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -45,7 +46,7 @@ type Notifier struct {
 	poked chan struct{}
 
 	// These belong to the goroutine of Run.
-	shared shared
+	shared *shared
 	jobs   detector        // finds what is wrong with jobs
 	here   local           // finds what is wrong with this replica
 	sent   map[string]bool // messages that were confirmed, until the document says so
@@ -59,8 +60,8 @@ type Notifier struct {
 
 // NewNotifier returns a Notifier, which does nothing before Run.
 func NewNotifier(c Config) *Notifier {
-	return &Notifier{c: c, me: c.Replica + "-" + rand.Text()[:8], poked: make(chan struct{}, 1), sent: map[string]bool{},
-		jobs: newDetector(&c), here: newLocal(&c)}
+	return &Notifier{c: c, me: c.Replica + "-" + crand.Text()[:8], poked: make(chan struct{}, 1), sent: map[string]bool{},
+		shared: newShared(&c), jobs: newDetector(&c), here: newLocal(&c)}
 }
 
 // Hear takes an event of the scheduler. It does not block.
@@ -99,7 +100,7 @@ func (n *Notifier) rest(ctx context.Context) bool {
 	if !ontime.Sleep(ctx, restPace) {
 		return false
 	}
-	t := time.NewTimer(jittered(pace - restPace)) // replicas that look at the same time get in each other's way
+	t := time.NewTimer(pace - restPace - rand.N(pace/4)) // replicas that look at the same time get in each other's way
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -117,10 +118,10 @@ func (n *Notifier) step(ctx context.Context) {
 	n.deliverLocal(ctx)
 	seen, suspect := n.jobs.detect(ctx)
 	n.busy = n.busy || suspect
-	var due []delivery
+	var due []Message
 	var dropped []string
 	begun := n.c.Elapsed()
-	err := n.shared.update(ctx, &n.c, func(d *content, now time.Time) bool {
+	err := n.shared.update(ctx, func(d *content, now time.Time) bool {
 		begun = n.shared.sentAt
 		for i := range seen {
 			seen[i].date(now, begun)
@@ -137,7 +138,7 @@ func (n *Notifier) step(ctx context.Context) {
 	n.gaveUp(dropped)
 	results := n.send(ctx, due, begun)
 	if len(results) > 0 {
-		n.trouble(n.shared.update(context.WithoutCancel(ctx), &n.c, func(d *content, now time.Time) bool {
+		n.trouble(n.shared.update(context.WithoutCancel(ctx), func(d *content, now time.Time) bool {
 			return n.note(d, now, results)
 		}))
 	}
@@ -211,19 +212,19 @@ func (n *Notifier) remember() {
 
 // send sends messages at the same time, and returns what became of those that were sent. A
 // claim that may have expired by the end of the call is not used.
-func (n *Notifier) send(ctx context.Context, due []delivery, begun time.Duration) map[string]error {
+func (n *Notifier) send(ctx context.Context, due []Message, begun time.Duration) map[string]error {
 	results := map[string]error{}
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	for _, d := range due {
+	for _, m := range due {
 		if n.c.Elapsed()-begun > claimFor-2*sendTime {
 			break
 		}
 		all.Go(func() {
-			err := n.c.Webhook.send(context.WithoutCancel(ctx), d)
+			err := n.c.Webhook.send(context.WithoutCancel(ctx), m)
 			mu.Lock()
 			defer mu.Unlock()
-			results[d.message] = err
+			results[m.ID] = err
 		})
 	}
 	all.Wait()

@@ -3,6 +3,7 @@ package alert
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/desk"
@@ -45,26 +46,23 @@ func (d *detector) detect(ctx context.Context) (seen []condition, suspect bool) 
 		}
 		conditions, failing := d.unread.look(d.c, st)
 		d.suspect = d.suspect || failing
-		for _, c := range conditions {
-			c.Job = st.Name
-			seen = append(seen, c)
-		}
-		if st.Err != nil || st.Lease == "" {
-			continue // there is no record, or it is not known
-		}
 		v := version(&st.Record)
-		if _, known := d.floors[st.Name]; !known {
-			d.floors[st.Name] = v
-		}
-		conditions = append(ofRecord(st, d.c.Failures, now), unclaimed(st, now)...)
-		if d.isLate(st, now) && orders == nil {
-			if c, err := d.c.Control(ctx); err == nil {
-				orders = &c
+		if st.Err == nil && st.Lease != "" { // there is a record, and it is known
+			if _, known := d.floors[st.Name]; !known {
+				d.floors[st.Name] = v
 			}
+			if d.isLate(st, now) && orders == nil {
+				if c, err := d.c.Control(ctx); err == nil {
+					orders = &c
+				}
+			}
+			conditions = append(conditions, ofRecord(st, d.c.Failures, now)...)
+			conditions = slices.Concat(conditions, unclaimed(st, now), d.isOverdue(st, orders, now))
 		}
-		conditions = append(conditions, d.isOverdue(st, orders, now)...)
 		for _, c := range conditions {
-			c.Job, c.Version = st.Name, v
+			if c.Job = st.Name; !c.timed {
+				c.Version = v
+			}
 			seen = append(seen, c)
 		}
 	}

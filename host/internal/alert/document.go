@@ -4,89 +4,47 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/internal/document"
-	"github.com/soloist-go/soloist/internal/ontime"
 	"github.com/soloist-go/soloist/store"
 )
 
 const (
-	schema      = 1
-	updateTries = 10              // several replicas may write at the same time
-	callTime    = 3 * time.Second // for one call to the store
+	schema   = 1
+	callTime = 3 * time.Second // for one call to the store
 )
 
 // shared is the document of all replicas as it was read or written last.
 type shared struct {
-	etag   string
-	body   []byte
+	document.Copy
+	app    string
 	last   content
 	sentAt time.Duration // when the last read was sent, in elapsed time
 }
 
+func newShared(c *Config) *shared {
+	s := &shared{app: c.App}
+	s.Document = document.Document{Store: c.Store, Name: c.App + "/.alerts", Limit: callTime}
+	s.Reads = func() { s.sentAt = c.Elapsed() }
+	return s
+}
+
 // update reads the document, lets f change it, and writes it if f has. f may be called
 // several times, each time with another document and the store's time of the read.
-func (s *shared) update(ctx context.Context, c *Config, f func(d *content, now time.Time) bool) error {
-	for try := 1; ; try++ {
-		d, now, err := s.read(ctx, c)
-		if err != nil {
-			return err
+func (s *shared) update(ctx context.Context, f func(d *content, now time.Time) bool) error {
+	var d *content
+	err := s.Update(ctx, func(body []byte, now time.Time) (_ []byte, err error) {
+		if d, err = decode(body, s.app); err != nil || !f(d, now) {
+			return nil, err
 		}
-		if !f(d, now) {
-			s.last = *d
-			return nil
-		}
-		err = s.write(ctx, c, d)
-		if err == nil {
-			s.last = *d
-			return nil
-		}
-		s.etag = "" // what the store has is not known
-		if !errors.Is(err, store.ErrChanged) || try == updateTries {
-			return err
-		}
-		if !ontime.Sleep(ctx, jittered(time.Duration(try)*100*time.Millisecond)) {
-			return context.Cause(ctx)
-		}
-	}
-}
-
-func (c *Config) document() document.Document {
-	return document.Document{Store: c.Store, Name: c.App + "/.alerts", Limit: callTime}
-}
-
-func (s *shared) read(ctx context.Context, c *Config) (*content, time.Time, error) {
-	s.sentAt = c.Elapsed()
-	got, err := c.document().Read(ctx, s.etag)
-	switch {
-	case errors.Is(err, store.ErrUnchanged) && s.etag != "":
-	case err != nil:
-		return nil, time.Time{}, err
-	default:
-		s.etag, s.body = got.ETag, got.Body
-	}
-	now := got.Date
-	if now.IsZero() { // the store has no clock
-		now = time.Now()
-	}
-	d, err := decode(s.body, c.App)
-	return d, now.Round(0).UTC(), err
-}
-
-func (s *shared) write(ctx context.Context, c *Config, d *content) error {
-	body, err := d.encode()
-	if err != nil {
-		return err
-	}
-	r, err := c.document().Write(ctx, s.etag, body)
+		return d.encode()
+	})
 	if err == nil {
-		s.etag, s.body = r.ETag, body
+		s.last = *d
 	}
 	return err
 }
@@ -111,9 +69,6 @@ func decode(body []byte, app string) (*content, error) {
 	}
 	return d, nil
 }
-
-// jittered is d, shortened at random by up to a quarter.
-func jittered(d time.Duration) time.Duration { return d - time.Duration(rand.Int64N(int64(d)/4+1)) }
 
 const (
 	askAfter   = 5 * time.Minute // from the last reading of a record to the question whether any replica can still read it

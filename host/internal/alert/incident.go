@@ -96,14 +96,6 @@ type content struct {
 	Forgot    int              `json:"forgot,omitzero"` // how often entries of Closed were removed for want of room
 }
 
-// A delivery is one message to send.
-type delivery struct {
-	message string // its id
-	event   string // alerted or recovered
-	app     string
-	about   incident
-}
-
 func (c *condition) key() string { return keyOf(c.Job, c.Kind) }
 
 func keyOf(job string, kind Kind) string { return job + "/" + string(kind) }
@@ -149,7 +141,7 @@ func (d *content) end(i *incident, version int64, now time.Time) {
 
 // take claims the messages that are due and returns them, and the ids of those that the
 // receiver has not taken for too long.
-func (d *content) take(me string, now time.Time) (due []delivery, dropped []string) {
+func (d *content) take(me string, now time.Time) (due []Message, dropped []string) {
 	for _, i := range slices.Clone(d.Incidents) {
 		switch {
 		case !i.waits():
@@ -162,7 +154,7 @@ func (d *content) take(me string, now time.Time) (due []delivery, dropped []stri
 			continue
 		}
 		i.Claim = claim{me, now.Add(claimFor)}
-		due = append(due, delivery{i.message(), i.event(), d.App, *i})
+		due = append(due, messageOf(d.App, i))
 	}
 	return due, dropped
 }

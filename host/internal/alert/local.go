@@ -65,11 +65,11 @@ func (l *local) wall(now time.Time) time.Time {
 }
 
 // dated converts the times in messages to the wall clock.
-func (l *local) dated(due []delivery) []delivery {
+func (l *local) dated(due []Message) []Message {
 	for n := range due {
-		i := &due[n].about
-		if i.Since = l.wall(i.Since); !i.Over.IsZero() {
-			i.Over = l.wall(i.Over)
+		m := &due[n]
+		if m.Since = l.wall(m.Since); !m.Over.IsZero() {
+			m.Over = l.wall(m.Over)
 		}
 	}
 	return due

@@ -55,17 +55,16 @@ type Message struct {
 	Text     string    `json:"text"`
 }
 
-// messageOf returns the message of a delivery.
-func messageOf(d *delivery) Message {
-	i := &d.about
-	m := Message{Version: 1, ID: d.message, Incident: i.ID, Event: d.event, Kind: i.Kind, App: d.app, Job: i.Job, Since: i.Since,
+// messageOf returns the next message about an incident.
+func messageOf(app string, i *incident) Message {
+	m := Message{Version: 1, ID: i.message(), Incident: i.ID, Event: i.event(), Kind: i.Kind, App: app, Job: i.Job, Since: i.Since,
 		Tick: i.Tick, Token: i.Token, Failures: i.Failures, Replica: i.Replica, Error: i.Error}
-	m.Text = d.app + ": "
+	m.Text = app + ": "
 	if i.Job != "" {
 		m.Text += i.Job + " "
 	}
 	m.Text += i.Text
-	if d.event == recovered {
+	if m.Event == recovered {
 		m.Over = i.Over
 		m.Text = "Recovered after " + i.Over.Sub(i.Since).Round(time.Second).String() + ": " + m.Text
 	} else if i.Error != "" {
@@ -80,8 +79,8 @@ func messageOf(d *delivery) Message {
 var plain = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 // send sends one message, once. Nil: the receiver has confirmed it.
-func (w *Webhook) send(ctx context.Context, d delivery) error {
-	body, err := json.Marshal(messageOf(&d))
+func (w *Webhook) send(ctx context.Context, m Message) error {
+	body, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
@@ -92,7 +91,7 @@ func (w *Webhook) send(ctx context.Context, d delivery) error {
 		return errNoURL
 	}
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Idempotency-Key", d.message)
+	r.Header.Set("Idempotency-Key", m.ID)
 	if w.Secret != "" {
 		r.Header.Set("Soloist-Signature", Signature(w.Secret, time.Now().Unix(), body))
 	}

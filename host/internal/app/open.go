@@ -27,7 +27,8 @@ func Open(c Config) (*App, error) {
 	a.catalog, a.work = catalogOf(a.Scheduler), sync.OnceValue(a.define)
 	errs = append(errs, a.open(c.Store))
 	errs = append(errs, a.setLease(), a.checkAlerts())
-	a.Strange = slices.Concat(unknown(a.Jobs()), a.Settings.idle(), idleZone(a.Scheduler.Jobs))
+	a.unknown = unknown(a.Jobs())
+	a.Strange = slices.Concat(a.unknown, a.Settings.idle(), idleZone(a.Scheduler.Jobs))
 	a.SetLog(newLog(c, &a.Settings))
 	errs = append(errs, a.openAlarm(c))
 	if a.Alarm != nil {

@@ -75,7 +75,7 @@ const lookPause = 30 * time.Second
 // one does not wait for it.
 type passes struct {
 	app      *App
-	pass     func() (ran bool)
+	pass     func() soloist.Report
 	tick     func(after time.Time) time.Time // the next one of any job, by the schedules alone; zero: none is to come
 	patience time.Duration
 	enough   time.Time // from then on ticks to come are left to the next wake-up, when nothing runs; zero: never
@@ -87,12 +87,15 @@ type passes struct {
 	runs    <-chan struct{} // a run has
 	start   time.Time       // of the last one
 	quiet   time.Time       // when something has run last, or the beginning
+
+	mu     sync.Mutex
+	report soloist.Report // of all that have ended
 }
 
-// Passes calls pass, which does what is due and reports whether it has run anything: at once, and for each tick that comes due
-// while an earlier call goes on or within patience after the last run. So frequent ticks keep it going until half of
-// ctx's time is over. Then it hands over to the alarm. It stops waiting when ctx ends.
-func (a *App) Passes(ctx context.Context, patience time.Duration, pass func() (ran bool)) error {
+// Passes calls pass, which does what is due: at once, and for each tick that comes due while an earlier call goes on or within
+// patience after the last run. So frequent ticks keep it going until half of ctx's time is over. Then it hands over to the
+// alarm. It stops waiting when ctx ends. It returns what all calls together have reported.
+func (a *App) Passes(ctx context.Context, patience time.Duration, pass func() soloist.Report) (soloist.Report, error) {
 	now := time.Now()
 	p := &passes{app: a, pass: pass, tick: nextTick(a.Scheduler.Jobs), patience: patience, enough: enough(ctx, a.Scheduler.Jobs), ended: make(chan struct{}, 1), quiet: now}
 	runs, stop := a.ends.listen()
@@ -101,7 +104,7 @@ func (a *App) Passes(ctx context.Context, patience time.Duration, pass func() (r
 	release := a.Alarm.Guard(ctx, guardSpan) // as in Guarded
 	err := p.run(ctx)
 	release(err == nil)
-	return err
+	return p.report, err
 }
 
 // enough returns until when what has time for any of the jobs may wait for ticks. How long a job takes without a Timeout is
@@ -156,9 +159,7 @@ func (p *passes) begin(ctx context.Context) {
 	p.start = time.Now()
 	p.running.Add(1)
 	p.all.Go(func() {
-		if p.pass() {
-			p.ran.Store(true)
-		}
+		p.add(p.pass())
 		p.running.Add(-1)
 		select {
 		case p.ended <- struct{}{}:
@@ -166,6 +167,16 @@ func (p *passes) begin(ctx context.Context) {
 		}
 	})
 	p.rest(ctx, firstPause)
+}
+
+// add adds what a pass has reported.
+func (p *passes) add(one soloist.Report) {
+	if slices.ContainsFunc(one.Jobs, func(j soloist.JobReport) bool { return len(j.Ran) > 0 }) {
+		p.ran.Store(true)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report = merged(p.report, one)
 }
 
 // rest waits, and reports whether to begin a pass: d is over, or a run has ended for which another tick may have
@@ -251,9 +262,12 @@ func (a *App) HandOver(ctx context.Context, patience time.Duration) (due time.Ti
 	return due, err == nil, err
 }
 
-// Merged is the report of two passes, of which the second has ended last: all that they ran, and of each job what the one
-// says of the rest that knows of a later tick. The second may have begun first.
-func Merged(first, second soloist.Report) soloist.Report {
+// merged is the report of two passes, of which the second has ended last: all that they ran, and of each job what the one
+// says of the rest that knows of a later tick. The second may have begun first, or looked after no job at all.
+func merged(first, second soloist.Report) soloist.Report {
+	if len(second.Jobs) == 0 {
+		return first
+	}
 	second.Next = time.Time{}
 	for i := range second.Jobs {
 		s := &second.Jobs[i]
@@ -261,7 +275,7 @@ func Merged(first, second soloist.Report) soloist.Report {
 		if n >= 0 {
 			f := first.Jobs[n]
 			ran := append(slices.Clip(f.Ran), s.Ran...)
-			if Newer(f.Next, s.Next) {
+			if !s.Next.IsZero() && (f.Next.IsZero() || f.Next.After(s.Next)) { // zero is never
 				*s = f
 			}
 			s.Ran = ran
@@ -271,11 +285,6 @@ func Merged(first, second soloist.Report) soloist.Report {
 		}
 	}
 	return second
-}
-
-// Newer reports whether a report was made after another one of the same job, by the next tick of each: zero is never.
-func Newer(next, other time.Time) bool {
-	return !other.IsZero() && (next.IsZero() || next.After(other))
 }
 
 // maxMargin is the time that an execution keeps for the records after the last run was stopped; a short one keeps a tenth.

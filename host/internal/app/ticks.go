@@ -22,11 +22,11 @@ func TicksOf(j soloist.Job) (*ticks.Ticks, error) {
 	return ticks.New(s, ticks.Limits{From: d.From, Until: d.Until, Except: d.Except, Only: d.Only, Shift: ticks.Shift(d.Shift)})
 }
 
-// TicksFor returns the ticks of a job of the program. If it follows others, these are the ticks of the first job that it follows, or of the
-// first that this one follows, and so on.
-func TicksFor(a *App, j soloist.Job) (*ticks.Ticks, error) {
-	if len(j.After.Jobs) == 0 { // of a schedule that is tried out there is no program
-		return TicksOf(j)
+// First returns the job whose schedule names the ticks of a job. If the job follows others, this is the first job that it follows,
+// or the first that this one follows, and so on; else the job itself.
+func First(a *App, j soloist.Job) soloist.Job {
+	if len(j.After.Jobs) == 0 { // there may be no scheduler
+		return j
 	}
 	for range a.Scheduler.Jobs { // jobs that follow each other in a circle are refused at the start
 		for _, o := range a.Scheduler.Jobs {
@@ -36,8 +36,11 @@ func TicksFor(a *App, j soloist.Job) (*ticks.Ticks, error) {
 			}
 		}
 	}
-	return TicksOf(j)
+	return j
 }
+
+// TicksFor returns the ticks of a job, also of one that follows others.
+func TicksFor(a *App, j soloist.Job) (*ticks.Ticks, error) { return TicksOf(First(a, j)) }
 
 // ScheduleWarnings returns what people often get wrong about schedules such as the jobs'.
 func ScheduleWarnings(jobs []soloist.Job, now time.Time) (all []string) {

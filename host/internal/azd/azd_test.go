@@ -181,31 +181,6 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A file that differs stays as it is, and so do all others.
-func TestWrite(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "new")
-	files := filesOf(t, program(azd.App))
-	written, err := azd.Write(dir, files, false)
-	if err != nil || len(written) != len(files) {
-		t.Fatalf("got %q, %v", written, err)
-	}
-	if written, err := azd.Write(dir, files, false); err != nil || len(written) != 0 {
-		t.Errorf("again: got %q, %v, want nothing to be written", written, err)
-	}
-	must(t, os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM mine\n"), 0o644))
-	must(t, os.Remove(filepath.Join(dir, "azure.yaml")))
-	if _, err := azd.Write(dir, files, false); err == nil || !strings.Contains(err.Error(), "Dockerfile in ") {
-		t.Errorf("got %v, want a word on the Dockerfile", err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "azure.yaml")); err == nil {
-		t.Error("one file was refused, and another written")
-	}
-	if written, err := azd.Write(dir, files, true); err != nil || !slices.Equal(written, []string{"Dockerfile", "azure.yaml"}) {
-		t.Errorf("got %q, %v", written, err)
-	}
-}
-
 // A link in the directory leads nowhere else.
 func TestWriteFollowsNoLink(t *testing.T) {
 	t.Parallel()
@@ -268,76 +243,38 @@ func TestAlertsFitBicep(t *testing.T) {
 	var template struct {
 		Variables struct {
 			Lines  string
-			Alerts []struct {
-				Name, Text, Where string
-				Severity          int
-			}
+			Alerts json.RawMessage
 		}
 		Resources []struct {
 			Type, APIVersion, Kind string
-			Properties             map[string]any
+			Properties             json.RawMessage
 		}
 	}
 	must(t, json.Unmarshal(b, &template))
+	spaced := func(text string) string {
+		text = regexp.MustCompile(`([][{}])|(?m:^ *//.*$)`).ReplaceAllString(text, " $1 ")
+		return strings.Join(strings.Fields(text), " ")
+	}
+	inBicep := func(text json.RawMessage) string {
+		s := strings.NewReplacer(`"soloist-`, `"`, `" | `, `"`, `["[parameters('actionGroupId')]"]`, "empty(email) ? [] : [mail.id]",
+			`"[parameters('workspaceId')]"`, "workspaceId", `"[concat(variables('lines'), variables('alerts')[copyIndex()].where)]"`,
+			`"${lines} | ${rule.where}"`).Replace(string(text))
+		s = regexp.MustCompile(`"\[variables\('alerts'\)\[copyIndex\(\)\](\.\w+)\]"`).ReplaceAllString(s, "rule$1")
+		s = regexp.MustCompile(`,(\s+["{])`).ReplaceAllString(s, "$1")
+		s = regexp.MustCompile(`"(\w+)":`).ReplaceAllString(s, "$1:")
+		return spaced(strings.NewReplacer(`"`, "'", "'", `"`).Replace(s))
+	}
 	const name = "infra/modules/alerts.bicep"
-	module := (&checker{}).read(name, string(filesOf(t, program(azd.App))[name]))
-	var got, want []string
-	for _, e := range module.declared["rules"].entries {
-		got = append(got, e.text)
-	}
-	for _, a := range template.Variables.Alerts {
-		want = append(want, "{", "'"+strings.TrimPrefix(a.Name, "soloist-")+"'", "'"+a.Text+"'", fmt.Sprint(a.Severity),
-			"'"+strings.ReplaceAll(strings.TrimPrefix(a.Where, " | "), "'", `"`)+"'")
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("alerts.bicep has the rules %q, want %q", got, want)
-	}
-	rule, alerts := template.Resources[0], module.declared["alerts"]
-	got, want = nil, leaves(".properties", rule.Properties)
-	for _, e := range alerts.entries {
-		text := strings.Trim(e.text, "'")
-		if e.kind == "" || strings.Contains(text, "${") {
-			text = ""
-		}
-		if strings.HasPrefix(e.path, ".properties.") && !strings.ContainsAny(e.text[len(e.text)-1:], "{[") {
-			got = append(got, e.path+" "+text)
-		}
-	}
-	slices.Sort(got)
-	slices.Sort(want)
-	if !slices.ContainsFunc(alerts.entries, func(e entry) bool { return e.path == ".kind" && e.text == "'"+rule.Kind+"'" }) {
-		t.Errorf("alerts.bicep has another kind than %s", rule.Kind)
-	}
-	if alerts.of != rule.Type+"@"+rule.APIVersion || !slices.Equal(got, want) {
-		t.Errorf("alerts.bicep has %s with %q, want what azuremonitor.json has, %q", alerts.of, got, want)
-	}
+	rule := template.Resources[0]
+	wantText(t, name, spaced(string(filesOf(t, program(azd.App))[name])), "var rules = "+inBicep(template.Variables.Alerts)+" resource",
+		spaced(fmt.Sprintf("resource alerts '%s@%s' = [ for rule in rules: {", rule.Type, rule.APIVersion)),
+		fmt.Sprintf("kind: '%s' properties: ", rule.Kind)+inBicep(rule.Properties))
 	lines := strings.NewReplacer("[concat('", "lines: '", "')]", "'", "', parameters('appName'), '", "${resourceName}").Replace(template.Variables.Lines)
 	for _, kind := range []string{azd.App, azd.Job} {
 		if !bytes.Contains(filesOf(t, program(kind))["infra/main.bicep"], []byte(lines+"\n")) {
 			t.Errorf("%s has no %s", kind, lines)
 		}
 	}
-}
-
-// leaves are the properties by their paths, with the values that are the same in all rules.
-func leaves(at string, v any) (all []string) {
-	switch v := v.(type) {
-	case map[string]any:
-		for key, value := range v {
-			all = append(all, leaves(at+"."+key, value)...)
-		}
-	case []any:
-		for _, value := range v {
-			all = append(all, leaves(at+"[]", value)...)
-		}
-	default:
-		text := fmt.Sprint(v)
-		if strings.HasPrefix(text, "[") { // it is computed
-			text = ""
-		}
-		return []string{at + " " + text}
-	}
-	return all
 }
 
 // hook runs a script of azure.yaml, from a line on up to another, as azd does.

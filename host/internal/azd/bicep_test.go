@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"go/parser"
 	"maps"
 	"os"
 	"path"
@@ -16,14 +15,15 @@ import (
 	"github.com/soloist-go/soloist/host/internal/azd"
 )
 
-// The templates use few forms of Bicep, each on a line of its own, with two spaces before it for each bracket around it. What is
-// in another form counts as a mistake.
+// The templates use few forms of Bicep, each on a line of its own. What is in another form counts as a mistake. A declaration goes
+// on with each line that begins with a blank or a bracket.
 var (
-	declarationRule = regexp.MustCompile(`^(param|output|var|resource|module) (\w+)(?: (?:string|int|bool|object|array)| '([\w./@-]+)')?( existing)?` +
-		`(?: = (?:if \((.+)\) )?(.+))?$`)
-	otherRule    = regexp.MustCompile(`^(?:targetScope = '\w+'|@(\w+)\([^()]*\)|//.*|)$`)
+	declarationRule = regexp.MustCompile(`(?m)^(param|output|var|resource|module) (\w+)(?: (?:string|int|bool|object|array)| '([\w./@-]+)')?( existing)?` +
+		`(?: = (?:if \((.+)\) )?(.+(?:\n[ \]}].*)*))?$`)
+	otherRule    = regexp.MustCompile(`(?m)^(?:targetScope = '\w+'|@(?:description|minLength|maxLength)\([^()]*\)| *//.*)\n`)
 	propertyRule = regexp.MustCompile(`^(\w+|'[^']+'): (.+)$`)
-	forRule      = regexp.MustCompile(`^for (\w+) in (.+): \{$`)
+	forRule      = regexp.MustCompile(`(?m)^ *for (\w+) in (.+): \{$`)
+	keyRule      = regexp.MustCompile(`(?m)^ *\w+: `)
 	stringRule   = regexp.MustCompile(`'(?:[^'\\]|\\.)*'`)
 	insertRule   = regexp.MustCompile(`\$\{([^}]*)\}`)
 	nameRule     = regexp.MustCompile(`\b([A-Za-z_]\w*)((?:\(\))?)((?:\.\w+(?:\(\))?)*)(\(?)`)
@@ -34,22 +34,7 @@ var (
 type declaration struct {
 	word, of string // of is the type of a resource, or the path of a module
 	existing bool
-	line     int
-	value    entry // its path is empty; its text too, if a parameter has no value
-	entries  []entry
-}
-
-// An entry is a property that an object has, by its path: .a.b[].c. Its kind is empty where the value is computed.
-type entry struct {
-	path, kind, text string
-	line             int
-}
-
-// A use is a name with its members, a.b.c, or that of a function.
-type use struct {
-	chain []string
-	call  bool
-	line  int
+	value    any // as JSON has it, where an expression is a text after "="; nil: a parameter has none
 }
 
 // A file is what a Bicep file has.
@@ -58,136 +43,121 @@ type file struct {
 	declared map[string]*declaration
 	outputs  map[string]*declaration
 	loops    []string // names of what loops go through
-	uses     []use
+	text     string   // of all expressions
 }
 
-// A bracket is one that is open, and the path of what is in it.
-type bracket struct{ end, path string }
-
-// read reads a file line by line.
+// read reads a file.
 func (c *checker) read(name, text string) *file {
 	f := &file{name: name, declared: map[string]*declaration{}, outputs: map[string]*declaration{}}
-	var open []bracket
-	var d *declaration
-	for i, line := range strings.Split(text, "\n") {
-		n, inner := i+1, strings.TrimLeft(line, " ")
-		within := bracket{}
-		if len(open) > 0 {
-			within = open[len(open)-1]
+	text = otherRule.ReplaceAllString(text, "")
+	for _, m := range declarationRule.FindAllStringSubmatch(text, -1) {
+		d := &declaration{word: m[1], of: m[3], existing: m[4] != ""}
+		if err := json.Unmarshal([]byte(inJSON(m[6])), &d.value); err != nil && m[6] != "" {
+			c.add(f, "no Bicep that is known here: %s: %v", m[2], err)
 		}
-		closes := inner != "" && inner == within.end
-		if closes {
-			open = open[:len(open)-1]
+		if d.word == "output" {
+			f.outputs[m[2]] = d
+		} else {
+			f.declared[m[2]] = d
 		}
-		if inner != "" && len(line)-len(inner) != 2*len(open) {
-			c.add(f, n, "no Bicep that is known here: %s", line)
-		}
-		if m := otherRule.FindStringSubmatch(inner); m != nil && m[1] != "" {
-			f.uses = append(f.uses, use{[]string{m[1]}, true, n})
-		} else if m == nil && !closes {
-			next, to := c.line(f, d, n, inner, within)
-			if d = next; to.end != "" {
-				open = append(open, to)
-			}
-		}
+		f.text += m[5] + "\n" + m[6] + "\n"
 	}
-	if len(open) > 0 {
-		c.add(f, 1, "no Bicep that is known here: %d brackets are open at its end", len(open))
+	if rest := strings.TrimSpace(declarationRule.ReplaceAllString(text, "")); rest != "" {
+		c.add(f, "no Bicep that is known here: %s", rest)
+	}
+	for _, m := range forRule.FindAllStringSubmatch(text, -1) {
+		f.loops = append(f.loops, m[1])
 	}
 	return f
 }
 
-// line reads a line of a declaration, or the first one of the next. It returns that, and the bracket that the line opens.
-func (c *checker) line(f *file, d *declaration, n int, text string, in bracket) (*declaration, bracket) {
-	at, value := in.path, text
-	declares, property, loop := declarationRule.FindStringSubmatch(text), propertyRule.FindStringSubmatch(text), forRule.FindStringSubmatch(text)
-	switch {
-	case in.end == "" && declares != nil:
-		value = declares[6]
-		d = &declaration{word: declares[1], of: declares[3], existing: declares[4] != "", line: n}
-		if d.word == "output" {
-			f.outputs[declares[2]] = d
-		} else {
-			f.declared[declares[2]] = d
+// inJSON is a value of Bicep in JSON.
+func inJSON(text string) string {
+	var all []string
+	for line := range strings.Lines(text) {
+		line, key := strings.TrimSpace(line), ""
+		if m := propertyRule.FindStringSubmatch(line); m != nil && !forRule.MatchString(line) {
+			key, line = fmt.Sprintf("%q: ", strings.Trim(m[1], "'")), m[2]
 		}
-		c.names(f, n, declares[5])
-		d.value = c.entry(f, n, "", value)
-	case in.end == "]" && loop != nil:
-		value = "{"
-		f.loops = append(f.loops, loop[1])
-		c.names(f, n, loop[2])
-	case in.end == "}" && property != nil:
-		key := strings.Trim(property[1], "'")
-		if strings.Contains(key, "${") {
-			c.names(f, n, property[1])
-			key = "*"
+		switch last := line[max(0, len(line)-1):]; {
+		case last == "{" || last == "[":
+			all = append(all, key+last)
+			continue
+		case strings.HasPrefix(line, "[") && last == "]":
+			line = "[]"
+		case strings.Trim(line, "0123456789") != "" && !slices.Contains([]string{"", "{}", "}", "]", "true", "false"}, line):
+			if stringRule.FindString(line) != line {
+				line = "=" + line
+			}
+			b, _ := json.Marshal(strings.Trim(line, "'"))
+			line = string(b)
 		}
-		at, value = at+"."+key, property[2]
-		d.entries = append(d.entries, c.entry(f, n, at, value))
-	case in.end == "]":
-		d.entries = append(d.entries, c.entry(f, n, at, value))
-	default:
-		c.add(f, n, "no Bicep that is known here: %s", text)
+		all = append(all, key+line+",")
 	}
-	if v := f.declared[value]; v != nil && v.word == "var" {
-		for _, e := range v.entries {
-			d.entries = append(d.entries, entry{at + e.path, e.kind, e.text, n})
-		}
-	}
-	switch {
-	case strings.HasSuffix(value, "{"):
-		return d, bracket{"}", at}
-	case strings.HasSuffix(value, "[") && d.word == "resource" && at == "": // a resource for each
-		return d, bracket{"]", at}
-	case strings.HasSuffix(value, "["):
-		return d, bracket{"]", at + "[]"}
-	}
-	return d, bracket{}
+	made := regexp.MustCompile(`,(\s*[]}])`).ReplaceAllString(strings.Join(all, "\n"), "$1")
+	return strings.TrimSuffix(made, ",")
 }
 
-// entry is a property with a value.
-func (c *checker) entry(f *file, n int, at, value string) entry {
-	e := entry{at, "", value, n}
-	switch v := f.declared[value]; {
-	case v != nil && v.word == "var":
-		e.kind, e.text = v.value.kind, v.value.text
-	case value == "{" || value == "{}":
-		e.kind = "object"
-	case strings.HasPrefix(value, "["):
-		e.kind = "array"
-	case stringRule.FindString(value) == value && value != "":
-		e.kind = "string"
-	case value == "true" || value == "false":
-		e.kind = "boolean"
-	case strings.Trim(value, "0123456789") == "" && value != "":
-		e.kind = "integer"
+// walk calls see with each value below one, by its path: .a.b[].c. A name of a variable stands for its value.
+func (f *file) walk(at string, v any, see func(at string, v any)) {
+	if name, ok := strings.CutPrefix(fmt.Sprint(v), "="); ok && f.declared[name] != nil && f.declared[name].word == "var" {
+		v = f.declared[name].value
 	}
-	if value = strings.TrimSuffix(strings.TrimSuffix(value, "["), " : "); value != "" && value != "{" && value != "{}" {
-		c.names(f, n, value)
+	see(at, v)
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			if strings.Contains(key, "${") {
+				key = "*"
+			}
+			f.walk(strings.TrimPrefix(at+"."+key, "."), value, see)
+		}
+	case []any:
+		if at != "" { // else it is a resource for each
+			at += "[]"
+		}
+		for _, value := range v {
+			f.walk(at, value, see)
+		}
 	}
-	return e
 }
 
-// names notes which names an expression uses. Bicep writes calls, members and operators as Go does, so Go's parser reads it, with
-// an array as a literal of Go and a choice as a chain of ORs.
-func (c *checker) names(f *file, n int, text string) {
-	plain := stringRule.ReplaceAllStringFunc(text, func(s string) string {
+// kindOf is the kind of a value, empty where it is computed.
+func kindOf(v any) string {
+	switch v := v.(type) {
+	case map[string]any:
+		return "object"
+	case []any:
+		return "array"
+	case bool:
+		return "boolean"
+	case float64:
+		return "integer"
+	case string:
+		if !strings.HasPrefix(v, "=") {
+			return "string"
+		}
+	}
+	return ""
+}
+
+// names are the names that the expressions of a file use, with their members: a.b.c. A call ends with a bracket.
+func (f *file) names() (all [][]string) {
+	plain := stringRule.ReplaceAllStringFunc(forRule.ReplaceAllString(f.text, "$2"), func(s string) string {
+		var inserts strings.Builder
 		for _, m := range insertRule.FindAllStringSubmatch(s, -1) {
-			c.names(f, n, m[1])
+			inserts.WriteString(" " + m[1] + " ")
 		}
-		return `""`
+		return inserts.String()
 	})
-	asGo := strings.NewReplacer("[", "[]any{", "]", "}", " ? ", " || ", " : ", " || ").Replace(plain)
-	if _, err := parser.ParseExpr(asGo); err != nil && text != "" {
-		c.add(f, n, "no Bicep that is known here: %s", text)
-	}
-	for _, m := range nameRule.FindAllStringSubmatch(plain, -1) {
-		if call := m[2] != "" || m[4] != ""; call {
-			f.uses = append(f.uses, use{m[1:2], true, n})
+	for _, m := range nameRule.FindAllStringSubmatch(keyRule.ReplaceAllString(plain, ""), -1) {
+		if m[2] != "" || m[4] != "" {
+			all = append(all, []string{m[1] + "("})
 		} else if m[1] != "true" && m[1] != "false" {
-			f.uses = append(f.uses, use{strings.Split(strings.ReplaceAll(m[1]+m[3], "()", ""), "."), false, n})
+			all = append(all, strings.Split(strings.ReplaceAll(m[1]+m[3], "()", ""), "."))
 		}
 	}
+	return all
 }
 
 // A property is what the table says of one: its kind, and which values it
@@ -264,7 +234,7 @@ func (t *table) required(kind, at string) (names []string) {
 
 // functions are those of Bicep that the templates use
 // (https://learn.microsoft.com/azure/azure-resource-manager/bicep/bicep-functions, read in November 2026).
-var functions = []string{"concat", "description", "empty", "guid", "json", "maxLength", "minLength", "resourceGroup", "subscriptionResourceId", "uniqueString"}
+var functions = []string{"concat", "empty", "guid", "json", "resourceGroup", "subscriptionResourceId", "uniqueString"}
 
 // words are what Bicep itself reads in the object of a resource.
 var words = []string{"dependsOn", "parent", "scope"}
@@ -304,40 +274,38 @@ func check(known *table, files map[string][]byte) []string {
 	return c.mistakes
 }
 
-func (c *checker) add(f *file, line int, format string, args ...any) {
-	c.mistakes = append(c.mistakes, fmt.Sprintf("%s:%d: %s", f.name, line, fmt.Sprintf(format, args...)))
+func (c *checker) add(f *file, format string, args ...any) {
+	c.mistakes = append(c.mistakes, f.name+": "+fmt.Sprintf(format, args...))
 }
 
 // resource compares the properties of a resource with the table.
 func (c *checker) resource(f *file, d *declaration) {
 	if c.table.types[d.of] == nil {
-		c.add(f, d.line, "%s is not in the table", d.of)
+		c.add(f, "%s is not in the table", d.of)
 		return
 	}
-	paths := map[string]bool{"": true}
-	for _, e := range d.entries {
-		e.path = strings.TrimPrefix(e.path, ".")
-		paths[e.path] = true
-		if slices.Contains(words, e.path) {
-			continue
+	paths := map[string]bool{}
+	f.walk("", d.value, func(at string, v any) {
+		if paths[at] = true; at == "" || slices.Contains(words, at) {
+			return
 		}
-		p, ok := c.table.find(d.of, e.path)
-		text, plain := strings.Trim(e.text, "'"), e.kind == "string" && !strings.Contains(e.text, "${")
+		p, ok := c.table.find(d.of, at)
+		text, kind := fmt.Sprint(v), kindOf(v)
 		switch {
 		case !ok:
-			c.add(f, e.line, "%s has no %s", d.of, e.path)
+			c.add(f, "%s has no %s", d.of, at)
 		case p.read:
-			c.add(f, e.line, "%s of %s is for reading", e.path, d.of)
-		case e.kind != "" && p.kind != "any" && e.kind != p.kind:
-			c.add(f, e.line, "%s of %s is of kind %s: want %s", e.path, d.of, e.kind, p.kind)
-		case plain && p.values != nil && !slices.Contains(p.values, text):
-			c.add(f, e.line, "%s of %s is %q: want %s", e.path, d.of, text, strings.Join(p.values, " or "))
+			c.add(f, "%s of %s is for reading", at, d.of)
+		case kind != "" && p.kind != "any" && kind != p.kind:
+			c.add(f, "%s of %s is of kind %s: want %s", at, d.of, kind, p.kind)
+		case kind == "string" && !strings.Contains(text, "${") && p.values != nil && !slices.Contains(p.values, text):
+			c.add(f, "%s of %s is %q: want %s", at, d.of, text, strings.Join(p.values, " or "))
 		}
-	}
+	})
 	for at := range paths {
 		for _, name := range c.table.required(d.of, at) {
 			if !d.existing && !paths[strings.TrimPrefix(at+"."+name, ".")] {
-				c.add(f, d.line, "%s: %q needs %s", d.of, at, name)
+				c.add(f, "%s: %q needs %s", d.of, at, name)
 			}
 		}
 	}
@@ -347,38 +315,39 @@ func (c *checker) resource(f *file, d *declaration) {
 // module does not have to read.
 func (c *checker) symbols(f *file) {
 	used := map[string]bool{}
-	for _, u := range f.uses {
-		name, d := u.chain[0], f.declared[u.chain[0]]
+	for _, chain := range f.names() {
+		name, d := chain[0], f.declared[chain[0]]
 		used[name] = true
-		switch members := strings.Join(u.chain[1:], "."); {
-		case u.call && !slices.Contains(functions, name):
-			c.add(f, u.line, "%s is no function that is known here", name)
-		case u.call, d == nil && slices.Contains(f.loops, name):
+		function, call := strings.CutSuffix(name, "(")
+		switch members := strings.Join(chain[1:], "."); {
+		case call && !slices.Contains(functions, function):
+			c.add(f, "%s is no function that is known here", function)
+		case call, d == nil && slices.Contains(f.loops, name):
 		case d == nil:
-			c.add(f, u.line, "nothing declares %s", name)
+			c.add(f, "nothing declares %s", name)
 		case d.word == "resource" && members != "":
-			if _, known := c.table.find(d.of, members); !known && members != "id" && members != "name" && u.chain[1] != "listKeys" {
-				c.add(f, u.line, "%s has no %s to read", d.of, members)
+			if _, known := c.table.find(d.of, members); !known && members != "id" && members != "name" && chain[1] != "listKeys" {
+				c.add(f, "%s has no %s to read", d.of, members)
 			}
-		case d.word == "module" && len(u.chain) == 3:
-			if target := c.target(f, d); target != nil && target.outputs[u.chain[2]] == nil {
-				c.add(f, u.line, "%s has no output %s", target.name, u.chain[2])
+		case d.word == "module" && len(chain) == 3:
+			if target := c.target(f, d); target != nil && target.outputs[chain[2]] == nil {
+				c.add(f, "%s has no output %s", target.name, chain[2])
 			}
 		}
 	}
 	for name, d := range f.declared {
 		if !used[name] && (d.word == "param" || d.word == "var") {
-			c.add(f, d.line, "nothing uses %s", name)
+			c.add(f, "nothing uses %s", name)
 		}
 	}
 }
 
 // roles compares the ids of roles with the table: a variable has the name of its role.
 func (c *checker) roles(f *file, text string) {
-	for i, line := range strings.Split(text, "\n") {
+	for line := range strings.Lines(text) {
 		name, _, _ := strings.Cut(strings.TrimPrefix(line, "var "), " = ")
-		if id := guidRule.FindString(line); id != "" && line != "var "+name+" = '"+c.table.roles[name]+"'" {
-			c.add(f, i+1, "%s is not the id of the role %s", id, name)
+		if id := guidRule.FindString(line); id != "" && line != "var "+name+" = '"+c.table.roles[name]+"'\n" {
+			c.add(f, "%s is not the id of the role %s", id, name)
 		}
 	}
 }
@@ -389,52 +358,42 @@ func (c *checker) target(f *file, m *declaration) *file {
 
 // module compares the parameters of a module with what it asks for.
 func (c *checker) module(f *file, m *declaration) {
-	given := map[string]bool{}
-	for _, e := range m.entries {
-		if name, ok := strings.CutPrefix(e.path, ".params."); ok && !strings.ContainsAny(name, ".[") {
-			given[name] = true
-		}
-	}
+	value, _ := m.value.(map[string]any)
+	given, _ := value["params"].(map[string]any)
 	if target := c.target(f, m); target != nil {
-		c.compare(f, m.line, target, given)
+		c.compare(f, target, given)
 	} else {
-		c.add(f, m.line, "there is no such file")
+		c.add(f, "there is no file %s", m.of)
 	}
 }
 
-func (c *checker) compare(f *file, line int, target *file, given map[string]bool) {
+func (c *checker) compare(f, target *file, given map[string]any) {
 	for name := range given {
 		if d := target.declared[name]; d == nil || d.word != "param" {
-			c.add(f, line, "%s has no parameter %s", target.name, name)
+			c.add(f, "%s has no parameter %s", target.name, name)
 		}
 	}
 	for name, d := range target.declared {
-		if d.word == "param" && d.value.text == "" && !given[name] {
-			c.add(f, line, "%s needs the parameter %s", target.name, name)
+		if _, has := given[name]; d.word == "param" && d.value == nil && !has {
+			c.add(f, "%s needs the parameter %s", target.name, name)
 		}
 	}
 }
 
 // parameters compares a file of parameters with its template.
 func (c *checker) parameters(name string, text []byte, target *file) {
-	var values struct {
-		Parameters map[string]struct{ Value any }
-	}
+	var values struct{ Parameters map[string]any }
 	if err := json.Unmarshal(text, &values); err != nil || target == nil {
-		c.add(&file{name: name}, 1, "%v, for %v", err, target)
+		c.add(&file{name: name}, "%v, for %v", err, target)
 		return
 	}
-	given := map[string]bool{}
-	for name := range values.Parameters {
-		given[name] = true
-	}
-	c.compare(&file{name: name}, 1, target, given)
+	c.compare(&file{name: name}, target, values.Parameters)
 }
 
 // Mistakes that are planted in the templates of one kind, and a word of what is
 // said of each.
 var planted = []struct{ kind, file, old, new, want string }{
-	{azd.App, "infra/jobs.bicep", "  }\n}\n", "  }\n", "brackets are open"},
+	{azd.App, "infra/jobs.bicep", "  }\n}\n", "  }\n", "no Bicep"},
 	{azd.App, "infra/jobs.bicep", "param image string", "param image = ", "no Bicep"},
 	{azd.App, "infra/jobs.bicep", "containerApps@2025-01-01", "containerApps@2025-01-02", "not in the table"},
 	{azd.App, "infra/jobs.bicep", "cooldownPeriod", "coolDownPeriod", "has no properties.template.scale.coolDownPeriod"},
@@ -447,7 +406,7 @@ var planted = []struct{ kind, file, old, new, want string }{
 	{azd.App, "infra/jobs.parameters.json", `"storageUrl"`, `"storageURL"`, "has no parameter storageURL"},
 	{azd.App, "infra/main.bicep", "params: {\n    location: location\n    tags: tags\n    queueName", "params: {\n    location: location\n    queueName", "needs the parameter tags"},
 	{azd.App, "infra/main.bicep", "logs.outputs.name", "logs.outputs.nome", "has no output nome"},
-	{azd.App, "infra/main.bicep", "modules/logs.bicep", "modules/log.bicep", "no such file"},
+	{azd.App, "infra/main.bicep", "modules/logs.bicep", "modules/log.bicep", "there is no file"},
 	{azd.App, "infra/modules/identity.bicep", "identity.properties.clientId", "identity.properties.clientID", "no properties.clientID to read"},
 	{azd.App, "infra/modules/identity.bicep", "974c5e8b-45b9", "974c5e8b-45b8", "not the id of the role storageQueueDataContributor"},
 	{azd.App, "infra/modules/identity.bicep", "var acrPull = '7f951dda-4ed3-4680-a7ca-43fe172d538d'", "var acrPull = 'b7e6dc6d-f1e8-4753-8033-0f276bb0955b'", "not the id of the role acrPull"},

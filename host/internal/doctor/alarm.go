@@ -65,10 +65,8 @@ func visibleWords(n int) string {
 		return ""
 	case n == 0:
 		return "; none is visible, so the app may be asleep"
-	case n == 1:
-		return "; one is visible, so a replica is to be up"
 	}
-	return fmt.Sprintf("; %d are visible, so a replica is to be up", n)
+	return fmt.Sprintf("; %s visible, so a replica is to be up", format.Plural(n, "message"))
 }
 
 // explainQueue asks the queue what its error is about.

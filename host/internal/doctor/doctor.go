@@ -242,18 +242,9 @@ func (d *doctor) checkService() bool {
 func (d *doctor) step(check string, limit time.Duration, look func(ctx context.Context) Finding) bool {
 	ctx, cancel := context.WithTimeout(d.ctx, limit)
 	defer cancel()
-	answer := make(chan Finding, 1)
-	go func() { answer <- look(ctx) }()
-	f := Finding{Result: fails}
-	select {
-	case f = <-answer:
-	case <-ctx.Done():
-		late := time.NewTimer(500 * time.Millisecond)
-		defer late.Stop()
-		select {
-		case f = <-answer:
-		case <-late.C:
-		}
+	f, answered := within(ctx, look)
+	if !answered {
+		f.Result = fails
 	}
 	if f.Result == fails && ctx.Err() != nil {
 		late := d.late(limit)
@@ -264,6 +255,25 @@ func (d *doctor) step(check string, limit time.Duration, look func(ctx context.C
 		d.add(f.Result, check, f.Text, f.Advice)
 	}
 	return f.Result != fails
+}
+
+// within returns what a call answers until a moment after the end of ctx, and whether it has.
+func within[T any](ctx context.Context, do func(context.Context) T) (got T, answered bool) {
+	answer := make(chan T, 1)
+	go func() { answer <- do(ctx) }()
+	select {
+	case got = <-answer:
+		return got, true
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(500 * time.Millisecond)
+	defer late.Stop()
+	select {
+	case got = <-answer:
+		return got, true
+	case <-late.C:
+		return got, false
+	}
 }
 
 // late says whose time is over.
@@ -334,6 +344,6 @@ func (d *doctor) record(st desk.Status) {
 		if v.Tone() != format.Normal {
 			r, advice = warns, d.app.Console.Name+" history "+st.Name+" shows its last outcomes"
 		}
-		add(r, v.StateWords(d.app.Now()), advice)
+		add(r, v.StateWords(format.Clock{Now: d.app.Now()}), advice)
 	}
 }

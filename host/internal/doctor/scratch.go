@@ -188,12 +188,8 @@ func (s *scratch) tidy() {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.doctor.ctx), tidyTime)
 	defer cancel()
-	gone := make(chan error, 1)
-	go func() { gone <- s.remove(ctx) }()
-	var err error
-	select {
-	case err = <-gone:
-	case <-ctx.Done():
+	err, answered := within(ctx, s.remove)
+	if !answered {
 		err = fmt.Errorf("no answer within %s", tidyTime)
 	}
 	switch {

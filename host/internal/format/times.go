@@ -3,9 +3,9 @@ package format
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/duration"
 )
 
 // Times are shown in UTC, as ticks are named.
@@ -18,6 +18,56 @@ func Stamp(t time.Time) string {
 	}
 	return t.UTC().Format(timeFormat)
 }
+
+// A Clock is the present, and the zone in which instants are shown.
+type Clock struct {
+	Now   time.Time
+	Zone  *time.Location // nil: UTC
+	Short bool           // in a few characters
+}
+
+// Stamp is an instant, or a dash.
+func (c Clock) Stamp(t time.Time) string {
+	switch {
+	case c.Short && !t.IsZero():
+		return c.Brief(t)
+	case c.Zone == nil, c.Zone == time.UTC, t.IsZero():
+		return Stamp(t)
+	}
+	return t.In(c.Zone).Format("2006-01-02 15:04:05 -07:00")
+}
+
+// Brief is an instant of today, of these months, or of another year, in a few characters.
+func (c Clock) Brief(t time.Time) string {
+	zone := c.Zone
+	if zone == nil {
+		zone = time.UTC
+	}
+	t, now := t.In(zone), c.Now.In(zone)
+	clock := "15:04"
+	if t.Second() != 0 {
+		clock = time.TimeOnly
+	}
+	switch {
+	case t.Format(time.DateOnly) == now.Format(time.DateOnly):
+		return t.Format(clock)
+	case t.Sub(now).Abs() < briefly:
+		return t.Format("Jan 2 " + clock)
+	}
+	return t.Format(time.DateOnly)
+}
+
+// briefly is for how long a date without its year is clear.
+const briefly = 180 * 24 * time.Hour
+
+// Relative says how far t is from now.
+func (c Clock) Relative(t time.Time) string { return Relative(t, c.Now) }
+
+// Ahead is relative for what has not been done yet.
+func (c Clock) Ahead(t time.Time) string { return Ahead(t, c.Now) }
+
+// Since is how long ago t was.
+func (c Clock) Since(t time.Time) string { return Roughly(c.Now.Sub(t)) }
 
 // Relative says how far t is from now.
 func Relative(t, now time.Time) string {
@@ -57,6 +107,17 @@ func units(d, large time.Duration, big string, small time.Duration, little strin
 		text += fmt.Sprint(int64(rest), little)
 	}
 	return text
+}
+
+// Lasted is how long something took, in two units at most: to the millisecond below ten seconds.
+func Lasted(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return Roughly(d)
 }
 
 // UTC is an instant as JSON shows it.
@@ -105,15 +166,8 @@ func ReadSpan(text string) (time.Duration, bool) {
 	return d, err == nil && d > 0 && d <= maxSpan
 }
 
-// Duration is [time.ParseDuration] which also knows days, such as 30d.
-func Duration(text string) (time.Duration, error) {
-	days, ok := strings.CutSuffix(text, "d")
-	if !ok {
-		return time.ParseDuration(text)
-	}
-	n, err := strconv.ParseUint(days, 10, 16)
-	return min(time.Duration(n)*24*time.Hour, maxSpan+1), err
-}
+// Duration is [time.ParseDuration] which also knows days, such as 30d or 1d12h.
+func Duration(text string) (time.Duration, error) { return duration.Parse(text) }
 
 // Instant reads an instant as JSON or as a table shows it.
 func Instant(text string) (time.Time, bool) {

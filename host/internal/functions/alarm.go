@@ -37,7 +37,9 @@ const daily = "0 17 3 * * *"
 
 // planAlarm decides which functions there are where alarms are on.
 func (b *Bundle) planAlarm() {
-	b.timers = append(b.timers, timer{name: tickFunction, schedule: daily, why: "once a day, in case an alarm is lost", again: &retryPolicy{"fixedDelay", retries, hostSpan(retryDelay)}})
+	b.addTimer(tickFunction, daily, "once a day, in case an alarm is lost", fixedDelay())
+	alarm := Function{Name: alarmFunction, Why: "called by a message in the queue " + b.app.Settings.AlarmQueue}
+	b.add(alarm, b.alarmTrigger(), nil)
 	stay := b.app.Settings.Patience()
 	for _, j := range b.app.Scheduler.Jobs {
 		if j.EveryReplica {
@@ -53,33 +55,27 @@ func (b *Bundle) planAlarm() {
 	}
 }
 
-// alarmFile is the function that a message of the queue calls
+// alarmTrigger has a message of the queue call the function
 // (https://learn.microsoft.com/azure/azure-functions/functions-bindings-storage-queue-trigger). Its connection is the name of
 // an app setting, or the beginning of several ones of an identity.
-func (b *Bundle) alarmFile() functionFile {
+func (b *Bundle) alarmTrigger() object {
 	connection := "AzureWebJobsStorage"
 	if strings.Contains(b.app.Settings.Storage, "=") && !strings.HasPrefix(b.app.Settings.Storage, "http") { // a connection string
 		connection = "SOLOIST_STORAGE"
 	}
-	return functionFile{Bindings: []any{queueBinding{binding{"queueTrigger", "in", alarmFunction}, b.app.Settings.AlarmQueue, connection}}}
+	return binding("queueTrigger", alarmFunction, object{"queueName": b.app.Settings.AlarmQueue, "connection": connection})
 }
 
 // extensionBundle has the queue trigger, which unlike the timer is no part of the host
 // (https://learn.microsoft.com/azure/azure-functions/extension-bundles).
-var extensionBundle = map[string]string{"id": "Microsoft.Azure.Functions.ExtensionBundle", "version": "[4.0.0, 5.0.0)"}
+var extensionBundle = object{"id": "Microsoft.Azure.Functions.ExtensionBundle", "version": "[4.0.0, 5.0.0)"}
 
 // queueOptions are the options of the trigger
 // (https://learn.microsoft.com/azure/azure-functions/functions-bindings-storage-queue#host-json). One message at a time, as
 // each call serves all jobs. The host repeats a call that failed a minute later, for an hour; after that it moves
 // the message to a poison queue, and only the daily timer is left.
-var queueOptions = struct {
-	Polling   string `json:"maxPollingInterval"`
-	Again     string `json:"visibilityTimeout"`
-	Batch     int    `json:"batchSize"`
-	Threshold int    `json:"newBatchThreshold"`
-	Most      int    `json:"maxDequeueCount"`
-	Encoding  string `json:"messageEncoding"`
-}{hostSpan(15 * time.Second), hostSpan(time.Minute), 1, 0, 60, "base64"}
+var queueOptions = object{"maxPollingInterval": hostSpan(15 * time.Second), "visibilityTimeout": hostSpan(time.Minute),
+	"batchSize": 1, "newBatchThreshold": 0, "maxDequeueCount": 60, "messageEncoding": "base64"}
 
 // Frequent are the jobs for which an alarm saves nothing: their ticks are nearer
 // to each other than a replica waits for.

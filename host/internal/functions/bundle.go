@@ -21,7 +21,7 @@ import (
 type Bundle struct {
 	app      *app.App
 	hosting  string // the plan
-	timers   []timer
+	all      []Function
 	files    map[string][]byte // by path, with slashes; the program is apart, since it is large
 	program  string            // where it is
 	target   string            // its path in the site
@@ -63,18 +63,28 @@ func NewBundle(a *app.App, o BundleOptions) (*Bundle, error) {
 	}
 	b.inspect()
 	b.files["host.json"] = indented(hostFile(b.target, b.timeout(), b.alarms()))
-	for _, t := range b.timers {
-		b.files[t.name+"/function.json"] = indented(timerFile(t))
-	}
-	if b.alarms() {
-		b.files[alarmFunction+"/function.json"] = indented(b.alarmFile())
-	}
 	if o.Warmup {
-		b.files[warmupFunction+"/function.json"] = indented(functionFile{Bindings: []any{binding{"warmupTrigger", "in", "warmupContext"}}})
+		warmup := Function{Name: warmupFunction, Why: "called before an instance gets work"}
+		b.add(warmup, binding("warmupTrigger", "warmupContext", nil), nil)
 	}
 	b.files["local.settings.json"] = indented(localFile())
 	b.files[".funcignore"] = []byte("local.settings.json\n" + manifestFile + "\n")
 	return b, nil
+}
+
+// add adds a function that is called through a binding. again is nil where the next call is near if one has failed.
+func (b *Bundle) add(f Function, trigger, again object) {
+	file := object{"bindings": []any{trigger}}
+	if again != nil {
+		file["retry"] = again
+	}
+	b.all = append(b.all, f)
+	b.files[f.Name+"/function.json"] = indented(file)
+}
+
+func (b *Bundle) addTimer(name, schedule, why string, again object) {
+	trigger := binding("timerTrigger", "timer", object{"schedule": schedule, "runOnStartup": false, "useMonitor": true})
+	b.add(Function{name, schedule, why}, trigger, again)
 }
 
 // plan decides which functions there are; all: one timer is to serve all
@@ -89,7 +99,7 @@ func (b *Bundle) plan(all bool) {
 		text, ok := ncrontab(j, b.app.Now())
 		follows := len(j.After.Jobs) > 0 // the timers of the jobs before it wake it up
 		if ok && !all {
-			b.timers = append(b.timers, timer{name: j.Name, schedule: text, again: retryOf(j, b.app.Now())})
+			b.addTimer(j.Name, text, "", retryOf(j, b.app.Now()))
 		}
 		switch why := needsTick(j); {
 		case all:
@@ -102,7 +112,7 @@ func (b *Bundle) plan(all bool) {
 		b.warnOf(j, ok && !all)
 	}
 	if rest != nil {
-		b.timers = append(b.timers, timer{name: tickFunction, schedule: everyMinute, why: "for " + format.Join(rest...)})
+		b.addTimer(tickFunction, everyMinute, "for "+format.Join(rest...), nil)
 	}
 }
 
@@ -137,9 +147,9 @@ var functionRule = regexp.MustCompile(`(?i)^[a-z][a-z0-9_\-]{0,127}$`)
 // checkNames also finds a name for the program that no folder has.
 func (b *Bundle) checkNames() error {
 	b.target = b.app.Console.Name
-	for _, t := range b.timers {
-		if !functionRule.MatchString(t.name) || strings.EqualFold(t.name, "host") {
-			return fmt.Errorf("the name %q is none that Functions takes", t.name)
+	for _, f := range b.all {
+		if !functionRule.MatchString(f.Name) || strings.EqualFold(f.Name, "host") {
+			return fmt.Errorf("the name %q is none that Functions takes", f.Name)
 		}
 	}
 	if b.target == "" || strings.ContainsAny(b.target, "/\\%") {
@@ -193,21 +203,6 @@ func (b *Bundle) timeout() time.Duration {
 	return most
 }
 
-// all are the functions that were written.
-func (b *Bundle) all() []Function {
-	all := []Function{}
-	for _, t := range b.timers {
-		all = append(all, Function{t.name, t.schedule, t.why})
-	}
-	if b.alarms() {
-		all = append(all, Function{Name: alarmFunction, Why: "called by a message in the queue " + b.app.Settings.AlarmQueue})
-	}
-	if b.files[warmupFunction+"/function.json"] != nil {
-		all = append(all, Function{Name: warmupFunction, Why: "called before an instance gets work"})
-	}
-	return all
-}
-
 // notes are what an operator should know about what was written.
 func (b *Bundle) notes() []string {
 	notes := slices.Clone(b.warnings)
@@ -234,15 +229,14 @@ type Written struct {
 
 // Answer is Print in JSON.
 func (b *Bundle) Answer() Written {
-	return Written{b.where, b.all(), append([]string{}, b.removed...), append([]string{}, b.notes()...)}
+	return Written{b.where, append([]Function{}, b.all...), append([]string{}, b.removed...), append([]string{}, b.notes()...)}
 }
 
 // Print reports what was written, and what an operator should know about it.
 func (b *Bundle) Print() {
-	all := b.all()
-	fmt.Fprintf(b.app.Console.Stdout, "%s in %s\n\n", format.Plural(len(all), "function"), format.Escape(b.where))
+	fmt.Fprintf(b.app.Console.Stdout, "%s in %s\n\n", format.Plural(len(b.all), "function"), format.Escape(b.where))
 	w := format.Table(b.app.Console.Stdout, "FUNCTION\tTIMER (UTC)\t")
-	for _, f := range all {
+	for _, f := range b.all {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Name, cmp.Or(f.Schedule, "-"), f.Why)
 	}
 	w.Flush()

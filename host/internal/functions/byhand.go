@@ -9,7 +9,6 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -28,7 +27,7 @@ func (f *Handler) runNow(ctx context.Context, name, request string) result {
 		j.Err = err
 		f.app.Log.Warn("not run by hand", "job", name, "request", request, "error", err)
 	}
-	return result{jobs: []view.Ticked{view.NewTicked(j)}, logs: reportLines(j), failed: view.Failed(j), unseen: err != nil, busy: errors.Is(err, store.ErrHeld)}
+	return result{report: soloist.Report{Jobs: []soloist.JobReport{j}}, unseen: err != nil, busy: errors.Is(err, store.ErrHeld)}
 }
 
 // before waits for the work that precedes the jobs. This wait has its own limit.
@@ -44,42 +43,32 @@ func (f *Handler) before(ctx context.Context, job string) error {
 // (https://learn.microsoft.com/azure/azure-functions/functions-scale#timeout).
 const outagePatience = 20 * time.Second
 
-// orOutage ends with an outage that keeps the run from beginning. Once the run
+// orOutage ends with an outage that keeps the run from beginning: when outagePatience is over, or later. Once the run
 // has begun, no outage ends the context: it would cut short the write of the
 // outcome, and another replica would settle the run as abandoned.
 func (f *Handler) orOutage(ctx context.Context, job string) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	begun := make(chan struct{})
-	var first sync.Once // of the beginning and the end by an outage
-	var watch sync.WaitGroup
-	watch.Go(func() {
-		if f.outageBefore(ctx, job, begun) {
-			first.Do(func() { cancel(fmt.Errorf("not begun within %s", outagePatience)) })
+	var mu sync.Mutex
+	begun, patience := false, (*time.Timer)(nil)
+	begins := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		begun = true
+		patience.Stop()
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	patience = time.AfterFunc(outagePatience, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		// If other records can be read, only the job has the trouble.
+		if h := f.app.Scheduler.Health(); !begun && (h.Storage != nil || h.Broken[job] != nil) {
+			cancel(fmt.Errorf("not begun within %s", outagePatience))
+		} else if !begun {
+			patience.Reset(time.Second) // the outage may still come
 		}
 	})
-	begins := func() { first.Do(func() { close(begun) }) }
-	return context.WithValue(ctx, runBegins{}, begins), func() { cancel(nil); watch.Wait() }
-}
-
-// outageBefore reports whether the storage is out of reach when outagePatience is
-// over, or later, before the run has begun. If other records can be read, only
-// the job has the trouble.
-func (f *Handler) outageBefore(ctx context.Context, job string, begun <-chan struct{}) bool {
-	patience := time.NewTimer(outagePatience)
-	defer patience.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-begun:
-			return false
-		case <-patience.C:
-		}
-		if h := f.app.Scheduler.Health(); h.Storage != nil || h.Broken[job] != nil {
-			return true
-		}
-		patience.Reset(time.Second) // the outage may still come
-	}
+	return context.WithValue(ctx, runBegins{}, begins), func() { begins(); cancel(nil) }
 }
 
 // runBegins is the key of a func() in the context of a manual run, and of what precedes it.

@@ -118,40 +118,31 @@ func timeoutDrift(s *app.Settings, root string) []Drift {
 var everyMinuteJob = soloist.Job{Name: tickFunction, Schedule: "* * * * *"}
 
 // jobDrift is what is wrong with the timers of one job; ticks: there is also a timer
-// that serves all jobs.
+// that serves all jobs. A job that follows others is woken up by the timers of those.
 func jobDrift(j soloist.Job, timers []string, ticks bool, now time.Time) string {
-	own := slices.ContainsFunc(timers, func(text string) bool { return firesAt(text, j, now) })
-	why := needsTick(j)
-	if len(j.After.Jobs) > 0 {
-		return followerDrift(j, timers, ticks, why)
-	}
+	follows, why := len(j.After.Jobs) > 0, needsTick(j)
+	own := !follows && slices.ContainsFunc(timers, func(text string) bool { return firesAt(text, j, now) })
 	switch {
-	case len(timers) == 0 && ticks, own && (ticks || why == ""):
+	case follows && len(timers) > 0:
+		return fmt.Sprintf("its timer, %s, is not needed: the job follows %s, whose timers run it", quoted(timers),
+			strings.Join(j.After.Jobs, ", "))
+	case ticks && (own || len(timers) == 0), why == "" && (own || follows):
 		return ""
-	case len(timers) == 0:
-		return "the job has no timer, and there is no function tick: nothing runs its ticks"
+	case follows:
+		return fmt.Sprintf("the job needs the function tick (%s)", why)
 	case own:
 		return fmt.Sprintf("the job needs the function tick too (%s)", why)
+	case len(timers) == 0:
+		return "the job has no timer, and there is no function tick: nothing runs its ticks"
 	}
 	text := fmt.Sprintf("its timer, %s, does not fire at the ticks of the job, %q", quoted(timers), j.Schedule)
 	if j.TimeZone != "" {
 		text += " in " + j.TimeZone
 	}
 	if ticks {
-		return text + ": the function tick runs them, up to a minute late"
+		text += ": the function tick runs them, up to a minute late"
 	}
 	return text
-}
-
-// followerDrift is jobDrift for a job that follows others, which the timers of those wake up.
-func followerDrift(j soloist.Job, timers []string, ticks bool, why string) string {
-	switch {
-	case len(timers) > 0:
-		return fmt.Sprintf("its timer, %s, is not needed: the job follows %s, whose timers run it", quoted(timers), strings.Join(j.After.Jobs, ", "))
-	case why != "" && !ticks:
-		return fmt.Sprintf("the job needs the function tick (%s)", why)
-	}
-	return ""
 }
 
 // compareSome is for a start, which the host waits for: what is in an hour shows

@@ -171,15 +171,12 @@ func (f *Handler) awake() (done func()) {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(f.life)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		f.Awake(ctx)
-	}()
+	var all sync.WaitGroup
+	all.Go(func() { f.Awake(ctx) })
 	return func() {
 		defer cancel()
 		defer time.AfterFunc(awakeTime, cancel).Stop()
-		<-ended
+		all.Wait()
 	}
 }
 

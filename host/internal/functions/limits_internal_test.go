@@ -1,7 +1,6 @@
 package functions
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,24 +73,6 @@ func TestHostSpan(t *testing.T) {
 		got := hostSpan(d)
 		if back, err := timeSpan(got); got != want || err != nil || back != d {
 			t.Errorf("%s: got %q, read as %s, %v; want %q", d, got, back, err, want)
-		}
-	}
-}
-
-// Dates as .NET writes them are for [FuzzTimerPayload].
-func TestNextOf(t *testing.T) {
-	tick := time.Date(2026, 3, 5, 10, 5, 0, 0, time.UTC)
-	for text, want := range map[string]time.Time{
-		`{"Next":"2026-03-05T10:05:00Z"}`: tick,
-		`{"Next":"soon"}`:                 {},
-		`{"Next":5}`:                      {},
-		`{}`:                              {},
-		`null`:                            {},
-		`"x"`:                             {},
-		``:                                {},
-	} {
-		if got := nextOf(json.RawMessage(text)); !got.Equal(want) || got.Location() != time.UTC {
-			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
 	}
 }

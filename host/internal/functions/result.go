@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -20,24 +20,25 @@ import (
 
 // A result is what an invocation came to.
 type result struct {
-	jobs   []view.Ticked
-	next   time.Time
-	logs   []string
-	failed bool // a run failed, as its record says
-	unseen bool // a job could not be served, which no record says
-	busy   bool // another run has the job of a manual run
+	report soloist.Report
+	notes  []string // what else there is to say
+	unseen bool     // a job could not be served, which no record says
+	busy   bool     // another run has the job of a manual run
 }
+
+// failed reports whether a run failed, as its record says.
+func (o *result) failed() bool { return slices.ContainsFunc(o.report.Jobs, view.Failed) }
 
 // fails reports whether the platform is to see a failure. That a run failed is
 // in its record, so it depends on the setting. Why a job could not be served is
 // only in the log, and a retry by the platform helps, since
 // the tick is still due; see passes for calls by an alarm. The caller of an HTTP
 // trigger gets the answer itself.
-func (o result) fails(c call, setting app.Failure) bool {
+func (o *result) fails(c call, setting app.Failure) bool {
 	if c.http {
-		return (o.failed || o.unseen) && !o.busy && setting == app.FailError
+		return (o.failed() || o.unseen) && !o.busy && setting == app.FailError
 	}
-	return o.unseen || o.failed && setting == app.FailError
+	return o.unseen || o.failed() && setting == app.FailError
 }
 
 // wake does what is due.
@@ -51,16 +52,13 @@ func (f *Handler) wake(ctx context.Context, wake soloist.Wake) result {
 	} else {
 		f.lookAtClock(ctx)
 	}
-	o := result{next: report.Next, unseen: err != nil}
+	o := result{report: report, unseen: err != nil}
 	overrun := f.app.Scheduler.Health().Overrun
-	for _, j := range report.Jobs {
-		o.failed = o.failed || view.Failed(j)
+	for i, j := range report.Jobs {
 		if cause := overrun[j.Job]; cause != nil {
-			j = soloist.JobReport{Job: j.Job, Ran: j.Ran, Next: j.Next, Err: errors.New(view.Overrun(cause))}
+			report.Jobs[i] = soloist.JobReport{Job: j.Job, Ran: j.Ran, Next: j.Next, Err: errors.New(view.Overrun(cause))}
 			o.unseen = true
 		}
-		o.jobs = append(o.jobs, view.NewTicked(j))
-		o.logs = append(o.logs, reportLines(j)...)
 	}
 	return o
 }
@@ -77,16 +75,13 @@ func (f *Handler) answerAlarm(ctx context.Context, c *call) result {
 // be set, the invocation fails, and the host calls again: its message stays in the queue. Else the alarm comes as soon as a
 // further call helps, whatever kept a job from being looked after, so the host does not call again.
 func (f *Handler) passes(ctx context.Context) (o result) {
-	var mu sync.Mutex
-	err := f.app.Passes(ctx, patience(f.app, f.limits), func() (ran bool) {
+	var last atomic.Pointer[result]
+	report, err := f.app.Passes(ctx, patience(f.app, f.limits), func() soloist.Report {
 		one := f.wake(ctx, soloist.Wake{})
-		ran = slices.ContainsFunc(one.jobs, func(j view.Ticked) bool { return len(j.Ran) > 0 })
-		mu.Lock()
-		defer mu.Unlock()
-		o = merged(o, one)
-		return ran
+		last.Store(&one)
+		return one.report
 	})
-	o.unseen = false
+	o = result{report: report, notes: last.Load().notes}
 	o.add(f, err)
 	return o
 }
@@ -106,45 +101,14 @@ func (f *Handler) forOne(ctx context.Context, do func() result) (o result) {
 func (o *result) add(f *Handler, err error) {
 	if err != nil {
 		f.app.Log.Error(format.Line(err.Error()))
-		o.logs, o.unseen = append(o.logs, format.Line(err.Error())), true
+		o.notes, o.unseen = append(o.notes, format.Line(err.Error())), true
 	}
-}
-
-// merged is the result of two passes, of which the second has ended last: all that they ran, and of each job what the one
-// says of the rest that knows of a later tick.
-func merged(first, second result) result {
-	var next time.Time
-	for _, j := range first.jobs {
-		i := slices.IndexFunc(second.jobs, func(s view.Ticked) bool { return s.Job == j.Job })
-		if i < 0 {
-			second.jobs = append(second.jobs, j)
-			continue
-		}
-		ran := append(slices.Clip(j.Ran), second.jobs[i].Ran...)
-		if app.Newer(j.Next, second.jobs[i].Next) {
-			second.jobs[i] = j
-		}
-		second.jobs[i].Ran = ran
-	}
-	for _, j := range second.jobs {
-		second.unseen = second.unseen || j.Error != ""
-		if j.Awaits == "" && (next.IsZero() || app.Newer(next, j.Next)) {
-			next = j.Next
-		}
-	}
-	for _, text := range second.logs {
-		if !slices.Contains(first.logs, text) {
-			first.logs = append(first.logs, text)
-		}
-	}
-	second.next, second.logs, second.failed = next, first.logs, first.failed || second.failed
-	return second
 }
 
 // early is the answer of an invocation while no job may start.
 func (f *Handler) early(err error) result {
 	f.app.Log.Error("no job is started", "error", err)
-	return result{logs: []string{format.Line(err.Error())}, unseen: true}
+	return result{notes: []string{format.Line(err.Error())}, unseen: true}
 }
 
 // warmupPatience is within what the platform waits for a warm-up.
@@ -161,14 +125,14 @@ func (f *Handler) warm(ctx context.Context) (o result) {
 	for _, j := range all {
 		err = errors.Join(err, j.Err)
 	}
-	o = result{logs: []string{format.Plural(len(all), "record") + " read"}}
+	o = result{notes: []string{format.Plural(len(all), "record") + " read"}}
 	if f.app.Alarm != nil {
 		o.add(f, f.app.SetAlarm(ctx))
 	}
 	o.unseen = false
 	if err != nil {
 		f.app.Log.Warn("this instance is not warm: not all records could be read", "error", err)
-		return result{logs: []string{format.Line(err.Error())}}
+		return result{notes: []string{format.Line(err.Error())}}
 	}
 	return o
 }
@@ -182,31 +146,34 @@ func (f *Handler) lookAtClock(ctx context.Context) {
 // answer answers the host. The host drops the body of any status but 200; what went
 // wrong is in the log of the scheduler too.
 func (f *Handler) answer(w http.ResponseWriter, name string, c call, o result) {
+	logs := []string{}
 	if c.pastDue {
-		o.logs = append([]string{"the timer is past due"}, o.logs...)
+		logs = append(logs, "the timer is past due")
 	}
-	body := view.New(f.app, o.jobs)
-	body.Next = format.UTC(o.next)
-	in := invocation{Outputs: map[string]any{}, Logs: append([]string{}, o.logs...), ReturnValue: body}
+	for _, j := range o.report.Jobs {
+		logs = append(logs, reportLines(j)...)
+	}
+	body := view.Ticks(f.app, o.report)
+	in := invocation{Outputs: map[string]any{}, Logs: append(logs, o.notes...), ReturnValue: body}
 	if c.http {
-		in.Outputs["res"] = httpOutput(o, body)
+		in.Outputs["res"] = httpOutput(&o, body)
 	}
 	code := http.StatusOK
 	if o.fails(c, f.app.Settings.FunctionFailure) {
 		code = http.StatusInternalServerError
-		f.app.Log.Error("the invocation fails", "function", name, "invocation", c.id, "logs", strings.Join(o.logs, "; "))
+		f.app.Log.Error("the invocation fails", "function", name, "invocation", c.id, "logs", strings.Join(in.Logs, "; "))
 	}
 	web.Reply(w, code, in)
 }
 
 // httpOutput is what the host answers to the caller of the HTTP trigger, by the
 // output binding "res".
-func httpOutput(o result, body any) map[string]any {
+func httpOutput(o *result, body any) map[string]any {
 	code := http.StatusOK
 	switch {
 	case o.busy:
 		code = http.StatusConflict
-	case o.failed, o.unseen:
+	case o.failed(), o.unseen:
 		code = http.StatusInternalServerError
 	}
 	var text strings.Builder

@@ -13,7 +13,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/internal/safefile"
@@ -65,8 +64,7 @@ func (b *Bundle) readManifest(root *os.Root) (manifest, error) {
 	}
 	var strange []string
 	for _, e := range there {
-		killed := e.Type().IsRegular() && isLeft(e.Name(), manifestFile) // the first file that a call writes
-		if !killed && !b.isOurs(root, e.Name()) {
+		if of, left := isLeft(e.Name(), e); !left || of != manifestFile { // which is the first file that a call writes
 			strange = append(strange, e.Name())
 		}
 	}
@@ -74,27 +72,6 @@ func (b *Bundle) readManifest(root *os.Root) (manifest, error) {
 		return old, fmt.Errorf("%s was not written by this command, and has %s in it: want an empty directory, or a new one", b.where, format.Join(strange[:min(3, len(strange))]...))
 	}
 	return old, nil
-}
-
-// isOurs reports whether all below this name is what would be written there.
-func (b *Bundle) isOurs(root *os.Root, name string) bool {
-	ours := true
-	err := fs.WalkDir(root.FS(), name, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		want, known := b.files[p]
-		if known {
-			text, err := safefile.ReadIn(root, p)
-			known = err == nil && bytes.Equal(text, want)
-		}
-		if !known {
-			ours = false
-			return fs.SkipAll
-		}
-		return nil
-	})
-	return ours && err == nil
 }
 
 // keepEdited leaves out what somebody has made their own. A file that was never
@@ -137,29 +114,28 @@ func (b *Bundle) replace(root *os.Root, old manifest) error {
 	for p, hashes := range now.Files {
 		both.Files[p] = append(slices.Clone(old.Files[p]), hashes...)
 	}
-	if err := both.sweep(root); err != nil {
-		return err
+	both.sweep(root)
+	var err error
+	write := func(p string, text []byte, mode fs.FileMode) {
+		if err == nil {
+			err = safefile.WriteIn(root, p, text, mode)
+		}
 	}
-	if err := safefile.WriteIn(root, manifestFile, indented(both), 0o644); err != nil {
-		return err
-	}
+	write(manifestFile, indented(both), 0o644)
 	for _, p := range slices.Sorted(maps.Keys(b.files)) {
 		mode := fs.FileMode(0o644)
 		if p == b.target {
 			mode = 0o755
 		}
-		if err := safefile.WriteIn(root, p, b.files[p], mode); err != nil {
-			return err
-		}
+		write(p, b.files[p], mode)
 	}
 	for _, p := range slices.Sorted(maps.Keys(old.Files)) {
-		if now.Files[p] == nil {
-			if err := b.remove(root, p, old.Files[p]); err != nil {
-				return err
-			}
+		if now.Files[p] == nil && err == nil {
+			err = b.remove(root, p, old.Files[p])
 		}
 	}
-	return safefile.WriteIn(root, manifestFile, indented(now), 0o644)
+	write(manifestFile, indented(now), 0o644)
+	return err
 }
 
 // remove takes away a file of an earlier call unless it was edited.
@@ -203,34 +179,23 @@ type manifest struct {
 const manifestBy = "the command functions of a soloist program: it overwrites and removes these files, unless they have been edited"
 
 // temporaryEnd is what [safefile.Temporary] adds to a name.
-var temporaryEnd = regexp.MustCompile(`^\.[A-Z2-7]{8}\.new$`)
+var temporaryEnd = regexp.MustCompile(`\.[A-Z2-7]{8}\.new$`)
 
-// isLeft reports whether a call used the name for p while it wrote
-// it. A call that is killed leaves such a file.
-func isLeft(name, p string) bool {
-	end, ok := strings.CutPrefix(name, p)
-	return ok && temporaryEnd.MatchString(end)
+// isLeft reports whether a file is what a call that was killed has left, and of which file.
+func isLeft(p string, d fs.DirEntry) (of string, left bool) {
+	of = temporaryEnd.ReplaceAllString(p, "")
+	return of, of != p && d.Type().IsRegular()
 }
 
-// sweep removes what killed calls have left of the manifest and of its files.
-func (m *manifest) sweep(root *os.Root) error {
-	for _, p := range append(slices.Sorted(maps.Keys(m.Files)), manifestFile) {
-		if err := sweep(root, p); err != nil {
-			return err
+// sweep removes what killed calls have left of the manifest and of its files, as far as that can be found.
+func (m *manifest) sweep(root *os.Root) {
+	fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // of a directory that is somebody else's
 		}
-	}
-	return nil
-}
-
-func sweep(root *os.Root, p string) error {
-	all, err := fs.ReadDir(root.FS(), path.Dir(p))
-	if errors.Is(err, fs.ErrNotExist) {
+		if of, left := isLeft(p, d); left && (of == manifestFile || m.Files[of] != nil) {
+			root.Remove(p)
+		}
 		return nil
-	}
-	for _, e := range all {
-		if e.Type().IsRegular() && isLeft(e.Name(), path.Base(p)) {
-			err = errors.Join(err, root.Remove(path.Join(path.Dir(p), e.Name())))
-		}
-	}
-	return err
+	})
 }

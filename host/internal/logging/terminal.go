@@ -120,7 +120,7 @@ func (t *terminal) words(r slog.Record, own []slog.Attr) string {
 		b.WriteString(format.Line(r.Message))
 	}
 	for _, a := range append(rest, own...) {
-		b.WriteString(" " + t.paint(format.Faint, format.Line(a.Key)+"=") + t.value(a))
+		b.WriteString(" " + t.paint(format.Faint, format.Line(a.Key)+"=") + t.value(a, r.Level >= slog.LevelWarn))
 	}
 	return b.String()
 }
@@ -148,13 +148,13 @@ func (t *terminal) ending(attrs []slog.Attr) (text string, rest []slog.Attr) {
 	return text, rest
 }
 
-// value quotes a text with blanks, so that it is seen where it ends.
-func (t *terminal) value(a slog.Attr) string {
+// value quotes a text with blanks, so that it is seen where it ends. In a warning the reason of it is red.
+func (t *terminal) value(a slog.Attr, warns bool) string {
 	text := plainValue(a.Value)
 	if text == "" || strings.ContainsAny(text, " \"=") || strings.IndexFunc(text, format.Hidden) >= 0 {
 		text = strconv.Quote(text)
 	}
-	if a.Key == "error" || a.Key == "reason" || a.Key == "cause" {
+	if warns && (a.Key == "error" || a.Key == "reason" || a.Key == "cause") {
 		return t.paint(format.Red, text)
 	}
 	return text
@@ -163,7 +163,7 @@ func (t *terminal) value(a slog.Attr) string {
 func plainValue(v slog.Value) string {
 	switch v.Kind() {
 	case slog.KindDuration:
-		return v.Duration().Round(time.Millisecond).String()
+		return format.Lasted(v.Duration())
 	case slog.KindTime:
 		return format.Stamp(v.Time())
 	}

@@ -21,7 +21,8 @@ import (
 type Run struct {
 	ID string `json:"id,omitempty"` // as [soloist.Run.ID]; none of a range of ticks
 	event.Outcome
-	Gap bool `json:"gap,omitempty"` // older outcomes, before this one, may be lost
+	Gap    bool   `json:"gap,omitempty"`    // older outcomes, before this one, may be lost
+	Detail string `json:"detail,omitempty"` // of a failure, where one run is asked for: tries, errors, panic, last lines
 }
 
 // Lines are outcomes of a job.
@@ -143,6 +144,8 @@ type Cache struct {
 
 	reading chan struct{} // full: a log is being read
 
+	answers map[string]answer // of the one that reads
+
 	mu  sync.Mutex
 	all map[string]*kept
 }
@@ -159,7 +162,7 @@ type kept struct {
 
 // NewCache returns an empty cache of a program's logs.
 func NewCache(a *app.App) *Cache {
-	return &Cache{app: a, reading: make(chan struct{}, 1), all: map[string]*kept{}}
+	return &Cache{app: a, reading: make(chan struct{}, 1), answers: map[string]answer{}, all: map[string]*kept{}}
 }
 
 // On reports whether the program keeps logs.

@@ -14,11 +14,11 @@ package presence
 
 import (
 	"context"
-	"crypto/rand"
+	crand "crypto/rand"
 	"errors"
 	"log/slog"
 	"maps"
-	mathrand "math/rand/v2"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -32,7 +32,6 @@ const (
 	leastTime  = 15 * time.Second // between two writes, however often its health changes
 	repeatTime = 15 * time.Second // after a write that has failed
 	leaveTime  = 2 * time.Second  // for the last write, which the end of the process waits for
-	writeTries = 5                // several replicas may write at the same time
 )
 
 // A Config is what a Beacon needs to know. All fields but Woken and Saw are needed.
@@ -65,11 +64,11 @@ type Beacon struct {
 }
 
 // New returns a Beacon that writes nothing before Run or Pass.
-func New(c Config) *Beacon { return &Beacon{c: c, id: rand.Text()[:12], begun: time.Now()} }
+func New(c Config) *Beacon { return &Beacon{c: c, id: crand.Text()[:12], begun: time.Now()} }
 
 // Run writes until ctx ends. The caller then calls Leave, after its work has ended.
 func (b *Beacon) Run(ctx context.Context) {
-	for wait := upTo(time.Second); ontime.Sleep(ctx, wait); wait = lookTime {
+	for wait := rand.N(time.Second); ontime.Sleep(ctx, wait); wait = lookTime {
 		b.Pass(ctx)
 	}
 }
@@ -84,13 +83,13 @@ func (b *Beacon) Pass(ctx context.Context) {
 	if len(lost) == 0 && now.Before(b.next) && (now.Before(b.least) || b.said.looks(self)) {
 		return
 	}
-	b.next = time.Now().Add(b.c.Every - upTo(b.c.Every/4))
+	b.next = time.Now().Add(b.c.Every - rand.N(b.c.Every/4))
 	err := b.update(ctx, self, false)
 	if err == nil {
 		b.losses(lost)
 	}
 	if err != nil && !errors.Is(err, ErrForeign) {
-		b.next = time.Now().Add(min(b.c.Every, repeatTime) - upTo(repeatTime/4))
+		b.next = time.Now().Add(min(b.c.Every, repeatTime) - rand.N(repeatTime/4))
 	}
 	b.said, b.least = self, time.Now().Add(leastTime)
 	b.trouble(err)
@@ -135,47 +134,33 @@ func (b *Beacon) Leave() {
 	}
 }
 
-// update writes the entry of this replica. If other replicas write at the same time it
-// tries again a few times.
+// update writes the entry of this replica.
 func (b *Beacon) update(ctx context.Context, self Self, leaves bool) error {
-	for try := 1; ; try++ {
-		err := b.write(ctx, self, leaves)
-		if !errors.Is(err, store.ErrChanged) || try == writeTries || !ontime.Sleep(ctx, upTo(time.Duration(try)*200*time.Millisecond)) {
-			return err
-		}
-	}
-}
-
-// write reads the document, and writes it with the entry of this replica.
-func (b *Beacon) write(ctx context.Context, self Self, leaves bool) error {
 	reader := Reader{Store: b.c.Store, App: b.c.App}
-	r, err := reader.Read(ctx)
-	if err != nil {
-		return err
-	}
-	if b.started.IsZero() {
-		b.started = r.At.Add(-time.Since(b.begun)).Truncate(time.Millisecond)
-	}
-	entry := Replica{ID: b.id, Started: b.started, Seen: r.At, Every: int((b.c.Every + time.Second - 1) / time.Second), Woken: b.c.Woken, Self: self}
-	if leaves {
-		if r.Doc.Replicas[clip(b.c.Replica, longName)].ID != b.id {
-			return nil // another process has the name by now
+	return known(reader.document().Update(ctx, func(body []byte, now time.Time) ([]byte, error) {
+		doc, err := decode(body, b.c.App)
+		if err != nil {
+			return nil, err
 		}
-		entry.Left = r.At
-	}
-	for name, run := range b.losses(nil) {
-		r.Doc.lose(name, run, r.At)
-	}
-	r.Doc.put(b.c.Replica, entry, b.c.Work)
-	if b.c.Saw != nil {
-		b.c.Saw(r)
-	}
-	body, err := r.Doc.encode()
-	if err != nil {
-		return err
-	}
-	_, err = reader.document().Write(ctx, reader.etag, body)
-	return err
+		if b.started.IsZero() {
+			b.started = now.Add(-time.Since(b.begun)).Truncate(time.Millisecond)
+		}
+		entry := Replica{ID: b.id, Started: b.started, Seen: now, Every: int((b.c.Every + time.Second - 1) / time.Second), Woken: b.c.Woken, Self: self}
+		if leaves {
+			if doc.Replicas[clip(b.c.Replica, longName)].ID != b.id {
+				return nil, nil // another process has the name by now
+			}
+			entry.Left = now
+		}
+		for name, run := range b.losses(nil) {
+			doc.lose(name, run, now)
+		}
+		doc.put(b.c.Replica, entry, b.c.Work)
+		if b.c.Saw != nil {
+			b.c.Saw(Reading{now, doc})
+		}
+		return doc.encode()
+	}))
 }
 
 // trouble logs once that the document is not one of Soloist. Of an outage the log has lines
@@ -190,6 +175,3 @@ func (b *Beacon) trouble(err error) {
 	}
 	b.told = text
 }
-
-// upTo returns a random time of d at most.
-func upTo(d time.Duration) time.Duration { return time.Duration(mathrand.Int64N(int64(d) + 1)) }

@@ -29,20 +29,41 @@ type Reading struct {
 	Doc *Document
 }
 
+// silentAt reports whether a replica should have written again by an instant.
+func (r *Replica) silentAt(at time.Time) bool {
+	return at.Sub(r.Seen).Abs() > 3*time.Duration(r.Every)*time.Second/2+repeatTime
+}
+
+// SilentAt reports whether a replica had not written for too long by an instant, as far as the reading shows.
+func (r Replica) SilentAt(at time.Time) bool { return at.After(r.Seen) && r.silentAt(at) }
+
 // State returns the state of a replica of the reading.
 func (r Reading) State(replica Replica) State {
-	late := 3*time.Duration(replica.Every)*time.Second/2 + repeatTime
 	switch {
 	case !replica.Left.IsZero():
 		return Left
 	case !replica.Lost.IsZero():
 		return Lost
-	case r.At.Sub(replica.Seen).Abs() <= late:
+	case !replica.silentAt(r.At):
 		return Up
 	case replica.Woken:
 		return Asleep
 	}
 	return Silent
+}
+
+// Covers reports whether each replica that was up at an instant is in the reading, unless a later process has its name: one that
+// has not written for an hour is dropped, and so are some if there are too many.
+func (r Reading) Covers(at time.Time) bool {
+	if r.Doc == nil || len(r.Doc.Replicas) == 0 || len(r.Doc.Replicas) >= most {
+		return false
+	}
+	for _, replica := range r.Doc.Replicas {
+		if replica.Seen.Sub(at)+time.Duration(replica.Every)*time.Second >= keepFor {
+			return false
+		}
+	}
+	return true
 }
 
 // Alone reports whether no replica is up but the one of this name.
@@ -60,39 +81,29 @@ type Reader struct {
 	Store store.Documenter
 	App   string
 
-	etag string
-	doc  *Document
+	copy document.Copy
 }
 
-func (r *Reader) document() document.Document {
-	return document.Document{Store: r.Store, Name: Name(r.App), Limit: callTime}
+func (r *Reader) document() *document.Copy {
+	r.copy.Document = document.Document{Store: r.Store, Name: Name(r.App), Limit: callTime}
+	return &r.copy
 }
 
 // Read reads the document; a document that has not changed is not transferred. There is an
 // empty one if no replica has written.
 func (r *Reader) Read(ctx context.Context) (Reading, error) {
-	got, err := r.document().Read(ctx, r.etag)
-	switch {
-	case errors.Is(err, store.ErrUnchanged) && r.etag != "":
-		return Reading{timeOf(got.Date), r.doc}, nil
-	case errors.Is(err, store.ErrTooLarge):
-		return Reading{}, errors.Join(ErrForeign, err)
-	case err != nil:
-		return Reading{}, err
-	}
-	doc, err := decode(got.Body, r.App)
+	body, at, err := r.document().Read(ctx)
 	if err != nil {
-		r.etag = ""
-		return Reading{}, err
+		return Reading{}, known(err)
 	}
-	r.etag, r.doc = got.ETag, doc
-	return Reading{timeOf(got.Date), doc}, nil
+	doc, err := decode(body, r.App)
+	return Reading{at, doc}, err
 }
 
-// timeOf is the store's time of an answer: this machine's if the store has no clock.
-func timeOf(date time.Time) time.Time {
-	if date.IsZero() {
-		date = time.Now()
+// known says of a document that is too large that it is none of Soloist.
+func known(err error) error {
+	if errors.Is(err, store.ErrTooLarge) {
+		return errors.Join(ErrForeign, err)
 	}
-	return date.Round(0).UTC()
+	return err
 }

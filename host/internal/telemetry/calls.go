@@ -23,7 +23,7 @@ type recorder struct {
 func measured[T any](ctx context.Context, to *recorder, s *session, c call, do func() (T, error)) (T, error) {
 	c.start = time.Now()
 	answer, err := do()
-	c.end, c.result = time.Now(), result(err)
+	c.end, c.result = time.Now(), results.of(err)
 	to.counters.calls.Record(ctx, c.end.Sub(c.start).Seconds(),
 		metric.WithAttributes(attribute.String("operation", c.op), attribute.String("result", c.result)))
 	to.traces.called(ctx, s, c)
@@ -36,9 +36,15 @@ func measuredError(ctx context.Context, to *recorder, s *session, op string, do 
 	return err
 }
 
-// result is what a call came to, in one word.
-func result(err error) string {
-	for _, known := range results {
+// words are those for known errors, which are tried in their order.
+type words []struct {
+	err  error
+	word string
+}
+
+// of is the word for an error.
+func (w words) of(err error) string {
+	for _, known := range w {
 		if errors.Is(err, known.err) {
 			return known.word
 		}
@@ -46,11 +52,8 @@ func result(err error) string {
 	return "error"
 }
 
-// results are tried in this order.
-var results = []struct {
-	err  error
-	word string
-}{
+// results are what a call comes to.
+var results = words{
 	{nil, "ok"},
 	{store.ErrHeld, "refused"},
 	{store.ErrChanged, "refused"},

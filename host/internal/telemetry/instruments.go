@@ -1,8 +1,6 @@
 package telemetry
 
 import (
-	"errors"
-
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 )
@@ -35,9 +33,9 @@ var (
 )
 
 // newCounters makes the counters and histograms.
-func newCounters(m metric.Meter) (*counters, error) {
-	b := builder{meter: m}
-	c := &counters{
+func newCounters(m metric.Meter) *counters {
+	b := builder{m}
+	return &counters{
 		runs:      b.counter("soloist.runs", "{run}", "Runs that ended on this replica, by outcome."),
 		settled:   b.counter("soloist.ticks.settled", "{tick}", "Ticks that did not run to their end, by the outcome that this replica recorded for them."),
 		late:      b.counter("soloist.ticks.late", "{tick}", "Ticks that have not succeeded by their time, as this replica was the one to tell."),
@@ -50,29 +48,23 @@ func newCounters(m metric.Meter) (*counters, error) {
 		renewals: b.histogram("soloist.lease.renewal.duration", "Duration of the successful renewals of a lease by this replica.", callTimes),
 		calls:    b.histogram("soloist.storage.call.duration", "Duration of the calls of this replica to the store, by operation and result.", callTimes),
 	}
-	return c, b.err
 }
 
-// A builder makes instruments and keeps the errors.
-type builder struct {
-	meter metric.Meter
-	err   error
-}
+// A builder makes instruments. An error would be about a name or a limit: the page has all of them.
+type builder struct{ metric.Meter }
 
-func (b *builder) counter(name, unit, help string) metric.Int64Counter {
-	c, err := b.meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(help))
-	b.err = errors.Join(b.err, err)
+func (b builder) counter(name, unit, help string) metric.Int64Counter {
+	c, _ := b.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(help))
 	return c
 }
 
-func (b *builder) histogram(name, help string, limits []float64) metric.Float64Histogram {
-	h, err := b.meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(help), metric.WithExplicitBucketBoundaries(limits...))
-	b.err = errors.Join(b.err, err)
+func (b builder) histogram(name, help string, limits []float64) metric.Float64Histogram {
+	buckets := metric.WithExplicitBucketBoundaries(limits...)
+	h, _ := b.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(help), buckets)
 	return h
 }
 
-func (b *builder) gauge(name, unit, help string) metric.Float64ObservableGauge {
-	g, err := b.meter.Float64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(help))
-	b.err = errors.Join(b.err, err)
+func (b builder) gauge(name, unit, help string) metric.Float64ObservableGauge {
+	g, _ := b.Float64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(help))
 	return g
 }

@@ -8,10 +8,100 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// A countedStore counts the calls to a store.
+// A countedStore counts the calls to a store. It has all methods that a store may have; [countedStore.shown] hides those that
+// this one has not.
 type countedStore struct {
 	store.Store
-	to *recorder
+	breaker     store.LeaseBreaker // nil, as the following may be: the store is none
+	conditional store.ConditionalBreaker
+	documenter  store.Documenter
+	lister      store.Lister
+	to          *recorder
+}
+
+// counted returns a store whose calls are measured. It has the optional interfaces
+// that s has and no others, since the scheduler asks which there are.
+func counted(s store.Store, to *recorder) store.Store {
+	if s == nil {
+		return nil
+	}
+	return newCountedStore(s, to).shown()
+}
+
+func newCountedStore(s store.Store, to *recorder) *countedStore {
+	c := &countedStore{Store: s, to: to}
+	c.breaker, _ = s.(store.LeaseBreaker)
+	c.conditional, _ = s.(store.ConditionalBreaker)
+	c.documenter, _ = s.(store.Documenter)
+	c.lister, _ = s.(store.Lister)
+	return c
+}
+
+// What a store may be: it documents and lists, its leases can be broken, and that under a condition.
+type (
+	documents interface {
+		store.Store
+		store.Documenter
+	}
+	lists interface {
+		store.Store
+		store.Lister
+	}
+	documentsLists interface {
+		documents
+		store.Lister
+	}
+	breaks interface {
+		store.Store
+		store.LeaseBreaker
+	}
+	breaksDocuments interface {
+		documents
+		store.LeaseBreaker
+	}
+	breaksLists interface {
+		lists
+		store.LeaseBreaker
+	}
+	breaksDocumentsLists interface {
+		documentsLists
+		store.LeaseBreaker
+	}
+	conditional interface {
+		breaks
+		store.ConditionalBreaker
+	}
+	conditionalDocuments interface {
+		breaksDocuments
+		store.ConditionalBreaker
+	}
+	conditionalLists interface {
+		breaksLists
+		store.ConditionalBreaker
+	}
+	conditionalDocumentsLists interface {
+		breaksDocumentsLists
+		store.ConditionalBreaker
+	}
+)
+
+// shown returns the store without the methods that the store below has not.
+func (c *countedStore) shown() store.Store {
+	ways := [...]store.Store{struct{ store.Store }{c}, struct{ documents }{c}, struct{ lists }{c}, struct{ documentsLists }{c}}
+	switch {
+	case c.breaker != nil && c.conditional != nil: // a ConditionalBreaker is a LeaseBreaker
+		ways = [...]store.Store{struct{ conditional }{c}, struct{ conditionalDocuments }{c}, struct{ conditionalLists }{c}, struct{ conditionalDocumentsLists }{c}}
+	case c.breaker != nil:
+		ways = [...]store.Store{struct{ breaks }{c}, struct{ breaksDocuments }{c}, struct{ breaksLists }{c}, struct{ breaksDocumentsLists }{c}}
+	}
+	way := 0
+	if c.documenter != nil {
+		way++
+	}
+	if c.lister != nil {
+		way += 2
+	}
+	return ways[way]
 }
 
 func (c *countedStore) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
@@ -20,6 +110,26 @@ func (c *countedStore) Create(ctx context.Context, name string, record []byte) (
 
 func (c *countedStore) Read(ctx context.Context, name string) (store.Entry, error) {
 	return measured(ctx, c.to, nil, call{op: "read"}, func() (store.Entry, error) { return c.Store.Read(ctx, name) })
+}
+
+func (c *countedStore) Break(ctx context.Context, name string, period time.Duration) error {
+	return measuredError(ctx, c.to, nil, "break", func() error { return c.breaker.Break(ctx, name, period) })
+}
+
+func (c *countedStore) BreakUnchanged(ctx context.Context, name, etag string) error {
+	return measuredError(ctx, c.to, nil, "break-unchanged", func() error { return c.conditional.BreakUnchanged(ctx, name, etag) })
+}
+
+func (c *countedStore) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
+	return measured(ctx, c.to, nil, call{op: "read-document"}, func() (store.Document, error) { return c.documenter.ReadDocument(ctx, name, etag) })
+}
+
+func (c *countedStore) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
+	return measured(ctx, c.to, nil, call{op: "write-document"}, func() (store.Revision, error) { return c.documenter.WriteDocument(ctx, name, etag, body) })
+}
+
+func (c *countedStore) List(ctx context.Context, app string, f func(name string, e store.Entry) bool) error {
+	return measuredError(ctx, c.to, nil, "list", func() error { return c.lister.List(ctx, app, f) })
 }
 
 // Lease returns a lease that has checkpoints if the store's leases have them.
@@ -67,156 +177,6 @@ func (l *countedCheckpointer) Save(ctx context.Context, etag string, record, che
 
 func (l *countedCheckpointer) Load(ctx context.Context, etag string) ([]byte, error) {
 	return measured(ctx, l.to, l.session, call{op: "load"}, func() ([]byte, error) { return l.keeper.Load(ctx, etag) })
-}
-
-// counted returns a store whose calls are measured. It has the optional interfaces
-// that s has and no others, since the scheduler asks which there are.
-func counted(s store.Store, to *recorder) store.Store {
-	if s == nil {
-		return nil
-	}
-	c, o := &countedStore{s, to}, optionsOf(s, to)
-	breaker, breaks := s.(store.LeaseBreaker)
-	conditional, ok := s.(store.ConditionalBreaker)
-	switch b := (countedBreaker{breaker, to}); {
-	case breaks && ok: // a ConditionalBreaker is a LeaseBreaker
-		return c.withConditional(countedConditional{b, conditional}, o)
-	case breaks:
-		return c.withBreaker(b, o)
-	}
-	return c.withOptions(o)
-}
-
-// options are what a store can do in addition to breaking leases.
-type options struct {
-	documenter       countedDocumenter
-	lister           countedLister
-	documents, lists bool
-}
-
-func optionsOf(s store.Store, to *recorder) options {
-	documenter, documents := s.(store.Documenter)
-	lister, lists := s.(store.Lister)
-	return options{countedDocumenter{documenter, to}, countedLister{lister, to}, documents, lists}
-}
-
-func (c *countedStore) withOptions(o options) store.Store {
-	switch {
-	case o.documents && o.lists:
-		return struct {
-			*countedStore
-			countedDocumenter
-			countedLister
-		}{c, o.documenter, o.lister}
-	case o.documents:
-		return struct {
-			*countedStore
-			countedDocumenter
-		}{c, o.documenter}
-	case o.lists:
-		return struct {
-			*countedStore
-			countedLister
-		}{c, o.lister}
-	}
-	return c
-}
-
-func (c *countedStore) withBreaker(b countedBreaker, o options) store.Store {
-	switch {
-	case o.documents && o.lists:
-		return struct {
-			*countedStore
-			countedBreaker
-			countedDocumenter
-			countedLister
-		}{c, b, o.documenter, o.lister}
-	case o.documents:
-		return struct {
-			*countedStore
-			countedBreaker
-			countedDocumenter
-		}{c, b, o.documenter}
-	case o.lists:
-		return struct {
-			*countedStore
-			countedBreaker
-			countedLister
-		}{c, b, o.lister}
-	}
-	return struct {
-		*countedStore
-		countedBreaker
-	}{c, b}
-}
-
-func (c *countedStore) withConditional(b countedConditional, o options) store.Store {
-	switch {
-	case o.documents && o.lists:
-		return struct {
-			*countedStore
-			countedConditional
-			countedDocumenter
-			countedLister
-		}{c, b, o.documenter, o.lister}
-	case o.documents:
-		return struct {
-			*countedStore
-			countedConditional
-			countedDocumenter
-		}{c, b, o.documenter}
-	case o.lists:
-		return struct {
-			*countedStore
-			countedConditional
-			countedLister
-		}{c, b, o.lister}
-	}
-	return struct {
-		*countedStore
-		countedConditional
-	}{c, b}
-}
-
-type countedBreaker struct {
-	breaker store.LeaseBreaker
-	to      *recorder
-}
-
-func (c countedBreaker) Break(ctx context.Context, name string, period time.Duration) error {
-	return measuredError(ctx, c.to, nil, "break", func() error { return c.breaker.Break(ctx, name, period) })
-}
-
-// A countedConditional is a countedBreaker that also breaks under a condition.
-type countedConditional struct {
-	countedBreaker
-	conditional store.ConditionalBreaker
-}
-
-func (c countedConditional) BreakUnchanged(ctx context.Context, name, etag string) error {
-	return measuredError(ctx, c.to, nil, "break-unchanged", func() error { return c.conditional.BreakUnchanged(ctx, name, etag) })
-}
-
-type countedDocumenter struct {
-	documenter store.Documenter
-	to         *recorder
-}
-
-func (c countedDocumenter) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
-	return measured(ctx, c.to, nil, call{op: "read-document"}, func() (store.Document, error) { return c.documenter.ReadDocument(ctx, name, etag) })
-}
-
-func (c countedDocumenter) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
-	return measured(ctx, c.to, nil, call{op: "write-document"}, func() (store.Revision, error) { return c.documenter.WriteDocument(ctx, name, etag, body) })
-}
-
-type countedLister struct {
-	lister store.Lister
-	to     *recorder
-}
-
-func (c countedLister) List(ctx context.Context, app string, f func(name string, e store.Entry) bool) error {
-	return measuredError(ctx, c.to, nil, "list", func() error { return c.lister.List(ctx, app, f) })
 }
 
 // Logs returns logs whose calls are counted; nil if s is nil. They are apart from the store

@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/soloist-go/soloist/host/internal/telemetry"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/host/storetest"
 	"github.com/soloist-go/soloist/store"
@@ -24,79 +28,38 @@ type withLogs struct {
 	store.Appender
 }
 
-// A store that is counted does what it does uncounted.
+// A store that is counted does what it does uncounted, and docs/metrics.md names the calls. A store without logs has none when it
+// is counted.
 func TestCountedStoreKeepsTheContract(t *testing.T) {
+	var mu sync.Mutex
+	called := map[string]bool{}
+	_, rest, _ := strings.Cut(read(t, "../../../docs/metrics.md"), "`operation` is one of ")
+	list, _, _ := strings.Cut(rest, ".\n")
+	t.Cleanup(func() {
+		if want := strings.Fields(strings.NewReplacer("`", "", ",", "").Replace(list)); !slices.Equal(slices.Sorted(slices.Values(want)), slices.Sorted(maps.Keys(called))) {
+			t.Errorf("the page has the operations %q, want those that are called, %q", want, slices.Sorted(maps.Keys(called)))
+		}
+	})
 	storetest.Test(t, storetest.Harness{
 		New: func(t *testing.T) store.Store {
 			p := program()
 			backend := p.Store.(store.Appender)
-			logs := open(t, p).Logs(backend)
+			m := open(t, p)
+			t.Cleanup(func() {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, found := range regexp.MustCompile(`operation="([\w-]+)"`).FindAllStringSubmatch(strings.Join(scrape(t, m), "\n"), -1) {
+					called[found[1]] = true
+				}
+			})
+			if m.Logs(nil) != nil {
+				t.Error("a store without logs has some")
+			}
 			s := p.Store
-			return withLogs{s, s.(store.LeaseBreaker), s.(store.ConditionalBreaker), s.(store.Documenter), s.(store.Lister), logs}
+			return withLogs{s, s.(store.LeaseBreaker), s.(store.ConditionalBreaker), s.(store.Documenter), s.(store.Lister), m.Logs(backend)}
 		},
 		Virtual: true,
 	})
-}
-
-// abilities says which of its optional interfaces a store has.
-func abilities(s store.Store) string {
-	_, breaks := s.(store.LeaseBreaker)
-	_, conditional := s.(store.ConditionalBreaker)
-	_, documents := s.(store.Documenter)
-	_, lists := s.(store.Lister)
-	_, keeps := s.Lease("demo/report", "id").(store.Checkpointer)
-	return fmt.Sprintf("breaks: %t, conditionally: %t, documents: %t, lists: %t, checkpoints: %t",
-		breaks, conditional, documents, lists, keeps)
-}
-
-// The scheduler asks a store what it can do. A counted store gives the same answers.
-func TestCountedStoreHasTheSameInterfaces(t *testing.T) {
-	wantAbilities(t, refusing{Store: &local.Memory{}},
-		"breaks: false, conditionally: false, documents: false, lists: false, checkpoints: false")
-	for i := range 12 {
-		conditional, documents, lists := i >= 8, i&1 != 0, i&2 != 0
-		breaks := conditional || i&4 != 0
-		wantAbilities(t, telemetry.WithSome(&local.Memory{}, breaks, conditional, documents, lists),
-			fmt.Sprintf("breaks: %t, conditionally: %t, documents: %t, lists: %t, checkpoints: true", breaks, conditional, documents, lists))
-	}
-}
-
-func wantAbilities(t *testing.T, backend store.Store, want string) {
-	t.Helper()
-	s := program()
-	s.Store = backend
-	open(t, s)
-	if before, counted := abilities(backend), abilities(s.Store); before != want || counted != want {
-		t.Errorf("got %s, and counted %s, want %s", before, counted, want)
-	}
-}
-
-// Calls to logs are counted as others are. A store without logs has none when it is counted.
-func TestLogCallsAreCounted(t *testing.T) {
-	s := program()
-	backend := s.Store.(store.Appender)
-	m := open(t, s)
-	logs, ctx, name := m.Logs(backend), t.Context(), store.LogName("demo/report", "1")
-	err := logs.Append(ctx, name, 0, []byte("line"))
-	for range 2 {
-		if err := logs.Append(ctx, name, 0, []byte("late")); !errors.Is(err, store.ErrChanged) {
-			t.Errorf("got %v, want %v", err, store.ErrChanged)
-		}
-	}
-	_, readErr := logs.ReadLog(ctx, name, 1, 2)
-	listErr := logs.Logs(ctx, "demo/report", func(string, int64) bool { return true })
-	if err := errors.Join(err, readErr, listErr, logs.RemoveLog(ctx, name)); err != nil {
-		t.Error(err)
-	}
-	var want []string
-	for labels, n := range map[string]int{`"append",result="ok"`: 1, `"append",result="refused"`: 2, `"read-log",result="ok"`: 1,
-		`"list-logs",result="ok"`: 1, `"remove-log",result="ok"`: 1} {
-		want = append(want, fmt.Sprintf("soloist_storage_call_duration_seconds_count{operation=%s} %d", labels, n))
-	}
-	wantLines(t, scrape(t, m), want)
-	if m.Logs(nil) != nil {
-		t.Error("a store without logs has some")
-	}
 }
 
 // refusing is a store with the methods that each store has. Reads and its leases answer with these errors, by the call.

@@ -75,9 +75,7 @@ func Open(s *soloist.Scheduler, log *slog.Logger) (*Telemetry, error) {
 	}
 	meters := sdkmetric.NewMeterProvider(options...)
 	t.meters = meters
-	if t.calls.counters, err = newCounters(meters.Meter(scope)); err != nil {
-		return nil, err
-	}
+	t.calls.counters = newCounters(meters.Meter(scope))
 	if t.gauges, err = newGauges(meters.Meter(scope), s); err != nil {
 		return nil, err
 	}

@@ -92,21 +92,16 @@ func failure(ctx context.Context, err error) string {
 	if err == nil || errors.As(err, reflect.New(skipType).Interface()) {
 		return ""
 	}
-	for _, known := range causes {
-		if ctx.Err() != nil && errors.Is(context.Cause(ctx), known.err) {
-			return known.word
-		}
+	if ctx.Err() == nil {
+		return "error"
 	}
-	return "error"
+	return causes.of(context.Cause(ctx))
 }
 
 // skipType is the type of what [soloist.Skip] returns, which is no failure.
 var skipType = reflect.TypeOf(soloist.Skip(""))
 
-var causes = []struct {
-	err  error
-	word string
-}{
+var causes = words{
 	{soloist.ErrLost, "lost"},
 	{soloist.ErrStalled, "stalled"},
 	{soloist.ErrTimeout, "timeout"},

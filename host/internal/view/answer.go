@@ -145,10 +145,15 @@ type Ticked struct {
 	Error   string          `json:"error,omitempty"`  // why it could not be looked after
 }
 
-// NewTicked is a report in JSON.
-func NewTicked(j soloist.JobReport) Ticked {
-	return Ticked{Job: j.Job, Ran: format.PlainOutcomes(j.Ran), Replica: j.Replica, Next: format.UTC(j.Next), Awaits: j.Awaits,
-		Error: format.Error(j.Err)}
+// Ticks is the answer of tick.
+func Ticks(a *app.App, r soloist.Report) Answer[Ticked] {
+	body := New[Ticked](a, nil)
+	for _, j := range r.Jobs {
+		body.Jobs = append(body.Jobs, Ticked{Job: j.Job, Ran: format.PlainOutcomes(j.Ran), Replica: j.Replica, Next: format.UTC(j.Next),
+			Awaits: j.Awaits, Error: format.Error(j.Err)})
+	}
+	body.Next = format.UTC(r.Next)
+	return body
 }
 
 // Failed reports whether a tick that was run here came to a bad end.
@@ -161,29 +166,4 @@ func Failed(j soloist.JobReport) bool {
 // Overrun says what an overrun is, wherever it is shown.
 func Overrun(cause error) string {
 	return "goes on though its context has ended (" + format.Error(cause) + "): only a restart helps"
-}
-
-// Notes are texts about jobs. A text that is the same for many jobs is one line.
-type Notes struct {
-	texts []string // in the order in which they came
-	jobs  map[string][]string
-}
-
-// Add adds a text about a job.
-func (n *Notes) Add(job, text string) {
-	if n.jobs == nil {
-		n.jobs = map[string][]string{}
-	}
-	if n.jobs[text] == nil {
-		n.texts = append(n.texts, text)
-	}
-	n.jobs[text] = append(n.jobs[text], job)
-}
-
-// Lines returns each text after the names of its jobs.
-func (n *Notes) Lines() (all []string) {
-	for _, text := range n.texts {
-		all = append(all, format.Names(n.jobs[text])+": "+text)
-	}
-	return all
 }

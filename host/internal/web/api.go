@@ -13,6 +13,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/host/internal/view"
+	"github.com/soloist-go/soloist/host/internal/why"
 	"github.com/soloist-go/soloist/internal/record"
 )
 
@@ -22,6 +23,7 @@ type pages struct {
 	guard     *Guard
 	cache     *Cache
 	past      *past.Cache
+	witness   *why.Witness
 	lanes     *past.Strip
 	marks     *stripMarks
 	shelf     *lockShelf
@@ -41,7 +43,7 @@ type route struct {
 func Routes(a *app.App, guard *Guard, cache *Cache, functions []string) *http.ServeMux {
 	logs := past.NewCache(a)
 	p := &pages{app: a, guard: guard, cache: cache, past: logs, lanes: logs.Strip(cache.readings.Go, cache.closed), marks: newStripMarks(time.Now()),
-		shelf: newLockShelf(a.Scheduler.Store, a.Settings.App, cache.readings.Go, cache.closed), functions: functions}
+		witness: why.Watch(a), shelf: newLockShelf(a.Scheduler.Store, a.Settings.App, cache.readings.Go, cache.closed), functions: functions}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", page)
 	mux.HandleFunc("GET /jobs/{job}", page)
@@ -67,6 +69,7 @@ func (p *pages) api() []route {
 		{"GET", "/jobs", read(p.jobs)},
 		{"GET", "/jobs/{job}", read(p.job)},
 		{"GET", "/jobs/{job}/history", read(p.history)},
+		{"GET", "/jobs/{job}/why", read(p.why)},
 		{"GET", "/replicas", read(p.replicas)},
 		{"GET", "/locks", read(p.locks)},
 		{"GET", "/strip", read(p.strip)},

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/past"
+	"github.com/soloist-go/soloist/host/internal/why"
 	"github.com/soloist-go/soloist/internal/desk"
 )
 
@@ -55,7 +57,13 @@ func (p *pages) history(w http.ResponseWriter, r *http.Request) {
 	answer := historyAnswer{App: p.infoFor(r, n), Job: name, Offset: q.offset}
 	var lines past.Lines
 	lines, answer.Source, answer.Note = p.pastOf(r, &n.all[i], q.Filter)
+	q.Run = strings.TrimPrefix(q.Run, name+"@")
 	answer.Outcomes, answer.Matched = q.Select(name, lines, q.offset, q.limit)
+	if q.Run != "" && p.past.On() {
+		if err := p.past.AddDetails(r.Context(), &n.all[i], q.Run, answer.Outcomes); err != nil {
+			answer.Note = format.Error(err)
+		}
+	}
 	Reply(w, http.StatusOK, answer)
 }
 
@@ -65,7 +73,7 @@ func (p *pages) pastOf(r *http.Request, st *desk.Status, f past.Filter) (lines p
 	case st.EveryReplica:
 		return nil, fromRecord, "Each replica runs the job, so there is no record of its runs."
 	case !p.past.On():
-		return past.OfRecord(st), fromRecord, "These are the last outcomes, which the record has: SOLOIST_HISTORY is not set, or the store keeps no logs."
+		return past.OfRecord(st), fromRecord, "These are the last outcomes, which the record has: SOLOIST_HISTORY is 0, or the store keeps no logs."
 	}
 	lines, whole, err := p.past.Of(r.Context(), st, f)
 	if err != nil {
@@ -80,7 +88,7 @@ func (p *pages) pastOf(r *http.Request, st *desk.Status, f past.Filter) (lines p
 // parsePast reads the parameters of a history.
 func parsePast(values map[string]string, now time.Time) (q pastQuery, err error) {
 	q.limit = mostRows
-	err = readEach(values, "since, outcome, offset or limit", map[string]func(value string) error{
+	err = readEach(values, "since, outcome, run, offset or limit", map[string]func(value string) error{
 		"since": func(value string) (err error) {
 			if q.Since, err = format.Ago(value, now); err != nil {
 				return fmt.Errorf("since is %q: %w", format.Brief(value), err)
@@ -88,8 +96,67 @@ func parsePast(values map[string]string, now time.Time) (q pastQuery, err error)
 			return nil
 		},
 		"outcome": func(value string) error { return q.Want(strings.Split(value, ",")...) },
+		"run":     func(value string) error { q.Run = value; return nil },
 		"offset":  func(value string) (err error) { q.offset, err = numberOf("offset", value, 0, 1<<31-1); return err },
 		"limit":   func(value string) (err error) { q.limit, err = numberOf("limit", value, 1, mostRows); return err },
 	})
 	return q, err
+}
+
+// A whyAnswer says why a tick of a job did not run, or what became of it.
+type whyAnswer struct {
+	App appInfo `json:"app"`
+	Job string  `json:"job"`
+	why.Answer
+}
+
+// why answers for one tick, by the last reading of the records and by what this replica has met.
+func (p *pages) why(w http.ResponseWriter, r *http.Request) {
+	name, ok := p.named(w, r)
+	if !ok {
+		return
+	}
+	m, ok := asked(w, r, func(values map[string]string) (why.Moment, error) {
+		return parseWhy(values, p.app.Now(), why.ZoneOf(p.app, name))
+	})
+	if !ok {
+		return
+	}
+	n := p.cache.look(r.Context())
+	if n.index(name) < 0 {
+		fail(w, http.StatusServiceUnavailable, notYet)
+		return
+	}
+	source := why.Source{App: p.app, Control: n.orders, Replicas: n.fleet.Reading, Here: p.witness.Here(), Status: n.status}
+	if p.past.On() {
+		source.Logs = p.past
+	}
+	if n.deaf != nil {
+		source.LeftOut = append(source.LeftOut, "what operators have ordered since: "+format.Error(n.deaf))
+	}
+	if old := n.old(); old != "" {
+		source.LeftOut = append(source.LeftOut, "what is new since: "+old)
+	}
+	Reply(w, http.StatusOK, whyAnswer{p.infoFor(r, n), name, source.Facts(r.Context(), name, m).Of(m)})
+}
+
+// status returns what the reading has of a job.
+func (n news) status(_ context.Context, job string) (desk.Status, error) {
+	if i := n.index(job); i >= 0 {
+		return n.all[i], nil
+	}
+	return desk.Status{}, fmt.Errorf("the store has told nothing of %s", job)
+}
+
+// parseWhy reads which tick is asked about; the zero Moment: the newest that did not succeed.
+func parseWhy(values map[string]string, now time.Time, zone *time.Location) (m why.Moment, err error) {
+	err = readEach(values, "at", map[string]func(value string) error{
+		"at": func(value string) (err error) {
+			if m, err = why.ReadMoment(value, now, zone); err != nil {
+				return fmt.Errorf("at is %q: %w", format.Brief(value), err)
+			}
+			return nil
+		},
+	})
+	return m, err
 }
