@@ -55,7 +55,12 @@ func seeded(t *testing.T) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	by := func(i, n int) string { return fmt.Sprintf("shop-%d", 1+i/n%3) }
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
 	seed(t, dir, "shop/nightly-report", 58, 24*time.Hour, func(i int, o *event.Outcome) {
+		o.Tick = time.Date(o.Tick.Year(), o.Tick.Month(), o.Tick.Day(), 2, 30, 0, 0, berlin).UTC() // as its schedule has it
 		switch o.Replica = by(i, 7); {
 		case i == 31, i == 32:
 			notRun(o, event.Missed, "no replica was up")
@@ -203,6 +208,7 @@ func TestStripByKeyboard(t *testing.T) {
 		b.do(chromedp.KeyEvent(kb.ArrowLeft))
 	}
 	const why = "missed: no replica was up"
+	b.await("why, in a sentence", has("#strip-tip", why+"; no replica ran it")+` && document.querySelector('#say').innerText !== ''`)
 	b.await("the reason", at+fmt.Sprintf(`.includes(%q) && !document.querySelector('#strip-tip').hidden && `, why)+has("#strip-tip", why))
 	b.view("strip-hole")
 	is := eval[string](b, at)

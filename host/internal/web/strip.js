@@ -1,7 +1,7 @@
 'use strict';
 // The strip: a lane for each job, a cell for each tick, and under the cells a line for the replica that ran it. Only the lanes in
 // sight are drawn, so that hundreds scroll. It is asked for after news of the list, and gets the lanes that have changed.
-const makeStrip = ({ $, el, attr, set, plain, now, stamp, ask, sync, jobPath, go, counted }) => {
+const makeStrip = ({ $, el, attr, set, plain, now, stamp, ask, sync, jobPath, go, say, counted }) => {
   const pace = 2000, styles = 8, quarter = 900; // seconds that a cell of a day has
   const box = $('lanes'), sheet = $('lanes-sheet'), tip = $('strip-tip'), phone = matchMedia('(max-width: 45rem)');
   const outcomes = {
@@ -231,16 +231,40 @@ const makeStrip = ({ $, el, attr, set, plain, now, stamp, ask, sync, jobPath, go
     moves[e.key]();
   });
 
-  // What a cell says, beside it: when the pointer is over it, or the keyboard on it.
-  const hide = () => { tip.hidden = true; };
-  const tell = (row, i) => {
-    const c = row.all[i];
-    if (!c) { hide(); return; }
-    set(tip, textOf(c));
-    tip.hidden = false;
+  // What a cell says, beside it: when the pointer is over it, or the keyboard on it. Why a tick was not run is asked for once it
+  // rests there.
+  const sentences = new Map();
+  let resting = 0, told = null;
+  const hide = () => { clearTimeout(resting); told = null; tip.hidden = true; };
+  const put = (row, i) => {
     const around = $('strip').getBoundingClientRect(), at = row.getBoundingClientRect();
     tip.style.left = Math.max(0, Math.min(row.xs[i], around.width - tip.offsetWidth)) + 'px';
     tip.style.top = at.bottom - around.top + 2 + 'px';
+  };
+  const tell = (row, i, aloud) => {
+    const c = row.all[i];
+    if (!c) { hide(); return; }
+    if (told === c) return;
+    hide();
+    told = c;
+    const show = (why) => {
+      set(tip, textOf(c) + (why ? '; ' + why : ''));
+      tip.style.left = 0; // its width is that of the text, not of the room at the right
+      tip.hidden = false;
+      put(row, i);
+    };
+    const key = row.lane.job + ' ' + c.at;
+    show(sentences.get(key));
+    if (!['m', 'k'].includes(c.what) || c.ticks > 1 || sentences.has(key)) return;
+    resting = setTimeout(async () => {
+      try {
+        const answer = await ask('/jobs/' + encodeURIComponent(row.lane.job) + '/why?at=' + new Date(c.at * 1000).toISOString());
+        if (!answer.ok) return;
+        if (sentences.size > 100) sentences.clear();
+        sentences.set(key, answer.body.sentence);
+        if (told === c) { show(answer.body.sentence); if (aloud) say(answer.body.sentence); }
+      } catch (err) { /* there is the reason of the outcome */ }
+    }, 400);
   };
   box.addEventListener('pointermove', (e) => {
     const row = e.target.closest('.lane');
@@ -254,7 +278,7 @@ const makeStrip = ({ $, el, attr, set, plain, now, stamp, ask, sync, jobPath, go
     if (!row) return;
     active = { job: row.lane.job, at };
     keepFocus(false);
-    tell(row, row.all.findIndex((c) => c.at + c.what === at));
+    tell(row, row.all.findIndex((c) => c.at + c.what === at), true);
   });
   box.addEventListener('focusout', hide);
   box.addEventListener('click', (e) => {
