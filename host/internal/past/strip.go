@@ -17,6 +17,7 @@ const (
 	laneTime  = 24 * time.Hour         // a cell that is older is kept only if its lane has few
 	laneLeast = 60                     // that many
 	laneMost  = 1440                   // cells of one lane: a day of minutes
+	laneKnown = 40                     // outcomes of a lane that its record is compared with, which has up to twenty
 	stripMost = 360_000                // cells of all lanes, in memory
 	stripWait = 500 * time.Millisecond // so long a request waits for logs that are being read
 )
@@ -36,7 +37,7 @@ type Cell struct {
 type Lane struct {
 	Cells   []Cell // by time
 	Since   int64  // they are all since then; zero: all there are
-	Twice   int    // how many of their ticks have succeeded and have another outcome besides
+	Twice   int    // how many of their ticks have succeeded and were run once more
 	Version int64  // two lanes of a job that differ have different ones
 
 	recent Lines  // the newest outcomes, the oldest first: a record is compared with them
@@ -163,7 +164,7 @@ func (s *Strip) grow(l *Lane, st *desk.Status, lines Lines, most int, now time.T
 	s.version++
 	next := &Lane{Cells: l.Cells, Since: l.Since, Version: s.version, logged: l.logged, writer: st.Record.Writer}
 	next.recent = slices.Concat(l.recent, lines)
-	next.recent = slices.Clone(next.recent[max(0, len(next.recent)-40):]) // a record has up to twenty
+	next.recent = slices.Clone(next.recent[max(0, len(next.recent)-laneKnown):])
 	if len(lines) == 0 {
 		next.Twice = l.Twice
 		return next
@@ -182,7 +183,9 @@ func (s *Strip) grow(l *Lane, st *desk.Status, lines Lines, most int, now time.T
 		slices.SortStableFunc(next.Cells, byTime)
 	}
 	next.cut(most, now)
-	next.Twice = twice(next.Cells)
+	if !st.Singleton { // whose runs have no ticks
+		next.Twice = twice(next.Cells)
+	}
 	return next
 }
 
@@ -228,14 +231,17 @@ func (s *Strip) cellsOf(st *desk.Status, o *event.Outcome) (cells []Cell) {
 	return cells
 }
 
-// twice counts the ticks with a success and another outcome. Cells are by time.
+// twice counts the ticks with a success and the outcome of another run. Cells are by time. What has no attempt was not run.
 func twice(cells []Cell) (n int) {
 	for i := 0; i < len(cells); {
-		j, succeeded := i, false
+		j, runs, succeeded := i, 0, false
 		for ; j < len(cells) && cells[j].At == cells[i].At; j++ {
+			if cells[j].Attempt > 0 {
+				runs++
+			}
 			succeeded = succeeded || cells[j].Status == event.Succeeded
 		}
-		if j-i > 1 && succeeded {
+		if runs > 1 && succeeded {
 			n++
 		}
 		i = j

@@ -36,7 +36,7 @@ type stripAnswer struct {
 	Shown    int         `json:"shown"`           // how many lanes there are, with those that have not changed
 	Ticks    int         `json:"ticks"`           // how many ticks of theirs came due in the last 24 h, as far as is known
 	AtLeast  bool        `json:"atLeast"`         // there may be more: not all lanes reach back so far
-	Twice    int         `json:"twice"`           // how many ticks have succeeded and have another outcome, or a claim, besides
+	Twice    int         `json:"twice"`           // how many ticks have succeeded and were run, or are claimed, once more
 	Note     string      `json:"note,omitempty"`  // what is left out
 	Unread   int         `json:"unread,omitzero"` // of how many lanes the log is being read
 	Replicas []string    `json:"replicas"`        // those of by
@@ -156,7 +156,7 @@ func withRun(cells []past.Cell, st *desk.Status, row *view.Job, now time.Time) (
 		c.Status = interrupted
 	}
 	for i := len(cells) - 1; i >= 0 && cells[i].At >= c.At; i-- {
-		if cells[i].At == c.At && cells[i].Status == event.Succeeded {
+		if cells[i].At == c.At && cells[i].Status == event.Succeeded && !run.Tick.IsZero() {
 			again = 1
 		}
 	}

@@ -31,6 +31,7 @@ func TestRunUnderWayIsACell(t *testing.T) {
 		"a singleton":             {run: record.Run{Claimed: tick}, on: "b", want: event.Running},
 		"its replica may be gone": {run: record.Run{Tick: tick}, want: interrupted},
 		"claimed after a success": {run: record.Run{Tick: tick}, on: "b", cells: succeeded, want: event.Running, again: 1},
+		"a singleton once more":   {run: record.Run{Claimed: tick}, on: "b", cells: succeeded, want: event.Running},
 		"the next tick":           {run: record.Run{Tick: now}, on: "b", cells: succeeded, want: event.Running},
 		"claimed before its tick": {run: record.Run{Tick: now.Add(time.Second)}, on: "b"},
 		"a run by hand":           {run: record.Run{Tick: tick, Request: "once"}, on: "b"},
