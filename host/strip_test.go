@@ -56,11 +56,12 @@ func (a stripAnswer) lane(t *testing.T, job string) stripLane {
 	return a.Lanes[i]
 }
 
-// A lane has a cell for each tick, also for each that was missed, with the replica that ran it and the reason; and the ticks to come.
-// After a mark there are only the lanes that have changed.
+// A lane has a cell for each tick, also for each that was missed, with the replica that ran it and the reason; and the ticks to
+// come. After a mark there are only the lanes that have changed.
 func TestStrip(t *testing.T) {
 	bubble(t, []string{replicaName + "a"}, func(t *testing.T) {
-		p := host.Program{Work: append(work(), soloist.Job{Name: "cache", Schedule: "@hourly", Do: do, EveryReplica: true}), Store: &local.Memory{}}
+		everywhere := soloist.Job{Name: "cache", Schedule: "@hourly", Do: do, EveryReplica: true}
+		p := host.Program{Work: append(work(), everywhere), Store: &local.Memory{}}
 		run(t.Context(), p, "tick")
 		for range 3 {
 			time.Sleep(time.Minute)
@@ -75,13 +76,14 @@ func TestStrip(t *testing.T) {
 		a := stripOf(t, s, "")
 		lane := a.lane(t, "beat")
 		wantEqual(t, "outcomes", lane.What, "sssmmmmmmmmmss")
-		wantEqual(t, "their ticks", lane.At, append([]int64{time.Date(2000, 1, 1, 0, 1, 0, 0, time.UTC).Unix()}, slices.Repeat([]int64{60}, 13)...))
+		begin := time.Date(2000, 1, 1, 0, 1, 0, 0, time.UTC).Unix()
+		wantEqual(t, "their ticks", lane.At, append([]int64{begin}, slices.Repeat([]int64{60}, 13)...))
 		wantEqual(t, "their replicas", lane.By, []int{1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2})
 		wantEqual(t, "the replicas", a.Replicas, []string{"a", "b"})
 		wantEqual(t, "their reasons", lane.Why, []int{0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0})
 		wantEqual(t, "the reasons", a.Reasons, []string{"a newer one was due"})
-		begin := time.Date(2000, 1, 1, 0, 15, 0, 0, time.UTC).Unix()
-		wantEqual(t, "the ticks to come", lane.Next, []int64{begin, begin + 60, begin + 120, begin + 180, begin + 240})
+		next := begin + 14*60
+		wantEqual(t, "the ticks to come", lane.Next, []int64{next, next + 60, next + 120, next + 180, next + 240})
 		wantEqual(t, "lanes, without the job that each replica runs", []int{a.Matched, a.Shown, len(a.Lanes)}, []int{3, 3, 3})
 		wantEqual(t, "ticks, at least, twice, since", []any{a.Ticks, a.AtLeast, a.Twice, lane.Since}, []any{14, false, 0, int64(0)})
 
@@ -90,7 +92,8 @@ func TestStrip(t *testing.T) {
 		s.tick()
 		time.Sleep(5 * time.Second)
 		more := stripOf(t, s, "?after="+a.Mark)
-		wantEqual(t, "after a tick", []any{len(more.Lanes), more.lane(t, "beat").What, more.Ticks, more.Shown}, []any{1, "sssmmmmmmmmmsss", 15, 3})
+		wantEqual(t, "after a tick", more.lane(t, "beat").What, "sssmmmmmmmmmsss")
+		wantEqual(t, "lanes, of all, ticks", []int{len(more.Lanes), more.Shown, more.Ticks}, []int{1, 3, 15})
 		wantEqual(t, "after a mark of another process", len(stripOf(t, s, "?after=other.999").Lanes), 3)
 		wantEqual(t, "of a filter", len(stripOf(t, s, "?q=berlin").Lanes), 1)
 
@@ -113,21 +116,26 @@ func TestStripIsBounded(t *testing.T) {
 		for query, want := range map[string]struct {
 			lanes int
 			note  string
-		}{"": {500, "700 lanes left out of 1200."}, "?offset=1000": {200, "1000 lanes left out of 1200."}, "?q=job-119": {10, ""}, "?limit=1&q=job-119": {1, "9 lanes left out of 10."}} {
+		}{
+			"": {500, "700 lanes left out of 1200."}, "?offset=1000": {200, "1000 lanes left out of 1200."},
+			"?q=job-119": {10, ""}, "?limit=1&q=job-119": {1, "9 lanes left out of 10."},
+		} {
 			if a := stripOf(t, s, query); len(a.Lanes) != want.lanes || a.Shown != want.lanes || a.Note != want.note {
 				t.Errorf("%q: got %d lanes of %d, %q", query, len(a.Lanes), a.Matched, a.Note)
 			}
 		}
 		for query, want := range map[string]string{
-			"?x=1": "want q, from, to, after, offset or limit", "?limit=501": "want a number from 1 to 500", "?from=never": "want a span such as 90m", "?to=2000-01-02": "want a time that has passed",
-			"?from=40d": "want from 1m36s to 744h0m0s", "?from=1m": "want from 1m36s", "?from=1h&to=2h": "want from 1m36s", "?offset=-1": "want a number", "?q=%zz": "cannot be read", "?q=a&q=b": "want it once",
+			"?x=1": "want q, from, to, after, offset or limit", "?limit=501": "want a number from 1 to 500", "?offset=-1": "want a number",
+			"?from=never": "want a span such as 90m", "?to=2000-01-02": "want a time that has passed", "?from=1m": "want from 1m36s",
+			"?from=40d": "want from 1m36s to 744h0m0s", "?from=1h&to=2h": "want from 1m36s",
+			"?q=%zz": "cannot be read", "?q=a&q=b": "want it once",
 		} {
 			wantAnswer(t, query, s.get("/api/v1/strip"+query), http.StatusBadRequest, want)
 		}
 	})
 }
 
-// With a log a lane reaches back to its beginning or as far as a lane may, is read from its end, once, and says why if it cannot be.
+// With a log a lane reaches back to its beginning. The log is read once; if it cannot be, the answer says why.
 func TestStripOfLog(t *testing.T) {
 	bubble(t, []string{"SOLOIST_HISTORY=8760h"}, func(t *testing.T) {
 		backend := &logs{Memory: new(local.Memory)}
@@ -137,7 +145,8 @@ func TestStripOfLog(t *testing.T) {
 		backend.err.Store(&broken)
 		s := open(t, p)
 		a := stripOf(t, s, "")
-		if want := "1 lane as short as the records: no route to the logs."; a.Note != want || a.Unread != 1 || len(a.lane(t, "often").At) != 20 || !a.AtLeast {
+		const want = "1 lane as short as the records: no route to the logs."
+		if a.Note != want || a.Unread != 1 || len(a.lane(t, "often").At) != 20 || !a.AtLeast {
 			t.Errorf("without its log: got %q, %+v", a.Note, a)
 		}
 		backend.err.Store(nil)
@@ -162,14 +171,16 @@ func TestStripOfYear(t *testing.T) {
 		begin := time.Now().Add(-n * 20 * time.Second)
 		for i := range n {
 			at := begin.Add(time.Duration(i) * 20 * time.Second)
-			o := event.Outcome{Tick: at, Status: event.Succeeded, Attempt: 1, Token: int64(100 + i), Replica: "vm-7775-x3ff", Start: at, End: at.Add(time.Second)}
+			o := event.Outcome{Tick: at, Status: event.Succeeded, Attempt: 1, Token: int64(100 + i), Replica: "vm-7775-x3ff", Start: at,
+				End: at.Add(time.Second)}
 			if i == n-10 || i == n-4 {
 				o.Tick = o.Tick.Add(-20 * time.Second) // a second outcome of that tick
 			}
 			must(t, json.NewEncoder(&b).Encode(o))
 		}
 		for from := 0; from < b.Len(); from += store.MaxAppend {
-			must(t, backend.Append(t.Context(), store.LogName("demo/often", "000001"), int64(from), b.Bytes()[from:min(b.Len(), from+store.MaxAppend)]))
+			part := b.Bytes()[from:min(b.Len(), from+store.MaxAppend)]
+			must(t, backend.Append(t.Context(), store.LogName("demo/often", "000001"), int64(from), part))
 		}
 		s := open(t, frequent(backend))
 		a := stripOf(t, s, "")

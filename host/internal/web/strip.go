@@ -54,18 +54,23 @@ type stripLane struct {
 	Why     []int   `json:"why"`            // which of the reasons it has, from 1; 0: none
 	Ticks   []int   `json:"ticks"`          // how many ticks it stands for
 	Next    []int64 `json:"next,omitempty"` // the ticks to come, as Unix times
-	Since   int64   `json:"since,omitzero"` // Unix time: outcomes from before that are left out, or may be lost; none: there are no older ones
+	Since   int64   `json:"since,omitzero"` // Unix time: older outcomes are left out, or may be lost; none: there are none
 }
 
 // letters are the outcomes in a lane, and the runs under way: of a replica that is there, or of one whose lease has ended.
-var letters = map[event.Status]string{event.Succeeded: "s", event.Failed: "f", event.Stalled: "h", event.Abandoned: "a", event.Skipped: "k",
-	event.Missed: "m", event.Cancelled: "c", event.Running: "r", interrupted: "i"}
+var letters = map[event.Status]string{
+	event.Succeeded: "s", event.Failed: "f", event.Stalled: "h", event.Abandoned: "a",
+	event.Skipped: "k", event.Missed: "m", event.Cancelled: "c", event.Running: "r", interrupted: "i",
+}
 
 // interrupted is the status of a run whose replica may be gone.
 const interrupted event.Status = "interrupted"
 
 // grave is the order of outcomes in a cell of several ticks: it shows the first that it has.
-var grave = []event.Status{event.Failed, event.Stalled, event.Missed, event.Abandoned, event.Cancelled, interrupted, event.Running, event.Succeeded, event.Skipped}
+var grave = []event.Status{
+	event.Failed, event.Stalled, event.Missed, event.Abandoned, event.Cancelled,
+	interrupted, event.Running, event.Succeeded, event.Skipped,
+}
 
 // A stripQuery is which lanes are wanted.
 type stripQuery struct {
@@ -92,8 +97,8 @@ func (p *pages) strip(w http.ResponseWriter, r *http.Request) {
 		all[i] = &n.all[row]
 	}
 	lanes, unread, err := p.lanes.Lanes(r.Context(), all)
-	a := stripAnswer{App: p.infoFor(r, n), From: format.UTC(q.from), To: format.UTC(q.to), Matched: matched, Offset: q.offset, Shown: len(all), Unread: unread,
-		Replicas: []string{}, Reasons: []string{}, Lanes: []stripLane{}}
+	a := stripAnswer{App: p.infoFor(r, n), From: format.UTC(q.from), To: format.UTC(q.to), Matched: matched, Offset: q.offset,
+		Shown: len(all), Unread: unread, Replicas: []string{}, Reasons: []string{}, Lanes: []stripLane{}}
 	f := folding{q: &q, now: p.app.Now(), replicas: index{all: &a.Replicas}, reasons: index{all: &a.Reasons}}
 	p.marks.Lock()
 	defer p.marks.Unlock()
@@ -212,7 +217,8 @@ func (f *folding) lane(row *view.Job, l *past.Lane, cells []past.Cell, next []in
 	} else {
 		cells = slots(cells, f.q.from.Unix(), f.q.to.Unix())
 	}
-	lane := stripLane{Job: row.Name, Trouble: row.Trouble, At: []int64{}, By: []int{}, Why: []int{}, Ticks: []int{}, Next: next, Since: l.Since}
+	lane := stripLane{Job: row.Name, Trouble: row.Trouble, Next: next, Since: l.Since,
+		At: []int64{}, By: []int{}, Why: []int{}, Ticks: []int{}}
 	last, what := int64(0), ""
 	for i := range cells {
 		c := &cells[i]

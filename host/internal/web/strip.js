@@ -9,8 +9,9 @@ const makeStrip = ({ $, el, attr, set, plain, now, stamp, ask, sync, jobPath, go
     i: 'running on a replica that may be gone', n: 'to come',
   };
   // An outcome is seen by its shape, too: colours alone are not for all.
-  const arc = (w, h, to) => `a${w / 2} ${h / 2} 0 1 1 ${to} 0`;
-  const round = (w, h, by) => `M${by} ${h / 2}${arc(w - 2 * by, h - 2 * by, w - 2 * by)}${arc(w - 2 * by, h - 2 * by, 2 * by - w)}z`;
+  const arc = (rx, ry, to) => `a${rx} ${ry} 0 1 1 ${to} 0`;
+  const halves = (x, rx, ry) => `M${x} ${x + ry}${arc(rx, ry, 2 * rx)}${arc(rx, ry, -2 * rx)}z`;
+  const round = (w, h, by) => halves(by, w / 2 - by, h / 2 - by);
   const frame = (w, h, by) => `M${by} ${by}h${w - 2 * by}v${h - 2 * by}h${2 * by - w}z`;
   const shapes = {
     s: (w, h) => frame(w, h, 0),
@@ -54,7 +55,7 @@ const makeStrip = ({ $, el, attr, set, plain, now, stamp, ask, sync, jobPath, go
   };
   const arrange = () => {
     order = [...lanes.values()].filter((l) => !trouble || l.trouble);
-    order.sort((a, b) => b.trouble - a.trouble || (a.job < b.job ? -1 : 1)); // what an operator should see is first on a phone, too
+    order.sort((a, b) => b.trouble - a.trouble || (a.job < b.job ? -1 : 1)); // a phone shows four: those that matter
     draw();
   };
   const forget = () => { mark = ''; lanes.clear(); };
@@ -108,7 +109,8 @@ const makeStrip = ({ $, el, attr, set, plain, now, stamp, ask, sync, jobPath, go
   const drawCell = (c, x, p, w) => {
     const kind = c.what + w;
     if (!models.has(kind)) {
-      models.set(kind, el('<path', { class: 'cell cell-' + c.what, role: 'gridcell', tabindex: -1, d: shapes[c.what](w, p.cell) }));
+      const d = shapes[c.what](w, p.cell);
+      models.set(kind, el('<path', { class: 'cell cell-' + c.what, role: 'gridcell', tabindex: -1, d }));
     }
     const cell = models.get(kind).cloneNode();
     cell.setAttribute('transform', `translate(${x.toFixed(1)} ${p.top})`);
@@ -124,12 +126,13 @@ const makeStrip = ({ $, el, attr, set, plain, now, stamp, ask, sync, jobPath, go
     for (let i = 0, j; i < n; i = j) { // one line for each replica in turn
       for (j = i + 1; j < n && all[j].by === all[i].by && xs[j] - xs[j - 1] < 1.5 * p.pitch; j++);
       if (!all[i].by) continue;
-      svg.append(el('<line', { class: 'by by-' + replicas.get(all[i].by), x1: xs[i].toFixed(1), x2: (xs[j - 1] + w).toFixed(1), y1: y, y2: y }));
+      const x1 = xs[i].toFixed(1), x2 = (xs[j - 1] + w).toFixed(1);
+      svg.append(el('<line', { class: 'by by-' + replicas.get(all[i].by), x1, x2, y1: y, y2: y }));
     }
     all.forEach((c, i) => svg.append(drawCell(c, xs[i], p, c.what === 'n' ? p.cell : w)));
     const link = el('a', { href: jobPath(l.job), 'data-local': '', tabindex: -1 }, l.job);
-    const row = el('div', { class: 'lane' + (l.trouble ? ' trouble' : ''), role: 'row' }, el('span', { role: 'rowheader' }, link), svg);
-    return Object.assign(row, { lane: l, all, xs });
+    const head = el('span', { role: 'rowheader' }, link);
+    return Object.assign(el('div', { class: l.trouble ? 'lane trouble' : 'lane', role: 'row' }, head, svg), { lane: l, all, xs });
   };
 
   // The lanes in sight, and a few around them. They stay as they are until something in them changes.
@@ -138,11 +141,12 @@ const makeStrip = ({ $, el, attr, set, plain, now, stamp, ask, sync, jobPath, go
   const draw = () => {
     frameOf = 0;
     if (!$('strip').open || !box.clientWidth) return;
-    const p = place(), layout = [p.width, p.narrow, wide() && quarters(now() / 1000)].join(), focused = box.contains(document.activeElement);
+    const p = place(), layout = [p.width, p.narrow, wide() && quarters(now() / 1000)].join();
+    const focused = box.contains(document.activeElement), kept = new Set();
     box.style.height = Math.min(order.length, p.narrow ? 4 : 10) * p.height + 'px';
     sheet.style.height = order.length * p.height + 'px';
     attr(box, 'aria-rowcount', order.length);
-    const from = Math.floor(box.scrollTop / p.height) - 3, to = from + Math.ceil(box.clientHeight / p.height) + 7, kept = new Set();
+    const from = Math.floor(box.scrollTop / p.height) - 3, to = from + Math.ceil(box.clientHeight / p.height) + 7;
     order.forEach((l, i) => {
       if ((i < from || i >= to) && !(focused && active && active.job === l.job)) return;
       let row = rows.get(l.job);
@@ -179,7 +183,9 @@ const makeStrip = ({ $, el, attr, set, plain, now, stamp, ask, sync, jobPath, go
         ? el('<path', { class: 'cell cell-' + x.what, d: shapes[x.what](11, 11) })
         : el('<line', { class: 'by by-' + replicas.get(x.name), x1: 0, x2: 20, y1: 6, y2: 6 })) : null, x.text), () => {});
     const scale = $('strip-scale'), marks = [el('<text', { x: p.now, y: 11, 'text-anchor': 'middle' }, 'now')];
-    if (wide()) for (const h of [6, 12, 18, 24]) marks.push(el('<text', { x: (p.now - 4 - p.pitch * 4 * h).toFixed(), y: 11 }, '−' + h + ' h'));
+    for (const h of wide() ? [6, 12, 18, 24] : []) {
+      marks.push(el('<text', { x: (p.now - 4 - p.pitch * 4 * h).toFixed(), y: 11 }, '−' + h + ' h'));
+    }
     attr(scale, 'width', p.width);
     scale.replaceChildren(...marks);
   };

@@ -13,8 +13,8 @@ import (
 	"github.com/soloist-go/soloist/internal/record"
 )
 
-// The run under way is the last cell of a lane, unless it has one already, or settles no tick. A tick that is claimed though it has
-// succeeded has run twice.
+// The run under way is the last cell of a lane, unless it has one already, or settles no tick. A tick that is claimed though it
+// has succeeded has run twice.
 func TestRunUnderWayIsACell(t *testing.T) {
 	now := time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC)
 	tick := now.Add(-time.Second)
@@ -63,7 +63,10 @@ func TestOutcomesHaveLetters(t *testing.T) {
 		}
 		seen[letter] = true
 	}
-	cells := slots([]past.Cell{{At: 900, Status: event.Skipped, Count: 2}, {At: 1000, Status: event.Succeeded, Replica: "a", Count: 1}, {At: 1700, Status: event.Missed, Count: 3}, {At: 1800, Status: event.Skipped, Count: 1}}, 0, 86_400)
+	cells := slots([]past.Cell{
+		{At: 900, Status: event.Skipped, Count: 2}, {At: 1000, Status: event.Succeeded, Replica: "a", Count: 1},
+		{At: 1700, Status: event.Missed, Count: 3}, {At: 1800, Status: event.Skipped, Count: 1},
+	}, 0, 86_400)
 	want := []past.Cell{{At: 1700, Status: event.Missed, Replica: "a", Count: 6}, {At: 1800, Status: event.Skipped, Count: 1}}
 	if !slices.Equal(cells, want) {
 		t.Errorf("got %+v, want %+v", cells, want)
