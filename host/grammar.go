@@ -17,6 +17,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/internal/near"
 	"github.com/soloist-go/soloist/internal/record"
+	"github.com/soloist-go/soloist/internal/schedule"
 )
 
 // A grammar is what the program's arguments may be: one field for each command.
@@ -139,13 +140,53 @@ func misused(c app.Console, err error) int {
 	return exitUsage
 }
 
+// zoneFlag is embedded by each command that shows times. JSON has them in UTC. A command sets what its help says of the
+// case that the flag is not given.
+type zoneFlag struct {
+	Zone *string `name:"tz" placeholder:"ZONE" help:"how to show times: utc, in a zone such as Europe/Berlin, in that of each job: job, or as spans: ago; not given: ${unset}"`
+}
+
+// A zoning says how times are shown.
+type zoning struct {
+	zone  *time.Location // nil: UTC
+	ofJob bool           // in the zone of each job
+	spans bool           // as spans from now
+}
+
+// read reads the flag. Not given, it is as UTC.
+func (f zoneFlag) read() (z zoning, err error) {
+	if f.Zone == nil {
+		return z, nil
+	}
+	switch *f.Zone {
+	case "utc":
+		z.zone = time.UTC
+	case "job":
+		z.ofJob = true
+	case "ago":
+		z.spans = true
+	default:
+		if z.zone, err = schedule.LoadZone(*f.Zone); err != nil {
+			err = fmt.Errorf("--tz %.70q %w", *f.Zone, err)
+		}
+	}
+	return z, err
+}
+
+// clock is the present, for times of a job or, with no name, of the program.
+func (z zoning) clock(a *app.App, job string) format.Clock {
+	if z.ofJob && job != "" {
+		z.zone = app.ZoneOf(a, job)
+	}
+	return format.Clock{Now: a.Now(), Zone: z.zone, Spans: z.spans}
+}
+
 // readTime reads a flag that is a time, such as "audit: --since". Without the flag it is zero.
-func readTime(flag string, text *string, now time.Time,
-	read func(string, time.Time) (time.Time, error)) (at time.Time, err error) {
+func readTime(flag string, text *string, read func(string) (time.Time, error)) (at time.Time, err error) {
 	if text == nil {
 		return at, nil
 	}
-	if at, err = read(*text, now); err != nil {
+	if at, err = read(*text); err != nil {
 		err = fmt.Errorf("%s is %.70q: %w", flag, *text, err)
 	}
 	return at, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -43,14 +44,14 @@ func TestHistory(t *testing.T) {
 			app demo on *local.Memory, 2000-01-01 01:36:01Z
 
 			JOB           TICK                                                     FATE       ATTEMPT  REPLICA    START                 TOOK      TOKEN            REASON
-			beat          2000-01-01 01:33:00Z                                     succeeded  1        replica-a  2000-01-01 01:33:31Z  0s        946684861000001  -
-			beat          after 2000-01-01 00:01:00Z .. 2000-01-01 01:32:00Z (91)  missed     -        -          -                     -         -                a newer one was due
-			beat          2000-01-01 00:01:00Z                                     succeeded  1        replica-a  2000-01-01 00:01:01Z  0s        946684861000000  -
-			night-report  2000-01-01 01:30:00Z                                     failed     1        replica-a  2000-01-01 01:33:32Z  0s        946690412000000  no paper
 			slow          after 2000-01-01 01:33:00Z .. 2000-01-01 01:36:00Z (3)   skipped    -        -          -                     -         -                overlap
+			beat          2000-01-01 01:33:00Z                                     succeeded  1        replica-a  2000-01-01 01:33:31Z  0s        946684861000001  -
 			slow          2000-01-01 01:33:00Z                                     skipped    1        replica-a  2000-01-01 01:33:31Z  2m30.25s  946684861000001  nothing new
+			beat          after 2000-01-01 00:01:00Z .. 2000-01-01 01:32:00Z (91)  missed     -        -          -                     -         -                a newer one was due
 			slow          after 2000-01-01 00:03:00Z .. 2000-01-01 01:32:00Z (89)  missed     -        -          -                     -         -                a newer one was due
+			night-report  2000-01-01 01:30:00Z                                     failed     1        replica-a  2000-01-01 01:33:32Z  0s        946690412000000  no paper
 			slow          after 2000-01-01 00:01:00Z .. 2000-01-01 00:03:00Z (2)   skipped    -        -          -                     -         -                overlap
+			beat          2000-01-01 00:01:00Z                                     succeeded  1        replica-a  2000-01-01 00:01:01Z  0s        946684861000000  -
 			slow          2000-01-01 00:01:00Z                                     skipped    1        replica-a  2000-01-01 00:01:01Z  2m30.25s  946684861000000  nothing new
 
 			JOB           STATE       COUNTS
@@ -90,10 +91,11 @@ func TestHistoryOfSome(t *testing.T) {
 		for args, want := range map[string][]string{
 			"--job beat":                        {newest, late, first},
 			"beat --outcome succeeded":          {newest, first},
-			"--outcome succeeded,failed -n 1":   {newest, report},
+			"--outcome succeeded,failed -n 2":   {newest, report},
 			"--outcome missed --outcome failed": {late, report},
 			"--since 1h":                        {newest, late, report},
-			"--since 1d --limit 2":              {newest, late, report},
+			"--since 1d --limit 2":              {newest, late},
+			"--since today":                     {newest, late, report, first},
 			"--since 2000-01-01T01:32:30Z":      {newest, report}, // the report ended after that
 			"beat --since 2000-01-01":           {newest, late, first},
 			"beat@2000-01-01T00:01:00Z":         {first},
@@ -102,6 +104,8 @@ func TestHistoryOfSome(t *testing.T) {
 		} {
 			wantEqual(t, args, rows(wantLines(t, p, "history "+args, 0).out), want)
 		}
+		wantLines(t, p, "history -n 3", 0, "-n, up to 1000, shows older ones")
+		wantLines(t, p, "history", 0, "!shows older ones")
 		wantEqual(t, "as the table shows it", rows(run(t.Context(), p, "history", "beat@2000-01-01 00:01:00Z").out), []string{first})
 		const none = "demo: history: the record has no outcome of beat@2000-01-02T00:01:00Z: it keeps the newest ones only, and none of a run that has not ended, which status shows\n"
 		wantLines(t, p, "history beat@2000-01-02T00:01:00Z", 1, none)
@@ -207,6 +211,71 @@ func TestHistoryInAPI(t *testing.T) {
 			time.Sleep(17 * time.Second)
 		}
 		wantEqual(t, "how often requests of the next ten minutes read the log", backend.calls.Load(), 1)
+	})
+}
+
+// The timeline is the newest of all jobs, also where records have too few outcomes, or none of a backfill, and it reads no log
+// for what records have.
+func TestTimelineOfLogs(t *testing.T) {
+	bubble(t, []string{"SOLOIST_HISTORY=24h"}, func(t *testing.T) {
+		backend := &logs{Memory: new(local.Memory)}
+		p := frequent(backend)
+		rare := soloist.Job{Name: "rare", Schedule: "@every 10m", Do: do}
+		p.Work = append(p.Work, rare)
+		ticks(t, p, 100)
+		out := func(args string) (all []string, text string) {
+			t.Helper()
+			backend.calls.Store(0)
+			text = run(t.Context(), p, strings.Fields("history "+args)...).out
+			return rows(text), text
+		}
+		all, text := out("-n 60")
+		wantEqual(t, "rows", len(all), 60)
+		wantText(t, "rows", text, "\nrare   2000", "-n, up to 1000, shows older ones")
+		if !slices.IsSortedFunc(all, func(a, b string) int { return strings.Compare(strings.Fields(b)[2], strings.Fields(a)[2]) }) {
+			t.Errorf("not the newest first:\n%s", text)
+		}
+		_, text = out("often")
+		wantEqual(t, "readings of a log that the record makes up for", backend.calls.Load(), 0)
+		wantText(t, "the newest 20", text, "-n, up to 1000, shows older ones")
+		wantLines(t, p, "backfill often --from 1999-12-31T22:00:00Z --to 1999-12-31T22:01:00Z --all", 0, "4 ticks")
+		ticks(t, p, 1)
+		for _, args := range []string{"", "often", "-n 60"} {
+			if all, text := out(args); len(all) < 20 || !strings.Contains(text, "1999-12-31 22:01:00Z") {
+				t.Errorf("%q: got no tick of the backfill in\n%s", args, text)
+			}
+		}
+	})
+}
+
+// One flag has each command that shows times show them in a zone, in that of each job, or as spans.
+func TestTimesAsWanted(t *testing.T) {
+	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=replica-a"}, func(t *testing.T) {
+		p := aged(t, &local.Memory{})
+		run(t.Context(), p, "pause", "night-report", "--until", "2h")
+		for args, want := range map[string]string{
+			"history --tz utc":                                   "  2000-01-01 01:30:00Z  ",
+			"history --tz job":                                   "  2000-01-01 02:30:00 +01:00  ",
+			"history beat --tz job":                              "  2000-01-01 01:33:00Z  ",
+			"history --tz Asia/Tokyo":                            "Memory, 2000-01-01 10:36:01 +09:00\n",
+			"history --tz ago":                                   "  6m1s ago  ",
+			"audit --tz job":                                     "  2000-01-01 04:36:01 +01:00  ",
+			"audit --tz ago":                                     "  in 2h  ",
+			"audit --tz Asia/Tokyo":                              "  2000-01-01 12:36:01 +09:00  ",
+			"next night-report --tz utc -n 1":                    "TICK                  FROM NOW\n2000-01-02 01:30:00Z  in 23h\n",
+			"next night-report --tz job -n 1":                    "  Sun 2000-01-02 02:30:00 +01:00  ",
+			"next night-report --tz ago -n 1":                    "\nFROM NOW\nin 23h\n",
+			"status --tz ago":                                    "  in 23h\n",
+			"status --tz job":                                    " Jan 2 02:30 in 23h\n",
+			"status night-report --tz ago":                       "next      in 23h\n",
+			"status night-report --tz utc":                       "2000-01-02 01:30:00Z in 23h\n",
+			"history --since yesterday":                          "2000-01-01 01:30:00Z",
+			"history --tz job night-report@2000-01-01T01:30:00Z": "  2000-01-01 02:30:00 +01:00  ",
+		} {
+			wantLines(t, p, args, 0, want)
+		}
+		p.Now = func() time.Time { return time.Date(2000, 1, 1, 23, 30, 0, 0, time.UTC) } // it is tomorrow in Berlin
+		wantLines(t, p, "history night-report --tz job --since today", 0, "!no paper")
 	})
 }
 

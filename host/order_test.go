@@ -317,7 +317,9 @@ func TestBackfillCommand(t *testing.T) {
 			wantText(t, args, got.err, want)
 		}
 		const minute = "backfill often --from 1h --to 59m --all"
-		wantLines(t, p, minute+" --dry-run", 0, "it would run 3 ticks again, from 1999-12-31 23:00:40")
+		wantLines(t, p, minute+" --dry-run", 0, "it would run 3 ticks again, from 1999-12-31 23:00:40",
+			"\n1999-12-31 23:00:40Z\n1999-12-31 23:01:00Z\n1999-12-31 23:01:20Z\n")
+		wantLines(t, p, "backfill often --from 1h --all --dry-run", 0, "it would run 180 ticks again", "to 2000-01-01 00:00:20Z\n", "\nand 80 more\n")
 		wantLines(t, p, minute+" --dry-run --json", 0, `"ticks": 3`)
 		wantLines(t, p, minute+" --reason test", 0, "3 ticks from")
 		wantLines(t, p, "status", 0, "waiting, 0 of 3 ticks")
@@ -328,6 +330,32 @@ func TestBackfillCommand(t *testing.T) {
 		wantLines(t, p, "tick", 0)
 		wantLines(t, p, "status", 0, "done, 3 of 3 ticks (3 succeeded)")
 		wantLines(t, p, "audit", 0, "backfill")
+	})
+}
+
+// Days are those of the job's zone; without --to the range ends with the last tick that has its outcome.
+func TestBackfillOfDays(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		job := soloist.Job{Name: "daily", Schedule: "CRON_TZ=America/Sao_Paulo 0 0,12 * * *", Do: do}
+		p := host.Program{Work: []soloist.Work{job}, Store: new(local.Memory)}
+		run(t.Context(), p, "tick") // 31 December, 22:00 in São Paulo
+		const noon = "1999-12-31 14:00:00Z  Fri 1999-12-31 12:00:00 -02:00\n"
+		for args, want := range map[string]string{
+			"--from today":                      ": it would run 2 ticks again",
+			"--from yesterday":                  ": it would run 4 ticks again, from 1999-12-30 02:00:00Z to 1999-12-31 14:00:00Z\n",
+			"--from yesterday --to today":       "from 1999-12-30 02:00:00Z to 1999-12-31 02:00:00Z\n",
+			"--from 1999-12-31":                 "from 1999-12-31 02:00:00Z to 1999-12-31 14:00:00Z\n",
+			"--from 12h":                        noon,
+			"--from 1999-10-03 --to 1999-10-03": "1999-10-03 03:00:00Z  Sun 1999-10-03 01:00:00 -02:00\n", // which has no midnight
+		} {
+			wantLines(t, p, "backfill daily --all --dry-run "+args, 0, want)
+		}
+		wantLines(t, p, "backfill daily --all --dry-run --json --from today", 0, `"listed": [
+    "1999-12-31T02:00:00Z",
+    "1999-12-31T14:00:00Z"
+  ]`)
+		time.Sleep(5 * time.Hour) // the tick of 02:00 has no outcome
+		wantLines(t, p, "backfill daily --all --from 24h", 0, "1 tick from 1999-12-31 05:00:00Z to 2000-01-01 00:00:00Z")
 	})
 }
 
@@ -343,7 +371,8 @@ func TestBackfillOverHTTP(t *testing.T) {
 			wantAnswer(t, name, got, code, want)
 			d.wantAsDescribed(t, "POST", path+name, got)
 		}
-		post("backfill", `{"from":"1999-12-31T22:00:00Z"}`, "is missing", 409)
+		post("backfill", `{"to":"1999-12-31T22:00:00Z"}`, "from is missing", 409)
+		post("backfill", `{"from":"1999-12-31T22:00:00Z"}`, "no tick of the range was missed", 409)
 		post("backfill", minute+`,"now":true,"until":"2001-01-01T00:00:00Z"}`, "leave out until", 409)
 		post("pause", `{"all":true}`, "leave out from, to, all and parallel", 409)
 		post("cancel-backfill", "", "no backfill that is under way", 409)

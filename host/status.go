@@ -21,20 +21,19 @@ import (
 	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/near"
 	"github.com/soloist-go/soloist/internal/record"
-	"github.com/soloist-go/soloist/internal/schedule"
 )
 
 // statusCommand shows what the records say. It fails if one could not be read.
 type statusCommand struct {
-	Job     []string `arg:"" optional:"" name:"JOB" complete:"work" help:"all that is known of these jobs, singletons or shards"`
-	Failing bool     `help:"only the jobs that are in trouble"`
-	Exit    bool     `name:"exit-code" help:"1: something is in trouble"`
-	Zone    *string  `name:"tz" placeholder:"ZONE" help:"the time zone to show times in; not given: UTC, with JOB that of the job"`
-	Watch   bool     `short:"w" help:"go on until interrupted: a terminal shows the newest status, other outputs get a line for each change of a job"`
-	Locks   bool     `help:"with all locks, and all that is done once; not given: 20 of each"`
+	Job      []string `arg:"" optional:"" name:"JOB" complete:"work" help:"all that is known of these jobs, singletons or shards"`
+	Failing  bool     `help:"only the jobs that are in trouble"`
+	Exit     bool     `name:"exit-code" help:"1: something is in trouble"`
+	Watch    bool     `short:"w" help:"go on until interrupted: a terminal shows the newest status, other outputs get a line for each change of a job"`
+	Locks    bool     `help:"with all locks, and all that is done once; not given: 20 of each"`
+	zoneFlag `embed:"" set:"unset=utc, with JOB job"`
 	jsonFlag
 
-	zone *time.Location // of Zone
+	times zoning // as the flag says
 }
 
 func (c *statusCommand) do(ctx context.Context, a *app.App) int {
@@ -74,8 +73,8 @@ func (c *statusCommand) do(ctx context.Context, a *app.App) int {
 	return c.answer(a, code, body, func() {
 		c.print(a, a.Console, a.Console.Width(), views, drift, fleet)
 		if !c.narrowed() {
-			printAlarm(ctx, a, c.clock(a))
-			printLocks(a.Console, c.clock(a), shown)
+			printAlarm(ctx, a, c.times.clock(a, ""))
+			printLocks(a.Console, c.times.clock(a, ""), shown)
 		}
 		printAdvice(a, all)
 	})
@@ -87,22 +86,14 @@ func (c *statusCommand) check(a *app.App) error {
 	for _, name := range c.Job {
 		errs = append(errs, app.Known(name, append(a.Names(), a.Wholes()...)))
 	}
-	if c.Zone != nil {
-		zone, err := schedule.LoadZone(*c.Zone)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("status: --tz %.70q %w", *c.Zone, err))
-		}
-		c.zone = zone
+	var err error
+	if c.times, err = c.read(); err != nil {
+		errs = append(errs, fmt.Errorf("status: %w", err))
 	}
 	if c.Exit && c.Watch {
 		errs = append(errs, errors.New("status: --exit-code and --watch: want one of them, as what is watched has no end"))
 	}
 	return errors.Join(errs...)
-}
-
-// clock is the present in the zone that was asked for.
-func (c *statusCommand) clock(a *app.App) format.Clock {
-	return format.Clock{Now: a.Now(), Zone: c.zone}
 }
 
 // narrowed reports whether it was asked for some jobs alone.
@@ -160,9 +151,9 @@ func printDrift(c app.Console, drift []string) {
 
 // print shows a table of the jobs, and what else there is to know; of jobs that were named, all that is known.
 func (c *statusCommand) print(a *app.App, to app.Console, width int, views []view.Job, drift []string, fleet *view.Fleet) {
-	clock, colour := c.clock(a), to.OnTerminal(to.Stdout) && format.WantsColour()
+	clock, colour := c.times.clock(a, ""), to.OnTerminal(to.Stdout) && format.WantsColour()
 	say := func(text string) { format.Wrapped(to.Stdout, text, width) }
-	say(fmt.Sprintf("app %s on %s, %s", a.Settings.App, a.Place, clock.Stamp(clock.Now)))
+	say(fmt.Sprintf("app %s on %s, %s", a.Settings.App, a.Place, clock.Date(clock.Now)))
 	if text := format.SkewNote(a.Skew()); text != "" {
 		say(text)
 	}
@@ -183,7 +174,7 @@ func (c *statusCommand) print(a *app.App, to app.Console, width int, views []vie
 	}
 	if len(rows) > 0 {
 		fmt.Fprintln(to.Stdout)
-		printJobs(to, rows, clock, width, colour)
+		c.printJobs(a, to, rows, width, colour)
 	}
 	if !c.Failing {
 		printReplicas(to, fleet, width, colour)
@@ -213,10 +204,11 @@ func troubleWords(rows []view.Row) string {
 }
 
 // printJobs shows the table. On a narrow terminal it says who is in which state.
-func printJobs(to app.Console, rows []view.Row, clock format.Clock, width int, colour bool) {
-	clock.Short = true
+func (c *statusCommand) printJobs(a *app.App, to app.Console, rows []view.Row, width int, colour bool) {
 	g := format.NewGrid("NAME\tSTATE\tLAST\tNEXT\tSCHEDULE\tCOUNTS", 8, 10, 10, 8, 0, 0)
 	for _, r := range rows {
+		clock := c.times.clock(a, r.Name)
+		clock.Short = true
 		state, below := r.StateWords(clock)
 		g.Row(r.Name, state, r.LastWords(clock), r.NextWords(clock), r.ScheduleWords(), r.Tally()).Tone(1, r.Tone()).Below(below)
 	}
@@ -229,8 +221,8 @@ func printJobs(to app.Console, rows []view.Row, clock format.Clock, width int, c
 // explain shows all that is known of each job, in whole.
 func (c *statusCommand) explain(a *app.App, to app.Console, width int, views []view.Job, clock format.Clock) {
 	for _, v := range views {
-		if c.zone == nil {
-			clock.Zone = view.ZoneOf(a, v.Name)
+		if c.Zone == nil || c.times.ofJob {
+			clock.Zone = app.ZoneOf(a, v.Name)
 		}
 		fmt.Fprintln(to.Stdout)
 		format.Wrapped(to.Stdout, v.Name, width)
@@ -341,11 +333,11 @@ func changeKey(v view.Job) string {
 }
 
 func (w *changes) line(v view.Job) error {
-	clock := w.command.clock(w.a)
+	clock := w.command.times.clock(w.a, v.Name)
 	if w.command.JSON {
 		return format.WriteJSON(w.a.Console.Stdout, view.New(w.a, []view.Job{v}), "")
 	}
-	text := clock.Stamp(clock.Now) + "  " + v.Name + "  " + v.StateWords(clock)
+	text := clock.Date(clock.Now) + "  " + v.Name + "  " + v.StateWords(clock)
 	if v.Last != nil {
 		text += "; last " + v.LastWords(clock)
 	}

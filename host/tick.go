@@ -265,9 +265,9 @@ func printAlarm(ctx context.Context, a *app.App, clock format.Clock) {
 	case a.Alarm.Elsewhere(note):
 		text = "none is set in this queue: the last one is in " + format.Line(note.Queue)
 	case note.At.After(clock.Now):
-		text = fmt.Sprintf("at %s, %s, for the tick of %s", clock.Stamp(note.At), clock.Relative(note.At), clock.Stamp(note.Tick))
+		text = fmt.Sprintf("%s, for the tick of %s", clock.Both("at "+clock.Stamp(note.At)+",", clock.Relative(note.At)), clock.Stamp(note.Tick))
 	default:
-		text = fmt.Sprintf("the last one was at %s: a replica answers it, and sets the next one", clock.Stamp(note.At))
+		text = fmt.Sprintf("the last one was at %s: a replica answers it, and sets the next one", clock.Date(note.At))
 	}
 	fmt.Fprintln(a.Console.Stdout)
 	format.Wrapped(a.Console.Stdout, "alarm: "+text, a.Console.Width())

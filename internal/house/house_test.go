@@ -162,7 +162,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"host/internal/format":    {"event", "internal/duration"},
 		"host/internal/functions": {".", "store", "internal/safefile", "host/internal/app", "host/internal/format", "host/internal/view", "host/internal/watch", "host/internal/web", "internal/schedule", "internal/ticks", "event"},
 		"host/internal/locks":     {"store", "host/internal/format", "internal/entry", "event", "internal/record"},
-		"host/internal/logging":   {"host/internal/format"},
+		"host/internal/logging":   {"host/internal/format", "internal/logqueue"},
 		"host/internal/past":      {"event", "host/internal/app", "host/internal/format", "internal/desk", "internal/history"},
 		"host/internal/presence":  {"internal/document", "store", "internal/ontime"},
 		"host/internal/telemetry": {".", "event", "internal/desk", "internal/ontime", "internal/record", "internal/safefile", "store"},

@@ -463,14 +463,19 @@ func StallSeveral(p *Policy, r *record.Record, e Ended) record.Record {
 
 // A Range is what a backfill is asked for: both ends are in it.
 type Range struct {
-	From, To time.Time
-	All      bool // all ticks of the range; otherwise those that were missed
-	Parallel int  // how many are run at a time, up to MaxParallel; 0 and 1: one
+	From, To time.Time // To is zero: up to now, as far as ticks have their outcome
+	All      bool      // all ticks of the range; otherwise those that were missed
+	Parallel int       // how many are run at a time, up to MaxParallel; 0 and 1: one
 }
 
 // PlanBackfill returns the backfill of a range, without what its order adds, and its first and last
 // tick. former is the backfill that was ordered before. The error says, for people, why there is none.
 func PlanBackfill(p *Policy, r *record.Record, now time.Time, of Range, former *record.Backfill) (b record.Backfill, first, last time.Time, err error) {
+	if of.To.IsZero() {
+		if of.To = settledBy(p, r, now); of.To.Before(of.From) && !of.From.After(now) {
+			return b, first, last, fmt.Errorf("no tick since %s has an outcome yet", of.From.UTC().Format(time.RFC3339))
+		}
+	}
 	if err := of.check(p, r, now); err != nil {
 		return b, first, last, err
 	}
@@ -506,11 +511,29 @@ func PlanBackfill(p *Policy, r *record.Record, now time.Time, of Range, former *
 	return b, first, last, fmt.Errorf("no tick of the range was missed, or the backfill before has made up for it: to run those again that have another outcome, ask for all")
 }
 
+// settledBy returns the present, or the last tick with an outcome if one that has come has none yet.
+func settledBy(p *Policy, r *record.Record, now time.Time) time.Time {
+	if next := p.Ticks.Next(r.Watermark); next.IsZero() || next.After(now) {
+		return now
+	}
+	return r.Watermark
+}
+
+// FirstTicks returns the first ticks of a backfill, up to so many.
+func FirstTicks(ticks Ticks, spans []record.Span, most int) (all []time.Time) {
+	for _, s := range spans {
+		for tick := ticks.Next(s.From); !tick.IsZero() && !tick.After(s.To) && len(all) < most; tick = ticks.Next(tick) {
+			all = append(all, tick)
+		}
+	}
+	return all
+}
+
 // check returns what is wrong with a range.
 func (of Range) check(p *Policy, r *record.Record, now time.Time) error {
 	switch first := p.Ticks.Next(r.Watermark); {
-	case of.From.IsZero() || of.To.IsZero():
-		return fmt.Errorf("from or to is missing: the range has both ends")
+	case of.From.IsZero():
+		return fmt.Errorf("from is missing: the range has both ends")
 	case of.From.UTC().Year() < 1 || of.To.UTC().Year() > 9999:
 		return fmt.Errorf("the range is beyond the years 1 to 9999")
 	case of.To.Before(of.From):

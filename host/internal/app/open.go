@@ -97,7 +97,7 @@ func describe(s store.Store) string {
 
 // measure makes metrics and traces of what the scheduler does, and passes its events on to the listeners.
 func (a *App) measure() (err error) {
-	if a.Telemetry, err = telemetry.Open(a.Scheduler, a.Log); err == nil {
+	if a.Telemetry, err = telemetry.Open(a.Scheduler, Version(), a.Log); err == nil {
 		a.Logs = a.Telemetry.Logs(a.Logs)
 		a.Listen(a.Scheduler.Events) // which are the telemetry's by now
 		a.Scheduler.Events = a.listeners.tell

@@ -68,15 +68,15 @@ func PlainOutcomes(all []event.Outcome) []event.Outcome {
 }
 
 // Span is the tick of an outcome, or what is known of a range of them.
-func Span(f *event.Outcome) string {
+func (c Clock) Span(f *event.Outcome) string {
 	if f.From.IsZero() {
-		return Stamp(f.Tick)
+		return c.Stamp(f.Tick)
 	}
 	count := "not counted"
 	if f.Count > 0 {
 		count = counted(f)
 	}
-	return "after " + Stamp(f.From) + " .. " + Stamp(f.Tick) + " (" + count + ")"
+	return "after " + c.Stamp(f.From) + " .. " + c.Stamp(f.Tick) + " (" + count + ")"
 }
 
 // counted is the number of ticks of a range. The count of a long one stops.

@@ -24,11 +24,14 @@ type Clock struct {
 	Now   time.Time
 	Zone  *time.Location // nil: UTC
 	Short bool           // in a few characters
+	Spans bool           // as spans from now, in no zone
 }
 
 // Stamp is an instant, or a dash.
 func (c Clock) Stamp(t time.Time) string {
 	switch {
+	case c.Spans && !t.IsZero():
+		return c.Relative(t)
 	case c.Short && !t.IsZero():
 		return c.Brief(t)
 	case c.Zone == nil, c.Zone == time.UTC, t.IsZero():
@@ -39,11 +42,7 @@ func (c Clock) Stamp(t time.Time) string {
 
 // Brief is an instant of today, of these months, or of another year, in a few characters.
 func (c Clock) Brief(t time.Time) string {
-	zone := c.Zone
-	if zone == nil {
-		zone = time.UTC
-	}
-	t, now := t.In(zone), c.Now.In(zone)
+	t, now := t.In(c.zone()), c.Now.In(c.zone())
 	clock := "15:04"
 	if t.Second() != 0 {
 		clock = time.TimeOnly
@@ -59,6 +58,27 @@ func (c Clock) Brief(t time.Time) string {
 
 // briefly is for how long a date without its year is clear.
 const briefly = 180 * 24 * time.Hour
+
+func (c Clock) zone() *time.Location {
+	if c.Zone == nil {
+		return time.UTC
+	}
+	return c.Zone
+}
+
+// Both is an instant with its span from now; only the span where instants are shown as spans.
+func (c Clock) Both(instant, span string) string {
+	if c.Spans {
+		return span
+	}
+	return instant + " " + span
+}
+
+// Date is an instant that stays one where others are shown as spans.
+func (c Clock) Date(t time.Time) string {
+	c.Spans = false
+	return c.Stamp(t)
+}
 
 // Relative says how far t is from now.
 func (c Clock) Relative(t time.Time) string { return Relative(t, c.Now) }
@@ -123,41 +143,58 @@ func Lasted(d time.Duration) string {
 // UTC is an instant as JSON shows it.
 func UTC(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
-// Times that flags and parameters take: a span such as 24h or 7d, a date, or an instant.
+// Times that flags and parameters take: a span such as 24h or 7d, a day of the clock's zone, or an instant.
 
 // maxSpan is the longest span that is taken.
 const maxSpan = 100 * 365 * 24 * time.Hour
 
-// Ago reads when something began: a span before now, a date in UTC, or an instant.
-func Ago(text string, now time.Time) (time.Time, error) {
-	at, err := readMoment(text, now, -1)
-	if err == nil && at.After(now) {
+// Ago reads when something began: a span before now, the midnight of a day, or an instant.
+func (c Clock) Ago(text string) (time.Time, error) {
+	at, err := c.moment(text, -1)
+	if err == nil && at.After(c.Now) {
 		return at, errors.New("want a time that has passed")
 	}
 	return at, err
 }
 
-// Later reads when something ends: a span from now on, a date in UTC, or an instant.
-func Later(text string, now time.Time) (time.Time, error) {
-	at, err := readMoment(text, now, 1)
-	if err == nil && !at.After(now) {
+// Later reads when something ends: a span from now on, the midnight of a day, or an instant.
+func (c Clock) Later(text string) (time.Time, error) {
+	at, err := c.moment(text, 1)
+	if err == nil && !at.After(c.Now) {
 		return at, errors.New("want a time to come")
 	}
 	return at, err
 }
 
-// readMoment reads a span from now on, forward or back, a date in UTC, or an instant.
-func readMoment(text string, now time.Time, direction time.Duration) (time.Time, error) {
+// moment reads a span from now on, forward or back, a day, or an instant.
+func (c Clock) moment(text string, direction time.Duration) (time.Time, error) {
 	if d, ok := ReadSpan(text); ok {
-		return now.Add(direction * d), nil
+		return c.Now.Add(direction * d), nil
 	}
 	if at, ok := Instant(text); ok {
 		return at, nil
 	}
-	if at, err := time.Parse(time.DateOnly, text); err == nil {
-		return at, nil
+	today := c.Now.In(c.zone())
+	switch text {
+	case "today":
+		return Midnight(today, c.zone()), nil
+	case "yesterday":
+		return Midnight(today.AddDate(0, 0, -1), c.zone()), nil
 	}
-	return time.Time{}, errors.New("want a span such as 90m, 24h or 7d, a date such as 2026-03-29, or an instant such as 2026-03-29T01:00:00Z")
+	if day, err := time.Parse(time.DateOnly, text); err == nil {
+		return Midnight(day, c.zone()), nil
+	}
+	return time.Time{}, errors.New("want a span such as 90m, 24h or 7d, a date such as 2026-03-29, today, yesterday, " +
+		"or an instant such as 2026-03-29T01:00:00Z")
+}
+
+// Midnight is the first instant of a day in a zone.
+func Midnight(day time.Time, zone *time.Location) time.Time {
+	at := time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, zone)
+	if at.Format(time.DateOnly) < day.Format(time.DateOnly) { // midnight is in a gap, and at is before it
+		_, at = at.ZoneBounds()
+	}
+	return at
 }
 
 // ReadSpan reads a duration of more than zero.

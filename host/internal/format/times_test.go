@@ -24,7 +24,7 @@ func TestOutcomes(t *testing.T) {
 		{many, "at least 100 missed", "after 2026-03-29 11:00:00Z .. 2026-03-29 12:00:00Z (at least 100)", "-"},
 		{long, "failed (" + cut + ")", "2026-03-29 12:00:00Z", "-"},
 	} {
-		outcome, span, took := format.Outcome(&test.of), format.Span(&test.of), format.Took(&test.of)
+		outcome, span, took := format.Outcome(&test.of), format.Clock{}.Span(&test.of), format.Took(&test.of)
 		if outcome != test.outcome || span != test.span || took != test.took {
 			t.Errorf("got %q, %q, %q, want %+v", outcome, span, took, test)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/internal/logqueue"
 )
 
 // The messages of the core at the start and at the end of each try of a run.
@@ -84,7 +85,9 @@ func (t *terminal) Handle(_ context.Context, r slog.Record) error {
 	r, dumps := withoutDumps(r)
 	var own []slog.Attr
 	r.Attrs(func(a slog.Attr) bool {
-		own = append(own, flat(t.group, a)...)
+		if _, named := a.Value.Any().(logqueue.EventName); !named { // the text says it
+			own = append(own, flat(t.group, a)...)
+		}
 		return true
 	})
 	if r.Message == runStarted && has(own, "try") && t.level > slog.LevelDebug {
@@ -141,6 +144,7 @@ func (t *terminal) ending(attrs []slog.Attr) (text string, rest []slog.Attr) {
 			text = t.paint(format.OutcomeTone(outcome), outcome) + text
 		case "took":
 			text += " in " + plainValue(a.Value)
+		case "took_ms": // for programs
 		default:
 			rest = append(rest, a)
 		}

@@ -25,6 +25,16 @@ type Run struct {
 	Detail string `json:"detail,omitempty"` // of a failure, where one run is asked for: tries, errors, panic, last lines
 }
 
+// When is what outcomes of several jobs are ordered by: the tick, or of a singleton the start of its term; of a run that was
+// ordered, whose tick may be long ago, its end.
+func When(o *event.Outcome) time.Time {
+	if o.Request != "" {
+		l := history.Line{Outcome: *o}
+		return l.At()
+	}
+	return format.Moment(o)
+}
+
 // Lines are outcomes of a job.
 type Lines []history.Line
 

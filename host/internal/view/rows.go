@@ -213,19 +213,6 @@ func NotesOf(rows []Row, c format.Clock) []string {
 	return n.Lines()
 }
 
-// ZoneOf is the zone of the schedule of a job; nil: it has none.
-func ZoneOf(a *app.App, name string) *time.Location {
-	j, err := a.Job(name)
-	if err != nil {
-		return nil
-	}
-	s, err := app.TicksFor(a, j)
-	if err != nil || s.Location() == time.UTC {
-		return nil
-	}
-	return s.Location()
-}
-
 // Lines are all words about a job, each with its title.
 func (v Job) Lines(c format.Clock) [][2]string {
 	var all [][2]string

@@ -76,7 +76,7 @@ func (v Job) WaitWords(c format.Clock) string {
 	case v.Waits.IsZero():
 		return ""
 	case v.Waits.After(c.Now):
-		return " after unlock until about " + c.Stamp(v.Waits) + ", " + c.Relative(v.Waits)
+		return " after unlock until about " + c.Both(c.Stamp(v.Waits)+",", c.Relative(v.Waits))
 	}
 	return " after unlock: no replica has taken over yet"
 }
@@ -98,6 +98,9 @@ func (v Job) LastWords(c format.Clock) string {
 	text := c.Stamp(at) + " " + format.WholeOutcome(v.Last)
 	if v.Last.Replica != "" {
 		text += " on " + format.Line(v.Last.Replica)
+	}
+	if c.Spans { // it has it already
+		return text
 	}
 	return text + ", " + c.Relative(at)
 }
@@ -122,7 +125,7 @@ func (v Job) NextBrief(c format.Clock) string {
 	case v.Awaits != "":
 		return AwaitWords(v.Awaits)
 	}
-	return c.Brief(v.Next) + " " + c.Ahead(v.Next)
+	return c.Both(c.Brief(v.Next), c.Ahead(v.Next))
 }
 
 // NextWords is the next tick, and how far it is.
@@ -133,7 +136,7 @@ func (v Job) NextWords(c format.Clock) string {
 	if v.Awaits != "" {
 		return c.Stamp(v.Next) + " " + AwaitWords(v.Awaits)
 	}
-	return c.Stamp(v.Next) + " " + c.Ahead(v.Next)
+	return c.Both(c.Stamp(v.Next), c.Ahead(v.Next))
 }
 
 // LateWords completes the state: since when the job is late, and how many ticks have not succeeded.
@@ -161,7 +164,11 @@ func (v Job) PauseWords(c format.Clock) string {
 		text = ", paused" + text
 	}
 	if !v.Pause.Until.IsZero() {
-		text += " until " + c.Stamp(v.Pause.Until) + ", " + c.Relative(v.Pause.Until)
+		if c.Spans {
+			text += ", ending " + c.Relative(v.Pause.Until)
+		} else {
+			text += " until " + c.Stamp(v.Pause.Until) + ", " + c.Relative(v.Pause.Until)
+		}
 	}
 	if v.Pause.Reason != "" {
 		text += ": " + format.Line(v.Pause.Reason)
@@ -190,8 +197,8 @@ func foreignWords(st *desk.Status) string {
 		next = "the next tick of that is " + format.Stamp(st.Next)
 	}
 	switch {
-	case st.Shards > 0:
-		return fmt.Sprintf("this environment's schedule or number of shards is not the one in force: %d shards here; %s", st.Shards, next)
+	case st.Shard.Count > 0:
+		return fmt.Sprintf("this environment's schedule or number of shards is not the one in force: %d shards here; %s", st.Shard.Count, next)
 	case st.Schedule != "":
 		return "this environment's schedule is not the one in force: " + st.Schedule + " here; " + next
 	}

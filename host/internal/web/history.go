@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/host/internal/why"
@@ -90,7 +91,7 @@ func parsePast(values map[string]string, now time.Time) (q pastQuery, err error)
 	q.limit = mostRows
 	err = readEach(values, "since, outcome, run, offset or limit", map[string]func(value string) error{
 		"since": func(value string) (err error) {
-			if q.Since, err = format.Ago(value, now); err != nil {
+			if q.Since, err = (format.Clock{Now: now}).Ago(value); err != nil {
 				return fmt.Errorf("since is %q: %w", format.Brief(value), err)
 			}
 			return nil
@@ -117,7 +118,7 @@ func (p *pages) why(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m, ok := asked(w, r, func(values map[string]string) (why.Moment, error) {
-		return parseWhy(values, p.app.Now(), why.ZoneOf(p.app, name))
+		return parseWhy(values, p.app.Now(), app.ZoneOf(p.app, name))
 	})
 	if !ok {
 		return
