@@ -293,7 +293,7 @@ func parseStrip(values map[string]string, now time.Time) (q stripQuery, err erro
 }
 
 func agoOf(name, value string, now time.Time) (time.Time, error) {
-	at, err := format.Ago(value, now)
+	at, err := (format.Clock{Now: now}).Ago(value)
 	if err != nil {
 		err = fmt.Errorf("%s is %q: %w", name, format.Brief(value), err)
 	}
