@@ -268,7 +268,7 @@ func (j *judge) wrong(r *Reason) string {
 		switch {
 		case t == nil || t.hasEnd || !r.tells(t):
 			return fmt.Sprintf("no such runner died: %+v", t)
-		case !slices.ContainsFunc(j.Faults, func(f Fault) bool { return j.hits(f, t.replica, t.claimed, cmpEnd(t.end)) }):
+		case !j.suffered(t):
 			return t.replica + " did not suffer anything"
 		case t.held.Before(r.Asked.Add(-allowed)) && !r.doubts(t):
 			return fmt.Sprintf("the lease of its runner had ended at %s", clock(t.held))
@@ -293,11 +293,14 @@ func (j *judge) wrong(r *Reason) string {
 	return ""
 }
 
-func cmpEnd(end time.Time) time.Time {
+// suffered reports whether anything happened to the runner of a term before another replica settled it: a fault, or its end.
+func (j *judge) suffered(t *term) bool {
+	end := t.end
 	if end.IsZero() {
-		return time.Now()
+		end = time.Now()
 	}
-	return end
+	return slices.ContainsFunc(j.Faults, func(f Fault) bool { return j.hits(f, t.replica, t.claimed, end) }) ||
+		slices.ContainsFunc(j.Exits, func(e Exit) bool { return e.Replica == t.replica && e.At.After(t.claimed) && e.At.Before(end) })
 }
 
 // replicas are the names of those that were ever up.

@@ -26,6 +26,7 @@ func TestReasons(t *testing.T) {
 		{"five", 15, "died", strings.Replace(run, "on b", "on c", 1) + "had no end", nil, "no such runner died"},
 		{"five", 27.5, "died", run + "had no end", nil, "the lease of its runner had ended at 12:00:25.000"},
 		{"five", 27.5, "died", run + "had no end", []string{"how long its runner lived"}, ""},
+		{"ten", 30, "died", "the run before, on c, had no end", nil, ""},
 		{"five", 40, "died", "the run before, on a, had no end", nil, "no such runner died"},
 		{pages, 70, "died", "the run before, on b, had no end", nil, "b did not suffer anything"},
 		{"five", 5.5, "overlap", "the run before, on a, took until 12:00:06", nil, ""},
