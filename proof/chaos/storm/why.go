@@ -174,9 +174,12 @@ func (n *node) get(ctx context.Context, path string) ([]byte, error) {
 
 // reportReasons prints the causes that were told.
 func reportReasons(w io.Writer, s Story) {
-	counts := map[string]int{}
+	j, wrong, counts := &judge{Story: s}, 0, map[string]int{}
 	for i := range s.Reasons {
 		r := &s.Reasons[i]
+		if j.wrong(r) != "" {
+			wrong++
+		}
 		kind := string(r.Outcome.Status) + ", " + r.Cause
 		if r.By != "" {
 			kind = "on pages: " + kind
@@ -192,7 +195,7 @@ func reportReasons(w io.Writer, s Story) {
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprintf(w, "%s\t%d\t%d%%\n", kind, counts[kind], 200*counts[kind]/len(s.Reasons))
 	}
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "told falsely\t%d\n\n", wrong)
 }
 
 // isOpen reports whether an answer leaves the cause open, and says so.
@@ -299,7 +302,7 @@ func (j *judge) suffered(t *term) bool {
 	if end.IsZero() {
 		end = time.Now()
 	}
-	return slices.ContainsFunc(j.Faults, func(f Fault) bool { return j.hits(f, t.replica, t.claimed, end) }) ||
+	return slices.ContainsFunc(j.Faults, func(f Fault) bool { return hits(f, t.replica, t.claimed, end) }) ||
 		slices.ContainsFunc(j.Exits, func(e Exit) bool { return e.Replica == t.replica && e.At.After(t.claimed) && e.At.Before(end) })
 }
 
@@ -328,7 +331,7 @@ func (j *judge) lives(replica string, at time.Time) bool {
 // isWell reports whether a replica was certainly up at an instant, and nothing kept it from its work.
 func (j *judge) isWell(replica string, at time.Time) bool {
 	from, to := at.Add(-allowed), at.Add(allowed)
-	if slices.ContainsFunc(j.Faults, func(f Fault) bool { return j.hits(f, replica, from, to) }) {
+	if slices.ContainsFunc(j.Faults, func(f Fault) bool { return hits(f, replica, from, to) }) {
 		return false
 	}
 	return slices.ContainsFunc(j.processesOf(replica), func(e Exit) bool {
@@ -337,6 +340,6 @@ func (j *judge) isWell(replica string, at time.Time) bool {
 }
 
 // hits reports whether a fault happened to a replica within a time.
-func (j *judge) hits(f Fault, replica string, from, to time.Time) bool {
+func hits(f Fault, replica string, from, to time.Time) bool {
 	return (f.Replica == "" || f.Replica == replica) && f.Kind != "rolling deploy" && !f.Begin.After(to) && !f.End.Before(from)
 }
