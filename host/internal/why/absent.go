@@ -96,6 +96,9 @@ func (a *asking) absent(tick time.Time, what string) {
 		under = nil
 	}
 	up, outage, listed := a.upAt(at), a.outageAt(at), a.listed(at, next)
+	if outage != nil && under != nil && under.start.After(outage.From) { // another replica reached the storage
+		outage = nil
+	}
 	switch {
 	case !listed && len(up) == 0 && outage == nil && under == nil:
 		a.say(Unclaimed, "%s", what)

@@ -260,6 +260,11 @@ var reasons = []struct {
 		w.settle(event.Outcome{Tick: at("11:20:00"), Status: event.Abandoned, Reason: "its runner died", Replica: "b", Token: 5, Start: at("11:20:01")})
 		w.not(event.Missed, "past the starting deadline")
 	}, "11:30", why.Died, []string{"the run before, for the tick of 2026-03-28 11:20:00Z, on b, had no end, since its runner died"}},
+	{"the runner before had died, and this replica alone was cut off", func(w *world) {
+		w.settle(event.Outcome{Tick: at("11:20:00"), Status: event.Abandoned, Reason: "its runner died", Replica: "b", Token: 5, Start: at("11:20:01")})
+		w.not(event.Missed, "a newer one was due")
+		w.Here = why.Here{Replica: "a", Outages: []why.Outage{{From: at("11:19:00"), To: at("11:30:05")}}}
+	}, "11:30", why.Died, []string{"for the tick of 2026-03-28 11:20:00Z, on b, had no end"}},
 	{"the runner before had died long ago", func(w *world) {
 		w.settle(event.Outcome{Tick: at("11:20:00"), Status: event.Abandoned, Reason: "its runner died", Replica: "b", Token: 5, Start: at("11:20:01")})
 		w.left("b", "08:00:00", "11:25:00")
