@@ -70,7 +70,7 @@ func (a *asking) notKept(gap bool) {
 func (a *asking) outcomeOf(tick time.Time) (found *event.Outcome, gap bool) {
 	for i := range a.Lines {
 		l := &a.Lines[i]
-		isIn := l.Tick.Equal(tick) || !l.From.IsZero() && tick.After(l.From) && !tick.After(l.Tick)
+		isIn := isOf(&l.Outcome, tick)
 		switch seq := event.BackfillOf(l.Request); {
 		case isIn && seq != 0:
 			a.know("backfill %d has run it again: %s", seq, format.Outcome(&l.Outcome))
@@ -81,6 +81,11 @@ func (a *asking) outcomeOf(tick time.Time) (found *event.Outcome, gap bool) {
 		gap = gap || l.Gap && found == nil && older && l.Tick.After(tick)
 	}
 	return found, gap
+}
+
+// isOf reports whether an outcome is that of a tick, or of a range in which it lies.
+func isOf(o *event.Outcome, tick time.Time) bool {
+	return o.Tick.Equal(tick) || !o.From.IsZero() && tick.After(o.From) && !tick.After(o.Tick)
 }
 
 // ended answers for a tick, or a term, that has its outcome.
@@ -175,7 +180,7 @@ func (a *asking) skipped(o *event.Outcome, tick time.Time) {
 		a.wasPaused(tick)
 	case overlap:
 		if run := a.runAt(tick); run != nil {
-			a.say(Overlap, "the run before%s, took %s", run.words(), run.until())
+			a.overlap("", run)
 			return
 		}
 		a.say(Overlap, "the job was running")
@@ -187,11 +192,11 @@ func (a *asking) skipped(o *event.Outcome, tick time.Time) {
 
 // wasPaused answers for a tick that was skipped for a pause.
 func (a *asking) wasPaused(tick time.Time) {
-	if p := a.pauseAt(tick); p != nil {
-		a.say(p.cause, "the job was paused %s", p.words)
+	if cause, words := a.pauseAt(tick); cause != "" {
+		a.say(cause, "the job was paused %s", words)
 		return
 	}
-	if n, last := a.failuresBefore(tick); n > 0 {
+	if n, last := a.failuresBefore(tick); a.Job.Retry.PauseAfter > 0 && n >= a.Job.Retry.PauseAfter {
 		a.say(PausedItself, "the job had paused itself after %s in a row, the last at %s", format.Plural(n, "failure"), format.Stamp(last))
 		a.know("Retry.PauseAfter is %d", a.Job.Retry.PauseAfter)
 		return
@@ -202,29 +207,6 @@ func (a *asking) wasPaused(tick time.Time) {
 	}
 	a.say(Paused, "the job was paused")
 	a.open("by what: no order to pause it is among those that are kept, and no settings that are known pause it now")
-}
-
-// failuresBefore returns how many runs in a row had failed before a tick if they were enough for the job to pause itself, and
-// when the last one ended.
-func (f *Facts) failuresBefore(tick time.Time) (n int, last time.Time) {
-	for i := range f.Lines {
-		o := &f.Lines[i].Outcome
-		if o.Request != "" || o.Start.IsZero() || !o.Tick.Before(tick) {
-			continue
-		}
-		if o.Status == event.Succeeded {
-			break
-		}
-		if o.Status == event.Failed || o.Status == event.Stalled {
-			if n++; n == 1 {
-				last = o.End
-			}
-		}
-	}
-	if f.Job.Retry.PauseAfter == 0 || n < f.Job.Retry.PauseAfter {
-		return 0, last
-	}
-	return n, last
 }
 
 // predecessor answers for a tick whose reason begins with the name of a job that its job follows.
@@ -241,7 +223,7 @@ func (a *asking) predecessor(reason string, tick time.Time) {
 	a.say(Predecessor, "its predecessor %s did not succeed: it %s", name, format.Brief(what))
 	for i := range st.Record.History {
 		o := &st.Record.History[i]
-		if o.Request == "" && (o.Tick.Equal(tick) || !o.From.IsZero() && tick.After(o.From) && !tick.After(o.Tick)) {
+		if o.Request == "" && isOf(o, tick) {
 			a.know("%s: %s", name, format.Outcome(o))
 			return
 		}
