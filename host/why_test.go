@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/calendar"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/proctest"
@@ -325,13 +324,6 @@ var scenes = []struct {
 		"report", "stalled", []string{"it ran on a, which made no progress"}},
 	{"it runs", nil, []soloist.Work{each5(lasts(3 * time.Minute))}, func(s *scene) { s.up("a"); s.until("00:06:00") },
 		"report 00:05", "running", []string{"it runs on a since 2000-01-01 00:05:0", "for the tick of 2000-01-01 00:05:00Z"}},
-	{"nothing is due", nil, []soloist.Work{each5(do)}, func(s *scene) { s.up("a"); s.until("00:06:00") }, "report", "not-due", []string{"the next tick is 2000-01-01 00:10:00Z, in 4m"}},
-	{"it never ran", nil, []soloist.Work{each5(do)}, func(s *scene) {}, "report", "no-record", []string{"no replica has ever started with it"}},
-	{"a calendar leaves the day out", nil, []soloist.Work{each5(do, func(j *soloist.Job) {
-		j.Schedule, j.Days.Except = "30 2 * * *", []soloist.Calendar{calendar.Dates("closed", "2000-01-02")}
-	})}, func(s *scene) { s.up("a"); s.until("2000-01-03 01:00:00") }, "report 2000-01-02", "left-out-day", []string{"a calendar leaves that day out: 2000-01-02 is a day of closed"}},
-	{"after Until", nil, []soloist.Work{each5(do, func(j *soloist.Job) { j.Days.Until = time.Date(2000, 1, 1, 0, 7, 0, 0, time.UTC) })}, func(s *scene) { s.up("a"); s.until("00:12:00") },
-		"report 00:10", "bounds", []string{"no ticks from Until, 2000-01-01 00:07:00Z, on"}},
 	{"clocks go forward", nil, []soloist.Work{each5(do, func(j *soloist.Job) { j.Schedule, j.TimeZone = "30 2 * * *", "Europe/Berlin" })}, func(s *scene) {
 		s.until("2000-03-25 20:00:00")
 		s.up("a")

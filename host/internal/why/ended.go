@@ -196,7 +196,8 @@ func (a *asking) wasPaused(tick time.Time) {
 		a.say(cause, "the job was paused %s", words)
 		return
 	}
-	if n, last := a.failuresBefore(tick); a.Job.Retry.PauseAfter > 0 && n >= a.Job.Retry.PauseAfter {
+	n, last := a.failures(func(o *event.Outcome) bool { return o.Tick.Before(tick) })
+	if a.Job.Retry.PauseAfter > 0 && n >= a.Job.Retry.PauseAfter {
 		a.say(PausedItself, "the job had paused itself after %s in a row, the last at %s", format.Plural(n, "failure"), format.Stamp(last))
 		a.know("Retry.PauseAfter is %d", a.Job.Retry.PauseAfter)
 		return

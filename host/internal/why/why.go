@@ -284,7 +284,7 @@ func (f *Facts) pauseAt(at time.Time) (Cause, string) {
 	}
 	resumed := orders.Resumed
 	if !self.At.IsZero() && at.After(self.At) && (resumed.Token < self.Token || !at.After(resumed.At)) {
-		n, _ := f.failuresBefore(self.At)
+		n, _ := f.failures(func(o *event.Outcome) bool { return o.Token <= self.Token })
 		return PausedItself, "by itself at " + format.Stamp(self.At) + " after " + cmp.Or(format.Plural(n, "failure"), "failures") + " in a row"
 	}
 	if on, where := f.pausedBySettings(); on && !f.Now.After(at) {
@@ -337,11 +337,11 @@ func (f *Facts) pausedBySettings() (on bool, where string) {
 	return !known && f.Job.Paused, "in this environment"
 }
 
-// failuresBefore returns how many runs in a row had failed before an instant, and when the last of them ended.
-func (f *Facts) failuresBefore(at time.Time) (n int, last time.Time) {
+// failures returns how many of those runs failed in a row, and when the last of them ended.
+func (f *Facts) failures(of func(*event.Outcome) bool) (n int, last time.Time) {
 	for _, o := range f.Lines {
 		switch {
-		case o.Request != "" || o.Start.IsZero() || o.Start.After(at):
+		case o.Request != "" || o.Start.IsZero() || !of(&o.Outcome):
 		case o.Status == event.Succeeded:
 			return n, last
 		case o.Status == event.Failed || o.Status == event.Stalled:
