@@ -274,13 +274,7 @@ func outcomeOf(f *event.Outcome) Outcome {
 	return o
 }
 
-// seconds is how long an outcome took; zero: it was not run, or that is not known.
-func seconds(f *event.Outcome) float64 {
-	if f.Start.IsZero() || !f.End.After(f.Start) {
-		return 0
-	}
-	return f.End.Sub(f.Start).Round(time.Millisecond).Seconds()
-}
+func seconds(f *event.Outcome) float64 { return format.Ran(f).Round(time.Millisecond).Seconds() }
 
 // heed shows what operators have ordered: the runs that have not begun, and the pause that is in
 // force. It reports whether a pause that is over may have skipped the newest tick.

@@ -32,15 +32,14 @@ func Rows(a *app.App, views []Job) (rows []Row) {
 			rows[i].Name = rows[i].Jobs[0].Name
 		}
 	}
+	rank := func(r Row) int {
+		if r.Trouble() {
+			return 0
+		}
+		return 1
+	}
 	slices.SortStableFunc(rows, func(a, b Row) int { return rank(a) - rank(b) })
 	return rows
-}
-
-func rank(r Row) int {
-	if r.Trouble() {
-		return 0
-	}
-	return 1
 }
 
 // Trouble reports whether an operator should look at it.
@@ -176,7 +175,7 @@ func (r Row) NextWords(c format.Clock) string {
 			first = v
 		}
 	}
-	return first.NextBrief(c)
+	return first.NextWords(c)
 }
 
 // Tally says how often each outcome came.
