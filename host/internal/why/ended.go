@@ -12,21 +12,9 @@ import (
 	"github.com/soloist-go/soloist/host/internal/format"
 )
 
-// Reasons as records have them: also those that other versions have written, so they are texts and no constants of the program
-// that writes them.
-const (
-	paused          = "paused"
-	overlap         = "overlap"
-	group           = "group "
-	scheduleChanged = "the schedule changed"
-	tooMany         = "too many were due"
-	pastDeadline    = "past the starting deadline"
-	died            = "its runner died"
-	unlocked        = "unlocked"
-	stopped         = "stopped"
-	replaced        = "replaced "
-	notRerun        = "not run again"
-)
+// Reasons are compared as texts, and not with the constants of the program that writes them: records also have those that other
+// versions have written.
+const scheduleChanged = "the schedule changed"
 
 // tick answers for a tick of the schedule.
 func (a *asking) tick(tick time.Time) {
@@ -44,17 +32,15 @@ func (a *asking) tick(tick time.Time) {
 		a.know("ticks from before the record are not run")
 	default:
 		a.say(Kept, "the tick has its outcome, which is not kept any more")
-		a.notKept(gap)
+		if n := len(a.Lines); n > 0 {
+			a.know("the oldest outcome that was read is of %s", format.Stamp(format.Moment(&a.Lines[n-1].Outcome)))
+		}
+		a.whyNotKept(gap)
 	}
 }
 
-// notKept says why an outcome is not found.
-func (a *asking) notKept(gap bool) {
-	oldest := time.Time{}
-	if len(a.Lines) > 0 {
-		oldest = format.Moment(&a.Lines[len(a.Lines)-1].Outcome)
-		a.know("the oldest outcome that was read is of %s", format.Stamp(oldest))
-	}
+// whyNotKept says why an outcome is not found.
+func (a *asking) whyNotKept(gap bool) {
 	switch {
 	case gap:
 		a.open("what became of it: outcomes may be lost between those that the log has")
@@ -112,7 +98,7 @@ func (a *asking) ended(o *event.Outcome, tick time.Time) {
 	case event.Abandoned:
 		a.abandoned(o)
 	case event.Cancelled:
-		if rest, ok := strings.CutPrefix(o.Reason, replaced); ok {
+		if rest, ok := strings.CutPrefix(o.Reason, "replaced "); ok {
 			a.say(Replaced, "its run was replaced %s", format.Brief(rest))
 			a.know("the job has Overlap: Replace")
 		} else {
@@ -142,15 +128,16 @@ func (a *asking) ran(o *event.Outcome) {
 
 // abandoned answers for a tick whose last run had no end of its own.
 func (a *asking) abandoned(o *event.Outcome) {
+	rest, died := strings.CutPrefix(o.Reason, "its runner died")
 	switch why := o.Reason; {
-	case strings.HasPrefix(why, died):
-		a.say(Died, "it began on %s, whose lease ended without an outcome: the runner died%s", o.Replica, format.Brief(strings.TrimPrefix(why, died)))
+	case died:
+		a.say(Died, "it began on %s, whose lease ended without an outcome: the runner died%s", o.Replica, format.Brief(rest))
 		a.open("why the runner died: the log of %s and its platform may tell", o.Replica)
-	case strings.HasPrefix(why, unlocked):
+	case strings.HasPrefix(why, "unlocked"):
 		a.say(Unlocked, "its job was %s while it ran on %s", format.Brief(why), o.Replica)
-	case strings.HasPrefix(why, stopped):
+	case strings.HasPrefix(why, "stopped"):
 		a.say(Stopped, "it began on %s, which was stopped before the end: %s", o.Replica, format.Brief(why))
-	case strings.HasPrefix(why, notRerun):
+	case strings.HasPrefix(why, "not run again"):
 		a.say(Died, "its run on %s was interrupted, and it was %s", o.Replica, format.Brief(why))
 	default:
 		a.say(Lost, "its run on %s lost its lease: %s", o.Replica, format.Brief(why))
@@ -166,19 +153,20 @@ func (a *asking) skipped(o *event.Outcome, tick time.Time) {
 		a.say(Declined, "its function skipped it: %s", format.Join(format.Brief(o.Reason)))
 		return
 	}
-	if name, ok := strings.CutPrefix(o.Reason, group); ok {
+	if name, ok := strings.CutPrefix(o.Reason, "group "); ok {
 		has := ""
 		if a.Slots > 0 {
 			has = ", which has " + strconv.Itoa(a.Slots) + ","
 		}
-		a.say(GroupFull, "no slot of group %s%s was free until a newer tick was due or its starting deadline had passed", format.Brief(name), has)
+		a.say(GroupFull, "no slot of group %s%s was free until a newer tick was due or its starting deadline had passed",
+			format.Brief(name), has)
 		a.open("which jobs had the slots then: their histories tell")
 		return
 	}
 	switch o.Reason {
-	case paused:
+	case "paused":
 		a.wasPaused(tick)
-	case overlap:
+	case "overlap":
 		if run := a.runAt(tick); run != nil {
 			a.overlap("", run)
 			return
@@ -239,10 +227,10 @@ func (a *asking) missed(o *event.Outcome, tick time.Time) {
 		a.changed(o)
 	case ok && strings.HasSuffix(name, " is not known"):
 		a.say(Predecessor, "the outcome of its predecessor %s had left the record before a replica looked", format.Brief(strings.TrimSuffix(name, " is not known")))
-	case o.Reason == tooMany:
+	case o.Reason == "too many were due":
 		a.say(TooMany, "more ticks were due than are made up for, and this one was too old")
 		a.know("the job has Missed: RunAll")
-	case o.Reason == pastDeadline:
+	case o.Reason == "past the starting deadline":
 		text := "no replica ran it in time"
 		switch {
 		case a.Job.Late.Start > 0:
