@@ -38,7 +38,7 @@ func (j *Job) runnerJobs(backend store.Store, log logOf, of ancestry, schedules 
 	}
 	schedules[text] = due
 	if _, ok := backend.(store.Documenter); j.Retry.PauseAfter > 0 && !ok {
-		return nil, fmt.Errorf("job %q: PauseAfter: %w, and nothing could resume the job", j.Name, desk.ErrNoOrders)
+		return nil, fmt.Errorf("job %q: Retry.PauseAfter: %w, and nothing could resume the job", j.Name, desk.ErrNoOrders)
 	}
 	for _, p := range partsOf(j.Name, j.Shards) {
 		made := j.runnerJob(p, log(p.name), due, of.after)
@@ -58,8 +58,9 @@ func (j *Job) runnerJob(p part, log *slog.Logger, due *ticks.Ticks, after []stri
 	task := newTask(log, p, j.Do, j.HeartbeatTimeout, j.HealthCheck, j.MaxCheckpoint)
 	task.Timeout, task.MaxTries, task.Backoff = j.Timeout, j.Retry.MaxTries, orDefault(j.Retry.Backoff, defaultBackoff)
 	return &runner.Job{Name: p.name, Task: task, EveryReplica: j.EveryReplica, Schedule: words, Shard: shardOf(p, j.Name, j.Shards),
-		Policy: plan.Policy{Ticks: due, StartingDeadline: j.Late.Start, FinishBy: j.Late.Finish,
-			Missed: plan.Missed(j.Late.Missed), Overlap: plan.Overlap(j.Overlap), Interrupted: plan.Interrupted(j.Interrupted), ClaimAhead: j.ClaimAhead, Paused: j.Paused, PauseAfter: int64(j.Retry.PauseAfter),
+		Policy: plan.Policy{Ticks: due, Late: j.Late.policy(),
+			Overlap: plan.Overlap(j.Overlap), Interrupted: plan.Interrupted(j.Interrupted),
+			ClaimAhead: j.ClaimAhead, Paused: j.Paused, PauseAfter: int64(j.Retry.PauseAfter),
 			Spec: j.spec(due, after), After: after, AfterAny: j.After.Any}}
 }
 

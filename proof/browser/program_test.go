@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -31,6 +32,7 @@ const (
 	asUsual = "usual"
 	asShow  = "show"
 	asLocks = "locks"
+	asMany  = "many"
 )
 
 // programs are the jobs of each.
@@ -51,6 +53,9 @@ var programs = map[string][]soloist.Work{
 		}},
 	},
 
+	// As many as a strip has at most, at rest.
+	asMany: many(500),
+
 	// A program like many, for pictures.
 	asShow: {
 		soloist.Job{Name: "catalogue-import", Schedule: "15 3 * * *", Do: noted("page 312 of 900")},
@@ -63,6 +68,14 @@ var programs = map[string][]soloist.Work{
 		soloist.Singleton{Name: "order-feed", Do: noted("1204 orders")},
 		soloist.Job{Name: "thumbnails", Schedule: "@every 2s", Do: lasts(300 * time.Millisecond)},
 	},
+}
+
+// many are so many jobs.
+func many(n int) (all []soloist.Work) {
+	for i := range n {
+		all = append(all, soloist.Job{Name: fmt.Sprintf("job-%03d", i), Schedule: "7 3 1 1 *", Do: lasts(0)})
+	}
+	return all
 }
 
 // noted is work that tells how far it is, and goes on.

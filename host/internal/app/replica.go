@@ -6,16 +6,17 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/presence"
+	"github.com/soloist-go/soloist/internal/fields"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -136,13 +137,13 @@ func (a *App) define() defined {
 		w[a.Scheduler.Jobs[i].Name] = settingsOf(&a.Scheduler.Jobs[i])
 	}
 	for _, g := range a.Scheduler.Singletons {
-		w[g.Name] = presence.Settings{Other: others("singleton", true, "shards", g.Shards, "lease", g.Lease, "heartbeat time-out", g.HeartbeatTimeout, "backoff", g.Backoff)}
+		w[g.Name] = presence.Settings{Other: others(g, "singleton")}
 	}
 	return defined{w, presence.Self{Version: Version(), Revision: RevisionName(), Platform: platform(), Program: Path(), Work: w.Digest()}}
 }
 
-// Everywhere is what the settings of a job say first that each replica runs for itself.
-const Everywhere = "on each replica"
+// Everywhere is what Other of a job says, between commas, that each replica runs for itself.
+const Everywhere = "EveryReplica true"
 
 // settingsOf is what the settings of a job say. Two texts of one schedule are the same.
 func settingsOf(j *soloist.Job) presence.Settings {
@@ -153,26 +154,19 @@ func settingsOf(j *soloist.Job) presence.Settings {
 	if len(j.After.Jobs) > 0 {
 		text = "after " + strings.Join(j.After.Jobs, ", ")
 	}
-	return presence.Settings{Schedule: text, Paused: j.Paused,
-		Other: others(Everywhere, j.EveryReplica, "shards", j.Shards, "group", j.Group, "whatever the outcome", j.After.Any, "claimed ahead", j.ClaimAhead, "lease", j.Lease, "time-out", j.Timeout, "heartbeat time-out", j.HeartbeatTimeout,
-			"starting deadline", j.Late.Start, "finish by", j.Late.Finish, "missed", string(j.Late.Missed), "overlap", string(j.Overlap), "interrupted", string(j.Interrupted),
-			"tries", j.Retry.MaxTries, "backoff", j.Retry.Backoff, "pause after failures", j.Retry.PauseAfter)}
+	return presence.Settings{Schedule: text, Paused: j.Paused, Other: others(j)}
 }
 
-// others lists the settings that are not zero, from pairs of a name and a value.
-func others(pairs ...any) string {
-	var all []string
-	for i := 0; i < len(pairs); i += 2 {
-		switch value := pairs[i+1].(type) {
-		case bool:
-			if value {
-				all = append(all, pairs[i].(string))
-			}
-		case time.Duration, int, string:
-			if value != time.Duration(0) && value != 0 && value != "" {
-				all = append(all, fmt.Sprintf("%s %v", pairs[i], value))
+// others lists the fields of a job or singleton that are not zero, after some words. A function cannot be compared, the name is
+// known, and the schedule is said elsewhere, with its calendars and its bounds.
+func others(work soloist.Work, words ...string) string {
+	for name, v := range fields.Of(work) {
+		switch v.Kind() {
+		case reflect.Bool, reflect.Int, reflect.Int64, reflect.String:
+			if !v.IsZero() && !slices.Contains([]string{"Name", "Schedule", "TimeZone", "Paused"}, name) {
+				words = append(words, fmt.Sprint(name, " ", v))
 			}
 		}
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(words, ", ")
 }

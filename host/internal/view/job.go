@@ -116,8 +116,8 @@ func of(a *app.App, st *desk.Status, h soloist.Health) Job {
 	if st.Singleton {
 		v.Kind = "singleton"
 	}
-	if st.Shards > 0 {
-		v.Shard = &Shard{st.Shard, st.Shards}
+	if st.Shard.Count > 0 {
+		v.Shard = &Shard{st.Shard.Index, st.Shard.Count}
 	}
 	if st.EveryReplica {
 		v.EveryReplica, v.State = true, onEach
