@@ -413,7 +413,7 @@ func printReplicas(c app.Console, fleet *view.Fleet, width int, colour bool) {
 		g := format.NewGrid("REPLICA\tSTATE\tVERSION\tPLATFORM\tSEEN\tSKEW", 8, 10, 8, 8, 7, 4)
 		for _, r := range fleet.Replicas {
 			g.Row(r.Name, r.StateWords(), r.VersionWords(), format.Join(r.Platform), format.Relative(r.Seen, fleet.At), r.SkewWords())
-			g.Tone(1, r.Tone())
+			g.Tone(r.Tone())
 		}
 		g.Print(c.Stdout, width, colour)
 	}
