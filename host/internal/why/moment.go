@@ -25,9 +25,7 @@ type Moment struct {
 func (m Moment) IsZero() bool { return m.From.IsZero() }
 
 // layouts are those of a date and of local times. The first are of a time of day.
-var layouts = []string{"15:04", time.TimeOnly, time.DateOnly, "2006-01-02T15:04", plainTime}
-
-const plainTime = "2006-01-02T15:04:05"
+var layouts = []string{"15:04", time.TimeOnly, time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05"}
 
 var errMoment = errors.New("want a tick's instant such as 2026-03-29T01:00:00Z, a local time of the job such as 02:30 or " +
 	"2026-03-29T02:30, a date such as 2026-03-29, or a span ago such as 90m or 7d")
@@ -60,7 +58,7 @@ func readLocal(text string, now time.Time, zone *time.Location) Moment {
 		switch {
 		case err != nil:
 		case layout == time.DateOnly:
-			return Moment{From: shown(wall, 0, zone).From, To: shown(wall.AddDate(0, 0, 1), 0, zone).From}
+			return Moment{From: format.Midnight(wall, zone), To: format.Midnight(wall.AddDate(0, 0, 1), zone)}
 		case i > 1:
 			return shown(wall, lasts, zone)
 		default: // the last time up to now that the clock showed it
@@ -76,31 +74,15 @@ func readLocal(text string, now time.Time, zone *time.Location) Moment {
 }
 
 // shown returns when the clock of a zone shows a time, whose fields are given in UTC.
-func shown(wall time.Time, lasts time.Duration, zone *time.Location) (m Moment) {
-	for _, probe := range [...]time.Duration{-24 * time.Hour, 24 * time.Hour} { // a clock changes at most once in that time
-		_, offset := wall.Add(probe).In(zone).Zone()
-		at := wall.Add(-time.Duration(offset) * time.Second)
-		switch {
-		case at.In(zone).Format(plainTime) != wall.Format(plainTime):
-		case m.IsZero():
-			m = Moment{From: at, To: at.Add(lasts)}
-		case !at.Equal(m.From):
-			m.Again = at
-		}
-	}
-	if m.IsZero() {
-		return gap(wall, lasts, zone)
+func shown(wall time.Time, lasts time.Duration, zone *time.Location) Moment {
+	at, again, skips := format.Shown(wall, zone)
+	m := Moment{From: at, To: at.Add(lasts), Again: again}
+	if skips {
+		_, offset := at.Add(-1).In(zone).Zone()
+		m.Gap = fmt.Sprintf("%s does not exist on %s in %s: clocks go forward from %s to %s", wall.Format("15:04"), wall.Format(time.DateOnly),
+			zone, at.In(time.FixedZone("", offset)).Format("15:04"), at.In(zone).Format("15:04"))
 	}
 	return m
-}
-
-// gap is the change of the clock that skips a time.
-func gap(wall time.Time, lasts time.Duration, zone *time.Location) Moment {
-	_, offset := wall.Add(-24 * time.Hour).In(zone).Zone()
-	change, _ := wall.Add(-time.Duration(offset) * time.Second).In(zone).ZoneBounds() // by the clock before it, the time is after that
-	before, after := change.In(time.FixedZone("", offset)).Format("15:04"), change.In(zone).Format("15:04")
-	return Moment{From: change, To: change.Add(lasts), Gap: fmt.Sprintf("%s does not exist on %s in %s: clocks go forward from %s to %s",
-		wall.Format("15:04"), wall.Format(time.DateOnly), zone, before, after)}
 }
 
 // moment answers for the ticks of a moment.
