@@ -122,17 +122,14 @@ func (a *asking) diedUnder(at time.Time, under *event.Outcome, what string, alon
 // listed reports whether the list of replicas has those that were up at an instant. A replica that is set up to write nothing
 // there is known by its runs.
 func (a *asking) listed(at time.Time, next *event.Outcome) bool {
-	if !a.Replicas.Covers(at) {
-		return false
+	if next == nil || !a.Replicas.Covers(at) {
+		return a.Replicas.Covers(at)
 	}
-	if next == nil {
-		return true
-	}
-	if _, ok := a.replicas()[next.Replica]; !ok && a.Replicas.Covers(next.Start) {
+	_, ok := a.replicas()[next.Replica]
+	if ok = ok || !a.Replicas.Covers(next.Start); !ok {
 		a.know("%s is not in the list of replicas", next.Replica)
-		return false
 	}
-	return true
+	return ok
 }
 
 // areUp says of replicas what one is or was, or several.
@@ -250,9 +247,7 @@ func (a *asking) down(at time.Time, what string) {
 	}
 	what += ": no replica " + was
 	from, to := format.Stamp(last.at), format.Stamp(first.at)
-	switch {
-	case last.at.IsZero() && first.at.IsZero():
-		a.say(Down, "%s, and none has started since", what)
+	switch { // each replica of the list has started, before or after
 	case last.at.IsZero():
 		a.say(Down, "%s until %s, when %s", what, to, first.what)
 		a.open("since when none was up")
