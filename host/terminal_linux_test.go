@@ -4,27 +4,33 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
+	"unsafe"
 
 	"github.com/soloist-go/soloist/host"
 )
 
+// control asks a driver.
+func control(t *testing.T, f *os.File, request uintptr, argument unsafe.Pointer) {
+	t.Helper()
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), request, uintptr(argument)); errno != 0 {
+		t.Skipf("this machine has no terminals: %v", errno)
+	}
+}
+
 // A terminal is as wide as it says. What COLUMNS says comes before that.
 func TestStatusOnATerminal(t *testing.T) {
 	environment(t, "NO_COLOR=1")
-	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		t.Skip(err)
 	}
 	defer screen.Close()
-	number, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Skipf("this machine has no terminals: %v", err)
-	}
-	must(t, unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0))
-	terminal, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	var number, locked int32
+	control(t, screen, syscall.TIOCGPTN, unsafe.Pointer(&number))
+	control(t, screen, syscall.TIOCSPTLCK, unsafe.Pointer(&locked))
+	terminal, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		t.Skip(err)
 	}
@@ -32,7 +38,8 @@ func TestStatusOnATerminal(t *testing.T) {
 	p := host.Program{Name: "demo", Args: []string{"status"}, Work: here(), Store: rested(t), Now: spring, Stdout: terminal, Stderr: t.Output()}
 	shown := func(columns uint16) string {
 		t.Helper()
-		must(t, unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: columns}))
+		size := struct{ rows, columns, x, y uint16 }{rows: 40, columns: columns}
+		control(t, terminal, syscall.TIOCSWINSZ, unsafe.Pointer(&size))
 		if code := p.Run(t.Context()); code != 0 {
 			t.Errorf("got code %d", code)
 		}

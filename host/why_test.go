@@ -191,7 +191,7 @@ var scenes = []struct {
 		"report 00:15", "down",
 		[]string{"no replica was up from 2000-01-01 00:11:00Z, when a had stopped, to 2000-01-01 00:22:30Z, when b started"}},
 	{"the only replica was killed", nil, works{each5(do)},
-		"up a; until 00:11:30; cut a; until 00:22:30; up b; until 00:23:00", "report", "down",
+		"up a; until 00:13:30; cut a; until 00:22:30; up b; until 00:23:00", "report", "down",
 		[]string{"when a last said that it was up, to 2000-01-01 00:22:30Z, when b started"}},
 	{"no replica is up now", nil, works{each5(do)}, "up a; until 00:11:00; stop a; until 00:18:00", "report", "down",
 		[]string{"no replica was up from 2000-01-01 00:11:00Z on, when a had stopped"}},

@@ -4,18 +4,19 @@ package logging
 
 import (
 	"os"
-
-	"golang.org/x/sys/unix"
+	"syscall"
+	"unsafe"
 )
 
 // columnsOf asks a terminal; zero: it is none, or does not know.
-func columnsOf(f *os.File) (n int) {
-	if raw, err := f.SyscallConn(); err == nil {
-		raw.Control(func(fd uintptr) {
-			if size, err := unix.IoctlGetWinsize(int(fd), unix.TIOCGWINSZ); err == nil {
-				n = int(size.Col)
-			}
-		})
+func columnsOf(f *os.File) int {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return 0
 	}
-	return n
+	var size struct{ rows, columns, x, y uint16 } // struct winsize
+	raw.Control(func(fd uintptr) {
+		syscall.Syscall(syscall.SYS_IOCTL, fd, syscall.TIOCGWINSZ, uintptr(unsafe.Pointer(&size)))
+	})
+	return int(size.columns)
 }
