@@ -76,8 +76,8 @@ func (s *scene) stop(name string) { s.replicas[name].stop() }
 func (s *scene) cut(name string)  { s.replicas[name].gate.set(refuse(errDown)) }
 func (s *scene) back(name string) { s.replicas[name].gate.set(nil) }
 
-// play does one thing after the other: "up a SETTING=x", "until 00:05:00", "stop a", "cut a", "back a", "do" a command, or "schedule
-// @hourly", which is deployed from then on.
+// play does one thing after the other: "up a SETTING=x", "until 00:05:00", "stop a", "cut a", "back a", "do" a command, or
+// "schedule @hourly", which is deployed from then on.
 func (s *scene) play(script string) {
 	s.t.Helper()
 	for step := range strings.SplitSeq(script, "; ") {

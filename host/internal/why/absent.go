@@ -167,7 +167,9 @@ func (f *Facts) ranAfter(name string, at time.Time) bool {
 	const moment = 5 * time.Second
 	listed := f.replicas()[name]
 	isSign := func(t time.Time) bool { return t.After(at) && !listed.SilentAt(t) && f.Now.Sub(t) > moment }
-	return slices.ContainsFunc(f.runs(), func(r event.Outcome) bool { return r.Replica == name && (isSign(r.Start) || isSign(r.End)) })
+	return slices.ContainsFunc(f.runs(), func(r event.Outcome) bool {
+		return r.Replica == name && (isSign(r.Start) || isSign(r.End))
+	})
 }
 
 // upNow returns the replicas that are up.

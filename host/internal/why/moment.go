@@ -79,8 +79,9 @@ func shown(wall time.Time, lasts time.Duration, zone *time.Location) Moment {
 	m := Moment{From: at, To: at.Add(lasts), Again: again}
 	if skips {
 		_, offset := at.Add(-1).In(zone).Zone()
-		m.Gap = fmt.Sprintf("%s does not exist on %s in %s: clocks go forward from %s to %s", wall.Format("15:04"), wall.Format(time.DateOnly),
-			zone, at.In(time.FixedZone("", offset)).Format("15:04"), at.In(zone).Format("15:04"))
+		before, after := at.In(time.FixedZone("", offset)), at.In(zone)
+		m.Gap = fmt.Sprintf("%s does not exist on %s in %s: clocks go forward from %s to %s", wall.Format("15:04"),
+			wall.Format(time.DateOnly), zone, before.Format("15:04"), after.Format("15:04"))
 	}
 	return m
 }
@@ -226,8 +227,8 @@ func (a *asking) none(m Moment) {
 	}
 }
 
-// left says which calendars leave out the day of a moment for which the schedule itself has a tick, and where that moves to; empty:
-// none does.
+// left says which calendars leave out the day of a moment for which the schedule itself has a tick, and where that moves to.
+// Empty: none does.
 func (f *Facts) left(m Moment) string {
 	if plain := f.Ticks.Schedule.Next(m.From.Add(-1)); m.Last || plain.IsZero() || !plain.Before(m.To) {
 		return ""

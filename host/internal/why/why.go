@@ -285,7 +285,8 @@ func (f *Facts) pauseAt(at time.Time) (Cause, string) {
 	resumed := orders.Resumed
 	if !self.At.IsZero() && at.After(self.At) && (resumed.Token < self.Token || !at.After(resumed.At)) {
 		n, _ := f.failures(func(o *event.Outcome) bool { return o.Token <= self.Token })
-		return PausedItself, "by itself at " + format.Stamp(self.At) + " after " + cmp.Or(format.Plural(n, "failure"), "failures") + " in a row"
+		failures := cmp.Or(format.Plural(n, "failure"), "failures")
+		return PausedItself, "by itself at " + format.Stamp(self.At) + " after " + failures + " in a row"
 	}
 	if on, where := f.pausedBySettings(); on && !f.Now.After(at) {
 		return PausedBySettings, "by its settings " + where
