@@ -136,7 +136,7 @@ func (a *App) define() defined {
 		w[a.Scheduler.Jobs[i].Name] = settingsOf(&a.Scheduler.Jobs[i])
 	}
 	for _, g := range a.Scheduler.Singletons {
-		w[g.Name] = presence.Settings{Other: others("singleton", true, "shards", g.Shards, "lease", g.Lease, "heartbeat time-out", g.HeartbeatTimeout, "backoff", g.Backoff)}
+		w[g.Name] = presence.Settings{Other: words(append([]Setting{{Name: "singleton"}}, ofSingleton(&g)...))}
 	}
 	return defined{w, presence.Self{Version: Version(), Revision: RevisionName(), Platform: platform(), Program: Path(), Work: w.Digest()}}
 }
@@ -154,25 +154,50 @@ func settingsOf(j *soloist.Job) presence.Settings {
 		text = "after " + strings.Join(j.After.Jobs, ", ")
 	}
 	return presence.Settings{Schedule: text, Paused: j.Paused,
-		Other: others(Everywhere, j.EveryReplica, "shards", j.Shards, "group", j.Group, "whatever the outcome", j.After.Any, "claimed ahead", j.ClaimAhead, "lease", j.Lease, "time-out", j.Timeout, "heartbeat time-out", j.HeartbeatTimeout,
-			"starting deadline", j.Late.Start, "finish by", j.Late.Finish, "missed", string(j.Late.Missed), "overlap", string(j.Overlap), "interrupted", string(j.Interrupted),
-			"tries", j.Retry.MaxTries, "backoff", j.Retry.Backoff, "pause after failures", j.Retry.PauseAfter)}
+		Other: words(ofJob(j))}
 }
 
-// others lists the settings that are not zero, from pairs of a name and a value.
-func others(pairs ...any) string {
-	var all []string
+// A Setting is one of a job or singleton that is not its default.
+type Setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value,omitempty"` // empty: there is no more to it than that it is set
+}
+
+// ofJob are the settings of a job, without those of when it has ticks.
+func ofJob(j *soloist.Job) []Setting {
+	return given(Everywhere, j.EveryReplica, "shards", j.Shards, "group", j.Group, "whatever the outcome", j.After.Any, "claimed ahead", j.ClaimAhead,
+		"lease", j.Lease, "time-out", j.Timeout, "heartbeat time-out", j.HeartbeatTimeout, "starting deadline", j.Late.Start, "finish by", j.Late.Finish,
+		"missed", string(j.Late.Missed), "overlap", string(j.Overlap), "interrupted", string(j.Interrupted),
+		"tries", j.Retry.MaxTries, "backoff", j.Retry.Backoff, "pause after failures", j.Retry.PauseAfter)
+}
+
+func ofSingleton(g *soloist.Singleton) []Setting {
+	return given("shards", g.Shards, "lease", g.Lease, "heartbeat time-out", g.HeartbeatTimeout, "backoff", g.Backoff)
+}
+
+// given are the settings that are not zero, from pairs of a name and a value.
+func given(pairs ...any) (all []Setting) {
 	for i := 0; i < len(pairs); i += 2 {
+		name := pairs[i].(string)
 		switch value := pairs[i+1].(type) {
 		case bool:
 			if value {
-				all = append(all, pairs[i].(string))
+				all = append(all, Setting{Name: name})
 			}
 		case time.Duration, int, string:
 			if value != time.Duration(0) && value != 0 && value != "" {
-				all = append(all, fmt.Sprintf("%s %v", pairs[i], value))
+				all = append(all, Setting{name, fmt.Sprint(value)})
 			}
 		}
 	}
-	return strings.Join(all, ", ")
+	return all
+}
+
+// words are settings in one line.
+func words(all []Setting) string {
+	texts := make([]string, len(all))
+	for i, s := range all {
+		texts[i] = strings.TrimSpace(s.Name + " " + s.Value)
+	}
+	return strings.Join(texts, ", ")
 }
