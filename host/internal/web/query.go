@@ -63,14 +63,20 @@ func parseQuery(values map[string]string) (q query, err error) {
 		"state":   func(value string) error { q.states = strings.Split(value, ","); return nil },
 		"trouble": func(value string) (err error) { q.trouble, err = flagOf("trouble", value); return err },
 		"is":      func(value string) (err error) { q.is, err = lookOf(value); return err },
-		"of":      func(value string) error { q.of = value; return nil },
+		"of":      func(value string) error { q.of = value; return nil }, // a page of shards has them all
 		"whole":   func(value string) (err error) { q.whole, err = flagOf("whole", value); return err },
 		"sort":    func(value string) (err error) { q.sort, q.reverse, err = sortOf(value); return err },
 		"offset":  func(value string) (err error) { q.offset, err = numberOf("offset", value, 0, 1<<31-1); return err },
 		"limit":   func(value string) (err error) { q.limit, err = numberOf("limit", value, 1, mostRows); return err },
 	})
+	if q.of != "" && values["limit"] == "" {
+		q.limit = mostShards
+	}
 	return q, err
 }
+
+// mostShards is how many shards a job can have.
+const mostShards = 256
 
 // readEach reads the parameters of a request, each as it is known; want names them all.
 func readEach(values map[string]string, want string, known map[string]func(value string) error) error {
