@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -31,6 +32,8 @@ const (
 	asUsual = "usual"
 	asShow  = "show"
 	asLocks = "locks"
+	asPlay  = "play"
+	asMany  = "many"
 )
 
 // programs are the jobs of each.
@@ -51,6 +54,28 @@ var programs = map[string][]soloist.Work{
 		}},
 	},
 
+	// One of each kind of trouble.
+	asPlay: {
+		soloist.Job{Name: "bills", Schedule: "@every 3s", Retry: soloist.Retry{MaxTries: 2, Backoff: time.Millisecond}, Do: func(context.Context, *soloist.Run) error {
+			return errors.New("the printer of the second floor has no paper " + markup)
+		}},
+		soloist.Job{Name: "carry", Schedule: "0 0 1 1 *", Do: noted("box 3 of 9")},
+		soloist.Job{Name: "deaf", Schedule: "@every 1h", Timeout: time.Second, Do: func(context.Context, *soloist.Run) error { // it hangs, whatever its context says
+			return proctest.Pause(context.Background(), time.Hour)
+		}},
+		soloist.Job{Name: "rested", Schedule: "@every 2s", Do: lasts(0)},
+		soloist.Job{Name: "slow", Schedule: "@every 4s", Late: soloist.Late{Finish: time.Second}, Do: noted("row 7")},
+		soloist.Job{Name: "split", Schedule: "@every 3s", Shards: 4, Do: func(_ context.Context, run *soloist.Run) error {
+			if run.Shard == 2 {
+				return errors.New("this part is bad")
+			}
+			return nil
+		}},
+	},
+
+	// So many that a list of them takes time.
+	asMany: many(500),
+
 	// A program like many, for pictures.
 	asShow: {
 		soloist.Job{Name: "catalogue-import", Schedule: "15 3 * * *", Do: noted("page 312 of 900")},
@@ -63,6 +88,14 @@ var programs = map[string][]soloist.Work{
 		soloist.Singleton{Name: "order-feed", Do: noted("1204 orders")},
 		soloist.Job{Name: "thumbnails", Schedule: "@every 2s", Do: lasts(300 * time.Millisecond)},
 	},
+}
+
+// many are jobs that rest.
+func many(n int) (all []soloist.Work) {
+	for i := range n {
+		all = append(all, soloist.Job{Name: fmt.Sprintf("job-%03d", i), Schedule: "30 2 * * *", Do: lasts(0)})
+	}
+	return all
 }
 
 // noted is work that tells how far it is, and goes on.

@@ -88,6 +88,7 @@ type Detail struct {
 func DetailOf(a *app.App, st desk.Status, job Job, audit []record.Order) Detail {
 	d := Detail{Job: job, Orders: OrdersOf(audit, st.Name), Lease: st.Lease, Token: st.Record.Token, Outlook: outlookOf(a, st),
 		History: []past.Run{}, Settings: a.SettingsOf(st.Name), Runner: job.Runner}
+	d.Skip(a)
 	if st.Err != nil {
 		return d
 	}

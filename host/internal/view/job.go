@@ -49,6 +49,8 @@ type Job struct {
 
 	Shard *Shard `json:"shard,omitempty"` // nil: it is not one of several
 
+	Skipped *Skipped `json:"skipped,omitempty"` // the ticks of the pause in force; nil: there is none, or they are not known
+
 	Parts map[State]int `json:"parts,omitempty"` // in a list that shows the shards of a job as one: how many are in which state
 
 	Here       bool      `json:"here,omitempty"`       // it runs on this replica

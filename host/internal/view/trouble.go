@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/internal/record"
@@ -43,6 +44,45 @@ func (v *Job) Rank() int {
 		return 1
 	}
 	return 2
+}
+
+// Skipped are ticks that have come due in a pause. The record has them only once the pause is over.
+type Skipped struct {
+	Count int         `json:"count"`
+	More  bool        `json:"more,omitempty"` // there are more of them than Count, where the count stopped
+	Ticks []time.Time `json:"ticks"`          // some of them, the last counted first
+}
+
+const (
+	mostSkipped  = 100 // are counted: a list has many jobs
+	skippedShown = 10
+)
+
+// Skip finds the ticks that the pause in force has skipped, but for those that a replica ran before it knew of the pause.
+func (v *Job) Skip(a *app.App) {
+	j, err := a.Job(v.Name)
+	if v.Pause == nil || err != nil || v.Foreign {
+		return
+	}
+	ticks, err := app.TicksFor(a, j)
+	if err != nil { // it has been checked
+		return
+	}
+	from, s := v.Pause.At, &Skipped{Ticks: []time.Time{}}
+	if v.Last != nil && v.Last.Tick.After(from) && !v.Last.Start.IsZero() {
+		from = v.Last.Tick
+	}
+	for at := ticks.Next(from); !at.IsZero() && !at.After(a.Now()); at = ticks.Next(at) {
+		if s.Count == mostSkipped {
+			s.More = true
+			break
+		}
+		s.Count++
+		s.Ticks = append(s.Ticks, format.UTC(at))
+	}
+	s.Ticks = s.Ticks[max(0, len(s.Ticks)-skippedShown):]
+	slices.Reverse(s.Ticks)
+	v.Skipped = s
 }
 
 // A Streak says how a job has failed since its last success.

@@ -170,6 +170,9 @@ func (p *pages) jobs(w http.ResponseWriter, r *http.Request) {
 func (p *pages) jobsFor(r *http.Request, n news, q query) jobsAnswer {
 	rows, _ := n.shown(p.app)
 	page, matched := q.page(rows, p.app.Now())
+	for i := range page {
+		page[i].Skip(p.app)
+	}
 	return jobsAnswer{App: p.infoFor(r, n), Matched: matched, Offset: q.offset, Jobs: page}
 }
 

@@ -159,7 +159,7 @@ func TestDescriptionHasEachField(t *testing.T) {
 
 // answerTypes are the Go types of the schemas.
 var answerTypes = map[string]any{
-	"App": appInfo{}, "Jobs": jobsAnswer{}, "Job": jobAnswer{}, "Problem": problem{}, "Change": change{}, "Changed": changed{}, "Orders": ordersAnswer{}, "History": historyAnswer{}, "Why": whyAnswer{}, "Past": past.Run{}, "Replicas": replicasAnswer{}, "Locks": locksAnswer{}, "Lock": locks.Lock{}, "Holder": locks.Holder{}, "Once": locks.Once{}, "Replica": view.Replica{}, "Order": view.Order{}, "Streak": view.Streak{}, "Setting": app.Setting{}, "Plan": backfillPlan{}, "Pause": view.Pause{}, "SignIn": signIn{}, "SignedIn": signedIn{},
+	"App": appInfo{}, "Jobs": jobsAnswer{}, "Job": jobAnswer{}, "Problem": problem{}, "Change": change{}, "Changed": changed{}, "Orders": ordersAnswer{}, "History": historyAnswer{}, "Why": whyAnswer{}, "Past": past.Run{}, "Replicas": replicasAnswer{}, "Locks": locksAnswer{}, "Lock": locks.Lock{}, "Holder": locks.Holder{}, "Once": locks.Once{}, "Replica": view.Replica{}, "Order": view.Order{}, "Streak": view.Streak{}, "Skipped": view.Skipped{}, "Setting": app.Setting{}, "Plan": backfillPlan{}, "Pause": view.Pause{}, "SignIn": signIn{}, "SignedIn": signedIn{},
 	"Row": view.Job{}, "Detail": view.Detail{}, "Recent": view.Outcome{}, "Outlook": view.Outlook{}, "Shard": view.Shard{}, "Upcoming": view.Upcoming{}, "LeftDay": view.LeftDay{},
 	"Outcome": event.Outcome{}, "Progress": record.Progress{}, "Late": record.Late{},
 	"BackfillOrder": record.Backfill{}, "Backfill": view.Backfill{}, "Span": record.Span{}, "End": record.End{}, "About": record.About{},

@@ -173,9 +173,12 @@
   const timedOut = (j) => !!j.timesOut && Date.parse(j.timesOut) < now();
   const stateTone = (j) => j.trouble || timedOut(j) ? 'bad' : ({ armed: 'busy', running: 'busy', stopping: 'busy', interrupted: 'wait', waiting: 'wait', unknown: 'wait', 'no record': 'wait', paused: 'wait' })[j.state] || (resting(j) ? 'wait' : 'none');
   const resting = (j) => j.state === 'paused' || !!j.pause; // its ticks are skipped
-  const skippedIn = (j) => (j.recent || []).filter((o) => o.status === 'skipped' && o.reason === 'paused' && (!j.pause || o.at >= j.pause.at));
-  const ticksOf = (all) => all.reduce((sum, o) => sum + (o.count || 1), 0);
-  const skippedText = (j) => { const n = ticksOf(skippedIn(j)); return n ? counted(n, 'tick') + ' skipped' : 'no tick skipped yet'; };
+  const skippedText = (j) => {
+    const s = j.skipped, kept = (j.recent || []).filter((o) => o.status === 'skipped' && o.reason === 'paused'); // the record has those of a pause by settings
+    const n = s ? s.count : kept.reduce((sum, o) => sum + (o.count || 1), 0);
+    return n ? (s && s.more ? 'more than ' : '') + counted(n, 'tick') + ' skipped' : 'no tick skipped yet';
+  };
+  const skippedTicks = (j) => j.skipped ? j.skipped.ticks : (j.recent || []).filter((o) => o.status === 'skipped' && o.reason === 'paused' && o.at).slice(0, 10).map((o) => o.at);
   const stateText = (j) => j.state === 'failing' ? 'failing ×' + j.failures : j.state + (j.failures ? ', failing ×' + j.failures : '');
 
   const stateNodes = (j) => [
@@ -189,7 +192,7 @@
     j.over ? el('small', {}, 'over since ' + stamp(j.over)) : null,
     j.waits ? el('small', {}, 'after unlock, until about ' + stamp(j.waits)) : null,
     j.pause ? el('small', {}, 'paused by ' + (j.pause.by || 'itself') + (j.pause.reason ? ': ' + j.pause.reason : '') + ', ', timed(j.pause.at, 'ago'), j.pause.until ? ', until ' + stamp(j.pause.until) : '') : null,
-    resting(j) && !j.everyReplica ? el('small', { class: 'tone-wait' }, skippedText(j)) : null,
+    resting(j) && !j.everyReplica && j.kind === 'job' ? el('small', { class: 'tone-wait' }, skippedText(j)) : null,
     j.ordered ? el('small', {}, counted(j.ordered, 'run') + ' ordered') : null,
     j.late ? el('small', { class: 'tone-bad' }, 'late since ' + stamp(j.late.since) + (j.late.count > 1 ? ' with ' + j.late.count + ' ticks' : '')) : null,
     j.error ? el('small', { class: 'tone-bad' }, j.error) : null,
@@ -325,7 +328,7 @@
     [timed(j.next, 'next'), el('small', {}, stamp(j.next) + awaits(j))];
 
   // How many jobs there are of what an operator looks for first. A tap shows only those, another one all.
-  const looks = { failing: 'failing', running: 'running', late: 'late', paused: 'paused', due: 'due in 1 h' };
+  const looks = { failing: 'failing', running: 'running', late: 'late', paused: 'paused', due: 'due in 1h' };
   const lookTones = { failing: 'bad', late: 'bad', paused: 'wait', running: 'busy' };
   const renderLooks = (a) => sync($('looks'), Object.keys(looks), (key) => key, (key) => {
     const button = el('button', { type: 'button', class: 'look' }, el('b'), el('span', {}, looks[key]));
@@ -396,11 +399,10 @@
         ['Run', j.run ? runLink(j.run, 'all that is known of it') : '']), el('p', {}, 'Another replica settles it, if one is up.')]);
     }
     if (resting(j)) {
-      const p = j.pause, skipped = skippedIn(j);
+      const p = j.pause, ticks = skippedTicks(j);
       all.push(['wait', p ? 'Paused by ' + (p.by || 'itself') : 'Paused by the settings of replicas', p && p.reason ? errorText(p.reason) : null,
         listed(...(p ? [['Since', stamp(p.at) + ', ', timed(p.at, 'ago')], ['Until', p.until ? stamp(p.until) : 'it is resumed']] : []),
-          ['Skipped', j.everyReplica ? '' : skippedText(j) + (skipped.length ? ': ' + skipped.slice(0, 10).map((o) => stamp(o.at) + (o.count > 1 ? ' and ' + (o.count - 1) + ' before it' : '')).join(', ') +
-            (skipped.length > 10 ? ' and older ones' : '') : '')])]);
+          ['Skipped', j.everyReplica || j.kind !== 'job' ? '' : skippedText(j) + (ticks.length ? ', the last at ' + ticks.map(stamp).join(', ') : '')])]);
     }
     return all;
   };
