@@ -82,7 +82,7 @@ func (l *listener) guarded(take func(event.Event)) func(event.Event) {
 		defer func() {
 			if p := recover(); p != nil && fmt.Sprint(p) != last {
 				last = fmt.Sprint(p)
-				l.log.Error("the Events function panicked", "event", e.Kind, "panic", last, "stack", string(debug.Stack()))
+				l.log.Error("the Events function panicked", "kind", e.Kind, "panic", last, "stack", string(debug.Stack()))
 			}
 		}()
 		take(e)
@@ -118,8 +118,36 @@ type line struct {
 	args  []any
 }
 
-// The lines of events, by what their attributes name in addition to the line's. An event
-// whose kind is in none of the tables is not logged.
+// names are those of events in the log, as the attribute event. An event whose kind has none is not logged.
+var names = map[event.Kind]logqueue.EventName{
+	event.Started:    "run.started",
+	event.NotStarted: "run.not-started",
+	event.TryFailed:  "run.try-failed",
+	event.Unhealthy:  "run.unhealthy",
+	event.Panicked:   "run.panicked",
+	event.NoProgress: "run.stalled",
+	event.TimedOut:   "run.timed-out",
+	event.Overrun:    "run.overrun",
+	event.Ended:      "run.ended",
+	event.Unrecorded: "run.unrecorded",
+	event.TakenBack:  "run.taken-back",
+
+	event.Settled:    "tick.settled",
+	event.Late:       "tick.late",
+	event.NotClaimed: "tick.not-claimed",
+
+	event.HoldOff:         "job.hold-off",
+	event.ScheduleChanged: "job.schedule-changed",
+	event.Inherited:       "job.inherited",
+	event.LeftAlone:       "job.left-alone",
+	event.TakenUp:         "job.taken-up",
+	event.Detail:          "job.detail",
+
+	event.StoreTrouble: "store.trouble",
+	event.StoreBack:    "store.back",
+}
+
+// The lines of events, by what their attributes name in addition to the line's. Each kind in one of the tables has its name.
 var (
 	runLines = map[event.Kind]func(*event.Event) line{ // job and run
 		event.Started:    func(e *event.Event) line { return info("run started", "try", e.Run.Try) },
@@ -166,12 +194,12 @@ var (
 // writeLine writes the line of an event to the log of the replica or of the job.
 func writeLine(e *event.Event, replica, job *slog.Logger) {
 	if of := replicaLines[e.Kind]; of != nil {
-		of(e).write(replica)
+		of(e).write(replica, e.Kind)
 	} else if of := jobLines[e.Kind]; of != nil {
-		of(e).write(job)
+		of(e).write(job, e.Kind)
 	} else if of := runLines[e.Kind]; of != nil {
 		if l := of(e); job.Enabled(context.Background(), l.level) { // else what names the run is not needed
-			l.write(ofRun(job, e.Run))
+			l.write(ofRun(job, e.Run), e.Kind)
 		}
 	}
 }
@@ -196,7 +224,9 @@ func ofRun(l *slog.Logger, run event.Run) *slog.Logger {
 	return l.With(args...)
 }
 
-func (l line) write(to *slog.Logger) { to.Log(context.Background(), l.level, l.text, l.args...) }
+func (l line) write(to *slog.Logger, kind event.Kind) {
+	to.Log(context.Background(), l.level, l.text, append([]any{"event", names[kind]}, l.args...)...)
+}
 
 func info(text string, args ...any) line   { return line{slog.LevelInfo, text, args} }
 func warn(text string, args ...any) line   { return line{slog.LevelWarn, text, args} }
@@ -212,7 +242,7 @@ func tryFailedLine(e *event.Event) line {
 // endedLine is no warning for an abandoned singleton: a stop always ends one so.
 func endedLine(e *event.Event) line {
 	o := &e.Outcome
-	l := info("run ended", "outcome", o.Status, "took", e.Took)
+	l := info("run ended", "outcome", o.Status, "took", e.Took, "took_ms", e.Took.Milliseconds())
 	if o.Status == event.Failed || o.Status == event.Stalled || o.Status == event.Abandoned && !e.Run.Tick.IsZero() {
 		l.level = slog.LevelWarn
 	}

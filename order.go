@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/event"
-	"github.com/soloist-go/soloist/internal/control"
 	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/runner"
@@ -176,7 +175,9 @@ func (s *Scheduler) Unlock(ctx context.Context, job string, now bool) error {
 // A Backfill says which ticks of a job are to be run again. They have their outcome already: they were
 // missed, or their runs have to be repeated, or they are older than the job.
 type Backfill struct {
-	From, To time.Time // the range, with both ends; it ends before the first tick without an outcome
+	// The range, with both ends; it ends before the first tick without an outcome. No To: it ends now, or with the last tick that
+	// has its outcome.
+	From, To time.Time
 
 	// All takes all ticks of the range. Otherwise those that were missed, as far as the history of the
 	// record shows; a range that begins before its history is refused.
@@ -206,16 +207,12 @@ type BackfillPlan struct {
 //
 // [ErrRefused]: the range is wrong, has no such ticks or too many. fs.ErrNotExist: the job has no entry.
 func (s *Scheduler) PlanBackfill(ctx context.Context, job string, b Backfill) (BackfillPlan, error) {
-	r, err := s.runner(job)
-	switch {
-	case err != nil:
+	if err := s.Validate(); err != nil {
 		return BackfillPlan{}, err
-	case r.Singleton() || r.EveryReplica():
-		return BackfillPlan{}, control.Refuse(fmt.Errorf("%s has no ticks that are run once: it is a singleton, or runs on each replica", job))
 	}
-	plan, err := r.PlanBackfill(ctx, runner.Range(b))
+	plan, err := s.core.PlanBackfill(ctx, job, desk.Range(b))
 	if err != nil {
-		return BackfillPlan{}, fmt.Errorf("backfill %s: %w", job, err)
+		return BackfillPlan{}, err
 	}
 	return BackfillPlan{plan.Ticks, plan.First, plan.Last}, nil
 }

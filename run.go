@@ -10,6 +10,7 @@ import (
 
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/control"
+	"github.com/soloist-go/soloist/internal/logqueue"
 	"github.com/soloist-go/soloist/internal/runner"
 	"github.com/soloist-go/soloist/internal/supervise"
 	"github.com/soloist-go/soloist/store"
@@ -54,8 +55,9 @@ func newRun(log *slog.Logger, p part, h *supervise.Handle) *Run {
 		request = ""
 	}
 	around := h.Around()
+	log = slog.New(logqueue.Tail(ofRun(log, h.Run).Handler(), h.Logged))
 	return &Run{Previous: around.Previous, Next: around.Next, Job: p.name, Shard: p.shard, Shards: p.shards, Tick: h.Run.Tick, Request: request, Backfill: fill, Attempt: h.Run.Attempt, Try: h.Run.Try,
-		Token: h.Run.Token, Log: ofRun(log, h.Run), handle: h}
+		Token: h.Run.Token, Log: log, handle: h}
 }
 
 // ID names the tick. It is the same on every attempt, so it serves as an idempotency key:

@@ -35,6 +35,7 @@ type Event struct {
 	Former  Former        // TookOver, Inherited: what is replaced
 	Note    string        // Heartbeat, Saved: the note; StoreTrouble: the job that met it first; LeftAlone: set if it may end without a person; a Kind that has variants: which one, for people
 	Stack   string        // NoProgress, Panicked: goroutines
+	Detail  string        // Ended, of a failure: its tries, errors, panic and last lines, as text of at most 16 KiB
 	Err     error         // why; nil: the Kind needs no reason
 }
 

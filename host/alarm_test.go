@@ -2,11 +2,13 @@ package host_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,8 +21,9 @@ import (
 // woken is a program that alarms wake up, its queue, and the times at which its jobs have run.
 type woken struct {
 	host.Program
-	queue *alarmtest.Queue
-	ran   noted
+	queue    *alarmtest.Queue
+	instance site // in Functions, from the first call on
+	noted
 }
 
 // newWoken makes one with jobs that take no time. In a bubble of synctest it is midnight, 1 January 2000, UTC.
@@ -34,13 +37,11 @@ func newWoken(schedules ...string) *woken {
 	return w
 }
 
+// do notes the time of a run.
 func (w *woken) do(context.Context, *soloist.Run) error {
-	w.ran.add(time.Now().UTC().Format("15:04:05"))
+	w.add(time.Now().UTC().Format("15:04:05"))
 	return nil
 }
-
-// times are when the jobs have run.
-func (w *woken) times() []string { return w.ran.all() }
 
 // wantPending wants exactly one message, which becomes visible at that time of day, or within the second before.
 func (w *woken) wantPending(t *testing.T, at string) {
@@ -53,29 +54,50 @@ func (w *woken) wantPending(t *testing.T, at string) {
 	}
 }
 
-// serve runs a replica in the background.
-func (w *woken) serve(t *testing.T) (stop func(), code <-chan int) {
-	t.Helper()
-	return serveOn(t, w.Program, newPiped())
+// executions are the ways of running in which a program is up for a while: the command tick, and invocations in Functions.
+var executions = map[string][]string{
+	"tick": {"SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=30m"}, "alarm": append(inFunctions, "SOLOIST_FUNCTION_TIMEOUT=30m"),
 }
 
-// tick waits for ticks that are due within the stay, and then sets the alarm for the next one, less the lead.
-func TestTickHandsOverToTheAlarm(t *testing.T) {
-	bubble(t, []string{"SOLOIST_ALARM=queue"}, func(t *testing.T) {
-		w := newWoken("1,2 0 * * *", "@hourly")
-		begin := time.Now()
-		got := run(t.Context(), w.Program, "tick")
-		if took := time.Since(begin); got.code != 0 || took < 2*time.Minute || took > 2*time.Minute+5*time.Second || strings.Count(got.out, "succeeded") != 2 {
-			t.Errorf("got %+v after %s, want the ticks of 00:01 and 00:02", got, took)
-		}
-		w.wantPending(t, "00:59:00")
-		time.Sleep(time.Until(w.queue.First()))
-		got = run(t.Context(), w.Program, "tick")
-		if at := time.Now().UTC().Format("15:04"); got.code != 0 || at != "01:00" || strings.Count(got.out, "succeeded") != 1 {
-			t.Errorf("got %+v at %s", got, at)
-		}
-		w.wantPending(t, "01:59:00")
-	})
+// wake is one execution, in Functions by a call of this function, with a message as the host receives it.
+func (w *woken) wake(t *testing.T, function string) result {
+	if os.Getenv("FUNCTIONS_CUSTOMHANDLER_PORT") == "" {
+		return run(t.Context(), w.Program, "tick")
+	}
+	body := ours
+	all, _ := w.queue.Receive(t.Context(), 1, time.Hour)
+	for _, m := range all {
+		body = string(m.Body)
+		defer w.queue.Delete(t.Context(), m.Receipt)
+	}
+	if w.instance.Handler == nil {
+		w.instance = open(t, w.Program)
+	}
+	code, logs := w.instance.invoke(t, function, map[bool]string{true: byQueue(body)}[function == "alarm"])
+	return result{code: code - http.StatusOK, out: strings.Join(logs, "\n")}
+}
+
+// wantWoken wants an execution to end now, at this time of day, with so many runs that have succeeded.
+func (r result) wantWoken(t *testing.T, at string, runs int) {
+	t.Helper()
+	if now := time.Now().UTC().Format("15:04"); r.code != 0 || now != at || strings.Count(r.out, "succeeded") != runs {
+		t.Errorf("got %+v at %s, want %d runs until %s", r, now, runs, at)
+	}
+}
+
+// An execution waits for ticks that are due within the stay, and then sets the alarm for the next one, less the lead. In Functions
+// a timer once a day does the same as a message.
+func TestExecutionHandsOverToTheAlarm(t *testing.T) {
+	for _, settings := range executions {
+		bubble(t, settings, func(t *testing.T) {
+			w := newWoken("1,2 0 * * *", "@hourly")
+			w.wake(t, "alarm").wantWoken(t, "00:02", 2)
+			w.wantPending(t, "00:59:00")
+			time.Sleep(time.Until(w.queue.First()))
+			w.wake(t, "tick").wantWoken(t, "01:00", 1)
+			w.wantPending(t, "01:59:00")
+		})
+	}
 }
 
 // If the alarm cannot be set, tick exits with code 1, and the old message stays. The log says so as an error, which is what
@@ -84,7 +106,7 @@ func TestAlarmThatCannotBeSet(t *testing.T) {
 	const says = "the alarm may not be set, so the next tick may wait for the platform's timer"
 	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_LOG_FORMAT=json"}, func(t *testing.T) {
 		w := newWoken("@hourly")
-		run(t.Context(), w.Program, "tick")
+		call(t, w.Program, "tick")
 		time.Sleep(time.Until(w.queue.First()))
 		w.queue.Meet = func(c alarmtest.Call) (fate alarmtest.Fate) {
 			if c.Op == "put" {
@@ -92,8 +114,7 @@ func TestAlarmThatCannotBeSet(t *testing.T) {
 			}
 			return fate
 		}
-		got := run(t.Context(), w.Program, "tick", "--json")
-		got.wants(t, "tick", 1, "succeeded")
+		got := wantLines(t, w.Program, "tick --json", 1, "succeeded")
 		m := await(t, messages(strings.NewReader(got.err)), says)
 		wantText(t, m.Level, m.Msg, "AuthorizationPermissionMismatch")
 		wantEqual(t, "level and number of lines", m.Level+fmt.Sprint(strings.Count(got.err, says)), "ERROR1")
@@ -104,10 +125,7 @@ func TestAlarmThatCannotBeSet(t *testing.T) {
 		w.queue.Meet = noQueue
 		s := open(t, w.Program)
 		for _, function := range []string{"alarm", "tick", "job-a"} {
-			code, logs := s.invoke(t, function, "")
-			if code != 500 || !strings.Contains(strings.Join(logs, ""), says) {
-				t.Errorf("%s: got %d, %q", function, code, logs)
-			}
+			wantCode(t, <-s.invoked(t, function, "", says), 500)
 		}
 		s.wantInvoked(t, "warmup", "", 200)
 	})
@@ -120,7 +138,7 @@ func TestServeStays(t *testing.T) {
 		bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_STAY=" + stay}, func(t *testing.T) {
 			w := newWoken("@hourly")
 			w.Work = append(w.Work, work...)
-			stop, code := w.serve(t)
+			stop, code := serveOn(t, w.Program, newPiped())
 			time.Sleep(10 * time.Minute)
 			w.wantPending(t, "00:59:00")
 			wantLines(t, w.Program, "wake", 0)
@@ -129,9 +147,7 @@ func TestServeStays(t *testing.T) {
 			wantEqual(t, "visible messages six minutes later", w.queue.Visible(time.Now()), 0)
 			time.Sleep(54 * time.Minute)
 			w.wantPending(t, "01:59:00")
-			if len(code) != 0 || len(w.times()) != 1 {
-				t.Errorf("with a stay of %s: it has ended, or ran at %q", stay, w.times())
-			}
+			wantEqual(t, "it has ended, and runs", []int{len(code), len(w.all())}, []int{0, 1})
 			stop()
 			<-code
 			w.wantPending(t, "01:59:00")
@@ -142,22 +158,33 @@ func TestServeStays(t *testing.T) {
 // While a job runs nothing is handed over; a stop sets the alarm for what it has left.
 func TestServeSetsAlarmWhenStopped(t *testing.T) {
 	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_GRACE=1s"}, func(t *testing.T) {
-		w, long := newWoken(), lastingJob("long", "1 0 * * *", 24*time.Hour)
-		long.Interrupted = soloist.Rerun
-		w.Work = []soloist.Work{long}
-		stop, code := w.serve(t)
+		w := overlong(24 * time.Hour)
+		stop, code := serveOn(t, w.Program, newPiped())
 		time.Sleep(20 * time.Minute)
-		if len(code) != 0 {
-			t.Fatal("it has ended under a run")
+		wantEqual(t, "ends, and messages, under a run", []int{len(code), len(w.queue.All())}, []int{0, 1})
+		for _, m := range w.queue.All() { // somebody empties the queue
+			w.queue.Delete(t.Context(), m.Receipt)
 		}
-		wantEqual(t, "messages under a run", len(w.queue.All()), 1)
-		w.empty(t)
 		stop()
 		wantCode(t, <-code, 0)
-		if n := w.queue.Visible(time.Now()); n == 0 {
-			t.Errorf("the run that was interrupted wakes nobody up: %+v", w.queue.All())
-		}
+		w.wantVisible(t, 0)
 	})
+}
+
+// overlong has a job of 00:01 that takes so long, and is run again if it is interrupted.
+func overlong(takes time.Duration) *woken {
+	w, long := newWoken(), lastingJob("long", "1 0 * * *", takes)
+	long.Interrupted = soloist.Rerun
+	w.Work = []soloist.Work{long}
+	return w
+}
+
+// wantVisible wants a message that is visible within this time: what is left wakes somebody up.
+func (w *woken) wantVisible(t *testing.T, within time.Duration) {
+	t.Helper()
+	if w.queue.Visible(time.Now().Add(within)) == 0 {
+		t.Errorf("what is left wakes nobody up: %+v", w.queue.All())
+	}
 }
 
 // An order by a command or over HTTP puts a message: else nobody obeys it, or the platform ends the replica that has taken it
@@ -198,16 +225,14 @@ func TestTickSetsTheAlarmItNeeds(t *testing.T) {
 		w.Work = newWoken("1 * * * *").Work
 		ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
 		defer stop()
-		if got := run(ctx, w.Program, "tick"); got.code != 0 || strings.Contains(got.out, "error") {
-			t.Errorf("got %+v", got)
-		}
+		run(ctx, w.Program, "tick").wants(t, "tick that is stopped", 0, "!error")
 		w.wantPending(t, "00:00:35") // put at once, since the tick is less than the lead ahead, and hidden when old ones were cleared
 	})
 }
 
 // wake puts a message that is visible at once, and status says which alarm is pending.
 func TestWakeAndStatusOfAlarm(t *testing.T) {
-	bubble(t, []string{"SOLOIST_ALARM=queue"}, func(t *testing.T) {
+	bubble(t, []string{"SOLOIST_ALARM=queue", "COLUMNS=100"}, func(t *testing.T) {
 		w := newWoken("@hourly")
 		w.queue.Name = "https://a/before"
 		run(t.Context(), w.Program, "tick")
@@ -225,13 +250,6 @@ func TestWakeAndStatusOfAlarm(t *testing.T) {
 	})
 	environment(t)
 	wantLines(t, host.Program{Work: work()}, "wake", 2, "set SOLOIST_ALARM=queue")
-}
-
-// empty has somebody empty the queue.
-func (w *woken) empty(t *testing.T) {
-	for _, m := range w.queue.All() {
-		w.queue.Delete(t.Context(), m.Receipt)
-	}
 }
 
 // noQueue is a queue out of reach.
@@ -264,26 +282,24 @@ func (w *woken) wantAwake(t *testing.T, until time.Duration) {
 
 // A run of 25 minutes keeps no other job waiting whose ticks come meanwhile. An order is obeyed, too.
 func TestLongRunHoldsUpNoOtherJob(t *testing.T) {
-	bubble(t, []string{"SOLOIST_ALARM=queue"}, func(t *testing.T) {
-		w := newWoken("*/5 * * * *", "@daily")
-		w.Work = append(w.Work, lastingJob("long", "0 1 * * *", 25*time.Minute))
-		time.Sleep(59 * time.Minute)
-		done := make(chan result, 1)
-		go func() { done <- run(t.Context(), w.Program, "tick") }()
-		time.Sleep(time.Minute + 30*time.Second)
-		w.wantAwake(t, 21*time.Minute)
-		wantLines(t, w.Program, "run job-b --no-wait", 0)
-		time.Sleep(time.Minute)
-		wantEqual(t, "runs, of each five minutes and of the order", len(w.times()), 6)
-		got := <-done
-		if at := time.Now().UTC().Format("15:04"); got.code != 0 || at != "01:25" || strings.Count(got.out, "succeeded") != 8 {
-			t.Errorf("got %+v at %s", got, at)
-		}
-		if want := []string{"01:00:00", "01:05:00", "01:10:00", "01:15:00", "01:20:00", "01:25:00"}; !slices.Equal(slices.DeleteFunc(w.times(), func(at string) bool { return !strings.HasSuffix(at, "0:00") && !strings.HasSuffix(at, "5:00") }), want) {
-			t.Errorf("ran at %q, want %q", w.times(), want)
-		}
-		w.wantPending(t, "01:29:00")
-	})
+	for _, settings := range executions {
+		bubble(t, settings, func(t *testing.T) {
+			w := newWoken("*/5 * * * *", "@daily")
+			w.Work = append(w.Work, lastingJob("long", "0 1 * * *", 25*time.Minute))
+			time.Sleep(59 * time.Minute)
+			done := make(chan result, 1)
+			go func() { done <- w.wake(t, "alarm") }()
+			time.Sleep(time.Minute + 30*time.Second)
+			w.wantAwake(t, 21*time.Minute)
+			wantLines(t, w.Program, "run job-b --no-wait", 0)
+			time.Sleep(time.Minute)
+			wantEqual(t, "runs, of each five minutes and of the order", len(w.all()), 6)
+			(<-done).wantWoken(t, "01:25", 8)
+			onTime := slices.DeleteFunc(w.all(), func(at string) bool { return !strings.HasSuffix(at, "0:00") && !strings.HasSuffix(at, "5:00") })
+			wantEqual(t, "ran at", onTime, []string{"01:00:00", "01:05:00", "01:10:00", "01:15:00", "01:20:00", "01:25:00"})
+			w.wantPending(t, "01:29:00")
+		})
+	}
 }
 
 // A tick that is due and cannot be begun, since it may take longer than what is left of the execution, keeps no other one
@@ -331,25 +347,6 @@ func TestQueuedTickBesideLongRun(t *testing.T) {
 	})
 }
 
-// In Functions an execution is an invocation.
-func TestLongRunHoldsUpNoOtherJobInFunctions(t *testing.T) {
-	bubble(t, append(inFunctions, "SOLOIST_FUNCTION_TIMEOUT=30m"), func(t *testing.T) {
-		w := newWoken("*/5 * * * *")
-		w.Work = append(w.Work, lastingJob("long", "0 1 * * *", 21*time.Minute))
-		time.Sleep(59 * time.Minute)
-		s := open(t, w.Program)
-		done := make(chan []string)
-		go func() {
-			_, logs := s.invoke(t, "alarm", byQueue(ours))
-			done <- logs
-		}()
-		time.Sleep(90 * time.Second)
-		w.wantAwake(t, 18*time.Minute)
-		wantEqual(t, "runs until 01:19", len(w.times()), 4)
-		wantEqual(t, "runs", strings.Count(strings.Join(<-done, "\n"), "succeeded"), 6)
-	})
-}
-
 // A run that an HTTP trigger has asked for is found if its instance dies, and a short one wakes nobody up. With a note that a
 // newer program has written the alarm is set all the same, and the log tells of the note: no run fails for it.
 func TestRunByTriggerIsFoundAgain(t *testing.T) {
@@ -363,14 +360,13 @@ func TestRunByTriggerIsFoundAgain(t *testing.T) {
 			}
 			s, log := logged(t, w.Program)
 			s.invoke(t, "alarm", byQueue(ours))
-			s.wantInvoked(t, "job-a", byHTTP, 200)
-			wantEqual(t, "runs", len(w.times()), 1)
-			w.wantPending(t, "23:59:00")
-			if newer {
+			for range 2 {
 				s.wantInvoked(t, "job-a", byHTTP, 200)
 				w.wantPending(t, "23:59:00")
-				wantText(t, "log", log.String(), "update the program")
-				wantNone(t, "log", log.String(), "ERROR")
+			}
+			wantEqual(t, "runs", len(w.all()), 2)
+			if newer {
+				wantText(t, "log", log.String(), "update the program", "!ERROR")
 				return
 			}
 			code := s.invoked(t, "long", byHTTP)
@@ -382,39 +378,23 @@ func TestRunByTriggerIsFoundAgain(t *testing.T) {
 	}
 }
 
-// An execution, or an invocation, that has less time than the lead shortens that: one is enough for a tick. Else the platform
-// would call again and again until the tick is near.
+// An execution that has less time than the lead shortens that: one is enough for a tick. Else the platform would call again and
+// again until the tick is near.
 func TestLeadFitsExecution(t *testing.T) {
 	for name, settings := range map[string][]string{
 		"a short time":               {"SOLOIST_TICK_TIMEOUT=2m"},
 		"a long lead":                {"SOLOIST_TICK_TIMEOUT=30m", "SOLOIST_ALARM_LEAD=20m", "SOLOIST_STAY=30m"},
-		"a short invocation":         {"SOLOIST_FUNCTION_TIMEOUT=2m"},
-		"an invocation of few calls": {"SOLOIST_FUNCTION_TIMEOUT=10s"},
+		"a short invocation":         append(inFunctions, "SOLOIST_FUNCTION_TIMEOUT=2m"),
+		"an invocation of few calls": append(inFunctions, "SOLOIST_FUNCTION_TIMEOUT=10s"),
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, append(settings, "SOLOIST_ALARM=queue"), func(t *testing.T) {
-				w, n := newWoken("@hourly"), 0
-				wake := func() { run(t.Context(), w.Program, "tick") }
-				if strings.Contains(name, "invocation") {
-					t.Setenv("FUNCTIONS_CUSTOMHANDLER_PORT", "7071")
-					s := open(t, w.Program)
-					body := ours
-					wake = func() { // as the host does
-						all, _ := w.queue.Receive(t.Context(), 1, 10*time.Minute)
-						for _, m := range all {
-							body = string(m.Body)
-							defer w.queue.Delete(t.Context(), m.Receipt)
-						}
-						s.wantInvoked(t, "alarm", byQueue(body), 200)
-					}
-				}
-				for wake(); len(w.times()) == 0 && n < 100; n++ {
-					time.Sleep(max(0, time.Until(w.queue.First())) + 300*time.Millisecond) // the way to the message
-					wake()
-				}
-				wantEqual(t, "executions for one tick", n, 1)
-				wantEqual(t, "ran at", w.times(), []string{"01:00:00"})
-			})
+		bubble(t, append(settings, "SOLOIST_ALARM=queue"), func(t *testing.T) {
+			w, n := newWoken("@hourly"), 0
+			for w.wake(t, "alarm"); len(w.all()) == 0 && n < 100; n++ {
+				time.Sleep(max(0, time.Until(w.queue.First())) + 300*time.Millisecond) // the way to the message
+				w.wake(t, "alarm")
+			}
+			wantEqual(t, name+": executions for one tick", n, 1)
+			wantEqual(t, name+": ran at", w.all(), []string{"01:00:00"})
 		})
 	}
 }
@@ -422,25 +402,18 @@ func TestLeadFitsExecution(t *testing.T) {
 // An execution leaves what it has no time for to the next one: a backfill, and ticks nearer than the stay. The time that is
 // left is enough for a run.
 func TestPassesEndBeforeTheExecution(t *testing.T) {
-	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_TICK_TIMEOUT=30m"}, func(t *testing.T) {
+	bubble(t, executions["tick"], func(t *testing.T) {
 		w := newWoken("*/5 * * * *", "@every 30s")
 		w.Work = append(w.Work, lastingJob("slow", "*/10 * * * *", 20*time.Second))
-		run(t.Context(), w.Program, "tick")
+		call(t, w.Program, "tick")
 		time.Sleep(24*time.Hour + time.Minute)
-		run(t.Context(), w.Program, "tick")
+		call(t, w.Program, "tick")
 		wantLines(t, w.Program, "backfill slow --from 2000-01-01T00:00:00Z --to 2000-01-02T00:00:00Z --all", 0)
-		before, begin := len(w.times()), time.Now()
-		got := run(t.Context(), w.Program, "tick")
-		took := time.Since(begin)
-		if got.code != 0 || took < 14*time.Minute || took > 24*time.Minute {
-			t.Errorf("code %d after %s", got.code, took)
-		}
-		if n, want := len(w.times())-before, int(took/time.Minute)*2; n < want {
-			t.Errorf("the other jobs ran %d times in %s", n, took)
-		}
-		if n := w.queue.Visible(time.Now().Add(5 * time.Second)); n == 0 {
-			t.Errorf("the backfill wakes nobody up: %+v", w.queue.All())
-		}
+		before, begin := len(w.all()), time.Now()
+		wantLines(t, w.Program, "tick", 0)
+		wantTook(t, begin, 14*time.Minute, 24*time.Minute)
+		wantWithin(t, "runs of the other jobs", len(w.all())-before, int(time.Since(begin)/time.Minute)*2, 1000)
+		w.wantVisible(t, 5*time.Second)
 	})
 }
 
@@ -448,18 +421,16 @@ func TestPassesEndBeforeTheExecution(t *testing.T) {
 func TestExecutionEndsUnderRun(t *testing.T) {
 	for _, alarm := range []string{"queue", ""} {
 		bubble(t, []string{"SOLOIST_ALARM=" + alarm, "SOLOIST_TICK_TIMEOUT=10m", "SOLOIST_GRACE=20s"}, func(t *testing.T) {
-			w, long := newWoken(), lastingJob("long", "1 0 * * *", time.Hour)
-			long.Interrupted = soloist.Rerun
-			w.Work = []soloist.Work{long}
+			w := overlong(time.Hour)
 			if alarm == "" {
-				run(t.Context(), w.Program, "tick")
+				call(t, w.Program, "tick")
 				time.Sleep(2 * time.Minute)
 			}
 			begin := time.Now()
 			wantLines(t, w.Program, "tick", 1)
 			wantTook(t, begin, 8*time.Minute, 10*time.Minute-5*time.Second)
-			if n := w.queue.Visible(time.Now().Add(time.Minute)); (n == 0) != (alarm == "") {
-				t.Errorf("with the alarm %q: got the messages %+v", alarm, w.queue.All())
+			if alarm != "" {
+				w.wantVisible(t, time.Minute)
 			}
 		})
 	}
@@ -472,12 +443,10 @@ func TestStayLooksAgainAfterItHasWaited(t *testing.T) {
 		cache := lastingJob("cache", "1 0 1 1 *", 8*time.Minute+50*time.Second)
 		cache.EveryReplica = true
 		w.Work = append(w.Work, cache)
-		stop, code := w.serve(t)
+		stop, code := serveOn(t, w.Program, newPiped())
 		defer stop()
 		<-code
-		if at := time.Now().UTC().Format("15:04"); at != "00:12" || !slices.Contains(w.times(), "00:10:00") {
-			t.Errorf("it ended at %s, and the job ran at %q, want a run at 00:10:00", at, w.times())
-		}
+		wantEqual(t, "the end, and the run", append(w.all(), time.Now().UTC().Format("15:04")), []string{"00:10:00", "00:12"})
 	})
 }
 
@@ -485,22 +454,81 @@ func TestStayLooksAgainAfterItHasWaited(t *testing.T) {
 func TestStayEndsUnderNoRun(t *testing.T) {
 	bubble(t, []string{"SOLOIST_ALARM=queue", "SOLOIST_STAY=65s", "SOLOIST_GRACE=0s"}, func(t *testing.T) {
 		w := newWoken("@yearly")
-		var ended, cut atomic.Int32
-		w.Work = append(w.Work, soloist.Job{Name: "cache", Schedule: "* * * * *", EveryReplica: true, Do: func(ctx context.Context, _ *soloist.Run) error {
-			select {
-			case <-time.After(40 * time.Second):
-				ended.Add(1)
-			case <-ctx.Done():
-				cut.Add(1)
-			}
-			return ctx.Err()
-		}})
-		stop, code := w.serve(t)
+		cache := lastingJob("cache", "* * * * *", 40*time.Second)
+		cache.EveryReplica, cache.Do = true, noting(&w.noted, cache.Do)
+		w.Work = append(w.Work, cache)
+		begin := time.Now()
+		stop, code := serveOn(t, w.Program, newPiped())
 		defer stop()
 		wantCode(t, <-code, 0)
-		if at := time.Now().UTC().Format("15:04:05"); ended.Load() != 1 || cut.Load() != 0 || at < "00:01:40" || at > "00:01:43" {
-			t.Errorf("it ended at %s: %d runs ended, %d were cut off; want one that ended at 00:01:40", at, ended.Load(), cut.Load())
-		}
-		wantEqual(t, "messages that are left", len(w.queue.All()), 1)
+		wantTook(t, begin, 100*time.Second, 103*time.Second)
+		wantEqual(t, "runs, and messages that are left", append(w.all(), fmt.Sprint(len(w.queue.All()))), []string{"<nil>", "1"})
 	})
 }
+
+// noting notes what each run returns.
+func noting(n *noted, do func(context.Context, *soloist.Run) error) func(context.Context, *soloist.Run) error {
+	return func(ctx context.Context, run *soloist.Run) error {
+		err := do(ctx, run)
+		n.add(fmt.Sprint(err))
+		return err
+	}
+}
+
+// Whatever is in the queue wakes the app up once, and the host may delete it.
+func TestAlarmFunctionAndForeignMessages(t *testing.T) {
+	bubble(t, inFunctions, func(t *testing.T) {
+		w := newWoken("@hourly")
+		s, log := logged(t, w.Program)
+		for _, body := range []string{byQueue("garbage \x00"), byQueue(`{"app":"other"}`), byQueue("null"), byQueue(""), `{"Data":{"alarm":7}}`, `{"Data":{"item":{"app":"x"}}}`, ""} {
+			s.wantInvoked(t, "alarm", body, 200)
+		}
+		w.wantPending(t, "00:59:00")
+		wantEqual(t, "messages that are told", strings.Count(log.String(), "is not an alarm of this app"), 5)
+	})
+}
+
+// A record that no call can mend does not have the host call again and again: the alarm is set for the next tick, and the
+// answer says what is wrong. A record that cannot be read wants a replica soon.
+func TestAlarmFunctionWithUnusableRecord(t *testing.T) {
+	for fault, pending := range map[string]time.Duration{"garbage": 24 * time.Hour, "unreadable": time.Minute} { // at most
+		bubble(t, inFunctions, func(t *testing.T) {
+			w := newWoken("@daily", "@daily")
+			if fault == "garbage" {
+				put(t, w.Store, "demo/job-a", fault, false)
+			} else {
+				w.Store = newGated(w.Store, unreadable("demo/job-a"))
+			}
+			s := open(t, w.Program)
+			for _, function := range []string{"alarm", "tick"} {
+				wantCode(t, <-s.invoked(t, function, "", "job job-a: "), 200)
+				if first := w.queue.First(); first.IsZero() || time.Until(first) > pending {
+					t.Errorf("%s: got the messages %+v", fault, w.queue.All())
+				}
+			}
+		})
+	}
+}
+
+// Without alarms there is no such function, and a job may have its name; with alarms it may not.
+func TestAlarmIsAFunctionOfAlarmsAlone(t *testing.T) {
+	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_STORAGE=memory:")
+	s := open(t, host.Program{Work: jobs(soloist.Job{Name: "night"})})
+	s.wantInvoked(t, "alarm", "", 404)
+	work := jobs(soloist.Job{Name: "alarm"})
+	wantLines(t, host.Program{Work: work}, "validate", 0)
+	environment(t, "SOLOIST_ALARM=queue", "SOLOIST_STORAGE=UseDevelopmentStorage=true")
+	checkMistakes(t, run(t.Context(), host.Program{Work: work}, "validate"), []string{`job "alarm" has the name of the function that gets the alarms`})
+}
+
+// byQueue is the payload of a queue trigger.
+func byQueue(message string) string {
+	text, _ := json.Marshal(message)
+	inner, _ := json.Marshal(string(text))
+	return fmt.Sprintf(`{"Data":{"alarm":%s},"Metadata":{"DequeueCount":"1"}}`, inner)
+}
+
+const ours = `{"schema":1,"app":"demo","id":"x"}`
+
+// inFunctions are the settings of an app of Functions with alarms.
+var inFunctions = []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_ALARM=queue", "SOLOIST_APP=demo"}

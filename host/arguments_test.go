@@ -48,11 +48,9 @@ func TestCompletions(t *testing.T) {
 	environment(t, "SOLOIST_LEASE=wrong")
 	p := host.Program{Work: work(), Store: down()}
 	for line, want := range completions {
-		words := strings.Split(line, " ")
-		got := run(t.Context(), p, append([]string{"__complete"}, words...)...)
-		if all := strings.Fields(got.out); !slices.Equal(all, want) || got.code != 0 || got.err != "" {
-			t.Errorf("%q: got %+v, want %q", line, got, want)
-		}
+		got := run(t.Context(), p, append([]string{"__complete"}, strings.Split(line, " ")...)...)
+		wantEqual(t, line, append(strings.Fields(got.out), got.err), append(want, ""))
+		wantCode(t, got.code, 0)
 	}
 	wantLines(t, p, "__complete", 0, "serve\n")
 }
@@ -116,48 +114,39 @@ func TestCompletionOfOddNames(t *testing.T) {
 			t.Errorf("%q: got %d, %q, %q", name, got, out.String(), errs.String())
 		}
 	}
-	got := run(t.Context(), host.Program{}, "completion", "tcsh")
-	if want := `demo: completion: SHELL must be one of "bash","zsh","fish" but got "tcsh"`; got.code != 2 || !strings.HasPrefix(got.err, want) {
-		t.Errorf("got %+v, want %s", got, want)
-	}
+	wantLines(t, host.Program{}, "completion tcsh", 2, `demo: completion: SHELL must be one of "bash","zsh","fish" but got "tcsh"`)
 }
 
 func TestWrongArguments(t *testing.T) {
 	environment(t)
-	for _, test := range []struct{ args, want string }{
-		{"bogus", `demo: unknown command "bogus"`},
-		{"stauts", `demo: unknown command "stauts": did you mean status?`},
-		{"serve now", `demo: serve: unexpected argument "now"`},
-		{"status --jsno", "demo: status: unknown flag --jsno: did you mean --json?"},
-		{"serve --json", "demo: serve: unknown flag --json: it takes none"},
-		{"tick beat", `demo: tick: unexpected argument "beat"`},
-		{"pause", "demo: pause: which job?"},
-		{"unlock", "demo: unlock: of which job?"},
-		{"unlock --now", "demo: unlock: of which job?"},
-		{"unlock beat leader", `demo: unlock: unexpected argument "leader"`},
-		{"status --now", "demo: status: unknown flag --now: want --watch, --locks, --json"},
-		{"history --at 2026-03-29", "demo: history: unknown flag --at: want --job, --since, --outcome, -n, --why, --json"},
-		{"validate -n 3", "demo: validate: unknown flag -n: want --json"},
-		{"next -n x", `demo: next: --limit: "x" is no number from 1 to 1000`},
-		{"next -n 0", `demo: next: --limit: "0" is no number from 1 to 1000`},
-		{"history -n 1001", `demo: history: --limit: "1001" is no number from 1 to 1000`},
-		{"next --at", "demo: next: --at needs a value"},
-		{"next -é", "demo: next: unknown flag -é: want -n, --at, --tz, --schedule, --json"},
-		{"status --json=perhaps", `demo: status: --json: bool value must be true, 1, yes, false, 0 or no but got "perhaps"`},
-		{"--json", "demo: unknown flag --json: flags follow the command"},
-		{"-", `demo: unknown command "-"`},
-		{"next beat leader", `demo: next: unexpected argument "leader"`},
-	} {
-		got := run(t.Context(), host.Program{Work: work()}, strings.Fields(test.args)...)
-		if got.code != 2 || got.out != "" || got.err != test.want+"\ndemo help lists the commands\n" {
-			t.Errorf("%s: got %+v, want code 2, %q and where the commands are", test.args, got, test.want)
-		}
-	}
 	p := host.Program{Work: work(), Store: down(), Now: spring}
+	const help = "\ndemo help lists the commands\n"
 	for args, want := range map[string]string{
+		"bogus":                               "unknown command \"bogus\": demo help lists the commands\n",
+		"stauts":                              "unknown command \"stauts\": did you mean status?\n",
+		"serve now":                           `serve: unexpected argument "now"` + help,
+		"status --jsno":                       "status: unknown flag --jsno: did you mean --json?" + help,
+		"serve --json":                        "serve: unknown flag --json: it takes none" + help,
+		"tick beat":                           `tick: unexpected argument "beat"` + help,
+		"pause":                               "pause: which job?" + help,
+		"unlock":                              "unlock: of which job?" + help,
+		"unlock --now":                        "unlock: of which job?" + help,
+		"unlock beat leader":                  `unlock: unexpected argument "leader"` + help,
+		"status --now":                        "status: unknown flag --now: want --failing, --exit-code, --watch, --locks, --tz, --json" + help,
+		"history --at 2026-03-29":             "history: unknown flag --at: want --job, --since, --outcome, -n, --why, --tz, --json" + help,
+		"validate -n 3":                       "validate: unknown flag -n: want --json" + help,
+		"next -n x":                           `next: --limit: "x" is no number from 1 to 1000` + help,
+		"next -n 0":                           `next: --limit: "0" is no number from 1 to 1000` + help,
+		"history -n 1001":                     `history: --limit: "1001" is no number from 1 to 1000` + help,
+		"next --at":                           "next: --at needs a value" + help,
+		"next -é":                             "next: unknown flag -é: want -n, --at, --schedule, --tz, --json" + help,
+		"status --json=perhaps":               `status: --json: bool value must be true, 1, yes, false, 0 or no but got "perhaps"` + help,
+		"--json":                              "unknown flag --json: flags follow the command" + help,
+		"-":                                   "unknown command \"-\": demo help lists the commands\n",
+		"next beat leader":                    `next: unexpected argument "leader"` + help,
 		"next leader":                         "there is no job \"leader\": want one of beat, night-report\n",
 		"history nobody":                      "there is no job \"nobody\": want one of beat, night-report, leader\n",
-		"history --since tomorrow":            `history: --since is "tomorrow": want a span such as 90m, 24h or 7d, a date such as 2026-03-29, or an instant such as 2026-03-29T01:00:00Z`,
+		"history --since tomorrow":            `history: --since is "tomorrow": want a span such as 90m, 24h or 7d, a date such as 2026-03-29, today, yesterday, or an instant such as 2026-03-29T01:00:00Z`,
 		"history --since=-5m":                 `history: --since is "-5m": want a span`,
 		"history --since 99999d":              `history: --since is "99999d": want a span`,
 		"history --since 0s":                  `history: --since is "0s": want a span`,
@@ -169,7 +158,7 @@ func TestWrongArguments(t *testing.T) {
 		"history @2026-03-28T01:00:00Z":       `there is no job ""`,
 		"history nobody@2026-03-28T01:00:00Z": `there is no job "nobody"`,
 		"pause nobody":                        `there is no job "nobody": want one of beat, night-report, leader`,
-		"pause beat --until yesterday":        `pause: --until is "yesterday": want a span such as`,
+		"pause beat --until yesterday":        `pause: --until is "yesterday": want a time to come`,
 		"pause beat --until 2020-01-01":       `pause: --until is "2020-01-01": want a time to come`,
 		"run beat --until 0s":                 `run: --until is "0s": want a span`,
 		"audit nobody":                        `there is no job "nobody"`,
@@ -179,33 +168,34 @@ func TestWrongArguments(t *testing.T) {
 		"next --at 2026-02-30":                `next: --at is "2026-02-30": want a date`,
 		"next --tz Mars/Olympus":              `next: --tz "Mars/Olympus" is unknown; want an IANA name such as Europe/Berlin, or UTC`,
 		"next --tz=":                          `next: --tz "" is empty; want an IANA name`,
+		"history --tz jobs":                   `history: --tz "jobs" is unknown`,
+		"audit --tz CET --since 2026-03-29":   `audit: --since is "2026-03-29": want a time that has passed`,
+		"audit --tz Local":                    `audit: --tz "Local" differs between machines`,
+		"backfill beat --from tomorrow":       `backfill: --from is "tomorrow": want a span such as 90m`,
+		"backfill beat --from 2026-02-30":     `backfill: --from is "2026-02-30": want a span such as 90m`,
 		"next --schedule TZ=UTC":              `next: --schedule "TZ=UTC": byte 6: nothing after the prefix`,
 	} {
-		got := run(t.Context(), p, strings.Fields(args)...)
-		if got.code != 2 || got.out != "" || !strings.HasPrefix(got.err, "demo: "+want) || strings.Count(got.err, "\n") != 1 {
+		got := call(t, p, args)
+		lines := max(1, strings.Count(want, "\n"))
+		if got.code != 2 || got.out != "" || !strings.HasPrefix(got.err, "demo: "+want) || strings.Count(got.err, "\n") != lines {
 			t.Errorf("%s: got %+v, want code 2 and %q", args, got, want)
 		}
 	}
-	got := run(t.Context(), p, strings.Fields("history x --since y --outcome z")...)
-	if got.code != 2 || strings.Count(got.err, "\n") != 3 {
-		t.Errorf("all at once: got %+v", got)
-	}
+	got := call(t, p, "history x --since y --outcome z")
+	wantEqual(t, "all at once: lines", strings.Count(got.err, "\n"), 3)
 }
 
 func TestHelp(t *testing.T) {
 	environment(t, "SOLOIST_LEASE=wrong") // who asks for help may have it wrong
 	for _, args := range []string{"help", "--help", "-h", "-help"} {
-		got := run(t.Context(), host.Program{}, strings.Fields(args)...)
-		if got.code != 0 || got.err != "" {
-			t.Errorf("%s: got %+v", args, got)
-		}
-		for _, want := range []string{"serve", "tick", "status", "history", "next", "unlock", "validate", "help", "SOLOIST_APP", "SOLOIST_STORAGE", "SOLOIST_CONTAINER",
-			"SOLOIST_LEASE", "SOLOIST_ADDR", "SOLOIST_GRACE", "SOLOIST_HISTORY", "SOLOIST_READ_TOKEN", "SOLOIST_ADMIN_TOKEN", "SOLOIST_LOG_FORMAT", "SOLOIST_LOG_LEVEL",
-			"SOLOIST_JOB_<NAME>_SCHEDULE", "SOLOIST_JOB_<NAME>_TIMEZONE", "SOLOIST_JOB_<NAME>_PAUSED", "SOLOIST_JOB_<NAME>_PING",
-			"SOLOIST_ALERT_WEBHOOK", "SOLOIST_ALERT_SECRET", "SOLOIST_ALERT_FAILURES"} {
+		got := wantLines(t, host.Program{}, args, 0, "\n3, in Functions 200: ", `"overrun"`)
+		wantEqual(t, args+": standard error", got.err, "")
+		for want := range strings.FieldsSeq(`serve tick status history next unlock validate help SOLOIST_APP SOLOIST_STORAGE SOLOIST_CONTAINER
+			SOLOIST_LEASE SOLOIST_ADDR SOLOIST_GRACE SOLOIST_HISTORY SOLOIST_READ_TOKEN SOLOIST_ADMIN_TOKEN SOLOIST_LOG_FORMAT SOLOIST_LOG_LEVEL
+			SOLOIST_JOB_<NAME>_SCHEDULE SOLOIST_JOB_<NAME>_TIMEZONE SOLOIST_JOB_<NAME>_PAUSED SOLOIST_JOB_<NAME>_PING
+			SOLOIST_ALERT_WEBHOOK SOLOIST_ALERT_SECRET SOLOIST_ALERT_FAILURES`) {
 			wantText(t, args, got.out, "\n  "+want+" ")
 		}
-		wantText(t, args, got.out, "\n3, in Functions 200: ", `"overrun"`)
 	}
 }
 
@@ -242,64 +232,52 @@ func TestFormsOfFlags(t *testing.T) {
 
 // answers is a call of each command that can answer in JSON, and fields of its answer.
 var answers = map[string]struct {
-	args []string
+	args string
 	want map[string]any
 }{
-	"tick":         {nil, map[string]any{"app": "demo"}},
-	"status":       {nil, map[string]any{"app": "demo"}},
-	"history":      {[]string{"beat"}, map[string]any{"app": "demo"}},
-	"next":         {nil, map[string]any{"app": "demo"}},
-	"unlock":       {[]string{"beat", "--yes"}, map[string]any{"job": "beat", "unlocked": true, "lease": "leased"}},
-	"pause":        {[]string{"beat", "--until", "1h"}, map[string]any{"job": "beat"}},
-	"resume":       {[]string{"beat"}, map[string]any{"job": "beat"}},
-	"run":          {[]string{"beat", "--no-wait"}, map[string]any{"job": "beat"}},
-	"cancel":       {[]string{"beat"}, map[string]any{"job": "beat"}},
-	"backfill":     {[]string{"beat", "--from", "2h", "--to", "1h", "--all", "--dry-run"}, map[string]any{"job": "beat"}},
-	"step-down":    {[]string{"beat"}, map[string]any{"job": "beat"}},
-	"why":          {[]string{"beat"}, map[string]any{"app": "demo", "job": "beat", "cause": "overlap"}},
-	"audit":        {nil, map[string]any{"app": "demo"}},
-	"wake":         {nil, map[string]any{"app": "demo", "queue": "demo-alarm", "error": nil}},
-	"sweep":        {nil, map[string]any{"app": "demo", "error": nil}},
-	"functions":    {[]string{"DIR"}, map[string]any{"directory": "DIR"}},
-	"deploy-files": {[]string{"containerapp", "MODULE", "--package", "./jobs"}, map[string]any{"kind": "containerapp", "app": "demo", "queue": "demo-alarm"}},
-	"validate":     {nil, map[string]any{"ok": true}},
-	"doctor":       {nil, map[string]any{"ok": true}},
+	"tick":         {"", map[string]any{"app": "demo"}},
+	"status":       {"", map[string]any{"app": "demo"}},
+	"history":      {"beat", map[string]any{"app": "demo"}},
+	"next":         {"", map[string]any{"app": "demo"}},
+	"unlock":       {"beat --yes", map[string]any{"job": "beat", "unlocked": true, "lease": "leased"}},
+	"pause":        {"beat --until 1h", map[string]any{"job": "beat"}},
+	"resume":       {"beat", map[string]any{"job": "beat"}},
+	"run":          {"beat --no-wait", map[string]any{"job": "beat"}},
+	"cancel":       {"beat", map[string]any{"job": "beat"}},
+	"backfill":     {"beat --from 2h --to 1h --all --dry-run", map[string]any{"job": "beat"}},
+	"step-down":    {"beat", map[string]any{"job": "beat"}},
+	"why":          {"beat", map[string]any{"app": "demo", "job": "beat", "cause": "overlap"}},
+	"audit":        {"", map[string]any{"app": "demo"}},
+	"wake":         {"", map[string]any{"app": "demo", "queue": "demo-alarm", "error": nil}},
+	"sweep":        {"", map[string]any{"app": "demo", "error": nil}},
+	"functions":    {"DIR --binary PROGRAM", map[string]any{}},
+	"deploy-files": {"containerapp MODULE --package ./jobs", map[string]any{"kind": "containerapp", "app": "demo", "queue": "demo-alarm"}},
+	"validate":     {"", map[string]any{"ok": true}},
+	"doctor":       {"", map[string]any{"ok": true}},
 }
 
 // Each command that has --json answers with one JSON value and nothing else.
 func TestAnswersInJSON(t *testing.T) {
 	environment(t)
-	for command := range strings.Lines(run(t.Context(), host.Program{}, "__complete", "").out) {
-		command = strings.TrimSpace(command)
-		if !strings.Contains(run(t.Context(), host.Program{}, "__complete", command, "--").out, "--json\n") {
+	for command := range strings.FieldsSeq(call(t, host.Program{}, "__complete").out) {
+		if !strings.Contains(call(t, host.Program{}, "__complete "+command+" --").out, "--json\n") {
 			continue
 		}
 		test, ok := answers[command]
-		if !ok {
-			t.Errorf("%s has --json and no test of it", command)
-			continue
-		}
+		wantEqual(t, command+" has a test of --json", ok, true)
 		p := host.Program{Work: work()[:1], Store: claimed(t, true, func(*record.Record) {}), Now: spring}
 		if environment(t); command == "wake" {
 			environment(t, "SOLOIST_ALARM=queue")
 			p = host.WithQueue(p, &alarmtest.Queue{})
 		}
-		args := []string{command, "--json"}
-		for _, arg := range test.args {
-			if arg == "DIR" {
-				arg = t.TempDir()
-				test.want["directory"] = arg
-				args = append(args, "--binary", stand(t))
-			}
-			if arg == "MODULE" {
-				arg = moduleDir(t)
-			}
-			args = append(args, arg)
-		}
-		got := run(t.Context(), p, args...)
+		args := strings.NewReplacer("DIR", t.TempDir(), "MODULE", moduleDir(t), "PROGRAM", stand(t)).Replace(test.args)
+		got := wantLines(t, p, command+" --json "+args, 0)
 		var body map[string]any
-		if err := json.Unmarshal([]byte(got.out), &body); err != nil || got.code != 0 {
+		if err := json.Unmarshal([]byte(got.out), &body); err != nil {
 			t.Errorf("%s: got %+v, %v, want one JSON object", command, got, err)
+		}
+		if command == "functions" {
+			test.want["directory"] = strings.Fields(args)[0]
 		}
 		for name, want := range test.want {
 			wantEqual(t, command, body[name], want)

@@ -77,8 +77,7 @@ func TestBeforeIsCutShort(t *testing.T) {
 		begin := time.Now()
 		const says = "no job is started before"
 		one, other := s.invoked(t, "tick", `{}`, says), s.invoked(t, "tick", `{}`, says)
-		wantCode(t, <-one, 500)
-		wantCode(t, <-other, 500)
+		wantEqual(t, "codes", []int{<-one, <-other}, []int{500, 500})
 		wantTook(t, begin, 0, time.Minute)
 		s.wantInvoked(t, "tick", `{}`, 200)
 	})
@@ -86,18 +85,17 @@ func TestBeforeIsCutShort(t *testing.T) {
 
 func TestTickDoesWhatComesBefore(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
-		backend, n := &local.Memory{}, atomic.Int64{}
-		p := host.Program{Store: backend, Work: work(), Before: counting(&n)}
+		n := atomic.Int64{}
+		p := host.Program{Store: &local.Memory{}, Work: work(), Before: counting(&n)}
 		for range 2 {
 			wantLines(t, p, "tick", 0)
 		}
 		wantEqual(t, "how often it was done for its key", n.Load(), 1)
-		wantLines(t, p, "validate", 0, "ok: 2 jobs, 1 singleton, before them migrate for v2, app demo on *local.Memory\n")
-		for _, command := range []string{"status", "history", "next beat", "validate", "doctor", "audit"} {
-			q := p
-			q.Before = before(func(context.Context) error { t.Errorf("%s does what comes before the jobs", command); return nil })
-			q.Before[0].Key = command
-			run(t.Context(), q, strings.Fields(command)...)
+		p.Before[0].Key = "v3"
+		wantLines(t, p, "validate", 0, "ok: 2 jobs, 1 singleton, before them migrate for v3, app demo on *local.Memory\n")
+		for _, command := range []string{"status", "history", "next beat", "doctor", "audit"} {
+			call(t, p, command)
+			wantEqual(t, "how often, after "+command, n.Load(), 1)
 		}
 	})
 }
@@ -117,15 +115,11 @@ func TestBeforeIsGivenUp(t *testing.T) {
 			wantCode(t, <-code, 1)
 			wantText(t, "log", log.String(), `no job is started before this is done: once \"migrate\" for \"v2\": it has failed on `, says)
 		}
-		for _, command := range []string{"tick", "tick --json", "run beat --here", "run beat --here --json"} {
-			got := run(t.Context(), p, strings.Fields(command)...)
-			wantText(t, command, got.out+got.err, says)
-			wantNone(t, command, got.err, "mistake")
+		for _, command := range []string{"tick", "run beat --here"} {
+			wantText(t, command, wantLines(t, p, command, 1, says).err, "!mistake")
 			var answer struct{ Error string }
-			told := json.Unmarshal([]byte(got.out), &answer) == nil && answer.Error != ""
-			if got.code != 1 || told != strings.HasSuffix(command, "--json") {
-				t.Errorf("%s: got %+v, want code 1 and the error in JSON", command, got)
-			}
+			must(t, json.Unmarshal([]byte(wantLines(t, p, command+" --json", 1).out), &answer))
+			wantText(t, command+" --json", answer.Error, says)
 		}
 	})
 	inFunctions := []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071", "SOLOIST_FUNCTION_FAILURE=error", "SOLOIST_READ_TOKEN=" + readToken}
@@ -134,9 +128,7 @@ func TestBeforeIsGivenUp(t *testing.T) {
 		for _, payload := range []string{`{}`, `{}`, byHTTP} {
 			s.wantInvoked(t, "beat", payload, 500, "no such table")
 		}
-		got := s.get("/readyz")
-		wantAnswer(t, "readyz", got, 503, "migrate for v2", "the log tells why")
-		wantNone(t, "readyz", got.Body.String(), "table")
+		wantAnswer(t, "readyz", s.get("/readyz"), 503, "migrate for v2", "the log tells why", "!table")
 		wantAnswer(t, "readyz with the token", s.get("/readyz", "Bearer "+readToken), 503, "migrate for v2", "no such table")
 	})
 }
@@ -149,23 +141,21 @@ func TestReadyTellsFailureBefore(t *testing.T) {
 		"no such table":       func() error { return errors.New("no such table") },
 		"panic: out of range": func() error { panic("out of range") },
 		"did not return":      func() error { runtime.Goexit(); return nil },
-		"":                    func() error { return soloist.Skip("it is there") },
+		`!"error"`:            func() error { return soloist.Skip("it is there") },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			backend, n := newGated(&local.Memory{}, nil), 0
-			s := open(t, host.Program{Store: backend, Work: work(), Before: []*soloist.Once{{Name: "migrate", Key: "v2", Do: func(context.Context, *soloist.Run) error {
+			migrate := &soloist.Once{Name: "migrate", Key: "v2", Do: func(context.Context, *soloist.Run) error {
 				if n++; n > 1 {
 					return nil
 				}
 				backend.away(5 * time.Second)
 				return fails()
-			}}}})
+			}}
+			s := open(t, host.Program{Store: backend, Work: work(), Before: []*soloist.Once{migrate}})
 			code := s.invoked(t, "tick", `{}`)
 			time.Sleep(4 * time.Second)
-			got := s.get("/readyz")
-			if wantAnswer(t, "readyz", got, 503, "migrate for v2", want); want == "" && strings.Contains(got.Body.String(), `"error"`) {
-				t.Errorf("readyz: got %s", got.Body)
-			}
+			wantAnswer(t, "readyz", s.get("/readyz"), 503, "migrate for v2", want)
 			wantCode(t, <-code, 200)
 			wantAnswer(t, "readyz", s.get("/readyz"), 200, `{"status":"ready"}`)
 		})

@@ -59,9 +59,9 @@ type validateCommand struct{ jsonFlag }
 
 func (c *validateCommand) run(_ context.Context, p *Program) int {
 	if !c.JSON {
-		return p.with(mode{checks: true}, printValid)
+		return p.with(mode{checks: true, strict: true}, printValid)
 	}
-	a, err := p.open(mode{checks: true})
+	a, err := p.open(mode{checks: true, strict: true})
 	v := verdict{OK: err == nil, App: a.Settings.App, Store: a.Place, Mistakes: []string{}, Warnings: append([]string{}, a.Strange...)}
 	code := exitOK
 	if err != nil {

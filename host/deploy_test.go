@@ -1,7 +1,7 @@
 package host_test
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"io/fs"
 	"maps"
@@ -90,9 +90,7 @@ func TestWriteFunctions(t *testing.T) {
 		args  []string
 		files []string // the functions
 		has   []string // in the files
-		lacks string   // in the files
 		err   string   // is said
-		no    string   // is not said
 	}{
 		{name: "by its own timer", work: jobs(soloist.Job{Name: "night"}), files: []string{"night"}},
 		{name: "in another zone", work: jobs(soloist.Job{Name: "night", TimeZone: "Europe/Berlin"}), files: []string{"tick"}},
@@ -108,17 +106,17 @@ func TestWriteFunctions(t *testing.T) {
 			err: "singleton leader does not run in Functions"},
 		{name: "everywhere", work: jobs(soloist.Job{Name: "night", EveryReplica: true}), files: []string{"night"}, err: "here it is the one instance"},
 		{name: "long", work: jobs(soloist.Job{Name: "night", Timeout: time.Hour}), files: []string{"night"}, err: "job night may take 1h0m0s, which needs a functionTimeout of 01:02:00: an app on the Consumption plan, whose most is 00:10:00, would not start. Deploy to another plan, or give the job a Timeout of at most 8m35s"},
-		{name: "one timer", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", Schedule: "@every 10s", Late: soloist.Late{Missed: soloist.RunAll}}), args: []string{"--tick"}, files: []string{"tick"}, no: "more often"},
+		{name: "one timer", work: jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b", Schedule: "@every 10s", Late: soloist.Late{Missed: soloist.RunAll}}), args: []string{"--tick"}, files: []string{"tick"}, err: "!more often"},
 		{name: "one timer for each second", work: jobs(soloist.Job{Name: "a", Schedule: "@every 10s"}), args: []string{"--tick"}, files: []string{"tick"}, err: "job a has ticks more often than the function tick comes"},
-		{name: "more than one a minute, by its own timer", work: jobs(soloist.Job{Name: "a", Schedule: "@every 10s"}), files: []string{"a"}, no: "more often"},
-		{name: "flex", work: two, args: flex, files: []string{"tick"}, has: []string{lasts + "00:30:00", noSampling}, no: "Flex Consumption"},
+		{name: "more than one a minute, by its own timer", work: jobs(soloist.Job{Name: "a", Schedule: "@every 10s"}), files: []string{"a"}, err: "!more often"},
+		{name: "flex", work: two, args: flex, files: []string{"tick"}, has: []string{lasts + "00:30:00", noSampling}, err: "!Flex Consumption"},
 		{name: "consumption", work: jobs(night), files: []string{"night"}, has: []string{lasts + "00:10:00", noSampling}},
 		{name: "other", work: two, args: []string{"--plan", "other"}, files: []string{"a", "b"}, has: []string{lasts + "00:30:00"}},
 		{name: "a long run on Flex", work: jobs(long(56)), args: flex, files: []string{"tick"}, has: []string{lasts + "00:58:00"}, err: "job night may take 56m0s: Flex Consumption takes"},
 		// A timer that fires seldom has its calls made again after a failure, which a near one would only wait for.
 		{name: "retries", work: jobs(soloist.Job{Name: "ten", Schedule: "*/10 * * * *"}), files: []string{"ten"},
 			has: []string{`"strategy": "fixedDelay"`, `"maxRetryCount": 5`, `"delayInterval": "00:01:00"`}},
-		{name: "no retries", work: jobs(soloist.Job{Name: "nine", Schedule: "*/9 * * * *", Late: soloist.Late{Missed: soloist.RunAll}}), files: []string{"nine", "tick"}, lacks: `"strategy"`},
+		{name: "no retries", work: jobs(soloist.Job{Name: "nine", Schedule: "*/9 * * * *", Late: soloist.Late{Missed: soloist.RunAll}}), files: []string{"nine", "tick"}, has: []string{`!"strategy"`}},
 		{name: "alarm", env: alarms, work: jobs(soloist.Job{Name: "night", TimeZone: "Europe/Berlin"}), files: withAlarm,
 			has: []string{`"queueName": "demo-alarm"`, `"connection": "AzureWebJobsStorage"`, `"type": "queueTrigger"`, `"0 17 3 * * *"`, `"Microsoft.Azure.Functions.ExtensionBundle"`}},
 		{name: "alarm in another queue", env: append(alarms, "SOLOIST_ALARM_QUEUE=wake-up", "SOLOIST_STORAGE=UseDevelopmentStorage=true"), work: jobs(night), files: withAlarm,
@@ -133,9 +131,6 @@ func TestWriteFunctions(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "deep", "app")
 			got := write(t, test.work, program, dir, test.args...)
 			got.wants(t, "functions", 0, test.err, "it is no Go program")
-			if test.no != "" {
-				wantNone(t, "functions", got.err, test.no)
-			}
 			files, all := tree(t, dir), ""
 			want := []string{".funcignore", ".soloist-functions.json", "demo", "host.json", "local.settings.json"}
 			for _, function := range test.files {
@@ -155,9 +150,6 @@ func TestWriteFunctions(t *testing.T) {
 				}
 			}
 			wantText(t, "the files", all, test.has...)
-			if test.lacks != "" {
-				wantNone(t, "the files", all, test.lacks)
-			}
 		})
 	}
 	byDefault, onFlex := t.TempDir(), t.TempDir()
@@ -182,18 +174,14 @@ func TestWriteFunctionsAgain(t *testing.T) {
 	both := jobs(soloist.Job{Name: "a"}, soloist.Job{Name: "b"}, soloist.Job{Name: "c"})
 	write(t, both, program, dir).wants(t, "functions", 0)
 	first := tree(t, dir)
-	if got := write(t, both, program, dir); got.code != 0 || !maps.Equal(tree(t, dir), first) {
-		t.Errorf("a second call: got %+v, %q", got, names(tree(t, dir)))
-	}
+	write(t, both, program, dir).wants(t, "functions", 0)
+	wantEqual(t, "a second call", tree(t, dir), first)
 	for _, name := range []string{"README", "b/sample.dat", "c/function.json", "host.json", "local.settings.json"} {
 		file(t, filepath.Join(dir, name), "mine")
 	}
 	file(t, program, "a newer program")
-	got := write(t, jobs(soloist.Job{Name: "a", Schedule: "@hourly"}), program, dir)
-	if got.code != 0 || !strings.Contains(got.out, "removed b/function.json") || !strings.Contains(got.err, "host.json was edited") ||
-		!strings.Contains(got.err, "c/function.json is not wanted any more") || strings.Contains(got.err, "local.settings.json") {
-		t.Errorf("got %+v", got)
-	}
+	write(t, jobs(soloist.Job{Name: "a", Schedule: "@hourly"}), program, dir).wants(t, "functions", 0, "removed b/function.json",
+		"host.json was edited", "c/function.json is not wanted any more", "!local.settings.json")
 	files := tree(t, dir)
 	for name, want := range map[string]string{"README": "mine", "b/sample.dat": "mine", "c/function.json": "mine", "host.json": "mine",
 		"local.settings.json": "mine", "demo": "a newer program", "b/function.json": ""} {
@@ -202,9 +190,8 @@ func TestWriteFunctionsAgain(t *testing.T) {
 	wantText(t, "the timer", files["a/function.json"], `"0 0 * * * *"`)
 	file(t, filepath.Join(dir, "d/function.json"), "mine")
 	before := tree(t, dir)
-	if got := write(t, jobs(soloist.Job{Name: "d"}), program, dir); got.code != 1 || !strings.Contains(got.err, "d/function.json") || !maps.Equal(tree(t, dir), before) {
-		t.Errorf("over a file of somebody else: got %+v", got)
-	}
+	write(t, jobs(soloist.Job{Name: "d"}), program, dir).wants(t, "over a file of somebody else", 1, "d/function.json")
+	wantEqual(t, "files", tree(t, dir), before)
 }
 
 func TestWriteFunctionsRefuses(t *testing.T) {
@@ -218,29 +205,26 @@ func TestWriteFunctionsRefuses(t *testing.T) {
 	}
 	// The last two only begin like the file of a killed call.
 	foreign := []string{"thesis.txt", "host.json", ".soloist-functions.json.mine.new", "host.json.ABCDEFGH.new"}
-	full, damaged := has(foreign[0]), has(".soloist-functions.json")
+	full, damaged, none := has(foreign[0]), has(".soloist-functions.json"), filepath.Join(t.TempDir(), "x")
 	for _, test := range []struct {
-		name, want string
-		work       []soloist.Work
-		args       []string
-		code       int
+		work []soloist.Work
+		args []string
+		code int
+		want string
 	}{
-		{"no directory", "functions: into which directory?", work, nil, 2},
-		{"two", `unexpected argument "b"`, work, []string{"a", "b"}, 2},
-		{"damaged", "is damaged", work, []string{damaged}, 1},
-		{"a file", "", work, []string{program}, 1},
-		{"no program", "the program: ", work, []string{filepath.Join(t.TempDir(), "x"), "--binary", filepath.Join(full, "none")}, 1},
-		{"no job", "there is no job", []soloist.Work{soloist.Singleton{Name: "leader", Do: do}}, []string{filepath.Join(t.TempDir(), "x")}, 1},
-		{"mistakes", "a job", jobs(soloist.Job{Name: "Tick"}), []string{filepath.Join(t.TempDir(), "x")}, 2},
+		{work, nil, 2, "functions: into which directory?"},
+		{work, []string{"a", "b"}, 2, `unexpected argument "b"`},
+		{work, []string{damaged}, 1, "is damaged"},
+		{work, []string{program}, 1, program},
+		{work, []string{none, "--binary", filepath.Join(full, "none")}, 1, "the program: "},
+		{[]soloist.Work{soloist.Singleton{Name: "leader", Do: do}}, []string{none}, 1, "there is no job"},
+		{jobs(soloist.Job{Name: "Tick"}), []string{none}, 2, `job "Tick"`},
 	} {
 		args := append([]string{"functions"}, test.args...)
 		if !slices.Contains(args, "--binary") {
 			args = append(args, "--binary", program)
 		}
-		got := run(t.Context(), host.Program{Work: test.work}, args...)
-		if got.code != test.code || got.err == "" || test.name != "mistakes" && !strings.Contains(got.err, test.want) {
-			t.Errorf("%s: got %+v, want code %d and %q", test.name, got, test.code, test.want)
-		}
+		run(t.Context(), host.Program{Work: test.work}, args...).wants(t, strings.Join(args, " "), test.code, test.want)
 	}
 	for _, name := range foreign {
 		dir := has(name)
@@ -258,35 +242,28 @@ func TestWriteFunctionsChecksProgram(t *testing.T) {
 	src := t.TempDir()
 	file(t, filepath.Join(src, "main.go"), "package main\n\nfunc main() {}\n")
 	file(t, filepath.Join(src, "go.mod"), "module example.org/x\n")
-	built := filepath.Join(src, "built")
-	cmd := exec.Command("go", "build", "-o", built, ".")
+	cmd := exec.Command("go", "build", "-o", "built", ".")
 	cmd.Dir, cmd.Env = src, append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0", "GOFLAGS=-mod=mod")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	built := tree(t, src)["built"]
 	const settings = "GOARCH=amd64\nbuild\tGOOS=linux\nbuild\tGOAMD64=v1\n" // what the program tells of its build
+	wantText(t, "the program", built, settings)
 	for _, test := range []struct{ settings, file, warning string }{
-		{settings, "demo.program", ""},
+		{settings, "demo.program", "!the program"},
 		{"GOARCH=amd64\nbuild\tGOOS=windows\nbuild\tGOAMD64=\n", "demo.program.exe", "the program is for windows/amd64"},
 		{"GOARCH=arm64\nbuild\tGOOS=linux\nbuild\tGOARM64=v8\n", "demo.program", "the program is for linux/arm64"},
 	} {
-		binary := filepath.Join(t.TempDir(), "built")
+		binary, dir := filepath.Join(t.TempDir(), "built"), t.TempDir()
 		// Written into the program, of the same length: a build for another system would compile the standard library again.
-		edited, err := os.ReadFile(built)
-		if err != nil || len(test.settings) != len(settings) || !bytes.Contains(edited, []byte(settings)) {
-			t.Fatalf("the program does not tell its build by %q, %v", settings, err)
-		}
-		file(t, binary, strings.ReplaceAll(string(edited), settings, test.settings))
-		dir := t.TempDir()
-		got := write(t, jobs(soloist.Job{Name: "demo"}), binary, dir)
-		if got.code != 0 || !strings.Contains(got.err, test.warning) || test.warning == "" && got.err != "" {
-			t.Errorf("%+v: got %+v", test, got)
-		}
-		want, _ := os.ReadFile(binary)
-		if b, err := os.ReadFile(filepath.Join(dir, test.file)); err != nil || !bytes.Equal(b, want) {
-			t.Errorf("%+v: got %d bytes, %v", test, len(b), err)
-		}
-		wantText(t, "host.json", tree(t, dir)["host.json"], `"`+test.file+`"`)
+		wantEqual(t, "the length of the settings", len(test.settings), len(settings))
+		file(t, binary, strings.ReplaceAll(built, settings, test.settings))
+		got := write(t, jobs(soloist.Job{Name: "demo"}), binary, dir).wants(t, test.file, 0)
+		wantText(t, "standard error", got.err, test.warning)
+		files := tree(t, dir)
+		wantEqual(t, "the program is there as it was", files[test.file] == tree(t, filepath.Dir(binary))["built"], true)
+		wantText(t, "host.json", files["host.json"], `"`+test.file+`"`)
 	}
 }
 
@@ -319,15 +296,11 @@ func TestWriteFunctionsAfterKilledCall(t *testing.T) {
 func deployed(t *testing.T, work []soloist.Work, args ...string) (root string) {
 	t.Helper()
 	root = t.TempDir()
-	var env, flags []string
-	for _, arg := range args {
-		if strings.HasPrefix(arg, "--") {
-			flags = append(flags, arg)
-		} else {
-			env = append(env, arg)
-		}
+	var flags []string
+	if len(args) > 0 && strings.HasPrefix(args[0], "--") {
+		flags, args = args, nil
 	}
-	environment(t, env...)
+	environment(t, args...)
 	write(t, work, stand(t), root, flags...).wants(t, "functions", 0)
 	return root
 }
@@ -419,18 +392,17 @@ func TestDrift(t *testing.T) {
 			w := newWoken()
 			w.Work = test.now
 			if slices.Contains(env, alarms[0]) {
-				run(t.Context(), w.Program, "tick") // which sets the alarm
+				call(t, w.Program, "tick") // which sets the alarm
 			}
-			got := run(t.Context(), w.Program, "doctor")
+			got := call(t, w.Program, "doctor")
 			told := regexp.MustCompile(`(?m)^(warn|FAIL)  functions  .*$`).FindAllString(got.out, -1)
 			several := []string{"a tick that is rare", "a function that is damaged", "timers in place of alarms"}
 			if len(told) > 1 && !slices.Contains(several, test.name) || (test.says == "") != (told == nil) {
 				t.Errorf("got %q, want %q", told, test.says)
 			}
-			wantText(t, "doctor", strings.Join(told, ""), test.says)
-			if fails := strings.Contains(strings.Join(told, ""), "FAIL"); fails != test.fails || fails != (got.code == 1) {
-				t.Errorf("got code %d, %q", got.code, told)
-			}
+			all := strings.Join(told, "")
+			wantText(t, "doctor", all, test.says)
+			wantEqual(t, "it fails, and so does the command", []bool{strings.Contains(all, "FAIL"), got.code == 1}, []bool{test.fails, test.fails})
 		})
 	}
 }
@@ -440,23 +412,19 @@ var alarms = []string{"SOLOIST_ALARM=queue"}
 // A replica that is started beside other functions says so in its log, to
 // whoever asks for the status, and on the page.
 func TestDriftIsTold(t *testing.T) {
-	work := jobs(soloist.Job{Name: "night"})
-	root := deployed(t, work)
-	for schedule, want := range map[string]bool{"30 2 * * *": false, "0 4 * * *": true} {
-		environment(t, "SOLOIST_STORAGE=memory:", "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "FUNCTIONS_APP_ROOT_PATH="+root, "SOLOIST_JOB_NIGHT_SCHEDULE="+schedule)
-		const text = "does not fire at the ticks of the job"
-		s, log := logged(t, host.Program{Store: &local.Memory{}, Work: work})
-		heard := map[string]string{
-			"log":    log.String(),
-			"JSON":   s.get("/api/v1/jobs").Body.String(),
-			"status": run(t.Context(), host.Program{Work: work}, "status").out,
+	const text = "does not fire at the ticks of the job"
+	p := host.Program{Store: &local.Memory{}, Work: jobs(soloist.Job{Name: "night"})}
+	root := deployed(t, p.Work)
+	for schedule, tells := range map[string][]string{"30 2 * * *": {"!" + text}, "0 4 * * *": {text}} {
+		environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "FUNCTIONS_APP_ROOT_PATH="+root, "SOLOIST_JOB_NIGHT_SCHEDULE="+schedule, "COLUMNS=200")
+		s, log := logged(t, p)
+		s.tick()
+		wantAnswer(t, "JSON", s.get("/api/v1/jobs"), 200, tells...)
+		wantLines(t, p, "status", 0, tells...)
+		if tells[0] == text {
+			tells = append(tells, `"level":"ERROR"`, "run demo functions DIR")
 		}
-		for where, got := range heard {
-			wantEqual(t, schedule+": told in "+where, strings.Contains(got, text), want)
-		}
-		if want && (!strings.Contains(log.String(), `"level":"ERROR"`) || !strings.Contains(log.String(), "run demo functions DIR")) {
-			t.Errorf("got the log %s", log.String())
-		}
+		wantText(t, "log", log.String(), tells...)
 	}
 }
 
@@ -491,26 +459,18 @@ func TestDeployFiles(t *testing.T) {
 func TestDeployFilesRefuses(t *testing.T) {
 	environment(t)
 	for _, test := range []struct {
-		args []string
+		args string
 		code int
 		want string
 	}{
-		{nil, 2, "for what (functions, containerapp or containerapp-job), and into which directory?"},
-		{[]string{"functions"}, 2, "for what"},
-		{[]string{"vm", "DIR"}, 2, `KIND must be one of "functions"`},
-		{[]string{"functions", "DIR"}, 1, "name it with --package"},
-		{[]string{"functions", "DIR", "--package", "jobs"}, 1, `the main package is "jobs"`},
-		{[]string{"functions", t.TempDir(), "--package", "."}, 1, "not within a Go module"},
+		{"", 2, "for what (functions, containerapp or containerapp-job), and into which directory?"},
+		{"functions", 2, "for what"},
+		{"vm " + moduleDir(t), 2, `KIND must be one of "functions"`},
+		{"functions " + moduleDir(t), 1, "name it with --package"},
+		{"functions " + moduleDir(t) + " --package jobs", 1, `the main package is "jobs"`},
+		{"functions " + t.TempDir() + " --package .", 1, "not within a Go module"},
 	} {
-		args := []string{"deploy-files"}
-		for _, arg := range test.args {
-			if arg == "DIR" {
-				arg = moduleDir(t)
-			}
-			args = append(args, arg)
-		}
-		got := run(t.Context(), host.Program{Work: work()}, args...)
-		got.wants(t, strings.Join(args, " "), test.code, test.want)
+		wantLines(t, host.Program{Work: work()}, "deploy-files "+test.args, test.code, test.want)
 	}
 }
 
@@ -522,22 +482,15 @@ func TestDeployFilesFitSettings(t *testing.T) {
 	for _, kind := range []string{"functions", "containerapp", "containerapp-job"} {
 		dir := moduleDir(t)
 		environment(t)
-		run(t.Context(), host.Program{Work: work()}, "deploy-files", kind, dir, "--package", ".").wants(t, kind, 0)
+		wantLines(t, host.Program{Work: work()}, "deploy-files "+kind+" "+dir+" --package .", 0)
 		env := []string{"SOLOIST_STORAGE=https://example.blob.core.windows.net"}
-		for _, name := range []string{"infra/jobs.bicep", "infra/modules/functions.bicep"} {
-			text, _ := os.ReadFile(filepath.Join(dir, name))
-			for _, m := range setting.FindAllSubmatch(text, -1) {
-				value, given := values[string(m[2])]
-				if !given {
-					value = strings.Trim(string(m[2]), "'")
-				}
-				env = append(env, string(m[1])+"="+strings.ReplaceAll(value, "${tickTimeout}", "1800"))
-			}
+		files := tree(t, dir)
+		for _, m := range setting.FindAllStringSubmatch(files["infra/jobs.bicep"]+files["infra/modules/functions.bicep"], -1) {
+			value := cmp.Or(values[m[2]], strings.Trim(m[2], "'"))
+			env = append(env, m[1]+"="+strings.ReplaceAll(value, "${tickTimeout}", "1800"))
 		}
 		environment(t, env...)
-		got := run(t.Context(), host.Program{Work: work()}, "validate", "--json")
-		if got.code != 0 || strings.Contains(got.out, "SOLOIST_") || len(env) < 4 {
-			t.Errorf("%s: with %q got %+v", kind, env, got)
-		}
+		wantLines(t, host.Program{Work: work()}, "validate --json", 0, "!SOLOIST_")
+		wantWithin(t, kind+": settings", len(env), 4, 100)
 	}
 }

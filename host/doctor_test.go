@@ -2,20 +2,16 @@ package host_test
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"log"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,93 +20,61 @@ import (
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/internal/alarm/alarmtest"
 	"github.com/soloist-go/soloist/internal/azurite"
 	"github.com/soloist-go/soloist/internal/blobtest"
 	"github.com/soloist-go/soloist/store"
 )
 
-// diagnosis is what doctor prints as JSON.
-type diagnosis struct {
-	OK                   bool
-	App, Platform, Store string
-	Checks               []struct{ Check, Result, Text, Advice string }
-}
-
-// TestDoctor: each set-up is told apart, by one failure that says what to do.
+// TestDoctor: each set-up is told apart, by one failure that says what to do. The same is in JSON, for programs.
 func TestDoctor(t *testing.T) {
 	for _, tt := range setups {
 		t.Run(tt.what, func(t *testing.T) {
-			p := host.Program{Work: []soloist.Work{soloist.Job{Name: "beat", Schedule: "@every 1m", Do: do}}}
+			p := host.Program{Work: work()[:1]}
 			environment(t, tt.make(t, &p)...)
-			got := run(t.Context(), p, "doctor")
-			if got.code != tt.code || got.err != "" {
-				t.Errorf("got %+v, want code %d", got, tt.code)
+			got := wantLines(t, p, "doctor", tt.code, tt.says...)
+			failed := regexp.MustCompile(`(?m)^FAIL  (\w+)`).FindAllStringSubmatch(got.out, -1)
+			wantEqual(t, "it fails", failed != nil, tt.check != "")
+			for _, f := range failed {
+				wantEqual(t, "what fails", f[1], tt.check)
 			}
-			var failed []string
-			var telling strings.Builder
-			for text := range strings.Lines(got.out) {
-				result, rest, _ := strings.Cut(text, " ")
-				switch result {
-				case "FAIL":
-					failed = append(failed, strings.Fields(rest)[0])
-					telling.WriteString(text)
-				case "warn", "ok":
-					telling.WriteString(text)
+			var v struct {
+				OK            bool
+				App, Platform string
+				Checks        []struct{ Check, Result, Text, Advice string }
+			}
+			inJSON := wantLines(t, p, "doctor --json", tt.code)
+			if err := json.Unmarshal([]byte(inJSON.out), &v); err != nil || v.OK != (tt.code == 0) || v.App == "" || v.Platform == "" {
+				t.Errorf("as JSON: %v:\n%s", err, inJSON.out)
+			}
+			for _, c := range v.Checks {
+				if c.Result == "FAIL" && c.Check != tt.check || c.Text == "" || strings.Contains(c.Text+c.Advice, "\n") {
+					t.Errorf("as JSON: %+v", c)
 				}
 			}
-			if failed = slices.Compact(failed); tt.check == "" && failed != nil || tt.check != "" && !slices.Equal(failed, []string{tt.check}) {
-				t.Errorf("%q failed, want %q:\n%s", failed, tt.check, got.out)
-			}
-			wantText(t, "doctor", telling.String(), tt.says...)
-			secretless(t, got.out)
-			inJSON(t, run(t.Context(), p, "doctor", "--json"), tt.code, tt.check)
+			secretless(t, got.out+inJSON.out+inJSON.err)
+			wantEqual(t, "standard error", got.err, "")
 		})
-	}
-}
-
-// inJSON: the same, for programs.
-func inJSON(t *testing.T, got result, code int, check string) {
-	t.Helper()
-	secretless(t, got.out+got.err)
-	var v diagnosis
-	if err := json.Unmarshal([]byte(got.out), &v); err != nil || got.code != code || v.OK != (code == 0) || v.App == "" || v.Platform == "" {
-		t.Errorf("as JSON: code %d, %v:\n%s", got.code, err, got.out)
-	}
-	for _, c := range v.Checks {
-		if c.Result == "FAIL" && c.Check != check || c.Text == "" || strings.Contains(c.Text+c.Advice, "\n") {
-			t.Errorf("as JSON: %+v", c)
-		}
 	}
 }
 
 // secretless: neither a key, nor a signature, nor the header that gets tokens,
 // nor a token, which begins like any JSON in base64.
-func secretless(t *testing.T, text string) {
+func secretless(t *testing.T, text string, more ...string) {
 	t.Helper()
-	for _, secret := range []string{hiddenKey[:9], hiddenSignature, "DoNotTellThisIdentityHeader", "eyJ", azurite.Key[:20]} {
-		wantNone(t, "tells", text, secret)
+	for _, secret := range append(more, hiddenKey[:9], hiddenSignature, "DoNotTellThisIdentityHeader", "eyJ", azurite.Key[:20]) {
+		wantText(t, "tells", text, "!"+secret)
 	}
 }
 
 // A default in the place of a wrong setting is another place, whose state is no
 // answer.
 func TestDoctorTestsNoOtherPlace(t *testing.T) {
-	for _, setting := range []string{"SOLOIST_CONTAINER=My_Container", "SOLOIST_APP=My App"} {
-		t.Run(setting, func(t *testing.T) {
-			var asked atomic.Int32
-			url := served(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				asked.Add(1)
-				w.WriteHeader(http.StatusForbidden)
-			}))
-			environment(t, byKey(url), setting)
-			got := run(t.Context(), host.Program{Work: work()}, "doctor")
-			name, _, _ := strings.Cut(setting, "=")
-			if got.code != 2 || asked.Load() != 0 || strings.Count(got.out, "FAIL") != 1 || !strings.Contains(got.out, "FAIL  settings     "+name+" is ") ||
-				!strings.Contains(got.out, "\nskip  storage      "+name+" has to be right first") {
-				t.Errorf("got %d requests and %+v", asked.Load(), got)
-			}
-		})
+	for name, value := range map[string]string{"SOLOIST_CONTAINER": "My_Container", "SOLOIST_APP": "My App"} {
+		url := served(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Errorf("with a wrong %s: got a request", name) }))
+		environment(t, byKey(url), name+"="+value)
+		got := wantLines(t, host.Program{Work: work()}, "doctor", 2, "FAIL  settings     "+name+" is ",
+			"\nskip  storage      "+name+" has to be right first")
+		wantEqual(t, "failures", strings.Count(got.out, "FAIL"), 1)
 	}
 }
 
@@ -119,25 +83,19 @@ func TestDoctorLeavesNothing(t *testing.T) {
 	s := withContainer(t, nil)
 	environment(t, byKey(served(t, s)))
 	p := host.Program{Work: work()}
-	if got := run(t.Context(), p, "tick"); got.code != 0 {
-		t.Fatal(got)
-	}
+	wantLines(t, p, "tick", 0)
 	made := len(s.Log())
-	if got := run(t.Context(), p, "doctor"); got.code != 0 || strings.Count(got.out, "ok    record ") != 3 {
-		t.Fatalf("got %+v", got)
-	}
-	deleted := false
+	wantEqual(t, "records", strings.Count(wantLines(t, p, "doctor", 0).out, "ok    record "), 3)
+	deleted := 0
 	for _, op := range s.Log()[made:] {
 		reads := op.Op == "head" || op.Op == "get" && (op.Blob == "soloist/demo/.control" || op.Blob == "soloist/demo/.replicas")
 		if scratch := strings.HasPrefix(op.Blob, "soloist/demo/.doctor-"); !scratch && !reads && op.Op != "unknown" {
 			t.Errorf("%s of %s", op.Op, op.Blob)
 		} else if scratch && op.Op == "delete" {
-			deleted = op.Status == http.StatusAccepted
+			deleted = op.Status
 		}
 	}
-	if !deleted {
-		t.Error("the scratch blob is left")
-	}
+	wantEqual(t, "the answer to the deletion of the scratch blob", deleted, http.StatusAccepted)
 }
 
 // slow is a gate at which everything takes its time, and hears of no end of a
@@ -177,54 +135,43 @@ func TestDoctorIsBounded(t *testing.T) {
 // A stop ends it at once, and the scratch entry goes away all the same.
 func TestDoctorIsStopped(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
-		backend := &local.Memory{}
+		backend, created := &local.Memory{}, "demo/none"
 		ctx, cancel := context.WithTimeout(t.Context(), 7500*time.Millisecond) // in the middle
 		defer cancel()
-		var created string
 		names := newGated(backend, func(op, name string) error {
 			if op == "create" {
 				created = name
 			}
 			return slow(time.Second)(op, name)
 		})
-		got := run(ctx, host.Program{Work: work(), Store: deletes{names}}, "doctor")
-		if got.code != 1 || created == "" {
-			t.Errorf("got %+v", got)
-		}
+		wantCode(t, run(ctx, host.Program{Work: work(), Store: deletes{names}}, "doctor").code, 1)
 		time.Sleep(time.Minute)
-		if _, err := backend.Read(t.Context(), created); err == nil {
-			t.Errorf("%s is left", created)
-		}
+		_, err := backend.Read(t.Context(), created)
+		wantEqual(t, "a scratch entry is gone", created != "demo/none" && errors.Is(err, fs.ErrNotExist), true)
 	})
 }
 
-// Whenever a second doctor comes, both find that all is well.
+// Whenever a second doctor comes, both find that all is well. They leave two entries at most.
 func TestDoctorBesideAnother(t *testing.T) {
 	environment(t)
 	fired := true
 	for n := 1; fired; n++ {
-		dir := local.Dir{Path: t.TempDir()}
-		calm := host.Program{Work: work(), Store: dir}
+		backend := &local.Memory{}
 		calls := 0
 		fired = false
-		both := host.Program{Work: work(), Store: newGated(dir, func(_, name string) error {
+		both := host.Program{Work: work(), Store: newGated(backend, func(_, name string) error {
 			if !strings.Contains(name, "/.doctor") {
 				return nil // not doctor's own entry
 			}
 			if calls++; calls == n {
 				fired = true
-				wantLines(t, calm, "doctor", 0)
+				wantLines(t, host.Program{Work: work(), Store: newGated(backend, nil)}, "doctor", 0)
 			}
 			return nil
 		})}
-		if got := run(t.Context(), both, "doctor"); got.code != 0 || strings.Contains(got.out, "FAIL") {
-			t.Errorf("with another before call %d: got %+v", n, got)
-		}
-		if files, err := filepath.Glob(filepath.Join(dir.Path, "demo", "*")); err != nil || len(files) > 4 {
-			t.Errorf("with another before call %d: %q are left, %v", n, files, err)
-		}
-		if n > 100 {
-			t.Fatal("no end of calls")
+		wantLines(t, both, "doctor", 0, "!FAIL")
+		if _, err := backend.Read(t.Context(), "demo/.doctor-3"); !errors.Is(err, fs.ErrNotExist) || n > 100 {
+			t.Fatalf("with another before call %d: %v", n, err)
 		}
 	}
 }
@@ -233,64 +180,56 @@ func TestDoctorBesideAnother(t *testing.T) {
 // doctor fails and says so.
 func TestDoctorBesideTooMany(t *testing.T) {
 	environment(t)
-	backend := local.Dir{Path: t.TempDir()}
-	p := host.Program{Work: work(), Store: backend}
+	p := host.Program{Work: work(), Store: newGated(&local.Memory{}, nil)}
 	for n := range 9 {
 		wantLines(t, p, "doctor", 0)
 		name := "demo/.doctor"
 		if n > 0 {
 			name = fmt.Sprintf("demo/.doctor-%d", n+1)
 		}
-		e, err := backend.Read(t.Context(), name)
-		if err == nil {
-			_, err = backend.Lease(name, newUUID()).Acquire(t.Context(), time.Minute, e.ETag)
-		}
+		e, err := p.Store.Read(t.Context(), name)
 		must(t, err)
+		lease(t, p.Store, name, e.ETag, time.Minute)
 	}
 	wantLines(t, p, "doctor", 1, "FAIL  acquire", store.ErrHeld.Error())
 }
 
 // doctor looks at the queue, and compares the alarm that is pending with the next tick.
 func TestDoctorOfAlarm(t *testing.T) {
-	refused := func(alarmtest.Call) alarmtest.Fate { return alarmtest.Fate{Err: errors.New("refused")} }
+	const wanted = ", and a replica is wanted at 2000-01-01 01:00:00Z"
 	for _, test := range []struct {
 		name string
 		env  []string
-		make func(t *testing.T, w *woken)
-		says []string
+		tick bool           // it has set the alarm
+		then func(w *woken) // nil: nothing
 		code int
+		says []string
 	}{
-		{"pending", nil, func(t *testing.T, w *woken) { run(t.Context(), w.Program, "tick") },
-			[]string{"ok    queue        ", "a message was put and deleted", "ok    alarm        pending for 2000-01-01 00:59:00Z, for the tick of 2000-01-01 01:00:00Z", "ok    rule"}, 0},
-		{"none yet", nil, func(*testing.T, *woken) {},
-			[]string{"FAIL  alarm        none is pending, and a replica is wanted at 2000-01-01 01:00:00Z", "start a replica once"}, 1},
-		{"queue refused", nil, func(_ *testing.T, w *woken) { w.queue.Meet = refused },
-			[]string{"FAIL  queue        refused", "skip  alarm        nothing to learn before the queue can be used"}, 1},
-		{"gone", nil, func(t *testing.T, w *woken) {
-			run(t.Context(), w.Program, "tick")
-			time.Sleep(59*time.Minute + 30*time.Second)
-		},
-			[]string{"warn  alarm        the last one was for 2000-01-01 00:59:00Z and is gone"}, 0},
-		{"another queue", nil, func(t *testing.T, w *woken) {
-			w.queue.Name = "https://a/before"
-			run(t.Context(), w.Program, "tick")
-			w.queue.Name = "https://a/after"
-		},
-			[]string{"FAIL  alarm        the one that was set last is in another queue, https://a/before, and a replica is wanted at 2000-01-01 01:00:00Z", "start a replica once"}, 1},
-		{"a container that ends", []string{"CONTAINER_APP_NAME=demo"}, func(t *testing.T, w *woken) { run(t.Context(), w.Program, "tick") },
-			[]string{"warn  rule         the platform starts a container of an app again", "set SOLOIST_STAY=0"}, 0},
-		{"a container that stays", []string{"CONTAINER_APP_NAME=demo", "SOLOIST_STAY=0"}, func(t *testing.T, w *woken) { run(t.Context(), w.Program, "tick") },
-			[]string{"ok    rule         the rule that starts a replica cannot be seen from inside; see it with: az containerapp show"}, 0},
+		{"pending", nil, true, nil, 0, []string{"ok    queue        ", "a message was put and deleted", "ok    rule",
+			"ok    alarm        pending for 2000-01-01 00:59:00Z, for the tick of 2000-01-01 01:00:00Z"}},
+		{"none yet", nil, false, nil, 1, []string{"FAIL  alarm        none is pending" + wanted, "start a replica once"}},
+		{"queue refused", nil, false, func(w *woken) { w.queue.Meet = noQueue }, 1,
+			[]string{"FAIL  queue        no queue", "skip  alarm        nothing to learn before the queue can be used"}},
+		{"gone", nil, true, func(*woken) { time.Sleep(59*time.Minute + 30*time.Second) }, 0,
+			[]string{"warn  alarm        the last one was for 2000-01-01 00:59:00Z and is gone"}},
+		{"another queue", nil, true, func(w *woken) { w.queue.Name = "https://a/after" }, 1,
+			[]string{"FAIL  alarm        the one that was set last is in another queue, https://a/before" + wanted, "start a replica once"}},
+		{"a container that ends", []string{"CONTAINER_APP_NAME=demo"}, true, nil, 0,
+			[]string{"warn  rule         the platform starts a container of an app again", "set SOLOIST_STAY=0"}},
+		{"a container that stays", []string{"CONTAINER_APP_NAME=demo", "SOLOIST_STAY=0"}, true, nil, 0,
+			[]string{"ok    rule         the rule that starts a replica cannot be seen from inside; see it with: az containerapp show"}},
 	} {
 		bubble(t, append(test.env, "SOLOIST_ALARM=queue"), func(t *testing.T) {
 			w := newWoken("@hourly")
-			test.make(t, w)
-			before := len(w.queue.All())
-			got := run(t.Context(), w.Program, "doctor")
-			wantText(t, test.name, got.out, test.says...)
-			if got.code != test.code || len(w.queue.All()) != before {
-				t.Errorf("%s: got %+v, and left the messages %+v", test.name, got, w.queue.All())
+			if w.queue.Name = "https://a/before"; test.tick {
+				call(t, w.Program, "tick")
 			}
+			if test.then != nil {
+				test.then(w)
+			}
+			before := len(w.queue.All())
+			wantLines(t, w.Program, "doctor", test.code, test.says...)
+			wantEqual(t, test.name+": messages", len(w.queue.All()), before)
 		})
 	}
 }
@@ -299,7 +238,7 @@ func TestDoctorWarnsOfFailingJob(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
 		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{soloist.Job{Name: "sad", Schedule: "@every 1m", Do: fail}}}
 		for range 3 {
-			run(t.Context(), p, "tick")
+			call(t, p, "tick")
 			time.Sleep(time.Minute)
 		}
 		wantLines(t, p, "doctor", 0, "warn  record", "sad: failing x2", "demo history sad")
@@ -313,7 +252,7 @@ type setup struct {
 
 	code  int
 	check string   // the only one that fails; empty: none does
-	says  []string // each is in the line of that check, or in a warning
+	says  []string // what is told
 }
 
 var setups = []setup{
@@ -329,9 +268,6 @@ var setups = []setup{
 		ln.Close()
 		return []string{byKey("http://" + ln.Addr().String())}
 	}, 1, "connection", []string{"refused", "firewalls"}},
-	{"a certificate that is not trusted", withCertificate(time.Hour, "127.0.0.1"),
-		1, "connection", []string{"not trusted", "SSL_CERT_FILE", "ca-certificates"}},
-	{"a certificate that has expired", withCertificate(-time.Hour, "127.0.0.1"), 1, "connection", []string{"has expired", "clock"}},
 	{"a proxy that answers with a page", func(t *testing.T, _ *host.Program) []string {
 		return []string{bySignature(served(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintf(w, "<html>Sign in to see %s", r.URL)
@@ -359,9 +295,6 @@ var setups = []setup{
 		file(t, path, "")
 		return []string{"SOLOIST_STORAGE=dir:" + path}
 	}, 1, "create", []string{"a file stands where the store's directory should be"}},
-	{"a directory that is not writable", func(t *testing.T, _ *host.Program) []string {
-		return []string{"SOLOIST_STORAGE=dir:" + filepath.Join(unwritable(t), "store")}
-	}, 1, "create", []string{"or choose another directory"}},
 	{"a directory in Container Apps", func(t *testing.T, _ *host.Program) []string {
 		return []string{"CONTAINER_APP_NAME=demo", "SOLOIST_STORAGE=dir:" + t.TempDir()}
 	}, 0, "", []string{"warn  storage", "unless each replica mounts"}},
@@ -370,11 +303,10 @@ var setups = []setup{
 		2, "settings", []string{`SOLOIST_LEASE is "3x": want`, `SOLOIST_GRACE is "-1s": want`, "SOLOIST_ADMIN_TOKEN (not shown)", "ok    release"}},
 	{"a setting that is misspelt", withSettings("SOLOIST_STORAGE=memory:", "SOLOIST_LAESE=20s"),
 		0, "", []string{"warn  settings", "did you mean SOLOIST_LEASE?"}},
-	{"another app's record", withRecord(`{"schema":1,"app":"other","job":"beat","token":1,"created":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:00:00Z","run":{"status":"idle"}}`),
+	{"another app's record", withRecord(fresh("other")),
 		1, "record", []string{`beat: the record belongs to "other/beat"`, "choose another SOLOIST_APP"}},
 	{"a record that is none", withRecord(`hello`), 1, "record", []string{"not JSON", "the job not run"}},
-	{"a checkpoint of another tool", withBlob(strings.Repeat("x", 1<<20+1),
-		"x-ms-meta-record", `{"schema":1,"app":"demo","job":"beat","token":1,"created":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:00:00Z","run":{"status":"idle"}}`),
+	{"a checkpoint of another tool", withBlob(strings.Repeat("x", 1<<20+1), "x-ms-meta-record", fresh("demo")),
 		1, "record", []string{"checkpoint has 1048577 bytes", "have the job save a new one"}},
 	{"an account that keeps versions", func(t *testing.T, _ *host.Program) []string {
 		s := withContainer(t, nil)
@@ -447,20 +379,6 @@ func served(t *testing.T, h http.Handler) string {
 	return server.URL
 }
 
-// encrypted returns the https address of a handler with a certificate.
-func encrypted(t *testing.T, until time.Time, host string) string {
-	t.Helper()
-	cert, key := azurite.Certificate(t, until, host)
-	pair, err := tls.LoadX509KeyPair(cert, key)
-	must(t, err)
-	server := httptest.NewUnstartedServer(new(ruled))
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that fail, as they should
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
 func byKey(url string) string {
 	return "SOLOIST_STORAGE=AccountName=shopstore;AccountKey=" + hiddenKey + ";BlobEndpoint=" + url + "/shopstore"
 }
@@ -511,14 +429,6 @@ func withSignature(r rule, more string) maker {
 	}
 }
 
-// withCertificate has the key of an account whose service has a certificate that is
-// good for so long.
-func withCertificate(good time.Duration, name string) maker {
-	return func(t *testing.T, _ *host.Program) []string {
-		return []string{byKey(encrypted(t, time.Now().Add(good), name))}
-	}
-}
-
 // withClock is a set-up on a machine whose clock is off.
 func withClock(off time.Duration, make maker) maker {
 	return func(t *testing.T, p *host.Program) []string {
@@ -536,6 +446,11 @@ func withRecord(text string) maker {
 	}
 }
 
+// fresh is the record of a job beat that has not run.
+func fresh(app string) string {
+	return `{"schema":1,"app":"` + app + `","job":"beat","token":1,"created":"2026-01-01T00:00:00Z","watermark":"2026-01-01T00:00:00Z","run":{"status":"idle"}}`
+}
+
 // withBlob has a blob of another tool under a job's name.
 func withBlob(content string, headers ...string) maker {
 	return func(t *testing.T, _ *host.Program) []string {
@@ -543,24 +458,4 @@ func withBlob(content string, headers ...string) maker {
 		s.put(t, "/demo/beat", content, append(headers, "x-ms-blob-type", "BlockBlob")...)
 		return []string{byKey(served(t, s))}
 	}
-}
-
-func newUUID() string {
-	return fmt.Sprintf("%08x-0000-4000-8000-%012x", os.Getpid(), time.Now().UnixNano()&(1<<48-1))
-}
-
-// unwritable is a directory in which this user can make nothing; root can in
-// all but those that the kernel makes up.
-func unwritable(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	must(t, os.Chmod(dir, 0o500))
-	for _, dir := range []string{dir, "/sys"} {
-		if _, err := os.Stat(dir); err == nil && os.Mkdir(filepath.Join(dir, "try"), 0o700) != nil {
-			return dir
-		}
-		os.Remove(filepath.Join(dir, "try"))
-	}
-	t.Skip("this user writes everywhere, and there is no /sys")
-	return ""
 }

@@ -1,11 +1,9 @@
 package host_test
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
@@ -17,7 +15,6 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
-	"github.com/soloist-go/soloist/store"
 )
 
 // beginServing starts a replica with these settings. stop stops it in an orderly way.
@@ -32,19 +29,17 @@ func beginServing(t *testing.T, p host.Program, settings ...string) (stop func()
 const replicaName = "CONTAINER_APP_REPLICA_NAME="
 
 // fleetOf are the states of the replicas and what differs, as status --json tells them.
-func fleetOf(t *testing.T, text string) (states, differs []string) {
+func fleetOf(t *testing.T, p host.Program) (states, differs []string) {
 	t.Helper()
 	var answer struct {
-		Replicas []struct{ Replica, State, Health, Platform string }
+		Replicas []struct{ Replica, State, Health string }
 		Differs  []string
 		Jobs     []struct {
 			Job, State string
 			Differs    []string
 		}
 	}
-	if err := json.Unmarshal([]byte(text), &answer); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
+	must(t, json.Unmarshal([]byte(call(t, p, "status --json").out), &answer))
 	for _, r := range answer.Replicas {
 		states = append(states, r.Replica+" "+r.State+" "+r.Health)
 	}
@@ -69,9 +64,10 @@ func TestStatusShowsReplicas(t *testing.T) {
 		environment(t)
 		wantRun(t, p, "status", 0, `
 			app demo on *local.Memory, 2000-01-01 00:01:10Z
+			1 job, none in trouble
 
-			NAME   SCHEDULE         STATE         LAST  NEXT                         COUNTS
-			cache  every hour, UTC  each replica  -     2000-01-01 01:00:00Z in 58m  -
+			NAME   STATE         LAST  NEXT          SCHEDULE         COUNTS
+			cache  each replica  -     01:00 in 58m  every hour, UTC  -
 
 			REPLICA  STATE  VERSION  PLATFORM        SEEN      SKEW
 			a        up     demo--1  Container Apps  1m9s ago  -
@@ -79,8 +75,8 @@ func TestStatusShowsReplicas(t *testing.T) {
 		`)
 		stopA()
 		time.Sleep(24 * time.Hour)
-		states, _ := fleetOf(t, run(t.Context(), p, "status", "--json").out)
-		wantEqual(t, "with no replica up", strings.Join(states, ", "), "a left ok, b left ok")
+		states, _ := fleetOf(t, p)
+		wantEqual(t, "with no replica up", states, []string{"a left ok", "b left ok"})
 	})
 }
 
@@ -92,18 +88,18 @@ func TestStatusComparesReplicas(t *testing.T) {
 		want := func(what string, p host.Program, settings []string, want ...string) {
 			t.Helper()
 			environment(t, settings...)
-			_, differs := fleetOf(t, run(t.Context(), p, "status", "--json").out)
+			_, differs := fleetOf(t, p)
 			wantEqual(t, what, differs, want)
 		}
 		stopA := beginServing(t, p, replicaName+"a")
 		time.Sleep(3 * time.Second)
 		want("the same", p, nil)
 		want("another schedule", p, []string{"SOLOIST_JOB_BEAT_SCHEDULE=*/5 * * * *", "SOLOIST_LEASE=20s"},
-			"beat idle: this environment's schedule (every 5 minutes, UTC) is not the one in force, whose next tick is 2000-01-01 00:01:00Z",
+			"beat idle: this environment's schedule is not the one in force: every 5 minutes, UTC here; the next tick of that is 2000-01-01 00:01:00Z",
 			"beat idle: schedules differ: CRON_TZ=UTC */5 * * * * in this environment; @every 1m0s on a",
 			"beat idle: settings differ: lease 20s in this environment; lease 30s on a",
 			"night-report idle: settings differ: lease 20s in this environment; lease 30s on a")
-		wantLines(t, p, "status", 0, "beat          (differs)  ")
+		wantLines(t, p, "status", 0, "in 57s    (differs)\n")
 		want("a pause that is not in force", p, []string{"SOLOIST_JOB_BEAT_PAUSED=true"}, "beat idle: paused by settings: true in this environment; false on a")
 
 		more := host.Program{Work: append(work()[:2], soloist.Job{Name: "extra", Schedule: "@hourly", Do: do}), Store: p.Store}
@@ -139,67 +135,52 @@ func TestDocumentsThatAreOff(t *testing.T) {
 	})
 }
 
-// strangers is a document of replicas, one of which a hostile program has written.
-func strangers(t *testing.T, backend store.Documenter) {
+// foreign is a store in which a replica of another program has written what it is and its jobs.
+func foreign(t *testing.T, backend *local.Memory, replicas, work map[string]any) *local.Memory {
 	t.Helper()
-	now := spring().UTC().Format(time.RFC3339)
-	one := func(health string) map[string]any {
-		return map[string]any{"id": hostile, "started": now, "seen": now, "every": 120, "health": health, "reasons": []string{hostile},
-			"version": hostile, "revision": hostile, "platform": hostile, "work": hostile}
-	}
-	body, err := json.Marshal(map[string]any{"schema": 1, "app": "demo", "replicas": map[string]any{hostile: one(hostile), "a": one("ok")},
-		"work": map[string]any{hostile: map[string]any{hostile: map[string]any{"schedule": hostile}, "beat": map[string]any{"schedule": hostile, "other": hostile}}}})
-	if err == nil {
-		_, err = backend.WriteDocument(t.Context(), "demo/.replicas", "", body)
-	}
+	body, err := json.Marshal(map[string]any{"schema": 1, "app": "demo", "replicas": replicas, "work": work})
 	must(t, err)
+	_, err = backend.WriteDocument(t.Context(), "demo/.replicas", "", body)
+	must(t, err)
+	return backend
 }
 
 // What replicas say of themselves moves no cursor, and reaches the page as text.
 func TestReplicasAreEscaped(t *testing.T) {
 	environment(t)
-	backend := rested(t)
-	strangers(t, backend)
-	p := host.Program{Work: work(), Store: backend}
-	for _, command := range []string{"status", "status --json"} {
-		got := run(t.Context(), p, strings.Fields(command)...)
-		wantText(t, command, got.out, "schedules differ")
-		if command == "status" {
-			wantPlain(t, command, got.out)
-		}
+	now := spring().UTC().Format(time.RFC3339)
+	one := func(health string) map[string]any {
+		return map[string]any{"id": hostile, "started": now, "seen": now, "every": 120, "health": health, "reasons": []string{hostile},
+			"version": hostile, "revision": hostile, "platform": hostile, "work": hostile}
 	}
+	p := host.Program{Work: work(), Store: foreign(t, rested(t), map[string]any{hostile: one(hostile), "a": one("ok")},
+		map[string]any{hostile: map[string]any{hostile: map[string]any{"schedule": hostile}, "beat": map[string]any{"schedule": hostile, "other": hostile}}})}
+	wantLines(t, p, "status --json", 0, "schedules differ")
+	wantPlain(t, "status", wantLines(t, p, "status", 0, "schedules differ").out)
 	s := open(t, p)
 	described := described(t, s)
 	for _, path := range []string{"/api/v1/replicas", "/api/v1/jobs", "/api/v1/jobs/beat", "/api/v1/app"} {
 		got := s.get(path)
 		described.wantAsDescribed(t, "GET", path, got)
-		wantAnswer(t, path, got, 200, `"replica":"a","state":"up","health":"ok"`)
+		wantAnswer(t, path, got, 200, `"replica":"a","state":"up","health":"ok"`, "!<", "!>", "!\x1b")
 		// Elsewhere each write of a replica would be news.
 		wantEqual(t, path+" tells when they wrote", strings.Contains(got.Body.String(), `"seen":`), path == "/api/v1/replicas")
-		if strings.ContainsAny(got.Body.String(), "<>\x1b") {
-			t.Errorf("%s: got %s", path, got.Body)
-		}
 	}
 }
 
 // A document that is none is told and not overwritten, and hinders nothing.
 func TestDocumentThatHasNoReplicas(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		environment(t)
+	bubble(t, nil, func(t *testing.T) {
 		backend := &local.Memory{}
-		if _, err := backend.WriteDocument(t.Context(), "demo/.replicas", "", []byte("<html>\x1b")); err != nil {
-			t.Fatal(err)
-		}
+		_, err := backend.WriteDocument(t.Context(), "demo/.replicas", "", []byte("<html>\x1b"))
+		must(t, err)
 		p := host.Program{Work: work()[:1], Store: backend}
-		stop := beginServing(t, p)
+		defer beginServing(t, p)()
 		time.Sleep(61 * time.Second)
-		got := run(t.Context(), p, "status")
-		got.wants(t, "status", 0, "correct or delete demo/.replicas", "1 succeeded")
-		wantPlain(t, "status", got.out)
+		wantPlain(t, "status", wantLines(t, p, "status", 0, "correct or delete demo/.replicas", "succeeded, 1s ago").out)
 		s := open(t, p)
 		wantAnswer(t, "page", s.get("/api/v1/jobs"), 200, `"replicas":[]`, "the replicas cannot be shown: correct or delete demo/.replicas: ")
 		wantAnswer(t, "replicas", s.get("/api/v1/replicas"), 200, `"replicas":[]}`)
-		stop()
 	})
 }
 
@@ -213,18 +194,13 @@ func TestDifferencesAreToldOnce(t *testing.T) {
 		}
 		defer beginServing(t, p, replicaName+"a")()
 		time.Sleep(3 * time.Second)
-		environment(t, "SOLOIST_LEASE=20s", "SOLOIST_JOB_IMPORT_PAUSED=true")
-		got := run(t.Context(), p, "status").out
-		for _, want := range []string{
-			"\nimport-0, import-1, import-2: paused by settings: true in this environment; false on a\n",
-			"\nimport-0, import-1, import-2: settings differ: shards 3, lease 20s in this environment; shards 3, lease 30s on a\n",
-			"\nfeed-0, feed-1: settings differ: singleton, shards 2, lease 20s in this environment; singleton, shards 2, lease 30s on a\n",
-			"\njob-00, job-01, job-02, job-03, job-04, 25 others: settings differ: lease 20s in this environment; lease 30s on a\n",
-		} {
-			wantEqual(t, want, strings.Count(got, want), 1)
-		}
-		wantEqual(t, "settings differ", strings.Count(got, "settings differ"), 3)
-		wantNone(t, "status", got, "not known", "  paused  ")
+		environment(t, "SOLOIST_LEASE=20s", "SOLOIST_JOB_IMPORT_PAUSED=true", "COLUMNS=200")
+		got := wantLines(t, p, "status", 0, "!not known on", "!  paused  ",
+			"\nimport: paused by settings: true in this environment; false on a\n",
+			"\nimport: settings differ: shards 3, lease 20s in this environment; shards 3, lease 30s on a\n",
+			"\nfeed: settings differ: singleton, shards 2, lease 20s in this environment; singleton, shards 2, lease 30s on a\n",
+			"\njob-00, job-01, job-02, job-03, job-04, 25 others: settings differ: lease 20s in this environment; lease 30s on a\n")
+		wantEqual(t, "differences", strings.Count(got.out, "in this environment;"), 4)
 		wantAnswer(t, "the list", open(t, p).get("/api/v1/jobs?limit=1"), 200, `"jobs":35`, `"matched":35`)
 	})
 }
@@ -232,27 +208,24 @@ func TestDifferencesAreToldOnce(t *testing.T) {
 // Rules of time zones change: whoever asks about ticks in a zone sees how old the rules are.
 func TestZoneDataAreTold(t *testing.T) {
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "+VERSION"), []byte("2024b\n"), 0o600))
+	file(t, filepath.Join(dir, "+VERSION"), "2024b\n")
 	environment(t, "ZONEINFO="+dir)
 	p := host.Program{Work: work(), Store: &local.Memory{}, Now: spring}
-	run(t.Context(), p, "tick")
+	call(t, p, "tick")
 	want := "zone data 2024b, 2 years old, in " + dir
 	for _, command := range []string{"status", "next", "next night-report", "next beat --tz Asia/Tokyo", "doctor", "status --json", "next --json"} {
-		if got := run(t.Context(), p, strings.Fields(command)...); strings.Count(got.out, want) != 1 {
-			t.Errorf("%s: got %s, want %s", command, got.out, want)
-		}
+		wantEqual(t, command, strings.Count(call(t, p, command).out, want), 1)
 	}
 	p.Work = work()[:1]
 	for _, command := range []string{"status", "next", "next --json"} {
-		if got := run(t.Context(), p, strings.Fields(command)...); strings.Contains(got.out, "zone") && strings.Contains(got.out, dir) {
-			t.Errorf("%s of jobs in UTC: got %s", command, got.out)
-		}
+		wantLines(t, p, command, 0, "!"+dir) // of jobs in UTC
 	}
 }
 
 // A run that goes on after its time-out is in trouble while it does, and both facts are in its outcome.
 func TestRunOverItsTimeout(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
+		t.Setenv("COLUMNS", "200")
 		deaf := soloist.Job{Name: "deaf", Schedule: "@every 1h", Timeout: 10 * time.Second, Do: func(context.Context, *soloist.Run) error { time.Sleep(100 * time.Second); return nil }}
 		tries := soloist.Job{Name: "tries", Schedule: "@every 1h", Timeout: 10 * time.Second, Retry: soloist.Retry{MaxTries: 3}, Do: deaf.Do}
 		p := host.Program{Store: &local.Memory{}, Work: []soloist.Work{deaf, tries}}
@@ -273,64 +246,42 @@ func TestRunOverItsTimeout(t *testing.T) {
 		wantAnswer(t, "the list", s.get("/api/v1/jobs?trouble=true"), 200, `"matched":1`, `"job":"deaf"`, `"timesOut":"2000-01-01T01:00:1`)
 		s.wait()
 		time.Sleep(time.Minute)
-		wantLines(t, p, "status", 0, "succeeded in 1m40s (after the end of its context: timed out after 10s) on replica-a")
+		wantLines(t, p, "status deaf", 0, "succeeded in 1m40s (after the end of its context: timed out after 10s) on replica-a")
 	})
 }
 
 // A replica whose run was interrupted is not up until it writes again.
 func TestReplicaOfInterruptedRunIsLost(t *testing.T) {
 	for _, test := range []struct {
-		name        string
 		interrupted soloist.InterruptedPolicy
 		other       bool // another replica is up
-	}{{"settled", "", true}, {"run again", soloist.Rerun, true}, {"alone", "", false}} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				shared := &local.Memory{}
-				long := soloist.Job{Name: "long", Schedule: "@every 1h", Interrupted: test.interrupted, Do: untilStopped}
-				p := host.Program{Store: shared, Work: []soloist.Work{long}}
-				mine := newGated(shared, nil)
-				mine.set(func(string, string) error { return nil })
-				first := host.Program{Store: mine, Work: p.Work}
-				defer beginServing(t, first, replicaName+"a")()
-				time.Sleep(time.Hour + 5*time.Second)
-				if test.other {
-					defer beginServing(t, p, replicaName+"b")()
+	}{{"", true}, {soloist.Rerun, true}, {"", false}} {
+		synctest.Test(t, func(t *testing.T) {
+			mine := newGated(&local.Memory{}, nil)
+			long := soloist.Job{Name: "long", Schedule: "@every 1h", Interrupted: test.interrupted, Do: untilStopped}
+			p := host.Program{Store: mine.Store, Work: []soloist.Work{long}}
+			defer beginServing(t, host.Program{Store: mine, Work: p.Work}, replicaName+"a")()
+			time.Sleep(time.Hour + 5*time.Second)
+			if test.other {
+				defer beginServing(t, p, replicaName+"b")()
+			}
+			environment(t)
+			time.Sleep(8 * time.Minute)
+			wantLines(t, p, "status", 0, "running on a since 8m", "a        up ")
+			mine.set(refuse(errDown))
+			time.Sleep(50 * time.Second)
+			got := wantLines(t, p, "status", 0, "a        lost ").out
+			if !test.other {
+				if !regexp.MustCompile(`interrupted since (\d+s|[12]m(\d+s)?) `).MatchString(got) {
+					t.Errorf("got %s, want it since the last sign of the replica", got)
 				}
-				environment(t)
-				time.Sleep(8 * time.Minute)
-				wantLines(t, p, "status", 0, "running on a since 8m", "a        up ")
-				mine.set(refuse(errDown))
-				time.Sleep(50 * time.Second)
-				wantLines(t, p, "status", 0, "a        lost ")
-				if !test.other {
-					got := run(t.Context(), p, "status").out
-					if !regexp.MustCompile(`interrupted since (\d+s|[12]m(\d+s)?) `).MatchString(got) {
-						t.Errorf("got %s, want it since the last sign of the replica", got)
-					}
-					s := open(t, p)
-					wantAnswer(t, "replicas", s.get("/api/v1/replicas"), 200, `"replica":"a","state":"lost"`)
-				}
-				mine.set(func(string, string) error { return nil })
-				time.Sleep(2 * time.Minute)
-				wantLines(t, p, "status", 0, "a        up ")
-			})
+				wantAnswer(t, "replicas", open(t, p).get("/api/v1/replicas"), 200, `"replica":"a","state":"lost"`)
+			}
+			mine.set(nil)
+			time.Sleep(2 * time.Minute)
+			wantLines(t, p, "status", 0, "a        up ")
 		})
 	}
-}
-
-// withOther returns a store in which a replica of another program, or of another version of this one, is up.
-func withOther(t *testing.T, program, job string) *local.Memory {
-	t.Helper()
-	backend, now := &local.Memory{}, time.Now().UTC().Format(time.RFC3339)
-	body, err := json.Marshal(map[string]any{"schema": 1, "app": "demo",
-		"replicas": map[string]any{"b": map[string]any{"id": "b", "started": now, "seen": now, "every": 1200, "health": "ok", "version": "v9", "program": program, "work": "w"}},
-		"work":     map[string]any{"w": map[string]any{job: map[string]any{"schedule": "@every 1m0s"}, "ship": map[string]any{"schedule": "@every 1m0s"}}}})
-	if err == nil {
-		_, err = backend.WriteDocument(t.Context(), "demo/.replicas", "", body)
-	}
-	must(t, err)
-	return backend
 }
 
 // Two programs under one name of an app take each other's ticks of a job that both have: log, doctor, status and page say it.
@@ -343,37 +294,31 @@ func TestProgramsWithOneApp(t *testing.T) {
 	const says = "several programs use this app and take each other's ticks of "
 	for _, test := range []struct{ program, job, want string }{
 		{"example.com/billing", "beat", says + "beat: "},
-		{"example.com/billing", "invoice", ""},
-		{"example.com/billing", "cache", ""}, // which each replica runs for itself
-		{info.Path, "beat", ""},
-		{"", "beat", ""},
+		{"example.com/billing", "invoice", "!" + says},
+		{"example.com/billing", "cache", "!" + says}, // which each replica runs for itself
+		{info.Path, "beat", "!" + says},
+		{"", "beat", "!" + says},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			p := host.Program{Work: here(), Store: withOther(t, test.program, test.job)}
-			var logged strings.Builder
+		bubble(t, []string{replicaName + "a", "SOLOIST_PRESENCE=10s", "COLUMNS=300"}, func(t *testing.T) {
+			now, minutely := time.Now().UTC().Format(time.RFC3339), map[string]any{"schedule": "@every 1m0s"}
+			p := host.Program{Work: here(), Store: foreign(t, &local.Memory{},
+				map[string]any{"b": map[string]any{"id": "b", "started": now, "seen": now, "every": 1200, "health": "ok",
+					"version": "v9", "program": test.program, "work": "w"}},
+				map[string]any{"w": map[string]any{test.job: minutely, "ship": minutely}})}
+			var log strings.Builder
 			serving := p
-			serving.Stdout = &logged
-			environment(t, replicaName+"a", "SOLOIST_PRESENCE=10s")
+			serving.Stdout = &log
 			stop, code := serveOn(t, serving, newPiped())
 			time.Sleep(3 * time.Minute)
-			told := map[string]string{"doctor": run(t.Context(), p, "doctor").out, "status": run(t.Context(), p, "status").out}
+			wantLines(t, p, "doctor", 0, test.want, "ship known on b, and not in this environment")
+			wantLines(t, p, "status", 0, test.want)
 			s := open(t, p)
-			told["page"] = s.get("/api/v1/jobs").Body.String()
+			wantAnswer(t, "page", s.get("/api/v1/jobs"), 200, test.want)
 			s.wait()
 			stop()
 			<-code
-			told["log"] = logged.String()
-			for who, text := range told {
-				if !strings.Contains(text, cmp.Or(test.want, "demo")) || strings.Contains(text, says) != (test.want != "") {
-					t.Errorf("%s, with the job %s of %q: got %s, want %q", who, test.job, test.program, text, test.want)
-				}
-			}
-			if want := "ship known on b, and not in this environment"; !strings.Contains(told["doctor"], want) {
-				t.Errorf("doctor, with the job %s of %q: got %s, want %q", test.job, test.program, told["doctor"], want)
-			}
-			if got := strings.Count(told["log"], says); got > 1 {
-				t.Errorf("logged %d times", got)
-			}
+			wantText(t, "log", log.String(), test.want)
+			wantWithin(t, "lines of the log", strings.Count(log.String(), says), 0, 1)
 		})
 	}
 }
@@ -381,30 +326,28 @@ func TestProgramsWithOneApp(t *testing.T) {
 // A singleton waits at its stop for another replica if there is one, or nobody knows. One that is started just before
 // the stop counts.
 func TestLoneSingletonEndsAtOnce(t *testing.T) {
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
 		setting string
 		others  int
 		takes   time.Duration
 	}{
-		"alone":                      {"SOLOIST_PRESENCE=2m", 0, 0},
-		"another one":                {"SOLOIST_PRESENCE=2m", 1, 11 * time.Second},
-		"the replicas are not known": {"SOLOIST_PRESENCE=0", 0, 11 * time.Second},
+		{"SOLOIST_PRESENCE=2m", 0, 0},
+		{"SOLOIST_PRESENCE=2m", 1, 11 * time.Second},
+		{"SOLOIST_PRESENCE=0", 0, 11 * time.Second}, // the replicas are not known
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				leader := soloist.Singleton{Name: "leader", Lease: 30 * time.Second, Do: untilCancelled}
-				p := host.Program{Work: []soloist.Work{leader}, Store: &local.Memory{}}
-				stop := beginServing(t, p, test.setting, replicaName+"a")
-				time.Sleep(time.Minute)
-				for range test.others {
-					defer beginServing(t, p, test.setting, replicaName+"b")()
-					time.Sleep(3 * time.Second)
-				}
-				stopped := time.Now()
-				stop()
-				wantEqual(t, "the stop took", time.Since(stopped).Truncate(time.Second), test.takes)
-				wantText(t, "history", run(t.Context(), p, "history", "leader").out, "abandoned", "stopped")
-			})
+		synctest.Test(t, func(t *testing.T) {
+			leader := soloist.Singleton{Name: "leader", Lease: 30 * time.Second, Do: untilCancelled}
+			p := host.Program{Work: []soloist.Work{leader}, Store: &local.Memory{}}
+			stop := beginServing(t, p, test.setting, replicaName+"a")
+			time.Sleep(time.Minute)
+			for range test.others {
+				defer beginServing(t, p, test.setting, replicaName+"b")()
+				time.Sleep(3 * time.Second)
+			}
+			stopped := time.Now()
+			stop()
+			wantEqual(t, fmt.Sprintf("the stop with %+v took", test), time.Since(stopped).Truncate(time.Second), test.takes)
+			wantLines(t, p, "history leader", 0, "abandoned", "stopped")
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/internal/near"
 	"github.com/soloist-go/soloist/internal/record"
+	"github.com/soloist-go/soloist/internal/schedule"
 )
 
 // A grammar is what the program's arguments may be: one field for each command.
@@ -41,7 +42,7 @@ type grammar struct {
 	Sweep      sweepCommand      `cmd:"" help:"remove locks that nobody has held for 30 days, or the time given; those of jobs stay"`
 	Functions  functionsCommand  `cmd:"" help:"write a directory that can be deployed to Azure Functions, with this program or, as for another system, FILE; a timer for each job, or --tick, one for all"`
 	Deployment deploymentCommand `cmd:"" name:"deploy-files" help:"write a directory for azd up, which deploys this program to Azure so that nothing is up between two ticks: as a Functions app, a container app or a job of Container Apps"`
-	Validate   validateCommand   `cmd:"" help:"check jobs and settings without asking the storage; 2: mistakes"`
+	Validate   validateCommand   `cmd:"" help:"check jobs and settings without asking the storage; 2: mistakes, also a SOLOIST_ variable that is no setting"`
 	Doctor     doctorCommand     `cmd:"" help:"try settings, network, credentials and storage one after the other, and say what to do; 1: something fails, 2: settings"`
 	Completion completionCommand `cmd:"" help:"print a script that makes bash, zsh or fish complete commands, flags and jobs: source <(PROGRAM completion bash)"`
 	Complete   completeCommand   `cmd:"" name:"__complete" hidden:""`
@@ -139,13 +140,53 @@ func misused(c app.Console, err error) int {
 	return exitUsage
 }
 
+// zoneFlag is embedded by each command that shows times. JSON has them in UTC. A command sets what its help says of the
+// case that the flag is not given.
+type zoneFlag struct {
+	Zone *string `name:"tz" placeholder:"ZONE" help:"how to show times: utc, in a zone such as Europe/Berlin, in that of each job: job, or as spans: ago; not given: ${unset}"`
+}
+
+// A zoning says how times are shown.
+type zoning struct {
+	zone  *time.Location // nil: UTC
+	ofJob bool           // in the zone of each job
+	spans bool           // as spans from now
+}
+
+// read reads the flag. Not given, it is as UTC.
+func (f zoneFlag) read() (z zoning, err error) {
+	if f.Zone == nil {
+		return z, nil
+	}
+	switch *f.Zone {
+	case "utc":
+		z.zone = time.UTC
+	case "job":
+		z.ofJob = true
+	case "ago":
+		z.spans = true
+	default:
+		if z.zone, err = schedule.LoadZone(*f.Zone); err != nil {
+			err = fmt.Errorf("--tz %.70q %w", *f.Zone, err)
+		}
+	}
+	return z, err
+}
+
+// clock is the present, for times of a job or, with no name, of the program.
+func (z zoning) clock(a *app.App, job string) format.Clock {
+	if z.ofJob && job != "" {
+		z.zone = app.ZoneOf(a, job)
+	}
+	return format.Clock{Now: a.Now(), Zone: z.zone, Spans: z.spans}
+}
+
 // readTime reads a flag that is a time, such as "audit: --since". Without the flag it is zero.
-func readTime(flag string, text *string, now time.Time,
-	read func(string, time.Time) (time.Time, error)) (at time.Time, err error) {
+func readTime(flag string, text *string, read func(string) (time.Time, error)) (at time.Time, err error) {
 	if text == nil {
 		return at, nil
 	}
-	if at, err = read(*text, now); err != nil {
+	if at, err = read(*text); err != nil {
 		err = fmt.Errorf("%s is %.70q: %w", flag, *text, err)
 	}
 	return at, err
@@ -218,7 +259,7 @@ func plain(k *kong.Kong, selected *kong.Node, text string) error {
 	}
 	switch {
 	case selected == nil && unexpected:
-		return unknownCommand(k, argument)
+		return &unknownCommand{argument, k.Model.Name, commandNames(k)}
 	case selected == nil && unknown:
 		return fmt.Errorf("unknown flag %s: flags follow the command", flag)
 	case selected == nil:
@@ -237,8 +278,15 @@ func plain(k *kong.Kong, selected *kong.Node, text string) error {
 	return fmt.Errorf("%s: %s", selected.Name, strings.NewReplacer("<", "", ">", "").Replace(text))
 }
 
-func unknownCommand(k *kong.Kong, name string) error {
-	return fmt.Errorf("unknown command %q%s", name, app.DidYouMean(": ", name, commandNames(k)))
+// An unknownCommand says in one sentence which command was meant, or who lists them.
+type unknownCommand struct {
+	name, program string
+	known         []string
+}
+
+func (e *unknownCommand) Error() string {
+	meant := cmp.Or(app.DidYouMean(": ", e.name, e.known), ": "+e.program+" help lists the commands")
+	return fmt.Sprintf("unknown command %.70q%s", e.name, meant)
 }
 
 // flagsOf says which flag of the command is meant, or which flags it has.

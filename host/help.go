@@ -27,7 +27,7 @@ func (c *helpCommand) run(_ context.Context, p *Program) int {
 	}
 	one := commandNamed(k, c.Command)
 	if one == nil {
-		p.console().Tell("help: %v", unknownCommand(k, c.Command))
+		p.console().Tell("help: %v", &unknownCommand{c.Command, p.Name, commandNames(k)})
 		return exitUsage
 	}
 	fmt.Fprint(p.Stdout, usageOf(p.Name, one))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/app"
@@ -38,18 +39,20 @@ type jobHistory struct {
 	words  string // the state
 	status desk.Status
 	lines  past.Lines // those that were read
+	older  bool       // its log, which was not read, may have older outcomes
 }
 
 // historyCommand shows the outcomes that the records keep, newest first, and the outcomes
-// in their logs where more are asked for. It fails
+// in their logs where more are asked for: those of all jobs in one timeline. It fails
 // if a record that was asked for could not be read.
 type historyCommand struct {
-	Job     string   `arg:"" optional:"" name:"JOB" complete:"work" help:"this job or singleton alone, or one run by its id, such as JOB@2026-03-29T01:00:00Z; lock:NAME or once:NAME, what became of those"`
-	JobFlag string   `name:"job" placeholder:"NAME" complete:"work" help:"the same as JOB"`
-	Since   *string  `placeholder:"TIME" help:"what came due or ended since then: a span such as 24h or 7d, a date, or an instant"`
-	Outcome []string `placeholder:"OUTCOME" complete:"outcome" help:"such outcomes alone; several are separated by commas"`
-	Limit   *number  `short:"n" placeholder:"20" help:"how many outcomes of each job, 1 to 1000; not given: 20, with --since or --outcome 1000"`
-	Why     bool     `help:"with the reason of each outcome that is no success as a sentence, as the command why has it"`
+	Job      string   `arg:"" optional:"" name:"JOB" complete:"work" help:"this job or singleton alone, or one run by its id, such as JOB@2026-03-29T01:00:00Z; lock:NAME or once:NAME, what became of those"`
+	JobFlag  string   `name:"job" placeholder:"NAME" complete:"work" help:"the same as JOB"`
+	Since    *string  `placeholder:"TIME" help:"what came due or ended since then: a span such as 24h or 7d, a date, today, yesterday, or an instant"`
+	Outcome  []string `placeholder:"OUTCOME" complete:"outcome" help:"such outcomes alone; several are separated by commas"`
+	Limit    *number  `short:"n" placeholder:"20" help:"how many outcomes, over all jobs if none is named, 1 to 1000; not given: 20, with --since or --outcome 1000"`
+	Why      bool     `help:"with the reason of each outcome that is no success as a sentence, as the command why has it"`
+	zoneFlag `embed:"" set:"unset=utc"`
 	jsonFlag
 }
 
@@ -65,12 +68,13 @@ func (c *historyCommand) do(ctx context.Context, a *app.App) int {
 		read = wanted.lockHistories
 	}
 	pasts, absent, err := read(ctx, a)
-	if c.Why && err == nil {
-		addWhy(ctx, a, pasts)
-	}
 	if err != nil {
 		a.Console.Complain(err)
 		return exitFail
+	}
+	rows, more := newest(pasts, wanted.limit)
+	if c.Why {
+		addWhy(ctx, a, pasts)
 	}
 	body, code := view.New(a, pasts), exitOK
 	if absent != nil {
@@ -80,15 +84,20 @@ func (c *historyCommand) do(ctx context.Context, a *app.App) int {
 	if slices.ContainsFunc(pasts, func(p jobHistory) bool { return p.Error != "" }) {
 		code = exitFail
 	}
-	code = c.answer(a, code, body, func() { printHistory(a, pasts) })
+	code = c.answer(a, code, body, func() { printHistory(a, pasts, rows, more, wanted) })
 	return max(code, wanted.missing(a, pasts))
 }
 
 // printHistory has the outcomes, then what was counted since the record was made:
-// the outcomes go when they are old, the counts stay.
-func printHistory(a *app.App, pasts []jobHistory) {
-	fmt.Fprintf(a.Console.Stdout, "app %s on %s, %s\n\n", a.Settings.App, a.Place, format.Stamp(a.Now()))
-	printOutcomes(a, pasts)
+// the outcomes go when they are old, the counts stay. Of one run it has all that is known.
+func printHistory(a *app.App, pasts []jobHistory, rows []row, more bool, wanted filter) {
+	printHead(a, wanted.times)
+	reason := format.Brief
+	if wanted.Run != "" {
+		reason = format.Line
+	}
+	printOutcomes(a, pasts, rows, more, wanted.times, reason)
+	printDetails(a, pasts)
 	w := format.Table(a.Console.Stdout, "JOB\tSTATE\tCOUNTS")
 	for _, p := range pasts {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", p.Name, p.words, p.countWords())
@@ -96,30 +105,87 @@ func printHistory(a *app.App, pasts []jobHistory) {
 	w.Flush()
 }
 
-func printOutcomes(a *app.App, pasts []jobHistory) {
-	if !slices.ContainsFunc(pasts, func(p jobHistory) bool { return len(p.History) > 0 }) {
+// printHead says of which app the rest is, and when it was asked for.
+func printHead(a *app.App, times zoning) {
+	clock := times.clock(a, "")
+	fmt.Fprintf(a.Console.Stdout, "app %s on %s, %s\n\n", a.Settings.App, a.Place, clock.Date(clock.Now))
+}
+
+// A row of the timeline is an outcome of one of the jobs.
+type row struct {
+	of, at int // which job, and which of its outcomes
+	past.Run
+}
+
+// newest returns so many outcomes of all jobs, newest first, and whether there may be more of them. The jobs
+// keep these alone.
+func newest(pasts []jobHistory, limit int) (rows []row, more bool) {
+	for i, p := range pasts {
+		for _, o := range p.History {
+			rows = append(rows, row{of: i, Run: o})
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return past.When(&b.Outcome).Compare(past.When(&a.Outcome)) })
+	more = slices.ContainsFunc(pasts, func(p jobHistory) bool { return p.older }) || len(rows) > limit
+	rows = rows[:min(len(rows), limit)]
+	for i := range pasts {
+		pasts[i].History = []past.Run{}
+	}
+	for i, r := range rows {
+		p := &pasts[r.of]
+		rows[i].at, p.History = len(p.History), append(p.History, r.Run)
+	}
+	return rows, more
+}
+
+func printOutcomes(a *app.App, pasts []jobHistory, rows []row, more bool, times zoning, reason func(string) string) {
+	if len(rows) == 0 {
 		return
 	}
 	w := format.Table(a.Console.Stdout, "JOB\tTICK\tFATE\tATTEMPT\tREPLICA\tSTART\tTOOK\tTOKEN\tREASON")
-	for _, p := range pasts {
-		for i, f := range p.History {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Name, format.Span(&f.Outcome), f.Status, format.Number(int64(f.Attempt)),
-				format.Join(format.Line(f.Replica)), format.Stamp(f.Start), format.Took(&f.Outcome), format.Number(f.Token), p.reason(i))
-			if f.Gap {
-				fmt.Fprintf(w, "%s\tbefore this, outcomes may be lost\t-\t-\t-\t-\t-\t-\t-\n", p.Name)
-			}
+	clocks := map[int]format.Clock{}
+	for _, f := range rows {
+		name := pasts[f.of].Name
+		clock, known := clocks[f.of]
+		if !known {
+			clock = times.clock(a, name)
+			clocks[f.of] = clock
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, clock.Span(&f.Outcome), f.Status, format.Number(int64(f.Attempt)),
+			format.Join(format.Line(f.Replica)), clock.Stamp(f.Start), format.Took(&f.Outcome), format.Number(f.Token), pasts[f.of].reason(f.at, reason))
+		if f.Gap {
+			fmt.Fprintf(w, "%s\tbefore this, outcomes may be lost\t-\t-\t-\t-\t-\t-\t-\n", name)
 		}
 	}
 	w.Flush()
+	if more {
+		fmt.Fprintf(a.Console.Stdout, "these are the newest %d: -n, up to %d, shows older ones, if there are any\n", len(rows), maxOutcomes)
+	}
 	fmt.Fprintln(a.Console.Stdout)
 }
 
-// reason is that of an outcome, as a sentence if that was asked for.
-func (p *jobHistory) reason(i int) string {
+// printDetails has what is known of failures besides their outcomes.
+func printDetails(a *app.App, pasts []jobHistory) {
+	for _, p := range pasts {
+		for _, f := range p.History {
+			if f.Detail == "" {
+				continue
+			}
+			fmt.Fprintf(a.Console.Stdout, "%s, attempt %d\n", format.Line(f.ID), f.Attempt)
+			for line := range strings.Lines(strings.ReplaceAll(f.Detail, "\t", "    ")) {
+				fmt.Fprintln(a.Console.Stdout, strings.TrimRight("  "+format.Escape(strings.TrimSuffix(line, "\n")), " "))
+			}
+			fmt.Fprintln(a.Console.Stdout)
+		}
+	}
+}
+
+// reason is that of an outcome, as a sentence if that was asked for, else as a line that text makes of it.
+func (p *jobHistory) reason(i int, text func(string) string) string {
 	if p.Why != nil && p.Why[i] != "" {
 		return p.Why[i]
 	}
-	return format.Join(format.Line(p.History[i].Reason))
+	return format.Join(text(p.History[i].Reason))
 }
 
 // countWords are the counts, or why there are none.
@@ -133,7 +199,7 @@ func (p jobHistory) countWords() string {
 	return format.Tally(p.Counts)
 }
 
-// fewOutcomes is how many outcomes of each job history shows, unless it is asked for more.
+// fewOutcomes is how many outcomes history shows, unless it is asked for more.
 const fewOutcomes = 20
 
 // A filter says which outcomes history shows.
@@ -142,6 +208,7 @@ type filter struct {
 	job   string       // empty: of all jobs
 	named *locks.Named // in place of jobs; nil: jobs
 	limit int
+	times zoning
 }
 
 // filter reads the arguments. The error joins all that is wrong with them.
@@ -160,7 +227,10 @@ func (c *historyCommand) filter(a *app.App) (f filter, err error) {
 	} else if (f.job != "" || f.Run != "") && (f.Run != "" || len(a.Shards(f.job)) <= 1) {
 		errs = append(errs, a.One(f.job)) // the name of one with shards means them all, but a run is one of a shard
 	}
-	f.Since, err = readTime("history: --since", c.Since, a.Now(), format.Ago)
+	if f.times, err = c.read(); err != nil {
+		errs = append(errs, fmt.Errorf("history: %w", err))
+	}
+	f.Since, err = readTime("history: --since", c.Since, f.times.clock(a, f.job).Ago)
 	errs = append(errs, err)
 	for _, name := range c.Outcome {
 		if err := f.Want(name); err != nil {
@@ -180,38 +250,80 @@ func (c *historyCommand) filter(a *app.App) (f filter, err error) {
 // matter now. absent says that no job has a record.
 func (f filter) histories(ctx context.Context, a *app.App) (pasts []jobHistory, absent []string, err error) {
 	all := a.Statuses(ctx)
-	views := view.All(a, all, nil, nil)
+	views, back, kept := view.All(a, all, nil, nil), f.back(a, all), 0
 	for i, st := range all {
-		if f.job != "" && f.job != st.Name && f.job != a.Whole(st.Name) {
+		if !f.of(a, st.Name) {
 			continue
 		}
 		v := views[i]
 		p := jobHistory{Name: v.Name, Kind: v.Kind, State: v.State, Failures: v.Failures, Progress: v.Progress, Counts: v.Counts, Error: v.Error,
-			EveryReplica: v.EveryReplica, History: []past.Run{}, words: v.StateWords(a.Now())}
+			EveryReplica: v.EveryReplica, History: []past.Run{}, words: v.StateWords(format.Clock{Now: a.Now()})}
 		if p.Counts == nil {
 			p.Counts = map[event.Status]int64{}
 		}
 		if st.Err == nil {
-			lines, err := f.pastOf(ctx, a, &st)
+			lines, err := past.OfRecord(&st), error(nil)
+			if p.older = a.Logs != nil && st.Lease != "" && reaches(&st.Record, back); !p.older {
+				lines, err = f.pastOf(ctx, a, &st, back)
+			}
+			p.History, _ = f.Select(st.Name, lines, 0, f.limit+1)
 			p.status, p.lines = st, lines
-			p.History, _ = f.Select(st.Name, lines, 0, f.limit)
+			if f.Run != "" {
+				err = errors.Join(err, past.AddDetails(ctx, a, &st, p.History))
+			}
 			if err != nil {
 				p.Error = err.Error()
 			}
 		}
 		pasts = append(pasts, p)
+		if kept += len(p.History); kept > 10*maxOutcomes { // logs of many jobs are not kept in memory
+			rows, _ := newest(pasts, f.limit+1)
+			kept = len(rows)
+		}
 	}
 	return pasts, absence(a, ctx, all), nil
 }
 
-// pastOf returns the outcomes of a job, newest first: from its record and, where they may
-// be too few, from its log.
-func (f filter) pastOf(ctx context.Context, a *app.App, st *desk.Status) (past.Lines, error) {
-	few := f.Any() && f.limit <= len(st.Record.History)
-	if a.Logs == nil || few || st.Lease == "" {
+// of reports whether a job was asked for, or the whole that it is a shard of.
+func (f filter) of(a *app.App, name string) bool {
+	return f.job == "" || f.job == name || f.job == a.Whole(name)
+}
+
+// back is how far back the outcomes go that are shown, by the records. The logs can only have newer ones in their place, so
+// that they need not be read from further back. Zero: the records have too few.
+func (f filter) back(a *app.App, all []desk.Status) time.Time {
+	var at []time.Time
+	for i := range all {
+		if all[i].Err != nil || !f.of(a, all[i].Name) {
+			continue
+		}
+		page, _ := f.Select(all[i].Name, past.OfRecord(&all[i]), 0, f.limit)
+		for j := range page {
+			at = append(at, past.When(&page[j].Outcome))
+		}
+	}
+	if len(at) < f.limit {
+		return time.Time{}
+	}
+	slices.SortFunc(at, func(a, b time.Time) int { return b.Compare(a) })
+	return at[f.limit-1]
+}
+
+// reaches reports whether a record has all outcomes back to an instant. Those of a backfill are in the log alone.
+func reaches(r *record.Record, back time.Time) bool {
+	n := len(r.History)
+	return !back.IsZero() && n > 0 && !past.When(&r.History[n-1]).After(back) && r.Backfill.Seq == 0
+}
+
+// pastOf returns the outcomes of a job back to an instant, newest first: from its record and its log.
+func (f filter) pastOf(ctx context.Context, a *app.App, st *desk.Status, back time.Time) (past.Lines, error) {
+	if a.Logs == nil || st.Lease == "" {
 		return past.OfRecord(st), nil
 	}
-	return past.Read(ctx, a, st, f.Since)
+	if back.Before(f.Since) {
+		back = f.Since
+	}
+	return past.Read(ctx, a, st, back)
 }
 
 // missing reports that a run which was asked for is not in the history.
@@ -252,7 +364,7 @@ func (f filter) lockHistory(r locks.Past) jobHistory {
 	if r.State == "held" && r.Record.MayRun() {
 		p.words += " by " + format.Line(r.Record.Run.Replica)
 	}
-	p.History, _ = f.Select(p.Name, past.OfRecord(&desk.Status{Record: r.Record}), 0, f.limit)
+	p.History, _ = f.Select(p.Name, past.OfRecord(&desk.Status{Record: r.Record}), 0, f.limit+1)
 	return p
 }
 
@@ -273,7 +385,7 @@ func (c *whyCommand) do(ctx context.Context, a *app.App) int {
 	var m why.Moment
 	err := a.One(c.Job)
 	if err == nil && c.Time != nil {
-		if m, err = why.ReadMoment(*c.Time, a.Now(), why.ZoneOf(a, c.Job)); err != nil {
+		if m, err = why.ReadMoment(*c.Time, a.Now(), app.ZoneOf(a, c.Job)); err != nil {
 			err = fmt.Errorf("%.70q: %w", *c.Time, err)
 		}
 	}

@@ -59,6 +59,11 @@ func run(ctx context.Context, p host.Program, args ...string) result {
 	return result{code, out.String(), errs.String()}
 }
 
+// call runs a command whose arguments have no blanks.
+func call(t *testing.T, p host.Program, command string) result {
+	return run(t.Context(), p, strings.Fields(command)...)
+}
+
 func do(context.Context, *soloist.Run) error { return nil }
 
 func fail(context.Context, *soloist.Run) error { return errors.New("no\npaper") }
@@ -103,19 +108,20 @@ func wantOut(t *testing.T, p host.Program, command string, code int, out string)
 	return got.err
 }
 
-// wantLines wants a command to come to this code and to print all of these texts.
-func wantLines(t *testing.T, p host.Program, command string, code int, texts ...string) {
+// wantLines wants a command to come to this code, and these texts among what it prints, as [wantText] does.
+func wantLines(t *testing.T, p host.Program, command string, code int, texts ...string) result {
 	t.Helper()
-	run(t.Context(), p, strings.Fields(command)...).wants(t, command, code, texts...)
+	return call(t, p, command).wants(t, command, code, texts...)
 }
 
-// wants wants this code, and each of these texts among what was printed.
-func (r result) wants(t *testing.T, what string, code int, texts ...string) {
+// wants wants this code, and these texts among what was printed, as [wantText] does.
+func (r result) wants(t *testing.T, what string, code int, texts ...string) result {
 	t.Helper()
 	wantText(t, what, r.out+r.err, texts...)
 	if r.code != code {
 		t.Errorf("%s: got %+v, want code %d", what, r, code)
 	}
+	return r
 }
 
 // wantWithin wants a value between two others.
@@ -132,22 +138,13 @@ func wantTook(t *testing.T, begin time.Time, least, most time.Duration) {
 	wantWithin(t, "it took", time.Since(begin), least, most)
 }
 
-// wantText wants each of these parts in a text.
+// wantText wants each of these parts in a text. A part after an exclamation mark must not be in it.
 func wantText(t *testing.T, what, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			t.Errorf("%s: got no %q in\n%s", what, part, text)
-		}
-	}
-}
-
-// wantNone wants none of these parts in a text.
-func wantNone(t *testing.T, what, text string, parts ...string) {
-	t.Helper()
-	for _, part := range parts {
-		if strings.Contains(text, part) {
-			t.Errorf("%s: got %q in\n%s", what, part, text)
+		part, absent := strings.CutPrefix(part, "!")
+		if strings.Contains(text, part) == absent {
+			t.Errorf("%s: got %q in it %t, want %t:\n%s", what, part, absent, !absent, text)
 		}
 	}
 }
@@ -187,7 +184,7 @@ func wantJSON(t *testing.T, p host.Program, command string, code int, want strin
 	return got.err
 }
 
-var errDown = errors.New("no route to the storage")
+var errDown, errHangs = errors.New("no route to the storage"), errors.New("no answer until the end of the context")
 
 // A gate is what each call of a store has to pass first. An error is the answer of
 // the call, which is not made.
@@ -262,7 +259,11 @@ func (s *gated) Read(ctx context.Context, name string) (store.Entry, error) {
 }
 
 func (s *gated) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
-	return passed(s.pass("read document", name), func() (store.Document, error) {
+	err := s.pass("read document", name)
+	if err == errHangs {
+		<-ctx.Done()
+	}
+	return passed(err, func() (store.Document, error) {
 		return s.Store.(store.Documenter).ReadDocument(ctx, name, etag)
 	})
 }

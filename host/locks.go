@@ -35,27 +35,29 @@ func locksOf(ctx context.Context, a *app.App) (locks.Reading, string) {
 }
 
 // printLocks shows a table of the locks, and one of what is done once.
-func printLocks(c app.Console, a *app.App, shown locks.Shown) {
+func printLocks(c app.Console, clock format.Clock, shown locks.Shown) {
+	width := c.Width()
 	if len(shown.Locks) > 0 {
 		fmt.Fprintln(c.Stdout)
-		w := format.Table(c.Stdout, "LOCK\tHELD\tHOLDER\tSINCE\tTOKEN\tLAST USED")
+		g := format.NewGrid("LOCK\tHELD\tHOLDER\tSINCE\tTOKEN\tLAST USED", 8, 4, 8, 7, 0, 7)
 		for _, l := range shown.Locks {
-			fmt.Fprintf(w, "%s\t%d of %d\t%s\t%s\t%s\t%s\n", lockName(l), l.Held, l.Slots, holderWords(l), format.Stamp(oldest(l)), format.Number(l.Token), format.Relative(l.Used, a.Now()))
+			g.Row(lockName(l), fmt.Sprintf("%d of %d", l.Held, l.Slots), holderWords(l), clock.Stamp(oldest(l)), format.Number(l.Token), clock.Relative(l.Used))
 		}
-		w.Flush()
+		g.Print(c.Stdout, width, false)
 		printMore(c, shown.MoreLocks)
 	}
 	if len(shown.Once) > 0 {
 		fmt.Fprintln(c.Stdout)
-		w := format.Table(c.Stdout, "ONCE\tKEY\tSTATE\tREPLICA\tSINCE")
+		g := format.NewGrid("ONCE\tKEY\tSTATE\tREPLICA\tSINCE", 8, 6, 10, 8, 7)
 		for _, o := range shown.Once {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", format.Escape(o.Name), format.Join(format.Brief(o.Key)), onceWords(o), format.Join(format.Line(o.Replica)), format.Stamp(o.At))
+			g.Row(format.Escape(o.Name), format.Join(format.Brief(o.Key)), onceWords(o), format.Join(format.Line(o.Replica)), clock.Stamp(o.At))
 		}
-		w.Flush()
+		g.Print(c.Stdout, width, false)
 		printMore(c, shown.MoreOnce)
 	}
 	if shown.LocksNote != "" {
-		fmt.Fprintf(c.Stdout, "\n%s\n", shown.LocksNote)
+		fmt.Fprintln(c.Stdout)
+		format.Wrapped(c.Stdout, shown.LocksNote, width)
 	}
 }
 

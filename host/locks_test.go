@@ -53,7 +53,7 @@ func once(t *testing.T, s store.Store, name, key string, outcome error) {
 }
 
 func TestStatusShowsLocks(t *testing.T) {
-	bubble(t, nil, func(t *testing.T) {
+	bubble(t, []string{"COLUMNS=100"}, func(t *testing.T) {
 		backend := &local.Memory{}
 		p := host.Program{Work: work()[:1], Store: backend}
 		uses(t, backend, "Kunde/Müller")
@@ -102,17 +102,18 @@ func manyLocks(t *testing.T, backend store.Store, n int) {
 func TestStatusShowsFewOfManyLocks(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
 		p := host.Program{Work: work()[:1], Store: &local.Memory{}}
-		run(t.Context(), p, "tick")
+		call(t, p, "tick")
 		manyLocks(t, p.Store, 500)
-		for command, want := range map[string]int{"status": 20, "status --locks": 500} {
-			got := run(t.Context(), p, strings.Fields(command)...)
-			wantEqual(t, command, strings.Count(got.out, "\ntenant-"), want)
-			if more := strings.Contains(got.out, "and 480 more: status --locks\n"); more != (want == 20) {
-				t.Errorf("%s: got\n%s", command, got.out)
-			}
-		}
-		if got := run(t.Context(), p, "status", "--json"); strings.Count(got.out, `"name": "tenant-`) != 20 || !strings.Contains(got.out, `"moreLocks": 480`) {
-			t.Errorf("got %s", got.out)
+		for _, test := range []struct {
+			command, lock, more string
+			shown               int
+		}{
+			{"status", "\ntenant-", "and 480 more: status --locks\n", 20},
+			{"status --locks", "\ntenant-", "!more: status --locks", 500},
+			{"status --json", `"name": "tenant-`, `"moreLocks": 480`, 20},
+		} {
+			got := wantLines(t, p, test.command, 0, test.more)
+			wantEqual(t, test.command, strings.Count(got.out, test.lock), test.shown)
 		}
 	})
 }
@@ -124,7 +125,7 @@ func TestOtherEntriesAreNoJobs(t *testing.T) {
 		for i := range 15 { // so that they are listed
 			p.Work = append(p.Work, soloist.Job{Name: fmt.Sprintf("job-%d", i), Schedule: "@every 1m", Do: do})
 		}
-		run(t.Context(), p, "tick")
+		call(t, p, "tick")
 		for name, record := range map[string]string{
 			"0-lock-a": `{}`, "0-lock-a--": `not JSON`, "3-group-import": `{"schema":1}`, "0-member-replica-a": `x`, "7-fish-x": `x`,
 			"0-once-migrate-aaaaaaaaaaaaaaaaaaaa": `{"schema":99}`, "99999999999999999999-lock-a": `x`, "0-lock-b--0ac": `{}`,
@@ -132,13 +133,9 @@ func TestOtherEntriesAreNoJobs(t *testing.T) {
 			put(t, p.Store, "demo/"+name, record, strings.HasPrefix(name, "0-lock"))
 		}
 		for _, command := range []string{"status", "history", "doctor"} {
-			got := run(t.Context(), p, command)
-			got.wants(t, command, 0)
-			wantEqual(t, command+": jobs that are idle", strings.Count(got.out, " idle"), 15)
+			wantEqual(t, command+": jobs that are idle", strings.Count(wantLines(t, p, command, 0).out, " idle"), 15)
 		}
-		got := run(t.Context(), p, "status").out
-		wantText(t, "status", got, "import (group)  0 of 1", "b\\nc  ", "migrate  -  ")
-		wantNone(t, "status", got, "fish", "member", "99999999")
+		wantLines(t, p, "status", 0, "import (group)  0 of 1", "b\\nc  ", "migrate  -  ", "!fish", "!member", "!99999999")
 	})
 }
 
@@ -158,35 +155,27 @@ func TestHistoryOfLock(t *testing.T) {
 
 func TestHistoryOfNoLock(t *testing.T) {
 	environment(t)
-	p := host.Program{Work: work()[:1], Store: &local.Memory{}}
-	for name, want := range map[string]struct {
-		code int
-		says string
-	}{
-		"lock:tenant-1":               {1, `no record of lock:tenant-1 of app "demo" in *local.Memory: it was never held there`},
-		"lock:":                       {2, "the name after lock: is \"\": it is empty: allowed is text of up to 512 bytes"},
-		"once:" + longName():          {2, "allowed are 32"},
-		"group:a\nb":                  {2, "printable"},
-		"fish:tenant-1":               {2, `there is no job "fish:tenant-1"`},
-		"lock:" + longName() + "@now": {2, "allowed are 512"},
+	p, long := host.Program{Work: work()[:1], Store: &local.Memory{}}, strings.Repeat("a", 513)
+	for name, says := range map[string]string{
+		"lock:":                 "the name after lock: is \"\": it is empty: allowed is text of up to 512 bytes",
+		"once:" + long:          "allowed are 32",
+		"group:a\nb":            "printable",
+		"fish:tenant-1":         `there is no job "fish:tenant-1"`,
+		"lock:" + long + "@now": "allowed are 512",
 	} {
-		got := run(t.Context(), p, "history", name)
-		got.wants(t, name, want.code, want.says)
+		run(t.Context(), p, "history", name).wants(t, name, 2, says)
 	}
+	wantLines(t, p, "history lock:tenant-1", 1, `no record of lock:tenant-1 of app "demo" in *local.Memory: it was never held there`)
 	wantLines(t, host.Program{Work: work()[:1], Store: down()}, "history lock:a", 1, "the store does not list its entries")
 }
-
-func longName() string { return strings.Repeat("a", 513) }
 
 // A store that does not list, and one that does not answer, tell of their jobs all the same.
 func TestWithoutListing(t *testing.T) {
 	environment(t)
 	backend := &local.Memory{}
-	run(t.Context(), host.Program{Work: work()[:1], Store: backend}, "tick")
+	call(t, host.Program{Work: work()[:1], Store: backend}, "tick")
 	p := host.Program{Work: work()[:1], Store: newGated(backend, nil)}
-	got := run(t.Context(), p, "status")
-	wantEqual(t, "code", got.code, 0)
-	wantNone(t, "status", got.out, "LOCK")
+	wantLines(t, p, "status", 0, "!LOCK")
 	wantAnswer(t, "locks", open(t, p).get("/api/v1/locks"), 200, `"locks":[],"once":[]}`)
 	p.Store = mayNotList{backend}
 	wantLines(t, p, "status", 0, "locks and what is done once cannot be listed: 403 no right", "beat ")
@@ -206,23 +195,24 @@ func TestLocksOverHTTP(t *testing.T) {
 	bubble(t, []string{"SOLOIST_READ_TOKEN=" + readToken}, func(t *testing.T) {
 		backend := &countsLists{Memory: &local.Memory{}}
 		s := open(t, host.Program{Work: work()[:1], Store: backend})
+		want := func(query string, code int, parts ...string) {
+			t.Helper()
+			wantAnswer(t, query, s.get("/api/v1/locks"+query, "Bearer "+readToken), code, parts...)
+		}
 		once(t, backend, "migrate", "v1", nil)
 		holds(t, backend, "boss", "replica-a", 1)
 		manyLocks(t, backend, 150)
 		wantAnswer(t, "without the token", s.get("/api/v1/locks"), 401)
 		for range 3 {
-			wantAnswer(t, "locks", s.get("/api/v1/locks", "Bearer "+readToken), 200, `"name":"boss","kind":"lock","slots":1,"held":1,"holders":[{"slot":0,"replica":"replica-a"`,
+			want("", 200, `"name":"boss","kind":"lock","slots":1,"held":1,"holders":[{"slot":0,"replica":"replica-a"`,
 				`"moreLocks":51`, `"name":"migrate","key":"v1","state":"succeeded"`)
 		}
 		wantEqual(t, "listings", backend.lists, 1)
-		got := s.get("/api/v1/locks?q=REPLICA-A", "Bearer "+readToken)
-		if wantAnswer(t, "with q", got, 200, `"name":"boss"`, `"once":[]`); strings.Contains(got.Body.String(), "moreLocks") {
-			t.Errorf("got %s", got.Body)
-		}
-		wantAnswer(t, "with another parameter", s.get("/api/v1/locks?x=1", "Bearer "+readToken), 400, "want q")
-		wantAnswer(t, "with two", s.get("/api/v1/locks?q=1&q=2", "Bearer "+readToken), 400, "2 times")
+		want("?q=REPLICA-A", 200, `"name":"boss"`, `"once":[]`, "!moreLocks")
+		want("?x=1", 400, "want q")
+		want("?q=1&q=2", 400, "2 times")
 		time.Sleep(10 * time.Second)
-		s.get("/api/v1/locks", "Bearer "+readToken)
+		want("", 200)
 		wantEqual(t, "listings", backend.lists, 2)
 	})
 }
@@ -245,13 +235,12 @@ func TestSweepCommand(t *testing.T) {
 		uses(t, p.Store, "Tenant/2")
 		time.Sleep(48 * time.Hour)
 		uses(t, p.Store, "tenant-1")
-		wantEqual(t, "after two days", run(t.Context(), p, "sweep"), result{0, "", "demo: 0 removed\n"})
+		wantEqual(t, "after two days", call(t, p, "sweep"), result{0, "", "demo: 0 removed\n"})
 		for unused, want := range map[string]string{"1m": "10m0s", "-1h": "such as 90m, 24h or 7d", "soon": "such as 90m, 24h or 7d"} {
 			wantLines(t, p, "sweep --json --unused="+unused, 2, want, unused)
 		}
 		wantLines(t, p, "sweep --unused 50h", 0)
-		wantEqual(t, "a day", run(t.Context(), p, "sweep", "--unused", "1d"),
-			result{0, "0-lock---54enant--2f2\n", "demo: 1 removed\n"})
+		wantEqual(t, "a day", call(t, p, "sweep --unused 1d"), result{0, "0-lock---54enant--2f2\n", "demo: 1 removed\n"})
 		wantLines(t, p, "sweep --unused 10m --json", 0, `"removed": []`)
 	})
 }

@@ -38,6 +38,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -87,7 +88,9 @@ func (p *Program) Run(ctx context.Context) int {
 	c, err := parse(p)
 	if err != nil {
 		p.console().Tell("%v", err)
-		fmt.Fprintf(p.Stderr, "%s help lists the commands\n", p.Name)
+		if _, said := errors.AsType[*unknownCommand](err); !said {
+			fmt.Fprintf(p.Stderr, "%s help lists the commands\n", p.Name)
+		}
 		return exitUsage
 	}
 	if c, ok := c.(appCommand); ok {
@@ -153,6 +156,7 @@ type mode struct {
 	ticks      bool // it makes a pass, in the time that the platform gives
 	apart      bool // it only writes files, for other machines
 	checks     bool // it is asked for mistakes, also for those that harm no other job
+	strict     bool // a variable that looks like a setting and is none is a mistake
 }
 
 // statusTime bounds the calls of a command to the store: somebody waits for it.
@@ -188,6 +192,9 @@ func (p *Program) open(m mode) (*app.App, error) {
 	if m.checks {
 		invalid = errors.Join(invalid, checkDeadlines(a))
 	}
+	if m.strict {
+		invalid = errors.Join(app.RefuseUnknown(a), invalid)
+	}
 	var mistakes error
 	a.Before, mistakes = before.New(before.Config{Given: p.Before, Scheduler: a.Scheduler, Log: a.Log, Lease: a.Settings.Lease, Version: app.Version(), Begins: functions.Begins})
 	return a, errors.Join(err, invalid, mistakes)
@@ -215,6 +222,17 @@ func (p *Program) with(m mode, do func(a *app.App) int) int {
 		}
 		defer keepHistory(a)()
 		defer sendPings(a)()
+		var looked sync.WaitGroup
+		defer looked.Wait()
+		looked.Go(func() { // nothing that is due waits for it
+			if trouble := app.FindHost(a); trouble != "" {
+				a.Log.Error(trouble)
+			}
+		})
+	} else if !m.apart && !m.checks {
+		if a.Lost = app.FindHost(a); a.Lost != "" {
+			a.Console.Tell("%s", a.Lost)
+		}
 	}
 	return do(a)
 }

@@ -1,9 +1,11 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -22,40 +24,40 @@ type nextCommand struct {
 	Job      string  `arg:"" optional:"" name:"JOB" complete:"job" help:"this job alone"`
 	Limit    number  `short:"n" default:"10" help:"how many ticks of each job, 1 to 1000"`
 	At       *string `placeholder:"TIME" help:"ticks from then on: a date such as 2026-03-29, or an instant such as 2026-03-29T01:00:00Z; not given: from now on"`
-	Zone     *string `name:"tz" placeholder:"ZONE" help:"the time zone to show ticks in, and of the schedule that is given; not given: that of each job"`
-	Schedule *string `placeholder:"TEXT" help:"a schedule to try out, in place of the jobs"`
+	Schedule *string `placeholder:"TEXT" help:"a schedule to try out, in place of the jobs; --tz is its zone, too"`
+	zoneFlag `embed:"" set:"unset=job"`
 	jsonFlag
 }
 
 func (c *nextCommand) run(_ context.Context, p *Program) int {
-	from, zone, err := c.display(p.Now)
+	from, times, err := c.display(p.Now)
 	if err != nil {
 		return misused(p.console(), fmt.Errorf("next: %w", err))
 	}
 	if c.Schedule != nil { // which needs no settings
-		given := soloist.Job{Name: c.Job, Schedule: *c.Schedule, TimeZone: c.zone()}
-		return c.show(&app.App{Console: p.console(), Now: p.Now}, []soloist.Job{given}, from, zone)
+		given := soloist.Job{Name: c.Job, Schedule: *c.Schedule, TimeZone: times.name()}
+		return c.show(&app.App{Console: p.console(), Now: p.Now}, []soloist.Job{given}, from, times)
 	}
 	stored := *p
 	stored.Store = &local.Memory{} // no storage is asked: this one stands in, as if it were given
 	return stored.with(mode{}, func(a *app.App) int {
 		a.Place = ""
 		if c.Job == "" {
-			return c.show(a, a.Scheduler.Jobs, from, zone)
+			return c.show(a, a.Scheduler.Jobs, from, times)
 		}
 		j, err := a.Job(c.Job)
 		if err != nil {
 			return misused(a.Console, err)
 		}
-		return c.show(a, []soloist.Job{j}, from, zone)
+		return c.show(a, []soloist.Job{j}, from, times)
 	})
 }
 
 // show explains the schedules of jobs.
-func (c *nextCommand) show(a *app.App, jobs []soloist.Job, from func(*time.Location) time.Time, zone *time.Location) int {
+func (c *nextCommand) show(a *app.App, jobs []soloist.Job, from func(*time.Location) time.Time, times zoning) int {
 	var all []view.Outlook
 	for _, j := range jobs {
-		o, err := view.OutlookOf(a, j, zone, from, int(c.Limit))
+		o, err := view.OutlookOf(a, j, times.zone, from, int(c.Limit))
 		if err != nil { // it has been checked
 			a.Console.Complain(err)
 			return exitFail
@@ -68,14 +70,14 @@ func (c *nextCommand) show(a *app.App, jobs []soloist.Job, from func(*time.Locat
 		body.Zones = schedule.ZoneData(a.Now())
 	}
 	return c.answer(a, exitOK, body, func() {
-		printNext(a, all)
+		printNext(a, all, times)
 		if body.Zones != "" {
 			fmt.Fprintf(a.Console.Stdout, "\n%s\n", body.Zones)
 		}
 	})
 }
 
-func printNext(a *app.App, all []view.Outlook) {
+func printNext(a *app.App, all []view.Outlook, times zoning) {
 	for i, o := range all {
 		if i > 0 {
 			fmt.Fprintln(a.Console.Stdout)
@@ -94,27 +96,32 @@ func printNext(a *app.App, all []view.Outlook) {
 			fmt.Fprintf(a.Console.Stdout, "warning: %s\n", text)
 		}
 		fmt.Fprintln(a.Console.Stdout)
-		printTicks(a, o)
+		printTicks(a, o, times)
 	}
 }
 
-// printTicks leaves out local times that are the same.
-func printTicks(a *app.App, o view.Outlook) {
+// printTicks leaves out local times that are the same, and all but spans where these are wanted.
+func printTicks(a *app.App, o view.Outlook, times zoning) {
 	if len(o.Ticks) == 0 {
 		fmt.Fprintln(a.Console.Stdout, "no tick from then on")
 		return
 	}
-	titles, zoned := "TICK\tFROM NOW", o.Zone != "UTC"
-	if zoned {
+	titles, zoned := "TICK\tFROM NOW", o.Zone != "UTC" && !times.spans
+	switch {
+	case times.spans:
+		titles = "FROM NOW"
+	case zoned:
 		titles = "TICK\t" + o.Zone + "\tFROM NOW"
 	}
 	w := format.Table(a.Console.Stdout, titles)
 	for _, t := range o.Ticks {
-		fmt.Fprint(w, format.Stamp(t.Tick))
-		if zoned {
-			fmt.Fprint(w, "\t", t.Local.Format("Mon 2006-01-02 15:04:05 -07:00"))
+		if !times.spans {
+			fmt.Fprint(w, format.Stamp(t.Tick), "\t")
 		}
-		fmt.Fprint(w, "\t", format.Relative(t.Tick, a.Now()))
+		if zoned {
+			fmt.Fprint(w, localTime(t.Local), "\t")
+		}
+		fmt.Fprint(w, format.Relative(t.Tick, a.Now()))
 		if notes := slices.DeleteFunc([]string{t.Clock, t.MovedWords()}, func(s string) bool { return s == "" }); len(notes) > 0 {
 			fmt.Fprint(w, "\t", strings.Join(notes, ", "))
 		}
@@ -129,16 +136,16 @@ func printTicks(a *app.App, o view.Outlook) {
 	}
 }
 
+// localTime is a tick where the clock and the day of the week matter.
+func localTime(t time.Time) string { return t.Format("Mon 2006-01-02 15:04:05 -07:00") }
+
 // display reads from when on ticks are shown, which may depend on the zone,
-// and the zone to show them in; nil: the schedule's own. The error joins all
+// and how to show them; a zone of nil: in the schedule's own. The error joins all
 // that is wrong with the flags.
-func (c *nextCommand) display(now func() time.Time) (from func(*time.Location) time.Time, zone *time.Location, err error) {
+func (c *nextCommand) display(now func() time.Time) (from func(*time.Location) time.Time, times zoning, err error) {
 	var errs []error
-	if c.Zone != nil {
-		if zone, err = schedule.LoadZone(*c.Zone); err != nil {
-			errs = append(errs, fmt.Errorf("--tz %.70q %w", *c.Zone, err))
-			c.Zone = nil // and is no fault of the schedule's
-		}
+	if times, err = c.read(); err != nil {
+		errs = append(errs, err)
 	}
 	from = func(*time.Location) time.Time { return now() }
 	if c.At != nil {
@@ -147,19 +154,19 @@ func (c *nextCommand) display(now func() time.Time) (from func(*time.Location) t
 		}
 	}
 	if c.Schedule != nil {
-		if _, err := schedule.Parse(*c.Schedule, c.zone(), c.Job); err != nil {
+		if _, err := schedule.Parse(*c.Schedule, times.name(), c.Job); err != nil {
 			errs = append(errs, fmt.Errorf("--schedule %.80q: %w", *c.Schedule, err))
 		}
 	}
-	return from, zone, errors.Join(errs...)
+	return from, times, errors.Join(errs...)
 }
 
-// zone is the time zone of a schedule that is given.
-func (c *nextCommand) zone() string {
-	if c.Zone == nil {
+// name is that of the zone, empty for none.
+func (z zoning) name() string {
+	if z.zone == nil {
 		return ""
 	}
-	return *c.Zone
+	return z.zone.String()
 }
 
 // moments reads an instant, or a date: its first instant in a zone. A tick at
@@ -173,10 +180,51 @@ func moments(text string) (func(*time.Location) time.Time, error) {
 		return nil, errors.New("want a date such as 2026-03-29, or an instant such as 2026-03-29T01:00:00Z")
 	}
 	return func(loc *time.Location) time.Time {
-		at := time.Date(date.Year(), date.Month(), date.Day(), 0, 0, 0, 0, loc)
-		if at.Format(time.DateOnly) < text { // midnight is in a gap, and at is before it
-			_, at = at.ZoneBounds()
-		}
-		return at.Add(-1)
+		return format.Midnight(date, loc).Add(-1)
 	}, nil
+}
+
+// fewComing is how many jobs are shown with their next ticks.
+const fewComing = 20
+
+// printComing shows what runs here, and when it does next by the schedules alone: what is due first comes first.
+func printComing(w io.Writer, a *app.App, clock format.Clock, width int) {
+	type coming struct {
+		name, words, schedule string
+		at                    time.Time
+	}
+	var all []coming
+	for _, g := range a.Scheduler.Singletons {
+		all = append(all, coming{g.Name, "all the time", "(singleton)", clock.Now})
+	}
+	for _, j := range a.Scheduler.Jobs {
+		c := coming{name: j.Name, words: "by hand"}
+		if len(j.After.Jobs) > 0 {
+			c.words = "after " + strings.Join(j.After.Jobs, ", ")
+			c.schedule = c.words
+		} else if s, err := app.TicksOf(j); err == nil {
+			c.schedule = s.Words()
+			if c.at = s.Next(clock.Now); !c.at.IsZero() {
+				c.words = clock.Brief(c.at) + " " + clock.Ahead(c.at)
+			}
+		}
+		if j.Paused {
+			c.words = "paused"
+		}
+		all = append(all, c)
+	}
+	slices.SortStableFunc(all, func(a, b coming) int { // what has no tick comes last
+		if a.at.IsZero() != b.at.IsZero() {
+			return cmp.Compare(b.at.Unix(), a.at.Unix())
+		}
+		return a.at.Compare(b.at)
+	})
+	g := format.NewGrid("NAME\tNEXT\tSCHEDULE", 8, 10, 10)
+	for _, c := range all[:min(len(all), fewComing)] {
+		g.Row(c.name, c.words, c.schedule)
+	}
+	g.Print(w, width, false)
+	if more := len(all) - fewComing; more > 0 {
+		fmt.Fprintf(w, "and %d more: %s next\n", more, a.Console.Name)
+	}
 }

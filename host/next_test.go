@@ -17,7 +17,7 @@ func spring() time.Time { return time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC) }
 // TestNext needs no storage: none is set, and here that is wrong for all else.
 func TestNext(t *testing.T) {
 	environment(t, "CONTAINER_APP_NAME=shop", "SOLOIST_JOB_BEAT_PAUSED=true")
-	p := host.Program{Work: work(), Now: spring}
+	p := host.Program{Work: append(append(work(), chain()...), here()[0]), Now: spring}
 	for _, test := range []struct{ args, want string }{
 		{"next -n 2", `
 			beat: every minute, counted from 1970-01-01 00:00 UTC
@@ -36,6 +36,28 @@ func TestNext(t *testing.T) {
 			TICK                  Europe/Berlin                   FROM NOW
 			2026-03-29 01:00:00Z  Sun 2026-03-29 03:00:00 +02:00  in 13h  clock goes forward on 2026-03-29
 			2026-03-30 00:30:00Z  Mon 2026-03-30 02:30:00 +02:00  in 36h
+
+			import: every 10 minutes, counted from 1970-01-01 00:00 UTC
+			text: @every 10m0s
+
+			TICK                  FROM NOW
+			2026-03-28 12:10:00Z  in 10m
+			2026-03-28 12:20:00Z  in 20m
+
+			report: after import, every 10 minutes, counted from 1970-01-01 00:00 UTC
+			text: @every 10m0s
+
+			TICK                  FROM NOW
+			2026-03-28 12:10:00Z  in 10m
+			2026-03-28 12:20:00Z  in 20m
+
+			cache: every hour, UTC
+			text: CRON_TZ=UTC 0 * * * *
+			each replica runs it
+
+			TICK                  FROM NOW
+			2026-03-28 13:00:00Z  in 1h
+			2026-03-28 14:00:00Z  in 2h
 		`},
 		{"next night-report -n 2 --at 2026-10-25", `
 			night-report: at 02:30 every day, Europe/Berlin
@@ -155,23 +177,4 @@ func TestNextTellsExcludedDays(t *testing.T) {
 	got = run(t.Context(), p, "next", "pay", "-n", "2", "--json")
 	wantText(t, "JSON", strings.Join(strings.Fields(got.out), ""), `"movedFrom":"2026-04-01"`,
 		`"leftOut":[{"day":"2026-04-01","ticks":1,"by":["closed"],"movedTo":"2026-03-29"}]`)
-}
-
-func TestNextOfJobsThatOthersStart(t *testing.T) {
-	environment(t, "CONTAINER_APP_NAME=shop")
-	wantRun(t, host.Program{Work: chain(), Now: spring}, "next report -n 1", 0, `
-		report: after import, every 10 minutes, counted from 1970-01-01 00:00 UTC
-		text: @every 10m0s
-
-		TICK                  FROM NOW
-		2026-03-28 12:10:00Z  in 10m
-	`)
-	wantRun(t, host.Program{Work: here(), Now: spring}, "next cache -n 1", 0, `
-		cache: every hour, UTC
-		text: CRON_TZ=UTC 0 * * * *
-		each replica runs it
-
-		TICK                  FROM NOW
-		2026-03-28 13:00:00Z  in 1h
-	`)
 }

@@ -46,7 +46,7 @@ type pauseCommand struct {
 }
 
 func (c *pauseCommand) do(ctx context.Context, a *app.App) int {
-	until, err := readTime("pause: --until", c.Until, a.Now(), format.Later)
+	until, err := readTime("pause: --until", c.Until, format.Clock{Now: a.Now()}.Later)
 	if err != nil {
 		return misused(a.Console, err)
 	}
@@ -139,9 +139,10 @@ func (f *orderFlags) refused(a *app.App, job string, err error) int {
 
 // auditCommand shows who ordered what, and when: the last 100 orders.
 type auditCommand struct {
-	Job   string  `arg:"" optional:"" name:"JOB" complete:"work" help:"this job or singleton alone"`
-	Limit number  `short:"n" default:"20" help:"how many orders, 1 to 1000; the last 100 are kept"`
-	Since *string `placeholder:"TIME" help:"what was ordered since then: a span such as 24h or 7d, a date, or an instant"`
+	Job      string  `arg:"" optional:"" name:"JOB" complete:"work" help:"this job or singleton alone"`
+	Limit    number  `short:"n" default:"20" help:"how many orders, 1 to 1000; the last 100 are kept"`
+	Since    *string `placeholder:"TIME" help:"what was ordered since then: a span such as 24h or 7d, a date, today, yesterday, or an instant"`
+	zoneFlag `embed:"" set:"unset=utc"`
 	jsonFlag
 }
 
@@ -152,7 +153,11 @@ type auditAnswer struct {
 }
 
 func (c *auditCommand) do(ctx context.Context, a *app.App) int {
-	since, err := readTime("audit: --since", c.Since, a.Now(), format.Ago)
+	times, wrongZone := c.read()
+	since, err := readTime("--since", c.Since, times.clock(a, c.Job).Ago)
+	if err = errors.Join(err, wrongZone); err != nil {
+		err = fmt.Errorf("audit: %w", err)
+	}
 	if c.Job != "" {
 		err = errors.Join(a.One(c.Job), err)
 	}
@@ -172,19 +177,20 @@ func (c *auditCommand) do(ctx context.Context, a *app.App) int {
 			orders = append(orders, o)
 		}
 	}
-	return c.answer(a, exitOK, auditAnswer{newHead(a, ""), orders}, func() { printOrders(a, orders) })
+	return c.answer(a, exitOK, auditAnswer{newHead(a, ""), orders}, func() { printOrders(a, orders, times) })
 }
 
-func printOrders(a *app.App, orders []record.Order) {
-	fmt.Fprintf(a.Console.Stdout, "app %s on %s, %s\n\n", a.Settings.App, a.Place, format.Stamp(a.Now()))
+func printOrders(a *app.App, orders []record.Order, times zoning) {
+	printHead(a, times)
 	if len(orders) == 0 {
 		fmt.Fprintln(a.Console.Stdout, "no orders")
 		return
 	}
 	w := format.Table(a.Console.Stdout, "AT\tBY\tORDER\tJOB\tUNTIL\tREQUEST\tREASON")
 	for _, o := range orders {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", format.Stamp(o.At), format.Join(format.Line(o.By)), format.Line(string(o.Kind)), format.Line(o.Job),
-			format.Stamp(o.Until), format.Join(format.Line(o.Name)), format.Join(format.Line(o.Reason)))
+		clock := times.clock(a, o.Job)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", clock.Stamp(o.At), format.Join(format.Line(o.By)), format.Line(string(o.Kind)), format.Line(o.Job),
+			clock.Stamp(o.Until), format.Join(format.Line(o.Name)), format.Join(format.Line(o.Reason)))
 	}
 	w.Flush()
 }

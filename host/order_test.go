@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -39,22 +38,19 @@ func (l *noted) all() []string {
 // steered is a program whose jobs note their runs: beat is due each hour and takes ten
 // seconds, sad fails.
 func steered(runs *noted) host.Program {
-	beat := func(ctx context.Context, r *soloist.Run) error {
-		runs.add(r.ID())
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(10 * time.Second):
-			return nil
-		}
-	}
+	beat := lastingJob("beat", "@every 1h", 10*time.Second)
+	takes := beat.Do
+	beat.Do = func(ctx context.Context, r *soloist.Run) error { runs.add(r.ID()); return takes(ctx, r) }
 	return host.Program{Store: &local.Memory{}, Work: []soloist.Work{
-		soloist.Job{Name: "beat", Schedule: "@every 1h", Do: beat},
+		beat,
 		soloist.Job{Name: "sad", Schedule: "@every 1h", Do: fail},
 		soloist.Job{Name: "cache", Schedule: "@every 1h", Do: do, EveryReplica: true},
 		soloist.Singleton{Name: "leader", Do: untilStopped},
 	}}
 }
+
+// adds is a run that notes its id.
+func (l *noted) adds(_ context.Context, r *soloist.Run) error { l.add(r.ID()); return nil }
 
 // replica runs the jobs of a program until stop is called.
 func replica(t *testing.T, p host.Program, name string) (stop func()) {
@@ -90,9 +86,7 @@ func TestPauseAndResume(t *testing.T) {
 		stop := replica(t, p, "replica-a")
 		time.Sleep(65 * time.Minute)
 		wantEqual(t, "ran while paused", runs.all(), nil)
-		wantRun(t, p, "resume beat --by bob", 0, `
-			beat: resumed by bob; within 8s every replica obeys
-		`)
+		wantRun(t, p, "resume beat --by bob", 0, "beat: resumed by bob; within 8s every replica obeys\n")
 		time.Sleep(time.Hour)
 		wantEqual(t, "ran", runs.all(), []string{"beat@2000-01-01T02:00:00Z"})
 		stop()
@@ -103,7 +97,7 @@ func TestPauseAndResume(t *testing.T) {
 			2000-01-01 01:05:00Z  bob       resume  beat  -                     -        -
 			2000-01-01 00:00:00Z  ann@desk  pause   beat  2000-01-01 01:30:00Z  -        late
 		`)
-		wantText(t, "history", run(t.Context(), p, "history", "beat", "--outcome", "skipped").out, "skipped", "paused")
+		wantLines(t, p, "history beat --outcome skipped", 0, "skipped", "paused")
 	})
 }
 
@@ -113,22 +107,16 @@ func TestRunByOrder(t *testing.T) {
 		p := steered(runs)
 		stop := replica(t, p, "replica-a")
 		time.Sleep(10 * time.Second)
-		got := run(t.Context(), p, "run", "beat", "--request", "one", "--by", "ann")
-		wantEqual(t, "a run that succeeds", got, result{0, "beat@one: succeeded in 10s on replica-a\n",
+		wantEqual(t, "a run that succeeds", call(t, p, "run beat --request one --by ann"), result{0, "beat@one: succeeded in 10s on replica-a\n",
 			"demo: run beat: ordered as beat@one by ann; waiting for its outcome, which history shows too\n"})
 		wantLines(t, p, "run sad --request two", 1, "sad@two: failed (no paper) on replica-a\n")
 		wantLines(t, p, "run beat --request one", 1, `"one" was used`)
-		got = run(t.Context(), p, "run", "beat", "--request", "three", "--no-wait", "--until", "5m")
-		if got.code != 0 || got.err != "" || !strings.HasPrefix(got.out, "beat: ordered as beat@three by ") {
-			t.Errorf("without waiting: got %+v", got)
-		}
+		got := wantLines(t, p, "run beat --request three --no-wait --until 5m", 0, "beat: ordered as beat@three by ")
+		wantEqual(t, "without waiting: on standard error", got.err, "")
 		time.Sleep(time.Minute)
-		got = run(t.Context(), p, "run", "beat", "--request", "four", "--json")
-		wantEqual(t, "code and error", result{code: got.code, err: got.err}, result{})
-		wantText(t, "run", got.out, `"kind": "run"`, `"request": "four"`, `"id": "beat@four"`, `"status": "succeeded"`)
-		got = run(t.Context(), p, "cancel", "beat", "--json")
-		wantEqual(t, "code and error", result{code: got.code, err: got.err}, result{code: 1})
-		wantText(t, "cancel", got.out, `"error": "cancel beat: nothing runs: its last run is over"`)
+		got = wantLines(t, p, "run beat --request four --json", 0, `"kind": "run"`, `"request": "four"`, `"id": "beat@four"`, `"status": "succeeded"`)
+		got.err += wantLines(t, p, "cancel beat --json", 1, `"error": "cancel beat: nothing runs: its last run is over"`).err
+		wantEqual(t, "in JSON: on standard error", got.err, "")
 		stop()
 		wantEqual(t, "ran", runs.all(), []string{"beat@one", "beat@three", "beat@four"})
 	})
@@ -143,15 +131,13 @@ func TestRunByOrderWithoutReplica(t *testing.T) {
 		p := steered(runs)
 		wantLines(t, p, "run beat", 1,
 			"there is no record of it in *local.Memory, so no replica has ever started it: check SOLOIST_APP (it is demo)")
-		run(t.Context(), p, "tick")
+		call(t, p, "tick")
 		cut := p
 		backend := newGated(p.Store, nil)
 		cut.Store = backend
 		time.AfterFunc(3*time.Second, func() { backend.away(10 * time.Second) })
-		got := run(t.Context(), cut, "run", "beat", "--until", "20s")
-		if got.code != 1 || strings.Count(got.err, "no route to the storage") != 1 || !strings.HasSuffix(got.err, "no replica has begun it by 2000-01-01 00:00:20Z, so it is given up\n") {
-			t.Errorf("given up: got %+v", got)
-		}
+		got := wantLines(t, cut, "run beat --until 20s", 1, "no replica has begun it by 2000-01-01 00:00:20Z, so it is given up\n")
+		wantEqual(t, "the trouble is told", strings.Count(got.err, "no route to the storage"), 1)
 		time.Sleep(31 * time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
@@ -160,10 +146,8 @@ func TestRunByOrderWithoutReplica(t *testing.T) {
 		got.wants(t, "without a replica", 1, "run beat: stopped waiting; the order stands until 2000-01-01 03:01:00Z, and demo history beat@one shows its outcome\n")
 		wantEqual(t, "advice", strings.Count(got.err, advice), 1)
 		time.Sleep(time.Hour)
-		got = run(t.Context(), p, "run", "beat", "--request", "two", "--here", "--reason", "by hand")
-		if got.code != 0 || got.out != "beat@two: succeeded in 10s on laptop\n" {
-			t.Errorf("here: got %+v", got)
-		}
+		got = wantLines(t, p, "run beat --request two --here --reason by-hand", 0)
+		wantEqual(t, "here", got.out, "beat@two: succeeded in 10s on laptop\n")
 		wantEqual(t, "ran", runs.all(), []string{"beat@two"})
 		stop := replica(t, p, "replica-a")
 		time.Sleep(time.Minute)
@@ -207,20 +191,13 @@ func TestOrdersAreRefused(t *testing.T) {
 	} {
 		wantLines(t, p, args, 1, "demo: "+want)
 	}
-	p.Store = newGated(&local.Memory{}, refuse(errDown))
-	for _, args := range []string{"pause beat", "audit", "pause beat --json"} {
-		wantLines(t, p, args, 1, "no route to the storage")
-	}
-}
-
-// What operators write is shown in one line, and cannot move a cursor.
-func TestOrdersAreEscaped(t *testing.T) {
-	environment(t)
-	p := steered(&noted{})
+	// What operators write is shown in one line, and cannot move a cursor.
 	wantLines(t, p, "pause beat --by <b>ann --reason a\u202eb", 0)
 	wantLines(t, p, "audit", 0, `a\u202eb`, "<b>ann")
-	if got := run(t.Context(), p, "pause", "beat", "--reason", "a\x1b[2Jb"); got.code == 0 || strings.Contains(got.err, "\x1b") {
-		t.Errorf("got %+v", got)
+	wantLines(t, p, "pause beat --reason a\x1b[2Jb", 1, "!\x1b")
+	p.Store = down()
+	for _, args := range []string{"pause beat", "audit", "pause beat --json"} {
+		wantLines(t, p, args, 1, "no route to the storage")
 	}
 }
 
@@ -233,19 +210,18 @@ func TestStatusOfPause(t *testing.T) {
 		p.Work = []soloist.Work{p.Work[0], sad}
 		stop := replica(t, p, "replica-a")
 		time.Sleep(5 * time.Minute)
-		run(t.Context(), p, "pause", "beat", "--by", "ann", "--reason", "too late", "--until", "3h")
-		wantLines(t, p, "status", 0, "  paused by ann until 2000-01-01 03:05:00Z, in 3h: too late  ", "paused by itself: failures in a row, failing x2")
+		call(t, p, "pause beat --by ann --reason late --until 3h")
+		wantLines(t, p, "status", 0, "  paused by ann until 03:05, in 3h", "failed 3m ago: no paper  ")
+		wantLines(t, p, "status sad beat", 0, "  paused by ann until 2000-01-01 03:05:00Z, in 3h: late\n", "paused by itself: failures in a row, failing x2\n")
 		wantLines(t, p, "status --json", 0, `"by": "ann"`)
 		time.Sleep(time.Hour)
-		run(t.Context(), p, "resume", "beat")
+		call(t, p, "resume beat")
 		time.Sleep(90 * time.Minute) // two ticks later than the pause
-		run(t.Context(), p, "pause", "beat", "--until", "1h")
+		call(t, p, "pause beat --until 1h")
 		time.Sleep(time.Hour + 10*time.Second)
 		stop()
-		run(t.Context(), p, "resume", "sad")
-		got := run(t.Context(), p, "status")
-		got.wants(t, "status", 0, "failing x2")
-		wantNone(t, "after the pauses", got.out, "paused")
+		call(t, p, "resume sad")
+		wantLines(t, p, "status", 0, "failing x2", "!paused")
 	})
 }
 
@@ -256,7 +232,7 @@ func TestPauseTellsWhatItReplaces(t *testing.T) {
 		const replaced = "this takes the place of the pause by ann until 2000-01-01 01:30:00Z: disk"
 		wantLines(t, p, "pause beat --by bob --json", 0, replaced, `"by": "bob"`)
 		wantLines(t, p, "pause beat --by eve", 0, "the place of the pause by bob until a resume: no reason given")
-		wantNone(t, "pause", run(t.Context(), p, "pause", "sad").err, "takes the place")
+		wantLines(t, p, "pause sad", 0, "!takes the place")
 	})
 }
 
@@ -281,18 +257,9 @@ func TestRunWhoseOutcomeIsForgotten(t *testing.T) {
 		{"run often --request one --here", false, 1, forgotten},
 	} {
 		bubble(t, []string{"SOLOIST_HISTORY=24h"}, func(t *testing.T) {
-			backend, runs := new(local.Memory), &noted{}
-			p := host.Program{Store: backend, Work: []soloist.Work{soloist.Job{Name: "often", Schedule: "@every 20s",
-				Do: func(_ context.Context, r *soloist.Run) error { runs.add(r.ID()); return nil }}}}
-			run(t.Context(), p, "tick")
-			over := make(chan struct{})
-			go func() {
-				defer close(over)
-				for range 100 {
-					time.Sleep(20 * time.Second)
-					run(t.Context(), p, "tick")
-				}
-			}()
+			backend, runs, over := new(local.Memory), &noted{}, make(chan struct{})
+			p := host.Program{Store: backend, Work: []soloist.Work{soloist.Job{Name: "often", Schedule: "@every 20s", Do: runs.adds}}}
+			go func() { defer close(over); ticks(t, p, 40) }()
 			time.Sleep(21 * time.Second)
 			away, cut := newGated(backend, nil), p
 			if cut.Store = away; test.logs {
@@ -303,10 +270,8 @@ func TestRunWhoseOutcomeIsForgotten(t *testing.T) {
 			}
 			time.AfterFunc(time.Second/2, func() { away.away(10 * time.Minute) })
 			begin := time.Now()
-			got := run(t.Context(), cut, strings.Fields(test.command)...)
+			wantLines(t, cut, test.command, test.code, test.says, "!no replica has begun it")
 			wantTook(t, begin, 0, 15*time.Minute)
-			got.wants(t, test.command, test.code, test.says)
-			wantNone(t, test.command, got.err, "no replica has begun it")
 			<-over
 			wantEqual(t, "how often it ran", strings.Count(strings.Join(runs.all(), " ")+" ", "often@one "), 1)
 		})
@@ -316,31 +281,27 @@ func TestRunWhoseOutcomeIsForgotten(t *testing.T) {
 // A run whose replica has died was begun.
 func TestRunWhoseReplicaHasDied(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
-		runs := &noted{}
-		p := steered(runs)
-		run(t.Context(), p, "tick")
-		dying := newGated(p.Store, nil)
-		died := p
+		p := steered(&noted{})
+		call(t, p, "tick")
+		dying, died := newGated(p.Store, nil), p
 		died.Store = dying
 		stop := replica(t, died, "replica-a")
 		time.Sleep(10 * time.Second)
 		time.AfterFunc(8*time.Second, func() { dying.set(refuse(errDown)) })
 		time.AfterFunc(30*time.Second, stop)
-		got := run(t.Context(), p, "run", "beat", "--request", "one", "--until", "2m")
-		if got.code != 1 || strings.Contains(got.err, "no replica has begun it") || !strings.HasSuffix(got.err, "replica-a has begun it and writes no outcome: the next replica that is up does\n") {
-			t.Errorf("got %+v", got)
-		}
+		wantLines(t, p, "run beat --request one --until 2m", 1, "!no replica has begun it",
+			"replica-a has begun it and writes no outcome: the next replica that is up does\n")
 	})
 }
 
 // The command orders a backfill, which the next replica that is up carries out; status shows how far
 // it is.
 func TestBackfillCommand(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
 		p := frequent(new(local.Memory))
-		run(t.Context(), p, "tick")
+		call(t, p, "tick")
 		time.Sleep(21 * time.Second)
-		run(t.Context(), p, "tick")
+		call(t, p, "tick")
 		for want, args := range map[string]string{
 			"--from is missing":         "--to 1h",
 			"--to is \"soon\"":          "--from 2h --to soon",
@@ -351,13 +312,14 @@ func TestBackfillCommand(t *testing.T) {
 			"before from":               "--from 1h --to 2h --all",
 			"order it in parts":         "--from 365d --to 1h --all --dry-run",
 		} {
-			if got := run(t.Context(), p, strings.Fields("backfill often "+args)...); got.code == 0 ||
-				!strings.Contains(got.err, want) {
-				t.Errorf("%q: got %+v, want %q", args, got, want)
-			}
+			got := call(t, p, "backfill often "+args)
+			wantEqual(t, args+" is taken", got.code == 0, false)
+			wantText(t, args, got.err, want)
 		}
 		const minute = "backfill often --from 1h --to 59m --all"
-		wantLines(t, p, minute+" --dry-run", 0, "it would run 3 ticks again, from 1999-12-31 23:00:40")
+		wantLines(t, p, minute+" --dry-run", 0, "it would run 3 ticks again, from 1999-12-31 23:00:40",
+			"\n1999-12-31 23:00:40Z\n1999-12-31 23:01:00Z\n1999-12-31 23:01:20Z\n")
+		wantLines(t, p, "backfill often --from 1h --all --dry-run", 0, "it would run 180 ticks again", "to 2000-01-01 00:00:20Z\n", "\nand 80 more\n")
 		wantLines(t, p, minute+" --dry-run --json", 0, `"ticks": 3`)
 		wantLines(t, p, minute+" --reason test", 0, "3 ticks from")
 		wantLines(t, p, "status", 0, "waiting, 0 of 3 ticks")
@@ -368,6 +330,32 @@ func TestBackfillCommand(t *testing.T) {
 		wantLines(t, p, "tick", 0)
 		wantLines(t, p, "status", 0, "done, 3 of 3 ticks (3 succeeded)")
 		wantLines(t, p, "audit", 0, "backfill")
+	})
+}
+
+// Days are those of the job's zone; without --to the range ends with the last tick that has its outcome.
+func TestBackfillOfDays(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		job := soloist.Job{Name: "daily", Schedule: "CRON_TZ=America/Sao_Paulo 0 0,12 * * *", Do: do}
+		p := host.Program{Work: []soloist.Work{job}, Store: new(local.Memory)}
+		run(t.Context(), p, "tick") // 31 December, 22:00 in São Paulo
+		const noon = "1999-12-31 14:00:00Z  Fri 1999-12-31 12:00:00 -02:00\n"
+		for args, want := range map[string]string{
+			"--from today":                      ": it would run 2 ticks again",
+			"--from yesterday":                  ": it would run 4 ticks again, from 1999-12-30 02:00:00Z to 1999-12-31 14:00:00Z\n",
+			"--from yesterday --to today":       "from 1999-12-30 02:00:00Z to 1999-12-31 02:00:00Z\n",
+			"--from 1999-12-31":                 "from 1999-12-31 02:00:00Z to 1999-12-31 14:00:00Z\n",
+			"--from 12h":                        noon,
+			"--from 1999-10-03 --to 1999-10-03": "1999-10-03 03:00:00Z  Sun 1999-10-03 01:00:00 -02:00\n", // which has no midnight
+		} {
+			wantLines(t, p, "backfill daily --all --dry-run "+args, 0, want)
+		}
+		wantLines(t, p, "backfill daily --all --dry-run --json --from today", 0, `"listed": [
+    "1999-12-31T02:00:00Z",
+    "1999-12-31T14:00:00Z"
+  ]`)
+		time.Sleep(5 * time.Hour) // the tick of 02:00 has no outcome
+		wantLines(t, p, "backfill daily --all --from 24h", 0, "1 tick from 1999-12-31 05:00:00Z to 2000-01-01 00:00:00Z")
 	})
 }
 
@@ -383,7 +371,8 @@ func TestBackfillOverHTTP(t *testing.T) {
 			wantAnswer(t, name, got, code, want)
 			d.wantAsDescribed(t, "POST", path+name, got)
 		}
-		post("backfill", `{"from":"1999-12-31T22:00:00Z"}`, "is missing", 409)
+		post("backfill", `{"to":"1999-12-31T22:00:00Z"}`, "from is missing", 409)
+		post("backfill", `{"from":"1999-12-31T22:00:00Z"}`, "no tick of the range was missed", 409)
 		post("backfill", minute+`,"now":true,"until":"2001-01-01T00:00:00Z"}`, "leave out until", 409)
 		post("pause", `{"all":true}`, "leave out from, to, all and parallel", 409)
 		post("cancel-backfill", "", "no backfill that is under way", 409)
@@ -407,7 +396,7 @@ func TestBackfillOverHTTP(t *testing.T) {
 // split is a program with a job of three shards and a singleton of two.
 func split(runs *noted) host.Program {
 	return host.Program{Store: &local.Memory{}, Work: []soloist.Work{
-		soloist.Job{Name: "import", Schedule: "@every 1h", Shards: 3, Do: func(_ context.Context, r *soloist.Run) error { runs.add(r.ID()); return nil }},
+		soloist.Job{Name: "import", Schedule: "@every 1h", Shards: 3, Do: runs.adds},
 		soloist.Singleton{Name: "feed", Shards: 2, Do: untilStopped},
 	}}
 }
@@ -426,7 +415,7 @@ func TestOrdersOfTheWhole(t *testing.T) {
 		wantLines(t, p, "run import --request again", 0, "import-0@again: succeeded", "import-1@again: succeeded", "import-2@again: succeeded")
 		wantLines(t, p, "step-down feed-1", 0, "feed-1: its run is to be handed over")
 		wantLines(t, p, "history import", 0, "import-0  2000-01-01 01:01:0", "import-1  2000-01-01 01:00:00Z", "import-2  2000-01-01 01:01:0")
-		wantLines(t, p, "status", 0, "UTC, shard 2 of 3", "(singleton), shard 1 of 2")
+		wantLines(t, p, "status import-2 feed", 0, "shard 2 of 3\n", "shard 1 of 2\n")
 		wantLines(t, p, "unlock import", 2, "demo: import is split into shards, import-0 to import-2: name one of them")
 		wantLines(t, p, "next import-1", 0, "import: ")
 		stop()

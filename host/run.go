@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
@@ -35,7 +34,7 @@ func (c *runCommand) mode() mode { return mode{runs: c.Here} }
 func (c *runCommand) do(ctx context.Context, a *app.App) int {
 	o := desk.Order{Kind: record.OrderRun, Job: c.Job, Request: c.Request}
 	var err error
-	if o.Until, err = readTime("run: --until", c.Until, a.Now(), format.Later); err != nil {
+	if o.Until, err = readTime("run: --until", c.Until, (format.Clock{Now: a.Now()}).Later); err != nil {
 		return misused(a.Console, err)
 	}
 	if c.Here {
@@ -226,12 +225,12 @@ func (c *runCommand) tell(a *app.App, o *record.Order, found *past.Run) int {
 // status shows how far they are.
 type backfillCommand struct {
 	Job      string  `arg:"" name:"JOB" complete:"job" missing:"which job?" help:"the job"`
-	From     *string `placeholder:"TIME" help:"the begin of the range: a span before now such as 7d, a date, which is its midnight in UTC, or an instant"`
-	To       *string `placeholder:"TIME" help:"the end of the range, which is in it; likewise. It is before the first tick without an outcome"`
+	From     *string `placeholder:"TIME" help:"the begin of the range: a span before now such as 7d; a date, yesterday or today, which is its midnight in the zone of the job; or an instant"`
+	To       *string `placeholder:"TIME" help:"the end of the range, which is in it; likewise. It is before the first tick without an outcome; not given: now"`
 	Missed   bool    `xor:"which" help:"the ticks that were missed, as far as the record tells (the default)"`
 	All      bool    `xor:"which" help:"all ticks of the range, whatever became of them, also those from before the job"`
 	Parallel int     `default:"1" placeholder:"N" help:"how many of them are run at a time, up to 16: on one replica, and the next ones when all of these have returned"`
-	DryRun   bool    `help:"tell which ticks it would run, and change nothing"`
+	DryRun   bool    `help:"list the ticks that it would run, and change nothing"`
 	Cancel   bool    `help:"cancel the backfill that is under way, with its run"`
 	orderFlags
 }
@@ -239,9 +238,10 @@ type backfillCommand struct {
 // A backfillAnswer is what a dry run prints in JSON for one job.
 type backfillAnswer struct {
 	head
-	Ticks int       `json:"ticks"`
-	First time.Time `json:"first,omitzero"`
-	Last  time.Time `json:"last,omitzero"`
+	Ticks  int         `json:"ticks"`
+	First  time.Time   `json:"first,omitzero"`
+	Last   time.Time   `json:"last,omitzero"`
+	Listed []time.Time `json:"listed"` // the first of them
 }
 
 func (c *backfillCommand) do(ctx context.Context, a *app.App) int {
@@ -250,14 +250,12 @@ func (c *backfillCommand) do(ctx context.Context, a *app.App) int {
 			return fmt.Sprintf("its backfill %d is cancelled by %s: within %s the context of its run ends, and no further tick of it is run", o.Backfill.Seq, format.Line(o.By), heeded)
 		})
 	}
-	switch {
-	case c.From == nil:
-		return misused(a.Console, errors.New("backfill: --from is missing: the range has both ends"))
-	case c.To == nil:
-		return misused(a.Console, errors.New("backfill: --to is missing: the range has both ends"))
+	if c.From == nil {
+		return misused(a.Console, errors.New("backfill: --from is missing: where does the range begin?"))
 	}
-	from, wrongFrom := readTime("backfill: --from", c.From, a.Now(), format.Ago)
-	to, wrongTo := readTime("backfill: --to", c.To, a.Now(), format.Ago)
+	clock := zoning{ofJob: true}.clock(a, c.Job)
+	from, wrongFrom := readTime("backfill: --from", c.From, clock.Ago)
+	to, wrongTo := readTime("backfill: --to", c.To, clock.Ago)
 	if err := errors.Join(wrongFrom, wrongTo); err != nil {
 		return misused(a.Console, err)
 	}
@@ -282,11 +280,26 @@ func (c *backfillCommand) plan(ctx context.Context, a *app.App, job string, of d
 	}
 	ctx, cancel := context.WithTimeout(ctx, statusTime)
 	defer cancel()
-	plan, err := a.Scheduler.PlanBackfill(ctx, job, soloist.Backfill(of))
+	at, err := desk.Of(a.Scheduler)
 	if err != nil {
 		return c.refused(a, job, err)
 	}
-	return c.answer(a, exitOK, backfillAnswer{newHead(a, job), plan.Ticks, plan.First, plan.Last}, func() {
+	plan, err := at.PlanBackfill(ctx, job, of)
+	if err != nil {
+		return c.refused(a, job, err)
+	}
+	return c.answer(a, exitOK, backfillAnswer{newHead(a, job), plan.Ticks, plan.First, plan.Last, plan.Listed}, func() {
 		fmt.Fprintf(a.Console.Stdout, "%s: it would run %s again, from %s to %s\n", job, format.Plural(plan.Ticks, "tick"), format.Stamp(plan.First), format.Stamp(plan.Last))
+		zone := app.ZoneOf(a, job)
+		for _, tick := range plan.Listed {
+			line := format.Stamp(tick)
+			if zone != time.UTC {
+				line += "  " + localTime(tick.In(zone))
+			}
+			fmt.Fprintln(a.Console.Stdout, line)
+		}
+		if more := plan.Ticks - len(plan.Listed); more > 0 {
+			fmt.Fprintf(a.Console.Stdout, "and %d more\n", more)
+		}
 	})
 }

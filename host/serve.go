@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -166,7 +168,7 @@ func serveHTTP(a *app.App, ln net.Listener, h http.Handler, end func(), stop con
 		stop(err)
 		ended <- err
 	}()
-	a.Log.With(app.Revision()...).Info("listening", "url", web.URL(ln.Addr()), "app", a.Settings.App, "replica", a.Scheduler.Replica, "store", a.Place)
+	greet(a, web.URL(ln.Addr()))
 	return func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), lastAnswers(a))
 		defer cancel()
@@ -180,6 +182,19 @@ func serveHTTP(a *app.App, ln net.Listener, h http.Handler, end func(), stop con
 		}
 		return cut
 	}
+}
+
+// greet says where HTTP listens; to somebody at a terminal also what runs here, and when.
+func greet(a *app.App, url string) {
+	if a.Settings.LogFormat == "json" || !a.Console.OnTerminal(a.Console.Stdout) {
+		a.Log.With(app.Revision()...).Info("listening", "url", url, "app", a.Settings.App, "replica", a.Scheduler.Replica, "store", a.Place)
+		return
+	}
+	var b strings.Builder
+	width := a.Console.Width() - len("    ") // by which the log sets it off
+	format.Wrapped(&b, fmt.Sprintf("app %s, replica %s, records in %s", a.Settings.App, a.Scheduler.Replica, a.Place), width)
+	printComing(&b, a, format.Clock{Now: a.Now(), Zone: time.Local}, width) // in the zone of the lines below
+	a.Log.Info("listening on "+url, "jobs", logging.Dump(b.String()))
 }
 
 // cutOff is what the end of the process cuts off when requests do not end in
@@ -280,25 +295,45 @@ func sendPings(a *app.App) (done func()) {
 	return func() { p.Close(lastPings) }
 }
 
-// keepHistory writes the outcomes of the jobs to logs next to their records, if
-// SOLOIST_HISTORY says for how long to keep them. stop writes what waits.
+// detailsOfJob is about how many bytes of details of failures are kept of each job: some hundred failures, or some thousand.
+const detailsOfJob = 4 << 20
+
+// keepHistory writes the outcomes of the jobs to logs next to their records, for as long as
+// SOLOIST_HISTORY says, and details of failures. stop writes what waits.
 func keepHistory(a *app.App) (stop func()) {
 	if a.Settings.History == 0 {
 		return func() {}
 	}
-	if a.Logs == nil {
+	asked := os.Getenv("SOLOIST_HISTORY") != ""
+	if a.Logs == nil && asked {
 		a.Log.Warn("SOLOIST_HISTORY has no effect: the store keeps no logs, as it does not implement store.Appender")
+	}
+	if a.Logs == nil {
 		return func() {}
 	}
 	s := struct {
 		store.Store
 		store.Appender
 	}{a.Scheduler.Store, a.Logs}
-	w := &history.Writer{Store: s, App: a.Settings.App, Keep: history.Keep{Age: a.Settings.History}, Failed: func(job string, err error) {
-		a.Log.Warn("the history of a job could not be written: trying again", "job", job, "error", err)
-	}}
-	a.Listen(w.Take)
-	return inBackground(context.Background(), w.Run)
+	ctx, refused := context.WithCancel(context.Background())
+	w := &history.Writer{Store: s, App: a.Settings.App, Keep: history.Keep{Age: a.Settings.History}, Details: detailsOfJob}
+	w.Failed = func(job string, err error) {
+		switch {
+		case asked || !errors.Is(err, fs.ErrPermission):
+			a.Log.Warn("the history of a job could not be written: trying again", "job", job, "error", err)
+		case ctx.Err() == nil: // who has not asked for a history needs no permission for it
+			refused()
+			a.Log.Info("no history is kept: the store refuses it; SOLOIST_HISTORY=0 says so, too", "job", job, "error", err)
+		}
+	}
+	mask := logging.Mask(a.Settings.Secrets(a.Pings))
+	a.Listen(func(e event.Event) {
+		if ctx.Err() == nil {
+			e.Detail = mask(e.Detail)
+			w.Take(e)
+		}
+	})
+	return inBackground(ctx, w.Run)
 }
 
 // inBackground runs something until stop is called, which waits for its end.
@@ -385,20 +420,21 @@ func fleetOf(ctx context.Context, a *app.App, reader *presence.Reader, all []des
 }
 
 // printReplicas shows a table of the replicas, and what differs between them.
-func printReplicas(c app.Console, fleet *view.Fleet, colour bool) {
+func printReplicas(c app.Console, fleet *view.Fleet, width int, colour bool) {
 	if fleet == nil {
 		return
 	}
 	if len(fleet.Replicas) > 0 {
 		fmt.Fprintln(c.Stdout)
-		w := format.Table(c.Stdout, "REPLICA\t"+format.Paint(colour, format.Normal, "STATE")+"\tVERSION\tPLATFORM\tSEEN\tSKEW")
+		g := format.NewGrid("REPLICA\tSTATE\tVERSION\tPLATFORM\tSEEN\tSKEW", 8, 10, 8, 8, 7, 4)
 		for _, r := range fleet.Replicas {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", format.Line(r.Name), format.Paint(colour, r.Tone(), r.StateWords()), r.VersionWords(),
-				format.Join(format.Line(r.Platform)), format.Relative(r.Seen, fleet.At), r.SkewWords())
+			g.Row(r.Name, r.StateWords(), r.VersionWords(), format.Join(r.Platform), format.Relative(r.Seen, fleet.At), r.SkewWords())
+			g.Tone(1, r.Tone())
 		}
-		w.Flush()
+		g.Print(c.Stdout, width, colour)
 	}
 	for _, text := range fleet.Differs {
-		fmt.Fprintf(c.Stdout, "\n%s\n", text)
+		fmt.Fprintln(c.Stdout)
+		format.Wrapped(c.Stdout, text, width)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -46,9 +45,7 @@ func TestHTTPAnswersUntilLastJobIsDone(t *testing.T) {
 		stop()
 		time.Sleep(10 * time.Second)
 		wantAnswer(t, "healthz", ln.get(t, "/healthz"), 200)
-		if ctx.Err() != nil {
-			t.Errorf("got %v, want the job to have its grace", context.Cause(ctx))
-		}
+		wantEqual(t, "the context of the job, in its grace", ctx.Err(), nil)
 		close(release)
 		wantCode(t, <-code, 0)
 		if _, err := ln.dial(t.Context(), "", ""); err == nil {
@@ -84,31 +81,48 @@ func still(release <-chan struct{}) soloist.Job {
 	}}
 }
 
-// A run that goes on without its lease ends the process, with its last words. In Functions another code has its host start the
-// program again.
+// A run that goes on without its lease ends the process, with its last words: a lease that somebody has taken, or that is not
+// renewed since the run has stalled. In Functions another code has its host start the program again.
 func TestOverrunExits(t *testing.T) {
-	for want, setting := range map[int]string{3: "X=1", 200: "FUNCTIONS_CUSTOMHANDLER_PORT=7071"} {
-		bubble(t, []string{setting}, func(t *testing.T) {
-			release := make(chan struct{})
+	const functions, stalled = "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "stalled: no heartbeat for 2s"
+	for _, test := range []struct {
+		setting string
+		broken  bool
+		code    int
+		cause   string
+		takes   time.Duration // at most
+	}{
+		{"X=1", false, 3, stalled, 9 * time.Second},
+		{functions, false, 200, stalled, 9 * time.Second},
+		{"X=1", true, 3, store.ErrLost.Error(), 30 * time.Second},
+	} {
+		bubble(t, []string{test.setting}, func(t *testing.T) {
+			release, backend := make(chan struct{}), &local.Memory{}
 			var codes []int
-			p := host.WithExit(host.Program{Work: []soloist.Work{still(release)}, Store: &local.Memory{}}, func(code int) {
+			job := still(release)
+			p := host.WithExit(host.Program{Work: []soloist.Work{job}, Store: backend}, func(code int) {
 				codes = append(codes, code)
 				close(release)
 			})
+			if test.broken {
+				job.HeartbeatTimeout = 0
+				p.Work[0] = job
+				time.AfterFunc(time.Minute+5*time.Second, func() { must(t, backend.Break(t.Context(), "demo/still", 0)) })
+			}
 			for range 1000 {
 				go func() { <-release }() // more than a log should have to hold
 			}
-			run(t.Context(), p, "tick")
+			call(t, p, "tick")
 			time.Sleep(time.Minute)
 			begin := time.Now()
-			got := run(t.Context(), p, "tick")
-			wantEqual(t, "exit codes", codes, []int{want})
-			wantTook(t, begin, 0, 2*time.Second+30*time.Second/6+2*time.Second)
+			got := call(t, p, "tick")
+			wantEqual(t, "exit codes", codes, []int{test.code})
+			wantTook(t, begin, 0, test.takes)
 			words := await(t, messages(strings.NewReader(got.err)), "the process exits")
-			if words.Job != "still" || words.Cause != "stalled: no heartbeat for 2s" || words.Code != want || len(words.Goroutines) != 64<<10 {
-				t.Errorf("got the last words %+v", words)
-			}
-			got.wants(t, "tick", 1, "stalled in")
+			wantText(t, "the cause", words.Cause, test.cause)
+			wantEqual(t, "the last words", fmt.Sprint(words.Level, " ", words.Job, " ", words.Code), fmt.Sprint("ERROR still ", test.code))
+			wantEqual(t, "bytes of goroutines", len(words.Goroutines), 64<<10)
+			got.wants(t, "tick", 1, strings.TrimSuffix(test.cause, ": no heartbeat for 2s"))
 		})
 	}
 }
@@ -132,41 +146,29 @@ func TestRunOnEachReplicaEndsNoProcess(t *testing.T) {
 
 // late is a job that ignores its time-out, and keeps its lease.
 func late(release <-chan struct{}) []soloist.Work {
-	return []soloist.Work{
-		soloist.Job{Name: "late", Schedule: "@every 1m", Timeout: 10 * time.Second, Do: func(context.Context, *soloist.Run) error {
-			<-release
-			return nil
-		}},
-		soloist.Job{Name: "beat", Schedule: "@every 1m", Do: do},
-	}
+	j := still(release)
+	j.Name, j.HeartbeatTimeout, j.Timeout = "late", 0, 10*time.Second
+	return []soloist.Work{j, work()[0]}
 }
 
 func TestRunThatIgnoresTimeoutIsTold(t *testing.T) {
 	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
 		release := make(chan struct{})
 		s := open(t, host.WithExit(host.Program{Work: late(release), Store: &local.Memory{}}, os.Exit))
-		s.tick()
-		time.Sleep(time.Minute)
-		wantAnswer(t, "healthz before", s.get("/healthz"), 200, `"status":"ok"`)
-		ended := make(chan struct{})
-		go func() { defer close(ended); s.tick() }()
-		time.Sleep(14 * time.Second)
+		ended := s.underway(14 * time.Second)
 		wantAnswer(t, "healthz in time", s.get("/healthz"), 200, `"status":"ok"`)
 		time.Sleep(50 * time.Second)
 
 		// The job beside it is left alone, and the replica not just degraded.
-		const words = "late goes on though its context has ended (timed out after 10s)"
-		code, logs := s.invoke(t, "tick", "{}")
-		if code != 500 || len(logs) != 2 || logs[0] != "job late: "+strings.TrimPrefix(words, "late ")+": only a restart helps" || !strings.HasPrefix(logs[1], "job beat: "+words) {
-			t.Errorf("got code %d and %q", code, logs)
-		}
+		const words = "goes on though its context has ended (timed out after 10s)"
+		s.wantInvoked(t, "tick", "{}", 500, "job late: "+words+": only a restart helps", "job beat: late "+words)
 		s.wantInvoked(t, "late", "{}", 500, "only a restart helps")
-		wantAnswer(t, "healthz", s.get("/healthz"), 503, `"status":"overrun"`, `"overrun":{"late":"timed out after 10s"}`, `"broken":{"beat":"`+words)
+		wantAnswer(t, "healthz", s.get("/healthz"), 503, `"status":"overrun"`, `"overrun":{"late":"timed out after 10s"}`, `"broken":{"beat":"late `+words)
 		wantAnswer(t, "app", s.get("/api/v1/app"), 200, `"overrun":{"late":"timed out after 10s"}`)
 		wantAnswer(t, "metrics", s.get("/metrics"), 200, `soloist_overrun{job_name="late"} 1`, `soloist_overrun{job_name="beat"} 0`, `soloist_job_broken{job_name="beat"} 1`)
 
 		close(release)
-		<-ended
+		ended()
 		s.tick()
 		wantAnswer(t, "healthz after", s.get("/healthz"), http.StatusOK, `"status":"ok"`)
 	})
@@ -214,7 +216,7 @@ func (c client) cutOff() (after time.Duration, text string) {
 }
 
 // The host keeps its connection for a minute, which is just when the next timer comes. A server that closes it then would fail
-// that invocation, which is under way already and is not sent again. Elsewhere an idle connection is soon closed.
+// that invocation, which is under way already and is not sent again.
 func TestIdleConnections(t *testing.T) {
 	bubble(t, []string{"FUNCTIONS_CUSTOMHANDLER_PORT=7071"}, func(t *testing.T) {
 		c, _ := connected(t, &local.Memory{}, work())
@@ -225,27 +227,26 @@ func TestIdleConnections(t *testing.T) {
 			}
 		}
 	})
-	bubble(t, nil, func(t *testing.T) {
-		c, _ := connected(t, &local.Memory{}, work())
-		c.post("/healthz")
-		after, _ := c.cutOff()
-		wantEqual(t, "closed after", after, 30*time.Second)
-	})
 }
 
+// An idle connection is soon closed, and in Functions one that does not get on with its request.
 func TestHalfRequestIsCutOff(t *testing.T) {
-	environment(t, "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
-	for sent, want := range map[string]time.Duration{
-		"": 5 * time.Second,
-		"POST /tick HTTP/1.1\r\nHost: 127.0.0.1\r\nX":                         5 * time.Second,
-		"POST /tick HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n": 10 * time.Second,
+	const functions, elsewhere = "FUNCTIONS_CUSTOMHANDLER_PORT=7071", "X=1"
+	for _, test := range []struct {
+		env, sent, answer string
+		want              time.Duration
+	}{
+		{functions, "", "!200 OK", 5 * time.Second},
+		{functions, "POST /tick HTTP/1.1\r\nHost: 127.0.0.1\r\nX", "!200 OK", 5 * time.Second},
+		{functions, "POST /tick HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n", "!200 OK", 10 * time.Second},
+		{elsewhere, "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "200 OK", 30 * time.Second},
 	} {
-		synctest.Test(t, func(t *testing.T) {
+		bubble(t, []string{test.env}, func(t *testing.T) {
 			c, _ := connected(t, &local.Memory{}, work())
-			fmt.Fprint(c, sent)
-			if after, text := c.cutOff(); after != want || strings.Contains(text, "200 OK") {
-				t.Errorf("%q: closed after %s with %q, want %s", sent, after, text, want)
-			}
+			fmt.Fprint(c, test.sent)
+			after, text := c.cutOff()
+			wantEqual(t, "closed after", after, test.want)
+			wantText(t, test.sent, text, test.answer)
 		})
 	}
 }

@@ -30,7 +30,6 @@ func TestSettings(t *testing.T) {
 		{name: "container apps job", env: []string{"CONTAINER_APP_JOB_NAME=Nightly", "SOLOIST_STORAGE=memory:"}, ok: "app nightly on memory of this process"},
 		{name: "site", env: []string{"WEBSITE_SITE_NAME=My_Shop", "WEBSITE_SLOT_NAME=Production"}, ok: "app my-shop on"},
 		{name: "a slot of a long name", env: []string{"WEBSITE_SITE_NAME=contoso-europe-west-production-billing-nightly-reports-app", "WEBSITE_SLOT_NAME=staging"}, ok: "app contoso-europe-west-production-billing-nightly-reports-83bedd1d on"},
-		{name: "another slot of it", env: []string{"WEBSITE_SITE_NAME=contoso-europe-west-production-billing-nightly-reports-app", "WEBSITE_SLOT_NAME=stag-two"}, ok: "app contoso-europe-west-production-billing-nightly-reports-e02ae948 on"},
 		{name: "slot", env: []string{"WEBSITE_SITE_NAME=shop", "WEBSITE_SLOT_NAME=Staging"}, ok: "app shop-staging on"},
 		{name: "memory", env: []string{"SOLOIST_STORAGE=memory:"}, ok: "on memory of this process"},
 		{name: "dir", env: []string{"SOLOIST_STORAGE=dir:/x/y"}, ok: "on directory /x/y"},
@@ -40,36 +39,26 @@ func TestSettings(t *testing.T) {
 			"SOLOIST_STORAGE: want memory:, dir:PATH, a blob service URL or a connection string"}},
 		{name: "connection string", env: []string{"SOLOIST_STORAGE=" + connection}, ok: "on https://acct.blob.core.windows.net/soloist"},
 		{name: "emulator", env: []string{"SOLOIST_STORAGE=UseDevelopmentStorage=true"}, ok: "on http://127.0.0.1:10000/devstoreaccount1/soloist"},
-		{name: "broken connection string", env: []string{"SOLOIST_STORAGE=AccountKey=" + key}, bad: []string{
-			"azure: connection string (SOLOIST_STORAGE or AzureWebJobsStorage)"}},
 		{name: "signed URL", env: []string{"SOLOIST_STORAGE=https://acct.blob.core.windows.net/?sv=1&sig=" + key}, ok: "on https://acct.blob.core.windows.net/soloist"},
-		{name: "URL wrong", env: []string{"SOLOIST_STORAGE=https://acct.blob.core.windows.net/?x=" + key}, bad: []string{"azure: blob service URL"}},
 		{name: "host's identity", env: []string{"SOLOIST_STORAGE=https://other.blob.core.windows.net", "AzureWebJobsStorage__accountName=acct",
 			"AzureWebJobsStorage__credential=magic"}, bad: []string{"azure: AzureWebJobsStorage__credential"}},
 		{name: "host's connection", env: []string{"AzureWebJobsStorage=" + connection}, ok: "on https://acct.blob.core.windows.net/soloist"},
 		{name: "host's URL", env: []string{"AzureWebJobsStorage__blobServiceUri=https://b.blob.core.windows.net"}, ok: "on https://b.blob.core.windows.net/soloist"},
 		{name: "host's account", env: []string{"AzureWebJobsStorage__accountName=acct", "AzureWebJobsStorage__credential=managedidentity",
 			"AzureWebJobsStorage__clientId=1"}, ok: "on https://acct.blob.core.windows.net/soloist"},
-		{name: "host's resource", env: []string{"AzureWebJobsStorage__accountName=acct", "AzureWebJobsStorage__managedIdentityResourceId=/x"}, bad: []string{
-			"azure: AzureWebJobsStorage__clientId and __managedIdentityResourceId need"}},
 		{name: "host's principal", env: []string{"AzureWebJobsStorage__accountName=acct", "AzureWebJobsStorage__tenantId=t", "AzureWebJobsStorage__clientSecret=" + key}, bad: []string{
 			"azure: AzureWebJobsStorage__tenantId, __clientId and __clientSecret go together"}},
 		{name: "host's account missing", env: []string{"AzureWebJobsStorage__credential=managedidentity"}, bad: []string{"azure: no storage"}},
 		{name: "functions", env: []string{"FUNCTIONS_CUSTOMHANDLER_PORT=1234"}, bad: []string{"SOLOIST_STORAGE is not set, nor is AzureWebJobsStorage"}},
 		{name: "functions port", env: []string{"FUNCTIONS_CUSTOMHANDLER_PORT=x", "SOLOIST_STORAGE=memory:"}, bad: []string{`FUNCTIONS_CUSTOMHANDLER_PORT is "x": want a port`}},
 		{name: "container", env: []string{"SOLOIST_CONTAINER=ab-c", "SOLOIST_STORAGE=" + connection}, ok: "windows.net/ab-c"},
-		{name: "container wrong", env: []string{"SOLOIST_CONTAINER=a--b", "SOLOIST_STORAGE=" + connection}, bad: []string{
-			`SOLOIST_CONTAINER is "a--b": want 3 to 63 lower-case`}},
 		{name: "lease beyond the store", env: []string{"SOLOIST_LEASE=90s"}, bad: []string{`SOLOIST_LEASE is "90s": want whole seconds from 1s to 1m0s`}},
-		{name: "lease of half a second", env: []string{"SOLOIST_LEASE=1500ms", "SOLOIST_STORAGE=" + connection}, bad: []string{`SOLOIST_LEASE is "1500ms": want whole seconds from 1s to 1m0s`}},
 		{name: "addr is a port", env: []string{"SOLOIST_ADDR=8080"}, bad: []string{`SOLOIST_ADDR is "8080": want host:port or :port`}},
-		{name: "addr too large", env: []string{"SOLOIST_ADDR=:70000"}, bad: []string{`SOLOIST_ADDR is ":70000": want host:port or :port`}},
 		{name: "plain ones", env: []string{"SOLOIST_LEASE=45s", "SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_GRACE=0s", "SOLOIST_TICK_TIMEOUT=30m", "SOLOIST_LOG_FORMAT=text",
 			"SOLOIST_LOG_LEVEL=warn"}, ok: "demo"},
 		{name: "history in days", env: []string{"SOLOIST_HISTORY=90d"}, ok: "demo"},
-		{name: "history of a minute", env: []string{"SOLOIST_HISTORY=1m"}, bad: []string{`SOLOIST_HISTORY is "1m": want a duration of an hour or more`}},
+		{name: "history of a minute", env: []string{"SOLOIST_HISTORY=1m"}, bad: []string{`SOLOIST_HISTORY is "1m": want 0, or a duration of an hour or more`}},
 		{name: "grace negative", env: []string{"SOLOIST_GRACE=-2s"}, bad: []string{`SOLOIST_GRACE is "-2s": want a duration of zero or more`}},
-		{name: "grace too short", env: []string{"SOLOIST_GRACE=25ns"}, bad: []string{`SOLOIST_GRACE is "25ns": want a duration of zero or more`}},
 		{name: "log format wrong", env: []string{"SOLOIST_LOG_FORMAT=xml"}, bad: []string{`SOLOIST_LOG_FORMAT is "xml": want text or json`}},
 		{name: "log level wrong", env: []string{"SOLOIST_LOG_LEVEL=loud"}, bad: []string{`SOLOIST_LOG_LEVEL is "loud": want debug, info, warn or error`}},
 		{name: "job", env: []string{"SOLOIST_JOB_NIGHT_REPORT_SCHEDULE=0 3 * * *", "SOLOIST_JOB_NIGHT_REPORT_TIMEZONE=UTC", "SOLOIST_JOB_BEAT_PAUSED=true"}, ok: "demo"},
@@ -93,12 +82,10 @@ func TestSettings(t *testing.T) {
 			"AzureWebJobsStorage__queueServiceUri=https://acct.queue.core.windows.net"}, ok: "windows.net/soloist"},
 		{name: "alarm of an app whose name is no queue's", env: []string{"SOLOIST_ALARM=queue", "SOLOIST_APP=a--" + strings.Repeat("b", 60), "SOLOIST_STORAGE=" + connection}, ok: "windows.net/soloist"},
 		{name: "alarm of another kind", env: []string{"SOLOIST_ALARM=clock"}, bad: []string{`SOLOIST_ALARM is "clock": want queue, or not set`}},
+		{name: "alarm in memory", env: []string{"SOLOIST_ALARM=queue", "SOLOIST_STORAGE=memory:"}, bad: []string{
+			"SOLOIST_ALARM is queue, which is in a storage account"}},
 		{name: "alarm on a directory", env: []string{"SOLOIST_ALARM=queue"}, bad: []string{"SOLOIST_ALARM is queue, which is in a storage account of Azure, and the settings name none: want one in SOLOIST_STORAGE or AzureWebJobsStorage, or no alarm"}},
-		{name: "alarm in memory", env: []string{"SOLOIST_ALARM=queue", "SOLOIST_STORAGE=memory:"}, bad: []string{"SOLOIST_ALARM is queue, which is in a storage account"}},
-		{name: "alarm by a signature for blobs", env: []string{"SOLOIST_ALARM=queue", "SOLOIST_STORAGE=https://acct.blob.core.windows.net/?ss=b&sig=" + key}, bad: []string{"azure: blob service URL (SOLOIST_STORAGE or AzureWebJobsStorage__blobServiceUri): its shared access signature is not for queues, in which alarms are: want one of the account for blobs and queues (ss=bq), or an identity"}},
-		{name: "alarm beside blobs of another name", env: []string{"SOLOIST_ALARM=queue", "SOLOIST_STORAGE=https://blobs.contoso.com"}, bad: []string{`azure: blob service URL (SOLOIST_STORAGE or AzureWebJobsStorage__blobServiceUri): where the queues are cannot be told from the host "blobs.contoso.com" of the blobs: set AzureWebJobsStorage__queueServiceUri`}},
 		{name: "queue wrong", env: append(alarms, "SOLOIST_ALARM_QUEUE=Wake_Up"), bad: []string{`SOLOIST_ALARM_QUEUE is "Wake_Up": want 3 to 56 lower-case letters, digits and single hyphens between them`}},
-		{name: "queue too long for Functions", env: append(alarms, "SOLOIST_ALARM_QUEUE="+strings.Repeat("a", 57)), bad: []string{`SOLOIST_ALARM_QUEUE is "` + strings.Repeat("a", 57) + `": want 3 to 56 lower-case`}},
 		{name: "lead of an alarm negative", env: append(alarms, "SOLOIST_ALARM_LEAD=-1s"), bad: []string{`SOLOIST_ALARM_LEAD is "-1s": want a duration from 0 to 1h`}},
 		{name: "time of a pass too short", env: []string{"SOLOIST_TICK_TIMEOUT=0"}, bad: []string{`SOLOIST_TICK_TIMEOUT is "0": want a duration of a second or more, such as 30m`}},
 		{name: "stay too short", env: append(alarms, "SOLOIST_STAY=500ms"), bad: []string{`SOLOIST_STAY is "500ms": want 0, or a duration from 1s to 24h`}},
@@ -109,7 +96,7 @@ func TestSettings(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			environment(t, test.env...)
 			got := run(t.Context(), host.Program{Work: work()}, "validate")
-			wantNone(t, "a secret is told", got.out+got.err, key)
+			wantText(t, "a secret is told", got.out+got.err, "!"+key)
 			if test.ok != "" {
 				if got.code != 0 || !strings.HasPrefix(got.out, "ok: 2 jobs, 1 singleton, app ") || !strings.Contains(got.out, test.ok) || got.err != "" {
 					t.Errorf("got %+v, want ok and %q", got, test.ok)
@@ -134,16 +121,17 @@ func checkMistakes(t *testing.T, got result, want []string) {
 }
 
 func TestMistakesOfSettingsAndJobsComeTogether(t *testing.T) {
-	environment(t, "SOLOIST_GRACE=x", "SOLOIST_STORAGE=y")
+	environment(t, "SOLOIST_GRACE=x", "SOLOIST_STORAGE=y", "SOLOIST_JOB_REPORT_SCHEDULE=@daily")
 	var none *soloist.Job
-	got := run(t.Context(), host.Program{Work: []soloist.Work{
+	got := call(t, host.Program{Work: append(chain(),
 		soloist.Job{Name: "Beat", Schedule: "@every 1m"}, nil, none, &soloist.Singleton{Name: "leader", Do: do, Backoff: -1},
-	}}, "serve")
+	)}, "serve")
 	checkMistakes(t, got, []string{
 		`SOLOIST_GRACE is "x"`,
 		"SOLOIST_STORAGE: want",
-		"work 2 of 4 is <nil>: want a soloist.Job or a soloist.Singleton",
-		"work 3 of 4 is a nil *soloist.Job",
+		"SOLOIST_JOB_REPORT_SCHEDULE is set: the ticks of report are those of the jobs that it follows, import",
+		"work 4 of 6 is <nil>: want a soloist.Job or a soloist.Singleton",
+		"work 5 of 6 is a nil *soloist.Job",
 		`job "Beat": Name is "Beat"`,
 		`job "Beat": Do is nil`,
 		`singleton "leader": Backoff is -1ns`,
@@ -151,12 +139,10 @@ func TestMistakesOfSettingsAndJobsComeTogether(t *testing.T) {
 }
 
 func TestUnknownSettingsAreWarnedOf(t *testing.T) {
-	environment(t, "SOLOIST_LAESE=1", "SOLOIST_READ_TOKENS="+key, "SOLOIST_ADMIN_TOKEN="+key, "SOLOIST_JOB_NIGHTREPORT_PAUSED=true", "SOLOIST_JOB_GONE_TIMEZONE=UTC", "SOLOIST_LOG_FORMAT=text",
-		"SOLOIST_STAY=1m")
-	got := run(t.Context(), host.Program{Work: work()}, "validate")
-	if got.code != 0 || strings.Contains(got.err, key) {
-		t.Errorf("got %+v", got)
-	}
+	environment(t, "SOLOIST_LAESE=1", "SOLOIST_READ_TOKENS="+key, "SOLOIST_ADMIN_TOKEN="+key, "SOLOIST_JOB_NIGHTREPORT_PAUSED=true",
+		"SOLOIST_JOB_GONE_TIMEZONE=UTC", "SOLOIST_LOG_FORMAT=text", "SOLOIST_STAY=1m")
+	p := host.Program{Work: work()}
+	got := wantLines(t, p, "next beat", 0, "!"+key, "!ADMIN") // which is a setting that there is
 	for _, want := range []string{
 		`msg="SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?"`,
 		`msg="SOLOIST_READ_TOKENS is not a setting: did you mean SOLOIST_READ_TOKEN?"`,
@@ -166,13 +152,21 @@ func TestUnknownSettingsAreWarnedOf(t *testing.T) {
 	} {
 		wantEqual(t, "warnings like "+want, strings.Count(got.err, want), 1)
 	}
-	wantNone(t, "warnings", got.err, "ADMIN") // a setting that there is
-
-	t.Setenv("SOLOIST_GRACE", "x")
-	got = run(t.Context(), host.Program{Work: work()}, "validate")
-	if want := "\n  SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?\n"; !strings.Contains(got.err, want) {
-		t.Errorf("got\n%swant among the mistakes %q", got.err, want)
+	// They may be the cause of a mistake, and are mistakes where these are asked for.
+	for want, grace := range map[string]string{"demo: 4 mistakes\n  SOLOIST_JOB_GONE": "", "demo: 5 mistakes\n  SOLOIST_GRACE": "x"} {
+		t.Setenv("SOLOIST_GRACE", grace)
+		got = wantLines(t, p, "validate", 2, want, "\n  SOLOIST_LAESE is not a setting: did you mean SOLOIST_LEASE?\n")
+		wantEqual(t, "how often it is told", strings.Count(got.err, "LAESE is not"), 1)
 	}
+	t.Setenv("SOLOIST_GRACE", "x")
+	wantLines(t, p, "next", 2, "demo: 1 mistake\n  SOLOIST_GRACE", "\n  SOLOIST_LAESE is not")
+	// What Kubernetes says of a service is nobody's mistake.
+	environment(t, "SOLOIST_SERVICE_HOST=10.0.0.1", "SOLOIST_SERVICE_PORT=80", "SOLOIST_SERVICE_PORT_HTTP=80", "SOLOIST_PORT=tcp://10.0.0.1:80",
+		"SOLOIST_PORT_80_TCP=tcp://10.0.0.1:80", "SOLOIST_PORT_80_TCP_ADDR=10.0.0.1", "SOLOIST_JOBS_PORT_80_TCP_PROTO=tcp")
+	wantLines(t, p, "validate", 0, "!is not a setting")
+	environment(t, "SOLOIST_SWEEP=720h", "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
+	_, log := logged(t, host.Program{Store: &local.Memory{}, Work: work()[:1]})
+	wantText(t, "log", log.String(), "SOLOIST_SWEEP has no effect in Functions")
 }
 
 // TestScheduleWarnings has them where a program is checked, and at the start: next alone is asked too late.
@@ -186,64 +180,54 @@ func TestScheduleWarnings(t *testing.T) {
 	const (
 		often  = "often: * in the second field: 60 runs in each minute that matches"
 		either = "either: both day-of-month and day-of-week are set: either will do"
-		zone   = `TZ is \"America/Denver\", which has no effect: a schedule without a time zone is in UTC, such as that of often; set TimeZone, or SOLOIST_JOB_OFTEN_TIMEZONE`
+		zone   = `TZ is \"America/Denver\", which has no effect: a schedule without a time zone is in UTC, ` +
+			`such as that of often; set TimeZone, or SOLOIST_JOB_OFTEN_TIMEZONE`
 	)
-	got := run(t.Context(), host.Program{Work: jobs}, "validate")
-	if !strings.Contains(got.out, "warning: "+often) || !strings.Contains(got.out, "warning: "+either) || strings.Count(got.err, zone) != 1 {
-		t.Errorf("validate: got %+v", got)
-	}
+	got := wantLines(t, host.Program{Work: jobs}, "validate", 0, "warning: "+often, "warning: "+either)
+	wantEqual(t, "validate: of the zone", strings.Count(got.err, zone), 1)
 	over, stop := context.WithCancel(t.Context())
 	stop()
 	got = run(over, host.Program{Work: jobs}, "serve")
 	for _, want := range []string{often, either, zone} {
 		wantEqual(t, "serve: "+want, strings.Count(got.out, want), 1)
 	}
-	if got = run(t.Context(), host.Program{Work: jobs[:1]}, "validate"); strings.Contains(got.out+got.err, "TZ") || strings.Contains(got.out, "warning") {
-		t.Errorf("of @every: got %+v", got)
-	}
+	wantLines(t, host.Program{Work: jobs[:1]}, "validate", 0, "!TZ", "!warning")
 }
-
-// shown are variables whose values may be told, secret those with a place for a
-// secret, which is %.
-var (
-	shown = []string{
-		"SOLOIST_APP", "SOLOIST_CONTAINER", "SOLOIST_LEASE", "SOLOIST_ADDR", "SOLOIST_GRACE", "SOLOIST_HISTORY", "SOLOIST_FUNCTION_TIMEOUT", "SOLOIST_TICK_TIMEOUT", "SOLOIST_FUNCTION_FAILURE",
-		"SOLOIST_LOG_FORMAT", "SOLOIST_LOG_LEVEL", "SOLOIST_JOB_BEAT_SCHEDULE", "SOLOIST_JOB_BEAT_TIMEZONE", "SOLOIST_JOB_BEAT_PAUSED", "SOLOIST_ALERT_FAILURES",
-		"FUNCTIONS_CUSTOMHANDLER_PORT", "WEBSITE_SITE_NAME", "WEBSITE_SLOT_NAME", "CONTAINER_APP_NAME", "AzureWebJobsStorage__accountName",
-	}
-	secret = []string{
-		"SOLOIST_ALERT_WEBHOOK=%", "SOLOIST_ALERT_WEBHOOK=https://me:%@hooks.example/", "SOLOIST_ALERT_SECRET=%", "SOLOIST_JOB_BEAT_PING=https://hc.example/%",
-		"SOLOIST_READ_TOKEN=%", "SOLOIST_ADMIN_TOKEN=%", "AzureWebJobsStorage__clientSecret=%",
-		"SOLOIST_STORAGE=AccountName=acct;AccountKey=%", "SOLOIST_STORAGE=BlobEndpoint=https://x;SharedAccessSignature=sig=%",
-		"SOLOIST_STORAGE=https://acct.blob.core.windows.net/?sig=%", "SOLOIST_STORAGE=https://me:%@acct.blob.core.windows.net/",
-		"AzureWebJobsStorage=AccountName=acct;AccountKey=%", "AzureWebJobsStorage=BlobEndpoint=https://x;SharedAccessSignature=sig=%",
-		"AzureWebJobsStorage__blobServiceUri=https://acct.blob.core.windows.net/?sig=%",
-	}
-)
 
 // Whatever a variable is set to is taken, or named as a mistake; what is secret
 // of it is told in neither case, and nothing that moves a terminal's cursor.
 func FuzzSettings(f *testing.F) {
-	for i := range shown {
-		for _, value := range []string{"", "x", "45s", "-1s", ":0", "\x1b[2J\r\n", "0 3 * * *", "TZ=UTC", "é", "true", strings.Repeat("9", 300)} {
-			f.Add(byte(i), "", value)
+	// Variables whose values may be told, and those with a place for a secret, which is %.
+	settings := strings.Fields(`SOLOIST_APP=% SOLOIST_CONTAINER=% SOLOIST_LEASE=% SOLOIST_ADDR=% SOLOIST_GRACE=% SOLOIST_HISTORY=%
+		SOLOIST_FUNCTION_TIMEOUT=% SOLOIST_TICK_TIMEOUT=% SOLOIST_FUNCTION_FAILURE=% SOLOIST_LOG_FORMAT=% SOLOIST_LOG_LEVEL=%
+		SOLOIST_JOB_BEAT_SCHEDULE=% SOLOIST_JOB_BEAT_TIMEZONE=% SOLOIST_JOB_BEAT_PAUSED=% SOLOIST_ALERT_FAILURES=%
+		FUNCTIONS_CUSTOMHANDLER_PORT=% WEBSITE_SITE_NAME=% WEBSITE_SLOT_NAME=% CONTAINER_APP_NAME=% AzureWebJobsStorage__accountName=%`)
+	shown := len(settings)
+	settings = append(settings, strings.Fields(`SOLOIST_ALERT_WEBHOOK=% SOLOIST_ALERT_WEBHOOK=https://me:%@hooks.example/
+		SOLOIST_ALERT_SECRET=% SOLOIST_JOB_BEAT_PING=https://hc.example/% SOLOIST_READ_TOKEN=% SOLOIST_ADMIN_TOKEN=%
+		AzureWebJobsStorage__clientSecret=% AzureWebJobsStorage__blobServiceUri=https://acct.blob.core.windows.net/?sig=%
+		SOLOIST_STORAGE=https://acct.blob.core.windows.net/?sig=% SOLOIST_STORAGE=https://me:%@acct.blob.core.windows.net/
+		SOLOIST_STORAGE=AccountName=acct;AccountKey=% SOLOIST_STORAGE=BlobEndpoint=https://x;SharedAccessSignature=sig=%
+		AzureWebJobsStorage=AccountName=acct;AccountKey=% AzureWebJobsStorage=BlobEndpoint=https://x;SharedAccessSignature=sig=%`)...)
+	for i := range settings {
+		if i < shown {
+			for _, value := range []string{"", "x", "45s", "-1s", "\x1b[2J\r\n", "TZ=UTC", "é", strings.Repeat("9", 300)} {
+				f.Add(byte(i), "", value)
+			}
+			continue
 		}
-	}
-	for i := range secret {
-		for _, more := range []string{"", ";", " ", "\n", "&", "%", "==", ";AccountKey=", ";BlobEndpoint=:", "/?"} {
-			f.Add(byte(len(shown)+i), "", more)
-			f.Add(byte(len(shown)+i), more, "")
+		for _, more := range []string{"", ";", "\n", "&", "%", ";AccountKey=", ";BlobEndpoint=:", "/?"} {
+			f.Add(byte(i), "", more)
+			f.Add(byte(i), more, "")
 		}
 	}
 	f.Fuzz(func(t *testing.T, which byte, before, after string) {
-		n := int(which) % (len(shown) + len(secret))
-		var name, value string
-		if n < len(shown) {
-			name, value = shown[n], before+after
-		} else {
-			name, value, _ = strings.Cut(secret[n-len(shown)], "=")
-			value = strings.Replace(value, "%", before+key+after, 1)
+		n, hidden := int(which)%len(settings), key
+		if n < shown {
+			hidden = ""
 		}
+		name, value, _ := strings.Cut(settings[n], "=")
+		value = strings.Replace(value, "%", before+hidden+after, 1)
 		if strings.ContainsRune(value, 0) {
 			return // none can have that
 		}
@@ -252,9 +236,9 @@ func FuzzSettings(f *testing.F) {
 			pairs = append(pairs, "SOLOIST_STORAGE=memory:") // which the platforms ask for
 		}
 		environment(t, pairs...)
-		got := run(t.Context(), host.Program{Work: work()}, "validate")
+		got := call(t, host.Program{Work: work()}, "validate")
 		told := got.out + got.err
-		wantNone(t, name+": a secret is told", told, key)
+		wantText(t, name+": a secret is told", told, "!"+key)
 		if i := strings.IndexFunc(told, func(c rune) bool { return c != '\n' && unicode.IsControl(c) }); i >= 0 {
 			t.Errorf("%s=%q: %q is told raw", name, value, told[i:])
 		}
@@ -284,50 +268,39 @@ func TestPriceOfShortLease(t *testing.T) {
 	environment(t, "SOLOIST_STORAGE=UseDevelopmentStorage=true", "SOLOIST_LEASE=2s")
 	wantLines(t, program, "validate", 0, "nightly: lease 2s,")
 	environment(t, "SOLOIST_STORAGE=memory:")
-	wantNone(t, "validate", run(t.Context(), program, "validate").out, "beats")
+	wantText(t, "validate", run(t.Context(), program, "validate").out, "!beats")
 }
 
 // TestDeadlinesThatNothingKeeps has ways of running that look for ticks once a minute.
 func TestDeadlinesThatNothingKeeps(t *testing.T) {
 	const apps, functions, none = "CONTAINER_APP_JOB_NAME=demo", "FUNCTIONS_CUSTOMHANDLER_PORT=1", "X=1"
-	for _, tt := range []struct {
-		name, where string
-		job         soloist.Job
-		want        string // empty: it can be kept
+	const minutely, half, s = "* * * * *", "30 * * * * *", time.Second
+	for name, tt := range map[string]struct {
+		where string
+		job   soloist.Job
+		want  string // empty: it can be kept
 	}{
-		{"less than a start", apps, soloist.Job{Schedule: "* * * * *", Late: soloist.Late{Start: 5 * time.Second}}, "a run may start 5s after its tick"},
-		{"a start", apps, soloist.Job{Schedule: "* * * * *", Late: soloist.Late{Start: 10 * time.Second}}, ""},
-		{"between two looks", apps, soloist.Job{Schedule: "30 * * * * *", Late: soloist.Late{Start: 39 * time.Second}}, ":30Z 40s after it at the earliest"},
-		{"long enough", apps, soloist.Job{Schedule: "30 * * * * *", Late: soloist.Late{Start: 40 * time.Second}}, ""},
-		{"one lease, as late ones are skipped", apps, soloist.Job{Schedule: "@every 30s", Late: soloist.Late{Missed: soloist.SkipMissed}}, "a run may start 30s after its tick"},
-		{"no deadline", apps, soloist.Job{Schedule: "30 * * * * *"}, ""},
-		{"a replica that serves", none, soloist.Job{Schedule: "* * * * *", Late: soloist.Late{Start: time.Second}}, ""},
-		{"a timer of its own", functions, soloist.Job{Schedule: "30 * * * * *", Late: soloist.Late{Start: 5 * time.Second}}, ""},
-		{"the timer for all", functions, soloist.Job{Schedule: "30 2 * * * ; 30 5 12 * * *", Late: soloist.Late{Start: 5 * time.Second}}, "the function tick looks for the tick of"},
-		{"the timer for all, at whole minutes", functions, soloist.Job{Schedule: "30 2 * * *", TimeZone: "Europe/Berlin", Late: soloist.Late{Start: 5 * time.Second}}, ""},
+		"less than a start":                   {apps, soloist.Job{Schedule: minutely, Late: soloist.Late{Start: 5 * s}}, "a run may start 5s after its tick"},
+		"a start":                             {apps, soloist.Job{Schedule: minutely, Late: soloist.Late{Start: 10 * s}}, ""},
+		"between two looks":                   {apps, soloist.Job{Schedule: half, Late: soloist.Late{Start: 39 * s}}, ":30Z 40s after it at the earliest"},
+		"long enough":                         {apps, soloist.Job{Schedule: half, Late: soloist.Late{Start: 40 * s}}, ""},
+		"one lease, as late ones are skipped": {apps, soloist.Job{Schedule: "@every 30s", Late: soloist.Late{Missed: soloist.SkipMissed}}, "a run may start 30s after its tick"},
+		"no deadline":                         {apps, soloist.Job{Schedule: half}, ""},
+		"a replica that serves":               {none, soloist.Job{Schedule: minutely, Late: soloist.Late{Start: s}}, ""},
+		"a timer of its own":                  {functions, soloist.Job{Schedule: half, Late: soloist.Late{Start: 5 * s}}, ""},
+		"the timer for all":                   {functions, soloist.Job{Schedule: "30 2 * * * ; 30 5 12 * * *", Late: soloist.Late{Start: 5 * s}}, "the function tick looks for the tick of"},
+		"the timer for all, at whole minutes": {functions, soloist.Job{Schedule: "30 2 * * *", TimeZone: "Europe/Berlin", Late: soloist.Late{Start: 5 * s}}, ""},
 	} {
 		environment(t, tt.where, "SOLOIST_STORAGE=memory:")
 		tt.job.Name, tt.job.Do = "x", do
 		p := host.Program{Work: []soloist.Work{tt.job}, Now: spring}
-		for _, command := range []string{"validate", "doctor"} {
-			got := run(t.Context(), p, command)
-			text := got.out + got.err
-			if told := strings.Contains(text, "a run may start"); told != (tt.want != "") || !strings.Contains(text, tt.want) || told && got.code != 2 {
-				t.Errorf("%s: %s: got %+v, want %q", tt.name, command, got, tt.want)
-			}
+		code, says := 0, "!a run may start"
+		if tt.want != "" {
+			code, says = 2, "a run may start"
 		}
-		wantLines(t, p, "next", 0)
+		for _, command := range []string{"validate", "doctor"} {
+			wantLines(t, p, command, code, tt.want, says)
+		}
+		wantEqual(t, name+": code of next", call(t, p, "next").code, 0)
 	}
-}
-
-func TestScheduleOfAFollowerIsRefused(t *testing.T) {
-	environment(t, "SOLOIST_STORAGE=memory:", "SOLOIST_JOB_REPORT_SCHEDULE=@daily")
-	wantLines(t, host.Program{Work: chain()}, "validate", 2,
-		"SOLOIST_JOB_REPORT_SCHEDULE is set: the ticks of report are those of the jobs that it follows, import")
-}
-
-func TestSweepSettingInFunctions(t *testing.T) {
-	environment(t, "SOLOIST_SWEEP=720h", "FUNCTIONS_CUSTOMHANDLER_PORT=7071")
-	_, log := logged(t, host.Program{Store: &local.Memory{}, Work: work()[:1]})
-	wantText(t, "log", log.String(), "SOLOIST_SWEEP has no effect in Functions")
 }

@@ -25,12 +25,21 @@ import (
 
 // statusCommand shows what the records say. It fails if one could not be read.
 type statusCommand struct {
-	Watch bool `short:"w" help:"go on until interrupted: a terminal shows the newest status, other outputs get a line for each change of a job"`
-	Locks bool `help:"with all locks, and all that is done once; not given: 20 of each"`
+	Job      []string `arg:"" optional:"" name:"JOB" complete:"work" help:"all that is known of these jobs, singletons or shards"`
+	Failing  bool     `help:"only the jobs that are in trouble"`
+	Exit     bool     `name:"exit-code" help:"1: something is in trouble"`
+	Watch    bool     `short:"w" help:"go on until interrupted: a terminal shows the newest status, other outputs get a line for each change of a job"`
+	Locks    bool     `help:"with all locks, and all that is done once; not given: 20 of each"`
+	zoneFlag `embed:"" set:"unset=utc, with JOB job"`
 	jsonFlag
+
+	times zoning // as the flag says
 }
 
 func (c *statusCommand) do(ctx context.Context, a *app.App) int {
+	if err := c.check(a); err != nil {
+		return misused(a.Console, err)
+	}
 	if c.Watch {
 		return c.watch(ctx, a)
 	}
@@ -39,7 +48,7 @@ func (c *statusCommand) do(ctx context.Context, a *app.App) int {
 	all := a.Statuses(ctx)
 	drift, fleet := functions.DriftWords(a), fleetOf(ctx, a, a.Replicas(), all)
 	orders, code := ordersOf(ctx, a), exitOK
-	views := view.All(a, all, &orders, fleet)
+	views := c.choose(a, view.All(a, all, &orders, fleet))
 	others, note, most := locks.Reading{}, "", fewLocks
 	if slices.ContainsFunc(all, func(st desk.Status) bool { return st.EveryReplica || view.Reached(st) }) {
 		others, note = locksOf(ctx, a) // else the store returns nothing, and the jobs say why
@@ -50,7 +59,7 @@ func (c *statusCommand) do(ctx context.Context, a *app.App) int {
 	shown := others.Shown(most)
 	shown.LocksNote = cmp.Or(note, shown.LocksNote)
 	absent := absence(a, ctx, all)
-	body := view.Status(a, views, drift, fleet)
+	body := view.Status(a, c.wanted(views), drift, fleet)
 	body.Shown, body.Error = &shown, strings.Join(absent, "; ")
 	if absent != nil {
 		if !c.JSON {
@@ -58,15 +67,54 @@ func (c *statusCommand) do(ctx context.Context, a *app.App) int {
 		}
 		return c.absent(a, absent, body)
 	}
-	if slices.ContainsFunc(views, func(v view.Job) bool { return v.Error != "" }) {
+	if slices.ContainsFunc(views, func(v view.Job) bool { return v.Error != "" || c.Exit && v.Wrong() }) {
 		code = exitFail
 	}
 	return c.answer(a, code, body, func() {
-		printStatus(a, a.Console, views, drift, fleet)
-		printAlarm(ctx, a)
-		printLocks(a.Console, a, shown)
+		c.print(a, a.Console, a.Console.Width(), views, drift, fleet)
+		if !c.narrowed() {
+			printAlarm(ctx, a, c.times.clock(a, ""))
+			printLocks(a.Console, c.times.clock(a, ""), shown)
+		}
 		printAdvice(a, all)
 	})
+}
+
+// check reads the flags and the names of jobs.
+func (c *statusCommand) check(a *app.App) error {
+	var errs []error
+	for _, name := range c.Job {
+		errs = append(errs, app.Known(name, append(a.Names(), a.Wholes()...)))
+	}
+	var err error
+	if c.times, err = c.read(); err != nil {
+		errs = append(errs, fmt.Errorf("status: %w", err))
+	}
+	if c.Exit && c.Watch {
+		errs = append(errs, errors.New("status: --exit-code and --watch: want one of them, as what is watched has no end"))
+	}
+	return errors.Join(errs...)
+}
+
+// narrowed reports whether it was asked for some jobs alone.
+func (c *statusCommand) narrowed() bool { return c.Failing || len(c.Job) > 0 }
+
+// choose returns the jobs that were named; all if none was.
+func (c *statusCommand) choose(a *app.App, views []view.Job) []view.Job {
+	if len(c.Job) == 0 {
+		return views
+	}
+	return slices.DeleteFunc(views, func(v view.Job) bool {
+		return !slices.Contains(c.Job, v.Name) && !slices.Contains(c.Job, a.Whole(v.Name))
+	})
+}
+
+// wanted returns the jobs in trouble if they alone were asked for.
+func (c *statusCommand) wanted(views []view.Job) []view.Job {
+	if !c.Failing {
+		return views
+	}
+	return slices.DeleteFunc(slices.Clone(views), func(v view.Job) bool { return !v.Wrong() })
 }
 
 // ordersOf are the orders of operators. Where they cannot be read the store does not
@@ -81,6 +129,9 @@ func ordersOf(ctx context.Context, a *app.App) record.Control {
 
 // printAdvice says once what to do where the store did not answer.
 func printAdvice(a *app.App, all []desk.Status) {
+	if a.Lost != "" {
+		return
+	}
 	for _, st := range all {
 		if st.Err == nil || view.Reached(st) {
 			continue
@@ -98,48 +149,86 @@ func printDrift(c app.Console, drift []string) {
 	}
 }
 
-func printStatus(a *app.App, c app.Console, views []view.Job, drift []string, fleet *view.Fleet) {
-	now := a.Now()
-	fmt.Fprintf(c.Stdout, "app %s on %s, %s\n", a.Settings.App, a.Place, format.Stamp(now))
+// print shows a table of the jobs, and what else there is to know; of jobs that were named, all that is known.
+func (c *statusCommand) print(a *app.App, to app.Console, width int, views []view.Job, drift []string, fleet *view.Fleet) {
+	clock, colour := c.times.clock(a, ""), to.OnTerminal(to.Stdout) && format.WantsColour()
+	say := func(text string) { format.Wrapped(to.Stdout, text, width) }
+	say(fmt.Sprintf("app %s on %s, %s", a.Settings.App, a.Place, clock.Date(clock.Now)))
 	if text := format.SkewNote(a.Skew()); text != "" {
-		fmt.Fprintln(c.Stdout, text)
+		say(text)
 	}
 	if text := a.ZoneWords(); text != "" {
-		fmt.Fprintln(c.Stdout, text)
+		say(text)
 	}
-	printDrift(c, drift)
-	fmt.Fprintln(c.Stdout)
-	colour := c.OnTerminal(c.Stdout) && format.WantsColour()
-	w := format.Table(c.Stdout, "NAME\tSCHEDULE\t"+format.Paint(colour, format.Normal, "STATE")+"\tLAST\tNEXT\tCOUNTS")
+	if len(c.Job) > 0 {
+		c.explain(a, to, width, c.wanted(views), clock)
+		return
+	}
+	for _, text := range drift {
+		say(text)
+	}
+	rows := view.Rows(a, views)
+	say(troubleWords(rows))
+	if c.Failing {
+		rows = slices.DeleteFunc(rows, func(r view.Row) bool { return !r.Trouble() })
+	}
+	if len(rows) > 0 {
+		fmt.Fprintln(to.Stdout)
+		c.printJobs(a, to, rows, width, colour)
+	}
+	if !c.Failing {
+		printReplicas(to, fleet, width, colour)
+	}
+	notes := view.NotesOf(rows, clock)
+	if len(notes) > 0 {
+		fmt.Fprintln(to.Stdout)
+	}
+	for _, line := range notes {
+		say(line)
+	}
+}
+
+// troubleWords say how many jobs there are, and how many of them are in trouble.
+func troubleWords(rows []view.Row) string {
+	bad := 0
+	for _, r := range rows {
+		if r.Trouble() {
+			bad++
+		}
+	}
+	text := cmp.Or(format.Plural(len(rows), "job"), "no jobs")
+	if bad == 0 {
+		return text + ", none in trouble"
+	}
+	return fmt.Sprintf("%s, %d in trouble", text, bad)
+}
+
+// printJobs shows the table. On a narrow terminal it says who is in which state.
+func (c *statusCommand) printJobs(a *app.App, to app.Console, rows []view.Row, width int, colour bool) {
+	g := format.NewGrid("NAME\tSTATE\tLAST\tNEXT\tSCHEDULE\tCOUNTS", 8, 10, 10, 8, 0, 0)
+	for _, r := range rows {
+		clock := c.times.clock(a, r.Name)
+		clock.Short = true
+		state, below := r.StateWords(clock)
+		g.Row(r.Name, state, r.LastWords(clock), r.NextWords(clock), r.ScheduleWords(), r.Tally()).Tone(1, r.Tone()).Below(below)
+	}
+	g.Print(to.Stdout, width, colour)
+	if view.Shards(rows) {
+		format.Wrapped(to.Stdout, view.Legend, width)
+	}
+}
+
+// explain shows all that is known of each job, in whole.
+func (c *statusCommand) explain(a *app.App, to app.Console, width int, views []view.Job, clock format.Clock) {
 	for _, v := range views {
-		schedule := v.Schedule
-		switch {
-		case v.Kind == "singleton":
-			schedule = "(singleton)"
-		case v.Foreign:
-			schedule = "(differs)"
+		if c.Zone == nil || c.times.ofJob {
+			clock.Zone = app.ZoneOf(a, v.Name)
 		}
-		if v.Shard != nil {
-			schedule += ", " + v.Shard.String()
+		fmt.Fprintln(to.Stdout)
+		format.Wrapped(to.Stdout, v.Name, width)
+		for _, line := range v.Lines(clock) {
+			format.Titled(to.Stdout, fmt.Sprintf("  %-8s  ", line[0]), line[1], width)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", v.Name, schedule, format.Paint(colour, v.Tone(), v.StateWords(now)), v.LastWords(now), v.NextWords(now), format.Tally(v.Counts))
-	}
-	w.Flush()
-	printReplicas(c, fleet, colour)
-	var n view.Notes
-	for _, v := range views {
-		if v.Backfill != nil && v.Backfill.State != "cancelled" {
-			n.Add(v.Name, v.Backfill.Words())
-		}
-		if v.Error != "" {
-			n.Add(v.Name, v.Error)
-		}
-		for _, text := range v.Differs {
-			n.Add(v.Name, text)
-		}
-	}
-	for _, line := range n.Lines() {
-		fmt.Fprintf(c.Stdout, "\n%s\n", line)
 	}
 }
 
@@ -149,9 +238,9 @@ const watchInterval = 2 * time.Second
 // watch shows the status again and again until ctx ends. That is what its user
 // wants, and no failure; neither is a reading that fails, which it shows.
 func (c *statusCommand) watch(ctx context.Context, a *app.App) int {
-	show, reader := (&changes{a: a, json: c.JSON, shown: map[string]string{}}).show, a.Replicas()
+	show, reader := (&changes{a: a, command: c, shown: map[string]string{}}).show, a.Replicas()
 	if !c.JSON && a.Console.OnTerminal(a.Console.Stdout) {
-		show = (&screen{a: a}).show
+		show = (&screen{a: a, command: c}).show
 	}
 	for ctx.Err() == nil {
 		all, orders := readStatus(ctx, a)
@@ -159,7 +248,7 @@ func (c *statusCommand) watch(ctx context.Context, a *app.App) int {
 			return exitOK
 		}
 		fleet := fleetOf(ctx, a, reader, all)
-		if !show(view.All(a, all, &orders, fleet), fleet) {
+		if !show(c.choose(a, view.All(a, all, &orders, fleet)), fleet) {
 			return exitFail
 		}
 		select {
@@ -178,8 +267,9 @@ func readStatus(ctx context.Context, a *app.App) ([]desk.Status, record.Control)
 
 // A screen shows the newest status on a terminal.
 type screen struct {
-	a    *app.App
-	full bool // something is shown already
+	a       *app.App
+	command *statusCommand
+	full    bool // something is shown already
 }
 
 // Control functions of a terminal (ECMA-48): the cursor goes to the first line,
@@ -196,7 +286,7 @@ func (s *screen) show(views []view.Job, fleet *view.Fleet) bool {
 	var b bytes.Buffer
 	c := s.a.Console
 	c.Stdout, c.Terminal = &b, true
-	printStatus(s.a, c, views, functions.DriftWords(s.a), fleet)
+	s.command.print(s.a, c, s.a.Console.Width(), views, functions.DriftWords(s.a), fleet)
 	fmt.Fprintf(&b, "\nread every %s; Ctrl-C ends it\n", watchInterval)
 	text := toTop + string(bytes.ReplaceAll(b.Bytes(), []byte("\n"), []byte(endLine))) + eraseEnd
 	if !s.full {
@@ -209,16 +299,23 @@ func (s *screen) show(views []view.Job, fleet *view.Fleet) bool {
 // changes are written to a file or a pipe: a line for each job whose state, last
 // outcome or error is another than in its last line.
 type changes struct {
-	a     *app.App
-	json  bool
-	shown map[string]string // by job
+	a       *app.App
+	command *statusCommand
+	shown   map[string]string // by job
 }
 
 // show reports whether the changes could be written.
 func (w *changes) show(views []view.Job, _ *view.Fleet) bool {
 	for _, v := range views {
-		if key := changeKey(v); w.shown[v.Name] != key {
+		key := changeKey(v)
+		if w.command.Failing && !v.Wrong() && w.shown[v.Name] == "" {
+			continue
+		}
+		if w.shown[v.Name] != key {
 			w.shown[v.Name] = key
+			if w.command.Failing && !v.Wrong() { // this was the end of it
+				delete(w.shown, v.Name)
+			}
 			if err := w.line(v); err != nil {
 				return false
 			}
@@ -236,13 +333,13 @@ func changeKey(v view.Job) string {
 }
 
 func (w *changes) line(v view.Job) error {
-	now := w.a.Now()
-	if w.json {
+	clock := w.command.times.clock(w.a, v.Name)
+	if w.command.JSON {
 		return format.WriteJSON(w.a.Console.Stdout, view.New(w.a, []view.Job{v}), "")
 	}
-	text := format.Stamp(now) + "  " + v.Name + "  " + v.StateWords(now)
+	text := clock.Date(clock.Now) + "  " + v.Name + "  " + v.StateWords(clock)
 	if v.Last != nil {
-		text += "; last " + v.LastWords(now)
+		text += "; last " + v.LastWords(clock)
 	}
 	if v.Error != "" {
 		text += "; " + v.Error

@@ -250,21 +250,25 @@ func (c *wakeCommand) do(ctx context.Context, a *app.App) int {
 }
 
 // printAlarm prints when the app is woken up next, where alarms are on.
-func printAlarm(ctx context.Context, a *app.App) {
+func printAlarm(ctx context.Context, a *app.App, clock format.Clock) {
 	if a.Alarm == nil {
 		return
 	}
 	note, err := a.Alarm.Pending(ctx)
-	switch now := a.Alarm.Now(); {
+	text := ""
+	clock.Now = a.Alarm.Now()
+	switch {
 	case err != nil:
-		fmt.Fprintf(a.Console.Stdout, "\nalarm: %s\n", format.Error(err))
+		text = format.Error(err)
 	case note.ID == "":
-		fmt.Fprintf(a.Console.Stdout, "\nalarm: none is set yet\n")
+		text = "none is set yet"
 	case a.Alarm.Elsewhere(note):
-		fmt.Fprintf(a.Console.Stdout, "\nalarm: none is set in this queue: the last one is in %s\n", format.Line(note.Queue))
-	case note.At.After(now):
-		fmt.Fprintf(a.Console.Stdout, "\nalarm: at %s, %s, for the tick of %s\n", format.Stamp(note.At), format.Relative(note.At, now), format.Stamp(note.Tick))
+		text = "none is set in this queue: the last one is in " + format.Line(note.Queue)
+	case note.At.After(clock.Now):
+		text = fmt.Sprintf("%s, for the tick of %s", clock.Both("at "+clock.Stamp(note.At)+",", clock.Relative(note.At)), clock.Stamp(note.Tick))
 	default:
-		fmt.Fprintf(a.Console.Stdout, "\nalarm: the last one was at %s: a replica answers it, and sets the next one\n", format.Stamp(note.At))
+		text = fmt.Sprintf("the last one was at %s: a replica answers it, and sets the next one", clock.Date(note.At))
 	}
+	fmt.Fprintln(a.Console.Stdout)
+	format.Wrapped(a.Console.Stdout, "alarm: "+text, a.Console.Width())
 }

@@ -174,7 +174,7 @@ func printUnlocked(a *app.App, l lock, now bool) {
 	at := a.Now()
 	fmt.Fprintf(a.Console.Stdout, "%s: the lease was %s, held by %s\n", l.job.Name, l.state, l.holder())
 	if !l.sure {
-		fmt.Fprintf(a.Console.Stdout, "state: %s\n", l.job.StateWords(at))
+		fmt.Fprintf(a.Console.Stdout, "state: %s\n", l.job.StateWords(format.Clock{Now: at}))
 	}
 	end, next := l.ends(at, now)
 	if now {

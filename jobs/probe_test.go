@@ -85,16 +85,9 @@ func newProbeServer(t *testing.T) *httptest.Server {
 		code, _ := strconv.Atoi(req.PathValue("code"))
 		w.WriteHeader(code)
 	})
-	// /hops/xxx is redirected once for each x.
-	mux.HandleFunc("/hops/{x}", func(w http.ResponseWriter, req *http.Request) {
-		if x := req.PathValue("x"); len(x) > 1 {
-			http.Redirect(w, req, "/hops/"+x[1:], http.StatusFound)
-			return
-		}
-		http.Redirect(w, req, "/status/200", http.StatusFound)
-	})
 	for path, location := range map[string]string{
-		"/loop": "/loop?token=sesame", "/bad-location": "http://ada:hunter2@%zz/?token=sesame", "/other-scheme": "ftp://ada:hunter2@example.test/?token=sesame",
+		"/hops/1": "/hops/2", "/hops/2": "/hops/3", "/hops/3": "/hops/4", "/hops/4": "/status/200", "/loop": "/loop?token=sesame",
+		"/bad-location": "http://ada:hunter2@%zz/?token=sesame", "/other-scheme": "ftp://ada:hunter2@example.test/?token=sesame",
 	} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", location)
@@ -111,39 +104,35 @@ func newProbeServer(t *testing.T) *httptest.Server {
 
 func TestProbe(t *testing.T) {
 	server := newProbeServer(t)
-	for _, test := range []struct {
-		path   string
+	for path, test := range map[string]struct {
 		status int
 		want   string // of the error; empty: no error
 	}{
-		{"/status/200", 200, ""},
-		{"/status/304", 304, ""},
-		{"/status/399", 399, ""},
-		{"/status/400", 400, "status 400"},
-		{"/status/500", 500, "status 500"},
-		{"/hops/xxx", 200, ""},
-		{"/hops/xxxx", 0, "more than 3 redirects"},
-		{"/loop", 0, "more than 3 redirects"},
-		{"/bad-location", 0, "no valid answer"},
-		{"/other-scheme", 0, "no valid answer"},
-		{"/hang-up", 0, "EOF"},
-		{"/cut", 200, "unexpected EOF"},
-		{"/garbage", 0, "no valid answer"},
+		"/status/200":   {200, ""},
+		"/status/399":   {399, ""},
+		"/status/400":   {400, "status 400"},
+		"/status/500":   {500, "status 500"},
+		"/hops/2":       {200, ""},
+		"/hops/1":       {0, "more than 3 redirects"},
+		"/loop":         {0, "more than 3 redirects"},
+		"/bad-location": {0, "no valid answer"},
+		"/other-scheme": {0, "no valid answer"},
+		"/hang-up":      {0, "EOF"},
+		"/cut":          {200, "unexpected EOF"},
+		"/garbage":      {0, "no valid answer"},
 	} {
-		t.Run(test.path, func(t *testing.T) {
-			name := server.URL + test.path
-			secret := strings.Replace(name, "//", "//ada:hunter2@", 1) + "?token=sesame#token"
-			log, err := runProbes(t.Context(), probeClient(), secret)
-			wantNoSecret(t, log+fmt.Sprint(err), "token")
-			want := fmt.Sprintf("url=%s status=%d latency_ms=", name, test.status)
-			if !strings.Contains(log, want) || strings.Count(log, "\n") != 1 || strings.Contains(log, "level=WARN") != (test.want != "") {
-				t.Errorf("got log %q, want one line with %q", log, want)
-			}
-			got := strings.TrimPrefix(fmt.Sprint(err), name+": ")
-			if test.want == "" && err != nil || test.want != "" && (got == fmt.Sprint(err) || !strings.HasSuffix(got, test.want)) {
-				t.Errorf("got %v, want %s: %s", err, name, test.want)
-			}
-		})
+		name := server.URL + path
+		secret := strings.Replace(name, "//", "//ada:hunter2@", 1) + "?token=sesame#token"
+		log, err := runProbes(t.Context(), probeClient(), secret)
+		wantNoSecret(t, log+fmt.Sprint(err), "token")
+		want := fmt.Sprintf("url=%s status=%d latency_ms=", name, test.status)
+		if !strings.Contains(log, want) || strings.Count(log, "\n") != 1 || strings.Contains(log, "level=WARN") != (test.want != "") {
+			t.Errorf("got log %q, want one line with %q", log, want)
+		}
+		got, named := strings.CutPrefix(fmt.Sprint(err), name+": ")
+		if (err == nil) != (test.want == "") || err != nil && !(named && strings.HasSuffix(got, test.want)) {
+			t.Errorf("got %v, want %s: %s", err, name, test.want)
+		}
 	}
 }
 
@@ -189,73 +178,52 @@ func TestProbeCredentials(t *testing.T) {
 }
 
 func TestProbeURLs(t *testing.T) {
-	tests := []struct {
-		list, want string // the URLs, quoted, or the error
-	}{
-		{"http://a", `"http://a"`},
-		{"http://a,https://b:8443/c?d=e", `"http://a" "https://b:8443/c?d=e"`},
-		{" http://a ,\n\thttps://b,, ", `"http://a" "https://b"`},
-		{"HTTP://a http://[::1]:80/", `"http://a" "http://[::1]:80/"`},
-		{" ,\n", "PROBE_URLS holds no URL: want at least one"},
-		{"ftp://ada:hunter2@a", "PROBE_URLS, entry 1: want a URL that begins with http:// or https://"},
-		{"ada:hunter2@b/?token", "PROBE_URLS, entry 1: want a URL that begins with http:// or https://"},
-		{"http://a,http://a b@c", "PROBE_URLS, entry 3: want a URL that begins with http:// or https://"},
-		{"http://ada:hunter/2@b", "PROBE_URLS, entry 1: not a valid URL"},
-		{"http://a/%zztoken", "PROBE_URLS, entry 1: not a valid URL"},
-		{"http:///token", "PROBE_URLS, entry 1: the URL has no host"},
-		{"http://ada:hunter2@:80/", "PROBE_URLS, entry 1: the URL has no host"},
-		{"http:token", "PROBE_URLS, entry 1: the URL has no host"},
-		{"x://token http://a https://", "PROBE_URLS, entry 1: want a URL that begins with http:// or https://\n" +
-			"PROBE_URLS, entry 3: the URL has no host"},
-	}
-	for _, test := range tests {
-		urls, err := probeURLs(test.list)
+	const scheme, host = "PROBE_URLS, entry %d: want a URL that begins with http:// or https://", "PROBE_URLS, entry %d: the URL has no host"
+	for list, want := range map[string]string{ // the URLs, quoted, or the error
+		"http://a,https://b:8443/c?d=e": `"http://a" "https://b:8443/c?d=e"`,
+		" http://a ,\n\thttps://b,, ":   `"http://a" "https://b"`,
+		"HTTP://a http://[::1]:80/":     `"http://a" "http://[::1]:80/"`,
+		" ,\n":                          "PROBE_URLS holds no URL: want at least one",
+		"ftp://ada:hunter2@a":           fmt.Sprintf(scheme, 1),
+		"http://a,http://a b@c":         fmt.Sprintf(scheme, 3),
+		"http://ada:hunter/2@b":         "PROBE_URLS, entry 1: not a valid URL",
+		"http:///token":                 fmt.Sprintf(host, 1),
+		"http://ada:hunter2@:80/":       fmt.Sprintf(host, 1),
+		"x://token http://a https://":   fmt.Sprintf(scheme+"\n"+host, 1, 3),
+	} {
+		urls, err := probeURLs(list)
 		got := strings.Trim(fmt.Sprintf("%q", urls), "[]")
 		if err != nil {
 			got = err.Error()
 			wantNoSecret(t, got, "token")
 		}
-		if got != test.want {
-			t.Errorf("%q: got %q, want %q", test.list, got, test.want)
+		if got != want {
+			t.Errorf("%q: got %q, want %q", list, got, want)
 		}
 	}
 }
 
-func TestProbeTimeout(t *testing.T) {
-	checkDurations(t, "PROBE_TIMEOUT", probeTimeout, []durationTest{
-		{"", 10 * time.Second}, {"250ms", 250 * time.Millisecond}, {"30s", 30 * time.Second},
-		{"30001ms", 0}, {"0", 0}, {"0s", 0}, {"-1s", 0}, {"10", 0}, {"soon", 0},
-	})
-}
-
-// A durationTest is a text of a setting and what it means; zero: it is refused.
-type durationTest struct {
-	text string
-	want time.Duration
-}
-
-func checkDurations(t *testing.T, setting string, parse func(string) (time.Duration, error), tests []durationTest) {
-	t.Helper()
-	for _, test := range tests {
-		got, err := parse(test.text)
-		if got != test.want || (err != nil) != (test.want == 0) {
-			t.Errorf("%q: got %v, %v, want %v", test.text, got, err, test.want)
-		}
-		if err != nil && !strings.HasPrefix(err.Error(), fmt.Sprintf("%s is %q: want ", setting, test.text)) {
-			t.Errorf("%q: got error %q", test.text, err)
-		}
-	}
-}
-
-func TestProbeEnvironment(t *testing.T) {
-	for list, want := range map[string]string{
-		"": "skipped: PROBE_URLS is not set",
-		"http://a ftp://b": "PROBE_URLS, entry 2: want a URL that begins with http:// or https://\n" +
-			"PROBE_TIMEOUT is \"soon\": want a duration above 0 and at most 30s, such as 10s",
+func TestDurations(t *testing.T) {
+	for setting, test := range map[string]struct {
+		parse   func(string) (time.Duration, error)
+		means   map[string]time.Duration
+		refused []string
+	}{
+		"PROBE_TIMEOUT": {probeTimeout, map[string]time.Duration{"": 10 * time.Second, "250ms": 250 * time.Millisecond, "30s": 30 * time.Second},
+			[]string{"30001ms", "0", "0s", "-1s", "10", "soon"}},
+		"PRUNE_KEEP": {pruneKeep, map[string]time.Duration{
+			"": 30 * pruneDay, "30d": 30 * pruneDay, "1d12h": 36 * time.Hour, "36h30m": 36*time.Hour + 30*time.Minute, "65535d": 65535 * pruneDay},
+			[]string{"65536d", "0", "0s", "0d", "-1h", "-1d", "+1d", "30", "d", "1.5d", " 30d", "30D", "a month"}},
 	} {
-		err := runProbe(t.Context(), environment("PROBE_URLS", list, "PROBE_TIMEOUT", "soon"), unasked(t), slog.New(slog.DiscardHandler))
-		if err == nil || err.Error() != want {
-			t.Errorf("%q: got %v, want %s", list, err, want)
+		for text, want := range test.means {
+			if got, err := test.parse(text); got != want || err != nil {
+				t.Errorf("%s=%q: got %v, %v, want %v", setting, text, got, err, want)
+			}
+		}
+		for _, text := range test.refused {
+			if _, err := test.parse(text); err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("%s is %q: want ", setting, text)) {
+				t.Errorf("%s=%q: got %v", setting, text, err)
+			}
 		}
 	}
 }

@@ -63,18 +63,18 @@ func runPrune(ctx context.Context, env func(string) string, now time.Time, log *
 // pruneKeep reads a retention. A day is 24 hours: time.ParseDuration has no
 // unit above the hour, and people think of retention in days.
 func pruneKeep(text string) (time.Duration, error) {
-	const day = 24 * time.Hour
 	if text == "" {
-		return 30 * day, nil
+		return 30 * 24 * time.Hour, nil
 	}
-	keep, err := time.ParseDuration(text)
-	if number, ok := strings.CutSuffix(text, "d"); ok {
-		var days uint64
-		days, err = strconv.ParseUint(number, 10, 16) // 16 bits of days, 179 years, fit a Duration
-		keep = time.Duration(days) * day
+	hours := text
+	if number, rest, ok := strings.Cut(text, "d"); ok {
+		if days, err := strconv.ParseUint(number, 10, 16); err == nil {
+			hours = fmt.Sprint(24*days, "h", rest)
+		}
 	}
+	keep, err := time.ParseDuration(hours)
 	if err != nil || keep <= 0 {
-		return 0, fmt.Errorf("PRUNE_KEEP is %q: want a duration above 0, such as 720h, or whole days, such as 30d", text)
+		return 0, fmt.Errorf("PRUNE_KEEP is %q: want a duration above 0, such as 720h, 30d or 1d12h", text)
 	}
 	return keep, nil
 }

@@ -23,22 +23,14 @@ var pruneNow = time.Date(2026, 11, 21, 3, 15, 0, 0, time.UTC)
 const pruneDay = 24 * time.Hour
 
 func TestPrune(t *testing.T) {
-	tests := []struct {
-		name, keep, dry string
-		left            []string
-		log             string
-	}{
-		{"deletes what is older", "30d", "false", []string{"a", "a/b", "a/b/edge", "a/young", "future"},
-			"keep=720h0m0s dry_run=false seen=5 kept=3 old=2 deleted=2 bytes=20 failed=0"},
-		{"is dry unless told", "", "", []string{"a", "a/b", "a/b/edge", "a/b/old", "a/young", "future", "older"},
-			"keep=720h0m0s dry_run=true seen=5 kept=3 old=2 deleted=0 bytes=20 failed=0"},
-		{"is dry when told", "30d", "true", []string{"a", "a/b", "a/b/edge", "a/b/old", "a/young", "future", "older"},
-			"keep=720h0m0s dry_run=true seen=5 kept=3 old=2 deleted=0 bytes=20 failed=0"},
-		{"goes by the retention", "1h", "false", []string{"a", "a/b", "future"},
-			"keep=1h0m0s dry_run=false seen=5 kept=1 old=4 deleted=4 bytes=40 failed=0"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
+	const some, all = "a a/b a/b/edge a/young future", "a a/b a/b/edge a/b/old a/young future older"
+	for name, test := range map[string]struct{ keep, dry, left, log string }{
+		"deletes what is older": {"30d", "false", some, "keep=720h0m0s dry_run=false seen=5 kept=3 old=2 deleted=2 bytes=20 failed=0"},
+		"is dry unless told":    {"", "", all, "keep=720h0m0s dry_run=true seen=5 kept=3 old=2 deleted=0 bytes=20 failed=0"},
+		"is dry when told":      {"30d", "true", all, "keep=720h0m0s dry_run=true seen=5 kept=3 old=2 deleted=0 bytes=20 failed=0"},
+		"goes by the retention": {"1h", "false", "a a/b future", "keep=1h0m0s dry_run=false seen=5 kept=1 old=4 deleted=4 bytes=40 failed=0"},
+	} {
+		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			makeFile(t, 30*pruneDay, dir, "a", "b", "edge") // as old as the retention, not older
 			makeFile(t, 30*pruneDay+time.Second, dir, "a", "b", "old")
@@ -48,9 +40,8 @@ func TestPrune(t *testing.T) {
 
 			var out bytes.Buffer
 			env := environment("PRUNE_DIR", dir, "PRUNE_KEEP", test.keep, "PRUNE_DRY_RUN", test.dry)
-			err := runPrune(t.Context(), env, pruneNow, slog.New(slog.NewTextHandler(&out, nil)))
-			must(t, err)
-			wantPaths(t, dir, test.left...)
+			must(t, runPrune(t.Context(), env, pruneNow, slog.New(slog.NewTextHandler(&out, nil))))
+			wantPaths(t, dir, strings.Fields(test.left)...)
 			if got := out.String(); !strings.Contains(got, test.log) || strings.Count(got, "\n") != 1 {
 				t.Errorf("got log %q, want one line with %q", got, test.log)
 			}
@@ -58,34 +49,14 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-func TestPruneEnvironment(t *testing.T) {
-	for dir, want := range map[string]string{
-		"":  "skipped: PRUNE_DIR is not set",
-		"x": "PRUNE_KEEP is \"nonsense\": want a duration above 0, such as 720h, or whole days, such as 30d\nPRUNE_DRY_RUN is \"no\": want true or false",
-	} {
-		env := environment("PRUNE_DIR", dir, "PRUNE_KEEP", "nonsense", "PRUNE_DRY_RUN", "no")
-		if err := runPrune(t.Context(), env, pruneNow, slog.New(slog.DiscardHandler)); err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
+func TestPruneDryRun(t *testing.T) {
+	for text, want := range map[string]string{"": "true <nil>", "true": "true <nil>", "false": "false <nil>"} {
+		if got, err := pruneDryRun(text); fmt.Sprint(got, err) != want {
+			t.Errorf("%q: got %v, %v", text, got, err)
 		}
 	}
-}
-
-func TestPruneKeep(t *testing.T) {
-	checkDurations(t, "PRUNE_KEEP", pruneKeep, []durationTest{
-		{"", 720 * time.Hour},
-		{"30d", 720 * time.Hour},
-		{"1d", 24 * time.Hour},
-		{"36h30m", 36*time.Hour + 30*time.Minute},
-		{"65535d", 65535 * 24 * time.Hour},
-		{"65536d", 0}, {"0", 0}, {"0s", 0}, {"0d", 0}, {"-1h", 0}, {"-1d", 0}, {"+1d", 0},
-		{"30", 0}, {"d", 0}, {"1.5d", 0}, {"1d12h", 0}, {" 30d", 0}, {"30D", 0}, {"a month", 0},
-	})
-}
-
-func TestPruneDryRun(t *testing.T) {
-	for _, text := range []string{"", "true", "false", "False", "0", "no", "false "} {
-		got, err := pruneDryRun(text)
-		if known := text == "" || text == "true" || text == "false"; got != (text != "false") || (err == nil) != known {
+	for _, text := range []string{"False", "0", "no", "false "} {
+		if got, err := pruneDryRun(text); !got || err == nil {
 			t.Errorf("%q: got %v, %v", text, got, err)
 		}
 	}
@@ -110,11 +81,9 @@ func TestPruneRefuses(t *testing.T) {
 	for _, test := range []struct{ wd, dir, home, storage, want string }{
 		// The root, the home, and what is above it.
 		{"data", top, "", "", holds},
-		{"data", top + "." + string(filepath.Separator) + "..", "", "", holds},
 		{"data", home, home, "", holds},
 		{"data", in("users"), home, "", holds},
 		{"data", in("to-home"), home, "", holds},
-		{"data", home, in("to-home"), "", holds},
 		{"data", in("users"), in("to-home"), "", holds},
 		{"data", in("users/ada/file"), "", "", none},
 		{"data", in("missing"), "", "", none},
@@ -125,35 +94,27 @@ func TestPruneRefuses(t *testing.T) {
 		{"data", in("data"), in("users/bob"), "", ""}, // who has no home
 		// The records of the scheduler are no old files to delete, wherever they are.
 		{"", base, "", "", holds},
-		{"", in(".soloist"), "", "", holds},
-		{"", base, "", "dir:elsewhere", holds},
-		{"", elsewhere, "", "dir:elsewhere", holds},
 		{"", ".soloist", "", "", holds},
+		{"", elsewhere, "", "dir:elsewhere", holds},
 		{"", filepath.Join(".soloist", "jobs"), "", "", within},
 		{"", "to-jobs", "", "", within},
-		{"", in(".soloist/jobs"), "", "dir:.soloist", within},
 		{"", filepath.Join("elsewhere", "jobs"), "", "dir:elsewhere", within},
 		{"", filepath.Join("elsewhere", "jobs"), "", "dir:missing", ""},
-		{"", filepath.Join("elsewhere", "jobs"), "", "", ""},
 		// Within the records, a relative path says nothing of them.
 		{"elsewhere/jobs/old", ".", "", "dir:" + elsewhere, within},
-		{"elsewhere/jobs/old", "..", "", "dir:" + elsewhere, within},
-		{"to-old", ".", "", "dir:" + elsewhere, within},
 		{"to-old", "..", "", "dir:" + elsewhere, within},
 	} {
-		t.Run(strings.ReplaceAll(fmt.Sprint(test), base, "base"), func(t *testing.T) {
-			t.Chdir(in(test.wd))
-			for _, name := range []string{"HOME", "USERPROFILE"} {
-				root, err := openPruneDir(test.dir, environment(name, test.home, "SOLOIST_STORAGE", test.storage))
-				if root != nil {
-					root.Close()
-				}
-				says := regexp.MustCompile("^" + regexp.QuoteMeta(fmt.Sprintf("PRUNE_DIR is %q", test.dir)) + ".*" + test.want)
-				if (err == nil) != (test.want == "") || err != nil && !says.MatchString(err.Error()) {
-					t.Errorf("got %v, want an error with the value and %q", err, test.want)
-				}
+		t.Chdir(in(test.wd))
+		for _, name := range []string{"HOME", "USERPROFILE"} {
+			root, err := openPruneDir(test.dir, environment(name, test.home, "SOLOIST_STORAGE", test.storage))
+			if root != nil {
+				root.Close()
 			}
-		})
+			says := regexp.MustCompile("^" + regexp.QuoteMeta(fmt.Sprintf("PRUNE_DIR is %q", test.dir)) + ".*" + test.want)
+			if (err == nil) != (test.want == "") || err != nil && !says.MatchString(err.Error()) {
+				t.Errorf("%q: got %v, want an error with the value and %q", test, err, test.want)
+			}
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package azure_test
 
 import (
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/base64"
 	"io"
 	"log"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/internal/azurite"
 )
 
 // jwt is a token for the principal with this object id.
@@ -28,7 +30,7 @@ func refusing(code, object string) transport {
 			return token(r, jwt(object), 24*3600), nil
 		case code == "page":
 			return page(r, http.StatusOK, http.Header{}), nil
-		case r.URL.Host != "sim.blob.core.windows.net":
+		case r.URL.Host != "sim.blob.core.windows.net" && r.URL.Host != "store:10000":
 			return &http.Response{StatusCode: 400, Request: r, Header: http.Header{}, Body: http.NoBody}, nil
 		}
 		return refusal(r, 403, code), nil
@@ -51,6 +53,8 @@ func TestAdvice(t *testing.T) {
 		{"keys are not allowed", key, false, "KeyBasedAuthenticationNotPermitted", "", "KeyBasedAuthenticationNotPermitted", "--allow-shared-key-access true"},
 		{"network rules", key, false, "AuthorizationFailure", "", "AuthorizationFailure", "az storage account network-rule add --account-name sim"},
 		{"network rules, or a signature", signature, false, "AuthorizationFailure", "", "AuthorizationFailure", "generate-sas --account-name sim"},
+		{"an emulator", azure.Config{ConnectionString: "BlobEndpoint=http://store:10000/sim;" + keyed}, false, "AuthorizationFailure", "", "AuthorizationFailure",
+			"an emulator says this of a wrong key"},
 		{"a busy service", key, false, "ServerBusy", "", "ServerBusy", "try again"},
 		{"an answer of a proxy", key, false, "", "", "not from the Blob service", "something between here and the Blob service answers"},
 		{"a sign-in page", key, false, "page", "", "not from the Blob service", "NO_PROXY"},
@@ -113,7 +117,16 @@ func TestAdviceOnCreatingUsesControlPlane(t *testing.T) {
 
 // A connection that comes to no TLS is a finding that tells why.
 func TestExamineConnectionWithoutTLS(t *testing.T) {
-	for want, start := range map[string]func(*httptest.Server){"its certificate is not trusted": (*httptest.Server).StartTLS, "does not speak TLS": (*httptest.Server).Start} {
+	cert, key := azurite.Certificate(t, time.Now().Add(-time.Hour), "127.0.0.1")
+	expired, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, start := range map[string]func(*httptest.Server){
+		"its certificate is not trusted: install ca-certificates": (*httptest.Server).StartTLS,
+		"does not speak TLS": (*httptest.Server).Start,
+		"has expired":        func(s *httptest.Server) { s.TLS = &tls.Config{Certificates: []tls.Certificate{expired}}; s.StartTLS() },
+	} {
 		server := httptest.NewUnstartedServer(http.NotFoundHandler())
 		server.Config.ErrorLog = log.New(io.Discard, "", 0)
 		start(server)

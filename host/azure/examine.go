@@ -59,6 +59,9 @@ func failure(advice, format string, args ...any) Finding {
 	return Finding{Fails: true, Text: fmt.Sprintf(format, args...), Advice: advice}
 }
 
+// lookUpHost is a variable for tests.
+var lookUpHost = resolver.LookupHost
+
 // lookUp asks for the address of the service, or of the proxy before it.
 func (e *examination) lookUp(ctx context.Context) Finding {
 	address, proxied := e.store.way.address()
@@ -70,11 +73,11 @@ func (e *examination) lookUp(ctx context.Context) Finding {
 	if net.ParseIP(host) != nil {
 		return fine("%s is an address", what)
 	}
-	all, err := net.DefaultResolver.LookupHost(ctx, host)
+	all, err := lookUpHost(ctx, host)
 	if err == nil {
 		return fine("%s is %s", what, strings.Join(all[:min(len(all), 3)], ", "))
 	}
-	advice := "check the name of the account; if it has a private endpoint, link the zone privatelink.blob.core.windows.net to this network"
+	advice := "check the name of the account in SOLOIST_STORAGE or AzureWebJobsStorage; if it has a private endpoint, link the zone privatelink.blob.core.windows.net to this network"
 	if proxied {
 		advice = "check the name of the proxy"
 	}

@@ -2,6 +2,7 @@ package azure
 
 import (
 	"context"
+	"net"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
@@ -9,6 +10,13 @@ import (
 const StorageScope = storageScope
 
 var Resolver = resolver
+
+// SetResolver has names looked up elsewhere until restore is called.
+func SetResolver(r *net.Resolver) (restore func()) {
+	before := lookUpHost
+	lookUpHost = r.LookupHost
+	return func() { lookUpHost = before }
+}
 
 // Network is the transport of a Config that names none, with so many connections
 // at most.

@@ -3,7 +3,9 @@ package local
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -21,5 +23,17 @@ func TestErrorAfterRenameIsUnclear(t *testing.T) {
 	}
 	if err := unclear("app/job.json", nil); err != nil {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What to do about it is part of an error of the file system.
+func TestErrorsOfTheFileSystemHaveAdvice(t *testing.T) {
+	for advice, err := range map[string]error{
+		"make room": &fs.PathError{Op: "write", Err: diskFull}, "hard links": &os.LinkError{Op: "link", Err: syscall.EOPNOTSUPP},
+		"the right to read and write": fs.ErrPermission, "mount it for writing": syscall.EROFS, "a file stands": syscall.ENOTDIR,
+	} {
+		if got := explain(err); !errors.Is(got, err) || !strings.Contains(got.Error(), advice) {
+			t.Errorf("got %v, want the advice %q", got, advice)
+		}
 	}
 }

@@ -299,6 +299,9 @@ func TestEventsFollowTheRecord(t *testing.T) {
 			c.wantStages(book)
 			for _, e := range book.of("work", event.Ended, event.Settled) {
 				told[outcomeName(e.Outcome)]++
+				failed := e.Kind == event.Ended && (e.Outcome.Status == event.Failed || e.Outcome.Status == event.Stalled)
+				c.wrong(failed && !strings.Contains(e.Detail, "failed after") && !strings.Contains(e.Detail, "stalled after") ||
+					e.Outcome.Status == event.Succeeded && e.Detail != "", "%s has the detail %q", outcomeName(e.Outcome), e.Detail)
 			}
 		}
 		for name := range seen {

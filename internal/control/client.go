@@ -148,14 +148,14 @@ func refused(err error) bool {
 
 // write applies the order to the document as it was read, and writes that.
 func (c *Client) write(ctx context.Context, v *version, o *record.Order, r *record.Record) error {
-	lo, hi, known := c.Clock.Now()
-	if !known { // the store gives no dates
-		lo, hi = c.Clock.Wall(), c.Clock.Wall()
+	now := c.Clock.Now()
+	if now.Latest.IsZero() { // the store gives no dates
+		now.Earliest, now.Latest = now.Best, now.Best
 	}
 	// The earliest that it can be: each tick that comes due after a pause was ordered is of the pause.
-	o.At = lo.UTC().Truncate(time.Millisecond)
+	o.At = now.Earliest.UTC().Truncate(time.Millisecond)
 	// The number is larger than that of an entry that was made before: see plan.Policy.New.
-	o.Seq = hi.UnixMicro() + 1
+	o.Seq = now.Latest.UnixMicro() + 1
 	if err := Apply(&v.doc, o, r); err != nil {
 		return Refuse(err)
 	}

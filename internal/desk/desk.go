@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/soloist-go/soloist/internal/control"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/runner"
 )
@@ -17,6 +18,9 @@ type (
 
 	// A Range says which ticks a backfill has.
 	Range = runner.Range
+
+	// A BackfillPlan says which ticks those are.
+	BackfillPlan = runner.BackfillPlan
 )
 
 // A Desk is of one scheduler.
@@ -58,6 +62,22 @@ func (d *Desk) Control(ctx context.Context) (record.Control, error) {
 		return record.Control{}, ErrNoOrders
 	}
 	return d.Replica.Orders.Client.Read(ctx)
+}
+
+// PlanBackfill returns what a backfill of a job or shard would run.
+func (d *Desk) PlanBackfill(ctx context.Context, job string, of Range) (BackfillPlan, error) {
+	r, err := d.Runner(job)
+	switch {
+	case err != nil:
+		return BackfillPlan{}, err
+	case r.Singleton() || r.EveryReplica():
+		return BackfillPlan{}, control.Refuse(fmt.Errorf("%s has no ticks that are run once: it is a singleton, or runs on each replica", job))
+	}
+	plan, err := r.PlanBackfill(ctx, of)
+	if err != nil {
+		err = fmt.Errorf("backfill %s: %w", job, err)
+	}
+	return plan, err
 }
 
 // Runner returns the runner of a job, singleton or shard.

@@ -97,6 +97,8 @@ func invoke(t *testing.T, h *functions.Host, function, payload string) (ran []ou
 	return ran, len(told.Jobs), res
 }
 
+// Timers have the jobs run that are due. An HTTP trigger runs its job, once for each invocation, and its answer says what became of
+// the run.
 func TestProgramAnswersTheHost(t *testing.T) {
 	t.Parallel()
 	h := soloistHost(t, storage(t))
@@ -108,6 +110,12 @@ func TestProgramAnswersTheHost(t *testing.T) {
 	if _, err := h.Invoke(t.Context(), "warmup", `{"Data":{"warmupContext":{}},"Metadata":{}}`); err != nil {
 		t.Error(err)
 	}
+	for _, call := range []struct{ job, status, code string }{{"work", "succeeded", "200"}, {"work", "succeeded", "200"}, {"broke", "failed", "500"}} {
+		ran, _, res := invoke(t, h, call.job, byHTTP)
+		if len(ran) != 1 || ran[0].Request != res.ID || ran[0].Status != call.status || !strings.Contains(string(res.Outputs["res"]), `"statusCode":"`+call.code+`"`) {
+			t.Errorf("%s: got %+v and %s, want the request %s", call.job, ran, res.Outputs["res"], res.ID)
+		}
+	}
 	if has(h, "stderr: ") || !has(h, "a singleton does not run in Functions") { // to the host, standard error is errors
 		t.Errorf("got %q", h.Lines())
 	}
@@ -115,18 +123,6 @@ func TestProgramAnswersTheHost(t *testing.T) {
 
 // byHTTP is what an HTTP trigger sends.
 const byHTTP = `{"Data":{"req":{"Url":"http://localhost/api/job","Method":"POST","Headers":{},"Body":"hello"}},"Metadata":{}}`
-
-// An HTTP trigger runs its job, once for each invocation, and its answer says what became of the run.
-func TestRunByHTTP(t *testing.T) {
-	t.Parallel()
-	h := soloistHost(t, storage(t))
-	for _, call := range []struct{ job, status, code string }{{"work", "succeeded", "200"}, {"work", "succeeded", "200"}, {"broke", "failed", "500"}} {
-		ran, _, res := invoke(t, h, call.job, byHTTP)
-		if len(ran) != 1 || ran[0].Request != res.ID || ran[0].Status != call.status || !strings.Contains(string(res.Outputs["res"]), `"statusCode":"`+call.code+`"`) {
-			t.Errorf("%s: got %+v and %s, want the request %s", call.job, ran, res.Outputs["res"], res.ID)
-		}
-	}
-}
 
 // A handler is killed while it runs a job. The next invocation gives the tick its
 // outcome, or its next attempt.

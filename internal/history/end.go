@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist/event"
@@ -34,10 +35,11 @@ type extent struct {
 // enough is how many outcomes an end has to know: a record has up to twenty.
 const enough = 40
 
-// list returns the logs of a job.
-func list(ctx context.Context, s store.Appender, entry string) (all []extent, err error) {
+// list returns the logs of a job whose parts have such a prefix before their number.
+func list(ctx context.Context, s store.Appender, entry, prefix string) (all []extent, err error) {
 	err = s.Logs(ctx, entry, func(name string, size int64) bool {
-		if _, err := strconv.Atoi(path.Base(name)); err == nil {
+		number, ok := strings.CutPrefix(path.Base(name), prefix)
+		if _, err := strconv.Atoi(number); ok && err == nil {
 			all = append(all, extent{name, size})
 		}
 		return true
@@ -47,7 +49,7 @@ func list(ctx context.Context, s store.Appender, entry string) (all []extent, er
 
 // look reads the end of a job's logs.
 func look(ctx context.Context, s store.Appender, entry string) (*end, error) {
-	parts, err := list(ctx, s, entry)
+	parts, err := list(ctx, s, entry, "")
 	if err != nil {
 		return nil, err
 	}
@@ -147,6 +149,7 @@ func (e *end) with(kept, news []Line, rec *record.Record) []Line {
 		k := keyOf(&l.Outcome)
 		is := func(o event.Outcome) bool { return keyOf(&o) == k }
 		if i := slices.IndexFunc(news, func(l Line) bool { return is(l.Outcome) }); i >= 0 {
+			news[i].Reason = longer(l.Reason, news[i].Reason)
 			all, news = append(all, news[:i+1]...), news[i+1:]
 		}
 		switch {

@@ -20,6 +20,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist/event"
@@ -42,7 +43,15 @@ func shortened(o event.Outcome) event.Outcome {
 	return o
 }
 
-const longestReason = 100
+const longestReason = 500
+
+// longer returns a reason as it was when it was longer: a record shortens those of older outcomes.
+func longer(before, now string) string {
+	if strings.HasPrefix(before, now) {
+		return before
+	}
+	return now
+}
 
 // At is when the outcome came about: the end of the run, as far as it is known.
 func (l *Line) At() time.Time {

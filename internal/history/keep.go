@@ -44,7 +44,7 @@ func (k Keep) old(ctx context.Context, s store.Appender, p extent, now time.Time
 	if k.Age == 0 {
 		return false, nil
 	}
-	b, err := s.ReadLog(ctx, p.name, 0, 8<<10)
+	b, err := s.ReadLog(ctx, p.name, 0, store.MaxAppend)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

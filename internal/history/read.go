@@ -25,7 +25,7 @@ func Read(ctx context.Context, s store.Appender, entry string, since time.Time, 
 // needs for that, so some from before the instant may be among them. whole reports whether
 // it has all since the instant.
 func Newest(ctx context.Context, s store.Appender, entry string, since time.Time, most int, rec *record.Record) (all []Line, whole bool, err error) {
-	parts, err := list(ctx, s, entry)
+	parts, err := list(ctx, s, entry, "")
 	if err != nil {
 		return nil, false, err
 	}
@@ -87,8 +87,13 @@ func Update(lines []Line, rec *record.Record) (all []Line, ok bool) {
 	}
 	changed := false
 	for i := range rec.History {
-		if n, known := at[keyOf(&rec.History[i])]; known && recent[n].Outcome != rec.History[i] { // a stalled run ends later
-			recent[n].Outcome, changed = rec.History[i], true
+		n, known := at[keyOf(&rec.History[i])]
+		if !known {
+			continue
+		}
+		o := rec.History[i]
+		if o.Reason = longer(recent[n].Reason, o.Reason); recent[n].Outcome != o { // a stalled run ends later
+			recent[n].Outcome, changed = o, true
 		}
 	}
 	news := unlogged(recent, rec)

@@ -34,11 +34,15 @@ type Writer struct {
 	App  string
 	Keep Keep
 
+	// Details is about how many bytes of details of failures are kept of each job; zero: none are.
+	Details int64
+
 	// Failed is called for each job whose log could not be written; the next try follows. It may be nil.
 	Failed func(job string, err error)
 
 	mu   sync.Mutex
 	jobs map[string]*waiting
+	held int // bytes of the details that wait
 	wake chan struct{}
 }
 
@@ -52,6 +56,10 @@ type waiting struct {
 	logged int64     // the largest token that is in the log, or in count
 	tries  time.Time // not before this instant, after a failure
 
+	failures []failure // whose details wait
+	tell     time.Time // not before this instant
+
+	tail *tail     // of Run alone; nil: it has to be read
 	end  *end      // of Run alone; nil: it has to be read
 	tidy time.Time // of Run alone: the last look at what is too old
 }
@@ -76,7 +84,7 @@ func (w *Writer) Take(e event.Event) {
 	j.count++
 	j.token = max(j.token, e.Run.Token)
 	j.kept = append(j.kept[max(0, len(j.kept)+1-mostKept):], Line{Outcome: shortened(e.Outcome), seen: e.Time})
-	if j.due(time.Now()) {
+	if tells := w.hold(j, &e); tells || j.due(time.Now()) {
 		select {
 		case w.wake <- struct{}{}:
 		default:
@@ -117,6 +125,11 @@ func (w *Writer) Run(ctx context.Context) {
 				w.write(calls, job)
 			}
 		}
+		for _, job := range w.due(func(j *waiting) bool { return j.tells(time.Now()) }) {
+			if ctx.Err() == nil {
+				w.writeDetails(calls, job)
+			}
+		}
 		timer := time.NewTimer(rest)
 		select {
 		case <-w.wake:
@@ -127,6 +140,9 @@ func (w *Writer) Run(ctx context.Context) {
 	}
 	for _, job := range w.due(func(j *waiting) bool { return j.count > 0 }) {
 		w.write(calls, job)
+	}
+	for _, job := range w.due(func(j *waiting) bool { return len(j.failures) > 0 }) {
+		w.writeDetails(calls, job)
 	}
 }
 

@@ -7,17 +7,6 @@ import (
 	"github.com/soloist-go/soloist/internal/instant"
 )
 
-// dateStep returns by how much the service's clock may be ahead of a date in an answer.
-// A Date header has whole seconds
-// (https://www.rfc-editor.org/rfc/rfc9110#name-date-time-formats). A date with a fraction
-// is exact.
-func dateStep(date time.Time) time.Duration {
-	if date.Nanosecond() == 0 {
-		return time.Second
-	}
-	return 0
-}
-
 // An error of the wall clock of more than skewWrong is reported, and its end at skewRight: in
 // between, an answer that took long must not make it seem right and wrong in turn.
 const (
@@ -58,83 +47,75 @@ func (c *Clock) Observe(sent time.Duration, date time.Time) {
 	if date.IsZero() {
 		return
 	}
-	if skew, turned := c.observe(sent, date); turned && c.Skewed != nil {
+	c.mu.Lock()
+	now, wall := c.Elapsed(), c.Wall()
+	lo, hi := date, date.Add(now-sent)
+	// A Date header has whole seconds (https://www.rfc-editor.org/rfc/rfc9110#name-date-time-formats), so the service's clock may
+	// be ahead of it. A date with a fraction is exact.
+	if date.Nanosecond() == 0 {
+		hi = hi.Add(time.Second)
+	}
+	// Bounds that do not overlap prove that one answer had a wrong date, for example
+	// after a correction of the service's clock. Then the new one counts.
+	if old := c.reading(now); c.known && old.Earliest.Before(hi) && lo.Before(old.Latest) {
+		lo, hi = instant.Later(lo, old.Earliest), instant.Earlier(hi, old.Latest)
+	}
+	c.known, c.at, c.lo, c.hi = true, now, lo, hi
+	c.off = instant.Earlier(instant.Later(wall, lo), hi).Sub(wall)
+	skew, turned := -c.off, false
+	switch {
+	case !c.wrong && skew.Abs() > skewWrong:
+		c.wrong, turned = true, true
+	case c.wrong && skew.Abs() <= skewRight:
+		c.wrong, turned, skew = false, true, 0
+	}
+	c.mu.Unlock()
+	if turned && c.Skewed != nil {
 		c.Skewed(skew)
 	}
 }
 
-// observe returns by how much the wall clock is proved wrong if the answer has turned that
-// from right to wrong, and zero if it has turned it to right.
-func (c *Clock) observe(sent time.Duration, date time.Time) (skew time.Duration, turned bool) {
+// A Time is what a Clock knows of the time at one moment.
+type Time struct {
+	// Best is the time of the wall clock, corrected as far as the service's clock proves
+	// it wrong. It decides which ticks are due, and nothing that has to be certain.
+	Best time.Time
+
+	Earliest, Latest time.Time // that the service's clock can show; zero while no answer had a date
+}
+
+// Now reads the clock.
+func (c *Clock) Now() Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.Elapsed()
-	lo, hi := date, date.Add(dateStep(date)+now-sent)
-	// Bounds that do not overlap prove that one answer had a wrong date, for example
-	// after a correction of the service's clock. Then the new one counts.
-	if oldLo, oldHi, ok := c.bounds(now); ok && oldLo.Before(hi) && lo.Before(oldHi) {
-		lo, hi = instant.Later(lo, oldLo), instant.Earlier(hi, oldHi)
-	}
-	c.known, c.at, c.lo, c.hi = true, now, lo, hi
-	wall := c.Wall()
-	c.off = instant.Earlier(instant.Later(wall, lo), hi).Sub(wall)
-	switch {
-	case !c.wrong && c.off.Abs() > skewWrong:
-		c.wrong = true
-		return -c.off, true
-	case c.wrong && c.off.Abs() <= skewRight:
-		c.wrong = false
-		return 0, true
-	}
-	return 0, false
+	return c.reading(c.Elapsed())
 }
 
-// Earliest returns the earliest time that the service's clock can show now. Zero: not known.
-func (c *Clock) Earliest() time.Time {
-	low, _, known := c.Now()
-	if !known {
-		return time.Time{}
-	}
-	return low
-}
-
-// Best returns the time of the wall clock, corrected as far as the service's clock proves
-// it wrong. It decides which ticks are due, and nothing that has to be certain.
+// Best is Now for what needs no more of it.
 func (c *Clock) Best() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.nearest(c.Wall().Add(c.off))
+	return c.reading(c.Elapsed()).Best
 }
 
-// nearest returns the time nearest to t that the service's clock can show now. The caller holds mu.
-func (c *Clock) nearest(t time.Time) time.Time {
-	if lo, hi, ok := c.bounds(c.Elapsed()); ok {
-		return instant.Earlier(instant.Later(t, lo), hi)
+// reading returns what is known at the elapsed time now. The caller holds mu.
+func (c *Clock) reading(now time.Duration) Time {
+	t := Time{Best: c.Wall().Add(c.off)}
+	if c.known {
+		gone := now - c.at
+		slack := gone / Drift
+		t.Earliest, t.Latest = c.lo.Add(gone-slack), c.hi.Add(gone+slack)
+		t.Best = instant.Earlier(instant.Later(t.Best, t.Earliest), t.Latest)
 	}
 	return t
-}
-
-// bounds returns the earliest and the latest time that the service's clock can show at
-// the elapsed time now. The caller holds mu.
-func (c *Clock) bounds(now time.Duration) (lo, hi time.Time, ok bool) {
-	gone := now - c.at
-	slack := gone / Drift
-	return c.lo.Add(gone - slack), c.hi.Add(gone + slack), c.known
 }
 
 // Skew returns by how much the wall clock is certainly ahead of the service's clock, or
 // behind it if negative. Zero: no error is proved.
 func (c *Clock) Skew() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	wall := c.Wall()
-	return wall.Sub(c.nearest(wall))
-}
-
-// Now returns the earliest and the latest time that the service's clock can show now; ok
-// is false while no answer had a date.
-func (c *Clock) Now() (lo, hi time.Time, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.bounds(c.Elapsed())
+	now, wall := c.Now(), c.Wall()
+	if now.Latest.IsZero() {
+		return 0
+	}
+	return wall.Sub(instant.Earlier(instant.Later(wall, now.Earliest), now.Latest))
 }

@@ -15,7 +15,8 @@ type grant struct {
 	*trust
 
 	Length time.Duration
-	Dated  time.Time // the service's date in the answer to the acquisition; zero: the store gives none
+	Brief  time.Duration // how long one call to the store may take that others wait for
+	Dated  time.Time     // the service's date in the answer to the acquisition; zero: the store gives none
 
 	client   *Client
 	lease    store.Lease
@@ -49,16 +50,17 @@ func (g *grant) acquire(ctx context.Context, etag string, limit time.Duration) e
 // Age returns for how long the lease is held.
 func (g *grant) Age() time.Duration { return g.client.Clock.Elapsed() - g.start }
 
-// CallTimeout is how long one call to the store may take.
-func (g *grant) CallTimeout() time.Duration { return g.client.briefly(g.client.CallTimeout()) }
-
-// patience returns how long a call may take that others wait for in turn. Once the trust has ended there is time: what is
-// still to be written is the outcome.
-func (g *grant) patience() time.Duration {
-	if g.Left() <= 0 {
+// patience returns how long a call may take that others wait for in turn. As long as a run that beats is trusted there is little
+// time for each, since others replace a holder that is silent. A call with a checkpoint has a little more, until the next beat is
+// due. Once the trust has ended there is time: what is still to be written is the outcome.
+func (g *grant) patience(checkpoint bool) time.Duration {
+	switch {
+	case g.Left() <= 0:
 		return g.client.CallTimeout()
+	case checkpoint:
+		return min(g.client.CallTimeout(), 2*g.Brief)
 	}
-	return g.CallTimeout()
+	return g.Brief
 }
 
 // RenewFrom sets the time of the claim in the record. Renewals come at thirds of the lease
@@ -72,10 +74,8 @@ func (g *grant) RenewFrom(at time.Time) { g.claimed.Store(&at) }
 // early rather than late.
 func (g *grant) untilRenewal() time.Duration {
 	third, gone := g.Length/3, g.Age()
-	if _, hi, ok := g.client.Clock.Now(); ok {
-		if claimed := g.claimed.Load(); claimed != nil && !claimed.IsZero() {
-			gone = hi.Sub(*claimed)
-		}
+	if latest, claimed := g.client.Clock.Now().Latest, g.claimed.Load(); !latest.IsZero() && claimed != nil && !claimed.IsZero() {
+		gone = latest.Sub(*claimed)
 	}
 	wait := third - gone%third
 	if wait < third/5 { // the reading went back a little, so this third is already renewed

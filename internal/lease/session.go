@@ -36,8 +36,8 @@ type Session struct {
 
 // newSession returns a session that has not acquired its lease yet.
 func newSession(c *Client, l store.Lease, etag string, rec *record.Record, length time.Duration) *Session {
-	g := &grant{Length: length, client: c, lease: l, trust: &trust{clock: c.Clock}, renewing: make(chan struct{}, 1),
-		news: news{func(error) {}, func(event.Event) {}}}
+	g := &grant{Length: length, Brief: c.briefly(c.CallTimeout()), client: c, lease: l, trust: &trust{clock: c.Clock},
+		renewing: make(chan struct{}, 1), news: news{func(error) {}, func(event.Event) {}}}
 	return &Session{writes: &writes{g, newLedger(etag, rec)}}
 }
 
@@ -90,14 +90,14 @@ func (s *Session) Reusable() bool {
 // first. The lease is renewed meanwhile.
 func (s *Session) WaitPast(stop context.Context, t time.Time) (now time.Time, ok bool) {
 	for {
-		lo, _, _ := s.client.Clock.Now()
-		left := t.Sub(lo)
+		now = s.client.Clock.Now().Earliest
+		left := t.Sub(now)
 		if left < 0 {
-			return lo, true
+			return now, true
 		}
 		left += left/(Drift-1) + time.Millisecond // the earliest reading advances more slowly than the service's clock, by Drift
 		if !WaitFor(stop, s.trusted, left) {
-			return lo, false
+			return now, false
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"time"
 
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
@@ -141,13 +140,21 @@ func (w *writes) write(ctx context.Context, draft Draft, checkpoint []byte, send
 	return send(ctx, p)
 }
 
-// once sends a page. If the answer is lost, the next call of readBack finds out.
+// once sends a page on the ETag of the write before. The store refuses it if anything
+// else has been written since. If the answer is lost, the next call of readBack finds out.
 func (w *writes) once(ctx context.Context, p *page) error {
-	ctx, cancel := context.WithTimeout(ctx, w.timeout(p))
+	ctx, cancel := context.WithTimeout(ctx, w.patience(p.checkpoint != nil))
 	defer cancel()
 	sent := w.client.Clock.Elapsed()
 	w.remember(p, sent)
-	stamp, err := Stamped(w.put(ctx, p))
+	var stamp store.Revision
+	var err error
+	if p.checkpoint == nil {
+		stamp, err = w.lease.Write(ctx, w.last.ETag, p.record)
+	} else {
+		stamp, err = w.lease.(store.Checkpointer).Save(ctx, w.last.ETag, p.record, p.checkpoint)
+	}
+	stamp, err = Stamped(stamp, err)
 	if err != nil {
 		w.unclear, w.doubt = true, w.doubt || !refused(err)
 		return err
@@ -155,25 +162,6 @@ func (w *writes) once(ctx context.Context, p *page) error {
 	w.client.Clock.Observe(sent, stamp.Date)
 	w.trust.applied(w.moved(stamp, p.nonce))
 	return nil
-}
-
-// timeout returns how long the sending of a page may take. As long as a run that beats is trusted there is little time
-// for each write, also for its outcome: others replace a holder that is silent. One with a checkpoint has a
-// little more, until the next beat is due.
-func (w *writes) timeout(p *page) time.Duration {
-	if p.checkpoint == nil {
-		return w.patience()
-	}
-	return min(w.client.CallTimeout(), 2*w.patience())
-}
-
-// put sends the page on the ETag of the write before. The store refuses it if anything
-// else has been written since.
-func (w *writes) put(ctx context.Context, p *page) (store.Revision, error) {
-	if p.checkpoint == nil {
-		return w.lease.Write(ctx, w.last.ETag, p.record)
-	}
-	return w.lease.(store.Checkpointer).Save(ctx, w.last.ETag, p.record, p.checkpoint)
 }
 
 // bestEffort sends a page once. If the last answer was lost, it learns the ETag first.
@@ -291,7 +279,7 @@ func (w *writes) catchUp(ctx context.Context, nonce string) (mine bool, err erro
 // write of this session did, whose answer was lost, the next write goes on from its ETag.
 // ErrChanged: something else has written.
 func (w *writes) readBack(ctx context.Context, nonce string) (mine bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, w.patience())
+	ctx, cancel := context.WithTimeout(ctx, w.patience(false))
 	defer cancel()
 	entry, err := w.client.Read(ctx)
 	if err != nil {
@@ -357,7 +345,7 @@ func (w *writes) tryLoad(ctx context.Context) ([]byte, error) {
 // loadOnce makes one call. If the answer to the last write was lost, it first learns the
 // ETag that the entry has now.
 func (w *writes) loadOnce(ctx context.Context) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, min(w.client.CallTimeout(), 2*w.patience()))
+	ctx, cancel := context.WithTimeout(ctx, w.patience(true))
 	defer cancel()
 	if _, err := w.catchUp(ctx, ""); err != nil {
 		return nil, err

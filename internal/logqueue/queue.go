@@ -14,6 +14,10 @@ import (
 	"github.com/soloist-go/soloist/internal/queue"
 )
 
+// An EventName is the value of the attribute event of a line that is about an event of the scheduler: a log for people
+// leaves it out, and not what a job logs under the same key.
+type EventName string
+
 // LastLines is how long Run, RunDue, RunNow and a program wait for their lines before they return.
 const LastLines = queue.LastItems
 

@@ -97,7 +97,7 @@ func TestFollowerAwaits(t *testing.T) {
 			if got := tick.Format(time.TimeOnly); ok != (tt.want != "") || ok && got != tt.want {
 				t.Errorf("awaits %t %s, want %q", ok, got, tt.want)
 			}
-			if a := Next(&p, v, &Observation{At: midnight, LookedAt: midnight}, time.Time{}); ok && tt.status == "" && (a.What != Await || a.After != LookEvery) {
+			if a := Next(&p, v, &Observation{At: midnight, LookedAt: midnight}); ok && tt.status == "" && (a.What != Await || a.After != LookEvery) {
 				t.Errorf("does %+v, want %d", a, Await)
 			}
 		})

@@ -82,10 +82,14 @@ func (s *step) hasLooked(tick time.Time) bool {
 // entry before the tick after that one. If that is further away than a lease, it looks once
 // more when the claim should be there: the holder may have died before it, or stopped.
 func (s *step) expect() (a Action, ok bool) {
-	if s.Ahead.Lead == 0 || s.o.Fresh || !s.expected() {
+	tick, r := s.o.Expected, s.Record
+	if s.Ahead.Lead == 0 || s.o.Fresh || tick.IsZero() || s.Ticks.Last(s.Now).After(tick) || s.Unclaimed(r).After(tick) {
+		return Action{}, false // or something else is due, or due next
+	}
+	if r.Definition.Spec != s.Spec || unsettled(r) || s.IsPaused() || Ordered(s.Policy, s.View) {
 		return Action{}, false
 	}
-	return Action{After: max(0, s.lookAgain(s.o.Expected)), Read: true}, true
+	return Action{After: max(0, s.lookAgain(tick)), Read: true}, true
 }
 
 // lookAgain returns how long it is until the look that follows the one before tick.
@@ -94,15 +98,6 @@ func (s *step) lookAgain(tick time.Time) time.Duration {
 		return tick.Sub(s.Now) + s.Lease/6 + s.Ahead.Lead/2
 	}
 	return s.untilLook()
-}
-
-// expected reports whether all that is due, or due next, is the tick that another replica is expected to run.
-func (s *step) expected() bool {
-	tick, r := s.o.Expected, s.Record
-	if tick.IsZero() || s.Ticks.Last(s.Now).After(tick) || s.Unclaimed(r).After(tick) {
-		return false
-	}
-	return r.Definition.Spec == s.Spec && !unsettled(r) && !s.IsPaused() && !Ordered(s.Policy, s.View)
 }
 
 // untilLook returns how long it is until this replica looks before the upcoming tick; zero or less: it does not, or has.

@@ -23,28 +23,26 @@ import (
 
 // inForce reports whether the backfill of that number is to be carried out for the record. One
 // that was ordered for an entry which was deleted is not.
-func (v View) inForce(seq int64) bool {
-	r, b := v.Record, &v.Control.Backfill
+func inForce(r *record.Record, b *record.Backfill, seq int64) bool {
 	return b.On() && b.Seq == seq && seq > r.Created.UnixMicro() && r.Backfill.Seq <= seq
 }
 
 // Backfills reports whether a tick of a backfill waits for a claim.
 func (p *Policy) Backfills(v View) bool {
-	tick, _ := p.nextBackfilled(v)
+	tick, _ := p.nextBackfilled(v.Record, &v.Control.Backfill)
 	return !tick.IsZero() && v.Claims == AnyRun && !p.Paused && !v.IsPaused()
 }
 
 // BackfillOver reports whether no tick of a backfill is left to claim.
 func (p *Policy) BackfillOver(r *record.Record, b *record.Backfill) bool {
-	tick, _ := p.nextBackfilled(View{Record: r, Control: record.JobControl{Backfill: *b}})
+	tick, _ := p.nextBackfilled(r, b)
 	return tick.IsZero()
 }
 
 // nextBackfilled returns the next tick of the backfill, and the attempt that it is to be. Zero:
 // none is left, or none can be claimed.
-func (p *Policy) nextBackfilled(v View) (tick time.Time, attempt int) {
-	r, b := v.Record, &v.Control.Backfill
-	if p.Ticks == nil || !v.inForce(b.Seq) {
+func (p *Policy) nextBackfilled(r *record.Record, b *record.Backfill) (tick time.Time, attempt int) {
+	if p.Ticks == nil || !inForce(r, b, b.Seq) {
 		return time.Time{}, 0
 	}
 	through := time.Time{}
@@ -116,17 +114,16 @@ func takeBackBackfilled(r *record.Record, claim *record.Record) {
 // claimBackfill claims the next tick of the backfill that is in force. The run before has been settled, and a changed definition
 // is in force by now, so what waits of the backfill is looked at once more.
 func (c *claiming) claimBackfill() (changed bool) {
-	r := &c.next.Record
-	if c.next.Run || unsettled(r) {
+	r, fill, b := &c.next.Record, &c.v.Control.Backfill, &c.next.Record.Backfill
+	if b.Seq == 0 && fill.Seq == 0 || c.next.Run || unsettled(r) {
 		return false
 	}
 	changed = c.settleLeftBackfilled()
 	due := !c.Follows() && c.Ticks.Last(c.v.Now).After(r.Watermark) // a due tick comes first
-	if due || c.writing().full() || !c.Backfills(c.after()) {
+	tick, attempt := c.nextBackfilled(r, fill)
+	if due || c.writing().full() || tick.IsZero() || c.v.Claims != AnyRun || c.Paused || c.paused {
 		return changed
 	}
-	fill, b := &c.v.Control.Backfill, &r.Backfill
-	tick, attempt := c.nextBackfilled(c.after())
 	c.claim(tick, attempt)
 	r.Run.Request, r.Run.Order = record.BackfillRequest(fill.Seq), fill.Seq
 	if b.Seq != fill.Seq {
@@ -157,7 +154,7 @@ func (c *claiming) settleDeadBackfilled() bool {
 	if !leftBeside(r) { // else it has stalled
 		next.Run.Status = status
 	}
-	again := !cancelled && r.Definition.Spec == c.Spec && c.v.inForce(r.Run.Order)
+	again := !cancelled && r.Definition.Spec == c.Spec && inForce(r, &c.v.Control.Backfill, r.Run.Order)
 	switch {
 	case Several(r):
 		c.next.Backfilled = append(c.next.Backfilled, settleOpen(next, func(o *record.OpenTick) openFate {
@@ -384,7 +381,7 @@ func isBackfill(r *record.Record) bool { return event.BackfillOf(r.Run.Request) 
 
 // Several reports whether the last run is a claim of several ticks of a backfill. It may have a single tick left.
 func Several(r *record.Record) bool {
-	return isBackfill(r) && r.Backfill.Several && r.Backfill.Seq == r.Run.Order
+	return r.Backfill.Several && r.Backfill.Seq == r.Run.Order && isBackfill(r)
 }
 
 // UnderWay returns the ticks of a claim of several that have no outcome. After the end of the claim there are none.
@@ -466,14 +463,19 @@ func StallSeveral(p *Policy, r *record.Record, e Ended) record.Record {
 
 // A Range is what a backfill is asked for: both ends are in it.
 type Range struct {
-	From, To time.Time
-	All      bool // all ticks of the range; otherwise those that were missed
-	Parallel int  // how many are run at a time, up to MaxParallel; 0 and 1: one
+	From, To time.Time // To is zero: up to now, as far as ticks have their outcome
+	All      bool      // all ticks of the range; otherwise those that were missed
+	Parallel int       // how many are run at a time, up to MaxParallel; 0 and 1: one
 }
 
 // PlanBackfill returns the backfill of a range, without what its order adds, and its first and last
 // tick. former is the backfill that was ordered before. The error says, for people, why there is none.
 func PlanBackfill(p *Policy, r *record.Record, now time.Time, of Range, former *record.Backfill) (b record.Backfill, first, last time.Time, err error) {
+	if of.To.IsZero() {
+		if of.To = settledBy(p, r, now); of.To.Before(of.From) && !of.From.After(now) {
+			return b, first, last, fmt.Errorf("no tick since %s has an outcome yet", of.From.UTC().Format(time.RFC3339))
+		}
+	}
 	if err := of.check(p, r, now); err != nil {
 		return b, first, last, err
 	}
@@ -509,11 +511,29 @@ func PlanBackfill(p *Policy, r *record.Record, now time.Time, of Range, former *
 	return b, first, last, fmt.Errorf("no tick of the range was missed, or the backfill before has made up for it: to run those again that have another outcome, ask for all")
 }
 
+// settledBy returns the present, or the last tick with an outcome if one that has come has none yet.
+func settledBy(p *Policy, r *record.Record, now time.Time) time.Time {
+	if next := p.Ticks.Next(r.Watermark); next.IsZero() || next.After(now) {
+		return now
+	}
+	return r.Watermark
+}
+
+// FirstTicks returns the first ticks of a backfill, up to so many.
+func FirstTicks(ticks Ticks, spans []record.Span, most int) (all []time.Time) {
+	for _, s := range spans {
+		for tick := ticks.Next(s.From); !tick.IsZero() && !tick.After(s.To) && len(all) < most; tick = ticks.Next(tick) {
+			all = append(all, tick)
+		}
+	}
+	return all
+}
+
 // check returns what is wrong with a range.
 func (of Range) check(p *Policy, r *record.Record, now time.Time) error {
 	switch first := p.Ticks.Next(r.Watermark); {
-	case of.From.IsZero() || of.To.IsZero():
-		return fmt.Errorf("from or to is missing: the range has both ends")
+	case of.From.IsZero():
+		return fmt.Errorf("from is missing: the range has both ends")
 	case of.From.UTC().Year() < 1 || of.To.UTC().Year() > 9999:
 		return fmt.Errorf("the range is beyond the years 1 to 9999")
 	case of.To.Before(of.From):

@@ -24,6 +24,7 @@ func TestRangeOfBackfill(t *testing.T) {
 	settle(&r, event.Outcome{From: at(70), Tick: at(100), Count: 3, Status: event.Skipped, Reason: Paused})
 	cut := r.Clone()
 	cut.History = cut.History[:3]
+	const noEnd = -1 << 20 // the tick at 110 has no outcome
 	for name, tt := range map[string]struct {
 		r        *record.Record
 		from, to int
@@ -44,9 +45,15 @@ func TestRangeOfBackfill(t *testing.T) {
 		"a tick without outcome":    {&r, 0, 110, true, 0, "has no outcome yet"},
 		"too many":                  {&r, -2_000_000, 100, true, 0, "more than 100000 ticks"},
 		"the end before the begin":  {&r, 10, 0, true, 0, "before from"},
+		"up to now":                 {&r, 80, noEnd, true, 3, ""},
+		"nothing up to now":         {&r, 101, noEnd, true, 0, "has an outcome yet"},
 		"the future":                {&r, 10, 10_000, true, 0, "in the future"},
 	} {
-		b, first, last, err := PlanBackfill(&p, tt.r, at(115), Range{From: at(tt.from), To: at(tt.to), All: tt.all}, &record.Backfill{})
+		of := Range{From: at(tt.from), To: at(tt.to), All: tt.all}
+		if tt.to == noEnd {
+			of.To, tt.to = time.Time{}, 100
+		}
+		b, first, last, err := PlanBackfill(&p, tt.r, at(115), of, &record.Backfill{})
 		switch {
 		case tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)):
 			t.Errorf("%s: got %+v, %v", name, b, err)
@@ -62,7 +69,6 @@ func TestRangeThatIsRefused(t *testing.T) {
 	end := clockTime("00:05:00")
 	for text, of := range map[string]Range{
 		"is missing":         {To: end},
-		"from or to":         {From: end},
 		"-1 ticks at a time": {From: midnight, To: end, Parallel: -1},
 		"17 ticks at a time": {From: midnight, To: end, Parallel: 17},
 		"the group imports":  {From: midnight, To: end, Parallel: 2},

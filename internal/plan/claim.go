@@ -28,12 +28,24 @@ func (c *Claim) Claimed() (run event.Outcome) {
 // nothing to write. The order is chronological: first what becomes of the run before, then ticks that were missed, then the
 // tick to run. One write holds all of it, so that no reader sees a part.
 //
-// Next calls it too, only to learn whether something is due. It changes nothing that it is given.
+// Next asks for it too, only to learn whether something is due. It changes nothing that it is given.
 func (p *Policy) Claim(v View) (next Claim, todo bool) {
-	if p.Outdated(v) || v.armed() {
+	if p.Outdated(v) {
 		return Claim{}, false
 	}
 	return draft(p, v)
+}
+
+// draft is Policy.Claim for a replica whose definition is in force, or comes into force.
+func draft(p *Policy, v View) (next Claim, todo bool) {
+	if v.armed() {
+		return Claim{}, false
+	}
+	c := newClaiming(p, v)
+	if todo = c.decide(); todo {
+		c.next.Record.Due = p.due(&c.next.Record)
+	}
+	return c.next, todo
 }
 
 // A claiming is a claim that is being drafted from a view.
@@ -41,18 +53,13 @@ type claiming struct {
 	*Policy
 	v    View
 	next Claim
+
+	undecided bool // what becomes of the last run, or of a tick beside it
+	paused    bool // the job, also by what was drafted so far
 }
 
-func newClaiming(p *Policy, v View) *claiming {
-	return &claiming{p, v, Claim{Record: v.Record.Clone()}}
-}
-
-// draft is Policy.Claim for a replica whose definition is in force, or comes into force.
-func draft(p *Policy, v View) (next Claim, todo bool) {
-	c := newClaiming(p, v)
-	todo = c.decide()
-	c.next.Record.Due = p.due(&c.next.Record)
-	return c.next, todo
+func newClaiming(p *Policy, v View) claiming {
+	return claiming{p, v, Claim{Record: v.Record.Clone()}, undecided(v.Record), v.IsPaused()}
 }
 
 // writing returns the write of the claim, after what was settled so far.
@@ -60,18 +67,14 @@ func (c *claiming) writing() *write {
 	return &write{c.Policy, &c.next.Record, len(c.v.Record.History)}
 }
 
-// after returns the view of what the claim has written so far.
-func (c *claiming) after() View {
-	v := c.v
-	v.Record = &c.next.Record
-	return v
-}
-
 // decide drafts the claim, and reports whether it has anything to write.
 func (c *claiming) decide() bool {
 	r, next := c.v.Record, &c.next.Record
-	settled := settleCancelledOrder(next, c.v)
-	noteServed(next, c.v.Control.Requests)
+	ordered := len(c.v.Control.Requests) > 0 // else nothing is asked about manual runs that were ordered
+	settled := ordered && settleCancelledOrder(next, c.v)
+	if ordered {
+		noteServed(next, c.v.Control.Requests)
+	}
 	next.Run.Unlocked = record.Unlocked{}
 	next.Run.Claimed, next.Run.Armed = begun(r), false // the run that was armed is over
 	next.Definition.Mark = record.Mark{}               // a replica that writes has the definition in force, which answers the mark
@@ -83,17 +86,17 @@ func (c *claiming) decide() bool {
 	if c.v.Request != "" && settled {
 		return true // it may be what the call is for
 	}
-	settled = !undecided(r) && c.settleLeftBackfilled() || settled
+	settled = !c.undecided && next.Backfill.Seq != 0 && c.settleLeftBackfilled() || settled
 	if c.v.Request != "" {
 		return c.claimRequest()
 	}
-	changed := c.settleDead() || settled
+	changed := c.undecided && c.settleDead() || settled
 	if c.next.Run {
 		c.next.Run = c.v.Claims != NoRun
 		return c.next.Run
 	}
 	if c.Ticks == nil { // the next run of a singleton
-		if c.v.IsPaused() {
+		if c.paused {
 			return changed
 		}
 		c.claim(time.Time{}, 1)
@@ -101,23 +104,20 @@ func (c *claiming) decide() bool {
 	}
 	changed = c.adopt() || changed
 	changed = resume(next, c.v.Control) || changed
-	if c.v.passedOver() {
+	if ordered && c.v.passedOver() {
 		changed = c.claimOrdered() || changed
 	}
-	if !c.next.Run && !c.after().IsPaused() {
+	if !c.next.Run && !c.paused {
 		changed = c.claimDue() || changed
 	}
-	changed = c.claimOrdered() || changed
+	changed = ordered && c.claimOrdered() || changed
 	return c.claimBackfill() || changed
 }
 
-// settleDead decides about the last run if its runner is gone: the run gets another attempt, or its outcome. It returns
+// settleDead decides about the last run, whose runner is gone: the run gets another attempt, or its outcome. It returns
 // whether it changed anything. A further attempt has the starting deadline of its tick.
 func (c *claiming) settleDead() bool {
 	r := c.v.Record
-	if !undecided(r) {
-		return false
-	}
 	if isBackfill(r) {
 		return c.settleDeadBackfilled()
 	}
@@ -129,7 +129,7 @@ func (c *claiming) settleDead() bool {
 	}
 	why := ""
 	if c.mayRepeat() {
-		if c.v.IsPaused() { // the tick waits for the end of the pause, with all that is known of its last attempt
+		if c.paused { // the tick waits for the end of the pause, with all that is known of its last attempt
 			c.next.Record.Run.Deaths, c.next.Record.Run.Unlocked = r.Run.Deaths, r.Run.Unlocked
 			return false
 		}
@@ -157,12 +157,13 @@ func (c *claiming) abandon(why string) {
 	w := c.writing()
 	w.settleRun(LastOutcome(r, status, reason))
 	w.pauseSelf(c.v.Now)
+	c.paused = c.paused || selfPaused(&c.next.Record, c.v.Control)
 }
 
 // abandonInPause settles the tick that waits for the end of a pause, and reports whether there was one. A run that is ordered
 // meanwhile takes its place: the record has room for one run.
 func (c *claiming) abandonInPause() bool {
-	if !c.v.IsPaused() || !c.mayRepeat() {
+	if !c.paused || !c.mayRepeat() {
 		return false
 	}
 	c.abandon("a run was ordered in the pause")
@@ -230,14 +231,17 @@ func (c *claiming) claimDue() bool {
 	if c.Follows() {
 		return c.claimAfter()
 	}
-	r := &c.next.Record
-	newest, pauses := c.Ticks.Last(c.v.Now), c.pausesUntil(r, c.v.Control, c.v.Now)
+	r, newest := &c.next.Record, c.Ticks.Last(c.v.Now)
+	if !newest.After(r.Watermark) {
+		return false
+	}
+	pauses := c.pausesUntil(r, c.v.Control, c.v.Now)
 	tick, reason := c.choose(backwards(c.Ticks, r.Watermark, newest, pauses), c.v.Now)
 	before := newest
 	if !tick.IsZero() {
 		before = c.Ticks.Last(tick.Add(-1))
 	}
-	passed := before.After(r.Watermark) // else nothing is due, or nothing before it
+	passed := before.After(r.Watermark) // else nothing is due before it
 	if !c.writing().passAll(before, fate{status: event.Missed, reason: reason, waited: c.v.Waited}, pauses) {
 		return true
 	}
@@ -290,7 +294,7 @@ func (c *claiming) claimRequest() bool {
 	if c.Undecided(r) {
 		return false
 	}
-	settled := c.settleDead()
+	settled := c.undecided && c.settleDead()
 	if c.next.Run {
 		c.next.Run = false
 		return false

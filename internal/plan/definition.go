@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/instant"
-	"github.com/soloist-go/soloist/internal/record"
 )
 
 // Two definitions of a job are up during a rolling deploy. The one in force is the definition of the replica which started
@@ -34,22 +33,20 @@ const (
 	markMargin = 5 * time.Second
 )
 
-// definition returns the definition of this replica, in the form of a mark.
-func definition(p *Policy, v View) record.Mark { return record.Mark{Spec: p.Spec, Since: v.Since} }
-
 // Outdated reports whether another definition is in force, from a replica which started
 // later. Then this replica decides nothing about the job.
 func (p *Policy) Outdated(v View) bool {
-	return younger(record.Mark{Spec: v.Record.Definition.Spec, Since: v.Record.Definition.Since}, definition(p, v))
+	d := &v.Record.Definition
+	return d.Spec != p.Spec && younger(d.Spec, d.Since, p.Spec, v.Since)
 }
 
 // Adopts reports whether the next claim of this replica puts its definition into force.
 func (p *Policy) Adopts(v View) bool { return v.Record.Definition.Spec != p.Spec && !p.Outdated(v) }
 
-// younger reports whether the definition a comes after b: it is another one, and its replica started later. Two replicas that
+// younger reports whether a definition comes after another one: its replica started later. Two replicas that
 // started at the same instant are ordered by their hashes, so that all replicas agree.
-func younger(a, b record.Mark) bool {
-	return a.Spec != b.Spec && (a.Since.After(b.Since) || a.Since.Equal(b.Since) && a.Spec > b.Spec)
+func younger(spec string, since time.Time, other string, otherSince time.Time) bool {
+	return since.After(otherSince) || since.Equal(otherSince) && spec > other
 }
 
 // overdue reports whether a tick is due and not settled, or a run that was ordered waits. A singleton is always due.
@@ -64,7 +61,7 @@ func (s *step) mayMark() bool {
 	switch mark := s.Record.Definition.Mark; {
 	case mark.Spec == s.Spec:
 		return false
-	case mark.Spec == "" && !s.overdue(), mark.Spec != "" && !younger(definition(s.Policy, s.View), mark):
+	case mark.Spec == "" && !s.overdue(), mark.Spec != "" && !younger(s.Spec, s.Since, mark.Spec, mark.Since):
 		return false
 	}
 	due, near := Due(s.Record), s.longer(s.Record)+markMargin
@@ -80,7 +77,7 @@ func (s *step) inherits() (since time.Time, ok bool) {
 	mark, patience := s.Record.Definition.Mark, InheritAfter
 	takes := mark.Spec == s.Spec
 	if !takes { // the replicas of that definition take it back first
-		takes, patience = younger(mark, definition(s.Policy, s.View)) && s.overdue(), 2*InheritAfter
+		takes, patience = younger(mark.Spec, mark.Since, s.Spec, s.Since) && s.overdue(), 2*InheritAfter
 	}
 	if mark.Spec == "" || !takes || s.State.Live() || s.o.At.Sub(s.o.UnchangedSince) < patience {
 		return time.Time{}, false

@@ -77,7 +77,7 @@ func TestOrderedRunUnderAnotherDefinition(t *testing.T) {
 		}
 		v.Record.Definition.Mark = record.Mark{Spec: "middle", Since: clockTime("00:01:00")} // nor do these replicas answer
 		o := Observation{At: v.Now, Sighting: Sighting{UnchangedSince: v.Now.Add(-2 * InheritAfter)}}
-		if _, inherits := (&step{&decision{&p, v}, &o, time.Time{}}).inherits(); inherits != tt.inherits {
+		if _, inherits := (&step{&decision{&p, v}, &o}).inherits(); inherits != tt.inherits {
 			t.Errorf("%s: inherits %t", name, inherits)
 		}
 	}
@@ -97,7 +97,7 @@ func TestPatience(t *testing.T) {
 		v := View{Record: &record.Record{Definition: record.Definition{Mark: mark}}, Since: clockTime("00:05:00")}
 		for stood, inherits := range map[time.Duration]bool{want - 1: false, want: want > 0, time.Hour: want > 0} {
 			o := Observation{At: looked, Sighting: Sighting{UnchangedSince: looked.Add(-stood)}}
-			if _, ok := (&step{&decision{&p, v}, &o, time.Time{}}).inherits(); ok != inherits {
+			if _, ok := (&step{&decision{&p, v}, &o}).inherits(); ok != inherits {
 				t.Errorf("%+v, after %s: %t", mark, stood, ok)
 			}
 		}

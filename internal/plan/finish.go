@@ -96,12 +96,12 @@ func (w *write) conclude(status event.Status, reason string, end, lo time.Time) 
 	if r.Run.Status = status; HasFailed(r) {
 		r.Run.Error = reason
 	}
-	switch {
-	case isBackfill(r) && w.endedEarly():
+	switch fill, again := isBackfill(r), w.endedEarly(); {
+	case fill && again:
 		waitAgain(r)
-	case isBackfill(r):
+	case fill:
 		settleBackfilled(r, LastOutcome(r, status, reason))
-	case !w.offeredAgain():
+	case !again || r.Run.Request != "":
 		w.settleRun(LastOutcome(r, status, reason))
 	}
 	w.pauseSelf(end)
@@ -123,7 +123,10 @@ func (w *write) pauseSelf(at time.Time) {
 // each count together, those of the pauses too: the next claim would not know that they came due under the run.
 func (w *write) skipUnder(lo time.Time, c record.JobControl) {
 	p, r := w.Policy, w.Record
-	if p.Ticks == nil || p.Follows() || p.Missed == RunAll || isBackfill(r) || w.offeredAgain() || r.Definition.Spec != p.Spec {
+	if p.Ticks == nil || p.Follows() || p.Missed == RunAll || r.Definition.Spec != p.Spec || !p.Ticks.Last(lo).After(r.Watermark) {
+		return
+	}
+	if isBackfill(r) || r.Run.Request == "" && w.endedEarly() { // then the tick stays open
 		return
 	}
 	if r.Run.Request != "" && p.Ticks.Last(r.Run.Tick).After(r.Watermark) {
@@ -142,11 +145,6 @@ func (w *write) skipUnder(lo time.Time, c record.JobControl) {
 	if !w.passAll(last, fate{status: event.Skipped, reason: "overlap"}, pauses) {
 		w.pass(last, event.Skipped, "overlap")
 	}
-}
-
-// offeredAgain reports whether the tick stays open: its run was ended before its time, and another replica may run it again.
-func (w *write) offeredAgain() bool {
-	return w.Run.Request == "" && w.endedEarly()
 }
 
 // endedEarly reports whether the last run was ended before its time, and may have another attempt.

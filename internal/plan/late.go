@@ -168,7 +168,7 @@ func whyLate(f *event.Outcome) string {
 // whyOwed says what has become of a tick without an outcome.
 func (j *judging) whyOwed(tick time.Time) string {
 	switch r := j.r; {
-	case !claimed(r).Equal(tick):
+	case r.Run.Request != "" || !r.Run.Tick.Equal(tick):
 		return "it has not begun"
 	case open(r):
 		return "it waits for another attempt"

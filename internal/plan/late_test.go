@@ -209,7 +209,7 @@ func TestTell(t *testing.T) {
 		if tt.change != nil {
 			tt.change(&p, &v, &o)
 		}
-		got := Next(&p, v, &o, time.Time{})
+		got := Next(&p, v, &o)
 		if got.What != tt.want || got.Read != tt.read || tt.after > 0 && got.After.Round(time.Second) != tt.after {
 			t.Errorf("%s: does %+v", name, got)
 		}

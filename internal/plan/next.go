@@ -22,27 +22,26 @@ type decision struct {
 // A step is the decision about what a replica does next. It also has what the replica has noticed over several reads.
 type step struct {
 	*decision
-	o   *Observation
-	low time.Time // the earliest that the service's clock can show; zero: not known
+	o *Observation
 }
 
 // Next says what to do about an entry as it was last seen. The order of the cases matters. A definition that is not in force
 // decides nothing. While another replica runs the job, nothing else counts. Queue needs a fresh read: a lease that only an
-// older read has shown may be free by now, so acquiring takes the place of another read. low is the earliest that the service's
-// clock can show; zero: not known.
-func Next(p *Policy, v View, o *Observation, low time.Time) Action {
-	s := &step{&decision{p, v}, o, low}
+// older read has shown may be free by now, so acquiring takes the place of another read.
+func Next(p *Policy, v View, o *Observation) Action {
+	s := &step{&decision{p, v}, o}
 	if p.Outdated(v) {
 		return s.yield()
 	}
-	_, todo := p.Claim(v)
-	if a, ok := s.expect(); ok && !v.runs() {
+	_, todo := draft(p, v)
+	runs := v.runs()
+	if a, ok := s.expect(); ok && !runs {
 		return a
 	}
 	switch {
-	case todo && o.Silent(v):
+	case todo && runs && o.Silent(v):
 		return Action{What: Acquire, Break: true, Lease: p.LeaseAfter(v.Record, v.State)}
-	case v.runs():
+	case runs:
 		return s.follow()
 	case !todo:
 		return s.tellLate(s.idle())
@@ -89,7 +88,7 @@ func (s *step) idle() Action {
 	if s.o.Fresh && s.Record.Definition.Mark.Spec != "" && s.Record.Definition.Spec == s.Spec && !s.State.Live() {
 		return Action{What: Answer}
 	}
-	stale := s.o.stale(s.LookBy)
+	stale := s.o.stale(s.Ahead.LookBy)
 	if stale <= 0 {
 		return Action{Read: true}
 	}
@@ -196,10 +195,10 @@ func (p *Policy) urgent(r *record.Record, now time.Time) bool {
 // up too early and read twice.
 func (s *step) untilLapse() (after, jitter time.Duration) {
 	third := time.Duration(s.Record.Run.Lease) / 3
-	if s.low.IsZero() || third <= 0 {
+	if s.Earliest.IsZero() || third <= 0 {
 		return s.Lease / 3, 0
 	}
-	wait := third - s.low.Sub(s.Record.Run.Claimed)%third
+	wait := third - s.Earliest.Sub(s.Record.Run.Claimed)%third
 	wait += wait / (drift - 1)
 	return min(wait, 2*third) + 50*time.Millisecond, 200 * time.Millisecond
 }

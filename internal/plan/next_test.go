@@ -125,16 +125,17 @@ func TestNext(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := Policy{Ticks: every("10s"), Spec: "mine", Lease: lease}
-			v := View{Record: &tt.record, State: tt.state, Now: clockTime("00:00:15"), Since: midnight}
+			v := View{Record: &tt.record, State: tt.state, Now: clockTime("00:00:15"), Earliest: clockTime("00:00:21"), Since: midnight}
 			o := Observation{At: looked, LookedAt: looked, HandoverAt: looked, Sighting: Sighting{UnchangedSince: looked}, Fresh: true}
 			if tt.also != nil {
 				tt.also(&p, &v, &o)
 			}
-			got := Next(&p, v, &o, clockTime("00:00:21"))
+			got := Next(&p, v, &o)
 			if got != tt.want {
 				t.Errorf("got  %+v\nwant %+v", got, tt.want)
 			}
-			if blind := Next(&p, v, &o, time.Time{}); got.After == toLapse && blind.After != lease/3 {
+			v.Earliest = time.Time{}
+			if blind := Next(&p, v, &o); got.After == toLapse && blind.After != lease/3 {
 				t.Errorf("without the service's clock it waits for %s", blind.After)
 			}
 		})

@@ -141,7 +141,7 @@ func nextPause(through, last time.Time, pauses []record.Span) (from, to time.Tim
 
 // Ordered reports whether a manual run was ordered that waits for a claim, and a claim would write something of it.
 func Ordered(p *Policy, v View) bool {
-	if v.waiting() == nil || p.Ticks == nil || p.Outdated(v) {
+	if len(v.Control.Requests) == 0 || v.waiting() == nil || p.Ticks == nil || p.Outdated(v) {
 		return false
 	}
 	c := newClaiming(p, v)

@@ -102,19 +102,18 @@ type View struct {
 	Record *record.Record
 	ETag   string // of Record
 	State  store.LeaseState
-	Break  Break     // of the lease before its time
-	Now    time.Time // ticks up to Now are due
-	Since  time.Time // the definition of this replica counts from here: its start, or when it took the job back
+	Break  Break // of the lease before its time
+
+	Now      time.Time // ticks up to Now are due
+	Earliest time.Time // that the service's clock can show; zero: not known
+
+	Since time.Time // the definition of this replica counts from here: its start, or when it took the job back
 
 	Ahead Ahead
 
 	Control record.JobControl // what operators have ordered for the job
 	Before  []Predecessor     // of a follower: what is known of the jobs in After, in that order
 	Awaited bool              // a follower with AfterAny waits for each outcome of this job, also that it was skipped
-
-	// LookBy is when the entry is read again at the latest, so that the entries of many jobs are
-	// read together. Zero: LookEvery after the last look.
-	LookBy time.Time
 
 	// Request is the name of a manual run. Then the claim is for that run alone.
 	Request string
@@ -131,6 +130,10 @@ type Ahead struct {
 	Lead time.Duration // how long before the tick it acts; zero: it waits until the tick is due
 	Last bool          // it ran the last tick, so it need not read the entry before it acquires
 	Grab time.Duration // how long before the tick it acquires a lease that it has found free; at most Lead
+
+	// LookBy is when the entry is read again at the latest, so that the entries of many jobs are
+	// read together. Zero: LookEvery after the last look.
+	LookBy time.Time
 }
 
 // A Break says who can end a lease before its time, and who has.

@@ -32,7 +32,7 @@ func deaths(r *record.Record) int {
 // open reports whether the tick of the last run waits for another attempt. Its outcome is not
 // settled then: the watermark is before it.
 func open(r *record.Record) bool {
-	return cutShort(r.Run.Status) && claimed(r).After(r.Watermark)
+	return cutShort(r.Run.Status) && begunThrough(r).After(r.Watermark)
 }
 
 // cutShort reports whether a run that has come to this was ended before its time.
@@ -50,16 +50,13 @@ func unsettled(r *record.Record) bool { return r.Run.Status == event.Running || 
 // undecided reports whether it is not decided yet what becomes of the last run, or of a tick beside it.
 func undecided(r *record.Record) bool { return unsettled(r) || leftBeside(r) }
 
-// claimed returns the last tick that was claimed. It is zero after a manual run, which claims no tick.
-func claimed(r *record.Record) time.Time {
+// begunThrough returns the last tick that is settled or claimed: what comes after it has not begun. A manual run claims none.
+func begunThrough(r *record.Record) time.Time {
 	if r.Run.Request != "" {
-		return time.Time{}
+		return r.Watermark
 	}
-	return r.Run.Tick
+	return instant.Later(r.Watermark, r.Run.Tick)
 }
-
-// begunThrough returns the last tick that is settled or claimed: what comes after it has not begun.
-func begunThrough(r *record.Record) time.Time { return instant.Later(r.Watermark, claimed(r)) }
 
 // Due returns the next tick to run under the definition that wrote r, for a replica that does
 // not know this definition. An open tick comes first.
@@ -262,7 +259,7 @@ type Bounds struct {
 // Unusable returns what is wrong with a record that can be read. A replica that acted upon
 // such a record would let the job rest for long, or fail in a way that names no cause.
 func Unusable(r *record.Record, b Bounds) error {
-	return cmp.Or(fromFuture(r, b), Exhausted(r), leaseOutOfBounds(r, b), beatOutOfBounds(r))
+	return cmp.Or(fromFuture(r, b), exhausted(r), leaseOutOfBounds(r, b), beatOutOfBounds(r))
 }
 
 // fast is how far an instant may be in the future, since clocks differ.
@@ -297,6 +294,8 @@ func latest(r *record.Record) (name string, at time.Time) {
 			name, at = n, t
 		}
 	}
+	// The number of an order begins with the earliest time that it can have been given.
+	lookOrder := func(n string, seq int64) { look(n, time.UnixMicro(seq).UTC()) }
 	look("watermark", r.Watermark)
 	look("date of creation", r.Created)
 	look("start of a replica (since)", r.Definition.Since)
@@ -307,15 +306,15 @@ func latest(r *record.Record) (name string, at time.Time) {
 	look("time when it was last told to be late", r.Past.Told)
 	look("tick", r.Run.Tick)
 	look("claim", r.Run.Claimed)
-	look("order of a run", ordered(r.Run.Order))
-	look("last order served", ordered(r.Orders.Served))
+	lookOrder("order of a run", r.Run.Order)
+	lookOrder("last order served", r.Orders.Served)
 	look("pause of itself", r.Orders.Paused.At)
 	look("claim given back", r.Orders.Returned.Tick)
-	look("order given back", ordered(r.Orders.Returned.Order))
-	look("backfill", ordered(r.Backfill.Seq))
+	lookOrder("order given back", r.Orders.Returned.Order)
+	lookOrder("backfill", r.Backfill.Seq)
 	look("last tick of a backfill", r.Backfill.Through)
 	for _, early := range r.Orders.Early {
-		look("order served early", ordered(early))
+		lookOrder("order served early", early)
 	}
 	for _, s := range r.Orders.Pauses {
 		look("end of a pause", s.To)
@@ -327,11 +326,8 @@ func latest(r *record.Record) (name string, at time.Time) {
 	return name, at
 }
 
-// ordered returns when an order was given at the earliest by its number, which begins with that time.
-func ordered(seq int64) time.Time { return time.UnixMicro(seq).UTC() }
-
-// Exhausted returns what is wrong with a record whose token is the largest that can be read: no claim can follow it.
-func Exhausted(r *record.Record) error {
+// exhausted returns what is wrong with a record whose token is the largest that can be read: no claim can follow it.
+func exhausted(r *record.Record) error {
 	if r.Token < record.MaxToken {
 		return nil
 	}

@@ -179,7 +179,8 @@ func (w *world) judgeTick(tick time.Time) {
 
 // sleeps judges until when plan says that nothing is due: asked again just before, there is nothing to run.
 func (w *world) sleeps(v View) {
-	a := Next(&w.p, v, &Observation{At: w.now, LookedAt: w.now, Fresh: true}, w.now)
+	v.Earliest = w.now
+	a := Next(&w.p, v, &Observation{At: w.now, LookedAt: w.now, Fresh: true})
 	_, todo := w.p.Claim(v)
 	w.never(todo != (a.What == Acquire), "there is something to do: %t, and a replica does %+v", todo, a)
 	wanted := cmp.Or(Wanted(&w.p, v), w.now.Add(30*24*time.Hour))

@@ -246,8 +246,8 @@ type Listing struct {
 func list(ctx context.Context, app string, c *lease.Client, f func(name string, e store.Entry)) Listing {
 	date, err := c.List(ctx, app, f)
 	// Without entries there is no date, and the wall clock may be fast.
-	if lo, _, known := c.Clock.Now(); known && date.IsZero() {
-		date = lo
+	if date.IsZero() {
+		date = c.Clock.Now().Earliest
 	}
 	return Listing{whole: err == nil, date: date}
 }

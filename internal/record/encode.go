@@ -45,9 +45,13 @@ const (
 	kept = keptTicks + 10
 )
 
-// shorten drops what is needed least: first the oldest of more outcomes than that, then half of the longest text and,
-// once no text is left, the oldest of more outcomes than one. It returns false if there is nothing more to drop.
+// shorten drops what is needed least: first most of the long reasons, the oldest first; then the oldest of more outcomes than
+// kept; then half of the longest text and, once no text is left, the oldest of more outcomes than one. It returns false if there
+// is nothing more to drop.
 func (r *Record) shorten() bool {
+	if r.cutOldest() {
+		return true
+	}
 	text := r.longest()
 	switch {
 	case len(r.History) > kept, *text == "" && len(r.History) > 1:
@@ -114,6 +118,18 @@ func (r *Record) cutReasons() {
 		}
 		r.History[i].Reason = short
 	}
+}
+
+// cutOldest shortens the oldest of the reasons that have more than fewReasonLen characters. It returns false if there is none.
+func (r *Record) cutOldest() bool {
+	for i, f := range slices.Backward(r.History) {
+		if short := cut(f.Reason, fewReasonLen); short != f.Reason {
+			r.History = slices.Clone(r.History)
+			r.History[i].Reason = short
+			return true
+		}
+	}
+	return false
 }
 
 // plain is a record without its methods.

@@ -218,7 +218,8 @@ const (
 	small        = 4000 // bytes
 	maxErrorLen  = 500  // runes; an escaped one takes up to 12 bytes
 	maxNoteLen   = 100  // also in runes
-	maxReasonLen = 100  // also in runes
+	maxReasonLen = 500  // also in runes
+	fewReasonLen = 100  // of the older outcomes, if not all have room
 	maxNameLen   = 100  // of who unlocked the job
 
 	MaxToken = math.MaxInt64 / 2 // half of the range, so that counting on from it never overflows

@@ -99,6 +99,29 @@ func TestLongTextsCostNoneOfFifteenOutcomes(t *testing.T) {
 	}
 }
 
+// A reason has 500 characters. Where not all have room, the newest have them and the older ones 100, before anything else is cut.
+func TestNewestReasonsAreLongest(t *testing.T) {
+	for n, want := range map[int]int{1: 1, 5: 5, 20: 5} {
+		r := sample()
+		r.History = nil
+		for i := range n {
+			r.History = append(r.History, event.Outcome{Tick: r.Watermark.Add(time.Duration(-i) * time.Second), Status: event.Failed, Reason: strings.Repeat("no paper ", 60),
+				Attempt: 1, Token: int64(i + 1), Replica: "replica-a", Start: r.Created, End: r.Created.Add(time.Millisecond)})
+		}
+		if _, err := r.Encode(); err != nil {
+			t.Fatal(err)
+		}
+		var lengths []int
+		for _, o := range r.History {
+			lengths = append(lengths, len(o.Reason))
+		}
+		whole := slices.Index(append(lengths, fewReasonLen), fewReasonLen)
+		if len(lengths) != n || whole < want || slices.ContainsFunc(lengths[:whole], func(k int) bool { return k != maxReasonLen }) || slices.ContainsFunc(lengths[whole:], func(k int) bool { return k != fewReasonLen }) {
+			t.Errorf("%d reasons have %d characters, want %d with %d", n, lengths, want, maxReasonLen)
+		}
+	}
+}
+
 // Runs by hand leave the newest ticks five of twenty places, and take the rest. A record that is too long for twenty outcomes
 // has fifteen.
 func TestRunsByHandLeaveTheNewestTicks(t *testing.T) {

@@ -50,16 +50,13 @@ func Follow(runners []*Runner) {
 	}
 }
 
-// lookBefore has the predecessors read if a tick waits for them and it is time. For a call of RunDue
+// lookBefore has the predecessors of a follower read if a tick waits for them and it is time. For a call of RunDue
 // they are read after the begin of each step in which a tick waits. It returns true if a read has
 // shown that the tick is decided, which another replica may have claimed by now: then a read of
 // the own entry costs less than a lost race for its lease. The replica that has settled the last
 // predecessor is the first to know, and does not read.
 func (d *driver) lookBefore(begin time.Time) (readAgain bool) {
 	b, p := d.view.before, &d.job.Policy
-	if b == nil {
-		return false
-	}
 	defer d.leaveTo()
 	v := d.decideBy()
 	tick, waits := p.Awaits(v)

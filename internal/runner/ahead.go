@@ -39,7 +39,8 @@ func (d *driver) lookAhead(v *plan.View) {
 	// looks of the replicas apart.
 	awaitsOther := v.Record.Run.Armed || v.Now.Sub(d.view.seen.Expected) <= d.job.Policy.Lease
 	if next.Sub(v.Now) > farAway && !awaitsOther {
-		v.Ahead.Lead, v.Ahead.Grab = d.job.Policy.Lead(), d.job.Policy.Lead()
+		lead := d.job.Policy.Lead()
+		v.Ahead.Lead, v.Ahead.Grab = lead, lead
 		return
 	}
 	l := &d.view.lead
@@ -91,13 +92,17 @@ const raceOver = 100 * time.Millisecond
 // lease's length has passed it releases the lease anyway, and lets others be first:
 // a replica with another definition, or a manual run, may wait for it.
 func (h *hold) keeps() (tick time.Time, ok bool) {
-	p, s, v := &h.job.Policy, h.session, h.decideBy()
+	p, s := &h.job.Policy, h.session
 	next := p.NextTick(&h.view.rec)
-	if _, todo := p.Claim(v); todo || next.IsZero() || next.Sub(v.Now) > p.Lead() || v.IsPaused() {
+	if next.IsZero() || next.Sub(h.clock.Best()) > p.Lead() {
 		return time.Time{}, false
 	}
 	// Between two runs there is no beat, so the lease of a holder that dies would have to expire.
-	if p.Beat > 0 || h.bounded || !h.mayActAhead() || h.stop.Err() != nil || h.view.rec.Run.Status == event.Stalled || h.replica.Degraded() != nil || !s.Reusable() {
+	if p.Beat > 0 || h.bounded || !h.mayActAhead() || h.stop.Err() != nil || h.view.rec.Run.Status == event.Stalled {
+		return time.Time{}, false
+	}
+	v := h.decideBy()
+	if _, todo := p.Claim(v); todo || v.IsPaused() || h.replica.Degraded() != nil || !s.Reusable() {
 		return time.Time{}, false
 	}
 	if s.Age() > s.Length || h.replica.jobs.load.cedes(h.client.Jitter) {
@@ -205,18 +210,6 @@ func (h *hold) nap(d time.Duration) (cut bool) {
 	case <-h.held.Done():
 	}
 	return true
-}
-
-// claimAhead returns the claim of the tick of the call, if it can be written before the tick. The
-// service's clock was read under this lease, in the answer to its acquisition. The first
-// claim of an entry has to wait for its token; see decide. A tick whose claim was given up may
-// have been cancelled since, so its next claim waits for the orders at the tick.
-func (h *hold) claimAhead(v plan.View, unsure bool) (claim plan.Claim, ok bool) {
-	if h.ahead.IsZero() || h.view.rec.Run.Claimed.IsZero() || unsure || h.stop.Err() != nil {
-		return plan.Claim{}, false
-	}
-	claim, ok = h.job.Policy.ClaimEarly(v, h.ahead)
-	return claim, ok && h.replica.Orders.Stale() == nil && h.hindrance(v.Now) == nil
 }
 
 // willStart notes that the run is about to start. A call that ends some time neither

@@ -209,7 +209,7 @@ func (h *hold) tellLateUnder(ctx context.Context) {
 	if h.judge(&rec, false).Count == 0 || s.Expired() { // the next holder reports them, or did while this machine was suspended
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.CallTimeout())
+	ctx, cancel := context.WithTimeout(ctx, s.Brief)
 	defer cancel()
 	var late plan.Lateness
 	err := s.WriteOrForget(ctx, func(rec *record.Record) { late = h.judge(rec, true) })

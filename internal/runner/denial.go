@@ -91,7 +91,6 @@ func (r *Runner) standBack(err error) time.Duration {
 // however well others can write; a write of this replica since, by whichever runner, shows that they have passed too.
 func (r *Runner) forgive() {
 	switch d := &r.denial; {
-	case d.err == nil:
 	case r.source.state.get().writes != d.writes:
 		d.lift()
 	case !d.lasting() && r.view.etag != d.etag:

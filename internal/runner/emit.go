@@ -11,6 +11,7 @@ import (
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/record"
+	"github.com/soloist-go/soloist/internal/supervise"
 )
 
 // A reporter makes events of what happens to a job on this replica.
@@ -56,6 +57,11 @@ func (r *reporter) emitOfRun(e event.Event) {
 		e = ofRun(e, *run)
 	}
 	r.emit(e)
+}
+
+// emitEnded reports the outcome of an attempt.
+func emitEnded(a *supervise.Attempt, o event.Outcome, took time.Duration) {
+	a.Emit(event.Event{Kind: event.Ended, Outcome: o, Took: took, Detail: a.Detail(o.Status)})
 }
 
 // runOf names the last run of a record.
@@ -165,7 +171,7 @@ func (r *condition) notice(passing bool, err error) {
 // reached notes that the store has answered, whatever it said.
 func (r *condition) reached() {
 	r.pause.Reset()
-	r.trouble(nil)
+	r.replica.trouble(r.source, nil)
 }
 
 // trouble notes why a call to the store has failed; nil: the store has answered one. Also a session reports it, whose renewals

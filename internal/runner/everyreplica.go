@@ -166,5 +166,5 @@ func (h *here) runTick(ctx context.Context, c *call, tick time.Time) {
 	}
 	outcome := event.Outcome{Tick: tick, Status: status, Reason: reason, Request: c.request, Replica: h.replica.Name}
 	c.ran = append(c.ran, outcome)
-	a.Emit(event.Event{Kind: event.Ended, Outcome: outcome, Took: time.Since(start).Round(time.Millisecond)})
+	emitEnded(a, outcome, time.Since(start).Round(time.Millisecond))
 }

@@ -120,10 +120,15 @@ func (h *hold) pass(v plan.View) (rest time.Duration, keeps bool) {
 // nothing to claim. The error says why it cannot know what operators have ordered.
 func (h *hold) prepare(v plan.View) (claim plan.Claim, ok bool, err error) {
 	unsure := plan.MayBeCancelled(&h.view.rec) // an operator may have cancelled the last run since its runner died
-	if claim, ok = h.claimAhead(v, unsure); ok {
-		return claim, true, nil
-	}
 	if !h.ahead.IsZero() {
+		// The service's clock was read under this lease, in the answer to its acquisition. But the first claim of an entry has to
+		// wait for its token, see decide, and that of a tick which may have been cancelled for the orders at the tick.
+		if !unsure && !h.view.rec.Run.Claimed.IsZero() && h.stop.Err() == nil {
+			claim, ok = h.job.Policy.ClaimEarly(v, h.ahead)
+			if ok && h.replica.Orders.Stale() == nil && h.hindrance(v.Now) == nil {
+				return claim, true, nil
+			}
+		}
 		// A manual run that was ordered is claimed instead of the tick. In the wait what is known of the orders may have become
 		// too old.
 		waited := h.awaitTick()
@@ -192,9 +197,10 @@ func (h *hold) decide(v plan.View) (next plan.Claim, todo bool) {
 func (h *hold) claim(next *plan.Claim) error {
 	rec, s := &next.Record, h.session
 	if next.Run {
-		_, claimed, known := h.clock.Now()
-		if !known {
-			claimed = h.clock.Wall().UTC()
+		now := h.clock.Now()
+		claimed := now.Latest
+		if claimed.IsZero() {
+			claimed = now.Best.UTC()
 		}
 		// Claimed is the latest time that the service's clock can show now. So each tick
 		// later than Claimed certainly came due under this run. Followers count thirds of
@@ -230,7 +236,9 @@ func (h *hold) claim(next *plan.Claim) error {
 	h.emitLate(late, nil)
 	h.emitClaim(&h.view.rec, &written, news, next.Run)
 	h.written(s)
-	h.leaveTo()
+	if h.view.before != nil {
+		h.leaveTo()
+	}
 	// The definition that this replica has taken back is now in force.
 	h.rank.adopted = instant.Later(h.rank.adopted, h.rank.since)
 	return nil
@@ -249,6 +257,7 @@ func (h *hold) unclaimed(err error) time.Duration {
 	case unread:
 		h.denial.left = unanswered{session: h.session, err: err}
 	case errors.Is(err, fs.ErrPermission):
+		h.session.Stop()
 		h.giveBack()
 	case !errors.Is(err, store.ErrLost) || errors.Is(err, errSlotLost):
 		h.release()
@@ -287,11 +296,10 @@ func (h *hold) release() bool {
 }
 
 // giveBack releases the lease. The view then holds what was last written, and the ETag
-// of that write, so that the next tick needs no read. The renewals must end first: a
+// of that write, so that the next tick needs no read. The caller has stopped the renewals: a
 // renewal after the release would fail, and would look like a lost lease.
 func (h *hold) giveBack() {
 	s := h.session
-	s.Stop()
 	h.reached() // the trouble of a renewal ends with its session: no later renewal would take it back
 	if err := s.Release(h.held); err != nil {
 		h.notReleased(err)
@@ -310,37 +318,32 @@ func (h *hold) giveBack() {
 // this replica was asked to step down, the others get the first chance. A shard that
 // is handed over, or whose lease was lost, has not failed, so that is all.
 func (h *hold) restAfter() time.Duration {
-	var pause time.Duration
+	var pause, rest time.Duration
+	if h.source.byHand == "" { // a manual run has no rest
+		rest = h.job.Rest
+	}
 	switch {
 	case h.ctx.Err() != nil:
 		return 0
 	case h.stop.Err() != nil && h.job.Seat != nil && !plan.HasFailed(&h.view.rec):
 		pause = h.approach()
 	case h.stop.Err() != nil:
-		pause = max(h.rest(), h.approach())
+		pause = max(rest, h.approach())
 	case len(h.ran) == 0: // it was never called
 	case h.view.rec.Run.Status == event.Stalled:
-		pause = max(h.rest(), headStart)
+		pause = max(rest, headStart)
 		if h.job.Seat != nil { // those that have their parts of the shards look at each third of a lease, however near an end is
-			pause = max(h.rest(), h.approach())
+			pause = max(rest, h.approach())
 		}
 	case h.view.rec.Run.Status == event.Abandoned && h.job.Seat != nil:
 		pause = h.approach()
 	case !h.view.rec.MayRun():
-		pause = h.rest()
+		pause = rest
 	}
 	if pause == 0 {
 		return 0
 	}
 	return h.readAgain(pause)
-}
-
-// rest returns the pause of a singleton. A manual run has none.
-func (b *base) rest() time.Duration {
-	if b.source.byHand != "" {
-		return 0
-	}
-	return b.job.Rest
 }
 
 // approach is how long it takes until the other replicas have read that a run is to

@@ -278,13 +278,11 @@ func (d *driver) owes() time.Time {
 // leaveTo notes the first tick of a follower that the call leaves to others. It runs those that are
 // decided as far as it knows, up to the last tick it has due.
 func (d *driver) leaveTo() {
-	if b := d.view.before; b != nil {
-		left := d.job.Policy.Unclaimed(&d.view.rec)
-		if does := instant.Earlier(b.jobs.get().by, d.owes()); !left.IsZero() && !left.After(does) {
-			left = d.job.Policy.Ticks.Next(does)
-		}
-		b.left.Store(&left)
+	b, left := d.view.before, d.job.Policy.Unclaimed(&d.view.rec)
+	if does := instant.Earlier(b.jobs.get().by, d.owes()); !left.IsZero() && !left.After(does) {
+		left = d.job.Policy.Ticks.Next(does)
 	}
+	b.left.Store(&left)
 }
 
 // RunBackfilled runs ticks of a backfill while a call that began at begin has time for them, and returns

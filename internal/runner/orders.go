@@ -324,7 +324,11 @@ var errLeft = errors.New("the tick is left to the next call")
 type BackfillPlan struct {
 	record.Backfill
 	First, Last time.Time
+	Listed      []time.Time // the first ticks, up to maxListed
 }
+
+// maxListed is how many ticks of a plan people can look through.
+const maxListed = 100
 
 // A Range is what a backfill is asked for.
 type Range = plan.Range
@@ -347,7 +351,7 @@ func (r *Runner) PlanBackfill(ctx context.Context, of Range) (BackfillPlan, erro
 	if former := q.backfill(&rec); former.Over {
 		fill.Before = former.Order.Seq
 	}
-	return BackfillPlan{fill, first, last}, nil
+	return BackfillPlan{fill, first, last, plan.FirstTicks(q.job.Policy.Ticks, fill.Spans, maxListed)}, nil
 }
 
 // LastBackfill reads the record, and the orders if they are known to have none, and returns the backfill

@@ -28,7 +28,7 @@ func (h *hold) runClaimed() {
 	}
 	told := h.notices()
 	a := h.attemptAt(rec.Run.Tick, rec.Run.Attempt, told, h.hasStarted)
-	told.ended = func(o event.Outcome) { a.Emit(event.Event{Kind: event.Ended, Outcome: o, Took: o.End.Sub(o.Start)}) }
+	told.ended = func(o event.Outcome) { emitEnded(a, o, o.End.Sub(o.Start)) }
 	// The stop came while the claim was written. Nothing may start after a stop.
 	if h.stops(rec.Run.Tick) {
 		if h.take.begins { // the entry has its first claim: the next one need not wait for a token
@@ -83,7 +83,7 @@ func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, 
 	s, rec := h.session, &h.view.rec
 	returned := cmp.Or(a.Returned, h.clock.Elapsed())
 	took, end := (returned - start).Round(time.Millisecond), h.endAt(returned)
-	earliest := h.clock.Earliest()
+	earliest := h.clock.Now().Earliest
 	if status != event.Stalled && !h.bounded { // the lease is about to expire, or the call to end
 		h.replica.jobs.starts.wait(a.Under.Stop, h.held)
 	}
@@ -105,7 +105,7 @@ func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, 
 	}
 	ended := sync.OnceFunc(func() {
 		if !told.stall.told {
-			a.Emit(event.Event{Kind: event.Ended, Outcome: outcome, Took: took})
+			emitEnded(a, outcome, took)
 		}
 	})
 	report := func() {
@@ -196,7 +196,7 @@ func (h *hold) takeBack(why error, all ...*supervise.Attempt) {
 func (h *hold) takeBackBriefly(ctx context.Context) error {
 	s := h.session
 	// While the lease is renewed no other replica can run the job, so it is not tried for long.
-	trying, cancel := context.WithTimeout(ctx, 2*s.CallTimeout())
+	trying, cancel := context.WithTimeout(ctx, 2*s.Brief)
 	defer cancel()
 	err := s.WriteUntilKnown(trying, func(claim *record.Record) { *claim = plan.TakeBack(&h.job.Policy, &h.before, claim) }, nil)
 	if err == nil {
@@ -248,7 +248,7 @@ func (h *hold) attemptAt(tick time.Time, attempt int, told supervise.Record, sta
 // At a stop a singleton needs no grace if no other replica is up; a job goes on to its own end, and not until others are near.
 func (r *reporter) attempt(stop context.Context, run event.Run, approach time.Duration, started func()) *supervise.Attempt {
 	under := &supervise.Conditions{Stop: stop, Length: cmp.Or(r.job.Policy.Beat, r.client.Length),
-		Approach: approach, Elapsed: r.clock.Elapsed}
+		Approach: approach, Elapsed: r.clock.Elapsed, Now: r.clock.Best}
 	if r.Singleton() {
 		under.Alone = r.replica.Alone
 	}
@@ -359,8 +359,9 @@ func (n *notices) Stalled(reason string) error {
 
 // stalledAt returns when a run has stalled, and the earliest time that the service's clock can show.
 func (n *notices) stalledAt() (at, earliest time.Time) {
-	if earliest = n.clock.Earliest(); earliest.IsZero() {
-		return n.clock.Best(), earliest
+	now := n.clock.Now()
+	if earliest = now.Earliest; earliest.IsZero() {
+		return now.Best, earliest
 	}
 	return earliest, earliest
 }
@@ -382,7 +383,7 @@ func (n *notices) Save(ctx context.Context, note string, checkpoint []byte) erro
 // once sends one write, and gives up after the time of one call: the watchdog, which
 // calls it, has deadlines to watch.
 func (n *notices) once(draft lease.Draft) error {
-	ctx, cancel := context.WithTimeout(n.session.Context(), n.session.CallTimeout())
+	ctx, cancel := context.WithTimeout(n.session.Context(), n.session.Brief)
 	defer cancel()
 	return n.session.WriteBestEffort(ctx, draft)
 }

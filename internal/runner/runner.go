@@ -323,25 +323,10 @@ func (r *Runner) ordered(rec *record.Record) plan.View {
 	return plan.View{Record: rec, Now: r.clock.Best(), Since: r.rank.since, Control: r.orders()}
 }
 
-// lookBy returns when the entry is read again at the latest, together with other jobs' entries.
-// It is zero if a tick comes before a read is due: such a job is not read between its ticks.
-func (r *Runner) lookBy(now time.Time) time.Time {
-	looked, due := r.view.seen.LookedAt, r.view.rec.Due
-	if !r.replica.reads.Many() {
-		return time.Time{}
-	}
-	if !due.IsZero() && due.Sub(now) <= plan.LookEvery-time.Since(looked) {
-		return time.Time{}
-	}
-	return r.replica.reads.LookBy(looked)
-}
-
 // bounds returns the limits that a record has to keep for the store and its clock.
 func (b *base) bounds() (limits plan.Bounds) {
 	limits.Shortest, limits.Longest = b.client.Store.Limits()
-	if _, latest, ok := b.clock.Now(); ok {
-		limits.Latest = latest
-	}
+	limits.Latest = b.clock.Now().Latest
 	return limits
 }
 

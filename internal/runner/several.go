@@ -166,7 +166,7 @@ func (g *several) tellEnded(written []plan.Ended) {
 			one.told = true
 			f := plan.OutcomeOfSeveral(&rec, one.end, one.Info.Attempt)
 			g.reported = append(g.reported, f)
-			one.Emit(event.Event{Kind: event.Ended, Outcome: f, Took: one.took})
+			emitEnded(one.Attempt, f, one.took)
 		}
 	}
 }

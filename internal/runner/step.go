@@ -130,8 +130,10 @@ func (d *driver) step() time.Duration {
 		return d.unusable(err)
 	}
 	d.short = nil
-	d.forgive()
-	if d.lookBefore(begin) && !fresh {
+	if d.denial.err != nil {
+		d.forgive()
+	}
+	if d.view.before != nil && d.lookBefore(begin) && !fresh {
 		fresh = true
 		if err := d.read(d.ctx, d.wake.Tick); err != nil {
 			return d.unusable(err)
@@ -147,7 +149,9 @@ func (d *driver) decideBy() plan.View {
 	n := d.source.state.get()
 	o := &d.view.seen
 	o.At, o.RecreatedAt, o.LastLease = time.Now(), n.entry.recreated, n.entry.lease
-	v := plan.View{Record: &d.view.rec, Now: d.clock.Best(), Since: d.rank.since, Request: d.request, Control: d.orders(), Waited: d.view.waited, Claims: d.claims}
+	now := d.clock.Now()
+	v := plan.View{Record: &d.view.rec, Now: now.Best, Earliest: now.Earliest, Since: d.rank.since,
+		Request: d.request, Control: d.orders(), Waited: d.view.waited, Claims: d.claims}
 	if d.slot.none {
 		v.Claims = plan.NoRun
 	}
@@ -167,15 +171,18 @@ func (d *driver) decideBy() plan.View {
 // definition of this replica comes into force, and the decision is made again by it.
 func (d *driver) next(fresh bool) (plan.View, plan.Action) {
 	v := d.decideBy()
-	v.LookBy = d.lookBy(v.Now)
+	// A job whose tick comes before a read is due is not read between its ticks.
+	looked, due := d.view.seen.LookedAt, d.view.rec.Due
+	if d.replica.reads.Many() && (due.IsZero() || due.Sub(v.Now) > plan.LookEvery-time.Since(looked)) {
+		v.Ahead.LookBy = d.replica.reads.LookBy(looked)
+	}
 	d.lookAhead(&v)
 	d.view.seen.Fresh = fresh
-	low := d.clock.Earliest()
-	action := plan.Next(&d.job.Policy, v, &d.view.seen, low)
+	action := plan.Next(&d.job.Policy, v, &d.view.seen)
 	if action.What == plan.Inherit {
 		d.emit(event.Event{Kind: event.Inherited, Former: event.Former{Since: d.view.rec.Definition.Since}, Took: time.Since(d.view.seen.UnchangedSince).Truncate(time.Minute)})
 		d.rank.since, v.Since = action.Since, action.Since
-		action = plan.Next(&d.job.Policy, v, &d.view.seen, low)
+		action = plan.Next(&d.job.Policy, v, &d.view.seen)
 	}
 	return v, action
 }
@@ -267,14 +274,10 @@ func (d *driver) waitFor(a plan.Action) time.Duration {
 
 // acquire acquires the lease of an entry that was seen free, or whose holder is silent, with the ETag that
 // the decision was made from, and does what is due under the lease. If the entry has
-// changed since, the store refuses the lease and the entry is read again. The order
-// of the checks matters: a record with the largest token must not cost a lease.
+// changed since, the store refuses the lease and the entry is read again.
 func (d *driver) acquire(a plan.Action) time.Duration {
 	if d.job.Group != nil && d.slot.held == nil {
 		return d.acquireInGroup(a)
-	}
-	if err := plan.Exhausted(&d.view.rec); err != nil {
-		return d.unusable(&recordError{err})
 	}
 	etag := d.view.entry.ETag
 	d.notice(true, d.contradiction.of(etag))

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"github.com/soloist-go/soloist/internal/duration"
 )
 
 const maxText = 512 // bytes; also keeps every later step short
@@ -207,9 +209,9 @@ func (p *part) descriptor(text string, pos int, r reader) error {
 	}
 	pos += len(word) + skip(text[len(word):])
 	arg = strings.TrimSpace(arg)
-	d, err := time.ParseDuration(arg)
+	d, err := duration.Parse(arg)
 	if err != nil {
-		return fmt.Errorf("byte %d: %q is not a duration; want @every with one such as 90s, 5m or 1h30m", pos, arg)
+		return fmt.Errorf("byte %d: %q is not a duration; want @every with one such as 90s, 1h30m or 2d", pos, arg)
 	}
 	if d < time.Second || d%time.Second != 0 {
 		return fmt.Errorf("byte %d: @every %s; want whole seconds, at least 1s", pos, arg)

@@ -205,6 +205,7 @@ func TestStringAndWords(t *testing.T) {
 		{"@every  24h", "", "@every 24h0m0s", "every day, counted from 1970-01-01 00:00 UTC"},
 		{"@manual", "Asia/Tokyo", "@manual", "by hand alone"},
 		{"  ", "", "@manual", "by hand alone"},
+		{"@every 1d", "", "@every 24h0m0s", "every day, counted from 1970-01-01 00:00 UTC"},
 		{"@every 336h", "", "@every 336h0m0s", "every 14 days, counted from Thursday 1970-01-01 00:00 UTC"},
 		{"@every 3601s", "", "@every 1h0m1s", "every 1h0m1s, counted from 1970-01-01 00:00 UTC"},
 	} {

@@ -27,6 +27,7 @@ const longestBackoff = 5 * time.Minute
 func (a *Attempt) Run() (status event.Status, reason string) {
 	pause := &lease.Backoff{First: a.Task.Backoff, Longest: longestBackoff, Jitter: a.Jitter}
 	for try := 1; ; try++ {
+		begun, began := a.now(), a.Under.Elapsed()
 		err, cause := a.try(try)
 		switch {
 		case err == errBarred:
@@ -37,6 +38,9 @@ func (a *Attempt) Run() (status event.Status, reason string) {
 			return a.unfinished(try-1, reason)
 		}
 		status, reason = outcome(err, cause)
+		if status != event.Succeeded {
+			a.detail.failed(try, begun, a.Returned-began, status, reason, err)
+		}
 		// Only a failure is tried again. A stalled run has given up its lease, and an
 		// abandoned one was stopped or has lost it.
 		if status != event.Failed || try >= a.Task.MaxTries || a.Under.held().Err() != nil || IsPermanent(err) {
@@ -61,7 +65,7 @@ func (a *Attempt) Run() (status event.Status, reason string) {
 
 // tryFailed reports that a try has failed, for the reason in the text, and when the next one begins.
 func (a *Attempt) tryFailed(try int, err error, reason string, wait time.Duration) {
-	a.Emit(event.Event{Kind: event.TryFailed, Run: event.Run{Try: try}, Of: a.Task.MaxTries, Wait: wait, Err: &fixedError{err, reason}})
+	a.Emit(event.Event{Kind: event.TryFailed, Run: event.Run{Try: try}, Of: a.Task.MaxTries, Wait: wait, Err: &fixedError{error: err, text: reason}})
 }
 
 // barred returns why the first try must not begin after all, nil if it may.
@@ -158,7 +162,7 @@ func (a *Attempt) try(n int) (err, cause error) {
 	watched := watch(a, h, end)
 	// The order of these calls matters: the handle refuses calls once the function has
 	// returned, and then the context ends.
-	err = call(a.Emit, func() error { return a.Task.Do(ctx, h) })
+	err = call(a.emit, func() error { return a.Task.Do(ctx, h) })
 	a.Returned = a.Under.Elapsed() // what follows may wait for a write that gets no answer
 	h.endOver()
 	gaveUp := watched()
@@ -173,14 +177,30 @@ func (a *Attempt) try(n int) (err, cause error) {
 	return err, cause
 }
 
+// now is when something happens, for people; zero: it is not known.
+func (a *Attempt) now() time.Time {
+	if a.Under.Now == nil {
+		return time.Time{}
+	}
+	return a.Under.Now()
+}
+
+// emit notes the stack of a panic, and hands the event over.
+func (a *Attempt) emit(e event.Event) {
+	if e.Kind == event.Panicked {
+		a.detail.panicked(e.Stack)
+	}
+	a.Emit(e)
+}
+
 // newHandle returns the handle of one try. The first heartbeat is the start, so the
 // HeartbeatTimeout begins again with each try.
 func newHandle(a *Attempt, ctx context.Context, try int) *Handle {
 	over, end := context.WithCancel(context.Background())
 	run := a.Info
 	run.Try = try
-	return &Handle{Run: run, under: a.Under, timeout: a.Task.Timeout, largest: a.Task.MaxCheckpoint,
-		emit: a.Emit, ctx: ctx, over: over, endOver: end, start: a.Under.Elapsed(), alarm: make(chan struct{}, 1), beat: time.Now()}
+	return &Handle{Run: run, under: a.Under, limits: limits{a.Task.Timeout, a.Task.MaxCheckpoint},
+		emit: a.Emit, detail: &a.detail, ctx: ctx, over: over, endOver: end, start: a.Under.Elapsed(), alarm: make(chan struct{}, 1), beat: time.Now()}
 }
 
 var errGoexit = errors.New("the job ended its goroutine (runtime.Goexit)")
@@ -197,9 +217,9 @@ func call(emit func(event.Event), f func() error) error {
 		defer close(done)
 		defer func() {
 			if p := recover(); p != nil {
-				said := errors.New(fmt.Sprint(p))
+				said := fixed(errors.New(fmt.Sprint(p))).(*fixedError)
 				emit(event.Event{Kind: event.Panicked, Err: said, Stack: string(debug.Stack())})
-				err = fmt.Errorf("panic: %w", said)
+				err = &fixedError{error: said, text: "panic: " + said.text, left: said.left}
 			}
 		}()
 		err = fixed(f())

@@ -57,6 +57,7 @@ type Conditions struct {
 	Length   time.Duration // of the lease
 	Approach time.Duration // until all followers have read that the run is about to be handed over; they read at each third of the lease
 	Elapsed  func() time.Duration
+	Now      func() time.Time // the service's time, as far as it is known, for people; nil: it is not
 
 	Around Around
 

@@ -22,8 +22,8 @@ type Handle struct {
 
 	emit    func(event.Event)
 	under   *Conditions
-	timeout time.Duration   // zero: none
-	largest int             // the largest checkpoint in bytes
+	limits  limits
+	detail  *detail
 	ctx     context.Context // the context of the user's function
 	over    context.Context // ends when the user's function has returned
 	endOver func()          // ends over; called once, by try
@@ -38,6 +38,12 @@ type Handle struct {
 	stopAt   time.Duration // elapsed time when the stop was first seen; Grace counts from it
 	beat     time.Time     // when the last heartbeat came, at first the start; by the monotonic clock, so that a suspension of the machine is no stall
 	note     string        // of the last heartbeat
+}
+
+// limits are what a task sets to a try.
+type limits struct {
+	timeout    time.Duration // zero: none
+	checkpoint int           // the largest, in bytes
 }
 
 var (
@@ -135,8 +141,8 @@ func (h *Handle) Remaining() time.Duration {
 		return 0
 	}
 	left := h.beforeStop(now)
-	if h.timeout > 0 {
-		left = min(left, h.start+h.timeout-now)
+	if h.limits.timeout > 0 {
+		left = min(left, h.start+h.limits.timeout-now)
 	}
 	if h.under.Lease != nil {
 		left = min(left, h.under.Lease.Left())
@@ -223,7 +229,7 @@ func (h *Handle) Save(ctx context.Context, b []byte) error {
 		return ErrNoEntry
 	}
 	// Without this limit a large body would hold up renewals on a slow line.
-	if most := h.largest; len(b) > most {
+	if most := h.limits.checkpoint; len(b) > most {
 		return fmt.Errorf("the checkpoint has %d bytes of JSON and MaxCheckpoint is %d: save less, or raise it up to %d", len(b), most, store.MaxCheckpoint)
 	}
 	ctx, cancel, err := h.checkpoint(ctx)

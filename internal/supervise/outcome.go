@@ -118,7 +118,9 @@ func (e *skipError) Error() string { return "skipped: " + e.reason }
 // user may change the error later, while other goroutines log and record it.
 type fixedError struct {
 	error
-	text string
+	text   string
+	left   int    // bytes that the text has not, though it says so
+	causes string // what the error wraps
 }
 
 func (e *fixedError) Error() string { return e.text }
@@ -135,19 +137,17 @@ func fixed(err error) error {
 	_ = errors.Is(err, errGoexit)
 	_, _ = errors.AsType[*skipError](err)
 	_, _ = Skips(err), IsPermanent(err)
-	return &fixedError{err, short(err.Error())}
+	text := err.Error()
+	if left := len(text) - longestError; left > 0 {
+		head := clip(text, longestError)
+		left = len(text) - len(head)
+		return &fixedError{error: err, text: strings.Clone(head) + leftOut(left), left: left}
+	}
+	return &fixedError{error: err, text: text, causes: causes(err)}
 }
 
 // longestError is how many bytes of the text of an error are logged. A record keeps less.
-const longestError = 16 << 10
-
-// short returns a text of at most about longestError bytes, and says if it is cut.
-func short(text string) string {
-	if len(text) <= longestError {
-		return text
-	}
-	return fmt.Sprintf("%s... (cut: the error has %d bytes)", strings.ToValidUTF8(text[:longestError], ""), len(text))
-}
+const longestError = longestDetail
 
 // outcome derives the status and the reason of a try from the error that it returned
 // and the cause that ended its context, nil if none did. The order of the cases is

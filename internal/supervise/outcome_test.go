@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -80,14 +79,6 @@ func TestPermanentOfJoinedErrors(t *testing.T) {
 		if got := IsPermanent(test.err); got != test.want {
 			t.Errorf("%v: got %t", test.err, got)
 		}
-	}
-}
-
-// The text of an error is cut before it is logged.
-func TestErrorIsCut(t *testing.T) {
-	err := fixed(errors.New(strings.Repeat("ä", longestError)))
-	if n := len(err.Error()); n > longestError+60 || !strings.HasSuffix(err.Error(), "... (cut: the error has 32768 bytes)") {
-		t.Errorf("%d bytes: %.20s", n, err.Error()[n-40:])
 	}
 }
 

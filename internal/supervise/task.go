@@ -59,4 +59,6 @@ type Attempt struct {
 
 	// Returned is when the function has returned last, or the pause after that has ended, in elapsed time. Run sets it.
 	Returned time.Duration
+
+	detail detail
 }

@@ -73,6 +73,23 @@ func TestPageShowsHistoryOfLog(t *testing.T) {
 	b.wantNothingWrong()
 }
 
+// All that is known of a failure is shown where a reader asks for it, as text.
+func TestPageShowsDetail(t *testing.T) {
+	f := fleetWith(t, asUsual, []string{"SOLOIST_STORAGE=dir:" + t.TempDir()})
+	b := newTab(t)
+	b.do(chromedp.Navigate(f.start("a") + "jobs/broken"))
+	b.await("a failure", `document.querySelectorAll('#history tbody details').length >= 1`)
+	b.await("what is known of it", fmt.Sprintf(`[...document.querySelectorAll('#history details')].some(d => {
+		if (!d.open) d.querySelector('summary').click();
+		const text = d.querySelector('pre').innerText;
+		return text.includes('failed after') && text.includes(%q);
+	})`, "no paper "+markup))
+	if n := eval[int](b, `document.querySelectorAll('main img, main script').length`); n != 0 {
+		t.Errorf("%d elements were made from text", n)
+	}
+	b.wantNothingWrong()
+}
+
 // After an answer that failed the page shows no outcome that was not asked for, and asks again.
 func TestPageAsksHistoryAgain(t *testing.T) {
 	dir := t.TempDir()
@@ -109,7 +126,7 @@ func TestPageSaysWhy(t *testing.T) {
 
 // Without a log the page has the outcomes of the record, and says so.
 func TestPageShowsHistoryOfRecord(t *testing.T) {
-	f := newFleet(t)
+	f := fleetWith(t, asUsual, []string{"SOLOIST_STORAGE=dir:" + t.TempDir(), "SOLOIST_HISTORY=0"})
 	b := newTab(t)
 	b.do(chromedp.Navigate(f.start("a") + "jobs/broken"))
 	b.await("the outcomes", has("#history", "no paper")+" && "+has("#past-note", "SOLOIST_HISTORY")+` && document.querySelector('#past').hidden`)

@@ -79,9 +79,15 @@ func failures(st *desk.Status, most int, now time.Time) condition {
 		c.Text = "has failed"
 	}
 	if last != nil {
-		c.facts.Tick, c.facts.Replica, c.facts.Error = last.Tick, last.Replica, cmp.Or(last.Reason, r.Run.Error)
+		c.facts.Tick, c.facts.Replica, c.facts.Error = last.Tick, last.Replica, cmp.Or(inBrief(last.Reason), r.Run.Error)
 	}
 	return c
+}
+
+// inBrief returns the beginning of a reason: one document has those of all incidents.
+func inBrief(reason string) string {
+	text := []rune(reason)
+	return string(text[:min(len(text), 100)])
 }
 
 // streak returns the run by which the newest series of failures reached the number, zero if
@@ -119,6 +125,7 @@ func badEnd(st *desk.Status, kind Kind, end event.Status, now time.Time) []condi
 		switch {
 		case f.Status == end && f.Token > bad.Token:
 			bad = f
+			bad.Reason = inBrief(f.Reason)
 		case f.Status == event.Succeeded:
 			good = max(good, f.Token)
 		}

@@ -4,7 +4,9 @@ package app
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -33,7 +35,9 @@ type App struct {
 	Now       func() time.Time
 	Place     string            // the store, for people
 	Notes     []string          // what an operator should know, though it is no mistake
+	Lost      string            // what [FindHost] has told already; empty: nothing
 	Strange   []string          // variables that look like settings and are none, or have no effect
+	unknown   []string          // those that are none
 	Pings     map[string]string // the URLs to which jobs report their runs; secret
 	Serves    bool              // it runs jobs by these settings until it is stopped
 
@@ -78,6 +82,17 @@ func (a *App) Warn() {
 	for _, text := range a.Notes {
 		a.Log.Info(text)
 	}
+}
+
+// RefuseUnknown returns an error for each variable that looks like a setting and is none: whoever asks for mistakes means what is said
+// with it. Elsewhere it is a warning, as a program that runs must not stop for it.
+func RefuseUnknown(a *App) error {
+	var errs []error
+	for _, text := range a.unknown {
+		errs = append(errs, errors.New(text))
+	}
+	a.Strange = slices.DeleteFunc(a.Strange, func(text string) bool { return slices.Contains(a.unknown, text) })
+	return errors.Join(errs...)
 }
 
 // Listen has f called with each event of the scheduler from now on, where the program runs

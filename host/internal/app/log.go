@@ -4,7 +4,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
+	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/format"
@@ -60,6 +64,9 @@ type Console struct {
 // OnTerminal reports whether w is a terminal.
 func (c Console) OnTerminal(w io.Writer) bool { return c.Terminal || logging.IsTerminal(w) }
 
+// Width is how many columns an answer may have.
+func (c Console) Width() int { return logging.Width(c.Stdout) }
+
 // Tell writes a line to Stderr that begins with the program's name. Arguments may be text of any kind.
 func (c Console) Tell(layout string, args ...any) {
 	fmt.Fprintf(c.Stderr, "%s: %s\n", c.Name, format.Hanging(fmt.Sprintf(layout, args...)))
@@ -81,4 +88,44 @@ func (c Console) JSON(body any) bool {
 		c.Tell("the answer cannot be written as JSON: %s", format.Error(err))
 	}
 	return err == nil
+}
+
+// Secrets are the secret values of the settings, the longest first.
+func (s *Settings) Secrets(pings map[string]string) []string {
+	all := map[string]bool{}
+	add := func(value string) {
+		if len(value) >= logging.ShortestSecret {
+			all[value] = true
+		}
+	}
+	for f, v := range reflect.ValueOf(*s).Fields() {
+		if f.Tag.Get("secret") != "" && f.Name != "Storage" {
+			add(v.String())
+		}
+	}
+	for _, url := range pings {
+		add(url)
+	}
+	for _, name := range []string{"AzureWebJobsStorage__clientSecret", "AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PASSWORD"} {
+		add(os.Getenv(name))
+	}
+	for _, place := range []string{s.Storage, os.Getenv("AzureWebJobsStorage"), os.Getenv("AzureWebJobsStorage__blobServiceUri"), os.Getenv("AzureWebJobsStorage__queueServiceUri")} {
+		for part := range strings.FieldsFuncSeq(place, func(c rune) bool { return c == ';' || c == '?' || c == '&' }) {
+			switch name, value, _ := strings.Cut(part, "="); strings.ToLower(name) {
+			case "accountkey", "sig":
+				add(value)
+			case "sharedaccesssignature":
+				if _, sig, ok := strings.Cut(value, "sig="); ok {
+					add(sig)
+				}
+			}
+		}
+	}
+	for _, signal := range []string{"", "TRACES_", "METRICS_"} {
+		for pair := range strings.SplitSeq(os.Getenv("OTEL_EXPORTER_OTLP_"+signal+"HEADERS"), ",") {
+			_, value, _ := strings.Cut(pair, "=")
+			add(strings.TrimSpace(value))
+		}
+	}
+	return slices.SortedFunc(maps.Keys(all), func(a, b string) int { return len(b) - len(a) })
 }

@@ -27,7 +27,8 @@ func Open(c Config) (*App, error) {
 	a.catalog, a.work = catalogOf(a.Scheduler), sync.OnceValue(a.define)
 	errs = append(errs, a.open(c.Store))
 	errs = append(errs, a.setLease(), a.checkAlerts())
-	a.Strange = slices.Concat(unknown(a.Jobs()), a.Settings.idle(), idleZone(a.Scheduler.Jobs))
+	a.unknown = unknown(a.Jobs())
+	a.Strange = slices.Concat(a.unknown, a.Settings.idle(), idleZone(a.Scheduler.Jobs))
 	a.SetLog(newLog(c, &a.Settings))
 	errs = append(errs, a.openAlarm(c))
 	if a.Alarm != nil {
@@ -96,7 +97,7 @@ func describe(s store.Store) string {
 
 // measure makes metrics and traces of what the scheduler does, and passes its events on to the listeners.
 func (a *App) measure() (err error) {
-	if a.Telemetry, err = telemetry.Open(a.Scheduler, a.Log); err == nil {
+	if a.Telemetry, err = telemetry.Open(a.Scheduler, Version(), a.Log); err == nil {
 		a.Logs = a.Telemetry.Logs(a.Logs)
 		a.Listen(a.Scheduler.Events) // which are the telemetry's by now
 		a.Scheduler.Events = a.listeners.tell

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -66,13 +67,17 @@ func jobPrefix(job string) string {
 	return "SOLOIST_JOB_" + strings.ToUpper(strings.ReplaceAll(job, "-", "_"))
 }
 
+// linked is what Kubernetes puts into the environment of a program beside a service whose name begins with soloist
+// (https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables).
+var linked = regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_|$)|^SOLOIST(_.*)?_PORT(_\d+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?)?$`)
+
 // unknown returns a warning for each variable that looks like a setting and is
 // none. It shows no values: a mistyped token is a token.
 func unknown(jobs []string) (warnings []string) {
 	known := variables(jobs)
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
-		if !strings.HasPrefix(name, "SOLOIST_") || slices.Contains(known, name) {
+		if !strings.HasPrefix(name, "SOLOIST_") || slices.Contains(known, name) || linked.MatchString(name) {
 			continue
 		}
 		text := name + " is not a setting"

@@ -30,7 +30,7 @@ type Settings struct {
 	Lease           time.Duration  `envconfig:"SOLOIST_LEASE" doc:"how long a dead replica keeps the others away" unset:"30s" want:"whole seconds within what the store takes, such as 30s"`
 	Addr            string         `envconfig:"SOLOIST_ADDR" doc:"where HTTP listens" unset:"127.0.0.1:8080, which only this machine reaches, or the next free port; :8080 on Container Apps, App Service and Kubernetes, and as the first process of a container; in Functions the port that the host names" want:"host:port or :port, with a port up to 65535"`
 	Grace           time.Duration  `envconfig:"SOLOIST_GRACE" doc:"time for running jobs after SIGTERM" unset:"25s" want:"a duration of zero or more, such as 25s"`
-	History         time.Duration  `envconfig:"SOLOIST_HISTORY" doc:"for how long to keep all outcomes in a log beside each record, which costs a write for each ten of them" unset:"the record keeps the last 20" want:"a duration of an hour or more, such as 36h or 90d"`
+	History         time.Duration  `envconfig:"SOLOIST_HISTORY" doc:"for how long to keep all outcomes in a log beside each record, which costs a write for each ten of them, and details of failures, which cost one each; 0: the record keeps the last 20" unset:"30d" want:"0, or a duration of an hour or more, such as 36h or 90d"`
 	Presence        time.Duration  `envconfig:"SOLOIST_PRESENCE" doc:"how often at least a replica that serves writes that it is up, for the list of replicas; 0: never" unset:"2m" want:"0, or a duration from 10s to 20m"`
 	Sweep           time.Duration  `envconfig:"SOLOIST_SWEEP" doc:"a replica that serves, outside of Functions, removes once a day locks that nobody has held for so long" unset:"they stay" want:"a duration of an hour or more, such as 36h or 30d"`
 	Alarm           Alarm          `envconfig:"SOLOIST_ALARM" doc:"queue: a message in Azure Queue Storage wakes the app up before its next tick, so that no replica has to be up between two ticks" unset:"a replica is up all the time, or a timer of the platform wakes the app up" one:"queue" want:"queue, or not set"`
@@ -67,6 +67,7 @@ func (s *Settings) read(program string) []error {
 		Lease:     30 * time.Second,
 		Addr:      defaultAddr(),
 		Grace:     25 * time.Second,
+		History:   30 * 24 * time.Hour,
 		Presence:  2 * time.Minute,
 		AlarmLead: time.Minute,
 		Stay:      2 * time.Minute,

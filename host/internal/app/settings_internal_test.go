@@ -61,3 +61,21 @@ func wakingSettings(of reflect.Type) (all []reflect.StructField) {
 	}
 	return all
 }
+
+// The secrets of the settings are known as such; what only looks like one, and a short one, is not.
+func TestSecrets(t *testing.T) {
+	for name, value := range map[string]string{
+		"SOLOIST_STORAGE": "https://acct.blob.core.windows.net/?sv=2024&sig=signature%3D", "AzureWebJobsStorage": "AccountName=acct;AccountKey=YWNjb3VudA==;SharedAccessSignature=sv=2024&sig=other%2Bsig",
+		"AzureWebJobsStorage__clientSecret": "client-secret", "AZURE_CLIENT_SECRET": "short", "OTEL_EXPORTER_OTLP_HEADERS": "api-key=collector, x-tenant=demo",
+	} {
+		t.Setenv(name, value)
+	}
+	s := Settings{Storage: "https://acct.blob.core.windows.net/?sv=2024&sig=signature%3D", ReadToken: "read-token", AdminToken: "admin-token",
+		AlertWebhook: "https://hooks.example/T0", AlertSecret: "alert-secret", App: "application"}
+	got := s.Secrets(map[string]string{"job": "https://ping.example/uuid"})
+	slices.Sort(got)
+	want := []string{"YWNjb3VudA==", "admin-token", "alert-secret", "client-secret", "collector", "https://hooks.example/T0", "https://ping.example/uuid", "other%2Bsig", "read-token", "signature%3D"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,13 +1,16 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/soloist-go/soloist/host/azure"
+	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/store"
 )
@@ -48,6 +51,38 @@ func (s *Settings) storage() (storage, error) {
 		return storage{}, errors.New("SOLOIST_STORAGE: want memory:, dir:PATH, a blob service URL or a connection string")
 	}
 	return nowhere()
+}
+
+// hostTime bounds the look-up of a host.
+const hostTime = 3 * time.Second
+
+// FindHost looks up the host of the storage, and says what to do if there is none: an identity that gets no token, as on a
+// machine of one's own, would hide a slip in its name. Empty: there is a host, or the storage needs none.
+func FindHost(a *App) string {
+	backend, ok := a.Store.(interface {
+		Examine(name string, now func() time.Time) []azure.Check
+	})
+	if !ok {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), hostTime)
+	defer cancel()
+	for _, c := range backend.Examine("", a.Now) {
+		if c.Name != "dns" {
+			continue
+		}
+		found := make(chan azure.Finding, 1)
+		go func() { found <- c.Do(ctx) }() // the system's resolver may not heed ctx
+		select {
+		case f := <-found:
+			if f.Fails {
+				return format.Line(f.Text + ": " + f.Advice)
+			}
+		case <-ctx.Done():
+			return fmt.Sprintf("the host of %s has not been found within %s: check that this machine's name server works", a.Place, hostTime)
+		}
+	}
+	return ""
 }
 
 // account is the storage account of the settings; false if they name none.

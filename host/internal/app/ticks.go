@@ -42,6 +42,16 @@ func First(a *App, j soloist.Job) soloist.Job {
 // TicksFor returns the ticks of a job, also of one that follows others.
 func TicksFor(a *App, j soloist.Job) (*ticks.Ticks, error) { return TicksOf(First(a, j)) }
 
+// ZoneOf returns the time zone of a job's schedule, UTC for a singleton.
+func ZoneOf(a *App, job string) *time.Location {
+	if j, err := a.Job(job); err == nil {
+		if t, err := TicksFor(a, j); err == nil {
+			return t.Location()
+		}
+	}
+	return time.UTC
+}
+
 // ScheduleWarnings returns what people often get wrong about schedules such as the jobs'.
 func ScheduleWarnings(jobs []soloist.Job, now time.Time) (all []string) {
 	for _, j := range jobs {

@@ -344,6 +344,6 @@ func (d *doctor) record(st desk.Status) {
 		if v.Tone() != format.Normal {
 			r, advice = warns, d.app.Console.Name+" history "+st.Name+" shows its last outcomes"
 		}
-		add(r, v.StateWords(d.app.Now()), advice)
+		add(r, v.StateWords(format.Clock{Now: d.app.Now()}), advice)
 	}
 }

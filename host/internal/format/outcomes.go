@@ -8,15 +8,30 @@ import (
 	"github.com/soloist-go/soloist/event"
 )
 
-// Outcome says what became of a tick, or of a range of them.
-func Outcome(f *event.Outcome) string {
-	text := string(f.Status)
+// Outcome says what became of a tick, or of a range of them, with a reason that a table can take.
+func Outcome(f *event.Outcome) string { return outcome(f, Brief) }
+
+// WholeOutcome is Outcome with all that is kept of the reason.
+func WholeOutcome(f *event.Outcome) string { return outcome(f, Line) }
+
+// Fate is what became of a tick, or of how many, without how and why.
+func Fate(f *event.Outcome) string {
 	if !f.From.IsZero() && f.Count > 1 {
-		text = counted(f) + " " + text
+		return counted(f) + " " + string(f.Status)
 	}
-	if !f.Start.IsZero() && f.End.After(f.Start) {
-		text += " in " + f.End.Sub(f.Start).Round(time.Millisecond).String()
+	return string(f.Status)
+}
+
+// In is how long a run took, after a blank; empty: it did not run, or that is not known.
+func In(f *event.Outcome) string {
+	if f.Start.IsZero() || !f.End.After(f.Start) {
+		return ""
 	}
+	return " in " + Lasted(f.End.Sub(f.Start))
+}
+
+func outcome(f *event.Outcome, reason func(string) string) string {
+	text := Fate(f) + In(f)
 	if f.Attempt > 1 {
 		text += fmt.Sprintf(", attempt %d", f.Attempt)
 	}
@@ -24,7 +39,7 @@ func Outcome(f *event.Outcome) string {
 		text += fmt.Sprintf(", backfill %d", seq)
 	}
 	if f.Reason != "" {
-		text += " (" + Brief(f.Reason) + ")"
+		text += " (" + reason(f.Reason) + ")"
 	}
 	return text
 }
@@ -53,15 +68,15 @@ func PlainOutcomes(all []event.Outcome) []event.Outcome {
 }
 
 // Span is the tick of an outcome, or what is known of a range of them.
-func Span(f *event.Outcome) string {
+func (c Clock) Span(f *event.Outcome) string {
 	if f.From.IsZero() {
-		return Stamp(f.Tick)
+		return c.Stamp(f.Tick)
 	}
 	count := "not counted"
 	if f.Count > 0 {
 		count = counted(f)
 	}
-	return "after " + Stamp(f.From) + " .. " + Stamp(f.Tick) + " (" + count + ")"
+	return "after " + c.Stamp(f.From) + " .. " + c.Stamp(f.Tick) + " (" + count + ")"
 }
 
 // counted is the number of ticks of a range. The count of a long one stops.

@@ -51,7 +51,7 @@ func Error(err error) string {
 	return Line(err.Error())
 }
 
-// Brief is a line that a table can take: as much as a record keeps of a reason.
+// Brief is a line that a table can take: less than a record keeps of a reason.
 func Brief(text string) string {
 	const most = 100
 	if r := []rune(Line(text)); len(r) > most {

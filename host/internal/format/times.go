@@ -3,9 +3,9 @@ package format
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/duration"
 )
 
 // Times are shown in UTC, as ticks are named.
@@ -18,6 +18,76 @@ func Stamp(t time.Time) string {
 	}
 	return t.UTC().Format(timeFormat)
 }
+
+// A Clock is the present, and the zone in which instants are shown.
+type Clock struct {
+	Now   time.Time
+	Zone  *time.Location // nil: UTC
+	Short bool           // in a few characters
+	Spans bool           // as spans from now, in no zone
+}
+
+// Stamp is an instant, or a dash.
+func (c Clock) Stamp(t time.Time) string {
+	switch {
+	case c.Spans && !t.IsZero():
+		return c.Relative(t)
+	case c.Short && !t.IsZero():
+		return c.Brief(t)
+	case c.Zone == nil, c.Zone == time.UTC, t.IsZero():
+		return Stamp(t)
+	}
+	return t.In(c.Zone).Format("2006-01-02 15:04:05 -07:00")
+}
+
+// Brief is an instant of today, of these months, or of another year, in a few characters.
+func (c Clock) Brief(t time.Time) string {
+	t, now := t.In(c.zone()), c.Now.In(c.zone())
+	clock := "15:04"
+	if t.Second() != 0 {
+		clock = time.TimeOnly
+	}
+	switch {
+	case t.Format(time.DateOnly) == now.Format(time.DateOnly):
+		return t.Format(clock)
+	case t.Sub(now).Abs() < briefly:
+		return t.Format("Jan 2 " + clock)
+	}
+	return t.Format(time.DateOnly)
+}
+
+// briefly is for how long a date without its year is clear.
+const briefly = 180 * 24 * time.Hour
+
+func (c Clock) zone() *time.Location {
+	if c.Zone == nil {
+		return time.UTC
+	}
+	return c.Zone
+}
+
+// Both is an instant with its span from now; only the span where instants are shown as spans.
+func (c Clock) Both(instant, span string) string {
+	if c.Spans {
+		return span
+	}
+	return instant + " " + span
+}
+
+// Date is an instant that stays one where others are shown as spans.
+func (c Clock) Date(t time.Time) string {
+	c.Spans = false
+	return c.Stamp(t)
+}
+
+// Relative says how far t is from now.
+func (c Clock) Relative(t time.Time) string { return Relative(t, c.Now) }
+
+// Ahead is relative for what has not been done yet.
+func (c Clock) Ahead(t time.Time) string { return Ahead(t, c.Now) }
+
+// Since is how long ago t was.
+func (c Clock) Since(t time.Time) string { return Roughly(c.Now.Sub(t)) }
 
 // Relative says how far t is from now.
 func Relative(t, now time.Time) string {
@@ -59,44 +129,72 @@ func units(d, large time.Duration, big string, small time.Duration, little strin
 	return text
 }
 
+// Lasted is how long something took, in two units at most: to the millisecond below ten seconds.
+func Lasted(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return Roughly(d)
+}
+
 // UTC is an instant as JSON shows it.
 func UTC(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
-// Times that flags and parameters take: a span such as 24h or 7d, a date, or an instant.
+// Times that flags and parameters take: a span such as 24h or 7d, a day of the clock's zone, or an instant.
 
 // maxSpan is the longest span that is taken.
 const maxSpan = 100 * 365 * 24 * time.Hour
 
-// Ago reads when something began: a span before now, a date in UTC, or an instant.
-func Ago(text string, now time.Time) (time.Time, error) {
-	at, err := readMoment(text, now, -1)
-	if err == nil && at.After(now) {
+// Ago reads when something began: a span before now, the midnight of a day, or an instant.
+func (c Clock) Ago(text string) (time.Time, error) {
+	at, err := c.moment(text, -1)
+	if err == nil && at.After(c.Now) {
 		return at, errors.New("want a time that has passed")
 	}
 	return at, err
 }
 
-// Later reads when something ends: a span from now on, a date in UTC, or an instant.
-func Later(text string, now time.Time) (time.Time, error) {
-	at, err := readMoment(text, now, 1)
-	if err == nil && !at.After(now) {
+// Later reads when something ends: a span from now on, the midnight of a day, or an instant.
+func (c Clock) Later(text string) (time.Time, error) {
+	at, err := c.moment(text, 1)
+	if err == nil && !at.After(c.Now) {
 		return at, errors.New("want a time to come")
 	}
 	return at, err
 }
 
-// readMoment reads a span from now on, forward or back, a date in UTC, or an instant.
-func readMoment(text string, now time.Time, direction time.Duration) (time.Time, error) {
+// moment reads a span from now on, forward or back, a day, or an instant.
+func (c Clock) moment(text string, direction time.Duration) (time.Time, error) {
 	if d, ok := ReadSpan(text); ok {
-		return now.Add(direction * d), nil
+		return c.Now.Add(direction * d), nil
 	}
 	if at, ok := Instant(text); ok {
 		return at, nil
 	}
-	if at, err := time.Parse(time.DateOnly, text); err == nil {
-		return at, nil
+	today := c.Now.In(c.zone())
+	switch text {
+	case "today":
+		return Midnight(today, c.zone()), nil
+	case "yesterday":
+		return Midnight(today.AddDate(0, 0, -1), c.zone()), nil
 	}
-	return time.Time{}, errors.New("want a span such as 90m, 24h or 7d, a date such as 2026-03-29, or an instant such as 2026-03-29T01:00:00Z")
+	if day, err := time.Parse(time.DateOnly, text); err == nil {
+		return Midnight(day, c.zone()), nil
+	}
+	return time.Time{}, errors.New("want a span such as 90m, 24h or 7d, a date such as 2026-03-29, today, yesterday, " +
+		"or an instant such as 2026-03-29T01:00:00Z")
+}
+
+// Midnight is the first instant of a day in a zone.
+func Midnight(day time.Time, zone *time.Location) time.Time {
+	at := time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, zone)
+	if at.Format(time.DateOnly) < day.Format(time.DateOnly) { // midnight is in a gap, and at is before it
+		_, at = at.ZoneBounds()
+	}
+	return at
 }
 
 // ReadSpan reads a duration of more than zero.
@@ -105,15 +203,8 @@ func ReadSpan(text string) (time.Duration, bool) {
 	return d, err == nil && d > 0 && d <= maxSpan
 }
 
-// Duration is [time.ParseDuration] which also knows days, such as 30d.
-func Duration(text string) (time.Duration, error) {
-	days, ok := strings.CutSuffix(text, "d")
-	if !ok {
-		return time.ParseDuration(text)
-	}
-	n, err := strconv.ParseUint(days, 10, 16)
-	return min(time.Duration(n)*24*time.Hour, maxSpan+1), err
-}
+// Duration is [time.ParseDuration] which also knows days, such as 30d or 1d12h.
+func Duration(text string) (time.Duration, error) { return duration.Parse(text) }
 
 // Instant reads an instant as JSON or as a table shows it.
 func Instant(text string) (time.Time, bool) {

@@ -24,7 +24,7 @@ func TestOutcomes(t *testing.T) {
 		{many, "at least 100 missed", "after 2026-03-29 11:00:00Z .. 2026-03-29 12:00:00Z (at least 100)", "-"},
 		{long, "failed (" + cut + ")", "2026-03-29 12:00:00Z", "-"},
 	} {
-		outcome, span, took := format.Outcome(&test.of), format.Span(&test.of), format.Took(&test.of)
+		outcome, span, took := format.Outcome(&test.of), format.Clock{}.Span(&test.of), format.Took(&test.of)
 		if outcome != test.outcome || span != test.span || took != test.took {
 			t.Errorf("got %q, %q, %q, want %+v", outcome, span, took, test)
 		}
@@ -45,15 +45,14 @@ func TestRoughly(t *testing.T) {
 	}
 }
 
-func TestDuration(t *testing.T) {
-	for text, want := range map[string]time.Duration{"30d": 720 * time.Hour, "36h": 36 * time.Hour, "0": 0, "-1s": -time.Second} {
-		if got, err := format.Duration(text); err != nil || got != want {
-			t.Errorf("%s: got %s, %v, want %s", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"", "d", "-1d", "1.5d", "1d12h", "30"} {
-		if got, err := format.Duration(text); err == nil {
-			t.Errorf("%q: got %s, want an error", text, got)
+// A span is shown in two units at most.
+func TestLasted(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 135 * time.Millisecond: "135ms", 1234567 * time.Microsecond: "1.235s", 12345 * time.Millisecond: "12.3s",
+		2 * time.Minute: "2m", 3*time.Hour + 2*time.Minute + time.Second: "3h2m", 50 * time.Hour: "2d2h",
+	} {
+		if got := format.Lasted(d); got != want {
+			t.Errorf("%s: got %s, want %s", d, got, want)
 		}
 	}
 }

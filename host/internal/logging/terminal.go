@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/internal/logqueue"
 )
 
 // The messages of the core at the start and at the end of each try of a run.
@@ -84,7 +85,9 @@ func (t *terminal) Handle(_ context.Context, r slog.Record) error {
 	r, dumps := withoutDumps(r)
 	var own []slog.Attr
 	r.Attrs(func(a slog.Attr) bool {
-		own = append(own, flat(t.group, a)...)
+		if _, named := a.Value.Any().(logqueue.EventName); !named { // the text says it
+			own = append(own, flat(t.group, a)...)
+		}
 		return true
 	})
 	if r.Message == runStarted && has(own, "try") && t.level > slog.LevelDebug {
@@ -120,7 +123,7 @@ func (t *terminal) words(r slog.Record, own []slog.Attr) string {
 		b.WriteString(format.Line(r.Message))
 	}
 	for _, a := range append(rest, own...) {
-		b.WriteString(" " + t.paint(format.Faint, format.Line(a.Key)+"=") + t.value(a))
+		b.WriteString(" " + t.paint(format.Faint, format.Line(a.Key)+"=") + t.value(a, r.Level >= slog.LevelWarn))
 	}
 	return b.String()
 }
@@ -141,6 +144,7 @@ func (t *terminal) ending(attrs []slog.Attr) (text string, rest []slog.Attr) {
 			text = t.paint(format.OutcomeTone(outcome), outcome) + text
 		case "took":
 			text += " in " + plainValue(a.Value)
+		case "took_ms": // for programs
 		default:
 			rest = append(rest, a)
 		}
@@ -148,13 +152,13 @@ func (t *terminal) ending(attrs []slog.Attr) (text string, rest []slog.Attr) {
 	return text, rest
 }
 
-// value quotes a text with blanks, so that it is seen where it ends.
-func (t *terminal) value(a slog.Attr) string {
+// value quotes a text with blanks, so that it is seen where it ends. In a warning the reason of it is red.
+func (t *terminal) value(a slog.Attr, warns bool) string {
 	text := plainValue(a.Value)
 	if text == "" || strings.ContainsAny(text, " \"=") || strings.IndexFunc(text, format.Hidden) >= 0 {
 		text = strconv.Quote(text)
 	}
-	if a.Key == "error" || a.Key == "reason" || a.Key == "cause" {
+	if warns && (a.Key == "error" || a.Key == "reason" || a.Key == "cause") {
 		return t.paint(format.Red, text)
 	}
 	return text
@@ -163,7 +167,7 @@ func (t *terminal) value(a slog.Attr) string {
 func plainValue(v slog.Value) string {
 	switch v.Kind() {
 	case slog.KindDuration:
-		return v.Duration().Round(time.Millisecond).String()
+		return format.Lasted(v.Duration())
 	case slog.KindTime:
 		return format.Stamp(v.Time())
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/soloist-go/soloist/internal/logqueue"
 )
 
 func TestDumpsHaveLines(t *testing.T) {
@@ -34,6 +36,19 @@ func TestAttributesOnATerminal(t *testing.T) {
 	log.Debug("unseen")
 	if _, got, _ := strings.Cut(b.String(), " "); got != `INF hello there a=1 g.b=2 g.h.c="x y" g.d=1s g.e="" g.err="a=b"`+"\n" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// What is for programs is left out of lines of the core, and not of those of a job.
+func TestTerminalLeavesOutNamesOfEvents(t *testing.T) {
+	var b strings.Builder
+	log := slog.New(newTerminal(&b, slog.LevelInfo, false)).With("job", "talk")
+	log.Info(runEnded, "event", logqueue.EventName("run.ended"), "outcome", "succeeded", "took", time.Second, "took_ms", 1000)
+	log.Info("said", "event", "run.ended", "took_ms", 1000)
+	for _, want := range []string{" INF talk succeeded in 1s\n", " INF talk said event=run.ended took_ms=1000\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("got no %q in %s", want, b.String())
+		}
 	}
 }
 

@@ -21,7 +21,18 @@ import (
 type Run struct {
 	ID string `json:"id,omitempty"` // as [soloist.Run.ID]; none of a range of ticks
 	event.Outcome
-	Gap bool `json:"gap,omitempty"` // older outcomes, before this one, may be lost
+	Gap    bool   `json:"gap,omitempty"`    // older outcomes, before this one, may be lost
+	Detail string `json:"detail,omitempty"` // of a failure, where one run is asked for: tries, errors, panic, last lines
+}
+
+// When is what outcomes of several jobs are ordered by: the tick, or of a singleton the start of its term; of a run that was
+// ordered, whose tick may be long ago, its end.
+func When(o *event.Outcome) time.Time {
+	if o.Request != "" {
+		l := history.Line{Outcome: *o}
+		return l.At()
+	}
+	return format.Moment(o)
 }
 
 // Lines are outcomes of a job.
@@ -147,6 +158,8 @@ type Cache struct {
 
 	reading chan struct{} // full: a log is being read
 
+	answers map[string]answer // of the one that reads
+
 	mu  sync.Mutex
 	all map[string]*kept
 }
@@ -163,7 +176,7 @@ type kept struct {
 
 // NewCache returns an empty cache of a program's logs.
 func NewCache(a *app.App) *Cache {
-	return &Cache{app: a, reading: make(chan struct{}, 1), all: map[string]*kept{}}
+	return &Cache{app: a, reading: make(chan struct{}, 1), answers: map[string]answer{}, all: map[string]*kept{}}
 }
 
 // On reports whether the program keeps logs.

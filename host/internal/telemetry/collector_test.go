@@ -138,7 +138,8 @@ func TestMetricsGoToACollector(t *testing.T) {
 	if header.Get("Api-Key") != "open sesame" || header.Get("X-Tenant") != "demo" || header.Get("Content-Type") != "application/x-protobuf" {
 		t.Errorf("got the headers %v", header)
 	}
-	if !strings.Contains(string(r.raw), "deployment.environment.name") || !strings.Contains(string(r.raw), "service.name") {
+	if !strings.Contains(string(r.raw), "deployment.environment.name") || !strings.Contains(string(r.raw), "service.name") ||
+		!strings.Contains(string(r.raw), "v1.2.3") {
 		t.Errorf("the resource is not told")
 	}
 	if len(r.spans) > 0 {
@@ -169,7 +170,7 @@ func TestRefusedSendings(t *testing.T) {
 func logging(t *testing.T, s *soloist.Scheduler, hurry time.Duration) (*telemetry.Telemetry, *strings.Builder) {
 	t.Helper()
 	var log strings.Builder
-	m, err := telemetry.Open(s, slog.New(slog.NewTextHandler(&log, nil)))
+	m, err := telemetry.Open(s, "v1.2.3", slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

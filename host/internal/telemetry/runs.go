@@ -116,6 +116,7 @@ func (t *traces) tell(parent trace.Span, c call) {
 		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("soloist.result", c.result)))
 	if isTrouble(c.result) {
 		span.SetStatus(codes.Error, c.result)
+		span.SetAttributes(attribute.String("error.type", c.result))
 	}
 	span.End(trace.WithTimestamp(c.end))
 }
@@ -178,7 +179,7 @@ func (t *traces) event(e event.Event) {
 		}
 		switch e.Kind {
 		case event.TookOver, event.Unhealthy, event.NoProgress, event.Lost, event.Overrun, event.HandingOver:
-			r.span.AddEvent(string(e.Kind))
+			r.span.AddEvent("run." + string(e.Kind)) // as in the log
 		case event.Ended:
 			r.end(e.Outcome.Status)
 		case event.Unrecorded:
@@ -202,6 +203,7 @@ func (r *run) end(outcome event.Status) {
 	case event.Succeeded, event.Skipped, event.Cancelled, "": // as wanted, or not known
 	default:
 		r.span.SetStatus(codes.Error, string(outcome))
+		r.span.SetAttributes(attribute.String("error.type", string(outcome)))
 	}
 	r.span.End(trace.WithTimestamp(r.last))
 }

@@ -56,10 +56,11 @@ type tracerProvider interface {
 }
 
 // Open makes a Telemetry for a scheduler and makes the scheduler use it: its store and
-// its jobs are wrapped, and it gets the events. It has to be called before any method of the scheduler.
-func Open(s *soloist.Scheduler, log *slog.Logger) (*Telemetry, error) {
+// its jobs are wrapped, and it gets the events. It has to be called before any method of the scheduler. The version is that of the
+// program, empty if it is not known.
+func Open(s *soloist.Scheduler, version string, log *slog.Logger) (*Telemetry, error) {
 	t := &Telemetry{log: log, patience: 2 * time.Second}
-	who := describe(s)
+	who := describe(s, version)
 	registry := prometheus.NewRegistry() // its own: the default one may have metrics of other programs in it
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	t.page.render = promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)})
@@ -91,11 +92,13 @@ func Open(s *soloist.Scheduler, log *slog.Logger) (*Telemetry, error) {
 
 // describe says who sends the metrics and traces. OTEL_SERVICE_NAME and
 // OTEL_RESOURCE_ATTRIBUTES override it.
-func describe(s *soloist.Scheduler) *resource.Resource {
+func describe(s *soloist.Scheduler, version string) *resource.Resource {
+	who := []attribute.KeyValue{attribute.String("service.name", s.App), attribute.String("service.instance.id", s.Replica)}
+	if version != "" {
+		who = append(who, attribute.String("service.version", version))
+	}
 	// An error is about a malformed variable, and what could be read is in the result.
-	r, _ := resource.New(context.Background(), resource.WithTelemetrySDK(),
-		resource.WithAttributes(attribute.String("service.name", s.App), attribute.String("service.instance.id", s.Replica)),
-		resource.WithFromEnv())
+	r, _ := resource.New(context.Background(), resource.WithTelemetrySDK(), resource.WithAttributes(who...), resource.WithFromEnv())
 	return r
 }
 

@@ -37,7 +37,7 @@ func program() *soloist.Scheduler {
 
 func open(t *testing.T, s *soloist.Scheduler) *telemetry.Telemetry {
 	t.Helper()
-	m, err := telemetry.Open(s, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	m, err := telemetry.Open(s, "v1.2.3", slog.New(slog.NewTextHandler(t.Output(), nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

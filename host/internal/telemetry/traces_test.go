@@ -151,10 +151,10 @@ func TestExpectedRefusalIsNoError(t *testing.T) {
 	if got := r.span(t, "renew"); isError(got) || attributesOf(got)["soloist.result"] != "refused" {
 		t.Errorf("got %v, want no error", got)
 	}
-	if got := r.span(t, "release"); !isError(got) || got.Status.Message != "error" {
+	if got := r.span(t, "release"); !isError(got) || got.Status.Message != "error" || attributesOf(got)["error.type"] != "error" {
 		t.Errorf("got %v, want an error", got)
 	}
-	if got := r.span(t, "report"); !isError(got) || attributesOf(got)["soloist.outcome"] != "failed" {
+	if got := r.span(t, "report"); !isError(got) || attributesOf(got)["soloist.outcome"] != "failed" || attributesOf(got)["error.type"] != "failed" {
 		t.Errorf("got %v, want failed", got)
 	}
 	if strings.Contains(string(r.raw), "secret") || strings.Contains(string(r.raw), "account") {
@@ -192,6 +192,9 @@ func TestEventsMayComeLate(t *testing.T) {
 	var outcomes []string
 	for _, span := range r.named("report") {
 		outcomes = append(outcomes, attributesOf(span)["soloist.token"]+attributesOf(span)["soloist.outcome"]+fmt.Sprint(len(span.Events)))
+		if len(span.Events) > 0 && span.Events[0].Name != "run.stalled" {
+			t.Errorf("got the event %s", span.Events[0].Name)
+		}
 	}
 	slices.Sort(outcomes)
 	if want := []string{"10", "20", "30", "4stalled1", "5stalled1"}; !slices.Equal(outcomes, want) {
@@ -223,7 +226,7 @@ func TestEndsOfTries(t *testing.T) {
 	if got := attributesOf(r.span(t, "cache")); got["soloist.token"] != "" || got["faas.trigger"] != "timer" {
 		t.Errorf("got %v", got)
 	}
-	if got := attributesOf(r.span(t, "report")); got["faas.trigger"] != "other" || got["faas.cron"] != "" {
+	if got := attributesOf(r.span(t, "report")); got["faas.trigger"] != "other" || got["faas.cron"] != "" || got["soloist.request"] != "by-hand" {
 		t.Errorf("got %v", got)
 	}
 }

@@ -70,6 +70,9 @@ func attributes(r *soloist.Run, schedule, code string) []attribute.KeyValue {
 	if r.Token != 0 {
 		all = append(all, attribute.Int64("soloist.token", r.Token))
 	}
+	if request := requestOf(r); request != "" {
+		all = append(all, attribute.String("soloist.request", request))
+	}
 	if r.Tick.IsZero() || requestOf(r) != "" {
 		return append(all, attribute.String("faas.trigger", "other"))
 	}

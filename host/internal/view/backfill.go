@@ -50,19 +50,19 @@ func backfillOf(st *desk.Status) *Backfill {
 }
 
 // Words says how far it is.
-func (b *Backfill) Words() string {
-	text := fmt.Sprintf("backfill %d by %s, from %s to %s: %s, %d of %s", b.Number, format.Line(b.By), format.Stamp(b.From), format.Stamp(b.To), b.State, b.Done, format.Plural(b.Ticks, "tick"))
+func (b *Backfill) Words(c format.Clock) string {
+	text := fmt.Sprintf("backfill %d by %s, from %s to %s: %s, %d of %s", b.Number, format.Line(b.By), c.Stamp(b.From), c.Stamp(b.To), b.State, b.Done, format.Plural(b.Ticks, "tick"))
 	if len(b.Counts) > 0 {
 		text += " (" + format.Tally(b.Counts) + ")"
 	}
 	if !b.Tick.IsZero() {
-		text += ", at " + format.Stamp(b.Tick)
+		text += ", at " + c.Stamp(b.Tick)
 	}
 	if b.Beside > 0 {
 		text += fmt.Sprintf(" and %d beside it", b.Beside)
 	}
 	if !b.Failed.IsZero() {
-		text += ", the last bad end that of " + format.Stamp(b.Failed)
+		text += ", the last bad end that of " + c.Stamp(b.Failed)
 	}
 	return text
 }

@@ -209,7 +209,7 @@ func (f *Fleet) All(a *app.App) []string {
 	own, _ := a.Work()
 	for _, job := range slices.Sorted(maps.Keys(own)) {
 		for _, text := range f.DiffersIn(job) {
-			n.Add(job, text)
+			n.Differ(job, text)
 		}
 	}
 	return append(slices.Clip(f.Differs), n.Lines()...)

@@ -272,7 +272,7 @@ func (v *Job) Took() float64 {
 }
 
 func outcomeOf(f *event.Outcome) Outcome {
-	o := Outcome{At: format.UTC(format.Moment(f)), Status: f.Status, Reason: f.Reason, Seconds: seconds(f)}
+	o := Outcome{At: format.UTC(format.Moment(f)), Status: f.Status, Reason: format.Brief(f.Reason), Seconds: seconds(f)}
 	if !f.From.IsZero() {
 		o.Count = f.Count
 	}

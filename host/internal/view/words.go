@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist/host/internal/format"
@@ -11,40 +12,40 @@ import (
 )
 
 // StateWords is the state, and who runs what since when.
-func (v Job) StateWords(now time.Time) string {
-	text := string(v.State) + v.WaitWords(now)
+func (v Job) StateWords(c format.Clock) string {
+	text := string(v.State) + v.WaitWords(c)
 	if v.State == paused {
-		text += v.PauseWords(now)
+		text += v.PauseWords(c)
 	}
 	if v.Replica != "" {
 		text += " on " + format.Line(v.Replica)
 	}
 	if since := cmp.Or(v.Lost, v.Claimed); !since.IsZero() {
-		text += " since " + format.Roughly(now.Sub(since))
+		text += " since " + c.Since(since)
 	}
 	if v.TimedOut {
-		text += ", over its time-out by " + format.Roughly(now.Sub(v.TimesOut))
+		text += ", over its time-out by " + c.Since(v.TimesOut)
 	}
-	if told := v.ProgressWords(now); told != "" {
+	if told := v.ProgressWords(c); told != "" {
 		text += " (" + told + ")"
 	}
 	if v.State != paused {
-		text += v.PauseWords(now)
+		text += v.PauseWords(c)
 	}
-	return text + v.FailureWords() + v.LateWords() + v.boundWords()
+	return text + v.FailureWords() + v.LateWords(c) + v.boundWords(c)
 }
 
 // boundWords complete the state of a job that has no tick now, since it has not begun or is over.
-func (v Job) boundWords() string {
+func (v Job) boundWords(c format.Clock) string {
 	switch {
 	case !v.Begins.IsZero():
-		return ", begins " + format.Stamp(v.Begins)
+		return ", begins " + c.Stamp(v.Begins)
 	case v.Over.IsZero():
 		return ""
 	case v.State == over:
-		return " since " + format.Stamp(v.Over)
+		return " since " + c.Stamp(v.Over)
 	}
-	return ", over since " + format.Stamp(v.Over)
+	return ", over since " + c.Stamp(v.Over)
 }
 
 // FailureWords completes the state: how often the job has failed in a row.
@@ -70,54 +71,80 @@ func (v Job) Tone() format.Tone {
 }
 
 // WaitWords says until when no replica takes over a job that was unlocked.
-func (v Job) WaitWords(now time.Time) string {
+func (v Job) WaitWords(c format.Clock) string {
 	switch {
 	case v.Waits.IsZero():
 		return ""
-	case v.Waits.After(now):
-		return " after unlock until about " + format.Stamp(v.Waits) + ", " + format.Relative(v.Waits, now)
+	case v.Waits.After(c.Now):
+		return " after unlock until about " + c.Both(c.Stamp(v.Waits)+",", c.Relative(v.Waits))
 	}
 	return " after unlock: no replica has taken over yet"
 }
 
 // ProgressWords is the last progress report of the run, and how old it is.
-func (v Job) ProgressWords(now time.Time) string {
+func (v Job) ProgressWords(c format.Clock) string {
 	if v.Progress == nil {
 		return ""
 	}
-	return cmp.Or(format.Line(v.Progress.Note), "heartbeat") + ", " + format.Relative(v.Progress.At, now)
+	return cmp.Or(format.Line(v.Progress.Note), "heartbeat") + ", " + c.Relative(v.Progress.At)
 }
 
 // LastWords is the last tick, what became of it, and how long ago.
-func (v Job) LastWords(now time.Time) string {
+func (v Job) LastWords(c format.Clock) string {
 	if v.Last == nil {
 		return "-"
 	}
 	at := format.Moment(v.Last)
-	text := format.Stamp(at) + " " + format.Outcome(v.Last)
+	text := c.Stamp(at) + " " + format.WholeOutcome(v.Last)
 	if v.Last.Replica != "" {
 		text += " on " + format.Line(v.Last.Replica)
 	}
-	return text + ", " + format.Relative(at, now)
+	if c.Spans { // it has it already
+		return text
+	}
+	return text + ", " + c.Relative(at)
+}
+
+// LastBrief is what became of the last tick, how long ago, and why, for a table.
+func (v Job) LastBrief(c format.Clock) string {
+	if v.Last == nil {
+		return "-"
+	}
+	ago := c.Relative(format.Moment(v.Last))
+	if v.Last.Reason != "" {
+		return format.Fate(v.Last) + " " + ago + ": " + format.Brief(strings.TrimPrefix(v.Last.Reason, string(v.Last.Status)+": "))
+	}
+	return format.Fate(v.Last) + format.In(v.Last) + ", " + ago
+}
+
+// NextBrief is the next tick, for a table.
+func (v Job) NextBrief(c format.Clock) string {
+	switch {
+	case v.Next.IsZero():
+		return "-"
+	case v.Awaits != "":
+		return AwaitWords(v.Awaits)
+	}
+	return c.Both(c.Brief(v.Next), c.Ahead(v.Next))
 }
 
 // NextWords is the next tick, and how far it is.
-func (v Job) NextWords(now time.Time) string {
+func (v Job) NextWords(c format.Clock) string {
 	if v.Next.IsZero() {
 		return "-"
 	}
 	if v.Awaits != "" {
-		return format.Stamp(v.Next) + " " + AwaitWords(v.Awaits)
+		return c.Stamp(v.Next) + " " + AwaitWords(v.Awaits)
 	}
-	return format.Stamp(v.Next) + " " + format.Ahead(v.Next, now)
+	return c.Both(c.Stamp(v.Next), c.Ahead(v.Next))
 }
 
 // LateWords completes the state: since when the job is late, and how many ticks have not succeeded.
-func (v Job) LateWords() string {
+func (v Job) LateWords(c format.Clock) string {
 	if v.Late == nil {
 		return ""
 	}
-	words := ", late since " + format.Stamp(v.Late.Since)
+	words := ", late since " + c.Stamp(v.Late.Since)
 	if v.Late.Count > 1 {
 		words += fmt.Sprintf(" with %d ticks", v.Late.Count)
 	}
@@ -125,7 +152,7 @@ func (v Job) LateWords() string {
 }
 
 // PauseWords completes the state: who has paused the job, until when and why.
-func (v Job) PauseWords(now time.Time) string {
+func (v Job) PauseWords(c format.Clock) string {
 	if v.Pause == nil {
 		return ""
 	}
@@ -137,7 +164,11 @@ func (v Job) PauseWords(now time.Time) string {
 		text = ", paused" + text
 	}
 	if !v.Pause.Until.IsZero() {
-		text += " until " + format.Stamp(v.Pause.Until) + ", " + format.Relative(v.Pause.Until, now)
+		if c.Spans {
+			text += ", ending " + c.Relative(v.Pause.Until)
+		} else {
+			text += " until " + c.Stamp(v.Pause.Until) + ", " + c.Relative(v.Pause.Until)
+		}
 	}
 	if v.Pause.Reason != "" {
 		text += ": " + format.Line(v.Pause.Reason)
@@ -161,14 +192,15 @@ func PauseReplaced(ordered record.JobControl, now time.Time) string {
 // foreignWords say which schedule is in force, as far as the record shows: it
 // has a hash of the schedule, not its text.
 func foreignWords(st *desk.Status) string {
-	text := "this environment's schedule is not the one in force"
-	if st.Shards > 0 {
-		text = fmt.Sprintf("this environment's schedule or number of shards (%d) is not the one in force", st.Shards)
-	} else if st.Schedule != "" {
-		text = "this environment's schedule (" + st.Schedule + ") is not the one in force"
+	next := "the next tick of that is not known"
+	if !st.Next.IsZero() {
+		next = "the next tick of that is " + format.Stamp(st.Next)
 	}
-	if st.Next.IsZero() {
-		return text + ", whose next tick is not known"
+	switch {
+	case st.Shards > 0:
+		return fmt.Sprintf("this environment's schedule or number of shards is not the one in force: %d shards here; %s", st.Shards, next)
+	case st.Schedule != "":
+		return "this environment's schedule is not the one in force: " + st.Schedule + " here; " + next
 	}
-	return text + ", whose next tick is " + format.Stamp(st.Next)
+	return "this environment's schedule is not the one in force: " + next
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/host/internal/why"
@@ -57,7 +58,13 @@ func (p *pages) history(w http.ResponseWriter, r *http.Request) {
 	answer := historyAnswer{App: p.infoFor(r, n), Job: name, Offset: q.offset}
 	var lines past.Lines
 	lines, answer.Source, answer.Note = p.pastOf(r, &n.all[i], q.Filter)
+	q.Run = strings.TrimPrefix(q.Run, name+"@")
 	answer.Outcomes, answer.Matched = q.Select(name, lines, q.offset, q.limit)
+	if q.Run != "" && p.past.On() {
+		if err := p.past.AddDetails(r.Context(), &n.all[i], q.Run, answer.Outcomes); err != nil {
+			answer.Note = format.Error(err)
+		}
+	}
 	Reply(w, http.StatusOK, answer)
 }
 
@@ -67,7 +74,7 @@ func (p *pages) pastOf(r *http.Request, st *desk.Status, f past.Filter) (lines p
 	case st.EveryReplica:
 		return nil, fromRecord, "Each replica runs the job, so there is no record of its runs."
 	case !p.past.On():
-		return past.OfRecord(st), fromRecord, "These are the last outcomes, which the record has: SOLOIST_HISTORY is not set, or the store keeps no logs."
+		return past.OfRecord(st), fromRecord, "These are the last outcomes, which the record has: SOLOIST_HISTORY is 0, or the store keeps no logs."
 	}
 	lines, whole, err := p.past.Of(r.Context(), st, f)
 	if err != nil {
@@ -82,14 +89,15 @@ func (p *pages) pastOf(r *http.Request, st *desk.Status, f past.Filter) (lines p
 // parsePast reads the parameters of a history.
 func parsePast(values map[string]string, now time.Time) (q pastQuery, err error) {
 	q.limit = mostRows
-	err = readEach(values, "since, outcome, offset or limit", map[string]func(value string) error{
+	err = readEach(values, "since, outcome, run, offset or limit", map[string]func(value string) error{
 		"since": func(value string) (err error) {
-			if q.Since, err = format.Ago(value, now); err != nil {
+			if q.Since, err = (format.Clock{Now: now}).Ago(value); err != nil {
 				return fmt.Errorf("since is %q: %w", format.Brief(value), err)
 			}
 			return nil
 		},
 		"outcome": func(value string) error { return q.Want(strings.Split(value, ",")...) },
+		"run":     func(value string) error { q.Run = value; return nil },
 		"offset":  func(value string) (err error) { q.offset, err = numberOf("offset", value, 0, 1<<31-1); return err },
 		"limit":   func(value string) (err error) { q.limit, err = numberOf("limit", value, 1, mostRows); return err },
 	})
@@ -110,7 +118,7 @@ func (p *pages) why(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m, ok := asked(w, r, func(values map[string]string) (why.Moment, error) {
-		return parseWhy(values, p.app.Now(), why.ZoneOf(p.app, name))
+		return parseWhy(values, p.app.Now(), app.ZoneOf(p.app, name))
 	})
 	if !ok {
 		return

@@ -522,6 +522,18 @@
   const past = { job: null, since: '', outcome: '', offset: 0, key: '', asked: 0, timer: 0, got: null, choice: '', wrong: '' };
   const pastPace = 5000;
   const span = (f) => f.from ? 'after ' + stamp(f.from) + ' to ' + stamp(f.tick) + (f.count ? ' (' + (f.atLeast ? 'at least ' : '') + f.count + ')' : '') : f.tick ? stamp(f.tick) : '–';
+  const whole = (f) => {
+    const job = past.job, text = el('pre', {}), more = el('details', {}, el('summary', {}, 'all that is known'), text);
+    more.addEventListener('toggle', async () => {
+      if (!more.open || text.textContent) return;
+      let answer = { body: { error: 'there is no connection: open it again' } };
+      try { answer = await ask('/jobs/' + encodeURIComponent(job) + '/history?' + new URLSearchParams({ run: f.id })); } catch (err) { /* the text says so */ }
+      const one = answer.ok && answer.body.outcomes.find((o) => o.token === f.token);
+      if (one && one.detail) text.textContent = one.detail; // in which the program has escaped what is no text
+      else { more.open = false; set(more.firstChild, answer.ok ? 'no more is known' : answer.body.error); }
+    });
+    return more;
+  };
   const notRun = (f) => f.tick && !f.request && !f.token && ['missed', 'skipped'].includes(f.status);
   // Why a tick did not run: asked for each time that it is opened.
   const whyOf = (job, tick) => {
@@ -539,7 +551,8 @@
   };
   const makePast = (f) => f.lost ? el('tr', {}, el('td', { class: 'gap', colspan: 7 }, 'Outcomes before this may be lost.')) :
     el('tr', {}, el('td', {}, f.id ? runLink(f.id, span(f)) : span(f), f.request ? ', by hand: ' + f.request : ''),
-      el('td', {}, el('span', { class: 'tone-' + (tones[f.status] || 'none') }, f.status), f.reason ? el('small', {}, f.reason) : null, notRun(f) ? whyOf(past.job, f.tick) : null), el('td', {}, f.attempt ? String(f.attempt) : '–'), el('td', {}, f.replica || '–'),
+      el('td', {}, el('span', { class: 'tone-' + (tones[f.status] || 'none') }, f.status), f.reason ? el('small', {}, f.reason) : null,
+        notRun(f) ? whyOf(past.job, f.tick) : f.id && f.token && bad(f) ? whole(f) : null), el('td', {}, f.attempt ? String(f.attempt) : '–'), el('td', {}, f.replica || '–'),
       el('td', {}, f.start ? stamp(f.start) : '–'), el('td', {}, f.start && f.end ? took(seconds(f)) : '–'), el('td', {}, f.token ? String(f.token) : '–'));
   const seconds = (f) => f.start && f.end ? Math.max(0, Date.parse(f.end) - Date.parse(f.start)) / 1000 : 0;
   const renderPast = (d) => {
@@ -553,7 +566,7 @@
     $('since').value = past.since;
     $('outcome').value = past.outcome;
     set($('past-count'), !got ? '' : got.matched ? got.offset + 1 + ' to ' + (got.offset + all.length) + ' of ' + got.matched : 'none');
-    const note = d.job.everyReplica ? '' : !d.log ? 'These are the last outcomes. With SOLOIST_HISTORY the program keeps all.' : past.wrong || got && got.note || '';
+    const note = d.job.everyReplica ? '' : !d.log ? 'These are the last outcomes. More are kept unless SOLOIST_HISTORY is 0.' : past.wrong || got && got.note || '';
     $('past-note').hidden = !note;
     set($('past-note'), note);
     $('past-pager').hidden = !got || got.matched <= all.length && !got.offset;

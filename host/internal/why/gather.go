@@ -63,16 +63,6 @@ func Read(ctx context.Context, a *app.App) *Source {
 	return s
 }
 
-// ZoneOf returns the time zone of a job's schedule, UTC for a singleton.
-func ZoneOf(a *app.App, job string) *time.Location {
-	if j, err := a.Job(job); err == nil {
-		if t, err := app.TicksFor(a, j); err == nil {
-			return t.Location()
-		}
-	}
-	return time.UTC
-}
-
 // Facts gathers what is known of a job and a moment. Its log is read back as far as the moment needs.
 func (s *Source) Facts(ctx context.Context, job string, m Moment) *Facts {
 	st, err := s.Status(ctx, job)

@@ -15,13 +15,13 @@ var rules = [
     name: 'run-failed'
     text: 'A run failed, stalled or was abandoned.'
     severity: 2
-    where: 'where tostring(line.msg) == "run ended" and tostring(line.level) == "WARN" and tostring(line.outcome) in ("failed", "stalled", "abandoned")'
+    where: 'where tostring(line.event) == "run.ended" and tostring(line.level) == "WARN" and tostring(line.outcome) in ("failed", "stalled", "abandoned")'
   }
   {
     name: 'tick-not-run'
     text: 'A tick was missed, or the replica that ran it died.'
     severity: 2
-    where: 'where tostring(line.msg) == "not run to its end" and tostring(line.outcome) in ("missed", "abandoned")'
+    where: 'where tostring(line.event) == "tick.settled" and tostring(line.level) == "WARN" and tostring(line.outcome) in ("missed", "abandoned")'
   }
   {
     name: 'error'

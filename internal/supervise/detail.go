@@ -1,0 +1,256 @@
+package supervise
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/soloist-go/soloist/event"
+)
+
+const (
+	longestDetail = 16 << 10 // bytes of all that is known of a failure
+	mostTries     = 10       // tries that a detail has, the last ones
+	mostLines     = 50       // lines that the run has logged, the last ones
+	mostCauses    = 10       // errors that an error wraps
+)
+
+// A detail is what a person asks about an attempt that has failed, besides its outcome. It keeps no more than it may tell,
+// however much an error or a run says.
+type detail struct {
+	mu    sync.Mutex
+	tries []piece
+	early int // tries before those
+	stack piece
+	lines []string
+	size  int // of all lines, in bytes
+	gone  int // lines before those
+}
+
+// A piece is a part of a text under a title.
+type piece struct {
+	title, text string
+	left        int // bytes that came after the text, and were not kept
+}
+
+// failed notes a try that began at a time and has not succeeded.
+func (d *detail) failed(try int, began time.Time, took time.Duration, status event.Status, reason string, err error) {
+	title := fmt.Sprintf("try %d", try)
+	if !began.IsZero() {
+		title += " at " + began.UTC().Format(time.RFC3339)
+	}
+	p := piece{title: fmt.Sprintf("%s, %s after %s", title, status, took.Round(time.Millisecond)), text: reason}
+	if own, ok := err.(*fixedError); ok {
+		if !strings.Contains(p.text, own.text) { // the cause of the end of its context hides what it has returned
+			p.text += "\nit returned: " + own.text
+		}
+		p.text, p.left = strings.TrimSuffix(p.text, leftOut(own.left)), own.left
+		if own.left == 0 {
+			p.text += own.causes
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n := len(d.tries); n > 0 && d.tries[n-1].text == p.text && p.left == 0 {
+		d.tries[n-1].text = "the same as of the next try"
+	}
+	d.tries = append(d.tries, p)
+	if n := len(d.tries) - mostTries; n > 0 {
+		d.tries, d.early = slices.Delete(d.tries, 0, n), d.early+n
+	}
+}
+
+// panicked notes the stack of a panic.
+func (d *detail) panicked(stack string) {
+	head := clip(stack, longestDetail)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stack = piece{"stack of the last panic", head, len(stack) - len(head)}
+}
+
+// logged notes a line that the run has logged.
+func (d *detail) logged(line string) {
+	if head := clip(line, longestDetail/4); len(head) < len(line) {
+		line = strings.Clone(head) + leftOut(len(line)-len(head))
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lines, d.size = append(d.lines, line), d.size+len(line)+1
+	for len(d.lines) > mostLines || d.size > longestDetail {
+		d.size -= len(d.lines[0]) + 1
+		d.lines, d.gone = d.lines[1:], d.gone+1
+	}
+}
+
+// text is all of it, of longestDetail bytes at most. It has no control or format characters but ends of lines and tabs.
+// Where there is too much, each part gets as much as the others, or less if it needs less.
+func (d *detail) text() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := slices.Clone(d.tries)
+	if d.early > 0 && len(all) > 0 {
+		all[0].title = fmt.Sprintf("%d tries before are left out\n%s", d.early, all[0].title)
+	}
+	if d.stack.text != "" {
+		all = append(all, d.stack)
+	}
+	room, logs := longestDetail, len(all)
+	if len(d.lines) > 0 {
+		title := "the last lines that the run has logged"
+		if d.gone > 0 {
+			title += fmt.Sprintf(", of %d", d.gone+len(d.lines))
+		}
+		all = append(all, piece{title: title, text: strings.Join(d.lines, "\n")})
+	}
+	needs := make([]int, len(all))
+	for i := range all {
+		all[i].text = plain(all[i].text)
+		needs[i] = len(all[i].text)
+		if all[i].left > 0 {
+			needs[i] += longestDetail // so that it gets no less than its text, if there is room
+		}
+		room -= len(all[i].title) + len(":\n\n\n")
+	}
+	var b strings.Builder
+	for i, most := range share(room, needs) {
+		p := all[i]
+		body := p.text
+		if most < len(body)+len(leftOut(p.left)) {
+			body = p.within(most, i == logs)
+		} else {
+			body += leftOut(p.left)
+		}
+		fmt.Fprintf(&b, "%s:\n%s\n", p.title, body)
+		if i < len(all)-1 {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// within is the beginning of a text, or its end, that takes so many bytes with what it says of the rest.
+func (p *piece) within(most int, end bool) string {
+	room := max(0, most-len(leftOut(len(p.text)+p.left)))
+	if end {
+		tail := p.text[len(p.text)-room:]
+		if _, whole, ok := strings.Cut(tail, "\n"); ok {
+			tail = whole
+		}
+		return strings.TrimSpace(leftOut(len(p.text)-len(tail))) + "\n" + strings.ToValidUTF8(tail, "")
+	}
+	head := clip(p.text, room)
+	return head + leftOut(len(p.text)-len(head)+p.left)
+}
+
+// share divides room: who needs less than an equal share leaves the rest to the others.
+func share(room int, needs []int) []int {
+	order := make([]int, len(needs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return needs[a] - needs[b] })
+	shares := make([]int, len(needs))
+	for n, i := range order {
+		shares[i] = min(needs[i], max(0, room)/(len(needs)-n))
+		room -= shares[i]
+	}
+	return shares
+}
+
+// leftOut says that so many bytes of a text are missing; nothing, if none are.
+func leftOut(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	digits := strconv.Itoa(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return " … " + digits + " bytes left out"
+}
+
+// clip returns at most the first n bytes of a text, and no part of a character.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
+
+// plain shows what could move a terminal's cursor, or change the order in which a reader sees the rest, as a Go literal does,
+// and what is no UTF-8 as U+FFFD.
+func plain(text string) string {
+	var b strings.Builder
+	for _, c := range strings.ReplaceAll(text, "\r\n", "\n") {
+		if c != '\n' && c != '\t' && unicode.In(c, unicode.Cc, unicode.Cf) {
+			literal := strconv.QuoteRuneToASCII(c)
+			b.WriteString(literal[1 : len(literal)-1])
+		} else {
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}
+
+// causes lists the errors that an error wraps, by their types, and their texts where the text of the error has them not.
+func causes(err error) string {
+	var b strings.Builder
+	all, text := unwrap(err), err.Error()
+	for n := 0; n < mostCauses && len(all) > 0; n++ {
+		e := all[0]
+		all = append(unwrap(e), all[1:]...)
+		said := textOf(e)
+		switch kind := fmt.Sprintf("%T", e); {
+		case strings.Contains(text, said) && (strings.HasPrefix(kind, "*fmt.") || strings.HasPrefix(kind, "*errors.") || strings.HasPrefix(kind, "*supervise.")):
+		case strings.Contains(text, said):
+			fmt.Fprintf(&b, "\nwraps %s", kind)
+		default:
+			fmt.Fprintf(&b, "\nwraps %s: %s", kind, clip(said, longestError))
+			if n := len(said) - longestError; n > 0 {
+				b.WriteString(leftOut(n))
+			}
+		}
+	}
+	return b.String()
+}
+
+func unwrap(err error) []error {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		return slices.DeleteFunc(slices.Clone(many.Unwrap()), func(e error) bool { return e == nil })
+	}
+	if one := errors.Unwrap(err); one != nil {
+		return []error{one}
+	}
+	return nil
+}
+
+// textOf is the text of an error that was never asked for it: that may panic.
+func textOf(err error) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = ""
+		}
+	}()
+	return err.Error()
+}
+
+// Detail returns what is known of an attempt that has ended with this outcome, for people; nothing if it is no failure.
+// A singleton always ends so when its replica stops.
+func (a *Attempt) Detail(status event.Status) string {
+	if status == event.Failed || status == event.Stalled || status == event.Abandoned && !a.Info.Tick.IsZero() {
+		return a.detail.text()
+	}
+	return ""
+}
+
+// Logged notes a line that the run has logged.
+func (h *Handle) Logged(line string) { h.detail.logged(line) }
