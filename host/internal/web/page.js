@@ -181,10 +181,10 @@
   const skippedTicks = (j) => j.skipped ? j.skipped.ticks : (j.recent || []).filter((o) => o.status === 'skipped' && o.reason === 'paused' && o.at).slice(0, 10).map((o) => o.at);
   const stateText = (j) => j.state === 'failing' ? 'failing ×' + j.failures : j.state + (j.failures ? ', failing ×' + j.failures : '');
 
-  const stateNodes = (j) => [
+  const stateNodes = (j, brief) => [
     el('span', { class: 'state tone-' + stateTone(j) }, stateText(j)),
     j.here ? ' here' : null,
-    j.replica || j.claimed ? el('small', {}, j.replica ? 'on ' + j.replica + (j.attempt > 1 ? ', attempt ' + j.attempt : '') + ', ' : null,
+    (j.replica || j.claimed) && !brief ? el('small', {}, j.replica ? 'on ' + j.replica + (j.attempt > 1 ? ', attempt ' + j.attempt : '') + ', ' : null,
       ...(j.claimed ? [timed(j.lost || j.claimed, 'since'), j.tick ? ', tick ' + stamp(j.tick) : null] : []),
       ...(j.progress ? [', ' + (j.progress.note || 'heartbeat') + ', ', timed(j.progress.at, 'ago')] : [])) : null,
     timedOut(j) ? el('small', { class: 'tone-bad' }, timed(j.timesOut, 'over')) : null,
@@ -200,7 +200,7 @@
   ];
   const stateKey = (j) => JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.lost, j.tick, timedOut(j), j.progress, j.begins, j.over, j.waits, j.pause,
     j.ordered, j.late, j.error, j.differs, resting(j) && skippedText(j)]);
-  const outcomeText = (o) => (o.count > 1 ? o.count + ' ' : '') + o.status + (o.seconds ? ' in ' + took(o.seconds) : '') + (o.reason ? ' (' + o.reason + ')' : '');
+  const outcomeText = (o, brief) => (o.count > 1 ? o.count + ' ' : '') + o.status + (o.seconds ? ' in ' + took(o.seconds) : '') + (o.reason && !brief ? ' (' + o.reason + ')' : '');
   const strip = (recent) => {
     const counts = {};
     for (const o of recent) counts[o.status] = (counts[o.status] || 0) + 1;
@@ -310,7 +310,7 @@
       cell('State'), cell('Last outcomes'), cell('Durations'), cell('Next tick'));
   };
   const busy = (j) => ['running', 'stopping', 'armed'].includes(j.state);
-  const calm = (j) => !j.trouble && !timedOut(j) && !resting(j) && !j.parts && (busy(j) || ['idle', 'over', 'each replica'].includes(j.state)); // two lines are enough
+  const calm = (j) => !j.trouble && !timedOut(j) && !resting(j) && !j.parts && !['bad', 'wait'].includes(tones[(j.recent[0] || {}).status]) && (busy(j) || ['idle', 'over', 'each replica'].includes(j.state)); // two lines are enough
   const partsText = (j) => Object.entries(j.parts).map(([state, n]) => n + ' ' + state).sort().join(', ');
   const updateRow = (tr, j) => {
     const [name, state, last, durations, next] = tr.children, whole = j.parts && j.shard;
@@ -318,9 +318,10 @@
     set(name.firstChild, whole ? j.shard.whole : j.job);
     attr(name.firstChild, 'href', whole ? shardsPath(j.shard.whole) : jobPath(j.job));
     set(name.lastChild, (j.kind === 'singleton' ? 'singleton: one replica runs it all the time' : j.schedule || '') + (whole ? ', ' + counted(j.shard.of, 'shard') : ''));
-    replace(state, stateKey(j) + (whole ? JSON.stringify(j.parts) : ''), ...(whole ? [el('span', { class: 'state tone-' + stateTone(j) }, partsText(j))] : stateNodes(j)));
-    const recent = JSON.stringify(j.recent), newest = j.recent[0];
-    replace(last, recent, newest ? strip(j.recent) : null, newest ? el('small', {}, outcomeText(newest) + ', ', newest.at ? timed(newest.at, 'ago') : '') : el('span', { class: 'tone-none' }, '–'));
+    const recent = JSON.stringify(j.recent), newest = j.recent[0], why = newest && j.failures && bad(newest) ? newest.reason : ''; // the wide column has it
+    replace(state, stateKey(j) + why + (whole ? JSON.stringify(j.parts) : ''), ...(whole ? [el('span', { class: 'state tone-' + stateTone(j) }, partsText(j))] : stateNodes(j, !!why && !timedOut(j))), // a row stays as high as it is while the job is tried again
+      why ? el('small', { class: 'tone-bad' }, why) : null);
+    replace(last, recent + !!why, newest ? strip(j.recent) : null, newest ? el('small', {}, outcomeText(newest, why) + ', ', newest.at ? timed(newest.at, 'ago') : '') : el('span', { class: 'tone-none' }, '–'));
     replace(durations, recent, ...spark(j.recent));
     replace(next, (j.next || '') + (j.awaits || '') + resting(j), ...nextNodes(j));
   };
@@ -391,7 +392,8 @@
     if (j.state === 'stalled' && !f) all.push(['bad', 'The run was given up, and is not known to have ended', listed(['Replica', j.replica || '–'])]);
     if (j.error) all.push(['bad', j.state === 'unknown' ? 'The store does not answer' : 'Nothing of it runs', errorText(j.error)]);
     if (j.late) {
-      all.push(['bad', 'Late', listed(['Late since', stamp(j.late.since) + ', ', timed(j.late.since, 'ago')], ['Ticks', counted(j.late.count, 'tick') + ' without a success in time, the newest ' + stamp(j.late.tick)])]);
+      all.push(['bad', 'Late', listed(['Late since', stamp(j.late.since) + ', ', timed(j.late.since, 'ago')], ['Ticks', counted(j.late.count, 'tick') + ' without a success in time, the newest ' + stamp(j.late.tick)],
+        ['Now', ...(j.run && j.claimed ? [j.state + (j.replica ? ' on ' + j.replica : '') + ' ', timed(j.claimed, 'since'), ', ', runLink(j.run, 'the run')] : [''])])]);
     }
     if (j.state === 'interrupted') {
       const r = replica(j.runner);
@@ -402,7 +404,8 @@
       const p = j.pause, ticks = skippedTicks(j);
       all.push(['wait', p ? 'Paused by ' + (p.by || 'itself') : 'Paused by the settings of replicas', p && p.reason ? errorText(p.reason) : null,
         listed(...(p ? [['Since', stamp(p.at) + ', ', timed(p.at, 'ago')], ['Until', p.until ? stamp(p.until) : 'it is resumed']] : []),
-          ['Skipped', j.everyReplica || j.kind !== 'job' ? '' : skippedText(j) + (ticks.length ? ', the last at ' + ticks.map(stamp).join(', ') : '')])]);
+          ['Skipped', ...(j.everyReplica || j.kind !== 'job' ? [''] : [skippedText(j) + (ticks.length ? ', the last at ' : ''),
+            ...ticks.slice(0, 5).flatMap((at, i) => [i ? ', ' : '', el('time', { datetime: at }, stamp(at))])])])]);
     }
     return all;
   };
@@ -679,7 +682,7 @@
       if (f.type === 'checkbox') { if (input.checked) body[f.name] = true; }
       else if (f.type === 'number') { if (value) body[f.name] = +value; }
       else if (f.name === 'until') { if (value) body.until = instant(value, 'Until', 1); }
-      else if (f.time) { if (value || f.name === 'to') body[f.name] = value ? instant(value, f.label.split(' ')[0], -1) : new Date(now()).toISOString(); }
+      else if (f.time) { if (value) body[f.name] = instant(value, f.label.split(' ')[0], -1); }
       else if (value) body[f.name] = value;
     }
     return body;
