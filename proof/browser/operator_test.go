@@ -102,7 +102,7 @@ func TestOperatorFindsCauseAndMend(t *testing.T) {
 		b.await(s.name, fmt.Sprintf(`!!document.querySelector(%q) && %s`, rowLink(s.rowOf), ripe[s.name]))
 	}
 	b.do(chromedp.Navigate(url))
-	b.await("trouble first", `document.querySelector('#rows tr')?.className.includes('trouble') && document.querySelector('#looks [data-key="failing"]')?.innerText.startsWith('3')`)
+	b.await("trouble first", `!!document.querySelector('#rows tr.trouble:first-child') && `+has(`#looks [data-key="failing"]`, "3"))
 	for i, l := range looks {
 		b.do(chromedp.Navigate(url))
 		b.looks(l.width, l.height, l.scheme)

@@ -332,7 +332,7 @@
   const looks = { failing: 'failing', running: 'running', late: 'late', paused: 'paused', due: 'due in 1h' };
   const lookTones = { failing: 'bad', late: 'bad', paused: 'wait', running: 'busy' };
   const renderLooks = (a) => sync($('looks'), Object.keys(looks), (key) => key, (key) => {
-    const button = el('button', { type: 'button', class: 'look' }, el('b'), el('span', {}, looks[key]));
+    const button = el('button', { type: 'button', class: 'look' }, el('strong'), el('span', {}, looks[key]));
     button.addEventListener('click', () => refine({ is: view.is === key ? '' : key }));
     return button;
   }, (button, key) => {
@@ -420,7 +420,7 @@
   const answerTime = 15 * 60e3;
   const orderNames = { run: 'Run', pause: 'Pause', resume: 'Resume', cancel: 'Cancellation', 'step-down': 'Step-down', backfill: 'Backfill', 'cancel-backfill': 'End of the backfill' };
   let given = null; // the order that was given last, which may not be in the news yet
-  const answerNodes = (o, j) => [el('b', {}, orderNames[o.kind] || o.kind), ' ordered by ' + o.by + ', ', timed(o.at, 'ago'), ...orderState(o, j)];
+  const answerNodes = (o, j) => [el('strong', {}, orderNames[o.kind] || o.kind), ' ordered by ' + o.by + ', ', timed(o.at, 'ago'), ...orderState(o, j)];
   const orderState = (o, j) => {
     if (o.kind === 'run' && o.state === 'waiting') return [': ', el('span', { class: 'tone-wait' }, 'waiting for a replica')];
     if (o.kind === 'run' && o.state === 'running') return [': ', el('span', { class: 'tone-busy' }, 'running' + (j.replica ? ' on ' + j.replica : '')), ', ', runLink(o.run, 'the run')];
@@ -444,7 +444,7 @@
       d.app.note || 'No job or singleton of this name has shards.');
     sync($('cells'), all, (j) => j.job, (j) => el('li', {}, el('a', { href: jobPath(j.job), 'data-local': '' })), (li, j) => {
       li.firstChild.className = 'cell-' + stateTone(j);
-      replace(li.firstChild, stateKey(j) + (j.recent[0] || {}).status, el('b', {}, String(j.shard.index)), el('span', {}, stateText(j)), el('small', {}, j.replica ? 'on ' + j.replica : (j.recent[0] || {}).status || '–'));
+      replace(li.firstChild, stateKey(j) + (j.recent[0] || {}).status, el('strong', {}, String(j.shard.index)), el('span', {}, stateText(j)), el('small', {}, j.replica ? 'on ' + j.replica : (j.recent[0] || {}).status || '–'));
     });
   };
 
