@@ -113,6 +113,9 @@ func TestOperatorFindsCauseAndMend(t *testing.T) {
 			b.play(url, s, l.name, i == len(looks)-1)
 		}
 	}
+	b.do(chromedp.Navigate(url + "shards/split"))
+	b.await("a cell for each shard", `document.querySelectorAll('#cells a').length === 4 && `+has("#shards-facts", "4 shards: "))
+	b.eachLook("shards", b.wantAccessible)
 	b.wantNothingWrong("ERR_") // of the replica that dies
 }
 
@@ -242,5 +245,21 @@ func TestPageCountsAndStaysStill(t *testing.T) {
 	b.await("focus", `document.activeElement.dataset.key === 'paused' && document.activeElement.getAttribute('aria-pressed') === 'true'`)
 	b.do(chromedp.KeyEvent(kb.Enter))
 	b.await("all", `document.querySelectorAll('#rows tr').length === 5`)
+	b.wantNothingWrong()
+}
+
+// The header is green as long as the storage answers, and no longer.
+func TestPageHeaderTellsOutage(t *testing.T) {
+	t.Parallel()
+	storage := proctest.Azurite(t)
+	c := newCounter(t, storage.Server)
+	f := fleetWith(t, asUsual, append(storage.Env(), c.setting(), "SOLOIST_APP=outage"))
+	b := newTab(t)
+	b.do(chromedp.Navigate(f.start("a")))
+	b.await("green", `document.querySelector('#link').className === 'link live' && `+has("#rows", "pulse"))
+	c.CloseClientConnections()
+	c.Listener.Close()
+	b.await("red", `document.querySelector('#link').className === 'link off' && `+has("#link", "storage out of reach"))
+	b.eachLook("outage", b.wantAccessible)
 	b.wantNothingWrong()
 }

@@ -31,5 +31,14 @@ func TestPageShowsReplicas(t *testing.T) {
 	}
 	b.await("its end", `[...document.querySelectorAll('#replicas tbody tr')].some(r => r.innerText.includes('<script>') && r.innerText.includes('left'))`)
 	b.await("no difference", "!"+has("#job", "paused by settings: "))
+	b.before(`const parse = JSON.parse; JSON.parse = (text) => { // an hour later
+		const d = parse(text);
+		for (const r of d?.app?.replicas ?? []) if (r.state === 'left') r.seen = '2026-01-01T00:00:00Z';
+		return d;
+	}`)
+	b.do(chromedp.Navigate(url))
+	b.await("those that have left long ago, folded", has("#gone", "1 replica that left more than an hour ago")+` && document.querySelectorAll('#replicas tbody tr').length === 1 && !document.querySelector('#gone').open`)
+	b.do(chromedp.Click("#gone summary"))
+	b.await("its name", has("#gone", "<script>"))
 	b.wantNothingWrong()
 }

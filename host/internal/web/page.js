@@ -449,10 +449,11 @@
   };
 
   // One run: what the record has of it, and the log.
-  const single = { run: '', key: '', got: null, why: '' };
+  const single = { run: '', asked: 0, got: null };
+  const settled = 120e3; // by then all that is known of a run is in the log
   const renderRun = (d) => {
     const j = d.job, known = j.history.filter((f) => f.id === view.run), order = j.orders.find((o) => o.run === view.run);
-    if (single.run !== view.run) Object.assign(single, { run: view.run, key: '', got: null });
+    if (single.run !== view.run) Object.assign(single, { run: view.run, asked: 0, got: null });
     const all = single.got && single.got.length >= known.length ? single.got : known, live = j.run === view.run;
     set($('run-title'), 'Run ' + view.run);
     set($('run-job'), j.job);
@@ -462,9 +463,10 @@
     set($('run-facts'), (order ? 'Ordered by ' + order.by + ' at ' + stamp(order.at) + (order.reason ? ': ' + order.reason : '') + '. ' : '') + (waits ? 'It waits for a replica.' :
       all.length || live ? '' : 'Nothing is known of it: it has not begun, or the record and the log have it no more.'));
     sync($('attempts'), all, (f) => JSON.stringify([f.token, f.status, f.end, !!f.detail]), (f) => attemptOf(j, f), () => {});
-    const newest = j.history[0], key = JSON.stringify([newest && [newest.token, newest.end, newest.status]]);
-    if (key !== single.key) { single.key = key; askRun(j.job); }
+    const last = all[0], fresh = live || waits || !last || now() - Date.parse(last.end || last.start || last.tick) < settled;
+    if (!single.asked || fresh && Date.now() - single.asked > pastPace) askRun(j.job);
   };
+  setInterval(() => { if (!document.hidden && view.run && shown && shown.job) renderRun(shown); }, 1000);
   const bad = (f) => ['failed', 'stalled', 'abandoned'].includes(f.status);
   const attemptOf = (j, f) => {
     const words = f.status + (f.attempt > 1 ? ', attempt ' + f.attempt : ''), tone = { good: 'good', bad: 'bad', wait: 'wait' }[tones[f.status]] || 'none';
@@ -475,11 +477,12 @@
   };
   const askRun = async (job) => {
     const run = single.run;
+    single.asked = Date.now();
     try {
       const answer = await ask('/jobs/' + encodeURIComponent(job) + '/history?' + new URLSearchParams({ run }));
       if (single.run !== run || !answer.ok) return; // what the record has is shown
       single.got = answer.body.outcomes;
-    } catch (err) { single.key = ''; return; }
+    } catch (err) { return; /* the stream tells that, too */ }
     if (shown && shown.job && view.run === run) renderRun(shown);
   };
 
