@@ -21,7 +21,7 @@ type Order struct {
 	//   - OrderResume: the end of a pause, also of one by [Retry.PauseAfter].
 	//   - OrderRun: one run, in addition to the ticks, on whichever replica is first. It waits for
 	//     the end of a run that was under way before it, and is skipped if it was ordered during
-	//     that run, unless Missed is RunAll.
+	//     that run, unless Late.Missed is RunAll.
 	//   - OrderCancel: the context of the run that is under way ends with [ErrCancelled].
 	//     Its tick is not run again. A tick that waits for another attempt is cancelled too, but one
 	//     of a backfill only with the backfill.
@@ -45,18 +45,18 @@ type Order struct {
 	// end, and a run is given up after an hour.
 	Until time.Time
 
-	// Request names a run; see [Scheduler.RunNow]. A name that was used is refused. Empty: a new name.
+	// Request names a run; see [Scheduler.RunNow]. A name that was used is refused. Empty: a new name. The runs of a backfill
+	// have the name that its order gets when it is written.
 	Request string
 
 	// Backfill says which ticks a backfill has.
 	Backfill Backfill
 
-	// These are set in an order that was written: its number, which only grows; its time, by the store's clock; the token of the
-	// run that it ends; how many ticks its backfill has. Set by a caller, they have no effect.
-	Seq   int64
-	At    time.Time
-	Token int64
-	Ticks int
+	// These are set in an order that was written. Set by a caller, they have no effect.
+	Seq   int64     // its number, which only grows; of a backfill: Run.Backfill of its runs
+	At    time.Time // by the store's clock
+	Token int64     // of the run that OrderCancel or OrderStepDown ends; else zero
+	Ticks int       // how many its backfill has
 }
 
 // OrderKind is what an operator can order.
@@ -101,8 +101,12 @@ func (s *Scheduler) Orders(ctx context.Context) ([]Order, error) {
 }
 
 func newOrder(o *record.Order) Order {
-	return Order{Kind: OrderKind(o.Kind), Job: o.Job, By: o.By, Reason: o.Reason, Until: o.Until, Request: o.Name, Backfill: rangeOf(&o.Backfill),
-		Seq: o.Seq, At: o.At, Token: o.Token, Ticks: o.Backfill.Ticks}
+	order := Order{Kind: OrderKind(o.Kind), Job: o.Job, By: o.By, Reason: o.Reason, Until: o.Until, Request: o.Name, Backfill: rangeOf(&o.Backfill),
+		Seq: o.Seq, At: o.At, Ticks: o.Backfill.Ticks}
+	if o.Kind == record.OrderCancel || o.Kind == record.OrderStepDown {
+		order.Token = o.Token
+	}
+	return order
 }
 
 func rangeOf(b *record.Backfill) Backfill { return Backfill{b.From, b.To, b.All, b.Parallel} }
@@ -110,7 +114,7 @@ func rangeOf(b *record.Backfill) Backfill { return Backfill{b.From, b.To, b.All,
 // RunNow runs a job once, in addition to its ticks, on this replica. It returns when the run is
 // over, or when ctx, and after it Grace, has ended the run. The run is claimed as a tick is, so
 // only one replica runs the job at a time. Ticks that come due under the run are skipped, unless
-// a tick was due before the run began: then Missed says what becomes of that tick and of those
+// a tick was due before the run began: then Late.Missed says what becomes of that tick and of those
 // that came due under the run. If another schedule is in force, it stays in force, and its
 // replicas decide about all its ticks.
 //

@@ -38,7 +38,7 @@ func (j *Job) runnerJobs(backend store.Store, log logOf, of ancestry, schedules 
 	}
 	schedules[text] = due
 	if _, ok := backend.(store.Documenter); j.Retry.PauseAfter > 0 && !ok {
-		return nil, fmt.Errorf("job %q: PauseAfter: %w, and nothing could resume the job", j.Name, desk.ErrNoOrders)
+		return nil, fmt.Errorf("job %q: Retry.PauseAfter: %w, and nothing could resume the job", j.Name, desk.ErrNoOrders)
 	}
 	for _, p := range partsOf(j.Name, j.Shards) {
 		made := j.runnerJob(p, log(p.name), due, of.after)

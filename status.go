@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/desk"
+	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
@@ -22,15 +24,15 @@ type JobStatus struct {
 	Schedule     string // in words; empty for a singleton
 	After        string // the jobs that it follows, with commas between them; empty: none
 
-	Lease      store.LeaseState // empty: the job has no entry, or it could not be read
-	Last       LastRun          // zero: it has never run
-	History    []event.Outcome  // newest first
-	Counts     map[event.Status]int64
-	Failures   int64     // outcomes failed or stalled since the last success; not of manual runs
-	Succeeded  time.Time // end of the last success, manual or not; zero: none
-	Settled    time.Time // each tick up to it has its outcome
-	Checkpoint int64     // its length in bytes; zero: none, or the store does not know it
-	Err        error     // why the record could not be read
+	Lease      store.LeaseState       // empty: the job has no entry, or it could not be read
+	Last       LastRun                // zero: it has never run
+	History    []event.Outcome        // the last ones, newest first; those of a backfill are not among them
+	Counts     map[event.Status]int64 // how many outcomes there were of each status, without those of backfills; nil: none
+	Failures   int64                  // outcomes failed or stalled since the last success; not of manual runs
+	Succeeded  time.Time              // end of the last success, manual or not; zero: none
+	Settled    time.Time              // each tick up to it has its outcome; zero: it has no record
+	Checkpoint int64                  // its length in bytes; zero: none, or the store does not know it
+	Err        error                  // why the record could not be read, or cannot be used: then nothing of it is shown, and Paused is false
 
 	Next     time.Time // the next tick by the schedule in force; zero: none, or not known
 	Awaits   string    // the jobs that it follows whose outcome Next waits for, once it has come; empty: none
@@ -41,12 +43,13 @@ type JobStatus struct {
 	Over     time.Time // the last tick of all, if it has its outcome, as after Days.Until: the job is over; else zero
 
 	Paused   bool           // its ticks are skipped: by its settings here, by itself, or by an order, as far as this Scheduler runs and has read it
-	Pause    Order          // the order that pauses it; zero: none does
+	Pause    Order          // the order that pauses it, without its number, and since when; zero: none does
 	Late     LateTicks      // of Late.Finish: the late ticks since the last success, reported or not; zero: none
-	Backfill BackfillStatus // the last one, as far as this Scheduler has read the orders; zero: none was ordered
+	Backfill BackfillStatus // the last one, as far as this Scheduler has read the orders; zero: none, or not known
 }
 
-// A LastRun is the last run of a job that was claimed.
+// A LastRun is the last run of a job that was claimed. Its Request is also set for a run of a backfill: see [event.BackfillOf].
+// Of ticks that a backfill runs in parallel it is the last. With [Job.ClaimAhead] a run may start after it is shown: at Start.
 type LastRun struct {
 	event.Outcome           // Status is event.Running until it is known to be over: if no lease is live, its runner has died
 	Note          string    // of its last heartbeat
@@ -73,8 +76,7 @@ type BackfillStatus struct {
 }
 
 // Status reads every record once; many of them by a listing, if the store is a [store.Lister]. The
-// error is Validate's; the error of a single read is in its JobStatus. Answers share what
-// has not changed between them: do not change History or what is in it.
+// error is Validate's; the error of a single read is in its JobStatus. An answer is the caller's own.
 func (s *Scheduler) Status(ctx context.Context) ([]JobStatus, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -82,7 +84,7 @@ func (s *Scheduler) Status(ctx context.Context) ([]JobStatus, error) {
 	statuses := s.core.Statuses(ctx)
 	all := make([]JobStatus, len(statuses))
 	for i := range all {
-		all[i] = s.jobStatus(&statuses[i])
+		all[i] = jobStatus(&statuses[i])
 	}
 	return all, nil
 }
@@ -97,28 +99,37 @@ func (s *Scheduler) StatusOf(ctx context.Context, job string) (JobStatus, error)
 	if err != nil {
 		return JobStatus{}, err
 	}
-	return s.jobStatus(&st), nil
+	return jobStatus(&st), nil
 }
 
-func (s *Scheduler) jobStatus(st *desk.Status) JobStatus {
-	r := &st.Record
-	of := JobStatus{Name: st.Name, Shard: st.Shard, Shards: st.Shards, Singleton: st.Singleton, EveryReplica: st.EveryReplica, Schedule: st.Schedule, After: st.After,
-		Lease: st.Lease, Last: lastRun(r), History: r.History, Counts: r.Counts, Failures: r.Failures, Succeeded: r.Succeeded, Settled: r.Watermark,
+func jobStatus(st *desk.Status) JobStatus {
+	r, fill := &st.Record, &st.Backfill
+	if st.Err != nil { // it may be the record of another program
+		r, fill = &record.Record{}, &record.BackfillProgress{}
+	}
+	of := JobStatus{Name: st.Name, Shard: st.Shard.Index, Shards: st.Shard.Count, Singleton: st.Singleton, EveryReplica: st.EveryReplica, Schedule: st.Schedule, After: st.After,
+		Lease: st.Lease, Last: lastRun(r), History: slices.Clone(r.History), Counts: r.Counts, Failures: r.Failures, Succeeded: r.Succeeded, Settled: r.Watermark,
 		Checkpoint: st.Checkpoint, Err: st.Err, Next: st.Next, Awaits: st.Awaits, Foreign: st.Foreign, Waits: st.Waits, Occupied: st.Occupied,
-		Begins: st.Begins, Over: st.Over, Paused: st.Paused, Late: LateTicks(st.Late), Backfill: backfillStatus(st.Name, &st.Backfill)}
-	if p := s.core.Replica.Orders.Job(st.Name).Pause; p.On(s.core.Replica.Clock.Best()) {
+		Begins: st.Begins, Over: st.Over, Paused: st.Paused, Late: LateTicks(st.Late), Backfill: backfillStatus(st.Name, fill)}
+	if p := st.Pause; p != (record.Pause{}) {
 		of.Pause = Order{Kind: OrderPause, Job: st.Name, By: p.By, Reason: p.Reason, Until: p.Until, At: p.At}
 	}
 	return of
 }
 
+// lastRun returns the last run of a record. After a claim that was given up that is the one before, with a token of its own.
 func lastRun(r *record.Record) (last LastRun) {
 	run := &r.Run
 	if run.Claimed.IsZero() {
 		return last
 	}
-	return LastRun{event.Outcome{Tick: run.Tick, Status: run.Status, Reason: run.Error, Request: run.Request, Attempt: run.Attempt, Token: r.Token,
-		Replica: run.Replica, Start: run.Claimed, End: run.Finished}, run.Progress.Note, run.Progress.At, run.Unlocked.By}
+	of := plan.LastOutcome(r, run.Status, run.Error)
+	for i := range r.History {
+		if o := &r.History[i]; run.Status != event.Running && o.Start.Equal(of.Start) && o.Tick.Equal(of.Tick) && o.Request == of.Request {
+			of.Token = o.Token
+		}
+	}
+	return LastRun{of, run.Progress.Note, run.Progress.At, run.Unlocked.By}
 }
 
 func backfillStatus(job string, b *record.BackfillProgress) (st BackfillStatus) {
@@ -126,7 +137,8 @@ func backfillStatus(job string, b *record.BackfillProgress) (st BackfillStatus) 
 		return st
 	}
 	o := &b.Order
-	return BackfillStatus{Order: Order{Kind: OrderBackfill, Job: job, By: o.By, Reason: o.Reason, Backfill: rangeOf(o), Seq: o.Seq, At: o.At, Ticks: o.Ticks},
+	return BackfillStatus{Order: Order{Kind: OrderBackfill, Job: job, By: o.By, Reason: o.Reason,
+		Request: record.BackfillRequest(o.Seq), Backfill: rangeOf(o), Seq: o.Seq, At: o.At, Ticks: o.Ticks},
 		Counts: b.Done.Counts, Failed: b.Done.Failed, Tick: b.Tick, Parallel: b.Beside, Cancelled: o.Cancelled.Seq != 0, Over: b.Over}
 }
 

@@ -206,7 +206,7 @@ type Revision struct {
 	// Date is the service's clock at some moment of the call; some services cut it
 	// to whole seconds. Zero: the store gives no date. Then ticks come due by the clock
 	// of each replica, and a run cannot know which ticks came due under it. After its end
-	// the Missed of the job decides about them, and those that are not run are recorded as
+	// Late.Missed of the job decides about them, and those that are not run are recorded as
 	// missed, not as skipped.
 	Date time.Time
 }

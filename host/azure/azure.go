@@ -19,7 +19,7 @@
 // away at once: the Lease Blob page
 // (https://learn.microsoft.com/rest/api/storageservices/lease-blob) warns of up to
 // a minute. And nothing here protects against somebody who
-// deletes blobs: see [store.Store].
+// deletes blobs: see [store.Remover].
 package azure
 
 import (

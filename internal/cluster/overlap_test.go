@@ -355,13 +355,20 @@ func TestPauseAfterFailures(t *testing.T) {
 // plainStore hides all but the contract.
 type plainStore struct{ store.Store }
 
-// Over a store without documents a job with PauseAfter is refused, since it could never be resumed.
+// Over a store without documents a job with PauseAfter is refused, since it could never be resumed, and so is each order.
 func TestPauseAfterNeedsOrders(t *testing.T) {
 	inCluster(t, func(c *cluster) {
 		w := work("@every 1m", 0)
 		w.Retry.PauseAfter = 1
 		a := c.replica("a", w)
 		a.Store = plainStore{a.tap}
-		wantError(t, a.Validate(), "PauseAfter", "nothing could resume the job")
+		wantError(t, a.Validate(), "Retry.PauseAfter: ", "nothing could resume the job")
+		b := c.replica("b", work("@every 1m", 0))
+		b.Store = plainStore{b.tap}
+		if err := b.orders(soloist.OrderPause); !errors.Is(err, soloist.ErrRefused) {
+			t.Errorf("an order: got %v", err)
+		}
+		_, err := b.Orders(t.Context())
+		wantError(t, err, "keeps no orders")
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/desk"
 )
 
 // The next tick is the one by the schedule in force, which a Scheduler with
@@ -223,6 +224,9 @@ func TestStatusSaysWhatIsPaused(t *testing.T) {
 				if st.Paused {
 					names = append(names, st.Name)
 				}
+				if ordered := st.Paused && (st.Name == "work" || st.Name == "each"); (st.Pause.Kind == soloist.OrderPause) != ordered || ordered && st.Pause.Job != st.Name {
+					t.Errorf("the order that pauses %s: got %+v", st.Name, st.Pause)
+				}
 			}
 			if !slices.Equal(names, want) {
 				t.Errorf("got %q, want %q", names, want)
@@ -310,7 +314,8 @@ func TestStatusDecodesWhatHasChanged(t *testing.T) {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		before[3].Counts["forged"] = 1 // what a caller writes there is its own
+		kept := deskOf(reader).Statuses(c.t.Context())
+		before[3].Counts["forged"], before[3].History[0].Reason = 1, "forged" // what a caller writes there is its own
 		time.Sleep(time.Minute)
 		after, err := reader.Status(c.t.Context())
 		if err != nil {
@@ -321,10 +326,22 @@ func TestStatusDecodesWhatHasChanged(t *testing.T) {
 				c.t.Errorf("%s: got %+v, want the tick of minute %d", after[i].Name, got, tick)
 			}
 		}
-		if &before[5].History[0] != &after[5].History[0] || after[3].Counts["forged"] != 0 {
-			c.t.Error("a record that has not changed was decoded again, or shares its counts")
+		if after[3].Counts["forged"] != 0 || after[3].History[0].Reason != "" {
+			c.t.Errorf("answers share what is in them: got %+v", after[3])
+		}
+		if now := deskOf(reader).Statuses(c.t.Context()); &kept[5].Record.History[0] != &now[5].Record.History[0] {
+			c.t.Error("a record that has not changed was decoded again")
 		}
 	})
+}
+
+// deskOf returns the desk of a replica.
+func deskOf(r *replica) *desk.Desk {
+	d, err := desk.Of(r.Scheduler)
+	if err != nil {
+		panic(err)
+	}
+	return d
 }
 
 // crowd is n jobs with one schedule, named job-0 and so on.
@@ -592,4 +609,68 @@ func TestStatusShowsRunsAndOrders(t *testing.T) {
 			t.Errorf("got the orders %+v, %v, want %+v and %+v", all, err, resume, pause)
 		}
 	})
+}
+
+// What a status says of one thing in two places is the same, and nothing of a record that is none of its job's.
+func TestStatusTellsOneStory(t *testing.T) {
+	inCases(t, map[string]func(c *cluster){
+		"armed": func(c *cluster) { // the claim is ahead of the tick
+			a := c.start("a", ahead(true, work("0 * * * * *", time.Second)))
+			until(3*time.Minute - 500*time.Millisecond)
+			armed := c.status(a)
+			until(3*time.Minute + 5*time.Second)
+			if ran := c.status(a); armed.Last.Status != event.Running || !armed.Last.Start.Equal(ran.Last.Start) || !ran.Last.Start.Equal(ran.History[0].Start) {
+				c.t.Errorf("got %+v, and %+v of %+v", armed.Last, ran.Last, ran.History[0])
+			}
+		},
+		"taken back": func(c *cluster) {
+			a := c.start("a", ahead(true, work("0 * * * * *", time.Second)))
+			until(3*time.Minute - 1700*time.Millisecond)
+			order, err := a.Order(c.t.Context(), soloist.Order{Kind: soloist.OrderStepDown, Job: "work"})
+			until(3*time.Minute - 200*time.Millisecond)
+			st, spent := c.status(a), c.record("work").Token
+			if err != nil || st.Last.Outcome != st.History[0] || st.Last.Token == spent || order.Token != spent {
+				c.t.Errorf("got %+v and %+v, %v, and the history has %+v", st.Last, order, err, st.History[0])
+			}
+		},
+		"foreign": func(c *cluster) {
+			a := c.start("a", work("@every 1m", time.Second))
+			time.Sleep(2*time.Minute + 30*time.Second)
+			other := c.replica("other", work("@every 1m", time.Second))
+			other.App = "other"
+			e, err := c.store.Create(c.t.Context(), "other/work", c.raw("work"))
+			st := c.status(other)
+			if c.ok(err); st.Err == nil || st.Lease != e.State || len(st.History)+len(st.Counts) > 0 || st.Last != (soloist.LastRun{}) || !st.Settled.IsZero() {
+				c.t.Errorf("got %+v", st)
+			}
+			if own := c.status(a); own.Err != nil || len(own.History) == 0 {
+				c.t.Errorf("its own: got %+v", own)
+			}
+		},
+		"backfill": func(c *cluster) {
+			w := work("@every 1m", time.Second)
+			a := c.start("a", w)
+			time.Sleep(time.Minute)
+			order := c.fills(lastHour(3, 1), w)
+			time.Sleep(30 * time.Second)
+			all, err := a.Orders(c.t.Context())
+			st := c.status(a)
+			if got := st.Backfill; err != nil || got.Order != order || len(all) != 1 || all[0] != order || !got.Over || got.Counts[event.Succeeded] != 3 ||
+				event.BackfillOf(order.Request) != order.Seq {
+				c.t.Errorf("got %+v, %+v and %v, want %+v", got, all, err, order)
+			}
+			st.Backfill.Counts["forged"] = 1
+			if got := c.status(a).Backfill.Counts; got["forged"] != 0 {
+				c.t.Errorf("answers share the counts: got %v", got)
+			}
+		},
+	})
+}
+
+// status returns the status of the job "work".
+func (c *cluster) status(r *replica) soloist.JobStatus {
+	c.t.Helper()
+	st, err := r.StatusOf(c.t.Context(), "work")
+	c.ok(err)
+	return st
 }

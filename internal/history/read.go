@@ -14,6 +14,9 @@ import (
 // each twenty seconds.
 const firstRead = 1 << 20
 
+// usualLine is more than most lines have.
+const usualLine = 256
+
 // Read returns the outcomes of a job since an instant, the oldest first. To what the logs
 // have it adds what only the record has yet. Zero: all that are there.
 func Read(ctx context.Context, s store.Appender, entry string, since time.Time, rec *record.Record) ([]Line, error) {
@@ -51,7 +54,11 @@ func Newest(ctx context.Context, s store.Appender, entry string, since time.Time
 // back reads a log from its end until a line from before an instant, or enough lines, and
 // returns where it has stopped.
 func back(ctx context.Context, s store.Appender, p extent, since time.Time, most int) (lines []Line, from int64, err error) {
-	for n := int64(firstRead); ; n *= 4 {
+	n := int64(firstRead)
+	if most < firstRead/usualLine { // many logs may be read for a few lines each
+		n = max(firstRead/16, int64(most)*usualLine)
+	}
+	for ; ; n *= 4 {
 		from = max(0, p.size-n)
 		b, err := s.ReadLog(ctx, p.name, from, int(p.size-from))
 		if err != nil {

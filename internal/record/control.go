@@ -14,7 +14,7 @@ import (
 func ControlName(app string) string { return app + "/.control" }
 
 // A Control is what operators have ordered for the jobs of one app. One document of the store
-// holds it; see [Documenter]. Replicas read it every few seconds, and only operators write it.
+// holds it; see [store.Documenter]. Replicas read it every few seconds, and only operators write it.
 type Control struct {
 	Schema int    `json:"schema"`
 	App    string `json:"app"`

@@ -24,8 +24,7 @@ import (
 // A Status is what the store says about one job; soloist.JobStatus explains the fields.
 type Status struct {
 	Name         string
-	Shard        int
-	Shards       int
+	Shard        Shard // which part the job is
 	Singleton    bool
 	EveryReplica bool
 	Schedule     string
@@ -36,6 +35,7 @@ type Status struct {
 	Foreign      bool
 	Waits        time.Time
 	Paused       bool
+	Pause        record.Pause // of the orders, while it is in force
 	Err          error
 	Occupied     error
 	After        string
@@ -125,7 +125,7 @@ func listAll(ctx context.Context, runners []*Runner) reads.Listing {
 func (q inquiry) statusHere(now time.Time) Status {
 	p := &q.job.Policy
 	return Status{Name: q.job.Name, Schedule: q.job.Schedule(), EveryReplica: true, Next: p.Ticks.Next(now),
-		Paused: q.paused(&record.Record{}), Begins: plan.Begins(p.Ticks, now), Over: p.Over(&record.Record{Watermark: now}, now)}
+		Paused: q.paused(&record.Record{}), Pause: q.pause(), Begins: plan.Begins(p.Ticks, now), Over: p.Over(&record.Record{Watermark: now}, now)}
 }
 
 // paused reports whether ticks are skipped, by the settings of this replica, by the record,
@@ -135,10 +135,18 @@ func (q inquiry) paused(rec *record.Record) bool {
 	return p.Paused || plan.View{Now: q.at, Record: rec, Control: q.orders}.IsPaused()
 }
 
+// pause returns the order that pauses the job, zero if none does.
+func (q inquiry) pause() record.Pause {
+	if p := q.orders.Pause; p.On(q.at) {
+		return p
+	}
+	return record.Pause{}
+}
+
 // status returns what an answer to a read of the entry says.
 func (q inquiry) status(entry *store.Entry, err error) Status {
 	j, p := q.job, &q.job.Policy
-	st := Status{Name: j.Name, Shard: j.Shard.Index, Shards: j.Shard.Count, Singleton: q.Singleton()}
+	st := Status{Name: j.Name, Shard: j.Shard, Singleton: q.Singleton()}
 	if !st.Singleton {
 		st.Schedule = j.Schedule()
 	}
@@ -165,7 +173,7 @@ func (q inquiry) status(entry *store.Entry, err error) Status {
 		st.Late = plan.LateNow(p, rec, q.at, q.orders)
 		st.Occupied = q.occupied(&st)
 	}
-	st.Paused = st.Err == nil && q.paused(rec)
+	st.Paused, st.Pause = st.Err == nil && q.paused(rec), q.pause()
 	st.Backfill = q.backfill(rec)
 	// Ticks of a pause do not count as due: a caller that waits for the next one would not wait.
 	if st.Paused && !p.Paused && !st.Foreign && p.Ticks != nil && st.Next.Before(q.at) {

@@ -78,7 +78,7 @@ var programs = map[string][]soloist.Work{
 		}},
 	},
 
-	// So many that a list of them takes time.
+	// As many as a strip has at most, at rest.
 	asMany: many(500),
 
 	// A program like many, for pictures.
@@ -95,10 +95,10 @@ var programs = map[string][]soloist.Work{
 	},
 }
 
-// many are jobs that rest.
+// many are so many jobs.
 func many(n int) (all []soloist.Work) {
 	for i := range n {
-		all = append(all, soloist.Job{Name: fmt.Sprintf("job-%03d", i), Schedule: "30 2 * * *", Do: lasts(0)})
+		all = append(all, soloist.Job{Name: fmt.Sprintf("job-%03d", i), Schedule: "7 3 1 1 *", Do: lasts(0)})
 	}
 	return all
 }

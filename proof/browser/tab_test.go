@@ -244,17 +244,19 @@ func (b *tab) order(key, reason string) {
 	b.await("the order", has("#orders", reason))
 }
 
-// wantBudget wants that the page costs one request, a stream, and less than 100 KB. It asks for the
-// locks, which are in no stream, once in 15 s.
+// wantBudget wants that the page costs one request, a stream, and less than 100 KB. It asks for what is in no stream now and then:
+// for the locks once in 15 s, for the strip once in 2 s at most.
 func (b *tab) wantBudget() {
 	b.t.Helper()
 	b.mu.Lock()
 	requests := slices.Clone(b.requests)
 	b.mu.Unlock()
-	asked := len(requests)
-	requests = slices.DeleteFunc(requests, func(url string) bool { return strings.HasSuffix(url, "/api/v1/locks") })
-	if asked -= len(requests); asked > 1+int(eval[float64](b, `performance.now()`)/15_000) {
-		b.t.Errorf("it asked for the locks %d times", asked)
+	for path, every := range map[string]int{"/api/v1/locks": 15_000, "/api/v1/strip": 2_000} {
+		asked := len(requests)
+		requests = slices.DeleteFunc(requests, func(url string) bool { return strings.Contains(url, path) })
+		if asked -= len(requests); asked > 1+int(eval[float64](b, `performance.now()`))/every {
+			b.t.Errorf("it asked for %s %d times", path, asked)
+		}
 	}
 	if len(requests) != 2 || !strings.Contains(requests[1], "/api/v1/stream?") {
 		b.t.Errorf("got the requests %q, want the page and one stream", requests)

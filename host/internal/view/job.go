@@ -121,8 +121,8 @@ func of(a *app.App, st *desk.Status, h soloist.Health) Job {
 	if st.Singleton {
 		v.Kind = "singleton"
 	}
-	if st.Shards > 0 {
-		v.Shard = &Shard{st.Shard, st.Shards, a.Whole(st.Name)}
+	if st.Shard.Count > 0 {
+		v.Shard = &Shard{st.Shard.Index, st.Shard.Count, a.Whole(st.Name)}
 	}
 	if st.EveryReplica {
 		v.EveryReplica, v.State = true, onEach

@@ -197,8 +197,8 @@ func foreignWords(st *desk.Status) string {
 		next = "the next tick of that is " + format.Stamp(st.Next)
 	}
 	switch {
-	case st.Shards > 0:
-		return fmt.Sprintf("this environment's schedule or number of shards is not the one in force: %d shards here; %s", st.Shards, next)
+	case st.Shard.Count > 0:
+		return fmt.Sprintf("this environment's schedule or number of shards is not the one in force: %d shards here; %s", st.Shard.Count, next)
 	case st.Schedule != "":
 		return "this environment's schedule is not the one in force: " + st.Schedule + " here; " + next
 	}

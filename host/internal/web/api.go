@@ -24,6 +24,8 @@ type pages struct {
 	cache     *Cache
 	past      *past.Cache
 	witness   *why.Witness
+	lanes     *past.Strip
+	marks     *stripMarks
 	shelf     *lockShelf
 	functions []string     // in Functions: what is deployed and is not what the jobs need
 	streams   atomic.Int64 // that are open
@@ -39,7 +41,9 @@ type route struct {
 // open, too: it has nothing in it but the form to sign in, and asks the API for the rest.
 // functions is what is deployed in Functions and is not what the jobs need.
 func Routes(a *app.App, guard *Guard, cache *Cache, functions []string) *http.ServeMux {
-	p := &pages{app: a, guard: guard, cache: cache, past: past.NewCache(a), witness: why.Watch(a), shelf: newLockShelf(a.Scheduler.Store, a.Settings.App, cache.readings.Go, cache.closed), functions: functions}
+	logs := past.NewCache(a)
+	p := &pages{app: a, guard: guard, cache: cache, past: logs, lanes: logs.Strip(cache.readings.Go, cache.closed), marks: newStripMarks(time.Now()),
+		witness: why.Watch(a), shelf: newLockShelf(a.Scheduler.Store, a.Settings.App, cache.readings.Go, cache.closed), functions: functions}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", page)
 	for _, part := range []string{"jobs", "shards", "runs"} {
@@ -70,6 +74,7 @@ func (p *pages) api() []route {
 		{"GET", "/jobs/{job}/why", read(p.why)},
 		{"GET", "/replicas", read(p.replicas)},
 		{"GET", "/locks", read(p.locks)},
+		{"GET", "/strip", read(p.strip)},
 		{"GET", "/stream", read(p.stream)},
 		{"POST", "/session", ownSite(p.signIn)},
 		{"DELETE", "/session", ownSite(p.signOut)},

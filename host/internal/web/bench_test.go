@@ -50,6 +50,18 @@ func BenchmarkFirstAnswer(b *testing.B) { benchmark(b, "/api/v1/jobs") }
 // BenchmarkScrape is the same for the metrics.
 func BenchmarkScrape(b *testing.B) { benchmark(b, "/metrics") }
 
+// BenchmarkStrip is the last ticks of as many jobs as one answer has, on a replica that has read the records.
+func BenchmarkStrip(b *testing.B) {
+	ages(b, func(b *testing.B, s *azure.Store) {
+		r := newReplica(b, s)
+		r.cache.Prepare(b.Context())
+		r.cache.Wait()
+		for b.Loop() {
+			r.get(b, "/api/v1/strip")
+		}
+	})
+}
+
 // BenchmarkOpenedPage is a page that is opened on a replica that has read the records at its
 // start: the page, and the first message of its stream.
 func BenchmarkOpenedPage(b *testing.B) {

@@ -113,8 +113,9 @@ func TestDescriptionHasEachParameter(t *testing.T) {
 	_, list := parseQuery(unknown)
 	_, history := parsePast(unknown, time.Time{})
 	_, ofLocks := parseLocks(unknown)
+	_, ofStrip := parseStrip(unknown, time.Time{})
 	_, reasons := parseWhy(unknown, time.Time{}, time.UTC)
-	for path, err := range map[string]error{"/jobs": list, "/jobs/{job}/history": history, "/locks": ofLocks, "/jobs/{job}/why": reasons} {
+	for path, err := range map[string]error{"/jobs": list, "/jobs/{job}/history": history, "/locks": ofLocks, "/jobs/{job}/why": reasons, "/strip": ofStrip} {
 		if err == nil {
 			t.Fatalf("%s: an unknown parameter is taken", path)
 		}
@@ -162,7 +163,7 @@ func TestDescriptionHasEachField(t *testing.T) {
 
 // answerTypes are the Go types of the schemas.
 var answerTypes = map[string]any{
-	"App": appInfo{}, "Jobs": jobsAnswer{}, "Job": jobAnswer{}, "Problem": problem{}, "Change": change{}, "Changed": changed{}, "Orders": ordersAnswer{}, "History": historyAnswer{}, "Why": whyAnswer{}, "Past": past.Run{}, "Replicas": replicasAnswer{}, "Locks": locksAnswer{}, "Lock": locks.Lock{}, "Holder": locks.Holder{}, "Once": locks.Once{}, "Replica": view.Replica{}, "Order": view.Order{}, "Streak": view.Streak{}, "Skipped": view.Skipped{}, "Setting": app.Setting{}, "Plan": backfillPlan{}, "Pause": view.Pause{}, "SignIn": signIn{}, "SignedIn": signedIn{},
+	"App": appInfo{}, "Jobs": jobsAnswer{}, "Job": jobAnswer{}, "Problem": problem{}, "Change": change{}, "Changed": changed{}, "Orders": ordersAnswer{}, "History": historyAnswer{}, "Why": whyAnswer{}, "Past": past.Run{}, "Strip": stripAnswer{}, "Lane": stripLane{}, "Replicas": replicasAnswer{}, "Locks": locksAnswer{}, "Lock": locks.Lock{}, "Holder": locks.Holder{}, "Once": locks.Once{}, "Replica": view.Replica{}, "Order": view.Order{}, "Streak": view.Streak{}, "Skipped": view.Skipped{}, "Setting": app.Setting{}, "Plan": backfillPlan{}, "Pause": view.Pause{}, "SignIn": signIn{}, "SignedIn": signedIn{},
 	"Row": view.Job{}, "Detail": view.Detail{}, "Recent": view.Outcome{}, "Outlook": view.Outlook{}, "Shard": view.Shard{}, "Upcoming": view.Upcoming{}, "LeftDay": view.LeftDay{},
 	"Outcome": event.Outcome{}, "Progress": record.Progress{}, "Late": record.Late{},
 	"BackfillOrder": record.Backfill{}, "Backfill": view.Backfill{}, "Span": record.Span{}, "End": record.End{}, "About": record.About{},

@@ -14,10 +14,19 @@ import (
 var pageText string
 
 //go:embed page.css
-var pageStyle string
+var pageCSS string
+
+//go:embed strip.css
+var stripCSS string
 
 //go:embed page.js
-var pageScript string
+var pageJS string
+
+//go:embed strip.js
+var stripJS string
+
+// pageStyle and pageScript are of all parts of the page.
+var pageStyle, pageScript = pageCSS + stripCSS, stripJS + pageJS
 
 // document is the page with its style and its script.
 var document = strings.NewReplacer("/*STYLE*/", pageStyle, "/*SCRIPT*/", pageScript).Replace(pageText)

@@ -358,7 +358,9 @@
     }
     if (document.activeElement !== $('q')) $('q').value = view.q;
     $('trouble').checked = view.trouble;
+    lanes.follow(view);
   };
+  const lanes = makeStrip({ $, el, attr, set, plain, now, stamp, ask, sync, jobPath, go, counted, say: (text) => say(text) });
   const refine = (change) => { clearTimeout(typing); Object.assign(view, { offset: 0, q: $('q').value.trim() }, change); history.replaceState(null, '', withQuery(base, query())); connect(); };
   let typing = 0;
   $('q').addEventListener('input', () => { clearTimeout(typing); typing = setTimeout(() => refine({}), 250); });

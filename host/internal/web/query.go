@@ -126,7 +126,7 @@ func numberOf(name, value string, least, most int) (int, error) {
 func (q query) page(rows []view.Job, now time.Time) (page []view.Job, matched int) {
 	var all []*view.Job // a row is large, and there may be thousands
 	for i := range rows {
-		if q.matches(&rows[i], now) {
+		if q.matches(&rows[i]) && (q.is == "" || rows[i].Is(q.is, now)) {
 			all = append(all, &rows[i])
 		}
 	}
@@ -169,9 +169,9 @@ func wholes(all []*view.Job) (few []*view.Job, parts map[string]map[view.State]i
 	return few, parts
 }
 
-func (q query) matches(row *view.Job, now time.Time) bool {
+func (q query) matches(row *view.Job) bool {
 	switch {
-	case q.trouble && !row.Trouble, q.is != "" && !row.Is(q.is, now), q.of != "" && (row.Shard == nil || row.Shard.Whole != q.of):
+	case q.trouble && !row.Trouble, q.of != "" && (row.Shard == nil || row.Shard.Whole != q.of):
 		return false
 	case q.states != nil && !slices.Contains(q.states, string(row.State)):
 		return false
