@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/calendar"
+	"github.com/soloist-go/soloist/internal/plan"
 )
 
 // A Job is done once at each tick of its schedule, by one replica of all that
@@ -177,6 +178,11 @@ type Late struct {
 
 	// Missed says what becomes of ticks that no replica ran in time. Zero: RunLatest.
 	Missed MissedPolicy
+}
+
+// policy returns all of it in the form that decisions take.
+func (l Late) policy() plan.Late {
+	return plan.Late{Start: l.Start, Finish: l.Finish, Missed: plan.Missed(l.Missed)}
 }
 
 // A Calendar is a set of days; package calendar makes them. Calendars are asked once, when the program

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"testing"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/fields"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -54,6 +57,22 @@ func TestWallClockIsReadAlone(t *testing.T) {
 		if got := (&Scheduler{Now: now}).wall(); got != got.Round(0) {
 			t.Errorf("%s: got %s", name, got)
 		}
+	}
+}
+
+// What a job says of late ticks reaches the decisions whole: a field that is lost on the way has no effect.
+func TestLateReachesDecisions(t *testing.T) {
+	var late Late
+	n := 0
+	for _, v := range fields.Of(&late) {
+		if n++; v.Kind() == reflect.String {
+			v.SetString(fmt.Sprint(n))
+		} else {
+			v.SetInt(int64(n))
+		}
+	}
+	if got, want := fmt.Sprintf("%+v", late.policy()), fmt.Sprintf("%+v", late); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 

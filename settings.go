@@ -58,8 +58,9 @@ func (j *Job) runnerJob(p part, log *slog.Logger, due *ticks.Ticks, after []stri
 	task := newTask(log, p, j.Do, j.HeartbeatTimeout, j.HealthCheck, j.MaxCheckpoint)
 	task.Timeout, task.MaxTries, task.Backoff = j.Timeout, j.Retry.MaxTries, orDefault(j.Retry.Backoff, defaultBackoff)
 	return &runner.Job{Name: p.name, Task: task, EveryReplica: j.EveryReplica, Schedule: words, Shard: shardOf(p, j.Name, j.Shards),
-		Policy: plan.Policy{Ticks: due, StartingDeadline: j.Late.Start, FinishBy: j.Late.Finish,
-			Missed: plan.Missed(j.Late.Missed), Overlap: plan.Overlap(j.Overlap), Interrupted: plan.Interrupted(j.Interrupted), ClaimAhead: j.ClaimAhead, Paused: j.Paused, PauseAfter: int64(j.Retry.PauseAfter),
+		Policy: plan.Policy{Ticks: due, Late: j.Late.policy(),
+			Overlap: plan.Overlap(j.Overlap), Interrupted: plan.Interrupted(j.Interrupted),
+			ClaimAhead: j.ClaimAhead, Paused: j.Paused, PauseAfter: int64(j.Retry.PauseAfter),
 			Spec: j.spec(due, after), After: after, AfterAny: j.After.Any}}
 }
 

@@ -1,6 +1,7 @@
 package soloist
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/soloist-go/soloist/internal/fields"
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/schedule"
@@ -52,11 +54,8 @@ func (j *Job) check(backend store.Store, wrongTicks error) error {
 	each := j.EveryReplica
 	v := verdict{checkName(j.Name), checkShards(j.Name, j.Shards), checkLease(j.Lease, backend), wrongTicks, j.checkAfter()}
 	v.when(j.Do == nil, "Do", "nil", "a function")
-	v.when(j.Retry.PauseAfter < 0 || j.Retry.PauseAfter > 0 && each, "Retry.PauseAfter", j.Retry.PauseAfter, "zero or more, and zero for a job of EveryReplica")
-	v.when(j.Retry.MaxTries < 0, "Retry.MaxTries", j.Retry.MaxTries, "zero or more")
-	v = append(v, checkDuration("Timeout", j.Timeout, time.Millisecond), checkDuration("Retry.Backoff", j.Retry.Backoff, time.Millisecond),
-		checkDuration("Late.Start", j.Late.Start, time.Millisecond), checkDuration("Late.Finish", j.Late.Finish, time.Second),
-		checkLimits(j.HeartbeatTimeout, j.HealthCheck, j.MaxCheckpoint))
+	v = append(v, checkNumbers(j))
+	v.when(j.Retry.PauseAfter > 0 && each, "Retry.PauseAfter", j.Retry.PauseAfter, "zero for a job of EveryReplica")
 	v.when(!slices.Contains([]MissedPolicy{RunLatest, RunAll, SkipMissed}, j.Late.Missed), "Late.Missed", quote(string(j.Late.Missed)), "RunLatest, RunAll or SkipMissed")
 	v = append(v, j.checkOverlap())
 	v.when(!slices.Contains([]InterruptedPolicy{Abandon, Rerun}, j.Interrupted), "Interrupted", quote(string(j.Interrupted)), "Abandon or Rerun")
@@ -131,25 +130,38 @@ func (j *Job) checkAfter() error {
 
 // check returns everything that is wrong with a singleton.
 func (g *Singleton) check(backend store.Store) error {
-	errs := []error{checkName(g.Name), checkShards(g.Name, g.Shards), checkLease(g.Lease, backend)}
-	if g.Do == nil {
-		errs = append(errs, wrong("Do", "nil", "a function"))
-	}
-	errs = append(errs, checkDuration("Backoff", g.Backoff, time.Millisecond))
-	errs = append(errs, checkLimits(g.HeartbeatTimeout, g.HealthCheck, g.MaxCheckpoint))
-	return errors.Join(errs...)
+	v := verdict{checkName(g.Name), checkShards(g.Name, g.Shards), checkLease(g.Lease, backend)}
+	v.when(g.Do == nil, "Do", "nil", "a function")
+	return errors.Join(append(v, checkNumbers(g))...)
 }
 
-// checkLimits checks the settings that jobs and singletons have in common.
-func checkLimits(silence time.Duration, health HealthCheck, checkpoint int) error {
-	errs := []error{checkDuration("HeartbeatTimeout", silence, time.Second), checkDuration("HealthCheck.Interval", health.Interval, 100*time.Millisecond)}
-	if health.FailureThreshold < 0 {
-		errs = append(errs, wrong("HealthCheck.FailureThreshold", health.FailureThreshold, "zero or more"))
+// shortest says how long a duration has to be that is not zero. Others: a millisecond.
+var shortest = map[string]time.Duration{
+	"Late.Finish":          time.Second,
+	"HeartbeatTimeout":     time.Second,
+	"HealthCheck.Interval": 100 * time.Millisecond,
+}
+
+// checkNumbers checks each duration and each count of a job or singleton. Lease and Shards have a check of their own.
+func checkNumbers(work Work) error {
+	var v verdict
+	for name, value := range fields.Of(work) {
+		switch n := value.Interface().(type) {
+		case time.Duration:
+			if name != "Lease" {
+				v = append(v, checkDuration(name, n, cmp.Or(shortest[name], time.Millisecond)))
+			}
+		case int:
+			switch name {
+			case "Shards":
+			case "MaxCheckpoint":
+				v.when(n < 0 || n > store.MaxCheckpoint, name, n, fmt.Sprintf("0 to %d bytes", store.MaxCheckpoint))
+			default:
+				v.when(n < 0, name, n, "zero or more")
+			}
+		}
 	}
-	if checkpoint < 0 || checkpoint > store.MaxCheckpoint {
-		errs = append(errs, wrong("MaxCheckpoint", checkpoint, fmt.Sprintf("0 to %d bytes", store.MaxCheckpoint)))
-	}
-	return errors.Join(errs...)
+	return errors.Join(v...)
 }
 
 func checkName(name string) error {

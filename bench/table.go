@@ -15,7 +15,7 @@ import (
 // A table has a row for each fleet.
 type table []row
 
-// print prints the table in Markdown, for bench/figures.txt; docs/speed.md has the first columns.
+// print prints the table in Markdown, for bench/figures.txt; docs/speed.md has some of its columns.
 func (t table) print(out io.Writer) {
 	head := []string{"scenario", "peer", "ticks", "twice", "lost", "median", "95th", "99th", "max", "to client-go", "share", "CPU", "RSS", "calls a tick", "notes"}
 	lines := [][]string{head, slices.Repeat([]string{"---"}, len(head))}

@@ -97,8 +97,8 @@ func TestStatusComparesReplicas(t *testing.T) {
 		want("another schedule", p, []string{"SOLOIST_JOB_BEAT_SCHEDULE=*/5 * * * *", "SOLOIST_LEASE=20s"},
 			"beat idle: this environment's schedule is not the one in force: every 5 minutes, UTC here; the next tick of that is 2000-01-01 00:01:00Z",
 			"beat idle: schedules differ: CRON_TZ=UTC */5 * * * * in this environment; @every 1m0s on a",
-			"beat idle: settings differ: lease 20s in this environment; lease 30s on a",
-			"night-report idle: settings differ: lease 20s in this environment; lease 30s on a")
+			"beat idle: settings differ: Lease 20s in this environment; Lease 30s on a",
+			"night-report idle: settings differ: Lease 20s in this environment; Lease 30s on a")
 		wantLines(t, p, "status", 0, "in 57s    (differs)\n")
 		want("a pause that is not in force", p, []string{"SOLOIST_JOB_BEAT_PAUSED=true"}, "beat idle: paused by settings: true in this environment; false on a")
 
@@ -197,9 +197,9 @@ func TestDifferencesAreToldOnce(t *testing.T) {
 		environment(t, "SOLOIST_LEASE=20s", "SOLOIST_JOB_IMPORT_PAUSED=true", "COLUMNS=200")
 		got := wantLines(t, p, "status", 0, "!not known on", "!  paused  ",
 			"\nimport: paused by settings: true in this environment; false on a\n",
-			"\nimport: settings differ: shards 3, lease 20s in this environment; shards 3, lease 30s on a\n",
-			"\nfeed: settings differ: singleton, shards 2, lease 20s in this environment; singleton, shards 2, lease 30s on a\n",
-			"\njob-00, job-01, job-02, job-03, job-04, 25 others: settings differ: lease 20s in this environment; lease 30s on a\n")
+			"\nimport: settings differ: Lease 20s, Shards 3 in this environment; Lease 30s, Shards 3 on a\n",
+			"\nfeed: settings differ: singleton, Shards 2, Lease 20s in this environment; singleton, Shards 2, Lease 30s on a\n",
+			"\njob-00, job-01, job-02, job-03, job-04, 25 others: settings differ: Lease 20s in this environment; Lease 30s on a\n")
 		wantEqual(t, "differences", strings.Count(got.out, "in this environment;"), 4)
 		wantAnswer(t, "the list", open(t, p).get("/api/v1/jobs?limit=1"), 200, `"jobs":35`, `"matched":35`)
 	})

@@ -154,8 +154,8 @@ func TestDifferenceOfAllIsOneLine(t *testing.T) {
 			  schedule is not the one in force, in 500 ways: see status JOB
 			job-000, job-001, job-002, job-003, job-004, 495 others: schedules differ, in
 			  500 ways: see status JOB
-			job-000, job-001, job-002, job-003, job-004, 495 others: settings differ: lease
-			  20s in this environment; lease 30s on
+			job-000, job-001, job-002, job-003, job-004, 495 others: settings differ: Lease
+			  20s in this environment; Lease 30s on
 			  replica-with-a-name-as-platforms-give-them-7c9f8d6b5-x2x4z
 		`)
 		wantLines(t, p, "status job-007", 0, "schedules differ: CRON_TZ=Asia/Tokyo 7 0 * * * ")

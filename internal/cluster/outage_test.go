@@ -253,7 +253,7 @@ func TestLostRightToWriteCostsNoTick(t *testing.T) {
 		job := leased(20*time.Second, work("@every 20s", time.Second))
 		all := c.startAll(job, "a", "b", "c")
 		time.Sleep(27 * time.Second)
-		for range 40 {
+		for range 160 {
 			time.Sleep(20 * time.Second) // between two runs
 			one := all[c.record("work").Run.Replica]
 			one.meets(func(op string, apply func() error) error {

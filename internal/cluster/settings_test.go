@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/fields"
 	"github.com/soloist-go/soloist/internal/record"
 )
 
@@ -30,7 +32,7 @@ func TestValidateTellsAllMistakes(t *testing.T) {
 			{Name: "tick", Schedule: "@hourly", Do: nothing},
 			{Name: "empty"},
 			{Name: "twice", Schedule: "@hourly", Do: nothing},
-			{Name: "negative", Schedule: "@hourly", Do: nothing, Timeout: -1, Late: soloist.Late{Start: -time.Hour, Finish: -time.Minute}, Retry: soloist.Retry{MaxTries: -1}},
+			{Name: "negative", Schedule: "@hourly", Do: nothing, Timeout: -1, Late: soloist.Late{Finish: -time.Minute}},
 			{Name: "long", Schedule: "@hourly", Do: nothing, Lease: 2 * time.Hour},
 			{Name: "odd", Schedule: "@hourly", Do: nothing, Lease: 1500 * time.Millisecond},
 			{Name: "policy", Schedule: "@hourly", Do: nothing, Late: soloist.Late{Missed: "sometimes"}, Overlap: "seldom", Interrupted: "maybe"},
@@ -47,7 +49,7 @@ func TestValidateTellsAllMistakes(t *testing.T) {
 	for _, want := range []string{
 		`App is "Größe"`, "Grace is -1s", `"Upper"`, `"tick": allowed is any but tick, warmup`,
 		`job "empty": Do is nil`, `"twice" is used more than once`,
-		"Timeout is -1ns", "Late.Start is -1h0m0s", "Late.Finish is -1m0s: allowed is zero, or 1s or more", "Retry.MaxTries is -1: allowed is zero or more", "Lease is 2h0m0s: allowed is whole seconds from 1s to 1m0s",
+		"Timeout is -1ns", "Late.Finish is -1m0s: allowed is zero, or 1s or more", "Lease is 2h0m0s: allowed is whole seconds from 1s to 1m0s",
 		"Lease is 1.5s", `Late.Missed is "sometimes": allowed is RunLatest, RunAll or SkipMissed`,
 		`Overlap is "seldom": allowed is SkipOverlap, QueueOne or Replace`, `Interrupted is "maybe"`, "Mars/Olympus", "No/Where", `"61 * * * *"`, "minute", `job "never"`, `singleton "lead": Do is nil`, "Backoff is -1ns",
 	} {
@@ -77,32 +79,42 @@ func TestMistakeRunsNothing(t *testing.T) {
 	}
 }
 
-// Go takes a number without a unit for nanoseconds.
-func TestValidateRefusesDurationWithoutUnit(t *testing.T) {
-	s := &soloist.Scheduler{
-		Store: &local.Memory{}, Grace: 25,
-		Jobs: []soloist.Job{{Name: "job", Schedule: "@hourly", Do: nothing,
-			Timeout: 20, Retry: soloist.Retry{Backoff: 5}, Late: soloist.Late{Start: 600, Finish: 700}, HeartbeatTimeout: 60, HealthCheck: soloist.HealthCheck{Interval: 10}, Lease: 30}},
-		Singletons: []soloist.Singleton{{Name: "lead", Do: nothing, Backoff: 7, HeartbeatTimeout: 61, HealthCheck: soloist.HealthCheck{Interval: 11}, Lease: 31}},
-	}
-	err := s.Validate()
-	if err == nil {
-		t.Fatal("no error")
-	}
-	for field, values := range map[string][]int{"Grace": {25}, "Timeout": {20}, "Retry.Backoff": {5}, "Backoff": {7}, "Late.Start": {600}, "Late.Finish": {700},
-		"HeartbeatTimeout": {60, 61}, "HealthCheck.Interval": {10, 11}, "Lease": {30, 31}} {
-		for _, n := range values {
-			if want := fmt.Sprintf("%s is %dns: did you mean %d * time.Second?", field, n, n); !strings.Contains(err.Error(), want) {
-				t.Errorf("%q is not told in:\n%v", want, err)
-			}
+// Each duration and each count of a job or singleton is refused if it is negative, or has no unit: Go takes a bare number for
+// nanoseconds. That is said first, and once, with the field, the value and what is allowed.
+func TestValidateRefusesNegativeAndBareNumbers(t *testing.T) {
+	refused := func(s *soloist.Scheduler, of, want string) {
+		t.Helper()
+		s.Store = &local.Memory{}
+		if err := s.Validate(); err == nil || !strings.HasPrefix(err.Error(), of+want) || strings.Count(err.Error(), want) > 1 {
+			t.Errorf("got %v, want %s%s", err, of, want)
 		}
 	}
-	s = &soloist.Scheduler{Store: &local.Memory{}, Jobs: []soloist.Job{{Name: "job", Schedule: "@hourly", Do: nothing,
-		Timeout: 999 * time.Microsecond, Retry: soloist.Retry{Backoff: time.Millisecond}}}}
-	want := "job \"job\": Timeout is 999µs: allowed is zero, or 1ms or more"
-	if err := s.Validate(); err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
+	job, lead := soloist.Job{Name: "work", Schedule: "@hourly", Do: nothing}, soloist.Singleton{Name: "lead", Do: nothing}
+	for of, work := range map[string]struct {
+		fields any
+		in     func() *soloist.Scheduler
+	}{
+		`job "work": `:       {&job, func() *soloist.Scheduler { return &soloist.Scheduler{Jobs: []soloist.Job{job}} }},
+		`singleton "lead": `: {&lead, func() *soloist.Scheduler { return &soloist.Scheduler{Singletons: []soloist.Singleton{lead}} }},
+	} {
+		for name, v := range fields.Of(work.fields) {
+			if !v.CanInt() {
+				if v.CanUint() || v.CanFloat() {
+					t.Errorf("%s: no wrong value of %s is known to this test", name, v.Type())
+				}
+				continue
+			}
+			v.SetInt(-int64(time.Hour))
+			refused(work.in(), of, fmt.Sprintf("%s is %v: allowed is ", name, v))
+			if v.SetInt(30); v.Type() == reflect.TypeFor[time.Duration]() {
+				refused(work.in(), of, name+" is 30ns: did you mean 30 * time.Second?")
+			}
+			v.SetZero()
+		}
 	}
+	refused(&soloist.Scheduler{Grace: 25, Jobs: []soloist.Job{job}}, "", "Grace is 25ns: did you mean 25 * time.Second?")
+	job.Timeout, job.Retry.Backoff = 999*time.Microsecond, time.Millisecond
+	refused(&soloist.Scheduler{Jobs: []soloist.Job{job}}, `job "work": `, `Timeout is 999µs: allowed is zero, or 1ms or more`)
 }
 
 // A mistake names its field and its value, and what is allowed, once: there is one line for each line of what is wanted.

@@ -211,7 +211,7 @@ func (c *claiming) lateStart() bool {
 			from = all[0].since
 		}
 	}
-	return c.StartingDeadline > 0 && c.v.Now.Sub(from) > c.StartingDeadline
+	return c.Late.Start > 0 && c.v.Now.Sub(from) > c.Late.Start
 }
 
 const (

@@ -345,8 +345,8 @@ func (v View) armed() bool {
 // TooLate reports whether a first attempt must not start so long after its tick came due, whatever Missed says.
 // Lease is the store's: a job may ask for a shorter one, which its beats keep.
 func (p *Policy) TooLate(after time.Duration) bool {
-	deadline := p.StartingDeadline
-	if deadline == 0 && p.Missed == SkipMissed {
+	deadline := p.Late.Start
+	if deadline == 0 && p.Late.Missed == SkipMissed {
 		deadline = p.Lease
 	}
 	return deadline > 0 && after > deadline
@@ -360,9 +360,9 @@ func (p *Policy) choose(ticks func(yield func(fate) bool), now time.Time) (tick 
 		switch {
 		case p.TooLate(now.Sub(f.since)):
 			return tick, "past the starting deadline"
-		case p.Missed != RunAll && f.paused:
+		case p.Late.Missed != RunAll && f.paused:
 			return tick, "a newer one was due"
-		case p.Missed != RunAll:
+		case p.Late.Missed != RunAll:
 			return f.to, "a newer one was due"
 		case f.paused:
 		case n == maxBacklog:

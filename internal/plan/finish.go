@@ -123,7 +123,10 @@ func (w *write) pauseSelf(at time.Time) {
 // each count together, those of the pauses too: the next claim would not know that they came due under the run.
 func (w *write) skipUnder(lo time.Time, c record.JobControl) {
 	p, r := w.Policy, w.Record
-	if p.Ticks == nil || p.Follows() || p.Missed == RunAll || r.Definition.Spec != p.Spec || !p.Ticks.Last(lo).After(r.Watermark) {
+	if p.Ticks == nil || p.Follows() || p.Late.Missed == RunAll || r.Definition.Spec != p.Spec {
+		return
+	}
+	if !p.Ticks.Last(lo).After(r.Watermark) {
 		return
 	}
 	if isBackfill(r) || r.Run.Request == "" && w.endedEarly() { // then the tick stays open

@@ -31,7 +31,7 @@ func TestEndOfRunUnderOverlap(t *testing.T) {
 		"one":     {p: Policy{Overlap: QueueOne}, told: []string{"skipped 00:00:20-00:00:40(2) overlap", "succeeded 00:00:20 "}, due: "00:00:50"},
 		"replace": {p: Policy{Overlap: Replace}, told: []string{"skipped 00:00:20-00:00:40(2) overlap", "succeeded 00:00:20 "}, due: "00:00:50"},
 		"after":   {p: Policy{After: []string{"a"}}, told: []string{"succeeded 00:00:20 "}, due: "00:00:30"}, // it knows nothing of the jobs before
-		"all":     {p: Policy{Missed: RunAll}, told: []string{"succeeded 00:00:20 "}, due: "00:00:30"},
+		"all":     {p: Policy{Late: Late{Missed: RunAll}}, told: []string{"succeeded 00:00:20 "}, due: "00:00:30"},
 		"cancelled": {p: Policy{Overlap: Replace, Interrupted: Rerun, PauseAfter: 1}, status: event.Cancelled,
 			told: []string{"skipped 00:00:20-00:00:40(2) overlap", "cancelled 00:00:20 "}, due: "00:00:50"},
 		"one, a further attempt": {p: Policy{Overlap: QueueOne, Interrupted: Rerun}, attempt: 2, claimed: "00:00:35",
@@ -102,9 +102,9 @@ func TestReplacedBy(t *testing.T) {
 		"a tick of a pause":    {control: record.JobControl{Pauses: []record.Span{{From: clockTime("00:00:25"), To: clockTime("00:00:35")}}}, now: "00:00:37"},
 		"a tick after a pause": {control: record.JobControl{Pauses: []record.Span{{From: clockTime("00:00:25"), To: clockTime("00:00:35")}}}, now: "00:00:41", want: "00:00:40"},
 		"the program pauses":   {p: Policy{Overlap: Replace, Paused: true}, now: "00:00:51"},
-		"too late to start":    {p: Policy{Overlap: Replace, StartingDeadline: 2 * time.Second}, now: "00:00:33"},
-		"in time to start":     {p: Policy{Overlap: Replace, StartingDeadline: 2 * time.Second}, now: "00:00:32", want: "00:00:30"},
-		"skip missed, late":    {p: Policy{Overlap: Replace, Missed: SkipMissed, Lease: 5 * time.Second}, now: "00:00:36"},
+		"too late to start":    {p: Policy{Overlap: Replace, Late: Late{Start: 2 * time.Second}}, now: "00:00:33"},
+		"in time to start":     {p: Policy{Overlap: Replace, Late: Late{Start: 2 * time.Second}}, now: "00:00:32", want: "00:00:30"},
+		"skip missed, late":    {p: Policy{Overlap: Replace, Late: Late{Missed: SkipMissed}, Lease: 5 * time.Second}, now: "00:00:36"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.p.Overlap == "" && tt.p.Lease == 0 {

@@ -9,7 +9,14 @@ import (
 	"github.com/soloist-go/soloist/internal/record"
 )
 
-// A tick that has not succeeded by FinishBy after it is late, and that is reported once: the record says
+// Late is [soloist.Late] for decisions.
+type Late struct {
+	Start  time.Duration // how late a run may start, from its tick on; zero: only Missed limits it
+	Finish time.Duration // after its tick: when it has to have succeeded; zero: whenever
+	Missed Missed
+}
+
+// A tick that has not succeeded by Late.Finish after it is late, and that is reported once: the record says
 // up to which tick it is known of each whether it was late.
 //
 //   - A tick with an outcome is late if it did not succeed, or succeeded later. A tick that was skipped
@@ -52,17 +59,17 @@ type judging struct {
 }
 
 // Judge notes in the record which ticks are late at an instant, and returns those that were not reported
-// before. Only a replica of the definition in force knows the ticks. One without FinishBy leaves what others
+// before. Only a replica of the definition in force knows the ticks. One without Late.Finish leaves what others
 // note: they may run at the same time.
 func Judge(p *Policy, r *record.Record, now time.Time, c record.JobControl) Lateness {
 	j := &judging{Policy: p, r: r}
 	if !j.knows() {
 		return j.late
 	}
-	if r.Past.Judged.IsZero() { // FinishBy is new, or the record is
+	if r.Past.Judged.IsZero() { // Finish is new, or the record is
 		r.Past.Judged = r.Watermark
 	}
-	by := now.Add(-p.FinishBy - 1) // the last instant of its time is in time
+	by := now.Add(-p.Late.Finish - 1) // the last instant of its time is in time
 	if j.settled(by) {
 		j.owed(by, p.pausesUntil(r, c, now))
 	}
@@ -72,7 +79,7 @@ func Judge(p *Policy, r *record.Record, now time.Time, c record.JobControl) Late
 
 // knows reports whether this replica knows which ticks are late.
 func (j *judging) knows() bool {
-	return j.FinishBy > 0 && j.Ticks != nil && j.r.Definition.Spec == j.Spec
+	return j.Late.Finish > 0 && j.Ticks != nil && j.r.Definition.Spec == j.Spec
 }
 
 // Report is Judge for a write with no other purpose.
@@ -90,7 +97,7 @@ func (j *judging) settled(by time.Time) (all bool) {
 		switch after := instant.Later(spanOf(&f).From, *judged); {
 		case f.Request != "" || !f.Tick.After(*judged):
 			continue
-		case !inVain(&f, j.FinishBy):
+		case !inVain(&f, j.Late.Finish):
 		case f.Tick.After(by) && i < lateKept:
 			if !f.From.IsZero() { // its first ticks may be late
 				j.add(after, j.Ticks.Last(by), f.Count, string(f.Status))
@@ -127,7 +134,7 @@ func (j *judging) add(after, to time.Time, most int, why string) {
 	}
 	late := &j.late
 	if late.Count == 0 {
-		late.Since = firstUpTo(j.Ticks, after, to).Add(j.FinishBy)
+		late.Since = firstUpTo(j.Ticks, after, to).Add(j.Late.Finish)
 	}
 	late.Tick, late.Why, late.Count = to, why, late.Count+max(1, j.Ticks.Count(after, to, most))
 	j.r.Past.Judged = instant.Later(j.r.Past.Judged, to)
@@ -172,7 +179,7 @@ func (j *judging) whyOwed(tick time.Time) string {
 		return "it has not begun"
 	case open(r):
 		return "it waits for another attempt"
-	case r.Run.Claimed.Sub(tick) > j.FinishBy:
+	case r.Run.Claimed.Sub(tick) > j.Late.Finish:
 		return "it has begun too late"
 	}
 	return "its run has not ended"
@@ -195,9 +202,9 @@ func (j *judging) note() {
 	known.Count += int64(j.late.Count)
 }
 
-// LateNow returns which ticks are late at an instant, whether reported or not. Without FinishBy none is.
+// LateNow returns which ticks are late at an instant, whether reported or not. Without Late.Finish none is.
 func LateNow(p *Policy, r *record.Record, now time.Time, c record.JobControl) record.Late {
-	if p.FinishBy == 0 {
+	if p.Late.Finish == 0 {
 		return record.Late{}
 	}
 	judged := r.Clone()
@@ -233,7 +240,7 @@ func untilLate(p *Policy, r *record.Record, now time.Time, c record.JobControl) 
 		next = time.Time{}
 	}
 	for _, f := range slices.Backward(judged.History) {
-		if f.Request == "" && f.Tick.After(judged.Past.Judged) && inVain(&f, p.FinishBy) {
+		if f.Request == "" && f.Tick.After(judged.Past.Judged) && inVain(&f, p.Late.Finish) {
 			next = firstUpTo(p.Ticks, instant.Later(spanOf(&f).From, judged.Past.Judged), f.Tick)
 			break
 		}
@@ -241,14 +248,14 @@ func untilLate(p *Policy, r *record.Record, now time.Time, c record.JobControl) 
 	if next.IsZero() {
 		return never
 	}
-	return max(next.Add(p.FinishBy+1).Sub(now), minIdle)
+	return max(next.Add(p.Late.Finish+1).Sub(now), minIdle)
 }
 
 // tellLate adds to what an idle replica does that ticks may be late, or become so before it acts. Just
 // before a tick it leaves that to the claim of the tick. It also reports the tick of a dead runner that waits for
 // the end of a pause. That releases the lease, so a replica that starts later cannot see that it had expired, and holds off once.
 func (s *step) tellLate(a Action) Action {
-	if s.FinishBy == 0 || a.Read || a.What != Wait && a.What != Await {
+	if s.Late.Finish == 0 || a.Read || a.What != Wait && a.What != Await {
 		return a
 	}
 	wait := UntilTell(s.Policy, s.Record, s.Now, s.Control)

@@ -63,7 +63,7 @@ func TestJudge(t *testing.T) {
 		}, want: "00:02:10*4 it has not begun, judged 00:02:10"},
 		"paused by its settings": {through: "00:01:00", judged: "00:01:00", now: "00:02:41", change: func(p *Policy, _ *record.Record, _ *record.JobControl) { p.Paused = true }, want: "0 judged 00:02:10"},
 		"another definition":     {through: "00:01:00", judged: "00:01:00", now: "00:02:41", change: func(_ *Policy, r *record.Record, _ *record.JobControl) { r.Definition.Spec = "other" }, want: "0 judged 00:01:00"},
-		"no FinishBy":            {through: "00:01:00", judged: "00:01:00", now: "00:02:41", change: func(p *Policy, _ *record.Record, _ *record.JobControl) { p.FinishBy = 0 }, want: "0 judged 00:01:00"},
+		"no Finish":              {through: "00:01:00", judged: "00:01:00", now: "00:02:41", change: func(p *Policy, _ *record.Record, _ *record.JobControl) { p.Late.Finish = 0 }, want: "0 judged 00:01:00"},
 		"running": {through: "00:01:00", judged: "00:01:00", now: "00:01:40.001", change: func(_ *Policy, r *record.Record, _ *record.JobControl) {
 			r.Run = record.Run{Tick: at("00:01:10"), Status: event.Running, Attempt: 1, Claimed: at("00:01:10")}
 		}, want: "00:01:10*1 its run has not ended, judged 00:01:10"},
@@ -71,7 +71,7 @@ func TestJudge(t *testing.T) {
 			r.Run = record.Run{Tick: at("00:01:10"), Status: event.Abandoned, Attempt: 1, Claimed: at("00:01:10")}
 		}, want: "00:01:10*1 it waits for another attempt, judged 00:01:10"},
 	} {
-		p := Policy{Ticks: every("10s"), Spec: "job", FinishBy: 30 * time.Second}
+		p := Policy{Ticks: every("10s"), Spec: "job", Late: Late{Finish: 30 * time.Second}}
 		r := record.Record{Created: midnight, Watermark: at(tt.through), Definition: record.Definition{Spec: "job"}, History: tt.history, Run: record.Run{Status: record.Idle}}
 		if tt.judged != "" {
 			r.Past.Judged = at(tt.judged)
@@ -103,7 +103,7 @@ func TestJudge(t *testing.T) {
 func TestEachLateTickIsToldOnce(t *testing.T) {
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 0))
-		p := Policy{Ticks: every("10s"), Spec: "job", FinishBy: time.Duration(1+r.IntN(90)) * time.Second}
+		p := Policy{Ticks: every("10s"), Spec: "job", Late: Late{Finish: time.Duration(1+r.IntN(90)) * time.Second}}
 		rec := record.Record{Created: midnight, Watermark: midnight, Definition: record.Definition{Spec: "job"}, Run: record.Run{Status: record.Idle}}
 		rec.Past.Judged = midnight
 		var want, told int
@@ -141,14 +141,14 @@ func TestEachLateTickIsToldOnce(t *testing.T) {
 				judge(now)
 			}
 			o := event.Outcome{Tick: tick, Status: []event.Status{event.Succeeded, event.Succeeded, event.Failed}[r.IntN(3)], End: end, Token: int64(i + 1)}
-			if o.Status == event.Failed || end.Sub(tick) > p.FinishBy {
+			if o.Status == event.Failed || end.Sub(tick) > p.Late.Finish {
 				want++
 			}
 			settle(&rec, o)
 			told += Judge(&p, &rec, now, record.JobControl{}).Count
 			rec.History = rec.History[:min(len(rec.History), 20)]
 		}
-		told += Judge(&p, &rec, now.Add(p.FinishBy+time.Second), record.JobControl{}).Count
+		told += Judge(&p, &rec, now.Add(p.Late.Finish+time.Second), record.JobControl{}).Count
 		want += p.Ticks.Count(rec.Watermark, now.Add(time.Second-1), 1000) // they have not begun
 		if told != want {
 			t.Errorf("seed %d: told %d, want %d", seed, told, want)
@@ -158,7 +158,7 @@ func TestEachLateTickIsToldOnce(t *testing.T) {
 
 // The clock of who told may be ahead, but if it was by more than a minute, nobody waits for it.
 func TestUntilTellByAnotherClock(t *testing.T) {
-	p := Policy{Ticks: every("10s"), Spec: "job", FinishBy: time.Second}
+	p := Policy{Ticks: every("10s"), Spec: "job", Late: Late{Finish: time.Second}}
 	now := midnight.Add(time.Hour)
 	for ahead, want := range map[time.Duration]time.Duration{
 		-2 * time.Minute: 0, -time.Minute: 0, -20 * time.Second: 40 * time.Second, 0: time.Minute,
@@ -184,7 +184,7 @@ func TestTell(t *testing.T) {
 	old := func(_ *Policy, _ *View, o *Observation) { o.Fresh = false }
 	leased := func(_ *Policy, v *View, _ *Observation) { v.State = store.Leased }
 	told := func(_ *Policy, v *View, _ *Observation) { v.Record.Past.Judged = clockTime("00:01:00") }
-	none := func(p *Policy, _ *View, _ *Observation) { p.FinishBy = 0 }
+	none := func(p *Policy, _ *View, _ *Observation) { p.Late.Finish = 0 }
 	for name, tt := range map[string]struct {
 		now    string
 		change change
@@ -204,7 +204,7 @@ func TestTell(t *testing.T) {
 		tick := clockTime("00:01:00")
 		r := record.Record{Created: midnight, Watermark: tick, Definition: record.Definition{Spec: "job"}, Past: record.Past{Judged: midnight},
 			History: []event.Outcome{{Tick: tick, Status: event.Failed}}, Run: record.Run{Tick: tick, Status: event.Failed, Attempt: 1}}
-		p := Policy{Ticks: every("1m"), Spec: "job", Lease: 15 * time.Second, FinishBy: 30 * time.Second, Interrupted: Rerun}
+		p := Policy{Ticks: every("1m"), Spec: "job", Lease: 15 * time.Second, Late: Late{Finish: 30 * time.Second}, Interrupted: Rerun}
 		v, o := View{Record: &r, State: store.Available, Now: clockTime(tt.now)}, Observation{At: looked, LookedAt: looked, Fresh: true}
 		if tt.change != nil {
 			tt.change(&p, &v, &o)

@@ -324,7 +324,7 @@ func TestWanted(t *testing.T) {
 		"no follower waits for a skip":                   {now: "02:00:05", also: skips(false)},
 		"others have the job, in a pause that ends":      {now: "01:59:00", orders: paused("01:50:00", "02:20:00"), change: others, want: "02:20:00"},
 	} {
-		p := Policy{Ticks: every("1h"), Spec: "job", Lease: 15 * time.Second, FinishBy: 30 * time.Minute, Interrupted: Rerun}
+		p := Policy{Ticks: every("1h"), Spec: "job", Lease: 15 * time.Second, Late: Late{Finish: 30 * time.Minute}, Interrupted: Rerun}
 		r := record.Record{Created: midnight, Watermark: clockTime("01:00:00"), Definition: record.Definition{Spec: "job"}, Past: record.Past{Judged: midnight},
 			History: []event.Outcome{{Tick: clockTime("01:00:00"), Status: event.Failed}}, Run: record.Run{Tick: clockTime("01:00:00"), Status: event.Failed, Attempt: 1}}
 		if tt.change != nil {
@@ -336,7 +336,7 @@ func TestWanted(t *testing.T) {
 		}
 		if tt.also != nil {
 			tt.also(&p, &v)
-			p.FinishBy = 0
+			p.Late.Finish = 0
 		}
 		if at := Wanted(&p, v); !at.IsZero() {
 			got = at.Format(time.TimeOnly)

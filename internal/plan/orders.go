@@ -172,7 +172,7 @@ func (c *claiming) claimOrdered() (changed bool) {
 			return changed
 		case c.v.Now.After(q.Until):
 			settle(r, event.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: event.Missed, Reason: "no replica could run it in time"})
-		case c.Missed != RunAll && !isBackfill(c.v.Record) && under(c.v.Record, q.At):
+		case c.Late.Missed != RunAll && !isBackfill(c.v.Record) && under(c.v.Record, q.At):
 			settle(r, event.Outcome{Tick: q.At.UTC(), Request: q.Name, Status: event.Skipped, Reason: "overlap"})
 		case c.next.Run || c.v.Claims == NoRun || unsettled(r) && !c.abandonInPause():
 			return changed

@@ -156,7 +156,7 @@ func TestCancelOfTakenBackTickOutlivesRunByHand(t *testing.T) {
 // A claim that was given up is forgotten once its tick, or its order, has an outcome: there is nothing left to cancel.
 func TestTakenBackClaimIsForgottenOnceSettled(t *testing.T) {
 	tick := clockTime("10:00:00")
-	p := Policy{Ticks: every("1h"), Lease: time.Minute, StartingDeadline: 10 * time.Minute}
+	p := Policy{Ticks: every("1h"), Lease: time.Minute, Late: Late{Start: 10 * time.Minute}}
 	before := record.Record{Token: 7, Watermark: tick.Add(-time.Hour), Run: record.Run{Status: event.Succeeded, Tick: tick.Add(-time.Hour), Claimed: tick.Add(-time.Hour), Attempt: 1}}
 	asked := record.JobControl{Requests: []record.Request{{Seq: 1, Name: "please", At: tick.Add(-time.Minute), Until: tick.Add(time.Minute)}}}
 	for name, tt := range map[string]struct {

@@ -53,20 +53,18 @@ const (
 // A Policy is what the program says about the ticks of a job. A decision that has a value of its own, as Next has a step, is a
 // function of a policy: that value needs the policy, so the policy must not need it.
 type Policy struct {
-	Ticks            Ticks         // nil: a singleton, which has a claim and no ticks
-	StartingDeadline time.Duration // how late a run may start, from its tick on; zero: only Missed limits it
-	Lease            time.Duration // the length that the store is asked for
-	Beat             time.Duration // the length that the program asks for, if the store takes none so short; else zero. See observation.go
-	Missed           Missed
-	Overlap          Overlap
-	Interrupted      Interrupted
-	FinishBy         time.Duration // after its tick: when it has to have succeeded; zero: whenever. See late.go
-	ClaimAhead       bool          // the claim is written before the tick; see ahead.go
-	Paused           bool
-	CountsByHand     bool   // Failures counts manual runs, and deaths among them
-	Group            string // whose slots limit how many runs take place at a time; empty: none does
-	PauseAfter       int64  // failures in a row after which the job pauses itself; zero: it does not
-	Spec             string // hash of the definition: two replicas with the same one agree about every tick
+	Ticks        Ticks         // nil: a singleton, which has a claim and no ticks
+	Lease        time.Duration // the length that the store is asked for
+	Beat         time.Duration // the length that the program asks for, if the store takes none so short; else zero. See observation.go
+	Late         Late
+	Overlap      Overlap
+	Interrupted  Interrupted
+	ClaimAhead   bool // the claim is written before the tick; see ahead.go
+	Paused       bool
+	CountsByHand bool   // Failures counts manual runs, and deaths among them
+	Group        string // whose slots limit how many runs take place at a time; empty: none does
+	PauseAfter   int64  // failures in a row after which the job pauses itself; zero: it does not
+	Spec         string // hash of the definition: two replicas with the same one agree about every tick
 
 	After    []string // the jobs that this one follows, whose ticks are Ticks; empty: none. See after.go
 	AfterAny bool     // a tick is due also if a run that it waited for has not succeeded

@@ -102,8 +102,8 @@ func (y why) add(status event.Status, reason string, holds bool) {
 func (w *world) against(tick time.Time, sure bool) why {
 	y := why{}
 	ready, status, reason := w.ready(tick)
-	newer, paused, all, deadline := w.newest().After(tick), w.inPause(tick) || w.p.Paused, w.p.Missed == RunAll, w.p.StartingDeadline
-	if deadline == 0 && w.p.Missed == SkipMissed {
+	newer, paused, all, deadline := w.newest().After(tick), w.inPause(tick) || w.p.Paused, w.p.Late.Missed == RunAll, w.p.Late.Start
+	if deadline == 0 && w.p.Late.Missed == SkipMissed {
 		deadline = w.p.Lease
 	}
 	y.add(status, reason, status != "" && !paused)
@@ -123,7 +123,7 @@ func (w *world) againstMore(tick time.Time) why {
 	}
 	ready, _, _ := w.ready(tick)
 	y.add(event.Abandoned, "a newer tick was due", w.p.Overlap == Replace && newer.After(tick))
-	y.add(event.Abandoned, "the starting deadline has passed", w.p.StartingDeadline > 0 && w.now.Sub(ready) > w.p.StartingDeadline)
+	y.add(event.Abandoned, "the starting deadline has passed", w.p.Late.Start > 0 && w.now.Sub(ready) > w.p.Late.Start)
 	y.add(event.Abandoned, "a run was ordered in the pause", w.paused())
 	return y
 }

@@ -99,7 +99,7 @@ func (w *world) judgeAnswer(f event.Outcome) {
 		all := w.orders().Requests
 		q := all[slices.IndexFunc(all, func(q record.Request) bool { return q.Name == f.Request })]
 		missed := f.Status == event.Missed && w.now.After(q.Until)
-		overlap := f.Status == event.Skipped && w.p.Missed != RunAll && w.under(q.At, false)
+		overlap := f.Status == event.Skipped && w.p.Late.Missed != RunAll && w.under(q.At, false)
 		w.never(len(runs) > 0 || !missed && !overlap, "%s is %s (%s), and has %d runs", f.Request, f.Status, f.Reason, len(runs))
 	}
 }

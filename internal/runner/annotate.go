@@ -134,7 +134,7 @@ const lateSpread = time.Second
 func (r *Runner) judge(rec *record.Record, alone bool) plan.Lateness {
 	p := &r.job.Policy
 	switch {
-	case p.FinishBy == 0:
+	case p.Late.Finish == 0:
 		return plan.Lateness{}
 	case rec.Past.Judged.IsZero():
 		rec.Past.Judged = r.view.rec.Watermark
@@ -172,7 +172,7 @@ func (d *driver) tellLate(rest time.Duration) time.Duration {
 // watchLate reports ticks that become late while this replica runs the job: no other replica can write
 // meanwhile. It returns what ends that, and waits for its end.
 func (h *hold) watchLate() (end func()) {
-	if h.job.Policy.FinishBy == 0 {
+	if h.job.Policy.Late.Finish == 0 {
 		return func() {}
 	}
 	s := h.session

@@ -108,7 +108,7 @@ const headStart = 1500 * time.Millisecond
 // deadline for that, which is Lease under SkipMissed: there may be no other replica.
 func (b *base) headStart() time.Duration {
 	d := b.job.Policy.Lease
-	if own := b.job.Policy.StartingDeadline; own > 0 {
+	if own := b.job.Policy.Late.Start; own > 0 {
 		d = min(d, own)
 	}
 	return min(headStart, d/2)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/soloist-go/soloist"
+	"github.com/soloist-go/soloist/internal/fields"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
@@ -18,23 +19,17 @@ import (
 var notDrawn = []string{"Job.Do", "Job.Name", "Singleton.Do", "Singleton.Name",
 	"Scheduler.App", "Scheduler.Store", "Scheduler.Replica", "Scheduler.Logger", "Scheduler.Now", "Scheduler.Elapsed", "Scheduler.Overrun", "Scheduler.Events", "Scheduler.Alone",
 	"Lock.Store", "Lock.App", "Lock.Replica", "Lock.Logger", "Lock.Overrun",
-	"Once.Do", "Once.Store", "Once.App", "Once.Replica", "Once.Logger", "Once.Overrun"}
+	"Once.Do", "Once.Retry.PauseAfter", "Once.Store", "Once.App", "Once.Replica", "Once.Logger", "Once.Overrun"}
 
-// fieldsOf collects the values of the exported fields of a struct.
-func fieldsOf(values map[string]map[string]bool, kind string, v reflect.Value) {
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		if !f.IsExported() {
-			continue
-		}
-		name, text := kind+"."+f.Name, ""
-		switch v.Field(i).Kind() {
+// fieldsOf collects the values of the exported fields of a struct, and of its groups.
+func fieldsOf(values map[string]map[string]bool, kind string, of any) {
+	for field, v := range fields.Of(of) {
+		name, text := kind+"."+field, fmt.Sprint(v)
+		switch v.Kind() {
 		case reflect.Func, reflect.Pointer, reflect.Interface:
-			text = fmt.Sprint(v.Field(i).IsNil())
+			text = fmt.Sprint(v.IsNil())
 		case reflect.Slice:
-			text = fmt.Sprint(v.Field(i).Len())
-		default:
-			text = fmt.Sprint(v.Field(i).Interface())
+			text = fmt.Sprint(v.Len())
 		}
 		if values[name] == nil {
 			values[name] = map[string]bool{}
@@ -53,21 +48,21 @@ func TestEachFieldIsDrawnOrListed(t *testing.T) {
 		for version := range 3 {
 			for i := range program {
 				if d := &program[i]; d.Schedule == "" {
-					fieldsOf(values, "Singleton", reflect.ValueOf(c.singleton(m, d)))
+					fieldsOf(values, "Singleton", c.singleton(m, d))
 				} else {
-					fieldsOf(values, "Job", reflect.ValueOf(c.job(m, d)))
+					fieldsOf(values, "Job", c.job(m, d))
 				}
 			}
 			program = draw.Next(program, draw.New(seed, version, "fields"))
 		}
 		s := &soloist.Scheduler{Jobs: make([]soloist.Job, len(program)), Singletons: make([]soloist.Singleton, seed%2), Grace: draw.Grace(draw.New(seed, 0, "grace")), Groups: draw.GroupsOf(program),
 			Overrun: func(string, error) {}, Events: m.Emitted, Logger: slog.New(slog.DiscardHandler)}
-		fieldsOf(values, "Scheduler", reflect.ValueOf(s).Elem())
+		fieldsOf(values, "Scheduler", s)
 		for _, p := range draw.Locks(seed) {
-			fieldsOf(values, "Lock", reflect.ValueOf(&soloist.Lock{Name: p.Name, Slots: p.Slots, Lease: p.Lease}).Elem())
+			fieldsOf(values, "Lock", &soloist.Lock{Name: p.Name, Slots: p.Slots, Lease: p.Lease})
 		}
 		for i, p := range draw.Onces(seed) {
-			fieldsOf(values, "Once", reflect.ValueOf(&soloist.Once{Name: p.Name, Key: fmt.Sprint("v", i), Lease: p.Lease, Retry: p.Retry}).Elem())
+			fieldsOf(values, "Once", &soloist.Once{Name: p.Name, Key: fmt.Sprint("v", i), Lease: p.Lease, Retry: p.Retry})
 		}
 	}
 	docs, err := os.ReadFile("../../docs/correctness.md")

@@ -10,12 +10,12 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// images is where the pictures of the README go:
+// images is where the pictures of the docs go:
 //
 //	go test -run TestPictures -images ../../docs/images
-var images = flag.String("images", "", "directory for the pictures of the README; empty: the artifacts of the test alone")
+var images = flag.String("images", "", "directory for the pictures of the docs; empty: the artifacts of the test alone")
 
-// mostImage is the largest file of a picture in the README.
+// mostImage is the largest file of a picture in the docs.
 const mostImage = 150 << 10
 
 // Screenshots of a program like many: at the width of a desktop and of a phone, in light and
@@ -63,7 +63,7 @@ func (b *tab) change(job, key, body string) {
 	}
 }
 
-// pictures keeps the part of the page in each look, and that of the README where it belongs.
+// pictures keeps the part of the page in each look, and that of the docs where it belongs.
 func (b *tab) pictures(t *testing.T, part, best string) {
 	t.Helper()
 	b.eachLook(part, func(name string) {

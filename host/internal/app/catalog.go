@@ -22,14 +22,14 @@ type piece struct {
 	shards []string // under which it runs: its own name if it has none
 	lease  *time.Duration
 	job    *soloist.Job // nil: a singleton
-	single *soloist.Singleton
+	work   soloist.Work
 }
 
 func catalogOf(s *soloist.Scheduler) catalog {
 	c := catalog{byName: map[string]*piece{}}
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		c.all = append(c.all, &piece{j.Name, soloist.ShardNames(j.Name, j.Shards), &j.Lease, j, nil})
+		c.all = append(c.all, &piece{j.Name, soloist.ShardNames(j.Name, j.Shards), &j.Lease, j, j})
 	}
 	for i := range s.Singletons {
 		g := &s.Singletons[i]
@@ -113,14 +113,10 @@ func (c *catalog) Job(name string) (soloist.Job, error) {
 
 // SettingsOf are the settings of a job or singleton, or of one that a name is a shard of, without those of when it has ticks.
 func (c *catalog) SettingsOf(name string) []Setting {
-	switch p := c.byName[name]; {
-	case p == nil:
-		return nil
-	case p.job != nil:
-		return ofJob(p.job)
-	default:
-		return ofSingleton(p.single)
+	if p := c.byName[name]; p != nil {
+		return given(p.work)
 	}
+	return nil
 }
 
 // Paused reports whether this program's settings pause a job.

@@ -6,16 +6,17 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/presence"
+	"github.com/soloist-go/soloist/internal/fields"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -136,13 +137,13 @@ func (a *App) define() defined {
 		w[a.Scheduler.Jobs[i].Name] = settingsOf(&a.Scheduler.Jobs[i])
 	}
 	for _, g := range a.Scheduler.Singletons {
-		w[g.Name] = presence.Settings{Other: words(append([]Setting{{Name: "singleton"}}, ofSingleton(&g)...))}
+		w[g.Name] = presence.Settings{Other: others(g, "singleton")}
 	}
 	return defined{w, presence.Self{Version: Version(), Revision: RevisionName(), Platform: platform(), Program: Path(), Work: w.Digest()}}
 }
 
-// Everywhere is what the settings of a job say first that each replica runs for itself.
-const Everywhere = "on each replica"
+// Everywhere is what Other of a job says, between commas, that each replica runs for itself.
+const Everywhere = "EveryReplica true"
 
 // settingsOf is what the settings of a job say. Two texts of one schedule are the same.
 func settingsOf(j *soloist.Job) presence.Settings {
@@ -153,51 +154,33 @@ func settingsOf(j *soloist.Job) presence.Settings {
 	if len(j.After.Jobs) > 0 {
 		text = "after " + strings.Join(j.After.Jobs, ", ")
 	}
-	return presence.Settings{Schedule: text, Paused: j.Paused,
-		Other: words(ofJob(j))}
+	return presence.Settings{Schedule: text, Paused: j.Paused, Other: others(j)}
 }
 
-// A Setting is one of a job or singleton that is not its default.
+// A Setting is one field of a job or singleton that is not zero.
 type Setting struct {
 	Name  string `json:"name"`
-	Value string `json:"value,omitempty"` // empty: there is no more to it than that it is set
+	Value string `json:"value"`
 }
 
-// ofJob are the settings of a job, without those of when it has ticks.
-func ofJob(j *soloist.Job) []Setting {
-	return given(Everywhere, j.EveryReplica, "shards", j.Shards, "group", j.Group, "whatever the outcome", j.After.Any, "claimed ahead", j.ClaimAhead,
-		"lease", j.Lease, "time-out", j.Timeout, "heartbeat time-out", j.HeartbeatTimeout, "starting deadline", j.Late.Start, "finish by", j.Late.Finish,
-		"missed", string(j.Late.Missed), "overlap", string(j.Overlap), "interrupted", string(j.Interrupted),
-		"tries", j.Retry.MaxTries, "backoff", j.Retry.Backoff, "pause after failures", j.Retry.PauseAfter)
-}
-
-func ofSingleton(g *soloist.Singleton) []Setting {
-	return given("shards", g.Shards, "lease", g.Lease, "heartbeat time-out", g.HeartbeatTimeout, "backoff", g.Backoff)
-}
-
-// given are the settings that are not zero, from pairs of a name and a value.
-func given(pairs ...any) (all []Setting) {
-	for i := 0; i < len(pairs); i += 2 {
-		name := pairs[i].(string)
-		switch value := pairs[i+1].(type) {
-		case bool:
-			if value {
-				all = append(all, Setting{Name: name})
-			}
-		case time.Duration, int, string:
-			if value != time.Duration(0) && value != 0 && value != "" {
-				all = append(all, Setting{name, fmt.Sprint(value)})
+// given are the fields of a job or singleton that are not zero. A function cannot be compared, the name is known, and the
+// schedule is said elsewhere, with its calendars and its bounds.
+func given(work soloist.Work) (all []Setting) {
+	for name, v := range fields.Of(work) {
+		switch v.Kind() {
+		case reflect.Bool, reflect.Int, reflect.Int64, reflect.String:
+			if !v.IsZero() && !slices.Contains([]string{"Name", "Schedule", "TimeZone", "Paused"}, name) {
+				all = append(all, Setting{name, fmt.Sprint(v)})
 			}
 		}
 	}
 	return all
 }
 
-// words are settings in one line.
-func words(all []Setting) string {
-	texts := make([]string, len(all))
-	for i, s := range all {
-		texts[i] = strings.TrimSpace(s.Name + " " + s.Value)
+// others lists those fields after some words.
+func others(work soloist.Work, words ...string) string {
+	for _, s := range given(work) {
+		words = append(words, s.Name+" "+s.Value)
 	}
-	return strings.Join(texts, ", ")
+	return strings.Join(words, ", ")
 }

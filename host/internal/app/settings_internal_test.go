@@ -8,58 +8,37 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/calendar"
+	"github.com/soloist-go/soloist/internal/fields"
 )
 
 // The digest of a job has all that decides when a replica is wanted for it: by that, processes of two versions tell whose
 // message they have found.
 func TestDigestOfJobIsWhole(t *testing.T) {
 	days := calendar.Weekends()
-	says := map[string]any{"Schedule": "@hourly", "TimeZone": "Europe/Berlin", "From": time.Now(), "Until": time.Now(), "Shift": soloist.ShiftNext,
-		"Jobs": []string{"import"}, "Except": []soloist.Calendar{days}, "Only": []soloist.Calendar{days},
-		"Missed": soloist.RunAll, "Overlap": soloist.QueueOne, "Interrupted": soloist.Rerun}
-	for _, field := range wakingSettings(reflect.TypeFor[soloist.Job]()) {
-		before := soloist.Job{Name: "job", Schedule: "@daily"}
-		if field.Name == "Shift" {
-			before.Days.Except = []soloist.Calendar{days}
-		}
-		after := before
-		v := reflect.ValueOf(&after).Elem().FieldByIndex(field.Index)
-		switch value, ok := says[field.Name]; {
+	says := map[string]any{"Schedule": "@hourly", "TimeZone": "Europe/Berlin", "Days.From": time.Now(), "Days.Until": time.Now(),
+		"After.Jobs": []string{"import"}, "Days.Except": []soloist.Calendar{days}, "Days.Only": []soloist.Calendar{days}}
+	job := soloist.Job{Name: "job", Schedule: "@daily"}
+	for name, v := range fields.Of(&job) {
+		was, before := reflect.ValueOf(v.Interface()), settingsOf(&job)
+		switch value, ok := says[name]; {
+		case name == "Name" || v.Kind() == reflect.Func: // the name is the key of the job, and functions cannot be compared
+			continue
 		case ok:
 			v.Set(reflect.ValueOf(value))
-		case field.Type == reflect.TypeFor[time.Duration]():
+		case v.CanInt():
 			v.SetInt(int64(time.Minute))
-		case field.Type.Kind() == reflect.Int:
-			v.SetInt(2)
-		case field.Type.Kind() == reflect.Bool:
+		case v.Kind() == reflect.Bool:
 			v.SetBool(true)
-		case field.Type.Kind() == reflect.String:
-			v.SetString("other")
+		case v.Kind() == reflect.String:
+			v.SetString("next")
 		default:
-			t.Errorf("no other value of %s is known to this test", field.Name)
+			t.Errorf("no other value of %s is known to this test", name)
 		}
-		if settingsOf(&before) == settingsOf(&after) {
-			t.Errorf("%s is not in the digest", field.Name)
+		if settingsOf(&job) == before {
+			t.Errorf("%s is not in the digest", name)
 		}
+		v.Set(was)
 	}
-}
-
-// wakingSettings returns the fields of a struct that decide when a replica is wanted, those of its groups too.
-func wakingSettings(of reflect.Type) (all []reflect.StructField) {
-	wakesNobody := map[string]bool{"Name": true, "Do": true, "HealthCheck": true, "MaxCheckpoint": true} // the name is its key
-	for field := range of.Fields() {
-		switch {
-		case wakesNobody[field.Name]:
-		case field.Type.Kind() != reflect.Struct || field.Type == reflect.TypeFor[time.Time]():
-			all = append(all, field)
-		default:
-			for _, inner := range wakingSettings(field.Type) {
-				inner.Index = append(slices.Clone(field.Index), inner.Index...)
-				all = append(all, inner)
-			}
-		}
-	}
-	return all
 }
 
 // The secrets of the settings are known as such; what only looks like one, and a short one, is not.

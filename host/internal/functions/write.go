@@ -190,10 +190,8 @@ func isLeft(p string, d fs.DirEntry) (of string, left bool) {
 // sweep removes what killed calls have left of the manifest and of its files, as far as that can be found.
 func (m *manifest) sweep(root *os.Root) {
 	fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil // of a directory that is somebody else's
-		}
-		if of, left := isLeft(p, d); left && (of == manifestFile || m.Files[of] != nil) {
+		// An error is of a directory that is somebody else's.
+		if of, left := isLeft(p, d); err == nil && left && (of == manifestFile || m.Files[of] != nil) {
 			root.Remove(p)
 		}
 		return nil

@@ -317,7 +317,7 @@ func Programs(a *app.App, r presence.Reading) string {
 	add := func(program, name string, work presence.Work) {
 		replicas[program] = append(replicas[program], name)
 		for job, d := range work {
-			if !strings.HasPrefix(d.Other, app.Everywhere) && !slices.Contains(owners[job], program) {
+			if !slices.Contains(strings.Split(d.Other, ", "), app.Everywhere) && !slices.Contains(owners[job], program) {
 				owners[job] = append(owners[job], program)
 			}
 		}

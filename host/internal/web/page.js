@@ -376,7 +376,7 @@
   const textLine = (text) => [...text].map((c) => c === '\n' ? c : plain(c)).join('');
   const errorText = (text) => { const pre = el('pre', { class: 'what' }); pre.textContent = textLine(text); return pre; };
   const listed = (...pairs) => el('dl', { class: 'facts-list' }, ...pairs.filter((p) => p[1]).flatMap(([name, ...value]) => [el('dt', {}, name), el('dd', {}, ...value)]));
-  const triesOf = (j) => { const set = (j.settings || []).find((x) => x.name === 'tries'); return set ? 'up to ' + set.value + ' for each tick' : 'one for each tick'; };
+  const triesOf = (j) => { const set = (j.settings || []).find((x) => x.name === 'Retry.MaxTries'); return set ? 'up to ' + set.value + ' for each tick' : 'one for each tick'; };
   const causes = (j, a) => {
     const all = [], f = j.failing, replica = (name) => (a.replicas || []).find((r) => r.replica === name);
     if (f) {
@@ -513,7 +513,7 @@
       ...(j.token ? fact('Fencing token', String(j.token)) : []),
       ...(j.lease ? fact('Lease', j.lease) : []));
     $('settings-title').hidden = !(j.settings || []).length;
-    replace($('settings'), JSON.stringify(j.settings), ...(j.settings || []).flatMap((x) => fact(x.name, x.value || 'yes')));
+    replace($('settings'), JSON.stringify(j.settings), ...(j.settings || []).flatMap((x) => fact(x.name, x.value === 'true' ? 'yes' : x.value)));
     renderPast(d);
     $('orders-title').hidden = $('orders').hidden = !j.orders.length;
     sync($('orders').tBodies[0], j.orders, (x) => x.id, (x) => el('tr', {}, el('td', {}, stamp(x.at)), el('td', {}, x.by), el('td', {}, x.run ? runLink(x.run, x.kind) : x.kind, x.until && x.kind === 'pause' ? ' until ' + stamp(x.until) : ''), el('td', {}, x.reason || '–')), () => {});

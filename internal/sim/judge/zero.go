@@ -112,7 +112,7 @@ func fewStarts(w *world, bad report) {
 			continue
 		}
 		for tick := t.After(from.Add(-time.Hour)); tick.Before(to); tick = t.After(tick) {
-			due[tick.Unix()], due[tick.Add(t.Late.Finish).Unix()] = true, true // it may be late then
+			due[tick.Unix()], due[tick.Add(t.Late.Finish).Unix()] = true, true // counted, and it may be reported as late once
 		}
 	}
 	n, up := 0, time.Time{} // up: until when a replica is
