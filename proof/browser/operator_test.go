@@ -140,7 +140,7 @@ func (b *tab) play(url string, s situation, look string, mends bool) {
 		b.await(s.name+": "+part, inSight(s.where, part))
 	}
 	hand.within("the cause of " + s.name)
-	if eval[bool](b, "document.documentElement.scrollWidth > innerWidth") {
+	if eval[bool](b, "document.documentElement.scrollWidth > screen.width") {
 		b.t.Errorf("%s, %s: the page is wider than the window", s.name, look)
 	}
 	b.wantAccessible(s.name + " " + look)
