@@ -2,6 +2,8 @@ package browser
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -95,8 +97,7 @@ func TestOperatorFindsCauseAndMend(t *testing.T) {
 	b.await("who hangs", has(row("deaf"), "over its time-out"))
 	delete(urls, dies)
 	delete(urls, eval[string](b, text(row("deaf"))+`.match(/^on (\w)/m)[1]`)) // its process may be ended by the mend
-	for _, url = range urls {
-	}
+	url = slices.Collect(maps.Values(urls))[0]
 	for _, s := range situations {
 		b.do(chromedp.Navigate(url))
 		b.await(s.name, fmt.Sprintf(`!!document.querySelector(%q) && %s`, rowLink(s.rowOf), ripe[s.name]))

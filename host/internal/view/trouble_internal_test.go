@@ -1,6 +1,7 @@
 package view
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -80,14 +81,14 @@ func TestTroubleIsCounted(t *testing.T) {
 		{"paused", Job{State: paused, Next: now}, "paused "},
 		{"paused under its run", Job{State: running, Pause: &Pause{}, Next: now}, "running paused "},
 	} {
-		got := ""
+		var got strings.Builder
 		for _, l := range Looks {
 			if tt.job.Is(l, now) {
-				got += string(l) + " "
+				got.WriteString(string(l) + " ")
 			}
 		}
-		if got != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		if got.String() != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got.String(), tt.want)
 		}
 	}
 }

@@ -228,7 +228,8 @@ func (p *pages) infoFor(r *http.Request, n news) appInfo {
 		Time: format.UTC(p.app.Now()), Jobs: len(p.app.Names()),
 		Note: n.old(), Orders: format.Error(n.deaf), Storage: format.Error(h.Storage), Log: format.Error(p.app.LogBlocked(h)),
 		Skew: format.SkewSeconds(h.Skew), Clock: format.SkewNote(h.Skew),
-		Stuck: h.Stuck, Overrun: each(h.Overrun, format.Error), Functions: p.functions, Changes: p.guard.changes(r), HowTo: p.guard.howTo(r), SignedIn: p.guard.signedIn(r)}
+		Stuck: h.Stuck, Overrun: each(h.Overrun, format.Error), Functions: p.functions,
+		Changes: p.guard.changes(r), HowTo: p.guard.howTo(r), SignedIn: p.guard.signedIn(r)}
 	if !n.at.IsZero() { // by the clock of Time, whose steps do not touch the age
 		out.ReadAt = format.UTC(p.app.Now().Add(-time.Since(n.at)))
 	}

@@ -97,7 +97,8 @@ func (p *pages) backfill(w http.ResponseWriter, r *http.Request) {
 		failChange(w, job, err)
 		return
 	}
-	Reply(w, http.StatusOK, changed{Job: job, Status: "planned", Plan: &backfillPlan{plan.Ticks, format.UTC(plan.First), format.UTC(plan.Last)}})
+	would := &backfillPlan{plan.Ticks, format.UTC(plan.First), format.UTC(plan.Last)}
+	Reply(w, http.StatusOK, changed{Job: job, Status: "planned", Plan: would})
 }
 
 // order writes an order, which replicas read within a few seconds.

@@ -115,7 +115,8 @@ func (g *Guard) howTo(r *http.Request) string {
 	case as == accessYes:
 		return ""
 	case as == accessOff:
-		return "Nobody can make changes here: set SOLOIST_ADMIN_TOKEN on each replica, 16 characters or more, and sign in with it. The program's commands make changes without it."
+		return "Nobody can make changes here: set SOLOIST_ADMIN_TOKEN on each replica, 16 characters or more, and sign in with it. " +
+			"The program's commands make changes without it."
 	case g.made:
 		return "To make changes, open the address that ends in #token=, which this replica has printed at its start."
 	}
