@@ -111,7 +111,7 @@ func TestOperatorFindsCauseAndMend(t *testing.T) {
 		b.wantAccessible(l.name)
 		b.picture("first-" + l.name)
 		for _, s := range situations {
-			b.play(url, s, l.name, i == len(looks)-1)
+			b.play(url, s, l.name, l.width, i == len(looks)-1)
 		}
 	}
 	b.do(chromedp.Navigate(url + "shards/split"))
@@ -129,7 +129,7 @@ var ripe = map[string]string{
 func rowLink(job string) string { return row(job) + " th a" }
 
 // play goes from the first screen to a cause and to its mend, which it makes if it is told to.
-func (b *tab) play(url string, s situation, look string, mends bool) {
+func (b *tab) play(url string, s situation, look string, width int64, mends bool) {
 	b.t.Helper()
 	b.do(chromedp.Navigate(url))
 	hand := &finger{tab: b}
@@ -141,7 +141,7 @@ func (b *tab) play(url string, s situation, look string, mends bool) {
 		b.await(s.name+": "+part, inSight(s.where, part))
 	}
 	hand.within("the cause of " + s.name)
-	if eval[bool](b, "document.documentElement.scrollWidth > screen.width") {
+	if eval[int64](b, "document.documentElement.scrollWidth") > width {
 		b.t.Errorf("%s, %s: the page is wider than the window", s.name, look)
 	}
 	b.wantAccessible(s.name + " " + look)
