@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,7 +54,7 @@ func (w *Writer) writeDetails(ctx context.Context, job string) {
 	defer cancel()
 	w.mu.Lock()
 	j := w.jobs[job]
-	all := j.failures[:len(j.failures):len(j.failures)]
+	all := slices.Clip(j.failures)
 	w.mu.Unlock()
 	n, err := w.appendDetails(ctx, j, w.App+"/"+job, all)
 	if err != nil && w.Failed != nil {

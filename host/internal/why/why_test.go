@@ -98,10 +98,6 @@ func (w *world) order(o record.Order) {
 	w.Control.Audit = append([]record.Order{o}, w.Control.Audit...)
 }
 
-func (w *world) orders(j record.JobControl) {
-	w.Control.Jobs = map[string]record.JobControl{"report": j}
-}
-
 // a calendar of one day
 type holiday struct{}
 
