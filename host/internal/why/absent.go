@@ -81,7 +81,8 @@ func (a *asking) absent(tick time.Time, what string) {
 		a.know("the run before%s, on %s, took %s", ofRun(under.Tick, under.Request), under.Replica, until(under))
 		at, under = under.End, nil
 	case a.isFree(under, tick):
-		a.know("the run before%s, on %s, had no end, since its runner died, and its lease had ended", ofRun(under.Tick, under.Request), under.Replica)
+		a.know("the run before%s, on %s, had no end, since its runner died, and its lease had ended",
+			ofRun(under.Tick, under.Request), under.Replica)
 		under = nil
 	}
 	up, outage, listed := a.upAt(at), a.outageAt(at), a.listed(at, next)

@@ -35,8 +35,8 @@ type Reason struct {
 }
 
 func (r *Reason) String() string {
-	return fmt.Sprintf("%s %s@%s, %s (%s): %s: %s; not known: %s", r.By, r.Job, clock(r.Asked), r.Outcome.Status, r.Outcome.Reason, r.Cause, r.Sentence,
-		strings.Join(r.NotKnown, ", "))
+	return fmt.Sprintf("%s %s@%s, %s (%s): %s: %s; not known: %s", r.By, r.Job, clock(r.Asked),
+		r.Outcome.Status, r.Outcome.Reason, r.Cause, r.Sentence, strings.Join(r.NotKnown, ", "))
 }
 
 // names reports whether a part of the answer is about a replica.
@@ -51,7 +51,9 @@ func (r *Reason) tells(t *term) bool {
 
 // doubts reports whether the answer leaves open for how long the runner of a term lived.
 func (r *Reason) doubts(t *term) bool {
-	return slices.ContainsFunc(r.NotKnown, func(text string) bool { return text == "how long its runner lived" || names(text, t.replica) })
+	return slices.ContainsFunc(r.NotKnown, func(text string) bool {
+		return text == "how long its runner lived" || names(text, t.replica)
+	})
 }
 
 // mostAsked bounds how many ticks are asked about.
@@ -100,7 +102,8 @@ func ticksOf(job, version string, o event.Outcome) (all []time.Time) {
 
 // explain asks the program why each of the ticks did not run.
 func (s *storm) explain(ctx context.Context, versions map[string]string) ([]Reason, error) {
-	all := slices.DeleteFunc(unrun(s.scribe.sofar(), versions), func(r Reason) bool { // a job that is no more cannot be asked about
+	// A job that is no more cannot be asked about.
+	all := slices.DeleteFunc(unrun(s.scribe.sofar(), versions), func(r Reason) bool {
 		return !slices.ContainsFunc(definitions(s.now()), func(d trace.Definition) bool { return d.Name == r.Job })
 	})
 	for i, r := range all { // the pages in turn: they know when their replica was cut off
@@ -335,7 +338,8 @@ func (j *judge) isWell(replica string, at time.Time) bool {
 		return false
 	}
 	return slices.ContainsFunc(j.processesOf(replica), func(e Exit) bool {
-		return e.Listened && e.Start.Before(from.Add(-allowed)) && (e.At.IsZero() || e.At.After(to)) && (e.AskedAt.IsZero() || e.AskedAt.After(to))
+		return e.Listened && e.Start.Before(from.Add(-allowed)) &&
+			(e.At.IsZero() || e.At.After(to)) && (e.AskedAt.IsZero() || e.AskedAt.After(to))
 	})
 }
 
