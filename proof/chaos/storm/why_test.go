@@ -10,8 +10,8 @@ import (
 	"github.com/soloist-go/soloist/event"
 )
 
-// TestReasons judges answers about the good story: which are true of it, and which are not. Its replica a is up all the time. What
-// is wanted is a part of the violation; empty: there is none.
+// TestReasons judges answers about the good story: which are true of it, and which are not. Its replica a is up all the
+// time. What is wanted is a part of the violation; empty: there is none.
 func TestReasons(t *testing.T) {
 	run := "the run before, for the tick of 12:00:10, on b, "
 	for _, c := range []struct {
@@ -46,8 +46,9 @@ func TestReasons(t *testing.T) {
 		t.Run(c.cause+" "+c.job+" "+c.says, func(t *testing.T) {
 			m := good()
 			m.Alive = []Exit{{Replica: "a", Start: at(-10), Listened: true}}
-			m.Reasons = []Reason{{By: "a", Job: c.job, Asked: at(c.seconds), Outcome: event.Outcome{Tick: at(c.seconds), Status: event.Missed},
-				Cause: c.cause, Sentence: c.says, NotKnown: c.open}}
+			m.Reasons = []Reason{{By: "a", Job: c.job, Asked: at(c.seconds),
+				Outcome: event.Outcome{Tick: at(c.seconds), Status: event.Missed},
+				Cause:   c.cause, Sentence: c.says, NotKnown: c.open}}
 			bad := strings.Join(violations(m.Story, versionsOf), "\n")
 			if c.want == "" && bad != "" || !strings.Contains(bad, c.want) {
 				t.Errorf("got %q, want %q", bad, c.want)
@@ -67,7 +68,8 @@ func TestUnrun(t *testing.T) {
 			t.Errorf("%s: changed %t", &r, r.Changed)
 		}
 	}
-	want := "pages 12:00:50, pages 12:00:40, pages 12:00:30, five 12:00:25, five 12:00:20, pages 12:00:20, five 12:00:15, ten 12:00:10"
+	want := "pages 12:00:50, pages 12:00:40, pages 12:00:30, five 12:00:25, five 12:00:20, " +
+		"pages 12:00:20, five 12:00:15, ten 12:00:10"
 	if strings.Join(got, ", ") != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
