@@ -26,6 +26,9 @@ type Replica struct {
 	Clock   *lease.Clock
 	Orders  *control.Watch // of operators; nil: the store keeps none
 
+	// Mask takes secrets out of what the functions of jobs say of a run. It is set before the first run; nil: there are none.
+	Mask func(text string) string
+
 	// Events receives all that happens. Any goroutine calls it, also under a lock or just before
 	// a lease runs out, so it must not block.
 	Events func(event.Event)
